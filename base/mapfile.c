@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mapfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int mapfile_open(struct mapfile *m, const char *path, struct error *err)
+{
+	struct stat st;
+	int ret = 0;
+	int fd;
+
+	memset(m, 0, sizeof(*m));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
+	if (fstat(fd, &st)) {
+		ret = fail(err, -errno, "cannot stat %s: %s", path, strerror(errno));
+		goto out;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		ret = fail(err, -EINVAL, "%s is not a regular file", path);
+		goto out;
+	}
+	if (!st.st_size)
+		goto out;
+	m->data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (m->data == MAP_FAILED) {
+		m->data = NULL;
+		ret = fail(err, -errno, "cannot map %s: %s", path, strerror(errno));
+		goto out;
+	}
+	m->len_bytes = (size_t)st.st_size;
+	madvise((void *)m->data, m->len_bytes, MADV_SEQUENTIAL);
+out:
+	close(fd);
+	return ret;
+}
+
+void mapfile_forget(const struct mapfile *m, size_t from_bytes, size_t len_bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t begin = (from_bytes + page - 1) & ~(page - 1);
+	size_t end = (from_bytes + len_bytes) & ~(page - 1);
+
+	if (m->data && end > begin && end <= m->len_bytes)
+		madvise((void *)(m->data + begin), end - begin, MADV_DONTNEED);
+}
+
+void mapfile_release(struct mapfile *m)
+{
+	if (m->data)
+		munmap((void *)m->data, m->len_bytes);
+	memset(m, 0, sizeof(*m));
+}

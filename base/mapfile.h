@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_MAPFILE_H
+#define BASE_MAPFILE_H
+
+#include "base/error.h"
+
+/*
+ * A whole file, mapped read-only.  A zero-length file is valid: data is NULL, len_bytes 0.
+ * Release with mapfile_release().  Somebody who truncates the file while it is mapped makes
+ * later reads fault; cmd/ turns that signal into an error message.
+ */
+struct mapfile {
+	const uint8_t *data;
+	size_t len_bytes;
+};
+
+int mapfile_open(struct mapfile *m, const char *path, struct error *err);
+
+/* Tells the kernel that [from, from + len) will not be read again soon: keeps resident memory
+ * small on traces larger than memory. */
+void mapfile_forget(const struct mapfile *m, size_t from_bytes, size_t len_bytes);
+
+void mapfile_release(struct mapfile *m);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLOCK_TOPOLOGY_H
+#define CLOCK_TOPOLOGY_H
+
+#include "clock/model.h"
+#include "source/trace.h"
+
+/*
+ * The topology: which trace is which machine's, which machine runs inside which, and how each
+ * machine's clock relates to L0's.  It is found from the evidence in the traces (a first, sparse
+ * pass), and corrected by what the user says.
+ *
+ * Machines without a trace are not here: model/ finds them while it fuses.
+ */
+
+struct vcpu_hint {
+	int vcpu;          /* number of the CPU in the guest's own trace */
+	int32_t host_tid;  /* the parent's thread that runs it */
+	uint64_t evidence; /* number of hypercalls, or entries that fit, that say so */
+};
+
+struct machine {
+	char name[64];             /* unique; host name, or what the user said */
+	int parent;                /* index; -1 for L0 */
+	unsigned level;            /* 0 for L0, 1 for its VMs ... */
+	struct trace *trace;       /* not owned */
+	struct clock_model clock;  /* to L0, composed through the parents */
+	struct clock_model to_parent;
+	struct vcpu_hint *vcpus;   /* owned */
+	unsigned nr_vcpus;
+	char evidence[160];        /* how role and parent were found, in words */
+};
+
+struct topology {
+	struct machine *machines;  /* [0] is L0; parents come before their children */
+	unsigned nr_machines;
+	bool ticks_are_ns;         /* false: L0's clock is a cycle counter of unknown rate, and "ns"
+				      everywhere in this run are in truth its cycles */
+	uint64_t tsc_khz;          /* L0's cycle counter, measured; 0 when not needed or unknown */
+	int64_t wall_offset_ns;    /* add to L0 ns for wall-clock time, when wall_known */
+	bool wall_known;
+	struct problems problems;
+};
+
+struct topology_input {
+	struct trace *trace;
+	const char *name;    /* NULL: find out */
+	const char *parent;  /* name of the parent, "-" for L0, NULL: find out */
+	int64_t tsc_offset;  /* valid when has_tsc_offset: guest TSC = parent TSC + offset */
+	bool has_tsc_offset;
+};
+
+struct topology_options {
+	unsigned threads;    /* 0 = as many as CPUs */
+	uint64_t tsc_khz;    /* rate of L0's TSC when the user knows it; 0 = measure */
+	/* Called now and then with the share done, 0..1; may be NULL. */
+	void (*progress)(double done, void *data);
+	void *progress_data;
+};
+
+/*
+ * Finds machines, parents and clocks.  Memory is bounded whatever the traces' length.
+ * Fails with -EINVAL when two traces both must be L0 (say which, and that --parent decides).
+ */
+int topology_find(struct topology *out, const struct topology_input *in, unsigned nr,
+		  const struct topology_options *opt, struct error *err);
+void topology_release(struct topology *t);
+
+#endif

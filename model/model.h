@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MODEL_MODEL_H
+#define MODEL_MODEL_H
+
+#include "history/history.h"
+#include "merge/merge.h"
+
+/*
+ * The model: one state machine for the whole stack.  It eats the merged stream in L0 time, keeps
+ * the state of every machine, CPU, vCPU, thread and namespace, and writes what changes into a
+ * history (docs/formats/schema.md).
+ *
+ * Every machine's CPUs have a state of their own, driven by that machine's own events.  What runs
+ * on a physical CPU is found by walking from its L0 thread into the guest that this thread has
+ * entered, and so on inwards.
+ */
+struct model;
+
+int model_open(struct model **out, const struct topology *topo, struct history_writer *w,
+	       struct error *err);
+
+/* Events of one stream: machine and CPU are those of @input.  Times never decrease over all
+ * calls. */
+void model_feed(struct model *m, const struct merge_input *input, const struct event *events,
+		const ns_t *times, unsigned nr);
+
+/* Writes the tables and the ends of everything.  The model is gone afterwards. */
+int model_close(struct model *m, ns_t end, struct error *err);
+
+/* Event kinds the model looks at: the @want of its merge. */
+uint64_t model_want(void);
+
+#endif

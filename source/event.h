@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOURCE_EVENT_H
+#define SOURCE_EVENT_H
+
+#include "base/types.h"
+
+/*
+ * The canonical event: what every tracer's records become before anything else sees them.
+ *
+ * A kind says what happened; up to five typed arguments say with what.  source/dialect.c maps each
+ * tracer's event and field names to kinds and arguments; adding a tracer version is a row there.
+ * An event that no row names has kind EV_OTHER and no arguments; its fields are still reachable by
+ * name through trace_event_field() in source/trace.h.
+ *
+ * X(kind, text, argument names in slot order).  A slot the tracer does not give is 0 unless the
+ * comment says otherwise.  Slots ending in _str hold a pointer to at most 16 bytes of text, not
+ * always NUL-terminated, valid as long as the batch it came with; 0 when the tracer has no such
+ * field.  Signed numbers are sign-extended to 64 bits.
+ */
+#define EVENT_KINDS(X)                                                                             \
+	X(OTHER, "other")                                                                          \
+	/* arg: lost (number of events, 0 = unknown), begin and end in ticks.  Made by readers. */ \
+	X(LOST, "lost")                                                                            \
+	/* prev_tid, next_tid, prev_state (as recorded), next_comm_str, prev_comm_str */           \
+	X(SCHED_SWITCH, "sched_switch")                                                            \
+	/* tid, target_cpu, comm_str */                                                            \
+	X(SCHED_WAKING, "sched_waking")                                                            \
+	X(SCHED_WAKEUP, "sched_wakeup")                                                            \
+	X(SCHED_WAKEUP_NEW, "sched_wakeup_new")                                                    \
+	/* tid, orig_cpu, dest_cpu */                                                              \
+	X(SCHED_MIGRATE, "sched_migrate_task")                                                     \
+	/* parent_tid, child_tid, child_comm_str, child_pid (tgid; -1 unknown), child pid_ns */    \
+	X(FORK, "fork")                                                                            \
+	/* tid, -, filename is a raw field */                                                      \
+	X(EXEC, "exec")                                                                            \
+	/* tid, -, comm_str */                                                                     \
+	X(EXIT, "exit")                                                                            \
+	X(FREE, "free")                                                                            \
+	/* tid, -, new comm_str */                                                                 \
+	X(RENAME, "rename")                                                                        \
+	/* nr (-1 unknown; LTTng: see type->syscall) */                                            \
+	X(SYSCALL_ENTRY, "syscall_entry")                                                          \
+	/* nr, ret */                                                                              \
+	X(SYSCALL_EXIT, "syscall_exit")                                                            \
+	/* irq, -, name is a raw field */                                                          \
+	X(IRQ_ENTRY, "irq_entry")                                                                  \
+	X(IRQ_EXIT, "irq_exit")                                                                    \
+	/* vec */                                                                                  \
+	X(SOFTIRQ_RAISE, "softirq_raise")                                                          \
+	X(SOFTIRQ_ENTRY, "softirq_entry")                                                          \
+	X(SOFTIRQ_EXIT, "softirq_exit")                                                            \
+	/* vector; the type's name says which: local_timer, reschedule, call_function, ... */      \
+	X(VECTOR_ENTRY, "vector_entry")                                                            \
+	X(VECTOR_EXIT, "vector_exit")                                                              \
+	/* state (UINT32_MAX = leaving idle) */                                                    \
+	X(CPU_IDLE, "cpu_idle")                                                                    \
+	/* hrtimer, expires_ns or now_ns (CLOCK_MONOTONIC for most timers), function */            \
+	X(HRTIMER_START, "hrtimer_start")                                                          \
+	X(HRTIMER_CANCEL, "hrtimer_cancel")                                                        \
+	X(HRTIMER_EXPIRE_ENTRY, "hrtimer_expire_entry")                                            \
+	X(HRTIMER_EXPIRE_EXIT, "hrtimer_expire_exit")                                              \
+	/* vcpu_id (-1 unknown or unsound), rip */                                                 \
+	X(KVM_ENTRY, "kvm_entry")                                                                  \
+	/* exit_reason, vcpu_id (-1 unknown), guest_rip, isa (1 VMX, 2 SVM), intr_info */          \
+	X(KVM_EXIT, "kvm_exit")                                                                    \
+	/* nr, a0, a1, a2, a3 */                                                                   \
+	X(KVM_HYPERCALL, "kvm_hypercall")                                                          \
+	/* vector */                                                                               \
+	X(KVM_INJ_VIRQ, "kvm_inj_virq")                                                            \
+	/* apicid, vec, dm, tm */                                                                  \
+	X(KVM_APIC_ACCEPT_IRQ, "kvm_apic_accept_irq")                                              \
+	/* rip, vmcb (gpa of vmcb12/vmcs12), nested_rip, guest_pgd, isa */                         \
+	X(KVM_NESTED_VMENTER, "kvm_nested_vmenter")                                                \
+	/* exit_reason (-1 unsound), vcpu_id, rip */                                               \
+	X(KVM_NESTED_VMEXIT, "kvm_nested_vmexit")                                                  \
+	/* exit_reason */                                                                          \
+	X(KVM_NESTED_VMEXIT_INJECT, "kvm_nested_vmexit_inject")                                    \
+	/* rip */                                                                                  \
+	X(KVM_NESTED_INTR_VMEXIT, "kvm_nested_intr_vmexit")                                        \
+	/* vcpu_id, previous_offset, next_offset (signed cycles) */                                \
+	X(KVM_WRITE_TSC_OFFSET, "kvm_write_tsc_offset")                                            \
+	/* ns, waited, valid */                                                                    \
+	X(KVM_VCPU_WAKEUP, "kvm_vcpu_wakeup")                                                      \
+	/* reason, errno */                                                                        \
+	X(KVM_USERSPACE_EXIT, "kvm_userspace_exit")                                                \
+	/* gfn */                                                                                  \
+	X(KVM_MMU_GET_PAGE, "kvm_mmu_get_page")                                                    \
+	/* vcpu_id, tsc_timestamp, system_time, tsc_to_system_mul, tsc_shift */                    \
+	X(KVM_PVCLOCK_UPDATE, "kvm_pvclock_update")                                                \
+	/* guest side of a sync hypercall, before and after it: nr, a0, a1, a2, a3 as the parent's \
+	 * kvm_hypercall shows them */                                                             \
+	X(SYNC_REQUEST, "sync_request")                                                            \
+	X(SYNC_ACK, "sync_ack")                                                                    \
+	/* lttng-vmsync add-on: cnt, vm_uid */                                                     \
+	X(VMSYNC_GH_GUEST, "vmsync_gh_guest")                                                      \
+	X(VMSYNC_GH_HOST, "vmsync_gh_host")                                                        \
+	X(VMSYNC_HG_GUEST, "vmsync_hg_guest")                                                      \
+	X(VMSYNC_HG_HOST, "vmsync_hg_host")                                                        \
+	/* tid, pid (tgid), ppid, name_str, status (LTTng: 0 unknown .. see model/statedump.c) */  \
+	X(STATEDUMP_PROCESS, "statedump_process")                                                  \
+	/* tid, vtid, vpid, ns_level, ns_inum: one per PID namespace the thread is in */           \
+	X(STATEDUMP_PID_NS, "statedump_pid_ns")                                                    \
+	X(STATEDUMP_END, "statedump_end")
+
+enum event_kind {
+#define X(kind, text) EV_##kind,
+	EVENT_KINDS(X)
+#undef X
+	EV_NR_KINDS
+};
+
+#define EVENT_ARGS 5
+
+/* One cache line.  Batches of these flow through the whole program. */
+struct event {
+	ticks_t time;   /* the trace's own clock; within a stream it never decreases (a reader that
+			   meets a step back in the file keeps the file's order, gives the event
+			   the time of the one before it, and reports a problem) */
+	uint16_t kind;  /* enum event_kind */
+	uint16_t type;  /* index into trace->types: the tracer's own event class */
+	int32_t tid;    /* thread that was running, from ftrace's common_pid or an LTTng tid
+			   context; -1 when the record does not say */
+	const uint8_t *record; /* the raw record, for trace_event_field(); lives as long as the
+				  batch */
+	int64_t arg[EVENT_ARGS];
+};
+
+_Static_assert(sizeof(struct event) == 64, "an event is one cache line");
+
+static inline const char *event_str(const struct event *e, unsigned slot)
+{
+	return (const char *)(uintptr_t)e->arg[slot];
+}
+
+const char *event_kind_name(enum event_kind kind);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOURCE_TRACE_H
+#define SOURCE_TRACE_H
+
+#include "base/error.h"
+#include "source/event.h"
+
+/*
+ * A trace: one kernel's events, as one tracer wrote them, whatever the file format.
+ *
+ *	struct trace *t;
+ *	ret = trace_open(&t, "L0/trace.dat", &err);
+ *	for each t->streams[i]:
+ *		cursor_init(&c, &t->streams[i], 0, t->streams[i].nr_packets);
+ *		while ((n = cursor_next(&c, events, ARRAY_SIZE(events))) > 0)
+ *			use events[0 .. n - 1];
+ *		cursor_release(&c);
+ *	trace_release(t);
+ *
+ * A trace is a set of streams (one per CPU and buffer); a stream is a sequence of packets (CTF
+ * packets, ftrace sub-buffers or the like), each of which can be decoded on its own.  So a cursor
+ * may run over any range of packets, and several threads may decode one trace at once, each with
+ * cursors of its own: after trace_open() a trace is read-only, but for its problem list, which is
+ * behind a lock (trace_problem()).
+ *
+ * Broken input: trace_open() fails only when nothing at all can be used.  All else becomes a
+ * problem in the list, and lost time becomes an EV_LOST event in the stream, between the last good
+ * event before and the first after.
+ */
+
+enum trace_format { TRACE_CTF, TRACE_DAT };
+
+enum clock_kind {
+	CLOCK_UNKNOWN,
+	CLOCK_MONO,     /* CLOCK_MONOTONIC, nanoseconds */
+	CLOCK_BOOT,     /* CLOCK_BOOTTIME */
+	CLOCK_REAL,     /* wall clock */
+	CLOCK_TSC,      /* raw cycle counter of the machine */
+	CLOCK_LOCAL,    /* ftrace "local"/"global"/"perf": sched_clock(), nanoseconds */
+	CLOCK_COUNTER,  /* order only, no time */
+};
+
+struct trace_clock {
+	enum clock_kind kind;
+	char name[32];        /* as in the file: "monotonic", "x86-tsc", ... */
+	uint64_t freq_hz;     /* ticks per second; 0 = the file does not say */
+	int64_t offset_ns;    /* add to ticks-in-ns for the tracer's wall-clock time */
+	bool offset_known;
+	uint8_t uuid[16];     /* same uuid = same clock; all zero when there is none */
+	int64_t shift_ticks;  /* trace.dat TIME_SHIFT/TSC2NSEC: recorded by trace-cmd, not applied */
+	bool shift_known;
+};
+
+/* How a field is stored is the reader's own business; this is what it means to a person. */
+enum field_class { FIELD_INT, FIELD_UINT, FIELD_FLOAT, FIELD_ENUM, FIELD_STRING, FIELD_ARRAY,
+		   FIELD_STRUCT, FIELD_VARIANT, FIELD_BLOB };
+
+struct field_desc {
+	const char *name; /* without the leading '_' of CTF */
+	enum field_class cls;
+};
+
+struct event_type {
+	const char *name;      /* the tracer's own: "kvm_x86_exit", "sched_switch" */
+	uint64_t id;           /* in the file */
+	uint16_t kind;         /* enum event_kind */
+	int32_t syscall;       /* LTTng syscall_entry_x/syscall_exit_x: index into
+				  trace->syscall_names; -1 else */
+	const char *system;    /* ftrace: "sched", "kvm"; "" else */
+	const struct field_desc *fields;
+	unsigned nr_fields;
+	const void *reader;    /* the reader's own decoding plan */
+};
+
+struct packet {
+	uint64_t begin, end;        /* ticks; end may be 0 when only decoding can tell */
+	uint64_t offset_bytes;      /* in the stream's file */
+	uint64_t len_bytes;
+	uint64_t lost;              /* events lost just before this packet; UINT64_MAX = unknown
+				       number, but some */
+};
+
+struct trace;
+
+struct stream {
+	struct trace *trace;
+	const char *path;           /* for messages */
+	const char *buffer;         /* trace.dat: name of the buffer instance; "" else */
+	int cpu;                    /* -1 unknown */
+	struct packet *packets;
+	uint32_t nr_packets;
+	const void *reader;
+};
+
+/* A loss, summed: for the result. */
+struct trace_loss {
+	uint64_t events;       /* known number of lost events */
+	uint64_t unknown;      /* places where events were lost and nobody counted them */
+	uint64_t packets;      /* packets missing by sequence number */
+	uint64_t bytes_skipped;/* bytes of the file that could not be decoded */
+};
+
+struct trace_ops;
+
+struct trace {
+	enum trace_format format;
+	const char *path;
+	char tracer[32];            /* "lttng-modules 2.13.9", "trace-cmd 3.1.6" */
+	char hostname[65];          /* "" when the file does not say */
+	char release[65];           /* kernel release */
+	uint8_t uuid[16];           /* of the trace; zero when none */
+	uint64_t trace_id;          /* trace.dat TRACEID; 0 when none */
+	bool lttng;                 /* dialect: LTTng names and state numbers, else ftrace's */
+	bool vcpu_id_unsound;       /* kvm_entry.vcpu_id carries a pointer (lttng-modules on 6.1) */
+	struct trace_clock clock;
+	struct stream *streams;
+	unsigned nr_streams;
+	unsigned nr_cpus;
+	struct event_type *types;
+	unsigned nr_types;
+	const char **syscall_names; /* LTTng: from event names; index = event_type.syscall.  NULL for
+				       ftrace, where numbers are x86-64's, see source/syscalls.h */
+	unsigned nr_syscall_names;
+	struct trace_loss loss;     /* final when every cursor is done */
+	struct problems problems;
+	uint64_t len_bytes;         /* size of the event data on disk, for progress */
+	const struct trace_ops *ops;
+	void *reader;               /* the reader's own, released by ops->release */
+};
+
+/* Opens a trace.dat file, or a directory that holds a CTF "metadata" file.  @flags: 0. */
+int trace_open(struct trace **out, const char *path, struct error *err);
+void trace_release(struct trace *t);
+
+/* True when @path looks like something trace_open() takes (magic bytes; a directory with a
+ * metadata file).  Never reports an error. */
+bool trace_probe(const char *path);
+
+/* Adds to the trace's problem list; safe from any thread. */
+void trace_problem(struct trace *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * A cursor decodes packets [first, first + nr) of one stream, in order.
+ * @want: bit EV_x set = decode arguments of that kind; kinds not wanted are skipped (not
+ * returned).  0 = everything, EV_OTHER included.  EV_LOST is always returned.
+ */
+struct cursor {
+	struct stream *stream;
+	uint64_t want;
+	uint32_t packet;       /* being decoded */
+	uint32_t packet_end;
+	uint64_t state[12];    /* the reader's own; no pointers the caller must free */
+	void *buffer;          /* the reader's own (decompressed data), freed by cursor_release */
+};
+
+#define WANT(kind) (UINT64_C(1) << EV_##kind)
+_Static_assert(EV_NR_KINDS <= 64, "event kinds fit the bits of cursor.want");
+
+int cursor_init(struct cursor *c, struct stream *s, uint32_t first, uint32_t nr, uint64_t want,
+		struct error *err);
+
+/*
+ * Fills up to @room events; returns how many, 0 at the end.  Pointers inside the events stay valid
+ * until the next call with this cursor (a reader that maps its file keeps them valid until
+ * trace_release, but do not count on it).  Never fails: broken data is reported through
+ * trace_problem() and EV_LOST.
+ */
+unsigned cursor_next(struct cursor *c, struct event *events, unsigned room);
+void cursor_release(struct cursor *c);
+
+/* Slow path: any field of any event. */
+struct field_value {
+	enum field_class cls;
+	union {
+		int64_t i;
+		uint64_t u;
+		double f;
+	};
+	const char *text;      /* strings, enum labels; not always NUL-terminated */
+	size_t len;            /* of text in bytes, or number of elements of an array */
+	const int64_t *elems;  /* arrays of integers; scratch of the calling thread */
+};
+
+/* Finds a payload field by name; 0, -ENOENT when the event has none such. */
+int trace_event_field(const struct stream *s, const struct event *e, const char *name,
+		      struct field_value *out);
+
+/*
+ * Writes all fields of the event as text: "name=value name=value ...", the form that the
+ * differential tests compare: integers in decimal, strings in double quotes, arrays as [a, b],
+ * structs as {name=value ...}.  Returns the length it wanted (as snprintf does).
+ */
+size_t trace_event_print(const struct stream *s, const struct event *e, char *buf, size_t room);
+
+/* What a reader implements; private to source/. */
+struct trace_ops {
+	bool (*probe)(const char *path);
+	int (*open)(struct trace *t, struct error *err); /* t->path is set */
+	void (*release)(struct trace *t);
+	int (*cursor_init)(struct cursor *c, struct error *err);
+	unsigned (*cursor_next)(struct cursor *c, struct event *events, unsigned room);
+	void (*cursor_release)(struct cursor *c);
+	int (*event_field)(const struct stream *s, const struct event *e, const char *name,
+			   struct field_value *out);
+	size_t (*event_print)(const struct stream *s, const struct event *e, char *buf,
+			      size_t room);
+};
+
+extern const struct trace_ops ctf_trace_ops;
+extern const struct trace_ops dat_trace_ops;
+
+#endif
