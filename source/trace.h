@@ -161,8 +161,9 @@ int cursor_init(struct cursor *c, struct stream *s, uint32_t first, uint32_t nr,
 
 /*
  * Fills up to @room events; returns how many, 0 at the end.  Pointers inside the events stay valid
- * until the next call with this cursor (a reader that maps its file keeps them valid until
- * trace_release, but do not count on it).  Never fails: broken data is reported through
+ * until the second call after this one with this cursor, so that a caller can use one batch while
+ * the next is being filled.  (A reader that decompresses alternates between two buffers and
+ * returns short rather than fill both in one call.)  Never fails: broken data is reported through
  * trace_problem() and EV_LOST.
  */
 unsigned cursor_next(struct cursor *c, struct event *events, unsigned room);
