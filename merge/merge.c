@@ -30,7 +30,6 @@ struct feed {
 	ns_t last;            /* last time handed to a batch: times never step back */
 	uint32_t packet_done; /* for progress */
 	struct feed *queue_next;
-	bool queued;
 };
 
 /* A stream's next event, as the heap sees it: earlier time first, then lower rank. */
@@ -77,7 +76,6 @@ static void fill(struct feed *f, struct batch *b)
 static void queue_push(struct merge *m, struct feed *f)
 {
 	f->queue_next = NULL;
-	f->queued = true;
 	if (m->queue_tail)
 		m->queue_tail->queue_next = f;
 	else
@@ -95,7 +93,6 @@ static struct feed *queue_pop(struct merge *m)
 	m->queue_head = f->queue_next;
 	if (!m->queue_head)
 		m->queue_tail = NULL;
-	f->queued = false;
 	return f;
 }
 
@@ -113,7 +110,6 @@ static void queue_remove(struct merge *m, struct feed *gone)
 	*link = gone->queue_next;
 	if (m->queue_tail == gone)
 		m->queue_tail = before;
-	gone->queued = false;
 }
 
 static void *worker_main(void *data)
