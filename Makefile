@@ -8,7 +8,7 @@
 CC ?= gcc
 B := $(if $(SANITIZE),build-san,build)
 OPT ?= $(if $(SANITIZE),-O1,-O2)
-PKGS := libzstd libxxhash jansson smartcols libtraceevent
+PKGS := libzstd zlib libxxhash jansson smartcols
 SAN_FLAGS := $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 comma := ,
 CFLAGS += -std=gnu17 -g $(OPT) -Wall -Wextra -Werror -fno-strict-aliasing -fvisibility=hidden \
