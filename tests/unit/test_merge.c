@@ -2,11 +2,7 @@
 /*
  * The merge, fed by invented streams: order, ties, runs, bounded batches, threads.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "merge/merge.h"
 
