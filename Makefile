@@ -54,6 +54,12 @@ $(B)/%.o: %.c | need
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+$(B)/gen/syscalls.inc: tools/make-syscalls | need
+	@mkdir -p $(@D)
+	tools/make-syscalls $(CC) > $@.new && mv $@.new $@
+$(B)/source/syscalls.o: $(B)/gen/syscalls.inc
+$(B)/source/syscalls.o: CFLAGS += -I$(B)
+
 $(B)/libsonde.a: $(LIB_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
