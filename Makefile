@@ -34,10 +34,13 @@ TEST_SRC := $(wildcard tests/unit/test_*.c)
 BENCH_SRC := $(wildcard bench/bench_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
+TEST_TOOL_SRC := $(wildcard tests/oracle/*.c)
+
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 TESTS := $(TEST_SRC:tests/unit/%.c=$(B)/tests/%)
+TEST_TOOLS := $(TEST_TOOL_SRC:tests/oracle/%.c=$(B)/tests/%)
 BENCHES := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
 
 .PHONY: all clean tests benches fuzz need demo check bench
@@ -61,10 +64,14 @@ $(B)/libsonde.a: $(LIB_OBJ)
 $(B)/sonde: $(CMD_OBJ) $(B)/libsonde.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-tests: $(TESTS)
+tests: $(TESTS) $(TEST_TOOLS)
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+$(B)/tests/%: $(B)/tests/oracle/%.o $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 benches: $(BENCHES)
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
