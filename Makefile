@@ -72,6 +72,16 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
+# Programs beside which Sonde is compared and timed use those peers' libraries; `all` does not need
+# them.
+$(B)/differential/%: $(B)/tests/differential/%.o $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(B)/tests/differential/dat_compare.o $(B)/bench/peer_tracecmd.o: \
+	CFLAGS += $(shell pkg-config --cflags libtracecmd 2>/dev/null)
+$(B)/differential/dat_compare $(B)/bench/peer_tracecmd: \
+	LDLIBS += $(shell pkg-config --libs libtracecmd 2>/dev/null)
+
 benches: $(BENCHES)
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
