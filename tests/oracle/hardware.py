@@ -22,7 +22,7 @@ import lib  # noqa: E402
 SETS = ["oracle-ftrace-tsc-1", "oracle-lttng-1"]
 LAYERS = ["L0", "L1a", "L1b", "L2"]
 USER_MODES = {"2", "9"}  # user space, or "a thread, user or kernel is not known"
-ASK = lib.BUILD / "tests/ask_history"
+ASK = lib.BUILD / "oracle/ask_history"
 WRONG_TIME_NS = 1_000_000
 WRONG_TIME_AGREE_MAX = 0.75  # the hand check: 46 to 67 % at 1 ms
 
