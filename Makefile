@@ -1,41 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
 # make            build/sonde, build/libsonde.a, build/libsonde.so
 # make demo       install what is needed (Debian), build, analyse the shipped samples
-# make check      all tests
-# make bench      timings beside peers
+# make check      install what is needed (Debian), build in every way, all tests
+# make bench      timings beside peers; BIG=1 adds a run on 10 GB
 # make SANITIZE=1 with address and undefined-behaviour sanitizers, in build-san/
+# make FUZZ=1     fuzz targets for libFuzzer (clang), in build-fuzz/: make FUZZ=1 fuzz
+#
+# SONDE_NO_INSTALL=1 keeps demo, check and bench from installing packages.
 
-CC ?= gcc
-B := $(if $(SANITIZE),build-san,build)
-OPT ?= $(if $(SANITIZE),-O1,-O2)
-PKGS := libzstd libxxhash jansson smartcols libtraceevent
-SAN_FLAGS := $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
+ifeq ($(origin CC),default)
+CC := $(if $(FUZZ),clang-14,gcc)
+endif
+B := $(if $(FUZZ),build-fuzz,$(if $(SANITIZE),build-san,build))
+OPT ?= $(if $(SANITIZE)$(FUZZ),-O1,-O2)
+PKGS := libzstd zlib libxxhash jansson smartcols
+HAVE_PKGS := $(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes)
+PKG_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
+PKG_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(PKGS)))
 comma := ,
+SAN_FLAGS := $(if $(SANITIZE)$(FUZZ),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
+SAN_FLAGS += $(if $(FUZZ),-fsanitize=fuzzer-no-link)
 CFLAGS += -std=gnu17 -g $(OPT) -Wall -Wextra -Werror -fno-strict-aliasing -fvisibility=hidden \
-	  -fPIC -I. -Iinclude $(subst $(space),,$(SAN_FLAGS)) $(shell pkg-config --cflags $(PKGS))
-LDLIBS += $(shell pkg-config --libs $(PKGS)) -lpthread -lm
+	  -fPIC -I. -Iinclude $(SAN_FLAGS) $(PKG_CFLAGS)
+LDLIBS += $(PKG_LIBS) -lpthread -lm
 LDFLAGS += $(SAN_FLAGS)
 
 # The folders in the order of the data; a folder uses only what stands before it
 # (tools/check-layers).
-LIB_DIRS := base source source/ctf source/dat clock merge model history analysis report lib
+LIB_DIRS := base source source/ctf source/dat clock merge history model analysis report lib
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
 CMD_SRC := $(wildcard cmd/*.c)
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 BENCH_SRC := $(wildcard bench/bench_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+TEST_TOOL_SRC := $(wildcard tests/oracle/*.c tests/differential/*.c)
 
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
+FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 TESTS := $(TEST_SRC:tests/unit/%.c=$(B)/tests/%)
 BENCHES := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
+TEST_TOOLS := $(TEST_TOOL_SRC:tests/%.c=$(B)/%)
+HAVE_TRACECMD := $(shell pkg-config --exists libtracecmd 2>/dev/null && echo yes)
+ifeq ($(HAVE_TRACECMD),yes)
+BENCHES += $(B)/bench/peer_tracecmd
+else
+TEST_TOOLS := $(filter-out %/dat_compare,$(TEST_TOOLS))
+endif
 
-.PHONY: all clean tests benches
-all: $(B)/sonde
+.PHONY: all clean tests benches fuzz need demo check bench
+all: $(B)/libsonde.a $(if $(CMD_SRC),$(B)/sonde)
 
-$(B)/%.o: %.c
+need:
+ifneq ($(HAVE_PKGS),yes)
+	@echo "make: pkg-config does not find all of: $(PKGS)" >&2
+	@echo "make: run tools/install-deps, then make again" >&2
+	@false
+endif
+
+$(B)/%.o: %.c | need
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/gen/syscalls.inc: tools/make-syscalls | need
+	@mkdir -p $(@D)
+	tools/make-syscalls $(CC) > $@.new && mv $@.new $@
+$(B)/source/syscalls.o: $(B)/gen/syscalls.inc
+$(B)/source/syscalls.o: CFLAGS += -I$(B)
 
 $(B)/libsonde.a: $(LIB_OBJ)
 	@rm -f $@
@@ -44,18 +75,52 @@ $(B)/libsonde.a: $(LIB_OBJ)
 $(B)/sonde: $(CMD_OBJ) $(B)/libsonde.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-tests: $(TESTS)
+tests: $(TESTS) $(TEST_TOOLS)
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+# Programs that script tests use.  Those that compare Sonde with a peer use the peer's library; where
+# it is not installed, they are not built and their tests are skipped.
+$(B)/oracle/%: $(B)/tests/oracle/%.o $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(B)/differential/%: $(B)/tests/differential/%.o $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(B)/tests/differential/dat_compare.o $(B)/bench/peer_tracecmd.o: \
+	CFLAGS += $(shell pkg-config --cflags libtracecmd 2>/dev/null)
+$(B)/differential/dat_compare $(B)/bench/peer_tracecmd: \
+	LDLIBS += $(shell pkg-config --libs libtracecmd 2>/dev/null)
 
 benches: $(BENCHES)
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+fuzz: $(FUZZERS)
+FUZZ_MAIN := $(if $(FUZZ),,$(B)/tests/fuzz/replay.o)
+$(B)/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LDLIBS)
+
+# These install first; make then starts again, because pkg-config answers differently afterwards.
+demo:
+	@tools/install-deps build
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all
+	@tools/demo
+
+check:
+	@tools/install-deps build test
+	@tests/run
+
+bench:
+	@tools/install-deps build test bench
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all benches
+	@bench/run $(if $(BIG),--big)
+
 clean:
-	rm -rf build build-san
+	rm -rf build build-san build-clang build-fuzz
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 .SECONDARY:

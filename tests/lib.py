@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""For script tests in Python: sys.path.insert(0, ".../tests"); import lib
+
+Also a command: tests/lib.py SET prints where the set of shared traces SET is unpacked.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / os.environ.get("SONDE_BUILD", "build")
+SONDE = BUILD / "sonde"
+TRACES = Path(os.environ.get("SONDE_TRACES", ROOT.parent / "shared/traces"))
+CACHE = ROOT / "build/traces"
+SKIP = 77
+
+
+def skip(reason):
+    print(reason)
+    sys.exit(SKIP)
+
+
+def need(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            skip(f"{program} is not installed")
+
+
+def shared_set(name):
+    """The directory of the unpacked set; unpacks it once, however many tests ask at a time."""
+    archive = TRACES / f"{name}.tar.zst"
+    if not archive.exists():
+        skip(f"the shared trace set {name} is not in {TRACES}")
+    target = CACHE / name
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / f".{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        stamp = CACHE / f".{name}.stamp"
+        mark = f"{archive.stat().st_size} {archive.stat().st_mtime_ns}"
+        if not stamp.exists() or stamp.read_text() != mark:
+            shutil.rmtree(target, ignore_errors=True)
+            target.mkdir()
+            need("zstd")
+            subprocess.run(["tar", "--zstd", "-xf", archive, "-C", target], check=True)
+            stamp.write_text(mark)
+    inside = [p for p in target.iterdir() if p.is_dir()]
+    return inside[0] if len(inside) == 1 else target
+
+
+def run(*command, **options):
+    """Runs a command, returns its standard output; a failure ends the test with its messages."""
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
+    if done.returncode:
+        print(f"FAILED: {' '.join(str(c) for c in command)}: exit status {done.returncode}")
+        print(done.stdout[-4000:], done.stderr[-4000:], sep="\n")
+        sys.exit(1)
+    return done.stdout
+
+
+def check(condition, message):
+    if not condition:
+        print(f"FAILED: {message}")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    print(shared_set(sys.argv[1]))

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/: errors, arenas, maps, string tables, mapped files. */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "base/mapfile.h"
+#include "base/strings.h"
+
+static void an_error_says_what_and_the_prefix_says_where(void **state)
+{
+	struct error err = {0};
+
+	(void)state;
+	assert_int_equal(fail(&err, -EINVAL, "packet of %d bytes", 17), -EINVAL);
+	assert_int_equal(fail_prefix(&err, "ch0_%d", 3), -EINVAL);
+	assert_string_equal(err.text, "ch0_3: packet of 17 bytes");
+	assert_int_equal(fail(NULL, -EIO, "nobody listens"), -EIO);
+}
+
+static void equal_problems_are_counted_and_the_list_is_bounded(void **state)
+{
+	struct problems p = {0};
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		problems_add(&p, "again");
+	assert_int_equal(p.nr, 1);
+	assert_int_equal(p.list[0].count, 5);
+	for (int i = 0; i < 1000; i++)
+		problems_add(&p, "number %d", i);
+	assert_int_equal(p.nr, PROBLEMS_MAX);
+	assert_int_equal(p.dropped, 1000 - (PROBLEMS_MAX - 1));
+	problems_release(&p);
+}
+
+static void an_arena_gives_zeroed_memory_up_to_its_limit(void **state)
+{
+	struct arena a = {.limit_bytes = 1 << 20};
+	size_t got = 0;
+	char *p;
+
+	(void)state;
+	while ((p = arena_alloc(&a, 1000))) {
+		for (int i = 0; i < 1000; i++)
+			assert_int_equal(p[i], 0);
+		memset(p, 0xff, 1000);
+		got += 1000;
+	}
+	assert_true(got <= 1 << 20 && got > (1 << 20) - 20000);
+	assert_null(arena_alloc(&a, SIZE_MAX));
+	arena_release(&a);
+}
+
+static void a_map_keeps_what_an_array_keeps(void **state)
+{
+	enum { KEYS = 4096 };
+	static uint32_t expect[KEYS]; /* value + 1, 0 = absent */
+	struct map m = {0};
+	unsigned present = 0;
+
+	(void)state;
+	srand(7);
+	for (int step = 0; step < 200000; step++) {
+		uint32_t k = (uint32_t)rand() % KEYS;
+		uint64_t key = k * UINT64_C(0x100000000); /* clustered on purpose */
+
+		if (rand() % 3) {
+			present += !expect[k];
+			expect[k] = (uint32_t)step + 1;
+			assert_int_equal(map_put(&m, key, (uint32_t)step), 0);
+		} else {
+			assert_int_equal(map_del(&m, key), expect[k] != 0);
+			present -= expect[k] != 0;
+			expect[k] = 0;
+		}
+		assert_int_equal(m.nr, present);
+	}
+	for (uint32_t k = 0; k < KEYS; k++) {
+		uint32_t *v = map_get(&m, k * UINT64_C(0x100000000));
+
+		assert_int_equal(v ? *v + 1 : 0, expect[k]);
+	}
+	map_clear(&m);
+	assert_null(map_get(&m, 0));
+	map_release(&m);
+}
+
+static void equal_strings_have_one_id(void **state)
+{
+	struct strings s = {0};
+	char text[32];
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(strings_put(&s, "", 0), 0);
+	id = strings_put(&s, "qemu\0kvm", 8);
+	assert_int_equal(strings_put(&s, "qemu\0kvm", 8), id);
+	assert_int_not_equal(strings_put(&s, "qemu", 4), id);
+	for (int i = 0; i < 10000; i++) {
+		snprintf(text, sizeof(text), "thread-%d", i);
+		assert_int_equal(strings_put(&s, text, strlen(text)), 3 + i);
+	}
+	assert_string_equal(strings_get(&s, 3 + 77), "thread-77");
+	assert_string_equal(strings_get(&s, 1000000), "");
+	strings_release(&s);
+}
+
+static void a_mapped_file_has_the_files_bytes_and_errors_name_the_file(void **state)
+{
+	char path[] = "/tmp/sonde-test-XXXXXX";
+	struct error err = {0};
+	struct mapfile m;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(mapfile_open(&m, path, &err), 0);
+	assert_int_equal(m.len_bytes, 0);
+	mapfile_release(&m);
+	assert_int_equal(write(fd, "abc", 3), 3);
+	assert_int_equal(mapfile_open(&m, path, &err), 0);
+	assert_int_equal(m.len_bytes, 3);
+	assert_memory_equal(m.data, "abc", 3);
+	mapfile_release(&m);
+	close(fd);
+	unlink(path);
+	assert_int_equal(mapfile_open(&m, path, &err), -ENOENT);
+	assert_non_null(strstr(err.text, path));
+	assert_int_equal(mapfile_open(&m, "/tmp", &err), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_error_says_what_and_the_prefix_says_where),
+		cmocka_unit_test(equal_problems_are_counted_and_the_list_is_bounded),
+		cmocka_unit_test(an_arena_gives_zeroed_memory_up_to_its_limit),
+		cmocka_unit_test(a_map_keeps_what_an_array_keeps),
+		cmocka_unit_test(equal_strings_have_one_id),
+		cmocka_unit_test(a_mapped_file_has_the_files_bytes_and_errors_name_the_file),
+	};
+
+	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The merge, fed by invented streams: order, ties, runs, bounded batches, threads.
+ */
+#include "tests/unit/unit.h"
+
+#include "merge/merge.h"
+
+/* A stream of the numbers the test gives, handed out a few at a time. */
+struct invented {
+	const uint64_t *times;
+	unsigned nr;
+	unsigned at_once;
+};
+
+static int invented_cursor_init(struct cursor *c, struct error *err)
+{
+	(void)err;
+	c->state[0] = 0;
+	return 0;
+}
+
+static unsigned invented_cursor_next(struct cursor *c, struct event *events, unsigned room)
+{
+	const struct invented *in = c->stream->reader;
+	unsigned n = 0;
+
+	while (n < room && n < in->at_once && c->state[0] < in->nr) {
+		memset(&events[n], 0, sizeof(events[n]));
+		events[n].time.v = in->times[c->state[0]];
+		events[n].arg[0] = (int64_t)c->state[0]++;
+		n++;
+	}
+	if (c->state[0] == in->nr)
+		c->packet = c->packet_end;
+	return n;
+}
+
+static void invented_cursor_release(struct cursor *c)
+{
+	(void)c;
+}
+
+static const struct trace_ops invented_ops = {
+	.cursor_init = invented_cursor_init,
+	.cursor_next = invented_cursor_next,
+	.cursor_release = invented_cursor_release,
+};
+
+static struct trace trace = {.ops = &invented_ops};
+static struct packet packet = {.len_bytes = 100};
+static struct clock_piece same_piece = {.mult = UINT64_C(1) << CLOCK_SHIFT};
+static const struct clock_model same_clock = {.pieces = &same_piece, .nr_pieces = 1};
+
+static struct stream stream_of(const struct invented *in, int cpu)
+{
+	return (struct stream){
+		.trace = &trace, .cpu = cpu, .packets = &packet, .nr_packets = 1, .reader = in};
+}
+
+static void merges_in_time_order_and_breaks_ties_by_rank(void **state)
+{
+	static const uint64_t host[] = {10, 20, 30};
+	static const uint64_t guest[] = {5, 20, 40};
+	struct invented a = {host, 3, 2}, b = {guest, 3, 3};
+	struct stream sa = stream_of(&a, 0), sb = stream_of(&b, 0);
+	/* The guest is named first, but the host is the lower machine: it wins the tie at 20. */
+	struct merge_input in[] = {{&sb, 1, &same_clock}, {&sa, 0, &same_clock}};
+	static const struct {
+		ns_t t;
+		unsigned input;
+	} want[] = {{5, 0}, {10, 1}, {20, 1}, {20, 0}, {30, 1}, {40, 0}};
+	struct merge *m;
+	struct run run;
+	unsigned at = 0;
+
+	(void)state;
+	assert_int_equal(merge_open(&m, in, 2, 0, 0, NULL), 0);
+	while (merge_next(m, &run)) {
+		for (unsigned i = 0; i < run.nr; i++, at++) {
+			assert_true(at < ARRAY_SIZE(want));
+			assert_int_equal(run.times[i], want[at].t);
+			assert_int_equal(run.input, want[at].input);
+		}
+	}
+	assert_int_equal(at, ARRAY_SIZE(want));
+	assert_true(merge_progress(m) == 1.0);
+	merge_close(m);
+}
+
+static void no_streams_and_empty_streams_end_at_once(void **state)
+{
+	struct invented nothing = {NULL, 0, 1};
+	struct stream s = stream_of(&nothing, 0);
+	struct merge_input in = {&s, 0, &same_clock};
+	struct merge *m;
+	struct run run;
+
+	(void)state;
+	assert_int_equal(merge_open(&m, NULL, 0, 0, 1, NULL), 0);
+	assert_false(merge_next(m, &run));
+	merge_close(m);
+	assert_int_equal(merge_open(&m, &in, 1, 0, 1, NULL), 0);
+	assert_false(merge_next(m, &run));
+	assert_false(merge_next(m, &run));
+	merge_close(m);
+}
+
+static void a_clock_that_steps_back_between_pieces_does_not_disorder_the_stream(void **state)
+{
+	static const uint64_t times[] = {100, 200, 300};
+	struct clock_piece pieces[] = {
+		{.from = 0, .at_ns = 1000, .mult = UINT64_C(1) << CLOCK_SHIFT},
+		{.from = 200, .at_ns = 1050, .mult = UINT64_C(1) << CLOCK_SHIFT},
+	};
+	struct clock_model stepped = {.pieces = pieces, .nr_pieces = 2};
+	struct invented a = {times, 3, 3};
+	struct stream s = stream_of(&a, 0);
+	struct merge_input in = {&s, 0, &stepped};
+	struct merge *m;
+	struct run run;
+
+	(void)state;
+	assert_int_equal(merge_open(&m, &in, 1, 0, 0, NULL), 0);
+	assert_true(merge_next(m, &run));
+	assert_int_equal(run.nr, 3);
+	assert_int_equal(run.times[0], 1100);
+	assert_int_equal(run.times[1], 1100); /* would be 1050 */
+	assert_int_equal(run.times[2], 1150);
+	merge_close(m);
+}
+
+#define MANY_STREAMS 17
+#define MANY_EVENTS 20000
+
+static void many_long_streams_merge_the_same_with_and_without_threads(void **state)
+{
+	struct invented in[MANY_STREAMS];
+	struct stream streams[MANY_STREAMS];
+	struct merge_input inputs[MANY_STREAMS];
+
+	(void)state;
+	srand(1);
+	for (unsigned s = 0; s < MANY_STREAMS; s++) {
+		uint64_t *times = malloc(MANY_EVENTS * sizeof(*times));
+		uint64_t t = 0;
+
+		for (unsigned i = 0; i < MANY_EVENTS; i++)
+			times[i] = t += (uint64_t)rand() % (s + 2);
+		in[s] = (struct invented){times, MANY_EVENTS, 1 + s * 97};
+		streams[s] = stream_of(&in[s], (int)s);
+		inputs[s] = (struct merge_input){&streams[s], s % 3, &same_clock};
+	}
+	for (unsigned threads = 0; threads < 3; threads++) {
+		unsigned seen[MANY_STREAMS] = {0};
+		ns_t last = NS_MIN;
+		unsigned total = 0;
+		struct merge *m;
+		struct run run;
+
+		assert_int_equal(merge_open(&m, inputs, MANY_STREAMS, 0, threads, NULL), 0);
+		while (merge_next(m, &run)) {
+			assert_true(run.nr > 0 && run.nr <= MERGE_BATCH);
+			for (unsigned i = 0; i < run.nr; i++) {
+				assert_true(run.times[i] >= last);
+				last = run.times[i];
+				assert_int_equal(run.events[i].arg[0], seen[run.input]++);
+			}
+			total += run.nr;
+		}
+		assert_int_equal(total, MANY_STREAMS * MANY_EVENTS);
+		merge_close(m);
+	}
+	for (unsigned s = 0; s < MANY_STREAMS; s++)
+		free((void *)in[s].times);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(merges_in_time_order_and_breaks_ties_by_rank),
+		cmocka_unit_test(no_streams_and_empty_streams_end_at_once),
+		cmocka_unit_test(
+			a_clock_that_steps_back_between_pieces_does_not_disorder_the_stream),
+		cmocka_unit_test(
+			many_long_streams_merge_the_same_with_and_without_threads),
+	};
+
+	return cmocka_run_group_tests_name("merge", tests, NULL, NULL);
+}
