@@ -43,20 +43,15 @@ static int add_bounds(struct model *m, struct machine_state *mc, const struct cl
 	return 0;
 }
 
-/* The last tick of a stream.  trace.dat does not say when its last page ends: look. */
-static bool last_tick(struct stream *s, uint64_t *tick)
+/* The last event's tick in one packet. */
+static bool last_tick_of(struct stream *s, uint32_t packet, uint64_t *tick)
 {
 	struct event events[64];
 	struct cursor c;
 	bool any = false;
 	unsigned nr;
 
-	if (!s->nr_packets)
-		return false;
-	*tick = s->packets[s->nr_packets - 1].end;
-	if (*tick)
-		return true;
-	if (cursor_init(&c, s, s->nr_packets - 1, 1, 0, NULL))
+	if (cursor_init(&c, s, packet, 1, 0, NULL))
 		return false;
 	while ((nr = cursor_next(&c, events, ARRAY_SIZE(events)))) {
 		*tick = events[nr - 1].time.v;
@@ -64,6 +59,17 @@ static bool last_tick(struct stream *s, uint64_t *tick)
 	}
 	cursor_release(&c);
 	return any;
+}
+
+/* When a stream ends: a CTF packet says; a trace.dat page does not, but its last event does. */
+static bool last_tick(struct stream *s, uint64_t *tick)
+{
+	for (uint32_t p = s->nr_packets; p-- > 0;) {
+		*tick = s->packets[p].end;
+		if (*tick || last_tick_of(s, p, tick))
+			return true;
+	}
+	return false;
 }
 
 static int add_end(struct model *m, struct machine_state *mc, const struct clock_model *clock,
