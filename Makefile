@@ -13,7 +13,7 @@ CC := $(if $(FUZZ),clang-14,gcc)
 endif
 B := $(if $(FUZZ),build-fuzz,$(if $(SANITIZE),build-san,build))
 OPT ?= $(if $(SANITIZE)$(FUZZ),-O1,-O2)
-PKGS := libzstd libxxhash jansson smartcols libtraceevent
+PKGS := libzstd zlib libxxhash jansson smartcols
 HAVE_PKGS := $(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes)
 PKG_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
 PKG_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(PKGS)))
@@ -33,12 +33,20 @@ CMD_SRC := $(wildcard cmd/*.c)
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 BENCH_SRC := $(wildcard bench/bench_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+TEST_TOOL_SRC := $(wildcard tests/oracle/*.c tests/differential/*.c)
 
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 TESTS := $(TEST_SRC:tests/unit/%.c=$(B)/tests/%)
 BENCHES := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
+TEST_TOOLS := $(TEST_TOOL_SRC:tests/%.c=$(B)/%)
+HAVE_TRACECMD := $(shell pkg-config --exists libtracecmd 2>/dev/null && echo yes)
+ifeq ($(HAVE_TRACECMD),yes)
+BENCHES += $(B)/bench/peer_tracecmd
+else
+TEST_TOOLS := $(filter-out %/dat_compare,$(TEST_TOOLS))
+endif
 
 .PHONY: all clean tests benches fuzz need demo check bench
 all: $(B)/libsonde.a $(if $(CMD_SRC),$(B)/sonde)
@@ -54,6 +62,12 @@ $(B)/%.o: %.c | need
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+$(B)/gen/syscalls.inc: tools/make-syscalls | need
+	@mkdir -p $(@D)
+	tools/make-syscalls $(CC) > $@.new && mv $@.new $@
+$(B)/source/syscalls.o: $(B)/gen/syscalls.inc
+$(B)/source/syscalls.o: CFLAGS += -I$(B)
+
 $(B)/libsonde.a: $(LIB_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
@@ -61,10 +75,23 @@ $(B)/libsonde.a: $(LIB_OBJ)
 $(B)/sonde: $(CMD_OBJ) $(B)/libsonde.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-tests: $(TESTS)
+tests: $(TESTS) $(TEST_TOOLS)
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+# Programs that script tests use.  Those that compare Sonde with a peer use the peer's library; where
+# it is not installed, they are not built and their tests are skipped.
+$(B)/oracle/%: $(B)/tests/oracle/%.o $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(B)/differential/%: $(B)/tests/differential/%.o $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(B)/tests/differential/dat_compare.o $(B)/bench/peer_tracecmd.o: \
+	CFLAGS += $(shell pkg-config --cflags libtracecmd 2>/dev/null)
+$(B)/differential/dat_compare $(B)/bench/peer_tracecmd: \
+	LDLIBS += $(shell pkg-config --libs libtracecmd 2>/dev/null)
 
 benches: $(BENCHES)
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a

@@ -10,7 +10,7 @@
 
 static const struct trace_ops *const formats[] = {&dat_trace_ops, &ctf_trace_ops};
 
-/* One lock for all traces: problems are rare. */
+/* One lock for all traces: problems and losses are rare. */
 static pthread_mutex_t problem_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct trace_ops *find_format(const char *path)
@@ -73,6 +73,16 @@ void trace_problem(struct trace *t, const char *fmt, ...)
 	va_end(ap);
 	pthread_mutex_lock(&problem_lock);
 	problems_add(&t->problems, "%s", text);
+	pthread_mutex_unlock(&problem_lock);
+}
+
+void trace_loss_add(struct trace *t, const struct trace_loss *more)
+{
+	pthread_mutex_lock(&problem_lock);
+	t->loss.events += more->events;
+	t->loss.unknown += more->unknown;
+	t->loss.packets += more->packets;
+	t->loss.bytes_skipped += more->bytes_skipped;
 	pthread_mutex_unlock(&problem_lock);
 }
 

@@ -100,6 +100,32 @@ struct trace_loss {
 	uint64_t bytes_skipped;/* bytes of the file that could not be decoded */
 };
 
+/* What trace-cmd knew of a guest that it traced together with this host (trace.dat, GUEST). */
+struct trace_guest {
+	const char *name;
+	uint64_t trace_id;       /* of the guest's own trace file */
+	const int32_t *vcpu_tid; /* host thread of each of the guest's CPUs, by CPU; -1 not told */
+	unsigned nr_vcpus;
+};
+
+/*
+ * How trace-cmd would correct this guest's times to its host's (trace.dat, TIME_SHIFT), one sample
+ * of one CPU:  host = (guest * scaling >> fraction_bits) + offset, from tick @at on.
+ */
+struct trace_shift {
+	int cpu;
+	uint64_t at;
+	int64_t offset;
+	uint64_t scaling;
+	unsigned fraction_bits;
+};
+
+/* A thread's name as the kernel remembered it when recording stopped. */
+struct trace_comm {
+	int32_t tid;
+	const char *name;
+};
+
 struct trace_ops;
 
 struct trace {
@@ -110,6 +136,13 @@ struct trace {
 	char release[65];           /* kernel release */
 	uint8_t uuid[16];           /* of the trace; zero when none */
 	uint64_t trace_id;          /* trace.dat TRACEID; 0 when none */
+	struct trace_guest *guests; /* trace.dat of a host: guests traced along with it */
+	unsigned nr_guests;
+	uint64_t peer_trace_id;     /* trace.dat of a guest: its host's trace_id; 0 when none */
+	struct trace_shift *shifts; /* trace.dat of a guest: towards that host */
+	unsigned nr_shifts;
+	struct trace_comm *comms;   /* trace.dat CMDLINES */
+	unsigned nr_comms;
 	bool lttng;                 /* dialect: LTTng names and state numbers, else ftrace's */
 	bool vcpu_id_unsound;       /* kvm_entry.vcpu_id carries a pointer (lttng-modules on 6.1) */
 	struct trace_clock clock;
@@ -138,6 +171,9 @@ bool trace_probe(const char *path);
 
 /* Adds to the trace's problem list; safe from any thread. */
 void trace_problem(struct trace *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Adds to the trace's losses; safe from any thread. */
+void trace_loss_add(struct trace *t, const struct trace_loss *more);
 
 /*
  * A cursor decodes packets [first, first + nr) of one stream, in order.

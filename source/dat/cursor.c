@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decoding loop.  A cursor goes packet by packet, in a packet chunk by chunk (a plain packet is
+ * one chunk, used where it is mapped), in a chunk page by page, in a page record by record.
+ */
+#include "source/dat/page.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STR_BYTES 16 /* what event.h promises of a string slot */
+#define LOAD_BYTES 8 /* numbers are loaded in that size, whatever they are */
+
+/* What one packet's decoding found; counted when its end is reached. */
+struct tally {
+	uint64_t lost;        /* events that the pages say were lost before them */
+	uint64_t lost_places; /* pages that say so without a number */
+	uint64_t broken_places;
+	uint64_t bytes_skipped;
+	uint64_t issue_at[DAT_NR_ISSUES]; /* place in the file + 1; 0 = not met */
+};
+
+struct dat_cursor {
+	struct cursor *c;
+	const struct dat *d;
+	struct dat_stream *ds;
+	struct unpacker unpacker;
+	uint8_t *buf[2];         /* unpacked chunks, in turn: events point into them */
+	unsigned which;          /* the one in use */
+	bool handed_out;         /* events that point into it were returned */
+
+	bool in_packet;
+	uint64_t next_chunk;     /* places in the file */
+	uint64_t packet_stop;
+	uint64_t chunk_at;       /* of what is decoded now */
+	const uint8_t *page;     /* next page of the chunk */
+	const uint8_t *pages_end;
+	const uint8_t *readable; /* end of the memory that the chunk is in */
+
+	const uint8_t *pos;      /* next record of the page */
+	const uint8_t *end;
+	uint64_t time;           /* running time of the page */
+	uint64_t last;           /* time of the last event; never goes back */
+	bool has_last;
+	bool probing;            /* only the time of the last event is asked for */
+	bool gap;                /* what comes before the next page could not be decoded */
+	bool lost_waits;         /* @lost has to be handed out before the page's records */
+	struct event lost;
+	struct tally tally;
+};
+
+static void issue(struct dat_cursor *k, enum dat_issue what)
+{
+	if (!k->tally.issue_at[what])
+		k->tally.issue_at[what] = k->chunk_at + 1;
+}
+
+/* Something of @len_bytes cannot be decoded: it is skipped, and the gap told of. */
+static void broken(struct dat_cursor *k, enum dat_issue what, uint64_t len_bytes)
+{
+	issue(k, what);
+	k->tally.bytes_skipped += len_bytes;
+	k->tally.broken_places++;
+	k->gap = true;
+}
+
+/* The same text for every packet of a stream, so that the list of problems stays short. */
+static void report_issue(struct dat_cursor *k, enum dat_issue what)
+{
+	static const char *const texts[DAT_NR_ISSUES] = {
+		[DAT_BAD_CHUNK] = "chunks that cannot be decompressed are skipped",
+		[DAT_BAD_PAGE] = "pages that claim more bytes than they have are skipped",
+		[DAT_BAD_RECORD] = "records that reach beyond their page; its rest is skipped",
+		[DAT_UNKNOWN_ID] = "events of a number that no event format explains",
+		[DAT_SHORT_RECORD] = "events shorter than their format; their arguments are unknown",
+		[DAT_STEP_BACK] = "times that step back; such events are given the time before",
+	};
+	struct stream *s = k->c->stream;
+	uint_fast64_t first = 0;
+
+	if (!k->tally.issue_at[what])
+		return;
+	if (atomic_compare_exchange_strong(&k->ds->issue_at[what], &first,
+					   k->tally.issue_at[what]))
+		first = k->tally.issue_at[what];
+	trace_problem(s->trace, "%s, from offset %llu on: CPU %d%s%s: %s", s->trace->path,
+		      (unsigned long long)first - 1, s->cpu, *s->buffer ? " of buffer " : "",
+		      s->buffer, texts[what]);
+}
+
+/*
+ * A packet's end: its tally goes to the trace, if no other pass over it did that before.  When
+ * trace-cmd stored the kernel's own count of lost events, that is counted already, at open, and
+ * covers what the pages tell; only what they tell beyond it is added.
+ */
+static void packet_count(struct dat_cursor *k)
+{
+	struct dat_stream *ds = k->ds;
+	struct trace_loss loss = {.bytes_skipped = k->tally.bytes_skipped};
+	uint64_t before, after;
+
+	if (atomic_exchange(&ds->counted[k->c->packet], 1))
+		return;
+	for (unsigned i = 0; i < DAT_NR_ISSUES; i++)
+		report_issue(k, i);
+	before = atomic_fetch_add(&ds->lost_seen, k->tally.lost);
+	after = before + k->tally.lost;
+	if (after > ds->stat_lost)
+		loss.events = after - (before > ds->stat_lost ? before : ds->stat_lost);
+	loss.unknown = k->tally.broken_places + (ds->stat_lost ? 0 : k->tally.lost_places);
+	if (loss.events || loss.unknown || loss.bytes_skipped)
+		trace_loss_add(k->c->stream->trace, &loss);
+}
+
+/* Time of the last event before packet @p; false when there is none. */
+static bool time_before(const struct dat_cursor *k, uint32_t p, uint64_t *time)
+{
+	struct event events[16];
+	bool found = false;
+
+	while (p-- > 0 && !found) {
+		struct cursor c;
+		struct dat_cursor *back;
+
+		if (cursor_init(&c, k->c->stream, p, 1, WANT(LOST), NULL))
+			return false;
+		back = c.buffer;
+		back->probing = true;
+		while (dat_cursor_next(&c, events, ARRAY_SIZE(events)))
+			;
+		found = back->has_last;
+		*time = back->last;
+		cursor_release(&c);
+	}
+	return found;
+}
+
+/* Events were lost before the page that begins at @time. */
+static void lost_before(struct dat_cursor *k, uint64_t nr, uint64_t time)
+{
+	uint64_t begin = time;
+
+	if (!k->has_last && !k->probing)
+		k->has_last = time_before(k, k->c->packet, &k->last);
+	if (k->has_last)
+		begin = k->last;
+	k->lost = (struct event){
+		.time = {begin},
+		.kind = EV_LOST,
+		.tid = -1,
+		.arg = {nr == UINT64_MAX ? 0 : (int64_t)nr, (int64_t)begin,
+			(int64_t)(time > begin ? time : begin)},
+	};
+	k->lost_waits = true;
+}
+
+static void page_enter(struct dat_cursor *k)
+{
+	const uint8_t *page = k->page;
+	uint64_t left = (uint64_t)(k->pages_end - page);
+	struct page_head h;
+
+	k->page = left > k->ds->page_size ? page + k->ds->page_size : k->pages_end;
+	if (!page_head_read(k->d, page, k->ds->page_size, left, &h)) {
+		broken(k, DAT_BAD_PAGE, (uint64_t)(k->page - page));
+		return;
+	}
+	if (!h.len_bytes && !h.time) /* never written: a hole in the file */
+		return;
+	k->pos = page + k->d->form.data_offset;
+	k->end = k->pos + h.len_bytes <= k->page ? k->pos + h.len_bytes : k->page;
+	k->time = h.time;
+	if (h.lost == UINT64_MAX)
+		k->tally.lost_places++;
+	else
+		k->tally.lost += h.lost;
+	if (h.lost || k->gap)
+		lost_before(k, h.lost ? h.lost : UINT64_MAX, h.time);
+	k->gap = false;
+}
+
+static void packet_enter(struct dat_cursor *k)
+{
+	const struct packet *p = &k->c->stream->packets[k->c->packet];
+
+	k->in_packet = true;
+	k->next_chunk = p->offset_bytes;
+	k->packet_stop = p->offset_bytes + p->len_bytes;
+	memset(&k->tally, 0, sizeof(k->tally));
+}
+
+static void packet_leave(struct dat_cursor *k)
+{
+	const struct packet *p = &k->c->stream->packets[k->c->packet];
+
+	packet_count(k);
+	mapfile_forget(&k->d->file.map, p->offset_bytes, p->len_bytes);
+	k->in_packet = false;
+	k->c->packet++;
+}
+
+static void chunk_unpack(struct dat_cursor *k)
+{
+	struct dat_chunk chunk;
+	uint8_t *buf;
+
+	k->chunk_at = k->next_chunk;
+	if (!dat_chunk_next(k->ds, &k->next_chunk, k->packet_stop, &chunk)) {
+		broken(k, DAT_BAD_CHUNK, k->packet_stop - k->chunk_at);
+		return;
+	}
+	if (k->handed_out)
+		k->which ^= 1;
+	k->handed_out = false;
+	buf = k->buf[k->which];
+	if (unpack(&k->unpacker, k->d->file.packing, chunk.packed, chunk.packed_len, buf,
+		   chunk.len_bytes)) {
+		broken(k, DAT_BAD_CHUNK, k->next_chunk - k->chunk_at);
+		return;
+	}
+	k->page = buf;
+	k->pages_end = buf + chunk.len_bytes;
+	k->readable = k->pages_end + LOAD_BYTES;
+}
+
+static void chunk_enter(struct dat_cursor *k)
+{
+	if (k->ds->packed) {
+		chunk_unpack(k);
+		return;
+	}
+	k->chunk_at = k->next_chunk;
+	k->page = k->d->file.map.data + k->next_chunk;
+	k->pages_end = k->d->file.map.data + k->packet_stop;
+	k->readable = k->d->file.map.data + k->d->file.map.len_bytes;
+	k->next_chunk = k->packet_stop;
+}
+
+/* Goes on to the next page with records in it.  False at the end, and, when @any events are in
+ * hand, where unpacking would have to begin. */
+static bool advance(struct dat_cursor *k, bool any)
+{
+	struct cursor *c = k->c;
+
+	while (k->pos >= k->end && !k->lost_waits) {
+		if (k->page < k->pages_end) {
+			page_enter(k);
+		} else if (k->in_packet && k->next_chunk < k->packet_stop) {
+			if (any && k->ds->packed)
+				return false;
+			chunk_enter(k);
+		} else {
+			if (k->in_packet)
+				packet_leave(k);
+			if (c->packet >= c->packet_end)
+				return false;
+			packet_enter(k);
+		}
+	}
+	return true;
+}
+
+/* Where the text of a slot is, or NULL when reading STR_BYTES or up to its NUL is not safe. */
+static const uint8_t *text_place(const struct dat_text *x, const uint8_t *data, uint32_t len,
+				 bool swap)
+{
+	uint32_t from = x->offset;
+	uint32_t size = x->size;
+
+	if (x->where == DAT_REST) {
+		size = len - from;
+	} else if (x->where != DAT_FIXED) {
+		uint32_t loc = load32(data + from, swap);
+
+		from = (loc & 0xffff) + (x->where == DAT_REL_LOC ? from + 4 : 0);
+		size = loc >> 16;
+	}
+	if (from > len || size > len - from)
+		return NULL;
+	if (size < STR_BYTES && !memchr(data + from, '\0', size))
+		return NULL;
+	return data + from;
+}
+
+static inline __attribute__((always_inline)) void
+event_args(struct event *e, const struct dat_plan *p, const uint8_t *data, uint32_t len,
+	   const bool swap)
+{
+	for (unsigned i = 0; i < EVENT_ARGS; i++)
+		e->arg[i] = p->otherwise[i];
+	for (unsigned i = 0; i < p->nr_numbers; i++) {
+		const struct dat_number *n = &p->numbers[i];
+		uint64_t v = load64(data + n->offset, swap);
+		uint64_t sign = (uint64_t)n->sign << (63 - n->shift);
+
+		/* The number is at the low end in little-endian memory, else at the high. */
+		if (swap == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__))
+			v >>= n->shift;
+		else
+			v = v << n->shift >> n->shift;
+		e->arg[n->slot] = (int64_t)((v ^ sign) - sign);
+	}
+	for (unsigned i = 0; i < p->nr_texts; i++)
+		e->arg[p->texts[i].slot] =
+			(int64_t)(uintptr_t)text_place(&p->texts[i], data, len, swap);
+}
+
+/* The same near the end of what is mapped: from a copy, for the loads reach too far. */
+static __attribute__((noinline)) void event_args_edge(struct event *e, const struct dat_plan *p,
+						      const uint8_t *data, uint32_t len, bool swap)
+{
+	uint8_t copy[512] = {0};
+	struct dat_plan numbers = *p;
+
+	numbers.nr_texts = 0;
+	if (p->reach <= sizeof(copy)) {
+		memcpy(copy, data, len < p->reach ? len : p->reach);
+		event_args(e, &numbers, copy, len, swap);
+	}
+	for (unsigned i = 0; i < p->nr_texts; i++)
+		e->arg[p->texts[i].slot] =
+			(int64_t)(uintptr_t)text_place(&p->texts[i], data, len, swap);
+}
+
+/* Fills @e from a record; false when its kind is not wanted. */
+static inline __attribute__((always_inline)) bool
+event_fill(struct dat_cursor *k, struct event *e, const uint8_t *record, const uint8_t *data,
+	   uint32_t len, const uint64_t want, const bool swap)
+{
+	const struct dat *d = k->d;
+	const struct dat_plan *p = &d->plans[d->plan_of_id[load16(data + d->form.type_offset, swap)]];
+
+	if (unlikely(!p->type))
+		issue(k, DAT_UNKNOWN_ID);
+	if (!(want >> p->kind & 1))
+		return false;
+	e->kind = p->kind;
+	e->type = p->type;
+	e->tid = (int32_t)load32(data + d->form.tid_offset, swap);
+	e->record = record;
+	if (unlikely(len < p->min_len)) {
+		issue(k, DAT_SHORT_RECORD);
+		e->kind = EV_OTHER;
+		memset(e->arg, 0, sizeof(e->arg));
+		return want & WANT(OTHER);
+	}
+	if (likely(data + p->reach <= k->readable))
+		event_args(e, p, data, len, swap);
+	else
+		event_args_edge(e, p, data, len, swap);
+	return true;
+}
+
+/* The last word of a page may be padding without a length. */
+static bool ends_page(uint32_t word, bool big_endian)
+{
+	return word == (big_endian ? (uint32_t)RECORD_PADDING << RECORD_DELTA_BITS
+				   : (uint32_t)RECORD_PADDING);
+}
+
+/* See page.h for the layout.  Ends at the page's end or when @room is used up. */
+static inline __attribute__((always_inline)) unsigned
+page_decode(struct dat_cursor *k, struct event *events, unsigned room, const uint64_t want,
+	    const bool swap)
+{
+	const bool big_endian = swap != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	const uint8_t *pos = k->pos;
+	const uint8_t *const end = k->end;
+	uint64_t time = k->time;
+	uint64_t last = k->has_last ? k->last : 0;
+	unsigned n = 0;
+
+	while (n < room && pos < end) {
+		const uint8_t *record = pos;
+		uint32_t word, type_len, len;
+		uint64_t delta;
+
+		if (unlikely(end - pos < 8)) {
+			if (end - pos != 4 || !ends_page(load32(pos, swap), big_endian))
+				goto bad;
+			pos = end;
+			break;
+		}
+		word = load32(pos, swap);
+		type_len = big_endian ? word >> RECORD_DELTA_BITS : word & 31;
+		delta = big_endian ? word & ((1u << RECORD_DELTA_BITS) - 1) : word >> 5;
+		pos += 4;
+		if (likely(type_len - 1 < RECORD_PADDING - 1)) {
+			len = type_len * 4;
+		} else if (type_len == RECORD_TIME_EXTEND) {
+			time += delta + ((uint64_t)load32(pos, swap) << RECORD_DELTA_BITS);
+			pos += 4;
+			continue;
+		} else if (type_len == RECORD_TIME_STAMP) {
+			uint64_t high = time >> TIME_STAMP_BITS << TIME_STAMP_BITS;
+			uint64_t now = delta | (uint64_t)load32(pos, swap) << RECORD_DELTA_BITS |
+				       high;
+
+			if (high && now < time) /* it wrapped since */
+				now += UINT64_C(1) << TIME_STAMP_BITS;
+			time = now;
+			pos += 4;
+			continue;
+		} else if (type_len == RECORD_PADDING) {
+			if (!delta) {
+				pos = end;
+				break;
+			}
+			len = load32(pos, swap);
+			if (unlikely(len < 4 || len > end - pos))
+				goto bad;
+			time += delta;
+			pos += len;
+			continue;
+		} else {
+			len = load32(pos, swap);
+			if (unlikely(len < 4))
+				goto bad;
+			len -= 4;
+			pos += 4;
+		}
+		if (unlikely(len > end - pos || len < k->d->form.common_len))
+			goto bad;
+		time += delta;
+		if (unlikely(time < last))
+			issue(k, DAT_STEP_BACK);
+		else
+			last = time;
+		k->has_last = true;
+		if (event_fill(k, &events[n], record, pos, len, want, swap))
+			events[n++].time.v = last;
+		pos += (len + 3) & ~3u;
+		continue;
+bad:
+		broken(k, DAT_BAD_RECORD, (uint64_t)(end - record));
+		pos = end;
+	}
+	k->pos = pos;
+	k->time = time;
+	k->last = last;
+	return n;
+}
+
+static unsigned decode(struct dat_cursor *k, struct event *events, unsigned room, uint64_t want)
+{
+	if (unlikely(k->lost_waits)) {
+		events[0] = k->lost;
+		k->lost_waits = false;
+		return 1;
+	}
+	return k->d->file.swap ? page_decode(k, events, room, want, true)
+			       : page_decode(k, events, room, want, false);
+}
+
+unsigned dat_cursor_next(struct cursor *c, struct event *events, unsigned room)
+{
+	struct dat_cursor *k = c->buffer;
+	uint64_t want = c->want ? c->want : UINT64_MAX;
+	unsigned n = 0;
+
+	k->c = c; /* its owner may have moved it */
+	while (n < room && advance(k, n > 0))
+		n += decode(k, events + n, room - n, want);
+	if (n)
+		k->handed_out = true;
+	return n;
+}
+
+int dat_cursor_init(struct cursor *c, struct error *err)
+{
+	struct dat_stream *ds = (struct dat_stream *)c->stream->reader;
+	struct dat_cursor *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		goto nomem;
+	c->buffer = k;
+	k->ds = ds;
+	k->d = ds->dat;
+	for (unsigned i = 0; ds->packed && i < ARRAY_SIZE(k->buf); i++) {
+		k->buf[i] = calloc(1, (size_t)ds->chunk_max + LOAD_BYTES);
+		if (!k->buf[i])
+			goto nomem;
+	}
+	return 0;
+nomem:
+	dat_cursor_release(c);
+	return fail(err, -ENOMEM, "out of memory reading %s", c->stream->path);
+}
+
+void dat_cursor_release(struct cursor *c)
+{
+	struct dat_cursor *k = c->buffer;
+
+	c->buffer = NULL;
+	if (!k)
+		return;
+	unpacker_release(&k->unpacker);
+	free(k->buf[0]);
+	free(k->buf[1]);
+	free(k);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams and their packets.  A packet is a run of pages, or of compressed chunks, that is long
+ * enough to be worth a thread's while and short enough that a stream has some hundred of them; a
+ * stream never has more than about PACKETS_MAX, so that opening a huge trace, which looks at the
+ * first page of every packet, stays quick.
+ */
+#include "source/dat/page.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PACKET_BYTES (256u << 10)
+#define PACKETS_MAX 1024u
+#define CHUNK_MAX_BYTES (16u << 20)
+#define STREAMS_MAX 65536u
+
+bool dat_chunk_next(const struct dat_stream *ds, uint64_t *pos, uint64_t end,
+		    struct dat_chunk *out)
+{
+	const struct dat_file *f = &ds->dat->file;
+	const uint8_t *p = f->map.data + *pos;
+
+	if (*pos + 8 > end) {
+		*pos = end;
+		return false;
+	}
+	out->packed_len = load32(p, f->swap);
+	out->len_bytes = load32(p + 4, f->swap);
+	out->packed = p + 8;
+	if (!out->packed_len || out->packed_len > end - *pos - 8 || !out->len_bytes ||
+	    out->len_bytes > CHUNK_MAX_BYTES) {
+		*pos = end;
+		return false;
+	}
+	*pos += 8 + (uint64_t)out->packed_len;
+	return true;
+}
+
+static int packet_add(struct stream *s, uint32_t room, uint64_t offset, uint64_t len)
+{
+	if (s->nr_packets == room)
+		return -EINVAL;
+	s->packets[s->nr_packets++] = (struct packet){.offset_bytes = offset, .len_bytes = len};
+	return 0;
+}
+
+static uint64_t units_per_packet(uint64_t nr_units, uint32_t unit_bytes)
+{
+	uint64_t least = PACKET_BYTES / unit_bytes ? PACKET_BYTES / unit_bytes : 1;
+	uint64_t most = (nr_units + PACKETS_MAX - 1) / PACKETS_MAX;
+
+	return least > most ? least : most;
+}
+
+static int plain_packets(struct stream *s, const struct dat_stream *ds)
+{
+	uint64_t nr_pages = (ds->len_bytes + ds->page_size - 1) / ds->page_size;
+	uint64_t step = units_per_packet(nr_pages, ds->page_size) * ds->page_size;
+	uint64_t end = ds->offset_bytes + ds->len_bytes;
+	uint32_t room = PACKETS_MAX + 1;
+
+	s->packets = calloc(room, sizeof(*s->packets));
+	if (!s->packets)
+		return -ENOMEM;
+	for (uint64_t pos = ds->offset_bytes; pos < end; pos += step) {
+		if (packet_add(s, room, pos, end - pos < step ? end - pos : step))
+			break;
+	}
+	return 0;
+}
+
+static int packed_packets(struct dat *d, struct stream *s, struct dat_stream *ds)
+{
+	uint64_t end = ds->offset_bytes + ds->len_bytes;
+	uint64_t pos = ds->offset_bytes + 4;
+	uint64_t begin = pos;
+	uint32_t nr, room;
+	uint64_t step = 0;
+	uint64_t in_packet = 0;
+	struct dat_chunk c;
+
+	if (ds->len_bytes < 4)
+		return 0;
+	nr = load32(d->file.map.data + ds->offset_bytes, d->file.swap);
+	if (nr > ds->len_bytes / 9)
+		nr = (uint32_t)(ds->len_bytes / 9);
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t at = pos;
+
+		if (!dat_chunk_next(ds, &pos, end, &c)) {
+			dat_problem(&d->file, at, "chunk %u of CPU %d's %u is damaged or cut off; "
+				    "the rest of this CPU is skipped", i, s->cpu, nr);
+			d->file.trace->loss.bytes_skipped += end - at;
+			d->file.trace->loss.unknown++;
+			pos = at;
+			break;
+		}
+		if (!step) {
+			step = units_per_packet(nr, c.len_bytes);
+			room = (uint32_t)(nr / step + 1);
+			s->packets = calloc(room, sizeof(*s->packets));
+			if (!s->packets)
+				return -ENOMEM;
+		}
+		if (ds->chunk_max < c.len_bytes)
+			ds->chunk_max = c.len_bytes;
+		if (++in_packet == step) {
+			packet_add(s, room, begin, pos - begin);
+			begin = pos;
+			in_packet = 0;
+		}
+	}
+	if (in_packet)
+		packet_add(s, room, begin, pos - begin);
+	mapfile_forget(&d->file.map, ds->offset_bytes, ds->len_bytes);
+	return 0;
+}
+
+/* The first page with records in it tells when the packet begins. */
+static void packet_look(const struct dat *d, const struct dat_stream *ds, struct packet *p,
+			const uint8_t *pages, uint64_t len_bytes)
+{
+	for (uint64_t i = 0; i < len_bytes; i += ds->page_size) {
+		struct page_head h;
+
+		if (page_head_read(d, pages + i, ds->page_size, len_bytes - i, &h) && h.len_bytes) {
+			p->begin = h.time;
+			p->lost = h.lost;
+			return;
+		}
+	}
+}
+
+static int packets_look(struct dat *d, struct stream *s, const struct dat_stream *ds)
+{
+	uint8_t *buf = ds->packed ? malloc(ds->chunk_max) : NULL;
+
+	if (ds->packed && ds->chunk_max && !buf)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->nr_packets; i++) {
+		struct packet *p = &s->packets[i];
+		uint64_t pos = p->offset_bytes;
+		struct dat_chunk c;
+
+		if (!ds->packed)
+			packet_look(d, ds, p, d->file.map.data + pos, p->len_bytes);
+		else if (dat_chunk_next(ds, &pos, pos + p->len_bytes, &c) &&
+			 !unpack(&d->file.unpacker, d->file.packing, c.packed, c.packed_len, buf,
+				 c.len_bytes))
+			packet_look(d, ds, p, buf, c.len_bytes);
+		mapfile_forget(&d->file.map, p->offset_bytes, p->len_bytes);
+	}
+	free(buf);
+	return 0;
+}
+
+/* Cuts a CPU's data to what is in the file.  trace-cmd does not count the chunk count's own 4 bytes
+ * in the size it states. */
+static void clamp(struct dat *d, const struct dat_cpu *c, struct dat_stream *ds)
+{
+	uint64_t size = d->file.map.len_bytes;
+
+	ds->offset_bytes = c->offset_bytes < size ? c->offset_bytes : size;
+	ds->len_bytes = c->len_bytes;
+	if (ds->packed && c->len_bytes && c->len_bytes <= UINT64_MAX - 4)
+		ds->len_bytes += 4;
+	if (ds->len_bytes <= size - ds->offset_bytes)
+		return;
+	ds->len_bytes = size - ds->offset_bytes;
+	dat_problem(&d->file, c->offset_bytes,
+		    "CPU %d's data, %llu bytes, reaches beyond the end of the file; what is there is "
+		    "used", c->cpu, (unsigned long long)c->len_bytes);
+	d->file.trace->loss.unknown++;
+}
+
+static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer *u,
+		       const struct dat_cpu *c)
+{
+	struct trace *t = d->file.trace;
+	struct dat_stream *ds = arena_alloc(&d->file.arena, sizeof(*ds));
+	int ret;
+
+	if (!ds)
+		return -ENOMEM;
+	ds->dat = d;
+	ds->page_size = u->page_size;
+	ds->packed = u->packed;
+	ds->has_stats = c->has_stats;
+	ds->stat_lost = c->stat_lost;
+	clamp(d, c, ds);
+	*s = (struct stream){
+		.trace = t, .path = t->path, .buffer = u->name, .cpu = c->cpu, .reader = ds};
+	ret = ds->packed ? packed_packets(d, s, ds) : plain_packets(s, ds);
+	if (!ret)
+		ret = packets_look(d, s, ds);
+	if (ret)
+		return ret;
+	ds->counted = calloc(s->nr_packets + 1, sizeof(*ds->counted));
+	if (!ds->counted)
+		return -ENOMEM;
+	t->len_bytes += ds->len_bytes;
+	t->loss.events += c->stat_lost;
+	return 0;
+}
+
+/* One trace has one clock: that of the first buffer that holds anything. */
+static const char *choose_clock(const struct dat_file *f)
+{
+	for (unsigned i = 0; i < f->nr_buffers; i++) {
+		for (unsigned j = 0; j < f->buffers[i].nr_cpus; j++) {
+			if (f->buffers[i].cpus[j].len_bytes && *f->buffers[i].clock)
+				return f->buffers[i].clock;
+		}
+	}
+	return f->trace->clock.name;
+}
+
+static bool buffer_usable(struct dat *d, const struct dat_buffer *u, const char *clock)
+{
+	uint32_t p = u->page_size;
+
+	if (p < DAT_MIN_PAGE || p > DAT_MAX_PAGE || (p & (p - 1))) {
+		dat_problem(&d->file, u->section_bytes,
+			    "buffer \"%s\" claims pages of %u bytes; it is skipped", u->name, p);
+		return false;
+	}
+	if (*u->clock && strcmp(u->clock, clock)) {
+		dat_problem(&d->file, u->section_bytes,
+			    "buffer \"%s\" was recorded with clock \"%s\", the trace with \"%s\"; it "
+			    "is skipped", u->name, u->clock, clock);
+		return false;
+	}
+	return true;
+}
+
+static int buffer_streams(struct dat *d, const struct dat_buffer *u, const char *clock)
+{
+	struct trace *t = d->file.trace;
+
+	for (unsigned i = 0; i < u->nr_cpus; i++) {
+		const struct dat_cpu *c = &u->cpus[i];
+		int ret;
+
+		if (c->cpu < 0 || c->cpu > UINT16_MAX) {
+			dat_problem(&d->file, u->section_bytes, "there is no CPU %u",
+				    (unsigned)c->cpu);
+			continue;
+		}
+		if (!buffer_usable(d, u, clock)) {
+			t->loss.bytes_skipped +=
+				dat_inside(&d->file, c->offset_bytes, c->len_bytes) ? c->len_bytes : 0;
+			continue;
+		}
+		ret = stream_init(d, &t->streams[t->nr_streams++], u, c);
+		if (ret)
+			return ret;
+		if (t->nr_cpus <= (unsigned)c->cpu)
+			t->nr_cpus = (unsigned)c->cpu + 1;
+	}
+	return 0;
+}
+
+int dat_streams_init(struct dat *d, struct error *err)
+{
+	struct trace *t = d->file.trace;
+	const char *clock = choose_clock(&d->file);
+	size_t nr = 0;
+	int ret = 0;
+
+	for (unsigned i = 0; i < d->file.nr_buffers; i++)
+		nr += d->file.buffers[i].nr_cpus;
+	if (nr > STREAMS_MAX)
+		return fail(err, -EINVAL, "%s claims %zu CPU buffers", t->path, nr);
+	t->streams = calloc(nr + 1, sizeof(*t->streams));
+	if (!t->streams)
+		return fail(err, -ENOMEM, "out of memory opening %s", t->path);
+	t->nr_cpus = d->file.option_cpus;
+	for (unsigned i = 0; i < d->file.nr_buffers && !ret; i++)
+		ret = buffer_streams(d, &d->file.buffers[i], clock);
+	if (ret)
+		return fail(err, ret, "out of memory opening %s", t->path);
+	if (!t->nr_streams)
+		return fail(err, -EINVAL, "%s holds no events that can be read: no CPU's data is told of "
+			    "in its options", t->path);
+	if (clock != t->clock.name)
+		snprintf(t->clock.name, sizeof(t->clock.name), "%s", clock);
+	return 0;
+}
+
+void dat_streams_release(struct trace *t)
+{
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		const struct dat_stream *ds = t->streams[i].reader;
+
+		free(t->streams[i].packets);
+		if (ds)
+			free(ds->counted);
+	}
+	free(t->streams);
+}

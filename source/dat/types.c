@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/dat/reader.h"
+
+#include "source/dialect.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TYPES_MAX 65535u /* event.type has 16 bits */
+
+/* Numbers are loaded 8 bytes at a time. */
+#define LOAD_BYTES 8
+
+/* While the formats are read: where the next type goes. */
+struct builder {
+	struct dat *d;
+	unsigned room;
+	bool has_common;
+};
+
+static int types_room(struct builder *b)
+{
+	struct trace *t = b->d->file.trace;
+	unsigned room = b->room ? b->room * 2 : 512;
+	struct event_type *types;
+	struct dat_plan *plans;
+
+	if (t->nr_types < b->room)
+		return 0;
+	types = realloc(t->types, room * sizeof(*types));
+	if (!types)
+		return -ENOMEM;
+	t->types = types;
+	plans = realloc(b->d->plans, room * sizeof(*plans));
+	if (!plans)
+		return -ENOMEM;
+	b->d->plans = plans;
+	b->room = room;
+	return 0;
+}
+
+/* For dialect_pick_field(). */
+static bool layout_has(const char *field, void *layout)
+{
+	return dat_field_find(layout, field) != NULL;
+}
+
+static bool is_number(const struct dat_field *f)
+{
+	return f->cls == FIELD_INT || f->cls == FIELD_UINT;
+}
+
+static void plan_number(struct dat_plan *p, unsigned slot, const struct dat_field *f)
+{
+	struct dat_number *n = &p->numbers[p->nr_numbers++];
+
+	*n = (struct dat_number){
+		.offset = f->offset,
+		.slot = (uint8_t)slot,
+		.shift = (uint8_t)(64 - 8 * f->size),
+		.sign = f->is_signed,
+	};
+	if (p->reach < f->offset + LOAD_BYTES)
+		p->reach = f->offset + LOAD_BYTES;
+	if (p->min_len < f->offset + f->size)
+		p->min_len = f->offset + f->size;
+}
+
+static void plan_text(struct dat_plan *p, unsigned slot, const struct dat_field *f)
+{
+	struct dat_text *x;
+
+	if (p->nr_texts == ARRAY_SIZE(p->texts))
+		return;
+	x = &p->texts[p->nr_texts++];
+	*x = (struct dat_text){
+		.offset = f->offset,
+		.slot = (uint8_t)slot,
+		.where = f->where,
+		.size = f->size,
+	};
+	if (p->min_len < f->offset + f->size)
+		p->min_len = f->offset + f->size;
+}
+
+/* The plan for one type, from the dialect's row for its name. */
+static void plan_make(struct dat_plan *p, unsigned type, const char *name,
+		      const struct dat_layout *l, const struct dat_page_form *form)
+{
+	const struct dialect_row *row = dialect_find(DIALECT_FTRACE, name);
+
+	*p = (struct dat_plan){.type = (uint16_t)type, .min_len = form->common_len};
+	if (!row)
+		return;
+	p->kind = row->kind;
+	for (unsigned slot = 0; slot < EVENT_ARGS; slot++) {
+		char scratch[64];
+		const char *field = dialect_pick_field(&row->slots[slot], layout_has,
+						       (void *)l, scratch);
+		const struct dat_field *f = field ? dat_field_find(l, field) : NULL;
+
+		p->otherwise[slot] = (int16_t)row->slots[slot].otherwise;
+		if (f && f->offset > UINT16_MAX - UINT16_MAX / 4)
+			f = NULL; /* no kernel has records that long */
+		if (f && is_number(f))
+			plan_number(p, slot, f);
+		else if (f && f->cls == FIELD_STRING)
+			plan_text(p, slot, f);
+	}
+}
+
+static const struct field_desc *describe(struct arena *arena, const struct dat_layout *l)
+{
+	unsigned nr = l->nr_fields - l->nr_common;
+	struct field_desc *desc = arena_alloc(arena, nr * sizeof(*desc));
+
+	for (unsigned i = 0; desc && i < nr; i++) {
+		desc[i].name = l->fields[l->nr_common + i].name;
+		desc[i].cls = l->fields[l->nr_common + i].cls;
+	}
+	return desc;
+}
+
+static int type_add(struct builder *b, const char *system, const struct dat_format *f)
+{
+	struct dat *d = b->d;
+	struct trace *t = d->file.trace;
+	unsigned index = t->nr_types;
+	const struct field_desc *desc = describe(&d->file.arena, f->layout);
+
+	if (!desc || types_room(b))
+		return -ENOMEM;
+	plan_make(&d->plans[index], index, f->name, f->layout, &d->form);
+	t->types[index] = (struct event_type){
+		.name = f->name,
+		.id = f->id,
+		.kind = d->plans[index].kind,
+		.syscall = -1,
+		.system = system,
+		.fields = desc,
+		.nr_fields = f->layout->nr_fields - f->layout->nr_common,
+		.reader = f->layout,
+	};
+	t->nr_types++;
+	return 0;
+}
+
+/* All events have the same common fields: those of the first format say where they are. */
+static bool learn_common(struct builder *b, const struct dat_layout *l)
+{
+	const struct dat_field *type = dat_field_find(l, "common_type");
+	const struct dat_field *tid = dat_field_find(l, "common_pid");
+	struct dat_page_form *form = &b->d->form;
+	unsigned end = 0;
+
+	if (!type || type->size != 2 || !tid || tid->size != 4)
+		return false;
+	for (unsigned i = 0; i < l->nr_common; i++) {
+		if (end < (unsigned)l->fields[i].offset + l->fields[i].size)
+			end = l->fields[i].offset + l->fields[i].size;
+	}
+	if (b->has_common)
+		return form->type_offset == type->offset && form->tid_offset == tid->offset;
+	if (end > 64)
+		return false;
+	form->type_offset = type->offset;
+	form->tid_offset = tid->offset;
+	form->common_len = (uint16_t)end;
+	b->has_common = true;
+	return true;
+}
+
+static int format_add(struct builder *b, const char *system, struct bytes *table)
+{
+	struct dat_file *f = &b->d->file;
+	struct trace *t = f->trace;
+	struct bytes text = bytes_sub(table, bytes_u64(table));
+	struct dat_format format;
+	int ret;
+
+	if (text.bad)
+		return 0;
+	if (t->nr_types == TYPES_MAX)
+		return 0;
+	ret = dat_format_parse(&f->arena, (const char *)text.data, text.len_bytes,
+			       b->d->form.long_size, &format);
+	if (ret == -ENOMEM)
+		return ret;
+	if (ret || !learn_common(b, format.layout)) {
+		trace_problem(t, "%s: event format %u of \"%.64s\" is damaged; such events are unknown",
+			      t->path, t->nr_types, system);
+		return 0;
+	}
+	if (b->d->plan_of_id[format.id])
+		return 0; /* listed twice: the same in an instance */
+	b->d->plan_of_id[format.id] = (uint16_t)t->nr_types;
+	return type_add(b, system, &format);
+}
+
+static int formats_read(struct builder *b, const char *system, struct bytes *table)
+{
+	uint32_t nr = bytes_u32(table);
+	int ret = 0;
+
+	for (uint32_t i = 0; i < nr && !table->bad && !ret; i++)
+		ret = format_add(b, system, table);
+	return ret;
+}
+
+static int systems_read(struct builder *b, struct bytes *table)
+{
+	uint32_t nr = bytes_u32(table);
+	int ret = 0;
+
+	for (uint32_t i = 0; i < nr && !table->bad && !ret; i++) {
+		const char *system = bytes_str(table);
+
+		if (system)
+			system = arena_strdup(&b->d->file.arena, system);
+		if (system)
+			ret = formats_read(b, system, table);
+	}
+	return ret;
+}
+
+/* header_page says how wide the kernel's longs are, and where data starts in a page. */
+static bool page_form_read(struct dat *d, struct bytes *table)
+{
+	const char *name = bytes_str(table);
+	struct bytes text;
+	const char *p;
+	const char *end;
+
+	if (!name || strcmp(name, "header_page"))
+		return false;
+	text = bytes_sub(table, bytes_u64(table));
+	if (text.bad)
+		return false;
+	p = (const char *)text.data;
+	end = p + text.len_bytes;
+	while (p < end) {
+		const char *eol = memchr(p, '\n', (size_t)(end - p));
+		struct dat_field f;
+
+		if (!eol)
+			eol = end;
+		if (dat_field_parse(&d->file.arena, p, (size_t)(eol - p), 8, &f)) {
+			if (!strcmp(f.name, "commit") && (f.size == 4 || f.size == 8)) {
+				d->form.commit_offset = (uint8_t)f.offset;
+				d->form.long_size = (uint8_t)f.size;
+			}
+			if (!strcmp(f.name, "data"))
+				d->form.data_offset = (uint8_t)f.offset;
+		}
+		p = eol + 1;
+	}
+	return d->form.commit_offset == 8 && d->form.data_offset >= 8 + d->form.long_size &&
+	       d->form.data_offset <= 64;
+}
+
+static void page_form_init(struct dat *d)
+{
+	struct trace *t = d->file.trace;
+	struct bytes table = d->file.tables[DAT_HEADERS];
+
+	if (page_form_read(d, &table))
+		return;
+	trace_problem(t, "%s: the page header's format is damaged; taken for that of a %u-bit kernel",
+		      t->path, d->file.long_size * 8);
+	d->form.commit_offset = 8;
+	d->form.long_size = (uint8_t)d->file.long_size;
+	d->form.data_offset = (uint8_t)(8 + d->file.long_size);
+}
+
+/* Type 0 stands for every event whose number no format explains. */
+static int unknown_type_add(struct builder *b)
+{
+	static const struct dat_layout nothing;
+	static const struct dat_format unknown = {.name = "unknown", .layout = &nothing};
+
+	return type_add(b, "", &unknown);
+}
+
+int dat_types_init(struct dat *d, struct error *err)
+{
+	struct trace *t = d->file.trace;
+	struct builder b = {.d = d};
+	struct bytes ftrace = d->file.tables[DAT_FTRACE_FORMATS];
+	struct bytes events = d->file.tables[DAT_EVENT_FORMATS];
+	int ret;
+
+	page_form_init(d);
+	d->nr_ids = 65536;
+	d->plan_of_id = arena_alloc(&d->file.arena, d->nr_ids * sizeof(*d->plan_of_id));
+	ret = d->plan_of_id ? unknown_type_add(&b) : -ENOMEM;
+	if (!ret)
+		ret = formats_read(&b, "ftrace", &ftrace);
+	if (!ret)
+		ret = systems_read(&b, &events);
+	if (ret)
+		return fail(err, ret, "out of memory reading the event formats of %s", t->path);
+	if (ftrace.bad || events.bad)
+		trace_problem(t, "%s: the table of event formats is cut short or missing; events it "
+				 "should explain are unknown", t->path);
+	if (!b.has_common)
+		return fail(err, -EINVAL, "%s has no event format that can be read", t->path);
+	d->plans[0].min_len = d->form.common_len;
+	return 0;
+}
