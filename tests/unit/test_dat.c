@@ -1,0 +1,789 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source/dat: trace.dat files made here, byte by byte, are read right; broken ones do no harm. */
+#include "tests/unit/unit.h"
+
+#include "source/trace.h"
+#include "tests/unit/dat_build.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 4096
+
+/* A file that was made and opened, and all its events. */
+struct opened {
+	char path[64];
+	struct trace *trace;
+	struct error err;
+	struct event events[EVENTS_MAX];
+	unsigned stream_of[EVENTS_MAX];
+	unsigned nr;
+	struct cursor cursors[16]; /* kept: events point into their buffers */
+	unsigned nr_cursors;
+};
+
+static const struct dat_form plain6 = {.version = 6, .long_size = 8, .packing = "none"};
+static const struct dat_form zstd7 = {.version = 7, .long_size = 8, .packing = "zstd"};
+
+static int open_bytes(struct opened *o, const uint8_t *data, size_t len)
+{
+	int fd;
+
+	memset(o, 0, sizeof(*o));
+	strcpy(o->path, "/tmp/sonde-test-dat-XXXXXX");
+	fd = mkstemp(o->path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, len), len);
+	close(fd);
+	return trace_open(&o->trace, o->path, &o->err);
+}
+
+static void read_range(struct opened *o, unsigned stream, uint32_t first, uint32_t nr, unsigned room)
+{
+	struct cursor *c = &o->cursors[o->nr_cursors++];
+	struct error err = {0};
+	unsigned n;
+
+	assert_int_equal(cursor_init(c, &o->trace->streams[stream], first, nr, 0, &err), 0);
+	while (o->nr + room <= EVENTS_MAX && (n = cursor_next(c, o->events + o->nr, room))) {
+		for (unsigned i = 0; i < n; i++)
+			o->stream_of[o->nr + i] = stream;
+		o->nr += n;
+	}
+}
+
+static void read_all(struct opened *o)
+{
+	for (unsigned i = 0; i < o->trace->nr_streams && i < 16; i++)
+		read_range(o, i, 0, o->trace->streams[i].nr_packets, 64);
+}
+
+static void close_opened(struct opened *o)
+{
+	while (o->nr_cursors)
+		cursor_release(&o->cursors[--o->nr_cursors]);
+	trace_release(o->trace);
+	unlink(o->path);
+}
+
+static void open_pages(struct opened *o, const struct dat_form *form, const struct pages *cpus,
+		       unsigned nr)
+{
+	struct buf file;
+
+	dat_build(form, cpus, nr, &file);
+	open_bytes(o, file.data, file.len);
+	assert_string_equal(o->err.text, "");
+	free(file.data);
+}
+
+static const char *printed(struct opened *o, unsigned i, char *text, size_t room)
+{
+	size_t len = trace_event_print(&o->trace->streams[o->stream_of[i]], &o->events[i], text, room);
+
+	assert_true(len < room);
+	assert_int_equal(len, strlen(text));
+	return text;
+}
+
+/* Two CPUs: switches on the first, one event of every field shape on the second. */
+static void two_cpus(const struct dat_form *form, struct pages cpus[2])
+{
+	struct buf b = {.big = form->big};
+
+	cpus[0] = (struct pages){.form = form};
+	page_begin(&cpus[0], 1000);
+	page_switch(&cpus[0], 0, 0, 42, "worker one");
+	page_switch(&cpus[0], 100, 42, 7, "sixteen_bytes_xx");
+	page_end(&cpus[0]);
+	page_begin(&cpus[0], 2000);
+	page_switch(&cpus[0], 5, 7, 0, "swapper/0");
+	page_end(&cpus[0]);
+	cpus[1] = (struct pages){.form = form};
+	page_begin(&cpus[1], 1500);
+	payload_demo(&b);
+	page_record(&cpus[1], 1, b.data, b.len);
+	page_end(&cpus[1]);
+	free(b.data);
+}
+
+static void check_two_cpus(const struct dat_form *form)
+{
+	struct opened *o = calloc(1, sizeof(*o));
+	struct pages cpus[2];
+	struct event *e = o->events;
+	char text[512];
+
+	two_cpus(form, cpus);
+	open_pages(o, form, cpus, 2);
+	assert_string_equal(o->trace->hostname, "box");
+	assert_string_equal(o->trace->release, "6.1.0");
+	assert_string_equal(o->trace->tracer, "trace-cmd 3.1.6");
+	assert_int_equal(o->trace->nr_streams, 2);
+	assert_int_equal(o->trace->streams[0].packets[0].begin, 1000);
+	assert_int_equal(o->trace->nr_comms, 2);
+	assert_int_equal(o->trace->comms[1].tid, 42);
+	assert_string_equal(o->trace->comms[1].name, "worker one");
+	read_all(o);
+	assert_int_equal(o->nr, 4);
+	assert_int_equal(e[0].time.v, 1000);
+	assert_int_equal(e[1].time.v, 1100);
+	assert_int_equal(e[2].time.v, 2005);
+	assert_int_equal(e[1].kind, EV_SCHED_SWITCH);
+	assert_int_equal(e[1].tid, 42);
+	assert_int_equal(e[1].arg[0], 42);
+	assert_int_equal(e[1].arg[1], 7);
+	assert_int_equal(e[1].arg[2], 1);
+	assert_memory_equal(event_str(&e[1], 3), "sixteen_bytes_xx", 16);
+	assert_string_equal(event_str(&e[1], 4), "prev-42");
+	assert_string_equal(printed(o, 0, text, sizeof(text)),
+			    "prev_comm=\"prev-0\" prev_pid=0 prev_prio=120 prev_state=1 "
+			    "next_comm=\"worker one\" next_pid=42 next_prio=120");
+	assert_int_equal(e[3].kind, EV_OTHER);
+	assert_int_equal(e[3].time.v, 1501);
+	assert_int_equal(e[3].tid, 77);
+	assert_string_equal(printed(o, 3, text, sizeof(text)),
+			    "small=200 below=-2 addr=[1, 2, 3, 255] name=\"abcd\" tail=\"xy\" "
+			    "list=[65535, 7] odd=[9, 8, 7] pair=[-1, 1] where=18446612682070032384");
+	assert_int_equal(o->trace->problems.nr, 0);
+	assert_int_equal(o->trace->loss.unknown, 0);
+	close_opened(o);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
+static void every_version_and_packing_reads_the_same(void **state)
+{
+	static const char *const packings[] = {"none", "zstd", "zlib"};
+
+	(void)state;
+	for (unsigned big = 0; big < 2; big++) {
+		for (unsigned long_size = 4; long_size <= 8; long_size += 4) {
+			struct dat_form form = {
+				.version = 6, .big = big, .long_size = long_size, .packing = "none"};
+
+			check_two_cpus(&form);
+			form.short_last_page = true;
+			check_two_cpus(&form);
+			form.version = 7;
+			for (unsigned i = 0; i < 3; i++) {
+				form.packing = packings[i];
+				check_two_cpus(&form);
+			}
+		}
+	}
+}
+
+static void time_is_kept_through_all_record_kinds(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+	struct buf b = {.big = false};
+	const uint64_t high = UINT64_C(3) << 59;
+
+	(void)state;
+	page_begin(&p, high + 1000);
+	page_switch(&p, 0, 1, 2, "a");
+	page_head(&p, 30, 5); /* time extend: 5 + (2 << 27) */
+	page_word(&p, 2);
+	page_switch(&p, 1, 2, 3, "b");
+	page_head(&p, 29, 10); /* a discarded record of 12 bytes: its time counts */
+	page_word(&p, 8);
+	page_word(&p, 0xdeadbeef);
+	page_switch(&p, 1, 3, 4, "c");
+	page_head(&p, 31, 7); /* absolute time, low 59 bits: 7 + (4 << 27) */
+	page_word(&p, 4);
+	page_end(&p);
+	page_begin(&p, high + 9000000000);
+	payload_switch(&b, 4, 5, "long form");
+	page_head(&p, 0, 3); /* length in a word of its own */
+	page_word(&p, (uint32_t)b.len + 4);
+	page_bytes(&p, b.data, b.len);
+	page_head(&p, 29, 0); /* the page ends here, whatever follows */
+	page_word(&p, 0);
+	page_switch(&p, 1, 8, 9, "never");
+	page_end(&p);
+	open_pages(o, &form, &p, 1);
+	read_all(o);
+	assert_int_equal(o->nr, 4);
+	assert_int_equal(o->events[0].time.v, high + 1000);
+	assert_int_equal(o->events[1].time.v, high + 1000 + 5 + (2 << 27) + 1);
+	assert_int_equal(o->events[2].time.v, o->events[1].time.v + 11);
+	assert_int_equal(o->events[3].time.v, high + 9000000003);
+	assert_int_equal(o->events[3].arg[1], 5);
+	assert_int_equal(o->trace->problems.nr, 0);
+	close_opened(o);
+	free(b.data);
+	free(p.b.data);
+	free(o);
+}
+
+static void an_absolute_time_sets_the_clock(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+	const uint64_t high = UINT64_C(3) << 59;
+
+	(void)state;
+	page_begin(&p, high + 1000);
+	page_switch(&p, 0, 1, 2, "a");
+	page_head(&p, 31, 7);
+	page_word(&p, 4);
+	page_switch(&p, 2, 2, 3, "b");
+	page_head(&p, 31, 1); /* lower than before: the low 59 bits went round */
+	page_word(&p, 0);
+	page_switch(&p, 0, 3, 4, "c");
+	page_end(&p);
+	open_pages(o, &form, &p, 1);
+	read_all(o);
+	assert_int_equal(o->nr, 3);
+	assert_int_equal(o->events[1].time.v, high + 7 + (4 << 27) + 2);
+	assert_int_equal(o->events[2].time.v, high + (UINT64_C(1) << 59) + 1);
+	close_opened(o);
+	free(p.b.data);
+	free(o);
+}
+
+/* Pages of one switch each; @lost of them, by number, begin with a loss. */
+static void fill_pages(struct pages *p, unsigned nr, unsigned uncounted, unsigned counted)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		page_begin(p, 1000 * (i + 1));
+		page_switch(p, 1, (int)i, (int)i + 1, "x");
+		page_switch(p, 1, (int)i, (int)i + 1, "x");
+		if (i && i == uncounted)
+			page_end_lost(p, 1u << 31, 0);
+		else if (i && i == counted)
+			page_end_lost(p, 1u << 31 | 1u << 30, 17);
+		else
+			page_end(p);
+	}
+}
+
+static void lost_events_are_told_and_counted_once(void **state)
+{
+	static const unsigned long_sizes[] = {8, 4};
+	struct dat_form form = plain6;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct opened *o = calloc(1, sizeof(*o));
+		struct pages p = {.form = &form};
+
+		form.long_size = long_sizes[i];
+		fill_pages(&p, 8, 3, 5);
+		open_pages(o, &form, &p, 1);
+		read_all(o);
+		assert_int_equal(o->nr, 18);
+		assert_int_equal(o->events[6].kind, EV_LOST);
+		assert_int_equal(o->events[6].arg[0], 0);
+		assert_int_equal(o->events[6].arg[1], 3002);
+		assert_int_equal(o->events[6].arg[2], 4000);
+		assert_int_equal(o->events[6].time.v, 3002);
+		assert_int_equal(o->events[11].kind, EV_LOST);
+		assert_int_equal(o->events[11].arg[0], 17);
+		assert_int_equal(o->trace->loss.events, 17);
+		assert_int_equal(o->trace->loss.unknown, 1);
+		o->nr = 0;
+		read_all(o); /* again: the loss is the same */
+		assert_int_equal(o->trace->loss.events, 17);
+		assert_int_equal(o->trace->loss.unknown, 1);
+		close_opened(o);
+		free(p.b.data);
+		free(o);
+	}
+}
+
+static void option_stats(struct buf *b)
+{
+	put_text_option(b, 2, "CPU: 0\nentries: 0\noverrun: 20\ncommit overrun: 1\nbytes: 9\n"
+			      "dropped events: 2\nread events: 5\n");
+}
+
+static void the_kernels_count_of_lost_events_is_not_added_to_the_pages(void **state)
+{
+	struct dat_form form = zstd7;
+	struct opened *o = calloc(1, sizeof(*o));
+	struct pages p = {.form = &form};
+
+	(void)state;
+	form.more_options = option_stats;
+	fill_pages(&p, 8, 3, 5);
+	open_pages(o, &form, &p, 1);
+	assert_int_equal(o->trace->loss.events, 23);
+	read_all(o);
+	assert_int_equal(o->trace->loss.events, 23);
+	assert_int_equal(o->trace->loss.unknown, 0);
+	close_opened(o);
+	free(p.b.data);
+	free(o);
+}
+
+/* Any cut of a stream into ranges gives the events that reading it whole gives. */
+static void packets_decode_on_their_own(void **state)
+{
+	struct dat_form forms[] = {plain6, zstd7};
+
+	(void)state;
+	for (unsigned f = 0; f < 2; f++) {
+		struct opened *whole = calloc(1, sizeof(*whole));
+		struct opened *parts = calloc(1, sizeof(*parts));
+		struct pages p = {.form = &forms[f]};
+		uint32_t nr_packets;
+
+		forms[f].chunk_pages = 64;
+		/* 512 pages a packet: page 512 is the first of the second packet */
+		fill_pages(&p, 1400, 512, 1024);
+		open_pages(whole, &forms[f], &p, 1);
+		open_pages(parts, &forms[f], &p, 1);
+		nr_packets = whole->trace->streams[0].nr_packets;
+		assert_int_equal(nr_packets, 3);
+		assert_int_equal(whole->trace->streams[0].packets[1].lost, UINT64_MAX);
+		assert_int_equal(whole->trace->streams[0].packets[2].lost, 17);
+		assert_int_equal(whole->trace->streams[0].packets[1].begin, 513000);
+		read_all(whole);
+		for (uint32_t i = 0; i < nr_packets; i++)
+			read_range(parts, 0, i, 1, 1 + i * 7);
+		assert_int_equal(whole->nr, 2802);
+		assert_int_equal(parts->nr, 2802);
+		for (unsigned i = 0; i < whole->nr; i++) {
+			assert_int_equal(whole->events[i].time.v, parts->events[i].time.v);
+			assert_int_equal(whole->events[i].kind, parts->events[i].kind);
+			for (unsigned a = 0; a < 3; a++)
+				assert_int_equal(whole->events[i].arg[a], parts->events[i].arg[a]);
+		}
+		assert_int_equal(parts->trace->loss.events, 17);
+		assert_int_equal(parts->trace->loss.unknown, 1);
+		close_opened(whole);
+		close_opened(parts);
+		free(p.b.data);
+		free(whole);
+		free(parts);
+	}
+}
+
+/* What merge/ counts on: text of a batch lives until the call after the next. */
+static void text_outlives_the_next_call(void **state)
+{
+	struct dat_form form = zstd7;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+	struct event batches[2][8];
+	unsigned nr[2] = {0};
+	struct error err = {0};
+	struct cursor c;
+
+	(void)state;
+	form.chunk_pages = 1;
+	for (unsigned i = 0; i < 40; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "thread-%u", i);
+		page_begin(&p, 1000 * (i + 1));
+		page_switch(&p, 1, 1, (int)i, name);
+		page_end(&p);
+	}
+	open_pages(o, &form, &p, 1);
+	assert_int_equal(cursor_init(&c, &o->trace->streams[0], 0, 1, 0, &err), 0);
+	nr[0] = cursor_next(&c, batches[0], 8);
+	for (unsigned call = 1; nr[(call - 1) & 1]; call++) {
+		const struct event *before = batches[(call - 1) & 1];
+
+		nr[call & 1] = cursor_next(&c, batches[call & 1], 8);
+		for (unsigned i = 0; i < nr[(call - 1) & 1]; i++) {
+			char name[16];
+
+			snprintf(name, sizeof(name), "thread-%lld", (long long)before[i].arg[1]);
+			assert_string_equal(event_str(&before[i], 3), name);
+		}
+	}
+	cursor_release(&c);
+	close_opened(o);
+	free(p.b.data);
+	free(o);
+}
+
+static void only_wanted_kinds_are_returned(void **state)
+{
+	struct dat_form form = zstd7;
+	struct pages cpus[2];
+	struct opened *o = calloc(1, sizeof(*o));
+	struct event events[8];
+	struct error err = {0};
+	struct cursor c;
+
+	(void)state;
+	two_cpus(&form, cpus);
+	open_pages(o, &form, cpus, 2);
+	cursor_init(&c, &o->trace->streams[0], 0, 1, WANT(KVM_EXIT), &err);
+	assert_int_equal(cursor_next(&c, events, 8), 0);
+	cursor_release(&c);
+	cursor_init(&c, &o->trace->streams[0], 0, 1, WANT(SCHED_SWITCH), &err);
+	assert_int_equal(cursor_next(&c, events, 8), 3);
+	cursor_release(&c);
+	close_opened(o);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
+static void fields_are_found_by_name(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages cpus[2];
+	struct opened *o = calloc(1, sizeof(*o));
+	const struct stream *s;
+	struct field_value v;
+
+	(void)state;
+	two_cpus(&form, cpus);
+	open_pages(o, &form, cpus, 2);
+	read_all(o);
+	s = &o->trace->streams[0];
+	assert_int_equal(trace_event_field(s, &o->events[1], "next_pid", &v), 0);
+	assert_int_equal(v.cls, FIELD_INT);
+	assert_int_equal(v.i, 7);
+	assert_int_equal(trace_event_field(s, &o->events[1], "common_pid", &v), 0);
+	assert_int_equal(v.i, 42);
+	assert_int_equal(trace_event_field(s, &o->events[1], "next_comm", &v), 0);
+	assert_int_equal(v.cls, FIELD_STRING);
+	assert_int_equal(v.len, 16);
+	assert_int_equal(trace_event_field(s, &o->events[1], "no such", &v), -ENOENT);
+	assert_int_equal(trace_event_field(&o->trace->streams[1], &o->events[3], "list", &v), 0);
+	assert_int_equal(v.cls, FIELD_ARRAY);
+	assert_int_equal(v.len, 2);
+	assert_int_equal(v.elems[0], 65535);
+	close_opened(o);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
+static void many_options(struct buf *b)
+{
+	struct buf o = {.big = b->big};
+	uint8_t id[8];
+
+	set_uint(id, 0x1122334455667788, 8, b->big);
+	put_option(b, 11, id, 8);
+	put_uint(&o, 2500000000u, 4); /* TSC2NSEC: mult / 2^shift ns per cycle */
+	put_uint(&o, 32, 4);
+	put_uint(&o, 0, 8);
+	put_option(b, 14, o.data, o.len);
+	o.len = 0;
+	put_text(&o, "vm-a"); /* GUEST */
+	put_uint(&o, 99, 8);
+	put_uint(&o, 2, 4);
+	put_uint(&o, 1, 4);
+	put_uint(&o, 1001, 4);
+	put_uint(&o, 0, 4);
+	put_uint(&o, 1000, 4);
+	put_option(b, 13, o.data, o.len);
+	o.len = 0;
+	put_uint(&o, 0x55, 8); /* TIME_SHIFT */
+	put_uint(&o, 0, 4);
+	put_uint(&o, 1, 4);
+	put_uint(&o, 2, 4);
+	put_uint(&o, 10, 8);
+	put_uint(&o, 20, 8);
+	put_uint(&o, (uint64_t)-5, 8);
+	put_uint(&o, 6, 8);
+	put_uint(&o, 1, 8);
+	put_uint(&o, 3, 8);
+	put_uint(&o, 0, 8);
+	put_uint(&o, 48, 8);
+	put_option(b, 12, o.data, o.len);
+	put_option(b, 999, "?", 1); /* from the future */
+	free(o.data);
+}
+
+static void options_reach_the_trace(void **state)
+{
+	struct dat_form forms[] = {plain6, zstd7};
+
+	(void)state;
+	for (unsigned f = 0; f < 4; f++) {
+		struct dat_form form = forms[f & 1];
+		struct opened *o = calloc(1, sizeof(*o));
+		struct pages cpus[2];
+		const struct trace *t;
+
+		form.big = f & 2;
+		form.more_options = many_options;
+		form.clock = "x86-tsc";
+		two_cpus(&form, cpus);
+		open_pages(o, &form, cpus, 2);
+		t = o->trace;
+		assert_int_equal(t->clock.kind, CLOCK_TSC);
+		assert_string_equal(t->clock.name, "x86-tsc");
+		assert_int_equal(t->clock.freq_hz, 1717986918);
+		assert_true(t->trace_id == 0x1122334455667788);
+		assert_int_equal(t->nr_guests, 1);
+		assert_string_equal(t->guests[0].name, "vm-a");
+		assert_int_equal(t->guests[0].trace_id, 99);
+		assert_int_equal(t->guests[0].nr_vcpus, 2);
+		assert_int_equal(t->guests[0].vcpu_tid[0], 1000);
+		assert_int_equal(t->guests[0].vcpu_tid[1], 1001);
+		assert_int_equal(t->peer_trace_id, 0x55);
+		assert_int_equal(t->nr_shifts, 2);
+		assert_int_equal(t->shifts[0].offset, -5);
+		assert_int_equal(t->shifts[1].at, 20);
+		assert_int_equal(t->shifts[1].scaling, 3);
+		assert_int_equal(t->shifts[1].fraction_bits, 48);
+		assert_true(t->clock.shift_known);
+		assert_int_equal(t->clock.shift_ticks, -5);
+		assert_int_equal(t->problems.nr, 0);
+		close_opened(o);
+		free(cpus[0].b.data);
+		free(cpus[1].b.data);
+		free(o);
+	}
+}
+
+static void unexplained_short_and_backward_events_are_told(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+	struct buf b = {.big = false};
+
+	(void)state;
+	page_begin(&p, 5000);
+	payload_common(&b, 9999, 3);
+	page_record(&p, 0, b.data, b.len); /* no such format */
+	b.len = 0;
+	payload_common(&b, ID_SWITCH, 4);
+	page_record(&p, 0, b.data, b.len); /* its fields are not there */
+	page_end(&p);
+	page_begin(&p, 4000); /* earlier than the page before */
+	page_switch(&p, 0, 1, 2, "a");
+	page_end(&p);
+	open_pages(o, &form, &p, 1);
+	read_all(o);
+	assert_int_equal(o->nr, 3);
+	assert_int_equal(o->events[0].kind, EV_OTHER);
+	assert_int_equal(o->events[0].tid, 3);
+	assert_string_equal(o->trace->types[o->events[0].type].name, "unknown");
+	assert_int_equal(o->events[1].kind, EV_OTHER);
+	assert_int_equal(o->events[2].kind, EV_SCHED_SWITCH);
+	assert_int_equal(o->events[2].time.v, 5000);
+	assert_int_equal(o->trace->problems.nr, 3);
+	close_opened(o);
+	free(b.data);
+	free(p.b.data);
+	free(o);
+}
+
+static void a_broken_page_costs_only_itself(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+
+	(void)state;
+	fill_pages(&p, 6, 0, 0);
+	set_uint(p.b.data + 2 * BUILD_PAGE + 8, BUILD_PAGE, 8, false); /* more than fits */
+	p.b.data[4 * BUILD_PAGE + 16] = 28; /* type_len: the record's data overlaps the next */
+	set_uint(p.b.data + 4 * BUILD_PAGE + 8, 60, 8, false);
+	open_pages(o, &form, &p, 1);
+	read_all(o);
+	assert_int_equal(o->nr, 4 + 1 + 2 + 1 + 2);
+	assert_int_equal(o->events[4].kind, EV_LOST);
+	assert_int_equal(o->events[4].arg[1], 2002);
+	assert_int_equal(o->events[4].arg[2], 4000);
+	assert_int_equal(o->events[7].kind, EV_LOST);
+	assert_int_equal(o->trace->loss.unknown, 2);
+	assert_int_equal(o->trace->loss.bytes_skipped, BUILD_PAGE + 60);
+	assert_int_equal(o->trace->problems.nr, 2);
+	close_opened(o);
+	free(p.b.data);
+	free(o);
+}
+
+/* Numbers are loaded in 8 bytes: not beyond what is mapped, though. */
+static void the_last_bytes_of_a_file_are_read_safely(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+	struct buf file = {0};
+
+	(void)state;
+	do { /* until the last record ends where a page of memory does */
+		free(file.data);
+		page_begin(&p, p.b.len);
+		for (unsigned i = 0; i < (BUILD_PAGE - 16) / 16; i++)
+			page_softirq(&p, 1, 0xfffffff0 + i % 8);
+		page_end(&p);
+		dat_build(&form, &p, 1, &file);
+	} while (file.len % 4096);
+	assert_int_equal(open_bytes(o, file.data, file.len), 0);
+	read_all(o);
+	assert_int_equal(o->nr, p.b.len / BUILD_PAGE * 31);
+	assert_int_equal(o->events[o->nr - 1].kind, EV_SOFTIRQ_ENTRY);
+	assert_int_equal(o->events[o->nr - 1].arg[0], 0xfffffff0 + 30 % 8);
+	assert_int_equal(o->trace->problems.nr, 0);
+	close_opened(o);
+	free(file.data);
+	free(p.b.data);
+	free(o);
+}
+
+/* Reads everything there is, in every way. */
+static unsigned exercise(struct opened *o)
+{
+	char text[4096];
+	struct field_value v;
+
+	read_all(o);
+	for (unsigned i = 0; i < o->nr; i++) {
+		const struct event *e = &o->events[i];
+		const struct stream *s = &o->trace->streams[o->stream_of[i]];
+
+		trace_event_print(s, e, text, sizeof(text));
+		trace_event_field(s, e, "next_comm", &v);
+		if (e->kind == EV_SCHED_SWITCH && e->arg[3])
+			(void)strnlen(event_str(e, 3), 16);
+	}
+	return o->nr;
+}
+
+static void a_file_cut_anywhere_is_never_silently_short(void **state)
+{
+	struct dat_form forms[] = {plain6, zstd7};
+
+	(void)state;
+	for (unsigned f = 0; f < 2; f++) {
+		struct opened *o = calloc(1, sizeof(*o));
+		struct pages cpus[2];
+		struct buf file;
+
+		two_cpus(&forms[f], cpus);
+		dat_build(&forms[f], cpus, 2, &file);
+		for (size_t len = 0; len < file.len; len++) {
+			if (open_bytes(o, file.data, len)) {
+				assert_true(strlen(o->err.text) > 10);
+			} else if (exercise(o) < 4) {
+				assert_true(o->trace->problems.nr > 0);
+			} else {
+				assert_int_equal(o->nr, 4);
+			}
+			close_opened(o);
+		}
+		free(file.data);
+		free(cpus[0].b.data);
+		free(cpus[1].b.data);
+		free(o);
+	}
+}
+
+static void no_flipped_bit_does_harm(void **state)
+{
+	struct dat_form forms[] = {plain6, zstd7};
+
+	(void)state;
+	forms[1].packing = "none";
+	for (unsigned f = 0; f < 2; f++) {
+		struct opened *o = calloc(1, sizeof(*o));
+		struct pages cpus[2];
+		struct buf file;
+
+		forms[f].more_options = many_options;
+		two_cpus(&forms[f], cpus);
+		dat_build(&forms[f], cpus, 2, &file);
+		for (size_t bit = 0; bit < 8 * file.len; bit += 3) {
+			file.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+			if (!open_bytes(o, file.data, file.len))
+				exercise(o);
+			close_opened(o);
+			file.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		}
+		free(file.data);
+		free(cpus[0].b.data);
+		free(cpus[1].b.data);
+		free(o);
+	}
+}
+
+static void options_in_a_circle_end(void **state)
+{
+	struct opened *o = calloc(1, sizeof(*o));
+	struct pages cpus[2];
+	struct buf file;
+	uint64_t first;
+	size_t done;
+
+	(void)state;
+	two_cpus(&zstd7, cpus);
+	dat_build(&zstd7, cpus, 2, &file);
+	memcpy(&first, file.data + 18 + 9, 8);
+	done = file.len - 8; /* the last DONE option's value */
+	set_uint(file.data + done, first, 8, false);
+	assert_int_equal(open_bytes(o, file.data, file.len), 0);
+	assert_int_equal(o->trace->problems.nr, 1);
+	assert_non_null(strstr(o->trace->problems.list[0].text, "circle"));
+	assert_int_equal(exercise(o), 4);
+	close_opened(o);
+	free(file.data);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
+static void what_is_no_trace_is_refused_in_words(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+		const char *says;
+	} cases[] = {
+		{"", 0, "not a trace"},
+		{"\x17\x08\x44trac", 7, "not a trace"},
+		{"\x17\x08\x44tracing", 10, "header"},
+		{"\x17\x08\x44tracing9\0\0\x08\0\x10\0\0", 18, "version"},
+		{"\x17\x08\x44tracing6\0\2\x08\0\x10\0\0", 18, "byte order"},
+		{"\x17\x08\x44tracing6\0\0\7\0\x10\0\0", 18, "long"},
+		{"\x17\x08\x44tracing6\0\0\x08\0\x10\0\0", 18, "cut short"},
+		{"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0none\0\0", 24, "header"},
+	};
+	struct opened *o = calloc(1, sizeof(*o));
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		int ret = open_bytes(o, (const uint8_t *)cases[i].bytes, cases[i].len);
+
+		assert_true(ret < 0);
+		print_message("%s\n", o->err.text);
+		assert_non_null(strstr(o->err.text, cases[i].says));
+		close_opened(o);
+	}
+	free(o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_version_and_packing_reads_the_same),
+		cmocka_unit_test(time_is_kept_through_all_record_kinds),
+		cmocka_unit_test(an_absolute_time_sets_the_clock),
+		cmocka_unit_test(lost_events_are_told_and_counted_once),
+		cmocka_unit_test(the_kernels_count_of_lost_events_is_not_added_to_the_pages),
+		cmocka_unit_test(packets_decode_on_their_own),
+		cmocka_unit_test(text_outlives_the_next_call),
+		cmocka_unit_test(only_wanted_kinds_are_returned),
+		cmocka_unit_test(fields_are_found_by_name),
+		cmocka_unit_test(options_reach_the_trace),
+		cmocka_unit_test(unexplained_short_and_backward_events_are_told),
+		cmocka_unit_test(a_broken_page_costs_only_itself),
+		cmocka_unit_test(the_last_bytes_of_a_file_are_read_safely),
+		cmocka_unit_test(a_file_cut_anywhere_is_never_silently_short),
+		cmocka_unit_test(no_flipped_bit_does_harm),
+		cmocka_unit_test(options_in_a_circle_end),
+		cmocka_unit_test(what_is_no_trace_is_refused_in_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
