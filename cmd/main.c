@@ -5,7 +5,9 @@
 #include "cmd/pager.h"
 #include "cmd/signals.h"
 
+
 #include <errno.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 #include <unistd.h>
 
 const struct command *const commands[] = {
-	&analyze_command, &report_command, &state_command,
+	&analyze_command, &report_command, &state_command, &timeline_command,
 	&tree_command,	  &info_command,   &events_command, &check_command,
 };
 const unsigned nr_commands = ARRAY_SIZE(commands);
@@ -167,6 +169,7 @@ int main(int argc, char **argv)
 	char *command_line;
 	enum exit_code code;
 
+	setlocale(LC_CTYPE, ""); /* trees are drawn with lines where the terminal has them */
 	signals_install();
 	if (!command)
 		return (int)run_main_option(argc, argv);

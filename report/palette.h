@@ -20,6 +20,7 @@ struct color {
 const struct color *mode_color(enum sonde_mode mode);
 
 /* The same for the states of a vCPU as its parent sees it: values of its attribute `state`. */
+#define VCPU_COLORS 5
 const struct color *vcpu_color(uint32_t state);
 
 #endif
