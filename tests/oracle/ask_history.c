@@ -7,9 +7,8 @@
  *	ask_history FILE state    reads lines "CPU TIME" and prints for each what that CPU of L0 ran:
  *	                          begin end machine cpu tid comm mode
  *	ask_history FILE bounds   reads lines "MACHINE TIME", prints the error bound of its clock, or -1
- *	ask_history FILE cpus     prints per CPU: machine parent cpu host_tid vm_pid
  *	ask_history FILE sums     prints per CPU of L0: name, time in each mode, end - begin
- *	ask_history FILE clock    prints "ns" or "ticks", then begin and end of the history
+ *	ask_history FILE tables   prints all tables: "table NAME COLUMN...", then its rows
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -101,19 +100,25 @@ static void print_state(struct history *h, const char *l0, int cpu, ns_t t)
 	       cell(h, &contexts, row, "mode"));
 }
 
-static void print_cpus(const struct history *h)
+static void print_table(const struct history *h, int table)
 {
-	struct columns cpus = columns_of(h, "cpu"), machines = columns_of(h, "machine");
+	unsigned nr;
+	const struct column *columns = history_table_columns(h, table, &nr);
 
-	for (int64_t row = 0; row < history_nr_rows(h, cpus.table); row++) {
-		int64_t machine = cell(h, &cpus, row, "machine");
-		int64_t parent = cell(h, &machines, machine, "parent");
+	printf("table\t%s", history_table_name(h, table));
+	for (unsigned i = 0; i < nr; i++)
+		printf("\t%s", columns[i].name);
+	putchar('\n');
+	for (int64_t row = 0; row < history_nr_rows(h, table); row++) {
+		for (unsigned i = 0; i < nr; i++) {
+			int64_t value = history_cell(h, table, row, i);
 
-		printf("%s\t%s\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\n",
-		       text(h, &machines, machine, "name"),
-		       parent < 0 ? "-" : text(h, &machines, parent, "name"),
-		       cell(h, &cpus, row, "cpu"), cell(h, &cpus, row, "host_tid"),
-		       cell(h, &machines, machine, "vm_pid"));
+			if (columns[i].type == COL_STRING)
+				printf("\t%s", history_string(h, (uint32_t)value));
+			else
+				printf("\t%" PRId64, value);
+		}
+		putchar('\n');
 	}
 }
 
@@ -154,18 +159,16 @@ int main(int argc, char **argv)
 	int cpu;
 
 	if (argc != 3)
-		die("usage: ask_history FILE state|bounds|cpus|sums|clock");
+		die("usage: ask_history FILE state|bounds|sums|tables");
 	if (history_open(&h, argv[1], &err))
 		die(err.text);
 	machines = columns_of(h, "machine");
 	l0 = text(h, &machines, 0, "name");
-	if (!strcmp(argv[2], "cpus"))
-		print_cpus(h);
+	if (!strcmp(argv[2], "tables"))
+		for (unsigned i = 0; i < history_nr_tables(h); i++)
+			print_table(h, (int)i);
 	else if (!strcmp(argv[2], "sums"))
 		print_sums(h, l0);
-	else if (!strcmp(argv[2], "clock"))
-		printf("%s\t%" PRId64 "\t%" PRId64 "\n", history_ticks_are_ns(h) ? "ns" : "ticks",
-		       history_begin(h), history_end(h));
 	else if (!strcmp(argv[2], "bounds"))
 		while (scanf("%127s %" SCNd64, machine, &t) == 2)
 			printf("%" PRId64 "\n", bound_at(h, machine, t));
