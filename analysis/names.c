@@ -218,11 +218,18 @@ const char *sonde_mode_name(enum sonde_mode mode)
 int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size_t room)
 {
 	struct sonde_thread t;
+	char vcpu[80];
 
 	if (sonde_thread(run, row, &t))
 		return snprintf(buf, room, "unknown");
 	if (t.tid == 0)
 		return snprintf(buf, room, "idle");
+	/* All VMMs of one kind give their threads the same names: say which vCPU this one is. */
+	if (t.vcpu >= 0) {
+		sonde_cpu_label(run, t.vcpu, vcpu, sizeof(vcpu));
+		return snprintf(buf, room, "%s[%lld]=%s", *t.comm ? t.comm : "?", (long long)t.tid,
+				vcpu);
+	}
 	return snprintf(buf, room, "%s[%lld]", *t.comm ? t.comm : "?", (long long)t.tid);
 }
 
@@ -233,6 +240,8 @@ int sonde_cpu_label(const struct sonde_run *run, int64_t row, char *buf, size_t 
 
 	if (sonde_cpu(run, row, &cpu) || sonde_machine(run, cpu.machine, &m))
 		return snprintf(buf, room, "unknown");
+	if (cpu.number < 0)
+		return snprintf(buf, room, "%s/?", m.name);
 	return snprintf(buf, room, "%s/%d", m.name, cpu.number);
 }
 

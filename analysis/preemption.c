@@ -62,15 +62,14 @@ static int waits_for(struct sonde_run *run, int64_t vcpu, ns_t t)
 	struct sonde_interval i;
 	struct sonde_cpu cpu;
 	char path[160];
-	int64_t thread;
 
 	if (sonde_cpu(run, vcpu, &cpu) || sonde_machine(run, cpu.machine, &m) ||
 	    sonde_machine(run, m.parent, &parent))
 		return -1;
-	thread = sonde_find_thread(run, (unsigned)m.parent, cpu.host_tid, t);
-	if (thread < 0)
+	if (cpu.host_thread < 0)
 		return -1;
-	snprintf(path, sizeof(path), "%s/threads/%lld/cpu", parent.name, (long long)thread);
+	snprintf(path, sizeof(path), "%s/threads/%lld/cpu", parent.name,
+		 (long long)cpu.host_thread);
 	if (sonde_at(run, sonde_attr(run, path), t, &i) || !i.value)
 		return -1;
 	return (int)i.value - 1;

@@ -18,7 +18,7 @@ static const struct {
 	[RUN_MACHINE] = {"machine",
 			 {"name", "parent", "level", "traced", "hostname", "release", "tracer",
 			  "trace_path", "evidence", "vm_pid", "pid_known"}},
-	[RUN_CPU] = {"cpu", {"machine", "cpu", "host_tid", "nested_id"}},
+	[RUN_CPU] = {"cpu", {"machine", "cpu", "host_tid", "nested_id", "host_thread"}},
 	[RUN_THREAD] = {"thread",
 			{"machine", "tid", "pid", "ppid", "comm", "pid_ns", "begin", "end",
 			 "is_vcpu"}},
@@ -255,6 +255,7 @@ int sonde_cpu(const struct sonde_run *run, int64_t row, struct sonde_cpu *out)
 	out->number = (int)number(run, t, row, 1);
 	out->host_tid = number(run, t, row, 2);
 	out->nested_id = (uint64_t)number(run, t, row, 3);
+	out->host_thread = number(run, t, row, 4);
 	return 0;
 }
 

@@ -18,8 +18,8 @@ static bool frame_around(struct sonde_run *run, int physical_cpu, int64_t t,
 	if (sonde_machine(run, inner->machine, &m) || m.parent < 0)
 		return false;
 	*outer = (struct sonde_frame){.machine = (unsigned)m.parent, .cpu = -1, .thread = -1};
-	if (vcpu >= 0 && !sonde_cpu(run, vcpu, &cpu) && cpu.host_tid > 0)
-		outer->thread = sonde_find_thread(run, outer->machine, cpu.host_tid, t);
+	if (vcpu >= 0 && !sonde_cpu(run, vcpu, &cpu))
+		outer->thread = cpu.host_thread;
 	if (outer->machine == 0)
 		outer->cpu = physical_cpu;
 	else if (vcpu >= 0 && !sonde_at(run, run->cpu_attrs[vcpu][CPU_ON], t, &on) && on.value)

@@ -184,6 +184,8 @@ static void fold_stays(struct stay_list *l)
 		if (s->end > last->end)
 			last->end = s->end;
 		last->unsure |= s->unsure;
+		if (last->cpu != s->cpu)
+			last->cpu = -1;
 		if (last->nested != s->nested)
 			last->nested = NESTED_UNKNOWN;
 	}

@@ -32,6 +32,7 @@ enum nested { NESTED_NO, NESTED_YES, NESTED_UNKNOWN };
 struct stay {
 	uint64_t begin, end;
 	int32_t tid;
+	int32_t cpu;     /* of the hypervisor's machine; -1 unknown */
 	uint8_t nested;  /* enum nested: whether it was a guest of the guest that ran */
 	bool unsure;     /* not seen, but not ruled out */
 };

@@ -58,13 +58,14 @@ static int note_call(struct watch *w, struct call_list *l, const struct event *e
 	return 0;
 }
 
-static int note_stay(struct stay_list *l, int32_t tid, uint64_t begin, uint64_t end, bool unsure)
+static int note_stay(struct stay_list *l, int32_t tid, int32_t cpu, uint64_t begin, uint64_t end,
+		     bool unsure)
 {
 	struct stay *s = sample_add(l);
 
 	if (!s)
 		return -ENOMEM;
-	*s = (struct stay){begin, end, tid, NESTED_UNKNOWN, unsure};
+	*s = (struct stay){begin, end, tid, cpu, NESTED_UNKNOWN, unsure};
 	return 0;
 }
 
@@ -85,9 +86,9 @@ static int host_runs(struct watch *w, uint64_t time)
 
 	w->mode = MODE_OUT;
 	if (was == MODE_IN)
-		return note_stay(&w->stays, w->guest_tid, w->since, time, false);
+		return note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, time, false);
 	if (was == MODE_NOT_KNOWN && w->tid >= 0)
-		return note_stay(&w->stays, w->tid, w->since, time, true);
+		return note_stay(&w->stays, w->tid, w->stream->cpu, w->since, time, true);
 	return 0;
 }
 
@@ -119,9 +120,9 @@ static int on_lost(struct watch *w, const struct event *e)
 	int ret = 0;
 
 	if (w->mode == MODE_IN)
-		ret = note_stay(&w->stays, w->guest_tid, w->since, begin, true);
+		ret = note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, begin, true);
 	if (ret == 0)
-		ret = note_stay(&w->lost, -1, begin, end, true);
+		ret = note_stay(&w->lost, -1, -1, begin, end, true);
 	w->mode = MODE_NOT_KNOWN;
 	w->since = begin;
 	w->tid = -1;
@@ -246,7 +247,7 @@ int watch_end(struct watch *w, bool whole)
 	if (whole && nr && w->stream->packets[nr - 1].end > w->last)
 		w->last = w->stream->packets[nr - 1].end;
 	if (w->mode == MODE_IN)
-		return note_stay(&w->stays, w->guest_tid, w->since, w->last, true);
+		return note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last, true);
 	return 0;
 }
 
@@ -362,7 +363,7 @@ static int add_losses(struct sample *s, const struct watch *w, unsigned nr,
 	for (unsigned i = 0; i < nr; i++) {
 		for (size_t k = 0; k < w[i].lost.nr * tids->nr; k++) {
 			const struct stay *lost = &w[i].lost.list[k / tids->nr];
-			int ret = note_stay(&s->stays, (int32_t)tids->list[k % tids->nr],
+			int ret = note_stay(&s->stays, (int32_t)tids->list[k % tids->nr], -1,
 					    lost->begin, lost->end, true);
 
 			if (ret)

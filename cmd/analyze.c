@@ -129,7 +129,7 @@ static enum exit_code run(const struct invocation *inv)
 	signals_catch_interrupt();
 	progress_init(&progress, inv);
 	watcher = (struct sonde_watcher){progress_report, progress_notice, &progress};
-	ret = sonde_analyze(&inputs, output, inv->command_line, &watcher, &result, &err);
+	ret = sonde_analyze(&inputs, output, &watcher, &result, &err);
 	progress_end(&progress);
 	if (ret)
 		return complain(inv, EXIT_FAILED, "%s", err.text);

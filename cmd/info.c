@@ -52,6 +52,8 @@ static void print_head(const struct invocation *inv, struct sonde_run *run)
 		char safe[512];
 
 		sonde_meta(run, i, &meta);
+		if (!strcmp(meta.key, "begin_ns") || !strcmp(meta.key, "end_ns"))
+			continue; /* said above */
 		fprintf(out, "%-9s  %s\n", meta.key, safe_text(safe, sizeof(safe), meta.value));
 	}
 }

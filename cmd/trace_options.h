@@ -40,6 +40,7 @@ static inline struct sonde_inputs trace_inputs(const struct invocation *inv,
 		.nr_tsc_offsets = opt->tsc_offsets.nr,
 		.tsc_khz = opt->tsc_khz,
 		.threads = (unsigned)opt->threads,
+		.command_line = inv->command_line,
 	};
 }
 

@@ -135,13 +135,14 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 		if (cpu.machine != machine)
 			continue;
 		sonde_machine(t->run, machine, &m);
-		snprintf(label, sizeof(label), "cpu %d", cpu.number);
-		if (m.parent >= 0 && cpu.host_tid > 0) {
-			sonde_thread_label(t->run,
-					   sonde_find_thread(t->run, (unsigned)m.parent,
-							     cpu.host_tid, sonde_run_end(t->run)),
-					   thread, sizeof(thread));
-			snprintf(notes, sizeof(notes), "vCPU: thread %s", thread);
+		if (cpu.number >= 0)
+			snprintf(label, sizeof(label), "cpu %d", cpu.number);
+		else
+			snprintf(label, sizeof(label), "cpu ?");
+		if (m.parent >= 0 && cpu.host_thread >= 0) {
+			sonde_thread_label(t->run, cpu.host_thread, thread, sizeof(thread));
+			snprintf(notes, sizeof(notes), "vCPU: thread %.*s", (int)strcspn(thread, "="),
+				 thread);
 		} else if (m.parent >= 0) {
 			snprintf(notes, sizeof(notes), "vCPU: thread not known");
 		}

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define RUNS_PER_REPORT 256
 
@@ -82,6 +83,20 @@ static int fuse(const struct inputs *in, struct merge *merge, struct model *mode
 	return result->events ? 0 : -ENODATA;
 }
 
+/* Where this history came from. */
+static void write_provenance(struct model *model, const char *command_line)
+{
+	time_t now = time(NULL);
+	char text[32];
+	struct tm tm;
+
+	model_meta(model, "version", sonde_version());
+	if (gmtime_r(&now, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		model_meta(model, "created", text);
+	if (command_line)
+		model_meta(model, "command", command_line);
+}
+
 /* From a writer that is open to a history that is closed, whatever happens on the way. */
 static int write_history(const struct inputs *in, const struct sonde_inputs *told,
 			 struct history_writer *w, const struct sonde_watcher *watcher,
@@ -92,8 +107,10 @@ static int write_history(const struct inputs *in, const struct sonde_inputs *tol
 	int ret = model_open(&model, &in->topology, w, err);
 	int closed;
 
-	if (!ret)
+	if (!ret) {
+		write_provenance(model, told->command_line);
 		write_ticks(w, &in->topology);
+	}
 	if (!ret)
 		ret = merge_open(&merge, in->streams, in->nr_streams, model_want(),
 				 inputs_workers(told), err);
@@ -139,7 +156,7 @@ static int analyze(struct inputs *in, const struct sonde_inputs *told, const cha
 	return ret;
 }
 
-int sonde_analyze(const struct sonde_inputs *told, const char *output, const char *command_line,
+int sonde_analyze(const struct sonde_inputs *told, const char *output,
 		  const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
 		  struct sonde_error *err)
 {
@@ -148,7 +165,6 @@ int sonde_analyze(const struct sonde_inputs *told, const char *output, const cha
 	struct inputs in;
 	int ret = check_output(output, &inner);
 
-	(void)command_line;
 	if (!result)
 		result = &unused;
 	memset(result, 0, sizeof(*result));

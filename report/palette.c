@@ -23,9 +23,9 @@ const struct color *mode_color(enum sonde_mode mode)
 static const struct color vcpu_colors[] = {
 	{"", "", 0, 0xffffff, ' '},
 	{"unknown", "\033[38;5;255m", 255, 0xf4f4f2, '?'},
-	{"on a CPU", "\033[38;5;71m", 71, 0x59a35a, '#'},
+	{"on a CPU", "\033[38;5;151m", 151, 0xa9cfa9, '#'},
 	{"preempted", "\033[38;5;160m", 160, 0xd03a36, '!'},
-	{"waiting", "\033[38;5;246m", 246, 0xb9bcbf, '.'},
+	{"waiting", "\033[38;5;253m", 253, 0xdcdfe2, '.'},
 	{"gone", "\033[38;5;238m", 238, 0x55585b, '-'},
 };
 

@@ -42,7 +42,7 @@ static void list_rows(struct picture *p, unsigned which)
 			if (cpu.machine != 0)
 				continue;
 			name_group(p, add_row(p, kind, c, m), m < 0 ? 0 : m,
-				   m < 0 ? ": what really ran" : " only");
+				   m < 0 ? ": what really ran" : ": its part of that");
 		}
 	}
 	for (int64_t m = 1; m < machines && which & PICTURE_VCPUS; m++) {
@@ -51,7 +51,7 @@ static void list_rows(struct picture *p, unsigned which)
 			if (cpu.machine == m && sonde_attr_of_cpu(p->run, c, "state") !=
 							SONDE_NO_ATTR)
 				name_group(p, add_row(p, ROW_VCPU, c, m), m,
-					   ": its vCPUs, from outside");
+					   ": its vCPUs, as its host sees them");
 		}
 	}
 	for (unsigned i = 0; i < p->nr_rows; i++)

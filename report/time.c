@@ -211,14 +211,14 @@ int time_parse_window(const struct time_base *base, const char *text, ns_t *begi
 		ret = time_parse(base, comma + 1, end, err);
 	if (ret)
 		return ret;
-	if (*begin < base->begin)
-		*begin = base->begin;
 	if (*end > base->end)
 		*end = base->end;
-	if (*begin >= *end)
+	if (*begin < base->begin || *begin >= *end)
 		return fail(err, -ERANGE,
-			    "the window \"%s\" is empty or outside the run, which lasts from %lld "
-			    "to %lld ns",
-			    text, (long long)base->begin, (long long)base->end);
+			    "the window \"%s\" is %s the run, which lasts from %lld to %lld ns "
+			    "(12.5 or 12s are seconds, 12 is nanoseconds, +12s is from the begin)",
+			    text,
+			    *begin < base->begin || *begin >= base->end ? "outside" : "empty in",
+			    (long long)base->begin, (long long)base->end);
 	return 0;
 }

@@ -16,6 +16,7 @@
  * @tsc_offsets: "NAME=CYCLES": NAME's TSC is its parent's plus CYCLES
  * @tsc_khz: rate of the physical TSC, 0 = find out
  * @threads: workers, 0 = as many as there are CPUs
+ * @command_line: kept in the history as where it came from; may be NULL
  */
 struct sonde_inputs {
 	const char *const *paths;
@@ -28,6 +29,7 @@ struct sonde_inputs {
 	unsigned nr_tsc_offsets;
 	uint64_t tsc_khz;
 	unsigned threads;
+	const char *command_line;
 };
 
 /** struct sonde_watcher - how a long call talks to its caller; any of them may be NULL
@@ -56,10 +58,10 @@ struct sonde_analyze_result {
 };
 
 /** sonde_analyze - traces in, one history out
- * @command_line: kept as provenance; may be NULL
+ * An existing file is only overwritten when it is a history.
  */
 SONDE_API int sonde_analyze(const struct sonde_inputs *in, const char *output,
-			    const char *command_line, const struct sonde_watcher *watcher,
+			    const struct sonde_watcher *watcher,
 			    struct sonde_analyze_result *result, struct sonde_error *err);
 
 /** sonde_find_traces - paths of all traces at or under @path, sorted

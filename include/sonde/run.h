@@ -61,14 +61,15 @@ struct sonde_machine {
 };
 
 /** struct sonde_cpu - a physical CPU, or a vCPU of a VM
- * @number: as its own machine counts
- * @host_tid: thread of the parent that runs it, -1 unknown or none
+ * @number: as its own machine counts; -1 = stands for all vCPUs of its machine, which cannot be told apart
+ * @host_tid, @host_thread: number and row of the parent's thread that runs it, -1 unknown or none
  * @nested_id: address of the control block that names a nested vCPU, 0 else
  */
 struct sonde_cpu {
 	unsigned machine;
 	int number;
 	int64_t host_tid;
+	int64_t host_thread;
 	uint64_t nested_id;
 };
 
@@ -197,6 +198,7 @@ SONDE_API int64_t sonde_find_thread(struct sonde_run *run, unsigned machine, int
 SONDE_API const char *sonde_mode_name(enum sonde_mode mode);
 
 /* ---- names for people: what snprintf() would return ---------------------------------------- */
+/* A thread is "comm[tid]", and "=vm/1" behind it when it is a vCPU's; a CPU "machine/number". */
 
 SONDE_API int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
 SONDE_API int sonde_cpu_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
