@@ -65,14 +65,12 @@ static inline size_t bytes_left(const struct bytes *b)
 /* The next @len_bytes as they are, or NULL when there are not so many. */
 static inline const uint8_t *bytes_take(struct bytes *b, uint64_t len_bytes)
 {
-	const uint8_t *p = b->data + b->pos;
-
-	if (len_bytes > bytes_left(b) || b->bad) {
+	if (b->bad || len_bytes > b->len_bytes - b->pos) {
 		b->bad = true;
 		return NULL;
 	}
 	b->pos += len_bytes;
-	return p;
+	return b->data + b->pos - len_bytes;
 }
 
 static inline uint16_t bytes_u16(struct bytes *b)
@@ -99,8 +97,9 @@ static inline uint64_t bytes_u64(struct bytes *b)
 /* A NUL-terminated string inside the data, or NULL. */
 static inline const char *bytes_str(struct bytes *b)
 {
-	const uint8_t *p = b->data + b->pos;
-	const uint8_t *end = bytes_left(b) ? memchr(p, '\0', bytes_left(b)) : NULL;
+	size_t left = bytes_left(b);
+	const uint8_t *p = left ? b->data + b->pos : NULL;
+	const uint8_t *end = left ? memchr(p, '\0', left) : NULL;
 
 	if (!end) {
 		b->bad = true;
@@ -116,7 +115,7 @@ static inline struct bytes bytes_sub(struct bytes *b, uint64_t len_bytes)
 	struct bytes sub = {.swap = b->swap};
 
 	sub.data = bytes_take(b, len_bytes);
-	sub.bad = !sub.data;
+	sub.bad = b->bad;
 	sub.len_bytes = sub.bad ? 0 : len_bytes;
 	return sub;
 }

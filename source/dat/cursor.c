@@ -145,6 +145,8 @@ static void lost_before(struct dat_cursor *k, uint64_t nr, uint64_t time)
 		k->has_last = time_before(k, k->c->packet, &k->last);
 	if (k->has_last)
 		begin = k->last;
+	k->last = begin; /* what follows is not before this */
+	k->has_last = true;
 	k->lost = (struct event){
 		.time = {begin},
 		.kind = EV_LOST,

@@ -165,7 +165,7 @@ static bool is_text(struct span type)
 
 static void classify(struct dat_field *f, const struct declaration *d, unsigned long_size)
 {
-	unsigned elem = type_size(d->type, long_size);
+	unsigned elem;
 
 	if (d->array && is_text(d->type)) {
 		f->cls = FIELD_STRING;
@@ -174,6 +174,7 @@ static void classify(struct dat_field *f, const struct declaration *d, unsigned 
 	}
 	if (d->array || f->where != DAT_FIXED) {
 		f->cls = FIELD_ARRAY;
+		elem = type_size(d->type, long_size);
 		if (d->count > 0 && f->where == DAT_FIXED && f->size % d->count == 0)
 			elem = (unsigned)(f->size / d->count);
 		if (elem != 1 && elem != 2 && elem != 4 && elem != 8)

@@ -136,6 +136,8 @@ static void a_tid_is_used_again_by_another_thread(void **state)
 	world_open(1);
 	switches(HOST, 0, 100, 1, ASLEEP, 7);
 	happens(HOST, 0, 110, EXIT, 7, 7, 0, STR("first"));
+	switches(HOST, 0, 111, 7, PREEMPTED, 1); /* not dead yet */
+	switches(HOST, 0, 115, 1, ASLEEP, 7);
 	switches(HOST, 0, 120, 7, 0x10, 1);
 	happens(HOST, 0, 125, FREE, 1, 7);
 	happens(HOST, 0, 130, FORK, 1, 1, 7, STR("second"), 7, 0);
