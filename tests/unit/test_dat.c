@@ -543,6 +543,40 @@ static void options_reach_the_trace(void **state)
 	}
 }
 
+/* An instance's CPUs are streams of their own; a clock that is not the trace's cannot be used. */
+static void every_buffer_gives_streams(void **state)
+{
+	struct dat_form form = zstd7;
+	struct opened *o = calloc(1, sizeof(*o));
+	struct pages cpus[2];
+
+	(void)state;
+	two_cpus(&form, cpus);
+	form.clock = "mono";
+	form.instance = cpus;
+	form.instance_clock = "mono";
+	open_pages(o, &form, cpus, 2);
+	assert_int_equal(o->trace->nr_streams, 4);
+	assert_int_equal(o->trace->nr_cpus, 2);
+	assert_string_equal(o->trace->streams[0].buffer, "");
+	assert_string_equal(o->trace->streams[3].buffer, "foo");
+	assert_int_equal(o->trace->streams[3].cpu, 1);
+	read_all(o);
+	assert_int_equal(o->nr, 8);
+	assert_int_equal(o->trace->problems.nr, 0);
+	close_opened(o);
+
+	form.instance_clock = "global";
+	open_pages(o, &form, cpus, 2);
+	assert_int_equal(o->trace->nr_streams, 2);
+	assert_true(o->trace->problems.nr > 0);
+	assert_true(o->trace->loss.bytes_skipped > 0);
+	close_opened(o);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
 static void unexplained_short_and_backward_events_are_told(void **state)
 {
 	struct dat_form form = plain6;
@@ -815,6 +849,7 @@ int main(void)
 		cmocka_unit_test(only_wanted_kinds_are_returned),
 		cmocka_unit_test(fields_are_found_by_name),
 		cmocka_unit_test(options_reach_the_trace),
+		cmocka_unit_test(every_buffer_gives_streams),
 		cmocka_unit_test(unexplained_short_and_backward_events_are_told),
 		cmocka_unit_test(a_broken_page_costs_only_itself),
 		cmocka_unit_test(the_last_bytes_of_a_file_are_read_safely),
