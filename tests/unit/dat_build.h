@@ -305,7 +305,8 @@ static inline void put_common_options(struct buf *b, const struct dat_form *form
 		form->more_options(b);
 }
 
-static inline size_t pack(const char *packing, const void *in, size_t len, uint8_t *out, size_t room)
+static inline size_t pack(const char *packing, const void *in, size_t len, uint8_t *out,
+			  size_t room)
 {
 	uLongf n = room;
 
