@@ -20,6 +20,7 @@ PKG_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(PKGS)))
 comma := ,
 SAN_FLAGS := $(if $(SANITIZE)$(FUZZ),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 SAN_FLAGS += $(if $(FUZZ),-fsanitize=fuzzer-no-link)
+VERSION := 0.1.0
 CFLAGS += -std=gnu17 -g $(OPT) -Wall -Wextra -Werror -fno-strict-aliasing -fvisibility=hidden \
 	  -fPIC -I. -Iinclude $(SAN_FLAGS) $(PKG_CFLAGS)
 LDLIBS += $(PKG_LIBS) -lpthread -lm
@@ -61,6 +62,8 @@ endif
 $(B)/%.o: %.c | need
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/lib/version.o: CFLAGS += -DSONDE_VERSION='"$(VERSION)"'
 
 $(B)/gen/syscalls.inc: tools/make-syscalls | need
 	@mkdir -p $(@D)

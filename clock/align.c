@@ -7,80 +7,39 @@
 #include <string.h>
 
 #include "clock/compose.h"
+#include "clock/rates.h"
+#include "clock/runs.h"
+#include "clock/tighten.h"
 
-/* Two clocks in ns, each slewed by at most 500 ppm. */
-#define NS_LIMIT_PPM 1000
-/* Between cycles and ns the nominal rate is only measured. */
-#define MIXED_LIMIT_PPM 2000
-#define SLACK_NS 50
-#define MAX_PIECE_NS (20 * NS_PER_SEC)
+/* What is gathered on the way about one machine. */
+struct evidence {
+	struct constraints pairs;     /* in the parent's ticks */
+	struct vcpu_vote_list votes;
+};
 
-/* ns per tick, 0 unknown. */
-static double tick_ns(const struct topology *t, const struct trace_clock *c)
+static const struct sample *sample_of(const struct placed *p)
 {
-	if (c->freq_hz)
-		return 1e9 / (double)c->freq_hz;
-	switch (c->kind) {
-	case CLOCK_MONO:
-	case CLOCK_BOOT:
-	case CLOCK_REAL:
-	case CLOCK_LOCAL:
-		return 1;
-	case CLOCK_TSC:
-		return t->tsc_khz ? 1e6 / (double)t->tsc_khz : 0;
-	default:
-		return 0;
-	}
-}
-
-/* Whether both count the cycles of one counter, so that only the offset differs. */
-static bool same_counter(const struct trace_clock *a, const struct trace_clock *b)
-{
-	return a->kind == CLOCK_TSC && b->kind == CLOCK_TSC;
-}
-
-static struct fit_options options_for(const struct topology *t, const struct sample *guest,
-				      const struct sample *host)
-{
-	const struct trace_clock *g = &guest->trace->clock, *h = &host->trace->clock;
-	double g_ns = tick_ns(t, g), h_ns = tick_ns(t, h);
-	struct fit_options o = {.mult = UINT64_C(1) << CLOCK_SHIFT,
-				.limit_ppm = NS_LIMIT_PPM,
-				.x_begin = guest->first,
-				.x_end = guest->last};
-
-	if (same_counter(g, h)) {
-		o.limit_ppm = 0;
-		return o;
-	}
-	if (g_ns > 0 && h_ns > 0 && g_ns != h_ns) {
-		o.mult = (uint64_t)llround(g_ns / h_ns * (double)o.mult);
-		o.limit_ppm = MIXED_LIMIT_PPM;
-	}
-	o.slack = (uint64_t)ceil(SLACK_NS / (h_ns > 0 ? h_ns : 1));
-	o.max_piece = (uint64_t)((double)MAX_PIECE_NS / (g_ns > 0 ? g_ns : 1));
-	return o;
+	return p->candidate->sample;
 }
 
 /* Known by nothing: both clocks count from their machine's boot; wall clocks, where the traces have
  * them, are better, but good to a second at best. */
-static int align_blindly(struct topology *t, struct machine *m, const struct candidate *guest,
-			 const struct candidate *host, struct error *err)
+static int align_blindly(struct topology *t, struct placed *p, struct error *err)
 {
-	const struct trace_clock *g = &guest->sample->trace->clock;
-	const struct trace_clock *h = &host->sample->trace->clock;
-	struct fit_options o = options_for(t, guest->sample, host->sample);
-	struct clock_piece p = {guest->sample->first, 0, o.mult, CLOCK_NO_BOUND};
-	__int128 at = host->sample->first;
+	const struct sample *guest = sample_of(p), *host = sample_of(p->parent);
+	const struct trace_clock *g = &guest->trace->clock, *h = &host->trace->clock;
+	struct fit_options o = rates_options(guest, host, t->tsc_khz);
+	struct clock_piece piece = {guest->first, 0, o.mult, CLOCK_NO_BOUND};
+	bool by_wall = g->offset_known && h->offset_known;
+	__int128 at = host->first;
 
-	if (g->offset_known && h->offset_known)
-		at = (__int128)guest->sample->first + g->offset_ns - h->offset_ns;
-	p.at_ns = at < 0 ? 0 : (ns_t)(at > NS_MAX ? NS_MAX : at);
+	if (by_wall)
+		at = (__int128)guest->first + g->offset_ns - h->offset_ns;
+	piece.at_ns = at < 0 ? 0 : (ns_t)(at > NS_MAX ? NS_MAX : at);
 	problems_add(&t->problems,
 		     "the clock of %s is placed by %s only: nothing bounds how wrong its times are",
-		     m->name,
-		     g->offset_known && h->offset_known ? "the wall clocks" : "its first event");
-	return clock_one_line(&m->to_parent, p, CLOCK_METHOD_NONE, err);
+		     p->machine->name, by_wall ? "the wall clocks" : "its first event");
+	return clock_one_line(&p->machine->to_parent, piece, CLOCK_METHOD_NONE, err);
 }
 
 static int align_same(struct machine *m, struct error *err)
@@ -91,11 +50,11 @@ static int align_same(struct machine *m, struct error *err)
 }
 
 /* Guest's counter = parent's + offset, exactly. */
-static int align_offset(struct machine *m, int64_t offset, const struct machine *parent,
-			enum clock_method method, struct error *err)
+static int align_offset(struct placed *p, int64_t offset, enum clock_method method,
+			struct error *err)
 {
-	__int128 from = (__int128)parent->clock.pieces[0].from + offset, at;
-	struct clock_piece p = {.mult = UINT64_C(1) << CLOCK_SHIFT};
+	__int128 from = (__int128)p->parent->machine->clock.pieces[0].from + offset, at;
+	struct clock_piece piece = {.mult = UINT64_C(1) << CLOCK_SHIFT};
 
 	if (from < 0)
 		from = 0;
@@ -103,33 +62,12 @@ static int align_offset(struct machine *m, int64_t offset, const struct machine 
 		from = INT64_MAX;
 	at = from - offset;
 	if (at < NS_MIN || at > NS_MAX)
-		return fail(err, -ERANGE, "the TSC offset of %s is beyond all clocks", m->name);
-	p.from = (uint64_t)from;
-	p.at_ns = (ns_t)at;
-	return clock_one_line(&m->to_parent, p, method, err);
-}
-
-static int align_by_pairs(struct topology *t, struct machine *m, const struct candidate *guest,
-			  const struct candidate *host, struct vcpu_vote_list *votes,
-			  struct error *err)
-{
-	struct fit_options o = options_for(t, guest->sample, host->sample);
-	struct constraints c = {0};
-	uint64_t pairs;
-	int ret = pairs_constraints(host->calls, guest->sample, &c, votes, &pairs);
-
-	constraints_sort(&c);
-	if (ret == 0)
-		ret = fit_constraints(&m->to_parent, &c, &o, err);
-	else
-		fail(err, ret, "out of memory aligning %s", m->name);
-	if (ret == 0) {
-		m->to_parent.method = CLOCK_METHOD_PAIRS;
-		m->to_parent.nr_pairs = pairs;
-		fit_count_violations(&m->to_parent, &c, o.slack);
-	}
-	constraints_release(&c);
-	return ret;
+		return fail(err, -ERANGE, "the TSC offset of %s is beyond all clocks",
+			    p->machine->name);
+	piece.from = (uint64_t)from;
+	piece.at_ns = (ns_t)at;
+	clock_model_release(&p->machine->to_parent);
+	return clock_one_line(&p->machine->to_parent, piece, method, err);
 }
 
 static int by_vcpu(const void *a, const void *b)
@@ -162,34 +100,144 @@ static int choose_vcpus(struct machine *m, const struct vcpu_vote_list *votes)
 	return 0;
 }
 
-static int align_to_parent(struct topology *t, struct machine *m, const struct candidate *guest,
-			   const struct machine *parent, const struct candidate *host,
-			   struct vcpu_vote_list *votes, struct error *err)
+static int by_pairs(struct placed *p, struct evidence *e, const struct fit_options *o,
+		    struct error *err)
 {
-	int ret;
+	struct machine *m = p->machine;
+	uint64_t pairs;
+	int ret = pairs_constraints(p->parent->candidate->calls, sample_of(p), &e->pairs, &e->votes,
+				    &pairs);
 
-	if (guest->same_clock)
-		return align_same(m, err);
-	ret = align_by_pairs(t, m, guest, host, votes, err);
-	if (ret && ret != -ENODATA)
-		return ret;
-	if (guest->in->has_tsc_offset) {
-		clock_model_release(&m->to_parent);
-		return align_offset(m, guest->in->tsc_offset, parent, CLOCK_METHOD_TOLD, err);
+	if (ret == 0)
+		ret = choose_vcpus(m, &e->votes);
+	if (ret)
+		return fail(err, ret, "out of memory aligning %s", m->name);
+	constraints_sort(&e->pairs);
+	ret = fit_constraints(&m->to_parent, &e->pairs, o, err);
+	if (ret == 0) {
+		m->to_parent.method = CLOCK_METHOD_PAIRS;
+		m->to_parent.nr_pairs = pairs;
+		fit_count_violations(&m->to_parent, &e->pairs, o->slack);
 	}
-	return ret ? align_blindly(t, m, guest, host, err) : 0;
+	return ret;
 }
 
-int align_machine(struct topology *t, struct machine *m, const struct candidate *guest,
-		  const struct machine *parent, const struct candidate *host, struct error *err)
+/* The vCPUs whose threads are known, with when they may have run. */
+static int list_contained(struct contained_list *out, const struct placed *p, bool in_l0)
 {
-	struct vcpu_vote_list votes = {0};
-	int ret = align_to_parent(t, m, guest, parent, host, &votes, err);
+	const struct machine *m = p->machine;
 
-	if (ret == 0 && choose_vcpus(m, &votes))
-		ret = fail(err, -ENOMEM, "out of memory aligning %s", m->name);
-	free(votes.list);
+	for (unsigned i = 0; i < m->nr_vcpus; i++) {
+		const struct vcpu_hint *v = &m->vcpus[i];
+		struct contained *c;
+		int ret;
+
+		if (v->vcpu < 0 || (unsigned)v->vcpu >= sample_of(p)->nr_cpus)
+			continue;
+		c = sample_add(out);
+		if (!c)
+			return -ENOMEM;
+		*c = (struct contained){.events = &sample_of(p)->events[v->vcpu]};
+		ret = in_l0 ? runs_in_l0(&c->ranges, p, v->vcpu)
+			    : runs_in_parent(&c->ranges, p, v->host_tid);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int contain(struct placed *p, struct clock_model *model, const struct constraints *base,
+		   bool in_l0, const struct fit_options *o, struct error *err)
+{
+	struct contained_list c = {0};
+	int ret = list_contained(&c, p, in_l0);
+
 	if (ret)
+		fail(err, ret, "out of memory aligning %s", p->machine->name);
+	else
+		ret = tighten(model, base, &c, o, err);
+	contained_release(&c);
+	return ret;
+}
+
+/* The clock to the parent's, by the best evidence there is. */
+static int to_parent(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
+{
+	struct fit_options o = rates_options(sample_of(p), sample_of(p->parent), t->tsc_khz);
+	const struct candidate *c = p->candidate;
+	int ret;
+
+	if (c->same_clock)
+		return align_same(p->machine, err);
+	ret = by_pairs(p, e, &o, err);
+	if (ret && ret != -ENODATA)
 		return ret;
-	return clock_compose(&m->clock, &m->to_parent, &parent->clock, guest->sample->last, err);
+	if (c->in->has_tsc_offset)
+		return align_offset(p, c->in->tsc_offset, CLOCK_METHOD_TOLD, err);
+	if (ret)
+		return align_blindly(t, p, err);
+	return contain(p, &p->machine->to_parent, &e->pairs, false, &o, err);
+}
+
+static bool is_exact(enum clock_method m)
+{
+	return m != CLOCK_METHOD_PAIRS && m != CLOCK_METHOD_PAIRS_CONTAINMENT &&
+	       m != CLOCK_METHOD_CONTAINMENT;
+}
+
+/* The pairs' constraints in L0's ticks. */
+static int lift_pairs(struct constraints *out, const struct placed *p, const struct evidence *e)
+{
+	for (size_t i = 0; i < e->pairs.nr; i++) {
+		const struct constraint *c = &e->pairs.list[i];
+		ns_t bound = clock_bound(&p->parent->to_l0, (ticks_t){c->y});
+		__int128 y = clock_to_l0(&p->parent->to_l0, (ticks_t){c->y});
+		int ret;
+
+		y += c->upper ? bound : -bound;
+		if (bound == CLOCK_NO_BOUND || y < 0 || y > INT64_MAX)
+			continue;
+		ret = constraints_add(out, c->x, (uint64_t)y, c->upper);
+		if (ret)
+			return ret;
+	}
+	constraints_sort(out);
+	return 0;
+}
+
+/* The clock to L0's ticks: chained, then tightened by what L0 itself saw. */
+static int to_l0(struct topology *t, struct placed *p, const struct evidence *e, struct error *err)
+{
+	static const struct clock_piece same = {.mult = UINT64_C(1) << CLOCK_SHIFT};
+	const struct clock_model identity = {.pieces = (struct clock_piece *)&same, .nr_pieces = 1};
+	bool direct = p->parent == p->l0;
+	struct fit_options o = rates_options(sample_of(p), sample_of(p->l0), t->tsc_khz);
+	struct constraints lifted = {0};
+	int ret = clock_compose(&p->to_l0, &p->machine->to_parent,
+				direct ? &identity : &p->parent->to_l0, sample_of(p)->last, err);
+
+	if (ret || direct || is_exact(p->to_l0.method))
+		return ret;
+	ret = lift_pairs(&lifted, p, e);
+	if (ret)
+		fail(err, ret, "out of memory aligning %s", p->machine->name);
+	else
+		ret = contain(p, &p->to_l0, &lifted, true, &o, err);
+	constraints_release(&lifted);
+	return ret;
+}
+
+int align_machine(struct topology *t, struct placed *p, struct error *err)
+{
+	struct evidence e = {0};
+	int ret = to_parent(t, p, &e, err);
+
+	if (ret == 0)
+		ret = to_l0(t, p, &e, err);
+	if (ret == 0)
+		ret = clock_compose(&p->machine->clock, &p->to_l0, &p->l0->machine->clock,
+				    sample_of(p)->last, err);
+	constraints_release(&e.pairs);
+	free(e.votes.list);
+	return ret;
 }

@@ -19,6 +19,7 @@ struct search {
 	struct sample *samples;     /* owned, [nr] */
 	struct candidate *list;     /* owned, [nr] */
 	unsigned *order;            /* owned, [nr]: candidate of each machine */
+	struct placed *placed;      /* owned, [nr]: machines in their order */
 };
 
 static int search_init(struct search *s, const struct topology_input *in, unsigned nr,
@@ -28,7 +29,8 @@ static int search_init(struct search *s, const struct topology_input *in, unsign
 	s->samples = calloc(nr, sizeof(*s->samples));
 	s->list = calloc(nr, sizeof(*s->list));
 	s->order = calloc(nr, sizeof(*s->order));
-	if (!s->samples || !s->list || !s->order)
+	s->placed = calloc(nr, sizeof(*s->placed));
+	if (!s->samples || !s->list || !s->order || !s->placed)
 		return -ENOMEM;
 	for (unsigned i = 0; i < nr; i++)
 		s->samples[i].trace = in[i].trace;
@@ -41,6 +43,9 @@ static void search_release(struct search *s)
 		parents_release(s->list, s->nr);
 	for (unsigned i = 0; s->samples && i < s->nr; i++)
 		sample_release(&s->samples[i]);
+	for (unsigned i = 0; s->placed && i < s->nr; i++)
+		clock_model_release(&s->placed[i].to_l0);
+	free(s->placed);
 	free(s->samples);
 	free(s->list);
 	free(s->order);
@@ -53,7 +58,7 @@ static unsigned threads_wanted(const struct topology_options *opt)
 	return n < 1 ? 1 : (unsigned)n;
 }
 
-static void make_machine(struct topology *t, const struct search *s, unsigned i)
+static void make_machine(struct topology *t, struct search *s, unsigned i)
 {
 	const struct candidate *c = &s->list[s->order[i]];
 	struct machine *m = &t->machines[i];
@@ -67,9 +72,13 @@ static void make_machine(struct topology *t, const struct search *s, unsigned i)
 			m->parent = (int)k;
 	}
 	m->level = m->parent < 0 ? 0 : t->machines[m->parent].level + 1;
+	s->placed[i] = (struct placed){.machine = m,
+				       .candidate = c,
+				       .parent = m->parent < 0 ? NULL : &s->placed[m->parent],
+				       .l0 = &s->placed[0]};
 }
 
-static int make_machines(struct topology *t, const struct search *s, struct error *err)
+static int make_machines(struct topology *t, struct search *s, struct error *err)
 {
 	uint64_t told_khz = s->opt ? s->opt->tsc_khz : 0;
 	int ret;
@@ -81,12 +90,8 @@ static int make_machines(struct topology *t, const struct search *s, struct erro
 	for (unsigned i = 0; i < s->nr; i++)
 		make_machine(t, s, i);
 	ret = reference_find(t, s->list[s->order[0]].sample, told_khz, err);
-	for (unsigned i = 1; i < s->nr && ret == 0; i++) {
-		int p = t->machines[i].parent;
-
-		ret = align_machine(t, &t->machines[i], &s->list[s->order[i]], &t->machines[p],
-				    &s->list[s->order[p]], err);
-	}
+	for (unsigned i = 1; i < s->nr && ret == 0; i++)
+		ret = align_machine(t, &s->placed[i], err);
 	return ret;
 }
 

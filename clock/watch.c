@@ -25,9 +25,7 @@ void watch_init(struct watch *w, struct stream *s, size_t events_max)
 	w->events_max = events_max ? events_max : 1;
 	w->tid = -1;
 	w->guest_tid = -1;
-	w->first = s->nr_packets ? s->packets[0].begin : 0;
-	w->last = w->first;
-	w->since = w->first;
+	w->since = 0;
 	w->wants_mono = s->trace->clock.kind == CLOCK_TSC || s->trace->clock.kind == CLOCK_UNKNOWN;
 }
 
@@ -58,13 +56,14 @@ static int note_call(struct watch *w, struct call_list *l, const struct event *e
 	return 0;
 }
 
-static int note_stay(struct stay_list *l, int32_t tid, uint64_t begin, uint64_t end, bool unsure)
+static int note_stay(struct stay_list *l, int32_t tid, int32_t cpu, uint64_t begin, uint64_t end,
+		     bool unsure)
 {
 	struct stay *s = sample_add(l);
 
 	if (!s)
 		return -ENOMEM;
-	*s = (struct stay){begin, end, tid, NESTED_UNKNOWN, unsure};
+	*s = (struct stay){begin, end, tid, cpu, NESTED_UNKNOWN, unsure};
 	return 0;
 }
 
@@ -85,9 +84,9 @@ static int host_runs(struct watch *w, uint64_t time)
 
 	w->mode = MODE_OUT;
 	if (was == MODE_IN)
-		return note_stay(&w->stays, w->guest_tid, w->since, time, false);
+		return note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, time, false);
 	if (was == MODE_NOT_KNOWN && w->tid >= 0)
-		return note_stay(&w->stays, w->tid, w->since, time, true);
+		return note_stay(&w->stays, w->tid, w->stream->cpu, w->since, time, true);
 	return 0;
 }
 
@@ -95,6 +94,7 @@ static int on_kvm_entry(struct watch *w, uint64_t time)
 {
 	int ret = host_runs(w, time);
 
+	w->has_entries = true;
 	w->mode = MODE_IN;
 	w->since = time;
 	w->guest_tid = w->tid;
@@ -119,9 +119,9 @@ static int on_lost(struct watch *w, const struct event *e)
 	int ret = 0;
 
 	if (w->mode == MODE_IN)
-		ret = note_stay(&w->stays, w->guest_tid, w->since, begin, true);
+		ret = note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, begin, true);
 	if (ret == 0)
-		ret = note_stay(&w->lost, -1, begin, end, true);
+		ret = note_stay(&w->lost, -1, -1, begin, end, true);
 	w->mode = MODE_NOT_KNOWN;
 	w->since = begin;
 	w->tid = -1;
@@ -222,6 +222,8 @@ int watch_events(struct watch *w, const struct event *events, unsigned nr)
 		}
 		if (e->tid >= 0)
 			w->tid = e->tid;
+		if (!w->events.nr)
+			w->first = e->time.v;
 		t = sample_add(&w->events);
 		if (!t)
 			return -ENOMEM;
@@ -239,14 +241,10 @@ bool watch_full(const struct watch *w)
 	return w->events.nr >= w->events_max;
 }
 
-int watch_end(struct watch *w, bool whole)
+int watch_end(struct watch *w)
 {
-	uint32_t nr = w->stream->nr_packets;
-
-	if (whole && nr && w->stream->packets[nr - 1].end > w->last)
-		w->last = w->stream->packets[nr - 1].end;
 	if (w->mode == MODE_IN)
-		return note_stay(&w->stays, w->guest_tid, w->since, w->last, true);
+		return note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last, true);
 	return 0;
 }
 
@@ -305,7 +303,11 @@ static int gather_one(struct sample *s, struct watch *w)
 	return ret;
 }
 
-/* What all streams were read for, and what the trace spans. */
+/*
+ * What is known of all CPUs, and what the trace spans.  Packets tell neither: LTTng's begin when
+ * the buffers are made, before anything is recorded.  A CPU where no vCPU was ever seen does not
+ * count: it may rest for long.
+ */
 static void gather_span(struct sample *s, const struct watch *w, unsigned nr)
 {
 	s->begin = 0;
@@ -313,17 +315,14 @@ static void gather_span(struct sample *s, const struct watch *w, unsigned nr)
 	s->first = UINT64_MAX;
 	s->last = 0;
 	for (unsigned i = 0; i < nr; i++) {
-		const struct stream *st = w[i].stream;
-		uint64_t end;
-
-		if (!st->nr_packets)
+		if (!w[i].events.nr)
 			continue;
-		end = st->packets[st->nr_packets - 1].end;
-		s->begin = w[i].first > s->begin ? w[i].first : s->begin;
-		s->end = w[i].last < s->end ? w[i].last : s->end;
 		s->first = w[i].first < s->first ? w[i].first : s->first;
 		s->last = w[i].last > s->last ? w[i].last : s->last;
-		s->last = end > s->last ? end : s->last;
+		if (!w[i].has_entries)
+			continue;
+		s->begin = w[i].first > s->begin ? w[i].first : s->begin;
+		s->end = w[i].last < s->end ? w[i].last : s->end;
 	}
 	if (s->first > s->last)
 		s->first = s->last;
@@ -362,7 +361,7 @@ static int add_losses(struct sample *s, const struct watch *w, unsigned nr,
 	for (unsigned i = 0; i < nr; i++) {
 		for (size_t k = 0; k < w[i].lost.nr * tids->nr; k++) {
 			const struct stay *lost = &w[i].lost.list[k / tids->nr];
-			int ret = note_stay(&s->stays, (int32_t)tids->list[k % tids->nr],
+			int ret = note_stay(&s->stays, (int32_t)tids->list[k % tids->nr], -1,
 					    lost->begin, lost->end, true);
 
 			if (ret)

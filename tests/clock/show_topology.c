@@ -35,17 +35,34 @@ static void bound_range(const struct clock_model *c, ns_t *least, ns_t *most)
 	}
 }
 
+/* By the packet index: good enough to know where models are used. */
+static uint64_t last_tick(const struct trace *t)
+{
+	uint64_t last = 0;
+
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		const struct stream *s = &t->streams[i];
+		const struct packet *p = s->nr_packets ? &s->packets[s->nr_packets - 1] : NULL;
+
+		if (p && p->begin > last)
+			last = p->begin;
+		if (p && p->end > last)
+			last = p->end;
+	}
+	return last;
+}
+
 static void print_machine(const struct topology *t, unsigned i, bool pieces)
 {
 	const struct machine *m = &t->machines[i];
 	ns_t least, most;
 
 	bound_range(&m->clock, &least, &most);
-	printf("machine name=%s level=%u parent=%s path=%s clock=%s method=\"%s\" pieces=%u "
+	printf("machine name=%s level=%u parent=%s path=%s last=%" PRIu64 " clock=%s method=\"%s\" pieces=%u "
 	       "bound=%" PRId64 "..%" PRId64 " pairs=%" PRIu64 " violations=%" PRIu64
 	       " worst=%" PRId64 " evidence=\"%s\"\n",
 	       m->name, m->level, m->parent < 0 ? "-" : t->machines[m->parent].name, m->trace->path,
-	       m->trace->clock.name, clock_method_name(m->clock.method), m->clock.nr_pieces, least,
+	       last_tick(m->trace), m->trace->clock.name, clock_method_name(m->clock.method), m->clock.nr_pieces, least,
 	       most, m->clock.nr_pairs, m->clock.nr_violations, m->clock.worst_violation_ns,
 	       m->evidence);
 	for (unsigned k = 0; k < m->nr_vcpus; k++)
