@@ -6,25 +6,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ANALYSES(X)                                                                                \
+	X(machine_time) \
+	X(cpu_time) \
+	X(container_time) \
+	X(process_time) \
+	X(thread_time) \
+	X(vcpu_time) \
+	X(hypervisor) \
+	X(exit_reason) \
+	X(preemption) \
+	X(preemption_victim) \
+	X(preemption_list) \
+	X(clock) \
+	X(loss) \
+	X(problem)
+
 static const struct analysis *const analyses[] = {
-	&machine_time_analysis,	   &cpu_time_analysis,	     &container_time_analysis,
-	&process_time_analysis,	   &thread_time_analysis,    &vcpu_time_analysis,
-	&hypervisor_analysis,	   &exit_reason_analysis,    &preemption_analysis,
-	&preemption_list_analysis, &clock_analysis,	     &loss_analysis,
-	&problem_analysis,
+#define X(name) &name##_analysis,
+	ANALYSES(X)
+#undef X
 };
 
 /* The same list, as the public interface shows it. */
 static const struct sonde_analysis *const public_list[] = {
-	&machine_time_analysis.public,	  &cpu_time_analysis.public,
-	&container_time_analysis.public,  &process_time_analysis.public,
-	&thread_time_analysis.public,	  &vcpu_time_analysis.public,
-	&hypervisor_analysis.public,	  &exit_reason_analysis.public,
-	&preemption_analysis.public,	  &preemption_list_analysis.public,
-	&clock_analysis.public,		  &loss_analysis.public,
-	&problem_analysis.public,
+#define X(name) &name##_analysis.public,
+	ANALYSES(X)
+#undef X
 };
-_Static_assert(ARRAY_SIZE(analyses) == ARRAY_SIZE(public_list), "one list, twice");
 
 const struct sonde_analysis *const *sonde_analyses(unsigned *nr)
 {

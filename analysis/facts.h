@@ -53,6 +53,7 @@ extern const struct analysis vcpu_time_analysis;
 extern const struct analysis hypervisor_analysis;
 extern const struct analysis exit_reason_analysis;
 extern const struct analysis preemption_analysis;
+extern const struct analysis preemption_victim_analysis;
 extern const struct analysis preemption_list_analysis;
 extern const struct analysis clock_analysis;
 extern const struct analysis loss_analysis;

@@ -79,9 +79,11 @@ const struct analysis preemption_list_analysis = {
 
 /* ---- summed up ----------------------------------------------------------------------------- */
 
+/* The cells of a pair that make it what it is, in the order of the columns. */
+enum pair_cell { PAIR_VCPU, PAIR_VICTIM, PAIR_MACHINE, PAIR_CULPRIT, PAIR_MODE, PAIR_NR_CELLS };
+
 struct pair {
-	int64_t vcpu, victim;
-	union sonde_cell culprit[3]; /* machine, thread, mode */
+	union sonde_cell cells[PAIR_NR_CELLS];
 	ns_t total_ns, longest_ns;
 	ns_t longest_at, last_end;
 	int64_t count;
@@ -89,19 +91,25 @@ struct pair {
 
 struct pairs {
 	struct sonde_run *run;
+	bool by_victim; /* tell a vCPU's guest threads apart */
 	struct pair *list; /* owned */
 	size_t nr, room;
 	struct map by_key;
 	bool no_memory;
 };
 
-/* Modes of one thread belong together, except that nobody is to blame for idle or unknown time
- * and that interrupts have no thread. */
-static int64_t mode_class(int64_t thread, int64_t mode)
+/* What a thread did is one thing, be it in user space or in the kernel; its work as a hypervisor
+ * for its vCPU is another. */
+static int64_t mode_class(int64_t mode)
 {
-	return thread >= 0 && mode != SONDE_MODE_IDLE && mode != SONDE_MODE_UNKNOWN
-		       ? (int64_t)SONDE_MODE_TASK
-		       : mode;
+	switch (mode) {
+	case SONDE_MODE_USER:
+	case SONDE_MODE_SYSCALL:
+	case SONDE_MODE_KERNEL:
+		return SONDE_MODE_TASK;
+	default:
+		return mode;
+	}
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -112,20 +120,21 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 static bool same_pair(const struct pair *a, const struct pair *b)
 {
-	return a->vcpu == b->vcpu && a->victim == b->victim &&
-	       a->culprit[0].i == b->culprit[0].i && a->culprit[1].i == b->culprit[1].i &&
-	       a->culprit[2].i == b->culprit[2].i;
+	for (unsigned i = 0; i < PAIR_NR_CELLS; i++) {
+		if (a->cells[i].i != b->cells[i].i)
+			return false;
+	}
+	return true;
 }
 
 /* Equal hashes of different pairs: try the next key. */
 static struct pair *pair_get(struct pairs *ps, const struct pair *want)
 {
-	uint64_t key = mix(mix(mix(mix(mix(0, (uint64_t)want->vcpu), (uint64_t)want->victim),
-				   (uint64_t)want->culprit[0].i),
-			       (uint64_t)want->culprit[1].i),
-			   (uint64_t)want->culprit[2].i);
+	uint64_t key = 0;
 	uint32_t *at;
 
+	for (unsigned i = 0; i < PAIR_NR_CELLS; i++)
+		key = mix(key, (uint64_t)want->cells[i].i);
 	while ((at = map_get(&ps->by_key, key))) {
 		if (same_pair(&ps->list[*at], want))
 			return &ps->list[*at];
@@ -149,12 +158,14 @@ static struct pair *pair_get(struct pairs *ps, const struct pair *want)
 static bool sum_preemption(const struct preemption *p, void *data)
 {
 	struct pairs *ps = data;
-	struct pair want = {.vcpu = p->vcpu, .victim = p->victim, .last_end = NS_MIN};
+	struct pair want = {.last_end = NS_MIN};
 	struct pair *pair;
 	ns_t length = p->to - p->from;
 
-	culprit_of(ps->run, p->context, want.culprit);
-	want.culprit[2].i = mode_class(want.culprit[1].i, want.culprit[2].i);
+	want.cells[PAIR_VCPU].i = p->vcpu;
+	want.cells[PAIR_VICTIM].i = ps->by_victim ? p->victim : -1;
+	culprit_of(ps->run, p->context, &want.cells[PAIR_MACHINE]);
+	want.cells[PAIR_MODE].i = mode_class(want.cells[PAIR_MODE].i);
 	pair = pair_get(ps, &want);
 	if (!pair) {
 		ps->no_memory = true;
@@ -172,53 +183,82 @@ static bool sum_preemption(const struct preemption *p, void *data)
 	return true;
 }
 
-static int find_pairs(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-		      struct error *err)
+/* The row without the victim's column when victims are not told apart. */
+static void add_pair(struct sonde_facts *out, const struct pair *p, bool by_victim, ns_t length)
 {
-	struct pairs ps = {.run = run};
+	union sonde_cell row[PAIR_NR_CELLS + 5];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < PAIR_NR_CELLS; i++) {
+		if (i != PAIR_VICTIM || by_victim)
+			row[n++] = p->cells[i];
+	}
+	row[n++] = cell_int(p->total_ns);
+	row[n++] = cell_int(share_ppm(p->total_ns, length));
+	row[n++] = cell_int(p->count);
+	row[n++] = cell_int(p->longest_ns);
+	row[n++] = cell_int(p->longest_at);
+	facts_add(out, row);
+}
+
+static int sum_pairs(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		     bool by_victim, struct error *err)
+{
+	struct pairs ps = {.run = run, .by_victim = by_victim};
 	int ret = preemption_scan(run, begin, end, sum_preemption, &ps, err);
 
 	out->no_memory = ps.no_memory;
-	for (size_t i = 0; i < ps.nr && !ret; i++) {
-		const struct pair *p = &ps.list[i];
-
-		facts_add(out, (union sonde_cell[]){
-				       cell_int(p->vcpu),
-				       cell_int(p->victim),
-				       p->culprit[0],
-				       p->culprit[1],
-				       p->culprit[2],
-				       cell_int(p->total_ns),
-				       cell_int(share_ppm(p->total_ns, end - begin)),
-				       cell_int(p->count),
-				       cell_int(p->longest_ns),
-				       cell_int(p->longest_at),
-			       });
-	}
+	for (size_t i = 0; i < ps.nr && !ret; i++)
+		add_pair(out, &ps.list[i], by_victim, end - begin);
 	free(ps.list);
 	map_release(&ps.by_key);
 	facts_sort(out, "total");
 	return ret;
 }
 
-static const struct sonde_column pair_columns[] = {
-	{"vcpu", "VCPU", SONDE_COL_CPU, "who lost the CPU"},
+static int find_pairs(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		      struct error *err)
+{
+	return sum_pairs(out, run, begin, end, false, err);
+}
+
+static int find_victims(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			struct error *err)
+{
+	return sum_pairs(out, run, begin, end, true, err);
+}
+
+#define VCPU_COLUMN {"vcpu", "VCPU", SONDE_COL_CPU, "who lost the CPU"}
+#define CULPRIT_COLUMNS                                                                            \
+	{"culprit_machine", "CULPRIT IN", SONDE_COL_MACHINE, "machine whose code ran instead"},    \
+	{"culprit", "CULPRIT", SONDE_COL_THREAD, "thread that ran instead; unknown for interrupts"}, \
+	{"mode", "AS", SONDE_COL_MODE, "\"task\" for all a thread does but a hypervisor's work"},  \
+	{"total", "TIME", SONDE_COL_NS, "how long in all"},                                        \
+	{"share", "OF RUN", SONDE_COL_PPM, "of the window's length"},                              \
+	{"count", "TIMES", SONDE_COL_INT, "how often"},                                            \
+	{"longest", "LONGEST", SONDE_COL_NS, "longest stretch"},                                   \
+	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that was"}
+
+static const struct sonde_column pair_columns[] = {VCPU_COLUMN, CULPRIT_COLUMNS};
+static const struct sonde_column victim_columns[] = {
+	VCPU_COLUMN,
 	{"victim", "VICTIM", SONDE_COL_THREAD, "guest thread that would have run"},
-	{"culprit_machine", "CULPRIT IN", SONDE_COL_MACHINE, "machine whose code ran instead"},
-	{"culprit", "CULPRIT", SONDE_COL_THREAD, "thread that ran instead; unknown for interrupts"},
-	{"mode", "AS", SONDE_COL_MODE, "\"task\" for all that a thread did"},
-	{"total", "TIME", SONDE_COL_NS, "how long in all"},
-	{"share", "OF RUN", SONDE_COL_PPM, "of the window's length"},
-	{"count", "TIMES", SONDE_COL_INT, "how often"},
-	{"longest", "LONGEST", SONDE_COL_NS, "longest stretch"},
-	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that was"},
+	CULPRIT_COLUMNS,
 };
 
 const struct analysis preemption_analysis = {
-	{"preemption", "Who preempted whom",
+	{"preemption", "Who preempted which vCPU",
 	 "time in which a vCPU was ready to run, by what the physical CPU it waited for ran instead",
 	 pair_columns, ARRAY_SIZE(pair_columns)},
 	find_pairs,
+};
+
+const struct analysis preemption_victim_analysis = {
+	{"preemption_victim", "Who preempted which guest thread",
+	 "the same, for each guest thread that would have run; \"idle\": the vCPU had been woken, "
+	 "and its guest was about to find out what for",
+	 victim_columns, ARRAY_SIZE(victim_columns)},
+	find_victims,
 };
 
 /* ---- each vCPU's time ---------------------------------------------------------------------- */

@@ -31,7 +31,8 @@ static const struct {
 	{"machine_time", {NULL}},
 	{"hypervisor", {NULL}},
 	{"vcpu_time", {NULL}},
-	{"preemption", {"share", NULL}},
+	{"preemption", {NULL}},
+	{"preemption_victim", {"share", NULL}},
 	{"exit_reason", {"reason", NULL}},
 	{"container_time", {NULL}},
 	{"process_time", {NULL}},
@@ -109,21 +110,21 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 			unit_length(text, lost, is_ns), unit_share(percent, share));
 		for (size_t p = 0; p < sonde_facts_nr_rows(pairs) && culprits < 3; p++) {
 			char machine[80], thread[80];
-			int64_t by = sonde_facts_cell(pairs, p, 3).i;
+			int64_t by = sonde_facts_cell(pairs, p, 2).i;
 
 			if (sonde_facts_cell(pairs, p, 0).i != vcpu)
 				continue;
-			facts_cell_text(run, SONDE_COL_MACHINE, sonde_facts_cell(pairs, p, 2),
+			facts_cell_text(run, SONDE_COL_MACHINE, sonde_facts_cell(pairs, p, 1),
 					machine, sizeof(machine));
 			if (by >= 0)
 				sonde_thread_label(run, by, thread, sizeof(thread));
 			else
 				snprintf(thread, sizeof(thread), "%s",
 					 sonde_mode_name((enum sonde_mode)sonde_facts_cell(
-								 pairs, p, 4)
+								 pairs, p, 3)
 								 .i));
 			fprintf(out, "%s %s on %s for %s", culprits ? "," : "", thread, machine,
-				unit_length(text, sonde_facts_cell(pairs, p, 5).i, is_ns));
+				unit_length(text, sonde_facts_cell(pairs, p, 4).i, is_ns));
 			culprits++;
 		}
 		fputs(culprits ? "\n" : " by what is not known\n", out);

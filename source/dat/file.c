@@ -120,6 +120,17 @@ void dat_section_table(struct dat_file *f, uint64_t offset_bytes, uint16_t id,
 		section_open(f, offset_bytes, id, &f->tables[which]);
 }
 
+uint64_t dat_options_section(struct dat_file *f, uint64_t offset_bytes)
+{
+	struct bytes b;
+	uint64_t next = 0;
+
+	section_open(f, offset_bytes, SECTION_OPTIONS, &b);
+	if (!b.bad)
+		dat_options_read(f, &b, offset_bytes + SECTION_HEADER_BYTES, &next);
+	return next;
+}
+
 /* Follows the chain of options sections; every one is visited once. */
 static void read_sections(struct dat_file *f, uint64_t first)
 {
@@ -127,8 +138,6 @@ static void read_sections(struct dat_file *f, uint64_t first)
 	uint64_t offset = first;
 
 	for (unsigned nr = 0; offset; nr++) {
-		struct bytes b;
-
 		for (unsigned i = 0; i < nr; i++) {
 			if (seen[i] == offset) {
 				dat_problem(f, offset, "the options sections lead in a circle");
@@ -141,10 +150,7 @@ static void read_sections(struct dat_file *f, uint64_t first)
 			return;
 		}
 		seen[nr] = offset;
-		section_open(f, offset, SECTION_OPTIONS, &b);
-		if (b.bad)
-			return;
-		dat_options_read(f, &b, offset + SECTION_HEADER_BYTES, &offset);
+		offset = dat_options_section(f, offset);
 	}
 }
 
@@ -277,6 +283,11 @@ static int read_version7(struct dat_file *f, struct bytes *b, struct error *err)
 	if (!dat_buffer_add(f, ""))
 		return fail(err, -ENOMEM, "out of memory opening %s", f->trace->path);
 	read_sections(f, offset);
+	for (unsigned i = 0; i < f->nr_buffers; i++) {
+		if (f->buffers[i].nr_cpus)
+			return 0;
+	}
+	dat_salvage(f, b->pos);
 	return 0;
 }
 

@@ -680,6 +680,45 @@ static void a_file_cut_anywhere_is_never_silently_short(void **state)
 	}
 }
 
+static void option_two_cpus(struct buf *b)
+{
+	uint8_t nr[4];
+
+	set_uint(nr, 2, 4, b->big);
+	put_option(b, 8, nr, sizeof(nr));
+}
+
+/* What tells where the events are comes last in the file, and is lost first. */
+static void events_are_found_without_the_end_of_the_file(void **state)
+{
+	struct dat_form form = zstd7;
+	struct opened *o = calloc(1, sizeof(*o));
+	struct pages cpus[2];
+	struct buf file;
+
+	(void)state;
+	form.more_options = option_two_cpus;
+	form.clock = "mono";
+	two_cpus(&form, cpus);
+	dat_build(&form, cpus, 2, &file);
+	assert_int_equal(open_bytes(o, file.data, file.len - 90), 0);
+	assert_int_equal(o->trace->nr_streams, 2);
+	assert_int_equal(o->trace->clock.kind, CLOCK_MONO);
+	assert_int_equal(exercise(o), 4);
+	assert_int_equal(o->trace->loss.unknown, 0);
+	assert_int_equal(o->trace->problems.nr, 2);
+	close_opened(o);
+	/* Cut into the second CPU's: the first one's events are left, and the loss is told. */
+	assert_int_equal(open_bytes(o, file.data, file.len - 300), 0);
+	assert_int_equal(exercise(o), 3);
+	assert_int_equal(o->trace->loss.unknown, 1);
+	close_opened(o);
+	free(file.data);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
 static void no_flipped_bit_does_harm(void **state)
 {
 	struct dat_form forms[] = {plain6, zstd7};
@@ -780,6 +819,7 @@ int main(void)
 		cmocka_unit_test(a_broken_page_costs_only_itself),
 		cmocka_unit_test(the_last_bytes_of_a_file_are_read_safely),
 		cmocka_unit_test(a_file_cut_anywhere_is_never_silently_short),
+		cmocka_unit_test(events_are_found_without_the_end_of_the_file),
 		cmocka_unit_test(no_flipped_bit_does_harm),
 		cmocka_unit_test(options_in_a_circle_end),
 		cmocka_unit_test(what_is_no_trace_is_refused_in_words),
