@@ -48,6 +48,10 @@ BENCHES += $(B)/bench/peer_tracecmd
 else
 TEST_TOOLS := $(filter-out %/dat_compare,$(TEST_TOOLS))
 endif
+HAVE_BABELTRACE := $(shell pkg-config --exists babeltrace2 2>/dev/null && echo yes)
+ifneq ($(HAVE_BABELTRACE),yes)
+TEST_TOOLS := $(filter-out %/ctf_compare,$(TEST_TOOLS))
+endif
 
 .PHONY: all clean tests benches fuzz need demo check bench
 all: $(B)/libsonde.a $(if $(CMD_SRC),$(B)/sonde)
@@ -95,6 +99,9 @@ $(B)/tests/differential/dat_compare.o $(B)/bench/peer_tracecmd.o: \
 	CFLAGS += $(shell pkg-config --cflags libtracecmd 2>/dev/null)
 $(B)/differential/dat_compare $(B)/bench/peer_tracecmd: \
 	LDLIBS += $(shell pkg-config --libs libtracecmd 2>/dev/null)
+
+$(B)/tests/differential/ctf_compare.o: CFLAGS += $(shell pkg-config --cflags babeltrace2 2>/dev/null)
+$(B)/differential/ctf_compare: LDLIBS += $(shell pkg-config --libs babeltrace2 2>/dev/null)
 
 benches: $(BENCHES)
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
