@@ -160,11 +160,50 @@ static int contain(struct placed *p, struct clock_model *model, const struct con
 	return ret;
 }
 
+/* vCPUs that made no calls: the thread in whose stays all they did falls. */
+static int find_vcpus(struct placed *p)
+{
+	struct machine *m = p->machine;
+	const struct sample *s = sample_of(p);
+
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		struct vcpu_hint *more, v = {.vcpu = (int)i};
+
+		if (runs_thread(m, (int)i) >= 0)
+			continue;
+		v.host_tid = coincide_thread(&m->to_parent, &s->events[i], sample_of(p->parent),
+					     &v.evidence);
+		if (v.host_tid < 0)
+			continue;
+		more = realloc(m->vcpus, (m->nr_vcpus + 1) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		m->vcpus = more;
+		m->vcpus[m->nr_vcpus++] = v;
+	}
+	if (m->nr_vcpus)
+		qsort(m->vcpus, m->nr_vcpus, sizeof(*m->vcpus), by_vcpu);
+	return 0;
+}
+
+/* What coincidence found becomes the model.  It is the candidate's no more. */
+static int by_coincidence(struct placed *p, struct error *err)
+{
+	struct candidate *c = p->candidate;
+	struct machine *m = p->machine;
+
+	m->to_parent = c->fit.model;
+	memset(&c->fit.model, 0, sizeof(c->fit.model));
+	if (find_vcpus(p))
+		return fail(err, -ENOMEM, "out of memory aligning %s", m->name);
+	return 0;
+}
+
 /* The clock to the parent's, by the best evidence there is. */
 static int to_parent(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
 {
 	struct fit_options o = rates_options(sample_of(p), sample_of(p->parent), t->tsc_khz);
-	const struct candidate *c = p->candidate;
+	struct candidate *c = p->candidate;
 	int ret;
 
 	if (c->same_clock)
@@ -174,8 +213,14 @@ static int to_parent(struct topology *t, struct placed *p, struct evidence *e, s
 		return ret;
 	if (c->in->has_tsc_offset)
 		return align_offset(p, c->in->tsc_offset, CLOCK_METHOD_TOLD, err);
-	if (ret)
+	if (ret && !c->fit.agreeing)
 		return align_blindly(t, p, err);
+	if (ret)
+		ret = by_coincidence(p, err);
+	else if (find_vcpus(p))
+		ret = fail(err, -ENOMEM, "out of memory aligning %s", p->machine->name);
+	if (ret)
+		return ret;
 	return contain(p, &p->machine->to_parent, &e->pairs, false, &o, err);
 }
 
