@@ -151,6 +151,7 @@ $(B)/tests/differential/ctf_compare.o: CFLAGS += $(shell pkg-config --cflags bab
 $(B)/differential/ctf_compare: LDLIBS += $(shell pkg-config --libs babeltrace2 2>/dev/null)
 
 benches: $(BENCHES)
+$(B)/bench/bench_history: $(B)/bench/history_stream.o
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
