@@ -90,8 +90,11 @@ static void switch_out(struct cpu *cpu, int64_t prev_state)
 	/* Only kernel threads sleep in the state "idle". */
 	if ((prev_state & 0xff) == 0x80 && th->kind == KIND_UNKNOWN)
 		th->kind = KIND_KERNEL;
+	/* A thread may still sleep on its way out.  Before Linux 4.14 the last state is 0x40. */
+	if (th->exiting && (prev_state & 0x40))
+		state = THREAD_DEAD;
 	thread_set_on(th, NULL);
-	if (th->exiting || (state == THREAD_DEAD && th->tid))
+	if (state == THREAD_DEAD && th->tid)
 		thread_end(th);
 	else
 		thread_set_state(th, state);

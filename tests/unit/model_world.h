@@ -124,7 +124,7 @@ static inline void world_close(ns_t end)
 static inline void happens_typed(unsigned machine, int cpu, ns_t t, struct event e)
 {
 	struct merge_input in = {&world.streams[machine][cpu], machine,
-				 &world.machines[machine].clock};
+				 &world.machines[machine].clock, 0};
 
 	e.time.v = (uint64_t)t;
 	model_feed(world.model, &in, &e, &t, 1);
