@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock/contain.h"
+#include "clock/rates.h"
+
 /* Exit reasons by which a guest hypervisor enters its own guest. */
 #define ISA_VMX 1
 #define ISA_SVM 2
@@ -12,17 +15,20 @@
 #define VMX_EXIT_VMLAUNCH 20
 #define VMX_EXIT_VMRESUME 24
 
+/* When no CPU records anything for so long, the tracer was off. */
+#define SILENCE_US 500000
+
 /* A trace that says it has more is broken. */
 #define CPUS_MAX 65536
 
 /* What a key is made of besides the payload, so that the two kinds of call never meet. */
 enum call_class { CALL_HYPERCALL, CALL_VMSYNC_GH, CALL_VMSYNC_HG };
 
-void watch_init(struct watch *w, struct stream *s, size_t events_max)
+void watch_init(struct watch *w, struct stream *s)
 {
 	memset(w, 0, sizeof(*w));
 	w->stream = s;
-	w->events_max = events_max ? events_max : 1;
+	w->silence = (uint64_t)(rates_ticks_per_us(s->trace) * SILENCE_US);
 	w->tid = -1;
 	w->guest_tid = -1;
 	w->since = 0;
@@ -207,38 +213,57 @@ static int on_event(struct watch *w, const struct event *e)
 	}
 }
 
+/* The first event after something was not read, or a long silence. */
+static int note_break(struct watch *w, uint64_t time)
+{
+	struct event lost = {.arg = {0, (int64_t)w->last, (int64_t)time}};
+	bool fresh = w->fresh;
+
+	w->fresh = false;
+	if (!w->events.nr) {
+		w->first = time;
+		return 0;
+	}
+	if (fresh)
+		return on_lost(w, &lost);
+	return note_stay(&w->silent, -1, -1, w->last, time, true);
+}
+
+static int watch_event(struct watch *w, const struct event *e)
+{
+	uint64_t *t;
+	int ret = 0;
+
+	if (e->kind == EV_LOST)
+		return on_lost(w, e);
+	if (w->fresh || e->time.v - w->last > w->silence)
+		ret = note_break(w, e->time.v);
+	if (ret)
+		return ret;
+	if (e->tid >= 0)
+		w->tid = e->tid;
+	t = sample_add(&w->events);
+	if (!t)
+		return -ENOMEM;
+	*t = e->time.v;
+	w->last = e->time.v;
+	return on_event(w, e);
+}
+
 int watch_events(struct watch *w, const struct event *events, unsigned nr)
 {
 	for (unsigned i = 0; i < nr; i++) {
-		const struct event *e = &events[i];
-		uint64_t *t;
-		int ret;
+		int ret = watch_event(w, &events[i]);
 
-		if (e->kind == EV_LOST) {
-			ret = on_lost(w, e);
-			if (ret)
-				return ret;
-			continue;
-		}
-		if (e->tid >= 0)
-			w->tid = e->tid;
-		if (!w->events.nr)
-			w->first = e->time.v;
-		t = sample_add(&w->events);
-		if (!t)
-			return -ENOMEM;
-		*t = e->time.v;
-		ret = on_event(w, e);
 		if (ret)
 			return ret;
-		w->last = e->time.v;
 	}
 	return 0;
 }
 
-bool watch_full(const struct watch *w)
+void watch_part(struct watch *w)
 {
-	return w->events.nr >= w->events_max;
+	w->fresh = true;
 }
 
 int watch_end(struct watch *w)
@@ -259,6 +284,7 @@ void watch_release(struct watch *w)
 	free(w->tsc_writes.list);
 	free(w->monos.list);
 	free(w->lost.list);
+	free(w->silent.list);
 	memset(w, 0, sizeof(*w));
 }
 
@@ -303,29 +329,45 @@ static int gather_one(struct sample *s, struct watch *w)
 	return ret;
 }
 
-/*
- * What is known of all CPUs, and what the trace spans.  Packets tell neither: LTTng's begin when
- * the buffers are made, before anything is recorded.  A CPU where no vCPU was ever seen does not
- * count: it may rest for long.
- */
+/* The trace's own first and last tick.  The first packet's begin is no witness: LTTng's begin when
+ * the buffers are made, before anything is recorded. */
+static void gather_limits(struct sample *s, const struct watch *w, unsigned nr)
+{
+	s->first = UINT64_MAX;
+	s->last = 0;
+	s->known_until = UINT64_MAX;
+	for (unsigned i = 0; i < nr; i++) {
+		const struct stream *st = w[i].stream;
+		bool from_start = w[i].nr_parts && !w[i].parts[0].first && w[i].events.nr;
+		uint64_t first, last;
+
+		if (!st->nr_packets)
+			continue;
+		first = from_start ? w[i].first : st->packets[0].begin;
+		last = st->packets[st->nr_packets - 1].end;
+		last = last > w[i].last ? last : w[i].last;
+		last = last > first ? last : first;
+		s->first = first < s->first ? first : s->first;
+		s->last = last > s->last ? last : s->last;
+		if (w[i].cut && w[i].last < s->known_until)
+			s->known_until = w[i].last;
+	}
+	if (s->first > s->last)
+		s->first = s->last;
+}
+
+/* What is known of all CPUs.  One where no vCPU was ever seen does not count: it may rest for
+ * long. */
 static void gather_span(struct sample *s, const struct watch *w, unsigned nr)
 {
 	s->begin = 0;
 	s->end = UINT64_MAX;
-	s->first = UINT64_MAX;
-	s->last = 0;
 	for (unsigned i = 0; i < nr; i++) {
-		if (!w[i].events.nr)
-			continue;
-		s->first = w[i].first < s->first ? w[i].first : s->first;
-		s->last = w[i].last > s->last ? w[i].last : s->last;
 		if (!w[i].has_entries)
 			continue;
 		s->begin = w[i].first > s->begin ? w[i].first : s->begin;
 		s->end = w[i].last < s->end ? w[i].last : s->end;
 	}
-	if (s->first > s->last)
-		s->first = s->last;
 	if (s->begin > s->end)
 		s->end = s->begin;
 }
@@ -354,21 +396,73 @@ static int keep_vcpu_threads(struct stay_list *l, struct tick_list *tids)
 	return 0;
 }
 
+/* Adds the times of @l as stays that cannot be ruled out, to all threads. */
+static int add_unsure(struct sample *s, uint64_t begin, uint64_t end, const struct tick_list *tids)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < tids->nr && ret == 0; i++)
+		ret = note_stay(&s->stays, (int32_t)tids->list[i], -1, begin, end, true);
+	return ret;
+}
+
 /* While events were lost, any vCPU may have run. */
 static int add_losses(struct sample *s, const struct watch *w, unsigned nr,
 		      const struct tick_list *tids)
 {
-	for (unsigned i = 0; i < nr; i++) {
-		for (size_t k = 0; k < w[i].lost.nr * tids->nr; k++) {
-			const struct stay *lost = &w[i].lost.list[k / tids->nr];
-			int ret = note_stay(&s->stays, (int32_t)tids->list[k % tids->nr], -1,
-					    lost->begin, lost->end, true);
+	int ret = 0;
 
-			if (ret)
-				return ret;
-		}
+	for (unsigned i = 0; i < nr; i++) {
+		for (size_t k = 0; k < w[i].lost.nr && ret == 0; k++)
+			ret = add_unsure(s, w[i].lost.list[k].begin, w[i].lost.list[k].end, tids);
+	}
+	return ret;
+}
+
+static int silent_ranges(struct ranges *out, const struct watch *w)
+{
+	*out = (struct ranges){.to = UINT64_MAX};
+	for (size_t i = 0; i < w->silent.nr; i++) {
+		struct range *r = sample_add(out);
+
+		if (!r)
+			return -ENOMEM;
+		*r = (struct range){w->silent.list[i].begin, w->silent.list[i].end};
 	}
 	return 0;
+}
+
+/* While all CPUs were silent, nothing was recorded: any vCPU may have run. */
+static int add_silences(struct sample *s, const struct watch *w, unsigned nr,
+			const struct tick_list *tids)
+{
+	struct ranges all = {0};
+	bool first = true;
+	int ret = 0;
+
+	for (unsigned i = 0; i < nr && ret == 0; i++) {
+		struct ranges one;
+
+		if (!w[i].has_entries)
+			continue;
+		ret = silent_ranges(&one, &w[i]);
+		if (ret == 0 && !first)
+			ret = ranges_intersect(&one, &all);
+		ranges_release(&all);
+		all = one;
+		first = false;
+	}
+	for (size_t i = 0; i < all.nr && ret == 0; i++)
+		ret = add_unsure(s, all.list[i].begin, all.list[i].end, tids);
+	ranges_release(&all);
+	return ret;
+}
+
+static int ticks_up(const void *a, const void *b)
+{
+	uint64_t p = *(const uint64_t *)a, q = *(const uint64_t *)b;
+
+	return (p > q) - (p < q);
 }
 
 static int nestings_by_thread(const void *a, const void *b)
@@ -380,34 +474,70 @@ static int nestings_by_thread(const void *a, const void *b)
 	return (p->time > q->time) - (p->time < q->time);
 }
 
-/* Tells each stay whose guest ran in it: by the thread's last change of nesting before. */
-static int mark_nested(struct sample *s, struct watch *w, unsigned nr)
+static int gather_nestings(struct nesting_list *all, struct tick_list *forgotten,
+			   const struct watch *w, unsigned nr)
 {
-	struct nesting_list all = {0};
-	size_t at = 0;
-
 	for (unsigned i = 0; i < nr; i++) {
-		if (append(&all, &w[i].nestings)) {
-			free(all.list);
+		if (append(all, &w[i].nestings))
 			return -ENOMEM;
+		for (size_t k = 0; k < w[i].lost.nr; k++) {
+			uint64_t *t = sample_add(forgotten);
+
+			if (!t)
+				return -ENOMEM;
+			*t = w[i].lost.list[k].end;
 		}
 	}
-	if (all.nr)
-		qsort(all.list, all.nr, sizeof(*all.list), nestings_by_thread);
-	for (size_t i = 0; i < s->stays.nr; i++) {
+	if (all->nr)
+		qsort(all->list, all->nr, sizeof(*all->list), nestings_by_thread);
+	if (forgotten->nr)
+		qsort(forgotten->list, forgotten->nr, sizeof(*forgotten->list), ticks_up);
+	return 0;
+}
+
+/* The last of the sorted ticks that is not after @t; 0 when there is none. */
+static uint64_t last_before(const struct tick_list *l, uint64_t t)
+{
+	size_t lo = 0, hi = l->nr;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->list[mid] <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? l->list[lo - 1] : 0;
+}
+
+/* Tells each stay whose guest ran in it: by the thread's last change of nesting before, unless
+ * events were lost since. */
+static int mark_nested(struct sample *s, const struct watch *w, unsigned nr)
+{
+	struct nesting_list all = {0};
+	struct tick_list forgotten = {0};
+	size_t at = 0;
+	int ret = gather_nestings(&all, &forgotten, w, nr);
+
+	for (size_t i = 0; i < s->stays.nr && ret == 0; i++) {
 		struct stay *stay = &s->stays.list[i];
+		const struct nesting *last;
 
 		while (at < all.nr && (all.list[at].tid < stay->tid ||
 				       (all.list[at].tid == stay->tid &&
 					all.list[at].time <= stay->begin)))
 			at++;
-		if (at && all.list[at - 1].tid == stay->tid)
-			stay->nested = all.list[at - 1].in ? NESTED_YES : NESTED_NO;
-		else if (at == all.nr || all.list[at].tid != stay->tid)
+		last = at && all.list[at - 1].tid == stay->tid ? &all.list[at - 1] : NULL;
+		if (last && last->time >= last_before(&forgotten, stay->begin))
+			stay->nested = last->in ? NESTED_YES : NESTED_NO;
+		else if (!last && !forgotten.nr &&
+			 (at == all.nr || all.list[at].tid != stay->tid))
 			stay->nested = NESTED_NO; /* it never changes */
 	}
 	free(all.list);
-	return 0;
+	free(forgotten.list);
+	return ret;
 }
 
 int watch_gather(struct sample *s, struct watch *w, unsigned nr)
@@ -424,6 +554,7 @@ int watch_gather(struct sample *s, struct watch *w, unsigned nr)
 	s->events = calloc(s->nr_cpus ? s->nr_cpus : 1, sizeof(*s->events));
 	if (!s->events)
 		return -ENOMEM;
+	gather_limits(s, w, nr);
 	gather_span(s, w, nr);
 	for (unsigned i = 0; i < nr && ret == 0; i++) {
 		ret = gather_one(s, &w[i]);
@@ -436,6 +567,8 @@ int watch_gather(struct sample *s, struct watch *w, unsigned nr)
 		ret = keep_vcpu_threads(&s->stays, &tids);
 	if (ret == 0 && tids.nr)
 		ret = add_losses(s, w, nr, &tids);
+	if (ret == 0 && tids.nr)
+		ret = add_silences(s, w, nr, &tids);
 	free(tids.list);
 	if (ret == 0)
 		sample_settle(s);
