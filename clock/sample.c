@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock/sort.h"
 #include "clock/watch.h"
 
 #define BATCH 512
@@ -113,6 +114,7 @@ static int start_watches(struct reading *r, struct sample *samples, const struct
 			struct watch *w = &r->watches[at++];
 
 			watch_init(w, &t->streams[k]);
+			w->keep_events = !samples[i].is_l0;
 			w->parts = &plans[i].list[part];
 			while (part < plans[i].nr && plans[i].list[part].stream == w->stream) {
 				w->nr_parts++;
@@ -183,21 +185,7 @@ static int monos_by_time(const void *a, const void *b)
 	return (p->after > q->after) - (p->after < q->after);
 }
 
-/* Most lists come sorted, from one stream each. */
-static void sort_if_needed(void *list, size_t nr, size_t size,
-			   int (*order)(const void *, const void *))
-{
-	char *at = list;
-
-	for (size_t i = 1; i < nr; i++, at += size) {
-		if (order(at, at + size) > 0) {
-			qsort(list, nr, size, order);
-			return;
-		}
-	}
-}
-
-#define sort_list(l, order) sort_if_needed((l)->list, (l)->nr, sizeof(*(l)->list), order)
+#define sort_list(l, order) sort_runs((l)->list, (l)->nr, sizeof(*(l)->list), order)
 
 static void fold_stays(struct stay_list *l)
 {

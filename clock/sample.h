@@ -73,6 +73,7 @@ struct mono_point_list {
 
 struct sample {
 	struct trace *trace;
+	bool is_l0;                 /* set before reading: nobody's guest; events are not kept */
 	uint64_t begin, end;        /* all streams where vCPUs ran were read for these ticks */
 	uint64_t first, last;       /* first and last tick of the whole trace, as far as its packets
 				       tell */
@@ -88,8 +89,8 @@ struct sample {
 };
 
 /*
- * Reads samples of @nr traces by @plans (settled), with @threads threads.  @samples[i].trace is set
- * by the caller, the rest is zero.  What is not read counts as lost: any vCPU may have run then.
+ * Reads samples of @nr traces by @plans (settled), with @threads threads.  @samples[i].trace and
+ * is_l0 are set by the caller, the rest is zero.  What is not read counts as lost: any vCPU may have run then.
  * On failure nothing is left to release.
  */
 int sample_read(struct sample *samples, const struct plan *plans, unsigned nr, unsigned threads,

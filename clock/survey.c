@@ -106,7 +106,7 @@ int survey_moments(struct moments *out, const struct placed *placed, unsigned nr
 		len = (double)(end - begin);
 		n = (unsigned)fmin(fmax(len / us / SPACING_US + 1, MOMENTS_MIN), MOMENTS_MAX);
 		for (unsigned k = 0; k < n && ret == 0; k++)
-			ret = add_moment(out, begin + (uint64_t)(len * (0.03 + 0.94 * k / (n - 1))),
+			ret = add_moment(out, begin + (uint64_t)(len * (0.01 + 0.98 * k / (n - 1))),
 					 len / n / 4);
 		out->spacing_ns = fmax(out->spacing_ns, 1.5 * len / n / us * 1000);
 	}

@@ -67,6 +67,8 @@ static int pass_init(struct pass *p, const struct search *s, struct error *err)
 		return fail(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < s->nr; i++)
 		p->samples[i].trace = s->in[i].trace;
+	if (s->nr == 1)
+		p->samples[0].is_l0 = true;
 	return 0;
 }
 
@@ -186,8 +188,10 @@ static int windows(struct pass *p, const struct pass *before, const struct searc
 			p->plans[before->order[i]] = plans[i];
 	}
 	free(plans);
-	if (ret == 0)
+	if (ret == 0) {
+		p->samples[before->order[0]].is_l0 = true;
 		ret = pass_parents(p, s, false, err);
+	}
 	if (ret == 0 && p->complete)
 		ret = pass_finish(p, s, false, err);
 	return ret;

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "clock/contain.h"
 #include "clock/rates.h"
+#include "clock/sort.h"
 
 /* Exit reasons by which a guest hypervisor enters its own guest. */
 #define ISA_VMX 1
@@ -37,7 +39,13 @@ void watch_init(struct watch *w, struct stream *s)
 
 uint64_t watch_wanted(const struct watch *w)
 {
-	(void)w;
+	uint64_t host = WANT(KVM_ENTRY) | WANT(KVM_EXIT) | WANT(KVM_HYPERCALL) |
+			WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT_INJECT) |
+			WANT(KVM_WRITE_TSC_OFFSET) | WANT(SCHED_SWITCH) | WANT(VECTOR_ENTRY) |
+			WANT(IRQ_ENTRY) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
+
+	if (!w->keep_events)
+		return host | (w->wants_mono ? WANT(HRTIMER_EXPIRE_ENTRY) : 0);
 	return ((UINT64_C(1) << EV_NR_KINDS) - 1) & ~WANT(OTHER) & ~WANT(STATEDUMP_PROCESS) &
 	       ~WANT(STATEDUMP_PID_NS);
 }
@@ -220,7 +228,7 @@ static int note_break(struct watch *w, uint64_t time)
 	bool fresh = w->fresh;
 
 	w->fresh = false;
-	if (!w->events.nr) {
+	if (!w->nr_events) {
 		w->first = time;
 		return 0;
 	}
@@ -236,17 +244,20 @@ static int watch_event(struct watch *w, const struct event *e)
 
 	if (e->kind == EV_LOST)
 		return on_lost(w, e);
-	if (w->fresh || e->time.v - w->last > w->silence)
+	if (w->fresh || (w->nr_events && e->time.v - w->last > w->silence))
 		ret = note_break(w, e->time.v);
 	if (ret)
 		return ret;
 	if (e->tid >= 0)
 		w->tid = e->tid;
-	t = sample_add(&w->events);
-	if (!t)
-		return -ENOMEM;
-	*t = e->time.v;
+	w->nr_events++;
 	w->last = e->time.v;
+	if (w->keep_events) {
+		t = sample_add(&w->events);
+		if (!t)
+			return -ENOMEM;
+		*t = e->time.v;
+	}
 	return on_event(w, e);
 }
 
@@ -266,11 +277,96 @@ void watch_part(struct watch *w)
 	w->fresh = true;
 }
 
+static uint32_t tid_of(const char *element, size_t tid_offset)
+{
+	int32_t tid;
+
+	memcpy(&tid, element + tid_offset, sizeof(tid));
+	return (uint32_t)tid;
+}
+
+static int tids_up(const void *a, const void *b)
+{
+	int32_t p = (int32_t)*(const uint64_t *)a, q = (int32_t)*(const uint64_t *)b;
+
+	return (p > q) - (p < q);
+}
+
+/* The different tids of a list, ascending. */
+static int list_tids(struct tick_list *out, const char *list, size_t nr, size_t size,
+		     size_t tid_offset)
+{
+	struct map seen = {0};
+	uint32_t last = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < nr && ret == 0; i++) {
+		uint32_t tid = tid_of(list + i * size, tid_offset);
+		uint64_t *t;
+
+		if ((i && tid == last) || map_get(&seen, tid))
+			continue;
+		last = tid;
+		ret = map_put(&seen, tid, 0);
+		t = ret ? NULL : sample_add(out);
+		if (t)
+			*t = tid;
+		else
+			ret = -ENOMEM;
+	}
+	map_release(&seen);
+	sort_runs(out->list, out->nr, sizeof(*out->list), tids_up);
+	return ret;
+}
+
+/*
+ * Distributes elements with a tid (at @tid_offset) to their threads, in ascending order of tid,
+ * keeping their order otherwise: a stream's list becomes one ascending run.
+ */
+static int group_by_thread(void *list, size_t nr, size_t size, size_t tid_offset)
+{
+	struct tick_list tids = {0};
+	struct map index = {0};
+	size_t *at = NULL;
+	char *out = NULL, *in = list;
+	int ret = nr ? list_tids(&tids, in, nr, size, tid_offset) : 0;
+
+	for (size_t i = 0; i < tids.nr && ret == 0; i++)
+		ret = map_put(&index, tids.list[i], (uint32_t)i);
+	if (ret == 0 && tids.nr > 1) {
+		at = calloc(tids.nr + 1, sizeof(*at));
+		out = malloc(nr * size);
+		ret = at && out ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; at && out && i < nr; i++)
+		at[*map_get(&index, tid_of(in + i * size, tid_offset)) + 1]++;
+	for (size_t i = 1; at && out && i < tids.nr; i++)
+		at[i] += at[i - 1];
+	for (size_t i = 0; at && out && i < nr; i++)
+		memcpy(out + at[*map_get(&index, tid_of(in + i * size, tid_offset))]++ * size,
+		       in + i * size, size);
+	if (at && out)
+		memcpy(list, out, nr * size);
+	free(at);
+	free(out);
+	free(tids.list);
+	map_release(&index);
+	return ret;
+}
+
 int watch_end(struct watch *w)
 {
+	int ret = 0;
+
 	if (w->mode == MODE_IN)
-		return note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last, true);
-	return 0;
+		ret = note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last, true);
+	if (ret == 0)
+		ret = group_by_thread(w->stays.list, w->stays.nr, sizeof(*w->stays.list),
+				      offsetof(struct stay, tid));
+	if (ret == 0)
+		ret = group_by_thread(w->nestings.list, w->nestings.nr, sizeof(*w->nestings.list),
+				      offsetof(struct nesting, tid));
+	return ret;
 }
 
 void watch_release(struct watch *w)
@@ -338,7 +434,7 @@ static void gather_limits(struct sample *s, const struct watch *w, unsigned nr)
 	s->known_until = UINT64_MAX;
 	for (unsigned i = 0; i < nr; i++) {
 		const struct stream *st = w[i].stream;
-		bool from_start = w[i].nr_parts && !w[i].parts[0].first && w[i].events.nr;
+		bool from_start = w[i].nr_parts && !w[i].parts[0].first && w[i].nr_events;
 		uint64_t first, last;
 
 		if (!st->nr_packets)
@@ -488,10 +584,8 @@ static int gather_nestings(struct nesting_list *all, struct tick_list *forgotten
 			*t = w[i].lost.list[k].end;
 		}
 	}
-	if (all->nr)
-		qsort(all->list, all->nr, sizeof(*all->list), nestings_by_thread);
-	if (forgotten->nr)
-		qsort(forgotten->list, forgotten->nr, sizeof(*forgotten->list), ticks_up);
+	sort_runs(all->list, all->nr, sizeof(*all->list), nestings_by_thread);
+	sort_runs(forgotten->list, forgotten->nr, sizeof(*forgotten->list), ticks_up);
 	return 0;
 }
 
