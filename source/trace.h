@@ -76,8 +76,8 @@ struct packet {
 	uint64_t begin, end;        /* ticks; end may be 0 when only decoding can tell */
 	uint64_t offset_bytes;      /* in the stream's file */
 	uint64_t len_bytes;
-	uint64_t lost;              /* events lost just before this packet; UINT64_MAX = unknown
-				       number, but some */
+	uint64_t lost;              /* events lost just before this packet, or (CTF) during it;
+				       UINT64_MAX = unknown number, but some */
 };
 
 struct trace;
