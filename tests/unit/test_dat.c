@@ -888,6 +888,7 @@ static void what_is_no_trace_is_refused_in_words(void **state)
 		{"\x17\x08\x44tracing6\0\0\7\0\x10\0\0", 18, "long"},
 		{"\x17\x08\x44tracing6\0\0\x08\0\x10\0\0", 18, "cut short"},
 		{"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0none\0\0", 24, "header"},
+		{"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0lz4\0001\0\0\0\0\0\0\0\0\0", 33, "lz4"},
 	};
 	struct opened *o = calloc(1, sizeof(*o));
 
