@@ -241,11 +241,10 @@ static const char *choose_clock(const struct dat_file *f)
 
 static bool buffer_usable(struct dat *d, const struct dat_buffer *u, const char *clock)
 {
-	uint32_t p = u->page_size;
-
-	if (p < DAT_MIN_PAGE || p > DAT_MAX_PAGE || (p & (p - 1))) {
+	if (!dat_page_size_ok(u->page_size)) {
 		dat_problem(&d->file, u->section_bytes,
-			    "buffer \"%s\" claims pages of %u bytes; it is skipped", u->name, p);
+			    "buffer \"%s\" claims pages of %u bytes; it is skipped", u->name,
+			    u->page_size);
 		return false;
 	}
 	if (*u->clock && strcmp(u->clock, clock)) {

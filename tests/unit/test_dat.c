@@ -814,6 +814,10 @@ static void events_are_found_without_the_end_of_the_file(void **state)
 	assert_int_equal(exercise(o), 3);
 	assert_int_equal(o->trace->loss.unknown, 1);
 	close_opened(o);
+	/* There is nothing to go by when the page size is lost, too. */
+	memset(file.data + 14, 0, 4);
+	assert_int_equal(open_bytes(o, file.data, file.len - 90), -EINVAL);
+	close_opened(o);
 	free(file.data);
 	free(cpus[0].b.data);
 	free(cpus[1].b.data);
