@@ -3,6 +3,7 @@
 # make demo       install what is needed (Debian), build, analyse the shipped samples
 # make check      install what is needed (Debian), build in every way, all tests
 # make bench      timings beside peers; BIG=1 adds a run on 10 GB
+# make install    everything below PREFIX (/usr/local), after DESTDIR
 # make SANITIZE=1 with address and undefined-behaviour sanitizers, in build-san/
 # make FUZZ=1     fuzz targets for libFuzzer (clang), in build-fuzz/: make FUZZ=1 fuzz
 #
@@ -20,6 +21,7 @@ PKG_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(PKGS)))
 comma := ,
 SAN_FLAGS := $(if $(SANITIZE)$(FUZZ),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 SAN_FLAGS += $(if $(FUZZ),-fsanitize=fuzzer-no-link)
+VERSION := 0.1.0
 CFLAGS += -std=gnu17 -g $(OPT) -Wall -Wextra -Werror -fno-strict-aliasing -fvisibility=hidden \
 	  -fPIC -I. -Iinclude $(SAN_FLAGS) $(PKG_CFLAGS)
 LDLIBS += $(PKG_LIBS) -lpthread -lm
@@ -33,15 +35,27 @@ CMD_SRC := $(wildcard cmd/*.c)
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 BENCH_SRC := $(wildcard bench/bench_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+TEST_TOOL_SRC := $(wildcard tests/oracle/*.c tests/differential/*.c)
 
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 TESTS := $(TEST_SRC:tests/unit/%.c=$(B)/tests/%)
 BENCHES := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
+TEST_TOOLS := $(TEST_TOOL_SRC:tests/%.c=$(B)/%)
+HAVE_TRACECMD := $(shell pkg-config --exists libtracecmd 2>/dev/null && echo yes)
+ifeq ($(HAVE_TRACECMD),yes)
+BENCHES += $(B)/bench/peer_tracecmd
+else
+TEST_TOOLS := $(filter-out %/dat_compare,$(TEST_TOOLS))
+endif
+HAVE_BABELTRACE := $(shell pkg-config --exists babeltrace2 2>/dev/null && echo yes)
+ifneq ($(HAVE_BABELTRACE),yes)
+TEST_TOOLS := $(filter-out %/ctf_compare,$(TEST_TOOLS))
+endif
 
-.PHONY: all clean tests benches fuzz need demo check bench
-all: $(B)/libsonde.a $(if $(CMD_SRC),$(B)/sonde)
+.PHONY: all man completion install clean tests benches fuzz need demo check bench
+all: $(B)/libsonde.a $(B)/sonde $(B)/libsonde.so $(B)/libsonde.pc man completion
 
 need:
 ifneq ($(HAVE_PKGS),yes)
@@ -53,6 +67,8 @@ endif
 $(B)/%.o: %.c | need
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/lib/version.o: CFLAGS += -DSONDE_VERSION='"$(VERSION)"'
 
 $(B)/gen/syscalls.inc: tools/make-syscalls | need
 	@mkdir -p $(@D)
@@ -67,13 +83,62 @@ $(B)/libsonde.a: $(LIB_OBJ)
 $(B)/sonde: $(CMD_OBJ) $(B)/libsonde.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-tests: $(TESTS)
+# The shared library shows what include/sonde marks with SONDE_API.  The static one that is
+# installed is a single object whose other names are hidden as well: they cannot meet a user's.
+SONAME := libsonde.so.0
+$(B)/$(SONAME): $(LIB_OBJ)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@ $^ $(LDLIBS)
+$(B)/libsonde.so: $(B)/$(SONAME)
+	ln -sf $(SONAME) $@
+$(B)/install/libsonde.a: $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@rm -f $@
+	ld -r -o $(B)/install/sonde.o $^
+	objcopy --localize-hidden $(B)/install/sonde.o
+	ar rcs $@ $(B)/install/sonde.o
+
+PREFIX ?= /usr/local
+$(B)/libsonde.pc: lib/libsonde.pc.in Makefile | need
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(PKGS)|' $< > $@
+
+MAN_SRC := $(wildcard docs/man/*.scd)
+MAN := $(if $(shell command -v scdoc),$(MAN_SRC:docs/man/%.scd=$(B)/man/%))
+man: $(MAN)
+$(B)/man/%: docs/man/%.scd
+	@mkdir -p $(@D)
+	scdoc < $< > $@.new && mv $@.new $@
+
+completion: $(B)/completion/sonde
+$(B)/completion/sonde: $(B)/sonde
+	@mkdir -p $(@D)
+	$(B)/sonde --completion bash > $@.new && mv $@.new $@
+
+install: all $(B)/install/libsonde.a
+	install -D -m 755 $(B)/sonde $(DESTDIR)$(PREFIX)/bin/sonde
+	install -D -m 755 $(B)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libsonde.so
+	install -D -m 644 $(B)/install/libsonde.a $(DESTDIR)$(PREFIX)/lib/libsonde.a
+	install -D -m 644 $(B)/libsonde.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/libsonde.pc
+	install -d $(DESTDIR)$(PREFIX)/include/sonde
+	install -m 644 include/sonde/*.h $(DESTDIR)$(PREFIX)/include/sonde
+	install -D -m 644 $(B)/completion/sonde \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/sonde
+	$(if $(MAN),install -d $(sort $(foreach m,$(MAN),$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m)))))
+	$(foreach m,$(MAN),install -m 644 $m \
+		$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m)) &&) true
+
+$(B)/tests/test_options: $(B)/cmd/options.o
+
+tests: $(TESTS) $(TEST_TOOLS)
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
-# Programs beside which Sonde is compared and timed use those peers' libraries; `all` does not need
-# them.
+# Programs that script tests use.  Those that compare Sonde with a peer use the peer's library; where
+# it is not installed, they are not built and their tests are skipped.
+$(B)/oracle/%: $(B)/tests/oracle/%.o $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(B)/differential/%: $(B)/tests/differential/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -82,7 +147,11 @@ $(B)/tests/differential/dat_compare.o $(B)/bench/peer_tracecmd.o: \
 $(B)/differential/dat_compare $(B)/bench/peer_tracecmd: \
 	LDLIBS += $(shell pkg-config --libs libtracecmd 2>/dev/null)
 
+$(B)/tests/differential/ctf_compare.o: CFLAGS += $(shell pkg-config --cflags babeltrace2 2>/dev/null)
+$(B)/differential/ctf_compare: LDLIBS += $(shell pkg-config --libs babeltrace2 2>/dev/null)
+
 benches: $(BENCHES)
+$(B)/bench/bench_history: $(B)/bench/history_stream.o
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)

@@ -316,7 +316,9 @@ static int feed_open(struct feed *f, const struct merge_input *in, uint64_t want
 	}
 	f->clock = in->clock;
 	f->last = NS_MIN;
-	return cursor_init(&f->cursor, in->stream, 0, in->stream->nr_packets, want, err);
+	f->packet_done = in->first_packet;
+	return cursor_init(&f->cursor, in->stream, in->first_packet,
+			   in->stream->nr_packets - in->first_packet, want, err);
 }
 
 static void start_workers(struct merge *m, unsigned threads)
@@ -370,7 +372,7 @@ int merge_open(struct merge **out, const struct merge_input *inputs, unsigned nr
 	}
 	for (unsigned i = 0; i < nr && !ret; i++) {
 		ret = feed_open(&m->feeds[i], &inputs[i], want, err);
-		for (uint32_t p = 0; p < inputs[i].stream->nr_packets; p++)
+		for (uint32_t p = inputs[i].first_packet; p < inputs[i].stream->nr_packets; p++)
 			m->bytes_total += inputs[i].stream->packets[p].len_bytes;
 	}
 	if (ret)

@@ -21,6 +21,7 @@ struct merge_input {
 	struct stream *stream;
 	unsigned machine;                /* index into the topology */
 	const struct clock_model *clock; /* of that machine, to L0 */
+	uint32_t first_packet;           /* where to start in the stream; 0 = its begin */
 };
 
 struct run {

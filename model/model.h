@@ -27,6 +27,9 @@ void model_feed(struct model *m, const struct merge_input *input, const struct e
 /* Writes the tables and the ends of everything.  The model is gone afterwards. */
 int model_close(struct model *m, ns_t end, struct error *err);
 
+/* Adds a row to table "meta": provenance that the caller knows (version, command line ...). */
+void model_meta(struct model *m, const char *key, const char *value);
+
 /* Event kinds the model looks at: the @want of its merge. */
 uint64_t model_want(void);
 

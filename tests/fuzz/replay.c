@@ -20,8 +20,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 
-#define MUTATIONS_PER_INPUT 200
-#define BYTES_PER_INPUT (8u << 20) /* large inputs get fewer mutations */
+#define MUTATIONS_PER_INPUT 1000
+#define BYTES_PER_INPUT (16u << 20) /* large inputs get fewer mutations */
 
 struct random {
 	uint64_t state;

@@ -65,7 +65,7 @@ static void merges_in_time_order_and_breaks_ties_by_rank(void **state)
 	struct invented a = {host, 3, 2}, b = {guest, 3, 3};
 	struct stream sa = stream_of(&a, 0), sb = stream_of(&b, 0);
 	/* The guest is named first, but the host is the lower machine: it wins the tie at 20. */
-	struct merge_input in[] = {{&sb, 1, &same_clock}, {&sa, 0, &same_clock}};
+	struct merge_input in[] = {{&sb, 1, &same_clock, 0}, {&sa, 0, &same_clock, 0}};
 	static const struct {
 		ns_t t;
 		unsigned input;
@@ -92,7 +92,7 @@ static void no_streams_and_empty_streams_end_at_once(void **state)
 {
 	struct invented nothing = {NULL, 0, 1};
 	struct stream s = stream_of(&nothing, 0);
-	struct merge_input in = {&s, 0, &same_clock};
+	struct merge_input in = {&s, 0, &same_clock, 0};
 	struct merge *m;
 	struct run run;
 
@@ -116,7 +116,7 @@ static void a_clock_that_steps_back_between_pieces_does_not_disorder_the_stream(
 	struct clock_model stepped = {.pieces = pieces, .nr_pieces = 2};
 	struct invented a = {times, 3, 3};
 	struct stream s = stream_of(&a, 0);
-	struct merge_input in = {&s, 0, &stepped};
+	struct merge_input in = {&s, 0, &stepped, 0};
 	struct merge *m;
 	struct run run;
 
@@ -149,7 +149,7 @@ static void many_long_streams_merge_the_same_with_and_without_threads(void **sta
 			times[i] = t += (uint64_t)rand() % (s + 2);
 		in[s] = (struct invented){times, MANY_EVENTS, 1 + s * 97};
 		streams[s] = stream_of(&in[s], (int)s);
-		inputs[s] = (struct merge_input){&streams[s], s % 3, &same_clock};
+		inputs[s] = (struct merge_input){&streams[s], s % 3, &same_clock, 0};
 	}
 	for (unsigned threads = 0; threads < 3; threads++) {
 		unsigned seen[MANY_STREAMS] = {0};

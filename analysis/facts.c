@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* qsort_r */
+#include "analysis/facts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANALYSES(X)                                                                                \
+	X(machine_time) \
+	X(cpu_time) \
+	X(container_time) \
+	X(process_time) \
+	X(thread_time) \
+	X(vcpu_time) \
+	X(hypervisor) \
+	X(exit_reason) \
+	X(preemption) \
+	X(preemption_victim) \
+	X(preemption_list) \
+	X(clock) \
+	X(loss) \
+	X(problem)
+
+static const struct analysis *const analyses[] = {
+#define X(name) &name##_analysis,
+	ANALYSES(X)
+#undef X
+};
+
+/* The same list, as the public interface shows it. */
+static const struct sonde_analysis *const public_list[] = {
+#define X(name) &name##_analysis.public,
+	ANALYSES(X)
+#undef X
+};
+
+const struct sonde_analysis *const *sonde_analyses(unsigned *nr)
+{
+	*nr = ARRAY_SIZE(public_list);
+	return public_list;
+}
+
+static const struct analysis *find_analysis(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(analyses); i++) {
+		if (!strcmp(analyses[i]->public.name, name))
+			return analyses[i];
+	}
+	return NULL;
+}
+
+void facts_add(struct sonde_facts *f, const union sonde_cell *cells)
+{
+	unsigned nr = f->analysis->nr_columns;
+
+	if (f->nr_rows == f->room) {
+		size_t room = f->room ? f->room * 2 : 64;
+		union sonde_cell *grown = reallocarray(f->cells, room * nr, sizeof(*grown));
+
+		if (!grown) {
+			f->no_memory = true;
+			return;
+		}
+		f->cells = grown;
+		f->room = room;
+	}
+	memcpy(f->cells + f->nr_rows++ * nr, cells, nr * sizeof(*cells));
+}
+
+static int by_column(const void *a, const void *b, void *data)
+{
+	unsigned column = *(const unsigned *)data;
+	int64_t x = ((const union sonde_cell *)a)[column].i;
+	int64_t y = ((const union sonde_cell *)b)[column].i;
+
+	return x == y ? 0 : x > y ? -1 : 1;
+}
+
+void facts_sort(struct sonde_facts *f, const char *name)
+{
+	unsigned column = (unsigned)sonde_facts_column(f, name);
+
+	if (f->nr_rows)
+		qsort_r(f->cells, f->nr_rows, f->analysis->nr_columns * sizeof(*f->cells),
+			by_column, &column);
+}
+
+int64_t share_ppm(ns_t part, ns_t whole)
+{
+	return whole > 0 ? (int64_t)(((__int128)part * 1000000 + whole / 2) / whole) : 0;
+}
+
+int sonde_facts_get(struct sonde_facts **out, struct sonde_run *run, const char *name,
+		    int64_t begin, int64_t end, struct sonde_error *err)
+{
+	const struct analysis *a = find_analysis(name);
+	struct error inner = {0};
+	struct sonde_facts *f;
+	int ret;
+
+	*out = NULL;
+	if (!a)
+		return run_error(err, fail(&inner, -ENOENT, "there is no analysis \"%s\"", name),
+				 &inner);
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
+	f->analysis = &a->public;
+	ret = a->find(f, run, begin, end, &inner);
+	if (!ret && f->no_memory)
+		ret = fail(&inner, -ENOMEM, "out of memory in analysis %s", name);
+	if (ret) {
+		sonde_facts_free(f);
+		return run_error(err, ret, &inner);
+	}
+	*out = f;
+	return 0;
+}
+
+void sonde_facts_free(struct sonde_facts *f)
+{
+	if (!f)
+		return;
+	arena_release(&f->arena);
+	free(f->cells);
+	free(f);
+}
+
+const struct sonde_analysis *sonde_facts_analysis(const struct sonde_facts *f)
+{
+	return f->analysis;
+}
+
+size_t sonde_facts_nr_rows(const struct sonde_facts *f)
+{
+	return f->nr_rows;
+}
+
+union sonde_cell sonde_facts_cell(const struct sonde_facts *f, size_t row, unsigned column)
+{
+	if (row >= f->nr_rows || column >= f->analysis->nr_columns)
+		return cell_int(-1);
+	return f->cells[row * f->analysis->nr_columns + column];
+}
+
+int sonde_facts_column(const struct sonde_facts *f, const char *name)
+{
+	for (unsigned i = 0; i < f->analysis->nr_columns; i++) {
+		if (!strcmp(f->analysis->columns[i].name, name))
+			return (int)i;
+	}
+	return -1;
+}

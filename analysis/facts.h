@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANALYSIS_FACTS_H
+#define ANALYSIS_FACTS_H
+
+#include "analysis/run.h"
+#include "base/arena.h"
+#include "sonde/facts.h"
+
+/*
+ * How an analysis is made: a struct analysis with its columns and a function that adds rows.
+ * All of them stand in the list in facts.c; each is a file of its own.
+ */
+struct analysis {
+	struct sonde_analysis public;
+	int (*find)(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		    struct error *err);
+};
+
+struct sonde_facts {
+	const struct sonde_analysis *analysis;
+	struct arena arena;       /* owned: strings made by the analysis */
+	union sonde_cell *cells;  /* owned, row by row */
+	size_t nr_rows;
+	size_t room;
+	bool no_memory;           /* a row was lost: the whole answer is an error */
+};
+
+/* Adds a row; @cells in column order. */
+void facts_add(struct sonde_facts *f, const union sonde_cell *cells);
+
+/* Sorts rows by an integer column, greatest first. */
+void facts_sort(struct sonde_facts *f, const char *column);
+
+static inline union sonde_cell cell_int(int64_t i)
+{
+	return (union sonde_cell){.i = i};
+}
+
+static inline union sonde_cell cell_str(const char *s)
+{
+	return (union sonde_cell){.s = s};
+}
+
+/* @part of @whole in parts per million, rounded. */
+int64_t share_ppm(ns_t part, ns_t whole);
+
+extern const struct analysis machine_time_analysis;
+extern const struct analysis cpu_time_analysis;
+extern const struct analysis container_time_analysis;
+extern const struct analysis process_time_analysis;
+extern const struct analysis thread_time_analysis;
+extern const struct analysis vcpu_time_analysis;
+extern const struct analysis hypervisor_analysis;
+extern const struct analysis exit_reason_analysis;
+extern const struct analysis preemption_analysis;
+extern const struct analysis preemption_victim_analysis;
+extern const struct analysis preemption_list_analysis;
+extern const struct analysis clock_analysis;
+extern const struct analysis loss_analysis;
+extern const struct analysis problem_analysis;
+
+#endif

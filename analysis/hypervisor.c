@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hypervisors cost: time and exits per VM, and per exit reason. */
+#include "analysis/usage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Exits of one VM's vCPUs with one reason, handled by one machine. */
+struct exits {
+	int64_t vm;
+	int64_t by;
+	int64_t reason;
+	const char *name;
+	uint64_t count;
+	ns_t time_ns;
+	ns_t longest_ns;
+};
+
+/*
+ * An exit is one stay of a vCPU outside guest mode.  An interrupt handler or another thread in
+ * between cuts it into several hypervisor intervals; they count as one exit until guest code of
+ * that vCPU has run or the reason has changed.
+ */
+struct open_exit {
+	bool open;
+	int64_t reason;
+	ns_t time_ns; /* spent in it so far */
+	size_t index; /* into the list */
+};
+
+struct scan {
+	struct sonde_run *run;
+	ns_t begin, end;
+	struct exits *list; /* owned */
+	size_t nr, room;
+	struct map by_key;
+	struct open_exit *open; /* owned, per CPU row */
+	/* CPU row for which each level's hypervisor worked last on this physical CPU, or -1. */
+	int64_t served[SONDE_LAYERS_MAX];
+	bool no_memory;
+};
+
+static size_t exits_find(struct scan *s, const struct sonde_context *c, int64_t vm)
+{
+	uint64_t key = (uint64_t)vm << 48 ^ (uint64_t)c->machine << 36 ^
+		       ((uint64_t)c->detail & 0xfffffffff);
+	uint32_t *at = map_get(&s->by_key, key);
+
+	if (at)
+		return *at;
+	if (s->nr == s->room) {
+		size_t room = s->room ? s->room * 2 : 64;
+		struct exits *grown = reallocarray(s->list, room, sizeof(*grown));
+
+		if (!grown)
+			return SIZE_MAX;
+		s->list = grown;
+		s->room = room;
+	}
+	if (map_put(&s->by_key, key, (uint32_t)s->nr))
+		return SIZE_MAX;
+	s->list[s->nr] = (struct exits){.vm = vm, .by = c->machine, .reason = c->detail,
+					.name = c->detail_text};
+	return s->nr++;
+}
+
+static void close_exit(struct scan *s, int64_t cpu)
+{
+	struct open_exit *o = &s->open[cpu];
+
+	if (o->open && o->time_ns > s->list[o->index].longest_ns)
+		s->list[o->index].longest_ns = o->time_ns;
+	o->open = false;
+}
+
+static bool is_inside(struct sonde_run *run, int64_t machine, int64_t vm)
+{
+	struct sonde_machine m;
+
+	while (machine >= 0 && machine != vm && !sonde_machine(run, machine, &m))
+		machine = m.parent;
+	return machine == vm;
+}
+
+static unsigned level_of(const struct sonde_run *run, unsigned machine)
+{
+	struct sonde_machine m;
+
+	sonde_machine(run, machine, &m);
+	return m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1;
+}
+
+static void hypervisor_interval(struct scan *s, const struct sonde_context *c, ns_t length_ns)
+{
+	struct open_exit *o = &s->open[c->serves];
+	struct sonde_cpu cpu;
+
+	if (!o->open || o->reason != c->detail) {
+		size_t index;
+
+		close_exit(s, c->serves);
+		sonde_cpu(s->run, c->serves, &cpu);
+		index = exits_find(s, c, cpu.machine);
+		if (index == SIZE_MAX) {
+			s->no_memory = true;
+			return;
+		}
+		*o = (struct open_exit){.open = true, .reason = c->detail, .index = index};
+		s->list[index].count++;
+	}
+	o->time_ns += length_ns;
+	s->list[o->index].time_ns += length_ns;
+	s->served[level_of(s->run, c->machine)] = c->serves;
+}
+
+/* Code of machine @machine runs: the hypervisors outside it are done with their exits. */
+static void code_runs(struct scan *s, unsigned machine)
+{
+	unsigned level = level_of(s->run, machine);
+
+	for (unsigned i = 0; i < level; i++) {
+		struct sonde_cpu served;
+
+		if (s->served[i] < 0 || sonde_cpu(s->run, s->served[i], &served) ||
+		    !is_inside(s->run, machine, served.machine))
+			continue;
+		close_exit(s, s->served[i]);
+		s->served[i] = -1;
+	}
+}
+
+static bool scan_interval(const struct sonde_interval *i, void *data)
+{
+	struct scan *s = data;
+	struct sonde_context c;
+	ns_t from = i->begin < s->begin ? s->begin : i->begin;
+	ns_t to = i->end > s->end ? s->end : i->end;
+
+	if (!i->value || sonde_context(s->run, (int64_t)i->value - 1, &c))
+		return true;
+	code_runs(s, c.machine);
+	if (c.mode == SONDE_MODE_HYPERVISOR && c.serves >= 0 && c.serves < sonde_nr_cpus(s->run))
+		hypervisor_interval(s, &c, to - from);
+	return !s->no_memory;
+}
+
+static int scan_run(struct scan *s, struct error *err)
+{
+	for (int64_t row = 0; row < sonde_nr_cpus(s->run); row++) {
+		struct sonde_cpu cpu;
+		int ret;
+
+		sonde_cpu(s->run, row, &cpu);
+		if (!cpu_is_physical(&cpu))
+			continue;
+		memset(s->served, -1, sizeof(s->served));
+		ret = sonde_walk(s->run, s->run->cpu_attrs[row][CPU_RUNS], s->begin, s->end,
+				 scan_interval, s);
+		if (ret)
+			return fail(err, ret, "cannot read what ran on CPU %d: %s", cpu.number,
+				    strerror(-ret));
+		/* A vCPU may go on elsewhere; what is open here has been counted. */
+		for (int64_t i = 0; i < sonde_nr_cpus(s->run); i++)
+			close_exit(s, i);
+	}
+	return s->no_memory ? fail(err, -ENOMEM, "out of memory") : 0;
+}
+
+static int scan_init(struct scan *s, struct sonde_run *run, ns_t begin, ns_t end,
+		     struct error *err)
+{
+	*s = (struct scan){.run = run, .begin = begin, .end = end};
+	s->open = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*s->open));
+	return s->open ? scan_run(s, err) : fail(err, -ENOMEM, "out of memory");
+}
+
+static void scan_release(struct scan *s)
+{
+	free(s->list);
+	free(s->open);
+	map_release(&s->by_key);
+}
+
+/* ---- per exit reason ----------------------------------------------------------------------- */
+
+static int find_exit_reasons(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			     struct error *err)
+{
+	struct scan s;
+	int ret = scan_init(&s, run, begin, end, err);
+
+	for (size_t i = 0; i < s.nr && !ret; i++) {
+		const struct exits *e = &s.list[i];
+		union sonde_cell row[] = {
+			cell_int(e->vm),
+			cell_int(e->by),
+			cell_int(e->reason),
+			cell_str(e->name),
+			cell_int((int64_t)e->count),
+			cell_int(e->time_ns),
+			cell_int(e->time_ns / (ns_t)e->count),
+			cell_int(e->longest_ns),
+		};
+
+		facts_add(out, row);
+	}
+	scan_release(&s);
+	facts_sort(out, "total");
+	return ret;
+}
+
+static const struct sonde_column reason_columns[] = {
+	{"vm", "VM", SONDE_COL_MACHINE, "whose vCPU left guest mode"},
+	{"by", "HANDLED BY", SONDE_COL_MACHINE, "machine whose hypervisor did the work"},
+	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
+	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
+	{"count", "EXITS", SONDE_COL_INT, "stays outside guest mode"},
+	{"total", "TIME", SONDE_COL_NS, "hypervisor time"},
+	{"mean", "MEAN", SONDE_COL_NS, "per exit"},
+	{"longest", "LONGEST", SONDE_COL_NS, "longest on one physical CPU"},
+};
+
+const struct analysis exit_reason_analysis = {
+	{"exit_reason", "Hypervisor time by exit reason",
+	 "time in KVM and the VMM's thread between VM exit and VM entry, interrupts and other "
+	 "threads not counted",
+	 reason_columns, ARRAY_SIZE(reason_columns)},
+	find_exit_reasons,
+};
+
+/* ---- per VM -------------------------------------------------------------------------------- */
+
+struct vm_cost {
+	ns_t guest_ns;      /* the VM's own code and that of all VMs in it */
+	ns_t hypervisor_ns; /* for its vCPUs, by its direct and indirect hosts */
+	uint64_t exits;
+};
+
+static void add_guest_time(struct sonde_run *run, const struct usages *u, int64_t vm,
+			   struct vm_cost *cost)
+{
+	for (size_t i = 0; i < u->nr; i++) {
+		if (is_inside(run, u->list[i].context.machine, vm))
+			cost->guest_ns += u->list[i].time_ns;
+	}
+}
+
+static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			   struct error *err)
+{
+	struct usages u = {0};
+	struct scan s;
+	int ret = scan_init(&s, run, begin, end, err);
+
+	if (!ret)
+		ret = usages_init(&u, run, begin, end, err);
+	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++) {
+		struct vm_cost cost = {0};
+		struct sonde_machine m;
+
+		sonde_machine(run, vm, &m);
+		add_guest_time(run, &u, vm, &cost);
+		for (size_t i = 0; i < s.nr; i++) {
+			if (s.list[i].vm == vm) {
+				cost.hypervisor_ns += s.list[i].time_ns;
+				cost.exits += s.list[i].count;
+			}
+		}
+		facts_add(out, (union sonde_cell[]){
+				       cell_int(vm),
+				       cell_int(m.parent),
+				       cell_int(cost.guest_ns),
+				       cell_int(cost.hypervisor_ns),
+				       cell_int(share_ppm(cost.hypervisor_ns,
+							  cost.guest_ns + cost.hypervisor_ns)),
+				       cell_int((int64_t)cost.exits),
+			       });
+	}
+	usages_release(&u);
+	scan_release(&s);
+	facts_sort(out, "hypervisor");
+	return ret;
+}
+
+static const struct sonde_column vm_columns[] = {
+	{"vm", "VM", SONDE_COL_MACHINE, "virtual machine"},
+	{"parent", "IN", SONDE_COL_MACHINE, "machine it runs in"},
+	{"guest", "GUEST CODE", SONDE_COL_NS, "time its code ran, VMs inside it included"},
+	{"hypervisor", "HYPERVISOR", SONDE_COL_NS, "hypervisor time on behalf of its vCPUs"},
+	{"share", "OVERHEAD", SONDE_COL_PPM, "hypervisor / (hypervisor + guest code)"},
+	{"exits", "EXITS", SONDE_COL_INT, "stays of its vCPUs outside guest mode"},
+};
+
+const struct analysis hypervisor_analysis = {
+	{"hypervisor", "Hypervisor time by VM", "what running each VM cost beside its own code",
+	 vm_columns, ARRAY_SIZE(vm_columns)},
+	find_hypervisor,
+};

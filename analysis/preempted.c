@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who preempted whom: the tables made from preemption.h's scan, and the time of each vCPU. */
+#include "analysis/facts.h"
+#include "analysis/preemption.h"
+#include "model/context.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A culprit as tables show it: the machine and thread that ran; an interrupt or a soft interrupt
+ * is not the fault of the thread it fell upon. */
+static void culprit_of(struct sonde_run *run, int64_t context, union sonde_cell cells[3])
+{
+	struct sonde_context c;
+
+	if (sonde_context(run, context, &c)) {
+		cells[0].i = -1;
+		cells[1].i = -1;
+		cells[2].i = SONDE_MODE_UNKNOWN;
+		return;
+	}
+	cells[0].i = c.machine;
+	cells[1].i = c.mode == SONDE_MODE_IRQ || c.mode == SONDE_MODE_SOFTIRQ ? -1 : c.thread;
+	cells[2].i = c.mode;
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+struct list {
+	struct sonde_facts *out;
+	struct sonde_run *run;
+};
+
+static bool add_preemption(const struct preemption *p, void *data)
+{
+	const struct list *l = data;
+	union sonde_cell culprit[3];
+	union sonde_cell row[] = {
+		cell_int(p->from),  cell_int(p->to - p->from), cell_int(p->vcpu),
+		cell_int(p->victim), cell_int(p->on),	       cell_int(0),
+		cell_int(0),	    cell_int(0),	       cell_int(p->begin),
+		cell_int(p->end - p->begin),
+	};
+
+	culprit_of(l->run, p->context, culprit);
+	memcpy(row + 5, culprit, sizeof(culprit));
+	facts_add(l->out, row);
+	return !l->out->no_memory;
+}
+
+static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		     struct error *err)
+{
+	struct list l = {out, run};
+
+	return preemption_scan(run, begin, end, add_preemption, &l, err);
+}
+
+static const struct sonde_column list_columns[] = {
+	{"at", "AT", SONDE_COL_TIME, "from when on the culprit ran"},
+	{"length", "FOR", SONDE_COL_NS, "how long"},
+	{"vcpu", "VCPU", SONDE_COL_CPU, "who lost the CPU"},
+	{"victim", "VICTIM", SONDE_COL_THREAD, "guest thread that would have run"},
+	{"on", "ON", SONDE_COL_CPU, "physical CPU it waited for"},
+	{"culprit_machine", "CULPRIT IN", SONDE_COL_MACHINE, "machine whose code ran instead"},
+	{"culprit", "CULPRIT", SONDE_COL_THREAD, "thread that ran instead; unknown for interrupts"},
+	{"mode", "MODE", SONDE_COL_MODE, "what the culprit was doing"},
+	{"preemption_begin", "PREEMPTED AT", SONDE_COL_TIME, "begin of the whole preemption"},
+	{"preemption_length", "PREEMPTED FOR", SONDE_COL_NS, "length of the whole preemption"},
+};
+
+const struct analysis preemption_list_analysis = {
+	{"preemption_list", "Preemptions, one by one",
+	 "each stretch of time in which a vCPU was ready to run and something else ran",
+	 list_columns, ARRAY_SIZE(list_columns)},
+	find_list,
+};
+
+/* ---- summed up ----------------------------------------------------------------------------- */
+
+/* The cells of a pair that make it what it is, in the order of the columns. */
+enum pair_cell { PAIR_VCPU, PAIR_VICTIM, PAIR_MACHINE, PAIR_CULPRIT, PAIR_MODE, PAIR_NR_CELLS };
+
+struct pair {
+	union sonde_cell cells[PAIR_NR_CELLS];
+	ns_t total_ns, longest_ns;
+	ns_t longest_at, last_end;
+	int64_t count;
+};
+
+struct pairs {
+	struct sonde_run *run;
+	bool by_victim; /* tell a vCPU's guest threads apart */
+	struct pair *list; /* owned */
+	size_t nr, room;
+	struct map by_key;
+	bool no_memory;
+};
+
+/* What a thread did is one thing, be it in user space or in the kernel; its work as a hypervisor
+ * for its vCPU is another. */
+static int64_t mode_class(int64_t mode)
+{
+	switch (mode) {
+	case SONDE_MODE_USER:
+	case SONDE_MODE_SYSCALL:
+	case SONDE_MODE_KERNEL:
+		return SONDE_MODE_TASK;
+	default:
+		return mode;
+	}
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
+	return hash * 0xff51afd7ed558ccdull;
+}
+
+static bool same_pair(const struct pair *a, const struct pair *b)
+{
+	for (unsigned i = 0; i < PAIR_NR_CELLS; i++) {
+		if (a->cells[i].i != b->cells[i].i)
+			return false;
+	}
+	return true;
+}
+
+/* Equal hashes of different pairs: try the next key. */
+static struct pair *pair_get(struct pairs *ps, const struct pair *want)
+{
+	uint64_t key = 0;
+	uint32_t *at;
+
+	for (unsigned i = 0; i < PAIR_NR_CELLS; i++)
+		key = mix(key, (uint64_t)want->cells[i].i);
+	while ((at = map_get(&ps->by_key, key))) {
+		if (same_pair(&ps->list[*at], want))
+			return &ps->list[*at];
+		key++;
+	}
+	if (ps->nr == ps->room) {
+		size_t room = ps->room ? ps->room * 2 : 64;
+		struct pair *grown = reallocarray(ps->list, room, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		ps->list = grown;
+		ps->room = room;
+	}
+	if (map_put(&ps->by_key, key, (uint32_t)ps->nr))
+		return NULL;
+	ps->list[ps->nr] = *want;
+	return &ps->list[ps->nr++];
+}
+
+static bool sum_preemption(const struct preemption *p, void *data)
+{
+	struct pairs *ps = data;
+	struct pair want = {.last_end = NS_MIN};
+	struct pair *pair;
+	ns_t length = p->to - p->from;
+
+	want.cells[PAIR_VCPU].i = p->vcpu;
+	want.cells[PAIR_VICTIM].i = ps->by_victim ? p->victim : -1;
+	culprit_of(ps->run, p->context, &want.cells[PAIR_MACHINE]);
+	want.cells[PAIR_MODE].i = mode_class(want.cells[PAIR_MODE].i);
+	pair = pair_get(ps, &want);
+	if (!pair) {
+		ps->no_memory = true;
+		return false;
+	}
+	/* Stretches of one culprit that touch are one. */
+	if (pair->last_end != p->from)
+		pair->count++;
+	pair->last_end = p->to;
+	pair->total_ns += length;
+	if (length > pair->longest_ns) {
+		pair->longest_ns = length;
+		pair->longest_at = p->from;
+	}
+	return true;
+}
+
+/* The row without the victim's column when victims are not told apart. */
+static void add_pair(struct sonde_facts *out, const struct pair *p, bool by_victim, ns_t length)
+{
+	union sonde_cell row[PAIR_NR_CELLS + 5];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < PAIR_NR_CELLS; i++) {
+		if (i != PAIR_VICTIM || by_victim)
+			row[n++] = p->cells[i];
+	}
+	row[n++] = cell_int(p->total_ns);
+	row[n++] = cell_int(share_ppm(p->total_ns, length));
+	row[n++] = cell_int(p->count);
+	row[n++] = cell_int(p->longest_ns);
+	row[n++] = cell_int(p->longest_at);
+	facts_add(out, row);
+}
+
+static int sum_pairs(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		     bool by_victim, struct error *err)
+{
+	struct pairs ps = {.run = run, .by_victim = by_victim};
+	int ret = preemption_scan(run, begin, end, sum_preemption, &ps, err);
+
+	out->no_memory = ps.no_memory;
+	for (size_t i = 0; i < ps.nr && !ret; i++)
+		add_pair(out, &ps.list[i], by_victim, end - begin);
+	free(ps.list);
+	map_release(&ps.by_key);
+	facts_sort(out, "total");
+	return ret;
+}
+
+static int find_pairs(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		      struct error *err)
+{
+	return sum_pairs(out, run, begin, end, false, err);
+}
+
+static int find_victims(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			struct error *err)
+{
+	return sum_pairs(out, run, begin, end, true, err);
+}
+
+#define VCPU_COLUMN {"vcpu", "VCPU", SONDE_COL_CPU, "who lost the CPU"}
+#define CULPRIT_COLUMNS                                                                            \
+	{"culprit_machine", "CULPRIT IN", SONDE_COL_MACHINE, "machine whose code ran instead"},    \
+	{"culprit", "CULPRIT", SONDE_COL_THREAD, "thread that ran instead; unknown for interrupts"}, \
+	{"mode", "AS", SONDE_COL_MODE, "\"task\" for all a thread does but a hypervisor's work"},  \
+	{"total", "TIME", SONDE_COL_NS, "how long in all"},                                        \
+	{"share", "OF RUN", SONDE_COL_PPM, "of the window's length"},                              \
+	{"count", "TIMES", SONDE_COL_INT, "how often"},                                            \
+	{"longest", "LONGEST", SONDE_COL_NS, "longest stretch"},                                   \
+	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that was"}
+
+static const struct sonde_column pair_columns[] = {VCPU_COLUMN, CULPRIT_COLUMNS};
+static const struct sonde_column victim_columns[] = {
+	VCPU_COLUMN,
+	{"victim", "VICTIM", SONDE_COL_THREAD, "guest thread that would have run"},
+	CULPRIT_COLUMNS,
+};
+
+const struct analysis preemption_analysis = {
+	{"preemption", "Who preempted which vCPU",
+	 "time in which a vCPU was ready to run, by what the physical CPU it waited for ran instead",
+	 pair_columns, ARRAY_SIZE(pair_columns)},
+	find_pairs,
+};
+
+const struct analysis preemption_victim_analysis = {
+	{"preemption_victim", "Who preempted which guest thread",
+	 "the same, for each guest thread that would have run; \"idle\": the vCPU had been woken, "
+	 "and its guest was about to find out what for",
+	 victim_columns, ARRAY_SIZE(victim_columns)},
+	find_victims,
+};
+
+/* ---- each vCPU's time ---------------------------------------------------------------------- */
+
+static int vcpu_row(struct sonde_facts *out, struct sonde_run *run, int64_t vcpu, ns_t begin,
+		    ns_t end)
+{
+	ns_t per_state[VCPU_GONE + 1] = {0};
+	struct sonde_time_share *shares;
+	unsigned nr;
+	int ret = sonde_sum(run, run->cpu_attrs[vcpu][CPU_STATE], begin, end, &shares, &nr);
+
+	if (ret)
+		return ret;
+	for (unsigned i = 0; i < nr; i++) {
+		if (shares[i].value <= VCPU_GONE)
+			per_state[shares[i].value] += shares[i].time_ns;
+	}
+	free(shares);
+	facts_add(out, (union sonde_cell[]){
+			       cell_int(vcpu),
+			       cell_int(per_state[VCPU_ON_CPU]),
+			       cell_int(per_state[VCPU_PREEMPTED]),
+			       cell_int(per_state[VCPU_WAITING]),
+			       cell_int(per_state[VCPU_GONE]),
+			       cell_int(per_state[VCPU_UNKNOWN] + per_state[VCPU_NONE]),
+			       cell_int(share_ppm(per_state[VCPU_PREEMPTED], end - begin)),
+		       });
+	return 0;
+}
+
+static int find_vcpu_time(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			  struct error *err)
+{
+	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
+		int ret;
+
+		if (run->cpu_attrs[row][CPU_STATE] == ATTR_NONE)
+			continue;
+		ret = vcpu_row(out, run, row, begin, end);
+		if (ret)
+			return fail(err, ret, "cannot sum up a vCPU's states: %s", strerror(-ret));
+	}
+	return 0;
+}
+
+static const struct sonde_column vcpu_columns[] = {
+	{"vcpu", "VCPU", SONDE_COL_CPU, "vCPU, as its parent sees it"},
+	{"on_cpu", "ON A CPU", SONDE_COL_NS, "its thread ran"},
+	{"preempted", "PREEMPTED", SONDE_COL_NS, "its thread was ready, but did not run"},
+	{"waiting", "WAITING", SONDE_COL_NS, "blocked or halted"},
+	{"gone", "GONE", SONDE_COL_NS, "after its end"},
+	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known"},
+	{"share", "PREEMPTED %", SONDE_COL_PPM, "preempted, of the window's length"},
+};
+
+const struct analysis vcpu_time_analysis = {
+	{"vcpu_time", "What each vCPU's time went into",
+	 "the five states of a vCPU add up to the window's length", vcpu_columns,
+	 ARRAY_SIZE(vcpu_columns)},
+	find_vcpu_time,
+};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANALYSIS_PREEMPTION_H
+#define ANALYSIS_PREEMPTION_H
+
+#include "analysis/run.h"
+
+/*
+ * Who ran while a vCPU was ready to run but did not.
+ *
+ * Walks the `state` of every vCPU; each time it is preempted, looks at the CPU of its parent that
+ * its thread waits for (the thread's `cpu`), and follows that CPU outwards to the physical one: a
+ * vCPU of a nested VM waits for a vCPU of its parent, which may itself be off the CPU.  What the
+ * physical CPU ran meanwhile is the culprit, whatever machine it belongs to.
+ */
+struct preemption {
+	int64_t vcpu;     /* row: who lost the CPU */
+	int64_t victim;   /* thread row: what would have run in it (the vCPU's `task`), -1 unknown */
+	ns_t begin, end;  /* of the whole preemption */
+	int64_t on;       /* CPU row of the physical CPU it waited for, -1 unknown */
+	int64_t context;  /* row of what ran there instead, -1 unknown */
+	ns_t from, to;    /* when this context ran, within [begin, end) */
+};
+
+/* Calls @each for every culprit of every preemption in [begin, end); false stops. */
+int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
+		    bool (*each)(const struct preemption *p, void *data), void *data,
+		    struct error *err);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far the rest can be trusted: clocks, losses, problems. */
+#include "analysis/facts.h"
+
+/* ---- clocks -------------------------------------------------------------------------------- */
+
+struct clock_sum {
+	const char *method;
+	int64_t bound_ns;
+	int64_t pieces, pairs, violations;
+	int64_t worst_ns, rate_ppb;
+};
+
+/* Pieces of one machine: the worst bound counts, and no bound is worse than any. */
+static void add_piece(struct clock_sum *sum, const struct sonde_clock *c)
+{
+	if (!sum->pieces++) {
+		sum->method = c->method;
+		sum->bound_ns = c->bound_ns;
+		sum->rate_ppb = c->rate_ppb;
+	}
+	if (c->bound_ns < 0 || c->bound_ns == INT64_MAX)
+		sum->bound_ns = -1;
+	else if (sum->bound_ns >= 0 && c->bound_ns > sum->bound_ns)
+		sum->bound_ns = c->bound_ns;
+	/* Pairs and violations are the whole model's, repeated in each of its pieces. */
+	if (c->pairs > sum->pairs)
+		sum->pairs = c->pairs;
+	if (c->violations > sum->violations)
+		sum->violations = c->violations;
+	if (c->worst_violation_ns > sum->worst_ns)
+		sum->worst_ns = c->worst_violation_ns;
+}
+
+static int find_clocks(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		       struct error *err)
+{
+	(void)err;
+	for (int64_t m = 0; m < sonde_nr_machines(run); m++) {
+		struct clock_sum sum = {.method = "none", .bound_ns = -1};
+		struct sonde_machine machine;
+
+		sonde_machine(run, m, &machine);
+		if (!machine.traced)
+			continue;
+		for (int64_t row = 0; row < sonde_nr_clocks(run); row++) {
+			struct sonde_clock c;
+
+			sonde_clock(run, row, &c);
+			if (c.machine == m && c.from < end && (c.to > begin || c.to == c.from))
+				add_piece(&sum, &c);
+		}
+		facts_add(out, (union sonde_cell[]){
+				       cell_int(m),
+				       cell_str(sum.method),
+				       cell_int(sum.bound_ns),
+				       cell_int(sum.pieces),
+				       cell_int(sum.pairs),
+				       cell_int(sum.violations),
+				       cell_int(sum.worst_ns),
+				       cell_int(sum.rate_ppb),
+			       });
+	}
+	return 0;
+}
+
+static const struct sonde_column clock_columns[] = {
+	{"machine", "MACHINE", SONDE_COL_MACHINE, "whose clock"},
+	{"method", "METHOD", SONDE_COL_STRING, "how it was related to the physical machine's"},
+	{"bound", "BOUND", SONDE_COL_NS, "times are at most this wrong; -1 = no limit known"},
+	{"pieces", "PIECES", SONDE_COL_INT, "straight lines its model is made of"},
+	{"pairs", "CONSTRAINTS", SONDE_COL_INT, "observations used"},
+	{"violations", "VIOLATIONS", SONDE_COL_INT, "observations the model still breaks"},
+	{"worst_violation", "WORST", SONDE_COL_NS, "by how much at most"},
+	{"rate_ppb", "RATE PPB", SONDE_COL_SIGNED, "rate against the physical clock, 10^-9"},
+};
+
+const struct analysis clock_analysis = {
+	{"clock", "Clocks", "how well each machine's time is known", clock_columns,
+	 ARRAY_SIZE(clock_columns)},
+	find_clocks,
+};
+
+/* ---- losses and problems ------------------------------------------------------------------- */
+
+static int find_losses(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		       struct error *err)
+{
+	(void)err;
+	for (int64_t row = 0; row < sonde_nr_losses(run); row++) {
+		struct sonde_loss l;
+
+		sonde_loss(run, row, &l);
+		if (l.begin >= end || l.end < begin)
+			continue;
+		facts_add(out, (union sonde_cell[]){
+				       cell_int(l.machine),
+				       cell_int(l.cpu),
+				       cell_int(l.begin),
+				       cell_int(l.end - l.begin),
+				       cell_int(l.events),
+			       });
+	}
+	return 0;
+}
+
+static const struct sonde_column loss_columns[] = {
+	{"machine", "MACHINE", SONDE_COL_MACHINE, "in whose trace"},
+	{"cpu", "CPU", SONDE_COL_INT, "on which of its CPUs, -1 unknown"},
+	{"at", "AT", SONDE_COL_TIME, "from when on"},
+	{"length", "FOR", SONDE_COL_NS, "how long"},
+	{"events", "EVENTS", SONDE_COL_INT, "how many, -1 = nobody counted"},
+};
+
+const struct analysis loss_analysis = {
+	{"loss", "Lost events", "places where the tracer lost events", loss_columns,
+	 ARRAY_SIZE(loss_columns)},
+	find_losses,
+};
+
+static int find_problems(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			 struct error *err)
+{
+	(void)begin;
+	(void)end;
+	(void)err;
+	for (int64_t row = 0; row < sonde_nr_problems(run); row++) {
+		struct sonde_problem p;
+
+		sonde_problem(run, row, &p);
+		facts_add(out, (union sonde_cell[]){
+				       cell_int(p.machine),
+				       cell_int(p.count),
+				       cell_str(p.text),
+			       });
+	}
+	return 0;
+}
+
+static const struct sonde_column problem_columns[] = {
+	{"machine", "MACHINE", SONDE_COL_MACHINE, "whose trace; -1 = all"},
+	{"count", "TIMES", SONDE_COL_INT, "how often"},
+	{"text", "PROBLEM", SONDE_COL_STRING, "what was wrong, and what was done"},
+};
+
+const struct analysis problem_analysis = {
+	{"problem", "Problems", "what was wrong with the input, and what was done", problem_columns,
+	 ARRAY_SIZE(problem_columns)},
+	find_problems,
+};

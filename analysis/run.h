@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANALYSIS_RUN_H
+#define ANALYSIS_RUN_H
+
+#include "base/error.h"
+#include "base/map.h"
+#include "history/history.h"
+#include "sonde/run.h"
+
+/*
+ * Behind the public struct sonde_run: a history whose tables are read by column name, so that a
+ * file which lacks a column (an older version) still opens; what is missing reads as unknown.
+ */
+enum run_table {
+	RUN_MACHINE,
+	RUN_CPU,
+	RUN_THREAD,
+	RUN_PID_NS,
+	RUN_VTID,
+	RUN_CONTEXT,
+	RUN_CLOCK,
+	RUN_LOSS,
+	RUN_PROBLEM,
+	RUN_META,
+	RUN_NR_TABLES
+};
+
+#define RUN_COLUMNS_MAX 12
+
+enum cpu_attr { CPU_RUNS, CPU_STATE, CPU_ON, CPU_TASK, CPU_NR_ATTRS };
+
+struct thread_key;
+
+struct sonde_run {
+	struct history *history;
+	int table[RUN_NR_TABLES];                     /* number, or negative */
+	int8_t column[RUN_NR_TABLES][RUN_COLUMNS_MAX]; /* in the file; -1 = the file lacks it */
+	struct map cpu_rows;                          /* machine << 32 | number -> row */
+	attr_t (*cpu_attrs)[CPU_NR_ATTRS];            /* owned, per CPU row */
+	int64_t *ns_init;                             /* owned, per pid_ns row: its first thread */
+	struct thread_key *threads;                   /* owned; sorted; made when first needed */
+	bool is_svm;                                  /* exit reasons are AMD's */
+};
+
+/* Puts an inner error where the public interface wants it; returns @ret. */
+int run_error(struct sonde_error *out, int ret, const struct error *err);
+
+/* Physical CPUs are the CPUs of machine 0. */
+static inline bool cpu_is_physical(const struct sonde_cpu *cpu)
+{
+	return cpu->machine == 0;
+}
+
+/* What an exit reason, a softirq or an interrupt vector is called; NULL when it has no name. */
+const char *exit_reason_name(bool is_svm, int64_t reason);
+const char *softirq_name(int64_t nr);
+const char *vector_name(int64_t vector);
+
+/* True when @reason can only be AMD's: Intel's basic exit reasons end at 77. */
+bool exit_reason_is_svm(int64_t reason);
+
+#endif

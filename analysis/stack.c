@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All layers of a physical CPU at one moment: from the innermost outwards, over each vCPU's `on`
+ * attribute and the thread of the parent that runs it. */
+#include "analysis/run.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The frame of the parent around @inner; false at the physical machine. */
+static bool frame_around(struct sonde_run *run, int physical_cpu, int64_t t,
+			 const struct sonde_frame *inner, struct sonde_frame *outer)
+{
+	int64_t vcpu = sonde_find_cpu(run, inner->machine, inner->cpu);
+	struct sonde_interval on;
+	struct sonde_machine m;
+	struct sonde_cpu cpu;
+
+	if (sonde_machine(run, inner->machine, &m) || m.parent < 0)
+		return false;
+	*outer = (struct sonde_frame){.machine = (unsigned)m.parent, .cpu = -1, .thread = -1};
+	if (vcpu >= 0 && !sonde_cpu(run, vcpu, &cpu))
+		outer->thread = cpu.host_thread;
+	if (outer->machine == 0)
+		outer->cpu = physical_cpu;
+	else if (vcpu >= 0 && !sonde_at(run, run->cpu_attrs[vcpu][CPU_ON], t, &on) && on.value)
+		outer->cpu = (int)on.value - 1;
+	return true;
+}
+
+static void reverse(struct sonde_frame *frames, unsigned nr)
+{
+	for (unsigned i = 0; i < nr / 2; i++) {
+		struct sonde_frame swap = frames[i];
+
+		frames[i] = frames[nr - 1 - i];
+		frames[nr - 1 - i] = swap;
+	}
+}
+
+int sonde_stack_at(struct sonde_run *run, int cpu, int64_t t, struct sonde_stack *out)
+{
+	int64_t row = sonde_find_cpu(run, 0, cpu);
+	struct sonde_interval now;
+	struct sonde_context c;
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	if (row < 0)
+		return -ENOENT;
+	ret = sonde_at(run, run->cpu_attrs[row][CPU_RUNS], t, &now);
+	if (ret)
+		return ret;
+	out->begin = now.begin;
+	out->end = now.end;
+	out->context = (int64_t)now.value - 1;
+	out->detail_text = "";
+	out->serves = -1;
+	out->frames[0] = (struct sonde_frame){.machine = 0, .cpu = cpu, .thread = -1};
+	out->nr = 1;
+	if (sonde_context(run, out->context, &c))
+		return 0;
+	out->mode = c.mode;
+	out->detail_text = c.detail_text;
+	out->serves = c.serves;
+	out->frames[0] =
+		(struct sonde_frame){.machine = c.machine, .cpu = c.cpu, .thread = c.thread};
+	while (out->nr < SONDE_LAYERS_MAX &&
+	       frame_around(run, cpu, t, &out->frames[out->nr - 1], &out->frames[out->nr]))
+		out->nr++;
+	reverse(out->frames, out->nr);
+	return 0;
+}

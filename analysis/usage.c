@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* qsort_r */
+#include "analysis/usage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const enum sonde_mode mode_order[] = {
+	SONDE_MODE_USER,    SONDE_MODE_SYSCALL,    SONDE_MODE_KERNEL, SONDE_MODE_TASK,
+	SONDE_MODE_IRQ,     SONDE_MODE_SOFTIRQ,    SONDE_MODE_HYPERVISOR,
+	SONDE_MODE_GUEST,   SONDE_MODE_IDLE,       SONDE_MODE_UNKNOWN,
+};
+
+static int usage_add(struct usages *u, struct sonde_run *run, int cpu,
+		     const struct sonde_time_share *share)
+{
+	struct usage *item;
+
+	if (u->nr == u->room) {
+		size_t room = u->room ? u->room * 2 : 256;
+		struct usage *grown = reallocarray(u->list, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		u->list = grown;
+		u->room = room;
+	}
+	item = &u->list[u->nr++];
+	*item = (struct usage){.cpu = cpu, .row = (int64_t)share->value - 1,
+			       .time_ns = share->time_ns};
+	if (sonde_context(run, item->row, &item->context))
+		item->context = (struct sonde_context){.cpu = cpu, .thread = -1, .detail = -1,
+						       .detail_text = "", .serves = -1};
+	return 0;
+}
+
+static int collect_cpu(struct usages *u, struct sonde_run *run, int64_t row, ns_t begin, ns_t end,
+		       struct error *err)
+{
+	struct sonde_time_share *shares;
+	struct sonde_cpu cpu;
+	unsigned nr;
+	int ret;
+
+	sonde_cpu(run, row, &cpu);
+	if (!cpu_is_physical(&cpu))
+		return 0;
+	ret = sonde_sum(run, run->cpu_attrs[row][CPU_RUNS], begin, end, &shares, &nr);
+	if (ret)
+		return fail(err, ret, "cannot sum up what ran on CPU %d: %s", cpu.number,
+			    strerror(-ret));
+	for (unsigned i = 0; i < nr && !ret; i++)
+		ret = usage_add(u, run, cpu.number, &shares[i]);
+	free(shares);
+	u->total_ns += end - begin;
+	return ret ? fail(err, ret, "out of memory") : 0;
+}
+
+int usages_init(struct usages *u, struct sonde_run *run, ns_t begin, ns_t end, struct error *err)
+{
+	memset(u, 0, sizeof(*u));
+	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
+		int ret = collect_cpu(u, run, row, begin, end, err);
+
+		if (ret) {
+			usages_release(u);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+void usages_release(struct usages *u)
+{
+	free(u->list);
+	memset(u, 0, sizeof(*u));
+}
+
+/* ---- grouping ------------------------------------------------------------------------------ */
+
+struct group {
+	union sonde_cell cells[USAGE_KEY_CELLS];
+	ns_t per_mode[SONDE_NR_MODES];
+	ns_t total_ns;
+};
+
+struct groups {
+	struct group *list;
+	size_t nr;
+	unsigned nr_key;
+};
+
+/* Keys are compared as numbers; a string in a key is the run's own, one address per text. */
+static int by_key(const void *a, const void *b, void *data)
+{
+	const struct group *x = a;
+	const struct group *y = b;
+
+	for (unsigned i = 0; i < *(const unsigned *)data; i++) {
+		if (x->cells[i].i != y->cells[i].i)
+			return x->cells[i].i < y->cells[i].i ? -1 : 1;
+	}
+	return 0;
+}
+
+static void add_to(struct group *to, const struct group *from)
+{
+	for (unsigned i = 0; i < SONDE_NR_MODES; i++)
+		to->per_mode[i] += from->per_mode[i];
+	to->total_ns += from->total_ns;
+}
+
+/* Sorts by key and folds equal keys together. */
+static void fold(struct groups *g)
+{
+	size_t kept = 0;
+
+	if (!g->nr)
+		return;
+	qsort_r(g->list, g->nr, sizeof(*g->list), by_key, &g->nr_key);
+	for (size_t i = 1; i < g->nr; i++) {
+		if (!by_key(&g->list[kept], &g->list[i], &g->nr_key))
+			add_to(&g->list[kept], &g->list[i]);
+		else
+			g->list[++kept] = g->list[i];
+	}
+	g->nr = kept + 1;
+}
+
+static void emit(struct sonde_facts *out, const struct group *g, unsigned nr_cells, ns_t total_ns)
+{
+	union sonde_cell row[USAGE_KEY_CELLS + 2 + ARRAY_SIZE(mode_order)];
+	unsigned n = nr_cells;
+
+	memcpy(row, g->cells, nr_cells * sizeof(*row));
+	row[n++] = cell_int(g->total_ns);
+	row[n++] = cell_int(share_ppm(g->total_ns, total_ns));
+	for (size_t i = 0; i < ARRAY_SIZE(mode_order); i++)
+		row[n++] = cell_int(g->per_mode[mode_order[i]]);
+	facts_add(out, row);
+}
+
+int usage_group(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		const struct grouping *grouping, struct error *err)
+{
+	struct groups g = {.nr_key = grouping->nr_key};
+	struct usages u;
+	int ret = usages_init(&u, run, begin, end, err);
+
+	if (ret)
+		return ret;
+	g.list = calloc(u.nr + 1, sizeof(*g.list));
+	if (!g.list) {
+		ret = fail(err, -ENOMEM, "out of memory");
+		goto out;
+	}
+	for (size_t i = 0; i < u.nr; i++) {
+		struct group *group = &g.list[g.nr];
+
+		memset(group, 0, sizeof(*group));
+		if (!grouping->cells(run, &u.list[i], group->cells))
+			continue;
+		group->per_mode[u.list[i].context.mode] = u.list[i].time_ns;
+		group->total_ns = u.list[i].time_ns;
+		g.nr++;
+	}
+	fold(&g);
+	for (size_t i = 0; i < g.nr; i++)
+		emit(out, &g.list[i], grouping->nr_cells, u.total_ns);
+	facts_sort(out, "total");
+out:
+	free(g.list);
+	usages_release(&u);
+	return ret;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANALYSIS_USAGE_H
+#define ANALYSIS_USAGE_H
+
+#include "analysis/facts.h"
+
+/*
+ * Usage: how long each context ran on each physical CPU in a window.  It is the one source of all
+ * tables of CPU time, so that each of them adds up to window length x physical CPUs.
+ */
+struct usage {
+	int cpu;                    /* physical */
+	int64_t row;                /* of the context; -1 = the history says nothing */
+	struct sonde_context context;
+	ns_t time_ns;
+};
+
+struct usages {
+	struct usage *list; /* owned */
+	size_t nr;
+	size_t room;
+	ns_t total_ns;      /* window length x physical CPUs */
+};
+
+int usages_init(struct usages *u, struct sonde_run *run, ns_t begin, ns_t end, struct error *err);
+void usages_release(struct usages *u);
+
+/*
+ * Grouping: the sum of usages with the same key, one row each, longest first.  A row is: the
+ * grouping's own columns, then total_ns, share_ppm (of all CPU time) and the time per mode: the
+ * columns USAGE_COLUMNS below.
+ */
+#define USAGE_KEY_CELLS 5
+
+struct grouping {
+	unsigned nr_cells; /* own columns */
+	/* Fills @cells; false leaves the usage out.  The first @nr_key cells are the key. */
+	bool (*cells)(struct sonde_run *run, const struct usage *u,
+		      union sonde_cell cells[USAGE_KEY_CELLS]);
+	unsigned nr_key;
+};
+
+int usage_group(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		const struct grouping *g, struct error *err);
+
+#define USAGE_COLUMNS                                                                              \
+	{"total", "TIME", SONDE_COL_NS, "time on physical CPUs"},                                  \
+	{"share", "SHARE", SONDE_COL_PPM, "of all CPU time in the window"},                        \
+	{"user", "USER", SONDE_COL_NS, "in user space"},                                           \
+	{"syscall", "SYSCALL", SONDE_COL_NS, "in system calls"},                                   \
+	{"kernel", "KERNEL", SONDE_COL_NS, "in the kernel, not known more exactly"},               \
+	{"task", "TASK", SONDE_COL_NS, "in a thread, user or kernel not known"},                   \
+	{"irq", "IRQ", SONDE_COL_NS, "in interrupt handlers"},                                     \
+	{"softirq", "SOFTIRQ", SONDE_COL_NS, "in soft interrupts"},                                \
+	{"hypervisor", "HYPERVISOR", SONDE_COL_NS, "between VM exits and entries"},                \
+	{"guest", "GUEST", SONDE_COL_NS, "in a guest of which nothing more is known"},             \
+	{"idle", "IDLE", SONDE_COL_NS, "idle"},                                                    \
+	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known"}
+
+#endif

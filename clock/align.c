@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clock/align.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock/compose.h"
+#include "clock/rates.h"
+#include "clock/runs.h"
+#include "clock/tighten.h"
+#include "clock/tsc.h"
+
+/* What is gathered on the way about one machine. */
+struct evidence {
+	struct constraints pairs;     /* in the parent's ticks */
+	struct vcpu_vote_list votes;
+};
+
+static const struct sample *sample_of(const struct placed *p)
+{
+	return p->candidate->sample;
+}
+
+/* Known by nothing: both clocks count from their machine's boot; wall clocks, where the traces have
+ * them, are better, but good to a second at best. */
+static int align_blindly(struct topology *t, struct placed *p, struct error *err)
+{
+	const struct sample *guest = sample_of(p), *host = sample_of(p->parent);
+	const struct trace_clock *g = &guest->trace->clock, *h = &host->trace->clock;
+	struct fit_options o = rates_options(guest, host, t->tsc_khz);
+	struct clock_piece piece = {guest->first, 0, o.mult, CLOCK_NO_BOUND};
+	bool by_wall = g->offset_known && h->offset_known;
+	__int128 at = host->first;
+
+	if (by_wall)
+		at = (__int128)guest->first + g->offset_ns - h->offset_ns;
+	piece.at_ns = at < 0 ? 0 : (ns_t)(at > NS_MAX ? NS_MAX : at);
+	problems_add(&t->problems,
+		     "the clock of %s is placed by %s only: nothing bounds how wrong its times are",
+		     p->machine->name, by_wall ? "the wall clocks" : "its first event");
+	return clock_one_line(&p->machine->to_parent, piece, CLOCK_METHOD_NONE, err);
+}
+
+static int align_same(struct machine *m, struct error *err)
+{
+	struct clock_piece p = {.mult = UINT64_C(1) << CLOCK_SHIFT};
+
+	return clock_one_line(&m->to_parent, p, CLOCK_METHOD_SAME, err);
+}
+
+/* Guest's counter = parent's + offset, exactly. */
+static int align_offset(struct placed *p, int64_t offset, enum clock_method method,
+			struct error *err)
+{
+	struct machine *m = p->machine;
+	struct clock_piece piece;
+	uint64_t pairs = m->to_parent.nr_pairs;
+	int ret;
+
+	if (!tsc_piece(&piece, offset, p->parent->machine->clock.pieces[0].from))
+		return fail(err, -ERANGE, "the TSC offset of %s is beyond all clocks", m->name);
+	clock_model_release(&m->to_parent);
+	ret = clock_one_line(&m->to_parent, piece, method, err);
+	m->to_parent.nr_pairs = pairs;
+	return ret;
+}
+
+/* The user's offset counts even against the evidence, but not silently. */
+static int align_told(struct topology *t, struct placed *p, struct error *err)
+{
+	int64_t offset = p->candidate->in->tsc_offset;
+
+	if (!tsc_comparable(sample_of(p), sample_of(p->parent)))
+		return fail(err, -EINVAL,
+			    "a TSC offset was given for %s, but the clocks of it and %s do not both "
+			    "count cycles",
+			    p->machine->name, p->parent->machine->name);
+	if (p->machine->to_parent.nr_pieces &&
+	    !tsc_offset_fits(offset, &p->machine->to_parent, sample_of(p)))
+		problems_add(&t->problems,
+			     "the TSC offset given for %s contradicts its hypercalls: one of the two "
+			     "is wrong",
+			     p->machine->name);
+	return align_offset(p, offset, CLOCK_METHOD_TOLD, err);
+}
+
+/* The offset that all vCPU threads were given, when the parent's trace has it. */
+static bool written_offset(const struct placed *p, int64_t *offset)
+{
+	const struct machine *m = p->machine;
+	bool found = false;
+
+	if (!tsc_comparable(sample_of(p), sample_of(p->parent)))
+		return false;
+	for (unsigned i = 0; i < m->nr_vcpus; i++) {
+		int64_t one;
+
+		if (!tsc_offset_of(sample_of(p->parent), m->vcpus[i].host_tid, &one))
+			continue;
+		if (found && one != *offset)
+			return false;
+		*offset = one;
+		found = true;
+	}
+	return found && tsc_offset_fits(*offset, &m->to_parent, sample_of(p));
+}
+
+static int by_vcpu(const void *a, const void *b)
+{
+	const struct vcpu_hint *p = a, *q = b;
+
+	return (p->vcpu > q->vcpu) - (p->vcpu < q->vcpu);
+}
+
+/* Each vCPU goes to the thread with most votes. */
+static int choose_vcpus(struct machine *m, const struct vcpu_vote_list *votes)
+{
+	m->vcpus = calloc(votes->nr ? votes->nr : 1, sizeof(*m->vcpus));
+	if (!m->vcpus)
+		return -ENOMEM;
+	for (size_t i = 0; i < votes->nr; i++) {
+		const struct vcpu_vote *v = &votes->list[i];
+		unsigned k = 0;
+
+		while (k < m->nr_vcpus && m->vcpus[k].vcpu != v->cpu)
+			k++;
+		if (k == m->nr_vcpus)
+			m->vcpus[m->nr_vcpus++].vcpu = v->cpu;
+		if (v->votes > m->vcpus[k].evidence) {
+			m->vcpus[k].evidence = v->votes;
+			m->vcpus[k].host_tid = v->tid;
+		}
+	}
+	qsort(m->vcpus, m->nr_vcpus, sizeof(*m->vcpus), by_vcpu);
+	return 0;
+}
+
+static int by_pairs(struct placed *p, struct evidence *e, const struct fit_options *o,
+		    struct error *err)
+{
+	struct machine *m = p->machine;
+	uint64_t pairs;
+	int ret = pairs_constraints(p->parent->candidate->calls, sample_of(p), &e->pairs, &e->votes,
+				    &pairs);
+
+	if (ret == 0)
+		ret = choose_vcpus(m, &e->votes);
+	if (ret)
+		return fail(err, ret, "out of memory aligning %s", m->name);
+	constraints_sort(&e->pairs);
+	ret = fit_constraints(&m->to_parent, &e->pairs, o, err);
+	if (ret == 0) {
+		m->to_parent.method = CLOCK_METHOD_PAIRS;
+		m->to_parent.nr_pairs = pairs;
+		fit_count_violations(&m->to_parent, &e->pairs, o->slack);
+	}
+	return ret;
+}
+
+/* The vCPUs whose threads are known, with when they may have run. */
+static int list_contained(struct contained_list *out, const struct placed *p, bool in_l0)
+{
+	const struct machine *m = p->machine;
+
+	for (unsigned i = 0; i < m->nr_vcpus; i++) {
+		const struct vcpu_hint *v = &m->vcpus[i];
+		struct contained *c;
+		int ret;
+
+		if (v->vcpu < 0 || (unsigned)v->vcpu >= sample_of(p)->nr_cpus)
+			continue;
+		c = sample_add(out);
+		if (!c)
+			return -ENOMEM;
+		*c = (struct contained){.events = &sample_of(p)->events[v->vcpu]};
+		ret = in_l0 ? runs_in_l0(&c->ranges, p, v->vcpu)
+			    : runs_in_parent(&c->ranges, p, v->host_tid);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int contain(struct placed *p, struct clock_model *model, const struct constraints *base,
+		   bool in_l0, const struct fit_options *o, struct error *err)
+{
+	struct contained_list c = {0};
+	int ret = list_contained(&c, p, in_l0);
+
+	if (ret)
+		fail(err, ret, "out of memory aligning %s", p->machine->name);
+	else
+		ret = tighten(model, base, &c, o, err);
+	contained_release(&c);
+	return ret;
+}
+
+/* vCPUs that made no calls: the thread in whose stays all they did falls. */
+static int find_vcpus(struct placed *p)
+{
+	struct machine *m = p->machine;
+	const struct sample *s = sample_of(p);
+
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		struct vcpu_hint *more, v = {.vcpu = (int)i};
+
+		if (runs_thread(m, (int)i) >= 0)
+			continue;
+		v.host_tid = coincide_thread(&m->to_parent, &s->events[i], sample_of(p->parent),
+					     &v.evidence);
+		if (v.host_tid < 0)
+			continue;
+		more = realloc(m->vcpus, (m->nr_vcpus + 1) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		m->vcpus = more;
+		m->vcpus[m->nr_vcpus++] = v;
+	}
+	if (m->nr_vcpus)
+		qsort(m->vcpus, m->nr_vcpus, sizeof(*m->vcpus), by_vcpu);
+	return 0;
+}
+
+/* What coincidence found becomes the model.  It is the candidate's no more. */
+static int by_coincidence(struct placed *p, struct error *err)
+{
+	struct candidate *c = p->candidate;
+	struct machine *m = p->machine;
+
+	m->to_parent = c->fit.model;
+	memset(&c->fit.model, 0, sizeof(c->fit.model));
+	if (find_vcpus(p))
+		return fail(err, -ENOMEM, "out of memory aligning %s", m->name);
+	return 0;
+}
+
+static bool is_exact(enum clock_method m)
+{
+	return m != CLOCK_METHOD_PAIRS && m != CLOCK_METHOD_PAIRS_CONTAINMENT &&
+	       m != CLOCK_METHOD_CONTAINMENT;
+}
+
+/* The clock to the parent's, by the best evidence there is. */
+static int to_parent(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
+{
+	struct fit_options o = rates_options(sample_of(p), sample_of(p->parent), t->tsc_khz);
+	struct candidate *c = p->candidate;
+	int64_t offset;
+	int ret;
+
+	if (c->same_clock)
+		return align_same(p->machine, err);
+	ret = by_pairs(p, e, &o, err);
+	if (ret && ret != -ENODATA)
+		return ret;
+	if (c->in->has_tsc_offset)
+		return align_told(t, p, err);
+	if (ret && !c->fit.agreeing)
+		return align_blindly(t, p, err);
+	if (ret)
+		ret = by_coincidence(p, err);
+	else if (find_vcpus(p))
+		ret = fail(err, -ENOMEM, "out of memory aligning %s", p->machine->name);
+	if (ret == 0 && !is_exact(p->machine->to_parent.method))
+		ret = contain(p, &p->machine->to_parent, &e->pairs, false, &o, err);
+	if (ret == 0 && written_offset(p, &offset))
+		ret = align_offset(p, offset, CLOCK_METHOD_TSC, err);
+	return ret;
+}
+
+/* The pairs' constraints in L0's ticks. */
+static int lift_pairs(struct constraints *out, const struct placed *p, const struct evidence *e)
+{
+	for (size_t i = 0; i < e->pairs.nr; i++) {
+		const struct constraint *c = &e->pairs.list[i];
+		ns_t bound = clock_bound(&p->parent->to_l0, (ticks_t){c->y});
+		__int128 y = clock_to_l0(&p->parent->to_l0, (ticks_t){c->y});
+		int ret;
+
+		y += c->upper ? bound : -bound;
+		if (bound == CLOCK_NO_BOUND || y < 0 || y > INT64_MAX)
+			continue;
+		ret = constraints_add(out, c->x, (uint64_t)y, c->upper);
+		if (ret)
+			return ret;
+	}
+	constraints_sort(out);
+	return 0;
+}
+
+/* The clock to L0's ticks: chained, then tightened by what L0 itself saw. */
+static int to_l0(struct topology *t, struct placed *p, const struct evidence *e, struct error *err)
+{
+	static const struct clock_piece same = {.mult = UINT64_C(1) << CLOCK_SHIFT};
+	const struct clock_model identity = {.pieces = (struct clock_piece *)&same, .nr_pieces = 1};
+	bool direct = p->parent == p->l0;
+	struct fit_options o = rates_options(sample_of(p), sample_of(p->l0), t->tsc_khz);
+	struct constraints lifted = {0};
+	int ret = clock_compose(&p->to_l0, &p->machine->to_parent,
+				direct ? &identity : &p->parent->to_l0, sample_of(p)->last, err);
+
+	if (ret || direct || is_exact(p->to_l0.method))
+		return ret;
+	ret = lift_pairs(&lifted, p, e);
+	if (ret)
+		fail(err, ret, "out of memory aligning %s", p->machine->name);
+	else
+		ret = contain(p, &p->to_l0, &lifted, true, &o, err);
+	constraints_release(&lifted);
+	return ret;
+}
+
+int align_machine(struct topology *t, struct placed *p, struct error *err)
+{
+	struct evidence e = {0};
+	int ret = to_parent(t, p, &e, err);
+
+	if (ret == 0)
+		ret = to_l0(t, p, &e, err);
+	if (ret == 0)
+		ret = clock_compose(&p->machine->clock, &p->to_l0, &p->l0->machine->clock,
+				    sample_of(p)->last, err);
+	constraints_release(&e.pairs);
+	free(e.votes.list);
+	return ret;
+}

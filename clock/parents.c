@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clock/parents.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock/rates.h"
+#include "clock/tsc.h"
+
+/* Fewer shared calls than this may be chance: payloads can be small numbers. */
+#define PAIRS_MIN 3
+
+static bool name_taken(const struct candidate *list, unsigned nr, const char *name)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		if (!strcmp(list[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+/* The user's name, else the host's, else "machine"; a number behind it when that is taken. */
+static void choose_name(struct candidate *list, unsigned i)
+{
+	const char *wanted = list[i].in->name;
+	char base[56];
+
+	if (!wanted || !*wanted)
+		wanted = list[i].sample->trace->hostname;
+	snprintf(base, sizeof(base), "%.55s", *wanted ? wanted : "machine");
+	for (char *p = base; *p; p++) {
+		if (*p == '/')
+			*p = '_'; /* names become parts of paths */
+	}
+	snprintf(list[i].name, sizeof(list[i].name), "%s", base);
+	for (unsigned n = 2; name_taken(list, i, list[i].name); n++)
+		snprintf(list[i].name, sizeof(list[i].name), "%s-%u", base, n);
+}
+
+static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct error *err)
+{
+	const char *wanted = list[i].in->parent;
+
+	if (!wanted)
+		return 0;
+	list[i].told = true;
+	snprintf(list[i].evidence, sizeof(list[i].evidence), "told by the user");
+	if (!strcmp(wanted, "-")) {
+		list[i].parent = PARENT_NONE;
+		return 0;
+	}
+	for (unsigned k = 0; k < nr; k++) {
+		if (k != i && !strcmp(list[k].name, wanted)) {
+			list[i].parent = (int)k;
+			return 0;
+		}
+	}
+	return fail(err, -EINVAL, "no trace is named \"%s\", which --parent says %s runs in", wanted,
+		    list[i].name);
+}
+
+static bool has_uuid(const struct trace_clock *c)
+{
+	static const uint8_t zero[16];
+
+	return memcmp(c->uuid, zero, sizeof(zero)) != 0;
+}
+
+static void parent_by_pairs(struct candidate *list, unsigned nr, unsigned i)
+{
+	for (unsigned k = 0; k < nr; k++) {
+		uint64_t pairs = k == i ? 0 : pairs_count(list[k].calls, list[i].sample);
+
+		if (pairs < PAIRS_MIN || pairs <= list[i].nr_pairs)
+			continue;
+		if (list[i].told && list[i].parent != (int)k)
+			continue;
+		list[i].nr_pairs = pairs;
+		list[i].parent = (int)k;
+		if (!list[i].told)
+			snprintf(list[i].evidence, sizeof(list[i].evidence),
+				 "%" PRIu64 " of its hypercalls are in the trace of %s", pairs,
+				 list[k].name);
+	}
+}
+
+/* Two traces of one kernel have one clock; the later one given hangs on the first. */
+static void parent_by_clock(struct candidate *list, unsigned i)
+{
+	const struct trace_clock *c = &list[i].sample->trace->clock;
+
+	for (unsigned k = 0; k < i && has_uuid(c); k++) {
+		const struct trace_clock *other = &list[k].sample->trace->clock;
+
+		if (memcmp(c->uuid, other->uuid, sizeof(c->uuid)) || c->kind != other->kind)
+			continue;
+		if (list[i].told && list[i].parent != (int)k)
+			continue;
+		list[i].parent = (int)k;
+		list[i].same_clock = true;
+		if (!list[i].told)
+			snprintf(list[i].evidence, sizeof(list[i].evidence),
+				 "it has the same clock as %s (clock uuid)", list[k].name);
+		return;
+	}
+}
+
+static unsigned depth_of(const struct candidate *list, unsigned nr, unsigned i)
+{
+	unsigned depth = 0;
+
+	for (int p = list[i].parent; p >= 0 && depth < nr; p = list[p].parent)
+		depth++;
+	return depth;
+}
+
+static bool is_below(const struct candidate *list, unsigned nr, unsigned i, unsigned top)
+{
+	int at = (int)i;
+
+	for (unsigned steps = 0; at >= 0 && steps <= nr; steps++, at = list[at].parent) {
+		if (at == (int)top)
+			return true;
+	}
+	return false;
+}
+
+/* Tries whether @i's activity lies inside that of a vCPU of @k. */
+static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned k)
+{
+	struct fit_options o = rates_options(list[i].sample, list[k].sample, 0);
+	struct coincidence fit;
+	int ret;
+
+	if (k == i || is_below(list, nr, k, i) || !list[k].sample->stays.nr ||
+	    !rates_known(list[i].sample, list[k].sample, 0) ||
+	    (list[i].told && list[i].parent != (int)k))
+		return 0;
+	ret = tsc_find(&fit, list[i].sample, list[k].sample);
+	if (ret == COINCIDE_NONE)
+		ret = coincide_find(&fit, list[i].sample, list[k].sample, &o);
+	if (ret != COINCIDE_FOUND)
+		return ret < 0 ? ret : 0;
+	/* An L2's activity lies inside L0's stays too: the deepest host is the parent. */
+	if (list[i].parent >= 0 && !list[i].told &&
+	    depth_of(list, nr, k) <= depth_of(list, nr, (unsigned)list[i].parent)) {
+		clock_model_release(&fit.model);
+		return 0;
+	}
+	clock_model_release(&list[i].fit.model);
+	list[i].fit = fit;
+	list[i].parent = (int)k;
+	if (!list[i].told)
+		snprintf(list[i].evidence, sizeof(list[i].evidence),
+			 "its CPU %d is active only while thread %d of %s runs a guest (%" PRIu64
+			 " events)",
+			 fit.cpu, fit.tid, list[k].name, fit.events);
+	return 0;
+}
+
+/* For those without pairs.  With a single trace there is nothing to find. */
+static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i)
+{
+	int ret = 0;
+
+	if (list[i].nr_pairs || list[i].same_clock || list[i].parent == PARENT_NONE ||
+	    list[i].in->has_tsc_offset)
+		return 0;
+	for (unsigned k = 0; k < nr && ret == 0; k++)
+		ret = try_inside(list, nr, i, k);
+	return ret;
+}
+
+int parents_find(struct candidate *list, const struct topology_input *in, struct sample *samples,
+		 unsigned nr, struct error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		list[i].in = &in[i];
+		list[i].sample = &samples[i];
+		list[i].parent = PARENT_UNKNOWN;
+		choose_name(list, i);
+		if (call_index_make(&list[i].calls, &samples[i]))
+			return fail(err, -ENOMEM, "out of memory");
+	}
+	for (unsigned i = 0; i < nr && ret == 0; i++)
+		ret = told_parent(list, nr, i, err);
+	for (unsigned i = 0; i < nr && ret == 0; i++) {
+		if (list[i].parent == PARENT_NONE)
+			continue;
+		parent_by_pairs(list, nr, i);
+		if (!list[i].nr_pairs)
+			parent_by_clock(list, i);
+	}
+	for (unsigned i = 0; i < nr && ret == 0; i++) {
+		ret = parent_by_containment(list, nr, i);
+		if (ret)
+			fail(err, ret, "out of memory");
+	}
+	return ret;
+}
+
+/* The only one without a parent is L0. */
+static int settle_l0(struct candidate *list, unsigned nr, unsigned *l0, struct error *err)
+{
+	int found = -1;
+
+	for (unsigned i = 0; i < nr; i++) {
+		if (list[i].parent >= 0)
+			continue;
+		if (found >= 0)
+			return fail(err, -EINVAL,
+				    "%s (%s) and %s (%s): nothing in the traces says that one runs "
+				    "inside the other, or both inside a third; tell with --parent, or "
+				    "analyse them apart",
+				    list[found].name, list[found].sample->trace->path, list[i].name,
+				    list[i].sample->trace->path);
+		found = (int)i;
+	}
+	if (found < 0)
+		return fail(err, -EINVAL, "every trace runs inside another one: none can be L0; "
+					  "--parent NAME=- tells which is");
+	if (!list[found].evidence[0])
+		snprintf(list[found].evidence, sizeof(list[found].evidence),
+			 nr > 1 ? "it runs in none of the others" : "the only trace");
+	list[found].parent = PARENT_NONE;
+	*l0 = (unsigned)found;
+	return 0;
+}
+
+int parents_order(struct candidate *list, unsigned nr, unsigned *order, struct error *err)
+{
+	unsigned done = 1;
+	int ret = settle_l0(list, nr, &order[0], err);
+
+	if (ret)
+		return ret;
+	for (unsigned at = 0; at < done; at++) {
+		for (unsigned i = 0; i < nr; i++) {
+			if (list[i].parent == (int)order[at])
+				order[done++] = i;
+		}
+	}
+	if (done == nr)
+		return 0;
+	for (unsigned i = 0; i < nr; i++) {
+		bool placed = false;
+
+		for (unsigned k = 0; k < done; k++)
+			placed |= order[k] == i;
+		if (!placed)
+			return fail(err, -EINVAL,
+				    "%s runs inside %s, and that one inside it: --parent decides",
+				    list[i].name, list[list[i].parent].name);
+	}
+	return 0;
+}
+
+void parents_release(struct candidate *list, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		call_index_release(list[i].calls);
+		clock_model_release(&list[i].fit.model);
+	}
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLOCK_PARENTS_H
+#define CLOCK_PARENTS_H
+
+#include "clock/coincide.h"
+#include "clock/pairs.h"
+#include "clock/topology.h"
+
+/*
+ * Who runs inside whom.  A candidate is one given trace with what is known of its place.
+ */
+#define PARENT_UNKNOWN (-1)
+#define PARENT_NONE (-2)     /* it is L0 */
+
+struct candidate {
+	const struct topology_input *in;
+	struct sample *sample;
+	struct call_index *calls; /* owned */
+	char name[64];
+	int parent;               /* index of a candidate, or PARENT_* */
+	bool told;                /* by the user */
+	bool same_clock;          /* as the parent, by the clocks' uuids */
+	uint64_t nr_pairs;        /* with that parent */
+	struct coincidence fit;   /* owned: with that parent, when there are no pairs; agreeing is
+				     0 when there is none */
+	char evidence[160];
+};
+
+/* Fills @list (zeroed, [nr]) from samples and the user's word; finds parents by pairs, by clock
+ * uuids, and for the rest by containment.  What nothing tells is left PARENT_UNKNOWN. */
+int parents_find(struct candidate *list, const struct topology_input *in, struct sample *samples,
+		 unsigned nr, struct error *err);
+
+/*
+ * Settles which one is L0, and gives the order in which every parent comes before its children.
+ * -EINVAL when two traces both must be L0, or nobody can be.
+ */
+int parents_order(struct candidate *list, unsigned nr, unsigned *order, struct error *err);
+
+void parents_release(struct candidate *list, unsigned nr);
+
+#endif

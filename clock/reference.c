@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clock/reference.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock/compose.h"
+#include "clock/fit.h"
+
+/* Rates a cycle counter can have; anything else is a broken or hostile trace. */
+#define KHZ_MIN 1e4
+#define KHZ_MAX 1e8
+/* CLOCK_MONOTONIC may be slewed by up to 500 ppm; the first estimate is far better than that. */
+#define RATE_LIMIT_PPM 600
+/* Timers of CLOCK_REALTIME and others show other clocks; they are off by more than this. */
+#define SAME_CLOCK_NS 5e6
+#define POINTS_MIN 8
+#define MAX_PIECE_NS (60 * NS_PER_SEC)
+
+static int doubles_up(const void *a, const void *b)
+{
+	double p = *(const double *)a, q = *(const double *)b;
+
+	return (p > q) - (p < q);
+}
+
+static double median(double *v, size_t nr)
+{
+	qsort(v, nr, sizeof(*v), doubles_up);
+	return v[nr / 2];
+}
+
+/* ns per tick from points half the trace apart; 0 when there is no telling. */
+static double rough_rate(const struct mono_point_list *l, double *scratch)
+{
+	size_t half = l->nr / 2, nr = 0;
+
+	for (size_t i = 0; i + half < l->nr; i++) {
+		const struct mono_point *a = &l->list[i], *b = &l->list[i + half];
+		double ticks = (double)(b->after - a->after);
+		double rate = ((double)b->now - (double)a->now) / ticks;
+
+		if (ticks > 0 && rate > 1e6 / KHZ_MAX && rate < 1e6 / KHZ_MIN)
+			scratch[nr++] = rate;
+	}
+	return nr ? median(scratch, nr) : 0;
+}
+
+static double residual(const struct mono_point *p, const struct mono_point *origin, double rate)
+{
+	return ((double)p->now - (double)origin->now) -
+	       rate * ((double)p->after - (double)origin->after);
+}
+
+/* The constraints of those points that read the most common clock. */
+static int point_constraints(const struct mono_point_list *l, double rate, double *scratch,
+			     struct constraints *out)
+{
+	double usual;
+
+	for (size_t i = 0; i < l->nr; i++)
+		scratch[i] = residual(&l->list[i], &l->list[0], rate);
+	usual = median(scratch, l->nr);
+	for (size_t i = 0; i < l->nr; i++) {
+		const struct mono_point *p = &l->list[i];
+		int ret;
+
+		if (fabs(residual(p, &l->list[0], rate) - usual) > SAME_CLOCK_NS)
+			continue;
+		ret = constraints_add(out, p->after, p->now, false);
+		if (ret == 0 && p->before)
+			ret = constraints_add(out, p->before, p->now, true);
+		if (ret)
+			return ret;
+	}
+	constraints_sort(out);
+	return 0;
+}
+
+static ns_t worst_bound(const struct clock_model *m)
+{
+	ns_t worst = 0;
+
+	for (unsigned i = 0; i < m->nr_pieces; i++)
+		worst = m->pieces[i].bound_ns > worst ? m->pieces[i].bound_ns : worst;
+	return worst;
+}
+
+/* The fitted line becomes the reference: by definition it is not wrong. */
+static void become_reference(struct topology *t, struct clock_model *m, const struct sample *l0)
+{
+	ns_t bound = worst_bound(m);
+	uint64_t ticks = l0->last - l0->first;
+	ns_t ns = clock_to_l0(m, (ticks_t){l0->last}) - clock_to_l0(m, (ticks_t){l0->first});
+
+	for (unsigned i = 0; i < m->nr_pieces; i++)
+		m->pieces[i].bound_ns = 0;
+	m->method = CLOCK_METHOD_REFERENCE;
+	t->machines[0].clock = *m;
+	t->ticks_are_ns = true;
+	t->tsc_khz = ns > 0 ? (uint64_t)llround((double)ticks * 1e6 / (double)ns) : 0;
+	snprintf(t->machines[0].evidence + strlen(t->machines[0].evidence),
+		 sizeof(t->machines[0].evidence) - strlen(t->machines[0].evidence),
+		 "; cycle counter of %" PRIu64 " kHz, CLOCK_MONOTONIC within %" PRId64
+		 " ns by its timers",
+		 t->tsc_khz, bound);
+}
+
+/* 0 measured, 1 not enough to go by. */
+static int measure(struct topology *t, const struct sample *l0, double told_rate, double *scratch)
+{
+	struct constraints c = {0};
+	struct fit_options opt = {.limit_ppm = RATE_LIMIT_PPM,
+				  .slack = 30,
+				  .x_begin = l0->first,
+				  .x_end = l0->last};
+	struct clock_model m;
+	double rate = told_rate > 0 ? told_rate : rough_rate(&l0->monos, scratch);
+	int ret;
+
+	if (rate <= 0)
+		return 1;
+	ret = point_constraints(&l0->monos, rate, scratch, &c);
+	opt.mult = (uint64_t)llround(rate * (double)(UINT64_C(1) << CLOCK_SHIFT));
+	opt.max_piece = (uint64_t)((double)MAX_PIECE_NS / rate);
+	if (ret == 0)
+		ret = fit_constraints(&m, &c, &opt, NULL);
+	constraints_release(&c);
+	if (ret == 0)
+		become_reference(t, &m, l0);
+	return ret == -ENODATA ? 1 : ret;
+}
+
+/* The clock in ns, or at a rate that is known but that has no known origin. */
+static int plain(struct topology *t, double rate, struct error *err)
+{
+	struct clock_piece p = {.mult = UINT64_C(1) << CLOCK_SHIFT};
+
+	if (rate > 0)
+		p.mult = (uint64_t)llround(rate * (double)p.mult);
+	t->ticks_are_ns = rate > 0;
+	return clock_one_line(&t->machines[0].clock, p, CLOCK_METHOD_REFERENCE, err);
+}
+
+static double told_rate(const struct trace_clock *c, uint64_t told_khz)
+{
+	if (c->freq_hz)
+		return 1e9 / (double)c->freq_hz;
+	if (c->kind == CLOCK_TSC || c->kind == CLOCK_COUNTER || c->kind == CLOCK_UNKNOWN)
+		return told_khz ? 1e6 / (double)told_khz : 0;
+	return 1;
+}
+
+int reference_find(struct topology *t, const struct sample *l0, uint64_t told_khz,
+		   struct error *err)
+{
+	const struct trace_clock *c = &l0->trace->clock;
+	double rate = told_rate(c, told_khz);
+	double *scratch;
+	int ret = 1;
+
+	t->wall_known = c->offset_known;
+	t->wall_offset_ns = c->offset_ns;
+	if (c->kind == CLOCK_TSC && l0->monos.nr >= POINTS_MIN) {
+		scratch = calloc(l0->monos.nr, sizeof(*scratch));
+		ret = scratch ? measure(t, l0, rate, scratch) : -ENOMEM;
+		free(scratch);
+	}
+	if (ret < 0)
+		return fail(err, ret, "out of memory measuring the clock of %s", l0->trace->path);
+	if (ret == 0)
+		return 0;
+	if (rate > 0 && rate != 1)
+		t->tsc_khz = (uint64_t)llround(1e6 / rate);
+	if (rate <= 0)
+		problems_add(&t->problems,
+			     "the clock of %s counts cycles and nothing in the trace tells their "
+			     "rate: times are cycles, not ns; --tsc-khz tells the rate",
+			     l0->trace->path);
+	return plain(t, rate, err);
+}

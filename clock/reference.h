@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLOCK_REFERENCE_H
+#define CLOCK_REFERENCE_H
+
+#include "clock/sample.h"
+#include "clock/topology.h"
+
+/*
+ * L0's own clock, which is the time line of the run.  Clocks in ns are taken as they are.  A cycle
+ * counter without a rate is measured against CLOCK_MONOTONIC: when a timer interrupt runs its
+ * timers, the kernel reads that clock after the interrupt's entry event and before the timer's
+ * event, and records the reading in the latter.  L0 time then is CLOCK_MONOTONIC, and the evidence
+ * says within what.  Without such events, and no rate told, L0 time stays in cycles
+ * (ticks_are_ns false).
+ *
+ * Fills t->ticks_are_ns, tsc_khz, wall_offset_ns, wall_known, and machines[0]'s clock and evidence.
+ */
+int reference_find(struct topology *t, const struct sample *l0, uint64_t told_khz,
+		   struct error *err);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clock/sample.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock/watch.h"
+
+#define BATCH 512
+
+/* All streams of all traces, taken by whichever thread is free. */
+struct reading {
+	struct watch *watches; /* one per stream */
+	unsigned nr;
+	atomic_uint next;
+	atomic_int failed;
+};
+
+void *sample_grow(void **list, size_t *nr, size_t *room, size_t size)
+{
+	if (*nr == *room) {
+		size_t more = *room ? *room * 2 : 64;
+		void *n = realloc(*list, more * size);
+
+		if (!n)
+			return NULL;
+		*list = n;
+		*room = more;
+	}
+	return (char *)*list + (*nr)++ * size;
+}
+
+static int read_stream(struct watch *w)
+{
+	struct stream *s = w->stream;
+	struct event *events = malloc(BATCH * sizeof(*events));
+	struct cursor c;
+	unsigned n;
+	int ret = events ? cursor_init(&c, s, 0, s->nr_packets, watch_wanted(w), NULL) : -ENOMEM;
+
+	if (ret) {
+		free(events);
+		return ret == -ENOMEM ? ret : 0; /* the reader reported what is broken */
+	}
+	while (ret == 0 && !watch_full(w) && (n = cursor_next(&c, events, BATCH)) > 0)
+		ret = watch_events(w, events, n);
+	if (ret == 0)
+		ret = watch_end(w);
+	cursor_release(&c);
+	free(events);
+	return ret;
+}
+
+static void *read_streams(void *data)
+{
+	struct reading *r = data;
+	unsigned i;
+
+	while ((i = atomic_fetch_add(&r->next, 1)) < r->nr) {
+		int ret = read_stream(&r->watches[i]);
+
+		if (ret)
+			atomic_store(&r->failed, ret);
+	}
+	return NULL;
+}
+
+static int run_threads(struct reading *r, unsigned threads)
+{
+	pthread_t others[16];
+	unsigned nr = 0;
+
+	while (nr + 1 < threads && nr < ARRAY_SIZE(others) && nr + 1 < r->nr) {
+		if (pthread_create(&others[nr], NULL, read_streams, r))
+			break; /* fewer threads do the same work */
+		nr++;
+	}
+	read_streams(r);
+	while (nr > 0)
+		pthread_join(others[--nr], NULL);
+	return atomic_load(&r->failed);
+}
+
+static int start_watches(struct reading *r, struct sample *samples, unsigned nr)
+{
+	unsigned streams = 0, at = 0;
+
+	for (unsigned i = 0; i < nr; i++)
+		streams += samples[i].trace->nr_streams;
+	r->watches = calloc(streams ? streams : 1, sizeof(*r->watches));
+	if (!r->watches)
+		return -ENOMEM;
+	r->nr = streams;
+	for (unsigned i = 0; i < nr; i++) {
+		struct trace *t = samples[i].trace;
+
+		for (unsigned k = 0; k < t->nr_streams; k++)
+			watch_init(&r->watches[at++], &t->streams[k],
+				   SAMPLE_EVENTS_MAX / t->nr_streams);
+	}
+	return 0;
+}
+
+int sample_read(struct sample *samples, unsigned nr, unsigned threads, struct error *err)
+{
+	struct reading r = {0};
+	unsigned at = 0;
+	int ret = start_watches(&r, samples, nr);
+
+	if (ret == 0)
+		ret = run_threads(&r, threads);
+	for (unsigned i = 0; i < nr && ret == 0; i++) {
+		ret = watch_gather(&samples[i], &r.watches[at], samples[i].trace->nr_streams);
+		at += samples[i].trace->nr_streams;
+	}
+	for (unsigned i = 0; i < r.nr; i++)
+		watch_release(&r.watches[i]);
+	free(r.watches);
+	if (ret == 0)
+		return 0;
+	for (unsigned i = 0; i < nr; i++)
+		sample_release(&samples[i]);
+	return fail(err, ret, "out of memory sampling the traces");
+}
+
+static int calls_by_time(const void *a, const void *b)
+{
+	const struct call *p = a, *q = b;
+
+	return (p->time > q->time) - (p->time < q->time);
+}
+
+static int stays_by_thread(const void *a, const void *b)
+{
+	const struct stay *p = a, *q = b;
+
+	if (p->tid != q->tid)
+		return (p->tid > q->tid) - (p->tid < q->tid);
+	return (p->begin > q->begin) - (p->begin < q->begin);
+}
+
+static int ticks_up(const void *a, const void *b)
+{
+	uint64_t p = *(const uint64_t *)a, q = *(const uint64_t *)b;
+
+	return (p > q) - (p < q);
+}
+
+static int writes_by_time(const void *a, const void *b)
+{
+	const struct tsc_write *p = a, *q = b;
+
+	return (p->time > q->time) - (p->time < q->time);
+}
+
+static int monos_by_time(const void *a, const void *b)
+{
+	const struct mono_point *p = a, *q = b;
+
+	return (p->after > q->after) - (p->after < q->after);
+}
+
+/* qsort() of a list; an empty one has no array to give it. */
+#define sort_list(l, order)                                                                        \
+	do {                                                                                       \
+		if ((l)->nr)                                                                       \
+			qsort((l)->list, (l)->nr, sizeof(*(l)->list), order);                      \
+	} while (0)
+
+static void fold_stays(struct stay_list *l)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < l->nr; i++) {
+		struct stay *last = out ? &l->list[out - 1] : NULL, *s = &l->list[i];
+
+		if (!last || last->tid != s->tid || s->begin > last->end) {
+			l->list[out++] = *s;
+			continue;
+		}
+		if (s->end > last->end)
+			last->end = s->end;
+		last->unsure |= s->unsure;
+		if (last->cpu != s->cpu)
+			last->cpu = -1;
+		if (last->nested != s->nested)
+			last->nested = NESTED_UNKNOWN;
+	}
+	l->nr = out;
+}
+
+void sample_settle(struct sample *s)
+{
+	sort_list(&s->calls, calls_by_time);
+	sort_list(&s->requests, calls_by_time);
+	sort_list(&s->acks, calls_by_time);
+	sort_list(&s->stays, stays_by_thread);
+	sort_list(&s->tsc_writes, writes_by_time);
+	sort_list(&s->monos, monos_by_time);
+	for (unsigned i = 0; i < s->nr_cpus; i++)
+		sort_list(&s->events[i], ticks_up);
+	fold_stays(&s->stays);
+}
+
+const struct stay *sample_stays(const struct sample *s, int32_t tid, size_t *nr)
+{
+	const struct stay *list = s->stays.list;
+	size_t lo = 0, hi = s->stays.nr, end;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (list[mid].tid < tid)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (end = lo, hi = s->stays.nr; end < hi;) {
+		size_t mid = end + (hi - end) / 2;
+
+		if (list[mid].tid <= tid)
+			end = mid + 1;
+		else
+			hi = mid;
+	}
+	*nr = end - lo;
+	return *nr ? &list[lo] : NULL;
+}
+
+void sample_release(struct sample *s)
+{
+	struct trace *t = s->trace;
+
+	for (unsigned i = 0; i < s->nr_cpus; i++)
+		free(s->events[i].list);
+	free(s->events);
+	free(s->calls.list);
+	free(s->requests.list);
+	free(s->acks.list);
+	free(s->stays.list);
+	free(s->tsc_writes.list);
+	free(s->monos.list);
+	memset(s, 0, sizeof(*s));
+	s->trace = t;
+}

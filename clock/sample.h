@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLOCK_SAMPLE_H
+#define CLOCK_SAMPLE_H
+
+#include "source/trace.h"
+
+/*
+ * What the clock search keeps of a trace: which calls crossed the border to the parent or the
+ * guest, when each CPU was surely running something, when each thread ran a guest, and the few
+ * events that tell a clock outright.  All times are the trace's own ticks.  Read once, in bounded
+ * memory; everything after works on samples alone, so it can be tested without traces.
+ */
+
+/* A call from guest to hypervisor or back, as one side recorded it.  The two sides of one call
+ * have the same key. */
+struct call {
+	uint64_t key;
+	uint64_t time;
+	int32_t tid;     /* parent's side: the thread that runs the vCPU; -1 unknown */
+	int32_t cpu;
+};
+
+struct call_list {
+	struct call *list;
+	size_t nr, room;
+};
+
+enum nested { NESTED_NO, NESTED_YES, NESTED_UNKNOWN };
+
+/* A thread's stay in guest mode: from its kvm_entry to the first sign that the host was back.  The
+ * guest ran at no other time.  Where events were lost, it may have run: such times are stays too. */
+struct stay {
+	uint64_t begin, end;
+	int32_t tid;
+	int32_t cpu;     /* of the hypervisor's machine; -1 unknown */
+	uint8_t nested;  /* enum nested: whether it was a guest of the guest that ran */
+	bool unsure;     /* not seen, but not ruled out */
+};
+
+struct stay_list {
+	struct stay *list;
+	size_t nr, room;
+};
+
+struct tick_list {
+	uint64_t *list;
+	size_t nr, room;
+};
+
+struct tsc_write {
+	uint64_t time;
+	int32_t tid;
+	int32_t vcpu;
+	int64_t previous, next;
+};
+
+struct tsc_write_list {
+	struct tsc_write *list;
+	size_t nr, room;
+};
+
+/* The kernel read CLOCK_MONOTONIC, as @now, after @before and no later than @after. */
+struct mono_point {
+	uint64_t before, after; /* before: 0 when no event says */
+	uint64_t now;
+};
+
+struct mono_point_list {
+	struct mono_point *list;
+	size_t nr, room;
+};
+
+struct sample {
+	struct trace *trace;
+	uint64_t begin, end;        /* all streams where vCPUs ran were read for these ticks */
+	uint64_t first, last;       /* first and last event that was read */
+	struct call_list calls;     /* hypervisor's side, by time */
+	struct call_list requests;  /* guest's side, just before the call, by time */
+	struct call_list acks;      /* guest's side, just after it, by time */
+	struct stay_list stays;     /* by tid, then begin; stays of one thread do not overlap */
+	struct tick_list *events;   /* [nr_cpus]: the CPU ran at these ticks; sorted */
+	unsigned nr_cpus;
+	struct tsc_write_list tsc_writes;
+	struct mono_point_list monos;
+};
+
+/* Most events that are kept of one trace, all its streams together. */
+#define SAMPLE_EVENTS_MAX (4u << 20)
+
+/*
+ * Reads samples of @nr traces, with @threads threads.  @samples[i].trace is set by the caller, the
+ * rest is zero.  On failure nothing is left to release.
+ */
+int sample_read(struct sample *samples, unsigned nr, unsigned threads, struct error *err);
+void sample_release(struct sample *s);
+
+/* The stays of one thread; NULL and 0 when it has none. */
+const struct stay *sample_stays(const struct sample *s, int32_t tid, size_t *nr);
+
+/* Sorts everything and folds overlapping stays; sample_read() does it, tests that invent samples
+ * call it themselves. */
+void sample_settle(struct sample *s);
+
+/* Adds one element to any of the lists above; NULL when memory is out. */
+#define sample_add(l) ((typeof((l)->list))sample_grow((void **)&(l)->list, &(l)->nr, &(l)->room,  \
+						      sizeof(*(l)->list)))
+void *sample_grow(void **list, size_t *nr, size_t *room, size_t size);
+
+#endif

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clock/watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Exit reasons by which a guest hypervisor enters its own guest. */
+#define ISA_VMX 1
+#define ISA_SVM 2
+#define SVM_EXIT_VMRUN 0x80
+#define VMX_EXIT_VMLAUNCH 20
+#define VMX_EXIT_VMRESUME 24
+
+/* A trace that says it has more is broken. */
+#define CPUS_MAX 65536
+
+/* What a key is made of besides the payload, so that the two kinds of call never meet. */
+enum call_class { CALL_HYPERCALL, CALL_VMSYNC_GH, CALL_VMSYNC_HG };
+
+void watch_init(struct watch *w, struct stream *s, size_t events_max)
+{
+	memset(w, 0, sizeof(*w));
+	w->stream = s;
+	w->events_max = events_max ? events_max : 1;
+	w->tid = -1;
+	w->guest_tid = -1;
+	w->since = 0;
+	w->wants_mono = s->trace->clock.kind == CLOCK_TSC || s->trace->clock.kind == CLOCK_UNKNOWN;
+}
+
+uint64_t watch_wanted(const struct watch *w)
+{
+	(void)w;
+	return ((UINT64_C(1) << EV_NR_KINDS) - 1) & ~WANT(OTHER) & ~WANT(STATEDUMP_PROCESS) &
+	       ~WANT(STATEDUMP_PID_NS);
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * UINT64_C(0xff51afd7ed558ccd);
+	return h ^ (h >> 32);
+}
+
+static int note_call(struct watch *w, struct call_list *l, const struct event *e,
+		     enum call_class class, unsigned nr_args)
+{
+	struct call *c = sample_add(l);
+	uint64_t key = mix(0, class);
+
+	if (!c)
+		return -ENOMEM;
+	for (unsigned i = 0; i < nr_args; i++)
+		key = mix(key, (uint64_t)e->arg[i]);
+	*c = (struct call){key, e->time.v, w->tid, w->stream->cpu};
+	return 0;
+}
+
+static int note_stay(struct stay_list *l, int32_t tid, int32_t cpu, uint64_t begin, uint64_t end,
+		     bool unsure)
+{
+	struct stay *s = sample_add(l);
+
+	if (!s)
+		return -ENOMEM;
+	*s = (struct stay){begin, end, tid, cpu, NESTED_UNKNOWN, unsure};
+	return 0;
+}
+
+static int note_nesting(struct watch *w, uint64_t time, bool in)
+{
+	struct nesting *n = sample_add(&w->nestings);
+
+	if (!n)
+		return -ENOMEM;
+	*n = (struct nesting){time, w->tid, in};
+	return 0;
+}
+
+/* The host surely runs at @time: whatever stay there was has ended. */
+static int host_runs(struct watch *w, uint64_t time)
+{
+	enum guest_mode was = w->mode;
+
+	w->mode = MODE_OUT;
+	if (was == MODE_IN)
+		return note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, time, false);
+	if (was == MODE_NOT_KNOWN && w->tid >= 0)
+		return note_stay(&w->stays, w->tid, w->stream->cpu, w->since, time, true);
+	return 0;
+}
+
+static int on_kvm_entry(struct watch *w, uint64_t time)
+{
+	int ret = host_runs(w, time);
+
+	w->has_entries = true;
+	w->mode = MODE_IN;
+	w->since = time;
+	w->guest_tid = w->tid;
+	return ret;
+}
+
+static int on_kvm_exit(struct watch *w, const struct event *e)
+{
+	uint64_t reason = (uint64_t)e->arg[0], isa = (uint64_t)e->arg[3];
+	int ret = host_runs(w, e->time.v);
+
+	if (ret == 0 && ((isa == ISA_SVM && reason == SVM_EXIT_VMRUN) ||
+			 (isa == ISA_VMX &&
+			  (reason == VMX_EXIT_VMLAUNCH || reason == VMX_EXIT_VMRESUME))))
+		ret = note_nesting(w, e->time.v, true);
+	return ret;
+}
+
+static int on_lost(struct watch *w, const struct event *e)
+{
+	uint64_t begin = (uint64_t)e->arg[1], end = (uint64_t)e->arg[2];
+	int ret = 0;
+
+	if (w->mode == MODE_IN)
+		ret = note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, begin, true);
+	if (ret == 0)
+		ret = note_stay(&w->lost, -1, -1, begin, end, true);
+	w->mode = MODE_NOT_KNOWN;
+	w->since = begin;
+	w->tid = -1;
+	w->irq_at = 0;
+	return ret;
+}
+
+static int on_tsc_write(struct watch *w, const struct event *e)
+{
+	struct tsc_write *t = sample_add(&w->tsc_writes);
+
+	if (!t)
+		return -ENOMEM;
+	*t = (struct tsc_write){e->time.v, w->tid, (int32_t)e->arg[0], e->arg[1], e->arg[2]};
+	return 0;
+}
+
+/* The first timer of a run shows the time the kernel read just before; the others repeat it. */
+static int on_hrtimer(struct watch *w, const struct event *e)
+{
+	uint64_t now = (uint64_t)e->arg[1];
+	struct mono_point *m;
+
+	if (!w->wants_mono || now == w->now)
+		return 0;
+	w->now = now;
+	m = sample_add(&w->monos);
+	if (!m)
+		return -ENOMEM;
+	*m = (struct mono_point){w->irq_at, e->time.v, now};
+	w->irq_at = 0; /* it stands before the first reading only */
+	return 0;
+}
+
+/* Events of hypervisor and clock; the rest only shows that the CPU ran. */
+static int on_event(struct watch *w, const struct event *e)
+{
+	uint64_t t = e->time.v;
+	int ret;
+
+	switch (e->kind) {
+	case EV_KVM_ENTRY:
+		return on_kvm_entry(w, t);
+	case EV_KVM_EXIT:
+		return on_kvm_exit(w, e);
+	case EV_KVM_HYPERCALL:
+		return note_call(w, &w->calls, e, CALL_HYPERCALL, 5);
+	case EV_KVM_NESTED_VMENTER:
+		return note_nesting(w, t, true);
+	case EV_KVM_NESTED_VMEXIT_INJECT:
+		return note_nesting(w, t, false);
+	case EV_KVM_WRITE_TSC_OFFSET:
+		return on_tsc_write(w, e);
+	case EV_SCHED_SWITCH:
+		ret = host_runs(w, t);
+		w->tid = (int32_t)e->arg[1];
+		return ret;
+	case EV_VECTOR_ENTRY:
+		w->irq_at = t;
+		return host_runs(w, t);
+	case EV_IRQ_ENTRY:
+	case EV_SOFTIRQ_ENTRY:
+	case EV_SYSCALL_ENTRY:
+	case EV_SYSCALL_EXIT:
+		return host_runs(w, t);
+	case EV_HRTIMER_EXPIRE_ENTRY:
+		ret = host_runs(w, t);
+		return ret ? ret : on_hrtimer(w, e);
+	case EV_SYNC_REQUEST:
+		return note_call(w, &w->requests, e, CALL_HYPERCALL, 5);
+	case EV_SYNC_ACK:
+		return note_call(w, &w->acks, e, CALL_HYPERCALL, 5);
+	case EV_VMSYNC_GH_GUEST:
+		return note_call(w, &w->requests, e, CALL_VMSYNC_GH, 2);
+	case EV_VMSYNC_GH_HOST:
+		return note_call(w, &w->calls, e, CALL_VMSYNC_GH, 2);
+	case EV_VMSYNC_HG_HOST:
+		return note_call(w, &w->calls, e, CALL_VMSYNC_HG, 2);
+	case EV_VMSYNC_HG_GUEST:
+		return note_call(w, &w->acks, e, CALL_VMSYNC_HG, 2);
+	default:
+		return 0;
+	}
+}
+
+int watch_events(struct watch *w, const struct event *events, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		const struct event *e = &events[i];
+		uint64_t *t;
+		int ret;
+
+		if (e->kind == EV_LOST) {
+			ret = on_lost(w, e);
+			if (ret)
+				return ret;
+			continue;
+		}
+		if (e->tid >= 0)
+			w->tid = e->tid;
+		if (!w->events.nr)
+			w->first = e->time.v;
+		t = sample_add(&w->events);
+		if (!t)
+			return -ENOMEM;
+		*t = e->time.v;
+		ret = on_event(w, e);
+		if (ret)
+			return ret;
+		w->last = e->time.v;
+	}
+	return 0;
+}
+
+bool watch_full(const struct watch *w)
+{
+	return w->events.nr >= w->events_max;
+}
+
+int watch_end(struct watch *w)
+{
+	if (w->mode == MODE_IN)
+		return note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last, true);
+	return 0;
+}
+
+void watch_release(struct watch *w)
+{
+	free(w->calls.list);
+	free(w->requests.list);
+	free(w->acks.list);
+	free(w->stays.list);
+	free(w->nestings.list);
+	free(w->events.list);
+	free(w->tsc_writes.list);
+	free(w->monos.list);
+	free(w->lost.list);
+	memset(w, 0, sizeof(*w));
+}
+
+#define append(to, from)                                                                           \
+	append_list((void **)&(to)->list, &(to)->nr, &(to)->room, (from)->list, (from)->nr,        \
+		    sizeof(*(to)->list))
+
+static int append_list(void **to, size_t *nr, size_t *room, const void *from, size_t more,
+		       size_t size)
+{
+	void *n;
+
+	if (!more)
+		return 0;
+	n = realloc(*to, (*nr + more) * size);
+	if (!n)
+		return -ENOMEM;
+	memcpy((char *)n + *nr * size, from, more * size);
+	*to = n;
+	*nr += more;
+	*room = *nr;
+	return 0;
+}
+
+static int gather_one(struct sample *s, struct watch *w)
+{
+	unsigned cpu = w->stream->cpu < 0 ? 0 : (unsigned)w->stream->cpu;
+	int ret = append(&s->calls, &w->calls);
+
+	if (ret == 0)
+		ret = append(&s->requests, &w->requests);
+	if (ret == 0)
+		ret = append(&s->acks, &w->acks);
+	if (ret == 0)
+		ret = append(&s->stays, &w->stays);
+	if (ret == 0)
+		ret = append(&s->tsc_writes, &w->tsc_writes);
+	if (ret == 0)
+		ret = append(&s->monos, &w->monos);
+	if (ret == 0 && cpu < s->nr_cpus)
+		ret = append(&s->events[cpu], &w->events);
+	return ret;
+}
+
+/*
+ * What is known of all CPUs, and what the trace spans.  Packets tell neither: LTTng's begin when
+ * the buffers are made, before anything is recorded.  A CPU where no vCPU was ever seen does not
+ * count: it may rest for long.
+ */
+static void gather_span(struct sample *s, const struct watch *w, unsigned nr)
+{
+	s->begin = 0;
+	s->end = UINT64_MAX;
+	s->first = UINT64_MAX;
+	s->last = 0;
+	for (unsigned i = 0; i < nr; i++) {
+		if (!w[i].events.nr)
+			continue;
+		s->first = w[i].first < s->first ? w[i].first : s->first;
+		s->last = w[i].last > s->last ? w[i].last : s->last;
+		if (!w[i].has_entries)
+			continue;
+		s->begin = w[i].first > s->begin ? w[i].first : s->begin;
+		s->end = w[i].last < s->end ? w[i].last : s->end;
+	}
+	if (s->first > s->last)
+		s->first = s->last;
+	if (s->begin > s->end)
+		s->end = s->begin;
+}
+
+/* Threads that are only suspected of running a guest run none. */
+static int keep_vcpu_threads(struct stay_list *l, struct tick_list *tids)
+{
+	size_t out = 0, at = 0;
+
+	for (size_t i = 0; i < l->nr; i = at) {
+		bool sure = false;
+
+		for (at = i; at < l->nr && l->list[at].tid == l->list[i].tid; at++)
+			sure |= !l->list[at].unsure;
+		if (!sure)
+			continue;
+		uint64_t *tid = sample_add(tids);
+
+		if (!tid)
+			return -ENOMEM;
+		*tid = (uint32_t)l->list[i].tid;
+		memmove(&l->list[out], &l->list[i], (at - i) * sizeof(*l->list));
+		out += at - i;
+	}
+	l->nr = out;
+	return 0;
+}
+
+/* While events were lost, any vCPU may have run. */
+static int add_losses(struct sample *s, const struct watch *w, unsigned nr,
+		      const struct tick_list *tids)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		for (size_t k = 0; k < w[i].lost.nr * tids->nr; k++) {
+			const struct stay *lost = &w[i].lost.list[k / tids->nr];
+			int ret = note_stay(&s->stays, (int32_t)tids->list[k % tids->nr], -1,
+					    lost->begin, lost->end, true);
+
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+static int nestings_by_thread(const void *a, const void *b)
+{
+	const struct nesting *p = a, *q = b;
+
+	if (p->tid != q->tid)
+		return (p->tid > q->tid) - (p->tid < q->tid);
+	return (p->time > q->time) - (p->time < q->time);
+}
+
+/* Tells each stay whose guest ran in it: by the thread's last change of nesting before. */
+static int mark_nested(struct sample *s, struct watch *w, unsigned nr)
+{
+	struct nesting_list all = {0};
+	size_t at = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		if (append(&all, &w[i].nestings)) {
+			free(all.list);
+			return -ENOMEM;
+		}
+	}
+	if (all.nr)
+		qsort(all.list, all.nr, sizeof(*all.list), nestings_by_thread);
+	for (size_t i = 0; i < s->stays.nr; i++) {
+		struct stay *stay = &s->stays.list[i];
+
+		while (at < all.nr && (all.list[at].tid < stay->tid ||
+				       (all.list[at].tid == stay->tid &&
+					all.list[at].time <= stay->begin)))
+			at++;
+		if (at && all.list[at - 1].tid == stay->tid)
+			stay->nested = all.list[at - 1].in ? NESTED_YES : NESTED_NO;
+		else if (at == all.nr || all.list[at].tid != stay->tid)
+			stay->nested = NESTED_NO; /* it never changes */
+	}
+	free(all.list);
+	return 0;
+}
+
+int watch_gather(struct sample *s, struct watch *w, unsigned nr)
+{
+	struct tick_list tids = {0};
+	int ret = 0;
+
+	s->nr_cpus = s->trace->nr_cpus < CPUS_MAX ? s->trace->nr_cpus : CPUS_MAX;
+	for (unsigned i = 0; i < nr; i++) {
+		if (w[i].stream->cpu >= 0 && (unsigned)w[i].stream->cpu >= s->nr_cpus &&
+		    w[i].stream->cpu < CPUS_MAX)
+			s->nr_cpus = (unsigned)w[i].stream->cpu + 1;
+	}
+	s->events = calloc(s->nr_cpus ? s->nr_cpus : 1, sizeof(*s->events));
+	if (!s->events)
+		return -ENOMEM;
+	gather_span(s, w, nr);
+	for (unsigned i = 0; i < nr && ret == 0; i++) {
+		ret = gather_one(s, &w[i]);
+		if (ret == 0 && i + 1 == nr)
+			sample_settle(s);
+	}
+	if (ret == 0)
+		ret = mark_nested(s, w, nr);
+	if (ret == 0)
+		ret = keep_vcpu_threads(&s->stays, &tids);
+	if (ret == 0 && tids.nr)
+		ret = add_losses(s, w, nr, &tids);
+	free(tids.list);
+	if (ret == 0)
+		sample_settle(s);
+	return ret;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLOCK_WATCH_H
+#define CLOCK_WATCH_H
+
+#include "clock/sample.h"
+
+/*
+ * A watch sits on one stream while it is read and notes what clock/sample.h wants of it.  When all
+ * streams of a trace are done, their notes are gathered into its sample.
+ *
+ * When the guest ran, seen from one CPU's stream of the hypervisor: kvm_entry is recorded before
+ * the CPU enters the guest, kvm_exit after it left; on some processors and kernels long after:
+ * interrupts, and even other threads, run in between.  So a stay ends at the first event that
+ * cannot happen between kvm_entry and the guest's first instruction, where interrupts are off.
+ */
+enum guest_mode {
+	MODE_NOT_KNOWN,  /* since @since: start of the stream, or events were lost */
+	MODE_OUT,
+	MODE_IN,         /* since @since */
+};
+
+/* A thread's vCPU goes into (or comes out of) a guest of its guest. */
+struct nesting {
+	uint64_t time;
+	int32_t tid;
+	bool in;
+};
+
+struct nesting_list {
+	struct nesting *list;
+	size_t nr, room;
+};
+
+struct watch {
+	struct stream *stream;
+	size_t events_max;
+	enum guest_mode mode;
+	uint64_t since;
+	int32_t tid;          /* running now; -1 unknown */
+	int32_t guest_tid;    /* the thread that entered the guest */
+	uint64_t irq_at;      /* last timer interrupt's entry, 0 none */
+	uint64_t now;         /* of the last hrtimer */
+	bool wants_mono;
+	bool has_entries;     /* a vCPU ran here */
+	uint64_t first, last; /* events that were read */
+	struct call_list calls, requests, acks;
+	struct stay_list stays;
+	struct nesting_list nestings;
+	struct tick_list events;
+	struct tsc_write_list tsc_writes;
+	struct mono_point_list monos;
+	struct stay_list lost; /* times of lost events; tid is not used */
+};
+
+void watch_init(struct watch *w, struct stream *s, size_t events_max);
+uint64_t watch_wanted(const struct watch *w);
+/* 0 or -ENOMEM */
+int watch_events(struct watch *w, const struct event *events, unsigned nr);
+bool watch_full(const struct watch *w);
+/* The stream was read as far as it will be. */
+int watch_end(struct watch *w);
+void watch_release(struct watch *w);
+
+/* Moves the notes of @nr watches, the streams of one trace, into @s. */
+int watch_gather(struct sample *s, struct watch *watches, unsigned nr);
+
+#endif

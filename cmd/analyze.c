@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde analyze: traces in, one history out. */
+#include "cmd/command.h"
+#include "cmd/progress.h"
+#include "cmd/signals.h"
+#include "cmd/trace_options.h"
+#include "report/units.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct analyze_options {
+	struct trace_options traces;
+};
+
+static const struct option_row option_rows[] = {
+	TRACE_OPTIONS(struct analyze_options, traces),
+};
+
+/* The last part of @path without slashes behind it and without ".dat". */
+static void name_from(const char *path, size_t len, char *out, size_t room)
+{
+	const char *begin;
+
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	begin = path + len;
+	while (begin > path && begin[-1] != '/')
+		begin--;
+	snprintf(out, room, "%.*s", (int)(path + len - begin), begin);
+	len = strlen(out);
+	if (len > 4 && !strcmp(out + len - 4, ".dat"))
+		out[len - 4] = '\0';
+}
+
+/* NAME.sonde in the current directory: the trace's name, or that of the directory which all
+ * paths share. */
+static void default_output(const struct invocation *inv, char *out, size_t room)
+{
+	const char *first = inv->operands[0];
+	size_t common = strlen(first);
+	char name[200] = "";
+
+	for (int i = 1; i < inv->nr_operands; i++) {
+		size_t same = 0;
+
+		while (same < common && inv->operands[i][same] == first[same])
+			same++;
+		while (same && first[same - 1] != '/')
+			same--;
+		common = same;
+	}
+	if (common)
+		name_from(first, common, name, sizeof(name));
+	if (!*name || !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "/"))
+		snprintf(name, sizeof(name), "run");
+	snprintf(out, room, "%s.sonde", name);
+}
+
+static void print_json(const struct invocation *inv, const char *output,
+		       const struct sonde_analyze_result *r, double seconds)
+{
+	struct json j = {.out = inv->screen.out};
+
+	json_object(&j, NULL);
+	json_str(&j, "output", output);
+	json_uint(&j, "traces", r->traces);
+	json_uint(&j, "machines", r->machines);
+	json_uint(&j, "events", r->events);
+	json_uint(&j, "input_bytes", r->input_bytes);
+	json_uint(&j, "output_bytes", r->output_bytes);
+	json_uint(&j, "problems", r->problems);
+	json_int(&j, "begin", r->begin);
+	json_int(&j, "end", r->end);
+	json_bool(&j, "interrupted", r->interrupted);
+	json_int(&j, "elapsed_ns", (int64_t)(seconds * 1e9));
+	json_end(&j);
+}
+
+static void print_text(const struct invocation *inv, const char *output,
+		       const struct sonde_analyze_result *r, double seconds)
+{
+	char events[UNIT_TEXT], in[UNIT_TEXT], out[UNIT_TEXT], length[UNIT_TEXT];
+
+	if (inv->common.quiet)
+		return;
+	fprintf(inv->screen.out,
+		"%s: %s events of %u machine%s over %s, %s in, %s out, in %.2f s\n", output,
+		unit_count(events, (int64_t)r->events), r->machines, r->machines == 1 ? "" : "s",
+		unit_length(length, r->end - r->begin, true), unit_bytes(in, r->input_bytes),
+		unit_bytes(out, r->output_bytes), seconds);
+	if (r->problems)
+		fprintf(inv->screen.out,
+			"%llu thing%s in the traces needed attention; sonde info %s lists %s\n",
+			(unsigned long long)r->problems, r->problems == 1 ? "" : "s", output,
+			r->problems == 1 ? "it" : "them");
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static enum exit_code run(const struct invocation *inv)
+{
+	const struct analyze_options *opt = inv->values;
+	struct sonde_inputs inputs = trace_inputs(inv, &opt->traces);
+	struct sonde_analyze_result result;
+	struct sonde_watcher watcher;
+	struct sonde_error err = {0};
+	struct progress progress;
+	double begin_s = now_s();
+	char output[256];
+	int ret;
+
+	if (!inputs.nr_paths && !inputs.nr_guests)
+		return complain(inv, EXIT_USAGE, "which traces? see sonde analyze --help");
+	if (inv->common.output)
+		snprintf(output, sizeof(output), "%s", inv->common.output);
+	else if (inv->nr_operands)
+		default_output(inv, output, sizeof(output));
+	else
+		snprintf(output, sizeof(output), "run.sonde");
+	signals_catch_interrupt();
+	progress_init(&progress, inv);
+	watcher = (struct sonde_watcher){progress_report, progress_notice, &progress};
+	ret = sonde_analyze(&inputs, output, &watcher, &result, &err);
+	progress_end(&progress);
+	if (ret)
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	if (is_json(inv))
+		print_json(inv, output, &result, now_s() - begin_s);
+	else
+		print_text(inv, output, &result, now_s() - begin_s);
+	if (!result.interrupted)
+		return EXIT_DONE;
+	return complain(inv, EXIT_INTERRUPTED, "interrupted: %s ends where the work stopped",
+			output);
+}
+
+const struct command analyze_command = {
+	.name = "analyze",
+	.summary = "align the clocks of traces and fuse them into one history",
+	.operands = "PATH...",
+	.about = "PATH is a trace.dat file, a CTF directory, or a directory that is searched for\n"
+		 "both.  Which trace is whose, and which machine runs in which, is found out.\n"
+		 "Without -o the history is called NAME.sonde, after the trace or the directory.\n",
+	.common = COMMON_OUTPUT | COMMON_FORMAT,
+	.options = option_rows,
+	.nr_options = ARRAY_SIZE(option_rows),
+	.values_bytes = sizeof(struct analyze_options),
+	.run = run,
+};

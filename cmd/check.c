@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde check: is this trace, or this history, sound? */
+#include "cmd/command.h"
+#include "report/safe.h"
+#include "report/units.h"
+#include "sonde/check.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct check {
+	const struct invocation *inv;
+	struct json json;
+	const char *path;
+	unsigned findings; /* of this path */
+	bool unsound;      /* any path had findings */
+	bool failed;       /* any path could not be checked */
+};
+
+static void on_finding(const char *text, void *data)
+{
+	struct check *c = data;
+	char safe[640];
+
+	c->findings++;
+	if (is_json(c->inv))
+		json_str(&c->json, NULL, text);
+	else
+		fprintf(c->inv->screen.out, "%s: %s\n", c->path,
+			safe_text(safe, sizeof(safe), text));
+}
+
+static void check_path(struct check *c, const char *path)
+{
+	struct sonde_check_result result;
+	struct sonde_error err = {0};
+	int ret;
+
+	c->path = path;
+	c->findings = 0;
+	if (is_json(c->inv)) {
+		json_object(&c->json, NULL);
+		json_str(&c->json, "path", path);
+		json_array(&c->json, "findings");
+	}
+	ret = sonde_check(path, on_finding, c, &result, &err);
+	if (is_json(c->inv)) {
+		json_end(&c->json);
+		json_bool(&c->json, "sound", !ret && !c->findings);
+		json_str(&c->json, "error", ret ? err.text : "");
+		json_str(&c->json, "kind", ret ? "" : result.kind);
+		json_uint(&c->json, "items", ret ? 0 : result.items);
+		json_end(&c->json);
+	} else if (!ret && !c->findings && !c->inv->common.quiet) {
+		char count[UNIT_TEXT];
+
+		fprintf(c->inv->screen.out, "%s: sound: %s, %s %s\n", path, result.kind,
+			unit_count(count, (int64_t)result.items), result.unit);
+	}
+	if (ret) {
+		complain(c->inv, EXIT_FAILED, "%s", err.text);
+		c->failed = true;
+	}
+	c->unsound |= c->findings > 0;
+}
+
+static enum exit_code run_check(const struct invocation *inv)
+{
+	struct check c = {.inv = inv, .json = {.out = inv->screen.out, .flat = 2}};
+
+	if (!inv->nr_operands)
+		return complain(inv, EXIT_USAGE, "which trace or history? see sonde check --help");
+	if (is_json(inv))
+		json_array(&c.json, NULL);
+	for (int i = 0; i < inv->nr_operands; i++)
+		check_path(&c, inv->operands[i]);
+	if (is_json(inv))
+		json_end(&c.json);
+	return c.failed ? EXIT_FAILED : c.unsound ? EXIT_UNSOUND : EXIT_DONE;
+}
+
+const struct command check_command = {
+	.name = "check",
+	.summary = "is a trace or a history sound? the exit code says",
+	.operands = "PATH...",
+	.about = "A trace is decoded from begin to end: what is broken or lost is listed.\n"
+		 "A history is read whole, checksums and all; its physical CPUs must be accounted\n"
+		 "for to the nanosecond.  Exit codes: 0 sound, 3 not sound, 1 cannot be read.\n",
+	.common = COMMON_FORMAT,
+	.run = run_check,
+};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bash completion, made from the tables of commands and options. */
+#include "cmd/command.h"
+
+#include <stdio.h>
+
+static void print_words(FILE *out, const struct option_set *set)
+{
+	for (unsigned i = 0; i < set->nr; i++) {
+		if (!option_taken(set, &set->rows[i]))
+			continue;
+		fprintf(out, " --%s", set->rows[i].name);
+		if (set->rows[i].letter)
+			fprintf(out, " -%c", set->rows[i].letter);
+	}
+}
+
+/* "--color) choices ;;" for each option with a fixed choice of values. */
+static void print_choices(FILE *out, const struct option_set *set)
+{
+	for (unsigned i = 0; i < set->nr; i++) {
+		const struct option_row *row = &set->rows[i];
+
+		if (row->kind != OPTION_CHOICE)
+			continue;
+		fprintf(out, "\t--%s) words=\"", row->name);
+		for (const char *c = row->choices; *c; c++)
+			putc(*c == '|' ? ' ' : *c, out);
+		fputs("\" ;;\n", out);
+	}
+}
+
+static void print_command(FILE *out, const struct command *c)
+{
+	struct option_set own = {c->options, c->nr_options, 0, NULL};
+	struct option_set common = {common_rows, nr_common_rows, c->common, NULL};
+
+	fprintf(out, "\t%s) words=\"", c->name);
+	print_words(out, &own);
+	print_words(out, &common);
+	fputs("\" ;;\n", out);
+}
+
+void print_completion(FILE *out)
+{
+	struct option_set common = {common_rows, nr_common_rows, ~0u, NULL};
+
+	fputs("# bash completion for sonde; made by: sonde --completion bash\n"
+	      "_sonde() {\n"
+	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=\n"
+	      "\tCOMPREPLY=()\n"
+	      "\tcase $prev in\n",
+	      out);
+	print_choices(out, &common);
+	for (unsigned i = 0; i < nr_commands; i++) {
+		struct option_set own = {commands[i]->options, commands[i]->nr_options, 0, NULL};
+
+		print_choices(out, &own);
+	}
+	fputs("\tesac\n"
+	      "\tif [[ -n $words ]]; then\n"
+	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+	      "\t\treturn\n"
+	      "\tfi\n"
+	      "\tif ((COMP_CWORD == 1)); then\n"
+	      "\t\tCOMPREPLY=($(compgen -W \"",
+	      out);
+	for (unsigned i = 0; i < nr_commands; i++)
+		fprintf(out, "%s ", commands[i]->name);
+	fputs("--help --version --completion\" -- \"$cur\"))\n"
+	      "\t\treturn\n"
+	      "\tfi\n"
+	      "\tcase ${COMP_WORDS[1]} in\n",
+	      out);
+	for (unsigned i = 0; i < nr_commands; i++)
+		print_command(out, commands[i]);
+	fputs("\tesac\n"
+	      "\tif [[ $cur == -* ]]; then\n"
+	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+	      "\telse\n"
+	      "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"
+	      "\tfi\n"
+	      "}\n"
+	      "complete -o filenames -F _sonde sonde\n",
+	      out);
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde events: all events of all traces as one sequence in L0 time. */
+#include "cmd/command.h"
+#include "cmd/progress.h"
+#include "cmd/signals.h"
+#include "cmd/trace_options.h"
+#include "report/safe.h"
+#include "report/units.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct events_options {
+	struct trace_options traces;
+	struct text_list names;
+	struct text_list machines;
+	struct text_list cpus;
+	struct text_list fields;
+	uint64_t limit;
+	bool ticks;
+	bool count;
+};
+
+#define FIELD(field) offsetof(struct events_options, field)
+
+static const struct option_row option_rows[] = {
+	{'e', "event", OPTION_LIST, FIELD(names), "PATTERN", NULL,
+	 "only events whose name fits (\"kvm_*\"); may be repeated", 0},
+	{'m', "machine", OPTION_LIST, FIELD(machines), "NAME", NULL, "only this machine's events",
+	 0},
+	{0, "cpu", OPTION_LIST, FIELD(cpus), "N", NULL, "only events of CPU N of their machine",
+	 0},
+	{0, "fields", OPTION_LIST, FIELD(fields), "NAME", NULL,
+	 "only this field instead of all; may be repeated", 0},
+	{'n', "limit", OPTION_NUMBER, FIELD(limit), "N", NULL, "stop after N events", 0},
+	{0, "ticks", OPTION_FLAG, FIELD(ticks), NULL, NULL,
+	 "show the tracer's own time stamps, too", 0},
+	{'c', "count", OPTION_FLAG, FIELD(count), NULL, NULL,
+	 "only count events, per machine and name", 0},
+	TRACE_OPTIONS(struct events_options, traces),
+};
+
+#define FIELDS_TEXT 65536
+
+/* ---- filters ------------------------------------------------------------------------------- */
+
+static bool set_filters(const struct invocation *inv, struct sonde_events *e)
+{
+	const struct events_options *opt = inv->values;
+	struct sonde_error err = {0};
+	int64_t begin, end;
+
+	for (unsigned i = 0; i < opt->names.nr; i++) {
+		if (sonde_events_only_name(e, opt->names.items[i])) {
+			complain(inv, EXIT_FAILED, "no trace has an event called \"%s\"",
+				 opt->names.items[i]);
+			return false;
+		}
+	}
+	for (unsigned i = 0; i < opt->machines.nr; i++) {
+		if (sonde_events_only_machine(e, opt->machines.items[i])) {
+			complain(inv, EXIT_FAILED, "there is no machine called \"%s\"",
+				 opt->machines.items[i]);
+			return false;
+		}
+	}
+	for (unsigned i = 0; i < opt->cpus.nr; i++) {
+		char *rest;
+		long cpu = strtol(opt->cpus.items[i], &rest, 10);
+
+		if (*rest || sonde_events_only_cpu(e, (int)cpu)) {
+			complain(inv, EXIT_USAGE, "--cpu: \"%s\" is no CPU number",
+				 opt->cpus.items[i]);
+			return false;
+		}
+	}
+	if (sonde_events_window(e, inv->common.time, &begin, &end, &err)) {
+		complain(inv, EXIT_USAGE, "--time: %s", err.text);
+		return false;
+	}
+	sonde_events_only_time(e, begin, end);
+	return true;
+}
+
+/* ---- output -------------------------------------------------------------------------------- */
+
+struct printer {
+	FILE *out;
+	struct sonde_events *events;
+	const struct events_options *opt;
+	bool is_ns;
+	struct json json;
+	char *fields; /* FIELDS_TEXT bytes */
+	int name_width;
+};
+
+/* The fields the user asked for, "name=value ..."; those that an event lacks are left out. */
+static void pick_fields(const struct printer *p, char *buf, size_t room)
+{
+	size_t used = 0;
+
+	*buf = '\0';
+	for (unsigned i = 0; i < p->opt->fields.nr && used < room; i++) {
+		int64_t value;
+
+		if (sonde_event_int(p->events, p->opt->fields.items[i], &value))
+			continue;
+		used += (size_t)snprintf(buf + used, room - used, "%s%s=%lld", used ? " " : "",
+					 p->opt->fields.items[i], (long long)value);
+	}
+}
+
+static const char *fields_text(const struct printer *p)
+{
+	if (p->opt->fields.nr)
+		pick_fields(p, p->fields, FIELDS_TEXT);
+	else
+		sonde_event_print(p->events, p->fields, FIELDS_TEXT);
+	return p->fields;
+}
+
+static bool is_plain(const char *text)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static void print_text(struct printer *p, const struct sonde_event *e)
+{
+	const char *fields = fields_text(p);
+	char when[UNIT_TEXT];
+	char ticks[32] = "";
+
+	if (p->opt->ticks)
+		snprintf(ticks, sizeof(ticks), " (%llu)", (unsigned long long)e->ticks);
+	fprintf(p->out, "%s%s %-*s [%03d] %6d  %s", unit_time(when, e->t_ns, p->is_ns), ticks,
+		p->name_width, e->machine_name, e->cpu, e->tid, e->name);
+	if (!is_plain(fields)) {
+		char safe[4096];
+
+		fields = safe_text(safe, sizeof(safe), fields);
+		fprintf(p->out, ": %s\n", fields);
+	} else {
+		fprintf(p->out, "%s%s\n", *fields ? ": " : "", fields);
+	}
+}
+
+static void print_json(struct printer *p, const struct sonde_event *e)
+{
+	struct json *j = &p->json;
+
+	json_object(j, NULL);
+	json_int(j, "t", e->t_ns);
+	json_uint(j, "ticks", e->ticks);
+	json_str(j, "machine", e->machine_name);
+	json_row(j, "cpu", e->cpu);
+	json_row(j, "tid", e->tid);
+	json_str(j, "name", e->name);
+	json_str(j, "kind", e->kind);
+	if (!p->opt->fields.nr) {
+		json_str(j, "fields", fields_text(p));
+	} else {
+		json_object(j, "fields");
+		for (unsigned i = 0; i < p->opt->fields.nr; i++) {
+			int64_t value;
+
+			if (!sonde_event_int(p->events, p->opt->fields.items[i], &value))
+				json_int(j, p->opt->fields.items[i], value);
+		}
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static enum exit_code print_events(const struct invocation *inv, struct sonde_events *events)
+{
+	const struct events_options *opt = inv->values;
+	struct printer p = {
+		.out = inv->screen.out,
+		.events = events,
+		.opt = opt,
+		.is_ns = sonde_events_ticks_are_ns(events),
+		.json = {.out = inv->screen.out, .flat = 1},
+		.fields = malloc(FIELDS_TEXT),
+	};
+	struct sonde_event event;
+	uint64_t nr = 0;
+
+	if (!p.fields)
+		return complain(inv, EXIT_FAILED, "out of memory");
+	for (unsigned m = 0; m < sonde_events_nr_machines(events); m++) {
+		int width = (int)strlen(sonde_events_machine_name(events, m));
+
+		p.name_width = width > p.name_width ? width : p.name_width;
+	}
+	while ((!opt->limit || nr < opt->limit) && !signals_interrupted() &&
+	       sonde_events_next(events, &event)) {
+		if (is_json(inv)) /* one object a line: no list has to be ended */
+			print_json(&p, &event);
+		else
+			print_text(&p, &event);
+		nr++;
+	}
+	free(p.fields);
+	return signals_interrupted() ? EXIT_INTERRUPTED : EXIT_DONE;
+}
+
+/* ---- counting ------------------------------------------------------------------------------ */
+
+struct tally {
+	const char *machine;
+	const char *name; /* of the trace: lives as long as the events are open */
+	uint64_t nr;
+};
+
+struct tallies {
+	struct tally *list; /* owned */
+	size_t nr, room;
+};
+
+/* The same name of the same machine is the same pointer, mostly; two types may share a name. */
+static bool tally(struct tallies *t, const struct sonde_event *e)
+{
+	for (size_t i = 0; i < t->nr; i++) {
+		if (t->list[i].name == e->name && t->list[i].machine == e->machine_name) {
+			t->list[i].nr++;
+			/* What is frequent moves to the front. */
+			if (i && t->list[i].nr > t->list[i - 1].nr) {
+				struct tally swap = t->list[i];
+
+				t->list[i] = t->list[i - 1];
+				t->list[i - 1] = swap;
+			}
+			return true;
+		}
+	}
+	if (t->nr == t->room) {
+		size_t room = t->room ? t->room * 2 : 64;
+		struct tally *grown = reallocarray(t->list, room, sizeof(*grown));
+
+		if (!grown)
+			return false;
+		t->list = grown;
+		t->room = room;
+	}
+	t->list[t->nr++] = (struct tally){e->machine_name, e->name, 1};
+	return true;
+}
+
+static int by_machine_and_count(const void *a, const void *b)
+{
+	const struct tally *x = a;
+	const struct tally *y = b;
+	int order = strcmp(x->machine, y->machine);
+
+	if (order)
+		return order;
+	if (x->nr != y->nr)
+		return x->nr > y->nr ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static void print_tallies(const struct invocation *inv, const struct tallies *t)
+{
+	struct json j = {.out = inv->screen.out, .flat = 2};
+	struct table *table = NULL;
+	char text[UNIT_TEXT];
+
+	if (is_json(inv)) {
+		json_array(&j, NULL);
+		j.flat = 1;
+	} else {
+		table = table_new(&inv->screen);
+		table_column(table, "MACHINE", 0);
+		table_column(table, "EVENT", 0);
+		table_column(table, "COUNT", TABLE_RIGHT);
+	}
+	for (size_t i = 0; i < t->nr; i++) {
+		if (!table) {
+			json_object(&j, NULL);
+			json_str(&j, "machine", t->list[i].machine);
+			json_str(&j, "name", t->list[i].name);
+			json_uint(&j, "count", t->list[i].nr);
+			json_end(&j);
+		} else {
+			int line = table_line(table, TABLE_NO_PARENT);
+
+			table_cell(table, line, 0, t->list[i].machine);
+			table_cell(table, line, 1, t->list[i].name);
+			table_cell(table, line, 2, unit_count(text, (int64_t)t->list[i].nr));
+		}
+	}
+	if (table)
+		table_print(table);
+	else
+		json_end(&j);
+}
+
+static enum exit_code count_events(const struct invocation *inv, struct sonde_events *events)
+{
+	const struct events_options *opt = inv->values;
+	struct sonde_event event;
+	struct tallies t = {0};
+	uint64_t nr = 0;
+
+	while ((!opt->limit || nr++ < opt->limit) && !signals_interrupted() &&
+	       sonde_events_next(events, &event)) {
+		if (!tally(&t, &event)) {
+			free(t.list);
+			return complain(inv, EXIT_FAILED, "out of memory");
+		}
+	}
+	if (t.nr)
+		qsort(t.list, t.nr, sizeof(*t.list), by_machine_and_count);
+	print_tallies(inv, &t);
+	free(t.list);
+	return signals_interrupted() ? EXIT_INTERRUPTED : EXIT_DONE;
+}
+
+static enum exit_code run_events(const struct invocation *inv)
+{
+	const struct events_options *opt = inv->values;
+	struct sonde_inputs inputs = trace_inputs(inv, &opt->traces);
+	struct sonde_watcher watcher;
+	struct sonde_error err = {0};
+	struct sonde_events *events;
+	struct progress progress;
+	enum exit_code code = EXIT_FAILED;
+	int ret;
+
+	if (!inputs.nr_paths && !inputs.nr_guests)
+		return complain(inv, EXIT_USAGE, "which traces? see sonde events --help");
+	progress_init(&progress, inv);
+	watcher = (struct sonde_watcher){progress_report, progress_notice, &progress};
+	ret = sonde_events_open(&events, &inputs, &watcher, &err);
+	progress_end(&progress);
+	if (ret)
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	if (set_filters(inv, events))
+		code = opt->count ? count_events(inv, events) : print_events(inv, events);
+	sonde_events_close(events);
+	return code;
+}
+
+const struct command events_command = {
+	.name = "events",
+	.summary = "the events of all traces as one sequence, clocks aligned",
+	.operands = "PATH...",
+	.about = "PATHs are those of sonde analyze.  A line is: time on the physical machine's\n"
+		 "clock, machine, its CPU, its running thread, event, fields.\n",
+	.common = COMMON_FORMAT | COMMON_TIME,
+	.options = option_rows,
+	.nr_options = ARRAY_SIZE(option_rows),
+	.values_bytes = sizeof(struct events_options),
+	.pages = true,
+	.run = run_events,
+};

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde info: what is in a history, and how far it can be trusted. */
+#include "cmd/command.h"
+#include "report/facts.h"
+#include "report/safe.h"
+#include "report/units.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static const char *const quality[] = {"clock", "loss", "problem"};
+
+static void wall_text(const struct sonde_run *run, int64_t t, char *buf, size_t room)
+{
+	int64_t offset;
+	struct tm tm;
+	time_t s;
+
+	*buf = '\0';
+	if (!sonde_run_wall_offset(run, &offset))
+		return;
+	s = (time_t)((t + offset) / NS_PER_SEC);
+	if (gmtime_r(&s, &tm))
+		strftime(buf, room, "%Y-%m-%d %H:%M:%S UTC", &tm);
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+static void print_head(const struct invocation *inv, struct sonde_run *run)
+{
+	bool is_ns = sonde_run_ticks_are_ns(run);
+	char begin[UNIT_TEXT], end[UNIT_TEXT], length[UNIT_TEXT], wall[40];
+	FILE *out = inv->screen.out;
+
+	fprintf(out, "from       %s\n", unit_time(begin, sonde_run_begin(run), is_ns));
+	fprintf(out, "to         %s\n", unit_time(end, sonde_run_end(run), is_ns));
+	fprintf(out, "length     %s%s\n",
+		unit_length(length, sonde_run_end(run) - sonde_run_begin(run), is_ns),
+		sonde_run_complete(run) ? "" : ", not complete");
+	wall_text(run, sonde_run_begin(run), wall, sizeof(wall));
+	if (*wall)
+		fprintf(out, "wall time  %s, as %s's clock had it\n", wall, "the host");
+	fprintf(out, "holds      %" PRId64 " machines, %" PRId64 " CPUs, %" PRId64
+		     " threads, %" PRId64 " PID namespaces, %" PRId64 " contexts\n",
+		sonde_nr_machines(run), sonde_nr_cpus(run), sonde_nr_threads(run),
+		sonde_nr_pid_ns(run), sonde_nr_contexts(run));
+	for (int64_t i = 0; i < sonde_nr_meta(run); i++) {
+		struct sonde_meta meta;
+		char safe[512];
+
+		sonde_meta(run, i, &meta);
+		if (!strcmp(meta.key, "begin_ns") || !strcmp(meta.key, "end_ns"))
+			continue; /* said above */
+		fprintf(out, "%-9s  %s\n", meta.key, safe_text(safe, sizeof(safe), meta.value));
+	}
+}
+
+static int print_machines(const struct invocation *inv, struct sonde_run *run)
+{
+	struct table *t = table_new(&inv->screen);
+	static const char *const titles[] = {"MACHINE", "IN",    "CPUS",  "KERNEL",
+					     "TRACER",	"TRACE", "FOUND BY"};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(titles); i++)
+		table_column(t, titles[i], i == 2 ? TABLE_RIGHT : i >= 5 ? TABLE_TRUNC : 0);
+	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
+		struct sonde_machine m, parent;
+		int line = table_line(t, TABLE_NO_PARENT);
+		int64_t cpus = 0;
+		char text[24];
+
+		sonde_machine(run, row, &m);
+		for (int64_t c = 0; c < sonde_nr_cpus(run); c++) {
+			struct sonde_cpu cpu;
+
+			sonde_cpu(run, c, &cpu);
+			cpus += cpu.machine == row;
+		}
+		snprintf(text, sizeof(text), "%" PRId64, cpus);
+		table_cell(t, line, 0, m.name);
+		table_cell(t, line, 1, sonde_machine(run, m.parent, &parent) ? "" : parent.name);
+		table_cell(t, line, 2, text);
+		table_cell(t, line, 3, m.release);
+		table_cell(t, line, 4, m.tracer);
+		table_cell(t, line, 5, m.traced ? m.trace_path : "(none: known from its host)");
+		table_cell(t, line, 6, m.evidence);
+	}
+	screen_title(&inv->screen, "Machines");
+	return table_print(t);
+}
+
+static enum exit_code print_text(const struct invocation *inv, struct sonde_run *run)
+{
+	static const struct facts_view view = {.rows_max = 30};
+	struct sonde_error err = {0};
+
+	print_head(inv, run);
+	print_machines(inv, run);
+	for (size_t i = 0; i < ARRAY_SIZE(quality); i++) {
+		struct sonde_facts *facts;
+
+		if (sonde_facts_get(&facts, run, quality[i], sonde_run_begin(run),
+				    sonde_run_end(run) + 1, &err))
+			return complain(inv, EXIT_FAILED, "%s", err.text);
+		facts_print(&inv->screen, run, facts, &view);
+		sonde_facts_free(facts);
+	}
+	return EXIT_DONE;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static void json_machine_row(struct json *j, struct sonde_run *run, int64_t row)
+{
+	struct sonde_machine m;
+
+	sonde_machine(run, row, &m);
+	json_object(j, NULL);
+	json_str(j, "name", m.name);
+	json_machine(j, "parent", run, m.parent);
+	json_uint(j, "level", m.level);
+	json_bool(j, "traced", m.traced);
+	json_str(j, "hostname", m.hostname);
+	json_str(j, "release", m.release);
+	json_str(j, "tracer", m.tracer);
+	json_str(j, "trace_path", m.trace_path);
+	json_str(j, "evidence", m.evidence);
+	json_row(j, "vm_pid", m.vm_pid);
+	json_end(j);
+}
+
+static void json_cpu_row(struct json *j, struct sonde_run *run, int64_t row)
+{
+	struct sonde_cpu cpu;
+
+	sonde_cpu(run, row, &cpu);
+	json_object(j, NULL);
+	json_machine(j, "machine", run, cpu.machine);
+	json_int(j, "cpu", cpu.number);
+	json_row(j, "host_tid", cpu.host_tid);
+	json_uint(j, "nested_id", cpu.nested_id);
+	json_end(j);
+}
+
+static void json_head(struct json *j, struct sonde_run *run)
+{
+	int64_t offset;
+
+	json_int(j, "begin", sonde_run_begin(run));
+	json_int(j, "end", sonde_run_end(run));
+	json_bool(j, "complete", sonde_run_complete(run));
+	json_bool(j, "ticks_are_ns", sonde_run_ticks_are_ns(run));
+	if (sonde_run_wall_offset(run, &offset))
+		json_int(j, "wall_offset_ns", offset);
+	else
+		json_null(j, "wall_offset_ns");
+	json_int(j, "threads", sonde_nr_threads(run));
+	json_int(j, "contexts", sonde_nr_contexts(run));
+	json_object(j, "meta");
+	for (int64_t i = 0; i < sonde_nr_meta(run); i++) {
+		struct sonde_meta meta;
+
+		sonde_meta(run, i, &meta);
+		json_str(j, meta.key, meta.value);
+	}
+	json_end(j);
+}
+
+static enum exit_code print_json(const struct invocation *inv, struct sonde_run *run)
+{
+	struct json j = {.out = inv->screen.out};
+	struct sonde_error err = {0};
+
+	json_object(&j, NULL);
+	json_head(&j, run);
+	json_array(&j, "machines");
+	for (int64_t row = 0; row < sonde_nr_machines(run); row++)
+		json_machine_row(&j, run, row);
+	json_end(&j);
+	json_array(&j, "cpus");
+	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
+		json_cpu_row(&j, run, row);
+	json_end(&j);
+	for (size_t i = 0; i < ARRAY_SIZE(quality); i++) {
+		struct sonde_facts *facts;
+
+		if (sonde_facts_get(&facts, run, quality[i], sonde_run_begin(run),
+				    sonde_run_end(run) + 1, &err))
+			return complain(inv, EXIT_FAILED, "%s", err.text);
+		facts_json(&j, quality[i], run, facts);
+		sonde_facts_free(facts);
+	}
+	json_end(&j);
+	return EXIT_DONE;
+}
+
+static enum exit_code run_info(const struct invocation *inv)
+{
+	struct sonde_run *run = open_input(inv);
+	enum exit_code code;
+
+	if (!run)
+		return EXIT_FAILED;
+	code = is_json(inv) ? print_json(inv, run) : print_text(inv, run);
+	sonde_run_close(run);
+	return code;
+}
+
+const struct command info_command = {
+	.name = "info",
+	.summary = "what is in a history: traces, machines, clocks, losses, problems",
+	.operands = "[FILE]",
+	.about = "FILE is a history made by sonde analyze.\n",
+	.common = COMMON_INPUT | COMMON_FORMAT,
+	.pages = true,
+	.run = run_info,
+};

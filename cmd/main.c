@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde COMMAND [OPTION...] [OPERAND...]: finds the command in a table, reads its options, and
+ * gives it a screen to write on. */
+#include "cmd/command.h"
+#include "cmd/pager.h"
+#include "cmd/signals.h"
+
+
+#include <errno.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+const struct command *const commands[] = {
+	&analyze_command, &report_command, &state_command, &timeline_command,
+	&tree_command,	  &info_command,   &events_command, &check_command,
+};
+const unsigned nr_commands = ARRAY_SIZE(commands);
+
+const struct command *command_find(const char *name)
+{
+	for (unsigned i = 0; i < nr_commands; i++) {
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	}
+	return NULL;
+}
+
+enum exit_code complain(const struct invocation *inv, enum exit_code code, const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fprintf(stderr, "sonde %s: ", inv->command->name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return code;
+}
+
+static bool wants_color(const struct common *common, int fd)
+{
+	const char *when = common->color ? common->color : "auto";
+	const char *term = getenv("TERM");
+
+	if (strcmp(when, "auto"))
+		return !strcmp(when, "always");
+	return isatty(fd) && !getenv("NO_COLOR") && term && strcmp(term, "dumb");
+}
+
+static unsigned terminal_width(int fd)
+{
+	struct winsize size;
+	const char *columns = getenv("COLUMNS");
+
+	if (columns && atoi(columns) > 0)
+		return (unsigned)atoi(columns);
+	if (!isatty(fd))
+		return 0;
+	return ioctl(fd, TIOCGWINSZ, &size) || !size.ws_col ? 80 : size.ws_col;
+}
+
+/* Runs the command on a screen: a file (-o), the pager or stdout. */
+static enum exit_code run_on_screen(struct invocation *inv)
+{
+	bool text = !inv->common.format || !strcmp(inv->common.format, "text");
+	struct pager pager = {0};
+	enum exit_code code;
+
+	inv->screen.out = stdout;
+	inv->screen.color = wants_color(&inv->common, STDOUT_FILENO);
+	inv->screen.width = terminal_width(STDOUT_FILENO);
+	if (inv->command->pages && text && !inv->common.no_pager && !inv->common.output)
+		pager_start(&pager);
+	code = inv->command->run(inv);
+	if (fflush(stdout) || ferror(stdout))
+		code = complain(inv, EXIT_FAILED, "cannot write the answer: %s", strerror(errno));
+	pager_wait(&pager);
+	return code;
+}
+
+static enum exit_code run_command(const struct command *command, int argc, char **argv,
+				  const char *command_line)
+{
+	struct invocation inv = {.command = command, .command_line = command_line};
+	void *values = calloc(1, command->values_bytes + 1);
+	struct option_set sets[] = {
+		{command->options, command->nr_options, 0, values},
+		{common_rows, nr_common_rows, command->common, &inv.common},
+	};
+	enum exit_code code = EXIT_DONE;
+	char problem[OPTION_PROBLEM];
+	int first;
+
+	if (!values)
+		return complain(&inv, EXIT_FAILED, "out of memory");
+	first = options_parse(sets, ARRAY_SIZE(sets), argc, argv, problem);
+	if (first < 0) {
+		code = complain(&inv, EXIT_USAGE, "%s; see sonde %s --help", problem,
+				command->name);
+	} else if (inv.common.help) {
+		print_help(stdout, command);
+	} else if (inv.common.version) {
+		printf("sonde %s\n", sonde_version());
+	} else {
+		inv.values = values;
+		inv.operands = argv + first;
+		inv.nr_operands = argc - first;
+		code = run_on_screen(&inv);
+	}
+	options_release(&sets[0]);
+	free(values);
+	return code;
+}
+
+/* All of argv as one line, for the history's provenance. */
+static char *join_words(int argc, char **argv)
+{
+	size_t len = 1;
+	char *line;
+
+	for (int i = 0; i < argc; i++)
+		len += strlen(argv[i]) + 1;
+	line = calloc(1, len);
+	for (int i = 0; i < argc && line; i++) {
+		strcat(line, i ? " " : "");
+		strcat(line, argv[i]);
+	}
+	return line;
+}
+
+static enum exit_code run_main_option(int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : "";
+
+	if (argc < 2) {
+		print_overview(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(word, "-V") || !strcmp(word, "--version")) {
+		printf("sonde %s\n", sonde_version());
+		return EXIT_DONE;
+	}
+	if (!strcmp(word, "-h") || !strcmp(word, "--help") || !strcmp(word, "help")) {
+		const struct command *command = argc > 2 ? command_find(argv[2]) : NULL;
+
+		if (command)
+			print_help(stdout, command);
+		else
+			print_overview(stdout);
+		return EXIT_DONE;
+	}
+	if (!strcmp(word, "--completion") && argc > 2 && !strcmp(argv[2], "bash")) {
+		print_completion(stdout);
+		return EXIT_DONE;
+	}
+	fprintf(stderr, "sonde: there is no command \"%s\"; see sonde --help\n", word);
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
+	char *command_line;
+	enum exit_code code;
+
+	setlocale(LC_CTYPE, ""); /* trees are drawn with lines where the terminal has them */
+	signals_install();
+	if (!command)
+		return (int)run_main_option(argc, argv);
+	command_line = join_words(argc, argv);
+	code = run_command(command, argc - 1, argv + 1, command_line);
+	free(command_line);
+	return (int)code;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde report: who used the CPU, who lost it, and to whom. */
+#include "cmd/command.h"
+#include "report/facts.h"
+#include "report/units.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct report_options {
+	uint64_t top;
+	struct text_list sections;
+};
+
+#define FIELD(field) offsetof(struct report_options, field)
+#define TOP_DEFAULT 15
+
+static const struct option_row option_rows[] = {
+	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
+	 "rows per table (default 15; JSON has all of them)", 0},
+	{'s', "section", OPTION_LIST, FIELD(sections), "NAME", NULL,
+	 "only this table; may be repeated; --section help lists them", 0},
+};
+
+/* What a report shows when the user does not choose, in order. */
+static const struct {
+	const char *name;
+	const char *hide[6];
+} sections[] = {
+	{"machine_time", {NULL}},
+	{"hypervisor", {NULL}},
+	{"vcpu_time", {NULL}},
+	{"preemption", {NULL}},
+	{"preemption_victim", {"share", NULL}},
+	{"exit_reason", {"reason", NULL}},
+	{"container_time", {NULL}},
+	{"process_time", {NULL}},
+	{"clock", {NULL}},
+	{"loss", {NULL}},
+	{"problem", {NULL}},
+};
+
+static bool known_section(const char *name)
+{
+	unsigned nr;
+	const struct sonde_analysis *const *list = sonde_analyses(&nr);
+
+	for (unsigned i = 0; i < nr; i++) {
+		if (!strcmp(list[i]->name, name))
+			return true;
+	}
+	return false;
+}
+
+static void list_sections(FILE *out)
+{
+	unsigned nr;
+	const struct sonde_analysis *const *list = sonde_analyses(&nr);
+
+	for (unsigned i = 0; i < nr; i++)
+		fprintf(out, "%-16s  %s\n", list[i]->name, list[i]->title);
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+/* One line that proves the partition: the sum of all rows is wall time times CPUs. */
+static void print_sum(const struct invocation *inv, struct sonde_run *run,
+		      const struct sonde_facts *facts, int64_t length)
+{
+	unsigned total = (unsigned)sonde_facts_column(facts, "total");
+	int64_t sum = 0;
+	int64_t cpus = 0;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++)
+		sum += sonde_facts_cell(facts, row, total).i;
+	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
+		struct sonde_cpu cpu;
+
+		sonde_cpu(run, row, &cpu);
+		cpus += cpu.machine == 0;
+	}
+	fprintf(inv->screen.out,
+		"sum %" PRId64 " ns %s %" PRId64 " ns x %" PRId64 " physical CPU%s\n", sum,
+		sum == length * cpus ? "=" : "IS NOT", length, cpus, cpus == 1 ? "" : "s");
+}
+
+/* "who lost most": a sentence per vCPU that was kept off the CPU for 1% of the window or more. */
+static void print_losers(const struct invocation *inv, struct sonde_run *run,
+			 const struct sonde_facts *vcpus, const struct sonde_facts *pairs)
+{
+	bool is_ns = sonde_run_ticks_are_ns(run);
+	FILE *out = inv->screen.out;
+	bool any = false;
+
+	for (size_t v = 0; v < sonde_facts_nr_rows(vcpus); v++) {
+		int64_t vcpu = sonde_facts_cell(vcpus, v, 0).i;
+		int64_t lost = sonde_facts_cell(vcpus, v, 2).i;
+		int64_t share = sonde_facts_cell(vcpus, v, 6).i;
+		char name[80], text[UNIT_TEXT], percent[UNIT_TEXT];
+		unsigned culprits = 0;
+
+		if (share < 10000)
+			continue;
+		if (!any)
+			screen_title(&inv->screen, "Who was kept off the CPU");
+		any = true;
+		sonde_cpu_label(run, vcpu, name, sizeof(name));
+		fprintf(out, "%s was ready but did not run for %s (%s):", name,
+			unit_length(text, lost, is_ns), unit_share(percent, share));
+		for (size_t p = 0; p < sonde_facts_nr_rows(pairs) && culprits < 3; p++) {
+			char machine[80], thread[80];
+			int64_t by = sonde_facts_cell(pairs, p, 2).i;
+
+			if (sonde_facts_cell(pairs, p, 0).i != vcpu)
+				continue;
+			facts_cell_text(run, SONDE_COL_MACHINE, sonde_facts_cell(pairs, p, 1),
+					machine, sizeof(machine));
+			if (by >= 0)
+				sonde_thread_label(run, by, thread, sizeof(thread));
+			else
+				snprintf(thread, sizeof(thread), "%s",
+					 sonde_mode_name((enum sonde_mode)sonde_facts_cell(
+								 pairs, p, 3)
+								 .i));
+			fprintf(out, "%s %s on %s for %s", culprits ? "," : "", thread, machine,
+				unit_length(text, sonde_facts_cell(pairs, p, 4).i, is_ns));
+			culprits++;
+		}
+		fputs(culprits ? "\n" : " by what is not known\n", out);
+	}
+}
+
+static enum exit_code fetch(const struct invocation *inv, struct sonde_run *run, const char *name,
+			    int64_t begin, int64_t end, struct sonde_facts **out)
+{
+	struct sonde_error err = {0};
+
+	if (sonde_facts_get(out, run, name, begin, end, &err))
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	return EXIT_DONE;
+}
+
+static enum exit_code print_section(const struct invocation *inv, struct sonde_run *run,
+				    const char *name, const char *const *hide, int64_t begin,
+				    int64_t end)
+{
+	const struct report_options *opt = inv->values;
+	struct facts_view view = {.rows_max = opt->top ? opt->top : TOP_DEFAULT, .hide = hide};
+	struct sonde_facts *facts;
+	enum exit_code code = fetch(inv, run, name, begin, end, &facts);
+
+	if (code)
+		return code;
+	if (facts_print(&inv->screen, run, facts, &view))
+		code = complain(inv, EXIT_FAILED, "out of memory");
+	if (!strcmp(name, "machine_time"))
+		print_sum(inv, run, facts, end - begin);
+	sonde_facts_free(facts);
+	return code;
+}
+
+static enum exit_code print_summary(const struct invocation *inv, struct sonde_run *run,
+				    int64_t begin, int64_t end)
+{
+	struct sonde_facts *vcpus = NULL;
+	struct sonde_facts *pairs = NULL;
+	enum exit_code code = fetch(inv, run, "vcpu_time", begin, end, &vcpus);
+	char from[UNIT_TEXT], length[UNIT_TEXT];
+	bool is_ns = sonde_run_ticks_are_ns(run);
+	struct sonde_machine l0;
+
+	if (!code)
+		code = fetch(inv, run, "preemption", begin, end, &pairs);
+	if (!code) {
+		sonde_machine(run, 0, &l0);
+		fprintf(inv->screen.out, "%s: %s from %s, %" PRId64 " machine%s\n", l0.name,
+			unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns),
+			sonde_nr_machines(run), sonde_nr_machines(run) == 1 ? "" : "s");
+		print_losers(inv, run, vcpus, pairs);
+	}
+	sonde_facts_free(vcpus);
+	sonde_facts_free(pairs);
+	return code;
+}
+
+static enum exit_code print_text(const struct invocation *inv, struct sonde_run *run, int64_t begin,
+				 int64_t end)
+{
+	const struct report_options *opt = inv->values;
+	enum exit_code code = EXIT_DONE;
+
+	for (unsigned i = 0; i < opt->sections.nr && !code; i++)
+		code = print_section(inv, run, opt->sections.items[i], NULL, begin, end);
+	if (opt->sections.nr)
+		return code;
+	code = print_summary(inv, run, begin, end);
+	for (size_t i = 0; i < ARRAY_SIZE(sections) && !code; i++)
+		code = print_section(inv, run, sections[i].name, sections[i].hide, begin, end);
+	return code;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static enum exit_code json_section(const struct invocation *inv, struct json *j,
+				   struct sonde_run *run, const char *name, int64_t begin,
+				   int64_t end)
+{
+	struct sonde_facts *facts;
+	enum exit_code code = fetch(inv, run, name, begin, end, &facts);
+
+	if (code)
+		return code;
+	facts_json(j, name, run, facts);
+	sonde_facts_free(facts);
+	return EXIT_DONE;
+}
+
+static enum exit_code print_json(const struct invocation *inv, struct sonde_run *run, int64_t begin,
+				 int64_t end)
+{
+	const struct report_options *opt = inv->values;
+	struct json j = {.out = inv->screen.out};
+	enum exit_code code = EXIT_DONE;
+
+	json_object(&j, NULL);
+	json_int(&j, "begin", begin);
+	json_int(&j, "end", end);
+	json_bool(&j, "ticks_are_ns", sonde_run_ticks_are_ns(run));
+	for (unsigned i = 0; i < opt->sections.nr && !code; i++)
+		code = json_section(inv, &j, run, opt->sections.items[i], begin, end);
+	for (size_t i = 0; i < ARRAY_SIZE(sections) && !opt->sections.nr && !code; i++)
+		code = json_section(inv, &j, run, sections[i].name, begin, end);
+	json_end(&j);
+	return code;
+}
+
+static enum exit_code run_report(const struct invocation *inv)
+{
+	const struct report_options *opt = inv->values;
+	struct sonde_run *run;
+	enum exit_code code = EXIT_USAGE;
+	int64_t begin, end;
+
+	for (unsigned i = 0; i < opt->sections.nr; i++) {
+		if (!strcmp(opt->sections.items[i], "help")) {
+			list_sections(inv->screen.out);
+			return EXIT_DONE;
+		}
+		if (!known_section(opt->sections.items[i]))
+			return complain(inv, EXIT_USAGE,
+					"there is no section \"%s\"; --section help lists them",
+					opt->sections.items[i]);
+	}
+	run = open_input(inv);
+	if (!run)
+		return EXIT_FAILED;
+	if (get_window(inv, run, &begin, &end))
+		code = is_json(inv) ? print_json(inv, run, begin, end)
+				    : print_text(inv, run, begin, end);
+	sonde_run_close(run);
+	return code;
+}
+
+const struct command report_command = {
+	.name = "report",
+	.summary = "who used the CPU, who lost it, and to whom",
+	.operands = "[FILE]",
+	.about = "CPU time by machine, VM, container and process; what hypervisors cost; which\n"
+		 "vCPU and which guest thread was preempted by whom; how far clocks and traces\n"
+		 "can be trusted.\n",
+	.common = COMMON_INPUT | COMMON_FORMAT | COMMON_TIME,
+	.options = option_rows,
+	.nr_options = ARRAY_SIZE(option_rows),
+	.values_bytes = sizeof(struct report_options),
+	.pages = true,
+	.run = run_report,
+};

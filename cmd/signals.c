@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/signals.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The one thing a signal handler may change. */
+static volatile sig_atomic_t interrupted;
+
+static void on_bus_error(int signal)
+{
+	static const char text[] = "sonde: an input file became shorter while it was being read; "
+				   "is it still being written?\n";
+
+	(void)signal;
+	/* Only calls that are safe in a handler; nothing can be done when stderr is gone. */
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(1);
+	_exit(1);
+}
+
+static void on_interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+void signals_install(void)
+{
+	struct sigaction action = {.sa_handler = on_bus_error};
+
+	sigaction(SIGBUS, &action, NULL);
+}
+
+void signals_catch_interrupt(void)
+{
+	struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+bool signals_interrupted(void)
+{
+	return interrupted;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde state: everything each physical CPU was doing at one moment, all layers. */
+#include "cmd/command.h"
+#include "report/facts.h"
+#include "report/palette.h"
+#include "report/units.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct state_options {
+	const char *at;
+	struct text_list cpus;
+};
+
+#define FIELD(field) offsetof(struct state_options, field)
+
+static const struct option_row option_rows[] = {
+	{0, "at", OPTION_TEXT, FIELD(at), "T", NULL,
+	 "the moment: +1.5s, 12.345, 50%, tsc:N, 13:00:00.5 (default: the begin)", 0},
+	{0, "cpu", OPTION_LIST, FIELD(cpus), "N", NULL, "only physical CPU N; may be repeated", 0},
+};
+
+static bool cpu_wanted(const struct state_options *opt, int cpu)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", cpu);
+	for (unsigned i = 0; i < opt->cpus.nr; i++) {
+		if (!strcmp(opt->cpus.items[i], text))
+			return true;
+	}
+	return !opt->cpus.nr;
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+/* The vCPU that frame @i is on behalf of: the CPU of the frame inside it, or the one that a
+ * hypervisor serves. */
+static void inside_text(struct sonde_run *run, const struct sonde_stack *s, unsigned i, char *buf,
+			size_t room)
+{
+	char label[80];
+
+	*buf = '\0';
+	if (i + 1 < s->nr) {
+		const struct sonde_frame *in = &s->frames[i + 1];
+
+		sonde_cpu_label(run, sonde_find_cpu(run, in->machine, in->cpu), label,
+				sizeof(label));
+		snprintf(buf, room, "runs %s", label);
+	} else {
+		int n = snprintf(buf, room, "%s%s%s", sonde_mode_name(s->mode),
+				 *s->detail_text ? " " : "", s->detail_text);
+
+		if (s->serves >= 0 && n > 0 && (size_t)n < room) {
+			sonde_cpu_label(run, s->serves, label, sizeof(label));
+			snprintf(buf + n, room - (size_t)n, " for %s", label);
+		}
+	}
+}
+
+static void container_text(struct sonde_run *run, int64_t thread, char *buf, size_t room)
+{
+	struct sonde_thread t;
+	struct sonde_pid_ns ns;
+
+	*buf = '\0';
+	if (!sonde_thread(run, thread, &t) && !sonde_pid_ns(run, t.pid_ns, &ns) && ns.parent >= 0)
+		sonde_pid_ns_label(run, t.pid_ns, buf, room);
+}
+
+static void add_frame(struct table *t, struct sonde_run *run, const struct sonde_stack *s,
+		      unsigned i, int *line)
+{
+	const struct sonde_frame *f = &s->frames[i];
+	bool innermost = i + 1 == s->nr;
+	struct sonde_machine m;
+	char text[256];
+
+	sonde_machine(run, f->machine, &m);
+	*line = table_line(t, *line);
+	snprintf(text, sizeof(text), "L%u %s", m.level, m.name);
+	table_cell(t, *line, 0, text);
+	if (f->cpu >= 0) {
+		snprintf(text, sizeof(text), "%d", f->cpu);
+		table_cell(t, *line, 1, text);
+	}
+	sonde_thread_label(run, f->thread, text, sizeof(text));
+	table_cell(t, *line, 2, text);
+	container_text(run, f->thread, text, sizeof(text));
+	table_cell(t, *line, 3, text);
+	inside_text(run, s, i, text, sizeof(text));
+	table_cell(t, *line, 4, text);
+	if (innermost) {
+		table_cell_color(t, *line, 4, mode_color(s->mode)->ansi);
+		snprintf(text, sizeof(text), "%s",
+			 unit_length((char[UNIT_TEXT]){0}, s->end - s->begin,
+				     sonde_run_ticks_are_ns(run)));
+		table_cell(t, *line, 5, text);
+	}
+}
+
+static int print_text(const struct invocation *inv, struct sonde_run *run, int64_t at)
+{
+	static const char *const titles[] = {"MACHINE",	  "CPU",    "THREAD",
+					     "CONTAINER", "DOES",   "FOR"};
+	const struct state_options *opt = inv->values;
+	bool is_ns = sonde_run_ticks_are_ns(run);
+	struct table *t = table_new(&inv->screen);
+	char when[UNIT_TEXT], since[UNIT_TEXT];
+	int ret = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(titles); i++)
+		table_column(t, titles[i],
+			     i == 0		? TABLE_TREE
+			     : i == 1 || i == 5 ? TABLE_RIGHT
+						: 0);
+	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
+		struct sonde_stack stack;
+		struct sonde_cpu cpu;
+		int line = TABLE_NO_PARENT;
+
+		sonde_cpu(run, row, &cpu);
+		if (cpu.machine != 0 || !cpu_wanted(opt, cpu.number))
+			continue;
+		ret = sonde_stack_at(run, cpu.number, at, &stack);
+		for (unsigned i = 0; i < stack.nr && !ret; i++)
+			add_frame(t, run, &stack, i, &line);
+	}
+	if (!ret)
+		fprintf(inv->screen.out, "at %s, %s after the begin\n\n", unit_time(when, at, is_ns),
+			unit_length(since, at - sonde_run_begin(run), is_ns));
+	return table_print(t) ? -ENOMEM : ret;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static void json_stack(struct json *j, struct sonde_run *run, int cpu,
+		       const struct sonde_stack *s)
+{
+	json_object(j, NULL);
+	json_int(j, "cpu", cpu);
+	json_int(j, "begin", s->begin);
+	json_int(j, "end", s->end);
+	json_str(j, "mode", sonde_mode_name(s->mode));
+	json_str(j, "detail", s->detail_text);
+	json_cpu(j, "serves", run, s->serves);
+	json_array(j, "stack");
+	for (unsigned i = 0; i < s->nr; i++) {
+		struct sonde_thread t;
+
+		sonde_thread(run, s->frames[i].thread, &t);
+		json_object(j, NULL);
+		json_machine(j, "machine", run, s->frames[i].machine);
+		json_row(j, "cpu", s->frames[i].cpu);
+		json_thread(j, "thread", run, s->frames[i].thread);
+		json_pid_ns(j, "pid_ns", run, s->frames[i].thread < 0 ? -1 : t.pid_ns);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+static int print_json(const struct invocation *inv, struct sonde_run *run, int64_t at)
+{
+	struct json j = {.out = inv->screen.out};
+	int ret = 0;
+
+	json_object(&j, NULL);
+	json_int(&j, "at", at);
+	json_array(&j, "cpus");
+	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
+		struct sonde_stack stack;
+		struct sonde_cpu cpu;
+
+		sonde_cpu(run, row, &cpu);
+		if (cpu.machine != 0 || !cpu_wanted(inv->values, cpu.number))
+			continue;
+		ret = sonde_stack_at(run, cpu.number, at, &stack);
+		if (!ret)
+			json_stack(&j, run, cpu.number, &stack);
+	}
+	json_end(&j);
+	json_end(&j);
+	return ret;
+}
+
+static bool cpus_exist(const struct invocation *inv, struct sonde_run *run)
+{
+	const struct state_options *opt = inv->values;
+
+	for (unsigned i = 0; i < opt->cpus.nr; i++) {
+		char *end;
+		long cpu = strtol(opt->cpus.items[i], &end, 10);
+
+		if (*end || sonde_find_cpu(run, 0, (int)cpu) < 0) {
+			complain(inv, EXIT_USAGE, "--cpu: the physical machine has no CPU \"%s\"",
+				 opt->cpus.items[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
+{
+	const struct state_options *opt = inv->values;
+	int64_t at = sonde_run_begin(run);
+	struct sonde_error err = {0};
+	int ret;
+
+	if (opt->at && sonde_run_time(run, opt->at, &at, &err))
+		return complain(inv, EXIT_USAGE, "--at: %s", err.text);
+	if (at < sonde_run_begin(run) || at >= sonde_run_end(run))
+		return complain(inv, EXIT_USAGE,
+				"--at %s lies outside the run, which lasts from %lld to %lld ns",
+				opt->at ? opt->at : "", (long long)sonde_run_begin(run),
+				(long long)sonde_run_end(run));
+	if (!cpus_exist(inv, run))
+		return EXIT_USAGE;
+	ret = is_json(inv) ? print_json(inv, run, at) : print_text(inv, run, at);
+	if (ret)
+		return complain(inv, EXIT_FAILED, "cannot read the history: %s", strerror(-ret));
+	return EXIT_DONE;
+}
+
+static enum exit_code run_state(const struct invocation *inv)
+{
+	struct sonde_run *run = open_input(inv);
+	enum exit_code code;
+
+	if (!run)
+		return EXIT_FAILED;
+	code = show(inv, run);
+	sonde_run_close(run);
+	return code;
+}
+
+const struct command state_command = {
+	.name = "state",
+	.summary = "all layers of each physical CPU at one moment",
+	.operands = "[FILE]",
+	.about = "Each CPU is a tree: the host's thread, inside it the VM's, inside that the\n"
+		 "nested VM's, each with its container; the innermost line says what it does.\n",
+	.common = COMMON_INPUT | COMMON_FORMAT,
+	.options = option_rows,
+	.nr_options = ARRAY_SIZE(option_rows),
+	.values_bytes = sizeof(struct state_options),
+	.run = run_state,
+};

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde timeline: what ran when, as a picture: on the terminal or as SVG. */
+#include "cmd/command.h"
+#include "report/facts.h"
+#include "report/picture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct timeline_options {
+	const char *svg;
+	const char *rows;
+	uint64_t width;
+};
+
+#define FIELD(field) offsetof(struct timeline_options, field)
+#define WIDTH_MAX 20000
+#define SVG_WIDTH 1200
+#define TEXT_WIDTH 80
+#define TEXT_LABEL 9
+
+static const struct option_row option_rows[] = {
+	{0, "svg", OPTION_TEXT, FIELD(svg), "FILE", NULL,
+	 "write an SVG picture to FILE (\"-\": stdout)", 0},
+	{'w', "width", OPTION_NUMBER, FIELD(width), "N", NULL,
+	 "pixels or characters (default: the terminal's width; SVG 1200)", 0},
+	{0, "rows", OPTION_TEXT, FIELD(rows), "LIST", NULL,
+	 "of cpus, machines, vcpus, with commas between (default: all)", 0},
+};
+
+static const struct {
+	const char *name;
+	unsigned bit;
+} row_names[] = {
+	{"cpus", PICTURE_CPUS},
+	{"machines", PICTURE_MACHINES},
+	{"vcpus", PICTURE_VCPUS},
+	{"all", PICTURE_CPUS | PICTURE_MACHINES | PICTURE_VCPUS},
+};
+
+static bool parse_rows(const char *text, unsigned *which)
+{
+	*which = 0;
+	while (*text) {
+		size_t len = strcspn(text, ",");
+		unsigned bit = 0;
+
+		for (size_t i = 0; i < ARRAY_SIZE(row_names); i++) {
+			if (strlen(row_names[i].name) == len &&
+			    !strncmp(row_names[i].name, text, len))
+				bit = row_names[i].bit;
+		}
+		if (!bit)
+			return false;
+		*which |= bit;
+		text += len + (text[len] == ',');
+	}
+	return *which != 0;
+}
+
+static unsigned picture_width(const struct invocation *inv)
+{
+	const struct timeline_options *opt = inv->values;
+	unsigned chars = inv->screen.width ? inv->screen.width : TEXT_WIDTH;
+
+	if (opt->width)
+		return (unsigned)(opt->width < WIDTH_MAX ? opt->width : WIDTH_MAX) *
+		       (!opt->svg && !is_json(inv) && inv->screen.color ? 2 : 1);
+	if (opt->svg || is_json(inv))
+		return SVG_WIDTH;
+	chars = chars > TEXT_LABEL + 20 ? chars - TEXT_LABEL : 20;
+	return inv->screen.color ? 2 * chars : chars;
+}
+
+static enum exit_code write_svg(const struct invocation *inv, const struct picture *p)
+{
+	const struct timeline_options *opt = inv->values;
+	FILE *out;
+	bool bad;
+
+	if (!strcmp(opt->svg, "-")) {
+		picture_svg(p, inv->screen.out);
+		return EXIT_DONE;
+	}
+	out = fopen(opt->svg, "we");
+	if (!out)
+		return complain(inv, EXIT_FAILED, "cannot write %s: %s", opt->svg, strerror(errno));
+	picture_svg(p, out);
+	bad = ferror(out);
+	if (fclose(out) || bad)
+		return complain(inv, EXIT_FAILED, "cannot write %s: %s", opt->svg, strerror(errno));
+	return EXIT_DONE;
+}
+
+static void json_run(struct json *j, const struct picture *p, unsigned row, unsigned first,
+		     unsigned end, uint32_t value)
+{
+	static const char *const states[] = {"none",	  "unknown", "on_cpu",
+					     "preempted", "waiting", "gone"};
+	struct sonde_context c;
+
+	if (!value)
+		return;
+	json_object(j, NULL);
+	json_uint(j, "first", first);
+	json_uint(j, "nr", end - first);
+	if (p->rows[row].kind == ROW_VCPU) {
+		json_str(j, "state", states[value < ARRAY_SIZE(states) ? value : 1]);
+	} else if (!sonde_context(p->run, (int64_t)value - 1, &c)) {
+		json_machine(j, "machine", p->run, c.machine);
+		json_str(j, "mode", sonde_mode_name(c.mode));
+		json_str(j, "detail", c.detail_text);
+		json_row(j, "thread", c.thread);
+	}
+	json_end(j);
+}
+
+static void json_picture_row(struct json *j, const struct picture *p, unsigned row)
+{
+	static const char *const kinds[] = {
+		[ROW_CPU] = "cpu", [ROW_MACHINE] = "machine", [ROW_VCPU] = "vcpu"};
+	const struct picture_row *r = &p->rows[row];
+	unsigned first = 0;
+
+	json_object(j, NULL);
+	json_str(j, "kind", kinds[r->kind]);
+	json_cpu(j, "cpu", p->run, r->cpu);
+	json_machine(j, "machine", p->run, r->machine);
+	json_array(j, "runs");
+	for (unsigned x = 1; x <= p->width; x++) {
+		if (x < p->width && picture_cell(p, row, x) == picture_cell(p, row, first))
+			continue;
+		json_run(j, p, row, first, x, picture_cell(p, row, first));
+		first = x;
+	}
+	json_end(j);
+	json_end(j);
+}
+
+static void print_json(const struct invocation *inv, const struct picture *p)
+{
+	struct json j = {.out = inv->screen.out};
+
+	json_object(&j, NULL);
+	json_int(&j, "begin", p->begin);
+	json_int(&j, "end", p->end);
+	json_uint(&j, "width", p->width);
+	json_array(&j, "rows");
+	for (unsigned row = 0; row < p->nr_rows; row++)
+		json_picture_row(&j, p, row);
+	json_end(&j);
+	json_end(&j);
+}
+
+static enum exit_code draw(const struct invocation *inv, struct sonde_run *run, unsigned which)
+{
+	const struct timeline_options *opt = inv->values;
+	enum exit_code code = EXIT_DONE;
+	struct error err = {0};
+	int64_t begin, end;
+	struct picture p;
+
+	if (!get_window(inv, run, &begin, &end))
+		return EXIT_USAGE;
+	if (picture_init(&p, run, begin, end, picture_width(inv), which, &err))
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	if (opt->svg)
+		code = write_svg(inv, &p);
+	else if (is_json(inv))
+		print_json(inv, &p);
+	else
+		picture_print(&p, inv->screen.out, inv->screen.color);
+	picture_release(&p);
+	return code;
+}
+
+static enum exit_code run_timeline(const struct invocation *inv)
+{
+	const struct timeline_options *opt = inv->values;
+	struct sonde_run *run;
+	enum exit_code code;
+	unsigned which;
+
+	if (!parse_rows(opt->rows ? opt->rows : "all", &which))
+		return complain(inv, EXIT_USAGE,
+				"--rows: \"%s\" is no list of cpus, machines and vcpus", opt->rows);
+	run = open_input(inv);
+	if (!run)
+		return EXIT_FAILED;
+	code = draw(inv, run, which);
+	sonde_run_close(run);
+	return code;
+}
+
+const struct command timeline_command = {
+	.name = "timeline",
+	.summary = "what ran when, as a picture: on the terminal or as SVG",
+	.operands = "[FILE]",
+	.about = "A row per physical CPU shows what really ran on it.  Below, the same rows for\n"
+		 "each machine show its part only, and a row per vCPU shows when it was on a CPU,\n"
+		 "preempted or waiting.\n",
+	.common = COMMON_INPUT | COMMON_FORMAT | COMMON_TIME,
+	.options = option_rows,
+	.nr_options = ARRAY_SIZE(option_rows),
+	.values_bytes = sizeof(struct timeline_options),
+	.run = run_timeline,
+};

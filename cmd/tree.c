@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde tree: machines with their CPUs, containers and the VMs inside them. */
+#include "cmd/command.h"
+#include "report/facts.h"
+#include "report/units.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tree_options {
+	bool threads;
+};
+
+static const struct option_row option_rows[] = {
+	{0, "threads", OPTION_FLAG, offsetof(struct tree_options, threads), NULL, NULL,
+	 "list the threads of each machine and container, too", 0},
+};
+
+/* Threads directly in each PID namespace, and those of each machine in none that is known. */
+struct counts {
+	int64_t *per_ns;      /* owned, by row */
+	int64_t *per_machine; /* owned: all threads of a machine */
+};
+
+static bool count_threads(const struct sonde_run *run, struct counts *c)
+{
+	c->per_ns = calloc((size_t)sonde_nr_pid_ns(run) + 1, sizeof(*c->per_ns));
+	c->per_machine = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*c->per_machine));
+	if (!c->per_ns || !c->per_machine)
+		return false;
+	for (int64_t row = 0; row < sonde_nr_threads(run); row++) {
+		struct sonde_thread t;
+
+		sonde_thread(run, row, &t);
+		if (t.tid == 0) /* idle tasks */
+			continue;
+		if (t.machine < sonde_nr_machines(run))
+			c->per_machine[t.machine]++;
+		if (t.pid_ns >= 0 && t.pid_ns < sonde_nr_pid_ns(run))
+			c->per_ns[t.pid_ns]++;
+	}
+	return true;
+}
+
+static void counts_release(struct counts *c)
+{
+	free(c->per_ns);
+	free(c->per_machine);
+}
+
+/* True for namespaces that hang directly below @parent: row, or -1 for the machine's first. */
+static bool is_container_in(const struct sonde_run *run, const struct sonde_pid_ns *ns,
+			    int64_t parent)
+{
+	struct sonde_pid_ns above;
+
+	if (ns->parent < 0)
+		return false;
+	if (parent >= 0)
+		return ns->parent == parent;
+	return !sonde_pid_ns(run, ns->parent, &above) && above.parent < 0;
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+struct tree {
+	struct sonde_run *run;
+	struct table *table;
+	struct counts counts;
+	const struct tree_options *opt;
+};
+
+static int add_line(struct tree *t, int parent, const char *what, int64_t threads,
+		    const char *notes)
+{
+	int line = table_line(t->table, parent);
+	char text[UNIT_TEXT];
+
+	table_cell(t->table, line, 0, what);
+	if (threads >= 0)
+		table_cell(t->table, line, 1, unit_count(text, threads));
+	table_cell(t->table, line, 2, notes);
+	return line;
+}
+
+static void add_threads(struct tree *t, int parent, unsigned machine, int64_t ns)
+{
+	for (int64_t row = 0; t->opt->threads && row < sonde_nr_threads(t->run); row++) {
+		struct sonde_thread thread;
+		struct sonde_pid_ns its;
+		char label[80], notes[80];
+		bool contained;
+
+		sonde_thread(t->run, row, &thread);
+		if (thread.machine != machine || thread.tid == 0)
+			continue;
+		contained = !sonde_pid_ns(t->run, thread.pid_ns, &its) && its.parent >= 0;
+		if (ns >= 0 ? thread.pid_ns != ns : contained)
+			continue;
+		sonde_thread_label(t->run, row, label, sizeof(label));
+		snprintf(notes, sizeof(notes), "process %" PRId64, thread.pid);
+		add_line(t, parent, label, -1, thread.pid >= 0 ? notes : "");
+	}
+}
+
+static void add_containers(struct tree *t, int parent_line, unsigned machine, int64_t parent_ns)
+{
+	for (int64_t row = 0; row < sonde_nr_pid_ns(t->run); row++) {
+		struct sonde_pid_ns ns;
+		char label[80], notes[64];
+		int line;
+
+		sonde_pid_ns(t->run, row, &ns);
+		if (ns.machine != machine || !is_container_in(t->run, &ns, parent_ns))
+			continue;
+		sonde_pid_ns_label(t->run, row, label, sizeof(label));
+		snprintf(notes, sizeof(notes), "container, level %u", ns.level);
+		line = add_line(t, parent_line, label, t->counts.per_ns[row], notes);
+		add_threads(t, line, machine, row);
+		add_containers(t, line, machine, row);
+	}
+}
+
+static void add_cpus(struct tree *t, int parent, unsigned machine)
+{
+	for (int64_t row = 0; row < sonde_nr_cpus(t->run); row++) {
+		struct sonde_machine m;
+		struct sonde_cpu cpu;
+		char label[32], notes[120] = "physical CPU", thread[80];
+
+		sonde_cpu(t->run, row, &cpu);
+		if (cpu.machine != machine)
+			continue;
+		sonde_machine(t->run, machine, &m);
+		if (cpu.number >= 0)
+			snprintf(label, sizeof(label), "cpu %d", cpu.number);
+		else
+			snprintf(label, sizeof(label), "cpu ?");
+		if (m.parent >= 0 && cpu.host_thread >= 0) {
+			sonde_thread_label(t->run, cpu.host_thread, thread, sizeof(thread));
+			snprintf(notes, sizeof(notes), "vCPU: thread %.*s", (int)strcspn(thread, "="),
+				 thread);
+		} else if (m.parent >= 0) {
+			snprintf(notes, sizeof(notes), "vCPU: thread not known");
+		}
+		add_line(t, parent, label, -1, notes);
+	}
+}
+
+static void add_machine(struct tree *t, int parent_line, int64_t row)
+{
+	struct sonde_machine m;
+	char label[96], notes[200];
+	int line;
+
+	sonde_machine(t->run, row, &m);
+	snprintf(label, sizeof(label), "%s", m.name);
+	if (m.parent < 0)
+		snprintf(notes, sizeof(notes), "physical machine%s%s", *m.release ? ", " : "",
+			 m.release);
+	else if (m.vm_pid > 0)
+		snprintf(notes, sizeof(notes), "%s, process %" PRId64 "%s%s%s",
+			 m.level > 1 ? "nested VM" : "VM", m.vm_pid, *m.release ? ", " : "",
+			 m.release, m.traced ? "" : ", not traced");
+	else
+		snprintf(notes, sizeof(notes), "%s%s%s%s", m.level > 1 ? "nested VM" : "VM",
+			 *m.release ? ", " : "", m.release, m.traced ? "" : ", not traced");
+	line = add_line(t, parent_line, label, t->counts.per_machine[row], notes);
+	table_cell_color(t->table, line, 0, "\033[1m");
+	add_cpus(t, line, (unsigned)row);
+	add_threads(t, line, (unsigned)row, -1);
+	add_containers(t, line, (unsigned)row, -1);
+	for (int64_t vm = row + 1; vm < sonde_nr_machines(t->run); vm++) {
+		struct sonde_machine child;
+
+		sonde_machine(t->run, vm, &child);
+		if (child.parent == row)
+			add_machine(t, line, vm);
+	}
+}
+
+static int print_text(const struct invocation *inv, struct tree *t)
+{
+	t->table = table_new(&inv->screen);
+	table_column(t->table, "MACHINE", TABLE_TREE);
+	table_column(t->table, "THREADS", TABLE_RIGHT);
+	table_column(t->table, "WHAT", TABLE_TRUNC);
+	if (sonde_nr_machines(t->run))
+		add_machine(t, TABLE_NO_PARENT, 0);
+	return table_print(t->table);
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static void json_containers(struct json *j, struct tree *t, unsigned machine, int64_t parent_ns)
+{
+	json_array(j, "containers");
+	for (int64_t row = 0; row < sonde_nr_pid_ns(t->run); row++) {
+		struct sonde_pid_ns ns;
+
+		sonde_pid_ns(t->run, row, &ns);
+		if (ns.machine != machine || !is_container_in(t->run, &ns, parent_ns))
+			continue;
+		json_object(j, NULL);
+		json_uint(j, "inum", ns.inum);
+		json_uint(j, "level", ns.level);
+		json_int(j, "threads", t->counts.per_ns[row]);
+		/* Deeper than the writer goes, and deeper than the kernel lets them nest. */
+		if (j->depth + 2 < JSON_DEPTH_MAX)
+			json_containers(j, t, machine, row);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void json_tree(struct json *j, struct tree *t, int64_t row)
+{
+	struct sonde_machine m;
+
+	sonde_machine(t->run, row, &m);
+	json_object(j, NULL);
+	json_str(j, "name", m.name);
+	json_uint(j, "level", m.level);
+	json_bool(j, "traced", m.traced);
+	json_row(j, "vm_pid", m.vm_pid);
+	json_int(j, "threads", t->counts.per_machine[row]);
+	json_array(j, "cpus");
+	for (int64_t c = 0; c < sonde_nr_cpus(t->run); c++) {
+		struct sonde_cpu cpu;
+
+		sonde_cpu(t->run, c, &cpu);
+		if (cpu.machine != row)
+			continue;
+		json_object(j, NULL);
+		json_int(j, "cpu", cpu.number);
+		json_row(j, "host_tid", cpu.host_tid);
+		json_end(j);
+	}
+	json_end(j);
+	json_containers(j, t, (unsigned)row, -1);
+	json_array(j, "vms");
+	for (int64_t vm = row + 1; vm < sonde_nr_machines(t->run); vm++) {
+		struct sonde_machine child;
+
+		sonde_machine(t->run, vm, &child);
+		if (child.parent == row && j->depth + 4 < JSON_DEPTH_MAX)
+			json_tree(j, t, vm);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+static int print_json(const struct invocation *inv, struct tree *t)
+{
+	struct json j = {.out = inv->screen.out, .flat = JSON_DEPTH_MAX};
+
+	if (sonde_nr_machines(t->run))
+		json_tree(&j, t, 0);
+	return 0;
+}
+
+static enum exit_code run_tree(const struct invocation *inv)
+{
+	struct tree t = {.run = open_input(inv), .opt = inv->values};
+	enum exit_code code = EXIT_DONE;
+
+	if (!t.run)
+		return EXIT_FAILED;
+	if (!count_threads(t.run, &t.counts) ||
+	    (is_json(inv) ? print_json(inv, &t) : print_text(inv, &t)))
+		code = complain(inv, EXIT_FAILED, "out of memory");
+	counts_release(&t.counts);
+	sonde_run_close(t.run);
+	return code;
+}
+
+const struct command tree_command = {
+	.name = "tree",
+	.summary = "machines, their CPUs, VMs and containers",
+	.operands = "[FILE]",
+	.about = "FILE is a history made by sonde analyze.\n",
+	.common = COMMON_INPUT | COMMON_FORMAT,
+	.options = option_rows,
+	.nr_options = ARRAY_SIZE(option_rows),
+	.values_bytes = sizeof(struct tree_options),
+	.pages = true,
+	.run = run_tree,
+};

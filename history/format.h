@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HISTORY_FORMAT_H
+#define HISTORY_FORMAT_H
+
+#include "history/bytes.h"
+
+/*
+ * The file: a header, parts, and (only when complete) a trailer.  docs/formats/history.md tells
+ * all of it; this header has the numbers.
+ *
+ * Everything is little-endian.  Parts begin at multiples of 8.
+ */
+#define FILE_MAGIC "SONDEHIS"
+#define TRAILER_MAGIC "SONDEEND"
+#define FORMAT_VERSION 1u
+
+/*
+ * File header
+ *   0  8 bytes  FILE_MAGIC
+ *   8  u32      version
+ *  12  u32      flags: 1 ticks are ns, 2 wall clock offset known
+ *  16  i64      wall clock offset, ns
+ *  24  24 bytes 0
+ *  48  u64      0
+ *  56  u64      XXH3-64 of the 56 bytes before
+ */
+#define FILE_HEADER_BYTES 64
+#define FILE_TICKS_ARE_NS 1u
+#define FILE_WALL_KNOWN 2u
+
+/*
+ * Part header, payload follows
+ *   0  u32  PART_MAGIC
+ *   4  u16  kind
+ *   6  u16  level
+ *   8  u64  length of the payload in bytes
+ *  16  i64  begin, ns: no change in it is earlier
+ *  24  i64  end, ns: all changes in it are earlier
+ *  32  u64  XXH3-64 of the payload
+ *  40  u64  XXH3-64 of the 40 bytes before
+ */
+#define PART_MAGIC 0x54524150u /* "PART" */
+#define PART_HEADER_BYTES 48
+
+enum part_kind {
+	PART_SLICE = 1, /* node: changes of the attributes that change often */
+	PART_GROUP,	/* node: changes of all others while its slices went by; snapshot */
+	PART_NAMES,	/* strings, attributes, tables and rows that are new since the last one */
+	PART_SUMMARY,	/* node: dominant values of buckets of one width */
+	PART_TOTALS,	/* time per value of summed attributes */
+	PART_INDEX,	/* where all the others are */
+	PART_KIND_MAX
+};
+
+/*
+ * Trailer: the last 64 bytes of a complete file
+ *   0  8 bytes  TRAILER_MAGIC
+ *   8  i64      begin of the history
+ *  16  i64      end of the history
+ *  24  u64      where the index part is
+ *  32  u64      length of the file with this trailer
+ *  40  16 bytes 0
+ *  56  u64      XXH3-64 of the 56 bytes before
+ */
+#define TRAILER_BYTES 64
+
+/* How the writer cuts (a reader needs only SLICES_PER_GROUP_MAX, the width of a mask). */
+#define SLICE_CHANGES (64 * 1024)
+#define SLICES_PER_GROUP_MAX 16
+#define SLICE_ROW_MIN 8 /* an attribute with fewer changes in a slice waits for the group */
+
+/*
+ * Index payload: u32 number of streams; for each u16 kind, u16 level, u32 number of parts; then
+ * for each stream in the same order, its parts in order of time: i64 begin, u64 place in the file.
+ */
+#define INDEX_STREAM_BYTES 8
+#define INDEX_ENTRY_BYTES 16
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HISTORY_OUTFILE_H
+#define HISTORY_OUTFILE_H
+
+#include "base/error.h"
+#include "history/format.h"
+
+/*
+ * The file being written: parts are appended, and remembered for the index.  The first error
+ * sticks; everything after it is dropped.  Used by one thread at a time.
+ */
+struct outfile_part {
+	uint16_t kind, level;
+	int64_t begin;
+	uint64_t at;
+};
+
+struct outfile {
+	int fd;
+	uint64_t len_bytes;
+	struct outfile_part *parts; /* owned */
+	size_t nr_parts, room;
+	struct error error;
+	char *path; /* owned, for messages */
+};
+
+int outfile_open(struct outfile *f, const char *path, uint32_t flags, int64_t wall_offset_ns,
+		 struct error *err);
+
+/* Appends a part; @payload may have turned failed. */
+void outfile_part(struct outfile *f, enum part_kind kind, unsigned level, ns_t begin, ns_t end,
+		  const struct bytes *payload);
+
+/* Writes index and trailer. */
+void outfile_finish(struct outfile *f, ns_t begin, ns_t end);
+
+/* Closes; 0 or the first error of all. */
+int outfile_close(struct outfile *f, struct error *err);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "history/row.h"
+#include "history/snapshot.h"
+
+static bool outside(const struct history *h, ns_t t)
+{
+	return t < h->begin || t >= h->end;
+}
+
+int history_at(struct history *h, attr_t attr, ns_t t, struct interval *out)
+{
+	struct found f;
+	int ret;
+
+	if (attr >= h->names.nr_attrs)
+		return -EINVAL;
+	if (outside(h, t))
+		return -ERANGE;
+	*out = (struct interval){.begin = h->begin, .end = h->end};
+	ret = row_last(h, attr, t, &f);
+	if (ret > 0) {
+		out->begin = f.t;
+		out->value = f.value;
+	}
+	if (ret >= 0)
+		ret = row_next(h, attr, t, &f);
+	if (ret > 0)
+		out->end = f.t;
+	return ret < 0 ? ret : 0;
+}
+
+int history_next_change(struct history *h, attr_t attr, ns_t t, ns_t *out)
+{
+	struct found f;
+	int ret;
+
+	if (attr >= h->names.nr_attrs)
+		return -EINVAL;
+	ret = row_next(h, attr, t, &f);
+	*out = ret > 0 ? f.t : NS_MAX;
+	return ret < 0 ? ret : 0;
+}
+
+int history_prev_change(struct history *h, attr_t attr, ns_t t, ns_t *out)
+{
+	struct found f;
+	int ret;
+
+	if (attr >= h->names.nr_attrs)
+		return -EINVAL;
+	ret = row_last(h, attr, t < h->end ? t : h->end - 1, &f);
+	*out = ret > 0 ? f.t : NS_MIN;
+	return ret < 0 ? ret : 0;
+}
+
+/* The latest of what is known wins: sources may be applied in any order. */
+struct state {
+	uint32_t *values;
+	ns_t *since;
+	uint32_t nr;
+};
+
+static void state_apply(struct state *s, uint32_t attr, const struct found *f)
+{
+	if (attr < s->nr && f->t >= s->since[attr]) {
+		s->since[attr] = f->t;
+		s->values[attr] = f->value;
+	}
+}
+
+static int state_snapshot(struct state *s, const struct node *group)
+{
+	struct snapshot snap;
+
+	if (!snapshot_open(&snap, group->base, group->extra, group->extra_bytes))
+		return -EIO;
+	for (uint32_t i = 0; i < snap.nr; i++) {
+		uint32_t attr = snapshot_attr(&snap, i);
+
+		if (attr < s->nr) {
+			s->values[attr] = snapshot_value(&snap, i);
+			s->since[attr] = snapshot_since(&snap, i);
+		}
+	}
+	return 0;
+}
+
+/* The last change of a row of a node, if any: 1, 0, -EIO. */
+static int last_of_row(const struct node *n, uint32_t row, ns_t t, uint64_t places,
+		       struct found *out)
+{
+	struct segment seg;
+	int ret = node_segment(n, row, &seg);
+	uint32_t nr;
+
+	if (ret <= 0 || !places)
+		return ret < 0 ? ret : 0;
+	nr = t == NS_MAX ? seg.places.nr : sorted_count_upto(&seg.places, places - 1);
+	if (!nr)
+		return 0;
+	out->t = node_time(n, sorted_get(&seg.places, nr - 1));
+	out->value = segment_value(&seg, nr - 1);
+	return 1;
+}
+
+/* An attribute of the group: its changes in the latest slice that has any, and in the group. */
+static int state_row(struct history *h, struct state *s, const struct node *group, uint32_t row,
+		     uint32_t first_slice, uint32_t slices, ns_t t, uint64_t places)
+{
+	uint32_t attr = node_attr(group, row);
+	uint32_t mask = node_mask(group, row) & slices;
+	struct found f;
+	int ret = last_of_row(group, row, t, places, &f);
+
+	if (ret > 0)
+		state_apply(s, attr, &f);
+	while (mask && ret >= 0) {
+		unsigned i = 31 - (unsigned)__builtin_clz(mask);
+		const struct node *n;
+
+		ret = stream_node(h, &h->slices, first_slice + i, &n);
+		if (!ret)
+			ret = node_last(n, attr, t, &f);
+		if (ret > 0) {
+			state_apply(s, attr, &f);
+			break;
+		}
+		mask &= ~(1u << i);
+	}
+	return ret < 0 ? ret : 0;
+}
+
+static int fill_state(struct history *h, struct state *s, ns_t t)
+{
+	uint32_t group = stream_find(&h->groups, t);
+	uint32_t slice = stream_find(&h->slices, t);
+	uint32_t first = group_first_slice(group);
+	const struct node *g;
+	uint64_t places;
+	uint32_t slices;
+	int ret;
+
+	if (group == STREAM_NONE)
+		return 0;
+	ret = stream_node(h, &h->groups, group, &g);
+	if (!ret)
+		ret = state_snapshot(s, g);
+	if (ret)
+		return ret;
+	if (slice == STREAM_NONE || slice < first)
+		return -EIO;
+	slices = (uint32_t)bits_mask(slice - first + 1);
+	places = node_places_upto(g, t);
+	for (uint32_t row = 0; row < g->nr_rows && !ret; row++)
+		ret = state_row(h, s, g, row, first, slices, t, places);
+	return ret;
+}
+
+int history_state(struct history *h, ns_t t, uint32_t *values, ns_t *since)
+{
+	struct state s = {.values = values, .since = since, .nr = h->names.nr_attrs};
+	int ret;
+
+	if (outside(h, t))
+		return -ERANGE;
+	if (!since)
+		s.since = malloc(s.nr * sizeof(*s.since));
+	if (!s.since)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s.nr; i++) {
+		s.values[i] = 0;
+		s.since[i] = h->begin;
+	}
+	ret = fill_state(h, &s, t);
+	if (!since)
+		free(s.since);
+	return ret;
+}
+
+int history_walk(struct history *h, attr_t attr, ns_t begin, ns_t end,
+		 bool (*each)(const struct interval *i, void *data), void *data)
+{
+	struct interval i = {.begin = h->begin};
+	struct row_reader r;
+	struct found f;
+	int ret;
+
+	if (attr >= h->names.nr_attrs)
+		return -EINVAL;
+	begin = begin < h->begin ? h->begin : begin;
+	end = end > h->end ? h->end : end;
+	if (begin >= end)
+		return 0;
+	ret = row_last(h, attr, begin, &f);
+	if (ret < 0)
+		return ret;
+	if (ret) {
+		i.begin = f.t;
+		i.value = f.value;
+	}
+	row_reader_init(&r, h, attr, begin, end);
+	while ((ret = row_reader_next(&r)) > 0) {
+		for (uint32_t k = 0; k < r.nr; k++) {
+			i.end = (ns_t)r.times[k];
+			if (!each(&i, data))
+				return 0;
+			i.begin = i.end;
+			i.value = r.values[k];
+		}
+	}
+	if (ret < 0)
+		return ret;
+	ret = row_next(h, attr, end - 1, &f);
+	i.end = ret > 0 ? f.t : h->end;
+	if (ret >= 0)
+		each(&i, data);
+	return ret < 0 ? ret : 0;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+int part_open(const struct mapfile *file, uint64_t at, bool verify, unsigned *kind, struct part *p)
+{
+	const uint8_t *h = file->data + at;
+	uint64_t room;
+
+	if (at & 7 || at > file->len_bytes || file->len_bytes - at < PART_HEADER_BYTES)
+		return -EIO;
+	room = file->len_bytes - at - PART_HEADER_BYTES;
+	if (get_u32(h) != PART_MAGIC || get_u64(h + 40) != XXH3_64bits(h, 40) ||
+	    get_u64(h + 8) > room)
+		return -EIO;
+	*kind = get_u32(h + 4);
+	p->payload = h + PART_HEADER_BYTES;
+	p->len_bytes = get_u64(h + 8);
+	p->begin = (ns_t)get_u64(h + 16);
+	p->end = (ns_t)get_u64(h + 24);
+	if (verify && get_u64(h + 32) != XXH3_64bits(p->payload, p->len_bytes))
+		return -EIO;
+	return 0;
+}
+
+uint32_t stream_find(const struct stream *s, ns_t t)
+{
+	uint32_t low = 0, nr = s->nr;
+
+	if (!nr || stream_begin(s, 0) > t)
+		return STREAM_NONE;
+	while (nr > 1) {
+		uint32_t half = nr / 2;
+
+		low += stream_begin(s, low + half) <= t ? half : 0;
+		nr -= half;
+	}
+	return low;
+}
+
+static int open_entry(struct history *h, struct stream *s, uint32_t i, struct part *p, bool verify)
+{
+	unsigned kind;
+	int ret = part_open(&h->file, stream_place(s, i), verify, &kind, p);
+
+	if (!ret && (kind != (s->kind | s->level << 16) || p->begin != stream_begin(s, i)))
+		ret = -EIO;
+	return ret;
+}
+
+int stream_node(struct history *h, struct stream *s, uint32_t i, const struct node **out)
+{
+	struct part p;
+	struct node n;
+
+	if (i >= s->nr)
+		return -EIO;
+	if (!s->nodes)
+		s->nodes = calloc(s->nr, sizeof(*s->nodes));
+	if (!s->nodes)
+		return -ENOMEM;
+	if (!s->nodes[i].attrs) {
+		if (open_entry(h, s, i, &p, true) || !node_open(&n, p.payload, p.len_bytes))
+			return -EIO;
+		n.end = p.end;
+		s->nodes[i] = n;
+	}
+	*out = &s->nodes[i];
+	return 0;
+}
+
+int stream_part(struct history *h, struct stream *s, uint32_t i, struct part *out)
+{
+	int ret;
+
+	if (!s->checked)
+		s->checked = calloc(s->nr, sizeof(*s->checked));
+	if (!s->checked)
+		return -ENOMEM;
+	ret = open_entry(h, s, i, out, !s->checked[i]);
+	if (!ret)
+		s->checked[i] = true;
+	return ret;
+}
+
+struct stream *history_stream(struct history *h, unsigned kind, unsigned level)
+{
+	struct stream *s = NULL;
+
+	if (kind == PART_SLICE && !level)
+		s = &h->slices;
+	if (kind == PART_GROUP && !level)
+		s = &h->groups;
+	if (kind == PART_TOTALS && level < TOTALS_LEVELS)
+		s = &h->totals[level];
+	if (kind == PART_SUMMARY && level < SUMMARY_LEVELS)
+		s = &h->summaries[level];
+	if (s) {
+		s->kind = kind;
+		s->level = level;
+	}
+	return s;
+}
+
+static int apply_names(struct history *h, const uint8_t *entries, uint32_t nr, struct error *err)
+{
+	const struct stream s = {.entries = entries, .nr = nr};
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct part p;
+		unsigned kind;
+		int ret = part_open(&h->file, stream_place(&s, i), true, &kind, &p);
+
+		if (!ret && kind != PART_NAMES)
+			ret = -EIO;
+		if (!ret)
+			ret = names_apply(&h->names, p.payload, p.len_bytes);
+		if (ret == -ENOMEM)
+			return fail(err, ret, "no memory to read %s", h->path);
+		if (ret)
+			return fail(err, -EIO,
+				    "%s is damaged: its names at offset %llu cannot be read",
+				    h->path, (unsigned long long)stream_place(&s, i));
+	}
+	return 0;
+}
+
+static int read_index(struct history *h, const struct part *p, struct error *err)
+{
+	const uint8_t *table = p->payload + 4;
+	uint64_t nr_streams = p->len_bytes >= 4 ? get_u32(p->payload) : 0;
+	uint64_t at = 4 + nr_streams * INDEX_STREAM_BYTES;
+	int ret = 0;
+
+	for (uint64_t i = 0; i < nr_streams && at <= p->len_bytes && !ret; i++) {
+		uint32_t kind = get_u32(table + i * INDEX_STREAM_BYTES);
+		uint32_t nr = get_u32(table + i * INDEX_STREAM_BYTES + 4);
+		struct stream *s = history_stream(h, kind & 0xffff, kind >> 16);
+		uint64_t len_bytes = (uint64_t)nr * INDEX_ENTRY_BYTES;
+
+		if (len_bytes > p->len_bytes - at)
+			return fail(err, -EIO, "%s is damaged: its index makes no sense", h->path);
+		if (s) {
+			s->nr = nr;
+			s->entries = p->payload + at;
+		} else if (kind == PART_NAMES) {
+			ret = apply_names(h, p->payload + at, nr, err);
+		}
+		at += len_bytes;
+	}
+	return ret;
+}
+
+/* 1: complete and read, 0: not complete. */
+static int read_complete(struct history *h, struct error *err)
+{
+	const uint8_t *t = h->file.data + h->file.len_bytes - TRAILER_BYTES;
+	struct part p;
+	unsigned kind;
+	int ret;
+
+	if (h->file.len_bytes < FILE_HEADER_BYTES + TRAILER_BYTES || memcmp(t, TRAILER_MAGIC, 8) ||
+	    get_u64(t + 56) != XXH3_64bits(t, 56) || get_u64(t + 32) != h->file.len_bytes)
+		return 0;
+	h->begin = (ns_t)get_u64(t + 8);
+	h->end = (ns_t)get_u64(t + 16);
+	if (part_open(&h->file, get_u64(t + 24), true, &kind, &p) || kind != PART_INDEX ||
+	    h->end < h->begin)
+		return fail(err, -EIO, "%s is damaged: its index cannot be read", h->path);
+	ret = read_index(h, &p, err);
+	h->complete = !ret;
+	return ret ? ret : 1;
+}
+
+static int read_header(struct history *h, struct error *err)
+{
+	const uint8_t *p = h->file.data;
+
+	if (h->file.len_bytes < FILE_HEADER_BYTES || memcmp(p, FILE_MAGIC, 8))
+		return fail(err, -EINVAL, "%s is not a history: it does not begin like one",
+			    h->path);
+	if (get_u32(p + 8) != FORMAT_VERSION)
+		return fail(err, -EINVAL, "%s has format version %u, this program knows %u",
+			    h->path, get_u32(p + 8), FORMAT_VERSION);
+	if (get_u64(p + 56) != XXH3_64bits(p, 56))
+		return fail(err, -EINVAL, "%s is damaged: checksum of its header is wrong",
+			    h->path);
+	h->flags = get_u32(p + 12);
+	h->wall_offset_ns = (int64_t)get_u64(p + 16);
+	return 0;
+}
+
+int history_open(struct history **out, const char *path, struct error *err)
+{
+	struct history *h = calloc(1, sizeof(*h));
+	int ret;
+
+	if (!h)
+		return fail(err, -ENOMEM, "no memory to read %s", path);
+	ret = mapfile_open(&h->file, path, err);
+	if (ret)
+		goto out;
+	if (h->file.data)
+		madvise((void *)h->file.data, h->file.len_bytes, MADV_NORMAL);
+	h->path = strdup(path);
+	if (!h->path || names_init(&h->names)) {
+		ret = fail(err, -ENOMEM, "no memory to read %s", path);
+		goto out;
+	}
+	ret = read_header(h, err);
+	if (!ret)
+		ret = read_complete(h, err);
+	if (!ret) {
+		ret = history_recover(h, err);
+		if (!ret && h->found)
+			ret = read_index(
+				h, &(struct part){.payload = h->found, .len_bytes = h->found_bytes},
+				err);
+	}
+out:
+	if (ret < 0) {
+		history_close(h);
+		return ret;
+	}
+	*out = h;
+	return 0;
+}
+
+static void stream_release(struct stream *s)
+{
+	free(s->nodes);
+	free(s->checked);
+}
+
+void history_close(struct history *h)
+{
+	if (!h)
+		return;
+	stream_release(&h->slices);
+	stream_release(&h->groups);
+	for (unsigned i = 0; i < TOTALS_LEVELS; i++)
+		stream_release(&h->totals[i]);
+	for (unsigned i = 0; i < SUMMARY_LEVELS; i++)
+		stream_release(&h->summaries[i]);
+	names_release(&h->names);
+	mapfile_release(&h->file);
+	free(h->found);
+	free(h->path);
+	free(h);
+}

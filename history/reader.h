@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HISTORY_READER_H
+#define HISTORY_READER_H
+
+#include "base/mapfile.h"
+#include "history/format.h"
+#include "history/names.h"
+#include "history/node.h"
+#include "history/totals.h"
+
+/*
+ * An open file as the queries see it: streams of parts in order of time.  A part's checksum is
+ * verified when it is first touched.
+ */
+#include "history/summary.h"
+
+struct part {
+	const uint8_t *payload;
+	uint64_t len_bytes;
+	ns_t begin, end;
+};
+
+struct stream {
+	enum part_kind kind;
+	unsigned level;
+	uint32_t nr;
+	const uint8_t *entries; /* as in the index part */
+	struct node *nodes;	/* owned; of kinds that are nodes; attrs NULL: not touched yet */
+	bool *checked;		/* owned; of other kinds */
+};
+
+struct history {
+	struct mapfile file;
+	struct names names;
+	char *path;	/* owned, for messages */
+	uint8_t *found; /* owned: index made by walking an incomplete file */
+	size_t found_bytes;
+	ns_t begin, end;
+	bool complete;
+	uint32_t flags;
+	int64_t wall_offset_ns;
+	struct stream slices, groups;
+	struct stream totals[TOTALS_LEVELS];
+	struct stream summaries[SUMMARY_LEVELS];
+};
+
+/* Looks at the part at @at: 0, or -EIO when header or (if asked for) payload are damaged. */
+int part_open(const struct mapfile *file, uint64_t at, bool verify, unsigned *kind, struct part *p);
+
+static inline ns_t stream_begin(const struct stream *s, uint32_t i)
+{
+	return (ns_t)get_u64(s->entries + (uint64_t)i * INDEX_ENTRY_BYTES);
+}
+
+static inline uint64_t stream_place(const struct stream *s, uint32_t i)
+{
+	return get_u64(s->entries + (uint64_t)i * INDEX_ENTRY_BYTES + 8);
+}
+
+#define STREAM_NONE UINT32_MAX
+/* The last part that begins at or before @t, STREAM_NONE when there is none. */
+uint32_t stream_find(const struct stream *s, ns_t t);
+
+/* The node of a part; 0 or -EIO, -ENOMEM. */
+int stream_node(struct history *h, struct stream *s, uint32_t i, const struct node **out);
+int stream_part(struct history *h, struct stream *s, uint32_t i, struct part *out);
+
+/* Index of a file whose writer did not finish (recover.c).  Sets streams, begin and end. */
+int history_recover(struct history *h, struct error *err);
+/* The stream of a kind, NULL for kinds that have none. */
+struct stream *history_stream(struct history *h, unsigned kind, unsigned level);
+
+#endif

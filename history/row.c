@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/row.h"
+
+#include <errno.h>
+
+#include "history/snapshot.h"
+
+static uint32_t count_upto(const struct node *n, const struct segment *s, ns_t t)
+{
+	uint64_t places = node_places_upto(n, t);
+
+	return places ? sorted_count_upto(&s->places, places - 1) : 0;
+}
+
+static void take(const struct node *n, const struct segment *s, uint32_t i, struct found *out)
+{
+	out->t = node_time(n, sorted_get(&s->places, i));
+	out->value = segment_value(s, i);
+}
+
+static int open_row(const struct node *n, uint32_t attr, struct segment *s)
+{
+	uint32_t row = node_find(n, attr);
+
+	return row == NODE_NO_ROW ? 0 : node_segment(n, row, s);
+}
+
+int node_last(const struct node *n, uint32_t attr, ns_t t, struct found *out)
+{
+	struct segment s;
+	uint32_t nr;
+	int ret = open_row(n, attr, &s);
+
+	if (ret <= 0)
+		return ret;
+	nr = count_upto(n, &s, t);
+	if (!nr)
+		return 0;
+	take(n, &s, nr - 1, out);
+	return 1;
+}
+
+static int node_next(const struct node *n, uint32_t attr, ns_t t, struct found *out)
+{
+	struct segment s;
+	uint32_t nr;
+	int ret = open_row(n, attr, &s);
+
+	if (ret <= 0)
+		return ret;
+	nr = count_upto(n, &s, t);
+	if (nr == s.places.nr)
+		return 0;
+	take(n, &s, nr, out);
+	return 1;
+}
+
+/* Which slices of the group lie wholly or partly before (and at) @t, as a mask. */
+static uint32_t slices_upto(struct history *h, uint32_t group, ns_t t)
+{
+	uint32_t first = group_first_slice(group);
+	uint32_t slice = stream_find(&h->slices, t);
+
+	if (slice == STREAM_NONE || slice < first)
+		return 0;
+	slice -= first;
+	return (uint32_t)bits_mask(slice < SLICES_PER_GROUP_MAX ? slice + 1 : SLICES_PER_GROUP_MAX);
+}
+
+static int group_last(struct history *h, uint32_t group, attr_t attr, ns_t t, struct found *out)
+{
+	const struct node *n;
+	struct found own = {.t = NS_MIN};
+	uint32_t row, mask;
+	int ret = stream_node(h, &h->groups, group, &n);
+	int any;
+
+	if (ret)
+		return ret;
+	row = node_find(n, attr);
+	if (row == NODE_NO_ROW)
+		return 0;
+	any = node_last(n, attr, t, &own);
+	if (any < 0)
+		return any;
+	*out = own;
+	mask = node_mask(n, row) & slices_upto(h, group, t);
+	while (mask) {
+		unsigned i = 31 - (unsigned)__builtin_clz(mask);
+
+		ret = stream_node(h, &h->slices, group_first_slice(group) + i, &n);
+		if (!ret)
+			ret = node_last(n, attr, t, out);
+		if (ret < 0)
+			return ret;
+		if (ret) {
+			if (any && own.t > out->t)
+				*out = own;
+			return 1;
+		}
+		mask &= ~(1u << i);
+	}
+	return any;
+}
+
+static int group_next(struct history *h, uint32_t group, attr_t attr, ns_t t, struct found *out)
+{
+	const struct node *n;
+	struct found own = {.t = NS_MAX};
+	uint32_t row, mask, upto;
+	int ret = stream_node(h, &h->groups, group, &n);
+	int any;
+
+	if (ret)
+		return ret;
+	row = node_find(n, attr);
+	if (row == NODE_NO_ROW)
+		return 0;
+	any = node_next(n, attr, t, &own);
+	if (any < 0)
+		return any;
+	*out = own;
+	upto = slices_upto(h, group, t);
+	mask = node_mask(n, row) & ~(upto >> 1);
+	for (; mask; mask &= mask - 1) {
+		ret = stream_node(h, &h->slices,
+				  group_first_slice(group) + (uint32_t)__builtin_ctz(mask), &n);
+		if (!ret)
+			ret = node_next(n, attr, t, out);
+		if (ret < 0)
+			return ret;
+		if (ret) {
+			if (any && own.t < out->t)
+				*out = own;
+			return 1;
+		}
+	}
+	return any;
+}
+
+int row_last(struct history *h, attr_t attr, ns_t t, struct found *out)
+{
+	uint32_t group = stream_find(&h->groups, t);
+	struct snapshot snap;
+	const struct node *n;
+	int ret;
+
+	if (group == STREAM_NONE)
+		return 0;
+	ret = group_last(h, group, attr, t, out);
+	if (ret)
+		return ret;
+	ret = stream_node(h, &h->groups, group, &n);
+	if (ret)
+		return ret;
+	if (!snapshot_open(&snap, n->base, n->extra, n->extra_bytes))
+		return -EIO;
+	return snapshot_find(&snap, attr, &out->value, &out->t);
+}
+
+int row_next(struct history *h, attr_t attr, ns_t t, struct found *out)
+{
+	uint32_t group = stream_find(&h->groups, t);
+
+	for (group = group == STREAM_NONE ? 0 : group; group < h->groups.nr; group++) {
+		int ret = group_next(h, group, attr, t, out);
+
+		if (ret > 0)
+			return out->t < h->end;
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t after, ns_t before)
+{
+	uint32_t last = before > NS_MIN ? stream_find(&h->groups, before - 1) : STREAM_NONE;
+
+	r->h = h;
+	r->attr = attr;
+	r->after = after;
+	r->before = before;
+	r->group = stream_find(&h->groups, after);
+	if (r->group == STREAM_NONE)
+		r->group = 0;
+	r->end_group = last == STREAM_NONE ? 0 : last + 1;
+	r->mask = 0;
+	r->own.at = r->own.end = r->own_stop = 0;
+	r->slice.at = r->slice.end = 0;
+}
+
+/* Sets @range to the entries of the window. */
+static int open_range(struct row_reader *r, const struct node *n, uint32_t row,
+		      struct row_range *range)
+{
+	int ret = node_segment(n, row, &range->segment);
+
+	range->at = range->end = 0;
+	range->hint = 0;
+	range->node = n;
+	if (ret <= 0)
+		return ret;
+	range->at = count_upto(n, &range->segment, r->after);
+	range->end = count_upto(n, &range->segment, r->before - 1);
+	return 0;
+}
+
+static int open_group(struct row_reader *r)
+{
+	const struct node *n;
+	uint32_t row;
+	int ret = stream_node(r->h, &r->h->groups, r->group, &n);
+
+	if (ret)
+		return ret;
+	r->open_group = r->group++;
+	row = node_find(n, r->attr);
+	if (row == NODE_NO_ROW)
+		return 0;
+	ret = open_range(r, n, row, &r->own);
+	r->own_stop = r->own.at;
+	r->mask = node_mask(n, row) & slices_upto(r->h, r->open_group, r->before - 1) &
+		  ~(slices_upto(r->h, r->open_group, r->after) >> 1);
+	return ret;
+}
+
+static int open_slice(struct row_reader *r)
+{
+	uint32_t slice = group_first_slice(r->open_group) + (uint32_t)__builtin_ctz(r->mask);
+	const struct node *n;
+	uint32_t row;
+	int ret = stream_node(r->h, &r->h->slices, slice, &n);
+
+	r->mask &= r->mask - 1;
+	if (ret)
+		return ret;
+	row = node_find(n, r->attr);
+	if (row == NODE_NO_ROW)
+		return -EIO;
+	if (r->own.at < r->own.end) {
+		r->own_stop = count_upto(r->own.node, &r->own.segment, n->base);
+		if (r->own_stop > r->own.end)
+			r->own_stop = r->own.end;
+	}
+	return open_range(r, n, row, &r->slice);
+}
+
+static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
+{
+	uint32_t nr = end - range->at;
+
+	r->nr = nr < ROW_BATCH ? nr : ROW_BATCH;
+	sorted_decode(&range->segment.places, range->at, r->nr, r->times, &range->hint);
+	node_times(range->node, r->times, r->nr);
+	segment_values(&range->segment, range->at, r->nr, r->values);
+	range->at += r->nr;
+	return 1;
+}
+
+int row_reader_next(struct row_reader *r)
+{
+	for (;;) {
+		int ret = 0;
+
+		if (r->own.at < r->own_stop)
+			return decode(r, &r->own, r->own_stop);
+		if (r->slice.at < r->slice.end)
+			return decode(r, &r->slice, r->slice.end);
+		if (r->mask)
+			ret = open_slice(r);
+		else if (r->own_stop < r->own.end)
+			r->own_stop = r->own.end;
+		else if (r->group < r->end_group)
+			ret = open_group(r);
+		else
+			return 0;
+		if (ret < 0)
+			return ret;
+	}
+}

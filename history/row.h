@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HISTORY_ROW_H
+#define HISTORY_ROW_H
+
+#include "history/reader.h"
+
+/*
+ * One attribute's changes, put together from where they lie: in the slices in which it changes
+ * often, and in the node of the group for the slices in which it does not.
+ */
+struct found {
+	ns_t t;
+	uint32_t value;
+};
+
+/* The slices of a group. */
+static inline uint32_t group_first_slice(uint32_t group)
+{
+	return group * SLICES_PER_GROUP_MAX;
+}
+
+/* Last change of the node's @attr at or before @t.  1, 0 when there is none, -EIO. */
+int node_last(const struct node *n, uint32_t attr, ns_t t, struct found *out);
+
+/* Last change at or before @t / first change after @t, of the whole history.  1, 0, -errno. */
+int row_last(struct history *h, attr_t attr, ns_t t, struct found *out);
+int row_next(struct history *h, attr_t attr, ns_t t, struct found *out);
+
+/*
+ * Reads changes after @after and before @before, in order, some at a time.  Nothing to release.
+ */
+#define ROW_BATCH 512
+
+struct row_range {
+	const struct node *node;
+	struct segment segment;
+	uint32_t at, end;
+	uint64_t hint;
+};
+
+struct row_reader {
+	struct history *h;
+	attr_t attr;
+	ns_t after, before;
+	uint32_t group, end_group; /* next one to open */
+	uint32_t open_group;
+	uint32_t mask; /* slices of the open group still to read */
+	struct row_range own, slice;
+	uint32_t own_stop;	   /* entries of own that lie before the slice */
+	uint32_t nr;		   /* what the last call read */
+	uint64_t times[ROW_BATCH]; /* ns_t, as the decoder leaves them */
+	uint32_t values[ROW_BATCH];
+};
+
+void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t after, ns_t before);
+/* 1: r->nr changes were read, 0: no more, -errno. */
+int row_reader_next(struct row_reader *r);
+
+#endif

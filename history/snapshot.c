@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/snapshot.h"
+
+static uint64_t array_bytes(uint64_t nr, unsigned bits)
+{
+	return (nr * bits + 7) / 8;
+}
+
+struct widths {
+	uint32_t nr;
+	unsigned attr, value, since;
+};
+
+static struct widths measure(ns_t at, const uint32_t *last_value, const ns_t *last_time,
+			     uint32_t nr_attrs)
+{
+	struct widths w = {0};
+	uint32_t values = 0, attr = 0;
+	uint64_t since = 0;
+
+	for (uint32_t i = 0; i < nr_attrs; i++) {
+		if (last_time[i] == NS_MIN)
+			continue;
+		w.nr++;
+		attr = i;
+		values |= last_value[i];
+		since |= (uint64_t)at - (uint64_t)last_time[i];
+	}
+	w.attr = bits_width(attr);
+	w.value = bits_width(values);
+	w.since = bits_width(since);
+	return w;
+}
+
+void snapshot_put(struct bytes *out, ns_t at, const uint32_t *last_value, const ns_t *last_time,
+		  uint32_t nr_attrs)
+{
+	struct widths w = measure(at, last_value, last_time, nr_attrs);
+	uint64_t len_bytes = SNAPSHOT_HEADER_BYTES + array_bytes(w.nr, w.attr) +
+			     array_bytes(w.nr, w.value) + array_bytes(w.nr, w.since) +
+			     BITS_SLACK_BYTES;
+	uint8_t *h = bytes_room(out, len_bytes);
+	struct bits_sink attrs = {.p = h + SNAPSHOT_HEADER_BYTES};
+	struct bits_sink values = {.p = attrs.p + array_bytes(w.nr, w.attr)};
+	struct bits_sink since = {.p = values.p + array_bytes(w.nr, w.value)};
+
+	if (!h)
+		return;
+	set_u32(h, w.nr);
+	h[4] = (uint8_t)w.attr;
+	h[5] = (uint8_t)w.value;
+	h[6] = (uint8_t)w.since;
+	/* A column at a time: the end of one is overwritten until the next begins. */
+	for (uint32_t i = 0; i < nr_attrs; i++) {
+		if (last_time[i] != NS_MIN)
+			bits_sink_put(&attrs, i, w.attr);
+	}
+	for (uint32_t i = 0; i < nr_attrs; i++) {
+		if (last_time[i] != NS_MIN)
+			bits_sink_put(&values, last_value[i], w.value);
+	}
+	for (uint32_t i = 0; i < nr_attrs; i++) {
+		if (last_time[i] != NS_MIN)
+			bits_sink_put_wide(&since, (uint64_t)at - (uint64_t)last_time[i], w.since);
+	}
+	out->len_bytes += len_bytes;
+}
+
+bool snapshot_open(struct snapshot *s, ns_t at, const uint8_t *from, uint64_t len_bytes)
+{
+	if (len_bytes < SNAPSHOT_HEADER_BYTES + BITS_SLACK_BYTES)
+		return false;
+	s->at = at;
+	s->nr = get_u32(from);
+	s->attr_bits = from[4];
+	s->value_bits = from[5];
+	s->since_bits = from[6];
+	if (s->attr_bits > 32 || s->value_bits > 32 || s->since_bits > 64 ||
+	    s->nr > 1ull << s->attr_bits)
+		return false;
+	s->attrs = from + SNAPSHOT_HEADER_BYTES;
+	s->values = s->attrs + array_bytes(s->nr, s->attr_bits);
+	s->since = s->values + array_bytes(s->nr, s->value_bits);
+	return array_bytes(s->nr, s->attr_bits) + array_bytes(s->nr, s->value_bits) +
+		       array_bytes(s->nr, s->since_bits) <=
+	       len_bytes - SNAPSHOT_HEADER_BYTES - BITS_SLACK_BYTES;
+}
+
+bool snapshot_find(const struct snapshot *s, uint32_t attr, uint32_t *value, ns_t *since)
+{
+	uint32_t low = 0, nr = s->nr;
+
+	if (!nr)
+		return false;
+	while (nr > 1) {
+		uint32_t half = nr / 2;
+
+		low += snapshot_attr(s, low + half) <= attr ? half : 0;
+		nr -= half;
+	}
+	if (snapshot_attr(s, low) != attr)
+		return false;
+	*value = snapshot_value(s, low);
+	*since = snapshot_since(s, low);
+	return true;
+}

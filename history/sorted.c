@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/sorted.h"
+
+static void put_low(uint8_t *to, const uint64_t *x, uint32_t nr, unsigned low_bits)
+{
+	struct bits_sink sink = {.p = to};
+	uint64_t mask = bits_mask(low_bits);
+
+	for (uint32_t i = 0; i < nr; i++)
+		bits_sink_put(&sink, x[i] & mask, low_bits);
+}
+
+static void put_high(uint8_t *to, const uint64_t *x, uint32_t nr, unsigned low_bits)
+{
+	uint64_t word = 0, at = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t bit = (x[i] >> low_bits) + i;
+
+		if (bit >> 6 != at) {
+			set_u64(to + at * 8, word);
+			word = 0;
+			at = bit >> 6;
+		}
+		word |= 1ull << (bit & 63);
+	}
+	set_u64(to + at * 8, word);
+}
+
+void sorted_put(uint8_t *to, const uint64_t *x, uint32_t nr, unsigned low_bits)
+{
+	if (low_bits)
+		put_low(to, x, nr, low_bits);
+	put_high(to + sorted_low_bytes(nr, low_bits), x, nr, low_bits);
+}
+
+bool sorted_open(struct sorted *s, const uint8_t *from, uint64_t len_bytes, uint32_t nr,
+		 unsigned low_bits, uint64_t high_max)
+{
+	if (low_bits > SORTED_LOW_BITS_MAX || high_max > len_bytes * 8 || nr > len_bytes * 8)
+		return false;
+	if (sorted_bytes(nr, low_bits, high_max) + BITS_SLACK_BYTES > len_bytes)
+		return false;
+	s->low = from;
+	s->high = from + sorted_low_bytes(nr, low_bits);
+	s->nr = nr;
+	s->low_bits = low_bits;
+	s->high_max = high_max;
+	return true;
+}
+
+/* The k-th (from 0) set bit of @v, which has more than k. */
+static unsigned nth_set(uint64_t v, unsigned k)
+{
+	while (k--)
+		v &= v - 1;
+	return (unsigned)__builtin_ctzll(v);
+}
+
+/* The bit after the @k-th zero (from 1) of the row; the row's end when it has fewer. */
+static uint64_t after_zero(const struct sorted *s, uint64_t k)
+{
+	uint64_t row_bits = s->nr + s->high_max + 1;
+	uint64_t at;
+
+	for (at = 0; at < row_bits; at += 64) {
+		uint64_t zeros = ~get_u64(s->high + (at >> 3));
+		unsigned n = bits_count(zeros);
+
+		if (n >= k) {
+			at += nth_set(zeros, (unsigned)k - 1) + 1;
+			return at < row_bits ? at : row_bits;
+		}
+		k -= n;
+	}
+	return row_bits;
+}
+
+uint32_t sorted_count_upto(const struct sorted *s, uint64_t x)
+{
+	uint64_t hi = x >> s->low_bits;
+	uint64_t low = x & bits_mask(s->low_bits);
+	uint64_t bit;
+	uint32_t i;
+
+	if (hi > s->high_max)
+		return s->nr;
+	bit = hi ? after_zero(s, hi) : 0;
+	if (bit < hi || bit - hi > s->nr)
+		return s->nr;
+	i = (uint32_t)(bit - hi);
+	while (i < s->nr && (s->high[bit >> 3] >> (bit & 7) & 1) &&
+	       bits_get(s->low, (uint64_t)i * s->low_bits, s->low_bits) <= low) {
+		i++;
+		bit++;
+	}
+	return i;
+}
+
+uint64_t sorted_select(const struct sorted *s, uint32_t i, uint64_t from, uint32_t before)
+{
+	uint64_t row_bits = s->nr + s->high_max + 1;
+	uint64_t at = from & ~7ull;
+	uint64_t word;
+	unsigned k = i - before;
+
+	if (from >= row_bits)
+		return row_bits;
+	word = get_u64(s->high + (at >> 3)) & ~bits_mask(from & 7);
+	for (;;) {
+		unsigned n = bits_count(word);
+
+		if (n > k)
+			return at + nth_set(word, k);
+		k -= n;
+		at += 64;
+		if (at >= row_bits)
+			return row_bits;
+		word = get_u64(s->high + (at >> 3));
+	}
+}
+
+void sorted_decode(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t *out,
+		   uint64_t *hint)
+{
+	uint64_t row_bits = s->nr + s->high_max + 1;
+	uint64_t bit =
+		*hint ? sorted_select(s, first, *hint, first) : sorted_select(s, first, 0, 0);
+	uint64_t at = bit & ~7ull;
+	uint64_t mask = bits_mask(s->low_bits);
+	uint64_t low_at = (uint64_t)first * s->low_bits;
+	uint64_t word;
+
+	if (!nr)
+		return;
+	word = at < row_bits ? get_u64(s->high + (at >> 3)) & ~bits_mask(bit & 7) : 0;
+	for (uint32_t i = first; i < first + nr; i++, low_at += s->low_bits) {
+		while (!word && at + 64 < row_bits) {
+			at += 64;
+			word = get_u64(s->high + (at >> 3));
+		}
+		bit = word ? at + (unsigned)__builtin_ctzll(word) : row_bits;
+		word &= word - 1;
+		*out++ = (bit - i) << s->low_bits |
+			 (get_u64(s->low + (low_at >> 3)) >> (low_at & 7) & mask);
+	}
+	*hint = bit + 1;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SONDE_ANALYZE_H
+#define SONDE_ANALYZE_H
+
+#include <sonde/types.h>
+
+/*
+ * From traces to a history: opens the traces, finds out which machine is which and how their
+ * clocks relate, merges all events into one sequence, fuses them and writes the .sonde file.
+ */
+
+/** struct sonde_inputs - the traces of one run, and what the user knows about them
+ * @paths: trace.dat files, CTF directories, or directories that are searched for traces
+ * @guests: "NAME=PATH": the trace at (or under) PATH is the machine NAME
+ * @parents: "CHILD=PARENT": machine CHILD runs in PARENT; PARENT "-" makes it the physical one
+ * @tsc_offsets: "NAME=CYCLES": NAME's TSC is its parent's plus CYCLES
+ * @tsc_khz: rate of the physical TSC, 0 = find out
+ * @threads: workers, 0 = as many as there are CPUs
+ * @command_line: kept in the history as where it came from; may be NULL
+ */
+struct sonde_inputs {
+	const char *const *paths;
+	unsigned nr_paths;
+	const char *const *guests;
+	unsigned nr_guests;
+	const char *const *parents;
+	unsigned nr_parents;
+	const char *const *tsc_offsets;
+	unsigned nr_tsc_offsets;
+	uint64_t tsc_khz;
+	unsigned threads;
+	const char *command_line;
+};
+
+/** struct sonde_watcher - how a long call talks to its caller; any of them may be NULL
+ * @progress: now and then, the @phase and its share done, 0..1.  Returns false to stop: the call
+ *            then keeps what it has.
+ * @notice: something the user should hear about (a trace that was skipped, and why)
+ */
+struct sonde_watcher {
+	bool (*progress)(const char *phase, double done, void *data);
+	void (*notice)(const char *text, void *data);
+	void *data;
+};
+
+/** struct sonde_analyze_result - what was done
+ * @interrupted: progress() asked to stop: the history ends at @end
+ */
+struct sonde_analyze_result {
+	unsigned traces;
+	unsigned machines;
+	uint64_t events;
+	uint64_t input_bytes;
+	uint64_t output_bytes;
+	uint64_t problems;
+	int64_t begin, end;
+	bool interrupted;
+};
+
+/** sonde_analyze - traces in, one history out
+ * An existing file is only overwritten when it is a history.
+ */
+SONDE_API int sonde_analyze(const struct sonde_inputs *in, const char *output,
+			    const struct sonde_watcher *watcher,
+			    struct sonde_analyze_result *result, struct sonde_error *err);
+
+/** sonde_find_traces - paths of all traces at or under @path, sorted
+ * *out is one malloc()ed block: an array of strings followed by their text.  Returns how many
+ * there are, or a negative errno.
+ */
+SONDE_API int sonde_find_traces(const char *path, char ***out, struct sonde_error *err);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SONDE_CHECK_H
+#define SONDE_CHECK_H
+
+#include <sonde/types.h>
+
+/** struct sonde_check_result - what was looked at
+ * @kind: "history", "trace" or "2 traces"
+ * @items: how many; @unit: of what
+ */
+struct sonde_check_result {
+	char kind[32];
+	uint64_t items;
+	const char *unit;
+};
+
+/** sonde_check - read a history, a trace or a directory of traces whole, and say what is wrong
+ * @finding: called with a sentence for each thing that is not as it should be
+ * Returns 0 when everything could be looked at, sound or not.
+ *
+ * A history: complete, every checksum right, intervals in order and without gaps, and for each
+ * physical CPU the time per context adds up to the length of the run.  A trace: everything the
+ * reader reports, and everything the tracer lost.
+ */
+SONDE_API int sonde_check(const char *path, void (*finding)(const char *text, void *data),
+			  void *data, struct sonde_check_result *result, struct sonde_error *err);
+
+#endif

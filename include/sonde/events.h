@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SONDE_EVENTS_H
+#define SONDE_EVENTS_H
+
+#include <sonde/analyze.h>
+
+/*
+ * The events of all traces of a run as one sequence in L0 time.
+ *
+ *	struct sonde_events *e;
+ *	struct sonde_event event;
+ *	if (sonde_events_open(&e, &inputs, NULL, &err))
+ *		...
+ *	while (sonde_events_next(e, &event))
+ *		printf("%s\n", event.name);
+ *	sonde_events_close(e);
+ */
+struct sonde_events;
+
+/** struct sonde_event - one event; its strings live until the next sonde_events_next()
+ * @name: the tracer's own name
+ * @kind: what Sonde takes it for, "other" when it has no meaning to it
+ * @ticks: the tracer's own time stamp
+ * @cpu: CPU of @machine, -1 unknown
+ * @tid: thread of @machine that was running, -1 when the record does not say
+ */
+struct sonde_event {
+	int64_t t_ns;
+	uint64_t ticks;
+	unsigned machine;
+	const char *machine_name;
+	int cpu;
+	int32_t tid;
+	const char *name;
+	const char *kind;
+};
+
+SONDE_API int sonde_events_open(struct sonde_events **out, const struct sonde_inputs *in,
+				const struct sonde_watcher *watcher, struct sonde_error *err);
+SONDE_API void sonde_events_close(struct sonde_events *e);
+
+/** sonde_events_ticks_are_ns - as sonde_run_ticks_are_ns() */
+SONDE_API bool sonde_events_ticks_are_ns(const struct sonde_events *e);
+
+SONDE_API unsigned sonde_events_nr_machines(const struct sonde_events *e);
+SONDE_API const char *sonde_events_machine_name(const struct sonde_events *e, unsigned machine);
+
+/* Filters, before the first sonde_events_next(); several of one kind: any of them. */
+/** sonde_events_only_name - by event name, a shell pattern ("kvm_*"); tracer's or Sonde's name */
+SONDE_API int sonde_events_only_name(struct sonde_events *e, const char *pattern);
+/** sonde_events_only_machine - -ENOENT when there is no such machine */
+SONDE_API int sonde_events_only_machine(struct sonde_events *e, const char *name);
+SONDE_API int sonde_events_only_cpu(struct sonde_events *e, int cpu);
+/** sonde_events_only_time - [begin, end) in L0 time, see sonde/time.h for text */
+SONDE_API void sonde_events_only_time(struct sonde_events *e, int64_t begin, int64_t end);
+
+/** sonde_events_next - the next event; false at the end */
+SONDE_API bool sonde_events_next(struct sonde_events *e, struct sonde_event *out);
+
+/** sonde_event_print - all fields of the current event, "name=value name=value ..."
+ * Returns the length it wanted, as snprintf() does.
+ */
+SONDE_API size_t sonde_event_print(const struct sonde_events *e, char *buf, size_t room);
+
+/** sonde_event_int - an integer field of the current event; -ENOENT when it has none such */
+SONDE_API int sonde_event_int(const struct sonde_events *e, const char *field, int64_t *out);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SONDE_FACTS_H
+#define SONDE_FACTS_H
+
+#include <sonde/run.h>
+
+/*
+ * Facts: what an analysis found, as rows with typed columns.  Every way of telling (report, JSON,
+ * pictures) reads the same rows.
+ *
+ *	struct sonde_facts *f;
+ *	if (sonde_facts_get(&f, run, "preemption", begin, end, &err))
+ *		...
+ *	for (row...) sonde_facts_cell(f, row, column)
+ *	sonde_facts_free(f);
+ */
+struct sonde_facts;
+
+enum sonde_column_type {
+	SONDE_COL_INT,     /* a count or a number that names something; -1 unknown */
+	SONDE_COL_SIGNED,  /* a number that may well be negative */
+	SONDE_COL_NS,      /* how long */
+	SONDE_COL_TIME,    /* when */
+	SONDE_COL_PPM,     /* share, parts per million */
+	SONDE_COL_BOOL,
+	SONDE_COL_STRING,
+	SONDE_COL_MACHINE, /* row numbers of the run's tables, -1 unknown */
+	SONDE_COL_CPU,
+	SONDE_COL_THREAD,
+	SONDE_COL_PID_NS,
+	SONDE_COL_MODE,    /* enum sonde_mode */
+};
+
+/** struct sonde_column - @name for programs, @title for people, @help what it means */
+struct sonde_column {
+	const char *name;
+	const char *title;
+	enum sonde_column_type type;
+	const char *help;
+};
+
+/** union sonde_cell - @s for SONDE_COL_STRING, @i for all others */
+union sonde_cell {
+	int64_t i;
+	const char *s;
+};
+
+/** struct sonde_analysis - an analysis that sonde_facts_get() knows */
+struct sonde_analysis {
+	const char *name;
+	const char *title;
+	const char *help;
+	const struct sonde_column *columns;
+	unsigned nr_columns;
+};
+
+/** sonde_analyses - all analyses there are */
+SONDE_API const struct sonde_analysis *const *sonde_analyses(unsigned *nr);
+
+/** sonde_facts_get - run the analysis @name over [begin, end) of a run
+ * Returns 0, -ENOENT for an unknown name, or another negative errno.
+ */
+SONDE_API int sonde_facts_get(struct sonde_facts **out, struct sonde_run *run, const char *name,
+			      int64_t begin, int64_t end, struct sonde_error *err);
+SONDE_API void sonde_facts_free(struct sonde_facts *facts);
+
+SONDE_API const struct sonde_analysis *sonde_facts_analysis(const struct sonde_facts *facts);
+SONDE_API size_t sonde_facts_nr_rows(const struct sonde_facts *facts);
+SONDE_API union sonde_cell sonde_facts_cell(const struct sonde_facts *facts, size_t row,
+					    unsigned column);
+
+/** sonde_facts_column - number of the column with that name, -1 when there is none */
+SONDE_API int sonde_facts_column(const struct sonde_facts *facts, const char *name);
+
+#endif

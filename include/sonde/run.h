@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SONDE_RUN_H
+#define SONDE_RUN_H
+
+#include <sonde/types.h>
+
+/*
+ * A run: the fused history of one physical machine and everything inside it, as sonde_analyze()
+ * wrote it into a .sonde file.
+ *
+ *	struct sonde_run *run;
+ *	if (sonde_run_open(&run, "run.sonde", &err))
+ *		...
+ *	sonde_stack_at(run, 0, t, &stack);
+ *	sonde_run_close(run);
+ *
+ * Strings handed out belong to the run and live until sonde_run_close().
+ */
+struct sonde_run;
+
+/** sonde_run_open - open a history; cost does not depend on its length
+ * Returns 0, -EINVAL when the file is no history, or another negative errno.
+ */
+SONDE_API int sonde_run_open(struct sonde_run **out, const char *path, struct sonde_error *err);
+SONDE_API void sonde_run_close(struct sonde_run *run);
+
+SONDE_API int64_t sonde_run_begin(const struct sonde_run *run);
+SONDE_API int64_t sonde_run_end(const struct sonde_run *run);
+
+/** sonde_run_complete - false when the writer was killed: then the run ends where it stopped */
+SONDE_API bool sonde_run_complete(const struct sonde_run *run);
+
+/** sonde_run_ticks_are_ns - false when times are cycles of a counter of unknown rate */
+SONDE_API bool sonde_run_ticks_are_ns(const struct sonde_run *run);
+
+/** sonde_run_wall_offset - what to add to a time of the run for Unix time in ns
+ * Returns false when the traces do not tell.
+ */
+SONDE_API bool sonde_run_wall_offset(const struct sonde_run *run, int64_t *offset_ns);
+
+/* ---- what there is ------------------------------------------------------------------------ */
+
+/** struct sonde_machine - a kernel: the physical machine (row 0) or a VM
+ * @parent: row of the machine it runs in, -1 for the physical one
+ * @level: 0 physical, 1 VM, 2 nested VM ...
+ * @traced: it has a trace of its own; else all is known from its parent's
+ * @vm_pid: process of the parent that is this VM, -1 unknown
+ * @evidence: how its role was found, in words
+ */
+struct sonde_machine {
+	const char *name;
+	int parent;
+	unsigned level;
+	bool traced;
+	const char *hostname;
+	const char *release;
+	const char *tracer;
+	const char *trace_path;
+	const char *evidence;
+	int64_t vm_pid;
+};
+
+/** struct sonde_cpu - a physical CPU, or a vCPU of a VM
+ * @number: as its own machine counts; -1 = stands for all vCPUs of its machine, which cannot be told apart
+ * @host_tid, @host_thread: number and row of the parent's thread that runs it, -1 unknown or none
+ * @nested_id: address of the control block that names a nested vCPU, 0 else
+ */
+struct sonde_cpu {
+	unsigned machine;
+	int number;
+	int64_t host_tid;
+	int64_t host_thread;
+	uint64_t nested_id;
+};
+
+/** struct sonde_thread - a thread from its begin to its end
+ * @pid: its process (thread group), -1 unknown
+ * @pid_ns: row of its innermost PID namespace, -1 unknown
+ * @vcpu: row of the CPU it runs when it is a vCPU's thread, else -1
+ */
+struct sonde_thread {
+	unsigned machine;
+	int64_t tid, pid, ppid;
+	const char *comm;
+	int64_t pid_ns;
+	int64_t begin, end;
+	int64_t vcpu;
+};
+
+/** struct sonde_pid_ns - a PID namespace; those below the machine's first are containers
+ * @parent: row, -1 for the machine's first
+ */
+struct sonde_pid_ns {
+	unsigned machine;
+	uint64_t inum;
+	int64_t parent;
+	unsigned level;
+};
+
+enum sonde_mode {
+	SONDE_MODE_UNKNOWN,    /* nothing known yet, or events were lost */
+	SONDE_MODE_IDLE,
+	SONDE_MODE_USER,
+	SONDE_MODE_SYSCALL,
+	SONDE_MODE_IRQ,
+	SONDE_MODE_SOFTIRQ,
+	SONDE_MODE_HYPERVISOR, /* KVM and VMM between VM exit and entry */
+	SONDE_MODE_GUEST,      /* in a guest of which nothing more is known */
+	SONDE_MODE_KERNEL,
+	SONDE_MODE_TASK,       /* a thread; user or kernel is not known */
+	SONDE_NR_MODES
+};
+
+/** struct sonde_context - what a CPU can be doing: its innermost known layer
+ * @cpu: CPU number in @machine
+ * @thread: row, -1 unknown
+ * @detail: irq, vector, softirq number or exit reason; -1 none
+ * @detail_text: the same in words ("openat", "TIMER", "HLT"), "" when there is none
+ * @serves: hypervisor: row of the vCPU it works for; else -1
+ */
+struct sonde_context {
+	unsigned machine;
+	int cpu;
+	int64_t thread;
+	enum sonde_mode mode;
+	int64_t detail;
+	const char *detail_text;
+	int64_t serves;
+};
+
+/** struct sonde_clock - a piece of a machine's clock model
+ * @bound_ns: mapped times are at most this wrong, -1 = nothing limits it
+ * @rate_ppb: how much faster the machine's clock runs than L0's, parts per 10^9
+ */
+struct sonde_clock {
+	unsigned machine;
+	int64_t from, to;
+	int64_t bound_ns;
+	const char *method;
+	int64_t pairs;
+	int64_t violations;
+	int64_t worst_violation_ns;
+	int64_t rate_ppb;
+};
+
+/** struct sonde_loss - a place where events were lost; @events -1: nobody counted */
+struct sonde_loss {
+	int machine;
+	int cpu;
+	int64_t begin, end;
+	int64_t events;
+};
+
+/** struct sonde_problem - what was wrong with the input, and what was done about it */
+struct sonde_problem {
+	int machine;
+	const char *text;
+	int64_t count;
+};
+
+/** struct sonde_meta - provenance: version, time of creation, command line ... */
+struct sonde_meta {
+	const char *key;
+	const char *value;
+};
+
+SONDE_API int64_t sonde_nr_machines(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_cpus(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_threads(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_pid_ns(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_contexts(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_clocks(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_losses(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_problems(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_meta(const struct sonde_run *run);
+
+/* Rows by number.  A row that does not exist gives -ENOENT and leaves *out zeroed. */
+SONDE_API int sonde_machine(const struct sonde_run *run, int64_t row, struct sonde_machine *out);
+SONDE_API int sonde_cpu(const struct sonde_run *run, int64_t row, struct sonde_cpu *out);
+SONDE_API int sonde_thread(const struct sonde_run *run, int64_t row, struct sonde_thread *out);
+SONDE_API int sonde_pid_ns(const struct sonde_run *run, int64_t row, struct sonde_pid_ns *out);
+SONDE_API int sonde_context(const struct sonde_run *run, int64_t row, struct sonde_context *out);
+SONDE_API int sonde_clock(const struct sonde_run *run, int64_t row, struct sonde_clock *out);
+SONDE_API int sonde_loss(const struct sonde_run *run, int64_t row, struct sonde_loss *out);
+SONDE_API int sonde_problem(const struct sonde_run *run, int64_t row, struct sonde_problem *out);
+SONDE_API int sonde_meta(const struct sonde_run *run, int64_t row, struct sonde_meta *out);
+
+/** sonde_find_machine - row of the machine with that name, -1 when there is none */
+SONDE_API int64_t sonde_find_machine(const struct sonde_run *run, const char *name);
+
+/** sonde_find_cpu - row of a machine's CPU, -1 when there is none */
+SONDE_API int64_t sonde_find_cpu(const struct sonde_run *run, unsigned machine, int number);
+
+/** sonde_find_thread - row of the thread that had @tid at time @t, -1 when there is none */
+SONDE_API int64_t sonde_find_thread(struct sonde_run *run, unsigned machine, int64_t tid,
+				    int64_t t);
+
+SONDE_API const char *sonde_mode_name(enum sonde_mode mode);
+
+/* ---- names for people: what snprintf() would return ---------------------------------------- */
+/* A thread is "comm[tid]", and "=vm/1" behind it when it is a vCPU's; a CPU "machine/number". */
+
+SONDE_API int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
+SONDE_API int sonde_cpu_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
+SONDE_API int sonde_pid_ns_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
+SONDE_API int sonde_context_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
+
+/* ---- what was when ------------------------------------------------------------------------- */
+
+/* An attribute: something that has one value at every moment.  docs/formats/schema.md lists them
+ * by path. */
+#define SONDE_NO_ATTR UINT32_MAX
+
+/** sonde_attr - attribute with that path ("host0/cpu0/runs"), SONDE_NO_ATTR when there is none */
+SONDE_API uint32_t sonde_attr(const struct sonde_run *run, const char *path);
+
+/** sonde_attr_of_cpu - attribute @name ("runs", "state", "on", "task") of a CPU given by row */
+SONDE_API uint32_t sonde_attr_of_cpu(const struct sonde_run *run, int64_t cpu, const char *name);
+
+/** struct sonde_interval - [@begin, @end) with one value; 0 = none, rows are stored as row + 1 */
+struct sonde_interval {
+	int64_t begin, end;
+	uint32_t value;
+};
+
+/** sonde_at - the interval of @attr that holds @t */
+SONDE_API int sonde_at(struct sonde_run *run, uint32_t attr, int64_t t,
+		       struct sonde_interval *out);
+
+/** sonde_walk - calls @each for the intervals of @attr that touch [begin, end), in order
+ * First and last may stick out.  @each returns false to stop.
+ */
+SONDE_API int sonde_walk(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
+			 bool (*each)(const struct sonde_interval *i, void *data), void *data);
+
+/** struct sonde_pixels - at most one value per pixel
+ * @first, @nr: pixels
+ * @share: lower bound of the time the value held in them, 255 = all of it
+ * @exact: false = taken from summaries
+ */
+struct sonde_pixels {
+	uint32_t first, nr;
+	uint32_t value;
+	uint8_t share;
+	bool exact;
+};
+
+/** sonde_pixels - a window as a picture: for each of @nr attributes, in order, its runs */
+SONDE_API int sonde_pixels(struct sonde_run *run, const uint32_t *attrs, unsigned nr, int64_t begin,
+			   int64_t end, unsigned pixels,
+			   void (*each)(unsigned row, const struct sonde_pixels *runs, unsigned nr,
+					void *data),
+			   void *data);
+
+/** struct sonde_time_share - how long an attribute had a value */
+struct sonde_time_share {
+	uint32_t value;
+	int64_t time_ns;
+};
+
+/** sonde_sum - exact time per value in [begin, end), longest first
+ * *out is allocated with malloc(); the caller frees it.
+ */
+SONDE_API int sonde_sum(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
+			struct sonde_time_share **out, unsigned *nr);
+
+#define SONDE_LAYERS_MAX 8
+
+/** struct sonde_frame - one layer of a physical CPU: that machine's CPU and thread, -1 unknown */
+struct sonde_frame {
+	unsigned machine;
+	int cpu;
+	int64_t thread;
+};
+
+/** struct sonde_stack - everything a physical CPU was doing at one moment
+ * @begin, @end: as long as this lasted
+ * @context: row, -1 when nothing is known
+ * @mode, @detail_text: of the innermost layer
+ * @nr: layers; frames[0] is the physical machine's, frames[nr - 1] the innermost
+ */
+struct sonde_stack {
+	int64_t begin, end;
+	int64_t context;
+	enum sonde_mode mode;
+	const char *detail_text;
+	int64_t serves;
+	unsigned nr;
+	struct sonde_frame frames[SONDE_LAYERS_MAX];
+};
+
+/** sonde_stack_at - what physical CPU @cpu (number) was doing at @t, all layers */
+SONDE_API int sonde_stack_at(struct sonde_run *run, int cpu, int64_t t, struct sonde_stack *out);
+
+#endif

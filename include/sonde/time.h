@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SONDE_TIME_H
+#define SONDE_TIME_H
+
+#include <sonde/run.h>
+#include <sonde/events.h>
+
+/*
+ * Times as people write them.  docs/man/sonde.1.scd describes the forms:
+ *
+ *	123456789        nanoseconds on L0's clock
+ *	12.345678901     seconds on L0's clock (a number with a point)
+ *	12.3s 120ms      L0's clock, with a unit: ns us ms s min
+ *	+1.5s -200ms     from the begin of the run, from its end
+ *	50%              of the run
+ *	tsc:123456       time stamp as L0's tracer wrote it
+ *	2026-11-21T13:00:00.5, 13:00:00.5    wall clock (UTC), when the traces tell it
+ */
+
+/** sonde_run_time - a moment of a run; -EINVAL and a sentence when the text is no time */
+SONDE_API int sonde_run_time(struct sonde_run *run, const char *text, int64_t *out,
+			     struct sonde_error *err);
+
+/** sonde_run_window - "A,B", where each side may be empty; NULL is the whole run
+ * An end behind the run's is taken for the run's.  -ERANGE: the window begins outside the run, or
+ * is empty.
+ */
+SONDE_API int sonde_run_window(struct sonde_run *run, const char *text, int64_t *begin,
+			       int64_t *end, struct sonde_error *err);
+
+/** sonde_events_window - the same for a stream of events, which knows its begin and end */
+SONDE_API int sonde_events_window(const struct sonde_events *e, const char *text, int64_t *begin,
+				  int64_t *end, struct sonde_error *err);
+
+#endif

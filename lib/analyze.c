@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The whole way: traces, topology, merge, model, history. */
+#include "analysis/run.h"
+#include "lib/inputs.h"
+#include "model/model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define RUNS_PER_REPORT 256
+
+static uint64_t file_size(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+/* Only a history may be overwritten: a slip of the hand must not cost a user's trace. */
+static int check_output(const char *path, struct error *err)
+{
+	struct history *h;
+	struct stat st;
+
+	if (stat(path, &st) || (S_ISREG(st.st_mode) && st.st_size == 0))
+		return 0;
+	if (S_ISDIR(st.st_mode))
+		return fail(err, -EISDIR, "cannot write to %s: it is a directory", path);
+	if (history_open(&h, path, NULL))
+		return fail(err, -EEXIST,
+			    "%s exists and is no history: it is not overwritten; remove it or "
+			    "choose another name",
+			    path);
+	history_close(h);
+	return 0;
+}
+
+/* The lines of all clock models, so that a time stamp of a trace can be found in its history
+ * ("tsc:N") without the trace: docs/formats/schema.md. */
+static void write_ticks(struct history_writer *w, const struct topology *topo)
+{
+	static const struct column columns[] = {
+		{"machine", COL_INT}, {"from", COL_INT},  {"at", COL_NS},
+		{"mult", COL_INT},    {"bound", COL_NS},
+	};
+	int table = history_writer_table(w, "tick", columns, ARRAY_SIZE(columns));
+
+	for (unsigned m = 0; m < topo->nr_machines; m++) {
+		const struct clock_model *clock = &topo->machines[m].clock;
+
+		for (unsigned i = 0; i < clock->nr_pieces; i++) {
+			const struct clock_piece *p = &clock->pieces[i];
+			int64_t row[] = {m, (int64_t)p->from, p->at_ns, (int64_t)p->mult,
+					 p->bound_ns == CLOCK_NO_BOUND ? -1 : p->bound_ns};
+
+			history_writer_row(w, table, row);
+		}
+	}
+}
+
+static int fuse(const struct inputs *in, struct merge *merge, struct model *model,
+		const struct sonde_watcher *watcher, struct sonde_analyze_result *result)
+{
+	unsigned runs = 0;
+	struct run run;
+
+	while (merge_next(merge, &run)) {
+		model_feed(model, &in->streams[run.input], run.events, run.times, run.nr);
+		if (!result->events)
+			result->begin = run.times[0];
+		result->events += run.nr;
+		result->end = run.times[run.nr - 1];
+		if (++runs % RUNS_PER_REPORT == 0 &&
+		    !watcher_progress(watcher, "fusing", merge_progress(merge))) {
+			result->interrupted = true;
+			break;
+		}
+	}
+	return result->events ? 0 : -ENODATA;
+}
+
+/* Where this history came from. */
+static void write_provenance(struct model *model, const char *command_line)
+{
+	time_t now = time(NULL);
+	char text[32];
+	struct tm tm;
+
+	model_meta(model, "version", sonde_version());
+	if (gmtime_r(&now, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		model_meta(model, "created", text);
+	if (command_line)
+		model_meta(model, "command", command_line);
+}
+
+/* From a writer that is open to a history that is closed, whatever happens on the way. */
+static int write_history(const struct inputs *in, const struct sonde_inputs *told,
+			 struct history_writer *w, const struct sonde_watcher *watcher,
+			 struct sonde_analyze_result *result, struct error *err)
+{
+	struct model *model = NULL;
+	struct merge *merge = NULL;
+	int ret = model_open(&model, &in->topology, w, err);
+	int closed;
+
+	if (!ret) {
+		write_provenance(model, told->command_line);
+		write_ticks(w, &in->topology);
+	}
+	if (!ret)
+		ret = merge_open(&merge, in->streams, in->nr_streams, model_want(),
+				 inputs_workers(told), err);
+	if (!ret && fuse(in, merge, model, watcher, result))
+		ret = fail(err, -ENODATA, "the traces hold no event that says what a CPU does");
+	merge_close(merge); /* before the model writes what was lost: then it is final */
+	if (model) {
+		closed = model_close(model, result->end, ret ? NULL : err);
+		ret = ret ? ret : closed;
+	}
+	closed = history_writer_close(w, result->end, ret ? NULL : err);
+	return ret ? ret : closed;
+}
+
+static void count_problems(const struct inputs *in, struct sonde_analyze_result *result)
+{
+	result->problems = in->topology.problems.nr;
+	for (unsigned i = 0; i < in->nr_traces; i++)
+		result->problems += in->traces[i]->problems.nr;
+}
+
+static int analyze(struct inputs *in, const struct sonde_inputs *told, const char *output,
+		   const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
+		   struct error *err)
+{
+	struct history_writer_options opt = {
+		.threads = inputs_workers(told) ? 1 : 0,
+		.ticks_are_ns = in->topology.ticks_are_ns,
+		.wall_offset_ns = in->topology.wall_offset_ns,
+		.wall_known = in->topology.wall_known,
+	};
+	struct history_writer *w;
+	int ret = history_writer_open(&w, output, &opt, err);
+
+	if (ret)
+		return ret;
+	ret = write_history(in, told, w, watcher, result, err);
+	result->traces = in->nr_traces;
+	result->machines = in->topology.nr_machines;
+	result->input_bytes = in->len_bytes;
+	result->output_bytes = file_size(output);
+	count_problems(in, result);
+	return ret;
+}
+
+int sonde_analyze(const struct sonde_inputs *told, const char *output,
+		  const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
+		  struct sonde_error *err)
+{
+	struct sonde_analyze_result unused;
+	struct error inner = {0};
+	struct inputs in;
+	int ret = check_output(output, &inner);
+
+	if (!result)
+		result = &unused;
+	memset(result, 0, sizeof(*result));
+	if (!ret)
+		ret = inputs_open(&in, told, watcher, &inner);
+	if (ret)
+		return run_error(err, ret, &inner);
+	ret = analyze(&in, told, output, watcher, result, &inner);
+	inputs_release(&in);
+	return run_error(err, ret, &inner);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sonde/check.h"
+#include "analysis/run.h"
+#include "source/trace.h"
+#include "sonde/analyze.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FINDINGS_PER_KIND 20
+
+struct check {
+	void (*finding)(const char *text, void *data);
+	void *data;
+	struct sonde_check_result *result;
+};
+
+static void __attribute__((format(printf, 2, 3))) find(struct check *c, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	c->finding(text, c->data);
+}
+
+/* ---- histories ----------------------------------------------------------------------------- */
+
+struct walk {
+	struct check *check;
+	struct sonde_run *run;
+	attr_t attr;
+	ns_t expected;  /* where the next interval must begin */
+	ns_t covered;
+	uint64_t nr;
+	unsigned broken;
+};
+
+static void attr_path(const struct history *h, attr_t attr, char *buf, size_t room)
+{
+	attr_t parent = history_parent(h, attr);
+	size_t used = 0;
+
+	*buf = '\0';
+	if (attr == ATTR_ROOT)
+		return;
+	if (parent != ATTR_ROOT && parent != ATTR_NONE) {
+		attr_path(h, parent, buf, room);
+		used = strlen(buf);
+	}
+	if (used < room)
+		snprintf(buf + used, room - used, "%s%s", used ? "/" : "",
+			 history_attr_name(h, attr));
+}
+
+static bool check_interval(const struct sonde_interval *i, void *data)
+{
+	struct walk *w = data;
+	char path[200];
+
+	w->nr++;
+	if ((i->begin != w->expected && w->nr > 1) || i->end <= i->begin) {
+		if (++w->broken <= FINDINGS_PER_KIND) {
+			attr_path(w->run->history, w->attr, path, sizeof(path));
+			find(w->check,
+			     "%s: interval [%lld, %lld) does not join the one before, which ends at "
+			     "%lld",
+			     path, (long long)i->begin, (long long)i->end, (long long)w->expected);
+		}
+	}
+	w->expected = i->end;
+	w->covered += i->end - i->begin;
+	return true;
+}
+
+static void check_attr(struct check *c, struct sonde_run *run, attr_t attr)
+{
+	ns_t begin = sonde_run_begin(run);
+	struct walk w = {.check = c, .run = run, .attr = attr, .expected = begin};
+	char path[200];
+	int ret = sonde_walk(run, attr, begin, sonde_run_end(run), check_interval, &w);
+
+	c->result->items += w.nr;
+	if (ret) {
+		attr_path(run->history, attr, path, sizeof(path));
+		find(c, "%s: cannot be read: %s", path,
+		     ret == -EIO ? "a part of the file is damaged (checksum)" : strerror(-ret));
+	}
+}
+
+static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
+{
+	ns_t length = sonde_run_end(run) - sonde_run_begin(run);
+	struct sonde_time_share *shares;
+	struct sonde_cpu cpu;
+	ns_t sum = 0;
+	unsigned nr;
+
+	sonde_cpu(run, row, &cpu);
+	if (!cpu_is_physical(&cpu))
+		return;
+	if (sonde_sum(run, run->cpu_attrs[row][CPU_RUNS], sonde_run_begin(run), sonde_run_end(run),
+		      &shares, &nr)) {
+		find(c, "physical CPU %d: what it ran cannot be summed up", cpu.number);
+		return;
+	}
+	for (unsigned i = 0; i < nr; i++) {
+		sum += shares[i].time_ns;
+		if (shares[i].value > sonde_nr_contexts(run))
+			find(c, "physical CPU %d ran context %u, which the file does not have",
+			     cpu.number, shares[i].value);
+	}
+	if (sum != length)
+		find(c, "physical CPU %d: its states last %lld ns in all, the run %lld ns",
+		     cpu.number, (long long)sum, (long long)length);
+	free(shares);
+}
+
+static void check_references(struct check *c, struct sonde_run *run)
+{
+	unsigned broken = 0;
+
+	for (int64_t row = 0; row < sonde_nr_contexts(run); row++) {
+		struct sonde_context context;
+
+		sonde_context(run, row, &context);
+		if (context.machine < sonde_nr_machines(run) &&
+		    context.thread < sonde_nr_threads(run) &&
+		    context.serves < sonde_nr_cpus(run))
+			continue;
+		if (++broken <= FINDINGS_PER_KIND)
+			find(c, "context %lld names a row that the file does not have",
+			     (long long)row);
+	}
+}
+
+static void check_history(struct check *c, struct sonde_run *run)
+{
+	snprintf(c->result->kind, sizeof(c->result->kind), "history");
+	c->result->unit = "intervals";
+	if (!sonde_run_complete(run))
+		find(c, "not complete: the writer was stopped; it ends at %lld ns",
+		     (long long)sonde_run_end(run));
+	for (attr_t a = 0; a < history_nr_attrs(run->history); a++) {
+		if (history_attr_type(run->history, a) != ATTR_DIR)
+			check_attr(c, run, a);
+	}
+	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
+		check_partition(c, run, row);
+	check_references(c, run);
+}
+
+/* ---- traces -------------------------------------------------------------------------------- */
+
+static uint64_t decode_stream(struct stream *s)
+{
+	struct event events[256];
+	uint64_t nr = 0;
+	struct cursor c;
+	unsigned got;
+
+	if (cursor_init(&c, s, 0, s->nr_packets, 0, NULL))
+		return 0;
+	while ((got = cursor_next(&c, events, ARRAY_SIZE(events))))
+		nr += got;
+	cursor_release(&c);
+	return nr;
+}
+
+static void check_trace(struct check *c, const char *path)
+{
+	struct error err = {0};
+	struct trace *t;
+
+	if (trace_open(&t, path, &err)) {
+		find(c, "%s", err.text);
+		return;
+	}
+	for (unsigned i = 0; i < t->nr_streams; i++)
+		c->result->items += decode_stream(&t->streams[i]);
+	for (unsigned i = 0; i < t->problems.nr; i++)
+		find(c, "%s%s", t->problems.list[i].text,
+		     t->problems.list[i].count > 1 ? " (and more of the same)" : "");
+	if (t->problems.dropped)
+		find(c, "and %llu more problems", (unsigned long long)t->problems.dropped);
+	if (t->loss.events || t->loss.unknown || t->loss.packets)
+		find(c, "the tracer lost %llu events%s, %llu packets are missing",
+		     (unsigned long long)t->loss.events,
+		     t->loss.unknown ? " and more that nobody counted" : "",
+		     (unsigned long long)t->loss.packets);
+	if (t->loss.bytes_skipped)
+		find(c, "%llu bytes could not be decoded",
+		     (unsigned long long)t->loss.bytes_skipped);
+	trace_release(t);
+}
+
+static int check_traces(struct check *c, const char *path, struct sonde_error *err)
+{
+	char **list;
+	int nr = sonde_find_traces(path, &list, err);
+
+	if (nr < 0)
+		return nr;
+	snprintf(c->result->kind, sizeof(c->result->kind), nr == 1 ? "trace" : "%d traces", nr);
+	c->result->unit = "events";
+	for (int i = 0; i < nr; i++)
+		check_trace(c, list[i]);
+	free(list);
+	return 0;
+}
+
+int sonde_check(const char *path, void (*finding)(const char *text, void *data), void *data,
+		struct sonde_check_result *result, struct sonde_error *err)
+{
+	struct check c = {finding, data, result};
+	struct sonde_error why = {0};
+	size_t len = strlen(path);
+	struct sonde_run *run;
+	int ret;
+
+	memset(result, 0, sizeof(*result));
+	result->unit = "";
+	ret = sonde_run_open(&run, path, &why);
+	if (!ret) {
+		check_history(&c, run);
+		sonde_run_close(run);
+		return 0;
+	}
+	/* By its name it claims to be a history: say why it is none. */
+	if (len <= 6 || strcmp(path + len - 6, ".sonde"))
+		return check_traces(&c, path, err);
+	if (err)
+		*err = why;
+	return ret;
+}

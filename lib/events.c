@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The merged stream of events, filtered. */
+#include "analysis/run.h"
+#include "lib/events.h"
+#include "lib/inputs.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CPUS_MAX 4096
+
+struct sonde_events {
+	struct inputs inputs;
+	unsigned workers;
+	ns_t begin, end;           /* of all */
+
+	/* Filters. */
+	bool **types;              /* owned: per machine, per event type: wanted */
+	bool names_given;
+	bool *machines;            /* owned: per machine */
+	bool machines_given;
+	uint64_t cpus[CPUS_MAX / 64];
+	bool cpus_given;
+	ns_t from, to;
+
+	/* The stream. */
+	struct merge *merge;
+	struct run run;
+	unsigned at;               /* next event of the run */
+	const struct event *event; /* the current one */
+	bool ended;
+};
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+static int make_filters(struct sonde_events *e, struct error *err)
+{
+	unsigned nr = e->inputs.topology.nr_machines;
+
+	e->types = calloc(nr, sizeof(*e->types));
+	e->machines = calloc(nr, sizeof(*e->machines));
+	if (!e->types || !e->machines)
+		return fail(err, -ENOMEM, "out of memory");
+	for (unsigned m = 0; m < nr; m++) {
+		e->types[m] = calloc(e->inputs.topology.machines[m].trace->nr_types + 1,
+				     sizeof(**e->types));
+		if (!e->types[m])
+			return fail(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+int sonde_events_open(struct sonde_events **out, const struct sonde_inputs *told,
+		      const struct sonde_watcher *watcher, struct sonde_error *err)
+{
+	struct sonde_events *e = calloc(1, sizeof(*e));
+	struct error inner = {0};
+	int ret;
+
+	*out = NULL;
+	if (!e)
+		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
+	e->workers = inputs_workers(told);
+	ret = inputs_open(&e->inputs, told, watcher, &inner);
+	if (!ret)
+		ret = make_filters(e, &inner);
+	if (!ret && inputs_span(&e->inputs, &e->begin, &e->end))
+		ret = fail(&inner, -ENODATA, "the traces hold no events");
+	e->from = e->begin;
+	e->to = e->end;
+	if (ret) {
+		sonde_events_close(e);
+		return run_error(err, ret, &inner);
+	}
+	*out = e;
+	return 0;
+}
+
+void sonde_events_close(struct sonde_events *e)
+{
+	if (!e)
+		return;
+	merge_close(e->merge);
+	for (unsigned m = 0; e->types && m < e->inputs.topology.nr_machines; m++)
+		free(e->types[m]);
+	free(e->types);
+	free(e->machines);
+	inputs_release(&e->inputs);
+	free(e);
+}
+
+unsigned sonde_events_nr_machines(const struct sonde_events *e)
+{
+	return e->inputs.topology.nr_machines;
+}
+
+const char *sonde_events_machine_name(const struct sonde_events *e, unsigned machine)
+{
+	return machine < e->inputs.topology.nr_machines
+		       ? e->inputs.topology.machines[machine].name
+		       : "";
+}
+
+struct time_base events_time_base(const struct sonde_events *e)
+{
+	const struct topology *t = &e->inputs.topology;
+
+	return (struct time_base){
+		.begin = e->begin,
+		.end = e->end,
+		.ticks_are_ns = t->ticks_are_ns,
+		.wall_known = t->wall_known,
+		.wall_offset_ns = t->wall_offset_ns,
+		.l0 = &t->machines[0].clock,
+	};
+}
+
+bool sonde_events_ticks_are_ns(const struct sonde_events *e)
+{
+	return e->inputs.topology.ticks_are_ns;
+}
+
+/* ---- filters ------------------------------------------------------------------------------- */
+
+int sonde_events_only_name(struct sonde_events *e, const char *pattern)
+{
+	bool any = false;
+
+	e->names_given = true;
+	for (unsigned m = 0; m < e->inputs.topology.nr_machines; m++) {
+		const struct trace *t = e->inputs.topology.machines[m].trace;
+
+		for (unsigned i = 0; i < t->nr_types; i++) {
+			const char *kind = event_kind_name((enum event_kind)t->types[i].kind);
+
+			if (!fnmatch(pattern, t->types[i].name, 0) || !fnmatch(pattern, kind, 0)) {
+				e->types[m][i] = true;
+				any = true;
+			}
+		}
+	}
+	return any ? 0 : -ENOENT;
+}
+
+int sonde_events_only_machine(struct sonde_events *e, const char *name)
+{
+	for (unsigned m = 0; m < e->inputs.topology.nr_machines; m++) {
+		if (!strcmp(e->inputs.topology.machines[m].name, name)) {
+			e->machines[m] = true;
+			e->machines_given = true;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int sonde_events_only_cpu(struct sonde_events *e, int cpu)
+{
+	if (cpu < 0 || cpu >= CPUS_MAX)
+		return -EINVAL;
+	e->cpus[cpu / 64] |= UINT64_C(1) << cpu % 64;
+	e->cpus_given = true;
+	return 0;
+}
+
+void sonde_events_only_time(struct sonde_events *e, int64_t begin, int64_t end)
+{
+	e->from = begin;
+	e->to = end;
+}
+
+/* The kinds that filters by name leave, as a cursor wants them; 0 = all. */
+static uint64_t wanted_kinds(const struct sonde_events *e)
+{
+	uint64_t want = 0;
+
+	for (unsigned m = 0; e->names_given && m < e->inputs.topology.nr_machines; m++) {
+		const struct trace *t = e->inputs.topology.machines[m].trace;
+
+		for (unsigned i = 0; i < t->nr_types; i++) {
+			if (e->types[m][i])
+				want |= UINT64_C(1) << t->types[i].kind;
+		}
+	}
+	return want;
+}
+
+static bool stream_wanted(const struct sonde_events *e, const struct merge_input *s)
+{
+	int cpu = s->stream->cpu;
+
+	if (e->machines_given && !e->machines[s->machine])
+		return false;
+	return !e->cpus_given ||
+	       (cpu >= 0 && cpu < CPUS_MAX && e->cpus[cpu / 64] >> cpu % 64 & 1);
+}
+
+/* Packets whose successor begins at or before the window's begin lie before it altogether. */
+static uint32_t first_packet(const struct merge_input *s, ns_t from)
+{
+	uint64_t tick = clock_from_l0(s->clock, from).v;
+	uint32_t first = 0;
+
+	while (first + 1 < s->stream->nr_packets && s->stream->packets[first + 1].begin < tick)
+		first++;
+	return first;
+}
+
+static bool start(struct sonde_events *e)
+{
+	struct inputs *in = &e->inputs;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < in->nr_streams; i++) {
+		if (!stream_wanted(e, &in->streams[i]))
+			continue;
+		in->streams[kept] = in->streams[i];
+		if (e->from > e->begin)
+			in->streams[kept].first_packet = first_packet(&in->streams[i], e->from);
+		kept++;
+	}
+	in->nr_streams = kept;
+	return !merge_open(&e->merge, in->streams, kept, wanted_kinds(e), e->workers, NULL);
+}
+
+/* ---- the stream ---------------------------------------------------------------------------- */
+
+static bool event_wanted(const struct sonde_events *e, const struct event *event, ns_t t,
+			 unsigned machine)
+{
+	if (t < e->from)
+		return false;
+	if (!e->names_given)
+		return true;
+	return event->kind != EV_LOST && e->types[machine][event->type];
+}
+
+static void describe(const struct sonde_events *e, const struct event *event, ns_t t,
+		     struct sonde_event *out)
+{
+	const struct merge_input *s = &e->inputs.streams[e->run.input];
+	const struct machine *m = &e->inputs.topology.machines[s->machine];
+
+	out->t_ns = t;
+	out->ticks = event->time.v;
+	out->machine = s->machine;
+	out->machine_name = m->name;
+	out->cpu = s->stream->cpu;
+	out->tid = event->tid;
+	out->kind = event_kind_name((enum event_kind)event->kind);
+	out->name = event->kind == EV_LOST ? "lost" : m->trace->types[event->type].name;
+}
+
+bool sonde_events_next(struct sonde_events *e, struct sonde_event *out)
+{
+	if (!e->merge && !e->ended)
+		e->ended = !start(e);
+	while (!e->ended) {
+		const struct event *event;
+		ns_t t;
+
+		if (e->at == e->run.nr) {
+			e->at = 0;
+			e->run.nr = 0;
+			if (!merge_next(e->merge, &e->run))
+				break;
+		}
+		event = &e->run.events[e->at];
+		t = e->run.times[e->at++];
+		if (t >= e->to)
+			break;
+		if (!event_wanted(e, event, t, e->inputs.streams[e->run.input].machine))
+			continue;
+		e->event = event;
+		describe(e, event, t, out);
+		return true;
+	}
+	e->ended = true;
+	e->event = NULL;
+	return false;
+}
+
+size_t sonde_event_print(const struct sonde_events *e, char *buf, size_t room)
+{
+	if (!e->event)
+		return 0;
+	if (e->event->kind == EV_LOST)
+		return (size_t)snprintf(buf, room, "events=%lld", (long long)e->event->arg[0]);
+	return trace_event_print(e->inputs.streams[e->run.input].stream, e->event, buf, room);
+}
+
+int sonde_event_int(const struct sonde_events *e, const char *field, int64_t *out)
+{
+	struct field_value value;
+	int ret;
+
+	if (!e->event || e->event->kind == EV_LOST)
+		return -ENOENT;
+	ret = trace_event_field(e->inputs.streams[e->run.input].stream, e->event, field, &value);
+	if (ret)
+		return ret;
+	if (value.cls != FIELD_INT && value.cls != FIELD_UINT && value.cls != FIELD_ENUM)
+		return -ENOENT;
+	*out = value.i;
+	return 0;
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/inputs.h"
+#include "base/arena.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool watcher_progress(const struct sonde_watcher *w, const char *phase, double done)
+{
+	return !w || !w->progress || w->progress(phase, done, w->data);
+}
+
+void watcher_notice(const struct sonde_watcher *w, const char *fmt, ...)
+{
+	char text[768];
+	va_list ap;
+
+	if (!w || !w->notice)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	w->notice(text, w->data);
+}
+
+unsigned inputs_workers(const struct sonde_inputs *told)
+{
+	long nr = told->threads ? (long)told->threads : sysconf(_SC_NPROCESSORS_ONLN);
+
+	return nr > 1 ? (unsigned)nr - 1 : 0;
+}
+
+/* ---- opening traces ------------------------------------------------------------------------ */
+
+struct opening {
+	struct inputs *in;
+	const struct sonde_watcher *watcher;
+};
+
+static bool is_zero(const uint8_t uuid[16])
+{
+	static const uint8_t zero[16];
+
+	return !memcmp(uuid, zero, sizeof(zero));
+}
+
+static bool same_trace(const struct trace *a, const struct trace *b)
+{
+	char path_a[PATH_MAX];
+	char path_b[PATH_MAX];
+
+	if (a->format == b->format && a->trace_id && a->trace_id == b->trace_id)
+		return true;
+	if (a->format == b->format && !is_zero(a->uuid) && !memcmp(a->uuid, b->uuid, 16))
+		return true;
+	return realpath(a->path, path_a) && realpath(b->path, path_b) && !strcmp(path_a, path_b);
+}
+
+/* Keeps one of two copies; true when @t was one and has been dealt with. */
+static bool drop_copy(struct opening *o, struct trace *t)
+{
+	struct inputs *in = o->in;
+
+	for (unsigned i = 0; i < in->nr_traces; i++) {
+		struct trace *other = in->traces[i];
+		bool take_new = strlen(t->path) < strlen(other->path);
+
+		if (!same_trace(t, other))
+			continue;
+		if (strcmp(t->path, other->path))
+			watcher_notice(o->watcher, "%s and %s are the same trace; the first is used",
+				       take_new ? t->path : other->path,
+				       take_new ? other->path : t->path);
+		if (take_new)
+			in->traces[i] = t;
+		trace_release(take_new ? other : t);
+		return true;
+	}
+	return false;
+}
+
+static int open_trace(struct opening *o, const char *path, struct error *err)
+{
+	struct inputs *in = o->in;
+	struct error why = {0};
+	struct trace **grown;
+	struct trace *t;
+
+	if (trace_open(&t, path, &why)) {
+		watcher_notice(o->watcher, "%s; this trace is left out", why.text);
+		problems_add(&in->topology.problems, "%s; this trace is left out", why.text);
+		return 0;
+	}
+	if (drop_copy(o, t))
+		return 0;
+	grown = reallocarray(in->traces, in->nr_traces + 1, sizeof(*grown));
+	if (!grown) {
+		trace_release(t);
+		return fail(err, -ENOMEM, "out of memory");
+	}
+	in->traces = grown;
+	in->traces[in->nr_traces++] = t;
+	return 0;
+}
+
+static int open_under(struct opening *o, const char *path, struct error *err)
+{
+	struct sonde_error why = {0};
+	char **list;
+	int nr = sonde_find_traces(path, &list, &why);
+	int ret = 0;
+
+	if (nr < 0)
+		return fail(err, nr, "%s", why.text);
+	for (int i = 0; i < nr && !ret; i++)
+		ret = open_trace(o, list[i], err);
+	free(list);
+	return ret;
+}
+
+static int open_traces(struct inputs *in, const struct sonde_inputs *told,
+		       const struct sonde_watcher *watcher, struct error *err)
+{
+	struct opening o = {in, watcher};
+	int ret = 0;
+
+	for (unsigned i = 0; i < told->nr_paths && !ret; i++)
+		ret = open_under(&o, told->paths[i], err);
+	for (unsigned i = 0; i < told->nr_guests && !ret; i++) {
+		const char *path = strchr(told->guests[i], '=');
+
+		if (!path || path == told->guests[i])
+			return fail(err, -EINVAL, "\"%s\": NAME=PATH is expected",
+				    told->guests[i]);
+		ret = open_under(&o, path + 1, err);
+	}
+	if (!ret && !in->nr_traces)
+		ret = fail(err, -EINVAL, "no trace could be opened%s%s",
+			   in->topology.problems.nr ? ": " : "",
+			   in->topology.problems.nr ? in->topology.problems.list[0].text : "");
+	return ret;
+}
+
+/* ---- what the user says -------------------------------------------------------------------- */
+
+/* "KEY=value": true when the part before '=' is @key. */
+static const char *value_of(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	return !strncmp(text, key, len) && text[len] == '=' ? text + len + 1 : NULL;
+}
+
+static bool is_under(const char *path, const char *dir)
+{
+	char real_path[PATH_MAX];
+	char real_dir[PATH_MAX];
+	size_t len;
+
+	if (!realpath(path, real_path) || !realpath(dir, real_dir))
+		return false;
+	len = strlen(real_dir);
+	return !strncmp(real_path, real_dir, len) && (!real_path[len] || real_path[len] == '/');
+}
+
+/* A name the user gave needs no '=' to be cut off: it lives as long as the caller's strings, so
+ * it is copied into @names. */
+static void apply_names(struct topology_input *list, unsigned nr, const struct sonde_inputs *told,
+			struct arena *names)
+{
+	for (unsigned g = 0; g < told->nr_guests; g++) {
+		const char *equals = strchr(told->guests[g], '=');
+
+		for (unsigned i = 0; i < nr; i++) {
+			if (is_under(list[i].trace->path, equals + 1))
+				list[i].name = arena_strndup(names, told->guests[g],
+							     (size_t)(equals - told->guests[g]));
+		}
+	}
+}
+
+/* The trace that a user calls @name: by --guest, else by its host name. */
+static struct topology_input *find_named(struct topology_input *list, unsigned nr,
+					 const char *option)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		if (list[i].name ? value_of(option, list[i].name) != NULL
+				 : value_of(option, list[i].trace->hostname) != NULL)
+			return &list[i];
+	}
+	return NULL;
+}
+
+static int no_such_machine(const char *what, const char *option, struct error *err)
+{
+	return fail(err, -EINVAL,
+		    "%s %s: no trace has that name; host names are used, or --guest NAME=PATH "
+		    "gives a name",
+		    what, option);
+}
+
+static int apply_parents(struct topology_input *list, unsigned nr, const struct sonde_inputs *told,
+			 struct error *err)
+{
+	for (unsigned p = 0; p < told->nr_parents; p++) {
+		struct topology_input *child = find_named(list, nr, told->parents[p]);
+
+		if (!child)
+			return no_such_machine("--parent", told->parents[p], err);
+		child->parent = strchr(told->parents[p], '=') + 1;
+	}
+	return 0;
+}
+
+static int apply_offsets(struct topology_input *list, unsigned nr, const struct sonde_inputs *told,
+			 struct error *err)
+{
+	for (unsigned p = 0; p < told->nr_tsc_offsets; p++) {
+		struct topology_input *machine = find_named(list, nr, told->tsc_offsets[p]);
+		const char *number;
+		char *end;
+
+		if (!machine)
+			return no_such_machine("--tsc-offset", told->tsc_offsets[p], err);
+		number = strchr(told->tsc_offsets[p], '=') + 1;
+		errno = 0;
+		machine->tsc_offset = strtoll(number, &end, 0);
+		/* KVM's debugfs prints the offset unsigned or signed, as it likes. */
+		if (errno == ERANGE && *number != '-') {
+			errno = 0;
+			machine->tsc_offset = (int64_t)strtoull(number, &end, 0);
+		}
+		if (errno || end == number || *end)
+			return fail(err, -EINVAL, "--tsc-offset %s: NAME=CYCLES is expected",
+				    told->tsc_offsets[p]);
+		machine->has_tsc_offset = true;
+	}
+	return 0;
+}
+
+/* ---- topology and streams ------------------------------------------------------------------ */
+
+static void topology_progress(double done, void *data)
+{
+	watcher_progress(data, "aligning clocks", done);
+}
+
+static int find_topology(struct inputs *in, const struct sonde_inputs *told,
+			 const struct sonde_watcher *watcher, struct error *err)
+{
+	struct topology_input *list = calloc(in->nr_traces, sizeof(*list));
+	struct problems problems = in->topology.problems;
+	struct topology_options opt = {
+		.threads = told->threads,
+		.tsc_khz = told->tsc_khz,
+		.progress = topology_progress,
+		.progress_data = (void *)(uintptr_t)watcher,
+	};
+	struct arena names = {0};
+	int ret = list ? 0 : fail(err, -ENOMEM, "out of memory");
+
+	for (unsigned i = 0; i < in->nr_traces && !ret; i++)
+		list[i].trace = in->traces[i];
+	if (!ret)
+		apply_names(list, in->nr_traces, told, &names);
+	if (!ret)
+		ret = apply_parents(list, in->nr_traces, told, err);
+	if (!ret)
+		ret = apply_offsets(list, in->nr_traces, told, err);
+	if (!ret) {
+		memset(&in->topology, 0, sizeof(in->topology));
+		ret = topology_find(&in->topology, list, in->nr_traces, &opt, err);
+		/* What was wrong before the topology was known belongs to it, too. */
+		for (unsigned i = 0; i < problems.nr; i++)
+			problems_add(&in->topology.problems, "%s", problems.list[i].text);
+		problems_release(&problems);
+	}
+	arena_release(&names);
+	free(list);
+	return ret;
+}
+
+static int list_streams(struct inputs *in, struct error *err)
+{
+	unsigned nr = 0;
+
+	for (unsigned m = 0; m < in->topology.nr_machines; m++)
+		nr += in->topology.machines[m].trace->nr_streams;
+	in->streams = calloc(nr + 1, sizeof(*in->streams));
+	if (!in->streams)
+		return fail(err, -ENOMEM, "out of memory");
+	for (unsigned m = 0; m < in->topology.nr_machines; m++) {
+		const struct machine *machine = &in->topology.machines[m];
+
+		in->len_bytes += machine->trace->len_bytes;
+		for (unsigned s = 0; s < machine->trace->nr_streams; s++)
+			in->streams[in->nr_streams++] = (struct merge_input){
+				.stream = &machine->trace->streams[s],
+				.machine = m,
+				.clock = &machine->clock,
+			};
+	}
+	return 0;
+}
+
+int inputs_open(struct inputs *in, const struct sonde_inputs *told,
+		const struct sonde_watcher *watcher, struct error *err)
+{
+	int ret;
+
+	memset(in, 0, sizeof(*in));
+	watcher_progress(watcher, "opening traces", 0);
+	ret = open_traces(in, told, watcher, err);
+	if (!ret)
+		ret = find_topology(in, told, watcher, err);
+	if (!ret)
+		ret = list_streams(in, err);
+	if (ret)
+		inputs_release(in);
+	return ret;
+}
+
+void inputs_release(struct inputs *in)
+{
+	free(in->streams);
+	topology_release(&in->topology);
+	for (unsigned i = 0; i < in->nr_traces; i++)
+		trace_release(in->traces[i]);
+	free(in->traces);
+	memset(in, 0, sizeof(*in));
+}
+
+/* ---- span ---------------------------------------------------------------------------------- */
+
+/* The time of the last event of a stream: its last packet that has any is decoded. */
+static bool last_tick(struct stream *s, ticks_t *out)
+{
+	for (uint32_t p = s->nr_packets; p-- > 0;) {
+		struct event events[64];
+		struct cursor c;
+		bool found = false;
+		unsigned nr;
+
+		if (cursor_init(&c, s, p, 1, 0, NULL))
+			return false;
+		while ((nr = cursor_next(&c, events, ARRAY_SIZE(events)))) {
+			*out = events[nr - 1].time;
+			found = true;
+		}
+		cursor_release(&c);
+		if (found)
+			return true;
+	}
+	return false;
+}
+
+static bool first_tick(struct stream *s, ticks_t *out)
+{
+	struct event event;
+	struct cursor c;
+	bool found;
+
+	if (cursor_init(&c, s, 0, s->nr_packets, 0, NULL))
+		return false;
+	found = cursor_next(&c, &event, 1) == 1;
+	if (found)
+		*out = event.time;
+	cursor_release(&c);
+	return found;
+}
+
+int inputs_span(const struct inputs *in, ns_t *begin, ns_t *end)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < in->nr_streams; i++) {
+		const struct merge_input *s = &in->streams[i];
+		ticks_t first, last;
+		ns_t from, to;
+
+		if (!first_tick(s->stream, &first) || !last_tick(s->stream, &last))
+			continue;
+		from = clock_to_l0(s->clock, first);
+		to = clock_to_l0(s->clock, last) + 1;
+		*begin = any && *begin < from ? *begin : from;
+		*end = any && *end > to ? *end : to;
+		any = true;
+	}
+	return any ? 0 : -ENODATA;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIB_INPUTS_H
+#define LIB_INPUTS_H
+
+#include "clock/topology.h"
+#include "merge/merge.h"
+#include "sonde/analyze.h"
+
+/*
+ * The traces of a run, opened, and what is known about their machines and clocks: the common
+ * start of sonde_analyze() and sonde_events_open().
+ *
+ * A trace that cannot be opened does not stop the others: the watcher hears of it, and it becomes
+ * a problem of the topology.  Of two copies of one trace (same id) the one with the shorter name
+ * is taken, for a copy's name tends to say that it is one.
+ */
+struct inputs {
+	struct trace **traces;            /* owned */
+	unsigned nr_traces;
+	struct topology topology;         /* owned; machines in its order */
+	struct merge_input *streams;      /* owned: every stream of every machine */
+	unsigned nr_streams;
+	uint64_t len_bytes;
+};
+
+int inputs_open(struct inputs *in, const struct sonde_inputs *told,
+		const struct sonde_watcher *watcher, struct error *err);
+void inputs_release(struct inputs *in);
+
+/* First and last time of any event, in L0 time.  -ENODATA when there is no event at all. */
+int inputs_span(const struct inputs *in, ns_t *begin, ns_t *end);
+
+/* Workers for the merge: all processors but the one that uses what it hands out. */
+unsigned inputs_workers(const struct sonde_inputs *told);
+
+/* Calls the watcher, if there is one; false = stop. */
+bool watcher_progress(const struct sonde_watcher *w, const char *phase, double done);
+void watcher_notice(const struct sonde_watcher *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts, numbered: every distinct one once.  Open addressing with linear probing, at most half
+ * full.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/state.h"
+
+_Static_assert(sizeof(struct context) == 32, "contexts are hashed and compared as 4 words");
+
+static uint32_t hash(const struct context *c)
+{
+	uint64_t words[4], h = 0;
+
+	memcpy(words, c, sizeof(words));
+	for (unsigned i = 0; i < 4; i++) {
+		h = (h ^ words[i]) * 0x9e3779b97f4a7c15ull;
+		h ^= h >> 32;
+	}
+	return (uint32_t)h;
+}
+
+static int rehash(struct context_table *table, uint32_t nr_slots)
+{
+	uint32_t *slots = calloc(nr_slots, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	free(table->slots);
+	table->slots = slots;
+	table->mask = nr_slots - 1;
+	for (uint32_t row = 0; row < table->nr; row++) {
+		uint32_t i = hash(&table->rows[row]) & table->mask;
+
+		while (slots[i])
+			i = (i + 1) & table->mask;
+		slots[i] = row + 1;
+	}
+	return 0;
+}
+
+static uint32_t add(struct model *m, const struct context *c)
+{
+	struct context_table *table = &m->contexts;
+
+	if (model_grow(m, (void **)&table->rows, table->nr, &table->room, sizeof(*table->rows)))
+		return 0;
+	table->rows[table->nr++] = *c;
+	return table->nr;
+}
+
+uint32_t context_row(struct model *m, const struct context *c)
+{
+	struct context_table *table = &m->contexts;
+
+	if (unlikely(!table->slots || table->nr >= table->mask / 2)) {
+		int ret = rehash(table, table->slots ? (table->mask + 1) * 2 : 1024);
+
+		if (ret) {
+			m->broken = m->broken ? m->broken : ret;
+			return 0;
+		}
+	}
+	for (uint32_t i = hash(c) & table->mask;; i = (i + 1) & table->mask) {
+		uint32_t row = table->slots[i];
+
+		if (!row)
+			return table->slots[i] = add(m, c);
+		if (!memcmp(&table->rows[row - 1], c, sizeof(*c)))
+			return row;
+	}
+}
+
+void contexts_release(struct model *m)
+{
+	free(m->contexts.rows);
+	free(m->contexts.slots);
+}

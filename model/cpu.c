@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A CPU's own state: which thread it runs, and the interrupt handlers stacked upon it.
+ */
+#include <string.h>
+
+#include "model/state.h"
+#include "source/dialect.h"
+#include "source/syscalls.h"
+
+/* Makes @next (NULL: unknown) the CPU's thread.  The caller has said what becomes of the one
+ * before. */
+void cpu_run(struct cpu *cpu, struct thread *next)
+{
+	cpu->thread = next;
+	cpu->guest_of_unknown = false;
+	if (!next)
+		return;
+	if (unlikely(next->on && next->on != cpu)) {
+		/* It cannot run twice: that other CPU's switch went unseen. */
+		struct cpu *other = next->on;
+
+		other->thread = NULL;
+		fuse(other);
+	}
+	if (unlikely(next->losses != next->machine->losses))
+		thread_forget(next);
+	thread_set_on(next, cpu);
+	thread_set_state(next, THREAD_RUNNING);
+}
+
+static void write_task(struct cpu *cpu)
+{
+	model_set(cpu->machine->model, cpu->task, cpu->thread ? cpu->thread->row + 1 : 0);
+}
+
+/* The CPU's thread left it, and we did not see how. */
+static void drop_thread(struct cpu *cpu)
+{
+	struct thread *th = cpu->thread;
+
+	cpu->thread = NULL;
+	if (!th)
+		return;
+	thread_forget(th);
+	thread_set_on(th, NULL);
+	thread_set_state(th, THREAD_UNKNOWN);
+}
+
+/* An event says that @tid runs, and that is not what we knew. */
+void cpu_adopt(struct cpu *cpu, int32_t tid)
+{
+	if (cpu->thread) {
+		problems_add(&cpu->machine->model->problems,
+			     "%s: a thread runs that was never switched to (events are missing)",
+			     cpu->machine->name);
+		drop_thread(cpu);
+		cpu->nr_irqs = 0;
+	}
+	cpu_run(cpu, thread_get(cpu->machine, tid, cpu));
+	write_task(cpu);
+}
+
+/* The handlers are left before a switch; only PREEMPT_RT may switch inside a soft interrupt. */
+static void save_softirq(struct cpu *cpu)
+{
+	struct thread *th = cpu->thread;
+
+	th->in_softirq = cpu->nr_irqs && cpu->irqs[cpu->nr_irqs - 1].mode == MODE_SOFTIRQ;
+	if (unlikely(th->in_softirq))
+		th->softirq = cpu->irqs[cpu->nr_irqs - 1].detail;
+	cpu->nr_irqs = 0;
+}
+
+static void restore_softirq(struct cpu *cpu)
+{
+	if (likely(!cpu->thread->in_softirq))
+		return;
+	cpu->thread->in_softirq = false;
+	cpu->irqs[0] = (struct irq_frame){MODE_SOFTIRQ, cpu->thread->softirq};
+	cpu->nr_irqs = 1;
+}
+
+static void switch_out(struct cpu *cpu, int64_t prev_state)
+{
+	struct thread *th = cpu->thread;
+	enum thread_state state = thread_state_of(prev_state);
+
+	save_softirq(cpu);
+	/* Only kernel threads sleep in the state "idle". */
+	if ((prev_state & 0xff) == 0x80 && th->kind == KIND_UNKNOWN)
+		th->kind = KIND_KERNEL;
+	/* A thread may still sleep on its way out.  Before Linux 4.14 the last state is 0x40. */
+	if (th->exiting && (prev_state & 0x40))
+		state = THREAD_DEAD;
+	thread_set_on(th, NULL);
+	if (state == THREAD_DEAD && th->tid)
+		thread_end(th);
+	else
+		thread_set_state(th, state);
+}
+
+void cpu_switch(struct cpu *cpu, const struct event *e)
+{
+	int32_t prev = (int32_t)e->arg[0];
+
+	if (prev >= 0 && (!cpu->thread || cpu->thread->tid != prev))
+		cpu_adopt(cpu, prev);
+	if (cpu->thread) {
+		thread_set_comm(cpu->thread, event_str(e, 4));
+		switch_out(cpu, e->arg[2]);
+	}
+	cpu->nr_irqs = 0;
+	cpu_run(cpu, thread_get(cpu->machine, (int32_t)e->arg[1], cpu));
+	if (cpu->thread) {
+		restore_softirq(cpu);
+		thread_set_comm(cpu->thread, event_str(e, 3));
+	}
+	write_task(cpu);
+}
+
+void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail)
+{
+	if (cpu->nr_irqs < IRQ_DEPTH)
+		cpu->irqs[cpu->nr_irqs++] = (struct irq_frame){mode, (int32_t)detail};
+}
+
+/* Ends the innermost handler of that kind, and whatever still lies upon it.  A handler that was
+ * never entered (the trace began inside it) changes nothing. */
+void cpu_irq_exit(struct cpu *cpu, uint32_t mode, int64_t detail)
+{
+	for (unsigned i = cpu->nr_irqs; i-- > 0;) {
+		if (cpu->irqs[i].mode == mode && cpu->irqs[i].detail == (int32_t)detail) {
+			cpu->nr_irqs = i;
+			return;
+		}
+	}
+}
+
+static uint32_t name_of_lttng_syscall(const struct trace *t, const struct event *e,
+				      struct history_writer *w)
+{
+	const struct event_type *type = &t->types[e->type];
+	const char *name = NULL;
+
+	if (type->syscall >= 0 && (unsigned)type->syscall < t->nr_syscall_names)
+		name = t->syscall_names[type->syscall];
+	else
+		name = dialect_syscall_name(type->name);
+	if (!name || !strcmp(name, "unknown"))
+		return 0;
+	return history_writer_string(w, name, strlen(name));
+}
+
+static uint32_t name_of_syscall(struct machine_state *mc, const struct event *e)
+{
+	const char *name;
+
+	if (mc->trace->lttng)
+		return name_of_lttng_syscall(mc->trace, e, mc->model->w);
+	name = syscall_name(e->arg[0]);
+	return name ? history_writer_string(mc->model->w, name, strlen(name)) : 0;
+}
+
+/* Looked up once per event type (LTTng) or number (ftrace). */
+static uint32_t syscall_id(struct machine_state *mc, const struct event *e)
+{
+	int64_t slot = mc->trace->lttng ? e->type : e->arg[0];
+
+	if (slot < 0 || slot >= mc->nr_syscall_ids)
+		return 0;
+	if (!mc->syscall_ids[slot])
+		mc->syscall_ids[slot] = name_of_syscall(mc, e) + 1;
+	return mc->syscall_ids[slot] - 1;
+}
+
+void cpu_syscall_entry(struct cpu *cpu, const struct event *e)
+{
+	if (!cpu->thread)
+		return;
+	cpu->thread->kind = KIND_USER;
+	cpu->thread->where = WHERE_SYSCALL;
+	cpu->thread->syscall = syscall_id(cpu->machine, e);
+}
+
+void cpu_syscall_exit(struct cpu *cpu)
+{
+	if (!cpu->thread)
+		return;
+	cpu->thread->kind = KIND_USER;
+	cpu->thread->where = WHERE_USER;
+}
+
+/* Only the idle task goes idle: tells who runs when no event has told yet. */
+void cpu_idle(struct cpu *cpu)
+{
+	if (!cpu->thread)
+		cpu_adopt(cpu, 0);
+}
+
+void cpu_forget(struct cpu *cpu)
+{
+	drop_thread(cpu);
+	cpu->nr_irqs = 0;
+	cpu->guest_of_unknown = false;
+	write_task(cpu);
+	fuse(cpu);
+}
+
+/* Threads that last ran where events were lost may be anything by now. */
+static void forget_threads(struct cpu *cpu)
+{
+	struct machine_state *mc = cpu->machine;
+
+	for (struct thread *th = mc->threads; th; th = th->next_of_machine) {
+		if (th->on) {
+			th->losses = mc->losses;
+			continue;
+		}
+		if (th->last_on == cpu && th->state != THREAD_DEAD)
+			thread_set_state(th, THREAD_UNKNOWN);
+	}
+}
+
+static void note_loss(struct cpu *cpu, const struct event *e)
+{
+	const struct clock_model *clock = cpu->machine->clock;
+	struct model *m = cpu->machine->model;
+	struct loss *loss;
+
+	if (model_grow(m, (void **)&m->losses, m->nr_losses, &m->losses_room, sizeof(*m->losses)))
+		return;
+	loss = &m->losses[m->nr_losses++];
+	loss->machine = cpu->machine;
+	loss->cpu = cpu->number;
+	loss->begin = clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[1]});
+	loss->end = clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[2]});
+	loss->events = e->arg[0] > 0 ? e->arg[0] : -1;
+}
+
+/*
+ * Events were lost on this CPU.  What it runs is unknown until an event tells.  A thread may have
+ * run here unseen, and have left or entered system calls: so for every thread that does not run
+ * elsewhere at this moment, where it is (user or kernel) is unknown from now on.
+ */
+void cpu_lost(struct cpu *cpu, const struct event *e)
+{
+	note_loss(cpu, e);
+	cpu->machine->losses++;
+	cpu_forget(cpu);
+	forget_threads(cpu);
+}

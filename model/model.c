@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/state.h"
+
+int model_grow(struct model *m, void **list, uint32_t nr, uint32_t *room, size_t each_bytes)
+{
+	uint32_t more = *room ? *room * 2 : 64;
+	void *grown;
+
+	if (likely(nr < *room))
+		return 0;
+	grown = more > *room ? realloc(*list, more * each_bytes) : NULL;
+	if (!grown) {
+		m->broken = m->broken ? m->broken : -ENOMEM;
+		return -ENOMEM;
+	}
+	*list = grown;
+	*room = more;
+	return 0;
+}
+
+uint64_t model_want(void)
+{
+	return WANT(SCHED_SWITCH) | WANT(SCHED_WAKING) | WANT(SCHED_WAKEUP) |
+	       WANT(SCHED_WAKEUP_NEW) | WANT(FORK) | WANT(NEW_TASK) | WANT(EXEC) | WANT(EXIT) |
+	       WANT(FREE) | WANT(RENAME) | WANT(SYSCALL_ENTRY) | WANT(SYSCALL_EXIT) |
+	       WANT(IRQ_ENTRY) | WANT(IRQ_EXIT) | WANT(SOFTIRQ_ENTRY) | WANT(SOFTIRQ_EXIT) |
+	       WANT(VECTOR_ENTRY) | WANT(VECTOR_EXIT) | WANT(CPU_IDLE) | WANT(KVM_ENTRY) |
+	       WANT(KVM_EXIT) | WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT) |
+	       WANT(KVM_NESTED_VMEXIT_INJECT) | WANT(KVM_MMU_GET_PAGE) | WANT(STATEDUMP_PROCESS) |
+	       WANT(STATEDUMP_PID_NS) | WANT(STATEDUMP_END);
+}
+
+static void release(struct model *m)
+{
+	machines_release(m);
+	contexts_release(m);
+	free(m->threads);
+	free(m->namespaces);
+	free(m->vtids);
+	free(m->losses);
+	free(m->moments);
+	map_release(&m->by_tid);
+	map_release(&m->vm_by_pid);
+	map_release(&m->by_vmcb);
+	map_release(&m->by_pgd);
+	map_release(&m->by_inum);
+	problems_release(&m->problems);
+	arena_release(&m->arena);
+	free(m);
+}
+
+int model_open(struct model **out, const struct topology *topo, struct history_writer *w,
+	       struct error *err)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	int ret = -ENOMEM;
+
+	*out = NULL;
+	if (!m)
+		return fail(err, -ENOMEM, "out of memory");
+	m->topo = topo;
+	m->w = w;
+	m->now = NS_MIN;
+	m->meta_table = -1;
+	ret = machines_open(m);
+	if (!ret)
+		ret = agenda_open(m);
+	if (ret) {
+		release(m);
+		return fail(err, ret, "out of memory");
+	}
+	*out = m;
+	return 0;
+}
+
+/* The result starts with the first event of all; from there on every CPU of L0 has a row. */
+static void begin(struct model *m, ns_t t)
+{
+	struct machine_state *l0 = m->machines[0];
+
+	m->begun = true;
+	m->begin = m->now = t;
+	for (unsigned i = 0; i < l0->nr_cpus; i++)
+		fuse(l0->cpus[i]);
+}
+
+/* Events about threads: the CPU that recorded them is only where they were noticed. */
+static void feed_thread(struct machine_state *mc, const struct event *e)
+{
+	switch (e->kind) {
+	case EV_SCHED_WAKING:
+	case EV_SCHED_WAKEUP:
+	case EV_SCHED_WAKEUP_NEW:
+		thread_wake(mc, e);
+		break;
+	case EV_FORK:
+		thread_fork(mc, e);
+		break;
+	case EV_NEW_TASK:
+		thread_new_task(mc, e);
+		break;
+	case EV_EXEC:
+		thread_exec(mc, e);
+		break;
+	case EV_EXIT:
+		thread_exit(mc, e);
+		break;
+	case EV_FREE:
+		thread_free(mc, e);
+		break;
+	case EV_RENAME:
+		thread_rename(mc, e);
+		break;
+	case EV_STATEDUMP_PROCESS:
+		statedump_process(mc, e);
+		break;
+	case EV_STATEDUMP_PID_NS:
+		statedump_pid_ns(mc, e);
+		break;
+	case EV_STATEDUMP_END:
+		statedump_end(mc);
+		break;
+	default:
+		break;
+	}
+}
+
+static void feed_cpu(struct cpu *cpu, const struct event *e)
+{
+	switch (e->kind) {
+	case EV_SCHED_SWITCH:
+		cpu_switch(cpu, e);
+		break;
+	case EV_KVM_ENTRY:
+		vcpu_entry(cpu, e);
+		break;
+	case EV_KVM_EXIT:
+		vcpu_exit(cpu, e);
+		break;
+	case EV_KVM_NESTED_VMENTER:
+	case EV_KVM_NESTED_VMEXIT:
+	case EV_KVM_NESTED_VMEXIT_INJECT:
+	case EV_KVM_MMU_GET_PAGE:
+		vcpu_nested(cpu, e);
+		break;
+	case EV_SYSCALL_ENTRY:
+		cpu_syscall_entry(cpu, e);
+		break;
+	case EV_SYSCALL_EXIT:
+		cpu_syscall_exit(cpu);
+		break;
+	case EV_IRQ_ENTRY:
+	case EV_VECTOR_ENTRY:
+		cpu_irq_enter(cpu, MODE_IRQ, e->arg[0]);
+		break;
+	case EV_IRQ_EXIT:
+	case EV_VECTOR_EXIT:
+		cpu_irq_exit(cpu, MODE_IRQ, e->arg[0]);
+		break;
+	case EV_SOFTIRQ_ENTRY:
+		cpu_irq_enter(cpu, MODE_SOFTIRQ, e->arg[0]);
+		break;
+	case EV_SOFTIRQ_EXIT:
+		cpu_irq_exit(cpu, MODE_SOFTIRQ, e->arg[0]);
+		break;
+	case EV_CPU_IDLE:
+		cpu_idle(cpu);
+		break;
+	default:
+		feed_thread(cpu->machine, e);
+		break;
+	}
+}
+
+/*
+ * A kernel that records an event has its CPU.  So a vCPU that its thread had entered is not in
+ * guest mode any more: interrupts, above all, are handled before KVM's exit event.
+ */
+static void leave_guest(struct cpu *cpu, const struct event *e)
+{
+	if (e->kind == EV_KVM_ENTRY || e->kind == EV_KVM_EXIT)
+		return;
+	cpu->guest_of_unknown = false;
+	if (cpu->thread && cpu->thread->vcpu && cpu->thread->vcpu->vcpu.entered)
+		vcpu_leave(cpu->thread->vcpu);
+}
+
+static void feed_one(struct cpu *cpu, const struct event *e)
+{
+	if (unlikely(e->kind == EV_LOST)) {
+		cpu_lost(cpu, e);
+		return;
+	}
+	if (cpu->machine->parent && unlikely(!vcpu_may_execute(cpu)))
+		cpu->machine->violations++;
+	if (e->tid >= 0 && unlikely(!cpu->thread || cpu->thread->tid != e->tid))
+		cpu_adopt(cpu, e->tid);
+	leave_guest(cpu, e);
+	feed_cpu(cpu, e);
+	fuse(cpu);
+}
+
+void model_feed(struct model *m, const struct merge_input *input, const struct event *events,
+		const ns_t *times, unsigned nr)
+{
+	struct machine_state *mc = m->machines[input->machine];
+	struct cpu *cpu = machine_cpu(mc, input->stream->cpu);
+
+	if (unlikely(!cpu)) {
+		problems_add(&m->problems, "%s: the CPU of a stream is not known; it is left out",
+			     mc->name);
+		return;
+	}
+	if (unlikely(!m->begun) && nr)
+		begin(m, times[0]);
+	m->stream = input->stream;
+	for (unsigned i = 0; i < nr; i++) {
+		if (unlikely(times[i] >= m->next_moment_t))
+			agenda_run(m, times[i]);
+		m->now = times[i];
+		feed_one(cpu, &events[i]);
+	}
+}
+
+int model_close(struct model *m, ns_t end, struct error *err)
+{
+	int ret;
+
+	if (m->begun)
+		agenda_run(m, end);
+	tables_write(m, end);
+	ret = m->broken;
+	release(m);
+	return ret ? fail(err, ret, "out of memory while fusing the traces") : 0;
+}

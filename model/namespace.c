@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PID namespaces: which there are, how they nest, and which TID a thread has in each.
+ *
+ * A thread is in one namespace per level, from 0 (the machine's own) to its innermost.  A state
+ * dump names them all; a fork names only the child's innermost one, and the child's TID at every
+ * level: the namespaces around are the parent's.
+ */
+#include <errno.h>
+
+#include "model/state.h"
+
+/* Linux nests no deeper. */
+#define LEVELS_MAX 33
+
+static int64_t ns_get(struct machine_state *mc, uint32_t inum, int level)
+{
+	struct model *m = mc->model;
+	uint32_t *known = map_get(&m->by_inum, pair_key(mc, inum));
+
+	if (known)
+		return *known;
+	if (model_grow(m, (void **)&m->namespaces, m->nr_namespaces, &m->namespaces_room,
+		       sizeof(*m->namespaces)))
+		return -1;
+	if (map_put(&m->by_inum, pair_key(mc, inum), m->nr_namespaces)) {
+		m->broken = -ENOMEM;
+		return -1;
+	}
+	m->namespaces[m->nr_namespaces] = (struct pid_ns){mc, inum, -1, level};
+	return m->nr_namespaces++;
+}
+
+static struct vtid *vtid_at(const struct thread *th, int32_t level)
+{
+	struct model *m = th->machine->model;
+
+	for (uint32_t i = th->vtids; i; i = m->vtids[i - 1].next) {
+		if (m->vtids[i - 1].level == level)
+			return &m->vtids[i - 1];
+	}
+	return NULL;
+}
+
+static void link_to_parent(const struct thread *th, int32_t level)
+{
+	struct model *m = th->machine->model;
+	const struct vtid *inner = vtid_at(th, level), *outer = vtid_at(th, level - 1);
+
+	if (inner && outer && inner->ns >= 0 && outer->ns >= 0 && inner->ns != outer->ns)
+		m->namespaces[inner->ns].parent = outer->ns;
+}
+
+void namespace_add(struct thread *th, int32_t level, int64_t inum, int32_t vtid)
+{
+	struct model *m = th->machine->model;
+	int64_t ns = inum > 0 ? ns_get(th->machine, (uint32_t)inum, level) : -1;
+
+	if (level < 0 || level >= LEVELS_MAX || vtid_at(th, level) ||
+	    model_grow(m, (void **)&m->vtids, m->nr_vtids, &m->vtids_room, sizeof(*m->vtids)))
+		return;
+	m->vtids[m->nr_vtids] = (struct vtid){th->row, level, ns, vtid, th->vtids};
+	th->vtids = ++m->nr_vtids;
+	link_to_parent(th, level);
+	link_to_parent(th, level + 1);
+}
+
+int64_t namespace_of(const struct thread *th)
+{
+	const struct model *m = th->machine->model;
+	const struct vtid *innermost = NULL;
+
+	for (uint32_t i = th->vtids; i; i = m->vtids[i - 1].next) {
+		if (!innermost || m->vtids[i - 1].level > innermost->level)
+			innermost = &m->vtids[i - 1];
+	}
+	return innermost ? innermost->ns : -1;
+}
+
+/* LTTng lists the child's TIDs from level 0 inwards. */
+void namespace_fork(struct thread *parent, struct thread *child, const struct event *e)
+{
+	const struct model *m = child->machine->model;
+	int64_t tids[LEVELS_MAX];
+	struct field_value vtids;
+	int32_t levels;
+
+	if (trace_event_field(m->stream, e, "vtids", &vtids) || vtids.cls != FIELD_ARRAY ||
+	    !vtids.elems || !vtids.len || vtids.len > LEVELS_MAX)
+		return;
+	levels = (int32_t)vtids.len;
+	for (int32_t i = 0; i < levels; i++)
+		tids[i] = vtids.elems[i];
+	for (int32_t i = 0; i < levels; i++) {
+		const struct vtid *outer = parent ? vtid_at(parent, i) : NULL;
+		int64_t inum =
+			outer && outer->ns >= 0 ? (int64_t)m->namespaces[outer->ns].inum : -1;
+
+		namespace_add(child, i, i == levels - 1 ? e->arg[4] : inum, (int32_t)tids[i]);
+	}
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MODEL_STATE_H
+#define MODEL_STATE_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "model/context.h"
+#include "model/model.h"
+
+/*
+ * What the model knows at the current moment; private to model/.
+ *
+ *	machine   (struct machine_state; the topology's struct machine is what it comes from) a
+ *kernel: L0, or a VM at any depth, with or without a trace of its own cpu       a CPU of a machine.
+ *A VM's CPU is a vCPU: beside the state that its own trace gives it, it has the state that its
+ *parent's KVM events give it (struct vcpu) thread    one incarnation of a TID in a machine
+ *
+ * All of them live in the model's arena, so pointers to them stay good; each also has a number,
+ * the order in which it was made.
+ *
+ *	model.c      open, feed (dispatch by event kind), close
+ *	machine.c    machines and their CPUs; VMs found from KVM events
+ *	cpu.c        a CPU's own state: current thread, interrupts, system calls, losses
+ *	thread.c     incarnations, states, names
+ *	vcpu.c       KVM events: entry, exit, nesting
+ *	fuse.c       what a physical CPU really runs
+ *	context.c    contexts, numbered
+ *	namespace.c  PID namespaces
+ *	statedump.c  LTTng's dump of what was there at the start
+ *	agenda.c     things that happen at a known time without an event
+ *	tables.c     the tables at the end
+ */
+
+struct machine_state;
+struct thread;
+
+enum nested {
+	NESTED_UNKNOWN, /* the trace began, or lost events, since it last showed */
+	NESTED_NO,	/* entering runs the VM itself */
+	NESTED_YES,	/* entering runs a VM inside the VM */
+};
+
+/* A vCPU as its parent's kernel sees it. */
+struct vcpu {
+	struct thread *host;	/* thread of the parent that runs it; NULL unknown */
+	bool entered;		/* between VM entry and VM exit */
+	bool starting;		/* the VM executed VMRUN (VMLAUNCH, VMRESUME): being handled */
+	bool vmenter;		/* ... and an event confirmed it */
+	uint8_t nested;		/* enum nested */
+	int64_t reason;		/* of the last exit; -1 unknown */
+	struct cpu *served;	/* innermost vCPU that ran until the last exit; NULL unknown */
+	bool seen;		/* an entry or exit was seen since the last loss */
+	struct cpu *nested_cpu; /* the nested vCPU that the VM entered last, as told by the address
+				   of its vmcb12/vmcs12; NULL unknown */
+};
+
+#define IRQ_DEPTH 8
+
+struct irq_frame {
+	uint32_t mode; /* MODE_IRQ or MODE_SOFTIRQ */
+	int32_t detail;
+};
+
+/* What a CPU does, as a row of table "context".  No padding: it is hashed and compared whole. */
+struct context {
+	uint32_t machine; /* index + 1 */
+	int32_t cpu;	  /* number in its machine; -1 unknown */
+	uint32_t thread;  /* row + 1; 0 unknown */
+	uint32_t serves;  /* index of cpu + 1; 0 none */
+	int64_t detail;
+	uint32_t mode;
+	uint32_t zero;
+};
+
+struct cpu {
+	struct machine_state *machine;
+	int number; /* -1 stands for any */
+	uint32_t index;
+	struct cpu *merged_into; /* turned out to be that one; else NULL */
+	uint64_t nested_id;	 /* address of its vmcb12/vmcs12; 0 unknown or not nested */
+	struct thread *thread;	 /* runs now; NULL unknown */
+	struct thread *idle;	 /* its TID 0; NULL not seen yet */
+	bool guest_of_unknown;	 /* after a VM entry of which we cannot tell the vCPU */
+	unsigned nr_irqs;
+	struct irq_frame irqs[IRQ_DEPTH];
+	struct vcpu vcpu;     /* of a VM's CPU */
+	struct context shown; /* L0: what "runs" holds now */
+	attr_t runs, task;    /* ATTR_NONE when there is none */
+	attr_t state, on;
+	uint32_t row; /* in the table; given at the end */
+};
+
+enum thread_kind { KIND_UNKNOWN, KIND_USER, KIND_KERNEL };
+enum thread_mode { WHERE_UNKNOWN, WHERE_USER, WHERE_SYSCALL };
+
+#define COMM_LEN 16
+
+struct thread {
+	struct machine_state *machine;
+	struct thread *next_of_machine;
+	uint32_t row;
+	int32_t tid;
+	int32_t pid;   /* thread group; -1 unknown */
+	int32_t ppid;  /* -1 unknown */
+	int32_t maker; /* TID that forked it; -1 unknown */
+	uint8_t state; /* enum thread_state */
+	uint8_t kind;  /* enum thread_kind */
+	uint8_t where; /* enum thread_mode: goes on where it was when it was switched out */
+	bool exiting;
+	bool in_softirq; /* switched out inside one (PREEMPT_RT) */
+	int32_t softirq;
+	uint32_t syscall; /* string id of its name; 0 unknown */
+	uint32_t losses;  /* machine->losses when we last knew all about it */
+	struct cpu *on;	  /* CPU it runs on; NULL none or unknown */
+	struct cpu *last_on;
+	struct cpu *vcpu; /* the vCPU it is; NULL none */
+	char comm[COMM_LEN];
+	uint32_t comm_id, first_comm_id;
+	uint32_t vtids;	 /* newest entry of model->vtids + 1 */
+	ns_t begin, end; /* end NS_MAX: still there */
+	attr_t dir, state_attr, cpu_attr, comm_attr;
+};
+
+struct machine_state {
+	struct model *model;
+	uint32_t index;
+	struct machine_state *parent;	   /* NULL for L0 */
+	struct machine_state *merged_into; /* turned out to be that one; else NULL */
+	unsigned level;
+	struct trace *trace;		 /* NULL: no trace of its own */
+	const struct clock_model *clock; /* its ticks to L0's time; NULL without a trace */
+	char name[96];
+	char evidence[160];
+	struct cpu **cpus; /* by number; owned; holes are NULL */
+	unsigned nr_cpus;
+	struct thread *threads; /* newest first */
+	int32_t vm_pid;		/* process of the parent that is this VM; -1 unknown */
+	bool pid_known;
+	bool settled;		    /* it is sure that this VM is one of its own */
+	bool statedump_pending;	    /* its trace has a state dump that has not ended yet */
+	bool sees_vmenter;	    /* nested entries are recorded in its trace */
+	int32_t new_tid;	    /* of the last new-task event */
+	bool new_is_thread;	    /* ... made within its maker's process */
+	uint32_t losses;	    /* how many losses there were in its trace */
+	uint32_t nr_nested;	    /* nested VMs named by number so far */
+	uint32_t nested_number;	    /* of this one in its parent; 0: not named so */
+	struct cpu *nested_unknown; /* stands for all its nested vCPUs we cannot tell apart */
+	uint32_t *syscall_ids;	    /* owned: string ids by type (LTTng) or number, + 1 */
+	uint32_t nr_syscall_ids;
+	uint64_t violations; /* its events at times its vCPU was not running it */
+	attr_t dir, threads_dir, clock_bound;
+	uint32_t row; /* in the table; given at the end */
+};
+
+struct pid_ns {
+	struct machine_state *machine;
+	uint32_t inum;
+	int64_t parent; /* index; -1 none or unknown */
+	int level;
+};
+
+struct vtid {
+	uint32_t thread; /* row */
+	int32_t level;
+	int64_t ns; /* index of pid_ns; -1 unknown */
+	int32_t vtid;
+	uint32_t next; /* of the same thread: index + 1 */
+};
+
+struct loss {
+	struct machine_state *machine;
+	int cpu;
+	ns_t begin, end;
+	int64_t events; /* -1 not counted */
+};
+
+/* A thread known by TID to run a vCPU before any of its events said so. */
+struct hint {
+	struct machine_state *vm;
+	int32_t tid;
+	int vcpu;
+};
+
+struct moment {
+	ns_t t;
+	struct machine_state *machine;
+	bool ends; /* its trace ends here; else its clock bound changes to @bound */
+	uint32_t bound;
+};
+
+struct context_table {
+	struct context *rows;
+	uint32_t nr, room;
+	uint32_t *slots; /* row + 1; a power of two of them */
+	uint32_t mask;
+};
+
+struct model {
+	const struct topology *topo;
+	struct history_writer *w;
+	struct arena arena;
+	int broken; /* first error (-ENOMEM) */
+	ns_t now;
+	ns_t begin;
+	bool begun;
+	const struct stream *stream; /* of the event at hand, for fields by name */
+
+	struct machine_state **machines; /* [0 .. topo->nr_machines) as in the topology */
+	uint32_t nr_machines, machines_room;
+	struct cpu **cpus; /* by index */
+	uint32_t nr_cpus, cpus_room;
+	struct thread **threads; /* by row */
+	uint32_t nr_threads, threads_room;
+	struct map by_tid;    /* machine << 32 | tid -> row of the living incarnation */
+	struct map vm_by_pid; /* machine << 32 | pid -> machine that is this VM */
+	struct map by_vmcb;   /* see vcpu.c */
+	struct map by_pgd;
+	struct hint *hints;
+	unsigned nr_hints;
+
+	struct context_table contexts;
+	struct pid_ns *namespaces;
+	uint32_t nr_namespaces, namespaces_room;
+	struct map by_inum;
+	struct vtid *vtids;
+	uint32_t nr_vtids, vtids_room;
+	struct loss *losses;
+	uint32_t nr_losses, losses_room;
+	struct moment *moments;
+	uint32_t nr_moments, next_moment;
+	ns_t next_moment_t; /* NS_MAX: none left */
+
+	struct problems problems;
+	int meta_table; /* -1 not made yet */
+};
+
+/* Room for one more in a growing array; 0 or -ENOMEM, kept in m->broken. */
+int model_grow(struct model *m, void **list, uint32_t nr, uint32_t *room, size_t each_bytes);
+
+static inline void model_set(struct model *m, attr_t attr, uint32_t value)
+{
+	if (attr != ATTR_NONE)
+		history_writer_set(m->w, attr, m->now, value);
+}
+
+static inline uint64_t pair_key(const struct machine_state *mc, uint32_t low)
+{
+	return (uint64_t)mc->index << 32 | low;
+}
+
+/* ---- machine.c ---- */
+int machines_open(struct model *m);
+void machines_release(struct model *m);
+struct machine_state *machine_root(struct machine_state *mc); /* follows merged_into */
+struct machine_state *machine_add(struct model *m, struct machine_state *parent, const char *name);
+struct cpu *machine_cpu_slow(struct machine_state *mc, int number);
+/* A vCPU without a number. */
+struct cpu *machine_vcpu_unnumbered(struct machine_state *mc);
+/* The vCPU that this thread, which has done a VM entry or exit, runs.  @may_wait: NULL when a later
+ * event may number the vCPU better than we could now. */
+struct cpu *machine_vcpu_of(struct thread *host, int64_t vcpu_id, bool may_wait);
+/* The thread's process became known after it was found to be a vCPU. */
+void machine_regroup(struct thread *host);
+void machine_settle_all(struct machine_state *parent);
+/* A new machine inside @vm that only its grandparent's trace shows. */
+struct machine_state *machine_nested(struct machine_state *vm, const char *evidence);
+
+/* CPU @number of the machine, made when it is new; NULL for numbers out of range. */
+static inline struct cpu *machine_cpu(struct machine_state *mc, int number)
+{
+	if (likely(number >= 0 && (unsigned)number < mc->nr_cpus && mc->cpus[number]))
+		return mc->cpus[number];
+	return machine_cpu_slow(mc, number);
+}
+
+/* ---- cpu.c ---- */
+void cpu_run(struct cpu *cpu, struct thread *next);
+void cpu_adopt(struct cpu *cpu, int32_t tid);
+void cpu_switch(struct cpu *cpu, const struct event *e);
+void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail);
+void cpu_irq_exit(struct cpu *cpu, uint32_t mode, int64_t detail);
+void cpu_syscall_entry(struct cpu *cpu, const struct event *e);
+void cpu_syscall_exit(struct cpu *cpu);
+void cpu_idle(struct cpu *cpu);
+void cpu_forget(struct cpu *cpu);
+void cpu_lost(struct cpu *cpu, const struct event *e);
+
+/* ---- thread.c ---- */
+struct thread *thread_get(struct machine_state *mc, int32_t tid, struct cpu *cpu);
+struct thread *thread_find(struct machine_state *mc, int32_t tid);
+struct thread *thread_new(struct machine_state *mc, int32_t tid);
+void thread_set_state(struct thread *th, enum thread_state state);
+void thread_set_on(struct thread *th, struct cpu *cpu);
+void thread_set_comm(struct thread *th, const char *comm);
+void thread_show_vcpu(const struct thread *th);
+void thread_forget(struct thread *th);
+void thread_end(struct thread *th);
+enum thread_state thread_state_of(int64_t prev_state);
+void thread_wake(struct machine_state *mc, const struct event *e);
+void thread_fork(struct machine_state *mc, const struct event *e);
+void thread_new_task(struct machine_state *mc, const struct event *e);
+void thread_exec(struct machine_state *mc, const struct event *e);
+void thread_exit(struct machine_state *mc, const struct event *e);
+void thread_free(struct machine_state *mc, const struct event *e);
+void thread_rename(struct machine_state *mc, const struct event *e);
+
+/* ---- vcpu.c ---- */
+void vcpu_entry(struct cpu *host_cpu, const struct event *e);
+void vcpu_exit(struct cpu *host_cpu, const struct event *e);
+void vcpu_nested(struct cpu *host_cpu, const struct event *e);
+void vcpu_leave(struct cpu *vcpu);
+void vcpu_forget(struct cpu *vcpu);
+/* The innermost vCPU that runs when @vcpu is entered; NULL when it cannot be told. */
+struct cpu *vcpu_innermost(struct cpu *vcpu);
+/* The vCPU one level further in, when @vcpu is in nested guest mode. */
+struct cpu *vcpu_inner(const struct cpu *vcpu);
+/* False when the parent's events say that @vcpu was not executing its own kernel now. */
+bool vcpu_may_execute(const struct cpu *vcpu);
+
+/* ---- fuse.c ---- */
+void fuse(struct cpu *cpu);
+
+/* ---- context.c ---- */
+uint32_t context_row(struct model *m, const struct context *c); /* row + 1; 0: no memory */
+void contexts_release(struct model *m);
+
+/* ---- namespace.c ---- */
+void namespace_add(struct thread *th, int32_t level, int64_t inum, int32_t vtid);
+void namespace_fork(struct thread *parent, struct thread *child, const struct event *e);
+int64_t namespace_of(const struct thread *th); /* innermost; -1 unknown */
+
+/* ---- statedump.c ---- */
+void statedump_process(struct machine_state *mc, const struct event *e);
+void statedump_pid_ns(struct machine_state *mc, const struct event *e);
+void statedump_end(struct machine_state *mc);
+
+/* ---- agenda.c ---- */
+int agenda_open(struct model *m);
+void agenda_run(struct model *m, ns_t until);
+
+/* ---- tables.c ---- */
+void tables_write(struct model *m, ns_t end);
+
+#endif

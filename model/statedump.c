@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LTTng's state dump: the threads that were there when tracing started.
+ *
+ * Current lttng-modules write one lttng_statedump_process_state per thread and, for each PID
+ * namespace it is in, one lttng_statedump_process_pid_ns.  Older ones repeat the first event per
+ * namespace and carry vtid, ns_level and ns_inum in it.
+ */
+#include "model/state.h"
+
+/* Values of the field "status". */
+enum {
+	STATUS_WAIT_FORK = 1,
+	STATUS_WAIT_CPU,
+	STATUS_EXIT,
+	STATUS_ZOMBIE,
+	STATUS_WAIT,
+	STATUS_RUN,
+	STATUS_DEAD
+};
+
+/* The field "type": 1 is a kernel thread. */
+#define TYPE_KERNEL 1
+
+static enum thread_state state_of(int64_t status)
+{
+	switch (status) {
+	case STATUS_WAIT_FORK:
+	case STATUS_WAIT_CPU:
+		return THREAD_RUNNABLE;
+	case STATUS_ZOMBIE:
+	case STATUS_DEAD:
+		return THREAD_DEAD;
+	case STATUS_WAIT:
+		return THREAD_SLEEPING;
+	default:
+		return THREAD_UNKNOWN;
+	}
+}
+
+static int64_t field(const struct model *m, const struct event *e, const char *name,
+		     int64_t otherwise)
+{
+	struct field_value value;
+
+	return trace_event_field(m->stream, e, name, &value) ? otherwise : value.i;
+}
+
+static void old_namespace(struct thread *th, const struct event *e)
+{
+	const struct model *m = th->machine->model;
+	int64_t vtid = field(m, e, "vtid", -1);
+
+	if (vtid >= 0)
+		namespace_add(th, (int32_t)field(m, e, "ns_level", 0), field(m, e, "ns_inum", -1),
+			      (int32_t)vtid);
+}
+
+/* What our own events have shown since the trace began is fresher than the dump. */
+void statedump_process(struct machine_state *mc, const struct event *e)
+{
+	struct thread *th = thread_get(mc, (int32_t)e->arg[0], NULL);
+
+	if (!th)
+		return;
+	thread_set_comm(th, event_str(e, 3));
+	if (th->pid < 0)
+		th->pid = (int32_t)e->arg[1];
+	if (th->ppid < 0)
+		th->ppid = (int32_t)e->arg[2];
+	if (th->kind == KIND_UNKNOWN && field(mc->model, e, "type", 0) == TYPE_KERNEL)
+		th->kind = KIND_KERNEL;
+	if (th->state == THREAD_UNKNOWN && !th->on)
+		thread_set_state(th, state_of(e->arg[4]));
+	old_namespace(th, e);
+	machine_regroup(th);
+}
+
+void statedump_pid_ns(struct machine_state *mc, const struct event *e)
+{
+	struct thread *th = thread_get(mc, (int32_t)e->arg[0], NULL);
+
+	if (th)
+		namespace_add(th, (int32_t)e->arg[3], e->arg[4], (int32_t)e->arg[1]);
+}
+
+void statedump_end(struct machine_state *mc)
+{
+	mc->statedump_pending = false;
+	machine_settle_all(mc);
+}

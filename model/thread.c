@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads: which incarnation a TID means now, what state it is in, what it is called.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/state.h"
+#include "source/trace.h"
+
+static void make_attrs(struct thread *th)
+{
+	struct machine_state *mc = th->machine;
+	struct history_writer *w = mc->model->w;
+	char name[16];
+
+	if (mc->threads_dir == ATTR_NONE)
+		mc->threads_dir = history_writer_attr(w, mc->dir, "threads", ATTR_DIR, 0);
+	snprintf(name, sizeof(name), "%u", th->row);
+	th->dir = history_writer_attr(w, mc->threads_dir, name, ATTR_DIR, 0);
+	th->state_attr = history_writer_attr(w, th->dir, "state", ATTR_ENUM, 0);
+	th->cpu_attr = history_writer_attr(w, th->dir, "cpu", ATTR_NUMBER, 0);
+}
+
+struct thread *thread_new(struct machine_state *mc, int32_t tid)
+{
+	struct model *m = mc->model;
+	struct thread *th = arena_alloc(&m->arena, sizeof(*th));
+
+	if (!th || model_grow(m, (void **)&m->threads, m->nr_threads, &m->threads_room,
+			      sizeof(*m->threads))) {
+		m->broken = m->broken ? m->broken : -ENOMEM;
+		return NULL;
+	}
+	th->machine = mc;
+	th->row = m->nr_threads;
+	th->tid = tid;
+	th->pid = tid <= 2 ? tid : -1; /* idle, init and kthreadd */
+	th->ppid = -1;
+	th->maker = -1;
+	th->losses = mc->losses;
+	th->begin = m->now;
+	th->end = NS_MAX;
+	th->state = THREAD_NONE;
+	th->kind = tid == 0 || tid == 2 ? KIND_KERNEL : KIND_UNKNOWN; /* 2 is kthreadd */
+	th->dir = th->state_attr = th->cpu_attr = th->comm_attr = ATTR_NONE;
+	if (tid && map_put(&m->by_tid, pair_key(mc, (uint32_t)tid), th->row)) {
+		m->broken = m->broken ? m->broken : -ENOMEM;
+		return NULL;
+	}
+	m->threads[m->nr_threads++] = th;
+	th->next_of_machine = mc->threads;
+	mc->threads = th;
+	if (tid) {
+		make_attrs(th);
+		thread_set_state(th, THREAD_UNKNOWN);
+	}
+	return th;
+}
+
+struct thread *thread_find(struct machine_state *mc, int32_t tid)
+{
+	uint32_t *row = tid > 0 ? map_get(&mc->model->by_tid, pair_key(mc, (uint32_t)tid)) : NULL;
+
+	return row ? mc->model->threads[*row] : NULL;
+}
+
+/* The living thread with this TID, made when it is new.  TID 0 is the idle task of @cpu; without
+ * a CPU, and for TIDs that cannot be, NULL. */
+struct thread *thread_get(struct machine_state *mc, int32_t tid, struct cpu *cpu)
+{
+	struct thread *th;
+
+	if (unlikely(tid <= 0)) {
+		if (tid < 0 || !cpu)
+			return NULL;
+		if (!cpu->idle)
+			cpu->idle = thread_new(mc, 0);
+		return cpu->idle;
+	}
+	th = thread_find(mc, tid);
+	return likely(th) ? th : thread_new(mc, tid);
+}
+
+static enum vcpu_state vcpu_state_of(enum thread_state state)
+{
+	switch (state) {
+	case THREAD_RUNNING:
+		return VCPU_ON_CPU;
+	case THREAD_RUNNABLE:
+		return VCPU_PREEMPTED;
+	case THREAD_SLEEPING:
+	case THREAD_BLOCKED:
+	case THREAD_STOPPED:
+		return VCPU_WAITING;
+	case THREAD_DEAD:
+		return VCPU_GONE;
+	default:
+		return VCPU_UNKNOWN;
+	}
+}
+
+void thread_set_state(struct thread *th, enum thread_state state)
+{
+	struct model *m = th->machine->model;
+
+	if (th->state == state)
+		return;
+	th->state = state;
+	model_set(m, th->state_attr, state);
+	if (th->vcpu)
+		model_set(m, th->vcpu->state, vcpu_state_of(state));
+}
+
+/* Its vCPU's attributes show its state: called when either is new to the other. */
+void thread_show_vcpu(const struct thread *th)
+{
+	struct model *m = th->machine->model;
+
+	model_set(m, th->vcpu->state, vcpu_state_of(th->state));
+	model_set(m, th->vcpu->on, th->on ? (uint32_t)th->on->number + 1 : 0);
+}
+
+/* Keeps thread and CPU consistent: one of them each. */
+void thread_set_on(struct thread *th, struct cpu *cpu)
+{
+	struct model *m = th->machine->model;
+
+	th->on = cpu;
+	if (cpu && th->last_on != cpu) {
+		th->last_on = cpu;
+		model_set(m, th->cpu_attr, (uint32_t)cpu->number + 1);
+	}
+	if (th->vcpu)
+		model_set(m, th->vcpu->on, cpu ? (uint32_t)cpu->number + 1 : 0);
+}
+
+void thread_set_comm(struct thread *th, const char *comm)
+{
+	struct model *m = th->machine->model;
+	char padded[COMM_LEN] = "";
+	uint32_t id;
+
+	if (!comm)
+		return;
+	memcpy(padded, comm, strnlen(comm, COMM_LEN));
+	if (likely(!memcmp(padded, th->comm, COMM_LEN)))
+		return;
+	memcpy(th->comm, padded, COMM_LEN);
+	id = history_writer_string(m->w, padded, strnlen(padded, COMM_LEN));
+	th->comm_id = id;
+	if (!th->first_comm_id) {
+		th->first_comm_id = id;
+		return;
+	}
+	if (!th->tid)
+		return;
+	if (th->comm_attr == ATTR_NONE)
+		th->comm_attr = history_writer_attr(m->w, th->dir, "comm", ATTR_STRING, 0);
+	model_set(m, th->comm_attr, id);
+}
+
+/* Nothing is known about what it does from here on. */
+void thread_forget(struct thread *th)
+{
+	th->where = WHERE_UNKNOWN;
+	th->in_softirq = false;
+	th->losses = th->machine->losses;
+	if (th->vcpu)
+		vcpu_forget(th->vcpu);
+}
+
+void thread_end(struct thread *th)
+{
+	struct model *m = th->machine->model;
+	uint32_t *row = map_get(&m->by_tid, pair_key(th->machine, (uint32_t)th->tid));
+
+	if (th->on) {
+		th->on->thread = NULL;
+		th->on = NULL;
+	}
+	if (row && *row == th->row)
+		map_del(&m->by_tid, pair_key(th->machine, (uint32_t)th->tid));
+	if (th->end == NS_MAX)
+		th->end = m->now;
+	thread_set_state(th, THREAD_DEAD);
+}
+
+/*
+ * prev_state of sched_switch.  The low bits are the same in all kernels and in both tracers;
+ * above them, 0x100 (0x400, 0x800 ... in kernels before 4.14) means "was preempted", and 0x80 is
+ * "idle" (alone, since 4.14) or "wakes on fatal signals" (beside 2, before).
+ */
+enum thread_state thread_state_of(int64_t prev_state)
+{
+	if (prev_state & 0x30)
+		return THREAD_DEAD;
+	if (prev_state & 0x2)
+		return THREAD_BLOCKED;
+	if (prev_state & 0xc)
+		return THREAD_STOPPED;
+	return prev_state & 0xc1 ? THREAD_SLEEPING : THREAD_RUNNABLE;
+}
+
+/* Waking starts the wait for a CPU.  A thread that still runs on its way to sleep may be woken,
+ * too: it then simply does not sleep. */
+void thread_wake(struct machine_state *mc, const struct event *e)
+{
+	struct thread *th = thread_get(mc, (int32_t)e->arg[0], NULL);
+
+	if (!th)
+		return;
+	thread_set_comm(th, event_str(e, 2));
+	if (!th->on)
+		thread_set_state(th, THREAD_RUNNABLE);
+}
+
+#define CLONE_THREAD 0x10000
+
+/* What ftrace's fork event lacks: is it a thread or a process that is being made? */
+void thread_new_task(struct machine_state *mc, const struct event *e)
+{
+	mc->new_tid = (int32_t)e->arg[0];
+	mc->new_is_thread = e->arg[1] & CLONE_THREAD;
+}
+
+static int32_t process_of_child(const struct thread *parent, const struct event *e)
+{
+	const struct machine_state *mc = parent->machine;
+
+	if (e->arg[3] >= 0)
+		return (int32_t)e->arg[3];
+	if (mc->new_tid != (int32_t)e->arg[1])
+		return -1;
+	return mc->new_is_thread ? parent->pid : mc->new_tid;
+}
+
+/* A new thread starts inside the system call that made it. */
+static void inherit(struct thread *parent, struct thread *child, const struct event *e)
+{
+	child->pid = process_of_child(parent, e);
+	child->kind = parent->tid == 2 ? KIND_KERNEL : parent->kind;
+	child->where = parent->where;
+	child->syscall = parent->syscall;
+	if (child->pid == child->tid)
+		child->ppid = parent->pid;
+	else if (child->pid >= 0)
+		child->ppid = parent->ppid;
+}
+
+void thread_fork(struct machine_state *mc, const struct event *e)
+{
+	struct thread *parent = thread_get(mc, (int32_t)e->arg[0], NULL);
+	struct thread *child = thread_find(mc, (int32_t)e->arg[1]);
+
+	/* The TID can only be free: who had it before is gone. */
+	if (child)
+		thread_end(child);
+	child = e->arg[1] > 0 ? thread_new(mc, (int32_t)e->arg[1]) : NULL;
+	if (!child)
+		return;
+	thread_set_comm(child, event_str(e, 2));
+	child->maker = (int32_t)e->arg[0];
+	if (parent)
+		inherit(parent, child, e);
+	namespace_fork(parent, child, e);
+	thread_set_state(child, THREAD_RUNNABLE);
+}
+
+/* exec: the thread takes the TID of its process, and all others of the process are gone. */
+void thread_exec(struct machine_state *mc, const struct event *e)
+{
+	struct thread *th = thread_get(mc, (int32_t)e->arg[0], NULL);
+	struct field_value old;
+
+	if (!th)
+		return;
+	if (th->pid < 0 && th->maker >= 0) {
+		struct thread *maker = thread_find(mc, th->maker);
+
+		th->ppid = maker ? maker->pid : -1;
+	}
+	th->pid = th->tid;
+	if (th->kind == KIND_KERNEL) {
+		th->where = WHERE_UNKNOWN;
+		th->kind = KIND_USER;
+	}
+	if (trace_event_field(mc->model->stream, e, "old_tid", &old) &&
+	    trace_event_field(mc->model->stream, e, "old_pid", &old))
+		return;
+	if (old.i != th->tid) {
+		struct thread *was = thread_find(mc, (int32_t)old.i);
+
+		if (was && !was->on)
+			thread_end(was);
+	}
+}
+
+void thread_exit(struct machine_state *mc, const struct event *e)
+{
+	struct thread *th = thread_get(mc, (int32_t)e->arg[0], NULL);
+
+	if (th) {
+		thread_set_comm(th, event_str(e, 2));
+		th->exiting = true;
+	}
+}
+
+void thread_free(struct machine_state *mc, const struct event *e)
+{
+	struct thread *th = thread_find(mc, (int32_t)e->arg[0]);
+
+	/* Freeing may be traced late, when the TID is somebody else's already. */
+	if (th && (th->exiting || th->state == THREAD_DEAD) && !th->on)
+		thread_end(th);
+}
+
+void thread_rename(struct machine_state *mc, const struct event *e)
+{
+	struct thread *th = thread_get(mc, (int32_t)e->arg[0], NULL);
+
+	if (th)
+		thread_set_comm(th, event_str(e, 2));
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the KVM events of a machine say about the vCPUs of its VMs.  docs/fusion.md explains the
+ * rules.
+ *
+ * Nested VMs without a trace of the VM in between are told apart by the address of their vmcb12 or
+ * vmcs12: it stays the same for the life of a nested vCPU.  Two of them are vCPUs of one nested VM
+ * when they have ever used the same nested page table.
+ */
+#include <errno.h>
+
+#include "model/state.h"
+
+#define SVM_VMRUN 0x80
+#define SVM_VMLOAD 0x82
+#define SVM_CLGI 0x85
+#define VMX_VMCLEAR 19
+#define VMX_VMLAUNCH 20
+#define VMX_VMRESUME 24
+#define VMX_VMXON 27
+
+#define ISA_VMX 1
+
+/* Did the guest try to start a guest of its own? */
+static bool starts_guest(int64_t reason, int64_t isa)
+{
+	if (isa == ISA_VMX)
+		return reason == VMX_VMLAUNCH || reason == VMX_VMRESUME;
+	return reason == SVM_VMRUN;
+}
+
+/* Instructions that only a hypervisor executes. */
+static bool of_hypervisor(int64_t reason, int64_t isa)
+{
+	if (isa == ISA_VMX)
+		return reason >= VMX_VMCLEAR && reason <= VMX_VMXON;
+	return reason == SVM_VMRUN || (reason >= SVM_VMLOAD && reason <= SVM_CLGI);
+}
+
+/* The VM's own trace says which nested vCPU it has entered; without it, the address does. */
+struct cpu *vcpu_inner(const struct cpu *vcpu)
+{
+	const struct thread *th = vcpu->thread;
+
+	if (th && th->vcpu && th->vcpu->vcpu.entered)
+		return th->vcpu;
+	return vcpu->vcpu.nested_cpu;
+}
+
+struct cpu *vcpu_innermost(struct cpu *vcpu)
+{
+	while (vcpu && vcpu->vcpu.nested == NESTED_YES)
+		vcpu = vcpu_inner(vcpu);
+	return vcpu;
+}
+
+bool vcpu_may_execute(const struct cpu *vcpu)
+{
+	bool deeper = false;
+
+	for (; vcpu->machine->parent; vcpu = vcpu->vcpu.host->on) {
+		const struct vcpu *v = &vcpu->vcpu;
+
+		if (!v->host || v->host->state == THREAD_UNKNOWN)
+			return true;
+		if (!v->host->on)
+			return false;
+		if (!v->seen)
+			return true;
+		if (!v->entered)
+			return false;
+		if (v->nested == (deeper ? NESTED_NO : NESTED_YES))
+			return false;
+		deeper = true;
+	}
+	return true;
+}
+
+void vcpu_forget(struct cpu *vcpu)
+{
+	vcpu->vcpu.entered = false;
+	vcpu->vcpu.starting = false;
+	vcpu->vcpu.nested = NESTED_UNKNOWN;
+	vcpu->vcpu.reason = -1;
+	vcpu->vcpu.served = NULL;
+	vcpu->vcpu.seen = false;
+}
+
+/* The vCPU is no longer in guest mode; the reason is not known yet. */
+void vcpu_leave(struct cpu *vcpu)
+{
+	vcpu->vcpu.served = vcpu_innermost(vcpu);
+	vcpu->vcpu.entered = false;
+	vcpu->vcpu.reason = -1;
+}
+
+/* The vCPU that the CPU's thread runs.  A thread without any VM entry or exit before is bound to a
+ * vCPU here. */
+static struct cpu *vcpu_of(struct cpu *host_cpu, int64_t vcpu_id, bool may_wait)
+{
+	struct thread *th = host_cpu->thread;
+
+	if (likely(th && th->vcpu))
+		return th->vcpu;
+	return th && th->tid ? machine_vcpu_of(th, vcpu_id, may_wait) : NULL;
+}
+
+/* ---- nested VMs ------------------------------------------------------------------------------ */
+
+static uint64_t nested_key(const struct machine_state *vm, uint64_t address)
+{
+	return address ^ (uint64_t)vm->index << 52;
+}
+
+static void remember(struct model *m, struct map *map, uint64_t key, uint32_t value)
+{
+	if (map_put(map, key, value))
+		m->broken = m->broken ? m->broken : -ENOMEM;
+}
+
+/* A nested vCPU of a VM without a trace, seen for the first time. */
+static struct cpu *nested_vcpu_new(struct machine_state *vm, uint64_t address, uint64_t pgd)
+{
+	struct model *m = vm->model;
+	uint32_t *of_pgd = pgd ? map_get(&m->by_pgd, nested_key(vm, pgd)) : NULL;
+	struct machine_state *inner;
+	struct cpu *cpu;
+
+	inner = of_pgd ? m->machines[*of_pgd]
+		       : machine_nested(vm, "nested VM entries in the trace of its VM's host");
+	cpu = inner ? machine_cpu(inner, (int)inner->nr_cpus) : NULL;
+	if (!cpu)
+		return NULL;
+	cpu->nested_id = address;
+	remember(m, &m->by_vmcb, nested_key(vm, address), cpu->index);
+	return cpu;
+}
+
+/* Whose nested entry is that?  Learns the page table, too: it may change over a VM's life. */
+static struct cpu *nested_by_address(struct cpu *vcpu, uint64_t address, uint64_t pgd)
+{
+	struct machine_state *vm = vcpu->machine;
+	struct model *m = vm->model;
+	uint32_t *known = map_get(&m->by_vmcb, nested_key(vm, address));
+	struct cpu *cpu = known ? m->cpus[*known] : NULL;
+
+	if (vm->trace)
+		return cpu;
+	if (!cpu)
+		cpu = nested_vcpu_new(vm, address, pgd);
+	if (cpu && pgd)
+		remember(m, &m->by_pgd, nested_key(vm, pgd), cpu->machine->index);
+	return cpu;
+}
+
+/* Stands for all nested vCPUs of a VM that nothing tells apart. */
+static struct cpu *nested_unknown(struct machine_state *vm)
+{
+	if (!vm->nested_unknown) {
+		struct machine_state *inner =
+			machine_nested(vm, "VM exits show that it runs guests");
+
+		vm->nested_unknown = inner ? machine_vcpu_unnumbered(inner) : NULL;
+	}
+	return vm->nested_unknown;
+}
+
+static void on_vmenter(struct cpu *vcpu, const struct event *e)
+{
+	struct machine_state *vm = vcpu->machine;
+	struct thread *th = vcpu->thread;
+	uint64_t address = (uint64_t)e->arg[1];
+
+	vcpu->vcpu.nested = NESTED_YES;
+	vcpu->vcpu.vmenter = true;
+	if (!address)
+		return;
+	if (th && th->vcpu && th->vcpu->vcpu.entered) {
+		th->vcpu->nested_id = address;
+		remember(vm->model, &vm->model->by_vmcb, nested_key(vm, address), th->vcpu->index);
+	}
+	vcpu->vcpu.nested_cpu = nested_by_address(vcpu, address, (uint64_t)e->arg[3]);
+}
+
+/* The guest's attempt to start a guest of its own has come to its end.  Where nested entries are
+ * events of their own, the lack of one means that it failed. */
+static void settle_start(struct cpu *vcpu, const struct machine_state *host)
+{
+	struct vcpu *v = &vcpu->vcpu;
+
+	if (v->starting && !v->vmenter && !host->sees_vmenter) {
+		v->nested = NESTED_YES;
+		if (!vcpu->machine->trace && !v->nested_cpu)
+			v->nested_cpu = nested_unknown(vcpu->machine);
+	}
+	v->starting = false;
+	v->vmenter = false;
+}
+
+/* kvm_mmu_get_page, where exits carry no reason: a VM that is in the middle of its own VM entry
+ * gets a page table for its guest. */
+static void on_mmu_page(struct cpu *vcpu)
+{
+	const struct thread *th = vcpu->thread;
+
+	if (vcpu->vcpu.reason < 0 && vcpu->vcpu.nested != NESTED_YES && th && th->vcpu &&
+	    th->vcpu->vcpu.entered)
+		vcpu->vcpu.starting = true;
+}
+
+void vcpu_nested(struct cpu *host_cpu, const struct event *e)
+{
+	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
+	struct vcpu *v;
+
+	if (!vcpu)
+		return;
+	v = &vcpu->vcpu;
+	switch (e->kind) {
+	case EV_KVM_NESTED_VMENTER:
+		host_cpu->machine->sees_vmenter = true;
+		on_vmenter(vcpu, e);
+		break;
+	case EV_KVM_NESTED_VMEXIT:
+		/* That exit came from the nested guest, whatever we thought. */
+		if (v->nested != NESTED_YES) {
+			v->nested = NESTED_YES;
+			v->starting = false;
+			v->served = vcpu_innermost(vcpu);
+		}
+		break;
+	case EV_KVM_NESTED_VMEXIT_INJECT:
+		v->nested = NESTED_NO;
+		v->starting = false;
+		break;
+	default:
+		on_mmu_page(vcpu);
+		break;
+	}
+}
+
+/* ---- entry and exit -------------------------------------------------------------------------- */
+
+void vcpu_entry(struct cpu *host_cpu, const struct event *e)
+{
+	bool sound = !host_cpu->machine->trace->vcpu_id_unsound;
+	struct cpu *vcpu = vcpu_of(host_cpu, sound ? e->arg[0] : -1, true);
+
+	if (!vcpu) {
+		host_cpu->guest_of_unknown = true;
+		return;
+	}
+	settle_start(vcpu, host_cpu->machine);
+	vcpu->vcpu.entered = true;
+	vcpu->vcpu.seen = true;
+}
+
+void vcpu_exit(struct cpu *host_cpu, const struct event *e)
+{
+	struct cpu *vcpu = vcpu_of(host_cpu, e->arg[1], false);
+	struct vcpu *v;
+
+	host_cpu->guest_of_unknown = false;
+	if (!vcpu)
+		return;
+	v = &vcpu->vcpu;
+	if (v->entered)
+		vcpu_leave(vcpu);
+	v->seen = true;
+	v->reason = e->arg[0];
+	if (v->nested == NESTED_UNKNOWN && of_hypervisor(e->arg[0], e->arg[3]))
+		v->nested = NESTED_NO;
+	v->starting = v->nested == NESTED_NO && starts_guest(e->arg[0], e->arg[3]);
+	v->vmenter = false;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/facts.h"
+#include "report/units.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CELL_TEXT 512
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+/* In tables a machine's name stands beside its thread only when there is no column for it. */
+char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union sonde_cell cell,
+		      char *buf, size_t room)
+{
+	bool is_ns = sonde_run_ticks_are_ns(run);
+	char text[UNIT_TEXT];
+	struct sonde_machine m;
+	struct sonde_pid_ns ns;
+
+	switch (type) {
+	case SONDE_COL_INT:
+		snprintf(buf, room, "%s", cell.i < 0 ? "-" : unit_count(text, cell.i));
+		break;
+	case SONDE_COL_SIGNED:
+		snprintf(buf, room, "%s", unit_count(text, cell.i));
+		break;
+	case SONDE_COL_NS:
+		snprintf(buf, room, "%s", cell.i < 0 ? "-" : unit_length(text, cell.i, is_ns));
+		break;
+	case SONDE_COL_TIME:
+		snprintf(buf, room, "%s", unit_time(text, cell.i, is_ns));
+		break;
+	case SONDE_COL_PPM:
+		snprintf(buf, room, "%s", unit_share(text, cell.i));
+		break;
+	case SONDE_COL_BOOL:
+		snprintf(buf, room, "%s", cell.i ? "yes" : "no");
+		break;
+	case SONDE_COL_STRING:
+		snprintf(buf, room, "%s", cell.s);
+		break;
+	case SONDE_COL_MACHINE:
+		snprintf(buf, room, "%s", sonde_machine(run, cell.i, &m) ? "-" : m.name);
+		break;
+	case SONDE_COL_CPU:
+		sonde_cpu_label(run, cell.i, buf, room);
+		break;
+	case SONDE_COL_THREAD:
+		if (cell.i < 0)
+			snprintf(buf, room, "-");
+		else
+			sonde_thread_label(run, cell.i, buf, room);
+		break;
+	case SONDE_COL_PID_NS:
+		if (sonde_pid_ns(run, cell.i, &ns) || ns.parent < 0)
+			snprintf(buf, room, "-"); /* not in a container */
+		else
+			sonde_pid_ns_label(run, cell.i, buf, room);
+		break;
+	case SONDE_COL_MODE:
+		snprintf(buf, room, "%s", sonde_mode_name((enum sonde_mode)cell.i));
+		break;
+	}
+	return buf;
+}
+
+static bool is_number(enum sonde_column_type type)
+{
+	return type == SONDE_COL_INT || type == SONDE_COL_SIGNED || type == SONDE_COL_NS || type == SONDE_COL_TIME ||
+	       type == SONDE_COL_PPM;
+}
+
+static bool is_hidden(const struct facts_view *view, const char *name)
+{
+	for (size_t i = 0; view->hide && view->hide[i]; i++) {
+		if (!strcmp(view->hide[i], name))
+			return true;
+	}
+	return false;
+}
+
+static bool is_empty(struct sonde_run *run, const struct sonde_facts *facts, unsigned column,
+		     enum sonde_column_type type)
+{
+	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++) {
+		union sonde_cell cell = sonde_facts_cell(facts, row, column);
+		char text[CELL_TEXT];
+		bool empty = false;
+
+		if (type == SONDE_COL_NS || type == SONDE_COL_PPM)
+			empty = cell.i == 0;
+		else if (type == SONDE_COL_STRING)
+			empty = !*cell.s;
+		else if (type == SONDE_COL_PID_NS || type == SONDE_COL_THREAD)
+			empty = *facts_cell_text(run, type, cell, text, sizeof(text)) == '-';
+
+		if (!empty)
+			return false;
+	}
+	return true;
+}
+
+static void print_row(struct table *t, struct sonde_run *run, const struct sonde_facts *facts,
+		      size_t row, const bool *shown)
+{
+	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+	int line = table_line(t, TABLE_NO_PARENT);
+	unsigned at = 0;
+
+	for (unsigned c = 0; c < a->nr_columns; c++) {
+		char text[CELL_TEXT];
+
+		if (!shown[c])
+			continue;
+		facts_cell_text(run, a->columns[c].type, sonde_facts_cell(facts, row, c), text,
+				sizeof(text));
+		table_cell(t, line, at++, text);
+	}
+}
+
+int facts_print(const struct screen *screen, struct sonde_run *run,
+		const struct sonde_facts *facts, const struct facts_view *view)
+{
+	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+	size_t nr = sonde_facts_nr_rows(facts);
+	size_t show = view->rows_max && view->rows_max < nr ? view->rows_max : nr;
+	bool *shown;
+	struct table *t;
+	int ret;
+
+	if (!nr)
+		return 0;
+	shown = calloc(a->nr_columns, sizeof(*shown));
+	t = table_new(screen);
+	if (!shown || !t) {
+		free(shown);
+		return -ENOMEM;
+	}
+	for (unsigned c = 0; c < a->nr_columns; c++) {
+		const struct sonde_column *column = &a->columns[c];
+
+		shown[c] = !is_hidden(view, column->name) &&
+			   (view->keep_empty || !is_empty(run, facts, c, column->type));
+		if (shown[c])
+			table_column(t, column->title,
+				     is_number(column->type)		  ? TABLE_RIGHT
+				     : column->type == SONDE_COL_STRING ? TABLE_TRUNC
+									  : 0);
+	}
+	for (size_t row = 0; row < show; row++)
+		print_row(t, run, facts, row, shown);
+	free(shown);
+	screen_title(screen, a->title);
+	ret = table_print(t);
+	if (show < nr)
+		fprintf(screen->out, "... and %zu more\n", nr - show);
+	return ret;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+void json_machine(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
+{
+	struct sonde_machine m;
+
+	if (sonde_machine(run, row, &m))
+		json_null(j, key);
+	else
+		json_str(j, key, m.name);
+}
+
+void json_cpu(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
+{
+	struct sonde_cpu cpu;
+
+	if (sonde_cpu(run, row, &cpu)) {
+		json_null(j, key);
+		return;
+	}
+	json_object(j, key);
+	json_machine(j, "machine", run, cpu.machine);
+	json_int(j, "cpu", cpu.number);
+	json_end(j);
+}
+
+void json_thread(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
+{
+	struct sonde_thread t;
+
+	if (sonde_thread(run, row, &t)) {
+		json_null(j, key);
+		return;
+	}
+	json_object(j, key);
+	json_int(j, "row", row);
+	json_machine(j, "machine", run, t.machine);
+	json_int(j, "tid", t.tid);
+	json_row(j, "pid", t.pid);
+	json_str(j, "comm", t.comm);
+	json_end(j);
+}
+
+void json_pid_ns(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
+{
+	struct sonde_pid_ns ns;
+
+	if (sonde_pid_ns(run, row, &ns)) {
+		json_null(j, key);
+		return;
+	}
+	json_object(j, key);
+	json_int(j, "row", row);
+	json_machine(j, "machine", run, ns.machine);
+	json_uint(j, "inum", ns.inum);
+	json_uint(j, "level", ns.level);
+	json_end(j);
+}
+
+static void json_cell(struct json *j, const struct sonde_column *column, struct sonde_run *run,
+		      union sonde_cell cell)
+{
+	switch (column->type) {
+	case SONDE_COL_INT:
+	case SONDE_COL_SIGNED:
+	case SONDE_COL_TIME:
+	case SONDE_COL_PPM:
+	case SONDE_COL_NS:
+		json_int(j, column->name, cell.i);
+		break;
+	case SONDE_COL_BOOL:
+		json_bool(j, column->name, cell.i);
+		break;
+	case SONDE_COL_STRING:
+		json_str(j, column->name, cell.s);
+		break;
+	case SONDE_COL_MACHINE:
+		json_machine(j, column->name, run, cell.i);
+		break;
+	case SONDE_COL_CPU:
+		json_cpu(j, column->name, run, cell.i);
+		break;
+	case SONDE_COL_THREAD:
+		json_thread(j, column->name, run, cell.i);
+		break;
+	case SONDE_COL_PID_NS:
+		json_pid_ns(j, column->name, run, cell.i);
+		break;
+	case SONDE_COL_MODE:
+		json_str(j, column->name, sonde_mode_name((enum sonde_mode)cell.i));
+		break;
+	}
+}
+
+void facts_json(struct json *j, const char *key, struct sonde_run *run,
+		const struct sonde_facts *facts)
+{
+	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+
+	json_array(j, key);
+	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++) {
+		json_object(j, NULL);
+		for (unsigned c = 0; c < a->nr_columns; c++)
+			json_cell(j, &a->columns[c], run, sonde_facts_cell(facts, row, c));
+		json_end(j);
+	}
+	json_end(j);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef REPORT_FACTS_H
+#define REPORT_FACTS_H
+
+#include "report/json.h"
+#include "report/table.h"
+#include "sonde/facts.h"
+
+/* Facts as text and as JSON: one way for all analyses, driven by the types of their columns. */
+
+struct facts_view {
+	size_t rows_max;          /* 0 = all; the others are told as a number */
+	const char *const *hide;  /* names of columns left out; NULL-terminated, or NULL */
+	bool keep_empty;          /* else columns that are zero or unknown all over are left out */
+};
+
+/* Prints a table; nothing at all, title included, when there are no rows. */
+int facts_print(const struct screen *screen, struct sonde_run *run,
+		const struct sonde_facts *facts, const struct facts_view *view);
+
+/* An array of objects under @key; each column is a member.  docs/formats/json.md has the forms of
+ * references to machines, CPUs, threads and namespaces. */
+void facts_json(struct json *j, const char *key, struct sonde_run *run,
+		const struct sonde_facts *facts);
+
+/* One cell as text. */
+char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union sonde_cell cell,
+		      char *buf, size_t room);
+
+/* References, also for other users: {"row": 3, "machine": "vm-a", "cpu": 1} and the like. */
+void json_machine(struct json *j, const char *key, const struct sonde_run *run, int64_t row);
+void json_cpu(struct json *j, const char *key, const struct sonde_run *run, int64_t row);
+void json_thread(struct json *j, const char *key, const struct sonde_run *run, int64_t row);
+void json_pid_ns(struct json *j, const char *key, const struct sonde_run *run, int64_t row);
+
+#endif

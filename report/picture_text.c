@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A picture on a terminal. */
+#include "report/palette.h"
+#include "report/picture.h"
+#include "report/safe.h"
+#include "report/units.h"
+
+#include <string.h>
+
+#define LABEL 9
+#define BOLD "\033[1m"
+#define PLAIN "\033[0m"
+
+/* What a cell looks like: its mode's colour, or the vCPU state's. */
+static const struct color *cell_color(const struct picture *p, unsigned row, unsigned pixel)
+{
+	uint32_t value = picture_cell(p, row, pixel);
+	struct sonde_context c;
+
+	if (!value)
+		return NULL;
+	if (p->rows[row].kind == ROW_VCPU)
+		return vcpu_color(value);
+	sonde_context(p->run, (int64_t)value - 1, &c);
+	return mode_color(c.mode);
+}
+
+static void print_letters(const struct picture *p, FILE *out, unsigned row)
+{
+	for (unsigned x = 0; x < p->width; x++) {
+		const struct color *c = cell_color(p, row, x);
+
+		putc(c ? c->letter : ' ', out);
+	}
+}
+
+/* Two pixels per character: a half block in the left one's colour on the right one's ground. */
+static void print_blocks(const struct picture *p, FILE *out, unsigned row)
+{
+	int last_fg = -2;
+	int last_bg = -2;
+
+	for (unsigned x = 0; x + 1 < p->width; x += 2) {
+		const struct color *left = cell_color(p, row, x);
+		const struct color *right = cell_color(p, row, x + 1);
+		int fg = left ? left->index : -1;
+		int bg = right ? right->index : -1;
+
+		if (bg != last_bg) {
+			if (bg < 0)
+				fputs("\033[49m", out);
+			else
+				fprintf(out, "\033[48;5;%dm", bg);
+			last_bg = bg;
+		}
+		if (fg < 0 || fg == bg) {
+			if (fg == bg) {
+				putc(' ', out);
+				continue;
+			}
+			/* Nothing on the left: the right half, drawn in front. */
+			fprintf(out, "\033[49m\033[38;5;%dm\u2590", bg);
+			last_bg = -1;
+			last_fg = bg;
+			continue;
+		}
+		if (fg != last_fg) {
+			fprintf(out, "\033[38;5;%dm", fg);
+			last_fg = fg;
+		}
+		fputs("\u258c", out);
+	}
+	fputs(PLAIN, out);
+}
+
+static void print_axis(const struct picture *p, FILE *out, unsigned per_char)
+{
+	unsigned width = p->width / per_char;
+	int64_t step = picture_step(p, 14 * per_char);
+	int64_t first = (p->begin + step - 1) / step * step;
+	bool is_ns = sonde_run_ticks_are_ns(p->run);
+	char line[1024];
+
+	if (width >= sizeof(line))
+		width = sizeof(line) - 1;
+	memset(line, ' ', width);
+	line[width] = '\0';
+	for (int64_t t = first; t < p->end; t += step) {
+		unsigned x = (unsigned)((__int128)(t - p->begin) * width / (p->end - p->begin));
+		char text[UNIT_TEXT];
+		size_t len;
+
+		unit_tick(text, t, step, is_ns);
+		len = strlen(text);
+		if (x + len + 1 >= width)
+			break;
+		line[x] = '|';
+		memcpy(line + x + 1, text, len);
+	}
+	fprintf(out, "%*s%s\n", LABEL, "", line);
+}
+
+static void print_legend(const struct picture *p, FILE *out, bool color)
+{
+	bool used[SONDE_NR_MODES] = {false};
+	bool vcpus = false;
+
+	for (unsigned row = 0; row < p->nr_rows; row++) {
+		if (p->rows[row].kind == ROW_VCPU) {
+			vcpus = true;
+			continue;
+		}
+		for (unsigned x = 0; x < p->width; x++) {
+			struct sonde_context c;
+			uint32_t value = picture_cell(p, row, x);
+
+			if (value && !sonde_context(p->run, (int64_t)value - 1, &c))
+				used[c.mode] = true;
+		}
+	}
+	fprintf(out, "\n%*s", LABEL, "");
+	for (unsigned m = 0; m < SONDE_NR_MODES; m++) {
+		const struct color *c = mode_color((enum sonde_mode)m);
+
+		if (used[m] && color)
+			fprintf(out, "%s\u2588\u2588" PLAIN " %s  ", c->ansi, c->name);
+		else if (used[m])
+			fprintf(out, "%c %s  ", c->letter, c->name);
+	}
+	for (unsigned s = 2; vcpus && s <= 4; s++) {
+		const struct color *c = vcpu_color(s);
+
+		if (s == 2)
+			fprintf(out, "\n%*s", LABEL, "");
+		if (color)
+			fprintf(out, "%s\u2588\u2588" PLAIN " %s  ", c->ansi, c->name);
+		else
+			fprintf(out, "%c %s  ", c->letter, c->name);
+	}
+	putc('\n', out);
+}
+
+void picture_print(const struct picture *p, FILE *out, bool color)
+{
+	char group[128];
+
+	print_axis(p, out, color ? 2 : 1);
+	for (unsigned row = 0; row < p->nr_rows; row++) {
+		const struct picture_row *r = &p->rows[row];
+
+		if (r->first)
+			fprintf(out, "%s%s%s\n", color ? BOLD : "",
+				safe_text(group, sizeof(group), r->group), color ? PLAIN : "");
+		fprintf(out, "  %-*s", LABEL - 2, r->label);
+		if (color)
+			print_blocks(p, out, row);
+		else
+			print_letters(p, out, row);
+		putc('\n', out);
+	}
+	print_legend(p, out, color);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/table.h"
+
+#include <errno.h>
+#include <libsmartcols/libsmartcols.h>
+#include <stdlib.h>
+
+#define BOLD "\033[1m"
+#define PLAIN "\033[0m"
+
+struct table {
+	struct libscols_table *scols;
+	const struct screen *screen;
+	bool failed;
+};
+
+struct table *table_new(const struct screen *screen)
+{
+	struct table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->screen = screen;
+	t->scols = scols_new_table();
+	if (!t->scols) {
+		free(t);
+		return NULL;
+	}
+	scols_table_enable_colors(t->scols, screen->color);
+	scols_table_set_column_separator(t->scols, "  ");
+	scols_table_set_stream(t->scols, screen->out);
+	if (screen->width) {
+		scols_table_set_termforce(t->scols, SCOLS_TERMFORCE_ALWAYS);
+		scols_table_set_termwidth(t->scols, screen->width);
+	} else {
+		scols_table_set_termforce(t->scols, SCOLS_TERMFORCE_NEVER);
+	}
+	return t;
+}
+
+void table_column(struct table *t, const char *title, unsigned flags)
+{
+	int scols_flags = (flags & TABLE_RIGHT ? SCOLS_FL_RIGHT : 0) |
+			  (flags & TABLE_TREE ? SCOLS_FL_TREE : 0) |
+			  (flags & TABLE_TRUNC ? SCOLS_FL_TRUNC : 0);
+	struct libscols_column *column;
+
+	if (!t)
+		return;
+	column = scols_table_new_column(t->scols, title, 0, scols_flags);
+	if (!column)
+		t->failed = true;
+	else
+		scols_cell_set_color(scols_column_get_header(column), BOLD);
+}
+
+int table_line(struct table *t, int parent)
+{
+	struct libscols_line *above = NULL;
+
+	if (!t || t->failed)
+		return 0;
+	if (parent != TABLE_NO_PARENT)
+		above = scols_table_get_line(t->scols, (size_t)parent);
+	if (!scols_table_new_line(t->scols, above)) {
+		t->failed = true;
+		return 0;
+	}
+	return (int)scols_table_get_nlines(t->scols) - 1;
+}
+
+void table_cell(struct table *t, int line, unsigned column, const char *text)
+{
+	if (!t || t->failed)
+		return;
+	if (scols_line_set_data(scols_table_get_line(t->scols, (size_t)line), column, text))
+		t->failed = true;
+}
+
+void table_cell_color(struct table *t, int line, unsigned column, const char *color)
+{
+	struct libscols_cell *cell;
+
+	if (!t || t->failed)
+		return;
+	cell = scols_line_get_cell(scols_table_get_line(t->scols, (size_t)line), column);
+	if (cell && scols_cell_set_color(cell, color))
+		t->failed = true;
+}
+
+int table_print(struct table *t)
+{
+	int ret;
+
+	if (!t)
+		return -ENOMEM;
+	ret = t->failed ? -ENOMEM : scols_print_table(t->scols);
+	scols_unref_table(t->scols);
+	free(t);
+	return ret;
+}
+
+void screen_title(const struct screen *screen, const char *title)
+{
+	if (screen->color)
+		fprintf(screen->out, "\n" BOLD "%s" PLAIN "\n", title);
+	else
+		fprintf(screen->out, "\n%s\n", title);
+}

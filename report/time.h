@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef REPORT_TIME_H
+#define REPORT_TIME_H
+
+#include "base/error.h"
+#include "clock/model.h"
+
+/*
+ * Times as people write them; the one parser of all commands.  The forms stand in
+ * include/sonde/time.h.
+ */
+struct time_base {
+	ns_t begin, end;                 /* of the run */
+	bool ticks_are_ns;
+	bool wall_known;
+	int64_t wall_offset_ns;          /* add to a time for Unix time in ns */
+	const struct clock_model *l0;    /* for "tsc:N"; NULL when not known */
+};
+
+/* -EINVAL when @text is no time, or one of a kind this run does not know. */
+int time_parse(const struct time_base *base, const char *text, ns_t *out, struct error *err);
+
+/* "A,B"; NULL, or an empty side, means the run's own begin or end.  An end behind
+ * the run's is taken for the run's.  -ERANGE: the window begins outside the run, or is empty. */
+int time_parse_window(const struct time_base *base, const char *text, ns_t *begin, ns_t *end,
+		      struct error *err);
+
+#endif

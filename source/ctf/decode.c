@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cursors: from packets to canonical events.
+ *
+ * The inner loop is written once for each kind of event header (the compiler makes the copies).
+ * For an event whose plan is one run it costs a header, a table look-up and the loads of the wanted
+ * fields.
+ *
+ * Time.  A header holds the low bits of the time only; the packet's begin and the event before
+ * give the rest.  What comes out never decreases within the stream, and does not depend on where a
+ * cursor began: an event's time is kept between the (made monotonic) begin of its packet and that of
+ * the next.  When low bits decrease, time has either wrapped or stepped back; it stepped back if
+ * a wrap would put the event behind the end of its packet.
+ */
+#include "source/ctf/reader.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "source/ctf/bits.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "loads assume a little-endian host");
+
+enum phase { BETWEEN_PACKETS, IN_PACKET, AT_PACKET_END };
+
+struct ctf_cursor {
+	enum phase phase;
+	const struct ctf_stream *cs;
+	const struct ctf_stream_plan *plan;
+	struct ctf_packet *packet;
+	const struct mapfile *map;
+	const uint8_t *data;       /* the packet's first byte */
+	uint64_t file_bit;         /* where that is in its file */
+	uint64_t pos, end;         /* bits in the packet */
+	uint64_t last;             /* time of the event before, as recorded */
+	uint64_t prev;             /* the same as given out: monotonic */
+	uint64_t usual_end;        /* no sound event is later */
+	uint64_t ceiling;          /* none may be given out later */
+	uint64_t forgotten_bytes;
+	uint32_t file;
+	bool damaged;
+	uint64_t regs[CTF_REGS];
+};
+
+int ctf_cursor_init(struct cursor *c, struct error *err)
+{
+	struct ctf_cursor *cur = calloc(1, sizeof(*cur));
+
+	if (!cur)
+		return fail(err, -ENOMEM, "out of memory for a cursor on %s", c->stream->path);
+	cur->cs = c->stream->reader;
+	cur->plan = cur->cs->plan;
+	cur->file = UINT32_MAX;
+	c->buffer = cur;
+	return 0;
+}
+
+void ctf_cursor_release(struct cursor *c)
+{
+	free(c->buffer);
+}
+
+/* Trouble */
+
+static bool tell_once(struct ctf_cursor *cur, uint8_t what)
+{
+	return !(atomic_fetch_or(&cur->packet->told, what) & what);
+}
+
+/* Nothing after @pos in this packet can be read. */
+static void give_up(struct cursor *c, struct ctf_cursor *cur, uint64_t pos, const char *why)
+{
+	uint64_t at = pos < cur->end ? pos : cur->end;
+	struct trace_loss loss = {.bytes_skipped = (cur->end - at) / 8};
+
+	cur->damaged = true;
+	cur->phase = AT_PACKET_END;
+	if (!tell_once(cur, CTF_TOLD_DAMAGE))
+		return;
+	/* That a file ends inside a packet was said and counted when the trace was opened. */
+	loss.unknown = !cur->packet->truncated;
+	trace_loss_add(c->stream->trace, &loss);
+	if (!cur->packet->truncated)
+		trace_problem(c->stream->trace,
+			      "%s at offset %llu: %s; the other %llu bytes of this packet are not "
+			      "used",
+			      cur->cs->files[cur->file].path,
+			      (unsigned long long)((cur->file_bit + at) / 8), why,
+			      (unsigned long long)loss.bytes_skipped);
+}
+
+static uint64_t clamp(uint64_t t, uint64_t low, uint64_t high)
+{
+	return t < low ? low : t > high ? high : t;
+}
+
+/* @t is before the event in front of it, or later than it should be.  Sets cur->last and
+ * cur->prev; returns the time to give out. */
+static __attribute__((noinline)) uint64_t odd_time(struct cursor *c, struct ctf_cursor *cur,
+						   uint64_t t, unsigned bits, uint64_t pos)
+{
+	uint64_t span = bits < 64 ? UINT64_C(1) << bits : 0;
+	const char *what = "is later than its packet's end";
+
+	if (span && t > cur->usual_end && t - cur->last < span && t >= span &&
+	    t - span >= cur->packet->begin_raw)
+		t -= span;
+	if (t < cur->prev)
+		what = "steps back; it counts as the time of the event before";
+	if (tell_once(cur, CTF_TOLD_TIME))
+		trace_problem(c->stream->trace, "%s at offset %llu: time %s",
+			      cur->cs->files[cur->file].path,
+			      (unsigned long long)((cur->file_bit + pos) / 8), what);
+	cur->last = t;
+	cur->prev = clamp(t, cur->prev, cur->ceiling > cur->prev ? cur->ceiling : cur->prev);
+	if (cur->usual_end < cur->prev)
+		cur->usual_end = cur->prev;
+	return cur->prev;
+}
+
+static inline uint64_t event_time(struct cursor *c, struct ctf_cursor *cur, uint64_t recorded,
+				  unsigned bits, uint64_t pos)
+{
+	uint64_t t = ctf_extend_time(cur->last, recorded, bits);
+
+	/* One comparison for both: t before prev makes the left side huge. */
+	if (unlikely(t - cur->prev > cur->usual_end - cur->prev))
+		return odd_time(c, cur, t, bits, pos);
+	cur->last = t;
+	cur->prev = t;
+	return t;
+}
+
+/* Records */
+
+static inline int64_t do_load(const struct ctf_load *l, const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p + l->offset, sizeof(v));
+	if (unlikely(l->big))
+		v = __builtin_bswap64(v);
+	v = v >> l->shift & l->mask;
+	return (int64_t)((v ^ l->sign) - l->sign);
+}
+
+static inline void do_loads(const struct ctf_load *l, unsigned nr, const uint8_t *p,
+			    struct event *e)
+{
+	for (const struct ctf_load *end = l + nr; l < end; l++)
+		e->arg[l->to] = l->address ? (int64_t)(uintptr_t)(p + l->offset) : do_load(l, p);
+}
+
+/* The interpreter: everything of a record behind its header, at cur->pos. */
+static int walk_body(struct ctf_cursor *cur, const struct ctf_plan *plan, struct event *e)
+{
+	int64_t slots[CTF_NR_SLOTS];
+	struct ctf_walk w = {.data = cur->data, .pos = cur->pos, .end = cur->end,
+			     .regs = cur->regs, .slots = slots};
+	int ret;
+
+	w.fuel = ctf_walk_fuel(w.end - w.pos);
+	memcpy(slots, plan->defaults, sizeof(plan->defaults));
+	slots[CTF_SLOT_TID] = -1;
+	memset(cur->regs + CTF_SHARED_REGS, 0, plan->cls->nr_regs * sizeof(*cur->regs));
+	ret = ctf_walk_record(&w, cur->plan->cls->event_context, NULL);
+	if (!ret)
+		ret = ctf_walk_record(&w, plan->cls->context, NULL);
+	if (!ret)
+		ret = ctf_walk_record(&w, plan->cls->payload, NULL);
+	cur->pos = w.pos;
+	memcpy(e->arg, slots, sizeof(e->arg));
+	e->tid = (int32_t)slots[CTF_SLOT_TID];
+	return ret;
+}
+
+static int walk_step(struct ctf_cursor *cur, const struct ctf_step *s, struct event *e)
+{
+	int64_t slots[CTF_NR_SLOTS];
+	struct ctf_walk w = {.data = cur->data, .pos = cur->pos, .end = cur->end,
+			     .regs = cur->regs, .slots = slots};
+	int ret;
+
+	w.fuel = ctf_walk_fuel(w.end - w.pos);
+	memcpy(slots, e->arg, sizeof(e->arg));
+	slots[CTF_SLOT_TID] = e->tid;
+	ret = ctf_walk_record(&w, s->fc, NULL);
+	cur->pos = ctf_align_up(w.pos, 8);
+	memcpy(e->arg, slots, sizeof(e->arg));
+	e->tid = (int32_t)slots[CTF_SLOT_TID];
+	return ret;
+}
+
+static const uint8_t *string_step(const struct ctf_step *s, const uint8_t *p, const uint8_t *end,
+				  struct event *e)
+{
+	const uint8_t *nul = memchr(p, 0, (size_t)(end - p));
+
+	if (nul && s->slot >= 0)
+		e->arg[s->slot] = (int64_t)(uintptr_t)p;
+	return nul ? nul + 1 : NULL;
+}
+
+static const uint8_t *sequence_step(const struct ctf_cursor *cur, const struct ctf_step *s,
+				    const uint8_t *p, const uint8_t *end)
+{
+	uint64_t nr = cur->regs[s->reg];
+
+	/* A negative length is a huge one. */
+	return nr <= (size_t)(end - p) / s->len ? p + nr * s->len : NULL;
+}
+
+/* The record behind its header at @p, step by step; returns what is behind it, NULL when it does
+ * not end before @end. */
+static const uint8_t *do_steps(struct ctf_cursor *cur, const struct ctf_plan *plan,
+			       const uint8_t *p, const uint8_t *end, struct event *e)
+{
+	for (unsigned i = 0; p && i < plan->nr_steps; i++) {
+		const struct ctf_step *s = &plan->steps[i];
+		const struct ctf_load *loads = plan->loads;
+
+		switch ((enum ctf_step_kind)s->kind) {
+		case CTF_STEP_RUN:
+			if (s->len > (size_t)(end - p))
+				return NULL;
+			do_loads(loads + s->loads, s->nr_loads, p, e);
+			for (unsigned k = 0; k < s->nr_reg_loads; k++) {
+				const struct ctf_load *l = &loads[s->reg_loads + k];
+
+				cur->regs[l->to] = (uint64_t)do_load(l, p);
+			}
+			p += s->len;
+			break;
+		case CTF_STEP_ALIGN:
+			p = cur->data + ctf_align_up((uint64_t)(p - cur->data), s->len);
+			if (p > end)
+				return NULL;
+			break;
+		case CTF_STEP_STRING:
+			p = string_step(s, p, end, e);
+			break;
+		case CTF_STEP_SEQUENCE:
+			p = sequence_step(cur, s, p, end);
+			break;
+		case CTF_STEP_WALK:
+			cur->pos = (uint64_t)(p - cur->data) * 8;
+			p = walk_step(cur, s, e) ? NULL : cur->data + cur->pos / 8;
+			break;
+		}
+	}
+	return p;
+}
+
+static void check_vcpu(struct cursor *c, struct ctf_cursor *cur, struct event *e)
+{
+	if ((uint64_t)e->arg[0] <= CTF_MAX_VCPU_ID || e->arg[0] == -1)
+		return;
+	e->arg[0] = -1;
+	if (!atomic_exchange(&cur->cs->trace->vcpu_id_seen_unsound, true) && cur->cs->trace->open)
+		trace_problem(c->stream->trace,
+			      "%s: some vcpu_id of %s is no vCPU number but part of a pointer; such "
+			      "values count as unknown",
+			      c->stream->path, c->stream->trace->types[e->type].name);
+}
+
+/* Loads read eight bytes at a time: so close to the end of the file they must not. */
+#define LOAD_SLACK 8
+
+/* One event, its header being read: @p is behind the header.  Fills *e; returns what is behind
+ * the record, NULL when it cannot be read. */
+static inline const uint8_t *decode_record(struct ctf_cursor *cur, const struct ctf_plan *plan,
+					   const uint8_t *p, const uint8_t *end,
+					   const uint8_t *safe_end, struct event *e)
+{
+	memcpy(e->arg, plan->defaults, sizeof(e->arg));
+	e->kind = plan->kind;
+	e->type = plan->type;
+	e->tid = -1;
+	if (likely(plan->fixed)) {
+		if (likely(plan->fixed_bytes <= (size_t)(end - p) &&
+			   p + plan->fixed_bytes < safe_end)) {
+			if (plan->has_tid)
+				e->tid = (int32_t)do_load(&plan->tid, p);
+			do_loads(plan->loads, plan->steps->nr_loads, p, e);
+			return p + plan->fixed_bytes;
+		}
+	} else if (!plan->walked && end < safe_end) {
+		if (plan->has_tid && plan->steps[0].len <= (size_t)(end - p))
+			e->tid = (int32_t)do_load(&plan->tid, p);
+		return do_steps(cur, plan, p, end, e);
+	}
+	if (plan->cls->broken)
+		return NULL;
+	cur->pos = (uint64_t)(p - cur->data) * 8;
+	if (walk_body(cur, plan, e))
+		return NULL;
+	cur->pos = ctf_align_up(cur->pos, 8);
+	return cur->data + cur->pos / 8;
+}
+
+static inline uint16_t load16(const uint8_t *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint32_t load32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint64_t load64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+struct header {
+	uint64_t id, time;
+	unsigned time_bits;
+};
+
+/* LTTng's headers; returns what is behind, NULL when it does not fit. */
+static inline const uint8_t *read_lttng_header(const uint8_t *p, const uint8_t *end, bool compact,
+					       struct header *h)
+{
+	unsigned id_bytes = compact ? 1 : 2;
+
+	if (unlikely(end - p < (compact ? 4 : 6)))
+		return NULL;
+	h->id = compact ? p[0] & 31 : load16(p);
+	if (likely(h->id != (compact ? 31 : 65535))) {
+		h->time = compact ? load32(p) >> 5 : load32(p + 2);
+		h->time_bits = compact ? 27 : 32;
+		return p + (compact ? 4 : 6);
+	}
+	if (unlikely((size_t)(end - p) < id_bytes + 12u))
+		return NULL;
+	h->id = load32(p + id_bytes);
+	h->time = load64(p + id_bytes + 4);
+	h->time_bits = 64;
+	return p + id_bytes + 12;
+}
+
+static inline __attribute__((always_inline)) unsigned
+decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, unsigned room,
+	     bool compact)
+{
+	const struct ctf_stream_plan *sp = cur->plan;
+	const uint8_t *data = cur->data, *end = data + cur->end / 8;
+	const uint8_t *safe_end = cur->map->data + cur->map->len_bytes - LOAD_SLACK;
+	const uint8_t *p = data + cur->pos / 8;
+	uint64_t want = c->want ? c->want : UINT64_MAX;
+	unsigned n = 0;
+
+	while (n < room && p < end) {
+		const uint8_t *begin = p;
+		struct event *e = &events[n];
+		const struct ctf_plan *plan;
+		struct header h;
+
+		p = read_lttng_header(p, end, compact, &h);
+		plan = p ? ctf_plan_find(sp, h.id) : NULL;
+		if (unlikely(!plan)) {
+			give_up(c, cur, (uint64_t)(begin - data) * 8,
+				p ? "an event of an unknown kind" : "an event's header is cut off");
+			return n;
+		}
+		e->time.v = event_time(c, cur, h.time, h.time_bits, (uint64_t)(begin - data) * 8);
+		if (!(want >> plan->kind & 1) && plan->fixed &&
+		    plan->fixed_bytes <= (size_t)(end - p)) {
+			p += plan->fixed_bytes;
+			continue;
+		}
+		p = decode_record(cur, plan, p, end, safe_end, e);
+		if (unlikely(!p)) {
+			give_up(c, cur, (uint64_t)(begin - data) * 8,
+				plan->cls->broken ? "an event that the metadata describes badly" :
+						    "an event does not fit into its packet");
+			return n;
+		}
+		e->record = ctf_place(cur->file, cur->file_bit + (uint64_t)(begin - data) * 8);
+		if (unlikely(plan->check_vcpu))
+			check_vcpu(c, cur, e);
+		n += want >> plan->kind & 1;
+	}
+	cur->pos = (uint64_t)(p - data) * 8;
+	if (p >= end)
+		cur->phase = AT_PACKET_END;
+	return n;
+}
+
+/* Any header.  Returns false after give_up(). */
+static bool walk_event(struct cursor *c, struct ctf_cursor *cur, struct event *e)
+{
+	const struct ctf_stream_plan *sp = cur->plan;
+	const struct ctf_fc *header = sp->cls->event_header;
+	const uint8_t *end = cur->data + cur->end / 8, *p;
+	const uint8_t *safe_end = cur->map->data + cur->map->len_bytes - LOAD_SLACK;
+	struct ctf_roles roles = {.seen = 0};
+	struct ctf_walk w = {.data = cur->data, .end = cur->end, .regs = cur->regs,
+			     .roles = &roles};
+	const struct ctf_plan *plan;
+	uint64_t begin;
+
+	if (header)
+		cur->pos = ctf_align_up(cur->pos, header->align);
+	begin = w.pos = cur->pos;
+	if (begin >= cur->end) { /* only padding was left */
+		cur->phase = AT_PACKET_END;
+		return false;
+	}
+	w.fuel = ctf_walk_fuel(w.end - w.pos);
+	if (ctf_walk_record(&w, header, NULL)) {
+		give_up(c, cur, begin, "an event's header is cut off");
+		return false;
+	}
+	plan = ctf_plan_find(sp, roles.value[CTF_ROLE_EVENT_ID]);
+	if (!plan || plan->cls->broken) {
+		give_up(c, cur, begin, plan ? "an event that the metadata describes badly" :
+					      "an event of an unknown kind");
+		return false;
+	}
+	cur->pos = w.pos;
+	e->time.v = cur->prev;
+	if (ctf_has_role(&roles, CTF_ROLE_TIME))
+		e->time.v = event_time(c, cur, roles.value[CTF_ROLE_TIME],
+				       roles.bits[CTF_ROLE_TIME], begin);
+	if (plan->walked || cur->pos % 8) {
+		e->kind = plan->kind;
+		e->type = plan->type;
+		p = walk_body(cur, plan, e) ? NULL : end;
+	} else {
+		p = decode_record(cur, plan, cur->data + cur->pos / 8, end, safe_end, e);
+		if (p)
+			cur->pos = (uint64_t)(p - cur->data) * 8;
+	}
+	if (!p || cur->pos == begin) {
+		give_up(c, cur, begin, p ? "an event of no size" :
+					   "an event does not fit into its packet");
+		return false;
+	}
+	e->record = ctf_place(cur->file, cur->file_bit + begin);
+	if (plan->check_vcpu)
+		check_vcpu(c, cur, e);
+	return true;
+}
+
+static unsigned decode_walking(struct cursor *c, struct ctf_cursor *cur, struct event *events,
+			       unsigned room)
+{
+	uint64_t want = c->want ? c->want : UINT64_MAX;
+	unsigned n = 0;
+
+	while (n < room && walk_event(c, cur, &events[n])) {
+		n += want >> events[n].kind & 1;
+		if (cur->pos >= cur->end) {
+			cur->phase = AT_PACKET_END;
+			break;
+		}
+	}
+	return n;
+}
+
+/* Packets */
+
+static void make_lost(struct cursor *c, struct event *e, uint64_t time, uint64_t nr,
+		      uint64_t begin, uint64_t end)
+{
+	memset(e, 0, sizeof(*e));
+	e->time.v = time;
+	e->kind = EV_LOST;
+	e->type = (uint16_t)(c->stream->trace->nr_types - 1);
+	e->tid = -1;
+	e->arg[0] = (int64_t)nr;
+	e->arg[1] = (int64_t)begin;
+	e->arg[2] = (int64_t)(end > begin ? end : begin);
+}
+
+/* Pages behind us are not needed soon; give them back a megabyte at a time. */
+#define FORGET_BYTES (1u << 20)
+
+static void forget_behind(struct ctf_cursor *cur, const struct mapfile *map, uint64_t at)
+{
+	if (at < cur->forgotten_bytes)
+		cur->forgotten_bytes = at;
+	if (at - cur->forgotten_bytes < FORGET_BYTES)
+		return;
+	mapfile_forget(map, cur->forgotten_bytes, at - cur->forgotten_bytes);
+	cur->forgotten_bytes = at;
+}
+
+static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct event *e)
+{
+	const struct packet *p = &c->stream->packets[c->packet];
+	bool is_last = c->packet + 1 == c->stream->nr_packets;
+	struct ctf_packet_info info;
+	struct error why = {0};
+	const struct ctf_file *file;
+	unsigned n = 0;
+
+	cur->packet = &cur->cs->packets[c->packet];
+	file = &cur->cs->files[cur->packet->file];
+	if (cur->packet->file != cur->file) {
+		cur->file = cur->packet->file;
+		cur->forgotten_bytes = p->offset_bytes;
+	}
+	if (cur->cs->trace->forget)
+		forget_behind(cur, &file->map, p->offset_bytes);
+	cur->map = &file->map;
+	cur->data = file->map.data + p->offset_bytes;
+	cur->file_bit = p->offset_bytes * 8;
+	cur->last = cur->packet->begin_raw;
+	cur->prev = p->begin;
+	cur->ceiling = is_last ? UINT64_MAX : p[1].begin;
+	cur->usual_end = p->end ? p->end : cur->ceiling;
+	cur->pos = 0;
+	cur->end = cur->packet->content_bits;
+	cur->damaged = cur->packet->truncated;
+	cur->phase = IN_PACKET;
+	if (cur->packet->gap) {
+		uint64_t from = c->packet ? p[-1].end : p->begin;
+
+		make_lost(c, e, p->begin, 0, from ? from : p->begin, p->begin);
+		n = 1;
+	}
+	if (ctf_packet_read(cur->cs->trace, cur->data, file->map.len_bytes - p->offset_bytes,
+			    cur->regs, &info, &why)) {
+		give_up(c, cur, 0, why.text);
+	} else if (info.content_bits != cur->end) {
+		give_up(c, cur, 0, "the packet is not what the index says");
+	} else {
+		cur->pos = info.body_bits;
+		if (cur->pos >= cur->end)
+			cur->phase = AT_PACKET_END;
+	}
+	return n;
+}
+
+static unsigned end_packet(struct cursor *c, struct ctf_cursor *cur, struct event *e)
+{
+	const struct packet *p = &c->stream->packets[c->packet];
+	uint64_t end = p->end ? p->end : cur->ceiling == UINT64_MAX ? cur->prev : cur->ceiling;
+	uint64_t lost = cur->damaged ? 0 : cur->packet->discarded;
+
+	cur->phase = BETWEEN_PACKETS;
+	c->packet++;
+	if (!cur->damaged && !cur->packet->discarded)
+		return 0;
+	make_lost(c, e, cur->prev, lost, cur->prev, end);
+	return 1;
+}
+
+static unsigned decode_events(struct cursor *c, struct ctf_cursor *cur, struct event *events,
+			      unsigned room)
+{
+	switch (cur->plan->header) {
+	case CTF_HEADER_COMPACT:
+		return decode_lttng(c, cur, events, room, true);
+	case CTF_HEADER_LARGE:
+		return decode_lttng(c, cur, events, room, false);
+	default:
+		return decode_walking(c, cur, events, room);
+	}
+}
+
+unsigned ctf_cursor_next(struct cursor *c, struct event *events, unsigned room)
+{
+	struct ctf_cursor *cur = c->buffer;
+	unsigned n = 0;
+
+	while (n < room) {
+		if (cur->phase == IN_PACKET)
+			n += decode_events(c, cur, events + n, room - n);
+		else if (cur->phase == AT_PACKET_END)
+			n += end_packet(c, cur, events + n);
+		else if (c->packet < c->packet_end)
+			n += begin_packet(c, cur, events + n);
+		else
+			break;
+	}
+	return n;
+}

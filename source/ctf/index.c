@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of a stream's packets, and what it shows was lost.
+ *
+ * LTTng counts the events it had no room for, and writes the count when it closes a packet; while
+ * the ring is full the open packet stays open.  So what packet i's counter has more than packet
+ * i - 1's was lost during packet i, after most of its events.
+ */
+#define _GNU_SOURCE
+#include "source/ctf/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "source/ctf/bits.h"
+
+/* One packet as found, before the list is looked at as a whole. */
+struct found {
+	uint64_t offset_bytes, len_bytes, content_bits;
+	uint64_t begin, end, seq_num, discarded;
+	uint32_t file;
+	uint8_t begin_bits, end_bits, discarded_bits; /* 0 = not recorded */
+	bool has_seq_num, gap, truncated;
+};
+
+struct builder {
+	struct trace *t;
+	struct stream *s;
+	struct ctf_stream *cs;
+	struct found *list;
+	uint32_t nr, room;
+	int64_t cpu;
+	uint32_t late_ends; /* packets whose end is after the next one's begin */
+	uint64_t regs[CTF_REGS];
+	struct error *err;
+};
+
+static int add(struct builder *b, const struct found *f)
+{
+	if (b->nr == b->room) {
+		uint32_t room = b->room ? b->room * 2 : 64;
+		struct found *list = room > b->room ? realloc(b->list, room * sizeof(*list)) : NULL;
+
+		if (!list)
+			return fail(b->err, -ENOMEM, "out of memory listing the packets of %s",
+				    b->s->path);
+		b->list = list;
+		b->room = room;
+	}
+	b->list[b->nr++] = *f;
+	return 0;
+}
+
+/* Walking the packets */
+
+/* The time of the first event, for packets whose context has none. */
+static bool first_event_time(struct builder *b, const uint8_t *data,
+			     const struct ctf_packet_info *info, uint64_t *time, uint8_t *bits)
+{
+	struct ctf_roles roles = {.seen = 0};
+	struct ctf_walk w = {.data = data, .pos = info->body_bits, .end = info->content_bits,
+			     .regs = b->regs, .roles = &roles, .fuel = 4096};
+
+	if (ctf_walk_record(&w, info->plan->cls->event_header, NULL) ||
+	    !ctf_has_role(&roles, CTF_ROLE_TIME))
+		return false;
+	*time = roles.value[CTF_ROLE_TIME];
+	*bits = roles.bits[CTF_ROLE_TIME];
+	return true;
+}
+
+static void describe(struct builder *b, const uint8_t *data, const struct ctf_packet_info *info,
+		     struct found *f)
+{
+	const struct ctf_roles *r = &info->roles;
+
+	f->content_bits = info->content_bits;
+	f->truncated = info->truncated;
+	f->begin = r->value[CTF_ROLE_BEGIN];
+	f->begin_bits = r->bits[CTF_ROLE_BEGIN];
+	f->end = r->value[CTF_ROLE_END];
+	f->end_bits = r->bits[CTF_ROLE_END];
+	f->seq_num = r->value[CTF_ROLE_SEQ_NUM];
+	f->has_seq_num = ctf_has_role(r, CTF_ROLE_SEQ_NUM);
+	f->discarded = r->value[CTF_ROLE_DISCARDED];
+	f->discarded_bits = r->bits[CTF_ROLE_DISCARDED];
+	if (!f->begin_bits)
+		first_event_time(b, data, info, &f->begin, &f->begin_bits);
+	if (b->cpu < 0 && ctf_has_role(r, CTF_ROLE_CPU))
+		b->cpu = (int64_t)r->value[CTF_ROLE_CPU];
+}
+
+/*
+ * The next place after @from where a packet of this trace begins: magic number and uuid together
+ * are too long to be there by chance.  The file's length when there is none.
+ */
+static uint64_t resync(const struct builder *b, const struct mapfile *map, uint64_t from)
+{
+	const struct ctf_fc *header = b->cs->trace->meta.packet_header;
+	bool big = header && header->nr_members && header->members[0].fc->order == CTF_ORDER_BE;
+	uint32_t magic = big ? __builtin_bswap32(CTF_PACKET_MAGIC) : CTF_PACKET_MAGIC;
+	uint8_t key[20];
+	const uint8_t *hit;
+
+	if (!header || header->nr_members < 2 || header->members[0].fc->role != CTF_ROLE_MAGIC ||
+	    header->members[1].fc->role != CTF_ROLE_UUID || !b->cs->trace->meta.has_uuid)
+		return map->len_bytes;
+	memcpy(key, &magic, 4);
+	memcpy(key + 4, b->cs->trace->meta.uuid, 16);
+	hit = memmem(map->data + from, map->len_bytes - from, key, sizeof(key));
+	return hit ? (uint64_t)(hit - map->data) : map->len_bytes;
+}
+
+static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
+{
+	const struct ctf_file *cf = &b->cs->files[file];
+	const struct mapfile *map = &cf->map;
+	bool gap = false;
+
+	while (at < map->len_bytes) {
+		struct found f = {.offset_bytes = at, .file = file, .gap = gap};
+		struct ctf_packet_info info;
+		struct error why = {0};
+		int ret = ctf_packet_read(b->cs->trace, map->data + at, map->len_bytes - at,
+					  b->regs, &info, &why);
+
+		if (!ret && info.plan != b->cs->plan)
+			ret = fail(&why, -EINVAL, "the packet is of another stream class");
+		if (ret) {
+			uint64_t next = resync(b, map, at + 1);
+
+			trace_problem(b->t, "%s at offset %llu: %s; %llu bytes are not used",
+				      cf->path, (unsigned long long)at, why.text,
+				      (unsigned long long)(next - at));
+			b->t->loss.bytes_skipped += next - at;
+			b->t->loss.unknown++;
+			gap = true;
+			at = next;
+			continue;
+		}
+		describe(b, map->data + at, &info, &f);
+		f.len_bytes = info.truncated ? map->len_bytes - at : info.packet_bits / 8;
+		if (info.truncated) {
+			b->t->loss.unknown++;
+			trace_problem(b->t,
+				      "%s ends at offset %llu, inside the packet that begins at "
+				      "%llu: the part that is there is used",
+				      cf->path, (unsigned long long)map->len_bytes,
+				      (unsigned long long)at);
+		}
+		ret = add(b, &f);
+		if (ret)
+			return ret;
+		gap = false;
+		at += f.len_bytes;
+	}
+	return 0;
+}
+
+/* Using LTTng's index */
+
+/* An index is used when it gives what the packets would, names them one behind the other, and
+ * agrees with the first and the last of them. */
+static bool agrees(struct builder *b, const struct ctf_file *cf, const struct ctf_lttng_entry *e)
+{
+	struct ctf_packet_info info;
+	const struct ctf_roles *r = &info.roles;
+
+	if (ctf_packet_read(b->cs->trace, cf->map.data + e->offset_bytes,
+			    cf->map.len_bytes - e->offset_bytes, b->regs, &info, NULL))
+		return false;
+	if (b->cpu < 0 && ctf_has_role(r, CTF_ROLE_CPU))
+		b->cpu = (int64_t)r->value[CTF_ROLE_CPU];
+	return info.plan == b->cs->plan && info.packet_bits == e->packet_bits &&
+	       info.content_bits == e->content_bits && r->bits[CTF_ROLE_BEGIN] == 64 &&
+	       r->bits[CTF_ROLE_END] == 64 && r->value[CTF_ROLE_BEGIN] == e->begin &&
+	       r->value[CTF_ROLE_END] == e->end &&
+	       (!ctf_has_role(r, CTF_ROLE_DISCARDED) ||
+		r->value[CTF_ROLE_DISCARDED] == e->discarded);
+}
+
+static bool has_role_field(const struct ctf_fc *fc, enum ctf_role role)
+{
+	for (unsigned i = 0; fc && i < fc->nr_members; i++) {
+		if (fc->members[i].fc->role == role)
+			return true;
+	}
+	return false;
+}
+
+static bool index_fits(struct builder *b, const struct ctf_file *cf,
+		       const struct ctf_lttng_index *lt)
+{
+	const struct ctf_stream_class *cls = b->cs->plan->cls;
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < lt->nr; i++) {
+		const struct ctf_lttng_entry *e = &lt->entries[i];
+
+		if (e->offset_bytes != at || e->packet_bits % 8 || !e->packet_bits ||
+		    e->content_bits > e->packet_bits || e->stream_id != cls->id ||
+		    e->packet_bits / 8 > cf->map.len_bytes - at)
+			return false;
+		at += e->packet_bits / 8;
+	}
+	return agrees(b, cf, &lt->entries[0]) && agrees(b, cf, &lt->entries[lt->nr - 1]);
+}
+
+static int use_index(struct builder *b, uint32_t file, const struct ctf_lttng_index *lt,
+		     uint64_t *end_bytes)
+{
+	const struct ctf_fc *context = b->cs->plan->cls->packet_context;
+	bool has_seq_num = has_role_field(context, CTF_ROLE_SEQ_NUM);
+
+	for (uint32_t i = 0; i < lt->nr; i++) {
+		const struct ctf_lttng_entry *e = &lt->entries[i];
+		struct found f = {.offset_bytes = e->offset_bytes,
+				  .len_bytes = e->packet_bits / 8,
+				  .content_bits = e->content_bits,
+				  .begin = e->begin,
+				  .end = e->end,
+				  .begin_bits = 64,
+				  .end_bits = 64,
+				  .seq_num = e->seq_num,
+				  .has_seq_num = has_seq_num,
+				  .discarded = e->discarded,
+				  .discarded_bits = 64,
+				  .file = file};
+		int ret = add(b, &f);
+
+		if (ret)
+			return ret;
+		*end_bytes = f.offset_bytes + f.len_bytes;
+	}
+	return 0;
+}
+
+static int list_file(struct builder *b, uint32_t file)
+{
+	struct ctf_file *cf = &b->cs->files[file];
+	const struct ctf_fc *context = b->cs->plan->cls->packet_context;
+	struct ctf_lttng_index lt;
+	struct error why = {0};
+	uint64_t at = 0;
+	int ret;
+
+	cf->first_packet = b->nr;
+	ret = ctf_lttng_index_read(&lt, cf->path, &why);
+	if (ret && ret != -ENOENT)
+		trace_problem(b->t, "%s; the packets are read instead", why.text);
+	/* Version 1.0 has no sequence numbers: where the packets have, they must be asked. */
+	if (!ret && lt.nr && (lt.minor || !has_role_field(context, CTF_ROLE_SEQ_NUM))) {
+		if (index_fits(b, cf, &lt))
+			ret = use_index(b, file, &lt, &at);
+		else
+			trace_problem(b->t, "the index of %s does not fit it; the packets are read "
+					    "instead", cf->path);
+	}
+	free(lt.entries);
+	if (ret == -ENOMEM)
+		return ret;
+	return walk_packets(b, file, at);
+}
+
+/* The list as a whole */
+
+static void note_gap(struct builder *b, uint32_t i, struct ctf_packet *p)
+{
+	const struct found *f = &b->list[i], *before = i ? f - 1 : NULL;
+
+	p->gap = f->gap;
+	if (!before || !f->has_seq_num)
+		return;
+	if (f->seq_num > before->seq_num + 1) {
+		b->t->loss.packets += f->seq_num - before->seq_num - 1;
+		b->t->loss.unknown++;
+		p->gap = true;
+	} else if (f->seq_num <= before->seq_num) {
+		trace_problem(b->t, "%s at offset %llu: packet number %llu follows %llu",
+			      b->cs->files[f->file].path, (unsigned long long)f->offset_bytes,
+			      (unsigned long long)f->seq_num, (unsigned long long)before->seq_num);
+	}
+}
+
+static void note_discarded(struct builder *b, uint32_t i, struct ctf_packet *p)
+{
+	const struct found *f = &b->list[i];
+	uint64_t before = i ? f[-1].discarded : 0;
+	uint64_t mask = f->discarded_bits < 64 ? (UINT64_C(1) << f->discarded_bits) - 1 : UINT64_MAX;
+
+	if (!f->discarded_bits)
+		return;
+	if (f->discarded < before && f->discarded_bits > 32) {
+		trace_problem(b->t, "%s at offset %llu: the count of lost events steps back",
+			      b->cs->files[f->file].path, (unsigned long long)f->offset_bytes);
+		return;
+	}
+	p->discarded = (f->discarded - before) & mask;
+	b->t->loss.events += p->discarded;
+}
+
+/* Time of the last event of packet @i, the last one listed so far. */
+static uint64_t last_event_time(struct builder *b, uint32_t i)
+{
+	struct event events[64];
+	uint64_t last = b->s->packets[i].begin;
+	struct cursor c;
+	unsigned n;
+
+	b->s->nr_packets = i + 1;
+	if (cursor_init(&c, b->s, i, 1, 0, NULL))
+		return b->s->packets[i].end;
+	while ((n = cursor_next(&c, events, ARRAY_SIZE(events))) > 0)
+		last = events[n - 1].time.v;
+	cursor_release(&c);
+	return last;
+}
+
+/*
+ * The packet at @begin begins before the one in front of it ends.  Old LTTng wrote the end a little
+ * late: then the events in front are all earlier, and the end was wrong.  Otherwise the clock
+ * stepped back.  Returns the earliest time for this packet.
+ */
+static uint64_t settle_overlap(struct builder *b, uint32_t i, uint64_t begin)
+{
+	uint64_t last = last_event_time(b, i - 1);
+
+	if (last <= begin) {
+		b->s->packets[i - 1].end = begin;
+		b->late_ends++;
+		return begin;
+	}
+	b->s->packets[i - 1].end = last;
+	trace_problem(b->t,
+		      "%s at offset %llu: the packet begins %llu ticks before the event in front of "
+		      "it; its events count as later",
+		      b->cs->files[b->list[i].file].path,
+		      (unsigned long long)b->list[i].offset_bytes,
+		      (unsigned long long)(last - begin));
+	return last;
+}
+
+/* Full times, never decreasing; returns the packet's end for the next one. */
+static uint64_t note_times(struct builder *b, uint32_t i, uint64_t last, struct ctf_packet *p,
+			   struct packet *out)
+{
+	const struct found *f = &b->list[i];
+
+	p->begin_raw = f->begin_bits ? ctf_extend_time(last, f->begin, f->begin_bits) : last;
+	out->begin = p->begin_raw < last ? settle_overlap(b, i, p->begin_raw) : p->begin_raw;
+	if (f->end_bits)
+		out->end = ctf_extend_time(p->begin_raw, f->end, f->end_bits);
+	if (f->end_bits && out->end < out->begin)
+		out->end = out->begin;
+	return out->end > out->begin ? out->end : out->begin;
+}
+
+static int fill_stream(struct builder *b)
+{
+	uint64_t last = 0;
+
+	b->s->packets = calloc(b->nr + 1, sizeof(*b->s->packets));
+	b->cs->packets = calloc(b->nr + 1, sizeof(*b->cs->packets));
+	if (!b->s->packets || !b->cs->packets)
+		return fail(b->err, -ENOMEM, "out of memory listing the packets of %s", b->s->path);
+	for (uint32_t i = 0; i < b->nr; i++) {
+		const struct found *f = &b->list[i];
+		struct ctf_packet *p = &b->cs->packets[i];
+		struct packet *out = &b->s->packets[i];
+
+		p->content_bits = f->content_bits;
+		p->file = f->file;
+		p->truncated = f->truncated;
+		out->offset_bytes = f->offset_bytes;
+		out->len_bytes = f->len_bytes;
+		last = note_times(b, i, last, p, out);
+		note_gap(b, i, p);
+		note_discarded(b, i, p);
+		out->lost = p->gap ? UINT64_MAX : p->discarded;
+	}
+	b->s->nr_packets = b->nr;
+	if (b->late_ends)
+		trace_problem(b->t,
+			      "%s: %u packets say that they end after the next one begins, as old "
+			      "LTTng wrote it; their events do not, so nothing is wrong with them",
+			      b->s->path, b->late_ends);
+	return 0;
+}
+
+int ctf_index_stream(struct trace *t, struct stream *s, struct error *err)
+{
+	struct builder b = {.t = t, .s = s, .cs = (struct ctf_stream *)s->reader, .cpu = -1,
+			    .err = err};
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < b.cs->nr_files; i++)
+		ret = list_file(&b, i);
+	if (!ret)
+		ret = fill_stream(&b);
+	s->cpu = b.cpu >= 0 && b.cpu < INT32_MAX ? (int)b.cpu : -1;
+	free(b.list);
+	return ret;
+}

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/ctf/reader.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "source/dialect.h"
+
+#define FORGET_ABOVE_BYTES (64u << 20)
+#define MAX_TYPES 65000
+#define MAX_FILES 65535
+
+static bool probe(const char *path)
+{
+	char metadata[4096];
+	struct stat st;
+	int len = snprintf(metadata, sizeof(metadata), "%s/metadata", path);
+
+	return len > 0 && (size_t)len < sizeof(metadata) && !stat(metadata, &st) &&
+	       S_ISREG(st.st_mode);
+}
+
+/* Metadata */
+
+static int read_metadata(struct trace *t, struct error *err)
+{
+	struct ctf_trace *ct = t->reader;
+	struct mapfile map;
+	char path[4096];
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/metadata", t->path);
+	ret = mapfile_open(&map, path, err);
+	if (ret)
+		return ret;
+	ret = ctf_metadata_parse(&ct->meta, map.data, map.len_bytes, &t->problems, err);
+	mapfile_release(&map);
+	if (ret)
+		fail_prefix(err, "cannot read the metadata %s", path);
+	return ret;
+}
+
+static void copy_env(const struct ctf_metadata *m, const char *name, char *out, size_t room)
+{
+	const char *text = ctf_env_text(m, name);
+
+	if (text && !out[0])
+		snprintf(out, room, "%s", text);
+}
+
+static void fill_names(struct trace *t, const struct ctf_metadata *m)
+{
+	const char *tracer = ctf_env_text(m, "tracer_name");
+	int64_t major, minor, patch;
+
+	copy_env(m, "hostname", t->hostname, sizeof(t->hostname));
+	copy_env(m, "nodename", t->hostname, sizeof(t->hostname));
+	copy_env(m, "host", t->hostname, sizeof(t->hostname));
+	copy_env(m, "kernel_release", t->release, sizeof(t->release));
+	copy_env(m, "release", t->release, sizeof(t->release));
+	if (tracer && ctf_env_number(m, "tracer_major", &major) &&
+	    ctf_env_number(m, "tracer_minor", &minor)) {
+		if (!ctf_env_number(m, "tracer_patchlevel", &patch) &&
+		    !ctf_env_number(m, "tracer_patch", &patch))
+			patch = 0;
+		snprintf(t->tracer, sizeof(t->tracer), "%.15s %u.%u.%u", tracer, (unsigned)major,
+			 (unsigned)minor, (unsigned)patch);
+	} else if (tracer) {
+		snprintf(t->tracer, sizeof(t->tracer), "%s", tracer);
+	}
+	t->lttng = true;
+	if (m->has_uuid)
+		memcpy(t->uuid, m->uuid, sizeof(t->uuid));
+}
+
+/* Name of the clock that the times of this record belong to. */
+static const char *clock_of(const struct ctf_fc *fc)
+{
+	const char *name = NULL;
+
+	for (unsigned i = 0; fc && !name && i < fc->nr_members; i++) {
+		const struct ctf_fc *member = fc->members[i].fc;
+
+		name = member->clock ? member->clock : clock_of(member);
+	}
+	return name;
+}
+
+static const struct ctf_clock *choose_clock(const struct ctf_metadata *m)
+{
+	const char *name = NULL;
+
+	for (const struct ctf_stream_class *s = m->streams; s && !name; s = s->next) {
+		name = s->clock ? s->clock : clock_of(s->event_header);
+		if (!name)
+			name = clock_of(s->packet_context);
+	}
+	for (const struct ctf_clock *c = m->clocks; name && c; c = c->next) {
+		if (!strcmp(c->id, name))
+			return c;
+	}
+	return m->clocks;
+}
+
+static enum clock_kind kind_of_clock(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum clock_kind kind;
+	} names[] = {{"monotonic", CLOCK_MONO}, {"mono", CLOCK_MONO},     {"boottime", CLOCK_BOOT},
+		     {"boot", CLOCK_BOOT},      {"realtime", CLOCK_REAL}, {"tsc", CLOCK_TSC},
+		     {"x86-tsc", CLOCK_TSC},    {"x86_tsc", CLOCK_TSC}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(names[i].name, name))
+			return names[i].kind;
+	}
+	return CLOCK_UNKNOWN;
+}
+
+static void fill_clock(struct trace *t, const struct ctf_metadata *m)
+{
+	const struct ctf_clock *c = choose_clock(m);
+	__int128 ns;
+
+	if (!c) {
+		t->clock.kind = CLOCK_UNKNOWN;
+		return;
+	}
+	snprintf(t->clock.name, sizeof(t->clock.name), "%s", c->name);
+	t->clock.kind = kind_of_clock(c->name);
+	t->clock.freq_hz = c->freq_hz;
+	memcpy(t->clock.uuid, c->uuid, sizeof(t->clock.uuid));
+	if (!c->has_offset || !c->freq_hz)
+		return;
+	ns = (__int128)c->offset_s * NS_PER_SEC +
+	     (__int128)c->offset_cycles * NS_PER_SEC / (__int128)c->freq_hz;
+	t->clock.offset_known = ns >= INT64_MIN && ns <= INT64_MAX;
+	if (t->clock.offset_known)
+		t->clock.offset_ns = (int64_t)ns;
+	else
+		trace_problem(t, "the offset of clock \"%s\" does not fit into 64 bits of ns: wall "
+				 "clock times are unknown", c->name);
+}
+
+/* Event types */
+
+struct syscalls {
+	const char **names;
+	unsigned nr;
+};
+
+static int32_t syscall_index(struct syscalls *sc, const char *event)
+{
+	const char *name = dialect_syscall_name(event);
+
+	if (!name)
+		return -1;
+	for (unsigned i = 0; i < sc->nr; i++) {
+		if (!strcmp(sc->names[i], name))
+			return (int32_t)i;
+	}
+	sc->names[sc->nr] = name;
+	return (int32_t)sc->nr++;
+}
+
+static int fill_fields(struct ctf_trace *ct, struct event_type *type, const struct ctf_fc *payload)
+{
+	unsigned nr = payload ? payload->nr_members : 0;
+	struct field_desc *fields = arena_alloc(&ct->arena, (nr + 1) * sizeof(*fields));
+
+	if (!fields)
+		return -ENOMEM;
+	for (unsigned i = 0; i < nr; i++) {
+		fields[i].name = payload->members[i].name;
+		fields[i].cls = ctf_field_class(payload->members[i].fc);
+	}
+	type->fields = fields;
+	type->nr_fields = nr;
+	return 0;
+}
+
+static int fill_types(struct trace *t)
+{
+	struct ctf_trace *ct = t->reader;
+	struct syscalls sc = {.nr = 0};
+
+	t->types = arena_alloc(&ct->arena, (t->nr_types + 1) * sizeof(*t->types));
+	sc.names = arena_alloc(&ct->arena, (t->nr_types + 1) * sizeof(*sc.names));
+	if (!t->types || !sc.names)
+		return -ENOMEM;
+	for (unsigned i = 0; i < ct->nr_plans; i++) {
+		for (unsigned k = 0; k < ct->plans[i].nr_plans; k++) {
+			const struct ctf_plan *plan = &ct->plans[i].plans[k];
+			struct event_type *type = &t->types[plan->type];
+
+			type->name = plan->cls->name;
+			type->id = plan->cls->id;
+			type->kind = plan->kind;
+			type->system = "";
+			type->reader = plan;
+			type->syscall = -1;
+			if (plan->kind == EV_SYSCALL_ENTRY || plan->kind == EV_SYSCALL_EXIT)
+				type->syscall = syscall_index(&sc, plan->cls->name);
+			if (fill_fields(ct, type, plan->cls->payload))
+				return -ENOMEM;
+		}
+	}
+	/* The type of the EV_LOST events that we make. */
+	t->types[t->nr_types] = (struct event_type){
+		.name = "lost", .kind = EV_LOST, .syscall = -1, .system = ""};
+	t->nr_types++;
+	t->syscall_names = sc.names;
+	t->nr_syscall_names = sc.nr;
+	return 0;
+}
+
+static int make_plans(struct trace *t, struct error *err)
+{
+	struct ctf_trace *ct = t->reader;
+	unsigned nr_events = 0;
+
+	for (const struct ctf_stream_class *s = ct->meta.streams; s; s = s->next)
+		ct->nr_plans++;
+	for (const struct ctf_event_class *e = ct->meta.events; e; e = e->next)
+		nr_events++;
+	if (nr_events > MAX_TYPES)
+		return fail(err, -E2BIG, "%s describes %u kinds of events, more than %u", t->path,
+			    nr_events, MAX_TYPES);
+	ct->plans = arena_alloc(&ct->arena, ct->nr_plans * sizeof(*ct->plans));
+	if (!ct->plans)
+		goto oom;
+	ct->nr_plans = 0;
+	for (const struct ctf_stream_class *s = ct->meta.streams; s; s = s->next) {
+		struct ctf_stream_plan *plan = &ct->plans[ct->nr_plans++];
+
+		if (ctf_plan_stream(plan, &ct->meta, s, t->nr_types, &ct->arena, &t->problems))
+			goto oom;
+		t->nr_types += plan->nr_plans;
+	}
+	if (!fill_types(t))
+		return 0;
+oom:
+	return fail(err, -ENOMEM, "out of memory opening %s", t->path);
+}
+
+/* Stream files */
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Every regular file of the directory but the metadata and what begins with a dot. */
+static int list_names(struct trace *t, const char ***out, unsigned *nr, struct error *err)
+{
+	struct ctf_trace *ct = t->reader;
+	const char **names = NULL;
+	unsigned room = 0;
+	struct dirent *d;
+	DIR *dir = opendir(t->path);
+
+	if (!dir)
+		return fail(err, -errno, "cannot open directory %s: %s", t->path, strerror(errno));
+	*nr = 0;
+	while ((d = readdir(dir)) && *nr < MAX_FILES) {
+		char path[4096];
+		struct stat st;
+
+		if (d->d_name[0] == '.' || !strcmp(d->d_name, "metadata"))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", t->path, d->d_name);
+		if (stat(path, &st) || !S_ISREG(st.st_mode))
+			continue;
+		if (*nr == room) {
+			const char **more = realloc(names, (room + 64) * sizeof(*names));
+
+			if (!more)
+				goto oom;
+			names = more;
+			room += 64;
+		}
+		names[*nr] = arena_strdup(&ct->arena, path);
+		if (!names[(*nr)++])
+			goto oom;
+	}
+	closedir(dir);
+	if (names)
+		qsort(names, *nr, sizeof(*names), by_name);
+	*out = names;
+	return 0;
+oom:
+	closedir(dir);
+	free(names);
+	return fail(err, -ENOMEM, "out of memory opening %s", t->path);
+}
+
+/* One file of a data stream. */
+struct candidate {
+	struct ctf_file file;
+	const struct ctf_stream_plan *plan;
+	uint64_t begin, instance;
+	bool has_instance;
+	bool taken;
+};
+
+/* The first packet that can be read says what the file is. */
+static bool look_at_file(struct trace *t, struct candidate *c)
+{
+	struct ctf_trace *ct = t->reader;
+	uint64_t regs[CTF_REGS] = {0};
+	struct ctf_packet_info info;
+	struct error why = {0};
+
+	if (mapfile_open(&c->file.map, c->file.path, &why)) {
+		trace_problem(t, "%s; it is left out", why.text);
+		return false;
+	}
+	if (!c->file.map.len_bytes) {
+		trace_problem(t, "%s is empty", c->file.path);
+		return false;
+	}
+	if (ctf_packet_read(ct, c->file.map.data, c->file.map.len_bytes, regs, &info, &why)) {
+		trace_problem(t, "%s at offset 0: %s; the file is left out", c->file.path,
+			      why.text);
+		t->loss.bytes_skipped += c->file.map.len_bytes;
+		t->loss.unknown++;
+		return false;
+	}
+	c->plan = info.plan;
+	c->begin = info.roles.value[CTF_ROLE_BEGIN];
+	c->instance = info.roles.value[CTF_ROLE_STREAM_INSTANCE];
+	c->has_instance = ctf_has_role(&info.roles, CTF_ROLE_STREAM_INSTANCE);
+	return true;
+}
+
+static bool same_stream(const struct candidate *a, const struct candidate *b)
+{
+	return a->has_instance && b->has_instance && a->plan == b->plan &&
+	       a->instance == b->instance;
+}
+
+/* Moves the files of candidate @first's stream into @cs, in the order of time. */
+static int gather_files(struct trace *t, struct ctf_stream *cs, struct candidate *list,
+			unsigned nr, unsigned first)
+{
+	struct ctf_trace *ct = t->reader;
+	unsigned nr_files = 0;
+
+	for (unsigned i = first; i < nr; i++)
+		nr_files += !list[i].taken && (i == first || same_stream(&list[first], &list[i]));
+	cs->files = arena_alloc(&ct->arena, nr_files * sizeof(*cs->files));
+	if (!cs->files)
+		return -ENOMEM;
+	for (unsigned k = 0; k < nr_files; k++) {
+		struct candidate *next = NULL;
+
+		for (unsigned i = first; i < nr; i++) {
+			struct candidate *c = &list[i];
+
+			if (!c->taken && (i == first || same_stream(&list[first], c)) &&
+			    (!next || c->begin < next->begin))
+				next = c;
+		}
+		next->taken = true;
+		cs->files[cs->nr_files++] = next->file;
+	}
+	return 0;
+}
+
+static int make_stream(struct trace *t, struct candidate *list, unsigned nr, unsigned first,
+		       struct error *err)
+{
+	struct ctf_trace *ct = t->reader;
+	struct stream *s = &t->streams[t->nr_streams];
+	struct ctf_stream *cs = &ct->streams[t->nr_streams];
+
+	t->nr_streams++;
+	s->trace = t;
+	s->buffer = "";
+	s->reader = cs;
+	s->cpu = -1;
+	cs->trace = ct;
+	cs->plan = list[first].plan;
+	cs->instance = list[first].instance;
+	cs->has_instance = list[first].has_instance;
+	if (gather_files(t, cs, list, nr, first))
+		return fail(err, -ENOMEM, "out of memory opening %s", t->path);
+	s->path = cs->files[0].path;
+	return ctf_index_stream(t, s, err);
+}
+
+/* "ch0_3": the number behind the last underscore is the CPU's, for traces whose packets do not
+ * say it. */
+static int cpu_of_name(const char *path)
+{
+	const char *underscore = strrchr(path, '_');
+	char *end;
+	long cpu;
+
+	if (!underscore || !underscore[1])
+		return -1;
+	cpu = strtol(underscore + 1, &end, 10);
+	return *end || cpu < 0 || cpu > INT16_MAX ? -1 : (int)cpu;
+}
+
+static void count_cpus(struct trace *t)
+{
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		struct stream *s = &t->streams[i];
+
+		if (s->cpu < 0)
+			s->cpu = cpu_of_name(s->path);
+		if (s->cpu >= 0 && (unsigned)s->cpu + 1 > t->nr_cpus)
+			t->nr_cpus = (unsigned)s->cpu + 1;
+	}
+}
+
+static int make_streams(struct trace *t, struct candidate *list, unsigned nr, struct error *err)
+{
+	struct ctf_trace *ct = t->reader;
+	int ret = 0;
+
+	t->streams = arena_alloc(&ct->arena, (nr + 1) * sizeof(*t->streams));
+	ct->streams = arena_alloc(&ct->arena, (nr + 1) * sizeof(*ct->streams));
+	if (!t->streams || !ct->streams)
+		return fail(err, -ENOMEM, "out of memory opening %s", t->path);
+	for (unsigned i = 0; !ret && i < nr; i++) {
+		if (!list[i].taken)
+			ret = make_stream(t, list, nr, i, err);
+	}
+	return ret;
+}
+
+static int open_streams(struct trace *t, struct error *err)
+{
+	struct ctf_trace *ct = t->reader;
+	struct candidate *list;
+	const char **names;
+	unsigned nr, used = 0;
+	int ret = list_names(t, &names, &nr, err);
+
+	if (ret)
+		return ret;
+	list = calloc(nr + 1, sizeof(*list));
+	if (!list) {
+		free(names);
+		return fail(err, -ENOMEM, "out of memory opening %s", t->path);
+	}
+	for (unsigned i = 0; i < nr; i++) {
+		list[used].file.path = names[i];
+		if (look_at_file(t, &list[used])) {
+			t->len_bytes += list[used++].file.map.len_bytes;
+		} else {
+			mapfile_release(&list[used].file.map);
+			memset(&list[used], 0, sizeof(*list));
+		}
+	}
+	ct->forget = t->len_bytes > FORGET_ABOVE_BYTES;
+	ret = make_streams(t, list, used, err);
+	for (unsigned i = 0; i < used; i++) {
+		if (!list[i].taken)
+			mapfile_release(&list[i].file.map);
+	}
+	if (!ret && !t->nr_streams)
+		ret = fail(err, -ENODATA, "%s has metadata but no stream file that can be used%s%s",
+			   t->path, t->problems.nr ? ": " : "",
+			   t->problems.nr ? t->problems.list[0].text : "");
+	free(names);
+	free(list);
+	count_cpus(t);
+	return ret;
+}
+
+/*
+ * kvm_x86_entry.vcpu_id.  lttng-modules 2.13.9 built for a kernel whose tracepoint passes a struct
+ * kvm_vcpu * records part of that pointer.  The metadata does not tell, the values do: look at the
+ * first entries of every stream.
+ */
+#define LOOK_PACKETS 8
+#define LOOK_BYTES (4u << 20)
+
+static void look_at_entries(struct trace *t, struct stream *s)
+{
+	struct event events[64];
+	struct cursor c;
+	uint64_t bytes = 0;
+	uint32_t nr = 0;
+
+	while (nr < s->nr_packets && nr < LOOK_PACKETS && bytes < LOOK_BYTES)
+		bytes += s->packets[nr++].len_bytes;
+	if (cursor_init(&c, s, 0, nr, WANT(KVM_ENTRY), NULL))
+		return;
+	while (cursor_next(&c, events, ARRAY_SIZE(events)) > 0 &&
+	       !((struct ctf_trace *)t->reader)->vcpu_id_seen_unsound)
+		;
+	cursor_release(&c);
+}
+
+static void settle_vcpu_ids(struct trace *t)
+{
+	struct ctf_trace *ct = t->reader;
+	bool has_entry = false;
+
+	for (unsigned i = 0; i < t->nr_types; i++)
+		has_entry |= t->types[i].kind == EV_KVM_ENTRY;
+	for (unsigned i = 0; has_entry && i < t->nr_streams; i++)
+		look_at_entries(t, &t->streams[i]);
+	if (!ct->vcpu_id_seen_unsound)
+		return;
+	t->vcpu_id_unsound = true;
+	trace_problem(t, "%s: kvm_entry's vcpu_id and all of kvm_nested_vmexit are not what they "
+			 "say (lttng-modules does not fit this kernel): they count as unknown",
+		      t->path);
+	for (unsigned i = 0; i < ct->nr_plans; i++) {
+		for (unsigned k = 0; k < ct->plans[i].nr_plans; k++) {
+			struct ctf_plan *plan = &ct->plans[i].plans[k];
+
+			if (plan->kind == EV_KVM_ENTRY) {
+				ctf_plan_drop_slot(plan, 0, -1);
+			} else if (plan->kind == EV_KVM_NESTED_VMEXIT) {
+				ctf_plan_drop_slot(plan, 0, -1);
+				ctf_plan_drop_slot(plan, 1, -1);
+				ctf_plan_drop_slot(plan, 2, 0);
+			}
+		}
+	}
+}
+
+static int ctf_open(struct trace *t, struct error *err)
+{
+	struct ctf_trace *ct = calloc(1, sizeof(*ct));
+	int ret;
+
+	t->format = TRACE_CTF;
+	t->reader = ct;
+	if (!ct)
+		return fail(err, -ENOMEM, "out of memory opening %s", t->path);
+	ret = read_metadata(t, err);
+	if (ret)
+		return ret;
+	fill_names(t, &ct->meta);
+	fill_clock(t, &ct->meta);
+	ret = make_plans(t, err);
+	if (!ret)
+		ret = open_streams(t, err);
+	if (!ret)
+		settle_vcpu_ids(t);
+	ct->open = true;
+	return ret;
+}
+
+static void ctf_release(struct trace *t)
+{
+	struct ctf_trace *ct = t->reader;
+
+	if (!ct)
+		return;
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		struct ctf_stream *cs = &ct->streams[i];
+
+		for (unsigned k = 0; k < cs->nr_files; k++)
+			mapfile_release(&cs->files[k].map);
+		free(cs->packets);
+		free(t->streams[i].packets);
+	}
+	for (unsigned i = 0; i < ct->nr_plans; i++)
+		ctf_plan_release(&ct->plans[i]);
+	ctf_metadata_release(&ct->meta);
+	arena_release(&ct->arena);
+	free(ct);
+}
+
+const struct trace_ops ctf_trace_ops = {
+	.probe = probe,
+	.open = ctf_open,
+	.release = ctf_release,
+	.cursor_init = ctf_cursor_init,
+	.cursor_next = ctf_cursor_next,
+	.cursor_release = ctf_cursor_release,
+	.event_field = ctf_event_field,
+	.event_print = ctf_event_print,
+};

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/ctf/plan.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "source/ctf/bits.h"
+#include "source/dialect.h"
+
+#define MAX_STEPS 64
+#define MAX_LOADS 64
+#define MAX_RUN_BYTES (1u << 24)
+#define DENSE_IDS (1u << 16)
+
+/* Slots of these kinds hold the address of text (source/event.h); a field of another class must
+ * not get there, nor text into a slot for numbers. */
+static bool slot_is_text(unsigned kind, unsigned slot)
+{
+	switch (kind) {
+	case EV_SCHED_SWITCH:
+		return slot == 3 || slot == 4;
+	case EV_SCHED_WAKING:
+	case EV_SCHED_WAKEUP:
+	case EV_SCHED_WAKEUP_NEW:
+	case EV_FORK:
+	case EV_EXIT:
+	case EV_FREE:
+	case EV_RENAME:
+		return slot == 2;
+	case EV_STATEDUMP_PROCESS:
+		return slot == 3;
+	default:
+		return false;
+	}
+}
+
+/* Which fields are wanted */
+
+#define TEXT_SLOT_BYTES 16 /* who reads a text slot looks at so many bytes, or up to a NUL */
+
+static bool fits_slot(const struct ctf_fc *fc, bool text)
+{
+	if (!text)
+		return fc->kind == CTF_INT || fc->kind == CTF_VARINT;
+	if (fc->text != CTF_TEXT_UTF8 || fc->align < 8)
+		return false;
+	return fc->kind == CTF_STRING ||
+	       (fc->kind == CTF_ARRAY && !fc->ref && fc->len >= TEXT_SLOT_BYTES);
+}
+
+struct wanted {
+	const struct ctf_fc *payload;
+	bool text;
+};
+
+static bool has_field(const char *name, void *data)
+{
+	const struct wanted *w = data;
+	const struct ctf_member *member = ctf_member_find(w->payload, name);
+
+	return member && fits_slot(member->fc, w->text) && member->fc->slot < 0;
+}
+
+static void choose_slots(struct ctf_plan *plan)
+{
+	const struct dialect_row *row = dialect_find(DIALECT_LTTNG, plan->cls->name);
+
+	if (!row)
+		return;
+	plan->kind = row->kind;
+	for (unsigned i = 0; i < EVENT_ARGS; i++) {
+		struct wanted w = {plan->cls->payload, slot_is_text(row->kind, i)};
+		char scratch[64];
+		const char *name = dialect_pick_field(&row->slots[i], has_field, &w, scratch);
+
+		plan->defaults[i] = row->slots[i].otherwise;
+		if (name)
+			ctf_member_find(w.payload, name)->fc->slot = (int8_t)i;
+	}
+	plan->check_vcpu = row->kind == EV_KVM_ENTRY;
+}
+
+static void choose_tid(struct ctf_fc *context)
+{
+	const struct ctf_member *tid = ctf_member_find(context, "tid");
+
+	if (tid && fits_slot(tid->fc, false))
+		tid->fc->slot = CTF_SLOT_TID;
+}
+
+/* Compiling a record to steps */
+
+struct compiler {
+	struct ctf_step steps[MAX_STEPS];
+	struct ctf_load loads[MAX_LOADS];
+	unsigned nr_steps, nr_loads;
+	/* The run being built. */
+	uint64_t offset;      /* bits from its begin */
+	uint32_t base_align;  /* bits; what its begin is known to be aligned to */
+	struct ctf_load slot_loads[MAX_LOADS], reg_loads[MAX_LOADS];
+	unsigned nr_slot_loads, nr_reg_loads;
+	struct ctf_load tid;
+	bool has_tid;
+};
+
+/* All of these return false when the record is better left to the interpreter. */
+
+static struct ctf_step *add_step(struct compiler *c, enum ctf_step_kind kind)
+{
+	struct ctf_step *s;
+
+	if (c->nr_steps == MAX_STEPS)
+		return NULL;
+	s = &c->steps[c->nr_steps++];
+	*s = (struct ctf_step){.kind = (uint8_t)kind, .slot = -1, .reg = -1};
+	return s;
+}
+
+static bool close_run(struct compiler *c)
+{
+	unsigned nr = c->nr_slot_loads + c->nr_reg_loads;
+	struct ctf_step *s;
+
+	if (!c->offset && !nr)
+		return true;
+	if (c->offset > MAX_RUN_BYTES * 8ull || c->nr_loads + nr > MAX_LOADS)
+		return false;
+	s = add_step(c, CTF_STEP_RUN);
+	if (!s)
+		return false;
+	s->len = (uint32_t)((c->offset + 7) / 8);
+	s->loads = (uint16_t)c->nr_loads;
+	s->nr_loads = (uint16_t)c->nr_slot_loads;
+	s->reg_loads = (uint16_t)(c->nr_loads + c->nr_slot_loads);
+	s->nr_reg_loads = (uint16_t)c->nr_reg_loads;
+	memcpy(c->loads + s->loads, c->slot_loads, c->nr_slot_loads * sizeof(*c->loads));
+	memcpy(c->loads + s->reg_loads, c->reg_loads, c->nr_reg_loads * sizeof(*c->loads));
+	c->nr_loads += nr;
+	c->offset = 0;
+	c->nr_slot_loads = c->nr_reg_loads = 0;
+	return true;
+}
+
+static bool align_run(struct compiler *c, uint32_t align)
+{
+	struct ctf_step *s;
+
+	if (align <= c->base_align) {
+		c->offset = ctf_align_up(c->offset, align);
+		return true;
+	}
+	if (align < 8 || !close_run(c))
+		return false;
+	s = add_step(c, CTF_STEP_ALIGN);
+	if (!s)
+		return false;
+	s->len = align / 8;
+	c->base_align = align;
+	return true;
+}
+
+static bool make_load(const struct compiler *c, const struct ctf_fc *fc, struct ctf_load *out)
+{
+	unsigned bit = c->offset & 7;
+
+	if (bit + fc->size > 64 || c->offset / 8 > MAX_RUN_BYTES || fc->bits_reversed)
+		return false;
+	*out = (struct ctf_load){.offset = (uint32_t)(c->offset / 8),
+				 .big = fc->order == CTF_ORDER_BE};
+	out->shift = (uint8_t)(out->big ? 64 - bit - fc->size : bit);
+	out->mask = fc->size == 64 ? ~UINT64_C(0) : (UINT64_C(1) << fc->size) - 1;
+	out->sign = fc->is_signed ? UINT64_C(1) << (fc->size - 1) : 0;
+	return true;
+}
+
+static bool add_load(struct ctf_load *list, unsigned *nr, struct ctf_load l, unsigned to)
+{
+	if (*nr == MAX_LOADS)
+		return false;
+	l.to = (uint8_t)to;
+	list[(*nr)++] = l;
+	return true;
+}
+
+static bool compile_int(struct compiler *c, const struct ctf_fc *fc)
+{
+	struct ctf_load l;
+
+	if ((fc->slot >= 0 || fc->reg >= 0) && !make_load(c, fc, &l))
+		return false;
+	if (fc->slot == CTF_SLOT_TID && !c->nr_steps) {
+		c->tid = l;
+		c->has_tid = true;
+	} else if (fc->slot == CTF_SLOT_TID) {
+		return false;
+	} else if (fc->slot >= 0 && !add_load(c->slot_loads, &c->nr_slot_loads, l,
+					      (unsigned)fc->slot)) {
+		return false;
+	}
+	if (fc->reg >= 0 && !add_load(c->reg_loads, &c->nr_reg_loads, l, (unsigned)fc->reg))
+		return false;
+	c->offset += fc->size;
+	return true;
+}
+
+static bool compile_walk(struct compiler *c, const struct ctf_fc *fc)
+{
+	struct ctf_step *s;
+
+	if (c->offset & 7 || !close_run(c))
+		return false;
+	s = add_step(c, CTF_STEP_WALK);
+	if (!s)
+		return false;
+	s->fc = fc;
+	c->base_align = 1;
+	return true;
+}
+
+static bool compile_string(struct compiler *c, const struct ctf_fc *fc)
+{
+	struct ctf_step *s;
+
+	if (fc->text > CTF_TEXT_UTF8)
+		return compile_walk(c, fc);
+	if (!close_run(c))
+		return false;
+	s = add_step(c, CTF_STEP_STRING);
+	if (!s)
+		return false;
+	s->slot = fc->slot;
+	c->base_align = 8;
+	return true;
+}
+
+/* Elements that lie side by side and that nobody looks at. */
+static bool is_plain(const struct ctf_fc *elem)
+{
+	return (elem->kind == CTF_INT || elem->kind == CTF_FLOAT) && elem->reg < 0 &&
+	       elem->slot < 0 && elem->size % elem->align == 0;
+}
+
+static bool compile_array(struct compiler *c, const struct ctf_fc *fc)
+{
+	const struct ctf_fc *elem = fc->elem;
+	struct ctf_step *s;
+
+	if (!is_plain(elem) || (fc->slot >= 0 && c->offset & 7))
+		return compile_walk(c, fc);
+	if (!fc->ref) {
+		struct ctf_load l = {.offset = (uint32_t)(c->offset / 8), .address = true};
+
+		if (fc->len > MAX_RUN_BYTES)
+			return false;
+		if (fc->slot >= 0 &&
+		    !add_load(c->slot_loads, &c->nr_slot_loads, l, (unsigned)fc->slot))
+			return false;
+		c->offset += fc->len * elem->size;
+		return true;
+	}
+	if (elem->size % 8 || c->offset & 7)
+		return compile_walk(c, fc);
+	if (!close_run(c))
+		return false;
+	s = add_step(c, CTF_STEP_SEQUENCE);
+	if (!s)
+		return false;
+	s->reg = fc->ref_reg;
+	s->reg_signed = fc->ref_signed;
+	s->len = elem->size / 8;
+	c->base_align = 8;
+	return true;
+}
+
+static bool compile_field(struct compiler *c, const struct ctf_fc *fc)
+{
+	if (!align_run(c, fc->align))
+		return false;
+	switch ((enum ctf_kind)fc->kind) {
+	case CTF_INT:
+		return compile_int(c, fc);
+	case CTF_FLOAT:
+		c->offset += fc->size;
+		return true;
+	case CTF_STRING:
+		return compile_string(c, fc);
+	case CTF_ARRAY:
+		return compile_array(c, fc);
+	case CTF_STRUCT:
+		for (unsigned i = 0; i < fc->nr_members; i++) {
+			if (!compile_field(c, fc->members[i].fc))
+				return false;
+		}
+		return true;
+	default:
+		return compile_walk(c, fc);
+	}
+}
+
+static bool compile_records(struct compiler *c, const struct ctf_fc *const *records, unsigned nr)
+{
+	c->base_align = 8;
+	for (unsigned i = 0; i < nr; i++) {
+		if (records[i] && !compile_field(c, records[i]))
+			return false;
+	}
+	return close_run(c);
+}
+
+static int compile(struct ctf_plan *plan, const struct ctf_stream_class *stream, struct arena *a)
+{
+	const struct ctf_fc *const records[] = {stream->event_context, plan->cls->context,
+						plan->cls->payload};
+	struct compiler c = {.nr_steps = 0};
+	struct ctf_step *steps;
+	struct ctf_load *loads;
+
+	if (!compile_records(&c, records, ARRAY_SIZE(records)))
+		return 0; /* stays walked */
+	steps = arena_alloc(a, (c.nr_steps + 1) * sizeof(*steps));
+	loads = arena_alloc(a, (c.nr_loads + 1) * sizeof(*loads));
+	if (!steps || !loads)
+		return -ENOMEM;
+	if (!c.nr_steps) /* a record without fields: a run of no bytes */
+		c.nr_steps = 1;
+	memcpy(steps, c.steps, c.nr_steps * sizeof(*steps));
+	memcpy(loads, c.loads, c.nr_loads * sizeof(*loads));
+	plan->walked = false;
+	plan->steps = steps;
+	plan->loads = loads;
+	plan->nr_steps = (uint16_t)c.nr_steps;
+	plan->tid = c.tid;
+	plan->has_tid = c.has_tid;
+	plan->fixed = c.nr_steps == 1 && steps[0].kind == CTF_STEP_RUN && !steps[0].nr_reg_loads;
+	plan->fixed_bytes = plan->fixed ? steps[0].len : 0;
+	return 0;
+}
+
+/* Event headers */
+
+static bool is_uint(const struct ctf_fc *fc, unsigned size, unsigned align)
+{
+	return fc->kind == CTF_INT && !fc->is_signed && fc->size == size && fc->align == align &&
+	       fc->order == CTF_ORDER_LE && !fc->bits_reversed;
+}
+
+static bool is_header_option(const struct ctf_member *m, unsigned time_bits, unsigned time_align,
+			     bool has_id, uint64_t low, uint64_t high)
+{
+	const struct ctf_fc *fc = m->fc;
+	unsigned nr = has_id ? 2 : 1;
+
+	if (fc->kind != CTF_STRUCT || fc->nr_members != nr || m->nr_ranges != 1 ||
+	    m->ranges[0].low != low || m->ranges[0].high != high)
+		return false;
+	if (has_id && (!is_uint(fc->members[0].fc, 32, 8) ||
+		       fc->members[0].fc->role != CTF_ROLE_EVENT_ID))
+		return false;
+	return is_uint(fc->members[nr - 1].fc, time_bits, time_align) &&
+	       fc->members[nr - 1].fc->role == CTF_ROLE_TIME;
+}
+
+/* LTTng's two headers, in exactly the layout that decode.c knows by heart. */
+static bool is_lttng_header(const struct ctf_fc *h, unsigned id_bits, unsigned time_bits,
+			    unsigned align)
+{
+	const struct ctf_fc *v;
+	uint64_t extended = (UINT64_C(1) << id_bits) - 1;
+
+	if (!h || h->nr_members != 2 || h->align != 8 || !is_uint(h->members[0].fc, id_bits, align))
+		return false;
+	v = h->members[1].fc;
+	return h->members[0].fc->role == CTF_ROLE_EVENT_ID && v->kind == CTF_VARIANT &&
+	       v->align == 1 && v->nr_members == 2 && v->ref_reg == h->members[0].fc->reg &&
+	       is_header_option(&v->members[0], time_bits, align, false, 0, extended - 1) &&
+	       is_header_option(&v->members[1], 64, 8, true, extended, extended);
+}
+
+/* Do events refer to fields of their header?  Then they want it read by the interpreter, which
+ * saves the registers. */
+static bool header_is_referred_to(const struct ctf_fc *h)
+{
+	const struct ctf_fc *v = h->members[1].fc;
+
+	for (unsigned i = 0; i < v->nr_members; i++) {
+		for (unsigned k = 0; k < v->members[i].fc->nr_members; k++) {
+			if (v->members[i].fc->members[k].fc->reg >= 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void choose_header(struct ctf_stream_plan *out)
+{
+	const struct ctf_fc *h = out->cls->event_header;
+
+	out->header = CTF_HEADER_WALK;
+	out->bytewise = h && h->align >= 8;
+	out->header_align = h ? h->align / 8 : 1;
+	if (is_lttng_header(h, 5, 27, 1) && !header_is_referred_to(h))
+		out->header = CTF_HEADER_COMPACT;
+	else if (is_lttng_header(h, 16, 32, 8) && !header_is_referred_to(h))
+		out->header = CTF_HEADER_LARGE;
+}
+
+/* Event ids */
+
+static int add_id(struct ctf_stream_plan *out, uint32_t index, struct problems *problems)
+{
+	struct ctf_plan *plan = &out->plans[index];
+
+	if (ctf_plan_find(out, plan->cls->id))
+		problems_add(problems, "event id %llu is described twice: the first, \"%s\", counts",
+			     (unsigned long long)plan->cls->id,
+			     ctf_plan_find(out, plan->cls->id)->cls->name);
+	else if (plan->cls->id < out->nr_ids)
+		out->by_id[plan->cls->id] = plan;
+	else
+		return map_put(&out->by_large_id, plan->cls->id, index);
+	return 0;
+}
+
+static int make_ids(struct ctf_stream_plan *out, struct arena *a, struct problems *problems)
+{
+	uint64_t top = 0;
+
+	for (uint32_t i = 0; i < out->nr_plans; i++) {
+		uint64_t id = out->plans[i].cls->id;
+
+		if (id < DENSE_IDS && id > top)
+			top = id;
+	}
+	out->nr_ids = (uint32_t)top + 1;
+	out->by_id = arena_alloc(a, out->nr_ids * sizeof(*out->by_id));
+	if (!out->by_id)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < out->nr_plans; i++) {
+		int ret = add_id(out, i, problems);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int ctf_plan_stream(struct ctf_stream_plan *out, const struct ctf_metadata *m,
+		    const struct ctf_stream_class *cls, unsigned first_type, struct arena *a,
+		    struct problems *problems)
+{
+	uint32_t nr = 0;
+
+	out->cls = cls;
+	for (const struct ctf_event_class *e = m->events; e; e = e->next)
+		out->nr_plans += e->stream_id == cls->id;
+	out->plans = arena_alloc(a, (out->nr_plans + 1) * sizeof(*out->plans));
+	if (!out->plans)
+		return -ENOMEM;
+	choose_header(out);
+	choose_tid(cls->event_context);
+	for (const struct ctf_event_class *e = m->events; e; e = e->next) {
+		struct ctf_plan *plan = &out->plans[nr];
+
+		if (e->stream_id != cls->id)
+			continue;
+		plan->cls = e;
+		plan->type = (uint16_t)(first_type + nr++);
+		plan->walked = true;
+		if (e->broken)
+			continue;
+		if (!ctf_member_find(cls->event_context, "tid"))
+			choose_tid(e->context);
+		choose_slots(plan);
+		if (out->bytewise && compile(plan, cls, a))
+			return -ENOMEM;
+	}
+	return make_ids(out, a, problems);
+}
+
+void ctf_plan_release(struct ctf_stream_plan *s)
+{
+	map_release(&s->by_large_id);
+}
+
+void ctf_plan_drop_slot(struct ctf_plan *plan, unsigned slot, int64_t value)
+{
+	plan->defaults[slot] = value;
+	for (unsigned i = 0; plan->cls->payload && i < plan->cls->payload->nr_members; i++) {
+		struct ctf_fc *fc = plan->cls->payload->members[i].fc;
+
+		if (fc->slot == (int8_t)slot)
+			fc->slot = -1;
+	}
+	for (unsigned i = 0; i < plan->nr_steps; i++) {
+		struct ctf_step *s = (struct ctf_step *)&plan->steps[i];
+		struct ctf_load *loads = (struct ctf_load *)plan->loads + s->loads;
+
+		if (s->slot == (int8_t)slot)
+			s->slot = -1;
+		for (unsigned k = 0; s->kind == CTF_STEP_RUN && k < s->nr_loads; k++) {
+			if (loads[k].to == slot)
+				loads[k--] = loads[--s->nr_loads];
+		}
+	}
+}
+
+void ctf_plan_use_walk(struct ctf_stream_plan *s)
+{
+	s->header = CTF_HEADER_WALK;
+	for (uint32_t i = 0; i < s->nr_plans; i++) {
+		s->plans[i].walked = true;
+		s->plans[i].fixed = false;
+	}
+}

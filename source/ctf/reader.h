@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOURCE_CTF_READER_H
+#define SOURCE_CTF_READER_H
+
+#include "base/mapfile.h"
+#include "source/ctf/class.h"
+#include "source/ctf/plan.h"
+#include "source/ctf/walk.h"
+#include "source/trace.h"
+
+/*
+ * The CTF reader's own side of struct trace and struct stream.
+ *
+ *	open.c    finds the files, fills struct trace
+ *	packet.c  reads one packet's header and context
+ *	index.c   makes a stream's list of packets, from LTTng's index file or by walking the packets
+ *	decode.c  cursors: packets to events
+ *	print.c   any field of any event, by name or as text
+ *
+ * A data stream is one file, or several when the tracer began a new one now and then: files whose
+ * packets have the same stream_instance_id follow each other in time.
+ */
+struct ctf_file {
+	const char *path;
+	struct mapfile map;
+	uint32_t first_packet; /* of the stream's packets */
+};
+
+/* What struct packet does not say. */
+struct ctf_packet {
+	uint64_t content_bits;
+	uint64_t begin_raw;   /* as written; struct packet has it made monotonic */
+	uint64_t discarded;   /* events lost during this packet, by the tracer's counter */
+	uint32_t file;
+	bool gap;             /* packets before this one are missing, or bytes */
+	bool truncated;       /* the file ends before the packet does */
+	_Atomic uint8_t told; /* CTF_TOLD_*: what has been reported and counted already */
+};
+
+#define CTF_TOLD_DAMAGE 1
+#define CTF_TOLD_TIME 2
+
+/* vCPU numbers are small; where lttng-modules writes a pointer's low half instead, it is not. */
+#define CTF_MAX_VCPU_ID 4096
+
+struct ctf_stream {
+	struct ctf_trace *trace;
+	const struct ctf_stream_plan *plan;
+	struct ctf_file *files;
+	unsigned nr_files;
+	struct ctf_packet *packets; /* beside struct stream's */
+	uint64_t instance;
+	bool has_instance;
+};
+
+struct ctf_trace {
+	struct ctf_metadata meta;
+	struct arena arena; /* what the trace hands out: types, paths, plans, packets */
+	struct ctf_stream_plan *plans;
+	unsigned nr_plans;
+	struct ctf_stream *streams;
+	bool forget;        /* large: give pages back behind the cursors */
+	bool open;          /* all settled: from now on only cursors run */
+	_Atomic bool vcpu_id_seen_unsound;
+};
+
+/* The full time of which @bits low bits were recorded, the last full time being @last. */
+static inline uint64_t ctf_extend_time(uint64_t last, uint64_t recorded, unsigned bits)
+{
+	uint64_t mask, t;
+
+	if (bits >= 64)
+		return recorded;
+	mask = (UINT64_C(1) << bits) - 1;
+	t = (last & ~mask) | recorded;
+	return t < last ? t + mask + 1 : t;
+}
+
+/* Header and context of the packet that begins at @data. */
+struct ctf_packet_info {
+	struct ctf_roles roles;
+	const struct ctf_stream_plan *plan;
+	uint64_t body_bits;    /* where the events begin */
+	uint64_t content_bits; /* where they end; not more than there is of the file */
+	uint64_t packet_bits;  /* as written */
+	bool truncated;        /* the file ends before the packet */
+};
+
+#define CTF_PACKET_MAGIC 0xc1fc1fc1u
+
+/*
+ * @room_bytes: from @data to the end of the file.  @regs is filled with what events need to know
+ * of header and context.  -errno and a sentence when this is no packet of this trace.
+ */
+int ctf_packet_read(const struct ctf_trace *t, const uint8_t *data, uint64_t room_bytes,
+		    uint64_t regs[static CTF_REGS], struct ctf_packet_info *out,
+		    struct error *err);
+
+/* Lists the packets of s->reader's files; fills s->packets and s->cpu, adds to t->loss. */
+int ctf_index_stream(struct trace *t, struct stream *s, struct error *err);
+
+/*
+ * LTTng's index file beside a stream file; -ENOENT when there is none.  @lt->entries is malloc'ed.
+ */
+struct ctf_lttng_entry {
+	uint64_t offset_bytes, packet_bits, content_bits, begin, end, discarded, stream_id;
+	uint64_t instance, seq_num; /* minor version 1 and later */
+};
+
+struct ctf_lttng_index {
+	struct ctf_lttng_entry *entries;
+	uint32_t nr;
+	unsigned minor;
+};
+
+int ctf_lttng_index_read(struct ctf_lttng_index *lt, const char *stream_path, struct error *err);
+
+/* The trace_ops of decode.c and print.c. */
+int ctf_cursor_init(struct cursor *c, struct error *err);
+unsigned ctf_cursor_next(struct cursor *c, struct event *events, unsigned room);
+void ctf_cursor_release(struct cursor *c);
+int ctf_event_field(const struct stream *s, const struct event *e, const char *name,
+		    struct field_value *out);
+size_t ctf_event_print(const struct stream *s, const struct event *e, char *buf, size_t room);
+
+/* What a field is to a person. */
+enum field_class ctf_field_class(const struct ctf_fc *fc);
+
+/*
+ * event.record of this reader is no pointer but a place: file number and bit position in it, so
+ * that records need not begin at a byte.  Never NULL.
+ */
+#define CTF_PLACE_BITS 48
+
+static inline const uint8_t *ctf_place(uint32_t file, uint64_t bit)
+{
+	return (const uint8_t *)(uintptr_t)(((uint64_t)file << CTF_PLACE_BITS | bit) + 1);
+}
+
+static inline uint32_t ctf_place_file(const uint8_t *record)
+{
+	return (uint32_t)(((uint64_t)(uintptr_t)record - 1) >> CTF_PLACE_BITS);
+}
+
+static inline uint64_t ctf_place_bit(const uint8_t *record)
+{
+	return ((uint64_t)(uintptr_t)record - 1) & ((UINT64_C(1) << CTF_PLACE_BITS) - 1);
+}
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Prints what the clock search finds for some traces, one line per machine and piece, for people
+ * and for tests/clock/truth.py:
+ *
+ *	show_topology [-s] [-n] [NAME[<PARENT]=]PATH...
+ *
+ *	-s: not the pieces; -n: act as if nobody had made a hypercall
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "clock/topology.h"
+
+static void print_pieces(const char *label, const struct clock_model *c)
+{
+	for (unsigned i = 0; i < c->nr_pieces; i++) {
+		const struct clock_piece *p = &c->pieces[i];
+
+		printf("%s from=%" PRIu64 " at=%" PRId64 " mult=%" PRIu64 " bound=%" PRId64 "\n",
+		       label, p->from, p->at_ns, p->mult, p->bound_ns);
+	}
+}
+
+static void bound_range(const struct clock_model *c, ns_t *least, ns_t *most)
+{
+	*least = CLOCK_NO_BOUND;
+	*most = 0;
+	for (unsigned i = 0; i < c->nr_pieces; i++) {
+		*least = c->pieces[i].bound_ns < *least ? c->pieces[i].bound_ns : *least;
+		*most = c->pieces[i].bound_ns > *most ? c->pieces[i].bound_ns : *most;
+	}
+}
+
+static unsigned next_without_calls(struct cursor *c, struct event *events, unsigned room)
+{
+	const struct trace_ops *ops = c->stream->trace->format == TRACE_CTF ? &ctf_trace_ops
+									    : &dat_trace_ops;
+	unsigned n = ops->cursor_next(c, events, room);
+
+	for (unsigned i = 0; i < n; i++) {
+		switch (events[i].kind) {
+		case EV_SYNC_REQUEST:
+		case EV_SYNC_ACK:
+		case EV_KVM_HYPERCALL:
+			events[i].kind = EV_OTHER;
+			break;
+		default:
+			break;
+		}
+	}
+	return n;
+}
+
+/* Puts a filter between the trace and its reader. */
+static void hide_calls(struct trace *t, struct trace_ops *ops)
+{
+	*ops = *t->ops;
+	ops->cursor_next = next_without_calls;
+	t->ops = ops;
+}
+
+/* By the packet index: good enough to know where models are used. */
+static uint64_t last_tick(const struct trace *t)
+{
+	uint64_t last = 0;
+
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		const struct stream *s = &t->streams[i];
+		const struct packet *p = s->nr_packets ? &s->packets[s->nr_packets - 1] : NULL;
+
+		if (p && p->begin > last)
+			last = p->begin;
+		if (p && p->end > last)
+			last = p->end;
+	}
+	return last;
+}
+
+static void print_machine(const struct topology *t, unsigned i, bool pieces)
+{
+	const struct machine *m = &t->machines[i];
+	ns_t least, most;
+
+	bound_range(&m->clock, &least, &most);
+	printf("machine name=%s level=%u parent=%s path=%s last=%" PRIu64 " clock=%s method=\"%s\" pieces=%u "
+	       "bound=%" PRId64 "..%" PRId64 " pairs=%" PRIu64 " violations=%" PRIu64
+	       " worst=%" PRId64 " evidence=\"%s\"\n",
+	       m->name, m->level, m->parent < 0 ? "-" : t->machines[m->parent].name, m->trace->path,
+	       last_tick(m->trace), m->trace->clock.name, clock_method_name(m->clock.method), m->clock.nr_pieces, least,
+	       most, m->clock.nr_pairs, m->clock.nr_violations, m->clock.worst_violation_ns,
+	       m->evidence);
+	for (unsigned k = 0; k < m->nr_vcpus; k++)
+		printf("  vcpu %d tid %d evidence %" PRIu64 "\n", m->vcpus[k].vcpu,
+		       m->vcpus[k].host_tid, m->vcpus[k].evidence);
+	if (pieces) {
+		print_pieces("  piece", &m->clock);
+		print_pieces("  parent_piece", &m->to_parent);
+	}
+}
+
+/* Splits "NAME<PARENT=PATH" in place. */
+static int parse(struct topology_input *in, char *arg)
+{
+	struct error err = {0};
+	char *path = strchr(arg, '='), *parent;
+
+	if (path && (*arg != '/' && *arg != '.')) {
+		*path++ = '\0';
+		parent = strchr(arg, '<');
+		if (parent) {
+			*parent++ = '\0';
+			in->parent = parent;
+		}
+		in->name = *arg ? arg : NULL;
+	} else {
+		path = arg;
+	}
+	if (trace_open(&in->trace, path, &err)) {
+		fprintf(stderr, "%s\n", err.text);
+		return -1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct topology_input *in = calloc((size_t)argc, sizeof(*in));
+	struct topology_options opt = {0};
+	struct topology t;
+	struct error err = {0};
+	struct timespec a, b;
+	unsigned nr = 0;
+	bool pieces = true, hide = false;
+	struct trace_ops filters[2];
+	int ret;
+
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-s"))
+			pieces = false;
+		else if (!strcmp(argv[i], "-n"))
+			hide = true;
+		else if (parse(&in[nr++], argv[i]))
+			return 2;
+	}
+	for (unsigned i = 0; hide && i < nr; i++)
+		hide_calls(in[i].trace, &filters[in[i].trace->format == TRACE_CTF]);
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	ret = topology_find(&t, in, nr, &opt, &err);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	if (ret) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	printf("topology ticks_are_ns=%d tsc_khz=%" PRIu64 " wall=%d %" PRId64 " ms=%.1f\n",
+	       t.ticks_are_ns, t.tsc_khz, t.wall_known, t.wall_offset_ns,
+	       (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
+	for (unsigned i = 0; i < t.nr_machines; i++)
+		print_machine(&t, i, pieces);
+	for (unsigned i = 0; i < t.problems.nr; i++)
+		printf("problem %s\n", t.problems.list[i].text);
+	topology_release(&t);
+	for (unsigned i = 0; i < nr; i++)
+		trace_release(in[i].trace);
+	free(in);
+	return 0;
+}

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests in this folder share: making a history from the traces of a set, and asking it."""
+
+import random
+
+import lib
+
+LAYERS = ["L0", "L1a", "L1b", "L2"]
+ASK = lib.BUILD / "oracle/ask_history"
+
+
+def trace_of(directory, layer):
+    """Nothing but the trace itself: not the directory with the truth beside it."""
+    for name in ("trace.dat", "lttng/kernel"):
+        if (directory / layer / name).exists():
+            return (directory / layer / name).resolve()
+    return lib.check(False, f"no trace of {layer} in {directory}")
+
+
+def analyse(directory, scratch, layers=tuple(LAYERS)):
+    """Runs sonde on links to the traces, in an order and under names that say nothing."""
+    traces = [trace_of(directory, layer) for layer in layers]
+    random.Random(7).shuffle(traces)
+    links = []
+    for number, trace in enumerate(traces):
+        link = scratch / f"trace-{number}{trace.suffix}"
+        link.symlink_to(trace)
+        links.append(link)
+    history = scratch / "run.sonde"
+    lib.run(lib.SONDE, "analyze", *links, "-o", history)
+    return history
+
+
+def ask(history, what, text=""):
+    rows = lib.run(ASK, history, what, input=text).splitlines()
+    return [row.split("\t") for row in rows]
+
+
+def tables(history):
+    """name -> list of rows, each a dictionary of texts."""
+    out, rows, columns = {}, [], []
+    for cells in ask(history, "tables"):
+        if cells[0] == "table":
+            rows, columns = out.setdefault(cells[1], []), cells[2:]
+        else:
+            rows.append(dict(zip(columns, cells[1:])))
+    return out

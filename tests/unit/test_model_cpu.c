@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The model on one machine: what its CPUs run, and what state its threads are in.
+ */
+#include "tests/unit/model_world.h"
+
+static void a_switch_says_who_runs(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 7, ASLEEP, 8);
+	switches(HOST, 0, 200, 8, ASLEEP, 0);
+	world_close(300);
+	assert_runs(0, 100, "host/0 8 task");
+	assert_runs(0, 199, "host/0 8 task");
+	assert_runs(0, 200, "host/0 0 idle");
+	assert_runs(1, 200, "host/1 - unknown");
+	assert_int_equal(fake_at("host/cpu0/task", 150), thread_row(HOST, 8) + 1);
+}
+
+static void any_event_says_who_runs(void **state)
+{
+	(void)state;
+	world_open(1);
+	happens(HOST, 0, 100, SCHED_WAKING, 7, 9);
+	happens(HOST, 1, 110, CPU_IDLE, -1, 1);
+	world_close(300);
+	assert_runs(0, 100, "host/0 7 task");
+	assert_runs(1, 105, "host/1 - unknown");
+	assert_runs(1, 110, "host/1 0 idle");
+}
+
+/* Whether a thread is in user space or in the kernel shows with its first system call. */
+static void system_calls_have_names_and_survive_preemption(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 0, 0, 7);
+	happens_typed(HOST, 0, 110,
+		      (struct event){.kind = EV_SYSCALL_ENTRY, .type = TYPE_OPENAT, .tid = 7});
+	switches(HOST, 0, 120, 7, PREEMPTED, 8);
+	switches(HOST, 1, 130, 0, 0, 7);
+	happens(HOST, 1, 140, SYSCALL_EXIT, 7, -1, 3);
+	switches(HOST, 1, 150, 7, PREEMPTED, 9);
+	switches(HOST, 1, 160, 9, ASLEEP, 7);
+	world_close(300);
+	assert_runs(0, 105, "host/0 7 task");
+	assert_runs(0, 110, "host/0 7 syscall openat");
+	assert_runs(0, 120, "host/0 8 task");
+	assert_runs(1, 130, "host/1 7 syscall openat");
+	assert_runs(1, 140, "host/1 7 user");
+	assert_runs(1, 160, "host/1 7 user");
+}
+
+static void interrupts_stack(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 0, 0, 7);
+	happens(HOST, 0, 110, SOFTIRQ_ENTRY, 7, 1);
+	happens(HOST, 0, 120, IRQ_ENTRY, 7, 24);
+	happens(HOST, 0, 130, VECTOR_ENTRY, 7, 236);
+	happens(HOST, 0, 140, VECTOR_EXIT, 7, 236);
+	happens(HOST, 0, 150, IRQ_EXIT, 7, 24);
+	happens(HOST, 0, 160, SOFTIRQ_EXIT, 7, 1);
+	/* The end of a handler that began before the trace did. */
+	happens(HOST, 0, 170, IRQ_EXIT, 7, 11);
+	world_close(300);
+	assert_runs(0, 110, "host/0 7 softirq 1");
+	assert_runs(0, 120, "host/0 7 irq 24");
+	assert_runs(0, 130, "host/0 7 irq 236");
+	assert_runs(0, 140, "host/0 7 irq 24");
+	assert_runs(0, 150, "host/0 7 softirq 1");
+	assert_runs(0, 160, "host/0 7 task");
+	assert_runs(0, 170, "host/0 7 task");
+}
+
+static void a_switch_leaves_handlers_behind_but_a_preempted_softirq_goes_on(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 0, 0, 7);
+	happens(HOST, 0, 110, IRQ_ENTRY, 7, 24);
+	switches(HOST, 0, 120, 7, ASLEEP, 8); /* IRQ exit was not recorded */
+	happens(HOST, 0, 130, SOFTIRQ_ENTRY, 8, 3);
+	switches(HOST, 0, 140, 8, PREEMPTED, 7); /* PREEMPT_RT */
+	switches(HOST, 0, 150, 7, ASLEEP, 8);
+	world_close(300);
+	assert_runs(0, 120, "host/0 8 task");
+	assert_runs(0, 140, "host/0 7 task");
+	assert_runs(0, 150, "host/0 8 softirq 3");
+}
+
+static void kernel_threads_are_known_by_proof(void **state)
+{
+	(void)state;
+	world_open(1);
+	happens(HOST, 0, 90, FORK, 2, 2, 30, 0, 30, 0);
+	switches(HOST, 0, 100, 2, ASLEEP, 30); /* a child of kthreadd */
+	switches(HOST, 0, 110, 30, ASLEEP, 31);
+	switches(HOST, 0, 120, 31, IDLE_SLEEP, 0);
+	switches(HOST, 0, 130, 0, 0, 31); /* sleeps as only kernel threads can */
+	world_close(300);
+	assert_runs(0, 100, "host/0 30 kernel");
+	assert_runs(0, 110, "host/0 31 task");
+	assert_runs(0, 130, "host/0 31 kernel");
+}
+
+static void thread_states_follow_switches_and_wakeups(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 0, 0, 7);
+	switches(HOST, 0, 110, 7, BLOCKED, 8);
+	happens(HOST, 0, 120, SCHED_WAKING, 8, 7);
+	switches(HOST, 0, 130, 8, PREEMPTED, 7);
+	/* Woken while it still runs: it does not sleep at all. */
+	happens(HOST, 1, 140, SCHED_WAKING, 0, 7);
+	switches(HOST, 0, 150, 7, ASLEEP, 8);
+	happens(HOST, 0, 160, SCHED_WAKEUP, 8, 7);
+	world_close(300);
+	assert_int_equal(thread_state(HOST, 7, 100), THREAD_RUNNING);
+	assert_int_equal(thread_state(HOST, 7, 110), THREAD_BLOCKED);
+	assert_int_equal(thread_state(HOST, 7, 120), THREAD_RUNNABLE);
+	assert_int_equal(thread_state(HOST, 8, 130), THREAD_RUNNABLE);
+	assert_int_equal(thread_state(HOST, 7, 140), THREAD_RUNNING);
+	assert_int_equal(thread_state(HOST, 7, 150), THREAD_SLEEPING);
+	assert_int_equal(thread_state(HOST, 7, 160), THREAD_RUNNABLE);
+}
+
+static void a_tid_is_used_again_by_another_thread(void **state)
+{
+	unsigned incarnations = 0;
+
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 1, ASLEEP, 7);
+	happens(HOST, 0, 110, EXIT, 7, 7, 0, STR("first"));
+	switches(HOST, 0, 111, 7, PREEMPTED, 1); /* not dead yet */
+	switches(HOST, 0, 115, 1, ASLEEP, 7);
+	switches(HOST, 0, 120, 7, 0x10, 1);
+	happens(HOST, 0, 125, FREE, 1, 7);
+	happens(HOST, 0, 130, FORK, 1, 1, 7, STR("second"), 7, 0);
+	happens(HOST, 0, 140, SCHED_WAKEUP_NEW, 1, 7);
+	switches(HOST, 0, 150, 1, ASLEEP, 7);
+	world_close(300);
+	for (unsigned i = 0; i < fake_rows("thread"); i++)
+		incarnations += fake_cell("thread", i, "tid") == 7;
+	assert_int_equal(incarnations, 2);
+	assert_string_equal(fake_string("thread", thread_row(HOST, 7), "comm"), "second");
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 7), "begin"), 130);
+	assert_int_equal(fake_cell("thread", 0, "end"), -1);
+	assert_int_equal(fake_at("host/cpu0/task", 110) - 1, thread_row(HOST, 7) - 1);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 7) - 1, "end"), 120);
+}
+
+static void names_change(void **state)
+{
+	char path[64];
+	int64_t row;
+
+	(void)state;
+	world_open(1);
+	happens(HOST, 0, 100, SCHED_SWITCH, 0, 0, 7, 0, STR("sh"), STR("swapper/0"));
+	happens(HOST, 0, 110, SCHED_SWITCH, 7, 7, 0, ASLEEP, STR("swapper/0"), STR("sh"));
+	happens(HOST, 0, 120, RENAME, 7, 7, 0, STR("spin"));
+	world_close(300);
+	row = thread_row(HOST, 7);
+	assert_string_equal(fake_string("thread", row, "comm"), "spin");
+	assert_string_equal(fake_string("thread", row, "first_comm"), "sh");
+	snprintf(path, sizeof(path), "host/threads/%d/comm", (int)row);
+	assert_string_equal(fake.strings[fake_at(path, 130)], "spin");
+	assert_int_equal(fake_at(path, 110), 0);
+}
+
+static void exec_gives_the_thread_its_process_number(void **state)
+{
+	(void)state;
+	world_open(1);
+	happens(HOST, 0, 100, FORK, 1, 1, 7, 0, 7, 0);
+	happens(HOST, 0, 110, FORK, 7, 7, 8, 0, 7, 0); /* a second thread of process 7 */
+	switches(HOST, 0, 120, 7, ASLEEP, 8);
+	world.old_tid = 8;
+	happens(HOST, 0, 130, EXEC, 7, 7); /* thread 8 executes: it is 7 from now on */
+	world_close(300);
+	assert_runs(0, 130, "host/0 7 task");
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 8), "end"), 130);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 7), "pid"), 7);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 8), "pid"), 7);
+}
+
+static void a_child_starts_inside_the_call_that_made_it(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 90, 0, 0, 7);
+	happens_typed(HOST, 0, 100,
+		      (struct event){.kind = EV_SYSCALL_ENTRY, .type = TYPE_READ, .tid = 7});
+	happens(HOST, 0, 110, FORK, 7, 7, 9, 0, 9, 0);
+	switches(HOST, 0, 120, 7, ASLEEP, 9);
+	happens(HOST, 0, 130, SYSCALL_EXIT, 9, -1, 0);
+	world_close(300);
+	assert_runs(0, 120, "host/0 9 syscall read");
+	assert_runs(0, 130, "host/0 9 user");
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 9), "ppid"), -1);
+}
+
+/* ftrace's fork event does not say whether a thread or a process is made; task_newtask does. */
+static void new_tasks_are_threads_or_processes(void **state)
+{
+	(void)state;
+	world_open(1);
+	happens(HOST, 0, 100, EXEC, 7, 7);
+	happens(HOST, 0, 110, NEW_TASK, 7, 8, 0x3d0f00);
+	happens(HOST, 0, 111, FORK, 7, 7, 8, 0, -1, 0);
+	happens(HOST, 0, 120, NEW_TASK, 7, 9, 0x1200000);
+	happens(HOST, 0, 121, FORK, 7, 7, 9, 0, -1, 0);
+	happens(HOST, 0, 130, FORK, 7, 7, 10, 0, -1, 0);
+	world_close(300);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 8), "pid"), 7);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 9), "pid"), 9);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 9), "ppid"), 7);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 10), "pid"), -1);
+}
+
+static void after_a_loss_nothing_is_known_until_an_event_tells(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 90, 0, 0, 7);
+	switches(HOST, 1, 91, 0, 0, 8);
+	happens(HOST, 0, 95, SYSCALL_EXIT, 7, -1, 0);
+	happens(HOST, 1, 96, SYSCALL_EXIT, 8, -1, 0);
+	happens(HOST, 0, 100, LOST, -1, 12, 100, 200);
+	happens(HOST, 0, 210, IRQ_ENTRY, 9, 24);
+	happens(HOST, 0, 220, IRQ_EXIT, 9, 24);
+	switches(HOST, 0, 230, 9, ASLEEP, 7);
+	switches(HOST, 1, 240, 8, PREEMPTED, 10);
+	switches(HOST, 1, 250, 10, ASLEEP, 8);
+	world_close(300);
+	assert_runs(0, 99, "host/0 7 user");
+	assert_runs(0, 100, "host/0 - unknown");
+	assert_runs(0, 209, "host/0 - unknown");
+	assert_runs(0, 210, "host/0 9 irq 24");
+	/* Thread 7 may have been anywhere meanwhile; thread 8 ran on CPU 1 all the time. */
+	assert_runs(0, 230, "host/0 7 task");
+	assert_runs(1, 250, "host/1 8 user");
+	assert_int_equal(thread_state(HOST, 7, 150), THREAD_UNKNOWN);
+	assert_int_equal(fake_rows("loss"), 1);
+	assert_int_equal(fake_cell("loss", 0, "begin"), 100);
+	assert_int_equal(fake_cell("loss", 0, "end"), 200);
+	assert_int_equal(fake_cell("loss", 0, "events"), 12);
+}
+
+static void namespaces_come_from_the_state_dump_and_from_forks(void **state)
+{
+	unsigned vtids = 0;
+	int64_t outer, inner, child;
+
+	(void)state;
+	world_open(1);
+	happens(HOST, 0, 100, STATEDUMP_PROCESS, 7, 40, 40, 1, STR("init"), 5);
+	happens(HOST, 0, 101, STATEDUMP_PID_NS, 7, 40, 40, 40, 0, 1000);
+	happens(HOST, 0, 102, STATEDUMP_PID_NS, 7, 40, 1, 1, 1, 2000);
+	memcpy(world.vtids, (int64_t[]){41, 2}, 16);
+	world.nr_vtids = 2;
+	happens(HOST, 0, 110, FORK, 40, 40, 41, 0, 41, 2000);
+	/* unshare -p: the child is the first in a namespace of its own. */
+	memcpy(world.vtids, (int64_t[]){42, 3, 1}, 24);
+	world.nr_vtids = 3;
+	happens(HOST, 0, 120, FORK, 41, 41, 42, 0, 42, 3000);
+	world_close(300);
+	assert_int_equal(fake_rows("pid_ns"), 3);
+	outer = fake_cell("thread", thread_row(HOST, 40), "pid_ns");
+	inner = fake_cell("thread", thread_row(HOST, 42), "pid_ns");
+	assert_int_equal(fake_cell("pid_ns", outer, "inum"), 2000);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 41), "pid_ns"), outer);
+	assert_int_equal(fake_cell("pid_ns", inner, "inum"), 3000);
+	assert_int_equal(fake_cell("pid_ns", inner, "parent"), outer);
+	assert_int_equal(fake_cell("pid_ns", inner, "level"), 2);
+	child = thread_row(HOST, 42);
+	for (unsigned i = 0; i < fake_rows("vtid"); i++) {
+		if (fake_cell("vtid", i, "thread") != child)
+			continue;
+		vtids++;
+		assert_int_equal(fake_cell("vtid", i, "vtid"),
+				 world.vtids[fake_cell("vtid", i, "level")]);
+	}
+	assert_int_equal(vtids, 3);
+	assert_int_equal(thread_state(HOST, 40, 105), THREAD_SLEEPING);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_switch_says_who_runs),
+		cmocka_unit_test(any_event_says_who_runs),
+		cmocka_unit_test(system_calls_have_names_and_survive_preemption),
+		cmocka_unit_test(interrupts_stack),
+		cmocka_unit_test(a_switch_leaves_handlers_behind_but_a_preempted_softirq_goes_on),
+		cmocka_unit_test(kernel_threads_are_known_by_proof),
+		cmocka_unit_test(thread_states_follow_switches_and_wakeups),
+		cmocka_unit_test(a_tid_is_used_again_by_another_thread),
+		cmocka_unit_test(names_change),
+		cmocka_unit_test(exec_gives_the_thread_its_process_number),
+		cmocka_unit_test(a_child_starts_inside_the_call_that_made_it),
+		cmocka_unit_test(new_tasks_are_threads_or_processes),
+		cmocka_unit_test(after_a_loss_nothing_is_known_until_an_event_tells),
+		cmocka_unit_test(namespaces_come_from_the_state_dump_and_from_forks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

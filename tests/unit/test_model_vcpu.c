@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The model on a stack of machines: what a physical CPU really runs, at any depth.
+ */
+#include "tests/unit/model_world.h"
+
+static void entry_and_exit_move_between_host_and_guest(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 120, 0, 0, 7);
+	exits(HOST, 0, 130, 100, EXIT_MSR);
+	enters(HOST, 0, 140, 100);
+	world_close(300);
+	assert_runs(0, 100, "host/0 100 task");
+	assert_runs(0, 110, "vm/0 - guest");
+	assert_runs(0, 120, "vm/0 7 task");
+	assert_runs(0, 130, "host/0 100 hypervisor 124 for vm/0");
+	assert_runs(0, 140, "vm/0 7 task");
+	assert_int_equal(fake_cell("machine", 1, "violations"), 0);
+}
+
+/* The host handles a device's or a timer's interrupt before KVM records the exit. */
+static void an_interrupt_ends_guest_mode_before_the_exit_event(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 120, 0, 0, 7);
+	happens(HOST, 0, 130, VECTOR_ENTRY, 100, 236);
+	happens(HOST, 0, 140, VECTOR_EXIT, 100, 236);
+	exits(HOST, 0, 150, 100, EXIT_INTR);
+	world_close(300);
+	assert_runs(0, 130, "host/0 100 irq 236");
+	assert_runs(0, 140, "host/0 100 hypervisor -1 for vm/0");
+	assert_runs(0, 150, "host/0 100 hypervisor 96 for vm/0");
+}
+
+static void a_preempted_vcpu_keeps_its_guest_state(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 120, 0, 0, 7);
+	exits(HOST, 0, 130, 100, EXIT_INTR);
+	switches(HOST, 0, 140, 100, PREEMPTED, 5);
+	switches(HOST, 1, 150, 0, 0, 100);
+	enters(HOST, 1, 160, 100);
+	exits(HOST, 1, 170, 100, EXIT_HLT);
+	switches(HOST, 1, 180, 100, ASLEEP, 0);
+	happens(HOST, 0, 190, SCHED_WAKING, 5, 100);
+	world_close(300);
+	assert_runs(0, 140, "host/0 5 task");
+	assert_runs(1, 150, "host/1 100 hypervisor 96 for vm/0");
+	assert_runs(1, 160, "vm/0 7 task");
+	assert_runs(1, 180, "host/1 0 idle");
+	assert_int_equal(fake_at("vm/cpu0/state", 120), VCPU_ON_CPU);
+	assert_int_equal(fake_at("vm/cpu0/on", 120), 1);
+	assert_int_equal(fake_at("vm/cpu0/state", 140), VCPU_PREEMPTED);
+	assert_int_equal(fake_at("vm/cpu0/on", 140), 0);
+	assert_int_equal(fake_at("vm/cpu0/on", 150), 2);
+	assert_int_equal(fake_at("vm/cpu0/state", 180), VCPU_WAITING);
+	assert_int_equal(fake_at("vm/cpu0/state", 190), VCPU_PREEMPTED);
+	assert_int_equal(fake_at("vm/cpu0/task", 150), thread_row(VM, 7) + 1);
+}
+
+/* The VMM's own work in user space is the hypervisor's, too. */
+static void the_vmm_works_for_its_vcpu(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	exits(HOST, 0, 130, 100, 0x7b);
+	happens(HOST, 0, 140, SYSCALL_EXIT, 100, -1, 0);
+	happens_typed(HOST, 0, 150,
+		      (struct event){.kind = EV_SYSCALL_ENTRY, .type = TYPE_READ, .tid = 100});
+	world_close(300);
+	assert_runs(0, 140, "host/0 100 hypervisor 123 for vm/0");
+	assert_runs(0, 150, "host/0 100 hypervisor 123 for vm/0");
+}
+
+/* vm's thread 50 runs the nested VM's CPU: from "VM in guest mode" to vm's kvm_entry event. */
+static void vm_is_about_to_enter_nested(void)
+{
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 120, 0, 0, 50);
+	enters(VM, 0, 130, 50);
+}
+
+/* Linux 6.2+ (and SVM before) record nested entries. */
+static void nested_entry_with_events(void **state)
+{
+	(void)state;
+	world_open(3);
+	vm_is_about_to_enter_nested();
+	exits(HOST, 0, 140, 100, EXIT_STGI);
+	enters(HOST, 0, 150, 100); /* still vm's hypervisor */
+	exits(HOST, 0, 160, 100, EXIT_VMRUN);
+	happens(HOST, 0, 170, KVM_NESTED_VMENTER, 100, 0, 0x10065000, 0, 0x101df000, SVM);
+	enters(HOST, 0, 180, 100);
+	switches(NESTED, 0, 190, 0, 0, 9);
+	/* An exit that the host handles itself: back to the nested VM. */
+	exits(HOST, 0, 200, 100, EXIT_INTR);
+	happens(HOST, 0, 205, KVM_NESTED_VMEXIT, 100, EXIT_INTR);
+	enters(HOST, 0, 210, 100);
+	/* One that vm must handle. */
+	exits(HOST, 0, 220, 100, EXIT_MSR);
+	happens(HOST, 0, 225, KVM_NESTED_VMEXIT, 100, EXIT_MSR);
+	happens(HOST, 0, 230, KVM_NESTED_VMEXIT_INJECT, 100, EXIT_MSR);
+	enters(HOST, 0, 240, 100);
+	exits(VM, 0, 250, 50, EXIT_MSR);
+	world_close(300);
+	assert_runs(0, 125, "vm/0 50 task");
+	assert_runs(0, 130, "vm/0 - guest"); /* vm or nested: the host has not told yet */
+	assert_runs(0, 140, "host/0 100 hypervisor 132 for vm/0");
+	assert_runs(0, 150, "vm/0 50 hypervisor -1 for nested/0");
+	assert_runs(0, 160, "host/0 100 hypervisor 128 for vm/0");
+	assert_runs(0, 180, "nested/0 - guest");
+	assert_runs(0, 190, "nested/0 9 task");
+	assert_runs(0, 200, "host/0 100 hypervisor 96 for nested/0");
+	assert_runs(0, 210, "nested/0 9 task");
+	assert_runs(0, 225, "host/0 100 hypervisor 124 for nested/0");
+	assert_runs(0, 240, "vm/0 50 hypervisor -1 for nested/0");
+	assert_runs(0, 250, "vm/0 50 hypervisor 124 for nested/0");
+	assert_int_equal(fake_cell("cpu", fake_rows("cpu") - 1, "nested_id"), 0x10065000);
+	assert_int_equal(fake_at("nested/cpu0/on", 190), 1);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(fake_cell("machine", i, "violations"), 0);
+}
+
+/* LTTng's probe for nested entries is stale on current kernels: the exit reason must do. */
+static void nested_entry_without_events(void **state)
+{
+	(void)state;
+	world_open(3);
+	vm_is_about_to_enter_nested();
+	exits(HOST, 0, 160, 100, EXIT_VMRUN);
+	enters(HOST, 0, 180, 100);
+	switches(NESTED, 0, 190, 0, 0, 9);
+	exits(HOST, 0, 200, 100, EXIT_INTR);
+	happens(HOST, 0, 230, KVM_NESTED_VMEXIT_INJECT, 100, EXIT_INTR);
+	enters(HOST, 0, 240, 100);
+	exits(HOST, 0, 250, 100, EXIT_VMRUN);
+	/* An interrupt for vm is pending: the nested VM does not start at all. */
+	happens(HOST, 0, 255, KVM_NESTED_VMEXIT_INJECT, 100, EXIT_INTR);
+	enters(HOST, 0, 260, 100);
+	world_close(300);
+	assert_runs(0, 180, "nested/0 - guest");
+	assert_runs(0, 190, "nested/0 9 task");
+	assert_runs(0, 200, "host/0 100 hypervisor 96 for nested/0");
+	assert_runs(0, 240, "vm/0 50 hypervisor -1 for nested/0");
+	assert_runs(0, 260, "vm/0 50 hypervisor -1 for nested/0");
+}
+
+/* A trace with nested entry events and an exit for VMRUN without one: the entry failed. */
+static void a_failed_nested_entry_stays_in_the_vm(void **state)
+{
+	(void)state;
+	world_open(3);
+	vm_is_about_to_enter_nested();
+	exits(HOST, 0, 140, 100, EXIT_VMRUN);
+	happens(HOST, 0, 141, KVM_NESTED_VMENTER, 100, 0, 0x1000, 0, 0, SVM);
+	happens(HOST, 0, 142, KVM_NESTED_VMEXIT_INJECT, 100, EXIT_INTR);
+	enters(HOST, 0, 150, 100);
+	exits(HOST, 0, 160, 100, EXIT_VMRUN);
+	enters(HOST, 0, 180, 100);
+	world_close(300);
+	assert_runs(0, 150, "vm/0 50 hypervisor -1 for nested/0");
+	assert_runs(0, 180, "vm/0 50 hypervisor -1 for nested/0");
+}
+
+/* Intel numbers the same things differently: 24 is VMRESUME there, and a CR access on AMD. */
+static void vmx_exit_reasons_mean_something_else(void **state)
+{
+	(void)state;
+	world_open(3);
+	vm_is_about_to_enter_nested();
+	happens(HOST, 0, 140, KVM_EXIT, 100, 24, -1, 0, SVM);
+	enters(HOST, 0, 150, 100);
+	happens(HOST, 0, 160, KVM_EXIT, 100, 24, -1, 0, 1);
+	enters(HOST, 0, 170, 100);
+	world_close(300);
+	assert_runs(0, 151, "vm/0 - guest"); /* vm or its guest: nothing has told yet */
+	assert_runs(0, 170, "nested/0 - guest");
+}
+
+/* Where exits carry no reason, the paper's rule is left. */
+static void a_page_table_for_the_nested_vm_announces_it(void **state)
+{
+	(void)state;
+	world_open(3);
+	vm_is_about_to_enter_nested();
+	exits(HOST, 0, 140, 100, -1);
+	happens(HOST, 0, 145, KVM_NESTED_VMEXIT_INJECT, 100, -1);
+	enters(HOST, 0, 150, 100);
+	exits(HOST, 0, 160, 100, -1);
+	happens(HOST, 0, 165, KVM_MMU_GET_PAGE, 100, 1);
+	enters(HOST, 0, 170, 100);
+	world_close(300);
+	assert_runs(0, 150, "vm/0 50 hypervisor -1 for nested/0");
+	assert_runs(0, 170, "nested/0 - guest");
+}
+
+/* A trace that begins while the nested VM runs. */
+static void a_nested_exit_shows_what_was_running(void **state)
+{
+	(void)state;
+	world_open(3);
+	switches(VM, 0, 90, 0, 0, 50);
+	enters(VM, 0, 95, 50);
+	switches(NESTED, 0, 98, 0, 0, 9);
+	happens(HOST, 0, 100, VECTOR_ENTRY, 100, 236);
+	happens(HOST, 0, 105, VECTOR_EXIT, 100, 236);
+	exits(HOST, 0, 110, 100, EXIT_INTR);
+	happens(HOST, 0, 111, KVM_NESTED_VMEXIT, 100, EXIT_INTR);
+	enters(HOST, 0, 120, 100);
+	world_close(300);
+	assert_runs(0, 98, "host/0 - unknown");
+	assert_runs(0, 100, "host/0 100 irq 236");
+	assert_runs(0, 105, "host/0 100 task");
+	assert_runs(0, 112, "host/0 100 hypervisor 96 for nested/0");
+	assert_runs(0, 120, "nested/0 9 task");
+}
+
+/* vm in nested goes through vm's own KVM events like the host's: three levels. */
+static void nesting_has_no_depth_limit(void **state)
+{
+	(void)state;
+	world_open(3);
+	vm_is_about_to_enter_nested();
+	/* The host knows one level only: for it, "nested" is whatever runs inside vm. */
+	exits(HOST, 0, 140, 100, EXIT_VMRUN);
+	enters(HOST, 0, 141, 100);
+	switches(NESTED, 0, 150, 0, 0, 60);
+	/* nested executes VMRUN: the host gives the exit to vm, whose KVM starts a level-3 VM. */
+	happens(NESTED, 0, 155, KVM_ENTRY, 60, 0);
+	exits(HOST, 0, 160, 100, EXIT_VMRUN);
+	happens(HOST, 0, 161, KVM_NESTED_VMEXIT_INJECT, 100, EXIT_VMRUN);
+	enters(HOST, 0, 162, 100);
+	exits(VM, 0, 170, 50, EXIT_VMRUN);
+	happens(VM, 0, 171, KVM_NESTED_VMENTER, 50, 0, 0x5000, 0, 0, SVM);
+	enters(VM, 0, 180, 50);
+	exits(HOST, 0, 190, 100, EXIT_VMRUN);
+	enters(HOST, 0, 200, 100);
+	world_close(300);
+	assert_runs(0, 156, "nested/0 - guest"); /* its first entry: vm has not said "nested" yet */
+	assert_runs(0, 165, "vm/0 50 hypervisor -1 for nested/0");
+	assert_runs(0, 170, "vm/0 50 hypervisor 128 for nested/0");
+	assert_runs(0, 185, "vm/0 50 hypervisor 128 for nested/0");
+	assert_runs(0, 200, "nested.vm-tid60/0 - guest");
+}
+
+/* ---- VMs without a trace -----------------------------------------------------------------------
+ */
+
+static void untraced_vms_are_grouped_by_process(void **state)
+{
+	(void)state;
+	world_prepare(1);
+	world_start();
+	happens(HOST, 0, 90, STATEDUMP_PROCESS, 5, 100, 99, 1, STR("CPU 0/KVM"), 5);
+	happens(HOST, 0, 91, STATEDUMP_PROCESS, 5, 101, 99, 1, STR("CPU 1/KVM"), 5);
+	happens(HOST, 0, 92, STATEDUMP_PROCESS, 5, 201, 200, 1, STR("CPU 0/KVM"), 5);
+	switches(HOST, 0, 100, 5, ASLEEP, 100);
+	happens(HOST, 0, 110, KVM_ENTRY, 100, 0);
+	switches(HOST, 1, 120, 0, 0, 101);
+	happens(HOST, 1, 130, KVM_ENTRY, 101, 1);
+	exits(HOST, 0, 140, 100, EXIT_HLT);
+	switches(HOST, 0, 150, 100, ASLEEP, 201);
+	happens(HOST, 0, 160, KVM_ENTRY, 201, 0);
+	world_close(300);
+	assert_int_equal(fake_rows("machine"), 3);
+	assert_runs(0, 110, "vm-99/0 - guest");
+	assert_runs(1, 130, "vm-99/1 - guest");
+	assert_runs(0, 140, "host/0 100 hypervisor 120 for vm-99/0");
+	assert_runs(0, 160, "vm-200/0 - guest");
+	assert_int_equal(fake_cell("machine", 1, "vm_pid"), 99);
+	assert_int_equal(fake_at("vm-99/cpu1/state", 130), VCPU_ON_CPU);
+	assert_int_equal(fake_at("vm-99/cpu0/state", 150), VCPU_WAITING);
+}
+
+static void untraced_vms_are_grouped_by_who_made_their_threads(void **state)
+{
+	(void)state;
+	world_open(1);
+	happens(HOST, 0, 90, FORK, 99, 99, 100, 0, -1, 0); /* ftrace: no process in it */
+	happens(HOST, 0, 91, FORK, 99, 99, 101, 0, -1, 0);
+	switches(HOST, 0, 100, 99, ASLEEP, 100);
+	happens(HOST, 0, 110, KVM_ENTRY, 100, 0);
+	switches(HOST, 1, 120, 0, 0, 101);
+	happens(HOST, 1, 130, KVM_ENTRY, 101, 1);
+	world_close(300);
+	assert_runs(0, 110, "vm-99/0 - guest");
+	assert_runs(1, 130, "vm-99/1 - guest");
+	assert_int_equal(fake_cell("machine", 1, "pid_known"), 0);
+}
+
+/* While a state dump is on its way, threads seen first are put together when it has told. */
+static void vms_wait_for_the_state_dump(void **state)
+{
+	static struct event_type types[] = {{.name = "p", .kind = EV_STATEDUMP_PROCESS},
+					    {.name = "e", .kind = EV_STATEDUMP_END}};
+
+	(void)state;
+	world_prepare(1);
+	world.traces[HOST].types = types;
+	world.traces[HOST].nr_types = 2;
+	world_start();
+	switches(HOST, 0, 100, 0, 0, 100);
+	happens(HOST, 0, 110, KVM_ENTRY, 100, 0);
+	switches(HOST, 1, 120, 0, 0, 101);
+	happens(HOST, 1, 130, KVM_ENTRY, 101, 1);
+	happens(HOST, 0, 140, KVM_EXIT, 100, EXIT_MSR, 0, 0, SVM);
+	happens(HOST, 0, 150, STATEDUMP_PROCESS, -1, 100, 99, 1, STR("CPU 0/KVM"), 5);
+	happens(HOST, 0, 160, STATEDUMP_PROCESS, -1, 101, 99, 1, STR("CPU 1/KVM"), 5);
+	happens(HOST, 0, 170, STATEDUMP_END, -1, 0);
+	happens(HOST, 0, 180, KVM_ENTRY, 100, 0);
+	world_close(300);
+	assert_int_equal(fake_rows("machine"), 2);
+	assert_int_equal(fake_rows("cpu"), 4);
+	assert_runs(0, 110, "vm-99/0 - guest");
+	assert_runs(1, 130, "vm-99/1 - guest");
+	assert_runs(1, 165, "vm-99/1 - guest");
+	assert_runs(0, 140, "host/0 100 hypervisor 124 for vm-99/0");
+	assert_runs(0, 180, "vm-99/0 - guest");
+	assert_int_equal(fake_at("vm-99/cpu1/state", 165), VCPU_ON_CPU);
+}
+
+/* lttng-modules 2.13 on Linux 6.1 records a pointer as the entry's vcpu_id. */
+static void an_unsound_vcpu_id_is_not_used(void **state)
+{
+	(void)state;
+	world_prepare(1);
+	world.traces[HOST].vcpu_id_unsound = true;
+	world_start();
+	switches(HOST, 0, 100, 0, 0, 100);
+	happens(HOST, 0, 110, KVM_ENTRY, 100, 51780688);
+	happens(HOST, 0, 120, KVM_EXIT, 100, EXIT_MSR, 1, 0, SVM);
+	happens(HOST, 0, 130, KVM_ENTRY, 100, 51780688);
+	world_close(300);
+	assert_runs(0, 110, "host/0 - guest"); /* a guest, but which is not known yet */
+	assert_runs(0, 130, "vm-tid100/1 - guest");
+}
+
+static void nested_vms_show_in_the_host_alone(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 0, 0, 100);
+	happens(HOST, 0, 110, KVM_EXIT, 100, EXIT_VMRUN, 0, 0, SVM);
+	happens(HOST, 0, 111, KVM_NESTED_VMENTER, 100, 0, 0xa000, 0, 0x77000, SVM);
+	happens(HOST, 0, 120, KVM_ENTRY, 100, 0);
+	exits(HOST, 0, 130, 100, EXIT_MSR);
+	happens(HOST, 0, 131, KVM_NESTED_VMEXIT_INJECT, 100, EXIT_MSR);
+	happens(HOST, 0, 132, KVM_ENTRY, 100, 0);
+	exits(HOST, 0, 140, 100, EXIT_VMRUN);
+	/* Another vCPU of the same nested VM: the same page table. */
+	happens(HOST, 0, 141, KVM_NESTED_VMENTER, 100, 0, 0xb000, 0, 0x77000, SVM);
+	happens(HOST, 0, 150, KVM_ENTRY, 100, 0);
+	exits(HOST, 0, 160, 100, EXIT_MSR);
+	happens(HOST, 0, 161, KVM_NESTED_VMEXIT_INJECT, 100, EXIT_MSR);
+	/* Another nested VM. */
+	happens(HOST, 0, 162, KVM_NESTED_VMENTER, 100, 0, 0xc000, 0, 0x99000, SVM);
+	happens(HOST, 0, 170, KVM_ENTRY, 100, 0);
+	exits(HOST, 0, 180, 100, EXIT_INTR);
+	world_close(300);
+	assert_runs(0, 120, "vm-tid100.nested1/0 - guest");
+	assert_runs(0, 130, "host/0 100 hypervisor 124 for vm-tid100.nested1/0");
+	assert_runs(0, 132, "vm-tid100/0 - guest");
+	assert_runs(0, 150, "vm-tid100.nested1/1 - guest");
+	assert_runs(0, 170, "vm-tid100.nested2/0 - guest");
+	assert_runs(0, 180, "host/0 100 hypervisor 96 for vm-tid100.nested2/0");
+	assert_int_equal(fake_cell("machine", 2, "level"), 2);
+}
+
+/* Without nested entry events nothing tells one nested vCPU from another. */
+static void nested_vms_without_identity_are_one(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 0, 0, 100);
+	happens(HOST, 0, 110, KVM_EXIT, 100, EXIT_VMRUN, 0, 0, SVM);
+	happens(HOST, 0, 120, KVM_ENTRY, 100, 0);
+	exits(HOST, 0, 130, 100, EXIT_MSR);
+	world_close(300);
+	assert_runs(0, 120, "vm-tid100.nested1/-1 - guest");
+	assert_runs(0, 130, "host/0 100 hypervisor 124 for vm-tid100.nested1/-1");
+}
+
+/* ---- when traces disagree or end ------------------------------------------------------------- */
+
+/* A guest's event while its vCPU is not in guest mode: its clock is wrong by a little. */
+static void violations_are_counted_and_change_nothing_below(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 120, 0, 0, 7);
+	exits(HOST, 0, 130, 100, EXIT_INTR);
+	switches(VM, 0, 131, 7, PREEMPTED, 8);
+	switches(HOST, 0, 140, 100, PREEMPTED, 5);
+	switches(VM, 0, 141, 8, PREEMPTED, 9);
+	switches(HOST, 0, 150, 5, ASLEEP, 100);
+	enters(HOST, 0, 160, 100);
+	world_close(300);
+	assert_runs(0, 131, "host/0 100 hypervisor 96 for vm/0");
+	assert_runs(0, 141, "host/0 5 task");
+	assert_runs(0, 160, "vm/0 9 task");
+	assert_int_equal(fake_cell("machine", 1, "violations"), 2);
+}
+
+static void a_loss_in_the_guest_leaves_the_guest(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 120, 0, 0, 7);
+	happens(VM, 0, 130, LOST, -1, 0, 130, 170);
+	happens(VM, 0, 180, SCHED_WAKING, 8, 7);
+	world_close(300);
+	assert_runs(0, 130, "vm/0 - guest");
+	assert_runs(0, 180, "vm/0 8 task");
+	assert_int_equal(fake_cell("loss", 0, "events"), -1);
+}
+
+static void a_loss_in_the_host_hides_the_guest(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 120, 0, 0, 7);
+	happens(HOST, 0, 130, LOST, -1, 5, 130, 170);
+	switches(VM, 0, 140, 7, ASLEEP, 8);
+	exits(HOST, 0, 180, 100, EXIT_MSR);
+	enters(HOST, 0, 190, 100);
+	world_close(300);
+	assert_runs(0, 130, "host/0 - unknown");
+	assert_runs(0, 145, "host/0 - unknown");
+	assert_runs(0, 180, "host/0 100 hypervisor 124 for vm/0");
+	assert_runs(0, 190, "vm/0 8 task");
+	assert_int_equal(fake_at("vm/cpu0/state", 150), VCPU_UNKNOWN);
+	assert_int_equal(fake_cell("machine", 1, "violations"), 0);
+}
+
+/* After a guest's trace has ended, its host shows that it goes on, but not with what. */
+static void after_a_trace_nothing_is_known_of_its_machine(void **state)
+{
+	static struct packet packet = {.begin = 100, .end = 150};
+
+	(void)state;
+	world_prepare(2);
+	world.streams[VM][0].packets = &packet;
+	world.streams[VM][0].nr_packets = 1;
+	world.traces[VM].streams = world.streams[VM];
+	world.traces[VM].nr_streams = 1;
+	world_start();
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 120, 0, 0, 7);
+	switches(HOST, 1, 180, 0, 0, 6);
+	world_close(300);
+	assert_runs(0, 150, "vm/0 7 task");
+	assert_runs(0, 151, "vm/0 - guest");
+	assert_int_equal(thread_state(VM, 7, 151), THREAD_UNKNOWN);
+}
+
+static void clock_bounds_are_attributes(void **state)
+{
+	static struct clock_piece pieces[] = {{.mult = UINT64_C(1) << CLOCK_SHIFT, .bound_ns = 40},
+					      {.from = 200,
+					       .at_ns = 200,
+					       .mult = UINT64_C(1) << CLOCK_SHIFT,
+					       .bound_ns = CLOCK_NO_BOUND}};
+
+	(void)state;
+	world_prepare(2);
+	world.machines[VM].clock.pieces = pieces;
+	world.machines[VM].clock.nr_pieces = 2;
+	world_start();
+	switches(HOST, 0, 100, 0, 0, 100);
+	switches(HOST, 0, 250, 100, 0, 0);
+	world_close(300);
+	assert_int_equal(fake_at("vm/clock_bound", 100), 40);
+	assert_int_equal(fake_at("vm/clock_bound", 200), UINT32_MAX);
+	assert_int_equal(fake_rows("clock"), 3);
+	assert_int_equal(fake_cell("clock", 1, "to"), 200);
+	assert_int_equal(fake_cell("clock", 2, "bound"), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(entry_and_exit_move_between_host_and_guest),
+		cmocka_unit_test(an_interrupt_ends_guest_mode_before_the_exit_event),
+		cmocka_unit_test(a_preempted_vcpu_keeps_its_guest_state),
+		cmocka_unit_test(the_vmm_works_for_its_vcpu),
+		cmocka_unit_test(nested_entry_with_events),
+		cmocka_unit_test(nested_entry_without_events),
+		cmocka_unit_test(a_failed_nested_entry_stays_in_the_vm),
+		cmocka_unit_test(vmx_exit_reasons_mean_something_else),
+		cmocka_unit_test(a_page_table_for_the_nested_vm_announces_it),
+		cmocka_unit_test(a_nested_exit_shows_what_was_running),
+		cmocka_unit_test(nesting_has_no_depth_limit),
+		cmocka_unit_test(untraced_vms_are_grouped_by_process),
+		cmocka_unit_test(untraced_vms_are_grouped_by_who_made_their_threads),
+		cmocka_unit_test(vms_wait_for_the_state_dump),
+		cmocka_unit_test(an_unsound_vcpu_id_is_not_used),
+		cmocka_unit_test(nested_vms_show_in_the_host_alone),
+		cmocka_unit_test(nested_vms_without_identity_are_one),
+		cmocka_unit_test(violations_are_counted_and_change_nothing_below),
+		cmocka_unit_test(a_loss_in_the_guest_leaves_the_guest),
+		cmocka_unit_test(a_loss_in_the_host_hides_the_guest),
+		cmocka_unit_test(after_a_trace_nothing_is_known_of_its_machine),
+		cmocka_unit_test(clock_bounds_are_attributes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
