@@ -91,11 +91,18 @@ static void put_run(struct painter *p, unsigned nr, uint32_t value, uint8_t shar
 static void end_pixel(struct painter *p)
 {
 	uint64_t width = (uint64_t)p->edges[p->pixel + 1] - (uint64_t)p->edges[p->pixel];
-	const struct painter_item *best = &p->items[0];
+	const struct painter_item *best;
+	uint64_t most = 0;
+	unsigned longest = 0;
 	double share;
 
-	for (unsigned i = 1; i < p->nr_items; i++)
-		best = p->items[i].weight > best->weight ? &p->items[i] : best;
+	for (unsigned i = 0; i < p->nr_items; i++) {
+		uint64_t weight = p->items[i].weight;
+
+		longest = weight > most ? i : longest;
+		most = weight > most ? weight : most;
+	}
+	best = &p->items[longest];
 	share = (double)best->sure * p->share_per_ns;
 	put_run(p, 1, best->value,
 		best->sure >= width ? 255

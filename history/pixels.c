@@ -92,7 +92,7 @@ static int paint_chunk(struct paint *w, const struct node *n)
 	if (ret <= 0)
 		return ret;
 	if (w->begin > n->base)
-		i = sorted_count_upto(&seg.places, (uint64_t)(w->begin - n->base) >> shift);
+		i = sorted_upto(&seg.places, (uint64_t)(w->begin - n->base) >> shift, NULL);
 	for (i -= i > 0; i < seg.places.nr; i += nr) {
 		nr = seg.places.nr - i < ROW_BATCH ? seg.places.nr - i : ROW_BATCH;
 		sorted_decode(&seg.places, i, nr, places, &hint);
