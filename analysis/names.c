@@ -247,11 +247,14 @@ int sonde_cpu_label(const struct sonde_run *run, int64_t row, char *buf, size_t 
 
 int sonde_pid_ns_label(const struct sonde_run *run, int64_t row, char *buf, size_t room)
 {
+	struct sonde_thread init;
 	struct sonde_pid_ns ns;
 
 	if (sonde_pid_ns(run, row, &ns))
 		return snprintf(buf, room, "unknown");
-	return snprintf(buf, room, "pid:[%llu]", (unsigned long long)ns.inum);
+	if (run->ns_init[row] < 0 || sonde_thread(run, run->ns_init[row], &init))
+		return snprintf(buf, room, "pid:[%llu]", (unsigned long long)ns.inum);
+	return snprintf(buf, room, "%s:[%llu]", init.comm, (unsigned long long)ns.inum);
 }
 
 static int mode_label(const struct sonde_context *c, char *buf, size_t room)

@@ -119,6 +119,25 @@ static int index_cpus(struct sonde_run *run, struct error *err)
 	return 0;
 }
 
+/* The first process of each namespace, its TID 1 there, gives it a name for people. */
+static int index_namespaces(struct sonde_run *run, struct error *err)
+{
+	int64_t nr = nr_rows(run, RUN_PID_NS);
+
+	run->ns_init = malloc(((size_t)nr + 1) * sizeof(*run->ns_init));
+	if (!run->ns_init)
+		return fail(err, -ENOMEM, "out of memory");
+	memset(run->ns_init, -1, ((size_t)nr + 1) * sizeof(*run->ns_init));
+	for (int64_t row = 0; row < nr_rows(run, RUN_VTID); row++) {
+		int64_t ns = number(run, RUN_VTID, row, 2);
+
+		if (ns >= 0 && ns < nr && run->ns_init[ns] < 0 &&
+		    number(run, RUN_VTID, row, 3) == 1)
+			run->ns_init[ns] = number(run, RUN_VTID, row, 0);
+	}
+	return 0;
+}
+
 /* The file does not say whose exit reasons it holds; the numbers do, as soon as one of them is
  * beyond Intel's: an external interrupt (0x60), a halt (0x78) or a nested page fault (0x400). */
 static bool reasons_are_svm(const struct sonde_run *run)
@@ -140,7 +159,8 @@ static int open_run(struct sonde_run *run, const char *path, struct error *err)
 	for (unsigned i = 0; i < RUN_NR_TABLES; i++)
 		find_columns(run, (enum run_table)i);
 	run->is_svm = reasons_are_svm(run);
-	return index_cpus(run, err);
+	ret = index_namespaces(run, err);
+	return ret ? ret : index_cpus(run, err);
 }
 
 int run_error(struct sonde_error *out, int ret, const struct error *err)
@@ -178,6 +198,7 @@ void sonde_run_close(struct sonde_run *run)
 	history_close(run->history);
 	map_release(&run->cpu_rows);
 	free(run->cpu_attrs);
+	free(run->ns_init);
 	free(run->threads);
 	free(run);
 }

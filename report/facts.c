@@ -17,10 +17,14 @@ char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union 
 	bool is_ns = sonde_run_ticks_are_ns(run);
 	char text[UNIT_TEXT];
 	struct sonde_machine m;
+	struct sonde_pid_ns ns;
 
 	switch (type) {
 	case SONDE_COL_INT:
 		snprintf(buf, room, "%s", cell.i < 0 ? "-" : unit_count(text, cell.i));
+		break;
+	case SONDE_COL_SIGNED:
+		snprintf(buf, room, "%s", unit_count(text, cell.i));
 		break;
 	case SONDE_COL_NS:
 		snprintf(buf, room, "%s", cell.i < 0 ? "-" : unit_length(text, cell.i, is_ns));
@@ -50,8 +54,8 @@ char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union 
 			sonde_thread_label(run, cell.i, buf, room);
 		break;
 	case SONDE_COL_PID_NS:
-		if (cell.i < 0)
-			snprintf(buf, room, "-");
+		if (sonde_pid_ns(run, cell.i, &ns) || ns.parent < 0)
+			snprintf(buf, room, "-"); /* not in a container */
 		else
 			sonde_pid_ns_label(run, cell.i, buf, room);
 		break;
@@ -64,7 +68,7 @@ char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union 
 
 static bool is_number(enum sonde_column_type type)
 {
-	return type == SONDE_COL_INT || type == SONDE_COL_NS || type == SONDE_COL_TIME ||
+	return type == SONDE_COL_INT || type == SONDE_COL_SIGNED || type == SONDE_COL_NS || type == SONDE_COL_TIME ||
 	       type == SONDE_COL_PPM;
 }
 
@@ -77,15 +81,20 @@ static bool is_hidden(const struct facts_view *view, const char *name)
 	return false;
 }
 
-static bool is_empty(const struct sonde_facts *facts, unsigned column,
+static bool is_empty(struct sonde_run *run, const struct sonde_facts *facts, unsigned column,
 		     enum sonde_column_type type)
 {
 	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++) {
 		union sonde_cell cell = sonde_facts_cell(facts, row, column);
-		bool empty = type == SONDE_COL_STRING ? !*cell.s
-			     : type == SONDE_COL_NS || type == SONDE_COL_PPM ? cell.i == 0
-			     : type == SONDE_COL_PID_NS || type == SONDE_COL_THREAD ? cell.i < 0
-										    : false;
+		char text[CELL_TEXT];
+		bool empty = false;
+
+		if (type == SONDE_COL_NS || type == SONDE_COL_PPM)
+			empty = cell.i == 0;
+		else if (type == SONDE_COL_STRING)
+			empty = !*cell.s;
+		else if (type == SONDE_COL_PID_NS || type == SONDE_COL_THREAD)
+			empty = *facts_cell_text(run, type, cell, text, sizeof(text)) == '-';
 
 		if (!empty)
 			return false;
@@ -133,7 +142,7 @@ int facts_print(const struct screen *screen, struct sonde_run *run,
 		const struct sonde_column *column = &a->columns[c];
 
 		shown[c] = !is_hidden(view, column->name) &&
-			   (view->keep_empty || !is_empty(facts, c, column->type));
+			   (view->keep_empty || !is_empty(run, facts, c, column->type));
 		if (shown[c])
 			table_column(t, column->title,
 				     is_number(column->type)		  ? TABLE_RIGHT
@@ -214,6 +223,7 @@ static void json_cell(struct json *j, const struct sonde_column *column, struct 
 {
 	switch (column->type) {
 	case SONDE_COL_INT:
+	case SONDE_COL_SIGNED:
 	case SONDE_COL_TIME:
 	case SONDE_COL_PPM:
 	case SONDE_COL_NS:

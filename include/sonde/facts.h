@@ -17,7 +17,8 @@
 struct sonde_facts;
 
 enum sonde_column_type {
-	SONDE_COL_INT,
+	SONDE_COL_INT,     /* a count or a number that names something; -1 unknown */
+	SONDE_COL_SIGNED,  /* a number that may well be negative */
 	SONDE_COL_NS,      /* how long */
 	SONDE_COL_TIME,    /* when */
 	SONDE_COL_PPM,     /* share, parts per million */
