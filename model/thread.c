@@ -220,15 +220,28 @@ enum thread_state thread_state_of(int64_t prev_state)
 	return prev_state & 0xc1 ? THREAD_SLEEPING : THREAD_RUNNABLE;
 }
 
+/* A vCPU's thread wakes another vCPU's, by itself and not for an interrupt that it happened to
+ * handle: see group.c. */
+static void note_wakeup(struct cpu *cpu, const struct thread *woken)
+{
+	const struct thread *waker = cpu->thread;
+
+	if (waker && waker->vcpu && woken->vcpu && waker != woken && !cpu->nr_irqs &&
+	    cpu->machine->sees_interrupts && waker->vcpu->vcpu.reason >= 0)
+		group_note_wakeup(waker->vcpu, woken->vcpu);
+}
+
 /* Waking starts the wait for a CPU.  A thread that still runs on its way to sleep may be woken,
  * too: it then simply does not sleep. */
-void thread_wake(struct machine_state *mc, const struct event *e)
+void thread_wake(struct cpu *cpu, const struct event *e)
 {
-	struct thread *th = thread_get(mc, (int32_t)e->arg[0], NULL);
+	struct thread *th = thread_get(cpu->machine, (int32_t)e->arg[0], NULL);
 
 	if (!th)
 		return;
 	thread_set_comm(th, event_str(e, 2));
+	if (e->kind == EV_SCHED_WAKING)
+		note_wakeup(cpu, th);
 	if (!th->on)
 		thread_set_state(th, THREAD_RUNNABLE);
 }
