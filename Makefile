@@ -49,6 +49,10 @@ BENCHES += $(B)/bench/peer_tracecmd
 else
 TEST_TOOLS := $(filter-out %/dat_compare,$(TEST_TOOLS))
 endif
+HAVE_BABELTRACE := $(shell pkg-config --exists babeltrace2 2>/dev/null && echo yes)
+ifneq ($(HAVE_BABELTRACE),yes)
+TEST_TOOLS := $(filter-out %/ctf_compare,$(TEST_TOOLS))
+endif
 
 .PHONY: all man completion install clean tests benches fuzz need demo check bench
 all: $(B)/libsonde.a $(B)/sonde $(B)/libsonde.so man completion
@@ -143,7 +147,11 @@ $(B)/tests/differential/dat_compare.o $(B)/bench/peer_tracecmd.o: \
 $(B)/differential/dat_compare $(B)/bench/peer_tracecmd: \
 	LDLIBS += $(shell pkg-config --libs libtracecmd 2>/dev/null)
 
+$(B)/tests/differential/ctf_compare.o: CFLAGS += $(shell pkg-config --cflags babeltrace2 2>/dev/null)
+$(B)/differential/ctf_compare: LDLIBS += $(shell pkg-config --libs babeltrace2 2>/dev/null)
+
 benches: $(BENCHES)
+$(B)/bench/bench_history: $(B)/bench/history_stream.o
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)

@@ -48,7 +48,7 @@ static int read_stream(struct watch *w)
 	while (ret == 0 && !watch_full(w) && (n = cursor_next(&c, events, BATCH)) > 0)
 		ret = watch_events(w, events, n);
 	if (ret == 0)
-		ret = watch_end(w, !watch_full(w));
+		ret = watch_end(w);
 	cursor_release(&c);
 	free(events);
 	return ret;

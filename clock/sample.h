@@ -72,8 +72,8 @@ struct mono_point_list {
 
 struct sample {
 	struct trace *trace;
-	uint64_t begin, end;        /* every stream was read for these ticks */
-	uint64_t first, last;       /* the trace's own first and last tick */
+	uint64_t begin, end;        /* all streams where vCPUs ran were read for these ticks */
+	uint64_t first, last;       /* first and last event that was read */
 	struct call_list calls;     /* hypervisor's side, by time */
 	struct call_list requests;  /* guest's side, just before the call, by time */
 	struct call_list acks;      /* guest's side, just after it, by time */

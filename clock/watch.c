@@ -25,9 +25,7 @@ void watch_init(struct watch *w, struct stream *s, size_t events_max)
 	w->events_max = events_max ? events_max : 1;
 	w->tid = -1;
 	w->guest_tid = -1;
-	w->first = s->nr_packets ? s->packets[0].begin : 0;
-	w->last = w->first;
-	w->since = w->first;
+	w->since = 0;
 	w->wants_mono = s->trace->clock.kind == CLOCK_TSC || s->trace->clock.kind == CLOCK_UNKNOWN;
 }
 
@@ -96,6 +94,7 @@ static int on_kvm_entry(struct watch *w, uint64_t time)
 {
 	int ret = host_runs(w, time);
 
+	w->has_entries = true;
 	w->mode = MODE_IN;
 	w->since = time;
 	w->guest_tid = w->tid;
@@ -223,6 +222,8 @@ int watch_events(struct watch *w, const struct event *events, unsigned nr)
 		}
 		if (e->tid >= 0)
 			w->tid = e->tid;
+		if (!w->events.nr)
+			w->first = e->time.v;
 		t = sample_add(&w->events);
 		if (!t)
 			return -ENOMEM;
@@ -240,12 +241,8 @@ bool watch_full(const struct watch *w)
 	return w->events.nr >= w->events_max;
 }
 
-int watch_end(struct watch *w, bool whole)
+int watch_end(struct watch *w)
 {
-	uint32_t nr = w->stream->nr_packets;
-
-	if (whole && nr && w->stream->packets[nr - 1].end > w->last)
-		w->last = w->stream->packets[nr - 1].end;
 	if (w->mode == MODE_IN)
 		return note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last, true);
 	return 0;
@@ -306,7 +303,11 @@ static int gather_one(struct sample *s, struct watch *w)
 	return ret;
 }
 
-/* What all streams were read for, and what the trace spans. */
+/*
+ * What is known of all CPUs, and what the trace spans.  Packets tell neither: LTTng's begin when
+ * the buffers are made, before anything is recorded.  A CPU where no vCPU was ever seen does not
+ * count: it may rest for long.
+ */
 static void gather_span(struct sample *s, const struct watch *w, unsigned nr)
 {
 	s->begin = 0;
@@ -314,17 +315,14 @@ static void gather_span(struct sample *s, const struct watch *w, unsigned nr)
 	s->first = UINT64_MAX;
 	s->last = 0;
 	for (unsigned i = 0; i < nr; i++) {
-		const struct stream *st = w[i].stream;
-		uint64_t end;
-
-		if (!st->nr_packets)
+		if (!w[i].events.nr)
 			continue;
-		end = st->packets[st->nr_packets - 1].end;
-		s->begin = w[i].first > s->begin ? w[i].first : s->begin;
-		s->end = w[i].last < s->end ? w[i].last : s->end;
 		s->first = w[i].first < s->first ? w[i].first : s->first;
 		s->last = w[i].last > s->last ? w[i].last : s->last;
-		s->last = end > s->last ? end : s->last;
+		if (!w[i].has_entries)
+			continue;
+		s->begin = w[i].first > s->begin ? w[i].first : s->begin;
+		s->end = w[i].last < s->end ? w[i].last : s->end;
 	}
 	if (s->first > s->last)
 		s->first = s->last;

@@ -41,7 +41,8 @@ struct watch {
 	uint64_t irq_at;      /* last timer interrupt's entry, 0 none */
 	uint64_t now;         /* of the last hrtimer */
 	bool wants_mono;
-	uint64_t first, last; /* ticks that were read */
+	bool has_entries;     /* a vCPU ran here */
+	uint64_t first, last; /* events that were read */
 	struct call_list calls, requests, acks;
 	struct stay_list stays;
 	struct nesting_list nestings;
@@ -56,8 +57,8 @@ uint64_t watch_wanted(const struct watch *w);
 /* 0 or -ENOMEM */
 int watch_events(struct watch *w, const struct event *events, unsigned nr);
 bool watch_full(const struct watch *w);
-/* @whole: the stream was read to its end. */
-int watch_end(struct watch *w, bool whole);
+/* The stream was read as far as it will be. */
+int watch_end(struct watch *w);
 void watch_release(struct watch *w);
 
 /* Moves the notes of @nr watches, the streams of one trace, into @s. */

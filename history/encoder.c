@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/encoder.h"
 #include "history/names.h"
+#include "history/summary.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@ struct encoder {
 	struct outfile *file;
 	struct node_writer node;
 	struct totals totals;
+	struct summary *summary;
 	struct bytes payload, snapshot;
 
 	/* Per attribute. */
@@ -47,11 +49,14 @@ int encoder_new(struct encoder **out, struct outfile *file)
 {
 	struct encoder *e = calloc(1, sizeof(*e));
 
-	if (!e || node_writer_init(&e->node)) {
-		free(e);
+	if (!e)
+		return -ENOMEM;
+	e->file = file;
+	e->summary = summary_new();
+	if (node_writer_init(&e->node) || !e->summary) {
+		encoder_free(e);
 		return -ENOMEM;
 	}
-	e->file = file;
 	*out = e;
 	return 0;
 }
@@ -62,6 +67,7 @@ void encoder_free(struct encoder *e)
 		return;
 	node_writer_release(&e->node);
 	totals_release(&e->totals);
+	summary_free(e->summary);
 	bytes_release(&e->payload);
 	bytes_release(&e->snapshot);
 	free(e->last_value);
@@ -239,10 +245,11 @@ static void keep_waiting(struct encoder *e, uint32_t attr, ns_t base)
 	}
 }
 
-static void slice_row(struct encoder *e, uint32_t attr, ns_t base)
+static void slice_row(struct encoder *e, uint32_t attr, ns_t base, ns_t end)
 {
 	if (e->flags[attr] & ATTR_SUMMED)
 		add_totals(e, attr, base);
+	summary_row(e->summary, attr, base, end, e->row_times, e->row_values, e->row.nr);
 	e->last_time[attr] = base + (ns_t)e->row_times[e->row.nr - 1];
 	e->last_value[attr] = e->row_values[e->row.nr - 1];
 	if (e->row.nr < SLICE_ROW_MIN) {
@@ -277,10 +284,11 @@ static void encode_slice(struct encoder *e, const struct batch *b)
 		e->start[attr] = 0;
 		collect_row(e, attr, from, to, numbered);
 		if (e->row.nr)
-			slice_row(e, attr, base);
+			slice_row(e, attr, base, b->end);
 		from = to;
 	}
 	write_node(e, PART_SLICE, base, b->end, numbered ? nr_times : 0, NULL);
+	summary_slice(e->summary, b->end, e->file);
 }
 
 static void group_rows(struct encoder *e)
@@ -368,4 +376,9 @@ void encoder_batch(struct encoder *e, const struct batch *b)
 	e->nr_slices++;
 	if (b->ends_group)
 		end_group(e, b->end, &b->names);
+}
+
+void encoder_finish(struct encoder *e, ns_t end)
+{
+	summary_finish(e->summary, end, e->file);
 }

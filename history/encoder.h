@@ -34,6 +34,8 @@ struct encoder;
 
 int encoder_new(struct encoder **out, struct outfile *file);
 void encoder_batch(struct encoder *e, const struct batch *b);
+/* Writes what waited for more to come; no batch may follow. */
+void encoder_finish(struct encoder *e, ns_t end);
 void encoder_free(struct encoder *e);
 
 #endif

@@ -38,6 +38,7 @@ struct node {
 	const uint8_t *extra;
 	struct sorted times;
 	int64_t base;
+	int64_t end; /* of the part; set by the reader */
 	uint64_t segments_bytes, extra_bytes;
 	uint32_t nr_rows, nr_entries, nr_times;
 	uint8_t attr_bits, offset_bits, mask_bits;

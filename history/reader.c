@@ -68,6 +68,7 @@ int stream_node(struct history *h, struct stream *s, uint32_t i, const struct no
 	if (!s->nodes[i].attrs) {
 		if (open_entry(h, s, i, &p, true) || !node_open(&n, p.payload, p.len_bytes))
 			return -EIO;
+		n.end = p.end;
 		s->nodes[i] = n;
 	}
 	*out = &s->nodes[i];

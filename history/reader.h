@@ -12,7 +12,7 @@
  * An open file as the queries see it: streams of parts in order of time.  A part's checksum is
  * verified when it is first touched.
  */
-#define SUMMARY_LEVELS 32
+#include "history/summary.h"
 
 struct part {
 	const uint8_t *payload;

@@ -331,6 +331,8 @@ int history_writer_close(struct history_writer *w, ns_t end, struct error *err)
 	stop_thread(w);
 	if (!w->failed && !w->any)
 		write_names_only(w, end);
+	if (!w->failed && w->any)
+		encoder_finish(w->encoder, end);
 	if (!w->failed)
 		outfile_finish(&w->file, w->any ? w->first : end, end);
 	else

@@ -78,6 +78,26 @@ static void cpu_make_attrs(struct cpu *cpu)
 	cpu->on = history_writer_attr(w, dir, "on", ATTR_NUMBER, 0);
 }
 
+static void settle(struct machine_state *mc);
+
+/* Nested VMs carry the name of the VM around them, so they wait for it. */
+static void settle_nested(struct machine_state *vm)
+{
+	struct model *m = vm->model;
+
+	for (uint32_t i = 0; i < m->nr_machines; i++) {
+		struct machine_state *mc = m->machines[i];
+		char name[128];
+
+		if (mc->parent != vm || mc->settled || mc->merged_into || !mc->nested_number)
+			continue;
+		snprintf(name, sizeof(name), "%s.nested%u", vm->name, mc->nested_number);
+		give_name(mc, name);
+		settle(mc);
+	}
+}
+
+/* From here on the machine is in the history. */
 static void settle(struct machine_state *mc)
 {
 	mc->settled = true;
@@ -91,6 +111,7 @@ static void settle(struct machine_state *mc)
 		if (cpu->vcpu.host)
 			thread_show_vcpu(cpu->vcpu.host);
 	}
+	settle_nested(mc);
 }
 
 struct machine_state *machine_add(struct model *m, struct machine_state *parent, const char *name)
@@ -113,15 +134,14 @@ struct machine_state *machine_add(struct model *m, struct machine_state *parent,
 
 struct machine_state *machine_nested(struct machine_state *vm, const char *evidence)
 {
-	struct machine_state *mc;
-	char name[128];
+	struct machine_state *mc = machine_add(vm->model, vm, "nested");
 
-	snprintf(name, sizeof(name), "%s.nested%u", vm->name, ++vm->nr_nested);
-	mc = machine_add(vm->model, vm, name);
-	if (mc) {
-		snprintf(mc->evidence, sizeof(mc->evidence), "%s", evidence);
-		settle(mc);
-	}
+	if (!mc)
+		return NULL;
+	snprintf(mc->evidence, sizeof(mc->evidence), "%s", evidence);
+	mc->nested_number = ++vm->nr_nested;
+	if (vm->settled)
+		settle_nested(vm);
 	return mc;
 }
 
@@ -336,6 +356,29 @@ struct cpu *machine_vcpu_of(struct thread *host, int64_t vcpu_id, bool may_wait)
 	return cpu;
 }
 
+/* The nested VMs of a provisional VM move with it.  Those that nothing tells apart are one. */
+static void join_nested(struct machine_state *to, struct machine_state *from)
+{
+	struct model *m = to->model;
+
+	if (from->nested_unknown && to->nested_unknown) {
+		from->nested_unknown->machine->merged_into = to->nested_unknown->machine;
+		from->nested_unknown->merged_into = to->nested_unknown;
+	} else if (from->nested_unknown) {
+		to->nested_unknown = from->nested_unknown;
+	}
+	for (uint32_t i = from->index + 1; i < m->nr_machines; i++) {
+		struct machine_state *mc = m->machines[i];
+
+		if (mc->parent != from || mc->merged_into)
+			continue;
+		mc->parent = to;
+		mc->nested_number = ++to->nr_nested;
+	}
+	if (to->settled)
+		settle_nested(to);
+}
+
 /* A provisional VM's only vCPU moves to the VM that it is part of. */
 static void join(struct machine_state *to, struct cpu *from, struct thread *host)
 {
@@ -350,6 +393,7 @@ static void join(struct machine_state *to, struct cpu *from, struct thread *host
 	cpu->vcpu = from->vcpu;
 	host->vcpu = cpu;
 	thread_show_vcpu(host);
+	join_nested(to, from->machine);
 	if (host->on)
 		fuse(host->on);
 }
@@ -359,8 +403,12 @@ void machine_regroup(struct thread *host)
 	struct machine_state *vm = host->vcpu ? host->vcpu->machine : NULL;
 	struct machine_state *known;
 
-	if (!vm || vm->settled)
+	if (!vm)
 		return;
+	if (vm->settled) {
+		learn_process(vm, host);
+		return;
+	}
 	known = vm_of_process(host);
 	if (known && known != vm) {
 		join(known, host->vcpu, host);

@@ -139,8 +139,11 @@ struct machine_state {
 	bool settled;		    /* it is sure that this VM is one of its own */
 	bool statedump_pending;	    /* its trace has a state dump that has not ended yet */
 	bool sees_vmenter;	    /* nested entries are recorded in its trace */
+	int32_t new_tid;	    /* of the last new-task event */
+	bool new_is_thread;	    /* ... made within its maker's process */
 	uint32_t losses;	    /* how many losses there were in its trace */
 	uint32_t nr_nested;	    /* nested VMs named by number so far */
+	uint32_t nested_number;	    /* of this one in its parent; 0: not named so */
 	struct cpu *nested_unknown; /* stands for all its nested vCPUs we cannot tell apart */
 	uint32_t *syscall_ids;	    /* owned: string ids by type (LTTng) or number, + 1 */
 	uint32_t nr_syscall_ids;
@@ -259,6 +262,7 @@ struct cpu *machine_vcpu_of(struct thread *host, int64_t vcpu_id, bool may_wait)
 /* The thread's process became known after it was found to be a vCPU. */
 void machine_regroup(struct thread *host);
 void machine_settle_all(struct machine_state *parent);
+/* A new machine inside @vm that only its grandparent's trace shows. */
 struct machine_state *machine_nested(struct machine_state *vm, const char *evidence);
 
 /* CPU @number of the machine, made when it is new; NULL for numbers out of range. */
@@ -294,6 +298,7 @@ void thread_end(struct thread *th);
 enum thread_state thread_state_of(int64_t prev_state);
 void thread_wake(struct machine_state *mc, const struct event *e);
 void thread_fork(struct machine_state *mc, const struct event *e);
+void thread_new_task(struct machine_state *mc, const struct event *e);
 void thread_exec(struct machine_state *mc, const struct event *e);
 void thread_exit(struct machine_state *mc, const struct event *e);
 void thread_free(struct machine_state *mc, const struct event *e);

@@ -258,7 +258,7 @@ static void check_vcpu(struct cursor *c, struct ctf_cursor *cur, struct event *e
 	if ((uint64_t)e->arg[0] <= CTF_MAX_VCPU_ID || e->arg[0] == -1)
 		return;
 	e->arg[0] = -1;
-	if (!atomic_exchange(&cur->cs->trace->vcpu_id_seen_unsound, true))
+	if (!atomic_exchange(&cur->cs->trace->vcpu_id_seen_unsound, true) && cur->cs->trace->open)
 		trace_problem(c->stream->trace,
 			      "%s: some vcpu_id of %s is no vCPU number but part of a pointer; such "
 			      "values count as unknown",

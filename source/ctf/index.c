@@ -31,6 +31,7 @@ struct builder {
 	struct found *list;
 	uint32_t nr, room;
 	int64_t cpu;
+	uint32_t late_ends; /* packets whose end is after the next one's begin */
 	uint64_t regs[CTF_REGS];
 	struct error *err;
 };
@@ -299,6 +300,47 @@ static void note_discarded(struct builder *b, uint32_t i, struct ctf_packet *p)
 	b->t->loss.events += p->discarded;
 }
 
+/* Time of the last event of packet @i, the last one listed so far. */
+static uint64_t last_event_time(struct builder *b, uint32_t i)
+{
+	struct event events[64];
+	uint64_t last = b->s->packets[i].begin;
+	struct cursor c;
+	unsigned n;
+
+	b->s->nr_packets = i + 1;
+	if (cursor_init(&c, b->s, i, 1, 0, NULL))
+		return b->s->packets[i].end;
+	while ((n = cursor_next(&c, events, ARRAY_SIZE(events))) > 0)
+		last = events[n - 1].time.v;
+	cursor_release(&c);
+	return last;
+}
+
+/*
+ * The packet at @begin begins before the one in front of it ends.  Old LTTng wrote the end a little
+ * late: then the events in front are all earlier, and the end was wrong.  Otherwise the clock
+ * stepped back.  Returns the earliest time for this packet.
+ */
+static uint64_t settle_overlap(struct builder *b, uint32_t i, uint64_t begin)
+{
+	uint64_t last = last_event_time(b, i - 1);
+
+	if (last <= begin) {
+		b->s->packets[i - 1].end = begin;
+		b->late_ends++;
+		return begin;
+	}
+	b->s->packets[i - 1].end = last;
+	trace_problem(b->t,
+		      "%s at offset %llu: the packet begins %llu ticks before the event in front of "
+		      "it; its events count as later",
+		      b->cs->files[b->list[i].file].path,
+		      (unsigned long long)b->list[i].offset_bytes,
+		      (unsigned long long)(last - begin));
+	return last;
+}
+
 /* Full times, never decreasing; returns the packet's end for the next one. */
 static uint64_t note_times(struct builder *b, uint32_t i, uint64_t last, struct ctf_packet *p,
 			   struct packet *out)
@@ -306,15 +348,7 @@ static uint64_t note_times(struct builder *b, uint32_t i, uint64_t last, struct 
 	const struct found *f = &b->list[i];
 
 	p->begin_raw = f->begin_bits ? ctf_extend_time(last, f->begin, f->begin_bits) : last;
-	out->begin = p->begin_raw;
-	if (out->begin < last) {
-		trace_problem(b->t,
-			      "%s at offset %llu: the packet begins %llu ticks before the one in "
-			      "front of it ends; its events count as later",
-			      b->cs->files[f->file].path, (unsigned long long)f->offset_bytes,
-			      (unsigned long long)(last - out->begin));
-		out->begin = last;
-	}
+	out->begin = p->begin_raw < last ? settle_overlap(b, i, p->begin_raw) : p->begin_raw;
 	if (f->end_bits)
 		out->end = ctf_extend_time(p->begin_raw, f->end, f->end_bits);
 	if (f->end_bits && out->end < out->begin)
@@ -346,6 +380,11 @@ static int fill_stream(struct builder *b)
 		out->lost = p->gap ? UINT64_MAX : p->discarded;
 	}
 	b->s->nr_packets = b->nr;
+	if (b->late_ends)
+		trace_problem(b->t,
+			      "%s: %u packets say that they end after the next one begins, as old "
+			      "LTTng wrote it; their events do not, so nothing is wrong with them",
+			      b->s->path, b->late_ends);
 	return 0;
 }
 

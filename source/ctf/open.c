@@ -550,6 +550,7 @@ static int ctf_open(struct trace *t, struct error *err)
 		ret = open_streams(t, err);
 	if (!ret)
 		settle_vcpu_ids(t);
+	ct->open = true;
 	return ret;
 }
 

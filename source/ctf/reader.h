@@ -60,6 +60,7 @@ struct ctf_trace {
 	unsigned nr_plans;
 	struct ctf_stream *streams;
 	bool forget;        /* large: give pages back behind the cursors */
+	bool open;          /* all settled: from now on only cursors run */
 	_Atomic bool vcpu_id_seen_unsound;
 };
 

@@ -62,6 +62,7 @@ struct dat_file {
 	unsigned long_size;
 	uint32_t page_size;
 	enum packing packing;
+	bool has_options;     /* one options section at least was read */
 	uint32_t option_cpus; /* CPUCOUNT */
 	uint64_t tsc_hz;      /* TSC2NSEC; 0 when not said */
 	struct dat_stat *stats;  /* CPUSTAT, newest first */
@@ -86,12 +87,21 @@ void dat_file_release(struct dat_file *f);
  * not known), *next what DONE said (version 7). */
 void dat_options_read(struct dat_file *f, struct bytes *b, uint64_t base, uint64_t *next);
 
+/* Reads one options section; returns where the next one is, 0 = there is none. */
+uint64_t dat_options_section(struct dat_file *f, uint64_t offset_bytes);
+
 /* Gives the CPUSTAT counters to the CPUs, when all buffers are known. */
 void dat_stats_assign(struct dat_file *f);
 
 /* Unpacks the section at @offset_bytes, which must have this id, into f->tables[which]. */
 void dat_section_table(struct dat_file *f, uint64_t offset_bytes, uint16_t id,
 		       enum dat_table which);
+
+/* Reads a section of any kind that was found by its place, if that was not done before. */
+void dat_section_found(struct dat_file *f, uint64_t offset_bytes, uint16_t id);
+
+/* Version 7: looks for the sections that the options no longer lead to, from @first on. */
+void dat_salvage(struct dat_file *f, uint64_t first);
 
 /* A problem at this place in the file. */
 void dat_problem(struct dat_file *f, uint64_t offset_bytes, const char *fmt, ...)

@@ -332,32 +332,25 @@ static void option_tsc2nsec(struct dat_file *f, struct bytes *b)
 	f->tsc_hz = (uint64_t)(((unsigned __int128)NS_PER_SEC << shift) / mult);
 }
 
-static void read_table(struct dat_file *f, struct bytes *b, uint16_t id, enum dat_table which)
-{
-	uint64_t offset = bytes_u64(b);
+/* The options that say where a table is have the number of its section. */
+static const struct {
+	uint16_t id;
+	enum dat_table table;
+} tables[] = {
+	{OPTION_HEADER_INFO, DAT_HEADERS},
+	{OPTION_FTRACE_EVENTS, DAT_FTRACE_FORMATS},
+	{OPTION_EVENT_FORMATS, DAT_EVENT_FORMATS},
+	{OPTION_CMDLINES, DAT_CMDLINES},
+};
 
-	if (!b->bad)
-		dat_section_table(f, offset, id, which);
-}
-
-static void option_headers(struct dat_file *f, struct bytes *b)
+void dat_section_found(struct dat_file *f, uint64_t offset_bytes, uint16_t id)
 {
-	read_table(f, b, OPTION_HEADER_INFO, DAT_HEADERS);
-}
-
-static void option_ftrace_formats(struct dat_file *f, struct bytes *b)
-{
-	read_table(f, b, OPTION_FTRACE_EVENTS, DAT_FTRACE_FORMATS);
-}
-
-static void option_event_formats(struct dat_file *f, struct bytes *b)
-{
-	read_table(f, b, OPTION_EVENT_FORMATS, DAT_EVENT_FORMATS);
-}
-
-static void option_cmdlines(struct dat_file *f, struct bytes *b)
-{
-	read_table(f, b, OPTION_CMDLINES, DAT_CMDLINES);
+	if (id == OPTION_DONE && !f->has_options)
+		dat_options_section(f, offset_bytes);
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		if (tables[i].id == id)
+			dat_section_table(f, offset_bytes, id, tables[i].table);
+	}
 }
 
 /* What is not here (hooks, process maps, kallsyms, printk formats) decodes no event. */
@@ -378,15 +371,15 @@ static const struct {
 	{OPTION_TIME_SHIFT, "TIME_SHIFT", option_time_shift},
 	{OPTION_GUEST, "GUEST", option_guest},
 	{OPTION_TSC2NSEC, "TSC2NSEC", option_tsc2nsec},
-	{OPTION_HEADER_INFO, "HEADER_INFO", option_headers},
-	{OPTION_FTRACE_EVENTS, "FTRACE_EVENTS", option_ftrace_formats},
-	{OPTION_EVENT_FORMATS, "EVENT_FORMATS", option_event_formats},
-	{OPTION_CMDLINES, "CMDLINES", option_cmdlines},
 	{OPTION_BUFFER_TEXT, "BUFFER_TEXT", option_buffer_text},
 };
 
 static void option_read(struct dat_file *f, uint16_t id, struct bytes *b, uint64_t offset)
 {
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		if (tables[i].id == id && bytes_left(b) >= 8)
+			dat_section_found(f, bytes_u64(b), id);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		if (options[i].id != id)
 			continue;
@@ -401,6 +394,7 @@ static void option_read(struct dat_file *f, uint16_t id, struct bytes *b, uint64
 void dat_options_read(struct dat_file *f, struct bytes *b, uint64_t base, uint64_t *next)
 {
 	*next = 0;
+	f->has_options = true;
 	for (;;) {
 		uint64_t offset = base + b->pos;
 		uint16_t id = bytes_u16(b);

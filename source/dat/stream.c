@@ -17,8 +17,7 @@
 #define CHUNK_MAX_BYTES (16u << 20)
 #define STREAMS_MAX 65536u
 
-bool dat_chunk_next(const struct dat_stream *ds, uint64_t *pos, uint64_t end,
-		    struct dat_chunk *out)
+bool dat_chunk_next(const struct dat_stream *ds, uint64_t *pos, uint64_t end, struct dat_chunk *out)
 {
 	const struct dat_file *f = &ds->dat->file;
 	const uint8_t *p = f->map.data + *pos;
@@ -91,8 +90,10 @@ static int packed_packets(struct dat *d, struct stream *s, struct dat_stream *ds
 		uint64_t at = pos;
 
 		if (!dat_chunk_next(ds, &pos, end, &c)) {
-			dat_problem(&d->file, at, "chunk %u of CPU %d's %u is damaged or cut off; "
-				    "the rest of this CPU is skipped", i, s->cpu, nr);
+			dat_problem(&d->file, at,
+				    "chunk %u of CPU %d's %u is damaged or cut off; "
+				    "the rest of this CPU is skipped",
+				    i, s->cpu, nr);
 			d->file.trace->loss.bytes_skipped += end - at;
 			d->file.trace->loss.unknown++;
 			pos = at;
@@ -170,9 +171,11 @@ static void clamp(struct dat *d, const struct dat_cpu *c, struct dat_stream *ds)
 	if (ds->len_bytes <= size - ds->offset_bytes)
 		return;
 	ds->len_bytes = size - ds->offset_bytes;
-	dat_problem(&d->file, c->offset_bytes,
-		    "CPU %d's data, %llu bytes, reaches beyond the end of the file; what is there is "
-		    "used", c->cpu, (unsigned long long)c->len_bytes);
+	dat_problem(
+		&d->file, c->offset_bytes,
+		"CPU %d's data, %llu bytes, reaches beyond the end of the file; what is there is "
+		"used",
+		c->cpu, (unsigned long long)c->len_bytes);
 	d->file.trace->loss.unknown++;
 }
 
@@ -228,9 +231,11 @@ static bool buffer_usable(struct dat *d, const struct dat_buffer *u, const char 
 		return false;
 	}
 	if (*u->clock && strcmp(u->clock, clock)) {
-		dat_problem(&d->file, u->section_bytes,
-			    "buffer \"%s\" was recorded with clock \"%s\", the trace with \"%s\"; it "
-			    "is skipped", u->name, u->clock, clock);
+		dat_problem(
+			&d->file, u->section_bytes,
+			"buffer \"%s\" was recorded with clock \"%s\", the trace with \"%s\"; it "
+			"is skipped",
+			u->name, u->clock, clock);
 		return false;
 	}
 	return true;
@@ -250,8 +255,9 @@ static int buffer_streams(struct dat *d, const struct dat_buffer *u, const char 
 			continue;
 		}
 		if (!buffer_usable(d, u, clock)) {
-			t->loss.bytes_skipped +=
-				dat_inside(&d->file, c->offset_bytes, c->len_bytes) ? c->len_bytes : 0;
+			t->loss.bytes_skipped += dat_inside(&d->file, c->offset_bytes, c->len_bytes)
+							 ? c->len_bytes
+							 : 0;
 			continue;
 		}
 		ret = stream_init(d, &t->streams[t->nr_streams++], u, c);
@@ -283,8 +289,10 @@ int dat_streams_init(struct dat *d, struct error *err)
 	if (ret)
 		return fail(err, ret, "out of memory opening %s", t->path);
 	if (!t->nr_streams)
-		return fail(err, -EINVAL, "%s holds no events that can be read: no CPU's data is told of "
-			    "in its options", t->path);
+		return fail(err, -EINVAL,
+			    "%s holds no events that can be read: no CPU's data is told of "
+			    "in its options",
+			    t->path);
 	if (clock != t->clock.name)
 		snprintf(t->clock.name, sizeof(t->clock.name), "%s", clock);
 	return 0;

@@ -96,8 +96,8 @@ static void plan_make(struct dat_plan *p, unsigned type, const char *name,
 	p->kind = row->kind;
 	for (unsigned slot = 0; slot < EVENT_ARGS; slot++) {
 		char scratch[64];
-		const char *field = dialect_pick_field(&row->slots[slot], layout_has,
-						       (void *)l, scratch);
+		const char *field =
+			dialect_pick_field(&row->slots[slot], layout_has, (void *)l, scratch);
 		const struct dat_field *f = field ? dat_field_find(l, field) : NULL;
 
 		p->otherwise[slot] = (int16_t)row->slots[slot].otherwise;
@@ -188,8 +188,9 @@ static int format_add(struct builder *b, const char *system, struct bytes *table
 	if (ret == -ENOMEM)
 		return ret;
 	if (ret || !learn_common(b, format.layout)) {
-		trace_problem(t, "%s: event format %u of \"%.64s\" is damaged; such events are unknown",
-			      t->path, t->nr_types, system);
+		trace_problem(
+			t, "%s: event format %u of \"%.64s\" is damaged; such events are unknown",
+			t->path, t->nr_types, system);
 		return 0;
 	}
 	if (b->d->plan_of_id[format.id])
@@ -266,7 +267,8 @@ static void page_form_init(struct dat *d)
 
 	if (page_form_read(d, &table))
 		return;
-	trace_problem(t, "%s: the page header's format is damaged; taken for that of a %u-bit kernel",
+	trace_problem(t,
+		      "%s: the page header's format is damaged; taken for that of a %u-bit kernel",
 		      t->path, d->file.long_size * 8);
 	d->form.commit_offset = 8;
 	d->form.long_size = (uint8_t)d->file.long_size;
@@ -301,8 +303,10 @@ int dat_types_init(struct dat *d, struct error *err)
 	if (ret)
 		return fail(err, ret, "out of memory reading the event formats of %s", t->path);
 	if (ftrace.bad || events.bad)
-		trace_problem(t, "%s: the table of event formats is cut short or missing; events it "
-				 "should explain are unknown", t->path);
+		trace_problem(t,
+			      "%s: the table of event formats is cut short or missing; events it "
+			      "should explain are unknown",
+			      t->path);
 	if (!b.has_common)
 		return fail(err, -EINVAL, "%s has no event format that can be read", t->path);
 	d->plans[0].min_len = d->form.common_len;
