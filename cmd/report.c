@@ -140,7 +140,7 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 			screen_title(&inv->screen, "Who was kept off the CPU");
 		any = true;
 		sonde_cpu_label(run, vcpu, name, sizeof(name));
-		fprintf(out, "%s was ready but did not run for %s (%s):", name,
+		fprintf(out, "%s was ready to run but did not for %s (%s), because of\n", name,
 			unit_length(text, lost, is_ns), unit_share(percent, share));
 		for (size_t p = 0; p < sonde_facts_nr_rows(pairs) && culprits < 3; p++) {
 			char machine[80], thread[80];
@@ -156,11 +156,11 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 				snprintf(thread, sizeof(thread), "%s",
 					 sonde_mode_name(
 						 (enum sonde_mode)sonde_facts_cell(pairs, p, 3).i));
-			fprintf(out, "%s %s on %s for %s", culprits ? "," : "", thread, machine,
-				unit_length(text, sonde_facts_cell(pairs, p, 4).i, is_ns));
+			fprintf(out, "  %10s  %s on %s\n",
+				unit_length(text, sonde_facts_cell(pairs, p, 4).i, is_ns), thread,
+				machine);
 			culprits++;
 		}
-		fputs(culprits ? "\n" : " by what is not known\n", out);
 	}
 }
 
