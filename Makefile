@@ -127,6 +127,8 @@ install: all $(B)/install/libsonde.a
 	$(foreach m,$(MAN),install -m 644 $m \
 		$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m)) &&) true
 
+$(B)/tests/test_options: $(B)/cmd/options.o
+
 tests: $(TESTS) $(TEST_TOOLS)
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)

@@ -13,9 +13,9 @@
 /*
  * Speed and size of a history alone.
  *
- *   bench_history [-n MILLIONS] [-k] [-t THREADS] [-r ROUNDS] [-d DIR]
+ *   bench_history [-n MILLIONS] [-k] [-t THREADS] [-r ROUNDS] [-d DIR] [-w ROWS] [-b]
  *
- * -k takes the kernel-like stream instead of the skewed one.
+ * -k takes the kernel-like stream instead of the skewed one, -b only builds.
  */
 struct bench {
 	struct stream s;
@@ -250,10 +250,10 @@ int main(int argc, char **argv)
 	unsigned threads = 1, rounds = 5;
 	const char *dir = "/tmp";
 	double millions = 10;
-	bool kernel = false;
+	bool kernel = false, queries = true;
 	int opt, ret;
 
-	while ((opt = getopt(argc, argv, "n:kt:r:d:w:")) != -1) {
+	while ((opt = getopt(argc, argv, "n:kt:r:d:w:b")) != -1) {
 		if (opt == 'n')
 			millions = atof(optarg);
 		else if (opt == 'k')
@@ -264,6 +264,8 @@ int main(int argc, char **argv)
 			rounds = (unsigned)atoi(optarg);
 		else if (opt == 'd')
 			dir = optarg;
+		else if (opt == 'b')
+			queries = false;
 		else if (opt == 'w')
 			b.nr_rows = (uint32_t)atoi(optarg);
 		else
@@ -275,7 +277,8 @@ int main(int argc, char **argv)
 	if (ret)
 		die("stream", ret);
 	build_all(&b, threads, rounds ? rounds : 1);
-	query_all(&b);
+	if (queries)
+		query_all(&b);
 	unlink(b.path);
 	stream_release(&b.s);
 	return 0;

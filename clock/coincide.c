@@ -363,7 +363,7 @@ static int try_thread(struct coincidence *out, unsigned *passed, const struct sa
 	return ret;
 }
 
-static int32_t busiest_cpu(const struct sample *s)
+int32_t coincide_cpu(const struct sample *s)
 {
 	int32_t best = -1;
 
@@ -412,7 +412,7 @@ int coincide_find(struct coincidence *out, const struct sample *guest, const str
 	int ret;
 
 	memset(out, 0, sizeof(*out));
-	out->cpu = busiest_cpu(guest);
+	out->cpu = coincide_cpu(guest);
 	if (out->cpu < 0)
 		return COINCIDE_NONE;
 	ret = guest_gaps(&t.silent, &guest->events[out->cpu], ticks_per_us(guest));

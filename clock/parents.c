@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clock/rates.h"
+#include "clock/tsc.h"
 
 /* Fewer shared calls than this may be chance: payloads can be small numbers. */
 #define PAIRS_MIN 3
@@ -137,7 +138,9 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 	    !rates_known(list[i].sample, list[k].sample, 0) ||
 	    (list[i].told && list[i].parent != (int)k))
 		return 0;
-	ret = coincide_find(&fit, list[i].sample, list[k].sample, &o);
+	ret = tsc_find(&fit, list[i].sample, list[k].sample);
+	if (ret == COINCIDE_NONE)
+		ret = coincide_find(&fit, list[i].sample, list[k].sample, &o);
 	if (ret != COINCIDE_FOUND)
 		return ret < 0 ? ret : 0;
 	/* An L2's activity lies inside L0's stays too: the deepest host is the parent. */
@@ -152,8 +155,8 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 	if (!list[i].told)
 		snprintf(list[i].evidence, sizeof(list[i].evidence),
 			 "its CPU %d is active only while thread %d of %s runs a guest (%" PRIu64
-			 " events, %" PRIu64 " gaps)",
-			 fit.cpu, fit.tid, list[k].name, fit.events, fit.agreeing);
+			 " events)",
+			 fit.cpu, fit.tid, list[k].name, fit.events);
 	return 0;
 }
 

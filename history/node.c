@@ -94,17 +94,19 @@ static void put_rows(struct bytes *out, const struct node_writer *w, const struc
 	uint64_t nr = w->nr_rows;
 	uint64_t len_bytes =
 		array_bytes(nr, b->attr) + array_bytes(nr, b->offset) + array_bytes(nr, b->mask);
-	uint8_t *attrs = bytes_room(out, len_bytes + BITS_SLACK_BYTES);
-	uint8_t *offsets = attrs + array_bytes(nr, b->attr);
-	uint8_t *masks = offsets + array_bytes(nr, b->offset);
+	uint8_t *p = bytes_room(out, len_bytes + BITS_SLACK_BYTES);
+	struct bits_sink attrs = {.p = p};
+	struct bits_sink offsets = {.p = p + array_bytes(nr, b->attr)};
+	struct bits_sink masks = {.p = offsets.p + array_bytes(nr, b->offset)};
 
-	if (!attrs)
+	if (!p)
 		return;
-	for (uint64_t i = 0; i < nr; i++) {
-		bits_put(attrs, i * b->attr, w->rows[i].attr);
-		bits_put(offsets, i * b->offset, w->rows[i].offset);
-		bits_put(masks, i * b->mask, w->rows[i].mask);
-	}
+	for (uint64_t i = 0; i < nr; i++)
+		bits_sink_put(&attrs, w->rows[i].attr, b->attr);
+	for (uint64_t i = 0; i < nr; i++)
+		bits_sink_put(&offsets, w->rows[i].offset, b->offset);
+	for (uint64_t i = 0; i < nr; i++)
+		bits_sink_put(&masks, w->rows[i].mask, b->mask);
 	out->len_bytes += len_bytes;
 }
 

@@ -5,7 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "history/find.h"
 #include "history/segment.h"
+
+static bool item_room(struct painter *p, unsigned room)
+{
+	uint32_t *values = realloc(p->item_values, (room + FIND_PAD) * sizeof(*values));
+	uint64_t *weights = realloc(p->weights, room * sizeof(*weights));
+	uint64_t *sure = realloc(p->sure, room * sizeof(*sure));
+
+	p->item_values = values ? values : p->item_values;
+	p->weights = weights ? weights : p->weights;
+	p->sure = sure ? sure : p->sure;
+	if (!values || !weights || !sure)
+		return false;
+	memset(values + p->item_room, 0, (room + FIND_PAD - p->item_room) * sizeof(*values));
+	p->item_room = room;
+	return true;
+}
 
 int painter_init(struct painter *p, ns_t begin, ns_t end, unsigned pixels)
 {
@@ -16,11 +33,9 @@ int painter_init(struct painter *p, ns_t begin, ns_t end, unsigned pixels)
 	p->end = end;
 	p->pixels = pixels;
 	p->per_ns = (double)pixels / (double)span;
-	p->item_room = 64;
 	p->edges = malloc((pixels + 1ull) * sizeof(*p->edges));
 	p->runs = malloc((size_t)pixels * sizeof(*p->runs));
-	p->items = malloc(p->item_room * sizeof(*p->items));
-	if (!p->edges || !p->runs || !p->items) {
+	if (!p->edges || !p->runs || !item_room(p, 64)) {
 		painter_release(p);
 		return -ENOMEM;
 	}
@@ -36,7 +51,9 @@ void painter_release(struct painter *p)
 {
 	free(p->edges);
 	free(p->runs);
-	free(p->items);
+	free(p->item_values);
+	free(p->weights);
+	free(p->sure);
 	memset(p, 0, sizeof(*p));
 }
 
@@ -69,47 +86,36 @@ static void put_run(struct painter *p, unsigned nr, uint32_t value, uint8_t shar
 static void end_pixel(struct painter *p)
 {
 	uint64_t width = (uint64_t)p->edges[p->pixel + 1] - (uint64_t)p->edges[p->pixel];
-	const struct painter_item *best = &p->items[0];
-
+	unsigned best = 0;
+	uint64_t sure;
 	double share;
 
-	for (unsigned i = 1; i < p->nr_items; i++) {
-		if (p->items[i].weight > best->weight)
-			best = &p->items[i];
-	}
-	share = width ? (double)best->sure * 255 / (double)width : 255;
-	if (best->sure < width && share > 254)
+	for (unsigned i = 1; i < p->nr_items; i++)
+		best = p->weights[i] > p->weights[best] ? i : best;
+	sure = p->exact ? p->weights[best] / (SHARE_ALL + 1) : p->sure[best];
+	share = width ? (double)sure * 255 / (double)width : 255;
+	if (sure < width && share > 254)
 		share = 254;
-	put_run(p, 1, best->value, (uint8_t)share, p->exact);
+	put_run(p, 1, p->item_values[best], (uint8_t)share, p->exact);
 	p->nr_items = 0;
 	p->exact = true;
 }
 
-static struct painter_item *find_item(struct painter *p, uint32_t value)
+static unsigned find_item(struct painter *p, uint32_t value)
 {
-	uint16_t *hint = &p->hints[value * 0x9e3779b1u >> 24];
+	unsigned i = find_u32(p->item_values, p->nr_items, value);
 
-	if (*hint < p->nr_items && p->items[*hint].value == value)
-		return &p->items[*hint];
-	for (unsigned i = 0; i < p->nr_items; i++) {
-		if (p->items[i].value == value) {
-			*hint = (uint16_t)i;
-			return &p->items[i];
-		}
+	if (i < p->nr_items)
+		return i;
+	if (i == p->item_room && !item_room(p, p->item_room * 2)) {
+		p->failed = true;
+		return 0;
 	}
-	if (p->nr_items == p->item_room) {
-		void *items = realloc(p->items, p->item_room * 2 * sizeof(*p->items));
-
-		if (!items) {
-			p->failed = true;
-			return &p->items[0];
-		}
-		p->items = items;
-		p->item_room *= 2;
-	}
-	*hint = (uint16_t)p->nr_items;
-	p->items[p->nr_items] = (struct painter_item){.value = value};
-	return &p->items[p->nr_items++];
+	p->item_values[i] = value;
+	p->weights[i] = 0;
+	p->sure[i] = 0;
+	p->nr_items++;
+	return i;
 }
 
 /* Time the value surely had in @inside ns of a piece of @whole ns. */
@@ -146,7 +152,7 @@ void painter_add(struct painter *p, const struct piece *piece)
 	while (at < end && p->pixel < p->pixels) {
 		ns_t edge = p->edges[p->pixel + 1];
 		ns_t stop = edge < end ? edge : end;
-		struct painter_item *item;
+		unsigned item;
 
 		if (!p->nr_items && at == p->edges[p->pixel] && edge <= end &&
 		    piece->share == SHARE_ALL) {
@@ -157,11 +163,32 @@ void painter_add(struct painter *p, const struct piece *piece)
 			continue;
 		}
 		item = find_item(p, piece->value);
-		item->weight += ((uint64_t)stop - (uint64_t)at) * (piece->share + 1);
-		item->sure += sure_time((uint64_t)stop - (uint64_t)at, whole, piece->share);
+		p->weights[item] += ((uint64_t)stop - (uint64_t)at) * (piece->share + 1);
+		p->sure[item] += sure_time((uint64_t)stop - (uint64_t)at, whole, piece->share);
 		p->exact &= piece->exact;
 		at = stop;
 		if (at == edge)
 			end_pixel(p);
+	}
+}
+
+void painter_changes(struct painter *p, struct piece *piece, const uint64_t *times,
+		     const uint32_t *values, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		ns_t at = piece->begin, end = (ns_t)times[i];
+
+		if (p->nr_items && end < p->edges[p->pixel + 1] && at >= p->begin) {
+			/* All inside the pixel that is being filled: the usual case, made short. */
+			unsigned item = find_item(p, piece->value);
+
+			p->weights[item] += (uint64_t)(end - at) * (SHARE_ALL + 1);
+			p->sure[item] += (uint64_t)(end - at);
+		} else {
+			piece->end = end;
+			painter_add(p, piece);
+		}
+		piece->begin = end;
+		piece->value = values[i];
 	}
 }

@@ -9,14 +9,6 @@
  * pixels: in every pixel the value that held longest.  painter_init() once, then for each row
  * painter_row() and painter_add() with pieces that touch each other and fill the window.
  */
-struct painter_item {
-	uint32_t value;
-	uint64_t weight; /* time the value probably had in the pixel */
-	uint64_t sure;	 /* time it had at least */
-};
-
-#define PAINTER_HINTS 256
-
 struct painter {
 	ns_t begin, end;
 	unsigned pixels;
@@ -24,10 +16,11 @@ struct painter {
 	ns_t *edges; /* owned: pixel p is [edges[p], edges[p + 1]) */
 
 	unsigned pixel;		    /* being filled */
-	struct painter_item *items; /* owned: values in it */
 	unsigned nr_items, item_room;
-	uint16_t hints[PAINTER_HINTS]; /* where a value was last */
-	bool exact;
+	uint32_t *item_values; /* owned: values in it */
+	uint64_t *weights;     /* owned: time a value probably had, times SHARE_ALL + 1 */
+	uint64_t *sure;        /* owned: time it had at least, where that is less */
+	bool exact;            /* all of it known from changes: sure is not used */
 
 	struct pixel_run *runs; /* owned: of this row; at most one per pixel */
 	unsigned nr_runs;
@@ -45,5 +38,9 @@ int painter_init(struct painter *p, ns_t begin, ns_t end, unsigned pixels);
 void painter_release(struct painter *p);
 void painter_row(struct painter *p);
 void painter_add(struct painter *p, const struct piece *piece);
+/* Pieces from changes: adds *piece up to the first change, and so on; *piece begins with the last
+ * change afterwards. */
+void painter_changes(struct painter *p, struct piece *piece, const uint64_t *times,
+		     const uint32_t *values, uint32_t nr);
 
 #endif

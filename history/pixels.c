@@ -17,14 +17,8 @@ static int paint_changes(struct painter *p, struct history *h, attr_t attr, ns_t
 	if (ret)
 		piece.value = f.value;
 	row_reader_init(&r, h, attr, begin, end);
-	while ((ret = row_reader_next(&r)) > 0) {
-		for (uint32_t k = 0; k < r.nr; k++) {
-			piece.end = (ns_t)r.times[k];
-			painter_add(p, &piece);
-			piece.begin = piece.end;
-			piece.value = r.values[k];
-		}
-	}
+	while ((ret = row_reader_next(&r)) > 0)
+		painter_changes(p, &piece, r.times, r.values, r.nr);
 	piece.end = end;
 	painter_add(p, &piece);
 	return ret;

@@ -1,18 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/sorted.h"
 
-void sorted_put(uint8_t *to, const uint64_t *x, uint32_t nr, unsigned low_bits)
+static void put_low(uint8_t *to, const uint64_t *x, uint32_t nr, unsigned low_bits)
 {
-	uint8_t *high = to + sorted_low_bytes(nr, low_bits);
+	struct bits_sink sink = {.p = to};
 	uint64_t mask = bits_mask(low_bits);
-	uint64_t at = 0;
 
-	for (uint32_t i = 0; i < nr; i++, at += low_bits) {
+	for (uint32_t i = 0; i < nr; i++)
+		bits_sink_put(&sink, x[i] & mask, low_bits);
+}
+
+static void put_high(uint8_t *to, const uint64_t *x, uint32_t nr, unsigned low_bits)
+{
+	uint64_t word = 0, at = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
 		uint64_t bit = (x[i] >> low_bits) + i;
 
-		bits_put(to, at, x[i] & mask);
-		high[bit >> 3] |= (uint8_t)(1u << (bit & 7));
+		if (bit >> 6 != at) {
+			set_u64(to + at * 8, word);
+			word = 0;
+			at = bit >> 6;
+		}
+		word |= 1ull << (bit & 63);
 	}
+	set_u64(to + at * 8, word);
+}
+
+void sorted_put(uint8_t *to, const uint64_t *x, uint32_t nr, unsigned low_bits)
+{
+	if (low_bits)
+		put_low(to, x, nr, low_bits);
+	put_high(to + sorted_low_bytes(nr, low_bits), x, nr, low_bits);
 }
 
 bool sorted_open(struct sorted *s, const uint8_t *from, uint64_t len_bytes, uint32_t nr,

@@ -21,7 +21,7 @@ struct sorted {
 	unsigned low_bits;
 };
 
-#define SORTED_LOW_BITS_MAX 57
+#define SORTED_LOW_BITS_MAX 56
 
 /* The low_bits that suit @nr numbers up to @max. */
 static inline unsigned sorted_low_bits(uint32_t nr, uint64_t max)

@@ -26,13 +26,13 @@ int model_grow(struct model *m, void **list, uint32_t nr, uint32_t *room, size_t
 uint64_t model_want(void)
 {
 	return WANT(SCHED_SWITCH) | WANT(SCHED_WAKING) | WANT(SCHED_WAKEUP) |
-	       WANT(SCHED_WAKEUP_NEW) | WANT(FORK) | WANT(EXEC) | WANT(EXIT) | WANT(FREE) |
-	       WANT(RENAME) | WANT(SYSCALL_ENTRY) | WANT(SYSCALL_EXIT) | WANT(IRQ_ENTRY) |
-	       WANT(IRQ_EXIT) | WANT(SOFTIRQ_ENTRY) | WANT(SOFTIRQ_EXIT) | WANT(VECTOR_ENTRY) |
-	       WANT(VECTOR_EXIT) | WANT(CPU_IDLE) | WANT(KVM_ENTRY) | WANT(KVM_EXIT) |
-	       WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT) | WANT(KVM_NESTED_VMEXIT_INJECT) |
-	       WANT(KVM_MMU_GET_PAGE) | WANT(STATEDUMP_PROCESS) | WANT(STATEDUMP_PID_NS) |
-	       WANT(STATEDUMP_END);
+	       WANT(SCHED_WAKEUP_NEW) | WANT(FORK) | WANT(NEW_TASK) | WANT(EXEC) | WANT(EXIT) |
+	       WANT(FREE) | WANT(RENAME) | WANT(SYSCALL_ENTRY) | WANT(SYSCALL_EXIT) |
+	       WANT(IRQ_ENTRY) | WANT(IRQ_EXIT) | WANT(SOFTIRQ_ENTRY) | WANT(SOFTIRQ_EXIT) |
+	       WANT(VECTOR_ENTRY) | WANT(VECTOR_EXIT) | WANT(CPU_IDLE) | WANT(KVM_ENTRY) |
+	       WANT(KVM_EXIT) | WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT) |
+	       WANT(KVM_NESTED_VMEXIT_INJECT) | WANT(KVM_MMU_GET_PAGE) | WANT(STATEDUMP_PROCESS) |
+	       WANT(STATEDUMP_PID_NS) | WANT(STATEDUMP_END);
 }
 
 static void release(struct model *m)
@@ -100,6 +100,9 @@ static void feed_thread(struct machine_state *mc, const struct event *e)
 		break;
 	case EV_FORK:
 		thread_fork(mc, e);
+		break;
+	case EV_NEW_TASK:
+		thread_new_task(mc, e);
 		break;
 	case EV_EXEC:
 		thread_exec(mc, e);

@@ -139,6 +139,8 @@ struct machine_state {
 	bool settled;		    /* it is sure that this VM is one of its own */
 	bool statedump_pending;	    /* its trace has a state dump that has not ended yet */
 	bool sees_vmenter;	    /* nested entries are recorded in its trace */
+	int32_t new_tid;	    /* of the last new-task event */
+	bool new_is_thread;	    /* ... made within its maker's process */
 	uint32_t losses;	    /* how many losses there were in its trace */
 	uint32_t nr_nested;	    /* nested VMs named by number so far */
 	uint32_t nested_number;	    /* of this one in its parent; 0: not named so */
@@ -296,6 +298,7 @@ void thread_end(struct thread *th);
 enum thread_state thread_state_of(int64_t prev_state);
 void thread_wake(struct machine_state *mc, const struct event *e);
 void thread_fork(struct machine_state *mc, const struct event *e);
+void thread_new_task(struct machine_state *mc, const struct event *e);
 void thread_exec(struct machine_state *mc, const struct event *e);
 void thread_exit(struct machine_state *mc, const struct event *e);
 void thread_free(struct machine_state *mc, const struct event *e);

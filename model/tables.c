@@ -125,6 +125,12 @@ static void write_cpus(struct model *m)
 	}
 }
 
+/* A kernel thread is a process of its own. */
+static int64_t process_of(const struct thread *th)
+{
+	return th->pid < 0 && th->kind == KIND_KERNEL ? th->tid : th->pid;
+}
+
 static void write_threads(struct model *m)
 {
 	int table = TABLE(m, "thread", thread_columns);
@@ -134,7 +140,7 @@ static void write_threads(struct model *m)
 		int64_t cells[] = {
 			row_of(th->machine),
 			th->tid,
-			th->pid,
+			process_of(th),
 			th->ppid,
 			th->comm_id,
 			namespace_of(th),

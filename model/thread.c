@@ -36,7 +36,7 @@ struct thread *thread_new(struct machine_state *mc, int32_t tid)
 	th->machine = mc;
 	th->row = m->nr_threads;
 	th->tid = tid;
-	th->pid = tid ? -1 : 0;
+	th->pid = tid <= 2 ? tid : -1; /* idle, init and kthreadd */
 	th->ppid = -1;
 	th->maker = -1;
 	th->losses = mc->losses;
@@ -216,9 +216,30 @@ void thread_wake(struct machine_state *mc, const struct event *e)
 		thread_set_state(th, THREAD_RUNNABLE);
 }
 
-/* A new thread starts inside the system call that made it. */
-static void inherit(struct thread *parent, struct thread *child)
+#define CLONE_THREAD 0x10000
+
+/* What ftrace's fork event lacks: is it a thread or a process that is being made? */
+void thread_new_task(struct machine_state *mc, const struct event *e)
 {
+	mc->new_tid = (int32_t)e->arg[0];
+	mc->new_is_thread = e->arg[1] & CLONE_THREAD;
+}
+
+static int32_t process_of_child(const struct thread *parent, const struct event *e)
+{
+	const struct machine_state *mc = parent->machine;
+
+	if (e->arg[3] >= 0)
+		return (int32_t)e->arg[3];
+	if (mc->new_tid != (int32_t)e->arg[1])
+		return -1;
+	return mc->new_is_thread ? parent->pid : mc->new_tid;
+}
+
+/* A new thread starts inside the system call that made it. */
+static void inherit(struct thread *parent, struct thread *child, const struct event *e)
+{
+	child->pid = process_of_child(parent, e);
 	child->kind = parent->tid == 2 ? KIND_KERNEL : parent->kind;
 	child->where = parent->where;
 	child->syscall = parent->syscall;
@@ -240,10 +261,9 @@ void thread_fork(struct machine_state *mc, const struct event *e)
 	if (!child)
 		return;
 	thread_set_comm(child, event_str(e, 2));
-	child->pid = (int32_t)e->arg[3];
 	child->maker = (int32_t)e->arg[0];
 	if (parent)
-		inherit(parent, child);
+		inherit(parent, child, e);
 	namespace_fork(parent, child, e);
 	thread_set_state(child, THREAD_RUNNABLE);
 }

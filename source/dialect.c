@@ -18,6 +18,7 @@ static const struct dialect_row rows[] = {
 	{LTTNG, "sched_process_fork", EV_FORK,
 	 {{"parent_tid", -1}, {"child_tid", -1}, {"child_comm", 0}, {"child_pid", -1}, {"child_ns_inum|parent_ns_inum", 0}}},
 	{FTRACE, "sched_process_fork", EV_FORK, {{"parent_pid", -1}, {"child_pid", -1}, {"child_comm", 0}, {NULL, -1}, {NULL, 0}}},
+	{FTRACE, "task_newtask", EV_NEW_TASK, {{"pid", -1}, {"clone_flags", 0}, {"comm", 0}}},
 	{LTTNG, "sched_process_exec", EV_EXEC, {{"tid", -1}}},
 	{FTRACE, "sched_process_exec", EV_EXEC, {{"pid", -1}}},
 	{BOTH, "sched_process_exit", EV_EXIT, {{"tid|pid", -1}, {NULL, 0}, {"comm", 0}}},

@@ -31,6 +31,8 @@
 	X(SCHED_MIGRATE, "sched_migrate_task")                                                     \
 	/* parent_tid, child_tid, child_comm_str, child_pid (tgid; -1 unknown), child pid_ns */    \
 	X(FORK, "fork")                                                                            \
+	/* tid, clone flags, comm_str.  Comes before the fork event of the same thread. */         \
+	X(NEW_TASK, "new_task")                                                                    \
 	/* tid, -, filename is a raw field */                                                      \
 	X(EXEC, "exec")                                                                            \
 	/* tid, -, comm_str */                                                                     \

@@ -109,7 +109,16 @@ static void give_roles(struct ctf_fc *fc, const struct role_name *names)
 	}
 }
 
-/* CTF 2 names only the meaning that needs one; the CPU goes by its usual name there too. */
+/* CTF 2 says what fields mean.  A packet's context has its begin as plain time; and no role is
+ * there for the CPU, which goes by its usual name. */
+static void give_begin_role(struct ctf_fc *fc)
+{
+	if (fc->role == CTF_ROLE_TIME)
+		fc->role = CTF_ROLE_BEGIN;
+	for (unsigned i = 0; i < fc->nr_members; i++)
+		give_begin_role(fc->members[i].fc);
+}
+
 static void give_cpu_role(struct ctf_fc *fc)
 {
 	const struct ctf_member *cpu = ctf_member_find(fc, "cpu_id");
@@ -286,8 +295,10 @@ static int finish_root(struct finish *f, int scope, struct ctf_fc *fc,
 		return ret;
 	if (roles && f->m->major == 1)
 		give_roles(fc, roles);
-	else if (scope == CTF_SCOPE_PACKET_CONTEXT)
+	if (f->m->major == 2 && scope == CTF_SCOPE_PACKET_CONTEXT) {
+		give_begin_role(fc);
 		give_cpu_role(fc);
+	}
 	return resolve(f, fc);
 }
 

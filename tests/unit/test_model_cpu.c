@@ -205,6 +205,24 @@ static void a_child_starts_inside_the_call_that_made_it(void **state)
 	assert_int_equal(fake_cell("thread", thread_row(HOST, 9), "ppid"), -1);
 }
 
+/* ftrace's fork event does not say whether a thread or a process is made; task_newtask does. */
+static void new_tasks_are_threads_or_processes(void **state)
+{
+	(void)state;
+	world_open(1);
+	happens(HOST, 0, 100, EXEC, 7, 7);
+	happens(HOST, 0, 110, NEW_TASK, 7, 8, 0x3d0f00);
+	happens(HOST, 0, 111, FORK, 7, 7, 8, 0, -1, 0);
+	happens(HOST, 0, 120, NEW_TASK, 7, 9, 0x1200000);
+	happens(HOST, 0, 121, FORK, 7, 7, 9, 0, -1, 0);
+	happens(HOST, 0, 130, FORK, 7, 7, 10, 0, -1, 0);
+	world_close(300);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 8), "pid"), 7);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 9), "pid"), 9);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 9), "ppid"), 7);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 10), "pid"), -1);
+}
+
 static void after_a_loss_nothing_is_known_until_an_event_tells(void **state)
 {
 	(void)state;
@@ -286,6 +304,7 @@ int main(void)
 		cmocka_unit_test(names_change),
 		cmocka_unit_test(exec_gives_the_thread_its_process_number),
 		cmocka_unit_test(a_child_starts_inside_the_call_that_made_it),
+		cmocka_unit_test(new_tasks_are_threads_or_processes),
 		cmocka_unit_test(after_a_loss_nothing_is_known_until_an_event_tells),
 		cmocka_unit_test(namespaces_come_from_the_state_dump_and_from_forks),
 	};
