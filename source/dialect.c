@@ -117,8 +117,11 @@ const char *event_kind_name(enum event_kind kind)
 
 static bool name_matches(const char *pattern, const char *event)
 {
-	size_t len = strlen(pattern);
+	size_t len;
 
+	if (pattern[0] != event[0]) /* nearly always: there are many rows and many events */
+		return false;
+	len = strlen(pattern);
 	if (pattern[len - 1] == '*')
 		return !strncmp(pattern, event, len - 1);
 	return !strcmp(pattern, event);
