@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "history/painter.h"
 #include "history/row.h"
@@ -7,20 +8,18 @@
 /* Paints [begin, end) of a row from its changes. */
 static int paint_changes(struct painter *p, struct history *h, attr_t attr, ns_t begin, ns_t end)
 {
-	struct piece piece = {.begin = begin, .share = SHARE_ALL, .exact = true};
 	struct row_reader r;
-	struct found f;
+	struct found f = {.value = 0};
+	ns_t at = begin;
 	int ret = row_last(h, attr, begin, &f);
+	uint32_t value = ret > 0 ? f.value : 0;
 
 	if (ret < 0)
 		return ret;
-	if (ret)
-		piece.value = f.value;
 	row_reader_init(&r, h, attr, begin, end);
 	while ((ret = row_reader_next(&r)) > 0)
-		painter_changes(p, &piece, r.times, r.values, r.nr);
-	piece.end = end;
-	painter_add(p, &piece);
+		painter_changes(p, &at, &value, r.times, r.values, r.nr);
+	painter_value(p, at, end, value);
 	return ret;
 }
 
@@ -48,27 +47,30 @@ static int paint_until(struct paint *w, ns_t t)
 static int paint_run(struct paint *w, ns_t begin, ns_t end, uint32_t value, unsigned share)
 {
 	ns_t width = 1ll << summary_shift(w->level);
-	struct piece piece = {.begin = begin, .end = end, .value = value, .share = share};
-	int ret;
+	ns_t at = begin;
+	int ret = 0;
 
 	if (!value && share == SHARE_NONE)
 		return 0;
-	ret = paint_until(w, begin < w->begin ? w->begin : begin);
+	if (w->at < begin)
+		ret = paint_until(w, begin);
 	if (ret)
 		return ret;
-	if (share == SHARE_ALL) {
-		painter_add(w->painter, &piece);
-	} else {
-		if (begin < w->begin)
-			piece.begin += (w->begin - begin) / width * width;
-		for (; piece.begin < end && piece.begin < w->end; piece.begin += width) {
-			piece.end = piece.begin + width;
-			if (w->h->complete && piece.end > w->h->end)
-				piece.end = w->h->end;
-			painter_add(w->painter, &piece);
-		}
-	}
 	w->at = end < w->end ? end : w->end;
+	if (share == SHARE_ALL) {
+		painter_share(w->painter, begin, end, value, share);
+		return 0;
+	}
+	if (at < w->begin)
+		at += (w->begin - at) / width * width;
+	for (; at < w->at; at += width) {
+		ns_t stop = at + width;
+
+		/* The last bucket ends with the history. */
+		if (w->h->complete && stop > w->h->end)
+			stop = w->h->end;
+		painter_share(w->painter, at, stop, value, share);
+	}
 	return 0;
 }
 
@@ -90,7 +92,7 @@ static int paint_chunk(struct paint *w, const struct node *n)
 	if (ret <= 0)
 		return ret;
 	if (w->begin > n->base)
-		i = sorted_count_upto(&seg.places, (uint64_t)(w->begin - n->base) >> shift);
+		i = sorted_upto(&seg.places, (uint64_t)(w->begin - n->base) >> shift, NULL);
 	for (i -= i > 0; i < seg.places.nr; i += nr) {
 		nr = seg.places.nr - i < ROW_BATCH ? seg.places.nr - i : ROW_BATCH;
 		sorted_decode(&seg.places, i, nr, places, &hint);
@@ -157,20 +159,19 @@ static int choose_level(const struct painter *p)
 
 static int paint_row(struct painter *p, struct history *h, attr_t attr, int level)
 {
-	struct piece outside = {.begin = p->begin, .share = SHARE_ALL, .exact = true};
 	ns_t begin = p->begin > h->begin ? p->begin : h->begin;
 	ns_t end = p->end < h->end ? p->end : h->end;
 	int ret = 0;
 
 	painter_row(p);
-	outside.end = begin < p->end ? begin : p->end;
-	painter_add(p, &outside);
-	if (begin < end)
-		ret = level < 0 ? paint_changes(p, h, attr, begin, end)
-				: paint_level(p, h, attr, (unsigned)level, begin, end);
-	outside.begin = end > p->begin ? end : p->begin;
-	outside.end = p->end;
-	painter_add(p, &outside);
+	if (begin >= end) {
+		painter_value(p, p->begin, p->end, 0);
+		return 0;
+	}
+	painter_value(p, p->begin, begin, 0);
+	ret = level < 0 ? paint_changes(p, h, attr, begin, end)
+			: paint_level(p, h, attr, (unsigned)level, begin, end);
+	painter_value(p, end, p->end, 0);
 	return ret;
 }
 
@@ -180,8 +181,8 @@ int history_pixels(struct history *h, const attr_t *attrs, unsigned nr, ns_t beg
 				void *data),
 		   void *data)
 {
-	struct painter p;
-	int ret;
+	struct painter *p;
+	int ret = 0;
 
 	if (begin >= end || !pixels)
 		return -EINVAL;
@@ -189,16 +190,17 @@ int history_pixels(struct history *h, const attr_t *attrs, unsigned nr, ns_t beg
 		if (attrs[i] >= h->names.nr_attrs)
 			return -EINVAL;
 	}
-	ret = painter_init(&p, begin, end, pixels);
-	if (ret)
-		return ret;
-	for (unsigned i = 0; i < nr && !ret; i++) {
-		ret = paint_row(&p, h, attrs[i], choose_level(&p));
-		if (!ret && p.failed)
-			ret = -ENOMEM;
-		if (!ret)
-			each(i, p.runs, p.nr_runs, data);
+	p = malloc(sizeof(*p));
+	if (!p || painter_init(p, begin, end, pixels)) {
+		free(p);
+		return -ENOMEM;
 	}
-	painter_release(&p);
+	for (unsigned i = 0; i < nr && !ret; i++) {
+		ret = paint_row(p, h, attrs[i], choose_level(p));
+		if (!ret)
+			each(i, p->runs, p->nr_runs, data);
+	}
+	painter_release(p);
+	free(p);
 	return ret;
 }

@@ -9,7 +9,7 @@ static uint32_t count_upto(const struct node *n, const struct segment *s, ns_t t
 {
 	uint64_t places = node_places_upto(n, t);
 
-	return places ? sorted_count_upto(&s->places, places - 1) : 0;
+	return places ? sorted_upto(&s->places, places - 1, NULL) : 0;
 }
 
 static void take(const struct node *n, const struct segment *s, uint32_t i, struct found *out)
@@ -25,19 +25,28 @@ static int open_row(const struct node *n, uint32_t attr, struct segment *s)
 	return row == NODE_NO_ROW ? 0 : node_segment(n, row, s);
 }
 
-int node_last(const struct node *n, uint32_t attr, ns_t t, struct found *out)
+int node_row_last(const struct node *n, uint32_t row, uint64_t places, struct found *out)
 {
 	struct segment s;
+	uint64_t place;
 	uint32_t nr;
-	int ret = open_row(n, attr, &s);
+	int ret = node_segment(n, row, &s);
 
-	if (ret <= 0)
-		return ret;
-	nr = count_upto(n, &s, t);
+	if (ret <= 0 || !places)
+		return ret < 0 ? ret : 0;
+	nr = sorted_upto(&s.places, places - 1, &place);
 	if (!nr)
 		return 0;
-	take(n, &s, nr - 1, out);
+	out->t = node_time(n, place);
+	out->value = segment_value(&s, nr - 1);
 	return 1;
+}
+
+int node_last(const struct node *n, uint32_t attr, ns_t t, struct found *out)
+{
+	uint32_t row = node_find(n, attr);
+
+	return row == NODE_NO_ROW ? 0 : node_row_last(n, row, node_places_upto(n, t), out);
 }
 
 static int node_next(const struct node *n, uint32_t attr, ns_t t, struct found *out)

@@ -19,6 +19,10 @@ static inline uint32_t group_first_slice(uint32_t group)
 	return group * SLICES_PER_GROUP_MAX;
 }
 
+/* Last change of the node's @row at one of its first @places places (node_places_upto()).  1, 0 when
+ * there is none, -EIO. */
+int node_row_last(const struct node *n, uint32_t row, uint64_t places, struct found *out);
+
 /* Last change of the node's @attr at or before @t.  1, 0 when there is none, -EIO. */
 int node_last(const struct node *n, uint32_t attr, ns_t t, struct found *out);
 
