@@ -68,12 +68,12 @@ static void cpu_make_attrs(struct cpu *cpu)
 		return;
 	snprintf(name, sizeof(name), "cpu%d", cpu->number);
 	dir = history_writer_attr(w, mc->dir, name, ATTR_DIR, 0);
-	if (!mc->parent)
+	if (!mc->parent) {
 		cpu->runs = history_writer_attr(w, dir, "runs", ATTR_ROW, ATTR_SUMMED);
+		return;
+	}
 	if (mc->trace)
 		cpu->task = history_writer_attr(w, dir, "task", ATTR_ROW, 0);
-	if (!mc->parent)
-		return;
 	cpu->state = history_writer_attr(w, dir, "state", ATTR_ENUM, 0);
 	cpu->on = history_writer_attr(w, dir, "on", ATTR_NUMBER, 0);
 }

@@ -113,6 +113,7 @@ struct thread {
 	uint32_t losses;  /* machine->losses when we last knew all about it */
 	struct cpu *on;	  /* CPU it runs on; NULL none or unknown */
 	struct cpu *last_on;
+	int first_cpu;	  /* number of the first CPU it was seen on; -1 none yet */
 	struct cpu *vcpu; /* the vCPU it is; NULL none */
 	char comm[COMM_LEN];
 	uint32_t comm_id, first_comm_id;
@@ -292,7 +293,7 @@ struct thread *thread_new(struct machine_state *mc, int32_t tid);
 void thread_set_state(struct thread *th, enum thread_state state);
 void thread_set_on(struct thread *th, struct cpu *cpu);
 void thread_set_comm(struct thread *th, const char *comm);
-void thread_show_vcpu(const struct thread *th);
+void thread_show_vcpu(struct thread *th);
 void thread_forget(struct thread *th);
 void thread_end(struct thread *th);
 enum thread_state thread_state_of(int64_t prev_state);

@@ -21,7 +21,7 @@ static const struct column cpu_columns[] = {
 static const struct column thread_columns[] = {
 	{"machine", COL_INT}, {"tid", COL_INT}, {"pid", COL_INT}, {"ppid", COL_INT},
 	{"comm", COL_STRING}, {"pid_ns", COL_INT}, {"begin", COL_NS}, {"end", COL_NS},
-	{"is_vcpu", COL_INT}, {"first_comm", COL_STRING},
+	{"is_vcpu", COL_INT}, {"first_comm", COL_STRING}, {"first_cpu", COL_INT},
 };
 static const struct column pid_ns_columns[] = {
 	{"machine", COL_INT}, {"inum", COL_INT}, {"parent", COL_INT}, {"level", COL_INT},
@@ -148,6 +148,7 @@ static void write_threads(struct model *m)
 			th->end == NS_MAX ? -1 : th->end,
 			th->vcpu ? cpu_root(th->vcpu)->row + 1 : 0,
 			th->first_comm_id,
+			th->first_cpu,
 		};
 		history_writer_row(m->w, table, cells);
 	}
