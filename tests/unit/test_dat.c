@@ -814,6 +814,10 @@ static void events_are_found_without_the_end_of_the_file(void **state)
 	assert_int_equal(exercise(o), 3);
 	assert_int_equal(o->trace->loss.unknown, 1);
 	close_opened(o);
+	/* There is nothing to go by when the page size is lost, too. */
+	memset(file.data + 14, 0, 4);
+	assert_int_equal(open_bytes(o, file.data, file.len - 90), -EINVAL);
+	close_opened(o);
 	free(file.data);
 	free(cpus[0].b.data);
 	free(cpus[1].b.data);
@@ -888,6 +892,7 @@ static void what_is_no_trace_is_refused_in_words(void **state)
 		{"\x17\x08\x44tracing6\0\0\7\0\x10\0\0", 18, "long"},
 		{"\x17\x08\x44tracing6\0\0\x08\0\x10\0\0", 18, "cut short"},
 		{"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0none\0\0", 24, "header"},
+		{"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0lz4\0001\0\0\0\0\0\0\0\0\0", 33, "lz4"},
 	};
 	struct opened *o = calloc(1, sizeof(*o));
 
