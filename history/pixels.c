@@ -30,7 +30,7 @@ struct paint {
 	attr_t attr;
 	unsigned level;
 	ns_t begin, end; /* of what is to be painted from this level */
-	ns_t at;         /* painted up to here */
+	ns_t at;	 /* painted up to here */
 };
 
 static int paint_until(struct paint *w, ns_t t)

@@ -50,7 +50,7 @@ struct level {
 	struct run *runs; /* owned */
 	uint32_t nr, room;
 	uint32_t nr_rows; /* attributes on it */
-	int64_t first;    /* bucket */
+	int64_t first;	  /* bucket */
 	bool any;
 };
 
@@ -212,9 +212,10 @@ static void put_run(struct summary *s, struct row *r, unsigned level, int64_t bu
 	o->started = true;
 	o->run_value = value;
 	o->run_share = (uint8_t)share;
-	l->runs[l->nr++] = (struct run){.place = (uint64_t)(bucket - l->first) << SHARE_BITS | share,
-					.attr = (uint32_t)(r - s->rows),
-					.value = value};
+	l->runs[l->nr++] =
+		(struct run){.place = (uint64_t)(bucket - l->first) << SHARE_BITS | share,
+			     .attr = (uint32_t)(r - s->rows),
+			     .value = value};
 }
 
 /* The level above @level, made if new; NULL above the highest. */
@@ -234,7 +235,8 @@ static struct open *parent_of(struct summary *s, struct row *r, unsigned level, 
 	}
 	r->open = open;
 	r->nr++;
-	open[i] = (struct open){.bucket = bucket >> 2, .partial = (bucket & 3) || open[i - 1].partial};
+	open[i] = (struct open){.bucket = bucket >> 2,
+				.partial = (bucket & 3) || open[i - 1].partial};
 	s->levels[level + 1].nr_rows++;
 	return &open[i];
 }
@@ -388,8 +390,8 @@ static void add_level(struct summary *s, struct row *r)
 	r->open = open;
 	r->base--;
 	shift = summary_shift(r->base);
-	open[0] = (struct open){.bucket = r->at >> shift,
-				.partial = r->at & (ns_t)bits_mask(shift)};
+	open[0] =
+		(struct open){.bucket = r->at >> shift, .partial = r->at & (ns_t)bits_mask(shift)};
 	s->levels[r->base].nr_rows++;
 }
 

@@ -23,8 +23,7 @@ struct history_writer {
 	uint32_t nr_current, current_room;
 	struct batch batches[NR_BATCHES];
 	struct batch *open;
-	unsigned nr_slices; /* of this group */
-	uint32_t nr_flags;  /* attributes whose flags the encoder has */
+	uint32_t nr_flags; /* attributes whose flags the encoder has */
 	bool any, failed;
 	ns_t first, last;
 
@@ -193,19 +192,16 @@ static void enqueue(struct history_writer *w, struct batch *b)
 }
 
 /* Gives the open batch, which is not empty, to the encoder. */
-static void hand_over(struct history_writer *w, ns_t end, bool ends_group)
+static void hand_over(struct history_writer *w, ns_t end, bool last)
 {
 	struct batch *b = w->open;
 
 	b->end = end;
-	b->ends_group = ends_group || ++w->nr_slices == SLICES_PER_GROUP_MAX;
+	b->last = last;
 	if (!put_flags(w, b))
 		w->failed = true;
-	if (b->ends_group) {
-		bytes_clear(&b->names);
-		names_put(&w->names, &b->names);
-		w->nr_slices = 0;
-	}
+	bytes_clear(&b->names);
+	names_put(&w->names, &b->names);
 	if (w->failed) {
 		/* The encoder could go wrong on what is missing: stop here, close() tells. */
 	} else if (w->threaded) {
