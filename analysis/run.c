@@ -102,8 +102,8 @@ static int index_cpus(struct sonde_run *run, struct error *err)
 		attr_t dir;
 
 		sonde_cpu(run, row, &cpu);
-		if (map_put(&run->cpu_rows,
-			    (uint64_t)cpu.machine << 32 | (uint32_t)cpu.number, (uint32_t)row))
+		if (map_put(&run->cpu_rows, (uint64_t)cpu.machine << 32 | (uint32_t)cpu.number,
+			    (uint32_t)row))
 			return fail(err, -ENOMEM, "out of memory");
 		snprintf(name, sizeof(name), "cpu%d", cpu.number);
 		dir = machine_attr(run, cpu.machine);
@@ -111,9 +111,9 @@ static int index_cpus(struct sonde_run *run, struct error *err)
 			dir = history_child(run->history, dir, name);
 		for (unsigned i = 0; i < CPU_NR_ATTRS; i++) {
 			run->cpu_attrs[row][i] =
-				dir == ATTR_NONE ? ATTR_NONE
-						 : history_child(run->history, dir,
-								 cpu_attr_names[i]);
+				dir == ATTR_NONE
+					? ATTR_NONE
+					: history_child(run->history, dir, cpu_attr_names[i]);
 		}
 	}
 	return 0;
@@ -562,7 +562,8 @@ static void picture_each(unsigned row, const struct pixel_run *runs, unsigned nr
 
 int sonde_pixels(struct sonde_run *run, const uint32_t *attrs, unsigned nr, int64_t begin,
 		 int64_t end, unsigned pixels,
-		 void (*each)(unsigned row, const struct sonde_pixels *runs, unsigned nr, void *data),
+		 void (*each)(unsigned row, const struct sonde_pixels *runs, unsigned nr,
+			      void *data),
 		 void *data)
 {
 	struct picture p = {each, data};

@@ -67,12 +67,12 @@ static void list_sections(FILE *out)
 static void json_sections(FILE *out)
 {
 	static const char *const types[] = {
-		[SONDE_COL_INT] = "int",	 [SONDE_COL_SIGNED] = "int",
-		[SONDE_COL_NS] = "ns",		 [SONDE_COL_TIME] = "time",
-		[SONDE_COL_PPM] = "ppm",	 [SONDE_COL_BOOL] = "bool",
-		[SONDE_COL_STRING] = "string",	 [SONDE_COL_MACHINE] = "machine",
-		[SONDE_COL_CPU] = "cpu",	 [SONDE_COL_THREAD] = "thread",
-		[SONDE_COL_PID_NS] = "pid_ns",	 [SONDE_COL_MODE] = "mode",
+		[SONDE_COL_INT] = "int",       [SONDE_COL_SIGNED] = "int",
+		[SONDE_COL_NS] = "ns",	       [SONDE_COL_TIME] = "time",
+		[SONDE_COL_PPM] = "ppm",       [SONDE_COL_BOOL] = "bool",
+		[SONDE_COL_STRING] = "string", [SONDE_COL_MACHINE] = "machine",
+		[SONDE_COL_CPU] = "cpu",       [SONDE_COL_THREAD] = "thread",
+		[SONDE_COL_PID_NS] = "pid_ns", [SONDE_COL_MODE] = "mode",
 	};
 	struct json j = {.out = out, .flat = 4};
 	unsigned nr;
@@ -154,9 +154,8 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 				sonde_thread_label(run, by, thread, sizeof(thread));
 			else
 				snprintf(thread, sizeof(thread), "%s",
-					 sonde_mode_name((enum sonde_mode)sonde_facts_cell(
-								 pairs, p, 3)
-								 .i));
+					 sonde_mode_name(
+						 (enum sonde_mode)sonde_facts_cell(pairs, p, 3).i));
 			fprintf(out, "%s %s on %s for %s", culprits ? "," : "", thread, machine,
 				unit_length(text, sonde_facts_cell(pairs, p, 4).i, is_ns));
 			culprits++;

@@ -105,8 +105,8 @@ static void add_frame(struct table *t, struct sonde_run *run, const struct sonde
 
 static int print_text(const struct invocation *inv, struct sonde_run *run, int64_t at)
 {
-	static const char *const titles[] = {"MACHINE",	  "CPU",    "THREAD",
-					     "CONTAINER", "DOES",   "FOR"};
+	static const char *const titles[] = {"MACHINE",	  "CPU",  "THREAD",
+					     "CONTAINER", "DOES", "FOR"};
 	const struct state_options *opt = inv->values;
 	bool is_ns = sonde_run_ticks_are_ns(run);
 	struct table *t = table_new(&inv->screen);
@@ -131,15 +131,15 @@ static int print_text(const struct invocation *inv, struct sonde_run *run, int64
 			add_frame(t, run, &stack, i, &line);
 	}
 	if (!ret)
-		fprintf(inv->screen.out, "at %s, %s after the begin\n\n", unit_time(when, at, is_ns),
+		fprintf(inv->screen.out, "at %s, %s after the begin\n\n",
+			unit_time(when, at, is_ns),
 			unit_length(since, at - sonde_run_begin(run), is_ns));
 	return table_print(t) ? -ENOMEM : ret;
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static void json_stack(struct json *j, struct sonde_run *run, int cpu,
-		       const struct sonde_stack *s)
+static void json_stack(struct json *j, struct sonde_run *run, int cpu, const struct sonde_stack *s)
 {
 	json_object(j, NULL);
 	json_int(j, "cpu", cpu);

@@ -141,8 +141,8 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 			snprintf(label, sizeof(label), "cpu ?");
 		if (m.parent >= 0 && cpu.host_thread >= 0) {
 			sonde_thread_label(t->run, cpu.host_thread, thread, sizeof(thread));
-			snprintf(notes, sizeof(notes), "vCPU: thread %.*s", (int)strcspn(thread, "="),
-				 thread);
+			snprintf(notes, sizeof(notes), "vCPU: thread %.*s",
+				 (int)strcspn(thread, "="), thread);
 		} else if (m.parent >= 0) {
 			snprintf(notes, sizeof(notes), "vCPU: thread not known");
 		}

@@ -73,9 +73,9 @@ static bool drop_copy(struct opening *o, struct trace *t)
 		if (!same_trace(t, other))
 			continue;
 		if (strcmp(t->path, other->path))
-			watcher_notice(o->watcher, "%s and %s are the same trace; the first is used",
-				       take_new ? t->path : other->path,
-				       take_new ? other->path : t->path);
+			watcher_notice(
+				o->watcher, "%s and %s are the same trace; the first is used",
+				take_new ? t->path : other->path, take_new ? other->path : t->path);
 		if (take_new)
 			in->traces[i] = t;
 		trace_release(take_new ? other : t);
@@ -135,8 +135,7 @@ static int open_traces(struct inputs *in, const struct sonde_inputs *told,
 		const char *path = strchr(told->guests[i], '=');
 
 		if (!path || path == told->guests[i])
-			return fail(err, -EINVAL, "\"%s\": NAME=PATH is expected",
-				    told->guests[i]);
+			return fail(err, -EINVAL, "\"%s\": NAME=PATH is expected", told->guests[i]);
 		ret = open_under(&o, path + 1, err);
 	}
 	if (!ret && !in->nr_traces)

@@ -68,8 +68,8 @@ char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union 
 
 static bool is_number(enum sonde_column_type type)
 {
-	return type == SONDE_COL_INT || type == SONDE_COL_SIGNED || type == SONDE_COL_NS || type == SONDE_COL_TIME ||
-	       type == SONDE_COL_PPM;
+	return type == SONDE_COL_INT || type == SONDE_COL_SIGNED || type == SONDE_COL_NS ||
+	       type == SONDE_COL_TIME || type == SONDE_COL_PPM;
 }
 
 static bool is_hidden(const struct facts_view *view, const char *name)
@@ -120,8 +120,8 @@ static void print_row(struct table *t, struct sonde_run *run, const struct sonde
 	}
 }
 
-int facts_print(const struct screen *screen, struct sonde_run *run,
-		const struct sonde_facts *facts, const struct facts_view *view)
+int facts_print(const struct screen *screen, struct sonde_run *run, const struct sonde_facts *facts,
+		const struct facts_view *view)
 {
 	const struct sonde_analysis *a = sonde_facts_analysis(facts);
 	size_t nr = sonde_facts_nr_rows(facts);
@@ -145,9 +145,9 @@ int facts_print(const struct screen *screen, struct sonde_run *run,
 			   (view->keep_empty || !is_empty(run, facts, c, column->type));
 		if (shown[c])
 			table_column(t, column->title,
-				     is_number(column->type)		  ? TABLE_RIGHT
+				     is_number(column->type)		? TABLE_RIGHT
 				     : column->type == SONDE_COL_STRING ? TABLE_TRUNC
-									  : 0);
+									: 0);
 	}
 	for (size_t row = 0; row < show; row++)
 		print_row(t, run, facts, row, shown);

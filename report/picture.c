@@ -48,8 +48,8 @@ static void list_rows(struct picture *p, unsigned which)
 	for (int64_t m = 1; m < machines && which & PICTURE_VCPUS; m++) {
 		for (int64_t c = 0; c < sonde_nr_cpus(p->run); c++) {
 			sonde_cpu(p->run, c, &cpu);
-			if (cpu.machine == m && sonde_attr_of_cpu(p->run, c, "state") !=
-							SONDE_NO_ATTR)
+			if (cpu.machine == m &&
+			    sonde_attr_of_cpu(p->run, c, "state") != SONDE_NO_ATTR)
 				name_group(p, add_row(p, ROW_VCPU, c, m), m,
 					   ": its vCPUs, as its host sees them");
 		}
@@ -65,8 +65,8 @@ static void take_pixels(unsigned index, const struct sonde_pixels *runs, unsigne
 	uint8_t *shares = p->shares + (size_t)index * p->width;
 
 	for (unsigned i = 0; i < nr; i++) {
-		for (uint32_t x = runs[i].first;
-		     x < runs[i].first + runs[i].nr && x < p->width; x++) {
+		for (uint32_t x = runs[i].first; x < runs[i].first + runs[i].nr && x < p->width;
+		     x++) {
 			cells[x] = runs[i].value;
 			shares[x] = runs[i].share;
 		}

@@ -10,9 +10,9 @@
 /* Layout, in pixels. */
 #define MARGIN 20
 #define LABEL 70
-#define HEAD 64       /* title and legend */
+#define HEAD 64 /* title and legend */
 #define AXIS 26
-#define GROUP_GAP 26  /* above a group's first row: room for its name */
+#define GROUP_GAP 26 /* above a group's first row: room for its name */
 #define ROW 18
 #define ROW_GAP 3
 #define TICK_PIXELS 110

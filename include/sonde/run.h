@@ -61,7 +61,8 @@ struct sonde_machine {
 };
 
 /** struct sonde_cpu - a physical CPU, or a vCPU of a VM
- * @number: as its own machine counts; -1 = stands for all vCPUs of its machine, which cannot be told apart
+ * @number: as its own machine counts; -1 = stands for all vCPUs of its machine, which cannot be
+ * told apart
  * @host_tid, @host_thread: number and row of the parent's thread that runs it, -1 unknown or none
  * @nested_id: address of the control block that names a nested vCPU, 0 else
  */
@@ -98,7 +99,7 @@ struct sonde_pid_ns {
 };
 
 enum sonde_mode {
-	SONDE_MODE_UNKNOWN,    /* nothing known yet, or events were lost */
+	SONDE_MODE_UNKNOWN, /* nothing known yet, or events were lost */
 	SONDE_MODE_IDLE,
 	SONDE_MODE_USER,
 	SONDE_MODE_SYSCALL,
@@ -107,7 +108,7 @@ enum sonde_mode {
 	SONDE_MODE_HYPERVISOR, /* KVM and VMM between VM exit and entry */
 	SONDE_MODE_GUEST,      /* in a guest of which nothing more is known */
 	SONDE_MODE_KERNEL,
-	SONDE_MODE_TASK,       /* a thread; user or kernel is not known */
+	SONDE_MODE_TASK, /* a thread; user or kernel is not known */
 	SONDE_NR_MODES
 };
 
@@ -224,8 +225,7 @@ struct sonde_interval {
 };
 
 /** sonde_at - the interval of @attr that holds @t */
-SONDE_API int sonde_at(struct sonde_run *run, uint32_t attr, int64_t t,
-		       struct sonde_interval *out);
+SONDE_API int sonde_at(struct sonde_run *run, uint32_t attr, int64_t t, struct sonde_interval *out);
 
 /** sonde_walk - calls @each for the intervals of @attr that touch [begin, end), in order
  * First and last may stick out.  @each returns false to stop.
