@@ -100,7 +100,7 @@ static void plan_make(struct dat_plan *p, unsigned type, const char *name,
 			dialect_pick_field(&row->slots[slot], layout_has, (void *)l, scratch);
 		const struct dat_field *f = field ? dat_field_find(l, field) : NULL;
 
-		p->otherwise[slot] = (int16_t)row->slots[slot].otherwise;
+		p->otherwise[slot] = (int32_t)row->slots[slot].otherwise;
 		if (f && f->offset > UINT16_MAX - UINT16_MAX / 4)
 			f = NULL; /* no kernel has records that long */
 		if (f && is_number(f))

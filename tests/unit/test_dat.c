@@ -181,6 +181,33 @@ static void every_version_and_packing_reads_the_same(void **state)
 	}
 }
 
+static void negative_numbers_stay_negative(void **state)
+{
+	struct dat_form form = plain6;
+
+	(void)state;
+	for (unsigned big = 0; big < 2; big++) {
+		struct opened *o = calloc(1, sizeof(*o));
+		struct pages p = {.form = &form};
+
+		form.big = big;
+		page_begin(&p, 1);
+		page_switch(&p, 1, -3, -1, "x");
+		page_softirq(&p, 1, 0xffffffff);
+		page_end(&p);
+		open_pages(o, &form, &p, 1);
+		read_all(o);
+		assert_int_equal(o->nr, 2);
+		assert_int_equal(o->events[0].tid, -3);
+		assert_true(o->events[0].arg[0] == -3);
+		assert_true(o->events[0].arg[1] == -1);
+		assert_true(o->events[1].arg[0] == 0xffffffff);
+		close_opened(o);
+		free(p.b.data);
+		free(o);
+	}
+}
+
 static void time_is_kept_through_all_record_kinds(void **state)
 {
 	struct dat_form form = plain6;
@@ -912,6 +939,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_version_and_packing_reads_the_same),
+		cmocka_unit_test(negative_numbers_stay_negative),
 		cmocka_unit_test(time_is_kept_through_all_record_kinds),
 		cmocka_unit_test(an_absolute_time_sets_the_clock),
 		cmocka_unit_test(lost_events_are_told_and_counted_once),
