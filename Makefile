@@ -3,6 +3,7 @@
 # make demo       install what is needed (Debian), build, analyse the shipped samples
 # make check      install what is needed (Debian), build in every way, all tests
 # make bench      timings beside peers; BIG=1 adds a run on 10 GB
+# make install    everything below PREFIX (/usr/local), after DESTDIR
 # make SANITIZE=1 with address and undefined-behaviour sanitizers, in build-san/
 # make FUZZ=1     fuzz targets for libFuzzer (clang), in build-fuzz/: make FUZZ=1 fuzz
 #
@@ -53,8 +54,8 @@ ifneq ($(HAVE_BABELTRACE),yes)
 TEST_TOOLS := $(filter-out %/ctf_compare,$(TEST_TOOLS))
 endif
 
-.PHONY: all clean tests benches fuzz need demo check bench
-all: $(B)/libsonde.a $(if $(CMD_SRC),$(B)/sonde)
+.PHONY: all man completion install clean tests benches fuzz need demo check bench
+all: $(B)/libsonde.a $(B)/sonde $(B)/libsonde.so man completion
 
 need:
 ifneq ($(HAVE_PKGS),yes)
@@ -82,6 +83,52 @@ $(B)/libsonde.a: $(LIB_OBJ)
 $(B)/sonde: $(CMD_OBJ) $(B)/libsonde.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# The shared library shows what include/sonde marks with SONDE_API.  The static one that is
+# installed is a single object whose other names are hidden as well: they cannot meet a user's.
+SONAME := libsonde.so.0
+$(B)/$(SONAME): $(LIB_OBJ)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@ $^ $(LDLIBS)
+$(B)/libsonde.so: $(B)/$(SONAME)
+	ln -sf $(SONAME) $@
+$(B)/install/libsonde.a: $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@rm -f $@
+	ld -r -o $(B)/install/sonde.o $^
+	objcopy --localize-hidden $(B)/install/sonde.o
+	ar rcs $@ $(B)/install/sonde.o
+
+PREFIX ?= /usr/local
+
+MAN_SRC := $(wildcard docs/man/*.scd)
+MAN := $(if $(shell command -v scdoc),$(MAN_SRC:docs/man/%.scd=$(B)/man/%))
+man: $(MAN)
+$(B)/man/%: docs/man/%.scd
+	@mkdir -p $(@D)
+	scdoc < $< > $@.new && mv $@.new $@
+
+completion: $(B)/completion/sonde
+$(B)/completion/sonde: $(B)/sonde
+	@mkdir -p $(@D)
+	$(B)/sonde --completion bash > $@.new && mv $@.new $@
+
+install: all $(B)/install/libsonde.a
+	install -D -m 755 $(B)/sonde $(DESTDIR)$(PREFIX)/bin/sonde
+	install -D -m 755 $(B)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libsonde.so
+	install -D -m 644 $(B)/install/libsonde.a $(DESTDIR)$(PREFIX)/lib/libsonde.a
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(PKGS)|' lib/libsonde.pc.in \
+		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/libsonde.pc
+	install -d $(DESTDIR)$(PREFIX)/include/sonde
+	install -m 644 include/sonde/*.h $(DESTDIR)$(PREFIX)/include/sonde
+	install -D -m 644 $(B)/completion/sonde \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/sonde
+	$(if $(MAN),install -d $(sort $(foreach m,$(MAN),$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m)))))
+	$(foreach m,$(MAN),install -m 644 $m \
+		$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m)) &&) true
+
+$(B)/tests/test_options: $(B)/cmd/options.o
+
 tests: $(TESTS) $(TEST_TOOLS)
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
@@ -104,6 +151,7 @@ $(B)/tests/differential/ctf_compare.o: CFLAGS += $(shell pkg-config --cflags bab
 $(B)/differential/ctf_compare: LDLIBS += $(shell pkg-config --libs babeltrace2 2>/dev/null)
 
 benches: $(BENCHES)
+$(B)/bench/bench_history: $(B)/bench/history_stream.o
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)

@@ -72,7 +72,7 @@ static const struct sonde_column clock_columns[] = {
 	{"pairs", "CONSTRAINTS", SONDE_COL_INT, "observations used"},
 	{"violations", "VIOLATIONS", SONDE_COL_INT, "observations the model still breaks"},
 	{"worst_violation", "WORST", SONDE_COL_NS, "by how much at most"},
-	{"rate_ppb", "RATE PPB", SONDE_COL_INT, "rate against the physical clock, 10^-9"},
+	{"rate_ppb", "RATE PPB", SONDE_COL_SIGNED, "rate against the physical clock, 10^-9"},
 };
 
 const struct analysis clock_analysis = {

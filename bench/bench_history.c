@@ -13,9 +13,9 @@
 /*
  * Speed and size of a history alone.
  *
- *   bench_history [-n MILLIONS] [-k] [-t THREADS] [-r ROUNDS] [-d DIR]
+ *   bench_history [-n MILLIONS] [-k] [-t THREADS] [-r ROUNDS] [-d DIR] [-w ROWS] [-b]
  *
- * -k takes the kernel-like stream instead of the skewed one.
+ * -k takes the kernel-like stream instead of the skewed one, -b only builds.
  */
 struct bench {
 	struct stream s;
@@ -215,8 +215,7 @@ static void build_all(struct bench *b, unsigned threads, unsigned rounds)
 	printf("build, median of %u: %.2f M changes/s, %.2f bytes/change\n", rounds,
 	       (double)b->s.nr / times[rounds / 2] / 1e6, (double)st.st_size / (double)b->s.nr);
 	printf("memory: %.1f MiB at most, of which %.1f MiB are the stream\n",
-	       (double)usage.ru_maxrss / 1024,
-	       (double)(b->s.nr * sizeof(*b->s.list)) / 1048576);
+	       (double)usage.ru_maxrss / 1024, (double)(b->s.nr * sizeof(*b->s.list)) / 1048576);
 }
 
 static void query_all(struct bench *b)
@@ -250,10 +249,10 @@ int main(int argc, char **argv)
 	unsigned threads = 1, rounds = 5;
 	const char *dir = "/tmp";
 	double millions = 10;
-	bool kernel = false;
+	bool kernel = false, queries = true;
 	int opt, ret;
 
-	while ((opt = getopt(argc, argv, "n:kt:r:d:w:")) != -1) {
+	while ((opt = getopt(argc, argv, "n:kt:r:d:w:b")) != -1) {
 		if (opt == 'n')
 			millions = atof(optarg);
 		else if (opt == 'k')
@@ -264,6 +263,8 @@ int main(int argc, char **argv)
 			rounds = (unsigned)atoi(optarg);
 		else if (opt == 'd')
 			dir = optarg;
+		else if (opt == 'b')
+			queries = false;
 		else if (opt == 'w')
 			b.nr_rows = (uint32_t)atoi(optarg);
 		else
@@ -275,7 +276,8 @@ int main(int argc, char **argv)
 	if (ret)
 		die("stream", ret);
 	build_all(&b, threads, rounds ? rounds : 1);
-	query_all(&b);
+	if (queries)
+		query_all(&b);
 	unlink(b.path);
 	stream_release(&b.s);
 	return 0;

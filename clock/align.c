@@ -10,6 +10,7 @@
 #include "clock/rates.h"
 #include "clock/runs.h"
 #include "clock/tighten.h"
+#include "clock/tsc.h"
 
 /* What is gathered on the way about one machine. */
 struct evidence {
@@ -53,21 +54,57 @@ static int align_same(struct machine *m, struct error *err)
 static int align_offset(struct placed *p, int64_t offset, enum clock_method method,
 			struct error *err)
 {
-	__int128 from = (__int128)p->parent->machine->clock.pieces[0].from + offset, at;
-	struct clock_piece piece = {.mult = UINT64_C(1) << CLOCK_SHIFT};
+	struct machine *m = p->machine;
+	struct clock_piece piece;
+	uint64_t pairs = m->to_parent.nr_pairs;
+	int ret;
 
-	if (from < 0)
-		from = 0;
-	if (from > INT64_MAX)
-		from = INT64_MAX;
-	at = from - offset;
-	if (at < NS_MIN || at > NS_MAX)
-		return fail(err, -ERANGE, "the TSC offset of %s is beyond all clocks",
-			    p->machine->name);
-	piece.from = (uint64_t)from;
-	piece.at_ns = (ns_t)at;
-	clock_model_release(&p->machine->to_parent);
-	return clock_one_line(&p->machine->to_parent, piece, method, err);
+	if (!tsc_piece(&piece, offset, p->parent->machine->clock.pieces[0].from))
+		return fail(err, -ERANGE, "the TSC offset of %s is beyond all clocks", m->name);
+	clock_model_release(&m->to_parent);
+	ret = clock_one_line(&m->to_parent, piece, method, err);
+	m->to_parent.nr_pairs = pairs;
+	return ret;
+}
+
+/* The user's offset counts even against the evidence, but not silently. */
+static int align_told(struct topology *t, struct placed *p, struct error *err)
+{
+	int64_t offset = p->candidate->in->tsc_offset;
+
+	if (!tsc_comparable(sample_of(p), sample_of(p->parent)))
+		return fail(err, -EINVAL,
+			    "a TSC offset was given for %s, but the clocks of it and %s do not both "
+			    "count cycles",
+			    p->machine->name, p->parent->machine->name);
+	if (p->machine->to_parent.nr_pieces &&
+	    !tsc_offset_fits(offset, &p->machine->to_parent, sample_of(p)))
+		problems_add(&t->problems,
+			     "the TSC offset given for %s contradicts its hypercalls: one of the two "
+			     "is wrong",
+			     p->machine->name);
+	return align_offset(p, offset, CLOCK_METHOD_TOLD, err);
+}
+
+/* The offset that all vCPU threads were given, when the parent's trace has it. */
+static bool written_offset(const struct placed *p, int64_t *offset)
+{
+	const struct machine *m = p->machine;
+	bool found = false;
+
+	if (!tsc_comparable(sample_of(p), sample_of(p->parent)))
+		return false;
+	for (unsigned i = 0; i < m->nr_vcpus; i++) {
+		int64_t one;
+
+		if (!tsc_offset_of(sample_of(p->parent), m->vcpus[i].host_tid, &one))
+			continue;
+		if (found && one != *offset)
+			return false;
+		*offset = one;
+		found = true;
+	}
+	return found && tsc_offset_fits(*offset, &m->to_parent, sample_of(p));
 }
 
 static int by_vcpu(const void *a, const void *b)
@@ -160,11 +197,57 @@ static int contain(struct placed *p, struct clock_model *model, const struct con
 	return ret;
 }
 
+/* vCPUs that made no calls: the thread in whose stays all they did falls. */
+static int find_vcpus(struct placed *p)
+{
+	struct machine *m = p->machine;
+	const struct sample *s = sample_of(p);
+
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		struct vcpu_hint *more, v = {.vcpu = (int)i};
+
+		if (runs_thread(m, (int)i) >= 0)
+			continue;
+		v.host_tid = coincide_thread(&m->to_parent, &s->events[i], sample_of(p->parent),
+					     &v.evidence);
+		if (v.host_tid < 0)
+			continue;
+		more = realloc(m->vcpus, (m->nr_vcpus + 1) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		m->vcpus = more;
+		m->vcpus[m->nr_vcpus++] = v;
+	}
+	if (m->nr_vcpus)
+		qsort(m->vcpus, m->nr_vcpus, sizeof(*m->vcpus), by_vcpu);
+	return 0;
+}
+
+/* What coincidence found becomes the model.  It is the candidate's no more. */
+static int by_coincidence(struct placed *p, struct error *err)
+{
+	struct candidate *c = p->candidate;
+	struct machine *m = p->machine;
+
+	m->to_parent = c->fit.model;
+	memset(&c->fit.model, 0, sizeof(c->fit.model));
+	if (find_vcpus(p))
+		return fail(err, -ENOMEM, "out of memory aligning %s", m->name);
+	return 0;
+}
+
+static bool is_exact(enum clock_method m)
+{
+	return m != CLOCK_METHOD_PAIRS && m != CLOCK_METHOD_PAIRS_CONTAINMENT &&
+	       m != CLOCK_METHOD_CONTAINMENT;
+}
+
 /* The clock to the parent's, by the best evidence there is. */
 static int to_parent(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
 {
 	struct fit_options o = rates_options(sample_of(p), sample_of(p->parent), t->tsc_khz);
-	const struct candidate *c = p->candidate;
+	struct candidate *c = p->candidate;
+	int64_t offset;
 	int ret;
 
 	if (c->same_clock)
@@ -173,16 +256,18 @@ static int to_parent(struct topology *t, struct placed *p, struct evidence *e, s
 	if (ret && ret != -ENODATA)
 		return ret;
 	if (c->in->has_tsc_offset)
-		return align_offset(p, c->in->tsc_offset, CLOCK_METHOD_TOLD, err);
-	if (ret)
+		return align_told(t, p, err);
+	if (ret && !c->fit.agreeing)
 		return align_blindly(t, p, err);
-	return contain(p, &p->machine->to_parent, &e->pairs, false, &o, err);
-}
-
-static bool is_exact(enum clock_method m)
-{
-	return m != CLOCK_METHOD_PAIRS && m != CLOCK_METHOD_PAIRS_CONTAINMENT &&
-	       m != CLOCK_METHOD_CONTAINMENT;
+	if (ret)
+		ret = by_coincidence(p, err);
+	else if (find_vcpus(p))
+		ret = fail(err, -ENOMEM, "out of memory aligning %s", p->machine->name);
+	if (ret == 0 && !is_exact(p->machine->to_parent.method))
+		ret = contain(p, &p->machine->to_parent, &e->pairs, false, &o, err);
+	if (ret == 0 && written_offset(p, &offset))
+		ret = align_offset(p, offset, CLOCK_METHOD_TSC, err);
+	return ret;
 }
 
 /* The pairs' constraints in L0's ticks. */

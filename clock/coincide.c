@@ -9,23 +9,24 @@
 #include "clock/tighten.h"
 
 /* The longest gaps are the most telling; more of them cost time and add doubt. */
-#define GAPS_MAX 1500
-#define MATCHES_MAX (1u << 17)
+#define GAPS_MAX 600
+#define MATCHES_MAX (1u << 16)
 #define MATCHES_MIN 8
-/* Offsets that agree lie this close, in ticks; on a cycle counter that is shorter, which only makes
- * the search pickier. */
-#define CLOSE 200000
-/* A first guess is believed to be this good. */
-#define FIRST_BOUND 1000000
-#define GAP_MIN 300000
+/* Lengths of time, in us. */
+#define GAP_MIN_US 300       /* shorter ones are hypervisor's work */
+#define GAP_SLACK_US 500     /* a guest is silent longer than it is out */
+#define CLOSE_US 200         /* offsets that agree */
+#define FIRST_BOUND_US 3000  /* how wrong the first guess may be */
 /* Drifts that are tried, when the rate is not exactly known. */
-#define DRIFT_STEP_PPM 5
+#define DRIFT_STEP_PPM 10
 #define DRIFT_MAX_PPM 150
 #define GUESSES 4
 #define EVENTS_MIN 200
 /* Events may be recorded with a slightly wrong time, but rarely. */
 #define OUTSIDE_SHARE_MAX 0.001
 #define THREADS_MAX 256
+/* Events that a guess is first tried with. */
+#define QUICK_EVENTS 2000
 
 struct gap {
 	uint64_t end;
@@ -54,6 +55,16 @@ struct guess {
 	uint64_t agreeing;
 };
 
+/* Good enough for thresholds: cycle counters run at 2 to 4 GHz. */
+static double ticks_per_us(const struct sample *s)
+{
+	const struct trace_clock *c = &s->trace->clock;
+
+	if (c->freq_hz)
+		return (double)c->freq_hz / 1e6;
+	return c->kind == CLOCK_TSC ? 3000 : 1000;
+}
+
 static int longest_first(const void *a, const void *b)
 {
 	const struct gap *p = a, *q = b;
@@ -61,11 +72,11 @@ static int longest_first(const void *a, const void *b)
 	return (p->len < q->len) - (p->len > q->len);
 }
 
-static int add_gap(struct gap_list *l, uint64_t begin, uint64_t end)
+static int add_gap(struct gap_list *l, uint64_t begin, uint64_t end, double us)
 {
 	struct gap *g;
 
-	if (end <= begin || end - begin < GAP_MIN)
+	if (end <= begin || (double)(end - begin) < GAP_MIN_US * us)
 		return 0;
 	g = sample_add(l);
 	if (!g)
@@ -82,42 +93,42 @@ static void keep_longest(struct gap_list *l)
 		l->nr = GAPS_MAX;
 }
 
-static int guest_gaps(struct gap_list *out, const struct tick_list *events)
+static int guest_gaps(struct gap_list *out, const struct tick_list *events, double us)
 {
 	int ret = 0;
 
 	for (size_t i = 1; i < events->nr && ret == 0; i++)
-		ret = add_gap(out, events->list[i - 1], events->list[i]);
+		ret = add_gap(out, events->list[i - 1], events->list[i], us);
 	keep_longest(out);
 	return ret;
 }
 
-static int host_gaps(struct gap_list *out, const struct ranges *r)
+static int host_gaps(struct gap_list *out, const struct ranges *r, double us)
 {
 	int ret = 0;
 
 	for (size_t i = 1; i < r->nr && ret == 0; i++)
-		ret = add_gap(out, r->list[i - 1].end, r->list[i].begin);
+		ret = add_gap(out, r->list[i - 1].end, r->list[i].begin, us);
 	keep_longest(out);
 	return ret;
 }
 
 /* The guest is silent all the time it is out, and not much longer if that is why. */
-static bool alike(const struct gap *guest, double rate, const struct gap *host)
+static bool alike(const struct gap *guest, double rate, const struct gap *host, double us)
 {
 	double g = (double)guest->len * rate, h = (double)host->len;
 
-	return g * 1.001 >= h && g <= h * 1.25 + 500000;
+	return g * 1.001 >= h && g <= h * 1.25 + GAP_SLACK_US * us;
 }
 
 static int match_gaps(struct match_list *out, const struct gap_list *guest,
-		      const struct gap_list *host, double rate)
+		      const struct gap_list *host, double rate, double us)
 {
 	for (size_t i = 0; i < guest->nr; i++) {
 		for (size_t k = 0; k < host->nr && out->nr < MATCHES_MAX; k++) {
 			struct match *m;
 
-			if (!alike(&guest->list[i], rate, &host->list[k]))
+			if (!alike(&guest->list[i], rate, &host->list[k], us))
 				continue;
 			m = sample_add(out);
 			if (!m)
@@ -138,12 +149,12 @@ static int doubles_up(const void *a, const void *b)
 }
 
 /* Keeps the best guesses, one for each offset. */
-static void note_guess(struct guess *best, struct guess g)
+static void note_guess(struct guess *best, struct guess g, double us)
 {
 	unsigned i = 0;
 
 	while (i < GUESSES && best[i].agreeing &&
-	       fabs(best[i].offset - g.offset) > 2 * FIRST_BOUND)
+	       fabs(best[i].offset - g.offset) > FIRST_BOUND_US * us)
 		i++;
 	if (i < GUESSES && best[i].agreeing >= g.agreeing)
 		return;
@@ -157,8 +168,8 @@ static void note_guess(struct guess *best, struct guess g)
 }
 
 /* With the drift @ppm taken out: where do most offsets lie close together? */
-static void try_drift(const struct match_list *l, double ppm, double middle, double *scratch,
-		      struct guess *best)
+static void try_drift(const struct match_list *l, double ppm, double middle, double us,
+		      double *scratch, struct guess *best)
 {
 	size_t lo = 0;
 
@@ -166,16 +177,17 @@ static void try_drift(const struct match_list *l, double ppm, double middle, dou
 		scratch[i] = l->list[i].offset - ((double)l->list[i].x - middle) * ppm * 1e-6;
 	qsort(scratch, l->nr, sizeof(*scratch), doubles_up);
 	for (size_t hi = 0; hi < l->nr; hi++) {
-		while (scratch[hi] - scratch[lo] > CLOSE)
+		while (scratch[hi] - scratch[lo] > CLOSE_US * us)
 			lo++;
 		if (hi - lo + 1 >= MATCHES_MIN)
-			note_guess(best, (struct guess){scratch[lo + (hi - lo) / 2], ppm,
-							hi - lo + 1});
+			note_guess(best,
+				   (struct guess){scratch[lo + (hi - lo) / 2], ppm, hi - lo + 1},
+				   us);
 	}
 }
 
 static int make_guesses(struct guess *best, const struct match_list *l, double middle,
-			double limit_ppm)
+			double limit_ppm, double us)
 {
 	double *scratch = calloc(l->nr + 1, sizeof(*scratch));
 	double range = limit_ppm < DRIFT_MAX_PPM ? limit_ppm : DRIFT_MAX_PPM;
@@ -184,7 +196,7 @@ static int make_guesses(struct guess *best, const struct match_list *l, double m
 		return -ENOMEM;
 	memset(best, 0, GUESSES * sizeof(*best));
 	for (double ppm = -range; ppm <= range && l->nr; ppm += DRIFT_STEP_PPM)
-		try_drift(l, ppm, middle, scratch, best);
+		try_drift(l, ppm, middle, us, scratch, best);
 	free(scratch);
 	return 0;
 }
@@ -195,6 +207,7 @@ struct trial {
 	const struct ranges *ranges;
 	const struct fit_options *opt;
 	double middle; /* guest ticks: drift turns around here */
+	double us;     /* the host's ticks in one, about */
 };
 
 static int first_model(struct clock_model *m, const struct trial *t, const struct guess *g)
@@ -215,9 +228,27 @@ static int first_model(struct clock_model *m, const struct trial *t, const struc
 		.at_ns = llround(y),
 		.mult = (uint64_t)llround((double)t->opt->mult +
 					  g->ppm * 1e-6 * (double)(UINT64_C(1) << CLOCK_SHIFT)),
-		.bound_ns = FIRST_BOUND,
+		.bound_ns = (ns_t)(FIRST_BOUND_US * t->us),
 	};
 	return 0;
+}
+
+/* A quick look: are more outside than can be right? */
+static bool plainly_wrong(const struct clock_model *m, const struct trial *t)
+{
+	struct constraints ignored = {0};
+	size_t step = t->events->nr / QUICK_EVENTS + 1;
+	uint64_t outside = 0;
+
+	for (size_t i = 0; i < t->events->nr; i += step) {
+		struct tick_list one = {&t->events->list[i], 1, 1};
+
+		if (contain_constraints(&ignored, m, &one, t->ranges, &outside))
+			break;
+		ignored.nr = 0;
+	}
+	constraints_release(&ignored);
+	return outside > 2 + (uint64_t)(QUICK_EVENTS * OUTSIDE_SHARE_MAX * 10);
 }
 
 /* The events that fall into the host's sample by @m, and those of them that fall into no stay. */
@@ -251,17 +282,28 @@ static int test_guess(struct clock_model *m, const struct trial *t, const struct
 
 	if (ret)
 		return ret == -EINVAL ? 0 : ret;
-	ret = count_outside(m, t->events, t->ranges, seen, &outside);
-	if (ret == 0 && *seen >= EVENTS_MIN && (double)outside <= (double)*seen * OUTSIDE_SHARE_MAX)
-		ret = tighten(m, &none, &list, t->opt, NULL);
+	if (plainly_wrong(m, t)) {
+		clock_model_release(m);
+		return 0;
+	}
+	ret = tighten(m, &none, &list, t->opt, NULL);
 	if (ret == 0)
 		ret = count_outside(m, t->events, t->ranges, seen, &outside);
 	if (ret == 0 && *seen >= EVENTS_MIN &&
 	    (double)(outside + m->nr_violations) <= (double)*seen * OUTSIDE_SHARE_MAX &&
-	    clock_bound(m, (ticks_t){x}) < FIRST_BOUND / 4)
+	    (double)clock_bound(m, (ticks_t){x}) < FIRST_BOUND_US * t->us / 4)
 		return 1;
 	clock_model_release(m);
 	return ret;
+}
+
+/* Two guesses may lead to one answer. */
+static bool same_answer(const struct clock_model *a, const struct clock_model *b, uint64_t x)
+{
+	ticks_t t = {x};
+	__int128 off = (__int128)clock_to_l0(a, t) - clock_to_l0(b, t);
+
+	return (off < 0 ? -off : off) <= (__int128)clock_bound(a, t) + clock_bound(b, t);
 }
 
 /* Tests all guesses for one thread; adds the one that passes to @out. */
@@ -277,10 +319,13 @@ static int test_guesses(struct coincidence *out, unsigned *passed, const struct 
 			return ret;
 		if (!ret)
 			continue;
-		if (++*passed > 1) {
+		if (*passed && !(out->tid == tid && same_answer(&m, &out->model, (uint64_t)t->middle)))
+			++*passed;
+		if (*passed) {
 			clock_model_release(&m);
 			continue;
 		}
+		*passed = 1;
 		out->model = m;
 		out->model.method = CLOCK_METHOD_CONTAINMENT;
 		out->tid = tid;
@@ -300,15 +345,16 @@ static int try_thread(struct coincidence *out, unsigned *passed, const struct sa
 	struct gap_list absent = {0};
 	struct ranges r;
 	struct trial t = {&guest->events[out->cpu], &r, opt,
-			  (double)opt->x_begin + (double)(opt->x_end - opt->x_begin) / 2};
+			  (double)opt->x_begin + (double)(opt->x_end - opt->x_begin) / 2,
+			  ticks_per_us(host)};
 	int ret = ranges_of_thread(&r, host, tid, false);
 
 	if (ret == 0)
-		ret = host_gaps(&absent, &r);
+		ret = host_gaps(&absent, &r, t.us);
 	if (ret == 0)
-		ret = match_gaps(&matches, silent, &absent, rate);
+		ret = match_gaps(&matches, silent, &absent, rate, t.us);
 	if (ret == 0)
-		ret = make_guesses(guesses, &matches, t.middle, opt->limit_ppm);
+		ret = make_guesses(guesses, &matches, t.middle, opt->limit_ppm, t.us);
 	if (ret == 0)
 		ret = test_guesses(out, passed, &t, guesses, tid);
 	free(matches.list);
@@ -317,7 +363,7 @@ static int try_thread(struct coincidence *out, unsigned *passed, const struct sa
 	return ret;
 }
 
-static int32_t busiest_cpu(const struct sample *s)
+int32_t coincide_cpu(const struct sample *s)
 {
 	int32_t best = -1;
 
@@ -366,10 +412,10 @@ int coincide_find(struct coincidence *out, const struct sample *guest, const str
 	int ret;
 
 	memset(out, 0, sizeof(*out));
-	out->cpu = busiest_cpu(guest);
+	out->cpu = coincide_cpu(guest);
 	if (out->cpu < 0)
 		return COINCIDE_NONE;
-	ret = guest_gaps(&t.silent, &guest->events[out->cpu]);
+	ret = guest_gaps(&t.silent, &guest->events[out->cpu], ticks_per_us(guest));
 	if (ret == 0)
 		ret = each_thread(host, each_trial, &t);
 	free(t.silent.list);

@@ -32,6 +32,9 @@ enum coincide_result {
 int coincide_find(struct coincidence *out, const struct sample *guest, const struct sample *host,
 		  const struct fit_options *opt);
 
+/* The CPU with most events, if they are enough for a test; else -1. */
+int32_t coincide_cpu(const struct sample *s);
+
 /* The thread among @host's in whose stays all of @events fall by @model; -1 when none or several
  * do.  *@seen is the number of events that say so. */
 int32_t coincide_thread(const struct clock_model *model, const struct tick_list *events,

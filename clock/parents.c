@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock/rates.h"
+#include "clock/tsc.h"
+
 /* Fewer shared calls than this may be chance: payloads can be small numbers. */
 #define PAIRS_MIN 3
 
@@ -104,6 +107,72 @@ static void parent_by_clock(struct candidate *list, unsigned i)
 	}
 }
 
+static unsigned depth_of(const struct candidate *list, unsigned nr, unsigned i)
+{
+	unsigned depth = 0;
+
+	for (int p = list[i].parent; p >= 0 && depth < nr; p = list[p].parent)
+		depth++;
+	return depth;
+}
+
+static bool is_below(const struct candidate *list, unsigned nr, unsigned i, unsigned top)
+{
+	int at = (int)i;
+
+	for (unsigned steps = 0; at >= 0 && steps <= nr; steps++, at = list[at].parent) {
+		if (at == (int)top)
+			return true;
+	}
+	return false;
+}
+
+/* Tries whether @i's activity lies inside that of a vCPU of @k. */
+static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned k)
+{
+	struct fit_options o = rates_options(list[i].sample, list[k].sample, 0);
+	struct coincidence fit;
+	int ret;
+
+	if (k == i || is_below(list, nr, k, i) || !list[k].sample->stays.nr ||
+	    !rates_known(list[i].sample, list[k].sample, 0) ||
+	    (list[i].told && list[i].parent != (int)k))
+		return 0;
+	ret = tsc_find(&fit, list[i].sample, list[k].sample);
+	if (ret == COINCIDE_NONE)
+		ret = coincide_find(&fit, list[i].sample, list[k].sample, &o);
+	if (ret != COINCIDE_FOUND)
+		return ret < 0 ? ret : 0;
+	/* An L2's activity lies inside L0's stays too: the deepest host is the parent. */
+	if (list[i].parent >= 0 && !list[i].told &&
+	    depth_of(list, nr, k) <= depth_of(list, nr, (unsigned)list[i].parent)) {
+		clock_model_release(&fit.model);
+		return 0;
+	}
+	clock_model_release(&list[i].fit.model);
+	list[i].fit = fit;
+	list[i].parent = (int)k;
+	if (!list[i].told)
+		snprintf(list[i].evidence, sizeof(list[i].evidence),
+			 "its CPU %d is active only while thread %d of %s runs a guest (%" PRIu64
+			 " events)",
+			 fit.cpu, fit.tid, list[k].name, fit.events);
+	return 0;
+}
+
+/* For those without pairs.  With a single trace there is nothing to find. */
+static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i)
+{
+	int ret = 0;
+
+	if (list[i].nr_pairs || list[i].same_clock || list[i].parent == PARENT_NONE ||
+	    list[i].in->has_tsc_offset)
+		return 0;
+	for (unsigned k = 0; k < nr && ret == 0; k++)
+		ret = try_inside(list, nr, i, k);
+	return ret;
+}
+
 int parents_find(struct candidate *list, const struct topology_input *in, struct sample *samples,
 		 unsigned nr, struct error *err)
 {
@@ -125,6 +194,11 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 		parent_by_pairs(list, nr, i);
 		if (!list[i].nr_pairs)
 			parent_by_clock(list, i);
+	}
+	for (unsigned i = 0; i < nr && ret == 0; i++) {
+		ret = parent_by_containment(list, nr, i);
+		if (ret)
+			fail(err, ret, "out of memory");
 	}
 	return ret;
 }
@@ -187,6 +261,8 @@ int parents_order(struct candidate *list, unsigned nr, unsigned *order, struct e
 
 void parents_release(struct candidate *list, unsigned nr)
 {
-	for (unsigned i = 0; i < nr; i++)
+	for (unsigned i = 0; i < nr; i++) {
 		call_index_release(list[i].calls);
+		clock_model_release(&list[i].fit.model);
+	}
 }

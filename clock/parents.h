@@ -2,6 +2,7 @@
 #ifndef CLOCK_PARENTS_H
 #define CLOCK_PARENTS_H
 
+#include "clock/coincide.h"
 #include "clock/pairs.h"
 #include "clock/topology.h"
 
@@ -20,11 +21,13 @@ struct candidate {
 	bool told;                /* by the user */
 	bool same_clock;          /* as the parent, by the clocks' uuids */
 	uint64_t nr_pairs;        /* with that parent */
+	struct coincidence fit;   /* owned: with that parent, when there are no pairs; agreeing is
+				     0 when there is none */
 	char evidence[160];
 };
 
-/* Fills @list (zeroed, [nr]) from samples and the user's word; finds parents by pairs and clock
- * uuids.  What is left PARENT_UNKNOWN may still be found by containment. */
+/* Fills @list (zeroed, [nr]) from samples and the user's word; finds parents by pairs, by clock
+ * uuids, and for the rest by containment.  What nothing tells is left PARENT_UNKNOWN. */
 int parents_find(struct candidate *list, const struct topology_input *in, struct sample *samples,
 		 unsigned nr, struct error *err);
 

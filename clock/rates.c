@@ -31,6 +31,14 @@ static double tick_ns(const struct trace_clock *c, uint64_t tsc_khz)
 	}
 }
 
+bool rates_known(const struct sample *guest, const struct sample *host, uint64_t tsc_khz)
+{
+	const struct trace_clock *g = &guest->trace->clock, *h = &host->trace->clock;
+
+	return (g->kind == CLOCK_TSC && h->kind == CLOCK_TSC) ||
+	       (tick_ns(g, tsc_khz) > 0 && tick_ns(h, tsc_khz) > 0);
+}
+
 struct fit_options rates_options(const struct sample *guest, const struct sample *host,
 				 uint64_t tsc_khz)
 {

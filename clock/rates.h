@@ -9,6 +9,9 @@
  * What is known of two clocks' rates before anything is measured: cycle counters of one physical
  * machine run alike, clocks in ns nearly so.  @tsc_khz is L0's, 0 unknown.
  */
+/* Whether the rates' relation is known at all; if not, only pairs can tell it. */
+bool rates_known(const struct sample *guest, const struct sample *host, uint64_t tsc_khz);
+
 struct fit_options rates_options(const struct sample *guest, const struct sample *host,
 				 uint64_t tsc_khz);
 

@@ -60,7 +60,7 @@ static unsigned threads_wanted(const struct topology_options *opt)
 
 static void make_machine(struct topology *t, struct search *s, unsigned i)
 {
-	const struct candidate *c = &s->list[s->order[i]];
+	struct candidate *c = &s->list[s->order[i]];
 	struct machine *m = &t->machines[i];
 
 	memcpy(m->name, c->name, sizeof(m->name));

@@ -31,23 +31,37 @@ static inline uint64_t bits_get(const uint8_t *base, uint64_t at, unsigned width
 /* Any width up to 64. */
 static inline uint64_t bits_get_wide(const uint8_t *base, uint64_t at, unsigned width)
 {
-	if (width <= 57)
+	if (width <= 32)
 		return bits_get(base, at, width);
 	return bits_get(base, at, 32) | bits_get(base, at + 32, width - 32) << 32;
 }
 
-/* Into zeroed memory only; @width <= 57 and @v must fit. */
-static inline void bits_put(uint8_t *base, uint64_t at, uint64_t v)
-{
-	uint8_t *p = base + (at >> 3);
+/* Writes numbers one behind the other; overwrites up to 8 bytes behind the last. */
+struct bits_sink {
+	uint8_t *p;
+	uint64_t acc;
+	unsigned nr; /* bits in acc, less than 8 between calls */
+};
 
-	set_u64(p, get_u64(p) | v << (at & 7));
+/* @width <= 56, and @v fits. */
+static inline void bits_sink_put(struct bits_sink *s, uint64_t v, unsigned width)
+{
+	s->acc |= v << s->nr;
+	s->nr += width;
+	set_u64(s->p, s->acc);
+	s->p += s->nr >> 3;
+	s->acc >>= s->nr & ~7u & 63;
+	s->nr &= 7;
 }
 
-static inline void bits_put_wide(uint8_t *base, uint64_t at, uint64_t v)
+/* Any width up to 64. */
+static inline void bits_sink_put_wide(struct bits_sink *s, uint64_t v, unsigned width)
 {
-	bits_put(base, at, v & UINT32_MAX);
-	bits_put(base, at + 32, v >> 32);
+	unsigned low = width < 32 ? width : 32;
+
+	bits_sink_put(s, v & bits_mask(low), low);
+	if (width > 32)
+		bits_sink_put(s, v >> 32, width - 32);
 }
 
 /* Portable population count: the instruction is not part of the x86-64 baseline. */

@@ -69,13 +69,19 @@ static uint32_t make_dict(struct segment_work *w, const uint32_t *values, uint32
 
 static uint8_t *put_packed(uint8_t *to, const uint32_t *v, uint32_t nr, uint32_t min, unsigned bits)
 {
-	uint64_t at = 0;
+	struct bits_sink sink = {.p = to};
 
-	if (bits) {
-		for (uint32_t i = 0; i < nr; i++, at += bits)
-			bits_put(to, at, v[i] - min);
-	}
+	for (uint32_t i = 0; bits && i < nr; i++)
+		bits_sink_put(&sink, v[i] - min, bits);
 	return to + packed_bytes(nr, bits);
+}
+
+static void put_shares(uint8_t *to, const uint8_t *shares, uint32_t nr)
+{
+	struct bits_sink sink = {.p = to};
+
+	for (uint32_t i = 0; i < nr; i++)
+		bits_sink_put(&sink, shares[i], SHARE_BITS);
 }
 
 struct value_plan {
@@ -157,8 +163,8 @@ void segment_put(struct bytes *out, const struct segment_entries *e, struct segm
 	} else {
 		p = put_packed(p, e->values, e->nr, plan.min, plan.bits);
 	}
-	for (uint32_t i = 0; e->shares && i < e->nr; i++)
-		bits_put(p, (uint64_t)i * SHARE_BITS, e->shares[i]);
+	if (e->shares)
+		put_shares(p, e->shares, e->nr);
 	out->len_bytes += (size_t)len_bytes;
 }
 

@@ -40,10 +40,9 @@ void snapshot_put(struct bytes *out, ns_t at, const uint32_t *last_value, const 
 			     array_bytes(w.nr, w.value) + array_bytes(w.nr, w.since) +
 			     BITS_SLACK_BYTES;
 	uint8_t *h = bytes_room(out, len_bytes);
-	uint8_t *attrs = h + SNAPSHOT_HEADER_BYTES;
-	uint8_t *values = attrs + array_bytes(w.nr, w.attr);
-	uint8_t *sinces = values + array_bytes(w.nr, w.value);
-	uint64_t k = 0;
+	struct bits_sink attrs = {.p = h + SNAPSHOT_HEADER_BYTES};
+	struct bits_sink values = {.p = attrs.p + array_bytes(w.nr, w.attr)};
+	struct bits_sink since = {.p = values.p + array_bytes(w.nr, w.value)};
 
 	if (!h)
 		return;
@@ -51,18 +50,18 @@ void snapshot_put(struct bytes *out, ns_t at, const uint32_t *last_value, const 
 	h[4] = (uint8_t)w.attr;
 	h[5] = (uint8_t)w.value;
 	h[6] = (uint8_t)w.since;
+	/* A column at a time: the end of one is overwritten until the next begins. */
 	for (uint32_t i = 0; i < nr_attrs; i++) {
-		uint64_t since = (uint64_t)at - (uint64_t)last_time[i];
-
-		if (last_time[i] == NS_MIN)
-			continue;
-		bits_put(attrs, k * w.attr, i);
-		bits_put(values, k * w.value, last_value[i]);
-		if (w.since <= 57)
-			bits_put(sinces, k * w.since, since);
-		else
-			bits_put_wide(sinces, k * w.since, since);
-		k++;
+		if (last_time[i] != NS_MIN)
+			bits_sink_put(&attrs, i, w.attr);
+	}
+	for (uint32_t i = 0; i < nr_attrs; i++) {
+		if (last_time[i] != NS_MIN)
+			bits_sink_put(&values, last_value[i], w.value);
+	}
+	for (uint32_t i = 0; i < nr_attrs; i++) {
+		if (last_time[i] != NS_MIN)
+			bits_sink_put_wide(&since, (uint64_t)at - (uint64_t)last_time[i], w.since);
 	}
 	out->len_bytes += len_bytes;
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "history/find.h"
+
 /* An attribute's finest level has buckets at least this many times as long as its intervals. */
 #define PACE 3
 #define CHUNK_RUNS 32768
@@ -10,12 +12,14 @@
 
 /* Time of each value in one bucket. */
 struct tally {
-	struct tally_item {
-		uint32_t value;
-		uint64_t time_ns;
-	} *items; /* owned */
+	uint64_t *times_ns; /* owned; the values stand behind the times */
 	uint8_t nr, room;
 };
+
+static uint32_t *tally_values(const struct tally *t)
+{
+	return (uint32_t *)(t->times_ns + t->room);
+}
 
 /* One attribute on one level: the bucket being filled. */
 struct open {
@@ -46,9 +50,8 @@ struct level {
 	struct run *runs; /* owned */
 	uint32_t nr, room;
 	uint32_t nr_rows; /* attributes on it */
-	int64_t first;    /* bucket */
+	int64_t first;	  /* bucket */
 	bool any;
-	uint8_t hints[256]; /* where in a tally a value was last */
 };
 
 struct summary {
@@ -80,7 +83,7 @@ struct summary *summary_new(void)
 static void close_opens(struct row *r)
 {
 	for (unsigned i = 0; i < r->nr; i++)
-		free(r->open[i].tally.items);
+		free(r->open[i].tally.times_ns);
 	free(r->open);
 	r->open = NULL;
 	r->nr = 0;
@@ -107,51 +110,82 @@ void summary_free(struct summary *s)
 
 /* ---- tallies -------------------------------------------------------------------------------- */
 
-/* Where a new value goes: behind the others, or, when there is no room, in place of the least. */
-static struct tally_item *new_item(struct summary *s, struct tally *t)
+static bool tally_grow(struct summary *s, struct tally *t)
 {
-	struct tally_item *least = &t->items[0];
+	uint8_t room = t->room ? t->room * 2 : 4;
+	size_t pad = FIND_PAD * sizeof(uint32_t);
+	uint64_t *times = malloc(room * (sizeof(uint64_t) + sizeof(uint32_t)) + pad);
 
-	if (t->nr == t->room && t->room < SUMMARY_VALUES_MAX) {
-		uint8_t room = t->room ? t->room * 2 : 4;
-		void *items = realloc(t->items, room * sizeof(*t->items));
-
-		if (!items) {
-			s->failed = true;
-			return NULL;
-		}
-		t->items = items;
-		t->room = room;
+	if (!times) {
+		s->failed = true;
+		return false;
 	}
-	if (t->nr < t->room)
-		return &t->items[t->nr++];
+	memset(times + room, 0, room * sizeof(uint32_t) + pad);
+	if (t->room) {
+		memcpy(times, t->times_ns, t->nr * sizeof(*times));
+		memcpy(times + room, tally_values(t), t->nr * sizeof(uint32_t));
+	}
+	free(t->times_ns);
+	t->times_ns = times;
+	t->room = room;
+	return true;
+}
+
+static unsigned least_of(const struct tally *t)
+{
+	unsigned least = 0;
+
 	for (unsigned i = 1; i < t->nr; i++)
-		least = t->items[i].time_ns < least->time_ns ? &t->items[i] : least;
+		least = t->times_ns[i] < t->times_ns[least] ? i : least;
 	return least;
 }
 
-static void tally_add(struct summary *s, unsigned level, struct tally *t, uint32_t value,
-		      uint64_t time_ns)
+static unsigned longest_of(const struct tally *t)
 {
-	uint8_t *hint = &s->levels[level].hints[value * 0x9e3779b1u >> 24];
-	struct tally_item *item;
+	unsigned longest = 0;
 
-	if (*hint < t->nr && t->items[*hint].value == value) {
-		t->items[*hint].time_ns += time_ns;
+	for (unsigned i = 1; i < t->nr; i++)
+		longest = t->times_ns[i] > t->times_ns[longest] ? i : longest;
+	return longest;
+}
+
+/* A value that is new to the bucket goes behind the others or, where there is no room, in place of
+ * the least one. */
+static void tally_new(struct summary *s, struct tally *t, uint32_t value, uint64_t time_ns)
+{
+	unsigned i = t->nr;
+
+	if (t->nr == SUMMARY_VALUES_MAX)
+		i = least_of(t);
+	else if (t->nr == t->room && !tally_grow(s, t))
 		return;
+	else
+		t->nr++;
+	tally_values(t)[i] = value;
+	t->times_ns[i] = time_ns;
+}
+
+static inline void tally_add(struct summary *s, struct tally *t, uint32_t value, uint64_t time_ns)
+{
+	unsigned i = find_u32(tally_values(t), t->nr, value);
+
+	if (i < t->nr)
+		t->times_ns[i] += time_ns;
+	else
+		tally_new(s, t, value, time_ns);
+}
+
+/* Adds what counts of a bucket @width_ns wide, in which entry @longest is the longest, to its
+ * parent's. */
+static void tally_raise(struct summary *s, const struct tally *from, unsigned longest,
+			uint64_t width_ns, struct tally *to)
+{
+	uint64_t limit = width_ns / SUMMARY_RAISE_PART;
+
+	for (unsigned i = 0; i < from->nr; i++) {
+		if (from->times_ns[i] >= limit || i == longest)
+			tally_add(s, to, tally_values(from)[i], from->times_ns[i]);
 	}
-	for (unsigned i = 0; i < t->nr; i++) {
-		if (t->items[i].value == value) {
-			*hint = (uint8_t)i;
-			t->items[i].time_ns += time_ns;
-			return;
-		}
-	}
-	item = new_item(s, t);
-	if (!item)
-		return;
-	*hint = (uint8_t)(item - t->items);
-	*item = (struct tally_item){.value = value, .time_ns = time_ns};
 }
 
 /* ---- buckets -------------------------------------------------------------------------------- */
@@ -178,9 +212,10 @@ static void put_run(struct summary *s, struct row *r, unsigned level, int64_t bu
 	o->started = true;
 	o->run_value = value;
 	o->run_share = (uint8_t)share;
-	l->runs[l->nr++] = (struct run){.place = (uint64_t)(bucket - l->first) << SHARE_BITS | share,
-					.attr = (uint32_t)(r - s->rows),
-					.value = value};
+	l->runs[l->nr++] =
+		(struct run){.place = (uint64_t)(bucket - l->first) << SHARE_BITS | share,
+			     .attr = (uint32_t)(r - s->rows),
+			     .value = value};
 }
 
 /* The level above @level, made if new; NULL above the highest. */
@@ -200,18 +235,10 @@ static struct open *parent_of(struct summary *s, struct row *r, unsigned level, 
 	}
 	r->open = open;
 	r->nr++;
-	open[i] = (struct open){.bucket = bucket >> 2, .partial = (bucket & 3) || open[i - 1].partial};
+	open[i] = (struct open){.bucket = bucket >> 2,
+				.partial = (bucket & 3) || open[i - 1].partial};
 	s->levels[level + 1].nr_rows++;
 	return &open[i];
-}
-
-static const struct tally_item *longest(const struct tally *t)
-{
-	const struct tally_item *best = &t->items[0];
-
-	for (unsigned i = 1; i < t->nr; i++)
-		best = t->items[i].time_ns > best->time_ns ? &t->items[i] : best;
-	return best;
 }
 
 static unsigned share_of(uint64_t time_ns, uint64_t width_ns)
@@ -224,6 +251,22 @@ static unsigned share_of(uint64_t time_ns, uint64_t width_ns)
 	return share < SHARE_ALL ? share : SHARE_ALL - 1;
 }
 
+/* Puts the run of the open bucket, of which @width_ns have gone by, and raises its values. */
+static void end_tally(struct summary *s, struct row *r, unsigned level, uint64_t width_ns,
+		      struct open *up)
+{
+	struct open *o = &r->open[level - r->base];
+	unsigned longest = longest_of(&o->tally);
+
+	if (!o->tally.nr)
+		return;
+	if (!o->partial)
+		put_run(s, r, level, o->bucket, tally_values(&o->tally)[longest],
+			share_of(o->tally.times_ns[longest], width_ns));
+	if (up)
+		tally_raise(s, &o->tally, longest, width_ns, &up->tally);
+}
+
 /* The open bucket is full: puts its run, and adds it to the level above. */
 static void close_bucket(struct summary *s, struct row *r, unsigned level)
 {
@@ -232,15 +275,7 @@ static void close_bucket(struct summary *s, struct row *r, unsigned level)
 		struct open *up = parent_of(s, r, level, o->bucket);
 
 		o = &r->open[level - r->base];
-		if (!o->partial && o->tally.nr) {
-			const struct tally_item *best = longest(&o->tally);
-
-			put_run(s, r, level, o->bucket, best->value,
-				share_of(best->time_ns, 1ull << summary_shift(level)));
-		}
-		for (unsigned i = 0; up && i < o->tally.nr; i++)
-			tally_add(s, level + 1, &up->tally, o->tally.items[i].value,
-				  o->tally.items[i].time_ns);
+		end_tally(s, r, level, 1ull << summary_shift(level), up);
 		o->tally.nr = 0;
 		o->partial = false;
 		o->bucket++;
@@ -268,7 +303,7 @@ static void pass_buckets(struct summary *s, struct row *r, unsigned level, uint6
 	if (o->bucket & 3 || up->partial || up->tally.nr) {
 		some = 4 - (uint64_t)(o->bucket & 3);
 		some = some < nr ? some : nr;
-		tally_add(s, level + 1, &up->tally, value, some * width);
+		tally_add(s, &up->tally, value, some * width);
 		o->bucket += (int64_t)some;
 		nr -= some;
 		if (!(o->bucket & 3))
@@ -283,7 +318,7 @@ static void pass_buckets(struct summary *s, struct row *r, unsigned level, uint6
 	if (nr) {
 		o = &r->open[level - r->base];
 		o->bucket += (int64_t)nr;
-		tally_add(s, level + 1, &r->open[level + 1 - r->base].tally, value, nr * width);
+		tally_add(s, &r->open[level + 1 - r->base].tally, value, nr * width);
 	}
 }
 
@@ -295,20 +330,20 @@ static void advance(struct summary *s, struct row *r, ns_t t)
 	struct open *o = r->open;
 
 	if (o->bucket < bucket && (o->partial || o->tally.nr)) {
-		ns_t edge = (o->bucket + 1) << shift;
+		ns_t edge = summary_time(o->bucket + 1, r->base);
 
-		tally_add(s, r->base, &o->tally, r->value, (uint64_t)(edge - r->at));
+		tally_add(s, &o->tally, r->value, (uint64_t)(edge - r->at));
 		close_bucket(s, r, r->base);
 		r->at = edge;
 		o = r->open;
 	}
 	if (o->bucket < bucket) {
 		pass_buckets(s, r, r->base, (uint64_t)(bucket - o->bucket), r->value);
-		r->at = bucket << shift;
+		r->at = summary_time(bucket, r->base);
 		o = r->open;
 	}
 	if (t > r->at)
-		tally_add(s, r->base, &o->tally, r->value, (uint64_t)(t - r->at));
+		tally_add(s, &o->tally, r->value, (uint64_t)(t - r->at));
 	r->at = t;
 }
 
@@ -334,10 +369,8 @@ static void drop_level(struct summary *s, struct row *r)
 		return;
 	if (o->started)
 		put_run(s, r, r->base, o->bucket, 0, SHARE_NONE);
-	for (unsigned i = 0; i < o->tally.nr; i++)
-		tally_add(s, r->base + 1, &up->tally, o->tally.items[i].value,
-			  o->tally.items[i].time_ns);
-	free(o->tally.items);
+	tally_raise(s, &o->tally, longest_of(&o->tally), 0, &up->tally);
+	free(o->tally.times_ns);
 	memmove(r->open, r->open + 1, --r->nr * sizeof(*r->open));
 	s->levels[r->base].nr_rows--;
 	r->base++;
@@ -357,8 +390,8 @@ static void add_level(struct summary *s, struct row *r)
 	r->open = open;
 	r->base--;
 	shift = summary_shift(r->base);
-	open[0] = (struct open){.bucket = r->at >> shift,
-				.partial = r->at & (ns_t)bits_mask(shift)};
+	open[0] =
+		(struct open){.bucket = r->at >> shift, .partial = r->at & (ns_t)bits_mask(shift)};
 	s->levels[r->base].nr_rows++;
 }
 
@@ -485,7 +518,7 @@ static void flush_level(struct summary *s, unsigned level, int64_t end, ns_t end
 			struct outfile *file)
 {
 	struct level *l = &s->levels[level];
-	ns_t begin_ns = l->first << summary_shift(level);
+	ns_t begin_ns = summary_time(l->first, level);
 	uint32_t at = 0;
 
 	s->failed |= !room_to_sort(s, l->nr);
@@ -564,7 +597,7 @@ void summary_slice(struct summary *s, ns_t end, struct outfile *file)
 
 			if (!is_full(&s->levels[i]) || bucket == s->levels[i].first)
 				continue;
-			flush_level(s, i, bucket, bucket << summary_shift(i), file);
+			flush_level(s, i, bucket, summary_time(bucket, i), file);
 			restart_runs(s, i);
 		}
 	}
@@ -577,19 +610,9 @@ static void finish_row(struct summary *s, struct row *r, ns_t end)
 	for (unsigned i = 0; i < r->nr && !s->failed; i++) {
 		struct open *o = &r->open[i];
 		struct open *up = i + 1u < r->nr ? &r->open[i + 1] : NULL;
-		uint64_t width = (uint64_t)(end - (o->bucket << summary_shift(r->base + i)));
+		uint64_t width = (uint64_t)(end - summary_time(o->bucket, r->base + i));
 
-		if (!o->tally.nr)
-			continue;
-		if (!o->partial) {
-			const struct tally_item *best = longest(&o->tally);
-
-			put_run(s, r, r->base + i, o->bucket, best->value,
-				share_of(best->time_ns, width));
-		}
-		for (unsigned k = 0; up && k < o->tally.nr; k++)
-			tally_add(s, r->base + i + 1, &up->tally, o->tally.items[k].value,
-				  o->tally.items[k].time_ns);
+		end_tally(s, r, r->base + i, width, up);
 	}
 }
 

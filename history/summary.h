@@ -17,17 +17,26 @@
  * An attribute is not covered by the levels on which it would have about as many runs as it has
  * changes (there its changes are read), and the finest level that covers it follows its pace.
  *
- * The longest value is found from exact times: those of a bucket are added up from those of its
- * four children, up to SUMMARY_VALUES_MAX values per bucket; beyond that the least ones are
- * dropped, so the value is then one of the longest, and the share stays a lower bound.
+ * On the finest level of an attribute the longest value is found from the changes themselves (of
+ * more than SUMMARY_VALUES_MAX values in one bucket, some are not looked at).  Above, the times
+ * known from the four children are added up; of a child those values count that held at least one
+ * part in SUMMARY_RAISE_PART of it, and always its longest.  So the value is the longest among
+ * those that count, and the share is what is known of it: a lower bound.
  */
 #define SUMMARY_LEVELS 21
 #define SUMMARY_SHIFT_MIN 8
-#define SUMMARY_VALUES_MAX 64
+#define SUMMARY_VALUES_MAX 32
+#define SUMMARY_RAISE_PART 16
 
 static inline unsigned summary_shift(unsigned level)
 {
 	return SUMMARY_SHIFT_MIN + 2 * level;
+}
+
+/* When a bucket begins. */
+static inline ns_t summary_time(int64_t bucket, unsigned level)
+{
+	return (ns_t)((uint64_t)bucket << summary_shift(level));
 }
 
 /* A run with value 0 and share 0: from here on the attribute is not covered. */

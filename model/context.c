@@ -9,14 +9,14 @@
 
 #include "model/state.h"
 
-_Static_assert(sizeof(struct context) == 32, "contexts are hashed and compared as 4 words");
+_Static_assert(sizeof(struct context) == 24, "contexts are hashed and compared as 3 words");
 
 static uint32_t hash(const struct context *c)
 {
-	uint64_t words[4], h = 0;
+	uint64_t words[3], h = 0;
 
 	memcpy(words, c, sizeof(words));
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		h = (h ^ words[i]) * 0x9e3779b97f4a7c15ull;
 		h ^= h >> 32;
 	}

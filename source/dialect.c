@@ -18,6 +18,7 @@ static const struct dialect_row rows[] = {
 	{LTTNG, "sched_process_fork", EV_FORK,
 	 {{"parent_tid", -1}, {"child_tid", -1}, {"child_comm", 0}, {"child_pid", -1}, {"child_ns_inum|parent_ns_inum", 0}}},
 	{FTRACE, "sched_process_fork", EV_FORK, {{"parent_pid", -1}, {"child_pid", -1}, {"child_comm", 0}, {NULL, -1}, {NULL, 0}}},
+	{FTRACE, "task_newtask", EV_NEW_TASK, {{"pid", -1}, {"clone_flags", 0}, {"comm", 0}}},
 	{LTTNG, "sched_process_exec", EV_EXEC, {{"tid", -1}}},
 	{FTRACE, "sched_process_exec", EV_EXEC, {{"pid", -1}}},
 	{BOTH, "sched_process_exit", EV_EXIT, {{"tid|pid", -1}, {NULL, 0}, {"comm", 0}}},
@@ -112,6 +113,27 @@ static const char *const kind_names[EV_NR_KINDS] = {
 const char *event_kind_name(enum event_kind kind)
 {
 	return kind < EV_NR_KINDS ? kind_names[kind] : "other";
+}
+
+bool event_slot_is_text(enum event_kind kind, unsigned slot)
+{
+	switch (kind) {
+	case EV_SCHED_SWITCH:
+		return slot == 3 || slot == 4;
+	case EV_STATEDUMP_PROCESS:
+		return slot == 3;
+	case EV_SCHED_WAKING:
+	case EV_SCHED_WAKEUP:
+	case EV_SCHED_WAKEUP_NEW:
+	case EV_FORK:
+	case EV_NEW_TASK:
+	case EV_EXIT:
+	case EV_FREE:
+	case EV_RENAME:
+		return slot == 2;
+	default:
+		return false;
+	}
 }
 
 static bool name_matches(const char *pattern, const char *event)

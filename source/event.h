@@ -31,6 +31,8 @@
 	X(SCHED_MIGRATE, "sched_migrate_task")                                                     \
 	/* parent_tid, child_tid, child_comm_str, child_pid (tgid; -1 unknown), child pid_ns */    \
 	X(FORK, "fork")                                                                            \
+	/* tid, clone flags, comm_str.  Comes before the fork event of the same thread. */         \
+	X(NEW_TASK, "new_task")                                                                    \
 	/* tid, -, filename is a raw field */                                                      \
 	X(EXEC, "exec")                                                                            \
 	/* tid, -, comm_str */                                                                     \
@@ -133,5 +135,9 @@ static inline const char *event_str(const struct event *e, unsigned slot)
 }
 
 const char *event_kind_name(enum event_kind kind);
+
+/* True for the slots that EVENT_KINDS names _str.  A reader must put nothing but text there, and
+ * text nowhere else, whatever a file calls its fields: others follow the pointer. */
+bool event_slot_is_text(enum event_kind kind, unsigned slot);
 
 #endif

@@ -14,7 +14,7 @@
 
 /* What one packet's decoding found; counted when its end is reached. */
 struct tally {
-	uint64_t lost;        /* events that the pages say were lost before them */
+	uint64_t lost;	      /* events that the pages say were lost before them */
 	uint64_t lost_places; /* pages that say so without a number */
 	uint64_t broken_places;
 	uint64_t bytes_skipped;
@@ -26,26 +26,26 @@ struct dat_cursor {
 	const struct dat *d;
 	struct dat_stream *ds;
 	struct unpacker unpacker;
-	uint8_t *buf[2];         /* unpacked chunks, in turn: events point into them */
-	unsigned which;          /* the one in use */
-	bool handed_out;         /* events that point into it were returned */
+	uint8_t *buf[2]; /* unpacked chunks, in turn: events point into them */
+	unsigned which;	 /* the one in use */
+	bool handed_out; /* events that point into it were returned */
 
 	bool in_packet;
-	uint64_t next_chunk;     /* places in the file */
+	uint64_t next_chunk; /* places in the file */
 	uint64_t packet_stop;
-	uint64_t chunk_at;       /* of what is decoded now */
-	const uint8_t *page;     /* next page of the chunk */
+	uint64_t chunk_at;   /* of what is decoded now */
+	const uint8_t *page; /* next page of the chunk */
 	const uint8_t *pages_end;
 	const uint8_t *readable; /* end of the memory that the chunk is in */
 
-	const uint8_t *pos;      /* next record of the page */
+	const uint8_t *pos; /* next record of the page */
 	const uint8_t *end;
-	uint64_t time;           /* running time of the page */
-	uint64_t last;           /* time of the last event; never goes back */
+	uint64_t time; /* running time of the page */
+	uint64_t last; /* time of the last event; never goes back */
 	bool has_last;
-	bool probing;            /* only the time of the last event is asked for */
-	bool gap;                /* what comes before the next page could not be decoded */
-	bool lost_waits;         /* @lost has to be handed out before the page's records */
+	bool probing;	 /* only the time of the last event is asked for */
+	bool gap;	 /* what comes before the next page could not be decoded */
+	bool lost_waits; /* @lost has to be handed out before the page's records */
 	struct event lost;
 	struct tally tally;
 };
@@ -73,7 +73,8 @@ static void report_issue(struct dat_cursor *k, enum dat_issue what)
 		[DAT_BAD_PAGE] = "pages that claim more bytes than they have are skipped",
 		[DAT_BAD_RECORD] = "records that reach beyond their page; its rest is skipped",
 		[DAT_UNKNOWN_ID] = "events of a number that no event format explains",
-		[DAT_SHORT_RECORD] = "events shorter than their format; their arguments are unknown",
+		[DAT_SHORT_RECORD] =
+			"events shorter than their format; their arguments are unknown",
 		[DAT_STEP_BACK] = "times that step back; such events are given the time before",
 	};
 	struct stream *s = k->c->stream;
@@ -81,8 +82,7 @@ static void report_issue(struct dat_cursor *k, enum dat_issue what)
 
 	if (!k->tally.issue_at[what])
 		return;
-	if (atomic_compare_exchange_strong(&k->ds->issue_at[what], &first,
-					   k->tally.issue_at[what]))
+	if (atomic_compare_exchange_strong(&k->ds->issue_at[what], &first, k->tally.issue_at[what]))
 		first = k->tally.issue_at[what];
 	trace_problem(s->trace, "%s, from offset %llu on: CPU %d%s%s: %s", s->trace->path,
 		      (unsigned long long)first - 1, s->cpu, *s->buffer ? " of buffer " : "",
@@ -285,9 +285,10 @@ static const uint8_t *text_place(const struct dat_text *x, const uint8_t *data, 
 	return data + from;
 }
 
-static inline __attribute__((always_inline)) void
-event_args(struct event *e, const struct dat_plan *p, const uint8_t *data, uint32_t len,
-	   const bool swap)
+static inline __attribute__((always_inline)) void event_args(struct event *e,
+							     const struct dat_plan *p,
+							     const uint8_t *data, uint32_t len,
+							     const bool swap)
 {
 	for (unsigned i = 0; i < EVENT_ARGS; i++)
 		e->arg[i] = p->otherwise[i];
@@ -326,12 +327,14 @@ static __attribute__((noinline)) void event_args_edge(struct event *e, const str
 }
 
 /* Fills @e from a record; false when its kind is not wanted. */
-static inline __attribute__((always_inline)) bool
-event_fill(struct dat_cursor *k, struct event *e, const uint8_t *record, const uint8_t *data,
-	   uint32_t len, const uint64_t want, const bool swap)
+static inline __attribute__((always_inline)) bool event_fill(struct dat_cursor *k, struct event *e,
+							     const uint8_t *record,
+							     const uint8_t *data, uint32_t len,
+							     const uint64_t want, const bool swap)
 {
 	const struct dat *d = k->d;
-	const struct dat_plan *p = &d->plans[d->plan_of_id[load16(data + d->form.type_offset, swap)]];
+	const struct dat_plan *p =
+		&d->plans[d->plan_of_id[load16(data + d->form.type_offset, swap)]];
 
 	if (unlikely(!p->type))
 		issue(k, DAT_UNKNOWN_ID);
@@ -354,11 +357,64 @@ event_fill(struct dat_cursor *k, struct event *e, const uint8_t *record, const u
 	return true;
 }
 
-/* The last word of a page may be padding without a length. */
-static bool ends_page(uint32_t word, bool big_endian)
+/*
+ * A record that is no event: it moves the time, or is padding.  @pos is behind its header word, and
+ * has 4 bytes at least.  Returns how many bytes to skip from there, 0 when the page ends here, -1
+ * when the record reaches beyond it.
+ */
+static int64_t mark_read(const uint8_t *pos, const uint8_t *end, uint32_t type_len, uint64_t delta,
+			 uint64_t *time, bool swap)
 {
-	return word == (big_endian ? (uint32_t)RECORD_PADDING << RECORD_DELTA_BITS
-				   : (uint32_t)RECORD_PADDING);
+	uint64_t word = load32(pos, swap);
+	uint64_t high = *time >> TIME_STAMP_BITS << TIME_STAMP_BITS;
+
+	if (type_len == RECORD_PADDING) {
+		if (!delta)
+			return 0;
+		if (word < 4 || word > (uint64_t)(end - pos))
+			return -1;
+		*time += delta;
+		return (int64_t)word;
+	}
+	delta |= word << RECORD_DELTA_BITS;
+	if (type_len == RECORD_TIME_EXTEND) {
+		*time += delta;
+		return 4;
+	}
+	delta &= (UINT64_C(1) << TIME_STAMP_BITS) - 1;
+	delta |= high;
+	if (high && delta < *time) /* the low bits went round since */
+		delta += UINT64_C(1) << TIME_STAMP_BITS;
+	*time = delta;
+	return 4;
+}
+
+/* A header word, split. */
+struct head {
+	uint32_t type_len;
+	uint64_t delta;
+};
+
+static inline __attribute__((always_inline)) struct head head_read(const uint8_t *pos,
+								   const bool swap)
+{
+	const bool big_endian = swap != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	uint32_t word = load32(pos, swap);
+
+	if (big_endian)
+		return (struct head){word >> RECORD_DELTA_BITS, word & RECORD_DELTA_MASK};
+	return (struct head){word & RECORD_TYPE_MASK, word >> RECORD_TYPE_BITS};
+}
+
+/* What is left of a page is too short for any record; one word of padding may stand there. */
+static bool page_rest_is_padding(const uint8_t *pos, const uint8_t *end, bool swap)
+{
+	struct head h;
+
+	if (end - pos != 4)
+		return false;
+	h = head_read(pos, swap);
+	return h.type_len == RECORD_PADDING && !h.delta;
 }
 
 /* See page.h for the layout.  Ends at the page's end or when @room is used up. */
@@ -366,65 +422,42 @@ static inline __attribute__((always_inline)) unsigned
 page_decode(struct dat_cursor *k, struct event *events, unsigned room, const uint64_t want,
 	    const bool swap)
 {
-	const bool big_endian = swap != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	const uint8_t *pos = k->pos;
+	const uint8_t *record = pos;
 	const uint8_t *const end = k->end;
+	const uint32_t common_len = k->d->form.common_len;
 	uint64_t time = k->time;
 	uint64_t last = k->has_last ? k->last : 0;
 	unsigned n = 0;
 
-	while (n < room && pos < end) {
-		const uint8_t *record = pos;
-		uint32_t word, type_len, len;
-		uint64_t delta;
+	for (; n < room && pos < end; record = pos) {
+		struct head h;
+		uint32_t len;
 
 		if (unlikely(end - pos < 8)) {
-			if (end - pos != 4 || !ends_page(load32(pos, swap), big_endian))
+			if (!page_rest_is_padding(pos, end, swap))
 				goto bad;
 			pos = end;
 			break;
 		}
-		word = load32(pos, swap);
-		type_len = big_endian ? word >> RECORD_DELTA_BITS : word & 31;
-		delta = big_endian ? word & ((1u << RECORD_DELTA_BITS) - 1) : word >> 5;
+		h = head_read(pos, swap);
 		pos += 4;
-		if (likely(type_len - 1 < RECORD_PADDING - 1)) {
-			len = type_len * 4;
-		} else if (type_len == RECORD_TIME_EXTEND) {
-			time += delta + ((uint64_t)load32(pos, swap) << RECORD_DELTA_BITS);
-			pos += 4;
-			continue;
-		} else if (type_len == RECORD_TIME_STAMP) {
-			uint64_t high = time >> TIME_STAMP_BITS << TIME_STAMP_BITS;
-			uint64_t now = delta | (uint64_t)load32(pos, swap) << RECORD_DELTA_BITS |
-				       high;
+		if (likely(h.type_len - 1 < RECORD_PADDING - 1)) {
+			len = h.type_len * 4;
+		} else if (h.type_len) {
+			int64_t skip = mark_read(pos, end, h.type_len, h.delta, &time, swap);
 
-			if (high && now < time) /* it wrapped since */
-				now += UINT64_C(1) << TIME_STAMP_BITS;
-			time = now;
-			pos += 4;
-			continue;
-		} else if (type_len == RECORD_PADDING) {
-			if (!delta) {
-				pos = end;
-				break;
-			}
-			len = load32(pos, swap);
-			if (unlikely(len < 4 || len > end - pos))
+			if (unlikely(skip < 0))
 				goto bad;
-			time += delta;
-			pos += len;
+			pos = skip ? pos + skip : end;
 			continue;
 		} else {
-			len = load32(pos, swap);
-			if (unlikely(len < 4))
-				goto bad;
-			len -= 4;
+			len = load32(pos, swap) - 4; /* its own length field counts */
 			pos += 4;
 		}
-		if (unlikely(len > end - pos || len < k->d->form.common_len))
+		if (unlikely(len > end - pos || len < common_len))
 			goto bad;
-		time += delta;
+		time += h.delta;
 		if (unlikely(time < last))
 			issue(k, DAT_STEP_BACK);
 		else
@@ -433,11 +466,12 @@ page_decode(struct dat_cursor *k, struct event *events, unsigned room, const uin
 		if (event_fill(k, &events[n], record, pos, len, want, swap))
 			events[n++].time.v = last;
 		pos += (len + 3) & ~3u;
-		continue;
-bad:
-		broken(k, DAT_BAD_RECORD, (uint64_t)(end - record));
-		pos = end;
 	}
+	goto out;
+bad:
+	broken(k, DAT_BAD_RECORD, (uint64_t)(end - record));
+	pos = end;
+out:
 	k->pos = pos;
 	k->time = time;
 	k->last = last;

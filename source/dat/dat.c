@@ -16,9 +16,9 @@ static void clock_kind(struct dat *d)
 		enum clock_kind kind;
 		uint64_t freq_hz;
 	} clocks[] = {
-		{"local", CLOCK_LOCAL, NS_PER_SEC},    {"global", CLOCK_LOCAL, NS_PER_SEC},
-		{"perf", CLOCK_LOCAL, NS_PER_SEC},     {"mono", CLOCK_MONO, NS_PER_SEC},
-		{"boot", CLOCK_BOOT, NS_PER_SEC},      {"x86-tsc", CLOCK_TSC, 0},
+		{"local", CLOCK_LOCAL, NS_PER_SEC}, {"global", CLOCK_LOCAL, NS_PER_SEC},
+		{"perf", CLOCK_LOCAL, NS_PER_SEC},  {"mono", CLOCK_MONO, NS_PER_SEC},
+		{"boot", CLOCK_BOOT, NS_PER_SEC},   {"x86-tsc", CLOCK_TSC, 0},
 		{"counter", CLOCK_COUNTER, 0},
 	};
 	struct trace_clock *c = &d->file.trace->clock;

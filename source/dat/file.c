@@ -113,8 +113,7 @@ static void section_open(struct dat_file *f, uint64_t offset, uint16_t want_id, 
 	*out = (struct bytes){.data = data, .len_bytes = out_len, .swap = f->swap};
 }
 
-void dat_section_table(struct dat_file *f, uint64_t offset_bytes, uint16_t id,
-		       enum dat_table which)
+void dat_section_table(struct dat_file *f, uint64_t offset_bytes, uint16_t id, enum dat_table which)
 {
 	if (f->tables[which].bad) /* the first good one counts */
 		section_open(f, offset_bytes, id, &f->tables[which]);
@@ -232,8 +231,8 @@ static void read_instances(struct dat_file *f, uint32_t nr_cpus)
 {
 	for (unsigned i = 1; i < f->nr_buffers; i++) {
 		struct dat_buffer *u = &f->buffers[i];
-		struct bytes b = {.data = f->map.data, .len_bytes = f->map.len_bytes,
-				  .swap = f->swap};
+		struct bytes b = {
+			.data = f->map.data, .len_bytes = f->map.len_bytes, .swap = f->swap};
 
 		b.pos = dat_inside(f, u->section_bytes, 0) ? u->section_bytes : b.len_bytes;
 		if (read_flyrecord(f, &b, u, nr_cpus))
@@ -278,8 +277,10 @@ static int read_version7(struct dat_file *f, struct bytes *b, struct error *err)
 		return fail(err, -EINVAL, "%s ends within its header", f->trace->path);
 	f->packing = packing_by_name(name);
 	if (f->packing == PACKING_UNKNOWN)
-		dat_problem(f, 0, "cannot decompress \"%.32s\"; what is not compressed is still used",
-			    name);
+		return fail(err, -ENOTSUP,
+			    "%s is compressed with \"%.32s\"; known are zstd and zlib (trace-cmd "
+			    "convert can write it anew)",
+			    f->trace->path, name);
 	if (!dat_buffer_add(f, ""))
 		return fail(err, -ENOMEM, "out of memory opening %s", f->trace->path);
 	read_sections(f, offset);
@@ -308,8 +309,8 @@ static int read_header(struct dat_file *f, struct bytes *b, struct error *err)
 			    path, version);
 	if (*big > 1 || (*long_size != 4 && *long_size != 8))
 		return fail(err, -EINVAL,
-			    "%s claims byte order %u and a long of %u bytes; neither can be",
-			    path, *big, *long_size);
+			    "%s claims byte order %u and a long of %u bytes; neither can be", path,
+			    *big, *long_size);
 	f->version = (unsigned)(version[0] - '0');
 	f->swap = *big != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	b->swap = f->swap;

@@ -93,12 +93,12 @@ static unsigned type_size(struct span type, unsigned long_size)
 		const char *word;
 		unsigned size;
 	} sizes[] = {
-		{"char", 1},	  {"u8", 1},	 {"s8", 1},	   {"uint8_t", 1},  {"int8_t", 1},
-		{"bool", 1},	  {"short", 2},	 {"u16", 2},	   {"s16", 2},	    {"uint16_t", 2},
-		{"int16_t", 2},	  {"be16", 2},	 {"le16", 2},	   {"long long", 8}, {"u64", 8},
-		{"s64", 8},	  {"uint64_t", 8}, {"int64_t", 8}, {"be64", 8},	    {"le64", 8},
-		{"u32", 4},	  {"s32", 4},	 {"uint32_t", 4},  {"int32_t", 4},  {"be32", 4},
-		{"le32", 4},	  {"pid_t", 4},
+		{"char", 1},	{"u8", 1},	 {"s8", 1},	  {"uint8_t", 1},   {"int8_t", 1},
+		{"bool", 1},	{"short", 2},	 {"u16", 2},	  {"s16", 2},	    {"uint16_t", 2},
+		{"int16_t", 2}, {"be16", 2},	 {"le16", 2},	  {"long long", 8}, {"u64", 8},
+		{"s64", 8},	{"uint64_t", 8}, {"int64_t", 8},  {"be64", 8},	    {"le64", 8},
+		{"u32", 4},	{"s32", 4},	 {"uint32_t", 4}, {"int32_t", 4},   {"be32", 4},
+		{"le32", 4},	{"pid_t", 4},
 	};
 
 	if (span_has(type, "*"))

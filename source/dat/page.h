@@ -26,6 +26,9 @@ enum { RECORD_PADDING = 29, RECORD_TIME_EXTEND = 30, RECORD_TIME_STAMP = 31 };
 #define PAGE_LOST_STORED (1u << 30)
 #define PAGE_SIZE_MASK ((1u << 27) - 1)
 #define RECORD_DELTA_BITS 27
+#define RECORD_DELTA_MASK ((1u << RECORD_DELTA_BITS) - 1)
+#define RECORD_TYPE_BITS 5
+#define RECORD_TYPE_MASK ((1u << RECORD_TYPE_BITS) - 1)
 #define TIME_STAMP_BITS 59
 
 struct page_head {

@@ -35,7 +35,8 @@ static void salvage_buffer(struct dat_file *f, uint64_t offset, bool packed)
 	unsigned nr = f->option_cpus ? f->option_cpus : 1;
 
 	if (!packed && nr > 1) {
-		dat_problem(f, offset, "the CPUs' events cannot be told apart without the lost end");
+		dat_problem(f, offset,
+			    "the CPUs' events cannot be told apart without the lost end");
 		return;
 	}
 	u->cpus = arena_alloc(&f->arena, nr * sizeof(*u->cpus));
@@ -53,16 +54,21 @@ static void salvage_buffer(struct dat_file *f, uint64_t offset, bool packed)
 		pos = align_up(end, f->page_size);
 	}
 	f->trace->loss.unknown += nr - u->nr_cpus;
-	dat_problem(f, offset,
-		    "the end, which numbers the CPUs, is missing; %u of %u CPUs found by their place, "
-		    "taken to be CPU 0 and on",
-		    u->nr_cpus, nr);
+	dat_problem(
+		f, offset,
+		"the end, which numbers the CPUs, is missing; %u of %u CPUs found by their place, "
+		"taken to be CPU 0 and on",
+		u->nr_cpus, nr);
 }
 
 void dat_salvage(struct dat_file *f, uint64_t first)
 {
 	uint64_t pos = first;
 
+	if (!dat_page_size_ok(f->page_size)) {
+		dat_problem(f, 0, "the file claims pages of %u bytes", f->page_size);
+		return;
+	}
 	for (unsigned i = 0; i < SECTIONS_MAX && dat_inside(f, pos, SECTION_HEADER_BYTES); i++) {
 		const uint8_t *p = f->map.data + pos;
 		uint16_t id = load16(p, f->swap);

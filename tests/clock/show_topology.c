@@ -3,9 +3,9 @@
  * Prints what the clock search finds for some traces, one line per machine and piece, for people
  * and for tests/clock/truth.py:
  *
- *	show_topology [-s] [NAME[<PARENT]=]PATH...
+ *	show_topology [-s] [-n] [NAME[<PARENT]=]PATH...
  *
- *	-s: not the pieces
+ *	-s: not the pieces; -n: act as if nobody had made a hypercall
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,6 +33,34 @@ static void bound_range(const struct clock_model *c, ns_t *least, ns_t *most)
 		*least = c->pieces[i].bound_ns < *least ? c->pieces[i].bound_ns : *least;
 		*most = c->pieces[i].bound_ns > *most ? c->pieces[i].bound_ns : *most;
 	}
+}
+
+static unsigned next_without_calls(struct cursor *c, struct event *events, unsigned room)
+{
+	const struct trace_ops *ops = c->stream->trace->format == TRACE_CTF ? &ctf_trace_ops
+									    : &dat_trace_ops;
+	unsigned n = ops->cursor_next(c, events, room);
+
+	for (unsigned i = 0; i < n; i++) {
+		switch (events[i].kind) {
+		case EV_SYNC_REQUEST:
+		case EV_SYNC_ACK:
+		case EV_KVM_HYPERCALL:
+			events[i].kind = EV_OTHER;
+			break;
+		default:
+			break;
+		}
+	}
+	return n;
+}
+
+/* Puts a filter between the trace and its reader. */
+static void hide_calls(struct trace *t, struct trace_ops *ops)
+{
+	*ops = *t->ops;
+	ops->cursor_next = next_without_calls;
+	t->ops = ops;
 }
 
 /* By the packet index: good enough to know where models are used. */
@@ -106,15 +134,20 @@ int main(int argc, char **argv)
 	struct error err = {0};
 	struct timespec a, b;
 	unsigned nr = 0;
-	bool pieces = true;
+	bool pieces = true, hide = false;
+	struct trace_ops filters[2];
 	int ret;
 
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "-s"))
 			pieces = false;
+		else if (!strcmp(argv[i], "-n"))
+			hide = true;
 		else if (parse(&in[nr++], argv[i]))
 			return 2;
 	}
+	for (unsigned i = 0; hide && i < nr; i++)
+		hide_calls(in[i].trace, &filters[in[i].trace->format == TRACE_CTF]);
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	ret = topology_find(&t, in, nr, &opt, &err);
 	clock_gettime(CLOCK_MONOTONIC, &b);

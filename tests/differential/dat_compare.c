@@ -126,8 +126,8 @@ static bool arg_same(struct compare *c, const struct event *e, unsigned slot,
 	size_t len;
 
 	if (!(f->flags & TEP_FIELD_IS_ARRAY))
-		return e->arg[slot] == raw_number(c->tep, raw.data, raw.len,
-						  f->flags & TEP_FIELD_IS_SIGNED);
+		return e->arg[slot] ==
+		       raw_number(c->tep, raw.data, raw.len, f->flags & TEP_FIELD_IS_SIGNED);
 	len = strnlen((const char *)raw.data, raw.len < 16 ? raw.len : 16);
 	return text && strnlen(text, 16) == len && !memcmp(text, raw.data, len);
 }

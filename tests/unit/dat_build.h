@@ -28,6 +28,8 @@ struct buf {
 	bool big;
 };
 
+struct pages;
+
 /* What kind of file. */
 struct dat_form {
 	unsigned version;      /* 6 or 7 */
@@ -38,6 +40,8 @@ struct dat_form {
 	void (*more_options)(struct buf *b); /* appends options of its own */
 	bool short_last_page;  /* the last page is stored without its unused end */
 	uint32_t chunk_pages;  /* per packed chunk; 0 = 2 */
+	const struct pages *instance; /* version 7: a second buffer, "foo", of two CPUs ... */
+	const char *instance_clock;   /* ... recorded with this clock */
 };
 
 struct pages {
@@ -301,7 +305,8 @@ static inline void put_common_options(struct buf *b, const struct dat_form *form
 		form->more_options(b);
 }
 
-static inline size_t pack(const char *packing, const void *in, size_t len, uint8_t *out, size_t room)
+static inline size_t pack(const char *packing, const void *in, size_t len, uint8_t *out,
+			  size_t room)
 {
 	uLongf n = room;
 
@@ -474,6 +479,11 @@ static inline void build_v7(const struct dat_form *form, const struct pages *cpu
 	put_buffer(out, form, "", form->clock ? form->clock : "local", cpus, nr, &buffer);
 	options.len = 0;
 	put_option(&options, 3, buffer.data, buffer.len);
+	if (form->instance) {
+		buffer.len = 0;
+		put_buffer(out, form, "foo", form->instance_clock, form->instance, 2, &buffer);
+		put_option(&options, 3, buffer.data, buffer.len);
+	}
 	put_offset_option(&options, 0, 0);
 	set_uint(out->data + next, out->len, 8, form->big);
 	put_section(out, form, 0, &options);

@@ -6,6 +6,7 @@
 #include "tests/unit/dat_build.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #define EVENTS_MAX 4096
@@ -38,7 +39,8 @@ static int open_bytes(struct opened *o, const uint8_t *data, size_t len)
 	return trace_open(&o->trace, o->path, &o->err);
 }
 
-static void read_range(struct opened *o, unsigned stream, uint32_t first, uint32_t nr, unsigned room)
+static void read_range(struct opened *o, unsigned stream, uint32_t first, uint32_t nr,
+		       unsigned room)
 {
 	struct cursor *c = &o->cursors[o->nr_cursors++];
 	struct error err = {0};
@@ -79,7 +81,8 @@ static void open_pages(struct opened *o, const struct dat_form *form, const stru
 
 static const char *printed(struct opened *o, unsigned i, char *text, size_t room)
 {
-	size_t len = trace_event_print(&o->trace->streams[o->stream_of[i]], &o->events[i], text, room);
+	size_t len =
+		trace_event_print(&o->trace->streams[o->stream_of[i]], &o->events[i], text, room);
 
 	assert_true(len < room);
 	assert_int_equal(len, strlen(text));
@@ -142,9 +145,10 @@ static void check_two_cpus(const struct dat_form *form)
 	assert_int_equal(e[3].kind, EV_OTHER);
 	assert_int_equal(e[3].time.v, 1501);
 	assert_int_equal(e[3].tid, 77);
-	assert_string_equal(printed(o, 3, text, sizeof(text)),
-			    "small=200 below=-2 addr=[1, 2, 3, 255] name=\"abcd\" tail=\"xy\" "
-			    "list=[65535, 7] odd=[9, 8, 7] pair=[-1, 1] where=18446612682070032384");
+	assert_string_equal(
+		printed(o, 3, text, sizeof(text)),
+		"small=200 below=-2 addr=[1, 2, 3, 255] name=\"abcd\" tail=\"xy\" "
+		"list=[65535, 7] odd=[9, 8, 7] pair=[-1, 1] where=18446612682070032384");
 	assert_int_equal(o->trace->problems.nr, 0);
 	assert_int_equal(o->trace->loss.unknown, 0);
 	close_opened(o);
@@ -160,8 +164,10 @@ static void every_version_and_packing_reads_the_same(void **state)
 	(void)state;
 	for (unsigned big = 0; big < 2; big++) {
 		for (unsigned long_size = 4; long_size <= 8; long_size += 4) {
-			struct dat_form form = {
-				.version = 6, .big = big, .long_size = long_size, .packing = "none"};
+			struct dat_form form = {.version = 6,
+						.big = big,
+						.long_size = long_size,
+						.packing = "none"};
 
 			check_two_cpus(&form);
 			form.short_last_page = true;
@@ -172,6 +178,33 @@ static void every_version_and_packing_reads_the_same(void **state)
 				check_two_cpus(&form);
 			}
 		}
+	}
+}
+
+static void negative_numbers_stay_negative(void **state)
+{
+	struct dat_form form = plain6;
+
+	(void)state;
+	for (unsigned big = 0; big < 2; big++) {
+		struct opened *o = calloc(1, sizeof(*o));
+		struct pages p = {.form = &form};
+
+		form.big = big;
+		page_begin(&p, 1);
+		page_switch(&p, 1, -3, -1, "x");
+		page_softirq(&p, 1, 0xffffffff);
+		page_end(&p);
+		open_pages(o, &form, &p, 1);
+		read_all(o);
+		assert_int_equal(o->nr, 2);
+		assert_int_equal(o->events[0].tid, -3);
+		assert_true(o->events[0].arg[0] == -3);
+		assert_true(o->events[0].arg[1] == -1);
+		assert_true(o->events[1].arg[0] == 0xffffffff);
+		close_opened(o);
+		free(p.b.data);
+		free(o);
 	}
 }
 
@@ -299,8 +332,9 @@ static void lost_events_are_told_and_counted_once(void **state)
 
 static void option_stats(struct buf *b)
 {
-	put_text_option(b, 2, "CPU: 0\nentries: 0\noverrun: 20\ncommit overrun: 1\nbytes: 9\n"
-			      "dropped events: 2\nread events: 5\n");
+	put_text_option(b, 2,
+			"CPU: 0\nentries: 0\noverrun: 20\ncommit overrun: 1\nbytes: 9\n"
+			"dropped events: 2\nread events: 5\n");
 }
 
 static void the_kernels_count_of_lost_events_is_not_added_to_the_pages(void **state)
@@ -363,6 +397,66 @@ static void packets_decode_on_their_own(void **state)
 		free(whole);
 		free(parts);
 	}
+}
+
+struct half {
+	struct trace *trace;
+	uint32_t first;
+	uint64_t events, sum;
+};
+
+/* Every second packet of the first stream. */
+static void *read_half(void *data)
+{
+	struct half *h = data;
+	struct stream *s = &h->trace->streams[0];
+	struct event events[100];
+
+	for (uint32_t p = h->first; p < s->nr_packets; p += 2) {
+		struct cursor c;
+		unsigned n;
+
+		if (cursor_init(&c, s, p, 1, 0, NULL))
+			return NULL;
+		while ((n = cursor_next(&c, events, ARRAY_SIZE(events)))) {
+			h->events += n;
+			for (unsigned i = 0; i < n; i++)
+				h->sum += events[i].time.v;
+		}
+		cursor_release(&c);
+	}
+	return NULL;
+}
+
+static void threads_share_a_trace(void **state)
+{
+	struct dat_form form = zstd7;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+	struct half halves[2] = {{0}};
+	pthread_t threads[2];
+	uint64_t sum = 0;
+
+	(void)state;
+	form.chunk_pages = 16;
+	fill_pages(&p, 1900, 512, 1024);
+	open_pages(o, &form, &p, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		halves[i] = (struct half){.trace = o->trace, .first = i};
+		assert_int_equal(pthread_create(&threads[i], NULL, read_half, &halves[i]), 0);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(o->trace->loss.events, 17);
+	assert_int_equal(o->trace->loss.unknown, 1);
+	read_all(o);
+	for (unsigned i = 0; i < o->nr; i++)
+		sum += o->events[i].time.v;
+	assert_int_equal(halves[0].events + halves[1].events, o->nr);
+	assert_true(halves[0].sum + halves[1].sum == sum);
+	close_opened(o);
+	free(p.b.data);
+	free(o);
 }
 
 /* What merge/ counts on: text of a batch lives until the call after the next. */
@@ -543,6 +637,40 @@ static void options_reach_the_trace(void **state)
 	}
 }
 
+/* An instance's CPUs are streams of their own; a clock that is not the trace's cannot be used. */
+static void every_buffer_gives_streams(void **state)
+{
+	struct dat_form form = zstd7;
+	struct opened *o = calloc(1, sizeof(*o));
+	struct pages cpus[2];
+
+	(void)state;
+	two_cpus(&form, cpus);
+	form.clock = "mono";
+	form.instance = cpus;
+	form.instance_clock = "mono";
+	open_pages(o, &form, cpus, 2);
+	assert_int_equal(o->trace->nr_streams, 4);
+	assert_int_equal(o->trace->nr_cpus, 2);
+	assert_string_equal(o->trace->streams[0].buffer, "");
+	assert_string_equal(o->trace->streams[3].buffer, "foo");
+	assert_int_equal(o->trace->streams[3].cpu, 1);
+	read_all(o);
+	assert_int_equal(o->nr, 8);
+	assert_int_equal(o->trace->problems.nr, 0);
+	close_opened(o);
+
+	form.instance_clock = "global";
+	open_pages(o, &form, cpus, 2);
+	assert_int_equal(o->trace->nr_streams, 2);
+	assert_true(o->trace->problems.nr > 0);
+	assert_true(o->trace->loss.bytes_skipped > 0);
+	close_opened(o);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
 static void unexplained_short_and_backward_events_are_told(void **state)
 {
 	struct dat_form form = plain6;
@@ -713,6 +841,10 @@ static void events_are_found_without_the_end_of_the_file(void **state)
 	assert_int_equal(exercise(o), 3);
 	assert_int_equal(o->trace->loss.unknown, 1);
 	close_opened(o);
+	/* There is nothing to go by when the page size is lost, too. */
+	memset(file.data + 14, 0, 4);
+	assert_int_equal(open_bytes(o, file.data, file.len - 90), -EINVAL);
+	close_opened(o);
 	free(file.data);
 	free(cpus[0].b.data);
 	free(cpus[1].b.data);
@@ -745,6 +877,74 @@ static void no_flipped_bit_does_harm(void **state)
 		free(cpus[1].b.data);
 		free(o);
 	}
+}
+
+/* Replaces text in a file by text of the same length. */
+static void forge(struct buf *file, const char *from, const char *to)
+{
+	uint8_t *at = NULL;
+
+	assert_int_equal(strlen(from), strlen(to));
+	for (size_t i = 0; i + strlen(from) <= file->len && !at; i++) {
+		if (!memcmp(file->data + i, from, strlen(from)))
+			at = file->data + i;
+	}
+	assert_non_null(at);
+	memcpy(at, to, strlen(to));
+}
+
+/* A format that calls a number "next_comm" must not make a pointer of it, nor text a number. */
+static void formats_cannot_forge_pointers(void **state)
+{
+	struct opened *o = calloc(1, sizeof(*o));
+	struct pages cpus[2];
+	struct buf file;
+
+	(void)state;
+	two_cpus(&plain6, cpus);
+	dat_build(&plain6, cpus, 2, &file);
+	forge(&file, "char next_comm[16];\toffset:40;\tsize:16;",
+	      "u64 next_comm;     \toffset:40;\tsize:8; ");
+	forge(&file, "pid_t prev_pid;\toffset:24;\tsize:4;", "char prev_pid[];\toffset:24;size:4;");
+	assert_int_equal(open_bytes(o, file.data, file.len), 0);
+	read_all(o);
+	assert_int_equal(o->nr, 4);
+	assert_int_equal(o->events[1].kind, EV_SCHED_SWITCH);
+	assert_int_equal(o->events[1].arg[3], 0);
+	assert_true(o->events[1].arg[0] == -1);
+	assert_string_equal(event_str(&o->events[1], 4), "prev-42");
+	close_opened(o);
+	free(file.data);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
+/* The places of the common fields, too, are only what the file says. */
+static void formats_cannot_reach_out_of_a_record(void **state)
+{
+	static const char *const places[] = {"9000", "0900", "0060"};
+	struct opened *o = calloc(1, sizeof(*o));
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(places); i++) {
+		char to[] = "u32 common_pid;\toffset:0000;size:4;";
+		struct pages cpus[2];
+		struct buf file;
+
+		memcpy(strstr(to, "0000"), places[i], 4);
+		two_cpus(&plain6, cpus);
+		dat_build(&plain6, cpus, 2, &file);
+		for (unsigned format = 0; format < 3; format++)
+			forge(&file, "int common_pid;\toffset:4;\tsize:4;\ts", to);
+		if (!open_bytes(o, file.data, file.len))
+			exercise(o);
+		close_opened(o);
+		free(file.data);
+		free(cpus[0].b.data);
+		free(cpus[1].b.data);
+	}
+	free(o);
 }
 
 static void options_in_a_circle_end(void **state)
@@ -787,6 +987,7 @@ static void what_is_no_trace_is_refused_in_words(void **state)
 		{"\x17\x08\x44tracing6\0\0\7\0\x10\0\0", 18, "long"},
 		{"\x17\x08\x44tracing6\0\0\x08\0\x10\0\0", 18, "cut short"},
 		{"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0none\0\0", 24, "header"},
+		{"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0lz4\0001\0\0\0\0\0\0\0\0\0", 33, "lz4"},
 	};
 	struct opened *o = calloc(1, sizeof(*o));
 
@@ -806,21 +1007,26 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_version_and_packing_reads_the_same),
+		cmocka_unit_test(negative_numbers_stay_negative),
 		cmocka_unit_test(time_is_kept_through_all_record_kinds),
 		cmocka_unit_test(an_absolute_time_sets_the_clock),
 		cmocka_unit_test(lost_events_are_told_and_counted_once),
 		cmocka_unit_test(the_kernels_count_of_lost_events_is_not_added_to_the_pages),
 		cmocka_unit_test(packets_decode_on_their_own),
+		cmocka_unit_test(threads_share_a_trace),
 		cmocka_unit_test(text_outlives_the_next_call),
 		cmocka_unit_test(only_wanted_kinds_are_returned),
 		cmocka_unit_test(fields_are_found_by_name),
 		cmocka_unit_test(options_reach_the_trace),
+		cmocka_unit_test(every_buffer_gives_streams),
 		cmocka_unit_test(unexplained_short_and_backward_events_are_told),
 		cmocka_unit_test(a_broken_page_costs_only_itself),
 		cmocka_unit_test(the_last_bytes_of_a_file_are_read_safely),
 		cmocka_unit_test(a_file_cut_anywhere_is_never_silently_short),
 		cmocka_unit_test(events_are_found_without_the_end_of_the_file),
 		cmocka_unit_test(no_flipped_bit_does_harm),
+		cmocka_unit_test(formats_cannot_forge_pointers),
+		cmocka_unit_test(formats_cannot_reach_out_of_a_record),
 		cmocka_unit_test(options_in_a_circle_end),
 		cmocka_unit_test(what_is_no_trace_is_refused_in_words),
 	};

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_UNIT_SMALL_RUN_H
+#define TESTS_UNIT_SMALL_RUN_H
+
+#include "history/history.h"
+#include "model/context.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/*
+ * A small history, written as model/ would: a host with two CPUs and a container, a VM in it with
+ * a nested VM, and a VM without a trace.  Times in ns; [1000000, 2000000).
+ *
+ *	cpu 0   1000000 idle
+ *	        1100000 KVM for vm-a/0, after HLT
+ *	        1150000 vm-a: app, user              (vm-a-n/0 is preempted until 1450000)
+ *	        1300000 burn, in the host's container (vm-a/0 is preempted; victim app)
+ *	        1400000 KVM for vm-a/0, after INTR
+ *	        1450000 vm-a: KVM for vm-a-n/0, after VMRUN
+ *	        1500000 vm-a-n: task, user
+ *	        1700000 interrupt 236 in vm-a/0's thread
+ *	        1720000 burn, in a system call       (vm-a/0 is preempted until 1900000)
+ *	cpu 1   1000000 vm-b, nothing more known
+ *	        1500000 unknown
+ */
+enum small_machine { HOST, VM_A, VM_B, VM_AN, SMALL_MACHINES };
+enum small_cpu { HOST_0, HOST_1, VM_A_0, VM_B_0, VM_AN_0, SMALL_CPUS };
+enum small_thread { IDLE_0, IDLE_1, KVM_A, KVM_B, BURN, KVM_AN, APP, TASK, SMALL_THREADS };
+enum small_ns { NS_HOST, NS_CONTAINER };
+
+#define SMALL_BEGIN 1000000
+#define SMALL_END 2000000
+
+struct small_change {
+	ns_t t;
+	attr_t attr;
+	uint32_t value;
+};
+
+static inline int64_t small_string(struct history_writer *w, const char *text)
+{
+	return history_writer_string(w, text, strlen(text));
+}
+
+static inline void small_machines(struct history_writer *w)
+{
+	static const struct column columns[] = {
+		{"name", COL_STRING},	{"parent", COL_INT},	    {"level", COL_INT},
+		{"traced", COL_BOOL},	{"hostname", COL_STRING},   {"release", COL_STRING},
+		{"tracer", COL_STRING}, {"trace_path", COL_STRING}, {"evidence", COL_STRING},
+		{"vm_pid", COL_INT},
+	};
+	static const struct {
+		const char *name;
+		int parent, level, traced, vm_pid;
+	} rows[] = {{"host0", -1, 0, 1, -1},
+		    {"vm-a", 0, 1, 1, 99},
+		    {"vm-b", 0, 1, 0, 199},
+		    {"vm-a-n", 1, 2, 1, 49}};
+	int table = history_writer_table(w, "machine", columns, 10);
+
+	for (unsigned i = 0; i < SMALL_MACHINES; i++) {
+		int64_t cells[] = {small_string(w, rows[i].name),
+				   rows[i].parent,
+				   rows[i].level,
+				   rows[i].traced,
+				   small_string(w, rows[i].name),
+				   small_string(w, "6.1.0"),
+				   small_string(w, "test"),
+				   small_string(w, "/traces/x"),
+				   small_string(w, "told"),
+				   rows[i].vm_pid};
+
+		history_writer_row(w, table, cells);
+	}
+}
+
+static inline void small_cpus_and_threads(struct history_writer *w)
+{
+	static const struct column cpu_columns[] = {{"machine", COL_INT},
+						    {"cpu", COL_INT},
+						    {"host_tid", COL_INT},
+						    {"nested_id", COL_INT},
+						    {"host_thread", COL_INT}};
+	static const int64_t cpus[][5] = {{HOST, 0, -1, 0, -1},
+					  {HOST, 1, -1, 0, -1},
+					  {VM_A, 0, 100, 0, KVM_A},
+					  {VM_B, 0, 200, 0, KVM_B},
+					  {VM_AN, 0, 50, 0x1000, KVM_AN}};
+	static const struct column thread_columns[] = {
+		{"machine", COL_INT}, {"tid", COL_INT},	    {"pid", COL_INT},
+		{"ppid", COL_INT},    {"comm", COL_STRING}, {"pid_ns", COL_INT},
+		{"begin", COL_NS},    {"end", COL_NS},	    {"is_vcpu", COL_INT}};
+	static const struct {
+		int machine, tid, pid, ns, vcpu;
+		const char *comm;
+	} threads[] = {
+		{HOST, 0, 0, -1, 0, "swapper/0"},
+		{HOST, 0, 0, -1, 0, "swapper/1"},
+		{HOST, 100, 99, 0, VM_A_0 + 1, "CPU 0/KVM"},
+		{HOST, 200, 199, 0, VM_B_0 + 1, "CPU 0/KVM"},
+		{HOST, 300, 300, 1, 0, "burn"},
+		{VM_A, 50, 49, -1, VM_AN_0 + 1, "CPU 0/KVM"},
+		{VM_A, 60, 60, -1, 0, "app"},
+		{VM_AN, 7, 7, -1, 0, "\033[31mtask<&>"},
+	};
+	int table = history_writer_table(w, "cpu", cpu_columns, 5);
+
+	for (unsigned i = 0; i < SMALL_CPUS; i++)
+		history_writer_row(w, table, cpus[i]);
+	table = history_writer_table(w, "thread", thread_columns, 9);
+	for (unsigned i = 0; i < SMALL_THREADS; i++) {
+		int64_t cells[] = {threads[i].machine,
+				   threads[i].tid,
+				   threads[i].pid,
+				   -1,
+				   small_string(w, threads[i].comm),
+				   threads[i].ns,
+				   SMALL_BEGIN,
+				   -1,
+				   threads[i].vcpu};
+
+		history_writer_row(w, table, cells);
+	}
+}
+
+static inline void small_namespaces(struct history_writer *w)
+{
+	static const struct column ns_columns[] = {
+		{"machine", COL_INT}, {"inum", COL_INT}, {"parent", COL_INT}, {"level", COL_INT}};
+	static const struct column vtid_columns[] = {
+		{"thread", COL_INT}, {"level", COL_INT}, {"pid_ns", COL_INT}, {"vtid", COL_INT}};
+	static const int64_t ns[][4] = {{HOST, 4026531836, -1, 0}, {HOST, 4026532324, 0, 1}};
+	static const int64_t vtid[] = {BURN, 1, NS_CONTAINER, 1};
+	int table = history_writer_table(w, "pid_ns", ns_columns, 4);
+
+	history_writer_row(w, table, ns[0]);
+	history_writer_row(w, table, ns[1]);
+	history_writer_row(w, history_writer_table(w, "vtid", vtid_columns, 4), vtid);
+}
+
+/* Contexts, in the order of the comment above; values of `runs` are these numbers + 1. */
+enum small_context {
+	C_IDLE,
+	C_HLT,
+	C_APP,
+	C_BURN_USER,
+	C_INTR,
+	C_VMRUN,
+	C_TASK,
+	C_IRQ,
+	C_BURN_SYSCALL,
+	C_GUEST,
+	SMALL_CONTEXTS
+};
+
+static inline void small_contexts(struct history_writer *w)
+{
+	static const struct column columns[] = {{"machine", COL_INT}, {"cpu", COL_INT},
+						{"thread", COL_INT},  {"mode", COL_INT},
+						{"detail", COL_INT},  {"serves", COL_INT}};
+	int64_t rows[][6] = {
+		{HOST, 0, IDLE_0, MODE_IDLE, -1, 0},
+		{HOST, 0, KVM_A, MODE_HYPERVISOR, 0x78, VM_A_0 + 1},
+		{VM_A, 0, APP, MODE_USER, -1, 0},
+		{HOST, 0, BURN, MODE_USER, -1, 0},
+		{HOST, 0, KVM_A, MODE_HYPERVISOR, 0x60, VM_A_0 + 1},
+		{VM_A, 0, KVM_AN, MODE_HYPERVISOR, 0x80, VM_AN_0 + 1},
+		{VM_AN, 0, TASK, MODE_USER, -1, 0},
+		{HOST, 0, KVM_A, MODE_IRQ, 236, 0},
+		{HOST, 0, BURN, MODE_SYSCALL, small_string(w, "openat"), 0},
+		{VM_B, 0, -1, MODE_GUEST, -1, 0},
+	};
+	int table = history_writer_table(w, "context", columns, 6);
+
+	for (unsigned i = 0; i < SMALL_CONTEXTS; i++)
+		history_writer_row(w, table, rows[i]);
+}
+
+static inline void small_quality(struct history_writer *w)
+{
+	static const struct column clock_columns[] = {
+		{"machine", COL_INT},	 {"from", COL_NS},
+		{"to", COL_NS},		 {"bound", COL_NS},
+		{"method", COL_STRING},	 {"pairs", COL_INT},
+		{"violations", COL_INT}, {"worst_violation", COL_NS},
+		{"rate_ppb", COL_INT}};
+	static const struct column loss_columns[] = {{"machine", COL_INT},
+						     {"cpu", COL_INT},
+						     {"begin", COL_NS},
+						     {"end", COL_NS},
+						     {"events", COL_INT}};
+	static const struct column tick_columns[] = {{"machine", COL_INT},
+						     {"from", COL_INT},
+						     {"at", COL_NS},
+						     {"mult", COL_INT},
+						     {"bound", COL_NS}};
+	int64_t clock[] = {VM_A, SMALL_BEGIN, SMALL_END, 25, small_string(w, "hypercall pairs"),
+			   12,	 0,	      0,	 -40};
+	int64_t loss[] = {VM_A, 0, 1600000, 1650000, -1};
+	int64_t tick[] = {HOST, 5000, SMALL_BEGIN, INT64_C(1) << 33, 0}; /* 2 ns per tick */
+
+	history_writer_row(w, history_writer_table(w, "clock", clock_columns, 9), clock);
+	history_writer_row(w, history_writer_table(w, "loss", loss_columns, 5), loss);
+	history_writer_row(w, history_writer_table(w, "tick", tick_columns, 5), tick);
+}
+
+static inline attr_t small_attr(struct history_writer *w, const char *machine, const char *dir,
+				const char *name, enum attr_type type, unsigned flags)
+{
+	attr_t a = history_writer_attr(w, ATTR_ROOT, machine, ATTR_DIR, 0);
+	char first[32];
+	const char *slash = strchr(dir, '/');
+
+	if (slash) {
+		snprintf(first, sizeof(first), "%.*s", (int)(slash - dir), dir);
+		a = history_writer_attr(w, a, first, ATTR_DIR, 0);
+		dir = slash + 1;
+	}
+	a = history_writer_attr(w, a, dir, ATTR_DIR, 0);
+	return history_writer_attr(w, a, name, type, flags);
+}
+
+static inline void small_changes(struct history_writer *w)
+{
+	attr_t runs_0 = small_attr(w, "host0", "cpu0", "runs", ATTR_ROW, ATTR_SUMMED);
+	attr_t runs_1 = small_attr(w, "host0", "cpu1", "runs", ATTR_ROW, ATTR_SUMMED);
+	attr_t a_state = small_attr(w, "vm-a", "cpu0", "state", ATTR_ENUM, 0);
+	attr_t a_on = small_attr(w, "vm-a", "cpu0", "on", ATTR_NUMBER, 0);
+	attr_t a_task = small_attr(w, "vm-a", "cpu0", "task", ATTR_ROW, 0);
+	attr_t b_state = small_attr(w, "vm-b", "cpu0", "state", ATTR_ENUM, 0);
+	attr_t b_on = small_attr(w, "vm-b", "cpu0", "on", ATTR_NUMBER, 0);
+	attr_t an_state = small_attr(w, "vm-a-n", "cpu0", "state", ATTR_ENUM, 0);
+	attr_t an_on = small_attr(w, "vm-a-n", "cpu0", "on", ATTR_NUMBER, 0);
+	attr_t kvm_a_cpu = small_attr(w, "host0", "threads/2", "cpu", ATTR_NUMBER, 0);
+	attr_t kvm_an_cpu = small_attr(w, "vm-a", "threads/5", "cpu", ATTR_NUMBER, 0);
+	const struct small_change changes[] = {
+		{1000000, runs_0, C_IDLE + 1},
+		{1000000, runs_1, C_GUEST + 1},
+		{1000000, a_state, VCPU_WAITING},
+		{1000000, b_state, VCPU_ON_CPU},
+		{1000000, b_on, 2},
+		{1000000, an_state, VCPU_WAITING},
+		{1000000, kvm_a_cpu, 1},
+		{1000000, kvm_an_cpu, 1},
+		{1100000, runs_0, C_HLT + 1},
+		{1100000, a_state, VCPU_ON_CPU},
+		{1100000, a_on, 1},
+		{1150000, runs_0, C_APP + 1},
+		{1150000, a_task, APP + 1},
+		{1150000, an_state, VCPU_PREEMPTED},
+		{1300000, runs_0, C_BURN_USER + 1},
+		{1300000, a_state, VCPU_PREEMPTED},
+		{1300000, a_on, 0},
+		{1400000, runs_0, C_INTR + 1},
+		{1400000, a_state, VCPU_ON_CPU},
+		{1400000, a_on, 1},
+		{1450000, runs_0, C_VMRUN + 1},
+		{1450000, a_task, KVM_AN + 1},
+		{1450000, an_state, VCPU_ON_CPU},
+		{1450000, an_on, 1},
+		{1500000, runs_0, C_TASK + 1},
+		{1500000, runs_1, 0},
+		{1500000, b_state, VCPU_UNKNOWN},
+		{1700000, runs_0, C_IRQ + 1},
+		{1720000, runs_0, C_BURN_SYSCALL + 1},
+		{1720000, a_state, VCPU_PREEMPTED},
+		{1720000, a_on, 0},
+		{1900000, a_state, VCPU_WAITING},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++)
+		history_writer_set(w, changes[i].attr, changes[i].t, changes[i].value);
+}
+
+/* Writes the history into a new file below $TMPDIR or /tmp; @path takes its name. */
+static inline int small_run_write(char path[static 64])
+{
+	struct history_writer_options opt = {
+		.ticks_are_ns = true, .wall_known = true, .wall_offset_ns = 1700000000000000000};
+	struct history_writer *w;
+	int fd;
+
+	snprintf(path, 64, "/tmp/sonde-small-XXXXXX");
+	fd = mkstemp(path);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	if (history_writer_open(&w, path, &opt, NULL))
+		return -1;
+	small_changes(w);
+	small_machines(w);
+	small_cpus_and_threads(w);
+	small_namespaces(w);
+	small_contexts(w);
+	small_quality(w);
+	return history_writer_close(w, SMALL_END, NULL);
+}
+
+#endif

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The run, its stacks and every analysis, on the history of small_run.h, by hand. */
+#include "tests/unit/unit.h"
+
+#include "sonde/sonde.h"
+#include "tests/unit/small_run.h"
+
+#include <errno.h>
+
+static struct sonde_run *run;
+static char path[64];
+
+static int setup(void **state)
+{
+	struct sonde_error err = {0};
+
+	(void)state;
+	if (small_run_write(path))
+		return -1;
+	return sonde_run_open(&run, path, &err);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sonde_run_close(run);
+	return unlink(path);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+static void rows_are_read_by_name(void **state)
+{
+	struct sonde_machine m;
+	struct sonde_thread t;
+	struct sonde_context c;
+
+	(void)state;
+	assert_int_equal(sonde_nr_machines(run), SMALL_MACHINES);
+	assert_int_equal(sonde_machine(run, VM_AN, &m), 0);
+	assert_string_equal(m.name, "vm-a-n");
+	assert_int_equal(m.parent, VM_A);
+	assert_int_equal(m.level, 2);
+	assert_int_equal(sonde_thread(run, KVM_AN, &t), 0);
+	assert_int_equal(t.vcpu, VM_AN_0);
+	assert_int_equal(sonde_context(run, C_HLT, &c), 0);
+	assert_string_equal(c.detail_text, "HLT");
+	assert_int_equal(c.serves, VM_A_0);
+	assert_int_equal(sonde_context(run, C_BURN_SYSCALL, &c), 0);
+	assert_string_equal(c.detail_text, "openat");
+}
+
+static void a_row_that_is_not_there(void **state)
+{
+	struct sonde_machine m;
+	struct sonde_thread t;
+
+	(void)state;
+	assert_int_equal(sonde_machine(run, SMALL_MACHINES, &m), -ENOENT);
+	assert_int_equal(sonde_machine(run, -1, &m), -ENOENT);
+	assert_null(m.name);
+	assert_int_equal(sonde_thread(run, INT64_MAX, &t), -ENOENT);
+}
+
+static void finding_rows(void **state)
+{
+	(void)state;
+	assert_int_equal(sonde_find_machine(run, "vm-b"), VM_B);
+	assert_int_equal(sonde_find_machine(run, "vm-c"), -1);
+	assert_int_equal(sonde_find_cpu(run, VM_AN, 0), VM_AN_0);
+	assert_int_equal(sonde_find_cpu(run, VM_AN, 1), -1);
+	assert_int_equal(sonde_find_thread(run, HOST, 300, 1500000), BURN);
+	/* First seen at 1000000, asked for before: it is still the only one of that number. */
+	assert_int_equal(sonde_find_thread(run, HOST, 300, 10), BURN);
+	assert_int_equal(sonde_find_thread(run, VM_A, 300, 1500000), -1);
+}
+
+static void labels(void **state)
+{
+	char text[64];
+
+	(void)state;
+	sonde_thread_label(run, KVM_A, text, sizeof(text));
+	assert_string_equal(text, "CPU 0/KVM[100]=vm-a/0");
+	sonde_thread_label(run, IDLE_1, text, sizeof(text));
+	assert_string_equal(text, "idle");
+	sonde_pid_ns_label(run, NS_CONTAINER, text, sizeof(text));
+	assert_string_equal(text, "burn:[4026532324]");
+	sonde_context_label(run, C_VMRUN, text, sizeof(text));
+	assert_string_equal(text, "vm-a CPU 0/KVM[50]=vm-a-n/0 hypervisor VMRUN");
+	sonde_context_label(run, -1, text, sizeof(text));
+	assert_string_equal(text, "unknown");
+}
+
+/* ---- stacks -------------------------------------------------------------------------------- */
+
+static void a_stack_of_three_layers(void **state)
+{
+	struct sonde_stack s;
+
+	(void)state;
+	assert_int_equal(sonde_stack_at(run, 0, 1600000, &s), 0);
+	assert_int_equal(s.begin, 1500000);
+	assert_int_equal(s.end, 1700000);
+	assert_int_equal(s.mode, SONDE_MODE_USER);
+	assert_int_equal(s.nr, 3);
+	assert_int_equal(s.frames[0].machine, HOST);
+	assert_int_equal(s.frames[0].thread, KVM_A);
+	assert_int_equal(s.frames[1].machine, VM_A);
+	assert_int_equal(s.frames[1].cpu, 0);
+	assert_int_equal(s.frames[1].thread, KVM_AN);
+	assert_int_equal(s.frames[2].machine, VM_AN);
+	assert_int_equal(s.frames[2].thread, TASK);
+}
+
+static void a_guest_without_a_trace(void **state)
+{
+	struct sonde_stack s;
+
+	(void)state;
+	assert_int_equal(sonde_stack_at(run, 1, 1200000, &s), 0);
+	assert_int_equal(s.nr, 2);
+	assert_int_equal(s.frames[0].thread, KVM_B);
+	assert_int_equal(s.frames[0].cpu, 1);
+	assert_int_equal(s.frames[1].machine, VM_B);
+	assert_int_equal(s.frames[1].thread, -1);
+}
+
+static void nothing_known(void **state)
+{
+	struct sonde_stack s;
+
+	(void)state;
+	assert_int_equal(sonde_stack_at(run, 1, 1900000, &s), 0);
+	assert_int_equal(s.context, -1);
+	assert_int_equal(s.mode, SONDE_MODE_UNKNOWN);
+	assert_int_equal(s.nr, 1);
+	assert_int_equal(sonde_stack_at(run, 7, 1900000, &s), -ENOENT);
+}
+
+/* ---- analyses ------------------------------------------------------------------------------ */
+
+static struct sonde_facts *facts_of(const char *name, int64_t begin, int64_t end)
+{
+	struct sonde_error err = {0};
+	struct sonde_facts *f;
+
+	assert_int_equal(sonde_facts_get(&f, run, name, begin, end, &err), 0);
+	return f;
+}
+
+/* The value of column @name in the first row whose column @key is @value; INT64_MIN: no row. */
+static int64_t look_up(const struct sonde_facts *f, const char *key, int64_t value,
+		       const char *name)
+{
+	int by = sonde_facts_column(f, key);
+	int column = sonde_facts_column(f, name);
+
+	assert_true(by >= 0 && column >= 0);
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+		if (sonde_facts_cell(f, row, (unsigned)by).i == value)
+			return sonde_facts_cell(f, row, (unsigned)column).i;
+	}
+	return INT64_MIN;
+}
+
+static int64_t sum_of(const struct sonde_facts *f, const char *name)
+{
+	int column = sonde_facts_column(f, name);
+	int64_t sum = 0;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++)
+		sum += sonde_facts_cell(f, row, (unsigned)column).i;
+	return sum;
+}
+
+static void time_adds_up_in_every_table(void **state)
+{
+	static const char *const names[] = {"machine_time", "cpu_time", "process_time",
+					    "thread_time"};
+	static const int64_t windows[][2] = {
+		{1000000, 2000000}, {1000000, 1000001}, {1234567, 1765432}, {1499999, 1500001}};
+
+	(void)state;
+	for (size_t w = 0; w < ARRAY_SIZE(windows); w++) {
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+			struct sonde_facts *f = facts_of(names[i], windows[w][0], windows[w][1]);
+			int64_t modes = 0;
+
+			assert_int_equal(sum_of(f, "total"), 2 * (windows[w][1] - windows[w][0]));
+			for (int c = sonde_facts_column(f, "share") + 1;
+			     c < (int)sonde_facts_analysis(f)->nr_columns; c++)
+				modes += sum_of(f, sonde_facts_analysis(f)->columns[c].name);
+			assert_int_equal(modes, sum_of(f, "total"));
+			sonde_facts_free(f);
+		}
+	}
+}
+
+static void time_by_machine(void **state)
+{
+	struct sonde_facts *f = facts_of("machine_time", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(look_up(f, "machine", VM_A, "user"), 150000);
+	assert_int_equal(look_up(f, "machine", VM_A, "hypervisor"), 50000);
+	assert_int_equal(look_up(f, "machine", VM_A, "total"), 200000);
+	assert_int_equal(look_up(f, "machine", VM_A, "share"), 100000);
+	assert_int_equal(look_up(f, "machine", VM_AN, "total"), 200000);
+	assert_int_equal(look_up(f, "machine", VM_B, "guest"), 500000);
+	assert_int_equal(look_up(f, "machine", HOST, "hypervisor"), 100000);
+	assert_int_equal(look_up(f, "machine", HOST, "unknown"), 500000);
+	assert_int_equal(look_up(f, "machine", HOST, "idle"), 100000);
+	sonde_facts_free(f);
+}
+
+static void time_by_container(void **state)
+{
+	struct sonde_facts *f = facts_of("container_time", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_int_equal(look_up(f, "container", NS_CONTAINER, "total"), 380000);
+	assert_int_equal(look_up(f, "container", NS_CONTAINER, "syscall"), 280000);
+	sonde_facts_free(f);
+}
+
+static void time_by_process(void **state)
+{
+	struct sonde_facts *f = facts_of("process_time", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(look_up(f, "pid", 99, "hypervisor"), 100000);
+	assert_int_equal(look_up(f, "pid", 99, "irq"), 20000);
+	assert_int_equal(look_up(f, "pid", 300, "total"), 380000);
+	sonde_facts_free(f);
+}
+
+static void exits_by_reason(void **state)
+{
+	struct sonde_facts *f = facts_of("exit_reason", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 3);
+	assert_int_equal(look_up(f, "reason", 0x78, "vm"), VM_A);
+	assert_int_equal(look_up(f, "reason", 0x78, "by"), HOST);
+	assert_int_equal(look_up(f, "reason", 0x78, "count"), 1);
+	assert_int_equal(look_up(f, "reason", 0x78, "total"), 50000);
+	assert_int_equal(look_up(f, "reason", 0x80, "vm"), VM_AN);
+	assert_int_equal(look_up(f, "reason", 0x80, "by"), VM_A);
+	sonde_facts_free(f);
+}
+
+static void hypervisor_by_vm(void **state)
+{
+	struct sonde_facts *f = facts_of("hypervisor", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	/* vm-a's own code and that of the VM inside it. */
+	assert_int_equal(look_up(f, "vm", VM_A, "guest"), 400000);
+	assert_int_equal(look_up(f, "vm", VM_A, "hypervisor"), 100000);
+	assert_int_equal(look_up(f, "vm", VM_A, "share"), 200000);
+	assert_int_equal(look_up(f, "vm", VM_A, "exits"), 2);
+	assert_int_equal(look_up(f, "vm", VM_AN, "guest"), 200000);
+	assert_int_equal(look_up(f, "vm", VM_AN, "hypervisor"), 50000);
+	assert_int_equal(look_up(f, "vm", VM_B, "hypervisor"), 0);
+	sonde_facts_free(f);
+}
+
+static void who_preempted_whom(void **state)
+{
+	struct sonde_facts *f = facts_of("preemption", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 4);
+	assert_int_equal(look_up(f, "vcpu", VM_A_0, "culprit"), BURN);
+	assert_int_equal(look_up(f, "vcpu", VM_A_0, "culprit_machine"), HOST);
+	assert_int_equal(look_up(f, "vcpu", VM_A_0, "total"), 280000);
+	assert_int_equal(look_up(f, "vcpu", VM_A_0, "count"), 2);
+	assert_int_equal(look_up(f, "vcpu", VM_A_0, "longest"), 180000);
+	assert_int_equal(look_up(f, "vcpu", VM_A_0, "longest_at"), 1720000);
+	/* A nested vCPU waits for its parent's vCPU: what that ran is to blame. */
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "culprit"), APP);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "culprit_machine"), VM_A);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "total"), 150000);
+	/* While that vCPU is off the CPU itself, what the physical CPU runs is: burn, 100000 ns
+	 * long, and then the host's KVM. */
+	assert_int_equal(look_up(f, "total", 100000, "vcpu"), VM_AN_0);
+	assert_int_equal(look_up(f, "total", 100000, "culprit"), BURN);
+	assert_int_equal(look_up(f, "total", 50000, "culprit"), KVM_A);
+	assert_int_equal(look_up(f, "total", 50000, "mode"), SONDE_MODE_HYPERVISOR);
+	sonde_facts_free(f);
+}
+
+static void which_guest_thread_suffered(void **state)
+{
+	struct sonde_facts *f = facts_of("preemption_victim", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 5);
+	assert_int_equal(look_up(f, "victim", APP, "total"), 100000);
+	assert_int_equal(look_up(f, "victim", KVM_AN, "total"), 180000);
+	sonde_facts_free(f);
+}
+
+static void a_window_cuts_preemptions(void **state)
+{
+	struct sonde_facts *f = facts_of("preemption_list", 1350000, 1800000);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 4);
+	assert_int_equal(sum_of(f, "length"), 50000 + 80000 + 50000 + 50000);
+	assert_int_equal(look_up(f, "at", 1350000, "preemption_length"), 100000);
+	assert_int_equal(look_up(f, "at", 1350000, "on"), HOST_0);
+	sonde_facts_free(f);
+}
+
+static void time_of_a_vcpu(void **state)
+{
+	struct sonde_facts *f = facts_of("vcpu_time", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(look_up(f, "vcpu", VM_A_0, "preempted"), 280000);
+	assert_int_equal(look_up(f, "vcpu", VM_A_0, "waiting"), 200000);
+	assert_int_equal(look_up(f, "vcpu", VM_A_0, "on_cpu"), 520000);
+	assert_int_equal(look_up(f, "vcpu", VM_B_0, "unknown"), 500000);
+	sonde_facts_free(f);
+}
+
+static void an_analysis_that_is_not_there(void **state)
+{
+	struct sonde_error err = {0};
+	struct sonde_facts *f;
+
+	(void)state;
+	assert_int_equal(sonde_facts_get(&f, run, "nonsense", 0, 1, &err), -ENOENT);
+	assert_null(f);
+	assert_string_equal(err.text, "there is no analysis \"nonsense\"");
+}
+
+static void every_analysis_runs(void **state)
+{
+	const struct sonde_analysis *const *list;
+	unsigned nr;
+
+	(void)state;
+	list = sonde_analyses(&nr);
+	assert_true(nr >= 10);
+	for (unsigned i = 0; i < nr; i++) {
+		struct sonde_facts *f = facts_of(list[i]->name, SMALL_BEGIN, SMALL_END);
+
+		assert_ptr_equal(sonde_facts_analysis(f), list[i]);
+		sonde_facts_free(f);
+	}
+}
+
+/* ---- times and checks ---------------------------------------------------------------------- */
+
+static void a_raw_time_stamp_finds_its_place(void **state)
+{
+	struct sonde_error err = {0};
+	int64_t t;
+
+	(void)state;
+	assert_int_equal(sonde_run_time(run, "tsc:105000", &t, &err), 0);
+	assert_int_equal(t, SMALL_BEGIN + 200000);
+	assert_int_equal(sonde_run_time(run, "tsc:x", &t, &err), -EINVAL);
+}
+
+static void count_finding(const char *text, void *data)
+{
+	(void)text;
+	++*(unsigned *)data;
+}
+
+static void the_history_is_sound(void **state)
+{
+	struct sonde_check_result result;
+	struct sonde_error err = {0};
+	unsigned findings = 0;
+
+	(void)state;
+	assert_int_equal(sonde_check(path, count_finding, &findings, &result, &err), 0);
+	assert_int_equal(findings, 0);
+	assert_true(result.items > 20);
+}
+
+static void no_history(void **state)
+{
+	struct sonde_error err = {0};
+	struct sonde_run *other;
+
+	(void)state;
+	assert_true(sonde_run_open(&other, "/nonexistent.sonde", &err) < 0);
+	assert_null(other);
+	assert_non_null(strstr(err.text, "/nonexistent.sonde"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_are_read_by_name),
+		cmocka_unit_test(a_row_that_is_not_there),
+		cmocka_unit_test(finding_rows),
+		cmocka_unit_test(labels),
+		cmocka_unit_test(a_stack_of_three_layers),
+		cmocka_unit_test(a_guest_without_a_trace),
+		cmocka_unit_test(nothing_known),
+		cmocka_unit_test(time_adds_up_in_every_table),
+		cmocka_unit_test(time_by_machine),
+		cmocka_unit_test(time_by_container),
+		cmocka_unit_test(time_by_process),
+		cmocka_unit_test(exits_by_reason),
+		cmocka_unit_test(hypervisor_by_vm),
+		cmocka_unit_test(who_preempted_whom),
+		cmocka_unit_test(which_guest_thread_suffered),
+		cmocka_unit_test(a_window_cuts_preemptions),
+		cmocka_unit_test(time_of_a_vcpu),
+		cmocka_unit_test(an_analysis_that_is_not_there),
+		cmocka_unit_test(every_analysis_runs),
+		cmocka_unit_test(a_raw_time_stamp_finds_its_place),
+		cmocka_unit_test(the_history_is_sound),
+		cmocka_unit_test(no_history),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

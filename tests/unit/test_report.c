@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON, pictures and tables, on the history of small_run.h. */
+#include "tests/unit/unit.h"
+
+#include "report/facts.h"
+#include "report/picture.h"
+#include "report/safe.h"
+#include "tests/unit/small_run.h"
+
+static struct sonde_run *run;
+static char path[64];
+static char *text;
+static size_t text_len;
+
+static int setup(void **state)
+{
+	(void)state;
+	return small_run_write(path) ? -1 : sonde_run_open(&run, path, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sonde_run_close(run);
+	free(text);
+	return unlink(path);
+}
+
+static FILE *open_text(void)
+{
+	free(text);
+	text = NULL;
+	return open_memstream(&text, &text_len);
+}
+
+static unsigned count_of(const char *needle)
+{
+	unsigned nr = 0;
+
+	for (const char *s = text; (s = strstr(s, needle)); s++)
+		nr++;
+	return nr;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static void json_layout(void **state)
+{
+	struct json j = {.out = open_text()};
+
+	(void)state;
+	json_object(&j, NULL);
+	json_int(&j, "a", INT64_MIN);
+	json_array(&j, "b");
+	json_object(&j, NULL);
+	json_uint(&j, "c", UINT64_MAX);
+	json_null(&j, "d");
+	json_end(&j);
+	json_bool(&j, NULL, true);
+	json_end(&j);
+	json_array(&j, "empty");
+	json_end(&j);
+	json_row(&j, "row", -1);
+	json_end(&j);
+	fclose(j.out);
+	assert_string_equal(text, "{\n"
+				  "  \"a\": -9223372036854775808,\n"
+				  "  \"b\": [\n"
+				  "    {\"c\": 18446744073709551615, \"d\": null},\n"
+				  "    true\n"
+				  "  ],\n"
+				  "  \"empty\": [],\n"
+				  "  \"row\": null\n"
+				  "}\n");
+}
+
+static void json_text_is_always_utf8(void **state)
+{
+	struct json j = {.out = open_text()};
+
+	(void)state;
+	json_str(&j, NULL, "a\"b\\c\n\033\xc3\xa9\xff\xc0\x80\xed\xa0\x80");
+	fclose(j.out);
+	assert_string_equal(text, "\"a\\\"b\\\\c\\u000a\\u001b\xc3\xa9\\ufffd\\ufffd\\ufffd\\ufffd"
+				  "\\ufffd\\ufffd\"");
+}
+
+static void names_are_made_safe(void **state)
+{
+	char buf[64];
+
+	(void)state;
+	assert_string_equal(safe_text(buf, sizeof(buf), "\033[31mx\x7f\xc2\x9b\xff"), "?[31mx???");
+	assert_string_equal(safe_xml(buf, sizeof(buf), "<a b=\"c\">&'"),
+			    "&lt;a b=&quot;c&quot;&gt;&amp;&#39;");
+	/* Never half an entity or half a character. */
+	assert_string_equal(safe_xml(buf, 6, "ab&"), "ab");
+	assert_string_equal(safe_text(buf, 3, "a\xc3\xa9"), "a");
+}
+
+static void facts_as_json(void **state)
+{
+	struct json j = {.out = open_text()};
+	struct sonde_facts *f;
+
+	(void)state;
+	assert_int_equal(sonde_facts_get(&f, run, "preemption", SMALL_BEGIN, SMALL_END, NULL), 0);
+	facts_json(&j, NULL, run, f);
+	fclose(j.out);
+	sonde_facts_free(f);
+	assert_non_null(strstr(text, "\"vcpu\": {\"machine\": \"vm-a\", \"cpu\": 0}"));
+	assert_non_null(strstr(text, "\"comm\": \"burn\""));
+	assert_non_null(strstr(text, "\"total\": 280000"));
+}
+
+static void facts_as_text(void **state)
+{
+	struct screen screen = {.out = open_text()};
+	static const struct facts_view view = {.rows_max = 2};
+	struct sonde_facts *f;
+
+	(void)state;
+	assert_int_equal(sonde_facts_get(&f, run, "machine_time", SMALL_BEGIN, SMALL_END, NULL), 0);
+	assert_int_equal(facts_print(&screen, run, f, &view), 0);
+	fclose(screen.out);
+	sonde_facts_free(f);
+	assert_non_null(strstr(text, "CPU time by machine"));
+	assert_non_null(strstr(text, "... and 2 more"));
+	assert_null(strstr(text, "SOFTIRQ")); /* a column of zeros is left out */
+	assert_null(strstr(text, "\033"));
+}
+
+/* ---- pictures ------------------------------------------------------------------------------ */
+
+static void machines_rows_add_up_to_the_physical_ones(void **state)
+{
+	struct picture p;
+
+	(void)state;
+	assert_int_equal(picture_init(&p, run, SMALL_BEGIN, SMALL_END, 100,
+				      PICTURE_CPUS | PICTURE_MACHINES, NULL),
+			 0);
+	assert_int_equal(p.nr_rows, 2 + 2 * SMALL_MACHINES);
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		for (unsigned x = 0; x < p.width; x++) {
+			uint32_t sum = 0;
+			unsigned shown = 0;
+
+			for (unsigned row = 2 + cpu; row < p.nr_rows; row += 2) {
+				sum += picture_cell(&p, row, x);
+				shown += picture_cell(&p, row, x) != 0;
+			}
+			assert_int_equal(sum, picture_cell(&p, cpu, x));
+			assert_true(shown <= 1);
+		}
+	}
+	picture_release(&p);
+}
+
+static void letters_tell_the_modes(void **state)
+{
+	struct picture p;
+	FILE *out = open_text();
+
+	(void)state;
+	assert_int_equal(picture_init(&p, run, SMALL_BEGIN, SMALL_END, 20, PICTURE_CPUS, NULL), 0);
+	picture_print(&p, out, false);
+	fclose(out);
+	picture_release(&p);
+	/* 50000 ns per letter; the interrupt of 20000 ns is outweighed. */
+	assert_non_null(strstr(text, "cpu 0  ..huuuuuhhuuuussssss\n"));
+	assert_non_null(strstr(text, "cpu 1  gggggggggg          \n"));
+}
+
+static void colour_uses_half_blocks(void **state)
+{
+	struct picture p;
+	FILE *out = open_text();
+
+	(void)state;
+	assert_int_equal(picture_init(&p, run, SMALL_BEGIN, SMALL_END, 20, PICTURE_CPUS, NULL), 0);
+	picture_print(&p, out, true);
+	fclose(out);
+	picture_release(&p);
+	assert_non_null(strstr(text, "\u258c"));
+	assert_non_null(strstr(text, "\033[48;5;71m"));
+}
+
+static void svg_is_self_contained_and_safe(void **state)
+{
+	struct picture p;
+	FILE *out = open_text();
+
+	(void)state;
+	assert_int_equal(picture_init(&p, run, SMALL_BEGIN, SMALL_END, 400,
+				      PICTURE_CPUS | PICTURE_MACHINES | PICTURE_VCPUS, NULL),
+			 0);
+	picture_svg(&p, out);
+	fclose(out);
+	picture_release(&p);
+	assert_true(!strncmp(text, "<svg ", 5));
+	assert_non_null(strstr(text, "</svg>\n"));
+	assert_int_equal(count_of("<rect"),
+			 count_of("</rect>") + count_of("\"/>") - count_of("<line"));
+	/* A thread of a guest calls itself "ESC[31mtask<&>". */
+	assert_null(strstr(text, "\033"));
+	assert_non_null(strstr(text, "?[31mtask&lt;&amp;&gt;"));
+	assert_null(strstr(text, "<script"));
+	assert_int_equal(count_of("http"), 1); /* the name of the SVG name space */
+}
+
+static void marks_on_the_axis(void **state)
+{
+	struct picture p = {.begin = 0, .end = NS_PER_SEC, .width = 1000};
+
+	(void)state;
+	assert_int_equal(picture_step(&p, 100), 100000000);
+	assert_int_equal(picture_step(&p, 101), 200000000);
+	assert_int_equal(picture_step(&p, 300), 500000000);
+	assert_int_equal(picture_step(&p, 501), NS_PER_SEC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(json_layout),
+		cmocka_unit_test(json_text_is_always_utf8),
+		cmocka_unit_test(names_are_made_safe),
+		cmocka_unit_test(facts_as_json),
+		cmocka_unit_test(facts_as_text),
+		cmocka_unit_test(machines_rows_add_up_to_the_physical_ones),
+		cmocka_unit_test(letters_tell_the_modes),
+		cmocka_unit_test(colour_uses_half_blocks),
+		cmocka_unit_test(svg_is_self_contained_and_safe),
+		cmocka_unit_test(marks_on_the_axis),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
