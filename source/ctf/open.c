@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/ctf/reader.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -424,10 +425,16 @@ static void count_cpus(struct trace *t)
 	}
 }
 
-/* Length of "ch0" in "DIR/ch0_3"; 0 when the name has no such number. */
+/* Length of "ch0" in "DIR/ch0_3"; 0 when the name has no such number, or two: "ch0_3_17" is a part
+ * of CPU 3's stream, and old parts may be gone on purpose. */
 static size_t channel_len(const char *path)
 {
-	return cpu_of_name(path) >= 0 ? (size_t)(strrchr(path, '_') - path) : 0;
+	size_t len = cpu_of_name(path) >= 0 ? (size_t)(strrchr(path, '_') - path) : 0;
+	size_t digits = 0;
+
+	while (digits < len && isdigit((unsigned char)path[len - 1 - digits]))
+		digits++;
+	return digits && digits < len && path[len - 1 - digits] == '_' ? 0 : len;
 }
 
 /* LTTng makes a file for every CPU of a channel: one that is missing while a higher one is there
