@@ -60,8 +60,8 @@ static size_t exits_find(struct scan *s, const struct sonde_context *c, int64_t 
 	}
 	if (map_put(&s->by_key, key, (uint32_t)s->nr))
 		return SIZE_MAX;
-	s->list[s->nr] = (struct exits){.vm = vm, .by = c->machine, .reason = c->detail,
-					.name = c->detail_text};
+	s->list[s->nr] = (struct exits){
+		.vm = vm, .by = c->machine, .reason = c->detail, .name = c->detail_text};
 	return s->nr++;
 }
 
@@ -167,8 +167,7 @@ static int scan_run(struct scan *s, struct error *err)
 	return s->no_memory ? fail(err, -ENOMEM, "out of memory") : 0;
 }
 
-static int scan_init(struct scan *s, struct sonde_run *run, ns_t begin, ns_t end,
-		     struct error *err)
+static int scan_init(struct scan *s, struct sonde_run *run, ns_t begin, ns_t end, struct error *err)
 {
 	*s = (struct scan){.run = run, .begin = begin, .end = end};
 	s->open = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*s->open));
@@ -232,7 +231,7 @@ const struct analysis exit_reason_analysis = {
 /* ---- per VM -------------------------------------------------------------------------------- */
 
 struct vm_cost {
-	ns_t guest_ns;      /* the VM's own code and that of all VMs in it */
+	ns_t guest_ns;	    /* the VM's own code and that of all VMs in it */
 	ns_t hypervisor_ns; /* for its vCPUs, by its direct and indirect hosts */
 	uint64_t exits;
 };

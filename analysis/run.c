@@ -271,6 +271,7 @@ int sonde_machine(const struct sonde_run *run, int64_t row, struct sonde_machine
 	out->trace_path = text(run, t, row, 7);
 	out->evidence = text(run, t, row, 8);
 	out->vm_pid = number(run, t, row, 9);
+	out->pid_known = number(run, t, row, 10) > 0;
 	return 0;
 }
 
@@ -429,6 +430,22 @@ int64_t sonde_find_cpu(const struct sonde_run *run, unsigned machine, int number
 	const uint32_t *row = map_get(&run->cpu_rows, (uint64_t)machine << 32 | (uint32_t)number);
 
 	return row ? (int64_t)*row : -1;
+}
+
+int64_t sonde_next_cpu(const struct sonde_run *run, unsigned machine, int after)
+{
+	int64_t found = -1;
+	int64_t least = INT64_MAX;
+
+	for (int64_t row = 0; row < nr_rows(run, RUN_CPU); row++) {
+		int64_t its = number(run, RUN_CPU, row, 1);
+
+		if (number(run, RUN_CPU, row, 0) == machine && its > after && its < least) {
+			found = row;
+			least = its;
+		}
+	}
+	return found;
 }
 
 struct thread_key {

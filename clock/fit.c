@@ -69,7 +69,8 @@ static int by_x(const void *a, const void *b)
 
 void constraints_sort(struct constraints *c)
 {
-	qsort(c->list, c->nr, sizeof(*c->list), by_x);
+	if (c->nr)
+		qsort(c->list, c->nr, sizeof(*c->list), by_x);
 }
 
 void constraints_release(struct constraints *c)

@@ -163,12 +163,21 @@ static int monos_by_time(const void *a, const void *b)
 	return (p->after > q->after) - (p->after < q->after);
 }
 
-/* qsort() of a list; an empty one has no array to give it. */
-#define sort_list(l, order)                                                                        \
-	do {                                                                                       \
-		if ((l)->nr)                                                                       \
-			qsort((l)->list, (l)->nr, sizeof(*(l)->list), order);                      \
-	} while (0)
+/* Most lists come sorted, from one stream each. */
+static void sort_if_needed(void *list, size_t nr, size_t size,
+			   int (*order)(const void *, const void *))
+{
+	char *at = list;
+
+	for (size_t i = 1; i < nr; i++, at += size) {
+		if (order(at, at + size) > 0) {
+			qsort(list, nr, size, order);
+			return;
+		}
+	}
+}
+
+#define sort_list(l, order) sort_if_needed((l)->list, (l)->nr, sizeof(*(l)->list), order)
 
 static void fold_stays(struct stay_list *l)
 {

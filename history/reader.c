@@ -69,6 +69,10 @@ int stream_node(struct history *h, struct stream *s, uint32_t i, const struct no
 		if (open_entry(h, s, i, &p, true) || !node_open(&n, p.payload, p.len_bytes))
 			return -EIO;
 		n.end = p.end;
+		if (s == &h->groups)
+			n.first_slice = stream_find(&h->slices, n.base);
+		if (n.first_slice == STREAM_NONE)
+			return -EIO;
 		s->nodes[i] = n;
 	}
 	*out = &s->nodes[i];

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/strings.h"
 #include "source/dialect.h"
 
 #define FORGET_ABOVE_BYTES (64u << 20)
@@ -151,21 +152,18 @@ static void fill_clock(struct trace *t, const struct ctf_metadata *m)
 
 struct syscalls {
 	const char **names;
-	unsigned nr;
+	struct strings table; /* id - 1 is the index */
 };
 
 static int32_t syscall_index(struct syscalls *sc, const char *event)
 {
 	const char *name = dialect_syscall_name(event);
+	uint32_t id = name && *name ? strings_put(&sc->table, name, strlen(name)) : 0;
 
-	if (!name)
+	if (!id || id == UINT32_MAX)
 		return -1;
-	for (unsigned i = 0; i < sc->nr; i++) {
-		if (!strcmp(sc->names[i], name))
-			return (int32_t)i;
-	}
-	sc->names[sc->nr] = name;
-	return (int32_t)sc->nr++;
+	sc->names[id - 1] = name;
+	return (int32_t)(id - 1);
 }
 
 static int fill_fields(struct ctf_trace *ct, struct event_type *type, const struct ctf_fc *payload)
@@ -184,10 +182,25 @@ static int fill_fields(struct ctf_trace *ct, struct event_type *type, const stru
 	return 0;
 }
 
+static int fill_type(struct ctf_trace *ct, struct event_type *type, const struct ctf_plan *plan,
+		     struct syscalls *sc)
+{
+	type->name = plan->cls->name;
+	type->id = plan->cls->id;
+	type->kind = plan->kind;
+	type->system = "";
+	type->reader = plan;
+	type->syscall = -1;
+	if (plan->kind == EV_SYSCALL_ENTRY || plan->kind == EV_SYSCALL_EXIT)
+		type->syscall = syscall_index(sc, plan->cls->name);
+	return fill_fields(ct, type, plan->cls->payload);
+}
+
 static int fill_types(struct trace *t)
 {
 	struct ctf_trace *ct = t->reader;
-	struct syscalls sc = {.nr = 0};
+	struct syscalls sc = {.names = NULL};
+	int ret = 0;
 
 	t->types = arena_alloc(&ct->arena, (t->nr_types + 1) * sizeof(*t->types));
 	sc.names = arena_alloc(&ct->arena, (t->nr_types + 1) * sizeof(*sc.names));
@@ -196,18 +209,8 @@ static int fill_types(struct trace *t)
 	for (unsigned i = 0; i < ct->nr_plans; i++) {
 		for (unsigned k = 0; k < ct->plans[i].nr_plans; k++) {
 			const struct ctf_plan *plan = &ct->plans[i].plans[k];
-			struct event_type *type = &t->types[plan->type];
 
-			type->name = plan->cls->name;
-			type->id = plan->cls->id;
-			type->kind = plan->kind;
-			type->system = "";
-			type->reader = plan;
-			type->syscall = -1;
-			if (plan->kind == EV_SYSCALL_ENTRY || plan->kind == EV_SYSCALL_EXIT)
-				type->syscall = syscall_index(&sc, plan->cls->name);
-			if (fill_fields(ct, type, plan->cls->payload))
-				return -ENOMEM;
+			ret = ret ? ret : fill_type(ct, &t->types[plan->type], plan, &sc);
 		}
 	}
 	/* The type of the EV_LOST events that we make. */
@@ -215,8 +218,9 @@ static int fill_types(struct trace *t)
 		.name = "lost", .kind = EV_LOST, .syscall = -1, .system = ""};
 	t->nr_types++;
 	t->syscall_names = sc.names;
-	t->nr_syscall_names = sc.nr;
-	return 0;
+	t->nr_syscall_names = sc.table.nr ? sc.table.nr - 1 : 0;
+	strings_release(&sc.table);
+	return ret;
 }
 
 static int make_plans(struct trace *t, struct error *err)

@@ -311,10 +311,13 @@ static int compile(struct ctf_plan *plan, const struct ctf_stream_class *stream,
 {
 	const struct ctf_fc *const records[] = {stream->event_context, plan->cls->context,
 						plan->cls->payload};
-	struct compiler c = {.nr_steps = 0};
 	struct ctf_step *steps;
 	struct ctf_load *loads;
+	struct compiler c;
 
+	c.nr_steps = c.nr_loads = c.nr_slot_loads = c.nr_reg_loads = 0;
+	c.offset = 0;
+	c.has_tid = false;
 	if (!compile_records(&c, records, ARRAY_SIZE(records)))
 		return 0; /* stays walked */
 	steps = arena_alloc(a, (c.nr_steps + 1) * sizeof(*steps));
@@ -322,15 +325,16 @@ static int compile(struct ctf_plan *plan, const struct ctf_stream_class *stream,
 	if (!steps || !loads)
 		return -ENOMEM;
 	if (!c.nr_steps) /* a record without fields: a run of no bytes */
-		c.nr_steps = 1;
+		c.steps[c.nr_steps++] = (struct ctf_step){.kind = CTF_STEP_RUN};
 	memcpy(steps, c.steps, c.nr_steps * sizeof(*steps));
 	memcpy(loads, c.loads, c.nr_loads * sizeof(*loads));
 	plan->walked = false;
 	plan->steps = steps;
 	plan->loads = loads;
 	plan->nr_steps = (uint16_t)c.nr_steps;
-	plan->tid = c.tid;
 	plan->has_tid = c.has_tid;
+	if (c.has_tid)
+		plan->tid = c.tid;
 	plan->fixed = c.nr_steps == 1 && steps[0].kind == CTF_STEP_RUN && !steps[0].nr_reg_loads;
 	plan->fixed_bytes = plan->fixed ? steps[0].len : 0;
 	return 0;

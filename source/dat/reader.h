@@ -47,7 +47,7 @@ struct dat_plan {
 	uint8_t nr_texts;
 	struct dat_number numbers[EVENT_ARGS];
 	struct dat_text texts[2];
-	int16_t otherwise[EVENT_ARGS];
+	int32_t otherwise[EVENT_ARGS];
 };
 
 /* Of the traced kernel: its pages' header and its events' common fields. */
