@@ -18,15 +18,15 @@ struct exits {
 };
 
 /*
- * An exit is one stay of a vCPU outside guest mode.  An interrupt handler or another thread in
- * between cuts it into several hypervisor intervals; they count as one exit until guest code of
- * that vCPU has run or the reason has changed.
+ * An exit is one stay of a vCPU outside guest mode, as one hypervisor sees it.  Interrupt handlers
+ * and other threads cut it into several hypervisor intervals; they are one exit until code inside
+ * that vCPU has run.  Its reason is the last one said: a nested hypervisor works for a while before
+ * its own trace says why.
  */
 struct open_exit {
 	bool open;
-	int64_t reason;
-	ns_t time_ns; /* spent in it so far */
-	size_t index; /* into the list */
+	struct sonde_context context; /* of the last interval */
+	ns_t time_ns;		      /* spent in it so far */
 };
 
 struct scan {
@@ -35,7 +35,7 @@ struct scan {
 	struct exits *list; /* owned */
 	size_t nr, room;
 	struct map by_key;
-	struct open_exit *open; /* owned, per CPU row */
+	struct open_exit (*open)[SONDE_LAYERS_MAX]; /* owned: per CPU row, level of hypervisor */
 	/* CPU row for which each level's hypervisor worked last on this physical CPU, or -1. */
 	int64_t served[SONDE_LAYERS_MAX];
 	bool no_memory;
@@ -65,25 +65,30 @@ static size_t exits_find(struct scan *s, const struct sonde_context *c, int64_t 
 	return s->nr++;
 }
 
-static void close_exit(struct scan *s, int64_t cpu)
+static void close_exit(struct scan *s, int64_t cpu, unsigned level)
 {
-	struct open_exit *o = &s->open[cpu];
+	struct open_exit *o = &s->open[cpu][level];
+	struct sonde_cpu served;
+	struct exits *e;
+	size_t index;
 
-	if (o->open && o->time_ns > s->list[o->index].longest_ns)
-		s->list[o->index].longest_ns = o->time_ns;
+	if (!o->open)
+		return;
 	o->open = false;
+	sonde_cpu(s->run, cpu, &served);
+	index = exits_find(s, &o->context, served.machine);
+	if (index == SIZE_MAX) {
+		s->no_memory = true;
+		return;
+	}
+	e = &s->list[index];
+	e->count++;
+	e->time_ns += o->time_ns;
+	if (o->time_ns > e->longest_ns)
+		e->longest_ns = o->time_ns;
 }
 
-static bool is_inside(struct sonde_run *run, int64_t machine, int64_t vm)
-{
-	struct sonde_machine m;
-
-	while (machine >= 0 && machine != vm && !sonde_machine(run, machine, &m))
-		machine = m.parent;
-	return machine == vm;
-}
-
-static unsigned level_of(const struct sonde_run *run, unsigned machine)
+static unsigned level_of(const struct sonde_run *run, int64_t machine)
 {
 	struct sonde_machine m;
 
@@ -91,43 +96,47 @@ static unsigned level_of(const struct sonde_run *run, unsigned machine)
 	return m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1;
 }
 
-static void hypervisor_interval(struct scan *s, const struct sonde_context *c, ns_t length_ns)
+/* The machine of that level that @machine is in, or is. */
+static int64_t ancestor_at(const struct sonde_run *run, int64_t machine, unsigned level)
 {
-	struct open_exit *o = &s->open[c->serves];
-	struct sonde_cpu cpu;
+	struct sonde_machine m;
 
-	if (!o->open || o->reason != c->detail) {
-		size_t index;
-
-		close_exit(s, c->serves);
-		sonde_cpu(s->run, c->serves, &cpu);
-		index = exits_find(s, c, cpu.machine);
-		if (index == SIZE_MAX) {
-			s->no_memory = true;
-			return;
-		}
-		*o = (struct open_exit){.open = true, .reason = c->detail, .index = index};
-		s->list[index].count++;
-	}
-	o->time_ns += length_ns;
-	s->list[o->index].time_ns += length_ns;
-	s->served[level_of(s->run, c->machine)] = c->serves;
+	while (!sonde_machine(run, machine, &m) && m.level > level)
+		machine = m.parent;
+	return machine;
 }
 
-/* Code of machine @machine runs: the hypervisors outside it are done with their exits. */
-static void code_runs(struct scan *s, unsigned machine)
+/* Code of a guest runs: the hypervisors around it are done with the exits of the vCPUs that it
+ * runs in, and with those of vCPUs inside these. */
+static void code_runs(struct scan *s, const struct sonde_context *c)
 {
-	unsigned level = level_of(s->run, machine);
+	unsigned level = level_of(s->run, c->machine);
 
 	for (unsigned i = 0; i < level; i++) {
 		struct sonde_cpu served;
 
 		if (s->served[i] < 0 || sonde_cpu(s->run, s->served[i], &served) ||
-		    !is_inside(s->run, machine, served.machine))
+		    ancestor_at(s->run, served.machine, i + 1) !=
+			    ancestor_at(s->run, c->machine, i + 1))
 			continue;
-		close_exit(s, s->served[i]);
+		if (served.machine == c->machine && served.number != c->cpu)
+			continue;
+		close_exit(s, s->served[i], i);
 		s->served[i] = -1;
 	}
+}
+
+static void hypervisor_interval(struct scan *s, const struct sonde_context *c, ns_t length_ns)
+{
+	unsigned level = level_of(s->run, c->machine);
+	struct open_exit *o = &s->open[c->serves][level];
+
+	if (!o->open)
+		o->time_ns = 0;
+	o->open = true;
+	o->context = *c;
+	o->time_ns += length_ns;
+	s->served[level] = c->serves;
 }
 
 static bool scan_interval(const struct sonde_interval *i, void *data)
@@ -139,7 +148,7 @@ static bool scan_interval(const struct sonde_interval *i, void *data)
 
 	if (!i->value || sonde_context(s->run, (int64_t)i->value - 1, &c))
 		return true;
-	code_runs(s, c.machine);
+	code_runs(s, &c);
 	if (c.mode == SONDE_MODE_HYPERVISOR && c.serves >= 0 && c.serves < sonde_nr_cpus(s->run))
 		hypervisor_interval(s, &c, to - from);
 	return !s->no_memory;
@@ -161,8 +170,10 @@ static int scan_run(struct scan *s, struct error *err)
 			return fail(err, ret, "cannot read what ran on CPU %d: %s", cpu.number,
 				    strerror(-ret));
 		/* A vCPU may go on elsewhere; what is open here has been counted. */
-		for (int64_t i = 0; i < sonde_nr_cpus(s->run); i++)
-			close_exit(s, i);
+		for (int64_t i = 0; i < sonde_nr_cpus(s->run); i++) {
+			for (unsigned level = 0; level < SONDE_LAYERS_MAX; level++)
+				close_exit(s, i, level);
+		}
 	}
 	return s->no_memory ? fail(err, -ENOMEM, "out of memory") : 0;
 }
@@ -235,6 +246,15 @@ struct vm_cost {
 	ns_t hypervisor_ns; /* for its vCPUs, by its direct and indirect hosts */
 	uint64_t exits;
 };
+
+static bool is_inside(struct sonde_run *run, int64_t machine, int64_t vm)
+{
+	struct sonde_machine m;
+
+	while (machine >= 0 && machine != vm && !sonde_machine(run, machine, &m))
+		machine = m.parent;
+	return machine == vm;
+}
 
 static void add_guest_time(struct sonde_run *run, const struct usages *u, int64_t vm,
 			   struct vm_cost *cost)
