@@ -36,7 +36,7 @@ struct painter {
 	unsigned nr_items;
 	uint32_t stamp; /* another one for every pixel filled */
 	bool exact;	/* all that is in the pixel comes from changes */
-	struct painter_item items[PAINTER_ITEMS_MAX];
+	struct painter_item items[PAINTER_ITEMS_MAX + 1];
 	struct painter_slot slots[PAINTER_SLOTS];
 
 	struct pixel_run *runs; /* owned: of this row; at most one per pixel */
