@@ -35,13 +35,14 @@ int painter_init(struct painter *p, ns_t begin, ns_t end, unsigned pixels)
 	p->share_per_ns = 255 / ((double)(span / pixels) + 1);
 	p->stamp = 0;
 	memset(p->slots, 0, sizeof(p->slots));
-	p->edges = malloc((pixels + 1ull) * sizeof(*p->edges));
+	p->edges = malloc((pixels + 2ull) * sizeof(*p->edges));
 	p->runs = malloc((size_t)pixels * sizeof(*p->runs));
 	if (!p->edges || !p->runs) {
 		painter_release(p);
 		return -ENOMEM;
 	}
 	make_edges(p, span);
+	p->edges[pixels + 1] = NS_MIN; /* nothing is inside the pixel behind the last */
 	return 0;
 }
 
@@ -203,16 +204,12 @@ void painter_value(struct painter *p, ns_t begin, ns_t end, uint32_t value)
 	add_pure(p, begin, end, value, true);
 }
 
-void painter_share(struct painter *p, ns_t begin, ns_t end, uint32_t value, unsigned share)
+static void add_shared(struct painter *p, ns_t begin, ns_t end, uint32_t value, unsigned share)
 {
 	uint64_t whole = (uint64_t)end - (uint64_t)begin;
 	uint64_t missing = whole - whole / SHARE_ALL * share;
 	ns_t at = begin > p->begin ? begin : p->begin;
 
-	if (share == SHARE_ALL) {
-		add_pure(p, begin, end, value, false);
-		return;
-	}
 	end = end < p->end ? end : p->end;
 	while (at < end && p->pixel < p->pixels) {
 		ns_t edge = p->edges[p->pixel + 1];
@@ -227,16 +224,36 @@ void painter_share(struct painter *p, ns_t begin, ns_t end, uint32_t value, unsi
 	}
 }
 
+/* The usual case, which the functions below make short. */
+static inline bool inside_pixel(const struct painter *p, ns_t begin, ns_t end)
+{
+	return begin >= p->edges[p->pixel] && end < p->edges[p->pixel + 1];
+}
+
+void painter_share(struct painter *p, ns_t begin, ns_t end, uint32_t value, unsigned share)
+{
+	if (share < SHARE_ALL && inside_pixel(p, begin, end)) {
+		uint64_t part = (uint64_t)(end - begin) / SHARE_ALL;
+
+		p->exact = false;
+		add_item(p, value, (uint64_t)(end - begin) * (share + 1), part * share);
+	} else if (share < SHARE_ALL) {
+		add_shared(p, begin, end, value, share);
+	} else {
+		add_pure(p, begin, end, value, false);
+	}
+}
+
 void painter_changes(struct painter *p, ns_t *at, uint32_t *value, const uint64_t *times,
 		     const uint32_t *values, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
 		ns_t end = (ns_t)times[i];
 
-		if (p->nr_items && end < p->edges[p->pixel + 1] && *at >= p->begin) {
-			/* All inside the pixel that is being filled: the usual case, made short. */
-			add_item(p, *value, (uint64_t)(end - *at) * (SHARE_ALL + 1),
-				 (uint64_t)(end - *at));
+		if (inside_pixel(p, *at, end) && end > *at) {
+			uint64_t inside = (uint64_t)(end - *at);
+
+			add_item(p, *value, inside * (SHARE_ALL + 1), inside);
 		} else {
 			add_pure(p, *at, end, *value, true);
 		}

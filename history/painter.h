@@ -30,7 +30,7 @@ struct painter {
 	unsigned pixels;
 	double per_ns;	     /* pixels */
 	double share_per_ns; /* of a pixel, in 1/255 */
-	ns_t *edges;	     /* owned: pixel p is [edges[p], edges[p + 1]) */
+	ns_t *edges;	     /* owned: pixel i is [edges[i], edges[i + 1]) */
 
 	unsigned pixel; /* being filled */
 	unsigned nr_items;
