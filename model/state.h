@@ -192,11 +192,20 @@ struct moment {
 	uint32_t bound;
 };
 
+/* The last context with that hash, by a few bits of it. */
+#define CONTEXT_CACHE 64
+
+struct context_cache {
+	struct context context;
+	uint32_t row; /* + 1; 0 empty */
+};
+
 struct context_table {
 	struct context *rows;
 	uint32_t nr, room;
 	uint32_t *slots; /* row + 1; a power of two of them */
 	uint32_t mask;
+	struct context_cache cache[CONTEXT_CACHE];
 };
 
 struct model {

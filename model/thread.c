@@ -156,16 +156,15 @@ void thread_set_on(struct thread *th, struct cpu *cpu)
 void thread_set_comm(struct thread *th, const char *comm)
 {
 	struct model *m = th->machine->model;
-	char padded[COMM_LEN] = "";
+	size_t len_bytes;
 	uint32_t id;
 
-	if (!comm)
+	if (!comm || likely(!strncmp(comm, th->comm, COMM_LEN)))
 		return;
-	memcpy(padded, comm, strnlen(comm, COMM_LEN));
-	if (likely(!memcmp(padded, th->comm, COMM_LEN)))
-		return;
-	memcpy(th->comm, padded, COMM_LEN);
-	id = history_writer_string(m->w, padded, strnlen(padded, COMM_LEN));
+	len_bytes = strnlen(comm, COMM_LEN);
+	memset(th->comm, 0, COMM_LEN);
+	memcpy(th->comm, comm, len_bytes);
+	id = history_writer_string(m->w, comm, len_bytes);
 	th->comm_id = id;
 	if (!th->first_comm_id) {
 		th->first_comm_id = id;
