@@ -294,7 +294,7 @@ void group_note_wakeup(struct cpu *waker, struct cpu *woken);
 void group_vms(struct model *m);
 
 /* ---- cpu.c ---- */
-void cpu_run(struct cpu *cpu, struct thread *next);
+void cpu_lose_thread(struct cpu *cpu);
 void cpu_adopt(struct cpu *cpu, int32_t tid);
 void cpu_switch(struct cpu *cpu, const struct event *e);
 void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail);
