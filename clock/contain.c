@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Stretches that a trace is cut into, to keep one constraint of each side of. */
+#define STRETCHES 2048
+
 static int add_range(struct ranges *r, uint64_t begin, uint64_t end)
 {
 	struct range *n = sample_add(r);
@@ -100,63 +103,83 @@ static uint64_t clamp_tick(__int128 v)
 	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
 }
 
-/* The first range that ends at or after @y; nr when none does. */
-static size_t first_ending(const struct ranges *r, uint64_t y)
+/* A place in the ranges, moved along as events go by in order of time. */
+struct place {
+	size_t ending; /* the first range that ends at or after lo */
+	size_t begun;  /* how many begin at or before hi */
+};
+
+static void move_to(struct place *p, const struct ranges *r, uint64_t lo, uint64_t hi)
 {
-	size_t lo = 0, hi = r->nr;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->list[mid].end < y)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	while (p->ending > 0 && r->list[p->ending - 1].end >= lo)
+		p->ending--;
+	while (p->ending < r->nr && r->list[p->ending].end < lo)
+		p->ending++;
+	while (p->begun > 0 && r->list[p->begun - 1].begin > hi)
+		p->begun--;
+	while (p->begun < r->nr && r->list[p->begun].begin <= hi)
+		p->begun++;
 }
 
-/* How many ranges begin at or before @y. */
-static size_t begun_by(const struct ranges *r, uint64_t y)
+/*
+ * Of all constraints of one side in a short stretch of the trace only the tightest is kept: the one
+ * that moves the model's bound most.
+ */
+struct tightest {
+	struct constraint best[2]; /* lower, upper */
+	uint64_t gain[2];          /* 0: none */
+	uint64_t stretch;          /* which one this is */
+};
+
+static int keep_best(struct constraints *out, struct tightest *t)
 {
-	size_t lo = 0, hi = r->nr;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct constraint *c = &t->best[i];
+		int ret = t->gain[i] ? constraints_add(out, c->x, c->y, c->upper) : 0;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->list[mid].begin <= y)
-			lo = mid + 1;
-		else
-			hi = mid;
+		if (ret)
+			return ret;
+		t->gain[i] = 0;
 	}
-	return lo;
+	return 0;
 }
 
-/* What one event in [lo, hi] tells. */
-static int one_event(struct constraints *out, uint64_t x, uint64_t lo, uint64_t hi,
-		     const struct ranges *r, uint64_t *outside)
+static void offer(struct tightest *t, uint64_t x, uint64_t y, bool upper, uint64_t gain)
 {
-	size_t first, last;
-	int ret = 0;
+	if (gain <= t->gain[upper])
+		return;
+	t->gain[upper] = gain;
+	t->best[upper] = (struct constraint){x, y, upper, false};
+}
+
+/* What one event at @x, in [lo, hi] of the parent, tells. */
+static void one_event(struct tightest *t, uint64_t x, uint64_t lo, uint64_t hi,
+		      const struct ranges *r, struct place *p, uint64_t *outside)
+{
+	const struct range *first, *last;
 
 	if (lo < r->from || hi > r->to)
-		return 0;
-	first = first_ending(r, lo);
-	last = begun_by(r, hi);
-	if (first >= last) {
+		return;
+	move_to(p, r, lo, hi);
+	if (p->ending >= p->begun) {
 		++*outside;
-		return 0;
+		return;
 	}
-	if (lo < r->list[first].begin)
-		ret = constraints_add(out, x, r->list[first].begin, false);
-	if (ret == 0 && hi > r->list[last - 1].end)
-		ret = constraints_add(out, x, r->list[last - 1].end, true);
-	return ret;
+	first = &r->list[p->ending];
+	last = &r->list[p->begun - 1];
+	if (lo < first->begin)
+		offer(t, x, first->begin, false, first->begin - lo);
+	if (hi > last->end)
+		offer(t, x, last->end, true, hi - last->end);
 }
 
 int contain_constraints(struct constraints *out, const struct clock_model *model,
 			const struct tick_list *events, const struct ranges *r, uint64_t *outside)
 {
+	uint64_t first = events->nr ? events->list[0] : 0;
+	uint64_t len = events->nr ? (events->list[events->nr - 1] - first) / STRETCHES + 1 : 1;
+	struct tightest best = {0};
+	struct place place = {0};
 	int ret = 0;
 
 	for (size_t i = 0; i < events->nr && ret == 0; i++) {
@@ -164,9 +187,13 @@ int contain_constraints(struct constraints *out, const struct clock_model *model
 		ns_t bound = clock_bound(model, x);
 		__int128 y = clock_to_l0(model, x);
 
+		if ((x.v - first) / len != best.stretch) {
+			ret = keep_best(out, &best);
+			best.stretch = (x.v - first) / len;
+		}
 		if (bound != CLOCK_NO_BOUND)
-			ret = one_event(out, x.v, clamp_tick(y - bound), clamp_tick(y + bound), r,
-					outside);
+			one_event(&best, x.v, clamp_tick(y - bound), clamp_tick(y + bound), r,
+				  &place, outside);
 	}
-	return ret;
+	return ret ? ret : keep_best(out, &best);
 }

@@ -36,8 +36,8 @@ int ranges_join(struct ranges *r, const struct ranges *with);
 void ranges_release(struct ranges *r);
 
 /*
- * Adds what containment says about @events, given a model that bounds them.  *@outside is raised by
- * the number of events that, within their bounds, fall into no range at all.
+ * Adds the most telling of what containment says about @events, given a model that bounds them.
+ * *@outside is raised by the number of events that, within their bounds, fall into no range at all.
  */
 int contain_constraints(struct constraints *out, const struct clock_model *model,
 			const struct tick_list *events, const struct ranges *r, uint64_t *outside);

@@ -79,7 +79,7 @@ static uint64_t from_line(const struct clock_piece *p, ns_t t)
 		return p->from;
 	/* Largest d with floor(d * mult / 2^S) <= t - at: that is ((t - at + 1) * 2^S - 1) / mult,
 	 * rounded down; t - at fits 65 bits, so 2^S of it fits 128. */
-	x = (d + 1) * ((__int128)1 << CLOCK_SHIFT) - 1; /* d may be negative */
+	x = (d + 1) * ((__int128)1 << CLOCK_SHIFT) - 1;
 	d = x / (__int128)p->mult;
 	if (x < 0 && x % (__int128)p->mult)
 		d--;

@@ -94,15 +94,16 @@ static ns_t worst_bound(const struct clock_model *m)
 static void become_reference(struct topology *t, struct clock_model *m, const struct sample *l0)
 {
 	ns_t bound = worst_bound(m);
-	uint64_t ticks = l0->last - l0->first;
-	ns_t ns = clock_to_l0(m, (ticks_t){l0->last}) - clock_to_l0(m, (ticks_t){l0->first});
+	double ticks = (double)(l0->last - l0->first);
+	double ns = (double)clock_to_l0(m, (ticks_t){l0->last}) -
+		    (double)clock_to_l0(m, (ticks_t){l0->first});
 
 	for (unsigned i = 0; i < m->nr_pieces; i++)
 		m->pieces[i].bound_ns = 0;
 	m->method = CLOCK_METHOD_REFERENCE;
 	t->machines[0].clock = *m;
 	t->ticks_are_ns = true;
-	t->tsc_khz = ns > 0 ? (uint64_t)llround((double)ticks * 1e6 / (double)ns) : 0;
+	t->tsc_khz = ns > 0 && ticks * 1e6 / ns < 1e12 ? (uint64_t)llround(ticks * 1e6 / ns) : 0;
 	snprintf(t->machines[0].evidence + strlen(t->machines[0].evidence),
 		 sizeof(t->machines[0].evidence) - strlen(t->machines[0].evidence),
 		 "; cycle counter of %" PRIu64 " kHz, CLOCK_MONOTONIC within %" PRId64

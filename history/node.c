@@ -246,6 +246,12 @@ int node_segment(const struct node *n, uint32_t row, struct segment *s)
 	return 1;
 }
 
+void node_prefetch(const struct node *n, uint32_t row)
+{
+	if (row < n->nr_rows)
+		__builtin_prefetch(n->segments + row_offset(n, row));
+}
+
 uint64_t node_places_upto(const struct node *n, int64_t t)
 {
 	uint64_t x = (uint64_t)t - (uint64_t)n->base;

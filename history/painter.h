@@ -14,7 +14,7 @@
 
 struct painter_item {
 	uint64_t weight; /* time the value probably had, times SHARE_ALL + 1 */
-	uint64_t sure;   /* time it had at least */
+	uint64_t sure;	 /* time it had at least */
 	uint32_t value;
 };
 
@@ -28,14 +28,14 @@ struct painter_slot {
 struct painter {
 	ns_t begin, end;
 	unsigned pixels;
-	double per_ns;       /* pixels */
+	double per_ns;	     /* pixels */
 	double share_per_ns; /* of a pixel, in 1/255 */
-	ns_t *edges;         /* owned: pixel p is [edges[p], edges[p + 1]) */
+	ns_t *edges;	     /* owned: pixel p is [edges[p], edges[p + 1]) */
 
 	unsigned pixel; /* being filled */
 	unsigned nr_items;
 	uint32_t stamp; /* another one for every pixel filled */
-	bool exact;     /* all that is in the pixel comes from changes */
+	bool exact;	/* all that is in the pixel comes from changes */
 	struct painter_item items[PAINTER_ITEMS_MAX];
 	struct painter_slot slots[PAINTER_SLOTS];
 

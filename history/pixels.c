@@ -23,6 +23,9 @@ static int paint_changes(struct painter *p, struct history *h, attr_t attr, ns_t
 	return ret;
 }
 
+/* More buckets than this in one run are not from our writer: levels are chosen by pixel. */
+#define PAINT_BUCKETS_MAX (1u << 22)
+
 /* A summary being read: what is not covered is painted from changes, all in one go. */
 struct paint {
 	struct painter *painter;
@@ -30,7 +33,7 @@ struct paint {
 	attr_t attr;
 	unsigned level;
 	ns_t begin, end; /* of what is to be painted from this level */
-	ns_t at;         /* painted up to here */
+	ns_t at;	 /* painted up to here */
 };
 
 static int paint_until(struct paint *w, ns_t t)
@@ -50,7 +53,7 @@ static int paint_run(struct paint *w, ns_t begin, ns_t end, uint32_t value, unsi
 	ns_t at = begin;
 	int ret = 0;
 
-	if (!value && share == SHARE_NONE)
+	if ((!value && share == SHARE_NONE) || begin >= end || end <= w->begin)
 		return 0;
 	if (w->at < begin)
 		ret = paint_until(w, begin);
@@ -62,7 +65,10 @@ static int paint_run(struct paint *w, ns_t begin, ns_t end, uint32_t value, unsi
 		return 0;
 	}
 	if (at < w->begin)
-		at += (w->begin - at) / width * width;
+		at = (ns_t)((uint64_t)at + ((uint64_t)w->begin - (uint64_t)at) / (uint64_t)width *
+						   (uint64_t)width);
+	if ((uint64_t)(w->at - at) >> summary_shift(w->level) > PAINT_BUCKETS_MAX)
+		return -EIO;
 	for (; at < w->at; at += width) {
 		ns_t stop = at + width;
 
@@ -72,6 +78,11 @@ static int paint_run(struct paint *w, ns_t begin, ns_t end, uint32_t value, unsi
 		painter_share(w->painter, at, stop, value, share);
 	}
 	return 0;
+}
+
+static ns_t chunk_time(const struct node *n, uint64_t place, unsigned shift)
+{
+	return (ns_t)((uint64_t)n->base + (place << shift));
 }
 
 /* The runs of one chunk that touch the window. */
@@ -99,10 +110,10 @@ static int paint_chunk(struct paint *w, const struct node *n)
 		segment_values(&seg, i, nr, values);
 		places[nr] = i + nr < seg.places.nr ? sorted_get(&seg.places, i + nr) : UINT64_MAX;
 		for (uint32_t k = 0; k < nr; k++) {
-			ns_t begin = n->base + (ns_t)(places[k] << shift);
+			ns_t begin = chunk_time(n, places[k], shift);
 			ns_t end = places[k + 1] == UINT64_MAX
 					   ? n->end
-					   : n->base + (ns_t)(places[k + 1] << shift);
+					   : chunk_time(n, places[k + 1], shift);
 
 			if (begin >= chunk_end)
 				return 0;

@@ -88,21 +88,41 @@ static int state_snapshot(struct state *s, const struct node *group)
 	return 0;
 }
 
+/* Some rows of a node at once, so that their memory is fetched at the same time. */
+#define STATE_ROWS 8
+
+static int state_rows(struct state *s, const struct node *n, uint32_t first, uint64_t places)
+{
+	uint32_t nr = n->nr_rows - first < STATE_ROWS ? n->nr_rows - first : STATE_ROWS;
+	struct segment segments[STATE_ROWS];
+	int any[STATE_ROWS];
+
+	for (uint32_t i = 0; i < nr; i++) {
+		node_prefetch(n, first + STATE_ROWS + i);
+		any[i] = node_segment(n, first + i, &segments[i]);
+		if (any[i] < 0)
+			return any[i];
+		if (any[i])
+			segment_prefetch(&segments[i], places);
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		struct found f;
+
+		if (any[i] && segment_last(n, &segments[i], places, &f))
+			state_apply(s, node_attr(n, first + i), &f);
+	}
+	return 0;
+}
+
 /* All changes up to @t that stand in the node itself. */
 static int state_node(struct state *s, const struct node *n, ns_t t)
 {
 	uint64_t places = node_places_upto(n, t);
+	int ret = 0;
 
-	for (uint32_t row = 0; row < n->nr_rows; row++) {
-		struct found f;
-		int ret = node_row_last(n, row, places, &f);
-
-		if (ret > 0)
-			state_apply(s, node_attr(n, row), &f);
-		if (ret < 0)
-			return ret;
-	}
-	return 0;
+	for (uint32_t row = 0; row < n->nr_rows && !ret; row += STATE_ROWS)
+		ret = state_rows(s, n, row, places);
+	return ret;
 }
 
 /* An attribute that is in earlier slices of the group: the last one of them tells, unless something
@@ -115,9 +135,8 @@ static int state_earlier(struct history *h, struct state *s, uint32_t attr, uint
 	struct found f;
 	int ret;
 
-	if (attr >= s->nr ||
-	    (first_slice + i + 1 < h->slices.nr &&
-	     s->since[attr] >= stream_begin(&h->slices, first_slice + i + 1)))
+	if (attr >= s->nr || (first_slice + i + 1 < h->slices.nr &&
+			      s->since[attr] >= stream_begin(&h->slices, first_slice + i + 1)))
 		return 0;
 	ret = stream_node(h, &h->slices, first_slice + i, &n);
 	if (!ret)
@@ -131,19 +150,20 @@ static int fill_state(struct history *h, struct state *s, ns_t t)
 {
 	uint32_t group = stream_find(&h->groups, t);
 	uint32_t slice = stream_find(&h->slices, t);
-	uint32_t first = group_first_slice(group);
 	const struct node *g, *n;
-	uint32_t earlier;
+	uint32_t earlier, first;
 	int ret;
 
 	if (group == STREAM_NONE)
 		return 0;
+	ret = stream_node(h, &h->groups, group, &g);
+	if (ret)
+		return ret;
+	first = g->first_slice;
 	if (slice == STREAM_NONE || slice < first || slice - first >= SLICES_PER_GROUP_MAX)
 		return -EIO;
 	earlier = (uint32_t)bits_mask(slice - first);
-	ret = stream_node(h, &h->groups, group, &g);
-	if (!ret)
-		ret = stream_node(h, &h->slices, slice, &n);
+	ret = stream_node(h, &h->slices, slice, &n);
 	if (!ret)
 		ret = state_snapshot(s, g);
 	if (!ret)

@@ -25,28 +25,24 @@ static int open_row(const struct node *n, uint32_t attr, struct segment *s)
 	return row == NODE_NO_ROW ? 0 : node_segment(n, row, s);
 }
 
-int node_row_last(const struct node *n, uint32_t row, uint64_t places, struct found *out)
+bool segment_last(const struct node *n, const struct segment *s, uint64_t places, struct found *out)
 {
-	struct segment s;
 	uint64_t place;
-	uint32_t nr;
-	int ret = node_segment(n, row, &s);
+	uint32_t nr = places ? sorted_upto(&s->places, places - 1, &place) : 0;
 
-	if (ret <= 0 || !places)
-		return ret < 0 ? ret : 0;
-	nr = sorted_upto(&s.places, places - 1, &place);
 	if (!nr)
-		return 0;
+		return false;
 	out->t = node_time(n, place);
-	out->value = segment_value(&s, nr - 1);
-	return 1;
+	out->value = segment_value(s, nr - 1);
+	return true;
 }
 
 int node_last(const struct node *n, uint32_t attr, ns_t t, struct found *out)
 {
-	uint32_t row = node_find(n, attr);
+	struct segment s;
+	int ret = open_row(n, attr, &s);
 
-	return row == NODE_NO_ROW ? 0 : node_row_last(n, row, node_places_upto(n, t), out);
+	return ret <= 0 ? ret : segment_last(n, &s, node_places_upto(n, t), out);
 }
 
 static int node_next(const struct node *n, uint32_t attr, ns_t t, struct found *out)
@@ -64,10 +60,10 @@ static int node_next(const struct node *n, uint32_t attr, ns_t t, struct found *
 	return 1;
 }
 
-/* Which slices of the group lie wholly or partly before (and at) @t, as a mask. */
-static uint32_t slices_upto(struct history *h, uint32_t group, ns_t t)
+/* Which slices of the group that begins with slice @first lie wholly or partly before (and at) @t,
+ * as a mask. */
+static uint32_t slices_upto(struct history *h, uint32_t first, ns_t t)
 {
-	uint32_t first = group_first_slice(group);
 	uint32_t slice = stream_find(&h->slices, t);
 
 	if (slice == STREAM_NONE || slice < first)
@@ -80,12 +76,13 @@ static int group_last(struct history *h, uint32_t group, attr_t attr, ns_t t, st
 {
 	const struct node *n;
 	struct found own = {.t = NS_MIN};
-	uint32_t row, mask;
+	uint32_t row, mask, first;
 	int ret = stream_node(h, &h->groups, group, &n);
 	int any;
 
 	if (ret)
 		return ret;
+	first = n->first_slice;
 	row = node_find(n, attr);
 	if (row == NODE_NO_ROW)
 		return 0;
@@ -93,11 +90,11 @@ static int group_last(struct history *h, uint32_t group, attr_t attr, ns_t t, st
 	if (any < 0)
 		return any;
 	*out = own;
-	mask = node_mask(n, row) & slices_upto(h, group, t);
+	mask = node_mask(n, row) & slices_upto(h, first, t);
 	while (mask) {
 		unsigned i = 31 - (unsigned)__builtin_clz(mask);
 
-		ret = stream_node(h, &h->slices, group_first_slice(group) + i, &n);
+		ret = stream_node(h, &h->slices, first + i, &n);
 		if (!ret)
 			ret = node_last(n, attr, t, out);
 		if (ret < 0)
@@ -116,12 +113,13 @@ static int group_next(struct history *h, uint32_t group, attr_t attr, ns_t t, st
 {
 	const struct node *n;
 	struct found own = {.t = NS_MAX};
-	uint32_t row, mask, upto;
+	uint32_t row, mask, upto, first;
 	int ret = stream_node(h, &h->groups, group, &n);
 	int any;
 
 	if (ret)
 		return ret;
+	first = n->first_slice;
 	row = node_find(n, attr);
 	if (row == NODE_NO_ROW)
 		return 0;
@@ -129,11 +127,10 @@ static int group_next(struct history *h, uint32_t group, attr_t attr, ns_t t, st
 	if (any < 0)
 		return any;
 	*out = own;
-	upto = slices_upto(h, group, t);
+	upto = slices_upto(h, first, t);
 	mask = node_mask(n, row) & ~(upto >> 1);
 	for (; mask; mask &= mask - 1) {
-		ret = stream_node(h, &h->slices,
-				  group_first_slice(group) + (uint32_t)__builtin_ctz(mask), &n);
+		ret = stream_node(h, &h->slices, first + (uint32_t)__builtin_ctz(mask), &n);
 		if (!ret)
 			ret = node_next(n, attr, t, out);
 		if (ret < 0)
@@ -223,20 +220,21 @@ static int open_group(struct row_reader *r)
 
 	if (ret)
 		return ret;
-	r->open_group = r->group++;
+	r->group++;
+	r->first_slice = n->first_slice;
 	row = node_find(n, r->attr);
 	if (row == NODE_NO_ROW)
 		return 0;
 	ret = open_range(r, n, row, &r->own);
 	r->own_stop = r->own.at;
-	r->mask = node_mask(n, row) & slices_upto(r->h, r->open_group, r->before - 1) &
-		  ~(slices_upto(r->h, r->open_group, r->after) >> 1);
+	r->mask = node_mask(n, row) & slices_upto(r->h, r->first_slice, r->before - 1) &
+		  ~(slices_upto(r->h, r->first_slice, r->after) >> 1);
 	return ret;
 }
 
 static int open_slice(struct row_reader *r)
 {
-	uint32_t slice = group_first_slice(r->open_group) + (uint32_t)__builtin_ctz(r->mask);
+	uint32_t slice = r->first_slice + (uint32_t)__builtin_ctz(r->mask);
 	const struct node *n;
 	uint32_t row;
 	int ret = stream_node(r->h, &r->h->slices, slice, &n);

@@ -121,6 +121,7 @@ void cpu_switch(struct cpu *cpu, const struct event *e)
 
 void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail)
 {
+	cpu->machine->sees_interrupts |= mode == MODE_IRQ;
 	if (cpu->nr_irqs < IRQ_DEPTH)
 		cpu->irqs[cpu->nr_irqs++] = (struct irq_frame){mode, (int32_t)detail};
 }

@@ -32,7 +32,7 @@ uint64_t model_want(void)
 	       WANT(VECTOR_ENTRY) | WANT(VECTOR_EXIT) | WANT(CPU_IDLE) | WANT(KVM_ENTRY) |
 	       WANT(KVM_EXIT) | WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT) |
 	       WANT(KVM_NESTED_VMEXIT_INJECT) | WANT(KVM_MMU_GET_PAGE) | WANT(STATEDUMP_PROCESS) |
-	       WANT(STATEDUMP_PID_NS) | WANT(STATEDUMP_END);
+	       WANT(STATEDUMP_PID_NS);
 }
 
 static void release(struct model *m)
@@ -48,6 +48,8 @@ static void release(struct model *m)
 	map_release(&m->vm_by_pid);
 	map_release(&m->by_vmcb);
 	map_release(&m->by_pgd);
+	map_release(&m->wakeups);
+	strings_release(&m->names);
 	map_release(&m->by_inum);
 	problems_release(&m->problems);
 	arena_release(&m->arena);
@@ -90,13 +92,15 @@ static void begin(struct model *m, ns_t t)
 }
 
 /* Events about threads: the CPU that recorded them is only where they were noticed. */
-static void feed_thread(struct machine_state *mc, const struct event *e)
+static void feed_thread(struct cpu *cpu, const struct event *e)
 {
+	struct machine_state *mc = cpu->machine;
+
 	switch (e->kind) {
 	case EV_SCHED_WAKING:
 	case EV_SCHED_WAKEUP:
 	case EV_SCHED_WAKEUP_NEW:
-		thread_wake(mc, e);
+		thread_wake(cpu, e);
 		break;
 	case EV_FORK:
 		thread_fork(mc, e);
@@ -121,9 +125,6 @@ static void feed_thread(struct machine_state *mc, const struct event *e)
 		break;
 	case EV_STATEDUMP_PID_NS:
 		statedump_pid_ns(mc, e);
-		break;
-	case EV_STATEDUMP_END:
-		statedump_end(mc);
 		break;
 	default:
 		break;
@@ -172,7 +173,7 @@ static void feed_cpu(struct cpu *cpu, const struct event *e)
 		cpu_idle(cpu);
 		break;
 	default:
-		feed_thread(cpu->machine, e);
+		feed_thread(cpu, e);
 		break;
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/ctf/reader.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -424,6 +425,44 @@ static void count_cpus(struct trace *t)
 	}
 }
 
+/* Length of "ch0" in "DIR/ch0_3"; 0 when the name has no such number, or two: "ch0_3_17" is a part
+ * of CPU 3's stream, and old parts may be gone on purpose. */
+static size_t channel_len(const char *path)
+{
+	size_t len = cpu_of_name(path) >= 0 ? (size_t)(strrchr(path, '_') - path) : 0;
+	size_t digits = 0;
+
+	while (digits < len && isdigit((unsigned char)path[len - 1 - digits]))
+		digits++;
+	return digits && digits < len && path[len - 1 - digits] == '_' ? 0 : len;
+}
+
+/* LTTng makes a file for every CPU of a channel: one that is missing while a higher one is there
+ * was lost.  (Names come sorted, so a channel's files are neighbours.) */
+static void look_for_gaps(struct trace *t, const char **names, unsigned nr)
+{
+	for (unsigned i = 0; i < nr;) {
+		size_t len = channel_len(names[i]);
+		uint64_t there = 0;
+		int top = -1;
+
+		for (; i < nr && len && channel_len(names[i]) == len &&
+		       !strncmp(names[i], names[i - (top >= 0)], len); i++) {
+			int cpu = cpu_of_name(names[i]);
+
+			if (cpu < 64)
+				there |= UINT64_C(1) << cpu;
+			top = cpu > top ? cpu : top;
+		}
+		i += !len;
+		for (int cpu = 0; cpu < top && cpu < 64; cpu++) {
+			if (!(there >> cpu & 1))
+				trace_problem(t, "%.*s_%d is missing: nothing is known of that CPU",
+					      (int)len, names[i - 1], cpu);
+		}
+	}
+}
+
 static int make_streams(struct trace *t, struct candidate *list, unsigned nr, struct error *err)
 {
 	struct ctf_trace *ct = t->reader;
@@ -450,6 +489,8 @@ static int open_streams(struct trace *t, struct error *err)
 
 	if (ret)
 		return ret;
+	if (!strncmp(t->tracer, "lttng", 5))
+		look_for_gaps(t, names, nr);
 	list = calloc(nr + 1, sizeof(*list));
 	if (!list) {
 		free(names);

@@ -386,6 +386,8 @@ static bool header_is_referred_to(const struct ctf_fc *h)
 {
 	const struct ctf_fc *v = h->members[1].fc;
 
+	if (h->members[0].fc->nr_refs > 1) /* one is the header's own */
+		return true;
 	for (unsigned i = 0; i < v->nr_members; i++) {
 		for (unsigned k = 0; k < v->members[i].fc->nr_members; k++) {
 			if (v->members[i].fc->members[k].fc->reg >= 0)

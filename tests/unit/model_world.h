@@ -209,6 +209,22 @@ static inline const char *runs(int cpu, ns_t t)
 
 #define assert_runs(cpu, t, words) assert_string_equal(runs(cpu, t), words)
 
+/* An attribute of a vCPU, wherever table cpu says that it stands. */
+static inline uint32_t vcpu_at(const char *machine, int number, const char *attr, ns_t t)
+{
+	char path[160];
+
+	for (unsigned i = 0; i < fake_rows("cpu"); i++) {
+		if (fake_cell("cpu", i, "cpu") != number ||
+		    strcmp(fake_string("machine", fake_cell("cpu", i, "machine"), "name"), machine))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", fake_string("cpu", i, "path"), attr);
+		return fake_at(path, t);
+	}
+	FAKE_FAIL("no vCPU %s/%d", machine, number);
+	return 0;
+}
+
 /* The row of the newest thread with that TID. */
 static inline int64_t thread_row(unsigned machine, int tid)
 {

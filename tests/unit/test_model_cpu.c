@@ -15,7 +15,7 @@ static void a_switch_says_who_runs(void **state)
 	assert_runs(0, 199, "host/0 8 task");
 	assert_runs(0, 200, "host/0 0 idle");
 	assert_runs(1, 200, "host/1 - unknown");
-	assert_int_equal(fake_at("host/cpu0/task", 150), thread_row(HOST, 8) + 1);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 8), "first_cpu"), 0);
 }
 
 static void any_event_says_who_runs(void **state)
@@ -150,8 +150,28 @@ static void a_tid_is_used_again_by_another_thread(void **state)
 	assert_string_equal(fake_string("thread", thread_row(HOST, 7), "comm"), "second");
 	assert_int_equal(fake_cell("thread", thread_row(HOST, 7), "begin"), 130);
 	assert_int_equal(fake_cell("thread", 0, "end"), -1);
-	assert_int_equal(fake_at("host/cpu0/task", 110) - 1, thread_row(HOST, 7) - 1);
 	assert_int_equal(fake_cell("thread", thread_row(HOST, 7) - 1, "end"), 120);
+}
+
+/* Only threads that move have an attribute for it. */
+static void threads_move(void **state)
+{
+	char path[64];
+
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 0, 0, 7);
+	switches(HOST, 0, 110, 7, PREEMPTED, 8);
+	switches(HOST, 1, 120, 0, 0, 7);
+	world_close(300);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 7), "first_cpu"), 0);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 8), "first_cpu"), 0);
+	snprintf(path, sizeof(path), "host/threads/%d/cpu", (int)thread_row(HOST, 7));
+	assert_int_equal(fake_at(path, 110), 0);
+	assert_int_equal(fake_at(path, 120), 2);
+	snprintf(path, sizeof(path), "host/threads/%d/cpu", (int)thread_row(HOST, 8));
+	for (unsigned i = 0; i < fake.nr_attrs; i++)
+		assert_string_not_equal(fake.paths[i], path);
 }
 
 static void names_change(void **state)
@@ -301,6 +321,7 @@ int main(void)
 		cmocka_unit_test(kernel_threads_are_known_by_proof),
 		cmocka_unit_test(thread_states_follow_switches_and_wakeups),
 		cmocka_unit_test(a_tid_is_used_again_by_another_thread),
+		cmocka_unit_test(threads_move),
 		cmocka_unit_test(names_change),
 		cmocka_unit_test(exec_gives_the_thread_its_process_number),
 		cmocka_unit_test(a_child_starts_inside_the_call_that_made_it),

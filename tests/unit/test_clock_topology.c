@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole search on invented worlds: a host with two CPUs, a VM with two vCPUs, clocks that are
+ * known here and hidden from the search.
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+
+#include "clock/topology.h"
+
+#define MS INT64_C(1000000)
+#define SECOND (1000 * MS)
+#define CPUS 2
+#define HOST 0
+#define GUEST 1
+#define BEGIN (50 * SECOND)   /* true time; the host's clock shows just that */
+#define TID(cpu) (100 + (cpu))
+
+/* What the guest's clock does. */
+struct world {
+	int64_t boot;          /* true time at which the guest's clock showed 0 */
+	double ppm;
+	int64_t pause_at, pause_len; /* guest stopped, and its clock with it */
+	int64_t len;
+	bool no_calls, lose;   /* no hypercalls; the host lost some events */
+	uint64_t seed;
+};
+
+struct made_stream {
+	struct event *list;
+	size_t nr, room;
+};
+
+struct made {
+	struct world w;
+	struct made_stream streams[2][CPUS];
+	struct stream of_trace[2][CPUS];
+	struct packet packet;
+	struct trace traces[2];
+};
+
+static int made_cursor_init(struct cursor *c, struct error *err)
+{
+	(void)err;
+	c->state[0] = 0;
+	return 0;
+}
+
+static unsigned made_cursor_next(struct cursor *c, struct event *events, unsigned room)
+{
+	const struct made_stream *s = c->stream->reader;
+	unsigned n = 0;
+
+	while (n < room && c->state[0] < s->nr) {
+		const struct event *e = &s->list[c->state[0]++];
+
+		if (!c->want || e->kind == EV_LOST || c->want >> e->kind & 1)
+			events[n++] = *e;
+	}
+	return n;
+}
+
+static void made_cursor_release(struct cursor *c)
+{
+	(void)c;
+}
+
+static const struct trace_ops made_ops = {
+	.cursor_init = made_cursor_init,
+	.cursor_next = made_cursor_next,
+	.cursor_release = made_cursor_release,
+};
+
+static uint64_t dice(struct world *w, uint64_t from, uint64_t to)
+{
+	w->seed ^= w->seed << 13;
+	w->seed ^= w->seed >> 7;
+	w->seed ^= w->seed << 17;
+	return from + w->seed % (to - from);
+}
+
+static uint64_t guest_clock(const struct world *w, int64_t t)
+{
+	int64_t ran = t - w->boot;
+
+	if (w->pause_len && t > w->pause_at)
+		ran -= t < w->pause_at + w->pause_len ? t - w->pause_at : w->pause_len;
+	return (uint64_t)(ran + (int64_t)((double)ran * w->ppm * 1e-6));
+}
+
+static void put(struct made *m, int machine, int cpu, int64_t t, enum event_kind kind,
+		const int64_t *args)
+{
+	struct made_stream *s = &m->streams[machine][cpu];
+	struct event e = {.kind = (uint16_t)kind, .tid = machine == HOST ? TID(cpu) : 1};
+
+	e.time.v = machine == HOST ? (uint64_t)t : guest_clock(&m->w, t);
+	if (args)
+		memcpy(e.arg, args, sizeof(e.arg));
+	if (s->nr == s->room) {
+		s->room = s->room ? s->room * 2 : 1024;
+		s->list = realloc(s->list, s->room * sizeof(e));
+		assert_non_null(s->list);
+	}
+	s->list[s->nr++] = e;
+}
+
+/* The guest runs from an entry at @t on; returns the time of the exit. */
+static int64_t stay(struct made *m, int cpu, int64_t t, const int64_t *ack)
+{
+	int64_t end = t + (int64_t)dice(&m->w, 50000, 3 * MS);
+	int64_t vcpu[EVENT_ARGS] = {cpu};
+
+	put(m, HOST, cpu, t, EV_KVM_ENTRY, vcpu);
+	t += (int64_t)dice(&m->w, 2000, 9000);
+	if (ack)
+		put(m, GUEST, cpu, t, EV_SYNC_ACK, ack);
+	for (; t < end - 3000; t += (int64_t)dice(&m->w, 5000, 300000))
+		put(m, GUEST, cpu, t, EV_SOFTIRQ_RAISE, NULL);
+	return end > t ? end : t + 3000;
+}
+
+/* One vCPU's life on its host CPU. */
+static void live(struct made *m, int cpu)
+{
+	int64_t t = BEGIN, call[EVENT_ARGS] = {1000, cpu + 1}, code[EVENT_ARGS] = {0x7b, cpu};
+	bool called = false;
+
+	while (t < BEGIN + m->w.len) {
+		t = stay(m, cpu, t, called ? call : NULL);
+		called = !m->w.no_calls && dice(&m->w, 0, 10) < 3;
+		if (called) {
+			call[2]++;
+			put(m, GUEST, cpu, t, EV_SYNC_REQUEST, call);
+			t += (int64_t)dice(&m->w, 2000, 9000);
+		}
+		put(m, HOST, cpu, t, EV_KVM_EXIT, code);
+		if (called)
+			put(m, HOST, cpu, t + 1000, EV_KVM_HYPERCALL, call);
+		t += called || dice(&m->w, 0, 10) < 7 ? (int64_t)dice(&m->w, 8000, 30000)
+						      : (int64_t)dice(&m->w, 300000, 5 * MS);
+		if (m->w.pause_len && t > m->w.pause_at && t < m->w.pause_at + m->w.pause_len)
+			t = m->w.pause_at + m->w.pause_len;
+	}
+}
+
+/* The host loses 20 ms of every second of CPU 1's events. */
+static void lose(struct made_stream *s)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < s->nr; i++) {
+		struct event e = s->list[i];
+
+		if (e.time.v % SECOND >= 20 * MS || e.time.v / SECOND == BEGIN / SECOND) {
+			s->list[out++] = e;
+			continue;
+		}
+		if (!out || s->list[out - 1].kind != EV_LOST) {
+			memset(&e, 0, sizeof(e));
+			e.kind = EV_LOST;
+			e.arg[1] = out ? (int64_t)s->list[out - 1].time.v : 0;
+			s->list[out++] = e;
+		}
+		s->list[out - 1].arg[0]++;
+		s->list[out - 1].time.v = s->list[i].time.v;
+		s->list[out - 1].arg[2] = (int64_t)(s->list[i].time.v / SECOND * SECOND) + 20 * MS;
+	}
+	s->nr = out;
+}
+
+static void make_trace(struct made *m, int machine, enum clock_kind kind, const char *host)
+{
+	struct trace *t = &m->traces[machine];
+
+	*t = (struct trace){.ops = &made_ops,
+			    .path = host,
+			    .streams = m->of_trace[machine],
+			    .nr_streams = CPUS,
+			    .nr_cpus = CPUS,
+			    .clock = {.kind = kind}};
+	strcpy(t->hostname, host);
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		m->of_trace[machine][cpu] = (struct stream){.trace = t,
+							    .cpu = cpu,
+							    .packets = &m->packet,
+							    .nr_packets = 1,
+							    .reader = &m->streams[machine][cpu]};
+}
+
+static void make_world(struct made *m, struct world w)
+{
+	memset(m, 0, sizeof(*m));
+	if (!w.len)
+		w.len = 20 * SECOND;
+	if (!w.boot)
+		w.boot = 33 * SECOND + 12345;
+	w.seed += 88172645463325252;
+	m->w = w;
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		live(m, cpu);
+	if (w.lose)
+		lose(&m->streams[HOST][1]);
+	make_trace(m, HOST, CLOCK_MONO, "iron");
+	make_trace(m, GUEST, CLOCK_MONO, "vm");
+}
+
+static void unmake(struct made *m)
+{
+	for (int i = 0; i < 2 * CPUS; i++)
+		free(m->streams[i / CPUS][i % CPUS].list);
+}
+
+static int find(struct topology *t, struct made *m, struct error *err)
+{
+	/* The guest is named first: order must not matter. */
+	const struct topology_input in[2] = {{.trace = &m->traces[GUEST]},
+					     {.trace = &m->traces[HOST]}};
+	const struct topology_options opt = {.threads = 2};
+
+	return topology_find(t, in, 2, &opt, err);
+}
+
+/* The truth must lie within the bound at all times; returns the largest bound outside the
+ * @skip_ms around @skip. */
+static ns_t check_truth(const struct topology *t, const struct made *m, int64_t skip,
+			int64_t skip_ms)
+{
+	const struct clock_model *c = &t->machines[1].clock;
+	ns_t worst = 0;
+
+	for (int64_t at = BEGIN + MS; at < BEGIN + m->w.len; at += 1234567) {
+		ticks_t g = {guest_clock(&m->w, at)};
+		ns_t bound = clock_bound(c, g);
+
+		if (m->w.pause_len && at > m->w.pause_at && at < m->w.pause_at + m->w.pause_len)
+			continue; /* the guest shows one time for all of the pause */
+		assert_true(llabs(clock_to_l0(c, g) - at) <= bound);
+		if (llabs(at - skip) > skip_ms * MS && bound > worst)
+			worst = bound;
+	}
+	return worst;
+}
+
+static void check_tree(const struct topology *t)
+{
+	assert_int_equal(t->nr_machines, 2);
+	assert_string_equal(t->machines[0].name, "iron");
+	assert_int_equal(t->machines[0].parent, -1);
+	assert_int_equal(t->machines[0].clock.method, CLOCK_METHOD_REFERENCE);
+	assert_string_equal(t->machines[1].name, "vm");
+	assert_int_equal(t->machines[1].parent, 0);
+	assert_int_equal(t->machines[1].level, 1);
+	assert_int_equal(t->machines[1].nr_vcpus, CPUS);
+	for (int cpu = 0; cpu < CPUS; cpu++) {
+		assert_int_equal(t->machines[1].vcpus[cpu].vcpu, cpu);
+		assert_int_equal(t->machines[1].vcpus[cpu].host_tid, TID(cpu));
+	}
+}
+
+static void check_world(struct world w, enum clock_method method, ns_t bound)
+{
+	struct made m;
+	struct topology t;
+	ns_t worst;
+
+	make_world(&m, w);
+	assert_int_equal(find(&t, &m, NULL), 0);
+	check_tree(&t);
+	assert_int_equal(t.machines[1].clock.method, method);
+	worst = check_truth(&t, &m, w.pause_at, w.pause_len ? 3000 : 0);
+	assert_in_range(worst, 1000, bound);
+	assert_int_equal(t.machines[1].clock.nr_violations, 0);
+	topology_release(&t);
+	unmake(&m);
+}
+
+static void pairs_and_containment_bound_any_steady_clock(void **state)
+{
+	static const double drifts[] = {0, 0.1, 120, -120};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(drifts); i++)
+		check_world((struct world){.ppm = drifts[i], .seed = i},
+			    CLOCK_METHOD_PAIRS_CONTAINMENT, 8000);
+}
+
+static void containment_alone_finds_parent_and_clock(void **state)
+{
+	static const double drifts[] = {0, 120, -120};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(drifts); i++)
+		check_world((struct world){.ppm = drifts[i], .no_calls = true, .seed = i},
+			    CLOCK_METHOD_CONTAINMENT, 10000);
+}
+
+static void a_guest_paused_for_seconds_is_a_new_piece(void **state)
+{
+	(void)state;
+	check_world((struct world){.pause_at = BEGIN + 9 * SECOND, .pause_len = 3 * SECOND},
+		    CLOCK_METHOD_PAIRS_CONTAINMENT, 8000);
+}
+
+static void lost_events_loosen_but_do_not_mislead(void **state)
+{
+	(void)state;
+	check_world((struct world){.lose = true}, CLOCK_METHOD_PAIRS_CONTAINMENT, 8000);
+}
+
+static void make_tsc(struct made *m)
+{
+	m->traces[HOST].clock.kind = CLOCK_TSC;
+	m->traces[GUEST].clock.kind = CLOCK_TSC;
+}
+
+/* A write of a TSC offset by a vCPU thread, before all else. */
+static void write_offset(struct made *m, int cpu, int64_t previous, int64_t next)
+{
+	struct made_stream *s = &m->streams[HOST][cpu];
+	struct event e = {.kind = EV_KVM_WRITE_TSC_OFFSET, .tid = TID(cpu)};
+
+	e.time.v = s->list[0].time.v;
+	e.arg[0] = cpu;
+	e.arg[1] = previous;
+	e.arg[2] = next;
+	s->list = realloc(s->list, (s->nr + 1) * sizeof(e));
+	assert_non_null(s->list);
+	s->room = ++s->nr;
+	memmove(s->list + 1, s->list, (s->nr - 1) * sizeof(e));
+	s->list[0] = e;
+}
+
+static void a_written_tsc_offset_is_exact(void **state)
+{
+	(void)state;
+	for (int no_calls = 0; no_calls < 2; no_calls++) {
+		struct made m;
+		struct topology t;
+
+		make_world(&m, (struct world){.no_calls = no_calls});
+		make_tsc(&m);
+		for (int cpu = 0; cpu < CPUS; cpu++) {
+			/* Written in reverse: the first write was a guess, the second counts. */
+			write_offset(&m, cpu, -999, -m.w.boot);
+			write_offset(&m, cpu, 0, -999);
+		}
+		assert_int_equal(find(&t, &m, NULL), 0);
+		check_tree(&t);
+		assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TSC);
+		assert_int_equal(check_truth(&t, &m, 0, 0), 0);
+		assert_false(t.ticks_are_ns);
+		topology_release(&t);
+		unmake(&m);
+	}
+}
+
+/* One that contradicts the hypercalls was not the last, or is scaled. */
+static void a_wrong_tsc_offset_is_not_believed(void **state)
+{
+	struct made m;
+	struct topology t;
+
+	(void)state;
+	make_world(&m, (struct world){0});
+	make_tsc(&m);
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		write_offset(&m, cpu, 0, -m.w.boot + 20000);
+	assert_int_equal(find(&t, &m, NULL), 0);
+	assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_PAIRS_CONTAINMENT);
+	assert_in_range(check_truth(&t, &m, 0, 0), 1000, 6000);
+	topology_release(&t);
+	unmake(&m);
+}
+
+static void the_user_tells_an_offset(void **state)
+{
+	struct made m;
+	struct topology t;
+
+	(void)state;
+	make_world(&m, (struct world){0});
+	make_tsc(&m);
+	for (int wrong = 0; wrong < 2; wrong++) {
+		const struct topology_input in[2] = {{.trace = &m.traces[HOST]},
+						     {.trace = &m.traces[GUEST],
+						      .has_tsc_offset = true,
+						      .tsc_offset = -m.w.boot + wrong * SECOND}};
+
+		assert_int_equal(topology_find(&t, in, 2, NULL, NULL), 0);
+		assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TOLD);
+		/* It is used even when it is wrong, but not silently. */
+		assert_int_equal(t.problems.nr, 1 + wrong);
+		if (!wrong)
+			assert_int_equal(check_truth(&t, &m, 0, 0), 0);
+		topology_release(&t);
+	}
+	unmake(&m);
+}
+
+static void one_trace_alone_is_l0(void **state)
+{
+	struct made m;
+	struct topology t;
+	struct topology_input in = {.name = "it"};
+
+	(void)state;
+	make_world(&m, (struct world){.len = SECOND});
+	in.trace = &m.traces[GUEST];
+	assert_int_equal(topology_find(&t, &in, 1, NULL, NULL), 0);
+	assert_int_equal(t.nr_machines, 1);
+	assert_int_equal(t.machines[0].level, 0);
+	assert_string_equal(t.machines[0].name, "it");
+	assert_true(t.ticks_are_ns);
+	topology_release(&t);
+	unmake(&m);
+}
+
+static void strangers_are_an_error_that_names_them(void **state)
+{
+	struct made m, other;
+	struct topology t;
+	struct error err = {0};
+	struct topology_input in[2] = {0};
+
+	(void)state;
+	make_world(&m, (struct world){.no_calls = true, .seed = 1});
+	make_world(&other, (struct world){.no_calls = true, .seed = 2});
+	in[0].trace = &m.traces[HOST];
+	in[1].trace = &other.traces[GUEST];
+	assert_int_equal(topology_find(&t, in, 2, NULL, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "iron"));
+	assert_non_null(strstr(err.text, "vm"));
+	assert_non_null(strstr(err.text, "--parent"));
+	/* Told, they are put together, without a bound and with a warning. */
+	in[1].parent = "iron";
+	assert_int_equal(topology_find(&t, in, 2, NULL, &err), 0);
+	assert_int_equal(t.machines[1].parent, 0);
+	assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_NONE);
+	assert_true(clock_bound(&t.machines[1].clock, (ticks_t){1}) == CLOCK_NO_BOUND);
+	assert_int_equal(t.problems.nr, 1);
+	topology_release(&t);
+	in[1].parent = "nobody";
+	assert_int_equal(topology_find(&t, in, 2, NULL, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "nobody"));
+	unmake(&m);
+	unmake(&other);
+}
+
+static void two_traces_of_one_clock_are_the_same(void **state)
+{
+	struct made m;
+	struct topology t;
+
+	(void)state;
+	make_world(&m, (struct world){.no_calls = true, .len = SECOND});
+	memset(m.traces[HOST].clock.uuid, 7, 16);
+	memset(m.traces[GUEST].clock.uuid, 7, 16);
+	assert_int_equal(find(&t, &m, NULL), 0);
+	assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_SAME);
+	assert_int_equal(clock_to_l0(&t.machines[1].clock, (ticks_t){12345}), 12345);
+	assert_int_equal(clock_bound(&t.machines[1].clock, (ticks_t){12345}), 0);
+	topology_release(&t);
+	unmake(&m);
+}
+
+/* Times and payloads of any value, kinds in any order: no crash, and times keep their order. */
+static void hostile_events_do_no_harm(void **state)
+{
+	static const uint64_t nasty[] = {0, 1, INT64_MAX, 1ull << 63, UINT64_MAX, 5000000000};
+	struct world w = {.seed = 4711};
+
+	(void)state;
+	for (int round = 0; round < 100; round++) {
+		struct made m;
+		struct topology t;
+		int64_t args[EVENT_ARGS];
+
+		memset(&m, 0, sizeof(m));
+		for (int i = 0; i < 4000; i++) {
+			int machine = (int)dice(&w, 0, 2), cpu = (int)dice(&w, 0, CPUS);
+			enum event_kind kind = (enum event_kind)dice(&w, 1, EV_NR_KINDS);
+			struct made_stream *s = &m.streams[machine][cpu];
+
+			for (int k = 0; k < EVENT_ARGS; k++)
+				args[k] = (int64_t)(dice(&w, 0, 2) ? nasty[dice(&w, 0, 6)]
+								  : dice(&w, 0, 50));
+			put(&m, machine, cpu, 0, kind, args);
+			s->list[s->nr - 1].time.v = s->nr < 2 ? dice(&w, 0, 1000)
+							      : s->list[s->nr - 2].time.v;
+			s->list[s->nr - 1].time.v |= dice(&w, 0, 900) ? dice(&w, 0, 1 << (i % 20))
+								     : nasty[dice(&w, 0, 6)];
+		}
+		make_trace(&m, HOST, round & 1 ? CLOCK_TSC : CLOCK_MONO, "iron");
+		make_trace(&m, GUEST, round & 2 ? CLOCK_TSC : CLOCK_MONO, "vm");
+		if (find(&t, &m, NULL) == 0) {
+			ns_t last = NS_MIN;
+
+			for (uint64_t x = 0; x < UINT64_MAX >> 2; x += UINT64_MAX >> 10) {
+				ns_t y = clock_to_l0(&t.machines[1].clock, (ticks_t){x});
+
+				assert_true(y >= last);
+				last = y;
+			}
+			topology_release(&t);
+		}
+		unmake(&m);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_trace_alone_is_l0),
+		cmocka_unit_test(pairs_and_containment_bound_any_steady_clock),
+		cmocka_unit_test(containment_alone_finds_parent_and_clock),
+		cmocka_unit_test(a_guest_paused_for_seconds_is_a_new_piece),
+		cmocka_unit_test(lost_events_loosen_but_do_not_mislead),
+		cmocka_unit_test(a_written_tsc_offset_is_exact),
+		cmocka_unit_test(a_wrong_tsc_offset_is_not_believed),
+		cmocka_unit_test(the_user_tells_an_offset),
+		cmocka_unit_test(strangers_are_an_error_that_names_them),
+		cmocka_unit_test(two_traces_of_one_clock_are_the_same),
+		cmocka_unit_test(hostile_events_do_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
