@@ -25,14 +25,24 @@ struct exits {
  */
 struct open_exit {
 	bool open;
-	struct sonde_context context; /* of the last interval */
-	ns_t time_ns;		      /* spent in it so far */
+	const struct sonde_context *context; /* of the last interval */
+	ns_t time_ns;			     /* spent in it so far */
+};
+
+/* A machine and those around it: at[level] is the machine of that level. */
+struct lineage {
+	unsigned level;
+	int64_t at[SONDE_LAYERS_MAX];
 };
 
 struct scan {
 	struct sonde_run *run;
 	ns_t begin, end;
-	struct exits *list; /* owned */
+	/* Looked at for every interval: the run's tables, read once. */
+	struct sonde_context *contexts; /* owned */
+	struct sonde_cpu *cpus;		/* owned */
+	struct lineage *machines;	/* owned */
+	struct exits *list;		/* owned */
 	size_t nr, room;
 	struct map by_key;
 	struct open_exit (*open)[SONDE_LAYERS_MAX]; /* owned: per CPU row, level of hypervisor */
@@ -68,15 +78,13 @@ static size_t exits_find(struct scan *s, const struct sonde_context *c, int64_t 
 static void close_exit(struct scan *s, int64_t cpu, unsigned level)
 {
 	struct open_exit *o = &s->open[cpu][level];
-	struct sonde_cpu served;
 	struct exits *e;
 	size_t index;
 
 	if (!o->open)
 		return;
 	o->open = false;
-	sonde_cpu(s->run, cpu, &served);
-	index = exits_find(s, &o->context, served.machine);
+	index = exits_find(s, o->context, s->cpus[cpu].machine);
 	if (index == SIZE_MAX) {
 		s->no_memory = true;
 		return;
@@ -88,38 +96,21 @@ static void close_exit(struct scan *s, int64_t cpu, unsigned level)
 		e->longest_ns = o->time_ns;
 }
 
-static unsigned level_of(const struct sonde_run *run, int64_t machine)
-{
-	struct sonde_machine m;
-
-	sonde_machine(run, machine, &m);
-	return m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1;
-}
-
-/* The machine of that level that @machine is in, or is. */
-static int64_t ancestor_at(const struct sonde_run *run, int64_t machine, unsigned level)
-{
-	struct sonde_machine m;
-
-	while (!sonde_machine(run, machine, &m) && m.level > level)
-		machine = m.parent;
-	return machine;
-}
-
 /* Code of a guest runs: the hypervisors around it are done with the exits of the vCPUs that it
  * runs in, and with those of vCPUs inside these. */
 static void code_runs(struct scan *s, const struct sonde_context *c)
 {
-	unsigned level = level_of(s->run, c->machine);
+	const struct lineage *runs = &s->machines[c->machine];
 
-	for (unsigned i = 0; i < level; i++) {
-		struct sonde_cpu served;
+	for (unsigned i = 0; i < runs->level; i++) {
+		const struct sonde_cpu *served;
 
-		if (s->served[i] < 0 || sonde_cpu(s->run, s->served[i], &served) ||
-		    ancestor_at(s->run, served.machine, i + 1) !=
-			    ancestor_at(s->run, c->machine, i + 1))
+		if (s->served[i] < 0)
 			continue;
-		if (served.machine == c->machine && served.number != c->cpu)
+		served = &s->cpus[s->served[i]];
+		if (s->machines[served->machine].at[i + 1] != runs->at[i + 1])
+			continue;
+		if (served->machine == c->machine && served->number != c->cpu)
 			continue;
 		close_exit(s, s->served[i], i);
 		s->served[i] = -1;
@@ -128,13 +119,13 @@ static void code_runs(struct scan *s, const struct sonde_context *c)
 
 static void hypervisor_interval(struct scan *s, const struct sonde_context *c, ns_t length_ns)
 {
-	unsigned level = level_of(s->run, c->machine);
+	unsigned level = s->machines[c->machine].level;
 	struct open_exit *o = &s->open[c->serves][level];
 
 	if (!o->open)
 		o->time_ns = 0;
 	o->open = true;
-	o->context = *c;
+	o->context = c;
 	o->time_ns += length_ns;
 	s->served[level] = c->serves;
 }
@@ -142,15 +133,18 @@ static void hypervisor_interval(struct scan *s, const struct sonde_context *c, n
 static bool scan_interval(const struct sonde_interval *i, void *data)
 {
 	struct scan *s = data;
-	struct sonde_context c;
+	const struct sonde_context *c;
 	ns_t from = i->begin < s->begin ? s->begin : i->begin;
 	ns_t to = i->end > s->end ? s->end : i->end;
 
-	if (!i->value || sonde_context(s->run, (int64_t)i->value - 1, &c))
+	if (!i->value || i->value > sonde_nr_contexts(s->run))
 		return true;
-	code_runs(s, &c);
-	if (c.mode == SONDE_MODE_HYPERVISOR && c.serves >= 0 && c.serves < sonde_nr_cpus(s->run))
-		hypervisor_interval(s, &c, to - from);
+	c = &s->contexts[i->value - 1];
+	if (c->machine >= sonde_nr_machines(s->run))
+		return true;
+	code_runs(s, c);
+	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < sonde_nr_cpus(s->run))
+		hypervisor_interval(s, c, to - from);
 	return !s->no_memory;
 }
 
@@ -178,17 +172,58 @@ static int scan_run(struct scan *s, struct error *err)
 	return s->no_memory ? fail(err, -ENOMEM, "out of memory") : 0;
 }
 
+static void find_lineage(struct scan *s, int64_t machine)
+{
+	struct lineage *l = &s->machines[machine];
+	struct sonde_machine m;
+
+	memset(l->at, -1, sizeof(l->at));
+	sonde_machine(s->run, machine, &m);
+	l->level = m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1;
+	while (machine >= 0 && !sonde_machine(s->run, machine, &m)) {
+		if (m.level < SONDE_LAYERS_MAX)
+			l->at[m.level] = machine;
+		machine = m.parent;
+	}
+}
+
+static bool read_tables(struct scan *s)
+{
+	size_t nr_contexts = (size_t)sonde_nr_contexts(s->run);
+	size_t nr_machines = (size_t)sonde_nr_machines(s->run);
+	size_t nr_cpus = (size_t)sonde_nr_cpus(s->run);
+
+	s->open = calloc(nr_cpus + 1, sizeof(*s->open));
+	s->contexts = calloc(nr_contexts + 1, sizeof(*s->contexts));
+	s->cpus = calloc(nr_cpus + 1, sizeof(*s->cpus));
+	s->machines = calloc(nr_machines + 1, sizeof(*s->machines));
+	if (!s->open || !s->contexts || !s->cpus || !s->machines)
+		return false;
+	for (size_t i = 0; i < nr_contexts; i++)
+		sonde_context(s->run, (int64_t)i, &s->contexts[i]);
+	for (size_t i = 0; i < nr_machines; i++)
+		find_lineage(s, (int64_t)i);
+	for (size_t i = 0; i < nr_cpus; i++) {
+		sonde_cpu(s->run, (int64_t)i, &s->cpus[i]);
+		if (s->cpus[i].machine >= nr_machines) /* a damaged file */
+			s->cpus[i].machine = 0;
+	}
+	return true;
+}
+
 static int scan_init(struct scan *s, struct sonde_run *run, ns_t begin, ns_t end, struct error *err)
 {
 	*s = (struct scan){.run = run, .begin = begin, .end = end};
-	s->open = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*s->open));
-	return s->open ? scan_run(s, err) : fail(err, -ENOMEM, "out of memory");
+	return read_tables(s) ? scan_run(s, err) : fail(err, -ENOMEM, "out of memory");
 }
 
 static void scan_release(struct scan *s)
 {
 	free(s->list);
 	free(s->open);
+	free(s->contexts);
+	free(s->cpus);
+	free(s->machines);
 	map_release(&s->by_key);
 }
 
