@@ -55,7 +55,7 @@ TEST_TOOLS := $(filter-out %/ctf_compare,$(TEST_TOOLS))
 endif
 
 .PHONY: all man completion install clean tests benches fuzz need demo check bench
-all: $(B)/libsonde.a $(B)/sonde $(B)/libsonde.so $(B)/libsonde.pc man completion
+all: $(B)/libsonde.a $(B)/sonde $(B)/libsonde.so man completion
 
 need:
 ifneq ($(HAVE_PKGS),yes)
@@ -98,8 +98,6 @@ $(B)/install/libsonde.a: $(LIB_OBJ)
 	ar rcs $@ $(B)/install/sonde.o
 
 PREFIX ?= /usr/local
-$(B)/libsonde.pc: lib/libsonde.pc.in Makefile | need
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(PKGS)|' $< > $@
 
 MAN_SRC := $(wildcard docs/man/*.scd)
 MAN := $(if $(shell command -v scdoc),$(MAN_SRC:docs/man/%.scd=$(B)/man/%))
@@ -118,7 +116,9 @@ install: all $(B)/install/libsonde.a
 	install -D -m 755 $(B)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libsonde.so
 	install -D -m 644 $(B)/install/libsonde.a $(DESTDIR)$(PREFIX)/lib/libsonde.a
-	install -D -m 644 $(B)/libsonde.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/libsonde.pc
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(PKGS)|' lib/libsonde.pc.in \
+		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/libsonde.pc
 	install -d $(DESTDIR)$(PREFIX)/include/sonde
 	install -m 644 include/sonde/*.h $(DESTDIR)$(PREFIX)/include/sonde
 	install -D -m 644 $(B)/completion/sonde \

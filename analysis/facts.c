@@ -7,19 +7,19 @@
 #include <string.h>
 
 #define ANALYSES(X)                                                                                \
-	X(machine_time) \
-	X(cpu_time) \
-	X(container_time) \
-	X(process_time) \
-	X(thread_time) \
-	X(vcpu_time) \
-	X(hypervisor) \
-	X(exit_reason) \
-	X(preemption) \
-	X(preemption_victim) \
-	X(preemption_list) \
-	X(clock) \
-	X(loss) \
+	X(machine_time)                                                                            \
+	X(cpu_time)                                                                                \
+	X(container_time)                                                                          \
+	X(process_time)                                                                            \
+	X(thread_time)                                                                             \
+	X(vcpu_time)                                                                               \
+	X(hypervisor)                                                                              \
+	X(exit_reason)                                                                             \
+	X(preemption)                                                                              \
+	X(preemption_victim)                                                                       \
+	X(preemption_list)                                                                         \
+	X(clock)                                                                                   \
+	X(loss)                                                                                    \
 	X(problem)
 
 static const struct analysis *const analyses[] = {

@@ -18,11 +18,11 @@ struct analysis {
 
 struct sonde_facts {
 	const struct sonde_analysis *analysis;
-	struct arena arena;       /* owned: strings made by the analysis */
-	union sonde_cell *cells;  /* owned, row by row */
+	struct arena arena;	 /* owned: strings made by the analysis */
+	union sonde_cell *cells; /* owned, row by row */
 	size_t nr_rows;
 	size_t room;
-	bool no_memory;           /* a row was lost: the whole answer is an error */
+	bool no_memory; /* a row was lost: the whole answer is an error */
 };
 
 /* Adds a row; @cells in column order. */

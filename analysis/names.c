@@ -78,58 +78,32 @@ static const char *const vmx_names[] = {
 /* #VMEXIT codes from 0x60 on, AMD APM volume 2, appendix C. */
 #define SVM_FIRST 0x60
 static const char *const svm_names[] = {
-	[0x60 - SVM_FIRST] = "INTR",
-	[0x61 - SVM_FIRST] = "NMI",
-	[0x62 - SVM_FIRST] = "SMI",
-	[0x63 - SVM_FIRST] = "INIT",
-	[0x64 - SVM_FIRST] = "VINTR",
-	[0x65 - SVM_FIRST] = "CR0_SEL_WRITE",
-	[0x66 - SVM_FIRST] = "IDTR_READ",
-	[0x67 - SVM_FIRST] = "GDTR_READ",
-	[0x68 - SVM_FIRST] = "LDTR_READ",
-	[0x69 - SVM_FIRST] = "TR_READ",
-	[0x6a - SVM_FIRST] = "IDTR_WRITE",
-	[0x6b - SVM_FIRST] = "GDTR_WRITE",
-	[0x6c - SVM_FIRST] = "LDTR_WRITE",
-	[0x6d - SVM_FIRST] = "TR_WRITE",
-	[0x6e - SVM_FIRST] = "RDTSC",
-	[0x6f - SVM_FIRST] = "RDPMC",
-	[0x70 - SVM_FIRST] = "PUSHF",
-	[0x71 - SVM_FIRST] = "POPF",
-	[0x72 - SVM_FIRST] = "CPUID",
-	[0x73 - SVM_FIRST] = "RSM",
-	[0x74 - SVM_FIRST] = "IRET",
-	[0x75 - SVM_FIRST] = "SWINT",
-	[0x76 - SVM_FIRST] = "INVD",
-	[0x77 - SVM_FIRST] = "PAUSE",
-	[0x78 - SVM_FIRST] = "HLT",
-	[0x79 - SVM_FIRST] = "INVLPG",
-	[0x7a - SVM_FIRST] = "INVLPGA",
-	[0x7b - SVM_FIRST] = "IOIO",
-	[0x7c - SVM_FIRST] = "MSR",
-	[0x7d - SVM_FIRST] = "TASK_SWITCH",
-	[0x7e - SVM_FIRST] = "FERR_FREEZE",
-	[0x7f - SVM_FIRST] = "SHUTDOWN",
-	[0x80 - SVM_FIRST] = "VMRUN",
-	[0x81 - SVM_FIRST] = "VMMCALL",
-	[0x82 - SVM_FIRST] = "VMLOAD",
-	[0x83 - SVM_FIRST] = "VMSAVE",
-	[0x84 - SVM_FIRST] = "STGI",
-	[0x85 - SVM_FIRST] = "CLGI",
-	[0x86 - SVM_FIRST] = "SKINIT",
-	[0x87 - SVM_FIRST] = "RDTSCP",
-	[0x88 - SVM_FIRST] = "ICEBP",
-	[0x89 - SVM_FIRST] = "WBINVD",
-	[0x8a - SVM_FIRST] = "MONITOR",
-	[0x8b - SVM_FIRST] = "MWAIT",
-	[0x8c - SVM_FIRST] = "MWAIT_ARMED",
-	[0x8d - SVM_FIRST] = "XSETBV",
-	[0x8e - SVM_FIRST] = "RDPRU",
-	[0x8f - SVM_FIRST] = "EFER_WRITE_TRAP",
-	[0xa0 - SVM_FIRST] = "INVLPGB",
-	[0xa1 - SVM_FIRST] = "INVLPGB_ILLEGAL",
-	[0xa2 - SVM_FIRST] = "INVPCID",
-	[0xa3 - SVM_FIRST] = "MCOMMIT",
+	[0x60 - SVM_FIRST] = "INTR",	    [0x61 - SVM_FIRST] = "NMI",
+	[0x62 - SVM_FIRST] = "SMI",	    [0x63 - SVM_FIRST] = "INIT",
+	[0x64 - SVM_FIRST] = "VINTR",	    [0x65 - SVM_FIRST] = "CR0_SEL_WRITE",
+	[0x66 - SVM_FIRST] = "IDTR_READ",   [0x67 - SVM_FIRST] = "GDTR_READ",
+	[0x68 - SVM_FIRST] = "LDTR_READ",   [0x69 - SVM_FIRST] = "TR_READ",
+	[0x6a - SVM_FIRST] = "IDTR_WRITE",  [0x6b - SVM_FIRST] = "GDTR_WRITE",
+	[0x6c - SVM_FIRST] = "LDTR_WRITE",  [0x6d - SVM_FIRST] = "TR_WRITE",
+	[0x6e - SVM_FIRST] = "RDTSC",	    [0x6f - SVM_FIRST] = "RDPMC",
+	[0x70 - SVM_FIRST] = "PUSHF",	    [0x71 - SVM_FIRST] = "POPF",
+	[0x72 - SVM_FIRST] = "CPUID",	    [0x73 - SVM_FIRST] = "RSM",
+	[0x74 - SVM_FIRST] = "IRET",	    [0x75 - SVM_FIRST] = "SWINT",
+	[0x76 - SVM_FIRST] = "INVD",	    [0x77 - SVM_FIRST] = "PAUSE",
+	[0x78 - SVM_FIRST] = "HLT",	    [0x79 - SVM_FIRST] = "INVLPG",
+	[0x7a - SVM_FIRST] = "INVLPGA",	    [0x7b - SVM_FIRST] = "IOIO",
+	[0x7c - SVM_FIRST] = "MSR",	    [0x7d - SVM_FIRST] = "TASK_SWITCH",
+	[0x7e - SVM_FIRST] = "FERR_FREEZE", [0x7f - SVM_FIRST] = "SHUTDOWN",
+	[0x80 - SVM_FIRST] = "VMRUN",	    [0x81 - SVM_FIRST] = "VMMCALL",
+	[0x82 - SVM_FIRST] = "VMLOAD",	    [0x83 - SVM_FIRST] = "VMSAVE",
+	[0x84 - SVM_FIRST] = "STGI",	    [0x85 - SVM_FIRST] = "CLGI",
+	[0x86 - SVM_FIRST] = "SKINIT",	    [0x87 - SVM_FIRST] = "RDTSCP",
+	[0x88 - SVM_FIRST] = "ICEBP",	    [0x89 - SVM_FIRST] = "WBINVD",
+	[0x8a - SVM_FIRST] = "MONITOR",	    [0x8b - SVM_FIRST] = "MWAIT",
+	[0x8c - SVM_FIRST] = "MWAIT_ARMED", [0x8d - SVM_FIRST] = "XSETBV",
+	[0x8e - SVM_FIRST] = "RDPRU",	    [0x8f - SVM_FIRST] = "EFER_WRITE_TRAP",
+	[0xa0 - SVM_FIRST] = "INVLPGB",	    [0xa1 - SVM_FIRST] = "INVLPGB_ILLEGAL",
+	[0xa2 - SVM_FIRST] = "INVPCID",	    [0xa3 - SVM_FIRST] = "MCOMMIT",
 	[0xa4 - SVM_FIRST] = "TLBSYNC",
 };
 
@@ -150,7 +124,7 @@ static const struct {
 	{0x403, 0x403, "VMGEXIT"},
 };
 
-static const char *const softirq_names[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
+static const char *const softirq_names[] = {"HI",	"TIMER",   "NET_TX", "NET_RX",	"BLOCK",
 					    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
 
 static const char *const mode_names[SONDE_NR_MODES] = {
@@ -175,7 +149,7 @@ const char *exit_reason_name(bool is_svm, int64_t reason)
 {
 	if (!is_svm)
 		return reason >= 0 && reason < (int64_t)ARRAY_SIZE(vmx_names) ? vmx_names[reason]
-									     : NULL;
+									      : NULL;
 	if (reason >= SVM_FIRST && reason < SVM_FIRST + (int64_t)ARRAY_SIZE(svm_names) &&
 	    svm_names[reason - SVM_FIRST])
 		return svm_names[reason - SVM_FIRST];

@@ -37,10 +37,11 @@ static bool add_preemption(const struct preemption *p, void *data)
 	const struct list *l = data;
 	union sonde_cell culprit[3];
 	union sonde_cell row[] = {
-		cell_int(p->from),  cell_int(p->to - p->from), cell_int(p->vcpu),
-		cell_int(p->victim), cell_int(p->on),	       cell_int(0),
-		cell_int(0),	    cell_int(0),	       cell_int(p->begin),
-		cell_int(p->end - p->begin),
+		cell_int(p->from),  cell_int(p->to - p->from),
+		cell_int(p->vcpu),  cell_int(p->victim),
+		cell_int(p->on),    cell_int(0),
+		cell_int(0),	    cell_int(0),
+		cell_int(p->begin), cell_int(p->end - p->begin),
 	};
 
 	culprit_of(l->run, p->context, culprit);
@@ -91,7 +92,7 @@ struct pair {
 
 struct pairs {
 	struct sonde_run *run;
-	bool by_victim; /* tell a vCPU's guest threads apart */
+	bool by_victim;	   /* tell a vCPU's guest threads apart */
 	struct pair *list; /* owned */
 	size_t nr, room;
 	struct map by_key;
@@ -228,6 +229,7 @@ static int find_victims(struct sonde_facts *out, struct sonde_run *run, ns_t beg
 	return sum_pairs(out, run, begin, end, true, err);
 }
 
+/* clang-format off */
 #define VCPU_COLUMN {"vcpu", "VCPU", SONDE_COL_CPU, "who lost the CPU"}
 #define CULPRIT_COLUMNS                                                                            \
 	{"culprit_machine", "CULPRIT IN", SONDE_COL_MACHINE, "machine whose code ran instead"},    \
@@ -238,6 +240,7 @@ static int find_victims(struct sonde_facts *out, struct sonde_run *run, ns_t beg
 	{"count", "TIMES", SONDE_COL_INT, "how often"},                                            \
 	{"longest", "LONGEST", SONDE_COL_NS, "longest stretch"},                                   \
 	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that was"}
+/* clang-format on */
 
 static const struct sonde_column pair_columns[] = {VCPU_COLUMN, CULPRIT_COLUMNS};
 static const struct sonde_column victim_columns[] = {
@@ -248,7 +251,8 @@ static const struct sonde_column victim_columns[] = {
 
 const struct analysis preemption_analysis = {
 	{"preemption", "Who preempted which vCPU",
-	 "time in which a vCPU was ready to run, by what the physical CPU it waited for ran instead",
+	 "time in which a vCPU was ready to run, by what the physical CPU it waited for ran "
+	 "instead",
 	 pair_columns, ARRAY_SIZE(pair_columns)},
 	find_pairs,
 };

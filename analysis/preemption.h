@@ -13,12 +13,12 @@
  * physical CPU ran meanwhile is the culprit, whatever machine it belongs to.
  */
 struct preemption {
-	int64_t vcpu;     /* row: who lost the CPU */
-	int64_t victim;   /* thread row: what would have run in it (the vCPU's `task`), -1 unknown */
-	ns_t begin, end;  /* of the whole preemption */
-	int64_t on;       /* CPU row of the physical CPU it waited for, -1 unknown */
-	int64_t context;  /* row of what ran there instead, -1 unknown */
-	ns_t from, to;    /* when this context ran, within [begin, end) */
+	int64_t vcpu;	 /* row: who lost the CPU */
+	int64_t victim;	 /* thread row: what would have run in it (the vCPU's `task`), -1 unknown */
+	ns_t begin, end; /* of the whole preemption */
+	int64_t on;	 /* CPU row of the physical CPU it waited for, -1 unknown */
+	int64_t context; /* row of what ran there instead, -1 unknown */
+	ns_t from, to;	 /* when this context ran, within [begin, end) */
 };
 
 /* Calls @each for every culprit of every preemption in [begin, end); false stops. */

@@ -33,13 +33,13 @@ struct thread_key;
 
 struct sonde_run {
 	struct history *history;
-	int table[RUN_NR_TABLES];                     /* number, or negative */
+	int table[RUN_NR_TABLES];		       /* number, or negative */
 	int8_t column[RUN_NR_TABLES][RUN_COLUMNS_MAX]; /* in the file; -1 = the file lacks it */
-	struct map cpu_rows;                          /* machine << 32 | number -> row */
-	attr_t (*cpu_attrs)[CPU_NR_ATTRS];            /* owned, per CPU row */
-	int64_t *ns_init;                             /* owned, per pid_ns row: its first thread */
-	struct thread_key *threads;                   /* owned; sorted; made when first needed */
-	bool is_svm;                                  /* exit reasons are AMD's */
+	struct map cpu_rows;			       /* machine << 32 | number -> row */
+	attr_t (*cpu_attrs)[CPU_NR_ATTRS];	       /* owned, per CPU row */
+	int64_t *ns_init;			       /* owned, per pid_ns row: its first thread */
+	struct thread_key *threads;		       /* owned; sorted; made when first needed */
+	bool is_svm;				       /* exit reasons are AMD's */
 };
 
 /* Puts an inner error where the public interface wants it; returns @ret. */

@@ -7,9 +7,9 @@
 #include <string.h>
 
 static const enum sonde_mode mode_order[] = {
-	SONDE_MODE_USER,    SONDE_MODE_SYSCALL,    SONDE_MODE_KERNEL, SONDE_MODE_TASK,
-	SONDE_MODE_IRQ,     SONDE_MODE_SOFTIRQ,    SONDE_MODE_HYPERVISOR,
-	SONDE_MODE_GUEST,   SONDE_MODE_IDLE,       SONDE_MODE_UNKNOWN,
+	SONDE_MODE_USER, SONDE_MODE_SYSCALL, SONDE_MODE_KERNEL,	    SONDE_MODE_TASK,
+	SONDE_MODE_IRQ,	 SONDE_MODE_SOFTIRQ, SONDE_MODE_HYPERVISOR, SONDE_MODE_GUEST,
+	SONDE_MODE_IDLE, SONDE_MODE_UNKNOWN,
 };
 
 static int usage_add(struct usages *u, struct sonde_run *run, int cpu,
@@ -27,11 +27,11 @@ static int usage_add(struct usages *u, struct sonde_run *run, int cpu,
 		u->room = room;
 	}
 	item = &u->list[u->nr++];
-	*item = (struct usage){.cpu = cpu, .row = (int64_t)share->value - 1,
-			       .time_ns = share->time_ns};
+	*item = (struct usage){
+		.cpu = cpu, .row = (int64_t)share->value - 1, .time_ns = share->time_ns};
 	if (sonde_context(run, item->row, &item->context))
-		item->context = (struct sonde_context){.cpu = cpu, .thread = -1, .detail = -1,
-						       .detail_text = "", .serves = -1};
+		item->context = (struct sonde_context){
+			.cpu = cpu, .thread = -1, .detail = -1, .detail_text = "", .serves = -1};
 	return 0;
 }
 

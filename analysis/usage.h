@@ -9,8 +9,8 @@
  * tables of CPU time, so that each of them adds up to window length x physical CPUs.
  */
 struct usage {
-	int cpu;                    /* physical */
-	int64_t row;                /* of the context; -1 = the history says nothing */
+	int cpu;     /* physical */
+	int64_t row; /* of the context; -1 = the history says nothing */
 	struct sonde_context context;
 	ns_t time_ns;
 };
@@ -19,7 +19,7 @@ struct usages {
 	struct usage *list; /* owned */
 	size_t nr;
 	size_t room;
-	ns_t total_ns;      /* window length x physical CPUs */
+	ns_t total_ns; /* window length x physical CPUs */
 };
 
 int usages_init(struct usages *u, struct sonde_run *run, ns_t begin, ns_t end, struct error *err);
@@ -43,6 +43,7 @@ struct grouping {
 int usage_group(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		const struct grouping *g, struct error *err);
 
+/* clang-format off */
 #define USAGE_COLUMNS                                                                              \
 	{"total", "TIME", SONDE_COL_NS, "time on physical CPUs"},                                  \
 	{"share", "SHARE", SONDE_COL_PPM, "of all CPU time in the window"},                        \
@@ -56,5 +57,6 @@ int usage_group(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t
 	{"guest", "GUEST", SONDE_COL_NS, "in a guest of which nothing more is known"},             \
 	{"idle", "IDLE", SONDE_COL_NS, "idle"},                                                    \
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known"}
+/* clang-format on */
 
 #endif

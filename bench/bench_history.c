@@ -215,8 +215,7 @@ static void build_all(struct bench *b, unsigned threads, unsigned rounds)
 	printf("build, median of %u: %.2f M changes/s, %.2f bytes/change\n", rounds,
 	       (double)b->s.nr / times[rounds / 2] / 1e6, (double)st.st_size / (double)b->s.nr);
 	printf("memory: %.1f MiB at most, of which %.1f MiB are the stream\n",
-	       (double)usage.ru_maxrss / 1024,
-	       (double)(b->s.nr * sizeof(*b->s.list)) / 1048576);
+	       (double)usage.ru_maxrss / 1024, (double)(b->s.nr * sizeof(*b->s.list)) / 1048576);
 }
 
 static void query_all(struct bench *b)

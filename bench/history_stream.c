@@ -91,7 +91,7 @@ struct cpu {
 	ns_t next;
 	uint32_t thread;
 	unsigned phase; /* 0 user, 1 system call, 2 interrupt */
-	unsigned left;  /* system calls before the thread sleeps */
+	unsigned left;	/* system calls before the thread sleeps */
 };
 
 struct kernel {

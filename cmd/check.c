@@ -14,8 +14,8 @@ struct check {
 	struct json json;
 	const char *path;
 	unsigned findings; /* of this path */
-	bool unsound;      /* any path had findings */
-	bool failed;       /* any path could not be checked */
+	bool unsound;	   /* any path had findings */
+	bool failed;	   /* any path could not be checked */
 };
 
 static void on_finding(const char *text, void *data)

@@ -17,7 +17,7 @@
 enum exit_code {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,      /* could not do it */
-	EXIT_USAGE = 2,       /* wrong command line */
+	EXIT_USAGE = 2,	      /* wrong command line */
 	EXIT_UNSOUND = 3,     /* done; what was checked is not sound */
 	EXIT_INTERRUPTED = 4, /* stopped by the user; what was done until then is kept */
 };
@@ -25,23 +25,23 @@ enum exit_code {
 struct invocation {
 	const struct command *command;
 	struct common common;
-	const void *values;    /* the command's own options: its struct, filled */
+	const void *values; /* the command's own options: its struct, filled */
 	char **operands;
 	int nr_operands;
-	struct screen screen;  /* where the answer goes */
+	struct screen screen; /* where the answer goes */
 	const char *command_line;
 };
 
 struct command {
 	const char *name;
-	const char *summary;   /* one line */
-	const char *operands;  /* "PATH..." */
-	const char *about;     /* a few lines for --help */
-	unsigned common;       /* which of the common options it takes: COMMON_* */
+	const char *summary;  /* one line */
+	const char *operands; /* "PATH..." */
+	const char *about;    /* a few lines for --help */
+	unsigned common;      /* which of the common options it takes: COMMON_* */
 	const struct option_row *options;
 	unsigned nr_options;
-	size_t values_bytes;   /* size of the struct its options are written into */
-	bool pages;            /* long text: through the pager on a terminal */
+	size_t values_bytes; /* size of the struct its options are written into */
+	bool pages;	     /* long text: through the pager on a terminal */
 	enum exit_code (*run)(const struct invocation *inv);
 };
 

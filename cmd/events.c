@@ -29,8 +29,7 @@ static const struct option_row option_rows[] = {
 	 "only events whose name fits (\"kvm_*\"); may be repeated", 0},
 	{'m', "machine", OPTION_LIST, FIELD(machines), "NAME", NULL, "only this machine's events",
 	 0},
-	{0, "cpu", OPTION_LIST, FIELD(cpus), "N", NULL, "only events of CPU N of their machine",
-	 0},
+	{0, "cpu", OPTION_LIST, FIELD(cpus), "N", NULL, "only events of CPU N of their machine", 0},
 	{0, "fields", OPTION_LIST, FIELD(fields), "NAME", NULL,
 	 "only this field instead of all; may be repeated", 0},
 	{'n', "limit", OPTION_NUMBER, FIELD(limit), "N", NULL, "stop after N events", 0},
@@ -45,7 +44,7 @@ static const struct option_row option_rows[] = {
 
 /* ---- filters ------------------------------------------------------------------------------- */
 
-static bool set_filters(const struct invocation *inv, struct sonde_events *e)
+static enum exit_code set_filters(const struct invocation *inv, struct sonde_events *e)
 {
 	const struct events_options *opt = inv->values;
 	struct sonde_error err = {0};
@@ -53,16 +52,14 @@ static bool set_filters(const struct invocation *inv, struct sonde_events *e)
 
 	for (unsigned i = 0; i < opt->names.nr; i++) {
 		if (sonde_events_only_name(e, opt->names.items[i])) {
-			complain(inv, EXIT_FAILED, "no trace has an event called \"%s\"",
-				 opt->names.items[i]);
-			return false;
+			return complain(inv, EXIT_FAILED, "no trace has an event called \"%s\"",
+					opt->names.items[i]);
 		}
 	}
 	for (unsigned i = 0; i < opt->machines.nr; i++) {
 		if (sonde_events_only_machine(e, opt->machines.items[i])) {
-			complain(inv, EXIT_FAILED, "there is no machine called \"%s\"",
-				 opt->machines.items[i]);
-			return false;
+			return complain(inv, EXIT_FAILED, "there is no machine called \"%s\"",
+					opt->machines.items[i]);
 		}
 	}
 	for (unsigned i = 0; i < opt->cpus.nr; i++) {
@@ -70,17 +67,14 @@ static bool set_filters(const struct invocation *inv, struct sonde_events *e)
 		long cpu = strtol(opt->cpus.items[i], &rest, 10);
 
 		if (*rest || sonde_events_only_cpu(e, (int)cpu)) {
-			complain(inv, EXIT_USAGE, "--cpu: \"%s\" is no CPU number",
-				 opt->cpus.items[i]);
-			return false;
+			return complain(inv, EXIT_USAGE, "--cpu: \"%s\" is no CPU number",
+					opt->cpus.items[i]);
 		}
 	}
-	if (sonde_events_window(e, inv->common.time, &begin, &end, &err)) {
-		complain(inv, EXIT_USAGE, "--time: %s", err.text);
-		return false;
-	}
+	if (sonde_events_window(e, inv->common.time, &begin, &end, &err))
+		return complain(inv, EXIT_USAGE, "--time: %s", err.text);
 	sonde_events_only_time(e, begin, end);
-	return true;
+	return EXIT_DONE;
 }
 
 /* ---- output -------------------------------------------------------------------------------- */
@@ -329,7 +323,7 @@ static enum exit_code run_events(const struct invocation *inv)
 	struct sonde_error err = {0};
 	struct sonde_events *events;
 	struct progress progress;
-	enum exit_code code = EXIT_FAILED;
+	enum exit_code code;
 	int ret;
 
 	if (!inputs.nr_paths && !inputs.nr_guests)
@@ -340,7 +334,8 @@ static enum exit_code run_events(const struct invocation *inv)
 	progress_end(&progress);
 	if (ret)
 		return complain(inv, EXIT_FAILED, "%s", err.text);
-	if (set_filters(inv, events))
+	code = set_filters(inv, events);
+	if (!code)
 		code = opt->count ? count_events(inv, events) : print_events(inv, events);
 	sonde_events_close(events);
 	return code;

@@ -43,8 +43,9 @@ static void print_head(const struct invocation *inv, struct sonde_run *run)
 	wall_text(run, sonde_run_begin(run), wall, sizeof(wall));
 	if (*wall)
 		fprintf(out, "wall time  %s, as %s's clock had it\n", wall, "the host");
-	fprintf(out, "holds      %" PRId64 " machines, %" PRId64 " CPUs, %" PRId64
-		     " threads, %" PRId64 " PID namespaces, %" PRId64 " contexts\n",
+	fprintf(out,
+		"holds      %" PRId64 " machines, %" PRId64 " CPUs, %" PRId64 " threads, %" PRId64
+		" PID namespaces, %" PRId64 " contexts\n",
 		sonde_nr_machines(run), sonde_nr_cpus(run), sonde_nr_threads(run),
 		sonde_nr_pid_ns(run), sonde_nr_contexts(run));
 	for (int64_t i = 0; i < sonde_nr_meta(run); i++) {
@@ -61,7 +62,7 @@ static void print_head(const struct invocation *inv, struct sonde_run *run)
 static int print_machines(const struct invocation *inv, struct sonde_run *run)
 {
 	struct table *t = table_new(&inv->screen);
-	static const char *const titles[] = {"MACHINE", "IN",    "CPUS",  "KERNEL",
+	static const char *const titles[] = {"MACHINE", "IN",	 "CPUS",    "KERNEL",
 					     "TRACER",	"TRACE", "FOUND BY"};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(titles); i++)

@@ -5,7 +5,6 @@
 #include "cmd/pager.h"
 #include "cmd/signals.h"
 
-
 #include <errno.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -16,7 +15,7 @@
 #include <unistd.h>
 
 const struct command *const commands[] = {
-	&analyze_command, &report_command, &state_command, &timeline_command,
+	&analyze_command, &report_command, &state_command,  &timeline_command,
 	&tree_command,	  &info_command,   &events_command, &check_command,
 };
 const unsigned nr_commands = ARRAY_SIZE(commands);

@@ -18,14 +18,14 @@ enum option_kind {
 };
 
 struct option_row {
-	char letter;         /* 0 = only a long name */
+	char letter; /* 0 = only a long name */
 	const char *name;
 	enum option_kind kind;
-	size_t offset;       /* of the value in the struct it is written into */
+	size_t offset;	     /* of the value in the struct it is written into */
 	const char *arg;     /* what its value is called in the help; NULL for flags */
 	const char *choices; /* OPTION_CHOICE: "text|json" */
 	const char *help;
-	unsigned mask;       /* common options: COMMON_* bit of the commands that take it, 0 = all */
+	unsigned mask; /* common options: COMMON_* bit of the commands that take it, 0 = all */
 };
 
 struct text_list {

@@ -23,22 +23,24 @@ static const struct option_row option_rows[] = {
 	 "only this table; may be repeated; --section help lists them", 0},
 };
 
-/* What a report shows when the user does not choose, in order. */
+/* What a report shows when the user does not choose, in order.  Tables that have a row per machine
+ * or vCPU are shown whole. */
 static const struct {
 	const char *name;
-	const char *hide[6];
+	bool whole;
+	const char *hide[2]; /* columns */
 } sections[] = {
-	{"machine_time", {NULL}},
-	{"hypervisor", {NULL}},
-	{"vcpu_time", {NULL}},
-	{"preemption", {NULL}},
-	{"preemption_victim", {"share", NULL}},
-	{"exit_reason", {"reason", NULL}},
-	{"container_time", {NULL}},
-	{"process_time", {NULL}},
-	{"clock", {NULL}},
-	{"loss", {NULL}},
-	{"problem", {NULL}},
+	{"machine_time", true, {NULL}},
+	{"hypervisor", true, {NULL}},
+	{"vcpu_time", true, {NULL}},
+	{"preemption", false, {NULL}},
+	{"preemption_victim", false, {"share", NULL}},
+	{"exit_reason", false, {"reason", NULL}},
+	{"container_time", false, {NULL}},
+	{"process_time", false, {NULL}},
+	{"clock", true, {NULL}},
+	{"loss", false, {NULL}},
+	{"problem", false, {NULL}},
 };
 
 static bool known_section(const char *name)
@@ -60,6 +62,38 @@ static void list_sections(FILE *out)
 
 	for (unsigned i = 0; i < nr; i++)
 		fprintf(out, "%-16s  %s\n", list[i]->name, list[i]->title);
+}
+
+static void json_sections(FILE *out)
+{
+	static const char *const types[] = {
+		[SONDE_COL_INT] = "int",       [SONDE_COL_SIGNED] = "int",
+		[SONDE_COL_NS] = "ns",	       [SONDE_COL_TIME] = "time",
+		[SONDE_COL_PPM] = "ppm",       [SONDE_COL_BOOL] = "bool",
+		[SONDE_COL_STRING] = "string", [SONDE_COL_MACHINE] = "machine",
+		[SONDE_COL_CPU] = "cpu",       [SONDE_COL_THREAD] = "thread",
+		[SONDE_COL_PID_NS] = "pid_ns", [SONDE_COL_MODE] = "mode",
+	};
+	struct json j = {.out = out, .flat = 4};
+	unsigned nr;
+	const struct sonde_analysis *const *list = sonde_analyses(&nr);
+
+	json_object(&j, NULL);
+	for (unsigned i = 0; i < nr; i++) {
+		json_object(&j, list[i]->name);
+		json_str(&j, "title", list[i]->title);
+		json_str(&j, "help", list[i]->help);
+		json_object(&j, "columns");
+		for (unsigned c = 0; c < list[i]->nr_columns; c++) {
+			json_object(&j, list[i]->columns[c].name);
+			json_str(&j, "type", types[list[i]->columns[c].type]);
+			json_str(&j, "help", list[i]->columns[c].help);
+			json_end(&j);
+		}
+		json_end(&j);
+		json_end(&j);
+	}
+	json_end(&j);
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -106,7 +140,7 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 			screen_title(&inv->screen, "Who was kept off the CPU");
 		any = true;
 		sonde_cpu_label(run, vcpu, name, sizeof(name));
-		fprintf(out, "%s was ready but did not run for %s (%s):", name,
+		fprintf(out, "%s was ready to run but did not for %s (%s), because of\n", name,
 			unit_length(text, lost, is_ns), unit_share(percent, share));
 		for (size_t p = 0; p < sonde_facts_nr_rows(pairs) && culprits < 3; p++) {
 			char machine[80], thread[80];
@@ -120,14 +154,13 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 				sonde_thread_label(run, by, thread, sizeof(thread));
 			else
 				snprintf(thread, sizeof(thread), "%s",
-					 sonde_mode_name((enum sonde_mode)sonde_facts_cell(
-								 pairs, p, 3)
-								 .i));
-			fprintf(out, "%s %s on %s for %s", culprits ? "," : "", thread, machine,
-				unit_length(text, sonde_facts_cell(pairs, p, 4).i, is_ns));
+					 sonde_mode_name(
+						 (enum sonde_mode)sonde_facts_cell(pairs, p, 3).i));
+			fprintf(out, "  %10s  %s on %s\n",
+				unit_length(text, sonde_facts_cell(pairs, p, 4).i, is_ns), thread,
+				machine);
 			culprits++;
 		}
-		fputs(culprits ? "\n" : " by what is not known\n", out);
 	}
 }
 
@@ -142,17 +175,15 @@ static enum exit_code fetch(const struct invocation *inv, struct sonde_run *run,
 }
 
 static enum exit_code print_section(const struct invocation *inv, struct sonde_run *run,
-				    const char *name, const char *const *hide, int64_t begin,
+				    const char *name, const struct facts_view *view, int64_t begin,
 				    int64_t end)
 {
-	const struct report_options *opt = inv->values;
-	struct facts_view view = {.rows_max = opt->top ? opt->top : TOP_DEFAULT, .hide = hide};
 	struct sonde_facts *facts;
 	enum exit_code code = fetch(inv, run, name, begin, end, &facts);
 
 	if (code)
 		return code;
-	if (facts_print(&inv->screen, run, facts, &view))
+	if (facts_print(&inv->screen, run, facts, view))
 		code = complain(inv, EXIT_FAILED, "out of memory");
 	if (!strcmp(name, "machine_time"))
 		print_sum(inv, run, facts, end - begin);
@@ -188,15 +219,19 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 				 int64_t end)
 {
 	const struct report_options *opt = inv->values;
+	struct facts_view view = {.rows_max = opt->top ? opt->top : TOP_DEFAULT};
 	enum exit_code code = EXIT_DONE;
 
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++)
-		code = print_section(inv, run, opt->sections.items[i], NULL, begin, end);
+		code = print_section(inv, run, opt->sections.items[i], &view, begin, end);
 	if (opt->sections.nr)
 		return code;
 	code = print_summary(inv, run, begin, end);
-	for (size_t i = 0; i < ARRAY_SIZE(sections) && !code; i++)
-		code = print_section(inv, run, sections[i].name, sections[i].hide, begin, end);
+	for (size_t i = 0; i < ARRAY_SIZE(sections) && !code; i++) {
+		view.hide = sections[i].hide;
+		view.rows_max = sections[i].whole ? 0 : opt->top ? opt->top : TOP_DEFAULT;
+		code = print_section(inv, run, sections[i].name, &view, begin, end);
+	}
 	return code;
 }
 
@@ -244,7 +279,10 @@ static enum exit_code run_report(const struct invocation *inv)
 
 	for (unsigned i = 0; i < opt->sections.nr; i++) {
 		if (!strcmp(opt->sections.items[i], "help")) {
-			list_sections(inv->screen.out);
+			if (is_json(inv))
+				json_sections(inv->screen.out);
+			else
+				list_sections(inv->screen.out);
 			return EXIT_DONE;
 		}
 		if (!known_section(opt->sections.items[i]))

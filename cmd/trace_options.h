@@ -15,16 +15,42 @@ struct trace_options {
 
 /* Rows for an option table whose struct @type has a struct trace_options called @field. */
 #define TRACE_OPTIONS(type, field)                                                                 \
-	{0, "guest", OPTION_LIST, offsetof(type, field.guests), "NAME=PATH", NULL,                 \
-	 "the trace at or under PATH is the machine NAME", 0},                                     \
-	{0, "parent", OPTION_LIST, offsetof(type, field.parents), "CHILD=PARENT", NULL,            \
-	 "machine CHILD runs in PARENT; \"-\" for the physical machine", 0},                       \
-	{0, "tsc-offset", OPTION_LIST, offsetof(type, field.tsc_offsets), "NAME=N", NULL,          \
-	 "TSC of NAME is that of its parent plus N cycles", 0},                                    \
-	{0, "tsc-khz", OPTION_NUMBER, offsetof(type, field.tsc_khz), "N", NULL,                    \
-	 "rate of the physical machine's TSC", 0},                                                 \
-	{'j', "threads", OPTION_NUMBER, offsetof(type, field.threads), "N", NULL,                  \
-	 "use N threads (default: one per CPU)", 0}
+	{0,                                                                                        \
+	 "guest",                                                                                  \
+	 OPTION_LIST,                                                                              \
+	 offsetof(type, field.guests),                                                             \
+	 "NAME=PATH",                                                                              \
+	 NULL,                                                                                     \
+	 "the trace at or under PATH is the machine NAME",                                         \
+	 0},                                                                                       \
+		{0,                                                                                \
+		 "parent",                                                                         \
+		 OPTION_LIST,                                                                      \
+		 offsetof(type, field.parents),                                                    \
+		 "CHILD=PARENT",                                                                   \
+		 NULL,                                                                             \
+		 "machine CHILD runs in PARENT; \"-\" for the physical machine",                   \
+		 0},                                                                               \
+		{0,                                                                                \
+		 "tsc-offset",                                                                     \
+		 OPTION_LIST,                                                                      \
+		 offsetof(type, field.tsc_offsets),                                                \
+		 "NAME=N",                                                                         \
+		 NULL,                                                                             \
+		 "TSC of NAME is that of its parent plus N cycles",                                \
+		 0},                                                                               \
+		{0,                                                                                \
+		 "tsc-khz",                                                                        \
+		 OPTION_NUMBER,                                                                    \
+		 offsetof(type, field.tsc_khz),                                                    \
+		 "N",                                                                              \
+		 NULL,                                                                             \
+		 "rate of the physical machine's TSC",                                             \
+		 0},                                                                               \
+	{                                                                                          \
+		'j', "threads", OPTION_NUMBER, offsetof(type, field.threads), "N", NULL,           \
+			"use N threads (default: one per CPU)", 0                                  \
+	}
 
 static inline struct sonde_inputs trace_inputs(const struct invocation *inv,
 					       const struct trace_options *opt)

@@ -17,7 +17,7 @@ struct encoder {
 	struct node_writer node;
 	struct totals totals;
 	struct summary *summary;
-	struct bytes payload, snapshot;
+	struct bytes payload, snapshot, names;
 
 	/* Per attribute. */
 	uint32_t nr_attrs, attr_room;
@@ -70,6 +70,7 @@ void encoder_free(struct encoder *e)
 	summary_free(e->summary);
 	bytes_release(&e->payload);
 	bytes_release(&e->snapshot);
+	bytes_release(&e->names);
 	free(e->last_value);
 	free(e->last_time);
 	free(e->start);
@@ -328,7 +329,7 @@ static void group_totals(struct encoder *e, ns_t end)
 	totals_group(&e->totals, e->group_begin, end, e->file);
 }
 
-static void end_group(struct encoder *e, ns_t end, const struct bytes *names)
+static void end_group(struct encoder *e, ns_t end)
 {
 	struct bytes packed = {0};
 
@@ -341,7 +342,8 @@ static void end_group(struct encoder *e, ns_t end, const struct bytes *names)
 	group_rows(e);
 	group_totals(e, end);
 	write_node(e, PART_GROUP, e->group_begin, end, 0, &e->snapshot);
-	names_pack(names, &packed);
+	names_pack(&e->names, &packed);
+	bytes_clear(&e->names);
 	outfile_part(e->file, PART_NAMES, 0, e->group_begin, end, &packed);
 	bytes_release(&packed);
 	e->nr_waiting = 0;
@@ -372,10 +374,12 @@ void encoder_batch(struct encoder *e, const struct batch *b)
 		snapshot_put(&e->snapshot, e->group_begin, e->last_value, e->last_time,
 			     e->nr_attrs);
 	}
+	bytes_put(&e->names, b->names.data, b->names.len_bytes);
+	e->names.failed |= b->names.failed;
 	encode_slice(e, b);
 	e->nr_slices++;
-	if (b->ends_group)
-		end_group(e, b->end, &b->names);
+	if (b->last || e->nr_slices == SLICES_PER_GROUP_MAX || e->nr_waiting >= GROUP_WAITING_MAX)
+		end_group(e, b->end);
 }
 
 void encoder_finish(struct encoder *e, ns_t end)

@@ -21,12 +21,12 @@ struct change {
 struct batch {
 	struct change *changes;
 	uint32_t nr, room;
-	ns_t end; /* all changes are earlier */
-	bool ends_group;
+	ns_t end;	   /* all changes are earlier */
+	bool last;	   /* of the history */
 	uint32_t nr_attrs; /* attributes known when the batch was closed */
 	uint8_t *flags;	   /* of attributes first_flag .. nr_attrs - 1 */
 	uint32_t first_flag, flag_room;
-	struct bytes names; /* names_put(), when ends_group */
+	struct bytes names; /* names_put(): what is new since the batch before */
 	struct batch *next;
 };
 

@@ -64,10 +64,11 @@ enum part_kind {
  */
 #define TRAILER_BYTES 64
 
-/* How the writer cuts (a reader needs only SLICES_PER_GROUP_MAX, the width of a mask). */
+/* How the writer cuts.  Readers need only SLICES_PER_GROUP_MAX, the width of a mask. */
 #define SLICE_CHANGES (64 * 1024)
 #define SLICES_PER_GROUP_MAX 16
-#define SLICE_ROW_MIN 8 /* an attribute with fewer changes in a slice waits for the group */
+#define SLICE_ROW_MIN 64	       /* an attribute with fewer changes in a slice waits */
+#define GROUP_WAITING_MAX (256 * 1024) /* a group ends when about as many changes wait */
 
 /*
  * Index payload: u32 number of streams; for each u16 kind, u16 level, u32 number of parts; then

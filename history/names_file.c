@@ -11,7 +11,7 @@
  * length of the bytes that follow, these bytes, and padding.  The plain bytes are never longer
  * than PLAIN_RATIO_MAX times the payload, so a reader's memory is bounded by the file's size.
  *
- * The plain bytes, numbers as varints unless said otherwise:
+ * The plain bytes are any number of rounds, each (numbers as varints unless said otherwise):
  *   number of new strings; each: length, bytes
  *   number of new attributes; each: parent, name, u8 type | flags << 4
  *   number of new tables; each: name, number of columns; each column: name, u8 type
@@ -186,7 +186,7 @@ static int apply_rows(struct name_table *t, struct cursor *c)
 		return -EINVAL;
 	if (names_row_room(t, (int64_t)nr))
 		return -ENOMEM;
-	for (unsigned col = 0; col < t->nr_columns; col++) {
+	for (unsigned col = 0; nr && col < t->nr_columns; col++) {
 		int64_t *cell = t->cells + t->nr_rows * t->nr_columns + col;
 		uint64_t last = 0;
 
@@ -209,7 +209,7 @@ static int apply_rows(struct name_table *t, struct cursor *c)
 	return c->bad ? -EINVAL : 0;
 }
 
-static int apply_plain(struct names *n, struct cursor *c)
+static int apply_round(struct names *n, struct cursor *c)
 {
 	int ret = apply_strings(n, c);
 
@@ -219,6 +219,16 @@ static int apply_plain(struct names *n, struct cursor *c)
 		ret = apply_tables(n, c);
 	for (unsigned i = 0; !ret && i < n->nr_tables; i++)
 		ret = apply_rows(&n->tables[i], c);
+	return ret;
+}
+
+static int apply_plain(struct names *n, const uint8_t *plain, uint64_t len_bytes)
+{
+	struct cursor c = {.p = plain, .end = plain + len_bytes};
+	int ret = 0;
+
+	while (c.p < c.end && !ret)
+		ret = apply_round(n, &c);
 	return ret;
 }
 
@@ -234,17 +244,13 @@ int names_apply(struct names *n, const uint8_t *payload, uint64_t len_bytes)
 
 	if (c.bad || plain_len / PLAIN_RATIO_MAX > len_bytes)
 		return -EINVAL;
-	if (!*method) {
-		c = (struct cursor){.p = stored, .end = stored + stored_len};
-		return apply_plain(n, &c);
-	}
+	if (!*method)
+		return apply_plain(n, stored, stored_len);
 	plain = malloc(plain_len ? plain_len : 1);
 	if (!plain)
 		return -ENOMEM;
-	if (ZSTD_decompress(plain, plain_len, stored, stored_len) == plain_len) {
-		c = (struct cursor){.p = plain, .end = plain + plain_len};
-		ret = apply_plain(n, &c);
-	}
+	if (ZSTD_decompress(plain, plain_len, stored, stored_len) == plain_len)
+		ret = apply_plain(n, plain, plain_len);
 	free(plain);
 	return ret;
 }

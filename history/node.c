@@ -246,6 +246,12 @@ int node_segment(const struct node *n, uint32_t row, struct segment *s)
 	return 1;
 }
 
+void node_prefetch(const struct node *n, uint32_t row)
+{
+	if (row < n->nr_rows)
+		__builtin_prefetch(n->segments + row_offset(n, row));
+}
+
 uint64_t node_places_upto(const struct node *n, int64_t t)
 {
 	uint64_t x = (uint64_t)t - (uint64_t)n->base;
@@ -254,7 +260,7 @@ uint64_t node_places_upto(const struct node *n, int64_t t)
 		return 0;
 	if (!n->nr_times)
 		return x == UINT64_MAX ? x : x + 1;
-	return sorted_count_upto(&n->times, x);
+	return sorted_upto(&n->times, x, NULL);
 }
 
 int64_t node_time_slow(const struct node *n, uint64_t place)
@@ -269,6 +275,24 @@ int64_t node_time_slow(const struct node *n, uint64_t place)
 
 void node_times(const struct node *n, uint64_t *places, uint32_t nr)
 {
-	for (uint32_t i = 0; i < nr; i++)
-		places[i] = (uint64_t)node_time(n, places[i]);
+	uint64_t bit = 0;
+	uint32_t before = 0; /* entries of the time list before that bit */
+
+	if (!n->nr_times) {
+		for (uint32_t i = 0; i < nr; i++)
+			places[i] += (uint64_t)n->base;
+		return;
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t k = places[i] < n->nr_times ? (uint32_t)places[i] : n->nr_times - 1;
+		uint32_t sample = k / NODE_SAMPLE * NODE_SAMPLE;
+
+		if (before < sample || before > k) {
+			before = sample;
+			bit = get_u32(n->samples + sample / NODE_SAMPLE * 4);
+		}
+		bit = sorted_select(&n->times, k, bit, before);
+		before = k;
+		places[i] = (uint64_t)n->base + sorted_join(&n->times, k, bit);
+	}
 }

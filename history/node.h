@@ -38,7 +38,8 @@ struct node {
 	const uint8_t *extra;
 	struct sorted times;
 	int64_t base;
-	int64_t end; /* of the part; set by the reader */
+	int64_t end;	      /* of the part; set by the reader */
+	uint32_t first_slice; /* of a group; set by the reader */
 	uint64_t segments_bytes, extra_bytes;
 	uint32_t nr_rows, nr_entries, nr_times;
 	uint8_t attr_bits, offset_bits, mask_bits;
@@ -92,6 +93,9 @@ uint32_t node_find(const struct node *n, uint32_t attr);
 
 /* 1, 0 when the row has no changes here, -EIO when its bytes make no sense. */
 int node_segment(const struct node *n, uint32_t row, struct segment *s);
+
+/* Has the memory at the begin of a row's segment fetched; the row need not exist. */
+void node_prefetch(const struct node *n, uint32_t row);
 
 /* Places below this one are at times <= t. */
 uint64_t node_places_upto(const struct node *n, int64_t t);

@@ -5,45 +5,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "history/find.h"
 #include "history/segment.h"
 
-static bool item_room(struct painter *p, unsigned room)
+/* edges[i] = begin + floor(i * span / pixels), without a division each. */
+static void make_edges(struct painter *p, uint64_t span)
 {
-	uint32_t *values = realloc(p->item_values, (room + FIND_PAD) * sizeof(*values));
-	uint64_t *weights = realloc(p->weights, room * sizeof(*weights));
-	uint64_t *sure = realloc(p->sure, room * sizeof(*sure));
+	uint64_t step = span / p->pixels, rest = span % p->pixels;
+	uint64_t at = (uint64_t)p->begin, sum = 0;
 
-	p->item_values = values ? values : p->item_values;
-	p->weights = weights ? weights : p->weights;
-	p->sure = sure ? sure : p->sure;
-	if (!values || !weights || !sure)
-		return false;
-	memset(values + p->item_room, 0, (room + FIND_PAD - p->item_room) * sizeof(*values));
-	p->item_room = room;
-	return true;
+	for (unsigned i = 0; i <= p->pixels; i++) {
+		p->edges[i] = (ns_t)at;
+		at += step;
+		sum += rest;
+		if (sum >= p->pixels) {
+			sum -= p->pixels;
+			at++;
+		}
+	}
 }
 
 int painter_init(struct painter *p, ns_t begin, ns_t end, unsigned pixels)
 {
 	uint64_t span = (uint64_t)end - (uint64_t)begin;
 
-	memset(p, 0, sizeof(*p));
 	p->begin = begin;
 	p->end = end;
 	p->pixels = pixels;
 	p->per_ns = (double)pixels / (double)span;
-	p->edges = malloc((pixels + 1ull) * sizeof(*p->edges));
+	p->share_per_ns = 255 / ((double)(span / pixels) + 1);
+	p->stamp = 0;
+	memset(p->slots, 0, sizeof(p->slots));
+	p->edges = malloc((pixels + 2ull) * sizeof(*p->edges));
 	p->runs = malloc((size_t)pixels * sizeof(*p->runs));
-	if (!p->edges || !p->runs || !item_room(p, 64)) {
+	if (!p->edges || !p->runs) {
 		painter_release(p);
 		return -ENOMEM;
 	}
-	for (unsigned i = 0; i <= pixels; i++) {
-		uint64_t at = (uint64_t)((unsigned __int128)span * i / pixels);
-
-		p->edges[i] = (ns_t)((uint64_t)begin + at);
-	}
+	make_edges(p, span);
+	p->edges[pixels + 1] = NS_MIN; /* nothing is inside the pixel behind the last */
 	return 0;
 }
 
@@ -51,18 +50,25 @@ void painter_release(struct painter *p)
 {
 	free(p->edges);
 	free(p->runs);
-	free(p->item_values);
-	free(p->weights);
-	free(p->sure);
-	memset(p, 0, sizeof(*p));
+	p->edges = NULL;
+	p->runs = NULL;
+}
+
+static void next_stamp(struct painter *p)
+{
+	p->nr_items = 0;
+	p->exact = true;
+	if (!++p->stamp) {
+		memset(p->slots, 0, sizeof(p->slots));
+		p->stamp = 1;
+	}
 }
 
 void painter_row(struct painter *p)
 {
 	p->pixel = 0;
-	p->nr_items = 0;
 	p->nr_runs = 0;
-	p->exact = true;
+	next_stamp(p);
 }
 
 static void put_run(struct painter *p, unsigned nr, uint32_t value, uint8_t share, bool exact)
@@ -86,47 +92,72 @@ static void put_run(struct painter *p, unsigned nr, uint32_t value, uint8_t shar
 static void end_pixel(struct painter *p)
 {
 	uint64_t width = (uint64_t)p->edges[p->pixel + 1] - (uint64_t)p->edges[p->pixel];
-	unsigned best = 0;
-	uint64_t sure;
+	const struct painter_item *best;
+	uint64_t most = 0;
+	unsigned longest = 0;
 	double share;
 
-	for (unsigned i = 1; i < p->nr_items; i++)
-		best = p->weights[i] > p->weights[best] ? i : best;
-	sure = p->exact ? p->weights[best] / (SHARE_ALL + 1) : p->sure[best];
-	share = width ? (double)sure * 255 / (double)width : 255;
-	if (sure < width && share > 254)
-		share = 254;
-	put_run(p, 1, p->item_values[best], (uint8_t)share, p->exact);
-	p->nr_items = 0;
-	p->exact = true;
-}
+	for (unsigned i = 0; i < p->nr_items; i++) {
+		uint64_t weight = p->items[i].weight;
 
-static unsigned find_item(struct painter *p, uint32_t value)
-{
-	unsigned i = find_u32(p->item_values, p->nr_items, value);
-
-	if (i < p->nr_items)
-		return i;
-	if (i == p->item_room && !item_room(p, p->item_room * 2)) {
-		p->failed = true;
-		return 0;
+		longest = weight > most ? i : longest;
+		most = weight > most ? weight : most;
 	}
-	p->item_values[i] = value;
-	p->weights[i] = 0;
-	p->sure[i] = 0;
-	p->nr_items++;
-	return i;
+	best = &p->items[longest];
+	share = (double)best->sure * p->share_per_ns;
+	put_run(p, 1, best->value,
+		best->sure >= width ? 255
+		: share > 254	    ? 254
+				    : (uint8_t)share,
+		p->exact);
+	next_stamp(p);
 }
 
-/* Time the value surely had in @inside ns of a piece of @whole ns. */
-static uint64_t sure_time(uint64_t inside, uint64_t whole, unsigned share)
+/* Another value has the slot: the next one.  When there is no room for more values the last one
+ * takes their place, and the pixel no longer counts as exact. */
+static void add_item_slow(struct painter *p, uint32_t at, uint32_t value, uint64_t weight,
+			  uint64_t sure)
 {
-	uint64_t missing;
+	struct painter_slot *slot = &p->slots[at];
+	struct painter_item *item = &p->items[PAINTER_ITEMS_MAX - 1];
 
-	if (share == SHARE_ALL)
-		return inside;
-	missing = whole - whole / SHARE_ALL * share;
-	return inside > missing ? inside - missing : 0;
+	while (slot->stamp == p->stamp && slot->value != value) {
+		at = (at + 1) & (PAINTER_SLOTS - 1);
+		slot = &p->slots[at];
+	}
+	if (slot->stamp == p->stamp) {
+		item = &p->items[slot->item];
+	} else if (p->nr_items < PAINTER_ITEMS_MAX) {
+		item = &p->items[p->nr_items];
+		*slot = (struct painter_slot){
+			.value = value, .stamp = p->stamp, .item = p->nr_items++};
+		*item = (struct painter_item){.value = value};
+	} else {
+		*item = (struct painter_item){.value = value};
+		p->exact = false;
+	}
+	item->weight += weight;
+	item->sure += sure;
+}
+
+/* Whether a value is new to the pixel cannot be foreseen, so there is no branch on it. */
+static inline void add_item(struct painter *p, uint32_t value, uint64_t weight, uint64_t sure)
+{
+	uint32_t at = value * 0x9e3779b1u >> 22;
+	struct painter_slot *slot = &p->slots[at];
+	uint64_t old = -(uint64_t)(slot->stamp == p->stamp);
+	uint32_t i = (slot->item & (uint32_t)old) | (p->nr_items & ~(uint32_t)old);
+	struct painter_item *item = &p->items[i];
+
+	if (unlikely((slot->value ^ value) & (uint32_t)old) || unlikely(i == PAINTER_ITEMS_MAX)) {
+		add_item_slow(p, at, value, weight, sure);
+		return;
+	}
+	*slot = (struct painter_slot){.value = value, .stamp = p->stamp, .item = i};
+	item->value = value;
+	item->weight = (item->weight & old) + weight;
+	item->sure = (item->sure & old) + sure;
+	p->nr_items += 1 + (uint32_t)old;
 }
 
 /* The pixel behind the last one that begins before @t and ends at or before it.  (Where a pixel is
@@ -143,52 +174,90 @@ static unsigned whole_pixels_upto(const struct painter *p, ns_t t)
 	return i;
 }
 
-void painter_add(struct painter *p, const struct piece *piece)
+/* The value had all of [begin, end). */
+static void add_pure(struct painter *p, ns_t begin, ns_t end, uint32_t value, bool exact)
 {
-	uint64_t whole = (uint64_t)piece->end - (uint64_t)piece->begin;
-	ns_t at = piece->begin > p->begin ? piece->begin : p->begin;
-	ns_t end = piece->end < p->end ? piece->end : p->end;
+	ns_t at = begin > p->begin ? begin : p->begin;
 
+	end = end < p->end ? end : p->end;
 	while (at < end && p->pixel < p->pixels) {
 		ns_t edge = p->edges[p->pixel + 1];
 		ns_t stop = edge < end ? edge : end;
-		unsigned item;
 
-		if (!p->nr_items && at == p->edges[p->pixel] && edge <= end &&
-		    piece->share == SHARE_ALL) {
+		if (!p->nr_items && at == p->edges[p->pixel] && edge <= end) {
 			unsigned upto = whole_pixels_upto(p, end);
 
-			put_run(p, upto - p->pixel, piece->value, 255, piece->exact);
+			put_run(p, upto - p->pixel, value, 255, exact);
 			at = p->edges[upto];
 			continue;
 		}
-		item = find_item(p, piece->value);
-		p->weights[item] += ((uint64_t)stop - (uint64_t)at) * (piece->share + 1);
-		p->sure[item] += sure_time((uint64_t)stop - (uint64_t)at, whole, piece->share);
-		p->exact &= piece->exact;
+		p->exact &= exact;
+		add_item(p, value, (uint64_t)(stop - at) * (SHARE_ALL + 1), (uint64_t)(stop - at));
 		at = stop;
 		if (at == edge)
 			end_pixel(p);
 	}
 }
 
-void painter_changes(struct painter *p, struct piece *piece, const uint64_t *times,
+void painter_value(struct painter *p, ns_t begin, ns_t end, uint32_t value)
+{
+	add_pure(p, begin, end, value, true);
+}
+
+static void add_shared(struct painter *p, ns_t begin, ns_t end, uint32_t value, unsigned share)
+{
+	uint64_t whole = (uint64_t)end - (uint64_t)begin;
+	uint64_t missing = whole - whole / SHARE_ALL * share;
+	ns_t at = begin > p->begin ? begin : p->begin;
+
+	end = end < p->end ? end : p->end;
+	while (at < end && p->pixel < p->pixels) {
+		ns_t edge = p->edges[p->pixel + 1];
+		ns_t stop = edge < end ? edge : end;
+		uint64_t inside = (uint64_t)(stop - at);
+
+		p->exact = false;
+		add_item(p, value, inside * (share + 1), inside > missing ? inside - missing : 0);
+		at = stop;
+		if (at == edge)
+			end_pixel(p);
+	}
+}
+
+/* The usual case, which the functions below make short. */
+static inline bool inside_pixel(const struct painter *p, ns_t begin, ns_t end)
+{
+	return begin >= p->edges[p->pixel] && end < p->edges[p->pixel + 1];
+}
+
+void painter_share(struct painter *p, ns_t begin, ns_t end, uint32_t value, unsigned share)
+{
+	if (share < SHARE_ALL && inside_pixel(p, begin, end)) {
+		uint64_t part = (uint64_t)(end - begin) / SHARE_ALL;
+
+		p->exact = false;
+		add_item(p, value, (uint64_t)(end - begin) * (share + 1), part * share);
+	} else if (share < SHARE_ALL) {
+		add_shared(p, begin, end, value, share);
+	} else {
+		add_pure(p, begin, end, value, false);
+	}
+}
+
+void painter_changes(struct painter *p, ns_t *at, uint32_t *value, const uint64_t *times,
 		     const uint32_t *values, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
-		ns_t at = piece->begin, end = (ns_t)times[i];
+		ns_t end = (ns_t)times[i];
 
-		if (p->nr_items && end < p->edges[p->pixel + 1] && at >= p->begin) {
-			/* All inside the pixel that is being filled: the usual case, made short. */
-			unsigned item = find_item(p, piece->value);
+		if (inside_pixel(p, *at, end) && end > *at) {
+			uint64_t inside = (uint64_t)(end - *at);
 
-			p->weights[item] += (uint64_t)(end - at) * (SHARE_ALL + 1);
-			p->sure[item] += (uint64_t)(end - at);
+			add_item(p, *value, inside * (SHARE_ALL + 1), inside);
 		} else {
-			piece->end = end;
-			painter_add(p, piece);
+			add_pure(p, *at, end, *value, true);
 		}
-		piece->begin = end;
-		piece->value = values[i];
+		*at = end;
+		*value = values[i];
 	}
 }

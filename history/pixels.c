@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "history/painter.h"
 #include "history/row.h"
@@ -7,22 +8,23 @@
 /* Paints [begin, end) of a row from its changes. */
 static int paint_changes(struct painter *p, struct history *h, attr_t attr, ns_t begin, ns_t end)
 {
-	struct piece piece = {.begin = begin, .share = SHARE_ALL, .exact = true};
 	struct row_reader r;
-	struct found f;
+	struct found f = {.value = 0};
+	ns_t at = begin;
 	int ret = row_last(h, attr, begin, &f);
+	uint32_t value = ret > 0 ? f.value : 0;
 
 	if (ret < 0)
 		return ret;
-	if (ret)
-		piece.value = f.value;
 	row_reader_init(&r, h, attr, begin, end);
 	while ((ret = row_reader_next(&r)) > 0)
-		painter_changes(p, &piece, r.times, r.values, r.nr);
-	piece.end = end;
-	painter_add(p, &piece);
+		painter_changes(p, &at, &value, r.times, r.values, r.nr);
+	painter_value(p, at, end, value);
 	return ret;
 }
+
+/* More buckets than this in one run are not from our writer: levels are chosen by pixel. */
+#define PAINT_BUCKETS_MAX (1u << 22)
 
 /* A summary being read: what is not covered is painted from changes, all in one go. */
 struct paint {
@@ -31,7 +33,7 @@ struct paint {
 	attr_t attr;
 	unsigned level;
 	ns_t begin, end; /* of what is to be painted from this level */
-	ns_t at;         /* painted up to here */
+	ns_t at;	 /* painted up to here */
 };
 
 static int paint_until(struct paint *w, ns_t t)
@@ -48,27 +50,76 @@ static int paint_until(struct paint *w, ns_t t)
 static int paint_run(struct paint *w, ns_t begin, ns_t end, uint32_t value, unsigned share)
 {
 	ns_t width = 1ll << summary_shift(w->level);
-	struct piece piece = {.begin = begin, .end = end, .value = value, .share = share};
-	int ret;
+	ns_t at = begin;
+	int ret = 0;
 
-	if (!value && share == SHARE_NONE)
+	if ((!value && share == SHARE_NONE) || begin >= end || end <= w->begin)
 		return 0;
-	ret = paint_until(w, begin < w->begin ? w->begin : begin);
+	if (w->at < begin)
+		ret = paint_until(w, begin);
 	if (ret)
 		return ret;
-	if (share == SHARE_ALL) {
-		painter_add(w->painter, &piece);
-	} else {
-		if (begin < w->begin)
-			piece.begin += (w->begin - begin) / width * width;
-		for (; piece.begin < end && piece.begin < w->end; piece.begin += width) {
-			piece.end = piece.begin + width;
-			if (w->h->complete && piece.end > w->h->end)
-				piece.end = w->h->end;
-			painter_add(w->painter, &piece);
-		}
-	}
 	w->at = end < w->end ? end : w->end;
+	if (share == SHARE_ALL) {
+		painter_share(w->painter, begin, end, value, share);
+		return 0;
+	}
+	if (at < w->begin)
+		at = (ns_t)((uint64_t)at + ((uint64_t)w->begin - (uint64_t)at) / (uint64_t)width *
+						   (uint64_t)width);
+	if ((uint64_t)(w->at - at) >> summary_shift(w->level) > PAINT_BUCKETS_MAX)
+		return -EIO;
+	for (; at < w->at; at += width) {
+		ns_t stop = at + width;
+
+		/* The last bucket ends with the history. */
+		if (w->h->complete && stop > w->h->end)
+			stop = w->h->end;
+		painter_share(w->painter, at, stop, value, share);
+	}
+	return 0;
+}
+
+static ns_t chunk_time(const struct node *n, uint64_t place, unsigned shift)
+{
+	return (ns_t)((uint64_t)n->base + (place << shift));
+}
+
+/* Decoded runs; places has one more entry, UINT64_MAX behind the segment's last. */
+struct runs {
+	const uint64_t *places;
+	const uint32_t *values;
+	const struct segment *segment;
+	uint32_t first, nr; /* which of the segment's */
+	ns_t end;	    /* of what is wanted */
+};
+
+/* 0, 1 when the end was reached, -errno. */
+static int paint_runs(struct paint *w, const struct node *n, const struct runs *r)
+{
+	unsigned shift = summary_shift(w->level);
+	ns_t width = 1ll << shift;
+	ns_t next = chunk_time(n, r->places[0], shift);
+
+	for (uint32_t k = 0; k < r->nr; k++) {
+		unsigned share = segment_share(r->segment, r->first + k);
+		ns_t begin = next;
+		int ret;
+
+		next = r->places[k + 1] == UINT64_MAX ? n->end
+						      : chunk_time(n, r->places[k + 1], shift);
+		if (begin >= r->end)
+			return 1;
+		if (share - 1 < SHARE_ALL - 1 && next - begin == width && w->at == begin &&
+		    next < w->end) {
+			painter_share(w->painter, begin, next, r->values[k], share);
+			w->at = next;
+			continue;
+		}
+		ret = paint_run(w, begin, next, r->values[k], share);
+		if (ret)
+			return ret;
+	}
 	return 0;
 }
 
@@ -90,24 +141,21 @@ static int paint_chunk(struct paint *w, const struct node *n)
 	if (ret <= 0)
 		return ret;
 	if (w->begin > n->base)
-		i = sorted_count_upto(&seg.places, (uint64_t)(w->begin - n->base) >> shift);
+		i = sorted_upto(&seg.places, (uint64_t)(w->begin - n->base) >> shift, NULL);
 	for (i -= i > 0; i < seg.places.nr; i += nr) {
 		nr = seg.places.nr - i < ROW_BATCH ? seg.places.nr - i : ROW_BATCH;
 		sorted_decode(&seg.places, i, nr, places, &hint);
 		segment_values(&seg, i, nr, values);
 		places[nr] = i + nr < seg.places.nr ? sorted_get(&seg.places, i + nr) : UINT64_MAX;
-		for (uint32_t k = 0; k < nr; k++) {
-			ns_t begin = n->base + (ns_t)(places[k] << shift);
-			ns_t end = places[k + 1] == UINT64_MAX
-					   ? n->end
-					   : n->base + (ns_t)(places[k + 1] << shift);
-
-			if (begin >= chunk_end)
-				return 0;
-			ret = paint_run(w, begin, end, values[k], segment_share(&seg, i + k));
-			if (ret)
-				return ret;
-		}
+		ret = paint_runs(w, n,
+				 &(struct runs){.places = places,
+						.values = values,
+						.segment = &seg,
+						.first = i,
+						.nr = nr,
+						.end = chunk_end});
+		if (ret)
+			return ret < 0 ? ret : 0;
 	}
 	return 0;
 }
@@ -157,20 +205,19 @@ static int choose_level(const struct painter *p)
 
 static int paint_row(struct painter *p, struct history *h, attr_t attr, int level)
 {
-	struct piece outside = {.begin = p->begin, .share = SHARE_ALL, .exact = true};
 	ns_t begin = p->begin > h->begin ? p->begin : h->begin;
 	ns_t end = p->end < h->end ? p->end : h->end;
 	int ret = 0;
 
 	painter_row(p);
-	outside.end = begin < p->end ? begin : p->end;
-	painter_add(p, &outside);
-	if (begin < end)
-		ret = level < 0 ? paint_changes(p, h, attr, begin, end)
-				: paint_level(p, h, attr, (unsigned)level, begin, end);
-	outside.begin = end > p->begin ? end : p->begin;
-	outside.end = p->end;
-	painter_add(p, &outside);
+	if (begin >= end) {
+		painter_value(p, p->begin, p->end, 0);
+		return 0;
+	}
+	painter_value(p, p->begin, begin, 0);
+	ret = level < 0 ? paint_changes(p, h, attr, begin, end)
+			: paint_level(p, h, attr, (unsigned)level, begin, end);
+	painter_value(p, end, p->end, 0);
 	return ret;
 }
 
@@ -180,8 +227,8 @@ int history_pixels(struct history *h, const attr_t *attrs, unsigned nr, ns_t beg
 				void *data),
 		   void *data)
 {
-	struct painter p;
-	int ret;
+	struct painter *p;
+	int ret = 0;
 
 	if (begin >= end || !pixels)
 		return -EINVAL;
@@ -189,16 +236,17 @@ int history_pixels(struct history *h, const attr_t *attrs, unsigned nr, ns_t beg
 		if (attrs[i] >= h->names.nr_attrs)
 			return -EINVAL;
 	}
-	ret = painter_init(&p, begin, end, pixels);
-	if (ret)
-		return ret;
-	for (unsigned i = 0; i < nr && !ret; i++) {
-		ret = paint_row(&p, h, attrs[i], choose_level(&p));
-		if (!ret && p.failed)
-			ret = -ENOMEM;
-		if (!ret)
-			each(i, p.runs, p.nr_runs, data);
+	p = malloc(sizeof(*p));
+	if (!p || painter_init(p, begin, end, pixels)) {
+		free(p);
+		return -ENOMEM;
 	}
-	painter_release(&p);
+	for (unsigned i = 0; i < nr && !ret; i++) {
+		ret = paint_row(p, h, attrs[i], choose_level(p));
+		if (!ret)
+			each(i, p->runs, p->nr_runs, data);
+	}
+	painter_release(p);
+	free(p);
 	return ret;
 }

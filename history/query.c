@@ -88,48 +88,61 @@ static int state_snapshot(struct state *s, const struct node *group)
 	return 0;
 }
 
-/* The last change of a row of a node, if any: 1, 0, -EIO. */
-static int last_of_row(const struct node *n, uint32_t row, ns_t t, uint64_t places,
-		       struct found *out)
-{
-	struct segment seg;
-	int ret = node_segment(n, row, &seg);
-	uint32_t nr;
+/* Some rows of a node at once, so that their memory is fetched at the same time. */
+#define STATE_ROWS 8
 
-	if (ret <= 0 || !places)
-		return ret < 0 ? ret : 0;
-	nr = t == NS_MAX ? seg.places.nr : sorted_count_upto(&seg.places, places - 1);
-	if (!nr)
-		return 0;
-	out->t = node_time(n, sorted_get(&seg.places, nr - 1));
-	out->value = segment_value(&seg, nr - 1);
-	return 1;
+static int state_rows(struct state *s, const struct node *n, uint32_t first, uint64_t places)
+{
+	uint32_t nr = n->nr_rows - first < STATE_ROWS ? n->nr_rows - first : STATE_ROWS;
+	struct segment segments[STATE_ROWS];
+	int any[STATE_ROWS];
+
+	for (uint32_t i = 0; i < nr; i++) {
+		node_prefetch(n, first + STATE_ROWS + i);
+		any[i] = node_segment(n, first + i, &segments[i]);
+		if (any[i] < 0)
+			return any[i];
+		if (any[i])
+			segment_prefetch(&segments[i], places);
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		struct found f;
+
+		if (any[i] && segment_last(n, &segments[i], places, &f))
+			state_apply(s, node_attr(n, first + i), &f);
+	}
+	return 0;
 }
 
-/* An attribute of the group: its changes in the latest slice that has any, and in the group. */
-static int state_row(struct history *h, struct state *s, const struct node *group, uint32_t row,
-		     uint32_t first_slice, uint32_t slices, ns_t t, uint64_t places)
+/* All changes up to @t that stand in the node itself. */
+static int state_node(struct state *s, const struct node *n, ns_t t)
 {
-	uint32_t attr = node_attr(group, row);
-	uint32_t mask = node_mask(group, row) & slices;
-	struct found f;
-	int ret = last_of_row(group, row, t, places, &f);
+	uint64_t places = node_places_upto(n, t);
+	int ret = 0;
 
+	for (uint32_t row = 0; row < n->nr_rows && !ret; row += STATE_ROWS)
+		ret = state_rows(s, n, row, places);
+	return ret;
+}
+
+/* An attribute that is in earlier slices of the group: the last one of them tells, unless something
+ * later is known already. */
+static int state_earlier(struct history *h, struct state *s, uint32_t attr, uint32_t first_slice,
+			 uint32_t mask)
+{
+	unsigned i = 31 - (unsigned)__builtin_clz(mask);
+	const struct node *n;
+	struct found f;
+	int ret;
+
+	if (attr >= s->nr || (first_slice + i + 1 < h->slices.nr &&
+			      s->since[attr] >= stream_begin(&h->slices, first_slice + i + 1)))
+		return 0;
+	ret = stream_node(h, &h->slices, first_slice + i, &n);
+	if (!ret)
+		ret = node_last(n, attr, NS_MAX, &f);
 	if (ret > 0)
 		state_apply(s, attr, &f);
-	while (mask && ret >= 0) {
-		unsigned i = 31 - (unsigned)__builtin_clz(mask);
-		const struct node *n;
-
-		ret = stream_node(h, &h->slices, first_slice + i, &n);
-		if (!ret)
-			ret = node_last(n, attr, t, &f);
-		if (ret > 0) {
-			state_apply(s, attr, &f);
-			break;
-		}
-		mask &= ~(1u << i);
-	}
 	return ret < 0 ? ret : 0;
 }
 
@@ -137,25 +150,32 @@ static int fill_state(struct history *h, struct state *s, ns_t t)
 {
 	uint32_t group = stream_find(&h->groups, t);
 	uint32_t slice = stream_find(&h->slices, t);
-	uint32_t first = group_first_slice(group);
-	const struct node *g;
-	uint64_t places;
-	uint32_t slices;
+	const struct node *g, *n;
+	uint32_t earlier, first;
 	int ret;
 
 	if (group == STREAM_NONE)
 		return 0;
 	ret = stream_node(h, &h->groups, group, &g);
-	if (!ret)
-		ret = state_snapshot(s, g);
 	if (ret)
 		return ret;
-	if (slice == STREAM_NONE || slice < first)
+	first = g->first_slice;
+	if (slice == STREAM_NONE || slice < first || slice - first >= SLICES_PER_GROUP_MAX)
 		return -EIO;
-	slices = (uint32_t)bits_mask(slice - first + 1);
-	places = node_places_upto(g, t);
-	for (uint32_t row = 0; row < g->nr_rows && !ret; row++)
-		ret = state_row(h, s, g, row, first, slices, t, places);
+	earlier = (uint32_t)bits_mask(slice - first);
+	ret = stream_node(h, &h->slices, slice, &n);
+	if (!ret)
+		ret = state_snapshot(s, g);
+	if (!ret)
+		ret = state_node(s, g, t);
+	if (!ret)
+		ret = state_node(s, n, t);
+	for (uint32_t row = 0; row < g->nr_rows && !ret; row++) {
+		uint32_t mask = node_mask(g, row) & earlier;
+
+		if (mask)
+			ret = state_earlier(h, s, node_attr(g, row), first, mask);
+	}
 	return ret;
 }
 

@@ -9,7 +9,7 @@ static uint32_t count_upto(const struct node *n, const struct segment *s, ns_t t
 {
 	uint64_t places = node_places_upto(n, t);
 
-	return places ? sorted_count_upto(&s->places, places - 1) : 0;
+	return places ? sorted_upto(&s->places, places - 1, NULL) : 0;
 }
 
 static void take(const struct node *n, const struct segment *s, uint32_t i, struct found *out)
@@ -25,19 +25,24 @@ static int open_row(const struct node *n, uint32_t attr, struct segment *s)
 	return row == NODE_NO_ROW ? 0 : node_segment(n, row, s);
 }
 
+bool segment_last(const struct node *n, const struct segment *s, uint64_t places, struct found *out)
+{
+	uint64_t place;
+	uint32_t nr = places ? sorted_upto(&s->places, places - 1, &place) : 0;
+
+	if (!nr)
+		return false;
+	out->t = node_time(n, place);
+	out->value = segment_value(s, nr - 1);
+	return true;
+}
+
 int node_last(const struct node *n, uint32_t attr, ns_t t, struct found *out)
 {
 	struct segment s;
-	uint32_t nr;
 	int ret = open_row(n, attr, &s);
 
-	if (ret <= 0)
-		return ret;
-	nr = count_upto(n, &s, t);
-	if (!nr)
-		return 0;
-	take(n, &s, nr - 1, out);
-	return 1;
+	return ret <= 0 ? ret : segment_last(n, &s, node_places_upto(n, t), out);
 }
 
 static int node_next(const struct node *n, uint32_t attr, ns_t t, struct found *out)
@@ -55,10 +60,10 @@ static int node_next(const struct node *n, uint32_t attr, ns_t t, struct found *
 	return 1;
 }
 
-/* Which slices of the group lie wholly or partly before (and at) @t, as a mask. */
-static uint32_t slices_upto(struct history *h, uint32_t group, ns_t t)
+/* Which slices of the group that begins with slice @first lie wholly or partly before (and at) @t,
+ * as a mask. */
+static uint32_t slices_upto(struct history *h, uint32_t first, ns_t t)
 {
-	uint32_t first = group_first_slice(group);
 	uint32_t slice = stream_find(&h->slices, t);
 
 	if (slice == STREAM_NONE || slice < first)
@@ -71,12 +76,13 @@ static int group_last(struct history *h, uint32_t group, attr_t attr, ns_t t, st
 {
 	const struct node *n;
 	struct found own = {.t = NS_MIN};
-	uint32_t row, mask;
+	uint32_t row, mask, first;
 	int ret = stream_node(h, &h->groups, group, &n);
 	int any;
 
 	if (ret)
 		return ret;
+	first = n->first_slice;
 	row = node_find(n, attr);
 	if (row == NODE_NO_ROW)
 		return 0;
@@ -84,11 +90,11 @@ static int group_last(struct history *h, uint32_t group, attr_t attr, ns_t t, st
 	if (any < 0)
 		return any;
 	*out = own;
-	mask = node_mask(n, row) & slices_upto(h, group, t);
+	mask = node_mask(n, row) & slices_upto(h, first, t);
 	while (mask) {
 		unsigned i = 31 - (unsigned)__builtin_clz(mask);
 
-		ret = stream_node(h, &h->slices, group_first_slice(group) + i, &n);
+		ret = stream_node(h, &h->slices, first + i, &n);
 		if (!ret)
 			ret = node_last(n, attr, t, out);
 		if (ret < 0)
@@ -107,12 +113,13 @@ static int group_next(struct history *h, uint32_t group, attr_t attr, ns_t t, st
 {
 	const struct node *n;
 	struct found own = {.t = NS_MAX};
-	uint32_t row, mask, upto;
+	uint32_t row, mask, upto, first;
 	int ret = stream_node(h, &h->groups, group, &n);
 	int any;
 
 	if (ret)
 		return ret;
+	first = n->first_slice;
 	row = node_find(n, attr);
 	if (row == NODE_NO_ROW)
 		return 0;
@@ -120,11 +127,10 @@ static int group_next(struct history *h, uint32_t group, attr_t attr, ns_t t, st
 	if (any < 0)
 		return any;
 	*out = own;
-	upto = slices_upto(h, group, t);
+	upto = slices_upto(h, first, t);
 	mask = node_mask(n, row) & ~(upto >> 1);
 	for (; mask; mask &= mask - 1) {
-		ret = stream_node(h, &h->slices,
-				  group_first_slice(group) + (uint32_t)__builtin_ctz(mask), &n);
+		ret = stream_node(h, &h->slices, first + (uint32_t)__builtin_ctz(mask), &n);
 		if (!ret)
 			ret = node_next(n, attr, t, out);
 		if (ret < 0)
@@ -214,20 +220,21 @@ static int open_group(struct row_reader *r)
 
 	if (ret)
 		return ret;
-	r->open_group = r->group++;
+	r->group++;
+	r->first_slice = n->first_slice;
 	row = node_find(n, r->attr);
 	if (row == NODE_NO_ROW)
 		return 0;
 	ret = open_range(r, n, row, &r->own);
 	r->own_stop = r->own.at;
-	r->mask = node_mask(n, row) & slices_upto(r->h, r->open_group, r->before - 1) &
-		  ~(slices_upto(r->h, r->open_group, r->after) >> 1);
+	r->mask = node_mask(n, row) & slices_upto(r->h, r->first_slice, r->before - 1) &
+		  ~(slices_upto(r->h, r->first_slice, r->after) >> 1);
 	return ret;
 }
 
 static int open_slice(struct row_reader *r)
 {
-	uint32_t slice = group_first_slice(r->open_group) + (uint32_t)__builtin_ctz(r->mask);
+	uint32_t slice = r->first_slice + (uint32_t)__builtin_ctz(r->mask);
 	const struct node *n;
 	uint32_t row;
 	int ret = stream_node(r->h, &r->h->slices, slice, &n);

@@ -13,11 +13,10 @@ struct found {
 	uint32_t value;
 };
 
-/* The slices of a group. */
-static inline uint32_t group_first_slice(uint32_t group)
-{
-	return group * SLICES_PER_GROUP_MAX;
-}
+/* Last change of an open segment at one of the first @places places (node_places_upto()); false
+ * when there is none. */
+bool segment_last(const struct node *n, const struct segment *s, uint64_t places,
+		  struct found *out);
 
 /* Last change of the node's @attr at or before @t.  1, 0 when there is none, -EIO. */
 int node_last(const struct node *n, uint32_t attr, ns_t t, struct found *out);
@@ -43,8 +42,8 @@ struct row_reader {
 	attr_t attr;
 	ns_t after, before;
 	uint32_t group, end_group; /* next one to open */
-	uint32_t open_group;
-	uint32_t mask; /* slices of the open group still to read */
+	uint32_t first_slice;	   /* of the open group */
+	uint32_t mask;		   /* slices of the open group still to read */
 	struct row_range own, slice;
 	uint32_t own_stop;	   /* entries of own that lie before the slice */
 	uint32_t nr;		   /* what the last call read */

@@ -40,6 +40,24 @@ void segment_put(struct bytes *out, const struct segment_entries *e, struct segm
 /* Looks at a segment; false when its bytes make no sense. */
 bool segment_open(struct segment *s, const uint8_t *from, uint64_t len_bytes, bool has_shares);
 
+/* Has the memory fetched in which place @x probably is. */
+static inline void segment_prefetch(const struct segment *s, uint64_t x)
+{
+	uint64_t high = x >> s->places.low_bits;
+	const uint8_t *low;
+	uint64_t i;
+
+	if (high > s->places.high_max)
+		high = s->places.high_max;
+	i = s->places.nr * high / (s->places.high_max + 1);
+	for (uint64_t at = 0; at <= high + i && at < 8 * 512; at += 512)
+		__builtin_prefetch(s->places.high + (at >> 3));
+	low = s->places.low + (i * s->places.low_bits >> 3);
+	__builtin_prefetch(low > s->places.low + 32 ? low - 32 : low);
+	__builtin_prefetch(low + 32);
+	__builtin_prefetch(s->values + (i * s->value_bits >> 3));
+}
+
 static inline uint32_t segment_value(const struct segment *s, uint32_t i)
 {
 	uint64_t v = bits_get(s->values, (uint64_t)i * s->value_bits, s->value_bits);

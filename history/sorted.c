@@ -49,12 +49,24 @@ bool sorted_open(struct sorted *s, const uint8_t *from, uint64_t len_bytes, uint
 	return true;
 }
 
-/* The k-th (from 0) set bit of @v, which has more than k. */
+/* The k-th (from 0) set bit of @v, which has more than k: first its byte, by adding up the counts
+ * of all bytes at once, then the bit. */
 static unsigned nth_set(uint64_t v, unsigned k)
 {
+	const uint64_t ones = 0x0101010101010101ull;
+	uint64_t n = v - (v >> 1 & 0x5555555555555555ull);
+	uint64_t upto;
+	unsigned byte;
+
+	n = (n & 0x3333333333333333ull) + (n >> 2 & 0x3333333333333333ull);
+	n = (n + (n >> 4)) & 0x0f0f0f0f0f0f0f0full;
+	upto = n * ones; /* byte i: how many bits are set in bytes 0 .. i */
+	byte = (unsigned)__builtin_ctzll(((upto | ones << 7) - (k + 1) * ones) & ones << 7) & ~7u;
+	k -= (unsigned)(upto << 8 >> byte & 0xff);
+	v >>= byte;
 	while (k--)
 		v &= v - 1;
-	return (unsigned)__builtin_ctzll(v);
+	return byte + (unsigned)__builtin_ctzll(v);
 }
 
 /* The bit after the @k-th zero (from 1) of the row; the row's end when it has fewer. */
@@ -76,24 +88,43 @@ static uint64_t after_zero(const struct sorted *s, uint64_t k)
 	return row_bits;
 }
 
-uint32_t sorted_count_upto(const struct sorted *s, uint64_t x)
+/* The last set bit of the row before bit @at; there is one. */
+static uint64_t set_before(const struct sorted *s, uint64_t at)
+{
+	while (at & 7) {
+		at--;
+		if (s->high[at >> 3] >> (at & 7) & 1)
+			return at;
+	}
+	for (; at >= 8; at -= 8) {
+		unsigned byte = s->high[(at >> 3) - 1];
+
+		if (byte)
+			return at - 8 + 31 - (unsigned)__builtin_clz(byte);
+	}
+	return 0;
+}
+
+uint32_t sorted_upto(const struct sorted *s, uint64_t x, uint64_t *last)
 {
 	uint64_t hi = x >> s->low_bits;
 	uint64_t low = x & bits_mask(s->low_bits);
-	uint64_t bit;
-	uint32_t i;
+	uint64_t bit = s->nr + s->high_max + 1;
+	uint32_t i = s->nr;
 
-	if (hi > s->high_max)
-		return s->nr;
-	bit = hi ? after_zero(s, hi) : 0;
-	if (bit < hi || bit - hi > s->nr)
-		return s->nr;
-	i = (uint32_t)(bit - hi);
-	while (i < s->nr && (s->high[bit >> 3] >> (bit & 7) & 1) &&
-	       bits_get(s->low, (uint64_t)i * s->low_bits, s->low_bits) <= low) {
-		i++;
-		bit++;
+	if (hi <= s->high_max) {
+		bit = hi ? after_zero(s, hi) : 0;
+		if (bit < hi || bit - hi > s->nr)
+			return 0;
+		i = (uint32_t)(bit - hi);
+		while (i < s->nr && (s->high[bit >> 3] >> (bit & 7) & 1) &&
+		       bits_get(s->low, (uint64_t)i * s->low_bits, s->low_bits) <= low) {
+			i++;
+			bit++;
+		}
 	}
+	if (i && last)
+		*last = sorted_join(s, i - 1, set_before(s, bit));
 	return i;
 }
 

@@ -55,8 +55,8 @@ void sorted_put(uint8_t *to, const uint64_t *x, uint32_t nr, unsigned low_bits);
 bool sorted_open(struct sorted *s, const uint8_t *from, uint64_t len_bytes, uint32_t nr,
 		 unsigned low_bits, uint64_t high_max);
 
-/* How many numbers are <= @x. */
-uint32_t sorted_count_upto(const struct sorted *s, uint64_t x);
+/* How many numbers are <= @x; if any, *last becomes the largest of them (unless @last is NULL). */
+uint32_t sorted_upto(const struct sorted *s, uint64_t x, uint64_t *last);
 
 /* Bit of the row that stands for entry @i, searched from bit @from on, before which @before
  * entries stand.  A damaged row ends the search at its end. */

@@ -23,8 +23,7 @@ struct history_writer {
 	uint32_t nr_current, current_room;
 	struct batch batches[NR_BATCHES];
 	struct batch *open;
-	unsigned nr_slices; /* of this group */
-	uint32_t nr_flags;  /* attributes whose flags the encoder has */
+	uint32_t nr_flags; /* attributes whose flags the encoder has */
 	bool any, failed;
 	ns_t first, last;
 
@@ -130,9 +129,13 @@ int history_writer_open(struct history_writer **out, const char *path,
 attr_t history_writer_attr(struct history_writer *w, attr_t parent, const char *name,
 			   enum attr_type type, unsigned flags)
 {
-	uint32_t id = strings_put(&w->names.strings, name, strlen(name));
-	attr_t attr = id == UINT32_MAX ? ATTR_NONE : names_attr(&w->names, parent, id, type, flags);
+	uint32_t id;
+	attr_t attr;
 
+	if (parent >= w->names.nr_attrs)
+		return ATTR_NONE;
+	id = strings_put(&w->names.strings, name, strlen(name));
+	attr = id == UINT32_MAX ? ATTR_NONE : names_attr(&w->names, parent, id, type, flags);
 	if (attr == ATTR_NONE || !sync_attrs(w)) {
 		w->failed = true;
 		return ATTR_NONE;
@@ -193,19 +196,16 @@ static void enqueue(struct history_writer *w, struct batch *b)
 }
 
 /* Gives the open batch, which is not empty, to the encoder. */
-static void hand_over(struct history_writer *w, ns_t end, bool ends_group)
+static void hand_over(struct history_writer *w, ns_t end, bool last)
 {
 	struct batch *b = w->open;
 
 	b->end = end;
-	b->ends_group = ends_group || ++w->nr_slices == SLICES_PER_GROUP_MAX;
+	b->last = last;
 	if (!put_flags(w, b))
 		w->failed = true;
-	if (b->ends_group) {
-		bytes_clear(&b->names);
-		names_put(&w->names, &b->names);
-		w->nr_slices = 0;
-	}
+	bytes_clear(&b->names);
+	names_put(&w->names, &b->names);
 	if (w->failed) {
 		/* The encoder could go wrong on what is missing: stop here, close() tells. */
 	} else if (w->threaded) {
@@ -270,7 +270,7 @@ int history_writer_table(struct history_writer *w, const char *name, const struc
 	}
 	table = names_table(&w->names, history_writer_string(w, name, strlen(name)), column_names,
 			    types, nr_columns);
-	if (table < 0)
+	if (table == -ENOMEM)
 		w->failed = true;
 	return table;
 }

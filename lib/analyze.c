@@ -44,7 +44,7 @@ static int check_output(const char *path, struct error *err)
 static void write_ticks(struct history_writer *w, const struct topology *topo)
 {
 	static const struct column columns[] = {
-		{"machine", COL_INT}, {"from", COL_INT},  {"at", COL_NS},
+		{"machine", COL_INT}, {"from", COL_INT}, {"at", COL_NS},
 		{"mult", COL_INT},    {"bound", COL_NS},
 	};
 	int table = history_writer_table(w, "tick", columns, ARRAY_SIZE(columns));

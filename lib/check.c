@@ -35,7 +35,7 @@ struct walk {
 	struct check *check;
 	struct sonde_run *run;
 	attr_t attr;
-	ns_t expected;  /* where the next interval must begin */
+	ns_t expected; /* where the next interval must begin */
 	ns_t covered;
 	uint64_t nr;
 	unsigned broken;
@@ -68,7 +68,8 @@ static bool check_interval(const struct sonde_interval *i, void *data)
 		if (++w->broken <= FINDINGS_PER_KIND) {
 			attr_path(w->run->history, w->attr, path, sizeof(path));
 			find(w->check,
-			     "%s: interval [%lld, %lld) does not join the one before, which ends at "
+			     "%s: interval [%lld, %lld) does not join the one before, which ends "
+			     "at "
 			     "%lld",
 			     path, (long long)i->begin, (long long)i->end, (long long)w->expected);
 		}
@@ -130,8 +131,7 @@ static void check_references(struct check *c, struct sonde_run *run)
 
 		sonde_context(run, row, &context);
 		if (context.machine < sonde_nr_machines(run) &&
-		    context.thread < sonde_nr_threads(run) &&
-		    context.serves < sonde_nr_cpus(run))
+		    context.thread < sonde_nr_threads(run) && context.serves < sonde_nr_cpus(run))
 			continue;
 		if (++broken <= FINDINGS_PER_KIND)
 			find(c, "context %lld names a row that the file does not have",

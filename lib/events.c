@@ -15,12 +15,12 @@
 struct sonde_events {
 	struct inputs inputs;
 	unsigned workers;
-	ns_t begin, end;           /* of all */
+	ns_t begin, end; /* of all */
 
 	/* Filters. */
-	bool **types;              /* owned: per machine, per event type: wanted */
+	bool **types; /* owned: per machine, per event type: wanted */
 	bool names_given;
-	bool *machines;            /* owned: per machine */
+	bool *machines; /* owned: per machine */
 	bool machines_given;
 	uint64_t cpus[CPUS_MAX / 64];
 	bool cpus_given;
@@ -29,7 +29,7 @@ struct sonde_events {
 	/* The stream. */
 	struct merge *merge;
 	struct run run;
-	unsigned at;               /* next event of the run */
+	unsigned at;		   /* next event of the run */
 	const struct event *event; /* the current one */
 	bool ended;
 };
@@ -99,9 +99,8 @@ unsigned sonde_events_nr_machines(const struct sonde_events *e)
 
 const char *sonde_events_machine_name(const struct sonde_events *e, unsigned machine)
 {
-	return machine < e->inputs.topology.nr_machines
-		       ? e->inputs.topology.machines[machine].name
-		       : "";
+	return machine < e->inputs.topology.nr_machines ? e->inputs.topology.machines[machine].name
+							: "";
 }
 
 struct time_base events_time_base(const struct sonde_events *e)
@@ -194,8 +193,7 @@ static bool stream_wanted(const struct sonde_events *e, const struct merge_input
 
 	if (e->machines_given && !e->machines[s->machine])
 		return false;
-	return !e->cpus_given ||
-	       (cpu >= 0 && cpu < CPUS_MAX && e->cpus[cpu / 64] >> cpu % 64 & 1);
+	return !e->cpus_given || (cpu >= 0 && cpu < CPUS_MAX && e->cpus[cpu / 64] >> cpu % 64 & 1);
 }
 
 /* Packets whose successor begins at or before the window's begin lie before it altogether. */

@@ -108,8 +108,8 @@ int sonde_find_traces(const char *path, char ***out, struct sonde_error *err)
 
 	*out = NULL;
 	if (stat(path, &st))
-		return run_error(err, fail(&inner, -errno, "cannot open %s: %s", path,
-					   strerror(errno)),
+		return run_error(err,
+				 fail(&inner, -errno, "cannot open %s: %s", path, strerror(errno)),
 				 &inner);
 	ret = search(&f, path, 0);
 	if (!ret && !f.nr)

@@ -15,10 +15,10 @@
  * is taken, for a copy's name tends to say that it is one.
  */
 struct inputs {
-	struct trace **traces;            /* owned */
+	struct trace **traces; /* owned */
 	unsigned nr_traces;
-	struct topology topology;         /* owned; machines in its order */
-	struct merge_input *streams;      /* owned: every stream of every machine */
+	struct topology topology;    /* owned; machines in its order */
+	struct merge_input *streams; /* owned: every stream of every machine */
 	unsigned nr_streams;
 	uint64_t len_bytes;
 };

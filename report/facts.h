@@ -9,14 +9,14 @@
 /* Facts as text and as JSON: one way for all analyses, driven by the types of their columns. */
 
 struct facts_view {
-	size_t rows_max;          /* 0 = all; the others are told as a number */
-	const char *const *hide;  /* names of columns left out; NULL-terminated, or NULL */
-	bool keep_empty;          /* else columns that are zero or unknown all over are left out */
+	size_t rows_max;	 /* 0 = all; the others are told as a number */
+	const char *const *hide; /* names of columns left out; NULL-terminated, or NULL */
+	bool keep_empty;	 /* else columns that are zero or unknown all over are left out */
 };
 
 /* Prints a table; nothing at all, title included, when there are no rows. */
-int facts_print(const struct screen *screen, struct sonde_run *run,
-		const struct sonde_facts *facts, const struct facts_view *view);
+int facts_print(const struct screen *screen, struct sonde_run *run, const struct sonde_facts *facts,
+		const struct facts_view *view);
 
 /* An array of objects under @key; each column is a member.  docs/formats/json.md has the forms of
  * references to machines, CPUs, threads and namespaces. */

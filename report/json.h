@@ -24,7 +24,7 @@
 
 struct json {
 	FILE *out;
-	unsigned flat;   /* objects and arrays at this depth and below stand on one line; 0 = 3 */
+	unsigned flat; /* objects and arrays at this depth and below stand on one line; 0 = 3 */
 	unsigned depth;
 	char closing[JSON_DEPTH_MAX];
 	bool filled[JSON_DEPTH_MAX]; /* something stands in it: a comma is due */

@@ -10,10 +10,10 @@
  * where there are none.
  */
 struct color {
-	const char *name;   /* "user", for legends */
-	const char *ansi;   /* foreground sequence */
-	uint8_t index;      /* of the 256 colours of terminals */
-	uint32_t rgb;       /* 0xrrggbb, for pictures */
+	const char *name; /* "user", for legends */
+	const char *ansi; /* foreground sequence */
+	uint8_t index;	  /* of the 256 colours of terminals */
+	uint32_t rgb;	  /* 0xrrggbb, for pictures */
 	char letter;
 };
 

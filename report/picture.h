@@ -20,22 +20,22 @@ enum row_kind { ROW_CPU, ROW_MACHINE, ROW_VCPU };
 
 struct picture_row {
 	enum row_kind kind;
-	char group[96];    /* machine's name and what the group shows */
-	char label[32];    /* "cpu 0" */
-	int64_t cpu;       /* row of the CPU or vCPU */
-	int64_t machine;   /* row: whose code is shown, for ROW_MACHINE */
-	bool first;        /* of its group */
-	uint32_t *cells;   /* values of the attribute, one per pixel; 0 = nothing */
-	uint8_t *shares;   /* how much of the pixel it held, 255 = all */
+	char group[96];	 /* machine's name and what the group shows */
+	char label[32];	 /* "cpu 0" */
+	int64_t cpu;	 /* row of the CPU or vCPU */
+	int64_t machine; /* row: whose code is shown, for ROW_MACHINE */
+	bool first;	 /* of its group */
+	uint32_t *cells; /* values of the attribute, one per pixel; 0 = nothing */
+	uint8_t *shares; /* how much of the pixel it held, 255 = all */
 };
 
 struct picture {
 	struct sonde_run *run;
 	int64_t begin, end;
-	unsigned width;           /* pixels */
+	unsigned width;		  /* pixels */
 	struct picture_row *rows; /* owned */
 	unsigned nr_rows;
-	uint32_t *cells;          /* owned: of all rows that have their own */
+	uint32_t *cells; /* owned: of all rows that have their own */
 	uint8_t *shares;
 };
 

@@ -30,8 +30,8 @@ static char *copy(char *buf, size_t room, const char *text, bool xml)
 		unsigned len = utf8_length(text);
 		bool control = len == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f);
 		/* U+0080 to U+009F are control characters too. */
-		bool c1 = len == 2 && (unsigned char)text[0] == 0xc2 &&
-			  (unsigned char)text[1] < 0xa0;
+		bool c1 =
+			len == 2 && (unsigned char)text[0] == 0xc2 && (unsigned char)text[1] < 0xa0;
 		const char *from = !len || control || c1 ? "?" : text;
 		size_t out_len = from == text ? len : 1;
 

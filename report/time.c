@@ -12,11 +12,7 @@ static const struct {
 	const char *name;
 	int64_t ns;
 } units[] = {
-	{"ns", 1},
-	{"us", 1000},
-	{"ms", 1000000},
-	{"s", NS_PER_SEC},
-	{"min", 60 * NS_PER_SEC},
+	{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", NS_PER_SEC}, {"min", 60 * NS_PER_SEC},
 };
 
 /* A decimal number: whole part and nine digits after the point, exact. */
@@ -141,8 +137,7 @@ static bool parse_wall(const struct time_base *base, const char *text, ns_t *out
 	return true;
 }
 
-static int parse_ticks(const struct time_base *base, const char *text, ns_t *out,
-		       struct error *err)
+static int parse_ticks(const struct time_base *base, const char *text, ns_t *out, struct error *err)
 {
 	char *end;
 	uint64_t ticks;
@@ -150,7 +145,8 @@ static int parse_ticks(const struct time_base *base, const char *text, ns_t *out
 	errno = 0;
 	ticks = strtoull(text, &end, 0);
 	if (end == text || *end || errno || *text == '-')
-		return fail(err, -EINVAL, "\"tsc:%s\" is no time stamp: a number is expected", text);
+		return fail(err, -EINVAL, "\"tsc:%s\" is no time stamp: a number is expected",
+			    text);
 	if (!base->l0)
 		return fail(err, -EINVAL,
 			    "\"tsc:%s\" cannot be used: this run does not keep how its tracer "
@@ -178,9 +174,10 @@ int time_parse(const struct time_base *base, const char *text, ns_t *out, struct
 		return 0;
 	if (strchr(text, ':')) {
 		if (!base->wall_known)
-			return fail(err, -EINVAL,
-				    "\"%s\" cannot be used: these traces do not tell the wall clock",
-				    text);
+			return fail(
+				err, -EINVAL,
+				"\"%s\" cannot be used: these traces do not tell the wall clock",
+				text);
 		if (parse_wall(base, text, out))
 			return 0;
 	}

@@ -10,11 +10,11 @@
  * include/sonde/time.h.
  */
 struct time_base {
-	ns_t begin, end;                 /* of the run */
+	ns_t begin, end; /* of the run */
 	bool ticks_are_ns;
 	bool wall_known;
-	int64_t wall_offset_ns;          /* add to a time for Unix time in ns */
-	const struct clock_model *l0;    /* for "tsc:N"; NULL when not known */
+	int64_t wall_offset_ns;	      /* add to a time for Unix time in ns */
+	const struct clock_model *l0; /* for "tsc:N"; NULL when not known */
 };
 
 /* -EINVAL when @text is no time, or one of a kind this run does not know. */

@@ -17,18 +17,18 @@
 struct sonde_facts;
 
 enum sonde_column_type {
-	SONDE_COL_INT,     /* a count or a number that names something; -1 unknown */
-	SONDE_COL_SIGNED,  /* a number that may well be negative */
-	SONDE_COL_NS,      /* how long */
-	SONDE_COL_TIME,    /* when */
-	SONDE_COL_PPM,     /* share, parts per million */
+	SONDE_COL_INT,	  /* a count or a number that names something; -1 unknown */
+	SONDE_COL_SIGNED, /* a number that may well be negative */
+	SONDE_COL_NS,	  /* how long */
+	SONDE_COL_TIME,	  /* when */
+	SONDE_COL_PPM,	  /* share, parts per million */
 	SONDE_COL_BOOL,
 	SONDE_COL_STRING,
 	SONDE_COL_MACHINE, /* row numbers of the run's tables, -1 unknown */
 	SONDE_COL_CPU,
 	SONDE_COL_THREAD,
 	SONDE_COL_PID_NS,
-	SONDE_COL_MODE,    /* enum sonde_mode */
+	SONDE_COL_MODE, /* enum sonde_mode */
 };
 
 /** struct sonde_column - @name for programs, @title for people, @help what it means */

@@ -96,23 +96,35 @@ static uint64_t clamp(uint64_t t, uint64_t low, uint64_t high)
 	return t < low ? low : t > high ? high : t;
 }
 
+/* Once for each packet, with the same words: the list of problems counts them. */
+static void tell_odd_time(struct cursor *c, struct ctf_cursor *cur, bool back, uint64_t pos)
+{
+	struct ctf_stream *cs = (struct ctf_stream *)cur->cs;
+	_Atomic uint64_t *first = back ? &cs->first_step_back : &cs->first_late;
+	uint64_t none = 0;
+
+	if (!tell_once(cur, back ? CTF_TOLD_STEP_BACK : CTF_TOLD_LATE))
+		return;
+	atomic_compare_exchange_strong(first, &none, cur->file_bit + pos + 1);
+	trace_problem(c->stream->trace,
+		      back ? "%s: time steps back, first at offset %llu; such events count as the "
+			     "time of the one before" :
+			     "%s: events are later than their packet's end, first at offset %llu",
+		      cur->cs->files[cur->file].path,
+		      (unsigned long long)((atomic_load(first) - 1) / 8));
+}
+
 /* @t is before the event in front of it, or later than it should be.  Sets cur->last and
  * cur->prev; returns the time to give out. */
 static __attribute__((noinline)) uint64_t odd_time(struct cursor *c, struct ctf_cursor *cur,
 						   uint64_t t, unsigned bits, uint64_t pos)
 {
 	uint64_t span = bits < 64 ? UINT64_C(1) << bits : 0;
-	const char *what = "is later than its packet's end";
 
 	if (span && t > cur->usual_end && t - cur->last < span && t >= span &&
 	    t - span >= cur->packet->begin_raw)
 		t -= span;
-	if (t < cur->prev)
-		what = "steps back; it counts as the time of the event before";
-	if (tell_once(cur, CTF_TOLD_TIME))
-		trace_problem(c->stream->trace, "%s at offset %llu: time %s",
-			      cur->cs->files[cur->file].path,
-			      (unsigned long long)((cur->file_bit + pos) / 8), what);
+	tell_odd_time(c, cur, t < cur->prev, pos);
 	cur->last = t;
 	cur->prev = clamp(t, cur->prev, cur->ceiling > cur->prev ? cur->ceiling : cur->prev);
 	if (cur->usual_end < cur->prev)
@@ -525,6 +537,8 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 	cur->usual_end = p->end ? p->end : cur->ceiling;
 	cur->pos = 0;
 	cur->end = cur->packet->content_bits;
+	if (cur->plan->bytewise) /* what is left of the last byte is padding */
+		cur->end = ctf_align_up(cur->end, 8);
 	cur->damaged = cur->packet->truncated;
 	cur->phase = IN_PACKET;
 	if (cur->packet->gap) {
@@ -536,7 +550,7 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 	if (ctf_packet_read(cur->cs->trace, cur->data, file->map.len_bytes - p->offset_bytes,
 			    cur->regs, &info, &why)) {
 		give_up(c, cur, 0, why.text);
-	} else if (info.content_bits != cur->end) {
+	} else if (info.content_bits != cur->packet->content_bits) {
 		give_up(c, cur, 0, "the packet is not what the index says");
 	} else {
 		cur->pos = info.body_bits;
@@ -589,4 +603,19 @@ unsigned ctf_cursor_next(struct cursor *c, struct event *events, unsigned room)
 			break;
 	}
 	return n;
+}
+
+uint64_t ctf_last_event_time(struct stream *s, uint32_t packet)
+{
+	struct event events[16];
+	struct cursor c;
+	uint64_t last;
+
+	if (cursor_init(&c, s, packet, 1, WANT(LOST), NULL))
+		return s->packets[packet].end;
+	while (cursor_next(&c, events, ARRAY_SIZE(events)) > 0)
+		;
+	last = ((struct ctf_cursor *)c.buffer)->prev;
+	cursor_release(&c);
+	return last;
 }

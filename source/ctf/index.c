@@ -31,7 +31,10 @@ struct builder {
 	struct found *list;
 	uint32_t nr, room;
 	int64_t cpu;
-	uint32_t late_ends; /* packets whose end is after the next one's begin */
+	uint32_t late_ends;       /* packets whose end is after the next one's begin */
+	uint32_t steps_back;      /* packets that begin before the last event in front of them */
+	uint32_t first_step_back;
+	uint64_t largest_step;
 	uint64_t regs[CTF_REGS];
 	struct error *err;
 };
@@ -300,23 +303,6 @@ static void note_discarded(struct builder *b, uint32_t i, struct ctf_packet *p)
 	b->t->loss.events += p->discarded;
 }
 
-/* Time of the last event of packet @i, the last one listed so far. */
-static uint64_t last_event_time(struct builder *b, uint32_t i)
-{
-	struct event events[64];
-	uint64_t last = b->s->packets[i].begin;
-	struct cursor c;
-	unsigned n;
-
-	b->s->nr_packets = i + 1;
-	if (cursor_init(&c, b->s, i, 1, 0, NULL))
-		return b->s->packets[i].end;
-	while ((n = cursor_next(&c, events, ARRAY_SIZE(events))) > 0)
-		last = events[n - 1].time.v;
-	cursor_release(&c);
-	return last;
-}
-
 /*
  * The packet at @begin begins before the one in front of it ends.  Old LTTng wrote the end a little
  * late: then the events in front are all earlier, and the end was wrong.  Otherwise the clock
@@ -324,20 +310,20 @@ static uint64_t last_event_time(struct builder *b, uint32_t i)
  */
 static uint64_t settle_overlap(struct builder *b, uint32_t i, uint64_t begin)
 {
-	uint64_t last = last_event_time(b, i - 1);
+	uint64_t last;
 
+	b->s->nr_packets = i; /* what is listed so far */
+	last = ctf_last_event_time(b->s, i - 1);
 	if (last <= begin) {
 		b->s->packets[i - 1].end = begin;
 		b->late_ends++;
 		return begin;
 	}
 	b->s->packets[i - 1].end = last;
-	trace_problem(b->t,
-		      "%s at offset %llu: the packet begins %llu ticks before the event in front of "
-		      "it; its events count as later",
-		      b->cs->files[b->list[i].file].path,
-		      (unsigned long long)b->list[i].offset_bytes,
-		      (unsigned long long)(last - begin));
+	if (!b->steps_back++)
+		b->first_step_back = i;
+	if (last - begin > b->largest_step)
+		b->largest_step = last - begin;
 	return last;
 }
 
@@ -354,6 +340,24 @@ static uint64_t note_times(struct builder *b, uint32_t i, uint64_t last, struct 
 	if (f->end_bits && out->end < out->begin)
 		out->end = out->begin;
 	return out->end > out->begin ? out->end : out->begin;
+}
+
+static void tell_about_times(struct builder *b)
+{
+	const struct found *f = &b->list[b->first_step_back];
+
+	if (b->late_ends)
+		trace_problem(b->t,
+			      "%s: %u packets say that they end after the next one begins, as old "
+			      "LTTng wrote it; their events do not, so nothing is wrong with them",
+			      b->s->path, b->late_ends);
+	if (b->steps_back)
+		trace_problem(b->t,
+			      "%s: %u packets begin before the last event of the one in front, by "
+			      "up to %llu ticks, first at offset %llu; their events count as later",
+			      b->cs->files[f->file].path, b->steps_back,
+			      (unsigned long long)b->largest_step,
+			      (unsigned long long)f->offset_bytes);
 }
 
 static int fill_stream(struct builder *b)
@@ -380,11 +384,7 @@ static int fill_stream(struct builder *b)
 		out->lost = p->gap ? UINT64_MAX : p->discarded;
 	}
 	b->s->nr_packets = b->nr;
-	if (b->late_ends)
-		trace_problem(b->t,
-			      "%s: %u packets say that they end after the next one begins, as old "
-			      "LTTng wrote it; their events do not, so nothing is wrong with them",
-			      b->s->path, b->late_ends);
+	tell_about_times(b);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/ctf/reader.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/strings.h"
 #include "source/dialect.h"
 
 #define FORGET_ABOVE_BYTES (64u << 20)
@@ -151,21 +153,18 @@ static void fill_clock(struct trace *t, const struct ctf_metadata *m)
 
 struct syscalls {
 	const char **names;
-	unsigned nr;
+	struct strings table; /* id - 1 is the index */
 };
 
 static int32_t syscall_index(struct syscalls *sc, const char *event)
 {
 	const char *name = dialect_syscall_name(event);
+	uint32_t id = name && *name ? strings_put(&sc->table, name, strlen(name)) : 0;
 
-	if (!name)
+	if (!id || id == UINT32_MAX)
 		return -1;
-	for (unsigned i = 0; i < sc->nr; i++) {
-		if (!strcmp(sc->names[i], name))
-			return (int32_t)i;
-	}
-	sc->names[sc->nr] = name;
-	return (int32_t)sc->nr++;
+	sc->names[id - 1] = name;
+	return (int32_t)(id - 1);
 }
 
 static int fill_fields(struct ctf_trace *ct, struct event_type *type, const struct ctf_fc *payload)
@@ -184,10 +183,25 @@ static int fill_fields(struct ctf_trace *ct, struct event_type *type, const stru
 	return 0;
 }
 
+static int fill_type(struct ctf_trace *ct, struct event_type *type, const struct ctf_plan *plan,
+		     struct syscalls *sc)
+{
+	type->name = plan->cls->name;
+	type->id = plan->cls->id;
+	type->kind = plan->kind;
+	type->system = "";
+	type->reader = plan;
+	type->syscall = -1;
+	if (plan->kind == EV_SYSCALL_ENTRY || plan->kind == EV_SYSCALL_EXIT)
+		type->syscall = syscall_index(sc, plan->cls->name);
+	return fill_fields(ct, type, plan->cls->payload);
+}
+
 static int fill_types(struct trace *t)
 {
 	struct ctf_trace *ct = t->reader;
-	struct syscalls sc = {.nr = 0};
+	struct syscalls sc = {.names = NULL};
+	int ret = 0;
 
 	t->types = arena_alloc(&ct->arena, (t->nr_types + 1) * sizeof(*t->types));
 	sc.names = arena_alloc(&ct->arena, (t->nr_types + 1) * sizeof(*sc.names));
@@ -196,18 +210,8 @@ static int fill_types(struct trace *t)
 	for (unsigned i = 0; i < ct->nr_plans; i++) {
 		for (unsigned k = 0; k < ct->plans[i].nr_plans; k++) {
 			const struct ctf_plan *plan = &ct->plans[i].plans[k];
-			struct event_type *type = &t->types[plan->type];
 
-			type->name = plan->cls->name;
-			type->id = plan->cls->id;
-			type->kind = plan->kind;
-			type->system = "";
-			type->reader = plan;
-			type->syscall = -1;
-			if (plan->kind == EV_SYSCALL_ENTRY || plan->kind == EV_SYSCALL_EXIT)
-				type->syscall = syscall_index(&sc, plan->cls->name);
-			if (fill_fields(ct, type, plan->cls->payload))
-				return -ENOMEM;
+			ret = ret ? ret : fill_type(ct, &t->types[plan->type], plan, &sc);
 		}
 	}
 	/* The type of the EV_LOST events that we make. */
@@ -215,8 +219,9 @@ static int fill_types(struct trace *t)
 		.name = "lost", .kind = EV_LOST, .syscall = -1, .system = ""};
 	t->nr_types++;
 	t->syscall_names = sc.names;
-	t->nr_syscall_names = sc.nr;
-	return 0;
+	t->nr_syscall_names = sc.table.nr ? sc.table.nr - 1 : 0;
+	strings_release(&sc.table);
+	return ret;
 }
 
 static int make_plans(struct trace *t, struct error *err)
@@ -420,6 +425,44 @@ static void count_cpus(struct trace *t)
 	}
 }
 
+/* Length of "ch0" in "DIR/ch0_3"; 0 when the name has no such number, or two: "ch0_3_17" is a part
+ * of CPU 3's stream, and old parts may be gone on purpose. */
+static size_t channel_len(const char *path)
+{
+	size_t len = cpu_of_name(path) >= 0 ? (size_t)(strrchr(path, '_') - path) : 0;
+	size_t digits = 0;
+
+	while (digits < len && isdigit((unsigned char)path[len - 1 - digits]))
+		digits++;
+	return digits && digits < len && path[len - 1 - digits] == '_' ? 0 : len;
+}
+
+/* LTTng makes a file for every CPU of a channel: one that is missing while a higher one is there
+ * was lost.  (Names come sorted, so a channel's files are neighbours.) */
+static void look_for_gaps(struct trace *t, const char **names, unsigned nr)
+{
+	for (unsigned i = 0; i < nr;) {
+		size_t len = channel_len(names[i]);
+		uint64_t there = 0;
+		int top = -1;
+
+		for (; i < nr && len && channel_len(names[i]) == len &&
+		       !strncmp(names[i], names[i - (top >= 0)], len); i++) {
+			int cpu = cpu_of_name(names[i]);
+
+			if (cpu < 64)
+				there |= UINT64_C(1) << cpu;
+			top = cpu > top ? cpu : top;
+		}
+		i += !len;
+		for (int cpu = 0; cpu < top && cpu < 64; cpu++) {
+			if (!(there >> cpu & 1))
+				trace_problem(t, "%.*s_%d is missing: nothing is known of that CPU",
+					      (int)len, names[i - 1], cpu);
+		}
+	}
+}
+
 static int make_streams(struct trace *t, struct candidate *list, unsigned nr, struct error *err)
 {
 	struct ctf_trace *ct = t->reader;
@@ -446,6 +489,8 @@ static int open_streams(struct trace *t, struct error *err)
 
 	if (ret)
 		return ret;
+	if (!strncmp(t->tracer, "lttng", 5))
+		look_for_gaps(t, names, nr);
 	list = calloc(nr + 1, sizeof(*list));
 	if (!list) {
 		free(names);
@@ -481,12 +526,13 @@ static int open_streams(struct trace *t, struct error *err)
  * kvm_vcpu * records part of that pointer.  The metadata does not tell, the values do: look at the
  * first entries of every stream.
  */
+#define LOOK_ENTRIES 64
 #define LOOK_PACKETS 8
 #define LOOK_BYTES (4u << 20)
 
-static void look_at_entries(struct trace *t, struct stream *s)
+static void look_at_entries(struct stream *s)
 {
-	struct event events[64];
+	struct event events[LOOK_ENTRIES];
 	struct cursor c;
 	uint64_t bytes = 0;
 	uint32_t nr = 0;
@@ -495,9 +541,7 @@ static void look_at_entries(struct trace *t, struct stream *s)
 		bytes += s->packets[nr++].len_bytes;
 	if (cursor_init(&c, s, 0, nr, WANT(KVM_ENTRY), NULL))
 		return;
-	while (cursor_next(&c, events, ARRAY_SIZE(events)) > 0 &&
-	       !((struct ctf_trace *)t->reader)->vcpu_id_seen_unsound)
-		;
+	cursor_next(&c, events, ARRAY_SIZE(events));
 	cursor_release(&c);
 }
 
@@ -509,7 +553,7 @@ static void settle_vcpu_ids(struct trace *t)
 	for (unsigned i = 0; i < t->nr_types; i++)
 		has_entry |= t->types[i].kind == EV_KVM_ENTRY;
 	for (unsigned i = 0; has_entry && i < t->nr_streams; i++)
-		look_at_entries(t, &t->streams[i]);
+		look_at_entries(&t->streams[i]);
 	if (!ct->vcpu_id_seen_unsound)
 		return;
 	t->vcpu_id_unsound = true;

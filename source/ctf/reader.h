@@ -38,7 +38,8 @@ struct ctf_packet {
 };
 
 #define CTF_TOLD_DAMAGE 1
-#define CTF_TOLD_TIME 2
+#define CTF_TOLD_STEP_BACK 2
+#define CTF_TOLD_LATE 4
 
 /* vCPU numbers are small; where lttng-modules writes a pointer's low half instead, it is not. */
 #define CTF_MAX_VCPU_ID 4096
@@ -51,6 +52,8 @@ struct ctf_stream {
 	struct ctf_packet *packets; /* beside struct stream's */
 	uint64_t instance;
 	bool has_instance;
+	/* Where time first stepped back, and first was behind its packet's end: bit + 1. */
+	_Atomic uint64_t first_step_back, first_late;
 };
 
 struct ctf_trace {
@@ -114,6 +117,9 @@ struct ctf_lttng_index {
 };
 
 int ctf_lttng_index_read(struct ctf_lttng_index *lt, const char *stream_path, struct error *err);
+
+/* Time of the last event of a packet; for index.c, while the list is being made. */
+uint64_t ctf_last_event_time(struct stream *s, uint32_t packet);
 
 /* The trace_ops of decode.c and print.c. */
 int ctf_cursor_init(struct cursor *c, struct error *err);

@@ -40,8 +40,8 @@ bool tsdl_is(const struct tsdl *p, int punct)
 
 bool tsdl_is_word(const struct tsdl *p, const char *word)
 {
-	return p->tok.kind == TSDL_WORD && p->tok.len == strlen(word) &&
-	       !memcmp(p->tok.text, word, p->tok.len);
+	return p->tok.kind == TSDL_WORD && p->tok.text[0] == word[0] &&
+	       !strncmp(p->tok.text, word, p->tok.len) && !word[p->tok.len];
 }
 
 bool tsdl_accept(struct tsdl *p, int punct)

@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/ctf/tsdl_lex.h"
 
-#include <ctype.h>
 #include <string.h>
 
-static bool starts_with(const struct tsdl_lexer *lx, const char *text)
-{
-	size_t len = strlen(text);
+/* What a character can be part of. */
+enum { BLANK = 1, WORD = 2, DIGIT = 4 };
 
-	return (size_t)(lx->end - lx->at) >= len && !memcmp(lx->at, text, len);
+static const uint8_t classes[256] = {
+	['\0'] = BLANK, ['\t'] = BLANK, ['\n'] = BLANK, ['\v'] = BLANK, ['\f'] = BLANK,
+	['\r'] = BLANK, [' '] = BLANK,  ['$'] = WORD,	 ['_'] = WORD,	 ['0' ... '9'] = WORD | DIGIT,
+	['A' ... 'Z'] = WORD, ['a' ... 'z'] = WORD,
+};
+
+static bool is(char c, unsigned class)
+{
+	return classes[(unsigned char)c] & class;
+}
+
+static bool two(const struct tsdl_lexer *lx, char first, char second)
+{
+	return lx->end - lx->at >= 2 && lx->at[0] == first && lx->at[1] == second;
 }
 
 static void skip_block_comment(struct tsdl_lexer *lx)
 {
 	lx->at += 2;
-	while (lx->at < lx->end && !starts_with(lx, "*/")) {
+	while (lx->at < lx->end && !two(lx, '*', '/')) {
 		lx->line += *lx->at == '\n';
 		lx->at++;
 	}
@@ -24,12 +35,12 @@ static void skip_block_comment(struct tsdl_lexer *lx)
 static void skip_blanks(struct tsdl_lexer *lx)
 {
 	while (lx->at < lx->end) {
-		if (isspace((unsigned char)*lx->at) || *lx->at == '\0') {
+		if (is(*lx->at, BLANK)) {
 			lx->line += *lx->at == '\n';
 			lx->at++;
-		} else if (starts_with(lx, "/*")) {
+		} else if (two(lx, '/', '*')) {
 			skip_block_comment(lx);
-		} else if (starts_with(lx, "//")) {
+		} else if (two(lx, '/', '/')) {
 			while (lx->at < lx->end && *lx->at != '\n')
 				lx->at++;
 		} else {
@@ -38,18 +49,12 @@ static void skip_blanks(struct tsdl_lexer *lx)
 	}
 }
 
-static bool is_word_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '$';
-}
-
 static int digit_value(char c)
 {
-	if (isdigit((unsigned char)c))
+	if (is(c, DIGIT))
 		return c - '0';
-	if (isxdigit((unsigned char)c))
-		return tolower((unsigned char)c) - 'a' + 10;
-	return 99;
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
 }
 
 static struct tsdl_token integer(struct tsdl_lexer *lx, struct tsdl_token t)
@@ -58,7 +63,7 @@ static struct tsdl_token integer(struct tsdl_lexer *lx, struct tsdl_token t)
 
 	t.kind = TSDL_INT;
 	if (*lx->at == '0' && lx->at + 1 < lx->end) {
-		char second = (char)tolower((unsigned char)lx->at[1]);
+		char second = lx->at[1] | 0x20;
 
 		base = second == 'x' ? 16 : second == 'b' ? 2 : 8;
 		lx->at += base == 8 ? 1 : 2;
@@ -72,7 +77,7 @@ static struct tsdl_token integer(struct tsdl_lexer *lx, struct tsdl_token t)
 	}
 	while (lx->at < lx->end && strchr("uUlL", *lx->at) && *lx->at)
 		lx->at++;
-	if (lx->at < lx->end && is_word_char(*lx->at))
+	if (lx->at < lx->end && is(*lx->at, WORD))
 		t.kind = TSDL_BAD;
 	t.len = (size_t)(lx->at - t.text);
 	return t;
@@ -94,22 +99,20 @@ static struct tsdl_token string(struct tsdl_lexer *lx, struct tsdl_token t)
 
 static struct tsdl_token punctuation(struct tsdl_lexer *lx, struct tsdl_token t)
 {
-	static const struct {
-		const char *text;
-		int punct;
-	} longer[] = {{":=", TSDL_ASSIGN_TYPE}, {"...", TSDL_ELLIPSIS}, {"->", TSDL_ARROW}};
-
 	t.kind = TSDL_PUNCT;
-	for (size_t i = 0; i < ARRAY_SIZE(longer); i++) {
-		if (starts_with(lx, longer[i].text)) {
-			t.punct = longer[i].punct;
-			t.len = strlen(longer[i].text);
-			lx->at += t.len;
-			return t;
-		}
-	}
-	t.punct = (unsigned char)*lx->at++;
+	t.punct = (unsigned char)*lx->at;
 	t.len = 1;
+	if (two(lx, ':', '=')) {
+		t.punct = TSDL_ASSIGN_TYPE;
+		t.len = 2;
+	} else if (two(lx, '-', '>')) {
+		t.punct = TSDL_ARROW;
+		t.len = 2;
+	} else if (two(lx, '.', '.') && lx->end - lx->at >= 3 && lx->at[2] == '.') {
+		t.punct = TSDL_ELLIPSIS;
+		t.len = 3;
+	}
+	lx->at += t.len;
 	return t;
 }
 
@@ -122,14 +125,14 @@ struct tsdl_token tsdl_next(struct tsdl_lexer *lx)
 	t.line = lx->line;
 	if (lx->at >= lx->end)
 		return t;
-	if (isdigit((unsigned char)*lx->at))
+	if (is(*lx->at, DIGIT))
 		return integer(lx, t);
 	if (*lx->at == '"')
 		return string(lx, t);
-	if (!is_word_char(*lx->at))
+	if (!is(*lx->at, WORD))
 		return punctuation(lx, t);
 	t.kind = TSDL_WORD;
-	while (lx->at < lx->end && is_word_char(*lx->at))
+	while (lx->at < lx->end && is(*lx->at, WORD))
 		lx->at++;
 	t.len = (size_t)(lx->at - t.text);
 	return t;

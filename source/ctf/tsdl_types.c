@@ -731,7 +731,26 @@ int tsdl_parse_type(struct tsdl *p, struct ctf_fc **out)
 
 /* Declarations */
 
-/* "struct name {" declares; "struct name field;" uses. */
+/* Moves behind "{ ... }", of which *t is the first brace. */
+static void skip_braces(struct tsdl_lexer *ahead, struct tsdl_token *t)
+{
+	for (unsigned open = 0; t->kind != TSDL_END; *t = tsdl_next(ahead)) {
+		if (t->kind != TSDL_PUNCT)
+			continue;
+		open += t->punct == '{';
+		if (t->punct == '}' && --open == 0)
+			break;
+	}
+	*t = tsdl_next(ahead);
+}
+
+static bool is_punct(const struct tsdl_token *t, int punct)
+{
+	return t->kind == TSDL_PUNCT && t->punct == punct;
+}
+
+/* "struct name {...};" declares a type; "struct name {...} field;" is a member of that type, and
+ * "struct name field;" one of a type declared before. */
 static bool at_tagged_declaration(const struct tsdl *p)
 {
 	struct tsdl_lexer ahead = p->lx;
@@ -739,25 +758,19 @@ static bool at_tagged_declaration(const struct tsdl *p)
 
 	if (t.kind != TSDL_WORD)
 		return false;
-	do
+	/* A selector <a.b>, a carrier ": unsigned int". */
+	while (t.kind == TSDL_WORD || is_punct(&t, '<') || is_punct(&t, '>') ||
+	       is_punct(&t, '.') || is_punct(&t, ':'))
 		t = tsdl_next(&ahead);
-	while (t.kind == TSDL_PUNCT && (t.punct == '<' || t.punct == '>'));
-	if (t.kind != TSDL_PUNCT || (t.punct != '{' && t.punct != ':'))
+	if (!is_punct(&t, '{'))
 		return false;
-	/* A body follows.  After it, a field's name makes it a member, ';' or align a type. */
-	for (unsigned open = 0; t.kind != TSDL_END; t = tsdl_next(&ahead)) {
-		if (t.kind != TSDL_PUNCT)
-			continue;
-		open += t.punct == '{';
-		if (t.punct == '}' && --open == 0)
-			break;
-	}
-	t = tsdl_next(&ahead);
+	while (is_punct(&t, '{')) /* an enumeration's carrier may have braces too */
+		skip_braces(&ahead, &t);
 	if (t.kind == TSDL_WORD && t.len == 5 && !memcmp(t.text, "align", 5)) {
 		for (unsigned i = 0; i < 4; i++) /* align ( 8 ) then what */
 			t = tsdl_next(&ahead);
 	}
-	return t.kind == TSDL_PUNCT && t.punct == ';';
+	return is_punct(&t, ';');
 }
 
 bool tsdl_at_declaration(const struct tsdl *p)

@@ -277,9 +277,10 @@ static int read_version7(struct dat_file *f, struct bytes *b, struct error *err)
 		return fail(err, -EINVAL, "%s ends within its header", f->trace->path);
 	f->packing = packing_by_name(name);
 	if (f->packing == PACKING_UNKNOWN)
-		dat_problem(f, 0,
-			    "cannot decompress \"%.32s\"; what is not compressed is still used",
-			    name);
+		return fail(err, -ENOTSUP,
+			    "%s is compressed with \"%.32s\"; known are zstd and zlib (trace-cmd "
+			    "convert can write it anew)",
+			    f->trace->path, name);
 	if (!dat_buffer_add(f, ""))
 		return fail(err, -ENOMEM, "out of memory opening %s", f->trace->path);
 	read_sections(f, offset);

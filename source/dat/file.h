@@ -110,6 +110,12 @@ void dat_problem(struct dat_file *f, uint64_t offset_bytes, const char *fmt, ...
 /* Adds a buffer; NULL when memory is out or there are far too many. */
 struct dat_buffer *dat_buffer_add(struct dat_file *f, const char *name);
 
+/* False for a page size that no kernel has. */
+static inline bool dat_page_size_ok(uint32_t size)
+{
+	return size >= DAT_MIN_PAGE && size <= DAT_MAX_PAGE && !(size & (size - 1));
+}
+
 /* True when [offset, offset + len) lies in the file. */
 static inline bool dat_inside(const struct dat_file *f, uint64_t offset_bytes, uint64_t len_bytes)
 {

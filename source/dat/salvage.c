@@ -65,6 +65,10 @@ void dat_salvage(struct dat_file *f, uint64_t first)
 {
 	uint64_t pos = first;
 
+	if (!dat_page_size_ok(f->page_size)) {
+		dat_problem(f, 0, "the file claims pages of %u bytes", f->page_size);
+		return;
+	}
 	for (unsigned i = 0; i < SECTIONS_MAX && dat_inside(f, pos, SECTION_HEADER_BYTES); i++) {
 		const uint8_t *p = f->map.data + pos;
 		uint16_t id = load16(p, f->swap);

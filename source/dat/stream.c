@@ -14,6 +14,7 @@
 
 #define PACKET_BYTES (256u << 10)
 #define PACKETS_MAX 1024u
+#define CHUNK_HEADER_BYTES 8
 #define CHUNK_MAX_BYTES (16u << 20)
 #define STREAMS_MAX 65536u
 
@@ -22,28 +23,27 @@ bool dat_chunk_next(const struct dat_stream *ds, uint64_t *pos, uint64_t end, st
 	const struct dat_file *f = &ds->dat->file;
 	const uint8_t *p = f->map.data + *pos;
 
-	if (*pos + 8 > end) {
+	if (*pos + CHUNK_HEADER_BYTES > end) {
 		*pos = end;
 		return false;
 	}
 	out->packed_len = load32(p, f->swap);
 	out->len_bytes = load32(p + 4, f->swap);
-	out->packed = p + 8;
-	if (!out->packed_len || out->packed_len > end - *pos - 8 || !out->len_bytes ||
-	    out->len_bytes > CHUNK_MAX_BYTES) {
+	out->packed = p + CHUNK_HEADER_BYTES;
+	if (!out->packed_len || out->packed_len > end - *pos - CHUNK_HEADER_BYTES ||
+	    !out->len_bytes || out->len_bytes > CHUNK_MAX_BYTES) {
 		*pos = end;
 		return false;
 	}
-	*pos += 8 + (uint64_t)out->packed_len;
+	*pos += CHUNK_HEADER_BYTES + (uint64_t)out->packed_len;
 	return true;
 }
 
-static int packet_add(struct stream *s, uint32_t room, uint64_t offset, uint64_t len)
+static void packet_add(struct stream *s, uint32_t room, uint64_t offset, uint64_t len)
 {
-	if (s->nr_packets == room)
-		return -EINVAL;
-	s->packets[s->nr_packets++] = (struct packet){.offset_bytes = offset, .len_bytes = len};
-	return 0;
+	if (s->nr_packets < room)
+		s->packets[s->nr_packets++] =
+			(struct packet){.offset_bytes = offset, .len_bytes = len};
 }
 
 static uint64_t units_per_packet(uint64_t nr_units, uint32_t unit_bytes)
@@ -64,59 +64,77 @@ static int plain_packets(struct stream *s, const struct dat_stream *ds)
 	s->packets = calloc(room, sizeof(*s->packets));
 	if (!s->packets)
 		return -ENOMEM;
-	for (uint64_t pos = ds->offset_bytes; pos < end; pos += step) {
-		if (packet_add(s, room, pos, end - pos < step ? end - pos : step))
-			break;
-	}
+	for (uint64_t pos = ds->offset_bytes; pos < end; pos += step)
+		packet_add(s, room, pos, end - pos < step ? end - pos : step);
 	return 0;
+}
+
+/* Room for the packets, when the first chunk tells how large they are.  Returns chunks a packet. */
+static uint64_t packed_room(struct stream *s, uint32_t nr_chunks, const struct dat_chunk *first,
+			    uint32_t *room)
+{
+	uint64_t step = units_per_packet(nr_chunks, first->len_bytes);
+
+	*room = (uint32_t)(nr_chunks / step + 1);
+	s->packets = calloc(*room, sizeof(*s->packets));
+	return s->packets ? step : 0;
+}
+
+static void chunks_broken(struct dat *d, const struct stream *s, uint64_t at, uint64_t end,
+			  uint32_t chunk, uint32_t nr)
+{
+	dat_problem(
+		&d->file, at,
+		"chunk %u of CPU %d's %u is damaged or cut off; the rest of this CPU is skipped",
+		chunk, s->cpu, nr);
+	d->file.trace->loss.bytes_skipped += end - at;
+	d->file.trace->loss.unknown++;
 }
 
 static int packed_packets(struct dat *d, struct stream *s, struct dat_stream *ds)
 {
 	uint64_t end = ds->offset_bytes + ds->len_bytes;
 	uint64_t pos = ds->offset_bytes + 4;
-	uint64_t begin = pos;
-	uint32_t nr, room;
+	uint64_t begin = pos; /* of the packet that is being filled */
 	uint64_t step = 0;
 	uint64_t in_packet = 0;
-	struct dat_chunk c;
+	uint32_t room = 0;
+	bool broken = false;
+	uint32_t nr;
 
 	if (ds->len_bytes < 4)
 		return 0;
 	nr = load32(d->file.map.data + ds->offset_bytes, d->file.swap);
-	if (nr > ds->len_bytes / 9)
-		nr = (uint32_t)(ds->len_bytes / 9);
 	for (uint32_t i = 0; i < nr; i++) {
 		uint64_t at = pos;
+		struct dat_chunk c;
 
 		if (!dat_chunk_next(ds, &pos, end, &c)) {
-			dat_problem(&d->file, at,
-				    "chunk %u of CPU %d's %u is damaged or cut off; "
-				    "the rest of this CPU is skipped",
-				    i, s->cpu, nr);
-			d->file.trace->loss.bytes_skipped += end - at;
-			d->file.trace->loss.unknown++;
+			chunks_broken(d, s, at, end, i, nr);
+			broken = true;
 			pos = at;
 			break;
 		}
-		if (!step) {
-			step = units_per_packet(nr, c.len_bytes);
-			room = (uint32_t)(nr / step + 1);
-			s->packets = calloc(room, sizeof(*s->packets));
-			if (!s->packets)
-				return -ENOMEM;
-		}
+		if (!i && nr > ds->len_bytes / CHUNK_HEADER_BYTES)
+			nr = (uint32_t)(ds->len_bytes / CHUNK_HEADER_BYTES);
+		if (!i && !(step = packed_room(s, nr, &c, &room)))
+			return -ENOMEM;
 		if (ds->chunk_max < c.len_bytes)
 			ds->chunk_max = c.len_bytes;
 		if (++in_packet == step) {
 			packet_add(s, room, begin, pos - begin);
+			mapfile_forget(&d->file.map, begin, pos - begin);
 			begin = pos;
 			in_packet = 0;
 		}
 	}
 	if (in_packet)
 		packet_add(s, room, begin, pos - begin);
-	mapfile_forget(&d->file.map, ds->offset_bytes, ds->len_bytes);
+	if (!broken && end - pos > CHUNK_HEADER_BYTES) {
+		dat_problem(&d->file, pos, "CPU %d has more data than its %u chunks; it is skipped",
+			    s->cpu, nr);
+		d->file.trace->loss.bytes_skipped += end - pos;
+	}
 	return 0;
 }
 
@@ -223,11 +241,10 @@ static const char *choose_clock(const struct dat_file *f)
 
 static bool buffer_usable(struct dat *d, const struct dat_buffer *u, const char *clock)
 {
-	uint32_t p = u->page_size;
-
-	if (p < DAT_MIN_PAGE || p > DAT_MAX_PAGE || (p & (p - 1))) {
+	if (!dat_page_size_ok(u->page_size)) {
 		dat_problem(&d->file, u->section_bytes,
-			    "buffer \"%s\" claims pages of %u bytes; it is skipped", u->name, p);
+			    "buffer \"%s\" claims pages of %u bytes; it is skipped", u->name,
+			    u->page_size);
 		return false;
 	}
 	if (*u->clock && strcmp(u->clock, clock)) {

@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
 import lib  # noqa: E402
-from history import LAYERS, analyse, ask, tables  # noqa: E402
+from fused import LAYERS, analyse, ask, tables  # noqa: E402
 
 SETS = ["oracle-ftrace-tsc-1", "oracle-lttng-1"]
 USER_MODES = {"2", "9"}  # user space, or "a thread, user or kernel is not known"

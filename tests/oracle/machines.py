@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
 import lib  # noqa: E402
-from history import LAYERS, analyse, ask, tables  # noqa: E402
+from fused import LAYERS, analyse, ask, tables  # noqa: E402
 
 SETS = ["lab-multi-lttng", "lab-multi-ftrace-tsc", "oracle-ftrace-tsc-1", "oracle-lttng-1"]
 HOSTS = {"L0": "host0", "L1a": "vm-a"}

@@ -46,15 +46,17 @@ static inline int64_t small_string(struct history_writer *w, const char *text)
 static inline void small_machines(struct history_writer *w)
 {
 	static const struct column columns[] = {
-		{"name", COL_STRING},	  {"parent", COL_INT},	   {"level", COL_INT},
-		{"traced", COL_BOOL},	  {"hostname", COL_STRING}, {"release", COL_STRING},
-		{"tracer", COL_STRING},	  {"trace_path", COL_STRING},
-		{"evidence", COL_STRING}, {"vm_pid", COL_INT},
+		{"name", COL_STRING},	{"parent", COL_INT},	    {"level", COL_INT},
+		{"traced", COL_BOOL},	{"hostname", COL_STRING},   {"release", COL_STRING},
+		{"tracer", COL_STRING}, {"trace_path", COL_STRING}, {"evidence", COL_STRING},
+		{"vm_pid", COL_INT},
 	};
 	static const struct {
 		const char *name;
 		int parent, level, traced, vm_pid;
-	} rows[] = {{"host0", -1, 0, 1, -1}, {"vm-a", 0, 1, 1, 99}, {"vm-b", 0, 1, 0, 199},
+	} rows[] = {{"host0", -1, 0, 1, -1},
+		    {"vm-a", 0, 1, 1, 99},
+		    {"vm-b", 0, 1, 0, 199},
 		    {"vm-a-n", 1, 2, 1, 49}};
 	int table = history_writer_table(w, "machine", columns, 10);
 
@@ -76,8 +78,10 @@ static inline void small_machines(struct history_writer *w)
 
 static inline void small_cpus_and_threads(struct history_writer *w)
 {
-	static const struct column cpu_columns[] = {{"machine", COL_INT}, {"cpu", COL_INT},
-						    {"host_tid", COL_INT}, {"nested_id", COL_INT},
+	static const struct column cpu_columns[] = {{"machine", COL_INT},
+						    {"cpu", COL_INT},
+						    {"host_tid", COL_INT},
+						    {"nested_id", COL_INT},
 						    {"host_thread", COL_INT}};
 	static const int64_t cpus[][5] = {{HOST, 0, -1, 0, -1},
 					  {HOST, 1, -1, 0, -1},
@@ -85,18 +89,21 @@ static inline void small_cpus_and_threads(struct history_writer *w)
 					  {VM_B, 0, 200, 0, KVM_B},
 					  {VM_AN, 0, 50, 0x1000, KVM_AN}};
 	static const struct column thread_columns[] = {
-		{"machine", COL_INT}, {"tid", COL_INT},	   {"pid", COL_INT},
+		{"machine", COL_INT}, {"tid", COL_INT},	    {"pid", COL_INT},
 		{"ppid", COL_INT},    {"comm", COL_STRING}, {"pid_ns", COL_INT},
-		{"begin", COL_NS},    {"end", COL_NS},	   {"is_vcpu", COL_INT}};
+		{"begin", COL_NS},    {"end", COL_NS},	    {"is_vcpu", COL_INT}};
 	static const struct {
 		int machine, tid, pid, ns, vcpu;
 		const char *comm;
 	} threads[] = {
-		{HOST, 0, 0, -1, 0, "swapper/0"},      {HOST, 0, 0, -1, 0, "swapper/1"},
+		{HOST, 0, 0, -1, 0, "swapper/0"},
+		{HOST, 0, 0, -1, 0, "swapper/1"},
 		{HOST, 100, 99, 0, VM_A_0 + 1, "CPU 0/KVM"},
 		{HOST, 200, 199, 0, VM_B_0 + 1, "CPU 0/KVM"},
-		{HOST, 300, 300, 1, 0, "burn"},	       {VM_A, 50, 49, -1, VM_AN_0 + 1, "CPU 0/KVM"},
-		{VM_A, 60, 60, -1, 0, "app"},	       {VM_AN, 7, 7, -1, 0, "\033[31mtask<&>"},
+		{HOST, 300, 300, 1, 0, "burn"},
+		{VM_A, 50, 49, -1, VM_AN_0 + 1, "CPU 0/KVM"},
+		{VM_A, 60, 60, -1, 0, "app"},
+		{VM_AN, 7, 7, -1, 0, "\033[31mtask<&>"},
 	};
 	int table = history_writer_table(w, "cpu", cpu_columns, 5);
 
@@ -104,8 +111,14 @@ static inline void small_cpus_and_threads(struct history_writer *w)
 		history_writer_row(w, table, cpus[i]);
 	table = history_writer_table(w, "thread", thread_columns, 9);
 	for (unsigned i = 0; i < SMALL_THREADS; i++) {
-		int64_t cells[] = {threads[i].machine, threads[i].tid, threads[i].pid, -1,
-				   small_string(w, threads[i].comm), threads[i].ns, SMALL_BEGIN, -1,
+		int64_t cells[] = {threads[i].machine,
+				   threads[i].tid,
+				   threads[i].pid,
+				   -1,
+				   small_string(w, threads[i].comm),
+				   threads[i].ns,
+				   SMALL_BEGIN,
+				   -1,
 				   threads[i].vcpu};
 
 		history_writer_row(w, table, cells);
@@ -129,7 +142,16 @@ static inline void small_namespaces(struct history_writer *w)
 
 /* Contexts, in the order of the comment above; values of `runs` are these numbers + 1. */
 enum small_context {
-	C_IDLE, C_HLT, C_APP, C_BURN_USER, C_INTR, C_VMRUN, C_TASK, C_IRQ, C_BURN_SYSCALL, C_GUEST,
+	C_IDLE,
+	C_HLT,
+	C_APP,
+	C_BURN_USER,
+	C_INTR,
+	C_VMRUN,
+	C_TASK,
+	C_IRQ,
+	C_BURN_SYSCALL,
+	C_GUEST,
 	SMALL_CONTEXTS
 };
 
@@ -159,17 +181,23 @@ static inline void small_contexts(struct history_writer *w)
 static inline void small_quality(struct history_writer *w)
 {
 	static const struct column clock_columns[] = {
-		{"machine", COL_INT}, {"from", COL_NS},	   {"to", COL_NS},
-		{"bound", COL_NS},    {"method", COL_STRING}, {"pairs", COL_INT},
-		{"violations", COL_INT}, {"worst_violation", COL_NS}, {"rate_ppb", COL_INT}};
-	static const struct column loss_columns[] = {{"machine", COL_INT}, {"cpu", COL_INT},
-						     {"begin", COL_NS},	   {"end", COL_NS},
+		{"machine", COL_INT},	 {"from", COL_NS},
+		{"to", COL_NS},		 {"bound", COL_NS},
+		{"method", COL_STRING},	 {"pairs", COL_INT},
+		{"violations", COL_INT}, {"worst_violation", COL_NS},
+		{"rate_ppb", COL_INT}};
+	static const struct column loss_columns[] = {{"machine", COL_INT},
+						     {"cpu", COL_INT},
+						     {"begin", COL_NS},
+						     {"end", COL_NS},
 						     {"events", COL_INT}};
-	static const struct column tick_columns[] = {
-		{"machine", COL_INT}, {"from", COL_INT}, {"at", COL_NS}, {"mult", COL_INT},
-		{"bound", COL_NS}};
+	static const struct column tick_columns[] = {{"machine", COL_INT},
+						     {"from", COL_INT},
+						     {"at", COL_NS},
+						     {"mult", COL_INT},
+						     {"bound", COL_NS}};
 	int64_t clock[] = {VM_A, SMALL_BEGIN, SMALL_END, 25, small_string(w, "hypercall pairs"),
-			   12, 0, 0, -40};
+			   12,	 0,	      0,	 -40};
 	int64_t loss[] = {VM_A, 0, 1600000, 1650000, -1};
 	int64_t tick[] = {HOST, 5000, SMALL_BEGIN, INT64_C(1) << 33, 0}; /* 2 ns per tick */
 
@@ -208,22 +236,38 @@ static inline void small_changes(struct history_writer *w)
 	attr_t kvm_a_cpu = small_attr(w, "host0", "threads/2", "cpu", ATTR_NUMBER, 0);
 	attr_t kvm_an_cpu = small_attr(w, "vm-a", "threads/5", "cpu", ATTR_NUMBER, 0);
 	const struct small_change changes[] = {
-		{1000000, runs_0, C_IDLE + 1},	    {1000000, runs_1, C_GUEST + 1},
-		{1000000, a_state, VCPU_WAITING},   {1000000, b_state, VCPU_ON_CPU},
-		{1000000, b_on, 2},		    {1000000, an_state, VCPU_WAITING},
-		{1000000, kvm_a_cpu, 1},	    {1000000, kvm_an_cpu, 1},
-		{1100000, runs_0, C_HLT + 1},	    {1100000, a_state, VCPU_ON_CPU},
-		{1100000, a_on, 1},		    {1150000, runs_0, C_APP + 1},
-		{1150000, a_task, APP + 1},	    {1150000, an_state, VCPU_PREEMPTED},
-		{1300000, runs_0, C_BURN_USER + 1}, {1300000, a_state, VCPU_PREEMPTED},
-		{1300000, a_on, 0},		    {1400000, runs_0, C_INTR + 1},
-		{1400000, a_state, VCPU_ON_CPU},    {1400000, a_on, 1},
-		{1450000, runs_0, C_VMRUN + 1},	    {1450000, a_task, KVM_AN + 1},
-		{1450000, an_state, VCPU_ON_CPU},   {1450000, an_on, 1},
-		{1500000, runs_0, C_TASK + 1},	    {1500000, runs_1, 0},
-		{1500000, b_state, VCPU_UNKNOWN},   {1700000, runs_0, C_IRQ + 1},
-		{1720000, runs_0, C_BURN_SYSCALL + 1}, {1720000, a_state, VCPU_PREEMPTED},
-		{1720000, a_on, 0},		    {1900000, a_state, VCPU_WAITING},
+		{1000000, runs_0, C_IDLE + 1},
+		{1000000, runs_1, C_GUEST + 1},
+		{1000000, a_state, VCPU_WAITING},
+		{1000000, b_state, VCPU_ON_CPU},
+		{1000000, b_on, 2},
+		{1000000, an_state, VCPU_WAITING},
+		{1000000, kvm_a_cpu, 1},
+		{1000000, kvm_an_cpu, 1},
+		{1100000, runs_0, C_HLT + 1},
+		{1100000, a_state, VCPU_ON_CPU},
+		{1100000, a_on, 1},
+		{1150000, runs_0, C_APP + 1},
+		{1150000, a_task, APP + 1},
+		{1150000, an_state, VCPU_PREEMPTED},
+		{1300000, runs_0, C_BURN_USER + 1},
+		{1300000, a_state, VCPU_PREEMPTED},
+		{1300000, a_on, 0},
+		{1400000, runs_0, C_INTR + 1},
+		{1400000, a_state, VCPU_ON_CPU},
+		{1400000, a_on, 1},
+		{1450000, runs_0, C_VMRUN + 1},
+		{1450000, a_task, KVM_AN + 1},
+		{1450000, an_state, VCPU_ON_CPU},
+		{1450000, an_on, 1},
+		{1500000, runs_0, C_TASK + 1},
+		{1500000, runs_1, 0},
+		{1500000, b_state, VCPU_UNKNOWN},
+		{1700000, runs_0, C_IRQ + 1},
+		{1720000, runs_0, C_BURN_SYSCALL + 1},
+		{1720000, a_state, VCPU_PREEMPTED},
+		{1720000, a_on, 0},
+		{1900000, a_state, VCPU_WAITING},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++)
@@ -233,8 +277,8 @@ static inline void small_changes(struct history_writer *w)
 /* Writes the history into a new file below $TMPDIR or /tmp; @path takes its name. */
 static inline int small_run_write(char path[static 64])
 {
-	struct history_writer_options opt = {.ticks_are_ns = true, .wall_known = true,
-					     .wall_offset_ns = 1700000000000000000};
+	struct history_writer_options opt = {
+		.ticks_are_ns = true, .wall_known = true, .wall_offset_ns = 1700000000000000000};
 	struct history_writer *w;
 	int fd;
 

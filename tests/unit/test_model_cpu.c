@@ -15,7 +15,7 @@ static void a_switch_says_who_runs(void **state)
 	assert_runs(0, 199, "host/0 8 task");
 	assert_runs(0, 200, "host/0 0 idle");
 	assert_runs(1, 200, "host/1 - unknown");
-	assert_int_equal(fake_at("host/cpu0/task", 150), thread_row(HOST, 8) + 1);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 8), "first_cpu"), 0);
 }
 
 static void any_event_says_who_runs(void **state)
@@ -150,8 +150,28 @@ static void a_tid_is_used_again_by_another_thread(void **state)
 	assert_string_equal(fake_string("thread", thread_row(HOST, 7), "comm"), "second");
 	assert_int_equal(fake_cell("thread", thread_row(HOST, 7), "begin"), 130);
 	assert_int_equal(fake_cell("thread", 0, "end"), -1);
-	assert_int_equal(fake_at("host/cpu0/task", 110) - 1, thread_row(HOST, 7) - 1);
 	assert_int_equal(fake_cell("thread", thread_row(HOST, 7) - 1, "end"), 120);
+}
+
+/* Only threads that move have an attribute for it. */
+static void threads_move(void **state)
+{
+	char path[64];
+
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 0, 0, 7);
+	switches(HOST, 0, 110, 7, PREEMPTED, 8);
+	switches(HOST, 1, 120, 0, 0, 7);
+	world_close(300);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 7), "first_cpu"), 0);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 8), "first_cpu"), 0);
+	snprintf(path, sizeof(path), "host/threads/%d/cpu", (int)thread_row(HOST, 7));
+	assert_int_equal(fake_at(path, 110), 0);
+	assert_int_equal(fake_at(path, 120), 2);
+	snprintf(path, sizeof(path), "host/threads/%d/cpu", (int)thread_row(HOST, 8));
+	for (unsigned i = 0; i < fake.nr_attrs; i++)
+		assert_string_not_equal(fake.paths[i], path);
 }
 
 static void names_change(void **state)
@@ -181,12 +201,27 @@ static void exec_gives_the_thread_its_process_number(void **state)
 	happens(HOST, 0, 110, FORK, 7, 7, 8, 0, 7, 0); /* a second thread of process 7 */
 	switches(HOST, 0, 120, 7, ASLEEP, 8);
 	world.old_tid = 8;
+	world.filename = "/usr/bin/a-name-of-20-letters";
 	happens(HOST, 0, 130, EXEC, 7, 7); /* thread 8 executes: it is 7 from now on */
 	world_close(300);
 	assert_runs(0, 130, "host/0 7 task");
 	assert_int_equal(fake_cell("thread", thread_row(HOST, 8), "end"), 130);
 	assert_int_equal(fake_cell("thread", thread_row(HOST, 7), "pid"), 7);
 	assert_int_equal(fake_cell("thread", thread_row(HOST, 8), "pid"), 7);
+	assert_string_equal(fake_string("thread", thread_row(HOST, 7), "comm"), "a-name-of-20-le");
+}
+
+/* One CPU's switch was not recorded, and its thread shows up on another. */
+static void a_thread_is_in_one_place(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 0, 0, 7);
+	switches(HOST, 1, 120, 0, 0, 7);
+	world_close(300);
+	assert_runs(0, 119, "host/0 7 task");
+	assert_runs(0, 120, "host/0 - unknown");
+	assert_runs(1, 120, "host/1 7 task");
 }
 
 static void a_child_starts_inside_the_call_that_made_it(void **state)
@@ -301,8 +336,10 @@ int main(void)
 		cmocka_unit_test(kernel_threads_are_known_by_proof),
 		cmocka_unit_test(thread_states_follow_switches_and_wakeups),
 		cmocka_unit_test(a_tid_is_used_again_by_another_thread),
+		cmocka_unit_test(threads_move),
 		cmocka_unit_test(names_change),
 		cmocka_unit_test(exec_gives_the_thread_its_process_number),
+		cmocka_unit_test(a_thread_is_in_one_place),
 		cmocka_unit_test(a_child_starts_inside_the_call_that_made_it),
 		cmocka_unit_test(new_tasks_are_threads_or_processes),
 		cmocka_unit_test(after_a_loss_nothing_is_known_until_an_event_tells),

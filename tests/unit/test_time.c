@@ -9,8 +9,8 @@
 
 /* A run from 10 s to 20 s on L0's clock; L0's tracer counted 2 ns per tick from 1000 on; the wall
  * clock showed 2026-11-21 12:59:50 at the origin of L0's. */
-static struct clock_piece piece = {.from = 1000, .at_ns = 10 * NS_PER_SEC,
-				   .mult = UINT64_C(2) << CLOCK_SHIFT};
+static struct clock_piece piece = {
+	.from = 1000, .at_ns = 10 * NS_PER_SEC, .mult = UINT64_C(2) << CLOCK_SHIFT};
 static const struct clock_model clock_l0 = {.pieces = &piece, .nr_pieces = 1};
 static const struct time_base base = {
 	.begin = 10 * NS_PER_SEC,
@@ -68,9 +68,25 @@ static void accepted_forms(void **state)
 static void refused_forms(void **state)
 {
 	static const char *const rows[] = {
-		"",	 "x",	    "1.5x",   "1..5",	"+",	   "-",	     "+-1s",
-		"101%",	 "%",	    "tsc:",   "tsc:-1", "tsc:12x", "1 s",    "13:00",
-		"25:00:00", "13:61:00", "9223372036854775808", "10000000000s", "2026-13-01T00:00:00",
+		"",
+		"x",
+		"1.5x",
+		"1..5",
+		"+",
+		"-",
+		"+-1s",
+		"101%",
+		"%",
+		"tsc:",
+		"tsc:-1",
+		"tsc:12x",
+		"1 s",
+		"13:00",
+		"25:00:00",
+		"13:61:00",
+		"9223372036854775808",
+		"10000000000s",
+		"2026-13-01T00:00:00",
 	};
 
 	(void)state;
@@ -158,10 +174,18 @@ static void lengths(void **state)
 		ns_t length;
 		const char *text;
 	} rows[] = {
-		{0, "0"},	       {1, "1 ns"},	       {999, "999 ns"},
-		{1000, "1.000 us"},    {999949, "999.9 us"},   {999950, "1.000 ms"},
-		{999960, "1.000 ms"},  {1234567, "1.235 ms"},  {12345678, "12.35 ms"},
-		{123456789, "123.5 ms"}, {1234567890, "1.235 s"}, {-1500, "-1.500 us"},
+		{0, "0"},
+		{1, "1 ns"},
+		{999, "999 ns"},
+		{1000, "1.000 us"},
+		{999949, "999.9 us"},
+		{999950, "1.000 ms"},
+		{999960, "1.000 ms"},
+		{1234567, "1.235 ms"},
+		{12345678, "12.35 ms"},
+		{123456789, "123.5 ms"},
+		{1234567890, "1.235 s"},
+		{-1500, "-1.500 us"},
 		{98765432100000, "98765 s"},
 	};
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests in this folder share: making a history from the traces of a set, and asking it."""
+"""For tests of the fused history: making one from the traces of a set, and asking it."""
 
 import random
 

@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# sonde analyze: what it says, what it refuses, what it names its output.
+. "$(dirname "$0")/../lib.sh"
+. tests/cmd/common.sh
+root=$PWD
+
+run 0 "$sonde" analyze samples/lttng -o "$scratch/a.sonde"
+says out "4 machines over 1.500 s"
+says out "sonde info $scratch/a.sonde lists them"
+run 0 "$sonde" analyze -q samples/lttng -o "$scratch/a.sonde" # a history may be overwritten
+[ ! -s "$scratch/out" ] && [ ! -s "$scratch/err" ] || fail "-q is not quiet"
+run 0 "$sonde" analyze samples/ftrace -o "$scratch/b.sonde" --format json
+json 'j["machines"] == 4 and j["traces"] == 4 and j["events"] > 30000 and not j["interrupted"]'
+json 'j["output_bytes"] == __import__("os").path.getsize(j["output"])'
+
+# Names made from what is given.
+cd "$scratch"
+name() {
+	local want=$1
+	shift
+	rm -f ./*.sonde
+	run 0 "$root/$sonde" analyze "$@"
+	[ -s "$want" ] || fail "no $want, but $(ls ./*.sonde)"
+}
+name lttng.sonde "$root/samples/lttng"
+name lttng.sonde "$root/samples/lttng/"
+name host0.sonde "$root/samples/ftrace/host0.dat"
+name ftrace.sonde "$root/samples/ftrace/host0.dat" "$root/samples/ftrace/vm-a.dat"
+cd "$root"
+
+# Two copies of one trace: one of them is used, and said to be.
+mkdir "$scratch/twice"
+cp samples/ftrace/host0.dat "$scratch/twice/trace.dat"
+cp samples/ftrace/host0.dat "$scratch/twice/trace-copy.dat"
+run 0 "$sonde" analyze "$scratch/twice" -o "$scratch/t.sonde" --format json
+says err "trace.dat and $scratch/twice/trace-copy.dat are the same trace; the first is used"
+json 'j["traces"] == 1'
+
+# One trace that cannot be opened does not stop the others, and is remembered.
+printf 'this is not a trace' >"$scratch/twice/broken.dat"
+printf '\027\010\104tracing7' >"$scratch/twice/cut.dat"
+run 0 "$sonde" analyze "$scratch/twice" -o "$scratch/t.sonde"
+says err "cut.dat"
+says err "this trace is left out"
+run 0 "$sonde" info "$scratch/t.sonde"
+says out "this trace is left out"
+
+# What cannot be.
+printf 'precious' >"$scratch/precious"
+run 1 "$sonde" analyze samples/lttng -o "$scratch/precious"
+says err "exists and is no history: it is not overwritten"
+[ "$(cat "$scratch/precious")" = precious ] || fail "overwritten"
+run 1 "$sonde" analyze "$scratch/nowhere" -o "$scratch/x.sonde"
+says err "cannot open $scratch/nowhere: No such file or directory"
+run 1 "$sonde" analyze tests/cmd -o "$scratch/x.sonde"
+says err "no trace under tests/cmd"
+run 1 "$sonde" analyze README.md -o "$scratch/x.sonde"
+says err "README.md is not a trace"
+run 1 "$sonde" analyze samples/lttng -o "$scratch/no/such/dir.sonde"
+says err "$scratch/no/such/dir.sonde"
+run 2 "$sonde" analyze
+says err "which traces?"
+run 2 "$sonde" analyze --tsc-khz fast samples/lttng
+says err '--tsc-khz: "fast" is not a number'
+run 1 "$sonde" analyze samples/lttng --parent nobody=host0 -o "$scratch/x.sonde"
+says err "--parent nobody=host0: no trace has that name"
+run 1 "$sonde" analyze samples/lttng --tsc-offset vm-a=far -o "$scratch/x.sonde"
+says err "NAME=CYCLES is expected"
+run 1 "$sonde" analyze samples/lttng --guest vm-a -o "$scratch/x.sonde"
+says err "NAME=PATH is expected"
+
+# The user's word about names and parents is taken.
+run 0 "$sonde" analyze samples/lttng --guest left=samples/lttng/vm-a --parent left=host0 \
+	-o "$scratch/n.sonde"
+run 0 "$sonde" tree "$scratch/n.sonde" --format json
+json '{"left", "vm-b"} == {v["name"] for v in j["vms"]}'

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# sonde check: sound, damaged, cut, unreadable; and that damage never becomes a wrong answer.
+. "$(dirname "$0")/../lib.sh"
+. tests/cmd/common.sh
+make_history
+
+run 0 "$sonde" check "$history" samples/ftrace
+says out "$history: sound: history"
+says out "samples/ftrace: sound: 4 traces"
+run 0 "$sonde" check "$history" --format json
+json 'j[0]["sound"] and j[0]["findings"] == [] and j[0]["items"] > 10000'
+run 3 "$sonde" check samples/lttng # its kvm_entry has a pointer for a vcpu_id
+says out "vcpu_id"
+
+# A byte flipped anywhere: found, or in padding and without effect, but never another answer.
+truth=$("$sonde" report "$history" -s process_time --format json | sha256sum)
+size=$(stat -c %s "$history")
+found=0
+for i in $(seq 1 40); do
+	cp "$history" "$scratch/bad.sonde"
+	python3 - "$scratch/bad.sonde" $((size * i / 41)) <<'END'
+import sys
+with open(sys.argv[1], "r+b") as f:
+    f.seek(int(sys.argv[2]))
+    byte = f.read(1)[0]
+    f.seek(int(sys.argv[2]))
+    f.write(bytes([byte ^ 0x55]))
+END
+	status=0
+	"$sonde" check -q "$scratch/bad.sonde" >"$scratch/out" 2>"$scratch/err" || status=$?
+	case $status in
+	1 | 3) found=$((found + 1)) ;;
+	0) ;;
+	*) fail "exit status $status at byte $((size * i / 41))" ;;
+	esac
+	if answer=$("$sonde" report -q "$scratch/bad.sonde" -s process_time --format json 2>/dev/null); then
+		[ "$(printf '%s\n' "$answer" | sha256sum)" = "$truth" ] || [ $status != 0 ] ||
+			fail "a wrong answer from a file that check calls sound, byte $((size * i / 41))"
+	fi
+done
+[ $found -ge 35 ] || fail "only $found of 40 flipped bytes were found"
+
+# Cut short: recognised.
+head -c $((size / 2)) "$history" >"$scratch/cut.sonde"
+status=0
+"$sonde" check "$scratch/cut.sonde" >"$scratch/out" 2>"$scratch/err" || status=$?
+[ $status = 1 ] || [ $status = 3 ] || fail "a file cut in half: exit status $status"
+
+# A trace cut short.
+head -c 200000 samples/ftrace/host0.dat >"$scratch/cut.dat"
+status=0
+"$sonde" check "$scratch/cut.dat" >"$scratch/out" 2>"$scratch/err" || status=$?
+[ $status = 1 ] || [ $status = 3 ] || fail "a trace cut short: exit status $status"
+
+run 1 "$sonde" check "$scratch/nothing"
+says err "$scratch/nothing"
+: >"$scratch/empty.sonde"
+run 1 "$sonde" check "$scratch/empty.sonde"
+says err "empty.sonde"
+run 2 "$sonde" check
+says err "which trace or history?"

@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# sonde events: order, filters, windows, counting.
+. "$(dirname "$0")/../lib.sh"
+. tests/cmd/common.sh
+
+run 0 "$sonde" events -q samples/lttng
+cp "$scratch/out" "$scratch/all"
+sort -s -n -k1,1 "$scratch/all" | cmp -s - "$scratch/all" || fail "not in the order of time"
+total=$(wc -l <"$scratch/all")
+[ "$total" -gt 30000 ] || fail "only $total events"
+
+# Each filter gives exactly the lines that it should.
+run 0 "$sonde" events -q samples/lttng -m vm-a
+awk '$2 == "vm-a"' "$scratch/all" | cmp -s - "$scratch/out" || fail "-m"
+run 0 "$sonde" events -q samples/lttng -m vm-a --machine vm-b --cpu 1
+awk '($2 == "vm-a" || $2 == "vm-b") && $3 == "[001]"' "$scratch/all" | cmp -s - "$scratch/out" ||
+	fail "-m with --cpu"
+run 0 "$sonde" events -q samples/lttng -e 'sched_*'
+awk '$5 ~ /^sched_/' "$scratch/all" | cmp -s - "$scratch/out" || fail "-e"
+run 0 "$sonde" events -q samples/lttng -e kvm_exit # Sonde's name for LTTng's kvm_x86_exit
+awk '$5 == "kvm_x86_exit:"' "$scratch/all" | cmp -s - "$scratch/out" || fail "-e by kind"
+
+# A window, from well into the streams (packets before it are skipped).
+from=$(awk 'NR == 20000 {print $1}' "$scratch/all")
+to=$(awk 'NR == 25000 {print $1}' "$scratch/all")
+run 0 "$sonde" events -q samples/lttng --time "$from,$to"
+awk -v a="$from" -v b="$to" '$1 "" >= a "" && $1 "" < b ""' "$scratch/all" |
+	cmp -s - "$scratch/out" || fail "--time $from,$to"
+
+run 0 "$sonde" events -q samples/lttng -n 7
+[ "$(wc -l <"$scratch/out")" = 7 ] || fail "-n"
+run 0 "$sonde" events -q samples/lttng -n 1 --ticks
+grep -qE '^[0-9.]+ \([0-9]+\) ' "$scratch/out" || fail "--ticks"
+run 0 "$sonde" events -q samples/lttng -e sched_switch --fields next_tid --fields prev_tid -n 3
+grep -qE 'sched_switch: next_tid=[0-9]+ prev_tid=[0-9]+$' "$scratch/out" || fail "--fields"
+
+run 0 "$sonde" events -q samples/lttng --count --format json
+json "sum(r['count'] for r in j) == $total"
+run 0 "$sonde" events -q samples/lttng --count
+says out "sched_switch"
+run 0 "$sonde" events -q samples/ftrace -e sched_switch -n 200 --format json
+python3 - "$scratch/out" <<'END'
+import json, sys
+last = 0
+for line in open(sys.argv[1]):
+    event = json.loads(line)
+    assert event["kind"] == "sched_switch" and "next_pid=" in event["fields"], event
+    assert event["t"] >= last
+    last = event["t"]
+END
+
+# A reader that goes away early ends the program without a word.
+{ "$sonde" events -q samples/lttng 2>"$scratch/err" || true; } | head -n 1 >/dev/null
+[ ! -s "$scratch/err" ] || fail "$(cat "$scratch/err")"
+
+run 1 "$sonde" events -q samples/lttng -e no_such_event
+says err 'no trace has an event called "no_such_event"'
+run 1 "$sonde" events -q samples/lttng -m vm-z
+says err 'there is no machine called "vm-z"'
+run 2 "$sonde" events -q samples/lttng --cpu x
+says err '"x" is no CPU number'
+run 2 "$sonde" events
+says err "which traces?"

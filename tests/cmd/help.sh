@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# --help, the manual pages, the completion and the JSON document say what the program does.
+. "$(dirname "$0")/../lib.sh"
+. tests/cmd/common.sh
+
+run 0 "$sonde" --help
+says out "sonde COMMAND [OPTION...]"
+commands=$(sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' "$scratch/out")
+[ "$(echo "$commands" | wc -w)" -ge 8 ] || fail "commands: $commands"
+run 2 "$sonde"
+run 2 "$sonde" nonsense
+says err 'there is no command "nonsense"'
+run 0 "$sonde" --version
+grep -qE '^sonde [0-9]+\.[0-9]+\.[0-9]+$' "$scratch/out" || fail "--version"
+run 0 "$sonde" help report
+says out "--section NAME"
+
+"$sonde" --completion bash >"$scratch/completion"
+bash -n "$scratch/completion"
+
+# complete WORD...: what the shell offers for the last word.
+complete_words() {
+	bash -c '. "$1"; shift
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _sonde; echo "${COMPREPLY[@]}"' \
+		bash "$scratch/completion" "$@"
+}
+[ "$(complete_words sonde rep)" = report ] || fail "completion of a command"
+[ "$(complete_words sonde report --color al)" = always ] || fail "completion of a choice"
+
+for command in $commands; do
+	run 0 "$sonde" "$command" --help
+	page=docs/man/sonde-$command.1.scd
+	[ -f "$page" ] || fail "there is no $page"
+	options=$(grep -oE '(^  |, )--[a-z-]+' "$scratch/out" | tr -d ' ,')
+	[ -n "$options" ] || fail "$command: no options"
+	for option in $options; do
+		grep -q -- "\\*$option\\*" "$page" || fail "$page does not describe $option"
+		complete_words sonde "$command" "$option" | grep -qw -- "$option" ||
+			fail "$command $option is not completed"
+	done
+	for option in $(grep -oE '^\*(-[a-zA-Z]\*, \*)?--[a-z-]+' "$page" | grep -oE -- '--[a-z-]+'); do
+		grep -qw -- "$option" "$scratch/out" || fail "$page describes $option: there is none"
+	done
+	grep -q "sonde-$command" docs/man/sonde.1.scd || fail "sonde.1 lacks $command"
+	run 2 "$sonde" "$command" --nonsense
+	says err "unknown option --nonsense; see sonde $command --help"
+done
+
+if command -v scdoc >/dev/null; then
+	for page in docs/man/*.scd; do
+		scdoc <"$page" >/dev/null || fail "$page"
+	done
+fi
+
+# Every analysis and every column of it is in the document, with its type and meaning.
+"$sonde" report --section help --format json >"$scratch/out"
+python3 - "$scratch/out" docs/formats/json.md <<'END'
+import json, sys
+document = open(sys.argv[2]).read()
+for name, analysis in json.load(open(sys.argv[1])).items():
+    section = document.split(f"\n### {name}\n", 1)
+    assert len(section) == 2, f"no section for {name}"
+    section = section[1].split("\n### ")[0]
+    for column, what in analysis["columns"].items():
+        row = f"| `{column}` | {what['type']} | {what['help']} |"
+        assert row in section, f"{name}: {row}"
+END

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# libsonde as its users meet it: installed, found by pkg-config, linked both ways, and the worked
+# example of docs/examples compiled and run.
+. "$(dirname "$0")/../lib.sh"
+. tests/cmd/common.sh
+need pkg-config
+compiler=${CC:-gcc}
+need "$compiler"
+case $build in
+*san*) skip "the sanitized build is not installed" ;;
+esac
+make_history
+
+make -s install B="$build" DESTDIR="$scratch/root" PREFIX=/opt/sonde >/dev/null
+root=$scratch/root/opt/sonde
+for file in bin/sonde lib/libsonde.so.0 lib/libsonde.so lib/libsonde.a lib/pkgconfig/libsonde.pc \
+	include/sonde/sonde.h share/bash-completion/completions/sonde; do
+	[ -e "$root/$file" ] || fail "$file is not installed"
+done
+
+export PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$scratch/root
+flags=$(pkg-config --cflags --libs libsonde)
+# shellcheck disable=SC2086 # flags are several words
+$compiler -std=c11 -Wall -Wextra -Wpedantic -Werror docs/examples/who_ran.c $flags \
+	-o "$scratch/who_ran"
+LD_LIBRARY_PATH=$root/lib run 0 "$scratch/who_ran" "$history"
+[ "$(grep -c '^+' "$scratch/out")" = 10 ] || fail "the example shows no ten moments"
+says out "vm-a-n used"
+cp "$scratch/out" "$scratch/shared"
+LD_LIBRARY_PATH=$root/lib run 1 "$scratch/who_ran" README.md
+says err "README.md"
+
+# shellcheck disable=SC2046
+$compiler docs/examples/who_ran.c $(pkg-config --cflags libsonde) "$root/lib/libsonde.a" \
+	$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --libs --static libsonde | sed 's/-lsonde//') \
+	-o "$scratch/static"
+run 0 "$scratch/static" "$history"
+cmp -s "$scratch/out" "$scratch/shared" || fail "the static library answers differently"
+
+# Only names that begin with sonde_ are shown, and all that the headers declare are there.
+nm -D --defined-only "$root/lib/libsonde.so.0" | awk '{print $3}' | sort >"$scratch/shown"
+! grep -v '^sonde_' "$scratch/shown" || fail "the shared library shows other names"
+nm -g --defined-only "$root/lib/libsonde.a" | awk 'NF == 3 {print $3}' | sort >"$scratch/shown_static"
+! grep -v '^sonde_' "$scratch/shown_static" || fail "the static library shows other names"
+cat include/sonde/*.h | tr '\n' ' ' | grep -oE 'SONDE_API [^;(]*\(' | grep -oE 'sonde_[a-z0-9_]+ ?\($' |
+	tr -d ' (' | sort -u >"$scratch/declared"
+cmp -s "$scratch/declared" "$scratch/shown" ||
+	fail "declared and shown differ: $(diff "$scratch/declared" "$scratch/shown")"
+
+# Every header stands on its own.
+for header in "$root"/include/sonde/*.h; do
+	echo "#include <sonde/$(basename "$header")>" | $compiler -std=c11 -Wall -Werror \
+		-I"$root/include" -fsyntax-only -x c - || fail "$header"
+done

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# info, tree, report, state and timeline on the LTTng sample: text and JSON, and what they refuse.
+. "$(dirname "$0")/../lib.sh"
+. tests/cmd/common.sh
+make_history
+
+# ---- info
+run 0 "$sonde" info "$history"
+says out "length     1.500 s"
+says out "command    $sonde analyze -q samples/lttng"
+says out "hypercall pairs"
+run 0 "$sonde" info -i "$history" --format json
+json 'j["complete"] and j["ticks_are_ns"] and j["end"] > j["begin"]'
+json '[m["name"] for m in j["machines"]][0] == "host0"'
+json 'all(c["machine"] in {m["name"] for m in j["machines"]} for c in j["clock"])'
+json 'j["meta"]["version"]'
+# Provenance: the directory of the traces and what was wrong with them.
+json 'any("samples/lttng" in m["trace_path"] for m in j["machines"])'
+json 'any("vcpu_id" in p["text"] for p in j["problem"])'
+
+# ---- tree
+run 0 "$sonde" tree "$history" --format json
+json 'j["name"] == "host0" and len(j["cpus"]) == 2'
+json '{v["name"]: [n["name"] for n in v["vms"]] for v in j["vms"]} == {"vm-a": ["vm-a-n"], "vm-b": []}'
+json 'all(c["host_tid"] for v in j["vms"] for c in v["cpus"])'
+LC_ALL=C.UTF-8 run 0 "$sonde" tree "$history"
+says out "└─vm-b"
+run 0 "$sonde" tree --threads "$history"
+says out "h-burn[519]"
+
+# ---- report: what is said adds up, in text and in JSON, for any window.
+run 0 "$sonde" report "$history"
+says out "Who was kept off the CPU"
+says out "CPU time by machine"
+says out "Who preempted which vCPU"
+not_says out "IS NOT"
+run 0 "$sonde" report "$history" --time 25%,75% --section machine_time
+says out "physical CPUs"
+not_says out "IS NOT"
+run 0 "$sonde" report "$history" --format json --time 10%,30%
+json 'sum(r["total"] for r in j["machine_time"]) == 2 * (j["end"] - j["begin"])'
+json 'sum(r["total"] for r in j["process_time"]) == 2 * (j["end"] - j["begin"])'
+json 'all(sum(r[k] for k in ("on_cpu", "preempted", "waiting", "gone", "unknown")) == j["end"] - j["begin"] for r in j["vcpu_time"])'
+# Each vCPU's culprits account for all of its preempted time.
+json 'all(sum(p["total"] for p in j["preemption"] if p["vcpu"] == v["vcpu"]) == v["preempted"] for v in j["vcpu_time"])'
+json 'sum(p["total"] for p in j["preemption"]) == sum(p["total"] for p in j["preemption_victim"])'
+json 'any(p["culprit"] and p["culprit"]["comm"] == "h-burn" and p["vcpu"]["machine"] == "vm-b" for p in j["preemption"])'
+run 0 "$sonde" report --section help
+says out "preemption_victim"
+run 2 "$sonde" report --section nonsense "$history"
+says err 'there is no section "nonsense"'
+run 0 "$sonde" report -n 2 -s exit_reason "$history"
+[ "$(grep -c host0 "$scratch/out")" -le 2 ] || fail "-n 2 shows more"
+says out "more"
+
+# ---- state
+run 0 "$sonde" state "$history" --at 50%
+says out "750.0 ms after the begin"
+says out "L0 host0"
+run 0 "$sonde" state "$history" --at +1s --format json
+json 'len(j["cpus"]) == 2 and all(c["begin"] <= j["at"] < c["end"] for c in j["cpus"])'
+json 'all(c["stack"][0]["machine"] == "host0" for c in j["cpus"])'
+run 0 "$sonde" state "$history" --cpu 1 --format json
+json '[c["cpu"] for c in j["cpus"]] == [1]'
+run 2 "$sonde" state "$history" --cpu 9
+says err 'the physical machine has no CPU "9"'
+run 2 "$sonde" state "$history" --at +9s
+says err "lies outside the run"
+run 2 "$sonde" state "$history" --at soon
+says err '"soon" is no time'
+
+# A raw time stamp of L0's trace leads to the moment of its event.
+stamp=$("$sonde" events -q samples/lttng -m host0 -e sched_switch -n 400 --format json | tail -n 1)
+t=$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["t"])' "$stamp")
+ticks=$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["ticks"])' "$stamp")
+run 0 "$sonde" state "$history" --at "tsc:$ticks" --format json
+json "j['at'] == $t"
+
+# ---- timeline
+run 0 "$sonde" timeline "$history" --width 60
+says out "host0: what really ran"
+not_says out "$(printf '\033')"
+run 0 "$sonde" timeline "$history" --width 60 --color always
+says out "$(printf '\033[38;5;')"
+run 0 "$sonde" timeline "$history" --rows cpus --format json --width 200
+json '[r["kind"] for r in j["rows"]] == ["cpu", "cpu"] and j["width"] == 200'
+json 'all(sum(x["nr"] for x in r["runs"]) <= 200 for r in j["rows"])'
+run 2 "$sonde" timeline "$history" --rows cpus,planes
+says err "--rows"
+run 0 "$sonde" timeline "$history" --svg "$scratch/t.svg"
+python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$scratch/t.svg" || fail "not XML"
+run 1 "$sonde" timeline "$history" --svg "$scratch/no/t.svg"
+says err "cannot write $scratch/no/t.svg: No such file or directory"
+
+# ---- all of them
+for command in info tree report state timeline; do
+	run 1 "$sonde" $command "$scratch/nothing.sonde"
+	says err "sonde $command: "
+	says err "$scratch/nothing.sonde"
+	run 1 "$sonde" $command README.md
+	says err "README.md"
+	run 1 "$sonde" $command "$history" "$history"
+	says err "one history is expected"
+done
+for command in report timeline; do
+	run 2 "$sonde" $command "$history" --time 12,13
+	says err "outside the run"
+	run 2 "$sonde" $command "$history" --time +1s,+0.5s
+	says err "empty"
+done
+# The only history of the directory is taken; of several, none.
+here=$PWD
+cd "$scratch"
+run 0 "$here/$sonde" tree
+cp run.sonde another.sonde
+run 1 "$here/$sonde" tree
+says err "several .sonde files"
+rm ./*.sonde
+run 1 "$here/$sonde" tree
+says err "there is no .sonde file here"

@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source/ctf: packets, time, loss, files that belong together, and files that are broken. */
+#include "tests/unit/unit.h"
+
+#include "source/ctf/reader.h"
+#include "tests/unit/ctf_build.h"
+
+#include <errno.h>
+
+static struct opened o, again;
+
+#define ONE_FIELD BUILD_METADATA(BUILD_COMPACT, BUILD_EVENT(1, "e", "uint32_t x;"))
+
+/* A packet of @nr events, one a tick, from @begin on; x counts on. */
+static void put_packet(struct bits *b, const struct packet_form *f, unsigned nr, uint64_t discarded)
+{
+	packet_begin(b, f);
+	for (unsigned i = 0; i < nr; i++) {
+		compact(b, 1, f->begin + i);
+		put_bits(b, f->begin + i, 32);
+	}
+	packet_end(b, f->begin + nr, discarded, 4096);
+}
+
+static unsigned count(const struct opened *t, unsigned kind)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < t->nr; i++)
+		nr += t->events[i].kind == kind;
+	return nr;
+}
+
+static void expect_monotonic(const struct opened *t)
+{
+	for (unsigned i = 1; i < t->nr; i++) {
+		if (t->stream_of[i] == t->stream_of[i - 1])
+			assert_true(t->events[i].time.v >= t->events[i - 1].time.v);
+	}
+}
+
+/* Time */
+
+static void wrap_of_27_bits(void **state)
+{
+	uint64_t time = (UINT64_C(5) << 27) - 3;
+	struct bits b = {0};
+
+	(void)state;
+	packet_begin(&b, &(struct packet_form){.begin = time});
+	for (unsigned i = 0; i < 4; i++, time += (1u << 27) - 1) {
+		compact(&b, 1, time);
+		put_bits(&b, i, 32);
+	}
+	compact_extended(&b, 1, time + (UINT64_C(3) << 40));
+	put_bits(&b, 4, 32);
+	compact(&b, 1, time + (UINT64_C(3) << 40) + 9);
+	put_bits(&b, 5, 32);
+	packet_end(&b, time + (UINT64_C(4) << 40), 0, 4096);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(o.nr, 6);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(o.events[i].time.v,
+				 (UINT64_C(5) << 27) - 3 + i * ((UINT64_C(1) << 27) - 1));
+	assert_int_equal(o.events[4].time.v, time + (UINT64_C(3) << 40));
+	assert_int_equal(o.events[5].time.v, time + (UINT64_C(3) << 40) + 9);
+	close_trace(&o);
+}
+
+static void wrap_of_32_bits(void **state)
+{
+	uint64_t time = (UINT64_C(7) << 32) - 1;
+	struct bits b = {0};
+
+	(void)state;
+	packet_begin(&b, &(struct packet_form){.begin = time});
+	large(&b, 300, time);
+	put_bits(&b, 0, 32);
+	large(&b, 300, time + 5);
+	put_bits(&b, 1, 32);
+	large_extended(&b, 70000, time + 6);
+	packet_end(&b, time + 10, 0, 4096);
+	build_trace(&o, BUILD_METADATA(BUILD_LARGE, BUILD_EVENT(300, "e", "uint32_t x;")
+				       BUILD_EVENT(70000, "large", "")), &b);
+	assert_int_equal(o.nr, 3);
+	assert_int_equal(o.events[0].time.v, time);
+	assert_int_equal(o.events[1].time.v, time + 5);
+	assert_int_equal(o.events[2].time.v, time + 6);
+	assert_string_equal(o.trace->types[o.events[2].type].name, "large");
+	close_trace(&o);
+}
+
+/* A low part that decreases is a step back when a wrap would lead out of the packet. */
+static void step_back_inside(void **state)
+{
+	static const uint64_t times[] = {1000, 2000, 1500, 1990, 2500};
+	struct bits b = {0};
+
+	(void)state;
+	packet_begin(&b, &(struct packet_form){.begin = 1000});
+	for (unsigned i = 0; i < ARRAY_SIZE(times); i++) {
+		compact(&b, 1, times[i]);
+		put_bits(&b, i, 32);
+	}
+	packet_end(&b, 3000, 0, 4096);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(o.nr, 5);
+	assert_int_equal(o.events[2].time.v, 2000);
+	assert_int_equal(o.events[3].time.v, 2000);
+	assert_int_equal(o.events[4].time.v, 2500);
+	assert_true(has_problem(&o, "time steps back, first at offset"));
+	close_trace(&o);
+}
+
+static void step_back_between_packets(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 1000, .seq_num = 0}, 10, 0);
+	put_packet(&b, &(struct packet_form){.begin = 500, .seq_num = 1}, 10, 0);
+	put_packet(&b, &(struct packet_form){.begin = 1005, .seq_num = 2}, 10, 0);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(o.nr, 30);
+	assert_int_equal(o.events[15].time.v, 1009);
+	assert_int_equal(o.events[29].time.v, 1014);
+	expect_monotonic(&o);
+	expect_text(&o, 15, "x=505");
+	assert_true(has_problem(&o, "by up to 509 ticks, first at offset 4096"));
+	close_trace(&o);
+}
+
+/* Old LTTng's habit: only the end is wrong, all times count as they are. */
+static void late_end(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	packet_begin(&b, &(struct packet_form){.begin = 10});
+	compact(&b, 1, 20);
+	put_bits(&b, 0, 32);
+	packet_end(&b, 100, 0, 4096);
+	put_packet(&b, &(struct packet_form){.begin = 50, .seq_num = 1}, 2, 0);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(o.nr, 3);
+	assert_int_equal(o.events[1].time.v, 50);
+	assert_int_equal(o.events[2].time.v, 51);
+	assert_int_equal(o.trace->streams[0].packets[0].end, 50);
+	assert_int_equal(o.trace->problems.nr, 1);
+	close_trace(&o);
+}
+
+/* Loss */
+
+static void discarded_events(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100, .seq_num = 0}, 3, 0);
+	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 1}, 3, 7);
+	put_packet(&b, &(struct packet_form){.begin = 300, .seq_num = 2}, 3, 7);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(o.nr, 10);
+	assert_int_equal(o.events[6].kind, EV_LOST);
+	assert_int_equal(o.events[6].arg[0], 7);
+	assert_int_equal(o.events[6].arg[1], 202); /* after the packet's last event */
+	assert_int_equal(o.events[6].arg[2], 203); /* and before its end */
+	assert_string_equal(o.trace->types[o.events[6].type].name, "lost");
+	assert_int_equal(o.trace->streams[0].packets[1].lost, 7);
+	assert_int_equal(o.trace->loss.events, 7);
+	assert_int_equal(o.trace->loss.unknown, 0);
+	close_trace(&o);
+}
+
+/* A snapshot: its first packet is not the stream's first, and its counter is not zero. */
+static void snapshot(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100, .seq_num = 40}, 3, 25);
+	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 41}, 3, 26);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(count(&o, EV_LOST), 2);
+	assert_int_equal(o.trace->loss.events, 26);
+	assert_int_equal(o.trace->loss.packets, 0);
+	close_trace(&o);
+}
+
+static void lost_packets(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100, .seq_num = 0}, 3, 0);
+	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 4}, 3, 0);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(o.nr, 7);
+	assert_int_equal(o.events[3].kind, EV_LOST);
+	assert_int_equal(o.events[3].arg[0], 0);
+	assert_int_equal(o.events[3].arg[1], 103);
+	assert_int_equal(o.events[3].arg[2], 200);
+	assert_int_equal(o.trace->streams[0].packets[1].lost, UINT64_MAX);
+	assert_int_equal(o.trace->loss.packets, 3);
+	assert_int_equal(o.trace->loss.unknown, 1);
+	close_trace(&o);
+}
+
+static void truncated_packet(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100}, 3, 0);
+	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 1}, 100, 0);
+	b.pos = 4096 * 8 + (32 + 52 + 2 * 8 + 3) * 8; /* in the third event */
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(o.nr, 6);
+	assert_int_equal(o.events[4].time.v, 201);
+	assert_int_equal(o.events[5].kind, EV_LOST);
+	assert_int_equal(o.trace->loss.unknown, 1);
+	assert_true(has_problem(&o, "ch0_0 ends at offset 4199, inside the packet that begins at 4096"));
+	close_trace(&o);
+}
+
+/* Garbage between packets: reading goes on with the next packet of this trace. */
+static void garbage(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100}, 3, 0);
+	put_text(&b, "garbage!", 8);
+	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 1}, 3, 0);
+	put_packet(&b, &(struct packet_form){.begin = 300, .seq_num = 2, .other_uuid = true}, 3, 0);
+	put_packet(&b, &(struct packet_form){.begin = 400, .seq_num = 3}, 3, 0);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(o.nr, 11);
+	assert_int_equal(o.events[3].kind, EV_LOST);
+	assert_int_equal(o.events[7].kind, EV_LOST);
+	assert_int_equal(o.trace->loss.bytes_skipped, 8 + 4096);
+	assert_true(has_problem(&o, "at offset 4096: no packet begins here"));
+	assert_true(has_problem(&o, "at offset 8200: the packet belongs to another trace"));
+	close_trace(&o);
+}
+
+/* A content size that is too large: what is behind the events is no event. */
+static void content_size_lies(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100}, 3, 0);
+	patch(&b, (32 + 16) * 8, 4096 * 8);
+	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 1}, 3, 0);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(count(&o, EV_OTHER), 6);
+	assert_int_equal(o.events[3].kind, EV_LOST);
+	assert_int_equal(o.trace->loss.unknown, 1);
+	assert_true(has_problem(&o, "an event of an unknown kind"));
+	/* Reading it again tells and counts nothing twice. */
+	load_events(&o);
+	assert_int_equal(o.trace->loss.unknown, 1);
+	close_trace(&o);
+}
+
+static void impossible_sizes(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100}, 3, 0);
+	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 1}, 3, 0);
+	patch(&b, 4096 * 8 + (32 + 24) * 8, 0);
+	put_packet(&b, &(struct packet_form){.begin = 300, .seq_num = 2}, 3, 0);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(count(&o, EV_OTHER), 6);
+	assert_true(has_problem(&o, "at offset 4096: packet size 0 bits is impossible"));
+	close_trace(&o);
+}
+
+static void empty_and_foreign_files(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100}, 3, 0);
+	make_dir(&o);
+	write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+	write_bits(&o, "ch0_0", &b);
+	write_file(&o, "ch0_1", "", 0);
+	write_file(&o, "notes.txt", "this is no stream at all, though longer than a header", 53);
+	write_file(&o, ".hidden", "x", 1);
+	must_open(&o);
+	assert_int_equal(o.trace->nr_streams, 1);
+	assert_int_equal(o.nr, 3);
+	assert_true(has_problem(&o, "ch0_1 is empty"));
+	assert_true(has_problem(&o, "notes.txt at offset 0: no packet begins here"));
+	close_trace(&o);
+}
+
+/* LTTng writes a file for every CPU. */
+static void missing_stream(void **state)
+{
+	static const char metadata[] = ONE_FIELD
+		"env { tracer_name = \"lttng-modules\"; tracer_major = 2; tracer_minor = 13; };\n";
+
+	(void)state;
+	make_dir(&o);
+	write_file(&o, "metadata", metadata, strlen(metadata));
+	for (uint32_t cpu = 0; cpu < 12; cpu += 1 + (cpu == 2)) {
+		struct bits b = {0};
+		char name[16];
+
+		put_packet(&b, &(struct packet_form){.begin = 100, .cpu = cpu, .instance = cpu}, 3, 0);
+		snprintf(name, sizeof(name), "ch0_%u", cpu);
+		write_bits(&o, name, &b);
+	}
+	must_open(&o);
+	assert_int_equal(o.trace->nr_streams, 11);
+	assert_int_equal(o.trace->nr_cpus, 12);
+	assert_int_equal(o.trace->problems.nr, 1);
+	assert_true(has_problem(&o, "ch0_3 is missing"));
+	close_trace(&o);
+}
+
+static void nothing_usable(void **state)
+{
+	(void)state;
+	make_dir(&o);
+	write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+	assert_int_equal(open_dir(&o), -ENODATA);
+	write_file(&o, "metadata", "", 0);
+	assert_int_equal(open_dir(&o), -EINVAL);
+	write_file(&o, "metadata", "trace { major = 3; };", 21);
+	assert_int_equal(open_dir(&o), -EINVAL);
+	assert_non_null(strstr(o.err.text, "CTF version 3"));
+	close_trace(&o);
+}
+
+/* Files that follow each other: one stream, counted through. */
+static void files_of_one_stream(void **state)
+{
+	struct bits first = {0}, second = {0}, other = {0};
+	char buf[64];
+
+	(void)state;
+	put_packet(&second, &(struct packet_form){.begin = 300, .seq_num = 2, .instance = 9}, 3, 5);
+	put_packet(&first, &(struct packet_form){.begin = 100, .seq_num = 0, .instance = 9}, 3, 0);
+	put_packet(&first, &(struct packet_form){.begin = 200, .seq_num = 1, .instance = 9}, 3, 5);
+	put_packet(&other, &(struct packet_form){.begin = 150, .cpu = 1, .instance = 10}, 3, 0);
+	make_dir(&o);
+	write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+	write_bits(&o, "ch0_0_0", &second);
+	write_bits(&o, "ch0_0_1", &first);
+	write_bits(&o, "ch0_1_0", &other);
+	must_open(&o);
+	assert_int_equal(o.trace->nr_streams, 2);
+	assert_int_equal(o.trace->loss.events, 5);
+	assert_int_equal(o.trace->loss.packets, 0);
+	assert_int_equal(o.nr, 13);
+	expect_monotonic(&o);
+	for (unsigned i = 0; i < o.nr; i++) {
+		if (o.events[i].kind == EV_LOST)
+			continue;
+		snprintf(buf, sizeof(buf), "x=%llu", (unsigned long long)o.events[i].time.v);
+		expect_text(&o, i, buf);
+	}
+	close_trace(&o);
+}
+
+/* LTTng's index */
+
+static void put_be64(struct bits *b, uint64_t v)
+{
+	put_bits(b, __builtin_bswap64(v), 64);
+}
+
+static void put_index(struct bits *b, unsigned nr, uint64_t lie)
+{
+	put_bits(b, __builtin_bswap32(0xc1f1dcc1), 32);
+	put_bits(b, __builtin_bswap32(1), 32);
+	put_bits(b, __builtin_bswap32(1), 32);
+	put_bits(b, __builtin_bswap32(72), 32);
+	for (unsigned i = 0; i < nr; i++) {
+		const uint64_t words[] = {i * 4096, 4096 * 8, (84 + 3 * 8) * 8,
+					  100 * (i + 1), 100 * (i + 1) + 3 + lie, 0, 0, 0, i};
+
+		for (unsigned k = 0; k < ARRAY_SIZE(words); k++)
+			put_be64(b, words[k]);
+	}
+}
+
+static void check_index(unsigned indexed, uint64_t lie, bool fits)
+{
+	struct bits b = {0}, index = {0};
+	char path[128];
+
+	for (unsigned i = 0; i < 3; i++)
+		put_packet(&b, &(struct packet_form){.begin = 100 * (i + 1), .seq_num = i}, 3, 0);
+	make_dir(&o);
+	write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+	write_bits(&o, "ch0_0", &b);
+	snprintf(path, sizeof(path), "%s/index", o.dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	put_index(&index, indexed, lie);
+	write_bits(&o, "index/ch0_0.idx", &index);
+	must_open(&o);
+	assert_int_equal(o.nr, 9);
+	assert_int_equal(o.trace->streams[0].nr_packets, 3);
+	assert_int_equal(o.trace->streams[0].packets[2].end, 303);
+	assert_int_equal(has_problem(&o, "does not fit"), !fits);
+	close_trace(&o);
+}
+
+static void index_file(void **state)
+{
+	(void)state;
+	check_index(3, 0, true);
+	check_index(2, 0, true); /* what is behind it is read from the packets */
+	check_index(3, 50, false);
+	check_index(4, 0, false);
+}
+
+/* Cursors */
+
+/* Any range of packets gives the events that the whole gives there. */
+static void ranges(void **state)
+{
+	struct bits b = {0};
+	unsigned at = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++)
+		put_packet(&b,
+			   &(struct packet_form){.begin = 100 * i - (i % 3) * 60 + 200,
+						 .seq_num = i + i / 7},
+			   i, i / 4);
+	build_trace(&o, ONE_FIELD, &b);
+	for (uint32_t first = 0; first < 20; first += 3) {
+		struct event events[7]; /* few, so that packets end inside a call and at its end */
+		struct cursor c;
+		unsigned n;
+
+		assert_int_equal(cursor_init(&c, &o.trace->streams[0], first, 3, 0, NULL), 0);
+		while ((n = cursor_next(&c, events, ARRAY_SIZE(events))) > 0) {
+			assert_memory_equal(events, &o.events[at], n * sizeof(*events));
+			at += n;
+		}
+		cursor_release(&c);
+	}
+	assert_int_equal(at, o.nr);
+	expect_monotonic(&o);
+	close_trace(&o);
+}
+
+static void wanted_kinds(void **state)
+{
+	struct event events[32];
+	struct bits b = {0};
+	struct cursor c;
+
+	(void)state;
+	packet_begin(&b, &(struct packet_form){.begin = 100});
+	for (unsigned i = 0; i < 5; i++) {
+		compact(&b, 1, 100 + 3 * i);
+		put_bits(&b, i, 32);
+		compact(&b, 2, 101 + 3 * i);
+		put_bits(&b, i, 32);
+		compact(&b, 3, 102 + 3 * i);
+		put_string(&b, "some text");
+	}
+	packet_end(&b, 200, 9, 4096);
+	build_trace(&o, BUILD_METADATA(BUILD_COMPACT, BUILD_EVENT(1, "softirq_raise", "uint32_t vec;")
+				       BUILD_EVENT(2, "softirq_entry", "uint32_t vec;")
+				       BUILD_EVENT(3, "other", "string s;")), &b);
+	assert_int_equal(o.nr, 16);
+	assert_int_equal(cursor_init(&c, &o.trace->streams[0], 0, 1, WANT(SOFTIRQ_ENTRY), NULL), 0);
+	assert_int_equal(cursor_next(&c, events, ARRAY_SIZE(events)), 6);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(events[i].kind, EV_SOFTIRQ_ENTRY);
+		assert_int_equal(events[i].time.v, 101 + 3 * i);
+		assert_int_equal(events[i].arg[0], i);
+	}
+	assert_int_equal(events[5].kind, EV_LOST);
+	cursor_release(&c);
+	close_trace(&o);
+}
+
+/* The compiled plans and the interpreter come to the same. */
+static void plans_and_interpreter(void **state)
+{
+	(void)state;
+	for (unsigned step = 0; step < 64; step++) {
+		struct bits b = {0};
+		struct ctf_trace *ct;
+		unsigned nr;
+
+		packet_begin(&b, &(struct packet_form){.begin = 100});
+		for (unsigned i = 0; i < 30; i++) {
+			uint64_t v = 0x9e3779b97f4a7c15ull * (step * 31 + i + 1);
+
+			compact(&b, 1 + i % 3, 100 + i);
+			put_bits(&b, v, 32);
+			if (i % 3 == 0) {
+				put_bits(&b, v >> 11, 12);
+				put_bits(&b, v >> 20, 20);
+				put_bits(&b, v, 64);
+			} else if (i % 3 == 1) {
+				put_string(&b, v & 1 ? "" : "some text");
+				put_bits(&b, v % 5, 8);
+				for (unsigned k = 0; k < v % 5; k++)
+					put_bits(&b, k, 16);
+				put_bits(&b, v >> 7, 32);
+			} else {
+				put_bits(&b, v & 1, 8);
+				put_bits(&b, v >> 9, v & 1 ? 16 : 8);
+				put_bits(&b, v >> 3, 32);
+			}
+		}
+		packet_end(&b, 200, 0, 4096);
+		build_trace(&o, BUILD_METADATA(
+			BUILD_COMPACT "event.context := struct { int32_t _tid; };\n",
+			BUILD_EVENT(1, "kvm_x86_hypercall", "integer { size = 12; signed = true; } _nr;"
+				    "integer { size = 20; align = 1; } _a0; uint64_t _a1;")
+			BUILD_EVENT(2, "irq_softirq_entry", "string _s; uint8_t _n; uint16_t _l[_n];"
+				    "uint32_t _vec;")
+			BUILD_EVENT(3, "sched_migrate_task", "enum : uint8_t { A, B } _k; variant <_k> {"
+				    "uint8_t A; uint16_t B; } _v; int32_t _tid;")), &b);
+		memcpy(again.events, o.events, sizeof(o.events));
+		nr = o.nr;
+		ct = o.trace->reader;
+		assert_int_equal(ct->plans[0].header, CTF_HEADER_COMPACT);
+		assert_false(ct->plans[0].plans[0].walked);
+		assert_false(ct->plans[0].plans[1].walked);
+		assert_false(ct->plans[0].plans[2].walked);
+		ctf_plan_use_walk(&ct->plans[0]);
+		load_events(&o);
+		assert_int_equal(o.nr, nr);
+		assert_int_equal(o.nr, 30);
+		assert_memory_equal(again.events, o.events, nr * sizeof(*o.events));
+		close_trace(&o);
+	}
+}
+
+/* vcpu_id with a pointer in it counts as unknown, and so does what goes wrong with it. */
+static void unsound_vcpu_id(void **state)
+{
+	for (unsigned unsound = 0; unsound < 2; unsound++) {
+		struct bits b = {0};
+
+		(void)state;
+		packet_begin(&b, &(struct packet_form){.begin = 100});
+		compact(&b, 1, 101);
+		put_bits(&b, unsound ? 0x8a3f4000 : 1, 32);
+		compact(&b, 2, 102);
+		put_bits(&b, 2, 32);
+		packet_end(&b, 200, 0, 4096);
+		build_trace(&o, BUILD_METADATA(
+			BUILD_COMPACT, BUILD_EVENT(1, "kvm_x86_entry", "uint32_t _vcpu_id;")
+			BUILD_EVENT(2, "kvm_x86_nested_vmexit", "uint32_t _exit_code;")), &b);
+		assert_int_equal(o.trace->vcpu_id_unsound, unsound);
+		assert_int_equal(o.events[0].arg[0], unsound ? -1 : 1);
+		assert_int_equal(o.events[1].arg[0], unsound ? -1 : 2);
+		assert_int_equal(o.trace->problems.nr, unsound);
+		expect_text(&o, 0, unsound ? "vcpu_id=2319400960" : "vcpu_id=1");
+		close_trace(&o);
+	}
+}
+
+static void syscall_names(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	packet_begin(&b, &(struct packet_form){.begin = 100});
+	compact(&b, 1, 101);
+	compact(&b, 2, 102);
+	put_bits(&b, (uint64_t)-2, 64);
+	packet_end(&b, 200, 0, 4096);
+	build_trace(&o, BUILD_METADATA(BUILD_COMPACT, BUILD_EVENT(1, "syscall_entry_openat", "")
+		    BUILD_EVENT(2, "syscall_exit_openat",
+				"integer { size = 64; align = 8; signed = true; } _ret;")), &b);
+	assert_int_equal(o.events[0].kind, EV_SYSCALL_ENTRY);
+	assert_int_equal(o.events[1].kind, EV_SYSCALL_EXIT);
+	assert_int_equal(o.events[1].arg[1], -2);
+	assert_int_equal(o.trace->nr_syscall_names, 1);
+	assert_int_equal(o.trace->types[o.events[0].type].syscall, 0);
+	assert_int_equal(o.trace->types[o.events[1].type].syscall, 0);
+	assert_string_equal(o.trace->syscall_names[0], "openat");
+	assert_int_equal(o.trace->clock.offset_ns, 2000000500);
+	close_trace(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wrap_of_27_bits),
+		cmocka_unit_test(wrap_of_32_bits),
+		cmocka_unit_test(step_back_inside),
+		cmocka_unit_test(step_back_between_packets),
+		cmocka_unit_test(late_end),
+		cmocka_unit_test(discarded_events),
+		cmocka_unit_test(snapshot),
+		cmocka_unit_test(lost_packets),
+		cmocka_unit_test(truncated_packet),
+		cmocka_unit_test(garbage),
+		cmocka_unit_test(content_size_lies),
+		cmocka_unit_test(impossible_sizes),
+		cmocka_unit_test(empty_and_foreign_files),
+		cmocka_unit_test(missing_stream),
+		cmocka_unit_test(nothing_usable),
+		cmocka_unit_test(files_of_one_stream),
+		cmocka_unit_test(index_file),
+		cmocka_unit_test(ranges),
+		cmocka_unit_test(wanted_kinds),
+		cmocka_unit_test(plans_and_interpreter),
+		cmocka_unit_test(unsound_vcpu_id),
+		cmocka_unit_test(syscall_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
