@@ -269,7 +269,7 @@ static void check_world(struct world w, enum clock_method method, ns_t bound)
 	assert_int_equal(find(&t, &m, NULL), 0);
 	check_tree(&t);
 	assert_int_equal(t.machines[1].clock.method, method);
-	worst = check_truth(&t, &m, w.pause_at, w.pause_len ? 3000 : 0);
+	worst = check_truth(&t, &m, w.pause_at, w.pause_len ? 3200 : 0);
 	assert_in_range(worst, 1000, bound);
 	assert_int_equal(t.machines[1].clock.nr_violations, 0);
 	topology_release(&t);
