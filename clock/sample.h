@@ -88,6 +88,9 @@ struct sample {
 	struct mono_point_list monos;
 };
 
+/* Most events that are noted of all traces together; some 20 bytes each. */
+#define SAMPLE_EVENTS_MAX (3u << 20)
+
 /*
  * Reads samples of @nr traces by @plans (settled), with @threads threads.  @samples[i].trace and
  * is_l0 are set by the caller, the rest is zero.  What is not read counts as lost: any vCPU may have run then.

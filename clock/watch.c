@@ -248,6 +248,10 @@ static int watch_event(struct watch *w, const struct event *e)
 	uint64_t *t;
 	int ret = 0;
 
+	if (e->time.v < w->from) {
+		w->tid = e->tid;
+		return 0;
+	}
 	if (e->kind == EV_LOST)
 		return on_lost(w, e);
 	if (w->fresh || (w->nr_events && e->time.v - w->last > w->silence))
@@ -278,9 +282,15 @@ int watch_events(struct watch *w, const struct event *events, unsigned nr)
 	return 0;
 }
 
-void watch_part(struct watch *w)
+void watch_part(struct watch *w, uint64_t from)
 {
 	w->fresh = true;
+	w->from = from;
+}
+
+bool watch_full(const struct watch *w)
+{
+	return w->nr_events >= w->notes_max;
 }
 
 static uint32_t tid_of(const char *element, size_t tid_offset)
