@@ -114,7 +114,7 @@ static int start_watches(struct reading *r, struct sample *samples, const struct
 			struct watch *w = &r->watches[at++];
 
 			watch_init(w, &t->streams[k]);
-			w->keep_events = !samples[i].is_l0;
+			w->purpose = samples[i].purpose;
 			w->notes_max = SAMPLE_EVENTS_MAX / streams + 1;
 			w->parts = &plans[i].list[part];
 			while (part < plans[i].nr && plans[i].list[part].stream == w->stream) {

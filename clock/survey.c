@@ -9,7 +9,9 @@
 #include "clock/rates.h"
 
 /* The taste. */
+#define HEADS_MIN 8
 #define HEADS_MAX 128
+#define HEAD_BYTES (256u << 10) /* one for so many */
 #define HEADS_EVENTS 65536
 #define CHUNK_BYTES (16u << 20)
 #define CHUNK_EVENTS 24576
@@ -47,16 +49,17 @@ int survey_taste(struct plan *p, const struct trace *t, unsigned effort)
 	uint64_t host = WANT(KVM_HYPERCALL) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
 	uint64_t guest = WANT(SYNC_REQUEST) | WANT(SYNC_ACK) | WANT(VMSYNC_GH_GUEST) |
 			 WANT(VMSYNC_HG_GUEST);
-	uint64_t heads = 1;
+	uint64_t wanted = t->len_bytes / HEAD_BYTES, heads = 1;
 	size_t times = 1;
 	int ret = 0;
 
+	wanted = wanted < HEADS_MIN ? HEADS_MIN : wanted > HEADS_MAX ? HEADS_MAX 	: wanted;
 	while (effort-- > 0)
 		times *= MORE_EFFORT;
 	for (unsigned i = 0; i < t->nr_streams; i++)
-		heads += t->streams[i].nr_packets < HEADS_MAX ? t->streams[i].nr_packets : HEADS_MAX;
+		heads += t->streams[i].nr_packets < wanted ? t->streams[i].nr_packets : wanted;
 	if (has_kind(t, host))
-		ret = plan_heads(p, t, HEADS_MAX, HEADS_EVENTS * times / heads + 200);
+		ret = plan_heads(p, t, (unsigned)wanted, HEADS_EVENTS * times / heads + 200);
 	for (unsigned k = 1; k < 3 && ret == 0 && has_kind(t, guest); k++)
 		ret = plan_chunk(p, t, k / 3.0, CHUNK_BYTES * times, CHUNK_EVENTS * times);
 	plan_settle(p);

@@ -43,7 +43,7 @@ struct watch {
 	uint64_t now;         /* of the last hrtimer */
 	bool wants_mono;
 	bool has_entries;     /* a vCPU ran here */
-	bool keep_events;     /* it may be a guest's */
+	enum sample_purpose purpose;
 	uint64_t nr_events;
 	uint64_t first, last; /* events that were read */
 	struct call_list calls, requests, acks;
