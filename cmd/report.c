@@ -206,7 +206,7 @@ static void print_unknown(const struct invocation *inv, struct sonde_run *run,
 	fprintf(inv->screen.out, "%s of the CPU time is not known",
 		unit_share(share, (int64_t)((double)lost / (double)sum * 1e6)));
 	if (first > begin)
-		fprintf(inv->screen.out, "; the host's events begin %s after the window",
+		fprintf(inv->screen.out, "; the host's events begin %s into it",
 			unit_length(length, first - begin, sonde_run_ticks_are_ns(run)));
 	fputc('\n', inv->screen.out);
 }
