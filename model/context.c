@@ -51,7 +51,7 @@ static uint32_t add(struct model *m, const struct context *c)
 	return table->nr;
 }
 
-uint32_t context_row(struct model *m, const struct context *c)
+static uint32_t look_up(struct model *m, const struct context *c, uint32_t at)
 {
 	struct context_table *table = &m->contexts;
 
@@ -63,7 +63,7 @@ uint32_t context_row(struct model *m, const struct context *c)
 			return 0;
 		}
 	}
-	for (uint32_t i = hash(c) & table->mask;; i = (i + 1) & table->mask) {
+	for (uint32_t i = at & table->mask;; i = (i + 1) & table->mask) {
 		uint32_t row = table->slots[i];
 
 		if (!row)
@@ -71,6 +71,18 @@ uint32_t context_row(struct model *m, const struct context *c)
 		if (likely(!memcmp(&table->rows[row - 1], c, sizeof(*c))))
 			return row;
 	}
+}
+
+/* Few contexts alternate; they stay near. */
+uint32_t context_row(struct model *m, const struct context *c)
+{
+	uint32_t at = hash(c);
+	struct context_cache *near = &m->contexts.cache[at % CONTEXT_CACHE];
+
+	if (near->row && !memcmp(&near->context, c, sizeof(*c)))
+		return near->row;
+	near->context = *c;
+	return near->row = look_up(m, c, at);
 }
 
 void contexts_release(struct model *m)

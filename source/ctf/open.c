@@ -526,12 +526,13 @@ static int open_streams(struct trace *t, struct error *err)
  * kvm_vcpu * records part of that pointer.  The metadata does not tell, the values do: look at the
  * first entries of every stream.
  */
+#define LOOK_ENTRIES 64
 #define LOOK_PACKETS 8
 #define LOOK_BYTES (4u << 20)
 
-static void look_at_entries(struct trace *t, struct stream *s)
+static void look_at_entries(struct stream *s)
 {
-	struct event events[64];
+	struct event events[LOOK_ENTRIES];
 	struct cursor c;
 	uint64_t bytes = 0;
 	uint32_t nr = 0;
@@ -540,9 +541,7 @@ static void look_at_entries(struct trace *t, struct stream *s)
 		bytes += s->packets[nr++].len_bytes;
 	if (cursor_init(&c, s, 0, nr, WANT(KVM_ENTRY), NULL))
 		return;
-	while (cursor_next(&c, events, ARRAY_SIZE(events)) > 0 &&
-	       !((struct ctf_trace *)t->reader)->vcpu_id_seen_unsound)
-		;
+	cursor_next(&c, events, ARRAY_SIZE(events));
 	cursor_release(&c);
 }
 
@@ -554,7 +553,7 @@ static void settle_vcpu_ids(struct trace *t)
 	for (unsigned i = 0; i < t->nr_types; i++)
 		has_entry |= t->types[i].kind == EV_KVM_ENTRY;
 	for (unsigned i = 0; has_entry && i < t->nr_streams; i++)
-		look_at_entries(t, &t->streams[i]);
+		look_at_entries(&t->streams[i]);
 	if (!ct->vcpu_id_seen_unsound)
 		return;
 	t->vcpu_id_unsound = true;
