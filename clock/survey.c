@@ -56,6 +56,7 @@ int survey_taste(struct plan *p, const struct trace *t, unsigned effort)
 	wanted = wanted < HEADS_MIN ? HEADS_MIN : wanted > HEADS_MAX ? HEADS_MAX 	: wanted;
 	while (effort-- > 0)
 		times *= MORE_EFFORT;
+	wanted *= times;
 	for (unsigned i = 0; i < t->nr_streams; i++)
 		heads += t->streams[i].nr_packets < wanted ? t->streams[i].nr_packets : wanted;
 	if (has_kind(t, host))
