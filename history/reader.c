@@ -10,12 +10,11 @@
 
 int part_open(const struct mapfile *file, uint64_t at, bool verify, unsigned *kind, struct part *p)
 {
-	const uint8_t *h;
+	const uint8_t *h = file->data + at;
 	uint64_t room;
 
 	if (at & 7 || at > file->len_bytes || file->len_bytes - at < PART_HEADER_BYTES)
 		return -EIO;
-	h = file->data + at;
 	room = file->len_bytes - at - PART_HEADER_BYTES;
 	if (get_u32(h) != PART_MAGIC || get_u64(h + 40) != XXH3_64bits(h, 40) ||
 	    get_u64(h + 8) > room)
