@@ -18,7 +18,7 @@ static const struct {
 	[RUN_MACHINE] = {"machine",
 			 {"name", "parent", "level", "traced", "hostname", "release", "tracer",
 			  "trace_path", "evidence", "vm_pid", "pid_known"}},
-	[RUN_CPU] = {"cpu", {"machine", "cpu", "host_tid", "nested_id", "host_thread"}},
+	[RUN_CPU] = {"cpu", {"machine", "cpu", "host_tid", "nested_id", "host_thread", "path"}},
 	[RUN_THREAD] = {"thread",
 			{"machine", "tid", "pid", "ppid", "comm", "pid_ns", "begin", "end",
 			 "is_vcpu"}},
@@ -89,6 +89,19 @@ static attr_t machine_attr(const struct sonde_run *run, int64_t machine)
 	return history_child(run->history, ATTR_ROOT, text(run, RUN_MACHINE, machine, 0));
 }
 
+/* Where the attributes of a CPU stand: a vCPU whose machine has no trace is not under its name. */
+static attr_t cpu_dir(const struct sonde_run *run, int64_t row, const struct sonde_cpu *cpu)
+{
+	const char *path = text(run, RUN_CPU, row, 5);
+	attr_t dir = machine_attr(run, cpu->machine);
+	char name[16];
+
+	if (*path)
+		return history_find(run->history, path);
+	snprintf(name, sizeof(name), "cpu%d", cpu->number);
+	return dir == ATTR_NONE ? ATTR_NONE : history_child(run->history, dir, name);
+}
+
 static int index_cpus(struct sonde_run *run, struct error *err)
 {
 	int64_t nr = nr_rows(run, RUN_CPU);
@@ -98,17 +111,13 @@ static int index_cpus(struct sonde_run *run, struct error *err)
 		return fail(err, -ENOMEM, "out of memory");
 	for (int64_t row = 0; row < nr; row++) {
 		struct sonde_cpu cpu;
-		char name[16];
 		attr_t dir;
 
 		sonde_cpu(run, row, &cpu);
 		if (map_put(&run->cpu_rows, (uint64_t)cpu.machine << 32 | (uint32_t)cpu.number,
 			    (uint32_t)row))
 			return fail(err, -ENOMEM, "out of memory");
-		snprintf(name, sizeof(name), "cpu%d", cpu.number);
-		dir = machine_attr(run, cpu.machine);
-		if (dir != ATTR_NONE)
-			dir = history_child(run->history, dir, name);
+		dir = cpu_dir(run, row, &cpu);
 		for (unsigned i = 0; i < CPU_NR_ATTRS; i++) {
 			run->cpu_attrs[row][i] =
 				dir == ATTR_NONE
@@ -262,6 +271,7 @@ int sonde_machine(const struct sonde_run *run, int64_t row, struct sonde_machine
 	out->trace_path = text(run, t, row, 7);
 	out->evidence = text(run, t, row, 8);
 	out->vm_pid = number(run, t, row, 9);
+	out->pid_known = number(run, t, row, 10) > 0;
 	return 0;
 }
 
@@ -420,6 +430,22 @@ int64_t sonde_find_cpu(const struct sonde_run *run, unsigned machine, int number
 	const uint32_t *row = map_get(&run->cpu_rows, (uint64_t)machine << 32 | (uint32_t)number);
 
 	return row ? (int64_t)*row : -1;
+}
+
+int64_t sonde_next_cpu(const struct sonde_run *run, unsigned machine, int after)
+{
+	int64_t found = -1;
+	int64_t least = INT64_MAX;
+
+	for (int64_t row = 0; row < nr_rows(run, RUN_CPU); row++) {
+		int64_t its = number(run, RUN_CPU, row, 1);
+
+		if (number(run, RUN_CPU, row, 0) == machine && its > after && its < least) {
+			found = row;
+			least = its;
+		}
+	}
+	return found;
 }
 
 struct thread_key {

@@ -27,6 +27,30 @@ static bool frame_around(struct sonde_run *run, int physical_cpu, int64_t t,
 	return true;
 }
 
+/* The worst of the layers' clocks; without a trace, a layer's times are those of its host. */
+static int64_t stack_bound(struct sonde_run *run, const struct sonde_stack *s, int64_t t)
+{
+	int64_t worst = 0;
+
+	for (unsigned i = 0; i < s->nr; i++) {
+		struct sonde_interval bound;
+		struct sonde_machine m;
+		attr_t attr;
+
+		if (sonde_machine(run, s->frames[i].machine, &m))
+			continue;
+		attr = history_child(run->history, ATTR_ROOT, m.name);
+		if (attr != ATTR_NONE)
+			attr = history_child(run->history, attr, "clock_bound");
+		if (attr == ATTR_NONE || sonde_at(run, attr, t, &bound))
+			continue;
+		if (bound.value == UINT32_MAX)
+			return -1;
+		worst = bound.value > worst ? bound.value : worst;
+	}
+	return worst;
+}
+
 static void reverse(struct sonde_frame *frames, unsigned nr)
 {
 	for (unsigned i = 0; i < nr / 2; i++) {
@@ -68,5 +92,6 @@ int sonde_stack_at(struct sonde_run *run, int cpu, int64_t t, struct sonde_stack
 	       frame_around(run, cpu, t, &out->frames[out->nr - 1], &out->frames[out->nr]))
 		out->nr++;
 	reverse(out->frames, out->nr);
+	out->bound_ns = stack_bound(run, out, t);
 	return 0;
 }

@@ -62,6 +62,12 @@ static void inside_text(struct sonde_run *run, const struct sonde_stack *s, unsi
 	}
 }
 
+/* True when a clock's error may have put @at on the wrong side of a change. */
+static bool is_uncertain(const struct sonde_stack *s, int64_t at)
+{
+	return s->bound_ns < 0 || at - s->begin < s->bound_ns || s->end - at <= s->bound_ns;
+}
+
 static void container_text(struct sonde_run *run, int64_t thread, char *buf, size_t room)
 {
 	struct sonde_thread t;
@@ -73,7 +79,7 @@ static void container_text(struct sonde_run *run, int64_t thread, char *buf, siz
 }
 
 static void add_frame(struct table *t, struct sonde_run *run, const struct sonde_stack *s,
-		      unsigned i, int *line)
+		      int64_t at, unsigned i, int *line)
 {
 	const struct sonde_frame *f = &s->frames[i];
 	bool innermost = i + 1 == s->nr;
@@ -100,13 +106,17 @@ static void add_frame(struct table *t, struct sonde_run *run, const struct sonde
 			 unit_length((char[UNIT_TEXT]){0}, s->end - s->begin,
 				     sonde_run_ticks_are_ns(run)));
 		table_cell(t, *line, 5, text);
+		table_cell(t, *line, 6,
+			   is_uncertain(s, at)
+				   ? "uncertain: a change is nearer than the clock's error"
+				   : "");
 	}
 }
 
 static int print_text(const struct invocation *inv, struct sonde_run *run, int64_t at)
 {
-	static const char *const titles[] = {"MACHINE",	  "CPU",  "THREAD",
-					     "CONTAINER", "DOES", "FOR"};
+	static const char *const titles[] = {"MACHINE", "CPU", "THREAD", "CONTAINER",
+					     "DOES",	"FOR", ""};
 	const struct state_options *opt = inv->values;
 	bool is_ns = sonde_run_ticks_are_ns(run);
 	struct table *t = table_new(&inv->screen);
@@ -128,7 +138,7 @@ static int print_text(const struct invocation *inv, struct sonde_run *run, int64
 			continue;
 		ret = sonde_stack_at(run, cpu.number, at, &stack);
 		for (unsigned i = 0; i < stack.nr && !ret; i++)
-			add_frame(t, run, &stack, i, &line);
+			add_frame(t, run, &stack, at, i, &line);
 	}
 	if (!ret)
 		fprintf(inv->screen.out, "at %s, %s after the begin\n\n",
@@ -139,7 +149,8 @@ static int print_text(const struct invocation *inv, struct sonde_run *run, int64
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static void json_stack(struct json *j, struct sonde_run *run, int cpu, const struct sonde_stack *s)
+static void json_stack(struct json *j, struct sonde_run *run, int cpu, int64_t at,
+		       const struct sonde_stack *s)
 {
 	json_object(j, NULL);
 	json_int(j, "cpu", cpu);
@@ -148,6 +159,8 @@ static void json_stack(struct json *j, struct sonde_run *run, int cpu, const str
 	json_str(j, "mode", sonde_mode_name(s->mode));
 	json_str(j, "detail", s->detail_text);
 	json_cpu(j, "serves", run, s->serves);
+	json_row(j, "bound_ns", s->bound_ns);
+	json_bool(j, "uncertain", is_uncertain(s, at));
 	json_array(j, "stack");
 	for (unsigned i = 0; i < s->nr; i++) {
 		struct sonde_thread t;
@@ -181,7 +194,7 @@ static int print_json(const struct invocation *inv, struct sonde_run *run, int64
 			continue;
 		ret = sonde_stack_at(run, cpu.number, at, &stack);
 		if (!ret)
-			json_stack(&j, run, cpu.number, &stack);
+			json_stack(&j, run, cpu.number, at, &stack);
 	}
 	json_end(&j);
 	json_end(&j);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,14 +127,16 @@ static void add_containers(struct tree *t, int parent_line, unsigned machine, in
 
 static void add_cpus(struct tree *t, int parent, unsigned machine)
 {
-	for (int64_t row = 0; row < sonde_nr_cpus(t->run); row++) {
+	int number = INT_MIN;
+	int64_t row;
+
+	while ((row = sonde_next_cpu(t->run, machine, number)) >= 0) {
 		struct sonde_machine m;
 		struct sonde_cpu cpu;
 		char label[32], notes[120] = "physical CPU", thread[80];
 
 		sonde_cpu(t->run, row, &cpu);
-		if (cpu.machine != machine)
-			continue;
+		number = cpu.number;
 		sonde_machine(t->run, machine, &m);
 		if (cpu.number >= 0)
 			snprintf(label, sizeof(label), "cpu %d", cpu.number);
@@ -158,7 +161,11 @@ static void add_machine(struct tree *t, int parent_line, int64_t row)
 
 	sonde_machine(t->run, row, &m);
 	snprintf(label, sizeof(label), "%s", m.name);
-	if (m.parent < 0)
+	if (m.parent >= 0 && !m.traced && !m.pid_known)
+		snprintf(notes, sizeof(notes),
+			 "%s, not traced, process unknown: vCPUs of one VM may stand apart",
+			 m.level > 1 ? "nested VM" : "VM");
+	else if (m.parent < 0)
 		snprintf(notes, sizeof(notes), "physical machine%s%s", *m.release ? ", " : "",
 			 m.release);
 	else if (m.vm_pid > 0)
@@ -219,6 +226,8 @@ static void json_containers(struct json *j, struct tree *t, unsigned machine, in
 static void json_tree(struct json *j, struct tree *t, int64_t row)
 {
 	struct sonde_machine m;
+	int number = INT_MIN;
+	int64_t c;
 
 	sonde_machine(t->run, row, &m);
 	json_object(j, NULL);
@@ -226,14 +235,14 @@ static void json_tree(struct json *j, struct tree *t, int64_t row)
 	json_uint(j, "level", m.level);
 	json_bool(j, "traced", m.traced);
 	json_row(j, "vm_pid", m.vm_pid);
+	json_bool(j, "pid_known", m.pid_known);
 	json_int(j, "threads", t->counts.per_machine[row]);
 	json_array(j, "cpus");
-	for (int64_t c = 0; c < sonde_nr_cpus(t->run); c++) {
+	while ((c = sonde_next_cpu(t->run, (unsigned)row, number)) >= 0) {
 		struct sonde_cpu cpu;
 
 		sonde_cpu(t->run, c, &cpu);
-		if (cpu.machine != row)
-			continue;
+		number = cpu.number;
 		json_object(j, NULL);
 		json_int(j, "cpu", cpu.number);
 		json_row(j, "host_tid", cpu.host_tid);

@@ -126,7 +126,8 @@ static void put_index(struct outfile *f, struct bytes *out)
 	uint32_t nr_streams = 0;
 	size_t next;
 
-	qsort(f->parts, f->nr_parts, sizeof(*f->parts), compare_parts);
+	if (f->nr_parts)
+		qsort(f->parts, f->nr_parts, sizeof(*f->parts), compare_parts);
 	for (size_t i = 0; i < f->nr_parts; i++)
 		nr_streams += !i || !same_stream(&f->parts[i - 1], &f->parts[i]);
 	bytes_put_u32(out, nr_streams);

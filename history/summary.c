@@ -330,7 +330,7 @@ static void advance(struct summary *s, struct row *r, ns_t t)
 	struct open *o = r->open;
 
 	if (o->bucket < bucket && (o->partial || o->tally.nr)) {
-		ns_t edge = (o->bucket + 1) << shift;
+		ns_t edge = summary_time(o->bucket + 1, r->base);
 
 		tally_add(s, &o->tally, r->value, (uint64_t)(edge - r->at));
 		close_bucket(s, r, r->base);
@@ -339,7 +339,7 @@ static void advance(struct summary *s, struct row *r, ns_t t)
 	}
 	if (o->bucket < bucket) {
 		pass_buckets(s, r, r->base, (uint64_t)(bucket - o->bucket), r->value);
-		r->at = bucket << shift;
+		r->at = summary_time(bucket, r->base);
 		o = r->open;
 	}
 	if (t > r->at)
@@ -518,7 +518,7 @@ static void flush_level(struct summary *s, unsigned level, int64_t end, ns_t end
 			struct outfile *file)
 {
 	struct level *l = &s->levels[level];
-	ns_t begin_ns = l->first << summary_shift(level);
+	ns_t begin_ns = summary_time(l->first, level);
 	uint32_t at = 0;
 
 	s->failed |= !room_to_sort(s, l->nr);
@@ -597,7 +597,7 @@ void summary_slice(struct summary *s, ns_t end, struct outfile *file)
 
 			if (!is_full(&s->levels[i]) || bucket == s->levels[i].first)
 				continue;
-			flush_level(s, i, bucket, bucket << summary_shift(i), file);
+			flush_level(s, i, bucket, summary_time(bucket, i), file);
 			restart_runs(s, i);
 		}
 	}
@@ -610,7 +610,7 @@ static void finish_row(struct summary *s, struct row *r, ns_t end)
 	for (unsigned i = 0; i < r->nr && !s->failed; i++) {
 		struct open *o = &r->open[i];
 		struct open *up = i + 1u < r->nr ? &r->open[i + 1] : NULL;
-		uint64_t width = (uint64_t)(end - (o->bucket << summary_shift(r->base + i)));
+		uint64_t width = (uint64_t)(end - summary_time(o->bucket, r->base + i));
 
 		end_tally(s, r, r->base + i, width, up);
 	}

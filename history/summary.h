@@ -33,6 +33,12 @@ static inline unsigned summary_shift(unsigned level)
 	return SUMMARY_SHIFT_MIN + 2 * level;
 }
 
+/* When a bucket begins. */
+static inline ns_t summary_time(int64_t bucket, unsigned level)
+{
+	return (ns_t)((uint64_t)bucket << summary_shift(level));
+}
+
 /* A run with value 0 and share 0: from here on the attribute is not covered. */
 #define SHARE_NONE 0
 

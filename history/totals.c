@@ -92,7 +92,8 @@ static void level_flush(struct totals *t, unsigned level, ns_t end, struct outfi
 	struct totals_level *l = &t->levels[level];
 	struct bytes payload = {.failed = t->failed};
 
-	qsort(l->list, l->nr, sizeof(*l->list), compare_totals);
+	if (l->nr)
+		qsort(l->list, l->nr, sizeof(*l->list), compare_totals);
 	put_payload(l, &payload);
 	outfile_part(file, PART_TOTALS, level, l->begin, end, &payload);
 	bytes_release(&payload);

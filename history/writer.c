@@ -129,9 +129,13 @@ int history_writer_open(struct history_writer **out, const char *path,
 attr_t history_writer_attr(struct history_writer *w, attr_t parent, const char *name,
 			   enum attr_type type, unsigned flags)
 {
-	uint32_t id = strings_put(&w->names.strings, name, strlen(name));
-	attr_t attr = id == UINT32_MAX ? ATTR_NONE : names_attr(&w->names, parent, id, type, flags);
+	uint32_t id;
+	attr_t attr;
 
+	if (parent >= w->names.nr_attrs)
+		return ATTR_NONE;
+	id = strings_put(&w->names.strings, name, strlen(name));
+	attr = id == UINT32_MAX ? ATTR_NONE : names_attr(&w->names, parent, id, type, flags);
 	if (attr == ATTR_NONE || !sync_attrs(w)) {
 		w->failed = true;
 		return ATTR_NONE;
@@ -266,7 +270,7 @@ int history_writer_table(struct history_writer *w, const char *name, const struc
 	}
 	table = names_table(&w->names, history_writer_string(w, name, strlen(name)), column_names,
 			    types, nr_columns);
-	if (table < 0)
+	if (table == -ENOMEM)
 		w->failed = true;
 	return table;
 }

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,9 +39,19 @@ unsigned inputs_workers(const struct sonde_inputs *told)
 
 /* ---- opening traces ------------------------------------------------------------------------ */
 
+/* A path on its way to a trace. */
+struct candidate {
+	char *path; /* owned */
+	struct trace *trace;
+	struct error why;
+};
+
 struct opening {
 	struct inputs *in;
 	const struct sonde_watcher *watcher;
+	struct candidate *list; /* owned */
+	unsigned nr;
+	atomic_uint next; /* for the workers */
 };
 
 static bool is_zero(const uint8_t uuid[16])
@@ -84,16 +96,16 @@ static bool drop_copy(struct opening *o, struct trace *t)
 	return false;
 }
 
-static int open_trace(struct opening *o, const char *path, struct error *err)
+static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
 {
 	struct inputs *in = o->in;
-	struct error why = {0};
+	struct trace *t = c->trace;
 	struct trace **grown;
-	struct trace *t;
 
-	if (trace_open(&t, path, &why)) {
-		watcher_notice(o->watcher, "%s; this trace is left out", why.text);
-		problems_add(&in->topology.problems, "%s; this trace is left out", why.text);
+	c->trace = NULL;
+	if (!t) {
+		watcher_notice(o->watcher, "%s; this trace is left out", c->why.text);
+		problems_add(&in->topology.problems, "%s; this trace is left out", c->why.text);
 		return 0;
 	}
 	if (drop_copy(o, t))
@@ -108,36 +120,93 @@ static int open_trace(struct opening *o, const char *path, struct error *err)
 	return 0;
 }
 
-static int open_under(struct opening *o, const char *path, struct error *err)
+static int list_under(struct opening *o, const char *path, struct error *err)
 {
 	struct sonde_error why = {0};
+	struct candidate *grown;
 	char **list;
 	int nr = sonde_find_traces(path, &list, &why);
 	int ret = 0;
 
 	if (nr < 0)
 		return fail(err, nr, "%s", why.text);
-	for (int i = 0; i < nr && !ret; i++)
-		ret = open_trace(o, list[i], err);
+	grown = reallocarray(o->list, o->nr + (unsigned)nr, sizeof(*grown));
+	if (grown)
+		o->list = grown;
+	for (int i = 0; i < nr && grown && !ret; i++) {
+		char *copy = strdup(list[i]);
+
+		ret = copy ? 0 : -ENOMEM;
+		if (copy)
+			o->list[o->nr++] = (struct candidate){.path = copy};
+	}
 	free(list);
-	return ret;
+	return grown && !ret ? 0 : fail(err, -ENOMEM, "out of memory");
 }
 
-static int open_traces(struct inputs *in, const struct sonde_inputs *told,
-		       const struct sonde_watcher *watcher, struct error *err)
+static int list_all(struct opening *o, const struct sonde_inputs *told, struct error *err)
 {
-	struct opening o = {in, watcher};
 	int ret = 0;
 
 	for (unsigned i = 0; i < told->nr_paths && !ret; i++)
-		ret = open_under(&o, told->paths[i], err);
+		ret = list_under(o, told->paths[i], err);
 	for (unsigned i = 0; i < told->nr_guests && !ret; i++) {
 		const char *path = strchr(told->guests[i], '=');
 
 		if (!path || path == told->guests[i])
 			return fail(err, -EINVAL, "\"%s\": NAME=PATH is expected", told->guests[i]);
-		ret = open_under(&o, path + 1, err);
+		ret = list_under(o, path + 1, err);
 	}
+	return ret;
+}
+
+/* Reading metadata takes milliseconds per trace, which is much of a small run's time. */
+static void *open_some(void *data)
+{
+	struct opening *o = data;
+	unsigned i;
+
+	while ((i = atomic_fetch_add(&o->next, 1)) < o->nr)
+		trace_open(&o->list[i].trace, o->list[i].path, &o->list[i].why);
+	return NULL;
+}
+
+#define OPENERS_MAX 8
+
+static void open_all(struct opening *o, const struct sonde_inputs *told)
+{
+	pthread_t threads[OPENERS_MAX];
+	unsigned workers = inputs_workers(told);
+	unsigned nr = 0;
+
+	while (nr < workers && nr < OPENERS_MAX && nr + 1 < o->nr &&
+	       !pthread_create(&threads[nr], NULL, open_some, o))
+		nr++;
+	open_some(o);
+	while (nr)
+		pthread_join(threads[--nr], NULL);
+}
+
+static void opening_release(struct opening *o)
+{
+	for (unsigned i = 0; i < o->nr; i++) {
+		trace_release(o->list[i].trace);
+		free(o->list[i].path);
+	}
+	free(o->list);
+}
+
+static int open_traces(struct inputs *in, const struct sonde_inputs *told,
+		       const struct sonde_watcher *watcher, struct error *err)
+{
+	struct opening o = {.in = in, .watcher = watcher};
+	int ret = list_all(&o, told, err);
+
+	if (!ret)
+		open_all(&o, told);
+	for (unsigned i = 0; i < o.nr && !ret; i++)
+		ret = keep_trace(&o, &o.list[i], err);
+	opening_release(&o);
 	if (!ret && !in->nr_traces)
 		ret = fail(err, -EINVAL, "no trace could be opened%s%s",
 			   in->topology.problems.nr ? ": " : "",

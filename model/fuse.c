@@ -31,8 +31,7 @@ static struct cpu *physical(struct cpu *cpu)
 
 static void name_layer(struct context *c, const struct cpu *cpu, uint32_t mode)
 {
-	c->machine = cpu->machine->index + 1;
-	c->cpu = cpu->number;
+	c->cpu = cpu->index + 1;
 	c->thread = cpu->thread ? cpu->thread->row + 1 : 0;
 	c->mode = mode;
 }

@@ -32,7 +32,7 @@ uint64_t model_want(void)
 	       WANT(VECTOR_ENTRY) | WANT(VECTOR_EXIT) | WANT(CPU_IDLE) | WANT(KVM_ENTRY) |
 	       WANT(KVM_EXIT) | WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT) |
 	       WANT(KVM_NESTED_VMEXIT_INJECT) | WANT(KVM_MMU_GET_PAGE) | WANT(STATEDUMP_PROCESS) |
-	       WANT(STATEDUMP_PID_NS) | WANT(STATEDUMP_END);
+	       WANT(STATEDUMP_PID_NS);
 }
 
 static void release(struct model *m)
@@ -48,6 +48,8 @@ static void release(struct model *m)
 	map_release(&m->vm_by_pid);
 	map_release(&m->by_vmcb);
 	map_release(&m->by_pgd);
+	map_release(&m->wakeups);
+	strings_release(&m->names);
 	map_release(&m->by_inum);
 	problems_release(&m->problems);
 	arena_release(&m->arena);
@@ -90,13 +92,15 @@ static void begin(struct model *m, ns_t t)
 }
 
 /* Events about threads: the CPU that recorded them is only where they were noticed. */
-static void feed_thread(struct machine_state *mc, const struct event *e)
+static void feed_thread(struct cpu *cpu, const struct event *e)
 {
+	struct machine_state *mc = cpu->machine;
+
 	switch (e->kind) {
 	case EV_SCHED_WAKING:
 	case EV_SCHED_WAKEUP:
 	case EV_SCHED_WAKEUP_NEW:
-		thread_wake(mc, e);
+		thread_wake(cpu, e);
 		break;
 	case EV_FORK:
 		thread_fork(mc, e);
@@ -122,15 +126,13 @@ static void feed_thread(struct machine_state *mc, const struct event *e)
 	case EV_STATEDUMP_PID_NS:
 		statedump_pid_ns(mc, e);
 		break;
-	case EV_STATEDUMP_END:
-		statedump_end(mc);
-		break;
 	default:
 		break;
 	}
 }
 
-static void feed_cpu(struct cpu *cpu, const struct event *e)
+/* False when the CPU is as it was. */
+static bool feed_cpu(struct cpu *cpu, const struct event *e)
 {
 	switch (e->kind) {
 	case EV_SCHED_SWITCH:
@@ -172,37 +174,44 @@ static void feed_cpu(struct cpu *cpu, const struct event *e)
 		cpu_idle(cpu);
 		break;
 	default:
-		feed_thread(cpu->machine, e);
-		break;
+		feed_thread(cpu, e);
+		return false;
 	}
+	return true;
 }
 
 /*
  * A kernel that records an event has its CPU.  So a vCPU that its thread had entered is not in
  * guest mode any more: interrupts, above all, are handled before KVM's exit event.
  */
-static void leave_guest(struct cpu *cpu, const struct event *e)
+static bool leave_guest(struct cpu *cpu, const struct event *e)
 {
 	if (e->kind == EV_KVM_ENTRY || e->kind == EV_KVM_EXIT)
-		return;
+		return false;
 	cpu->guest_of_unknown = false;
-	if (cpu->thread && cpu->thread->vcpu && cpu->thread->vcpu->vcpu.entered)
-		vcpu_leave(cpu->thread->vcpu);
+	if (!cpu->thread || !cpu->thread->vcpu || !cpu->thread->vcpu->vcpu.entered)
+		return false;
+	vcpu_leave(cpu->thread->vcpu);
+	return true;
 }
 
 static void feed_one(struct cpu *cpu, const struct event *e)
 {
+	bool changed = false;
+
 	if (unlikely(e->kind == EV_LOST)) {
 		cpu_lost(cpu, e);
 		return;
 	}
 	if (cpu->machine->parent && unlikely(!vcpu_may_execute(cpu)))
 		cpu->machine->violations++;
-	if (e->tid >= 0 && unlikely(!cpu->thread || cpu->thread->tid != e->tid))
+	if (e->tid >= 0 && unlikely(!cpu->thread || cpu->thread->tid != e->tid)) {
 		cpu_adopt(cpu, e->tid);
-	leave_guest(cpu, e);
-	feed_cpu(cpu, e);
-	fuse(cpu);
+		changed = true;
+	}
+	changed |= leave_guest(cpu, e);
+	if (feed_cpu(cpu, e) || changed)
+		fuse(cpu);
 }
 
 void model_feed(struct model *m, const struct merge_input *input, const struct event *events,

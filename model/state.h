@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "base/strings.h"
 #include "model/context.h"
 #include "model/model.h"
 
@@ -19,7 +20,8 @@
  * the order in which it was made.
  *
  *	model.c      open, feed (dispatch by event kind), close
- *	machine.c    machines and their CPUs; VMs found from KVM events
+ *	machine.c    machines and their CPUs; vCPUs found from KVM events
+ *	group.c      which of those are one VM
  *	cpu.c        a CPU's own state: current thread, interrupts, system calls, losses
  *	thread.c     incarnations, states, names
  *	vcpu.c       KVM events: entry, exit, nesting
@@ -63,13 +65,11 @@ struct irq_frame {
 
 /* What a CPU does, as a row of table "context".  No padding: it is hashed and compared whole. */
 struct context {
-	uint32_t machine; /* index + 1 */
-	int32_t cpu;	  /* number in its machine; -1 unknown */
-	uint32_t thread;  /* row + 1; 0 unknown */
-	uint32_t serves;  /* index of cpu + 1; 0 none */
-	int64_t detail;
+	uint32_t cpu;	 /* index + 1 */
+	uint32_t thread; /* row + 1; 0 unknown */
+	uint32_t serves; /* index of cpu + 1; 0 none */
 	uint32_t mode;
-	uint32_t zero;
+	int64_t detail;
 };
 
 struct cpu {
@@ -77,10 +77,14 @@ struct cpu {
 	int number; /* -1 stands for any */
 	uint32_t index;
 	struct cpu *merged_into; /* turned out to be that one; else NULL */
-	uint64_t nested_id;	 /* address of its vmcb12/vmcs12; 0 unknown or not nested */
-	struct thread *thread;	 /* runs now; NULL unknown */
-	struct thread *idle;	 /* its TID 0; NULL not seen yet */
-	bool guest_of_unknown;	 /* after a VM entry of which we cannot tell the vCPU */
+	struct cpu *next_of_machine;
+	uint64_t nested_id;    /* address of its vmcb12/vmcs12; 0 unknown or not nested */
+	uint64_t nested_pgd;   /* its nested page table, last seen */
+	bool stands_for_all;   /* for all nested vCPUs of a VM that nothing tells apart */
+	char path[128];	       /* of its attributes in the history; \"\" when it has none */
+	struct thread *thread; /* runs now; NULL unknown */
+	struct thread *idle;   /* its TID 0; NULL not seen yet */
+	bool guest_of_unknown; /* after a VM entry of which we cannot tell the vCPU */
 	unsigned nr_irqs;
 	struct irq_frame irqs[IRQ_DEPTH];
 	struct vcpu vcpu;     /* of a VM's CPU */
@@ -132,24 +136,23 @@ struct machine_state {
 	const struct clock_model *clock; /* its ticks to L0's time; NULL without a trace */
 	char name[96];
 	char evidence[160];
-	struct cpu **cpus; /* by number; owned; holes are NULL */
+	struct cpu *first_cpu, *last_cpu; /* all of them */
+	struct cpu **cpus;		  /* by number; owned; holes are NULL */
 	unsigned nr_cpus;
 	struct thread *threads; /* newest first */
 	int32_t vm_pid;		/* process of the parent that is this VM; -1 unknown */
 	bool pid_known;
-	bool settled;		    /* it is sure that this VM is one of its own */
-	bool statedump_pending;	    /* its trace has a state dump that has not ended yet */
+	bool sees_interrupts;	    /* interrupt handlers are recorded in its trace */
 	bool sees_vmenter;	    /* nested entries are recorded in its trace */
 	int32_t new_tid;	    /* of the last new-task event */
 	bool new_is_thread;	    /* ... made within its maker's process */
 	uint32_t losses;	    /* how many losses there were in its trace */
-	uint32_t nr_nested;	    /* nested VMs named by number so far */
-	uint32_t nested_number;	    /* of this one in its parent; 0: not named so */
+	uint32_t nr_nested;	    /* nested VMs named by number so far, at the end */
 	struct cpu *nested_unknown; /* stands for all its nested vCPUs we cannot tell apart */
 	uint32_t *syscall_ids;	    /* owned: string ids by type (LTTng) or number, + 1 */
 	uint32_t nr_syscall_ids;
 	uint64_t violations; /* its events at times its vCPU was not running it */
-	attr_t dir, threads_dir, clock_bound;
+	attr_t dir, threads_dir, vcpus_dir, clock_bound;
 	uint32_t row; /* in the table; given at the end */
 };
 
@@ -189,11 +192,20 @@ struct moment {
 	uint32_t bound;
 };
 
+/* The last context with that hash, by a few bits of it. */
+#define CONTEXT_CACHE 64
+
+struct context_cache {
+	struct context context;
+	uint32_t row; /* + 1; 0 empty */
+};
+
 struct context_table {
 	struct context *rows;
 	uint32_t nr, room;
 	uint32_t *slots; /* row + 1; a power of two of them */
 	uint32_t mask;
+	struct context_cache cache[CONTEXT_CACHE];
 };
 
 struct model {
@@ -208,7 +220,8 @@ struct model {
 
 	struct machine_state **machines; /* [0 .. topo->nr_machines) as in the topology */
 	uint32_t nr_machines, machines_room;
-	struct cpu **cpus; /* by index */
+	struct cpu *first_cpu, *last_cpu; /* all of them */
+	struct cpu **cpus;		  /* by index */
 	uint32_t nr_cpus, cpus_room;
 	struct thread **threads; /* by row */
 	uint32_t nr_threads, threads_room;
@@ -216,6 +229,8 @@ struct model {
 	struct map vm_by_pid; /* machine << 32 | pid -> machine that is this VM */
 	struct map by_vmcb;   /* see vcpu.c */
 	struct map by_pgd;
+	struct strings names; /* of machines: to make them unique */
+	struct map wakeups;   /* see group.c */
 	struct hint *hints;
 	unsigned nr_hints;
 
@@ -253,18 +268,18 @@ static inline uint64_t pair_key(const struct machine_state *mc, uint32_t low)
 int machines_open(struct model *m);
 void machines_release(struct model *m);
 struct machine_state *machine_root(struct machine_state *mc); /* follows merged_into */
-struct machine_state *machine_add(struct model *m, struct machine_state *parent, const char *name);
+struct machine_state *machine_add(struct model *m, struct machine_state *parent);
+void machine_name(struct machine_state *mc, const char *name);
 struct cpu *machine_cpu_slow(struct machine_state *mc, int number);
-/* A vCPU without a number. */
-struct cpu *machine_vcpu_unnumbered(struct machine_state *mc);
+/* A CPU of a machine without a trace. */
+struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number);
+void machine_number_vcpu(struct cpu *cpu, int64_t number);
 /* The vCPU that this thread, which has done a VM entry or exit, runs.  @may_wait: NULL when a later
  * event may number the vCPU better than we could now. */
 struct cpu *machine_vcpu_of(struct thread *host, int64_t vcpu_id, bool may_wait);
-/* The thread's process became known after it was found to be a vCPU. */
-void machine_regroup(struct thread *host);
-void machine_settle_all(struct machine_state *parent);
-/* A new machine inside @vm that only its grandparent's trace shows. */
-struct machine_state *machine_nested(struct machine_state *vm, const char *evidence);
+/* The process that is the thread's VM: known, or the thread that made it, or -1. */
+int32_t machine_process_of(const struct thread *host);
+void machine_learn_process(struct machine_state *vm, const struct thread *host);
 
 /* CPU @number of the machine, made when it is new; NULL for numbers out of range. */
 static inline struct cpu *machine_cpu(struct machine_state *mc, int number)
@@ -274,8 +289,12 @@ static inline struct cpu *machine_cpu(struct machine_state *mc, int number)
 	return machine_cpu_slow(mc, number);
 }
 
+/* ---- group.c ---- */
+void group_note_wakeup(struct cpu *waker, struct cpu *woken);
+void group_vms(struct model *m);
+
 /* ---- cpu.c ---- */
-void cpu_run(struct cpu *cpu, struct thread *next);
+void cpu_lose_thread(struct cpu *cpu);
 void cpu_adopt(struct cpu *cpu, int32_t tid);
 void cpu_switch(struct cpu *cpu, const struct event *e);
 void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail);
@@ -297,7 +316,7 @@ void thread_show_vcpu(struct thread *th);
 void thread_forget(struct thread *th);
 void thread_end(struct thread *th);
 enum thread_state thread_state_of(int64_t prev_state);
-void thread_wake(struct machine_state *mc, const struct event *e);
+void thread_wake(struct cpu *cpu, const struct event *e);
 void thread_fork(struct machine_state *mc, const struct event *e);
 void thread_new_task(struct machine_state *mc, const struct event *e);
 void thread_exec(struct machine_state *mc, const struct event *e);
@@ -333,7 +352,6 @@ int64_t namespace_of(const struct thread *th); /* innermost; -1 unknown */
 /* ---- statedump.c ---- */
 void statedump_process(struct machine_state *mc, const struct event *e);
 void statedump_pid_ns(struct machine_state *mc, const struct event *e);
-void statedump_end(struct machine_state *mc);
 
 /* ---- agenda.c ---- */
 int agenda_open(struct model *m);

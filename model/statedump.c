@@ -73,7 +73,6 @@ void statedump_process(struct machine_state *mc, const struct event *e)
 	if (th->state == THREAD_UNKNOWN && !th->on)
 		thread_set_state(th, state_of(e->arg[4]));
 	old_namespace(th, e);
-	machine_regroup(th);
 }
 
 void statedump_pid_ns(struct machine_state *mc, const struct event *e)
@@ -82,10 +81,4 @@ void statedump_pid_ns(struct machine_state *mc, const struct event *e)
 
 	if (th)
 		namespace_add(th, (int32_t)e->arg[3], e->arg[4], (int32_t)e->arg[1]);
-}
-
-void statedump_end(struct machine_state *mc)
-{
-	mc->statedump_pending = false;
-	machine_settle_all(mc);
 }

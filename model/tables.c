@@ -16,7 +16,7 @@ static const struct column machine_columns[] = {
 };
 static const struct column cpu_columns[] = {
 	{"machine", COL_INT}, {"cpu", COL_INT}, {"host_tid", COL_INT}, {"nested_id", COL_INT},
-	{"host_thread", COL_INT},
+	{"host_thread", COL_INT}, {"path", COL_STRING},
 };
 static const struct column thread_columns[] = {
 	{"machine", COL_INT}, {"tid", COL_INT}, {"pid", COL_INT}, {"ppid", COL_INT},
@@ -119,8 +119,9 @@ static void write_cpus(struct model *m)
 		if (cpu->merged_into)
 			continue;
 		cpu->row = row++;
-		int64_t cells[] = {row_of(cpu->machine), cpu->number, host ? host->tid : -1,
-				   (int64_t)cpu->nested_id, host ? (int64_t)host->row : -1};
+		int64_t cells[] = {row_of(cpu->machine),	   cpu->number,
+				   host ? host->tid : -1,	   (int64_t)cpu->nested_id,
+				   host ? (int64_t)host->row : -1, string(m, cpu->path)};
 		history_writer_row(m->w, table, cells);
 	}
 }
@@ -179,9 +180,10 @@ static void write_contexts(struct model *m)
 
 	for (uint32_t i = 0; i < m->contexts.nr; i++) {
 		const struct context *c = &m->contexts.rows[i];
+		const struct cpu *cpu = cpu_root(m->cpus[c->cpu - 1]);
 		int64_t cells[] = {
-			row_of(m->machines[c->machine - 1]),
-			c->cpu,
+			row_of(cpu->machine),
+			cpu->number,
 			(int64_t)c->thread - 1,
 			c->mode,
 			c->detail,
@@ -301,6 +303,7 @@ void tables_write(struct model *m, ns_t end)
 {
 	int clock;
 
+	group_vms(m);
 	write_machines(m);
 	write_cpus(m);
 	write_threads(m);

@@ -100,8 +100,11 @@ static struct cpu *vcpu_of(struct cpu *host_cpu, int64_t vcpu_id, bool may_wait)
 {
 	struct thread *th = host_cpu->thread;
 
-	if (likely(th && th->vcpu))
+	if (likely(th && th->vcpu)) {
+		if (unlikely(th->vcpu->number < 0))
+			machine_number_vcpu(th->vcpu, vcpu_id);
 		return th->vcpu;
+	}
 	return th && th->tid ? machine_vcpu_of(th, vcpu_id, may_wait) : NULL;
 }
 
@@ -126,9 +129,8 @@ static struct cpu *nested_vcpu_new(struct machine_state *vm, uint64_t address, u
 	struct machine_state *inner;
 	struct cpu *cpu;
 
-	inner = of_pgd ? m->machines[*of_pgd]
-		       : machine_nested(vm, "nested VM entries in the trace of its VM's host");
-	cpu = inner ? machine_cpu(inner, (int)inner->nr_cpus) : NULL;
+	inner = of_pgd ? m->machines[*of_pgd] : machine_add(m, vm);
+	cpu = inner ? machine_cpu_add(inner, -1) : NULL;
 	if (!cpu)
 		return NULL;
 	cpu->nested_id = address;
@@ -148,6 +150,8 @@ static struct cpu *nested_by_address(struct cpu *vcpu, uint64_t address, uint64_
 		return cpu;
 	if (!cpu)
 		cpu = nested_vcpu_new(vm, address, pgd);
+	if (cpu)
+		cpu->nested_pgd = pgd;
 	if (cpu && pgd)
 		remember(m, &m->by_pgd, nested_key(vm, pgd), cpu->machine->index);
 	return cpu;
@@ -156,12 +160,14 @@ static struct cpu *nested_by_address(struct cpu *vcpu, uint64_t address, uint64_
 /* Stands for all nested vCPUs of a VM that nothing tells apart. */
 static struct cpu *nested_unknown(struct machine_state *vm)
 {
-	if (!vm->nested_unknown) {
-		struct machine_state *inner =
-			machine_nested(vm, "VM exits show that it runs guests");
+	struct machine_state *inner;
 
-		vm->nested_unknown = inner ? machine_vcpu_unnumbered(inner) : NULL;
-	}
+	if (vm->nested_unknown)
+		return vm->nested_unknown;
+	inner = machine_add(vm->model, vm);
+	vm->nested_unknown = inner ? machine_cpu_add(inner, -1) : NULL;
+	if (vm->nested_unknown)
+		vm->nested_unknown->stands_for_all = true;
 	return vm->nested_unknown;
 }
 

@@ -102,6 +102,76 @@ static bool is_empty(struct sonde_run *run, const struct sonde_facts *facts, uns
 	return true;
 }
 
+/* ---- what fits on the screen --------------------------------------------------------------- */
+
+static size_t column_width(struct sonde_run *run, const struct sonde_facts *facts, unsigned column,
+			   size_t rows)
+{
+	const struct sonde_column *c = &sonde_facts_analysis(facts)->columns[column];
+	size_t width = strlen(c->title);
+	char text[CELL_TEXT];
+
+	for (size_t row = 0; row < rows; row++) {
+		size_t len = strlen(facts_cell_text(
+			run, c->type, sonde_facts_cell(facts, row, column), text, sizeof(text)));
+
+		width = len > width ? len : width;
+	}
+	return width;
+}
+
+/* The times beside the first are details: that with the least in it goes first. */
+static int least_detail(const struct sonde_facts *facts, const bool *shown)
+{
+	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+	bool first = true;
+	int64_t least = INT64_MAX;
+	int found = -1;
+
+	for (unsigned c = 0; c < a->nr_columns; c++) {
+		int64_t sum = 0;
+
+		if (a->columns[c].type != SONDE_COL_NS || !strcmp(a->columns[c].name, "unknown"))
+			continue; /* what is not known is never left out */
+		for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++)
+			sum += sonde_facts_cell(facts, row, c).i;
+		if (!first && shown[c] && sum < least) {
+			least = sum;
+			found = (int)c;
+		}
+		first = false;
+	}
+	return found;
+}
+
+/* Leaves columns out until the table fits; their titles go into @left_out. */
+static void fit_columns(struct sonde_run *run, const struct sonde_facts *facts, size_t rows,
+			unsigned screen_width, bool *shown, char *left_out, size_t room)
+{
+	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+	size_t used = 0;
+	size_t width = 0;
+
+	*left_out = '\0';
+	for (unsigned c = 0; c < a->nr_columns; c++) {
+		if (shown[c])
+			width += column_width(run, facts, c, rows) + 2;
+	}
+	while (screen_width && width > screen_width + 2) {
+		int drop = least_detail(facts, shown);
+
+		if (drop < 0)
+			return;
+		width -= column_width(run, facts, (unsigned)drop, rows) + 2;
+		shown[drop] = false;
+		if (used < room)
+			used += (size_t)snprintf(left_out + used, room - used, "%s%s",
+						 used ? ", " : "", a->columns[drop].title);
+	}
+}
+
+/* ---- a table ------------------------------------------------------------------------------- */
+
 static void print_row(struct table *t, struct sonde_run *run, const struct sonde_facts *facts,
 		      size_t row, const bool *shown)
 {
@@ -127,6 +197,7 @@ int facts_print(const struct screen *screen, struct sonde_run *run, const struct
 	size_t nr = sonde_facts_nr_rows(facts);
 	size_t show = view->rows_max && view->rows_max < nr ? view->rows_max : nr;
 	bool *shown;
+	char left_out[128];
 	struct table *t;
 	int ret;
 
@@ -143,6 +214,11 @@ int facts_print(const struct screen *screen, struct sonde_run *run, const struct
 
 		shown[c] = !is_hidden(view, column->name) &&
 			   (view->keep_empty || !is_empty(run, facts, c, column->type));
+	}
+	fit_columns(run, facts, show, screen->width, shown, left_out, sizeof(left_out));
+	for (unsigned c = 0; c < a->nr_columns; c++) {
+		const struct sonde_column *column = &a->columns[c];
+
 		if (shown[c])
 			table_column(t, column->title,
 				     is_number(column->type)		? TABLE_RIGHT
@@ -156,6 +232,8 @@ int facts_print(const struct screen *screen, struct sonde_run *run, const struct
 	ret = table_print(t);
 	if (show < nr)
 		fprintf(screen->out, "... and %zu more\n", nr - show);
+	if (*left_out)
+		fprintf(screen->out, "(no room for %s)\n", left_out);
 	return ret;
 }
 

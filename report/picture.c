@@ -2,11 +2,24 @@
 #include "report/picture.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct picture_row *add_row(struct picture *p, enum row_kind kind, int64_t cpu,
-				   int64_t machine)
+static void name_group(const struct picture *p, struct picture_row *row)
+{
+	static const char *const what[] = {
+		[ROW_CPU] = ": what really ran",
+		[ROW_MACHINE] = "'s share of the CPUs",
+		[ROW_VCPU] = "'s vCPUs, as its host sees them",
+	};
+	struct sonde_machine m;
+
+	sonde_machine(p->run, row->machine < 0 ? 0 : row->machine, &m);
+	snprintf(row->group, sizeof(row->group), "%.48s%s", m.name, what[row->kind]);
+}
+
+static void add_row(struct picture *p, enum row_kind kind, int64_t cpu, int64_t machine)
 {
 	struct picture_row *row = &p->rows[p->nr_rows++];
 	struct sonde_cpu c;
@@ -15,45 +28,35 @@ static struct picture_row *add_row(struct picture *p, enum row_kind kind, int64_
 	*row = (struct picture_row){.kind = kind, .cpu = cpu, .machine = machine};
 	snprintf(row->label, sizeof(row->label), "%s %d", kind == ROW_VCPU ? "vcpu" : "cpu",
 		 c.number);
-	return row;
+	name_group(p, row);
 }
 
-static void name_group(const struct picture *p, struct picture_row *row, int64_t machine,
-		       const char *what)
+/* A row for each CPU of @of, in the order of their numbers. */
+static void list_cpus(struct picture *p, enum row_kind kind, unsigned of, int64_t machine)
 {
-	struct sonde_machine m;
+	int number = INT_MIN;
+	int64_t row;
 
-	sonde_machine(p->run, machine, &m);
-	snprintf(row->group, sizeof(row->group), "%.60s%s", m.name, what);
+	while ((row = sonde_next_cpu(p->run, of, number)) >= 0) {
+		struct sonde_cpu cpu;
+
+		if (kind != ROW_VCPU || sonde_attr_of_cpu(p->run, row, "state") != SONDE_NO_ATTR)
+			add_row(p, kind, row, machine);
+		sonde_cpu(p->run, row, &cpu);
+		number = cpu.number;
+	}
 }
 
 static void list_rows(struct picture *p, unsigned which)
 {
 	int64_t machines = sonde_nr_machines(p->run);
-	struct sonde_cpu cpu;
 
-	for (int64_t m = -1; m < machines; m++) {
-		enum row_kind kind = m < 0 ? ROW_CPU : ROW_MACHINE;
-
-		if (!(which & (m < 0 ? PICTURE_CPUS : PICTURE_MACHINES)))
-			continue;
-		for (int64_t c = 0; c < sonde_nr_cpus(p->run); c++) {
-			sonde_cpu(p->run, c, &cpu);
-			if (cpu.machine != 0)
-				continue;
-			name_group(p, add_row(p, kind, c, m), m < 0 ? 0 : m,
-				   m < 0 ? ": what really ran" : ": its part of that");
-		}
-	}
-	for (int64_t m = 1; m < machines && which & PICTURE_VCPUS; m++) {
-		for (int64_t c = 0; c < sonde_nr_cpus(p->run); c++) {
-			sonde_cpu(p->run, c, &cpu);
-			if (cpu.machine == m &&
-			    sonde_attr_of_cpu(p->run, c, "state") != SONDE_NO_ATTR)
-				name_group(p, add_row(p, ROW_VCPU, c, m), m,
-					   ": its vCPUs, as its host sees them");
-		}
-	}
+	if (which & PICTURE_CPUS)
+		list_cpus(p, ROW_CPU, 0, -1);
+	for (int64_t m = 0; m < machines && which & PICTURE_MACHINES; m++)
+		list_cpus(p, ROW_MACHINE, 0, m);
+	for (int64_t m = 1; m < machines && which & PICTURE_VCPUS; m++)
+		list_cpus(p, ROW_VCPU, (unsigned)m, m);
 	for (unsigned i = 0; i < p->nr_rows; i++)
 		p->rows[i].first = !i || strcmp(p->rows[i].group, p->rows[i - 1].group);
 }

@@ -16,6 +16,7 @@
 #define ROW 18
 #define ROW_GAP 3
 #define TICK_PIXELS 110
+#define NAME_CHAR 6 /* width of a character of a piece's name, at most */
 
 struct layout {
 	const struct picture *p;
@@ -40,6 +41,7 @@ static void write_style(const struct layout *l)
 	      ".t{font-size:16px;font-weight:600}.g{font-size:12px;font-weight:600}\n"
 	      ".l,.k{font-size:11px;fill:#57606a}.l{text-anchor:end}\n"
 	      ".a{font-size:11px;fill:#57606a;text-anchor:middle}\n"
+	      ".n{font-size:10px;fill:#fff;text-anchor:middle;pointer-events:none}\n"
 	      ".grid{stroke:#24292e;stroke-opacity:.1}.row{fill:#f0f1f2}\n"
 	      "rect{shape-rendering:crispEdges}.c:hover{stroke:#24292e;stroke-width:1}\n",
 	      l->out);
@@ -143,6 +145,42 @@ static void write_title(const struct layout *l, unsigned row, unsigned first, un
 		unit_length(length, picture_time(l->p, end) - begin, l->is_ns));
 }
 
+/* What stands on a piece that is wide enough: the thread, and its machine where that is not said
+ * by the row; for a hypervisor why it works. */
+static void write_name(const struct layout *l, unsigned row, unsigned first, unsigned end,
+		       const struct sonde_context *c)
+{
+	size_t room = end - first > 8 ? (end - first - 8) / NAME_CHAR : 0; /* characters */
+	char name[160], machine[80] = "", safe[320];
+	struct sonde_machine m;
+	struct sonde_thread t;
+
+	if (c->mode == SONDE_MODE_IDLE || c->mode == SONDE_MODE_UNKNOWN)
+		return;
+	sonde_machine(l->p->run, c->machine, &m);
+	if (l->p->rows[row].kind == ROW_CPU && c->machine != 0)
+		snprintf(machine, sizeof(machine), " (%s)", m.name);
+	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0) {
+		char vcpu[80];
+
+		sonde_cpu_label(l->p->run, c->serves, vcpu, sizeof(vcpu));
+		snprintf(name, sizeof(name), "%s for %s", *c->detail_text ? c->detail_text : "KVM",
+			 vcpu);
+	} else if (sonde_thread(l->p->run, c->thread, &t)) {
+		snprintf(name, sizeof(name), "%s", m.name);
+	} else {
+		const char *comm = t.tid ? t.comm : "idle";
+
+		snprintf(name, sizeof(name), "%s%s", comm,
+			 strlen(comm) + strlen(machine) <= room ? machine : "");
+	}
+	if (strlen(name) > room)
+		return;
+	fprintf(l->out, "<text class=\"n\" x=\"%u\" y=\"%u\">%s</text>\n",
+		MARGIN + LABEL + (first + end) / 2, row_y(l->p, row) + 13,
+		safe_xml(safe, sizeof(safe), name));
+}
+
 static void write_cell(const struct layout *l, unsigned row, unsigned first, unsigned end,
 		       uint32_t value)
 {
@@ -158,6 +196,8 @@ static void write_cell(const struct layout *l, unsigned row, unsigned first, uns
 		row_y(l->p, row), end - first, ROW);
 	write_title(l, row, first, end, value);
 	fputs("</rect>\n", l->out);
+	if (!vcpu)
+		write_name(l, row, first, end, &c);
 }
 
 static void write_row(const struct layout *l, unsigned row)

@@ -115,6 +115,27 @@ const char *event_kind_name(enum event_kind kind)
 	return kind < EV_NR_KINDS ? kind_names[kind] : "other";
 }
 
+bool event_slot_is_text(enum event_kind kind, unsigned slot)
+{
+	switch (kind) {
+	case EV_SCHED_SWITCH:
+		return slot == 3 || slot == 4;
+	case EV_STATEDUMP_PROCESS:
+		return slot == 3;
+	case EV_SCHED_WAKING:
+	case EV_SCHED_WAKEUP:
+	case EV_SCHED_WAKEUP_NEW:
+	case EV_FORK:
+	case EV_NEW_TASK:
+	case EV_EXIT:
+	case EV_FREE:
+	case EV_RENAME:
+		return slot == 2;
+	default:
+		return false;
+	}
+}
+
 static bool name_matches(const char *pattern, const char *event)
 {
 	size_t len;

@@ -136,4 +136,8 @@ static inline const char *event_str(const struct event *e, unsigned slot)
 
 const char *event_kind_name(enum event_kind kind);
 
+/* True for the slots that EVENT_KINDS names _str.  A reader must put nothing but text there, and
+ * text nowhere else, whatever a file calls its fields: others follow the pointer. */
+bool event_slot_is_text(enum event_kind kind, unsigned slot);
+
 #endif

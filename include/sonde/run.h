@@ -45,6 +45,8 @@ SONDE_API bool sonde_run_wall_offset(const struct sonde_run *run, int64_t *offse
  * @level: 0 physical, 1 VM, 2 nested VM ...
  * @traced: it has a trace of its own; else all is known from its parent's
  * @vm_pid: process of the parent that is this VM, -1 unknown
+ * @pid_known: false = the parent's trace does not tell processes: the VM goes by the thread that
+ *             made its vCPUs' threads, or each vCPU stands as a VM of its own
  * @evidence: how its role was found, in words
  */
 struct sonde_machine {
@@ -58,6 +60,7 @@ struct sonde_machine {
 	const char *trace_path;
 	const char *evidence;
 	int64_t vm_pid;
+	bool pid_known;
 };
 
 /** struct sonde_cpu - a physical CPU, or a vCPU of a VM
@@ -192,6 +195,11 @@ SONDE_API int64_t sonde_find_machine(const struct sonde_run *run, const char *na
 /** sonde_find_cpu - row of a machine's CPU, -1 when there is none */
 SONDE_API int64_t sonde_find_cpu(const struct sonde_run *run, unsigned machine, int number);
 
+/** sonde_next_cpu - the machine's CPU with the next number after @number, -1 when there is none
+ * From @number INT_MIN on this walks a machine's CPUs in their own order.
+ */
+SONDE_API int64_t sonde_next_cpu(const struct sonde_run *run, unsigned machine, int number);
+
 /** sonde_find_thread - row of the thread that had @tid at time @t, -1 when there is none */
 SONDE_API int64_t sonde_find_thread(struct sonde_run *run, unsigned machine, int64_t tid,
 				    int64_t t);
@@ -277,6 +285,8 @@ struct sonde_frame {
  * @begin, @end: as long as this lasted
  * @context: row, -1 when nothing is known
  * @mode, @detail_text: of the innermost layer
+ * @bound_ns: what is said of this moment may hold for one up to this far away: the error bound of
+ *            the layers' clocks; -1 = no limit known
  * @nr: layers; frames[0] is the physical machine's, frames[nr - 1] the innermost
  */
 struct sonde_stack {
@@ -285,6 +295,7 @@ struct sonde_stack {
 	enum sonde_mode mode;
 	const char *detail_text;
 	int64_t serves;
+	int64_t bound_ns;
 	unsigned nr;
 	struct sonde_frame frames[SONDE_LAYERS_MAX];
 };

@@ -117,6 +117,7 @@ struct ctf_fc {
 	int8_t slot;         /* event argument it fills, CTF_SLOT_TID, or -1 */
 	int16_t reg;         /* where to save its value, or -1 */
 	int16_t ref_reg;     /* where length or selector was saved, or -1 */
+	uint16_t nr_refs;    /* lengths and selectors that refer to this field, or many */
 	uint32_t align;      /* a power of two */
 	uint32_t size;       /* of integers and floats */
 	uint32_t nr_labels;

@@ -537,6 +537,8 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 	cur->usual_end = p->end ? p->end : cur->ceiling;
 	cur->pos = 0;
 	cur->end = cur->packet->content_bits;
+	if (cur->plan->bytewise) /* what is left of the last byte is padding */
+		cur->end = ctf_align_up(cur->end, 8);
 	cur->damaged = cur->packet->truncated;
 	cur->phase = IN_PACKET;
 	if (cur->packet->gap) {
@@ -548,7 +550,7 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 	if (ctf_packet_read(cur->cs->trace, cur->data, file->map.len_bytes - p->offset_bytes,
 			    cur->regs, &info, &why)) {
 		give_up(c, cur, 0, why.text);
-	} else if (info.content_bits != cur->end) {
+	} else if (info.content_bits != cur->packet->content_bits) {
 		give_up(c, cur, 0, "the packet is not what the index says");
 	} else {
 		cur->pos = info.body_bits;

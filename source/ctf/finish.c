@@ -163,6 +163,7 @@ static int mark(struct finish *f, struct ctf_fc *fc, const char **names, unsigne
 		if (fc->reg >= 0 && fc->reg != t->reg)
 			return fail(f->err, -ENOTSUP, "a reference has two meanings");
 		fc->reg = (int16_t)t->reg;
+		fc->nr_refs += fc->nr_refs < UINT16_MAX;
 		if (!t->fc)
 			t->fc = fc;
 		return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/ctf/reader.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -424,6 +425,44 @@ static void count_cpus(struct trace *t)
 	}
 }
 
+/* Length of "ch0" in "DIR/ch0_3"; 0 when the name has no such number, or two: "ch0_3_17" is a part
+ * of CPU 3's stream, and old parts may be gone on purpose. */
+static size_t channel_len(const char *path)
+{
+	size_t len = cpu_of_name(path) >= 0 ? (size_t)(strrchr(path, '_') - path) : 0;
+	size_t digits = 0;
+
+	while (digits < len && isdigit((unsigned char)path[len - 1 - digits]))
+		digits++;
+	return digits && digits < len && path[len - 1 - digits] == '_' ? 0 : len;
+}
+
+/* LTTng makes a file for every CPU of a channel: one that is missing while a higher one is there
+ * was lost.  (Names come sorted, so a channel's files are neighbours.) */
+static void look_for_gaps(struct trace *t, const char **names, unsigned nr)
+{
+	for (unsigned i = 0; i < nr;) {
+		size_t len = channel_len(names[i]);
+		uint64_t there = 0;
+		int top = -1;
+
+		for (; i < nr && len && channel_len(names[i]) == len &&
+		       !strncmp(names[i], names[i - (top >= 0)], len); i++) {
+			int cpu = cpu_of_name(names[i]);
+
+			if (cpu < 64)
+				there |= UINT64_C(1) << cpu;
+			top = cpu > top ? cpu : top;
+		}
+		i += !len;
+		for (int cpu = 0; cpu < top && cpu < 64; cpu++) {
+			if (!(there >> cpu & 1))
+				trace_problem(t, "%.*s_%d is missing: nothing is known of that CPU",
+					      (int)len, names[i - 1], cpu);
+		}
+	}
+}
+
 static int make_streams(struct trace *t, struct candidate *list, unsigned nr, struct error *err)
 {
 	struct ctf_trace *ct = t->reader;
@@ -450,6 +489,8 @@ static int open_streams(struct trace *t, struct error *err)
 
 	if (ret)
 		return ret;
+	if (!strncmp(t->tracer, "lttng", 5))
+		look_for_gaps(t, names, nr);
 	list = calloc(nr + 1, sizeof(*list));
 	if (!list) {
 		free(names);
@@ -485,12 +526,13 @@ static int open_streams(struct trace *t, struct error *err)
  * kvm_vcpu * records part of that pointer.  The metadata does not tell, the values do: look at the
  * first entries of every stream.
  */
+#define LOOK_ENTRIES 64
 #define LOOK_PACKETS 8
 #define LOOK_BYTES (4u << 20)
 
-static void look_at_entries(struct trace *t, struct stream *s)
+static void look_at_entries(struct stream *s)
 {
-	struct event events[64];
+	struct event events[LOOK_ENTRIES];
 	struct cursor c;
 	uint64_t bytes = 0;
 	uint32_t nr = 0;
@@ -499,9 +541,7 @@ static void look_at_entries(struct trace *t, struct stream *s)
 		bytes += s->packets[nr++].len_bytes;
 	if (cursor_init(&c, s, 0, nr, WANT(KVM_ENTRY), NULL))
 		return;
-	while (cursor_next(&c, events, ARRAY_SIZE(events)) > 0 &&
-	       !((struct ctf_trace *)t->reader)->vcpu_id_seen_unsound)
-		;
+	cursor_next(&c, events, ARRAY_SIZE(events));
 	cursor_release(&c);
 }
 
@@ -513,7 +553,7 @@ static void settle_vcpu_ids(struct trace *t)
 	for (unsigned i = 0; i < t->nr_types; i++)
 		has_entry |= t->types[i].kind == EV_KVM_ENTRY;
 	for (unsigned i = 0; has_entry && i < t->nr_streams; i++)
-		look_at_entries(t, &t->streams[i]);
+		look_at_entries(&t->streams[i]);
 	if (!ct->vcpu_id_seen_unsound)
 		return;
 	t->vcpu_id_unsound = true;

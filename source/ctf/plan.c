@@ -233,32 +233,65 @@ static bool compile_string(struct compiler *c, const struct ctf_fc *fc)
 	return true;
 }
 
-/* Elements that lie side by side and that nobody looks at. */
-static bool is_plain(const struct ctf_fc *elem)
+static bool constant_array(const struct ctf_fc *fc, uint64_t *bits);
+
+/* Bits from where @fc begins, aligned, to where it ends, if that is always the same and nobody
+ * wants anything in it. */
+static bool constant_size(const struct ctf_fc *fc, uint64_t *bits)
 {
-	return (elem->kind == CTF_INT || elem->kind == CTF_FLOAT) && elem->reg < 0 &&
-	       elem->slot < 0 && elem->size % elem->align == 0;
+	uint64_t member;
+
+	*bits = 0;
+	switch ((enum ctf_kind)fc->kind) {
+	case CTF_INT:
+	case CTF_FLOAT:
+		*bits = fc->size;
+		return fc->reg < 0 && fc->slot < 0;
+	case CTF_STRUCT:
+		for (unsigned i = 0; i < fc->nr_members; i++) {
+			if (!constant_size(fc->members[i].fc, &member))
+				return false;
+			*bits = ctf_align_up(*bits, fc->members[i].fc->align) + member;
+		}
+		return *bits < MAX_RUN_BYTES * 8ull;
+	case CTF_ARRAY:
+		return !fc->ref && fc->slot < 0 && constant_array(fc, bits);
+	default:
+		return false;
+	}
+}
+
+/* Elements that lie side by side, *elem_bits each. */
+static bool constant_elements(const struct ctf_fc *fc, uint64_t *elem_bits)
+{
+	return constant_size(fc->elem, elem_bits) && *elem_bits &&
+	       *elem_bits % fc->elem->align == 0;
+}
+
+static bool constant_array(const struct ctf_fc *fc, uint64_t *bits)
+{
+	if (fc->len > MAX_RUN_BYTES || !constant_elements(fc, bits))
+		return false;
+	*bits *= fc->len;
+	return *bits < MAX_RUN_BYTES * 8ull;
 }
 
 static bool compile_array(struct compiler *c, const struct ctf_fc *fc)
 {
-	const struct ctf_fc *elem = fc->elem;
+	struct ctf_load l = {.offset = (uint32_t)(c->offset / 8), .address = true};
+	uint64_t bits;
 	struct ctf_step *s;
 
-	if (!is_plain(elem) || (fc->slot >= 0 && c->offset & 7))
-		return compile_walk(c, fc);
-	if (!fc->ref) {
-		struct ctf_load l = {.offset = (uint32_t)(c->offset / 8), .address = true};
-
-		if (fc->len > MAX_RUN_BYTES)
-			return false;
+	if (fc->slot >= 0 && c->offset & 7)
+		return false;
+	if (!fc->ref && constant_array(fc, &bits)) {
 		if (fc->slot >= 0 &&
 		    !add_load(c->slot_loads, &c->nr_slot_loads, l, (unsigned)fc->slot))
 			return false;
-		c->offset += fc->len * elem->size;
-		return true;
+		c->offset += bits;
+		return c->offset <= MAX_RUN_BYTES * 8ull;
 	}
-	if (elem->size % 8 || c->offset & 7)
+	if (!fc->ref || !constant_elements(fc, &bits) || bits % 8 || c->offset & 7)
 		return compile_walk(c, fc);
 	if (!close_run(c))
 		return false;
@@ -266,8 +299,7 @@ static bool compile_array(struct compiler *c, const struct ctf_fc *fc)
 	if (!s)
 		return false;
 	s->reg = fc->ref_reg;
-	s->reg_signed = fc->ref_signed;
-	s->len = elem->size / 8;
+	s->len = (uint32_t)(bits / 8);
 	c->base_align = 8;
 	return true;
 }
@@ -386,6 +418,8 @@ static bool header_is_referred_to(const struct ctf_fc *h)
 {
 	const struct ctf_fc *v = h->members[1].fc;
 
+	if (h->members[0].fc->nr_refs > 1) /* one is the header's own */
+		return true;
 	for (unsigned i = 0; i < v->nr_members; i++) {
 		for (unsigned k = 0; k < v->members[i].fc->nr_members; k++) {
 			if (v->members[i].fc->members[k].fc->reg >= 0)

@@ -38,8 +38,7 @@ struct ctf_load {
 
 struct ctf_step {
 	uint8_t kind;
-	bool reg_signed;   /* SEQUENCE */
-	int8_t slot;       /* STRING, SEQUENCE of text; -1 none */
+	int8_t slot;       /* STRING; -1 none */
 	int16_t reg;
 	uint32_t len;
 	uint16_t loads, nr_loads;         /* into plan->loads: to argument slots */

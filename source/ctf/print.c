@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "source/ctf/bits.h"
+
 /* Where the parts of one event are. */
 struct located {
 	const struct ctf_stream *cs;
@@ -75,6 +77,8 @@ static int locate(struct located *l, const struct stream *s, const struct event 
 	l->cs = cs;
 	l->data = cf->map.data + s->packets[packet].offset_bytes;
 	l->end = cs->packets[packet].content_bits;
+	if (cs->plan->bytewise)
+		l->end = ctf_align_up(l->end, 8);
 	if (ctf_packet_read(cs->trace, l->data,
 			    cf->map.len_bytes - s->packets[packet].offset_bytes, l->regs, &info,
 			    NULL))

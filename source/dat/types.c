@@ -9,8 +9,7 @@
 
 #define TYPES_MAX 65535u /* event.type has 16 bits */
 
-/* Numbers are loaded 8 bytes at a time. */
-#define LOAD_BYTES 8
+#define COMMON_MAX 64 /* bytes of common fields: 8, in all kernels so far */
 
 /* While the formats are read: where the next type goes. */
 struct builder {
@@ -40,15 +39,26 @@ static int types_room(struct builder *b)
 	return 0;
 }
 
-/* For dialect_pick_field(). */
-static bool layout_has(const char *field, void *layout)
+/* Which field a slot takes: one of the name asked for, and fit for the slot. */
+struct wanted {
+	const struct dat_layout *layout;
+	bool text;
+};
+
+static bool fits_slot(const struct dat_field *f, bool text)
 {
-	return dat_field_find(layout, field) != NULL;
+	if (f->offset + f->size > DAT_PLACE_MAX)
+		return false;
+	return text ? f->cls == FIELD_STRING : f->cls == FIELD_INT || f->cls == FIELD_UINT;
 }
 
-static bool is_number(const struct dat_field *f)
+/* For dialect_pick_field(). */
+static bool has_field(const char *name, void *data)
 {
-	return f->cls == FIELD_INT || f->cls == FIELD_UINT;
+	const struct wanted *w = data;
+	const struct dat_field *f = dat_field_find(w->layout, name);
+
+	return f && fits_slot(f, w->text);
 }
 
 static void plan_number(struct dat_plan *p, unsigned slot, const struct dat_field *f)
@@ -61,8 +71,8 @@ static void plan_number(struct dat_plan *p, unsigned slot, const struct dat_fiel
 		.shift = (uint8_t)(64 - 8 * f->size),
 		.sign = f->is_signed,
 	};
-	if (p->reach < f->offset + LOAD_BYTES)
-		p->reach = f->offset + LOAD_BYTES;
+	if (p->reach < f->offset + DAT_LOAD_BYTES)
+		p->reach = f->offset + DAT_LOAD_BYTES;
 	if (p->min_len < f->offset + f->size)
 		p->min_len = f->offset + f->size;
 }
@@ -95,18 +105,15 @@ static void plan_make(struct dat_plan *p, unsigned type, const char *name,
 		return;
 	p->kind = row->kind;
 	for (unsigned slot = 0; slot < EVENT_ARGS; slot++) {
+		struct wanted w = {l, event_slot_is_text(row->kind, slot)};
 		char scratch[64];
-		const char *field =
-			dialect_pick_field(&row->slots[slot], layout_has, (void *)l, scratch);
-		const struct dat_field *f = field ? dat_field_find(l, field) : NULL;
+		const char *field = dialect_pick_field(&row->slots[slot], has_field, &w, scratch);
 
 		p->otherwise[slot] = (int32_t)row->slots[slot].otherwise;
-		if (f && f->offset > UINT16_MAX - UINT16_MAX / 4)
-			f = NULL; /* no kernel has records that long */
-		if (f && is_number(f))
-			plan_number(p, slot, f);
-		else if (f && f->cls == FIELD_STRING)
-			plan_text(p, slot, f);
+		if (field && w.text)
+			plan_text(p, slot, dat_field_find(l, field));
+		else if (field)
+			plan_number(p, slot, dat_field_find(l, field));
 	}
 }
 
@@ -146,23 +153,29 @@ static int type_add(struct builder *b, const char *system, const struct dat_form
 	return 0;
 }
 
+static unsigned end_of(const struct dat_field *f, unsigned end)
+{
+	unsigned own = (unsigned)f->offset + f->size;
+
+	return end < own ? own : end;
+}
+
 /* All events have the same common fields: those of the first format say where they are. */
 static bool learn_common(struct builder *b, const struct dat_layout *l)
 {
 	const struct dat_field *type = dat_field_find(l, "common_type");
 	const struct dat_field *tid = dat_field_find(l, "common_pid");
 	struct dat_page_form *form = &b->d->form;
-	unsigned end = 0;
+	unsigned end;
 
 	if (!type || type->size != 2 || !tid || tid->size != 4)
 		return false;
-	for (unsigned i = 0; i < l->nr_common; i++) {
-		if (end < (unsigned)l->fields[i].offset + l->fields[i].size)
-			end = l->fields[i].offset + l->fields[i].size;
-	}
 	if (b->has_common)
 		return form->type_offset == type->offset && form->tid_offset == tid->offset;
-	if (end > 64)
+	end = end_of(tid, end_of(type, 0));
+	for (unsigned i = 0; i < l->nr_common; i++)
+		end = end_of(&l->fields[i], end);
+	if (end > COMMON_MAX)
 		return false;
 	form->type_offset = type->offset;
 	form->tid_offset = tid->offset;

@@ -6,8 +6,9 @@
  * written here from babeltrace2's fields and by Sonde from its own), every canonical argument and
  * the thread, and the number of lost events.
  *
- * With -n Sonde reads alone, for what babeltrace2 refuses: it checks that every event prints, that
- * time never decreases, and that reading packet by packet gives the same events.
+ * With -n Sonde reads alone, for what babeltrace2 refuses: it checks that every packet is read to its
+ * last bit, that every event prints, that time never decreases, and that reading packet by packet
+ * gives the same events.
  *
  * Prints what was compared and the first differences.  Exit status 1 when there were any.
  */
@@ -526,8 +527,10 @@ static void check_alone(struct compare *c, struct reader *r)
 			abort();
 		for (n = at = 0; (n = cursor_next(&piece, events, BATCH)) > 0;) {
 			for (at = 0; at < n; at++) {
-				if (events[at].kind == EV_LOST)
+				if (events[at].kind == EV_LOST) {
+					differ(c, r->stream, &events[at], "something was not read");
 					continue;
+				}
 				e = next_event(r);
 				if (!e || memcmp(e, &events[at], sizeof(*e))) {
 					differ(c, r->stream, e, "differs when read by packets");

@@ -29,6 +29,7 @@ static struct {
 	int64_t vtids[4]; /* of the next fork, and how many */
 	unsigned nr_vtids;
 	int64_t old_tid; /* of the next exec */
+	const char *filename;
 } world;
 
 static struct clock_piece world_piece = {.mult = UINT64_C(1) << CLOCK_SHIFT};
@@ -54,6 +55,11 @@ static int world_field(const struct stream *s, const struct event *e, const char
 	}
 	if (e->kind == EV_EXEC && !strcmp(name, "old_tid")) {
 		*out = (struct field_value){.cls = FIELD_INT, .i = world.old_tid};
+		return 0;
+	}
+	if (e->kind == EV_EXEC && !strcmp(name, "filename") && world.filename) {
+		*out = (struct field_value){
+			.cls = FIELD_STRING, .text = world.filename, .len = strlen(world.filename)};
 		return 0;
 	}
 	return -2;
@@ -208,6 +214,22 @@ static inline const char *runs(int cpu, ns_t t)
 }
 
 #define assert_runs(cpu, t, words) assert_string_equal(runs(cpu, t), words)
+
+/* An attribute of a vCPU, wherever table cpu says that it stands. */
+static inline uint32_t vcpu_at(const char *machine, int number, const char *attr, ns_t t)
+{
+	char path[160];
+
+	for (unsigned i = 0; i < fake_rows("cpu"); i++) {
+		if (fake_cell("cpu", i, "cpu") != number ||
+		    strcmp(fake_string("machine", fake_cell("cpu", i, "machine"), "name"), machine))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", fake_string("cpu", i, "path"), attr);
+		return fake_at(path, t);
+	}
+	FAKE_FAIL("no vCPU %s/%d", machine, number);
+	return 0;
+}
 
 /* The row of the newest thread with that TID. */
 static inline int64_t thread_row(unsigned machine, int tid)

@@ -300,6 +300,31 @@ static void empty_and_foreign_files(void **state)
 	close_trace(&o);
 }
 
+/* LTTng writes a file for every CPU. */
+static void missing_stream(void **state)
+{
+	static const char metadata[] = ONE_FIELD
+		"env { tracer_name = \"lttng-modules\"; tracer_major = 2; tracer_minor = 13; };\n";
+
+	(void)state;
+	make_dir(&o);
+	write_file(&o, "metadata", metadata, strlen(metadata));
+	for (uint32_t cpu = 0; cpu < 12; cpu += 1 + (cpu == 2)) {
+		struct bits b = {0};
+		char name[16];
+
+		put_packet(&b, &(struct packet_form){.begin = 100, .cpu = cpu, .instance = cpu}, 3, 0);
+		snprintf(name, sizeof(name), "ch0_%u", cpu);
+		write_bits(&o, name, &b);
+	}
+	must_open(&o);
+	assert_int_equal(o.trace->nr_streams, 11);
+	assert_int_equal(o.trace->nr_cpus, 12);
+	assert_int_equal(o.trace->problems.nr, 1);
+	assert_true(has_problem(&o, "ch0_3 is missing"));
+	close_trace(&o);
+}
+
 static void nothing_usable(void **state)
 {
 	(void)state;
@@ -584,6 +609,7 @@ int main(void)
 		cmocka_unit_test(content_size_lies),
 		cmocka_unit_test(impossible_sizes),
 		cmocka_unit_test(empty_and_foreign_files),
+		cmocka_unit_test(missing_stream),
 		cmocka_unit_test(nothing_usable),
 		cmocka_unit_test(files_of_one_stream),
 		cmocka_unit_test(index_file),

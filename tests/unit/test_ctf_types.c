@@ -231,6 +231,29 @@ static void references(void **state)
 	close_trace(&o);
 }
 
+/* A selector in the event header: LTTng's headers too must be read so that it is known. */
+static void reference_to_header(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	packet_begin(&b, &(struct packet_form){.begin = 0});
+	large_extended(&b, 5, 1);
+	put_bits(&b, 0x1234, 16);
+	large(&b, 5, 2);
+	put_bits(&b, 0x56, 8);
+	packet_end(&b, 100, 0, 4096);
+	build_trace(&o,
+		    BUILD_METADATA(BUILD_LARGE,
+				   BUILD_EVENT(5, "e", "variant <stream.event.header.id> {"
+					       "uint8_t compact; uint16_t extended; } v;")),
+		    &b);
+	assert_int_equal(o.nr, 2);
+	expect_text(&o, 0, "v=4660");
+	expect_text(&o, 1, "v=86");
+	close_trace(&o);
+}
+
 static void fields_by_name(void **state)
 {
 	struct field_value v;
@@ -498,6 +521,7 @@ int main(void)
 		cmocka_unit_test(slots_of_the_wrong_class),
 		cmocka_unit_test(compound),
 		cmocka_unit_test(references),
+		cmocka_unit_test(reference_to_header),
 		cmocka_unit_test(fields_by_name),
 		cmocka_unit_test(records_of_bits),
 		cmocka_unit_test(ctf2),

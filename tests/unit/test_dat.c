@@ -879,6 +879,74 @@ static void no_flipped_bit_does_harm(void **state)
 	}
 }
 
+/* Replaces text in a file by text of the same length. */
+static void forge(struct buf *file, const char *from, const char *to)
+{
+	uint8_t *at = NULL;
+
+	assert_int_equal(strlen(from), strlen(to));
+	for (size_t i = 0; i + strlen(from) <= file->len && !at; i++) {
+		if (!memcmp(file->data + i, from, strlen(from)))
+			at = file->data + i;
+	}
+	assert_non_null(at);
+	memcpy(at, to, strlen(to));
+}
+
+/* A format that calls a number "next_comm" must not make a pointer of it, nor text a number. */
+static void formats_cannot_forge_pointers(void **state)
+{
+	struct opened *o = calloc(1, sizeof(*o));
+	struct pages cpus[2];
+	struct buf file;
+
+	(void)state;
+	two_cpus(&plain6, cpus);
+	dat_build(&plain6, cpus, 2, &file);
+	forge(&file, "char next_comm[16];\toffset:40;\tsize:16;",
+	      "u64 next_comm;     \toffset:40;\tsize:8; ");
+	forge(&file, "pid_t prev_pid;\toffset:24;\tsize:4;", "char prev_pid[];\toffset:24;size:4;");
+	assert_int_equal(open_bytes(o, file.data, file.len), 0);
+	read_all(o);
+	assert_int_equal(o->nr, 4);
+	assert_int_equal(o->events[1].kind, EV_SCHED_SWITCH);
+	assert_int_equal(o->events[1].arg[3], 0);
+	assert_true(o->events[1].arg[0] == -1);
+	assert_string_equal(event_str(&o->events[1], 4), "prev-42");
+	close_opened(o);
+	free(file.data);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
+/* The places of the common fields, too, are only what the file says. */
+static void formats_cannot_reach_out_of_a_record(void **state)
+{
+	static const char *const places[] = {"9000", "0900", "0060"};
+	struct opened *o = calloc(1, sizeof(*o));
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(places); i++) {
+		char to[] = "u32 common_pid;\toffset:0000;size:4;";
+		struct pages cpus[2];
+		struct buf file;
+
+		memcpy(strstr(to, "0000"), places[i], 4);
+		two_cpus(&plain6, cpus);
+		dat_build(&plain6, cpus, 2, &file);
+		for (unsigned format = 0; format < 3; format++)
+			forge(&file, "int common_pid;\toffset:4;\tsize:4;\ts", to);
+		if (!open_bytes(o, file.data, file.len))
+			exercise(o);
+		close_opened(o);
+		free(file.data);
+		free(cpus[0].b.data);
+		free(cpus[1].b.data);
+	}
+	free(o);
+}
+
 static void options_in_a_circle_end(void **state)
 {
 	struct opened *o = calloc(1, sizeof(*o));
@@ -957,6 +1025,8 @@ int main(void)
 		cmocka_unit_test(a_file_cut_anywhere_is_never_silently_short),
 		cmocka_unit_test(events_are_found_without_the_end_of_the_file),
 		cmocka_unit_test(no_flipped_bit_does_harm),
+		cmocka_unit_test(formats_cannot_forge_pointers),
+		cmocka_unit_test(formats_cannot_reach_out_of_a_record),
 		cmocka_unit_test(options_in_a_circle_end),
 		cmocka_unit_test(what_is_no_trace_is_refused_in_words),
 	};

@@ -75,6 +75,16 @@ static void every_kind_has_a_name(void **state)
 		assert_non_null(event_kind_name(kind));
 }
 
+static void text_has_slots_of_its_own(void **state)
+{
+	(void)state;
+	assert_true(event_slot_is_text(EV_SCHED_SWITCH, 3));
+	assert_true(event_slot_is_text(EV_SCHED_SWITCH, 4));
+	assert_false(event_slot_is_text(EV_SCHED_SWITCH, 0));
+	assert_true(event_slot_is_text(EV_NEW_TASK, 2));
+	assert_false(event_slot_is_text(EV_OTHER, 2));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -83,6 +93,7 @@ int main(void)
 		cmocka_unit_test(a_slot_takes_the_first_name_the_event_has),
 		cmocka_unit_test(system_calls_are_named_without_their_prefix),
 		cmocka_unit_test(every_kind_has_a_name),
+		cmocka_unit_test(text_has_slots_of_its_own),
 	};
 
 	return cmocka_run_group_tests_name("dialect", tests, NULL, NULL);

@@ -281,8 +281,9 @@ static void untraced_vms_are_grouped_by_process(void **state)
 	assert_runs(0, 140, "host/0 100 hypervisor 120 for vm-99/0");
 	assert_runs(0, 160, "vm-200/0 - guest");
 	assert_int_equal(fake_cell("machine", 1, "vm_pid"), 99);
-	assert_int_equal(fake_at("vm-99/cpu1/state", 130), VCPU_ON_CPU);
-	assert_int_equal(fake_at("vm-99/cpu0/state", 150), VCPU_WAITING);
+	assert_int_equal(vcpu_at("vm-99", 1, "state", 130), VCPU_ON_CPU);
+	assert_int_equal(vcpu_at("vm-99", 1, "on", 130), 2);
+	assert_int_equal(vcpu_at("vm-99", 0, "state", 150), VCPU_WAITING);
 }
 
 static void untraced_vms_are_grouped_by_who_made_their_threads(void **state)
@@ -301,35 +302,120 @@ static void untraced_vms_are_grouped_by_who_made_their_threads(void **state)
 	assert_int_equal(fake_cell("machine", 1, "pid_known"), 0);
 }
 
-/* While a state dump is on its way, threads seen first are put together when it has told. */
-static void vms_wait_for_the_state_dump(void **state)
+/* What the state dump tells may come after the first events of the vCPUs. */
+static void processes_may_be_known_late(void **state)
 {
-	static struct event_type types[] = {{.name = "p", .kind = EV_STATEDUMP_PROCESS},
-					    {.name = "e", .kind = EV_STATEDUMP_END}};
-
 	(void)state;
-	world_prepare(1);
-	world.traces[HOST].types = types;
-	world.traces[HOST].nr_types = 2;
-	world_start();
+	world_open(1);
 	switches(HOST, 0, 100, 0, 0, 100);
 	happens(HOST, 0, 110, KVM_ENTRY, 100, 0);
 	switches(HOST, 1, 120, 0, 0, 101);
 	happens(HOST, 1, 130, KVM_ENTRY, 101, 1);
-	happens(HOST, 0, 140, KVM_EXIT, 100, EXIT_MSR, 0, 0, SVM);
+	happens(HOST, 0, 140, KVM_EXIT, 100, EXIT_VMRUN, 0, 0, SVM);
 	happens(HOST, 0, 150, STATEDUMP_PROCESS, -1, 100, 99, 1, STR("CPU 0/KVM"), 5);
 	happens(HOST, 0, 160, STATEDUMP_PROCESS, -1, 101, 99, 1, STR("CPU 1/KVM"), 5);
-	happens(HOST, 0, 170, STATEDUMP_END, -1, 0);
 	happens(HOST, 0, 180, KVM_ENTRY, 100, 0);
+	happens(HOST, 1, 190, KVM_EXIT, 101, EXIT_VMRUN, 1, 0, SVM);
+	happens(HOST, 1, 200, KVM_ENTRY, 101, 1);
 	world_close(300);
-	assert_int_equal(fake_rows("machine"), 2);
-	assert_int_equal(fake_rows("cpu"), 4);
 	assert_runs(0, 110, "vm-99/0 - guest");
 	assert_runs(1, 130, "vm-99/1 - guest");
-	assert_runs(1, 165, "vm-99/1 - guest");
-	assert_runs(0, 140, "host/0 100 hypervisor 124 for vm-99/0");
-	assert_runs(0, 180, "vm-99/0 - guest");
-	assert_int_equal(fake_at("vm-99/cpu1/state", 165), VCPU_ON_CPU);
+	assert_runs(0, 140, "host/0 100 hypervisor 128 for vm-99/0");
+	assert_runs(0, 180, "vm-99.nested1/-1 - guest");
+	assert_runs(1, 200, "vm-99.nested1/-1 - guest");
+	assert_int_equal(fake_rows("machine"), 3);
+	assert_int_equal(fake_rows("cpu"), 5);
+	assert_int_equal(vcpu_at("vm-99", 1, "state", 165), VCPU_ON_CPU);
+}
+
+/* vCPUs 0 and 1 of one VM, and vCPU 0 of another; ftrace does not tell their processes. */
+static void three_vcpus_run(void)
+{
+	switches(HOST, 0, 100, 0, 0, 100);
+	happens(HOST, 0, 110, KVM_ENTRY, 100, 0);
+	happens(HOST, 0, 120, KVM_EXIT, 100, EXIT_MSR, 0, 0, SVM);
+	switches(HOST, 1, 130, 0, 0, 201);
+	happens(HOST, 1, 140, KVM_ENTRY, 201, 0);
+	happens(HOST, 1, 150, KVM_EXIT, 201, EXIT_HLT, 0, 0, SVM);
+	switches(HOST, 1, 160, 201, ASLEEP, 101);
+	happens(HOST, 1, 170, KVM_ENTRY, 101, 1);
+	happens(HOST, 1, 180, KVM_EXIT, 101, EXIT_HLT, 1, 0, SVM);
+	switches(HOST, 1, 190, 101, ASLEEP, 0);
+}
+
+static void vcpus_that_wake_each_other_are_one_vm(void **state)
+{
+	(void)state;
+	world_open(1);
+	three_vcpus_run();
+	for (int t = 200; t < 230; t += 10)
+		happens(HOST, 0, t, SCHED_WAKING, 100, 101);
+	for (int t = 230; t < 300; t += 10) {
+		/* A timer of vCPU 201's, handled where thread 100 happens to run, proves nothing.
+		 */
+		happens(HOST, 0, t, VECTOR_ENTRY, 100, 236);
+		happens(HOST, 0, t + 1, SCHED_WAKING, 100, 201);
+		happens(HOST, 0, t + 2, VECTOR_EXIT, 100, 236);
+	}
+	world_close(400);
+	assert_int_equal(fake_rows("machine"), 1 + 3); /* no interrupts seen before the wake-ups */
+
+	world_open(1);
+	happens(HOST, 1, 50, VECTOR_ENTRY, 0, 236);
+	happens(HOST, 1, 51, VECTOR_EXIT, 0, 236);
+	three_vcpus_run();
+	for (int t = 200; t < 230; t += 10)
+		happens(HOST, 0, t, SCHED_WAKING, 100, 101);
+	for (int t = 230; t < 300; t += 10) {
+		happens(HOST, 0, t, VECTOR_ENTRY, 100, 236);
+		happens(HOST, 0, t + 1, SCHED_WAKING, 100, 201);
+		happens(HOST, 0, t + 2, VECTOR_EXIT, 100, 236);
+	}
+	world_close(400);
+	assert_int_equal(fake_rows("machine"), 1 + 2);
+	assert_runs(1, 170, "vm-tid100/1 - guest");
+	assert_runs(1, 140, "vm-tid201/0 - guest");
+}
+
+static void nested_vcpu_moves(void)
+{
+	three_vcpus_run();
+	happens(HOST, 0, 200, KVM_NESTED_VMENTER, 100, 0, 0xa000, 0, 0x77000, SVM);
+	happens(HOST, 0, 210, KVM_ENTRY, 100, 0);
+	happens(HOST, 0, 220, KVM_EXIT, 100, EXIT_INTR, 0, 0, SVM);
+	switches(HOST, 1, 230, 0, 0, 101);
+	happens(HOST, 1, 240, KVM_NESTED_VMENTER, 101, 0, 0xa000, 0, 0x77000, SVM);
+	happens(HOST, 1, 250, KVM_ENTRY, 101, 1);
+	happens(HOST, 1, 260, KVM_EXIT, 101, EXIT_INTR, 1, 0, SVM);
+}
+
+static void vcpus_that_enter_the_same_nested_vcpu_are_one_vm(void **state)
+{
+	(void)state;
+	world_open(1);
+	nested_vcpu_moves();
+	world_close(400);
+	assert_runs(0, 110, "vm-tid100/0 - guest");
+	assert_runs(1, 170, "vm-tid100/1 - guest");
+	assert_runs(0, 210, "vm-tid100.nested1/0 - guest");
+	assert_runs(1, 250, "vm-tid100.nested1/0 - guest");
+	assert_runs(1, 140, "vm-tid201/0 - guest");
+	assert_int_equal(fake_rows("machine"), 1 + 3);
+}
+
+/* Another VM uses the same addresses, as equal images do: then they prove nothing. */
+static void equal_images_are_not_one_vm(void **state)
+{
+	(void)state;
+	world_open(1);
+	nested_vcpu_moves();
+	switches(HOST, 1, 270, 101, ASLEEP, 201);
+	happens(HOST, 1, 280, KVM_NESTED_VMENTER, 201, 0, 0xa000, 0, 0x77000, SVM);
+	happens(HOST, 1, 290, KVM_ENTRY, 201, 0);
+	world_close(400);
+	assert_runs(1, 170, "vm-tid101/1 - guest");
+	assert_runs(1, 290, "vm-tid201.nested1/0 - guest");
+	assert_int_equal(fake_rows("machine"), 1 + 6);
 }
 
 /* lttng-modules 2.13 on Linux 6.1 records a pointer as the entry's vcpu_id. */
@@ -344,7 +430,7 @@ static void an_unsound_vcpu_id_is_not_used(void **state)
 	happens(HOST, 0, 120, KVM_EXIT, 100, EXIT_MSR, 1, 0, SVM);
 	happens(HOST, 0, 130, KVM_ENTRY, 100, 51780688);
 	world_close(300);
-	assert_runs(0, 110, "host/0 - guest"); /* a guest, but which is not known yet */
+	assert_runs(0, 110, "vm-tid100/1 - guest");
 	assert_runs(0, 130, "vm-tid100/1 - guest");
 }
 
@@ -512,7 +598,10 @@ int main(void)
 		cmocka_unit_test(nesting_has_no_depth_limit),
 		cmocka_unit_test(untraced_vms_are_grouped_by_process),
 		cmocka_unit_test(untraced_vms_are_grouped_by_who_made_their_threads),
-		cmocka_unit_test(vms_wait_for_the_state_dump),
+		cmocka_unit_test(processes_may_be_known_late),
+		cmocka_unit_test(vcpus_that_wake_each_other_are_one_vm),
+		cmocka_unit_test(vcpus_that_enter_the_same_nested_vcpu_are_one_vm),
+		cmocka_unit_test(equal_images_are_not_one_vm),
 		cmocka_unit_test(an_unsound_vcpu_id_is_not_used),
 		cmocka_unit_test(nested_vms_show_in_the_host_alone),
 		cmocka_unit_test(nested_vms_without_identity_are_one),

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which vCPUs of VMs without a trace are one VM: decided at the end, on all that was seen.
+ *
+ * Evidence, in this order:
+ *
+ *	process    Their threads are of one process: a state dump, or fork events, say so.  ftrace's
+ *	           fork event alone names only who made a thread; a VMM's threads are all made by
+ *	           its main thread, so that counts as the process.
+ *	wake-ups   One has, on a VM exit, woken the other, not from within an interrupt handler:
+ *	           that is how KVM delivers an interrupt between vCPUs.
+ *	nested     They entered the same nested vCPU (address of its vmcb12 or vmcs12) with the
+ *	           same page table: it moved from one to the other.  Equal images use equal
+ *	           addresses, so this counts only if all who did can be one VM.
+ *
+ * The last two never join vCPUs of the same number, and never those of different processes.  What
+ * remains apart is told as machines of their own, with the evidence (or the lack of it) in words.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/state.h"
+
+/* Fewer direct wake-ups than this prove nothing. */
+#define WAKEUPS_MIN 3
+
+static void keep(struct model *m, struct map *map, uint64_t key, uint32_t value)
+{
+	if (map_put(map, key, value))
+		m->broken = m->broken ? m->broken : -ENOMEM;
+}
+
+void group_note_wakeup(struct cpu *waker, struct cpu *woken)
+{
+	struct model *m = waker->machine->model;
+	uint64_t key = (uint64_t)waker->index << 32 | woken->index;
+	uint32_t *nr = map_get(&m->wakeups, key);
+
+	if (nr)
+		(*nr)++;
+	else
+		keep(m, &m->wakeups, key, 1);
+}
+
+static const struct cpu *cpu_numbered(const struct machine_state *vm, int number)
+{
+	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->number == number && !cpu->merged_into)
+			return cpu;
+	}
+	return NULL;
+}
+
+/* Both have a vCPU of one number: they cannot be the same VM. */
+static bool collide(const struct machine_state *a, const struct machine_state *b)
+{
+	for (const struct cpu *cpu = a->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->number >= 0 && !cpu->merged_into && cpu_numbered(b, cpu->number))
+			return true;
+	}
+	return false;
+}
+
+static bool other_processes(const struct machine_state *a, const struct machine_state *b)
+{
+	return a->vm_pid >= 0 && b->vm_pid >= 0 && a->vm_pid != b->vm_pid;
+}
+
+static void join(struct machine_state *a, struct machine_state *b)
+{
+	struct machine_state *to = a->index < b->index ? a : b;
+	struct machine_state *from = to == a ? b : a;
+
+	if (to->last_cpu)
+		to->last_cpu->next_of_machine = from->first_cpu;
+	else
+		to->first_cpu = from->first_cpu;
+	if (from->last_cpu)
+		to->last_cpu = from->last_cpu;
+	from->first_cpu = from->last_cpu = NULL;
+	from->merged_into = to;
+	if (to->vm_pid < 0) {
+		to->vm_pid = from->vm_pid;
+		to->pid_known = from->pid_known;
+	}
+}
+
+/* Two VMs of one parent, both without a trace, and nothing against it. */
+static bool may_join(struct machine_state *a, struct machine_state *b)
+{
+	return !a->trace && !b->trace && machine_root(a->parent) == machine_root(b->parent) &&
+	       !other_processes(a, b) && !collide(a, b);
+}
+
+static void join_on_evidence(struct machine_state *a, struct machine_state *b, const char *evidence)
+{
+	a = machine_root(a);
+	b = machine_root(b);
+	if (a == b || !may_join(a, b))
+		return;
+	join(a, b);
+	snprintf(machine_root(a)->evidence, sizeof(a->evidence), "%s", evidence);
+}
+
+/* ---- the three kinds of evidence ---------------------------------------------------------------
+ */
+
+static void join_process(struct machine_state *vm, const struct thread *host)
+{
+	const struct model *m = vm->model;
+	const uint32_t *index =
+		map_get(&m->vm_by_pid, pair_key(host->machine, (uint32_t)machine_process_of(host)));
+	struct machine_state *known = index ? machine_root(m->machines[*index]) : NULL;
+
+	if (known && known != vm && !known->trace)
+		join(known, vm);
+}
+
+/* What was known at a vCPU's first event is used already; more may have come to light since. */
+static void by_process(struct model *m)
+{
+	for (uint32_t i = 0; i < m->nr_cpus; i++) {
+		const struct thread *host = m->cpus[i]->vcpu.host;
+		struct machine_state *vm = machine_root(m->cpus[i]->machine);
+
+		if (!host || machine_process_of(host) < 0)
+			continue;
+		if (!vm->trace)
+			join_process(vm, host);
+		machine_learn_process(machine_root(vm), host);
+	}
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct cpu *x = *(struct cpu *const *)a, *y = *(struct cpu *const *)b;
+
+	if (x->nested_id != y->nested_id)
+		return x->nested_id < y->nested_id ? -1 : 1;
+	if (x->nested_pgd != y->nested_pgd)
+		return x->nested_pgd < y->nested_pgd ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* The nested vCPUs [from, to) have one address and page table: their VMs are one, if all can be. */
+static void join_nested(struct cpu **from, struct cpu **to)
+{
+	for (struct cpu **a = from; a < to; a++) {
+		for (struct cpu **b = from; b < a; b++) {
+			struct machine_state *x = machine_root((*a)->machine->parent);
+			struct machine_state *y = machine_root((*b)->machine->parent);
+
+			if (x != y && !may_join(x, y))
+				return;
+		}
+	}
+	for (struct cpu **a = from + 1; a < to; a++)
+		join_on_evidence((*from)->machine->parent, (*a)->machine->parent,
+				 "KVM events in its host's trace; its vCPUs entered the same "
+				 "nested vCPU");
+}
+
+/* More VMs than this with one address are so many images of a kind. */
+#define SAME_ADDRESS_MAX 64
+
+static void by_nested(struct model *m)
+{
+	struct cpu **list = calloc(m->nr_cpus + 1, sizeof(*list));
+	uint32_t nr = 0;
+
+	if (!list) {
+		m->broken = m->broken ? m->broken : -ENOMEM;
+		return;
+	}
+	for (uint32_t i = 0; i < m->nr_cpus; i++) {
+		if (m->cpus[i]->nested_id && m->cpus[i]->nested_pgd)
+			list[nr++] = m->cpus[i];
+	}
+	qsort(list, nr, sizeof(*list), by_address);
+	for (uint32_t from = 0, to; from < nr; from = to) {
+		for (to = from + 1; to < nr && list[to]->nested_id == list[from]->nested_id &&
+				    list[to]->nested_pgd == list[from]->nested_pgd;
+		     to++)
+			;
+		if (to - from <= SAME_ADDRESS_MAX)
+			join_nested(list + from, list + to);
+	}
+	free(list);
+}
+
+static void by_wakeups(struct model *m)
+{
+	for (uint32_t i = 0; m->wakeups.slots && i <= m->wakeups.mask; i++) {
+		const struct map_slot *slot = &m->wakeups.slots[i];
+
+		if (slot->used && slot->value >= WAKEUPS_MIN)
+			join_on_evidence(
+				m->cpus[slot->key >> 32]->machine,
+				m->cpus[(uint32_t)slot->key]->machine,
+				"KVM events in its host's trace; its vCPUs wake each other");
+	}
+}
+
+/* ---- nested VMs of VMs that are now one --------------------------------------------------------
+ */
+
+static void merge_cpu(struct cpu *from, struct cpu *to)
+{
+	from->merged_into = to;
+	if (machine_root(from->machine) != machine_root(to->machine))
+		join(machine_root(from->machine), machine_root(to->machine));
+}
+
+static void merge_nested(struct model *m)
+{
+	struct map seen = {0};
+
+	for (uint32_t i = 0; i < m->nr_cpus; i++) {
+		struct cpu *cpu = m->cpus[i];
+		const uint32_t *same;
+		uint64_t key;
+
+		if (cpu->machine->trace || (!cpu->nested_id && !cpu->stands_for_all))
+			continue;
+		key = cpu->nested_id ^ (uint64_t)machine_root(cpu->machine->parent)->index << 52;
+		same = map_get(&seen, key);
+		if (same && m->cpus[*same]->nested_id == cpu->nested_id)
+			merge_cpu(cpu, m->cpus[*same]);
+		else
+			keep(m, &seen, key, i);
+	}
+	map_release(&seen);
+}
+
+/* ---- numbers and names -------------------------------------------------------------------------
+ */
+
+/* QEMU names its vCPU threads. */
+static int number_from_name(const struct thread *host)
+{
+	char name[COMM_LEN + 1] = "";
+	int number, used = 0;
+
+	if (!host)
+		return -1;
+	memcpy(name, host->comm, COMM_LEN);
+	if (sscanf(name, "CPU %d/KVM%n", &number, &used) == 1 && used)
+		return number;
+	return -1;
+}
+
+static void number_cpus(struct machine_state *vm)
+{
+	int next = 0;
+
+	for (struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->number < 0)
+			cpu->number = number_from_name(cpu->vcpu.host);
+	}
+	for (struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->stands_for_all || cpu->merged_into)
+			continue;
+		if (cpu->number >= 0 && cpu_numbered(vm, cpu->number) == cpu)
+			continue;
+		while (cpu_numbered(vm, next))
+			next++;
+		cpu->number = next;
+	}
+}
+
+/* The thread that runs the VM's first vCPU. */
+static const struct thread *host_of(const struct machine_state *vm)
+{
+	const struct cpu *first = NULL;
+
+	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->vcpu.host && (!first || cpu->number < first->number))
+			first = cpu;
+	}
+	return first ? first->vcpu.host : NULL;
+}
+
+static void explain(struct machine_state *vm, const struct thread *host)
+{
+	const char *text = "KVM events of one thread in its host's trace; its process is not known";
+
+	if (vm->evidence[0])
+		return;
+	if (!host)
+		text = "nested VM entries and exits in the trace of its VM's host";
+	else if (vm->pid_known)
+		text = "KVM events of threads of one process, in its host's trace";
+	else if (vm->vm_pid >= 0)
+		text = "KVM events of threads made by one thread, in its host's trace";
+	snprintf(vm->evidence, sizeof(vm->evidence), "%s", text);
+}
+
+static void name_vm(struct machine_state *vm)
+{
+	struct machine_state *parent = machine_root(vm->parent);
+	const struct thread *host = host_of(vm);
+	char name[160], prefix[100] = "";
+
+	vm->parent = parent;
+	explain(vm, host);
+	if (parent->parent)
+		snprintf(prefix, sizeof(prefix), "%s.", parent->name);
+	if (!host)
+		snprintf(name, sizeof(name), "%s.nested%u", parent->name, ++parent->nr_nested);
+	else if (vm->vm_pid >= 0)
+		snprintf(name, sizeof(name), "%svm-%d", prefix, vm->vm_pid);
+	else
+		snprintf(name, sizeof(name), "%svm-tid%d", prefix, host->tid);
+	machine_name(vm, name);
+}
+
+void group_vms(struct model *m)
+{
+	by_process(m);
+	by_wakeups(m);
+	by_nested(m);
+	merge_nested(m);
+	for (uint32_t i = 0; i < m->nr_machines; i++) {
+		struct machine_state *vm = m->machines[i];
+
+		if (vm->trace || vm->merged_into)
+			continue;
+		number_cpus(vm);
+		name_vm(vm);
+	}
+}

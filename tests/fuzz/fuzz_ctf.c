@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Fuzz target: a CTF trace of one stream.  The input is
+ *
+ *	offset size
+ *	     0    4 length of the metadata, M, little-endian
+ *	     4    4 length of LTTng's packet index, I
+ *	     8    M metadata, then I bytes of index, then the stream file
+ *
+ * All events are decoded, whole and packet by packet, with plans and with the interpreter alone,
+ * which must agree, printed, and looked at by field.
+ *
+ * Files are not mapped but heap blocks of just their length, so that the sanitizer sees a read of
+ * one byte too many: the functions of base/mapfile.h here take the place of the library's.
+ */
+#include "source/ctf/reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 5000
+#define PRINTED_MAX 300
+
+struct part {
+	const uint8_t *data;
+	size_t len;
+};
+
+static struct part metadata, packet_index, stream;
+
+int mapfile_open(struct mapfile *m, const char *path, struct error *err)
+{
+	const struct part *part = strstr(path, ".idx")	     ? &packet_index :
+				  strstr(path, "/metadata") ? &metadata :
+							      &stream;
+	uint8_t *copy = malloc(part->len ? part->len : 1);
+
+	(void)err;
+	if (!copy)
+		abort();
+	memcpy(copy, part->data, part->len);
+	*m = (struct mapfile){.data = copy, .len_bytes = part->len};
+	return 0;
+}
+
+void mapfile_forget(const struct mapfile *m, size_t from_bytes, size_t len_bytes)
+{
+	if (len_bytes > m->len_bytes || from_bytes > m->len_bytes - len_bytes)
+		abort();
+}
+
+void mapfile_release(struct mapfile *m)
+{
+	free((void *)m->data);
+	memset(m, 0, sizeof(*m));
+}
+
+/* The reader lists a directory; what its files hold comes from above. */
+static char dir[64];
+
+static void remove_dir(void)
+{
+	char command[100];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+	if (system(command))
+		fprintf(stderr, "cannot remove %s\n", dir);
+}
+
+static void touch(const char *name)
+{
+	char path[100];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "w");
+	if (!f)
+		abort();
+	fclose(f);
+}
+
+static void make_dir(void)
+{
+	char path[100];
+
+	strcpy(dir, "/tmp/sonde-fuzz-ctf-XXXXXX");
+	if (!mkdtemp(dir))
+		abort();
+	snprintf(path, sizeof(path), "%s/index", dir);
+	if (mkdir(path, 0700))
+		abort();
+	touch("metadata");
+	touch("stream_0");
+	touch("index/stream_0.idx");
+	atexit(remove_dir);
+}
+
+static volatile uint64_t sink;
+
+static void look(const struct stream *s, const struct event *e)
+{
+	struct field_value v;
+	char text[300];
+
+	trace_event_print(s, e, text, sizeof(text));
+	sink += strlen(text);
+	if (!trace_event_field(s, e, "next_comm", &v) && v.cls == FIELD_STRING && v.len)
+		sink += (uint64_t)v.text[v.len - 1];
+	if (e->kind == EV_SCHED_SWITCH && e->arg[3])
+		sink += strnlen(event_str(e, 3), 16);
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	return (h ^ v) * 0x9e3779b97f4a7c15ull;
+}
+
+/* Decodes packets [first, first + nr), at most EVENTS_MAX events; a hash of them is added to *h. */
+static unsigned walk(struct stream *s, uint32_t first, uint32_t nr, unsigned room, bool print,
+		     uint64_t *h)
+{
+	struct event events[64];
+	struct cursor c;
+	unsigned total = 0, n;
+	uint64_t last = 0;
+
+	if (cursor_init(&c, s, first, nr, 0, NULL))
+		abort();
+	while (total < EVENTS_MAX && (n = cursor_next(&c, events, room))) {
+		for (unsigned i = 0; i < n; i++) {
+			const struct event *e = &events[i];
+
+			if (e->time.v < last || e->kind >= EV_NR_KINDS ||
+			    e->type >= s->trace->nr_types)
+				abort();
+			last = e->time.v;
+			*h = mix(*h, e->time.v);
+			*h = mix(*h, e->kind | (uint64_t)e->type << 16 | (uint64_t)e->tid << 32);
+			for (unsigned k = 0; k < EVENT_ARGS; k++)
+				*h = mix(*h, (uint64_t)e->arg[k]);
+			if (print && total + i < PRINTED_MAX)
+				look(s, e);
+		}
+		total += n;
+	}
+	cursor_release(&c);
+	return total;
+}
+
+static void read_stream(struct stream *s)
+{
+	struct ctf_stream_plan *plan = (void *)((struct ctf_stream *)s->reader)->plan;
+	uint64_t whole = 0, pieces = 0, interpreted = 0;
+	unsigned nr = walk(s, 0, s->nr_packets, 64, true, &whole);
+
+	if (nr >= EVENTS_MAX || s->nr_packets > 64)
+		return;
+	for (uint32_t p = 0; p < s->nr_packets; p++)
+		walk(s, p, 1, 3, false, &pieces);
+	ctf_plan_use_walk(plan);
+	walk(s, 0, s->nr_packets, 64, false, &interpreted);
+	if (pieces != whole || interpreted != whole)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
+{
+	struct error err = {0};
+	struct trace *t;
+	uint32_t len[2];
+
+	if (!dir[0])
+		make_dir();
+	if (len_bytes < sizeof(len))
+		return 0;
+	memcpy(len, data, sizeof(len));
+	data += sizeof(len);
+	len_bytes -= sizeof(len);
+	if (len[0] > len_bytes || len[1] > len_bytes - len[0])
+		return 0;
+	metadata = (struct part){data, len[0]};
+	packet_index = (struct part){data + len[0], len[1]};
+	stream = (struct part){data + len[0] + len[1], len_bytes - len[0] - len[1]};
+
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		abort();
+	t->ops = &ctf_trace_ops;
+	t->path = strdup(dir);
+	if (t->ops->open(t, &err) && !err.text[0])
+		abort();
+	for (unsigned i = 0; !err.code && i < t->nr_streams; i++)
+		read_stream(&t->streams[i]);
+	trace_release(t);
+	return 0;
+}
