@@ -18,24 +18,34 @@ struct exits {
 };
 
 /*
- * An exit is one stay of a vCPU outside guest mode.  An interrupt handler or another thread in
- * between cuts it into several hypervisor intervals; they count as one exit until guest code of
- * that vCPU has run or the reason has changed.
+ * An exit is one stay of a vCPU outside guest mode, as one hypervisor sees it.  Interrupt handlers
+ * and other threads cut it into several hypervisor intervals; they are one exit until code inside
+ * that vCPU has run.  Its reason is the last one said: a nested hypervisor works for a while before
+ * its own trace says why.
  */
 struct open_exit {
 	bool open;
-	int64_t reason;
-	ns_t time_ns; /* spent in it so far */
-	size_t index; /* into the list */
+	const struct sonde_context *context; /* of the last interval */
+	ns_t time_ns;			     /* spent in it so far */
+};
+
+/* A machine and those around it: at[level] is the machine of that level. */
+struct lineage {
+	unsigned level;
+	int64_t at[SONDE_LAYERS_MAX];
 };
 
 struct scan {
 	struct sonde_run *run;
 	ns_t begin, end;
-	struct exits *list; /* owned */
+	/* Looked at for every interval: the run's tables, read once. */
+	struct sonde_context *contexts; /* owned */
+	struct sonde_cpu *cpus;		/* owned */
+	struct lineage *machines;	/* owned */
+	struct exits *list;		/* owned */
 	size_t nr, room;
 	struct map by_key;
-	struct open_exit *open; /* owned, per CPU row */
+	struct open_exit (*open)[SONDE_LAYERS_MAX]; /* owned: per CPU row, level of hypervisor */
 	/* CPU row for which each level's hypervisor worked last on this physical CPU, or -1. */
 	int64_t served[SONDE_LAYERS_MAX];
 	bool no_memory;
@@ -65,83 +75,76 @@ static size_t exits_find(struct scan *s, const struct sonde_context *c, int64_t 
 	return s->nr++;
 }
 
-static void close_exit(struct scan *s, int64_t cpu)
+static void close_exit(struct scan *s, int64_t cpu, unsigned level)
 {
-	struct open_exit *o = &s->open[cpu];
+	struct open_exit *o = &s->open[cpu][level];
+	struct exits *e;
+	size_t index;
 
-	if (o->open && o->time_ns > s->list[o->index].longest_ns)
-		s->list[o->index].longest_ns = o->time_ns;
+	if (!o->open)
+		return;
 	o->open = false;
+	index = exits_find(s, o->context, s->cpus[cpu].machine);
+	if (index == SIZE_MAX) {
+		s->no_memory = true;
+		return;
+	}
+	e = &s->list[index];
+	e->count++;
+	e->time_ns += o->time_ns;
+	if (o->time_ns > e->longest_ns)
+		e->longest_ns = o->time_ns;
 }
 
-static bool is_inside(struct sonde_run *run, int64_t machine, int64_t vm)
+/* Code of a guest runs: the hypervisors around it are done with the exits of the vCPUs that it
+ * runs in, and with those of vCPUs inside these. */
+static void code_runs(struct scan *s, const struct sonde_context *c)
 {
-	struct sonde_machine m;
+	const struct lineage *runs = &s->machines[c->machine];
 
-	while (machine >= 0 && machine != vm && !sonde_machine(run, machine, &m))
-		machine = m.parent;
-	return machine == vm;
-}
+	for (unsigned i = 0; i < runs->level; i++) {
+		const struct sonde_cpu *served;
 
-static unsigned level_of(const struct sonde_run *run, unsigned machine)
-{
-	struct sonde_machine m;
-
-	sonde_machine(run, machine, &m);
-	return m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1;
+		if (s->served[i] < 0)
+			continue;
+		served = &s->cpus[s->served[i]];
+		if (s->machines[served->machine].at[i + 1] != runs->at[i + 1])
+			continue;
+		if (served->machine == c->machine && served->number != c->cpu)
+			continue;
+		close_exit(s, s->served[i], i);
+		s->served[i] = -1;
+	}
 }
 
 static void hypervisor_interval(struct scan *s, const struct sonde_context *c, ns_t length_ns)
 {
-	struct open_exit *o = &s->open[c->serves];
-	struct sonde_cpu cpu;
+	unsigned level = s->machines[c->machine].level;
+	struct open_exit *o = &s->open[c->serves][level];
 
-	if (!o->open || o->reason != c->detail) {
-		size_t index;
-
-		close_exit(s, c->serves);
-		sonde_cpu(s->run, c->serves, &cpu);
-		index = exits_find(s, c, cpu.machine);
-		if (index == SIZE_MAX) {
-			s->no_memory = true;
-			return;
-		}
-		*o = (struct open_exit){.open = true, .reason = c->detail, .index = index};
-		s->list[index].count++;
-	}
+	if (!o->open)
+		o->time_ns = 0;
+	o->open = true;
+	o->context = c;
 	o->time_ns += length_ns;
-	s->list[o->index].time_ns += length_ns;
-	s->served[level_of(s->run, c->machine)] = c->serves;
-}
-
-/* Code of machine @machine runs: the hypervisors outside it are done with their exits. */
-static void code_runs(struct scan *s, unsigned machine)
-{
-	unsigned level = level_of(s->run, machine);
-
-	for (unsigned i = 0; i < level; i++) {
-		struct sonde_cpu served;
-
-		if (s->served[i] < 0 || sonde_cpu(s->run, s->served[i], &served) ||
-		    !is_inside(s->run, machine, served.machine))
-			continue;
-		close_exit(s, s->served[i]);
-		s->served[i] = -1;
-	}
+	s->served[level] = c->serves;
 }
 
 static bool scan_interval(const struct sonde_interval *i, void *data)
 {
 	struct scan *s = data;
-	struct sonde_context c;
+	const struct sonde_context *c;
 	ns_t from = i->begin < s->begin ? s->begin : i->begin;
 	ns_t to = i->end > s->end ? s->end : i->end;
 
-	if (!i->value || sonde_context(s->run, (int64_t)i->value - 1, &c))
+	if (!i->value || i->value > sonde_nr_contexts(s->run))
 		return true;
-	code_runs(s, c.machine);
-	if (c.mode == SONDE_MODE_HYPERVISOR && c.serves >= 0 && c.serves < sonde_nr_cpus(s->run))
-		hypervisor_interval(s, &c, to - from);
+	c = &s->contexts[i->value - 1];
+	if (c->machine >= sonde_nr_machines(s->run))
+		return true;
+	code_runs(s, c);
+	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < sonde_nr_cpus(s->run))
+		hypervisor_interval(s, c, to - from);
 	return !s->no_memory;
 }
 
@@ -161,23 +164,66 @@ static int scan_run(struct scan *s, struct error *err)
 			return fail(err, ret, "cannot read what ran on CPU %d: %s", cpu.number,
 				    strerror(-ret));
 		/* A vCPU may go on elsewhere; what is open here has been counted. */
-		for (int64_t i = 0; i < sonde_nr_cpus(s->run); i++)
-			close_exit(s, i);
+		for (int64_t i = 0; i < sonde_nr_cpus(s->run); i++) {
+			for (unsigned level = 0; level < SONDE_LAYERS_MAX; level++)
+				close_exit(s, i, level);
+		}
 	}
 	return s->no_memory ? fail(err, -ENOMEM, "out of memory") : 0;
+}
+
+static void find_lineage(struct scan *s, int64_t machine)
+{
+	struct lineage *l = &s->machines[machine];
+	struct sonde_machine m;
+
+	memset(l->at, -1, sizeof(l->at));
+	sonde_machine(s->run, machine, &m);
+	l->level = m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1;
+	while (machine >= 0 && !sonde_machine(s->run, machine, &m)) {
+		if (m.level < SONDE_LAYERS_MAX)
+			l->at[m.level] = machine;
+		machine = m.parent;
+	}
+}
+
+static bool read_tables(struct scan *s)
+{
+	size_t nr_contexts = (size_t)sonde_nr_contexts(s->run);
+	size_t nr_machines = (size_t)sonde_nr_machines(s->run);
+	size_t nr_cpus = (size_t)sonde_nr_cpus(s->run);
+
+	s->open = calloc(nr_cpus + 1, sizeof(*s->open));
+	s->contexts = calloc(nr_contexts + 1, sizeof(*s->contexts));
+	s->cpus = calloc(nr_cpus + 1, sizeof(*s->cpus));
+	s->machines = calloc(nr_machines + 1, sizeof(*s->machines));
+	if (!s->open || !s->contexts || !s->cpus || !s->machines)
+		return false;
+	for (size_t i = 0; i < nr_contexts; i++)
+		sonde_context(s->run, (int64_t)i, &s->contexts[i]);
+	for (size_t i = 0; i < nr_machines; i++)
+		find_lineage(s, (int64_t)i);
+	for (size_t i = 0; i < nr_cpus; i++) {
+		sonde_cpu(s->run, (int64_t)i, &s->cpus[i]);
+		if (s->cpus[i].machine >= nr_machines) /* a damaged file */
+			s->cpus[i].machine = 0;
+	}
+	return true;
 }
 
 static int scan_init(struct scan *s, struct sonde_run *run, ns_t begin, ns_t end, struct error *err)
 {
 	*s = (struct scan){.run = run, .begin = begin, .end = end};
-	s->open = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*s->open));
-	return s->open ? scan_run(s, err) : fail(err, -ENOMEM, "out of memory");
+	return read_tables(s) ? scan_run(s, err) : fail(err, -ENOMEM, "out of memory");
 }
 
 static void scan_release(struct scan *s)
 {
 	free(s->list);
 	free(s->open);
+	free(s->contexts);
+	free(s->cpus);
+	free(s->machines);
 	map_release(&s->by_key);
 }
 
@@ -235,6 +281,15 @@ struct vm_cost {
 	ns_t hypervisor_ns; /* for its vCPUs, by its direct and indirect hosts */
 	uint64_t exits;
 };
+
+static bool is_inside(struct sonde_run *run, int64_t machine, int64_t vm)
+{
+	struct sonde_machine m;
+
+	while (machine >= 0 && machine != vm && !sonde_machine(run, machine, &m))
+		machine = m.parent;
+	return machine == vm;
+}
 
 static void add_guest_time(struct sonde_run *run, const struct usages *u, int64_t vm,
 			   struct vm_cost *cost)

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/preemption.h"
+#include "analysis/strip.h"
 #include "model/context.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct scan {
 	struct sonde_run *run;
+	struct strips strips;
+	attr_t *thread_cpus; /* owned, per CPU row */
 	ns_t begin, end;
 	struct preemption p;
 	bool (*each)(const struct preemption *p, void *data);
@@ -54,23 +58,28 @@ static bool blame_context(const struct sonde_interval *i, void *data)
 
 static void find_culprits(struct piece *piece);
 
-/* The parent's CPU that a vCPU waits for: where its thread ran last. */
-static int waits_for(struct sonde_run *run, int64_t vcpu, ns_t t)
+/* The attribute that says on which of the parent's CPUs the thread of a vCPU is or was last. */
+static attr_t thread_cpu(const struct sonde_run *run, int64_t vcpu)
 {
 	struct sonde_machine parent;
 	struct sonde_machine m;
-	struct sonde_interval i;
 	struct sonde_cpu cpu;
 	char path[160];
 
 	if (sonde_cpu(run, vcpu, &cpu) || sonde_machine(run, cpu.machine, &m) ||
-	    sonde_machine(run, m.parent, &parent))
-		return -1;
-	if (cpu.host_thread < 0)
-		return -1;
+	    sonde_machine(run, m.parent, &parent) || cpu.host_thread < 0)
+		return ATTR_NONE;
 	snprintf(path, sizeof(path), "%s/threads/%lld/cpu", parent.name,
 		 (long long)cpu.host_thread);
-	if (sonde_at(run, sonde_attr(run, path), t, &i) || !i.value)
+	return sonde_attr(run, path);
+}
+
+/* The parent's CPU that a vCPU waits for: where its thread ran last. */
+static int waits_for(struct scan *s, int64_t vcpu, ns_t t)
+{
+	struct sonde_interval i;
+
+	if (vcpu < 0 || strip_at(&s->strips, s->thread_cpus[vcpu], t, &i) || !i.value)
 		return -1;
 	return (int)i.value - 1;
 }
@@ -87,7 +96,7 @@ static bool step_out(const struct sonde_interval *i, void *data)
 	clip(piece, i, &outer.from, &outer.to);
 	sonde_machine(s->run, piece->machine, &m);
 	outer.machine = (unsigned)m.parent;
-	outer.cpu = i->value ? (int)i->value - 1 : waits_for(s->run, vcpu, outer.from);
+	outer.cpu = i->value ? (int)i->value - 1 : waits_for(s, vcpu, outer.from);
 	if (outer.cpu < 0)
 		return blame(s, -1, -1, outer.from, outer.to);
 	find_culprits(&outer);
@@ -105,8 +114,8 @@ static void find_culprits(struct piece *piece)
 		blame(s, -1, -1, piece->from, piece->to);
 		return;
 	}
-	ret = sonde_walk(s->run, s->run->cpu_attrs[row][physical ? CPU_RUNS : CPU_ON], piece->from,
-			 piece->to, physical ? blame_context : step_out, piece);
+	ret = strip_walk(&s->strips, s->run->cpu_attrs[row][physical ? CPU_RUNS : CPU_ON],
+			 piece->from, piece->to, physical ? blame_context : step_out, piece);
 	if (ret && !s->ret)
 		s->ret = ret;
 }
@@ -122,10 +131,11 @@ static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
 	sonde_cpu(s->run, s->p.vcpu, &cpu);
 	sonde_machine(s->run, cpu.machine, &m);
 	s->p.victim = -1;
-	if (!sonde_at(s->run, s->run->cpu_attrs[s->p.vcpu][CPU_TASK], from, &task) && task.value)
+	if (!strip_at(&s->strips, s->run->cpu_attrs[s->p.vcpu][CPU_TASK], from, &task) &&
+	    task.value)
 		s->p.victim = (int64_t)task.value - 1;
 	outer.machine = (unsigned)m.parent;
-	outer.cpu = waits_for(s->run, s->p.vcpu, from);
+	outer.cpu = waits_for(s, s->p.vcpu, from);
 	if (outer.cpu < 0)
 		blame(s, -1, -1, from, to);
 	else
@@ -145,23 +155,42 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	return !s->stop && !s->ret;
 }
 
-int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
-		    bool (*each)(const struct preemption *p, void *data), void *data,
-		    struct error *err)
+static int scan_vcpus(struct scan *s, struct error *err)
 {
-	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
-
-	for (int64_t row = 0; row < sonde_nr_cpus(run) && !s.stop; row++) {
-		uint32_t state = run->cpu_attrs[row][CPU_STATE];
+	for (int64_t row = 0; row < sonde_nr_cpus(s->run) && !s->stop; row++) {
+		uint32_t state = s->run->cpu_attrs[row][CPU_STATE];
 		int ret;
 
 		if (state == ATTR_NONE)
 			continue;
-		s.p.vcpu = row;
-		ret = sonde_walk(run, state, begin, end, each_state, &s);
-		if (ret || s.ret)
-			return fail(err, ret ? ret : s.ret, "cannot follow a vCPU's states: %s",
-				    strerror(ret ? -ret : -s.ret));
+		s->p.vcpu = row;
+		ret = sonde_walk(s->run, state, s->begin, s->end, each_state, s);
+		if (ret || s->ret)
+			return fail(err, ret ? ret : s->ret, "cannot follow a vCPU's states: %s",
+				    strerror(ret ? -ret : -s->ret));
 	}
 	return 0;
+}
+
+int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
+		    bool (*each)(const struct preemption *p, void *data), void *data,
+		    struct error *err)
+{
+	struct scan s = {.run = run,
+			 .strips = {.run = run},
+			 .begin = begin,
+			 .end = end,
+			 .each = each,
+			 .data = data};
+	int ret;
+
+	s.thread_cpus = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*s.thread_cpus));
+	if (!s.thread_cpus)
+		return fail(err, -ENOMEM, "out of memory");
+	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
+		s.thread_cpus[row] = thread_cpu(run, row);
+	ret = scan_vcpus(&s, err);
+	strips_release(&s.strips);
+	free(s.thread_cpus);
+	return ret;
 }

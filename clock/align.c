@@ -14,6 +14,8 @@
 
 /* What is gathered on the way about one machine. */
 struct evidence {
+	bool rough;                   /* pairs only */
+	double spacing_ns;
 	struct constraints pairs;     /* in the parent's ticks */
 	struct vcpu_vote_list votes;
 };
@@ -25,12 +27,12 @@ static const struct sample *sample_of(const struct placed *p)
 
 /* Known by nothing: both clocks count from their machine's boot; wall clocks, where the traces have
  * them, are better, but good to a second at best. */
-static int align_blindly(struct topology *t, struct placed *p, struct error *err)
+static int align_blindly(struct topology *t, struct placed *p, const struct fit_options *o,
+			 struct error *err)
 {
 	const struct sample *guest = sample_of(p), *host = sample_of(p->parent);
 	const struct trace_clock *g = &guest->trace->clock, *h = &host->trace->clock;
-	struct fit_options o = rates_options(guest, host, t->tsc_khz);
-	struct clock_piece piece = {guest->first, 0, o.mult, CLOCK_NO_BOUND};
+	struct clock_piece piece = {guest->first, 0, o->mult, CLOCK_NO_BOUND};
 	bool by_wall = g->offset_known && h->offset_known;
 	__int128 at = host->first;
 
@@ -245,9 +247,10 @@ static bool is_exact(enum clock_method m)
 /* The clock to the parent's, by the best evidence there is. */
 static int to_parent(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
 {
-	struct fit_options o = rates_options(sample_of(p), sample_of(p->parent), t->tsc_khz);
+	struct fit_options o = rates_options(sample_of(p), sample_of(p->parent), t->tsc_khz,
+					     e->spacing_ns);
 	struct candidate *c = p->candidate;
-	int64_t offset;
+	int64_t offset = 0;
 	int ret;
 
 	if (c->same_clock)
@@ -258,12 +261,12 @@ static int to_parent(struct topology *t, struct placed *p, struct evidence *e, s
 	if (c->in->has_tsc_offset)
 		return align_told(t, p, err);
 	if (ret && !c->fit.agreeing)
-		return align_blindly(t, p, err);
+		return align_blindly(t, p, &o, err);
 	if (ret)
 		ret = by_coincidence(p, err);
-	else if (find_vcpus(p))
+	else if (!e->rough && find_vcpus(p))
 		ret = fail(err, -ENOMEM, "out of memory aligning %s", p->machine->name);
-	if (ret == 0 && !is_exact(p->machine->to_parent.method))
+	if (ret == 0 && !e->rough && !is_exact(p->machine->to_parent.method))
 		ret = contain(p, &p->machine->to_parent, &e->pairs, false, &o, err);
 	if (ret == 0 && written_offset(p, &offset))
 		ret = align_offset(p, offset, CLOCK_METHOD_TSC, err);
@@ -296,12 +299,13 @@ static int to_l0(struct topology *t, struct placed *p, const struct evidence *e,
 	static const struct clock_piece same = {.mult = UINT64_C(1) << CLOCK_SHIFT};
 	const struct clock_model identity = {.pieces = (struct clock_piece *)&same, .nr_pieces = 1};
 	bool direct = p->parent == p->l0;
-	struct fit_options o = rates_options(sample_of(p), sample_of(p->l0), t->tsc_khz);
+	struct fit_options o = rates_options(sample_of(p), sample_of(p->l0), t->tsc_khz,
+					     e->spacing_ns);
 	struct constraints lifted = {0};
 	int ret = clock_compose(&p->to_l0, &p->machine->to_parent,
 				direct ? &identity : &p->parent->to_l0, sample_of(p)->last, err);
 
-	if (ret || direct || is_exact(p->to_l0.method))
+	if (ret || direct || e->rough || is_exact(p->to_l0.method))
 		return ret;
 	ret = lift_pairs(&lifted, p, e);
 	if (ret)
@@ -312,9 +316,44 @@ static int to_l0(struct topology *t, struct placed *p, const struct evidence *e,
 	return ret;
 }
 
-int align_machine(struct topology *t, struct placed *p, struct error *err)
+/* Traces too long to be read whole, with nothing to go by from one place to another: what was not
+ * read is not bounded. */
+static int end_knowledge(struct topology *t, struct placed *p)
 {
-	struct evidence e = {0};
+	struct clock_model *c = &p->machine->clock;
+	const struct sample *host = sample_of(p->parent);
+	uint64_t until = sample_of(p)->known_until;
+	struct clock_piece *more, end;
+
+	if (is_exact(c->method))
+		return 0;
+	if (host->known_until < INT64_MAX) {
+		uint64_t x = clock_from_l0(&p->machine->to_parent, (ns_t)host->known_until).v;
+
+		until = x < until ? x : until;
+	}
+	if (until >= sample_of(p)->last || until <= c->pieces[c->nr_pieces - 1].from)
+		return 0;
+	more = realloc(c->pieces, (c->nr_pieces + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	c->pieces = more;
+	end = c->pieces[c->nr_pieces - 1];
+	end.at_ns = clock_to_l0(c, (ticks_t){until});
+	end.from = until;
+	end.bound_ns = CLOCK_NO_BOUND;
+	c->pieces[c->nr_pieces++] = end;
+	problems_add(&t->problems,
+		     "the trace of %s or its host is too long to be searched whole, and has no "
+		     "hypercalls to go by: its later times have no bound",
+		     p->machine->name);
+	return 0;
+}
+
+int align_machine(struct topology *t, struct placed *p, bool rough, double spacing_ns,
+		  struct error *err)
+{
+	struct evidence e = {.rough = rough, .spacing_ns = spacing_ns};
 	int ret = to_parent(t, p, &e, err);
 
 	if (ret == 0)
@@ -322,6 +361,8 @@ int align_machine(struct topology *t, struct placed *p, struct error *err)
 	if (ret == 0)
 		ret = clock_compose(&p->machine->clock, &p->to_l0, &p->l0->machine->clock,
 				    sample_of(p)->last, err);
+	if (ret == 0 && !rough && end_knowledge(t, p))
+		ret = fail(err, -ENOMEM, "out of memory aligning %s", p->machine->name);
 	constraints_release(&e.pairs);
 	free(e.votes.list);
 	return ret;

@@ -19,7 +19,11 @@ struct placed {
 	struct clock_model to_l0;      /* owned: its ticks to L0's ticks; none for L0 */
 };
 
-/* Fills machine->to_parent, clock and vcpus.  The parent is done already. */
-int align_machine(struct topology *t, struct placed *p, struct error *err);
+/*
+ * Fills machine->to_parent, clock and vcpus.  The parent is done already.  @rough: by pairs only.
+ * @spacing_ns: how far apart the evidence is.
+ */
+int align_machine(struct topology *t, struct placed *p, bool rough, double spacing_ns,
+		  struct error *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock/rates.h"
 #include "clock/tighten.h"
 
 /* The longest gaps are the most telling; more of them cost time and add doubt. */
@@ -54,16 +55,6 @@ struct guess {
 	double ppm;
 	uint64_t agreeing;
 };
-
-/* Good enough for thresholds: cycle counters run at 2 to 4 GHz. */
-static double ticks_per_us(const struct sample *s)
-{
-	const struct trace_clock *c = &s->trace->clock;
-
-	if (c->freq_hz)
-		return (double)c->freq_hz / 1e6;
-	return c->kind == CLOCK_TSC ? 3000 : 1000;
-}
 
 static int longest_first(const void *a, const void *b)
 {
@@ -346,7 +337,7 @@ static int try_thread(struct coincidence *out, unsigned *passed, const struct sa
 	struct ranges r;
 	struct trial t = {&guest->events[out->cpu], &r, opt,
 			  (double)opt->x_begin + (double)(opt->x_end - opt->x_begin) / 2,
-			  ticks_per_us(host)};
+			  rates_ticks_per_us(host->trace)};
 	int ret = ranges_of_thread(&r, host, tid, false);
 
 	if (ret == 0)
@@ -415,7 +406,8 @@ int coincide_find(struct coincidence *out, const struct sample *guest, const str
 	out->cpu = coincide_cpu(guest);
 	if (out->cpu < 0)
 		return COINCIDE_NONE;
-	ret = guest_gaps(&t.silent, &guest->events[out->cpu], ticks_per_us(guest));
+	ret = guest_gaps(&t.silent, &guest->events[out->cpu],
+			 rates_ticks_per_us(guest->trace));
 	if (ret == 0)
 		ret = each_thread(host, each_trial, &t);
 	free(t.silent.list);

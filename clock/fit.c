@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clock/hull.h"
+#include "clock/sort.h"
 
 /* Hulls and bands live in a frame: x from the first constraint on, y as the difference from the
  * nominal line, so that the numbers are small and doubles exact enough. */
@@ -69,8 +70,7 @@ static int by_x(const void *a, const void *b)
 
 void constraints_sort(struct constraints *c)
 {
-	if (c->nr)
-		qsort(c->list, c->nr, sizeof(*c->list), by_x);
+	sort_runs(c->list, c->nr, sizeof(*c->list), by_x);
 }
 
 void constraints_release(struct constraints *c)

@@ -81,8 +81,9 @@ static void parent_by_pairs(struct candidate *list, unsigned nr, unsigned i)
 		list[i].parent = (int)k;
 		if (!list[i].told)
 			snprintf(list[i].evidence, sizeof(list[i].evidence),
-				 "%" PRIu64 " of its hypercalls are in the trace of %s", pairs,
-				 list[k].name);
+				 "%" PRIu64 " of its hypercalls are in the trace of %s (those looked "
+				 "at)",
+				 pairs, list[k].name);
 	}
 }
 
@@ -130,7 +131,7 @@ static bool is_below(const struct candidate *list, unsigned nr, unsigned i, unsi
 /* Tries whether @i's activity lies inside that of a vCPU of @k. */
 static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned k)
 {
-	struct fit_options o = rates_options(list[i].sample, list[k].sample, 0);
+	struct fit_options o = rates_options(list[i].sample, list[k].sample, 0, 0);
 	struct coincidence fit;
 	int ret;
 
@@ -195,12 +196,31 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 		if (!list[i].nr_pairs)
 			parent_by_clock(list, i);
 	}
-	for (unsigned i = 0; i < nr && ret == 0; i++) {
-		ret = parent_by_containment(list, nr, i);
-		if (ret)
-			fail(err, ret, "out of memory");
-	}
 	return ret;
+}
+
+bool parents_complete(const struct candidate *list, unsigned nr)
+{
+	unsigned roots = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		roots += list[i].parent < 0;
+		if (list[i].parent >= 0 && !list[i].nr_pairs && !list[i].same_clock &&
+		    !list[i].in->has_tsc_offset)
+			return false;
+	}
+	return roots == 1;
+}
+
+int parents_search(struct candidate *list, unsigned nr, struct error *err)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		int ret = parent_by_containment(list, nr, i);
+
+		if (ret)
+			return fail(err, ret, "out of memory");
+	}
+	return 0;
 }
 
 /* The only one without a parent is L0. */

@@ -26,10 +26,16 @@ struct candidate {
 	char evidence[160];
 };
 
-/* Fills @list (zeroed, [nr]) from samples and the user's word; finds parents by pairs, by clock
- * uuids, and for the rest by containment.  What nothing tells is left PARENT_UNKNOWN. */
+/* Fills @list (zeroed, [nr]) from samples and the user's word; finds parents by pairs and by clock
+ * uuids.  The rest is left PARENT_UNKNOWN. */
 int parents_find(struct candidate *list, const struct topology_input *in, struct sample *samples,
 		 unsigned nr, struct error *err);
+
+/* Whether everybody's parent and a way to its clock are known, L0 apart. */
+bool parents_complete(const struct candidate *list, unsigned nr);
+
+/* Finds the rest by containment; what nothing tells is left PARENT_UNKNOWN. */
+int parents_search(struct candidate *list, unsigned nr, struct error *err);
 
 /*
  * Settles which one is L0, and gives the order in which every parent comes before its children.

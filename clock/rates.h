@@ -5,14 +5,18 @@
 #include "clock/fit.h"
 #include "clock/sample.h"
 
-/*
- * What is known of two clocks' rates before anything is measured: cycle counters of one physical
- * machine run alike, clocks in ns nearly so.  @tsc_khz is L0's, 0 unknown.
- */
+/* Ticks in a microsecond, good enough for thresholds: cycle counters run at 2 to 4 GHz. */
+double rates_ticks_per_us(const struct trace *t);
+
 /* Whether the rates' relation is known at all; if not, only pairs can tell it. */
 bool rates_known(const struct sample *guest, const struct sample *host, uint64_t tsc_khz);
 
+/*
+ * What is known of two clocks' rates before anything is measured: cycle counters of one physical
+ * machine run alike, clocks in ns nearly so.  @tsc_khz is L0's, 0 unknown.  @spacing_ns: how far
+ * apart the evidence is; a rate must be believed to hold for some such spaces.
+ */
 struct fit_options rates_options(const struct sample *guest, const struct sample *host,
-				 uint64_t tsc_khz);
+				 uint64_t tsc_khz, double spacing_ns);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock/sort.h"
 #include "clock/watch.h"
 
 #define BATCH 512
@@ -33,25 +34,35 @@ void *sample_grow(void **list, size_t *nr, size_t *room, size_t size)
 	return (char *)*list + (*nr)++ * size;
 }
 
-static int read_stream(struct watch *w)
+static int read_part(struct watch *w, const struct part *p, struct event *events)
 {
-	struct stream *s = w->stream;
-	struct event *events = malloc(BATCH * sizeof(*events));
+	size_t left = p->events_max;
 	struct cursor c;
 	unsigned n;
-	int ret = events ? cursor_init(&c, s, 0, s->nr_packets, watch_wanted(w), NULL) : -ENOMEM;
+	int ret = cursor_init(&c, p->stream, p->first, p->nr, watch_wanted(w), NULL);
 
-	if (ret) {
-		free(events);
+	if (ret)
 		return ret == -ENOMEM ? ret : 0; /* the reader reported what is broken */
-	}
-	while (ret == 0 && !watch_full(w) && (n = cursor_next(&c, events, BATCH)) > 0)
+	watch_part(w);
+	while (ret == 0 && left && w->last <= p->until &&
+	       (n = cursor_next(&c, events, left < BATCH ? (unsigned)left : BATCH)) > 0) {
 		ret = watch_events(w, events, n);
-	if (ret == 0)
-		ret = watch_end(w);
+		left -= n;
+	}
 	cursor_release(&c);
-	free(events);
+	w->cut = !left && p->first + p->nr == p->stream->nr_packets;
 	return ret;
+}
+
+static int read_stream(struct watch *w)
+{
+	struct event *events = malloc(BATCH * sizeof(*events));
+	int ret = events ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < w->nr_parts && ret == 0; i++)
+		ret = read_part(w, &w->parts[i], events);
+	free(events);
+	return ret ? ret : watch_end(w);
 }
 
 static void *read_streams(void *data)
@@ -84,7 +95,8 @@ static int run_threads(struct reading *r, unsigned threads)
 	return atomic_load(&r->failed);
 }
 
-static int start_watches(struct reading *r, struct sample *samples, unsigned nr)
+static int start_watches(struct reading *r, struct sample *samples, const struct plan *plans,
+			 unsigned nr)
 {
 	unsigned streams = 0, at = 0;
 
@@ -96,19 +108,29 @@ static int start_watches(struct reading *r, struct sample *samples, unsigned nr)
 	r->nr = streams;
 	for (unsigned i = 0; i < nr; i++) {
 		struct trace *t = samples[i].trace;
+		size_t part = 0;
 
-		for (unsigned k = 0; k < t->nr_streams; k++)
-			watch_init(&r->watches[at++], &t->streams[k],
-				   SAMPLE_EVENTS_MAX / t->nr_streams);
+		for (unsigned k = 0; k < t->nr_streams; k++) {
+			struct watch *w = &r->watches[at++];
+
+			watch_init(w, &t->streams[k]);
+			w->keep_events = !samples[i].is_l0;
+			w->parts = &plans[i].list[part];
+			while (part < plans[i].nr && plans[i].list[part].stream == w->stream) {
+				w->nr_parts++;
+				part++;
+			}
+		}
 	}
 	return 0;
 }
 
-int sample_read(struct sample *samples, unsigned nr, unsigned threads, struct error *err)
+int sample_read(struct sample *samples, const struct plan *plans, unsigned nr, unsigned threads,
+		struct error *err)
 {
 	struct reading r = {0};
 	unsigned at = 0;
-	int ret = start_watches(&r, samples, nr);
+	int ret = start_watches(&r, samples, plans, nr);
 
 	if (ret == 0)
 		ret = run_threads(&r, threads);
@@ -163,21 +185,7 @@ static int monos_by_time(const void *a, const void *b)
 	return (p->after > q->after) - (p->after < q->after);
 }
 
-/* Most lists come sorted, from one stream each. */
-static void sort_if_needed(void *list, size_t nr, size_t size,
-			   int (*order)(const void *, const void *))
-{
-	char *at = list;
-
-	for (size_t i = 1; i < nr; i++, at += size) {
-		if (order(at, at + size) > 0) {
-			qsort(list, nr, size, order);
-			return;
-		}
-	}
-}
-
-#define sort_list(l, order) sort_if_needed((l)->list, (l)->nr, sizeof(*(l)->list), order)
+#define sort_list(l, order) sort_runs((l)->list, (l)->nr, sizeof(*(l)->list), order)
 
 static void fold_stays(struct stay_list *l)
 {

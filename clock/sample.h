@@ -2,6 +2,7 @@
 #ifndef CLOCK_SAMPLE_H
 #define CLOCK_SAMPLE_H
 
+#include "clock/plan.h"
 #include "source/trace.h"
 
 /*
@@ -72,8 +73,11 @@ struct mono_point_list {
 
 struct sample {
 	struct trace *trace;
+	bool is_l0;                 /* set before reading: nobody's guest; events are not kept */
 	uint64_t begin, end;        /* all streams where vCPUs ran were read for these ticks */
-	uint64_t first, last;       /* first and last event that was read */
+	uint64_t first, last;       /* first and last tick of the whole trace, as far as its packets
+				       tell */
+	uint64_t known_until;       /* what is after this was not read at all; else UINT64_MAX */
 	struct call_list calls;     /* hypervisor's side, by time */
 	struct call_list requests;  /* guest's side, just before the call, by time */
 	struct call_list acks;      /* guest's side, just after it, by time */
@@ -84,14 +88,13 @@ struct sample {
 	struct mono_point_list monos;
 };
 
-/* Most events that are kept of one trace, all its streams together. */
-#define SAMPLE_EVENTS_MAX (4u << 20)
-
 /*
- * Reads samples of @nr traces, with @threads threads.  @samples[i].trace is set by the caller, the
- * rest is zero.  On failure nothing is left to release.
+ * Reads samples of @nr traces by @plans (settled), with @threads threads.  @samples[i].trace and
+ * is_l0 are set by the caller, the rest is zero.  What is not read counts as lost: any vCPU may have run then.
+ * On failure nothing is left to release.
  */
-int sample_read(struct sample *samples, unsigned nr, unsigned threads, struct error *err);
+int sample_read(struct sample *samples, const struct plan *plans, unsigned nr, unsigned threads,
+		struct error *err);
 void sample_release(struct sample *s);
 
 /* The stays of one thread; NULL and 0 when it has none. */

@@ -10,45 +10,69 @@
 #include "clock/align.h"
 #include "clock/parents.h"
 #include "clock/reference.h"
+#include "clock/survey.h"
 
-/* One search: what topology_find() needs on its way. */
-struct search {
-	const struct topology_input *in;
-	const struct topology_options *opt;
+/* Windows are added where the clock changed this often at most. */
+#define ROUNDS_MAX 6
+
+/* Tastes, each of more than the one before, until all parents are known. */
+#define EFFORTS 2
+
+/* One way through: samples read by a plan, and all that follows from them. */
+struct pass {
 	unsigned nr;
 	struct sample *samples;     /* owned, [nr] */
+	struct plan *plans;         /* owned, [nr] */
 	struct candidate *list;     /* owned, [nr] */
 	unsigned *order;            /* owned, [nr]: candidate of each machine */
 	struct placed *placed;      /* owned, [nr]: machines in their order */
+	struct topology t;
+	bool complete;              /* parents_complete() */
 };
 
-static int search_init(struct search *s, const struct topology_input *in, unsigned nr,
-		       const struct topology_options *opt)
+/* What all passes are about. */
+struct search {
+	const struct topology_input *in;
+	const struct topology_options *opt;
+	unsigned nr, threads;
+	struct moments moments;
+};
+
+static void pass_release(struct pass *p)
 {
-	*s = (struct search){.in = in, .opt = opt, .nr = nr};
-	s->samples = calloc(nr, sizeof(*s->samples));
-	s->list = calloc(nr, sizeof(*s->list));
-	s->order = calloc(nr, sizeof(*s->order));
-	s->placed = calloc(nr, sizeof(*s->placed));
-	if (!s->samples || !s->list || !s->order || !s->placed)
-		return -ENOMEM;
-	for (unsigned i = 0; i < nr; i++)
-		s->samples[i].trace = in[i].trace;
-	return 0;
+	topology_release(&p->t);
+	if (p->list)
+		parents_release(p->list, p->nr);
+	for (unsigned i = 0; p->plans && i < p->nr; i++)
+		plan_release(&p->plans[i]);
+	for (unsigned i = 0; p->samples && i < p->nr; i++)
+		sample_release(&p->samples[i]);
+	for (unsigned i = 0; p->placed && i < p->nr; i++)
+		clock_model_release(&p->placed[i].to_l0);
+	free(p->placed);
+	free(p->samples);
+	free(p->plans);
+	free(p->list);
+	free(p->order);
+	memset(p, 0, sizeof(*p));
 }
 
-static void search_release(struct search *s)
+static int pass_init(struct pass *p, const struct search *s, struct error *err)
 {
-	if (s->list)
-		parents_release(s->list, s->nr);
-	for (unsigned i = 0; s->samples && i < s->nr; i++)
-		sample_release(&s->samples[i]);
-	for (unsigned i = 0; s->placed && i < s->nr; i++)
-		clock_model_release(&s->placed[i].to_l0);
-	free(s->placed);
-	free(s->samples);
-	free(s->list);
-	free(s->order);
+	memset(p, 0, sizeof(*p));
+	p->nr = s->nr;
+	p->samples = calloc(s->nr, sizeof(*p->samples));
+	p->plans = calloc(s->nr, sizeof(*p->plans));
+	p->list = calloc(s->nr, sizeof(*p->list));
+	p->order = calloc(s->nr, sizeof(*p->order));
+	p->placed = calloc(s->nr, sizeof(*p->placed));
+	if (!p->samples || !p->plans || !p->list || !p->order || !p->placed)
+		return fail(err, -ENOMEM, "out of memory");
+	for (unsigned i = 0; i < s->nr; i++)
+		p->samples[i].trace = s->in[i].trace;
+	if (s->nr == 1)
+		p->samples[0].is_l0 = true;
+	return 0;
 }
 
 static unsigned threads_wanted(const struct topology_options *opt)
@@ -58,68 +82,179 @@ static unsigned threads_wanted(const struct topology_options *opt)
 	return n < 1 ? 1 : (unsigned)n;
 }
 
-static void make_machine(struct topology *t, struct search *s, unsigned i)
+static void make_machine(struct pass *p, unsigned i)
 {
-	struct candidate *c = &s->list[s->order[i]];
-	struct machine *m = &t->machines[i];
+	struct candidate *c = &p->list[p->order[i]];
+	struct machine *m = &p->t.machines[i];
 
 	memcpy(m->name, c->name, sizeof(m->name));
 	memcpy(m->evidence, c->evidence, sizeof(m->evidence));
 	m->trace = c->in->trace;
 	m->parent = -1;
 	for (unsigned k = 0; k < i; k++) {
-		if (c->parent == (int)s->order[k])
+		if (c->parent == (int)p->order[k])
 			m->parent = (int)k;
 	}
-	m->level = m->parent < 0 ? 0 : t->machines[m->parent].level + 1;
-	s->placed[i] = (struct placed){.machine = m,
+	m->level = m->parent < 0 ? 0 : p->t.machines[m->parent].level + 1;
+	p->placed[i] = (struct placed){.machine = m,
 				       .candidate = c,
-				       .parent = m->parent < 0 ? NULL : &s->placed[m->parent],
-				       .l0 = &s->placed[0]};
+				       .parent = m->parent < 0 ? NULL : &p->placed[m->parent],
+				       .l0 = &p->placed[0]};
 }
 
-static int make_machines(struct topology *t, struct search *s, struct error *err)
+static int make_machines(struct pass *p, const struct search *s, bool rough, struct error *err)
 {
 	uint64_t told_khz = s->opt ? s->opt->tsc_khz : 0;
 	int ret;
 
-	t->machines = calloc(s->nr, sizeof(*t->machines));
-	if (!t->machines)
+	p->t.machines = calloc(p->nr, sizeof(*p->t.machines));
+	if (!p->t.machines)
 		return fail(err, -ENOMEM, "out of memory");
-	t->nr_machines = s->nr;
-	for (unsigned i = 0; i < s->nr; i++)
-		make_machine(t, s, i);
-	ret = reference_find(t, s->list[s->order[0]].sample, told_khz, err);
-	for (unsigned i = 1; i < s->nr && ret == 0; i++)
-		ret = align_machine(t, &s->placed[i], err);
+	p->t.nr_machines = p->nr;
+	for (unsigned i = 0; i < p->nr; i++)
+		make_machine(p, i);
+	ret = reference_find(&p->t, p->list[p->order[0]].sample, told_khz, err);
+	for (unsigned i = 1; i < p->nr && ret == 0; i++)
+		ret = align_machine(&p->t, &p->placed[i], rough, s->moments.spacing_ns, err);
 	return ret;
+}
+
+/* Reads by the pass's plans and finds parents; @whole: by all means. */
+static int pass_parents(struct pass *p, const struct search *s, bool whole, struct error *err)
+{
+	int ret = sample_read(p->samples, p->plans, p->nr, s->threads, err);
+
+	if (ret == 0)
+		ret = parents_find(p->list, s->in, p->samples, p->nr, err);
+	if (ret)
+		return ret;
+	p->complete = parents_complete(p->list, p->nr);
+	if (whole && !p->complete)
+		ret = parents_search(p->list, p->nr, err);
+	return ret;
+}
+
+static int pass_finish(struct pass *p, const struct search *s, bool rough, struct error *err)
+{
+	int ret = parents_order(p->list, p->nr, p->order, err);
+
+	return ret ? ret : make_machines(p, s, rough, err);
+}
+
+static int taste(struct pass *p, const struct search *s, unsigned effort, struct error *err)
+{
+	int ret = pass_init(p, s, err);
+
+	for (unsigned i = 0; i < s->nr && ret == 0; i++) {
+		if (survey_taste(&p->plans[i], s->in[i].trace, effort))
+			ret = fail(err, -ENOMEM, "out of memory");
+	}
+	if (ret == 0)
+		ret = pass_parents(p, s, false, err);
+	if (ret == 0 && p->complete)
+		ret = pass_finish(p, s, true, err);
+	return ret;
+}
+
+static int whole(struct pass *p, const struct search *s, struct error *err)
+{
+	int ret = pass_init(p, s, err);
+
+	for (unsigned i = 0; i < s->nr && ret == 0; i++) {
+		if (survey_whole(&p->plans[i], s->in[i].trace))
+			ret = fail(err, -ENOMEM, "out of memory");
+	}
+	if (ret == 0)
+		ret = pass_parents(p, s, true, err);
+	return ret ? ret : pass_finish(p, s, false, err);
+}
+
+/* The windows that @before's models place. */
+static int windows(struct pass *p, const struct pass *before, const struct search *s,
+		   struct error *err)
+{
+	struct plan *plans = calloc(s->nr, sizeof(*plans));
+	int ret = pass_init(p, s, err);
+
+	if (ret == 0 && (!plans || survey_windows(plans, &s->moments, before->placed, s->nr)))
+		ret = fail(err, -ENOMEM, "out of memory");
+	for (unsigned i = 0; plans && i < s->nr; i++) {
+		if (ret)
+			plan_release(&plans[i]);
+		else
+			p->plans[before->order[i]] = plans[i];
+	}
+	free(plans);
+	if (ret == 0) {
+		p->samples[before->order[0]].is_l0 = true;
+		ret = pass_parents(p, s, false, err);
+	}
+	if (ret == 0 && p->complete)
+		ret = pass_finish(p, s, false, err);
+	return ret;
+}
+
+static void replace(struct pass *p, struct pass *by)
+{
+	pass_release(p);
+	*p = *by;
+}
+
+/* From rough models to good ones; p->complete becomes false when windows do not do. */
+static int refine(struct pass *p, struct search *s, struct error *err)
+{
+	bool more = survey_moments(&s->moments, p->placed, s->nr) == 0;
+	int ret = more ? 0 : fail(err, -ENOMEM, "out of memory");
+
+	for (unsigned i = 0; i < ROUNDS_MAX && more && ret == 0; i++) {
+		struct pass better;
+
+		ret = windows(&better, p, s, err);
+		replace(p, &better);
+		if (ret || !p->complete)
+			return ret;
+		if (survey_doubts(&s->moments, p->placed, s->nr, &more))
+			ret = fail(err, -ENOMEM, "out of memory");
+	}
+	return ret;
+}
+
+static int find(struct pass *p, struct search *s, struct error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < EFFORTS && ret == 0 && !p->complete; i++) {
+		pass_release(p);
+		ret = taste(p, s, i, err);
+	}
+	if (ret == 0 && p->complete && s->nr > 1)
+		ret = refine(p, s, err);
+	if (ret || p->complete)
+		return ret;
+	pass_release(p);
+	s->moments.spacing_ns = 0;
+	return whole(p, s, err);
 }
 
 int topology_find(struct topology *out, const struct topology_input *in, unsigned nr,
 		  const struct topology_options *opt, struct error *err)
 {
-	struct search s;
+	struct search s = {.in = in, .opt = opt, .nr = nr, .threads = threads_wanted(opt)};
+	struct pass p = {0};
 	int ret;
 
 	memset(out, 0, sizeof(*out));
 	if (!nr)
 		return fail(err, -EINVAL, "no traces");
-	ret = search_init(&s, in, nr, opt);
-	if (ret)
-		fail(err, ret, "out of memory");
-	else
-		ret = sample_read(s.samples, nr, threads_wanted(opt), err);
-	if (ret == 0)
-		ret = parents_find(s.list, in, s.samples, nr, err);
-	if (ret == 0)
-		ret = parents_order(s.list, nr, s.order, err);
-	if (ret == 0)
-		ret = make_machines(out, &s, err);
-	search_release(&s);
-	if (ret)
-		topology_release(out);
-	else if (opt && opt->progress)
-		opt->progress(1, opt->progress_data);
+	ret = find(&p, &s, err);
+	if (ret == 0) {
+		*out = p.t;
+		memset(&p.t, 0, sizeof(p.t));
+		if (opt && opt->progress)
+			opt->progress(1, opt->progress_data);
+	}
+	pass_release(&p);
+	moments_release(&s.moments);
 	return ret;
 }
 

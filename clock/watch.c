@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+#include "clock/contain.h"
+#include "clock/rates.h"
+#include "clock/sort.h"
+
 /* Exit reasons by which a guest hypervisor enters its own guest. */
 #define ISA_VMX 1
 #define ISA_SVM 2
@@ -12,17 +17,20 @@
 #define VMX_EXIT_VMLAUNCH 20
 #define VMX_EXIT_VMRESUME 24
 
+/* When no CPU records anything for so long, the tracer was off. */
+#define SILENCE_US 500000
+
 /* A trace that says it has more is broken. */
 #define CPUS_MAX 65536
 
 /* What a key is made of besides the payload, so that the two kinds of call never meet. */
 enum call_class { CALL_HYPERCALL, CALL_VMSYNC_GH, CALL_VMSYNC_HG };
 
-void watch_init(struct watch *w, struct stream *s, size_t events_max)
+void watch_init(struct watch *w, struct stream *s)
 {
 	memset(w, 0, sizeof(*w));
 	w->stream = s;
-	w->events_max = events_max ? events_max : 1;
+	w->silence = (uint64_t)(rates_ticks_per_us(s->trace) * SILENCE_US);
 	w->tid = -1;
 	w->guest_tid = -1;
 	w->since = 0;
@@ -31,7 +39,13 @@ void watch_init(struct watch *w, struct stream *s, size_t events_max)
 
 uint64_t watch_wanted(const struct watch *w)
 {
-	(void)w;
+	uint64_t host = WANT(KVM_ENTRY) | WANT(KVM_EXIT) | WANT(KVM_HYPERCALL) |
+			WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT_INJECT) |
+			WANT(KVM_WRITE_TSC_OFFSET) | WANT(SCHED_SWITCH) | WANT(VECTOR_ENTRY) |
+			WANT(IRQ_ENTRY) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
+
+	if (!w->keep_events)
+		return host | (w->wants_mono ? WANT(HRTIMER_EXPIRE_ENTRY) : 0);
 	return ((UINT64_C(1) << EV_NR_KINDS) - 1) & ~WANT(OTHER) & ~WANT(STATEDUMP_PROCESS) &
 	       ~WANT(STATEDUMP_PID_NS);
 }
@@ -85,9 +99,11 @@ static int host_runs(struct watch *w, uint64_t time)
 	w->mode = MODE_OUT;
 	if (was == MODE_IN)
 		return note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, time, false);
-	if (was == MODE_NOT_KNOWN && w->tid >= 0)
-		return note_stay(&w->stays, w->tid, w->stream->cpu, w->since, time, true);
-	return 0;
+	if (was != MODE_NOT_KNOWN)
+		return 0;
+	if (w->tid < 0) /* whosever it was */
+		return note_stay(&w->lost, -1, -1, w->since, time, true);
+	return note_stay(&w->stays, w->tid, w->stream->cpu, w->since, time, true);
 }
 
 static int on_kvm_entry(struct watch *w, uint64_t time)
@@ -207,45 +223,156 @@ static int on_event(struct watch *w, const struct event *e)
 	}
 }
 
-int watch_events(struct watch *w, const struct event *events, unsigned nr)
+/* The first event after something was not read, or a long silence. */
+static int note_break(struct watch *w, uint64_t time)
 {
-	for (unsigned i = 0; i < nr; i++) {
-		const struct event *e = &events[i];
-		uint64_t *t;
-		int ret;
+	struct event lost = {.arg = {0, (int64_t)w->last, (int64_t)time}};
+	bool fresh = w->fresh;
 
-		if (e->kind == EV_LOST) {
-			ret = on_lost(w, e);
-			if (ret)
-				return ret;
-			continue;
-		}
-		if (e->tid >= 0)
-			w->tid = e->tid;
-		if (!w->events.nr)
-			w->first = e->time.v;
+	w->fresh = false;
+	if (!w->nr_events) {
+		w->first = time;
+		return 0;
+	}
+	if (fresh)
+		return on_lost(w, &lost);
+	if (w->mode == MODE_OUT) {
+		w->mode = MODE_NOT_KNOWN;
+		w->since = w->last;
+	}
+	return note_stay(&w->silent, -1, -1, w->last, time, true);
+}
+
+static int watch_event(struct watch *w, const struct event *e)
+{
+	uint64_t *t;
+	int ret = 0;
+
+	if (e->kind == EV_LOST)
+		return on_lost(w, e);
+	if (w->fresh || (w->nr_events && e->time.v - w->last > w->silence))
+		ret = note_break(w, e->time.v);
+	if (ret)
+		return ret;
+	if (e->tid >= 0)
+		w->tid = e->tid;
+	w->nr_events++;
+	w->last = e->time.v;
+	if (w->keep_events) {
 		t = sample_add(&w->events);
 		if (!t)
 			return -ENOMEM;
 		*t = e->time.v;
-		ret = on_event(w, e);
+	}
+	return on_event(w, e);
+}
+
+int watch_events(struct watch *w, const struct event *events, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		int ret = watch_event(w, &events[i]);
+
 		if (ret)
 			return ret;
-		w->last = e->time.v;
 	}
 	return 0;
 }
 
-bool watch_full(const struct watch *w)
+void watch_part(struct watch *w)
 {
-	return w->events.nr >= w->events_max;
+	w->fresh = true;
+}
+
+static uint32_t tid_of(const char *element, size_t tid_offset)
+{
+	int32_t tid;
+
+	memcpy(&tid, element + tid_offset, sizeof(tid));
+	return (uint32_t)tid;
+}
+
+static int tids_up(const void *a, const void *b)
+{
+	int32_t p = (int32_t)*(const uint64_t *)a, q = (int32_t)*(const uint64_t *)b;
+
+	return (p > q) - (p < q);
+}
+
+/* The different tids of a list, ascending. */
+static int list_tids(struct tick_list *out, const char *list, size_t nr, size_t size,
+		     size_t tid_offset)
+{
+	struct map seen = {0};
+	uint32_t last = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < nr && ret == 0; i++) {
+		uint32_t tid = tid_of(list + i * size, tid_offset);
+		uint64_t *t;
+
+		if ((i && tid == last) || map_get(&seen, tid))
+			continue;
+		last = tid;
+		ret = map_put(&seen, tid, 0);
+		t = ret ? NULL : sample_add(out);
+		if (t)
+			*t = tid;
+		else
+			ret = -ENOMEM;
+	}
+	map_release(&seen);
+	sort_runs(out->list, out->nr, sizeof(*out->list), tids_up);
+	return ret;
+}
+
+/*
+ * Distributes elements with a tid (at @tid_offset) to their threads, in ascending order of tid,
+ * keeping their order otherwise: a stream's list becomes one ascending run.
+ */
+static int group_by_thread(void *list, size_t nr, size_t size, size_t tid_offset)
+{
+	struct tick_list tids = {0};
+	struct map index = {0};
+	size_t *at = NULL;
+	char *out = NULL, *in = list;
+	int ret = nr ? list_tids(&tids, in, nr, size, tid_offset) : 0;
+
+	for (size_t i = 0; i < tids.nr && ret == 0; i++)
+		ret = map_put(&index, tids.list[i], (uint32_t)i);
+	if (ret == 0 && tids.nr > 1) {
+		at = calloc(tids.nr + 1, sizeof(*at));
+		out = malloc(nr * size);
+		ret = at && out ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; at && out && i < nr; i++)
+		at[*map_get(&index, tid_of(in + i * size, tid_offset)) + 1]++;
+	for (size_t i = 1; at && out && i < tids.nr; i++)
+		at[i] += at[i - 1];
+	for (size_t i = 0; at && out && i < nr; i++)
+		memcpy(out + at[*map_get(&index, tid_of(in + i * size, tid_offset))]++ * size,
+		       in + i * size, size);
+	if (at && out)
+		memcpy(list, out, nr * size);
+	free(at);
+	free(out);
+	free(tids.list);
+	map_release(&index);
+	return ret;
 }
 
 int watch_end(struct watch *w)
 {
+	int ret = 0;
+
 	if (w->mode == MODE_IN)
-		return note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last, true);
-	return 0;
+		ret = note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last, true);
+	if (ret == 0)
+		ret = group_by_thread(w->stays.list, w->stays.nr, sizeof(*w->stays.list),
+				      offsetof(struct stay, tid));
+	if (ret == 0)
+		ret = group_by_thread(w->nestings.list, w->nestings.nr, sizeof(*w->nestings.list),
+				      offsetof(struct nesting, tid));
+	return ret;
 }
 
 void watch_release(struct watch *w)
@@ -259,6 +386,7 @@ void watch_release(struct watch *w)
 	free(w->tsc_writes.list);
 	free(w->monos.list);
 	free(w->lost.list);
+	free(w->silent.list);
 	memset(w, 0, sizeof(*w));
 }
 
@@ -303,29 +431,45 @@ static int gather_one(struct sample *s, struct watch *w)
 	return ret;
 }
 
-/*
- * What is known of all CPUs, and what the trace spans.  Packets tell neither: LTTng's begin when
- * the buffers are made, before anything is recorded.  A CPU where no vCPU was ever seen does not
- * count: it may rest for long.
- */
+/* The trace's own first and last tick.  The first packet's begin is no witness: LTTng's begin when
+ * the buffers are made, before anything is recorded. */
+static void gather_limits(struct sample *s, const struct watch *w, unsigned nr)
+{
+	s->first = UINT64_MAX;
+	s->last = 0;
+	s->known_until = UINT64_MAX;
+	for (unsigned i = 0; i < nr; i++) {
+		const struct stream *st = w[i].stream;
+		bool from_start = w[i].nr_parts && !w[i].parts[0].first && w[i].nr_events;
+		uint64_t first, last;
+
+		if (!st->nr_packets)
+			continue;
+		first = from_start ? w[i].first : st->packets[0].begin;
+		last = st->packets[st->nr_packets - 1].end;
+		last = last > w[i].last ? last : w[i].last;
+		last = last > first ? last : first;
+		s->first = first < s->first ? first : s->first;
+		s->last = last > s->last ? last : s->last;
+		if (w[i].cut && w[i].last < s->known_until)
+			s->known_until = w[i].last;
+	}
+	if (s->first > s->last)
+		s->first = s->last;
+}
+
+/* What is known of all CPUs.  One where no vCPU was ever seen does not count: it may rest for
+ * long. */
 static void gather_span(struct sample *s, const struct watch *w, unsigned nr)
 {
 	s->begin = 0;
 	s->end = UINT64_MAX;
-	s->first = UINT64_MAX;
-	s->last = 0;
 	for (unsigned i = 0; i < nr; i++) {
-		if (!w[i].events.nr)
-			continue;
-		s->first = w[i].first < s->first ? w[i].first : s->first;
-		s->last = w[i].last > s->last ? w[i].last : s->last;
 		if (!w[i].has_entries)
 			continue;
 		s->begin = w[i].first > s->begin ? w[i].first : s->begin;
 		s->end = w[i].last < s->end ? w[i].last : s->end;
 	}
-	if (s->first > s->last)
-		s->first = s->last;
 	if (s->begin > s->end)
 		s->end = s->begin;
 }
@@ -354,21 +498,73 @@ static int keep_vcpu_threads(struct stay_list *l, struct tick_list *tids)
 	return 0;
 }
 
+/* Adds the times of @l as stays that cannot be ruled out, to all threads. */
+static int add_unsure(struct sample *s, uint64_t begin, uint64_t end, const struct tick_list *tids)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < tids->nr && ret == 0; i++)
+		ret = note_stay(&s->stays, (int32_t)tids->list[i], -1, begin, end, true);
+	return ret;
+}
+
 /* While events were lost, any vCPU may have run. */
 static int add_losses(struct sample *s, const struct watch *w, unsigned nr,
 		      const struct tick_list *tids)
 {
-	for (unsigned i = 0; i < nr; i++) {
-		for (size_t k = 0; k < w[i].lost.nr * tids->nr; k++) {
-			const struct stay *lost = &w[i].lost.list[k / tids->nr];
-			int ret = note_stay(&s->stays, (int32_t)tids->list[k % tids->nr], -1,
-					    lost->begin, lost->end, true);
+	int ret = 0;
 
-			if (ret)
-				return ret;
-		}
+	for (unsigned i = 0; i < nr; i++) {
+		for (size_t k = 0; k < w[i].lost.nr && ret == 0; k++)
+			ret = add_unsure(s, w[i].lost.list[k].begin, w[i].lost.list[k].end, tids);
+	}
+	return ret;
+}
+
+static int silent_ranges(struct ranges *out, const struct watch *w)
+{
+	*out = (struct ranges){.to = UINT64_MAX};
+	for (size_t i = 0; i < w->silent.nr; i++) {
+		struct range *r = sample_add(out);
+
+		if (!r)
+			return -ENOMEM;
+		*r = (struct range){w->silent.list[i].begin, w->silent.list[i].end};
 	}
 	return 0;
+}
+
+/* While all CPUs were silent, nothing was recorded: any vCPU may have run. */
+static int add_silences(struct sample *s, const struct watch *w, unsigned nr,
+			const struct tick_list *tids)
+{
+	struct ranges all = {0};
+	bool first = true;
+	int ret = 0;
+
+	for (unsigned i = 0; i < nr && ret == 0; i++) {
+		struct ranges one;
+
+		if (!w[i].has_entries)
+			continue;
+		ret = silent_ranges(&one, &w[i]);
+		if (ret == 0 && !first)
+			ret = ranges_intersect(&one, &all);
+		ranges_release(&all);
+		all = one;
+		first = false;
+	}
+	for (size_t i = 0; i < all.nr && ret == 0; i++)
+		ret = add_unsure(s, all.list[i].begin, all.list[i].end, tids);
+	ranges_release(&all);
+	return ret;
+}
+
+static int ticks_up(const void *a, const void *b)
+{
+	uint64_t p = *(const uint64_t *)a, q = *(const uint64_t *)b;
+
+	return (p > q) - (p < q);
 }
 
 static int nestings_by_thread(const void *a, const void *b)
@@ -380,34 +576,75 @@ static int nestings_by_thread(const void *a, const void *b)
 	return (p->time > q->time) - (p->time < q->time);
 }
 
-/* Tells each stay whose guest ran in it: by the thread's last change of nesting before. */
-static int mark_nested(struct sample *s, struct watch *w, unsigned nr)
+static int gather_nestings(struct nesting_list *all, struct tick_list *forgotten,
+			   const struct watch *w, unsigned nr)
 {
-	struct nesting_list all = {0};
-	size_t at = 0;
-
 	for (unsigned i = 0; i < nr; i++) {
-		if (append(&all, &w[i].nestings)) {
-			free(all.list);
+		if (append(all, &w[i].nestings))
 			return -ENOMEM;
+		for (size_t k = 0; k < w[i].lost.nr; k++) {
+			uint64_t *t = sample_add(forgotten);
+
+			if (!t)
+				return -ENOMEM;
+			*t = w[i].lost.list[k].end;
+		}
+		for (size_t k = 0; k < w[i].silent.nr; k++) {
+			uint64_t *t = sample_add(forgotten);
+
+			if (!t)
+				return -ENOMEM;
+			*t = w[i].silent.list[k].end;
 		}
 	}
-	if (all.nr)
-		qsort(all.list, all.nr, sizeof(*all.list), nestings_by_thread);
-	for (size_t i = 0; i < s->stays.nr; i++) {
+	sort_runs(all->list, all->nr, sizeof(*all->list), nestings_by_thread);
+	sort_runs(forgotten->list, forgotten->nr, sizeof(*forgotten->list), ticks_up);
+	return 0;
+}
+
+/* The last of the sorted ticks that is not after @t; 0 when there is none. */
+static uint64_t last_before(const struct tick_list *l, uint64_t t)
+{
+	size_t lo = 0, hi = l->nr;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->list[mid] <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? l->list[lo - 1] : 0;
+}
+
+/* Tells each stay whose guest ran in it: by the thread's last change of nesting before, unless
+ * events were lost since. */
+static int mark_nested(struct sample *s, const struct watch *w, unsigned nr)
+{
+	struct nesting_list all = {0};
+	struct tick_list forgotten = {0};
+	size_t at = 0;
+	int ret = gather_nestings(&all, &forgotten, w, nr);
+
+	for (size_t i = 0; i < s->stays.nr && ret == 0; i++) {
 		struct stay *stay = &s->stays.list[i];
+		const struct nesting *last;
 
 		while (at < all.nr && (all.list[at].tid < stay->tid ||
 				       (all.list[at].tid == stay->tid &&
 					all.list[at].time <= stay->begin)))
 			at++;
-		if (at && all.list[at - 1].tid == stay->tid)
-			stay->nested = all.list[at - 1].in ? NESTED_YES : NESTED_NO;
-		else if (at == all.nr || all.list[at].tid != stay->tid)
+		last = at && all.list[at - 1].tid == stay->tid ? &all.list[at - 1] : NULL;
+		if (last && last->time >= last_before(&forgotten, stay->begin))
+			stay->nested = last->in ? NESTED_YES : NESTED_NO;
+		else if (!last && !forgotten.nr &&
+			 (at == all.nr || all.list[at].tid != stay->tid))
 			stay->nested = NESTED_NO; /* it never changes */
 	}
 	free(all.list);
-	return 0;
+	free(forgotten.list);
+	return ret;
 }
 
 int watch_gather(struct sample *s, struct watch *w, unsigned nr)
@@ -424,6 +661,7 @@ int watch_gather(struct sample *s, struct watch *w, unsigned nr)
 	s->events = calloc(s->nr_cpus ? s->nr_cpus : 1, sizeof(*s->events));
 	if (!s->events)
 		return -ENOMEM;
+	gather_limits(s, w, nr);
 	gather_span(s, w, nr);
 	for (unsigned i = 0; i < nr && ret == 0; i++) {
 		ret = gather_one(s, &w[i]);
@@ -436,6 +674,8 @@ int watch_gather(struct sample *s, struct watch *w, unsigned nr)
 		ret = keep_vcpu_threads(&s->stays, &tids);
 	if (ret == 0 && tids.nr)
 		ret = add_losses(s, w, nr, &tids);
+	if (ret == 0 && tids.nr)
+		ret = add_silences(s, w, nr, &tids);
 	free(tids.list);
 	if (ret == 0)
 		sample_settle(s);

@@ -33,7 +33,8 @@ struct nesting_list {
 
 struct watch {
 	struct stream *stream;
-	size_t events_max;
+	const struct part *parts; /* of the stream that are read */
+	size_t nr_parts;
 	enum guest_mode mode;
 	uint64_t since;
 	int32_t tid;          /* running now; -1 unknown */
@@ -42,6 +43,8 @@ struct watch {
 	uint64_t now;         /* of the last hrtimer */
 	bool wants_mono;
 	bool has_entries;     /* a vCPU ran here */
+	bool keep_events;     /* it may be a guest's */
+	uint64_t nr_events;
 	uint64_t first, last; /* events that were read */
 	struct call_list calls, requests, acks;
 	struct stay_list stays;
@@ -49,14 +52,19 @@ struct watch {
 	struct tick_list events;
 	struct tsc_write_list tsc_writes;
 	struct mono_point_list monos;
-	struct stay_list lost; /* times of lost events; tid is not used */
+	struct stay_list lost;   /* times of lost events; tid is not used */
+	struct stay_list silent; /* long times without events */
+	bool fresh;              /* the next event begins a part */
+	bool cut;                /* the last part was left before the stream's end */
+	uint64_t silence;        /* how many ticks are long */
 };
 
-void watch_init(struct watch *w, struct stream *s, size_t events_max);
+void watch_init(struct watch *w, struct stream *s);
+/* A part begins: what lies between it and the one before was not read. */
+void watch_part(struct watch *w);
 uint64_t watch_wanted(const struct watch *w);
 /* 0 or -ENOMEM */
 int watch_events(struct watch *w, const struct event *events, unsigned nr);
-bool watch_full(const struct watch *w);
 /* The stream was read as far as it will be. */
 int watch_end(struct watch *w);
 void watch_release(struct watch *w);

@@ -186,7 +186,7 @@ static int apply_rows(struct name_table *t, struct cursor *c)
 		return -EINVAL;
 	if (names_row_room(t, (int64_t)nr))
 		return -ENOMEM;
-	for (unsigned col = 0; col < t->nr_columns; col++) {
+	for (unsigned col = 0; nr && col < t->nr_columns; col++) {
 		int64_t *cell = t->cells + t->nr_rows * t->nr_columns + col;
 		uint64_t last = 0;
 

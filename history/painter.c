@@ -35,13 +35,14 @@ int painter_init(struct painter *p, ns_t begin, ns_t end, unsigned pixels)
 	p->share_per_ns = 255 / ((double)(span / pixels) + 1);
 	p->stamp = 0;
 	memset(p->slots, 0, sizeof(p->slots));
-	p->edges = malloc((pixels + 1ull) * sizeof(*p->edges));
+	p->edges = malloc((pixels + 2ull) * sizeof(*p->edges));
 	p->runs = malloc((size_t)pixels * sizeof(*p->runs));
 	if (!p->edges || !p->runs) {
 		painter_release(p);
 		return -ENOMEM;
 	}
 	make_edges(p, span);
+	p->edges[pixels + 1] = NS_MIN; /* nothing is inside the pixel behind the last */
 	return 0;
 }
 
@@ -112,35 +113,51 @@ static void end_pixel(struct painter *p)
 	next_stamp(p);
 }
 
-/* When there is no room for more values the last one takes their place, and what is left in the
- * pixel no longer counts as exact. */
-static struct painter_item *new_item(struct painter *p, struct painter_slot *slot, uint32_t value)
+/* Another value has the slot: the next one.  When there is no room for more values the last one
+ * takes their place, and the pixel no longer counts as exact. */
+static void add_item_slow(struct painter *p, uint32_t at, uint32_t value, uint64_t weight,
+			  uint64_t sure)
 {
-	struct painter_item *item = &p->items[p->nr_items];
+	struct painter_slot *slot = &p->slots[at];
+	struct painter_item *item = &p->items[PAINTER_ITEMS_MAX - 1];
 
-	if (p->nr_items == PAINTER_ITEMS_MAX) {
-		p->exact = false;
-		item--;
-		*item = (struct painter_item){.value = value};
-		return item;
+	while (slot->stamp == p->stamp && slot->value != value) {
+		at = (at + 1) & (PAINTER_SLOTS - 1);
+		slot = &p->slots[at];
 	}
-	*slot = (struct painter_slot){.value = value, .stamp = p->stamp, .item = p->nr_items++};
-	*item = (struct painter_item){.value = value};
-	return item;
+	if (slot->stamp == p->stamp) {
+		item = &p->items[slot->item];
+	} else if (p->nr_items < PAINTER_ITEMS_MAX) {
+		item = &p->items[p->nr_items];
+		*slot = (struct painter_slot){
+			.value = value, .stamp = p->stamp, .item = p->nr_items++};
+		*item = (struct painter_item){.value = value};
+	} else {
+		*item = (struct painter_item){.value = value};
+		p->exact = false;
+	}
+	item->weight += weight;
+	item->sure += sure;
 }
 
-static inline struct painter_item *find_item(struct painter *p, uint32_t value)
+/* Whether a value is new to the pixel cannot be foreseen, so there is no branch on it. */
+static inline void add_item(struct painter *p, uint32_t value, uint64_t weight, uint64_t sure)
 {
-	uint32_t i = value * 0x9e3779b1u >> 22;
+	uint32_t at = value * 0x9e3779b1u >> 22;
+	struct painter_slot *slot = &p->slots[at];
+	uint64_t old = -(uint64_t)(slot->stamp == p->stamp);
+	uint32_t i = (slot->item & (uint32_t)old) | (p->nr_items & ~(uint32_t)old);
+	struct painter_item *item = &p->items[i];
 
-	for (;; i = (i + 1) & (PAINTER_SLOTS - 1)) {
-		struct painter_slot *slot = &p->slots[i];
-
-		if (slot->stamp != p->stamp)
-			return new_item(p, slot, value);
-		if (slot->value == value)
-			return &p->items[slot->item];
+	if (unlikely((slot->value ^ value) & (uint32_t)old) || unlikely(i == PAINTER_ITEMS_MAX)) {
+		add_item_slow(p, at, value, weight, sure);
+		return;
 	}
+	*slot = (struct painter_slot){.value = value, .stamp = p->stamp, .item = i};
+	item->value = value;
+	item->weight = (item->weight & old) + weight;
+	item->sure = (item->sure & old) + sure;
+	p->nr_items += 1 + (uint32_t)old;
 }
 
 /* The pixel behind the last one that begins before @t and ends at or before it.  (Where a pixel is
@@ -166,7 +183,6 @@ static void add_pure(struct painter *p, ns_t begin, ns_t end, uint32_t value, bo
 	while (at < end && p->pixel < p->pixels) {
 		ns_t edge = p->edges[p->pixel + 1];
 		ns_t stop = edge < end ? edge : end;
-		struct painter_item *item;
 
 		if (!p->nr_items && at == p->edges[p->pixel] && edge <= end) {
 			unsigned upto = whole_pixels_upto(p, end);
@@ -175,10 +191,8 @@ static void add_pure(struct painter *p, ns_t begin, ns_t end, uint32_t value, bo
 			at = p->edges[upto];
 			continue;
 		}
-		item = find_item(p, value);
-		item->weight += (uint64_t)(stop - at) * (SHARE_ALL + 1);
-		item->sure += (uint64_t)(stop - at);
 		p->exact &= exact;
+		add_item(p, value, (uint64_t)(stop - at) * (SHARE_ALL + 1), (uint64_t)(stop - at));
 		at = stop;
 		if (at == edge)
 			end_pixel(p);
@@ -190,29 +204,43 @@ void painter_value(struct painter *p, ns_t begin, ns_t end, uint32_t value)
 	add_pure(p, begin, end, value, true);
 }
 
-void painter_share(struct painter *p, ns_t begin, ns_t end, uint32_t value, unsigned share)
+static void add_shared(struct painter *p, ns_t begin, ns_t end, uint32_t value, unsigned share)
 {
 	uint64_t whole = (uint64_t)end - (uint64_t)begin;
 	uint64_t missing = whole - whole / SHARE_ALL * share;
 	ns_t at = begin > p->begin ? begin : p->begin;
 
-	if (share == SHARE_ALL) {
-		add_pure(p, begin, end, value, false);
-		return;
-	}
 	end = end < p->end ? end : p->end;
 	while (at < end && p->pixel < p->pixels) {
 		ns_t edge = p->edges[p->pixel + 1];
 		ns_t stop = edge < end ? edge : end;
-		struct painter_item *item = find_item(p, value);
 		uint64_t inside = (uint64_t)(stop - at);
 
-		item->weight += inside * (share + 1);
-		item->sure += inside > missing ? inside - missing : 0;
 		p->exact = false;
+		add_item(p, value, inside * (share + 1), inside > missing ? inside - missing : 0);
 		at = stop;
 		if (at == edge)
 			end_pixel(p);
+	}
+}
+
+/* The usual case, which the functions below make short. */
+static inline bool inside_pixel(const struct painter *p, ns_t begin, ns_t end)
+{
+	return begin >= p->edges[p->pixel] && end < p->edges[p->pixel + 1];
+}
+
+void painter_share(struct painter *p, ns_t begin, ns_t end, uint32_t value, unsigned share)
+{
+	if (share < SHARE_ALL && inside_pixel(p, begin, end)) {
+		uint64_t part = (uint64_t)(end - begin) / SHARE_ALL;
+
+		p->exact = false;
+		add_item(p, value, (uint64_t)(end - begin) * (share + 1), part * share);
+	} else if (share < SHARE_ALL) {
+		add_shared(p, begin, end, value, share);
+	} else {
+		add_pure(p, begin, end, value, false);
 	}
 }
 
@@ -222,12 +250,10 @@ void painter_changes(struct painter *p, ns_t *at, uint32_t *value, const uint64_
 	for (uint32_t i = 0; i < nr; i++) {
 		ns_t end = (ns_t)times[i];
 
-		if (p->nr_items && end < p->edges[p->pixel + 1] && *at >= p->begin) {
-			/* All inside the pixel that is being filled: the usual case, made short. */
-			struct painter_item *item = find_item(p, *value);
+		if (inside_pixel(p, *at, end) && end > *at) {
+			uint64_t inside = (uint64_t)(end - *at);
 
-			item->weight += (uint64_t)(end - *at) * (SHARE_ALL + 1);
-			item->sure += (uint64_t)(end - *at);
+			add_item(p, *value, inside * (SHARE_ALL + 1), inside);
 		} else {
 			add_pure(p, *at, end, *value, true);
 		}

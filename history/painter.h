@@ -30,13 +30,13 @@ struct painter {
 	unsigned pixels;
 	double per_ns;	     /* pixels */
 	double share_per_ns; /* of a pixel, in 1/255 */
-	ns_t *edges;	     /* owned: pixel p is [edges[p], edges[p + 1]) */
+	ns_t *edges;	     /* owned: pixel i is [edges[i], edges[i + 1]) */
 
 	unsigned pixel; /* being filled */
 	unsigned nr_items;
 	uint32_t stamp; /* another one for every pixel filled */
 	bool exact;	/* all that is in the pixel comes from changes */
-	struct painter_item items[PAINTER_ITEMS_MAX];
+	struct painter_item items[PAINTER_ITEMS_MAX + 1];
 	struct painter_slot slots[PAINTER_SLOTS];
 
 	struct pixel_run *runs; /* owned: of this row; at most one per pixel */

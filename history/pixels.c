@@ -85,6 +85,44 @@ static ns_t chunk_time(const struct node *n, uint64_t place, unsigned shift)
 	return (ns_t)((uint64_t)n->base + (place << shift));
 }
 
+/* Decoded runs; places has one more entry, UINT64_MAX behind the segment's last. */
+struct runs {
+	const uint64_t *places;
+	const uint32_t *values;
+	const struct segment *segment;
+	uint32_t first, nr; /* which of the segment's */
+	ns_t end;	    /* of what is wanted */
+};
+
+/* 0, 1 when the end was reached, -errno. */
+static int paint_runs(struct paint *w, const struct node *n, const struct runs *r)
+{
+	unsigned shift = summary_shift(w->level);
+	ns_t width = 1ll << shift;
+	ns_t next = chunk_time(n, r->places[0], shift);
+
+	for (uint32_t k = 0; k < r->nr; k++) {
+		unsigned share = segment_share(r->segment, r->first + k);
+		ns_t begin = next;
+		int ret;
+
+		next = r->places[k + 1] == UINT64_MAX ? n->end
+						      : chunk_time(n, r->places[k + 1], shift);
+		if (begin >= r->end)
+			return 1;
+		if (share - 1 < SHARE_ALL - 1 && next - begin == width && w->at == begin &&
+		    next < w->end) {
+			painter_share(w->painter, begin, next, r->values[k], share);
+			w->at = next;
+			continue;
+		}
+		ret = paint_run(w, begin, next, r->values[k], share);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
 /* The runs of one chunk that touch the window. */
 static int paint_chunk(struct paint *w, const struct node *n)
 {
@@ -109,18 +147,15 @@ static int paint_chunk(struct paint *w, const struct node *n)
 		sorted_decode(&seg.places, i, nr, places, &hint);
 		segment_values(&seg, i, nr, values);
 		places[nr] = i + nr < seg.places.nr ? sorted_get(&seg.places, i + nr) : UINT64_MAX;
-		for (uint32_t k = 0; k < nr; k++) {
-			ns_t begin = chunk_time(n, places[k], shift);
-			ns_t end = places[k + 1] == UINT64_MAX
-					   ? n->end
-					   : chunk_time(n, places[k + 1], shift);
-
-			if (begin >= chunk_end)
-				return 0;
-			ret = paint_run(w, begin, end, values[k], segment_share(&seg, i + k));
-			if (ret)
-				return ret;
-		}
+		ret = paint_runs(w, n,
+				 &(struct runs){.places = places,
+						.values = values,
+						.segment = &seg,
+						.first = i,
+						.nr = nr,
+						.end = chunk_end});
+		if (ret)
+			return ret < 0 ? ret : 0;
 	}
 	return 0;
 }

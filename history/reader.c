@@ -10,11 +10,12 @@
 
 int part_open(const struct mapfile *file, uint64_t at, bool verify, unsigned *kind, struct part *p)
 {
-	const uint8_t *h = file->data + at;
+	const uint8_t *h;
 	uint64_t room;
 
 	if (at & 7 || at > file->len_bytes || file->len_bytes - at < PART_HEADER_BYTES)
 		return -EIO;
+	h = file->data + at;
 	room = file->len_bytes - at - PART_HEADER_BYTES;
 	if (get_u32(h) != PART_MAGIC || get_u64(h + 40) != XXH3_64bits(h, 40) ||
 	    get_u64(h + 8) > room)
@@ -164,13 +165,16 @@ static int read_index(struct history *h, const struct part *p, struct error *err
 /* 1: complete and read, 0: not complete. */
 static int read_complete(struct history *h, struct error *err)
 {
-	const uint8_t *t = h->file.data + h->file.len_bytes - TRAILER_BYTES;
+	const uint8_t *t;
 	struct part p;
 	unsigned kind;
 	int ret;
 
-	if (h->file.len_bytes < FILE_HEADER_BYTES + TRAILER_BYTES || memcmp(t, TRAILER_MAGIC, 8) ||
-	    get_u64(t + 56) != XXH3_64bits(t, 56) || get_u64(t + 32) != h->file.len_bytes)
+	if (h->file.len_bytes < FILE_HEADER_BYTES + TRAILER_BYTES)
+		return 0;
+	t = h->file.data + h->file.len_bytes - TRAILER_BYTES;
+	if (memcmp(t, TRAILER_MAGIC, 8) || get_u64(t + 56) != XXH3_64bits(t, 56) ||
+	    get_u64(t + 32) != h->file.len_bytes)
 		return 0;
 	h->begin = (ns_t)get_u64(t + 8);
 	h->end = (ns_t)get_u64(t + 16);

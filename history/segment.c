@@ -206,23 +206,46 @@ bool segment_open(struct segment *s, const uint8_t *from, uint64_t len_bytes, bo
 	return true;
 }
 
+/* Below this number of entries looking each one up is faster than making the dictionary plain. */
+#define PLAIN_DICT_MIN 48
+
+static void look_up(const struct segment *s, uint32_t nr, uint32_t *values)
+{
+	uint64_t mask = bits_mask(s->dict_bits);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t at = (uint64_t)values[i] * s->dict_bits;
+
+		values[i] = s->value_min;
+		if (at < (uint64_t)s->nr_dict * s->dict_bits)
+			values[i] += (uint32_t)(get_u64(s->dict + (at >> 3)) >> (at & 7) & mask);
+	}
+}
+
+static void look_up_plain(const struct segment *s, uint32_t nr, uint32_t *values)
+{
+	uint32_t plain[DICT_MAX];
+	uint32_t last = s->nr_dict - 1;
+
+	for (uint32_t i = 0; i < s->nr_dict; i++)
+		plain[i] = s->value_min +
+			   (uint32_t)bits_get(s->dict, (uint64_t)i * s->dict_bits, s->dict_bits);
+	for (uint32_t i = 0; i < nr; i++)
+		values[i] = plain[values[i] < last ? values[i] : last];
+}
+
 void segment_values(const struct segment *s, uint32_t first, uint32_t nr, uint32_t *out)
 {
 	uint64_t at = (uint64_t)first * s->value_bits;
 	uint64_t mask = bits_mask(s->value_bits);
+	uint32_t min = s->dict ? 0 : s->value_min;
 
 	for (uint32_t i = 0; i < nr; i++, at += s->value_bits)
-		out[i] = (uint32_t)(get_u64(s->values + (at >> 3)) >> (at & 7) & mask);
-	if (!s->dict) {
-		for (uint32_t i = 0; i < nr; i++)
-			out[i] += s->value_min;
+		out[i] = min + (uint32_t)(get_u64(s->values + (at >> 3)) >> (at & 7) & mask);
+	if (!s->dict)
 		return;
-	}
-	mask = bits_mask(s->dict_bits);
-	for (uint32_t i = 0; i < nr; i++) {
-		at = (uint64_t)out[i] * s->dict_bits;
-		out[i] = s->value_min;
-		if (at < (uint64_t)s->nr_dict * s->dict_bits)
-			out[i] += (uint32_t)(get_u64(s->dict + (at >> 3)) >> (at & 7) & mask);
-	}
+	if (nr >= PLAIN_DICT_MIN && nr >= s->nr_dict && s->nr_dict && s->nr_dict <= DICT_MAX)
+		look_up_plain(s, nr, out);
+	else
+		look_up(s, nr, out);
 }

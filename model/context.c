@@ -13,14 +13,13 @@ _Static_assert(sizeof(struct context) == 24, "contexts are hashed and compared a
 
 static uint32_t hash(const struct context *c)
 {
-	uint64_t words[3], h = 0;
+	uint64_t words[3], h;
 
 	memcpy(words, c, sizeof(words));
-	for (unsigned i = 0; i < 3; i++) {
-		h = (h ^ words[i]) * 0x9e3779b97f4a7c15ull;
-		h ^= h >> 32;
-	}
-	return (uint32_t)h;
+	h = words[0] * 0x9e3779b97f4a7c15ull ^ words[1] * 0xc2b2ae3d27d4eb4full ^
+	    words[2] * 0x165667b19e3779f9ull;
+	h ^= h >> 29;
+	return (uint32_t)(h * 0x9e3779b97f4a7c15ull >> 32);
 }
 
 static int rehash(struct context_table *table, uint32_t nr_slots)
@@ -52,7 +51,7 @@ static uint32_t add(struct model *m, const struct context *c)
 	return table->nr;
 }
 
-uint32_t context_row(struct model *m, const struct context *c)
+static uint32_t look_up(struct model *m, const struct context *c, uint32_t at)
 {
 	struct context_table *table = &m->contexts;
 
@@ -64,14 +63,26 @@ uint32_t context_row(struct model *m, const struct context *c)
 			return 0;
 		}
 	}
-	for (uint32_t i = hash(c) & table->mask;; i = (i + 1) & table->mask) {
+	for (uint32_t i = at & table->mask;; i = (i + 1) & table->mask) {
 		uint32_t row = table->slots[i];
 
 		if (!row)
 			return table->slots[i] = add(m, c);
-		if (!memcmp(&table->rows[row - 1], c, sizeof(*c)))
+		if (likely(!memcmp(&table->rows[row - 1], c, sizeof(*c))))
 			return row;
 	}
+}
+
+/* Few contexts alternate; they stay near. */
+uint32_t context_row(struct model *m, const struct context *c)
+{
+	uint32_t at = hash(c);
+	struct context_cache *near = &m->contexts.cache[at % CONTEXT_CACHE];
+
+	if (near->row && !memcmp(&near->context, c, sizeof(*c)))
+		return near->row;
+	near->context = *c;
+	return near->row = look_up(m, c, at);
 }
 
 void contexts_release(struct model *m)

@@ -8,30 +8,35 @@
 #include "source/dialect.h"
 #include "source/syscalls.h"
 
+static void write_task(struct cpu *cpu)
+{
+	model_set(cpu->machine->model, cpu->task, cpu->thread ? cpu->thread->row + 1 : 0);
+}
+
+/* The CPU's thread turns out to be elsewhere, or gone: that CPU's switch went unseen. */
+void cpu_lose_thread(struct cpu *cpu)
+{
+	cpu->thread = NULL;
+	cpu->nr_irqs = 0;
+	cpu->guest_of_unknown = false;
+	write_task(cpu);
+	fuse(cpu);
+}
+
 /* Makes @next (NULL: unknown) the CPU's thread.  The caller has said what becomes of the one
  * before. */
-void cpu_run(struct cpu *cpu, struct thread *next)
+static void run(struct cpu *cpu, struct thread *next)
 {
 	cpu->thread = next;
 	cpu->guest_of_unknown = false;
 	if (!next)
 		return;
-	if (unlikely(next->on && next->on != cpu)) {
-		/* It cannot run twice: that other CPU's switch went unseen. */
-		struct cpu *other = next->on;
-
-		other->thread = NULL;
-		fuse(other);
-	}
+	if (unlikely(next->on && next->on != cpu))
+		cpu_lose_thread(next->on);
 	if (unlikely(next->losses != next->machine->losses))
 		thread_forget(next);
 	thread_set_on(next, cpu);
 	thread_set_state(next, THREAD_RUNNING);
-}
-
-static void write_task(struct cpu *cpu)
-{
-	model_set(cpu->machine->model, cpu->task, cpu->thread ? cpu->thread->row + 1 : 0);
 }
 
 /* The CPU's thread left it, and we did not see how. */
@@ -57,7 +62,7 @@ void cpu_adopt(struct cpu *cpu, int32_t tid)
 		drop_thread(cpu);
 		cpu->nr_irqs = 0;
 	}
-	cpu_run(cpu, thread_get(cpu->machine, tid, cpu));
+	run(cpu, thread_get(cpu->machine, tid, cpu));
 	write_task(cpu);
 }
 
@@ -111,7 +116,7 @@ void cpu_switch(struct cpu *cpu, const struct event *e)
 		switch_out(cpu, e->arg[2]);
 	}
 	cpu->nr_irqs = 0;
-	cpu_run(cpu, thread_get(cpu->machine, (int32_t)e->arg[1], cpu));
+	run(cpu, thread_get(cpu->machine, (int32_t)e->arg[1], cpu));
 	if (cpu->thread) {
 		restore_softirq(cpu);
 		thread_set_comm(cpu->thread, event_str(e, 3));

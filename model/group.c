@@ -270,14 +270,16 @@ static void number_cpus(struct machine_state *vm)
 	}
 }
 
-/* Any thread that runs a vCPU of the VM. */
+/* The thread that runs the VM's first vCPU. */
 static const struct thread *host_of(const struct machine_state *vm)
 {
+	const struct cpu *first = NULL;
+
 	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		if (cpu->vcpu.host)
-			return cpu->vcpu.host;
+		if (cpu->vcpu.host && (!first || cpu->number < first->number))
+			first = cpu;
 	}
-	return NULL;
+	return first ? first->vcpu.host : NULL;
 }
 
 static void explain(struct machine_state *vm, const struct thread *host)

@@ -131,7 +131,8 @@ static void feed_thread(struct cpu *cpu, const struct event *e)
 	}
 }
 
-static void feed_cpu(struct cpu *cpu, const struct event *e)
+/* False when the CPU is as it was. */
+static bool feed_cpu(struct cpu *cpu, const struct event *e)
 {
 	switch (e->kind) {
 	case EV_SCHED_SWITCH:
@@ -174,36 +175,43 @@ static void feed_cpu(struct cpu *cpu, const struct event *e)
 		break;
 	default:
 		feed_thread(cpu, e);
-		break;
+		return false;
 	}
+	return true;
 }
 
 /*
  * A kernel that records an event has its CPU.  So a vCPU that its thread had entered is not in
  * guest mode any more: interrupts, above all, are handled before KVM's exit event.
  */
-static void leave_guest(struct cpu *cpu, const struct event *e)
+static bool leave_guest(struct cpu *cpu, const struct event *e)
 {
 	if (e->kind == EV_KVM_ENTRY || e->kind == EV_KVM_EXIT)
-		return;
+		return false;
 	cpu->guest_of_unknown = false;
-	if (cpu->thread && cpu->thread->vcpu && cpu->thread->vcpu->vcpu.entered)
-		vcpu_leave(cpu->thread->vcpu);
+	if (!cpu->thread || !cpu->thread->vcpu || !cpu->thread->vcpu->vcpu.entered)
+		return false;
+	vcpu_leave(cpu->thread->vcpu);
+	return true;
 }
 
 static void feed_one(struct cpu *cpu, const struct event *e)
 {
+	bool changed = false;
+
 	if (unlikely(e->kind == EV_LOST)) {
 		cpu_lost(cpu, e);
 		return;
 	}
 	if (cpu->machine->parent && unlikely(!vcpu_may_execute(cpu)))
 		cpu->machine->violations++;
-	if (e->tid >= 0 && unlikely(!cpu->thread || cpu->thread->tid != e->tid))
+	if (e->tid >= 0 && unlikely(!cpu->thread || cpu->thread->tid != e->tid)) {
 		cpu_adopt(cpu, e->tid);
-	leave_guest(cpu, e);
-	feed_cpu(cpu, e);
-	fuse(cpu);
+		changed = true;
+	}
+	changed |= leave_guest(cpu, e);
+	if (feed_cpu(cpu, e) || changed)
+		fuse(cpu);
 }
 
 void model_feed(struct model *m, const struct merge_input *input, const struct event *events,

@@ -192,11 +192,20 @@ struct moment {
 	uint32_t bound;
 };
 
+/* The last context with that hash, by a few bits of it. */
+#define CONTEXT_CACHE 64
+
+struct context_cache {
+	struct context context;
+	uint32_t row; /* + 1; 0 empty */
+};
+
 struct context_table {
 	struct context *rows;
 	uint32_t nr, room;
 	uint32_t *slots; /* row + 1; a power of two of them */
 	uint32_t mask;
+	struct context_cache cache[CONTEXT_CACHE];
 };
 
 struct model {
@@ -285,7 +294,7 @@ void group_note_wakeup(struct cpu *waker, struct cpu *woken);
 void group_vms(struct model *m);
 
 /* ---- cpu.c ---- */
-void cpu_run(struct cpu *cpu, struct thread *next);
+void cpu_lose_thread(struct cpu *cpu);
 void cpu_adopt(struct cpu *cpu, int32_t tid);
 void cpu_switch(struct cpu *cpu, const struct event *e);
 void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail);

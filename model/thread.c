@@ -156,16 +156,15 @@ void thread_set_on(struct thread *th, struct cpu *cpu)
 void thread_set_comm(struct thread *th, const char *comm)
 {
 	struct model *m = th->machine->model;
-	char padded[COMM_LEN] = "";
+	size_t len_bytes;
 	uint32_t id;
 
-	if (!comm)
+	if (!comm || likely(!strncmp(comm, th->comm, COMM_LEN)))
 		return;
-	memcpy(padded, comm, strnlen(comm, COMM_LEN));
-	if (likely(!memcmp(padded, th->comm, COMM_LEN)))
-		return;
-	memcpy(th->comm, padded, COMM_LEN);
-	id = history_writer_string(m->w, padded, strnlen(padded, COMM_LEN));
+	len_bytes = strnlen(comm, COMM_LEN);
+	memset(th->comm, 0, COMM_LEN);
+	memcpy(th->comm, comm, len_bytes);
+	id = history_writer_string(m->w, comm, len_bytes);
 	th->comm_id = id;
 	if (!th->first_comm_id) {
 		th->first_comm_id = id;
@@ -194,9 +193,13 @@ void thread_end(struct thread *th)
 	uint32_t *row = map_get(&m->by_tid, pair_key(th->machine, (uint32_t)th->tid));
 
 	if (th->on) {
-		th->on->thread = NULL;
-		th->on = NULL;
+		struct cpu *cpu = th->on;
+
+		thread_set_on(th, NULL);
+		cpu_lose_thread(cpu);
 	}
+	if (th->vcpu)
+		vcpu_forget(th->vcpu);
 	if (row && *row == th->row)
 		map_del(&m->by_tid, pair_key(th->machine, (uint32_t)th->tid));
 	if (th->end == NS_MAX)
@@ -298,11 +301,41 @@ void thread_fork(struct machine_state *mc, const struct event *e)
 	thread_set_state(child, THREAD_RUNNABLE);
 }
 
-/* exec: the thread takes the TID of its process, and all others of the process are gone. */
+/* The kernel names a thread that executes a file after the file. */
+static void name_after_file(struct thread *th, const struct event *e)
+{
+	char comm[COMM_LEN] = "";
+	struct field_value file;
+	size_t begin;
+
+	if (trace_event_field(th->machine->model->stream, e, "filename", &file) || !file.text)
+		return;
+	file.len = strnlen(file.text, file.len);
+	for (begin = file.len; begin > 0 && file.text[begin - 1] != '/'; begin--)
+		;
+	for (size_t i = 0; i + 1 < COMM_LEN && begin + i < file.len; i++)
+		comm[i] = file.text[begin + i];
+	if (*comm)
+		thread_set_comm(th, comm);
+}
+
+/* All other threads of the process end at an exec; the one that did it takes the process's TID. */
+static void end_old_tid(struct thread *th, const struct event *e)
+{
+	struct field_value old;
+	struct thread *was;
+
+	if (trace_event_field(th->machine->model->stream, e, "old_tid", &old) &&
+	    trace_event_field(th->machine->model->stream, e, "old_pid", &old))
+		return;
+	was = old.i != th->tid ? thread_find(th->machine, (int32_t)old.i) : NULL;
+	if (was && !was->on)
+		thread_end(was);
+}
+
 void thread_exec(struct machine_state *mc, const struct event *e)
 {
 	struct thread *th = thread_get(mc, (int32_t)e->arg[0], NULL);
-	struct field_value old;
 
 	if (!th)
 		return;
@@ -316,15 +349,8 @@ void thread_exec(struct machine_state *mc, const struct event *e)
 		th->where = WHERE_UNKNOWN;
 		th->kind = KIND_USER;
 	}
-	if (trace_event_field(mc->model->stream, e, "old_tid", &old) &&
-	    trace_event_field(mc->model->stream, e, "old_pid", &old))
-		return;
-	if (old.i != th->tid) {
-		struct thread *was = thread_find(mc, (int32_t)old.i);
-
-		if (was && !was->on)
-			thread_end(was);
-	}
+	name_after_file(th, e);
+	end_old_tid(th, e);
 }
 
 void thread_exit(struct machine_state *mc, const struct event *e)

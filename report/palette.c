@@ -25,7 +25,7 @@ static const struct color vcpu_colors[] = {
 	{"unknown", "\033[38;5;255m", 255, 0xf4f4f2, '?'},
 	{"on a CPU", "\033[38;5;151m", 151, 0xa9cfa9, '#'},
 	{"preempted", "\033[38;5;160m", 160, 0xd03a36, '!'},
-	{"waiting", "\033[38;5;253m", 253, 0xdcdfe2, '.'},
+	{"waiting", "\033[38;5;243m", 243, 0xdcdfe2, '.'},
 	{"gone", "\033[38;5;238m", 238, 0x55585b, '-'},
 };
 

@@ -34,41 +34,46 @@ static void print_letters(const struct picture *p, FILE *out, unsigned row)
 	}
 }
 
-/* Two pixels per character: a half block in the left one's colour on the right one's ground. */
+struct pen {
+	FILE *out;
+	int ink, ground; /* of the 256 colours; -1 the terminal's own */
+};
+
+static void pen_set(struct pen *pen, int ink, int ground)
+{
+	if (ground != pen->ground && ground < 0)
+		fputs("\033[49m", pen->out);
+	else if (ground != pen->ground)
+		fprintf(pen->out, "\033[48;5;%dm", ground);
+	if (ink != pen->ink)
+		fprintf(pen->out, "\033[38;5;%dm", ink);
+	pen->ink = ink;
+	pen->ground = ground;
+}
+
+/* Two pixels per character: a half block in one's colour on the other's ground; a full block when
+ * they are alike, a blank when there is nothing. */
 static void print_blocks(const struct picture *p, FILE *out, unsigned row)
 {
-	int last_fg = -2;
-	int last_bg = -2;
+	struct pen pen = {out, -1, -1};
 
 	for (unsigned x = 0; x + 1 < p->width; x += 2) {
 		const struct color *left = cell_color(p, row, x);
 		const struct color *right = cell_color(p, row, x + 1);
-		int fg = left ? left->index : -1;
-		int bg = right ? right->index : -1;
 
-		if (bg != last_bg) {
-			if (bg < 0)
-				fputs("\033[49m", out);
-			else
-				fprintf(out, "\033[48;5;%dm", bg);
-			last_bg = bg;
+		if (!left && !right) {
+			pen_set(&pen, pen.ink, -1);
+			putc(' ', out);
+		} else if (left == right) {
+			pen_set(&pen, left->index, -1);
+			fputs("\u2588", out);
+		} else if (!left) {
+			pen_set(&pen, right->index, -1);
+			fputs("\u2590", out);
+		} else {
+			pen_set(&pen, left->index, right ? right->index : -1);
+			fputs("\u258c", out);
 		}
-		if (fg < 0 || fg == bg) {
-			if (fg == bg) {
-				putc(' ', out);
-				continue;
-			}
-			/* Nothing on the left: the right half, drawn in front. */
-			fprintf(out, "\033[49m\033[38;5;%dm\u2590", bg);
-			last_bg = -1;
-			last_fg = bg;
-			continue;
-		}
-		if (fg != last_fg) {
-			fprintf(out, "\033[38;5;%dm", fg);
-			last_fg = fg;
-		}
-		fputs("\u258c", out);
 	}
 	fputs(PLAIN, out);
 }

@@ -47,7 +47,7 @@ struct trace_clock {
 	int64_t offset_ns;    /* add to ticks-in-ns for the tracer's wall-clock time */
 	bool offset_known;
 	uint8_t uuid[16];     /* same uuid = same clock; all zero when there is none */
-	int64_t shift_ticks;  /* trace.dat TIME_SHIFT/TSC2NSEC: recorded by trace-cmd, not applied */
+	int64_t shift_ticks;  /* trace.dat TIME_SHIFT: the first of trace->shifts, not applied */
 	bool shift_known;
 };
 

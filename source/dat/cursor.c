@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define STR_BYTES 16 /* what event.h promises of a string slot */
-#define LOAD_BYTES 8 /* numbers are loaded in that size, whatever they are */
 
 /* What one packet's decoding found; counted when its end is reached. */
 struct tally {
@@ -223,7 +222,7 @@ static void chunk_unpack(struct dat_cursor *k)
 	}
 	k->page = buf;
 	k->pages_end = buf + chunk.len_bytes;
-	k->readable = k->pages_end + LOAD_BYTES;
+	k->readable = k->pages_end + DAT_LOAD_BYTES;
 }
 
 static void chunk_enter(struct dat_cursor *k)
@@ -313,14 +312,12 @@ static inline __attribute__((always_inline)) void event_args(struct event *e,
 static __attribute__((noinline)) void event_args_edge(struct event *e, const struct dat_plan *p,
 						      const uint8_t *data, uint32_t len, bool swap)
 {
-	uint8_t copy[512] = {0};
+	uint8_t copy[DAT_PLACE_MAX + DAT_LOAD_BYTES] = {0};
 	struct dat_plan numbers = *p;
 
 	numbers.nr_texts = 0;
-	if (p->reach <= sizeof(copy)) {
-		memcpy(copy, data, len < p->reach ? len : p->reach);
-		event_args(e, &numbers, copy, len, swap);
-	}
+	memcpy(copy, data, len < p->reach ? len : p->reach);
+	event_args(e, &numbers, copy, len, swap);
 	for (unsigned i = 0; i < p->nr_texts; i++)
 		e->arg[p->texts[i].slot] =
 			(int64_t)(uintptr_t)text_place(&p->texts[i], data, len, swap);
@@ -514,7 +511,7 @@ int dat_cursor_init(struct cursor *c, struct error *err)
 	k->ds = ds;
 	k->d = ds->dat;
 	for (unsigned i = 0; ds->packed && i < ARRAY_SIZE(k->buf); i++) {
-		k->buf[i] = calloc(1, (size_t)ds->chunk_max + LOAD_BYTES);
+		k->buf[i] = calloc(1, (size_t)ds->chunk_max + DAT_LOAD_BYTES);
 		if (!k->buf[i])
 			goto nomem;
 	}

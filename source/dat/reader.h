@@ -12,6 +12,8 @@
  * stream->reader.
  *
  *	file.c options.c   the container: tables and where each CPU's pages are
+ *	salvage.c          the same for a file whose end is missing
+ *	unpack.c           decompression
  *	format.c           one event format
  *	types.c            all event types, and their decoding plans
  *	stream.c           streams and their packets
@@ -19,6 +21,9 @@
  *	field.c            any field by name, and events as text
  *	dat.c              open and release
  */
+
+#define DAT_LOAD_BYTES 8
+#define DAT_PLACE_MAX 4096 /* fields of arguments end before that; no kernel has them further back */
 
 /*
  * How to decode one event type: canonical arguments from fixed places.  A number of 1 to 8 bytes is
@@ -42,7 +47,7 @@ struct dat_plan {
 	uint16_t type;    /* index into trace->types */
 	uint16_t kind;
 	uint16_t min_len; /* a record shorter than this is broken */
-	uint16_t reach;   /* the loads touch this many bytes */
+	uint16_t reach;   /* the loads touch so many bytes, of DAT_PLACE_MAX + DAT_LOAD_BYTES */
 	uint8_t nr_numbers;
 	uint8_t nr_texts;
 	struct dat_number numbers[EVENT_ARGS];

@@ -9,11 +9,6 @@
 
 #define TYPES_MAX 65535u /* event.type has 16 bits */
 
-/* Numbers are loaded 8 bytes at a time. */
-#define LOAD_BYTES 8
-
-/* Fields of arguments stand within the record's first bytes; no kernel has them further back. */
-#define PLACE_MAX 4096
 #define COMMON_MAX 64 /* bytes of common fields: 8, in all kernels so far */
 
 /* While the formats are read: where the next type goes. */
@@ -52,7 +47,7 @@ struct wanted {
 
 static bool fits_slot(const struct dat_field *f, bool text)
 {
-	if (f->offset + f->size > PLACE_MAX)
+	if (f->offset + f->size > DAT_PLACE_MAX)
 		return false;
 	return text ? f->cls == FIELD_STRING : f->cls == FIELD_INT || f->cls == FIELD_UINT;
 }
@@ -76,8 +71,8 @@ static void plan_number(struct dat_plan *p, unsigned slot, const struct dat_fiel
 		.shift = (uint8_t)(64 - 8 * f->size),
 		.sign = f->is_signed,
 	};
-	if (p->reach < f->offset + LOAD_BYTES)
-		p->reach = f->offset + LOAD_BYTES;
+	if (p->reach < f->offset + DAT_LOAD_BYTES)
+		p->reach = f->offset + DAT_LOAD_BYTES;
 	if (p->min_len < f->offset + f->size)
 		p->min_len = f->offset + f->size;
 }

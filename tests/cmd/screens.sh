@@ -82,7 +82,7 @@ run 0 "$sonde" timeline "$history" --width 60
 says out "host0: what really ran"
 not_says out "$(printf '\033')"
 run 0 "$sonde" timeline "$history" --width 60 --color always
-says out "$(printf '\033[48;5;')"
+says out "$(printf '\033[38;5;')"
 run 0 "$sonde" timeline "$history" --rows cpus --format json --width 200
 json '[r["kind"] for r in j["rows"]] == ["cpu", "cpu"] and j["width"] == 200'
 json 'all(sum(x["nr"] for x in r["runs"]) <= 200 for r in j["rows"])'

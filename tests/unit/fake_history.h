@@ -18,11 +18,11 @@
 		assert_true(false);                                                                \
 	} while (0)
 
-#define FAKE_ATTRS 512
-#define FAKE_CHANGES 8192
+#define FAKE_ATTRS 8192
+#define FAKE_CHANGES 65536
 #define FAKE_STRINGS 512
 #define FAKE_TABLES 16
-#define FAKE_ROWS 512
+#define FAKE_ROWS 4096
 #define FAKE_CELLS 12
 
 static struct {

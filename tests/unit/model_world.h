@@ -29,6 +29,7 @@ static struct {
 	int64_t vtids[4]; /* of the next fork, and how many */
 	unsigned nr_vtids;
 	int64_t old_tid; /* of the next exec */
+	const char *filename;
 } world;
 
 static struct clock_piece world_piece = {.mult = UINT64_C(1) << CLOCK_SHIFT};
@@ -54,6 +55,11 @@ static int world_field(const struct stream *s, const struct event *e, const char
 	}
 	if (e->kind == EV_EXEC && !strcmp(name, "old_tid")) {
 		*out = (struct field_value){.cls = FIELD_INT, .i = world.old_tid};
+		return 0;
+	}
+	if (e->kind == EV_EXEC && !strcmp(name, "filename") && world.filename) {
+		*out = (struct field_value){
+			.cls = FIELD_STRING, .text = world.filename, .len = strlen(world.filename)};
 		return 0;
 	}
 	return -2;

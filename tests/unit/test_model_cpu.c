@@ -201,12 +201,27 @@ static void exec_gives_the_thread_its_process_number(void **state)
 	happens(HOST, 0, 110, FORK, 7, 7, 8, 0, 7, 0); /* a second thread of process 7 */
 	switches(HOST, 0, 120, 7, ASLEEP, 8);
 	world.old_tid = 8;
+	world.filename = "/usr/bin/a-name-of-20-letters";
 	happens(HOST, 0, 130, EXEC, 7, 7); /* thread 8 executes: it is 7 from now on */
 	world_close(300);
 	assert_runs(0, 130, "host/0 7 task");
 	assert_int_equal(fake_cell("thread", thread_row(HOST, 8), "end"), 130);
 	assert_int_equal(fake_cell("thread", thread_row(HOST, 7), "pid"), 7);
 	assert_int_equal(fake_cell("thread", thread_row(HOST, 8), "pid"), 7);
+	assert_string_equal(fake_string("thread", thread_row(HOST, 7), "comm"), "a-name-of-20-le");
+}
+
+/* One CPU's switch was not recorded, and its thread shows up on another. */
+static void a_thread_is_in_one_place(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 0, 0, 7);
+	switches(HOST, 1, 120, 0, 0, 7);
+	world_close(300);
+	assert_runs(0, 119, "host/0 7 task");
+	assert_runs(0, 120, "host/0 - unknown");
+	assert_runs(1, 120, "host/1 7 task");
 }
 
 static void a_child_starts_inside_the_call_that_made_it(void **state)
@@ -324,6 +339,7 @@ int main(void)
 		cmocka_unit_test(threads_move),
 		cmocka_unit_test(names_change),
 		cmocka_unit_test(exec_gives_the_thread_its_process_number),
+		cmocka_unit_test(a_thread_is_in_one_place),
 		cmocka_unit_test(a_child_starts_inside_the_call_that_made_it),
 		cmocka_unit_test(new_tasks_are_threads_or_processes),
 		cmocka_unit_test(after_a_loss_nothing_is_known_until_an_event_tells),

@@ -183,7 +183,8 @@ static void colour_uses_half_blocks(void **state)
 	fclose(out);
 	picture_release(&p);
 	assert_non_null(strstr(text, "\u258c"));
-	assert_non_null(strstr(text, "\033[48;5;71m"));
+	assert_non_null(strstr(text, "\u2588"));
+	assert_non_null(strstr(text, "\033[38;5;71m"));
 }
 
 static void svg_is_self_contained_and_safe(void **state)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANALYSIS_STRIP_H
+#define ANALYSIS_STRIP_H
+
+#include "analysis/run.h"
+
+/*
+ * Strips: the intervals around the place where an analysis reads an attribute, decoded once.
+ *
+ * An analysis that asks for many moments of one attribute, mostly in the order of time, would pay
+ * for a search in the file each time.  A strip holds STRIP_ROOM intervals from the moment asked
+ * for; the next questions are answered from it, until one falls outside.  Memory does not depend
+ * on the length of the run.
+ *
+ * Zero-initialise with .run set, strips_release() at the end.
+ */
+#define STRIP_ROOM 1024
+
+struct strip;
+
+struct strips {
+	struct sonde_run *run;
+	struct map by_attr;  /* attribute -> index into list */
+	struct strip **list; /* owned, each owned */
+	unsigned nr;
+};
+
+/* The interval of @attr that holds @t; 0, -ENOENT for ATTR_NONE, or a negative errno. */
+int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out);
+
+/*
+ * As sonde_walk().  @each may read other attributes through the same strips, but not @attr.
+ */
+int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
+	       bool (*each)(const struct sonde_interval *i, void *data), void *data);
+
+void strips_release(struct strips *s);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLOCK_PLAN_H
+#define CLOCK_PLAN_H
+
+#include "source/trace.h"
+
+/*
+ * Which parts of a trace a sample is read from.  Packets are the smallest part one can begin with,
+ * and they may be megabytes; a part can be left early, though.
+ */
+struct part {
+	struct stream *stream;
+	uint32_t first, nr;    /* packets */
+	uint64_t until;        /* leave at the first event after this tick */
+	size_t events_max;     /* or after so many events */
+};
+
+struct plan {
+	struct part *list; /* owned; grouped by stream in the streams' order, ascending, apart */
+	size_t nr, room;
+};
+
+/* Everything, though no more than @events_max events. */
+int plan_whole(struct plan *p, const struct trace *t, size_t events_max);
+
+/* The first events of up to @nr packets spread over each stream. */
+int plan_heads(struct plan *p, const struct trace *t, unsigned nr, size_t events);
+
+/* @len_bytes in one piece from where the share @at, below 1, of each stream is past, but no more
+ * than @events. */
+int plan_chunk(struct plan *p, const struct trace *t, double at, uint64_t len_bytes,
+	       size_t events);
+
+/* What holds the time from @begin to @end, in all streams. */
+int plan_window(struct plan *p, const struct trace *t, uint64_t begin, uint64_t end);
+
+/* Puts the parts in order, and overlapping ones together; a plan is used after this only. */
+void plan_settle(struct plan *p);
+void plan_release(struct plan *p);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clock/survey.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock/rates.h"
+
+/* The taste. */
+#define HEADS_MAX 128
+#define HEADS_EVENTS 65536
+#define CHUNK_BYTES (16u << 20)
+#define CHUNK_EVENTS 24576
+#define MORE_EFFORT 4
+/* Reading everything is reading no more than this of one trace. */
+#define WHOLE_EVENTS (4u << 20)
+/* Windows: how many, how far apart, how long. */
+#define MOMENTS_MIN 3
+#define MOMENTS_MAX 8
+#define SPACING_US 60e6
+#define WINDOW_SHARE 60
+#define WINDOW_MIN_US 40e3
+#define WINDOW_MAX_US 400e3
+/* Rough clocks are not followed further than this. */
+#define MARGIN_MAX_US 1e6
+/* A bound that stands out so much, between two windows, is a doubt. */
+#define DOUBT_US 100
+#define DOUBT_TIMES 6
+#define DOUBTS_MAX 64
+
+static bool has_kind(const struct trace *t, uint64_t kinds)
+{
+	for (unsigned i = 0; i < t->nr_types; i++) {
+		if (t->types[i].kind < EV_NR_KINDS && kinds >> t->types[i].kind & 1)
+			return true;
+	}
+	return false;
+}
+
+int survey_taste(struct plan *p, const struct trace *t, unsigned effort)
+{
+	uint64_t host = WANT(KVM_HYPERCALL) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
+	uint64_t guest = WANT(SYNC_REQUEST) | WANT(SYNC_ACK) | WANT(VMSYNC_GH_GUEST) |
+			 WANT(VMSYNC_HG_GUEST);
+	uint64_t heads = 1;
+	size_t times = 1;
+	int ret = 0;
+
+	while (effort-- > 0)
+		times *= MORE_EFFORT;
+	for (unsigned i = 0; i < t->nr_streams; i++)
+		heads += t->streams[i].nr_packets < HEADS_MAX ? t->streams[i].nr_packets : HEADS_MAX;
+	if (has_kind(t, host))
+		ret = plan_heads(p, t, HEADS_MAX, HEADS_EVENTS * times / heads + 200);
+	for (unsigned k = 1; k < 3 && ret == 0 && has_kind(t, guest); k++)
+		ret = plan_chunk(p, t, k / 3.0, CHUNK_BYTES * times, CHUNK_EVENTS * times);
+	plan_settle(p);
+	return ret;
+}
+
+int survey_whole(struct plan *p, const struct trace *t)
+{
+	int ret = plan_whole(p, t, WHOLE_EVENTS);
+
+	plan_settle(p);
+	return ret;
+}
+
+/* The L0 times that both L0 and @p have; false when there are none. */
+static bool common_time(const struct placed *p, uint64_t *begin, uint64_t *end)
+{
+	const struct sample *l0 = p->l0->candidate->sample, *s = p->candidate->sample;
+	ns_t a = clock_to_l0(&p->to_l0, (ticks_t){s->first});
+	ns_t b = clock_to_l0(&p->to_l0, (ticks_t){s->last});
+
+	*begin = a > 0 && (uint64_t)a > l0->first ? (uint64_t)a : l0->first;
+	*end = b > 0 && (uint64_t)b < l0->last ? (uint64_t)b : l0->last;
+	return *begin < *end;
+}
+
+static int add_moment(struct moments *m, uint64_t at, double apart)
+{
+	uint64_t *n;
+
+	for (size_t i = 0; i < m->nr; i++) {
+		if (fabs((double)m->list[i] - (double)at) < apart)
+			return 0;
+	}
+	n = sample_add(m);
+	if (!n)
+		return -ENOMEM;
+	*n = at;
+	return 0;
+}
+
+int survey_moments(struct moments *out, const struct placed *placed, unsigned nr)
+{
+	double us = rates_ticks_per_us(placed[0].candidate->sample->trace);
+	int ret = 0;
+
+	for (unsigned i = 1; i < nr; i++) {
+		uint64_t begin, end;
+		double len;
+		unsigned n;
+
+		if (!common_time(&placed[i], &begin, &end))
+			continue;
+		len = (double)(end - begin);
+		n = (unsigned)fmin(fmax(len / us / SPACING_US + 1, MOMENTS_MIN), MOMENTS_MAX);
+		for (unsigned k = 0; k < n && ret == 0; k++)
+			ret = add_moment(out, begin + (uint64_t)(len * (0.01 + 0.98 * k / (n - 1))),
+					 len / n / 4);
+		out->spacing_ns = fmax(out->spacing_ns, 1.5 * len / n / us * 1000);
+	}
+	return ret;
+}
+
+/* The bound that most of the time has. */
+static ns_t usual_bound(const struct clock_model *c)
+{
+	ns_t least = CLOCK_NO_BOUND;
+
+	for (unsigned i = 0; i < c->nr_pieces; i++)
+		least = c->pieces[i].bound_ns < least ? c->pieces[i].bound_ns : least;
+	return least;
+}
+
+static int doubts_of(struct moments *out, const struct placed *p, double us, bool *more)
+{
+	const struct clock_model *c = &p->to_l0;
+	double limit = fmax(DOUBT_US * us, DOUBT_TIMES * (double)usual_bound(c));
+
+	for (unsigned i = 1; i + 1 < c->nr_pieces; i++) {
+		ns_t begin = c->pieces[i].at_ns, end = c->pieces[i + 1].at_ns;
+		double len = (double)end - (double)begin;
+
+		if ((double)c->pieces[i].bound_ns < limit || begin < 0 || len < WINDOW_MIN_US * us)
+			continue;
+		for (unsigned k = 1; k < 4; k++) {
+			if (out->nr >= DOUBTS_MAX)
+				return 0;
+			if (add_moment(out, (uint64_t)((double)begin + len * k / 4), len / 8))
+				return -ENOMEM;
+			*more = true;
+		}
+	}
+	return 0;
+}
+
+int survey_doubts(struct moments *out, const struct placed *placed, unsigned nr, bool *more)
+{
+	double us = rates_ticks_per_us(placed[0].candidate->sample->trace);
+	int ret = 0;
+
+	*more = false;
+	for (unsigned i = 1; i < nr && ret == 0; i++)
+		ret = doubts_of(out, &placed[i], us, more);
+	return ret;
+}
+
+static double window_len(const struct placed *l0, double us)
+{
+	const struct sample *s = l0->candidate->sample;
+	double len = (double)(s->last - s->first) / WINDOW_SHARE;
+
+	return fmin(fmax(len, WINDOW_MIN_US * us), WINDOW_MAX_US * us);
+}
+
+/* The window [begin, end] of L0 in a machine's own trace. */
+static int own_window(struct plan *plan, const struct placed *p, uint64_t begin, uint64_t end,
+		      double us)
+{
+	const struct trace *t = p->candidate->sample->trace;
+	uint64_t a, b;
+	ns_t margin;
+
+	if (p == p->l0)
+		return plan_window(plan, t, begin, end);
+	margin = clock_bound(&p->to_l0, clock_from_l0(&p->to_l0, (ns_t)begin));
+	margin = (ns_t)fmin((double)margin, MARGIN_MAX_US * us);
+	a = clock_from_l0(&p->to_l0, (ns_t)begin - margin).v;
+	b = clock_from_l0(&p->to_l0, (ns_t)end + margin).v;
+	if (b < p->candidate->sample->first || a > p->candidate->sample->last)
+		return 0;
+	return plan_window(plan, t, a, b);
+}
+
+int survey_windows(struct plan *plans, const struct moments *m, const struct placed *placed,
+		   unsigned nr)
+{
+	double us = rates_ticks_per_us(placed[0].candidate->sample->trace);
+	uint64_t half = (uint64_t)(window_len(&placed[0], us) / 2);
+	int ret = 0;
+
+	for (unsigned i = 0; i < nr && ret == 0; i++) {
+		for (size_t k = 0; k < m->nr && ret == 0; k++) {
+			uint64_t at = m->list[k] > INT64_MAX / 2 ? INT64_MAX / 2 : m->list[k];
+
+			ret = own_window(&plans[i], &placed[i], at > half ? at - half : 0,
+					 at + half, us);
+		}
+		plan_settle(&plans[i]);
+	}
+	return ret;
+}
+
+void moments_release(struct moments *m)
+{
+	free(m->list);
+	memset(m, 0, sizeof(*m));
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* memfd_create() */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "history/format.h"
+#include "history/history.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
+
+/*
+ * Opens damaged histories and asks them everything.  Checksums are made right first: what they
+ * find is known, what a file with right checksums and wrong content does is the question.
+ */
+#define INPUT_MAX (1u << 20)
+#define ASK 8
+
+static void mend_parts(uint8_t *d, size_t len)
+{
+	size_t at = FILE_HEADER_BYTES;
+
+	while (at <= len && len - at >= PART_HEADER_BYTES) {
+		uint8_t *h = d + at;
+		uint64_t room = len - at - PART_HEADER_BYTES;
+
+		if (get_u32(h) != PART_MAGIC || get_u64(h + 8) > room)
+			return;
+		set_u64(h + 32, XXH3_64bits(h + PART_HEADER_BYTES, get_u64(h + 8)));
+		set_u64(h + 40, XXH3_64bits(h, 40));
+		at += PART_HEADER_BYTES + ((get_u64(h + 8) + 7) & ~7ull);
+	}
+}
+
+static void mend(uint8_t *d, size_t len)
+{
+	uint8_t *t = d + len - TRAILER_BYTES;
+
+	if (len < FILE_HEADER_BYTES)
+		return;
+	memcpy(d, FILE_MAGIC, 8);
+	set_u32(d + 8, FORMAT_VERSION);
+	set_u64(d + 56, XXH3_64bits(d, 56));
+	mend_parts(d, len);
+	if (len < FILE_HEADER_BYTES + TRAILER_BYTES || memcmp(t, TRAILER_MAGIC, 8))
+		return;
+	set_u64(t + 32, len);
+	set_u64(t + 56, XXH3_64bits(t, 56));
+}
+
+static bool take_interval(const struct interval *i, void *data)
+{
+	unsigned *left = data;
+
+	(void)i;
+	return --*left;
+}
+
+static void take_runs(unsigned row, const struct pixel_run *runs, unsigned nr, void *data)
+{
+	unsigned pixels = *(unsigned *)data;
+
+	(void)row;
+	for (unsigned i = 0; i < nr; i++) {
+		if (runs[i].first + runs[i].nr > pixels)
+			abort();
+	}
+}
+
+static void ask_about(struct history *h, attr_t attr, ns_t t)
+{
+	ns_t begin = history_begin(h), end = history_end(h);
+	struct value_time *list = NULL;
+	struct interval i;
+	unsigned left = 5000, nr, pixels = 300;
+	ns_t out;
+
+	history_at(h, attr, t, &i);
+	history_next_change(h, attr, t, &out);
+	history_prev_change(h, attr, t, &out);
+	history_walk(h, attr, t, end, take_interval, &left);
+	if (!history_sum(h, attr, begin, t, &list, &nr))
+		free(list);
+	history_pixels(h, &attr, 1, begin, end, pixels, take_runs, &pixels);
+	if (t < end)
+		history_pixels(h, &attr, 1, t, end, pixels, take_runs, &pixels);
+}
+
+static void ask_all(struct history *h)
+{
+	uint32_t nr = history_nr_attrs(h);
+	uint32_t *values = calloc(nr, sizeof(*values));
+	uint64_t span = (uint64_t)history_end(h) - (uint64_t)history_begin(h);
+
+	for (unsigned i = 0; i < ASK; i++) {
+		ns_t t = (ns_t)((uint64_t)history_begin(h) + span / ASK * i);
+
+		if (values)
+			history_state(h, t, values, NULL);
+		ask_about(h, (attr_t)((uint64_t)nr * i / ASK), t);
+	}
+	for (int table = 0; table < (int)history_nr_tables(h); table++) {
+		unsigned nr_columns;
+
+		history_table_columns(h, table, &nr_columns);
+		history_cell(h, table, history_nr_rows(h, table) - 1, nr_columns - 1);
+	}
+	history_find(h, "row1/row2");
+	free(values);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
+{
+	char path[64];
+	struct history *h;
+	uint8_t *copy;
+	int fd;
+
+	if (!len_bytes || len_bytes > INPUT_MAX)
+		return 0;
+	fd = memfd_create("fuzz_history", MFD_CLOEXEC);
+	copy = malloc(len_bytes);
+	if (fd < 0 || !copy)
+		abort();
+	memcpy(copy, data, len_bytes);
+	mend(copy, len_bytes);
+	if (write(fd, copy, len_bytes) != (ssize_t)len_bytes)
+		abort();
+	free(copy);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!history_open(&h, path, NULL)) {
+		ask_all(h);
+		history_close(h);
+	}
+	close(fd);
+	return 0;
+}

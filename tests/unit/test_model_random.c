@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The model on events that make no sense.  Traces lie, lose events and come from broken clocks:
+ * whatever comes, every CPU of the host has a context at every moment, and every number in the
+ * result names something that is there.
+ */
+#include "tests/unit/model_world.h"
+
+#define EVENTS 3000
+#define RUNS 12
+
+static uint64_t seed;
+
+static uint64_t random_below(uint64_t limit)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed % limit;
+}
+
+static int64_t random_argument(void)
+{
+	static const int64_t odd[] = {-1,	  INT64_MIN, INT64_MAX, UINT32_MAX, INT32_MIN,
+				      0x80000000, 8191,	     8192,	100000,	    0x100};
+
+	if (random_below(8) == 0)
+		return odd[random_below(ARRAY_SIZE(odd))];
+	return (int64_t)random_below(12);
+}
+
+/* Exit reasons that matter, often. */
+static int64_t random_reason(void)
+{
+	static const int64_t reasons[] = {EXIT_VMRUN, EXIT_STGI, EXIT_MSR, EXIT_INTR, EXIT_HLT, -1};
+
+	return random_below(4) ? reasons[random_below(ARRAY_SIZE(reasons))] : random_argument();
+}
+
+static bool has_text(uint16_t kind, unsigned slot)
+{
+	switch (kind) {
+	case EV_SCHED_SWITCH:
+		return slot == 3 || slot == 4;
+	case EV_STATEDUMP_PROCESS:
+		return slot == 3;
+	case EV_SCHED_WAKING:
+	case EV_SCHED_WAKEUP:
+	case EV_SCHED_WAKEUP_NEW:
+	case EV_FORK:
+	case EV_NEW_TASK:
+	case EV_EXIT:
+	case EV_FREE:
+	case EV_RENAME:
+		return slot == 2;
+	default:
+		return false;
+	}
+}
+
+static struct event random_event(ns_t t)
+{
+	static const char *const names[] = {"", "sh", "CPU 1/KVM", "sixteen bytes, no end"};
+	struct event e = {.kind = EV_LOST,
+			  .type = (uint16_t)random_below(NR_TYPES),
+			  .tid = (int32_t)random_below(12) - 1};
+
+	if (random_below(100))
+		do
+			e.kind = (uint16_t)random_below(EV_NR_KINDS);
+		while (!(model_want() >> e.kind & 1));
+	for (unsigned i = 0; i < EVENT_ARGS; i++)
+		e.arg[i] = has_text(e.kind, i) ? STR(names[random_below(ARRAY_SIZE(names))])
+					       : random_argument();
+	if (e.kind == EV_KVM_EXIT)
+		e.arg[0] = random_reason();
+	if (e.kind == EV_LOST) {
+		e.arg[1] = t;
+		e.arg[2] = t + 5;
+	}
+	return e;
+}
+
+static void a_cpu_is_never_without_a_context(int cpu)
+{
+	char path[32];
+	uint32_t last = 0;
+
+	snprintf(path, sizeof(path), "host/cpu%d/runs", cpu);
+	for (unsigned i = 0; i < fake.nr_changes; i++) {
+		if (strcmp(fake.paths[fake.changes[i].attr], path))
+			continue;
+		if (!last)
+			assert_int_equal(fake.changes[i].t, 0);
+		last = fake.changes[i].value;
+		assert_in_range(last, 1, fake_rows("context"));
+	}
+	assert_true(last);
+}
+
+/* Cells of @column name rows of @of, or are @none. */
+static void names_rows(const char *table, const char *column, const char *of, int64_t none)
+{
+	for (unsigned i = 0; i < fake_rows(table); i++) {
+		int64_t row = fake_cell(table, i, column);
+
+		if (row != none)
+			assert_true(row - (none + 1) >= 0 && row - (none + 1) < fake_rows(of));
+	}
+}
+
+static void every_cpu_has_its_attributes(void)
+{
+	for (unsigned i = 0; i < fake_rows("cpu"); i++) {
+		char path[160];
+
+		if (!*fake_string("cpu", i, "path") || !fake_cell("cpu", i, "machine"))
+			continue;
+		snprintf(path, sizeof(path), "%s/state", fake_string("cpu", i, "path"));
+		assert_in_range(fake_at(path, INT64_MAX), 0, VCPU_GONE);
+	}
+}
+
+static void numbers_of_a_machine_differ(void)
+{
+	for (unsigned i = 0; i < fake_rows("cpu"); i++) {
+		for (unsigned j = 0; j < i; j++)
+			assert_true(fake_cell("cpu", i, "machine") !=
+					    fake_cell("cpu", j, "machine") ||
+				    fake_cell("cpu", i, "cpu") != fake_cell("cpu", j, "cpu"));
+	}
+}
+
+static void nonsense_gives_a_sound_result(void **state)
+{
+	(void)state;
+	for (unsigned run = 0; run < RUNS; run++) {
+		ns_t t = 0;
+
+		seed = 88172645463325252ull + run;
+		world_open(1 + run % 3);
+		for (unsigned i = 0; i < EVENTS; i++) {
+			world.nr_vtids = (unsigned)random_below(3);
+			world.old_tid = random_argument();
+			happens_typed((unsigned)random_below(1 + run % 3), (int)random_below(2), t,
+				      random_event(t));
+			t += (ns_t)random_below(3);
+		}
+		world_close(t + 1);
+		a_cpu_is_never_without_a_context(0);
+		a_cpu_is_never_without_a_context(1);
+		names_rows("context", "machine", "machine", -1);
+		names_rows("context", "thread", "thread", -1);
+		names_rows("context", "serves", "cpu", 0);
+		names_rows("cpu", "machine", "machine", -1);
+		names_rows("cpu", "host_thread", "thread", -1);
+		names_rows("machine", "parent", "machine", -1);
+		names_rows("thread", "machine", "machine", -1);
+		names_rows("thread", "is_vcpu", "cpu", 0);
+		names_rows("thread", "pid_ns", "pid_ns", -1);
+		names_rows("vtid", "thread", "thread", -1);
+		names_rows("vtid", "pid_ns", "pid_ns", -1);
+		every_cpu_has_its_attributes();
+		numbers_of_a_machine_differ();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nonsense_gives_a_sound_result),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
