@@ -43,14 +43,14 @@ static int read_part(struct watch *w, const struct part *p, struct event *events
 
 	if (ret)
 		return ret == -ENOMEM ? ret : 0; /* the reader reported what is broken */
-	watch_part(w);
-	while (ret == 0 && left && w->last <= p->until &&
+	watch_part(w, p->from);
+	while (ret == 0 && left && w->last <= p->until && !watch_full(w) &&
 	       (n = cursor_next(&c, events, left < BATCH ? (unsigned)left : BATCH)) > 0) {
 		ret = watch_events(w, events, n);
 		left -= n;
 	}
 	cursor_release(&c);
-	w->cut = !left && p->first + p->nr == p->stream->nr_packets;
+	w->cut = (!left || watch_full(w)) && p->first + p->nr == p->stream->nr_packets;
 	return ret;
 }
 
@@ -59,7 +59,7 @@ static int read_stream(struct watch *w)
 	struct event *events = malloc(BATCH * sizeof(*events));
 	int ret = events ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < w->nr_parts && ret == 0; i++)
+	for (size_t i = 0; i < w->nr_parts && ret == 0 && !watch_full(w); i++)
 		ret = read_part(w, &w->parts[i], events);
 	free(events);
 	return ret ? ret : watch_end(w);
@@ -114,7 +114,8 @@ static int start_watches(struct reading *r, struct sample *samples, const struct
 			struct watch *w = &r->watches[at++];
 
 			watch_init(w, &t->streams[k]);
-			w->keep_events = !samples[i].is_l0;
+			w->purpose = samples[i].purpose;
+			w->notes_max = SAMPLE_EVENTS_MAX / streams + 1;
 			w->parts = &plans[i].list[part];
 			while (part < plans[i].nr && plans[i].list[part].stream == w->stream) {
 				w->nr_parts++;
