@@ -137,7 +137,7 @@ static int paint_chunk(struct paint *w, const struct node *n)
 
 	if (row == NODE_NO_ROW)
 		return 0;
-	ret = node_segment(n, row, &seg);
+	ret = n->has_shares ? node_segment(n, row, &seg) : -EIO;
 	if (ret <= 0)
 		return ret;
 	if (w->begin > n->base)
