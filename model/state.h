@@ -50,6 +50,7 @@ struct vcpu {
 	bool vmenter;		/* ... and an event confirmed it */
 	uint8_t nested;		/* enum nested */
 	int64_t reason;		/* of the last exit; -1 unknown */
+	bool reason_told;	/* ... by the host, before its own hypervisor's exit event */
 	struct cpu *served;	/* innermost vCPU that ran until the last exit; NULL unknown */
 	bool seen;		/* an entry or exit was seen since the last loss */
 	struct cpu *nested_cpu; /* the nested vCPU that the VM entered last, as told by the address
