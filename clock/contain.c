@@ -7,6 +7,8 @@
 
 /* Stretches that a trace is cut into, to keep one constraint of each side of. */
 #define STRETCHES 2048
+/* Of so many events of a stretch one may be outside. */
+#define OUTSIDE_ONE_IN 100
 
 static int add_range(struct ranges *r, uint64_t begin, uint64_t end)
 {
@@ -123,19 +125,25 @@ static void move_to(struct place *p, const struct ranges *r, uint64_t lo, uint64
 
 /*
  * Of all constraints of one side in a short stretch of the trace only the tightest is kept: the one
- * that moves the model's bound most.
+ * that moves the model's bound most.  Where more than a few events fall outside all ranges, the two
+ * traces do not tell of the same thing (one of them was not recording, say), and none is kept.
  */
 struct tightest {
 	struct constraint best[2]; /* lower, upper */
 	uint64_t gain[2];          /* 0: none */
 	uint64_t stretch;          /* which one this is */
+	uint64_t events, outside;
 };
 
 static int keep_best(struct constraints *out, struct tightest *t)
 {
+	bool sound = t->outside <= t->events / OUTSIDE_ONE_IN;
+
+	t->events = 0;
+	t->outside = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct constraint *c = &t->best[i];
-		int ret = t->gain[i] ? constraints_add(out, c->x, c->y, c->upper) : 0;
+		int ret = t->gain[i] && sound ? constraints_add(out, c->x, c->y, c->upper) : 0;
 
 		if (ret)
 			return ret;
@@ -161,7 +169,9 @@ static void one_event(struct tightest *t, uint64_t x, uint64_t lo, uint64_t hi,
 	if (lo < r->from || hi > r->to)
 		return;
 	move_to(p, r, lo, hi);
+	t->events++;
 	if (p->ending >= p->begun) {
+		t->outside++;
 		++*outside;
 		return;
 	}

@@ -52,13 +52,14 @@ int plan_heads(struct plan *p, const struct trace *t, unsigned nr, size_t events
 	return ret;
 }
 
-int plan_chunk(struct plan *p, const struct trace *t, uint64_t len_bytes, size_t events)
+int plan_chunk(struct plan *p, const struct trace *t, double at, uint64_t len_bytes,
+	       size_t events)
 {
 	int ret = 0;
 
 	for (unsigned i = 0; i < t->nr_streams && ret == 0; i++) {
 		struct stream *s = &t->streams[i];
-		uint32_t first = s->nr_packets / 2, nr = 0;
+		uint32_t first = (uint32_t)(at * s->nr_packets), nr = 0;
 		uint64_t len = 0;
 
 		while (first + nr < s->nr_packets && len < len_bytes)
@@ -110,6 +111,28 @@ static int parts_in_order(const void *a, const void *b)
 	return (p->first > q->first) - (p->first < q->first);
 }
 
+/* Joins @q to @last, which it overlaps: both begin where @last does or after; false when they are to
+ * stay apart. */
+static bool join_parts(struct part *last, const struct part *q)
+{
+	bool last_whole = last->events_max == SIZE_MAX, q_whole = q->events_max == SIZE_MAX;
+	uint32_t end = q->first + q->nr;
+
+	if (last_whole && !q_whole) /* only a taste of what is read anyway */
+		return true;
+	if (!last_whole && q_whole) {
+		last->nr = q->first - last->first;
+		return false;
+	}
+	if (!q_whole && q->events_max > last->events_max)
+		last->events_max = q->events_max;
+	if (q->until > last->until)
+		last->until = q->until;
+	if (end > last->first + last->nr)
+		last->nr = end - last->first;
+	return true;
+}
+
 void plan_settle(struct plan *p)
 {
 	size_t out = 0;
@@ -117,22 +140,14 @@ void plan_settle(struct plan *p)
 	if (p->nr)
 		qsort(p->list, p->nr, sizeof(*p->list), parts_in_order);
 	for (size_t i = 0; i < p->nr; i++) {
-		struct part *last = out ? &p->list[out - 1] : NULL, *q = &p->list[i];
+		struct part *last = out ? &p->list[out - 1] : NULL, q = p->list[i];
 
-		if (!last || last->stream != q->stream || q->first >= last->first + last->nr) {
-			p->list[out++] = *q;
+		if (last && last->stream == q.stream && q.first < last->first + last->nr &&
+		    join_parts(last, &q))
 			continue;
-		}
-		if (q->events_max != SIZE_MAX) /* a taste of what is read anyway */
-			continue;
-		if (last->events_max != SIZE_MAX) {
-			last->nr = q->first - last->first;
-			out -= !last->nr;
-			p->list[out++] = *q;
-		} else if (q->until >= last->until) {
-			last->until = q->until;
-			last->nr = q->first + q->nr - last->first;
-		}
+		if (last && !last->nr)
+			out--;
+		p->list[out++] = q;
 	}
 	p->nr = out;
 }

@@ -26,8 +26,10 @@ int plan_whole(struct plan *p, const struct trace *t, size_t events_max);
 /* The first events of up to @nr packets spread over each stream. */
 int plan_heads(struct plan *p, const struct trace *t, unsigned nr, size_t events);
 
-/* @len_bytes in one piece from the middle of each stream, but no more than @events. */
-int plan_chunk(struct plan *p, const struct trace *t, uint64_t len_bytes, size_t events);
+/* @len_bytes in one piece from where the share @at, below 1, of each stream is past, but no more
+ * than @events. */
+int plan_chunk(struct plan *p, const struct trace *t, double at, uint64_t len_bytes,
+	       size_t events);
 
 /* What holds the time from @begin to @end, in all streams. */
 int plan_window(struct plan *p, const struct trace *t, uint64_t begin, uint64_t end);

@@ -11,8 +11,9 @@
 /* The taste. */
 #define HEADS_MAX 128
 #define HEADS_EVENTS 65536
-#define CHUNK_BYTES (8u << 20)
-#define CHUNK_EVENTS 32768
+#define CHUNK_BYTES (16u << 20)
+#define CHUNK_EVENTS 24576
+#define MORE_EFFORT 4
 /* Reading everything is reading no more than this of one trace. */
 #define WHOLE_EVENTS (4u << 20)
 /* Windows: how many, how far apart, how long. */
@@ -38,20 +39,23 @@ static bool has_kind(const struct trace *t, uint64_t kinds)
 	return false;
 }
 
-int survey_taste(struct plan *p, const struct trace *t)
+int survey_taste(struct plan *p, const struct trace *t, unsigned effort)
 {
 	uint64_t host = WANT(KVM_HYPERCALL) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
 	uint64_t guest = WANT(SYNC_REQUEST) | WANT(SYNC_ACK) | WANT(VMSYNC_GH_GUEST) |
 			 WANT(VMSYNC_HG_GUEST);
 	uint64_t heads = 1;
+	size_t times = 1;
 	int ret = 0;
 
+	while (effort-- > 0)
+		times *= MORE_EFFORT;
 	for (unsigned i = 0; i < t->nr_streams; i++)
 		heads += t->streams[i].nr_packets < HEADS_MAX ? t->streams[i].nr_packets : HEADS_MAX;
 	if (has_kind(t, host))
-		ret = plan_heads(p, t, HEADS_MAX, HEADS_EVENTS / heads + 200);
-	if (ret == 0 && has_kind(t, guest))
-		ret = plan_chunk(p, t, CHUNK_BYTES, CHUNK_EVENTS);
+		ret = plan_heads(p, t, HEADS_MAX, HEADS_EVENTS * times / heads + 200);
+	for (unsigned k = 1; k < 3 && ret == 0 && has_kind(t, guest); k++)
+		ret = plan_chunk(p, t, k / 3.0, CHUNK_BYTES * times, CHUNK_EVENTS * times);
 	plan_settle(p);
 	return ret;
 }

@@ -15,6 +15,9 @@
 /* Windows are added where the clock changed this often at most. */
 #define ROUNDS_MAX 6
 
+/* Tastes, each of more than the one before, until all parents are known. */
+#define EFFORTS 2
+
 /* One way through: samples read by a plan, and all that follows from them. */
 struct pass {
 	unsigned nr;
@@ -131,16 +134,6 @@ static int pass_parents(struct pass *p, const struct search *s, bool whole, stru
 	return ret;
 }
 
-static int plan_all(struct pass *p, int (*plan)(struct plan *, const struct trace *),
-		    struct error *err)
-{
-	for (unsigned i = 0; i < p->nr; i++) {
-		if (plan(&p->plans[i], p->samples[i].trace))
-			return fail(err, -ENOMEM, "out of memory");
-	}
-	return 0;
-}
-
 static int pass_finish(struct pass *p, const struct search *s, bool rough, struct error *err)
 {
 	int ret = parents_order(p->list, p->nr, p->order, err);
@@ -148,12 +141,14 @@ static int pass_finish(struct pass *p, const struct search *s, bool rough, struc
 	return ret ? ret : make_machines(p, s, rough, err);
 }
 
-static int taste(struct pass *p, const struct search *s, struct error *err)
+static int taste(struct pass *p, const struct search *s, unsigned effort, struct error *err)
 {
 	int ret = pass_init(p, s, err);
 
-	if (ret == 0)
-		ret = plan_all(p, survey_taste, err);
+	for (unsigned i = 0; i < s->nr && ret == 0; i++) {
+		if (survey_taste(&p->plans[i], s->in[i].trace, effort))
+			ret = fail(err, -ENOMEM, "out of memory");
+	}
 	if (ret == 0)
 		ret = pass_parents(p, s, false, err);
 	if (ret == 0 && p->complete)
@@ -165,8 +160,10 @@ static int whole(struct pass *p, const struct search *s, struct error *err)
 {
 	int ret = pass_init(p, s, err);
 
-	if (ret == 0)
-		ret = plan_all(p, survey_whole, err);
+	for (unsigned i = 0; i < s->nr && ret == 0; i++) {
+		if (survey_whole(&p->plans[i], s->in[i].trace))
+			ret = fail(err, -ENOMEM, "out of memory");
+	}
 	if (ret == 0)
 		ret = pass_parents(p, s, true, err);
 	return ret ? ret : pass_finish(p, s, false, err);
@@ -224,8 +221,12 @@ static int refine(struct pass *p, struct search *s, struct error *err)
 
 static int find(struct pass *p, struct search *s, struct error *err)
 {
-	int ret = taste(p, s, err);
+	int ret = 0;
 
+	for (unsigned i = 0; i < EFFORTS && ret == 0 && !p->complete; i++) {
+		pass_release(p);
+		ret = taste(p, s, i, err);
+	}
 	if (ret == 0 && p->complete && s->nr > 1)
 		ret = refine(p, s, err);
 	if (ret || p->complete)

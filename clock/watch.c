@@ -99,9 +99,11 @@ static int host_runs(struct watch *w, uint64_t time)
 	w->mode = MODE_OUT;
 	if (was == MODE_IN)
 		return note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, time, false);
-	if (was == MODE_NOT_KNOWN && w->tid >= 0)
-		return note_stay(&w->stays, w->tid, w->stream->cpu, w->since, time, true);
-	return 0;
+	if (was != MODE_NOT_KNOWN)
+		return 0;
+	if (w->tid < 0) /* whosever it was */
+		return note_stay(&w->lost, -1, -1, w->since, time, true);
+	return note_stay(&w->stays, w->tid, w->stream->cpu, w->since, time, true);
 }
 
 static int on_kvm_entry(struct watch *w, uint64_t time)
@@ -234,6 +236,10 @@ static int note_break(struct watch *w, uint64_t time)
 	}
 	if (fresh)
 		return on_lost(w, &lost);
+	if (w->mode == MODE_OUT) {
+		w->mode = MODE_NOT_KNOWN;
+		w->since = w->last;
+	}
 	return note_stay(&w->silent, -1, -1, w->last, time, true);
 }
 
@@ -582,6 +588,13 @@ static int gather_nestings(struct nesting_list *all, struct tick_list *forgotten
 			if (!t)
 				return -ENOMEM;
 			*t = w[i].lost.list[k].end;
+		}
+		for (size_t k = 0; k < w[i].silent.nr; k++) {
+			uint64_t *t = sample_add(forgotten);
+
+			if (!t)
+				return -ENOMEM;
+			*t = w[i].silent.list[k].end;
 		}
 	}
 	sort_runs(all->list, all->nr, sizeof(*all->list), nestings_by_thread);

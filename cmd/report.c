@@ -164,6 +164,53 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 	}
 }
 
+/* From when on anything is known of a physical CPU; the window's end when nothing is. */
+static int64_t first_known(struct sonde_run *run, int64_t begin, int64_t end)
+{
+	int64_t first = end;
+
+	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
+		struct sonde_interval i;
+		struct sonde_context c;
+		struct sonde_cpu cpu;
+		int64_t from = begin;
+
+		sonde_cpu(run, row, &cpu);
+		if (cpu.machine != 0 ||
+		    sonde_at(run, sonde_attr_of_cpu(run, row, "runs"), begin, &i))
+			continue;
+		if (sonde_context(run, (int64_t)i.value - 1, &c) || c.mode == SONDE_MODE_UNKNOWN)
+			from = i.end;
+		first = from < first ? from : first;
+	}
+	return first;
+}
+
+/* "a third is not known, because the host's trace begins later than its guests'" */
+static void print_unknown(const struct invocation *inv, struct sonde_run *run,
+			  const struct sonde_facts *machines, int64_t begin, int64_t end)
+{
+	unsigned unknown = (unsigned)sonde_facts_column(machines, "unknown");
+	unsigned total = (unsigned)sonde_facts_column(machines, "total");
+	int64_t first = first_known(run, begin, end);
+	int64_t sum = 0;
+	int64_t lost = 0;
+	char share[UNIT_TEXT], length[UNIT_TEXT];
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(machines); row++) {
+		sum += sonde_facts_cell(machines, row, total).i;
+		lost += sonde_facts_cell(machines, row, unknown).i;
+	}
+	if (lost < sum / 100)
+		return;
+	fprintf(inv->screen.out, "%s of the CPU time is not known",
+		unit_share(share, (int64_t)((double)lost / (double)sum * 1e6)));
+	if (first > begin)
+		fprintf(inv->screen.out, "; the host's events begin %s into it",
+			unit_length(length, first - begin, sonde_run_ticks_are_ns(run)));
+	fputc('\n', inv->screen.out);
+}
+
 static enum exit_code fetch(const struct invocation *inv, struct sonde_run *run, const char *name,
 			    int64_t begin, int64_t end, struct sonde_facts **out)
 {
@@ -196,6 +243,7 @@ static enum exit_code print_summary(const struct invocation *inv, struct sonde_r
 {
 	struct sonde_facts *vcpus = NULL;
 	struct sonde_facts *pairs = NULL;
+	struct sonde_facts *machines = NULL;
 	enum exit_code code = fetch(inv, run, "vcpu_time", begin, end, &vcpus);
 	char from[UNIT_TEXT], length[UNIT_TEXT];
 	bool is_ns = sonde_run_ticks_are_ns(run);
@@ -203,13 +251,17 @@ static enum exit_code print_summary(const struct invocation *inv, struct sonde_r
 
 	if (!code)
 		code = fetch(inv, run, "preemption", begin, end, &pairs);
+	if (!code)
+		code = fetch(inv, run, "machine_time", begin, end, &machines);
 	if (!code) {
 		sonde_machine(run, 0, &l0);
 		fprintf(inv->screen.out, "%s: %s from %s, %" PRId64 " machine%s\n", l0.name,
 			unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns),
 			sonde_nr_machines(run), sonde_nr_machines(run) == 1 ? "" : "s");
+		print_unknown(inv, run, machines, begin, end);
 		print_losers(inv, run, vcpus, pairs);
 	}
+	sonde_facts_free(machines);
 	sonde_facts_free(vcpus);
 	sonde_facts_free(pairs);
 	return code;

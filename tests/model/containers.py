@@ -12,9 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parent.parent / part) for part in ("", "oracle")]
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
-from history import analyse, tables  # noqa: E402
+from fused import analyse, tables  # noqa: E402
 
 SET = "oracle-lttng-1"
 
