@@ -59,7 +59,7 @@ attr_t history_writer_attr(struct history_writer *w, attr_t parent, const char *
 
 /*
  * From @t on, @attr has @value.  @t must not be smaller than any @t before (it is then raised to
- * the last one).  Setting the value it already has costs nothing and writes nothing.  Several
+ * the last one), and lies within 146 years of 0.  Setting the value it already has costs nothing and writes nothing.  Several
  * changes of one attribute at one time: the last one counts.  Errors (disk full) are kept and come
  * out of history_writer_close().
  */
