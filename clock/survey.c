@@ -12,9 +12,9 @@
 #define HEADS_MIN 8
 #define HEADS_MAX 128
 #define HEAD_BYTES (256u << 10) /* one for so many */
-#define HEADS_EVENTS 65536
+#define HEADS_EVENTS 32768
 #define CHUNK_BYTES (16u << 20)
-#define CHUNK_EVENTS 24576
+#define CHUNK_EVENTS 16384
 #define MORE_EFFORT 4
 /* Reading everything is reading no more than this of one trace. */
 #define WHOLE_EVENTS SAMPLE_EVENTS_MAX
@@ -117,8 +117,8 @@ int survey_moments(struct moments *out, const struct placed *placed, unsigned nr
 		n = (unsigned)fmin(fmax(len / us / SPACING_US + 1, MOMENTS_MIN), MOMENTS_MAX);
 		for (unsigned k = 0; k < n && ret == 0; k++)
 			ret = add_moment(out, begin + (uint64_t)(len * (0.01 + 0.98 * k / (n - 1))),
-					 len / n / 4);
-		out->spacing_ns = fmax(out->spacing_ns, 1.5 * len / n / us * 1000);
+					 len / n / 2);
+		out->spacing_ns = fmax(out->spacing_ns, 2 * len / n / us * 1000);
 	}
 	return ret;
 }
