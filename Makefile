@@ -36,7 +36,7 @@ CMD_SRC := $(wildcard cmd/*.c)
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 BENCH_SRC := $(wildcard bench/bench_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
-TEST_TOOL_SRC := $(wildcard tests/oracle/*.c tests/differential/*.c)
+TEST_TOOL_SRC := $(wildcard tests/clock/*.c tests/oracle/*.c tests/differential/*.c)
 
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
@@ -137,6 +137,9 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 
 # Programs that script tests use.  Those that compare Sonde with a peer use the peer's library; where
 # it is not installed, they are not built and their tests are skipped.
+$(B)/clock/%: $(B)/tests/clock/%.o $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(B)/oracle/%: $(B)/tests/oracle/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
