@@ -354,6 +354,7 @@ void contexts_release(struct model *m);
 void namespace_add(struct thread *th, int32_t level, int64_t inum, int32_t vtid);
 void namespace_fork(struct thread *parent, struct thread *child, const struct event *e);
 int64_t namespace_of(const struct thread *th); /* innermost; -1 unknown */
+void namespaces_settle(struct model *m); /* at the end: those whose parent no event told */
 
 /* ---- statedump.c ---- */
 void statedump_process(struct machine_state *mc, const struct event *e);
