@@ -205,9 +205,9 @@ static enum exit_code run_timeline(const struct invocation *inv)
 	if (!parse_rows(opt->rows ? opt->rows : "all", &which))
 		return complain(inv, EXIT_USAGE,
 				"--rows: \"%s\" is no list of cpus, machines and vcpus", opt->rows);
-	run = open_input(inv);
-	if (!run)
-		return EXIT_FAILED;
+	code = open_input(inv, &run);
+	if (code)
+		return code;
 	code = draw(inv, run, which);
 	sonde_run_close(run);
 	return code;
