@@ -271,6 +271,7 @@ static int vcpu_row(struct sonde_facts *out, struct sonde_run *run, int64_t vcpu
 		    ns_t end)
 {
 	ns_t per_state[VCPU_GONE + 1] = {0};
+	ns_t unknown_ns;
 	struct sonde_time_share *shares;
 	unsigned nr;
 	int ret = sonde_sum(run, run->cpu_attrs[vcpu][CPU_STATE], begin, end, &shares, &nr);
@@ -282,15 +283,17 @@ static int vcpu_row(struct sonde_facts *out, struct sonde_run *run, int64_t vcpu
 			per_state[shares[i].value] += shares[i].time_ns;
 	}
 	free(shares);
-	facts_add(out, (union sonde_cell[]){
-			       cell_int(vcpu),
-			       cell_int(per_state[VCPU_ON_CPU]),
-			       cell_int(per_state[VCPU_PREEMPTED]),
-			       cell_int(per_state[VCPU_WAITING]),
-			       cell_int(per_state[VCPU_GONE]),
-			       cell_int(per_state[VCPU_UNKNOWN] + per_state[VCPU_NONE]),
-			       cell_int(share_ppm(per_state[VCPU_PREEMPTED], end - begin)),
-		       });
+	unknown_ns = per_state[VCPU_UNKNOWN] + per_state[VCPU_NONE];
+	facts_add(out,
+		  (union sonde_cell[]){
+			  cell_int(vcpu),
+			  cell_int(per_state[VCPU_ON_CPU]),
+			  cell_int(per_state[VCPU_PREEMPTED]),
+			  cell_int(per_state[VCPU_WAITING]),
+			  cell_int(per_state[VCPU_GONE]),
+			  cell_int(unknown_ns),
+			  cell_int(share_ppm(per_state[VCPU_PREEMPTED], end - begin - unknown_ns)),
+		  });
 	return 0;
 }
 
@@ -311,12 +314,14 @@ static int find_vcpu_time(struct sonde_facts *out, struct sonde_run *run, ns_t b
 
 static const struct sonde_column vcpu_columns[] = {
 	{"vcpu", "VCPU", SONDE_COL_CPU, "vCPU, as its parent sees it"},
-	{"on_cpu", "ON A CPU", SONDE_COL_NS, "its thread ran"},
+	{"on_cpu", "ON A CPU", SONDE_COL_NS,
+	 "its thread ran, on a CPU of its parent: a nested one's parent may itself have been off "
+	 "the CPU"},
 	{"preempted", "PREEMPTED", SONDE_COL_NS, "its thread was ready, but did not run"},
 	{"waiting", "WAITING", SONDE_COL_NS, "blocked or halted"},
 	{"gone", "GONE", SONDE_COL_NS, "after its end"},
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known"},
-	{"share", "PREEMPTED %", SONDE_COL_PPM, "preempted, of the window's length"},
+	{"share", "PREEMPTED OF KNOWN", SONDE_COL_PPM, "preempted, of all time but the unknown"},
 };
 
 const struct analysis vcpu_time_analysis = {

@@ -13,6 +13,28 @@ static void write_task(struct cpu *cpu)
 	model_set(cpu->machine->model, cpu->task, cpu->thread ? cpu->thread->row + 1 : 0);
 }
 
+static bool is_known(const struct cpu *cpu)
+{
+	const struct thread *host = cpu->vcpu.host;
+
+	if (!cpu->machine->parent)
+		return cpu->thread;
+	return cpu->vcpu_state > VCPU_UNKNOWN && host && host->last_on && host->last_on->known;
+}
+
+void cpu_reveal(struct cpu *cpu)
+{
+	bool known = is_known(cpu);
+
+	if (likely(known == cpu->known))
+		return;
+	cpu->known = known;
+	if (cpu->thread)
+		thread_show_vcpu_state(cpu->thread);
+	for (struct thread *th = cpu->left; th; th = th->next_left)
+		thread_show_vcpu_state(th);
+}
+
 /* The CPU's thread turns out to be elsewhere, or gone: that CPU's switch went unseen. */
 void cpu_lose_thread(struct cpu *cpu)
 {
@@ -20,6 +42,7 @@ void cpu_lose_thread(struct cpu *cpu)
 	cpu->nr_irqs = 0;
 	cpu->guest_of_unknown = false;
 	write_task(cpu);
+	cpu_reveal(cpu);
 	fuse(cpu);
 }
 
@@ -29,6 +52,7 @@ static void run(struct cpu *cpu, struct thread *next)
 {
 	cpu->thread = next;
 	cpu->guest_of_unknown = false;
+	cpu_reveal(cpu);
 	if (!next)
 		return;
 	if (unlikely(next->on && next->on != cpu))
@@ -211,6 +235,7 @@ void cpu_forget(struct cpu *cpu)
 	cpu->nr_irqs = 0;
 	cpu->guest_of_unknown = false;
 	write_task(cpu);
+	cpu_reveal(cpu);
 	fuse(cpu);
 }
 

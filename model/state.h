@@ -90,6 +90,8 @@ struct cpu {
 	unsigned nr_irqs;
 	struct irq_frame irqs[IRQ_DEPTH];
 	struct vcpu vcpu;     /* of a VM's CPU */
+	uint8_t vcpu_state;   /* enum vcpu_state: what "state" holds now */
+	bool known;	      /* whether what it is on, out to L0, is known: see cpu_reveal() */
 	struct context shown; /* L0: what "runs" holds now */
 	attr_t runs, task;    /* ATTR_NONE when there is none */
 	attr_t state, on;
@@ -307,6 +309,10 @@ void cpu_syscall_entry(struct cpu *cpu, const struct event *e);
 void cpu_syscall_exit(struct cpu *cpu);
 void cpu_idle(struct cpu *cpu);
 void cpu_forget(struct cpu *cpu);
+/* Whether the CPU is known may have changed: then so have the states of the vCPUs that are on it
+ * or wait for it.  Of L0's CPUs it is known when their thread is; of a vCPU, when its state is and
+ * the CPU that it is on or was on last is known. */
+void cpu_reveal(struct cpu *cpu);
 void cpu_lost(struct cpu *cpu, const struct event *e);
 
 /* ---- thread.c ---- */
@@ -317,6 +323,7 @@ void thread_set_state(struct thread *th, enum thread_state state);
 void thread_set_on(struct thread *th, struct cpu *cpu);
 void thread_set_comm(struct thread *th, const char *comm);
 void thread_show_vcpu(struct thread *th);
+void thread_show_vcpu_state(struct thread *th);
 void thread_forget(struct thread *th);
 void thread_end(struct thread *th);
 /* Takes it off the list of its CPU: nothing is known of it, or it is dead. */
@@ -354,7 +361,7 @@ void contexts_release(struct model *m);
 void namespace_add(struct thread *th, int32_t level, int64_t inum, int32_t vtid);
 void namespace_fork(struct thread *parent, struct thread *child, const struct event *e);
 int64_t namespace_of(const struct thread *th); /* innermost; -1 unknown */
-void namespaces_settle(struct model *m); /* at the end: those whose parent no event told */
+void namespaces_settle(struct model *m);       /* at the end: those whose parent no event told */
 
 /* ---- statedump.c ---- */
 void statedump_process(struct machine_state *mc, const struct event *e);

@@ -101,16 +101,33 @@ static enum vcpu_state vcpu_state_of(enum thread_state state)
 	}
 }
 
+/* That it runs, or is ready to, is its own kernel's word.  Where nothing is known of the CPU that
+ * this kernel itself has, it is not known whether anything runs there. */
+void thread_show_vcpu_state(struct thread *th)
+{
+	struct cpu *vcpu = th->vcpu;
+	enum vcpu_state state;
+
+	if (!vcpu)
+		return;
+	state = vcpu_state_of(th->state);
+	if ((state == VCPU_ON_CPU || state == VCPU_PREEMPTED) &&
+	    (!th->last_on || !th->last_on->known))
+		state = VCPU_UNKNOWN;
+	if (vcpu->vcpu_state != state) {
+		vcpu->vcpu_state = state;
+		model_set(th->machine->model, vcpu->state, state);
+	}
+	cpu_reveal(vcpu);
+}
+
 void thread_set_state(struct thread *th, enum thread_state state)
 {
-	struct model *m = th->machine->model;
-
 	if (th->state == state)
 		return;
 	th->state = state;
-	model_set(m, th->state_attr, state);
-	if (th->vcpu)
-		model_set(m, th->vcpu->state, vcpu_state_of(state));
+	model_set(th->machine->model, th->state_attr, state);
+	thread_show_vcpu_state(th);
 }
 
 /* Most threads never leave the CPU they start on: that one is in the table. */
@@ -128,7 +145,7 @@ void thread_show_vcpu(struct thread *th)
 {
 	struct model *m = th->machine->model;
 
-	model_set(m, th->vcpu->state, vcpu_state_of(th->state));
+	thread_show_vcpu_state(th);
 	model_set(m, th->vcpu->on, th->on ? (uint32_t)th->on->number + 1 : 0);
 	if (th->last_on)
 		show_cpu(th);
@@ -181,6 +198,8 @@ void thread_set_on(struct thread *th, struct cpu *cpu)
 	}
 	if (th->vcpu)
 		model_set(m, th->vcpu->on, cpu ? (uint32_t)cpu->number + 1 : 0);
+	if (cpu)
+		thread_show_vcpu_state(th);
 }
 
 void thread_set_comm(struct thread *th, const char *comm)
@@ -275,8 +294,11 @@ void thread_wake(struct cpu *cpu, const struct event *e)
 	thread_set_comm(th, event_str(e, 2));
 	if (e->kind == EV_SCHED_WAKING)
 		note_wakeup(cpu, th);
-	if (!th->on)
-		thread_set_state(th, THREAD_RUNNABLE);
+	if (th->on)
+		return;
+	if (th->last_on && !th->listed)
+		list(th, th->last_on);
+	thread_set_state(th, THREAD_RUNNABLE);
 }
 
 #define CLONE_THREAD 0x10000

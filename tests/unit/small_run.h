@@ -241,7 +241,7 @@ static inline void small_changes(struct history_writer *w)
 		{1000000, a_state, VCPU_WAITING},
 		{1000000, b_state, VCPU_ON_CPU},
 		{1000000, b_on, 2},
-		{1000000, an_state, VCPU_WAITING},
+		{1000000, an_state, VCPU_UNKNOWN},
 		{1000000, kvm_a_cpu, 1},
 		{1000000, kvm_an_cpu, 1},
 		{1100000, runs_0, C_HLT + 1},

@@ -323,7 +323,12 @@ static void time_of_a_vcpu(void **state)
 	assert_int_equal(look_up(f, "vcpu", VM_A_0, "preempted"), 280000);
 	assert_int_equal(look_up(f, "vcpu", VM_A_0, "waiting"), 200000);
 	assert_int_equal(look_up(f, "vcpu", VM_A_0, "on_cpu"), 520000);
+	assert_int_equal(look_up(f, "vcpu", VM_A_0, "share"), 280000);
 	assert_int_equal(look_up(f, "vcpu", VM_B_0, "unknown"), 500000);
+	/* The share is of the time that is known. */
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "unknown"), 150000);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "preempted"), 300000);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "share"), 352941);
 	sonde_facts_free(f);
 }
 

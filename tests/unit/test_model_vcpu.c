@@ -484,6 +484,48 @@ static void nested_vms_without_identity_are_one(void **state)
 	assert_runs(0, 130, "host/0 100 hypervisor 124 for vm-tid100.nested1/-1");
 }
 
+/* ---- states of nested vCPUs ------------------------------------------------------------------ */
+
+/* What vm's kernel says of its nested vCPU counts only while it is known that vm itself runs. */
+static void a_nested_vcpu_is_unknown_where_what_it_is_on_is(void **state)
+{
+	(void)state;
+	world_open(3);
+	/* The host's trace has not begun. */
+	switches(VM, 0, 100, 0, 0, 50);
+	enters(VM, 0, 105, 50);
+	switches(VM, 0, 110, 50, PREEMPTED, 7);
+	switches(VM, 0, 115, 7, ASLEEP, 50);
+	switches(HOST, 0, 120, 0, 0, 100);
+	enters(HOST, 0, 125, 100);
+	switches(VM, 0, 130, 50, PREEMPTED, 7);
+	switches(HOST, 0, 135, 100, PREEMPTED, 5);
+	happens(HOST, 0, 140, LOST, -1, 5, 140, 150);
+	switches(HOST, 0, 160, 5, ASLEEP, 100);
+	enters(HOST, 0, 165, 100);
+	switches(VM, 0, 170, 7, ASLEEP, 50);
+	switches(VM, 0, 175, 50, ASLEEP, 0);
+	happens(HOST, 0, 180, LOST, -1, 5, 180, 190);
+	happens(VM, 0, 185, SCHED_WAKING, 0, 50);
+	world_close(300);
+	assert_int_equal(fake_at("nested/cpu0/state", 106), VCPU_UNKNOWN);
+	assert_int_equal(fake_at("nested/cpu0/state", 112), VCPU_UNKNOWN);
+	assert_int_equal(fake_at("vm/cpu0/state", 125), VCPU_ON_CPU);
+	assert_int_equal(fake_at("nested/cpu0/state", 125), VCPU_ON_CPU);
+	assert_int_equal(fake_at("nested/cpu0/state", 130), VCPU_PREEMPTED);
+	assert_int_equal(fake_at("vm/cpu0/state", 135), VCPU_PREEMPTED);
+	assert_int_equal(fake_at("nested/cpu0/state", 135), VCPU_PREEMPTED);
+	assert_int_equal(fake_at("vm/cpu0/state", 140), VCPU_UNKNOWN);
+	assert_int_equal(fake_at("nested/cpu0/state", 140), VCPU_UNKNOWN);
+	assert_int_equal(fake_at("nested/cpu0/state", 165), VCPU_PREEMPTED);
+	assert_int_equal(fake_at("nested/cpu0/state", 170), VCPU_ON_CPU);
+	/* That it waits is its own kernel's business. */
+	assert_int_equal(fake_at("nested/cpu0/state", 180), VCPU_WAITING);
+	assert_int_equal(fake_at("nested/cpu0/state", 185), VCPU_UNKNOWN);
+	/* What vm itself thinks stays as it is. */
+	assert_int_equal(thread_state(VM, 50, 112), THREAD_RUNNABLE);
+}
+
 /* ---- when traces disagree or end ------------------------------------------------------------- */
 
 /* A guest's event while its vCPU is not in guest mode: its clock is wrong by a little. */
@@ -610,6 +652,7 @@ int main(void)
 		cmocka_unit_test(an_unsound_vcpu_id_is_not_used),
 		cmocka_unit_test(nested_vms_show_in_the_host_alone),
 		cmocka_unit_test(nested_vms_without_identity_are_one),
+		cmocka_unit_test(a_nested_vcpu_is_unknown_where_what_it_is_on_is),
 		cmocka_unit_test(violations_are_counted_and_change_nothing_below),
 		cmocka_unit_test(a_loss_in_the_guest_leaves_the_guest),
 		cmocka_unit_test(a_loss_in_the_host_hides_the_guest),
