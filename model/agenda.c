@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What happens at a time that is known beforehand, without an event: a machine's clock bound
- * changes with the pieces of its clock model, and a machine's trace ends while others go on.
+ * changes with the pieces of its clock model, a machine's trace ends while others go on, and it
+ * covers one of the machine's CPUs only from some time on, or up to some time, or not at all.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "model/state.h"
@@ -34,7 +36,8 @@ static int add_bounds(struct model *m, struct machine_state *mc, const struct cl
 	for (unsigned i = 0; i < clock->nr_pieces; i++) {
 		struct moment moment = {.t = i ? clock->pieces[i].at_ns : NS_MIN,
 					.machine = mc,
-					.bound = as_value(clock->pieces[i].bound_ns)};
+					.kind = MOMENT_BOUND,
+					.value = as_value(clock->pieces[i].bound_ns)};
 		int ret = add(m, moment, room);
 
 		if (ret)
@@ -72,25 +75,122 @@ static bool last_tick(struct stream *s, uint64_t *tick)
 	return false;
 }
 
-static int add_end(struct model *m, struct machine_state *mc, const struct clock_model *clock,
-		   uint32_t *room)
+/* What a trace covers of one CPU, in its ticks. */
+struct cover {
+	bool there;	/* it has a stream */
+	bool any;	/* ... with packets */
+	bool ends;	/* ... which say when they end */
+	uint64_t first; /* UINT64_MAX: from the beginning */
+	uint64_t last;
+};
+
+static void cover_stream(struct cover *c, struct stream *s)
 {
-	uint64_t last = 0, tick;
-	bool any = false;
+	uint64_t last;
+
+	if (!c->there)
+		*c = (struct cover){.there = true, .ends = true, .first = UINT64_MAX};
+	if (!s->nr_packets || !last_tick(s, &last))
+		return;
+	c->any = true;
+	c->ends &= s->packets[s->nr_packets - 1].end != 0;
+	if (s->packets[0].begin < c->first)
+		c->first = s->packets[0].begin;
+	if (last > c->last)
+		c->last = last;
+}
+
+/* The whole machine: what any of its CPUs is covered. */
+static struct cover sum_up(const struct cover *of, unsigned nr)
+{
+	struct cover all = {.first = UINT64_MAX};
+
+	for (unsigned i = 0; i < nr; i++) {
+		if (!of[i].any)
+			continue;
+		all.any = true;
+		all.first = of[i].first < all.first ? of[i].first : all.first;
+		all.last = of[i].last > all.last ? of[i].last : all.last;
+	}
+	return all;
+}
+
+/* Streams end one after the other when tracing stops.  One that ends this long before the last was
+ * cut short. */
+#define ENDS_TOGETHER_NS (NS_PER_SEC / 10)
+
+static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,
+		   const struct cover *cpu, const struct cover *all, uint32_t *room)
+{
+	ns_t first = clock_to_l0(mc->clock, (ticks_t){all->first});
+	ns_t last = clock_to_l0(mc->clock, (ticks_t){all->last});
+	struct moment moment = {.machine = mc, .kind = MOMENT_CPU_END, .value = number};
+
+	if (!cpu->there) {
+		mc->nr_uncovered++;
+		loss_add(mc, (int)number, first, last, -1);
+		return 0;
+	}
+	moment.t = clock_to_l0(mc->clock, (ticks_t){cpu->last}) + 1;
+	if (cpu->any && cpu->ends && last - moment.t > ENDS_TOGETHER_NS) {
+		int ret = add(m, moment, room);
+
+		if (ret)
+			return ret;
+		problems_add(&m->problems,
+			     "%s: the stream of CPU %u ends early: what ran there "
+			     "from then on is not known",
+			     mc->name, number);
+		loss_add(mc, (int)number, moment.t, last, -1);
+	}
+	if (!cpu->any || cpu->first == all->first)
+		return 0;
+	mc->nr_uncovered++;
+	moment.kind = MOMENT_CPU_BEGIN;
+	moment.t = clock_to_l0(mc->clock, (ticks_t){cpu->first});
+	return add(m, moment, room);
+}
+
+static unsigned nr_cpus_of(const struct trace *t)
+{
+	return t->nr_cpus < CPUS_MAX ? t->nr_cpus : CPUS_MAX;
+}
+
+static int add_covers(struct model *m, struct machine_state *mc, struct cover *covers,
+		      uint32_t *room)
+{
+	unsigned nr = nr_cpus_of(mc->trace);
+	struct cover all;
+	int ret;
 
 	for (unsigned i = 0; i < mc->trace->nr_streams; i++) {
-		if (!last_tick(&mc->trace->streams[i], &tick))
-			continue;
-		any = true;
-		last = tick > last ? tick : last;
+		struct stream *s = &mc->trace->streams[i];
+
+		/* The last element is for those of an unknown CPU. */
+		cover_stream(&covers[s->cpu >= 0 && (unsigned)s->cpu < nr ? (unsigned)s->cpu : nr],
+			     s);
 	}
-	if (!any)
+	all = sum_up(covers, nr + 1);
+	if (!all.any)
 		return 0;
-	return add(m,
-		   (struct moment){.t = clock_to_l0(clock, (ticks_t){last}) + 1,
-				   .machine = mc,
-				   .ends = true},
-		   room);
+	ret = add(m,
+		  (struct moment){.t = clock_to_l0(mc->clock, (ticks_t){all.last}) + 1,
+				  .machine = mc,
+				  .kind = MOMENT_END},
+		  room);
+	/* With streams of CPUs that are not known, any may be any's. */
+	for (unsigned i = 0; i < nr && !ret && !covers[nr].there; i++)
+		ret = add_cpu(m, mc, i, &covers[i], &all, room);
+	return ret;
+}
+
+static int add_coverage(struct model *m, struct machine_state *mc, uint32_t *room)
+{
+	struct cover *covers = calloc(nr_cpus_of(mc->trace) + 1, sizeof(*covers));
+	int ret = covers ? add_covers(m, mc, covers, room) : -ENOMEM;
+
+	free(covers);
+	return ret;
 }
 
 int agenda_open(struct model *m)
@@ -105,7 +205,7 @@ int agenda_open(struct model *m)
 		mc->clock_bound = history_writer_attr(m->w, mc->dir, "clock_bound", ATTR_NUMBER, 0);
 		ret = add_bounds(m, mc, &from->clock, &room);
 		if (!ret)
-			ret = add_end(m, mc, &from->clock, &room);
+			ret = add_coverage(m, mc, &room);
 		if (ret)
 			return ret;
 	}
@@ -127,6 +227,38 @@ static void trace_ends(struct machine_state *mc)
 	}
 }
 
+/* Whether the trace lacks one of the machine's CPUs tells how far its threads are known. */
+static void cover_changes(struct machine_state *mc, uint32_t number, bool begins)
+{
+	struct model *m = mc->model;
+
+	mc->nr_uncovered += begins ? -1u : 1u;
+	if (!begins && number < mc->nr_cpus && mc->cpus[number])
+		cpu_uncovered(mc->cpus[number]);
+	for (uint32_t i = 0; i < m->nr_cpus; i++) {
+		struct thread *host = m->cpus[i]->vcpu.host;
+
+		if (host && host->vcpu == m->cpus[i] && host->machine == mc)
+			thread_show_vcpu_state(host);
+	}
+}
+
+static void happen(struct model *m, const struct moment *moment)
+{
+	switch (moment->kind) {
+	case MOMENT_BOUND:
+		model_set(m, moment->machine->clock_bound, moment->value);
+		break;
+	case MOMENT_END:
+		trace_ends(moment->machine);
+		break;
+	case MOMENT_CPU_BEGIN:
+	case MOMENT_CPU_END:
+		cover_changes(moment->machine, moment->value, moment->kind == MOMENT_CPU_BEGIN);
+		break;
+	}
+}
+
 /* Does all that is due at or before @until. */
 void agenda_run(struct model *m, ns_t until)
 {
@@ -135,10 +267,7 @@ void agenda_run(struct model *m, ns_t until)
 
 		if (moment->t > m->now)
 			m->now = moment->t;
-		if (moment->ends)
-			trace_ends(moment->machine);
-		else
-			model_set(m, moment->machine->clock_bound, moment->bound);
+		happen(m, moment);
 	}
 	m->next_moment_t = m->next_moment < m->nr_moments ? m->moments[m->next_moment].t : NS_MAX;
 }

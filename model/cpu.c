@@ -55,6 +55,10 @@ static void run(struct cpu *cpu, struct thread *next)
 	cpu_reveal(cpu);
 	if (!next)
 		return;
+	if (unlikely(cpu->lost)) {
+		cpu->lost = false;
+		cpu->machine->nr_lost--;
+	}
 	if (unlikely(next->on && next->on != cpu))
 		cpu_lose_thread(next->on);
 	if (unlikely(next->losses != next->machine->losses))
@@ -246,20 +250,29 @@ static void forget_threads(struct cpu *cpu)
 		thread_leave_list(cpu->left, THREAD_UNKNOWN);
 }
 
+void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t events)
+{
+	struct model *m = mc->model;
+
+	if (!model_grow(m, (void **)&m->losses, m->nr_losses, &m->losses_room, sizeof(*m->losses)))
+		m->losses[m->nr_losses++] = (struct loss){mc, cpu, begin, end, events};
+}
+
 static void note_loss(struct cpu *cpu, const struct event *e)
 {
 	const struct clock_model *clock = cpu->machine->clock;
-	struct model *m = cpu->machine->model;
-	struct loss *loss;
 
-	if (model_grow(m, (void **)&m->losses, m->nr_losses, &m->losses_room, sizeof(*m->losses)))
-		return;
-	loss = &m->losses[m->nr_losses++];
-	loss->machine = cpu->machine;
-	loss->cpu = cpu->number;
-	loss->begin = clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[1]});
-	loss->end = clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[2]});
-	loss->events = e->arg[0] > 0 ? e->arg[0] : -1;
+	loss_add(cpu->machine, cpu->number, clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[1]}),
+		 clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[2]}),
+		 e->arg[0] > 0 ? e->arg[0] : -1);
+}
+
+/* What ran here, and what became of the threads that did, is unknown from now on. */
+void cpu_uncovered(struct cpu *cpu)
+{
+	cpu->machine->losses++;
+	cpu_forget(cpu);
+	forget_threads(cpu);
 }
 
 /*
@@ -270,7 +283,7 @@ static void note_loss(struct cpu *cpu, const struct event *e)
 void cpu_lost(struct cpu *cpu, const struct event *e)
 {
 	note_loss(cpu, e);
-	cpu->machine->losses++;
-	cpu_forget(cpu);
-	forget_threads(cpu);
+	cpu_uncovered(cpu);
+	cpu->machine->nr_lost += !cpu->lost;
+	cpu->lost = true;
 }

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than any Linux can have: what lies above is a broken trace. */
-#define CPUS_MAX 8192
 #define FTRACE_SYSCALLS 1024
 
 /* More vCPUs in one run than any machine has; finding out which are one VM is quadratic. */

@@ -36,6 +36,9 @@
 struct machine_state;
 struct thread;
 
+/* More than any Linux can have: what lies above is a broken trace. */
+#define CPUS_MAX 8192
+
 enum nested {
 	NESTED_UNKNOWN, /* the trace began, or lost events, since it last showed */
 	NESTED_NO,	/* entering runs the VM itself */
@@ -86,6 +89,7 @@ struct cpu {
 	struct thread *thread; /* runs now; NULL unknown */
 	struct thread *idle;   /* its TID 0; NULL not seen yet */
 	struct thread *left;   /* threads that last ran here and run nowhere now */
+	bool lost;	       /* events were lost on it, and nothing has told since who runs */
 	bool guest_of_unknown; /* after a VM entry of which we cannot tell the vCPU */
 	unsigned nr_irqs;
 	struct irq_frame irqs[IRQ_DEPTH];
@@ -157,7 +161,9 @@ struct machine_state {
 	struct cpu *nested_unknown; /* stands for all its nested vCPUs we cannot tell apart */
 	uint32_t *syscall_ids;	    /* owned: string ids by type (LTTng) or number, + 1 */
 	uint32_t nr_syscall_ids;
-	uint64_t violations; /* its events at times its vCPU was not running it */
+	uint32_t nr_uncovered; /* CPUs that its trace does not cover now: no stream, or not now */
+	uint32_t nr_lost;      /* CPUs with events lost, of which nothing is known yet again */
+	uint64_t violations;   /* its events at times its vCPU was not running it */
 	attr_t dir, threads_dir, vcpus_dir, clock_bound;
 	uint32_t row; /* in the table; given at the end */
 };
@@ -191,11 +197,18 @@ struct hint {
 	int vcpu;
 };
 
+enum moment_kind {
+	MOMENT_BOUND,	  /* the machine's clock bound changes to @value */
+	MOMENT_END,	  /* its trace ends */
+	MOMENT_CPU_BEGIN, /* ... begins to cover CPU @value */
+	MOMENT_CPU_END,	  /* ... does so no more, though others go on */
+};
+
 struct moment {
 	ns_t t;
 	struct machine_state *machine;
-	bool ends; /* its trace ends here; else its clock bound changes to @bound */
-	uint32_t bound;
+	enum moment_kind kind;
+	uint32_t value;
 };
 
 /* The last context with that hash, by a few bits of it. */
@@ -314,6 +327,9 @@ void cpu_forget(struct cpu *cpu);
  * the CPU that it is on or was on last is known. */
 void cpu_reveal(struct cpu *cpu);
 void cpu_lost(struct cpu *cpu, const struct event *e);
+void cpu_uncovered(struct cpu *cpu);
+/* Adds to the list of losses. */
+void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t events);
 
 /* ---- thread.c ---- */
 struct thread *thread_get(struct machine_state *mc, int32_t tid, struct cpu *cpu);

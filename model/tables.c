@@ -231,13 +231,17 @@ static void write_clock(struct model *m, int table, unsigned machine, ns_t end)
 	}
 }
 
-static void write_losses(struct model *m)
+static void write_losses(struct model *m, ns_t end)
 {
 	int table = TABLE(m, "loss", loss_columns);
 
 	for (uint32_t i = 0; i < m->nr_losses; i++) {
 		const struct loss *l = &m->losses[i];
-		int64_t cells[] = {row_of(l->machine), l->cpu, l->begin, l->end, l->events};
+		/* Of a CPU that is missing: only what is missing in this run. */
+		bool inside = l->begin < end && l->end > m->begin;
+		int64_t cells[] = {row_of(l->machine), l->cpu,
+				   inside && l->begin < m->begin ? m->begin : l->begin,
+				   inside && l->end > end ? end : l->end, l->events};
 
 		history_writer_row(m->w, table, cells);
 	}
@@ -313,7 +317,7 @@ void tables_write(struct model *m, ns_t end)
 	clock = TABLE(m, "clock", clock_columns);
 	for (unsigned i = 0; i < m->topo->nr_machines; i++)
 		write_clock(m, clock, i, end);
-	write_losses(m);
+	write_losses(m, end);
 	write_problems(m);
 	write_meta(m, end);
 }

@@ -101,8 +101,24 @@ static enum vcpu_state vcpu_state_of(enum thread_state state)
 	}
 }
 
-/* That it runs, or is ready to, is its own kernel's word.  Where nothing is known of the CPU that
- * this kernel itself has, it is not known whether anything runs there. */
+/*
+ * That it runs, or is ready to, is its own kernel's word.  Where nothing is known of the CPU that
+ * this kernel itself has, it is not known whether anything runs there.  Neither is it known where
+ * a thread is that was last seen to leave a CPU, while the trace lacks one of the machine's CPUs:
+ * it may run on that one.
+ */
+static enum vcpu_state visible_state(const struct thread *th)
+{
+	enum vcpu_state state = vcpu_state_of(th->state);
+
+	if ((state == VCPU_ON_CPU || state == VCPU_PREEMPTED) &&
+	    (!th->last_on || !th->last_on->known))
+		return VCPU_UNKNOWN;
+	if ((state == VCPU_WAITING || state == VCPU_PREEMPTED) && th->machine->nr_uncovered)
+		return VCPU_UNKNOWN;
+	return state;
+}
+
 void thread_show_vcpu_state(struct thread *th)
 {
 	struct cpu *vcpu = th->vcpu;
@@ -110,10 +126,7 @@ void thread_show_vcpu_state(struct thread *th)
 
 	if (!vcpu)
 		return;
-	state = vcpu_state_of(th->state);
-	if ((state == VCPU_ON_CPU || state == VCPU_PREEMPTED) &&
-	    (!th->last_on || !th->last_on->known))
-		state = VCPU_UNKNOWN;
+	state = visible_state(th);
 	if (vcpu->vcpu_state != state) {
 		vcpu->vcpu_state = state;
 		model_set(th->machine->model, vcpu->state, state);

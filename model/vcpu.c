@@ -63,8 +63,9 @@ bool vcpu_may_execute(const struct cpu *vcpu)
 
 		if (!v->host || v->host->state == THREAD_UNKNOWN)
 			return true;
+		/* On a CPU of which nothing is known it may run unseen. */
 		if (!v->host->on)
-			return false;
+			return v->host->machine->nr_uncovered || v->host->machine->nr_lost;
 		if (!v->seen)
 			return true;
 		if (!v->entered)

@@ -549,6 +549,76 @@ static void violations_are_counted_and_change_nothing_below(void **state)
 	assert_int_equal(fake_cell("machine", 1, "violations"), 2);
 }
 
+/* The host's CPU 0 has no stream.  What was last seen to leave CPU 1 may run there. */
+static void a_cpu_without_a_stream_is_unknown_and_contradicts_nobody(void **state)
+{
+	static struct packet packet = {.begin = 90, .end = 400};
+
+	(void)state;
+	world_prepare(2);
+	world.streams[HOST][1].packets = &packet;
+	world.streams[HOST][1].nr_packets = 1;
+	world.traces[HOST].streams = &world.streams[HOST][1];
+	world.traces[HOST].nr_streams = 1;
+	world_start();
+	switches(HOST, 1, 100, 0, 0, 100);
+	enters(HOST, 1, 110, 100);
+	exits(HOST, 1, 120, 100, EXIT_INTR);
+	switches(HOST, 1, 130, 100, PREEMPTED, 5);
+	switches(VM, 0, 140, 0, 0, 7);
+	switches(HOST, 1, 150, 5, ASLEEP, 100);
+	world_close(300);
+	assert_runs(0, 140, "host/0 - unknown");
+	assert_int_equal(fake_at("vm/cpu0/state", 120), VCPU_ON_CPU);
+	assert_int_equal(fake_at("vm/cpu0/state", 140), VCPU_UNKNOWN);
+	assert_int_equal(fake_at("vm/cpu0/state", 150), VCPU_ON_CPU);
+	assert_int_equal(fake_cell("machine", 1, "violations"), 0);
+	assert_int_equal(fake_rows("loss"), 1);
+	assert_int_equal(fake_cell("loss", 0, "cpu"), 0);
+	assert_int_equal(fake_cell("loss", 0, "begin"), 100);
+	assert_int_equal(fake_cell("loss", 0, "end"), 300);
+	assert_int_equal(fake_cell("loss", 0, "events"), -1);
+}
+
+#define MS 1000000
+
+/* The stream of CPU 0 begins later and ends earlier than that of CPU 1. */
+static void a_cpu_is_unknown_before_and_after_its_stream(void **state)
+{
+	static struct packet packets[] = {{.begin = 100 * MS, .end = 200 * MS},
+					  {.begin = 50 * MS, .end = 400 * MS}};
+
+	(void)state;
+	world_prepare(2);
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		world.streams[HOST][cpu].packets = &packets[cpu];
+		world.streams[HOST][cpu].nr_packets = 1;
+	}
+	world.traces[HOST].streams = world.streams[HOST];
+	world.traces[HOST].nr_streams = 2;
+	world_start();
+	switches(HOST, 1, 60 * MS, 0, 0, 100);
+	enters(HOST, 1, 70 * MS, 100);
+	switches(HOST, 1, 80 * MS, 100, PREEMPTED, 5);
+	switches(VM, 0, 90 * MS, 0, 0, 7);
+	switches(HOST, 0, 110 * MS, 0, 0, 6);
+	switches(VM, 0, 120 * MS, 7, ASLEEP, 8); /* the one that the host's trace contradicts */
+	switches(VM, 0, 210 * MS, 8, ASLEEP, 7);
+	switches(HOST, 1, 300 * MS, 5, ASLEEP, 0);
+	world_close(400 * MS);
+	assert_int_equal(fake_at("vm/cpu0/state", 90 * MS), VCPU_UNKNOWN);
+	assert_int_equal(fake_at("vm/cpu0/state", 110 * MS), VCPU_PREEMPTED);
+	assert_int_equal(fake_at("vm/cpu0/state", 210 * MS), VCPU_UNKNOWN);
+	assert_runs(0, 200 * MS, "host/0 6 task");
+	assert_runs(0, 210 * MS, "host/0 - unknown");
+	assert_runs(1, 210 * MS, "host/1 5 task");
+	assert_int_equal(fake_cell("machine", 1, "violations"), 1);
+	assert_int_equal(fake_rows("loss"), 1);
+	assert_int_equal(fake_cell("loss", 0, "begin"), 200 * MS + 1);
+	assert_int_equal(fake_cell("loss", 0, "end"), 400 * MS);
+	assert_int_equal(fake_rows("problem"), 2);
+}
+
 static void a_loss_in_the_guest_leaves_the_guest(void **state)
 {
 	(void)state;
@@ -654,6 +724,8 @@ int main(void)
 		cmocka_unit_test(nested_vms_without_identity_are_one),
 		cmocka_unit_test(a_nested_vcpu_is_unknown_where_what_it_is_on_is),
 		cmocka_unit_test(violations_are_counted_and_change_nothing_below),
+		cmocka_unit_test(a_cpu_without_a_stream_is_unknown_and_contradicts_nobody),
+		cmocka_unit_test(a_cpu_is_unknown_before_and_after_its_stream),
 		cmocka_unit_test(a_loss_in_the_guest_leaves_the_guest),
 		cmocka_unit_test(a_loss_in_the_host_hides_the_guest),
 		cmocka_unit_test(after_a_trace_nothing_is_known_of_its_machine),
