@@ -3,6 +3,7 @@
 #include "analysis/usage.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -300,6 +301,24 @@ static void add_guest_time(struct sonde_run *run, const struct usages *u, int64_
 	}
 }
 
+/* A hypervisor without a trace does not show: its work counts as its machine's own code. */
+static const char *cost_note(struct sonde_facts *out, struct sonde_run *run, int64_t parent)
+{
+	struct sonde_machine m;
+	char text[200];
+	char *kept;
+
+	for (; parent > 0 && !sonde_machine(run, parent, &m); parent = m.parent) {
+		if (m.traced)
+			continue;
+		snprintf(text, sizeof(text), "at least: %s has no trace", m.name);
+		kept = arena_strdup(&out->arena, text);
+		out->no_memory |= !kept;
+		return kept ? kept : "";
+	}
+	return "";
+}
+
 static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 			   struct error *err)
 {
@@ -329,6 +348,7 @@ static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t 
 				       cell_int(share_ppm(cost.hypervisor_ns,
 							  cost.guest_ns + cost.hypervisor_ns)),
 				       cell_int((int64_t)cost.exits),
+				       cell_str(cost_note(out, run, m.parent)),
 			       });
 	}
 	usages_release(&u);
@@ -344,6 +364,9 @@ static const struct sonde_column vm_columns[] = {
 	{"hypervisor", "HYPERVISOR", SONDE_COL_NS, "hypervisor time on behalf of its vCPUs"},
 	{"share", "OVERHEAD", SONDE_COL_PPM, "hypervisor / (hypervisor + guest code)"},
 	{"exits", "EXITS", SONDE_COL_INT, "stays of its vCPUs outside guest mode"},
+	{"note", "NOTE", SONDE_COL_STRING,
+	 "\"at least\": a machine around it has no trace, so the work of its hypervisor is not "
+	 "known"},
 };
 
 const struct analysis hypervisor_analysis = {

@@ -272,6 +272,8 @@ static int vcpu_row(struct sonde_facts *out, struct sonde_run *run, int64_t vcpu
 {
 	ns_t per_state[VCPU_GONE + 1] = {0};
 	ns_t unknown_ns;
+	struct sonde_machine m;
+	struct sonde_cpu cpu;
 	struct sonde_time_share *shares;
 	unsigned nr;
 	int ret = sonde_sum(run, run->cpu_attrs[vcpu][CPU_STATE], begin, end, &shares, &nr);
@@ -283,10 +285,13 @@ static int vcpu_row(struct sonde_facts *out, struct sonde_run *run, int64_t vcpu
 			per_state[shares[i].value] += shares[i].time_ns;
 	}
 	free(shares);
+	sonde_cpu(run, vcpu, &cpu);
+	sonde_machine(run, cpu.machine, &m);
 	unknown_ns = per_state[VCPU_UNKNOWN] + per_state[VCPU_NONE];
 	facts_add(out,
 		  (union sonde_cell[]){
 			  cell_int(vcpu),
+			  cell_int(m.parent),
 			  cell_int(per_state[VCPU_ON_CPU]),
 			  cell_int(per_state[VCPU_PREEMPTED]),
 			  cell_int(per_state[VCPU_WAITING]),
@@ -314,9 +319,9 @@ static int find_vcpu_time(struct sonde_facts *out, struct sonde_run *run, ns_t b
 
 static const struct sonde_column vcpu_columns[] = {
 	{"vcpu", "VCPU", SONDE_COL_CPU, "vCPU, as its parent sees it"},
-	{"on_cpu", "ON A CPU", SONDE_COL_NS,
-	 "its thread ran, on a CPU of its parent: a nested one's parent may itself have been off "
-	 "the CPU"},
+	{"parent", "ON CPUS OF", SONDE_COL_MACHINE,
+	 "machine on whose CPUs its thread runs; those of a VM may themselves be off the CPU"},
+	{"on_cpu", "ON A CPU", SONDE_COL_NS, "its thread ran on a CPU of its parent"},
 	{"preempted", "PREEMPTED", SONDE_COL_NS, "its thread was ready, but did not run"},
 	{"waiting", "WAITING", SONDE_COL_NS, "blocked or halted"},
 	{"gone", "GONE", SONDE_COL_NS, "after its end"},

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fused history of the shipped samples says what samples/README.md says is in them."""
 
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -76,6 +77,17 @@ def check_run(history):
     return rows
 
 
+def check_host_alone(scratch):
+    """What a nested VM costs is then not known as a whole, and the report says so."""
+    history = Path(scratch) / "alone.sonde"
+    lib.run(lib.SONDE, "analyze", lib.ROOT / "samples/ftrace/host0.dat", "-o", history)
+    report = json.loads(lib.run(lib.SONDE, "report", history, "-s", "hypervisor", "--format", "json"))
+    notes = {bool(row["parent"] != "host0"): row["note"] for row in report["hypervisor"]}
+    lib.check(notes.keys() == {False, True} and not notes[False], f"notes: {notes}")
+    lib.check(notes[True].startswith("at least: ") and notes[True].endswith(" has no trace"),
+              f"notes: {notes}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         for name, truth in (("lttng", LTTNG), ("ftrace", FTRACE)):
@@ -86,6 +98,8 @@ def main():
             if name == "lttng":
                 check_containers(rows)
                 check_tree(history)
+            else:
+                check_host_alone(scratch)
 
 
 if __name__ == "__main__":

@@ -323,6 +323,8 @@ static void time_of_a_vcpu(void **state)
 	assert_int_equal(look_up(f, "vcpu", VM_A_0, "preempted"), 280000);
 	assert_int_equal(look_up(f, "vcpu", VM_A_0, "waiting"), 200000);
 	assert_int_equal(look_up(f, "vcpu", VM_A_0, "on_cpu"), 520000);
+	assert_int_equal(look_up(f, "vcpu", VM_A_0, "parent"), HOST);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "parent"), VM_A);
 	assert_int_equal(look_up(f, "vcpu", VM_A_0, "share"), 280000);
 	assert_int_equal(look_up(f, "vcpu", VM_B_0, "unknown"), 500000);
 	/* The share is of the time that is known. */
