@@ -95,7 +95,7 @@ struct sample {
 };
 
 /* Most events that are noted of all traces together; some 20 bytes each. */
-#define SAMPLE_EVENTS_MAX (2u << 20)
+#define SAMPLE_EVENTS_MAX (3u << 20)
 
 /*
  * Reads samples of @nr traces by @plans (settled), with @threads threads.  @samples[i].trace and

@@ -105,6 +105,14 @@ bool history_complete(const struct history *h);
 bool history_ticks_are_ns(const struct history *h);
 bool history_wall_offset(const struct history *h, int64_t *offset_ns);
 
+/*
+ * Reads the whole file and calls @bad for every part whose checksum is wrong, and for every
+ * stretch of the file that is no part at all.  Returns how many there were.
+ */
+unsigned history_verify(const struct history *h,
+			void (*bad)(uint64_t offset_bytes, uint64_t len_bytes, void *data),
+			void *data);
+
 uint32_t history_nr_attrs(const struct history *h);  /* ids are 0 .. nr - 1 */
 attr_t history_find(const struct history *h, const char *path);
 attr_t history_child(const struct history *h, attr_t parent, const char *name);

@@ -11,6 +11,10 @@
 #define LAST_CHILD ((1ull << SUMMARY_STEP) - 1) /* number of a parent's last child */
 #define NO_LEVEL UINT8_MAX
 
+/* A row is covered once it has changed this often.  Most attributes of a run are threads that live
+ * shortly: reading their few changes is cheaper than keeping a bucket open on every level. */
+#define COVERED_CHANGES_MIN 256
+
 /* Time of each value in one bucket. */
 struct tally {
 	uint64_t *times_ns; /* owned; the values stand behind the times */
@@ -38,6 +42,7 @@ struct row {
 	uint64_t interval_ns; /* typical */
 	struct open *open;    /* owned: levels base .. base + nr - 1 */
 	uint32_t value;
+	uint32_t changes; /* before it was covered */
 	uint8_t base, nr;
 };
 
@@ -456,6 +461,11 @@ void summary_row(struct summary *s, uint32_t attr, ns_t begin, ns_t end, const u
 	for (unsigned i = 0; !s->levels[0].any && i < SUMMARY_LEVELS; i++)
 		s->levels[i].first = begin >> summary_shift(i);
 	s->levels[0].any = true;
+	if (r->base == NO_LEVEL && r->changes + nr < COVERED_CHANGES_MIN) {
+		r->changes += nr;
+		r->value = values[nr - 1];
+		return;
+	}
 	set_pace(s, r, begin, end, nr);
 	for (uint32_t i = 0; i < nr && !s->failed; i++) {
 		ns_t t = begin + (ns_t)times[i];

@@ -15,7 +15,8 @@
  * one run; a level is the list of runs, kept like changes are: by attribute, in nodes.
  *
  * An attribute is not covered by the levels on which it would have about as many runs as it has
- * changes (there its changes are read), and the finest level that covers it follows its pace.
+ * changes (there its changes are read), and the finest level that covers it follows its pace.  One
+ * that has changed less than COVERED_CHANGES_MIN times is not covered at all.
  *
  * On the finest level of an attribute the longest value is found from the changes themselves (of
  * more than SUMMARY_VALUES_MAX values in one bucket, some are not looked at).  Above, the times
