@@ -13,7 +13,7 @@
 #define FINDINGS_PER_KIND 20
 
 struct check {
-	void (*finding)(const char *text, void *data);
+	void (*finding)(enum sonde_finding kind, const char *text, void *data);
 	void *data;
 	struct sonde_check_result *result;
 };
@@ -26,7 +26,7 @@ static void __attribute__((format(printf, 2, 3))) find(struct check *c, const ch
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	c->finding(text, c->data);
+	c->finding(SONDE_FAULT, text, c->data);
 }
 
 /* ---- histories ----------------------------------------------------------------------------- */
@@ -172,6 +172,15 @@ static uint64_t decode_stream(struct stream *s)
 	return nr;
 }
 
+static void tell_problem(struct check *c, const struct problem *p)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s%s", p->text,
+		 p->count > 1 ? " (and more of the same)" : "");
+	c->finding(p->note ? SONDE_NOTE : SONDE_FAULT, text, c->data);
+}
+
 static void check_trace(struct check *c, const char *path)
 {
 	struct error err = {0};
@@ -184,8 +193,7 @@ static void check_trace(struct check *c, const char *path)
 	for (unsigned i = 0; i < t->nr_streams; i++)
 		c->result->items += decode_stream(&t->streams[i]);
 	for (unsigned i = 0; i < t->problems.nr; i++)
-		find(c, "%s%s", t->problems.list[i].text,
-		     t->problems.list[i].count > 1 ? " (and more of the same)" : "");
+		tell_problem(c, &t->problems.list[i]);
 	if (t->problems.dropped)
 		find(c, "and %llu more problems", (unsigned long long)t->problems.dropped);
 	if (t->loss.events || t->loss.unknown || t->loss.packets)
@@ -214,7 +222,8 @@ static int check_traces(struct check *c, const char *path, struct sonde_error *e
 	return 0;
 }
 
-int sonde_check(const char *path, void (*finding)(const char *text, void *data), void *data,
+int sonde_check(const char *path,
+		void (*finding)(enum sonde_finding kind, const char *text, void *data), void *data,
 		struct sonde_check_result *result, struct sonde_error *err)
 {
 	struct check c = {finding, data, result};
