@@ -6,8 +6,9 @@
 #include "history/find.h"
 
 /* An attribute's finest level has buckets at least this many times as long as its intervals. */
-#define PACE 3
+#define PACE 4
 #define CHUNK_RUNS 32768
+#define LAST_CHILD ((1ull << SUMMARY_STEP) - 1) /* number of a parent's last child */
 #define NO_LEVEL UINT8_MAX
 
 /* Time of each value in one bucket. */
@@ -235,8 +236,8 @@ static struct open *parent_of(struct summary *s, struct row *r, unsigned level, 
 	}
 	r->open = open;
 	r->nr++;
-	open[i] = (struct open){.bucket = bucket >> 2,
-				.partial = (bucket & 3) || open[i - 1].partial};
+	open[i] = (struct open){.bucket = bucket >> SUMMARY_STEP,
+				.partial = (bucket & LAST_CHILD) || open[i - 1].partial};
 	s->levels[level + 1].nr_rows++;
 	return &open[i];
 }
@@ -279,7 +280,7 @@ static void close_bucket(struct summary *s, struct row *r, unsigned level)
 		o->tally.nr = 0;
 		o->partial = false;
 		o->bucket++;
-		if (!up || o->bucket & 3)
+		if (!up || o->bucket & LAST_CHILD)
 			return;
 	}
 }
@@ -300,20 +301,20 @@ static void pass_buckets(struct summary *s, struct row *r, unsigned level, uint6
 		o->bucket += (int64_t)nr;
 		return;
 	}
-	if (o->bucket & 3 || up->partial || up->tally.nr) {
-		some = 4 - (uint64_t)(o->bucket & 3);
+	if (o->bucket & LAST_CHILD || up->partial || up->tally.nr) {
+		some = LAST_CHILD + 1 - (uint64_t)(o->bucket & LAST_CHILD);
 		some = some < nr ? some : nr;
 		tally_add(s, &up->tally, value, some * width);
 		o->bucket += (int64_t)some;
 		nr -= some;
-		if (!(o->bucket & 3))
+		if (!(o->bucket & LAST_CHILD))
 			close_bucket(s, r, level + 1);
 	}
-	if (nr >= 4) {
-		pass_buckets(s, r, level + 1, nr / 4, value);
+	if (nr > LAST_CHILD) {
+		pass_buckets(s, r, level + 1, nr >> SUMMARY_STEP, value);
 		o = &r->open[level - r->base];
-		o->bucket += (int64_t)(nr & ~3ull);
-		nr &= 3;
+		o->bucket += (int64_t)(nr & ~LAST_CHILD);
+		nr &= LAST_CHILD;
 	}
 	if (nr) {
 		o = &r->open[level - r->base];
