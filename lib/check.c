@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sonde/check.h"
+#include "lib/find.h"
 #include "analysis/run.h"
 #include "source/trace.h"
 #include "sonde/analyze.h"
@@ -209,11 +210,16 @@ static void check_trace(struct check *c, const char *path)
 
 static int check_traces(struct check *c, const char *path, struct sonde_error *err)
 {
+	struct problems suspects = {0};
+	struct error why = {0};
 	char **list;
-	int nr = sonde_find_traces(path, &list, err);
+	int nr = find_traces(path, &suspects, &list, &why);
 
+	for (unsigned i = 0; i < suspects.nr; i++)
+		tell_problem(c, &suspects.list[i]);
+	problems_release(&suspects);
 	if (nr < 0)
-		return nr;
+		return run_error(err, nr, &why);
 	snprintf(c->result->kind, sizeof(c->result->kind), nr == 1 ? "trace" : "%d traces", nr);
 	c->result->unit = "events";
 	for (int i = 0; i < nr; i++)

@@ -57,6 +57,30 @@ status=0
 "$sonde" check "$scratch/cut.dat" >"$scratch/out" 2>"$scratch/err" || status=$?
 [ $status = 1 ] || [ $status = 3 ] || fail "a trace cut short: exit status $status"
 
+# What looks like a trace but is none is said, by analyze before it gives up for want of it.
+mkdir "$scratch/t"
+cp samples/ftrace/vm-a.dat samples/ftrace/vm-b.dat "$scratch/t"
+: >"$scratch/t/host0.dat"
+run 3 "$sonde" check "$scratch/t"
+says out "$scratch/t/host0.dat is empty; it is left out"
+run 1 "$sonde" analyze "$scratch/t" -o "$scratch/t.sonde"
+says err "host0.dat is empty; it is left out"
+echo "something else" >"$scratch/t/host0.dat"
+run 3 "$sonde" check "$scratch/t"
+says out "host0.dat does not begin like a trace.dat file"
+cp -r samples/lttng "$scratch/l"
+chmod -R u+w "$scratch/l"
+rm "$scratch/l/host0/metadata"
+run 3 "$sonde" check "$scratch/l"
+says out "$scratch/l/host0 has CTF streams"
+run 1 "$sonde" analyze "$scratch/l" -o "$scratch/l.sonde"
+says err "$scratch/l/host0 has CTF streams"
+# A stream that is missing or cut is said when the rest is analysed.
+cp samples/lttng/host0/metadata "$scratch/l/host0"
+rm "$scratch"/l/host0/*_0
+run 0 "$sonde" analyze "$scratch/l" -o "$scratch/l.sonde"
+says err "is missing: nothing is known of that CPU"
+
 run 1 "$sonde" check "$scratch/nothing"
 says err "$scratch/nothing"
 : >"$scratch/empty.sonde"
