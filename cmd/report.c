@@ -4,6 +4,7 @@
 #include "report/facts.h"
 #include "report/units.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -216,9 +217,14 @@ static enum exit_code fetch(const struct invocation *inv, struct sonde_run *run,
 {
 	struct sonde_error err = {0};
 
-	if (sonde_facts_get(out, run, name, begin, end, &err))
-		return complain(inv, EXIT_FAILED, "%s", err.text);
-	return EXIT_DONE;
+	if (!sonde_facts_get(out, run, name, begin, end, &err))
+		return EXIT_DONE;
+	if (err.code == -EIO)
+		return complain(inv, EXIT_FAILED,
+				"%s: the history is damaged; sonde check lists where; analyse the "
+				"traces again",
+				err.text);
+	return complain(inv, EXIT_FAILED, "%s", err.text);
 }
 
 static enum exit_code print_section(const struct invocation *inv, struct sonde_run *run,

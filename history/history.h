@@ -99,6 +99,18 @@ struct interval {
  */
 int history_open(struct history **out, const char *path, struct error *err);
 void history_close(struct history *h);
+
+/* A part of the file whose checksum is wrong. */
+struct history_damage {
+	uint64_t offset_bytes, len_bytes;
+	const char *what; /* is kept there; NULL: that cannot be told, nor where the next part is */
+	ns_t begin, end;  /* the time it is about, when @what is known */
+};
+
+/* Reads the whole file and calls @bad for each damaged part, in order; returns how many. */
+int history_verify(const struct history *h,
+		   void (*bad)(const struct history_damage *damage, void *data), void *data);
+
 ns_t history_begin(const struct history *h);
 ns_t history_end(const struct history *h);
 bool history_complete(const struct history *h);

@@ -2,6 +2,7 @@
 #include "sonde/check.h"
 #include "lib/find.h"
 #include "analysis/run.h"
+#include "report/units.h"
 #include "source/trace.h"
 #include "sonde/analyze.h"
 
@@ -17,6 +18,10 @@ struct check {
 	void (*finding)(enum sonde_finding kind, const char *text, void *data);
 	void *data;
 	struct sonde_check_result *result;
+	bool ticks_are_ns;
+	int damaged;	     /* parts of a history's file */
+	unsigned unreadable; /* its attributes, because of them */
+	char first[200];     /* of these */
 };
 
 static void __attribute__((format(printf, 2, 3))) find(struct check *c, const char *fmt, ...)
@@ -84,15 +89,17 @@ static void check_attr(struct check *c, struct sonde_run *run, attr_t attr)
 {
 	ns_t begin = sonde_run_begin(run);
 	struct walk w = {.check = c, .run = run, .attr = attr, .expected = begin};
-	char path[200];
+	char path[sizeof(c->first)];
 	int ret = sonde_walk(run, attr, begin, sonde_run_end(run), check_interval, &w);
 
 	c->result->items += w.nr;
-	if (ret) {
-		attr_path(run->history, attr, path, sizeof(path));
-		find(c, "%s: cannot be read: %s", path,
-		     ret == -EIO ? "a part of the file is damaged (checksum)" : strerror(-ret));
-	}
+	if (!ret)
+		return;
+	attr_path(run->history, attr, path, sizeof(path));
+	if (ret != -EIO || !c->damaged)
+		find(c, "%s: cannot be read: %s", path, strerror(-ret));
+	else if (!c->unreadable++)
+		memcpy(c->first, path, sizeof(path));
 }
 
 static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
@@ -140,6 +147,21 @@ static void check_references(struct check *c, struct sonde_run *run)
 	}
 }
 
+static void find_damage(const struct history_damage *d, void *data)
+{
+	struct check *c = data;
+	char begin[UNIT_TEXT], end[UNIT_TEXT];
+
+	if (!d->what)
+		find(c, "damaged from offset %llu on: no part of a history begins there",
+		     (unsigned long long)d->offset_bytes);
+	else
+		find(c, "damaged at offset %llu: the checksum of %llu bytes of %s (%s to %s) is wrong",
+		     (unsigned long long)d->offset_bytes, (unsigned long long)d->len_bytes, d->what,
+		     unit_time(begin, d->begin, c->ticks_are_ns),
+		     unit_time(end, d->end, c->ticks_are_ns));
+}
+
 static void check_history(struct check *c, struct sonde_run *run)
 {
 	snprintf(c->result->kind, sizeof(c->result->kind), "history");
@@ -147,10 +169,16 @@ static void check_history(struct check *c, struct sonde_run *run)
 	if (!sonde_run_complete(run))
 		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %lld ns",
 		     (long long)sonde_run_end(run));
+	c->ticks_are_ns = sonde_run_ticks_are_ns(run);
+	c->damaged = history_verify(run->history, find_damage, c);
 	for (attr_t a = 0; a < history_nr_attrs(run->history); a++) {
 		if (history_attr_type(run->history, a) != ATTR_DIR)
 			check_attr(c, run, a);
 	}
+	if (c->unreadable)
+		find(c, "%u of %u tracks cannot be read whole because of it, the first is %s; "
+			"analyse the traces again",
+		     c->unreadable, history_nr_attrs(run->history), c->first);
 	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
 		check_partition(c, run, row);
 	check_references(c, run);
@@ -232,7 +260,7 @@ int sonde_check(const char *path,
 		void (*finding)(enum sonde_finding kind, const char *text, void *data), void *data,
 		struct sonde_check_result *result, struct sonde_error *err)
 {
-	struct check c = {finding, data, result};
+	struct check c = {.finding = finding, .data = data, .result = result};
 	struct sonde_error why = {0};
 	size_t len = strlen(path);
 	struct sonde_run *run;

@@ -45,6 +45,20 @@ END
 done
 [ $found -ge 35 ] || fail "only $found of 40 flipped bytes were found"
 
+# Damage is told by place, once; and what it means is told by others.
+python3 - "$history" "$scratch/bad.sonde" <<'END'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+data[2000:2008] = b"damaged!"
+open(sys.argv[2], "wb").write(data)
+END
+run 3 "$sonde" check "$scratch/bad.sonde"
+says out "damaged at offset 64: the checksum of"
+says out "tracks cannot be read whole because of it"
+[ "$(wc -l <"$scratch/out")" -le 8 ] || fail "one damage, many lines"
+run 1 "$sonde" report "$scratch/bad.sonde"
+says err "sonde check lists where"
+
 # Cut short: recognised.
 head -c $((size / 2)) "$history" >"$scratch/cut.sonde"
 status=0
