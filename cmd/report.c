@@ -104,6 +104,7 @@ static void print_sum(const struct invocation *inv, struct sonde_run *run,
 		      const struct sonde_facts *facts, int64_t length)
 {
 	unsigned total = (unsigned)sonde_facts_column(facts, "total");
+	const char *unit = sonde_run_ticks_are_ns(run) ? "ns" : "cy";
 	int64_t sum = 0;
 	int64_t cpus = 0;
 
@@ -116,8 +117,8 @@ static void print_sum(const struct invocation *inv, struct sonde_run *run,
 		cpus += cpu.machine == 0;
 	}
 	fprintf(inv->screen.out,
-		"sum %" PRId64 " ns %s %" PRId64 " ns x %" PRId64 " physical CPU%s\n", sum,
-		sum == length * cpus ? "=" : "IS NOT", length, cpus, cpus == 1 ? "" : "s");
+		"sum %" PRId64 " %s %s %" PRId64 " %s x %" PRId64 " physical CPU%s\n", sum, unit,
+		sum == length * cpus ? "=" : "IS NOT", length, unit, cpus, cpus == 1 ? "" : "s");
 }
 
 /* "who lost most": a sentence per vCPU that was kept off the CPU for 1% of the window or more. */
@@ -264,6 +265,10 @@ static enum exit_code print_summary(const struct invocation *inv, struct sonde_r
 		fprintf(inv->screen.out, "%s: %s from %s, %" PRId64 " machine%s\n", l0.name,
 			unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns),
 			sonde_nr_machines(run), sonde_nr_machines(run) == 1 ? "" : "s");
+		if (!is_ns)
+			fprintf(inv->screen.out,
+				"Times are cycles (cy): the traces do not tell the rate of the "
+				"counter; sonde analyze --tsc-khz N tells it\n");
 		print_unknown(inv, run, machines, begin, end);
 		print_losers(inv, run, vcpus, pairs);
 	}

@@ -125,7 +125,7 @@ static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
 			     cpu.number, shares[i].value);
 	}
 	if (sum != length)
-		find(c, "physical CPU %d: its states last %lld ns in all, the run %lld ns",
+		find(c, "physical CPU %d: its states last %lld in all, the run %lld",
 		     cpu.number, (long long)sum, (long long)length);
 	free(shares);
 }
@@ -164,12 +164,14 @@ static void find_damage(const struct history_damage *d, void *data)
 
 static void check_history(struct check *c, struct sonde_run *run)
 {
+	char end[UNIT_TEXT];
+
+	c->ticks_are_ns = sonde_run_ticks_are_ns(run);
 	snprintf(c->result->kind, sizeof(c->result->kind), "history");
 	c->result->unit = "intervals";
 	if (!sonde_run_complete(run))
-		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %lld ns",
-		     (long long)sonde_run_end(run));
-	c->ticks_are_ns = sonde_run_ticks_are_ns(run);
+		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %s",
+		     unit_time(end, sonde_run_end(run), c->ticks_are_ns));
 	c->damaged = history_verify(run->history, find_damage, c);
 	for (attr_t a = 0; a < history_nr_attrs(run->history); a++) {
 		if (history_attr_type(run->history, a) != ATTR_DIR)

@@ -6,7 +6,7 @@
 root=$PWD
 
 run 0 "$sonde" analyze samples/lttng -o "$scratch/a.sonde"
-says out "4 machines over 1.500 s"
+says out "4 traced machines over 1.500 s"
 says out "sonde info $scratch/a.sonde lists them"
 run 0 "$sonde" analyze -q samples/lttng -o "$scratch/a.sonde" # a history may be overwritten
 [ ! -s "$scratch/out" ] && [ ! -s "$scratch/err" ] || fail "-q is not quiet"
