@@ -113,7 +113,7 @@ for command in report timeline; do
 	run 2 "$sonde" $command "$history" --time 12,13
 	says err "outside the run"
 	run 2 "$sonde" $command "$history" --time +1s,+0.5s
-	says err "empty"
+	says err "ends before it begins"
 done
 # The only history of the directory is taken; of several, none.
 here=$PWD
