@@ -12,7 +12,7 @@ enum option_kind {
 	OPTION_FLAG,   /* bool: true */
 	OPTION_COUNT,  /* unsigned: how often it was given */
 	OPTION_TEXT,   /* const char * */
-	OPTION_NUMBER, /* uint64_t */
+	OPTION_NUMBER, /* uint64_t, 1 or more */
 	OPTION_LIST,   /* struct text_list: may be given again and again */
 	OPTION_CHOICE, /* const char *: one of @choices */
 };
