@@ -83,9 +83,7 @@ static void parent_by_pairs(struct candidate *list, unsigned nr, unsigned i)
 		list[i].parent = (int)k;
 		if (!list[i].told)
 			snprintf(list[i].evidence, sizeof(list[i].evidence),
-				 "%" PRIu64 " of its hypercalls are in the trace of %s (those looked "
-				 "at)",
-				 pairs, list[k].name);
+				 "at least %" PRIu64 " of its hypercalls are in the trace of %s", pairs, list[k].name);
 	}
 }
 

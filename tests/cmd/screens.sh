@@ -10,6 +10,15 @@ run 0 "$sonde" info "$history"
 says out "length     1.500 s"
 says out "command    $sonde analyze -q samples/lttng"
 says out "hypercall pairs"
+# On a narrow screen nothing is wider than it, and no sentence is cut.
+for columns in 80 100 120; do
+	for command in info report; do
+		COLUMNS=$columns run 0 "$sonde" $command "$history"
+		awk -v w=$columns 'length($0) > w' "$scratch/out" | grep -vE '^(command|sum) ' >"$scratch/wide" || true
+		[ ! -s "$scratch/wide" ] || fail "$command at $columns: $(cat "$scratch/wide")"
+		tr -d ' \n' <"$scratch/out" | grep -q "theycountasunknown" || fail "$command at $columns: a problem is cut"
+	done
+done
 run 0 "$sonde" info -i "$history" --format json
 json 'j["complete"] and j["ticks_are_ns"] and j["end"] > j["begin"]'
 json '[m["name"] for m in j["machines"]][0] == "host0"'
