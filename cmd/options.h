@@ -23,7 +23,7 @@ struct option_row {
 	enum option_kind kind;
 	size_t offset;	     /* of the value in the struct it is written into */
 	const char *arg;     /* what its value is called in the help; NULL for flags */
-	const char *choices; /* OPTION_CHOICE: "text|json" */
+	const char *choices; /* "text|json": all there are (OPTION_CHOICE), or what is offered */
 	const char *help;
 	unsigned mask; /* common options: COMMON_* bit of the commands that take it, 0 = all */
 };
