@@ -55,6 +55,11 @@ json 'all(sum(r[k] for k in ("on_cpu", "preempted", "waiting", "gone", "unknown"
 json 'all(sum(p["total"] for p in j["preemption"] if p["vcpu"] == v["vcpu"]) == v["preempted"] for v in j["vcpu_time"])'
 json 'sum(p["total"] for p in j["preemption"]) == sum(p["total"] for p in j["preemption_victim"])'
 json 'any(p["culprit"] and p["culprit"]["comm"] == "h-burn" and p["vcpu"]["machine"] == "vm-b" for p in j["preemption"])'
+run 0 "$sonde" analyze -q samples/lttng/host0 -o "$scratch/host.sonde"
+run 0 "$sonde" report "$scratch/host.sonde"
+says out "Who preempted which vCPU"
+not_says out "Who preempted which guest thread"
+rm "$scratch/host.sonde"
 run 0 "$sonde" report --section help
 says out "preemption_victim"
 run 2 "$sonde" report --section nonsense "$history"
