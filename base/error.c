@@ -38,14 +38,8 @@ int fail_prefix(struct error *err, const char *fmt, ...)
 	return err->code;
 }
 
-void problems_add(struct problems *p, const char *fmt, ...)
+static void add(struct problems *p, bool note, const char *text)
 {
-	char text[sizeof(p->list[0].text)];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
 	for (unsigned i = 0; i < p->nr; i++) {
 		if (!strcmp(p->list[i].text, text)) {
 			p->list[i].count++;
@@ -58,8 +52,31 @@ void problems_add(struct problems *p, const char *fmt, ...)
 		p->dropped++;
 		return;
 	}
-	memcpy(p->list[p->nr].text, text, sizeof(text));
+	snprintf(p->list[p->nr].text, sizeof(p->list[p->nr].text), "%s", text);
+	p->list[p->nr].note = note;
 	p->list[p->nr++].count = 1;
+}
+
+void problems_add(struct problems *p, const char *fmt, ...)
+{
+	char text[sizeof(p->list[0].text)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	add(p, false, text);
+}
+
+void problems_note(struct problems *p, const char *fmt, ...)
+{
+	char text[sizeof(p->list[0].text)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	add(p, true, text);
 }
 
 void problems_release(struct problems *p)

@@ -35,6 +35,7 @@ int fail_prefix(struct error *err, const char *fmt, ...) __attribute__((format(p
 struct problem {
 	char text[256];
 	uint64_t count; /* how often this same text was added */
+	bool note;	/* good to know, but nothing is broken or missing */
 };
 
 struct problems {
@@ -44,6 +45,7 @@ struct problems {
 };
 
 void problems_add(struct problems *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void problems_note(struct problems *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void problems_release(struct problems *p);
 
 #endif

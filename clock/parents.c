@@ -41,6 +41,22 @@ static void choose_name(struct candidate *list, unsigned i)
 		snprintf(list[i].name, sizeof(list[i].name), "%s-%u", base, n);
 }
 
+static int no_parent(const struct candidate *list, unsigned nr, unsigned child, struct error *err)
+{
+	char names[300] = "";
+	size_t used = 0;
+
+	for (unsigned k = 0; k < nr && used < sizeof(names); k++) {
+		if (k != child)
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+						 used ? ", " : "", list[k].name);
+	}
+	return fail(err, -EINVAL,
+		    "no trace is named \"%.60s\", which --parent says %s runs in: its machine needs a "
+		    "trace of its own; there are %s",
+		    list[child].in->parent, list[child].name, *names ? names : "no others");
+}
+
 static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct error *err)
 {
 	const char *wanted = list[i].in->parent;
@@ -59,8 +75,7 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 			return 0;
 		}
 	}
-	return fail(err, -EINVAL, "no trace is named \"%s\", which --parent says %s runs in", wanted,
-		    list[i].name);
+	return no_parent(list, nr, i, err);
 }
 
 static bool has_uuid(const struct trace_clock *c)
@@ -83,9 +98,7 @@ static void parent_by_pairs(struct candidate *list, unsigned nr, unsigned i)
 		list[i].parent = (int)k;
 		if (!list[i].told)
 			snprintf(list[i].evidence, sizeof(list[i].evidence),
-				 "%" PRIu64 " of its hypercalls are in the trace of %s (those looked "
-				 "at)",
-				 pairs, list[k].name);
+				 "at least %" PRIu64 " of its hypercalls are in the trace of %s", pairs, list[k].name);
 	}
 }
 

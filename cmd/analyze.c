@@ -75,6 +75,7 @@ static void print_json(const struct invocation *inv, const char *output,
 	json_uint(&j, "problems", r->problems);
 	json_int(&j, "begin", r->begin);
 	json_int(&j, "end", r->end);
+	json_bool(&j, "ticks_are_ns", r->ticks_are_ns);
 	json_bool(&j, "interrupted", r->interrupted);
 	json_int(&j, "elapsed_ns", (int64_t)(seconds * 1e9));
 	json_end(&j);
@@ -90,10 +91,13 @@ static void print_text(const struct invocation *inv, const char *output,
 	if (inv->common.quiet)
 		return;
 	fprintf(inv->screen.out,
-		"%s: %s events of %u machine%s over %s, %s%s in, %s out, in %.2f s\n", output,
+		"%s: %s events that say what a CPU does, of %u traced machine%s over %s, %s%s in, %s out, in %.2f s\n", output,
 		unit_count(events, (int64_t)r->events), r->machines, r->machines == 1 ? "" : "s",
-		unit_length(length, r->end - r->begin, true), part,
+		unit_length(length, r->end - r->begin, r->ticks_are_ns), part,
 		unit_bytes(in, r->input_bytes), unit_bytes(out, r->output_bytes), seconds);
+	if (!r->ticks_are_ns)
+		fprintf(inv->screen.out, "times are cycles (cy) of a counter whose rate the traces do "
+					 "not tell; --tsc-khz N tells it\n");
 	if (r->problems)
 		fprintf(inv->screen.out,
 			"%llu thing%s in the traces needed attention; sonde info %s lists %s\n",

@@ -7,28 +7,65 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct check {
 	const struct invocation *inv;
 	struct json json;
 	const char *path;
-	unsigned findings; /* of this path */
-	bool unsound;	   /* any path had findings */
-	bool failed;	   /* any path could not be checked */
+	unsigned faults; /* of this path */
+	char **notes;	 /* owned, each owned: of this path; JSON has them behind the faults */
+	unsigned nr_notes;
+	bool unsound; /* any path had faults */
+	bool failed;  /* any path could not be checked */
 };
 
-static void on_finding(const char *text, void *data)
+static void keep_note(struct check *c, const char *text)
+{
+	char **grown = reallocarray(c->notes, c->nr_notes + 1, sizeof(*grown));
+
+	if (!grown)
+		return;
+	c->notes = grown;
+	c->notes[c->nr_notes] = strdup(text);
+	c->nr_notes += c->notes[c->nr_notes] != NULL;
+}
+
+static void on_finding(enum sonde_finding kind, const char *text, void *data)
 {
 	struct check *c = data;
 	char safe[640];
 
-	c->findings++;
-	if (is_json(c->inv))
+	c->faults += kind == SONDE_FAULT;
+	if (!is_json(c->inv)) {
+		if (kind == SONDE_FAULT || !c->inv->common.quiet)
+			fprintf(c->inv->screen.out, "%s: %s%s\n", c->path,
+				kind == SONDE_NOTE ? "note: " : "",
+				safe_text(safe, sizeof(safe), text));
+	} else if (kind == SONDE_FAULT) {
 		json_str(&c->json, NULL, text);
-	else
-		fprintf(c->inv->screen.out, "%s: %s\n", c->path,
-			safe_text(safe, sizeof(safe), text));
+	} else {
+		keep_note(c, text);
+	}
+}
+
+static void end_json(struct check *c, bool failed, const struct sonde_check_result *result,
+		     const struct sonde_error *err)
+{
+	json_end(&c->json);
+	json_array(&c->json, "notes");
+	for (unsigned i = 0; i < c->nr_notes; i++) {
+		json_str(&c->json, NULL, c->notes[i]);
+		free(c->notes[i]);
+	}
+	c->nr_notes = 0;
+	json_end(&c->json);
+	json_bool(&c->json, "sound", !failed && !c->faults);
+	json_str(&c->json, "error", failed ? err->text : "");
+	json_str(&c->json, "kind", failed ? "" : result->kind);
+	json_uint(&c->json, "items", failed ? 0 : result->items);
+	json_end(&c->json);
 }
 
 static void check_path(struct check *c, const char *path)
@@ -38,7 +75,7 @@ static void check_path(struct check *c, const char *path)
 	int ret;
 
 	c->path = path;
-	c->findings = 0;
+	c->faults = 0;
 	if (is_json(c->inv)) {
 		json_object(&c->json, NULL);
 		json_str(&c->json, "path", path);
@@ -46,13 +83,8 @@ static void check_path(struct check *c, const char *path)
 	}
 	ret = sonde_check(path, on_finding, c, &result, &err);
 	if (is_json(c->inv)) {
-		json_end(&c->json);
-		json_bool(&c->json, "sound", !ret && !c->findings);
-		json_str(&c->json, "error", ret ? err.text : "");
-		json_str(&c->json, "kind", ret ? "" : result.kind);
-		json_uint(&c->json, "items", ret ? 0 : result.items);
-		json_end(&c->json);
-	} else if (!ret && !c->findings && !c->inv->common.quiet) {
+		end_json(c, ret, &result, &err);
+	} else if (!ret && !c->faults && !c->inv->common.quiet) {
 		char count[UNIT_TEXT];
 
 		fprintf(c->inv->screen.out, "%s: sound: %s, %s %s\n", path, result.kind,
@@ -62,7 +94,7 @@ static void check_path(struct check *c, const char *path)
 		complain(c->inv, EXIT_FAILED, "%s", err.text);
 		c->failed = true;
 	}
-	c->unsound |= c->findings > 0;
+	c->unsound |= c->faults > 0;
 }
 
 static enum exit_code run_check(const struct invocation *inv)
@@ -77,6 +109,7 @@ static enum exit_code run_check(const struct invocation *inv)
 		check_path(&c, inv->operands[i]);
 	if (is_json(inv))
 		json_end(&c.json);
+	free(c.notes);
 	return c.failed ? EXIT_FAILED : c.unsound ? EXIT_UNSOUND : EXIT_DONE;
 }
 
@@ -86,7 +119,8 @@ const struct command check_command = {
 	.operands = "PATH...",
 	.about = "A trace is decoded from begin to end: what is broken or lost is listed.\n"
 		 "A history is read whole, checksums and all; its physical CPUs must be accounted\n"
-		 "for to the nanosecond.  Exit codes: 0 sound, 3 not sound, 1 cannot be read.\n",
+		 "for to the nanosecond.  What begins with \"note:\" is good to know and no fault.\n"
+		 "Exit codes: 0 sound, 3 not sound, 1 cannot be read.\n",
 	.common = COMMON_FORMAT,
 	.run = run_check,
 };

@@ -21,7 +21,7 @@ static void print_choices(FILE *out, const struct option_set *set)
 	for (unsigned i = 0; i < set->nr; i++) {
 		const struct option_row *row = &set->rows[i];
 
-		if (row->kind != OPTION_CHOICE)
+		if (!row->choices)
 			continue;
 		fprintf(out, "\t--%s) words=\"", row->name);
 		for (const char *c = row->choices; *c; c++)
@@ -30,12 +30,26 @@ static void print_choices(FILE *out, const struct option_set *set)
 	}
 }
 
+/* The sections of a report are known to the analyses alone. */
+static void print_sections(FILE *out)
+{
+	const struct sonde_analysis *const *list;
+	unsigned nr;
+
+	list = sonde_analyses(&nr);
+	fputs("\t--section|-s) words=\"help", out);
+	for (unsigned i = 0; i < nr; i++)
+		fprintf(out, " %s", list[i]->name);
+	fputs("\" ;;\n", out);
+}
+
 static void print_command(FILE *out, const struct command *c)
 {
 	struct option_set own = {c->options, c->nr_options, 0, NULL};
 	struct option_set common = {common_rows, nr_common_rows, c->common, NULL};
 
-	fprintf(out, "\t%s) words=\"", c->name);
+	fprintf(out, "\t%s) %swords=\"", c->name,
+		c->common & COMMON_INPUT ? "only='!*.sonde' " : "");
 	print_words(out, &own);
 	print_words(out, &common);
 	fputs("\" ;;\n", out);
@@ -47,7 +61,7 @@ void print_completion(FILE *out)
 
 	fputs("# bash completion for sonde; made by: sonde --completion bash\n"
 	      "_sonde() {\n"
-	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=\n"
+	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words= only=\n"
 	      "\tCOMPREPLY=()\n"
 	      "\tcase $prev in\n",
 	      out);
@@ -57,6 +71,7 @@ void print_completion(FILE *out)
 
 		print_choices(out, &own);
 	}
+	print_sections(out);
 	fputs("\tesac\n"
 	      "\tif [[ -n $words ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
@@ -77,6 +92,8 @@ void print_completion(FILE *out)
 	fputs("\tesac\n"
 	      "\tif [[ $cur == -* ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+	      "\telif [[ -n $only && $prev != -* ]]; then\n"
+	      "\t\tCOMPREPLY=($(compgen -f -X \"$only\" -- \"$cur\"; compgen -d -- \"$cur\"))\n"
 	      "\telse\n"
 	      "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"
 	      "\tfi\n"

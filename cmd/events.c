@@ -7,6 +7,7 @@
 #include "report/safe.h"
 #include "report/units.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,13 +64,17 @@ static enum exit_code set_filters(const struct invocation *inv, struct sonde_eve
 		}
 	}
 	for (unsigned i = 0; i < opt->cpus.nr; i++) {
+		const char *text = opt->cpus.items[i];
 		char *rest;
-		long cpu = strtol(opt->cpus.items[i], &rest, 10);
+		long cpu = strtol(text, &rest, 10);
+		int ret = *rest || rest == text || cpu != (int)cpu
+				  ? -EINVAL
+				  : sonde_events_only_cpu(e, (int)cpu);
 
-		if (*rest || sonde_events_only_cpu(e, (int)cpu)) {
-			return complain(inv, EXIT_USAGE, "--cpu: \"%s\" is no CPU number",
-					opt->cpus.items[i]);
-		}
+		if (ret == -ENOENT)
+			return complain(inv, EXIT_FAILED, "no trace has a CPU %s", text);
+		if (ret)
+			return complain(inv, EXIT_USAGE, "--cpu: \"%s\" is no CPU number", text);
 	}
 	if (sonde_events_window(e, inv->common.time, &begin, &end, &err))
 		return complain(inv, EXIT_USAGE, "--time: %s", err.text);
@@ -85,12 +90,13 @@ struct printer {
 	const struct events_options *opt;
 	bool is_ns;
 	struct json json;
-	char *fields; /* FIELDS_TEXT bytes */
+	char *fields;	  /* FIELDS_TEXT bytes */
+	bool *field_seen; /* per field the user asked for: some event had it */
 	int name_width;
 };
 
 /* The fields the user asked for, "name=value ..."; those that an event lacks are left out. */
-static void pick_fields(const struct printer *p, char *buf, size_t room)
+static void pick_fields(struct printer *p, char *buf, size_t room)
 {
 	size_t used = 0;
 
@@ -100,12 +106,13 @@ static void pick_fields(const struct printer *p, char *buf, size_t room)
 
 		if (sonde_event_int(p->events, p->opt->fields.items[i], &value))
 			continue;
+		p->field_seen[i] = true;
 		used += (size_t)snprintf(buf + used, room - used, "%s%s=%lld", used ? " " : "",
 					 p->opt->fields.items[i], (long long)value);
 	}
 }
 
-static const char *fields_text(const struct printer *p)
+static const char *fields_text(struct printer *p)
 {
 	if (p->opt->fields.nr)
 		pick_fields(p, p->fields, FIELDS_TEXT);
@@ -162,12 +169,28 @@ static void print_json(struct printer *p, const struct sonde_event *e)
 		for (unsigned i = 0; i < p->opt->fields.nr; i++) {
 			int64_t value;
 
-			if (!sonde_event_int(p->events, p->opt->fields.items[i], &value))
-				json_int(j, p->opt->fields.items[i], value);
+			if (sonde_event_int(p->events, p->opt->fields.items[i], &value))
+				continue;
+			p->field_seen[i] = true;
+			json_int(j, p->opt->fields.items[i], value);
 		}
 		json_end(j);
 	}
 	json_end(j);
+}
+
+/* A field that no event had is a slip of the hand, as an unknown event is. */
+static enum exit_code complain_fields(const struct invocation *inv, const struct printer *p)
+{
+	enum exit_code code = EXIT_DONE;
+
+	for (unsigned i = 0; i < p->opt->fields.nr; i++) {
+		if (!p->field_seen[i])
+			code = complain(inv, EXIT_FAILED,
+					"none of these events has an integer field \"%s\"",
+					p->opt->fields.items[i]);
+	}
+	return code;
 }
 
 static enum exit_code print_events(const struct invocation *inv, struct sonde_events *events)
@@ -180,12 +203,17 @@ static enum exit_code print_events(const struct invocation *inv, struct sonde_ev
 		.is_ns = sonde_events_ticks_are_ns(events),
 		.json = {.out = inv->screen.out, .flat = 1},
 		.fields = malloc(FIELDS_TEXT),
+		.field_seen = calloc(opt->fields.nr + 1, sizeof(*p.field_seen)),
 	};
+	enum exit_code code = EXIT_DONE;
 	struct sonde_event event;
 	uint64_t nr = 0;
 
-	if (!p.fields)
+	if (!p.fields || !p.field_seen) {
+		free(p.fields);
+		free(p.field_seen);
 		return complain(inv, EXIT_FAILED, "out of memory");
+	}
 	for (unsigned m = 0; m < sonde_events_nr_machines(events); m++) {
 		int width = (int)strlen(sonde_events_machine_name(events, m));
 
@@ -199,8 +227,13 @@ static enum exit_code print_events(const struct invocation *inv, struct sonde_ev
 			print_text(&p, &event);
 		nr++;
 	}
+	if (signals_interrupted())
+		code = EXIT_INTERRUPTED;
+	else if (nr)
+		code = complain_fields(inv, &p);
 	free(p.fields);
-	return signals_interrupted() ? EXIT_INTERRUPTED : EXIT_DONE;
+	free(p.field_seen);
+	return code;
 }
 
 /* ---- counting ------------------------------------------------------------------------------ */

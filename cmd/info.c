@@ -40,6 +40,9 @@ static void print_head(const struct invocation *inv, struct sonde_run *run)
 	fprintf(out, "length     %s%s\n",
 		unit_length(length, sonde_run_end(run) - sonde_run_begin(run), is_ns),
 		sonde_run_complete(run) ? "" : ", not complete");
+	if (!is_ns)
+		fprintf(out, "unit       cycles (cy): the traces do not tell the rate of the counter; "
+			     "sonde analyze --tsc-khz N does\n");
 	wall_text(run, sonde_run_begin(run), wall, sizeof(wall));
 	if (*wall)
 		fprintf(out, "wall time  %s, as %s's clock had it\n", wall, "the host");
@@ -59,18 +62,37 @@ static void print_head(const struct invocation *inv, struct sonde_run *run)
 	}
 }
 
+/* A path on a screen @width wide (0: no limit): its end tells more than its begin. */
+static const char *path_end(char *buf, size_t room, const char *path, unsigned width)
+{
+	size_t len = strlen(path);
+	size_t most = width ? 8 + width / 8 : len;
+	const char *from;
+
+	if (len <= most)
+		return path;
+	from = path + len - most + 4;
+	/* Whole names, when there is one that fits. */
+	if (strchr(from, '/'))
+		from = strchr(from, '/');
+	snprintf(buf, room, "...%s", from);
+	return buf;
+}
+
 static int print_machines(const struct invocation *inv, struct sonde_run *run)
 {
 	struct table *t = table_new(&inv->screen);
 	static const char *const titles[] = {"MACHINE", "IN",	 "CPUS",    "KERNEL",
 					     "TRACER",	"TRACE", "FOUND BY"};
+	static const unsigned flags[] = {0, 0, TABLE_RIGHT, 0, TABLE_TRUNC, 0, TABLE_WRAP};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(titles); i++)
-		table_column(t, titles[i], i == 2 ? TABLE_RIGHT : i >= 5 ? TABLE_TRUNC : 0);
+		table_column(t, titles[i], flags[i]);
 	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
 		struct sonde_machine m, parent;
 		int line = table_line(t, TABLE_NO_PARENT);
 		int64_t cpus = 0;
+		char path[512];
 		char text[24];
 
 		sonde_machine(run, row, &m);
@@ -86,7 +108,9 @@ static int print_machines(const struct invocation *inv, struct sonde_run *run)
 		table_cell(t, line, 2, text);
 		table_cell(t, line, 3, m.release);
 		table_cell(t, line, 4, m.tracer);
-		table_cell(t, line, 5, m.traced ? m.trace_path : "(none: known from its host)");
+		table_cell(t, line, 5,
+			   m.traced ? path_end(path, sizeof(path), m.trace_path, inv->screen.width)
+				    : "(none)");
 		table_cell(t, line, 6, m.evidence);
 	}
 	screen_title(&inv->screen, "Machines");

@@ -99,9 +99,13 @@ static int set_number(const struct option_row *row, uint64_t *out, const char *t
 
 	errno = 0;
 	*out = strtoull(text, &end, 0);
-	if (end != text && !*end && !errno && *text != '-')
+	if (end != text && !*end && !errno && *text != '-' && *out)
 		return 0;
-	snprintf(problem, OPTION_PROBLEM, "--%s: \"%s\" is not a number", row->name, text);
+	/* 0 stands for an option that was not given. */
+	if (end != text && !*end && !*out)
+		snprintf(problem, OPTION_PROBLEM, "--%s: a number from 1 on is expected", row->name);
+	else
+		snprintf(problem, OPTION_PROBLEM, "--%s: \"%s\" is not a number", row->name, text);
 	return -EINVAL;
 }
 

@@ -12,7 +12,7 @@ enum option_kind {
 	OPTION_FLAG,   /* bool: true */
 	OPTION_COUNT,  /* unsigned: how often it was given */
 	OPTION_TEXT,   /* const char * */
-	OPTION_NUMBER, /* uint64_t */
+	OPTION_NUMBER, /* uint64_t, 1 or more */
 	OPTION_LIST,   /* struct text_list: may be given again and again */
 	OPTION_CHOICE, /* const char *: one of @choices */
 };
@@ -23,7 +23,7 @@ struct option_row {
 	enum option_kind kind;
 	size_t offset;	     /* of the value in the struct it is written into */
 	const char *arg;     /* what its value is called in the help; NULL for flags */
-	const char *choices; /* OPTION_CHOICE: "text|json" */
+	const char *choices; /* "text|json": all there are (OPTION_CHOICE), or what is offered */
 	const char *help;
 	unsigned mask; /* common options: COMMON_* bit of the commands that take it, 0 = all */
 };

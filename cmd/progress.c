@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SILENT_S 1.0
+#define SILENT_S 0.5
 #define REDRAW_S 0.1
 #define BAR 30
 
@@ -24,7 +24,7 @@ void progress_init(struct progress *p, const struct invocation *inv)
 	memset(p, 0, sizeof(*p));
 	p->inv = inv;
 	p->terminal = isatty(STDERR_FILENO);
-	p->begin_s = now_s();
+	p->start_s = p->begin_s = now_s();
 }
 
 void progress_end(struct progress *p)
@@ -41,7 +41,6 @@ static void new_phase(struct progress *p, const char *phase)
 	if (p->inv->common.verbose && *p->phase && !p->terminal)
 		fprintf(stderr, "sonde: %s: %.2f s\n", p->phase, now - p->begin_s);
 	snprintf(p->phase, sizeof(p->phase), "%s", phase);
-	/* The bar, once it is there, stays: only a quick start is silent. */
 	p->begin_s = now;
 }
 
@@ -67,7 +66,7 @@ bool progress_report(const char *phase, double done, void *data)
 		new_phase(p, phase);
 	if (p->terminal && !p->inv->common.quiet) {
 		now = now_s();
-		if (now - p->begin_s > SILENT_S && now - p->drawn_s > REDRAW_S)
+		if (now - p->start_s > SILENT_S && now - p->drawn_s > REDRAW_S)
 			draw(p, done, now);
 	}
 	return !signals_interrupted();

@@ -11,6 +11,7 @@
 struct progress {
 	const struct invocation *inv;
 	bool terminal;
+	double start_s; /* of it all */
 	double begin_s; /* of the phase */
 	double drawn_s; /* when the line was drawn last; 0 = not at all */
 	char phase[40];

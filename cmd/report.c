@@ -4,6 +4,7 @@
 #include "report/facts.h"
 #include "report/units.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,6 +104,7 @@ static void print_sum(const struct invocation *inv, struct sonde_run *run,
 		      const struct sonde_facts *facts, int64_t length)
 {
 	unsigned total = (unsigned)sonde_facts_column(facts, "total");
+	const char *unit = sonde_run_ticks_are_ns(run) ? "ns" : "cy";
 	int64_t sum = 0;
 	int64_t cpus = 0;
 
@@ -115,8 +117,8 @@ static void print_sum(const struct invocation *inv, struct sonde_run *run,
 		cpus += cpu.machine == 0;
 	}
 	fprintf(inv->screen.out,
-		"sum %" PRId64 " ns %s %" PRId64 " ns x %" PRId64 " physical CPU%s\n", sum,
-		sum == length * cpus ? "=" : "IS NOT", length, cpus, cpus == 1 ? "" : "s");
+		"sum %" PRId64 " %s %s %" PRId64 " %s x %" PRId64 " physical CPU%s\n", sum, unit,
+		sum == length * cpus ? "=" : "IS NOT", length, unit, cpus, cpus == 1 ? "" : "s");
 }
 
 /* "who lost most": a sentence per vCPU that was kept off the CPU for 1% of the window or more. */
@@ -216,20 +218,45 @@ static enum exit_code fetch(const struct invocation *inv, struct sonde_run *run,
 {
 	struct sonde_error err = {0};
 
-	if (sonde_facts_get(out, run, name, begin, end, &err))
-		return complain(inv, EXIT_FAILED, "%s", err.text);
-	return EXIT_DONE;
+	if (!sonde_facts_get(out, run, name, begin, end, &err))
+		return EXIT_DONE;
+	if (err.code == -EIO)
+		return complain(inv, EXIT_FAILED,
+				"%s: the history is damaged; sonde check lists where; analyse the "
+				"traces again",
+				err.text);
+	return complain(inv, EXIT_FAILED, "%s", err.text);
+}
+
+/* Without traces of the guests nobody knows whom it hit: then it says what the table before it
+ * says. */
+static bool repeats_pairs(const char *name, const struct sonde_facts *facts)
+{
+	int victim = sonde_facts_column(facts, "victim");
+
+	if (strcmp(name, "preemption_victim"))
+		return false;
+	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++) {
+		if (sonde_facts_cell(facts, row, (unsigned)victim).i >= 0)
+			return false;
+	}
+	return true;
 }
 
 static enum exit_code print_section(const struct invocation *inv, struct sonde_run *run,
 				    const char *name, const struct facts_view *view, int64_t begin,
 				    int64_t end)
 {
+	const struct report_options *opt = inv->values;
 	struct sonde_facts *facts;
 	enum exit_code code = fetch(inv, run, name, begin, end, &facts);
 
 	if (code)
 		return code;
+	if (!opt->sections.nr && repeats_pairs(name, facts)) {
+		sonde_facts_free(facts);
+		return EXIT_DONE;
+	}
 	if (facts_print(&inv->screen, run, facts, view))
 		code = complain(inv, EXIT_FAILED, "out of memory");
 	if (!strcmp(name, "machine_time"))
@@ -258,6 +285,10 @@ static enum exit_code print_summary(const struct invocation *inv, struct sonde_r
 		fprintf(inv->screen.out, "%s: %s from %s, %" PRId64 " machine%s\n", l0.name,
 			unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns),
 			sonde_nr_machines(run), sonde_nr_machines(run) == 1 ? "" : "s");
+		if (!is_ns)
+			fprintf(inv->screen.out,
+				"Times are cycles (cy): the traces do not tell the rate of the "
+				"counter; sonde analyze --tsc-khz N tells it\n");
 		print_unknown(inv, run, machines, begin, end);
 		print_losers(inv, run, vcpus, pairs);
 	}

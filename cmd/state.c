@@ -3,6 +3,7 @@
 #include "cmd/command.h"
 #include "report/facts.h"
 #include "report/palette.h"
+#include "report/time.h"
 #include "report/units.h"
 
 #include <errno.h>
@@ -222,6 +223,8 @@ static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 {
 	const struct state_options *opt = inv->values;
 	int64_t at = sonde_run_begin(run);
+	bool is_ns = sonde_run_ticks_are_ns(run);
+	char from[UNIT_TEXT], to[UNIT_TEXT];
 	struct sonde_error err = {0};
 	int ret;
 
@@ -229,9 +232,13 @@ static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 		return complain(inv, EXIT_USAGE, "--at: %s", err.text);
 	if (at < sonde_run_begin(run) || at >= sonde_run_end(run))
 		return complain(inv, EXIT_USAGE,
-				"--at %s lies outside the run, which lasts from %lld to %lld ns",
-				opt->at ? opt->at : "", (long long)sonde_run_begin(run),
-				(long long)sonde_run_end(run));
+				"--at %s lies outside the run, which lasts from %s to %s%s",
+				opt->at ? opt->at : "",
+				unit_time(from, sonde_run_begin(run), is_ns),
+				unit_time(to, sonde_run_end(run), is_ns),
+				is_ns && opt->at && time_is_bare(opt->at)
+					? " (without a unit it is in ns: write 12s for seconds)"
+					: "");
 	if (!cpus_exist(inv, run))
 		return EXIT_USAGE;
 	ret = is_json(inv) ? print_json(inv, run, at) : print_text(inv, run, at);

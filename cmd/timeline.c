@@ -27,7 +27,7 @@ static const struct option_row option_rows[] = {
 	 "write an SVG picture to FILE (\"-\": stdout)", 0},
 	{'w', "width", OPTION_NUMBER, FIELD(width), "N", NULL,
 	 "pixels or characters (default: the terminal's width; SVG 1200)", 0},
-	{0, "rows", OPTION_TEXT, FIELD(rows), "LIST", NULL,
+	{0, "rows", OPTION_TEXT, FIELD(rows), "LIST", "cpus|machines|vcpus|all",
 	 "of cpus, machines, vcpus, with commas between (default: all)", 0},
 };
 

@@ -99,19 +99,23 @@ struct interval {
  */
 int history_open(struct history **out, const char *path, struct error *err);
 void history_close(struct history *h);
+
+/* A part of the file whose checksum is wrong. */
+struct history_damage {
+	uint64_t offset_bytes, len_bytes;
+	const char *what; /* is kept there; NULL: that cannot be told, nor where the next part is */
+	ns_t begin, end;  /* the time it is about, when @what is known */
+};
+
+/* Reads the whole file and calls @bad for each damaged part, in order; returns how many. */
+int history_verify(const struct history *h,
+		   void (*bad)(const struct history_damage *damage, void *data), void *data);
+
 ns_t history_begin(const struct history *h);
 ns_t history_end(const struct history *h);
 bool history_complete(const struct history *h);
 bool history_ticks_are_ns(const struct history *h);
 bool history_wall_offset(const struct history *h, int64_t *offset_ns);
-
-/*
- * Reads the whole file and calls @bad for every part whose checksum is wrong, and for every
- * stretch of the file that is no part at all.  Returns how many there were.
- */
-unsigned history_verify(const struct history *h,
-			void (*bad)(uint64_t offset_bytes, uint64_t len_bytes, void *data),
-			void *data);
 
 uint32_t history_nr_attrs(const struct history *h);  /* ids are 0 .. nr - 1 */
 attr_t history_find(const struct history *h, const char *path);

@@ -151,6 +151,7 @@ static int analyze(struct inputs *in, const struct sonde_inputs *told, const cha
 	ret = write_history(in, told, w, watcher, result, err);
 	result->traces = in->nr_traces;
 	result->machines = in->topology.nr_machines;
+	result->ticks_are_ns = in->topology.ticks_are_ns;
 	result->input_bytes = in->len_bytes;
 	result->output_bytes = file_size(output);
 	count_problems(in, result);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sonde/check.h"
+#include "lib/find.h"
 #include "analysis/run.h"
+#include "report/units.h"
 #include "source/trace.h"
 #include "sonde/analyze.h"
 
@@ -13,9 +15,13 @@
 #define FINDINGS_PER_KIND 20
 
 struct check {
-	void (*finding)(const char *text, void *data);
+	void (*finding)(enum sonde_finding kind, const char *text, void *data);
 	void *data;
 	struct sonde_check_result *result;
+	bool ticks_are_ns;
+	int damaged;	     /* parts of a history's file */
+	unsigned unreadable; /* its attributes, because of them */
+	char first[200];     /* of these */
 };
 
 static void __attribute__((format(printf, 2, 3))) find(struct check *c, const char *fmt, ...)
@@ -26,7 +32,7 @@ static void __attribute__((format(printf, 2, 3))) find(struct check *c, const ch
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	c->finding(text, c->data);
+	c->finding(SONDE_FAULT, text, c->data);
 }
 
 /* ---- histories ----------------------------------------------------------------------------- */
@@ -83,15 +89,17 @@ static void check_attr(struct check *c, struct sonde_run *run, attr_t attr)
 {
 	ns_t begin = sonde_run_begin(run);
 	struct walk w = {.check = c, .run = run, .attr = attr, .expected = begin};
-	char path[200];
+	char path[sizeof(c->first)];
 	int ret = sonde_walk(run, attr, begin, sonde_run_end(run), check_interval, &w);
 
 	c->result->items += w.nr;
-	if (ret) {
-		attr_path(run->history, attr, path, sizeof(path));
-		find(c, "%s: cannot be read: %s", path,
-		     ret == -EIO ? "a part of the file is damaged (checksum)" : strerror(-ret));
-	}
+	if (!ret)
+		return;
+	attr_path(run->history, attr, path, sizeof(path));
+	if (ret != -EIO || !c->damaged)
+		find(c, "%s: cannot be read: %s", path, strerror(-ret));
+	else if (!c->unreadable++)
+		memcpy(c->first, path, sizeof(path));
 }
 
 static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
@@ -117,7 +125,7 @@ static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
 			     cpu.number, shares[i].value);
 	}
 	if (sum != length)
-		find(c, "physical CPU %d: its states last %lld ns in all, the run %lld ns",
+		find(c, "physical CPU %d: its states last %lld in all, the run %lld",
 		     cpu.number, (long long)sum, (long long)length);
 	free(shares);
 }
@@ -139,17 +147,40 @@ static void check_references(struct check *c, struct sonde_run *run)
 	}
 }
 
+static void find_damage(const struct history_damage *d, void *data)
+{
+	struct check *c = data;
+	char begin[UNIT_TEXT], end[UNIT_TEXT];
+
+	if (!d->what)
+		find(c, "damaged from offset %llu on: no part of a history begins there",
+		     (unsigned long long)d->offset_bytes);
+	else
+		find(c, "damaged at offset %llu: the checksum of %llu bytes of %s (%s to %s) is wrong",
+		     (unsigned long long)d->offset_bytes, (unsigned long long)d->len_bytes, d->what,
+		     unit_time(begin, d->begin, c->ticks_are_ns),
+		     unit_time(end, d->end, c->ticks_are_ns));
+}
+
 static void check_history(struct check *c, struct sonde_run *run)
 {
+	char end[UNIT_TEXT];
+
+	c->ticks_are_ns = sonde_run_ticks_are_ns(run);
 	snprintf(c->result->kind, sizeof(c->result->kind), "history");
 	c->result->unit = "intervals";
 	if (!sonde_run_complete(run))
-		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %lld ns",
-		     (long long)sonde_run_end(run));
+		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %s",
+		     unit_time(end, sonde_run_end(run), c->ticks_are_ns));
+	c->damaged = history_verify(run->history, find_damage, c);
 	for (attr_t a = 0; a < history_nr_attrs(run->history); a++) {
 		if (history_attr_type(run->history, a) != ATTR_DIR)
 			check_attr(c, run, a);
 	}
+	if (c->unreadable)
+		find(c, "%u of %u tracks cannot be read whole because of it, the first is %s; "
+			"analyse the traces again",
+		     c->unreadable, history_nr_attrs(run->history), c->first);
 	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
 		check_partition(c, run, row);
 	check_references(c, run);
@@ -172,6 +203,15 @@ static uint64_t decode_stream(struct stream *s)
 	return nr;
 }
 
+static void tell_problem(struct check *c, const struct problem *p)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s%s", p->text,
+		 p->count > 1 ? " (and more of the same)" : "");
+	c->finding(p->note ? SONDE_NOTE : SONDE_FAULT, text, c->data);
+}
+
 static void check_trace(struct check *c, const char *path)
 {
 	struct error err = {0};
@@ -184,8 +224,7 @@ static void check_trace(struct check *c, const char *path)
 	for (unsigned i = 0; i < t->nr_streams; i++)
 		c->result->items += decode_stream(&t->streams[i]);
 	for (unsigned i = 0; i < t->problems.nr; i++)
-		find(c, "%s%s", t->problems.list[i].text,
-		     t->problems.list[i].count > 1 ? " (and more of the same)" : "");
+		tell_problem(c, &t->problems.list[i]);
 	if (t->problems.dropped)
 		find(c, "and %llu more problems", (unsigned long long)t->problems.dropped);
 	if (t->loss.events || t->loss.unknown || t->loss.packets)
@@ -201,11 +240,16 @@ static void check_trace(struct check *c, const char *path)
 
 static int check_traces(struct check *c, const char *path, struct sonde_error *err)
 {
+	struct problems suspects = {0};
+	struct error why = {0};
 	char **list;
-	int nr = sonde_find_traces(path, &list, err);
+	int nr = find_traces(path, &suspects, &list, &why);
 
+	for (unsigned i = 0; i < suspects.nr; i++)
+		tell_problem(c, &suspects.list[i]);
+	problems_release(&suspects);
 	if (nr < 0)
-		return nr;
+		return run_error(err, nr, &why);
 	snprintf(c->result->kind, sizeof(c->result->kind), nr == 1 ? "trace" : "%d traces", nr);
 	c->result->unit = "events";
 	for (int i = 0; i < nr; i++)
@@ -214,10 +258,11 @@ static int check_traces(struct check *c, const char *path, struct sonde_error *e
 	return 0;
 }
 
-int sonde_check(const char *path, void (*finding)(const char *text, void *data), void *data,
+int sonde_check(const char *path,
+		void (*finding)(enum sonde_finding kind, const char *text, void *data), void *data,
 		struct sonde_check_result *result, struct sonde_error *err)
 {
-	struct check c = {finding, data, result};
+	struct check c = {.finding = finding, .data = data, .result = result};
 	struct sonde_error why = {0};
 	size_t len = strlen(path);
 	struct sonde_run *run;

@@ -160,8 +160,14 @@ int sonde_events_only_machine(struct sonde_events *e, const char *name)
 
 int sonde_events_only_cpu(struct sonde_events *e, int cpu)
 {
+	bool any = false;
+
 	if (cpu < 0 || cpu >= CPUS_MAX)
 		return -EINVAL;
+	for (unsigned i = 0; i < e->inputs.nr_streams; i++)
+		any |= e->inputs.streams[i].stream->cpu == cpu;
+	if (!any)
+		return -ENOENT;
 	e->cpus[cpu / 64] |= UINT64_C(1) << cpu % 64;
 	e->cpus_given = true;
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* asprintf */
 /* Traces at or under a path. */
+#include "lib/find.h"
 #include "analysis/run.h"
 #include "source/trace.h"
 #include "sonde/analyze.h"
@@ -11,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define DEPTH_MAX 16 /* of directories: enough for any layout, and ends loops of links */
 
 struct found {
 	char **list; /* owned, each owned */
 	unsigned nr;
+	struct problems *suspects;
 };
 
 static int add(struct found *f, const char *path)
@@ -44,32 +47,98 @@ static bool is_regular_or_dir(const char *path, bool *is_dir)
 	return *is_dir || S_ISREG(st.st_mode);
 }
 
-static int search(struct found *f, const char *path, unsigned depth)
+/* ---- what looks like a trace but is none --------------------------------------------------- */
+
+static bool begins_like_ctf(const char *path)
+{
+	static const unsigned char magic[2][4] = {{0xc1, 0x1f, 0xfc, 0xc1},
+						  {0xc1, 0xfc, 0x1f, 0xc1}};
+	unsigned char bytes[4] = {0};
+	FILE *file = fopen(path, "re");
+	bool whole = file && fread(bytes, 1, sizeof(bytes), file) == sizeof(bytes);
+
+	if (file)
+		fclose(file);
+	return whole && (!memcmp(bytes, magic[0], 4) || !memcmp(bytes, magic[1], 4));
+}
+
+static void suspect_file(struct found *f, const char *path)
+{
+	size_t len = strlen(path);
+	struct stat st;
+
+	if (len <= 4 || strcmp(path + len - 4, ".dat") || stat(path, &st))
+		return;
+	if (access(path, R_OK))
+		problems_add(f->suspects, "%s cannot be read: %s; it is left out", path,
+			     strerror(errno));
+	else if (!st.st_size)
+		problems_add(f->suspects, "%s is empty; it is left out", path);
+	else
+		problems_add(f->suspects, "%s does not begin like a trace.dat file; it is left out",
+			     path);
+}
+
+/* @stream: the first CTF stream seen in directory @path, which has no metadata. */
+static void suspect_dir(struct found *f, const char *path, const char *stream)
+{
+	problems_add(f->suspects,
+		     "%s has CTF streams (%s) but no metadata, without which they cannot be read; "
+		     "they are left out",
+		     path, stream);
+}
+
+/* ---- the search ---------------------------------------------------------------------------- */
+
+static int search(struct found *f, const char *path, unsigned depth);
+
+/* What is in @dir, whose path is @path. */
+static int search_dir(struct found *f, const char *path, DIR *dir, unsigned depth)
 {
 	struct dirent *entry;
-	bool is_dir;
+	bool seen_stream = false;
 	int ret = 0;
+
+	while (!ret && (entry = readdir(dir))) {
+		char *below;
+		bool is_dir;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		if (asprintf(&below, "%s/%s", path, entry->d_name) < 0)
+			return -ENOMEM;
+		if (!seen_stream && is_regular_or_dir(below, &is_dir) && !is_dir &&
+		    begins_like_ctf(below)) {
+			seen_stream = true;
+			suspect_dir(f, path, entry->d_name);
+		}
+		ret = search(f, below, depth + 1);
+		free(below);
+	}
+	return ret;
+}
+
+static int search(struct found *f, const char *path, unsigned depth)
+{
+	bool is_dir;
 	DIR *dir;
+	int ret;
 
 	if (depth > DEPTH_MAX || !is_regular_or_dir(path, &is_dir))
 		return 0;
 	if (trace_probe(path))
 		return add(f, path);
-	dir = is_dir ? opendir(path) : NULL;
-	if (!dir)
+	if (!is_dir) {
+		suspect_file(f, path);
 		return 0;
-	while (!ret && (entry = readdir(dir))) {
-		char *below;
-
-		if (entry->d_name[0] == '.')
-			continue;
-		if (asprintf(&below, "%s/%s", path, entry->d_name) < 0) {
-			ret = -ENOMEM;
-			break;
-		}
-		ret = search(f, below, depth + 1);
-		free(below);
 	}
+	dir = opendir(path);
+	if (!dir) {
+		problems_add(f->suspects, "%s cannot be read: %s; it is left out", path,
+			     strerror(errno));
+		return 0;
+	}
+	ret = search_dir(f, path, dir, depth);
 	closedir(dir);
 	return ret;
 }
@@ -99,21 +168,18 @@ static char **pack(const struct found *f)
 	return out;
 }
 
-int sonde_find_traces(const char *path, char ***out, struct sonde_error *err)
+int find_traces(const char *path, struct problems *suspects, char ***out, struct error *err)
 {
-	struct error inner = {0};
-	struct found f = {0};
+	struct found f = {.suspects = suspects};
 	struct stat st;
 	int ret;
 
 	*out = NULL;
 	if (stat(path, &st))
-		return run_error(err,
-				 fail(&inner, -errno, "cannot open %s: %s", path, strerror(errno)),
-				 &inner);
+		return fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	ret = search(&f, path, 0);
 	if (!ret && !f.nr)
-		ret = fail(&inner, -EINVAL,
+		ret = fail(err, -EINVAL,
 			   S_ISDIR(st.st_mode)
 				   ? "no trace under %s: neither a trace.dat file nor a directory "
 				     "with a CTF \"metadata\" file"
@@ -127,9 +193,19 @@ int sonde_find_traces(const char *path, char ***out, struct sonde_error *err)
 	if (!ret && !*out)
 		ret = -ENOMEM;
 	if (ret == -ENOMEM)
-		fail(&inner, ret, "out of memory looking for traces under %s", path);
+		fail(err, ret, "out of memory looking for traces under %s", path);
 	for (unsigned i = 0; i < f.nr; i++)
 		free(f.list[i]);
 	free(f.list);
-	return ret ? run_error(err, ret, &inner) : (int)f.nr;
+	return ret ? ret : (int)f.nr;
+}
+
+int sonde_find_traces(const char *path, char ***out, struct sonde_error *err)
+{
+	struct problems suspects = {0};
+	struct error inner = {0};
+	int ret = find_traces(path, &suspects, out, &inner);
+
+	problems_release(&suspects);
+	return run_error(err, ret, &inner);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/inputs.h"
+#include "lib/find.h"
 #include "base/arena.h"
 
 #include <errno.h>
@@ -11,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define FAULTS_TOLD 3 /* per trace */
 
 bool watcher_progress(const struct sonde_watcher *w, const char *phase, double done)
 {
@@ -274,14 +277,17 @@ static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
 
 static int list_under(struct opening *o, const char *path, struct error *err)
 {
-	struct sonde_error why = {0};
+	struct problems *problems = &o->in->topology.problems;
+	unsigned told = problems->nr;
 	struct candidate *grown;
 	char **list;
-	int nr = sonde_find_traces(path, &list, &why);
+	int nr = find_traces(path, problems, &list, err);
 	int ret = 0;
 
+	for (; told < problems->nr; told++)
+		watcher_notice(o->watcher, "%s", problems->list[told].text);
 	if (nr < 0)
-		return fail(err, nr, "%s", why.text);
+		return nr;
 	grown = reallocarray(o->list, o->nr + (unsigned)nr, sizeof(*grown));
 	if (grown)
 		o->list = grown;
@@ -528,6 +534,31 @@ static int list_streams(struct inputs *in, struct error *err)
 	return 0;
 }
 
+/* What is broken or missing in the traces themselves: it may be why the rest of the work fails, or
+ * why its result is not what is expected. */
+static void tell_faults(const struct inputs *in, const struct sonde_watcher *watcher)
+{
+	for (unsigned i = 0; i < in->nr_traces; i++) {
+		const struct problems *problems = &in->traces[i]->problems;
+		unsigned told = 0;
+		unsigned more = 0;
+
+		for (unsigned p = 0; p < problems->nr; p++) {
+			if (problems->list[p].note)
+				continue;
+			if (told < FAULTS_TOLD) {
+				watcher_notice(watcher, "%s", problems->list[p].text);
+				told++;
+			} else {
+				more++;
+			}
+		}
+		if (more)
+			watcher_notice(watcher, "%s: %u more of such; sonde check lists them",
+				       in->traces[i]->path, more);
+	}
+}
+
 int inputs_open(struct inputs *in, const struct sonde_inputs *told,
 		const struct sonde_watcher *watcher, struct error *err)
 {
@@ -538,6 +569,7 @@ int inputs_open(struct inputs *in, const struct sonde_inputs *told,
 	ret = open_traces(in, told, watcher, err);
 	if (!ret)
 		ret = find_topology(in, told, watcher, err);
+	tell_faults(in, watcher);
 	if (!ret && !watcher_progress(watcher, "aligning clocks", 1))
 		ret = fail(err, -EINTR, "interrupted before anything was fused");
 	if (!ret)

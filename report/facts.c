@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define CELL_TEXT 512
+#define WRAP_WIDTH 18
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
@@ -117,6 +118,9 @@ static size_t column_width(struct sonde_run *run, const struct sonde_facts *fact
 
 		width = len > width ? len : width;
 	}
+	/* Longer text goes on in the next line. */
+	if (c->type == SONDE_COL_STRING && width > WRAP_WIDTH)
+		return WRAP_WIDTH;
 	return width;
 }
 
@@ -144,6 +148,22 @@ static int least_detail(const struct sonde_facts *facts, const bool *shown)
 	return found;
 }
 
+/* When no time is left to go: when it was, how often, in which state; the last of these. */
+static int other_detail(const struct sonde_facts *facts, const bool *shown)
+{
+	static const enum sonde_column_type order[] = {SONDE_COL_TIME, SONDE_COL_INT,
+						       SONDE_COL_MODE};
+	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		for (unsigned c = a->nr_columns; c-- > 1;) {
+			if (shown[c] && a->columns[c].type == order[i])
+				return (int)c;
+		}
+	}
+	return -1;
+}
+
 /* Leaves columns out until the table fits; their titles go into @left_out. */
 static void fit_columns(struct sonde_run *run, const struct sonde_facts *facts, size_t rows,
 			unsigned screen_width, bool *shown, char *left_out, size_t room)
@@ -160,6 +180,8 @@ static void fit_columns(struct sonde_run *run, const struct sonde_facts *facts, 
 	while (screen_width && width > screen_width + 2) {
 		int drop = least_detail(facts, shown);
 
+		if (drop < 0)
+			drop = other_detail(facts, shown);
 		if (drop < 0)
 			return;
 		width -= column_width(run, facts, (unsigned)drop, rows) + 2;
@@ -222,7 +244,7 @@ int facts_print(const struct screen *screen, struct sonde_run *run, const struct
 		if (shown[c])
 			table_column(t, column->title,
 				     is_number(column->type)		? TABLE_RIGHT
-				     : column->type == SONDE_COL_STRING ? TABLE_TRUNC
+				     : column->type == SONDE_COL_STRING ? TABLE_WRAP
 									: 0);
 	}
 	for (size_t row = 0; row < show; row++)

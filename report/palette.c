@@ -11,7 +11,7 @@ static const struct color colors[SONDE_NR_MODES] = {
 	[SONDE_MODE_HYPERVISOR] = {"hypervisor", "\033[38;5;97m", 97, 0x8d5fb3, 'h'},
 	[SONDE_MODE_GUEST] = {"guest, not traced", "\033[38;5;73m", 73, 0x5fb3ae, 'g'},
 	[SONDE_MODE_KERNEL] = {"kernel", "\033[38;5;25m", 25, 0x1f5a96, 'k'},
-	[SONDE_MODE_TASK] = {"thread", "\033[38;5;107m", 107, 0x8fae5d, 't'},
+	[SONDE_MODE_TASK] = {"task", "\033[38;5;107m", 107, 0x8fae5d, 't'},
 };
 
 const struct color *mode_color(enum sonde_mode mode)
@@ -25,7 +25,7 @@ static const struct color vcpu_colors[] = {
 	{"unknown", "\033[38;5;255m", 255, 0xf4f4f2, '?'},
 	{"on a CPU", "\033[38;5;151m", 151, 0xa9cfa9, '#'},
 	{"preempted", "\033[38;5;160m", 160, 0xd03a36, '!'},
-	{"waiting", "\033[38;5;243m", 243, 0xdcdfe2, '.'},
+	{"waiting", "\033[38;5;187m", 187, 0xf0e0b0, '~'},
 	{"gone", "\033[38;5;238m", 238, 0x55585b, '-'},
 };
 

@@ -49,7 +49,15 @@ static void write_style(const struct layout *l)
 		fprintf(l->out, ".m%u{fill:#%06x}", m, mode_color((enum sonde_mode)m)->rgb);
 	for (unsigned s = 1; s <= VCPU_COLORS; s++)
 		fprintf(l->out, ".v%u{fill:#%06x}", s, vcpu_color(s)->rgb);
-	fputs("\n</style>\n", l->out);
+	/* What is not known must not look like what is not there. */
+	fprintf(l->out,
+		".m%d,.v1{fill:url(#unknown)}\n</style>\n"
+		"<defs><pattern id=\"unknown\" width=\"6\" height=\"6\" "
+		"patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+		"<rect width=\"6\" height=\"6\" fill=\"#%06x\"/>"
+		"<line x1=\"1\" y1=\"0\" x2=\"1\" y2=\"6\" stroke=\"#8c9196\" "
+		"stroke-width=\"1.5\"/></pattern></defs>\n",
+		SONDE_MODE_UNKNOWN, mode_color(SONDE_MODE_UNKNOWN)->rgb);
 }
 
 static void write_head(const struct layout *l)
@@ -103,7 +111,7 @@ static void write_legend(const struct layout *l)
 			x = write_key(l, x, "m", m, mode_color((enum sonde_mode)m));
 	}
 	/* Of the vCPUs' states only what the modes' colours do not say. */
-	for (unsigned s = 2; s <= VCPU_COLORS; s++) {
+	for (unsigned s = modes[SONDE_MODE_UNKNOWN] ? 2 : 1; s <= VCPU_COLORS; s++) {
 		if (states[s])
 			x = write_key(l, x, "v", s, vcpu_color(s));
 	}

@@ -5,6 +5,7 @@
 #include "report/safe.h"
 #include "report/units.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define LABEL 9
@@ -105,9 +106,33 @@ static void print_axis(const struct picture *p, FILE *out, unsigned per_char)
 	fprintf(out, "%*s%s\n", LABEL, "", line);
 }
 
+struct key {
+	FILE *out;
+	bool color;
+	unsigned width; /* of the picture, in characters */
+	unsigned at;	/* characters on this line; UINT_MAX when it is to be begun */
+};
+
+/* An entry of the legend, in a new line when this one is full. */
+static void print_key(struct key *k, const struct color *c)
+{
+	unsigned len = (unsigned)strlen(c->name) + (k->color ? 5 : 4);
+
+	if (k->at == UINT_MAX || k->at + len - 2 > k->width) {
+		fprintf(k->out, "\n%*s", LABEL, "");
+		k->at = LABEL;
+	}
+	if (k->color)
+		fprintf(k->out, "%s\u2588\u2588" PLAIN " %s  ", c->ansi, c->name);
+	else
+		fprintf(k->out, "%c %s  ", c->letter, c->name);
+	k->at += len;
+}
+
 static void print_legend(const struct picture *p, FILE *out, bool color)
 {
 	bool used[SONDE_NR_MODES] = {false};
+	struct key key = {out, color, LABEL + p->width / (color ? 2 : 1), 0};
 	bool vcpus = false;
 
 	for (unsigned row = 0; row < p->nr_rows; row++) {
@@ -123,25 +148,14 @@ static void print_legend(const struct picture *p, FILE *out, bool color)
 				used[c.mode] = true;
 		}
 	}
-	fprintf(out, "\n%*s", LABEL, "");
+	key.at = UINT_MAX; /* before the first entry: a new line */
 	for (unsigned m = 0; m < SONDE_NR_MODES; m++) {
-		const struct color *c = mode_color((enum sonde_mode)m);
-
-		if (used[m] && color)
-			fprintf(out, "%s\u2588\u2588" PLAIN " %s  ", c->ansi, c->name);
-		else if (used[m])
-			fprintf(out, "%c %s  ", c->letter, c->name);
+		if (used[m])
+			print_key(&key, mode_color((enum sonde_mode)m));
 	}
-	for (unsigned s = 2; vcpus && s <= 4; s++) {
-		const struct color *c = vcpu_color(s);
-
-		if (s == 2)
-			fprintf(out, "\n%*s", LABEL, "");
-		if (color)
-			fprintf(out, "%s\u2588\u2588" PLAIN " %s  ", c->ansi, c->name);
-		else
-			fprintf(out, "%c %s  ", c->letter, c->name);
-	}
+	key.at = vcpus ? UINT_MAX : key.at;
+	for (unsigned s = 2; vcpus && s <= 4; s++)
+		print_key(&key, vcpu_color(s));
 	putc('\n', out);
 }
 

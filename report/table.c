@@ -42,7 +42,8 @@ void table_column(struct table *t, const char *title, unsigned flags)
 {
 	int scols_flags = (flags & TABLE_RIGHT ? SCOLS_FL_RIGHT : 0) |
 			  (flags & TABLE_TREE ? SCOLS_FL_TREE : 0) |
-			  (flags & TABLE_TRUNC ? SCOLS_FL_TRUNC : 0);
+			  (flags & TABLE_TRUNC ? SCOLS_FL_TRUNC : 0) |
+			  (flags & TABLE_WRAP ? SCOLS_FL_WRAP : 0);
 	struct libscols_column *column;
 
 	if (!t)

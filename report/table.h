@@ -27,6 +27,7 @@ struct screen {
 #define TABLE_RIGHT 1u
 #define TABLE_TREE 2u
 #define TABLE_TRUNC 4u /* may be cut when the screen is too narrow */
+#define TABLE_WRAP 8u  /* may go on in the next line when the screen is too narrow */
 
 #define TABLE_NO_PARENT (-1)
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* timegm */
 #include "report/time.h"
+#include "report/units.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -187,6 +189,49 @@ int time_parse(const struct time_base *base, const char *text, ns_t *out, struct
 		    text);
 }
 
+bool time_is_bare(const char *text)
+{
+	return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* "; 99 is 99 ns ..." when a side of a window that went wrong has no unit. */
+static void unit_hint(const struct time_base *base, const char *text, char *buf, size_t room)
+{
+	char side[64];
+
+	*buf = '\0';
+	if (!base->ticks_are_ns)
+		return;
+	for (; *text && !*buf; text += strcspn(text, ","), text += *text == ',') {
+		snprintf(side, sizeof(side), "%.*s", (int)strcspn(text, ","), text);
+		if (time_is_bare(side))
+			snprintf(buf, room, "; %s is %s ns: write %ss for seconds", side, side,
+				 side);
+	}
+}
+
+/* What sticks out of the run at either end is cut off. */
+static int clip_window(const struct time_base *base, const char *text, ns_t *begin, ns_t *end,
+		       struct error *err)
+{
+	char from[UNIT_TEXT], to[UNIT_TEXT];
+	char hint[256];
+
+	unit_hint(base, text, hint, sizeof(hint));
+	if (*begin > *end)
+		return fail(err, -ERANGE, "the window \"%s\" ends before it begins%s", text, hint);
+	if (*begin == *end)
+		return fail(err, -ERANGE, "the window \"%s\" is empty", text);
+	if (*end <= base->begin || *begin >= base->end)
+		return fail(err, -ERANGE,
+			    "the window \"%s\" is outside the run, which lasts from %s to %s%s", text,
+			    unit_time(from, base->begin, base->ticks_are_ns),
+			    unit_time(to, base->end, base->ticks_are_ns), hint);
+	*begin = *begin < base->begin ? base->begin : *begin;
+	*end = *end > base->end ? base->end : *end;
+	return 0;
+}
+
 int time_parse_window(const struct time_base *base, const char *text, ns_t *begin, ns_t *end,
 		      struct error *err)
 {
@@ -208,14 +253,5 @@ int time_parse_window(const struct time_base *base, const char *text, ns_t *begi
 		ret = time_parse(base, comma + 1, end, err);
 	if (ret)
 		return ret;
-	if (*end > base->end)
-		*end = base->end;
-	if (*begin < base->begin || *begin >= *end)
-		return fail(err, -ERANGE,
-			    "the window \"%s\" is %s the run, which lasts from %lld to %lld ns "
-			    "(12.5 or 12s are seconds, 12 is nanoseconds, +12s is from the begin)",
-			    text,
-			    *begin < base->begin || *begin >= base->end ? "outside" : "empty in",
-			    (long long)base->begin, (long long)base->end);
-	return 0;
+	return clip_window(base, text, begin, end, err);
 }

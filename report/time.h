@@ -20,8 +20,11 @@ struct time_base {
 /* -EINVAL when @text is no time, or one of a kind this run does not know. */
 int time_parse(const struct time_base *base, const char *text, ns_t *out, struct error *err);
 
-/* "A,B"; NULL, or an empty side, means the run's own begin or end.  An end behind
- * the run's is taken for the run's.  -ERANGE: the window begins outside the run, or is empty. */
+/* A number without point and unit: nanoseconds, which not everybody expects. */
+bool time_is_bare(const char *text);
+
+/* "A,B"; NULL, or an empty side, means the run's own begin or end.  What sticks out of the run is
+ * cut off.  -ERANGE: the window lies outside the run, ends before it begins, or is empty. */
 int time_parse_window(const struct time_base *base, const char *text, ns_t *begin, ns_t *end,
 		      struct error *err);
 

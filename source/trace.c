@@ -76,6 +76,19 @@ void trace_problem(struct trace *t, const char *fmt, ...)
 	pthread_mutex_unlock(&problem_lock);
 }
 
+void trace_note(struct trace *t, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	pthread_mutex_lock(&problem_lock);
+	problems_note(&t->problems, "%s", text);
+	pthread_mutex_unlock(&problem_lock);
+}
+
 void trace_loss_add(struct trace *t, const struct trace_loss *more)
 {
 	pthread_mutex_lock(&problem_lock);

@@ -171,6 +171,8 @@ bool trace_probe(const char *path);
 
 /* Adds to the trace's problem list; safe from any thread. */
 void trace_problem(struct trace *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same for what a user may want to know although nothing is broken or missing. */
+void trace_note(struct trace *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Adds to the trace's losses; safe from any thread. */
 void trace_loss_add(struct trace *t, const struct trace_loss *more);

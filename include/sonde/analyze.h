@@ -44,6 +44,9 @@ struct sonde_watcher {
 };
 
 /** struct sonde_analyze_result - what was done
+ * @machines: that have a trace; those inside them that have none are in the history, too
+ * @events: those that say what a CPU does; others are passed over
+ * @ticks_are_ns: false when @begin and @end are cycles, see sonde_run_ticks_are_ns()
  * @interrupted: progress() asked to stop: the history ends at @end
  */
 struct sonde_analyze_result {
@@ -55,6 +58,7 @@ struct sonde_analyze_result {
 	uint64_t problems;
 	int64_t begin, end;
 	bool interrupted;
+	bool ticks_are_ns;
 };
 
 /** sonde_analyze - traces in, one history out

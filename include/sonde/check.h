@@ -14,15 +14,19 @@ struct sonde_check_result {
 	const char *unit;
 };
 
+/* What is said of a path: a fault is something broken, missing or lost; a note is good to know. */
+enum sonde_finding { SONDE_FAULT, SONDE_NOTE };
+
 /** sonde_check - read a history, a trace or a directory of traces whole, and say what is wrong
- * @finding: called with a sentence for each thing that is not as it should be
+ * @finding: called with a sentence for each; a path of which only notes are said is sound
  * Returns 0 when everything could be looked at, sound or not.
  *
  * A history: complete, every checksum right, intervals in order and without gaps, and for each
  * physical CPU the time per context adds up to the length of the run.  A trace: everything the
  * reader reports, and everything the tracer lost.
  */
-SONDE_API int sonde_check(const char *path, void (*finding)(const char *text, void *data),
+SONDE_API int sonde_check(const char *path,
+			  void (*finding)(enum sonde_finding kind, const char *text, void *data),
 			  void *data, struct sonde_check_result *result, struct sonde_error *err);
 
 #endif

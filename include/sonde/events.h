@@ -50,6 +50,7 @@ SONDE_API const char *sonde_events_machine_name(const struct sonde_events *e, un
 SONDE_API int sonde_events_only_name(struct sonde_events *e, const char *pattern);
 /** sonde_events_only_machine - -ENOENT when there is no such machine */
 SONDE_API int sonde_events_only_machine(struct sonde_events *e, const char *name);
+/** sonde_events_only_cpu - -ENOENT when no machine has a trace of such a CPU */
 SONDE_API int sonde_events_only_cpu(struct sonde_events *e, int cpu);
 /** sonde_events_only_time - [begin, end) in L0 time, see sonde/time.h for text */
 SONDE_API void sonde_events_only_time(struct sonde_events *e, int64_t begin, int64_t end);

@@ -22,8 +22,8 @@ SONDE_API int sonde_run_time(struct sonde_run *run, const char *text, int64_t *o
 			     struct sonde_error *err);
 
 /** sonde_run_window - "A,B", where each side may be empty; NULL is the whole run
- * An end behind the run's is taken for the run's.  -ERANGE: the window begins outside the run, or
- * is empty.
+ * What sticks out of the run is cut off.  -ERANGE: the window lies outside the run, ends before it
+ * begins, or is empty.
  */
 SONDE_API int sonde_run_window(struct sonde_run *run, const char *text, int64_t *begin,
 			       int64_t *end, struct sonde_error *err);

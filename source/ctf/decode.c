@@ -285,10 +285,10 @@ static void check_vcpu(struct cursor *c, struct ctf_cursor *cur, struct event *e
 		return;
 	e->arg[0] = -1;
 	if (!atomic_exchange(&cur->cs->trace->vcpu_id_seen_unsound, true) && cur->cs->trace->open)
-		trace_problem(c->stream->trace,
-			      "%s: some vcpu_id of %s is no vCPU number but part of a pointer; such "
-			      "values count as unknown",
-			      c->stream->path, c->stream->trace->types[e->type].name);
+		trace_note(c->stream->trace,
+			   "%s: some vcpu_id of %s is no vCPU number but part of a pointer; such "
+			   "values count as unknown",
+			   c->stream->path, c->stream->trace->types[e->type].name);
 }
 
 /* Loads read eight bytes at a time: so close to the end of the file they must not. */

@@ -347,10 +347,10 @@ static void tell_about_times(struct builder *b)
 	const struct found *f = &b->list[b->first_step_back];
 
 	if (b->late_ends)
-		trace_problem(b->t,
-			      "%s: %u packets say that they end after the next one begins, as old "
-			      "LTTng wrote it; their events do not, so nothing is wrong with them",
-			      b->s->path, b->late_ends);
+		trace_note(b->t,
+			   "%s: %u packets say that they end after the next one begins, as old "
+			   "LTTng wrote it; their events do not, so nothing is wrong with them",
+			   b->s->path, b->late_ends);
 	if (b->steps_back)
 		trace_problem(b->t,
 			      "%s: %u packets begin before the last event of the one in front, by "

@@ -557,9 +557,10 @@ static void settle_vcpu_ids(struct trace *t)
 	if (!ct->vcpu_id_seen_unsound)
 		return;
 	t->vcpu_id_unsound = true;
-	trace_problem(t, "%s: kvm_entry's vcpu_id and all of kvm_nested_vmexit are not what they "
-			 "say (lttng-modules does not fit this kernel): they count as unknown",
-		      t->path);
+	trace_note(t,
+		   "%s: kvm_entry's vcpu_id and all of kvm_nested_vmexit are not what they say "
+		   "(lttng-modules does not fit this kernel): they count as unknown",
+		   t->path);
 	for (unsigned i = 0; i < ct->nr_plans; i++) {
 		for (unsigned k = 0; k < ct->plans[i].nr_plans; k++) {
 			struct ctf_plan *plan = &ct->plans[i].plans[k];

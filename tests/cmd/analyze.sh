@@ -6,7 +6,7 @@
 root=$PWD
 
 run 0 "$sonde" analyze samples/lttng -o "$scratch/a.sonde"
-says out "4 machines over 1.500 s"
+says out "4 traced machines over 1.500 s"
 says out "sonde info $scratch/a.sonde lists them"
 run 0 "$sonde" analyze -q samples/lttng -o "$scratch/a.sonde" # a history may be overwritten
 [ ! -s "$scratch/out" ] && [ ! -s "$scratch/err" ] || fail "-q is not quiet"
@@ -80,6 +80,9 @@ run 2 "$sonde" analyze --tsc-khz fast samples/lttng
 says err '--tsc-khz: "fast" is not a number'
 run 1 "$sonde" analyze samples/lttng --parent nobody=host0 -o "$scratch/x.sonde"
 says err "--parent nobody=host0: no trace has that name"
+run 1 "$sonde" analyze samples/lttng --parent vm-a=vm-tid9 -o "$scratch/x.sonde"
+says err 'no trace is named "vm-tid9"'
+says err "there are host0, vm-a-n, vm-b"
 run 1 "$sonde" analyze samples/lttng --tsc-offset vm-a=far -o "$scratch/x.sonde"
 says err "NAME=CYCLES is expected"
 run 1 "$sonde" analyze samples/lttng --guest vm-a -o "$scratch/x.sonde"

@@ -10,8 +10,12 @@ says out "$history: sound: history"
 says out "samples/ftrace: sound: 4 traces"
 run 0 "$sonde" check "$history" --format json
 json 'j[0]["sound"] and j[0]["findings"] == [] and j[0]["items"] > 10000'
-run 3 "$sonde" check samples/lttng # its kvm_entry has a pointer for a vcpu_id
+run 0 "$sonde" check samples/lttng # its kvm_entry has a pointer for a vcpu_id: no fault
+says out "samples/lttng: note: "
 says out "vcpu_id"
+says out "samples/lttng: sound: 4 traces"
+run 0 "$sonde" check samples/lttng --format json
+json 'j[0]["sound"] and not j[0]["findings"] and any("vcpu_id" in n for n in j[0]["notes"])'
 
 # A byte flipped anywhere: found, or in padding and without effect, but never another answer.
 truth=$("$sonde" report "$history" -s process_time --format json | sha256sum)
@@ -41,6 +45,20 @@ END
 done
 [ $found -ge 35 ] || fail "only $found of 40 flipped bytes were found"
 
+# Damage is told by place, once; and what it means is told by others.
+python3 - "$history" "$scratch/bad.sonde" <<'END'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+data[2000:2008] = b"damaged!"
+open(sys.argv[2], "wb").write(data)
+END
+run 3 "$sonde" check "$scratch/bad.sonde"
+says out "damaged at offset 64: the checksum of"
+says out "tracks cannot be read whole because of it"
+[ "$(wc -l <"$scratch/out")" -le 8 ] || fail "one damage, many lines"
+run 1 "$sonde" report "$scratch/bad.sonde"
+says err "sonde check lists where"
+
 # Cut short: recognised.
 head -c $((size / 2)) "$history" >"$scratch/cut.sonde"
 status=0
@@ -52,6 +70,30 @@ head -c 200000 samples/ftrace/host0.dat >"$scratch/cut.dat"
 status=0
 "$sonde" check "$scratch/cut.dat" >"$scratch/out" 2>"$scratch/err" || status=$?
 [ $status = 1 ] || [ $status = 3 ] || fail "a trace cut short: exit status $status"
+
+# What looks like a trace but is none is said, by analyze before it gives up for want of it.
+mkdir "$scratch/t"
+cp samples/ftrace/vm-a.dat samples/ftrace/vm-b.dat "$scratch/t"
+: >"$scratch/t/host0.dat"
+run 3 "$sonde" check "$scratch/t"
+says out "$scratch/t/host0.dat is empty; it is left out"
+run 1 "$sonde" analyze "$scratch/t" -o "$scratch/t.sonde"
+says err "host0.dat is empty; it is left out"
+echo "something else" >"$scratch/t/host0.dat"
+run 3 "$sonde" check "$scratch/t"
+says out "host0.dat does not begin like a trace.dat file"
+cp -r samples/lttng "$scratch/l"
+chmod -R u+w "$scratch/l"
+rm "$scratch/l/host0/metadata"
+run 3 "$sonde" check "$scratch/l"
+says out "$scratch/l/host0 has CTF streams"
+run 1 "$sonde" analyze "$scratch/l" -o "$scratch/l.sonde"
+says err "$scratch/l/host0 has CTF streams"
+# A stream that is missing or cut is said when the rest is analysed.
+cp samples/lttng/host0/metadata "$scratch/l/host0"
+rm "$scratch"/l/host0/*_0
+run 0 "$sonde" analyze "$scratch/l" -o "$scratch/l.sonde"
+says err "is missing: nothing is known of that CPU"
 
 run 1 "$sonde" check "$scratch/nothing"
 says err "$scratch/nothing"

@@ -60,5 +60,11 @@ run 1 "$sonde" events -q samples/lttng -m vm-z
 says err 'there is no machine called "vm-z"'
 run 2 "$sonde" events -q samples/lttng --cpu x
 says err '"x" is no CPU number'
+run 1 "$sonde" events -q samples/lttng --cpu 99
+says err "no trace has a CPU 99"
+run 1 "$sonde" events -q samples/lttng -e sched_switch -n 3 --fields zz
+says err 'none of these events has an integer field "zz"'
+run 2 "$sonde" events -q samples/lttng -j 0
+says err "--threads: a number from 1 on is expected"
 run 2 "$sonde" events
 says err "which traces?"

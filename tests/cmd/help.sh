@@ -26,6 +26,12 @@ complete_words() {
 		bash "$scratch/completion" "$@"
 }
 [ "$(complete_words sonde rep)" = report ] || fail "completion of a command"
+[ "$(complete_words sonde report -s preemption_v)" = preemption_victim ] || fail "completion of a section"
+[ "$(complete_words sonde timeline --rows vc)" = vcpus ] || fail "completion of rows"
+mkdir "$scratch/files" "$scratch/files/dir"
+touch "$scratch/files/a.sonde" "$scratch/files/a.txt"
+[ "$(complete_words sonde report "$scratch/files/")" = "$scratch/files/a.sonde $scratch/files/dir" ] ||
+	fail "completion of a history"
 [ "$(complete_words sonde report --color al)" = always ] || fail "completion of a choice"
 
 for command in $commands; do

@@ -10,6 +10,15 @@ run 0 "$sonde" info "$history"
 says out "length     1.500 s"
 says out "command    $sonde analyze -q samples/lttng"
 says out "hypercall pairs"
+# On a narrow screen nothing is wider than it, and no sentence is cut.
+for columns in 80 100 120; do
+	for command in info report; do
+		COLUMNS=$columns run 0 "$sonde" $command "$history"
+		awk -v w=$columns 'length($0) > w' "$scratch/out" | grep -vE '^(command|sum) ' >"$scratch/wide" || true
+		[ ! -s "$scratch/wide" ] || fail "$command at $columns: $(cat "$scratch/wide")"
+		tr -d ' \n' <"$scratch/out" | grep -q "theycountasunknown" || fail "$command at $columns: a problem is cut"
+	done
+done
 run 0 "$sonde" info -i "$history" --format json
 json 'j["complete"] and j["ticks_are_ns"] and j["end"] > j["begin"]'
 json '[m["name"] for m in j["machines"]][0] == "host0"'
@@ -46,6 +55,11 @@ json 'all(sum(r[k] for k in ("on_cpu", "preempted", "waiting", "gone", "unknown"
 json 'all(sum(p["total"] for p in j["preemption"] if p["vcpu"] == v["vcpu"]) == v["preempted"] for v in j["vcpu_time"])'
 json 'sum(p["total"] for p in j["preemption"]) == sum(p["total"] for p in j["preemption_victim"])'
 json 'any(p["culprit"] and p["culprit"]["comm"] == "h-burn" and p["vcpu"]["machine"] == "vm-b" for p in j["preemption"])'
+run 0 "$sonde" analyze -q samples/lttng/host0 -o "$scratch/host.sonde"
+run 0 "$sonde" report "$scratch/host.sonde"
+says out "Who preempted which vCPU"
+not_says out "Who preempted which guest thread"
+rm "$scratch/host.sonde"
 run 0 "$sonde" report --section help
 says out "preemption_victim"
 run 2 "$sonde" report --section nonsense "$history"
@@ -113,7 +127,7 @@ for command in report timeline; do
 	run 2 "$sonde" $command "$history" --time 12,13
 	says err "outside the run"
 	run 2 "$sonde" $command "$history" --time +1s,+0.5s
-	says err "empty"
+	says err "ends before it begins"
 done
 # The only history of the directory is taken; of several, none.
 here=$PWD

@@ -374,8 +374,9 @@ static void a_raw_time_stamp_finds_its_place(void **state)
 	assert_int_equal(sonde_run_time(run, "tsc:x", &t, &err), -EINVAL);
 }
 
-static void count_finding(const char *text, void *data)
+static void count_finding(enum sonde_finding kind, const char *text, void *data)
 {
+	(void)kind;
 	(void)text;
 	++*(unsigned *)data;
 }

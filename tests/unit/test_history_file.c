@@ -287,11 +287,12 @@ struct damage {
 	bool named;
 };
 
-static void is_it_named(uint64_t offset_bytes, uint64_t len_bytes, void *data)
+static void is_it_named(const struct history_damage *damage, void *data)
 {
 	struct damage *d = data;
 
-	d->named |= d->at >= offset_bytes && d->at < offset_bytes + len_bytes;
+	d->named |= d->at >= damage->offset_bytes &&
+		    d->at < damage->offset_bytes + damage->len_bytes;
 }
 
 /* Reading everything finds every changed bit of every part, and says where it is. */

@@ -97,6 +97,7 @@ static void mistakes_are_named(void **state)
 		{"--text", NULL, "a value is missing after --text"},
 		{"-t", NULL, "a value is missing after -t"},
 		{"--number", "ten", "--number: \"ten\" is not a number"},
+		{"--number", "0", "--number: a number from 1 on is expected"},
 		{"--number", "-1", "--number: \"-1\" is not a number"},
 		{"--number", "99999999999999999999", "is not a number"},
 		{"--choice", "aut", "--choice: \"aut\" is not one of auto|never"},

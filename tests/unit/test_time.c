@@ -147,7 +147,10 @@ static void windows(void **state)
 	assert_int_equal(end, 15 * NS_PER_SEC);
 	assert_int_equal(time_parse_window(&base, "50%,", &begin, &end, NULL), 0);
 	assert_int_equal(end, base.end);
-	/* An end behind the run's is the run's. */
+	/* What sticks out is cut off. */
+	assert_int_equal(time_parse_window(&base, "1s,12s", &begin, &end, NULL), 0);
+	assert_int_equal(begin, base.begin);
+	assert_int_equal(end, 12000000000);
 	assert_int_equal(time_parse_window(&base, "19s,99s", &begin, &end, NULL), 0);
 	assert_int_equal(end, base.end);
 }
@@ -160,10 +163,15 @@ static void windows_that_are_none(void **state)
 	(void)state;
 	assert_int_equal(time_parse_window(&base, "+1s", &begin, &end, &err), -EINVAL);
 	assert_int_equal(time_parse_window(&base, "+2s,+1s", &begin, &end, &err), -ERANGE);
-	assert_non_null(strstr(err.text, "empty"));
+	assert_non_null(strstr(err.text, "ends before it begins"));
+	assert_int_equal(time_parse_window(&base, "12.5,13", &begin, &end, &err), -ERANGE);
+	assert_non_null(strstr(err.text, "13 is 13 ns: write 13s for seconds"));
 	assert_int_equal(time_parse_window(&base, "+1s,+1s", &begin, &end, &err), -ERANGE);
+	assert_non_null(strstr(err.text, "empty"));
 	/* 12 is nanoseconds: before the begin. */
 	assert_int_equal(time_parse_window(&base, "12,13", &begin, &end, &err), -ERANGE);
+	assert_non_null(strstr(err.text, "12 is 12 ns: write 12s for seconds"));
+	assert_non_null(strstr(err.text, "from 10.000000000 to 20.000000000"));
 	assert_non_null(strstr(err.text, "outside"));
 	assert_int_equal(time_parse_window(&base, "25s,30s", &begin, &end, &err), -ERANGE);
 }

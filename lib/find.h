@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIB_FIND_H
+#define LIB_FIND_H
+
+#include "base/error.h"
+
+/*
+ * sonde_find_traces(), which also says what looks like a trace but is none: a *.dat file that is
+ * empty or does not begin like one, CTF streams without their metadata, what may not be read.
+ * These become problems of @suspects, one sentence each.
+ */
+int find_traces(const char *path, struct problems *suspects, char ***out, struct error *err);
+
+#endif
