@@ -499,7 +499,7 @@ int64_t sonde_find_thread(struct sonde_run *run, unsigned machine, int64_t tid, 
 	int64_t high = nr_rows(run, RUN_THREAD);
 
 	if (!index_threads(run))
-		return -1;
+		return -ENOMEM;
 	while (low < high) { /* the first that is greater than key */
 		int64_t mid = low + (high - low) / 2;
 
