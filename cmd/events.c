@@ -7,6 +7,7 @@
 #include "report/safe.h"
 #include "report/units.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,12 +97,17 @@ static void pick_fields(const struct printer *p, char *buf, size_t room)
 
 	*buf = '\0';
 	for (unsigned i = 0; i < p->opt->fields.nr && used < room; i++) {
+		const char *field = p->opt->fields.items[i];
+		const char *space = used ? " " : "";
 		int64_t value;
+		int ret = sonde_event_int(p->events, field, &value);
 
-		if (sonde_event_int(p->events, p->opt->fields.items[i], &value))
-			continue;
-		used += (size_t)snprintf(buf + used, room - used, "%s%s=%lld", used ? " " : "",
-					 p->opt->fields.items[i], (long long)value);
+		if (ret == -ENODATA)
+			used += (size_t)snprintf(buf + used, room - used, "%s%s=unknown", space,
+						 field);
+		else if (!ret)
+			used += (size_t)snprintf(buf + used, room - used, "%s%s=%lld", space, field,
+						 (long long)value);
 	}
 }
 
@@ -161,8 +167,11 @@ static void print_json(struct printer *p, const struct sonde_event *e)
 		json_object(j, "fields");
 		for (unsigned i = 0; i < p->opt->fields.nr; i++) {
 			int64_t value;
+			int ret = sonde_event_int(p->events, p->opt->fields.items[i], &value);
 
-			if (!sonde_event_int(p->events, p->opt->fields.items[i], &value))
+			if (ret == -ENODATA)
+				json_null(j, p->opt->fields.items[i]);
+			else if (!ret)
 				json_int(j, p->opt->fields.items[i], value);
 		}
 		json_end(j);
@@ -183,6 +192,7 @@ static enum exit_code print_events(const struct invocation *inv, struct sonde_ev
 	};
 	struct sonde_event event;
 	uint64_t nr = 0;
+	int ret = 0;
 
 	if (!p.fields)
 		return complain(inv, EXIT_FAILED, "out of memory");
@@ -192,7 +202,7 @@ static enum exit_code print_events(const struct invocation *inv, struct sonde_ev
 		p.name_width = width > p.name_width ? width : p.name_width;
 	}
 	while ((!opt->limit || nr < opt->limit) && !signals_interrupted() &&
-	       sonde_events_next(events, &event)) {
+	       (ret = sonde_events_next(events, &event)) > 0) {
 		if (is_json(inv)) /* one object a line: no list has to be ended */
 			print_json(&p, &event);
 		else
@@ -200,6 +210,8 @@ static enum exit_code print_events(const struct invocation *inv, struct sonde_ev
 		nr++;
 	}
 	free(p.fields);
+	if (ret < 0)
+		return complain(inv, EXIT_FAILED, "%s", strerror(-ret));
 	return signals_interrupted() ? EXIT_INTERRUPTED : EXIT_DONE;
 }
 
@@ -300,13 +312,18 @@ static enum exit_code count_events(const struct invocation *inv, struct sonde_ev
 	struct sonde_event event;
 	struct tallies t = {0};
 	uint64_t nr = 0;
+	int ret = 0;
 
 	while ((!opt->limit || nr++ < opt->limit) && !signals_interrupted() &&
-	       sonde_events_next(events, &event)) {
+	       (ret = sonde_events_next(events, &event)) > 0) {
 		if (!tally(&t, &event)) {
 			free(t.list);
 			return complain(inv, EXIT_FAILED, "out of memory");
 		}
+	}
+	if (ret < 0) {
+		free(t.list);
+		return complain(inv, EXIT_FAILED, "%s", strerror(-ret));
 	}
 	if (t.nr)
 		qsort(t.list, t.nr, sizeof(*t.list), by_machine_and_count);
