@@ -42,7 +42,7 @@ static int read_metadata(struct trace *t, struct error *err)
 	ret = ctf_metadata_parse(&ct->meta, map.data, map.len_bytes, &t->problems, err);
 	mapfile_release(&map);
 	if (ret)
-		fail_prefix(err, "cannot read the metadata %s", path);
+		fail_prefix(err, ret, "cannot read the metadata %s", path);
 	return ret;
 }
 

@@ -42,18 +42,18 @@ struct made {
 
 static int made_cursor_init(struct cursor *c, struct error *err)
 {
-	(void)err;
-	c->state[0] = 0;
-	return 0;
+	c->buffer = calloc(1, sizeof(unsigned));
+	return c->buffer ? 0 : fail(err, -ENOMEM, "out of memory");
 }
 
 static unsigned made_cursor_next(struct cursor *c, struct event *events, unsigned room)
 {
 	const struct made_stream *s = c->stream->reader;
+	unsigned *at = c->buffer;
 	unsigned n = 0;
 
-	while (n < room && c->state[0] < s->nr) {
-		const struct event *e = &s->list[c->state[0]++];
+	while (n < room && *at < s->nr) {
+		const struct event *e = &s->list[(*at)++];
 
 		if (!c->want || e->kind == EV_LOST || c->want >> e->kind & 1)
 			events[n++] = *e;
@@ -63,7 +63,7 @@ static unsigned made_cursor_next(struct cursor *c, struct event *events, unsigne
 
 static void made_cursor_release(struct cursor *c)
 {
-	(void)c;
+	free(c->buffer);
 }
 
 static const struct trace_ops made_ops = {
