@@ -544,6 +544,8 @@ int inputs_open(struct inputs *in, const struct sonde_inputs *told,
 	ret = open_traces(in, told, watcher, err);
 	if (!ret)
 		ret = find_topology(in, told, watcher, err);
+	if (!ret && !watcher_progress(watcher, "aligning clocks", 1))
+		ret = fail(err, -EINTR, "interrupted before anything was fused");
 	if (!ret)
 		ret = list_streams(in, err);
 	if (ret)

@@ -304,6 +304,7 @@ void tables_write(struct model *m, ns_t end)
 	int clock;
 
 	group_vms(m);
+	namespaces_settle(m);
 	write_machines(m);
 	write_cpus(m);
 	write_threads(m);

@@ -57,9 +57,23 @@ int ctf_cursor_init(struct cursor *c, struct error *err)
 	return 0;
 }
 
+/* Pages behind us are not needed soon: give them back, a megabyte at a time.  (Who still has pointers
+ * there finds the same bytes again, read anew.) */
+#define FORGET_BYTES (1u << 20)
+
+static void forget_behind(struct ctf_cursor *cur, uint64_t at)
+{
+	mapfile_forget(cur->map, cur->forgotten_bytes, at - cur->forgotten_bytes);
+	cur->forgotten_bytes = at;
+}
+
 void ctf_cursor_release(struct cursor *c)
 {
-	free(c->buffer);
+	struct ctf_cursor *cur = c->buffer;
+
+	if (cur && cur->map && cur->cs->trace->forget)
+		forget_behind(cur, cur->file_bit / 8 + cur->pos / 8);
+	free(cur);
 }
 
 /* Trouble */
@@ -498,38 +512,21 @@ static void make_lost(struct cursor *c, struct event *e, uint64_t time, uint64_t
 	e->arg[2] = (int64_t)(end > begin ? end : begin);
 }
 
-/* Pages behind us are not needed soon; give them back a megabyte at a time. */
-#define FORGET_BYTES (1u << 20)
-
-static void forget_behind(struct ctf_cursor *cur, const struct mapfile *map, uint64_t at)
-{
-	if (at < cur->forgotten_bytes)
-		cur->forgotten_bytes = at;
-	if (at - cur->forgotten_bytes < FORGET_BYTES)
-		return;
-	mapfile_forget(map, cur->forgotten_bytes, at - cur->forgotten_bytes);
-	cur->forgotten_bytes = at;
-}
-
-static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct event *e)
+/* Sets the cursor to the packet's first bit. */
+static void enter_packet(struct cursor *c, struct ctf_cursor *cur)
 {
 	const struct packet *p = &c->stream->packets[c->packet];
 	bool is_last = c->packet + 1 == c->stream->nr_packets;
-	struct ctf_packet_info info;
-	struct error why = {0};
-	const struct ctf_file *file;
-	unsigned n = 0;
 
 	cur->packet = &cur->cs->packets[c->packet];
-	file = &cur->cs->files[cur->packet->file];
 	if (cur->packet->file != cur->file) {
 		cur->file = cur->packet->file;
+		cur->map = &cur->cs->files[cur->file].map;
 		cur->forgotten_bytes = p->offset_bytes;
 	}
-	if (cur->cs->trace->forget)
-		forget_behind(cur, &file->map, p->offset_bytes);
-	cur->map = &file->map;
-	cur->data = file->map.data + p->offset_bytes;
+	if (cur->cs->trace->forget && p->offset_bytes - cur->forgotten_bytes >= FORGET_BYTES)
+		forget_behind(cur, p->offset_bytes);
+	cur->data = cur->map->data + p->offset_bytes;
 	cur->file_bit = p->offset_bytes * 8;
 	cur->last = cur->packet->begin_raw;
 	cur->prev = p->begin;
@@ -541,13 +538,23 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 		cur->end = ctf_align_up(cur->end, 8);
 	cur->damaged = cur->packet->truncated;
 	cur->phase = IN_PACKET;
+}
+
+static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct event *e)
+{
+	const struct packet *p = &c->stream->packets[c->packet];
+	struct ctf_packet_info info;
+	struct error why = {0};
+	unsigned n = 0;
+
+	enter_packet(c, cur);
 	if (cur->packet->gap) {
 		uint64_t from = c->packet ? p[-1].end : p->begin;
 
 		make_lost(c, e, p->begin, 0, from ? from : p->begin, p->begin);
 		n = 1;
 	}
-	if (ctf_packet_read(cur->cs->trace, cur->data, file->map.len_bytes - p->offset_bytes,
+	if (ctf_packet_read(cur->cs->trace, cur->data, cur->map->len_bytes - p->offset_bytes,
 			    cur->regs, &info, &why)) {
 		give_up(c, cur, 0, why.text);
 	} else if (info.content_bits != cur->packet->content_bits) {

@@ -90,3 +90,20 @@ run 0 "$sonde" analyze samples/lttng --guest left=samples/lttng/vm-a --parent le
 	-o "$scratch/n.sonde"
 run 0 "$sonde" tree "$scratch/n.sonde" --format json
 json '{"left", "vm-b"} == {v["name"] for v in j["vms"]}'
+
+# A run that fails, or is stopped before there is anything, leaves what stood there, and no rest.
+sum=$(sha256sum <"$scratch/n.sonde")
+(
+	ulimit -f 64 # kB: as good as a full disk
+	trap '' XFSZ
+	run 1 "$sonde" analyze samples/lttng -o "$scratch/n.sonde"
+	says err "File too large"
+	run 1 "$sonde" analyze samples/lttng -o "$scratch/new.sonde"
+) || exit 1
+[ "$(sha256sum <"$scratch/n.sonde")" = "$sum" ] || fail "the old history is gone"
+[ ! -e "$scratch/new.sonde" ] || fail "a part of a history is left"
+! ls "$scratch"/*.part 2>/dev/null || fail "a .part file is left"
+ln -s n.sonde "$scratch/link.sonde"
+run 0 "$sonde" analyze -q samples/ftrace -o "$scratch/link.sonde"
+[ -L "$scratch/link.sonde" ] || fail "the link was replaced"
+[ "$(sha256sum <"$scratch/n.sonde")" != "$sum" ] || fail "the link was not followed"
