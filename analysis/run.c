@@ -174,18 +174,12 @@ static bool machine_fits(const struct sonde_run *run, int64_t row)
 /* What everything else relies on, and what every file that Sonde wrote keeps. */
 static int check_run(const struct sonde_run *run, const char *path, struct error *err)
 {
-	int64_t length;
-
 	for (int64_t row = 0; row < nr_rows(run, RUN_MACHINE); row++) {
 		if (!machine_fits(run, row))
 			return fail(err, -EINVAL, "%s: its machines are not inside each other as "
 						  "machines can be (row %lld)",
 				    path, (long long)row);
 	}
-	if (sonde_run_end(run) == INT64_MAX ||
-	    __builtin_sub_overflow(sonde_run_end(run), sonde_run_begin(run), &length) || length < 0)
-		return fail(err, -EINVAL, "%s: it cannot last from %lld to %lld ns", path,
-			    (long long)sonde_run_begin(run), (long long)sonde_run_end(run));
 	return 0;
 }
 

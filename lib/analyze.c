@@ -67,6 +67,39 @@ static void write_ticks(struct history_writer *w, const struct topology *topo)
 	}
 }
 
+/* What happened on a CPU that has no number cannot be told. */
+static int leave_out_unknown(struct inputs *in, const struct sonde_watcher *watcher,
+			     struct error *err)
+{
+	unsigned kept = 0;
+	bool has_l0 = false;
+
+	for (unsigned i = 0; i < in->nr_streams; i++) {
+		const struct stream *s = in->streams[i].stream;
+		uint64_t len_bytes = 0;
+
+		if (model_takes_cpu(s->cpu)) {
+			has_l0 |= !in->streams[i].machine;
+			in->streams[kept++] = in->streams[i];
+			continue;
+		}
+		for (uint32_t p = 0; p < s->nr_packets; p++)
+			len_bytes += s->packets[p].len_bytes;
+		watcher_notice(watcher, "%s: its CPU is not known; %llu bytes are left out",
+			       s->path, (unsigned long long)len_bytes);
+		problems_add(&in->topology.problems,
+			     "%s: its CPU is not known; %llu bytes are left out", s->path,
+			     (unsigned long long)len_bytes);
+	}
+	in->nr_streams = kept;
+	if (!has_l0)
+		return fail(err, -ENODATA,
+			    "no stream of %s says which CPU it is of: what the physical CPUs did "
+			    "cannot be found out",
+			    in->topology.machines[0].trace->path);
+	return 0;
+}
+
 static int fuse(const struct inputs *in, struct merge *merge, struct model *model,
 		const struct sonde_watcher *watcher, struct sonde_analyze_result *result)
 {
@@ -195,7 +228,9 @@ int sonde_analyze(const struct sonde_inputs *told, const char *output,
 		ret = inputs_open(&in, told, watcher, &inner);
 	if (ret)
 		return run_error(err, ret, &inner);
-	ret = analyze_into(&in, told, output, watcher, result, &inner);
+	ret = leave_out_unknown(&in, watcher, &inner);
+	if (!ret)
+		ret = analyze_into(&in, told, output, watcher, result, &inner);
 	inputs_release(&in);
 	return run_error(err, ret, &inner);
 }
