@@ -110,8 +110,8 @@ int history_recover(struct history *h, struct error *err)
 	}
 	if (!w.nr_usable) {
 		bytes_release(&index);
-		return fail(err, -EINVAL, "%s holds nothing yet: its writer has not come far enough",
-			    h->path);
+		return fail(err, -EINVAL,
+			    "%s holds nothing yet: its writer has not come far enough", h->path);
 	}
 	h->found = index.data;
 	h->found_bytes = index.len_bytes;
