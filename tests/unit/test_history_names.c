@@ -46,7 +46,7 @@ static struct history_writer *open_writer(bool wall_known)
 static struct history *reopen(struct history_writer *w, ns_t end)
 {
 	struct error err = {0};
-	struct history *h;
+	struct history *h = NULL;
 	int ret = history_writer_close(w, end, &err);
 
 	if (!ret)
