@@ -72,7 +72,7 @@ static bool container_cells(struct sonde_run *run, const struct usage *u, union 
 
 	if (sonde_thread(run, u->context.thread, &t) || sonde_pid_ns(run, t.pid_ns, &ns))
 		return false;
-	if (ns.parent < 0)
+	if (!ns.level)
 		return false;
 	cells[0].i = t.pid_ns;
 	cells[1].i = ns.machine;

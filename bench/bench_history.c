@@ -15,6 +15,10 @@
  *
  *   bench_history [-n MILLIONS] [-k] [-t THREADS] [-r ROUNDS] [-d DIR] [-w ROWS] [-b]
  *
+ * Figures in brackets are the best that Trace Compass's State History Tree reached in a run of the
+ * default size (10 M intervals, 2000 attributes, windows of 200 rows); it built 4.3 M/s and took
+ * 22.9 bytes/interval.  They were measured elsewhere, so only ratios well above 1 say anything.
+ *
  * -k takes the kernel-like stream instead of the skewed one, -b only builds.
  */
 struct bench {
@@ -179,7 +183,8 @@ static void query_busiest(struct bench *b, double zoom)
 	window(b, zoom, true);
 }
 
-static void measure(struct bench *b, const char *name, query_fn query, double zoom, unsigned nr)
+static void measure(struct bench *b, const char *name, query_fn query, double zoom, unsigned nr,
+		    const char *peer)
 {
 	double *times = malloc(nr * sizeof(*times));
 	double first;
@@ -194,8 +199,8 @@ static void measure(struct bench *b, const char *name, query_fn query, double zo
 	}
 	first = times[0];
 	qsort(times, nr, sizeof(*times), compare_doubles);
-	printf("%-44s p50 %9.1f us  p99 %9.1f us  first %9.1f us\n", name, times[nr / 2] * 1e6,
-	       times[nr * 99 / 100] * 1e6, first * 1e6);
+	printf("%-44s p50 %9.1f us  p99 %9.1f us  first %9.1f us  %s\n", name, times[nr / 2] * 1e6,
+	       times[nr * 99 / 100] * 1e6, first * 1e6, peer);
 	free(times);
 }
 
@@ -218,27 +223,32 @@ static void build_all(struct bench *b, unsigned threads, unsigned rounds)
 	       (double)usage.ru_maxrss / 1024, (double)(b->s.nr * sizeof(*b->s.list)) / 1048576);
 }
 
+static const char *window_peer(double zoom)
+{
+	return zoom == 1 ? "(545 ms)" : zoom == 0.01 ? "(1.6 ms)" : "";
+}
+
 static void query_all(struct bench *b)
 {
 	static const double zooms[] = {1, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0001};
 	int ret;
 
-	measure(b, "open and close", query_open, 0, 20);
+	measure(b, "open and close", query_open, 0, 20, "(104 ms)");
 	ret = history_open(&b->h, b->path, NULL);
 	if (ret)
 		die("open", ret);
-	measure(b, "full state", query_state, 0, 1000);
-	measure(b, "one attribute", query_at, 0, 5000);
-	measure(b, "200 intervals in a row", query_walk, 0, 2000);
+	measure(b, "full state", query_state, 0, 1000, "(0.6 ms, 1.3 ms)");
+	measure(b, "one attribute", query_at, 0, 5000, "(190 us)");
+	measure(b, "200 intervals in a row", query_walk, 0, 2000, "(17 ms)");
 	for (unsigned i = 0; i < sizeof(zooms) / sizeof(zooms[0]); i++) {
 		char name[64];
 
 		snprintf(name, sizeof(name), "2000 px, %u rows spread, zoom %g %%", b->nr_rows,
 			 zooms[i] * 100);
-		measure(b, name, query_spread, zooms[i], 20);
+		measure(b, name, query_spread, zooms[i], 20, window_peer(zooms[i]));
 		snprintf(name, sizeof(name), "2000 px, %u rows busiest, zoom %g %%", b->nr_rows,
 			 zooms[i] * 100);
-		measure(b, name, query_busiest, zooms[i], 20);
+		measure(b, name, query_busiest, zooms[i], 20, window_peer(zooms[i]));
 	}
 	history_close(b->h);
 }

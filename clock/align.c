@@ -332,8 +332,10 @@ static int end_knowledge(struct topology *t, struct placed *p)
 
 		until = x < until ? x : until;
 	}
-	if (until >= sample_of(p)->last || until <= c->pieces[c->nr_pieces - 1].from)
+	if (until >= sample_of(p)->last)
 		return 0;
+	while (c->nr_pieces > 1 && c->pieces[c->nr_pieces - 1].from >= until)
+		c->nr_pieces--;
 	more = realloc(c->pieces, (c->nr_pieces + 1) * sizeof(*more));
 	if (!more)
 		return -ENOMEM;

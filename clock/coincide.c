@@ -224,22 +224,28 @@ static int first_model(struct clock_model *m, const struct trial *t, const struc
 	return 0;
 }
 
-/* A quick look: are more outside than can be right? */
-static bool plainly_wrong(const struct clock_model *m, const struct trial *t)
+/* A quick look at some of the events: are more outside than can be right?  Negative: no memory. */
+static int plainly_wrong(const struct clock_model *m, const struct trial *t)
 {
 	struct constraints ignored = {0};
+	struct tick_list some = {0};
 	size_t step = t->events->nr / QUICK_EVENTS + 1;
 	uint64_t outside = 0;
+	int ret = 0;
 
-	for (size_t i = 0; i < t->events->nr; i += step) {
-		struct tick_list one = {&t->events->list[i], 1, 1};
+	for (size_t i = 0; i < t->events->nr && ret == 0; i += step) {
+		uint64_t *x = sample_add(&some);
 
-		if (contain_constraints(&ignored, m, &one, t->ranges, &outside))
-			break;
-		ignored.nr = 0;
+		if (x)
+			*x = t->events->list[i];
+		else
+			ret = -ENOMEM;
 	}
+	if (ret == 0)
+		ret = contain_constraints(&ignored, m, &some, t->ranges, &outside);
+	free(some.list);
 	constraints_release(&ignored);
-	return outside > 2 + (uint64_t)(QUICK_EVENTS * OUTSIDE_SHARE_MAX * 10);
+	return ret ? ret : outside > 2 + (uint64_t)(QUICK_EVENTS * OUTSIDE_SHARE_MAX * 10);
 }
 
 /* The events that fall into the host's sample by @m, and those of them that fall into no stay. */
@@ -273,9 +279,10 @@ static int test_guess(struct clock_model *m, const struct trial *t, const struct
 
 	if (ret)
 		return ret == -EINVAL ? 0 : ret;
-	if (plainly_wrong(m, t)) {
+	ret = plainly_wrong(m, t);
+	if (ret) {
 		clock_model_release(m);
-		return 0;
+		return ret < 0 ? ret : 0;
 	}
 	ret = tighten(m, &none, &list, t->opt, NULL);
 	if (ret == 0)

@@ -131,7 +131,6 @@ static void move_to(struct place *p, const struct ranges *r, uint64_t lo, uint64
 struct tightest {
 	struct constraint best[2]; /* lower, upper */
 	uint64_t gain[2];          /* 0: none */
-	uint64_t stretch;          /* which one this is */
 	uint64_t events, outside;
 };
 
@@ -183,27 +182,38 @@ static void one_event(struct tightest *t, uint64_t x, uint64_t lo, uint64_t hi,
 		offer(t, x, last->end, true, hi - last->end);
 }
 
+static __int128 on_piece(const struct clock_piece *p, uint64_t x)
+{
+	__int128 d = (__int128)x - p->from;
+
+	return p->at_ns + ((d * (__int128)p->mult) >> CLOCK_SHIFT);
+}
+
 int contain_constraints(struct constraints *out, const struct clock_model *model,
 			const struct tick_list *events, const struct ranges *r, uint64_t *outside)
 {
 	uint64_t first = events->nr ? events->list[0] : 0;
 	uint64_t len = events->nr ? (events->list[events->nr - 1] - first) / STRETCHES + 1 : 1;
+	const struct clock_piece *piece = model->pieces, *end = piece + model->nr_pieces;
 	struct tightest best = {0};
 	struct place place = {0};
 	int ret = 0;
 
 	for (size_t i = 0; i < events->nr && ret == 0; i++) {
-		ticks_t x = {events->list[i]};
-		ns_t bound = clock_bound(model, x);
-		__int128 y = clock_to_l0(model, x);
+		uint64_t x = events->list[i];
+		__int128 y;
 
-		if ((x.v - first) / len != best.stretch) {
+		if (x - first >= len) {
 			ret = keep_best(out, &best);
-			best.stretch = (x.v - first) / len;
+			first += (x - first) / len * len;
 		}
-		if (bound != CLOCK_NO_BOUND)
-			one_event(&best, x.v, clamp_tick(y - bound), clamp_tick(y + bound), r,
-				  &place, outside);
+		while (piece + 1 < end && piece[1].from <= x)
+			piece++;
+		if (piece->bound_ns == CLOCK_NO_BOUND)
+			continue;
+		y = on_piece(piece, x);
+		one_event(&best, x, clamp_tick(y - piece->bound_ns),
+			  clamp_tick(y + piece->bound_ns), r, &place, outside);
 	}
 	return ret ? ret : keep_best(out, &best);
 }

@@ -29,7 +29,9 @@ static void choose_name(struct candidate *list, unsigned i)
 
 	if (!wanted || !*wanted)
 		wanted = list[i].sample->trace->hostname;
-	snprintf(base, sizeof(base), "%.55s", *wanted ? wanted : "machine");
+	if (!*wanted || !strcmp(wanted, "(none)")) /* a kernel that was never given a name */
+		wanted = "machine";
+	snprintf(base, sizeof(base), "%.55s", wanted);
 	for (char *p = base; *p; p++) {
 		if (*p == '/')
 			*p = '_'; /* names become parts of paths */

@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 static int add_part(struct plan *p, struct part part)
 {
 	if (!part.nr)
@@ -29,7 +34,7 @@ int plan_whole(struct plan *p, const struct trace *t, size_t events_max)
 	for (unsigned i = 0; i < t->nr_streams && ret == 0; i++) {
 		struct stream *s = &t->streams[i];
 
-		ret = add_part(p, (struct part){s, 0, s->nr_packets, UINT64_MAX,
+		ret = add_part(p, (struct part){s, 0, s->nr_packets, 0, UINT64_MAX,
 						events_max / t->nr_streams + 1});
 	}
 	return ret;
@@ -44,9 +49,7 @@ int plan_heads(struct plan *p, const struct trace *t, unsigned nr, size_t events
 		uint32_t step = s->nr_packets / nr + 1;
 
 		for (uint32_t k = 0; k < s->nr_packets && ret == 0; k += step)
-			ret = add_part(p, (struct part){s, k, s->nr_packets - k < step
-								      ? s->nr_packets - k
-								      : step,
+			ret = add_part(p, (struct part){s, k, least(step, s->nr_packets - k), 0,
 							UINT64_MAX, events});
 	}
 	return ret;
@@ -64,7 +67,7 @@ int plan_chunk(struct plan *p, const struct trace *t, double at, uint64_t len_by
 
 		while (first + nr < s->nr_packets && len < len_bytes)
 			len += s->packets[first + nr++].len_bytes;
-		ret = add_part(p, (struct part){s, first, nr, UINT64_MAX, events});
+		ret = add_part(p, (struct part){s, first, nr, 0, UINT64_MAX, events});
 	}
 	return ret;
 }
@@ -85,7 +88,8 @@ static uint32_t packet_at(const struct stream *s, uint64_t tick)
 	return lo;
 }
 
-int plan_window(struct plan *p, const struct trace *t, uint64_t begin, uint64_t end)
+int plan_window(struct plan *p, const struct trace *t, uint64_t begin, uint64_t end,
+		uint64_t before)
 {
 	int ret = 0;
 
@@ -97,7 +101,9 @@ int plan_window(struct plan *p, const struct trace *t, uint64_t begin, uint64_t 
 			continue;
 		first = packet_at(s, begin);
 		last = packet_at(s, end);
-		ret = add_part(p, (struct part){s, first, last - first + 1, end, SIZE_MAX});
+		ret = add_part(p, (struct part){s, first, last - first + 1,
+						begin > before ? begin - before : 0, end,
+						SIZE_MAX});
 	}
 	return ret;
 }
@@ -126,6 +132,8 @@ static bool join_parts(struct part *last, const struct part *q)
 	}
 	if (!q_whole && q->events_max > last->events_max)
 		last->events_max = q->events_max;
+	if (q->from < last->from)
+		last->from = q->from;
 	if (q->until > last->until)
 		last->until = q->until;
 	if (end > last->first + last->nr)

@@ -11,7 +11,7 @@
 struct part {
 	struct stream *stream;
 	uint32_t first, nr;    /* packets */
-	uint64_t until;        /* leave at the first event after this tick */
+	uint64_t from, until;  /* ticks: nothing before is kept; leave at the first event after */
 	size_t events_max;     /* or after so many events */
 };
 
@@ -31,8 +31,10 @@ int plan_heads(struct plan *p, const struct trace *t, unsigned nr, size_t events
 int plan_chunk(struct plan *p, const struct trace *t, double at, uint64_t len_bytes,
 	       size_t events);
 
-/* What holds the time from @begin to @end, in all streams. */
-int plan_window(struct plan *p, const struct trace *t, uint64_t begin, uint64_t end);
+/* What holds the time from @begin to @end, in all streams, and of what comes before it in the same
+ * packets no more than @before ticks. */
+int plan_window(struct plan *p, const struct trace *t, uint64_t begin, uint64_t end,
+		uint64_t before);
 
 /* Puts the parts in order, and overlapping ones together; a plan is used after this only. */
 void plan_settle(struct plan *p);

@@ -19,6 +19,7 @@
 /* Timers of CLOCK_REALTIME and others show other clocks; they are off by more than this. */
 #define SAME_CLOCK_NS 5e6
 #define POINTS_MIN 8
+#define POINTS_MAX 4096
 #define MAX_PIECE_NS (60 * NS_PER_SEC)
 
 static int doubles_up(const void *a, const void *b)
@@ -60,12 +61,13 @@ static double residual(const struct mono_point *p, const struct mono_point *orig
 static int point_constraints(const struct mono_point_list *l, double rate, double *scratch,
 			     struct constraints *out)
 {
+	size_t step = l->nr / POINTS_MAX + 1;
 	double usual;
 
 	for (size_t i = 0; i < l->nr; i++)
 		scratch[i] = residual(&l->list[i], &l->list[0], rate);
 	usual = median(scratch, l->nr);
-	for (size_t i = 0; i < l->nr; i++) {
+	for (size_t i = 0; i < l->nr; i += step) {
 		const struct mono_point *p = &l->list[i];
 		int ret;
 
@@ -157,7 +159,7 @@ static double told_rate(const struct trace_clock *c, uint64_t told_khz)
 }
 
 int reference_find(struct topology *t, const struct sample *l0, uint64_t told_khz,
-		   struct error *err)
+		   bool rough, struct error *err)
 {
 	const struct trace_clock *c = &l0->trace->clock;
 	double rate = told_rate(c, told_khz);
@@ -166,7 +168,7 @@ int reference_find(struct topology *t, const struct sample *l0, uint64_t told_kh
 
 	t->wall_known = c->offset_known;
 	t->wall_offset_ns = c->offset_ns;
-	if (c->kind == CLOCK_TSC && l0->monos.nr >= POINTS_MIN) {
+	if (c->kind == CLOCK_TSC && l0->monos.nr >= POINTS_MIN && !rough) {
 		scratch = calloc(l0->monos.nr, sizeof(*scratch));
 		ret = scratch ? measure(t, l0, rate, scratch) : -ENOMEM;
 		free(scratch);
@@ -177,7 +179,7 @@ int reference_find(struct topology *t, const struct sample *l0, uint64_t told_kh
 		return 0;
 	if (rate > 0 && rate != 1)
 		t->tsc_khz = (uint64_t)llround(1e6 / rate);
-	if (rate <= 0)
+	if (rate <= 0 && !rough)
 		problems_add(&t->problems,
 			     "the clock of %s counts cycles and nothing in the trace tells their "
 			     "rate: times are cycles, not ns; --tsc-khz tells the rate",

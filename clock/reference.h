@@ -13,9 +13,9 @@
  * says within what.  Without such events, and no rate told, L0 time stays in cycles
  * (ticks_are_ns false).
  *
- * Fills t->ticks_are_ns, tsc_khz, wall_offset_ns, wall_known, and machines[0]'s clock and evidence.
+ * @rough: do not measure; cycles will do.  Fills t->ticks_are_ns, tsc_khz, wall_offset_ns, wall_known, and machines[0]'s clock and evidence.
  */
 int reference_find(struct topology *t, const struct sample *l0, uint64_t told_khz,
-		   struct error *err);
+		   bool rough, struct error *err);
 
 #endif

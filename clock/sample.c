@@ -12,9 +12,20 @@
 
 #define BATCH 512
 
-/* All streams of all traces, taken by whichever thread is free. */
+/* One trace: its streams' watches, and how many are not done. */
+struct gathering {
+	struct sample *sample;
+	struct watch *watches; /* in struct reading */
+	unsigned nr;
+	atomic_uint left;
+};
+
+/* All streams of all traces, taken by whichever thread is free.  Who ends the last one of a trace
+ * gathers it. */
 struct reading {
-	struct watch *watches; /* one per stream */
+	struct watch *watches;     /* owned, one per stream */
+	struct gathering **of;     /* owned, the trace of each stream */
+	struct gathering *traces;  /* owned */
 	unsigned nr;
 	atomic_uint next;
 	atomic_int failed;
@@ -43,14 +54,14 @@ static int read_part(struct watch *w, const struct part *p, struct event *events
 
 	if (ret)
 		return ret == -ENOMEM ? ret : 0; /* the reader reported what is broken */
-	watch_part(w);
-	while (ret == 0 && left && w->last <= p->until &&
+	watch_part(w, p->from);
+	while (ret == 0 && left && w->last <= p->until && !watch_full(w) &&
 	       (n = cursor_next(&c, events, left < BATCH ? (unsigned)left : BATCH)) > 0) {
 		ret = watch_events(w, events, n);
 		left -= n;
 	}
 	cursor_release(&c);
-	w->cut = !left && p->first + p->nr == p->stream->nr_packets;
+	w->cut = (!left || watch_full(w)) && p->first + p->nr == p->stream->nr_packets;
 	return ret;
 }
 
@@ -59,7 +70,7 @@ static int read_stream(struct watch *w)
 	struct event *events = malloc(BATCH * sizeof(*events));
 	int ret = events ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < w->nr_parts && ret == 0; i++)
+	for (size_t i = 0; i < w->nr_parts && ret == 0 && !watch_full(w); i++)
 		ret = read_part(w, &w->parts[i], events);
 	free(events);
 	return ret ? ret : watch_end(w);
@@ -71,8 +82,14 @@ static void *read_streams(void *data)
 	unsigned i;
 
 	while ((i = atomic_fetch_add(&r->next, 1)) < r->nr) {
+		struct gathering *g = r->of[i];
 		int ret = read_stream(&r->watches[i]);
 
+		if (ret)
+			atomic_store(&r->failed, ret);
+		if (atomic_fetch_sub(&g->left, 1) != 1 || atomic_load(&r->failed))
+			continue;
+		ret = watch_gather(g->sample, g->watches, g->nr);
 		if (ret)
 			atomic_store(&r->failed, ret);
 	}
@@ -95,6 +112,30 @@ static int run_threads(struct reading *r, unsigned threads)
 	return atomic_load(&r->failed);
 }
 
+static void start_trace(struct reading *r, unsigned at, struct gathering *g, const struct plan *plan,
+			unsigned streams)
+{
+	struct trace *t = g->sample->trace;
+	size_t part = 0;
+
+	g->watches = &r->watches[at];
+	g->nr = t->nr_streams;
+	g->left = t->nr_streams;
+	for (unsigned k = 0; k < t->nr_streams; k++) {
+		struct watch *w = &r->watches[at + k];
+
+		watch_init(w, &t->streams[k]);
+		w->purpose = g->sample->purpose;
+		w->notes_max = SAMPLE_EVENTS_MAX / streams + 1;
+		w->parts = &plan->list[part];
+		while (part < plan->nr && plan->list[part].stream == w->stream) {
+			w->nr_parts++;
+			part++;
+		}
+		r->of[at + k] = g;
+	}
+}
+
 static int start_watches(struct reading *r, struct sample *samples, const struct plan *plans,
 			 unsigned nr)
 {
@@ -102,25 +143,16 @@ static int start_watches(struct reading *r, struct sample *samples, const struct
 
 	for (unsigned i = 0; i < nr; i++)
 		streams += samples[i].trace->nr_streams;
-	r->watches = calloc(streams ? streams : 1, sizeof(*r->watches));
-	if (!r->watches)
+	r->watches = calloc(streams + 1, sizeof(*r->watches));
+	r->of = calloc(streams + 1, sizeof(*r->of));
+	r->traces = calloc(nr, sizeof(*r->traces));
+	if (!r->watches || !r->of || !r->traces)
 		return -ENOMEM;
 	r->nr = streams;
 	for (unsigned i = 0; i < nr; i++) {
-		struct trace *t = samples[i].trace;
-		size_t part = 0;
-
-		for (unsigned k = 0; k < t->nr_streams; k++) {
-			struct watch *w = &r->watches[at++];
-
-			watch_init(w, &t->streams[k]);
-			w->keep_events = !samples[i].is_l0;
-			w->parts = &plans[i].list[part];
-			while (part < plans[i].nr && plans[i].list[part].stream == w->stream) {
-				w->nr_parts++;
-				part++;
-			}
-		}
+		r->traces[i].sample = &samples[i];
+		start_trace(r, at, &r->traces[i], &plans[i], streams);
+		at += samples[i].trace->nr_streams;
 	}
 	return 0;
 }
@@ -129,18 +161,15 @@ int sample_read(struct sample *samples, const struct plan *plans, unsigned nr, u
 		struct error *err)
 {
 	struct reading r = {0};
-	unsigned at = 0;
 	int ret = start_watches(&r, samples, plans, nr);
 
 	if (ret == 0)
 		ret = run_threads(&r, threads);
-	for (unsigned i = 0; i < nr && ret == 0; i++) {
-		ret = watch_gather(&samples[i], &r.watches[at], samples[i].trace->nr_streams);
-		at += samples[i].trace->nr_streams;
-	}
 	for (unsigned i = 0; i < r.nr; i++)
 		watch_release(&r.watches[i]);
 	free(r.watches);
+	free(r.of);
+	free(r.traces);
 	if (ret == 0)
 		return 0;
 	for (unsigned i = 0; i < nr; i++)

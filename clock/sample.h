@@ -71,9 +71,15 @@ struct mono_point_list {
 	size_t nr, room;
 };
 
+enum sample_purpose {
+	SAMPLE_ALL,
+	SAMPLE_HOST,   /* nobody's guest: @events stay empty */
+	SAMPLE_CALLS,  /* only to find parents: @events and @stays stay empty */
+};
+
 struct sample {
 	struct trace *trace;
-	bool is_l0;                 /* set before reading: nobody's guest; events are not kept */
+	enum sample_purpose purpose;/* set before reading */
 	uint64_t begin, end;        /* all streams where vCPUs ran were read for these ticks */
 	uint64_t first, last;       /* first and last tick of the whole trace, as far as its packets
 				       tell */
@@ -88,9 +94,12 @@ struct sample {
 	struct mono_point_list monos;
 };
 
+/* Most events that are noted of all traces together; some 20 bytes each. */
+#define SAMPLE_EVENTS_MAX (3u << 20)
+
 /*
  * Reads samples of @nr traces by @plans (settled), with @threads threads.  @samples[i].trace and
- * is_l0 are set by the caller, the rest is zero.  What is not read counts as lost: any vCPU may have run then.
+ * purpose are set by the caller, the rest is zero.  What is not read counts as lost: any vCPU may have run then.
  * On failure nothing is left to release.
  */
 int sample_read(struct sample *samples, const struct plan *plans, unsigned nr, unsigned threads,
@@ -105,8 +114,11 @@ const struct stay *sample_stays(const struct sample *s, int32_t tid, size_t *nr)
 void sample_settle(struct sample *s);
 
 /* Adds one element to any of the lists above; NULL when memory is out. */
-#define sample_add(l) ((typeof((l)->list))sample_grow((void **)&(l)->list, &(l)->nr, &(l)->room,  \
-						      sizeof(*(l)->list)))
+#define sample_add(l)                                                                              \
+	((l)->nr < (l)->room                                                                       \
+		 ? &(l)->list[(l)->nr++]                                                           \
+		 : (typeof((l)->list))sample_grow((void **)&(l)->list, &(l)->nr, &(l)->room,       \
+						  sizeof(*(l)->list)))
 void *sample_grow(void **list, size_t *nr, size_t *room, size_t size);
 
 #endif

@@ -9,13 +9,15 @@
 #include "clock/rates.h"
 
 /* The taste. */
+#define HEADS_MIN 8
 #define HEADS_MAX 128
-#define HEADS_EVENTS 65536
+#define HEAD_BYTES (256u << 10) /* one for so many */
+#define HEADS_EVENTS 32768
 #define CHUNK_BYTES (16u << 20)
-#define CHUNK_EVENTS 24576
+#define CHUNK_EVENTS 16384
 #define MORE_EFFORT 4
 /* Reading everything is reading no more than this of one trace. */
-#define WHOLE_EVENTS (4u << 20)
+#define WHOLE_EVENTS SAMPLE_EVENTS_MAX
 /* Windows: how many, how far apart, how long. */
 #define MOMENTS_MIN 3
 #define MOMENTS_MAX 8
@@ -28,7 +30,10 @@
 /* A bound that stands out so much, between two windows, is a doubt. */
 #define DOUBT_US 100
 #define DOUBT_TIMES 6
-#define DOUBTS_MAX 64
+#define DOUBTS_MAX 40
+/* All windows together hold no more events than this, about; an event takes so many bytes. */
+#define WINDOWS_EVENTS (SAMPLE_EVENTS_MAX / 2)
+#define EVENT_BYTES 40
 
 static bool has_kind(const struct trace *t, uint64_t kinds)
 {
@@ -44,16 +49,18 @@ int survey_taste(struct plan *p, const struct trace *t, unsigned effort)
 	uint64_t host = WANT(KVM_HYPERCALL) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
 	uint64_t guest = WANT(SYNC_REQUEST) | WANT(SYNC_ACK) | WANT(VMSYNC_GH_GUEST) |
 			 WANT(VMSYNC_HG_GUEST);
-	uint64_t heads = 1;
+	uint64_t wanted = t->len_bytes / HEAD_BYTES, heads = 1;
 	size_t times = 1;
 	int ret = 0;
 
+	wanted = wanted < HEADS_MIN ? HEADS_MIN : wanted > HEADS_MAX ? HEADS_MAX 	: wanted;
 	while (effort-- > 0)
 		times *= MORE_EFFORT;
+	wanted *= times;
 	for (unsigned i = 0; i < t->nr_streams; i++)
-		heads += t->streams[i].nr_packets < HEADS_MAX ? t->streams[i].nr_packets : HEADS_MAX;
+		heads += t->streams[i].nr_packets < wanted ? t->streams[i].nr_packets : wanted;
 	if (has_kind(t, host))
-		ret = plan_heads(p, t, HEADS_MAX, HEADS_EVENTS * times / heads + 200);
+		ret = plan_heads(p, t, (unsigned)wanted, HEADS_EVENTS * times / heads + 200);
 	for (unsigned k = 1; k < 3 && ret == 0 && has_kind(t, guest); k++)
 		ret = plan_chunk(p, t, k / 3.0, CHUNK_BYTES * times, CHUNK_EVENTS * times);
 	plan_settle(p);
@@ -111,8 +118,8 @@ int survey_moments(struct moments *out, const struct placed *placed, unsigned nr
 		n = (unsigned)fmin(fmax(len / us / SPACING_US + 1, MOMENTS_MIN), MOMENTS_MAX);
 		for (unsigned k = 0; k < n && ret == 0; k++)
 			ret = add_moment(out, begin + (uint64_t)(len * (0.01 + 0.98 * k / (n - 1))),
-					 len / n / 4);
-		out->spacing_ns = fmax(out->spacing_ns, 1.5 * len / n / us * 1000);
+					 len / n / 2);
+		out->spacing_ns = fmax(out->spacing_ns, 2 * len / n / us * 1000);
 	}
 	return ret;
 }
@@ -160,38 +167,52 @@ int survey_doubts(struct moments *out, const struct placed *placed, unsigned nr,
 	return ret;
 }
 
-static double window_len(const struct placed *l0, double us)
-{
-	const struct sample *s = l0->candidate->sample;
-	double len = (double)(s->last - s->first) / WINDOW_SHARE;
+/* In L0's ticks: the length of the windows, and of what is taken along before them. */
+struct lengths {
+	double window, before;
+};
 
-	return fmin(fmax(len, WINDOW_MIN_US * us), WINDOW_MAX_US * us);
+static struct lengths window_lengths(const struct placed *placed, unsigned nr, size_t moments,
+				     double us)
+{
+	const struct sample *s = placed[0].candidate->sample;
+	double span = (double)(s->last - s->first) + 1, bytes = 1, most;
+	struct lengths l;
+
+	for (unsigned i = 0; i < nr; i++)
+		bytes += (double)placed[i].candidate->sample->trace->len_bytes;
+	most = WINDOWS_EVENTS / (double)(moments + 1) / (bytes / EVENT_BYTES / span);
+	l.window = fmin(fmax(span / WINDOW_SHARE, WINDOW_MIN_US * us), WINDOW_MAX_US * us);
+	l.window = fmin(l.window, most);
+	l.before = most - l.window;
+	return l;
 }
 
 /* The window [begin, end] of L0 in a machine's own trace. */
 static int own_window(struct plan *plan, const struct placed *p, uint64_t begin, uint64_t end,
-		      double us)
+		      uint64_t before, double us)
 {
 	const struct trace *t = p->candidate->sample->trace;
 	uint64_t a, b;
 	ns_t margin;
 
 	if (p == p->l0)
-		return plan_window(plan, t, begin, end);
+		return plan_window(plan, t, begin, end, before);
 	margin = clock_bound(&p->to_l0, clock_from_l0(&p->to_l0, (ns_t)begin));
 	margin = (ns_t)fmin((double)margin, MARGIN_MAX_US * us);
 	a = clock_from_l0(&p->to_l0, (ns_t)begin - margin).v;
 	b = clock_from_l0(&p->to_l0, (ns_t)end + margin).v;
 	if (b < p->candidate->sample->first || a > p->candidate->sample->last)
 		return 0;
-	return plan_window(plan, t, a, b);
+	return plan_window(plan, t, a, b, before);
 }
 
 int survey_windows(struct plan *plans, const struct moments *m, const struct placed *placed,
 		   unsigned nr)
 {
 	double us = rates_ticks_per_us(placed[0].candidate->sample->trace);
-	uint64_t half = (uint64_t)(window_len(&placed[0], us) / 2);
+	struct lengths l = window_lengths(placed, nr, m->nr, us);
+	uint64_t half = (uint64_t)(l.window / 2);
 	int ret = 0;
 
 	for (unsigned i = 0; i < nr && ret == 0; i++) {
@@ -199,7 +220,7 @@ int survey_windows(struct plan *plans, const struct moments *m, const struct pla
 			uint64_t at = m->list[k] > INT64_MAX / 2 ? INT64_MAX / 2 : m->list[k];
 
 			ret = own_window(&plans[i], &placed[i], at > half ? at - half : 0,
-					 at + half, us);
+					 at + half, (uint64_t)l.before, us);
 		}
 		plan_settle(&plans[i]);
 	}

@@ -16,7 +16,7 @@
 #define ROUNDS_MAX 6
 
 /* Tastes, each of more than the one before, until all parents are known. */
-#define EFFORTS 2
+#define EFFORTS 3
 
 /* One way through: samples read by a plan, and all that follows from them. */
 struct pass {
@@ -71,7 +71,7 @@ static int pass_init(struct pass *p, const struct search *s, struct error *err)
 	for (unsigned i = 0; i < s->nr; i++)
 		p->samples[i].trace = s->in[i].trace;
 	if (s->nr == 1)
-		p->samples[0].is_l0 = true;
+		p->samples[0].purpose = SAMPLE_HOST;
 	return 0;
 }
 
@@ -102,6 +102,15 @@ static void make_machine(struct pass *p, unsigned i)
 				       .l0 = &p->placed[0]};
 }
 
+static bool one_kind_of_clock(const struct search *s)
+{
+	for (unsigned i = 1; i < s->nr; i++) {
+		if (s->in[i].trace->clock.kind != s->in[0].trace->clock.kind)
+			return false;
+	}
+	return s->nr > 1;
+}
+
 static int make_machines(struct pass *p, const struct search *s, bool rough, struct error *err)
 {
 	uint64_t told_khz = s->opt ? s->opt->tsc_khz : 0;
@@ -113,7 +122,8 @@ static int make_machines(struct pass *p, const struct search *s, bool rough, str
 	p->t.nr_machines = p->nr;
 	for (unsigned i = 0; i < p->nr; i++)
 		make_machine(p, i);
-	ret = reference_find(&p->t, p->list[p->order[0]].sample, told_khz, err);
+	ret = reference_find(&p->t, p->list[p->order[0]].sample, told_khz,
+			     rough && one_kind_of_clock(s), err);
 	for (unsigned i = 1; i < p->nr && ret == 0; i++)
 		ret = align_machine(&p->t, &p->placed[i], rough, s->moments.spacing_ns, err);
 	return ret;
@@ -146,6 +156,8 @@ static int taste(struct pass *p, const struct search *s, unsigned effort, struct
 	int ret = pass_init(p, s, err);
 
 	for (unsigned i = 0; i < s->nr && ret == 0; i++) {
+		if (s->nr > 1)
+			p->samples[i].purpose = SAMPLE_CALLS;
 		if (survey_taste(&p->plans[i], s->in[i].trace, effort))
 			ret = fail(err, -ENOMEM, "out of memory");
 	}
@@ -186,7 +198,7 @@ static int windows(struct pass *p, const struct pass *before, const struct searc
 	}
 	free(plans);
 	if (ret == 0) {
-		p->samples[before->order[0]].is_l0 = true;
+		p->samples[before->order[0]].purpose = SAMPLE_HOST;
 		ret = pass_parents(p, s, false, err);
 	}
 	if (ret == 0 && p->complete)

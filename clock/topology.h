@@ -25,7 +25,7 @@ struct machine {
 	unsigned level;            /* 0 for L0, 1 for its VMs ... */
 	struct trace *trace;       /* not owned */
 	struct clock_model clock;  /* to L0, composed through the parents */
-	struct clock_model to_parent;
+	struct clock_model to_parent; /* to the parent's ticks; its bounds are parent ticks, too */
 	struct vcpu_hint *vcpus;   /* owned */
 	unsigned nr_vcpus;
 	char evidence[160];        /* how role and parent were found, in words */
@@ -59,7 +59,8 @@ struct topology_options {
 };
 
 /*
- * Finds machines, parents and clocks.  Memory is bounded whatever the traces' length.
+ * Finds machines, parents and clocks; docs/clocks.md says how.  Memory is bounded whatever the
+ * traces' length.
  * Fails with -EINVAL when two traces both must be L0 (say which, and that --parent decides).
  */
 int topology_find(struct topology *out, const struct topology_input *in, unsigned nr,

@@ -44,7 +44,7 @@ uint64_t watch_wanted(const struct watch *w)
 			WANT(KVM_WRITE_TSC_OFFSET) | WANT(SCHED_SWITCH) | WANT(VECTOR_ENTRY) |
 			WANT(IRQ_ENTRY) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
 
-	if (!w->keep_events)
+	if (w->purpose == SAMPLE_HOST)
 		return host | (w->wants_mono ? WANT(HRTIMER_EXPIRE_ENTRY) : 0);
 	return ((UINT64_C(1) << EV_NR_KINDS) - 1) & ~WANT(OTHER) & ~WANT(STATEDUMP_PROCESS) &
 	       ~WANT(STATEDUMP_PID_NS);
@@ -83,8 +83,11 @@ static int note_stay(struct stay_list *l, int32_t tid, int32_t cpu, uint64_t beg
 
 static int note_nesting(struct watch *w, uint64_t time, bool in)
 {
-	struct nesting *n = sample_add(&w->nestings);
+	struct nesting *n;
 
+	if (w->purpose == SAMPLE_CALLS)
+		return 0;
+	n = sample_add(&w->nestings);
 	if (!n)
 		return -ENOMEM;
 	*n = (struct nesting){time, w->tid, in};
@@ -96,6 +99,8 @@ static int host_runs(struct watch *w, uint64_t time)
 {
 	enum guest_mode was = w->mode;
 
+	if (w->purpose == SAMPLE_CALLS)
+		return 0;
 	w->mode = MODE_OUT;
 	if (was == MODE_IN)
 		return note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, time, false);
@@ -248,6 +253,10 @@ static int watch_event(struct watch *w, const struct event *e)
 	uint64_t *t;
 	int ret = 0;
 
+	if (e->time.v < w->from) {
+		w->tid = e->tid;
+		return 0;
+	}
 	if (e->kind == EV_LOST)
 		return on_lost(w, e);
 	if (w->fresh || (w->nr_events && e->time.v - w->last > w->silence))
@@ -258,7 +267,7 @@ static int watch_event(struct watch *w, const struct event *e)
 		w->tid = e->tid;
 	w->nr_events++;
 	w->last = e->time.v;
-	if (w->keep_events) {
+	if (w->purpose == SAMPLE_ALL) {
 		t = sample_add(&w->events);
 		if (!t)
 			return -ENOMEM;
@@ -278,9 +287,15 @@ int watch_events(struct watch *w, const struct event *events, unsigned nr)
 	return 0;
 }
 
-void watch_part(struct watch *w)
+void watch_part(struct watch *w, uint64_t from)
 {
 	w->fresh = true;
+	w->from = from;
+}
+
+bool watch_full(const struct watch *w)
+{
+	return w->nr_events >= w->notes_max;
 }
 
 static uint32_t tid_of(const char *element, size_t tid_offset)
@@ -364,6 +379,8 @@ int watch_end(struct watch *w)
 {
 	int ret = 0;
 
+	if (w->purpose == SAMPLE_CALLS)
+		return 0;
 	if (w->mode == MODE_IN)
 		ret = note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last, true);
 	if (ret == 0)

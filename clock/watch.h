@@ -43,7 +43,7 @@ struct watch {
 	uint64_t now;         /* of the last hrtimer */
 	bool wants_mono;
 	bool has_entries;     /* a vCPU ran here */
-	bool keep_events;     /* it may be a guest's */
+	enum sample_purpose purpose;
 	uint64_t nr_events;
 	uint64_t first, last; /* events that were read */
 	struct call_list calls, requests, acks;
@@ -54,14 +54,19 @@ struct watch {
 	struct mono_point_list monos;
 	struct stay_list lost;   /* times of lost events; tid is not used */
 	struct stay_list silent; /* long times without events */
+	uint64_t from;           /* of this part */
+	size_t notes_max;        /* events that may be noted in all */
 	bool fresh;              /* the next event begins a part */
 	bool cut;                /* the last part was left before the stream's end */
 	uint64_t silence;        /* how many ticks are long */
 };
 
 void watch_init(struct watch *w, struct stream *s);
-/* A part begins: what lies between it and the one before was not read. */
-void watch_part(struct watch *w);
+/* A part begins: what lies between it and the one before was not read.  Nothing before the tick
+ * @from is noted. */
+void watch_part(struct watch *w, uint64_t from);
+/* So much was noted that the rest is not read. */
+bool watch_full(const struct watch *w);
 uint64_t watch_wanted(const struct watch *w);
 /* 0 or -ENOMEM */
 int watch_events(struct watch *w, const struct event *events, unsigned nr);

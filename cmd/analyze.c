@@ -6,6 +6,7 @@
 #include "cmd/trace_options.h"
 #include "report/units.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,14 +84,16 @@ static void print_text(const struct invocation *inv, const char *output,
 		       const struct sonde_analyze_result *r, double seconds)
 {
 	char events[UNIT_TEXT], in[UNIT_TEXT], out[UNIT_TEXT], length[UNIT_TEXT];
+	/* How much of the input was read is not known when the user stopped it. */
+	const char *part = r->interrupted ? "a part of " : "";
 
 	if (inv->common.quiet)
 		return;
 	fprintf(inv->screen.out,
-		"%s: %s events of %u machine%s over %s, %s in, %s out, in %.2f s\n", output,
+		"%s: %s events of %u machine%s over %s, %s%s in, %s out, in %.2f s\n", output,
 		unit_count(events, (int64_t)r->events), r->machines, r->machines == 1 ? "" : "s",
-		unit_length(length, r->end - r->begin, true), unit_bytes(in, r->input_bytes),
-		unit_bytes(out, r->output_bytes), seconds);
+		unit_length(length, r->end - r->begin, true), part,
+		unit_bytes(in, r->input_bytes), unit_bytes(out, r->output_bytes), seconds);
 	if (r->problems)
 		fprintf(inv->screen.out,
 			"%llu thing%s in the traces needed attention; sonde info %s lists %s\n",
@@ -131,6 +134,8 @@ static enum exit_code run(const struct invocation *inv)
 	watcher = (struct sonde_watcher){progress_report, progress_notice, &progress};
 	ret = sonde_analyze(&inputs, output, &watcher, &result, &err);
 	progress_end(&progress);
+	if (ret == -EINTR)
+		return complain(inv, EXIT_INTERRUPTED, "%s; %s is not written", err.text, output);
 	if (ret)
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	if (is_json(inv))

@@ -64,8 +64,8 @@ enum exit_code complain(const struct invocation *inv, enum exit_code code, const
 	__attribute__((format(printf, 3, 4)));
 
 /* Opens the history a command asks about: -i, else the only operand, else the only .sonde file
- * of the current directory.  NULL: the user has been told why. */
-struct sonde_run *open_input(const struct invocation *inv);
+ * of the current directory.  Other than EXIT_DONE: the user has been told why. */
+enum exit_code open_input(const struct invocation *inv, struct sonde_run **out);
 
 /* The --time window of @run; false: the user has been told what is wrong with it. */
 bool get_window(const struct invocation *inv, struct sonde_run *run, int64_t *begin, int64_t *end);

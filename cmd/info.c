@@ -200,11 +200,11 @@ static enum exit_code print_json(const struct invocation *inv, struct sonde_run 
 
 static enum exit_code run_info(const struct invocation *inv)
 {
-	struct sonde_run *run = open_input(inv);
-	enum exit_code code;
+	struct sonde_run *run;
+	enum exit_code code = open_input(inv, &run);
 
-	if (!run)
-		return EXIT_FAILED;
+	if (code)
+		return code;
 	code = is_json(inv) ? print_json(inv, run) : print_text(inv, run);
 	sonde_run_close(run);
 	return code;

@@ -1,51 +1,92 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which history a command is about, and which part of it. */
 #include "cmd/command.h"
+#include "report/units.h"
 
 #include <glob.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
-static struct sonde_run *open_run(const struct invocation *inv, const char *path)
+/* What is left of a file that was cut off before its first names. */
+static enum exit_code complain_empty(const struct invocation *inv, const char *path, bool complete)
 {
-	struct sonde_error err = {0};
-	struct sonde_run *run;
+	char size[UNIT_TEXT];
+	struct stat st;
 
-	if (sonde_run_open(&run, path, &err)) {
-		complain(inv, EXIT_FAILED, "%s", err.text);
-		return NULL;
-	}
-	if (!sonde_run_complete(run) && !inv->common.quiet)
-		complain(inv, EXIT_FAILED,
-			 "%s is not complete: its writer was stopped; it is read as far as it goes",
-			 path);
-	return run;
+	if (complete || stat(path, &st))
+		return complain(inv, EXIT_FAILED, "%s holds no machine", path);
+	return complain(inv, EXIT_FAILED,
+			"%s holds no machine: it was cut off at %s bytes; analyse the traces again",
+			path, unit_count(size, (int64_t)st.st_size));
 }
 
-struct sonde_run *open_input(const struct invocation *inv)
+static enum exit_code open_run(const struct invocation *inv, const char *path,
+			       struct sonde_run **out)
+{
+	struct sonde_error err = {0};
+	struct stat st;
+
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return complain(inv, EXIT_FAILED,
+				"%s is a directory; sonde %s reads a history: make one with "
+				"sonde analyze %s -o run.sonde",
+				path, inv->command->name, path);
+	if (sonde_run_open(out, path, &err))
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	if (!sonde_nr_machines(*out)) {
+		enum exit_code code = complain_empty(inv, path, sonde_run_complete(*out));
+
+		sonde_run_close(*out);
+		return code;
+	}
+	if (!sonde_run_complete(*out) && !inv->common.quiet)
+		complain(inv, EXIT_FAILED,
+			 "%s is not complete (its writer was stopped, or the file cut off); it is "
+			 "read as far as it goes",
+			 path);
+	return EXIT_DONE;
+}
+
+#define NAMES_SHOWN 8
+
+static enum exit_code complain_several(const struct invocation *inv, const glob_t *found)
+{
+	char names[600] = "";
+	size_t used = 0;
+	size_t i;
+
+	for (i = 0; i < found->gl_pathc && i < NAMES_SHOWN && used < sizeof(names); i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+					 found->gl_pathv[i]);
+	return complain(inv, EXIT_FAILED, "there are several .sonde files here; name one: %s%s",
+			names, i < found->gl_pathc ? " ..." : "");
+}
+
+enum exit_code open_input(const struct invocation *inv, struct sonde_run **out)
 {
 	const char *path = inv->common.input;
-	struct sonde_run *run = NULL;
+	enum exit_code code;
 	glob_t found = {0};
 
-	if (inv->nr_operands > (path ? 0 : 1)) {
-		complain(inv, EXIT_USAGE, "one history is expected, not also \"%s\"",
-			 inv->operands[inv->nr_operands - 1]);
-		return NULL;
-	}
+	if (inv->nr_operands > (path ? 0 : 1))
+		return complain(inv, EXIT_USAGE, "one history is expected, not also \"%s\"",
+				inv->operands[inv->nr_operands - 1]);
 	if (!path && inv->nr_operands)
 		path = inv->operands[0];
 	if (path)
-		return open_run(inv, path);
+		return open_run(inv, path, out);
 	glob("*.sonde", 0, NULL, &found);
 	if (found.gl_pathc == 1)
-		run = open_run(inv, found.gl_pathv[0]);
+		code = open_run(inv, found.gl_pathv[0], out);
+	else if (found.gl_pathc)
+		code = complain_several(inv, &found);
 	else
-		complain(inv, EXIT_FAILED,
-			 found.gl_pathc ? "there are several .sonde files here; name one of them"
-					: "there is no .sonde file here; name one, or make one "
-					  "with sonde analyze");
+		code = complain(inv, EXIT_FAILED,
+				"there is no .sonde file here; name one, or make one with sonde "
+				"analyze");
 	globfree(&found);
-	return run;
+	return code;
 }
 
 bool get_window(const struct invocation *inv, struct sonde_run *run, int64_t *begin, int64_t *end)

@@ -326,7 +326,7 @@ static enum exit_code run_report(const struct invocation *inv)
 {
 	const struct report_options *opt = inv->values;
 	struct sonde_run *run;
-	enum exit_code code = EXIT_USAGE;
+	enum exit_code code;
 	int64_t begin, end;
 
 	for (unsigned i = 0; i < opt->sections.nr; i++) {
@@ -342,10 +342,12 @@ static enum exit_code run_report(const struct invocation *inv)
 					"there is no section \"%s\"; --section help lists them",
 					opt->sections.items[i]);
 	}
-	run = open_input(inv);
-	if (!run)
-		return EXIT_FAILED;
-	if (get_window(inv, run, &begin, &end))
+	code = open_input(inv, &run);
+	if (code)
+		return code;
+	if (!get_window(inv, run, &begin, &end))
+		code = EXIT_USAGE;
+	else
 		code = is_json(inv) ? print_json(inv, run, begin, end)
 				    : print_text(inv, run, begin, end);
 	sonde_run_close(run);

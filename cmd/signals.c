@@ -20,10 +20,15 @@ static void on_bus_error(int signal)
 	_exit(1);
 }
 
+/* The work may take seconds to come to where it can stop: say at once that it will. */
 static void on_interrupt(int signal)
 {
+	static const char text[] = "\nsonde: stopping; once more ends the program at once\n";
+
 	(void)signal;
 	interrupted = 1;
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		return;
 }
 
 void signals_install(void)

@@ -6,7 +6,7 @@
 
 /*
  * Signals.  SIGBUS: a mapped trace was cut short by somebody while we read it; says so and ends
- * with exit code 1.  A history that was being written is then recognised as incomplete.
+ * with exit code 1.  A history that was being written stays behind as FILE.part.
  */
 void signals_install(void);
 

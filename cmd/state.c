@@ -242,11 +242,11 @@ static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 
 static enum exit_code run_state(const struct invocation *inv)
 {
-	struct sonde_run *run = open_input(inv);
-	enum exit_code code;
+	struct sonde_run *run;
+	enum exit_code code = open_input(inv, &run);
 
-	if (!run)
-		return EXIT_FAILED;
+	if (code)
+		return code;
 	code = show(inv, run);
 	sonde_run_close(run);
 	return code;

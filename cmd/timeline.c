@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde timeline: what ran when, as a picture: on the terminal or as SVG. */
+#include "base/replace.h"
 #include "cmd/command.h"
 #include "report/facts.h"
 #include "report/picture.h"
@@ -74,23 +75,41 @@ static unsigned picture_width(const struct invocation *inv)
 	return inv->screen.color ? 2 * chars : chars;
 }
 
+static int write_file(const char *path, const struct picture *p)
+{
+	FILE *out = fopen(path, "we");
+	int ret = 0;
+
+	if (!out)
+		return -errno;
+	picture_svg(p, out);
+	if (fflush(out) || ferror(out))
+		ret = errno ? -errno : -EIO;
+	if (fclose(out) && !ret)
+		ret = -errno;
+	return ret;
+}
+
 static enum exit_code write_svg(const struct invocation *inv, const struct picture *p)
 {
 	const struct timeline_options *opt = inv->values;
-	FILE *out;
-	bool bad;
+	struct error err = {0};
+	struct replace place;
+	int ret;
 
 	if (!strcmp(opt->svg, "-")) {
 		picture_svg(p, inv->screen.out);
 		return EXIT_DONE;
 	}
-	out = fopen(opt->svg, "we");
-	if (!out)
-		return complain(inv, EXIT_FAILED, "cannot write %s: %s", opt->svg, strerror(errno));
-	picture_svg(p, out);
-	bad = ferror(out);
-	if (fclose(out) || bad)
-		return complain(inv, EXIT_FAILED, "cannot write %s: %s", opt->svg, strerror(errno));
+	if (replace_begin(&place, opt->svg, &err))
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	ret = write_file(place.write_to, p);
+	if (ret) {
+		replace_end(&place, false, NULL);
+		return complain(inv, EXIT_FAILED, "cannot write %s: %s", opt->svg, strerror(-ret));
+	}
+	if (replace_end(&place, true, &err))
+		return complain(inv, EXIT_FAILED, "%s", err.text);
 	return EXIT_DONE;
 }
 
@@ -186,9 +205,9 @@ static enum exit_code run_timeline(const struct invocation *inv)
 	if (!parse_rows(opt->rows ? opt->rows : "all", &which))
 		return complain(inv, EXIT_USAGE,
 				"--rows: \"%s\" is no list of cpus, machines and vcpus", opt->rows);
-	run = open_input(inv);
-	if (!run)
-		return EXIT_FAILED;
+	code = open_input(inv, &run);
+	if (code)
+		return code;
 	code = draw(inv, run, which);
 	sonde_run_close(run);
 	return code;

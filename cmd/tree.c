@@ -273,11 +273,11 @@ static int print_json(const struct invocation *inv, struct tree *t)
 
 static enum exit_code run_tree(const struct invocation *inv)
 {
-	struct tree t = {.run = open_input(inv), .opt = inv->values};
-	enum exit_code code = EXIT_DONE;
+	struct tree t = {.opt = inv->values};
+	enum exit_code code = open_input(inv, &t.run);
 
-	if (!t.run)
-		return EXIT_FAILED;
+	if (code)
+		return code;
 	if (!count_threads(t.run, &t.counts) ||
 	    (is_json(inv) ? print_json(inv, &t) : print_text(inv, &t)))
 		code = complain(inv, EXIT_FAILED, "out of memory");

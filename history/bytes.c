@@ -92,7 +92,7 @@ const uint8_t *cursor_take(struct cursor *c, size_t len_bytes)
 	return p;
 }
 
-uint64_t cursor_varint(struct cursor *c)
+uint64_t cursor_long_varint(struct cursor *c)
 {
 	uint64_t v = 0;
 

@@ -39,8 +39,13 @@ struct cursor {
 };
 
 const uint8_t *cursor_take(struct cursor *c, size_t len_bytes);
-uint64_t cursor_varint(struct cursor *c);
+uint64_t cursor_long_varint(struct cursor *c);
 int64_t cursor_signed(struct cursor *c);
+
+static inline uint64_t cursor_varint(struct cursor *c)
+{
+	return c->p < c->end && *c->p < 0x80 ? *c->p++ : cursor_long_varint(c);
+}
 
 static inline uint32_t get_u32(const uint8_t *p)
 {

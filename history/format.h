@@ -14,6 +14,9 @@
 #define TRAILER_MAGIC "SONDEEND"
 #define FORMAT_VERSION 1u
 
+/* Times stay below this in either direction (146 years), so that differences never overflow. */
+#define FORMAT_TIME_MAX (INT64_MAX / 2)
+
 /*
  * File header
  *   0  8 bytes  FILE_MAGIC

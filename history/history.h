@@ -43,7 +43,7 @@ struct column {
 struct history_writer;
 
 struct history_writer_options {
-	unsigned threads;      /* workers that encode; 0 = encode in the calling thread */
+	unsigned threads;      /* 0 = encode in the calling thread, else in one of its own */
 	bool ticks_are_ns;     /* kept in the header, see struct topology */
 	int64_t wall_offset_ns;
 	bool wall_known;
@@ -59,7 +59,7 @@ attr_t history_writer_attr(struct history_writer *w, attr_t parent, const char *
 
 /*
  * From @t on, @attr has @value.  @t must not be smaller than any @t before (it is then raised to
- * the last one).  Setting the value it already has costs nothing and writes nothing.  Several
+ * the last one), and lies within 146 years of 0.  Setting the value it already has costs nothing and writes nothing.  Several
  * changes of one attribute at one time: the last one counts.  Errors (disk full) are kept and come
  * out of history_writer_close().
  */
@@ -108,7 +108,8 @@ struct interval {
  * incomplete one without any whole part.
  * An incomplete file (writer killed) opens, up to the last whole part: history_complete() is then
  * false and history_end() says up to when.  Damaged parts are found by checksum when they are
- * read: queries then return -EIO, never a wrong answer.
+ * read: queries then return -EIO, never a wrong answer.  A struct history is used by one thread at
+ * a time; several may have the same file open.
  */
 int history_open(struct history **out, const char *path, struct error *err);
 void history_close(struct history *h);
@@ -117,6 +118,14 @@ ns_t history_end(const struct history *h);
 bool history_complete(const struct history *h);
 bool history_ticks_are_ns(const struct history *h);
 bool history_wall_offset(const struct history *h, int64_t *offset_ns);
+
+/*
+ * Reads the whole file and calls @bad for every part whose checksum is wrong, and for every
+ * stretch of the file that is no part at all.  Returns how many there were.
+ */
+unsigned history_verify(const struct history *h,
+			void (*bad)(uint64_t offset_bytes, uint64_t len_bytes, void *data),
+			void *data);
 
 uint32_t history_nr_attrs(const struct history *h);  /* ids are 0 .. nr - 1 */
 attr_t history_find(const struct history *h, const char *path);
@@ -131,7 +140,8 @@ const char *history_string(const struct history *h, uint32_t id);
 /* Full state: values[attr] for every attribute, and, when @since is not NULL, since when. */
 int history_state(struct history *h, ns_t t, uint32_t *values, ns_t *since);
 
-/* The interval of @attr that holds @t. */
+/* The interval of @attr that holds @t.  Before its first change the value is 0, since the begin of
+ * the history.  This and history_state(): -ERANGE when @t is not in [begin, end). */
 int history_at(struct history *h, attr_t attr, ns_t t, struct interval *out);
 
 /* Walks the intervals of @attr that touch [begin, end), in order, clipped to nothing: first and
@@ -155,13 +165,15 @@ int history_sum(struct history *h, attr_t attr, ns_t begin, ns_t end, struct val
 /*
  * A window as a picture: for each of @nr attributes at most one run per pixel.  Pixel p is
  * [begin + p * (end - begin) / pixels, ...).  A run covers whole pixels in which the same value is
- * dominant.  @exact false: the value was chosen from summaries: it was the longest of some bucket
- * no wider than half a pixel, and held at least @share of the run (in 1/255).
+ * dominant.  @exact: it held longest in every pixel of the run.  Otherwise it was chosen from
+ * summaries (history/summary.h says how): it was the longest, as far as they know, of some bucket
+ * no wider than half a pixel.  Either way it held at least @share of each pixel (in 1/255).
+ * Outside of the history the value is 0, and runs with value 0 are not told.
  */
 struct pixel_run {
 	uint32_t first, nr; /* pixels */
 	uint32_t value;
-	uint8_t share;      /* lower bound of the share of time the value held, 255 = all */
+	uint8_t share;      /* lower bound of the time the value held in each pixel, 255 = all */
 	bool exact;
 };
 /* @each is called per row in the order of @attrs, with that row's runs (none: value 0 all over). */

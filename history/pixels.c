@@ -67,7 +67,7 @@ static int paint_run(struct paint *w, ns_t begin, ns_t end, uint32_t value, unsi
 	if (at < w->begin)
 		at = (ns_t)((uint64_t)at + ((uint64_t)w->begin - (uint64_t)at) / (uint64_t)width *
 						   (uint64_t)width);
-	if ((uint64_t)(w->at - at) >> summary_shift(w->level) > PAINT_BUCKETS_MAX)
+	if (((uint64_t)w->at - (uint64_t)at) >> summary_shift(w->level) > PAINT_BUCKETS_MAX)
 		return -EIO;
 	for (; at < w->at; at += width) {
 		ns_t stop = at + width;
@@ -110,8 +110,8 @@ static int paint_runs(struct paint *w, const struct node *n, const struct runs *
 						      : chunk_time(n, r->places[k + 1], shift);
 		if (begin >= r->end)
 			return 1;
-		if (share - 1 < SHARE_ALL - 1 && next - begin == width && w->at == begin &&
-		    next < w->end) {
+		if (share - 1 < SHARE_ALL - 1 && w->at == begin &&
+		    (uint64_t)next - (uint64_t)begin == (uint64_t)width && next < w->end) {
 			painter_share(w->painter, begin, next, r->values[k], share);
 			w->at = next;
 			continue;
@@ -137,11 +137,12 @@ static int paint_chunk(struct paint *w, const struct node *n)
 
 	if (row == NODE_NO_ROW)
 		return 0;
-	ret = node_segment(n, row, &seg);
+	ret = n->has_shares ? node_segment(n, row, &seg) : -EIO;
 	if (ret <= 0)
 		return ret;
 	if (w->begin > n->base)
-		i = sorted_upto(&seg.places, (uint64_t)(w->begin - n->base) >> shift, NULL);
+		i = sorted_upto(&seg.places, ((uint64_t)w->begin - (uint64_t)n->base) >> shift,
+				NULL);
 	for (i -= i > 0; i < seg.places.nr; i += nr) {
 		nr = seg.places.nr - i < ROW_BATCH ? seg.places.nr - i : ROW_BATCH;
 		sorted_decode(&seg.places, i, nr, places, &hint);

@@ -186,6 +186,11 @@ static int read_complete(struct history *h, struct error *err)
 	return ret ? ret : 1;
 }
 
+static bool times_make_sense(const struct history *h)
+{
+	return h->begin >= -FORMAT_TIME_MAX && h->begin <= h->end && h->end <= FORMAT_TIME_MAX;
+}
+
 static int read_header(struct history *h, struct error *err)
 {
 	const uint8_t *p = h->file.data;
@@ -231,6 +236,8 @@ int history_open(struct history **out, const char *path, struct error *err)
 				h, &(struct part){.payload = h->found, .len_bytes = h->found_bytes},
 				err);
 	}
+	if (ret >= 0 && !times_make_sense(h))
+		ret = fail(err, -EIO, "%s is damaged: its times make no sense", path);
 out:
 	if (ret < 0) {
 		history_close(h);

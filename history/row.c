@@ -155,13 +155,15 @@ int row_last(struct history *h, attr_t attr, ns_t t, struct found *out)
 		return 0;
 	ret = group_last(h, group, attr, t, out);
 	if (ret)
-		return ret;
+		return ret < 0 || (out->t >= h->begin && out->t <= t) ? ret : -EIO;
 	ret = stream_node(h, &h->groups, group, &n);
 	if (ret)
 		return ret;
 	if (!snapshot_open(&snap, n->base, n->extra, n->extra_bytes))
 		return -EIO;
-	return snapshot_find(&snap, attr, &out->value, &out->t);
+	if (!snapshot_find(&snap, attr, &out->value, &out->t))
+		return 0;
+	return out->t >= h->begin && out->t <= t ? 1 : -EIO;
 }
 
 int row_next(struct history *h, attr_t attr, ns_t t, struct found *out)
@@ -171,10 +173,10 @@ int row_next(struct history *h, attr_t attr, ns_t t, struct found *out)
 	for (group = group == STREAM_NONE ? 0 : group; group < h->groups.nr; group++) {
 		int ret = group_next(h, group, attr, t, out);
 
-		if (ret > 0)
-			return out->t < h->end;
-		if (ret < 0)
-			return ret;
+		if (ret > 0 && out->t <= t)
+			return -EIO;
+		if (ret)
+			return ret < 0 ? ret : out->t < h->end;
 	}
 	return 0;
 }
@@ -253,6 +255,16 @@ static int open_slice(struct row_reader *r)
 	return open_range(r, n, row, &r->slice);
 }
 
+/* Times that do not rise or leave the window are not from our writer. */
+static bool plausible(const struct row_reader *r)
+{
+	bool good = (ns_t)r->times[0] > r->after && (ns_t)r->times[r->nr - 1] < r->before;
+
+	for (uint32_t i = 1; i < r->nr; i++)
+		good &= (ns_t)r->times[i - 1] < (ns_t)r->times[i];
+	return good;
+}
+
 static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
 {
 	uint32_t nr = end - range->at;
@@ -262,7 +274,7 @@ static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
 	node_times(range->node, r->times, r->nr);
 	segment_values(&range->segment, range->at, r->nr, r->values);
 	range->at += r->nr;
-	return 1;
+	return plausible(r) ? 1 : -EIO;
 }
 
 int row_reader_next(struct row_reader *r)

@@ -69,15 +69,26 @@ static unsigned nth_set(uint64_t v, unsigned k)
 	return byte + (unsigned)__builtin_ctzll(v);
 }
 
+/*
+ * Long rows are searched by counting bits, for which most x86 processors have an instruction, but
+ * not the oldest.  So both searches exist twice, and @popcnt is always a constant.
+ */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+static ALWAYS_INLINE unsigned count(uint64_t v, bool popcnt)
+{
+	return popcnt ? (unsigned)__builtin_popcountll(v) : bits_count(v);
+}
+
 /* The bit after the @k-th zero (from 1) of the row; the row's end when it has fewer. */
-static uint64_t after_zero(const struct sorted *s, uint64_t k)
+static ALWAYS_INLINE uint64_t search_zero(const struct sorted *s, uint64_t k, bool popcnt)
 {
 	uint64_t row_bits = s->nr + s->high_max + 1;
 	uint64_t at;
 
 	for (at = 0; at < row_bits; at += 64) {
 		uint64_t zeros = ~get_u64(s->high + (at >> 3));
-		unsigned n = bits_count(zeros);
+		unsigned n = count(zeros, popcnt);
 
 		if (n >= k) {
 			at += nth_set(zeros, (unsigned)k - 1) + 1;
@@ -86,6 +97,62 @@ static uint64_t after_zero(const struct sorted *s, uint64_t k)
 		k -= n;
 	}
 	return row_bits;
+}
+
+static ALWAYS_INLINE uint64_t search_entry(const struct sorted *s, uint32_t i, uint64_t from,
+					   uint32_t before, bool popcnt)
+{
+	uint64_t row_bits = s->nr + s->high_max + 1;
+	uint64_t at = from & ~7ull;
+	uint64_t word;
+	unsigned k = i - before;
+
+	if (from >= row_bits)
+		return row_bits;
+	word = get_u64(s->high + (at >> 3)) & ~bits_mask(from & 7);
+	for (;;) {
+		unsigned n = count(word, popcnt);
+
+		if (n > k)
+			return at + nth_set(word, k);
+		k -= n;
+		at += 64;
+		if (at >= row_bits)
+			return row_bits;
+		word = get_u64(s->high + (at >> 3));
+	}
+}
+
+#ifdef __x86_64__
+__attribute__((target("popcnt"))) static uint64_t after_zero_popcnt(const struct sorted *s,
+								    uint64_t k)
+{
+	return search_zero(s, k, true);
+}
+
+__attribute__((target("popcnt"))) static uint64_t select_popcnt(const struct sorted *s, uint32_t i,
+								uint64_t from, uint32_t before)
+{
+	return search_entry(s, i, from, before, true);
+}
+#endif
+
+static uint64_t after_zero(const struct sorted *s, uint64_t k)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("popcnt"))
+		return after_zero_popcnt(s, k);
+#endif
+	return search_zero(s, k, false);
+}
+
+uint64_t sorted_select(const struct sorted *s, uint32_t i, uint64_t from, uint32_t before)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("popcnt"))
+		return select_popcnt(s, i, from, before);
+#endif
+	return search_entry(s, i, from, before, false);
 }
 
 /* The last set bit of the row before bit @at; there is one. */
@@ -126,29 +193,6 @@ uint32_t sorted_upto(const struct sorted *s, uint64_t x, uint64_t *last)
 	if (i && last)
 		*last = sorted_join(s, i - 1, set_before(s, bit));
 	return i;
-}
-
-uint64_t sorted_select(const struct sorted *s, uint32_t i, uint64_t from, uint32_t before)
-{
-	uint64_t row_bits = s->nr + s->high_max + 1;
-	uint64_t at = from & ~7ull;
-	uint64_t word;
-	unsigned k = i - before;
-
-	if (from >= row_bits)
-		return row_bits;
-	word = get_u64(s->high + (at >> 3)) & ~bits_mask(from & 7);
-	for (;;) {
-		unsigned n = bits_count(word);
-
-		if (n > k)
-			return at + nth_set(word, k);
-		k -= n;
-		at += 64;
-		if (at >= row_bits)
-			return row_bits;
-		word = get_u64(s->high + (at >> 3));
-	}
 }
 
 void sorted_decode(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t *out,

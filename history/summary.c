@@ -6,9 +6,14 @@
 #include "history/find.h"
 
 /* An attribute's finest level has buckets at least this many times as long as its intervals. */
-#define PACE 3
+#define PACE 4
 #define CHUNK_RUNS 32768
+#define LAST_CHILD ((1ull << SUMMARY_STEP) - 1) /* number of a parent's last child */
 #define NO_LEVEL UINT8_MAX
+
+/* A row is covered once it has changed this often.  Most attributes of a run are threads that live
+ * shortly: reading their few changes is cheaper than keeping a bucket open on every level. */
+#define COVERED_CHANGES_MIN 256
 
 /* Time of each value in one bucket. */
 struct tally {
@@ -37,6 +42,7 @@ struct row {
 	uint64_t interval_ns; /* typical */
 	struct open *open;    /* owned: levels base .. base + nr - 1 */
 	uint32_t value;
+	uint32_t changes; /* before it was covered */
 	uint8_t base, nr;
 };
 
@@ -235,8 +241,8 @@ static struct open *parent_of(struct summary *s, struct row *r, unsigned level, 
 	}
 	r->open = open;
 	r->nr++;
-	open[i] = (struct open){.bucket = bucket >> 2,
-				.partial = (bucket & 3) || open[i - 1].partial};
+	open[i] = (struct open){.bucket = bucket >> SUMMARY_STEP,
+				.partial = (bucket & LAST_CHILD) || open[i - 1].partial};
 	s->levels[level + 1].nr_rows++;
 	return &open[i];
 }
@@ -279,7 +285,7 @@ static void close_bucket(struct summary *s, struct row *r, unsigned level)
 		o->tally.nr = 0;
 		o->partial = false;
 		o->bucket++;
-		if (!up || o->bucket & 3)
+		if (!up || o->bucket & LAST_CHILD)
 			return;
 	}
 }
@@ -300,20 +306,20 @@ static void pass_buckets(struct summary *s, struct row *r, unsigned level, uint6
 		o->bucket += (int64_t)nr;
 		return;
 	}
-	if (o->bucket & 3 || up->partial || up->tally.nr) {
-		some = 4 - (uint64_t)(o->bucket & 3);
+	if (o->bucket & LAST_CHILD || up->partial || up->tally.nr) {
+		some = LAST_CHILD + 1 - (uint64_t)(o->bucket & LAST_CHILD);
 		some = some < nr ? some : nr;
 		tally_add(s, &up->tally, value, some * width);
 		o->bucket += (int64_t)some;
 		nr -= some;
-		if (!(o->bucket & 3))
+		if (!(o->bucket & LAST_CHILD))
 			close_bucket(s, r, level + 1);
 	}
-	if (nr >= 4) {
-		pass_buckets(s, r, level + 1, nr / 4, value);
+	if (nr > LAST_CHILD) {
+		pass_buckets(s, r, level + 1, nr >> SUMMARY_STEP, value);
 		o = &r->open[level - r->base];
-		o->bucket += (int64_t)(nr & ~3ull);
-		nr &= 3;
+		o->bucket += (int64_t)(nr & ~LAST_CHILD);
+		nr &= LAST_CHILD;
 	}
 	if (nr) {
 		o = &r->open[level - r->base];
@@ -455,6 +461,11 @@ void summary_row(struct summary *s, uint32_t attr, ns_t begin, ns_t end, const u
 	for (unsigned i = 0; !s->levels[0].any && i < SUMMARY_LEVELS; i++)
 		s->levels[i].first = begin >> summary_shift(i);
 	s->levels[0].any = true;
+	if (r->base == NO_LEVEL && r->changes + nr < COVERED_CHANGES_MIN) {
+		r->changes += nr;
+		r->value = values[nr - 1];
+		return;
+	}
 	set_pace(s, r, begin, end, nr);
 	for (uint32_t i = 0; i < nr && !s->failed; i++) {
 		ns_t t = begin + (ns_t)times[i];

@@ -115,7 +115,7 @@ int history_writer_open(struct history_writer **out, const char *path,
 		return ret;
 	}
 	w->open = &w->batches[0];
-	w->first = w->last = NS_MIN;
+	w->first = w->last = -FORMAT_TIME_MAX;
 	if (names_init(&w->names) || !sync_attrs(w) || encoder_new(&w->encoder, &w->file))
 		w->failed = true;
 	else if (opt->threads)
@@ -241,6 +241,8 @@ void history_writer_set(struct history_writer *w, attr_t attr, ns_t t, uint32_t 
 		return;
 	if (unlikely(t < w->last))
 		t = w->last;
+	if (unlikely(t > FORMAT_TIME_MAX))
+		t = FORMAT_TIME_MAX;
 	if (unlikely(b->nr >= SLICE_CHANGES) && t > w->last) {
 		hand_over(w, t, false);
 		b = w->open;
@@ -351,8 +353,10 @@ int history_writer_close(struct history_writer *w, ns_t end, struct error *err)
 {
 	int ret;
 
-	if (w->any && end < w->last)
+	if (end < w->last)
 		end = w->last;
+	if (end > FORMAT_TIME_MAX)
+		end = FORMAT_TIME_MAX;
 	if (!w->failed && w->any)
 		hand_over(w, end, true);
 	stop_thread(w);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The whole way: traces, topology, merge, model, history. */
 #include "analysis/run.h"
+#include "base/replace.h"
 #include "lib/inputs.h"
 #include "model/model.h"
 
@@ -156,6 +157,24 @@ static int analyze(struct inputs *in, const struct sonde_inputs *told, const cha
 	return ret;
 }
 
+/* A run that fails leaves no file, and leaves the one that stood there. */
+static int analyze_into(struct inputs *in, const struct sonde_inputs *told, const char *output,
+			const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
+			struct error *err)
+{
+	struct replace place;
+	int ret = replace_begin(&place, output, err);
+	int placed;
+
+	if (!ret)
+		ret = check_output(place.write_to, err);
+	if (ret)
+		return ret;
+	ret = analyze(in, told, place.write_to, watcher, result, err);
+	placed = replace_end(&place, !ret, ret ? NULL : err);
+	return ret ? ret : placed;
+}
+
 int sonde_analyze(const struct sonde_inputs *told, const char *output,
 		  const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
 		  struct sonde_error *err)
@@ -172,7 +191,7 @@ int sonde_analyze(const struct sonde_inputs *told, const char *output,
 		ret = inputs_open(&in, told, watcher, &inner);
 	if (ret)
 		return run_error(err, ret, &inner);
-	ret = analyze(&in, told, output, watcher, result, &inner);
+	ret = analyze_into(&in, told, output, watcher, result, &inner);
 	inputs_release(&in);
 	return run_error(err, ret, &inner);
 }

@@ -144,7 +144,7 @@ static void check_history(struct check *c, struct sonde_run *run)
 	snprintf(c->result->kind, sizeof(c->result->kind), "history");
 	c->result->unit = "intervals";
 	if (!sonde_run_complete(run))
-		find(c, "not complete: the writer was stopped; it ends at %lld ns",
+		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %lld ns",
 		     (long long)sonde_run_end(run));
 	for (attr_t a = 0; a < history_nr_attrs(run->history); a++) {
 		if (history_attr_type(run->history, a) != ATTR_DIR)

@@ -67,8 +67,10 @@ int sonde_events_open(struct sonde_events **out, const struct sonde_inputs *told
 	ret = inputs_open(&e->inputs, told, watcher, &inner);
 	if (!ret)
 		ret = make_filters(e, &inner);
-	if (!ret && inputs_span(&e->inputs, &e->begin, &e->end))
-		ret = fail(&inner, -ENODATA, "the traces hold no events");
+	if (!ret)
+		ret = inputs_span(&e->inputs, &e->begin, &e->end);
+	if (ret && !inner.code)
+		fail(&inner, ret, "%s", ret == -ENOMEM ? "out of memory" : "the traces hold no events");
 	e->from = e->begin;
 	e->to = e->end;
 	if (ret) {

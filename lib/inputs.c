@@ -37,6 +37,48 @@ unsigned inputs_workers(const struct sonde_inputs *told)
 	return nr > 1 ? (unsigned)nr - 1 : 0;
 }
 
+/* ---- first and last event ------------------------------------------------------------------ */
+
+/* The time of the last event of a stream: its last packet that has any is decoded.  1, 0 when
+ * there is no event, or -ENOMEM; so is first_tick(). */
+static int last_tick(struct stream *s, ticks_t *out)
+{
+	for (uint32_t p = s->nr_packets; p-- > 0;) {
+		struct event events[64];
+		struct cursor c;
+		bool found = false;
+		unsigned nr;
+		int ret = cursor_init(&c, s, p, 1, 0, NULL);
+
+		if (ret)
+			return ret == -ENOMEM ? ret : 0;
+		while ((nr = cursor_next(&c, events, ARRAY_SIZE(events)))) {
+			*out = events[nr - 1].time;
+			found = true;
+		}
+		cursor_release(&c);
+		if (found)
+			return 1;
+	}
+	return 0;
+}
+
+static int first_tick(struct stream *s, ticks_t *out)
+{
+	struct event event;
+	struct cursor c;
+	bool found;
+	int ret = cursor_init(&c, s, 0, s->nr_packets, 0, NULL);
+
+	if (ret)
+		return ret == -ENOMEM ? ret : 0;
+	found = cursor_next(&c, &event, 1) == 1;
+	if (found)
+		*out = event.time;
+	cursor_release(&c);
+	return found;
+}
+
 /* ---- opening traces ------------------------------------------------------------------------ */
 
 /* A path on its way to a trace. */
@@ -61,39 +103,144 @@ static bool is_zero(const uint8_t uuid[16])
 	return !memcmp(uuid, zero, sizeof(zero));
 }
 
-static bool same_trace(const struct trace *a, const struct trace *b)
+static bool same_file(const struct trace *a, const struct trace *b)
 {
 	char path_a[PATH_MAX];
 	char path_b[PATH_MAX];
 
-	if (a->format == b->format && a->trace_id && a->trace_id == b->trace_id)
-		return true;
-	if (a->format == b->format && !is_zero(a->uuid) && !memcmp(a->uuid, b->uuid, 16))
-		return true;
 	return realpath(a->path, path_a) && realpath(b->path, path_b) && !strcmp(path_a, path_b);
 }
 
-/* Keeps one of two copies; true when @t was one and has been dealt with. */
-static bool drop_copy(struct opening *o, struct trace *t)
+static bool same_id(const struct trace *a, const struct trace *b)
+{
+	if (a->format != b->format)
+		return false;
+	return (a->trace_id && a->trace_id == b->trace_id) ||
+	       (!is_zero(a->uuid) && !memcmp(a->uuid, b->uuid, sizeof(a->uuid)));
+}
+
+/* What tells one stream of a trace from another, and from another part of the same. */
+struct mark {
+	const char *buffer;
+	int cpu;
+	uint64_t first, last; /* ticks */
+	uint64_t packets, len_bytes;
+};
+
+/* A CTF copy has the same packets.  A trace.dat may have been converted to another version, with
+ * other packets: there the events have to tell. */
+static int make_mark(struct stream *s, struct mark *out)
+{
+	const struct packet *last = s->nr_packets ? &s->packets[s->nr_packets - 1] : NULL;
+	ticks_t first_event = {0}, last_event = {0};
+	int ret;
+
+	*out = (struct mark){.buffer = s->buffer, .cpu = s->cpu};
+	if (s->trace->format == TRACE_CTF) {
+		out->first = last ? s->packets[0].begin : 0;
+		out->last = last ? last->end : 0;
+		out->packets = s->nr_packets;
+		for (uint32_t i = 0; i < s->nr_packets; i++)
+			out->len_bytes += s->packets[i].len_bytes;
+		return 0;
+	}
+	ret = first_tick(s, &first_event);
+	if (ret > 0)
+		ret = last_tick(s, &last_event);
+	out->first = first_event.v;
+	out->last = last_event.v;
+	return ret < 0 ? ret : 0;
+}
+
+static bool has_twin(const struct mark *of, const struct mark *list, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		const struct mark *m = &list[i];
+
+		if (m->cpu == of->cpu && m->first == of->first && m->last == of->last &&
+		    m->packets == of->packets && m->len_bytes == of->len_bytes &&
+		    !strcmp(m->buffer, of->buffer))
+			return true;
+	}
+	return false;
+}
+
+/* 1 when every stream of either trace is in the other as well, else 0; -ENOMEM. */
+static int same_content(struct trace *a, struct trace *b)
+{
+	unsigned nr = a->nr_streams;
+	struct mark *marks;
+	int ret = 0;
+
+	if (nr != b->nr_streams)
+		return 0;
+	marks = calloc(2 * (size_t)nr + 1, sizeof(*marks));
+	if (!marks)
+		return -ENOMEM;
+	for (unsigned i = 0; i < nr && !ret; i++) {
+		ret = make_mark(&a->streams[i], &marks[i]);
+		if (!ret)
+			ret = make_mark(&b->streams[i], &marks[nr + i]);
+	}
+	for (unsigned i = 0; i < nr && !ret; i++) {
+		if (!has_twin(&marks[i], marks + nr, nr) || !has_twin(&marks[nr + i], marks, nr))
+			break;
+		ret = i + 1 == nr;
+	}
+	free(marks);
+	return nr ? ret : 1;
+}
+
+static void tell_copy(struct opening *o, const struct trace *used, const struct trace *dropped)
+{
+	watcher_notice(o->watcher, "%s and %s are the same trace; the first is used", used->path,
+		       dropped->path);
+	problems_add(&o->in->topology.problems, "%s and %s are the same trace; the first is used",
+		     used->path, dropped->path);
+}
+
+/*
+ * Streams of one trace may have been divided over directories (rotated, or one for every CPU):
+ * both then say to be the same trace.  A machine has one trace, so they cannot be taken as they
+ * are, and to take one of them would lose the other.
+ */
+static int refuse_part(const struct trace *a, const struct trace *b, struct error *err)
+{
+	return fail(err, -EINVAL,
+		    "%s and %s are parts of one trace (same id, different events), but a machine has "
+		    "one trace here: %s, or give only one of them",
+		    a->path, b->path,
+		    a->format == TRACE_CTF ? "put the stream files of both beside one metadata file"
+					   : "record into one file");
+}
+
+/* Keeps one of two copies: 1 when @t was one and has been dealt with, 0 when it was none. */
+static int drop_copy(struct opening *o, struct trace *t, struct error *err)
 {
 	struct inputs *in = o->in;
 
 	for (unsigned i = 0; i < in->nr_traces; i++) {
 		struct trace *other = in->traces[i];
 		bool take_new = strlen(t->path) < strlen(other->path);
+		int ret = 1;
 
-		if (!same_trace(t, other))
-			continue;
+		if (!same_file(t, other)) {
+			if (!same_id(t, other))
+				continue;
+			ret = same_content(t, other);
+		}
+		if (ret < 0)
+			return fail(err, ret, "out of memory");
+		if (!ret)
+			return refuse_part(other, t, err);
 		if (strcmp(t->path, other->path))
-			watcher_notice(
-				o->watcher, "%s and %s are the same trace; the first is used",
-				take_new ? t->path : other->path, take_new ? other->path : t->path);
+			tell_copy(o, take_new ? t : other, take_new ? other : t);
 		if (take_new)
 			in->traces[i] = t;
 		trace_release(take_new ? other : t);
-		return true;
+		return 1;
 	}
-	return false;
+	return 0;
 }
 
 static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
@@ -101,6 +248,7 @@ static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
 	struct inputs *in = o->in;
 	struct trace *t = c->trace;
 	struct trace **grown;
+	int ret;
 
 	c->trace = NULL;
 	if (!t) {
@@ -108,8 +256,12 @@ static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
 		problems_add(&in->topology.problems, "%s; this trace is left out", c->why.text);
 		return 0;
 	}
-	if (drop_copy(o, t))
-		return 0;
+	ret = drop_copy(o, t, err);
+	if (ret) {
+		if (ret < 0)
+			trace_release(t);
+		return ret < 0 ? ret : 0;
+	}
 	grown = reallocarray(in->traces, in->nr_traces + 1, sizeof(*grown));
 	if (!grown) {
 		trace_release(t);
@@ -386,6 +538,8 @@ int inputs_open(struct inputs *in, const struct sonde_inputs *told,
 	ret = open_traces(in, told, watcher, err);
 	if (!ret)
 		ret = find_topology(in, told, watcher, err);
+	if (!ret && !watcher_progress(watcher, "aligning clocks", 1))
+		ret = fail(err, -EINTR, "interrupted before anything was fused");
 	if (!ret)
 		ret = list_streams(in, err);
 	if (ret)
@@ -405,43 +559,6 @@ void inputs_release(struct inputs *in)
 
 /* ---- span ---------------------------------------------------------------------------------- */
 
-/* The time of the last event of a stream: its last packet that has any is decoded. */
-static bool last_tick(struct stream *s, ticks_t *out)
-{
-	for (uint32_t p = s->nr_packets; p-- > 0;) {
-		struct event events[64];
-		struct cursor c;
-		bool found = false;
-		unsigned nr;
-
-		if (cursor_init(&c, s, p, 1, 0, NULL))
-			return false;
-		while ((nr = cursor_next(&c, events, ARRAY_SIZE(events)))) {
-			*out = events[nr - 1].time;
-			found = true;
-		}
-		cursor_release(&c);
-		if (found)
-			return true;
-	}
-	return false;
-}
-
-static bool first_tick(struct stream *s, ticks_t *out)
-{
-	struct event event;
-	struct cursor c;
-	bool found;
-
-	if (cursor_init(&c, s, 0, s->nr_packets, 0, NULL))
-		return false;
-	found = cursor_next(&c, &event, 1) == 1;
-	if (found)
-		*out = event.time;
-	cursor_release(&c);
-	return found;
-}
-
 int inputs_span(const struct inputs *in, ns_t *begin, ns_t *end)
 {
 	bool any = false;
@@ -450,8 +567,13 @@ int inputs_span(const struct inputs *in, ns_t *begin, ns_t *end)
 		const struct merge_input *s = &in->streams[i];
 		ticks_t first, last;
 		ns_t from, to;
+		int ret = first_tick(s->stream, &first);
 
-		if (!first_tick(s->stream, &first) || !last_tick(s->stream, &last))
+		if (ret > 0)
+			ret = last_tick(s->stream, &last);
+		if (ret < 0)
+			return ret;
+		if (!ret)
 			continue;
 		from = clock_to_l0(s->clock, first);
 		to = clock_to_l0(s->clock, last) + 1;

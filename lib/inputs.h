@@ -11,8 +11,9 @@
  * start of sonde_analyze() and sonde_events_open().
  *
  * A trace that cannot be opened does not stop the others: the watcher hears of it, and it becomes
- * a problem of the topology.  Of two copies of one trace (same id) the one with the shorter name
- * is taken, for a copy's name tends to say that it is one.
+ * a problem of the topology; only when memory is out does everything end.  Of two copies of one
+ * trace (same id, same streams) the one with the shorter name is taken, for a copy's name tends to
+ * say that it is one; that, too, becomes a problem.  Two different parts of one trace are refused.
  */
 struct inputs {
 	struct trace **traces; /* owned */
@@ -27,7 +28,8 @@ int inputs_open(struct inputs *in, const struct sonde_inputs *told,
 		const struct sonde_watcher *watcher, struct error *err);
 void inputs_release(struct inputs *in);
 
-/* First and last time of any event, in L0 time.  -ENODATA when there is no event at all. */
+/* First and last time of any event, in L0 time.  -ENODATA when there is no event at all;
+ * -ENOMEM. */
 int inputs_span(const struct inputs *in, ns_t *begin, ns_t *end);
 
 /* Workers for the merge: all processors but the one that uses what it hands out. */

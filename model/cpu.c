@@ -98,6 +98,7 @@ static void switch_out(struct cpu *cpu, int64_t prev_state)
 	/* A thread may still sleep on its way out.  Before Linux 4.14 the last state is 0x40. */
 	if (th->exiting && (prev_state & 0x40))
 		state = THREAD_DEAD;
+	th->losses = th->machine->losses;
 	thread_set_on(th, NULL);
 	if (state == THREAD_DEAD && th->tid)
 		thread_end(th);
@@ -216,16 +217,8 @@ void cpu_forget(struct cpu *cpu)
 /* Threads that last ran where events were lost may be anything by now. */
 static void forget_threads(struct cpu *cpu)
 {
-	struct machine_state *mc = cpu->machine;
-
-	for (struct thread *th = mc->threads; th; th = th->next_of_machine) {
-		if (th->on) {
-			th->losses = mc->losses;
-			continue;
-		}
-		if (th->last_on == cpu && th->state != THREAD_DEAD)
-			thread_set_state(th, THREAD_UNKNOWN);
-	}
+	while (cpu->left)
+		thread_leave_list(cpu->left, THREAD_UNKNOWN);
 }
 
 static void note_loss(struct cpu *cpu, const struct event *e)

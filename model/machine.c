@@ -15,6 +15,9 @@
 #define CPUS_MAX 8192
 #define FTRACE_SYSCALLS 1024
 
+/* More vCPUs in one run than any machine has; finding out which are one VM is quadratic. */
+#define VCPUS_MAX 32768
+
 struct machine_state *machine_root(struct machine_state *mc)
 {
 	while (mc && mc->merged_into)
@@ -251,6 +254,12 @@ static struct cpu *untraced_vcpu(struct machine_state *vm, struct thread *host, 
 {
 	struct cpu *cpu;
 
+	if (host->machine->model->nr_cpus >= VCPUS_MAX) {
+		problems_add(&host->machine->model->problems,
+			     "more than %d CPUs and vCPUs; the others are only \"guest\"",
+			     VCPUS_MAX);
+		return NULL;
+	}
 	if (!vm)
 		vm = machine_add(host->machine->model, host->machine);
 	cpu = vm ? machine_cpu_add(vm, number) : NULL;

@@ -12,7 +12,10 @@
  *
  * Every machine's CPUs have a state of their own, driven by that machine's own events.  What runs
  * on a physical CPU is found by walking from its L0 thread into the guest that this thread has
- * entered, and so on inwards.
+ * entered, and so on inwards.  docs/fusion.md has all the rules.
+ *
+ * In the tables that model_close() writes, a machine of the topology has the row of its index in
+ * the topology; machines without a trace come after them.
  */
 struct model;
 

@@ -99,3 +99,49 @@ void namespace_fork(struct thread *parent, struct thread *child, const struct ev
 		namespace_add(child, i, i == levels - 1 ? e->arg[4] : inum, (int32_t)tids[i]);
 	}
 }
+
+/* The number that every kernel since Linux 3.8 gives its first PID namespace. */
+#define FIRST_INUM 4026531836u
+
+#define AMBIGUOUS UINT32_MAX
+
+/* The only namespace of a machine at a level, by pair_key(machine, level); or AMBIGUOUS. */
+static void index_levels(struct model *m, struct map *only)
+{
+	for (uint32_t i = 0; i < m->nr_namespaces; i++) {
+		const struct pid_ns *ns = &m->namespaces[i];
+		uint32_t *other = map_get(only, pair_key(ns->machine, (uint32_t)ns->level));
+
+		if (other)
+			*other = AMBIGUOUS;
+		else if (map_put(only, pair_key(ns->machine, (uint32_t)ns->level), i))
+			m->broken = -ENOMEM;
+	}
+}
+
+/*
+ * A state dump need not name the namespaces around one.  Where only one can be the one around, it
+ * is; and around all of a machine's lies its first, whether or not an event has named it.
+ */
+void namespaces_settle(struct model *m)
+{
+	struct map only = {0};
+
+	index_levels(m, &only);
+	for (uint32_t i = 0; i < m->nr_namespaces; i++) {
+		struct machine_state *mc = m->namespaces[i].machine;
+		int level = m->namespaces[i].level;
+		const uint32_t *outer;
+		int64_t parent = -1;
+
+		if (level < 1 || m->namespaces[i].parent >= 0)
+			continue;
+		outer = map_get(&only, pair_key(mc, (uint32_t)level - 1));
+		if (outer && *outer != AMBIGUOUS)
+			parent = *outer;
+		else if (!outer && level == 1)
+			parent = ns_get(mc, FIRST_INUM, 0);
+		m->namespaces[i].parent = parent;
+	}
+	map_release(&only);
+}

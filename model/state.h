@@ -50,6 +50,7 @@ struct vcpu {
 	bool vmenter;		/* ... and an event confirmed it */
 	uint8_t nested;		/* enum nested */
 	int64_t reason;		/* of the last exit; -1 unknown */
+	bool reason_told;	/* ... by the host, before its own hypervisor's exit event */
 	struct cpu *served;	/* innermost vCPU that ran until the last exit; NULL unknown */
 	bool seen;		/* an entry or exit was seen since the last loss */
 	struct cpu *nested_cpu; /* the nested vCPU that the VM entered last, as told by the address
@@ -84,6 +85,7 @@ struct cpu {
 	char path[128];	       /* of its attributes in the history; \"\" when it has none */
 	struct thread *thread; /* runs now; NULL unknown */
 	struct thread *idle;   /* its TID 0; NULL not seen yet */
+	struct thread *left;   /* threads that last ran here and run nowhere now */
 	bool guest_of_unknown; /* after a VM entry of which we cannot tell the vCPU */
 	unsigned nr_irqs;
 	struct irq_frame irqs[IRQ_DEPTH];
@@ -117,6 +119,8 @@ struct thread {
 	uint32_t losses;  /* machine->losses when we last knew all about it */
 	struct cpu *on;	  /* CPU it runs on; NULL none or unknown */
 	struct cpu *last_on;
+	struct thread **listed; /* what points to it in last_on->left; NULL not in the list */
+	struct thread *next_left;
 	int first_cpu;	  /* number of the first CPU it was seen on; -1 none yet */
 	struct cpu *vcpu; /* the vCPU it is; NULL none */
 	char comm[COMM_LEN];
@@ -331,6 +335,8 @@ void thread_set_comm(struct thread *th, const char *comm);
 void thread_show_vcpu(struct thread *th);
 void thread_forget(struct thread *th);
 void thread_end(struct thread *th);
+/* Takes it off the list of its CPU: nothing is known of it, or it is dead. */
+void thread_leave_list(struct thread *th, enum thread_state state);
 enum thread_state thread_state_of(int64_t prev_state);
 void thread_wake(struct cpu *cpu, const struct event *e);
 void thread_fork(struct machine_state *mc, const struct event *e);
@@ -364,6 +370,7 @@ void contexts_release(struct model *m);
 void namespace_add(struct thread *th, int32_t level, int64_t inum, int32_t vtid);
 void namespace_fork(struct thread *parent, struct thread *child, const struct event *e);
 int64_t namespace_of(const struct thread *th); /* innermost; -1 unknown */
+void namespaces_settle(struct model *m); /* at the end: those whose parent no event told */
 
 /* ---- statedump.c ---- */
 void statedump_process(struct machine_state *mc, const struct event *e);

@@ -389,6 +389,7 @@ void tables_close(struct model *m, ns_t end)
 
 	history_writer_before_batch(m->w, NULL, NULL);
 	group_vms(m);
+	namespaces_settle(m);
 	nr_machines = number_machines(m);
 	nr_cpus = number_cpus(m);
 	put_rows(m, true, end);

@@ -134,12 +134,42 @@ void thread_show_vcpu(struct thread *th)
 		show_cpu(th);
 }
 
+static void unlist(struct thread *th)
+{
+	if (!th->listed)
+		return;
+	*th->listed = th->next_left;
+	if (th->next_left)
+		th->next_left->listed = th->listed;
+	th->listed = NULL;
+}
+
+static void list(struct thread *th, struct cpu *cpu)
+{
+	unlist(th);
+	th->listed = &cpu->left;
+	th->next_left = cpu->left;
+	if (cpu->left)
+		cpu->left->listed = &th->next_left;
+	cpu->left = th;
+}
+
+void thread_leave_list(struct thread *th, enum thread_state state)
+{
+	unlist(th);
+	thread_set_state(th, state);
+}
+
 /* Keeps thread and CPU consistent: one of them each. */
 void thread_set_on(struct thread *th, struct cpu *cpu)
 {
 	struct model *m = th->machine->model;
 
 	th->on = cpu;
+	if (cpu)
+		unlist(th);
+	else if (th->last_on)
+		list(th, th->last_on);
 	if (cpu && th->last_on != cpu) {
 		bool moves = th->last_on;
 
@@ -204,7 +234,7 @@ void thread_end(struct thread *th)
 		map_del(&m->by_tid, pair_key(th->machine, (uint32_t)th->tid));
 	if (th->end == NS_MAX)
 		th->end = m->now;
-	thread_set_state(th, THREAD_DEAD);
+	thread_leave_list(th, THREAD_DEAD);
 }
 
 /*

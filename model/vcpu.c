@@ -82,16 +82,20 @@ void vcpu_forget(struct cpu *vcpu)
 	vcpu->vcpu.starting = false;
 	vcpu->vcpu.nested = NESTED_UNKNOWN;
 	vcpu->vcpu.reason = -1;
+	vcpu->vcpu.reason_told = false;
 	vcpu->vcpu.served = NULL;
 	vcpu->vcpu.seen = false;
 }
 
-/* The vCPU is no longer in guest mode; the reason is not known yet. */
+/* The vCPU is no longer in guest mode; the reason is not known yet, unless it is a nested one and
+ * the host has told it. */
 void vcpu_leave(struct cpu *vcpu)
 {
 	vcpu->vcpu.served = vcpu_innermost(vcpu);
 	vcpu->vcpu.entered = false;
-	vcpu->vcpu.reason = -1;
+	if (!vcpu->vcpu.reason_told)
+		vcpu->vcpu.reason = -1;
+	vcpu->vcpu.reason_told = false;
 }
 
 /* The vCPU that the CPU's thread runs.  A thread without any VM entry or exit before is bound to a
@@ -214,6 +218,19 @@ static void on_mmu_page(struct cpu *vcpu)
 		vcpu->vcpu.starting = true;
 }
 
+/* The exit is given to the VM: its hypervisor has yet to see that its guest has left, and why. */
+static void on_inject(struct cpu *vcpu, const struct event *e)
+{
+	struct cpu *inner = vcpu_inner(vcpu);
+
+	vcpu->vcpu.nested = NESTED_NO;
+	vcpu->vcpu.starting = false;
+	if (inner && inner->vcpu.entered) {
+		inner->vcpu.reason = e->arg[0];
+		inner->vcpu.reason_told = true;
+	}
+}
+
 void vcpu_nested(struct cpu *host_cpu, const struct event *e)
 {
 	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
@@ -236,8 +253,7 @@ void vcpu_nested(struct cpu *host_cpu, const struct event *e)
 		}
 		break;
 	case EV_KVM_NESTED_VMEXIT_INJECT:
-		v->nested = NESTED_NO;
-		v->starting = false;
+		on_inject(vcpu, e);
 		break;
 	default:
 		on_mmu_page(vcpu);
@@ -258,6 +274,7 @@ void vcpu_entry(struct cpu *host_cpu, const struct event *e)
 	}
 	settle_start(vcpu, host_cpu->machine);
 	vcpu->vcpu.entered = true;
+	vcpu->vcpu.reason_told = false;
 	vcpu->vcpu.seen = true;
 }
 

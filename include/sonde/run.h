@@ -27,7 +27,7 @@ SONDE_API void sonde_run_close(struct sonde_run *run);
 SONDE_API int64_t sonde_run_begin(const struct sonde_run *run);
 SONDE_API int64_t sonde_run_end(const struct sonde_run *run);
 
-/** sonde_run_complete - false when the writer was killed: then the run ends where it stopped */
+/** sonde_run_complete - false when the writer was killed or the file cut off: the run then ends there */
 SONDE_API bool sonde_run_complete(const struct sonde_run *run);
 
 /** sonde_run_ticks_are_ns - false when times are cycles of a counter of unknown rate */

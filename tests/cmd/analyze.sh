@@ -35,7 +35,22 @@ cp samples/ftrace/host0.dat "$scratch/twice/trace.dat"
 cp samples/ftrace/host0.dat "$scratch/twice/trace-copy.dat"
 run 0 "$sonde" analyze "$scratch/twice" -o "$scratch/t.sonde" --format json
 says err "trace.dat and $scratch/twice/trace-copy.dat are the same trace; the first is used"
-json 'j["traces"] == 1'
+json 'j["traces"] == 1 and j["problems"] == 1'
+run 0 "$sonde" info "$scratch/t.sonde"
+says out "trace-copy.dat are the same trace; the first is used"
+cp -r samples/lttng "$scratch/again"
+run 0 "$sonde" analyze samples/lttng "$scratch/again" -o "$scratch/t.sonde" --format json
+json 'j["traces"] == 4 and j["problems"] >= 4'
+
+# Parts of one trace are no copies: neither is dropped in silence.
+mkdir "$scratch/parts"
+cp -r samples/lttng/host0 "$scratch/parts/one"
+cp -r samples/lttng/host0 "$scratch/parts/two"
+rm "$scratch"/parts/one/{ch0_1,index/ch0_1.idx} "$scratch"/parts/two/{ch0_0,index/ch0_0.idx}
+run 1 "$sonde" analyze "$scratch/parts" -o "$scratch/p.sonde"
+says err "are parts of one trace (same id, different events)"
+says err "put the stream files of both beside one metadata file"
+[ ! -e "$scratch/p.sonde" ] || fail "a history of one half"
 
 # One trace that cannot be opened does not stop the others, and is remembered.
 printf 'this is not a trace' >"$scratch/twice/broken.dat"
@@ -75,3 +90,20 @@ run 0 "$sonde" analyze samples/lttng --guest left=samples/lttng/vm-a --parent le
 	-o "$scratch/n.sonde"
 run 0 "$sonde" tree "$scratch/n.sonde" --format json
 json '{"left", "vm-b"} == {v["name"] for v in j["vms"]}'
+
+# A run that fails, or is stopped before there is anything, leaves what stood there, and no rest.
+sum=$(sha256sum <"$scratch/n.sonde")
+(
+	ulimit -f 64 # kB: as good as a full disk
+	trap '' XFSZ
+	run 1 "$sonde" analyze samples/lttng -o "$scratch/n.sonde"
+	says err "File too large"
+	run 1 "$sonde" analyze samples/lttng -o "$scratch/new.sonde"
+) || exit 1
+[ "$(sha256sum <"$scratch/n.sonde")" = "$sum" ] || fail "the old history is gone"
+[ ! -e "$scratch/new.sonde" ] || fail "a part of a history is left"
+! ls "$scratch"/*.part 2>/dev/null || fail "a .part file is left"
+ln -s n.sonde "$scratch/link.sonde"
+run 0 "$sonde" analyze -q samples/ftrace -o "$scratch/link.sonde"
+[ -L "$scratch/link.sonde" ] || fail "the link was replaced"
+[ "$(sha256sum <"$scratch/n.sonde")" != "$sum" ] || fail "the link was not followed"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""^C during sonde analyze: exit status 4, and a sound history that ends early."""
+"""^C during sonde analyze: exit status 4, and a sound history that ends early; or, when nothing was
+fused yet, the history that stood there before."""
 
 import json
 import signal
@@ -40,12 +41,15 @@ def main():
         # work is done.  Somewhere between it must hit.
         delay = 0.02
         while delay < 20:
+            before = output.read_bytes()
             status, text = interrupted_after(delay, traces, output)
-            if status == 4:
+            if status == 4 and "is not written" not in text:
                 break
+            lib.check(output.read_bytes() == before or status == 0, f"{status}: not as it was")
             delay *= 1.3
         lib.check(status == 4, f"never interrupted: last exit status {status}: {text}")
-        lib.check("interrupted" in text, text)
+        lib.check("interrupted" in text and "stopping" in text, text)
+        lib.check(not list(Path(scratch).glob("*.part")), "a .part file is left")
         cut = json.loads(subprocess.check_output([SONDE, "info", output, "--format", "json"]))
         lib.check(cut["complete"], "the history is not complete")
         lib.check(cut["begin"] == whole["begin"] and cut["end"] < whole["end"],

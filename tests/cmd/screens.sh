@@ -100,8 +100,14 @@ for command in info tree report state timeline; do
 	says err "$scratch/nothing.sonde"
 	run 1 "$sonde" $command README.md
 	says err "README.md"
-	run 1 "$sonde" $command "$history" "$history"
+	run 2 "$sonde" $command "$history" "$history"
 	says err "one history is expected"
+	run 1 "$sonde" $command samples
+	says err "sonde analyze samples -o run.sonde"
+	head -c 70000 "$history" >"$scratch/part.sonde"
+	run 1 "$sonde" $command "$scratch/part.sonde"
+	says err "part.sonde holds no machine: it was cut off at 70,000 bytes"
+	rm "$scratch/part.sonde"
 done
 for command in report timeline; do
 	run 2 "$sonde" $command "$history" --time 12,13
@@ -115,7 +121,7 @@ cd "$scratch"
 run 0 "$here/$sonde" tree
 cp run.sonde another.sonde
 run 1 "$here/$sonde" tree
-says err "several .sonde files"
+says err "several .sonde files here; name one: another.sonde, run.sonde"
 rm ./*.sonde
 run 1 "$here/$sonde" tree
 says err "there is no .sonde file here"

@@ -45,6 +45,21 @@ def check_containers(rows):
               if pid_ns >= 0 and int(rows["pid_ns"][pid_ns]["level"]) > 0}
     lib.check(CONTAINED <= inside, f"in containers: {sorted(inside)}")
     lib.check(not inside & BUSY, f"in containers: {sorted(inside & BUSY)}")
+    names = [row["name"] for row in rows["machine"]]
+    for ns in rows["pid_ns"]:
+        outer = rows["pid_ns"][int(ns["parent"])] if int(ns["parent"]) >= 0 else None
+        lib.check((outer is None) == (ns["level"] == "0"), f"namespace {ns['inum']}: parent")
+        lib.check(not outer or (outer["machine"], int(outer["level"]) + 1) ==
+                  (ns["machine"], int(ns["level"])), f"namespace {ns['inum']}: wrong parent")
+    contained = sorted(names[int(ns["machine"])] for ns in rows["pid_ns"] if ns["level"] != "0")
+    lib.check(contained == ["host0", "vm-a"], f"machines with a container: {contained}")
+
+
+def check_tree(history):
+    """What a user sees: both containers, with their threads."""
+    lines = [line for line in lib.run(lib.SONDE, "tree", history).splitlines()
+             if "container" in line]
+    lib.check(len(lines) == 2, f"containers in the tree: {lines}")
 
 
 def check_run(history):
@@ -70,6 +85,7 @@ def main():
             check_machines(rows, truth, name == "lttng")
             if name == "lttng":
                 check_containers(rows)
+                check_tree(history)
 
 
 if __name__ == "__main__":

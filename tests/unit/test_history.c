@@ -24,16 +24,19 @@ struct stream_kind {
 	bool skewed;	      /* low rows change much more often */
 	ns_t start;
 	unsigned threads;
+	unsigned phase; /* after so many changes, the next row is the busiest */
 };
 
 static const struct stream_kind kinds[] = {
-	{"few rows, everything at once", 7, 90000, 5, 3000, 4, false, 0, 0},
-	{"skewed, many rows", 2000, 400000, 200, 900, 1, true, 1000000000000, 1},
-	{"skewed, shared moments", 600, 300000, 40, 5000, 3, true, 77, 1},
-	{"wide values", 50, 100000, 1u << 31, 100, 1, false, -5000000, 0},
-	{"sparse, slow", 3000, 200000, 3, 700000000, 2, false, 5, 1},
-	{"steps of one ns", 30, 150000, 9, 1, 2, true, 1, 0},
-	{"tiny", 3, 10, 4, 10, 1, false, 100, 0},
+	{"few rows, everything at once", 7, 90000, 5, 3000, 4, false, 0, 0, 0},
+	{"skewed, many rows", 2000, 400000, 200, 900, 1, true, 1000000000000, 1, 0},
+	{"skewed, shared moments", 600, 300000, 40, 5000, 3, true, 77, 1, 0},
+	{"wide values", 50, 100000, 1u << 31, 100, 1, false, -5000000, 0, 0},
+	{"sparse, slow", 3000, 200000, 3, 700000000, 2, false, 5, 1, 0},
+	{"steps of one ns", 30, 150000, 9, 1, 2, true, 1, 0, 0},
+	{"long", 5, 600000, 12, 2000, 1, false, 0, 1, 0},
+	{"busy by turns", 40, 500000, 6, 3000, 1, true, 0, 1, 20000},
+	{"tiny", 3, 10, 4, 10, 1, false, 100, 0, 0},
 };
 
 struct fixture {
@@ -42,6 +45,7 @@ struct fixture {
 	attr_t *attrs;
 	unsigned nr_rows;
 	uint64_t seed;
+	unsigned nr_exact, nr_summary; /* pixels */
 	char path[64];
 };
 
@@ -80,7 +84,7 @@ static ns_t fill(struct fixture *f, struct history_writer *w, const struct strea
 	ns_t t = k->start;
 
 	for (unsigned i = 0; i < k->nr_changes; i++) {
-		unsigned row = pick_row(k, &f->seed);
+		unsigned row = (pick_row(k, &f->seed) + (k->phase ? i / k->phase : 0)) % k->nr_rows;
 		uint32_t value = (uint32_t)(oracle_random(&f->seed) % k->nr_values);
 
 		if (i % k->same_moment == 0)
@@ -259,7 +263,6 @@ struct pixel_check {
 	const unsigned *rows;
 	ns_t begin, end;
 	unsigned pixels, seen;
-	unsigned nr_exact, nr_summary;
 };
 
 static ns_t pixel_edge(const struct pixel_check *c, unsigned p)
@@ -295,8 +298,8 @@ static void check_pixel(struct pixel_check *c, unsigned row, unsigned p,
 	if (!run)
 		return;
 	assert_true((double)time >= (double)run->share / 255 * (double)(end - begin) * 0.999999);
-	c->nr_exact += run->exact;
-	c->nr_summary += !run->exact;
+	c->f->nr_exact += run->exact;
+	c->f->nr_summary += !run->exact;
 	if (run->exact)
 		assert_int_equal(time, longest(&c->f->o, row, begin, end));
 }
@@ -346,6 +349,8 @@ static void check_pixels(struct fixture *f)
 
 static void all_queries(void **state)
 {
+	unsigned nr_exact = 0, nr_summary = 0;
+
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct fixture f;
@@ -356,8 +361,12 @@ static void all_queries(void **state)
 		check_walk(&f);
 		check_sum(&f);
 		check_pixels(&f);
+		nr_exact += f.nr_exact;
+		nr_summary += f.nr_summary;
 		teardown_kind(&f);
 	}
+	/* Both ways of drawing a pixel were looked at. */
+	assert_true(nr_exact > 1000 && nr_summary > 1000);
 }
 
 int main(void)

@@ -325,6 +325,35 @@ static void namespaces_come_from_the_state_dump_and_from_forks(void **state)
 	assert_int_equal(thread_state(HOST, 40, 105), THREAD_SLEEPING);
 }
 
+/* A dump that names only the innermost namespace of each thread. */
+static void the_namespace_around_is_found_where_it_can_be_only_one(void **state)
+{
+	int64_t inner, outer, first;
+
+	(void)state;
+	world_open(2);
+	happens(HOST, 0, 100, STATEDUMP_PID_NS, 7, 1, 1, 1, 0, 1000);
+	happens(HOST, 0, 101, STATEDUMP_PID_NS, 7, 40, 1, 1, 1, 2000);
+	happens(HOST, 0, 102, STATEDUMP_PID_NS, 7, 41, 1, 1, 2, 3000);
+	happens(HOST, 0, 103, STATEDUMP_PID_NS, 7, 42, 1, 1, 1, 2001);
+	/* Here not even the first one is named. */
+	happens(VM, 0, 104, STATEDUMP_PID_NS, 7, 50, 1, 1, 1, 2000);
+	world_close(300);
+	first = fake_cell("thread", thread_row(HOST, 1), "pid_ns");
+	outer = fake_cell("thread", thread_row(HOST, 40), "pid_ns");
+	inner = fake_cell("thread", thread_row(HOST, 41), "pid_ns");
+	assert_int_equal(fake_cell("pid_ns", first, "parent"), -1);
+	assert_int_equal(fake_cell("pid_ns", outer, "parent"), first);
+	/* 2000 or 2001: nobody says. */
+	assert_int_equal(fake_cell("pid_ns", inner, "parent"), -1);
+	outer = fake_cell("thread", thread_row(VM, 50), "pid_ns");
+	first = fake_cell("pid_ns", outer, "parent");
+	assert_true(first >= 0);
+	assert_int_equal(fake_cell("pid_ns", first, "level"), 0);
+	assert_int_equal(fake_cell("pid_ns", first, "machine"), 1);
+	assert_int_equal(fake_cell("pid_ns", first, "parent"), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +373,7 @@ int main(void)
 		cmocka_unit_test(new_tasks_are_threads_or_processes),
 		cmocka_unit_test(after_a_loss_nothing_is_known_until_an_event_tells),
 		cmocka_unit_test(namespaces_come_from_the_state_dump_and_from_forks),
+		cmocka_unit_test(the_namespace_around_is_found_where_it_can_be_only_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

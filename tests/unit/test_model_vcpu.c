@@ -114,6 +114,8 @@ static void nested_entry_with_events(void **state)
 	happens(HOST, 0, 225, KVM_NESTED_VMEXIT, 100, EXIT_MSR);
 	happens(HOST, 0, 230, KVM_NESTED_VMEXIT_INJECT, 100, EXIT_MSR);
 	enters(HOST, 0, 240, 100);
+	happens(VM, 0, 245, VECTOR_ENTRY, 50, 236);
+	happens(VM, 0, 247, VECTOR_EXIT, 50, 236);
 	exits(VM, 0, 250, 50, EXIT_MSR);
 	world_close(300);
 	assert_runs(0, 125, "vm/0 50 task");
@@ -126,7 +128,10 @@ static void nested_entry_with_events(void **state)
 	assert_runs(0, 200, "host/0 100 hypervisor 96 for nested/0");
 	assert_runs(0, 210, "nested/0 9 task");
 	assert_runs(0, 225, "host/0 100 hypervisor 124 for nested/0");
-	assert_runs(0, 240, "vm/0 50 hypervisor -1 for nested/0");
+	assert_runs(0, 240,
+		    "vm/0 50 hypervisor 124 for nested/0"); /* the host has told the reason */
+	assert_runs(0, 245, "vm/0 50 irq 236");
+	assert_runs(0, 247, "vm/0 50 hypervisor 124 for nested/0");
 	assert_runs(0, 250, "vm/0 50 hypervisor 124 for nested/0");
 	assert_int_equal(fake_cell("cpu", fake_rows("cpu") - 1, "nested_id"), 0x10065000);
 	assert_int_equal(fake_at("nested/cpu0/on", 190), 1);
@@ -154,8 +159,8 @@ static void nested_entry_without_events(void **state)
 	assert_runs(0, 180, "nested/0 - guest");
 	assert_runs(0, 190, "nested/0 9 task");
 	assert_runs(0, 200, "host/0 100 hypervisor 96 for nested/0");
-	assert_runs(0, 240, "vm/0 50 hypervisor -1 for nested/0");
-	assert_runs(0, 260, "vm/0 50 hypervisor -1 for nested/0");
+	assert_runs(0, 240, "vm/0 50 hypervisor 96 for nested/0");
+	assert_runs(0, 260, "vm/0 50 hypervisor 96 for nested/0");
 }
 
 /* A trace with nested entry events and an exit for VMRUN without one: the entry failed. */
@@ -171,8 +176,8 @@ static void a_failed_nested_entry_stays_in_the_vm(void **state)
 	exits(HOST, 0, 160, 100, EXIT_VMRUN);
 	enters(HOST, 0, 180, 100);
 	world_close(300);
-	assert_runs(0, 150, "vm/0 50 hypervisor -1 for nested/0");
-	assert_runs(0, 180, "vm/0 50 hypervisor -1 for nested/0");
+	assert_runs(0, 150, "vm/0 50 hypervisor 96 for nested/0");
+	assert_runs(0, 180, "vm/0 50 hypervisor 96 for nested/0");
 }
 
 /* Intel numbers the same things differently: 24 is VMRESUME there, and a CR access on AMD. */
@@ -250,7 +255,7 @@ static void nesting_has_no_depth_limit(void **state)
 	enters(HOST, 0, 200, 100);
 	world_close(300);
 	assert_runs(0, 156, "nested/0 - guest"); /* its first entry: vm has not said "nested" yet */
-	assert_runs(0, 165, "vm/0 50 hypervisor -1 for nested/0");
+	assert_runs(0, 165, "vm/0 50 hypervisor 128 for nested/0");
 	assert_runs(0, 170, "vm/0 50 hypervisor 128 for nested/0");
 	assert_runs(0, 185, "vm/0 50 hypervisor 128 for nested/0");
 	assert_runs(0, 200, "nested.vm-tid60/0 - guest");

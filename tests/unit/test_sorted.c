@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "history/segment.h"
+#include "tests/unit/oracle.h"
+
+#include <cmocka.h>
+
+/* Sorted lists and segments, of all widths, against plain arrays. */
+static uint64_t seed = 4242424242;
+
+/* Rising numbers; many close together when @burst. */
+static void make_places(uint64_t *x, uint32_t nr, uint64_t step, bool burst)
+{
+	uint64_t at = oracle_random(&seed) % step;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		x[i] = at;
+		at += 1 + (burst && i % 64 ? 0 : oracle_random(&seed) % step);
+	}
+}
+
+static void check_list(const struct sorted *s, const uint64_t *x, uint32_t nr)
+{
+	for (unsigned i = 0; i < 300; i++) {
+		uint32_t k = (uint32_t)(oracle_random(&seed) % nr);
+		uint64_t last = 0, out[40], hint = 0;
+		uint32_t some = nr - k < 40 ? nr - k : 40;
+
+		assert_int_equal(sorted_get(s, k), x[k]);
+		assert_int_equal(sorted_upto(s, x[k], &last), k + 1);
+		assert_int_equal(last, x[k]);
+		if (x[k]) {
+			assert_int_equal(sorted_upto(s, x[k] - 1, &last), k);
+			if (k)
+				assert_int_equal(last, x[k - 1]);
+		}
+		sorted_decode(s, k, some / 2, out, &hint);
+		sorted_decode(s, k + some / 2, some - some / 2, out + some / 2, &hint);
+		assert_memory_equal(out, x + k, some * sizeof(*out));
+	}
+	assert_int_equal(sorted_upto(s, UINT64_MAX, NULL), nr);
+}
+
+static void lists(void **state)
+{
+	static const uint32_t sizes[] = {1, 2, 3, 63, 64, 65, 1000, 30000};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes) * 13 * 2; i++) {
+		uint32_t nr = sizes[i % ARRAY_SIZE(sizes)];
+		uint64_t *x = malloc(nr * sizeof(*x));
+		unsigned low_bits;
+		uint64_t len;
+		uint8_t *bytes;
+		struct sorted s;
+
+		make_places(x, nr, 1ull << i / ARRAY_SIZE(sizes) * 3 % 40, i / 8 & 1);
+		low_bits = sorted_low_bits(nr, x[nr - 1]);
+		len = sorted_bytes(nr, low_bits, x[nr - 1] >> low_bits) + BITS_SLACK_BYTES;
+		bytes = calloc(1, len);
+		sorted_put(bytes, x, nr, low_bits);
+		assert_true(sorted_open(&s, bytes, len, nr, low_bits, x[nr - 1] >> low_bits));
+		assert_false(sorted_open(&s, bytes, len - 1, nr, low_bits, x[nr - 1] >> low_bits));
+		check_list(&s, x, nr);
+		free(bytes);
+		free(x);
+	}
+}
+
+static void check_segment(struct segment_entries *e, struct segment_work *work)
+{
+	uint32_t *values = malloc(e->nr * sizeof(*values));
+	struct bytes out = {0};
+	struct segment s;
+
+	segment_put(&out, e, work);
+	bytes_room(&out, BITS_SLACK_BYTES);
+	assert_true(segment_open(&s, out.data, out.len_bytes + BITS_SLACK_BYTES, e->shares));
+	assert_int_equal(s.places.nr, e->nr);
+	segment_values(&s, 0, e->nr, values);
+	assert_memory_equal(values, e->values, e->nr * sizeof(*values));
+	for (uint32_t i = 0; i < e->nr; i += 1 + e->nr / 100) {
+		assert_int_equal(segment_value(&s, i), e->values[i]);
+		if (e->shares)
+			assert_int_equal(segment_share(&s, i), e->shares[i]);
+	}
+	for (uint64_t len = 0; len < out.len_bytes; len += 1 + len / 4)
+		assert_false(segment_open(&s, out.data, len, e->shares));
+	bytes_release(&out);
+	free(values);
+}
+
+/* Values all alike, few, more than a dictionary takes, and of all widths. */
+static void segments(void **state)
+{
+	static const uint32_t spreads[] = {1, 2, 7, 200, 5000, 0};
+	struct segment_work *work = segment_work_new();
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		uint32_t nr = 1 + (uint32_t)(oracle_random(&seed) % (i % 4 ? 300 : 20000));
+		uint64_t *places = malloc(nr * sizeof(*places));
+		uint32_t *values = malloc(nr * sizeof(*values));
+		uint8_t *shares = malloc(nr);
+		struct segment_entries e = {.places = places,
+					    .values = values,
+					    .shares = i % 2 ? shares : NULL,
+					    .nr = nr};
+		uint32_t spread = spreads[i % ARRAY_SIZE(spreads)];
+
+		make_places(places, nr, 1 + i * i, false);
+		for (uint32_t k = 0; k < nr; k++) {
+			uint32_t r = (uint32_t)oracle_random(&seed);
+
+			values[k] = spread ? r % spread * (i % 3 ? 1 : 100003) + i : r;
+			shares[k] = r >> 28;
+		}
+		check_segment(&e, work);
+		free(places);
+		free(values);
+		free(shares);
+	}
+	segment_work_free(work);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lists),
+		cmocka_unit_test(segments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
