@@ -104,8 +104,7 @@ struct interval {
 };
 
 /*
- * Opens a file; O(1) in its length.  -EINVAL: not a history, a version we do not know, or an
- * incomplete one without any whole part.
+ * Opens a file; O(1) in its length.  -EINVAL: not a history or a version we do not know.
  * An incomplete file (writer killed) opens, up to the last whole part: history_complete() is then
  * false and history_end() says up to when.  Damaged parts are found by checksum when they are
  * read: queries then return -EIO, never a wrong answer.  A struct history is used by one thread at

@@ -108,11 +108,6 @@ int history_recover(struct history *h, struct error *err)
 		bytes_release(&index);
 		return fail(err, -ENOMEM, "no memory to read %s", h->path);
 	}
-	if (!w.nr_usable) {
-		bytes_release(&index);
-		return fail(err, -EINVAL,
-			    "%s holds nothing yet: its writer has not come far enough", h->path);
-	}
 	h->found = index.data;
 	h->found_bytes = index.len_bytes;
 	return 0;
