@@ -41,6 +41,7 @@ struct encoder {
 	struct change *waiting;
 	uint32_t nr_waiting, waiting_room;
 	unsigned nr_slices;
+	uint64_t nr_ended; /* slices of the groups before */
 	ns_t group_begin;
 	bool failed;
 };
@@ -347,7 +348,19 @@ static void end_group(struct encoder *e, ns_t end)
 	outfile_part(e->file, PART_NAMES, 0, e->group_begin, end, &packed);
 	bytes_release(&packed);
 	e->nr_waiting = 0;
+	e->nr_ended += e->nr_slices;
 	e->nr_slices = 0;
+}
+
+/* What a killed writer leaves reaches to the end of the last whole group.  So the first ones are
+ * short, each about a GROUP_GROWTHth of all before it; but not so short that they would be
+ * snapshots above all. */
+static bool group_is_full(const struct encoder *e)
+{
+	if (e->nr_slices == SLICES_PER_GROUP_MAX || e->nr_waiting >= GROUP_WAITING_MAX)
+		return true;
+	return (uint64_t)e->nr_slices * GROUP_GROWTH >= e->nr_ended &&
+	       e->nr_slices * SLICE_CHANGES >= GROUP_ATTR_CHANGES * e->nr_attrs;
 }
 
 /* Lets the file know: nothing that follows could be right. */
@@ -378,7 +391,7 @@ void encoder_batch(struct encoder *e, const struct batch *b)
 	e->names.failed |= b->names.failed;
 	encode_slice(e, b);
 	e->nr_slices++;
-	if (b->last || e->nr_slices == SLICES_PER_GROUP_MAX || e->nr_waiting >= GROUP_WAITING_MAX)
+	if (b->last || group_is_full(e))
 		end_group(e, b->end);
 }
 

@@ -72,6 +72,8 @@ enum part_kind {
 #define SLICES_PER_GROUP_MAX 16
 #define SLICE_ROW_MIN 64	       /* an attribute with fewer changes in a slice waits */
 #define GROUP_WAITING_MAX (256 * 1024) /* a group ends when about as many changes wait */
+#define GROUP_GROWTH 2		       /* ... or has this part of all slices before, */
+#define GROUP_ATTR_CHANGES 8	       /* with so many changes for each attribute there is */
 
 /*
  * Index payload: u32 number of streams; for each u16 kind, u16 level, u32 number of parts; then

@@ -76,6 +76,19 @@ int64_t history_writer_row(struct history_writer *w, int table, const int64_t *c
 /* Changes a cell of a row written before (rows are kept in memory until the close). */
 void history_writer_cell(struct history_writer *w, int table, int64_t row, unsigned column,
 			 int64_t cell);
+/* The same for the whole row: costs little when nothing in it has changed. */
+void history_writer_change_row(struct history_writer *w, int table, int64_t row,
+			       const int64_t *cells);
+/* Drops the rows from @nr_rows on, for good: the table gets no new ones. */
+void history_writer_end_table(struct history_writer *w, int table, int64_t nr_rows);
+
+/*
+ * Changes are written in batches, each with what is new in strings, attributes and tables: what a
+ * reader of an incomplete file finds.  @sync is called before a batch is closed, from within
+ * history_writer_set(), to add the rows that its values stand for; the value being set is not part
+ * of the batch.  It must not set values itself.  NULL: nothing is called any more.
+ */
+void history_writer_before_batch(struct history_writer *w, void (*sync)(void *data), void *data);
 
 /* Ends the history at @end and completes the file.  0, or the first error of all that happened.
  * The writer is gone either way. */

@@ -150,10 +150,20 @@ int names_row_room(struct name_table *t, int64_t more)
 
 int names_row(struct name_table *t, const int64_t *cells)
 {
+	if (t->ended)
+		return -EINVAL;
 	if (t->nr_rows == t->room && names_row_room(t, 1))
 		return -ENOMEM;
 	memcpy(t->cells + t->nr_rows * t->nr_columns, cells, t->nr_columns * sizeof(*cells));
 	t->nr_rows++;
+	return 0;
+}
+
+static int note_patch(struct name_table *t, int64_t row, unsigned column)
+{
+	if (grow(&t->patches, &t->patch_room, t->nr_patches + 1, sizeof(*t->patches)))
+		return -ENOMEM;
+	t->patches[t->nr_patches++] = (struct table_patch){.row = row, .column = column};
 	return 0;
 }
 
@@ -167,10 +177,31 @@ int names_cell(struct name_table *t, int64_t row, unsigned column, int64_t cell)
 	if (*place == cell)
 		return 0;
 	*place = cell;
-	if (row >= t->nr_put)
+	return row < t->nr_put ? note_patch(t, row, column) : 0;
+}
+
+int names_change_row(struct name_table *t, int64_t row, const int64_t *cells)
+{
+	int ret = 0;
+
+	if (row < 0 || row >= t->nr_rows)
+		return -EINVAL;
+	if (!memcmp(&t->cells[row * t->nr_columns], cells, t->nr_columns * sizeof(*cells)))
 		return 0;
-	if (grow(&t->patches, &t->patch_room, t->nr_patches + 1, sizeof(*t->patches)))
-		return -ENOMEM;
-	t->patches[t->nr_patches++] = (struct table_patch){.row = row, .column = column};
-	return 0;
+	for (unsigned i = 0; i < t->nr_columns && !ret; i++)
+		ret = names_cell(t, row, i, cells[i]);
+	return ret;
+}
+
+/* The cells stay where they are: changes of them may still have to be written. */
+int names_end_table(struct name_table *t, int64_t nr_rows)
+{
+	if (nr_rows < 0 || nr_rows > t->nr_rows)
+		return -EINVAL;
+	t->ended = true;
+	t->nr_rows = nr_rows;
+	if (nr_rows >= t->nr_put)
+		return 0;
+	t->nr_put = nr_rows;
+	return note_patch(t, nr_rows, t->nr_columns);
 }

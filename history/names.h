@@ -32,6 +32,7 @@ struct name_table {
 	int64_t nr_put;		     /* rows that are in the file already */
 	struct table_patch *patches; /* owned: cells of those rows that changed since */
 	size_t nr_patches, patch_room;
+	bool ended;
 };
 
 struct names {
@@ -63,6 +64,9 @@ int names_table(struct names *n, uint32_t name, const uint32_t *column_names,
 int names_row_room(struct name_table *t, int64_t more);
 int names_row(struct name_table *t, const int64_t *cells);
 int names_cell(struct name_table *t, int64_t row, unsigned column, int64_t cell);
+int names_change_row(struct name_table *t, int64_t row, const int64_t *cells);
+/* Drops the rows from @nr_rows on; no new ones may come.  0, -EINVAL, -ENOMEM. */
+int names_end_table(struct name_table *t, int64_t nr_rows);
 
 /* Appends a payload of what is new since the last call. */
 void names_put(struct names *n, struct bytes *out);

@@ -16,7 +16,8 @@
  *   number of new attributes; each: parent, name, u8 type | flags << 4
  *   number of new tables; each: name, number of columns; each column: name, u8 type
  *   for every table: number of new rows; column by column each cell's signed difference to the
- *   one above it; number of changed cells; each: row, column, signed value
+ *   one above it; number of changed cells; each: row, column, signed value.  The column after the
+ *   last one, with value 0: the table ends before this row
  */
 #define PLAIN_RATIO_MAX 1024
 #define ZSTD_LEVEL 3
@@ -63,7 +64,9 @@ static void put_rows(struct name_table *t, struct bytes *out)
 
 		bytes_put_varint(out, (uint64_t)p->row);
 		bytes_put_varint(out, p->column);
-		bytes_put_signed(out, t->cells[p->row * t->nr_columns + p->column]);
+		bytes_put_signed(out, p->column == t->nr_columns
+					      ? 0
+					      : t->cells[p->row * t->nr_columns + p->column]);
 	}
 	t->nr_patches = 0;
 	t->nr_put = t->nr_rows;
@@ -177,6 +180,15 @@ static int apply_tables(struct names *n, struct cursor *c)
 	return c->bad ? -EINVAL : 0;
 }
 
+static int apply_patch(struct name_table *t, uint64_t row, uint64_t column, int64_t cell)
+{
+	if (row > INT64_MAX || column > t->nr_columns)
+		return -EINVAL;
+	if (column == t->nr_columns)
+		return names_end_table(t, (int64_t)row);
+	return names_cell(t, (int64_t)row, (unsigned)column, cell);
+}
+
 static int apply_rows(struct name_table *t, struct cursor *c)
 {
 	uint64_t nr = cursor_varint(c);
@@ -202,8 +214,7 @@ static int apply_rows(struct name_table *t, struct cursor *c)
 		uint64_t column = cursor_varint(c);
 		int64_t cell = cursor_signed(c);
 
-		if (c->bad || row > INT64_MAX || column >= t->nr_columns ||
-		    names_cell(t, (int64_t)row, (unsigned)column, cell))
+		if (c->bad || apply_patch(t, row, column, cell))
 			return -EINVAL;
 	}
 	return c->bad ? -EINVAL : 0;

@@ -26,6 +26,8 @@ struct history_writer {
 	uint32_t nr_flags; /* attributes whose flags the encoder has */
 	bool any, failed;
 	ns_t first, last;
+	void (*sync)(void *data); /* NULL: none */
+	void *sync_data;
 
 	bool threaded;
 	pthread_t thread;
@@ -200,6 +202,8 @@ static void hand_over(struct history_writer *w, ns_t end, bool last)
 {
 	struct batch *b = w->open;
 
+	if (w->sync)
+		w->sync(w->sync_data);
 	b->end = end;
 	b->last = last;
 	if (!put_flags(w, b))
@@ -295,6 +299,29 @@ void history_writer_cell(struct history_writer *w, int table, int64_t row, unsig
 		return;
 	if (names_cell(&w->names.tables[table], row, column, cell) == -ENOMEM)
 		w->failed = true;
+}
+
+void history_writer_change_row(struct history_writer *w, int table, int64_t row,
+			       const int64_t *cells)
+{
+	if (table < 0 || (unsigned)table >= w->names.nr_tables)
+		return;
+	if (names_change_row(&w->names.tables[table], row, cells) == -ENOMEM)
+		w->failed = true;
+}
+
+void history_writer_end_table(struct history_writer *w, int table, int64_t nr_rows)
+{
+	if (table < 0 || (unsigned)table >= w->names.nr_tables)
+		return;
+	if (names_end_table(&w->names.tables[table], nr_rows) == -ENOMEM)
+		w->failed = true;
+}
+
+void history_writer_before_batch(struct history_writer *w, void (*sync)(void *data), void *data)
+{
+	w->sync = sync;
+	w->sync_data = data;
 }
 
 static void stop_thread(struct history_writer *w)

@@ -68,7 +68,6 @@ int model_open(struct model **out, const struct topology *topo, struct history_w
 	m->topo = topo;
 	m->w = w;
 	m->now = NS_MIN;
-	m->meta_table = -1;
 	ret = machines_open(m);
 	if (!ret)
 		ret = agenda_open(m);
@@ -76,6 +75,7 @@ int model_open(struct model **out, const struct topology *topo, struct history_w
 		release(m);
 		return fail(err, ret, "out of memory");
 	}
+	tables_open(m);
 	*out = m;
 	return 0;
 }
@@ -239,7 +239,7 @@ int model_close(struct model *m, ns_t end, struct error *err)
 
 	if (m->begun)
 		agenda_run(m, end);
-	tables_write(m, end);
+	tables_close(m, end);
 	ret = m->broken;
 	release(m);
 	return ret ? fail(err, ret, "out of memory while fusing the traces") : 0;

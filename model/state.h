@@ -30,7 +30,7 @@
  *	namespace.c  PID namespaces
  *	statedump.c  LTTng's dump of what was there at the start
  *	agenda.c     things that happen at a known time without an event
- *	tables.c     the tables at the end
+ *	tables.c     the tables
  */
 
 struct machine_state;
@@ -99,7 +99,7 @@ struct cpu {
 	struct context shown; /* L0: what "runs" holds now */
 	attr_t runs, task;    /* ATTR_NONE when there is none */
 	attr_t state, on;
-	uint32_t row; /* in the table; given at the end */
+	uint32_t row; /* in the table; final at the end */
 };
 
 enum thread_kind { KIND_UNKNOWN, KIND_USER, KIND_KERNEL };
@@ -165,7 +165,7 @@ struct machine_state {
 	uint32_t nr_lost;      /* CPUs with events lost, of which nothing is known yet again */
 	uint64_t violations;   /* its events at times its vCPU was not running it */
 	attr_t dir, threads_dir, vcpus_dir, clock_bound;
-	uint32_t row; /* in the table; given at the end */
+	uint32_t row; /* in the table; final at the end */
 };
 
 struct pid_ns {
@@ -227,6 +227,20 @@ struct context_table {
 	struct context_cache cache[CONTEXT_CACHE];
 };
 
+enum table {
+	TABLE_MACHINE,
+	TABLE_CPU,
+	TABLE_THREAD,
+	TABLE_PID_NS,
+	TABLE_VTID,
+	TABLE_CONTEXT,
+	TABLE_CLOCK,
+	TABLE_LOSS,
+	TABLE_PROBLEM,
+	TABLE_META,
+	NR_TABLES
+};
+
 struct model {
 	const struct topology *topo;
 	struct history_writer *w;
@@ -266,7 +280,9 @@ struct model {
 	ns_t next_moment_t; /* NS_MAX: none left */
 
 	struct problems problems;
-	int meta_table; /* -1 not made yet */
+	int tables[NR_TABLES];		/* the history's numbers */
+	uint32_t nr_written[NR_TABLES]; /* rows that the history has */
+	uint32_t nr_syncs;
 };
 
 /* Room for one more in a growing array; 0 or -ENOMEM, kept in m->broken. */
@@ -388,6 +404,7 @@ int agenda_open(struct model *m);
 void agenda_run(struct model *m, ns_t until);
 
 /* ---- tables.c ---- */
-void tables_write(struct model *m, ns_t end);
+void tables_open(struct model *m);
+void tables_close(struct model *m, ns_t end);
 
 #endif

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables of docs/formats/schema.md, written when all is known.
+ * The tables of docs/formats/schema.md.
+ *
+ * What is final is known at the end only: which VMs without a trace are one, when threads end, what
+ * they are called.  But the history of a writer that is killed must not show rows that are not
+ * there.  So before the history closes a batch of changes it gets the rows that are new, as they
+ * are known by then, and at the end those cells that have changed.
+ *
+ * Until the end the rows of machines and CPUs are in the order in which they were made; then those
+ * that turned out to be others are dropped, and what names them is numbered anew.
  */
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +56,38 @@ static const struct column problem_columns[] = {
 static const struct column meta_columns[] = {{"key", COL_STRING}, {"value", COL_STRING}};
 /* clang-format on */
 
-#define TABLE(m, name, columns) history_writer_table((m)->w, name, columns, ARRAY_SIZE(columns))
+#define TABLE(name)                                                                                \
+	{                                                                                          \
+#name, name##_columns, ARRAY_SIZE(name##_columns)                                  \
+	}
+
+static const struct {
+	const char *name;
+	const struct column *columns;
+	unsigned nr_columns;
+} schema[NR_TABLES] = {
+	[TABLE_MACHINE] = TABLE(machine), [TABLE_CPU] = TABLE(cpu),
+	[TABLE_THREAD] = TABLE(thread),	  [TABLE_PID_NS] = TABLE(pid_ns),
+	[TABLE_VTID] = TABLE(vtid),	  [TABLE_CONTEXT] = TABLE(context),
+	[TABLE_CLOCK] = TABLE(clock),	  [TABLE_LOSS] = TABLE(loss),
+	[TABLE_PROBLEM] = TABLE(problem), [TABLE_META] = TABLE(meta),
+};
+
+/* Adds the row, or changes those of its cells that are not as they were. */
+static void put_row(struct model *m, enum table table, uint32_t row, const int64_t *cells)
+{
+	if (row >= m->nr_written[table]) {
+		history_writer_row(m->w, m->tables[table], cells);
+		m->nr_written[table]++;
+		return;
+	}
+	history_writer_change_row(m->w, m->tables[table], row, cells);
+}
+
+static void add_row(struct model *m, enum table table, const int64_t *cells)
+{
+	put_row(m, table, m->nr_written[table], cells);
+}
 
 static int64_t string(struct model *m, const char *text)
 {
@@ -60,8 +99,8 @@ static int64_t row_of(struct machine_state *mc)
 	return mc ? (int64_t)machine_root(mc)->row : -1;
 }
 
-/* Rows are without the machines that turned out to be another. */
-static void number_machines(struct model *m)
+/* Rows are without the machines that turned out to be another.  Returns how many there are. */
+static uint32_t number_machines(struct model *m)
 {
 	uint32_t row = 0;
 
@@ -69,34 +108,50 @@ static void number_machines(struct model *m)
 		if (!m->machines[i]->merged_into)
 			m->machines[i]->row = row++;
 	}
+	return row;
 }
 
-static void write_machines(struct model *m)
+static uint32_t number_cpus(struct model *m)
 {
-	int table = TABLE(m, "machine", machine_columns);
+	uint32_t row = 0;
 
-	number_machines(m);
+	for (uint32_t i = 0; i < m->nr_cpus; i++) {
+		if (!m->cpus[i]->merged_into)
+			m->cpus[i]->row = row++;
+	}
+	return row;
+}
+
+static void put_machine(struct model *m, const struct machine_state *mc)
+{
+	const struct trace *t = mc->trace;
+	char name[32];
+
+	/* VMs without a trace get theirs at the end. */
+	snprintf(name, sizeof(name), "vm?%u", mc->index);
+
+	int64_t cells[] = {
+		string(m, mc->name[0] ? mc->name : name),
+		row_of(mc->parent),
+		mc->level,
+		t != NULL,
+		string(m, t ? t->hostname : ""),
+		string(m, t ? t->release : ""),
+		string(m, t ? t->tracer : ""),
+		string(m, t ? t->path : ""),
+		string(m, mc->evidence),
+		mc->vm_pid,
+		mc->pid_known,
+		(int64_t)mc->violations,
+	};
+	put_row(m, TABLE_MACHINE, mc->row, cells);
+}
+
+static void put_machines(struct model *m)
+{
 	for (uint32_t i = 0; i < m->nr_machines; i++) {
-		struct machine_state *mc = m->machines[i];
-		const struct trace *t = mc->trace;
-
-		if (mc->merged_into)
-			continue;
-		int64_t cells[] = {
-			string(m, mc->name),
-			row_of(mc->parent),
-			mc->level,
-			t != NULL,
-			string(m, t ? t->hostname : ""),
-			string(m, t ? t->release : ""),
-			string(m, t ? t->tracer : ""),
-			string(m, t ? t->path : ""),
-			string(m, mc->evidence),
-			mc->vm_pid,
-			mc->pid_known,
-			(int64_t)mc->violations,
-		};
-		history_writer_row(m->w, table, cells);
+		if (!m->machines[i]->merged_into)
+			put_machine(m, m->machines[i]);
 	}
 }
 
@@ -107,78 +162,70 @@ static const struct cpu *cpu_root(const struct cpu *cpu)
 	return cpu;
 }
 
-static void write_cpus(struct model *m)
-{
-	int table = TABLE(m, "cpu", cpu_columns);
-	uint32_t row = 0;
-
-	for (uint32_t i = 0; i < m->nr_cpus; i++) {
-		struct cpu *cpu = m->cpus[i];
-		const struct thread *host = cpu->vcpu.host;
-
-		if (cpu->merged_into)
-			continue;
-		cpu->row = row++;
-		int64_t cells[] = {row_of(cpu->machine),	   cpu->number,
-				   host ? host->tid : -1,	   (int64_t)cpu->nested_id,
-				   host ? (int64_t)host->row : -1, string(m, cpu->path)};
-		history_writer_row(m->w, table, cells);
-	}
-}
-
 /* A kernel thread is a process of its own. */
 static int64_t process_of(const struct thread *th)
 {
 	return th->pid < 0 && th->kind == KIND_KERNEL ? th->tid : th->pid;
 }
 
-static void write_threads(struct model *m)
+static void put_thread(struct model *m, const struct thread *th)
 {
-	int table = TABLE(m, "thread", thread_columns);
+	int64_t cells[] = {
+		row_of(th->machine),
+		th->tid,
+		process_of(th),
+		th->ppid,
+		th->comm_id,
+		namespace_of(th),
+		th->begin,
+		th->end == NS_MAX ? -1 : th->end,
+		th->vcpu ? cpu_root(th->vcpu)->row + 1 : 0,
+		th->first_comm_id,
+		th->first_cpu,
+	};
+	put_row(m, TABLE_THREAD, th->row, cells);
+}
 
-	for (uint32_t i = 0; i < m->nr_threads; i++) {
-		const struct thread *th = m->threads[i];
-		int64_t cells[] = {
-			row_of(th->machine),
-			th->tid,
-			process_of(th),
-			th->ppid,
-			th->comm_id,
-			namespace_of(th),
-			th->begin,
-			th->end == NS_MAX ? -1 : th->end,
-			th->vcpu ? cpu_root(th->vcpu)->row + 1 : 0,
-			th->first_comm_id,
-			th->first_cpu,
-		};
-		history_writer_row(m->w, table, cells);
+static void put_cpus(struct model *m)
+{
+	for (uint32_t i = 0; i < m->nr_cpus; i++) {
+		const struct cpu *cpu = m->cpus[i];
+		const struct thread *host = cpu->vcpu.host;
+
+		if (cpu->merged_into)
+			continue;
+		int64_t cells[] = {row_of(cpu->machine),	   cpu->number,
+				   host ? host->tid : -1,	   (int64_t)cpu->nested_id,
+				   host ? (int64_t)host->row : -1, string(m, cpu->path)};
+		put_row(m, TABLE_CPU, cpu->row, cells);
+		if (host)
+			put_thread(m, host);
 	}
 }
 
-static void write_namespaces(struct model *m)
+static void put_namespaces(struct model *m, uint32_t from)
 {
-	int table = TABLE(m, "pid_ns", pid_ns_columns);
-
-	for (uint32_t i = 0; i < m->nr_namespaces; i++) {
+	for (uint32_t i = from; i < m->nr_namespaces; i++) {
 		const struct pid_ns *ns = &m->namespaces[i];
 		int64_t cells[] = {row_of(ns->machine), ns->inum, ns->parent, ns->level};
 
-		history_writer_row(m->w, table, cells);
-	}
-	table = TABLE(m, "vtid", vtid_columns);
-	for (uint32_t i = 0; i < m->nr_vtids; i++) {
-		const struct vtid *v = &m->vtids[i];
-		int64_t cells[] = {v->thread, v->level, v->ns, v->vtid};
-
-		history_writer_row(m->w, table, cells);
+		put_row(m, TABLE_PID_NS, i, cells);
 	}
 }
 
-static void write_contexts(struct model *m)
+static void put_vtids(struct model *m)
 {
-	int table = TABLE(m, "context", context_columns);
+	for (uint32_t i = m->nr_written[TABLE_VTID]; i < m->nr_vtids; i++) {
+		const struct vtid *v = &m->vtids[i];
+		int64_t cells[] = {v->thread, v->level, v->ns, v->vtid};
 
-	for (uint32_t i = 0; i < m->contexts.nr; i++) {
+		put_row(m, TABLE_VTID, i, cells);
+	}
+}
+
+static void put_contexts(struct model *m, uint32_t from)
+{
+	for (uint32_t i = from; i < m->contexts.nr; i++) {
 		const struct context *c = &m->contexts.rows[i];
 		const struct cpu *cpu = cpu_root(m->cpus[c->cpu - 1]);
 		int64_t cells[] = {
@@ -190,7 +237,7 @@ static void write_contexts(struct model *m)
 			c->serves ? cpu_root(m->cpus[c->serves - 1])->row + 1 : 0,
 		};
 
-		history_writer_row(m->w, table, cells);
+		put_row(m, TABLE_CONTEXT, i, cells);
 	}
 }
 
@@ -206,7 +253,7 @@ static double nominal_mult(const struct topology *topo, const struct trace *t)
 	return (double)(UINT64_C(1) << CLOCK_SHIFT);
 }
 
-static void write_clock(struct model *m, int table, unsigned machine, ns_t end)
+static uint32_t put_clock(struct model *m, uint32_t row, unsigned machine, ns_t end)
 {
 	const struct machine *mc = &m->topo->machines[machine];
 	const struct clock_model *clock = &mc->clock;
@@ -227,15 +274,22 @@ static void write_clock(struct model *m, int table, unsigned machine, ns_t end)
 			(int64_t)(((double)p->mult / nominal - 1) * 1e9),
 		};
 
-		history_writer_row(m->w, table, cells);
+		put_row(m, TABLE_CLOCK, row++, cells);
 	}
+	return row;
 }
 
-static void write_losses(struct model *m, ns_t end)
+static void put_clocks(struct model *m, ns_t end)
 {
-	int table = TABLE(m, "loss", loss_columns);
+	uint32_t row = 0;
 
-	for (uint32_t i = 0; i < m->nr_losses; i++) {
+	for (unsigned i = 0; i < m->topo->nr_machines; i++)
+		row = put_clock(m, row, i, end);
+}
+
+static void put_losses(struct model *m, uint32_t from, ns_t end)
+{
+	for (uint32_t i = from; i < m->nr_losses; i++) {
 		const struct loss *l = &m->losses[i];
 		/* Of a CPU that is missing: only what is missing in this run. */
 		bool inside = l->begin < end && l->end > m->begin;
@@ -243,33 +297,30 @@ static void write_losses(struct model *m, ns_t end)
 				   inside && l->begin < m->begin ? m->begin : l->begin,
 				   inside && l->end > end ? end : l->end, l->events};
 
-		history_writer_row(m->w, table, cells);
+		put_row(m, TABLE_LOSS, i, cells);
 	}
 }
 
-static void write_problem_list(struct model *m, int table, int64_t machine,
-			       const struct problems *p)
+static void write_problem_list(struct model *m, int64_t machine, const struct problems *p)
 {
 	for (unsigned i = 0; i < p->nr; i++) {
 		int64_t cells[] = {machine, string(m, p->list[i].text), (int64_t)p->list[i].count};
 
-		history_writer_row(m->w, table, cells);
+		add_row(m, TABLE_PROBLEM, cells);
 	}
 	if (p->dropped) {
 		int64_t cells[] = {machine, string(m, "further problems, not listed"),
 				   (int64_t)p->dropped};
 
-		history_writer_row(m->w, table, cells);
+		add_row(m, TABLE_PROBLEM, cells);
 	}
 }
 
 static void write_problems(struct model *m)
 {
-	int table = TABLE(m, "problem", problem_columns);
-
-	write_problem_list(m, table, -1, &m->topo->problems);
+	write_problem_list(m, -1, &m->topo->problems);
 	for (unsigned i = 0; i < m->topo->nr_machines; i++)
-		write_problem_list(m, table, row_of(m->machines[i]),
+		write_problem_list(m, row_of(m->machines[i]),
 				   &m->topo->machines[i].trace->problems);
 	for (uint32_t i = 0; i < m->nr_machines; i++) {
 		struct machine_state *mc = m->machines[i];
@@ -279,18 +330,16 @@ static void write_problems(struct model *m)
 				   (int64_t)mc->violations};
 
 		if (mc->violations)
-			history_writer_row(m->w, table, cells);
+			add_row(m, TABLE_PROBLEM, cells);
 	}
-	write_problem_list(m, table, -1, &m->problems);
+	write_problem_list(m, -1, &m->problems);
 }
 
 void model_meta(struct model *m, const char *key, const char *value)
 {
 	int64_t cells[] = {string(m, key), string(m, value)};
 
-	if (m->meta_table < 0)
-		m->meta_table = TABLE(m, "meta", meta_columns);
-	history_writer_row(m->w, m->meta_table, cells);
+	add_row(m, TABLE_META, cells);
 }
 
 static void write_meta(struct model *m, ns_t end)
@@ -303,21 +352,54 @@ static void write_meta(struct model *m, ns_t end)
 	model_meta(m, "end_ns", text);
 }
 
-void tables_write(struct model *m, ns_t end)
+/* Rows that are there already are looked through only when @all says so: there may be many. */
+static void put_rows(struct model *m, bool all, ns_t end)
 {
-	int clock;
+	uint32_t threads_from = all ? 0 : m->nr_written[TABLE_THREAD];
 
+	put_machines(m);
+	for (uint32_t i = threads_from; i < m->nr_threads; i++)
+		put_thread(m, m->threads[i]);
+	put_cpus(m);
+	put_namespaces(m, all ? 0 : m->nr_written[TABLE_PID_NS]);
+	put_vtids(m);
+	put_clocks(m, end);
+	put_losses(m, all ? 0 : m->nr_written[TABLE_LOSS], end);
+}
+
+/* Looks through all rows at calls 1, 2, 4, 8 ...: as a rule most of a row is known soon. */
+static void sync(void *data)
+{
+	struct model *m = data;
+
+	number_machines(m);
+	number_cpus(m);
+	m->nr_syncs++;
+	put_rows(m, !(m->nr_syncs & (m->nr_syncs - 1)), m->now);
+	put_contexts(m, m->nr_written[TABLE_CONTEXT]);
+}
+
+void tables_open(struct model *m)
+{
+	for (unsigned i = 0; i < NR_TABLES; i++)
+		m->tables[i] = history_writer_table(m->w, schema[i].name, schema[i].columns,
+						    schema[i].nr_columns);
+	history_writer_before_batch(m->w, sync, m);
+}
+
+void tables_close(struct model *m, ns_t end)
+{
+	uint32_t nr_machines, nr_cpus;
+
+	history_writer_before_batch(m->w, NULL, NULL);
 	group_vms(m);
 	namespaces_settle(m);
-	write_machines(m);
-	write_cpus(m);
-	write_threads(m);
-	write_namespaces(m);
-	write_contexts(m);
-	clock = TABLE(m, "clock", clock_columns);
-	for (unsigned i = 0; i < m->topo->nr_machines; i++)
-		write_clock(m, clock, i, end);
-	write_losses(m, end);
+	nr_machines = number_machines(m);
+	nr_cpus = number_cpus(m);
+	put_rows(m, true, end);
+	put_contexts(m, 0);
+	history_writer_end_table(m->w, m->tables[TABLE_MACHINE], nr_machines);
+	history_writer_end_table(m->w, m->tables[TABLE_CPU], nr_cpus);
 	write_problems(m);
 	write_meta(m, end);
 }

@@ -20,10 +20,11 @@
 
 #define FAKE_ATTRS 8192
 #define FAKE_CHANGES 65536
-#define FAKE_STRINGS 512
+#define FAKE_STRINGS 2048
 #define FAKE_TABLES 16
 #define FAKE_ROWS 4096
 #define FAKE_CELLS 12
+#define FAKE_BATCH 500 /* changes */
 
 static struct {
 	char paths[FAKE_ATTRS][128];
@@ -45,6 +46,9 @@ static struct {
 	} tables[FAKE_TABLES];
 	unsigned nr_tables;
 	ns_t last;
+	void (*sync)(void *data);
+	void *sync_data;
+	void (*check_batch)(void); /* the test's: called when a batch has its rows */
 } fake;
 
 static inline void fake_reset(void)
@@ -79,6 +83,11 @@ void history_writer_set(struct history_writer *w, attr_t attr, ns_t t, uint32_t 
 	assert_true(t >= fake.last);
 	fake.last = t;
 	assert_true(fake.nr_changes < FAKE_CHANGES);
+	if (fake.sync && fake.nr_changes && fake.nr_changes % FAKE_BATCH == 0) {
+		fake.sync(fake.sync_data);
+		if (fake.check_batch)
+			fake.check_batch();
+	}
 	fake.changes[fake.nr_changes].attr = attr;
 	fake.changes[fake.nr_changes].t = t;
 	fake.changes[fake.nr_changes++].value = value;
@@ -118,6 +127,28 @@ int64_t history_writer_row(struct history_writer *w, int table, const int64_t *c
 	assert_true(row < FAKE_ROWS);
 	memcpy(fake.tables[table].rows[row], cells, fake.tables[table].nr_columns * sizeof(*cells));
 	return row;
+}
+
+void history_writer_change_row(struct history_writer *w, int table, int64_t row,
+			       const int64_t *cells)
+{
+	(void)w;
+	assert_true(row >= 0 && row < fake.tables[table].nr_rows);
+	memcpy(fake.tables[table].rows[row], cells, fake.tables[table].nr_columns * sizeof(*cells));
+}
+
+void history_writer_end_table(struct history_writer *w, int table, int64_t nr_rows)
+{
+	(void)w;
+	assert_true(nr_rows >= 0 && nr_rows <= fake.tables[table].nr_rows);
+	fake.tables[table].nr_rows = (unsigned)nr_rows;
+}
+
+void history_writer_before_batch(struct history_writer *w, void (*sync)(void *data), void *data)
+{
+	(void)w;
+	fake.sync = sync;
+	fake.sync_data = data;
 }
 
 static inline unsigned fake_table(const char *name)

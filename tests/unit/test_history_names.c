@@ -14,6 +14,7 @@
 
 /* What of a history is not a state over time: header, attribute tree, strings, tables. */
 #define NR_ROWS 50000
+#define NR_CHANGES 200000 /* several groups */
 
 static char path[64];
 
@@ -171,6 +172,37 @@ static void tables(void **state)
 	history_close(h);
 }
 
+/* Rows that are in the file, and rows that are not, are dropped. */
+static void ended_tables(void **state)
+{
+	static const struct column columns[] = {{"number", COL_INT}};
+	struct history_writer *w = open_writer(false);
+	int early = history_writer_table(w, "early", columns, 1);
+	int late = history_writer_table(w, "late", columns, 1);
+	attr_t attr = history_writer_attr(w, ATTR_ROOT, "a", ATTR_NUMBER, 0);
+	struct history *h;
+
+	(void)state;
+	for (int64_t i = 0; i < 10; i++)
+		history_writer_row(w, early, &i);
+	for (int64_t i = 0; i < NR_CHANGES; i++)
+		history_writer_set(w, attr, i, (uint32_t)i + 1);
+	for (int64_t i = 0; i < 10; i++) {
+		int64_t cell = i + 100;
+
+		history_writer_row(w, late, &i);
+		history_writer_change_row(w, early, i, &cell);
+	}
+	history_writer_end_table(w, early, 7);
+	history_writer_end_table(w, late, 3);
+	h = reopen(w, NR_CHANGES);
+	assert_int_equal(history_nr_rows(h, early), 7);
+	assert_int_equal(history_nr_rows(h, late), 3);
+	assert_int_equal(history_cell(h, early, 6, 0), 106);
+	assert_int_equal(history_cell(h, late, 2, 0), 2);
+	history_close(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +210,7 @@ int main(void)
 		cmocka_unit_test(tree),
 		cmocka_unit_test(strings),
 		cmocka_unit_test(tables),
+		cmocka_unit_test(ended_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

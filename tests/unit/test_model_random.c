@@ -10,6 +10,7 @@
 #define RUNS 12
 
 static uint64_t seed;
+static unsigned nr_batches;
 
 static uint64_t random_below(uint64_t limit)
 {
@@ -109,6 +110,32 @@ static void names_rows(const char *table, const char *column, const char *of, in
 	}
 }
 
+static void every_number_names_a_row(void)
+{
+	names_rows("context", "machine", "machine", -1);
+	names_rows("context", "thread", "thread", -1);
+	names_rows("context", "serves", "cpu", 0);
+	names_rows("cpu", "machine", "machine", -1);
+	names_rows("cpu", "host_thread", "thread", -1);
+	names_rows("machine", "parent", "machine", -1);
+	names_rows("thread", "machine", "machine", -1);
+	names_rows("thread", "is_vcpu", "cpu", 0);
+	names_rows("thread", "pid_ns", "pid_ns", -1);
+	names_rows("vtid", "thread", "thread", -1);
+	names_rows("vtid", "pid_ns", "pid_ns", -1);
+}
+
+/* What is left of a writer that is killed here. */
+static void a_batch_has_its_rows(void)
+{
+	for (unsigned i = 0; i < fake.nr_changes; i++) {
+		if (strstr(fake.paths[fake.changes[i].attr], "/runs"))
+			assert_in_range(fake.changes[i].value, 1, fake_rows("context"));
+	}
+	every_number_names_a_row();
+	nr_batches++;
+}
+
 static void every_cpu_has_its_attributes(void)
 {
 	for (unsigned i = 0; i < fake_rows("cpu"); i++) {
@@ -139,6 +166,7 @@ static void nonsense_gives_a_sound_result(void **state)
 
 		seed = 88172645463325252ull + run;
 		world_open(1 + run % 3);
+		fake.check_batch = a_batch_has_its_rows;
 		for (unsigned i = 0; i < EVENTS; i++) {
 			world.nr_vtids = (unsigned)random_below(3);
 			world.old_tid = random_argument();
@@ -149,20 +177,11 @@ static void nonsense_gives_a_sound_result(void **state)
 		world_close(t + 1);
 		a_cpu_is_never_without_a_context(0);
 		a_cpu_is_never_without_a_context(1);
-		names_rows("context", "machine", "machine", -1);
-		names_rows("context", "thread", "thread", -1);
-		names_rows("context", "serves", "cpu", 0);
-		names_rows("cpu", "machine", "machine", -1);
-		names_rows("cpu", "host_thread", "thread", -1);
-		names_rows("machine", "parent", "machine", -1);
-		names_rows("thread", "machine", "machine", -1);
-		names_rows("thread", "is_vcpu", "cpu", 0);
-		names_rows("thread", "pid_ns", "pid_ns", -1);
-		names_rows("vtid", "thread", "thread", -1);
-		names_rows("vtid", "pid_ns", "pid_ns", -1);
+		every_number_names_a_row();
 		every_cpu_has_its_attributes();
 		numbers_of_a_machine_differ();
 	}
+	assert_true(nr_batches >= RUNS);
 }
 
 int main(void)
