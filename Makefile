@@ -129,6 +129,9 @@ install: all $(B)/install/libsonde.a
 		$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m)) &&) true
 
 $(B)/tests/test_options: $(B)/cmd/options.o
+WRAP := -Wl$(comma)--wrap=
+$(B)/tests/test_memory: LDFLAGS += $(addprefix $(WRAP),malloc calloc realloc reallocarray \
+	aligned_alloc strdup)
 
 tests: $(TESTS) $(TEST_TOOLS)
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a

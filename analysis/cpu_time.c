@@ -2,6 +2,8 @@
 /* CPU time by physical CPU, machine, container, process and thread. */
 #include "analysis/usage.h"
 
+#include <errno.h>
+
 /* ---- physical CPU -------------------------------------------------------------------------- */
 
 static bool cpu_cells(struct sonde_run *run, const struct usage *u, union sonde_cell *cells)
@@ -133,6 +135,9 @@ static int find_process_time(struct sonde_facts *out, struct sonde_run *run, ns_
 {
 	static const struct grouping g = {.nr_cells = 4, .nr_key = 2, .cells = process_cells};
 
+	/* From here on every thread is found, or is not there. */
+	if (sonde_find_thread(run, 0, 0, begin) == -ENOMEM)
+		return fail(err, -ENOMEM, "out of memory");
 	return usage_group(out, run, begin, end, &g, err);
 }
 

@@ -159,6 +159,30 @@ static bool reasons_are_svm(const struct sonde_run *run)
 	return false;
 }
 
+/* A machine comes behind the one that it runs in: so every walk outwards ends. */
+static bool machine_fits(const struct sonde_run *run, int64_t row)
+{
+	struct sonde_machine m, parent;
+
+	sonde_machine(run, row, &m);
+	if (m.parent == -1)
+		return true;
+	return m.parent >= 0 && m.parent < row && !sonde_machine(run, m.parent, &parent) &&
+	       (m.level == parent.level + 1 || run->column[RUN_MACHINE][2] < 0);
+}
+
+/* What everything else relies on, and what every file that Sonde wrote keeps. */
+static int check_run(const struct sonde_run *run, const char *path, struct error *err)
+{
+	for (int64_t row = 0; row < nr_rows(run, RUN_MACHINE); row++) {
+		if (!machine_fits(run, row))
+			return fail(err, -EINVAL, "%s: its machines are not inside each other as "
+						  "machines can be (row %lld)",
+				    path, (long long)row);
+	}
+	return 0;
+}
+
 static int open_run(struct sonde_run *run, const char *path, struct error *err)
 {
 	int ret = history_open(&run->history, path, err);
@@ -167,6 +191,9 @@ static int open_run(struct sonde_run *run, const char *path, struct error *err)
 		return ret;
 	for (unsigned i = 0; i < RUN_NR_TABLES; i++)
 		find_columns(run, (enum run_table)i);
+	ret = check_run(run, path, err);
+	if (ret)
+		return ret;
 	run->is_svm = reasons_are_svm(run);
 	ret = index_namespaces(run, err);
 	return ret ? ret : index_cpus(run, err);
@@ -309,6 +336,17 @@ int sonde_thread(const struct sonde_run *run, int64_t row, struct sonde_thread *
 	return 0;
 }
 
+/* Namespaces come in the order in which they were met, but the outer level is the lower. */
+bool run_pid_ns_fits(const struct sonde_run *run, int64_t row)
+{
+	const enum run_table t = RUN_PID_NS;
+	int64_t parent = number(run, t, row, 2);
+
+	return parent == -1 ||
+	       (has_row(run, t, parent) && number(run, t, parent, 0) == number(run, t, row, 0) &&
+		number(run, t, parent, 3) < number(run, t, row, 3));
+}
+
 int sonde_pid_ns(const struct sonde_run *run, int64_t row, struct sonde_pid_ns *out)
 {
 	const enum run_table t = RUN_PID_NS;
@@ -318,7 +356,7 @@ int sonde_pid_ns(const struct sonde_run *run, int64_t row, struct sonde_pid_ns *
 		return -ENOENT;
 	out->machine = (unsigned)number(run, t, row, 0);
 	out->inum = (uint64_t)number(run, t, row, 1);
-	out->parent = number(run, t, row, 2);
+	out->parent = run_pid_ns_fits(run, row) ? number(run, t, row, 2) : -1;
 	out->level = (unsigned)number(run, t, row, 3);
 	return 0;
 }
@@ -499,7 +537,7 @@ int64_t sonde_find_thread(struct sonde_run *run, unsigned machine, int64_t tid, 
 	int64_t high = nr_rows(run, RUN_THREAD);
 
 	if (!index_threads(run))
-		return -1;
+		return -ENOMEM;
 	while (low < high) { /* the first that is greater than key */
 		int64_t mid = low + (high - low) / 2;
 

@@ -45,6 +45,10 @@ struct sonde_run {
 /* Puts an inner error where the public interface wants it; returns @ret. */
 int run_error(struct sonde_error *out, int ret, const struct error *err);
 
+/* False when a PID namespace's row names a parent that it cannot be in; it then counts as having
+ * none. */
+bool run_pid_ns_fits(const struct sonde_run *run, int64_t row);
+
 /* Physical CPUs are the CPUs of machine 0. */
 static inline bool cpu_is_physical(const struct sonde_cpu *cpu)
 {

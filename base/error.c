@@ -19,7 +19,7 @@ int fail(struct error *err, int code, const char *fmt, ...)
 	return code;
 }
 
-int fail_prefix(struct error *err, const char *fmt, ...)
+int fail_prefix(struct error *err, int code, const char *fmt, ...)
 {
 	char front[sizeof(err->text)];
 	char back[sizeof(err->text)];
@@ -27,7 +27,7 @@ int fail_prefix(struct error *err, const char *fmt, ...)
 	size_t used;
 
 	if (!err)
-		return -1;
+		return code;
 	va_start(ap, fmt);
 	vsnprintf(front, sizeof(front), fmt, ap);
 	va_end(ap);
@@ -35,7 +35,7 @@ int fail_prefix(struct error *err, const char *fmt, ...)
 	snprintf(err->text, sizeof(err->text), "%s", front);
 	used = strlen(err->text);
 	snprintf(err->text + used, sizeof(err->text) - used, ": %s", back);
-	return err->code;
+	return code;
 }
 
 static void add(struct problems *p, bool note, const char *text)

@@ -22,8 +22,9 @@ struct error {
  * "return fail(err, -EINVAL, ...)". */
 int fail(struct error *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Puts "text: " in front of what *err already says; returns err->code. */
-int fail_prefix(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Puts "text: " in front of what *err already says; returns @code, what the failure returned. */
+int fail_prefix(struct error *err, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /*
  * Problems: what was wrong with the input but did not stop us.  They travel with the result, so

@@ -280,7 +280,7 @@ void sample_release(struct sample *s)
 {
 	struct trace *t = s->trace;
 
-	for (unsigned i = 0; i < s->nr_cpus; i++)
+	for (unsigned i = 0; s->events && i < s->nr_cpus; i++)
 		free(s->events[i].list);
 	free(s->events);
 	free(s->calls.list);

@@ -102,13 +102,18 @@ static void pick_fields(struct printer *p, char *buf, size_t room)
 
 	*buf = '\0';
 	for (unsigned i = 0; i < p->opt->fields.nr && used < room; i++) {
+		const char *field = p->opt->fields.items[i];
+		const char *space = used ? " " : "";
 		int64_t value;
+		int ret = sonde_event_int(p->events, field, &value);
 
-		if (sonde_event_int(p->events, p->opt->fields.items[i], &value))
-			continue;
-		p->field_seen[i] = true;
-		used += (size_t)snprintf(buf + used, room - used, "%s%s=%lld", used ? " " : "",
-					 p->opt->fields.items[i], (long long)value);
+		if (ret == -ENODATA)
+			used += (size_t)snprintf(buf + used, room - used, "%s%s=unknown", space,
+						 field);
+		else if (!ret)
+			used += (size_t)snprintf(buf + used, room - used, "%s%s=%lld", space, field,
+						 (long long)value);
+		p->field_seen[i] |= !ret || ret == -ENODATA;
 	}
 }
 
@@ -168,11 +173,13 @@ static void print_json(struct printer *p, const struct sonde_event *e)
 		json_object(j, "fields");
 		for (unsigned i = 0; i < p->opt->fields.nr; i++) {
 			int64_t value;
+			int ret = sonde_event_int(p->events, p->opt->fields.items[i], &value);
 
-			if (sonde_event_int(p->events, p->opt->fields.items[i], &value))
-				continue;
-			p->field_seen[i] = true;
-			json_int(j, p->opt->fields.items[i], value);
+			if (ret == -ENODATA)
+				json_null(j, p->opt->fields.items[i]);
+			else if (!ret)
+				json_int(j, p->opt->fields.items[i], value);
+			p->field_seen[i] |= !ret || ret == -ENODATA;
 		}
 		json_end(j);
 	}
@@ -208,6 +215,7 @@ static enum exit_code print_events(const struct invocation *inv, struct sonde_ev
 	enum exit_code code = EXIT_DONE;
 	struct sonde_event event;
 	uint64_t nr = 0;
+	int ret = 0;
 
 	if (!p.fields || !p.field_seen) {
 		free(p.fields);
@@ -220,14 +228,16 @@ static enum exit_code print_events(const struct invocation *inv, struct sonde_ev
 		p.name_width = width > p.name_width ? width : p.name_width;
 	}
 	while ((!opt->limit || nr < opt->limit) && !signals_interrupted() &&
-	       sonde_events_next(events, &event)) {
+	       (ret = sonde_events_next(events, &event)) > 0) {
 		if (is_json(inv)) /* one object a line: no list has to be ended */
 			print_json(&p, &event);
 		else
 			print_text(&p, &event);
 		nr++;
 	}
-	if (signals_interrupted())
+	if (ret < 0)
+		code = complain(inv, EXIT_FAILED, "%s", strerror(-ret));
+	else if (signals_interrupted())
 		code = EXIT_INTERRUPTED;
 	else if (nr)
 		code = complain_fields(inv, &p);
@@ -333,13 +343,18 @@ static enum exit_code count_events(const struct invocation *inv, struct sonde_ev
 	struct sonde_event event;
 	struct tallies t = {0};
 	uint64_t nr = 0;
+	int ret = 0;
 
 	while ((!opt->limit || nr++ < opt->limit) && !signals_interrupted() &&
-	       sonde_events_next(events, &event)) {
+	       (ret = sonde_events_next(events, &event)) > 0) {
 		if (!tally(&t, &event)) {
 			free(t.list);
 			return complain(inv, EXIT_FAILED, "out of memory");
 		}
+	}
+	if (ret < 0) {
+		free(t.list);
+		return complain(inv, EXIT_FAILED, "%s", strerror(-ret));
 	}
 	if (t.nr)
 		qsort(t.list, t.nr, sizeof(*t.list), by_machine_and_count);

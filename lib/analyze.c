@@ -26,12 +26,16 @@ static int check_output(const char *path, struct error *err)
 {
 	struct history *h;
 	struct stat st;
+	int ret;
 
 	if (stat(path, &st) || (S_ISREG(st.st_mode) && st.st_size == 0))
 		return 0;
 	if (S_ISDIR(st.st_mode))
 		return fail(err, -EISDIR, "cannot write to %s: it is a directory", path);
-	if (history_open(&h, path, NULL))
+	ret = history_open(&h, path, NULL);
+	if (ret == -ENOMEM)
+		return fail(err, ret, "out of memory looking at %s", path);
+	if (ret)
 		return fail(err, -EEXIST,
 			    "%s exists and is no history: it is not overwritten; remove it or "
 			    "choose another name",
@@ -61,6 +65,39 @@ static void write_ticks(struct history_writer *w, const struct topology *topo)
 			history_writer_row(w, table, row);
 		}
 	}
+}
+
+/* What happened on a CPU that has no number cannot be told. */
+static int leave_out_unknown(struct inputs *in, const struct sonde_watcher *watcher,
+			     struct error *err)
+{
+	unsigned kept = 0;
+	bool has_l0 = false;
+
+	for (unsigned i = 0; i < in->nr_streams; i++) {
+		const struct stream *s = in->streams[i].stream;
+		uint64_t len_bytes = 0;
+
+		if (model_takes_cpu(s->cpu)) {
+			has_l0 |= !in->streams[i].machine;
+			in->streams[kept++] = in->streams[i];
+			continue;
+		}
+		for (uint32_t p = 0; p < s->nr_packets; p++)
+			len_bytes += s->packets[p].len_bytes;
+		watcher_notice(watcher, "%s: its CPU is not known; %llu bytes are left out",
+			       s->path, (unsigned long long)len_bytes);
+		problems_add(&in->topology.problems,
+			     "%s: its CPU is not known; %llu bytes are left out", s->path,
+			     (unsigned long long)len_bytes);
+	}
+	in->nr_streams = kept;
+	if (!has_l0)
+		return fail(err, -ENODATA,
+			    "no stream of %s says which CPU it is of: what the physical CPUs did "
+			    "cannot be found out",
+			    in->topology.machines[0].trace->path);
+	return 0;
 }
 
 static int fuse(const struct inputs *in, struct merge *merge, struct model *model,
@@ -192,7 +229,9 @@ int sonde_analyze(const struct sonde_inputs *told, const char *output,
 		ret = inputs_open(&in, told, watcher, &inner);
 	if (ret)
 		return run_error(err, ret, &inner);
-	ret = analyze_into(&in, told, output, watcher, result, &inner);
+	ret = leave_out_unknown(&in, watcher, &inner);
+	if (!ret)
+		ret = analyze_into(&in, told, output, watcher, result, &inner);
 	inputs_release(&in);
 	return run_error(err, ret, &inner);
 }

@@ -163,6 +163,17 @@ static void find_damage(const struct history_damage *d, void *data)
 		     unit_time(end, d->end, c->ticks_are_ns));
 }
 
+static void check_namespaces(struct check *c, const struct sonde_run *run)
+{
+	unsigned broken = 0;
+
+	for (int64_t row = 0; row < sonde_nr_pid_ns(run); row++) {
+		if (!run_pid_ns_fits(run, row) && ++broken <= FINDINGS_PER_KIND)
+			find(c, "PID namespace %lld cannot be inside the one that it names",
+			     (long long)row);
+	}
+}
+
 static void check_history(struct check *c, struct sonde_run *run)
 {
 	char end[UNIT_TEXT];
@@ -186,6 +197,7 @@ static void check_history(struct check *c, struct sonde_run *run)
 	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
 		check_partition(c, run, row);
 	check_references(c, run);
+	check_namespaces(c, run);
 }
 
 /* ---- traces -------------------------------------------------------------------------------- */

@@ -128,7 +128,7 @@ bool sonde_events_ticks_are_ns(const struct sonde_events *e)
 
 int sonde_events_only_name(struct sonde_events *e, const char *pattern)
 {
-	bool any = false;
+	bool any = !fnmatch(pattern, event_kind_name(EV_LOST), 0);
 
 	e->names_given = true;
 	for (unsigned m = 0; m < e->inputs.topology.nr_machines; m++) {
@@ -215,7 +215,7 @@ static uint32_t first_packet(const struct merge_input *s, ns_t from)
 	return first;
 }
 
-static bool start(struct sonde_events *e)
+static int start(struct sonde_events *e)
 {
 	struct inputs *in = &e->inputs;
 	unsigned kept = 0;
@@ -229,11 +229,12 @@ static bool start(struct sonde_events *e)
 		kept++;
 	}
 	in->nr_streams = kept;
-	return !merge_open(&e->merge, in->streams, kept, wanted_kinds(e), e->workers, NULL);
+	return merge_open(&e->merge, in->streams, kept, wanted_kinds(e), e->workers, NULL);
 }
 
 /* ---- the stream ---------------------------------------------------------------------------- */
 
+/* A loss may have been of what is wanted: names do not filter it out. */
 static bool event_wanted(const struct sonde_events *e, const struct event *event, ns_t t,
 			 unsigned machine)
 {
@@ -241,7 +242,7 @@ static bool event_wanted(const struct sonde_events *e, const struct event *event
 		return false;
 	if (!e->names_given)
 		return true;
-	return event->kind != EV_LOST && e->types[machine][event->type];
+	return event->kind == EV_LOST || e->types[machine][event->type];
 }
 
 static void describe(const struct sonde_events *e, const struct event *event, ns_t t,
@@ -260,10 +261,12 @@ static void describe(const struct sonde_events *e, const struct event *event, ns
 	out->name = event->kind == EV_LOST ? "lost" : m->trace->types[event->type].name;
 }
 
-bool sonde_events_next(struct sonde_events *e, struct sonde_event *out)
+int sonde_events_next(struct sonde_events *e, struct sonde_event *out)
 {
-	if (!e->merge && !e->ended)
-		e->ended = !start(e);
+	int ret = e->merge || e->ended ? 0 : start(e);
+
+	if (ret)
+		return ret;
 	while (!e->ended) {
 		const struct event *event;
 		ns_t t;
@@ -282,19 +285,28 @@ bool sonde_events_next(struct sonde_events *e, struct sonde_event *out)
 			continue;
 		e->event = event;
 		describe(e, event, t, out);
-		return true;
+		return 1;
 	}
 	e->ended = true;
 	e->event = NULL;
-	return false;
+	return 0;
+}
+
+/* -1 = nobody counted them. */
+static int64_t lost_events(const struct event *e)
+{
+	return e->arg[0] > 0 ? e->arg[0] : -1;
 }
 
 size_t sonde_event_print(const struct sonde_events *e, char *buf, size_t room)
 {
 	if (!e->event)
 		return 0;
+	if (e->event->kind == EV_LOST && lost_events(e->event) < 0)
+		return (size_t)snprintf(buf, room, "events=unknown");
 	if (e->event->kind == EV_LOST)
-		return (size_t)snprintf(buf, room, "events=%lld", (long long)e->event->arg[0]);
+		return (size_t)snprintf(buf, room, "events=%lld",
+					(long long)lost_events(e->event));
 	return trace_event_print(e->inputs.streams[e->run.input].stream, e->event, buf, room);
 }
 
@@ -303,8 +315,12 @@ int sonde_event_int(const struct sonde_events *e, const char *field, int64_t *ou
 	struct field_value value;
 	int ret;
 
-	if (!e->event || e->event->kind == EV_LOST)
+	if (!e->event)
 		return -ENOENT;
+	if (e->event->kind == EV_LOST) {
+		*out = lost_events(e->event);
+		return strcmp(field, "events") ? -ENOENT : *out < 0 ? -ENODATA : 0;
+	}
 	ret = trace_event_field(e->inputs.streams[e->run.input].stream, e->event, field, &value);
 	if (ret)
 		return ret;

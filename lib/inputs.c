@@ -254,6 +254,8 @@ static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
 	int ret;
 
 	c->trace = NULL;
+	if (!t && c->why.code == -ENOMEM)
+		return fail(err, -ENOMEM, "%s", c->why.text);
 	if (!t) {
 		watcher_notice(o->watcher, "%s; this trace is left out", c->why.text);
 		problems_add(&in->topology.problems, "%s; this trace is left out", c->why.text);
@@ -396,18 +398,22 @@ static bool is_under(const char *path, const char *dir)
 
 /* A name the user gave needs no '=' to be cut off: it lives as long as the caller's strings, so
  * it is copied into @names. */
-static void apply_names(struct topology_input *list, unsigned nr, const struct sonde_inputs *told,
-			struct arena *names)
+static int apply_names(struct topology_input *list, unsigned nr, const struct sonde_inputs *told,
+		       struct arena *names, struct error *err)
 {
 	for (unsigned g = 0; g < told->nr_guests; g++) {
 		const char *equals = strchr(told->guests[g], '=');
 
 		for (unsigned i = 0; i < nr; i++) {
-			if (is_under(list[i].trace->path, equals + 1))
-				list[i].name = arena_strndup(names, told->guests[g],
-							     (size_t)(equals - told->guests[g]));
+			if (!is_under(list[i].trace->path, equals + 1))
+				continue;
+			list[i].name = arena_strndup(names, told->guests[g],
+						     (size_t)(equals - told->guests[g]));
+			if (!list[i].name)
+				return fail(err, -ENOMEM, "out of memory");
 		}
 	}
+	return 0;
 }
 
 /* The trace that a user calls @name: by --guest, else by its host name. */
@@ -493,7 +499,7 @@ static int find_topology(struct inputs *in, const struct sonde_inputs *told,
 	for (unsigned i = 0; i < in->nr_traces && !ret; i++)
 		list[i].trace = in->traces[i];
 	if (!ret)
-		apply_names(list, in->nr_traces, told, &names);
+		ret = apply_names(list, in->nr_traces, told, &names, err);
 	if (!ret)
 		ret = apply_parents(list, in->nr_traces, told, err);
 	if (!ret)

@@ -155,9 +155,14 @@ static int make_room(struct machine_state *mc, unsigned nr)
 	return 0;
 }
 
+bool model_takes_cpu(int number)
+{
+	return number >= 0 && number < CPUS_MAX;
+}
+
 struct cpu *machine_cpu_slow(struct machine_state *mc, int number)
 {
-	if (number < 0 || number >= CPUS_MAX || make_room(mc, (unsigned)number + 1))
+	if (!model_takes_cpu(number) || make_room(mc, (unsigned)number + 1))
 		return NULL;
 	if (!mc->cpus[number]) {
 		mc->cpus[number] = machine_cpu_add(mc, number);

@@ -220,11 +220,8 @@ void model_feed(struct model *m, const struct merge_input *input, const struct e
 	struct machine_state *mc = m->machines[input->machine];
 	struct cpu *cpu = machine_cpu(mc, input->stream->cpu);
 
-	if (unlikely(!cpu)) {
-		problems_add(&m->problems, "%s: the CPU of a stream is not known; it is left out",
-			     mc->name);
-		return;
-	}
+	if (unlikely(!cpu))
+		return; /* memory is out: model_close() says so */
 	if (unlikely(!m->begun) && nr)
 		begin(m, times[0]);
 	m->stream = input->stream;

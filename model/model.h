@@ -22,6 +22,9 @@ struct model;
 int model_open(struct model **out, const struct topology *topo, struct history_writer *w,
 	       struct error *err);
 
+/* False for a CPU number that is unknown or beyond all sense: its streams cannot be fed. */
+bool model_takes_cpu(int number);
+
 /* Events of one stream: machine and CPU are those of @input.  Times never decrease over all
  * calls. */
 void model_feed(struct model *m, const struct merge_input *input, const struct event *events,

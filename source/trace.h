@@ -11,7 +11,7 @@
  *	struct trace *t;
  *	ret = trace_open(&t, "L0/trace.dat", &err);
  *	for each t->streams[i]:
- *		cursor_init(&c, &t->streams[i], 0, t->streams[i].nr_packets);
+ *		ret = cursor_init(&c, &t->streams[i], 0, t->streams[i].nr_packets, 0, &err);
  *		while ((n = cursor_next(&c, events, ARRAY_SIZE(events))) > 0)
  *			use events[0 .. n - 1];
  *		cursor_release(&c);
@@ -161,7 +161,7 @@ struct trace {
 	void *reader;               /* the reader's own, released by ops->release */
 };
 
-/* Opens a trace.dat file, or a directory that holds a CTF "metadata" file.  @flags: 0. */
+/* Opens a trace.dat file, or a directory that holds a CTF "metadata" file. */
 int trace_open(struct trace **out, const char *path, struct error *err);
 void trace_release(struct trace *t);
 
@@ -187,8 +187,7 @@ struct cursor {
 	uint64_t want;
 	uint32_t packet;       /* being decoded */
 	uint32_t packet_end;
-	uint64_t state[12];    /* the reader's own; no pointers the caller must free */
-	void *buffer;          /* the reader's own (decompressed data), freed by cursor_release */
+	void *buffer;          /* the reader's own, freed by cursor_release */
 };
 
 #define WANT(kind) (UINT64_C(1) << EV_##kind)

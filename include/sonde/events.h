@@ -11,7 +11,7 @@
  *	struct sonde_event event;
  *	if (sonde_events_open(&e, &inputs, NULL, &err))
  *		...
- *	while (sonde_events_next(e, &event))
+ *	while ((ret = sonde_events_next(e, &event)) > 0)
  *		printf("%s\n", event.name);
  *	sonde_events_close(e);
  */
@@ -46,7 +46,9 @@ SONDE_API unsigned sonde_events_nr_machines(const struct sonde_events *e);
 SONDE_API const char *sonde_events_machine_name(const struct sonde_events *e, unsigned machine);
 
 /* Filters, before the first sonde_events_next(); several of one kind: any of them. */
-/** sonde_events_only_name - by event name, a shell pattern ("kvm_*"); tracer's or Sonde's name */
+/** sonde_events_only_name - by event name, a shell pattern ("kvm_*"); tracer's or Sonde's name
+ * Places where events were lost ("lost") are always shown: what is wanted may be among those.
+ */
 SONDE_API int sonde_events_only_name(struct sonde_events *e, const char *pattern);
 /** sonde_events_only_machine - -ENOENT when there is no such machine */
 SONDE_API int sonde_events_only_machine(struct sonde_events *e, const char *name);
@@ -55,15 +57,17 @@ SONDE_API int sonde_events_only_cpu(struct sonde_events *e, int cpu);
 /** sonde_events_only_time - [begin, end) in L0 time, see sonde/time.h for text */
 SONDE_API void sonde_events_only_time(struct sonde_events *e, int64_t begin, int64_t end);
 
-/** sonde_events_next - the next event; false at the end */
-SONDE_API bool sonde_events_next(struct sonde_events *e, struct sonde_event *out);
+/** sonde_events_next - the next event: 1, 0 at the end, or -errno */
+SONDE_API int sonde_events_next(struct sonde_events *e, struct sonde_event *out);
 
 /** sonde_event_print - all fields of the current event, "name=value name=value ..."
  * Returns the length it wanted, as snprintf() does.
  */
 SONDE_API size_t sonde_event_print(const struct sonde_events *e, char *buf, size_t room);
 
-/** sonde_event_int - an integer field of the current event; -ENOENT when it has none such */
+/** sonde_event_int - an integer field of the current event
+ * -ENOENT when it has none such; -ENODATA when its value is unknown: "events" of a "lost" event.
+ */
 SONDE_API int sonde_event_int(const struct sonde_events *e, const char *field, int64_t *out);
 
 #endif

@@ -200,7 +200,9 @@ SONDE_API int64_t sonde_find_cpu(const struct sonde_run *run, unsigned machine, 
  */
 SONDE_API int64_t sonde_next_cpu(const struct sonde_run *run, unsigned machine, int number);
 
-/** sonde_find_thread - row of the thread that had @tid at time @t, -1 when there is none */
+/** sonde_find_thread - row of the thread that had @tid at time @t, -1 when there is none;
+ * -ENOMEM
+ */
 SONDE_API int64_t sonde_find_thread(struct sonde_run *run, unsigned machine, int64_t tid,
 				    int64_t t);
 

@@ -312,7 +312,7 @@ static int finish_stream(struct finish *f, struct ctf_stream_class *s)
 	if (!ret)
 		ret = finish_root(f, CTF_SCOPE_COMMON_CONTEXT, s->event_context, NULL);
 	if (ret)
-		return fail_prefix(f->err, "stream class %llu", (unsigned long long)s->id);
+		return fail_prefix(f->err, ret, "stream class %llu", (unsigned long long)s->id);
 	return 0;
 }
 
@@ -374,7 +374,7 @@ int ctf_metadata_finish(struct ctf_metadata *m, struct problems *problems, struc
 		return ret;
 	ret = finish_root(&f, CTF_SCOPE_PACKET_HEADER, m->packet_header, header_roles);
 	if (ret)
-		return fail_prefix(f.err, "packet header");
+		return fail_prefix(f.err, ret, "packet header");
 	for (struct ctf_event_class *e = m->events; e; e = e->next)
 		settle_stream_id(m, e);
 	for (struct ctf_stream_class *s = m->streams; s; s = s->next) {

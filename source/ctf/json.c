@@ -21,7 +21,7 @@ static int optional_fc(struct json_parser *p, const json_t *json, const char *ke
 	const json_t *fc = json_object_get(json, key);
 	int ret = fc ? json_parse_fc(p, fc, out) : 0;
 
-	return ret ? fail_prefix(p->err, "%s", key) : 0;
+	return ret ? fail_prefix(p->err, ret, "%s", key) : 0;
 }
 
 /* A uuid: an array of 16 numbers, or text. */
@@ -283,7 +283,7 @@ static int next_fragment(struct json_parser *p, const char *text, size_t *at, si
 			    why.text);
 	ret = parse_fragment(p, json, t);
 	if (ret)
-		fail_prefix(p->err, "metadata fragment at offset %zu", *at);
+		fail_prefix(p->err, ret, "metadata fragment at offset %zu", *at);
 	*at += (size_t)why.position;
 	json_decref(json);
 	return ret;

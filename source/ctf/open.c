@@ -42,7 +42,7 @@ static int read_metadata(struct trace *t, struct error *err)
 	ret = ctf_metadata_parse(&ct->meta, map.data, map.len_bytes, &t->problems, err);
 	mapfile_release(&map);
 	if (ret)
-		fail_prefix(err, "cannot read the metadata %s", path);
+		fail_prefix(err, ret, "cannot read the metadata %s", path);
 	return ret;
 }
 
@@ -227,19 +227,18 @@ static int fill_types(struct trace *t)
 static int make_plans(struct trace *t, struct error *err)
 {
 	struct ctf_trace *ct = t->reader;
-	unsigned nr_events = 0;
+	unsigned nr_classes = 0, nr_events = 0;
 
 	for (const struct ctf_stream_class *s = ct->meta.streams; s; s = s->next)
-		ct->nr_plans++;
+		nr_classes++;
 	for (const struct ctf_event_class *e = ct->meta.events; e; e = e->next)
 		nr_events++;
 	if (nr_events > MAX_TYPES)
 		return fail(err, -E2BIG, "%s describes %u kinds of events, more than %u", t->path,
 			    nr_events, MAX_TYPES);
-	ct->plans = arena_alloc(&ct->arena, ct->nr_plans * sizeof(*ct->plans));
+	ct->plans = arena_alloc(&ct->arena, nr_classes * sizeof(*ct->plans));
 	if (!ct->plans)
 		goto oom;
-	ct->nr_plans = 0;
 	for (const struct ctf_stream_class *s = ct->meta.streams; s; s = s->next) {
 		struct ctf_stream_plan *plan = &ct->plans[ct->nr_plans++];
 

@@ -12,28 +12,6 @@
 #define MAX_RUN_BYTES (1u << 24)
 #define DENSE_IDS (1u << 16)
 
-/* Slots of these kinds hold the address of text (source/event.h); a field of another class must
- * not get there, nor text into a slot for numbers. */
-static bool slot_is_text(unsigned kind, unsigned slot)
-{
-	switch (kind) {
-	case EV_SCHED_SWITCH:
-		return slot == 3 || slot == 4;
-	case EV_SCHED_WAKING:
-	case EV_SCHED_WAKEUP:
-	case EV_SCHED_WAKEUP_NEW:
-	case EV_FORK:
-	case EV_EXIT:
-	case EV_FREE:
-	case EV_RENAME:
-		return slot == 2;
-	case EV_STATEDUMP_PROCESS:
-		return slot == 3;
-	default:
-		return false;
-	}
-}
-
 /* Which fields are wanted */
 
 #define TEXT_SLOT_BYTES 16 /* who reads a text slot looks at so many bytes, or up to a NUL */
@@ -69,7 +47,7 @@ static void choose_slots(struct ctf_plan *plan)
 		return;
 	plan->kind = row->kind;
 	for (unsigned i = 0; i < EVENT_ARGS; i++) {
-		struct wanted w = {plan->cls->payload, slot_is_text(row->kind, i)};
+		struct wanted w = {plan->cls->payload, event_slot_is_text(row->kind, i)};
 		char scratch[64];
 		const char *name = dialect_pick_field(&row->slots[i], has_field, &w, scratch);
 

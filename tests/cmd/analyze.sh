@@ -61,6 +61,22 @@ says err "this trace is left out"
 run 0 "$sonde" info "$scratch/t.sonde"
 says out "this trace is left out"
 
+# A stream that does not say which CPU it is of is left out, is said to be, and is not counted.
+cp -r samples/lttng/host0 "$scratch/nameless"
+rm -r "$scratch/nameless/index"
+sed -i 's/cpu_id/cpu_ix/' "$scratch/nameless/metadata"
+mv "$scratch/nameless/ch0_1" "$scratch/nameless/other"
+run 0 "$sonde" analyze "$scratch/nameless" -o "$scratch/t.sonde" --format json
+says err "nameless/other: its CPU is not known; $(stat -c %s "$scratch/nameless/other") bytes are left out"
+cp "$scratch/out" "$scratch/with"
+rm "$scratch/nameless/other"
+run 0 "$sonde" analyze "$scratch/nameless" -o "$scratch/t.sonde" --format json
+[ "$(grep '"events"' "$scratch/out")" = "$(grep '"events"' "$scratch/with")" ] ||
+	fail "events of a stream that was left out are counted"
+mv "$scratch/nameless/ch0_0" "$scratch/nameless/first"
+run 1 "$sonde" analyze "$scratch/nameless" -o "$scratch/none.sonde"
+says err "no stream of $scratch/nameless says which CPU it is of"
+
 # What cannot be.
 printf 'precious' >"$scratch/precious"
 run 1 "$sonde" analyze samples/lttng -o "$scratch/precious"

@@ -50,6 +50,19 @@ for line in open(sys.argv[1]):
     last = event["t"]
 END
 
+# Where events were lost a line says so whatever is asked for; how many is unknown, not 0.
+cp -r samples/lttng "$scratch/lost"
+size=$(stat -c %s "$scratch/lost/host0/ch0_0")
+head -c 300 /dev/zero | tr '\0' '\377' |
+	dd of="$scratch/lost/host0/ch0_0" bs=1 seek=$((size / 2)) conv=notrunc status=none
+run 0 "$sonde" events -q "$scratch/lost" -e sched_switch
+says out "lost: events=unknown"
+says out "sched_switch:"
+run 0 "$sonde" events -q "$scratch/lost" -e lost --format json --fields events
+grep -q '"fields": *{ *"events": *null *}' "$scratch/out" || fail "$(cat "$scratch/out")"
+not_says out sched_switch
+run 0 "$sonde" events -q samples/ftrace -e lost # none, which is an answer
+
 # A reader that goes away early ends the program without a word.
 { "$sonde" events -q samples/lttng 2>"$scratch/err" || true; } | head -n 1 >/dev/null
 [ ! -s "$scratch/err" ] || fail "$(cat "$scratch/err")"

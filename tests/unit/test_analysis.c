@@ -404,6 +404,82 @@ static void no_history(void **state)
 	assert_non_null(strstr(err.text, "/nonexistent.sonde"));
 }
 
+/* A history of two machines and two PID namespaces that are inside each other as told. */
+static int write_tree(const char *file, const int64_t machines[2][2], const int64_t spaces[2][2],
+		      ns_t end)
+{
+	static const struct column machine_columns[] = {{"parent", COL_INT}, {"level", COL_INT}};
+	static const struct column ns_columns[] = {
+		{"machine", COL_INT}, {"parent", COL_INT}, {"level", COL_INT}};
+	struct history_writer_options opt = {.ticks_are_ns = true};
+	struct history_writer *w;
+	int machine, ns;
+
+	if (history_writer_open(&w, file, &opt, NULL))
+		return -1;
+	machine = history_writer_table(w, "machine", machine_columns, 2);
+	ns = history_writer_table(w, "pid_ns", ns_columns, 3);
+	for (unsigned i = 0; i < 2; i++) {
+		const int64_t space[] = {0, spaces[i][0], spaces[i][1]};
+
+		history_writer_row(w, machine, machines[i]);
+		history_writer_row(w, ns, space);
+	}
+	history_writer_set(w, history_writer_attr(w, ATTR_ROOT, "a", ATTR_NUMBER, 0), 0, 1);
+	return history_writer_close(w, end, NULL);
+}
+
+static const int64_t good_tree[2][2] = {{-1, 0}, {0, 1}};
+
+static void machines_must_be_a_tree(void **state)
+{
+	static const int64_t bad[][2][2] = {
+		{{0, 0}, {0, 1}},   /* inside itself */
+		{{1, 2}, {0, 1}},   /* inside each other */
+		{{-1, 0}, {0, 2}},  /* a level is left out */
+		{{-1, 0}, {9, 1}},  /* nowhere */
+		{{-1, 0}, {-2, 1}},
+	};
+	struct sonde_error err = {0};
+	struct sonde_run *other;
+	char file[80];
+
+	(void)state;
+	snprintf(file, sizeof(file), "%s.tree", path);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(write_tree(file, bad[i], good_tree, 1000), 0);
+		assert_int_equal(sonde_run_open(&other, file, &err), -EINVAL);
+		assert_non_null(strstr(err.text, "machines are not inside each other"));
+	}
+	assert_int_equal(write_tree(file, good_tree, good_tree, INT64_MAX), 0);
+	assert_int_equal(sonde_run_open(&other, file, &err), 0);
+	assert_true(sonde_run_end(other) < INT64_MAX); /* so that one more is still a time */
+	sonde_run_close(other);
+	unlink(file);
+}
+
+static void namespaces_that_are_no_tree_stand_alone(void **state)
+{
+	static const int64_t bad[2][2] = {{1, 1}, {0, 1}};
+	struct sonde_check_result result;
+	struct sonde_error err = {0};
+	struct sonde_run *other;
+	struct sonde_pid_ns ns;
+	unsigned findings = 0;
+	char file[80];
+
+	(void)state;
+	snprintf(file, sizeof(file), "%s.tree", path);
+	assert_int_equal(write_tree(file, good_tree, bad, 1000), 0);
+	assert_int_equal(sonde_run_open(&other, file, &err), 0);
+	assert_int_equal(sonde_pid_ns(other, 0, &ns), 0);
+	assert_int_equal(ns.parent, -1);
+	sonde_run_close(other);
+	assert_int_equal(sonde_check(file, count_finding, &findings, &result, &err), 0);
+	assert_int_equal(findings, 2);
+	unlink(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +505,8 @@ int main(void)
 		cmocka_unit_test(a_raw_time_stamp_finds_its_place),
 		cmocka_unit_test(the_history_is_sound),
 		cmocka_unit_test(no_history),
+		cmocka_unit_test(machines_must_be_a_tree),
+		cmocka_unit_test(namespaces_that_are_no_tree_stand_alone),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

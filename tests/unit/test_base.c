@@ -18,7 +18,8 @@ static void an_error_says_what_and_the_prefix_says_where(void **state)
 
 	(void)state;
 	assert_int_equal(fail(&err, -EINVAL, "packet of %d bytes", 17), -EINVAL);
-	assert_int_equal(fail_prefix(&err, "ch0_%d", 3), -EINVAL);
+	assert_int_equal(fail_prefix(&err, -EINVAL, "ch0_%d", 3), -EINVAL);
+	assert_int_equal(fail_prefix(NULL, -EIO, "nobody listens"), -EIO);
 	assert_string_equal(err.text, "ch0_3: packet of 17 bytes");
 	assert_int_equal(fail(NULL, -EIO, "nobody listens"), -EIO);
 }

@@ -47,8 +47,12 @@ struct made {
 
 static int made_cursor_init(struct cursor *c, struct error *err)
 {
-	(void)err;
-	c->state[0] = c->packet * PACKET;
+	size_t *at = malloc(sizeof(*at));
+
+	c->buffer = at;
+	if (!at)
+		return fail(err, -ENOMEM, "out of memory");
+	*at = (size_t)c->packet * PACKET;
 	return 0;
 }
 
@@ -56,11 +60,12 @@ static unsigned made_cursor_next(struct cursor *c, struct event *events, unsigne
 {
 	struct made_stream *s = (struct made_stream *)c->stream->reader;
 	size_t end = (size_t)c->packet_end * PACKET;
+	size_t *at = c->buffer;
 	unsigned n = 0;
 
 	end = end < s->nr ? end : s->nr;
-	while (n < room && c->state[0] < end) {
-		const struct event *e = &s->list[c->state[0]++];
+	while (n < room && *at < end) {
+		const struct event *e = &s->list[(*at)++];
 
 		s->handed_out++;
 		if (!c->want || e->kind == EV_LOST || c->want >> e->kind & 1)
@@ -71,7 +76,7 @@ static unsigned made_cursor_next(struct cursor *c, struct event *events, unsigne
 
 static void made_cursor_release(struct cursor *c)
 {
-	(void)c;
+	free(c->buffer);
 }
 
 static const struct trace_ops made_ops = {
