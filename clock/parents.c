@@ -249,8 +249,9 @@ static int settle_l0(struct candidate *list, unsigned nr, unsigned *l0, struct e
 		if (found >= 0)
 			return fail(err, -EINVAL,
 				    "%s (%s) and %s (%s): nothing in the traces says that one runs "
-				    "inside the other, or both inside a third; tell with --parent, or "
-				    "analyse them apart",
+				    "inside the other, or both inside a third; add the trace of the "
+				    "machine that both run in, analyse them apart, or tell with "
+				    "--parent",
 				    list[found].name, list[found].sample->trace->path, list[i].name,
 				    list[i].sample->trace->path);
 		found = (int)i;

@@ -117,10 +117,11 @@ const struct command check_command = {
 	.name = "check",
 	.summary = "is a trace or a history sound? the exit code says",
 	.operands = "PATH...",
-	.about = "A trace is decoded from begin to end: what is broken or lost is listed.\n"
-		 "A history is read whole, checksums and all; its physical CPUs must be accounted\n"
-		 "for to the nanosecond.  What begins with \"note:\" is good to know and no fault.\n"
-		 "Exit codes: 0 sound, 3 not sound, 1 cannot be read.\n",
+	.about =
+		"A trace is decoded from begin to end: what is broken or lost is listed.\n"
+		"A history is read whole, checksums and all; its physical CPUs must be accounted\n"
+		"for to the nanosecond.  What begins with \"note:\" is good to know and no fault.\n"
+		"Exit codes: 0 sound, 3 not sound, 1 cannot be read.\n",
 	.common = COMMON_FORMAT,
 	.run = run_check,
 };

@@ -61,7 +61,8 @@ void print_completion(FILE *out)
 
 	fputs("# bash completion for sonde; made by: sonde --completion bash\n"
 	      "_sonde() {\n"
-	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words= only=\n"
+	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words= "
+	      "only=\n"
 	      "\tCOMPREPLY=()\n"
 	      "\tcase $prev in\n",
 	      out);

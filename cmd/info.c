@@ -41,8 +41,9 @@ static void print_head(const struct invocation *inv, struct sonde_run *run)
 		unit_length(length, sonde_run_end(run) - sonde_run_begin(run), is_ns),
 		sonde_run_complete(run) ? "" : ", not complete");
 	if (!is_ns)
-		fprintf(out, "unit       cycles (cy): the traces do not tell the rate of the counter; "
-			     "sonde analyze --tsc-khz N does\n");
+		fprintf(out,
+			"unit       cycles (cy): the traces do not tell the rate of the counter; "
+			"sonde analyze --tsc-khz N does\n");
 	wall_text(run, sonde_run_begin(run), wall, sizeof(wall));
 	if (*wall)
 		fprintf(out, "wall time  %s, as %s's clock had it\n", wall, "the host");

@@ -128,7 +128,8 @@ static int print_text(const struct invocation *inv, struct sonde_run *run, int64
 		table_column(t, titles[i],
 			     i == 0		? TABLE_TREE
 			     : i == 1 || i == 5 ? TABLE_RIGHT
-						: 0);
+			     : i == 2		? 0
+						: TABLE_WRAP);
 	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
 		struct sonde_stack stack;
 		struct sonde_cpu cpu;

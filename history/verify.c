@@ -2,8 +2,8 @@
 #include "history/reader.h"
 
 static const char *const kind_names[PART_KIND_MAX] = {
-	[PART_SLICE] = "changes",     [PART_GROUP] = "changes and a snapshot",
-	[PART_NAMES] = "names",	      [PART_SUMMARY] = "summaries for pictures",
+	[PART_SLICE] = "changes",	[PART_GROUP] = "changes and a snapshot",
+	[PART_NAMES] = "names",		[PART_SUMMARY] = "summaries for pictures",
 	[PART_TOTALS] = "sums of time", [PART_INDEX] = "index",
 };
 

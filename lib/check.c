@@ -125,8 +125,8 @@ static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
 			     cpu.number, shares[i].value);
 	}
 	if (sum != length)
-		find(c, "physical CPU %d: its states last %lld in all, the run %lld",
-		     cpu.number, (long long)sum, (long long)length);
+		find(c, "physical CPU %d: its states last %lld in all, the run %lld", cpu.number,
+		     (long long)sum, (long long)length);
 	free(shares);
 }
 
@@ -156,7 +156,8 @@ static void find_damage(const struct history_damage *d, void *data)
 		find(c, "damaged from offset %llu on: no part of a history begins there",
 		     (unsigned long long)d->offset_bytes);
 	else
-		find(c, "damaged at offset %llu: the checksum of %llu bytes of %s (%s to %s) is wrong",
+		find(c,
+		     "damaged at offset %llu: the checksum of %llu bytes of %s (%s to %s) is wrong",
 		     (unsigned long long)d->offset_bytes, (unsigned long long)d->len_bytes, d->what,
 		     unit_time(begin, d->begin, c->ticks_are_ns),
 		     unit_time(end, d->end, c->ticks_are_ns));
@@ -189,8 +190,9 @@ static void check_history(struct check *c, struct sonde_run *run)
 			check_attr(c, run, a);
 	}
 	if (c->unreadable)
-		find(c, "%u of %u tracks cannot be read whole because of it, the first is %s; "
-			"analyse the traces again",
+		find(c,
+		     "%u of %u tracks cannot be read whole because of it, the first is %s; "
+		     "analyse the traces again",
 		     c->unreadable, history_nr_attrs(run->history), c->first);
 	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
 		check_partition(c, run, row);

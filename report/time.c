@@ -224,8 +224,8 @@ static int clip_window(const struct time_base *base, const char *text, ns_t *beg
 		return fail(err, -ERANGE, "the window \"%s\" is empty", text);
 	if (*end <= base->begin || *begin >= base->end)
 		return fail(err, -ERANGE,
-			    "the window \"%s\" is outside the run, which lasts from %s to %s%s", text,
-			    unit_time(from, base->begin, base->ticks_are_ns),
+			    "the window \"%s\" is outside the run, which lasts from %s to %s%s",
+			    text, unit_time(from, base->begin, base->ticks_are_ns),
 			    unit_time(to, base->end, base->ticks_are_ns), hint);
 	*begin = *begin < base->begin ? base->begin : *begin;
 	*end = *end > base->end ? base->end : *end;

@@ -91,6 +91,10 @@ ticks=$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["ticks"])' "
 run 0 "$sonde" state "$history" --at "tsc:$ticks" --format json
 json "j['at'] == $t"
 
+COLUMNS=80 run 0 "$sonde" state "$history" --at 65%
+LC_ALL=C sed 's/[^ -~]\{3\}/x/g' "$scratch/out" | awk 'length($0) > 80' >"$scratch/wide" # lines are UTF-8
+[ ! -s "$scratch/wide" ] || fail "state is wider than the screen: $(cat "$scratch/wide")"
+
 # ---- timeline
 run 0 "$sonde" timeline "$history" --width 60
 says out "host0: what really ran"
