@@ -38,11 +38,29 @@ struct ctf_cursor {
 	uint64_t prev;             /* the same as given out: monotonic */
 	uint64_t usual_end;        /* no sound event is later */
 	uint64_t ceiling;          /* none may be given out later */
+	uint64_t packet_end;       /* its last time, 0 = not told */
+	uint64_t discarded;        /* events lost during it */
+	uint64_t count_before;     /* the packet in front's counter of lost events; UINT64_MAX = ? */
 	uint64_t forgotten_bytes;
 	uint32_t file;
 	bool damaged;
 	uint64_t regs[CTF_REGS];
 };
+
+/* The counter of lost events that packet @nr has; UINT64_MAX when it cannot be read. */
+static uint64_t lost_count(const struct cursor *c, const struct ctf_cursor *cur, uint32_t nr)
+{
+	const struct ctf_file *file = &cur->cs->files[cur->cs->packets[nr].file];
+	uint64_t at = c->stream->packets[nr].offset_bytes;
+	struct ctf_packet_info info;
+	uint64_t regs[CTF_REGS];
+
+	memset(regs, 0, sizeof(regs));
+	if (ctf_packet_read(cur->cs->trace, file->map.data + at, file->map.len_bytes - at, regs,
+			    &info, NULL))
+		return UINT64_MAX;
+	return info.roles.value[CTF_ROLE_DISCARDED];
+}
 
 int ctf_cursor_init(struct cursor *c, struct error *err)
 {
@@ -53,6 +71,8 @@ int ctf_cursor_init(struct cursor *c, struct error *err)
 	cur->cs = c->stream->reader;
 	cur->plan = cur->cs->plan;
 	cur->file = UINT32_MAX;
+	if (c->packet && c->packet < c->packet_end && cur->cs->packets[c->packet].indexed)
+		cur->count_before = lost_count(c, cur, c->packet - 1);
 	c->buffer = cur;
 	return 0;
 }
@@ -532,12 +552,42 @@ static void enter_packet(struct cursor *c, struct ctf_cursor *cur)
 	cur->prev = p->begin;
 	cur->ceiling = is_last ? UINT64_MAX : p[1].begin;
 	cur->usual_end = p->end ? p->end : cur->ceiling;
+	cur->packet_end = p->end;
+	cur->discarded = cur->packet->discarded;
 	cur->pos = 0;
 	cur->end = cur->packet->content_bits;
 	if (cur->plan->bytewise) /* what is left of the last byte is padding */
 		cur->end = ctf_align_up(cur->end, 8);
 	cur->damaged = cur->packet->truncated;
 	cur->phase = IN_PACKET;
+}
+
+/* The list of packets came from the index; where the packet says something else, it is right. */
+static void prefer_packet(struct cursor *c, struct ctf_cursor *cur, const struct ctf_roles *r)
+{
+	const struct packet *p = &c->stream->packets[c->packet];
+	uint64_t count = r->value[CTF_ROLE_DISCARDED], before = cur->count_before;
+	bool counts = ctf_has_role(r, CTF_ROLE_DISCARDED);
+	uint64_t lost = counts && count >= before ? count - before : cur->packet->discarded;
+	struct trace_loss more = {.events = lost - cur->packet->discarded};
+	uint64_t begin = r->value[CTF_ROLE_BEGIN], end = r->value[CTF_ROLE_END];
+
+	if (begin == cur->packet->begin_raw && end == cur->packet->end_raw &&
+	    lost == cur->packet->discarded)
+		return;
+	cur->discarded = lost;
+	if (begin != cur->packet->begin_raw || end != cur->packet->end_raw) {
+		cur->last = cur->prev = begin;
+		cur->packet_end = end;
+		cur->usual_end = end > begin ? end : begin;
+	}
+	if (!tell_once(cur, CTF_TOLD_INDEX))
+		return;
+	trace_loss_add(c->stream->trace, &more);
+	trace_problem(c->stream->trace,
+		      "the index of %s is wrong about the packet at offset %llu; what the packet "
+		      "says is used",
+		      cur->cs->files[cur->file].path, (unsigned long long)p->offset_bytes);
 }
 
 static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct event *e)
@@ -556,10 +606,15 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 	}
 	if (ctf_packet_read(cur->cs->trace, cur->data, cur->map->len_bytes - p->offset_bytes,
 			    cur->regs, &info, &why)) {
+		cur->count_before = UINT64_MAX;
 		give_up(c, cur, 0, why.text);
 	} else if (info.content_bits != cur->packet->content_bits) {
+		cur->count_before = UINT64_MAX;
 		give_up(c, cur, 0, "the packet is not what the index says");
 	} else {
+		if (cur->packet->indexed)
+			prefer_packet(c, cur, &info.roles);
+		cur->count_before = info.roles.value[CTF_ROLE_DISCARDED];
 		cur->pos = info.body_bits;
 		if (cur->pos >= cur->end)
 			cur->phase = AT_PACKET_END;
@@ -569,13 +624,13 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 
 static unsigned end_packet(struct cursor *c, struct ctf_cursor *cur, struct event *e)
 {
-	const struct packet *p = &c->stream->packets[c->packet];
-	uint64_t end = p->end ? p->end : cur->ceiling == UINT64_MAX ? cur->prev : cur->ceiling;
-	uint64_t lost = cur->damaged ? 0 : cur->packet->discarded;
+	uint64_t told = cur->packet_end;
+	uint64_t end = told ? told : cur->ceiling == UINT64_MAX ? cur->prev : cur->ceiling;
+	uint64_t lost = cur->damaged ? 0 : cur->discarded;
 
 	cur->phase = BETWEEN_PACKETS;
 	c->packet++;
-	if (!cur->damaged && !cur->packet->discarded)
+	if (!cur->damaged && !cur->discarded)
 		return 0;
 	make_lost(c, e, cur->prev, lost, cur->prev, end);
 	return 1;

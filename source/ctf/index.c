@@ -21,7 +21,7 @@ struct found {
 	uint64_t begin, end, seq_num, discarded;
 	uint32_t file;
 	uint8_t begin_bits, end_bits, discarded_bits; /* 0 = not recorded */
-	bool has_seq_num, gap, truncated;
+	bool has_seq_num, gap, truncated, indexed;
 };
 
 struct builder {
@@ -164,7 +164,8 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 /* Using LTTng's index */
 
 /* An index is used when it gives what the packets would, names them one behind the other, and
- * agrees with the first and the last of them. */
+ * agrees with the first and the last of them, and with those that are not one after the other in
+ * time.  The others are compared when they are decoded. */
 static bool agrees(struct builder *b, const struct ctf_file *cf, const struct ctf_lttng_entry *e)
 {
 	struct ctf_packet_info info;
@@ -205,6 +206,10 @@ static bool index_fits(struct builder *b, const struct ctf_file *cf,
 		    e->content_bits > e->packet_bits || e->stream_id != cls->id ||
 		    e->packet_bits / 8 > cf->map.len_bytes - at)
 			return false;
+		if (e->end < e->begin || (i && e->begin < e[-1].end)) {
+			if (!agrees(b, cf, e) || (i && !agrees(b, cf, e - 1)))
+				return false;
+		}
 		at += e->packet_bits / 8;
 	}
 	return agrees(b, cf, &lt->entries[0]) && agrees(b, cf, &lt->entries[lt->nr - 1]);
@@ -229,7 +234,8 @@ static int use_index(struct builder *b, uint32_t file, const struct ctf_lttng_in
 				  .has_seq_num = has_seq_num,
 				  .discarded = e->discarded,
 				  .discarded_bits = 64,
-				  .file = file};
+				  .file = file,
+				  .indexed = true};
 		int ret = add(b, &f);
 
 		if (ret)
@@ -376,6 +382,8 @@ static int fill_stream(struct builder *b)
 		p->content_bits = f->content_bits;
 		p->file = f->file;
 		p->truncated = f->truncated;
+		p->indexed = f->indexed;
+		p->end_raw = f->end;
 		out->offset_bytes = f->offset_bytes;
 		out->len_bytes = f->len_bytes;
 		last = note_times(b, i, last, p, out);

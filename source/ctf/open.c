@@ -156,12 +156,15 @@ struct syscalls {
 	struct strings table; /* id - 1 is the index */
 };
 
+/* -1: it is none; -ENOMEM. */
 static int32_t syscall_index(struct syscalls *sc, const char *event)
 {
 	const char *name = dialect_syscall_name(event);
 	uint32_t id = name && *name ? strings_put(&sc->table, name, strlen(name)) : 0;
 
-	if (!id || id == UINT32_MAX)
+	if (id == UINT32_MAX)
+		return -ENOMEM;
+	if (!id)
 		return -1;
 	sc->names[id - 1] = name;
 	return (int32_t)(id - 1);
@@ -194,6 +197,8 @@ static int fill_type(struct ctf_trace *ct, struct event_type *type, const struct
 	type->syscall = -1;
 	if (plan->kind == EV_SYSCALL_ENTRY || plan->kind == EV_SYSCALL_EXIT)
 		type->syscall = syscall_index(sc, plan->cls->name);
+	if (type->syscall == -ENOMEM)
+		return -ENOMEM;
 	return fill_fields(ct, type, plan->cls->payload);
 }
 
@@ -529,32 +534,36 @@ static int open_streams(struct trace *t, struct error *err)
 #define LOOK_PACKETS 8
 #define LOOK_BYTES (4u << 20)
 
-static void look_at_entries(struct stream *s)
+static int look_at_entries(struct stream *s, struct error *err)
 {
 	struct event events[LOOK_ENTRIES];
 	struct cursor c;
 	uint64_t bytes = 0;
 	uint32_t nr = 0;
+	int ret;
 
 	while (nr < s->nr_packets && nr < LOOK_PACKETS && bytes < LOOK_BYTES)
 		bytes += s->packets[nr++].len_bytes;
-	if (cursor_init(&c, s, 0, nr, WANT(KVM_ENTRY), NULL))
-		return;
+	ret = cursor_init(&c, s, 0, nr, WANT(KVM_ENTRY), err);
+	if (ret)
+		return ret;
 	cursor_next(&c, events, ARRAY_SIZE(events));
 	cursor_release(&c);
+	return 0;
 }
 
-static void settle_vcpu_ids(struct trace *t)
+static int settle_vcpu_ids(struct trace *t, struct error *err)
 {
 	struct ctf_trace *ct = t->reader;
 	bool has_entry = false;
+	int ret = 0;
 
 	for (unsigned i = 0; i < t->nr_types; i++)
 		has_entry |= t->types[i].kind == EV_KVM_ENTRY;
-	for (unsigned i = 0; has_entry && i < t->nr_streams; i++)
-		look_at_entries(&t->streams[i]);
-	if (!ct->vcpu_id_seen_unsound)
-		return;
+	for (unsigned i = 0; has_entry && !ret && i < t->nr_streams; i++)
+		ret = look_at_entries(&t->streams[i], err);
+	if (ret || !ct->vcpu_id_seen_unsound)
+		return ret;
 	t->vcpu_id_unsound = true;
 	trace_note(t,
 		   "%s: kvm_entry's vcpu_id and all of kvm_nested_vmexit are not what they say "
@@ -573,6 +582,7 @@ static void settle_vcpu_ids(struct trace *t)
 			}
 		}
 	}
+	return 0;
 }
 
 static int ctf_open(struct trace *t, struct error *err)
@@ -593,7 +603,7 @@ static int ctf_open(struct trace *t, struct error *err)
 	if (!ret)
 		ret = open_streams(t, err);
 	if (!ret)
-		settle_vcpu_ids(t);
+		ret = settle_vcpu_ids(t, err);
 	ct->open = true;
 	return ret;
 }

@@ -30,16 +30,19 @@ struct ctf_file {
 struct ctf_packet {
 	uint64_t content_bits;
 	uint64_t begin_raw;   /* as written; struct packet has it made monotonic */
+	uint64_t end_raw;
 	uint64_t discarded;   /* events lost during this packet, by the tracer's counter */
 	uint32_t file;
 	bool gap;             /* packets before this one are missing, or bytes */
 	bool truncated;       /* the file ends before the packet does */
+	bool indexed;         /* all this is what the index says; the packet may say otherwise */
 	_Atomic uint8_t told; /* CTF_TOLD_*: what has been reported and counted already */
 };
 
 #define CTF_TOLD_DAMAGE 1
 #define CTF_TOLD_STEP_BACK 2
 #define CTF_TOLD_LATE 4
+#define CTF_TOLD_INDEX 8
 
 /* vCPU numbers are small; where lttng-modules writes a pointer's low half instead, it is not. */
 #define CTF_MAX_VCPU_ID 4096

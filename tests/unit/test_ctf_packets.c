@@ -414,6 +414,67 @@ static void check_index(unsigned indexed, uint64_t lie, bool fits)
 	close_trace(&o);
 }
 
+enum lie { LIE_BEGIN, LIE_LATER, LIE_END, LIE_LOST };
+
+/* Of four packets, the third has a false entry: what is decoded is the same. */
+static void check_false_entry(enum lie lie, bool noticed_at_open)
+{
+	struct bits b = {0}, index = {0};
+	uint64_t first = 4096 * 8;
+	char path[128];
+
+	put_bits(&index, __builtin_bswap32(0xc1f1dcc1), 32);
+	put_bits(&index, __builtin_bswap32(1), 32);
+	put_bits(&index, __builtin_bswap32(1), 32);
+	put_bits(&index, __builtin_bswap32(72), 32);
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t begin = (UINT64_C(1) << 29) * (i + 1), lost = i > 1 ? 7 : 0;
+		uint64_t wrong = i == 2 ? 1 : 0;
+		const uint64_t words[] = {
+			i * 4096, first, (84 + 3 * 8) * 8,
+			begin + (lie == LIE_BEGIN ? -wrong * 1000 : 0) +
+				(lie == LIE_LATER ? wrong << 33 : 0),
+			begin + 3 + (lie == LIE_END ? wrong * 100 : 0),
+			lost + (lie == LIE_LOST ? wrong * 1000 : 0), 0, 0, i};
+
+		put_packet(&b, &(struct packet_form){.begin = begin, .seq_num = i}, 3, lost);
+		for (unsigned k = 0; k < ARRAY_SIZE(words); k++)
+			put_be64(&index, words[k]);
+	}
+	make_dir(&o);
+	write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+	write_bits(&o, "ch0_0", &b);
+	snprintf(path, sizeof(path), "%s/index", o.dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	write_bits(&o, "index/ch0_0.idx", &index);
+	must_open(&o);
+	assert_int_equal(o.nr, 12 + 1);
+	assert_int_equal(count(&o, EV_LOST), 1);
+	for (unsigned i = 0, nr = 0; i < o.nr; i++) {
+		if (o.events[i].kind == EV_LOST) {
+			assert_int_equal(nr, 9);
+			assert_int_equal(o.events[i].arg[0], 7);
+			continue;
+		}
+		assert_int_equal(o.events[i].time.v, (UINT64_C(1) << 29) * (nr / 3 + 1) + nr % 3);
+		nr++;
+	}
+	assert_int_equal(o.trace->loss.events, 7);
+	assert_int_equal(has_problem(&o, "does not fit"), noticed_at_open);
+	assert_int_equal(has_problem(&o, "is wrong about the packet at offset 8192"),
+			 !noticed_at_open);
+	close_trace(&o);
+}
+
+static void index_that_lies_in_the_middle(void **state)
+{
+	(void)state;
+	check_false_entry(LIE_BEGIN, false);
+	check_false_entry(LIE_LATER, true);
+	check_false_entry(LIE_END, false);
+	check_false_entry(LIE_LOST, false);
+}
+
 static void index_file(void **state)
 {
 	(void)state;
@@ -613,6 +674,7 @@ int main(void)
 		cmocka_unit_test(nothing_usable),
 		cmocka_unit_test(files_of_one_stream),
 		cmocka_unit_test(index_file),
+		cmocka_unit_test(index_that_lies_in_the_middle),
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(wanted_kinds),
 		cmocka_unit_test(plans_and_interpreter),
