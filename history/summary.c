@@ -6,7 +6,7 @@
 #include "history/find.h"
 
 /* An attribute's finest level has buckets at least this many times as long as its intervals. */
-#define PACE 4
+#define PACE 3
 #define CHUNK_RUNS 32768
 #define LAST_CHILD ((1ull << SUMMARY_STEP) - 1) /* number of a parent's last child */
 #define NO_LEVEL UINT8_MAX

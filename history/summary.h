@@ -20,13 +20,13 @@
  *
  * On the finest level of an attribute the longest value is found from the changes themselves (of
  * more than SUMMARY_VALUES_MAX values in one bucket, some are not looked at).  Above, the times
- * known from the two children are added up; of a child those values count that held at least one
+ * known from the four children are added up; of a child those values count that held at least one
  * part in SUMMARY_RAISE_PART of it, and always its longest.  So the value is the longest among
  * those that count, and the share is what is known of it: a lower bound.
  */
-#define SUMMARY_LEVELS 41
+#define SUMMARY_LEVELS 21
 #define SUMMARY_SHIFT_MIN 8
-#define SUMMARY_STEP 1 /* a bucket is made of 1 << SUMMARY_STEP buckets of the level below */
+#define SUMMARY_STEP 2 /* a bucket is made of 1 << SUMMARY_STEP buckets of the level below */
 #define SUMMARY_VALUES_MAX 32
 #define SUMMARY_RAISE_PART 16
 
