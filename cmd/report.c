@@ -121,6 +121,11 @@ static void print_sum(const struct invocation *inv, struct sonde_run *run,
 		sum == length * cpus ? "=" : "IS NOT", length, unit, cpus, cpus == 1 ? "" : "s");
 }
 
+static union sonde_cell cell_named(const struct sonde_facts *facts, size_t row, const char *column)
+{
+	return sonde_facts_cell(facts, row, (unsigned)sonde_facts_column(facts, column));
+}
+
 /* "who lost most": a sentence per vCPU that was kept off the CPU for 1% of the window or more. */
 static void print_losers(const struct invocation *inv, struct sonde_run *run,
 			 const struct sonde_facts *vcpus, const struct sonde_facts *pairs)
@@ -130,9 +135,9 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 	bool any = false;
 
 	for (size_t v = 0; v < sonde_facts_nr_rows(vcpus); v++) {
-		int64_t vcpu = sonde_facts_cell(vcpus, v, 0).i;
-		int64_t lost = sonde_facts_cell(vcpus, v, 2).i;
-		int64_t share = sonde_facts_cell(vcpus, v, 6).i;
+		int64_t vcpu = cell_named(vcpus, v, "vcpu").i;
+		int64_t lost = cell_named(vcpus, v, "preempted").i;
+		int64_t share = cell_named(vcpus, v, "share").i;
 		char name[80], text[UNIT_TEXT], percent[UNIT_TEXT];
 		unsigned culprits = 0;
 
@@ -146,20 +151,21 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 			unit_length(text, lost, is_ns), unit_share(percent, share));
 		for (size_t p = 0; p < sonde_facts_nr_rows(pairs) && culprits < 3; p++) {
 			char machine[80], thread[80];
-			int64_t by = sonde_facts_cell(pairs, p, 2).i;
+			int64_t by = cell_named(pairs, p, "culprit").i;
 
-			if (sonde_facts_cell(pairs, p, 0).i != vcpu)
+			if (cell_named(pairs, p, "vcpu").i != vcpu)
 				continue;
-			facts_cell_text(run, SONDE_COL_MACHINE, sonde_facts_cell(pairs, p, 1),
-					machine, sizeof(machine));
+			facts_cell_text(run, SONDE_COL_MACHINE,
+					cell_named(pairs, p, "culprit_machine"), machine,
+					sizeof(machine));
 			if (by >= 0)
 				sonde_thread_label(run, by, thread, sizeof(thread));
 			else
 				snprintf(thread, sizeof(thread), "%s",
 					 sonde_mode_name(
-						 (enum sonde_mode)sonde_facts_cell(pairs, p, 3).i));
+						 (enum sonde_mode)cell_named(pairs, p, "mode").i));
 			fprintf(out, "  %10s  %s on %s\n",
-				unit_length(text, sonde_facts_cell(pairs, p, 4).i, is_ns), thread,
+				unit_length(text, cell_named(pairs, p, "total").i, is_ns), thread,
 				machine);
 			culprits++;
 		}
