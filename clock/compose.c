@@ -5,20 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ns_t clamp_ns(__int128 v)
-{
-	if (v > NS_MAX)
-		return NS_MAX;
-	return v < NS_MIN ? NS_MIN : (ns_t)v;
-}
-
-static uint64_t clamp_tick(__int128 v)
-{
-	if (v < 0)
-		return 0;
-	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
-}
-
 static ns_t through(const struct clock_model *to_parent, const struct clock_model *parent,
 		    uint64_t x)
 {
@@ -58,21 +44,6 @@ static unsigned beginnings(const struct clock_model *to_parent, const struct clo
 	return kept;
 }
 
-static const struct clock_piece *piece_of(const struct clock_model *c, uint64_t x)
-{
-	unsigned lo = 0, hi = c->nr_pieces;
-
-	while (hi - lo > 1) {
-		unsigned mid = lo + (hi - lo) / 2;
-
-		if (c->pieces[mid].from <= x)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return &c->pieces[lo];
-}
-
 /* How wrong @parent can be when its ticks are within @b of @y. */
 static __int128 bound_at(const struct clock_model *parent, __int128 y, ns_t b)
 {
@@ -82,7 +53,7 @@ static __int128 bound_at(const struct clock_model *parent, __int128 y, ns_t b)
 	__int128 down = at - clock_to_l0(parent, (ticks_t){low});
 	ns_t worst = 0;
 
-	for (const struct clock_piece *p = piece_of(parent, low);
+	for (const struct clock_piece *p = &parent->pieces[clock_piece_at(parent, low)];
 	     p < parent->pieces + parent->nr_pieces && (p->from <= high || p == parent->pieces); p++) {
 		if (p->bound_ns > worst)
 			worst = p->bound_ns;
@@ -112,9 +83,10 @@ static ns_t piece_bound(const struct clock_model *to_parent, const struct clock_
 static void add_line(struct clock_model *out, const struct clock_model *to_parent,
 		     const struct clock_model *parent, uint64_t x, uint64_t end)
 {
-	const struct clock_piece *a = piece_of(to_parent, x);
+	const struct clock_piece *a = &to_parent->pieces[clock_piece_at(to_parent, x)];
 	const struct clock_piece *b =
-		piece_of(parent, clamp_tick(clock_to_l0(to_parent, (ticks_t){x})));
+		&parent->pieces[clock_piece_at(
+			parent, clamp_tick(clock_to_l0(to_parent, (ticks_t){x})))];
 	unsigned __int128 mult = ((unsigned __int128)a->mult * b->mult) >> CLOCK_SHIFT;
 	struct clock_piece p = {.from = x, .at_ns = through(to_parent, parent, x)};
 	ns_t before = out->nr_pieces ? clock_to_l0(out, (ticks_t){x}) : NS_MIN;

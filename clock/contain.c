@@ -98,13 +98,6 @@ void ranges_release(struct ranges *r)
 	memset(r, 0, sizeof(*r));
 }
 
-static uint64_t clamp_tick(__int128 v)
-{
-	if (v < 0)
-		return 0;
-	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
-}
-
 /* A place in the ranges, moved along as events go by in order of time. */
 struct place {
 	size_t ending; /* the first range that ends at or after lo */

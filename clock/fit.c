@@ -370,13 +370,6 @@ static ns_t segment_bound(const struct fit *fit, const struct knot *a, const str
 	return worst < 0x1p62 ? (ns_t)worst : CLOCK_NO_BOUND;
 }
 
-static ns_t clamp_ns(__int128 v)
-{
-	if (v > NS_MAX)
-		return NS_MAX;
-	return v < NS_MIN ? NS_MIN : (ns_t)v;
-}
-
 /* The segment from @at_ns at knot @a to the middle of the band at knot @b; time never runs back. */
 static struct clock_piece segment(const struct fit *fit, const struct knot *a, const struct knot *b,
 				  __int128 at, __int128 *end)

@@ -4,15 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ns_t clamp_ns(__int128 v)
-{
-	if (v > NS_MAX)
-		return NS_MAX;
-	return v < NS_MIN ? NS_MIN : (ns_t)v;
-}
-
-/* Index of the piece that @t falls in; the first one for earlier times. */
-static unsigned piece_at(const struct clock_model *c, uint64_t t)
+unsigned clock_piece_at(const struct clock_model *c, uint64_t t)
 {
 	unsigned lo = 0, hi = c->nr_pieces;
 
@@ -39,14 +31,14 @@ ns_t clock_to_l0(const struct clock_model *c, ticks_t t)
 {
 	if (!c->nr_pieces)
 		return clamp_ns(t.v);
-	return on_line(&c->pieces[piece_at(c, t.v)], t.v);
+	return on_line(&c->pieces[clock_piece_at(c, t.v)], t.v);
 }
 
 ns_t clock_bound(const struct clock_model *c, ticks_t t)
 {
 	if (!c->nr_pieces)
 		return CLOCK_NO_BOUND;
-	return c->pieces[piece_at(c, t.v)].bound_ns;
+	return c->pieces[clock_piece_at(c, t.v)].bound_ns;
 }
 
 void clock_map(const struct clock_model *c, const struct event *events, unsigned nr, ns_t *out)
@@ -59,7 +51,7 @@ void clock_map(const struct clock_model *c, const struct event *events, unsigned
 		return;
 	}
 	last = &c->pieces[c->nr_pieces - 1];
-	p = nr ? &c->pieces[piece_at(c, events[0].time.v)] : last;
+	p = nr ? &c->pieces[clock_piece_at(c, events[0].time.v)] : last;
 	for (unsigned i = 0; i < nr; i++) {
 		uint64_t t = events[i].time.v;
 
@@ -84,9 +76,7 @@ static uint64_t from_line(const struct clock_piece *p, ns_t t)
 	if (x < 0 && x % (__int128)p->mult)
 		d--;
 	d += p->from;
-	if (d < 0)
-		return 0;
-	return d > UINT64_MAX ? UINT64_MAX : (uint64_t)d;
+	return clamp_tick(d);
 }
 
 ticks_t clock_from_l0(const struct clock_model *c, ns_t t)

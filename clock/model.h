@@ -47,6 +47,24 @@ struct clock_model {
 	ns_t worst_violation_ns;
 };
 
+/* Sums of times of hostile traces are made in 128 bits and come back by these. */
+static inline ns_t clamp_ns(__int128 v)
+{
+	if (v > NS_MAX)
+		return NS_MAX;
+	return v < NS_MIN ? NS_MIN : (ns_t)v;
+}
+
+static inline uint64_t clamp_tick(__int128 v)
+{
+	if (v < 0)
+		return 0;
+	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
+}
+
+/* Index of the piece that tick @t falls in; the first one for earlier ticks. */
+unsigned clock_piece_at(const struct clock_model *c, uint64_t t);
+
 ns_t clock_to_l0(const struct clock_model *c, ticks_t t);
 
 /* The bound at this tick; CLOCK_NO_BOUND when unknown. */

@@ -18,13 +18,6 @@ int runs_in_parent(struct ranges *out, const struct placed *p, int32_t tid)
 	return ranges_of_thread(out, p->parent->candidate->sample, tid, false);
 }
 
-static uint64_t clamp_tick(__int128 v)
-{
-	if (v < 0)
-		return 0;
-	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
-}
-
 /* A time of @p's clock in L0's ticks, moved by the bound: to the @later side or the earlier. */
 static uint64_t l0_tick(const struct placed *p, uint64_t x, bool later)
 {

@@ -38,27 +38,6 @@ static int64_t random_reason(void)
 	return random_below(4) ? reasons[random_below(ARRAY_SIZE(reasons))] : random_argument();
 }
 
-static bool has_text(uint16_t kind, unsigned slot)
-{
-	switch (kind) {
-	case EV_SCHED_SWITCH:
-		return slot == 3 || slot == 4;
-	case EV_STATEDUMP_PROCESS:
-		return slot == 3;
-	case EV_SCHED_WAKING:
-	case EV_SCHED_WAKEUP:
-	case EV_SCHED_WAKEUP_NEW:
-	case EV_FORK:
-	case EV_NEW_TASK:
-	case EV_EXIT:
-	case EV_FREE:
-	case EV_RENAME:
-		return slot == 2;
-	default:
-		return false;
-	}
-}
-
 static struct event random_event(ns_t t)
 {
 	static const char *const names[] = {"", "sh", "CPU 1/KVM", "sixteen bytes, no end"};
@@ -71,8 +50,9 @@ static struct event random_event(ns_t t)
 			e.kind = (uint16_t)random_below(EV_NR_KINDS);
 		while (!(model_want() >> e.kind & 1));
 	for (unsigned i = 0; i < EVENT_ARGS; i++)
-		e.arg[i] = has_text(e.kind, i) ? STR(names[random_below(ARRAY_SIZE(names))])
-					       : random_argument();
+		e.arg[i] = event_slot_is_text(e.kind, i)
+				   ? STR(names[random_below(ARRAY_SIZE(names))])
+				   : random_argument();
 	if (e.kind == EV_KVM_EXIT)
 		e.arg[0] = random_reason();
 	if (e.kind == EV_LOST) {
