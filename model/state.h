@@ -151,7 +151,7 @@ struct machine_state {
 	char name[96];
 	char vm_name[64]; /* what its VMM calls it; "" unknown */
 	bool listed;	  /* its parent's state lines tell of it */
-	char evidence[160];
+	char evidence[MACHINE_EVIDENCE];
 	struct cpu *first_cpu, *last_cpu; /* all of them */
 	struct cpu **cpus;		  /* by number; owned; holes are NULL */
 	unsigned nr_cpus;
