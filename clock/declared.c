@@ -308,12 +308,14 @@ static int find_start(struct declared *d, uint64_t first, uint64_t look)
 	return ret;
 }
 
-/* The end: until the begin of the block there is found. */
+/* The end: until the begin of the block there is found.  Where the begin of the trace had none, a
+ * short look will do. */
 static int find_end(struct declared *d, uint64_t last, uint64_t look)
 {
+	unsigned looks = d->any ? LOOKS_MAX : 1;
 	int ret = 0;
 
-	for (unsigned i = 0; i < LOOKS_MAX && ret == 0 && !d->at_end && !all_read(d); i++) {
+	for (unsigned i = 0; i < looks && ret == 0 && !d->at_end && !all_read(d); i++) {
 		bool open;
 
 		ret = read_tails(d, clamp_tick((__int128)last - look));
@@ -346,7 +348,7 @@ int declared_read(struct declared *d, struct trace *t, struct error *err)
 	span_of(t, &first, &last);
 	if (ret == 0 && may_have_lines(t)) {
 		ret = find_start(d, first, look);
-		if (ret == 0 && d->any)
+		if (ret == 0)
 			ret = find_end(d, last, look);
 	}
 	if (ret == 0)
