@@ -30,7 +30,7 @@ LDFLAGS += $(SAN_FLAGS)
 
 # The folders in the order of the data; a folder uses only what stands before it
 # (tools/check-layers).
-LIB_DIRS := base source source/ctf source/dat clock merge history model analysis report lib
+LIB_DIRS := base channel source source/ctf source/dat clock merge history model analysis report lib
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
 CMD_SRC := $(wildcard cmd/*.c)
 TEST_SRC := $(wildcard tests/unit/test_*.c)
