@@ -90,7 +90,7 @@ static void in_layer(struct context *c, const struct cpu *cpu)
 		in_guest(c, cpu);
 	} else if (!cpu->thread) {
 		in_unknown(c, cpu);
-	} else if (cpu->thread->vcpu) {
+	} else if (cpu->thread->vcpu && cpu->machine->sees_kvm) {
 		in_hypervisor(c, cpu);
 	} else {
 		in_thread(c, cpu);
