@@ -248,8 +248,10 @@ int agent_run(const struct agent_options *opt, struct error *err)
 		a.opt.timeout_ms = AGENT_SILENCE_MS;
 	ret = loop(&a, err);
 	for (unsigned i = 0; i < CONNS_MAX; i++) {
-		if (a.conns[i])
-			close_conn(&a, &a.conns[i], "the agent ends");
+		if (!a.conns[i])
+			continue;
+		conn_end_job(a.conns[i], "its agent was told to end");
+		close_conn(&a, &a.conns[i], "the agent ends");
 	}
 	port_close(&a.port);
 	if (a.vsock_fd >= 0)

@@ -107,7 +107,7 @@ static int take_stop(struct agent_conn *c, const struct wire_header *h, const ui
 	int ret = wire_unpack(WIRE_LIMIT, payload, h->len_bytes, &limit, err);
 
 	if (!ret && c->job)
-		agent_job_stop(c->job, limit.stop_ms < 3600000 ? (unsigned)limit.stop_ms : 0);
+		agent_job_stop(c->job, limit.stop_ms < 3600000 ? (unsigned)limit.stop_ms : 0, NULL);
 	return ret;
 }
 
@@ -238,6 +238,14 @@ void conn_job_done(struct agent_conn *c)
 {
 	agent_job_finish(c->job);
 	c->job = NULL;
+}
+
+void conn_end_job(struct agent_conn *c, const char *early)
+{
+	if (!c->job)
+		return;
+	agent_job_stop(c->job, 0, early);
+	conn_job_done(c);
 }
 
 void conn_close(struct agent_conn *c)

@@ -44,7 +44,10 @@ int conn_check_time(const struct agent_conn *c, struct error *err);
 /* The recording is done: gets ready for another. */
 void conn_job_done(struct agent_conn *c);
 
-/* Ends what is being recorded, waits for that, closes. */
+/* Ends what is being recorded in order, for that reason, and waits until it was sent. */
+void conn_end_job(struct agent_conn *c, const char *early);
+
+/* Cuts the link; what is being recorded ends with it. */
 void conn_close(struct agent_conn *c);
 
 #endif

@@ -23,10 +23,11 @@ struct agent_job {
 	int done_fd;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	/* Below: under the lock. */
+	/* Below: under the lock; once stop is set nothing changes but recorder and relay. */
 	bool stop;
 	unsigned limit_ms;
-	char note[64]; /* "" none */
+	char note[64];	/* "" none */
+	char early[96]; /* why it ended before it was asked to; "" it did not */
 	struct recorder *recorder;
 	struct agent_relay *relay;
 };
@@ -117,7 +118,7 @@ static void record(struct agent_job *job, const struct record_options *options,
 	if (recorder_stop(recorder, &cost, &err))
 		send_done(job, &cost, *err.text ? err.text : "its recorder failed");
 	else
-		send_done(job, &cost, "");
+		send_done(job, &cost, job->early);
 }
 
 static void *thread_main(void *data)
@@ -176,9 +177,11 @@ int agent_job_done_fd(const struct agent_job *job)
 	return job->done_fd;
 }
 
-void agent_job_stop(struct agent_job *job, unsigned limit_ms)
+void agent_job_stop(struct agent_job *job, unsigned limit_ms, const char *early)
 {
 	pthread_mutex_lock(&job->lock);
+	if (early && !job->stop)
+		snprintf(job->early, sizeof(job->early), "%s", early);
 	job->stop = true;
 	job->limit_ms = limit_ms;
 	pthread_cond_signal(&job->changed);
@@ -210,7 +213,7 @@ void agent_job_finish(struct agent_job *job)
 {
 	if (!job)
 		return;
-	agent_job_stop(job, 0);
+	agent_job_stop(job, 0, NULL);
 	pthread_join(job->thread, NULL);
 	pthread_cond_destroy(&job->changed);
 	pthread_mutex_destroy(&job->lock);

@@ -20,8 +20,9 @@ int agent_job_start(struct agent_job **out, const struct wire_request *request,
 /* Readable when the job is done: everything was sent, or could not be. */
 int agent_job_done_fd(const struct agent_job *job);
 
-/* Ends the recording; waits for nothing.  @limit_ms: how long guests have for it, 0 unknown. */
-void agent_job_stop(struct agent_job *job, unsigned limit_ms);
+/* Ends the recording; waits for nothing.  @limit_ms: how long guests have for it, 0 unknown.
+ * @early: why it ends before it was asked to, or NULL. */
+void agent_job_stop(struct agent_job *job, unsigned limit_ms, const char *early);
 
 /* Writes another state block. */
 void agent_job_note(struct agent_job *job, const char *cause);
