@@ -15,7 +15,7 @@ endif
 B := $(if $(FUZZ),build-fuzz,$(if $(SANITIZE),build-san,build))
 OPT ?= $(if $(SANITIZE)$(FUZZ),-O1,-O2)
 PKGS := libzstd zlib libxxhash jansson smartcols
-RECORD_PKGS := libtracefs libtraceevent
+RECORD_PKGS := libtracefs libtraceevent nettle
 HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(RECORD_PKGS) 2>/dev/null && echo yes)
 PKG_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
 PKG_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(PKGS)))
@@ -36,7 +36,7 @@ LDFLAGS += $(SAN_FLAGS)
 LIB_DIRS := base channel source source/ctf source/dat clock merge history model analysis report lib
 RECORD_SRC := $(wildcard record/*.c)
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
-CMD_SRC := $(wildcard cmd/*.c)
+CMD_SRC := $(filter-out cmd/agent.c,$(wildcard cmd/*.c))
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 BENCH_SRC := $(wildcard bench/bench_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
@@ -48,7 +48,7 @@ CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 TESTS := $(TEST_SRC:tests/unit/%.c=$(B)/tests/%)
 BENCHES := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
-TEST_TOOLS := $(TEST_TOOL_SRC:tests/%.c=$(B)/%)
+TEST_TOOLS := $(TEST_TOOL_SRC:tests/%.c=$(B)/%) $(B)/agent/fake_agent $(B)/agent/gather
 HAVE_TRACECMD := $(shell pkg-config --exists libtracecmd 2>/dev/null && echo yes)
 ifeq ($(HAVE_TRACECMD),yes)
 BENCHES += $(B)/bench/peer_tracecmd
@@ -158,6 +158,14 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 $(B)/clock/%: $(B)/tests/clock/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+AGENT_OBJ := $(addprefix $(B)/,cmd/static/agent.o cmd/agent.o cmd/complain.o cmd/options.o \
+	cmd/help.o lib/version.o)
+$(B)/agent/fake_agent: $(B)/tests/agent/fake_recorder.o $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
+$(B)/agent/gather: $(B)/tests/agent/gather.o $(B)/librecord.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
 $(B)/oracle/%: $(B)/tests/oracle/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
