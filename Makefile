@@ -157,6 +157,15 @@ $(B)/differential/dat_compare $(B)/bench/peer_tracecmd: \
 $(B)/tests/differential/ctf_compare.o: CFLAGS += $(shell pkg-config --cflags babeltrace2 2>/dev/null)
 $(B)/differential/ctf_compare: LDLIBS += $(shell pkg-config --libs babeltrace2 2>/dev/null)
 
+# What runs inside the lab's machines: static, so that one file to copy is all it takes.
+LAB_PROGRAMS := $(patsubst lab/workloads/%.c,$(B)/lab/%,$(filter-out %/workload.c,$(wildcard lab/workloads/*.c)))
+LAB_CFLAGS := -std=gnu17 -g -O2 -Wall -Wextra -Werror -mgeneral-regs-only
+.PHONY: lab-workloads
+lab-workloads: $(LAB_PROGRAMS)
+$(B)/lab/%: lab/workloads/%.c lab/workloads/workload.c lab/workloads/workload.h
+	@mkdir -p $(@D)
+	$(CC) $(LAB_CFLAGS) -static -pthread -o $@ $< $(if $(filter %/container,$@),,lab/workloads/workload.c)
+
 benches: $(BENCHES)
 $(B)/bench/bench_history: $(B)/bench/history_stream.o
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
