@@ -3,7 +3,8 @@
 /*
  * pingpong: two threads wake each other, through a pipe or, with --by futex, a futex.  Each
  * computes for --busy-us, wakes the other and waits.  Given two CPUs, each wake-up needs an
- * interrupt from one CPU to the other.  The threads' identities are ID and ID + 1.
+ * interrupt from one CPU to the other.  Both show the same identity, each with its
+ * own thread number.
  */
 #define _GNU_SOURCE
 #include "workload.h"
@@ -23,7 +24,7 @@
 struct player {
 	const struct workload *w;
 	struct player *other;
-	uint64_t id, cpu, busy;
+	uint64_t cpu, busy;
 	int pipe[2];	       /* others wake it by writing */
 	_Atomic uint32_t turn; /* or by setting this */
 	bool futex;
@@ -69,7 +70,7 @@ static void *play(void *arg)
 		wait_for_turn(p);
 		if (workload_over(p->w))
 			break;
-		busy_us(p->w, p->id, p->busy);
+		busy_us(p->w, p->w->id, p->busy);
 		wake(p->other);
 	}
 	wake(p->other);
@@ -79,7 +80,6 @@ static void *play(void *arg)
 static void player_init(struct player *p, const struct workload *w, unsigned number)
 {
 	p->w = w;
-	p->id = w->id + number;
 	snprintf(p->comm, sizeof(p->comm), "%.13s%s", w->comm, number ? "-b" : "-a");
 	if (pipe(p->pipe))
 		die("pipe");

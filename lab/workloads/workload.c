@@ -182,17 +182,38 @@ static bool set_option(const struct option_spec *spec, const char *value)
 	return *value >= '0' && *value <= '9' && !*rest && !errno;
 }
 
+/* "2.5" is 2500; 0 for what is not a number of seconds.  Digits after the third do not count. */
+static uint64_t ms_of_seconds(const char *text)
+{
+	uint64_t ms = 0, unit = 1000;
+	bool point = false;
+
+	for (; *text; text++) {
+		if (*text == '.' && !point) {
+			point = true;
+		} else if (*text < '0' || *text > '9' || ms > UINT32_MAX) {
+			return 0;
+		} else if (point) {
+			unit /= 10;
+			ms += unit * (uint64_t)(*text - '0');
+		} else {
+			ms = ms * 10 + unit * (uint64_t)(*text - '0');
+		}
+	}
+	return ms;
+}
+
 void workload_options(struct workload *w, int argc, char **argv, const struct option_spec *specs)
 {
+	const char *seconds = "1";
 	const struct option_spec common[] = {
 		{"id", "number that names it in the registers (1)", &w->id, NULL},
-		{"for-ms", "how long it runs (1000)", &w->for_ms, NULL},
+		{"seconds", "how long it runs, such as 2.5 (1)", NULL, &seconds},
 		{"comm", "name of its thread, up to 15 bytes (KIND-ID)", NULL, &w->comm},
 		{NULL, NULL, NULL, NULL},
 	};
 
 	w->id = 1;
-	w->for_ms = 1000;
 	for (int i = 1; i < argc; i += 2) {
 		const struct option_spec *spec = spec_of(common, argv[i]);
 
@@ -201,7 +222,9 @@ void workload_options(struct workload *w, int argc, char **argv, const struct op
 		if (!spec || i + 1 == argc || !set_option(spec, argv[i + 1]))
 			usage(w, common, specs);
 	}
-	if (w->id > UINT32_MAX || (w->comm && strlen(w->comm) >= sizeof(w->comm_buffer)))
+	w->run_ms = ms_of_seconds(seconds);
+	if (!w->run_ms || w->id > UINT32_MAX ||
+	    (w->comm && strlen(w->comm) >= sizeof(w->comm_buffer)))
 		usage(w, common, specs);
 	if (!w->comm) {
 		snprintf(w->comm_buffer, sizeof(w->comm_buffer), "%s-%u", w->kind, (unsigned)w->id);
@@ -244,7 +267,7 @@ void workload_begin(struct workload *w, const struct option_spec *specs)
 	print_head(w, "begin");
 	print_word("comm", w->comm);
 	print_waits(w);
-	printf(",\"tsc_hz\":%" PRIu64 ",\"for_ms\":%" PRIu64, w->tsc_hz, w->for_ms);
+	printf(",\"tsc_hz\":%" PRIu64 ",\"run_ms\":%" PRIu64, w->tsc_hz, w->run_ms);
 	for (const struct option_spec *s = specs; s && s->name; s++) {
 		if (s->number && *s->number != UNSET)
 			printf(",\"%s\":%" PRIu64, s->name, *s->number);
@@ -253,7 +276,7 @@ void workload_begin(struct workload *w, const struct option_spec *specs)
 	}
 	puts("}");
 	fflush(stdout);
-	w->tsc_end = tsc_now() + tsc_of_us(w, w->for_ms * 1000);
+	w->tsc_end = tsc_now() + tsc_of_us(w, w->run_ms * 1000);
 }
 
 void workload_end(const struct workload *w, const char *name, ...)

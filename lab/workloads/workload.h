@@ -45,7 +45,7 @@ struct workload {
 	const char *waits; /* what it waits for: disk, task, network; NULL: nothing of these */
 	bool sleeps;	   /* waits for a timer, too */
 	uint64_t id;
-	uint64_t for_ms;  /* how long it runs */
+	uint64_t run_ms;  /* how long it runs */
 	const char *comm; /* name of its thread; default KIND-ID */
 	char comm_buffer[16];
 	uint64_t tsc_hz;

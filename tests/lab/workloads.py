@@ -62,7 +62,7 @@ class Registers:
 
 def check_identity():
     """Whenever r15 carries the mark, the other registers are this thread's; and it does so often."""
-    spin = start(WORKLOADS / "spin", "--id", 77, "--for-ms", 2000, "--busy-us", 2000,
+    spin = start(WORKLOADS / "spin", "--id", 77, "--seconds", "2", "--busy-us", 2000,
                  "--sleep-us", 1000)
     time.sleep(0.1)
     registers, seen, chance = Registers(spin.pid), [], random.Random(1)
@@ -81,6 +81,8 @@ def check_identity():
     lib.check(len(seen) > PTRACE_READINGS / 10, "its identity is seen")
     lib.check(len(seen) < PTRACE_READINGS, "it is not seen while it sleeps")
     lib.check(seen == sorted(seen), "its TSC readings rise")
+    took = (end["tsc"] - begin["tsc"]) / begin["tsc_hz"]
+    lib.check(2 <= took < 4, f"--seconds 2 took {took:.1f} s")
     lib.check(begin["tsc"] < seen[0] and seen[-1] < end["tsc"], "TSC within begin and end")
 
 
@@ -98,7 +100,7 @@ def check_lines(scratch):
         ("forks",): ["task"],
     }
     for number, ((kind, *options), waits) in enumerate(cases.items(), 100):
-        begin, end = lines_of(start(WORKLOADS / kind, "--id", number, "--for-ms", 250, *options))
+        begin, end = lines_of(start(WORKLOADS / kind, "--id", number, "--seconds", "0.25", *options))
         lib.check(begin["waits"] == waits, f"{kind} {options}: {begin}")
         lib.check(begin["id"] == end["id"] == number, f"{kind}: its id in {begin} and {end}")
         lib.check(begin["comm"] == f"{kind}-{number}", f"{kind}: its name in {begin}")
@@ -109,8 +111,8 @@ def check_net():
     port = 20000 + os.getpid() % 20000
     for over in ("udp", "tcp"):
         options = ("--port", port, "--over", over)
-        server = start(WORKLOADS / "net", "--serve", 1, "--for-ms", 700, *options)
-        client = start(WORKLOADS / "net", "--address", "127.0.0.1", "--for-ms", 400, *options)
+        server = start(WORKLOADS / "net", "--serve", 1, "--seconds", "0.7", *options)
+        client = start(WORKLOADS / "net", "--address", "127.0.0.1", "--seconds", "0.4", *options)
         [asks, asked], [serves, served] = lines_of(client), lines_of(server)
         lib.check(asks["waits"] == ["network", "timer"] and serves["waits"] == ["network"], "waits")
         lib.check(0 < asked["periods"] <= served["periods"], f"{over}: {asked} {served}")
@@ -119,7 +121,8 @@ def check_net():
 
 def check_wrong_options():
     for command in (["spin", "--bogus", "1"], ["spin", "--id"], ["spin", "--id", "x"],
-                    ["spin", "--comm", "a-name-of-16-byte"], ["nap", "--every-us", "-5"]):
+                    ["spin", "--comm", "a-name-of-16-byte"], ["nap", "--every-us", "-5"],
+                    ["spin", "--seconds", "1.x"], ["spin", "--seconds", "0"]):
         done = subprocess.run([WORKLOADS / command[0], *command[1:]], capture_output=True)
         lib.check(done.returncode == 2 and b"usage" in done.stderr, f"{command} is refused")
 
