@@ -30,7 +30,7 @@ LDFLAGS += $(SAN_FLAGS)
 
 # The folders in the order of the data; a folder uses only what stands before it
 # (tools/check-layers).
-LIB_DIRS := base source source/ctf source/dat clock merge history model analysis report lib
+LIB_DIRS := base record source source/ctf source/dat clock merge history model analysis report lib
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
 CMD_SRC := $(wildcard cmd/*.c)
 TEST_SRC := $(wildcard tests/unit/test_*.c)
@@ -55,7 +55,8 @@ ifneq ($(HAVE_BABELTRACE),yes)
 TEST_TOOLS := $(filter-out %/ctf_compare,$(TEST_TOOLS))
 endif
 
-.PHONY: all man completion install clean tests benches fuzz need demo check bench
+.PHONY: all man completion install clean tests benches fuzz need demo check bench lab check-lab \
+	lab-programs
 all: $(B)/libsonde.a $(B)/sonde $(B)/libsonde.so man completion
 
 need:
@@ -177,6 +178,15 @@ FUZZ_MAIN := $(if $(FUZZ),,$(B)/tests/fuzz/replay.o)
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LDLIBS)
+
+# The lab's programs run in small machines that have no libraries.
+LAB_SRC := $(wildcard lab/guest/*.c lab/workloads/*.c)
+LAB_PROGRAMS := $(addprefix $(B)/lab/,$(notdir $(LAB_SRC:.c=)))
+lab-programs: $(LAB_PROGRAMS) $(B)/sonde
+vpath %.c lab/guest lab/workloads
+$(LAB_PROGRAMS): $(B)/lab/%: %.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -pthread -static -o $@ $<
 
 # These install first; make then starts again, because pkg-config answers differently afterwards.
 demo:
