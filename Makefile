@@ -56,7 +56,7 @@ TEST_TOOLS := $(filter-out %/ctf_compare,$(TEST_TOOLS))
 endif
 
 .PHONY: all man completion install clean tests benches fuzz need demo check bench lab check-lab \
-	lab-programs
+	lab-programs lab-workloads
 all: $(B)/libsonde.a $(B)/sonde $(B)/libsonde.so man completion
 
 need:
@@ -158,6 +158,22 @@ $(B)/differential/dat_compare $(B)/bench/peer_tracecmd: \
 $(B)/tests/differential/ctf_compare.o: CFLAGS += $(shell pkg-config --cflags babeltrace2 2>/dev/null)
 $(B)/differential/ctf_compare: LDLIBS += $(shell pkg-config --libs babeltrace2 2>/dev/null)
 
+# What runs inside the lab's machines: static, since these have no libraries.  The workloads leave the
+# FPU alone.
+LAB_WORKLOADS := $(patsubst lab/workloads/%.c,$(B)/lab/%,$(filter-out %/workload.c,\
+	$(wildcard lab/workloads/*.c)))
+LAB_PROGRAMS := $(LAB_WORKLOADS) $(patsubst lab/guest/%.c,$(B)/lab/%,$(wildcard lab/guest/*.c))
+LAB_CC = $(CC) -std=gnu17 -g -O2 -Wall -Wextra -Werror -pthread -static
+lab-workloads: $(LAB_WORKLOADS)
+lab-programs: $(LAB_PROGRAMS) $(B)/sonde
+$(B)/lab/%: lab/workloads/%.c lab/workloads/workload.c lab/workloads/workload.h
+	@mkdir -p $(@D)
+	$(LAB_CC) -mgeneral-regs-only -o $@ $< \
+		$(if $(filter %/container,$@),,lab/workloads/workload.c)
+$(B)/lab/%: lab/guest/%.c
+	@mkdir -p $(@D)
+	$(LAB_CC) -o $@ $<
+
 benches: $(BENCHES)
 $(B)/bench/bench_history: $(B)/bench/history_stream.o
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
@@ -169,15 +185,6 @@ FUZZ_MAIN := $(if $(FUZZ),,$(B)/tests/fuzz/replay.o)
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LDLIBS)
-
-# The lab's programs run in small machines that have no libraries.
-LAB_SRC := $(wildcard lab/guest/*.c lab/workloads/*.c)
-LAB_PROGRAMS := $(addprefix $(B)/lab/,$(notdir $(LAB_SRC:.c=)))
-lab-programs: $(LAB_PROGRAMS) $(B)/sonde
-vpath %.c lab/guest lab/workloads
-$(LAB_PROGRAMS): $(B)/lab/%: %.c
-	@mkdir -p $(@D)
-	$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -pthread -static -o $@ $<
 
 # These install first; make then starts again, because pkg-config answers differently afterwards.
 demo:
