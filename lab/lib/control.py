@@ -14,6 +14,8 @@ from .scenario import HOST
 
 BREAKS = re.compile(r"Kernel panic|BUG: |soft lockup|Oops:|double fault|stack guard page")
 
+SILENCE = 3.0   # seconds without a message, after which a message may have been lost
+
 
 class RunBroken(Exception):
     """The emulated machine failed: this try is lost, another may succeed."""
@@ -27,6 +29,7 @@ class Control:
         self.heard = defaultdict(list)  # (machine, word) -> what followed, in order
         self.on = {}                    # word -> function(machine, what followed)
         self.broken = None
+        self.last_sign = time.monotonic()
         self.rest = {"console": b"", "control": b""}
         directory.mkdir(parents=True, exist_ok=True)
         self.consoles = {}
@@ -89,12 +92,19 @@ class Control:
             data = source.recv(65536) if key.data == "control" else source.read1(65536)
             if not data:
                 self.selector.unregister(source)
+            self.last_sign = time.monotonic()
             self.take(key.data, data)
         if not self.selector.get_map():
             time.sleep(min(max(seconds, 0), 0.1))
 
     def alive(self):
         return self.emulator.process.poll() is None
+
+    def poke(self):
+        """An empty line: wakes who did not notice an earlier one."""
+        if time.monotonic() - self.last_sign > SILENCE:
+            self.port.sendall(b"\n")
+            self.last_sign = time.monotonic()
 
     def wait(self, what, condition, seconds=None):
         """Until condition() holds; RunBroken when that cannot be any more, or takes too long."""
@@ -108,6 +118,7 @@ class Control:
             if time.monotonic() > limit:
                 raise RunBroken(f"time is up (waiting for {what})")
             self.pump(min(0.5, limit - time.monotonic()))
+            self.poke()
 
     def said(self, machine, word):
         return (machine, word) in self.heard
