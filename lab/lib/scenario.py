@@ -36,7 +36,7 @@ class Machine:
     name: str
     parent: str | None = None
     cpus: int = 1
-    memory: int = 512           # MiB
+    memory: int = 0             # MiB; 0: 512, or for L0 what its guests need and more
     uuid: str = ""              # made from the name when empty
     pin: dict = field(default_factory=dict)     # virtual CPU -> CPU of the parent
     tracer: str = ""            # default: see Scenario.tracer_of
@@ -146,6 +146,7 @@ def check(scenario, file):
             refuse(machine.parent not in earlier,
                    f"{machine.name}: its parent {machine.parent} must stand before it")
             machine.level = machines[machine.parent].level + 1
+            machine.memory = machine.memory or 512
         machine.uuid = machine.uuid or str(uuid.uuid5(uuid.NAMESPACE_DNS, machine.name))
         refuse(scenario.tracer_of(machine) not in TRACERS, f"{machine.name}: no such tracer")
         refuse(machine.boot not in ("first", "later"), f"{machine.name}: boot is first or later")
@@ -184,7 +185,7 @@ def load(name):
         table[key] = [build(kind, row, f"{file.name}, {key} {number + 1}")
                       for number, row in enumerate(table.get(key, []))]
     if not any(machine.name == HOST for machine in table["machine"]):
-        table["machine"].insert(0, Machine(HOST, cpus=2, memory=0))
+        table["machine"].insert(0, Machine(HOST, cpus=2))
     scenario = build(Scenario, {"name": file.stem, **table}, file.name)
     host = check(scenario, file.name).machine[0]
     # Room for the guests, their traces on the way through, and the host's own.
