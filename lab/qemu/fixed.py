@@ -93,3 +93,13 @@ def get(stopwatch):
 
     with cache.lock():
         return program_in(cache.entry(SOURCE, key(), build))
+
+
+def choose(word, stopwatch):
+    """The program that `word` asks for, None for Debian's own: "stock", "fixed", a path, or None: the
+    fixed one if it has been built."""
+    if word is None:
+        return present()
+    if word == "stock":
+        return None
+    return get(stopwatch) if word == "fixed" else word
