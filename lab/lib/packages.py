@@ -17,15 +17,15 @@ SUITES = (("debian", "bookworm"), ("debian", "bookworm-updates"),
 
 
 class Apt:
-    """apt with a state of its own below `home`."""
+    """apt with a state of its own below `home`; `kind` is "deb", or "deb-src" for sources."""
 
-    def __init__(self, home):
+    def __init__(self, home, kind="deb"):
         self.home = home
         for part in ("state/lists/partial", "cache/archives/partial"):
             (home / part).mkdir(parents=True, exist_ok=True)
         sources = home / "sources.list"
         sources.write_text("".join(
-            f"deb [signed-by={KEYRING}] {MIRROR.rstrip('/')}/{archive} {suite} main\n"
+            f"{kind} [signed-by={KEYRING}] {MIRROR.rstrip('/')}/{archive} {suite} main\n"
             for archive, suite in SUITES))
         settings = {"Dir::State": home / "state", "Dir::Cache": home / "cache",
                     "Dir::State::Status": "/var/lib/dpkg/status",
