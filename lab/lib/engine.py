@@ -17,6 +17,10 @@ from .sampling import Sampler
 MARK = "run.json"       # a directory that holds it is ours to replace
 
 
+class NoTrySucceeded(Failure):
+    """The emulator let no try through; its text ends in its last words."""
+
+
 @dataclass
 class Options:
     directory: Path
@@ -80,7 +84,7 @@ def follow(scenario, options, stopwatch, control):
 
 
 def run(scenario, image, options, stopwatch):
-    """Runs until a try succeeds.  Gives the report that is also in run.json; Failure when no try did."""
+    """Runs until a try succeeds.  Gives the report that is also in run.json; NoTrySucceeded when none did."""
     lost = []
     for number in range(1, options.tries + 1):
         clear(options.directory)
@@ -92,7 +96,7 @@ def run(scenario, image, options, stopwatch):
                 lost.append(str(reason))
                 stopwatch.say(f"try {number} of {options.tries} failed: {reason}")
     else:
-        raise Failure(f"no try of {options.tries} succeeded; the last one: {lost[-1].splitlines()[0]}")
+        raise NoTrySucceeded(f"no try of {options.tries} succeeded; the last one: {lost[-1].splitlines()[0]}")
     report = {"scenario": scenario.name, "kernel": image.release, "tries": len(lost) + 1,
               "lost_tries": [text.splitlines()[0] for text in lost], **found,
               "complaints": health.of_run(scenario, options.directory),

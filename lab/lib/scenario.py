@@ -60,7 +60,7 @@ class Work:
     cpu: str = ""               # affinity, as taskset -c takes it
     start: float = 0.0          # seconds after the start of the machine's work
     seconds: float = 0.0        # default: until the scenario's end
-    cause: str = ""             # what it waits for, if that is known: timer, disk, net, ipi, task
+    cause: str = ""             # what it waits for, where the program does not say so itself
 
 
 @dataclass

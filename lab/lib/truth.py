@@ -81,20 +81,30 @@ def add_offsets(machines):
             facts["tsc_offset_to_l0"] = parent["tsc_offset_to_l0"] + offsets.pop()
 
 
+def said_by(work, directory):
+    """The lines that a workload printed; those of lab/workloads are JSON."""
+    found = []
+    for line in lines(directory / work.machine / f"work/{work.id}"):
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            found.append({"at": "text", "text": line})
+    return found
+
+
 def work_facts(scenario, work, directory):
-    own = directory / work.machine
-    said = lines(own / f"work/{work.id}")
+    said = said_by(work, directory)
+    moments = {line["at"]: line.get("tsc") for line in said if "at" in line}
+    waits = next((line["waits"] for line in said if "waits" in line), [])
     facts = {"machine": work.machine, "container": work.container or None,
              "program": program_line(work, scenario), "affinity": work.cpu or None,
-             "cause": work.cause or None, "start_s": work.start, "seconds": work.seconds,
-             "threads": [], "said": said}
-    for task in tasks(own):
+             "start_s": work.start, "seconds": work.seconds,
+             "tsc_begin": moments.get("begin"), "tsc_end": moments.get("end"),
+             "causes": [work.cause] if work.cause else waits, "threads": [], "said": said}
+    for task in tasks(directory / work.machine):
         if task["work"] == work.id:
             facts["threads"].append({key: task[key] for key in (
                 "pid", "tid", "ppid", "nspid", "nstgid", "pid_ns", "comm", "cpus")})
-    for key in ("tsc_begin", "tsc_end"):
-        found = re.search(rf"\b{key}=(\d+)", "\n".join(said))
-        facts[key] = int(found[1]) if found else None
     return facts
 
 
