@@ -8,16 +8,14 @@
 
 #include "clock/rates.h"
 
-/* The taste. */
-#define HEADS_MIN 8
-#define HEADS_MAX 128
+/* The taste: most of its records are only stepped over. */
+#define HEADS_MIN 32
+#define HEADS_MAX 256
 #define HEAD_BYTES (256u << 10) /* one for so many */
-#define HEADS_EVENTS 32768
-#define CHUNK_BYTES (16u << 20)
-#define CHUNK_EVENTS 16384
+#define HEADS_RECORDS 65536
+#define CHUNK_BYTES (64u << 20)
+#define CHUNK_RECORDS 65536
 #define MORE_EFFORT 4
-/* Reading everything is reading no more than this of one trace. */
-#define WHOLE_EVENTS SAMPLE_EVENTS_MAX
 /* Windows: how many, how far apart, how long. */
 #define MOMENTS_MIN 3
 #define MOMENTS_MAX 8
@@ -53,23 +51,23 @@ int survey_taste(struct plan *p, const struct trace *t, unsigned effort)
 	size_t times = 1;
 	int ret = 0;
 
-	wanted = wanted < HEADS_MIN ? HEADS_MIN : wanted > HEADS_MAX ? HEADS_MAX 	: wanted;
+	wanted = wanted < HEADS_MIN ? HEADS_MIN : wanted > HEADS_MAX ? HEADS_MAX : wanted;
 	while (effort-- > 0)
 		times *= MORE_EFFORT;
 	wanted *= times;
 	for (unsigned i = 0; i < t->nr_streams; i++)
 		heads += t->streams[i].nr_packets < wanted ? t->streams[i].nr_packets : wanted;
 	if (has_kind(t, host))
-		ret = plan_heads(p, t, (unsigned)wanted, HEADS_EVENTS * times / heads + 200);
+		ret = plan_heads(p, t, (unsigned)wanted, HEADS_RECORDS * times / heads + 200);
 	for (unsigned k = 1; k < 3 && ret == 0 && has_kind(t, guest); k++)
-		ret = plan_chunk(p, t, k / 3.0, CHUNK_BYTES * times, CHUNK_EVENTS * times);
+		ret = plan_chunk(p, t, k / 3.0, CHUNK_BYTES * times, CHUNK_RECORDS * times);
 	plan_settle(p);
 	return ret;
 }
 
 int survey_whole(struct plan *p, const struct trace *t)
 {
-	int ret = plan_whole(p, t, WHOLE_EVENTS);
+	int ret = plan_whole(p, t);
 
 	plan_settle(p);
 	return ret;

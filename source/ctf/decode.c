@@ -406,9 +406,10 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 	const uint8_t *safe_end = cur->map->data + cur->map->len_bytes - LOAD_SLACK;
 	const uint8_t *p = data + cur->pos / 8;
 	uint64_t want = c->want ? c->want : UINT64_MAX;
+	uint64_t left = c->records_left;
 	unsigned n = 0;
 
-	while (n < room && p < end) {
+	for (; n < room && p < end && left; left--) {
 		const uint8_t *begin = p;
 		struct event *e = &events[n];
 		const struct ctf_plan *plan;
@@ -439,6 +440,7 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 			check_vcpu(c, cur, e);
 		n += want >> plan->kind & 1;
 	}
+	c->records_left = left;
 	cur->pos = (uint64_t)(p - data) * 8;
 	if (p >= end)
 		cur->phase = AT_PACKET_END;
@@ -507,7 +509,8 @@ static unsigned decode_walking(struct cursor *c, struct ctf_cursor *cur, struct 
 	uint64_t want = c->want ? c->want : UINT64_MAX;
 	unsigned n = 0;
 
-	while (n < room && walk_event(c, cur, &events[n])) {
+	while (n < room && c->records_left && walk_event(c, cur, &events[n])) {
+		c->records_left--;
 		n += want >> events[n].kind & 1;
 		if (cur->pos >= cur->end) {
 			cur->phase = AT_PACKET_END;
@@ -654,7 +657,7 @@ unsigned ctf_cursor_next(struct cursor *c, struct event *events, unsigned room)
 	struct ctf_cursor *cur = c->buffer;
 	unsigned n = 0;
 
-	while (n < room) {
+	while (n < room && c->records_left) {
 		if (cur->phase == IN_PACKET)
 			n += decode_events(c, cur, events + n, room - n);
 		else if (cur->phase == AT_PACKET_END)
