@@ -54,6 +54,7 @@ static int read_part(struct watch *w, const struct part *p, struct event *events
 
 	if (ret)
 		return ret == -ENOMEM ? ret : 0; /* the reader reported what is broken */
+	c.from = p->from;
 	c.records_left = p->records_max;
 	watch_part(w, p->from);
 	while (ret == 0 && w->last <= p->until && !watch_full(w) &&

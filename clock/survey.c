@@ -23,6 +23,9 @@
 #define WINDOW_SHARE 60
 #define WINDOW_MIN_US 40e3
 #define WINDOW_MAX_US 400e3
+/* What comes before a window in its packets has to be decoded anyway; so much of it is kept.  More
+ * makes no bound better. */
+#define BEFORE_WINDOWS 2
 /* Rough clocks are not followed further than this. */
 #define MARGIN_MAX_US 1e6
 /* A bound that stands out so much, between two windows, is a doubt. */
@@ -182,7 +185,7 @@ static struct lengths window_lengths(const struct placed *placed, unsigned nr, s
 	most = WINDOWS_EVENTS / (double)(moments + 1) / (bytes / EVENT_BYTES / span);
 	l.window = fmin(fmax(span / WINDOW_SHARE, WINDOW_MIN_US * us), WINDOW_MAX_US * us);
 	l.window = fmin(l.window, most);
-	l.before = most - l.window;
+	l.before = fmin(most - l.window, BEFORE_WINDOWS * l.window);
 	return l;
 }
 

@@ -425,7 +425,7 @@ page_decode(struct dat_cursor *k, struct event *events, unsigned room, const uin
 	const uint32_t common_len = k->d->form.common_len;
 	uint64_t time = k->time;
 	uint64_t last = k->has_last ? k->last : 0;
-	uint64_t left = k->c->records_left;
+	uint64_t from = k->c->from, left = k->c->records_left;
 	unsigned n = 0;
 
 	for (; n < room && pos < end && left; record = pos, left--) {
@@ -461,7 +461,7 @@ page_decode(struct dat_cursor *k, struct event *events, unsigned room, const uin
 		else
 			last = time;
 		k->has_last = true;
-		if (event_fill(k, &events[n], record, pos, len, want, swap))
+		if (last >= from && event_fill(k, &events[n], record, pos, len, want, swap))
 			events[n++].time.v = last;
 		pos += (len + 3) & ~3u;
 	}
