@@ -94,8 +94,20 @@ uint32_t node_find(const struct node *n, uint32_t attr);
 /* 1, 0 when the row has no changes here, -EIO when its bytes make no sense. */
 int node_segment(const struct node *n, uint32_t row, struct segment *s);
 
-/* Has the memory at the begin of a row's segment fetched; the row need not exist. */
-void node_prefetch(const struct node *n, uint32_t row);
+/* Walks all rows from the first on: node_walk_init(), then node_walk_next() for each row says what
+ * node_segment() would.  What comes next in memory is being fetched meanwhile. */
+struct node_walk {
+	const struct node *n;
+	const uint8_t *fetched;
+	uint64_t at; /* offset of the next row's segment */
+	uint32_t row;
+};
+
+/* A segment with so many changes may be longer than what is fetched of it. */
+#define NODE_LONG_SEGMENT 512
+
+void node_walk_init(struct node_walk *w, const struct node *n);
+int node_walk_next(struct node_walk *w, struct segment *s);
 
 /* Places below this one are at times <= t. */
 uint64_t node_places_upto(const struct node *n, int64_t t);

@@ -25,18 +25,6 @@ static int open_row(const struct node *n, uint32_t attr, struct segment *s)
 	return row == NODE_NO_ROW ? 0 : node_segment(n, row, s);
 }
 
-bool segment_last(const struct node *n, const struct segment *s, uint64_t places, struct found *out)
-{
-	uint64_t place;
-	uint32_t nr = places ? sorted_upto(&s->places, places - 1, &place) : 0;
-
-	if (!nr)
-		return false;
-	out->t = node_time(n, place);
-	out->value = segment_value(s, nr - 1);
-	return true;
-}
-
 int node_last(const struct node *n, uint32_t attr, ns_t t, struct found *out)
 {
 	struct segment s;

@@ -86,6 +86,45 @@ bool snapshot_open(struct snapshot *s, ns_t at, const uint8_t *from, uint64_t le
 	       len_bytes - SNAPSHOT_HEADER_BYTES - BITS_SLACK_BYTES;
 }
 
+static uint32_t entry_attr(const struct snapshot *s, uint32_t i)
+{
+	return (uint32_t)bits_get(s->attrs, (uint64_t)i * s->attr_bits, s->attr_bits);
+}
+
+static uint32_t entry_value(const struct snapshot *s, uint32_t i)
+{
+	return (uint32_t)bits_get(s->values, (uint64_t)i * s->value_bits, s->value_bits);
+}
+
+static ns_t entry_since(const struct snapshot *s, uint32_t i)
+{
+	uint64_t before = bits_get_wide(s->since, (uint64_t)i * s->since_bits, s->since_bits);
+
+	return (ns_t)((uint64_t)s->at - before);
+}
+
+/* A column at a time: what its width tells is worked out once. */
+void snapshot_entries(const struct snapshot *snap, uint32_t first, uint32_t nr,
+		      struct snapshot_entry *out)
+{
+	const struct snapshot s = *snap; /* not changed by what is written */
+	uint64_t at = (uint64_t)first * s.attr_bits;
+
+	for (uint32_t i = 0; i < nr; i++, at += s.attr_bits)
+		out[i].attr = (uint32_t)bits_get(s.attrs, at, s.attr_bits);
+	at = (uint64_t)first * s.value_bits;
+	for (uint32_t i = 0; i < nr; i++, at += s.value_bits)
+		out[i].value = (uint32_t)bits_get(s.values, at, s.value_bits);
+	if (s.since_bits > BITS_GET_MAX) {
+		for (uint32_t i = 0; i < nr; i++)
+			out[i].since = entry_since(&s, first + i);
+		return;
+	}
+	at = (uint64_t)first * s.since_bits;
+	for (uint32_t i = 0; i < nr; i++, at += s.since_bits)
+		out[i].since = (ns_t)((uint64_t)s.at - bits_get(s.since, at, s.since_bits));
+}
+
 bool snapshot_find(const struct snapshot *s, uint32_t attr, uint32_t *value, ns_t *since)
 {
 	uint32_t low = 0, nr = s->nr;
@@ -95,12 +134,12 @@ bool snapshot_find(const struct snapshot *s, uint32_t attr, uint32_t *value, ns_
 	while (nr > 1) {
 		uint32_t half = nr / 2;
 
-		low += snapshot_attr(s, low + half) <= attr ? half : 0;
+		low += entry_attr(s, low + half) <= attr ? half : 0;
 		nr -= half;
 	}
-	if (snapshot_attr(s, low) != attr)
+	if (entry_attr(s, low) != attr)
 		return false;
-	*value = snapshot_value(s, low);
-	*since = snapshot_since(s, low);
+	*value = entry_value(s, low);
+	*since = entry_since(s, low);
 	return true;
 }
