@@ -16,7 +16,7 @@
 #define ROUNDS_MAX 6
 
 /* Tastes, each of more than the one before, until all parents are known. */
-#define EFFORTS 3
+#define EFFORTS 2
 
 /* One way through: samples read by a plan, and all that follows from them. */
 struct pass {

@@ -70,14 +70,40 @@ struct irq_frame {
 	int32_t detail;
 };
 
-/* What a CPU does, as a row of table "context".  No padding: it is hashed and compared whole. */
+/*
+ * What a CPU does, as a row of table "context".  One is made, compared and looked up for nearly every
+ * event: whole words, because reading a word that was written in halves waits for both of them.
+ */
 struct context {
-	uint32_t cpu;	 /* index + 1 */
-	uint32_t thread; /* row + 1; 0 unknown */
-	uint32_t serves; /* index of cpu + 1; 0 none */
-	uint32_t mode;
+	uint64_t who;  /* CPU's index + 1; in the upper half its thread's row + 1, 0 unknown */
+	uint64_t what; /* enum context_mode; in the upper half index + 1 of the CPU it serves, 0 none */
 	int64_t detail;
 };
+
+static inline uint32_t context_cpu(const struct context *c)
+{
+	return (uint32_t)c->who;
+}
+
+static inline uint32_t context_thread(const struct context *c)
+{
+	return (uint32_t)(c->who >> 32);
+}
+
+static inline uint32_t context_mode(const struct context *c)
+{
+	return (uint32_t)c->what;
+}
+
+static inline uint32_t context_serves(const struct context *c)
+{
+	return (uint32_t)(c->what >> 32);
+}
+
+static inline bool context_same(struct context a, struct context b)
+{
+	return a.who == b.who && a.what == b.what && a.detail == b.detail;
+}
 
 struct cpu {
 	struct machine_state *machine;
@@ -259,7 +285,7 @@ struct moment {
 };
 
 /* The last context with that hash, by a few bits of it. */
-#define CONTEXT_CACHE 64
+#define CONTEXT_CACHE 256
 
 struct context_cache {
 	struct context context;

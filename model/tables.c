@@ -283,14 +283,15 @@ static void put_contexts(struct model *m, uint32_t from)
 {
 	for (uint32_t i = from; i < m->contexts.nr; i++) {
 		const struct context *c = &m->contexts.rows[i];
-		const struct cpu *cpu = cpu_root(m->cpus[c->cpu - 1]);
+		uint32_t serves = context_serves(c);
+		const struct cpu *cpu = cpu_root(m->cpus[context_cpu(c) - 1]);
 		int64_t cells[] = {
 			row_of(cpu->machine),
 			cpu->number,
-			(int64_t)c->thread - 1,
-			c->mode,
+			(int64_t)context_thread(c) - 1,
+			context_mode(c),
 			c->detail,
-			c->serves ? cpu_root(m->cpus[c->serves - 1])->row + 1 : 0,
+			serves ? cpu_root(m->cpus[serves - 1])->row + 1 : 0,
 		};
 
 		put_row(m, TABLE_CONTEXT, i, cells);
