@@ -217,7 +217,7 @@ static int windows(struct pass *p, const struct pass *before, const struct searc
 	}
 	if (ret == 0 && p->complete)
 		ret = pass_finish(p, s, false, err);
-	if (is_misled(p, s))
+	if (ret == 0 && is_misled(p, s))
 		p->complete = false;
 	return ret;
 }
