@@ -204,8 +204,10 @@ static int add_vcpu(struct declared *d, const struct state_line *l, uint32_t blo
 	struct declared_vcpu vcpu = {.cause = cause};
 	struct declared_vcpu *out;
 
-	if (!vm || number < 0 || number > INT16_MAX || tid <= 0 || tid > INT32_MAX)
+	if (!vm || number < 0 || number > INT16_MAX || tid > INT32_MAX)
 		return 0;
+	if (tid <= 0)
+		tid = -1;
 	vcpu.vm = (uint32_t)(vm - d->vms.list);
 	vcpu.number = (int)number;
 	vcpu.tid = (int32_t)tid;
@@ -433,7 +435,7 @@ const struct declared_vm *declared_vm_named(const struct declared *d, const char
 
 const struct declared_vm *declared_vm_of_thread(const struct declared *d, int32_t tid)
 {
-	for (size_t i = d->vcpus.nr; i-- > 0;) {
+	for (size_t i = d->vcpus.nr; i-- > 0 && tid > 0;) {
 		if (d->vcpus.list[i].tid == tid)
 			return &d->vms.list[d->vcpus.list[i].vm];
 	}
@@ -445,7 +447,7 @@ int32_t declared_thread(const struct declared *d, const struct declared_vm *vm, 
 	for (size_t i = d->vcpus.nr; i-- > 0;) {
 		const struct declared_vcpu *v = &d->vcpus.list[i];
 
-		if (v->number == vcpu && declared_same_vm(&d->vms.list[v->vm], vm))
+		if (v->number == vcpu && v->tid > 0 && declared_same_vm(&d->vms.list[v->vm], vm))
 			return v->tid;
 	}
 	return -1;

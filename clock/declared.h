@@ -43,7 +43,7 @@ struct tsc_relation {
 struct declared_vcpu {
 	uint32_t vm; /* index into vms */
 	int number;
-	int32_t tid;
+	int32_t tid;      /* -1 not told */
 	bool has_relation;
 	struct tsc_relation relation;
 	enum state_cause cause; /* of the block */

@@ -137,11 +137,14 @@ int rundir_read(struct rundir *out, const char *path, struct problems *problems,
 		return ret;
 	}
 	root = json_loadb(text, len_bytes, JSON_REJECT_DUPLICATES, &why);
-	if (!json_is_object(root) ||
-	    json_integer_value(json_object_get(root, "version")) != VERSION) {
+	/* Other programs, too, may call a file so. */
+	if (!root || (json_object_get(root, "machines") &&
+		      json_integer_value(json_object_get(root, "version")) != VERSION))
 		problems_add(problems,
 			     "%s/" MANIFEST " is no manifest of version %d%s%s; it is not used",
 			     path, VERSION, root ? "" : ": ", root ? "" : why.text);
+	if (json_integer_value(json_object_get(root, "version")) != VERSION ||
+	    !json_is_array(json_object_get(root, "machines"))) {
 		json_decref(root);
 		rundir_release(out);
 		return 0;

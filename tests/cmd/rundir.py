@@ -117,11 +117,13 @@ def hostile(path):
     info = analyze(path)
     lib.check("iron" in info["parents"] and "iron.a" not in info["parents"], info["parents"])
     has(info, "without name or folder is left out")
-    for text in ("", "{", "[]", '{"version": 2}', "\0" * 100):
+    for text in ("", "{", '{"version": 2, "machines": []}', "\0" * 100):
         (path / "run.json").write_text(text)
         info = analyze(path)
         lib.check(len(info["parents"]) == 4, info["parents"])
         has(info, "run.json is no manifest")
+    (path / "run.json").write_text('{"of": "another program"}')
+    lib.check(not any("run.json" in text for text in analyze(path)["problems"]), "not ours")
 
 
 def nothing(path):
