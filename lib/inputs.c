@@ -479,6 +479,14 @@ static bool is_there(const struct topology_input *list, unsigned nr, const char 
 	return false;
 }
 
+static void leave_out(struct inputs *in, struct topology_input *list, unsigned i)
+{
+	trace_release(in->traces[i]);
+	in->nr_traces--;
+	memmove(&in->traces[i], &in->traces[i + 1], (in->nr_traces - i) * sizeof(*in->traces));
+	memmove(&list[i], &list[i + 1], (in->nr_traces - i) * sizeof(*list));
+}
+
 /* Machines that were reached through one of which there is no trace: their times cannot be placed.
  */
 static void leave_out_orphans(struct inputs *in, struct topology_input *list,
@@ -500,12 +508,18 @@ static void leave_out_orphans(struct inputs *in, struct topology_input *list,
 			     "%.60s is left out: it runs in %.60s, of which there is no trace, so "
 			     "its times cannot be placed",
 			     orphan->name, orphan->parent);
-		trace_release(in->traces[i]);
-		in->nr_traces--;
-		memmove(&in->traces[i], &in->traces[i + 1],
-			(in->nr_traces - i) * sizeof(*in->traces));
-		memmove(orphan, orphan + 1, (in->nr_traces - i) * sizeof(*orphan));
+		leave_out(in, list, i);
 		i = 0; /* others may have been inside it */
+	}
+}
+
+/* Manifests know a machine by the name that they gave it. */
+static void rename_parent(struct topology_input *list, unsigned nr, const char *old,
+			  const char *name)
+{
+	for (unsigned i = 0; i < nr && old; i++) {
+		if (list[i].recorded && !strcmp(list[i].parent, old))
+			list[i].parent = name;
 	}
 }
 
@@ -515,15 +529,17 @@ static int apply_names(struct topology_input *list, unsigned nr, const struct so
 		       struct arena *names, struct error *err)
 {
 	for (unsigned g = 0; g < told->nr_guests; g++) {
-		const char *equals = strchr(told->guests[g], '=');
+		const char *equals = strchr(told->guests[g], '='), *old;
 
 		for (unsigned i = 0; i < nr; i++) {
 			if (!is_under(list[i].trace->path, equals + 1))
 				continue;
+			old = list[i].name;
 			list[i].name = arena_strndup(names, told->guests[g],
 						     (size_t)(equals - told->guests[g]));
 			if (!list[i].name)
 				return fail(err, -ENOMEM, "out of memory");
+			rename_parent(list, nr, old, list[i].name);
 		}
 	}
 	return 0;
@@ -629,6 +645,12 @@ static int find_topology(struct inputs *in, const struct sonde_inputs *told,
 	if (!ret) {
 		memset(&in->topology, 0, sizeof(in->topology));
 		ret = topology_find(&in->topology, list, in->nr_traces, &opt, err);
+		while (ret == -EXDEV && in->nr_traces > 1) {
+			watcher_notice(watcher, "%s", err->text);
+			problems_add(&problems, "%s", err->text);
+			leave_out(in, list, in->topology.orphan);
+			ret = topology_find(&in->topology, list, in->nr_traces, &opt, err);
+		}
 		/* What was wrong before the topology was known belongs to it, too. */
 		for (unsigned i = 0; i < problems.nr; i++)
 			(problems.list[i].note ? problems_note : problems_add)(

@@ -10,6 +10,7 @@ lines lie in several ways, and must not be believed.
 
 import json
 import re
+import subprocess
 import sys
 import tempfile
 import uuid
@@ -160,6 +161,18 @@ def check_nested_offset(lab):
         lab.check(machines, name, "tsc offset", ROUNDING_NS)
 
 
+def check_orphan(lab):
+    """The nested machine without the one in between: it says itself that it is a VM's."""
+    lines, args = lab.all_lines(), []
+    for name in ("L0", "L2"):
+        told = lab.scratch / name
+        told.write_text("".join(f"{int(tick)} {text}\n" for tick, text in lines[name]))
+        args.append(f"{lab.paths[name]}+{told}")
+    done = subprocess.run([truth.SHOW, "-n", *args], capture_output=True, text=True)
+    lib.check(done.returncode == 1 and "vm-a-n" in done.stderr and "is left out" in done.stderr,
+              done.stderr)
+
+
 def check_readings(lab):
     """Clocks in ns, by readings of them and of the cycle counter."""
     machines = lab.show(["-n"], lab.all_lines())
@@ -180,6 +193,7 @@ def main():
                 check_exact(lab)
                 check_wrong(lab)
                 check_nested_offset(lab)
+                check_orphan(lab)
             else:
                 check_readings(lab)
 

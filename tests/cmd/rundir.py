@@ -64,9 +64,9 @@ def whole(path):
 
 def the_user_counts_more(path):
     make_run(path)
-    info = analyze(path, options=["--guest", f"rust={path / 'iron.b'}", "--parent", "rust=iron"])
-    lib.check(info["parents"] == {"iron": None, "iron.a": "iron", "rust": "iron",
-                                  "iron.a.n": "iron.a"}, info["parents"])
+    info = analyze(path, options=["--guest", f"rust={path / 'iron.a'}", "--parent", "rust=iron"])
+    lib.check(info["parents"] == {"iron": None, "rust": "iron", "iron.b": "iron",
+                                  "iron.a.n": "rust"}, info["parents"])
 
 
 def partial(path):
