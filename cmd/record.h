@@ -13,6 +13,10 @@ struct record_command {
 	uint64_t buffer_kb;
 	const char *clock;
 	const char *recover;
+	bool check;
 };
+
+/* record_check.c: --check */
+enum exit_code record_check(const struct invocation *inv);
 
 #endif
