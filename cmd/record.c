@@ -80,7 +80,8 @@ struct session {
 	const struct record_command *opt;
 	char path[256];
 	double duration_s; /* 0 = no end */
-	double begin_s;
+	double start_s;	   /* of everything */
+	double begin_s;	   /* of recording */
 	bool terminal;
 	bool drawn;
 	struct run *run;
@@ -228,7 +229,7 @@ static void print_text(const struct session *s, const struct run_machine *m, dou
 			"loses fewer\n",
 			unit_count(count, (int64_t)m->cost.events_lost));
 	fprintf(out, "cost: %.1f ms of CPU time, %.2f %% of one CPU; %s lost\n",
-		(double)m->cost.cpu_ns / 1e6, (double)m->cost.cpu_ns / 1e7 / seconds,
+		(double)m->cost.cpu_ns / 1e6, (double)m->cost.cpu_ns / 1e7 / (now_s() - s->start_s),
 		m->cost.events_lost ? "events were" : "no event was");
 }
 
