@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <locale.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,19 +26,6 @@ const struct command *command_find(const char *name)
 			return commands[i];
 	}
 	return NULL;
-}
-
-enum exit_code complain(const struct invocation *inv, enum exit_code code, const char *fmt, ...)
-{
-	va_list ap;
-
-	fflush(stdout);
-	fprintf(stderr, "sonde %s: ", inv->command->name);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return code;
 }
 
 static bool wants_color(const struct common *common, int fd)
