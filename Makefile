@@ -36,7 +36,7 @@ LDFLAGS += $(SAN_FLAGS)
 LIB_DIRS := base source source/ctf source/dat clock merge history model analysis report lib
 RECORD_SRC := $(wildcard record/*.c)
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
-CMD_SRC := $(filter-out cmd/agent.c,$(wildcard cmd/*.c))
+CMD_SRC := $(wildcard cmd/*.c)
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 BENCH_SRC := $(wildcard bench/bench_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
@@ -188,6 +188,8 @@ $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 
 fuzz: $(FUZZERS)
 FUZZ_MAIN := $(if $(FUZZ),,$(B)/tests/fuzz/replay.o)
+$(B)/fuzz/fuzz_wire: $(B)/librecord.a
+$(B)/fuzz/fuzz_wire: LDLIBS += $(RECORD_LIBS)
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LDLIBS)

@@ -19,7 +19,7 @@ struct buffer {
 };
 
 void buffer_bytes(struct buffer *b, const void *data, size_t len_bytes);
-void buffer_text(struct buffer *b, const char *text);	/* with its NUL */
+void buffer_text(struct buffer *b, const char *text); /* with its NUL */
 void buffer_print(struct buffer *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buffer_u16(struct buffer *b, uint16_t v);
 void buffer_u32(struct buffer *b, uint32_t v);

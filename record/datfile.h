@@ -3,6 +3,8 @@
 #define RECORD_DATFILE_H
 
 #include "record/buffer.h"
+#include "record/clocks.h"
+#include "record/events.h"
 
 /*
  * The three parts of a trace.dat, version 6 (man 5 trace-cmd.dat.v6), that surround the events.
@@ -18,6 +20,25 @@
  *
  * head and tail are written while the machine is recorded; datfile_join() makes the rest.
  */
+
+/*
+ * The head, for a trace of these events.  @tracing_dir: of a tracefs.  Kernel symbols make it large
+ * (some MB) and slow to make, so they are in it only when an event of the list prints one.
+ */
+int datfile_head(struct buffer *out, int tracing_dir, const struct event_list *events,
+		 struct error *err);
+
+struct dat_tail {
+	const struct buffer *comms;  /* "TID NAME
+ " lines */
+	int instance_dir;	     /* of an ftrace instance: its clock, and what each CPU lost */
+	unsigned nr_cpus;	     /* that the machine can have */
+	const struct tsc_rate *rate; /* NULL unless the clock is x86-tsc and the rate is known */
+	uint64_t trace_id;
+	const char *writer; /* "sonde 1.0" */
+};
+
+int datfile_tail(struct buffer *out, const struct dat_tail *tail, struct error *err);
 
 /*
  * Joins the parts in @folder (record/folder.h) into trace.dat there, and removes them.  It can be

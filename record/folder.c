@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* splice() */
 #include "record/folder.h"
+#include "record/cpus.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +46,7 @@ static int part_name(enum part_kind kind, unsigned number, char *name, size_t ro
 		snprintf(name, room, "head");
 	else if (kind == PART_TAIL && number <= 1)
 		snprintf(name, room, "tail%u", number);
-	else if (kind == PART_CPU && number < FOLDER_CPUS_MAX)
+	else if (kind == PART_CPU && number < CPUS_MAX)
 		snprintf(name, room, "cpu%u.raw", number);
 	else
 		return -EINVAL;
@@ -167,7 +168,7 @@ static int folder_write(struct sink *s, enum part_kind kind, unsigned number, co
 		/* The reserve is there for this. */
 		unlinkat(f->dir, RESERVE_NAME, 0);
 		ret = ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET) ? -errno
-								  : write_all(fd, data, len_bytes);
+								 : write_all(fd, data, len_bytes);
 	}
 	if (ret)
 		return write_failed(f, kind, fd, ret, err);

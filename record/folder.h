@@ -31,7 +31,6 @@ uint64_t folder_bytes(const struct sink *s);
 /* Closes the files and gives the reserve back.  What was written stays. */
 void folder_close(struct sink *s);
 
-#define FOLDER_CPUS_MAX 8192u	/* the largest NR_CPUS of a kernel */
 #define FOLDER_FILES_MAX 20000u /* of PART_FILE */
 
 #endif

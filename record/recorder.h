@@ -17,7 +17,8 @@ enum record_tracer { RECORD_FTRACE, RECORD_LTTNG };
 
 /* What the recording is to answer: bits of a set of events, record/events.h. */
 enum record_purpose {
-	RECORD_CPU = 1 << 0,  /* who ran where: switches, wake-ups, interrupts, KVM entries and exits */
+	RECORD_CPU =
+		1 << 0, /* who ran where: switches, wake-ups, interrupts, KVM entries and exits */
 	RECORD_WAIT = 1 << 1, /* why a vCPU or thread waited: timers, injection, block, net */
 	RECORD_IO = 1 << 2,   /* the way of requests: block, virtio, vhost, eventfd, net */
 	RECORD_BOOT = 1 << 3, /* boots and shutdowns: fork, exec, initcalls, exits */
@@ -26,11 +27,11 @@ enum record_purpose {
 
 struct record_options {
 	enum record_tracer tracer;
-	unsigned purpose;           /* enum record_purpose bits; 0 = RECORD_CPU */
-	const char *const *events;  /* more events, "system:name" or "system" */
+	unsigned purpose;	   /* enum record_purpose bits; 0 = RECORD_CPU */
+	const char *const *events; /* more events, "system:name" or "system" */
 	unsigned nr_events;
-	unsigned buffer_kb;         /* per CPU; 0 = choose */
-	const char *clock;          /* trace_clock to use; NULL = x86-tsc where sound */
+	unsigned buffer_kb; /* per CPU; 0 = choose */
+	const char *clock;  /* trace_clock to use; NULL = x86-tsc where sound */
 
 	/* Optional: told, in words, what is good to know and stops nothing: events that this
 	 * kernel does not have, remains of a dead recorder that were removed.  From any thread of
@@ -40,12 +41,12 @@ struct record_options {
 };
 
 struct record_cost {
-	uint64_t cpu_ns;          /* CPU time of the recorder's own threads, start and stop */
-	uint64_t bytes;           /* written to the sink */
-	uint64_t events_lost;     /* as the kernel counted them (overrun + dropped) */
-	uint64_t state_ns;        /* time the state blocks took */
-	char clock[32];           /* trace_clock used */
-	char clock_reason[128];   /* why it is not x86-tsc; "" when it is */
+	uint64_t cpu_ns;	/* CPU time of the recorder's own threads, start and stop */
+	uint64_t bytes;		/* written to the sink */
+	uint64_t events_lost;	/* as the kernel counted them (overrun + dropped) */
+	uint64_t state_ns;	/* time the state blocks took */
+	char clock[32];		/* trace_clock used */
+	char clock_reason[128]; /* why it is not x86-tsc; "" when it is */
 };
 
 struct recorder;

@@ -17,13 +17,13 @@
  * being recorded.  One thread at a time.
  */
 struct run_machine {
-	char name[64];	  /* unique in the run; also its folder's */
-	char parent[64];  /* "" for the host */
+	char name[64];	   /* unique in the run; also its folder's */
+	char parent[64];   /* "" for the host */
 	char folder[4096]; /* path, from where the program was started */
-	char tracer[16];  /* "ftrace", "lttng" */
+	char tracer[16];   /* "ftrace", "lttng" */
 	char product_uuid[40];
 	bool complete;
-	char why[256];    /* not complete: what happened */
+	char why[256];		 /* not complete: what happened */
 	struct record_cost cost; /* its clock, too */
 };
 
