@@ -38,6 +38,8 @@ static const struct option_row option_rows[] = {
 	 "trace buffer of each CPU (default: up to 8192)", 0},
 	{0, "clock", OPTION_TEXT, FIELD(clock), "NAME", "x86-tsc|mono|boot|local",
 	 "trace clock (default: x86-tsc where it is sound, else mono)", 0},
+	{0, "check", OPTION_FLAG, FIELD(check), NULL, NULL,
+	 "only tell what this machine lacks, and how to mend it", 0},
 	{0, "recover", OPTION_TEXT, FIELD(recover), "DIR", NULL,
 	 "make good what a killed recorder left in DIR", 0},
 	GUEST_OPTIONS(struct record_command, guests),
@@ -348,6 +350,8 @@ static enum exit_code run(const struct invocation *inv)
 {
 	const struct record_command *opt = inv->values;
 
+	if (opt->check)
+		return record_check(inv);
 	if (opt->recover)
 		return recover(inv, opt->recover);
 	return record(inv, opt);

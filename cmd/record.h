@@ -15,6 +15,10 @@ struct record_command {
 	const char *clock;
 	const char *recover;
 	struct guest_options guests;
+	bool check;
 };
+
+/* record_check.c: --check */
+enum exit_code record_check(const struct invocation *inv);
 
 #endif

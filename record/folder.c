@@ -26,7 +26,8 @@ struct shelf {
 struct folder {
 	struct sink sink;
 	int dir;
-	char path[4096];
+	char path[4000];
+	char place[4096]; /* of files: path/lttng */
 	uint64_t limit_bytes;
 	size_t page_bytes;
 	atomic_uint_fast64_t bytes;
@@ -254,10 +255,16 @@ static int folder_file(struct sink *s, unsigned number, const char *name, struct
 	return ret < 0 ? ret : 0;
 }
 
+static const char *folder_place(struct sink *s)
+{
+	return folder_of(s)->place;
+}
+
 static const struct sink_ops folder_ops = {
 	.write = folder_write,
 	.splice = folder_splice,
 	.file = folder_file,
+	.place = folder_place,
 };
 
 /* No room for it is no error: there is then less to end the recording with. */
@@ -284,6 +291,7 @@ int folder_open(struct sink **out, const char *path, const struct folder_options
 	f->limit_bytes = opt ? opt->limit_bytes : 0;
 	f->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	snprintf(f->path, sizeof(f->path), "%s", path);
+	snprintf(f->place, sizeof(f->place), "%s/lttng", f->path);
 	pthread_mutex_init(&f->lock, NULL);
 	f->dir = -1;
 	if (!mkdir(path, 0755) || errno == EEXIST)
