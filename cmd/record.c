@@ -42,6 +42,7 @@ static const struct option_row option_rows[] = {
 	 "only tell what this machine lacks, and how to mend it", 0},
 	{0, "recover", OPTION_TEXT, FIELD(recover), "DIR", NULL,
 	 "make good what a killed recorder left in DIR", 0},
+	GUEST_OPTIONS(struct record_command, guests),
 };
 
 /* ---- time ---- */
@@ -88,6 +89,7 @@ struct session {
 	struct run_machine *machine;
 	struct sink *sink;
 	struct recorder *recorder;
+	struct guests *guests;
 	struct workload workload;
 };
 
@@ -176,7 +178,12 @@ static int begin(struct session *s, struct error *err)
 	if (!ret)
 		ret = folder_open(&s->sink, s->machine->folder, NULL, err);
 	if (!ret)
+		ret = guests_connect(&s->guests, s->inv, &s->opt->guests, s->run, s->machine,
+				     &options, err);
+	if (!ret)
 		ret = recorder_start(&s->recorder, &options, s->sink, err);
+	if (!ret)
+		guests_start(s->guests);
 	if (!ret)
 		ret = workload_start(&s->workload, s->inv->operands, err);
 	return ret;
@@ -187,6 +194,7 @@ static void give_up(struct session *s)
 {
 	struct record_cost cost;
 
+	guests_close(s->guests);
 	if (s->recorder)
 		recorder_stop(s->recorder, &cost, NULL);
 	folder_close(s->sink);
@@ -208,6 +216,7 @@ static void print_json(const struct session *s, const struct run_machine *m, dou
 	json_uint(&j, "state_ns", m->cost.state_ns);
 	json_str(&j, "clock", m->cost.clock);
 	json_str(&j, "clock_reason", m->cost.clock_reason);
+	guests_json(s->guests, &j);
 	json_end(&j);
 }
 
@@ -231,6 +240,7 @@ static void print_text(const struct session *s, const struct run_machine *m, dou
 	fprintf(out, "cost: %.1f ms of CPU time, %.2f %% of one CPU; %s lost\n",
 		(double)m->cost.cpu_ns / 1e6, (double)m->cost.cpu_ns / 1e7 / (now_s() - s->start_s),
 		m->cost.events_lost ? "events were" : "no event was");
+	guests_print(s->guests, out);
 }
 
 /* Stops, joins, reports; how it all went. */
@@ -242,6 +252,7 @@ static enum exit_code end(struct session *s, enum ending ending)
 	int ret, joined;
 
 	workload_stop(&s->workload);
+	guests_stop(s->guests);
 	ret = recorder_stop(s->recorder, &s->machine->cost, &err);
 	folder_close(s->sink);
 	s->machine->complete = !ret;
@@ -253,6 +264,7 @@ static enum exit_code end(struct session *s, enum ending ending)
 		print_json(s, &machine, seconds);
 	else
 		print_text(s, &machine, seconds);
+	guests_close(s->guests);
 	if (ret)
 		complain(s->inv, EXIT_FAILED, "%s; what was recorded until then is in %s", err.text,
 			 s->path);
