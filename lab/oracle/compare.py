@@ -60,10 +60,12 @@ def print_ranges(judged):
     for kind in ("idle", "kernel"):
         of = [r for r in judged if r.sample["is"] == kind]
         sure = [r for r in of if r.state]
+        entering = [r for r in sure if r.entering()]
+        sure = [r for r in sure if not r.entering()]
         misses = [r for r in sure if not r.agrees()]
         wrong += len(misses)
-        print(f"  {kind}: {len(sure) - len(misses)} of {len(sure)} agree; the history shows changes "
-              f"while {len(of) - len(sure)} more were read")
+        print(f"  {kind}: {len(sure) - len(misses)} of {len(sure)} agree; {len(entering)} more were "
+              f"about to enter a guest; the history shows changes while {len(of) - len(sure) - len(entering)} were read")
         for miss in misses[:MISSES_SHOWN]:
             print("  miss:", miss.says())
     return wrong
