@@ -15,7 +15,7 @@ from pathlib import Path
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lab.lib.failure import Failure  # noqa: E402
-from lab.oracle import ranges  # noqa: E402
+from lab.oracle import names, ranges  # noqa: E402
 from lab.oracle.history import History  # noqa: E402
 from lab.oracle.judge import Program, clock_of, judge, neighbours, share  # noqa: E402
 
@@ -33,11 +33,13 @@ def by_group(verdicts):
 
 def print_programs(history, verdicts):
     for group, of in by_group(verdicts):
-        misses = [v for v in of if not v.agrees()]
-        print(f"  {group}: {len(of) - len(misses)} of {len(of)} agree ({share(of):.2%}), "
-              f"{sum(v.wrong() for v in misses)} misses outside the clock bound, "
-              f"bound up to {max(v.bound for v in of)}")
-    misses = [v for v in verdicts if not v.agrees()]
+        misses = [v for v in of if v.missed()]
+        silent = sum(v.silent() for v in of)
+        print(f"  {group}: {sum(v.agrees() for v in of)} of {len(of) - silent} agree "
+              f"({share(of):.2%}), {sum(v.wrong() for v in misses)} misses outside the clock bound, "
+              f"bound up to {max(v.bound for v in of)}"
+              + (f"; {silent} more where events were lost" if silent else ""))
+    misses = [v for v in verdicts if v.missed()]
     for verdict in misses[:MISSES_SHOWN]:
         print("  miss:", verdict.says())
         for state in neighbours(history, verdict):
@@ -83,7 +85,8 @@ def compare(history, samples):
         return ["there are no samples of programs"]
     verdicts = judge(history, programs)
     agreeing = share(verdicts)
-    print(f"{history.path}: {agreeing:.2%} of {len(verdicts)} samples agree")
+    heard = sum(not v.silent() for v in verdicts)
+    print(f"{history.path}: {agreeing:.2%} of {heard} samples agree")
     print_programs(history, verdicts)
     others = [s for s in samples if s["is"] != "program"]
     wrong = print_ranges(ranges.judge(history, others, clock_of(history, programs)))
@@ -103,8 +106,8 @@ def main():
     parser.add_argument("history", type=Path)
     parser.add_argument("samples", type=Path)
     options = parser.parse_args()
-    samples = json.loads(options.samples.read_text())["samples"]
-    faults = compare(History(options.history), samples)
+    made, history = json.loads(options.samples.read_text()), History(options.history)
+    faults = compare(history, names.renamed(history, made["machines"], made["samples"]))
     for fault in faults:
         print(f"compare.py: {fault}", file=sys.stderr)
     return 1 if faults else 0

@@ -16,7 +16,8 @@ samples.json has a list of samples, each about one physical CPU at one reading:
     work, level, container, tid (in the machine's first namespace, null: not known), vtid (as the thread sees it),
     comm         for "program"
 
-and "statistics": what became of all readings, the unknown ones too.  Everything follows from registers, from what
+"machines", with each one's parent and the threads there that are its virtual CPUs, and "statistics": what became
+of all readings, the unknown ones too.  Everything follows from registers, from what
 the lab started, and from KVM's own offsets of the counters; nothing from a trace.
 """
 import bisect
@@ -179,7 +180,10 @@ def make(raw_path, facts):
         "reading_took_ns": quantiles([r["end_ns"] - r["begin_ns"] for r in readings]),
         "range_tsc": quantiles(widths),
         "per_cpu_areas": {f"{gs:x}": machine for gs, machine in areas.items()}}
-    return {"sampler": header, "statistics": statistics, "samples": samples}
+    machines = {name: {"parent": machine["parent"],
+                       "vcpu_threads": [vcpu["thread"] for vcpu in machine.get("vcpus", {}).values()]}
+                for name, machine in facts["machines"].items()}
+    return {"sampler": header, "statistics": statistics, "machines": machines, "samples": samples}
 
 
 def write(directory):
