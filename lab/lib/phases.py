@@ -33,8 +33,9 @@ class Run:
                 late.add(machine.name)
         return late
 
-    def prepared(self, name, _):
+    def prepared(self, name, uptime):
         self.alive.add(name)
+        self.stopwatch.say(f"  {name} is up, {uptime} s after its kernel")
         if name in self.late and self.going:
             self.control.send(name, "arm")
             self.control.send(name, "go")
