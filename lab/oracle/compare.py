@@ -67,7 +67,7 @@ def print_ranges(judged):
         misses = [r for r in sure if not r.agrees()]
         wrong += len(misses)
         print(f"  {kind}: {len(sure) - len(misses)} of {len(sure)} agree; {len(entering)} more were "
-              f"about to enter a guest; the history shows changes while {len(of) - len(sure) - len(entering)} were read")
+              f"at the door of a guest; the history shows changes while {len(of) - len(sure) - len(entering)} were read")
         for miss in misses[:MISSES_SHOWN]:
             print("  miss:", miss.says())
     return wrong

@@ -5,8 +5,9 @@ Such a sample is held against the history where that shows one state from the lo
 widened by the clock's bound; elsewhere it says nothing.
 
 A hypervisor traces that it enters its guest some instructions before it does, and there the emulator often waits, for
-milliseconds on a busy system: an interrupt is pending that will end the guest's run at once.  So a hypervisor's
-kernel where the history already shows its guest is counted apart.
+milliseconds on a busy system: an interrupt is pending that will end the guest's run at once.  And it loads its guest's
+segments before it enters and some time after it left.  So a hypervisor's kernel where the history already shows its
+guest, and a guest's segments where it shows the hypervisor, are counted apart.
 """
 from dataclasses import dataclass
 
@@ -15,10 +16,14 @@ from dataclasses import dataclass
 class Range:
     sample: dict
     state: object   # None: the history shows a change between the limits
-    inside: set     # the machines inside the sample's, at any depth
+    inside: dict    # {machine: set of the machines inside it, at any depth}
 
     def entering(self):
-        return self.sample["is"] == "kernel" and self.state.machine in self.inside
+        if self.sample["is"] != "kernel":
+            return False
+        hardware, shown = self.sample["machine"], self.state.machine
+        return (shown in self.inside.get(hardware, ())
+                or self.state.mode == "hypervisor" and hardware in self.inside.get(shown, ()))
 
     def agrees(self):
         if self.sample["is"] == "idle":
@@ -54,5 +59,5 @@ def judge(history, samples, clock):
                  for time in (low - more, high + more)]
     states, inside = history.states(questions), machines_inside(history)
     return [Range(sample, low if (low.begin, low.end) == (high.begin, high.end) else None,
-                  inside.get(sample["machine"], set()))
+                  inside)
             for sample, low, high in zip(samples, states[::2], states[1::2])]

@@ -32,7 +32,7 @@ if __package__ in (None, ""):
 from lab.oracle import kernels  # noqa: E402
 from lab.oracle.identity import Cpu  # noqa: E402
 
-FOLLOWING = 8  # samples, of which one at least is fresh
+FOLLOWING = 30  # samples, of which one at least is fresh
 RATE_SLACK = 30e-6  # by how much L0's idea of its counter's rate may differ from this system's
 
 
@@ -46,6 +46,11 @@ def read_raw(path):
             except json.JSONDecodeError:
                 break
     return (rows[0], rows[1:]) if rows else ({}, [])
+
+
+def comm_of(work):
+    """What the program said its name is, in its first line."""
+    return next((line["comm"] for line in work["said"] if "comm" in line), None)
 
 
 class Truth:
@@ -72,9 +77,9 @@ class Truth:
         sample = {"is": "program", "l0_tsc": l0_tsc, "l0_mono_ns": self.mono_of(l0_tsc),
                   "machine": work["machine"], "work": cpu.work(),
                   "level": self.machines[work["machine"]]["level"],
-                  "container": work["container"], "tid": None, "vtid": cpu.r13, "comm": None}
+                  "container": work["container"], "tid": None, "vtid": cpu.r13,
+                  "comm": comm_of(work)}
         for thread in work["threads"]:
-            sample["comm"] = sample["comm"] or thread["comm"]
             if thread["nspid"][-1] == cpu.r13:
                 sample.update(tid=thread["tid"], comm=thread["comm"])
         # Outside of containers a thread has one number only; the lab may have noted it too early or late.
@@ -106,9 +111,10 @@ class HostTime:
         after = bisect.bisect_left(self.begins, reading["end_ns"])
         if before < 1 or after + FOLLOWING > len(self.begins):
             return None
-        low = self.ahead[before - 1] + self.rate * reading["begin_ns"]
-        high = max(self.at_most[after:after + FOLLOWING]) + self.rate * reading["end_ns"]
-        return round(low), round(max(low, high))
+        low = self.ahead[before - 1]
+        high = max(low, *self.at_most[after:after + FOLLOWING])
+        return (round(low + self.rate * reading["begin_ns"]),
+                round(high + self.rate * reading["end_ns"]))
 
 
 def quantiles(values):
