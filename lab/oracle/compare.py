@@ -49,11 +49,11 @@ def print_programs(history, verdicts):
 
 
 def print_shifts(history, samples):
-    """Gives the share that still agrees after 1 ms, the larger of both directions."""
+    """Gives the share that still agrees after 1 ms, the mean of both directions."""
     shares = {shift: share(judge(history, samples, shift)) for shift in SHIFTS_NS}
     print("  moved in time: " + ", ".join(f"{shift // 1000:+d} µs {part:.1%}"
                                          for shift, part in shares.items()))
-    return max(shares[SHIFTS_NS[0]], shares[SHIFTS_NS[-1]])
+    return (shares[SHIFTS_NS[0]] + shares[SHIFTS_NS[-1]]) / 2
 
 
 def print_ranges(judged):
