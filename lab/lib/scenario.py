@@ -87,7 +87,7 @@ class Scenario:
     machine: list = field(default_factory=list)
     work: list = field(default_factory=list)
     action: list = field(default_factory=list)
-    expect: dict = field(default_factory=dict)
+    expect: dict = field(default_factory=dict)  # "says": what sonde report is to say, as patterns
 
     def machines(self):
         return {machine.name: machine for machine in self.machine}
@@ -164,6 +164,7 @@ def check(scenario, file):
         work.seconds = work.seconds or scenario.seconds - work.start
     ids = [work.id for work in scenario.work]
     refuse(len(set(ids)) != len(ids), "two works have one id")
+    refuse(set(scenario.expect) - {"says"}, "expect has only \"says\"")
     for action in scenario.action:
         refuse(action.do not in VERBS, f"no action \"{action.do}\"; there are: {', '.join(VERBS)}")
         refuse(action.machine not in machines, f"{action.do}: no machine {action.machine}")
