@@ -31,7 +31,7 @@
 #define KVM_DEBUG "/sys/kernel/debug/kvm"
 
 struct reading {
-	uint64_t before, after;	 /* cycles */
+	uint64_t before, after; /* cycles */
 	int64_t mono_ns, real_ns;
 };
 
@@ -161,15 +161,17 @@ static void say_task(const char *pid, const char *tid)
 	slurp(path, comm, sizeof(comm));
 	printf("work %s pid %s tid %s ppid %s nspid %s nstgid %s pid_ns %ju mnt_ns %ju cpus %s "
 	       "cgroup %s comm %s\n",
-	       work_of(pid, work, sizeof(work)), pid, tid, field(status, "PPid", parent, sizeof(parent)),
+	       work_of(pid, work, sizeof(work)), pid, tid,
+	       field(status, "PPid", parent, sizeof(parent)),
 	       field(status, "NSpid", ids, sizeof(ids)),
 	       field(status, "NStgid", group_ids, sizeof(group_ids)),
 	       (uintmax_t)namespace_of(pid, "pid"), (uintmax_t)namespace_of(pid, "mnt"),
-	       field(status, "Cpus_allowed_list", cpus, sizeof(cpus)),
-	       line ? line + 1 : cgroup, comm);
+	       field(status, "Cpus_allowed_list", cpus, sizeof(cpus)), line ? line + 1 : cgroup,
+	       comm);
 }
 
-/* Calls visit(directory's argument, name) for each name in a directory that begins like `prefix`. */
+/* Calls visit(directory's argument, name) for each name in a directory that begins like `prefix`.
+ */
 static void each(const char *path, const char *prefix, void (*visit)(const char *, const char *),
 		 const char *argument)
 {
