@@ -70,7 +70,7 @@ def check_plan(directory):
                  '[[action]]\nat = 2\ndo = "pause"\nmachine = "vm-a"\nseconds = 1.5\n')
     made = read("seconds = 4\n" + text, directory)
     host, guest = (plan.text(made, machine).splitlines() for machine in made.machine)
-    lib.check(f"vm vm-a 2 512 {made.machine[1].uuid} 3 vhost first" in host, f"the machine: {host}")
+    lib.check(f"vm vm-a 2 528 {made.machine[1].uuid} 3 vhost first" in host, f"the machine: {host}")
     lib.check("pin vm-a 1 0" in host and "bridge 10.9.0.1" in host, f"pin and bridge: {host}")
     lib.check("act 2 pause vm-a 1.5" in host, f"a pause is the parent's to do: {host}")
     lib.check("work 1 - - 1 spin --id 1 --seconds 3" in guest, f"the work: {guest}")
