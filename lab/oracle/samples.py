@@ -67,6 +67,11 @@ class Truth:
     def mono_of(self, l0_tsc):
         return self.mono + round((l0_tsc - self.tsc) * self.ns_per_tsc)
 
+    def machine_of(self, cpu):
+        """Whose program is in these registers; None when the lab did not start it."""
+        work = self.works.get(str(cpu.work())) if cpu.marked() else None
+        return work and work["machine"]
+
     def program(self, cpu):
         """What is known of the program in these registers; None when the lab did not start it."""
         work = self.works.get(str(cpu.work()))
@@ -170,7 +175,8 @@ def make(raw_path, facts):
     host_time = HostTime([(reading["begin_ns"], reading["end_ns"], sample["l0_tsc"])
                           for reading, _, sample in programs], 1 / truth.ns_per_tsc)
     cpus = [cpu for reading in readings for cpu in map(Cpu.of, reading["cpus"]) if cpu]
-    areas = kernels.areas(cpus, [(cpu, sample["machine"]) for _, cpu, sample in programs])
+    areas = kernels.areas(cpus, [(cpu, truth.machine_of(cpu)) for cpu in cpus
+                                 if truth.machine_of(cpu) and cpu.cpl == 3 and not cpu.torn()])
     samples = [{"n": reading["n"], "cpu": cpu.number, **sample} for reading, cpu, sample in programs]
     widths = [high - low for low, high in filter(None, map(host_time.range, readings))]
     samples += others_in(readings, areas, host_time, truth, counts)
