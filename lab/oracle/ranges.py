@@ -7,9 +7,13 @@ widened by the clock's bound; elsewhere it says nothing.
 A hypervisor traces that it enters its guest some instructions before it does, and there the emulator often waits, for
 milliseconds on a busy system: an interrupt is pending that will end the guest's run at once.  And it loads its guest's
 segments before it enters and some time after it left.  So a hypervisor's kernel where the history already shows its
-guest, and a guest's segments where it shows the hypervisor, are counted apart.
+guest, and a guest's segments where it shows the hypervisor (or a machine without a trace, which may be at that), are
+counted apart.
 """
 from dataclasses import dataclass
+
+
+HYPERVISORS = ("hypervisor", "guest")
 
 
 @dataclass
@@ -23,7 +27,7 @@ class Range:
             return False
         hardware, shown = self.sample["machine"], self.state.machine
         return (shown in self.inside.get(hardware, ())
-                or self.state.mode == "hypervisor" and hardware in self.inside.get(shown, ()))
+                or self.state.mode in HYPERVISORS and hardware in self.inside.get(shown, ()))
 
     def agrees(self):
         if self.sample["is"] == "idle":
