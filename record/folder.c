@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #define RESERVE_NAME "reserve"
-#define RESERVE_BYTES (4 << 20)
+#define RESERVE_BYTES (2u << 20)
+#define RESERVE_BYTES_MAX (64u << 20)
 #define NAME_MAX_BYTES 200
 
 /* The files of one kind of part, by number: descriptor + 1, or 0. */
@@ -26,9 +27,11 @@ struct shelf {
 struct folder {
 	struct sink sink;
 	int dir;
-	char path[4096];
+	char path[4000];
+	char place[4096]; /* of files: path/lttng */
 	uint64_t limit_bytes;
 	size_t page_bytes;
+	size_t head_bytes; /* written */
 	atomic_uint_fast64_t bytes;
 	atomic_int failed;    /* -errno of the first write that failed */
 	pthread_mutex_t lock; /* of the shelves */
@@ -154,6 +157,25 @@ static int write_all(int fd, const char *data, size_t len_bytes)
 	return 0;
 }
 
+/* Room held back: for the head once more, when the parts are joined, and some.  No room for that is
+ * no error: there is then less to end the recording with. */
+static void hold_reserve(struct folder *f, size_t head_bytes)
+{
+	size_t most = RESERVE_BYTES_MAX - RESERVE_BYTES;
+	int fd;
+
+	f->head_bytes += head_bytes;
+	fd = openat(f->dir, RESERVE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return;
+	if (!posix_fallocate(fd, 0, RESERVE_BYTES))
+		posix_fallocate(
+			fd, 0,
+			(off_t)(RESERVE_BYTES + (f->head_bytes < most ? f->head_bytes : most)));
+	close(fd);
+}
+
 static int folder_write(struct sink *s, enum part_kind kind, unsigned number, const void *data,
 			size_t len_bytes, struct error *err)
 {
@@ -173,6 +195,8 @@ static int folder_write(struct sink *s, enum part_kind kind, unsigned number, co
 	if (ret)
 		return write_failed(f, kind, fd, ret, err);
 	atomic_fetch_add(&f->bytes, len_bytes);
+	if (kind == PART_HEAD)
+		hold_reserve(f, len_bytes);
 	return 0;
 }
 
@@ -254,23 +278,17 @@ static int folder_file(struct sink *s, unsigned number, const char *name, struct
 	return ret < 0 ? ret : 0;
 }
 
+static const char *folder_place(struct sink *s)
+{
+	return folder_of(s)->place;
+}
+
 static const struct sink_ops folder_ops = {
 	.write = folder_write,
 	.splice = folder_splice,
 	.file = folder_file,
+	.place = folder_place,
 };
-
-/* No room for it is no error: there is then less to end the recording with. */
-static void make_reserve(struct folder *f)
-{
-	int fd = openat(f->dir, RESERVE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0)
-		return;
-	if (posix_fallocate(fd, 0, RESERVE_BYTES))
-		unlinkat(f->dir, RESERVE_NAME, 0);
-	close(fd);
-}
 
 int folder_open(struct sink **out, const char *path, const struct folder_options *opt,
 		struct error *err)
@@ -284,6 +302,7 @@ int folder_open(struct sink **out, const char *path, const struct folder_options
 	f->limit_bytes = opt ? opt->limit_bytes : 0;
 	f->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	snprintf(f->path, sizeof(f->path), "%s", path);
+	snprintf(f->place, sizeof(f->place), "%s/lttng", f->path);
 	pthread_mutex_init(&f->lock, NULL);
 	f->dir = -1;
 	if (!mkdir(path, 0755) || errno == EEXIST)
@@ -294,7 +313,7 @@ int folder_open(struct sink **out, const char *path, const struct folder_options
 		folder_close(&f->sink);
 		return fail(err, code, "cannot make the folder %s: %s", path, strerror(-code));
 	}
-	make_reserve(f);
+	hold_reserve(f, 0);
 	*out = &f->sink;
 	return 0;
 }
