@@ -83,7 +83,7 @@ class Scenario:
     tracer: str = "trace-cmd"   # "sonde" (agents in the guests), "trace-cmd" or "none"
     record: str = ""            # more options for sonde record
     sample: bool = True         # read the emulated CPUs' registers meanwhile
-    limit: int = 240            # wall clock seconds for one try
+    limit: int = 300            # wall clock seconds for one try
     machine: list = field(default_factory=list)
     work: list = field(default_factory=list)
     action: list = field(default_factory=list)
