@@ -462,6 +462,41 @@ static void a_wrong_tsc_offset_is_not_believed(void **state)
 	unmake(&m);
 }
 
+/* trace-cmd recorded host and guest together, and noted both in each other's file. */
+static void what_trace_cmd_noted_is_used(void **state)
+{
+	static const int32_t tids[CPUS] = {TID(0), TID(1)};
+	struct trace_guest guest = {.name = "vm", .trace_id = 77, .vcpu_tid = tids, .nr_vcpus = CPUS};
+
+	(void)state;
+	for (int wrong = 0; wrong < 2; wrong++) {
+		struct made m;
+		struct topology t;
+		struct trace_shift shifts[2];
+
+		make_world(&m, (struct world){.no_calls = true});
+		make_tsc(&m);
+		for (int cpu = 0; cpu < CPUS; cpu++)
+			shifts[cpu] = (struct trace_shift){
+				.cpu = cpu, .offset = m.w.boot + wrong * 20 * MS, .scaling = 1};
+		m.traces[HOST].trace_id = 66;
+		m.traces[HOST].guests = &guest;
+		m.traces[HOST].nr_guests = 1;
+		m.traces[GUEST].trace_id = 77;
+		m.traces[GUEST].peer_trace_id = 66;
+		m.traces[GUEST].shifts = shifts;
+		m.traces[GUEST].nr_shifts = 2;
+		assert_int_equal(find(&t, &m, NULL), 0);
+		check_tree(&t);
+		assert_non_null(strstr(t.machines[1].evidence, "trace-cmd recorded it as guest vm"));
+		assert_int_equal(t.machines[1].clock.method,
+				 wrong ? CLOCK_METHOD_CONTAINMENT : CLOCK_METHOD_TSC);
+		check_truth(&t, &m, 0, 0);
+		topology_release(&t);
+		unmake(&m);
+	}
+}
+
 static void the_user_tells_an_offset(void **state)
 {
 	struct made m;
@@ -608,6 +643,7 @@ int main(void)
 		cmocka_unit_test(long_traces_are_sampled),
 		cmocka_unit_test(a_written_tsc_offset_is_exact),
 		cmocka_unit_test(a_wrong_tsc_offset_is_not_believed),
+		cmocka_unit_test(what_trace_cmd_noted_is_used),
 		cmocka_unit_test(the_user_tells_an_offset),
 		cmocka_unit_test(strangers_are_an_error_that_names_them),
 		cmocka_unit_test(two_traces_of_one_clock_are_the_same),
