@@ -317,6 +317,32 @@ static bool compile_records(struct compiler *c, const struct ctf_fc *const *reco
 	return close_run(c);
 }
 
+static struct ctf_slot slot_of(const struct ctf_load *l)
+{
+	return (struct ctf_slot){l->mask, l->sign, l->sign, l->offset, l->shift};
+}
+
+/* Makes the quick form of a plan that is complete; again when its loads have changed. */
+static void make_quick(struct ctf_plan *plan)
+{
+	struct ctf_quick *q = &plan->quick;
+	const struct ctf_load *l = plan->loads;
+
+	plan->is_quick = plan->fixed && !(plan->has_tid && plan->tid.big);
+	plan->nr_texts = 0;
+	q->tid = plan->has_tid ? slot_of(&plan->tid) : (struct ctf_slot){.flip = UINT64_MAX};
+	for (unsigned i = 0; i < EVENT_ARGS; i++)
+		q->slots[i] = (struct ctf_slot){.flip = (uint64_t)plan->defaults[i]};
+	for (const struct ctf_load *end = l + (plan->fixed ? plan->steps->nr_loads : 0); l < end;
+	     l++) {
+		plan->is_quick &= !l->big && plan->nr_texts < EVENT_ARGS;
+		if (!l->address)
+			q->slots[l->to] = slot_of(l);
+		else if (plan->is_quick)
+			q->texts[plan->nr_texts++] = (struct ctf_quick_text){l->offset, l->to};
+	}
+}
+
 static int compile(struct ctf_plan *plan, const struct ctf_stream_class *stream, struct arena *a)
 {
 	const struct ctf_fc *const records[] = {stream->event_context, plan->cls->context,
@@ -347,6 +373,7 @@ static int compile(struct ctf_plan *plan, const struct ctf_stream_class *stream,
 		plan->tid = c.tid;
 	plan->fixed = c.nr_steps == 1 && steps[0].kind == CTF_STEP_RUN && !steps[0].nr_reg_loads;
 	plan->fixed_bytes = plan->fixed ? steps[0].len : 0;
+	make_quick(plan);
 	return 0;
 }
 
@@ -431,7 +458,9 @@ static int add_id(struct ctf_stream_plan *out, uint32_t index, struct problems *
 			     (unsigned long long)plan->cls->id,
 			     ctf_plan_find(out, plan->cls->id)->cls->name);
 	else if (plan->cls->id < out->nr_ids)
-		out->by_id[plan->cls->id] = plan;
+		out->by_id[plan->cls->id] =
+			(struct ctf_id){plan->fixed_bytes, (uint16_t)index, (uint8_t)plan->kind,
+					plan->fixed ? CTF_ID_FIXED : CTF_ID_USED};
 	else
 		return map_put(&out->by_large_id, plan->cls->id, index);
 	return 0;
@@ -518,6 +547,8 @@ void ctf_plan_drop_slot(struct ctf_plan *plan, unsigned slot, int64_t value)
 				loads[k--] = loads[--s->nr_loads];
 		}
 	}
+	if (plan->fixed)
+		make_quick(plan);
 }
 
 void ctf_plan_use_walk(struct ctf_stream_plan *s)
@@ -525,6 +556,8 @@ void ctf_plan_use_walk(struct ctf_stream_plan *s)
 	s->header = CTF_HEADER_WALK;
 	for (uint32_t i = 0; i < s->nr_plans; i++) {
 		s->plans[i].walked = true;
-		s->plans[i].fixed = false;
+		s->plans[i].fixed = s->plans[i].is_quick = false;
 	}
+	for (uint32_t i = 0; i < s->nr_ids; i++)
+		s->by_id[i].state = s->by_id[i].state ? CTF_ID_USED : CTF_ID_FREE;
 }
