@@ -434,7 +434,19 @@ static bool header_is_referred_to(const struct ctf_fc *h)
 	return false;
 }
 
-static void choose_header(struct ctf_stream_plan *out)
+/* Is any field in it a length or selector of something? */
+static bool has_register(const struct ctf_fc *fc)
+{
+	if (!fc)
+		return false;
+	for (unsigned i = 0; i < fc->nr_members; i++) {
+		if (has_register(fc->members[i].fc))
+			return true;
+	}
+	return fc->reg >= 0 || has_register(fc->elem);
+}
+
+static void choose_header(struct ctf_stream_plan *out, const struct ctf_metadata *m)
 {
 	const struct ctf_fc *h = out->cls->event_header;
 
@@ -445,6 +457,8 @@ static void choose_header(struct ctf_stream_plan *out)
 		out->header = CTF_HEADER_COMPACT;
 	else if (is_lttng_header(h, 16, 32, 8) && !header_is_referred_to(h))
 		out->header = CTF_HEADER_LARGE;
+	out->self_contained = out->header != CTF_HEADER_WALK && !has_register(m->packet_header) &&
+			      !has_register(out->cls->packet_context);
 }
 
 /* Event ids */
@@ -501,7 +515,7 @@ int ctf_plan_stream(struct ctf_stream_plan *out, const struct ctf_metadata *m,
 	out->plans = arena_alloc(a, (out->nr_plans + 1) * sizeof(*out->plans));
 	if (!out->plans)
 		return -ENOMEM;
-	choose_header(out);
+	choose_header(out, m);
 	choose_tid(cls->event_context);
 	for (const struct ctf_event_class *e = m->events; e; e = e->next) {
 		struct ctf_plan *plan = &out->plans[nr];
@@ -554,6 +568,7 @@ void ctf_plan_drop_slot(struct ctf_plan *plan, unsigned slot, int64_t value)
 void ctf_plan_use_walk(struct ctf_stream_plan *s)
 {
 	s->header = CTF_HEADER_WALK;
+	s->self_contained = false;
 	for (uint32_t i = 0; i < s->nr_plans; i++) {
 		s->plans[i].walked = true;
 		s->plans[i].fixed = s->plans[i].is_quick = false;

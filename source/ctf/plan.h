@@ -109,6 +109,8 @@ struct ctf_stream_plan {
 	enum ctf_header_kind header;
 	bool bytewise;              /* records begin at bytes: steps may be used */
 	uint32_t header_align;      /* bytes; bytewise only */
+	bool self_contained;        /* one of LTTng's headers, and events refer to no field of the
+				       packet's header or context: they can be read alone */
 	struct ctf_id *by_id;       /* [nr_ids]; dense part */
 	uint32_t nr_ids;
 	struct map by_large_id;     /* id to index into plans, for ids beyond the dense part */
