@@ -35,16 +35,41 @@ static char *digits(char *end, uint64_t value)
 	return end;
 }
 
-static void put_padded(struct text *t, uint64_t value, bool minus, char pad, unsigned width)
-{
-	char text[2 * DIGITS_MAX], *end = text + sizeof(text);
-	char *begin = digits(end, value);
+/* A number being made, from its end to its begin. */
+#define NUMBER_MAX 24
 
+struct number {
+	char text[2 * NUMBER_MAX]; /* digits end in the middle: what is behind may be copied along */
+	char *begin;
+};
+
+static inline char *number_end(struct number *n)
+{
+	return n->text + NUMBER_MAX;
+}
+
+static inline void put_number(struct text *t, const struct number *n)
+{
+	size_t len = (size_t)(n->text + NUMBER_MAX - n->begin);
+
+	if (likely(t->len + NUMBER_MAX <= t->room)) {
+		memcpy(t->buf + t->len, n->begin, NUMBER_MAX); /* of constant size: no call */
+		t->len += len;
+	} else {
+		text_put(t, n->begin, len);
+	}
+}
+
+static inline void put_padded(struct text *t, uint64_t value, bool minus, char pad, unsigned width)
+{
+	struct number n;
+
+	n.begin = digits(number_end(&n), value);
 	if (minus)
-		*--begin = '-';
-	while (begin > text && end - begin < (ptrdiff_t)width)
-		*--begin = pad;
-	text_put(t, begin, (size_t)(end - begin));
+		*--n.begin = '-';
+	while (number_end(&n) - n.begin < (ptrdiff_t)(width < DIGITS_MAX ? width : DIGITS_MAX))
+		*--n.begin = pad;
+	put_number(t, &n);
 }
 
 void text_u64(struct text *t, uint64_t value)

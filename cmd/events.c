@@ -137,13 +137,22 @@ static size_t print_fields(struct printer *p)
 	return len < FIELDS_TEXT ? len : FIELDS_TEXT - 1;
 }
 
+#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
+
+/* Nothing but printable ASCII, eight bytes at a time: of each, the top bit of the byte itself, of it
+ * plus 1 (DEL) and of it less 0x20 (control) must be 0; a borrow only comes from a byte that fails. */
 static bool is_plain(const char *text, size_t len)
 {
-	bool plain = true;
+	uint64_t odd = 0, word;
+	size_t i = 0;
 
-	for (size_t i = 0; i < len; i++)
-		plain &= (unsigned char)(text[i] - 0x20) < 0x7f - 0x20;
-	return plain;
+	for (; i + sizeof(word) <= len; i += sizeof(word)) {
+		memcpy(&word, text + i, sizeof(word));
+		odd |= word | (word + EACH_BYTE(1)) | (word - EACH_BYTE(0x20));
+	}
+	for (; i < len; i++)
+		odd |= (unsigned char)(text[i] - 0x20) < 0x7f - 0x20 ? 0 : 0x80;
+	return !(odd & EACH_BYTE(0x80));
 }
 
 static void write_lines(struct printer *p)

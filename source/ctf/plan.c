@@ -446,6 +446,44 @@ static bool has_register(const struct ctf_fc *fc)
 	return fc->reg >= 0 || has_register(fc->elem);
 }
 
+/* Adds the size of a field that is always the same number of whole bytes; false when it is not. */
+static bool packed_size(const struct ctf_fc *fc, uint64_t *bits)
+{
+	uint64_t elem = 0;
+
+	if (fc->align > 8 || fc->reg >= 0)
+		return false;
+	switch ((enum ctf_kind)fc->kind) {
+	case CTF_INT:
+	case CTF_FLOAT:
+		*bits += fc->size;
+		return fc->size % 8 == 0;
+	case CTF_STRUCT:
+		for (unsigned i = 0; i < fc->nr_members; i++) {
+			if (!packed_size(fc->members[i].fc, bits))
+				return false;
+		}
+		return true;
+	case CTF_ARRAY:
+		if (fc->ref || fc->len > MAX_RUN_BYTES || !packed_size(fc->elem, &elem))
+			return false;
+		*bits += elem * fc->len;
+		return *bits < MAX_RUN_BYTES * 8ull;
+	default:
+		return false;
+	}
+}
+
+static void measure_context(struct ctf_stream_plan *out)
+{
+	uint64_t bits = 0;
+
+	out->context_is_packed = !out->cls->event_context ||
+				 (packed_size(out->cls->event_context, &bits) &&
+				  bits < MAX_RUN_BYTES * 8ull);
+	out->context_bits = (uint32_t)bits;
+}
+
 static void choose_header(struct ctf_stream_plan *out, const struct ctf_metadata *m)
 {
 	const struct ctf_fc *h = out->cls->event_header;
@@ -516,6 +554,7 @@ int ctf_plan_stream(struct ctf_stream_plan *out, const struct ctf_metadata *m,
 	if (!out->plans)
 		return -ENOMEM;
 	choose_header(out, m);
+	measure_context(out);
 	choose_tid(cls->event_context);
 	for (const struct ctf_event_class *e = m->events; e; e = e->next) {
 		struct ctf_plan *plan = &out->plans[nr];

@@ -111,6 +111,9 @@ struct ctf_stream_plan {
 	uint32_t header_align;      /* bytes; bytewise only */
 	bool self_contained;        /* one of LTTng's headers, and events refer to no field of the
 				       packet's header or context: they can be read alone */
+	bool context_is_packed;     /* the context of all events is whole bytes, always the same
+				       number, without alignment, and nothing refers to it */
+	uint32_t context_bits;      /* ... of so many bits */
 	struct ctf_id *by_id;       /* [nr_ids]; dense part */
 	uint32_t nr_ids;
 	struct map by_large_id;     /* id to index into plans, for ids beyond the dense part */

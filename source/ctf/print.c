@@ -120,7 +120,9 @@ static int locate(struct located *l, const struct stream *s, const struct event 
 		return -ENOENT;
 	l->cls = plan->cls;
 	l->common = pos;
-	if (walk_at(l, &pos, cs->plan->cls->event_context, NULL, NULL, NULL))
+	if (cs->plan->context_is_packed && pos % 8 == 0)
+		pos += cs->plan->context_bits;
+	else if (walk_at(l, &pos, cs->plan->cls->event_context, NULL, NULL, NULL))
 		return -ENOENT;
 	l->specific = pos;
 	if (walk_at(l, &pos, l->cls->context, NULL, NULL, NULL))
