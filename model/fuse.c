@@ -81,7 +81,9 @@ static struct context in_layer(const struct cpu *cpu)
 		return in_guest(cpu);
 	if (!cpu->thread)
 		return in_unknown(cpu);
-	return cpu->thread->vcpu ? in_hypervisor(cpu) : in_thread(cpu);
+	if (cpu->thread->vcpu && cpu->machine->sees_kvm)
+		return in_hypervisor(cpu);
+	return in_thread(cpu);
 }
 
 static bool has_entered(const struct cpu *cpu)
