@@ -64,6 +64,8 @@ int survey_taste(struct plan *p, const struct trace *t, unsigned effort)
 		ret = plan_heads(p, t, (unsigned)wanted, HEADS_RECORDS * times / heads + 200);
 	for (unsigned k = 1; k < 3 && ret == 0 && has_kind(t, guest); k++)
 		ret = plan_chunk(p, t, k / 3.0, CHUNK_BYTES * times, CHUNK_RECORDS * times);
+	if (ret == 0)
+		ret = plan_tail(p, t);
 	plan_settle(p);
 	return ret;
 }
@@ -76,24 +78,26 @@ int survey_whole(struct plan *p, const struct trace *t)
 	return ret;
 }
 
-/* The L0 times that both L0 and @p have; false when there are none. */
+/* The L0 times in which both L0 and @p record something; false when there are none. */
 static bool common_time(const struct placed *p, uint64_t *begin, uint64_t *end)
 {
 	const struct sample *l0 = p->l0->candidate->sample, *s = p->candidate->sample;
 	ns_t a = clock_to_l0(&p->to_l0, (ticks_t){s->first});
-	ns_t b = clock_to_l0(&p->to_l0, (ticks_t){s->last});
+	ns_t b = clock_to_l0(&p->to_l0, (ticks_t){s->active});
 
 	*begin = a > 0 && (uint64_t)a > l0->first ? (uint64_t)a : l0->first;
-	*end = b > 0 && (uint64_t)b < l0->last ? (uint64_t)b : l0->last;
+	*end = b > 0 && (uint64_t)b < l0->active ? (uint64_t)b : l0->active;
 	return *begin < *end;
 }
 
-static int add_moment(struct moments *m, uint64_t at, double apart)
+/* Adds @at, unless there is a moment near it between @begin and @end already. */
+static int add_moment(struct moments *m, uint64_t at, double apart, uint64_t begin, uint64_t end)
 {
 	uint64_t *n;
 
 	for (size_t i = 0; i < m->nr; i++) {
-		if (fabs((double)m->list[i] - (double)at) < apart)
+		if (m->list[i] >= begin && m->list[i] <= end &&
+		    fabs((double)m->list[i] - (double)at) < apart)
 			return 0;
 	}
 	n = sample_add(m);
@@ -119,7 +123,7 @@ int survey_moments(struct moments *out, const struct placed *placed, unsigned nr
 		n = (unsigned)fmin(fmax(len / us / SPACING_US + 1, MOMENTS_MIN), MOMENTS_MAX);
 		for (unsigned k = 0; k < n && ret == 0; k++)
 			ret = add_moment(out, begin + (uint64_t)(len * (0.01 + 0.98 * k / (n - 1))),
-					 len / n / 2);
+					 len / n / 2, begin, end);
 		out->spacing_ns = fmax(out->spacing_ns, 2 * len / n / us * 1000);
 	}
 	return ret;
@@ -149,7 +153,8 @@ static int doubts_of(struct moments *out, const struct placed *p, double us, boo
 		for (unsigned k = 1; k < 4; k++) {
 			if (out->nr >= DOUBTS_MAX)
 				return 0;
-			if (add_moment(out, (uint64_t)((double)begin + len * k / 4), len / 8))
+			if (add_moment(out, (uint64_t)((double)begin + len * k / 4), len / 8, 0,
+				       UINT64_MAX))
 				return -ENOMEM;
 			*more = true;
 		}
