@@ -269,3 +269,9 @@ void segment_values(const struct segment *s, uint32_t first, uint32_t nr, uint32
 	else
 		look_up(s, nr, out);
 }
+
+void segment_shares(const struct segment *s, uint32_t first, uint32_t nr, uint8_t *out)
+{
+	for (uint64_t i = first; i < (uint64_t)first + nr; i++)
+		*out++ = (uint8_t)bits_get(s->shares, i * SHARE_BITS, SHARE_BITS);
+}
