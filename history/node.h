@@ -39,6 +39,7 @@ struct node {
 	struct sorted times;
 	int64_t base;
 	int64_t end;	      /* of the part; set by the reader */
+	uint64_t loaded;      /* set by the reader: another number each time the bytes move */
 	uint32_t first_slice; /* of a group; set by the reader */
 	uint64_t segments_bytes, extra_bytes;
 	uint32_t nr_rows, nr_entries, nr_times;

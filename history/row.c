@@ -198,6 +198,8 @@ static int open_range(struct row_reader *r, const struct node *n, uint32_t row,
 	range->at = range->end = 0;
 	range->hint = 0;
 	range->node = n;
+	range->loaded = n->loaded;
+	range->row = row;
 	if (ret <= 0)
 		return ret;
 	range->at = count_upto(n, &range->segment, r->after);
@@ -205,20 +207,29 @@ static int open_range(struct row_reader *r, const struct node *n, uint32_t row,
 	return 0;
 }
 
-/* Has the memory of the group after this one fetched while this one is read. */
-static int fetch_group(struct row_reader *r)
+/* The node's bytes may have moved since the range was opened. */
+static int hold_range(struct row_reader *r, struct row_range *range)
 {
-	const struct node *n;
-	int ret;
+	int ret = stream_node(r->h, range->stream, range->i, &range->node);
 
-	if (r->group >= r->end_group)
-		return 0;
-	ret = stream_node(r->h, &r->h->groups, r->group, &n);
-	if (ret)
+	if (ret || range->node->loaded == range->loaded)
 		return ret;
-	r->next_row = node_find(n, r->attr);
-	node_prefetch(n, r->next_row);
-	return 0;
+	range->hint = 0;
+	range->loaded = range->node->loaded;
+	ret = node_segment(range->node, range->row, &range->segment);
+	return ret > 0 && range->end <= range->segment.places.nr ? 0 : -EIO;
+}
+
+/* Has the memory of the group after this one fetched while this one is read. */
+static void fetch_group(struct row_reader *r)
+{
+	const struct node *n = NULL;
+
+	if (r->group < r->end_group)
+		n = stream_ready(&r->h->groups, r->group);
+	r->next_row = n ? node_find(n, r->attr) : ROW_UNKNOWN;
+	if (n)
+		node_prefetch(n, r->next_row);
 }
 
 static int open_group(struct row_reader *r)
@@ -229,12 +240,13 @@ static int open_group(struct row_reader *r)
 
 	if (ret)
 		return ret;
-	r->group++;
+	r->own.stream = &r->h->groups;
+	r->own.i = r->group++;
 	r->first_slice = n->first_slice;
 	row = r->next_row == ROW_UNKNOWN ? node_find(n, r->attr) : r->next_row;
-	ret = fetch_group(r);
-	if (row == NODE_NO_ROW || ret)
-		return ret;
+	fetch_group(r);
+	if (row == NODE_NO_ROW)
+		return 0;
 	ret = open_range(r, n, row, &r->own);
 	r->own_stop = r->own.at;
 	r->mask = node_mask(n, row) & slices_upto(r->h, r->first_slice, r->before - 1) &
@@ -256,10 +268,15 @@ static int open_slice(struct row_reader *r)
 	if (row == NODE_NO_ROW)
 		return -EIO;
 	if (r->own.at < r->own.end) {
+		ret = hold_range(r, &r->own);
+		if (ret)
+			return ret;
 		r->own_stop = count_upto(r->own.node, &r->own.segment, n->base);
 		if (r->own_stop > r->own.end)
 			r->own_stop = r->own.end;
 	}
+	r->slice.stream = &r->h->slices;
+	r->slice.i = slice;
 	return open_range(r, n, row, &r->slice);
 }
 
@@ -286,7 +303,10 @@ static bool make_times(struct row_reader *r, const struct node *n)
 static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
 {
 	uint32_t nr = end - range->at;
+	int ret = hold_range(r, range);
 
+	if (ret)
+		return ret;
 	r->nr = nr < ROW_BATCH ? nr : ROW_BATCH;
 	sorted_decode(&range->segment.places, range->at, r->nr, r->times, &range->hint);
 	segment_values(&range->segment, range->at, r->nr, r->values);

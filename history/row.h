@@ -41,8 +41,11 @@ int row_next(struct history *h, attr_t attr, ns_t t, struct found *out);
 #define ROW_BATCH 512
 
 struct row_range {
+	struct stream *stream;
+	uint32_t i, row; /* of the stream, of the node */
 	const struct node *node;
 	struct segment segment;
+	uint64_t loaded; /* node.loaded when the segment was opened */
 	uint32_t at, end;
 	uint64_t hint;
 };

@@ -22,16 +22,15 @@ struct snapshot {
 	uint8_t attr_bits, value_bits, since_bits;
 };
 
-/* @last_time: NS_MIN for attributes that have never changed. */
-void snapshot_put(struct bytes *out, ns_t at, const uint32_t *last_value, const ns_t *last_time,
-		  uint32_t nr_attrs);
-
-bool snapshot_open(struct snapshot *s, ns_t at, const uint8_t *from, uint64_t len_bytes);
-
 struct snapshot_entry {
 	ns_t since;
 	uint32_t attr, value;
 };
+
+/* Attributes rise; none changed after @at. */
+void snapshot_put(struct bytes *out, ns_t at, const struct snapshot_entry *list, uint32_t nr);
+
+bool snapshot_open(struct snapshot *s, ns_t at, const uint8_t *from, uint64_t len_bytes);
 
 /* Reads entries [first, first + nr). */
 void snapshot_entries(const struct snapshot *s, uint32_t first, uint32_t nr,
