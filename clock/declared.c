@@ -12,6 +12,8 @@
 
 /* A block is looked for so far from the begin, and from the end of a trace ... */
 #define LOOK_US 2000000
+/* ... or so far from the begin, where another program than sonde record wrote it. */
+#define GLANCE_US 100000
 /* ... and in the end once more with twice that, up to so many times. */
 #define LOOKS_MAX 5
 /* Text that is kept of one trace.  Lines of threads, by far the most, are not. */
@@ -336,8 +338,14 @@ static int find_start(struct declared *d, uint64_t first, uint64_t look)
 	return ret;
 }
 
-/* The end: until the begin of the block there is found.  Where the begin of the trace had none, a
- * short look will do. */
+/* ftrace has an event for text in every trace.  A CTF trace names what was recorded. */
+static bool is_by_sonde(const struct trace *t)
+{
+	return t->format == TRACE_CTF || strstr(t->tracer, "sonde");
+}
+
+/* The end: until the begin of the block there is found.  Where the begin of the trace had none (it
+ * was lost), a short look will do. */
 static int find_end(struct declared *d, uint64_t last, uint64_t look)
 {
 	unsigned looks = d->any ? LOOKS_MAX : 1;
@@ -371,14 +379,15 @@ static int init(struct declared *d, struct trace *t)
 int declared_read(struct declared *d, struct trace *t, struct error *err)
 {
 	uint64_t look = (uint64_t)(LOOK_US * rates_ticks_per_us(t)), first, last;
+	uint64_t glance = (uint64_t)(GLANCE_US * rates_ticks_per_us(t));
 	int ret = init(d, t);
 
 	span_of(t, &first, &last);
 	if (ret == 0)
 		ret = add_noted(d);
 	if (ret == 0 && may_have_lines(t)) {
-		ret = find_start(d, first, look);
-		if (ret == 0)
+		ret = find_start(d, first, is_by_sonde(t) ? look : glance);
+		if (ret == 0 && (d->any || is_by_sonde(t)))
 			ret = find_end(d, last, look);
 	}
 	if (ret == 0)
