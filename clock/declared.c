@@ -31,21 +31,22 @@ static bool is_kept(enum state_kind kind)
 
 static int keep_line(struct declared *d, const struct stream *s, const struct event *e)
 {
-	struct field_value text;
 	struct raw_line *raw;
 	struct state_line l;
+	const char *text;
+	size_t len_bytes;
 	char *copy;
 
-	if (!state_line_read(&l, s, e) || !is_kept(l.kind) || d->raw.nr >= LINES_MAX ||
-	    trace_event_field(s, e, s->trace->lttng ? "msg" : "buf", &text))
+	if (d->raw.nr >= LINES_MAX || !state_line_text(s, e, &text, &len_bytes) ||
+	    !state_line_parse(&l, text, len_bytes) || !is_kept(l.kind))
 		return 0;
-	copy = arena_strndup(&d->arena, text.text, text.len);
+	copy = arena_strndup(&d->arena, text, len_bytes);
 	if (!copy)
-		return d->arena.used_bytes + text.len > TEXT_MAX - 64 ? 0 : -ENOMEM;
+		return d->arena.used_bytes + len_bytes > TEXT_MAX - 64 ? 0 : -ENOMEM;
 	raw = sample_add(&d->raw);
 	if (!raw)
 		return -ENOMEM;
-	*raw = (struct raw_line){e->time.v, (uint32_t)d->raw.nr, e->tid, (uint32_t)text.len, copy};
+	*raw = (struct raw_line){e->time.v, (uint32_t)d->raw.nr, e->tid, (uint32_t)len_bytes, copy};
 	return 0;
 }
 
