@@ -549,3 +549,48 @@ bool declared_relation(const struct declared *d, const struct declared_vm *vm,
 	*out = list[0].relation;
 	return true;
 }
+
+bool declared_change(const struct relation_votes *list, unsigned nr,
+		     const struct relation_votes **before, const struct relation_votes **after)
+{
+	*before = *after = NULL;
+	for (unsigned i = 0; i < nr; i++) {
+		if (list[i].at_start == list[i].at_end)
+			continue;
+		if (list[i].at_start ? *before != NULL : *after != NULL)
+			return false;
+		*(list[i].at_start ? before : after) = &list[i];
+	}
+	return *before && *after;
+}
+
+bool declared_written_at(const struct declared *d, const struct declared_vm *vm, int64_t offset,
+			 uint64_t *time)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < d->writes.nr; i++) {
+		const struct offset_write *w = &d->writes.list[i];
+		const struct declared_vm *of = declared_vm_of_thread(d, w->tid);
+
+		if (w->offset != offset || !of || !declared_same_vm(of, vm) ||
+		    (found && w->time < *time))
+			continue;
+		*time = w->time;
+		found = true;
+	}
+	return found;
+}
+
+bool declared_any_change(const struct declared *d)
+{
+	for (size_t i = 0; i < d->vms.nr; i++) {
+		const struct relation_votes *before, *after;
+		struct relation_votes list[8];
+		unsigned nr = declared_relations(d, &d->vms.list[i], list, ARRAY_SIZE(list));
+
+		if (declared_change(list, nr, &before, &after))
+			return true;
+	}
+	return false;
+}
