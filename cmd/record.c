@@ -172,7 +172,7 @@ static int begin(struct session *s, struct error *err)
 	if (s->opt->purpose)
 		ret = purpose_parse(s->opt->purpose, &options.purpose, err);
 	if (!ret)
-		ret = run_create(&s->run, s->path, s->inv->command_line, err);
+		ret = run_create(&s->run, s->path, s->inv->command_line, sonde_version(), err);
 	if (ret)
 		return ret;
 	s->machine = run_add_machine(s->run, HOST_NAME, NULL, err);
