@@ -81,7 +81,8 @@ struct session {
 	const struct record_command *opt;
 	char path[256];
 	double duration_s; /* 0 = no end */
-	double begin_s;
+	double start_s;	   /* of everything */
+	double begin_s;	   /* of recording */
 	bool terminal;
 	bool drawn;
 	struct run *run;
@@ -102,13 +103,20 @@ static void on_notice(const char *text, void *data)
 
 static void draw(struct session *s)
 {
-	char bytes[UNIT_TEXT], lost[UNIT_TEXT];
-	uint64_t nr_lost = recorder_events_lost(s->recorder);
+	char bytes[UNIT_TEXT], lost[UNIT_TEXT], guests[64] = "";
+	uint64_t nr_bytes, nr_lost;
+	unsigned nr_guests;
 
 	if (!s->terminal || s->inv->common.quiet)
 		return;
-	fprintf(stderr, "\r\033[Krecording %s: %.0f s, %s, %s events lost", s->path,
-		now_s() - s->begin_s, unit_bytes(bytes, recorder_bytes(s->recorder)),
+	guests_progress(s->guests, &nr_guests, &nr_bytes, &nr_lost);
+	if (nr_guests)
+		snprintf(guests, sizeof(guests), " and %u guest%s", nr_guests,
+			 nr_guests == 1 ? "" : "s");
+	nr_bytes += recorder_bytes(s->recorder);
+	nr_lost += recorder_events_lost(s->recorder);
+	fprintf(stderr, "\r\033[Krecording%s into %s: %.0f s, %s, %s events lost", guests, s->path,
+		now_s() - s->begin_s, unit_bytes(bytes, nr_bytes),
 		nr_lost ? unit_count(lost, (int64_t)nr_lost) : "no");
 	fflush(stderr);
 	s->drawn = true;
@@ -236,9 +244,11 @@ static void print_text(const struct session *s, const struct run_machine *m, dou
 			"%s events were lost: their times are marked; a larger --buffer-size "
 			"loses fewer\n",
 			unit_count(count, (int64_t)m->cost.events_lost));
-	fprintf(out, "cost: %.1f ms of CPU time, %.2f %% of one CPU; %s lost\n",
-		(double)m->cost.cpu_ns / 1e6, (double)m->cost.cpu_ns / 1e7 / seconds,
-		m->cost.events_lost ? "events were" : "no event was");
+	else
+		fprintf(out, "no event was lost\n");
+	fprintf(out, "cost: %.1f ms of CPU time, %.2f %% of one CPU\n",
+		(double)m->cost.cpu_ns / 1e6,
+		(double)m->cost.cpu_ns / 1e7 / (now_s() - s->start_s));
 	guests_print(s->guests, out);
 }
 
@@ -308,7 +318,12 @@ static void choose_path(const struct invocation *inv, char *out, size_t room)
 static enum exit_code record(const struct invocation *inv, const struct record_command *opt)
 {
 	struct session s = {
-		.inv = inv, .opt = opt, .terminal = isatty(STDERR_FILENO), .workload.pidfd = -1};
+		.inv = inv,
+		.opt = opt,
+		.start_s = now_s(),
+		.terminal = isatty(STDERR_FILENO),
+		.workload.pidfd = -1,
+	};
 	struct error err = {0};
 	int ret;
 
