@@ -40,7 +40,7 @@ class Options:
 @contextlib.contextmanager
 def alone(stopwatch):
     """One emulated machine at a time on this machine: two would be too slow for their own time limits."""
-    handle = os.open(Path(tempfile.gettempdir()) / "sonde-lab.lock", os.O_RDONLY | os.O_CREAT, 0o644)
+    handle = os.open(Path(tempfile.gettempdir()) / f"sonde-lab-{os.getuid()}.lock", os.O_RDONLY | os.O_CREAT, 0o644)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
