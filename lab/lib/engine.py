@@ -40,7 +40,8 @@ class Options:
 @contextlib.contextmanager
 def alone(stopwatch):
     """One emulated machine at a time on this machine: two would be too slow for their own time limits."""
-    handle = os.open(Path(tempfile.gettempdir()) / f"sonde-lab-{os.getuid()}.lock", os.O_RDONLY | os.O_CREAT, 0o644)
+    file = Path(tempfile.gettempdir()) / f"sonde-lab-{os.getuid()}.lock"
+    handle = os.open(file, os.O_RDONLY | os.O_CREAT, 0o644)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
