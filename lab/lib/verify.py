@@ -45,6 +45,7 @@ def analyze(scenario, directory):
     if not found:
         return Verdict("analyze", not any(m.tracer != "none" for m in scenario.machine),
                        "there is no trace")
+    (directory / HISTORY).unlink(missing_ok=True)
     done = call(SONDE, "analyze", "-o", directory / HISTORY, *found)
     return Verdict("analyze", done.returncode == 0, said(done))
 
