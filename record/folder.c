@@ -72,10 +72,10 @@ static int shelf_put(struct shelf *shelf, unsigned number, int fd)
 	return 0;
 }
 
-static int open_new(struct folder *f, struct shelf *shelf, unsigned number, const char *name,
-		    struct error *err)
+static int open_new(struct folder *f, struct shelf *shelf, unsigned number, int dir,
+		    const char *name, struct error *err)
 {
-	int fd = openat(f->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 
 	if (fd < 0)
 		return fail(err, -errno, "cannot make %s/%s: %s", f->path, name, strerror(errno));
@@ -103,7 +103,7 @@ static int part_fd(struct folder *f, enum part_kind kind, unsigned number, struc
 		fd = fail(err, -EINVAL, "there is no part %u of kind %d in %s", number, kind,
 			  f->path);
 	else
-		fd = open_new(f, shelf, number, name, err);
+		fd = open_new(f, shelf, number, f->dir, name, err);
 	pthread_mutex_unlock(&f->lock);
 	return fd;
 }
@@ -239,41 +239,56 @@ static bool name_is_fit(const char *name)
 	return true;
 }
 
-/* Makes the directories that lead to @path. */
-static int make_parents(struct folder *f, char *path)
+/* Opens the directory that @path leads to, made where it is missing; *last: what remains. */
+static int open_parent(struct folder *f, const char *path, const char **last)
 {
-	for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-		int ret;
+	int dir = dup(f->dir);
 
-		*slash = '\0';
-		ret = mkdirat(f->dir, path, 0755) && errno != EEXIST ? -errno : 0;
-		*slash = '/';
-		if (ret)
-			return ret;
+	*last = path;
+	for (const char *slash; dir >= 0 && (slash = strchr(*last, '/')); *last = slash + 1) {
+		char name[NAME_MAX_BYTES];
+		int below;
+
+		snprintf(name, sizeof(name), "%.*s", (int)(slash - *last), *last);
+		below = mkdirat(dir, name, 0755) && errno != EEXIST
+				? -1
+				: openat(dir, name,
+					 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		close(dir);
+		dir = below;
 	}
-	return 0;
+	return dir < 0 ? -errno : dir;
+}
+
+static int make_file(struct folder *f, unsigned number, const char *name, struct error *err)
+{
+	struct shelf *shelf = &f->shelves[PART_FILE];
+	char path[NAME_MAX_BYTES];
+	const char *last;
+	int dir, ret;
+
+	if (number < shelf->nr && shelf->fds[number])
+		return fail(err, -EEXIST, "file number %u of %s has a name already", number,
+			    f->path);
+	snprintf(path, sizeof(path), "lttng/%s", name);
+	dir = open_parent(f, path, &last);
+	if (dir < 0)
+		return fail(err, dir, "cannot make %s/%s: %s", f->path, path, strerror(-dir));
+	ret = open_new(f, shelf, number, dir, last, err);
+	close(dir);
+	return ret;
 }
 
 static int folder_file(struct sink *s, unsigned number, const char *name, struct error *err)
 {
 	struct folder *f = folder_of(s);
-	struct shelf *shelf = &f->shelves[PART_FILE];
-	char path[NAME_MAX_BYTES];
 	int ret;
 
 	if (number >= FOLDER_FILES_MAX || !name_is_fit(name))
 		return fail(err, -EINVAL, "%s takes no file number %u called \"%.100s\"", f->path,
 			    number, name);
-	snprintf(path, sizeof(path), "lttng/%s", name);
 	pthread_mutex_lock(&f->lock);
-	ret = make_parents(f, path);
-	if (number < shelf->nr && shelf->fds[number])
-		ret = fail(err, -EEXIST, "file number %u of %s has a name already", number,
-			   f->path);
-	else if (ret)
-		ret = fail(err, ret, "cannot make %s/%s: %s", f->path, path, strerror(-ret));
-	else
-		ret = open_new(f, shelf, number, path, err);
+	ret = make_file(f, number, name, err);
 	pthread_mutex_unlock(&f->lock);
 	return ret < 0 ? ret : 0;
 }
