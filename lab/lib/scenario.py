@@ -80,7 +80,7 @@ class Scenario:
     title: str = ""
     kernel: str = "6.1"
     seconds: float = 6.0        # how long the work lasts
-    tracer: str = "trace-cmd"   # "sonde" (agents in the guests), "trace-cmd" or "none"
+    tracer: str = "sonde"       # sonde record in L0 and an agent in each guest; or trace-cmd, or none
     record: str = ""            # more options for sonde record
     sample: bool = True         # read the emulated CPUs' registers meanwhile
     limit: int = 300            # wall clock seconds for one try
