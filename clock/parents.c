@@ -323,6 +323,13 @@ static bool clocks_are_related(const struct candidate *c, const struct candidate
 	return related;
 }
 
+/* Recorded through that machine, but not in a VM: in a container, say. */
+static bool is_same_kernel(const struct candidate *a, const struct candidate *b)
+{
+	return *a->declared->boot_id && !strcmp(a->declared->boot_id, b->declared->boot_id) &&
+	       a->sample->trace->clock.kind == b->sample->trace->clock.kind;
+}
+
 static void find_vm(struct candidate *list, unsigned i)
 {
 	const struct candidate *parent;
@@ -330,6 +337,12 @@ static void find_vm(struct candidate *list, unsigned i)
 	if (list[i].parent < 0 || list[i].same_clock)
 		return;
 	parent = &list[list[i].parent];
+	if (is_same_kernel(&list[i], parent)) {
+		list[i].same_clock = true;
+		snprintf(list[i].evidence, sizeof(list[i].evidence),
+			 "recorded through %.40s, and the same kernel (boot_id)", parent->name);
+		return;
+	}
 	if (!list[i].vm)
 		list[i].vm = vm_listed(&list[i], parent);
 	list[i].exact = !list[i].declared->misled && clocks_are_related(&list[i], parent);

@@ -276,7 +276,8 @@ static bool is_listed(const struct declared *list, unsigned nr, unsigned i)
 	return false;
 }
 
-/* What recorders wrote into the traces.  A VM that came and went is listed in the middle only. */
+/* What recorders wrote into the traces.  A VM that came and went is listed in the middle only, and
+ * an offset that was changed was written there. */
 static int read_declared(struct search *s, struct error *err)
 {
 	bool missing = false;
@@ -290,8 +291,10 @@ static int read_declared(struct search *s, struct error *err)
 	for (unsigned i = 0; i < s->nr && ret == 0; i++)
 		missing |= s->declared[i].has_uuid && !is_listed(s->declared, s->nr, i) &&
 			   s->declared[i].hypervisor;
-	for (unsigned i = 0; i < s->nr && ret == 0 && missing; i++)
-		ret = s->declared[i].any ? declared_read_all(&s->declared[i], err) : 0;
+	for (unsigned i = 0; i < s->nr && ret == 0; i++) {
+		if (declared_any_change(&s->declared[i]) || (missing && s->declared[i].any))
+			ret = declared_read_all(&s->declared[i], err);
+	}
 	return ret;
 }
 
