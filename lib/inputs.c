@@ -477,9 +477,9 @@ static int apply_offsets(struct topology_input *list, unsigned nr, const struct 
 
 /* ---- topology and streams ------------------------------------------------------------------ */
 
-static void topology_progress(double done, void *data)
+static bool topology_progress(double done, void *data)
 {
-	watcher_progress(data, "aligning clocks", done);
+	return watcher_progress(data, "aligning clocks", done);
 }
 
 static int find_topology(struct inputs *in, const struct sonde_inputs *told,
