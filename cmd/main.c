@@ -55,6 +55,7 @@ static enum exit_code run_on_screen(struct invocation *inv)
 {
 	bool text = !inv->common.format || !strcmp(inv->common.format, "text");
 	struct pager pager = {0};
+	struct ticker ticker;
 	enum exit_code code;
 
 	inv->screen.out = stdout;
@@ -62,7 +63,11 @@ static enum exit_code run_on_screen(struct invocation *inv)
 	inv->screen.width = terminal_width(STDOUT_FILENO);
 	if (inv->command->pages && text && !inv->common.no_pager && !inv->common.output)
 		pager_start(&pager);
+	ticker_init(&ticker, isatty(STDERR_FILENO) && !inv->common.quiet);
+	ticker.paged = pager.pid > 0;
+	inv->ticker = &ticker;
 	code = inv->command->run(inv);
+	ticker_release(&ticker);
 	if (fflush(stdout) || ferror(stdout))
 		code = complain(inv, EXIT_FAILED, "cannot write the answer: %s", strerror(errno));
 	pager_wait(&pager);
