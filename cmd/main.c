@@ -2,6 +2,7 @@
 /* sonde COMMAND [OPTION...] [OPERAND...]: finds the command in a table, reads its options, and
  * gives it a screen to write on. */
 #include "cmd/command.h"
+#include "cmd/heap.h"
 #include "cmd/pager.h"
 #include "cmd/signals.h"
 
@@ -159,6 +160,7 @@ int main(int argc, char **argv)
 	char *command_line;
 	enum exit_code code;
 
+	heap_settle();
 	setlocale(LC_CTYPE, ""); /* trees are drawn with lines where the terminal has them */
 	signals_install();
 	if (!command)
