@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/stop.h"
+#include "base/parallel.h"
 #include "clock/align.h"
 #include "clock/parents.h"
 #include "clock/reference.h"
@@ -114,6 +114,70 @@ static bool one_kind_of_clock(const struct search *s)
 	return s->nr > 1;
 }
 
+/* Machines of one level need nothing of each other: they are aligned side by side. */
+struct level {
+	struct pass *p;
+	const struct search *s;
+	bool rough;
+	unsigned level;
+	struct aligned {
+		struct topology t; /* the pass's, but for the problems */
+		struct error err;
+		int ret;
+	} *machines;               /* owned, [p->nr] */
+};
+
+static void align_one(void *data, unsigned i)
+{
+	struct level *l = data;
+	struct aligned *a = &l->machines[i];
+
+	if (l->p->t.machines[i].level != l->level)
+		return;
+	a->t = l->p->t;
+	memset(&a->t.problems, 0, sizeof(a->t.problems));
+	a->ret = align_machine(&a->t, &l->p->placed[i], l->rough, l->s->moments.spacing_ns,
+			       l->s->stop, &a->err);
+}
+
+/* Problems, and the first error, in the order of the machines. */
+static int gather_aligned(struct level *l, struct error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < l->p->nr; i++) {
+		struct aligned *a = &l->machines[i];
+
+		for (unsigned k = 0; k < a->t.problems.nr; k++)
+			problems_add(&l->p->t.problems, "%s", a->t.problems.list[k].text);
+		problems_release(&a->t.problems);
+		if (a->ret && !ret)
+			ret = fail(err, a->ret, "%s", a->err.text);
+	}
+	return ret;
+}
+
+static int align_machines(struct pass *p, const struct search *s, bool rough, struct error *err)
+{
+	struct level l = {.p = p, .s = s, .rough = rough, .level = 1};
+	bool more = p->nr > 1;
+	int ret = 0;
+
+	for (; more && ret == 0; l.level++) {
+		l.machines = calloc(p->nr, sizeof(*l.machines));
+		if (!l.machines)
+			return fail(err, -ENOMEM, "out of memory");
+		parallel(s->threads, p->nr, s->stop, align_one, &l);
+		ret = gather_aligned(&l, err);
+		ret = stop_asked(s->stop) ? -EINTR : ret;
+		free(l.machines);
+		more = false;
+		for (unsigned i = 0; i < p->nr; i++)
+			more |= p->t.machines[i].level > l.level;
+	}
+	return ret;
+}
+
 static int make_machines(struct pass *p, const struct search *s, bool rough, struct error *err)
 {
 	uint64_t told_khz = s->opt ? s->opt->tsc_khz : 0;
@@ -127,10 +191,7 @@ static int make_machines(struct pass *p, const struct search *s, bool rough, str
 		make_machine(p, i);
 	ret = reference_find(&p->t, p->list[p->order[0]].sample, p->list[p->order[0]].declared,
 			     told_khz, rough && one_kind_of_clock(s), err);
-	for (unsigned i = 1; i < p->nr && ret == 0; i++)
-		ret = align_machine(&p->t, &p->placed[i], rough, s->moments.spacing_ns,
-				    s->stop, err);
-	return ret;
+	return ret ? ret : align_machines(p, s, rough, err);
 }
 
 /* Reads by the pass's plans and finds parents; @whole: by all means. */

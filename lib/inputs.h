@@ -18,6 +18,7 @@
 struct inputs {
 	struct trace **traces; /* owned */
 	unsigned nr_traces;
+	unsigned threads; /* that may work on them at once */
 	struct topology topology;    /* owned; machines in its order */
 	struct merge_input *streams; /* owned: every stream of every machine */
 	unsigned nr_streams;
