@@ -143,19 +143,23 @@ static void put_symbol(struct pack *p, unsigned column, unsigned symbol)
 	c->data[c->len_bytes++] = (uint8_t)symbol;
 }
 
-/* The bits of @x but the first one. */
-static void put_rest(struct pack *p, uint64_t x, unsigned width)
+/* The part of @x that its head does not tell. */
+static void put_rest(struct pack *p, uint64_t x, unsigned head)
 {
-	if (width > 1)
-		bits_sink_put_wide(&p->sink, x & bits_mask(width - 1), width - 1);
+	unsigned bits = head_rest_bits(head);
+
+	if (bits)
+		bits_sink_put_wide(&p->sink, x & bits_mask(bits), bits);
 }
 
-static void put_number(struct pack *p, unsigned column, uint64_t x)
+/* Returns the head. */
+static unsigned put_number(struct pack *p, unsigned column, uint64_t x)
 {
-	unsigned width = bits_width(x);
+	unsigned head = number_head(x);
 
-	put_symbol(p, column, width);
-	put_rest(p, x, width);
+	put_symbol(p, column, head);
+	put_rest(p, x, head);
+	return head;
 }
 
 /* Appends a column: its length, its length here, its bytes, compressed where that helps. */
@@ -319,11 +323,11 @@ static const uint64_t *merge_moments(struct pack *p, uint32_t *nr)
 
 static void put_value(struct pack *p, struct model_walk *w, unsigned column, uint32_t value)
 {
-	uint64_t from_newest = fold((int64_t)value - w->newest);
+	uint64_t from_near = fold((int64_t)value - w->near);
 	uint64_t from_last = fold((int64_t)value - w->last);
 	enum rank rank;
 
-	if (value == *w->pair)
+	if (value == w->pair->next)
 		rank = RANK_PAIR;
 	else if (value == w->known->next)
 		rank = RANK_NEXT;
@@ -331,11 +335,15 @@ static void put_value(struct pack *p, struct model_walk *w, unsigned column, uin
 		rank = RANK_OTHER;
 	else if (value == w->last + 1)
 		rank = RANK_UP;
+	else if (value > w->max)
+		rank = RANK_NEW;
 	else
-		rank = from_newest <= from_last ? RANK_NEWEST : RANK_LAST;
+		rank = from_near <= from_last ? RANK_NEAR : RANK_LAST;
 	put_symbol(p, column, rank);
-	if (rank >= RANK_NEWEST)
-		put_number(p, COLUMN_VALUE, rank == RANK_NEWEST ? from_newest : from_last);
+	if (rank == RANK_NEW)
+		put_number(p, COLUMN_NEW, value - w->max);
+	else if (rank > RANK_NEW)
+		put_number(p, COLUMN_VALUE, rank == RANK_NEAR ? from_near : from_last);
 	model_step(&p->model, w, value, rank);
 }
 
@@ -350,11 +358,9 @@ static void put_own_row(struct pack *p, const struct pack_row *row, uint64_t *fi
 	put_value(p, &w, COLUMN_RANK, p->values[row->from]);
 	for (uint32_t i = 1; i < row->nr; i++) {
 		uint64_t gap = places[i] - places[i - 1];
-		unsigned column = COLUMN_GAP + model_pace_column(w.known->gap_pace);
 
-		put_number(p, column, gap);
-		model_pace(&w.known->gap_pace, bits_width(gap));
 		put_value(p, &w, COLUMN_RANK, p->values[row->from + i]);
+		model_learn_gap(&w, put_number(p, model_gap_column(&w), gap));
 	}
 }
 
@@ -374,14 +380,14 @@ static uint32_t moments_upto(const uint64_t *moments, uint32_t at, uint32_t nr, 
 	return at;
 }
 
-/* Returns how many bits the distance in moments has. */
+/* A distance in moments, and whether the moment is the place.  Returns the head. */
 static unsigned put_step(struct pack *p, unsigned column, uint64_t step, bool exact)
 {
-	unsigned width = bits_width(step);
+	unsigned head = number_head(step);
 
-	put_symbol(p, column, width * 2 + exact);
-	put_rest(p, step, width);
-	return width;
+	put_symbol(p, column, head * 2 + exact);
+	put_rest(p, step, head);
+	return head;
 }
 
 static void put_foreign_row(struct pack *p, const struct pack_row *row, const uint64_t *moments,
@@ -397,10 +403,9 @@ static void put_foreign_row(struct pack *p, const struct pack_row *row, const ui
 		uint64_t before = at ? moments[at - 1] : 0;
 		bool exact = at && before == places[i];
 
+		put_value(p, &w, COLUMN_RANK_FOREIGN, p->values[row->from + i]);
 		if (i) {
-			unsigned column = COLUMN_STEP + model_pace_column(w.known->step_pace);
-
-			model_pace(&w.known->step_pace, put_step(p, column, at - last, exact));
+			model_learn_step(&w, put_step(p, model_step_column(&w), at - last, exact));
 		} else {
 			put_step(p, COLUMN_FIRST_STEP, fold((int64_t)at - *first), exact);
 			*first = at;
@@ -408,7 +413,6 @@ static void put_foreign_row(struct pack *p, const struct pack_row *row, const ui
 		if (!exact)
 			put_number(p, COLUMN_OFFSET, places[i] - before);
 		last = at;
-		put_value(p, &w, COLUMN_RANK_FOREIGN, p->values[row->from + i]);
 	}
 }
 
@@ -467,6 +471,66 @@ static void put_snapshot(struct pack *p, const struct snapshot *s)
 		put_number(p, COLUMN_SNAPSHOT_SINCE, fold(e[k].since - last));
 		last = e[k].since;
 	}
+}
+
+/* ---- is it worth it? ------------------------------------------------------------------------- */
+
+#define SAMPLE_MAX 16384
+#define SAMPLE_PART(bytes) ((bytes) / 5 * 4) /* of the plain bytes: the model learns on the way */
+
+static uint64_t segment_bytes(const struct segment *s)
+{
+	uint64_t bits = (uint64_t)s->nr_dict * s->dict_bits + (uint64_t)s->places.nr * s->value_bits;
+
+	return sorted_bytes(s->places.nr, s->places.low_bits, s->places.high_max) + bits / 8;
+}
+
+static uint32_t longest_row(const struct node *n, struct segment *longest)
+{
+	uint32_t found = NODE_NO_ROW;
+
+	for (uint32_t i = 0; i < n->nr_rows; i++) {
+		struct segment s;
+
+		if (node_segment(n, i, &s) > 0 &&
+		    (found == NODE_NO_ROW || s.places.nr > longest->places.nr)) {
+			*longest = s;
+			found = i;
+		}
+	}
+	return found;
+}
+
+static uint64_t packed_bytes(struct pack *p, struct bytes *scratch)
+{
+	bytes_clear(scratch);
+	return finish(p, scratch) ? scratch->len_bytes : UINT64_MAX;
+}
+
+bool pack_promises(struct pack *p, const struct bytes *slice)
+{
+	struct pack_row row = {.nr = SAMPLE_MAX};
+	struct bytes scratch = {0};
+	uint64_t hint = 0, first = 0, plain, packed;
+	struct segment s;
+	struct node n;
+
+	if (slice->failed || !node_open(&n, slice->data, slice->len_bytes) ||
+	    longest_row(&n, &s) == NODE_NO_ROW)
+		return false;
+	if (row.nr > s.places.nr)
+		row.nr = s.places.nr;
+	if (!room_for_entries(p, row.nr) || !start(p, (uint64_t)row.nr * ENTRY_NUMBERS + ROW_NUMBERS))
+		return false;
+	sorted_decode(&s.places, 0, row.nr, p->places, &hint);
+	node_times(&n, p->places, row.nr);
+	segment_values(&s, 0, row.nr, p->values);
+	memset(&p->model, 0, sizeof(p->model));
+	put_own_row(p, &row, &first);
+	packed = packed_bytes(p, &scratch);
+	bytes_release(&scratch);
+	plain = segment_bytes(&s) * row.nr / s.places.nr;
+	return packed <= SAMPLE_PART(plain);
 }
 
 /* ---- totals --------------------------------------------------------------------------------- */

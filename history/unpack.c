@@ -122,21 +122,21 @@ static unsigned get_symbol(struct unpack *u, unsigned column)
 	return 0;
 }
 
-/* The number of @width bits whose bits but the first come next. */
-static uint64_t get_rest(struct unpack *u, unsigned width)
+/* The number with that head. */
+static uint64_t get_rest(struct unpack *u, unsigned head)
 {
-	unsigned more = width - 1;
+	unsigned bits = head_rest_bits(head);
 	uint64_t rest;
 
-	if (width < 2)
-		return width;
-	if (width > 64 || u->nr_bits - u->bit < more) {
+	if (!bits)
+		return head_number(head);
+	if (head > HEAD_MAX || u->nr_bits - u->bit < bits) {
 		u->bad = true;
 		return 0;
 	}
-	rest = bits_get_wide(u->bits, u->bit, more);
-	u->bit += more;
-	return 1ull << more | rest;
+	rest = bits_get_wide(u->bits, u->bit, bits);
+	u->bit += bits;
+	return head_number(head) | rest;
 }
 
 static uint64_t get_number(struct unpack *u, unsigned column)
@@ -164,7 +164,7 @@ static uint32_t get_value(struct unpack *u, struct model_walk *w, unsigned colum
 
 	switch (rank) {
 	case RANK_PAIR:
-		value = *w->pair;
+		value = w->pair->next;
 		break;
 	case RANK_NEXT:
 		value = w->known->next;
@@ -175,8 +175,11 @@ static uint32_t get_value(struct unpack *u, struct model_walk *w, unsigned colum
 	case RANK_UP:
 		value = w->last + 1;
 		break;
-	case RANK_NEWEST:
-		value = w->newest + (uint32_t)unfold(get_number(u, COLUMN_VALUE));
+	case RANK_NEW:
+		value = w->max + (uint32_t)get_number(u, COLUMN_NEW);
+		break;
+	case RANK_NEAR:
+		value = w->near + (uint32_t)unfold(get_number(u, COLUMN_VALUE));
 		break;
 	case RANK_LAST:
 		value = w->last + (uint32_t)unfold(get_number(u, COLUMN_VALUE));
@@ -188,7 +191,7 @@ static uint32_t get_value(struct unpack *u, struct model_walk *w, unsigned colum
 	return value;
 }
 
-/* A place behind @last, or at or behind @least when it is the first. */
+/* The place @gap behind @last. */
 static uint64_t check_place(struct unpack *u, uint64_t last, uint64_t gap)
 {
 	if (likely(gap && gap <= PLACE_MAX && last + gap <= PLACE_MAX))
@@ -209,11 +212,12 @@ static void get_own_row(struct unpack *u, const struct unpack_row *row, uint64_t
 	*first = places[0];
 	u->values[row->from] = get_value(u, &w, COLUMN_RANK);
 	for (uint32_t i = 1; i < row->nr && !u->bad; i++) {
-		uint64_t gap = get_number(u, COLUMN_GAP + model_pace_column(w.known->gap_pace));
+		unsigned head;
 
-		places[i] = check_place(u, places[i - 1], gap);
-		model_pace(&w.known->gap_pace, bits_width(gap));
 		u->values[row->from + i] = get_value(u, &w, COLUMN_RANK);
+		head = get_symbol(u, model_gap_column(&w));
+		model_learn_gap(&w, head);
+		places[i] = check_place(u, places[i - 1], get_rest(u, head));
 	}
 }
 
@@ -238,13 +242,14 @@ static void get_foreign_row(struct unpack *u, const struct unpack_row *row, cons
 
 	model_start(&u->model, &w);
 	for (uint32_t i = 0; i < row->nr && !u->bad; i++) {
-		unsigned column = i ? COLUMN_STEP + model_pace_column(w.known->step_pace)
-				    : COLUMN_FIRST_STEP;
-		unsigned symbol = get_symbol(u, column);
-		uint64_t step = get_rest(u, symbol / 2);
+		uint64_t step;
+		unsigned symbol;
 
+		u->values[row->from + i] = get_value(u, &w, COLUMN_RANK_FOREIGN);
+		symbol = get_symbol(u, i ? model_step_column(&w) : COLUMN_FIRST_STEP);
+		step = get_rest(u, symbol / 2);
 		if (i) {
-			model_pace(&w.known->step_pace, symbol / 2);
+			model_learn_step(&w, symbol / 2);
 			at += step;
 		} else {
 			at = *first + (uint64_t)unfold(step);
@@ -257,7 +262,6 @@ static void get_foreign_row(struct unpack *u, const struct unpack_row *row, cons
 		places[i] = get_place(u, moments, (uint32_t)at, symbol & 1);
 		if (i && places[i] <= places[i - 1])
 			u->bad = true;
-		u->values[row->from + i] = get_value(u, &w, COLUMN_RANK_FOREIGN);
 	}
 }
 
