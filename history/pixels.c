@@ -244,8 +244,12 @@ int history_pixels(struct history *h, const attr_t *attrs, unsigned nr, ns_t beg
 	}
 	for (unsigned i = 0; i < nr && !ret; i++) {
 		ret = paint_row(p, h, attrs[i], choose_level(p));
-		if (!ret)
-			each(i, p->runs, p->nr_runs, data);
+		if (!ret) {
+			unsigned nr_runs;
+			const struct pixel_run *runs = painter_end(p, &nr_runs);
+
+			each(i, runs, nr_runs, data);
+		}
 	}
 	painter_release(p);
 	free(p);

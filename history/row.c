@@ -264,14 +264,24 @@ static int open_slice(struct row_reader *r)
 	return open_range(r, n, row, &r->slice);
 }
 
-/* Times that do not rise or leave the window are not from our writer. */
-static bool plausible(const struct row_reader *r)
+/* Turns the places that were decoded into times.  Times that do not rise or leave the window are
+ * not from our writer. */
+static bool make_times(struct row_reader *r, const struct node *n)
 {
-	bool good = (ns_t)r->times[0] > r->after && (ns_t)r->times[r->nr - 1] < r->before;
+	uint64_t base = n->nr_times ? 0 : (uint64_t)n->base;
+	ns_t last = r->after;
+	bool good = true;
 
-	for (uint32_t i = 1; i < r->nr; i++)
-		good &= (ns_t)r->times[i - 1] < (ns_t)r->times[i];
-	return good;
+	if (n->nr_times)
+		node_times(n, r->times, r->nr);
+	for (uint32_t i = 0; i < r->nr; i++) {
+		ns_t t = (ns_t)(base + r->times[i]);
+
+		good &= t > last;
+		last = t;
+		r->times[i] = (uint64_t)t;
+	}
+	return good && last < r->before;
 }
 
 static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
@@ -283,10 +293,9 @@ static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
 		return ret;
 	r->nr = nr < ROW_BATCH ? nr : ROW_BATCH;
 	sorted_decode(&range->segment.places, range->at, r->nr, r->times, &range->hint);
-	node_times(range->node, r->times, r->nr);
 	segment_values(&range->segment, range->at, r->nr, r->values);
 	range->at += r->nr;
-	return plausible(r) ? 1 : -EIO;
+	return make_times(r, range->node) ? 1 : -EIO;
 }
 
 int row_reader_next(struct row_reader *r)
