@@ -10,8 +10,8 @@
 #include "history/snapshot.h"
 #include "history/totals.h"
 
-/* No place is larger: so sums of two never overflow. */
-#define PLACE_MAX (1ull << 62)
+/* No place is larger: the sum of two fits in 64 bits. */
+#define PLACE_MAX ((uint64_t)INT64_MAX)
 
 struct unpack_row {
 	uint32_t attr, mask, from, nr;
