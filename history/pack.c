@@ -225,8 +225,8 @@ static bool take_row(struct pack *p, const struct node *n, uint32_t i)
 	row->nr = s.places.nr;
 	sorted_decode(&s.places, 0, row->nr, p->places + p->nr, &hint);
 	segment_values(&s, 0, row->nr, p->values + p->nr);
-	for (uint32_t k = 0; n->has_shares && k < row->nr; k++)
-		p->shares[p->nr + k] = (uint8_t)segment_share(&s, k);
+	if (n->has_shares)
+		segment_shares(&s, 0, row->nr, p->shares + p->nr);
 	if (n->nr_times) {
 		node_times(n, p->places + p->nr, row->nr);
 		for (uint32_t k = 0; k < row->nr; k++)

@@ -40,9 +40,8 @@ int painter_init(struct painter *p, ns_t begin, ns_t end, unsigned pixels)
 	p->share_per_ns = 255 / ((double)(span / pixels) + 1);
 	p->stamp = 0;
 	memset(p->slots, 0, sizeof(p->slots));
-	memset(p->doubts, 0, sizeof(p->doubts));
 	p->edges = malloc((pixels + 2ull) * sizeof(*p->edges));
-	p->runs = malloc((pixels + 1ull) * sizeof(*p->runs));
+	p->runs = calloc(pixels + 1ull, sizeof(*p->runs)); /* put_run() reads them, too */
 	if (!p->edges || !p->runs) {
 		painter_release(p);
 		return -ENOMEM;
@@ -63,7 +62,6 @@ void painter_release(struct painter *p)
 static __attribute__((noinline)) void restart_stamps(struct painter *p)
 {
 	memset(p->slots, 0, sizeof(p->slots));
-	memset(p->doubts, 0, sizeof(p->doubts));
 	p->stamp = 1;
 }
 
@@ -71,6 +69,7 @@ static ALWAYS_INLINE void next_stamp(struct painter *p)
 {
 	p->most = 0;
 	p->exact = true;
+	p->mixed = false;
 	if (unlikely(!++p->stamp))
 		restart_stamps(p);
 }
@@ -118,14 +117,6 @@ static ALWAYS_INLINE void put_run(struct painter *p, unsigned nr, uint32_t value
 	p->any_none |= !value;
 }
 
-/* How much of the leader's weight is not certain. */
-static ALWAYS_INLINE uint64_t doubt(const struct painter *p)
-{
-	const struct painter_doubt *d = &p->doubts[p->leader];
-
-	return p->exact || d->key != p->slots[p->leader].key ? 0 : d->weight;
-}
-
 static ALWAYS_INLINE unsigned share_of(const struct painter *p, uint64_t sure_ns, uint64_t width_ns)
 {
 	int share = (int)((double)(int64_t)sure_ns * p->share_per_ns);
@@ -137,7 +128,7 @@ static ALWAYS_INLINE unsigned share_of(const struct painter *p, uint64_t sure_ns
 static ALWAYS_INLINE void end_pixel(struct painter *p)
 {
 	uint64_t width = (uint64_t)p->edges[p->pixel + 1] - (uint64_t)p->edges[p->pixel];
-	uint64_t sure_ns = (p->most - doubt(p)) / WEIGHT_ALL;
+	uint64_t sure_ns = p->mixed ? p->sure_ns[p->leader] : p->most / WEIGHT_ALL;
 
 	put_run(p, 1, (uint32_t)p->slots[p->leader].key, share_of(p, sure_ns, width), p->exact);
 	next_stamp(p);
@@ -179,37 +170,40 @@ static ALWAYS_INLINE void filled(struct painter *p, const struct filling *f)
 	p->leader = f->leader;
 }
 
-/* Adds to the pixel; returns the slot.  The value that leads is known at any time, since none ever
- * loses anything. */
-static ALWAYS_INLINE uint32_t add(struct painter *p, struct filling *f, uint32_t value,
-				  uint64_t weight)
+/* Adds to the pixel.  The value that leads is known at any time, since none ever loses anything.
+ * @mixed is always a constant. */
+static ALWAYS_INLINE void add(struct painter *p, struct filling *f, uint32_t value, uint64_t weight,
+			      bool mixed, uint64_t sure_ns)
 {
 	uint32_t at = value * 0x9e3779b1u >> 22;
 	uint64_t key = f->key | value;
 	uint64_t other = p->slots[at].key ^ key;
+	uint64_t known;
 
 	if (unlikely(other - 1 < UINT32_MAX)) {
 		at = find_slot(p, key, at);
 		if (at == PAINTER_SLOTS)
-			return at;
+			return;
 		other = p->slots[at].key ^ key;
 	}
-	weight += p->slots[at].weight & -(uint64_t)!other;
+	known = -(uint64_t)!other;
+	weight += p->slots[at].weight & known;
 	p->slots[at].key = key;
 	p->slots[at].weight = weight;
+	if (mixed)
+		p->sure_ns[at] = (p->sure_ns[at] & known) + sure_ns;
 	f->leader = weight > f->most ? at : f->leader;
 	f->most = weight > f->most ? weight : f->most;
-	return at;
 }
 
-/* The value had all of a piece of the pixel. */
+/* From changes, in a pixel that is not mixed. */
 static ALWAYS_INLINE void add_sure(struct painter *p, struct filling *f, uint32_t value,
 				   uint64_t len_ns)
 {
-	add(p, f, value, len_ns * WEIGHT_ALL);
+	add(p, f, value, len_ns * WEIGHT_ALL, false, 0);
 }
 
-static ALWAYS_INLINE void add_one(struct painter *p, uint32_t value, uint64_t len_ns)
+static ALWAYS_INLINE void add_one_sure(struct painter *p, uint32_t value, uint64_t len_ns)
 {
 	struct filling f = fill(p);
 
@@ -217,23 +211,50 @@ static ALWAYS_INLINE void add_one(struct painter *p, uint32_t value, uint64_t le
 	filled(p, &f);
 }
 
-/* The value had at least @sure_ns of a piece of the pixel. */
+/* Happens where a row changes over from changes to a summary. */
+static __attribute__((noinline)) void mix_slots(struct painter *p)
+{
+	for (unsigned i = 0; i < PAINTER_SLOTS; i++) {
+		if (p->slots[i].key >> 32 == p->stamp)
+			p->sure_ns[i] = p->slots[i].weight / WEIGHT_ALL;
+	}
+}
+
+/* From now on something in the pixel comes from a summary. */
+static ALWAYS_INLINE void mix(struct painter *p)
+{
+	if (!p->mixed && p->most)
+		mix_slots(p);
+	p->mixed = true;
+	p->exact = false;
+}
+
+static ALWAYS_INLINE void add_one(struct painter *p, uint32_t value, uint64_t weight,
+				  uint64_t sure_ns)
+{
+	struct filling f = fill(p);
+
+	add(p, &f, value, weight, true, sure_ns);
+	filled(p, &f);
+}
+
+/* From a summary: the value had at least @sure_ns. */
 static ALWAYS_INLINE void add_part(struct painter *p, uint32_t value, uint64_t weight,
 				   uint64_t sure_ns)
 {
-	struct filling f = fill(p);
-	uint32_t at = add(p, &f, value, weight);
-	uint64_t key = f.key | value;
-	struct painter_doubt *d;
+	mix(p);
+	add_one(p, value, weight, sure_ns);
+}
 
-	p->exact = false;
-	if (at == PAINTER_SLOTS)
-		return;
-	filled(p, &f);
-	d = &p->doubts[at];
-	d->weight &= -(uint64_t)(d->key == key);
-	d->key = key;
-	d->weight += weight - sure_ns * WEIGHT_ALL;
+/* The value had all of a piece of the pixel. */
+static void add_whole(struct painter *p, uint32_t value, uint64_t len_ns, bool exact)
+{
+	if (!exact)
+		add_part(p, value, len_ns * WEIGHT_ALL, len_ns);
+	else if (p->mixed)
+		add_one(p, value, len_ns * WEIGHT_ALL, len_ns);
+	else
+		add_one_sure(p, value, len_ns);
 }
 
 /* The pixel behind the last one that begins before @t and ends at or before it.  (Where a pixel is
@@ -281,8 +302,7 @@ static void add_pure(struct painter *p, ns_t begin, ns_t end, uint32_t value, bo
 			at = p->edges[upto];
 			continue;
 		}
-		p->exact &= exact;
-		add_one(p, value, (uint64_t)(stop - at));
+		add_whole(p, value, (uint64_t)(stop - at), exact);
 		at = stop;
 		if (at == edge)
 			end_pixel(p);
@@ -313,22 +333,73 @@ static void add_shared(struct painter *p, ns_t begin, ns_t end, uint32_t value, 
 	}
 }
 
-/* The usual case, which the functions below make short. */
-static inline bool inside_pixel(const struct painter *p, ns_t begin, ns_t end)
-{
-	return begin >= p->edges[p->pixel] && end < p->edges[p->pixel + 1];
-}
-
 void painter_share(struct painter *p, ns_t begin, ns_t end, uint32_t value, unsigned share)
 {
-	if (share < SHARE_ALL && inside_pixel(p, begin, end)) {
-		uint64_t len_ns = (uint64_t)(end - begin);
-
-		add_part(p, value, len_ns * (share + 1), len_ns / SHARE_ALL * share);
-	} else if (share < SHARE_ALL) {
+	if (share < SHARE_ALL)
 		add_shared(p, begin, end, value, share);
-	} else {
+	else
 		add_pure(p, begin, end, value, false);
+}
+
+/* A row of buckets. */
+struct buckets {
+	const uint32_t *values, *end;
+	const uint8_t *shares;
+	uint64_t begin, width;
+};
+
+static ALWAYS_INLINE void next_bucket(struct buckets *b)
+{
+	b->begin += b->width;
+	b->values++;
+	b->shares++;
+}
+
+/* The buckets that end before the pixel does. */
+static ALWAYS_INLINE void add_buckets(struct painter *p, struct buckets *b)
+{
+	const uint64_t edge = (uint64_t)p->edges[p->pixel + 1] - b->width;
+	const uint64_t part = b->width / SHARE_ALL;
+	struct filling f = fill(p);
+
+	for (; b->values < b->end && (ns_t)b->begin < (ns_t)edge; next_bucket(b)) {
+		uint64_t share = *b->shares;
+
+		add(p, &f, *b->values, b->width * (share + 1), true, part * share);
+	}
+	filled(p, &f);
+}
+
+/* The bucket with which the pixel ends, and perhaps the next one begins. */
+static ALWAYS_INLINE void split_bucket(struct painter *p, struct buckets *b)
+{
+	uint64_t share = *b->shares;
+	uint64_t missing = b->width - b->width / SHARE_ALL * share;
+	uint64_t inside = (uint64_t)p->edges[p->pixel + 1] - b->begin;
+
+	add_one(p, *b->values, inside * (share + 1), inside > missing ? inside - missing : 0);
+	end_pixel(p);
+	inside = b->width - inside;
+	if (inside)
+		add_part(p, *b->values, inside * (share + 1),
+			 inside > missing ? inside - missing : 0);
+	next_bucket(b);
+}
+
+void painter_buckets(struct painter *p, ns_t begin, ns_t width_ns, const uint32_t *values,
+		     const uint8_t *shares, uint32_t nr)
+{
+	struct buckets b = {.values = values,
+			    .end = values + nr,
+			    .shares = shares,
+			    .begin = (uint64_t)begin,
+			    .width = (uint64_t)width_ns};
+
+	while (b.values < b.end) {
+		mix(p);
+		add_buckets(p, &b);
+		if (b.values < b.end)
+			split_bucket(p, &b);
 	}
 }
 
@@ -390,7 +461,7 @@ static void paint_changes(struct painter *p, struct changes *c)
 		if (c->times == c->end)
 			return;
 		edge = (uint64_t)p->edges[p->pixel + 1];
-		add_one(p, c->value, edge - c->at);
+		add_one_sure(p, c->value, edge - c->at);
 		end_pixel(p);
 		for (;;) {
 			/* The pixel is empty, and the next change lies in it or behind. */
@@ -403,8 +474,16 @@ static void paint_changes(struct painter *p, struct changes *c)
 				break;
 			put_pair(p, first_ns, first, c->value);
 		}
-		add_one(p, first, first_ns);
+		add_one_sure(p, first, first_ns);
 	}
+}
+
+/* Any change, anywhere. */
+static void add_change(struct painter *p, struct changes *c)
+{
+	add_pure(p, (ns_t)c->at, (ns_t)*c->times, c->value, true);
+	c->at = *c->times++;
+	c->value = *c->values++;
 }
 
 void painter_changes(struct painter *p, ns_t *at, uint32_t *value, const uint64_t *times,
@@ -416,13 +495,9 @@ void painter_changes(struct painter *p, ns_t *at, uint32_t *value, const uint64_
 			    .at = (uint64_t)*at,
 			    .value = *value};
 
-	if (!p->thin && nr && (ns_t)times[nr - 1] < p->end)
-		paint_changes(p, &c);
-	for (; c.times < c.end; c.times++) {
-		add_pure(p, (ns_t)c.at, (ns_t)*c.times, c.value, true);
-		c.at = *c.times;
-		c.value = *c.values++;
-	}
+	while (c.times < c.end && (p->mixed || p->thin || (ns_t)c.end[-1] >= p->end))
+		add_change(p, &c);
+	paint_changes(p, &c);
 	*at = (ns_t)c.at;
 	*value = c.value;
 }

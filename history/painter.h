@@ -20,13 +20,6 @@ struct painter_slot {
 	uint64_t weight; /* time the value probably had, times SHARE_ALL + 1 */
 };
 
-/* How much of the weight in the slot of the same number is more than the time the value had at
- * least, times SHARE_ALL + 1; nothing where the keys differ. */
-struct painter_doubt {
-	uint64_t key;
-	uint64_t weight;
-};
-
 struct painter {
 	ns_t begin, end;
 	unsigned pixels;
@@ -41,8 +34,9 @@ struct painter {
 	uint64_t most;	 /* weight of the slot that leads */
 	uint32_t leader; /* that slot */
 	bool exact;	 /* all of it comes from changes */
+	bool mixed;	 /* sure_ns counts; otherwise all of every weight is sure */
 	struct painter_slot slots[PAINTER_SLOTS];
-	struct painter_doubt doubts[PAINTER_SLOTS];
+	uint64_t sure_ns[PAINTER_SLOTS]; /* time the slot's value had at least */
 
 	/* The row.  The first of the runs is not one, it only stands before them. */
 	struct pixel_run *runs; /* owned */
@@ -59,6 +53,11 @@ const struct pixel_run *painter_end(struct painter *p, unsigned *nr);
 
 /* From a summary: the value had at least @share / SHARE_ALL of [begin, end). */
 void painter_share(struct painter *p, ns_t begin, ns_t end, uint32_t value, unsigned share);
+
+/* From a summary: buckets @width_ns wide, each of them inside the window, no wider than half a
+ * pixel and with a share below SHARE_ALL. */
+void painter_buckets(struct painter *p, ns_t begin, ns_t width_ns, const uint32_t *values,
+		     const uint8_t *shares, uint32_t nr);
 
 /* From changes: the value had all of [begin, end). */
 void painter_value(struct painter *p, ns_t begin, ns_t end, uint32_t value);

@@ -89,34 +89,50 @@ static ns_t chunk_time(const struct node *n, uint64_t place, unsigned shift)
 struct runs {
 	const uint64_t *places;
 	const uint32_t *values;
-	const struct segment *segment;
-	uint32_t first, nr; /* which of the segment's */
-	ns_t end;	    /* of what is wanted */
+	const uint8_t *shares;
+	uint32_t nr;
+	ns_t end; /* of what is wanted */
 };
+
+/* How many runs from @k on are one bucket each that is not pure. */
+static uint32_t count_buckets(const struct runs *r, uint32_t k, uint64_t nr_max)
+{
+	uint32_t n = 0;
+
+	while (k + n < r->nr && n < nr_max && r->shares[k + n] - 1u < SHARE_ALL - 1 &&
+	       r->places[k + n + 1] == r->places[k + n] + 1)
+		n++;
+	return n;
+}
 
 /* 0, 1 when the end was reached, -errno. */
 static int paint_runs(struct paint *w, const struct node *n, const struct runs *r)
 {
 	unsigned shift = summary_shift(w->level);
-	ns_t width = 1ll << shift;
-	ns_t next = chunk_time(n, r->places[0], shift);
 
 	for (uint32_t k = 0; k < r->nr; k++) {
-		unsigned share = segment_share(r->segment, r->first + k);
-		ns_t begin = next;
+		ns_t begin = chunk_time(n, r->places[k], shift);
+		ns_t end = n->end;
 		int ret;
 
-		next = r->places[k + 1] == UINT64_MAX ? n->end
-						      : chunk_time(n, r->places[k + 1], shift);
 		if (begin >= r->end)
 			return 1;
-		if (share - 1 < SHARE_ALL - 1 && w->at == begin &&
-		    (uint64_t)next - (uint64_t)begin == (uint64_t)width && next < w->end) {
-			painter_share(w->painter, begin, next, r->values[k], share);
-			w->at = next;
-			continue;
+		if (w->at == begin && w->at < w->end) {
+			uint64_t whole = ((uint64_t)w->end - 1 - (uint64_t)begin) >> shift;
+			uint32_t nr = count_buckets(r, k, whole);
+
+			painter_buckets(w->painter, begin, 1ll << shift, r->values + k,
+					r->shares + k, nr);
+			w->at = (ns_t)((uint64_t)begin + ((uint64_t)nr << shift));
+			k += nr;
+			if (nr) {
+				k--;
+				continue;
+			}
 		}
-		ret = paint_run(w, begin, next, r->values[k], share);
+		if (r->places[k + 1] != UINT64_MAX)
+			end = chunk_time(n, r->places[k + 1], shift);
+		ret = paint_run(w, begin, end, r->values[k], r->shares[k]);
 		if (ret)
 			return ret;
 	}
@@ -131,6 +147,7 @@ static int paint_chunk(struct paint *w, const struct node *n)
 	uint32_t row = node_find(n, w->attr);
 	uint64_t places[ROW_BATCH + 1], hint = 0;
 	uint32_t values[ROW_BATCH];
+	uint8_t shares[ROW_BATCH];
 	struct segment seg;
 	uint32_t i = 0, nr;
 	int ret;
@@ -147,12 +164,12 @@ static int paint_chunk(struct paint *w, const struct node *n)
 		nr = seg.places.nr - i < ROW_BATCH ? seg.places.nr - i : ROW_BATCH;
 		sorted_decode(&seg.places, i, nr, places, &hint);
 		segment_values(&seg, i, nr, values);
+		segment_shares(&seg, i, nr, shares);
 		places[nr] = i + nr < seg.places.nr ? sorted_get(&seg.places, i + nr) : UINT64_MAX;
 		ret = paint_runs(w, n,
 				 &(struct runs){.places = places,
 						.values = values,
-						.segment = &seg,
-						.first = i,
+						.shares = shares,
 						.nr = nr,
 						.end = chunk_end});
 		if (ret)

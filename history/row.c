@@ -169,6 +169,8 @@ int row_next(struct history *h, attr_t attr, ns_t t, struct found *out)
 	return 0;
 }
 
+#define ROW_UNKNOWN (NODE_NO_ROW - 1)
+
 void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t after, ns_t before)
 {
 	uint32_t last = before > NS_MIN ? stream_find(&h->groups, before - 1) : STREAM_NONE;
@@ -181,6 +183,7 @@ void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t 
 	if (r->group == STREAM_NONE)
 		r->group = 0;
 	r->end_group = last == STREAM_NONE ? 0 : last + 1;
+	r->next_row = ROW_UNKNOWN;
 	r->mask = 0;
 	r->own.at = r->own.end = r->own_stop = 0;
 	r->slice.at = r->slice.end = 0;
@@ -217,6 +220,22 @@ static int hold_range(struct row_reader *r, struct row_range *range)
 	return ret > 0 && range->end <= range->segment.places.nr ? 0 : -EIO;
 }
 
+/* Has the memory of the group after this one fetched while this one is read. */
+static int fetch_group(struct row_reader *r)
+{
+	const struct node *n;
+	int ret;
+
+	if (r->group >= r->end_group)
+		return 0;
+	ret = stream_node(r->h, &r->h->groups, r->group, &n);
+	if (ret)
+		return ret;
+	r->next_row = node_find(n, r->attr);
+	node_prefetch(n, r->next_row);
+	return 0;
+}
+
 static int open_group(struct row_reader *r)
 {
 	const struct node *n;
@@ -228,9 +247,10 @@ static int open_group(struct row_reader *r)
 	r->own.stream = &r->h->groups;
 	r->own.i = r->group++;
 	r->first_slice = n->first_slice;
-	row = node_find(n, r->attr);
-	if (row == NODE_NO_ROW)
-		return 0;
+	row = r->next_row == ROW_UNKNOWN ? node_find(n, r->attr) : r->next_row;
+	ret = fetch_group(r);
+	if (row == NODE_NO_ROW || ret)
+		return ret;
 	ret = open_range(r, n, row, &r->own);
 	r->own_stop = r->own.at;
 	r->mask = node_mask(n, row) & slices_upto(r->h, r->first_slice, r->before - 1) &
