@@ -224,21 +224,75 @@ static int choose_level(const struct painter *p)
 	return level;
 }
 
-static int paint_row(struct painter *p, struct history *h, attr_t attr, int level)
+/* A window, and the parts with which it begins. */
+struct window {
+	struct history *h;
+	struct painter *painter;
+	int level;
+	ns_t begin, end; /* of it, inside the history */
+	uint32_t group, slice, chunk;
+};
+
+static void init_window(struct window *w, struct history *h, struct painter *p)
 {
-	ns_t begin = p->begin > h->begin ? p->begin : h->begin;
-	ns_t end = p->end < h->end ? p->end : h->end;
+	w->h = h;
+	w->painter = p;
+	w->level = choose_level(p);
+	w->begin = p->begin > h->begin ? p->begin : h->begin;
+	w->end = p->end < h->end ? p->end : h->end;
+	w->group = stream_find(&h->groups, w->begin);
+	w->slice = stream_find(&h->slices, w->begin);
+	w->chunk = w->level < 0 ? STREAM_NONE : stream_find(&h->summaries[w->level], w->begin);
+}
+
+static void fetch_changes(const struct window *w, attr_t attr)
+{
+	struct history *h = w->h;
+	const struct node *n;
+	uint32_t row;
+
+	if (stream_node(h, &h->groups, w->group, &n))
+		return;
+	row = node_find(n, attr);
+	node_prefetch(n, row);
+	if (row != NODE_NO_ROW && w->slice - n->first_slice < SLICES_PER_GROUP_MAX &&
+	    node_mask(n, row) >> (w->slice - n->first_slice) & 1 &&
+	    !stream_node(h, &h->slices, w->slice, &n))
+		node_prefetch(n, node_find(n, attr));
+}
+
+/* Has the memory that a row begins with fetched while the row before is painted.  What is damaged
+ * is found when it is read. */
+static void fetch_row(const struct window *w, attr_t attr)
+{
+	const struct node *n;
+	uint32_t row = NODE_NO_ROW;
+
+	if (w->begin >= w->end)
+		return;
+	if (w->chunk != STREAM_NONE &&
+	    !stream_node(w->h, &w->h->summaries[w->level], w->chunk, &n)) {
+		row = node_find(n, attr);
+		node_prefetch(n, row);
+	}
+	if (row == NODE_NO_ROW && w->group != STREAM_NONE)
+		fetch_changes(w, attr);
+}
+
+static int paint_row(const struct window *w, attr_t attr)
+{
+	struct painter *p = w->painter;
 	int ret = 0;
 
 	painter_row(p);
-	if (begin >= end) {
+	if (w->begin >= w->end) {
 		painter_value(p, p->begin, p->end, 0);
 		return 0;
 	}
-	painter_value(p, p->begin, begin, 0);
-	ret = level < 0 ? paint_changes(p, h, attr, begin, end)
-			: paint_level(p, h, attr, (unsigned)level, begin, end);
-	painter_value(p, end, p->end, 0);
+	painter_value(p, p->begin, w->begin, 0);
+	ret = w->level < 0 ? paint_changes(p, w->h, attr, w->begin, w->end)
+			   : paint_level(p, w->h, attr, (unsigned)w->level, w->begin, w->end);
+	painter_value(p, w->end, p->end, 0);
 	return ret;
 }
 
@@ -249,6 +303,7 @@ int history_pixels(struct history *h, const attr_t *attrs, unsigned nr, ns_t beg
 		   void *data)
 {
 	struct painter *p;
+	struct window w;
 	int ret = 0;
 
 	if (begin >= end || !pixels)
@@ -262,8 +317,11 @@ int history_pixels(struct history *h, const attr_t *attrs, unsigned nr, ns_t beg
 		free(p);
 		return -ENOMEM;
 	}
+	init_window(&w, h, p);
 	for (unsigned i = 0; i < nr && !ret; i++) {
-		ret = paint_row(p, h, attrs[i], choose_level(p));
+		if (i + 1 < nr)
+			fetch_row(&w, attrs[i + 1]);
+		ret = paint_row(&w, attrs[i]);
 		if (!ret) {
 			unsigned nr_runs;
 			const struct pixel_run *runs = painter_end(p, &nr_runs);
