@@ -37,7 +37,13 @@ bool pack_promises(struct pack *p, const struct bytes *slice);
  * packed, or memory is out. */
 bool pack_part(struct pack *p, enum part_kind kind, const struct bytes *plain, struct bytes *out);
 
+/* Work memory of a reader, about as much. */
+struct unpack;
+struct unpack *unpack_new(void);
+void unpack_free(struct unpack *u);
+
 /* Appends the plain form of a packed payload.  0, -ENOMEM, or -EIO when its bytes make no sense. */
-int unpack_part(enum part_kind kind, const uint8_t *from, uint64_t len_bytes, struct bytes *plain);
+int unpack_part(struct unpack *u, enum part_kind kind, const uint8_t *from, uint64_t len_bytes,
+		struct bytes *plain);
 
 #endif

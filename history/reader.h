@@ -59,6 +59,7 @@ struct history {
 	uint32_t flags;
 	int64_t wall_offset_ns;
 	struct stream slices, groups;
+	struct unpack *unpack;	    /* owned; NULL: nothing was packed so far */
 	struct unpacked **unpacked; /* owned: all there are */
 	uint32_t nr_unpacked, unpacked_room;
 	uint64_t unpacked_bytes, touches;

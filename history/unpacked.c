@@ -69,11 +69,15 @@ int unpacked_open(struct history *h, struct stream *s, uint32_t i, struct part *
 	struct unpacked *u = calloc(1, sizeof(*u));
 	int ret;
 
-	if (!u)
+	if (!h->unpack)
+		h->unpack = unpack_new();
+	if (!u || !h->unpack) {
+		free(u);
 		return -ENOMEM;
+	}
 	make_room(h);
 	*u = (struct unpacked){.stream = s, .i = i, .used = ++h->touches};
-	ret = unpack_part(s->kind, p->payload, p->len_bytes, &u->plain);
+	ret = unpack_part(h->unpack, s->kind, p->payload, p->len_bytes, &u->plain);
 	if (!ret)
 		ret = add(h, u);
 	if (ret) {
@@ -91,4 +95,5 @@ void unpacked_release(struct history *h)
 	while (h->nr_unpacked)
 		drop(h, h->nr_unpacked - 1);
 	free(h->unpacked);
+	unpack_free(h->unpack);
 }

@@ -19,6 +19,8 @@
 #define NR_MAX 70000
 
 static uint64_t seed;
+static struct pack *p;
+static struct unpack *unpack;
 
 static uint64_t pick(uint64_t below)
 {
@@ -184,8 +186,6 @@ static void same_node(const struct bytes *a_bytes, const struct bytes *b_bytes)
 
 static void nodes(void **state)
 {
-	struct pack *p = pack_new();
-
 	(void)state;
 	seed = 4711;
 	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -196,13 +196,12 @@ static void nodes(void **state)
 		if (kinds[i].regular && kinds[i].nr_rows == 1)
 			assert_true(packed.len_bytes < plain.len_bytes / 3 * 2);
 		assert_int_equal(
-			unpack_part(kinds[i].part, packed.data, packed.len_bytes, &again), 0);
+			unpack_part(unpack, kinds[i].part, packed.data, packed.len_bytes, &again), 0);
 		same_node(&plain, &again);
 		bytes_release(&plain);
 		bytes_release(&packed);
 		bytes_release(&again);
 	}
-	pack_free(p);
 }
 
 static void make_totals(struct bytes *out)
@@ -227,20 +226,18 @@ static void make_totals(struct bytes *out)
 
 static void totals(void **state)
 {
-	struct pack *p = pack_new();
 	struct bytes plain = {0}, packed = {0}, again = {0};
 
 	(void)state;
 	seed = 815;
 	make_totals(&plain);
 	assert_true(pack_part(p, PART_TOTALS, &plain, &packed));
-	assert_int_equal(unpack_part(PART_TOTALS, packed.data, packed.len_bytes, &again), 0);
+	assert_int_equal(unpack_part(unpack, PART_TOTALS, packed.data, packed.len_bytes, &again), 0);
 	assert_int_equal(again.len_bytes, plain.len_bytes);
 	assert_memory_equal(again.data, plain.data, plain.len_bytes);
 	bytes_release(&plain);
 	bytes_release(&packed);
 	bytes_release(&again);
-	pack_free(p);
 }
 
 /* Any answer is right that is one. */
@@ -252,7 +249,7 @@ static void unpack_damaged(enum part_kind kind, const uint8_t *from, size_t len_
 	int ret;
 
 	memcpy(exact, from, len_bytes);
-	ret = unpack_part(kind, exact, len_bytes, &plain);
+	ret = unpack_part(unpack, kind, exact, len_bytes, &plain);
 	assert_true(ret == 0 || ret == -EIO);
 	if (!ret && kind != PART_TOTALS)
 		assert_true(node_open(&n, plain.data, plain.len_bytes));
@@ -275,7 +272,6 @@ static void damage(enum part_kind kind, const struct bytes *packed)
 
 static void damaged(void **state)
 {
-	struct pack *p = pack_new();
 	struct bytes plain = {0}, packed = {0};
 
 	(void)state;
@@ -292,7 +288,22 @@ static void damaged(void **state)
 	damage(PART_TOTALS, &packed);
 	bytes_release(&plain);
 	bytes_release(&packed);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	p = pack_new();
+	unpack = unpack_new();
+	return p && unpack ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
 	pack_free(p);
+	unpack_free(unpack);
+	return 0;
 }
 
 int main(void)
@@ -303,5 +314,5 @@ int main(void)
 		cmocka_unit_test(damaged),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }
