@@ -561,7 +561,7 @@ static bool pack_totals(struct pack *p, const struct bytes *plain, struct bytes 
 	uint32_t nr_attrs = len_bytes >= 4 ? get_u32(plain->data) : 0;
 
 	/* An entry takes two bytes at least. */
-	if (nr_attrs > len_bytes / 8 || len_bytes / 2 > PACK_ENTRIES_MAX ||
+	if (nr_attrs > len_bytes / 8 || len_bytes / 2 > PACK_LIST_MAX ||
 	    !start(p, nr_attrs * 2 + len_bytes))
 		return false;
 	for (uint32_t i = 0; i < nr_attrs; i++) {
@@ -574,7 +574,7 @@ static bool pack_totals(struct pack *p, const struct bytes *plain, struct bytes 
 		next = attr + 1ull;
 		more = put_list(p, (struct cursor){.p = plain->data + at,
 						   .end = plain->data + len_bytes});
-		if (more > PACK_ENTRIES_MAX - nr)
+		if (more > PACK_LIST_MAX - nr)
 			return false;
 		nr += more;
 	}
@@ -592,7 +592,7 @@ static bool pack_node(struct pack *p, const struct bytes *plain, bool group, str
 
 	if (!node_open(&n, plain->data, plain->len_bytes) || !take_node(p, &n) ||
 	    (group && !snapshot_open(&snap, n.base, n.extra, n.extra_bytes)) ||
-	    snap.nr > PACK_ENTRIES_MAX ||
+	    snap.nr > PACK_LIST_MAX ||
 	    !start(p, (uint64_t)p->nr * ENTRY_NUMBERS + (uint64_t)p->nr_rows * ROW_NUMBERS +
 			      (uint64_t)snap.nr * 3))
 		return false;

@@ -18,9 +18,10 @@
  * Parts of kinds that are nodes, and totals, can be packed; docs/formats/history.md has the bytes.
  */
 
-/* A part with more entries (changes, runs, sums) or rows stays plain: the bound of a reader's
- * memory. */
+/* A part with more entries (changes, runs) or rows stays plain, or with more in its snapshot or its
+ * totals: the bound of a reader's memory. */
 #define PACK_ENTRIES_MAX (1u << 19)
+#define PACK_LIST_MAX (1u << 21)
 /* Columns are at most so many times as long as the payload. */
 #define PACK_RATIO_MAX 1024
 

@@ -21,8 +21,8 @@
  * after touching that many parts asks stream_node() again and looks at node.loaded, or holds the
  * part with stream_hold().
  */
-#define UNPACKED_KEPT 32
-#define UNPACKED_BYTES (64ull << 20)
+#define UNPACKED_KEPT 20 /* more than a group has slices */
+#define UNPACKED_BYTES (128ull << 20)
 
 struct unpacked {
 	struct stream *stream;

@@ -466,7 +466,7 @@ static int unpack_node(struct unpack *u, struct cursor *c, bool group, struct by
 	int ret;
 
 	if (c->bad || nr_rows > PACK_ENTRIES_MAX || nr > PACK_ENTRIES_MAX ||
-	    nr_snapshot > PACK_ENTRIES_MAX || (nr_snapshot && !group))
+	    nr_snapshot > PACK_LIST_MAX || (nr_snapshot && !group))
 		return -EIO;
 	u->base = base;
 	u->nr_rows = (uint32_t)nr_rows;
@@ -519,7 +519,7 @@ static int unpack_totals(struct unpack *u, struct cursor *c, struct bytes *out)
 	uint32_t at = 0;
 	int ret;
 
-	if (c->bad || nr > PACK_ENTRIES_MAX || nr_attrs > nr ||
+	if (c->bad || nr > PACK_LIST_MAX || nr_attrs > nr ||
 	    nr / PACK_RATIO_MAX > payload_bytes)
 		return -EIO;
 	ret = open_columns(u, c, payload_bytes);
