@@ -12,7 +12,8 @@
 #define ZSTD_LEVEL 1
 #define SEEN_BITS 20	/* of the set in which places are looked up before they are sorted */
 #define ENTRY_NUMBERS 3 /* an entry is at most so many numbers, */
-#define ROW_NUMBERS 4	/* and a row so many more */
+#define ROW_NUMBERS 4	/* and a row so many more, */
+#define SNAPSHOT_NUMBERS 3 /* and one of a snapshot so many */
 
 struct pack_row {
 	uint32_t attr, mask, from, nr;
@@ -22,7 +23,9 @@ struct pack_row {
 struct pack {
 	struct model model;
 	ZSTD_CCtx *zstd;
-	struct bytes columns[NR_COLUMNS];
+	uint8_t *columns; /* owned: room for all of them */
+	size_t columns_room;
+	uint8_t *begin[NR_COLUMNS], *end[NR_COLUMNS];
 	uint8_t *bits; /* owned */
 	size_t bits_room;
 	struct bits_sink sink;
@@ -79,11 +82,10 @@ void pack_free(struct pack *p)
 {
 	if (!p)
 		return;
-	for (unsigned i = 0; i < NR_COLUMNS; i++)
-		bytes_release(&p->columns[i]);
 	ZSTD_freeCCtx(p->zstd);
 	release_entries(p);
 	release_rows(p);
+	free(p->columns);
 	free(p->bits);
 	free(p->seen);
 	free(p);
@@ -118,42 +120,69 @@ static bool room_for_rows(struct pack *p, uint32_t nr)
 	return true;
 }
 
-/* Starts an empty part of at most @numbers numbers. */
-static bool start(struct pack *p, uint64_t numbers)
-{
-	size_t room = numbers * sizeof(uint64_t) + BITS_SLACK_BYTES;
+/* What there is at most in a part. */
+struct pack_size {
+	uint64_t rows, entries, snapshot;
+};
 
-	if (room > p->bits_room) {
-		free(p->bits);
-		p->bits = malloc(room);
-		p->bits_room = p->bits ? room : 0;
-	}
-	for (unsigned i = 0; i < NR_COLUMNS; i++)
-		bytes_clear(&p->columns[i]);
-	p->sink = (struct bits_sink){.p = p->bits};
-	return p->bits;
+static uint64_t column_room(unsigned column, const struct pack_size *size)
+{
+	if (column <= COLUMN_MODE)
+		return size->rows;
+	return column >= COLUMN_SNAPSHOT_ATTR && column <= COLUMN_SNAPSHOT_SINCE ? size->snapshot
+										 : size->entries;
 }
 
-static void put_symbol(struct pack *p, unsigned column, unsigned symbol)
+/* Memory for @size_bytes that need not keep what it holds. */
+static bool fresh(uint8_t **memory, size_t *room, size_t size_bytes)
 {
-	struct bytes *c = &p->columns[column];
+	if (size_bytes <= *room)
+		return true;
+	free(*memory);
+	*memory = malloc(size_bytes);
+	*room = *memory ? size_bytes : 0;
+	return *memory;
+}
 
-	if (unlikely(c->len_bytes == c->room_bytes) && !bytes_room(c, 1))
-		return;
-	c->data[c->len_bytes++] = (uint8_t)symbol;
+/* Starts an empty part. */
+static bool start(struct pack *p, const struct pack_size *size)
+{
+	uint64_t numbers = size->entries * ENTRY_NUMBERS + size->rows * ROW_NUMBERS +
+			   size->snapshot * SNAPSHOT_NUMBERS;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < NR_COLUMNS; i++)
+		sum += column_room(i, size);
+	if (!fresh(&p->columns, &p->columns_room, sum + 1) ||
+	    !fresh(&p->bits, &p->bits_room, numbers * sizeof(uint64_t) + BITS_SLACK_BYTES))
+		return false;
+	sum = 0;
+	for (unsigned i = 0; i < NR_COLUMNS; i++) {
+		p->begin[i] = p->end[i] = p->columns + sum;
+		sum += column_room(i, size);
+	}
+	p->sink = (struct bits_sink){.p = p->bits};
+	return true;
+}
+
+static inline void put_symbol(struct pack *p, unsigned column, unsigned symbol)
+{
+	*p->end[column]++ = (uint8_t)symbol;
 }
 
 /* The part of @x that its head does not tell. */
-static void put_rest(struct pack *p, uint64_t x, unsigned head)
+static inline void put_rest(struct pack *p, uint64_t x, unsigned head)
 {
 	unsigned bits = head_rest_bits(head);
 
-	if (bits)
+	if (likely(bits <= 32))
+		bits_sink_put(&p->sink, x & bits_mask(bits), bits);
+	else
 		bits_sink_put_wide(&p->sink, x & bits_mask(bits), bits);
 }
 
 /* Returns the head. */
-static unsigned put_number(struct pack *p, unsigned column, uint64_t x)
+static inline unsigned put_number(struct pack *p, unsigned column, uint64_t x)
 {
 	unsigned head = number_head(x);
 
@@ -163,23 +192,24 @@ static unsigned put_number(struct pack *p, unsigned column, uint64_t x)
 }
 
 /* Appends a column: its length, its length here, its bytes, compressed where that helps. */
-static void put_column(struct pack *p, const struct bytes *column, struct bytes *out)
+static void put_column(struct pack *p, unsigned column, struct bytes *out)
 {
-	size_t bound = ZSTD_compressBound(column->len_bytes);
+	size_t len_bytes = (size_t)(p->end[column] - p->begin[column]);
+	size_t bound = ZSTD_compressBound(len_bytes);
 	size_t at, len = 0;
 	uint8_t *to;
 
-	bytes_put_varint(out, column->len_bytes);
-	if (!column->len_bytes)
+	bytes_put_varint(out, len_bytes);
+	if (!len_bytes)
 		return;
 	at = out->len_bytes;
 	to = bytes_room(out, bound + 5);
 	if (to)
-		len = ZSTD_compressCCtx(p->zstd, to + 5, bound, column->data, column->len_bytes,
+		len = ZSTD_compressCCtx(p->zstd, to + 5, bound, p->begin[column], len_bytes,
 					ZSTD_LEVEL);
-	if (!to || ZSTD_isError(len) || len >= column->len_bytes) {
+	if (!to || ZSTD_isError(len) || len >= len_bytes) {
 		bytes_put_varint(out, 0);
-		bytes_put(out, column->data, column->len_bytes);
+		bytes_put(out, p->begin[column], len_bytes);
 		return;
 	}
 	bytes_put_varint(out, len);
@@ -192,16 +222,13 @@ static void put_column(struct pack *p, const struct bytes *column, struct bytes 
 static bool finish(struct pack *p, struct bytes *out)
 {
 	uint64_t len_bytes = 0;
-	size_t nr_bits;
 
 	for (unsigned i = 0; i < NR_COLUMNS; i++) {
-		len_bytes += p->columns[i].len_bytes;
-		out->failed |= p->columns[i].failed;
-		put_column(p, &p->columns[i], out);
+		len_bytes += (uint64_t)(p->end[i] - p->begin[i]);
+		put_column(p, i, out);
 	}
 	set_u64(p->sink.p, p->sink.acc);
-	nr_bits = (size_t)(p->sink.p - p->bits) + (p->sink.nr + 7) / 8;
-	bytes_put(out, p->bits, nr_bits);
+	bytes_put(out, p->bits, (size_t)(p->sink.p - p->bits) + (p->sink.nr + 7) / 8);
 	bytes_put_u64(out, 0);
 	bytes_put_u64(out, 0);
 	return !out->failed && len_bytes <= PACK_RATIO_MAX * out->len_bytes;
@@ -520,7 +547,7 @@ bool pack_promises(struct pack *p, const struct bytes *slice)
 		return false;
 	if (row.nr > s.places.nr)
 		row.nr = s.places.nr;
-	if (!room_for_entries(p, row.nr) || !start(p, (uint64_t)row.nr * ENTRY_NUMBERS + ROW_NUMBERS))
+	if (!room_for_entries(p, row.nr) || !start(p, &(struct pack_size){.rows = 1, .entries = row.nr}))
 		return false;
 	sorted_decode(&s.places, 0, row.nr, p->places, &hint);
 	node_times(&n, p->places, row.nr);
@@ -535,12 +562,15 @@ bool pack_promises(struct pack *p, const struct bytes *slice)
 
 /* ---- totals --------------------------------------------------------------------------------- */
 
-/* Puts one list; returns how long it is, UINT64_MAX when its values do not rise. */
-static uint64_t put_list(struct pack *p, struct cursor c)
+/* Puts one list; returns how long it is, UINT64_MAX when that is more than @max or its values do not
+ * rise. */
+static uint64_t put_list(struct pack *p, struct cursor c, uint64_t max)
 {
 	uint64_t nr = cursor_varint(&c);
 	uint64_t next = 0;
 
+	if (nr > max)
+		return UINT64_MAX;
 	put_number(p, COLUMN_NR, nr);
 	for (uint64_t i = 0; i < nr && !c.bad; i++) {
 		uint64_t value = cursor_varint(&c);
@@ -562,7 +592,7 @@ static bool pack_totals(struct pack *p, const struct bytes *plain, struct bytes 
 
 	/* An entry takes two bytes at least. */
 	if (nr_attrs > len_bytes / 8 || len_bytes / 2 > PACK_LIST_MAX ||
-	    !start(p, nr_attrs * 2 + len_bytes))
+	    !start(p, &(struct pack_size){.rows = nr_attrs, .entries = len_bytes / 2}))
 		return false;
 	for (uint32_t i = 0; i < nr_attrs; i++) {
 		uint32_t attr = get_u32(table + i * 8), at = get_u32(table + i * 8 + 4);
@@ -572,9 +602,11 @@ static bool pack_totals(struct pack *p, const struct bytes *plain, struct bytes 
 			return false;
 		put_number(p, COLUMN_ATTR, attr - next);
 		next = attr + 1ull;
-		more = put_list(p, (struct cursor){.p = plain->data + at,
-						   .end = plain->data + len_bytes});
-		if (more > PACK_LIST_MAX - nr)
+		more = put_list(p,
+				(struct cursor){.p = plain->data + at,
+						.end = plain->data + len_bytes},
+				len_bytes / 2 - nr);
+		if (more == UINT64_MAX)
 			return false;
 		nr += more;
 	}
@@ -593,8 +625,8 @@ static bool pack_node(struct pack *p, const struct bytes *plain, bool group, str
 	if (!node_open(&n, plain->data, plain->len_bytes) || !take_node(p, &n) ||
 	    (group && !snapshot_open(&snap, n.base, n.extra, n.extra_bytes)) ||
 	    snap.nr > PACK_LIST_MAX ||
-	    !start(p, (uint64_t)p->nr * ENTRY_NUMBERS + (uint64_t)p->nr_rows * ROW_NUMBERS +
-			      (uint64_t)snap.nr * 3))
+	    !start(p, &(struct pack_size){
+				.rows = p->nr_rows, .entries = p->nr, .snapshot = snap.nr}))
 		return false;
 	bytes_put_signed(out, n.base);
 	bytes_put_varint(out, n.nr_rows);
