@@ -35,9 +35,9 @@ int painter_init(struct painter *p, ns_t begin, ns_t end, unsigned pixels)
 	p->begin = begin;
 	p->end = end;
 	p->pixels = pixels;
-	p->thin = span < pixels;
-	p->per_ns = (double)pixels / (double)span;
-	p->share_per_ns = 255 / ((double)(span / pixels) + 1);
+	p->thin = span <= pixels;
+	p->pixels_per_ns = p->thin ? 0 : (uint64_t)(((unsigned __int128)pixels << 64) / span);
+	p->share_per_ns = (uint64_t)(((unsigned __int128)255 << 56) / (span / pixels + 1));
 	p->stamp = 0;
 	memset(p->slots, 0, sizeof(p->slots));
 	p->edges = malloc((pixels + 2ull) * sizeof(*p->edges));
@@ -117,18 +117,18 @@ static ALWAYS_INLINE void put_run(struct painter *p, unsigned nr, uint32_t value
 	p->any_none |= !value;
 }
 
+/* Rounded down, so what is not all is less than 255. */
 static ALWAYS_INLINE unsigned share_of(const struct painter *p, uint64_t sure_ns, uint64_t width_ns)
 {
-	int share = (int)((double)(int64_t)sure_ns * p->share_per_ns);
+	unsigned share = (unsigned)((unsigned __int128)sure_ns * p->share_per_ns >> 56);
 
-	share = share > 254 ? 254 : share;
-	return sure_ns >= width_ns ? 255 : (unsigned)share;
+	return sure_ns >= width_ns ? 255 : share;
 }
 
 static ALWAYS_INLINE void end_pixel(struct painter *p)
 {
 	uint64_t width = (uint64_t)p->edges[p->pixel + 1] - (uint64_t)p->edges[p->pixel];
-	uint64_t sure_ns = p->mixed ? p->sure_ns[p->leader] : p->most / WEIGHT_ALL;
+	uint64_t sure_ns = p->mixed ? p->sure_ns[p->leader] : p->most;
 
 	put_run(p, 1, (uint32_t)p->slots[p->leader].key, share_of(p, sure_ns, width), p->exact);
 	next_stamp(p);
@@ -200,7 +200,7 @@ static ALWAYS_INLINE void add(struct painter *p, struct filling *f, uint32_t val
 static ALWAYS_INLINE void add_sure(struct painter *p, struct filling *f, uint32_t value,
 				   uint64_t len_ns)
 {
-	add(p, f, value, len_ns * WEIGHT_ALL, false, 0);
+	add(p, f, value, len_ns, false, 0);
 }
 
 static ALWAYS_INLINE void add_one_sure(struct painter *p, uint32_t value, uint64_t len_ns)
@@ -215,9 +215,10 @@ static ALWAYS_INLINE void add_one_sure(struct painter *p, uint32_t value, uint64
 static __attribute__((noinline)) void mix_slots(struct painter *p)
 {
 	for (unsigned i = 0; i < PAINTER_SLOTS; i++) {
-		if (p->slots[i].key >> 32 == p->stamp)
-			p->sure_ns[i] = p->slots[i].weight / WEIGHT_ALL;
+		p->sure_ns[i] = p->slots[i].weight;
+		p->slots[i].weight *= WEIGHT_ALL;
 	}
+	p->most *= WEIGHT_ALL;
 }
 
 /* From now on something in the pixel comes from a summary. */
@@ -257,31 +258,31 @@ static void add_whole(struct painter *p, uint32_t value, uint64_t len_ns, bool e
 		add_one_sure(p, value, len_ns);
 }
 
+/* The pixel that holds @t, which lies in the window; pixels are not thin. */
+static ALWAYS_INLINE unsigned pixel_of(const struct painter *p, ns_t t)
+{
+	uint64_t behind = (uint64_t)t - (uint64_t)p->begin;
+	unsigned i = (unsigned)((unsigned __int128)behind * p->pixels_per_ns >> 64);
+
+	/* That was rounded down, and so are the edges. */
+	i += p->edges[i + 1] <= t;
+	while (unlikely(p->edges[i + 1] <= t))
+		i++;
+	return i;
+}
+
 /* The pixel behind the last one that begins before @t and ends at or before it.  (Where a pixel is
  * narrower than 1 ns, one that begins at @t also ends there, but is not before @t.) */
 static unsigned whole_pixels_upto(const struct painter *p, ns_t t)
 {
-	double guess = (double)((uint64_t)t - (uint64_t)p->begin) * p->per_ns;
-	unsigned i = guess < p->pixels ? (unsigned)guess : p->pixels;
+	unsigned i = p->pixel;
 
+	if (t >= p->end)
+		return p->pixels;
+	if (!p->thin)
+		return pixel_of(p, t);
 	while (i < p->pixels && p->edges[i + 1] <= t && p->edges[i] < t)
 		i++;
-	while (i > p->pixel && (p->edges[i] > t || p->edges[i - 1] >= t))
-		i--;
-	return i;
-}
-
-/* The pixel that holds @t, which lies in the window, at or behind the begin of the one being
- * filled; pixels are not thin. */
-static ALWAYS_INLINE unsigned pixel_of(const struct painter *p, ns_t t)
-{
-	unsigned i = (unsigned)(int64_t)((double)(t - p->begin) * p->per_ns);
-
-	i = i < p->pixels ? i : p->pixels - 1;
-	while (unlikely(p->edges[i + 1] <= t))
-		i++;
-	while (unlikely(p->edges[i] > t))
-		i--;
 	return i;
 }
 

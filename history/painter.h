@@ -16,17 +16,18 @@
 
 /* What a value has in the pixel, if the key's stamp is that of the pixel. */
 struct painter_slot {
-	uint64_t key;	 /* stamp << 32 | value */
-	uint64_t weight; /* time the value probably had, times SHARE_ALL + 1 */
+	uint64_t key; /* stamp << 32 | value */
+	uint64_t
+		weight; /* time the value had; in a mixed pixel probably had, times SHARE_ALL + 1 */
 };
 
 struct painter {
 	ns_t begin, end;
 	unsigned pixels;
-	bool thin;	     /* pixels may be narrower than 1 ns */
-	double per_ns;	     /* pixels */
-	double share_per_ns; /* of a pixel, in 1/255 */
-	ns_t *edges;	     /* owned: pixel i is [edges[i], edges[i + 1]) */
+	bool thin;		/* pixels may be narrower than 1 ns */
+	uint64_t pixels_per_ns; /* in 2^-64, if not thin */
+	uint64_t share_per_ns;	/* of a pixel, 255 = all, in 2^-56 */
+	ns_t *edges;		/* owned: pixel i is [edges[i], edges[i + 1]) */
 
 	/* The pixel being filled. */
 	unsigned pixel;
@@ -34,7 +35,7 @@ struct painter {
 	uint64_t most;	 /* weight of the slot that leads */
 	uint32_t leader; /* that slot */
 	bool exact;	 /* all of it comes from changes */
-	bool mixed;	 /* sure_ns counts; otherwise all of every weight is sure */
+	bool mixed;	 /* sure_ns counts */
 	struct painter_slot slots[PAINTER_SLOTS];
 	uint64_t sure_ns[PAINTER_SLOTS]; /* time the slot's value had at least */
 

@@ -247,36 +247,34 @@ static void init_window(struct window *w, struct history *h, struct painter *p)
 
 static void fetch_changes(const struct window *w, attr_t attr)
 {
-	struct history *h = w->h;
-	const struct node *n;
-	uint32_t row;
+	const struct node *group = stream_ready(&w->h->groups, w->group);
+	const struct node *slice = stream_ready(&w->h->slices, w->slice);
+	uint32_t row, number;
 
-	if (stream_node(h, &h->groups, w->group, &n))
+	if (!group)
 		return;
-	row = node_find(n, attr);
-	node_prefetch(n, row);
-	if (row != NODE_NO_ROW && w->slice - n->first_slice < SLICES_PER_GROUP_MAX &&
-	    node_mask(n, row) >> (w->slice - n->first_slice) & 1 &&
-	    !stream_node(h, &h->slices, w->slice, &n))
-		node_prefetch(n, node_find(n, attr));
+	row = node_find(group, attr);
+	node_prefetch(group, row);
+	number = w->slice - group->first_slice;
+	if (slice && row != NODE_NO_ROW && number < SLICES_PER_GROUP_MAX &&
+	    node_mask(group, row) >> number & 1)
+		node_prefetch(slice, node_find(slice, attr));
 }
 
-/* Has the memory that a row begins with fetched while the row before is painted.  What is damaged
- * is found when it is read. */
+/* Has the memory that a row begins with fetched while the row before is painted. */
 static void fetch_row(const struct window *w, attr_t attr)
 {
-	const struct node *n;
+	const struct node *chunk = NULL;
 	uint32_t row = NODE_NO_ROW;
 
-	if (w->begin >= w->end)
-		return;
-	if (w->chunk != STREAM_NONE &&
-	    !stream_node(w->h, &w->h->summaries[w->level], w->chunk, &n)) {
-		row = node_find(n, attr);
-		node_prefetch(n, row);
-	}
-	if (row == NODE_NO_ROW && w->group != STREAM_NONE)
+	if (w->level >= 0)
+		chunk = stream_ready(&w->h->summaries[w->level], w->chunk);
+	if (chunk)
+		row = node_find(chunk, attr);
+	if (row == NODE_NO_ROW)
 		fetch_changes(w, attr);
+	else
+		node_prefetch(chunk, row);
 }
 
 static int paint_row(const struct window *w, attr_t attr)

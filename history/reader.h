@@ -87,6 +87,11 @@ uint32_t stream_find(const struct stream *s, ns_t t);
 
 /* The node of a part; 0 or -EIO, -ENOMEM. */
 int stream_node(struct history *h, struct stream *s, uint32_t i, const struct node **out);
+/* The node if it is at hand, else NULL. */
+static inline const struct node *stream_ready(const struct stream *s, uint32_t i)
+{
+	return i < s->nr && s->nodes && s->nodes[i].attrs ? &s->nodes[i] : NULL;
+}
 int stream_part(struct history *h, struct stream *s, uint32_t i, struct part *out);
 
 /* Sets @p to the plain form of packed part @i, which @p is.  0, -EIO, -ENOMEM. */

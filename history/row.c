@@ -221,19 +221,15 @@ static int hold_range(struct row_reader *r, struct row_range *range)
 }
 
 /* Has the memory of the group after this one fetched while this one is read. */
-static int fetch_group(struct row_reader *r)
+static void fetch_group(struct row_reader *r)
 {
-	const struct node *n;
-	int ret;
+	const struct node *n = NULL;
 
-	if (r->group >= r->end_group)
-		return 0;
-	ret = stream_node(r->h, &r->h->groups, r->group, &n);
-	if (ret)
-		return ret;
-	r->next_row = node_find(n, r->attr);
-	node_prefetch(n, r->next_row);
-	return 0;
+	if (r->group < r->end_group)
+		n = stream_ready(&r->h->groups, r->group);
+	r->next_row = n ? node_find(n, r->attr) : ROW_UNKNOWN;
+	if (n)
+		node_prefetch(n, r->next_row);
 }
 
 static int open_group(struct row_reader *r)
@@ -248,9 +244,9 @@ static int open_group(struct row_reader *r)
 	r->own.i = r->group++;
 	r->first_slice = n->first_slice;
 	row = r->next_row == ROW_UNKNOWN ? node_find(n, r->attr) : r->next_row;
-	ret = fetch_group(r);
-	if (row == NODE_NO_ROW || ret)
-		return ret;
+	fetch_group(r);
+	if (row == NODE_NO_ROW)
+		return 0;
 	ret = open_range(r, n, row, &r->own);
 	r->own_stop = r->own.at;
 	r->mask = node_mask(n, row) & slices_upto(r->h, r->first_slice, r->before - 1) &

@@ -68,6 +68,11 @@ static inline uint32_t segment_value(const struct segment *s, uint32_t i)
 	return s->value_min + (uint32_t)v;
 }
 
+static inline unsigned segment_share(const struct segment *s, uint32_t i)
+{
+	return (unsigned)bits_get(s->shares, (uint64_t)i * SHARE_BITS, SHARE_BITS);
+}
+
 /* Writes the shares of entries [first, first + nr) to @out. */
 void segment_shares(const struct segment *s, uint32_t first, uint32_t nr, uint8_t *out);
 
