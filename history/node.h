@@ -63,6 +63,7 @@ struct node_writer {
 	struct segment_work *work;
 };
 
+/* Without init, of zeros, it writes no dictionaries. */
 int node_writer_init(struct node_writer *w);
 void node_writer_release(struct node_writer *w);
 void node_start(struct node_writer *w, bool has_shares);
