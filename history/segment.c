@@ -115,7 +115,7 @@ static struct value_plan plan_values(const struct segment_entries *e, struct seg
 	}
 	p.wide_bits = bits_width(max - p.min);
 	p.bits = p.wide_bits;
-	if (p.wide_bits < 3 || e->nr < 6)
+	if (p.wide_bits < 3 || e->nr < 6 || !w)
 		return p;
 	numbers = numbers_room(w, e->nr);
 	p.nr_dict = numbers ? make_dict(w, e->values, e->nr, numbers) : 0;
