@@ -562,53 +562,69 @@ bool pack_promises(struct pack *p, const struct bytes *slice)
 
 /* ---- totals --------------------------------------------------------------------------------- */
 
-/* Puts one list; returns how long it is, UINT64_MAX when that is more than @max or its values do not
- * rise. */
-static uint64_t put_list(struct pack *p, struct cursor c, uint64_t max)
+/* List @i of totals, from its length on; empty when there is none. */
+static struct cursor totals_list(const struct bytes *plain, uint32_t i)
+{
+	uint32_t at = get_u32(plain->data + 4 + i * 8ull + 4);
+
+	if (at > plain->len_bytes)
+		at = (uint32_t)plain->len_bytes;
+	return (struct cursor){.p = plain->data + at, .end = plain->data + plain->len_bytes};
+}
+
+static uint64_t count_totals(const struct bytes *plain, uint32_t nr_attrs)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < nr_attrs; i++) {
+		struct cursor c = totals_list(plain, i);
+		uint64_t nr = cursor_varint(&c);
+
+		if (c.bad || nr > PACK_LIST_MAX)
+			return UINT64_MAX;
+		sum += nr;
+	}
+	return sum;
+}
+
+/* Puts one list; false when its values do not rise. */
+static bool put_list(struct pack *p, struct cursor c)
 {
 	uint64_t nr = cursor_varint(&c);
 	uint64_t next = 0;
 
-	if (nr > max)
-		return UINT64_MAX;
 	put_number(p, COLUMN_NR, nr);
 	for (uint64_t i = 0; i < nr && !c.bad; i++) {
 		uint64_t value = cursor_varint(&c);
 
 		if (value < next || value > UINT32_MAX)
-			return UINT64_MAX;
+			return false;
 		put_number(p, COLUMN_VALUE, value - next);
 		next = value + 1;
 		put_number(p, COLUMN_TIME, cursor_varint(&c));
 	}
-	return c.bad ? UINT64_MAX : nr;
+	return !c.bad;
 }
 
 static bool pack_totals(struct pack *p, const struct bytes *plain, struct bytes *out)
 {
-	const uint8_t *table = plain->data + 4;
-	uint64_t next = 0, nr = 0, len_bytes = plain->len_bytes;
-	uint32_t nr_attrs = len_bytes >= 4 ? get_u32(plain->data) : 0;
+	uint32_t nr_attrs = plain->len_bytes >= 4 ? get_u32(plain->data) : 0;
+	uint64_t next = 0, nr;
 
-	/* An entry takes two bytes at least. */
-	if (nr_attrs > len_bytes / 8 || len_bytes / 2 > PACK_LIST_MAX ||
-	    !start(p, &(struct pack_size){.rows = nr_attrs, .entries = len_bytes / 2}))
+	if (nr_attrs > plain->len_bytes / 8 || nr_attrs > PACK_ENTRIES_MAX)
+		return false;
+	nr = count_totals(plain, nr_attrs);
+	if (nr > PACK_LIST_MAX || !start(p, &(struct pack_size){.rows = nr_attrs, .entries = nr}))
 		return false;
 	for (uint32_t i = 0; i < nr_attrs; i++) {
-		uint32_t attr = get_u32(table + i * 8), at = get_u32(table + i * 8 + 4);
-		uint64_t more;
+		uint32_t attr = get_u32(plain->data + 4 + i * 8ull);
 
-		if (attr < next || at > len_bytes)
+		if (attr < next)
 			return false;
 		put_number(p, COLUMN_ATTR, attr - next);
 		next = attr + 1ull;
-		more = put_list(p,
-				(struct cursor){.p = plain->data + at,
-						.end = plain->data + len_bytes},
-				len_bytes / 2 - nr);
-		if (more == UINT64_MAX)
+		if (!put_list(p, totals_list(plain, i)))
 			return false;
-		nr += more;
 	}
 	bytes_put_varint(out, nr_attrs);
 	bytes_put_varint(out, nr);
