@@ -55,7 +55,8 @@ ifneq ($(HAVE_BABELTRACE),yes)
 TEST_TOOLS := $(filter-out %/ctf_compare,$(TEST_TOOLS))
 endif
 
-.PHONY: all man completion install clean tests benches fuzz need demo check bench
+.PHONY: all man completion install clean tests benches fuzz need demo check bench lab check-lab \
+	lab-programs lab-workloads
 all: $(B)/libsonde.a $(B)/sonde $(B)/libsonde.so man completion
 
 need:
@@ -157,6 +158,22 @@ $(B)/differential/dat_compare $(B)/bench/peer_tracecmd: \
 $(B)/tests/differential/ctf_compare.o: CFLAGS += $(shell pkg-config --cflags babeltrace2 2>/dev/null)
 $(B)/differential/ctf_compare: LDLIBS += $(shell pkg-config --libs babeltrace2 2>/dev/null)
 
+# What runs inside the lab's machines: static, since these have no libraries.  The workloads leave the
+# FPU alone.
+LAB_WORKLOADS := $(patsubst lab/workloads/%.c,$(B)/lab/%,$(filter-out %/workload.c,\
+	$(wildcard lab/workloads/*.c)))
+LAB_PROGRAMS := $(LAB_WORKLOADS) $(patsubst lab/guest/%.c,$(B)/lab/%,$(wildcard lab/guest/*.c))
+LAB_CC = $(CC) -std=gnu17 -g -O2 -Wall -Wextra -Werror -pthread -static
+lab-workloads: $(LAB_WORKLOADS)
+lab-programs: $(LAB_PROGRAMS) $(B)/sonde
+$(B)/lab/%: lab/workloads/%.c lab/workloads/workload.c lab/workloads/workload.h
+	@mkdir -p $(@D)
+	$(LAB_CC) -mgeneral-regs-only -o $@ $< \
+		$(if $(filter %/container,$@),,lab/workloads/workload.c)
+$(B)/lab/%: lab/guest/%.c
+	@mkdir -p $(@D)
+	$(LAB_CC) -o $@ $<
+
 benches: $(BENCHES)
 $(B)/bench/bench_history: $(B)/bench/history_stream.o
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
@@ -187,5 +204,6 @@ bench:
 clean:
 	rm -rf build build-san build-clang build-fuzz
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+# (What the lab keeps below $(B)/lab is not ours to read.)
+-include $(shell find $(B) -path $(B)/lab -prune -o -name '*.d' -print 2>/dev/null)
 .SECONDARY:

@@ -2,11 +2,14 @@
 """For tests of the fused history: making one from the traces of a set, and asking it."""
 
 import random
+import sys
 
 import lib
 
+sys.path[:0] = [str(lib.ROOT)]
+from lab.oracle.history import History  # noqa: E402
+
 LAYERS = ["L0", "L1a", "L1b", "L2"]
-ASK = lib.BUILD / "oracle/ask_history"
 
 
 def trace_of(directory, layer):
@@ -32,16 +35,9 @@ def analyse(directory, scratch, layers=tuple(LAYERS)):
 
 
 def ask(history, what, text=""):
-    rows = lib.run(ASK, history, what, input=text).splitlines()
-    return [row.split("\t") for row in rows]
+    return History(history).ask(what, text)
 
 
 def tables(history):
     """name -> list of rows, each a dictionary of texts."""
-    out, rows, columns = {}, [], []
-    for cells in ask(history, "tables"):
-        if cells[0] == "table":
-            rows, columns = out.setdefault(cells[1], []), cells[2:]
-        else:
-            rows.append(dict(zip(columns, cells[1:])))
-    return out
+    return History(history).tables

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One scenario, run until a try succeeds: boot, phases, gathering, truth."""
+import json
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import commands, gather, health, payload, truth
+from .control import Control, RunBroken
+from .emulator import Emulator
+from .failure import Failure
+from .phases import Run
+from .sampling import Sampler
+
+MARK = "run.json"       # a directory that holds it is ours to replace
+
+
+class NoTrySucceeded(Failure):
+    """The emulator let no try through; its text ends in its last words."""
+
+
+@dataclass
+class Options:
+    directory: Path
+    accelerator: str = "tcg"
+    emulator: str | None = None
+    tries: int = 3
+    limit: int | None = None
+    seed: int = 1
+    put: list = field(default_factory=list)
+    commands: list = field(default_factory=list)
+
+
+def clear(directory):
+    if directory.exists() and any(directory.iterdir()):
+        if not (directory / MARK).exists():
+            raise Failure(f"{directory} is not empty and not a lab run's; name another with -o")
+        shutil.rmtree(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / MARK).write_text("{}\n")
+
+
+def attempt(scenario, image, options, stopwatch, place):
+    """One try.  Gives what it found out; RunBroken when the emulated machines failed."""
+    deadline = time.monotonic() + (options.limit or scenario.limit)
+    disk = payload.make(scenario, options.put, place)
+    emulator = Emulator(scenario, image, disk, place, options.accelerator, options.emulator)
+    control = None
+    try:
+        may_break = [name for name in scenario.machines() if scenario.ends(name)]
+        control = Control(emulator, options.directory / "consoles", deadline, may_break, commands.show)
+        found = follow(scenario, options, stopwatch, control)
+        emulator.process.wait(timeout=10)
+    except RunBroken as reason:
+        words = control.last_words() if control else ""
+        raise RunBroken(f"{reason}\n{words}") from None
+    finally:
+        if control:
+            control.close()
+        emulator.stop()
+    with stopwatch.step("gathering"):
+        found["nothing_from"] = gather.everything(emulator, options.directory)
+    return found
+
+
+def follow(scenario, options, stopwatch, control):
+    """The phases of one run, with samples and commands beside the work."""
+    run = Run(scenario, control, stopwatch)
+    sampler = Sampler(control.emulator.monitor, options.directory / "samples-raw.json", options.seed)
+    given = commands.Commands(options.commands, scenario)
+    run.boot()
+    run.arm()
+    if scenario.sample and not given.list:
+        sampler.start()
+    try:
+        statuses = given.run(control) if given.list else run.work()
+    finally:
+        sampler.stop()
+    run.finish()
+    run.save()
+    return {"troubles": run.troubles, "command_statuses": statuses or []}
+
+
+def run(scenario, image, options, stopwatch):
+    """Runs until a try succeeds.  Gives the report that is also in run.json; NoTrySucceeded when none did."""
+    lost = []
+    for number in range(1, options.tries + 1):
+        clear(options.directory)
+        with tempfile.TemporaryDirectory(prefix="sonde-lab.") as place:
+            try:
+                found = attempt(scenario, image, options, stopwatch, Path(place))
+                break
+            except RunBroken as reason:
+                lost.append(str(reason))
+                stopwatch.say(f"try {number} of {options.tries} failed: {reason}")
+    else:
+        raise NoTrySucceeded(f"no try of {options.tries} succeeded; the last one: {lost[-1].splitlines()[0]}")
+    report = {"scenario": scenario.name, "kernel": image.release, "tries": len(lost) + 1,
+              "lost_tries": [text.splitlines()[0] for text in lost], **found,
+              "complaints": health.of_run(scenario, options.directory),
+              "seconds": {name: round(seconds, 1) for name, seconds in stopwatch.steps}}
+    truth.write(scenario, image, options.directory)
+    (options.directory / MARK).write_text(json.dumps(report, indent=1) + "\n")
+    return report

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options that lab/run and lab/check share, and what follows from them."""
+from pathlib import Path
+
+from lab.qemu import fixed
+
+from . import engine, paths, scenario
+
+
+def add_to(parser):
+    parser.add_argument("-o", dest="directory", type=Path,
+                        help="default: build/lab/runs/SCENARIO-KERNEL")
+    parser.add_argument("--kernel", choices=scenario.KERNELS)
+    parser.add_argument("--tracer", choices=scenario.TRACERS, help="instead of the scenario's")
+    parser.add_argument("--accel", choices=("tcg", "kvm"), default="tcg",
+                        help="tcg (default) emulates; kvm needs nested virtualization that works")
+    parser.add_argument("--qemu", metavar="fixed|stock|PROGRAM",
+                        help="the outermost emulator: the one of lab/qemu/build, Debian's, or another;"
+                             " default: fixed if it has been built, else stock")
+    parser.add_argument("--tries", type=int, default=3, help="default: %(default)s")
+    parser.add_argument("--limit", type=int, help="seconds for one try")
+    parser.add_argument("--seed", type=int, default=1, help="of the sampler's random moments")
+    parser.add_argument("-q", dest="quiet", action="store_true", help="no progress")
+
+
+def choose(name, given):
+    """The scenario, with what the options change."""
+    chosen = scenario.load(name)
+    chosen.kernel = given.kernel or chosen.kernel
+    chosen.tracer = given.tracer or chosen.tracer
+    return chosen
+
+
+def directory(chosen, given):
+    return given.directory or paths.BUILD / "lab/runs" / f"{chosen.name}-{chosen.kernel}"
+
+
+def of_engine(where, given, stopwatch, put=(), commands=()):
+    return engine.Options(where, given.accel, fixed.choose(given.qemu, stopwatch), given.tries,
+                          given.limit, given.seed, list(put), list(commands))

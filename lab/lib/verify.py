@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""After a run: what does Sonde make of it, and is that what happened?
+
+Each check gives a Verdict.  The program is used as a user would use it; the truth is the lab's.
+"""
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from . import paths
+
+SONDE = paths.BUILD / "sonde"
+HISTORY = "run.sonde"
+ANALYZE_LIMIT_S = 120
+
+
+@dataclass
+class Verdict:
+    check: str
+    passed: bool
+    text: str
+
+
+def call(*arguments):
+    return subprocess.run(list(map(str, arguments)), capture_output=True, text=True,
+                          timeout=ANALYZE_LIMIT_S, stdin=subprocess.DEVNULL)
+
+
+def said(done):
+    return (done.stdout.strip() + "\n" + done.stderr.strip()).strip()
+
+
+def inputs(directory):
+    """What to analyse: the run that sonde record gathered, or what each machine's own tracer wrote."""
+    run = directory / "L0/run"
+    if run.is_dir():
+        return [run]
+    return sorted(directory.glob("*/trace.dat"))
+
+
+def analyze(scenario, directory):
+    found = inputs(directory)
+    if not found:
+        return Verdict("analyze", not any(m.tracer != "none" for m in scenario.machine),
+                       "there is no trace")
+    done = call(SONDE, "analyze", "-o", directory / HISTORY, *found)
+    return Verdict("analyze", done.returncode == 0, said(done))
+
+
+def sound(scenario, directory):
+    done = call(SONDE, "check", directory / HISTORY)
+    lost = bool(scenario.expect.get("lost"))
+    return Verdict("check", done.returncode == 0 or lost, said(done))
+
+
+def machine_tree(scenario, directory):
+    """Every machine is found, in its place."""
+    done = call(SONDE, "tree", "--format", "json", directory / HISTORY)
+    names = set(re.findall(r'"name":\s*"([^"]+)"', done.stdout))
+    missing = [machine.name for machine in scenario.machine if machine.name not in names
+               and scenario.tracer_of(machine) != "none" and not scenario.ends(machine.name)]
+    return Verdict("machines", not missing, f"not found: {', '.join(missing)}" if missing
+                   else "all traced machines are in the tree")
+
+
+def losses(scenario, directory):
+    """Where the scenario makes a recorder lose events, the result says that some are missing."""
+    done = call(SONDE, "report", "-i", directory / HISTORY)
+    names = scenario.expect["lost"]
+    told = [line for line in said(done).splitlines() if "lost" in line]
+    return Verdict("losses", bool(told), "\n".join(told) or f"no word of events lost at {names}")
+
+
+def oracle(directory):
+    """The emulated hardware's own word, sample by sample."""
+    if not (directory / "samples-raw.json").is_file():
+        return None
+    compare = [sys.executable, paths.LAB / "oracle/compare.py"]
+    samples = call(sys.executable, paths.LAB / "oracle/samples.py", directory)
+    if samples.returncode:
+        return Verdict("oracle", False, said(samples))
+    done = call(*compare, directory / HISTORY, directory / "samples.json")
+    return Verdict("oracle", done.returncode == 0, said(samples) + "\n" + said(done))
+
+
+def healthy(report):
+    lines = [f"{machine}: {line}" for machine, some in report["complaints"].items() for line in some]
+    return Verdict("kernels", not lines, "\n".join(lines) or "no complaint in any kernel's log")
+
+
+def run(scenario, directory, report):
+    """All checks that fit the scenario; those after a failed analysis are left out."""
+    verdicts = [healthy(report), analyze(scenario, directory)]
+    if verdicts[-1].passed and (directory / HISTORY).is_file():
+        verdicts += [sound(scenario, directory), machine_tree(scenario, directory), oracle(directory)]
+        if scenario.expect.get("lost"):
+            verdicts.append(losses(scenario, directory))
+    verdicts = [verdict for verdict in verdicts if verdict]
+    (directory / "verdicts.json").write_text(json.dumps(
+        [vars(verdict) for verdict in verdicts], indent=1) + "\n")
+    return verdicts

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does a history say what the hardware did?  compare.py RUN.sonde samples.json
+
+Prints, per machine, how many samples agree, and every miss with what the history shows around it.  Then the same
+with all samples moved in time: a comparison that still agreed would prove nothing.  Exit status 1 when a miss is further
+from the next change of state than the clock's bound, when there are no samples, or when a shift by 1 ms goes unnoticed.
+"""
+import argparse
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+if __package__ in (None, ""):
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from lab.lib.failure import Failure  # noqa: E402
+from lab.oracle import ranges  # noqa: E402
+from lab.oracle.history import History  # noqa: E402
+from lab.oracle.judge import Program, clock_of, judge, neighbours, share  # noqa: E402
+
+SHIFTS_NS = (-1_000_000, -100_000, 100_000, 1_000_000)
+NOTICED = 0.02  # of the samples must be lost by a shift of 1 ms
+MISSES_SHOWN = 20
+
+
+def by_group(verdicts):
+    groups = defaultdict(list)
+    for verdict in verdicts:
+        groups[verdict.sample.group].append(verdict)
+    return sorted(groups.items())
+
+
+def print_programs(history, verdicts):
+    for group, of in by_group(verdicts):
+        misses = [v for v in of if not v.agrees()]
+        print(f"  {group}: {len(of) - len(misses)} of {len(of)} agree ({share(of):.2%}), "
+              f"{sum(v.wrong() for v in misses)} misses outside the clock bound, "
+              f"bound up to {max(v.bound for v in of)}")
+    misses = [v for v in verdicts if not v.agrees()]
+    for verdict in misses[:MISSES_SHOWN]:
+        print("  miss:", verdict.says())
+        for state in neighbours(history, verdict):
+            print("       ", state)
+    if len(misses) > MISSES_SHOWN:
+        print(f"  … {len(misses) - MISSES_SHOWN} more misses")
+
+
+def print_shifts(history, samples):
+    """Gives the share that still agrees after 1 ms, the larger of both directions."""
+    shares = {shift: share(judge(history, samples, shift)) for shift in SHIFTS_NS}
+    print("  moved in time: " + ", ".join(f"{shift // 1000:+d} µs {part:.1%}"
+                                         for shift, part in shares.items()))
+    return max(shares[SHIFTS_NS[0]], shares[SHIFTS_NS[-1]])
+
+
+def print_ranges(judged):
+    """Gives how many are wrong."""
+    wrong = 0
+    for kind in ("idle", "kernel"):
+        of = [r for r in judged if r.sample["is"] == kind]
+        sure = [r for r in of if r.state]
+        misses = [r for r in sure if not r.agrees()]
+        wrong += len(misses)
+        print(f"  {kind}: {len(sure) - len(misses)} of {len(sure)} agree; the history shows changes "
+              f"while {len(of) - len(sure)} more were read")
+        for miss in misses[:MISSES_SHOWN]:
+            print("  miss:", miss.says())
+    return wrong
+
+
+def programs_of(samples):
+    return [Program(s["cpu"], s["l0_tsc"], s["l0_mono_ns"], s["machine"], s["tid"], s["comm"],
+                    s["machine"]) for s in samples if s["is"] == "program"]
+
+
+def compare(history, samples):
+    """Prints everything; gives a list of sentences about what is wrong, empty when nothing is."""
+    programs = programs_of(samples)
+    if not programs:
+        return ["there are no samples of programs"]
+    verdicts = judge(history, programs)
+    agreeing = share(verdicts)
+    print(f"{history.path}: {agreeing:.2%} of {len(verdicts)} samples agree")
+    print_programs(history, verdicts)
+    others = [s for s in samples if s["is"] != "program"]
+    wrong = print_ranges(ranges.judge(history, others, clock_of(history, programs)))
+    moved = print_shifts(history, programs)
+    faults = []
+    if any(v.wrong() for v in verdicts):
+        faults.append(f"{sum(v.wrong() for v in verdicts)} misses outside the clock bound")
+    if wrong:
+        faults.append(f"{wrong} readings of idle CPUs or kernels do not agree")
+    if moved > agreeing - NOTICED:
+        faults.append("moving the samples by 1 ms makes no difference: this comparison proves nothing")
+    return faults
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("history", type=Path)
+    parser.add_argument("samples", type=Path)
+    options = parser.parse_args()
+    samples = json.loads(options.samples.read_text())["samples"]
+    faults = compare(History(options.history), samples)
+    for fault in faults:
+        print(f"compare.py: {fault}", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Failure as failure:
+        sys.exit(f"compare.py: {failure}")
