@@ -15,9 +15,12 @@ endif
 B := $(if $(FUZZ),build-fuzz,$(if $(SANITIZE),build-san,build))
 OPT ?= $(if $(SANITIZE)$(FUZZ),-O1,-O2)
 PKGS := libzstd zlib libxxhash jansson smartcols
-HAVE_PKGS := $(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes)
+RECORD_PKGS := libtracefs libtraceevent nettle
+HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(RECORD_PKGS) 2>/dev/null && echo yes)
 PKG_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
 PKG_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(PKGS)))
+RECORD_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(RECORD_PKGS)))
+RECORD_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(RECORD_PKGS)))
 comma := ,
 SAN_FLAGS := $(if $(SANITIZE)$(FUZZ),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 # clang 14 calls NULL + 0 an overflow of a pointer.
@@ -31,19 +34,21 @@ LDFLAGS += $(SAN_FLAGS)
 # The folders in the order of the data; a folder uses only what stands before it
 # (tools/check-layers).
 LIB_DIRS := base channel source source/ctf source/dat clock merge history model analysis report lib
+RECORD_SRC := $(wildcard record/*.c)
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
-CMD_SRC := $(wildcard cmd/*.c)
+CMD_SRC := $(filter-out cmd/agent.c,$(wildcard cmd/*.c))
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 BENCH_SRC := $(wildcard bench/bench_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 TEST_TOOL_SRC := $(wildcard tests/clock/*.c tests/oracle/*.c tests/differential/*.c)
 
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
+RECORD_OBJ := $(RECORD_SRC:%.c=$(B)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 TESTS := $(TEST_SRC:tests/unit/%.c=$(B)/tests/%)
 BENCHES := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
-TEST_TOOLS := $(TEST_TOOL_SRC:tests/%.c=$(B)/%)
+TEST_TOOLS := $(TEST_TOOL_SRC:tests/%.c=$(B)/%) $(B)/agent/fake_agent $(B)/agent/gather
 HAVE_TRACECMD := $(shell pkg-config --exists libtracecmd 2>/dev/null && echo yes)
 ifeq ($(HAVE_TRACECMD),yes)
 BENCHES += $(B)/bench/peer_tracecmd
@@ -61,7 +66,7 @@ all: $(B)/libsonde.a $(B)/sonde $(B)/libsonde.so man completion
 
 need:
 ifneq ($(HAVE_PKGS),yes)
-	@echo "make: pkg-config does not find all of: $(PKGS)" >&2
+	@echo "make: pkg-config does not find all of: $(PKGS) $(RECORD_PKGS)" >&2
 	@echo "make: run tools/install-deps, then make again" >&2
 	@false
 endif
@@ -82,8 +87,14 @@ $(B)/libsonde.a: $(LIB_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/sonde: $(CMD_OBJ) $(B)/libsonde.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+# What records is the program's alone: libsonde reads.
+$(RECORD_OBJ): CFLAGS += $(RECORD_CFLAGS)
+$(B)/librecord.a: $(RECORD_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/sonde: $(CMD_OBJ) $(B)/librecord.a $(B)/libsonde.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
 
 # The shared library shows what include/sonde marks with SONDE_API.  The static one that is
 # installed is a single object whose other names are hidden as well: they cannot meet a user's.
@@ -135,6 +146,10 @@ $(B)/tests/test_memory: LDFLAGS += $(addprefix $(WRAP),malloc calloc realloc rea
 	aligned_alloc strdup)
 
 tests: $(TESTS) $(TEST_TOOLS)
+$(B)/tests/test_record%: LDLIBS += $(RECORD_LIBS)
+$(B)/tests/test_record%: $(B)/tests/unit/test_record%.o $(B)/librecord.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
@@ -144,6 +159,14 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 $(B)/clock/%: $(B)/tests/clock/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+AGENT_OBJ := $(addprefix $(B)/,cmd/static/agent.o cmd/agent.o cmd/complain.o cmd/options.o \
+	cmd/help.o lib/version.o)
+$(B)/agent/fake_agent: $(B)/tests/agent/fake_recorder.o $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
+$(B)/agent/gather: $(B)/tests/agent/gather.o $(B)/librecord.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
 $(B)/oracle/%: $(B)/tests/oracle/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)

@@ -13,20 +13,22 @@
 /*
  * Speed and size of a history alone.
  *
- *   bench_history [-n MILLIONS] [-k] [-t THREADS] [-r ROUNDS] [-d DIR] [-w ROWS] [-b]
+ *   bench_history [-n MILLIONS] [-k] [-t THREADS] [-r ROUNDS] [-d DIR] [-w ROWS] [-b] [-f FILE]
  *
  * Figures in brackets are the best that Trace Compass's State History Tree reached in a run of the
  * default size (10 M intervals, 2000 attributes, windows of 200 rows); it built 4.3 M/s and took
  * 22.9 bytes/interval.  They were measured elsewhere, so only ratios well above 1 say anything.
  *
- * -k takes the kernel-like stream instead of the skewed one, -b only builds.
+ * -k takes the kernel-like stream instead of the skewed one, -b only builds; -f keeps the history
+ * in FILE, or, when FILE is there already, only queries it.
  */
 struct bench {
 	struct stream s;
 	struct history *h;
 	char path[512];
 	uint64_t seed;
-	uint32_t nr_rows; /* of windows */
+	uint32_t nr_attrs; /* of the open history */
+	uint32_t nr_rows;  /* of windows */
 };
 
 static double now_s(void)
@@ -119,7 +121,7 @@ static void query_state(struct bench *b, double zoom)
 static void query_at(struct bench *b, double zoom)
 {
 	struct interval i;
-	int ret = history_at(b->h, 1 + (attr_t)pick(b, b->s.nr_attrs), pick_time(b), &i);
+	int ret = history_at(b->h, 1 + (attr_t)pick(b, b->nr_attrs), pick_time(b), &i);
 
 	(void)zoom;
 	if (ret)
@@ -137,7 +139,7 @@ static bool count_down(const struct interval *i, void *data)
 static void query_walk(struct bench *b, double zoom)
 {
 	unsigned left = 200;
-	int ret = history_walk(b->h, 1 + (attr_t)pick(b, b->s.nr_attrs), pick_time(b),
+	int ret = history_walk(b->h, 1 + (attr_t)pick(b, b->nr_attrs), pick_time(b),
 			       history_end(b->h), count_down, &left);
 
 	(void)zoom;
@@ -166,7 +168,7 @@ static void window(struct bench *b, double zoom, bool busiest)
 	if (width < span)
 		begin += (ns_t)pick(b, (uint64_t)(span - width));
 	for (uint32_t i = 0; i < b->nr_rows; i++)
-		attrs[i] = 1 + (busiest ? i : i * (b->s.nr_attrs / b->nr_rows));
+		attrs[i] = 1 + (busiest ? i : i * (b->nr_attrs / b->nr_rows));
 	ret = history_pixels(b->h, attrs, b->nr_rows, begin, begin + width, 2000, ignore_runs,
 			     &sum);
 	if (ret)
@@ -237,6 +239,7 @@ static void query_all(struct bench *b)
 	ret = history_open(&b->h, b->path, NULL);
 	if (ret)
 		die("open", ret);
+	b->nr_attrs = history_nr_attrs(b->h) - 1;
 	measure(b, "full state", query_state, 0, 1000, "(0.6 ms, 1.3 ms)");
 	measure(b, "one attribute", query_at, 0, 5000, "(190 us)");
 	measure(b, "200 intervals in a row", query_walk, 0, 2000, "(17 ms)");
@@ -253,16 +256,27 @@ static void query_all(struct bench *b)
 	history_close(b->h);
 }
 
+/* Makes the stream and from it the history, unless that is there already. */
+static void make(struct bench *b, double millions, bool kernel, unsigned threads, unsigned rounds)
+{
+	size_t nr = (size_t)(millions * 1e6);
+	int ret = kernel ? stream_kernel(&b->s, nr, 64, 4000) : stream_skewed(&b->s, nr, 2000);
+
+	if (ret)
+		die("stream", ret);
+	build_all(b, threads, rounds ? rounds : 1);
+}
+
 int main(int argc, char **argv)
 {
 	struct bench b = {.seed = 123456789, .nr_rows = 200};
 	unsigned threads = 1, rounds = 5;
-	const char *dir = "/tmp";
+	const char *dir = "/tmp", *keep = NULL;
 	double millions = 10;
 	bool kernel = false, queries = true;
-	int opt, ret;
+	int opt;
 
-	while ((opt = getopt(argc, argv, "n:kt:r:d:w:b")) != -1) {
+	while ((opt = getopt(argc, argv, "n:kt:r:d:w:bf:")) != -1) {
 		if (opt == 'n')
 			millions = atof(optarg);
 		else if (opt == 'k')
@@ -277,18 +291,20 @@ int main(int argc, char **argv)
 			queries = false;
 		else if (opt == 'w')
 			b.nr_rows = (uint32_t)atoi(optarg);
+		else if (opt == 'f')
+			keep = optarg;
 		else
 			return 2;
 	}
 	snprintf(b.path, sizeof(b.path), "%s/bench_history.%d.sonde", dir, getpid());
-	ret = kernel ? stream_kernel(&b.s, (size_t)(millions * 1e6), 64, 4000)
-		     : stream_skewed(&b.s, (size_t)(millions * 1e6), 2000);
-	if (ret)
-		die("stream", ret);
-	build_all(&b, threads, rounds ? rounds : 1);
+	if (keep)
+		snprintf(b.path, sizeof(b.path), "%s", keep);
+	if (!keep || access(keep, F_OK))
+		make(&b, millions, kernel, threads, rounds);
 	if (queries)
 		query_all(&b);
-	unlink(b.path);
+	if (!keep)
+		unlink(b.path);
 	stream_release(&b.s);
 	return 0;
 }

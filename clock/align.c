@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "clock/compose.h"
+#include "clock/exact.h"
 #include "clock/rates.h"
+#include "clock/readings.h"
 #include "clock/runs.h"
 #include "clock/tighten.h"
 #include "clock/tsc.h"
@@ -16,7 +18,7 @@
 struct evidence {
 	bool rough;                   /* pairs only */
 	double spacing_ns;
-	struct constraints pairs;     /* in the parent's ticks */
+	struct constraints pairs;     /* in the parent's ticks; readings of clocks, too */
 	struct vcpu_vote_list votes;
 };
 
@@ -139,6 +141,59 @@ static int choose_vcpus(struct machine *m, const struct vcpu_vote_list *votes)
 	return 0;
 }
 
+static int add_vcpu(struct machine *m, struct vcpu_hint v)
+{
+	struct vcpu_hint *more = realloc(m->vcpus, (m->nr_vcpus + 1) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	m->vcpus = more;
+	m->vcpus[m->nr_vcpus++] = v;
+	return 0;
+}
+
+static void sort_vcpus(struct machine *m)
+{
+	if (m->nr_vcpus)
+		qsort(m->vcpus, m->nr_vcpus, sizeof(*m->vcpus), by_vcpu);
+}
+
+/* vCPUs that made no calls: what the parent lists. */
+static int list_vcpus(struct topology *t, struct placed *p)
+{
+	struct machine *m = p->machine;
+	const struct candidate *c = p->candidate;
+	int ret = 0;
+
+	for (unsigned i = 0; c->vm && i < m->trace->nr_cpus && ret == 0; i++) {
+		struct vcpu_hint v = {.vcpu = (int)i, .evidence = 1};
+		int32_t known = runs_thread(m, (int)i);
+
+		v.host_tid = declared_thread(p->parent->candidate->declared, c->vm, (int)i);
+		if (v.host_tid >= 0 && known < 0)
+			ret = add_vcpu(m, v);
+		else if (v.host_tid >= 0 && known != v.host_tid)
+			problems_add(&t->problems,
+				     "%s: thread %d is listed as vCPU %u, but thread %d made that "
+				     "one's hypercalls; they count",
+				     m->name, v.host_tid, i, known);
+	}
+	sort_vcpus(m);
+	return ret;
+}
+
+/* What was read of both machines' clocks, where not both traces count cycles. */
+static int add_readings(const struct placed *p, struct constraints *out)
+{
+	const struct candidate *c = p->candidate, *host = p->parent->candidate;
+	struct tsc_relation r;
+
+	if (!c->vm || tsc_comparable(c->sample, host->sample) ||
+	    !declared_relation(host->declared, c->vm, &r))
+		return 0;
+	return readings_constraints(out, c->declared, host->declared, &r);
+}
+
 static int by_pairs(struct placed *p, struct evidence *e, const struct fit_options *o,
 		    struct error *err)
 {
@@ -149,12 +204,14 @@ static int by_pairs(struct placed *p, struct evidence *e, const struct fit_optio
 
 	if (ret == 0)
 		ret = choose_vcpus(m, &e->votes);
+	if (ret == 0)
+		ret = add_readings(p, &e->pairs);
 	if (ret)
 		return fail(err, ret, "out of memory aligning %s", m->name);
 	constraints_sort(&e->pairs);
 	ret = fit_constraints(&m->to_parent, &e->pairs, o, err);
 	if (ret == 0) {
-		m->to_parent.method = CLOCK_METHOD_PAIRS;
+		m->to_parent.method = pairs ? CLOCK_METHOD_PAIRS : CLOCK_METHOD_READINGS;
 		m->to_parent.nr_pairs = pairs;
 		fit_count_violations(&m->to_parent, &e->pairs, o->slack);
 	}
@@ -206,22 +263,16 @@ static int find_vcpus(struct placed *p)
 	const struct sample *s = sample_of(p);
 
 	for (unsigned i = 0; i < s->nr_cpus; i++) {
-		struct vcpu_hint *more, v = {.vcpu = (int)i};
+		struct vcpu_hint v = {.vcpu = (int)i};
 
 		if (runs_thread(m, (int)i) >= 0)
 			continue;
 		v.host_tid = coincide_thread(&m->to_parent, &s->events[i], sample_of(p->parent),
 					     &v.evidence);
-		if (v.host_tid < 0)
-			continue;
-		more = realloc(m->vcpus, (m->nr_vcpus + 1) * sizeof(*more));
-		if (!more)
+		if (v.host_tid >= 0 && add_vcpu(m, v))
 			return -ENOMEM;
-		m->vcpus = more;
-		m->vcpus[m->nr_vcpus++] = v;
 	}
-	if (m->nr_vcpus)
-		qsort(m->vcpus, m->nr_vcpus, sizeof(*m->vcpus), by_vcpu);
+	sort_vcpus(m);
 	return 0;
 }
 
@@ -241,7 +292,24 @@ static int by_coincidence(struct placed *p, struct error *err)
 static bool is_exact(enum clock_method m)
 {
 	return m != CLOCK_METHOD_PAIRS && m != CLOCK_METHOD_PAIRS_CONTAINMENT &&
-	       m != CLOCK_METHOD_CONTAINMENT;
+	       m != CLOCK_METHOD_CONTAINMENT && m != CLOCK_METHOD_READINGS &&
+	       m != CLOCK_METHOD_READINGS_CONTAINMENT;
+}
+
+/* By what the parent lists; 1 when that is exact. */
+static int by_list(struct topology *t, struct placed *p, const struct evidence *e,
+		   struct error *err)
+{
+	int ret = list_vcpus(t, p);
+
+	if (ret)
+		return fail(err, ret, "out of memory aligning %s", p->machine->name);
+	ret = exact_align(p, &e->pairs, e->rough, err);
+	if (ret > 0 && !e->rough && find_vcpus(p))
+		return fail(err, -ENOMEM, "out of memory aligning %s", p->machine->name);
+	if (ret == 0 && *p->candidate->refuted)
+		problems_add(&t->problems, "%s", p->candidate->refuted);
+	return ret;
 }
 
 /* The clock to the parent's, by the best evidence there is. */
@@ -250,16 +318,24 @@ static int to_parent(struct topology *t, struct placed *p, struct evidence *e, s
 	struct fit_options o = rates_options(sample_of(p), sample_of(p->parent), t->tsc_khz,
 					     e->spacing_ns);
 	struct candidate *c = p->candidate;
+	struct tsc_relation relation;
 	int64_t offset = 0;
-	int ret;
+	int ret, listed;
 
 	if (c->same_clock)
 		return align_same(p->machine, err);
+	if (exact_listed(c, p->parent->candidate, &relation) && relation.ratio) {
+		o.mult = exact_mult(&relation);
+		o.slack = 1;
+	}
 	ret = by_pairs(p, e, &o, err);
 	if (ret && ret != -ENODATA)
 		return ret;
 	if (c->in->has_tsc_offset)
 		return align_told(t, p, err);
+	listed = by_list(t, p, e, err);
+	if (listed)
+		return listed > 0 ? 0 : listed;
 	if (ret && !c->fit.agreeing)
 		return align_blindly(t, p, &o, err);
 	if (ret)

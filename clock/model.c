@@ -110,6 +110,8 @@ const char *clock_method_name(enum clock_method m)
 		[CLOCK_METHOD_PAIRS] = "hypercall pairs",
 		[CLOCK_METHOD_PAIRS_CONTAINMENT] = "hypercall pairs and containment",
 		[CLOCK_METHOD_CONTAINMENT] = "containment",
+		[CLOCK_METHOD_READINGS] = "clock readings",
+		[CLOCK_METHOD_READINGS_CONTAINMENT] = "clock readings and containment",
 		[CLOCK_METHOD_TOLD] = "told",
 	};
 

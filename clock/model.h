@@ -35,6 +35,8 @@ enum clock_method {
 	CLOCK_METHOD_PAIRS,       /* convex hull over hypercall pairs */
 	CLOCK_METHOD_PAIRS_CONTAINMENT,
 	CLOCK_METHOD_CONTAINMENT, /* no pairs at all */
+	CLOCK_METHOD_READINGS,    /* of both machines' clocks and cycle counters */
+	CLOCK_METHOD_READINGS_CONTAINMENT,
 	CLOCK_METHOD_TOLD,        /* the user gave it */
 };
 

@@ -69,6 +69,17 @@ uint64_t pairs_count(const struct call_index *parent, const struct sample *guest
 	return n > acks ? n : acks;
 }
 
+int32_t pairs_thread(const struct call_index *parent, const struct sample *guest)
+{
+	for (size_t i = 0; i < guest->requests.nr; i++) {
+		const struct call *c = find_call(parent, guest->requests.list[i].key);
+
+		if (c && c->tid >= 0)
+			return c->tid;
+	}
+	return -1;
+}
+
 /* The end of the thread's last stay before the call, or the call itself where that is unknown. */
 static uint64_t exit_before(const struct sample *s, const struct call *c)
 {

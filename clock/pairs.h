@@ -22,6 +22,9 @@ void call_index_release(struct call_index *x);
 /* How many different calls of @guest this hypervisor also recorded. */
 uint64_t pairs_count(const struct call_index *parent, const struct sample *guest);
 
+/* A thread of the parent that made one of the guest's calls; -1 when there is none. */
+int32_t pairs_thread(const struct call_index *parent, const struct sample *guest);
+
 /* Which vCPU of the guest the parent's thread runs, by number of calls. */
 struct vcpu_vote {
 	int32_t cpu, tid;

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock/exact.h"
 #include "clock/rates.h"
+#include "clock/readings.h"
 #include "clock/tsc.h"
 
 /* Fewer shared calls than this may be chance: payloads can be small numbers. */
@@ -29,6 +31,8 @@ static void choose_name(struct candidate *list, unsigned i)
 
 	if (!wanted || !*wanted)
 		wanted = list[i].sample->trace->hostname;
+	if (!*wanted)
+		wanted = list[i].declared->hostname;
 	if (!*wanted || !strcmp(wanted, "(none)")) /* a kernel that was never given a name */
 		wanted = "machine";
 	snprintf(base, sizeof(base), "%.55s", wanted);
@@ -64,7 +68,8 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 	if (!wanted)
 		return 0;
 	list[i].told = true;
-	snprintf(list[i].evidence, sizeof(list[i].evidence), "told by the user");
+	snprintf(list[i].evidence, sizeof(list[i].evidence), "%s",
+		 list[i].in->recorded ? "recorded through that machine" : "told by the user");
 	if (!strcmp(wanted, "-")) {
 		list[i].parent = PARENT_NONE;
 		return 0;
@@ -85,6 +90,78 @@ static bool has_uuid(const struct trace_clock *c)
 	return memcmp(c->uuid, zero, sizeof(zero)) != 0;
 }
 
+/* What it lists of a VM with that UUID, and how many machines do. */
+static unsigned who_lists(const struct candidate *list, unsigned nr, unsigned i, int *parent,
+			  const struct declared_vm **vm)
+{
+	unsigned found = 0;
+
+	for (unsigned k = 0; k < nr && list[i].declared->has_uuid; k++) {
+		const struct declared_vm *one =
+			k == i ? NULL
+			       : declared_vm_with_uuid(list[k].declared, list[i].declared->uuid);
+
+		if (!one)
+			continue;
+		found++;
+		*parent = (int)k;
+		*vm = one;
+	}
+	return found;
+}
+
+static bool uuid_is_of_one(const struct candidate *list, unsigned nr, unsigned i)
+{
+	for (unsigned k = 0; k < nr; k++) {
+		if (k != i && list[k].declared->has_uuid &&
+		    !memcmp(list[k].declared->uuid, list[i].declared->uuid, 16))
+			return false;
+	}
+	return true;
+}
+
+static bool must_be(const struct candidate *c, unsigned parent)
+{
+	return (!c->told && !c->proven) || c->parent == (int)parent;
+}
+
+/* The machine's own system UUID is that of a VM which another one lists. */
+static void parent_by_uuid(struct candidate *list, unsigned nr, unsigned i,
+			   struct problems *problems)
+{
+	const struct declared_vm *vm = NULL;
+	int parent = PARENT_UNKNOWN;
+
+	if (who_lists(list, nr, i, &parent, &vm) != 1 || !uuid_is_of_one(list, nr, i))
+		return;
+	for (unsigned k = 0; k < nr; k++) {
+		if (k == i || k == (unsigned)parent ||
+		    pairs_count(list[k].calls, list[i].sample) < PAIRS_MIN ||
+		    pairs_count(list[parent].calls, list[i].sample))
+			continue;
+		problems_add(problems,
+			     "%s: its UUID is that of a VM of %s, but its hypercalls are in the "
+			     "trace of %s; they count",
+			     list[i].name, list[parent].name, list[k].name);
+		return;
+	}
+	if (list[i].told && list[i].parent != parent) {
+		problems_add(problems,
+			     "%s: its UUID is that of a VM of %s, but %s that it runs in %s; that "
+			     "counts",
+			     list[i].name, list[parent].name,
+			     list[i].in->recorded ? "the run's manifest says" : "the user says",
+			     list[i].parent < 0 ? "no other" : list[list[i].parent].name);
+		return;
+	}
+	list[i].parent = parent;
+	list[i].proven = true;
+	list[i].vm = vm;
+	snprintf(list[i].evidence, sizeof(list[i].evidence),
+		 "its system UUID is that of %.40s's VM %.40s, process %d", list[parent].name,
+		 *vm->name ? vm->name : "(no name)", vm->pid);
+}
+
 static void parent_by_pairs(struct candidate *list, unsigned nr, unsigned i)
 {
 	for (unsigned k = 0; k < nr; k++) {
@@ -92,11 +169,11 @@ static void parent_by_pairs(struct candidate *list, unsigned nr, unsigned i)
 
 		if (pairs < PAIRS_MIN || pairs <= list[i].nr_pairs)
 			continue;
-		if (list[i].told && list[i].parent != (int)k)
+		if (!must_be(&list[i], k))
 			continue;
 		list[i].nr_pairs = pairs;
 		list[i].parent = (int)k;
-		if (!list[i].told)
+		if (!list[i].told && !list[i].proven)
 			snprintf(list[i].evidence, sizeof(list[i].evidence),
 				 "at least %" PRIu64 " of its hypercalls are in the trace of %s", pairs, list[k].name);
 	}
@@ -112,7 +189,7 @@ static void parent_by_clock(struct candidate *list, unsigned i)
 
 		if (memcmp(c->uuid, other->uuid, sizeof(c->uuid)) || c->kind != other->kind)
 			continue;
-		if (list[i].told && list[i].parent != (int)k)
+		if (!must_be(&list[i], k))
 			continue;
 		list[i].parent = (int)k;
 		list[i].same_clock = true;
@@ -152,7 +229,7 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 
 	if (k == i || is_below(list, nr, k, i) || !list[k].sample->stays.nr ||
 	    !rates_known(list[i].sample, list[k].sample, 0) ||
-	    (list[i].told && list[i].parent != (int)k))
+	    !must_be(&list[i], k))
 		return 0;
 	ret = tsc_find(&fit, list[i].sample, list[k].sample);
 	if (ret == COINCIDE_NONE)
@@ -160,7 +237,7 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 	if (ret != COINCIDE_FOUND)
 		return ret < 0 ? ret : 0;
 	/* An L2's activity lies inside L0's stays too: the deepest host is the parent. */
-	if (list[i].parent >= 0 && !list[i].told &&
+	if (list[i].parent >= 0 && !list[i].told && !list[i].proven &&
 	    depth_of(list, nr, k) <= depth_of(list, nr, (unsigned)list[i].parent)) {
 		clock_model_release(&fit.model);
 		return 0;
@@ -168,7 +245,7 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 	clock_model_release(&list[i].fit.model);
 	list[i].fit = fit;
 	list[i].parent = (int)k;
-	if (!list[i].told)
+	if (!list[i].told && !list[i].proven)
 		snprintf(list[i].evidence, sizeof(list[i].evidence),
 			 "its CPU %d is active only while thread %d of %s runs a guest (%" PRIu64
 			 " events)",
@@ -189,14 +266,64 @@ static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i
 	return ret;
 }
 
+/* The VM that the parent's list means by this machine, where no UUID told: by the threads that
+ * made its calls, else by name. */
+static const struct declared_vm *vm_listed(const struct candidate *c, const struct candidate *parent)
+{
+	const char *name = c->in->name && *c->in->name ? c->in->name : c->name;
+	const char *last = strrchr(name, '.');
+	const struct declared_vm *vm;
+	int32_t tid = pairs_thread(parent->calls, c->sample);
+
+	vm = tid >= 0 ? declared_vm_of_thread(parent->declared, tid) : NULL;
+	if (!vm)
+		vm = declared_vm_named(parent->declared, name);
+	if (!vm && last)
+		vm = declared_vm_named(parent->declared, last + 1);
+	return vm ? vm : declared_vm_named(parent->declared, c->declared->hostname);
+}
+
+/* Whether the parent's list and readings of clocks relate this machine's clock to the parent's. */
+static bool clocks_are_related(const struct candidate *c, const struct candidate *parent)
+{
+	struct tsc_relation r;
+	struct constraints readings = {0};
+	bool related;
+
+	if (!c->vm)
+		return false;
+	if (exact_listed(c, parent, &r))
+		return true;
+	if (!declared_relation(parent->declared, c->vm, &r))
+		return false;
+	related = !readings_constraints(&readings, c->declared, parent->declared, &r) &&
+		  readings.nr > 0;
+	constraints_release(&readings);
+	return related;
+}
+
+static void find_vm(struct candidate *list, unsigned i)
+{
+	const struct candidate *parent;
+
+	if (list[i].parent < 0 || list[i].same_clock)
+		return;
+	parent = &list[list[i].parent];
+	if (!list[i].vm)
+		list[i].vm = vm_listed(&list[i], parent);
+	list[i].exact = !list[i].declared->misled && clocks_are_related(&list[i], parent);
+}
+
 int parents_find(struct candidate *list, const struct topology_input *in, struct sample *samples,
-		 unsigned nr, struct error *err)
+		 const struct declared *declared, unsigned nr, struct problems *problems,
+		 struct error *err)
 {
 	int ret = 0;
 
 	for (unsigned i = 0; i < nr; i++) {
 		list[i].in = &in[i];
 		list[i].sample = &samples[i];
+		list[i].declared = &declared[i];
 		list[i].parent = PARENT_UNKNOWN;
 		choose_name(list, i);
 		if (call_index_make(&list[i].calls, &samples[i]))
@@ -207,9 +334,11 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 	for (unsigned i = 0; i < nr && ret == 0; i++) {
 		if (list[i].parent == PARENT_NONE)
 			continue;
+		parent_by_uuid(list, nr, i, problems);
 		parent_by_pairs(list, nr, i);
-		if (!list[i].nr_pairs)
+		if (!list[i].nr_pairs && !list[i].proven)
 			parent_by_clock(list, i);
+		find_vm(list, i);
 	}
 	return ret;
 }
@@ -221,7 +350,7 @@ bool parents_complete(const struct candidate *list, unsigned nr)
 	for (unsigned i = 0; i < nr; i++) {
 		roots += list[i].parent < 0;
 		if (list[i].parent >= 0 && !list[i].nr_pairs && !list[i].same_clock &&
-		    !list[i].in->has_tsc_offset)
+		    !list[i].exact && !list[i].in->has_tsc_offset)
 			return false;
 	}
 	return roots == 1;

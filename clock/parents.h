@@ -3,6 +3,7 @@
 #define CLOCK_PARENTS_H
 
 #include "clock/coincide.h"
+#include "clock/declared.h"
 #include "clock/pairs.h"
 #include "clock/topology.h"
 
@@ -19,17 +20,23 @@ struct candidate {
 	char name[64];
 	int parent;               /* index of a candidate, or PARENT_* */
 	bool told;                /* by the user */
+	bool proven;              /* the parent lists a VM with this machine's UUID */
+	const struct declared *declared; /* what its state lines say */
+	const struct declared_vm *vm; /* as its parent lists it; NULL when it does not */
+	bool exact;               /* ... with what relates their clocks */
 	bool same_clock;          /* as the parent, by the clocks' uuids */
 	uint64_t nr_pairs;        /* with that parent */
 	struct coincidence fit;   /* owned: with that parent, when there are no pairs; agreeing is
 				     0 when there is none */
-	char evidence[160];
+	char evidence[MACHINE_EVIDENCE];
+	char refuted[256];        /* why what is listed of its clock is not believed; "" it is */
 };
 
-/* Fills @list (zeroed, [nr]) from samples and the user's word; finds parents by pairs and by clock
- * uuids.  The rest is left PARENT_UNKNOWN. */
+/* Fills @list (zeroed, [nr]) from samples, state lines and the user's word; finds parents by UUIDs,
+ * pairs and clock uuids.  The rest is left PARENT_UNKNOWN.  @problems: contradictions. */
 int parents_find(struct candidate *list, const struct topology_input *in, struct sample *samples,
-		 unsigned nr, struct error *err);
+		 const struct declared *declared, unsigned nr, struct problems *problems,
+		 struct error *err);
 
 /* Whether everybody's parent and a way to its clock are known, L0 apart. */
 bool parents_complete(const struct candidate *list, unsigned nr);

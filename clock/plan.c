@@ -27,7 +27,7 @@ static int add_part(struct plan *p, struct part part)
 	return 0;
 }
 
-int plan_whole(struct plan *p, const struct trace *t, size_t events_max)
+int plan_whole(struct plan *p, const struct trace *t)
 {
 	int ret = 0;
 
@@ -35,12 +35,12 @@ int plan_whole(struct plan *p, const struct trace *t, size_t events_max)
 		struct stream *s = &t->streams[i];
 
 		ret = add_part(p, (struct part){s, 0, s->nr_packets, 0, UINT64_MAX,
-						events_max / t->nr_streams + 1});
+						UINT64_MAX});
 	}
 	return ret;
 }
 
-int plan_heads(struct plan *p, const struct trace *t, unsigned nr, size_t events)
+int plan_heads(struct plan *p, const struct trace *t, unsigned nr, uint64_t records)
 {
 	int ret = 0;
 
@@ -50,13 +50,13 @@ int plan_heads(struct plan *p, const struct trace *t, unsigned nr, size_t events
 
 		for (uint32_t k = 0; k < s->nr_packets && ret == 0; k += step)
 			ret = add_part(p, (struct part){s, k, least(step, s->nr_packets - k), 0,
-							UINT64_MAX, events});
+							UINT64_MAX, records});
 	}
 	return ret;
 }
 
 int plan_chunk(struct plan *p, const struct trace *t, double at, uint64_t len_bytes,
-	       size_t events)
+	       uint64_t records)
 {
 	int ret = 0;
 
@@ -67,7 +67,7 @@ int plan_chunk(struct plan *p, const struct trace *t, double at, uint64_t len_by
 
 		while (first + nr < s->nr_packets && len < len_bytes)
 			len += s->packets[first + nr++].len_bytes;
-		ret = add_part(p, (struct part){s, first, nr, 0, UINT64_MAX, events});
+		ret = add_part(p, (struct part){s, first, nr, 0, UINT64_MAX, records});
 	}
 	return ret;
 }
@@ -103,7 +103,7 @@ int plan_window(struct plan *p, const struct trace *t, uint64_t begin, uint64_t 
 		last = packet_at(s, end);
 		ret = add_part(p, (struct part){s, first, last - first + 1,
 						begin > before ? begin - before : 0, end,
-						SIZE_MAX});
+						UINT64_MAX});
 	}
 	return ret;
 }
@@ -121,7 +121,7 @@ static int parts_in_order(const void *a, const void *b)
  * stay apart. */
 static bool join_parts(struct part *last, const struct part *q)
 {
-	bool last_whole = last->events_max == SIZE_MAX, q_whole = q->events_max == SIZE_MAX;
+	bool last_whole = last->records_max == UINT64_MAX, q_whole = q->records_max == UINT64_MAX;
 	uint32_t end = q->first + q->nr;
 
 	if (last_whole && !q_whole) /* only a taste of what is read anyway */
@@ -130,8 +130,8 @@ static bool join_parts(struct part *last, const struct part *q)
 		last->nr = q->first - last->first;
 		return false;
 	}
-	if (!q_whole && q->events_max > last->events_max)
-		last->events_max = q->events_max;
+	if (!q_whole && q->records_max > last->records_max)
+		last->records_max = q->records_max;
 	if (q->from < last->from)
 		last->from = q->from;
 	if (q->until > last->until)

@@ -12,7 +12,7 @@ struct part {
 	struct stream *stream;
 	uint32_t first, nr;    /* packets */
 	uint64_t from, until;  /* ticks: nothing before is kept; leave at the first event after */
-	size_t events_max;     /* or after so many events */
+	uint64_t records_max;  /* or after so many, wanted or not */
 };
 
 struct plan {
@@ -20,16 +20,16 @@ struct plan {
 	size_t nr, room;
 };
 
-/* Everything, though no more than @events_max events. */
-int plan_whole(struct plan *p, const struct trace *t, size_t events_max);
+/* Everything. */
+int plan_whole(struct plan *p, const struct trace *t);
 
-/* The first events of up to @nr packets spread over each stream. */
-int plan_heads(struct plan *p, const struct trace *t, unsigned nr, size_t events);
+/* The first @records of up to @nr packets spread over each stream. */
+int plan_heads(struct plan *p, const struct trace *t, unsigned nr, uint64_t records);
 
 /* @len_bytes in one piece from where the share @at, below 1, of each stream is past, but no more
- * than @events. */
+ * than so many @records. */
 int plan_chunk(struct plan *p, const struct trace *t, double at, uint64_t len_bytes,
-	       size_t events);
+	       uint64_t records);
 
 /* What holds the time from @begin to @end, in all streams, and of what comes before it in the same
  * packets no more than @before ticks. */

@@ -10,6 +10,7 @@
 
 #include "clock/compose.h"
 #include "clock/fit.h"
+#include "clock/readings.h"
 
 /* Rates a cycle counter can have; anything else is a broken or hostile trace. */
 #define KHZ_MIN 1e4
@@ -27,6 +28,13 @@ static int doubles_up(const void *a, const void *b)
 	double p = *(const double *)a, q = *(const double *)b;
 
 	return (p > q) - (p < q);
+}
+
+static int by_after(const void *a, const void *b)
+{
+	const struct mono_point *p = a, *q = b;
+
+	return (p->after > q->after) - (p->after < q->after);
 }
 
 static double median(double *v, size_t nr)
@@ -92,8 +100,35 @@ static ns_t worst_bound(const struct clock_model *m)
 	return worst;
 }
 
+/* Timers' readings and those of state lines: all that is known of the two clocks, by time. */
+static int gather_points(struct mono_point_list *out, const struct sample *l0,
+			 const struct declared *declared)
+{
+	for (size_t i = 0; i < l0->monos.nr; i++) {
+		struct mono_point *p = sample_add(out);
+
+		if (!p)
+			return -ENOMEM;
+		*p = l0->monos.list[i];
+	}
+	for (size_t i = 0; i < declared->clocks.nr; i++) {
+		const struct declared_clock *c = &declared->clocks.list[i];
+		struct mono_point *p = c->mono >= 0 && c->width < c->tsc ? sample_add(out) : NULL;
+
+		if (p)
+			*p = (struct mono_point){c->tsc - c->width, c->tsc + c->width,
+						 (uint64_t)c->mono};
+		else if (c->mono >= 0 && c->width < c->tsc)
+			return -ENOMEM;
+	}
+	if (out->nr)
+		qsort(out->list, out->nr, sizeof(*out->list), by_after);
+	return 0;
+}
+
 /* The fitted line becomes the reference: by definition it is not wrong. */
-static void become_reference(struct topology *t, struct clock_model *m, const struct sample *l0)
+static void become_reference(struct topology *t, struct clock_model *m, const struct sample *l0,
+			     bool readings)
 {
 	ns_t bound = worst_bound(m);
 	double ticks = (double)(l0->last - l0->first);
@@ -108,43 +143,51 @@ static void become_reference(struct topology *t, struct clock_model *m, const st
 	t->tsc_khz = ns > 0 && ticks * 1e6 / ns < 1e12 ? (uint64_t)llround(ticks * 1e6 / ns) : 0;
 	snprintf(t->machines[0].evidence + strlen(t->machines[0].evidence),
 		 sizeof(t->machines[0].evidence) - strlen(t->machines[0].evidence),
-		 "; cycle counter of %" PRIu64 " kHz, CLOCK_MONOTONIC within %" PRId64
-		 " ns by its timers",
-		 t->tsc_khz, bound);
+		 "; cycle counter of %" PRIu64 " kHz, CLOCK_MONOTONIC within %" PRId64 " ns by %s",
+		 t->tsc_khz, bound, readings ? "readings of both and its timers" : "its timers");
 }
 
 /* 0 measured, 1 not enough to go by. */
-static int measure(struct topology *t, const struct sample *l0, double told_rate, double *scratch)
+static int measure(struct topology *t, const struct sample *l0,
+		   const struct mono_point_list *points, double told_rate, bool readings)
 {
+	double *scratch = calloc(points->nr + 1, sizeof(*scratch));
 	struct constraints c = {0};
-	struct fit_options opt = {.limit_ppm = RATE_LIMIT_PPM,
-				  .slack = 30,
-				  .x_begin = l0->first,
-				  .x_end = l0->last};
+	struct fit_options opt = {
+		.limit_ppm = RATE_LIMIT_PPM, .slack = 30, .x_begin = l0->first, .x_end = l0->last};
 	struct clock_model m;
-	double rate = told_rate > 0 ? told_rate : rough_rate(&l0->monos, scratch);
-	int ret;
+	double rate = told_rate;
+	int ret = 0;
 
+	if (!scratch)
+		return -ENOMEM;
 	if (rate <= 0)
-		return 1;
-	ret = point_constraints(&l0->monos, rate, scratch, &c);
+		rate = rough_rate(points, scratch);
+	if (rate > 0)
+		ret = point_constraints(points, rate, scratch, &c);
+	free(scratch);
 	opt.mult = (uint64_t)llround(rate * (double)(UINT64_C(1) << CLOCK_SHIFT));
-	opt.max_piece = (uint64_t)((double)MAX_PIECE_NS / rate);
+	opt.max_piece = rate > 0 ? (uint64_t)((double)MAX_PIECE_NS / rate) : 0;
 	if (ret == 0)
-		ret = fit_constraints(&m, &c, &opt, NULL);
+		ret = rate > 0 ? fit_constraints(&m, &c, &opt, NULL) : 1;
 	constraints_release(&c);
 	if (ret == 0)
-		become_reference(t, &m, l0);
+		become_reference(t, &m, l0, readings);
 	return ret == -ENODATA ? 1 : ret;
 }
 
-/* The clock in ns, or at a rate that is known but that has no known origin. */
-static int plain(struct topology *t, double rate, struct error *err)
+/* The clock in ns, or at a rate that is known.  @origin: a reading of it; NULL: it has none. */
+static int plain(struct topology *t, double rate, const struct declared_clock *origin,
+		 struct error *err)
 {
 	struct clock_piece p = {.mult = UINT64_C(1) << CLOCK_SHIFT};
 
 	if (rate > 0)
 		p.mult = (uint64_t)llround(rate * (double)p.mult);
+	if (origin && origin->mono >= 0) {
+		p.from = origin->tsc;
+		p.at_ns = origin->mono;
+	}
 	t->ticks_are_ns = rate > 0;
 	return clock_one_line(&t->machines[0].clock, p, CLOCK_METHOD_REFERENCE, err);
 }
@@ -158,25 +201,54 @@ static double told_rate(const struct trace_clock *c, uint64_t told_khz)
 	return 1;
 }
 
-int reference_find(struct topology *t, const struct sample *l0, uint64_t told_khz,
-		   bool rough, struct error *err)
+/* What to add to L0's time for the wall clock's. */
+static void find_wall(struct topology *t, const struct trace_clock *c,
+		      const struct declared *declared)
 {
-	const struct trace_clock *c = &l0->trace->clock;
-	double rate = told_rate(c, told_khz);
-	double *scratch;
-	int ret = 1;
+	const struct declared_clock *r = declared->clocks.list;
+	uint64_t value;
 
 	t->wall_known = c->offset_known;
 	t->wall_offset_ns = c->offset_ns;
-	if (c->kind == CLOCK_TSC && l0->monos.nr >= POINTS_MIN && !rough) {
-		scratch = calloc(l0->monos.nr, sizeof(*scratch));
-		ret = scratch ? measure(t, l0, rate, scratch) : -ENOMEM;
-		free(scratch);
-	}
+	if (t->wall_known || !declared->clocks.nr || r->real < 0)
+		return;
+	if (c->kind == CLOCK_TSC && r->mono >= 0)
+		value = (uint64_t)r->mono; /* which L0's time is then */
+	else if (!readings_value(c, r, &value))
+		return;
+	t->wall_known = true;
+	t->wall_offset_ns = r->real - (int64_t)value;
+}
+
+/* A cycle counter's relation to CLOCK_MONOTONIC by all readings of both. */
+static int by_points(struct topology *t, const struct sample *l0, const struct declared *declared,
+		     double rate)
+{
+	struct mono_point_list points = {0};
+	int ret = gather_points(&points, l0, declared);
+
+	if (ret == 0)
+		ret = declared->clocks.nr > 1 || points.nr >= POINTS_MIN
+			      ? measure(t, l0, &points, rate, declared->clocks.nr > 0)
+			      : 1;
+	free(points.list);
+	return ret;
+}
+
+int reference_find(struct topology *t, const struct sample *l0, const struct declared *declared,
+		   uint64_t told_khz, bool rough, struct error *err)
+{
+	const struct trace_clock *c = &l0->trace->clock;
+	double rate = told_rate(c, told_khz);
+	int ret = c->kind == CLOCK_TSC && !rough ? by_points(t, l0, declared, rate) : 1;
+
+	find_wall(t, c, declared);
 	if (ret < 0)
 		return fail(err, ret, "out of memory measuring the clock of %s", l0->trace->path);
 	if (ret == 0)
 		return 0;
+	if (rate <= 0)
+		rate = told_rate(c, declared->tsc_khz);
 	if (rate > 0 && rate != 1)
 		t->tsc_khz = (uint64_t)llround(1e6 / rate);
 	if (rate <= 0 && !rough)
@@ -184,5 +256,7 @@ int reference_find(struct topology *t, const struct sample *l0, uint64_t told_kh
 			     "the clock of %s counts cycles and nothing in the trace tells their "
 			     "rate: times are cycles, not ns; --tsc-khz tells the rate",
 			     l0->trace->path);
-	return plain(t, rate, err);
+	return plain(t, rate,
+		     c->kind == CLOCK_TSC && declared->clocks.nr ? declared->clocks.list : NULL,
+		     err);
 }

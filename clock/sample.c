@@ -2,15 +2,16 @@
 #include "clock/sample.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "clock/sort.h"
 #include "clock/watch.h"
 
 #define BATCH 512
+#define GROWS_SLOWER 32768
 
 /* One trace: its streams' watches, and how many are not done. */
 struct gathering {
@@ -27,14 +28,14 @@ struct reading {
 	struct gathering **of;     /* owned, the trace of each stream */
 	struct gathering *traces;  /* owned */
 	unsigned nr;
-	atomic_uint next;
 	atomic_int failed;
 };
 
 void *sample_grow(void **list, size_t *nr, size_t *room, size_t size)
 {
 	if (*nr == *room) {
-		size_t more = *room ? *room * 2 : 64;
+		/* In big steps while it is small: what is not used costs no memory, copies do. */
+		size_t more = *room < 64 ? 64 : *room < GROWS_SLOWER ? *room * 8 : *room * 2;
 		void *n = realloc(*list, more * size);
 
 		if (!n)
@@ -47,21 +48,21 @@ void *sample_grow(void **list, size_t *nr, size_t *room, size_t size)
 
 static int read_part(struct watch *w, const struct part *p, struct event *events)
 {
-	size_t left = p->events_max;
 	struct cursor c;
 	unsigned n;
 	int ret = cursor_init(&c, p->stream, p->first, p->nr, watch_wanted(w), NULL);
 
 	if (ret)
 		return ret == -ENOMEM ? ret : 0; /* the reader reported what is broken */
+	c.from = p->from;
+	c.records_left = p->records_max;
 	watch_part(w, p->from);
-	while (ret == 0 && left && w->last <= p->until && !watch_full(w) &&
-	       (n = cursor_next(&c, events, left < BATCH ? (unsigned)left : BATCH)) > 0) {
+	while (ret == 0 && w->last <= p->until && !watch_full(w) &&
+	       (n = cursor_next(&c, events, BATCH)) > 0)
 		ret = watch_events(w, events, n);
-		left -= n;
-	}
+	w->cut = (!c.records_left || watch_full(w)) &&
+		 p->first + p->nr == p->stream->nr_packets;
 	cursor_release(&c);
-	w->cut = (!left || watch_full(w)) && p->first + p->nr == p->stream->nr_packets;
 	return ret;
 }
 
@@ -76,40 +77,19 @@ static int read_stream(struct watch *w)
 	return ret ? ret : watch_end(w);
 }
 
-static void *read_streams(void *data)
+static void read_and_gather(void *data, unsigned i)
 {
 	struct reading *r = data;
-	unsigned i;
+	struct gathering *g = r->of[i];
+	int ret = read_stream(&r->watches[i]);
 
-	while ((i = atomic_fetch_add(&r->next, 1)) < r->nr) {
-		struct gathering *g = r->of[i];
-		int ret = read_stream(&r->watches[i]);
-
-		if (ret)
-			atomic_store(&r->failed, ret);
-		if (atomic_fetch_sub(&g->left, 1) != 1 || atomic_load(&r->failed))
-			continue;
-		ret = watch_gather(g->sample, g->watches, g->nr);
-		if (ret)
-			atomic_store(&r->failed, ret);
-	}
-	return NULL;
-}
-
-static int run_threads(struct reading *r, unsigned threads)
-{
-	pthread_t others[16];
-	unsigned nr = 0;
-
-	while (nr + 1 < threads && nr < ARRAY_SIZE(others) && nr + 1 < r->nr) {
-		if (pthread_create(&others[nr], NULL, read_streams, r))
-			break; /* fewer threads do the same work */
-		nr++;
-	}
-	read_streams(r);
-	while (nr > 0)
-		pthread_join(others[--nr], NULL);
-	return atomic_load(&r->failed);
+	if (ret)
+		atomic_store(&r->failed, ret);
+	if (atomic_fetch_sub(&g->left, 1) != 1 || atomic_load(&r->failed))
+		return;
+	ret = watch_gather(g->sample, g->watches, g->nr);
+	if (ret)
+		atomic_store(&r->failed, ret);
 }
 
 static void start_trace(struct reading *r, unsigned at, struct gathering *g, const struct plan *plan,
@@ -163,8 +143,10 @@ int sample_read(struct sample *samples, const struct plan *plans, unsigned nr, u
 	struct reading r = {0};
 	int ret = start_watches(&r, samples, plans, nr);
 
-	if (ret == 0)
-		ret = run_threads(&r, threads);
+	if (ret == 0) {
+		parallel(threads, r.nr, read_and_gather, &r);
+		ret = atomic_load(&r.failed);
+	}
 	for (unsigned i = 0; i < r.nr; i++)
 		watch_release(&r.watches[i]);
 	free(r.watches);
@@ -238,17 +220,22 @@ static void fold_stays(struct stay_list *l)
 	l->nr = out;
 }
 
+void sample_settle_stays(struct sample *s)
+{
+	sort_list(&s->stays, stays_by_thread);
+	fold_stays(&s->stays);
+}
+
 void sample_settle(struct sample *s)
 {
 	sort_list(&s->calls, calls_by_time);
 	sort_list(&s->requests, calls_by_time);
 	sort_list(&s->acks, calls_by_time);
-	sort_list(&s->stays, stays_by_thread);
 	sort_list(&s->tsc_writes, writes_by_time);
 	sort_list(&s->monos, monos_by_time);
 	for (unsigned i = 0; i < s->nr_cpus; i++)
 		sort_list(&s->events[i], ticks_up);
-	fold_stays(&s->stays);
+	sample_settle_stays(s);
 }
 
 const struct stay *sample_stays(const struct sample *s, int32_t tid, size_t *nr)

@@ -8,16 +8,14 @@
 
 #include "clock/rates.h"
 
-/* The taste. */
-#define HEADS_MIN 8
-#define HEADS_MAX 128
+/* The taste: most of its records are only stepped over. */
+#define HEADS_MIN 32
+#define HEADS_MAX 256
 #define HEAD_BYTES (256u << 10) /* one for so many */
-#define HEADS_EVENTS 32768
-#define CHUNK_BYTES (16u << 20)
-#define CHUNK_EVENTS 16384
+#define HEADS_RECORDS 65536
+#define CHUNK_BYTES (64u << 20)
+#define CHUNK_RECORDS 65536
 #define MORE_EFFORT 4
-/* Reading everything is reading no more than this of one trace. */
-#define WHOLE_EVENTS SAMPLE_EVENTS_MAX
 /* Windows: how many, how far apart, how long. */
 #define MOMENTS_MIN 3
 #define MOMENTS_MAX 8
@@ -25,6 +23,9 @@
 #define WINDOW_SHARE 60
 #define WINDOW_MIN_US 40e3
 #define WINDOW_MAX_US 400e3
+/* What comes before a window in its packets has to be decoded anyway; so much of it is kept.  More
+ * makes no bound better. */
+#define BEFORE_WINDOWS 2
 /* Rough clocks are not followed further than this. */
 #define MARGIN_MAX_US 1e6
 /* A bound that stands out so much, between two windows, is a doubt. */
@@ -53,23 +54,23 @@ int survey_taste(struct plan *p, const struct trace *t, unsigned effort)
 	size_t times = 1;
 	int ret = 0;
 
-	wanted = wanted < HEADS_MIN ? HEADS_MIN : wanted > HEADS_MAX ? HEADS_MAX 	: wanted;
+	wanted = wanted < HEADS_MIN ? HEADS_MIN : wanted > HEADS_MAX ? HEADS_MAX : wanted;
 	while (effort-- > 0)
 		times *= MORE_EFFORT;
 	wanted *= times;
 	for (unsigned i = 0; i < t->nr_streams; i++)
 		heads += t->streams[i].nr_packets < wanted ? t->streams[i].nr_packets : wanted;
 	if (has_kind(t, host))
-		ret = plan_heads(p, t, (unsigned)wanted, HEADS_EVENTS * times / heads + 200);
+		ret = plan_heads(p, t, (unsigned)wanted, HEADS_RECORDS * times / heads + 200);
 	for (unsigned k = 1; k < 3 && ret == 0 && has_kind(t, guest); k++)
-		ret = plan_chunk(p, t, k / 3.0, CHUNK_BYTES * times, CHUNK_EVENTS * times);
+		ret = plan_chunk(p, t, k / 3.0, CHUNK_BYTES * times, CHUNK_RECORDS * times);
 	plan_settle(p);
 	return ret;
 }
 
 int survey_whole(struct plan *p, const struct trace *t)
 {
-	int ret = plan_whole(p, t, WHOLE_EVENTS);
+	int ret = plan_whole(p, t);
 
 	plan_settle(p);
 	return ret;
@@ -184,7 +185,7 @@ static struct lengths window_lengths(const struct placed *placed, unsigned nr, s
 	most = WINDOWS_EVENTS / (double)(moments + 1) / (bytes / EVENT_BYTES / span);
 	l.window = fmin(fmax(span / WINDOW_SHARE, WINDOW_MIN_US * us), WINDOW_MAX_US * us);
 	l.window = fmin(l.window, most);
-	l.before = most - l.window;
+	l.before = fmin(most - l.window, BEFORE_WINDOWS * l.window);
 	return l;
 }
 

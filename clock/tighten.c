@@ -39,11 +39,17 @@ static int gather(struct constraints *all, const struct clock_model *m,
 	return ret;
 }
 
+static enum clock_method with_containment(enum clock_method m)
+{
+	if (m == CLOCK_METHOD_PAIRS)
+		return CLOCK_METHOD_PAIRS_CONTAINMENT;
+	return m == CLOCK_METHOD_READINGS ? CLOCK_METHOD_READINGS_CONTAINMENT : m;
+}
+
 static void replace(struct clock_model *m, struct clock_model *better)
 {
 	better->nr_pairs = m->nr_pairs;
-	better->method = m->method == CLOCK_METHOD_PAIRS ? CLOCK_METHOD_PAIRS_CONTAINMENT
-							 : m->method;
+	better->method = with_containment(m->method);
 	clock_model_release(m);
 	*m = *better;
 }

@@ -16,7 +16,7 @@
 #define ROUNDS_MAX 6
 
 /* Tastes, each of more than the one before, until all parents are known. */
-#define EFFORTS 3
+#define EFFORTS 2
 
 /* One way through: samples read by a plan, and all that follows from them. */
 struct pass {
@@ -35,6 +35,7 @@ struct search {
 	const struct topology_input *in;
 	const struct topology_options *opt;
 	unsigned nr, threads;
+	struct declared *declared; /* owned, [nr] */
 	struct moments moments;
 };
 
@@ -122,8 +123,8 @@ static int make_machines(struct pass *p, const struct search *s, bool rough, str
 	p->t.nr_machines = p->nr;
 	for (unsigned i = 0; i < p->nr; i++)
 		make_machine(p, i);
-	ret = reference_find(&p->t, p->list[p->order[0]].sample, told_khz,
-			     rough && one_kind_of_clock(s), err);
+	ret = reference_find(&p->t, p->list[p->order[0]].sample, p->list[p->order[0]].declared,
+			     told_khz, rough && one_kind_of_clock(s), err);
 	for (unsigned i = 1; i < p->nr && ret == 0; i++)
 		ret = align_machine(&p->t, &p->placed[i], rough, s->moments.spacing_ns, err);
 	return ret;
@@ -135,7 +136,8 @@ static int pass_parents(struct pass *p, const struct search *s, bool whole, stru
 	int ret = sample_read(p->samples, p->plans, p->nr, s->threads, err);
 
 	if (ret == 0)
-		ret = parents_find(p->list, s->in, p->samples, p->nr, err);
+		ret = parents_find(p->list, s->in, p->samples, s->declared, p->nr,
+				   &p->t.problems, err);
 	if (ret)
 		return ret;
 	p->complete = parents_complete(p->list, p->nr);
@@ -181,6 +183,18 @@ static int whole(struct pass *p, const struct search *s, struct error *err)
 	return ret ? ret : pass_finish(p, s, false, err);
 }
 
+/* What was listed of a clock, and placed the windows, turned out to be wrong. */
+static bool is_misled(const struct pass *p, const struct search *s)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < p->nr; i++) {
+		s->declared[i].misled = *p->list[i].refuted;
+		any |= s->declared[i].misled;
+	}
+	return any;
+}
+
 /* The windows that @before's models place. */
 static int windows(struct pass *p, const struct pass *before, const struct search *s,
 		   struct error *err)
@@ -203,6 +217,8 @@ static int windows(struct pass *p, const struct pass *before, const struct searc
 	}
 	if (ret == 0 && p->complete)
 		ret = pass_finish(p, s, false, err);
+	if (is_misled(p, s))
+		p->complete = false;
 	return ret;
 }
 
@@ -248,6 +264,44 @@ static int find(struct pass *p, struct search *s, struct error *err)
 	return whole(p, s, err);
 }
 
+static bool is_listed(const struct declared *list, unsigned nr, unsigned i)
+{
+	for (unsigned k = 0; k < nr; k++) {
+		for (size_t v = 0; k != i && v < list[k].vms.nr; v++) {
+			if (list[k].vms.list[v].has_uuid &&
+			    !memcmp(list[k].vms.list[v].uuid, list[i].uuid, sizeof(list[i].uuid)))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What recorders wrote into the traces.  A VM that came and went is listed in the middle only. */
+static int read_declared(struct search *s, struct error *err)
+{
+	bool missing = false;
+	int ret = 0;
+
+	s->declared = calloc(s->nr, sizeof(*s->declared));
+	if (!s->declared)
+		return fail(err, -ENOMEM, "out of memory");
+	for (unsigned i = 0; i < s->nr && ret == 0; i++)
+		ret = declared_read(&s->declared[i], s->in[i].trace, err);
+	for (unsigned i = 0; i < s->nr && ret == 0; i++)
+		missing |= s->declared[i].has_uuid && !is_listed(s->declared, s->nr, i) &&
+			   s->declared[i].hypervisor;
+	for (unsigned i = 0; i < s->nr && ret == 0 && missing; i++)
+		ret = s->declared[i].any ? declared_read_all(&s->declared[i], err) : 0;
+	return ret;
+}
+
+static void release_declared(struct search *s)
+{
+	for (unsigned i = 0; s->declared && i < s->nr; i++)
+		declared_release(&s->declared[i]);
+	free(s->declared);
+}
+
 int topology_find(struct topology *out, const struct topology_input *in, unsigned nr,
 		  const struct topology_options *opt, struct error *err)
 {
@@ -258,7 +312,9 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 	memset(out, 0, sizeof(*out));
 	if (!nr)
 		return fail(err, -EINVAL, "no traces");
-	ret = find(&p, &s, err);
+	ret = read_declared(&s, err);
+	if (ret == 0)
+		ret = find(&p, &s, err);
 	if (ret == 0) {
 		*out = p.t;
 		memset(&p.t, 0, sizeof(p.t));
@@ -267,6 +323,7 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 	}
 	pass_release(&p);
 	moments_release(&s.moments);
+	release_declared(&s);
 	return ret;
 }
 

@@ -19,6 +19,8 @@ struct vcpu_hint {
 	uint64_t evidence; /* number of hypercalls, or entries that fit, that say so */
 };
 
+#define MACHINE_EVIDENCE 400 /* bytes */
+
 struct machine {
 	char name[64];             /* unique; host name, or what the user said */
 	int parent;                /* index; -1 for L0 */
@@ -28,7 +30,7 @@ struct machine {
 	struct clock_model to_parent; /* to the parent's ticks; its bounds are parent ticks, too */
 	struct vcpu_hint *vcpus;   /* owned */
 	unsigned nr_vcpus;
-	char evidence[160];        /* how role and parent were found, in words */
+	char evidence[MACHINE_EVIDENCE]; /* how role and parent were found, in words */
 };
 
 struct topology {
@@ -46,6 +48,7 @@ struct topology_input {
 	struct trace *trace;
 	const char *name;    /* NULL: find out */
 	const char *parent;  /* name of the parent, "-" for L0, NULL: find out */
+	bool recorded;       /* @parent is the recorder's word, not the user's */
 	int64_t tsc_offset;  /* valid when has_tsc_offset: guest TSC = parent TSC + offset */
 	bool has_tsc_offset;
 };

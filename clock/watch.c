@@ -39,11 +39,16 @@ void watch_init(struct watch *w, struct stream *s)
 
 uint64_t watch_wanted(const struct watch *w)
 {
+	uint64_t calls = WANT(KVM_HYPERCALL) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST) |
+			 WANT(SYNC_REQUEST) | WANT(SYNC_ACK) | WANT(VMSYNC_GH_GUEST) |
+			 WANT(VMSYNC_HG_GUEST) | WANT(SCHED_SWITCH);
 	uint64_t host = WANT(KVM_ENTRY) | WANT(KVM_EXIT) | WANT(KVM_HYPERCALL) |
 			WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT_INJECT) |
 			WANT(KVM_WRITE_TSC_OFFSET) | WANT(SCHED_SWITCH) | WANT(VECTOR_ENTRY) |
 			WANT(IRQ_ENTRY) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
 
+	if (w->purpose == SAMPLE_CALLS)
+		return calls;
 	if (w->purpose == SAMPLE_HOST)
 		return host | (w->wants_mono ? WANT(HRTIMER_EXPIRE_ENTRY) : 0);
 	return ((UINT64_C(1) << EV_NR_KINDS) - 1) & ~WANT(OTHER) & ~WANT(STATEDUMP_PROCESS) &
@@ -342,14 +347,14 @@ static int list_tids(struct tick_list *out, const char *list, size_t nr, size_t 
 
 /*
  * Distributes elements with a tid (at @tid_offset) to their threads, in ascending order of tid,
- * keeping their order otherwise: a stream's list becomes one ascending run.
+ * keeping their order otherwise: a stream's list becomes one ascending run.  The list is replaced.
  */
-static int group_by_thread(void *list, size_t nr, size_t size, size_t tid_offset)
+static int group_by_thread(void **list, size_t nr, size_t size, size_t tid_offset)
 {
 	struct tick_list tids = {0};
 	struct map index = {0};
 	size_t *at = NULL;
-	char *out = NULL, *in = list;
+	char *out = NULL, *in = *list;
 	int ret = nr ? list_tids(&tids, in, nr, size, tid_offset) : 0;
 
 	for (size_t i = 0; i < tids.nr && ret == 0; i++)
@@ -366,8 +371,10 @@ static int group_by_thread(void *list, size_t nr, size_t size, size_t tid_offset
 	for (size_t i = 0; at && out && i < nr; i++)
 		memcpy(out + at[*map_get(&index, tid_of(in + i * size, tid_offset))]++ * size,
 		       in + i * size, size);
-	if (at && out)
-		memcpy(list, out, nr * size);
+	if (at && out) {
+		*list = out;
+		out = in;
+	}
 	free(at);
 	free(out);
 	free(tids.list);
@@ -384,11 +391,11 @@ int watch_end(struct watch *w)
 	if (w->mode == MODE_IN)
 		ret = note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last, true);
 	if (ret == 0)
-		ret = group_by_thread(w->stays.list, w->stays.nr, sizeof(*w->stays.list),
+		ret = group_by_thread((void **)&w->stays.list, w->stays.nr, sizeof(*w->stays.list),
 				      offsetof(struct stay, tid));
 	if (ret == 0)
-		ret = group_by_thread(w->nestings.list, w->nestings.nr, sizeof(*w->nestings.list),
-				      offsetof(struct nesting, tid));
+		ret = group_by_thread((void **)&w->nestings.list, w->nestings.nr,
+				      sizeof(*w->nestings.list), offsetof(struct nesting, tid));
 	return ret;
 }
 
@@ -407,22 +414,33 @@ void watch_release(struct watch *w)
 	memset(w, 0, sizeof(*w));
 }
 
+/* Moves what is in one list behind another. */
 #define append(to, from)                                                                           \
-	append_list((void **)&(to)->list, &(to)->nr, &(to)->room, (from)->list, (from)->nr,        \
-		    sizeof(*(to)->list))
+	append_list((void **)&(to)->list, &(to)->nr, &(to)->room, (void **)&(from)->list,          \
+		    &(from)->nr, sizeof(*(to)->list))
 
-static int append_list(void **to, size_t *nr, size_t *room, const void *from, size_t more,
+static int append_list(void **to, size_t *nr, size_t *room, void **from, size_t *nr_from,
 		       size_t size)
 {
+	size_t more = *nr_from;
 	void *n;
 
 	if (!more)
 		return 0;
+	if (!*nr) {
+		free(*to);
+		*to = *from;
+		*from = NULL;
+		*nr_from = 0;
+		*nr = *room = more;
+		return 0;
+	}
 	n = realloc(*to, (*nr + more) * size);
 	if (!n)
 		return -ENOMEM;
-	memcpy((char *)n + *nr * size, from, more * size);
+	memcpy((char *)n + *nr * size, *from, more * size);
 	*to = n;
+	*nr_from = 0;
 	*nr += more;
 	*room = *nr;
 	return 0;
@@ -594,7 +612,7 @@ static int nestings_by_thread(const void *a, const void *b)
 }
 
 static int gather_nestings(struct nesting_list *all, struct tick_list *forgotten,
-			   const struct watch *w, unsigned nr)
+			   struct watch *w, unsigned nr)
 {
 	for (unsigned i = 0; i < nr; i++) {
 		if (append(all, &w[i].nestings))
@@ -637,7 +655,7 @@ static uint64_t last_before(const struct tick_list *l, uint64_t t)
 
 /* Tells each stay whose guest ran in it: by the thread's last change of nesting before, unless
  * events were lost since. */
-static int mark_nested(struct sample *s, const struct watch *w, unsigned nr)
+static int mark_nested(struct sample *s, struct watch *w, unsigned nr)
 {
 	struct nesting_list all = {0};
 	struct tick_list forgotten = {0};
@@ -667,6 +685,7 @@ static int mark_nested(struct sample *s, const struct watch *w, unsigned nr)
 int watch_gather(struct sample *s, struct watch *w, unsigned nr)
 {
 	struct tick_list tids = {0};
+	size_t settled = 0;
 	int ret = 0;
 
 	s->nr_cpus = s->trace->nr_cpus < CPUS_MAX ? s->trace->nr_cpus : CPUS_MAX;
@@ -680,21 +699,21 @@ int watch_gather(struct sample *s, struct watch *w, unsigned nr)
 		return -ENOMEM;
 	gather_limits(s, w, nr);
 	gather_span(s, w, nr);
-	for (unsigned i = 0; i < nr && ret == 0; i++) {
+	for (unsigned i = 0; i < nr && ret == 0; i++)
 		ret = gather_one(s, &w[i]);
-		if (ret == 0 && i + 1 == nr)
-			sample_settle(s);
+	if (ret == 0) {
+		sample_settle(s);
+		ret = mark_nested(s, w, nr);
 	}
 	if (ret == 0)
-		ret = mark_nested(s, w, nr);
-	if (ret == 0)
 		ret = keep_vcpu_threads(&s->stays, &tids);
+	settled = s->stays.nr;
 	if (ret == 0 && tids.nr)
 		ret = add_losses(s, w, nr, &tids);
 	if (ret == 0 && tids.nr)
 		ret = add_silences(s, w, nr, &tids);
 	free(tids.list);
-	if (ret == 0)
-		sample_settle(s);
+	if (ret == 0 && s->stays.nr != settled)
+		sample_settle_stays(s);
 	return ret;
 }

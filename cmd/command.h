@@ -53,6 +53,8 @@ extern const struct command state_command;
 extern const struct command timeline_command;
 extern const struct command events_command;
 extern const struct command check_command;
+extern const struct command record_command;
+extern const struct command agent_command;
 
 extern const struct command *const commands[];
 extern const unsigned nr_commands;

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <locale.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,8 @@
 #include <unistd.h>
 
 const struct command *const commands[] = {
-	&analyze_command, &report_command, &state_command,  &timeline_command,
-	&tree_command,	  &info_command,   &events_command, &check_command,
+	&record_command, &analyze_command, &report_command, &state_command, &timeline_command,
+	&tree_command,	 &info_command,	   &events_command, &check_command,
 };
 const unsigned nr_commands = ARRAY_SIZE(commands);
 
@@ -27,19 +26,6 @@ const struct command *command_find(const char *name)
 			return commands[i];
 	}
 	return NULL;
-}
-
-enum exit_code complain(const struct invocation *inv, enum exit_code code, const char *fmt, ...)
-{
-	va_list ap;
-
-	fflush(stdout);
-	fprintf(stderr, "sonde %s: ", inv->command->name);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return code;
 }
 
 static bool wants_color(const struct common *common, int fd)

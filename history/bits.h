@@ -22,10 +22,13 @@ static inline unsigned bits_width(uint64_t v)
 	return v ? 64 - (unsigned)__builtin_clzll(v) : 0;
 }
 
-/* @width <= 57: what one load of 8 bytes always holds. */
+/* What one load of 8 bytes always holds. */
+#define BITS_GET_MAX 57
+
+/* @width <= BITS_GET_MAX. */
 static inline uint64_t bits_get(const uint8_t *base, uint64_t at, unsigned width)
 {
-	return get_u64(base + (at >> 3)) >> (at & 7) & bits_mask(width);
+	return get_u64(base + (at >> 3)) >> (at & 7) & ((1ull << width) - 1);
 }
 
 /* Any width up to 64. */

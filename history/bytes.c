@@ -80,18 +80,6 @@ void bytes_release(struct bytes *b)
 	memset(b, 0, sizeof(*b));
 }
 
-const uint8_t *cursor_take(struct cursor *c, size_t len_bytes)
-{
-	const uint8_t *p = c->p;
-
-	if (c->bad || (size_t)(c->end - c->p) < len_bytes) {
-		c->bad = true;
-		return NULL;
-	}
-	c->p += len_bytes;
-	return p;
-}
-
 uint64_t cursor_long_varint(struct cursor *c)
 {
 	uint64_t v = 0;

@@ -38,13 +38,35 @@ struct cursor {
 	bool bad;
 };
 
-const uint8_t *cursor_take(struct cursor *c, size_t len_bytes);
 uint64_t cursor_long_varint(struct cursor *c);
 int64_t cursor_signed(struct cursor *c);
 
+static inline const uint8_t *cursor_take(struct cursor *c, size_t len_bytes)
+{
+	const uint8_t *p = c->p;
+
+	if (c->bad || (size_t)(c->end - c->p) < len_bytes) {
+		c->bad = true;
+		return NULL;
+	}
+	c->p += len_bytes;
+	return p;
+}
+
+/* Numbers of one byte and of two are by far the most. */
 static inline uint64_t cursor_varint(struct cursor *c)
 {
-	return c->p < c->end && *c->p < 0x80 ? *c->p++ : cursor_long_varint(c);
+	const uint8_t *p = c->p;
+
+	if (p < c->end && *p < 0x80) {
+		c->p++;
+		return *p;
+	}
+	if (c->end - p >= 2 && p[1] < 0x80) {
+		c->p += 2;
+		return (uint64_t)p[1] << 7 | (p[0] & 0x7f);
+	}
+	return cursor_long_varint(c);
 }
 
 static inline uint32_t get_u32(const uint8_t *p)

@@ -23,6 +23,7 @@ struct encoder {
 	uint32_t nr_attrs, attr_room;
 	uint32_t *last_value;
 	ns_t *last_time; /* of the last change, NS_MIN: none */
+	struct snapshot_entry *last; /* room for both, of all that have changed */
 	uint32_t *start; /* counting sort; all 0 between batches */
 	uint32_t *mask;	 /* slices of this group that have the attribute */
 	uint8_t *flags;
@@ -74,6 +75,7 @@ void encoder_free(struct encoder *e)
 	bytes_release(&e->names);
 	free(e->last_value);
 	free(e->last_time);
+	free(e->last);
 	free(e->start);
 	free(e->mask);
 	free(e->flags);
@@ -111,6 +113,7 @@ static bool room_for_attrs(struct encoder *e, uint32_t nr)
 		return true;
 	if (!resize(&e->last_value, e->attr_room, room, sizeof(*e->last_value)) ||
 	    !resize(&e->last_time, e->attr_room, room, sizeof(*e->last_time)) ||
+	    !resize(&e->last, e->attr_room, room, sizeof(*e->last)) ||
 	    !resize(&e->start, e->attr_room, room, sizeof(*e->start)) ||
 	    !resize(&e->mask, e->attr_room, room, sizeof(*e->mask)) ||
 	    !resize(&e->flags, e->attr_room, room, sizeof(*e->flags)) ||
@@ -363,6 +366,19 @@ static bool group_is_full(const struct encoder *e)
 	       e->nr_slices * SLICE_CHANGES >= GROUP_ATTR_CHANGES * e->nr_attrs;
 }
 
+static void take_snapshot(struct encoder *e)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < e->nr_attrs; i++) {
+		if (e->last_time[i] != NS_MIN)
+			e->last[nr++] = (struct snapshot_entry){
+				.attr = i, .value = e->last_value[i], .since = e->last_time[i]};
+	}
+	bytes_clear(&e->snapshot);
+	snapshot_put(&e->snapshot, e->group_begin, e->last, nr);
+}
+
 /* Lets the file know: nothing that follows could be right. */
 static void out_of_memory(struct encoder *e)
 {
@@ -383,9 +399,7 @@ void encoder_batch(struct encoder *e, const struct batch *b)
 	e->nr_attrs = b->nr_attrs;
 	if (!e->nr_slices) {
 		e->group_begin = b->changes[0].t;
-		bytes_clear(&e->snapshot);
-		snapshot_put(&e->snapshot, e->group_begin, e->last_value, e->last_time,
-			     e->nr_attrs);
+		take_snapshot(e);
 	}
 	bytes_put(&e->names, b->names.data, b->names.len_bytes);
 	e->names.failed |= b->names.failed;

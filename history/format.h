@@ -12,7 +12,7 @@
  */
 #define FILE_MAGIC "SONDEHIS"
 #define TRAILER_MAGIC "SONDEEND"
-#define FORMAT_VERSION 1u
+#define FORMAT_VERSION 2u
 
 /* Times stay below this in either direction (146 years), so that differences never overflow. */
 #define FORMAT_TIME_MAX (INT64_MAX / 2)
@@ -34,7 +34,7 @@
 /*
  * Part header, payload follows
  *   0  u32  PART_MAGIC
- *   4  u16  kind
+ *   4  u16  kind, | PART_PACKED
  *   6  u16  level
  *   8  u64  length of the payload in bytes
  *  16  i64  begin, ns: no change in it is earlier
@@ -44,6 +44,7 @@
  */
 #define PART_MAGIC 0x54524150u /* "PART" */
 #define PART_HEADER_BYTES 48
+#define PART_PACKED 0x8000u /* the payload is the packed form, see pack.h */
 
 enum part_kind {
 	PART_SLICE = 1, /* node: changes of the attributes that change often */

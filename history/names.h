@@ -35,6 +35,13 @@ struct name_table {
 	bool ended;
 };
 
+/* What the names that are put or applied next are guessed from: threads have the same children. */
+#define NAMES_GUESSES 64
+struct names_guess {
+	uint32_t next_name;
+	uint32_t parents[NAMES_GUESSES];
+};
+
 struct names {
 	struct strings strings;
 	struct name_attr *attrs; /* owned */
@@ -44,6 +51,7 @@ struct names {
 	unsigned nr_tables;
 	uint32_t nr_put_strings, nr_put_attrs;
 	unsigned nr_put_tables;
+	struct names_guess guess;
 };
 
 #define NAMES_COLUMNS_MAX 256

@@ -12,8 +12,12 @@
  * than PLAIN_RATIO_MAX times the payload, so a reader's memory is bounded by the file's size.
  *
  * The plain bytes are any number of rounds, each (numbers as varints unless said otherwise):
- *   number of new strings; each: length, bytes
- *   number of new attributes; each: parent, name, u8 type | flags << 4
+ *   number of new strings; column by column: how many bytes each begins with like the one before
+ *   it (as far as COMMON_MAX), how many more it has, and these
+ *   number of new attributes; column by column: name, 0 when it is the string behind the last of
+ *   those told before, else its number + 1; signed difference of the parent to the guess, which is
+ *   the parent of the last attribute whose told name had the same remainder (struct names_guess);
+ *   u8 type | flags << 4
  *   number of new tables; each: name, number of columns; each column: name, u8 type
  *   for every table: number of new rows; column by column each cell's signed difference to the
  *   one above it; number of changed cells; each: row, column, signed value.  The column after the
@@ -21,27 +25,68 @@
  */
 #define PLAIN_RATIO_MAX 1024
 #define ZSTD_LEVEL 3
+#define COMMON_MAX 31 /* so that a reader's memory is bounded */
+
+/* Bytes that string @i begins with like the one before it, as far as that is told. */
+static size_t common_bytes(const struct strings *s, uint32_t i)
+{
+	size_t same = 0;
+
+	while (same < COMMON_MAX && same < s->len_bytes[i] && same < s->len_bytes[i - 1] &&
+	       s->list[i][same] == s->list[i - 1][same])
+		same++;
+	return same;
+}
 
 static void put_strings(struct names *n, struct bytes *out)
 {
 	const struct strings *s = &n->strings;
+	uint32_t first = n->nr_put_strings;
 
-	bytes_put_varint(out, s->nr - n->nr_put_strings);
-	for (uint32_t i = n->nr_put_strings; i < s->nr; i++) {
-		bytes_put_varint(out, s->len_bytes[i]);
-		bytes_put(out, s->list[i], s->len_bytes[i]);
+	bytes_put_varint(out, s->nr - first);
+	for (uint32_t i = first; i < s->nr; i++)
+		bytes_put_varint(out, common_bytes(s, i));
+	for (uint32_t i = first; i < s->nr; i++)
+		bytes_put_varint(out, s->len_bytes[i] - common_bytes(s, i));
+	for (uint32_t i = first; i < s->nr; i++) {
+		size_t same = common_bytes(s, i);
+
+		bytes_put(out, s->list[i] + same, s->len_bytes[i] - same);
 	}
 	n->nr_put_strings = s->nr;
 }
 
+/* How a name is told; the guess goes on. */
+static uint64_t name_code(struct names_guess *g, uint32_t name)
+{
+	uint64_t code = name == g->next_name ? 0 : name + 1ull;
+
+	if (name >= g->next_name)
+		g->next_name = name + 1;
+	return code;
+}
+
+static uint32_t *parent_guess(struct names_guess *g, uint64_t code)
+{
+	return &g->parents[code % NAMES_GUESSES];
+}
+
 static void put_attrs(struct names *n, struct bytes *out)
 {
-	bytes_put_varint(out, n->nr_attrs - n->nr_put_attrs);
-	for (uint32_t i = n->nr_put_attrs; i < n->nr_attrs; i++) {
-		bytes_put_varint(out, n->attrs[i].parent);
-		bytes_put_varint(out, n->attrs[i].name);
-		bytes_put_u8(out, (uint8_t)(n->attrs[i].type | n->attrs[i].flags << 4));
+	uint32_t first = n->nr_put_attrs;
+	struct names_guess g = n->guess;
+
+	bytes_put_varint(out, n->nr_attrs - first);
+	for (uint32_t i = first; i < n->nr_attrs; i++)
+		bytes_put_varint(out, name_code(&g, n->attrs[i].name));
+	for (uint32_t i = first; i < n->nr_attrs; i++) {
+		uint32_t *guess = parent_guess(&n->guess, name_code(&n->guess, n->attrs[i].name));
+
+		bytes_put_signed(out, (int64_t)n->attrs[i].parent - *guess);
+		*guess = n->attrs[i].parent;
 	}
+	for (uint32_t i = first; i < n->nr_attrs; i++)
+		bytes_put_u8(out, (uint8_t)(n->attrs[i].type | n->attrs[i].flags << 4));
 	n->nr_put_attrs = n->nr_attrs;
 }
 
@@ -112,43 +157,89 @@ void names_pack(const struct bytes *plain, struct bytes *out)
 	bytes_release(&packed);
 }
 
+/* A string of @same bytes of the one before it, and those at @text. */
+static int apply_string(struct names *n, uint64_t same, const uint8_t *text, uint64_t len)
+{
+	const struct strings *s = &n->strings;
+	uint32_t want = s->nr, id;
+	struct bytes whole = {0};
+
+	if (same > COMMON_MAX || same > s->len_bytes[want - 1] || len >= UINT32_MAX - COMMON_MAX)
+		return -EINVAL;
+	if (same) {
+		bytes_put(&whole, s->list[want - 1], same);
+		bytes_put(&whole, text, len);
+		text = whole.data;
+		len += same;
+	}
+	id = whole.failed ? UINT32_MAX : strings_put(&n->strings, (const char *)text, len);
+	bytes_release(&whole);
+	if (id == UINT32_MAX)
+		return -ENOMEM;
+	return id == want ? 0 : -EINVAL;
+}
+
+/* Columns are read beside each other, each by a cursor of its own: skips @nr numbers. */
+static void skip_numbers(struct cursor *c, uint64_t nr)
+{
+	while (nr-- && !c->bad)
+		cursor_varint(c);
+}
+
 static int apply_strings(struct names *n, struct cursor *c)
 {
 	uint64_t nr = cursor_varint(c);
+	struct cursor same = *c, len;
+	int ret = 0;
 
-	while (nr-- && !c->bad) {
-		uint64_t len = cursor_varint(c);
-		const uint8_t *text = cursor_take(c, len);
-		uint32_t want = n->strings.nr;
-		uint32_t id;
+	skip_numbers(c, nr);
+	len = *c;
+	skip_numbers(c, nr);
+	while (nr-- && !c->bad && !ret) {
+		uint64_t len_bytes = cursor_varint(&len);
+		const uint8_t *text = cursor_take(c, len_bytes);
 
-		if (c->bad || len >= UINT32_MAX)
-			return -EINVAL;
-		id = strings_put(&n->strings, (const char *)text, len);
-		if (id != want)
-			return id == UINT32_MAX ? -ENOMEM : -EINVAL;
+		ret = text ? apply_string(n, cursor_varint(&same), text, len_bytes) : -EINVAL;
 	}
-	return c->bad ? -EINVAL : 0;
+	return c->bad ? -EINVAL : ret;
+}
+
+/* Makes the next attribute; 0, -EINVAL, -ENOMEM. */
+static int apply_attr(struct names *n, uint64_t code, int64_t from_guess, unsigned type)
+{
+	uint64_t name = code ? code - 1 : n->guess.next_name;
+	uint32_t *guess = parent_guess(&n->guess, code);
+	uint64_t parent = *guess + (uint64_t)from_guess;
+	uint32_t want = n->nr_attrs;
+	attr_t attr;
+
+	if (name >= n->strings.nr || parent >= want ||
+	    name_code(&n->guess, (uint32_t)name) != code)
+		return -EINVAL;
+	*guess = (uint32_t)parent;
+	attr = names_attr(n, (attr_t)parent, (uint32_t)name, type & 15, type >> 4);
+	if (attr == want)
+		return 0;
+	return attr == ATTR_NONE ? -ENOMEM : -EINVAL;
 }
 
 static int apply_attrs(struct names *n, struct cursor *c)
 {
 	uint64_t nr = cursor_varint(c);
+	struct cursor names = *c, parents;
+	int ret = 0;
 
-	while (nr-- && !c->bad) {
-		uint64_t parent = cursor_varint(c);
-		uint64_t name = cursor_varint(c);
+	skip_numbers(c, nr);
+	parents = *c;
+	skip_numbers(c, nr);
+	while (nr-- && !c->bad && !ret) {
+		uint64_t name = cursor_varint(&names);
+		int64_t parent = cursor_signed(&parents);
 		const uint8_t *type = cursor_take(c, 1);
-		uint32_t want = n->nr_attrs;
-		attr_t attr;
 
-		if (c->bad || parent >= want || name >= n->strings.nr)
-			return -EINVAL;
-		attr = names_attr(n, (attr_t)parent, (uint32_t)name, *type & 15, *type >> 4);
-		if (attr != want)
-			return attr == ATTR_NONE ? -ENOMEM : -EINVAL;
+		ret = type ? apply_attr(n, name, parent, *type) : -EINVAL;
 	}
-	return c->bad ? -EINVAL : 0;
+	return c->bad ? -EINVAL : ret;
 }
 
 static int apply_tables(struct names *n, struct cursor *c)

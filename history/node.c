@@ -233,11 +233,8 @@ static uint64_t row_offset(const struct node *n, uint32_t row)
 	return bits_get(n->offsets, (uint64_t)row * n->offset_bits, n->offset_bits);
 }
 
-int node_segment(const struct node *n, uint32_t row, struct segment *s)
+static int open_segment(const struct node *n, uint64_t from, uint64_t to, struct segment *s)
 {
-	uint64_t from = row_offset(n, row);
-	uint64_t to = row_offset(n, row + 1);
-
 	if (from == to)
 		return 0;
 	if (from > to || to > n->segments_bytes ||
@@ -246,10 +243,34 @@ int node_segment(const struct node *n, uint32_t row, struct segment *s)
 	return 1;
 }
 
-void node_prefetch(const struct node *n, uint32_t row)
+int node_segment(const struct node *n, uint32_t row, struct segment *s)
 {
-	if (row < n->nr_rows)
-		__builtin_prefetch(n->segments + row_offset(n, row));
+	return open_segment(n, row_offset(n, row), row_offset(n, row + 1), s);
+}
+
+/* How many bytes are fetched ahead.  Of a longer segment only the begin. */
+#define FETCH_AHEAD 2048
+#define FETCH_LINE 64
+
+void node_walk_init(struct node_walk *w, const struct node *n)
+{
+	w->n = n;
+	w->row = 0;
+	w->at = n->nr_rows ? row_offset(n, 0) : 0;
+	w->fetched = n->segments;
+}
+
+int node_walk_next(struct node_walk *w, struct segment *s)
+{
+	uint64_t from = w->at;
+	const uint8_t *here = w->n->segments + from;
+	const uint8_t *fetch = w->fetched < here ? here : w->fetched;
+
+	for (; fetch < here + FETCH_AHEAD; fetch += FETCH_LINE)
+		__builtin_prefetch(fetch);
+	w->fetched = fetch;
+	w->at = row_offset(w->n, ++w->row);
+	return open_segment(w->n, from, w->at, s);
 }
 
 uint64_t node_places_upto(const struct node *n, int64_t t)

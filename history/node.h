@@ -39,6 +39,7 @@ struct node {
 	struct sorted times;
 	int64_t base;
 	int64_t end;	      /* of the part; set by the reader */
+	uint64_t loaded;      /* set by the reader: another number each time the bytes move */
 	uint32_t first_slice; /* of a group; set by the reader */
 	uint64_t segments_bytes, extra_bytes;
 	uint32_t nr_rows, nr_entries, nr_times;
@@ -94,8 +95,20 @@ uint32_t node_find(const struct node *n, uint32_t attr);
 /* 1, 0 when the row has no changes here, -EIO when its bytes make no sense. */
 int node_segment(const struct node *n, uint32_t row, struct segment *s);
 
-/* Has the memory at the begin of a row's segment fetched; the row need not exist. */
-void node_prefetch(const struct node *n, uint32_t row);
+/* Walks all rows from the first on: node_walk_init(), then node_walk_next() for each row says what
+ * node_segment() would.  What comes next in memory is being fetched meanwhile. */
+struct node_walk {
+	const struct node *n;
+	const uint8_t *fetched;
+	uint64_t at; /* offset of the next row's segment */
+	uint32_t row;
+};
+
+/* A segment with so many changes may be longer than what is fetched of it. */
+#define NODE_LONG_SEGMENT 512
+
+void node_walk_init(struct node_walk *w, const struct node *n);
+int node_walk_next(struct node_walk *w, struct segment *s);
 
 /* Places below this one are at times <= t. */
 uint64_t node_places_upto(const struct node *n, int64_t t);

@@ -47,6 +47,7 @@ int outfile_open(struct outfile *f, const char *path, uint32_t flags, int64_t wa
 
 	memset(f, 0, sizeof(*f));
 	f->fd = -1;
+	f->wait = 1;
 	f->path = strdup(path);
 	if (!f->path)
 		return fail(err, -ENOMEM, "no memory to write %s", path);
@@ -83,9 +84,48 @@ static void remember(struct outfile *f, enum part_kind kind, unsigned level, ns_
 							.at = f->len_bytes};
 }
 
+#define WAIT_FACTOR 4
+#define WAIT_MAX 64 /* slices */
+
+/* Whether the packed form of a part, which is then in f->packed, is small enough. */
+static bool pack(struct outfile *f, enum part_kind kind, const struct bytes *payload)
+{
+	if (!f->pack)
+		f->pack = pack_new();
+	if (!f->pack || !pack_part(f->pack, kind, payload, &f->packed))
+		return false;
+	if (kind == PART_SLICE)
+		return f->packed.len_bytes <= payload->len_bytes / 3 * 2;
+	return f->packed.len_bytes < payload->len_bytes;
+}
+
+static bool pack_slice(struct outfile *f, const struct bytes *payload)
+{
+	if (f->left) {
+		f->left--;
+		return false;
+	}
+	f->packs = pack(f, PART_SLICE, payload);
+	f->wait = f->packs ? 1 : f->wait * WAIT_FACTOR;
+	if (f->wait > WAIT_MAX)
+		f->wait = WAIT_MAX;
+	f->left = f->packs ? 0 : f->wait - 1;
+	return f->packs;
+}
+
+static bool is_packed(struct outfile *f, enum part_kind kind, const struct bytes *payload)
+{
+	if (kind == PART_SLICE)
+		return pack_slice(f, payload);
+	if (kind == PART_NAMES || kind == PART_INDEX)
+		return false;
+	return f->packs && pack(f, kind, payload);
+}
+
 void outfile_part(struct outfile *f, enum part_kind kind, unsigned level, ns_t begin, ns_t end,
 		  const struct bytes *payload)
 {
+	uint32_t form = 0;
 	static const uint8_t zeros[8];
 	uint8_t h[PART_HEADER_BYTES];
 
@@ -93,9 +133,13 @@ void outfile_part(struct outfile *f, enum part_kind kind, unsigned level, ns_t b
 		fail(&f->error, -ENOMEM, "no memory to encode a part of %s", f->path);
 	if (f->error.code)
 		return;
+	if (is_packed(f, kind, payload)) {
+		payload = &f->packed;
+		form = PART_PACKED;
+	}
 	remember(f, kind, level, begin);
 	set_u32(h, PART_MAGIC);
-	set_u32(h + 4, (uint32_t)kind | level << 16);
+	set_u32(h + 4, (uint32_t)kind | form | level << 16);
 	set_u64(h + 8, payload->len_bytes);
 	set_u64(h + 16, (uint64_t)begin);
 	set_u64(h + 24, (uint64_t)end);
@@ -171,6 +215,8 @@ int outfile_close(struct outfile *f, struct error *err)
 	ret = f->error.code;
 	if (ret && err)
 		*err = f->error;
+	pack_free(f->pack);
+	bytes_release(&f->packed);
 	free(f->parts);
 	free(f->path);
 	return ret;

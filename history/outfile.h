@@ -3,11 +3,15 @@
 #define HISTORY_OUTFILE_H
 
 #include "base/error.h"
-#include "history/format.h"
+#include "history/pack.h"
 
 /*
  * The file being written: parts are appended, and remembered for the index.  The first error
  * sticks; everything after it is dropped.  Used by one thread at a time.
+ *
+ * Whether parts are packed (pack.h) goes by the slices, which are nearly all of a file: when that
+ * makes a slice smaller by a third, it is packed, and so is what follows it, up to the next slice
+ * for which it does not.  Then slices stay plain for a while before it is tried again.
  */
 struct outfile_part {
 	uint16_t kind, level;
@@ -20,6 +24,10 @@ struct outfile {
 	uint64_t len_bytes;
 	struct outfile_part *parts; /* owned */
 	size_t nr_parts, room;
+	struct pack *pack; /* owned; NULL: not tried yet */
+	struct bytes packed;
+	bool packs;
+	unsigned wait, left; /* slices from one try to the next, and until then */
 	struct error error;
 	char *path; /* owned, for messages */
 };

@@ -71,38 +71,47 @@ static void state_apply(struct state *s, uint32_t attr, const struct found *f)
 	}
 }
 
+#define STATE_BLOCK 64
+
 static int state_snapshot(struct state *s, const struct node *group)
 {
 	struct snapshot snap;
 
 	if (!snapshot_open(&snap, group->base, group->extra, group->extra_bytes))
 		return -EIO;
-	for (uint32_t i = 0; i < snap.nr; i++) {
-		uint32_t attr = snapshot_attr(&snap, i);
+	for (uint32_t i = 0; i < snap.nr; i += STATE_BLOCK) {
+		uint32_t nr = snap.nr - i < STATE_BLOCK ? snap.nr - i : STATE_BLOCK;
+		struct snapshot_entry entries[STATE_BLOCK];
 
-		if (attr < s->nr) {
-			s->values[attr] = snapshot_value(&snap, i);
-			s->since[attr] = snapshot_since(&snap, i);
+		snapshot_entries(&snap, i, nr, entries);
+		for (uint32_t k = 0; k < nr; k++) {
+			const struct snapshot_entry *e = &entries[k];
+
+			if (e->attr < s->nr) {
+				s->values[e->attr] = e->value;
+				s->since[e->attr] = e->since;
+			}
 		}
 	}
 	return 0;
 }
 
-/* Some rows of a node at once, so that their memory is fetched at the same time. */
+/* Some rows of a node at once: looking into a long segment waits for memory that opening it does
+ * not touch, so that memory is fetched for all of them first. */
 #define STATE_ROWS 8
 
-static int state_rows(struct state *s, const struct node *n, uint32_t first, uint64_t places)
+static int state_rows(struct state *s, struct node_walk *walk, uint32_t nr, uint64_t places)
 {
-	uint32_t nr = n->nr_rows - first < STATE_ROWS ? n->nr_rows - first : STATE_ROWS;
+	const struct node *n = walk->n;
+	uint32_t first = walk->row;
 	struct segment segments[STATE_ROWS];
 	int any[STATE_ROWS];
 
 	for (uint32_t i = 0; i < nr; i++) {
-		node_prefetch(n, first + STATE_ROWS + i);
-		any[i] = node_segment(n, first + i, &segments[i]);
+		any[i] = node_walk_next(walk, &segments[i]);
 		if (any[i] < 0)
 			return any[i];
-		if (any[i])
+		if (any[i] && segments[i].places.nr >= NODE_LONG_SEGMENT)
 			segment_prefetch(&segments[i], places);
 	}
 	for (uint32_t i = 0; i < nr; i++) {
@@ -118,10 +127,15 @@ static int state_rows(struct state *s, const struct node *n, uint32_t first, uin
 static int state_node(struct state *s, const struct node *n, ns_t t)
 {
 	uint64_t places = node_places_upto(n, t);
+	struct node_walk walk;
 	int ret = 0;
 
-	for (uint32_t row = 0; row < n->nr_rows && !ret; row += STATE_ROWS)
-		ret = state_rows(s, n, row, places);
+	node_walk_init(&walk, n);
+	while (walk.row < n->nr_rows && !ret) {
+		uint32_t left = n->nr_rows - walk.row;
+
+		ret = state_rows(s, &walk, left < STATE_ROWS ? left : STATE_ROWS, places);
+	}
 	return ret;
 }
 

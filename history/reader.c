@@ -47,11 +47,19 @@ uint32_t stream_find(const struct stream *s, ns_t t)
 
 static int open_entry(struct history *h, struct stream *s, uint32_t i, struct part *p, bool verify)
 {
+	const struct unpacked *plain = unpacked_touch(h, s, i);
 	unsigned kind;
-	int ret = part_open(&h->file, stream_place(s, i), verify, &kind, p);
+	int ret = part_open(&h->file, stream_place(s, i), verify && !plain, &kind, p);
 
-	if (!ret && (kind != (s->kind | s->level << 16) || p->begin != stream_begin(s, i)))
-		ret = -EIO;
+	if (ret || (kind & ~PART_PACKED) != (s->kind | s->level << 16) ||
+	    p->begin != stream_begin(s, i))
+		return -EIO;
+	if (plain) {
+		p->payload = plain->plain.data;
+		p->len_bytes = plain->plain.len_bytes;
+	} else if (kind & PART_PACKED) {
+		ret = unpacked_open(h, s, i, p);
+	}
 	return ret;
 }
 
@@ -67,14 +75,19 @@ int stream_node(struct history *h, struct stream *s, uint32_t i, const struct no
 	if (!s->nodes)
 		return -ENOMEM;
 	if (!s->nodes[i].attrs) {
-		if (open_entry(h, s, i, &p, true) || !node_open(&n, p.payload, p.len_bytes))
-			return -EIO;
+		int ret = open_entry(h, s, i, &p, true);
+
+		if (ret || !node_open(&n, p.payload, p.len_bytes))
+			return ret ? ret : -EIO;
 		n.end = p.end;
+		n.loaded = ++h->touches;
 		if (s == &h->groups)
 			n.first_slice = stream_find(&h->slices, n.base);
 		if (n.first_slice == STREAM_NONE)
 			return -EIO;
 		s->nodes[i] = n;
+	} else {
+		unpacked_touch(h, s, i);
 	}
 	*out = &s->nodes[i];
 	return 0;
@@ -250,6 +263,7 @@ out:
 static void stream_release(struct stream *s)
 {
 	free(s->nodes);
+	free(s->unpacked);
 	free(s->checked);
 }
 
@@ -257,6 +271,7 @@ void history_close(struct history *h)
 {
 	if (!h)
 		return;
+	unpacked_release(h);
 	stream_release(&h->slices);
 	stream_release(&h->groups);
 	for (unsigned i = 0; i < TOTALS_LEVELS; i++)

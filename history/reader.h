@@ -14,6 +14,22 @@
  */
 #include "history/summary.h"
 
+/*
+ * Packed parts are unpacked when they are first touched.  Their plain form is kept while there is
+ * room: a node's bytes go away when UNPACKED_KEPT other packed parts have been touched since, and
+ * are more than UNPACKED_BYTES together.  The struct node stays where it is; who holds something that
+ * points into it (a struct segment) asks stream_node() again, and looks at node.loaded.
+ */
+#define UNPACKED_KEPT 32
+#define UNPACKED_BYTES (64ull << 20)
+
+struct unpacked {
+	struct stream *stream;
+	uint32_t i;
+	struct bytes plain;
+	uint64_t used; /* when it was touched, by the clock that history.touches is */
+};
+
 struct part {
 	const uint8_t *payload;
 	uint64_t len_bytes;
@@ -27,6 +43,7 @@ struct stream {
 	const uint8_t *entries; /* as in the index part */
 	struct node *nodes;	/* owned; of kinds that are nodes; attrs NULL: not touched yet */
 	bool *checked;		/* owned; of other kinds */
+	struct unpacked **unpacked; /* owned; NULL: none is */
 };
 
 struct history {
@@ -40,6 +57,9 @@ struct history {
 	uint32_t flags;
 	int64_t wall_offset_ns;
 	struct stream slices, groups;
+	struct unpacked **unpacked; /* owned: all there are */
+	uint32_t nr_unpacked, unpacked_room;
+	uint64_t unpacked_bytes, touches;
 	struct stream totals[TOTALS_LEVELS];
 	struct stream summaries[SUMMARY_LEVELS];
 };
@@ -64,6 +84,20 @@ uint32_t stream_find(const struct stream *s, ns_t t);
 /* The node of a part; 0 or -EIO, -ENOMEM. */
 int stream_node(struct history *h, struct stream *s, uint32_t i, const struct node **out);
 int stream_part(struct history *h, struct stream *s, uint32_t i, struct part *out);
+
+/* Sets @p to the plain form of packed part @i, which @p is.  0, -EIO, -ENOMEM. */
+int unpacked_open(struct history *h, struct stream *s, uint32_t i, struct part *p);
+/* The plain form that is there already, NULL: none is. */
+static inline const struct unpacked *unpacked_touch(struct history *h, const struct stream *s,
+						    uint32_t i)
+{
+	struct unpacked *u = s->unpacked ? s->unpacked[i] : NULL;
+
+	if (u)
+		u->used = ++h->touches;
+	return u;
+}
+void unpacked_release(struct history *h);
 
 /* Index of a file whose writer did not finish (recover.c).  Sets streams, begin and end. */
 int history_recover(struct history *h, struct error *err);

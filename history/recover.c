@@ -40,7 +40,7 @@ static int remember(struct walk *w, unsigned kind, ns_t begin, uint64_t at)
 		w->room = room;
 	}
 	w->parts[w->nr++] = (struct outfile_part){
-		.kind = kind & 0xffff, .level = (uint16_t)(kind >> 16), .begin = begin, .at = at};
+		.kind = kind & 0xffff & ~PART_PACKED, .level = (uint16_t)(kind >> 16), .begin = begin, .at = at};
 	return 0;
 }
 

@@ -25,18 +25,6 @@ static int open_row(const struct node *n, uint32_t attr, struct segment *s)
 	return row == NODE_NO_ROW ? 0 : node_segment(n, row, s);
 }
 
-bool segment_last(const struct node *n, const struct segment *s, uint64_t places, struct found *out)
-{
-	uint64_t place;
-	uint32_t nr = places ? sorted_upto(&s->places, places - 1, &place) : 0;
-
-	if (!nr)
-		return false;
-	out->t = node_time(n, place);
-	out->value = segment_value(s, nr - 1);
-	return true;
-}
-
 int node_last(const struct node *n, uint32_t attr, ns_t t, struct found *out)
 {
 	struct segment s;
@@ -207,11 +195,26 @@ static int open_range(struct row_reader *r, const struct node *n, uint32_t row,
 	range->at = range->end = 0;
 	range->hint = 0;
 	range->node = n;
+	range->loaded = n->loaded;
+	range->row = row;
 	if (ret <= 0)
 		return ret;
 	range->at = count_upto(n, &range->segment, r->after);
 	range->end = count_upto(n, &range->segment, r->before - 1);
 	return 0;
+}
+
+/* The node's bytes may have moved since the range was opened. */
+static int hold_range(struct row_reader *r, struct row_range *range)
+{
+	int ret = stream_node(r->h, range->stream, range->i, &range->node);
+
+	if (ret || range->node->loaded == range->loaded)
+		return ret;
+	range->hint = 0;
+	range->loaded = range->node->loaded;
+	ret = node_segment(range->node, range->row, &range->segment);
+	return ret > 0 && range->end <= range->segment.places.nr ? 0 : -EIO;
 }
 
 static int open_group(struct row_reader *r)
@@ -222,7 +225,8 @@ static int open_group(struct row_reader *r)
 
 	if (ret)
 		return ret;
-	r->group++;
+	r->own.stream = &r->h->groups;
+	r->own.i = r->group++;
 	r->first_slice = n->first_slice;
 	row = node_find(n, r->attr);
 	if (row == NODE_NO_ROW)
@@ -248,10 +252,15 @@ static int open_slice(struct row_reader *r)
 	if (row == NODE_NO_ROW)
 		return -EIO;
 	if (r->own.at < r->own.end) {
+		ret = hold_range(r, &r->own);
+		if (ret)
+			return ret;
 		r->own_stop = count_upto(r->own.node, &r->own.segment, n->base);
 		if (r->own_stop > r->own.end)
 			r->own_stop = r->own.end;
 	}
+	r->slice.stream = &r->h->slices;
+	r->slice.i = slice;
 	return open_range(r, n, row, &r->slice);
 }
 
@@ -268,7 +277,10 @@ static bool plausible(const struct row_reader *r)
 static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
 {
 	uint32_t nr = end - range->at;
+	int ret = hold_range(r, range);
 
+	if (ret)
+		return ret;
 	r->nr = nr < ROW_BATCH ? nr : ROW_BATCH;
 	sorted_decode(&range->segment.places, range->at, r->nr, r->times, &range->hint);
 	node_times(range->node, r->times, r->nr);

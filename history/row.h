@@ -15,8 +15,18 @@ struct found {
 
 /* Last change of an open segment at one of the first @places places (node_places_upto()); false
  * when there is none. */
-bool segment_last(const struct node *n, const struct segment *s, uint64_t places,
-		  struct found *out);
+static inline bool segment_last(const struct node *n, const struct segment *s, uint64_t places,
+				struct found *out)
+{
+	uint64_t place;
+	uint32_t nr = places ? sorted_upto(&s->places, places - 1, &place) : 0;
+
+	if (!nr)
+		return false;
+	out->t = node_time(n, place);
+	out->value = segment_value(s, nr - 1);
+	return true;
+}
 
 /* Last change of the node's @attr at or before @t.  1, 0 when there is none, -EIO. */
 int node_last(const struct node *n, uint32_t attr, ns_t t, struct found *out);
@@ -31,8 +41,11 @@ int row_next(struct history *h, attr_t attr, ns_t t, struct found *out);
 #define ROW_BATCH 512
 
 struct row_range {
+	struct stream *stream;
+	uint32_t i, row; /* of the stream, of the node */
 	const struct node *node;
 	struct segment segment;
+	uint64_t loaded; /* node.loaded when the segment was opened */
 	uint32_t at, end;
 	uint64_t hint;
 };

@@ -195,7 +195,7 @@ bool segment_open(struct segment *s, const uint8_t *from, uint64_t len_bytes, bo
 	    !sorted_open(&s->places, c.p, (uint64_t)(c.end - c.p), (uint32_t)nr,
 			 *first & LOW_BITS_MASK, high_max))
 		return false;
-	c.p += sorted_bytes((uint32_t)nr, s->places.low_bits, high_max);
+	c.p = s->places.high + sorted_high_bytes((uint32_t)nr, high_max);
 	need = packed_bytes(s->nr_dict, s->dict_bits) + packed_bytes(nr, s->value_bits) +
 	       packed_bytes(has_shares ? nr : 0, SHARE_BITS) + BITS_SLACK_BYTES;
 	if (need > (uint64_t)(c.end - c.p))

@@ -22,28 +22,19 @@ struct snapshot {
 	uint8_t attr_bits, value_bits, since_bits;
 };
 
-/* @last_time: NS_MIN for attributes that have never changed. */
-void snapshot_put(struct bytes *out, ns_t at, const uint32_t *last_value, const ns_t *last_time,
-		  uint32_t nr_attrs);
+struct snapshot_entry {
+	ns_t since;
+	uint32_t attr, value;
+};
+
+/* Attributes rise; none changed after @at. */
+void snapshot_put(struct bytes *out, ns_t at, const struct snapshot_entry *list, uint32_t nr);
 
 bool snapshot_open(struct snapshot *s, ns_t at, const uint8_t *from, uint64_t len_bytes);
 
-static inline uint32_t snapshot_attr(const struct snapshot *s, uint32_t i)
-{
-	return (uint32_t)bits_get(s->attrs, (uint64_t)i * s->attr_bits, s->attr_bits);
-}
-
-static inline uint32_t snapshot_value(const struct snapshot *s, uint32_t i)
-{
-	return (uint32_t)bits_get(s->values, (uint64_t)i * s->value_bits, s->value_bits);
-}
-
-static inline ns_t snapshot_since(const struct snapshot *s, uint32_t i)
-{
-	uint64_t before = bits_get_wide(s->since, (uint64_t)i * s->since_bits, s->since_bits);
-
-	return (ns_t)((uint64_t)s->at - before);
-}
+/* Reads entries [first, first + nr). */
+void snapshot_entries(const struct snapshot *s, uint32_t first, uint32_t nr,
+		      struct snapshot_entry *out);
 
 /* Finds @attr; false when it has not changed before. */
 bool snapshot_find(const struct snapshot *s, uint32_t attr, uint32_t *value, ns_t *since);

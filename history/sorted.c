@@ -34,64 +34,85 @@ void sorted_put(uint8_t *to, const uint64_t *x, uint32_t nr, unsigned low_bits)
 	put_high(to + sorted_low_bytes(nr, low_bits), x, nr, low_bits);
 }
 
-bool sorted_open(struct sorted *s, const uint8_t *from, uint64_t len_bytes, uint32_t nr,
-		 unsigned low_bits, uint64_t high_max)
-{
-	if (low_bits > SORTED_LOW_BITS_MAX || high_max > len_bytes * 8 || nr > len_bytes * 8)
-		return false;
-	if (sorted_bytes(nr, low_bits, high_max) + BITS_SLACK_BYTES > len_bytes)
-		return false;
-	s->low = from;
-	s->high = from + sorted_low_bytes(nr, low_bits);
-	s->nr = nr;
-	s->low_bits = low_bits;
-	s->high_max = high_max;
-	return true;
-}
-
-/* The k-th (from 0) set bit of @v, which has more than k: first its byte, by adding up the counts
- * of all bytes at once, then the bit. */
-static unsigned nth_set(uint64_t v, unsigned k)
-{
-	const uint64_t ones = 0x0101010101010101ull;
-	uint64_t n = v - (v >> 1 & 0x5555555555555555ull);
-	uint64_t upto;
-	unsigned byte;
-
-	n = (n & 0x3333333333333333ull) + (n >> 2 & 0x3333333333333333ull);
-	n = (n + (n >> 4)) & 0x0f0f0f0f0f0f0f0full;
-	upto = n * ones; /* byte i: how many bits are set in bytes 0 .. i */
-	byte = (unsigned)__builtin_ctzll(((upto | ones << 7) - (k + 1) * ones) & ones << 7) & ~7u;
-	k -= (unsigned)(upto << 8 >> byte & 0xff);
-	v >>= byte;
-	while (k--)
-		v &= v - 1;
-	return byte + (unsigned)__builtin_ctzll(v);
-}
-
 /*
- * Long rows are searched by counting bits, for which most x86 processors have an instruction, but
- * not the oldest.  So both searches exist twice, and @popcnt is always a constant.
+ * The searches below count bits and look for the k-th one that is set.  Most x86 processors have
+ * instructions for both, but the oldest have none, and on some the second is slower than doing
+ * without it.  So each search exists twice, and @fast is always a constant.
  */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-static ALWAYS_INLINE unsigned count(uint64_t v, bool popcnt)
+#ifdef __x86_64__
+#define FAST __attribute__((target("popcnt,bmi,bmi2")))
+
+static inline bool is_fast(void)
 {
-	return popcnt ? (unsigned)__builtin_popcountll(v) : bits_count(v);
+	return __builtin_cpu_supports("bmi2") && !__builtin_cpu_is("amdfam17h");
+}
+
+FAST static inline unsigned fast_count(uint64_t v)
+{
+	return (unsigned)__builtin_popcountll(v);
+}
+
+FAST static inline unsigned fast_nth_set(uint64_t v, unsigned k)
+{
+	return (unsigned)__builtin_ctzll(__builtin_ia32_pdep_di(1ull << k, v));
+}
+#else
+#define FAST
+#define is_fast() false
+#define fast_count bits_count
+#define fast_nth_set slow_nth_set
+#endif
+
+/* The k-th (from 0) set bit of @v, which has more than k.  No branch depends on what is looked for,
+ * for none could be foreseen: the half that has the bit is found by what the halves count, from
+ * bytes down to single bits. */
+static inline unsigned slow_nth_set(uint64_t v, unsigned k)
+{
+	const uint64_t ones = 0x0101010101010101ull;
+	uint64_t pairs = v - (v >> 1 & 0x5555555555555555ull);
+	uint64_t nibbles = (pairs & 0x3333333333333333ull) + (pairs >> 2 & 0x3333333333333333ull);
+	/* Byte i: how many bits are set in bytes 0 .. i. */
+	uint64_t upto = ((nibbles + (nibbles >> 4)) & 0x0f0f0f0f0f0f0f0full) * ones;
+	unsigned at, n, skip;
+
+	at = (unsigned)__builtin_ctzll(((upto | ones << 7) - (k + 1) * ones) & ones << 7) & ~7u;
+	k -= (unsigned)(upto << 8 >> at & 0xff);
+	n = (unsigned)(nibbles >> at) & 15;
+	skip = -(unsigned)(k >= n);
+	k -= n & skip;
+	at += 4 & skip;
+	n = (unsigned)(pairs >> at) & 3;
+	skip = -(unsigned)(k >= n);
+	k -= n & skip;
+	at += 2 & skip;
+	n = (unsigned)(v >> at) & 1;
+	return at + (k >= n);
+}
+
+static ALWAYS_INLINE unsigned count(uint64_t v, bool fast)
+{
+	return fast ? fast_count(v) : bits_count(v);
+}
+
+static ALWAYS_INLINE unsigned nth_set(uint64_t v, unsigned k, bool fast)
+{
+	return fast ? fast_nth_set(v, k) : slow_nth_set(v, k);
 }
 
 /* The bit after the @k-th zero (from 1) of the row; the row's end when it has fewer. */
-static ALWAYS_INLINE uint64_t search_zero(const struct sorted *s, uint64_t k, bool popcnt)
+static ALWAYS_INLINE uint64_t search_zero(const struct sorted *s, uint64_t k, bool fast)
 {
 	uint64_t row_bits = s->nr + s->high_max + 1;
 	uint64_t at;
 
 	for (at = 0; at < row_bits; at += 64) {
 		uint64_t zeros = ~get_u64(s->high + (at >> 3));
-		unsigned n = count(zeros, popcnt);
+		unsigned n = count(zeros, fast);
 
 		if (n >= k) {
-			at += nth_set(zeros, (unsigned)k - 1) + 1;
+			at += nth_set(zeros, (unsigned)k - 1, fast) + 1;
 			return at < row_bits ? at : row_bits;
 		}
 		k -= n;
@@ -100,7 +121,7 @@ static ALWAYS_INLINE uint64_t search_zero(const struct sorted *s, uint64_t k, bo
 }
 
 static ALWAYS_INLINE uint64_t search_entry(const struct sorted *s, uint32_t i, uint64_t from,
-					   uint32_t before, bool popcnt)
+					   uint32_t before, bool fast)
 {
 	uint64_t row_bits = s->nr + s->high_max + 1;
 	uint64_t at = from & ~7ull;
@@ -111,10 +132,10 @@ static ALWAYS_INLINE uint64_t search_entry(const struct sorted *s, uint32_t i, u
 		return row_bits;
 	word = get_u64(s->high + (at >> 3)) & ~bits_mask(from & 7);
 	for (;;) {
-		unsigned n = count(word, popcnt);
+		unsigned n = count(word, fast);
 
 		if (n > k)
-			return at + nth_set(word, k);
+			return at + nth_set(word, k, fast);
 		k -= n;
 		at += 64;
 		if (at >= row_bits)
@@ -123,40 +144,8 @@ static ALWAYS_INLINE uint64_t search_entry(const struct sorted *s, uint32_t i, u
 	}
 }
 
-#ifdef __x86_64__
-__attribute__((target("popcnt"))) static uint64_t after_zero_popcnt(const struct sorted *s,
-								    uint64_t k)
-{
-	return search_zero(s, k, true);
-}
-
-__attribute__((target("popcnt"))) static uint64_t select_popcnt(const struct sorted *s, uint32_t i,
-								uint64_t from, uint32_t before)
-{
-	return search_entry(s, i, from, before, true);
-}
-#endif
-
-static uint64_t after_zero(const struct sorted *s, uint64_t k)
-{
-#ifdef __x86_64__
-	if (__builtin_cpu_supports("popcnt"))
-		return after_zero_popcnt(s, k);
-#endif
-	return search_zero(s, k, false);
-}
-
-uint64_t sorted_select(const struct sorted *s, uint32_t i, uint64_t from, uint32_t before)
-{
-#ifdef __x86_64__
-	if (__builtin_cpu_supports("popcnt"))
-		return select_popcnt(s, i, from, before);
-#endif
-	return search_entry(s, i, from, before, false);
-}
-
 /* The last set bit of the row before bit @at; there is one. */
-static uint64_t set_before(const struct sorted *s, uint64_t at)
+static uint64_t set_before_slow(const struct sorted *s, uint64_t at)
 {
 	while (at & 7) {
 		at--;
@@ -172,27 +161,93 @@ static uint64_t set_before(const struct sorted *s, uint64_t at)
 	return 0;
 }
 
-uint32_t sorted_upto(const struct sorted *s, uint64_t x, uint64_t *last)
+static ALWAYS_INLINE uint64_t set_before(const struct sorted *s, uint64_t at)
+{
+	uint64_t from = at < 56 ? 0 : (at - 56) & ~7ull;
+	uint64_t word = get_u64(s->high + (from >> 3)) & bits_mask((unsigned)(at - from));
+
+	if (unlikely(!word))
+		return set_before_slow(s, at);
+	return from + 63 - (unsigned)__builtin_clzll(word);
+}
+
+static ALWAYS_INLINE uint64_t low_part(const struct sorted *s, uint64_t i)
+{
+	return bits_get(s->low, i * s->low_bits, s->low_bits);
+}
+
+/* How many of the entries from @i on, whose bits stand in the row from @bit on without a gap, have
+ * a low part up to @low.  Usually there are few. */
+static ALWAYS_INLINE uint32_t count_low(const struct sorted *s, uint64_t bit, uint32_t i,
+					uint64_t low)
+{
+	uint64_t row = get_u64(s->high + (bit >> 3)) >> (bit & 7);
+	uint64_t first = row & (i < s->nr);
+	uint64_t second = first & row >> 1 & (i + 1 < s->nr);
+	uint32_t n = (uint32_t)(first & (low_part(s, first ? i : 0) <= low));
+
+	n += (uint32_t)(second & (low_part(s, second ? i + 1 : 0) <= low));
+	if (n < 2)
+		return n;
+	while (i + n < s->nr && (s->high[(bit + n) >> 3] >> ((bit + n) & 7) & 1) &&
+	       low_part(s, i + n) <= low)
+		n++;
+	return n;
+}
+
+static ALWAYS_INLINE uint32_t search_upto(const struct sorted *s, uint64_t x, uint64_t *last,
+					  bool fast)
 {
 	uint64_t hi = x >> s->low_bits;
-	uint64_t low = x & bits_mask(s->low_bits);
 	uint64_t bit = s->nr + s->high_max + 1;
 	uint32_t i = s->nr;
 
 	if (hi <= s->high_max) {
-		bit = hi ? after_zero(s, hi) : 0;
+		uint32_t n;
+
+		bit = hi ? search_zero(s, hi, fast) : 0;
 		if (bit < hi || bit - hi > s->nr)
 			return 0;
 		i = (uint32_t)(bit - hi);
-		while (i < s->nr && (s->high[bit >> 3] >> (bit & 7) & 1) &&
-		       bits_get(s->low, (uint64_t)i * s->low_bits, s->low_bits) <= low) {
-			i++;
-			bit++;
-		}
+		n = count_low(s, bit, i, x & bits_mask(s->low_bits));
+		i += n;
+		bit += n;
 	}
 	if (i && last)
 		*last = sorted_join(s, i - 1, set_before(s, bit));
 	return i;
+}
+
+FAST static uint32_t fast_upto(const struct sorted *s, uint64_t x, uint64_t *last)
+{
+	return search_upto(s, x, last, true);
+}
+
+FAST static uint64_t fast_select(const struct sorted *s, uint32_t i, uint64_t from, uint32_t before)
+{
+	return search_entry(s, i, from, before, true);
+}
+
+static __attribute__((noinline)) uint32_t slow_upto(const struct sorted *s, uint64_t x,
+						    uint64_t *last)
+{
+	return search_upto(s, x, last, false);
+}
+
+static __attribute__((noinline)) uint64_t slow_select(const struct sorted *s, uint32_t i,
+						      uint64_t from, uint32_t before)
+{
+	return search_entry(s, i, from, before, false);
+}
+
+uint32_t sorted_upto(const struct sorted *s, uint64_t x, uint64_t *last)
+{
+	return is_fast() ? fast_upto(s, x, last) : slow_upto(s, x, last);
+}
+
+uint64_t sorted_select(const struct sorted *s, uint32_t i, uint64_t from, uint32_t before)
+{
+	return is_fast() ? fast_select(s, i, from, before) : slow_select(s, i, from, before);
 }
 
 void sorted_decode(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t *out,

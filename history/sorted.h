@@ -52,8 +52,20 @@ static inline uint64_t sorted_bytes(uint32_t nr, unsigned low_bits, uint64_t hig
 void sorted_put(uint8_t *to, const uint64_t *x, uint32_t nr, unsigned low_bits);
 
 /* Looks at a list at @from; false when it does not fit in @len_bytes (slack included). */
-bool sorted_open(struct sorted *s, const uint8_t *from, uint64_t len_bytes, uint32_t nr,
-		 unsigned low_bits, uint64_t high_max);
+static inline bool sorted_open(struct sorted *s, const uint8_t *from, uint64_t len_bytes,
+			       uint32_t nr, unsigned low_bits, uint64_t high_max)
+{
+	if (low_bits > SORTED_LOW_BITS_MAX || high_max > len_bytes * 8 || nr > len_bytes * 8)
+		return false;
+	if (sorted_bytes(nr, low_bits, high_max) + BITS_SLACK_BYTES > len_bytes)
+		return false;
+	s->low = from;
+	s->high = from + sorted_low_bytes(nr, low_bits);
+	s->nr = nr;
+	s->low_bits = low_bits;
+	s->high_max = high_max;
+	return true;
+}
 
 /* How many numbers are <= @x; if any, *last becomes the largest of them (unless @last is NULL). */
 uint32_t sorted_upto(const struct sorted *s, uint64_t x, uint64_t *last);

@@ -131,6 +131,8 @@ static int sum_level(struct sum *s, int level, ns_t begin, ns_t end)
 			break;
 		ret = sum_level(s, level - 1, at, p.begin);
 		if (!ret)
+			ret = stream_part(s->h, st, i, &p); /* other parts were touched */
+		if (!ret)
 			ret = sum_part(s, &p);
 		at = p.end;
 	}

@@ -53,33 +53,32 @@ static int compare_totals(const void *pa, const void *pb)
 	return a->value < b->value ? -1 : a->value > b->value;
 }
 
-static uint32_t attr_end(const struct totals_level *l, uint32_t i)
+static uint32_t attr_end(const struct total *list, uint32_t nr, uint32_t i)
 {
 	uint32_t end = i;
 
-	while (end < l->nr && l->list[end].attr == l->list[i].attr)
+	while (end < nr && list[end].attr == list[i].attr)
 		end++;
 	return end;
 }
 
-/* @l's list is sorted. */
-static void put_payload(const struct totals_level *l, struct bytes *out)
+void totals_put(const struct total *list, uint32_t nr, struct bytes *out)
 {
 	struct bytes lists = {0};
 	uint32_t nr_attrs = 0;
 
-	for (uint32_t i = 0; i < l->nr; i = attr_end(l, i))
+	for (uint32_t i = 0; i < nr; i = attr_end(list, nr, i))
 		nr_attrs++;
 	bytes_put_u32(out, nr_attrs);
-	for (uint32_t i = 0; i < l->nr;) {
-		uint32_t end = attr_end(l, i);
+	for (uint32_t i = 0; i < nr;) {
+		uint32_t end = attr_end(list, nr, i);
 
-		bytes_put_u32(out, l->list[i].attr);
+		bytes_put_u32(out, list[i].attr);
 		bytes_put_u32(out, (uint32_t)(4 + nr_attrs * 8ull + lists.len_bytes));
 		bytes_put_varint(&lists, end - i);
 		for (; i < end; i++) {
-			bytes_put_varint(&lists, l->list[i].value);
-			bytes_put_varint(&lists, (uint64_t)l->list[i].time_ns);
+			bytes_put_varint(&lists, list[i].value);
+			bytes_put_varint(&lists, (uint64_t)list[i].time_ns);
 		}
 	}
 	bytes_put(out, lists.data, lists.len_bytes);
@@ -94,7 +93,7 @@ static void level_flush(struct totals *t, unsigned level, ns_t end, struct outfi
 
 	if (l->nr)
 		qsort(l->list, l->nr, sizeof(*l->list), compare_totals);
-	put_payload(l, &payload);
+	totals_put(l->list, l->nr, &payload);
 	outfile_part(file, PART_TOTALS, level, l->begin, end, &payload);
 	bytes_release(&payload);
 	if (level + 1 < TOTALS_LEVELS) {

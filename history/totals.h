@@ -12,8 +12,7 @@
  * parts and two edges.  A part's [begin, end) is what it sums over.
  *
  * Payload: u32 number of attributes; for each (rising) u32 attribute, u32 offset of its list from
- * the start of the payload; then the lists: varint number of values, and for each value (any
- * order) varint value, varint time in ns.
+ * the start of the payload; then the lists: varint number of values, and for each value (rising) varint value, varint time in ns.
  */
 #define TOTALS_FANOUT 8
 #define TOTALS_LEVELS 12
@@ -40,5 +39,8 @@ void totals_release(struct totals *t);
 void totals_add(struct totals *t, uint32_t attr, uint32_t value, ns_t time_ns);
 /* The group that began with the first totals_add() since the last call ends. */
 void totals_group(struct totals *t, ns_t begin, ns_t end, struct outfile *file);
+
+/* Appends the payload that holds @list, which is in order of attribute and value. */
+void totals_put(const struct total *list, uint32_t nr, struct bytes *out);
 
 #endif

@@ -28,7 +28,7 @@ int history_verify(const struct history *h,
 			return nr + 1;
 		}
 		if (part_open(&h->file, at, true, &kind, &p)) {
-			kind &= 0xffff;
+			kind &= 0xffff & ~PART_PACKED;
 			damage.len_bytes = PART_HEADER_BYTES + p.len_bytes;
 			damage.what = kind < PART_KIND_MAX ? kind_names[kind] : NULL;
 			damage.begin = p.begin;

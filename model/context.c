@@ -5,19 +5,14 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/state.h"
 
-_Static_assert(sizeof(struct context) == 24, "contexts are hashed and compared as 3 words");
-
 static uint32_t hash(const struct context *c)
 {
-	uint64_t words[3], h;
+	uint64_t h = c->who * 0x9e3779b97f4a7c15ull ^ c->what * 0xc2b2ae3d27d4eb4full ^
+		     (uint64_t)c->detail * 0x165667b19e3779f9ull;
 
-	memcpy(words, c, sizeof(words));
-	h = words[0] * 0x9e3779b97f4a7c15ull ^ words[1] * 0xc2b2ae3d27d4eb4full ^
-	    words[2] * 0x165667b19e3779f9ull;
 	h ^= h >> 29;
 	return (uint32_t)(h * 0x9e3779b97f4a7c15ull >> 32);
 }
@@ -68,7 +63,7 @@ static uint32_t look_up(struct model *m, const struct context *c, uint32_t at)
 
 		if (!row)
 			return table->slots[i] = add(m, c);
-		if (likely(!memcmp(&table->rows[row - 1], c, sizeof(*c))))
+		if (likely(context_same(table->rows[row - 1], *c)))
 			return row;
 	}
 }
@@ -79,7 +74,7 @@ uint32_t context_row(struct model *m, const struct context *c)
 	uint32_t at = hash(c);
 	struct context_cache *near = &m->contexts.cache[at % CONTEXT_CACHE];
 
-	if (near->row && !memcmp(&near->context, c, sizeof(*c)))
+	if (near->row && context_same(near->context, *c))
 		return near->row;
 	near->context = *c;
 	return near->row = look_up(m, c, at);

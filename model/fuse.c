@@ -13,8 +13,6 @@
  * guest, and it is its hypervisor code that runs.  The other way round, where L0 says "nested" and
  * the layer does not know of an entry, L0 is right.
  */
-#include <string.h>
-
 #include "model/state.h"
 
 static struct cpu *physical(struct cpu *cpu)
@@ -29,72 +27,63 @@ static struct cpu *physical(struct cpu *cpu)
 	return cpu;
 }
 
-static void name_layer(struct context *c, const struct cpu *cpu, uint32_t mode)
+static struct context layer(const struct cpu *cpu, uint32_t mode, int64_t detail)
 {
-	c->cpu = cpu->index + 1;
-	c->thread = cpu->thread ? cpu->thread->row + 1 : 0;
-	c->mode = mode;
+	uint64_t thread = cpu->thread ? (uint64_t)cpu->thread->row + 1 : 0;
+
+	return (struct context){thread << 32 | (cpu->index + 1), mode, detail};
 }
 
 /* A guest that nothing more is known about: the CPU may run any of its threads. */
-static void in_guest(struct context *c, const struct cpu *cpu)
+static struct context in_guest(const struct cpu *cpu)
 {
-	name_layer(c, cpu, MODE_GUEST);
-	c->thread = 0;
+	return (struct context){cpu->index + 1, MODE_GUEST, 0};
 }
 
-static void in_hypervisor(struct context *c, const struct cpu *cpu)
+static struct context in_hypervisor(const struct cpu *cpu)
 {
-	const struct cpu *vcpu = cpu->thread->vcpu;
+	const struct cpu *vcpu = cpu->thread->vcpu, *serves = vcpu;
+	struct context c = layer(cpu, MODE_HYPERVISOR, vcpu->vcpu.reason);
 
-	name_layer(c, cpu, MODE_HYPERVISOR);
-	c->detail = vcpu->vcpu.reason;
-	if (vcpu->vcpu.entered || !vcpu->vcpu.served)
-		c->serves = vcpu->index + 1;
-	else
-		c->serves = vcpu->vcpu.served->index + 1;
+	if (!vcpu->vcpu.entered && vcpu->vcpu.served)
+		serves = vcpu->vcpu.served;
+	c.what |= ((uint64_t)serves->index + 1) << 32;
+	return c;
 }
 
-static void in_thread(struct context *c, const struct cpu *cpu)
+static struct context in_thread(const struct cpu *cpu)
 {
 	const struct thread *th = cpu->thread;
 
-	if (!th->tid) {
-		name_layer(c, cpu, MODE_IDLE);
-	} else if (th->where == WHERE_SYSCALL) {
-		name_layer(c, cpu, MODE_SYSCALL);
-		c->detail = th->syscall;
-	} else if (th->kind == KIND_KERNEL) {
-		name_layer(c, cpu, MODE_KERNEL);
-	} else {
-		name_layer(c, cpu, th->where == WHERE_USER ? MODE_USER : MODE_TASK);
-	}
+	if (!th->tid)
+		return layer(cpu, MODE_IDLE, 0);
+	if (th->where == WHERE_SYSCALL)
+		return layer(cpu, MODE_SYSCALL, th->syscall);
+	if (th->kind == KIND_KERNEL)
+		return layer(cpu, MODE_KERNEL, 0);
+	return layer(cpu, th->where == WHERE_USER ? MODE_USER : MODE_TASK, 0);
 }
 
 /* No thread is known.  In a VM that says at least that it runs. */
-static void in_unknown(struct context *c, const struct cpu *cpu)
+static struct context in_unknown(const struct cpu *cpu)
 {
-	if (cpu->machine->parent)
-		in_guest(c, cpu);
-	else
-		name_layer(c, cpu, MODE_UNKNOWN);
+	return cpu->machine->parent ? in_guest(cpu) : layer(cpu, MODE_UNKNOWN, 0);
 }
 
 /* The layer itself runs, not a guest of it. */
-static void in_layer(struct context *c, const struct cpu *cpu)
+static struct context in_layer(const struct cpu *cpu)
 {
-	if (cpu->nr_irqs) {
-		name_layer(c, cpu, cpu->irqs[cpu->nr_irqs - 1].mode);
-		c->detail = cpu->irqs[cpu->nr_irqs - 1].detail;
-	} else if (cpu->guest_of_unknown) {
-		in_guest(c, cpu);
-	} else if (!cpu->thread) {
-		in_unknown(c, cpu);
-	} else if (cpu->thread->vcpu) {
-		in_hypervisor(c, cpu);
-	} else {
-		in_thread(c, cpu);
-	}
+	unsigned depth = cpu->nr_irqs;
+
+	if (depth)
+		return layer(cpu, cpu->irqs[depth - 1].mode, cpu->irqs[depth - 1].detail);
+	if (cpu->guest_of_unknown)
+		return in_guest(cpu);
+	if (!cpu->thread)
+		return in_unknown(cpu);
+	if (cpu->thread->vcpu && cpu->machine->sees_kvm)
+		return in_hypervisor(cpu);
+	return in_thread(cpu);
 }
 
 static bool has_entered(const struct cpu *cpu)
@@ -102,42 +91,40 @@ static bool has_entered(const struct cpu *cpu)
 	return !cpu->nr_irqs && cpu->thread && cpu->thread->vcpu && cpu->thread->vcpu->vcpu.entered;
 }
 
-/* The vCPU is in guest mode: what runs is its own kernel, or a guest of that. */
-static void find_in_guest(struct context *c, const struct cpu *vcpu)
+/*
+ * The CPU whose kernel, or whose guest that nothing is known of (*@guest), is what runs.  @vcpu is in
+ * guest mode: that is its own kernel, or a guest of it.
+ */
+static const struct cpu *innermost(const struct cpu *vcpu, bool *guest)
 {
-	const struct cpu *inner;
-
 	while (vcpu->vcpu.nested == NESTED_YES) {
-		inner = vcpu_inner(vcpu);
-		if (!inner) {
-			in_guest(c, vcpu);
-			return;
-		}
+		const struct cpu *inner = vcpu_inner(vcpu);
+
+		*guest = !inner;
+		if (!inner)
+			return vcpu;
 		vcpu = inner;
 	}
-	if (vcpu->vcpu.nested == NESTED_UNKNOWN && has_entered(vcpu))
-		in_guest(c, vcpu); /* it may be this kernel that runs, or its guest */
-	else
-		in_layer(c, vcpu);
+	/* It may be this kernel that runs, or its guest. */
+	*guest = vcpu->vcpu.nested == NESTED_UNKNOWN && has_entered(vcpu);
+	return vcpu;
 }
 
+/* The context stays in registers until it is known to be another one than before: for every event
+ * it is put together anew. */
 void fuse(struct cpu *cpu)
 {
-	struct model *m = cpu->machine->model;
+	const struct cpu *runs;
+	bool guest = false;
 	struct context c;
-	uint32_t row;
 
 	cpu = physical(cpu);
 	if (!cpu)
 		return;
-	memset(&c, 0, sizeof(c));
-	if (has_entered(cpu))
-		find_in_guest(&c, cpu->thread->vcpu);
-	else
-		in_layer(&c, cpu);
-	if (!memcmp(&c, &cpu->shown, sizeof(c)))
+	runs = has_entered(cpu) ? innermost(cpu->thread->vcpu, &guest) : cpu;
+	c = guest ? in_guest(runs) : in_layer(runs);
+	if (context_same(c, cpu->shown))
 		return;
 	cpu->shown = c;
-	row = context_row(m, &c);
-	model_set(m, cpu->runs, row);
+	model_set(cpu->machine->model, cpu->runs, context_row(cpu->machine->model, &cpu->shown));
 }

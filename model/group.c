@@ -307,7 +307,9 @@ static void name_vm(struct machine_state *vm)
 	explain(vm, host);
 	if (parent->parent)
 		snprintf(prefix, sizeof(prefix), "%s.", parent->name);
-	if (!host)
+	if (vm->vm_name[0])
+		snprintf(name, sizeof(name), "%s", vm->vm_name);
+	else if (!host && vm->vm_pid < 0)
 		snprintf(name, sizeof(name), "%s.nested%u", parent->name, ++parent->nr_nested);
 	else if (vm->vm_pid >= 0)
 		snprintf(name, sizeof(name), "%svm-%d", prefix, vm->vm_pid);

@@ -32,7 +32,7 @@ uint64_t model_want(void)
 	       WANT(VECTOR_ENTRY) | WANT(VECTOR_EXIT) | WANT(CPU_IDLE) | WANT(KVM_ENTRY) |
 	       WANT(KVM_EXIT) | WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT) |
 	       WANT(KVM_NESTED_VMEXIT_INJECT) | WANT(KVM_MMU_GET_PAGE) | WANT(STATEDUMP_PROCESS) |
-	       WANT(STATEDUMP_PID_NS);
+	       WANT(STATEDUMP_PID_NS) | WANT(STATE_LINE);
 }
 
 static void release(struct model *m)
@@ -42,6 +42,10 @@ static void release(struct model *m)
 	free(m->threads);
 	free(m->namespaces);
 	free(m->vtids);
+	free(m->cgroups);
+	free(m->identities);
+	free(m->listed);
+	free(m->stats);
 	free(m->losses);
 	free(m->moments);
 	map_release(&m->by_tid);
@@ -51,6 +55,9 @@ static void release(struct model *m)
 	map_release(&m->wakeups);
 	strings_release(&m->names);
 	map_release(&m->by_inum);
+	map_release(&m->by_cgroup);
+	map_release(&m->by_listed);
+	map_release(&m->ended);
 	problems_release(&m->problems);
 	arena_release(&m->arena);
 	free(m);
@@ -125,6 +132,9 @@ static void feed_thread(struct cpu *cpu, const struct event *e)
 		break;
 	case EV_STATEDUMP_PID_NS:
 		statedump_pid_ns(mc, e);
+		break;
+	case EV_STATE_LINE:
+		state_line_feed(mc, e);
 		break;
 	default:
 		break;

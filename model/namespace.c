@@ -27,7 +27,8 @@ static int64_t ns_get(struct machine_state *mc, uint32_t inum, int level)
 		m->broken = -ENOMEM;
 		return -1;
 	}
-	m->namespaces[m->nr_namespaces] = (struct pid_ns){mc, inum, -1, level};
+	m->namespaces[m->nr_namespaces] =
+		(struct pid_ns){.machine = mc, .inum = inum, .parent = -1, .level = level};
 	return m->nr_namespaces++;
 }
 
@@ -55,14 +56,41 @@ void namespace_add(struct thread *th, int32_t level, int64_t inum, int32_t vtid)
 {
 	struct model *m = th->machine->model;
 	int64_t ns = inum > 0 ? ns_get(th->machine, (uint32_t)inum, level) : -1;
+	struct vtid *known = vtid_at(th, level);
 
-	if (level < 0 || level >= LEVELS_MAX || vtid_at(th, level) ||
+	if (known && known->ns < 0)
+		known->ns = ns;
+	if (level < 0 || level >= LEVELS_MAX || known ||
 	    model_grow(m, (void **)&m->vtids, m->nr_vtids, &m->vtids_room, sizeof(*m->vtids)))
 		return;
 	m->vtids[m->nr_vtids] = (struct vtid){th->row, level, ns, vtid, th->vtids};
 	th->vtids = ++m->nr_vtids;
 	link_to_parent(th, level);
 	link_to_parent(th, level + 1);
+}
+
+void namespace_declare(struct machine_state *mc, uint32_t inum, uint32_t outer, int level)
+{
+	struct model *m = mc->model;
+	int64_t ns, around;
+
+	if (!inum || level < 0 || level >= LEVELS_MAX)
+		return;
+	ns = ns_get(mc, inum, level);
+	around = outer && level ? ns_get(mc, outer, level - 1) : -1;
+	if (ns >= 0 && around >= 0 && m->namespaces[ns].parent < 0 &&
+	    m->namespaces[around].level < m->namespaces[ns].level)
+		m->namespaces[ns].parent = around;
+}
+
+uint32_t namespace_outer(struct machine_state *mc, uint32_t inum)
+{
+	const struct model *m = mc->model;
+	const uint32_t *ns = map_get(&m->by_inum, pair_key(mc, inum));
+
+	if (!ns || m->namespaces[*ns].parent < 0)
+		return 0;
+	return m->namespaces[m->namespaces[*ns].parent].inum;
 }
 
 int64_t namespace_of(const struct thread *th)
@@ -119,6 +147,27 @@ static void index_levels(struct model *m, struct map *only)
 	}
 }
 
+/* What a container is called: by the cgroup of its first process, else of any that is in it. */
+static void name_containers(struct model *m)
+{
+	for (uint32_t i = 0; i < m->nr_vtids; i++) {
+		const struct thread *th = m->threads[m->vtids[i].thread];
+		struct pid_ns *ns = &m->namespaces[m->vtids[i].ns < 0 ? 0 : m->vtids[i].ns];
+
+		if (m->vtids[i].ns < 0 || !th->cgroup || namespace_of(th) != m->vtids[i].ns)
+			continue;
+		if (!ns->cgroup || m->vtids[i].vtid == 1)
+			ns->cgroup = th->cgroup;
+	}
+	for (uint32_t i = 0; i < m->nr_namespaces; i++) {
+		struct pid_ns *ns = &m->namespaces[i];
+
+		if (ns->level > 0 && ns->cgroup)
+			cgroup_container(m->cgroups[ns->cgroup - 1].path, ns->name,
+					 sizeof(ns->name));
+	}
+}
+
 /*
  * A state dump need not name the namespaces around one.  Where only one can be the one around, it
  * is; and around all of a machine's lies its first, whether or not an event has named it.
@@ -144,4 +193,5 @@ void namespaces_settle(struct model *m)
 		m->namespaces[i].parent = parent;
 	}
 	map_release(&only);
+	name_containers(m);
 }

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "model/context.h"
 #include "model/model.h"
+#include "source/state_line.h"
 
 /*
  * What the model knows at the current moment; private to model/.
@@ -29,6 +30,8 @@
  *	context.c    contexts, numbered
  *	namespace.c  PID namespaces
  *	statedump.c  LTTng's dump of what was there at the start
+ *	state_lines.c  the same by sonde record
+ *	cgroup.c     cgroups, and which container a path means
  *	agenda.c     things that happen at a known time without an event
  *	tables.c     the tables
  */
@@ -67,14 +70,40 @@ struct irq_frame {
 	int32_t detail;
 };
 
-/* What a CPU does, as a row of table "context".  No padding: it is hashed and compared whole. */
+/*
+ * What a CPU does, as a row of table "context".  One is made, compared and looked up for nearly every
+ * event: whole words, because reading a word that was written in halves waits for both of them.
+ */
 struct context {
-	uint32_t cpu;	 /* index + 1 */
-	uint32_t thread; /* row + 1; 0 unknown */
-	uint32_t serves; /* index of cpu + 1; 0 none */
-	uint32_t mode;
+	uint64_t who;  /* CPU's index + 1; in the upper half its thread's row + 1, 0 unknown */
+	uint64_t what; /* enum context_mode; in the upper half index + 1 of the CPU it serves, 0 none */
 	int64_t detail;
 };
+
+static inline uint32_t context_cpu(const struct context *c)
+{
+	return (uint32_t)c->who;
+}
+
+static inline uint32_t context_thread(const struct context *c)
+{
+	return (uint32_t)(c->who >> 32);
+}
+
+static inline uint32_t context_mode(const struct context *c)
+{
+	return (uint32_t)c->what;
+}
+
+static inline uint32_t context_serves(const struct context *c)
+{
+	return (uint32_t)(c->what >> 32);
+}
+
+static inline bool context_same(struct context a, struct context b)
+{
+	return a.who == b.who && a.what == b.what && a.detail == b.detail;
+}
 
 struct cpu {
 	struct machine_state *machine;
@@ -132,6 +161,7 @@ struct thread {
 	char comm[COMM_LEN];
 	uint32_t comm_id, first_comm_id;
 	uint32_t vtids;	 /* newest entry of model->vtids + 1 */
+	uint32_t cgroup; /* index of model->cgroups + 1; 0 unknown */
 	ns_t begin, end; /* end NS_MAX: still there */
 	attr_t dir, state_attr, cpu_attr, comm_attr;
 };
@@ -145,7 +175,9 @@ struct machine_state {
 	struct trace *trace;		 /* NULL: no trace of its own */
 	const struct clock_model *clock; /* its ticks to L0's time; NULL without a trace */
 	char name[96];
-	char evidence[160];
+	char vm_name[64]; /* what its VMM calls it; "" unknown */
+	bool listed;	  /* its parent's state lines tell of it */
+	char evidence[MACHINE_EVIDENCE];
 	struct cpu *first_cpu, *last_cpu; /* all of them */
 	struct cpu **cpus;		  /* by number; owned; holes are NULL */
 	unsigned nr_cpus;
@@ -154,6 +186,7 @@ struct machine_state {
 	bool pid_known;
 	bool sees_interrupts;	    /* interrupt handlers are recorded in its trace */
 	bool sees_vmenter;	    /* nested entries are recorded in its trace */
+	bool sees_kvm;		    /* VM entries or exits are */
 	int32_t new_tid;	    /* of the last new-task event */
 	bool new_is_thread;	    /* ... made within its maker's process */
 	uint32_t losses;	    /* how many losses there were in its trace */
@@ -164,6 +197,11 @@ struct machine_state {
 	uint32_t nr_uncovered; /* CPUs that its trace does not cover now: no stream, or not now */
 	uint32_t nr_lost;      /* CPUs with events lost, of which nothing is known yet again */
 	uint64_t violations;   /* its events at times its vCPU was not running it */
+	struct state_block block; /* of state lines */
+	uint32_t nr_blocks;	  /* begun so far: the number of the one at hand */
+	ns_t block_begin;
+	uint32_t block_losses; /* @losses when it began */
+	uint64_t block_tasks;  /* threads listed in it */
 	attr_t dir, threads_dir, vcpus_dir, clock_bound;
 	uint32_t row; /* in the table; final at the end */
 };
@@ -173,6 +211,41 @@ struct pid_ns {
 	uint32_t inum;
 	int64_t parent; /* index; -1 none or unknown */
 	int level;
+	uint32_t cgroup; /* of its first process, else of any: index + 1; 0 unknown */
+	char name[64];	 /* of the container, from that; "" unknown */
+};
+
+struct cgroup {
+	struct machine_state *machine;
+	uint64_t id;
+	const char *path; /* in the arena; "" unknown */
+};
+
+/* Something that is known about a machine as a whole. */
+struct identity {
+	struct machine_state *machine;
+	const char *key;
+	uint32_t value; /* string id */
+};
+
+/* A VM that a machine's state lines list. */
+struct listed_vm {
+	struct machine_state *host;
+	uint32_t block; /* of the host's: numbers of VMs mean something in one only */
+	int32_t pid;			/* -1 unknown */
+	struct machine_state *machine; /* what it turned out to be; NULL not known yet */
+	char name[64], uuid[40], manager[32];
+};
+
+#define STAT_NR_TIMES 10
+
+/* A CPU's line of /proc/stat. */
+struct stat_line {
+	struct machine_state *machine;
+	ns_t at;
+	int cause; /* enum state_cause */
+	int64_t cpu, hz;
+	int64_t times[STAT_NR_TIMES]; /* in 1/hz s; -1 unknown */
 };
 
 struct vtid {
@@ -212,7 +285,7 @@ struct moment {
 };
 
 /* The last context with that hash, by a few bits of it. */
-#define CONTEXT_CACHE 64
+#define CONTEXT_CACHE 256
 
 struct context_cache {
 	struct context context;
@@ -238,6 +311,9 @@ enum table {
 	TABLE_LOSS,
 	TABLE_PROBLEM,
 	TABLE_META,
+	TABLE_CGROUP,
+	TABLE_IDENTITY,
+	TABLE_STAT,
 	NR_TABLES
 };
 
@@ -273,6 +349,17 @@ struct model {
 	struct map by_inum;
 	struct vtid *vtids;
 	uint32_t nr_vtids, vtids_room;
+	struct cgroup *cgroups;
+	uint32_t nr_cgroups, cgroups_room;
+	struct map by_cgroup; /* machine and id -> index */
+	struct identity *identities;
+	uint32_t nr_identities, identities_room;
+	struct listed_vm *listed;
+	uint32_t nr_listed, listed_room;
+	struct map by_listed; /* host << 32 | number -> newest of that number */
+	struct stat_line *stats;
+	uint32_t nr_stats, stats_room;
+	struct map ended; /* machine << 32 | tid -> the block it ended in */
 	struct loss *losses;
 	uint32_t nr_losses, losses_room;
 	struct moment *moments;
@@ -393,11 +480,25 @@ void contexts_release(struct model *m);
 void namespace_add(struct thread *th, int32_t level, int64_t inum, int32_t vtid);
 void namespace_fork(struct thread *parent, struct thread *child, const struct event *e);
 int64_t namespace_of(const struct thread *th); /* innermost; -1 unknown */
+/* A state line names it and the one around it, 0 for none. */
+void namespace_declare(struct machine_state *mc, uint32_t inum, uint32_t outer, int level);
+/* The one around it; 0 unknown or none. */
+uint32_t namespace_outer(struct machine_state *mc, uint32_t inum);
 void namespaces_settle(struct model *m);       /* at the end: those whose parent no event told */
 
 /* ---- statedump.c ---- */
 void statedump_process(struct machine_state *mc, const struct event *e);
 void statedump_pid_ns(struct machine_state *mc, const struct event *e);
+
+/* ---- state_lines.c ---- */
+void state_line_feed(struct machine_state *mc, const struct event *e);
+void state_lines_settle(struct model *m); /* at the end, before VMs are grouped */
+
+/* ---- cgroup.c ---- */
+uint32_t cgroup_get(struct machine_state *mc, uint64_t id); /* index + 1; 0 for id 0 */
+void cgroup_name(struct machine_state *mc, const struct state_line *l);
+/* The container that a cgroup's path names; false when it names none. */
+bool cgroup_container(const char *path, char *out, size_t room);
 
 /* ---- agenda.c ---- */
 int agenda_open(struct model *m);

@@ -30,9 +30,11 @@ static const struct column thread_columns[] = {
 	{"machine", COL_INT}, {"tid", COL_INT}, {"pid", COL_INT}, {"ppid", COL_INT},
 	{"comm", COL_STRING}, {"pid_ns", COL_INT}, {"begin", COL_NS}, {"end", COL_NS},
 	{"is_vcpu", COL_INT}, {"first_comm", COL_STRING}, {"first_cpu", COL_INT},
+	{"cgroup", COL_INT},
 };
 static const struct column pid_ns_columns[] = {
 	{"machine", COL_INT}, {"inum", COL_INT}, {"parent", COL_INT}, {"level", COL_INT},
+	{"name", COL_STRING},
 };
 static const struct column vtid_columns[] = {
 	{"thread", COL_INT}, {"level", COL_INT}, {"pid_ns", COL_INT}, {"vtid", COL_INT},
@@ -54,6 +56,18 @@ static const struct column problem_columns[] = {
 	{"machine", COL_INT}, {"text", COL_STRING}, {"count", COL_INT},
 };
 static const struct column meta_columns[] = {{"key", COL_STRING}, {"value", COL_STRING}};
+static const struct column cgroup_columns[] = {
+	{"machine", COL_INT}, {"id", COL_INT}, {"path", COL_STRING},
+};
+static const struct column identity_columns[] = {
+	{"machine", COL_INT}, {"key", COL_STRING}, {"value", COL_STRING},
+};
+static const struct column stat_columns[] = {
+	{"machine", COL_INT}, {"at", COL_NS}, {"cause", COL_STRING}, {"cpu", COL_INT},
+	{"hz", COL_INT}, {"user", COL_INT}, {"nice", COL_INT}, {"system", COL_INT},
+	{"idle", COL_INT}, {"iowait", COL_INT}, {"irq", COL_INT}, {"softirq", COL_INT},
+	{"steal", COL_INT}, {"guest", COL_INT}, {"guest_nice", COL_INT},
+};
 /* clang-format on */
 
 #define TABLE(name)                                                                                \
@@ -71,6 +85,8 @@ static const struct {
 	[TABLE_VTID] = TABLE(vtid),	  [TABLE_CONTEXT] = TABLE(context),
 	[TABLE_CLOCK] = TABLE(clock),	  [TABLE_LOSS] = TABLE(loss),
 	[TABLE_PROBLEM] = TABLE(problem), [TABLE_META] = TABLE(meta),
+	[TABLE_CGROUP] = TABLE(cgroup),	  [TABLE_IDENTITY] = TABLE(identity),
+	[TABLE_STAT] = TABLE(stat),
 };
 
 /* Adds the row, or changes those of its cells that are not as they were. */
@@ -182,6 +198,7 @@ static void put_thread(struct model *m, const struct thread *th)
 		th->vcpu ? cpu_root(th->vcpu)->row + 1 : 0,
 		th->first_comm_id,
 		th->first_cpu,
+		(int64_t)th->cgroup - 1,
 	};
 	put_row(m, TABLE_THREAD, th->row, cells);
 }
@@ -207,9 +224,48 @@ static void put_namespaces(struct model *m, uint32_t from)
 {
 	for (uint32_t i = from; i < m->nr_namespaces; i++) {
 		const struct pid_ns *ns = &m->namespaces[i];
-		int64_t cells[] = {row_of(ns->machine), ns->inum, ns->parent, ns->level};
+		int64_t cells[] = {row_of(ns->machine), ns->inum, ns->parent, ns->level,
+				   string(m, ns->name)};
 
 		put_row(m, TABLE_PID_NS, i, cells);
+	}
+}
+
+static void put_cgroups(struct model *m, uint32_t from)
+{
+	for (uint32_t i = from; i < m->nr_cgroups; i++) {
+		const struct cgroup *c = &m->cgroups[i];
+		int64_t cells[] = {row_of(c->machine), (int64_t)c->id, string(m, c->path)};
+
+		put_row(m, TABLE_CGROUP, i, cells);
+	}
+}
+
+static void put_identities(struct model *m, uint32_t from)
+{
+	for (uint32_t i = from; i < m->nr_identities; i++) {
+		const struct identity *id = &m->identities[i];
+		int64_t cells[] = {row_of(id->machine), string(m, id->key), id->value};
+
+		put_row(m, TABLE_IDENTITY, i, cells);
+	}
+}
+
+static void put_stats(struct model *m)
+{
+	static const char *const causes[] = {
+		[STATE_CAUSE_OTHER] = "", [STATE_CAUSE_START] = "start", [STATE_CAUSE_VM] = "vm",
+		[STATE_CAUSE_END] = "end",
+	};
+
+	for (uint32_t i = m->nr_written[TABLE_STAT]; i < m->nr_stats; i++) {
+		const struct stat_line *s = &m->stats[i];
+		int64_t cells[ARRAY_SIZE(stat_columns)] = {row_of(s->machine), s->at,
+							   string(m, causes[s->cause]), s->cpu,
+							   s->hz};
+
+		memcpy(cells + ARRAY_SIZE(cells) - STAT_NR_TIMES, s->times, sizeof(s->times));
+		put_row(m, TABLE_STAT, i, cells);
 	}
 }
 
@@ -227,14 +283,15 @@ static void put_contexts(struct model *m, uint32_t from)
 {
 	for (uint32_t i = from; i < m->contexts.nr; i++) {
 		const struct context *c = &m->contexts.rows[i];
-		const struct cpu *cpu = cpu_root(m->cpus[c->cpu - 1]);
+		uint32_t serves = context_serves(c);
+		const struct cpu *cpu = cpu_root(m->cpus[context_cpu(c) - 1]);
 		int64_t cells[] = {
 			row_of(cpu->machine),
 			cpu->number,
-			(int64_t)c->thread - 1,
-			c->mode,
+			(int64_t)context_thread(c) - 1,
+			context_mode(c),
 			c->detail,
-			c->serves ? cpu_root(m->cpus[c->serves - 1])->row + 1 : 0,
+			serves ? cpu_root(m->cpus[serves - 1])->row + 1 : 0,
 		};
 
 		put_row(m, TABLE_CONTEXT, i, cells);
@@ -363,6 +420,9 @@ static void put_rows(struct model *m, bool all, ns_t end)
 	put_cpus(m);
 	put_namespaces(m, all ? 0 : m->nr_written[TABLE_PID_NS]);
 	put_vtids(m);
+	put_cgroups(m, all ? 0 : m->nr_written[TABLE_CGROUP]);
+	put_identities(m, all ? 0 : m->nr_written[TABLE_IDENTITY]);
+	put_stats(m);
 	put_clocks(m, end);
 	put_losses(m, all ? 0 : m->nr_written[TABLE_LOSS], end);
 }
@@ -392,6 +452,7 @@ void tables_close(struct model *m, ns_t end)
 	uint32_t nr_machines, nr_cpus;
 
 	history_writer_before_batch(m->w, NULL, NULL);
+	state_lines_settle(m);
 	group_vms(m);
 	namespaces_settle(m);
 	nr_machines = number_machines(m);

@@ -264,6 +264,9 @@ void thread_end(struct thread *th)
 		vcpu_forget(th->vcpu);
 	if (row && *row == th->row)
 		map_del(&m->by_tid, pair_key(th->machine, (uint32_t)th->tid));
+	if (th->machine->block.open && map_put(&m->ended, pair_key(th->machine, (uint32_t)th->tid),
+					       th->machine->nr_blocks))
+		m->broken = m->broken ? m->broken : -ENOMEM;
 	if (th->end == NS_MAX)
 		th->end = m->now;
 	thread_leave_list(th, THREAD_DEAD);
@@ -341,6 +344,7 @@ static void inherit(struct thread *parent, struct thread *child, const struct ev
 	child->kind = parent->tid == 2 ? KIND_KERNEL : parent->kind;
 	child->where = parent->where;
 	child->syscall = parent->syscall;
+	child->cgroup = parent->cgroup;
 	if (child->pid == child->tid)
 		child->ppid = parent->pid;
 	else if (child->pid >= 0)

@@ -269,6 +269,7 @@ void vcpu_entry(struct cpu *host_cpu, const struct event *e)
 	bool sound = !host_cpu->machine->trace->vcpu_id_unsound;
 	struct cpu *vcpu = vcpu_of(host_cpu, sound ? e->arg[0] : -1, true);
 
+	host_cpu->machine->sees_kvm = true;
 	if (!vcpu) {
 		host_cpu->guest_of_unknown = true;
 		return;
@@ -285,6 +286,7 @@ void vcpu_exit(struct cpu *host_cpu, const struct event *e)
 	struct vcpu *v;
 
 	host_cpu->guest_of_unknown = false;
+	host_cpu->machine->sees_kvm = true;
 	if (!vcpu)
 		return;
 	v = &vcpu->vcpu;

@@ -17,7 +17,8 @@ enum record_tracer { RECORD_FTRACE, RECORD_LTTNG };
 
 /* What the recording is to answer: bits of a set of events, record/events.h. */
 enum record_purpose {
-	RECORD_CPU = 1 << 0,  /* who ran where: switches, wake-ups, interrupts, KVM entries and exits */
+	RECORD_CPU =
+		1 << 0, /* who ran where: switches, wake-ups, interrupts, KVM entries and exits */
 	RECORD_WAIT = 1 << 1, /* why a vCPU or thread waited: timers, injection, block, net */
 	RECORD_IO = 1 << 2,   /* the way of requests: block, virtio, vhost, eventfd, net */
 	RECORD_BOOT = 1 << 3, /* boots and shutdowns: fork, exec, initcalls, exits */
@@ -26,20 +27,26 @@ enum record_purpose {
 
 struct record_options {
 	enum record_tracer tracer;
-	unsigned purpose;           /* enum record_purpose bits; 0 = RECORD_CPU */
-	const char *const *events;  /* more events, "system:name" or "system" */
+	unsigned purpose;	   /* enum record_purpose bits; 0 = RECORD_CPU */
+	const char *const *events; /* more events, "system:name" or "system" */
 	unsigned nr_events;
-	unsigned buffer_kb;         /* per CPU; 0 = choose */
-	const char *clock;          /* trace_clock to use; NULL = x86-tsc where sound */
+	unsigned buffer_kb; /* per CPU; 0 = choose */
+	const char *clock;  /* trace_clock to use; NULL = x86-tsc where sound */
+
+	/* Optional: told, in words, what is good to know and stops nothing: events that this
+	 * kernel does not have, remains of a dead recorder that were removed.  From any thread of
+	 * the recorder, one call at a time. */
+	void (*notice)(const char *text, void *data);
+	void *notice_data;
 };
 
 struct record_cost {
-	uint64_t cpu_ns;          /* CPU time of the recorder's own threads */
-	uint64_t bytes;           /* written to the sink */
-	uint64_t events_lost;     /* as the kernel counted them (overrun + dropped) */
-	uint64_t state_ns;        /* time the state blocks took */
-	char clock[32];           /* trace_clock used */
-	char clock_reason[128];   /* why it is not x86-tsc; "" when it is */
+	uint64_t cpu_ns;	/* CPU time of the recorder's own threads, start and stop */
+	uint64_t bytes;		/* written to the sink */
+	uint64_t events_lost;	/* as the kernel counted them (overrun + dropped) */
+	uint64_t state_ns;	/* time the state blocks took */
+	char clock[32];		/* trace_clock used */
+	char clock_reason[128]; /* why it is not x86-tsc; "" when it is */
 };
 
 struct recorder;
@@ -50,8 +57,13 @@ int recorder_start(struct recorder **out, const struct record_options *options, 
 /* Writes another state block (docs/formats/state.md): VMs came or went.  Any thread. */
 int recorder_note_state(struct recorder *r, const char *cause, struct error *err);
 
-/* Lost so far, for a live display. */
+/* Written and lost so far, for a live display. */
+uint64_t recorder_bytes(struct recorder *r);
 uint64_t recorder_events_lost(struct recorder *r);
+
+/* 0 while all is well.  Else what ended the recording early (the sink is full, the link is gone):
+ * tracing is off by then, and recorder_stop() is to be called. */
+int recorder_check(struct recorder *r, struct error *err);
 
 /* Stops tracing, drains what is left, writes the tail, removes the instance, frees @r.  After an
  * error of the sink tracing is off as well, and what the sink took stays there. */

@@ -15,10 +15,10 @@
  * a file.  Parts may be written from several threads at once, each part by one thread at a time.
  */
 enum part_kind {
-	PART_HEAD,  /* number 0: what comes first in a trace.dat */
-	PART_CPU,   /* number = CPU: raw sub-buffers, whole pages */
-	PART_TAIL,  /* number 0: command names and options */
-	PART_FILE,  /* number = index of a file announced with file(): a CTF trace's files */
+	PART_HEAD, /* number 0: what comes first in a trace.dat */
+	PART_CPU,  /* number = CPU: raw sub-buffers, whole pages */
+	PART_TAIL, /* command names and options; 0: as the start knows them, 1: as the end does */
+	PART_FILE, /* number = index of a file announced with file(): a CTF trace's files */
 	PART_KINDS
 };
 

@@ -101,6 +101,8 @@ static const struct dialect_row rows[] = {
 	{LTTNG, "lttng_statedump_process_pid_ns", EV_STATEDUMP_PID_NS,
 	 {{"tid", -1}, {"vtid", -1}, {"vpid", -1}, {"ns_level", 0}, {"ns_inum", 0}}},
 	{LTTNG, "lttng_statedump_end", EV_STATEDUMP_END, {{NULL, 0}}},
+	{LTTNG, "lttng_logger", EV_STATE_LINE, {{NULL, 0}}},
+	{FTRACE, "print", EV_STATE_LINE, {{NULL, 0}}},
 };
 /* clang-format on */
 

@@ -102,7 +102,9 @@
 	X(STATEDUMP_PROCESS, "statedump_process")                                                  \
 	/* tid, vtid, vpid, ns_level, ns_inum: one per PID namespace the thread is in */           \
 	X(STATEDUMP_PID_NS, "statedump_pid_ns")                                                    \
-	X(STATEDUMP_END, "statedump_end")
+	X(STATEDUMP_END, "statedump_end")                                                          \
+	/* no arguments: text that somebody wrote into the trace; source/state_line.h reads it */  \
+	X(STATE_LINE, "state_line")
 
 enum event_kind {
 #define X(kind, text) EV_##kind,

@@ -106,6 +106,7 @@ int cursor_init(struct cursor *c, struct stream *s, uint32_t first, uint32_t nr,
 	c->stream = s;
 	c->want = want;
 	c->packet = first;
+	c->records_left = UINT64_MAX;
 	c->packet_end = nr > s->nr_packets - first ? s->nr_packets : first + nr;
 	return s->trace->ops->cursor_init(c, err);
 }

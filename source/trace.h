@@ -181,12 +181,18 @@ void trace_loss_add(struct trace *t, const struct trace_loss *more);
  * A cursor decodes packets [first, first + nr) of one stream, in order.
  * @want: bit EV_x set = decode arguments of that kind; kinds not wanted are skipped (not
  * returned).  0 = everything, EV_OTHER included.  EV_LOST is always returned.
+ *
+ * Who wants only a part sets, after cursor_init(), @from: events before that tick are skipped; and
+ * @records_left: when about so many records, wanted or not, have been looked at, the cursor is at
+ * its end.
  */
 struct cursor {
 	struct stream *stream;
 	uint64_t want;
 	uint32_t packet;       /* being decoded */
 	uint32_t packet_end;
+	uint64_t from;         /* ticks */
+	uint64_t records_left; /* UINT64_MAX from cursor_init() */
 	void *buffer;          /* the reader's own, freed by cursor_release */
 };
 

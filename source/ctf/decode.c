@@ -406,13 +406,15 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 	const uint8_t *safe_end = cur->map->data + cur->map->len_bytes - LOAD_SLACK;
 	const uint8_t *p = data + cur->pos / 8;
 	uint64_t want = c->want ? c->want : UINT64_MAX;
+	uint64_t from = c->from, left = c->records_left;
 	unsigned n = 0;
 
-	while (n < room && p < end) {
+	for (; n < room && p < end && left; left--) {
 		const uint8_t *begin = p;
 		struct event *e = &events[n];
 		const struct ctf_plan *plan;
 		struct header h;
+		bool wanted;
 
 		p = read_lttng_header(p, end, compact, &h);
 		plan = p ? ctf_plan_find(sp, h.id) : NULL;
@@ -422,8 +424,8 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 			return n;
 		}
 		e->time.v = event_time(c, cur, h.time, h.time_bits, (uint64_t)(begin - data) * 8);
-		if (!(want >> plan->kind & 1) && plan->fixed &&
-		    plan->fixed_bytes <= (size_t)(end - p)) {
+		wanted = want >> plan->kind & 1 && e->time.v >= from;
+		if (!wanted && plan->fixed && plan->fixed_bytes <= (size_t)(end - p)) {
 			p += plan->fixed_bytes;
 			continue;
 		}
@@ -437,8 +439,9 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 		e->record = ctf_place(cur->file, cur->file_bit + (uint64_t)(begin - data) * 8);
 		if (unlikely(plan->check_vcpu))
 			check_vcpu(c, cur, e);
-		n += want >> plan->kind & 1;
+		n += wanted;
 	}
+	c->records_left = left;
 	cur->pos = (uint64_t)(p - data) * 8;
 	if (p >= end)
 		cur->phase = AT_PACKET_END;
@@ -507,8 +510,9 @@ static unsigned decode_walking(struct cursor *c, struct ctf_cursor *cur, struct 
 	uint64_t want = c->want ? c->want : UINT64_MAX;
 	unsigned n = 0;
 
-	while (n < room && walk_event(c, cur, &events[n])) {
-		n += want >> events[n].kind & 1;
+	while (n < room && c->records_left && walk_event(c, cur, &events[n])) {
+		c->records_left--;
+		n += want >> events[n].kind & 1 && events[n].time.v >= c->from;
 		if (cur->pos >= cur->end) {
 			cur->phase = AT_PACKET_END;
 			break;
@@ -654,7 +658,7 @@ unsigned ctf_cursor_next(struct cursor *c, struct event *events, unsigned room)
 	struct ctf_cursor *cur = c->buffer;
 	unsigned n = 0;
 
-	while (n < room) {
+	while (n < room && c->records_left) {
 		if (cur->phase == IN_PACKET)
 			n += decode_events(c, cur, events + n, room - n);
 		else if (cur->phase == AT_PACKET_END)

@@ -425,9 +425,10 @@ page_decode(struct dat_cursor *k, struct event *events, unsigned room, const uin
 	const uint32_t common_len = k->d->form.common_len;
 	uint64_t time = k->time;
 	uint64_t last = k->has_last ? k->last : 0;
+	uint64_t from = k->c->from, left = k->c->records_left;
 	unsigned n = 0;
 
-	for (; n < room && pos < end; record = pos) {
+	for (; n < room && pos < end && left; record = pos, left--) {
 		struct head h;
 		uint32_t len;
 
@@ -460,7 +461,7 @@ page_decode(struct dat_cursor *k, struct event *events, unsigned room, const uin
 		else
 			last = time;
 		k->has_last = true;
-		if (event_fill(k, &events[n], record, pos, len, want, swap))
+		if (last >= from && event_fill(k, &events[n], record, pos, len, want, swap))
 			events[n++].time.v = last;
 		pos += (len + 3) & ~3u;
 	}
@@ -472,6 +473,7 @@ out:
 	k->pos = pos;
 	k->time = time;
 	k->last = last;
+	k->c->records_left = left;
 	return n;
 }
 
@@ -493,7 +495,7 @@ unsigned dat_cursor_next(struct cursor *c, struct event *events, unsigned room)
 	unsigned n = 0;
 
 	k->c = c; /* its owner may have moved it */
-	while (n < room && advance(k, n > 0))
+	while (n < room && c->records_left && advance(k, n > 0))
 		n += decode(k, events + n, room - n, want);
 	if (n)
 		k->handed_out = true;

@@ -3,9 +3,10 @@
  * Prints what the clock search finds for some traces, one line per machine and piece, for people
  * and for tests/clock/truth.py:
  *
- *	show_topology [-s] [-n] [NAME[<PARENT]=]PATH...
+ *	show_topology [-s] [-n] [NAME[<PARENT]=]PATH[+LINES]...
  *
- *	-s: not the pieces; -n: act as if nobody had made a hypercall
+ *	-s: not the pieces; -n: act as if nobody had made a hypercall; LINES: a file of state lines
+ *	that the trace is to have, see state_lines.h
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <time.h>
 
 #include "clock/topology.h"
+#include "tests/clock/state_lines.h"
 
 static void print_pieces(const char *label, const struct clock_model *c)
 {
@@ -80,17 +82,30 @@ static uint64_t last_tick(const struct trace *t)
 	return last;
 }
 
+static uint64_t first_tick(const struct trace *t)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		const struct stream *s = &t->streams[i];
+
+		if (s->nr_packets && s->packets[0].begin < first)
+			first = s->packets[0].begin;
+	}
+	return first;
+}
+
 static void print_machine(const struct topology *t, unsigned i, bool pieces)
 {
 	const struct machine *m = &t->machines[i];
 	ns_t least, most;
 
 	bound_range(&m->clock, &least, &most);
-	printf("machine name=%s level=%u parent=%s path=%s last=%" PRIu64 " clock=%s method=\"%s\" pieces=%u "
+	printf("machine name=%s level=%u parent=%s path=%s first=%" PRIu64 " last=%" PRIu64 " clock=%s method=\"%s\" pieces=%u "
 	       "bound=%" PRId64 "..%" PRId64 " pairs=%" PRIu64 " violations=%" PRIu64
 	       " worst=%" PRId64 " evidence=\"%s\"\n",
 	       m->name, m->level, m->parent < 0 ? "-" : t->machines[m->parent].name, m->trace->path,
-	       last_tick(m->trace), m->trace->clock.name, clock_method_name(m->clock.method), m->clock.nr_pieces, least,
+	       first_tick(m->trace), last_tick(m->trace), m->trace->clock.name, clock_method_name(m->clock.method), m->clock.nr_pieces, least,
 	       most, m->clock.nr_pairs, m->clock.nr_violations, m->clock.worst_violation_ns,
 	       m->evidence);
 	for (unsigned k = 0; k < m->nr_vcpus; k++)
@@ -102,12 +117,14 @@ static void print_machine(const struct topology *t, unsigned i, bool pieces)
 	}
 }
 
-/* Splits "NAME<PARENT=PATH" in place. */
-static int parse(struct topology_input *in, char *arg)
+/* Splits "NAME<PARENT=PATH+LINES" in place. */
+static int parse(struct topology_input *in, char *arg, struct trace_ops *filters)
 {
 	struct error err = {0};
-	char *path = strchr(arg, '='), *parent;
+	char *lines = strchr(arg, '+'), *path = strchr(arg, '='), *parent;
 
+	if (lines)
+		*lines++ = '\0';
 	if (path && (*arg != '/' && *arg != '.')) {
 		*path++ = '\0';
 		parent = strchr(arg, '<');
@@ -121,6 +138,12 @@ static int parse(struct topology_input *in, char *arg)
 	}
 	if (trace_open(&in->trace, path, &err)) {
 		fprintf(stderr, "%s\n", err.text);
+		return -1;
+	}
+	if (filters)
+		hide_calls(in->trace, &filters[in->trace->format == TRACE_CTF]);
+	if (lines && tell_trace(in->trace, lines)) {
+		fprintf(stderr, "cannot read %s\n", lines);
 		return -1;
 	}
 	return 0;
@@ -143,11 +166,9 @@ int main(int argc, char **argv)
 			pieces = false;
 		else if (!strcmp(argv[i], "-n"))
 			hide = true;
-		else if (parse(&in[nr++], argv[i]))
+		else if (parse(&in[nr++], argv[i], hide ? filters : NULL))
 			return 2;
 	}
-	for (unsigned i = 0; hide && i < nr; i++)
-		hide_calls(in[i].trace, &filters[in[i].trace->format == TRACE_CTF]);
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	ret = topology_find(&t, in, nr, &opt, &err);
 	clock_gettime(CLOCK_MONOTONIC, &b);

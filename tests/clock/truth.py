@@ -130,4 +130,5 @@ def main():
         check_set(directory, ["-n"], "containment")
 
 
-main()
+if __name__ == "__main__":
+    main()

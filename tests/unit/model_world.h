@@ -29,6 +29,7 @@ static struct {
 	int64_t vtids[4]; /* of the next fork, and how many */
 	unsigned nr_vtids;
 	int64_t old_tid; /* of the next exec */
+	const char *line; /* text of the next state line */
 	const char *filename;
 } world;
 
@@ -51,6 +52,11 @@ static int world_field(const struct stream *s, const struct event *e, const char
 	if (e->kind == EV_FORK && !strcmp(name, "vtids") && world.nr_vtids) {
 		*out = (struct field_value){
 			.cls = FIELD_ARRAY, .elems = world.vtids, .len = world.nr_vtids};
+		return 0;
+	}
+	if (e->kind == EV_STATE_LINE && !strcmp(name, "msg") && world.line) {
+		*out = (struct field_value){
+			.cls = FIELD_STRING, .text = world.line, .len = strlen(world.line)};
 		return 0;
 	}
 	if (e->kind == EV_EXEC && !strcmp(name, "old_tid")) {
@@ -154,6 +160,14 @@ static inline void switches(unsigned machine, int cpu, ns_t t, int prev, int pre
 static inline void enters(unsigned machine, int cpu, ns_t t, int thread)
 {
 	happens(machine, cpu, t, KVM_ENTRY, thread, -1);
+}
+
+/* Thread @tid, by itself on the machine's CPU 1, writes a state line. */
+static inline void tells(unsigned machine, ns_t t, int tid, const char *line)
+{
+	world.line = line;
+	happens(machine, 1, t, STATE_LINE, tid, 0);
+	world.line = NULL;
 }
 
 #define SVM 2

@@ -23,6 +23,8 @@ static void every_tracers_name_finds_its_kind(void **state)
 		{DIALECT_FTRACE, "local_timer_entry", EV_VECTOR_ENTRY},
 		{DIALECT_LTTNG, "x86_irq_vectors_local_timer_entry", EV_VECTOR_ENTRY},
 		{DIALECT_FTRACE, "hypersync_req", EV_SYNC_REQUEST},
+		{DIALECT_FTRACE, "print", EV_STATE_LINE}, /* trace_marker */
+		{DIALECT_LTTNG, "lttng_logger", EV_STATE_LINE},
 	};
 
 	(void)state;

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde agent: records the machine it runs in when a recorder on its host asks. */
+#define _GNU_SOURCE /* SIG_BLOCK with signalfd() */
+#include "cmd/command.h"
+#include "record/agent.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+struct options {
+	uint64_t vsock_port;
+	const char *virtio;
+	const char *tcp;
+	const char *token_file;
+	struct text_list guests;
+	bool once;
+};
+
+#define FIELD(field) offsetof(struct options, field)
+
+static const struct option_row rows[] = {
+	{0, "vsock", OPTION_NUMBER, FIELD(vsock_port), "PORT", NULL,
+	 "listen on this vsock port (default 21327)", 0},
+	{0, "virtio", OPTION_TEXT, FIELD(virtio), "PATH", NULL,
+	 "serve this virtio-serial port (default " LINK_PORT_PATH ")", 0},
+	{0, "tcp", OPTION_TEXT, FIELD(tcp), "[ADDRESS:]PORT", NULL,
+	 "listen on TCP (default address 127.0.0.1); needs --token-file", 0},
+	{0, "token-file", OPTION_TEXT, FIELD(token_file), "FILE", NULL,
+	 "answer only to who knows the secret in FILE", 0},
+	{0, "guest", OPTION_LIST, FIELD(guests), "NAME=LINK", NULL,
+	 "a guest of this machine that is not found by itself: tcp:ADDRESS:PORT, vsock:CID, "
+	 "unix:PATH",
+	 0},
+	{0, "once", OPTION_FLAG, FIELD(once), NULL, NULL, "end after one recording", 0},
+};
+
+static void say(void *data, const char *text)
+{
+	const struct invocation *inv = data;
+
+	if (!inv->common.quiet)
+		fprintf(stderr, "sonde agent: %s\n", text);
+}
+
+/* A descriptor that is readable when the agent is to end. */
+static int stop_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int add_guests(struct remote_targets *t, const struct text_list *list, struct error *err)
+{
+	int ret = 0;
+
+	t->nr = 0;
+	for (unsigned i = 0; i < list->nr && !ret; i++) {
+		if (!strchr(list->items[i], '='))
+			return fail(err, -1, "--guest %s: not NAME=LINK", list->items[i]);
+		ret = remote_targets_add(t, list->items[i], NULL, err);
+	}
+	return ret;
+}
+
+static enum exit_code run_agent(const struct invocation *inv)
+{
+	const struct options *opt = inv->values;
+	static struct remote_targets guests; /* too large for the stack */
+	bool told = opt->vsock_port || opt->virtio || opt->tcp;
+	struct wire_token token;
+	struct error err = {0};
+	struct agent_options a = {
+		.vsock = opt->vsock_port || !told,
+		.vsock_port = (unsigned)opt->vsock_port,
+		.port_path = told ? opt->virtio : LINK_PORT_PATH,
+		.tcp = opt->tcp,
+		.wait_for_devices = !told,
+		.token = opt->token_file ? &token : NULL,
+		.guests = &guests,
+		.once = opt->once,
+		.version = sonde_version(),
+		.say = say,
+		.data = (void *)inv,
+	};
+
+	if (inv->nr_operands)
+		return complain(inv, EXIT_USAGE, "what is \"%s\"? see sonde agent --help",
+				inv->operands[0]);
+	if (add_guests(&guests, &opt->guests, &err))
+		return complain(inv, EXIT_USAGE, "%s", err.text);
+	if (opt->token_file && wire_token_load(&token, opt->token_file, &err))
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	a.stop_fd = stop_signals();
+	if (agent_run(&a, &err))
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	return EXIT_DONE;
+}
+
+const struct command agent_command = {
+	.name = "agent",
+	.summary = "run inside a guest: records it when sonde record on its host asks",
+	.operands = "",
+	.about =
+		"Serves vsock and the virtio-serial port " LINK_PORT_NAME ", whichever there is,\n"
+		"unless told where to listen. Guests of this machine are found and recorded too.\n",
+	.options = rows,
+	.nr_options = ARRAY_SIZE(rows),
+	.values_bytes = sizeof(struct options),
+	.run = run_agent,
+};

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde record: this machine's kernel, and that of its guests, into a run directory. */
+#include "cmd/command.h"
+#include "cmd/record.h"
+#include "cmd/signals.h"
+#include "cmd/workload.h"
+#include "record/events.h"
+#include "record/folder.h"
+#include "record/run.h"
+#include "record/state.h"
+#include "report/safe.h"
+#include "report/units.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_MS 200
+#define HOST_NAME "host0"
+
+#define FIELD(field) offsetof(struct record_command, field)
+
+static const struct option_row option_rows[] = {
+	{0, "for", OPTION_TEXT, FIELD(purpose), "WHAT", "cpu|wait|io|boot|all",
+	 "the question: cpu (default), wait, io, boot, all; several with commas", 0},
+	{'e', "event", OPTION_LIST, FIELD(events), "SYSTEM:EVENT", NULL,
+	 "record this event, too (SYSTEM alone: all of its events)", 0},
+	{0, "duration", OPTION_TEXT, FIELD(duration), "TIME", NULL,
+	 "end after TIME: 10, 10s, 500ms, 2m", 0},
+	{0, "tracer", OPTION_CHOICE, FIELD(tracer), "NAME", "ftrace|lttng",
+	 "ftrace (default) or lttng", 0},
+	{0, "buffer-size", OPTION_NUMBER, FIELD(buffer_kb), "KB", NULL,
+	 "trace buffer of each CPU (default: up to 8192)", 0},
+	{0, "clock", OPTION_TEXT, FIELD(clock), "NAME", "x86-tsc|mono|boot|local",
+	 "trace clock (default: x86-tsc where it is sound, else mono)", 0},
+	{0, "recover", OPTION_TEXT, FIELD(recover), "DIR", NULL,
+	 "make good what a killed recorder left in DIR", 0},
+};
+
+/* ---- time ---- */
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* "10", "10s", "500ms", "2m", "1h"; false when it is none of these, or not above 0. */
+static bool parse_duration(const char *text, double *seconds)
+{
+	static const struct {
+		const char *unit;
+		double seconds;
+	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60}, {"h", 3600}};
+	char *end;
+
+	*seconds = strtod(text, &end);
+	for (size_t i = 0; i < ARRAY_SIZE(units) && end != text; i++) {
+		if (strcmp(end, units[i].unit))
+			continue;
+		*seconds *= units[i].seconds;
+		return *seconds > 0 && *seconds < 1e9;
+	}
+	return false;
+}
+
+/* ---- recording ---- */
+
+struct session {
+	const struct invocation *inv;
+	const struct record_command *opt;
+	char path[256];
+	double duration_s; /* 0 = no end */
+	double begin_s;
+	bool terminal;
+	bool drawn;
+	struct run *run;
+	struct run_machine *machine;
+	struct sink *sink;
+	struct recorder *recorder;
+	struct workload workload;
+};
+
+static void on_notice(const char *text, void *data)
+{
+	const struct session *s = data;
+
+	if (!s->inv->common.quiet)
+		fprintf(stderr, "sonde record: %s\n", text);
+}
+
+static void draw(struct session *s)
+{
+	char bytes[UNIT_TEXT], lost[UNIT_TEXT];
+	uint64_t nr_lost = recorder_events_lost(s->recorder);
+
+	if (!s->terminal || s->inv->common.quiet)
+		return;
+	fprintf(stderr, "\r\033[Krecording %s: %.0f s, %s, %s events lost", s->path,
+		now_s() - s->begin_s, unit_bytes(bytes, recorder_bytes(s->recorder)),
+		nr_lost ? unit_count(lost, (int64_t)nr_lost) : "no");
+	fflush(stderr);
+	s->drawn = true;
+}
+
+static void wipe(struct session *s)
+{
+	if (s->drawn)
+		fprintf(stderr, "\r\033[K");
+	s->drawn = false;
+}
+
+enum ending { ENDED, ENDED_BY_USER, ENDED_BY_ERROR };
+
+/* Until the command has ended, the time is over, the user has had enough or the sink fails. */
+static enum ending wait_for_end(struct session *s)
+{
+	double drawn_s = 0;
+
+	for (;;) {
+		double left_s = s->duration_s ? s->begin_s + s->duration_s - now_s() : 1e9;
+
+		if (left_s <= 0)
+			return ENDED;
+		if (workload_wait(&s->workload,
+				  left_s < TICK_MS / 1e3 ? (int)(left_s * 1e3) + 1 : TICK_MS))
+			return ENDED;
+		if (signals_interrupted())
+			return s->workload.pid || s->duration_s ? ENDED_BY_USER : ENDED;
+		if (recorder_check(s->recorder, NULL))
+			return ENDED_BY_ERROR;
+		if (now_s() - drawn_s >= 1) {
+			drawn_s = now_s();
+			draw(s);
+		}
+	}
+}
+
+static int begin(struct session *s, struct error *err)
+{
+	struct record_options options = {
+		.tracer = s->opt->tracer && !strcmp(s->opt->tracer, "lttng") ? RECORD_LTTNG
+									     : RECORD_FTRACE,
+		.events = s->opt->events.items,
+		.nr_events = s->opt->events.nr,
+		.buffer_kb = (unsigned)s->opt->buffer_kb,
+		.clock = s->opt->clock,
+		.notice = on_notice,
+		.notice_data = s,
+	};
+	int ret = 0;
+
+	if (s->opt->purpose)
+		ret = purpose_parse(s->opt->purpose, &options.purpose, err);
+	if (!ret)
+		ret = run_create(&s->run, s->path, s->inv->command_line, err);
+	if (ret)
+		return ret;
+	s->machine = run_add_machine(s->run, HOST_NAME, NULL, err);
+	if (!s->machine)
+		return -ENOMEM;
+	snprintf(s->machine->tracer, sizeof(s->machine->tracer), "%s",
+		 options.tracer == RECORD_LTTNG ? "lttng" : "ftrace");
+	product_uuid(s->machine->product_uuid, sizeof(s->machine->product_uuid));
+	ret = run_save(s->run, err);
+	if (!ret)
+		ret = folder_open(&s->sink, s->machine->folder, NULL, err);
+	if (!ret)
+		ret = recorder_start(&s->recorder, &options, s->sink, err);
+	if (!ret)
+		ret = workload_start(&s->workload, s->inv->operands, err);
+	return ret;
+}
+
+/* Nothing has been recorded that is worth keeping. */
+static void give_up(struct session *s)
+{
+	struct record_cost cost;
+
+	if (s->recorder)
+		recorder_stop(s->recorder, &cost, NULL);
+	folder_close(s->sink);
+	run_abandon(s->run);
+}
+
+static void print_json(const struct session *s, const struct run_machine *m, double seconds)
+{
+	struct json j = {.out = s->inv->screen.out};
+
+	json_object(&j, NULL);
+	json_str(&j, "output", s->path);
+	json_bool(&j, "complete", m->complete);
+	json_str(&j, "why", m->why);
+	json_int(&j, "elapsed_ns", (int64_t)(seconds * 1e9));
+	json_uint(&j, "bytes", m->cost.bytes);
+	json_uint(&j, "events_lost", m->cost.events_lost);
+	json_uint(&j, "cpu_ns", m->cost.cpu_ns);
+	json_uint(&j, "state_ns", m->cost.state_ns);
+	json_str(&j, "clock", m->cost.clock);
+	json_str(&j, "clock_reason", m->cost.clock_reason);
+	json_end(&j);
+}
+
+static void print_text(const struct session *s, const struct run_machine *m, double seconds)
+{
+	FILE *out = s->inv->screen.out;
+	char bytes[UNIT_TEXT], rate[UNIT_TEXT], count[UNIT_TEXT];
+
+	if (s->inv->common.quiet)
+		return;
+	fprintf(out, "%s: %.2f s of this machine, %s (%s/s), clock %s%s%s%s\n", s->path, seconds,
+		unit_bytes(bytes, m->cost.bytes),
+		unit_bytes(rate, (uint64_t)((double)m->cost.bytes / seconds)), m->cost.clock,
+		*m->cost.clock_reason ? " (" : "", m->cost.clock_reason,
+		*m->cost.clock_reason ? ")" : "");
+	if (m->cost.events_lost)
+		fprintf(out,
+			"%s events were lost: their times are marked; a larger --buffer-size "
+			"loses fewer\n",
+			unit_count(count, (int64_t)m->cost.events_lost));
+	fprintf(out, "cost: %.1f ms of CPU time, %.2f %% of one CPU; %s lost\n",
+		(double)m->cost.cpu_ns / 1e6, (double)m->cost.cpu_ns / 1e7 / seconds,
+		m->cost.events_lost ? "events were" : "no event was");
+}
+
+/* Stops, joins, reports; how it all went. */
+static enum exit_code end(struct session *s, enum ending ending)
+{
+	struct error err = {0}, end_err = {0};
+	struct run_machine machine;
+	double seconds = now_s() - s->begin_s;
+	int ret, joined;
+
+	workload_stop(&s->workload);
+	ret = recorder_stop(s->recorder, &s->machine->cost, &err);
+	folder_close(s->sink);
+	s->machine->complete = !ret;
+	snprintf(s->machine->why, sizeof(s->machine->why), "%.250s", ret ? err.text : "");
+	wipe(s);
+	machine = *s->machine;
+	joined = run_end(s->run, &end_err);
+	if (is_json(s->inv))
+		print_json(s, &machine, seconds);
+	else
+		print_text(s, &machine, seconds);
+	if (ret)
+		complain(s->inv, EXIT_FAILED, "%s; what was recorded until then is in %s", err.text,
+			 s->path);
+	if (joined)
+		complain(s->inv, EXIT_FAILED, "%s", end_err.text);
+	if (ret || joined)
+		return EXIT_FAILED;
+	if (ending == ENDED_BY_USER)
+		return complain(s->inv, EXIT_INTERRUPTED, "interrupted: %s ends there", s->path);
+	if (s->workload.pid && s->workload.status && !s->inv->common.quiet)
+		fprintf(stderr, "sonde record: the command ended with %s %d\n",
+			WIFSIGNALED(s->workload.status) ? "signal" : "exit status",
+			WIFSIGNALED(s->workload.status) ? WTERMSIG(s->workload.status)
+							: WEXITSTATUS(s->workload.status));
+	return EXIT_DONE;
+}
+
+/* Two files a CPU are open: a machine with many has more than the usual limit. */
+static void allow_many_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void choose_path(const struct invocation *inv, char *out, size_t room)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (inv->common.output) {
+		snprintf(out, room, "%s", inv->common.output);
+		return;
+	}
+	localtime_r(&now, &tm);
+	strftime(out, room, "sonde-%Y%m%d-%H%M%S", &tm);
+}
+
+static enum exit_code record(const struct invocation *inv, const struct record_command *opt)
+{
+	struct session s = {
+		.inv = inv, .opt = opt, .terminal = isatty(STDERR_FILENO), .workload.pidfd = -1};
+	struct error err = {0};
+	int ret;
+
+	if (opt->duration && !parse_duration(opt->duration, &s.duration_s))
+		return complain(inv, EXIT_USAGE,
+				"--duration: \"%s\" is not a time like 10s or 500ms",
+				opt->duration);
+	choose_path(inv, s.path, sizeof(s.path));
+	allow_many_files();
+	signals_catch_interrupt();
+	ret = begin(&s, &err);
+	if (ret) {
+		give_up(&s);
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	}
+	s.begin_s = now_s();
+	if (!inv->common.quiet && !s.workload.pid && !s.duration_s)
+		fprintf(stderr, "sonde record: recording into %s; ^C ends it\n", s.path);
+	return end(&s, wait_for_end(&s));
+}
+
+static enum exit_code recover(const struct invocation *inv, const char *path)
+{
+	struct error err = {0};
+	unsigned done;
+	int ret = run_recover(path, &done, &err);
+
+	if (ret)
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	if (!inv->common.quiet)
+		fprintf(inv->screen.out,
+			done ? "%s: %u machine%s recovered\n"
+			     : "%s: there was nothing to recover\n",
+			path, done, done == 1 ? "" : "s");
+	return EXIT_DONE;
+}
+
+static enum exit_code run(const struct invocation *inv)
+{
+	const struct record_command *opt = inv->values;
+
+	if (opt->recover)
+		return recover(inv, opt->recover);
+	return record(inv, opt);
+}
+
+const struct command record_command = {
+	.name = "record",
+	.summary = "record this machine's kernel, for sonde analyze",
+	.operands = "[-- COMMAND...]",
+	.about = "Records until COMMAND ends, the --duration is over, or ^C.  The result is a\n"
+		 "directory (-o, default sonde-DATE-TIME) that sonde analyze takes as it is.\n"
+		 "Needs root.  No other tracer is disturbed.\n",
+	.common = COMMON_OUTPUT | COMMON_FORMAT,
+	.options = option_rows,
+	.nr_options = ARRAY_SIZE(option_rows),
+	.values_bytes = sizeof(struct record_command),
+	.run = run,
+};

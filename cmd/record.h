@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CMD_RECORD_H
+#define CMD_RECORD_H
+
+#include "cmd/command.h"
+
+/* The options of sonde record. */
+struct record_command {
+	const char *purpose;
+	struct text_list events;
+	const char *duration;
+	const char *tracer;
+	uint64_t buffer_kb;
+	const char *clock;
+	const char *recover;
+};
+
+#endif

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/pack.h"
+
+#include <stdlib.h>
+
+#include <zstd.h>
+
+#include "history/node.h"
+#include "history/pack_model.h"
+#include "history/snapshot.h"
+
+#define ZSTD_LEVEL 1
+#define SEEN_BITS 20	/* of the set in which places are looked up before they are sorted */
+#define ENTRY_NUMBERS 3 /* an entry is at most so many numbers, */
+#define ROW_NUMBERS 4	/* and a row so many more */
+
+struct pack_row {
+	uint32_t attr, mask, from, nr;
+	enum row_mode mode;
+};
+
+struct pack {
+	struct model model;
+	ZSTD_CCtx *zstd;
+	struct bytes columns[NR_COLUMNS];
+	uint8_t *bits; /* owned */
+	size_t bits_room;
+	struct bits_sink sink;
+
+	/* The part at hand, plain; all owned. */
+	struct pack_row *rows;
+	uint32_t *order;
+	uint32_t nr_rows, row_room;
+	uint64_t *places, *moments, *spare;
+	uint32_t *values;
+	uint8_t *shares;
+	uint32_t nr, room;
+	uint64_t *seen; /* bits */
+};
+
+struct pack *pack_new(void)
+{
+	struct pack *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->zstd = ZSTD_createCCtx();
+	p->seen = malloc((1u << SEEN_BITS) / 8);
+	if (!p->zstd || !p->seen) {
+		pack_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+static void release_entries(struct pack *p)
+{
+	free(p->places);
+	free(p->moments);
+	free(p->spare);
+	free(p->values);
+	free(p->shares);
+	p->places = p->moments = p->spare = NULL;
+	p->values = NULL;
+	p->shares = NULL;
+	p->room = 0;
+}
+
+static void release_rows(struct pack *p)
+{
+	free(p->rows);
+	free(p->order);
+	p->rows = NULL;
+	p->order = NULL;
+	p->row_room = 0;
+}
+
+void pack_free(struct pack *p)
+{
+	if (!p)
+		return;
+	for (unsigned i = 0; i < NR_COLUMNS; i++)
+		bytes_release(&p->columns[i]);
+	ZSTD_freeCCtx(p->zstd);
+	release_entries(p);
+	release_rows(p);
+	free(p->bits);
+	free(p->seen);
+	free(p);
+}
+
+static bool room_for_entries(struct pack *p, uint32_t nr)
+{
+	if (nr <= p->room)
+		return true;
+	release_entries(p);
+	p->places = malloc(nr * sizeof(*p->places));
+	p->moments = malloc(nr * sizeof(*p->moments));
+	p->spare = malloc(nr * sizeof(*p->spare));
+	p->values = malloc(nr * sizeof(*p->values));
+	p->shares = malloc(nr);
+	if (!p->places || !p->moments || !p->spare || !p->values || !p->shares)
+		return false;
+	p->room = nr;
+	return true;
+}
+
+static bool room_for_rows(struct pack *p, uint32_t nr)
+{
+	if (nr <= p->row_room)
+		return true;
+	release_rows(p);
+	p->rows = malloc(nr * sizeof(*p->rows));
+	p->order = malloc(nr * sizeof(*p->order));
+	if (!p->rows || !p->order)
+		return false;
+	p->row_room = nr;
+	return true;
+}
+
+/* Starts an empty part of at most @numbers numbers. */
+static bool start(struct pack *p, uint64_t numbers)
+{
+	size_t room = numbers * sizeof(uint64_t) + BITS_SLACK_BYTES;
+
+	if (room > p->bits_room) {
+		free(p->bits);
+		p->bits = malloc(room);
+		p->bits_room = p->bits ? room : 0;
+	}
+	for (unsigned i = 0; i < NR_COLUMNS; i++)
+		bytes_clear(&p->columns[i]);
+	p->sink = (struct bits_sink){.p = p->bits};
+	return p->bits;
+}
+
+static void put_symbol(struct pack *p, unsigned column, unsigned symbol)
+{
+	struct bytes *c = &p->columns[column];
+
+	if (unlikely(c->len_bytes == c->room_bytes) && !bytes_room(c, 1))
+		return;
+	c->data[c->len_bytes++] = (uint8_t)symbol;
+}
+
+/* The bits of @x but the first one. */
+static void put_rest(struct pack *p, uint64_t x, unsigned width)
+{
+	if (width > 1)
+		bits_sink_put_wide(&p->sink, x & bits_mask(width - 1), width - 1);
+}
+
+static void put_number(struct pack *p, unsigned column, uint64_t x)
+{
+	unsigned width = bits_width(x);
+
+	put_symbol(p, column, width);
+	put_rest(p, x, width);
+}
+
+/* Appends a column: its length, its length here, its bytes, compressed where that helps. */
+static void put_column(struct pack *p, const struct bytes *column, struct bytes *out)
+{
+	size_t bound = ZSTD_compressBound(column->len_bytes);
+	size_t at, len = 0;
+	uint8_t *to;
+
+	bytes_put_varint(out, column->len_bytes);
+	if (!column->len_bytes)
+		return;
+	at = out->len_bytes;
+	to = bytes_room(out, bound + 5);
+	if (to)
+		len = ZSTD_compressCCtx(p->zstd, to + 5, bound, column->data, column->len_bytes,
+					ZSTD_LEVEL);
+	if (!to || ZSTD_isError(len) || len >= column->len_bytes) {
+		bytes_put_varint(out, 0);
+		bytes_put(out, column->data, column->len_bytes);
+		return;
+	}
+	bytes_put_varint(out, len);
+	if (out->failed)
+		return;
+	memmove(out->data + out->len_bytes, out->data + at + 5, len);
+	out->len_bytes += len;
+}
+
+static bool finish(struct pack *p, struct bytes *out)
+{
+	uint64_t len_bytes = 0;
+	size_t nr_bits;
+
+	for (unsigned i = 0; i < NR_COLUMNS; i++) {
+		len_bytes += p->columns[i].len_bytes;
+		out->failed |= p->columns[i].failed;
+		put_column(p, &p->columns[i], out);
+	}
+	set_u64(p->sink.p, p->sink.acc);
+	nr_bits = (size_t)(p->sink.p - p->bits) + (p->sink.nr + 7) / 8;
+	bytes_put(out, p->bits, nr_bits);
+	bytes_put_u64(out, 0);
+	bytes_put_u64(out, 0);
+	return !out->failed && len_bytes <= PACK_RATIO_MAX * out->len_bytes;
+}
+
+/* ---- nodes: what there is -------------------------------------------------------------------- */
+
+/* Reads row @i; false when there is no place for it, or it is not what our writer writes. */
+static bool take_row(struct pack *p, const struct node *n, uint32_t i)
+{
+	struct pack_row *row = &p->rows[i];
+	struct segment s;
+	uint64_t hint = 0;
+	int any = node_segment(n, i, &s);
+
+	*row = (struct pack_row){.attr = node_attr(n, i), .mask = node_mask(n, i), .from = p->nr};
+	if (any <= 0)
+		return !any;
+	if (s.places.nr > n->nr_entries - p->nr)
+		return false;
+	row->nr = s.places.nr;
+	sorted_decode(&s.places, 0, row->nr, p->places + p->nr, &hint);
+	segment_values(&s, 0, row->nr, p->values + p->nr);
+	for (uint32_t k = 0; n->has_shares && k < row->nr; k++)
+		p->shares[p->nr + k] = (uint8_t)segment_share(&s, k);
+	if (n->nr_times) {
+		node_times(n, p->places + p->nr, row->nr);
+		for (uint32_t k = 0; k < row->nr; k++)
+			p->places[p->nr + k] -= (uint64_t)n->base;
+	}
+	p->nr += row->nr;
+	return true;
+}
+
+static bool take_node(struct pack *p, const struct node *n)
+{
+	if (n->nr_entries > PACK_ENTRIES_MAX || n->nr_rows > PACK_ENTRIES_MAX ||
+	    !room_for_entries(p, n->nr_entries + 1) || !room_for_rows(p, n->nr_rows + 1))
+		return false;
+	p->nr = 0;
+	p->nr_rows = n->nr_rows;
+	for (uint32_t i = 0; i < n->nr_rows; i++) {
+		if (!take_row(p, n, i))
+			return false;
+	}
+	return p->nr == n->nr_entries;
+}
+
+/* ---- nodes: which rows tell their places ----------------------------------------------------- */
+
+static int compare_sizes(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+	return a > b ? -1 : a < b;
+}
+
+static uint32_t seen_bit(uint64_t place)
+{
+	return (uint32_t)(place * 0x9e3779b97f4a7c15ull >> (64 - SEEN_BITS));
+}
+
+static bool is_seen(const struct pack *p, uint64_t place)
+{
+	uint32_t bit = seen_bit(place);
+
+	return p->seen[bit / 64] >> (bit % 64) & 1;
+}
+
+static void set_mode(struct pack *p, struct pack_row *row)
+{
+	uint32_t nr_seen = 0;
+
+	for (uint32_t i = row->from; i < row->from + row->nr; i++)
+		nr_seen += is_seen(p, p->places[i]);
+	row->mode = nr_seen > row->nr / 2 ? MODE_FOREIGN : MODE_OWN;
+	for (uint32_t i = row->from; row->mode == MODE_OWN && i < row->from + row->nr; i++) {
+		uint32_t bit = seen_bit(p->places[i]);
+
+		p->seen[bit / 64] |= 1ull << (bit % 64);
+	}
+}
+
+/* From the longest row on: one that mostly changes when a longer one does names the moments of
+ * those.  The merge buffers are not in use yet. */
+static void set_modes(struct pack *p)
+{
+	uint32_t nr = 0;
+
+	memset(p->seen, 0, (1u << SEEN_BITS) / 8);
+	for (uint32_t i = 0; i < p->nr_rows; i++) {
+		p->rows[i].mode = MODE_OWN;
+		if (p->rows[i].nr)
+			p->spare[nr++] = (uint64_t)p->rows[i].nr << 32 | (UINT32_MAX - i);
+	}
+	qsort(p->spare, nr, sizeof(*p->spare), compare_sizes);
+	for (uint32_t i = 0; i < nr; i++)
+		set_mode(p, &p->rows[UINT32_MAX - (uint32_t)p->spare[i]]);
+}
+
+/* The moments of all rows that tell theirs. */
+static const uint64_t *merge_moments(struct pack *p, uint32_t *nr)
+{
+	uint32_t nr_rows = 0, at = 0;
+
+	for (uint32_t i = 0; i < p->nr_rows; i++) {
+		const struct pack_row *row = &p->rows[i];
+
+		if (row->mode != MODE_OWN || !row->nr)
+			continue;
+		memcpy(p->moments + at, p->places + row->from, row->nr * sizeof(*p->moments));
+		at += row->nr;
+		p->order[nr_rows++] = at;
+	}
+	return model_merge(p->moments, p->spare, p->order, nr_rows, nr);
+}
+
+/* ---- nodes: entries -------------------------------------------------------------------------- */
+
+static void put_value(struct pack *p, struct model_walk *w, unsigned column, uint32_t value)
+{
+	uint64_t from_newest = fold((int64_t)value - w->newest);
+	uint64_t from_last = fold((int64_t)value - w->last);
+	enum rank rank;
+
+	if (value == *w->pair)
+		rank = RANK_PAIR;
+	else if (value == w->known->next)
+		rank = RANK_NEXT;
+	else if (value == w->known->other)
+		rank = RANK_OTHER;
+	else if (value == w->last + 1)
+		rank = RANK_UP;
+	else
+		rank = from_newest <= from_last ? RANK_NEWEST : RANK_LAST;
+	put_symbol(p, column, rank);
+	if (rank >= RANK_NEWEST)
+		put_number(p, COLUMN_VALUE, rank == RANK_NEWEST ? from_newest : from_last);
+	model_step(&p->model, w, value, rank);
+}
+
+static void put_own_row(struct pack *p, const struct pack_row *row, uint64_t *first)
+{
+	const uint64_t *places = p->places + row->from;
+	struct model_walk w;
+
+	model_start(&p->model, &w);
+	put_number(p, COLUMN_FIRST, fold((int64_t)(places[0] - *first)));
+	*first = places[0];
+	put_value(p, &w, COLUMN_RANK, p->values[row->from]);
+	for (uint32_t i = 1; i < row->nr; i++) {
+		uint64_t gap = places[i] - places[i - 1];
+		unsigned column = COLUMN_GAP + model_pace_column(w.known->gap_pace);
+
+		put_number(p, column, gap);
+		model_pace(&w.known->gap_pace, bits_width(gap));
+		put_value(p, &w, COLUMN_RANK, p->values[row->from + i]);
+	}
+}
+
+/* How many moments, of which the first @at are <= place, are. */
+static uint32_t moments_upto(const uint64_t *moments, uint32_t at, uint32_t nr, uint64_t place)
+{
+	uint32_t step = 1;
+
+	while (at + step <= nr && moments[at + step - 1] <= place) {
+		at += step;
+		step *= 2;
+	}
+	for (; step; step /= 2) {
+		if (at + step <= nr && moments[at + step - 1] <= place)
+			at += step;
+	}
+	return at;
+}
+
+/* Returns how many bits the distance in moments has. */
+static unsigned put_step(struct pack *p, unsigned column, uint64_t step, bool exact)
+{
+	unsigned width = bits_width(step);
+
+	put_symbol(p, column, width * 2 + exact);
+	put_rest(p, step, width);
+	return width;
+}
+
+static void put_foreign_row(struct pack *p, const struct pack_row *row, const uint64_t *moments,
+			    uint32_t nr_moments, uint32_t *first)
+{
+	const uint64_t *places = p->places + row->from;
+	uint32_t last = 0;
+	struct model_walk w;
+
+	model_start(&p->model, &w);
+	for (uint32_t i = 0; i < row->nr; i++) {
+		uint32_t at = moments_upto(moments, last, nr_moments, places[i]);
+		uint64_t before = at ? moments[at - 1] : 0;
+		bool exact = at && before == places[i];
+
+		if (i) {
+			unsigned column = COLUMN_STEP + model_pace_column(w.known->step_pace);
+
+			model_pace(&w.known->step_pace, put_step(p, column, at - last, exact));
+		} else {
+			put_step(p, COLUMN_FIRST_STEP, fold((int64_t)at - *first), exact);
+			*first = at;
+		}
+		if (!exact)
+			put_number(p, COLUMN_OFFSET, places[i] - before);
+		last = at;
+		put_value(p, &w, COLUMN_RANK_FOREIGN, p->values[row->from + i]);
+	}
+}
+
+static void put_rows(struct pack *p, const struct node *n)
+{
+	uint64_t next = 0;
+
+	for (uint32_t i = 0; i < p->nr_rows; i++) {
+		const struct pack_row *row = &p->rows[i];
+
+		put_number(p, COLUMN_ATTR, row->attr - next);
+		next = row->attr + 1ull;
+		put_number(p, COLUMN_NR, row->nr);
+		if (n->mask_bits)
+			put_number(p, COLUMN_MASK, row->mask);
+		if (row->nr)
+			put_symbol(p, COLUMN_MODE, row->mode);
+	}
+}
+
+static void put_entries(struct pack *p, const struct node *n)
+{
+	uint32_t nr_moments, first_step = 0;
+	const uint64_t *moments = merge_moments(p, &nr_moments);
+	uint64_t first = 0;
+
+	for (uint32_t i = 0; i < p->nr_rows; i++) {
+		if (p->rows[i].nr && p->rows[i].mode == MODE_OWN)
+			put_own_row(p, &p->rows[i], &first);
+	}
+	for (uint32_t i = 0; i < p->nr_rows; i++) {
+		if (p->rows[i].mode == MODE_FOREIGN)
+			put_foreign_row(p, &p->rows[i], moments, nr_moments, &first_step);
+	}
+	for (uint32_t i = 0; n->has_shares && i < p->nr; i++)
+		put_symbol(p, COLUMN_SHARE, p->shares[i]);
+}
+
+#define SNAPSHOT_BLOCK 64
+
+static void put_snapshot(struct pack *p, const struct snapshot *s)
+{
+	struct snapshot_entry e[SNAPSHOT_BLOCK];
+	uint64_t next = 0;
+	ns_t last = s->at;
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		uint32_t k = i % SNAPSHOT_BLOCK;
+
+		if (!k)
+			snapshot_entries(s, i, s->nr - i < SNAPSHOT_BLOCK ? s->nr - i : SNAPSHOT_BLOCK,
+					 e);
+		put_number(p, COLUMN_SNAPSHOT_ATTR, e[k].attr - next);
+		next = e[k].attr + 1ull;
+		put_number(p, COLUMN_SNAPSHOT_VALUE, e[k].value);
+		put_number(p, COLUMN_SNAPSHOT_SINCE, fold(e[k].since - last));
+		last = e[k].since;
+	}
+}
+
+/* ---- totals --------------------------------------------------------------------------------- */
+
+/* Puts one list; returns how long it is, UINT64_MAX when its values do not rise. */
+static uint64_t put_list(struct pack *p, struct cursor c)
+{
+	uint64_t nr = cursor_varint(&c);
+	uint64_t next = 0;
+
+	put_number(p, COLUMN_NR, nr);
+	for (uint64_t i = 0; i < nr && !c.bad; i++) {
+		uint64_t value = cursor_varint(&c);
+
+		if (value < next || value > UINT32_MAX)
+			return UINT64_MAX;
+		put_number(p, COLUMN_VALUE, value - next);
+		next = value + 1;
+		put_number(p, COLUMN_TIME, cursor_varint(&c));
+	}
+	return c.bad ? UINT64_MAX : nr;
+}
+
+static bool pack_totals(struct pack *p, const struct bytes *plain, struct bytes *out)
+{
+	const uint8_t *table = plain->data + 4;
+	uint64_t next = 0, nr = 0, len_bytes = plain->len_bytes;
+	uint32_t nr_attrs = len_bytes >= 4 ? get_u32(plain->data) : 0;
+
+	/* An entry takes two bytes at least. */
+	if (nr_attrs > len_bytes / 8 || len_bytes / 2 > PACK_ENTRIES_MAX ||
+	    !start(p, nr_attrs * 2 + len_bytes))
+		return false;
+	for (uint32_t i = 0; i < nr_attrs; i++) {
+		uint32_t attr = get_u32(table + i * 8), at = get_u32(table + i * 8 + 4);
+		uint64_t more;
+
+		if (attr < next || at > len_bytes)
+			return false;
+		put_number(p, COLUMN_ATTR, attr - next);
+		next = attr + 1ull;
+		more = put_list(p, (struct cursor){.p = plain->data + at,
+						   .end = plain->data + len_bytes});
+		if (more > PACK_ENTRIES_MAX - nr)
+			return false;
+		nr += more;
+	}
+	bytes_put_varint(out, nr_attrs);
+	bytes_put_varint(out, nr);
+	return finish(p, out);
+}
+
+/* ---- parts ---------------------------------------------------------------------------------- */
+
+static bool pack_node(struct pack *p, const struct bytes *plain, bool group, struct bytes *out)
+{
+	struct snapshot snap = {.nr = 0};
+	struct node n;
+
+	if (!node_open(&n, plain->data, plain->len_bytes) || !take_node(p, &n) ||
+	    (group && !snapshot_open(&snap, n.base, n.extra, n.extra_bytes)) ||
+	    snap.nr > PACK_ENTRIES_MAX ||
+	    !start(p, (uint64_t)p->nr * ENTRY_NUMBERS + (uint64_t)p->nr_rows * ROW_NUMBERS +
+			      (uint64_t)snap.nr * 3))
+		return false;
+	bytes_put_signed(out, n.base);
+	bytes_put_varint(out, n.nr_rows);
+	bytes_put_varint(out, n.nr_entries);
+	bytes_put_varint(out, snap.nr);
+	bytes_put_u8(out, (uint8_t)((n.mask_bits ? 1 : 0) | (n.has_shares ? 2 : 0)));
+	memset(&p->model, 0, sizeof(p->model));
+	set_modes(p);
+	put_rows(p, &n);
+	put_entries(p, &n);
+	put_snapshot(p, &snap);
+	return finish(p, out);
+}
+
+bool pack_part(struct pack *p, enum part_kind kind, const struct bytes *plain, struct bytes *out)
+{
+	bytes_clear(out);
+	if (plain->failed)
+		return false;
+	if (kind == PART_SLICE || kind == PART_GROUP || kind == PART_SUMMARY)
+		return pack_node(p, plain, kind == PART_GROUP, out);
+	return kind == PART_TOTALS && pack_totals(p, plain, out);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HISTORY_PACK_H
+#define HISTORY_PACK_H
+
+#include "history/format.h"
+
+/*
+ * Packed parts.  The plain form of a part lets any entry be read without the others, and that
+ * costs bits.  Where a part takes much less room without it, the file has it packed instead: a
+ * reader unpacks it whole, once, into the plain form it reads from.
+ *
+ * A packed part is columns of small numbers, each compressed on its own with zstd, and a row of
+ * bits.  A number x is a byte in some column, which says how many bits x has, and these bits but
+ * the first, which is known, in the row.  Kernels repeat themselves, so most of it is foreseen
+ * (pack_model.h): a value by the two before it, the time a value stays by how long it stayed
+ * before, and the moment at which a thread changes by the moments at which the CPUs do.
+ *
+ * Parts of kinds that are nodes, and totals, can be packed; docs/formats/history.md has the bytes.
+ */
+
+/* A part with more entries (changes, runs, sums) or rows stays plain: the bound of a reader's
+ * memory. */
+#define PACK_ENTRIES_MAX (1u << 19)
+/* Columns are at most so many times as long as the payload. */
+#define PACK_RATIO_MAX 1024
+
+/* Work memory of the writer, about 1 MB and what the largest part takes. */
+struct pack;
+struct pack *pack_new(void);
+void pack_free(struct pack *p);
+
+/* Writes the packed form of a payload to @out, which it clears.  False: this part cannot be
+ * packed, or memory is out. */
+bool pack_part(struct pack *p, enum part_kind kind, const struct bytes *plain, struct bytes *out);
+
+/* Appends the plain form of a packed payload.  0, -ENOMEM, or -EIO when its bytes make no sense. */
+int unpack_part(enum part_kind kind, const uint8_t *from, uint64_t len_bytes, struct bytes *plain);
+
+#endif

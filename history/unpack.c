@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <zstd.h>
+
+#include "history/node.h"
+#include "history/pack.h"
+#include "history/pack_model.h"
+#include "history/snapshot.h"
+#include "history/totals.h"
+
+/* No place is larger: so sums of two never overflow. */
+#define PLACE_MAX (1ull << 62)
+
+struct unpack_row {
+	uint32_t attr, mask, from, nr;
+	enum row_mode mode;
+};
+
+struct unpack {
+	struct model model;
+	uint8_t *plain; /* owned: all columns */
+	struct cursor columns[NR_COLUMNS];
+	const uint8_t *bits;
+	uint64_t bit, nr_bits;
+	bool bad;
+
+	/* Of a node; all owned. */
+	struct unpack_row *rows;
+	uint32_t *ends;
+	uint64_t *places, *moments, *spare;
+	uint32_t *values;
+	uint8_t *shares;
+	struct snapshot_entry *snapshot;
+	int64_t base;
+	uint32_t nr_rows, nr, nr_snapshot;
+	bool has_masks, has_shares;
+};
+
+static void unpack_release(struct unpack *u)
+{
+	free(u->plain);
+	free(u->rows);
+	free(u->ends);
+	free(u->places);
+	free(u->moments);
+	free(u->spare);
+	free(u->values);
+	free(u->shares);
+	free(u->snapshot);
+	free(u);
+}
+
+/* ---- columns -------------------------------------------------------------------------------- */
+
+struct stored {
+	const uint8_t *from;
+	uint64_t len_bytes; /* plain */
+	uint64_t packed_bytes; /* 0: plain */
+};
+
+/* Finds the columns.  Returns the sum of their plain lengths, UINT64_MAX when they make no sense. */
+static uint64_t find_columns(struct cursor *c, struct stored *columns, uint64_t payload_bytes)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < NR_COLUMNS; i++) {
+		struct stored *s = &columns[i];
+
+		*s = (struct stored){.len_bytes = cursor_varint(c)};
+		if (!s->len_bytes)
+			continue;
+		s->packed_bytes = cursor_varint(c);
+		s->from = cursor_take(c, s->packed_bytes ? s->packed_bytes : s->len_bytes);
+		if (c->bad || s->len_bytes / PACK_RATIO_MAX > payload_bytes)
+			return UINT64_MAX;
+		sum += s->len_bytes;
+	}
+	return c->bad || sum / PACK_RATIO_MAX > payload_bytes ? UINT64_MAX : sum;
+}
+
+static int open_columns(struct unpack *u, struct cursor *c, uint64_t payload_bytes)
+{
+	struct stored columns[NR_COLUMNS];
+	uint64_t sum = find_columns(c, columns, payload_bytes);
+	ZSTD_DCtx *zstd;
+	uint8_t *to;
+
+	if (sum == UINT64_MAX || (uint64_t)(c->end - c->p) < BITS_SLACK_BYTES)
+		return -EIO;
+	u->bits = c->p;
+	u->nr_bits = ((uint64_t)(c->end - c->p) - BITS_SLACK_BYTES) * 8;
+	u->plain = to = malloc(sum + 1);
+	zstd = ZSTD_createDCtx();
+	if (!to || !zstd) {
+		ZSTD_freeDCtx(zstd);
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < NR_COLUMNS; i++) {
+		const struct stored *s = &columns[i];
+
+		u->columns[i] = (struct cursor){.p = to, .end = to + s->len_bytes};
+		if (s->len_bytes && !s->packed_bytes)
+			memcpy(to, s->from, s->len_bytes);
+		else if (s->len_bytes && ZSTD_decompressDCtx(zstd, to, s->len_bytes, s->from,
+							     s->packed_bytes) != s->len_bytes)
+			u->bad = true;
+		to += s->len_bytes;
+	}
+	ZSTD_freeDCtx(zstd);
+	return u->bad ? -EIO : 0;
+}
+
+static unsigned get_symbol(struct unpack *u, unsigned column)
+{
+	struct cursor *c = &u->columns[column];
+
+	if (likely(c->p < c->end))
+		return *c->p++;
+	u->bad = true;
+	return 0;
+}
+
+/* The number of @width bits whose bits but the first come next. */
+static uint64_t get_rest(struct unpack *u, unsigned width)
+{
+	unsigned more = width - 1;
+	uint64_t rest;
+
+	if (width < 2)
+		return width;
+	if (width > 64 || u->nr_bits - u->bit < more) {
+		u->bad = true;
+		return 0;
+	}
+	rest = bits_get_wide(u->bits, u->bit, more);
+	u->bit += more;
+	return 1ull << more | rest;
+}
+
+static uint64_t get_number(struct unpack *u, unsigned column)
+{
+	return get_rest(u, get_symbol(u, column));
+}
+
+/* A number that must be in [0, max]. */
+static uint64_t get_upto(struct unpack *u, unsigned column, uint64_t max)
+{
+	uint64_t x = get_number(u, column);
+
+	if (likely(x <= max))
+		return x;
+	u->bad = true;
+	return 0;
+}
+
+/* ---- nodes ---------------------------------------------------------------------------------- */
+
+static uint32_t get_value(struct unpack *u, struct model_walk *w, unsigned column)
+{
+	unsigned rank = get_symbol(u, column);
+	uint32_t value = 0;
+
+	switch (rank) {
+	case RANK_PAIR:
+		value = *w->pair;
+		break;
+	case RANK_NEXT:
+		value = w->known->next;
+		break;
+	case RANK_OTHER:
+		value = w->known->other;
+		break;
+	case RANK_UP:
+		value = w->last + 1;
+		break;
+	case RANK_NEWEST:
+		value = w->newest + (uint32_t)unfold(get_number(u, COLUMN_VALUE));
+		break;
+	case RANK_LAST:
+		value = w->last + (uint32_t)unfold(get_number(u, COLUMN_VALUE));
+		break;
+	default:
+		u->bad = true;
+	}
+	model_step(&u->model, w, value, rank);
+	return value;
+}
+
+/* A place behind @last, or at or behind @least when it is the first. */
+static uint64_t check_place(struct unpack *u, uint64_t last, uint64_t gap)
+{
+	if (likely(gap && gap <= PLACE_MAX && last + gap <= PLACE_MAX))
+		return last + gap;
+	u->bad = true;
+	return 0;
+}
+
+static void get_own_row(struct unpack *u, const struct unpack_row *row, uint64_t *first)
+{
+	uint64_t *places = u->places + row->from;
+	struct model_walk w;
+
+	model_start(&u->model, &w);
+	places[0] = *first + (uint64_t)unfold(get_number(u, COLUMN_FIRST));
+	if (places[0] > PLACE_MAX)
+		u->bad = true;
+	*first = places[0];
+	u->values[row->from] = get_value(u, &w, COLUMN_RANK);
+	for (uint32_t i = 1; i < row->nr && !u->bad; i++) {
+		uint64_t gap = get_number(u, COLUMN_GAP + model_pace_column(w.known->gap_pace));
+
+		places[i] = check_place(u, places[i - 1], gap);
+		model_pace(&w.known->gap_pace, bits_width(gap));
+		u->values[row->from + i] = get_value(u, &w, COLUMN_RANK);
+	}
+}
+
+/* The place that a distance from moment @at, and maybe an offset, tell. */
+static uint64_t get_place(struct unpack *u, const uint64_t *moments, uint32_t at, bool exact)
+{
+	uint64_t before = at ? moments[at - 1] : 0;
+
+	if (exact && at)
+		return before;
+	if (exact)
+		u->bad = true;
+	return before + get_upto(u, COLUMN_OFFSET, PLACE_MAX - before);
+}
+
+static void get_foreign_row(struct unpack *u, const struct unpack_row *row, const uint64_t *moments,
+			    uint32_t nr_moments, uint32_t *first)
+{
+	uint64_t *places = u->places + row->from;
+	uint64_t at = 0;
+	struct model_walk w;
+
+	model_start(&u->model, &w);
+	for (uint32_t i = 0; i < row->nr && !u->bad; i++) {
+		unsigned column = i ? COLUMN_STEP + model_pace_column(w.known->step_pace)
+				    : COLUMN_FIRST_STEP;
+		unsigned symbol = get_symbol(u, column);
+		uint64_t step = get_rest(u, symbol / 2);
+
+		if (i) {
+			model_pace(&w.known->step_pace, symbol / 2);
+			at += step;
+		} else {
+			at = *first + (uint64_t)unfold(step);
+			*first = (uint32_t)at;
+		}
+		if (step > UINT32_MAX || at > nr_moments) {
+			u->bad = true;
+			return;
+		}
+		places[i] = get_place(u, moments, (uint32_t)at, symbol & 1);
+		if (i && places[i] <= places[i - 1])
+			u->bad = true;
+		u->values[row->from + i] = get_value(u, &w, COLUMN_RANK_FOREIGN);
+	}
+}
+
+static void get_rows(struct unpack *u)
+{
+	uint64_t next = 0;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < u->nr_rows && !u->bad; i++) {
+		struct unpack_row *row = &u->rows[i];
+
+		next += get_upto(u, COLUMN_ATTR, UINT32_MAX);
+		row->attr = (uint32_t)next++;
+		if (next > UINT32_MAX)
+			u->bad = true;
+		row->from = nr;
+		row->nr = (uint32_t)get_upto(u, COLUMN_NR, u->nr - nr);
+		row->mask = u->has_masks ? (uint32_t)get_upto(u, COLUMN_MASK, UINT32_MAX) : 0;
+		row->mode = row->nr ? get_symbol(u, COLUMN_MODE) : MODE_OWN;
+		nr += row->nr;
+	}
+	if (nr != u->nr)
+		u->bad = true;
+}
+
+static const uint64_t *merge_moments(struct unpack *u, uint32_t *nr)
+{
+	uint32_t nr_rows = 0, at = 0;
+
+	for (uint32_t i = 0; i < u->nr_rows; i++) {
+		const struct unpack_row *row = &u->rows[i];
+
+		if (row->mode != MODE_OWN || !row->nr)
+			continue;
+		memcpy(u->moments + at, u->places + row->from, row->nr * sizeof(*u->moments));
+		at += row->nr;
+		u->ends[nr_rows++] = at;
+	}
+	return model_merge(u->moments, u->spare, u->ends, nr_rows, nr);
+}
+
+static void get_entries(struct unpack *u)
+{
+	uint32_t nr_moments, first_step = 0;
+	const uint64_t *moments;
+	uint64_t first = 0;
+
+	for (uint32_t i = 0; i < u->nr_rows && !u->bad; i++) {
+		if (u->rows[i].nr && u->rows[i].mode == MODE_OWN)
+			get_own_row(u, &u->rows[i], &first);
+	}
+	if (u->bad)
+		return;
+	moments = merge_moments(u, &nr_moments);
+	for (uint32_t i = 0; i < u->nr_rows && !u->bad; i++) {
+		if (u->rows[i].mode != MODE_OWN)
+			get_foreign_row(u, &u->rows[i], moments, nr_moments, &first_step);
+	}
+	for (uint32_t i = 0; i < u->nr && u->has_shares; i++)
+		u->shares[i] = get_symbol(u, COLUMN_SHARE) & SHARE_ALL;
+}
+
+static void get_snapshot(struct unpack *u)
+{
+	uint64_t next = 0;
+	ns_t last = u->base;
+
+	for (uint32_t i = 0; i < u->nr_snapshot && !u->bad; i++) {
+		struct snapshot_entry *e = &u->snapshot[i];
+
+		next += get_upto(u, COLUMN_SNAPSHOT_ATTR, UINT32_MAX);
+		e->attr = (uint32_t)next++;
+		if (next > UINT32_MAX)
+			u->bad = true;
+		e->value = (uint32_t)get_upto(u, COLUMN_SNAPSHOT_VALUE, UINT32_MAX);
+		e->since = (ns_t)((uint64_t)last +
+				  (uint64_t)unfold(get_number(u, COLUMN_SNAPSHOT_SINCE)));
+		last = e->since;
+	}
+}
+
+static int room_for_node(struct unpack *u)
+{
+	size_t nr = u->nr + 1u;
+
+	u->rows = calloc(u->nr_rows + 1u, sizeof(*u->rows));
+	u->ends = calloc(u->nr_rows + 1u, sizeof(*u->ends));
+	u->places = calloc(nr, sizeof(*u->places));
+	u->moments = calloc(nr, sizeof(*u->moments));
+	u->spare = calloc(nr, sizeof(*u->spare));
+	u->values = calloc(nr, sizeof(*u->values));
+	u->shares = calloc(nr, 1);
+	u->snapshot = calloc(u->nr_snapshot + 1u, sizeof(*u->snapshot));
+	if (!u->rows || !u->ends || !u->places || !u->moments || !u->spare || !u->values ||
+	    !u->shares || !u->snapshot)
+		return -ENOMEM;
+	return 0;
+}
+
+static int write_node(const struct unpack *u, bool group, struct bytes *out)
+{
+	struct node_writer w;
+	struct bytes extra = {0};
+	int ret = node_writer_init(&w);
+
+	if (ret)
+		return ret;
+	node_start(&w, u->has_shares);
+	for (uint32_t i = 0; i < u->nr_rows; i++) {
+		const struct unpack_row *row = &u->rows[i];
+		const struct segment_entries e = {
+			.places = u->places + row->from,
+			.values = u->values + row->from,
+			.shares = u->has_shares ? u->shares + row->from : NULL,
+			.nr = row->nr,
+		};
+
+		node_add(&w, row->attr, row->mask, &e);
+	}
+	if (group)
+		snapshot_put(&extra, u->base, u->snapshot, u->nr_snapshot);
+	node_finish(&w, u->base, NULL, 0, &extra, out);
+	ret = extra.failed || out->failed ? -ENOMEM : 0;
+	bytes_release(&extra);
+	node_writer_release(&w);
+	return ret;
+}
+
+static int unpack_node(struct unpack *u, struct cursor *c, bool group, struct bytes *out)
+{
+	uint64_t payload_bytes = (uint64_t)(c->end - c->p);
+	int64_t base = cursor_signed(c);
+	uint64_t nr_rows = cursor_varint(c);
+	uint64_t nr = cursor_varint(c);
+	uint64_t nr_snapshot = cursor_varint(c);
+	const uint8_t *flags = cursor_take(c, 1);
+	int ret;
+
+	if (c->bad || nr_rows > PACK_ENTRIES_MAX || nr > PACK_ENTRIES_MAX ||
+	    nr_snapshot > PACK_ENTRIES_MAX || (nr_snapshot && !group))
+		return -EIO;
+	u->base = base;
+	u->nr_rows = (uint32_t)nr_rows;
+	u->nr = (uint32_t)nr;
+	u->nr_snapshot = (uint32_t)nr_snapshot;
+	u->has_masks = *flags & 1;
+	u->has_shares = *flags & 2;
+	ret = open_columns(u, c, payload_bytes);
+	if (!ret && (nr_rows > (uint64_t)(u->columns[COLUMN_ATTR].end - u->columns[COLUMN_ATTR].p) ||
+		     nr / PACK_RATIO_MAX > payload_bytes ||
+		     nr_snapshot / PACK_RATIO_MAX > payload_bytes))
+		ret = -EIO;
+	if (!ret)
+		ret = room_for_node(u);
+	if (ret)
+		return ret;
+	get_rows(u);
+	get_entries(u);
+	get_snapshot(u);
+	return u->bad ? -EIO : write_node(u, group, out);
+}
+
+/* ---- totals --------------------------------------------------------------------------------- */
+
+static uint32_t get_list(struct unpack *u, uint32_t attr, struct total *list, uint32_t room)
+{
+	uint32_t nr = (uint32_t)get_upto(u, COLUMN_NR, room);
+	uint64_t next = 0;
+
+	for (uint32_t i = 0; i < nr && !u->bad; i++) {
+		next += get_upto(u, COLUMN_VALUE, UINT32_MAX);
+		if (next > UINT32_MAX)
+			u->bad = true;
+		list[i].attr = attr;
+		list[i].value = (uint32_t)next++;
+		list[i].time_ns = (ns_t)get_upto(u, COLUMN_TIME, PLACE_MAX);
+	}
+	return nr;
+}
+
+static int unpack_totals(struct unpack *u, struct cursor *c, struct bytes *out)
+{
+	uint64_t payload_bytes = (uint64_t)(c->end - c->p);
+	uint64_t nr_attrs = cursor_varint(c);
+	uint64_t nr = cursor_varint(c);
+	struct total *list;
+	uint64_t next = 0;
+	uint32_t at = 0;
+	int ret;
+
+	if (c->bad || nr > PACK_ENTRIES_MAX || nr_attrs > nr ||
+	    nr / PACK_RATIO_MAX > payload_bytes)
+		return -EIO;
+	ret = open_columns(u, c, payload_bytes);
+	if (ret)
+		return ret;
+	list = calloc(nr + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < nr_attrs && !u->bad; i++) {
+		next += get_upto(u, COLUMN_ATTR, UINT32_MAX);
+		if (next >= UINT32_MAX)
+			u->bad = true;
+		at += get_list(u, (uint32_t)next++, list + at, (uint32_t)nr - at);
+	}
+	if (!u->bad && at == nr)
+		totals_put(list, at, out);
+	else
+		ret = -EIO;
+	free(list);
+	return ret ? ret : out->failed ? -ENOMEM : 0;
+}
+
+int unpack_part(enum part_kind kind, const uint8_t *from, uint64_t len_bytes, struct bytes *plain)
+{
+	struct unpack *u = calloc(1, sizeof(*u));
+	struct cursor c = {.p = from, .end = from + len_bytes};
+	int ret = -EIO;
+
+	if (!u)
+		return -ENOMEM;
+	if (kind == PART_SLICE || kind == PART_GROUP || kind == PART_SUMMARY)
+		ret = unpack_node(u, &c, kind == PART_GROUP, plain);
+	if (kind == PART_TOTALS)
+		ret = unpack_totals(u, &c, plain);
+	unpack_release(u);
+	return ret;
+}

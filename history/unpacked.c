@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "history/pack.h"
+
+static void drop(struct history *h, uint32_t place)
+{
+	struct unpacked *u = h->unpacked[place];
+
+	h->unpacked[place] = h->unpacked[--h->nr_unpacked];
+	h->unpacked_bytes -= u->plain.room_bytes;
+	u->stream->unpacked[u->i] = NULL;
+	if (u->stream->nodes)
+		u->stream->nodes[u->i].attrs = NULL;
+	bytes_release(&u->plain);
+	free(u);
+}
+
+/* Drops the ones that have not been touched for longest. */
+static void make_room(struct history *h)
+{
+	while (h->unpacked_bytes > UNPACKED_BYTES && h->nr_unpacked > UNPACKED_KEPT) {
+		uint32_t oldest = 0;
+
+		for (uint32_t i = 1; i < h->nr_unpacked; i++) {
+			if (h->unpacked[i]->used < h->unpacked[oldest]->used)
+				oldest = i;
+		}
+		drop(h, oldest);
+	}
+}
+
+static int add(struct history *h, struct unpacked *u)
+{
+	if (!u->stream->unpacked)
+		u->stream->unpacked = calloc(u->stream->nr, sizeof(struct unpacked *));
+	if (!u->stream->unpacked)
+		return -ENOMEM;
+	if (h->nr_unpacked == h->unpacked_room) {
+		uint32_t room = h->unpacked_room ? h->unpacked_room * 2 : 64;
+		void *list = realloc(h->unpacked, room * sizeof(*h->unpacked));
+
+		if (!list)
+			return -ENOMEM;
+		h->unpacked = list;
+		h->unpacked_room = room;
+	}
+	h->unpacked[h->nr_unpacked++] = u;
+	h->unpacked_bytes += u->plain.room_bytes;
+	u->stream->unpacked[u->i] = u;
+	return 0;
+}
+
+int unpacked_open(struct history *h, struct stream *s, uint32_t i, struct part *p)
+{
+	struct unpacked *u = calloc(1, sizeof(*u));
+	int ret;
+
+	if (!u)
+		return -ENOMEM;
+	make_room(h);
+	*u = (struct unpacked){.stream = s, .i = i, .used = ++h->touches};
+	ret = unpack_part(s->kind, p->payload, p->len_bytes, &u->plain);
+	if (!ret)
+		ret = add(h, u);
+	if (ret) {
+		bytes_release(&u->plain);
+		free(u);
+		return ret;
+	}
+	p->payload = u->plain.data;
+	p->len_bytes = u->plain.len_bytes;
+	return 0;
+}
+
+void unpacked_release(struct history *h)
+{
+	while (h->nr_unpacked)
+		drop(h, h->nr_unpacked - 1);
+	free(h->unpacked);
+}

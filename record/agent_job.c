@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/agent_job.h"
+#include "record/agent_relay.h"
+#include "record/wire_sink.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 256
+
+struct agent_job {
+	struct wire_request request;
+	const struct wire_token *token;
+	const struct remote_targets *guests;
+	struct wire_sender *sender;
+	struct wire_sink sink;
+	pthread_t thread;
+	int done_fd;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* Below: under the lock; once stop is set nothing changes but recorder and relay. */
+	bool stop;
+	unsigned limit_ms;
+	char note[64];	/* "" none */
+	char early[96]; /* why it ended before it was asked to; "" it did not */
+	struct recorder *recorder;
+	struct agent_relay *relay;
+};
+
+/* The request as the recorder wants it; @events holds what it points to. */
+static void record_options(struct wire_request *request, struct record_options *o,
+			   const char *events[EVENTS_MAX])
+{
+	char *save, *text = request->events;
+
+	*o = (struct record_options){
+		.tracer = request->tracer == RECORD_LTTNG ? RECORD_LTTNG : RECORD_FTRACE,
+		.purpose = (unsigned)request->purpose,
+		.events = events,
+		.buffer_kb = (unsigned)request->buffer_kb,
+		.clock = *request->clock ? request->clock : NULL,
+	};
+	for (char *name = strtok_r(text, ",", &save); name && o->nr_events < EVENTS_MAX;
+	     name = strtok_r(NULL, ",", &save))
+		events[o->nr_events++] = name;
+}
+
+static void send_done(struct agent_job *job, const struct record_cost *cost, const char *why)
+{
+	struct wire_cost done = {.complete = !*why};
+
+	if (cost)
+		done.cost = *cost;
+	snprintf(done.why, sizeof(done.why), "%s", why);
+	wire_send_message(job->sender, WIRE_DONE, 0, WIRE_COST, &done, NULL);
+}
+
+/* Waits until it is to stop; writes the state blocks that are asked for meanwhile. */
+static unsigned wait_for_stop(struct agent_job *job)
+{
+	char note[sizeof(job->note)];
+	unsigned limit_ms;
+
+	pthread_mutex_lock(&job->lock);
+	while (!job->stop) {
+		pthread_cond_wait(&job->changed, &job->lock);
+		if (!*job->note)
+			continue;
+		memcpy(note, job->note, sizeof(note));
+		job->note[0] = '\0';
+		pthread_mutex_unlock(&job->lock);
+		if (job->relay)
+			agent_relay_note(job->relay, note);
+		/* What cannot be said about the state costs only that. */
+		recorder_note_state(job->recorder, note, NULL);
+		pthread_mutex_lock(&job->lock);
+	}
+	limit_ms = job->limit_ms;
+	pthread_mutex_unlock(&job->lock);
+	return limit_ms;
+}
+
+static void set_running(struct agent_job *job, struct recorder *recorder, struct agent_relay *relay)
+{
+	pthread_mutex_lock(&job->lock);
+	job->recorder = recorder;
+	job->relay = relay;
+	pthread_mutex_unlock(&job->lock);
+}
+
+/* Guests start after this machine and stop before it: it sees all of what they do. */
+static void record(struct agent_job *job, const struct record_options *options,
+		   struct agent_relay *relay)
+{
+	struct recorder *recorder;
+	struct record_cost cost = {0};
+	struct error err = {0};
+	unsigned limit_ms;
+
+	if (recorder_start(&recorder, options, &job->sink.sink, &err)) {
+		send_done(job, NULL, err.text);
+		return;
+	}
+	if (relay)
+		agent_relay_start(relay);
+	set_running(job, recorder, relay);
+	wire_send_message(job->sender, WIRE_STARTED, 0, WIRE_TEXT, &(struct wire_text){0}, NULL);
+	limit_ms = wait_for_stop(job);
+	if (relay)
+		agent_relay_stop(relay, limit_ms);
+	set_running(job, NULL, NULL);
+	err.text[0] = '\0';
+	if (recorder_stop(recorder, &cost, &err))
+		send_done(job, &cost, *err.text ? err.text : "its recorder failed");
+	else
+		send_done(job, &cost, job->early);
+}
+
+static void *thread_main(void *data)
+{
+	struct agent_job *job = data;
+	const char *events[EVENTS_MAX];
+	struct record_options options;
+	struct agent_relay *relay = NULL;
+	struct error err = {0};
+	uint64_t one = 1;
+
+	record_options(&job->request, &options, events);
+	if (job->request.depth &&
+	    agent_relay_open(&relay, &job->request, job->token, job->guests, job->sender, &err))
+		send_done(job, NULL, err.text);
+	else
+		record(job, &options, relay);
+	agent_relay_close(relay);
+	/* Cannot fail: it is written once. */
+	if (write(job->done_fd, &one, sizeof(one)) < 0)
+		return NULL;
+	return NULL;
+}
+
+int agent_job_start(struct agent_job **out, const struct wire_request *request,
+		    const struct wire_token *token, const struct remote_targets *guests,
+		    struct wire_sender *sender, struct error *err)
+{
+	struct agent_job *job = calloc(1, sizeof(*job));
+	int ret;
+
+	*out = NULL;
+	if (!job)
+		return fail(err, -ENOMEM, "out of memory for a recording");
+	job->request = *request;
+	job->token = token;
+	job->guests = guests;
+	job->sender = sender;
+	wire_sink_init(&job->sink, sender, 0);
+	pthread_mutex_init(&job->lock, NULL);
+	pthread_cond_init(&job->changed, NULL);
+	job->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = job->done_fd < 0 ? -errno : -pthread_create(&job->thread, NULL, thread_main, job);
+	if (!ret) {
+		*out = job;
+		return 0;
+	}
+	if (job->done_fd >= 0)
+		close(job->done_fd);
+	free(job);
+	return fail(err, ret, "cannot make a thread: %s", strerror(-ret));
+}
+
+int agent_job_done_fd(const struct agent_job *job)
+{
+	return job->done_fd;
+}
+
+void agent_job_stop(struct agent_job *job, unsigned limit_ms, const char *early)
+{
+	pthread_mutex_lock(&job->lock);
+	if (early && !job->stop)
+		snprintf(job->early, sizeof(job->early), "%s", early);
+	job->stop = true;
+	job->limit_ms = limit_ms;
+	pthread_cond_signal(&job->changed);
+	pthread_mutex_unlock(&job->lock);
+}
+
+void agent_job_note(struct agent_job *job, const char *cause)
+{
+	pthread_mutex_lock(&job->lock);
+	snprintf(job->note, sizeof(job->note), "%s", cause);
+	pthread_cond_signal(&job->changed);
+	pthread_mutex_unlock(&job->lock);
+}
+
+uint64_t agent_job_events_lost(struct agent_job *job)
+{
+	uint64_t lost = 0;
+
+	pthread_mutex_lock(&job->lock);
+	if (job->recorder)
+		lost += recorder_events_lost(job->recorder);
+	if (job->relay)
+		lost += agent_relay_events_lost(job->relay);
+	pthread_mutex_unlock(&job->lock);
+	return lost;
+}
+
+void agent_job_finish(struct agent_job *job)
+{
+	if (!job)
+		return;
+	agent_job_stop(job, 0, NULL);
+	pthread_join(job->thread, NULL);
+	pthread_cond_destroy(&job->changed);
+	pthread_mutex_destroy(&job->lock);
+	close(job->done_fd);
+	free(job);
+}

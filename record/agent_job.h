@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RECORD_AGENT_JOB_H
+#define RECORD_AGENT_JOB_H
+
+#include "record/remote_targets.h"
+#include "record/wire_send.h"
+
+/*
+ * One recording of an agent, in a thread of its own: starting and stopping take their time, and
+ * signs of life must be answered meanwhile.  It records this machine and, when asked for, relays
+ * what its guests' agents send.
+ */
+struct agent_job;
+
+/* @token, @guests (told by the user; NULL: none) and @sender outlive the job. */
+int agent_job_start(struct agent_job **out, const struct wire_request *request,
+		    const struct wire_token *token, const struct remote_targets *guests,
+		    struct wire_sender *sender, struct error *err);
+
+/* Readable when the job is done: everything was sent, or could not be. */
+int agent_job_done_fd(const struct agent_job *job);
+
+/* Ends the recording; waits for nothing.  @limit_ms: how long guests have for it, 0 unknown.
+ * @early: why it ends before it was asked to, or NULL. */
+void agent_job_stop(struct agent_job *job, unsigned limit_ms, const char *early);
+
+/* Writes another state block. */
+void agent_job_note(struct agent_job *job, const char *cause);
+
+uint64_t agent_job_events_lost(struct agent_job *job);
+
+/* Stops, if need be, waits, and frees. */
+void agent_job_finish(struct agent_job *job);
+
+#endif

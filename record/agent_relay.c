@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/agent_relay.h"
+#include "record/wire_sink.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Our own recorder waits for us as we wait for guests: their time must end before ours. */
+#define SHORTER(time) ((time) / 4 * 3)
+
+/* A relayed machine: remote_machine.user.  Number 0 is our own machine. */
+struct relayed {
+	uint16_t number; /* on the link to our recorder */
+	struct wire_sink sink;
+};
+
+struct agent_relay {
+	struct wire_sender *sender;
+	struct remote *remote;
+	struct remote_targets targets;
+	struct relayed machines[WIRE_MACHINES_MAX];
+	uint16_t nr_machines; /* announced, and ours */
+};
+
+/* Tells our recorder of the machine. */
+static int announce(struct agent_relay *relay, struct remote_machine *m, const char *no_agent,
+		    struct error *err)
+{
+	const struct relayed *parent = m->parent ? m->parent->user : &relay->machines[0];
+	struct relayed *r = &relay->machines[relay->nr_machines];
+	struct wire_identity id = m->identity;
+	int ret;
+
+	if (relay->nr_machines == WIRE_MACHINES_MAX || !parent)
+		return fail(err, -E2BIG, "more than %u machines on one link", WIRE_MACHINES_MAX);
+	r->number = relay->nr_machines;
+	snprintf(id.name, sizeof(id.name), "%s", m->name);
+	snprintf(id.no_agent, sizeof(id.no_agent), "%s", no_agent);
+	id.parent = parent->number;
+	id.vm_pid = (uint64_t)m->vm_pid;
+	ret = wire_send_message(relay->sender, WIRE_MACHINE, r->number, WIRE_IDENTITY, &id, err);
+	if (ret)
+		return ret;
+	wire_sink_init(&r->sink, relay->sender, r->number);
+	relay->nr_machines++;
+	m->user = r;
+	return 0;
+}
+
+static int relay_open(void *data, struct remote_machine *m, struct error *err)
+{
+	struct agent_relay *relay = data;
+	int ret = announce(relay, m, "", err);
+
+	if (!ret)
+		m->sink = &((struct relayed *)m->user)->sink.sink;
+	return ret;
+}
+
+static void relay_done(void *data, struct remote_machine *m)
+{
+	struct agent_relay *relay = data;
+	struct wire_cost done = {.cost = m->cost, .complete = m->complete};
+
+	m->sink = NULL;
+	if (!m->recorded) {
+		/* A failure here is one of our own link: whoever sends next sees it. */
+		announce(relay, m, *m->why ? m->why : "it could not be recorded", NULL);
+		return;
+	}
+	snprintf(done.why, sizeof(done.why), "%s", m->why);
+	if (m->user)
+		wire_send_message(relay->sender, WIRE_DONE, ((struct relayed *)m->user)->number,
+				  WIRE_COST, &done, NULL);
+}
+
+int agent_relay_open(struct agent_relay **out, const struct wire_request *request,
+		     const struct wire_token *token, const struct remote_targets *told,
+		     struct wire_sender *sender, struct error *err)
+{
+	static const struct remote_ops ops = {relay_open, relay_done};
+	struct agent_relay *relay = calloc(1, sizeof(*relay));
+	struct remote_options options = {
+		.token = token,
+		.ops = &ops,
+		.data = relay,
+		.request = *request,
+		.timeout_ms = (unsigned)SHORTER(request->timeout_ms),
+	};
+	int ret;
+
+	*out = NULL;
+	if (!relay)
+		return fail(err, -ENOMEM, "out of memory for relaying guests");
+	relay->sender = sender;
+	relay->nr_machines = 1;
+	if (told)
+		relay->targets = *told;
+	ret = remote_targets_add(&relay->targets, "all", NULL, err);
+	options.targets = relay->targets.list;
+	options.nr_targets = relay->targets.nr;
+	options.request.depth--;
+	if (!ret)
+		ret = remote_connect(&relay->remote, &options, err);
+	if (ret) {
+		agent_relay_close(relay);
+		return ret;
+	}
+	*out = relay;
+	return 0;
+}
+
+void agent_relay_start(struct agent_relay *relay)
+{
+	remote_start(relay->remote);
+}
+
+void agent_relay_note(struct agent_relay *relay, const char *cause)
+{
+	remote_note(relay->remote, cause);
+}
+
+uint64_t agent_relay_events_lost(struct agent_relay *relay)
+{
+	uint64_t lost, bytes;
+	unsigned recording;
+
+	remote_progress(relay->remote, &recording, &lost, &bytes);
+	return lost;
+}
+
+void agent_relay_stop(struct agent_relay *relay, unsigned limit_ms)
+{
+	remote_stop(relay->remote, SHORTER(limit_ms));
+}
+
+void agent_relay_close(struct agent_relay *relay)
+{
+	if (!relay)
+		return;
+	remote_close(relay->remote);
+	free(relay);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/events.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CPU RECORD_CPU
+#define WAIT RECORD_WAIT
+#define IO RECORD_IO
+#define BOOT RECORD_BOOT
+
+/* Every question needs to know who ran where. */
+#define ANY (CPU | WAIT | IO | BOOT)
+
+/* clang-format off: a table */
+static const struct event_row rows[] = {
+	{"sched", "sched_switch", "sched_switch", ANY, true},
+	{"sched", "sched_waking", "sched_waking", ANY, false},
+	{"sched", "sched_wakeup_new", "sched_wakeup_new", ANY, false},
+	{"sched", "sched_migrate_task", "sched_migrate_task", ANY, false},
+	{"sched", "sched_process_fork", "sched_process_fork", ANY, false},
+	{"sched", "sched_process_exec", "sched_process_exec", ANY, false},
+	{"sched", "sched_process_exit", "sched_process_exit", ANY, false},
+	{"sched", "sched_process_free", "sched_process_free", ANY, false},
+	{"task", "task_newtask", NULL, ANY, false},
+	{"task", "task_rename", NULL, ANY, false},
+	{"cgroup", "cgroup_mkdir", NULL, ANY, false},
+	{"cgroup", "cgroup_attach_task", NULL, ANY, false},
+	{"power", "cpu_idle", "power_cpu_idle", ANY, false},
+
+	{"irq", "irq_handler_entry", "irq_handler_entry", ANY, false},
+	{"irq", "irq_handler_exit", "irq_handler_exit", ANY, false},
+	{"irq", "softirq_entry", "irq_softirq_entry", ANY, false},
+	{"irq", "softirq_exit", "irq_softirq_exit", ANY, false},
+#define VECTOR(name)                                                                               \
+	{"irq_vectors", name "_entry", "x86_irq_vectors_" name "_entry", ANY, false},              \
+	{                                                                                          \
+		"irq_vectors", name "_exit", "x86_irq_vectors_" name "_exit", ANY, false           \
+	}
+	VECTOR("local_timer"),
+	VECTOR("reschedule"),
+	VECTOR("call_function"),
+	VECTOR("call_function_single"),
+	VECTOR("irq_work"),
+	VECTOR("x86_platform_ipi"),
+	VECTOR("spurious_apic"),
+	VECTOR("error_apic"),
+	VECTOR("thermal_apic"),
+	VECTOR("threshold_apic"),
+	VECTOR("deferred_error_apic"),
+#undef VECTOR
+
+	{"kvm", "kvm_entry", "kvm_x86_entry", ANY, false},
+	{"kvm", "kvm_exit", "kvm_x86_exit", ANY, false},
+	{"kvm", "kvm_hypercall", "kvm_x86_hypercall", ANY, false},
+	{"kvm", "kvm_nested_vmenter|kvm_nested_vmrun", "kvm_x86_nested_vmrun", ANY, false},
+	{"kvm", "kvm_nested_vmexit", "kvm_x86_nested_vmexit", ANY, false},
+	{"kvm", "kvm_nested_vmexit_inject", "kvm_x86_nested_vmexit_inject", ANY, false},
+	{"kvm", "kvm_nested_intr_vmexit", "kvm_x86_nested_intr_vmexit", ANY, false},
+	{"kvm", "kvm_write_tsc_offset", "kvm_x86_write_tsc_offset", ANY, false},
+	{"kvm", "kvm_pvclock_update", "kvm_x86_pvclock_update", ANY, false},
+	{"kvm", "kvm_userspace_exit", "kvm_userspace_exit", ANY, false},
+	{"kvm", "kvm_vcpu_wakeup", "kvm_vcpu_wakeup", ANY, false},
+
+	{"kvm", "kvm_inj_virq", "kvm_x86_inj_virq", WAIT | IO, false},
+	{"kvm", "kvm_apic_accept_irq", "kvm_x86_apic_accept_irq", WAIT | IO, false},
+	{"kvm", "kvm_apicv_accept_irq", NULL, WAIT | IO, false},
+	{"kvm", "kvm_msi_set_irq", "kvm_x86_msi_set_irq", WAIT | IO, false},
+	{"kvm", "kvm_set_irq", "kvm_set_irq", WAIT | IO, false},
+	{"kvm", "kvm_pi_irte_update", NULL, WAIT | IO, false},
+	{"kvm", "kvm_apic_ipi", "kvm_x86_apic_ipi", WAIT, false},
+	{"kvm", "kvm_async_pf_not_present", "kvm_async_pf_not_present", WAIT, false},
+	{"kvm", "kvm_async_pf_ready", "kvm_async_pf_ready", WAIT, false},
+	{"kvm", "kvm_fast_mmio", NULL, IO, false},
+	{"sched", "sched_wakeup", "sched_wakeup", WAIT, false},
+	{"irq", "softirq_raise", "irq_softirq_raise", WAIT, false},
+	{"timer", "hrtimer_start", "timer_hrtimer_start", WAIT, false},
+	{"timer", "hrtimer_cancel", "timer_hrtimer_cancel", WAIT, false},
+	{"timer", "hrtimer_expire_entry", "timer_hrtimer_expire_entry", WAIT, false},
+	{"timer", "hrtimer_expire_exit", "timer_hrtimer_expire_exit", WAIT, false},
+
+	{"block", "block_rq_issue", "block_rq_issue", WAIT | IO, false},
+	{"block", "block_rq_complete", "block_rq_complete", WAIT | IO, false},
+	{"block", "block_rq_insert", "block_rq_insert", IO, false},
+	{"block", "block_bio_queue", "block_bio_queue", IO, false},
+	{"net", "net_dev_start_xmit", NULL, WAIT | IO, false},
+	{"net", "netif_receive_skb", "net_if_receive_skb", WAIT | IO, false},
+	{"net", "net_dev_queue", "net_dev_queue", IO, false},
+	{"net", "net_dev_xmit", "net_dev_xmit", IO, false},
+	{"napi", "napi_poll", "napi_poll", IO, false},
+	{"raw_syscalls", "sys_enter", NULL, IO, false},
+	{"raw_syscalls", "sys_exit", NULL, IO, false},
+
+	{"initcall", "initcall_level", NULL, BOOT, false},
+	{"initcall", "initcall_start", NULL, BOOT, false},
+	{"initcall", "initcall_finish", NULL, BOOT, false},
+	{"module", "module_load", "module_load", BOOT, false},
+	{"sched", "sched_process_wait", "sched_process_wait", BOOT, false},
+	{"signal", "signal_generate", "signal_generate", BOOT, false},
+	{"cpuhp", "cpuhp_enter", NULL, BOOT, false},
+	{"cpuhp", "cpuhp_exit", NULL, BOOT, false},
+	{"power", "suspend_resume", NULL, BOOT, false},
+	{"printk", "console", "printk_console", BOOT, false},
+};
+/* clang-format on */
+
+const struct event_row *event_rows(unsigned *nr)
+{
+	*nr = ARRAY_SIZE(rows);
+	return rows;
+}
+
+int purpose_parse(const char *text, unsigned *purpose, struct error *err)
+{
+	static const struct {
+		const char *name;
+		unsigned purpose;
+	} names[] = {{"cpu", CPU}, {"wait", WAIT}, {"io", IO}, {"boot", BOOT}, {"all", RECORD_ALL}};
+
+	*purpose = 0;
+	while (*text) {
+		size_t len = strcspn(text, ",");
+		unsigned found = 0;
+
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+			if (strlen(names[i].name) == len && !strncmp(names[i].name, text, len))
+				found = names[i].purpose;
+		}
+		if (!found)
+			return fail(err, -EINVAL, "\"%.*s\" is not one of cpu, wait, io, boot, all",
+				    (int)len, text);
+		*purpose |= found;
+		text += len + (text[len] == ',');
+	}
+	return 0;
+}
+
+int event_list_add(struct event_list *list, const char *system, const char *name)
+{
+	struct event_name *grown;
+
+	for (unsigned i = 0; i < list->nr; i++) {
+		if (!strcmp(list->items[i].name, name) && !strcmp(list->items[i].system, system))
+			return 0;
+	}
+	grown = reallocarray(list->items, list->nr + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	list->items = grown;
+	grown[list->nr].system = strdup(system);
+	grown[list->nr].name = strdup(name);
+	if (!grown[list->nr].system || !grown[list->nr].name) {
+		free(grown[list->nr].system);
+		free(grown[list->nr].name);
+		return -ENOMEM;
+	}
+	list->nr++;
+	return 0;
+}
+
+static int by_system(const void *a, const void *b)
+{
+	const struct event_name *x = a, *y = b;
+	int order = strcmp(x->system, y->system);
+
+	return order ? order : strcmp(x->name, y->name);
+}
+
+void event_list_sort(struct event_list *list)
+{
+	if (list->nr)
+		qsort(list->items, list->nr, sizeof(*list->items), by_system);
+}
+
+void event_list_release(struct event_list *list)
+{
+	for (unsigned i = 0; i < list->nr; i++) {
+		free(list->items[i].system);
+		free(list->items[i].name);
+	}
+	free(list->items);
+	*list = (struct event_list){0};
+}
+
+static bool event_exists(int events_dir, const char *system, const char *name)
+{
+	char path[384];
+
+	snprintf(path, sizeof(path), "%.64s/%.256s/enable", system, name);
+	return !faccessat(events_dir, path, F_OK, 0);
+}
+
+/* The first of "a|b" that the kernel has, in @name. */
+static bool pick_name(int events_dir, const struct event_row *row, char name[static 64])
+{
+	for (const char *from = row->names; *from;) {
+		size_t len = strcspn(from, "|");
+
+		snprintf(name, 64, "%.*s", (int)len, from);
+		if (event_exists(events_dir, row->system, name))
+			return true;
+		from += len + (from[len] == '|');
+	}
+	return false;
+}
+
+static void note_gap(struct event_gaps *gaps, const struct event_row *row)
+{
+	size_t len = strlen(gaps->missing);
+
+	if (gaps->no_kvm && !strcmp(row->system, "kvm"))
+		return; /* said once for all of them */
+	gaps->nr_missing++;
+	snprintf(gaps->missing + len, sizeof(gaps->missing) - len, "%s%s:%.*s", len ? ", " : "",
+		 row->system, (int)strcspn(row->names, "|"), row->names);
+}
+
+static int add_system(int events_dir, const char *system, struct event_list *out)
+{
+	int fd = openat(events_dir, system, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int ret = 0;
+
+	if (!dir) {
+		ret = -errno;
+		if (fd >= 0)
+			close(fd);
+		return ret;
+	}
+	while (!ret && (entry = readdir(dir))) {
+		if (entry->d_name[0] != '.' && event_exists(events_dir, system, entry->d_name))
+			ret = event_list_add(out, system, entry->d_name);
+	}
+	closedir(dir);
+	return ret;
+}
+
+/* "system:name", "system:*" or "system" */
+static int add_named(int events_dir, const char *text, struct event_list *out, struct error *err)
+{
+	const char *colon = strchr(text, ':');
+	const char *name = colon ? colon + 1 : "*";
+	char system[64];
+	int ret;
+
+	snprintf(system, sizeof(system), "%.*s", (int)strcspn(text, ":"), text);
+	if (!*system || strchr(text, '/') || system[0] == '.')
+		return fail(err, -EINVAL, "\"%.100s\" is not an event: write SYSTEM:EVENT", text);
+	if (!strcmp(name, "*"))
+		ret = add_system(events_dir, system, out);
+	else if (event_exists(events_dir, system, name))
+		ret = event_list_add(out, system, name);
+	else
+		ret = -ENOENT;
+	if (ret == -ENOENT || ret == -ENOTDIR)
+		return fail(err, -ENOENT,
+			    "this kernel has no event \"%.100s\"; its events are in "
+			    "/sys/kernel/tracing/available_events",
+			    text);
+	return ret ? fail(err, ret, "cannot select \"%.100s\": %s", text, strerror(-ret)) : 0;
+}
+
+static int select_row(int events_dir, const struct event_row *row, struct event_list *out,
+		      struct event_gaps *gaps, struct error *err)
+{
+	char name[64];
+
+	if (pick_name(events_dir, row, name)) {
+		if (event_list_add(out, row->system, name))
+			return fail(err, -ENOMEM, "out of memory selecting events");
+		return 0;
+	}
+	if (row->needed)
+		return fail(err, -ENOENT,
+			    "this kernel has no event %s:%s, without which nothing can be said; it "
+			    "needs CONFIG_FTRACE and CONFIG_EVENT_TRACING",
+			    row->system, row->names);
+	note_gap(gaps, row);
+	return 0;
+}
+
+int select_events(int events_dir, unsigned purpose, const char *const *extra, unsigned nr_extra,
+		  struct event_list *out, struct event_gaps *gaps, struct error *err)
+{
+	int ret = 0;
+
+	memset(gaps, 0, sizeof(*gaps));
+	gaps->no_kvm = faccessat(events_dir, "kvm/kvm_exit", F_OK, 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(rows) && !ret; i++) {
+		if (rows[i].purpose & (purpose ? purpose : CPU))
+			ret = select_row(events_dir, &rows[i], out, gaps, err);
+	}
+	for (unsigned i = 0; i < nr_extra && !ret; i++)
+		ret = add_named(events_dir, extra[i], out, err);
+	event_list_sort(out);
+	return ret;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* splice() */
+#include "record/folder.h"
+#include "record/cpus.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RESERVE_NAME "reserve"
+#define RESERVE_BYTES (4 << 20)
+#define NAME_MAX_BYTES 200
+
+/* The files of one kind of part, by number: descriptor + 1, or 0. */
+struct shelf {
+	int *fds;
+	unsigned nr;
+};
+
+struct folder {
+	struct sink sink;
+	int dir;
+	char path[4096];
+	uint64_t limit_bytes;
+	size_t page_bytes;
+	atomic_uint_fast64_t bytes;
+	atomic_int failed;    /* -errno of the first write that failed */
+	pthread_mutex_t lock; /* of the shelves */
+	struct shelf shelves[PART_KINDS];
+};
+
+static struct folder *folder_of(struct sink *s)
+{
+	return (struct folder *)s;
+}
+
+static int part_name(enum part_kind kind, unsigned number, char *name, size_t room)
+{
+	if (kind == PART_HEAD && !number)
+		snprintf(name, room, "head");
+	else if (kind == PART_TAIL && number <= 1)
+		snprintf(name, room, "tail%u", number);
+	else if (kind == PART_CPU && number < CPUS_MAX)
+		snprintf(name, room, "cpu%u.raw", number);
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int shelf_put(struct shelf *shelf, unsigned number, int fd)
+{
+	if (number >= shelf->nr) {
+		unsigned nr = number + 16;
+		int *grown = reallocarray(shelf->fds, nr, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + shelf->nr, 0, (nr - shelf->nr) * sizeof(*grown));
+		shelf->fds = grown;
+		shelf->nr = nr;
+	}
+	shelf->fds[number] = fd + 1;
+	return 0;
+}
+
+static int open_new(struct folder *f, struct shelf *shelf, unsigned number, const char *name,
+		    struct error *err)
+{
+	int fd = openat(f->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+
+	if (fd < 0)
+		return fail(err, -errno, "cannot make %s/%s: %s", f->path, name, strerror(errno));
+	if (shelf_put(shelf, number, fd)) {
+		close(fd);
+		return fail(err, -ENOMEM, "out of memory for %s/%s", f->path, name);
+	}
+	return fd;
+}
+
+/* The descriptor of a part, opened when it is written first. */
+static int part_fd(struct folder *f, enum part_kind kind, unsigned number, struct error *err)
+{
+	struct shelf *shelf;
+	char name[NAME_MAX_BYTES];
+	int fd;
+
+	if (kind >= PART_KINDS)
+		return fail(err, -EINVAL, "there is no part of kind %d", kind);
+	shelf = &f->shelves[kind];
+	pthread_mutex_lock(&f->lock);
+	if (number < shelf->nr && shelf->fds[number])
+		fd = shelf->fds[number] - 1;
+	else if (part_name(kind, number, name, sizeof(name)))
+		fd = fail(err, -EINVAL, "there is no part %u of kind %d in %s", number, kind,
+			  f->path);
+	else
+		fd = open_new(f, shelf, number, name, err);
+	pthread_mutex_unlock(&f->lock);
+	return fd;
+}
+
+/* @len_bytes more: allowed?  A part that ends the recording always is. */
+static int admit(struct folder *f, enum part_kind kind, size_t len_bytes, struct error *err)
+{
+	int failed = atomic_load(&f->failed);
+
+	if (kind == PART_TAIL)
+		return 0;
+	if (failed)
+		return fail(err, failed, "nothing more is written to %s: %s", f->path,
+			    strerror(-failed));
+	if (f->limit_bytes && atomic_load(&f->bytes) + len_bytes > f->limit_bytes) {
+		atomic_store(&f->failed, -EDQUOT);
+		return fail(err, -EDQUOT, "%s has reached its limit of %llu bytes", f->path,
+			    (unsigned long long)f->limit_bytes);
+	}
+	return 0;
+}
+
+/* A write failed: nothing more goes in, the file ends with a whole page, the reserve is free. */
+static int write_failed(struct folder *f, enum part_kind kind, int fd, int code, struct error *err)
+{
+	struct stat st;
+
+	atomic_store(&f->failed, code);
+	if (kind == PART_CPU && !fstat(fd, &st) && st.st_size % (off_t)f->page_bytes &&
+	    ftruncate(fd, st.st_size - st.st_size % (off_t)f->page_bytes))
+		return fail(err, -errno, "cannot cut a file in %s to whole pages: %s", f->path,
+			    strerror(errno));
+	unlinkat(f->dir, RESERVE_NAME, 0);
+	if (code == -ENOSPC)
+		return fail(err, code, "the disk is full: %s takes no more", f->path);
+	return fail(err, code, "cannot write to %s: %s", f->path, strerror(-code));
+}
+
+static int write_all(int fd, const char *data, size_t len_bytes)
+{
+	while (len_bytes) {
+		ssize_t n = write(fd, data, len_bytes);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		data += n;
+		len_bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+static int folder_write(struct sink *s, enum part_kind kind, unsigned number, const void *data,
+			size_t len_bytes, struct error *err)
+{
+	struct folder *f = folder_of(s);
+	int ret = admit(f, kind, len_bytes, err);
+	int fd = ret ? ret : part_fd(f, kind, number, err);
+
+	if (fd < 0)
+		return fd;
+	ret = write_all(fd, data, len_bytes);
+	if (ret == -ENOSPC && kind == PART_TAIL) {
+		/* The reserve is there for this. */
+		unlinkat(f->dir, RESERVE_NAME, 0);
+		ret = ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET) ? -errno
+								 : write_all(fd, data, len_bytes);
+	}
+	if (ret)
+		return write_failed(f, kind, fd, ret, err);
+	atomic_fetch_add(&f->bytes, len_bytes);
+	return 0;
+}
+
+static ssize_t folder_splice(struct sink *s, enum part_kind kind, unsigned number, int fd,
+			     size_t len_bytes, struct error *err)
+{
+	struct folder *f = folder_of(s);
+	int ret = admit(f, kind, len_bytes, err);
+	int out = ret ? ret : part_fd(f, kind, number, err);
+	ssize_t n;
+
+	if (out < 0)
+		return out;
+	do {
+		n = splice(fd, NULL, out, NULL, len_bytes, SPLICE_F_MOVE);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return write_failed(f, kind, out, -errno, err);
+	atomic_fetch_add(&f->bytes, (uint64_t)n);
+	return n;
+}
+
+/* A name from afar: letters, digits, "._-", parts that do not begin with a dot, one "/" between. */
+static bool name_is_fit(const char *name)
+{
+	size_t len = strlen(name);
+	char before = '/';
+
+	if (!len || len > NAME_MAX_BYTES - 8 || name[len - 1] == '/')
+		return false;
+	for (const char *c = name; *c; before = *c++) {
+		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+			     (*c >= '0' && *c <= '9') || *c == '_' || *c == '-';
+
+		if (!plain && before == '/')
+			return false;
+		if (!plain && *c != '.' && *c != '/')
+			return false;
+	}
+	return true;
+}
+
+/* Makes the directories that lead to @path. */
+static int make_parents(struct folder *f, char *path)
+{
+	for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		int ret;
+
+		*slash = '\0';
+		ret = mkdirat(f->dir, path, 0755) && errno != EEXIST ? -errno : 0;
+		*slash = '/';
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int folder_file(struct sink *s, unsigned number, const char *name, struct error *err)
+{
+	struct folder *f = folder_of(s);
+	struct shelf *shelf = &f->shelves[PART_FILE];
+	char path[NAME_MAX_BYTES];
+	int ret;
+
+	if (number >= FOLDER_FILES_MAX || !name_is_fit(name))
+		return fail(err, -EINVAL, "%s takes no file number %u called \"%.100s\"", f->path,
+			    number, name);
+	snprintf(path, sizeof(path), "lttng/%s", name);
+	pthread_mutex_lock(&f->lock);
+	ret = make_parents(f, path);
+	if (number < shelf->nr && shelf->fds[number])
+		ret = fail(err, -EEXIST, "file number %u of %s has a name already", number,
+			   f->path);
+	else if (ret)
+		ret = fail(err, ret, "cannot make %s/%s: %s", f->path, path, strerror(-ret));
+	else
+		ret = open_new(f, shelf, number, path, err);
+	pthread_mutex_unlock(&f->lock);
+	return ret < 0 ? ret : 0;
+}
+
+static const struct sink_ops folder_ops = {
+	.write = folder_write,
+	.splice = folder_splice,
+	.file = folder_file,
+};
+
+/* No room for it is no error: there is then less to end the recording with. */
+static void make_reserve(struct folder *f)
+{
+	int fd = openat(f->dir, RESERVE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return;
+	if (posix_fallocate(fd, 0, RESERVE_BYTES))
+		unlinkat(f->dir, RESERVE_NAME, 0);
+	close(fd);
+}
+
+int folder_open(struct sink **out, const char *path, const struct folder_options *opt,
+		struct error *err)
+{
+	struct folder *f = calloc(1, sizeof(*f));
+
+	*out = NULL;
+	if (!f)
+		return fail(err, -ENOMEM, "out of memory for %s", path);
+	f->sink.ops = &folder_ops;
+	f->limit_bytes = opt ? opt->limit_bytes : 0;
+	f->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	pthread_mutex_init(&f->lock, NULL);
+	f->dir = -1;
+	if (!mkdir(path, 0755) || errno == EEXIST)
+		f->dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (f->dir < 0) {
+		int code = -errno;
+
+		folder_close(&f->sink);
+		return fail(err, code, "cannot make the folder %s: %s", path, strerror(-code));
+	}
+	make_reserve(f);
+	*out = &f->sink;
+	return 0;
+}
+
+uint64_t folder_bytes(const struct sink *s)
+{
+	return atomic_load(&((const struct folder *)s)->bytes);
+}
+
+void folder_close(struct sink *s)
+{
+	struct folder *f = folder_of(s);
+
+	if (!f)
+		return;
+	for (unsigned k = 0; k < PART_KINDS; k++) {
+		for (unsigned i = 0; i < f->shelves[k].nr; i++) {
+			if (f->shelves[k].fds[i])
+				close(f->shelves[k].fds[i] - 1);
+		}
+		free(f->shelves[k].fds);
+	}
+	if (f->dir >= 0) {
+		unlinkat(f->dir, RESERVE_NAME, 0);
+		close(f->dir);
+	}
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}

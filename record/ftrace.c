@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ftrace as a tracer: an instance of our own, drained into the sink, between the head and the tail
+ * of a trace.dat.
+ */
+#include "record/datfile.h"
+#include "record/drain.h"
+#include "record/tracer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#define BUFFER_KB_MOST 8192u
+#define BUFFER_KB_LEAST 512u
+#define MEMORY_SHARE 32u /* all buffers together: so much of what is free */
+#define WRITER "sonde"
+
+struct ftrace {
+	struct tracer tracer;
+	struct instance instance;
+	struct drain *drain;
+	struct event_list events;
+	struct tsc_rate rate;
+	bool rate_known;
+	uint64_t trace_id;
+	unsigned tails; /* written */
+	int tracing_dir;
+	uint64_t lost; /* when tracing went off */
+	uint64_t bytes;
+};
+
+static struct ftrace *ftrace_of(struct tracer *t)
+{
+	return (struct ftrace *)t;
+}
+
+static void say_gaps(const struct record_options *opt, const struct event_gaps *gaps)
+{
+	if (gaps->no_kvm)
+		tracer_notice(opt, "this kernel has no KVM events (is the module kvm loaded?): "
+				   "VMs started here will not be seen");
+	if (gaps->nr_missing)
+		tracer_notice(opt, "this kernel does not have %u of the events: %s",
+			      gaps->nr_missing, gaps->missing);
+}
+
+static int choose_events(struct ftrace *f, const struct record_options *opt, struct error *err)
+{
+	int dir = openat(f->tracing_dir, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct event_gaps gaps;
+	int ret;
+
+	if (dir < 0)
+		return fail(err, -errno, "cannot open tracefs' events: %s", strerror(errno));
+	ret = select_events(dir, opt->purpose, opt->events, opt->nr_events, &f->events, &gaps, err);
+	close(dir);
+	if (!ret)
+		say_gaps(opt, &gaps);
+	return ret;
+}
+
+static int enable_events(struct ftrace *f, struct error *err)
+{
+	for (unsigned i = 0; i < f->events.nr; i++) {
+		char file[384];
+		int ret;
+
+		snprintf(file, sizeof(file), "events/%.64s/%.256s/enable",
+			 f->events.items[i].system, f->events.items[i].name);
+		ret = instance_set(&f->instance, file, "1", err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static unsigned choose_buffer_kb(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct sysinfo info;
+	uint64_t kb;
+
+	if (sysinfo(&info))
+		return BUFFER_KB_LEAST;
+	kb = (uint64_t)info.freeram * info.mem_unit / 1024 / MEMORY_SHARE /
+	     (uint64_t)(cpus > 0 ? cpus : 1);
+	return kb > BUFFER_KB_MOST    ? BUFFER_KB_MOST
+	       : kb < BUFFER_KB_LEAST ? BUFFER_KB_LEAST
+				      : (unsigned)kb;
+}
+
+static int set_buffer(struct ftrace *f, const struct record_options *opt, struct error *err)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%u", opt->buffer_kb ? opt->buffer_kb : choose_buffer_kb());
+	return instance_set(&f->instance, "buffer_size_kb", text, err);
+}
+
+static int set_clock(struct ftrace *f, const struct record_options *opt, struct error *err)
+{
+	struct clock_choice choice;
+	char available[512];
+	int ret;
+
+	read_small(f->instance.dir, "trace_clock", available, sizeof(available));
+	ret = clock_choose(available, opt->clock, &choice, err);
+	if (ret)
+		return ret;
+	snprintf(f->tracer.clock, sizeof(f->tracer.clock), "%s", choice.name);
+	snprintf(f->tracer.clock_reason, sizeof(f->tracer.clock_reason), "%s", choice.reason);
+	f->rate_known = tsc_rate(&f->rate);
+	f->tracer.tsc_khz = f->rate.khz;
+	return instance_set(&f->instance, "trace_clock", choice.name, err);
+}
+
+static int write_head(struct ftrace *f, struct error *err)
+{
+	struct sink *sink = f->tracer.sink;
+	struct buffer head = {0};
+	int ret = datfile_head(&head, f->tracing_dir, &f->events, err);
+
+	if (!ret)
+		ret = sink->ops->write(sink, PART_HEAD, 0, head.data, head.len_bytes, err);
+	if (!ret)
+		f->bytes += head.len_bytes;
+	buffer_release(&head);
+	return ret;
+}
+
+static int write_tail(struct ftrace *f, struct error *err)
+{
+	bool is_tsc = !strcmp(f->tracer.clock, "x86-tsc");
+	struct sink *sink = f->tracer.sink;
+	long nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct buffer comms = {0}, text = {0};
+	struct dat_tail tail = {
+		.comms = &comms,
+		.instance_dir = f->instance.dir,
+		.nr_cpus = nr_cpus > 0 ? (unsigned)nr_cpus : 1,
+		.rate = is_tsc && f->rate_known ? &f->rate : NULL,
+		.trace_id = f->trace_id,
+		.writer = WRITER,
+	};
+	int ret;
+
+	comms_print(&f->tracer.comms, &comms);
+	ret = comms.error ? fail(err, comms.error, "out of memory for the names of threads")
+			  : datfile_tail(&text, &tail, err);
+	if (!ret)
+		ret = sink->ops->write(sink, PART_TAIL, f->tails++, text.data, text.len_bytes, err);
+	if (!ret)
+		f->bytes += text.len_bytes;
+	buffer_release(&comms);
+	buffer_release(&text);
+	return ret;
+}
+
+static int ftrace_on(struct tracer *t, struct error *err)
+{
+	struct ftrace *f = ftrace_of(t);
+	int ret = drain_start(&f->drain, &f->instance, t->sink, err);
+
+	return ret ? ret : instance_switch(&f->instance, true, err);
+}
+
+/* The first tail, which stands for the last one when the recorder is killed. */
+static int ftrace_named(struct tracer *t, struct error *err)
+{
+	struct ftrace *f = ftrace_of(t);
+
+	return f->tails ? 0 : write_tail(f, err);
+}
+
+static int ftrace_off(struct tracer *t, struct error *err)
+{
+	struct ftrace *f = ftrace_of(t);
+	struct error tail_err = {0};
+	int ret, tail_ret;
+
+	instance_switch(&f->instance, false, NULL);
+	f->bytes += drain_bytes(f->drain);
+	f->lost = instance_lost(&f->instance);
+	ret = drain_stop(f->drain, &t->cpu_ns, err);
+	f->drain = NULL;
+	comms_read_saved(&t->comms, f->tracing_dir);
+	tail_ret = write_tail(f, &tail_err);
+	if (!ret && tail_ret && err)
+		*err = tail_err;
+	return ret ? ret : tail_ret;
+}
+
+static int ftrace_check(struct tracer *t, struct error *err)
+{
+	struct ftrace *f = ftrace_of(t);
+
+	return f->drain ? drain_check(f->drain, err) : 0;
+}
+
+static uint64_t ftrace_bytes(struct tracer *t)
+{
+	struct ftrace *f = ftrace_of(t);
+
+	return f->bytes + (f->drain ? drain_bytes(f->drain) : 0);
+}
+
+static uint64_t ftrace_lost(struct tracer *t)
+{
+	struct ftrace *f = ftrace_of(t);
+
+	return f->drain ? instance_lost(&f->instance) : f->lost;
+}
+
+static int ftrace_close(struct tracer *t, struct error *err)
+{
+	struct ftrace *f = ftrace_of(t);
+	int ret;
+
+	drain_stop(f->drain, NULL, NULL);
+	ret = instance_close(&f->instance, err);
+	event_list_release(&f->events);
+	comms_release(&t->comms);
+	if (f->tracing_dir >= 0)
+		close(f->tracing_dir);
+	free(f);
+	return ret;
+}
+
+static const struct tracer_ops ftrace_ops = {
+	.on = ftrace_on,
+	.named = ftrace_named,
+	.off = ftrace_off,
+	.check = ftrace_check,
+	.bytes = ftrace_bytes,
+	.lost = ftrace_lost,
+	.close = ftrace_close,
+};
+
+/* Each step needs what those before it have made. */
+static int prepare(struct ftrace *f, const struct record_options *opt, struct error *err)
+{
+	char dir[256];
+	unsigned dead;
+	int ret;
+
+	ret = tracefs_usable(dir, sizeof(dir), err);
+	if (ret)
+		return ret;
+	f->tracing_dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (f->tracing_dir < 0)
+		return fail(err, -errno, "cannot open %s: %s", dir, strerror(errno));
+	dead = instance_clean();
+	if (dead)
+		tracer_notice(opt, "removed what %u killed recorder%s left in tracefs", dead,
+			      dead == 1 ? "" : "s");
+	ret = choose_events(f, opt, err);
+	if (!ret)
+		ret = instance_open(&f->instance, err);
+	if (!ret)
+		ret = set_clock(f, opt, err);
+	if (!ret)
+		ret = set_buffer(f, opt, err);
+	if (!ret)
+		ret = write_head(f, err);
+	if (!ret)
+		ret = enable_events(f, err);
+	if (!ret)
+		f->tracer.marker = f->instance.marker;
+	return ret;
+}
+
+int ftrace_open(struct tracer **out, const struct record_options *options, struct sink *sink,
+		struct error *err)
+{
+	struct ftrace *f = calloc(1, sizeof(*f));
+	int ret;
+
+	*out = NULL;
+	if (!f)
+		return fail(err, -ENOMEM, "out of memory");
+	f->tracer.ops = &ftrace_ops;
+	f->tracer.sink = sink;
+	f->tracer.marker = -1;
+	f->tracing_dir = -1;
+	if (getrandom(&f->trace_id, sizeof(f->trace_id), GRND_NONBLOCK) < 0)
+		f->trace_id = (uint64_t)getpid();
+	ret = prepare(f, options, err);
+	if (ret) {
+		ftrace_close(&f->tracer, NULL);
+		return ret;
+	}
+	*out = &f->tracer;
+	return 0;
+}

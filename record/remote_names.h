@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RECORD_REMOTE_NAMES_H
+#define RECORD_REMOTE_NAMES_H
+
+#include "record/remote.h"
+
+/* Text that comes from guests, made fit for names, manifests and terminals. */
+
+/* Every byte that is not printable ASCII becomes "?". */
+void remote_clean_text(char *text);
+
+/*
+ * A machine's name from what its host calls it: letters, digits, "-" and "_" stay, others become
+ * "_", and a number is added when one of @siblings with the same parent has it already.
+ */
+void remote_fit_name(char out[static 64], const char *wanted, const struct remote_machine *parent,
+		     struct remote_machine *const *siblings, unsigned nr_siblings);
+
+/*
+ * The relative name of a file of a trace: parts of letters, digits and "._-" between single
+ * slashes, none of which begins with a dot; 8 levels and 200 bytes at most.
+ */
+bool remote_file_name_is_safe(const char *name);
+
+#endif

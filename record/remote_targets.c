@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/remote_targets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct remote_target *add(struct remote_targets *t, const char *name, size_t len,
+				 struct error *err)
+{
+	struct remote_target *target = &t->list[t->nr];
+
+	if (t->nr == REMOTE_TARGETS_MAX) {
+		fail(err, -E2BIG, "more than %u guests", REMOTE_TARGETS_MAX);
+		return NULL;
+	}
+	memset(target, 0, sizeof(*target));
+	snprintf(target->name, sizeof(target->name), "%.*s", (int)len, name);
+	t->nr++;
+	return target;
+}
+
+static int parse_tcp(struct link_target *link, const char *text, remote_resolve_fn resolve,
+		     struct error *err)
+{
+	char host[sizeof(link->address)];
+	int ret = link_split_address(text, host, sizeof(host), &link->port, err);
+
+	link->kind = LINK_TCP;
+	if (ret)
+		return ret;
+	if (!*host || !strcmp(host, "localhost"))
+		snprintf(link->address, sizeof(link->address), "127.0.0.1");
+	else if (resolve)
+		return resolve(host, link->address, sizeof(link->address), err);
+	else
+		memcpy(link->address, host, sizeof(host));
+	return 0;
+}
+
+static int parse_vsock(struct link_target *link, const char *text, struct error *err)
+{
+	char *end;
+
+	link->kind = LINK_VSOCK;
+	link->cid = (unsigned)strtoul(text, &end, 10);
+	link->port = *end == ':' ? (unsigned)strtoul(end + 1, &end, 10) : LINK_VSOCK_PORT;
+	if (end == text || *end || !link->cid || !link->port)
+		return fail(err, -EINVAL, "\"%s\" is not CID or CID:PORT", text);
+	return 0;
+}
+
+static int parse_link(struct link_target *link, const char *text, remote_resolve_fn resolve,
+		      struct error *err)
+{
+	if (!strncmp(text, "tcp:", 4))
+		return parse_tcp(link, text + 4, resolve, err);
+	if (!strncmp(text, "vsock:", 6))
+		return parse_vsock(link, text + 6, err);
+	if (strncmp(text, "unix:", 5))
+		return fail(err, -EINVAL,
+			    "\"%s\" is none of tcp:ADDRESS:PORT, vsock:CID, "
+			    "unix:PATH",
+			    text);
+	link->kind = LINK_SOCKET;
+	if (snprintf(link->address, sizeof(link->address), "%s", text + 5) >=
+	    (int)sizeof(link->address))
+		return fail(err, -ENAMETOOLONG, "the path \"%s\" is too long", text + 5);
+	return 0;
+}
+
+int remote_targets_add(struct remote_targets *t, const char *spec, remote_resolve_fn resolve,
+		       struct error *err)
+{
+	const char *equals = strchr(spec, '=');
+	struct remote_target *target;
+
+	if (!equals)
+		return 0;
+	if (equals == spec)
+		return fail(err, -EINVAL, "\"%s\" has no name before \"=\"", spec);
+	target = add(t, spec, (size_t)(equals - spec), err);
+	if (!target)
+		return err->code;
+	target->nr_links = 1;
+	target->needs_token = !strncmp(equals + 1, "tcp:", 4);
+	return parse_link(&target->links[0], equals + 1, resolve, err);
+}
