@@ -2,12 +2,14 @@
 # make            build/sonde, build/libsonde.a, build/libsonde.so
 # make demo       install what is needed (Debian), build, analyse the shipped samples
 # make check      install what is needed (Debian), build in every way, all tests
+# make lab        a nested KVM machine in software: record, gather, analyse, compare with the hardware
+# make check-lab  all scenarios of the lab, on both kernels
 # make bench      timings beside peers; BIG=1 adds a run on 10 GB
 # make install    everything below PREFIX (/usr/local), after DESTDIR
 # make SANITIZE=1 with address and undefined-behaviour sanitizers, in build-san/
 # make FUZZ=1     fuzz targets for libFuzzer (clang), in build-fuzz/: make FUZZ=1 fuzz
 #
-# SONDE_NO_INSTALL=1 keeps demo, check and bench from installing packages.
+# SONDE_NO_INSTALL=1 keeps demo, check, lab and bench from installing packages.
 
 ifeq ($(origin CC),default)
 CC := $(if $(FUZZ),clang-14,gcc)
@@ -188,7 +190,7 @@ LAB_WORKLOADS := $(patsubst lab/workloads/%.c,$(B)/lab/%,$(filter-out %/workload
 LAB_PROGRAMS := $(LAB_WORKLOADS) $(patsubst lab/guest/%.c,$(B)/lab/%,$(wildcard lab/guest/*.c))
 LAB_CC = $(CC) -std=gnu17 -g -O2 -Wall -Wextra -Werror -pthread -static
 lab-workloads: $(LAB_WORKLOADS)
-lab-programs: $(LAB_PROGRAMS) $(B)/sonde
+lab-programs: $(LAB_PROGRAMS) $(B)/sonde $(B)/oracle/ask_history
 $(B)/lab/%: lab/workloads/%.c lab/workloads/workload.c lab/workloads/workload.h
 	@mkdir -p $(@D)
 	$(LAB_CC) -mgeneral-regs-only -o $@ $< \
@@ -223,6 +225,18 @@ bench:
 	@tools/install-deps build test bench
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all benches
 	@bench/run $(if $(BIG),--big)
+
+# A nested KVM machine in software (lab/README.md): one scenario from end to end; all scenarios.
+lab:
+	@tools/install-deps build lab
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all lab-programs
+	@lab/check -v three-level
+
+check-lab:
+	@tools/install-deps build test lab
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all lab-programs
+	@lab/check --kernel 6.1
+	@lab/check --kernel 6.12
 
 clean:
 	rm -rf build build-san build-clang build-fuzz

@@ -6,7 +6,7 @@ Its control port is a virtio port behind a socket; its monitor is another socket
 import subprocess
 from pathlib import Path
 
-from . import command, plan
+from . import command, counter, plan
 
 # nokaslr and mitigations=off keep addresses and costs alike between runs; the emulated timers are too coarse
 # for the kernel's check of them, and its counter is good.
@@ -35,6 +35,7 @@ class Emulator:
         self.monitor = self.directory / "monitor"
         self.outputs = {}
         host = scenario.machine[0]
+        rate = f"tsc_early_khz={counter.khz()}" if accelerator == "tcg" else ""
         arguments = [program or command.find("qemu-system-x86_64"), *ACCELERATORS[accelerator],
                      "-machine", "pc", "-smp", str(host.cpus), "-m", str(host.memory),
                      "-nodefaults", "-display", "none", "-no-reboot",
@@ -44,7 +45,7 @@ class Emulator:
                      "-chardev", f"socket,id=control,path={self.control},server=on,wait=off",
                      "-device", "virtserialport,chardev=control,name=control",
                      "-monitor", f"unix:{self.monitor},server=on,wait=off",
-                     "-append", f"{KERNEL_WORDS} {host.command_line} "
+                     "-append", f"{KERNEL_WORDS} {rate} {host.command_line} "
                                 f"lab.machine={host.name} lab.index=0",
                      *disk("0", "root", image.root, "readonly=on,cache=unsafe"),
                      *disk("1", "payload", payload, "readonly=on,cache=unsafe")]

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One scenario, run until a try succeeds: boot, phases, gathering, truth."""
+import contextlib
+import fcntl
 import json
+import os
 import shutil
 import tempfile
 import time
@@ -27,10 +30,26 @@ class Options:
     accelerator: str = "tcg"
     emulator: str | None = None
     tries: int = 3
-    limit: int | None = None
+    limit: int | None = None    # seconds for one try
+    within: int | None = None   # no other try begins after so many seconds
     seed: int = 1
     put: list = field(default_factory=list)
     commands: list = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def alone(stopwatch):
+    """One emulated machine at a time on this machine: two would be too slow for their own time limits."""
+    handle = os.open(Path(tempfile.gettempdir()) / "sonde-lab.lock", os.O_RDONLY | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with stopwatch.step("waiting for another lab run to end"):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def clear(directory):
@@ -83,20 +102,26 @@ def follow(scenario, options, stopwatch, control):
     return {"troubles": run.troubles, "command_statuses": statuses or []}
 
 
-def run(scenario, image, options, stopwatch):
-    """Runs until a try succeeds.  Gives the report that is also in run.json; NoTrySucceeded when none did."""
-    lost = []
+def try_until_done(scenario, image, options, stopwatch):
+    """Gives what the successful try found out, and why the ones before it were lost."""
+    lost, begin = [], time.monotonic()
     for number in range(1, options.tries + 1):
         clear(options.directory)
         with tempfile.TemporaryDirectory(prefix="sonde-lab.") as place:
             try:
-                found = attempt(scenario, image, options, stopwatch, Path(place))
-                break
+                return attempt(scenario, image, options, stopwatch, Path(place)), lost
             except RunBroken as reason:
                 lost.append(str(reason))
                 stopwatch.say(f"try {number} of {options.tries} failed: {reason}")
-    else:
-        raise NoTrySucceeded(f"no try of {options.tries} succeeded; the last one: {lost[-1].splitlines()[0]}")
+        if options.within and time.monotonic() - begin > options.within:
+            break
+    raise NoTrySucceeded(f"no try of {len(lost)} succeeded; the last one: {lost[-1]}")
+
+
+def run(scenario, image, options, stopwatch):
+    """Runs until a try succeeds.  Gives the report that is also in run.json; NoTrySucceeded when none did."""
+    with alone(stopwatch):
+        found, lost = try_until_done(scenario, image, options, stopwatch)
     report = {"scenario": scenario.name, "kernel": image.release, "tries": len(lost) + 1,
               "lost_tries": [text.splitlines()[0] for text in lost], **found,
               "complaints": health.of_run(scenario, options.directory),

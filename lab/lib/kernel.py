@@ -13,7 +13,7 @@ from . import command
 from .failure import Failure
 
 # What each machine may load; modprobe adds what these need.
-MODULES = ("virtio_pci", "virtio_blk", "ext4", "virtio_net", "virtio_console", "kvm-amd", "tun",
+MODULES = ("virtio_pci", "virtio_blk", "ext4", "virtio_net", "virtio_console", "kvm-amd", "kvm-intel", "tun",
            "bridge", "vhost_net", "vhost_vsock", "vmw_vsock_virtio_transport", "veth")
 # The first of them, loaded before there is a root file system.
 BOOT_MODULES = ("virtio_pci", "virtio_blk", "ext4")

@@ -19,6 +19,8 @@ def add_to(parser):
                              " default: fixed if it has been built, else stock")
     parser.add_argument("--tries", type=int, default=3, help="default: %(default)s")
     parser.add_argument("--limit", type=int, help="seconds for one try")
+    parser.add_argument("--within", type=int, metavar="SECONDS",
+                        help="no other try begins when so much time is gone")
     parser.add_argument("--seed", type=int, default=1, help="of the sampler's random moments")
     parser.add_argument("-q", dest="quiet", action="store_true", help="no progress")
 
@@ -37,4 +39,4 @@ def directory(chosen, given):
 
 def of_engine(where, given, stopwatch, put=(), commands=()):
     return engine.Options(where, given.accel, fixed.choose(given.qemu, stopwatch), given.tries,
-                          given.limit, given.seed, list(put), list(commands))
+                          given.limit, given.within, given.seed, list(put), list(commands))

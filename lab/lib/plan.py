@@ -91,6 +91,14 @@ def action_lines(scenario, machine):
             yield action_line(action)
 
 
+def record_options(scenario, machine):
+    """Of sonde record in L0."""
+    guests = any(scenario.tracer_of(other) == "agent" for other in scenario.machine)
+    words = ["--guest", "all"] if guests else []
+    words += ["--buffer-size", machine.buffer] if machine.buffer else []
+    return (*words, *scenario.record.split()) or ("-",)
+
+
 def lines(scenario, machine):
     yield ("level", machine.level)
     for name in machine.containers:
@@ -98,7 +106,7 @@ def lines(scenario, machine):
     yield from vm_lines(scenario, machine)
     yield from network_lines(scenario, machine)
     yield ("tracer", scenario.tracer_of(machine), buffer_kib(machine))
-    yield ("record", scenario.record or "-")
+    yield ("record", *record_options(scenario, machine))
     yield ("events", *events.chosen(machine, bool(scenario.children(machine.name))))
     for work in scenario.work:
         if work.machine == machine.name:

@@ -36,7 +36,7 @@ class Machine:
     name: str
     parent: str | None = None
     cpus: int = 1
-    memory: int = 0             # MiB; 0: 512, or for L0 what its guests need and more
+    memory: int = 0             # MiB; 0: about 512, or for L0 what its guests need and more
     uuid: str = ""              # made from the name when empty
     pin: dict = field(default_factory=dict)     # virtual CPU -> CPU of the parent
     tracer: str = ""            # default: see Scenario.tracer_of
@@ -146,10 +146,14 @@ def check(scenario, file):
             refuse(machine.parent not in earlier,
                    f"{machine.name}: its parent {machine.parent} must stand before it")
             machine.level = machines[machine.parent].level + 1
-            machine.memory = machine.memory or 512
+            # No two alike: where a kernel keeps its per-CPU data, by which the oracle knows it, follows from
+            # the size of its memory.
+            machine.memory = machine.memory or 512 + 16 * index
         machine.uuid = machine.uuid or str(uuid.uuid5(uuid.NAMESPACE_DNS, machine.name))
         refuse(scenario.tracer_of(machine) not in TRACERS, f"{machine.name}: no such tracer")
         refuse(machine.boot not in ("first", "later"), f"{machine.name}: boot is first or later")
+        refuse(machine.level and machine.memory in [m.memory for m in scenario.machine[:index]],
+               f"{machine.name}: another machine has as much memory; the oracle could not tell them apart")
         refuse(machine.network not in ("", "virtio", "vhost"), f"{machine.name}: no such network")
     for number, work in enumerate(scenario.work):
         machine = machines.get(work.machine)

@@ -23,16 +23,16 @@ def pairs(line):
 
 
 def tasks(directory):
-    """What `witness tasks` said, one dictionary per thread."""
-    found = []
+    """What `witness tasks` said, one dictionary per thread: the last that was seen of it."""
+    found = {}
     for line in lines(directory / "truth/tasks"):
         head, _, comm = line.partition(" comm ")
         task = pairs(head)
         task["comm"] = comm
         for key in ("nspid", "nstgid"):
             task[key] = [int(number) for number in str(task[key]).split(",")]
-        found.append(task)
-    return found
+        found[task["tid"]] = task
+    return list(found.values())
 
 
 def vcpus(directory, pid):
