@@ -16,6 +16,8 @@ from .failure import Failure
 KERNELS = ("6.1",)
 PROGRAMS = ("/usr/bin/lttng", "/usr/bin/lttng-sessiond",
             "/usr/lib/x86_64-linux-gnu/lttng/libexec/lttng-consumerd")
+# Its daemon does not start without.
+SCHEMA = "/usr/share/xml/lttng/session.xsd"
 # Left out: file systems and devices that no machine of the lab has.
 PROBES = ("block", "irq", "kvm", "kvm-x86", "kvm-x86-mmu", "napi", "net", "power", "printk", "sched", "signal",
           "skb", "statedump", "timer", "udp", "workqueue", "x86-exceptions", "x86-irq-vectors")
