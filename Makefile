@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# make            build/sonde, build/libsonde.a, build/libsonde.so
+# make            build/sonde, build/sonde-agent, build/libsonde.a, build/libsonde.so
 # make demo       install what is needed (Debian), build, analyse the shipped samples
 # make check      install what is needed (Debian), build in every way, all tests
 # make lab        a nested KVM machine in software: record, gather, analyse, compare with the hardware
@@ -23,6 +23,7 @@ PKG_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
 PKG_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(PKGS)))
 RECORD_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(RECORD_PKGS)))
 RECORD_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(RECORD_PKGS)))
+RECORD_STATIC_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --static --libs $(RECORD_PKGS)))
 comma := ,
 SAN_FLAGS := $(if $(SANITIZE)$(FUZZ),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 # clang 14 calls NULL + 0 an overflow of a pointer.
@@ -38,7 +39,7 @@ LDFLAGS += $(SAN_FLAGS)
 LIB_DIRS := base channel source source/ctf source/dat clock merge history model analysis report lib
 RECORD_SRC := $(wildcard record/*.c)
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
-CMD_SRC := $(filter-out cmd/agent.c,$(wildcard cmd/*.c))
+CMD_SRC := $(wildcard cmd/*.c)
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 BENCH_SRC := $(wildcard bench/bench_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
@@ -64,7 +65,7 @@ endif
 
 .PHONY: all man completion install clean tests benches fuzz need demo check bench lab check-lab \
 	lab-programs lab-workloads
-all: $(B)/libsonde.a $(B)/sonde $(B)/libsonde.so man completion
+all: $(B)/libsonde.a $(B)/sonde $(B)/sonde-agent $(B)/libsonde.so man completion
 
 need:
 ifneq ($(HAVE_PKGS),yes)
@@ -98,6 +99,12 @@ $(B)/librecord.a: $(RECORD_OBJ)
 $(B)/sonde: $(CMD_OBJ) $(B)/librecord.a $(B)/libsonde.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
 
+# `sonde agent` alone, to be copied into guests: static, without the debug information.
+AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/options \
+	cmd/help lib/version))
+$(B)/sonde-agent: $(B)/cmd/static/no_plugins.o $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
+	$(CC) -static -s -o $@ $^ $(RECORD_STATIC_LIBS) -lpthread
+
 # The shared library shows what include/sonde marks with SONDE_API.  The static one that is
 # installed is a single object whose other names are hidden as well: they cannot meet a user's.
 SONAME := libsonde.so.0
@@ -128,6 +135,7 @@ $(B)/completion/sonde: $(B)/sonde
 
 install: all $(B)/install/libsonde.a
 	install -D -m 755 $(B)/sonde $(DESTDIR)$(PREFIX)/bin/sonde
+	install -D -m 755 $(B)/sonde-agent $(DESTDIR)$(PREFIX)/bin/sonde-agent
 	install -D -m 755 $(B)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libsonde.so
 	install -D -m 644 $(B)/install/libsonde.a $(DESTDIR)$(PREFIX)/lib/libsonde.a
@@ -161,8 +169,6 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 $(B)/clock/%: $(B)/tests/clock/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-AGENT_OBJ := $(addprefix $(B)/,cmd/static/agent.o cmd/agent.o cmd/complain.o cmd/options.o \
-	cmd/help.o lib/version.o)
 $(B)/agent/fake_agent: $(B)/tests/agent/fake_recorder.o $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
@@ -190,7 +196,7 @@ LAB_WORKLOADS := $(patsubst lab/workloads/%.c,$(B)/lab/%,$(filter-out %/workload
 LAB_PROGRAMS := $(LAB_WORKLOADS) $(patsubst lab/guest/%.c,$(B)/lab/%,$(wildcard lab/guest/*.c))
 LAB_CC = $(CC) -std=gnu17 -g -O2 -Wall -Wextra -Werror -pthread -static
 lab-workloads: $(LAB_WORKLOADS)
-lab-programs: $(LAB_PROGRAMS) $(B)/sonde $(B)/oracle/ask_history
+lab-programs: $(LAB_PROGRAMS) $(B)/sonde $(B)/sonde-agent $(B)/oracle/ask_history
 $(B)/lab/%: lab/workloads/%.c lab/workloads/workload.c lab/workloads/workload.h
 	@mkdir -p $(@D)
 	$(LAB_CC) -mgeneral-regs-only -o $@ $< \
@@ -207,6 +213,8 @@ $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 
 fuzz: $(FUZZERS)
 FUZZ_MAIN := $(if $(FUZZ),,$(B)/tests/fuzz/replay.o)
+$(B)/fuzz/fuzz_wire: $(B)/librecord.a
+$(B)/fuzz/fuzz_wire: LDLIBS += $(RECORD_LIBS)
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LDLIBS)

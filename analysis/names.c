@@ -226,6 +226,8 @@ int sonde_pid_ns_label(const struct sonde_run *run, int64_t row, char *buf, size
 
 	if (sonde_pid_ns(run, row, &ns))
 		return snprintf(buf, room, "unknown");
+	if (*ns.name)
+		return snprintf(buf, room, "%s:[%llu]", ns.name, (unsigned long long)ns.inum);
 	if (run->ns_init[row] < 0 || sonde_thread(run, run->ns_init[row], &init))
 		return snprintf(buf, room, "pid:[%llu]", (unsigned long long)ns.inum);
 	return snprintf(buf, room, "%s:[%llu]", init.comm, (unsigned long long)ns.inum);

@@ -21,8 +21,8 @@ static const struct {
 	[RUN_CPU] = {"cpu", {"machine", "cpu", "host_tid", "nested_id", "host_thread", "path"}},
 	[RUN_THREAD] = {"thread",
 			{"machine", "tid", "pid", "ppid", "comm", "pid_ns", "begin", "end",
-			 "is_vcpu"}},
-	[RUN_PID_NS] = {"pid_ns", {"machine", "inum", "parent", "level"}},
+			 "is_vcpu", "cgroup"}},
+	[RUN_PID_NS] = {"pid_ns", {"machine", "inum", "parent", "level", "name"}},
 	[RUN_VTID] = {"vtid", {"thread", "level", "pid_ns", "vtid"}},
 	[RUN_CONTEXT] = {"context", {"machine", "cpu", "thread", "mode", "detail", "serves"}},
 	[RUN_CLOCK] = {"clock",
@@ -31,6 +31,11 @@ static const struct {
 	[RUN_LOSS] = {"loss", {"machine", "cpu", "begin", "end", "events"}},
 	[RUN_PROBLEM] = {"problem", {"machine", "text", "count"}},
 	[RUN_META] = {"meta", {"key", "value"}},
+	[RUN_CGROUP] = {"cgroup", {"machine", "id", "path"}},
+	[RUN_IDENTITY] = {"identity", {"machine", "key", "value"}},
+	[RUN_STAT] = {"stat",
+		      {"machine", "at", "cause", "cpu", "hz", "user", "nice", "system", "idle",
+		       "iowait", "irq", "softirq", "steal", "guest", "guest_nice"}},
 };
 
 static const char *const cpu_attr_names[CPU_NR_ATTRS] = {"runs", "state", "on", "task"};
@@ -280,8 +285,11 @@ NR_ROWS(sonde_nr_clocks, RUN_CLOCK)
 NR_ROWS(sonde_nr_losses, RUN_LOSS)
 NR_ROWS(sonde_nr_problems, RUN_PROBLEM)
 NR_ROWS(sonde_nr_meta, RUN_META)
+NR_ROWS(sonde_nr_cgroups, RUN_CGROUP)
+NR_ROWS(sonde_nr_identities, RUN_IDENTITY)
+NR_ROWS(sonde_nr_cpu_times, RUN_STAT)
 
-int sonde_machine(const struct sonde_run *run, int64_t row, struct sonde_machine *out)
+static int read_machine(const struct sonde_run *run, int64_t row, struct sonde_machine *out)
 {
 	const enum run_table t = RUN_MACHINE;
 
@@ -302,7 +310,7 @@ int sonde_machine(const struct sonde_run *run, int64_t row, struct sonde_machine
 	return 0;
 }
 
-int sonde_cpu(const struct sonde_run *run, int64_t row, struct sonde_cpu *out)
+static int read_cpu(const struct sonde_run *run, int64_t row, struct sonde_cpu *out)
 {
 	const enum run_table t = RUN_CPU;
 
@@ -317,7 +325,7 @@ int sonde_cpu(const struct sonde_run *run, int64_t row, struct sonde_cpu *out)
 	return 0;
 }
 
-int sonde_thread(const struct sonde_run *run, int64_t row, struct sonde_thread *out)
+static int read_thread(const struct sonde_run *run, int64_t row, struct sonde_thread *out)
 {
 	const enum run_table t = RUN_THREAD;
 
@@ -333,6 +341,7 @@ int sonde_thread(const struct sonde_run *run, int64_t row, struct sonde_thread *
 	out->begin = number(run, t, row, 6);
 	out->end = number(run, t, row, 7);
 	out->vcpu = number(run, t, row, 8) > 0 ? number(run, t, row, 8) - 1 : -1;
+	out->cgroup = number(run, t, row, 9);
 	return 0;
 }
 
@@ -347,7 +356,7 @@ bool run_pid_ns_fits(const struct sonde_run *run, int64_t row)
 		number(run, t, parent, 3) < number(run, t, row, 3));
 }
 
-int sonde_pid_ns(const struct sonde_run *run, int64_t row, struct sonde_pid_ns *out)
+static int read_pid_ns(const struct sonde_run *run, int64_t row, struct sonde_pid_ns *out)
 {
 	const enum run_table t = RUN_PID_NS;
 
@@ -358,6 +367,7 @@ int sonde_pid_ns(const struct sonde_run *run, int64_t row, struct sonde_pid_ns *
 	out->inum = (uint64_t)number(run, t, row, 1);
 	out->parent = run_pid_ns_fits(run, row) ? number(run, t, row, 2) : -1;
 	out->level = (unsigned)number(run, t, row, 3);
+	out->name = text(run, t, row, 4);
 	return 0;
 }
 
@@ -376,7 +386,7 @@ static const char *detail_text(const struct sonde_run *run, const struct sonde_c
 	return name ? name : "";
 }
 
-int sonde_context(const struct sonde_run *run, int64_t row, struct sonde_context *out)
+static int read_context(const struct sonde_run *run, int64_t row, struct sonde_context *out)
 {
 	const enum run_table t = RUN_CONTEXT;
 	int64_t mode;
@@ -395,7 +405,7 @@ int sonde_context(const struct sonde_run *run, int64_t row, struct sonde_context
 	return 0;
 }
 
-int sonde_clock(const struct sonde_run *run, int64_t row, struct sonde_clock *out)
+static int read_clock(const struct sonde_run *run, int64_t row, struct sonde_clock *out)
 {
 	const enum run_table t = RUN_CLOCK;
 
@@ -414,7 +424,7 @@ int sonde_clock(const struct sonde_run *run, int64_t row, struct sonde_clock *ou
 	return 0;
 }
 
-int sonde_loss(const struct sonde_run *run, int64_t row, struct sonde_loss *out)
+static int read_loss(const struct sonde_run *run, int64_t row, struct sonde_loss *out)
 {
 	const enum run_table t = RUN_LOSS;
 
@@ -429,7 +439,7 @@ int sonde_loss(const struct sonde_run *run, int64_t row, struct sonde_loss *out)
 	return 0;
 }
 
-int sonde_problem(const struct sonde_run *run, int64_t row, struct sonde_problem *out)
+static int read_problem(const struct sonde_run *run, int64_t row, struct sonde_problem *out)
 {
 	const enum run_table t = RUN_PROBLEM;
 
@@ -442,7 +452,7 @@ int sonde_problem(const struct sonde_run *run, int64_t row, struct sonde_problem
 	return 0;
 }
 
-int sonde_meta(const struct sonde_run *run, int64_t row, struct sonde_meta *out)
+static int read_meta(const struct sonde_run *run, int64_t row, struct sonde_meta *out)
 {
 	memset(out, 0, sizeof(*out));
 	if (!has_row(run, RUN_META, row))
@@ -451,6 +461,88 @@ int sonde_meta(const struct sonde_run *run, int64_t row, struct sonde_meta *out)
 	out->value = text(run, RUN_META, row, 1);
 	return 0;
 }
+
+static int read_cgroup(const struct sonde_run *run, int64_t row, struct sonde_cgroup *out)
+{
+	const enum run_table t = RUN_CGROUP;
+
+	memset(out, 0, sizeof(*out));
+	if (!has_row(run, t, row))
+		return -ENOENT;
+	out->machine = (unsigned)number(run, t, row, 0);
+	out->id = (uint64_t)number(run, t, row, 1);
+	out->path = text(run, t, row, 2);
+	return 0;
+}
+
+static int read_identity(const struct sonde_run *run, int64_t row, struct sonde_identity *out)
+{
+	const enum run_table t = RUN_IDENTITY;
+
+	memset(out, 0, sizeof(*out));
+	if (!has_row(run, t, row))
+		return -ENOENT;
+	out->machine = (unsigned)number(run, t, row, 0);
+	out->key = text(run, t, row, 1);
+	out->value = text(run, t, row, 2);
+	return 0;
+}
+
+static int read_cpu_times(const struct sonde_run *run, int64_t row, struct sonde_cpu_times *out)
+{
+	const enum run_table t = RUN_STAT;
+
+	memset(out, 0, sizeof(*out));
+	if (!has_row(run, t, row))
+		return -ENOENT;
+	out->machine = (unsigned)number(run, t, row, 0);
+	out->t = number(run, t, row, 1);
+	out->cause = text(run, t, row, 2);
+	out->cpu = (int)number(run, t, row, 3);
+	out->hz = number(run, t, row, 4);
+	out->user = number(run, t, row, 5);
+	out->nice = number(run, t, row, 6);
+	out->system = number(run, t, row, 7);
+	out->idle = number(run, t, row, 8);
+	out->iowait = number(run, t, row, 9);
+	out->irq = number(run, t, row, 10);
+	out->softirq = number(run, t, row, 11);
+	out->steal = number(run, t, row, 12);
+	out->guest = number(run, t, row, 13);
+	out->guest_nice = number(run, t, row, 14);
+	return 0;
+}
+
+void run_give(void *out, size_t out_bytes, const void *own, size_t own_bytes)
+{
+	size_t both = out_bytes < own_bytes ? out_bytes : own_bytes;
+
+	memcpy(out, own, both);
+	memset((char *)out + both, 0, out_bytes - both);
+}
+
+#define SIZED(name)                                                                                \
+	int sonde_##name##_sized(const struct sonde_run *run, int64_t row,                         \
+				 struct sonde_##name *out, size_t out_bytes)                       \
+	{                                                                                          \
+		struct sonde_##name own;                                                           \
+		int ret = read_##name(run, row, &own);                                             \
+                                                                                                   \
+		run_give(out, out_bytes, &own, sizeof(own));                                       \
+		return ret;                                                                        \
+	}
+SIZED(machine)
+SIZED(cpu)
+SIZED(thread)
+SIZED(pid_ns)
+SIZED(context)
+SIZED(clock)
+SIZED(loss)
+SIZED(problem)
+SIZED(meta)
+SIZED(cgroup)
+SIZED(identity)
+SIZED(cpu_times)
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
@@ -461,6 +553,16 @@ int64_t sonde_find_machine(const struct sonde_run *run, const char *name)
 			return row;
 	}
 	return -1;
+}
+
+const char *sonde_identity_of(const struct sonde_run *run, int64_t machine, const char *key)
+{
+	for (int64_t row = 0; row < nr_rows(run, RUN_IDENTITY); row++) {
+		if (number(run, RUN_IDENTITY, row, 0) == machine &&
+		    !strcmp(text(run, RUN_IDENTITY, row, 1), key))
+			return text(run, RUN_IDENTITY, row, 2);
+	}
+	return "";
 }
 
 int64_t sonde_find_cpu(const struct sonde_run *run, unsigned machine, int number)

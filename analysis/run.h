@@ -22,10 +22,13 @@ enum run_table {
 	RUN_LOSS,
 	RUN_PROBLEM,
 	RUN_META,
+	RUN_CGROUP,
+	RUN_IDENTITY,
+	RUN_STAT,
 	RUN_NR_TABLES
 };
 
-#define RUN_COLUMNS_MAX 12
+#define RUN_COLUMNS_MAX 16
 
 enum cpu_attr { CPU_RUNS, CPU_STATE, CPU_ON, CPU_TASK, CPU_NR_ATTRS };
 
@@ -44,6 +47,10 @@ struct sonde_run {
 
 /* Puts an inner error where the public interface wants it; returns @ret. */
 int run_error(struct sonde_error *out, int ret, const struct error *err);
+
+/* Hands a struct to a caller whose own may be of another version, and shorter or longer: see
+ * sonde/types.h. */
+void run_give(void *out, size_t out_bytes, const void *own, size_t own_bytes);
 
 /* False when a PID namespace's row names a parent that it cannot be in; it then counts as having
  * none. */

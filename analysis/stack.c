@@ -61,7 +61,7 @@ static void reverse(struct sonde_frame *frames, unsigned nr)
 	}
 }
 
-int sonde_stack_at(struct sonde_run *run, int cpu, int64_t t, struct sonde_stack *out)
+static int stack_at(struct sonde_run *run, int cpu, int64_t t, struct sonde_stack *out)
 {
 	int64_t row = sonde_find_cpu(run, 0, cpu);
 	struct sonde_interval now;
@@ -94,4 +94,14 @@ int sonde_stack_at(struct sonde_run *run, int cpu, int64_t t, struct sonde_stack
 	reverse(out->frames, out->nr);
 	out->bound_ns = stack_bound(run, out, t);
 	return 0;
+}
+
+int sonde_stack_at_sized(struct sonde_run *run, int cpu, int64_t t, struct sonde_stack *out,
+			 size_t out_bytes)
+{
+	struct sonde_stack own;
+	int ret = stack_at(run, cpu, t, &own);
+
+	run_give(out, out_bytes, &own, sizeof(own));
+	return ret;
 }

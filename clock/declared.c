@@ -2,6 +2,7 @@
 #include "clock/declared.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,8 +205,10 @@ static int add_vcpu(struct declared *d, const struct state_line *l, uint32_t blo
 	struct declared_vcpu vcpu = {.cause = cause};
 	struct declared_vcpu *out;
 
-	if (!vm || number < 0 || number > INT16_MAX || tid <= 0 || tid > INT32_MAX)
+	if (!vm || number < 0 || number > INT16_MAX || tid > INT32_MAX)
 		return 0;
+	if (tid <= 0)
+		tid = -1;
 	vcpu.vm = (uint32_t)(vm - d->vms.list);
 	vcpu.number = (int)number;
 	vcpu.tid = (int32_t)tid;
@@ -242,15 +245,40 @@ static int take(struct declared *d, const struct state_line *l, uint32_t *block,
 	}
 }
 
+/* The guests that trace-cmd recorded along with this host: block 0. */
+static int add_noted(struct declared *d)
+{
+	for (unsigned g = 0; g < d->trace->nr_guests; g++) {
+		const struct trace_guest *guest = &d->trace->guests[g];
+		struct declared_vm *vm = sample_add(&d->vms);
+
+		if (!vm)
+			return -ENOMEM;
+		*vm = (struct declared_vm){.number = g, .pid = -1, .trace_id = guest->trace_id};
+		snprintf(vm->name, sizeof(vm->name), "%s", guest->name ? guest->name : "");
+		for (unsigned i = 0; i < guest->nr_vcpus; i++) {
+			struct declared_vcpu *vcpu = sample_add(&d->vcpus);
+
+			if (!vcpu)
+				return -ENOMEM;
+			*vcpu = (struct declared_vcpu){.vm = (uint32_t)d->vms.nr - 1,
+						       .number = (int)i,
+						       .tid = guest->vcpu_tid[i]};
+		}
+	}
+	return 0;
+}
+
 /* Makes the lists anew from all lines that are there.  *@open: the last block has no end. */
 static int settle(struct declared *d, bool *open)
 {
 	struct state_block block = {0};
 	uint32_t nr_blocks = 0;
-	int ret = 0;
+	int ret;
 
 	d->any = d->at_end = false;
 	d->clocks.nr = d->vms.nr = d->vcpus.nr = 0;
+	ret = add_noted(d);
 	sort_runs(d->raw.list, d->raw.nr, sizeof(*d->raw.list), by_time);
 	for (size_t i = 0; i < d->raw.nr && ret == 0; i++) {
 		const struct raw_line *raw = &d->raw.list[i];
@@ -308,12 +336,14 @@ static int find_start(struct declared *d, uint64_t first, uint64_t look)
 	return ret;
 }
 
-/* The end: until the begin of the block there is found. */
+/* The end: until the begin of the block there is found.  Where the begin of the trace had none, a
+ * short look will do. */
 static int find_end(struct declared *d, uint64_t last, uint64_t look)
 {
+	unsigned looks = d->any ? LOOKS_MAX : 1;
 	int ret = 0;
 
-	for (unsigned i = 0; i < LOOKS_MAX && ret == 0 && !d->at_end && !all_read(d); i++) {
+	for (unsigned i = 0; i < looks && ret == 0 && !d->at_end && !all_read(d); i++) {
 		bool open;
 
 		ret = read_tails(d, clamp_tick((__int128)last - look));
@@ -344,9 +374,11 @@ int declared_read(struct declared *d, struct trace *t, struct error *err)
 	int ret = init(d, t);
 
 	span_of(t, &first, &last);
+	if (ret == 0)
+		ret = add_noted(d);
 	if (ret == 0 && may_have_lines(t)) {
 		ret = find_start(d, first, look);
-		if (ret == 0 && d->any)
+		if (ret == 0)
 			ret = find_end(d, last, look);
 	}
 	if (ret == 0)
@@ -392,6 +424,8 @@ void declared_release(struct declared *d)
 
 bool declared_same_vm(const struct declared_vm *a, const struct declared_vm *b)
 {
+	if (a->trace_id || b->trace_id)
+		return a->trace_id == b->trace_id;
 	if (a->has_uuid && b->has_uuid)
 		return !memcmp(a->uuid, b->uuid, sizeof(a->uuid)) && a->pid == b->pid;
 	return a->pid >= 0 && a->pid == b->pid;
@@ -413,6 +447,15 @@ const struct declared_vm *declared_vm_with_uuid(const struct declared *d, const 
 	return found;
 }
 
+const struct declared_vm *declared_vm_of_trace(const struct declared *d, uint64_t trace_id)
+{
+	for (size_t i = 0; i < d->vms.nr && trace_id; i++) {
+		if (d->vms.list[i].trace_id == trace_id)
+			return &d->vms.list[i];
+	}
+	return NULL;
+}
+
 const struct declared_vm *declared_vm_named(const struct declared *d, const char *name)
 {
 	const struct declared_vm *found = NULL;
@@ -431,7 +474,7 @@ const struct declared_vm *declared_vm_named(const struct declared *d, const char
 
 const struct declared_vm *declared_vm_of_thread(const struct declared *d, int32_t tid)
 {
-	for (size_t i = d->vcpus.nr; i-- > 0;) {
+	for (size_t i = d->vcpus.nr; i-- > 0 && tid > 0;) {
 		if (d->vcpus.list[i].tid == tid)
 			return &d->vms.list[d->vcpus.list[i].vm];
 	}
@@ -443,7 +486,7 @@ int32_t declared_thread(const struct declared *d, const struct declared_vm *vm, 
 	for (size_t i = d->vcpus.nr; i-- > 0;) {
 		const struct declared_vcpu *v = &d->vcpus.list[i];
 
-		if (v->number == vcpu && declared_same_vm(&d->vms.list[v->vm], vm))
+		if (v->number == vcpu && v->tid > 0 && declared_same_vm(&d->vms.list[v->vm], vm))
 			return v->tid;
 	}
 	return -1;

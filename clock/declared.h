@@ -10,6 +10,9 @@
  * What a trace's state lines (docs/formats/state.md) say that tells machines and clocks apart: who
  * the machine is, which VMs it runs with which threads and TSC offsets, and readings of its clocks.
  *
+ * trace-cmd, too, notes which guests it recorded along with a host, and how their clocks relate
+ * (trace.dat's options GUEST and TIME_SHIFT): these are taken as if they had been listed.
+ *
  * The lines stand at the begin and the end of a trace, so only these are read.  declared_read_all()
  * reads the rest, too, for a VM that came and went, and for an offset that was changed.
  *
@@ -28,6 +31,7 @@ struct declared_vm {
 	int32_t pid;
 	bool has_uuid;
 	uint8_t uuid[16];
+	uint64_t trace_id; /* of its own trace, when trace-cmd noted it; else 0 */
 	char name[64];
 };
 
@@ -43,7 +47,7 @@ struct tsc_relation {
 struct declared_vcpu {
 	uint32_t vm; /* index into vms */
 	int number;
-	int32_t tid;
+	int32_t tid;      /* -1 not told */
 	bool has_relation;
 	struct tsc_relation relation;
 	enum state_cause cause; /* of the block */
@@ -101,6 +105,8 @@ void declared_release(struct declared *d);
 
 /* The newest listing of the VM with this UUID; NULL when there is none. */
 const struct declared_vm *declared_vm_with_uuid(const struct declared *d, const uint8_t uuid[16]);
+/* ... of the trace that trace-cmd gave this id. */
+const struct declared_vm *declared_vm_of_trace(const struct declared *d, uint64_t trace_id);
 /* ... with this name, when all of that name are one process. */
 const struct declared_vm *declared_vm_named(const struct declared *d, const char *name);
 /* ... that this thread is a vCPU of. */

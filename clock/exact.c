@@ -195,6 +195,33 @@ static unsigned add_rests(const struct declared *guest, struct relation_votes *o
 	return nr;
 }
 
+/*
+ * What trace-cmd noted in the guest's trace: its host's time is the guest's + offset.  That is exact
+ * when it is KVM's own figure, and an estimate else; but estimates differ from sample to sample.
+ */
+static bool noted(const struct candidate *guest, const struct candidate *host,
+		  struct relation_votes *out)
+{
+	const struct trace *t = guest->sample->trace;
+	const struct trace_shift *s = t->shifts;
+
+	if (t->nr_shifts < 2 || t->peer_trace_id != host->sample->trace->trace_id ||
+	    s->offset == INT64_MIN)
+		return false;
+	for (unsigned i = 0; i < t->nr_shifts; i++) {
+		if (s[i].offset != s->offset || s[i].fraction_bits > TSC_BITS_MAX ||
+		    s[i].scaling != UINT64_C(1) << s[i].fraction_bits)
+			return false;
+	}
+	*out = (struct relation_votes){
+		.relation = {.offset = -s->offset},
+		.votes = t->nr_shifts,
+		.at_start = true,
+		.at_end = true,
+	};
+	return true;
+}
+
 static unsigned listed(const struct candidate *guest, const struct candidate *host,
 		       struct relation_votes *out)
 {
@@ -203,6 +230,8 @@ static unsigned listed(const struct candidate *guest, const struct candidate *ho
 	if (!guest->vm || !tsc_comparable(guest->sample, host->sample))
 		return 0;
 	nr = declared_relations(host->declared, guest->vm, out, RELATIONS_MAX);
+	if (!nr)
+		nr = noted(guest, host, out);
 	return add_rests(guest->declared, out, nr);
 }
 

@@ -162,6 +162,27 @@ static void parent_by_uuid(struct candidate *list, unsigned nr, unsigned i,
 		 *vm->name ? vm->name : "(no name)", vm->pid);
 }
 
+/* trace-cmd recorded both, and noted it on either side. */
+static void parent_by_recorder(struct candidate *list, unsigned nr, unsigned i)
+{
+	for (unsigned k = 0; k < nr; k++) {
+		const struct trace *t = list[i].sample->trace;
+		const struct declared_vm *vm =
+			k == i ? NULL : declared_vm_of_trace(list[k].declared, t->trace_id);
+
+		if (!vm || !must_be(&list[i], k))
+			continue;
+		list[i].parent = (int)k;
+		list[i].proven = true;
+		list[i].vm = vm;
+		if (!list[i].told)
+			snprintf(list[i].evidence, sizeof(list[i].evidence),
+				 "trace-cmd recorded it as guest %.40s of %.40s", vm->name,
+				 list[k].name);
+		return;
+	}
+}
+
 static void parent_by_pairs(struct candidate *list, unsigned nr, unsigned i)
 {
 	for (unsigned k = 0; k < nr; k++) {
@@ -335,6 +356,8 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 		if (list[i].parent == PARENT_NONE)
 			continue;
 		parent_by_uuid(list, nr, i, problems);
+		if (!list[i].proven)
+			parent_by_recorder(list, nr, i);
 		parent_by_pairs(list, nr, i);
 		if (!list[i].nr_pairs && !list[i].proven)
 			parent_by_clock(list, i);
@@ -367,6 +390,29 @@ int parents_search(struct candidate *list, unsigned nr, struct error *err)
 	return 0;
 }
 
+/* One that says itself that it runs in a VM is not L0 where there is one that does not. */
+static int find_orphan(const struct candidate *list, unsigned nr, unsigned *orphan,
+		       struct error *err)
+{
+	int in_vm = -1, other = -1;
+
+	for (unsigned i = 0; i < nr; i++) {
+		if (list[i].parent >= 0)
+			continue;
+		if (list[i].declared->hypervisor && !list[i].told)
+			in_vm = (int)i;
+		else
+			other = (int)i;
+	}
+	if (in_vm < 0 || other < 0)
+		return 0;
+	*orphan = (unsigned)in_vm;
+	return fail(err, -EXDEV,
+		    "%.60s (%.120s) is left out: it runs in a VM, but in none of the machines of which "
+		    "there are traces, so its times cannot be placed",
+		    list[in_vm].name, list[in_vm].sample->trace->path);
+}
+
 /* The only one without a parent is L0. */
 static int settle_l0(struct candidate *list, unsigned nr, unsigned *l0, struct error *err)
 {
@@ -396,11 +442,14 @@ static int settle_l0(struct candidate *list, unsigned nr, unsigned *l0, struct e
 	return 0;
 }
 
-int parents_order(struct candidate *list, unsigned nr, unsigned *order, struct error *err)
+int parents_order(struct candidate *list, unsigned nr, unsigned *order, unsigned *orphan,
+		  struct error *err)
 {
 	unsigned done = 1;
-	int ret = settle_l0(list, nr, &order[0], err);
+	int ret = find_orphan(list, nr, orphan, err);
 
+	if (!ret)
+		ret = settle_l0(list, nr, &order[0], err);
 	if (ret)
 		return ret;
 	for (unsigned at = 0; at < done; at++) {

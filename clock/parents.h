@@ -46,9 +46,11 @@ int parents_search(struct candidate *list, unsigned nr, struct error *err);
 
 /*
  * Settles which one is L0, and gives the order in which every parent comes before its children.
- * -EINVAL when two traces both must be L0, or nobody can be.
+ * -EINVAL when two traces both must be L0, or nobody can be.  -EXDEV: *@orphan runs in a machine of
+ * which there is no trace.
  */
-int parents_order(struct candidate *list, unsigned nr, unsigned *order, struct error *err);
+int parents_order(struct candidate *list, unsigned nr, unsigned *order, unsigned *orphan,
+		  struct error *err);
 
 void parents_release(struct candidate *list, unsigned nr);
 

@@ -72,6 +72,20 @@ int plan_chunk(struct plan *p, const struct trace *t, double at, uint64_t len_by
 	return ret;
 }
 
+int plan_tail(struct plan *p, const struct trace *t)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < t->nr_streams && ret == 0; i++) {
+		struct stream *s = &t->streams[i];
+
+		if (s->nr_packets)
+			ret = add_part(p, (struct part){s, s->nr_packets - 1, 1, 0, UINT64_MAX,
+							UINT64_MAX});
+	}
+	return ret;
+}
+
 /* The last packet that begins at or before @tick; the first one if none does. */
 static uint32_t packet_at(const struct stream *s, uint64_t tick)
 {

@@ -31,6 +31,9 @@ int plan_heads(struct plan *p, const struct trace *t, unsigned nr, uint64_t reco
 int plan_chunk(struct plan *p, const struct trace *t, double at, uint64_t len_bytes,
 	       uint64_t records);
 
+/* The last packet of each stream, whole. */
+int plan_tail(struct plan *p, const struct trace *t);
+
 /* What holds the time from @begin to @end, in all streams, and of what comes before it in the same
  * packets no more than @before ticks. */
 int plan_window(struct plan *p, const struct trace *t, uint64_t begin, uint64_t end,

@@ -83,6 +83,7 @@ struct sample {
 	uint64_t begin, end;        /* all streams where vCPUs ran were read for these ticks */
 	uint64_t first, last;       /* first and last tick of the whole trace, as far as its packets
 				       tell */
+	uint64_t active;            /* last event that was seen */
 	uint64_t known_until;       /* what is after this was not read at all; else UINT64_MAX */
 	struct call_list calls;     /* hypervisor's side, by time */
 	struct call_list requests;  /* guest's side, just before the call, by time */

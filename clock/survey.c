@@ -62,8 +62,10 @@ int survey_taste(struct plan *p, const struct trace *t, unsigned effort)
 		heads += t->streams[i].nr_packets < wanted ? t->streams[i].nr_packets : wanted;
 	if (has_kind(t, host))
 		ret = plan_heads(p, t, (unsigned)wanted, HEADS_RECORDS * times / heads + 200);
-	for (unsigned k = 1; k < 3 && ret == 0 && has_kind(t, guest); k++)
+	for (unsigned k = 0; k < 3 && ret == 0 && has_kind(t, guest); k++)
 		ret = plan_chunk(p, t, k / 3.0, CHUNK_BYTES * times, CHUNK_RECORDS * times);
+	if (ret == 0 && has_kind(t, host | guest))
+		ret = plan_tail(p, t);
 	plan_settle(p);
 	return ret;
 }
@@ -76,24 +78,26 @@ int survey_whole(struct plan *p, const struct trace *t)
 	return ret;
 }
 
-/* The L0 times that both L0 and @p have; false when there are none. */
+/* The L0 times in which both L0 and @p record something; false when there are none. */
 static bool common_time(const struct placed *p, uint64_t *begin, uint64_t *end)
 {
 	const struct sample *l0 = p->l0->candidate->sample, *s = p->candidate->sample;
 	ns_t a = clock_to_l0(&p->to_l0, (ticks_t){s->first});
-	ns_t b = clock_to_l0(&p->to_l0, (ticks_t){s->last});
+	ns_t b = clock_to_l0(&p->to_l0, (ticks_t){s->active});
 
 	*begin = a > 0 && (uint64_t)a > l0->first ? (uint64_t)a : l0->first;
-	*end = b > 0 && (uint64_t)b < l0->last ? (uint64_t)b : l0->last;
+	*end = b > 0 && (uint64_t)b < l0->active ? (uint64_t)b : l0->active;
 	return *begin < *end;
 }
 
-static int add_moment(struct moments *m, uint64_t at, double apart)
+/* Adds @at, unless there is a moment near it between @begin and @end already. */
+static int add_moment(struct moments *m, uint64_t at, double apart, uint64_t begin, uint64_t end)
 {
 	uint64_t *n;
 
 	for (size_t i = 0; i < m->nr; i++) {
-		if (fabs((double)m->list[i] - (double)at) < apart)
+		if (m->list[i] >= begin && m->list[i] <= end &&
+		    fabs((double)m->list[i] - (double)at) < apart)
 			return 0;
 	}
 	n = sample_add(m);
@@ -119,7 +123,7 @@ int survey_moments(struct moments *out, const struct placed *placed, unsigned nr
 		n = (unsigned)fmin(fmax(len / us / SPACING_US + 1, MOMENTS_MIN), MOMENTS_MAX);
 		for (unsigned k = 0; k < n && ret == 0; k++)
 			ret = add_moment(out, begin + (uint64_t)(len * (0.01 + 0.98 * k / (n - 1))),
-					 len / n / 2);
+					 len / n / 2, begin, end);
 		out->spacing_ns = fmax(out->spacing_ns, 2 * len / n / us * 1000);
 	}
 	return ret;
@@ -135,26 +139,38 @@ static ns_t usual_bound(const struct clock_model *c)
 	return least;
 }
 
+/* Moments in the stretch from @begin to @end, of which little is known. */
+static int add_between(struct moments *out, ns_t begin, ns_t end, bool *more)
+{
+	double len = (double)end - (double)begin;
+
+	for (unsigned k = 1; k < 4 && out->nr < DOUBTS_MAX; k++) {
+		if (add_moment(out, (uint64_t)((double)begin + len * k / 4), len / 8, 0,
+			       UINT64_MAX))
+			return -ENOMEM;
+		*more = true;
+	}
+	return 0;
+}
+
+/* Neighbouring pieces in doubt are one stretch: what is found in it decides about all of them. */
 static int doubts_of(struct moments *out, const struct placed *p, double us, bool *more)
 {
 	const struct clock_model *c = &p->to_l0;
 	double limit = fmax(DOUBT_US * us, DOUBT_TIMES * (double)usual_bound(c));
+	int ret = 0;
 
-	for (unsigned i = 1; i + 1 < c->nr_pieces; i++) {
-		ns_t begin = c->pieces[i].at_ns, end = c->pieces[i + 1].at_ns;
-		double len = (double)end - (double)begin;
+	for (unsigned i = 1, next; i + 1 < c->nr_pieces && ret == 0; i = next + 1) {
+		ns_t begin = c->pieces[i].at_ns;
 
-		if ((double)c->pieces[i].bound_ns < limit || begin < 0 || len < WINDOW_MIN_US * us)
-			continue;
-		for (unsigned k = 1; k < 4; k++) {
-			if (out->nr >= DOUBTS_MAX)
-				return 0;
-			if (add_moment(out, (uint64_t)((double)begin + len * k / 4), len / 8))
-				return -ENOMEM;
-			*more = true;
-		}
+		next = i;
+		while (next + 1 < c->nr_pieces && (double)c->pieces[next].bound_ns >= limit)
+			next++;
+		if (next > i && begin >= 0 &&
+		    (double)(c->pieces[next].at_ns - begin) >= WINDOW_MIN_US * us)
+			ret = add_between(out, begin, c->pieces[next].at_ns, more);
 	}
-	return 0;
+	return ret;
 }
 
 int survey_doubts(struct moments *out, const struct placed *placed, unsigned nr, bool *more)

@@ -148,7 +148,7 @@ static int pass_parents(struct pass *p, const struct search *s, bool whole, stru
 
 static int pass_finish(struct pass *p, const struct search *s, bool rough, struct error *err)
 {
-	int ret = parents_order(p->list, p->nr, p->order, err);
+	int ret = parents_order(p->list, p->nr, p->order, &p->t.orphan, err);
 
 	return ret ? ret : make_machines(p, s, rough, err);
 }
@@ -217,7 +217,7 @@ static int windows(struct pass *p, const struct pass *before, const struct searc
 	}
 	if (ret == 0 && p->complete)
 		ret = pass_finish(p, s, false, err);
-	if (is_misled(p, s))
+	if (ret == 0 && is_misled(p, s))
 		p->complete = false;
 	return ret;
 }
@@ -315,6 +315,7 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 	ret = read_declared(&s, err);
 	if (ret == 0)
 		ret = find(&p, &s, err);
+	out->orphan = p.t.orphan;
 	if (ret == 0) {
 		*out = p.t;
 		memset(&p.t, 0, sizeof(p.t));

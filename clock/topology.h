@@ -42,6 +42,7 @@ struct topology {
 	int64_t wall_offset_ns;    /* add to L0 ns for wall-clock time, when wall_known */
 	bool wall_known;
 	struct problems problems;
+	unsigned orphan;     /* only when topology_find() says -EXDEV: index of an input */
 };
 
 struct topology_input {
@@ -64,7 +65,9 @@ struct topology_options {
 /*
  * Finds machines, parents and clocks; docs/clocks.md says how.  Memory is bounded whatever the
  * traces' length.
- * Fails with -EINVAL when two traces both must be L0 (say which, and that --parent decides).
+ * Fails with -EINVAL when two traces both must be L0 (say which, and that --parent decides); with
+ * -EXDEV when one of several says itself that it runs in a VM, but runs in none of the others:
+ * out->orphan is that one, without which the rest can be placed.
  */
 int topology_find(struct topology *out, const struct topology_input *in, unsigned nr,
 		  const struct topology_options *opt, struct error *err);

@@ -472,6 +472,7 @@ static void gather_limits(struct sample *s, const struct watch *w, unsigned nr)
 {
 	s->first = UINT64_MAX;
 	s->last = 0;
+	s->active = 0;
 	s->known_until = UINT64_MAX;
 	for (unsigned i = 0; i < nr; i++) {
 		const struct stream *st = w[i].stream;
@@ -486,6 +487,7 @@ static void gather_limits(struct sample *s, const struct watch *w, unsigned nr)
 		last = last > first ? last : first;
 		s->first = first < s->first ? first : s->first;
 		s->last = last > s->last ? last : s->last;
+		s->active = w[i].last > s->active ? w[i].last : s->active;
 		if (w[i].cut && w[i].last < s->known_until)
 			s->known_until = w[i].last;
 	}

@@ -4,9 +4,13 @@
 #include "cmd/progress.h"
 #include "cmd/signals.h"
 #include "cmd/trace_options.h"
+#include "record/datfile.h"
+#include "record/run.h"
 #include "report/units.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,13 +95,16 @@ static void print_text(const struct invocation *inv, const char *output,
 	if (inv->common.quiet)
 		return;
 	fprintf(inv->screen.out,
-		"%s: %s events that say what a CPU does, of %u traced machine%s over %s, %s%s in, %s out, in %.2f s\n", output,
-		unit_count(events, (int64_t)r->events), r->machines, r->machines == 1 ? "" : "s",
+		"%s: %s events that say what a CPU does, of %u traced machine%s over %s, %s%s in, "
+		"%s out, in %.2f s\n",
+		output, unit_count(events, (int64_t)r->events), r->machines,
+		r->machines == 1 ? "" : "s",
 		unit_length(length, r->end - r->begin, r->ticks_are_ns), part,
 		unit_bytes(in, r->input_bytes), unit_bytes(out, r->output_bytes), seconds);
 	if (!r->ticks_are_ns)
-		fprintf(inv->screen.out, "times are cycles (cy) of a counter whose rate the traces do "
-					 "not tell; --tsc-khz N tells it\n");
+		fprintf(inv->screen.out,
+			"times are cycles (cy) of a counter whose rate the traces do "
+			"not tell; --tsc-khz N tells it\n");
 	if (r->problems)
 		fprintf(inv->screen.out,
 			"%llu thing%s in the traces needed attention; sonde info %s lists %s\n",
@@ -111,6 +118,45 @@ static double now_s(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Whether a killed recorder left raw parts of traces there. */
+static bool has_parts(const char *run)
+{
+	DIR *dir = opendir(run);
+	struct dirent *entry;
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir))) {
+		char path[PATH_MAX];
+
+		found = entry->d_name[0] != '.' &&
+			(size_t)snprintf(path, sizeof(path), "%s/%s", run, entry->d_name) <
+				sizeof(path) &&
+			datfile_has_parts(path);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Joins them.  Where that fails, what is whole can be analysed all the same: the analysis tells
+ * what is missing. */
+static void recover(const struct invocation *inv)
+{
+	for (int i = 0; i < inv->nr_operands; i++) {
+		struct error err = {0};
+		unsigned done;
+
+		if (!has_parts(inv->operands[i]))
+			continue;
+		if (run_recover(inv->operands[i], &done, &err))
+			complain(inv, EXIT_FAILED, "%s", err.text);
+		else
+			complain(inv, EXIT_DONE,
+				 "%s: joined what a killed recorder left of %u machine%s",
+				 inv->operands[i], done, done == 1 ? "" : "s");
+	}
 }
 
 static enum exit_code run(const struct invocation *inv)
@@ -134,6 +180,7 @@ static enum exit_code run(const struct invocation *inv)
 	else
 		snprintf(output, sizeof(output), "run.sonde");
 	signals_catch_interrupt();
+	recover(inv);
 	progress_init(&progress, inv);
 	watcher = (struct sonde_watcher){progress_report, progress_notice, &progress};
 	ret = sonde_analyze(&inputs, output, &watcher, &result, &err);

@@ -4,6 +4,7 @@
 #include "cmd/progress.h"
 #include "cmd/signals.h"
 #include "cmd/trace_options.h"
+#include "base/text.h"
 #include "report/safe.h"
 #include "report/units.h"
 
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct events_options {
 	struct trace_options traces;
@@ -42,6 +44,7 @@ static const struct option_row option_rows[] = {
 };
 
 #define FIELDS_TEXT 65536
+#define LINES_TEXT 32768
 
 /* ---- filters ------------------------------------------------------------------------------- */
 
@@ -91,6 +94,9 @@ struct printer {
 	bool is_ns;
 	struct json json;
 	char *fields;	  /* FIELDS_TEXT bytes */
+	char *lines;	  /* LINES_TEXT bytes: what is yet to be written */
+	size_t lines_len;
+	bool by_line; /* somebody watches */
 	bool *field_seen; /* per field the user asked for: some event had it */
 	int name_width;
 };
@@ -117,42 +123,100 @@ static void pick_fields(struct printer *p, char *buf, size_t room)
 	}
 }
 
-static const char *fields_text(struct printer *p)
+/* Puts the fields into p->fields; returns their length. */
+static size_t print_fields(struct printer *p)
 {
-	if (p->opt->fields.nr)
+	size_t len;
+
+	if (p->opt->fields.nr) {
 		pick_fields(p, p->fields, FIELDS_TEXT);
-	else
-		sonde_event_print(p->events, p->fields, FIELDS_TEXT);
-	return p->fields;
+		return strlen(p->fields);
+	}
+	*p->fields = '\0';
+	len = sonde_event_print(p->events, p->fields, FIELDS_TEXT);
+	return len < FIELDS_TEXT ? len : FIELDS_TEXT - 1;
 }
 
-static bool is_plain(const char *text)
+#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
+
+/* Nothing but printable ASCII, eight bytes at a time: of each, the top bit of the byte itself, of it
+ * plus 1 (DEL) and of it less 0x20 (control) must be 0; a borrow only comes from a byte that fails. */
+static bool is_plain(const char *text, size_t len)
 {
-	for (; *text; text++) {
-		if ((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f)
-			return false;
+	uint64_t odd = 0, word;
+	size_t i = 0;
+
+	for (; i + sizeof(word) <= len; i += sizeof(word)) {
+		memcpy(&word, text + i, sizeof(word));
+		odd |= word | (word + EACH_BYTE(1)) | (word - EACH_BYTE(0x20));
 	}
-	return true;
+	for (; i < len; i++)
+		odd |= (unsigned char)(text[i] - 0x20) < 0x7f - 0x20 ? 0 : 0x80;
+	return !(odd & EACH_BYTE(0x80));
+}
+
+static void write_lines(struct printer *p)
+{
+	fwrite(p->lines, 1, p->lines_len, p->out);
+	p->lines_len = 0;
+}
+
+static void emit(struct printer *p, const char *text, size_t len)
+{
+	if (len > LINES_TEXT - p->lines_len)
+		write_lines(p);
+	if (len > LINES_TEXT) {
+		fwrite(text, 1, len, p->out);
+		return;
+	}
+	memcpy(p->lines + p->lines_len, text, len);
+	p->lines_len += len;
+}
+
+/* "TIME (TICKS) MACHINE [CPU]    TID  " */
+static void emit_place(struct printer *p, const struct sonde_event *e)
+{
+	char buf[256], when[UNIT_TEXT];
+	struct text line = text_in(buf, sizeof(buf));
+	size_t name_end;
+
+	text_str(&line, unit_time(when, e->t_ns, p->is_ns));
+	if (p->opt->ticks) {
+		text_str(&line, " (");
+		text_u64(&line, e->ticks);
+		text_char(&line, ')');
+	}
+	text_char(&line, ' ');
+	name_end = line.len + (size_t)p->name_width;
+	text_str(&line, e->machine_name);
+	while (line.len < name_end)
+		text_char(&line, ' ');
+	text_str(&line, e->cpu < 0 ? " [-" : " [");
+	text_u64_zeros(&line, (uint64_t)labs(e->cpu), e->cpu < 0 ? 2 : 3);
+	text_str(&line, "] ");
+	text_i64_right(&line, e->tid, 6);
+	text_str(&line, "  ");
+	emit(p, buf, text_end(&line, sizeof(buf)));
 }
 
 static void print_text(struct printer *p, const struct sonde_event *e)
 {
-	const char *fields = fields_text(p);
-	char when[UNIT_TEXT];
-	char ticks[32] = "";
+	size_t len = print_fields(p);
+	const char *fields = p->fields;
+	char safe[4096];
 
-	if (p->opt->ticks)
-		snprintf(ticks, sizeof(ticks), " (%llu)", (unsigned long long)e->ticks);
-	fprintf(p->out, "%s%s %-*s [%03d] %6d  %s", unit_time(when, e->t_ns, p->is_ns), ticks,
-		p->name_width, e->machine_name, e->cpu, e->tid, e->name);
-	if (!is_plain(fields)) {
-		char safe[4096];
-
+	emit_place(p, e);
+	emit(p, e->name, strlen(e->name));
+	if (!is_plain(fields, len)) {
 		fields = safe_text(safe, sizeof(safe), fields);
-		fprintf(p->out, ": %s\n", fields);
-	} else {
-		fprintf(p->out, "%s%s\n", *fields ? ": " : "", fields);
+		len = strlen(fields);
 	}
+	if (len)
+		emit(p, ": ", 2);
+	emit(p, fields, len);
+	emit(p, "\n", 1);
+	if (p->by_line)
+		write_lines(p);
 }
 
 static void print_json(struct printer *p, const struct sonde_event *e)
@@ -168,7 +232,8 @@ static void print_json(struct printer *p, const struct sonde_event *e)
 	json_str(j, "name", e->name);
 	json_str(j, "kind", e->kind);
 	if (!p->opt->fields.nr) {
-		json_str(j, "fields", fields_text(p));
+		print_fields(p);
+		json_str(j, "fields", p->fields);
 	} else {
 		json_object(j, "fields");
 		for (unsigned i = 0; i < p->opt->fields.nr; i++) {
@@ -200,32 +265,49 @@ static enum exit_code complain_fields(const struct invocation *inv, const struct
 	return code;
 }
 
-static enum exit_code print_events(const struct invocation *inv, struct sonde_events *events)
+static bool printer_init(struct printer *p, const struct invocation *inv,
+			 struct sonde_events *events)
 {
 	const struct events_options *opt = inv->values;
-	struct printer p = {
+
+	*p = (struct printer){
 		.out = inv->screen.out,
 		.events = events,
 		.opt = opt,
 		.is_ns = sonde_events_ticks_are_ns(events),
 		.json = {.out = inv->screen.out, .flat = 1},
 		.fields = malloc(FIELDS_TEXT),
-		.field_seen = calloc(opt->fields.nr + 1, sizeof(*p.field_seen)),
+		.lines = malloc(LINES_TEXT),
+		.by_line = isatty(fileno(inv->screen.out)),
+		.field_seen = calloc(opt->fields.nr + 1, sizeof(*p->field_seen)),
 	};
-	enum exit_code code = EXIT_DONE;
-	struct sonde_event event;
-	uint64_t nr = 0;
-	int ret = 0;
-
-	if (!p.fields || !p.field_seen) {
-		free(p.fields);
-		free(p.field_seen);
-		return complain(inv, EXIT_FAILED, "out of memory");
-	}
 	for (unsigned m = 0; m < sonde_events_nr_machines(events); m++) {
 		int width = (int)strlen(sonde_events_machine_name(events, m));
 
-		p.name_width = width > p.name_width ? width : p.name_width;
+		p->name_width = width > p->name_width ? width : p->name_width;
+	}
+	return p->fields && p->lines && p->field_seen;
+}
+
+static void printer_release(struct printer *p)
+{
+	free(p->fields);
+	free(p->lines);
+	free(p->field_seen);
+}
+
+static enum exit_code print_events(const struct invocation *inv, struct sonde_events *events)
+{
+	const struct events_options *opt = inv->values;
+	enum exit_code code = EXIT_DONE;
+	struct sonde_event event;
+	struct printer p;
+	uint64_t nr = 0;
+	int ret = 0;
+
+	if (!printer_init(&p, inv, events)) {
+		printer_release(&p);
+		return complain(inv, EXIT_FAILED, "out of memory");
 	}
 	while ((!opt->limit || nr < opt->limit) && !signals_interrupted() &&
 	       (ret = sonde_events_next(events, &event)) > 0) {
@@ -235,14 +317,14 @@ static enum exit_code print_events(const struct invocation *inv, struct sonde_ev
 			print_text(&p, &event);
 		nr++;
 	}
+	write_lines(&p);
 	if (ret < 0)
 		code = complain(inv, EXIT_FAILED, "%s", strerror(-ret));
 	else if (signals_interrupted())
 		code = EXIT_INTERRUPTED;
 	else if (nr)
 		code = complain_fields(inv, &p);
-	free(p.fields);
-	free(p.field_seen);
+	printer_release(&p);
 	return code;
 }
 

@@ -118,6 +118,131 @@ static int print_machines(const struct invocation *inv, struct sonde_run *run)
 	return table_print(t);
 }
 
+/* What machines, or those they run in, say of them; nothing when no recorder asked them. */
+static int print_identities(const struct invocation *inv, struct sonde_run *run)
+{
+	static const struct {
+		const char *title, *key;
+	} columns[] = {
+		{"HOST NAME", "hostname"},	 {"VM NAME", "vm_name"},
+		{"UUID", "product_uuid"},	 {"HYPERVISOR", "hypervisor"},
+		{"CLOCK SOURCE", "clocksource"}, {"TSC KHZ", "tsc_khz"},
+		{"CPUS ONLINE", "online"},
+	};
+	struct table *t;
+
+	if (!sonde_nr_identities(run))
+		return 0;
+	t = table_new(&inv->screen);
+	table_column(t, "MACHINE", 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(columns); i++)
+		table_column(t, columns[i].title, TABLE_TRUNC);
+	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
+		int line = table_line(t, TABLE_NO_PARENT);
+		struct sonde_machine m;
+
+		sonde_machine(run, row, &m);
+		table_cell(t, line, 0, m.name);
+		for (unsigned i = 0; i < ARRAY_SIZE(columns); i++) {
+			const char *value = sonde_identity_of(run, row, columns[i].key);
+
+			if (!*value && !strcmp(columns[i].key, "product_uuid"))
+				value = sonde_identity_of(run, row, "vm_uuid");
+			table_cell(t, line, i + 1, value);
+		}
+	}
+	screen_title(&inv->screen, "What machines say of themselves");
+	return table_print(t);
+}
+
+/* ---- /proc/stat: from the first reading of a CPU to the last ----------------------------------
+ */
+
+#define NR_CPU_TIMES 10
+
+static const char *const cpu_time_titles[NR_CPU_TIMES] = {
+	"USER", "NICE",	   "SYSTEM", "IDLE",  "IOWAIT",
+	"IRQ",	"SOFTIRQ", "STEAL",  "GUEST", "GUEST NICE",
+};
+
+static int64_t cpu_time(const struct sonde_cpu_times *c, unsigned column)
+{
+	const int64_t times[NR_CPU_TIMES] = {c->user,	c->nice,      c->system,  c->idle,
+					     c->iowait, c->irq,	      c->softirq, c->steal,
+					     c->guest,	c->guest_nice};
+
+	return times[column];
+}
+
+static bool is_first(const struct sonde_run *run, int64_t row, const struct sonde_cpu_times *c)
+{
+	for (int64_t i = 0; i < row; i++) {
+		struct sonde_cpu_times other;
+
+		sonde_cpu_times(run, i, &other);
+		if (other.machine == c->machine && other.cpu == c->cpu)
+			return false;
+	}
+	return true;
+}
+
+/* The last reading of the same CPU; false when there is none after @row. */
+static bool last_times(const struct sonde_run *run, int64_t row, const struct sonde_cpu_times *c,
+		       struct sonde_cpu_times *out)
+{
+	for (int64_t i = sonde_nr_cpu_times(run); i-- > row + 1;) {
+		sonde_cpu_times(run, i, out);
+		if (out->machine == c->machine && out->cpu == c->cpu && out->hz == c->hz)
+			return c->hz > 0;
+	}
+	return false;
+}
+
+static void add_cpu_times(struct table *t, struct sonde_run *run, const struct sonde_cpu_times *a,
+			  const struct sonde_cpu_times *b)
+{
+	int line = table_line(t, TABLE_NO_PARENT);
+	struct sonde_machine m;
+	char text[UNIT_TEXT];
+
+	sonde_machine(run, a->machine, &m);
+	table_cell(t, line, 0, m.name);
+	snprintf(text, sizeof(text), "%d", a->cpu);
+	table_cell(t, line, 1, text);
+	table_cell(t, line, 2, unit_length(text, b->t - a->t, sonde_run_ticks_are_ns(run)));
+	for (unsigned i = 0; i < NR_CPU_TIMES; i++) {
+		int64_t from = cpu_time(a, i), to = cpu_time(b, i);
+
+		if (from < 0 || to < 0)
+			continue;
+		snprintf(text, sizeof(text), "%.2f s", (double)(to - from) / (double)a->hz);
+		table_cell(t, line, i + 3, text);
+	}
+}
+
+static int print_cpu_times(const struct invocation *inv, struct sonde_run *run)
+{
+	struct table *t;
+
+	if (!sonde_nr_cpu_times(run))
+		return 0;
+	t = table_new(&inv->screen);
+	table_column(t, "MACHINE", 0);
+	table_column(t, "CPU", TABLE_RIGHT);
+	table_column(t, "WITHIN", TABLE_RIGHT);
+	for (unsigned i = 0; i < NR_CPU_TIMES; i++)
+		table_column(t, cpu_time_titles[i], TABLE_RIGHT);
+	for (int64_t row = 0; row < sonde_nr_cpu_times(run); row++) {
+		struct sonde_cpu_times first, last;
+
+		sonde_cpu_times(run, row, &first);
+		if (is_first(run, row, &first) && last_times(run, row, &first, &last))
+			add_cpu_times(t, run, &first, &last);
+	}
+	screen_title(&inv->screen, "CPU time by the kernels' own account (/proc/stat)");
+	return table_print(t);
+}
+
 static enum exit_code print_text(const struct invocation *inv, struct sonde_run *run)
 {
 	static const struct facts_view view = {.rows_max = 30};
@@ -125,6 +250,8 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 
 	print_head(inv, run);
 	print_machines(inv, run);
+	print_identities(inv, run);
+	print_cpu_times(inv, run);
 	for (size_t i = 0; i < ARRAY_SIZE(quality); i++) {
 		struct sonde_facts *facts;
 
@@ -195,6 +322,46 @@ static void json_head(struct json *j, struct sonde_run *run)
 	json_end(j);
 }
 
+static void json_identities(struct json *j, struct sonde_run *run)
+{
+	json_array(j, "identities");
+	for (int64_t row = 0; row < sonde_nr_identities(run); row++) {
+		struct sonde_identity id;
+
+		sonde_identity(run, row, &id);
+		json_object(j, NULL);
+		json_machine(j, "machine", run, id.machine);
+		json_str(j, "key", id.key);
+		json_str(j, "value", id.value);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void json_cpu_times(struct json *j, struct sonde_run *run)
+{
+	static const char *const names[NR_CPU_TIMES] = {"user",	  "nice",      "system",  "idle",
+							"iowait", "irq",       "softirq", "steal",
+							"guest",  "guest_nice"};
+
+	json_array(j, "cpu_times");
+	for (int64_t row = 0; row < sonde_nr_cpu_times(run); row++) {
+		struct sonde_cpu_times c;
+
+		sonde_cpu_times(run, row, &c);
+		json_object(j, NULL);
+		json_machine(j, "machine", run, c.machine);
+		json_int(j, "cpu", c.cpu);
+		json_int(j, "t", c.t);
+		json_str(j, "cause", c.cause);
+		json_int(j, "hz", c.hz);
+		for (unsigned i = 0; i < NR_CPU_TIMES; i++)
+			json_row(j, names[i], cpu_time(&c, i));
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static enum exit_code print_json(const struct invocation *inv, struct sonde_run *run)
 {
 	struct json j = {.out = inv->screen.out};
@@ -210,6 +377,8 @@ static enum exit_code print_json(const struct invocation *inv, struct sonde_run 
 	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
 		json_cpu_row(&j, run, row);
 	json_end(&j);
+	json_identities(&j, run);
+	json_cpu_times(&j, run);
 	for (size_t i = 0; i < ARRAY_SIZE(quality); i++) {
 		struct sonde_facts *facts;
 

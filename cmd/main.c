@@ -15,7 +15,7 @@
 
 const struct command *const commands[] = {
 	&record_command, &analyze_command, &report_command, &state_command, &timeline_command,
-	&tree_command,	 &info_command,	   &events_command, &check_command,
+	&tree_command,	 &info_command,	   &events_command, &check_command, &agent_command,
 };
 const unsigned nr_commands = ARRAY_SIZE(commands);
 

@@ -38,8 +38,11 @@ static const struct option_row option_rows[] = {
 	 "trace buffer of each CPU (default: up to 8192)", 0},
 	{0, "clock", OPTION_TEXT, FIELD(clock), "NAME", "x86-tsc|mono|boot|local",
 	 "trace clock (default: x86-tsc where it is sound, else mono)", 0},
+	{0, "check", OPTION_FLAG, FIELD(check), NULL, NULL,
+	 "only tell what this machine lacks, and how to mend it", 0},
 	{0, "recover", OPTION_TEXT, FIELD(recover), "DIR", NULL,
 	 "make good what a killed recorder left in DIR", 0},
+	GUEST_OPTIONS(struct record_command, guests),
 };
 
 /* ---- time ---- */
@@ -78,13 +81,15 @@ struct session {
 	const struct record_command *opt;
 	char path[256];
 	double duration_s; /* 0 = no end */
-	double begin_s;
+	double start_s;	   /* of everything */
+	double begin_s;	   /* of recording */
 	bool terminal;
 	bool drawn;
 	struct run *run;
 	struct run_machine *machine;
 	struct sink *sink;
 	struct recorder *recorder;
+	struct guests *guests;
 	struct workload workload;
 };
 
@@ -98,13 +103,20 @@ static void on_notice(const char *text, void *data)
 
 static void draw(struct session *s)
 {
-	char bytes[UNIT_TEXT], lost[UNIT_TEXT];
-	uint64_t nr_lost = recorder_events_lost(s->recorder);
+	char bytes[UNIT_TEXT], lost[UNIT_TEXT], guests[64] = "";
+	uint64_t nr_bytes, nr_lost;
+	unsigned nr_guests;
 
 	if (!s->terminal || s->inv->common.quiet)
 		return;
-	fprintf(stderr, "\r\033[Krecording %s: %.0f s, %s, %s events lost", s->path,
-		now_s() - s->begin_s, unit_bytes(bytes, recorder_bytes(s->recorder)),
+	guests_progress(s->guests, &nr_guests, &nr_bytes, &nr_lost);
+	if (nr_guests)
+		snprintf(guests, sizeof(guests), " and %u guest%s", nr_guests,
+			 nr_guests == 1 ? "" : "s");
+	nr_bytes += recorder_bytes(s->recorder);
+	nr_lost += recorder_events_lost(s->recorder);
+	fprintf(stderr, "\r\033[Krecording%s into %s: %.0f s, %s, %s events lost", guests, s->path,
+		now_s() - s->begin_s, unit_bytes(bytes, nr_bytes),
 		nr_lost ? unit_count(lost, (int64_t)nr_lost) : "no");
 	fflush(stderr);
 	s->drawn = true;
@@ -173,7 +185,12 @@ static int begin(struct session *s, struct error *err)
 	if (!ret)
 		ret = folder_open(&s->sink, s->machine->folder, NULL, err);
 	if (!ret)
+		ret = guests_connect(&s->guests, s->inv, &s->opt->guests, s->run, s->machine,
+				     &options, err);
+	if (!ret)
 		ret = recorder_start(&s->recorder, &options, s->sink, err);
+	if (!ret)
+		guests_start(s->guests);
 	if (!ret)
 		ret = workload_start(&s->workload, s->inv->operands, err);
 	return ret;
@@ -184,6 +201,7 @@ static void give_up(struct session *s)
 {
 	struct record_cost cost;
 
+	guests_close(s->guests);
 	if (s->recorder)
 		recorder_stop(s->recorder, &cost, NULL);
 	folder_close(s->sink);
@@ -205,6 +223,7 @@ static void print_json(const struct session *s, const struct run_machine *m, dou
 	json_uint(&j, "state_ns", m->cost.state_ns);
 	json_str(&j, "clock", m->cost.clock);
 	json_str(&j, "clock_reason", m->cost.clock_reason);
+	guests_json(s->guests, &j);
 	json_end(&j);
 }
 
@@ -225,9 +244,12 @@ static void print_text(const struct session *s, const struct run_machine *m, dou
 			"%s events were lost: their times are marked; a larger --buffer-size "
 			"loses fewer\n",
 			unit_count(count, (int64_t)m->cost.events_lost));
-	fprintf(out, "cost: %.1f ms of CPU time, %.2f %% of one CPU; %s lost\n",
-		(double)m->cost.cpu_ns / 1e6, (double)m->cost.cpu_ns / 1e7 / seconds,
-		m->cost.events_lost ? "events were" : "no event was");
+	else
+		fprintf(out, "no event was lost\n");
+	fprintf(out, "cost: %.1f ms of CPU time, %.2f %% of one CPU\n",
+		(double)m->cost.cpu_ns / 1e6,
+		(double)m->cost.cpu_ns / 1e7 / (now_s() - s->start_s));
+	guests_print(s->guests, out);
 }
 
 /* Stops, joins, reports; how it all went. */
@@ -239,6 +261,7 @@ static enum exit_code end(struct session *s, enum ending ending)
 	int ret, joined;
 
 	workload_stop(&s->workload);
+	guests_stop(s->guests);
 	ret = recorder_stop(s->recorder, &s->machine->cost, &err);
 	folder_close(s->sink);
 	s->machine->complete = !ret;
@@ -250,6 +273,7 @@ static enum exit_code end(struct session *s, enum ending ending)
 		print_json(s, &machine, seconds);
 	else
 		print_text(s, &machine, seconds);
+	guests_close(s->guests);
 	if (ret)
 		complain(s->inv, EXIT_FAILED, "%s; what was recorded until then is in %s", err.text,
 			 s->path);
@@ -294,7 +318,12 @@ static void choose_path(const struct invocation *inv, char *out, size_t room)
 static enum exit_code record(const struct invocation *inv, const struct record_command *opt)
 {
 	struct session s = {
-		.inv = inv, .opt = opt, .terminal = isatty(STDERR_FILENO), .workload.pidfd = -1};
+		.inv = inv,
+		.opt = opt,
+		.start_s = now_s(),
+		.terminal = isatty(STDERR_FILENO),
+		.workload.pidfd = -1,
+	};
 	struct error err = {0};
 	int ret;
 
@@ -336,6 +365,8 @@ static enum exit_code run(const struct invocation *inv)
 {
 	const struct record_command *opt = inv->values;
 
+	if (opt->check)
+		return record_check(inv);
 	if (opt->recover)
 		return recover(inv, opt->recover);
 	return record(inv, opt);

@@ -3,6 +3,7 @@
 #define CMD_RECORD_H
 
 #include "cmd/command.h"
+#include "cmd/record_guests.h"
 
 /* The options of sonde record. */
 struct record_command {
@@ -13,6 +14,11 @@ struct record_command {
 	uint64_t buffer_kb;
 	const char *clock;
 	const char *recover;
+	struct guest_options guests;
+	bool check;
 };
+
+/* record_check.c: --check */
+enum exit_code record_check(const struct invocation *inv);
 
 #endif

@@ -153,28 +153,33 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 	}
 }
 
+/* What the machine is, and how that was found out. */
+static void machine_notes(const struct sonde_machine *m, char *notes, size_t room)
+{
+	const char *what = m->parent < 0 ? "physical machine" : m->level > 1 ? "nested VM" : "VM";
+	char process[48] = "";
+
+	if (m->vm_pid > 0 && m->parent >= 0)
+		snprintf(process, sizeof(process), ", process %" PRId64, m->vm_pid);
+	if (m->parent >= 0 && !m->traced && !m->pid_known)
+		snprintf(notes, room,
+			 "%s, not traced, process unknown: vCPUs of one VM may stand apart", what);
+	else
+		snprintf(notes, room, "%s%s%s%s%s%s%s", what, process, *m->release ? ", " : "",
+			 m->release, m->traced ? "" : ", not traced",
+			 *m->evidence && m->parent >= 0 ? "; found by: " : "",
+			 m->parent >= 0 ? m->evidence : "");
+}
+
 static void add_machine(struct tree *t, int parent_line, int64_t row)
 {
 	struct sonde_machine m;
-	char label[96], notes[200];
+	char label[96], notes[700];
 	int line;
 
 	sonde_machine(t->run, row, &m);
 	snprintf(label, sizeof(label), "%s", m.name);
-	if (m.parent >= 0 && !m.traced && !m.pid_known)
-		snprintf(notes, sizeof(notes),
-			 "%s, not traced, process unknown: vCPUs of one VM may stand apart",
-			 m.level > 1 ? "nested VM" : "VM");
-	else if (m.parent < 0)
-		snprintf(notes, sizeof(notes), "physical machine%s%s", *m.release ? ", " : "",
-			 m.release);
-	else if (m.vm_pid > 0)
-		snprintf(notes, sizeof(notes), "%s, process %" PRId64 "%s%s%s",
-			 m.level > 1 ? "nested VM" : "VM", m.vm_pid, *m.release ? ", " : "",
-			 m.release, m.traced ? "" : ", not traced");
-	else
-		snprintf(notes, sizeof(notes), "%s%s%s%s", m.level > 1 ? "nested VM" : "VM",
-			 *m.release ? ", " : "", m.release, m.traced ? "" : ", not traced");
+	machine_notes(&m, notes, sizeof(notes));
 	line = add_line(t, parent_line, label, t->counts.per_machine[row], notes);
 	table_cell_color(t->table, line, 0, "\033[1m");
 	add_cpus(t, line, (unsigned)row);
@@ -213,6 +218,7 @@ static void json_containers(struct json *j, struct tree *t, unsigned machine, in
 			continue;
 		json_object(j, NULL);
 		json_uint(j, "inum", ns.inum);
+		json_str(j, "name", ns.name);
 		json_uint(j, "level", ns.level);
 		json_int(j, "threads", t->counts.per_ns[row]);
 		/* Deeper than the writer goes, and deeper than the kernel lets them nest. */
@@ -236,6 +242,8 @@ static void json_tree(struct json *j, struct tree *t, int64_t row)
 	json_bool(j, "traced", m.traced);
 	json_row(j, "vm_pid", m.vm_pid);
 	json_bool(j, "pid_known", m.pid_known);
+	json_str(j, "evidence", m.evidence);
+	json_str(j, "vm_name", sonde_identity_of(t->run, row, "vm_name"));
 	json_int(j, "threads", t->counts.per_machine[row]);
 	json_array(j, "cpus");
 	while ((c = sonde_next_cpu(t->run, (unsigned)row, number)) >= 0) {

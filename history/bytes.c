@@ -94,10 +94,3 @@ uint64_t cursor_long_varint(struct cursor *c)
 	c->bad = true;
 	return 0;
 }
-
-int64_t cursor_signed(struct cursor *c)
-{
-	uint64_t v = cursor_varint(c);
-
-	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-}

@@ -39,7 +39,6 @@ struct cursor {
 };
 
 uint64_t cursor_long_varint(struct cursor *c);
-int64_t cursor_signed(struct cursor *c);
 
 static inline const uint8_t *cursor_take(struct cursor *c, size_t len_bytes)
 {
@@ -67,6 +66,13 @@ static inline uint64_t cursor_varint(struct cursor *c)
 		return (uint64_t)p[1] << 7 | (p[0] & 0x7f);
 	}
 	return cursor_long_varint(c);
+}
+
+static inline int64_t cursor_signed(struct cursor *c)
+{
+	uint64_t v = cursor_varint(c);
+
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
 static inline uint32_t get_u32(const uint8_t *p)

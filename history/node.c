@@ -214,9 +214,19 @@ bool node_open(struct node *n, const uint8_t *from, uint64_t len_bytes)
 uint32_t node_find(const struct node *n, uint32_t attr)
 {
 	uint32_t low = 0, nr = n->nr_rows;
+	uint32_t first;
 
 	if (!nr || bits_width(attr) > n->attr_bits)
 		return NODE_NO_ROW;
+	first = node_attr(n, 0);
+	if (attr < first)
+		return NODE_NO_ROW;
+	/* Rows rise: it can be no later than where it is when no attribute is missing before it. */
+	if (attr - first < nr) {
+		if (node_attr(n, attr - first) == attr)
+			return attr - first;
+		nr = attr - first + 1;
+	}
 	while (nr > 1) {
 		uint32_t half = nr / 2;
 
@@ -248,9 +258,26 @@ int node_segment(const struct node *n, uint32_t row, struct segment *s)
 	return open_segment(n, row_offset(n, row), row_offset(n, row + 1), s);
 }
 
+#define FETCH_LINE 64
+
+/* Most segments are not longer. */
+#define FETCH_BEGIN 512
+
+void node_prefetch(const struct node *n, uint32_t row)
+{
+	uint64_t from, to;
+
+	if (row >= n->nr_rows)
+		return;
+	from = row_offset(n, row);
+	to = row_offset(n, row + 1);
+	to = to < from + FETCH_BEGIN ? to : from + FETCH_BEGIN;
+	for (; from < to; from += FETCH_LINE)
+		__builtin_prefetch(n->segments + from);
+}
+
 /* How many bytes are fetched ahead.  Of a longer segment only the begin. */
 #define FETCH_AHEAD 2048
-#define FETCH_LINE 64
 
 void node_walk_init(struct node_walk *w, const struct node *n)
 {

@@ -95,6 +95,9 @@ uint32_t node_find(const struct node *n, uint32_t attr);
 /* 1, 0 when the row has no changes here, -EIO when its bytes make no sense. */
 int node_segment(const struct node *n, uint32_t row, struct segment *s);
 
+/* Has the begin of a row's segment fetched; @row may be NODE_NO_ROW. */
+void node_prefetch(const struct node *n, uint32_t row);
+
 /* Walks all rows from the first on: node_walk_init(), then node_walk_next() for each row says what
  * node_segment() would.  What comes next in memory is being fetched meanwhile. */
 struct node_walk {

@@ -7,48 +7,58 @@
 /*
  * A painter turns what is known of one row, piece after piece in order of time, into runs of
  * pixels: in every pixel the value that held longest.  painter_init() once, then for each row
- * painter_row() and pieces that touch each other and fill the window.
+ * painter_row(), pieces that touch each other and fill the window, and painter_end().
+ *
+ * How many pieces a pixel has and which of them leads cannot be foreseen, and a branch on it costs
+ * as much as all the rest of a piece.  So nearly everything here does without.
  */
 #define PAINTER_SLOTS 1024 /* power of two */
-#define PAINTER_ITEMS_MAX (PAINTER_SLOTS / 2)
 
-struct painter_item {
-	uint64_t weight; /* time the value probably had, times SHARE_ALL + 1 */
-	uint64_t sure;	 /* time it had at least */
-	uint32_t value;
-};
-
-/* Where in the items a value is, if the slot is of this pixel. */
+/* What a value has in the pixel, if the key's stamp is that of the pixel. */
 struct painter_slot {
-	uint32_t value;
-	uint32_t stamp;
-	uint32_t item;
+	uint64_t key; /* stamp << 32 | value */
+	uint64_t
+		weight; /* time the value had; in a mixed pixel probably had, times SHARE_ALL + 1 */
 };
 
 struct painter {
 	ns_t begin, end;
 	unsigned pixels;
-	double per_ns;	     /* pixels */
-	double share_per_ns; /* of a pixel, in 1/255 */
-	ns_t *edges;	     /* owned: pixel i is [edges[i], edges[i + 1]) */
+	bool thin;		/* pixels may be narrower than 1 ns */
+	uint64_t pixels_per_ns; /* in 2^-64, if not thin */
+	uint64_t share_per_ns;	/* of a pixel, 255 = all, in 2^-56 */
+	ns_t *edges;		/* owned: pixel i is [edges[i], edges[i + 1]) */
 
-	unsigned pixel; /* being filled */
-	unsigned nr_items;
-	uint32_t stamp; /* another one for every pixel filled */
-	bool exact;	/* all that is in the pixel comes from changes */
-	struct painter_item items[PAINTER_ITEMS_MAX + 1];
+	/* The pixel being filled. */
+	unsigned pixel;
+	uint32_t stamp;	 /* another one for every pixel */
+	uint64_t most;	 /* weight of the slot that leads */
+	uint32_t leader; /* that slot */
+	bool exact;	 /* all of it comes from changes */
+	bool mixed;	 /* sure_ns counts */
 	struct painter_slot slots[PAINTER_SLOTS];
+	uint64_t sure_ns[PAINTER_SLOTS]; /* time the slot's value had at least */
 
-	struct pixel_run *runs; /* owned: of this row; at most one per pixel */
-	unsigned nr_runs;
+	/* The row.  The first of the runs is not one, it only stands before them. */
+	struct pixel_run *runs; /* owned */
+	struct pixel_run *last;
+	uint32_t last_value;
+	bool any_none; /* there are runs with value 0 */
 };
 
 int painter_init(struct painter *p, ns_t begin, ns_t end, unsigned pixels);
 void painter_release(struct painter *p);
 void painter_row(struct painter *p);
+/* The row's runs, at most one per pixel; valid until the next row begins. */
+const struct pixel_run *painter_end(struct painter *p, unsigned *nr);
 
 /* From a summary: the value had at least @share / SHARE_ALL of [begin, end). */
 void painter_share(struct painter *p, ns_t begin, ns_t end, uint32_t value, unsigned share);
+
+/* From a summary: buckets @width_ns wide, each of them inside the window, no wider than half a
+ * pixel and with a share below SHARE_ALL. */
+void painter_buckets(struct painter *p, ns_t begin, ns_t width_ns, const uint32_t *values,
+		     const uint8_t *shares, uint32_t nr);
 
 /* From changes: the value had all of [begin, end). */
 void painter_value(struct painter *p, ns_t begin, ns_t end, uint32_t value);

@@ -89,34 +89,50 @@ static ns_t chunk_time(const struct node *n, uint64_t place, unsigned shift)
 struct runs {
 	const uint64_t *places;
 	const uint32_t *values;
-	const struct segment *segment;
-	uint32_t first, nr; /* which of the segment's */
-	ns_t end;	    /* of what is wanted */
+	const uint8_t *shares;
+	uint32_t nr;
+	ns_t end; /* of what is wanted */
 };
+
+/* How many runs from @k on are one bucket each that is not pure. */
+static uint32_t count_buckets(const struct runs *r, uint32_t k, uint64_t nr_max)
+{
+	uint32_t n = 0;
+
+	while (k + n < r->nr && n < nr_max && r->shares[k + n] - 1u < SHARE_ALL - 1 &&
+	       r->places[k + n + 1] == r->places[k + n] + 1)
+		n++;
+	return n;
+}
 
 /* 0, 1 when the end was reached, -errno. */
 static int paint_runs(struct paint *w, const struct node *n, const struct runs *r)
 {
 	unsigned shift = summary_shift(w->level);
-	ns_t width = 1ll << shift;
-	ns_t next = chunk_time(n, r->places[0], shift);
 
 	for (uint32_t k = 0; k < r->nr; k++) {
-		unsigned share = segment_share(r->segment, r->first + k);
-		ns_t begin = next;
+		ns_t begin = chunk_time(n, r->places[k], shift);
+		ns_t end = n->end;
 		int ret;
 
-		next = r->places[k + 1] == UINT64_MAX ? n->end
-						      : chunk_time(n, r->places[k + 1], shift);
 		if (begin >= r->end)
 			return 1;
-		if (share - 1 < SHARE_ALL - 1 && w->at == begin &&
-		    (uint64_t)next - (uint64_t)begin == (uint64_t)width && next < w->end) {
-			painter_share(w->painter, begin, next, r->values[k], share);
-			w->at = next;
-			continue;
+		if (w->at == begin && w->at < w->end) {
+			uint64_t whole = ((uint64_t)w->end - 1 - (uint64_t)begin) >> shift;
+			uint32_t nr = count_buckets(r, k, whole);
+
+			painter_buckets(w->painter, begin, 1ll << shift, r->values + k,
+					r->shares + k, nr);
+			w->at = (ns_t)((uint64_t)begin + ((uint64_t)nr << shift));
+			k += nr;
+			if (nr) {
+				k--;
+				continue;
+			}
 		}
-		ret = paint_run(w, begin, next, r->values[k], share);
+		if (r->places[k + 1] != UINT64_MAX)
+			end = chunk_time(n, r->places[k + 1], shift);
+		ret = paint_run(w, begin, end, r->values[k], r->shares[k]);
 		if (ret)
 			return ret;
 	}
@@ -131,6 +147,7 @@ static int paint_chunk(struct paint *w, const struct node *n)
 	uint32_t row = node_find(n, w->attr);
 	uint64_t places[ROW_BATCH + 1], hint = 0;
 	uint32_t values[ROW_BATCH];
+	uint8_t shares[ROW_BATCH];
 	struct segment seg;
 	uint32_t i = 0, nr;
 	int ret;
@@ -147,12 +164,12 @@ static int paint_chunk(struct paint *w, const struct node *n)
 		nr = seg.places.nr - i < ROW_BATCH ? seg.places.nr - i : ROW_BATCH;
 		sorted_decode(&seg.places, i, nr, places, &hint);
 		segment_values(&seg, i, nr, values);
+		segment_shares(&seg, i, nr, shares);
 		places[nr] = i + nr < seg.places.nr ? sorted_get(&seg.places, i + nr) : UINT64_MAX;
 		ret = paint_runs(w, n,
 				 &(struct runs){.places = places,
 						.values = values,
-						.segment = &seg,
-						.first = i,
+						.shares = shares,
 						.nr = nr,
 						.end = chunk_end});
 		if (ret)
@@ -204,21 +221,73 @@ static int choose_level(const struct painter *p)
 	return level;
 }
 
-static int paint_row(struct painter *p, struct history *h, attr_t attr, int level)
+/* A window, and the parts with which it begins. */
+struct window {
+	struct history *h;
+	struct painter *painter;
+	int level;
+	ns_t begin, end; /* of it, inside the history */
+	uint32_t group, slice, chunk;
+};
+
+static void init_window(struct window *w, struct history *h, struct painter *p)
 {
-	ns_t begin = p->begin > h->begin ? p->begin : h->begin;
-	ns_t end = p->end < h->end ? p->end : h->end;
+	w->h = h;
+	w->painter = p;
+	w->level = choose_level(p);
+	w->begin = p->begin > h->begin ? p->begin : h->begin;
+	w->end = p->end < h->end ? p->end : h->end;
+	w->group = stream_find(&h->groups, w->begin);
+	w->slice = stream_find(&h->slices, w->begin);
+	w->chunk = w->level < 0 ? STREAM_NONE : stream_find(&h->summaries[w->level], w->begin);
+}
+
+static void fetch_changes(const struct window *w, attr_t attr)
+{
+	const struct node *group = stream_ready(&w->h->groups, w->group);
+	const struct node *slice = stream_ready(&w->h->slices, w->slice);
+	uint32_t row, number;
+
+	if (!group)
+		return;
+	row = node_find(group, attr);
+	node_prefetch(group, row);
+	number = w->slice - group->first_slice;
+	if (slice && row != NODE_NO_ROW && number < SLICES_PER_GROUP_MAX &&
+	    node_mask(group, row) >> number & 1)
+		node_prefetch(slice, node_find(slice, attr));
+}
+
+/* Has the memory that a row begins with fetched while the row before is painted. */
+static void fetch_row(const struct window *w, attr_t attr)
+{
+	const struct node *chunk = NULL;
+	uint32_t row = NODE_NO_ROW;
+
+	if (w->level >= 0)
+		chunk = stream_ready(&w->h->summaries[w->level], w->chunk);
+	if (chunk)
+		row = node_find(chunk, attr);
+	if (row == NODE_NO_ROW)
+		fetch_changes(w, attr);
+	else
+		node_prefetch(chunk, row);
+}
+
+static int paint_row(const struct window *w, attr_t attr)
+{
+	struct painter *p = w->painter;
 	int ret = 0;
 
 	painter_row(p);
-	if (begin >= end) {
+	if (w->begin >= w->end) {
 		painter_value(p, p->begin, p->end, 0);
 		return 0;
 	}
-	painter_value(p, p->begin, begin, 0);
-	ret = level < 0 ? paint_changes(p, h, attr, begin, end)
-			: paint_level(p, h, attr, (unsigned)level, begin, end);
-	painter_value(p, end, p->end, 0);
+	painter_value(p, p->begin, w->begin, 0);
+	ret = w->level < 0 ? paint_changes(p, w->h, attr, w->begin, w->end)
+			   : paint_level(p, w->h, attr, (unsigned)w->level, w->begin, w->end);
+	painter_value(p, w->end, p->end, 0);
 	return ret;
 }
 
@@ -229,6 +298,7 @@ int history_pixels(struct history *h, const attr_t *attrs, unsigned nr, ns_t beg
 		   void *data)
 {
 	struct painter *p;
+	struct window w;
 	int ret = 0;
 
 	if (begin >= end || !pixels)
@@ -242,10 +312,17 @@ int history_pixels(struct history *h, const attr_t *attrs, unsigned nr, ns_t beg
 		free(p);
 		return -ENOMEM;
 	}
+	init_window(&w, h, p);
 	for (unsigned i = 0; i < nr && !ret; i++) {
-		ret = paint_row(p, h, attrs[i], choose_level(p));
-		if (!ret)
-			each(i, p->runs, p->nr_runs, data);
+		if (i + 1 < nr)
+			fetch_row(&w, attrs[i + 1]);
+		ret = paint_row(&w, attrs[i]);
+		if (!ret) {
+			unsigned nr_runs;
+			const struct pixel_run *runs = painter_end(p, &nr_runs);
+
+			each(i, runs, nr_runs, data);
+		}
 	}
 	painter_release(p);
 	free(p);

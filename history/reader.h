@@ -17,8 +17,8 @@
 /*
  * Packed parts are unpacked when they are first touched.  Their plain form is kept while there is
  * room: a node's bytes go away when UNPACKED_KEPT other packed parts have been touched since, and
- * are more than UNPACKED_BYTES together.  The struct node stays where it is; who holds something that
- * points into it (a struct segment) asks stream_node() again, and looks at node.loaded.
+ * are more than UNPACKED_BYTES together.  The struct node stays where it is; who holds something
+ * that points into it (a struct segment) asks stream_node() again, and looks at node.loaded.
  */
 #define UNPACKED_KEPT 32
 #define UNPACKED_BYTES (64ull << 20)
@@ -83,6 +83,11 @@ uint32_t stream_find(const struct stream *s, ns_t t);
 
 /* The node of a part; 0 or -EIO, -ENOMEM. */
 int stream_node(struct history *h, struct stream *s, uint32_t i, const struct node **out);
+/* The node if it is at hand, else NULL. */
+static inline const struct node *stream_ready(const struct stream *s, uint32_t i)
+{
+	return i < s->nr && s->nodes && s->nodes[i].attrs ? &s->nodes[i] : NULL;
+}
 int stream_part(struct history *h, struct stream *s, uint32_t i, struct part *out);
 
 /* Sets @p to the plain form of packed part @i, which @p is.  0, -EIO, -ENOMEM. */

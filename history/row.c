@@ -169,6 +169,8 @@ int row_next(struct history *h, attr_t attr, ns_t t, struct found *out)
 	return 0;
 }
 
+#define ROW_UNKNOWN (NODE_NO_ROW - 1)
+
 void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t after, ns_t before)
 {
 	uint32_t last = before > NS_MIN ? stream_find(&h->groups, before - 1) : STREAM_NONE;
@@ -181,6 +183,7 @@ void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t 
 	if (r->group == STREAM_NONE)
 		r->group = 0;
 	r->end_group = last == STREAM_NONE ? 0 : last + 1;
+	r->next_row = ROW_UNKNOWN;
 	r->mask = 0;
 	r->own.at = r->own.end = r->own_stop = 0;
 	r->slice.at = r->slice.end = 0;
@@ -217,6 +220,18 @@ static int hold_range(struct row_reader *r, struct row_range *range)
 	return ret > 0 && range->end <= range->segment.places.nr ? 0 : -EIO;
 }
 
+/* Has the memory of the group after this one fetched while this one is read. */
+static void fetch_group(struct row_reader *r)
+{
+	const struct node *n = NULL;
+
+	if (r->group < r->end_group)
+		n = stream_ready(&r->h->groups, r->group);
+	r->next_row = n ? node_find(n, r->attr) : ROW_UNKNOWN;
+	if (n)
+		node_prefetch(n, r->next_row);
+}
+
 static int open_group(struct row_reader *r)
 {
 	const struct node *n;
@@ -228,7 +243,8 @@ static int open_group(struct row_reader *r)
 	r->own.stream = &r->h->groups;
 	r->own.i = r->group++;
 	r->first_slice = n->first_slice;
-	row = node_find(n, r->attr);
+	row = r->next_row == ROW_UNKNOWN ? node_find(n, r->attr) : r->next_row;
+	fetch_group(r);
 	if (row == NODE_NO_ROW)
 		return 0;
 	ret = open_range(r, n, row, &r->own);
@@ -264,14 +280,24 @@ static int open_slice(struct row_reader *r)
 	return open_range(r, n, row, &r->slice);
 }
 
-/* Times that do not rise or leave the window are not from our writer. */
-static bool plausible(const struct row_reader *r)
+/* Turns the places that were decoded into times.  Times that do not rise or leave the window are
+ * not from our writer. */
+static bool make_times(struct row_reader *r, const struct node *n)
 {
-	bool good = (ns_t)r->times[0] > r->after && (ns_t)r->times[r->nr - 1] < r->before;
+	uint64_t base = n->nr_times ? 0 : (uint64_t)n->base;
+	ns_t last = r->after;
+	bool good = true;
 
-	for (uint32_t i = 1; i < r->nr; i++)
-		good &= (ns_t)r->times[i - 1] < (ns_t)r->times[i];
-	return good;
+	if (n->nr_times)
+		node_times(n, r->times, r->nr);
+	for (uint32_t i = 0; i < r->nr; i++) {
+		ns_t t = (ns_t)(base + r->times[i]);
+
+		good &= t > last;
+		last = t;
+		r->times[i] = (uint64_t)t;
+	}
+	return good && last < r->before;
 }
 
 static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
@@ -283,10 +309,9 @@ static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
 		return ret;
 	r->nr = nr < ROW_BATCH ? nr : ROW_BATCH;
 	sorted_decode(&range->segment.places, range->at, r->nr, r->times, &range->hint);
-	node_times(range->node, r->times, r->nr);
 	segment_values(&range->segment, range->at, r->nr, r->values);
 	range->at += r->nr;
-	return plausible(r) ? 1 : -EIO;
+	return make_times(r, range->node) ? 1 : -EIO;
 }
 
 int row_reader_next(struct row_reader *r)

@@ -55,6 +55,7 @@ struct row_reader {
 	attr_t attr;
 	ns_t after, before;
 	uint32_t group, end_group; /* next one to open */
+	uint32_t next_row;	   /* the attribute's row in it, when it is not the first */
 	uint32_t first_slice;	   /* of the open group */
 	uint32_t mask;		   /* slices of the open group still to read */
 	struct row_range own, slice;

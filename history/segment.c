@@ -234,18 +234,44 @@ static void look_up_plain(const struct segment *s, uint32_t nr, uint32_t *values
 		values[i] = plain[values[i] < last ? values[i] : last];
 }
 
+/* Four numbers at once come from one load. */
+#define UNPACK_BITS_MAX (BITS_GET_MAX / 4)
+
+static void unpack(const uint8_t *from, uint64_t at, uint32_t nr, unsigned bits, uint32_t min,
+		   uint32_t *out)
+{
+	const uint64_t mask = bits_mask(bits);
+	uint32_t i = 0;
+
+	for (; bits <= UNPACK_BITS_MAX && i + 4 <= nr; i += 4, at += 4 * bits) {
+		uint64_t four = get_u64(from + (at >> 3)) >> (at & 7);
+
+		out[i] = min + (uint32_t)(four & mask);
+		four >>= bits;
+		out[i + 1] = min + (uint32_t)(four & mask);
+		four >>= bits;
+		out[i + 2] = min + (uint32_t)(four & mask);
+		four >>= bits;
+		out[i + 3] = min + (uint32_t)(four & mask);
+	}
+	for (; i < nr; i++, at += bits)
+		out[i] = min + (uint32_t)(get_u64(from + (at >> 3)) >> (at & 7) & mask);
+}
+
 void segment_values(const struct segment *s, uint32_t first, uint32_t nr, uint32_t *out)
 {
-	uint64_t at = (uint64_t)first * s->value_bits;
-	uint64_t mask = bits_mask(s->value_bits);
-	uint32_t min = s->dict ? 0 : s->value_min;
-
-	for (uint32_t i = 0; i < nr; i++, at += s->value_bits)
-		out[i] = min + (uint32_t)(get_u64(s->values + (at >> 3)) >> (at & 7) & mask);
+	unpack(s->values, (uint64_t)first * s->value_bits, nr, s->value_bits,
+	       s->dict ? 0 : s->value_min, out);
 	if (!s->dict)
 		return;
 	if (nr >= PLAIN_DICT_MIN && nr >= s->nr_dict && s->nr_dict && s->nr_dict <= DICT_MAX)
 		look_up_plain(s, nr, out);
 	else
 		look_up(s, nr, out);
+}
+
+void segment_shares(const struct segment *s, uint32_t first, uint32_t nr, uint8_t *out)
+{
+	for (uint64_t i = first; i < (uint64_t)first + nr; i++)
+		*out++ = (uint8_t)bits_get(s->shares, i * SHARE_BITS, SHARE_BITS);
 }

@@ -72,6 +72,9 @@ static inline unsigned segment_share(const struct segment *s, uint32_t i)
 	return (unsigned)bits_get(s->shares, (uint64_t)i * SHARE_BITS, SHARE_BITS);
 }
 
+/* Writes the shares of entries [first, first + nr) to @out. */
+void segment_shares(const struct segment *s, uint32_t first, uint32_t nr, uint8_t *out);
+
 /* Writes the values of entries [first, first + nr) to @out. */
 void segment_values(const struct segment *s, uint32_t first, uint32_t nr, uint32_t *out);
 

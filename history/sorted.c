@@ -250,29 +250,51 @@ uint64_t sorted_select(const struct sorted *s, uint32_t i, uint64_t from, uint32
 	return is_fast() ? fast_select(s, i, from, before) : slow_select(s, i, from, before);
 }
 
+/* Entries [first, first + nr), the first of which has bit @bit. */
+static ALWAYS_INLINE uint64_t decode(const struct sorted *s, uint32_t first, uint32_t nr,
+				     uint64_t bit, uint64_t *out)
+{
+	const uint64_t row_bits = s->nr + s->high_max + 1;
+	const uint64_t mask = bits_mask(s->low_bits);
+	const unsigned low_bits = s->low_bits;
+	const uint8_t *low = s->low, *high = s->high;
+	uint64_t low_at = (uint64_t)first * low_bits;
+	uint64_t at = bit & ~7ull;
+	uint64_t word = at < row_bits ? get_u64(high + (at >> 3)) & ~bits_mask(bit & 7) : 0;
+
+	bit = 0;
+	for (uint32_t i = 0; i < nr; i++, low_at += low_bits) {
+		while (unlikely(!word) && at + 64 < row_bits) {
+			at += 64;
+			word = get_u64(high + (at >> 3));
+		}
+		bit = likely(word) ? at + (unsigned)__builtin_ctzll(word) : row_bits;
+		word &= word - 1;
+		out[i] = (bit - first - i) << low_bits |
+			 (get_u64(low + (low_at >> 3)) >> (low_at & 7) & mask);
+	}
+	return bit + 1;
+}
+
+FAST static uint64_t fast_decode(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t bit,
+				 uint64_t *out)
+{
+	return decode(s, first, nr, bit, out);
+}
+
+static __attribute__((noinline)) uint64_t slow_decode(const struct sorted *s, uint32_t first,
+						      uint32_t nr, uint64_t bit, uint64_t *out)
+{
+	return decode(s, first, nr, bit, out);
+}
+
 void sorted_decode(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t *out,
 		   uint64_t *hint)
 {
-	uint64_t row_bits = s->nr + s->high_max + 1;
 	uint64_t bit =
 		*hint ? sorted_select(s, first, *hint, first) : sorted_select(s, first, 0, 0);
-	uint64_t at = bit & ~7ull;
-	uint64_t mask = bits_mask(s->low_bits);
-	uint64_t low_at = (uint64_t)first * s->low_bits;
-	uint64_t word;
 
-	if (!nr)
-		return;
-	word = at < row_bits ? get_u64(s->high + (at >> 3)) & ~bits_mask(bit & 7) : 0;
-	for (uint32_t i = first; i < first + nr; i++, low_at += s->low_bits) {
-		while (!word && at + 64 < row_bits) {
-			at += 64;
-			word = get_u64(s->high + (at >> 3));
-		}
-		bit = word ? at + (unsigned)__builtin_ctzll(word) : row_bits;
-		word &= word - 1;
-		*out++ = (bit - i) << s->low_bits |
-			 (get_u64(s->low + (low_at >> 3)) >> (low_at & 7) & mask);
-	}
-	*hint = bit + 1;
+	if (nr)
+		*hint = is_fast() ? fast_decode(s, first, nr, bit, out)
+				  : slow_decode(s, first, nr, bit, out);
 }

@@ -213,17 +213,14 @@ static int analyze_into(struct inputs *in, const struct sonde_inputs *told, cons
 	return ret ? ret : placed;
 }
 
-int sonde_analyze(const struct sonde_inputs *told, const char *output,
-		  const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
-		  struct sonde_error *err)
+static int analyze_traces(const struct sonde_inputs *told, const char *output,
+			  const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
+			  struct sonde_error *err)
 {
-	struct sonde_analyze_result unused;
 	struct error inner = {0};
 	struct inputs in;
 	int ret = check_output(output, &inner);
 
-	if (!result)
-		result = &unused;
 	memset(result, 0, sizeof(*result));
 	if (!ret)
 		ret = inputs_open(&in, told, watcher, &inner);
@@ -234,4 +231,23 @@ int sonde_analyze(const struct sonde_inputs *told, const char *output,
 		ret = analyze_into(&in, told, output, watcher, result, &inner);
 	inputs_release(&in);
 	return run_error(err, ret, &inner);
+}
+
+int sonde_analyze_sized(const struct sonde_inputs *told, size_t told_bytes, const char *output,
+			const struct sonde_watcher *watcher, size_t watcher_bytes,
+			struct sonde_analyze_result *result, size_t result_bytes,
+			struct sonde_error *err)
+{
+	struct sonde_inputs inputs;
+	struct sonde_watcher own_watcher = {0};
+	struct sonde_analyze_result own;
+	int ret;
+
+	run_give(&inputs, sizeof(inputs), told, told_bytes);
+	if (watcher)
+		run_give(&own_watcher, sizeof(own_watcher), watcher, watcher_bytes);
+	ret = analyze_traces(&inputs, output, watcher ? &own_watcher : NULL, &own, err);
+	if (result)
+		run_give(result, result_bytes, &own, sizeof(own));
+	return ret;
 }

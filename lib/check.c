@@ -272,9 +272,9 @@ static int check_traces(struct check *c, const char *path, struct sonde_error *e
 	return 0;
 }
 
-int sonde_check(const char *path,
-		void (*finding)(enum sonde_finding kind, const char *text, void *data), void *data,
-		struct sonde_check_result *result, struct sonde_error *err)
+static int check_path(const char *path,
+		      void (*finding)(enum sonde_finding kind, const char *text, void *data),
+		      void *data, struct sonde_check_result *result, struct sonde_error *err)
 {
 	struct check c = {.finding = finding, .data = data, .result = result};
 	struct sonde_error why = {0};
@@ -295,5 +295,17 @@ int sonde_check(const char *path,
 		return check_traces(&c, path, err);
 	if (err)
 		*err = why;
+	return ret;
+}
+
+int sonde_check_sized(const char *path,
+		      void (*finding)(enum sonde_finding kind, const char *text, void *data),
+		      void *data, struct sonde_check_result *result, size_t result_bytes,
+		      struct sonde_error *err)
+{
+	struct sonde_check_result own;
+	int ret = check_path(path, finding, data, &own, err);
+
+	run_give(result, result_bytes, &own, sizeof(own));
 	return ret;
 }

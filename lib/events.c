@@ -53,8 +53,8 @@ static int make_filters(struct sonde_events *e, struct error *err)
 	return 0;
 }
 
-int sonde_events_open(struct sonde_events **out, const struct sonde_inputs *told,
-		      const struct sonde_watcher *watcher, struct sonde_error *err)
+static int events_open(struct sonde_events **out, const struct sonde_inputs *told,
+		       const struct sonde_watcher *watcher, struct sonde_error *err)
 {
 	struct sonde_events *e = calloc(1, sizeof(*e));
 	struct error inner = {0};
@@ -79,6 +79,19 @@ int sonde_events_open(struct sonde_events **out, const struct sonde_inputs *told
 	}
 	*out = e;
 	return 0;
+}
+
+int sonde_events_open_sized(struct sonde_events **out, const struct sonde_inputs *told,
+			    size_t told_bytes, const struct sonde_watcher *watcher,
+			    size_t watcher_bytes, struct sonde_error *err)
+{
+	struct sonde_inputs inputs;
+	struct sonde_watcher own = {0};
+
+	run_give(&inputs, sizeof(inputs), told, told_bytes);
+	if (watcher)
+		run_give(&own, sizeof(own), watcher, watcher_bytes);
+	return events_open(out, &inputs, watcher ? &own : NULL, err);
 }
 
 void sonde_events_close(struct sonde_events *e)
@@ -261,7 +274,7 @@ static void describe(const struct sonde_events *e, const struct event *event, ns
 	out->name = event->kind == EV_LOST ? "lost" : m->trace->types[event->type].name;
 }
 
-int sonde_events_next(struct sonde_events *e, struct sonde_event *out)
+static int events_next(struct sonde_events *e, struct sonde_event *out)
 {
 	int ret = e->merge || e->ended ? 0 : start(e);
 
@@ -290,6 +303,15 @@ int sonde_events_next(struct sonde_events *e, struct sonde_event *out)
 	e->ended = true;
 	e->event = NULL;
 	return 0;
+}
+
+int sonde_events_next_sized(struct sonde_events *e, struct sonde_event *out, size_t out_bytes)
+{
+	struct sonde_event own = {0};
+	int ret = events_next(e, &own);
+
+	run_give(out, out_bytes, &own, sizeof(own));
+	return ret;
 }
 
 /* -1 = nobody counted them. */

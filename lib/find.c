@@ -88,6 +88,34 @@ static void suspect_dir(struct found *f, const char *path, const char *stream)
 		     path, stream);
 }
 
+/* What `sonde record` writes while it records: to be joined before it can be read. */
+static bool is_unfinished(const char *path)
+{
+	static const char *const parts[] = {"head", "tail0"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		char *part;
+		int missing;
+
+		if (asprintf(&part, "%s/%s", path, parts[i]) < 0)
+			return false;
+		missing = access(part, F_OK);
+		free(part);
+		if (missing)
+			return false;
+	}
+	return true;
+}
+
+static void suspect_unfinished(struct found *f, const char *path)
+{
+	problems_add(
+		f->suspects,
+		"%s has only the raw parts of a trace, as a recorder leaves them that was killed; "
+		"sonde record --recover joins those of a run directory",
+		path);
+}
+
 /* ---- the search ---------------------------------------------------------------------------- */
 
 static int search(struct found *f, const char *path, unsigned depth);
@@ -130,6 +158,10 @@ static int search(struct found *f, const char *path, unsigned depth)
 		return add(f, path);
 	if (!is_dir) {
 		suspect_file(f, path);
+		return 0;
+	}
+	if (is_unfinished(path)) {
+		suspect_unfinished(f, path);
 		return 0;
 	}
 	dir = opendir(path);

@@ -6,7 +6,8 @@
 
 /*
  * sonde_find_traces(), which also says what looks like a trace but is none: a *.dat file that is
- * empty or does not begin like one, CTF streams without their metadata, what may not be read.
+ * empty or does not begin like one, CTF streams without their metadata, raw parts of a trace that is
+ * still recorded or whose recorder was killed, what may not be read.
  * These become problems of @suspects, one sentence each.
  */
 int find_traces(const char *path, struct problems *suspects, char ***out, struct error *err);

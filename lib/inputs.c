@@ -209,12 +209,13 @@ static void tell_copy(struct opening *o, const struct trace *used, const struct 
  */
 static int refuse_part(const struct trace *a, const struct trace *b, struct error *err)
 {
-	return fail(err, -EINVAL,
-		    "%s and %s are parts of one trace (same id, different events), but a machine has "
-		    "one trace here: %s, or give only one of them",
-		    a->path, b->path,
-		    a->format == TRACE_CTF ? "put the stream files of both beside one metadata file"
-					   : "record into one file");
+	return fail(
+		err, -EINVAL,
+		"%s and %s are parts of one trace (same id, different events), but a machine has "
+		"one trace here: %s, or give only one of them",
+		a->path, b->path,
+		a->format == TRACE_CTF ? "put the stream files of both beside one metadata file"
+				       : "record into one file");
 }
 
 /* Keeps one of two copies: 1 when @t was one and has been dealt with, 0 when it was none. */
@@ -277,6 +278,15 @@ static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
 	return 0;
 }
 
+/* Says what has become known since there were @told problems. */
+static void tell_new(const struct opening *o, unsigned told)
+{
+	const struct problems *problems = &o->in->topology.problems;
+
+	for (; told < problems->nr; told++)
+		watcher_notice(o->watcher, "%s", problems->list[told].text);
+}
+
 static int list_under(struct opening *o, const char *path, struct error *err)
 {
 	struct problems *problems = &o->in->topology.problems;
@@ -286,8 +296,7 @@ static int list_under(struct opening *o, const char *path, struct error *err)
 	int nr = find_traces(path, problems, &list, err);
 	int ret = 0;
 
-	for (; told < problems->nr; told++)
-		watcher_notice(o->watcher, "%s", problems->list[told].text);
+	tell_new(o, told);
 	if (nr < 0)
 		return nr;
 	grown = reallocarray(o->list, o->nr + (unsigned)nr, sizeof(*grown));
@@ -304,12 +313,59 @@ static int list_under(struct opening *o, const char *path, struct error *err)
 	return grown && !ret ? 0 : fail(err, -ENOMEM, "out of memory");
 }
 
+/* A machine whose trace cannot be found costs only itself. */
+static int list_machine(struct opening *o, const struct rundir_machine *m, struct error *err)
+{
+	struct problems *problems = &o->in->topology.problems;
+	unsigned told = problems->nr;
+	struct error why = {0};
+	int ret = list_under(o, m->folder, &why);
+
+	if (!ret)
+		return 0;
+	if (ret == -ENOMEM)
+		return fail(err, ret, "%s", why.text);
+	problems_add(problems, "%.60s: %.180s", m->name, why.text);
+	tell_new(o, told);
+	return 0;
+}
+
+/* 1: @path was a run directory, and what it has is listed. */
+static int list_run(struct opening *o, const char *path, struct error *err)
+{
+	struct inputs *in = o->in;
+	unsigned told = in->topology.problems.nr;
+	struct rundir run, *grown;
+	int ret = rundir_read(&run, path, &in->topology.problems, err);
+
+	tell_new(o, told);
+	if (ret <= 0)
+		return ret;
+	grown = reallocarray(in->runs, in->nr_runs + 1, sizeof(*grown));
+	if (!grown) {
+		rundir_release(&run);
+		return fail(err, -ENOMEM, "out of memory");
+	}
+	in->runs = grown;
+	in->runs[in->nr_runs++] = run;
+	ret = 0;
+	for (unsigned i = 0; i < run.nr && !ret; i++)
+		ret = list_machine(o, &run.machines[i], err);
+	return ret ? ret : 1;
+}
+
 static int list_all(struct opening *o, const struct sonde_inputs *told, struct error *err)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; i < told->nr_paths && !ret; i++)
-		ret = list_under(o, told->paths[i], err);
+	for (unsigned i = 0; i < told->nr_paths && ret >= 0; i++) {
+		ret = list_run(o, told->paths[i], err);
+		if (!ret)
+			ret = list_under(o, told->paths[i], err);
+	}
+	if (ret < 0)
+		return ret;
+	ret = 0;
 	for (unsigned i = 0; i < told->nr_guests && !ret; i++) {
 		const char *path = strchr(told->guests[i], '=');
 
@@ -396,21 +452,94 @@ static bool is_under(const char *path, const char *dir)
 	return !strncmp(real_path, real_dir, len) && (!real_path[len] || real_path[len] == '/');
 }
 
+/* What manifests say of the traces.  What the user says comes later, and counts more. */
+static void apply_runs(struct topology_input *list, unsigned nr, const struct inputs *in)
+{
+	for (unsigned r = 0; r < in->nr_runs; r++) {
+		for (unsigned m = 0; m < in->runs[r].nr; m++) {
+			const struct rundir_machine *machine = &in->runs[r].machines[m];
+
+			for (unsigned i = 0; i < nr; i++) {
+				if (!is_under(list[i].trace->path, machine->folder))
+					continue;
+				list[i].name = machine->name;
+				list[i].parent = machine->parent ? machine->parent : "-";
+				list[i].recorded = true;
+			}
+		}
+	}
+}
+
+static bool is_there(const struct topology_input *list, unsigned nr, const char *name)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		if (list[i].name && !strcmp(list[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+static void leave_out(struct inputs *in, struct topology_input *list, unsigned i)
+{
+	trace_release(in->traces[i]);
+	in->nr_traces--;
+	memmove(&in->traces[i], &in->traces[i + 1], (in->nr_traces - i) * sizeof(*in->traces));
+	memmove(&list[i], &list[i + 1], (in->nr_traces - i) * sizeof(*list));
+}
+
+/* Machines that were reached through one of which there is no trace: their times cannot be placed.
+ */
+static void leave_out_orphans(struct inputs *in, struct topology_input *list,
+			      struct problems *problems, const struct sonde_watcher *watcher)
+{
+	for (unsigned i = 0; i < in->nr_traces;) {
+		struct topology_input *orphan = &list[i];
+
+		if (!orphan->recorded || !strcmp(orphan->parent, "-") ||
+		    is_there(list, in->nr_traces, orphan->parent)) {
+			i++;
+			continue;
+		}
+		watcher_notice(watcher,
+			       "%s is left out: it runs in %s, of which there is no trace, so its "
+			       "times cannot be placed",
+			       orphan->name, orphan->parent);
+		problems_add(problems,
+			     "%.60s is left out: it runs in %.60s, of which there is no trace, so "
+			     "its times cannot be placed",
+			     orphan->name, orphan->parent);
+		leave_out(in, list, i);
+		i = 0; /* others may have been inside it */
+	}
+}
+
+/* Manifests know a machine by the name that they gave it. */
+static void rename_parent(struct topology_input *list, unsigned nr, const char *old,
+			  const char *name)
+{
+	for (unsigned i = 0; i < nr && old; i++) {
+		if (list[i].recorded && !strcmp(list[i].parent, old))
+			list[i].parent = name;
+	}
+}
+
 /* A name the user gave needs no '=' to be cut off: it lives as long as the caller's strings, so
  * it is copied into @names. */
 static int apply_names(struct topology_input *list, unsigned nr, const struct sonde_inputs *told,
 		       struct arena *names, struct error *err)
 {
 	for (unsigned g = 0; g < told->nr_guests; g++) {
-		const char *equals = strchr(told->guests[g], '=');
+		const char *equals = strchr(told->guests[g], '='), *old;
 
 		for (unsigned i = 0; i < nr; i++) {
 			if (!is_under(list[i].trace->path, equals + 1))
 				continue;
+			old = list[i].name;
 			list[i].name = arena_strndup(names, told->guests[g],
 						     (size_t)(equals - told->guests[g]));
 			if (!list[i].name)
 				return fail(err, -ENOMEM, "out of memory");
+			rename_parent(list, nr, old, list[i].name);
 		}
 	}
 	return 0;
@@ -445,6 +574,7 @@ static int apply_parents(struct topology_input *list, unsigned nr, const struct 
 		if (!child)
 			return no_such_machine("--parent", told->parents[p], err);
 		child->parent = strchr(told->parents[p], '=') + 1;
+		child->recorded = false;
 	}
 	return 0;
 }
@@ -499,18 +629,35 @@ static int find_topology(struct inputs *in, const struct sonde_inputs *told,
 	for (unsigned i = 0; i < in->nr_traces && !ret; i++)
 		list[i].trace = in->traces[i];
 	if (!ret)
+		apply_runs(list, in->nr_traces, in);
+	if (!ret)
 		ret = apply_names(list, in->nr_traces, told, &names, err);
 	if (!ret)
 		ret = apply_parents(list, in->nr_traces, told, err);
 	if (!ret)
 		ret = apply_offsets(list, in->nr_traces, told, err);
+	if (!ret)
+		leave_out_orphans(in, list, &problems, watcher);
+	if (!ret && !in->nr_traces)
+		ret = fail(err, -EINVAL,
+			   "every trace is of a machine that runs in one of which there "
+			   "is none: nothing can be placed");
 	if (!ret) {
 		memset(&in->topology, 0, sizeof(in->topology));
 		ret = topology_find(&in->topology, list, in->nr_traces, &opt, err);
+		while (ret == -EXDEV && in->nr_traces > 1) {
+			watcher_notice(watcher, "%s", err->text);
+			problems_add(&problems, "%s", err->text);
+			leave_out(in, list, in->topology.orphan);
+			ret = topology_find(&in->topology, list, in->nr_traces, &opt, err);
+		}
 		/* What was wrong before the topology was known belongs to it, too. */
 		for (unsigned i = 0; i < problems.nr; i++)
-			problems_add(&in->topology.problems, "%s", problems.list[i].text);
+			(problems.list[i].note ? problems_note : problems_add)(
+				&in->topology.problems, "%s", problems.list[i].text);
 		problems_release(&problems);
+	} else {
+		in->topology.problems = problems;
 	}
 	arena_release(&names);
 	free(list);
@@ -592,6 +739,9 @@ void inputs_release(struct inputs *in)
 	for (unsigned i = 0; i < in->nr_traces; i++)
 		trace_release(in->traces[i]);
 	free(in->traces);
+	for (unsigned i = 0; i < in->nr_runs; i++)
+		rundir_release(&in->runs[i]);
+	free(in->runs);
 	memset(in, 0, sizeof(*in));
 }
 

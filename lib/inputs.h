@@ -3,6 +3,7 @@
 #define LIB_INPUTS_H
 
 #include "clock/topology.h"
+#include "lib/rundir.h"
 #include "merge/merge.h"
 #include "sonde/analyze.h"
 
@@ -14,10 +15,15 @@
  * a problem of the topology; only when memory is out does everything end.  Of two copies of one
  * trace (same id, same streams) the one with the shorter name is taken, for a copy's name tends to
  * say that it is one; that, too, becomes a problem.  Two different parts of one trace are refused.
+ * Of a run directory the manifest says which machine is which; what it says went wrong becomes
+ * problems.  A machine that was reached through one whose trace is missing cannot be placed, and is
+ * left out.
  */
 struct inputs {
 	struct trace **traces; /* owned */
 	unsigned nr_traces;
+	struct rundir *runs;   /* owned: of the paths that are run directories */
+	unsigned nr_runs;
 	struct topology topology;    /* owned; machines in its order */
 	struct merge_input *streams; /* owned: every stream of every machine */
 	unsigned nr_streams;

@@ -4,6 +4,7 @@
  * changes with the pieces of its clock model, a machine's trace ends while others go on, and it
  * covers one of the machine's CPUs only from some time on, or up to some time, or not at all.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -232,6 +233,7 @@ static void cover_changes(struct machine_state *mc, uint32_t number, bool begins
 {
 	struct model *m = mc->model;
 
+	assert(!begins || mc->nr_uncovered > 0);
 	mc->nr_uncovered += begins ? -1u : 1u;
 	if (!begins && number < mc->nr_cpus && mc->cpus[number])
 		cpu_uncovered(mc->cpus[number]);

@@ -2,6 +2,7 @@
 /*
  * A CPU's own state: which thread it runs, and the interrupt handlers stacked upon it.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "model/state.h"
@@ -57,6 +58,7 @@ static void run(struct cpu *cpu, struct thread *next)
 		return;
 	if (unlikely(cpu->lost)) {
 		cpu->lost = false;
+		assert(cpu->machine->nr_lost > 0);
 		cpu->machine->nr_lost--;
 	}
 	if (unlikely(next->on && next->on != cpu))
@@ -65,6 +67,7 @@ static void run(struct cpu *cpu, struct thread *next)
 		thread_forget(next);
 	thread_set_on(next, cpu);
 	thread_set_state(next, THREAD_RUNNING);
+	assert(next->on == cpu && cpu->thread == next);
 }
 
 /* The CPU's thread left it, and we did not see how. */

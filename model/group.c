@@ -16,6 +16,7 @@
  * The last two never join vCPUs of the same number, and never those of different processes.  What
  * remains apart is told as machines of their own, with the evidence (or the lack of it) in words.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,7 @@ static void join(struct machine_state *a, struct machine_state *b)
 	struct machine_state *to = a->index < b->index ? a : b;
 	struct machine_state *from = to == a ? b : a;
 
+	assert(a != b && !a->merged_into && !b->merged_into && !from->trace);
 	if (to->last_cpu)
 		to->last_cpu->next_of_machine = from->first_cpu;
 	else

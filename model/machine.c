@@ -6,6 +6,7 @@
  */
 #include "model/state.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,6 +244,7 @@ static bool is_free(const struct cpu *cpu)
 
 static void bind(struct cpu *cpu, struct thread *host)
 {
+	assert(!host->vcpu && cpu->machine->parent);
 	if (cpu->vcpu.host)
 		cpu->vcpu.host->vcpu = NULL;
 	memset(&cpu->vcpu, 0, sizeof(cpu->vcpu));

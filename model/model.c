@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/model.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -235,6 +236,7 @@ void model_feed(struct model *m, const struct merge_input *input, const struct e
 	if (unlikely(!m->begun) && nr)
 		begin(m, times[0]);
 	m->stream = input->stream;
+	assert(!nr || (times[0] >= m->now && times[nr - 1] >= times[0]));
 	for (unsigned i = 0; i < nr; i++) {
 		if (unlikely(times[i] >= m->next_moment_t))
 			agenda_run(m, times[i]);

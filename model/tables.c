@@ -10,6 +10,7 @@
  * Until the end the rows of machines and CPUs are in the order in which they were made; then those
  * that turned out to be others are dropped, and what names them is numbered anew.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,7 +93,8 @@ static const struct {
 /* Adds the row, or changes those of its cells that are not as they were. */
 static void put_row(struct model *m, enum table table, uint32_t row, const int64_t *cells)
 {
-	if (row >= m->nr_written[table]) {
+	assert(row <= m->nr_written[table]);
+	if (row == m->nr_written[table]) {
 		history_writer_row(m->w, m->tables[table], cells);
 		m->nr_written[table]++;
 		return;
@@ -284,6 +286,9 @@ static void put_contexts(struct model *m, uint32_t from)
 	for (uint32_t i = from; i < m->contexts.nr; i++) {
 		const struct context *c = &m->contexts.rows[i];
 		uint32_t serves = context_serves(c);
+
+		assert(context_cpu(c) && context_cpu(c) <= m->nr_cpus && serves <= m->nr_cpus &&
+		       context_thread(c) <= m->nr_threads);
 		const struct cpu *cpu = cpu_root(m->cpus[context_cpu(c) - 1]);
 		int64_t cells[] = {
 			row_of(cpu->machine),

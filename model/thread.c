@@ -2,6 +2,7 @@
 /*
  * Threads: which incarnation a TID means now, what state it is in, what it is called.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -195,6 +196,7 @@ void thread_set_on(struct thread *th, struct cpu *cpu)
 {
 	struct model *m = th->machine->model;
 
+	assert(!cpu || cpu->machine == th->machine);
 	th->on = cpu;
 	if (cpu)
 		unlist(th);

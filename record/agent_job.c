@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EVENTS_MAX 256
+#define NOTE_BYTES 64
 
 struct agent_job {
 	struct wire_request request;
@@ -26,8 +28,8 @@ struct agent_job {
 	/* Below: under the lock; once stop is set nothing changes but recorder and relay. */
 	bool stop;
 	unsigned limit_ms;
-	char note[64];	/* "" none */
-	char early[96]; /* why it ended before it was asked to; "" it did not */
+	char note[NOTE_BYTES]; /* "" none */
+	char early[256];       /* why it ended before it was asked to; "" it did not */
 	struct recorder *recorder;
 	struct agent_relay *relay;
 };
@@ -56,33 +58,50 @@ static void send_done(struct agent_job *job, const struct record_cost *cost, con
 
 	if (cost)
 		done.cost = *cost;
-	snprintf(done.why, sizeof(done.why), "%s", why);
+	snprintf(done.why, sizeof(done.why), "%.250s", why);
 	wire_send_message(job->sender, WIRE_DONE, 0, WIRE_COST, &done, NULL);
 }
 
-/* Waits until it is to stop; writes the state blocks that are asked for meanwhile. */
+static void write_note(struct agent_job *job, const char *note)
+{
+	if (job->relay)
+		agent_relay_note(job->relay, note);
+	/* What cannot be said about the state costs only that. */
+	recorder_note_state(job->recorder, note, NULL);
+}
+
+/* False when it is to stop; @note is what was asked for meanwhile. */
+static bool wait_a_second(struct agent_job *job, char note[static NOTE_BYTES])
+{
+	struct timespec until;
+	bool go_on;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	pthread_mutex_lock(&job->lock);
+	while (!job->stop && !*job->note &&
+	       !pthread_cond_timedwait(&job->changed, &job->lock, &until))
+		;
+	go_on = !job->stop;
+	memcpy(note, job->note, NOTE_BYTES);
+	job->note[0] = '\0';
+	pthread_mutex_unlock(&job->lock);
+	return go_on;
+}
+
+/* Until it is to stop, or the recorder has ended by itself. */
 static unsigned wait_for_stop(struct agent_job *job)
 {
-	char note[sizeof(job->note)];
-	unsigned limit_ms;
+	char note[NOTE_BYTES];
+	struct error err = {0};
 
-	pthread_mutex_lock(&job->lock);
-	while (!job->stop) {
-		pthread_cond_wait(&job->changed, &job->lock);
-		if (!*job->note)
-			continue;
-		memcpy(note, job->note, sizeof(note));
-		job->note[0] = '\0';
-		pthread_mutex_unlock(&job->lock);
-		if (job->relay)
-			agent_relay_note(job->relay, note);
-		/* What cannot be said about the state costs only that. */
-		recorder_note_state(job->recorder, note, NULL);
-		pthread_mutex_lock(&job->lock);
+	while (wait_a_second(job, note)) {
+		if (*note)
+			write_note(job, note);
+		if (recorder_check(job->recorder, &err))
+			agent_job_stop(job, 0, err.text);
 	}
-	limit_ms = job->limit_ms;
-	pthread_mutex_unlock(&job->lock);
-	return limit_ms;
+	return job->limit_ms;
 }
 
 static void set_running(struct agent_job *job, struct recorder *recorder, struct agent_relay *relay)
@@ -181,7 +200,7 @@ void agent_job_stop(struct agent_job *job, unsigned limit_ms, const char *early)
 {
 	pthread_mutex_lock(&job->lock);
 	if (early && !job->stop)
-		snprintf(job->early, sizeof(job->early), "%s", early);
+		snprintf(job->early, sizeof(job->early), "%.250s", early);
 	job->stop = true;
 	job->limit_ms = limit_ms;
 	pthread_cond_signal(&job->changed);

@@ -140,6 +140,15 @@ static bool prints_symbols(const char *text, size_t len_bytes)
 	return false;
 }
 
+/* "ADDRESS TYPE NAME": a function, and not the padding before one, of which there are as many. */
+static bool is_function(const char *line)
+{
+	const char *type = strchr(line, ' ');
+
+	return type && strchr("tTwW", type[1]) && strncmp(type + 2, " __pfx_", 7) &&
+	       strncmp(type + 2, " __cfi_", 7);
+}
+
 /* Functions, from /proc/kallsyms: reading it takes tens of milliseconds. */
 static void put_symbols(struct buffer *out, bool wanted)
 {
@@ -149,9 +158,7 @@ static void put_symbols(struct buffer *out, bool wanted)
 
 	buffer_u32(out, 0);
 	while (file && fgets(line, sizeof(line), file)) {
-		const char *type = strchr(line, ' ');
-
-		if (type && strchr("tTwW", type[1]))
+		if (is_function(line))
 			buffer_bytes(out, line, strlen(line));
 	}
 	if (file)

@@ -20,28 +20,28 @@
 
 /* clang-format off: a table */
 static const struct event_row rows[] = {
-	{"sched", "sched_switch", "sched_switch", ANY, true},
-	{"sched", "sched_waking", "sched_waking", ANY, false},
-	{"sched", "sched_wakeup_new", "sched_wakeup_new", ANY, false},
-	{"sched", "sched_migrate_task", "sched_migrate_task", ANY, false},
-	{"sched", "sched_process_fork", "sched_process_fork", ANY, false},
-	{"sched", "sched_process_exec", "sched_process_exec", ANY, false},
-	{"sched", "sched_process_exit", "sched_process_exit", ANY, false},
-	{"sched", "sched_process_free", "sched_process_free", ANY, false},
-	{"task", "task_newtask", NULL, ANY, false},
-	{"task", "task_rename", NULL, ANY, false},
-	{"cgroup", "cgroup_mkdir", NULL, ANY, false},
-	{"cgroup", "cgroup_attach_task", NULL, ANY, false},
-	{"power", "cpu_idle", "power_cpu_idle", ANY, false},
+	{"sched", "sched_switch", "sched_switch", ANY, EVENT_NEEDED},
+	{"sched", "sched_waking", "sched_waking", ANY, EVENT_USUAL},
+	{"sched", "sched_wakeup_new", "sched_wakeup_new", ANY, EVENT_USUAL},
+	{"sched", "sched_migrate_task", "sched_migrate_task", ANY, EVENT_USUAL},
+	{"sched", "sched_process_fork", "sched_process_fork", ANY, EVENT_USUAL},
+	{"sched", "sched_process_exec", "sched_process_exec", ANY, EVENT_USUAL},
+	{"sched", "sched_process_exit", "sched_process_exit", ANY, EVENT_USUAL},
+	{"sched", "sched_process_free", "sched_process_free", ANY, EVENT_USUAL},
+	{"task", "task_newtask", NULL, ANY, EVENT_USUAL},
+	{"task", "task_rename", NULL, ANY, EVENT_USUAL},
+	{"cgroup", "cgroup_mkdir", NULL, ANY, EVENT_RARE},
+	{"cgroup", "cgroup_attach_task", NULL, ANY, EVENT_RARE},
+	{"power", "cpu_idle", "power_cpu_idle", ANY, EVENT_USUAL},
 
-	{"irq", "irq_handler_entry", "irq_handler_entry", ANY, false},
-	{"irq", "irq_handler_exit", "irq_handler_exit", ANY, false},
-	{"irq", "softirq_entry", "irq_softirq_entry", ANY, false},
-	{"irq", "softirq_exit", "irq_softirq_exit", ANY, false},
+	{"irq", "irq_handler_entry", "irq_handler_entry", ANY, EVENT_USUAL},
+	{"irq", "irq_handler_exit", "irq_handler_exit", ANY, EVENT_USUAL},
+	{"irq", "softirq_entry", "irq_softirq_entry", ANY, EVENT_USUAL},
+	{"irq", "softirq_exit", "irq_softirq_exit", ANY, EVENT_USUAL},
 #define VECTOR(name)                                                                               \
-	{"irq_vectors", name "_entry", "x86_irq_vectors_" name "_entry", ANY, false},              \
+	{"irq_vectors", name "_entry", "x86_irq_vectors_" name "_entry", ANY, EVENT_RARE},         \
 	{                                                                                          \
-		"irq_vectors", name "_exit", "x86_irq_vectors_" name "_exit", ANY, false           \
+		"irq_vectors", name "_exit", "x86_irq_vectors_" name "_exit", ANY, EVENT_RARE      \
 	}
 	VECTOR("local_timer"),
 	VECTOR("reschedule"),
@@ -56,57 +56,57 @@ static const struct event_row rows[] = {
 	VECTOR("deferred_error_apic"),
 #undef VECTOR
 
-	{"kvm", "kvm_entry", "kvm_x86_entry", ANY, false},
-	{"kvm", "kvm_exit", "kvm_x86_exit", ANY, false},
-	{"kvm", "kvm_hypercall", "kvm_x86_hypercall", ANY, false},
-	{"kvm", "kvm_nested_vmenter|kvm_nested_vmrun", "kvm_x86_nested_vmrun", ANY, false},
-	{"kvm", "kvm_nested_vmexit", "kvm_x86_nested_vmexit", ANY, false},
-	{"kvm", "kvm_nested_vmexit_inject", "kvm_x86_nested_vmexit_inject", ANY, false},
-	{"kvm", "kvm_nested_intr_vmexit", "kvm_x86_nested_intr_vmexit", ANY, false},
-	{"kvm", "kvm_write_tsc_offset", "kvm_x86_write_tsc_offset", ANY, false},
-	{"kvm", "kvm_pvclock_update", "kvm_x86_pvclock_update", ANY, false},
-	{"kvm", "kvm_userspace_exit", "kvm_userspace_exit", ANY, false},
-	{"kvm", "kvm_vcpu_wakeup", "kvm_vcpu_wakeup", ANY, false},
+	{"kvm", "kvm_entry", "kvm_x86_entry", ANY, EVENT_USUAL},
+	{"kvm", "kvm_exit", "kvm_x86_exit", ANY, EVENT_USUAL},
+	{"kvm", "kvm_hypercall", "kvm_x86_hypercall", ANY, EVENT_USUAL},
+	{"kvm", "kvm_nested_vmenter|kvm_nested_vmrun", "kvm_x86_nested_vmrun", ANY, EVENT_USUAL},
+	{"kvm", "kvm_nested_vmexit", "kvm_x86_nested_vmexit", ANY, EVENT_USUAL},
+	{"kvm", "kvm_nested_vmexit_inject", "kvm_x86_nested_vmexit_inject", ANY, EVENT_USUAL},
+	{"kvm", "kvm_nested_intr_vmexit", "kvm_x86_nested_intr_vmexit", ANY, EVENT_RARE},
+	{"kvm", "kvm_write_tsc_offset", "kvm_x86_write_tsc_offset", ANY, EVENT_USUAL},
+	{"kvm", "kvm_pvclock_update", "kvm_x86_pvclock_update", ANY, EVENT_USUAL},
+	{"kvm", "kvm_userspace_exit", "kvm_userspace_exit", ANY, EVENT_USUAL},
+	{"kvm", "kvm_vcpu_wakeup", "kvm_vcpu_wakeup", ANY, EVENT_USUAL},
 
-	{"kvm", "kvm_inj_virq", "kvm_x86_inj_virq", WAIT | IO, false},
-	{"kvm", "kvm_apic_accept_irq", "kvm_x86_apic_accept_irq", WAIT | IO, false},
-	{"kvm", "kvm_apicv_accept_irq", NULL, WAIT | IO, false},
-	{"kvm", "kvm_msi_set_irq", "kvm_x86_msi_set_irq", WAIT | IO, false},
-	{"kvm", "kvm_set_irq", "kvm_set_irq", WAIT | IO, false},
-	{"kvm", "kvm_pi_irte_update", NULL, WAIT | IO, false},
-	{"kvm", "kvm_apic_ipi", "kvm_x86_apic_ipi", WAIT, false},
-	{"kvm", "kvm_async_pf_not_present", "kvm_async_pf_not_present", WAIT, false},
-	{"kvm", "kvm_async_pf_ready", "kvm_async_pf_ready", WAIT, false},
-	{"kvm", "kvm_fast_mmio", NULL, IO, false},
-	{"sched", "sched_wakeup", "sched_wakeup", WAIT, false},
-	{"irq", "softirq_raise", "irq_softirq_raise", WAIT, false},
-	{"timer", "hrtimer_start", "timer_hrtimer_start", WAIT, false},
-	{"timer", "hrtimer_cancel", "timer_hrtimer_cancel", WAIT, false},
-	{"timer", "hrtimer_expire_entry", "timer_hrtimer_expire_entry", WAIT, false},
-	{"timer", "hrtimer_expire_exit", "timer_hrtimer_expire_exit", WAIT, false},
+	{"kvm", "kvm_inj_virq", "kvm_x86_inj_virq", WAIT | IO, EVENT_USUAL},
+	{"kvm", "kvm_apic_accept_irq", "kvm_x86_apic_accept_irq", WAIT | IO, EVENT_USUAL},
+	{"kvm", "kvm_apicv_accept_irq", NULL, WAIT | IO, EVENT_RARE},
+	{"kvm", "kvm_msi_set_irq", "kvm_x86_msi_set_irq", WAIT | IO, EVENT_USUAL},
+	{"kvm", "kvm_set_irq", "kvm_set_irq", WAIT | IO, EVENT_USUAL},
+	{"kvm", "kvm_pi_irte_update", NULL, WAIT | IO, EVENT_RARE},
+	{"kvm", "kvm_apic_ipi", "kvm_x86_apic_ipi", WAIT, EVENT_USUAL},
+	{"kvm", "kvm_async_pf_not_present", "kvm_async_pf_not_present", WAIT, EVENT_RARE},
+	{"kvm", "kvm_async_pf_ready", "kvm_async_pf_ready", WAIT, EVENT_RARE},
+	{"kvm", "kvm_fast_mmio", NULL, IO, EVENT_USUAL},
+	{"sched", "sched_wakeup", "sched_wakeup", WAIT, EVENT_USUAL},
+	{"irq", "softirq_raise", "irq_softirq_raise", WAIT, EVENT_USUAL},
+	{"timer", "hrtimer_start", "timer_hrtimer_start", WAIT, EVENT_USUAL},
+	{"timer", "hrtimer_cancel", "timer_hrtimer_cancel", WAIT, EVENT_USUAL},
+	{"timer", "hrtimer_expire_entry", "timer_hrtimer_expire_entry", WAIT, EVENT_USUAL},
+	{"timer", "hrtimer_expire_exit", "timer_hrtimer_expire_exit", WAIT, EVENT_USUAL},
 
-	{"block", "block_rq_issue", "block_rq_issue", WAIT | IO, false},
-	{"block", "block_rq_complete", "block_rq_complete", WAIT | IO, false},
-	{"block", "block_rq_insert", "block_rq_insert", IO, false},
-	{"block", "block_bio_queue", "block_bio_queue", IO, false},
-	{"net", "net_dev_start_xmit", NULL, WAIT | IO, false},
-	{"net", "netif_receive_skb", "net_if_receive_skb", WAIT | IO, false},
-	{"net", "net_dev_queue", "net_dev_queue", IO, false},
-	{"net", "net_dev_xmit", "net_dev_xmit", IO, false},
-	{"napi", "napi_poll", "napi_poll", IO, false},
-	{"raw_syscalls", "sys_enter", NULL, IO, false},
-	{"raw_syscalls", "sys_exit", NULL, IO, false},
+	{"block", "block_rq_issue", "block_rq_issue", WAIT | IO, EVENT_USUAL},
+	{"block", "block_rq_complete", "block_rq_complete", WAIT | IO, EVENT_USUAL},
+	{"block", "block_rq_insert", "block_rq_insert", IO, EVENT_USUAL},
+	{"block", "block_bio_queue", "block_bio_queue", IO, EVENT_USUAL},
+	{"net", "net_dev_start_xmit", NULL, WAIT | IO, EVENT_USUAL},
+	{"net", "netif_receive_skb", "net_if_receive_skb", WAIT | IO, EVENT_USUAL},
+	{"net", "net_dev_queue", "net_dev_queue", IO, EVENT_USUAL},
+	{"net", "net_dev_xmit", "net_dev_xmit", IO, EVENT_USUAL},
+	{"napi", "napi_poll", "napi_poll", IO, EVENT_USUAL},
+	{"raw_syscalls", "sys_enter", NULL, IO, EVENT_USUAL},
+	{"raw_syscalls", "sys_exit", NULL, IO, EVENT_USUAL},
 
-	{"initcall", "initcall_level", NULL, BOOT, false},
-	{"initcall", "initcall_start", NULL, BOOT, false},
-	{"initcall", "initcall_finish", NULL, BOOT, false},
-	{"module", "module_load", "module_load", BOOT, false},
-	{"sched", "sched_process_wait", "sched_process_wait", BOOT, false},
-	{"signal", "signal_generate", "signal_generate", BOOT, false},
-	{"cpuhp", "cpuhp_enter", NULL, BOOT, false},
-	{"cpuhp", "cpuhp_exit", NULL, BOOT, false},
-	{"power", "suspend_resume", NULL, BOOT, false},
-	{"printk", "console", "printk_console", BOOT, false},
+	{"initcall", "initcall_level", NULL, BOOT, EVENT_USUAL},
+	{"initcall", "initcall_start", NULL, BOOT, EVENT_USUAL},
+	{"initcall", "initcall_finish", NULL, BOOT, EVENT_USUAL},
+	{"module", "module_load", "module_load", BOOT, EVENT_RARE},
+	{"sched", "sched_process_wait", "sched_process_wait", BOOT, EVENT_USUAL},
+	{"signal", "signal_generate", "signal_generate", BOOT, EVENT_USUAL},
+	{"cpuhp", "cpuhp_enter", NULL, BOOT, EVENT_USUAL},
+	{"cpuhp", "cpuhp_exit", NULL, BOOT, EVENT_USUAL},
+	{"power", "suspend_resume", NULL, BOOT, EVENT_RARE},
+	{"printk", "console", "printk_console", BOOT, EVENT_USUAL},
 };
 /* clang-format on */
 
@@ -214,6 +214,8 @@ static void note_gap(struct event_gaps *gaps, const struct event_row *row)
 {
 	size_t len = strlen(gaps->missing);
 
+	if (row->need == EVENT_RARE)
+		return;
 	if (gaps->no_kvm && !strcmp(row->system, "kvm"))
 		return; /* said once for all of them */
 	gaps->nr_missing++;
@@ -277,7 +279,7 @@ static int select_row(int events_dir, const struct event_row *row, struct event_
 			return fail(err, -ENOMEM, "out of memory selecting events");
 		return 0;
 	}
-	if (row->needed)
+	if (row->need == EVENT_NEEDED)
 		return fail(err, -ENOENT,
 			    "this kernel has no event %s:%s, without which nothing can be said; it "
 			    "needs CONFIG_FTRACE and CONFIG_EVENT_TRACING",

@@ -10,12 +10,18 @@
  * Left out on purpose, because they come in floods and no analysis asks for them: kvm_mmio,
  * kvm_pio, kvm_msr, kvm_page_fault, kvm_emulate_insn, kvm_eoi.  A user can add them.
  */
+enum event_need {
+	EVENT_USUAL,
+	EVENT_NEEDED, /* without it nothing can be analysed */
+	EVENT_RARE,   /* many kernels are built without it: its absence is not worth a word */
+};
+
 struct event_row {
 	const char *system; /* ftrace's */
 	const char *names;  /* ftrace's names; "a|b": the first that the kernel has */
 	const char *lttng;  /* LTTng's names, in the same way; NULL: it has none */
 	unsigned purpose;   /* enum record_purpose bits */
-	bool needed;	    /* without it nothing can be analysed */
+	enum event_need need;
 };
 
 const struct event_row *event_rows(unsigned *nr);

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #define RESERVE_NAME "reserve"
-#define RESERVE_BYTES (4 << 20)
+#define RESERVE_BYTES (2u << 20)
+#define RESERVE_BYTES_MAX (64u << 20)
 #define NAME_MAX_BYTES 200
 
 /* The files of one kind of part, by number: descriptor + 1, or 0. */
@@ -26,9 +27,11 @@ struct shelf {
 struct folder {
 	struct sink sink;
 	int dir;
-	char path[4096];
+	char path[4000];
+	char place[4096]; /* of files: path/lttng */
 	uint64_t limit_bytes;
 	size_t page_bytes;
+	size_t head_bytes; /* written */
 	atomic_uint_fast64_t bytes;
 	atomic_int failed;    /* -errno of the first write that failed */
 	pthread_mutex_t lock; /* of the shelves */
@@ -69,10 +72,10 @@ static int shelf_put(struct shelf *shelf, unsigned number, int fd)
 	return 0;
 }
 
-static int open_new(struct folder *f, struct shelf *shelf, unsigned number, const char *name,
-		    struct error *err)
+static int open_new(struct folder *f, struct shelf *shelf, unsigned number, int dir,
+		    const char *name, struct error *err)
 {
-	int fd = openat(f->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 
 	if (fd < 0)
 		return fail(err, -errno, "cannot make %s/%s: %s", f->path, name, strerror(errno));
@@ -100,7 +103,7 @@ static int part_fd(struct folder *f, enum part_kind kind, unsigned number, struc
 		fd = fail(err, -EINVAL, "there is no part %u of kind %d in %s", number, kind,
 			  f->path);
 	else
-		fd = open_new(f, shelf, number, name, err);
+		fd = open_new(f, shelf, number, f->dir, name, err);
 	pthread_mutex_unlock(&f->lock);
 	return fd;
 }
@@ -154,6 +157,25 @@ static int write_all(int fd, const char *data, size_t len_bytes)
 	return 0;
 }
 
+/* Room held back: for the head once more, when the parts are joined, and some.  No room for that is
+ * no error: there is then less to end the recording with. */
+static void hold_reserve(struct folder *f, size_t head_bytes)
+{
+	size_t most = RESERVE_BYTES_MAX - RESERVE_BYTES;
+	int fd;
+
+	f->head_bytes += head_bytes;
+	fd = openat(f->dir, RESERVE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return;
+	if (!posix_fallocate(fd, 0, RESERVE_BYTES))
+		posix_fallocate(
+			fd, 0,
+			(off_t)(RESERVE_BYTES + (f->head_bytes < most ? f->head_bytes : most)));
+	close(fd);
+}
+
 static int folder_write(struct sink *s, enum part_kind kind, unsigned number, const void *data,
 			size_t len_bytes, struct error *err)
 {
@@ -173,6 +195,8 @@ static int folder_write(struct sink *s, enum part_kind kind, unsigned number, co
 	if (ret)
 		return write_failed(f, kind, fd, ret, err);
 	atomic_fetch_add(&f->bytes, len_bytes);
+	if (kind == PART_HEAD)
+		hold_reserve(f, len_bytes);
 	return 0;
 }
 
@@ -215,62 +239,71 @@ static bool name_is_fit(const char *name)
 	return true;
 }
 
-/* Makes the directories that lead to @path. */
-static int make_parents(struct folder *f, char *path)
+/* Opens the directory that @path leads to, made where it is missing; *last: what remains. */
+static int open_parent(struct folder *f, const char *path, const char **last)
 {
-	for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-		int ret;
+	int dir = dup(f->dir);
 
-		*slash = '\0';
-		ret = mkdirat(f->dir, path, 0755) && errno != EEXIST ? -errno : 0;
-		*slash = '/';
-		if (ret)
-			return ret;
+	*last = path;
+	for (const char *slash; dir >= 0 && (slash = strchr(*last, '/')); *last = slash + 1) {
+		char name[NAME_MAX_BYTES];
+		int below;
+
+		snprintf(name, sizeof(name), "%.*s", (int)(slash - *last), *last);
+		below = mkdirat(dir, name, 0755) && errno != EEXIST
+				? -1
+				: openat(dir, name,
+					 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		close(dir);
+		dir = below;
 	}
-	return 0;
+	return dir < 0 ? -errno : dir;
+}
+
+static int make_file(struct folder *f, unsigned number, const char *name, struct error *err)
+{
+	struct shelf *shelf = &f->shelves[PART_FILE];
+	char path[NAME_MAX_BYTES];
+	const char *last;
+	int dir, ret;
+
+	if (number < shelf->nr && shelf->fds[number])
+		return fail(err, -EEXIST, "file number %u of %s has a name already", number,
+			    f->path);
+	snprintf(path, sizeof(path), "lttng/%s", name);
+	dir = open_parent(f, path, &last);
+	if (dir < 0)
+		return fail(err, dir, "cannot make %s/%s: %s", f->path, path, strerror(-dir));
+	ret = open_new(f, shelf, number, dir, last, err);
+	close(dir);
+	return ret;
 }
 
 static int folder_file(struct sink *s, unsigned number, const char *name, struct error *err)
 {
 	struct folder *f = folder_of(s);
-	struct shelf *shelf = &f->shelves[PART_FILE];
-	char path[NAME_MAX_BYTES];
 	int ret;
 
 	if (number >= FOLDER_FILES_MAX || !name_is_fit(name))
 		return fail(err, -EINVAL, "%s takes no file number %u called \"%.100s\"", f->path,
 			    number, name);
-	snprintf(path, sizeof(path), "lttng/%s", name);
 	pthread_mutex_lock(&f->lock);
-	ret = make_parents(f, path);
-	if (number < shelf->nr && shelf->fds[number])
-		ret = fail(err, -EEXIST, "file number %u of %s has a name already", number,
-			   f->path);
-	else if (ret)
-		ret = fail(err, ret, "cannot make %s/%s: %s", f->path, path, strerror(-ret));
-	else
-		ret = open_new(f, shelf, number, path, err);
+	ret = make_file(f, number, name, err);
 	pthread_mutex_unlock(&f->lock);
 	return ret < 0 ? ret : 0;
+}
+
+static const char *folder_place(struct sink *s)
+{
+	return folder_of(s)->place;
 }
 
 static const struct sink_ops folder_ops = {
 	.write = folder_write,
 	.splice = folder_splice,
 	.file = folder_file,
+	.place = folder_place,
 };
-
-/* No room for it is no error: there is then less to end the recording with. */
-static void make_reserve(struct folder *f)
-{
-	int fd = openat(f->dir, RESERVE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0)
-		return;
-	if (posix_fallocate(fd, 0, RESERVE_BYTES))
-		unlinkat(f->dir, RESERVE_NAME, 0);
-	close(fd);
-}
 
 int folder_open(struct sink **out, const char *path, const struct folder_options *opt,
 		struct error *err)
@@ -284,6 +317,7 @@ int folder_open(struct sink **out, const char *path, const struct folder_options
 	f->limit_bytes = opt ? opt->limit_bytes : 0;
 	f->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	snprintf(f->path, sizeof(f->path), "%s", path);
+	snprintf(f->place, sizeof(f->place), "%s/lttng", f->path);
 	pthread_mutex_init(&f->lock, NULL);
 	f->dir = -1;
 	if (!mkdir(path, 0755) || errno == EEXIST)
@@ -294,7 +328,7 @@ int folder_open(struct sink **out, const char *path, const struct folder_options
 		folder_close(&f->sink);
 		return fail(err, code, "cannot make the folder %s: %s", path, strerror(-code));
 	}
-	make_reserve(f);
+	hold_reserve(f, 0);
 	*out = &f->sink;
 	return 0;
 }

@@ -1,13 +1,456 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/tracer.h"
+#include "record/lttng.h"
+#include "record/events.h"
+#include "record/program.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SESSION_PREFIX "sonde-"
+#define CHANNEL "sonde"
+#define LOGGER "/proc/lttng-logger"
+#define SUBBUF_KB 1024u /* of four, a CPU */
+#define NR_SUBBUFS 4u
+#define COPY_BYTES 65536
+#define DEPTH_MAX 8
+
+struct lttng {
+	struct tracer tracer;
+	char session[32];
+	char output[4096];
+	bool output_is_ours; /* a temporary directory */
+	bool created;
+	bool started;
+	uint64_t bytes;
+	uint64_t lost;
+	unsigned nr_files; /* sent */
+};
+
+static struct lttng *lttng_of(struct tracer *t)
+{
+	return (struct lttng *)t;
+}
+
+/* ---- the command ---- */
+
+/* The last line of what a program said, for a message. */
+static const char *last_line(struct buffer *said)
+{
+	char *line;
+
+	buffer_bytes(said, "", 1);
+	if (said->error)
+		return "";
+	while (said->len_bytes > 1 && said->data[said->len_bytes - 2] == '\n')
+		said->data[--said->len_bytes - 1] = '\0';
+	line = strrchr(said->data, '\n');
+	return line ? line + 1 : said->data;
+}
+
+/* "lttng WORDS..."; a failure in words. */
+static int lttng(const char *const *words, struct buffer *said, struct error *err)
+{
+	struct buffer own = {0};
+	struct buffer *out = said ? said : &own;
+	int ret = program_run(words, out);
+
+	if (ret)
+		ret = fail(err, ret < 0 ? ret : -EIO, "lttng %s: %.300s", words[1],
+			   ret < 0 ? strerror(-ret) : last_line(out));
+	buffer_release(&own);
+	return ret;
+}
+
+#define LTTNG(said, err, ...) lttng((const char *const[]){"lttng", __VA_ARGS__, NULL}, said, err)
+
+int lttng_usable(struct error *err)
+{
+	static const char *const modinfo[] = {"modinfo", "lttng-tracer", NULL};
+
+	if (!program_exists("lttng"))
+		return fail(err, -ENOENT,
+			    "LTTng is not installed: apt install lttng-tools "
+			    "lttng-modules-dkms");
+	if (access(LOGGER, F_OK) && program_run(modinfo, NULL))
+		return fail(err, -ENOENT,
+			    "LTTng's kernel modules are not there for this kernel: "
+			    "apt install lttng-modules-dkms");
+	return 0;
+}
+
+/* ---- sessions ---- */
+
+/* Removes the sessions of recorders that have died. */
+static void clean_sessions(const struct record_options *opt)
+{
+	struct buffer said = {0};
+	char *p;
+
+	if (LTTNG(&said, NULL, "list"))
+		goto out;
+	buffer_bytes(&said, "", 1);
+	for (p = said.error ? NULL : strstr(said.data, " " SESSION_PREFIX); p;
+	     p = strstr(p + 1, " " SESSION_PREFIX)) {
+		long pid = atol(p + 1 + strlen(SESSION_PREFIX));
+		char name[32];
+
+		if (pid <= 0 || !kill((pid_t)pid, 0) || errno != ESRCH)
+			continue;
+		snprintf(name, sizeof(name), SESSION_PREFIX "%ld", pid);
+		if (!LTTNG(NULL, NULL, "destroy", name))
+			tracer_notice(opt, "removed the LTTng session %s of a killed recorder",
+				      name);
+	}
+out:
+	buffer_release(&said);
+}
+
+/* Does LTTng's list of kernel events have @name? */
+static bool is_listed(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *p = list; (p = strstr(p, name)); p += len) {
+		if ((p == list || p[-1] == ' ' || p[-1] == '\n') && p[len] == ' ')
+			return true;
+	}
+	return false;
+}
+
+/* The first of "a|b" that is listed, appended with a comma before it. */
+static bool add_event(struct buffer *names, const char *list, const char *wanted)
+{
+	for (const char *from = wanted; *from;) {
+		size_t len = strcspn(from, "|");
+		char name[128];
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, from);
+		if (is_listed(list, name)) {
+			buffer_print(names, ",%s", name);
+			return true;
+		}
+		from += len + (from[len] == '|');
+	}
+	return false;
+}
+
+/* The table's events, and the user's, as LTTng wants them: "a,b,c". */
+static int choose_events(struct buffer *names, const char *list, const struct record_options *opt,
+			 struct error *err)
+{
+	unsigned purpose = opt->purpose ? opt->purpose : RECORD_CPU;
+	unsigned nr, missing = 0;
+	const struct event_row *rows = event_rows(&nr);
+
+	buffer_print(names, "lttng_logger");
+	for (unsigned i = 0; i < nr; i++) {
+		if (!(rows[i].purpose & purpose) || !rows[i].lttng)
+			continue;
+		if (add_event(names, list, rows[i].lttng))
+			continue;
+		if (rows[i].need == EVENT_NEEDED)
+			return fail(err, -ENOENT,
+				    "LTTng has no kernel event %s here: are its kernel modules "
+				    "loaded (modprobe lttng-tracer)?",
+				    rows[i].lttng);
+		missing += rows[i].need == EVENT_USUAL;
+	}
+	for (unsigned i = 0; i < opt->nr_events; i++) {
+		const char *colon = strchr(opt->events[i], ':');
+
+		if (!add_event(names, list, colon ? colon + 1 : opt->events[i]))
+			return fail(err, -ENOENT, "LTTng has no kernel event \"%.100s\"",
+				    opt->events[i]);
+	}
+	if (missing)
+		tracer_notice(opt, "LTTng does not have %u of the events here", missing);
+	buffer_bytes(names, "", 1);
+	return names->error ? fail(err, names->error, "out of memory") : 0;
+}
+
+static int enable_events(struct lttng *l, const struct record_options *opt, struct error *err)
+{
+	struct buffer list = {0}, names = {0};
+	int ret = LTTNG(&list, err, "list", "--kernel");
+
+	if (!ret) {
+		buffer_bytes(&list, "", 1);
+		ret = list.error ? fail(err, list.error, "out of memory")
+				 : choose_events(&names, list.data, opt, err);
+	}
+	if (!ret)
+		ret = LTTNG(NULL, err, "enable-event", "--kernel", "--session", l->session,
+			    "--channel", CHANNEL, names.data);
+	if (!ret && opt->purpose & RECORD_IO)
+		ret = LTTNG(NULL, err, "enable-event", "--kernel", "--session", l->session,
+			    "--channel", CHANNEL, "--syscall", "--all");
+	buffer_release(&list);
+	buffer_release(&names);
+	return ret;
+}
+
+static int enable_channel(struct lttng *l, const struct record_options *opt, struct error *err)
+{
+	char size[40], number[40];
+	unsigned kb = opt->buffer_kb ? opt->buffer_kb / NR_SUBBUFS : SUBBUF_KB;
+	unsigned power = 4;
+
+	while (power * 2 <= kb) /* LTTng wants a power of two */
+		power *= 2;
+	snprintf(size, sizeof(size), "--subbuf-size=%uk", power);
+	snprintf(number, sizeof(number), "--num-subbuf=%u", NR_SUBBUFS);
+	return LTTNG(NULL, err, "enable-channel", "--kernel", "--session", l->session, size, number,
+		     CHANNEL);
+}
+
+/* Where the daemons are to write: an absolute path. */
+static int choose_output(struct lttng *l, struct error *err)
+{
+	const char *place =
+		l->tracer.sink->ops->place ? l->tracer.sink->ops->place(l->tracer.sink) : NULL;
+	char cwd[2048] = "";
+
+	if (place) {
+		if (*place != '/' && !getcwd(cwd, sizeof(cwd)))
+			return fail(err, -errno, "cannot tell the current directory: %s",
+				    strerror(errno));
+		snprintf(l->output, sizeof(l->output), "%s%s%.2000s", cwd, *cwd ? "/" : "", place);
+		return 0;
+	}
+	snprintf(l->output, sizeof(l->output), "/run/sonde-lttng-XXXXXX");
+	l->output_is_ours = mkdtemp(l->output);
+	return l->output_is_ours
+		       ? 0
+		       : fail(err, -errno, "cannot make a directory in /run: %s", strerror(errno));
+}
+
+static int prepare(struct lttng *l, const struct record_options *opt, struct error *err)
+{
+	int ret = lttng_usable(err);
+	char output[4200];
+
+	if (!ret)
+		ret = choose_output(l, err);
+	if (ret)
+		return ret;
+	if (opt->clock)
+		return fail(err, -EINVAL, "LTTng's clock cannot be chosen: it is CLOCK_MONOTONIC");
+	clean_sessions(opt);
+	snprintf(output, sizeof(output), "--output=%s", l->output);
+	ret = LTTNG(NULL, err, "create", l->session, output);
+	l->created = !ret;
+	if (!ret)
+		ret = enable_channel(l, opt, err);
+	if (!ret)
+		ret = enable_events(l, opt, err);
+	if (ret)
+		return ret;
+	l->tracer.marker = open(LOGGER, O_WRONLY | O_CLOEXEC);
+	if (l->tracer.marker < 0)
+		return fail(err, -errno, "cannot open " LOGGER ": %s", strerror(errno));
+	return 0;
+}
+
+/* ---- tracer ---- */
+
+static int lttng_on(struct tracer *t, struct error *err)
+{
+	struct lttng *l = lttng_of(t);
+	int ret = LTTNG(NULL, err, "start", l->session);
+
+	l->started = !ret;
+	return ret;
+}
+
+static int lttng_named(struct tracer *t, struct error *err)
+{
+	(void)t; /* LTTng names threads by its own state dump */
+	(void)err;
+	return 0;
+}
+
+/* What the session's list says was lost: "Discarded events: N", once a channel. */
+static uint64_t read_lost(struct lttng *l)
+{
+	static const char key[] = "Discarded events: ";
+	struct buffer said = {0};
+	uint64_t lost = 0;
+
+	if (!LTTNG(&said, NULL, "list", l->session)) {
+		buffer_bytes(&said, "", 1);
+		for (char *p = said.error ? NULL : strstr(said.data, key); p;
+		     p = strstr(p + 1, key))
+			lost += strtoull(p + strlen(key), NULL, 10);
+	}
+	buffer_release(&said);
+	return lost;
+}
+
+/* Sends one file of LTTng's output. */
+static int send_file(struct lttng *l, int dir, const char *name, const char *relative,
+		     struct error *err)
+{
+	struct sink *sink = l->tracer.sink;
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	char *data = malloc(COPY_BYTES);
+	ssize_t n = 1;
+	int ret = fd < 0 || !data ? fail(err, -EIO, "cannot read %s/%s", l->output, relative) : 0;
+
+	if (!ret)
+		ret = sink->ops->file(sink, l->nr_files, relative, err);
+	while (!ret && (n = read(fd, data, COPY_BYTES)) > 0) {
+		ret = sink->ops->write(sink, PART_FILE, l->nr_files, data, (size_t)n, err);
+		l->bytes += (uint64_t)n;
+	}
+	l->nr_files++;
+	free(data);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* Sends (@keep: only counts) all files below @dir; removes those that were sent. */
+static int walk_output(struct lttng *l, int dir, const char *prefix, unsigned depth, bool keep,
+		       struct error *err)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int ret = 0;
+
+	if (!d && fd >= 0)
+		close(fd);
+	while (d && !ret && (entry = readdir(d))) {
+		char relative[1024];
+		struct stat st;
+		int below;
+
+		if (entry->d_name[0] == '.' ||
+		    fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			continue;
+		snprintf(relative, sizeof(relative), "%.700s%s%s", prefix, *prefix ? "/" : "",
+			 entry->d_name);
+		if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
+			below = openat(dirfd(d), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			if (below >= 0) {
+				ret = walk_output(l, below, relative, depth + 1, keep, err);
+				close(below);
+			}
+		} else if (keep) {
+			l->bytes += (uint64_t)st.st_size;
+		} else if (S_ISREG(st.st_mode)) {
+			ret = send_file(l, dirfd(d), entry->d_name, relative, err);
+		}
+		if (!keep)
+			unlinkat(dirfd(d), entry->d_name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
+	}
+	if (d)
+		closedir(d);
+	return ret;
+}
+
+static int gather(struct lttng *l, bool keep, struct error *err)
+{
+	int dir = open(l->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret;
+
+	l->bytes = 0;
+	if (dir < 0)
+		return fail(err, -errno, "LTTng left nothing in %s: %s", l->output,
+			    strerror(errno));
+	ret = walk_output(l, dir, "", 0, keep, err);
+	close(dir);
+	return ret;
+}
+
+static int lttng_off(struct tracer *t, struct error *err)
+{
+	struct lttng *l = lttng_of(t);
+	int ret = LTTNG(NULL, err, "stop", l->session);
+
+	l->started = false;
+	l->lost = read_lost(l);
+	if (!ret)
+		ret = LTTNG(NULL, err, "destroy", l->session);
+	l->created = l->created && ret;
+	return ret ? ret : gather(l, !l->output_is_ours, err);
+}
+
+static int lttng_check(struct tracer *t, struct error *err)
+{
+	(void)t; /* its daemons write; they say nothing until they are asked */
+	(void)err;
+	return 0;
+}
+
+static uint64_t lttng_bytes(struct tracer *t)
+{
+	struct lttng *l = lttng_of(t);
+
+	if (l->started && !l->output_is_ours)
+		gather(l, true, NULL);
+	return l->bytes;
+}
+
+static uint64_t lttng_lost(struct tracer *t)
+{
+	return lttng_of(t)->lost;
+}
+
+static int lttng_close(struct tracer *t, struct error *err)
+{
+	struct lttng *l = lttng_of(t);
+	int ret = 0;
+
+	if (t->marker >= 0)
+		close(t->marker);
+	if (l->created)
+		ret = LTTNG(NULL, err, "destroy", l->session);
+	if (l->output_is_ours)
+		rmdir(l->output);
+	comms_release(&t->comms);
+	free(l);
+	return ret;
+}
+
+static const struct tracer_ops lttng_ops = {
+	.on = lttng_on,
+	.named = lttng_named,
+	.off = lttng_off,
+	.check = lttng_check,
+	.bytes = lttng_bytes,
+	.lost = lttng_lost,
+	.close = lttng_close,
+};
 
 int lttng_open(struct tracer **out, const struct record_options *options, struct sink *sink,
 	       struct error *err)
 {
-	(void)options;
-	(void)sink;
+	struct lttng *l = calloc(1, sizeof(*l));
+	int ret;
+
 	*out = NULL;
-	return fail(err, -ENOTSUP, "LTTng is not supported");
+	if (!l)
+		return fail(err, -ENOMEM, "out of memory");
+	l->tracer.ops = &lttng_ops;
+	l->tracer.sink = sink;
+	l->tracer.marker = -1;
+	snprintf(l->tracer.clock, sizeof(l->tracer.clock), "monotonic");
+	snprintf(l->tracer.clock_reason, sizeof(l->tracer.clock_reason),
+		 "LTTng's clock is CLOCK_MONOTONIC");
+	snprintf(l->session, sizeof(l->session), SESSION_PREFIX "%d", getpid());
+	ret = prepare(l, options, err);
+	if (ret) {
+		lttng_close(&l->tracer, NULL);
+		return ret;
+	}
+	*out = &l->tracer;
+	return 0;
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #define WATCH_PERIOD_S 1
+#define CLOCK_PERIODS 10 /* and once after the first, for what is killed early */
 
 struct recorder {
 	struct record_options options;
@@ -20,7 +21,7 @@ struct recorder {
 	uint64_t state_ns;
 	uint64_t cpu_ns;
 
-	/* The watcher notices VMs that come and go. */
+	/* The watcher notices VMs that come and go, and notes the clocks. */
 	pthread_t watcher;
 	bool watching;
 	bool stop;
@@ -97,6 +98,20 @@ static void look_at_vms(struct recorder *r)
 	pthread_mutex_unlock(&r->state_lock);
 }
 
+/* How the clocks stand: they drift, and a machine may be suspended. */
+static void note_clocks(struct recorder *r)
+{
+	struct state_block block = {
+		.fd = r->tracer->marker,
+		.cause = "clock",
+		.tsc_khz = r->tracer->tsc_khz,
+	};
+
+	pthread_mutex_lock(&r->state_lock);
+	state_write(&block, NULL);
+	pthread_mutex_unlock(&r->state_lock);
+}
+
 /* False when the watcher is to end. */
 static bool wait_a_period(struct recorder *r)
 {
@@ -117,18 +132,21 @@ static void *watcher_main(void *data)
 {
 	struct recorder *r = data;
 
-	while (wait_a_period(r))
-		look_at_vms(r);
+	for (unsigned n = 1; wait_a_period(r); n++) {
+		/* Without debugfs a look is too expensive for every second: VMs that come later are
+		 * then known by their events only. */
+		if (r->vms.kvm_dir >= 0)
+			look_at_vms(r);
+		if (n == 1 || n % CLOCK_PERIODS == 0)
+			note_clocks(r);
+	}
 	r->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID); /* read after the join */
 	return NULL;
 }
 
 static void watcher_start(struct recorder *r)
 {
-	/* Without debugfs a look is too expensive for every second, and without a thread there is
-	 * none: VMs that come later are then known by their events only. */
-	if (r->vms.kvm_dir >= 0)
-		r->watching = !pthread_create(&r->watcher, NULL, watcher_main, r);
+	r->watching = !pthread_create(&r->watcher, NULL, watcher_main, r);
 }
 
 static void watcher_stop(struct recorder *r)

@@ -32,7 +32,7 @@
 
 /* A guest to record. */
 struct remote_target {
-	char name[64];				  /* as its host calls it */
+	char name[128];			  /* as its host calls it */
 	pid_t vm_pid;				  /* 0: not a VM of this machine, or not known */
 	char vm_uuid[40];			  /* "" not known */
 	struct link_target links[LINK_FOUND_MAX]; /* tried in this order */

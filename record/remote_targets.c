@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/remote_targets.h"
+#include "record/vms.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -70,6 +71,68 @@ static int parse_link(struct link_target *link, const char *text, remote_resolve
 	return 0;
 }
 
+/* ---- VMs that are found -------------------------------------------------------------------- */
+
+static void name_vm(const struct vm_info *vm, char *name, size_t room)
+{
+	if (*vm->name)
+		snprintf(name, room, "%s", vm->name);
+	else
+		snprintf(name, room, "vm%d", vm->pid);
+}
+
+/* A VM that the user named with a link of its own is not to be recorded twice. */
+static bool is_known(const struct remote_targets *t, const char *name)
+{
+	for (unsigned i = 0; i < t->nr; i++) {
+		if (!strcmp(t->list[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+static int add_vm(struct remote_targets *t, const struct vm_info *vm, const char *name,
+		  struct error *err)
+{
+	struct remote_target *target = add(t, name, strlen(name), err);
+
+	if (!target)
+		return err ? err->code : -E2BIG;
+	target->vm_pid = vm->pid;
+	snprintf(target->vm_uuid, sizeof(target->vm_uuid), "%s", vm->uuid);
+	target->nr_links = link_find(vm->pid, target->links);
+	return 0;
+}
+
+/* All VMs, or those that are called @wanted. */
+static int add_found(struct remote_targets *t, const char *wanted, struct error *err)
+{
+	struct vm_source source;
+	struct vms vms;
+	unsigned matched = 0;
+	int ret;
+
+	vm_source_open(&source);
+	ret = vms_find(&source, &vms);
+	vm_source_close(&source);
+	if (ret)
+		return fail(err, ret, "out of memory for the VMs of this machine");
+	for (unsigned i = 0; i < vms.nr && !ret; i++) {
+		char name[sizeof(t->list[0].name)];
+
+		name_vm(&vms.list[i], name, sizeof(name));
+		if (wanted && strcmp(name, wanted) && strcmp(vms.list[i].uuid, wanted))
+			continue;
+		matched++;
+		if (wanted || !is_known(t, name))
+			ret = add_vm(t, &vms.list[i], name, err);
+	}
+	vms_release(&vms);
+	if (!ret && wanted && !matched)
+		return fail(err, -ENOENT, "there is no VM \"%s\" on this machine", wanted);
+	return ret;
+}
+
 int remote_targets_add(struct remote_targets *t, const char *spec, remote_resolve_fn resolve,
 		       struct error *err)
 {
@@ -77,12 +140,12 @@ int remote_targets_add(struct remote_targets *t, const char *spec, remote_resolv
 	struct remote_target *target;
 
 	if (!equals)
-		return 0;
+		return add_found(t, strcmp(spec, "all") ? spec : NULL, err);
 	if (equals == spec)
 		return fail(err, -EINVAL, "\"%s\" has no name before \"=\"", spec);
 	target = add(t, spec, (size_t)(equals - spec), err);
 	if (!target)
-		return err->code;
+		return err ? err->code : -E2BIG;
 	target->nr_links = 1;
 	target->needs_token = !strncmp(equals + 1, "tcp:", 4);
 	return parse_link(&target->links[0], equals + 1, resolve, err);

@@ -13,7 +13,7 @@ struct remote_targets {
 /*
  * What a user may say of a guest:
  *	all                    every VM that is found here
- *	NAME                   the VM of that name
+ *	NAME                   the VM of that name, or UUID
  *	NAME=vsock:CID[:PORT]  NAME=unix:PATH  NAME=tcp:ADDRESS:PORT
  * @resolve turns a host's name into a numeric address (NULL: only numeric ones).
  */

@@ -18,7 +18,7 @@
 #define MANIFEST_NEW "run.json.part"
 #define MANIFEST_VERSION 1
 #define MACHINES_MAX 1024u
-#define FOLDER_DEPTH_MAX 8
+#define FOLDER_DEPTH_MAX 16
 
 struct run {
 	char path[3072];
@@ -133,9 +133,11 @@ static int write_manifest(const char *path, int dir, json_t *root, struct error 
 	text[len++] = '\n'; /* in place of its NUL */
 	fd = openat(dir, MANIFEST_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0 || write(fd, text, len) != (ssize_t)len ||
-	    renameat(dir, MANIFEST_NEW, dir, MANIFEST))
+	    renameat(dir, MANIFEST_NEW, dir, MANIFEST)) {
 		ret = fail(err, errno ? -errno : -EIO, "cannot write %s/" MANIFEST ": %s", path,
 			   strerror(errno));
+		unlinkat(dir, MANIFEST_NEW, 0);
+	}
 	if (fd >= 0)
 		close(fd);
 	free(text);
@@ -377,29 +379,38 @@ int run_end(struct run *run, struct error *err)
 	return ret ? ret : saved;
 }
 
+/* Everything below @dir, which was empty when the run began. */
+static void empty_directory(int dir, unsigned depth)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!d && fd >= 0)
+		close(fd);
+	while (d && (entry = readdir(d))) {
+		int below;
+
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		below = openat(dirfd(d), entry->d_name,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (below >= 0) {
+			if (depth < FOLDER_DEPTH_MAX)
+				empty_directory(below, depth + 1);
+			close(below);
+		}
+		unlinkat(dirfd(d), entry->d_name, below >= 0 ? AT_REMOVEDIR : 0);
+	}
+	if (d)
+		closedir(d);
+}
+
 void run_abandon(struct run *run)
 {
-	static const char *const parts[] = {"head", "tail0", "tail1", "reserve"};
-
 	if (!run)
 		return;
-	for (unsigned i = 0; i < run->nr_machines; i++) {
-		int dir = open(run->machines[i]->folder,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-		for (size_t p = 0; dir >= 0 && p < ARRAY_SIZE(parts); p++)
-			unlinkat(dir, parts[p], 0);
-		for (unsigned cpu = 0; dir >= 0 && cpu < 8192; cpu++) {
-			char name[32];
-
-			snprintf(name, sizeof(name), "cpu%u.raw", cpu);
-			unlinkat(dir, name, 0);
-		}
-		if (dir >= 0)
-			close(dir);
-		rmdir(run->machines[i]->folder);
-	}
-	unlinkat(run->dir, MANIFEST, 0);
+	empty_directory(run->dir, 0);
 	if (run->made)
 		rmdir(run->path);
 	release(run);

@@ -49,7 +49,8 @@ int run_save(struct run *run, struct error *err);
  */
 int run_end(struct run *run, struct error *err);
 
-/* Ends without a trace of it: removes what run_create() made, if nothing was recorded. */
+/* Ends without a trace of it: removes all that is in the directory, and the directory if
+ * run_create() made it. */
 void run_abandon(struct run *run);
 
 /*

@@ -36,6 +36,11 @@ struct sink_ops {
 			  size_t len_bytes, struct error *err);
 	/* Announces the relative name of file @number.  The other side checks it. */
 	int (*file)(struct sink *s, unsigned number, const char *name, struct error *err);
+	/*
+	 * The directory on this machine that PART_FILEs land in: a tracer that writes files by
+	 * itself writes them there.  NULL (also as the whole function): there is none, send them.
+	 */
+	const char *(*place)(struct sink *s);
 };
 
 struct sink {

@@ -145,13 +145,19 @@ static void write_stat(struct line *l)
 		fclose(file);
 }
 
+/* All that is known of this machine, not only what has changed. */
+static bool is_whole(const struct state_block *b)
+{
+	return strcmp(b->cause, "vm") && strcmp(b->cause, "clock");
+}
+
 /* @nr_tasks: how many lines there are. */
 static int write_tasks(struct line *l, const struct state_block *b, unsigned *nr_tasks)
 {
 	struct task_walk walk;
 	int ret = task_walk_open(&walk, l, b->comms);
 
-	if (!ret && strcmp(b->cause, "vm")) {
+	if (!ret && is_whole(b)) {
 		ret = task_walk_all(&walk);
 	} else {
 		for (unsigned i = 0; i < b->vms->nr && !ret; i++)
@@ -165,17 +171,17 @@ static int write_tasks(struct line *l, const struct state_block *b, unsigned *nr
 int state_write(const struct state_block *b, struct error *err)
 {
 	struct line l = {.fd = b->fd};
-	unsigned nr_tasks;
-	int ret;
+	unsigned nr_tasks = 0;
+	int ret = 0;
 
 	write_begin(&l, b);
 	write_clock(&l);
-	for (unsigned i = 0; i < b->vms->nr; i++)
+	for (unsigned i = 0; b->vms && i < b->vms->nr; i++)
 		write_vm(&l, i, &b->vms->list[i]);
-	ret = write_tasks(&l, b, &nr_tasks);
-	if (strcmp(b->cause, "vm"))
+	if (b->vms)
+		ret = write_tasks(&l, b, &nr_tasks);
+	if (is_whole(b))
 		write_stat(&l);
-	write_clock(&l);
 	line_begin(&l, "end");
 	line_text(&l, "cause", b->cause);
 	line_number(&l, "tasks", nr_tasks);

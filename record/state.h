@@ -17,7 +17,8 @@ struct state_block {
 	struct comms *comms; /* takes the names of the threads that were seen; may be NULL */
 };
 
-/* A block of cause "vm" has the VMs and their threads only.  -ENOTSUP, when all is written but the
+/* A block of cause "vm" has the VMs and their threads only, one of cause "clock" neither (@vms may
+ * be NULL).  -ENOTSUP, when all is written but the
  * threads: this process is in a PID namespace, and its TIDs are not those of the trace. */
 int state_write(const struct state_block *b, struct error *err);
 

@@ -146,27 +146,41 @@ static int take_greeting(struct wire_parser *p, struct error *err)
 	return p->handler->greeting(p->data, &g, err);
 }
 
+static int skip(struct wire_parser *p, size_t len_bytes, struct error *err)
+{
+	p->skipped_bytes += len_bytes;
+	if (p->skipped_bytes > WIRE_STALE_MAX)
+		return fail(err, -EPROTO, "what answers is not a sonde agent");
+	return 0;
+}
+
+/* How many bytes cannot be the begin of a greeting. */
+static size_t count_strange(const struct wire_parser *p, const uint8_t *bytes, size_t len)
+{
+	const uint8_t *first = p->have ? bytes : memchr(bytes, call_magic[0], len);
+
+	return first ? (size_t)(first - bytes) : len;
+}
+
 /* Takes bytes until the greeting is whole; returns how many it took, or a negative errno. */
 static ssize_t feed_greeting(struct wire_parser *p, const uint8_t *bytes, size_t len,
 			     struct error *err)
 {
-	size_t used = 0;
+	size_t used = count_strange(p, bytes, len);
+	int ret = used ? skip(p, used, err) : 0;
 
-	while (used < len && !p->greeted) {
-		p->buf[p->have++] = bytes[used++];
-		while (p->have && !may_be_greeting(p)) {
-			memmove(p->buf, p->buf + 1, --p->have);
-			if (++p->skipped_bytes > WIRE_STALE_MAX)
-				return fail(err, -EPROTO, "what answers is not a sonde agent");
-		}
-		if (p->have == greeting_bytes(p)) {
-			int ret = take_greeting(p, err);
-
-			if (ret)
-				return ret;
-		}
+	if (ret || used == len)
+		return ret ? ret : (ssize_t)used;
+	p->buf[p->have++] = bytes[used++];
+	while (p->have && !may_be_greeting(p)) {
+		memmove(p->buf, p->buf + 1, --p->have);
+		ret = skip(p, 1, err);
+		if (ret)
+			return ret;
 	}
-	return (ssize_t)used;
+	if (p->have == greeting_bytes(p))
+		ret = take_greeting(p, err);
+	return ret ? ret : (ssize_t)used;
 }
 
 /* ---- frames -------------------------------------------------------------------------------- */

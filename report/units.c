@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/units.h"
 
+#include "base/text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +10,17 @@
 char *unit_time(char buf[static UNIT_TEXT], ns_t t, bool ticks_are_ns)
 {
 	uint64_t size = t < 0 ? -(uint64_t)t : (uint64_t)t;
+	struct text text = text_in(buf, UNIT_TEXT);
 
-	if (!ticks_are_ns)
-		snprintf(buf, UNIT_TEXT, "%lld", (long long)t);
-	else
-		snprintf(buf, UNIT_TEXT, "%s%llu.%09llu", t < 0 ? "-" : "",
-			 (unsigned long long)(size / NS_PER_SEC),
-			 (unsigned long long)(size % NS_PER_SEC));
+	if (!ticks_are_ns) {
+		text_i64(&text, t);
+	} else {
+		text_str(&text, t < 0 ? "-" : "");
+		text_u64(&text, size / NS_PER_SEC);
+		text_char(&text, '.');
+		text_u64_zeros(&text, size % NS_PER_SEC, 9);
+	}
+	text_end(&text, UNIT_TEXT);
 	return buf;
 }
 

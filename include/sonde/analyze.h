@@ -61,12 +61,21 @@ struct sonde_analyze_result {
 	bool ticks_are_ns;
 };
 
+SONDE_API int sonde_analyze_sized(const struct sonde_inputs *in, size_t in_bytes,
+				  const char *output, const struct sonde_watcher *watcher,
+				  size_t watcher_bytes, struct sonde_analyze_result *result,
+				  size_t result_bytes, struct sonde_error *err);
+
 /** sonde_analyze - traces in, one history out
- * An existing file is only overwritten when it is a history.
+ * An existing file is only overwritten when it is a history.  @watcher and @result may be NULL.
  */
-SONDE_API int sonde_analyze(const struct sonde_inputs *in, const char *output,
-			    const struct sonde_watcher *watcher,
-			    struct sonde_analyze_result *result, struct sonde_error *err);
+static inline int sonde_analyze(const struct sonde_inputs *in, const char *output,
+				const struct sonde_watcher *watcher,
+				struct sonde_analyze_result *result, struct sonde_error *err)
+{
+	return sonde_analyze_sized(in, sizeof(*in), output, watcher, sizeof(*watcher), result,
+				   sizeof(*result), err);
+}
 
 /** sonde_find_traces - paths of all traces at or under @path, sorted
  * *out is one malloc()ed block: an array of strings followed by their text.  Returns how many

@@ -17,6 +17,12 @@ struct sonde_check_result {
 /* What is said of a path: a fault is something broken, missing or lost; a note is good to know. */
 enum sonde_finding { SONDE_FAULT, SONDE_NOTE };
 
+SONDE_API int sonde_check_sized(const char *path,
+				void (*finding)(enum sonde_finding kind, const char *text,
+						void *data),
+				void *data, struct sonde_check_result *result,
+				size_t result_bytes, struct sonde_error *err);
+
 /** sonde_check - read a history, a trace or a directory of traces whole, and say what is wrong
  * @finding: called with a sentence for each; a path of which only notes are said is sound
  * Returns 0 when everything could be looked at, sound or not.
@@ -25,8 +31,13 @@ enum sonde_finding { SONDE_FAULT, SONDE_NOTE };
  * physical CPU the time per context adds up to the length of the run.  A trace: everything the
  * reader reports, and everything the tracer lost.
  */
-SONDE_API int sonde_check(const char *path,
-			  void (*finding)(enum sonde_finding kind, const char *text, void *data),
-			  void *data, struct sonde_check_result *result, struct sonde_error *err);
+static inline int sonde_check(const char *path,
+			      void (*finding)(enum sonde_finding kind, const char *text,
+					      void *data),
+			      void *data, struct sonde_check_result *result,
+			      struct sonde_error *err)
+{
+	return sonde_check_sized(path, finding, data, result, sizeof(*result), err);
+}
 
 #endif

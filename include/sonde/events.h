@@ -35,8 +35,16 @@ struct sonde_event {
 	const char *kind;
 };
 
-SONDE_API int sonde_events_open(struct sonde_events **out, const struct sonde_inputs *in,
-				const struct sonde_watcher *watcher, struct sonde_error *err);
+SONDE_API int sonde_events_open_sized(struct sonde_events **out, const struct sonde_inputs *in,
+				      size_t in_bytes, const struct sonde_watcher *watcher,
+				      size_t watcher_bytes, struct sonde_error *err);
+
+/** sonde_events_open - opens the traces and aligns their clocks; @watcher may be NULL */
+static inline int sonde_events_open(struct sonde_events **out, const struct sonde_inputs *in,
+				    const struct sonde_watcher *watcher, struct sonde_error *err)
+{
+	return sonde_events_open_sized(out, in, sizeof(*in), watcher, sizeof(*watcher), err);
+}
 SONDE_API void sonde_events_close(struct sonde_events *e);
 
 /** sonde_events_ticks_are_ns - as sonde_run_ticks_are_ns() */
@@ -57,8 +65,14 @@ SONDE_API int sonde_events_only_cpu(struct sonde_events *e, int cpu);
 /** sonde_events_only_time - [begin, end) in L0 time, see sonde/time.h for text */
 SONDE_API void sonde_events_only_time(struct sonde_events *e, int64_t begin, int64_t end);
 
+SONDE_API int sonde_events_next_sized(struct sonde_events *e, struct sonde_event *out,
+				      size_t out_bytes);
+
 /** sonde_events_next - the next event: 1, 0 at the end, or -errno */
-SONDE_API int sonde_events_next(struct sonde_events *e, struct sonde_event *out);
+static inline int sonde_events_next(struct sonde_events *e, struct sonde_event *out)
+{
+	return sonde_events_next_sized(e, out, sizeof(*out));
+}
 
 /** sonde_event_print - all fields of the current event, "name=value name=value ..."
  * Returns the length it wanted, as snprintf() does.

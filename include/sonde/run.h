@@ -81,6 +81,7 @@ struct sonde_cpu {
  * @pid: its process (thread group), -1 unknown
  * @pid_ns: row of its innermost PID namespace, -1 unknown
  * @vcpu: row of the CPU it runs when it is a vCPU's thread, else -1
+ * @cgroup: row, -1 unknown
  */
 struct sonde_thread {
 	unsigned machine;
@@ -89,16 +90,48 @@ struct sonde_thread {
 	int64_t pid_ns;
 	int64_t begin, end;
 	int64_t vcpu;
+	int64_t cgroup;
 };
 
 /** struct sonde_pid_ns - a PID namespace; those below the machine's first are containers
  * @parent: row, -1 for the machine's first
+ * @name: what its engine calls the container ("docker-0123456789ab"), "" when nothing tells
  */
 struct sonde_pid_ns {
 	unsigned machine;
 	uint64_t inum;
 	int64_t parent;
 	unsigned level;
+	const char *name;
+};
+
+/** struct sonde_cgroup - a control group; @id is the number of its directory's inode */
+struct sonde_cgroup {
+	unsigned machine;
+	uint64_t id;
+	const char *path;
+};
+
+/** struct sonde_identity - something known about a machine as a whole
+ * @key: "boot_id", "product_uuid", "vm_name" ...: docs/formats/schema.md has them all
+ */
+struct sonde_identity {
+	unsigned machine;
+	const char *key;
+	const char *value;
+};
+
+/** struct sonde_cpu_times - a CPU's line of /proc/stat, as the recorder read it
+ * @cause: of the reading: "start", "vm", "end"
+ * @hz: how many of the units make a second; times are since boot; -1 unknown
+ */
+struct sonde_cpu_times {
+	unsigned machine;
+	int64_t t;
+	const char *cause;
+	int cpu;
+	int64_t hz;
+	int64_t user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice;
 };
 
 enum sonde_mode {
@@ -177,17 +210,64 @@ SONDE_API int64_t sonde_nr_clocks(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_losses(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_problems(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_meta(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_cgroups(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_identities(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_cpu_times(const struct sonde_run *run);
 
-/* Rows by number.  A row that does not exist gives -ENOENT and leaves *out zeroed. */
-SONDE_API int sonde_machine(const struct sonde_run *run, int64_t row, struct sonde_machine *out);
-SONDE_API int sonde_cpu(const struct sonde_run *run, int64_t row, struct sonde_cpu *out);
-SONDE_API int sonde_thread(const struct sonde_run *run, int64_t row, struct sonde_thread *out);
-SONDE_API int sonde_pid_ns(const struct sonde_run *run, int64_t row, struct sonde_pid_ns *out);
-SONDE_API int sonde_context(const struct sonde_run *run, int64_t row, struct sonde_context *out);
-SONDE_API int sonde_clock(const struct sonde_run *run, int64_t row, struct sonde_clock *out);
-SONDE_API int sonde_loss(const struct sonde_run *run, int64_t row, struct sonde_loss *out);
-SONDE_API int sonde_problem(const struct sonde_run *run, int64_t row, struct sonde_problem *out);
-SONDE_API int sonde_meta(const struct sonde_run *run, int64_t row, struct sonde_meta *out);
+/*
+ * Rows by number: sonde_machine(run, row, &machine) and so on.  A row that does not exist gives
+ * -ENOENT and leaves *out zeroed.  Each is an inline call of a function that is told the size of the
+ * caller's struct, see sonde/types.h.
+ */
+#define SONDE_ROW(name)                                                                            \
+	static inline int sonde_##name(const struct sonde_run *run, int64_t row,                   \
+				       struct sonde_##name *out)                                   \
+	{                                                                                          \
+		return sonde_##name##_sized(run, row, out, sizeof(*out));                          \
+	}
+
+SONDE_API int sonde_machine_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_machine *out, size_t out_bytes);
+SONDE_API int sonde_cpu_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_cpu *out, size_t out_bytes);
+SONDE_API int sonde_thread_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_thread *out, size_t out_bytes);
+SONDE_API int sonde_pid_ns_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_pid_ns *out, size_t out_bytes);
+SONDE_API int sonde_context_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_context *out, size_t out_bytes);
+SONDE_API int sonde_clock_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_clock *out, size_t out_bytes);
+SONDE_API int sonde_loss_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_loss *out, size_t out_bytes);
+SONDE_API int sonde_problem_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_problem *out, size_t out_bytes);
+SONDE_API int sonde_meta_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_meta *out, size_t out_bytes);
+SONDE_API int sonde_cgroup_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_cgroup *out, size_t out_bytes);
+SONDE_API int sonde_identity_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_identity *out, size_t out_bytes);
+SONDE_API int sonde_cpu_times_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_cpu_times *out, size_t out_bytes);
+
+SONDE_ROW(machine)
+SONDE_ROW(cpu)
+SONDE_ROW(thread)
+SONDE_ROW(pid_ns)
+SONDE_ROW(context)
+SONDE_ROW(clock)
+SONDE_ROW(loss)
+SONDE_ROW(problem)
+SONDE_ROW(meta)
+SONDE_ROW(cgroup)
+SONDE_ROW(identity)
+SONDE_ROW(cpu_times)
+#undef SONDE_ROW
+
+/** sonde_identity_of - what is known of a machine under that key, "" when nothing is */
+SONDE_API const char *sonde_identity_of(const struct sonde_run *run, int64_t machine,
+					const char *key);
 
 /** sonde_find_machine - row of the machine with that name, -1 when there is none */
 SONDE_API int64_t sonde_find_machine(const struct sonde_run *run, const char *name);
@@ -302,7 +382,14 @@ struct sonde_stack {
 	struct sonde_frame frames[SONDE_LAYERS_MAX];
 };
 
+SONDE_API int sonde_stack_at_sized(struct sonde_run *run, int cpu, int64_t t,
+				   struct sonde_stack *out, size_t out_bytes);
+
 /** sonde_stack_at - what physical CPU @cpu (number) was doing at @t, all layers */
-SONDE_API int sonde_stack_at(struct sonde_run *run, int cpu, int64_t t, struct sonde_stack *out);
+static inline int sonde_stack_at(struct sonde_run *run, int cpu, int64_t t,
+				 struct sonde_stack *out)
+{
+	return sonde_stack_at_sized(run, cpu, t, out, sizeof(*out));
+}
 
 #endif

@@ -1,16 +1,19 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
+
 /*
  * witness - says what is true on this machine now, for truth.json
  *
- *   witness clocks   per CPU: the cycle counter, CLOCK_MONOTONIC, the counter again, CLOCK_REALTIME;
- *                    the narrowest of many tries
+ *   witness clocks   per CPU: the cycle counter, CLOCK_MONOTONIC, the counter again,
+ *                    CLOCK_REALTIME; the narrowest of many tries
  *   witness now      one line: cycle counter and CLOCK_MONOTONIC
- *   witness tasks    every thread: ids at every namespace level, parent, namespaces, affinity, control
- *                    group, and which work of the scenario it belongs to (LAB_WORK in its environment)
- *   witness vcpus    every virtual CPU of KVM, from its debugfs: thread, offset and scale of its counter
+ *   witness tasks    every thread of every program: ids at every namespace level, parent,
+ *                    namespaces, affinity, control group, and which work of the scenario
+ *                    it belongs to (LAB_WORK in its environment)
+ *   witness vcpus    every virtual CPU of KVM, from its debugfs: thread, offset and scale of
+ *                    its counter
  *
- * Times in cycles and nanoseconds.  One process that starts no others, so that a traced machine is hardly
- * disturbed.
+ * Times in cycles and nanoseconds.  One process that starts no others, so that a traced machine is
+ * hardly disturbed.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -28,7 +31,7 @@
 #define KVM_DEBUG "/sys/kernel/debug/kvm"
 
 struct reading {
-	uint64_t before, after;	 /* cycles */
+	uint64_t before, after; /* cycles */
 	int64_t mono_ns, real_ns;
 };
 
@@ -153,19 +156,22 @@ static void say_task(const char *pid, const char *tid)
 		return;
 	snprintf(path, sizeof(path), "/proc/%.12s/cgroup", pid);
 	slurp(path, cgroup, sizeof(cgroup));
-	line = strrchr(cgroup, '\n'); /* the unified hierarchy is the last, and the only one in the lab */
+	line = strrchr(cgroup, '\n'); /* the unified hierarchy is the last, here the only one */
 	snprintf(path, sizeof(path), "/proc/%.12s/task/%.12s/comm", pid, tid);
 	slurp(path, comm, sizeof(comm));
-	printf("work %s pid %s tid %s ppid %s nspid %s nstgid %s pid_ns %ju mnt_ns %ju cpus %s cgroup %s comm %s\n",
-	       work_of(pid, work, sizeof(work)), pid, tid, field(status, "PPid", parent, sizeof(parent)),
+	printf("work %s pid %s tid %s ppid %s nspid %s nstgid %s pid_ns %ju mnt_ns %ju cpus %s "
+	       "cgroup %s comm %s\n",
+	       work_of(pid, work, sizeof(work)), pid, tid,
+	       field(status, "PPid", parent, sizeof(parent)),
 	       field(status, "NSpid", ids, sizeof(ids)),
 	       field(status, "NStgid", group_ids, sizeof(group_ids)),
 	       (uintmax_t)namespace_of(pid, "pid"), (uintmax_t)namespace_of(pid, "mnt"),
-	       field(status, "Cpus_allowed_list", cpus, sizeof(cpus)),
-	       line ? line + 1 : cgroup, comm);
+	       field(status, "Cpus_allowed_list", cpus, sizeof(cpus)), line ? line + 1 : cgroup,
+	       comm);
 }
 
-/* Calls visit(directory's argument, name) for each name in a directory that begins like `prefix`. */
+/* Calls visit(directory's argument, name) for each name in a directory that begins like `prefix`.
+ */
 static void each(const char *path, const char *prefix, void (*visit)(const char *, const char *),
 		 const char *argument)
 {
@@ -180,11 +186,15 @@ static void each(const char *path, const char *prefix, void (*visit)(const char 
 		closedir(dir);
 }
 
+/* Of threads of the kernel, which are no programs, nothing is said. */
 static void say_process(const char *unused, const char *pid)
 {
-	char path[320];
+	char path[320], program;
 
 	(void)unused;
+	snprintf(path, sizeof(path), "/proc/%.12s/exe", pid);
+	if (readlink(path, &program, 1) < 0)
+		return;
 	snprintf(path, sizeof(path), "/proc/%.12s/task", pid);
 	each(path, "", say_task, pid);
 }

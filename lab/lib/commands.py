@@ -37,13 +37,15 @@ class Commands:
         return None
 
     def run(self, control):
-        """All, in their order; gives the exit statuses."""
+        """All, in their order.  Gives the exit statuses of those that ended: one in the background may go on
+        until its machine is switched off."""
         for number, (machine, text, background) in enumerate(self.list):
             control.send(machine, "run", number, text)
             if not background:
                 control.wait(f"the command \"{text}\"",
                              lambda number=number: self.status_of(control, number) is not None)
-        numbers = range(len(self.list))
-        control.wait("commands in the background",
-                     lambda: all(self.status_of(control, n) is not None for n in numbers))
-        return [self.status_of(control, number) for number in numbers]
+        if all(background for _, _, background in self.list):
+            control.wait("commands in the background", lambda: all(
+                self.status_of(control, number) is not None for number in range(len(self.list))))
+        statuses = [self.status_of(control, number) for number in range(len(self.list))]
+        return [status for status in statuses if status is not None]

@@ -7,6 +7,7 @@ begins late goes through the same phases by itself; one that the scenario ends i
 import time
 
 from .control import RunBroken
+from .failure import Failure
 from .scenario import HOST
 
 # Parts of the scenario's seconds.  A nested machine on a slow day is late with its works: look again.
@@ -22,6 +23,7 @@ class Run:
         control.on["prepared"] = self.prepared
         control.on["gone"] = self.gone
         control.on["trouble"] = self.trouble
+        control.on["failed"] = self.failed
         self.going = False
         self.troubles = []
 
@@ -48,6 +50,10 @@ class Run:
     def trouble(self, name, text):
         self.troubles.append(f"{name}: {text}")
         self.stopwatch.say(f"{name}: trouble: {text}")
+
+    def failed(self, name, text):
+        """Not the emulator's fault, and another try would not help."""
+        raise Failure(f"{name}: {text}")
 
     def tell(self, names, verb, answer, seconds=None):
         """Sends `verb` to each machine and waits for the answers of those that live."""

@@ -27,6 +27,8 @@ from .scenario import HOST
 # KiB of buffer per CPU: L0 sees the exits of all levels.
 BUFFER_BY_LEVEL = (131072, 65536, 24576)
 FIRST_CID = 3
+# A nested machine in emulation on a busy day answers late.
+GUEST_TIMEOUT_S = 90
 # Actions on a machine's virtual hardware are carried out by its parent, the others inside it.
 BY_PARENT = ("start", "pause", "move", "quit")
 
@@ -95,7 +97,7 @@ def action_lines(scenario, machine):
 def record_options(scenario, machine):
     """Of sonde record in L0."""
     guests = any(scenario.tracer_of(other) == "agent" for other in scenario.machine)
-    words = ["--guest", "all"] if guests else []
+    words = ["--guest", "all", "--guest-timeout", GUEST_TIMEOUT_S] if guests else []
     words += ["--buffer-size", machine.buffer] if machine.buffer else []
     return (*words, *scenario.record.split()) or ("-",)
 

@@ -83,11 +83,11 @@ class Scenario:
     tracer: str = "trace-cmd"   # "sonde" (agents in the guests), "trace-cmd" or "none"
     record: str = ""            # more options for sonde record
     sample: bool = True         # read the emulated CPUs' registers meanwhile
-    limit: int = 240            # wall clock seconds for one try
+    limit: int = 300            # wall clock seconds for one try
     machine: list = field(default_factory=list)
     work: list = field(default_factory=list)
     action: list = field(default_factory=list)
-    expect: dict = field(default_factory=dict)
+    expect: dict = field(default_factory=dict)  # "says": what sonde report is to say, as patterns
 
     def machines(self):
         return {machine.name: machine for machine in self.machine}
@@ -168,6 +168,7 @@ def check(scenario, file):
         work.seconds = work.seconds or scenario.seconds - work.start
     ids = [work.id for work in scenario.work]
     refuse(len(set(ids)) != len(ids), "two works have one id")
+    refuse(set(scenario.expect) - {"says"}, "expect has only \"says\"")
     for action in scenario.action:
         refuse(action.do not in VERBS, f"no action \"{action.do}\"; there are: {', '.join(VERBS)}")
         refuse(action.machine not in machines, f"{action.do}: no machine {action.machine}")

@@ -15,7 +15,7 @@ from pathlib import Path
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lab.lib.failure import Failure  # noqa: E402
-from lab.oracle import ranges  # noqa: E402
+from lab.oracle import names, ranges  # noqa: E402
 from lab.oracle.history import History  # noqa: E402
 from lab.oracle.judge import Program, clock_of, judge, neighbours, share  # noqa: E402
 
@@ -33,11 +33,13 @@ def by_group(verdicts):
 
 def print_programs(history, verdicts):
     for group, of in by_group(verdicts):
-        misses = [v for v in of if not v.agrees()]
-        print(f"  {group}: {len(of) - len(misses)} of {len(of)} agree ({share(of):.2%}), "
-              f"{sum(v.wrong() for v in misses)} misses outside the clock bound, "
-              f"bound up to {max(v.bound for v in of)}")
-    misses = [v for v in verdicts if not v.agrees()]
+        misses = [v for v in of if v.missed()]
+        silent = sum(v.silent() for v in of)
+        print(f"  {group}: {sum(v.agrees() for v in of)} of {len(of) - silent} agree "
+              f"({share(of):.2%}), {sum(v.wrong() for v in misses)} misses outside the clock bound, "
+              f"bound up to {max(v.bound for v in of)}"
+              + (f"; {silent} more where events were lost" if silent else ""))
+    misses = [v for v in verdicts if v.missed()]
     for verdict in misses[:MISSES_SHOWN]:
         print("  miss:", verdict.says())
         for state in neighbours(history, verdict):
@@ -47,11 +49,11 @@ def print_programs(history, verdicts):
 
 
 def print_shifts(history, samples):
-    """Gives the share that still agrees after 1 ms, the larger of both directions."""
+    """Gives the share that still agrees after 1 ms, the mean of both directions."""
     shares = {shift: share(judge(history, samples, shift)) for shift in SHIFTS_NS}
     print("  moved in time: " + ", ".join(f"{shift // 1000:+d} µs {part:.1%}"
                                          for shift, part in shares.items()))
-    return max(shares[SHIFTS_NS[0]], shares[SHIFTS_NS[-1]])
+    return (shares[SHIFTS_NS[0]] + shares[SHIFTS_NS[-1]]) / 2
 
 
 def print_ranges(judged):
@@ -60,10 +62,12 @@ def print_ranges(judged):
     for kind in ("idle", "kernel"):
         of = [r for r in judged if r.sample["is"] == kind]
         sure = [r for r in of if r.state]
+        entering = [r for r in sure if r.entering()]
+        sure = [r for r in sure if not r.entering()]
         misses = [r for r in sure if not r.agrees()]
         wrong += len(misses)
-        print(f"  {kind}: {len(sure) - len(misses)} of {len(sure)} agree; the history shows changes "
-              f"while {len(of) - len(sure)} more were read")
+        print(f"  {kind}: {len(sure) - len(misses)} of {len(sure)} agree; {len(entering)} more were "
+              f"at the door of a guest; the history shows changes while {len(of) - len(sure) - len(entering)} were read")
         for miss in misses[:MISSES_SHOWN]:
             print("  miss:", miss.says())
     return wrong
@@ -81,7 +85,8 @@ def compare(history, samples):
         return ["there are no samples of programs"]
     verdicts = judge(history, programs)
     agreeing = share(verdicts)
-    print(f"{history.path}: {agreeing:.2%} of {len(verdicts)} samples agree")
+    heard = sum(not v.silent() for v in verdicts)
+    print(f"{history.path}: {agreeing:.2%} of {heard} samples agree")
     print_programs(history, verdicts)
     others = [s for s in samples if s["is"] != "program"]
     wrong = print_ranges(ranges.judge(history, others, clock_of(history, programs)))
@@ -101,8 +106,8 @@ def main():
     parser.add_argument("history", type=Path)
     parser.add_argument("samples", type=Path)
     options = parser.parse_args()
-    samples = json.loads(options.samples.read_text())["samples"]
-    faults = compare(History(options.history), samples)
+    made, history = json.loads(options.samples.read_text()), History(options.history)
+    faults = compare(history, names.renamed(history, made["machines"], made["samples"]))
     for fault in faults:
         print(f"compare.py: {fault}", file=sys.stderr)
     return 1 if faults else 0

@@ -62,6 +62,10 @@ class History:
         meta = {row["key"]: row["value"] for row in self.tables["meta"]}
         return int(meta["begin_ns"]), int(meta["end_ns"])
 
+    def losses(self):
+        """(begin, end) of every place where events are missing."""
+        return [(int(row["begin"]), int(row["end"])) for row in self.tables["loss"]]
+
     def l0_time(self, ticks):
         """The history's time for a value of the clock that L0's trace was recorded with."""
         lines = [{key: int(value) for key, value in row.items()}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds samples of the hardware against a history.
 
-A sample of a program agrees when the history names its machine and its thread at that moment.  One that does not is a
-miss; a miss nearer to a change of state than the clock's error bound is the clock's, any other is wrong.
+A sample of a program agrees when the history names its machine and its thread at that moment.  Where the history says
+that it does not know, beside a place where events were lost, it is silent: neither right nor wrong.  Anything else is
+a miss; a miss nearer to a change of state than the clock's error bound is the clock's, any other is wrong.
 
 A sample whose moment is only known between two limits counts where the history shows one state throughout.
 """
@@ -33,6 +34,11 @@ class Verdict:
     state: object
     bound: int = -1
     traced: bool = True
+    lossy: bool = False     # events were lost at this state, its beginning or its end
+
+    def silent(self):
+        nobody = self.state.mode == "unknown" or self.state.tid < 0
+        return self.lossy and nobody and not self.agrees()
 
     def agrees(self):
         """A machine without a trace of its own shows no threads."""
@@ -47,8 +53,11 @@ class Verdict:
     def distance(self):
         return min(self.time - self.state.begin, self.state.end - self.time)
 
+    def missed(self):
+        return not self.agrees() and not self.silent()
+
     def wrong(self):
-        return not self.agrees() and self.distance() > self.bound
+        return self.missed() and self.distance() > self.bound
 
     def says(self):
         return (f"CPU {self.sample.cpu} at {self.time}: hardware {self.sample.name()}, history "
@@ -71,13 +80,16 @@ def judge(history, samples, shift_ns=0):
     times = [history.l0_time(getattr(s, clock)) + shift_ns for s in samples]
     states = history.states([(s.cpu, time) for s, time in zip(samples, times)])
     bounds = history.bounds([(s.machine, time) for s, time in zip(samples, times)])
-    return [Verdict(*row, traced.get(row[0].machine, True))
-            for row in zip(samples, times, states, bounds)]
+    losses = history.losses()
+    return [Verdict(sample, time, state, bound, traced.get(sample.machine, True),
+                    any(state.begin <= end and begin <= state.end for begin, end in losses))
+            for sample, time, state, bound in zip(samples, times, states, bounds)]
 
 
 def share(verdicts):
-    """How many of them agree, of 1."""
-    return sum(v.agrees() for v in verdicts) / len(verdicts) if verdicts else 0.0
+    """How many of them agree, of 1; silent ones do not count."""
+    heard = [v for v in verdicts if not v.silent()]
+    return sum(v.agrees() for v in heard) / len(heard) if heard else 0.0
 
 
 def neighbours(history, verdict, count=2):

@@ -16,9 +16,12 @@ samples.json has a list of samples, each about one physical CPU at one reading:
     work, level, container, tid (in the machine's first namespace, null: not known), vtid (as the thread sees it),
     comm         for "program"
 
-and "statistics": what became of all readings, the unknown ones too.  Everything follows from registers, from what
+"machines", with each one's parent and the threads there that are its virtual CPUs, and "statistics": what became
+of all readings, the unknown ones too.  Everything follows from registers, from what
 the lab started, and from KVM's own offsets of the counters; nothing from a trace.
 """
+import bisect
+import itertools
 import json
 import sys
 from collections import Counter
@@ -29,7 +32,8 @@ if __package__ in (None, ""):
 from lab.oracle import kernels  # noqa: E402
 from lab.oracle.identity import Cpu  # noqa: E402
 
-FIT_MIN = 20  # samples needed to place readings without a counter in time
+FOLLOWING = 30  # samples, of which one at least is fresh
+RATE_SLACK = 30e-6  # by how much L0's idea of its counter's rate may differ from this system's
 
 
 def read_raw(path):
@@ -42,6 +46,11 @@ def read_raw(path):
             except json.JSONDecodeError:
                 break
     return (rows[0], rows[1:]) if rows else ({}, [])
+
+
+def comm_of(work):
+    """What the program said its name is, in its first line."""
+    return next((line["comm"] for line in work["said"] if "comm" in line), None)
 
 
 class Truth:
@@ -58,6 +67,11 @@ class Truth:
     def mono_of(self, l0_tsc):
         return self.mono + round((l0_tsc - self.tsc) * self.ns_per_tsc)
 
+    def machine_of(self, cpu):
+        """Whose program is in these registers; None when the lab did not start it."""
+        work = self.works.get(str(cpu.work())) if cpu.marked() else None
+        return work and work["machine"]
+
     def program(self, cpu):
         """What is known of the program in these registers; None when the lab did not start it."""
         work = self.works.get(str(cpu.work()))
@@ -68,9 +82,9 @@ class Truth:
         sample = {"is": "program", "l0_tsc": l0_tsc, "l0_mono_ns": self.mono_of(l0_tsc),
                   "machine": work["machine"], "work": cpu.work(),
                   "level": self.machines[work["machine"]]["level"],
-                  "container": work["container"], "tid": None, "vtid": cpu.r13, "comm": None}
+                  "container": work["container"], "tid": None, "vtid": cpu.r13,
+                  "comm": comm_of(work)}
         for thread in work["threads"]:
-            sample["comm"] = sample["comm"] or thread["comm"]
             if thread["nspid"][-1] == cpu.r13:
                 sample.update(tid=thread["tid"], comm=thread["comm"])
         # Outside of containers a thread has one number only; the lab may have noted it too early or late.
@@ -80,34 +94,32 @@ class Truth:
 
 
 class HostTime:
-    """This system's clock against L0's counter, fitted to the programs' samples.
+    """Limits for L0's counter at moments of this system's clock, from the programs' samples.
 
-    A program's reading of the counter is never later than the end of the reading it was found in, and mostly
-    not much earlier than its beginning.
+    The emulator's counter keeps this system's time, but for small jumps ahead when several CPUs read it at once: what
+    it is ahead never shrinks.  What a program read from it was not in the future at the end of the reading it was found
+    in: each sample before a moment is a lower limit.  It may have been old, if this system let the emulated CPU
+    wait, but not all samples of several readings are: the newest of those that follow is an upper limit.
     """
 
-    def __init__(self, rows):
-        """`rows`: (begin_ns, end_ns, l0_tsc) of the programs' samples."""
-        self.known = len(rows) >= FIT_MIN
-        if not self.known:
-            return
-        self.ns, self.tsc = rows[0][0], rows[0][2]
-        self.rate = self.slope([(begin - self.ns, tsc - self.tsc) for begin, _, tsc in rows])
-        latest, width = max((tsc - self.tsc - self.rate * (end - self.ns), end - begin)
-                            for begin, end, tsc in rows)
-        self.at = self.tsc + latest
-        self.slack = width * self.rate
+    def __init__(self, rows, tsc_per_ns):
+        """`rows`: (begin_ns, end_ns, l0_tsc) of the programs' samples, in order; `tsc_per_ns` as L0 sees it."""
+        self.rate = tsc_per_ns * (1 - RATE_SLACK)
+        self.ends = [end for _, end, _ in rows]
+        self.begins = [begin for begin, _, _ in rows]
+        self.ahead = list(itertools.accumulate((tsc - self.rate * end for _, end, tsc in rows), max))
+        self.at_most = [tsc - self.rate * begin for begin, _, tsc in rows]
 
-    @staticmethod
-    def slope(points):
-        """Least squares."""
-        mean = [sum(column) / len(points) for column in zip(*points)]
-        above = sum((x - mean[0]) * (y - mean[1]) for x, y in points)
-        return above / sum((x - mean[0]) ** 2 for x, _ in points)
-
-    def tsc_range(self, reading):
-        return [round(self.at + (reading["begin_ns"] - self.ns) * self.rate),
-                round(self.at + (reading["end_ns"] - self.ns) * self.rate + self.slack)]
+    def range(self, reading):
+        """(lowest, highest) value of L0's counter during a reading; None too near to the first or last sample."""
+        before = bisect.bisect_right(self.ends, reading["begin_ns"])
+        after = bisect.bisect_left(self.begins, reading["end_ns"])
+        if before < 1 or after + FOLLOWING > len(self.begins):
+            return None
+        low = self.ahead[before - 1]
+        high = max(low, *self.at_most[after:after + FOLLOWING])
+        return (round(low + self.rate * reading["begin_ns"]),
+                round(high + self.rate * reading["end_ns"]))
 
 
 def quantiles(values):
@@ -146,10 +158,10 @@ def others_in(readings, areas, host_time, truth, counts):
             if cpu and cpu.marked():
                 continue
             machine = areas.get(cpu.gs) if cpu and cpu.in_kernel() else None
-            if not host_time.known or not cpu or not (cpu.hlt or machine):
+            limits = host_time.range(reading)
+            if not limits or not cpu or not (cpu.hlt or machine):
                 counts["unknown"] += 1
                 continue
-            limits = host_time.tsc_range(reading)
             yield {"is": "idle" if cpu.hlt else "kernel", "n": reading["n"], "cpu": cpu.number,
                    "machine": "L0" if cpu.hlt else machine, "l0_tsc_range": limits,
                    "l0_mono_range": [truth.mono_of(limit) for limit in limits]}
@@ -161,12 +173,12 @@ def make(raw_path, facts):
     truth, counts = Truth(facts), Counter()
     programs = programs_in(readings, truth, counts)
     host_time = HostTime([(reading["begin_ns"], reading["end_ns"], sample["l0_tsc"])
-                          for reading, _, sample in programs])
+                          for reading, _, sample in programs], 1 / truth.ns_per_tsc)
     cpus = [cpu for reading in readings for cpu in map(Cpu.of, reading["cpus"]) if cpu]
-    areas = kernels.areas(cpus, [(cpu, sample["machine"]) for _, cpu, sample in programs])
+    areas = kernels.areas(cpus, [(cpu, truth.machine_of(cpu)) for cpu in cpus
+                                 if truth.machine_of(cpu) and cpu.cpl == 3 and not cpu.torn()])
     samples = [{"n": reading["n"], "cpu": cpu.number, **sample} for reading, cpu, sample in programs]
-    ages = [host_time.tsc_range(reading)[0] - sample["l0_tsc"] for reading, _, sample in programs
-            ] if host_time.known else []
+    widths = [high - low for low, high in filter(None, map(host_time.range, readings))]
     samples += others_in(readings, areas, host_time, truth, counts)
     samples.sort(key=lambda sample: (sample["n"], sample["cpu"]))
     for sample in samples:
@@ -178,9 +190,12 @@ def make(raw_path, facts):
         "programs_by_work": dict(Counter(s["work"] for s in samples if s["is"] == "program")),
         "kernels_by_machine": dict(Counter(s["machine"] for s in samples if s["is"] == "kernel")),
         "reading_took_ns": quantiles([r["end_ns"] - r["begin_ns"] for r in readings]),
-        "program_before_reading_tsc": quantiles(ages),
+        "range_tsc": quantiles(widths),
         "per_cpu_areas": {f"{gs:x}": machine for gs, machine in areas.items()}}
-    return {"sampler": header, "statistics": statistics, "samples": samples}
+    machines = {name: {"parent": machine["parent"],
+                       "vcpu_threads": [vcpu["thread"] for vcpu in machine.get("vcpus", {}).values()]}
+                for name, machine in facts["machines"].items()}
+    return {"sampler": header, "statistics": statistics, "machines": machines, "samples": samples}
 
 
 def write(directory):

@@ -35,6 +35,9 @@ uint64_t tsc_now(void)
  * Each jump ends a block of the emulator's translation; registers reach the place where others
  * read them at the end of a block.  So r15 appears only after r12 to r14 are those of this thread,
  * and is gone before they change.
+ *
+ * The inner loop is there because the emulator reads the counter under one lock, and makes it jump
+ * ahead a little when two CPUs read it at the same moment.
  */
 void __attribute__((noinline)) busy_until(uint64_t id, uint64_t tid, uint64_t tsc_end)
 {
@@ -53,13 +56,17 @@ void __attribute__((noinline)) busy_until(uint64_t id, uint64_t tid, uint64_t ts
 			 "	mov	%%rax, %%r12\n"
 			 "	xor	%%r15, %%r12\n"
 			 "	cmp	%[end], %%rax\n"
-			 "	jb	2b\n"
-			 "	xor	%%r15d, %%r15d\n"
-			 "	jmp	3f\n"
-			 "3:	xor	%%r14d, %%r14d\n"
+			 "	jae	4f\n"
+			 "	mov	$64, %%ecx\n"
+			 "3:	dec	%%ecx\n"
+			 "	jnz	3b\n"
+			 "	jmp	2b\n"
+			 "4:	xor	%%r15d, %%r15d\n"
+			 "	jmp	5f\n"
+			 "5:	xor	%%r14d, %%r14d\n"
 			 :
 			 : [mark] "r"(mark), [tid] "r"(tid), [end] "r"(tsc_end)
-			 : "rax", "rdx", "r12", "r13", "r14", "r15", "cc", "memory");
+			 : "rax", "rcx", "rdx", "r12", "r13", "r14", "r15", "cc", "memory");
 }
 
 uint64_t tsc_of_us(const struct workload *w, uint64_t us)

@@ -18,7 +18,17 @@ static inline uint64_t ctf_bits_le(const uint8_t *data, uint64_t pos, unsigned n
 	unsigned nr_bytes = (shift + nr_bits + 7) >> 3;
 	uint64_t v = 0;
 
-	memcpy(&v, p, nr_bytes < 8 ? nr_bytes : 8);
+	/* A copy of unknown length is a function's call, and these four are most. */
+	if (nr_bytes == 4)
+		memcpy(&v, p, 4);
+	else if (nr_bytes >= 8)
+		memcpy(&v, p, 8);
+	else if (nr_bytes == 1)
+		v = *p;
+	else if (nr_bytes == 2)
+		memcpy(&v, p, 2);
+	else
+		memcpy(&v, p, nr_bytes);
 	v >>= shift;
 	if (nr_bytes > 8)
 		v |= (uint64_t)p[8] << (64 - shift);

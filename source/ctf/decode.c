@@ -25,6 +25,13 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "loads assume a little
 
 enum phase { BETWEEN_PACKETS, IN_PACKET, AT_PACKET_END };
 
+/* How far time has come. */
+struct clockwork {
+	uint64_t last;      /* time of the event before, as recorded */
+	uint64_t prev;      /* the same as given out: monotonic */
+	uint64_t usual_end; /* no sound event is later */
+};
+
 struct ctf_cursor {
 	enum phase phase;
 	const struct ctf_stream *cs;
@@ -34,9 +41,7 @@ struct ctf_cursor {
 	const uint8_t *data;       /* the packet's first byte */
 	uint64_t file_bit;         /* where that is in its file */
 	uint64_t pos, end;         /* bits in the packet */
-	uint64_t last;             /* time of the event before, as recorded */
-	uint64_t prev;             /* the same as given out: monotonic */
-	uint64_t usual_end;        /* no sound event is later */
+	struct clockwork now;
 	uint64_t ceiling;          /* none may be given out later */
 	uint64_t packet_end;       /* its last time, 0 = not told */
 	uint64_t discarded;        /* events lost during it */
@@ -148,34 +153,40 @@ static void tell_odd_time(struct cursor *c, struct ctf_cursor *cur, bool back, u
 		      (unsigned long long)((atomic_load(first) - 1) / 8));
 }
 
-/* @t is before the event in front of it, or later than it should be.  Sets cur->last and
- * cur->prev; returns the time to give out. */
+/* @t is before the event in front of it, or later than it should be.  Sets cur->now; returns the time
+ * to give out. */
 static __attribute__((noinline)) uint64_t odd_time(struct cursor *c, struct ctf_cursor *cur,
 						   uint64_t t, unsigned bits, uint64_t pos)
 {
 	uint64_t span = bits < 64 ? UINT64_C(1) << bits : 0;
+	struct clockwork *now = &cur->now;
 
-	if (span && t > cur->usual_end && t - cur->last < span && t >= span &&
+	if (span && t > now->usual_end && t - now->last < span && t >= span &&
 	    t - span >= cur->packet->begin_raw)
 		t -= span;
-	tell_odd_time(c, cur, t < cur->prev, pos);
-	cur->last = t;
-	cur->prev = clamp(t, cur->prev, cur->ceiling > cur->prev ? cur->ceiling : cur->prev);
-	if (cur->usual_end < cur->prev)
-		cur->usual_end = cur->prev;
-	return cur->prev;
+	tell_odd_time(c, cur, t < now->prev, pos);
+	now->last = t;
+	now->prev = clamp(t, now->prev, cur->ceiling > now->prev ? cur->ceiling : now->prev);
+	if (now->usual_end < now->prev)
+		now->usual_end = now->prev;
+	return now->prev;
 }
 
-static inline uint64_t event_time(struct cursor *c, struct ctf_cursor *cur, uint64_t recorded,
-				  unsigned bits, uint64_t pos)
+/* @now: a copy of cur->now that the caller keeps in registers, or cur->now itself. */
+static inline uint64_t event_time(struct cursor *c, struct ctf_cursor *cur, struct clockwork *now,
+				  uint64_t recorded, unsigned bits, uint64_t pos)
 {
-	uint64_t t = ctf_extend_time(cur->last, recorded, bits);
+	uint64_t t = ctf_extend_time(now->last, recorded, bits);
 
 	/* One comparison for both: t before prev makes the left side huge. */
-	if (unlikely(t - cur->prev > cur->usual_end - cur->prev))
-		return odd_time(c, cur, t, bits, pos);
-	cur->last = t;
-	cur->prev = t;
+	if (unlikely(t - now->prev > now->usual_end - now->prev)) {
+		cur->now = *now;
+		t = odd_time(c, cur, t, bits, pos);
+		*now = cur->now;
+		return t;
+	}
+	now->last = t;
+	now->prev = t;
 	return t;
 }
 
@@ -375,19 +386,24 @@ struct header {
 	unsigned time_bits;
 };
 
+static inline size_t short_header(bool compact)
+{
+	return compact ? 4 : 6;
+}
+
 /* LTTng's headers; returns what is behind, NULL when it does not fit. */
 static inline const uint8_t *read_lttng_header(const uint8_t *p, const uint8_t *end, bool compact,
 					       struct header *h)
 {
 	unsigned id_bytes = compact ? 1 : 2;
 
-	if (unlikely(end - p < (compact ? 4 : 6)))
+	if (unlikely((size_t)(end - p) < short_header(compact)))
 		return NULL;
 	h->id = compact ? p[0] & 31 : load16(p);
 	if (likely(h->id != (compact ? 31 : 65535))) {
 		h->time = compact ? load32(p) >> 5 : load32(p + 2);
 		h->time_bits = compact ? 27 : 32;
-		return p + (compact ? 4 : 6);
+		return p + short_header(compact);
 	}
 	if (unlikely((size_t)(end - p) < id_bytes + 12u))
 		return NULL;
@@ -397,6 +413,83 @@ static inline const uint8_t *read_lttng_header(const uint8_t *p, const uint8_t *
 	return p + id_bytes + 12;
 }
 
+static inline uint64_t slot_value(const struct ctf_slot *s, const uint8_t *p)
+{
+	return ((load64(p + s->offset) >> s->shift & s->mask) ^ s->flip) - s->less;
+}
+
+static inline void decode_quick(const struct ctf_plan *plan, const uint8_t *p, struct event *e)
+{
+	const struct ctf_quick *q = &plan->quick;
+
+	e->kind = plan->kind;
+	e->type = plan->type;
+	e->tid = (int32_t)slot_value(&q->tid, p);
+#pragma GCC unroll 5
+	for (unsigned i = 0; i < EVENT_ARGS; i++)
+		e->arg[i] = (int64_t)slot_value(&q->slots[i], p);
+	for (unsigned i = 0; unlikely(i < plan->nr_texts); i++)
+		e->arg[q->texts[i].slot] = (int64_t)(uintptr_t)(p + q->texts[i].offset);
+}
+
+/* The record at @p of the event at @begin: what is behind it, NULL after give_up(). */
+static __attribute__((noinline)) const uint8_t *
+decode_slowly(struct cursor *c, struct ctf_cursor *cur, const struct ctf_plan *plan,
+	      const uint8_t *begin, const uint8_t *p, struct event *e)
+{
+	const uint8_t *end = cur->data + cur->end / 8;
+	const uint8_t *safe_end = cur->map->data + cur->map->len_bytes - LOAD_SLACK;
+
+	p = decode_record(cur, plan, p, end, safe_end, e);
+	if (!p)
+		give_up(c, cur, (uint64_t)(begin - cur->data) * 8,
+			plan->cls->broken ? "an event that the metadata describes badly" :
+					    "an event does not fit into its packet");
+	return p;
+}
+
+/* Any event with one of LTTng's headers, but for e->record: what is behind it, NULL after
+ * give_up(). */
+static __attribute__((noinline)) const uint8_t *
+decode_any(struct cursor *c, struct ctf_cursor *cur, struct clockwork *now, const uint8_t *begin,
+	   bool compact, struct event *e)
+{
+	uint64_t pos = (uint64_t)(begin - cur->data) * 8;
+	struct header h;
+	const uint8_t *p = read_lttng_header(begin, cur->data + cur->end / 8, compact, &h);
+	const struct ctf_plan *plan = p ? ctf_plan_find(cur->plan, h.id) : NULL;
+
+	if (!plan) {
+		give_up(c, cur, pos,
+			p ? "an event of an unknown kind" : "an event's header is cut off");
+		return NULL;
+	}
+	e->time.v = event_time(c, cur, now, h.time, h.time_bits, pos);
+	p = decode_slowly(c, cur, plan, begin, p, e);
+	if (p && plan->check_vcpu)
+		check_vcpu(c, cur, e);
+	return p;
+}
+
+/* The usual event: a short header, and a record of known size.  Reads both if it is that. */
+static inline bool is_usual(const struct ctf_stream_plan *sp, const uint8_t *begin,
+			    const uint8_t *end, bool compact, struct ctf_id *id)
+{
+	size_t room = (size_t)(end - begin), header = short_header(compact);
+	uint32_t nr;
+
+	if (unlikely(room < header))
+		return false;
+	nr = compact ? begin[0] & 31 : load16(begin);
+	if (unlikely(nr == (compact ? 31 : 65535) || nr >= sp->nr_ids))
+		return false;
+	*id = sp->by_id[nr];
+	return id->state == CTF_ID_FIXED && id->fixed_bytes <= room - header;
+}
+
+/* Records come from the page cache, where the processor's own look-ahead ends with each page. */
+#define PREFETCH_BYTES 1024
+
 static inline __attribute__((always_inline)) unsigned
 decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, unsigned room,
 	     bool compact)
@@ -404,44 +497,50 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 	const struct ctf_stream_plan *sp = cur->plan;
 	const uint8_t *data = cur->data, *end = data + cur->end / 8;
 	const uint8_t *safe_end = cur->map->data + cur->map->len_bytes - LOAD_SLACK;
+	const uintptr_t place = (uintptr_t)ctf_place(cur->file, cur->file_bit);
+	const uint64_t want = c->want ? c->want : UINT64_MAX, from = c->from;
 	const uint8_t *p = data + cur->pos / 8;
-	uint64_t want = c->want ? c->want : UINT64_MAX;
-	uint64_t from = c->from, left = c->records_left;
+	struct clockwork now = cur->now;
+	uint64_t left = c->records_left;
 	unsigned n = 0;
 
 	for (; n < room && p < end && left; left--) {
-		const uint8_t *begin = p;
 		struct event *e = &events[n];
-		const struct ctf_plan *plan;
-		struct header h;
-		bool wanted;
+		const uint8_t *begin = p;
+		struct ctf_id id;
 
-		p = read_lttng_header(p, end, compact, &h);
-		plan = p ? ctf_plan_find(sp, h.id) : NULL;
-		if (unlikely(!plan)) {
-			give_up(c, cur, (uint64_t)(begin - data) * 8,
-				p ? "an event of an unknown kind" : "an event's header is cut off");
-			return n;
+		__builtin_prefetch(begin + PREFETCH_BYTES);
+		if (likely(is_usual(sp, begin, end, compact, &id))) {
+			const uint8_t *body = begin + short_header(compact);
+			const struct ctf_plan *plan = &sp->plans[id.plan];
+			uint32_t time = compact ? load32(begin) >> 5 : load32(begin + 2);
+			uint64_t t = event_time(c, cur, &now, time, compact ? 27 : 32,
+						(uint64_t)(begin - data) * 8);
+
+			p = body + id.fixed_bytes;
+			if (!(want >> id.kind & 1) || t < from)
+				continue;
+			e->time.v = t;
+			if (likely(plan->is_quick && p < safe_end))
+				decode_quick(plan, body, e);
+			else
+				p = decode_slowly(c, cur, plan, begin, body, e);
+			if (unlikely(plan->check_vcpu) && p)
+				check_vcpu(c, cur, e);
+		} else {
+			p = decode_any(c, cur, &now, begin, compact, e);
+			if (p && (!(want >> e->kind & 1) || e->time.v < from))
+				continue;
 		}
-		e->time.v = event_time(c, cur, h.time, h.time_bits, (uint64_t)(begin - data) * 8);
-		wanted = want >> plan->kind & 1 && e->time.v >= from;
-		if (!wanted && plan->fixed && plan->fixed_bytes <= (size_t)(end - p)) {
-			p += plan->fixed_bytes;
-			continue;
-		}
-		p = decode_record(cur, plan, p, end, safe_end, e);
-		if (unlikely(!p)) {
-			give_up(c, cur, (uint64_t)(begin - data) * 8,
-				plan->cls->broken ? "an event that the metadata describes badly" :
-						    "an event does not fit into its packet");
-			return n;
-		}
-		e->record = ctf_place(cur->file, cur->file_bit + (uint64_t)(begin - data) * 8);
-		if (unlikely(plan->check_vcpu))
-			check_vcpu(c, cur, e);
-		n += wanted;
+		if (unlikely(!p))
+			break;
+		e->record = (const uint8_t *)(place + (uint64_t)(begin - data) * 8);
+		n++;
 	}
+	cur->now = now;
 	c->records_left = left;
+	if (!p)
+		return n;
 	cur->pos = (uint64_t)(p - data) * 8;
 	if (p >= end)
 		cur->phase = AT_PACKET_END;
@@ -480,9 +579,9 @@ static bool walk_event(struct cursor *c, struct ctf_cursor *cur, struct event *e
 		return false;
 	}
 	cur->pos = w.pos;
-	e->time.v = cur->prev;
+	e->time.v = cur->now.prev;
 	if (ctf_has_role(&roles, CTF_ROLE_TIME))
-		e->time.v = event_time(c, cur, roles.value[CTF_ROLE_TIME],
+		e->time.v = event_time(c, cur, &cur->now, roles.value[CTF_ROLE_TIME],
 				       roles.bits[CTF_ROLE_TIME], begin);
 	if (plan->walked || cur->pos % 8) {
 		e->kind = plan->kind;
@@ -552,10 +651,10 @@ static void enter_packet(struct cursor *c, struct ctf_cursor *cur)
 		forget_behind(cur, p->offset_bytes);
 	cur->data = cur->map->data + p->offset_bytes;
 	cur->file_bit = p->offset_bytes * 8;
-	cur->last = cur->packet->begin_raw;
-	cur->prev = p->begin;
+	cur->now.last = cur->packet->begin_raw;
+	cur->now.prev = p->begin;
 	cur->ceiling = is_last ? UINT64_MAX : p[1].begin;
-	cur->usual_end = p->end ? p->end : cur->ceiling;
+	cur->now.usual_end = p->end ? p->end : cur->ceiling;
 	cur->packet_end = p->end;
 	cur->discarded = cur->packet->discarded;
 	cur->pos = 0;
@@ -581,9 +680,9 @@ static void prefer_packet(struct cursor *c, struct ctf_cursor *cur, const struct
 		return;
 	cur->discarded = lost;
 	if (begin != cur->packet->begin_raw || end != cur->packet->end_raw) {
-		cur->last = cur->prev = begin;
+		cur->now.last = cur->now.prev = begin;
 		cur->packet_end = end;
-		cur->usual_end = end > begin ? end : begin;
+		cur->now.usual_end = end > begin ? end : begin;
 	}
 	if (!tell_once(cur, CTF_TOLD_INDEX))
 		return;
@@ -629,14 +728,14 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 static unsigned end_packet(struct cursor *c, struct ctf_cursor *cur, struct event *e)
 {
 	uint64_t told = cur->packet_end;
-	uint64_t end = told ? told : cur->ceiling == UINT64_MAX ? cur->prev : cur->ceiling;
+	uint64_t end = told ? told : cur->ceiling == UINT64_MAX ? cur->now.prev : cur->ceiling;
 	uint64_t lost = cur->damaged ? 0 : cur->discarded;
 
 	cur->phase = BETWEEN_PACKETS;
 	c->packet++;
 	if (!cur->damaged && !cur->discarded)
 		return 0;
-	make_lost(c, e, cur->prev, lost, cur->prev, end);
+	make_lost(c, e, cur->now.prev, lost, cur->now.prev, end);
 	return 1;
 }
 
@@ -681,7 +780,7 @@ uint64_t ctf_last_event_time(struct stream *s, uint32_t packet)
 		return s->packets[packet].end;
 	while (cursor_next(&c, events, ARRAY_SIZE(events)) > 0)
 		;
-	last = ((struct ctf_cursor *)c.buffer)->prev;
+	last = ((struct ctf_cursor *)c.buffer)->now.prev;
 	cursor_release(&c);
 	return last;
 }

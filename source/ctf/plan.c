@@ -317,6 +317,32 @@ static bool compile_records(struct compiler *c, const struct ctf_fc *const *reco
 	return close_run(c);
 }
 
+static struct ctf_slot slot_of(const struct ctf_load *l)
+{
+	return (struct ctf_slot){l->mask, l->sign, l->sign, l->offset, l->shift};
+}
+
+/* Makes the quick form of a plan that is complete; again when its loads have changed. */
+static void make_quick(struct ctf_plan *plan)
+{
+	struct ctf_quick *q = &plan->quick;
+	const struct ctf_load *l = plan->loads;
+
+	plan->is_quick = plan->fixed && !(plan->has_tid && plan->tid.big);
+	plan->nr_texts = 0;
+	q->tid = plan->has_tid ? slot_of(&plan->tid) : (struct ctf_slot){.flip = UINT64_MAX};
+	for (unsigned i = 0; i < EVENT_ARGS; i++)
+		q->slots[i] = (struct ctf_slot){.flip = (uint64_t)plan->defaults[i]};
+	for (const struct ctf_load *end = l + (plan->fixed ? plan->steps->nr_loads : 0); l < end;
+	     l++) {
+		plan->is_quick &= !l->big && plan->nr_texts < EVENT_ARGS;
+		if (!l->address)
+			q->slots[l->to] = slot_of(l);
+		else if (plan->is_quick)
+			q->texts[plan->nr_texts++] = (struct ctf_quick_text){l->offset, l->to};
+	}
+}
+
 static int compile(struct ctf_plan *plan, const struct ctf_stream_class *stream, struct arena *a)
 {
 	const struct ctf_fc *const records[] = {stream->event_context, plan->cls->context,
@@ -347,6 +373,7 @@ static int compile(struct ctf_plan *plan, const struct ctf_stream_class *stream,
 		plan->tid = c.tid;
 	plan->fixed = c.nr_steps == 1 && steps[0].kind == CTF_STEP_RUN && !steps[0].nr_reg_loads;
 	plan->fixed_bytes = plan->fixed ? steps[0].len : 0;
+	make_quick(plan);
 	return 0;
 }
 
@@ -407,7 +434,57 @@ static bool header_is_referred_to(const struct ctf_fc *h)
 	return false;
 }
 
-static void choose_header(struct ctf_stream_plan *out)
+/* Is any field in it a length or selector of something? */
+static bool has_register(const struct ctf_fc *fc)
+{
+	if (!fc)
+		return false;
+	for (unsigned i = 0; i < fc->nr_members; i++) {
+		if (has_register(fc->members[i].fc))
+			return true;
+	}
+	return fc->reg >= 0 || has_register(fc->elem);
+}
+
+/* Adds the size of a field that is always the same number of whole bytes; false when it is not. */
+static bool packed_size(const struct ctf_fc *fc, uint64_t *bits)
+{
+	uint64_t elem = 0;
+
+	if (fc->align > 8 || fc->reg >= 0)
+		return false;
+	switch ((enum ctf_kind)fc->kind) {
+	case CTF_INT:
+	case CTF_FLOAT:
+		*bits += fc->size;
+		return fc->size % 8 == 0;
+	case CTF_STRUCT:
+		for (unsigned i = 0; i < fc->nr_members; i++) {
+			if (!packed_size(fc->members[i].fc, bits))
+				return false;
+		}
+		return true;
+	case CTF_ARRAY:
+		if (fc->ref || fc->len > MAX_RUN_BYTES || !packed_size(fc->elem, &elem))
+			return false;
+		*bits += elem * fc->len;
+		return *bits < MAX_RUN_BYTES * 8ull;
+	default:
+		return false;
+	}
+}
+
+static void measure_context(struct ctf_stream_plan *out)
+{
+	uint64_t bits = 0;
+
+	out->context_is_packed = !out->cls->event_context ||
+				 (packed_size(out->cls->event_context, &bits) &&
+				  bits < MAX_RUN_BYTES * 8ull);
+	out->context_bits = (uint32_t)bits;
+}
+
+static void choose_header(struct ctf_stream_plan *out, const struct ctf_metadata *m)
 {
 	const struct ctf_fc *h = out->cls->event_header;
 
@@ -418,6 +495,8 @@ static void choose_header(struct ctf_stream_plan *out)
 		out->header = CTF_HEADER_COMPACT;
 	else if (is_lttng_header(h, 16, 32, 8) && !header_is_referred_to(h))
 		out->header = CTF_HEADER_LARGE;
+	out->self_contained = out->header != CTF_HEADER_WALK && !has_register(m->packet_header) &&
+			      !has_register(out->cls->packet_context);
 }
 
 /* Event ids */
@@ -431,7 +510,9 @@ static int add_id(struct ctf_stream_plan *out, uint32_t index, struct problems *
 			     (unsigned long long)plan->cls->id,
 			     ctf_plan_find(out, plan->cls->id)->cls->name);
 	else if (plan->cls->id < out->nr_ids)
-		out->by_id[plan->cls->id] = plan;
+		out->by_id[plan->cls->id] =
+			(struct ctf_id){plan->fixed_bytes, (uint16_t)index, (uint8_t)plan->kind,
+					plan->fixed ? CTF_ID_FIXED : CTF_ID_USED};
 	else
 		return map_put(&out->by_large_id, plan->cls->id, index);
 	return 0;
@@ -472,7 +553,8 @@ int ctf_plan_stream(struct ctf_stream_plan *out, const struct ctf_metadata *m,
 	out->plans = arena_alloc(a, (out->nr_plans + 1) * sizeof(*out->plans));
 	if (!out->plans)
 		return -ENOMEM;
-	choose_header(out);
+	choose_header(out, m);
+	measure_context(out);
 	choose_tid(cls->event_context);
 	for (const struct ctf_event_class *e = m->events; e; e = e->next) {
 		struct ctf_plan *plan = &out->plans[nr];
@@ -518,13 +600,18 @@ void ctf_plan_drop_slot(struct ctf_plan *plan, unsigned slot, int64_t value)
 				loads[k--] = loads[--s->nr_loads];
 		}
 	}
+	if (plan->fixed)
+		make_quick(plan);
 }
 
 void ctf_plan_use_walk(struct ctf_stream_plan *s)
 {
 	s->header = CTF_HEADER_WALK;
+	s->self_contained = false;
 	for (uint32_t i = 0; i < s->nr_plans; i++) {
 		s->plans[i].walked = true;
-		s->plans[i].fixed = false;
+		s->plans[i].fixed = s->plans[i].is_quick = false;
 	}
+	for (uint32_t i = 0; i < s->nr_ids; i++)
+		s->by_id[i].state = s->by_id[i].state ? CTF_ID_USED : CTF_ID_FREE;
 }

@@ -46,6 +46,28 @@ struct ctf_step {
 	const struct ctf_fc *fc;          /* WALK */
 };
 
+/*
+ * A quick record is one run, and all numbers wanted in it are little-endian: then every slot, wanted
+ * or not, is filled by the same few instructions, without a branch.
+ * value = (((eight bytes at @offset >> shift) & mask) ^ flip) - less.  A number that is loaded has its
+ * sign bit as @flip and @less; for one that is always the same, the mask is 0 and it is in @flip.
+ */
+struct ctf_slot {
+	uint64_t mask, flip, less;
+	uint32_t offset, shift;
+};
+
+struct ctf_quick_text {
+	uint32_t offset;
+	uint32_t slot;
+};
+
+struct ctf_quick {
+	struct ctf_slot slots[EVENT_ARGS];
+	struct ctf_slot tid;
+	struct ctf_quick_text texts[EVENT_ARGS];
+};
+
 struct ctf_plan {
 	uint16_t kind;           /* enum event_kind */
 	uint16_t type;           /* index into trace->types */
@@ -53,6 +75,8 @@ struct ctf_plan {
 	bool walked;             /* too odd for steps: the interpreter reads all of it */
 	bool check_vcpu;         /* argument 0 is a vCPU id that may be a pointer */
 	bool has_tid;
+	bool is_quick;
+	uint8_t nr_texts;        /* of quick */
 	uint32_t fixed_bytes;    /* fixed: size of the record behind its header */
 	uint16_t nr_steps;
 	struct ctf_load tid;     /* relative to the first step */
@@ -60,6 +84,17 @@ struct ctf_plan {
 	const struct ctf_load *loads;
 	const struct ctf_step *steps;
 	const struct ctf_event_class *cls;
+	struct ctf_quick quick;
+};
+
+/* An event id, with all that it takes to step over its record. */
+enum ctf_id_state { CTF_ID_FREE, CTF_ID_USED, CTF_ID_FIXED };
+
+struct ctf_id {
+	uint32_t fixed_bytes; /* FIXED */
+	uint16_t plan;        /* index into plans */
+	uint8_t kind;
+	uint8_t state;
 };
 
 /* How to read event headers. */
@@ -74,7 +109,12 @@ struct ctf_stream_plan {
 	enum ctf_header_kind header;
 	bool bytewise;              /* records begin at bytes: steps may be used */
 	uint32_t header_align;      /* bytes; bytewise only */
-	struct ctf_plan **by_id;    /* [nr_ids]; dense part */
+	bool self_contained;        /* one of LTTng's headers, and events refer to no field of the
+				       packet's header or context: they can be read alone */
+	bool context_is_packed;     /* the context of all events is whole bytes, always the same
+				       number, without alignment, and nothing refers to it */
+	uint32_t context_bits;      /* ... of so many bits */
+	struct ctf_id *by_id;       /* [nr_ids]; dense part */
 	uint32_t nr_ids;
 	struct map by_large_id;     /* id to index into plans, for ids beyond the dense part */
 	struct ctf_plan *plans;
@@ -86,7 +126,7 @@ static inline const struct ctf_plan *ctf_plan_find(const struct ctf_stream_plan 
 	const uint32_t *index;
 
 	if (likely(id < s->nr_ids))
-		return s->by_id[id];
+		return s->by_id[id].state ? &s->plans[s->by_id[id].plan] : NULL;
 	index = map_get(&s->by_large_id, id);
 	return index ? &s->plans[*index] : NULL;
 }

@@ -6,11 +6,10 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "source/ctf/bits.h"
 
 /* Where the parts of one event are. */
@@ -57,13 +56,50 @@ static int walk_at(struct located *l, uint64_t *pos, const struct ctf_fc *fc,
 	return ret;
 }
 
+/* Reads header and context of the event's packet, and its own header at *pos. */
+static const struct ctf_plan *read_headers(struct located *l, const struct ctf_file *cf,
+					   uint64_t *pos)
+{
+	struct ctf_roles roles = {.seen = 0};
+	struct ctf_packet_info info;
+	uint64_t room = cf->map.len_bytes - (uint64_t)(l->data - cf->map.data);
+
+	memset(l->regs, 0, sizeof(l->regs));
+	if (ctf_packet_read(l->cs->trace, l->data, room, l->regs, &info, NULL) ||
+	    walk_at(l, pos, l->cs->plan->cls->event_header, &roles, NULL, NULL))
+		return NULL;
+	return ctf_plan_find(l->cs->plan, roles.value[CTF_ROLE_EVENT_ID]);
+}
+
+/* The same where the event's own header is all it takes: what a cursor has read is known to fit. */
+static const struct ctf_plan *read_own_header(struct located *l, const struct event *e,
+					      uint64_t *pos)
+{
+	const struct ctf_stream_plan *sp = l->cs->plan;
+	const uint8_t *p = l->data + *pos / 8;
+	unsigned first = sp->nr_plans ? sp->plans[0].type : 0;
+	const struct ctf_plan *plan;
+	bool is_long;
+
+	if (e->type < first || e->type - first >= sp->nr_plans || *pos / 8 + 2 > l->end / 8)
+		return NULL;
+	plan = &sp->plans[e->type - first];
+	if (sp->header == CTF_HEADER_COMPACT) {
+		is_long = (p[0] & 31) == 31;
+		*pos += is_long ? 13 * 8 : 4 * 8;
+	} else {
+		is_long = p[0] == 0xff && p[1] == 0xff;
+		*pos += is_long ? 14 * 8 : 6 * 8;
+	}
+	memset(l->regs + CTF_SHARED_REGS, 0, plan->cls->nr_regs * sizeof(*l->regs));
+	return plan;
+}
+
 static int locate(struct located *l, const struct stream *s, const struct event *e)
 {
 	const struct ctf_stream *cs = s->reader;
 	uint32_t file = ctf_place_file(e->record), packet;
 	uint64_t bit = ctf_place_bit(e->record), pos;
-	struct ctf_roles roles = {.seen = 0};
-	struct ctf_packet_info info;
 	const struct ctf_plan *plan;
 	const struct ctf_file *cf;
 
@@ -73,25 +109,20 @@ static int locate(struct located *l, const struct stream *s, const struct event 
 	if (packet == s->nr_packets)
 		return -ENOENT;
 	cf = &cs->files[file];
-	memset(l->regs, 0, sizeof(l->regs));
 	l->cs = cs;
 	l->data = cf->map.data + s->packets[packet].offset_bytes;
 	l->end = cs->packets[packet].content_bits;
 	if (cs->plan->bytewise)
 		l->end = ctf_align_up(l->end, 8);
-	if (ctf_packet_read(cs->trace, l->data,
-			    cf->map.len_bytes - s->packets[packet].offset_bytes, l->regs, &info,
-			    NULL))
-		return -ENOENT;
 	pos = bit - s->packets[packet].offset_bytes * 8;
-	if (walk_at(l, &pos, cs->plan->cls->event_header, &roles, NULL, NULL))
-		return -ENOENT;
-	plan = ctf_plan_find(cs->plan, roles.value[CTF_ROLE_EVENT_ID]);
+	plan = cs->plan->self_contained ? read_own_header(l, e, &pos) : read_headers(l, cf, &pos);
 	if (!plan || plan->cls->broken)
 		return -ENOENT;
 	l->cls = plan->cls;
 	l->common = pos;
-	if (walk_at(l, &pos, cs->plan->cls->event_context, NULL, NULL, NULL))
+	if (cs->plan->context_is_packed && pos % 8 == 0)
+		pos += cs->plan->context_bits;
+	else if (walk_at(l, &pos, cs->plan->cls->event_context, NULL, NULL, NULL))
 		return -ENOENT;
 	l->specific = pos;
 	if (walk_at(l, &pos, l->cls->context, NULL, NULL, NULL))
@@ -208,63 +239,32 @@ int ctf_event_field(const struct stream *s, const struct event *e, const char *n
 /* All as text */
 
 struct printer {
-	char *buf;
-	size_t room, len; /* len: what all of it would take */
+	struct text text;
 	bool separate;    /* a blank or comma is due before the next field */
 	unsigned depth;
 	unsigned hidden;  /* levels whose braces are not shown */
 };
 
-static void put(struct printer *p, const char *text, size_t len)
-{
-	if (p->len < p->room) {
-		size_t left = p->room - p->len;
-
-		memcpy(p->buf + p->len, text, len < left ? len : left);
-	}
-	p->len += len;
-}
-
-static __attribute__((format(printf, 2, 3))) void putf(struct printer *p, const char *fmt, ...)
-{
-	char text[400];
-	va_list ap;
-	int len;
-
-	va_start(ap, fmt);
-	len = vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	put(p, text, (size_t)len < sizeof(text) ? (size_t)len : sizeof(text) - 1);
-}
-
 static void put_char(struct printer *p, uint32_t c)
 {
-	if (c == '"' || c == '\\')
-		putf(p, "\\%c", (int)c);
-	else if (c == '\n')
-		put(p, "\\n", 2);
-	else if (c < 0x20 || c == 0x7f)
-		putf(p, "\\x%02x", c);
-	else if (c < 0x80)
-		putf(p, "%c", (int)c);
-	else if (c < 0x800)
-		putf(p, "%c%c", 0xc0 | c >> 6, 0x80 | (c & 0x3f));
-	else if (c < 0x10000)
-		putf(p, "%c%c%c", 0xe0 | c >> 12, 0x80 | (c >> 6 & 0x3f), 0x80 | (c & 0x3f));
-	else
-		putf(p, "%c%c%c%c", 0xf0 | (c >> 18 & 7), 0x80 | (c >> 12 & 0x3f),
-		     0x80 | (c >> 6 & 0x3f), 0x80 | (c & 0x3f));
-}
+	uint8_t bytes[4];
+	unsigned len = 0;
 
-/* Bytes of UTF-8 go through unchanged: what is no valid text stays visible as it was. */
-static void put_bytes(struct printer *p, const uint8_t *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] < 0x80)
-			put_char(p, text[i]);
-		else
-			put(p, (const char *)&text[i], 1);
+	if (c < 0x80) {
+		bytes[len++] = (uint8_t)c;
+	} else if (c < 0x800) {
+		bytes[len++] = (uint8_t)(0xc0 | c >> 6);
+	} else if (c < 0x10000) {
+		bytes[len++] = (uint8_t)(0xe0 | c >> 12);
+		bytes[len++] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+	} else {
+		bytes[len++] = (uint8_t)(0xf0 | (c >> 18 & 7));
+		bytes[len++] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
+		bytes[len++] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
 	}
+	if (c >= 0x80)
+		bytes[len++] = (uint8_t)(0x80 | (c & 0x3f));
+	text_quotable(&p->text, bytes, len, true);
 }
 
 static uint32_t code_unit(const uint8_t *p, unsigned width, bool big)
@@ -298,12 +298,12 @@ static void put_wide(struct printer *p, const uint8_t *text, size_t len, enum ct
 
 static void put_text(struct printer *p, const struct ctf_value *v)
 {
-	put(p, "\"", 1);
+	text_char(&p->text, '"');
 	if (v->fc->text > CTF_TEXT_UTF8)
 		put_wide(p, v->text, v->len, v->fc->text);
-	else
-		put_bytes(p, v->text, v->len);
-	put(p, "\"", 1);
+	else /* what is no valid text stays visible as it was */
+		text_quotable(&p->text, v->text, v->len, true);
+	text_char(&p->text, '"');
 }
 
 static bool is_word(const char *label)
@@ -319,41 +319,54 @@ static void put_flags(struct printer *p, const struct ctf_value *v)
 {
 	bool first = true;
 
-	put(p, "(", 1);
+	text_char(&p->text, '(');
 	for (unsigned i = 0; i < v->fc->nr_labels; i++) {
 		const struct ctf_range *r = &v->fc->labels[i];
 
 		if (r->low > 63 || !(v->u >> r->low & (UINT64_MAX >> (63 - (r->high - r->low)))))
 			continue;
-		putf(p, "%s%s", first ? "" : "|", r->label);
+		if (!first)
+			text_char(&p->text, '|');
+		text_str(&p->text, r->label);
 		first = false;
 	}
-	put(p, ")", 1);
+	text_char(&p->text, ')');
 }
 
 static void put_integer(struct printer *p, const struct ctf_value *v)
 {
 	const char *label = v->fc->nr_labels ? ctf_label(v->fc, v->u) : NULL;
+	bool quoted = label && !is_word(label);
 
 	if (v->fc->is_bool) {
-		putf(p, "%s", v->u ? "true" : "false");
+		text_str(&p->text, v->u ? "true" : "false");
 		return;
 	}
+	if (label) {
+		text_str(&p->text, quoted ? "\"" : "");
+		text_str(&p->text, label);
+		text_str(&p->text, quoted ? "\"(" : "(");
+	}
+	if (v->fc->is_signed)
+		text_i64(&p->text, (int64_t)v->u);
+	else
+		text_u64(&p->text, v->u);
 	if (label)
-		putf(p, is_word(label) ? "%s(" : "\"%s\"(", label);
-	putf(p, v->fc->is_signed ? "%" PRId64 : "%" PRIu64, v->u);
-	if (label)
-		put(p, ")", 1);
+		text_char(&p->text, ')');
 	if (v->fc->is_bit_map)
 		put_flags(p, v);
 }
 
 static void put_name(struct printer *p, const struct ctf_value *v)
 {
+	if (p->separate && !v->name)
+		text_char(&p->text, ',');
 	if (p->separate)
-		put(p, v->name ? " " : ", ", v->name ? 1 : 2);
-	if (v->name)
-		putf(p, "%s=", v->name);
+		text_char(&p->text, ' ');
+	if (v->name) {
+		text_str(&p->text, v->name);
+		text_char(&p->text, '=');
+	}
 	p->separate = true;
 }
 
@@ -364,7 +377,7 @@ static bool print_open(void *data, const struct ctf_value *v)
 	if (p->depth++ < p->hidden)
 		return true;
 	put_name(p, v);
-	put(p, v->fc->kind == CTF_ARRAY ? "[" : "{", 1);
+	text_char(&p->text, v->fc->kind == CTF_ARRAY ? '[' : '{');
 	p->separate = false;
 	return true;
 }
@@ -375,8 +388,28 @@ static void print_close(void *data, const struct ctf_value *v)
 
 	if (--p->depth < p->hidden)
 		return;
-	put(p, v->fc->kind == CTF_ARRAY ? "]" : "}", 1);
+	text_char(&p->text, v->fc->kind == CTF_ARRAY ? ']' : '}');
 	p->separate = true;
+}
+
+/* 17 digits tell one double from the next. */
+static void put_float(struct printer *p, double value)
+{
+	char text[40];
+	int len = snprintf(text, sizeof(text), "%.17g", value);
+
+	text_put(&p->text, text, (size_t)len);
+}
+
+static void put_blob(struct printer *p, const struct ctf_value *v)
+{
+	text_char(&p->text, '<');
+	for (size_t i = 0; i < v->len; i++) {
+		if (i)
+			text_char(&p->text, ' ');
+		text_hex_byte(&p->text, v->text[i]);
+	}
+	text_char(&p->text, '>');
 }
 
 static bool print_leaf(void *data, const struct ctf_value *v)
@@ -390,13 +423,11 @@ static bool print_leaf(void *data, const struct ctf_value *v)
 		put_integer(p, v);
 		break;
 	case CTF_FLOAT:
-		putf(p, "%.17g", v->f);
+		put_float(p, v->f);
 		break;
 	case CTF_ARRAY:
 		if (v->fc->is_blob) {
-			for (size_t i = 0; i < v->len; i++)
-				putf(p, i ? " %02x" : "<%02x", v->text[i]);
-			putf(p, v->len ? ">" : "<>");
+			put_blob(p, v);
 			break;
 		}
 		/* fall through */
@@ -404,35 +435,36 @@ static bool print_leaf(void *data, const struct ctf_value *v)
 		put_text(p, v);
 		break;
 	default: /* an optional that is absent */
-		put(p, "none", 4);
+		text_str(&p->text, "none");
 	}
 	return true;
 }
 
+static const struct ctf_visitor printing = {print_open, print_close, print_leaf};
+
+static void print_context(struct printer *p, struct located *l, const char *name, uint64_t pos,
+			  const struct ctf_fc *context)
+{
+	if (!context || !context->nr_members)
+		return;
+	if (p->separate)
+		text_char(&p->text, ' ');
+	text_str(&p->text, name);
+	text_str(&p->text, "={");
+	p->separate = false;
+	walk_at(l, &pos, context, NULL, &printing, p);
+	text_char(&p->text, '}');
+}
+
 size_t ctf_event_print(const struct stream *s, const struct event *e, char *buf, size_t room)
 {
-	static const struct ctf_visitor visitor = {print_open, print_close, print_leaf};
-	struct printer p = {.buf = buf, .room = room ? room - 1 : 0, .hidden = 1};
+	struct printer p = {.text = text_in(buf, room), .hidden = 1};
 	struct located l;
 
 	if (!locate(&l, s, e)) {
-		const struct ctf_fc *common = l.cs->plan->cls->event_context;
-
-		walk_at(&l, &l.payload, l.cls->payload, NULL, &visitor, &p);
-		if (common && common->nr_members) {
-			putf(&p, p.separate ? " context={" : "context={");
-			p.separate = false;
-			walk_at(&l, &l.common, common, NULL, &visitor, &p);
-			put(&p, "}", 1);
-		}
-		if (l.cls->context && l.cls->context->nr_members) {
-			putf(&p, p.separate ? " event_context={" : "event_context={");
-			p.separate = false;
-			walk_at(&l, &l.specific, l.cls->context, NULL, &visitor, &p);
-			put(&p, "}", 1);
-		}
+		walk_at(&l, &l.payload, l.cls->payload, NULL, &printing, &p);
+		print_context(&p, &l, "context", l.common, l.cs->plan->cls->event_context);
+		print_context(&p, &l, "event_context", l.specific, l.cls->context);
 	}
-	if (room)
-		buf[p.len < room - 1 ? p.len : room - 1] = '\0';
-	return p.len;
+	return text_end(&p.text, room);
 }

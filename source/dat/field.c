@@ -2,11 +2,10 @@
 /*
  * The slow way to a record: any field by its name, and all of them as text.
  */
+#include "base/text.h"
 #include "source/dat/page.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #define ELEMS_MAX 8192 /* a record has 64 KiB at most; longer arrays are shown cut */
@@ -120,119 +119,81 @@ int dat_event_field(const struct stream *s, const struct event *e, const char *n
 	return f ? field_value(&r, f, out) : -ENOENT;
 }
 
-/* Text that is counted on beyond the room there is, as snprintf does. */
-struct writer {
-	char *buf;
-	size_t room;
-	size_t len;
-};
-
-static void put(struct writer *w, const char *text, size_t len)
+static void put_array(struct text *t, const struct field_value *v, bool is_signed)
 {
-	if (w->len < w->room) {
-		size_t n = w->room - w->len < len ? w->room - w->len : len;
-
-		memcpy(w->buf + w->len, text, n);
-	}
-	w->len += len;
-}
-
-static __attribute__((format(printf, 2, 3))) void put_format(struct writer *w, const char *fmt, ...)
-{
-	char text[64];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	put(w, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
-}
-
-/* In double quotes; what would break the line or the quotes, as C writes it. */
-static void put_string(struct writer *w, const char *text, size_t len)
-{
-	put(w, "\"", 1);
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		if (c == '"' || c == '\\')
-			put_format(w, "\\%c", c);
-		else if (c < ' ' || c == 127)
-			put_format(w, "\\x%02x", c);
-		else
-			put(w, (const char *)&text[i], 1);
-	}
-	put(w, "\"", 1);
-}
-
-static void put_array(struct writer *w, const struct field_value *v, bool is_signed)
-{
-	put(w, "[", 1);
+	text_char(t, '[');
 	for (size_t i = 0; i < v->len; i++) {
 		if (i)
-			put(w, ", ", 2);
-		put_format(w, is_signed ? "%lld" : "%llu", (long long)v->elems[i]);
+			text_put(t, ", ", 2);
+		if (is_signed)
+			text_i64(t, v->elems[i]);
+		else
+			text_u64(t, (uint64_t)v->elems[i]);
 	}
-	put(w, "]", 1);
+	text_char(t, ']');
 }
 
-static void put_bytes(struct writer *w, const struct field_value *v)
+static void put_bytes(struct text *t, const struct field_value *v)
 {
-	put(w, "[", 1);
-	for (size_t i = 0; i < v->len; i++)
-		put_format(w, "%s%u", i ? ", " : "", (unsigned char)v->text[i]);
-	put(w, "]", 1);
+	text_char(t, '[');
+	for (size_t i = 0; i < v->len; i++) {
+		if (i)
+			text_put(t, ", ", 2);
+		text_u64(t, (unsigned char)v->text[i]);
+	}
+	text_char(t, ']');
 }
 
-static void put_value(struct writer *w, const struct dat_field *f, const struct field_value *v)
+static void put_value(struct text *t, const struct dat_field *f, const struct field_value *v)
 {
 	switch (v->cls) {
 	case FIELD_INT:
-		put_format(w, "%lld", (long long)v->i);
+		text_i64(t, v->i);
 		break;
 	case FIELD_UINT:
-		put_format(w, "%llu", (unsigned long long)v->u);
+		text_u64(t, v->u);
 		break;
 	case FIELD_STRING:
-		put_string(w, v->text, v->len);
+		text_char(t, '"');
+		text_quotable(t, (const uint8_t *)v->text, v->len, false);
+		text_char(t, '"');
 		break;
 	case FIELD_ARRAY:
-		put_array(w, v, f->is_signed);
+		put_array(t, v, f->is_signed);
 		break;
 	default:
-		put_bytes(w, v);
+		put_bytes(t, v);
 		break;
 	}
 }
 
-static void put_fields(struct writer *w, const struct record *r)
+static void put_fields(struct text *t, const struct record *r)
 {
 	for (unsigned i = r->layout->nr_common; i < r->layout->nr_fields; i++) {
 		const struct dat_field *f = &r->layout->fields[i];
 		struct field_value v;
 
 		if (i > r->layout->nr_common)
-			put(w, " ", 1);
-		put(w, f->name, strlen(f->name));
-		put(w, "=", 1);
+			text_char(t, ' ');
+		text_str(t, f->name);
+		text_char(t, '=');
 		if (field_value(r, f, &v))
-			put(w, "?", 1);
+			text_char(t, '?');
 		else
-			put_value(w, f, &v);
+			put_value(t, f, &v);
 	}
 }
 
 size_t dat_event_print(const struct stream *s, const struct event *e, char *buf, size_t room)
 {
-	struct writer w = {.buf = buf, .room = room ? room - 1 : 0};
+	struct text text = text_in(buf, room);
 	struct record r;
 
-	if (record_open(&r, s, e))
-		put_fields(&w, &r);
-	else if (e->kind == EV_LOST)
-		put_format(&w, "lost=%lld", (long long)e->arg[0]);
-	if (room)
-		buf[w.len < w.room ? w.len : w.room] = '\0';
-	return w.len;
+	if (record_open(&r, s, e)) {
+		put_fields(&text, &r);
+	} else if (e->kind == EV_LOST) {
+		text_str(&text, "lost=");
+		text_i64(&text, e->arg[0]);
+	}
+	return text_end(&text, room);
 }

@@ -133,13 +133,19 @@ class Gather:
         specs = [g if isinstance(g, str) else g.spec for g in guests]
         self.process = subprocess.Popen(
             [GATHER, out, f"token={token}", f"timeout={timeout}", *words, *specs],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.said = ""
         place.started.append(self.process)
 
     def line(self, seconds=30):
-        ready, _, _ = select.select([self.process.stdout], [], [], seconds)
-        check(ready, "the recorder says nothing")
-        return self.process.stdout.readline().strip()
+        while "\n" not in self.said:
+            ready, _, _ = select.select([self.process.stdout], [], [], seconds)
+            check(ready, "the recorder says nothing")
+            data = os.read(self.process.stdout.fileno(), 65536).decode()
+            check(data, "the recorder has ended")
+            self.said += data
+        line, self.said = self.said.split("\n", 1)
+        return line
 
     def begin(self, ready=None, started=None):
         """Until everything that can be traced is."""
@@ -152,7 +158,7 @@ class Gather:
         return self
 
     def note(self, text):
-        self.process.stdin.write(text + "\n")
+        self.process.stdin.write(text.encode() + b"\n")
         self.process.stdin.flush()
 
     def end(self, seconds=60):
@@ -162,7 +168,7 @@ class Gather:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"the recorder did not end in {seconds} s") from None
         check(self.process.returncode == 0, f"exit status {self.process.returncode}")
-        machines = [json.loads(line) for line in rest.splitlines()]
+        machines = [json.loads(line) for line in (self.said + rest.decode()).splitlines()]
         check(len({m["path"] for m in machines}) == len(machines), "two machines of one name")
         return {m["path"]: m for m in machines}
 

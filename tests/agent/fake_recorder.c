@@ -9,6 +9,7 @@
  *	FAKE_PAUSE_US=0  between pages
  *	FAKE_FAIL=TEXT   recording cannot start
  *	FAKE_MARK=FILE   is there while "tracing" is on
+ *	FAKE_BREAK=N     recording ends by itself, with an error, after N pages
  *	FAKE_FILES=LIST  names of files, with commas, written before the rest
  */
 #include "record/recorder.h"
@@ -157,6 +158,18 @@ int recorder_note_state(struct recorder *r, const char *cause, struct error *err
 	int len = snprintf(text, sizeof(text), "note %s\n", cause);
 
 	return r->sink->ops->write(r->sink, PART_TAIL, 1, text, (size_t)len, err);
+}
+
+int recorder_check(struct recorder *r, struct error *err)
+{
+	uint64_t most = setting("FAKE_BREAK", UINT64_MAX);
+
+	if (atomic_load(&r->failed))
+		return fail(err, atomic_load(&r->failed), "the sink failed");
+	if (atomic_load(&r->pages) <= most)
+		return 0;
+	atomic_store(&r->stop, true);
+	return fail(err, -EIO, "somebody removed its buffer");
 }
 
 uint64_t recorder_events_lost(struct recorder *r)

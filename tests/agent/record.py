@@ -59,6 +59,16 @@ def what_cannot_be_recorded_is_said(place):
           machines["far"])
 
 
+def a_recorder_that_ends_by_itself(place):
+    """Its buffer is gone, say: what it has is there, and the reason."""
+    a, b = place.agent("a", pause_us=300, **{"break": 100}), place.agent("b", pause_us=300)
+    g = place.gather("run", a, b).begin(2, 2)
+    wait_until(lambda: not a.is_tracing(), "it ends by itself")
+    machines = g.end()
+    check(g.check_partial(machines["a"], "somebody removed its buffer") > 100, "pages")
+    g.check_whole(machines["b"])
+
+
 def names_are_made_fit(place):
     """Names of guests that would be no folders, or the same folder."""
     a, b = place.agent("a", pages=10), place.agent("b", pages=10)
@@ -89,4 +99,5 @@ def wrong_tokens_are_refused(place):
 
 if __name__ == "__main__":
     run_tests([everything_arrives, an_endless_recording_ends, requests_arrive,
-               what_cannot_be_recorded_is_said, names_are_made_fit, wrong_tokens_are_refused])
+               what_cannot_be_recorded_is_said,
+               a_recorder_that_ends_by_itself, names_are_made_fit, wrong_tokens_are_refused])

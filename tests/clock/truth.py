@@ -21,7 +21,7 @@ SETS = ["lab-multi-lttng", "lab-multi-ftrace-tsc", "oracle-lttng-1", "oracle-ftr
 SHOW = lib.BUILD / "clock/show_topology"
 # Bounds that the evidence in these traces allows, with room (ns): the emulated machine takes some
 # 30 us from an exit to the next thing the guest records.
-BOUND_NS = 100_000
+BOUND_NS = 40_000
 # The lab read TSC and clock one after the other: the truth itself is this uncertain (ns).
 TRUTH_NS = 400
 

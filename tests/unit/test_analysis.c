@@ -92,6 +92,32 @@ static void labels(void **state)
 	assert_string_equal(text, "unknown");
 }
 
+/* A program built with another version of the library has structs of another length. */
+static void structs_may_be_shorter_or_longer(void **state)
+{
+	struct {
+		struct sonde_thread known;
+		char more[16];
+	} longer;
+	struct sonde_thread thread, shorter;
+
+	(void)state;
+	memset(&shorter, 0x55, sizeof(shorter));
+	memset(&longer, 0x55, sizeof(longer));
+	assert_int_equal(sonde_thread(run, KVM_A, &thread), 0);
+	assert_int_equal(sonde_thread_sized(run, KVM_A, &shorter,
+					    offsetof(struct sonde_thread, comm)),
+			 0);
+	assert_int_equal(shorter.tid, thread.tid);
+	assert_int_equal(((unsigned char *)&shorter.comm)[0], 0x55);
+	assert_int_equal(sonde_thread_sized(run, KVM_A, &longer.known, sizeof(longer)), 0);
+	assert_memory_equal(&longer.known, &thread, sizeof(thread));
+	for (unsigned i = 0; i < sizeof(longer.more); i++)
+		assert_int_equal(longer.more[i], 0);
+	assert_int_equal(sonde_thread_sized(run, -1, &longer.known, sizeof(longer)), -ENOENT);
+	assert_int_equal(longer.known.tid, 0);
+}
+
 /* ---- stacks -------------------------------------------------------------------------------- */
 
 static void a_stack_of_three_layers(void **state)
@@ -487,6 +513,7 @@ int main(void)
 		cmocka_unit_test(a_row_that_is_not_there),
 		cmocka_unit_test(finding_rows),
 		cmocka_unit_test(labels),
+		cmocka_unit_test(structs_may_be_shorter_or_longer),
 		cmocka_unit_test(a_stack_of_three_layers),
 		cmocka_unit_test(a_guest_without_a_trace),
 		cmocka_unit_test(nothing_known),

@@ -371,6 +371,10 @@ static void long_traces_are_sampled(void **state)
 		{.ppm = 0.1},
 		{.ppm = -120},
 		{.pause_at = BEGIN + 77 * SECOND, .pause_len = 3 * SECOND},
+		{.pause_at = BEGIN + 5 * SECOND, .pause_len = 3 * SECOND},
+		{.pause_at = BEGIN + 30 * SECOND, .pause_len = 3 * SECOND},
+		{.pause_at = BEGIN + 140 * SECOND, .pause_len = 3 * SECOND},
+		{.pause_at = BEGIN + 240 * SECOND, .pause_len = 3 * SECOND},
 	};
 
 	(void)state;
@@ -387,7 +391,7 @@ static void long_traces_are_sampled(void **state)
 		assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_PAIRS_CONTAINMENT);
 		assert_int_equal(t.machines[1].clock.nr_violations, 0);
 		assert_in_range(check_truth(&t, &m, w.pause_at, w.pause_len ? 4000 : 0), 1000,
-				6000);
+				w.pause_len ? 12000 : 6000);
 		assert_true(share_read(&m) < (w.pause_len ? 0.4 : 0.15));
 		topology_release(&t);
 		unmake(&m);
@@ -460,6 +464,41 @@ static void a_wrong_tsc_offset_is_not_believed(void **state)
 	assert_in_range(check_truth(&t, &m, 0, 0), 1000, 6000);
 	topology_release(&t);
 	unmake(&m);
+}
+
+/* trace-cmd recorded host and guest together, and noted both in each other's file. */
+static void what_trace_cmd_noted_is_used(void **state)
+{
+	static const int32_t tids[CPUS] = {TID(0), TID(1)};
+	struct trace_guest guest = {.name = "vm", .trace_id = 77, .vcpu_tid = tids, .nr_vcpus = CPUS};
+
+	(void)state;
+	for (int wrong = 0; wrong < 2; wrong++) {
+		struct made m;
+		struct topology t;
+		struct trace_shift shifts[2];
+
+		make_world(&m, (struct world){.no_calls = true});
+		make_tsc(&m);
+		for (int cpu = 0; cpu < CPUS; cpu++)
+			shifts[cpu] = (struct trace_shift){
+				.cpu = cpu, .offset = m.w.boot + wrong * 20 * MS, .scaling = 1};
+		m.traces[HOST].trace_id = 66;
+		m.traces[HOST].guests = &guest;
+		m.traces[HOST].nr_guests = 1;
+		m.traces[GUEST].trace_id = 77;
+		m.traces[GUEST].peer_trace_id = 66;
+		m.traces[GUEST].shifts = shifts;
+		m.traces[GUEST].nr_shifts = 2;
+		assert_int_equal(find(&t, &m, NULL), 0);
+		check_tree(&t);
+		assert_non_null(strstr(t.machines[1].evidence, "trace-cmd recorded it as guest vm"));
+		assert_int_equal(t.machines[1].clock.method,
+				 wrong ? CLOCK_METHOD_CONTAINMENT : CLOCK_METHOD_TSC);
+		check_truth(&t, &m, 0, 0);
+		topology_release(&t);
+		unmake(&m);
+	}
 }
 
 static void the_user_tells_an_offset(void **state)
@@ -608,6 +647,7 @@ int main(void)
 		cmocka_unit_test(long_traces_are_sampled),
 		cmocka_unit_test(a_written_tsc_offset_is_exact),
 		cmocka_unit_test(a_wrong_tsc_offset_is_not_believed),
+		cmocka_unit_test(what_trace_cmd_noted_is_used),
 		cmocka_unit_test(the_user_tells_an_offset),
 		cmocka_unit_test(strangers_are_an_error_that_names_them),
 		cmocka_unit_test(two_traces_of_one_clock_are_the_same),

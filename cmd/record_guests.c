@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde record --guest: what of the guests' recordings is the command's. */
+#include "cmd/record_guests.h"
+#include "record/folder.h"
+#include "record/remote_targets.h"
+#include "report/safe.h"
+#include "report/units.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/statvfs.h>
+
+#define DEFAULT_LIMIT_MB 16384ull
+#define DEFAULT_DEPTH 8
+#define MIB (1ull << 20)
+
+struct guests {
+	const struct invocation *inv;
+	struct run *run;
+	struct run_machine *host;
+	const char *tracer;
+	struct wire_token token;
+	struct remote_targets targets;
+	struct remote_ops ops;
+	struct remote *remote;
+	pthread_mutex_t lock; /* of the run: the remote's thread writes into it, too */
+};
+
+/* ---- the run ------------------------------------------------------------------------------- */
+
+static int open_machine(void *data, struct remote_machine *m, struct error *err)
+{
+	struct guests *g = data;
+	struct run_machine *parent = m->parent ? m->parent->user : g->host;
+	struct run_machine *rm;
+	char path[256];
+	int ret;
+
+	remote_path(m, path, sizeof(path));
+	pthread_mutex_lock(&g->lock);
+	rm = run_add_machine(g->run, path, parent ? parent : g->host, err);
+	if (rm) {
+		snprintf(rm->tracer, sizeof(rm->tracer), "%s", g->tracer);
+		snprintf(rm->product_uuid, sizeof(rm->product_uuid), "%s",
+			 m->identity.product_uuid);
+	}
+	pthread_mutex_unlock(&g->lock);
+	if (!rm)
+		return -ENOMEM;
+	ret = folder_open(&m->sink, rm->folder, NULL, err);
+	if (ret)
+		snprintf(rm->why, sizeof(rm->why), "%.250s", err->text);
+	m->user = rm;
+	return ret;
+}
+
+static void machine_done(void *data, struct remote_machine *m)
+{
+	struct guests *g = data;
+	struct run_machine *rm = m->user;
+
+	if (m->sink)
+		folder_close(m->sink);
+	m->sink = NULL;
+	if (!rm)
+		return;
+	pthread_mutex_lock(&g->lock);
+	rm->complete = m->complete;
+	memcpy(rm->why, m->why, sizeof(rm->why));
+	rm->cost = m->cost;
+	pthread_mutex_unlock(&g->lock);
+}
+
+/* ---- options ------------------------------------------------------------------------------- */
+
+static int resolve(const char *name, char *address, size_t room, struct error *err)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *found;
+	int ret = getaddrinfo(name, NULL, &hints, &found);
+
+	if (ret)
+		return fail(err, -ENOENT, "there is no host \"%s\": %s", name, gai_strerror(ret));
+	ret = getnameinfo(found->ai_addr, found->ai_addrlen, address, (socklen_t)room, NULL, 0,
+			  NI_NUMERICHOST);
+	freeaddrinfo(found);
+	return ret ? fail(err, -ENOENT, "%s: %s", name, gai_strerror(ret)) : 0;
+}
+
+static int add_targets(struct guests *g, const struct text_list *list, struct error *err)
+{
+	int ret = 0;
+
+	/* "all" last: what has a link of its own is not recorded twice. */
+	for (unsigned i = 0; i < list->nr && !ret; i++) {
+		if (strcmp(list->items[i], "all"))
+			ret = remote_targets_add(&g->targets, list->items[i], resolve, err);
+	}
+	for (unsigned i = 0; i < list->nr && !ret; i++) {
+		if (!strcmp(list->items[i], "all"))
+			return remote_targets_add(&g->targets, "all", resolve, err);
+	}
+	return ret;
+}
+
+static uint64_t limit_bytes(const struct guests *g, const struct guest_options *opt)
+{
+	uint64_t limit = DEFAULT_LIMIT_MB * MIB;
+	struct statvfs fs;
+
+	if (opt->limit_mb)
+		return opt->limit_mb * MIB;
+	/* The run directory is there: the host's folder is below it. */
+	if (!statvfs(g->inv->common.output ? g->inv->common.output : ".", &fs) &&
+	    (uint64_t)fs.f_bavail * fs.f_frsize / 4 < limit)
+		limit = (uint64_t)fs.f_bavail * fs.f_frsize / 4;
+	return limit;
+}
+
+static int fill_request(struct guests *g, const struct guest_options *opt,
+			const struct record_options *record, struct wire_request *r,
+			struct error *err)
+{
+	*r = (struct wire_request){
+		.tracer = record->tracer,
+		.purpose = record->purpose,
+		.buffer_kb = record->buffer_kb,
+		.depth = (opt->depth ? opt->depth : DEFAULT_DEPTH) - 1,
+		.limit_bytes = limit_bytes(g, opt),
+	};
+	snprintf(r->clock, sizeof(r->clock), "%s", record->clock ? record->clock : "");
+	for (unsigned i = 0; i < record->nr_events; i++) {
+		size_t used = strlen(r->events);
+
+		if (snprintf(r->events + used, sizeof(r->events) - used, "%s%s", used ? "," : "",
+			     record->events[i]) >= (int)(sizeof(r->events) - used))
+			return fail(err, -E2BIG, "the list of events is too long for guests");
+	}
+	return 0;
+}
+
+/* Who was named must be there; of all, those that answer. */
+static int check_named(struct guests *g, const struct text_list *list, struct error *err)
+{
+	bool all = false;
+
+	for (unsigned i = 0; i < list->nr; i++)
+		all = all || !strcmp(list->items[i], "all");
+	for (unsigned i = 0; i < remote_nr_machines(g->remote); i++) {
+		const struct remote_machine *m = remote_machine(g->remote, i);
+
+		if (m->over && !all)
+			return fail(err, -EREMOTEIO, "guest %s: %s", m->name, m->why);
+	}
+	return 0;
+}
+
+int guests_connect(struct guests **out, const struct invocation *inv,
+		   const struct guest_options *opt, struct run *run, struct run_machine *host,
+		   const struct record_options *record, struct error *err)
+{
+	struct guests *g;
+	struct remote_options ro = {.timeout_ms = (unsigned)opt->timeout_s * 1000};
+	int ret;
+
+	*out = NULL;
+	if (!opt->guests.nr)
+		return 0;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return fail(err, -ENOMEM, "out of memory for guests");
+	*out = g;
+	g->inv = inv;
+	g->run = run;
+	g->host = host;
+	g->tracer = record->tracer == RECORD_LTTNG ? "lttng" : "ftrace";
+	g->ops = (struct remote_ops){open_machine, machine_done};
+	pthread_mutex_init(&g->lock, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	ret = opt->token_file ? wire_token_load(&g->token, opt->token_file, err) : 0;
+	if (!ret)
+		ret = add_targets(g, &opt->guests, err);
+	if (!ret)
+		ret = fill_request(g, opt, record, &ro.request, err);
+	if (ret)
+		return ret;
+	ro.targets = g->targets.list;
+	ro.nr_targets = g->targets.nr;
+	ro.token = opt->token_file ? &g->token : NULL;
+	ro.ops = &g->ops;
+	ro.data = g;
+	ret = remote_connect(&g->remote, &ro, err);
+	return ret ? ret : check_named(g, &opt->guests, err);
+}
+
+/* ---- the recording ------------------------------------------------------------------------- */
+
+void guests_start(struct guests *g)
+{
+	if (!g)
+		return;
+	remote_start(g->remote);
+	pthread_mutex_lock(&g->lock);
+	/* Without it a killed recorder's guests are not in the manifest; no reason to stop now. */
+	run_save(g->run, NULL);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void guests_progress(struct guests *g, unsigned *recording, uint64_t *bytes, uint64_t *events_lost)
+{
+	*recording = 0;
+	*bytes = *events_lost = 0;
+	if (g)
+		remote_progress(g->remote, recording, events_lost, bytes);
+}
+
+void guests_stop(struct guests *g)
+{
+	if (g)
+		remote_stop(g->remote, 0);
+}
+
+void guests_print(struct guests *g, FILE *out)
+{
+	if (!g)
+		return;
+	if (!remote_nr_machines(g->remote))
+		fprintf(out, "guests: no VM was found on this machine\n");
+	for (unsigned i = 0; i < remote_nr_machines(g->remote); i++) {
+		const struct remote_machine *m = remote_machine(g->remote, i);
+		char path[256], bytes[UNIT_TEXT];
+
+		remote_path(m, path, sizeof(path));
+		if (m->recorded)
+			fprintf(out, "guest %s: %s, clock %s%s%s\n", path,
+				unit_bytes(bytes, m->cost.bytes),
+				*m->cost.clock ? m->cost.clock : "unknown",
+				m->complete ? "" : "; not complete: ", m->why);
+		else
+			fprintf(out, "guest %s: no trace of its own: %s\n", path, m->why);
+	}
+}
+
+void guests_json(struct guests *g, struct json *j)
+{
+	json_array(j, "guests");
+	for (unsigned i = 0; g && i < remote_nr_machines(g->remote); i++) {
+		const struct remote_machine *m = remote_machine(g->remote, i);
+		char path[256];
+
+		remote_path(m, path, sizeof(path));
+		json_object(j, NULL);
+		json_str(j, "name", path);
+		json_bool(j, "recorded", m->recorded);
+		json_bool(j, "complete", m->complete);
+		json_str(j, "why", m->why);
+		json_uint(j, "bytes", m->cost.bytes);
+		json_uint(j, "events_lost", m->cost.events_lost);
+		json_uint(j, "cpu_ns", m->cost.cpu_ns);
+		json_str(j, "clock", m->cost.clock);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+void guests_close(struct guests *g)
+{
+	if (!g)
+		return;
+	remote_close(g->remote);
+	pthread_mutex_destroy(&g->lock);
+	free(g);
+}

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Callers that an agent must send away, and stay ready for the right one."""
+
+import os
+import socket
+import struct
+import time
+
+import wire
+from agents import check, run_tests
+from wire import AUTH, HELLO, START, frame
+
+
+def still_serves(place, agent):
+    g = place.gather(f"run{time.monotonic()}", agent).begin(1, 1)
+    g.check_whole(g.end()["a"], pages=10)
+
+
+def caller(place, agent, token=None):
+    return wire.Caller(agent.port, token or place.token.read_bytes().strip())
+
+
+def garbage(place):
+    """Before and after a greeting."""
+    a = place.agent("a", pages=10)
+    with caller(place, a).sock as s:
+        s.sendall(os.urandom(100000))
+    c = caller(place, a).call()
+    c.send(os.urandom(100000))
+    check("no frame" in c.error(), "it was told nothing")
+    still_serves(place, a)
+
+
+def wrong_proofs(place):
+    """Of another token, of nothing, of the other role, of an earlier session."""
+    a = place.agent("a", pages=10)
+    what, payload = caller(place, a, b"some other token").call().prove()
+    check(what == wire.ERROR and b"wrong token" in payload, "another token")
+    what, _ = caller(place, a).call().prove(role=b"sonde agent")
+    check(what == wire.ERROR, "the other role")
+    for proof in b"", bytes(32), bytes(31), bytes(4096):
+        c = caller(place, a).call()
+        c.send(frame(AUTH, proof))
+        check("wrong token" in c.error(), f"{len(proof)} bytes")
+    first = caller(place, a).call()
+    check(first.prove()[0] == HELLO, "the right one")
+    old = frame(AUTH, wire.proof(first.token, b"sonde caller", first.flags, first.nonce,
+                                 first.agent_nonce))
+    first.sock.close()
+    c = caller(place, a).call()
+    c.send(old)
+    check("wrong token" in c.error(), "a proof of an earlier session")
+    still_serves(place, a)
+
+
+def orders_before_the_proof(place):
+    """START, STOP, NOTE, PING."""
+    a = place.agent("a", pages=10)
+    for what in range(wire.START, wire.PING + 1):
+        c = caller(place, a).call()
+        c.send(frame(what))
+        check("before it proved" in c.error(), f"frame {what}")
+    check(not a.is_tracing(), "it traces")
+    still_serves(place, a)
+
+
+def frames_that_break_rules(place):
+    """After the proof."""
+    a = place.agent("a", pages=10)
+    for data, why in [(frame(wire.PART, b"x"), "type 19"), (frame(START, length=5000), "5000"),
+                      (frame(START, b"\x01\x00\xff\xff"), "65535"), (frame(0), "type 0"),
+                      (frame(AUTH, bytes(32)), "second AUTH"),
+                      (frame(START) + frame(START), "second recording")]:
+        c = caller(place, a).call()
+        check(c.prove()[0] == HELLO, "the right one")
+        c.send(data)
+        check(why in c.error(), why)
+        c.sock.close()
+    still_serves(place, a)
+
+
+def many_at_once(place):
+    """More idle callers than there is room for; they are sent away in time."""
+    a = place.agent("a", pages=10)
+    idle = [socket.create_connection(("127.0.0.1", a.port)) for _ in range(30)]
+    begin = time.monotonic()
+    for s in idle:
+        s.settimeout(20)
+        try:
+            check(s.recv(1) == b"", "it says something")
+        except ConnectionResetError:
+            pass
+    check(time.monotonic() - begin < 15, "idle callers were not sent away")
+    still_serves(place, a)
+
+
+def a_busy_agent_keeps_sending_them_away(place):
+    """While it records."""
+    a = place.agent("a", pause_us=300)
+    g = place.gather("run", a).begin(1, 1)
+    for _ in range(20):
+        with caller(place, a).sock as s:
+            s.sendall(os.urandom(1000))
+    what, payload = caller(place, a).call().prove()
+    check(what == wire.ERROR and b"another recorder" in payload, payload)
+    g.wait_for_pages("a")
+    g.check_whole(g.end()["a"])
+
+
+def versions(place):
+    """A newer caller is answered with what the agent knows."""
+    a = place.agent("a", pages=10)
+    c = caller(place, a).call(version=9)
+    check(c.version == 1, f"version {c.version}")
+    check(c.prove()[0] == HELLO, "it may go on with version 1")
+
+
+def a_silent_caller_in_a_recording(place):
+    """Its data is not taken: the kernel's buffers fill, and the agent just waits."""
+    a = place.agent("a")
+    c = caller(place, a).call()
+    check(c.prove()[0] == HELLO, "the right one")
+    c.send(frame(START))
+    time.sleep(0.5)
+    size = int(open(f"/proc/{a.process.pid}/statm").read().split()[1]) * 4096
+    check(a.is_tracing(), "it does not trace")
+    check(size < 30 << 20, f"{size} bytes of memory")
+    before = open(f"/proc/{a.process.pid}/stat").read().split()[13:15]
+    time.sleep(0.5)
+    after = open(f"/proc/{a.process.pid}/stat").read().split()[13:15]
+    used = sum(map(int, after)) - sum(map(int, before))
+    check(used <= 2, f"{used} ticks of CPU while it waits")
+    c.sock.close()
+    time.sleep(0.5)
+    check(not a.is_tracing(), "it still traces")
+
+
+if __name__ == "__main__":
+    run_tests([garbage, wrong_proofs, orders_before_the_proof, frames_that_break_rules,
+               many_at_once, a_busy_agent_keeps_sending_them_away, versions,
+               a_silent_caller_in_a_recording])

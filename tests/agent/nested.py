@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Agents of nested VMs are reached through their parents' agents, over one link per VM."""
+
+import re
+import time
+
+from agents import STOP, CONT, check, free_port, run_tests, wait_until
+
+STEADY = {"pause_us": 300}
+
+
+def guests(*agents):
+    return [word for agent in agents for word in ("--guest", agent.spec)]
+
+
+def tower(place, **settings):
+    """vm-a with vm-a-n and vm-a-m in it, vm-a-n with deep in it; vm-b beside vm-a."""
+    deep = place.agent("deep", **settings)
+    n = place.agent("vm-a-n", *guests(deep), **settings)
+    m = place.agent("vm-a-m", **settings)
+    a = place.agent("vm-a", *guests(n, m), **settings)
+    b = place.agent("vm-b", **settings)
+    return a, b, n, m, deep
+
+
+ALL = ["vm-a", "vm-a.vm-a-m", "vm-a.vm-a-n", "vm-a.vm-a-n.deep", "vm-b"]
+
+
+def four_levels(place):
+    """All at once, all whole."""
+    a, b, *_ = tower(place, pages=500)
+    g = place.gather("run", a, b, depth=8).begin(2)
+    machines = g.end()
+    check(sorted(machines) == ALL, sorted(machines))
+    for machine in machines.values():
+        g.check_whole(machine, pages=500)
+
+
+def order_of_start_and_stop(place):
+    """A parent traces before its guests begin and until they have ended."""
+    a, b, n, m, deep = tower(place, **STEADY)
+    g = place.gather("run", a, b, depth=8).begin(2)
+    begun = {x.name: x.mark.stat().st_mtime_ns for x in (a, n, deep)}
+    check(begun["vm-a"] <= begun["vm-a-n"] <= begun["deep"], begun)
+    g.wait_for_pages(*ALL)
+    n.signal(STOP)  # so its guest, which has to be told by it, goes on, and so must its parent
+    g.process.stdin.close()
+    time.sleep(0.3)
+    check(deep.is_tracing() and a.is_tracing(), "ended before its guest")
+    check(not b.is_tracing(), "waited for another machine's guest")
+    n.signal(CONT)
+    g.process.stdin = None
+    machines = g.end()
+    for machine in machines.values():
+        g.check_whole(machine)
+
+
+def no_deeper_than_asked_for(place):
+    """depth=0: the guests alone; depth=1: theirs too."""
+    a, b, *_ = tower(place, pages=20)
+    check(sorted(place.gather("run0", a, b).begin(2).end()) == ["vm-a", "vm-b"], "depth 0")
+    g = place.gather("run1", a, b, depth=1).begin(2)
+    check(sorted(g.end()) == [p for p in ALL if "deep" not in p], "depth 1")
+
+
+def a_nested_agent_dies(place):
+    """Only its tail is missing."""
+    a, b, n, m, deep = tower(place, **STEADY)
+    g = place.gather("run", a, b, depth=8).begin(2)
+    g.wait_for_pages(*ALL)
+    deep.kill()
+    g.wait_for_pages("vm-a.vm-a-n")
+    machines = g.end()
+    check(g.check_partial(machines["vm-a.vm-a-n.deep"], "the link to its agent was lost") >= 50,
+          "pages lost")
+    for path in ALL:
+        if "deep" not in path:
+            g.check_whole(machines[path])
+
+
+def an_agent_in_between_dies(place):
+    """What is behind it is lost from then on; and stops tracing."""
+    a, b, n, m, deep = tower(place, **STEADY)
+    g = place.gather("run", a, b, depth=8).begin(2)
+    g.wait_for_pages(*ALL)
+    n.kill()
+    wait_until(lambda: not deep.is_tracing(), "the guest behind it stops tracing")
+    machines = g.end()
+    for path in "vm-a.vm-a-n", "vm-a.vm-a-n.deep":
+        check(g.check_partial(machines[path], "link to its agent was lost") >= 50, path)
+    for path in "vm-a", "vm-b", "vm-a.vm-a-m":
+        g.check_whole(machines[path])
+
+
+def a_nested_agent_hangs(place):
+    """It is given up by its parent, before the parent is by its own."""
+    a, b, n, m, deep = tower(place, **STEADY)
+    g = place.gather("run", a, b, depth=8).begin(2)
+    g.wait_for_pages(*ALL)
+    deep.signal(STOP)
+    machines = g.end()
+    g.check_partial(machines["vm-a.vm-a-n.deep"], "silent")
+    for path in ALL:
+        if "deep" not in path:
+            g.check_whole(machines[path])
+
+
+def the_recorder_dies(place):
+    """Every level stops tracing."""
+    agents = tower(place, **STEADY)
+    g = place.gather("run", *agents[:2], depth=8).begin(2)
+    g.wait_for_pages(*ALL)
+    g.process.kill()
+    for agent in agents:
+        wait_until(lambda: not agent.is_tracing(), f"{agent.name} stops tracing")
+    g = place.gather("again", *agents[:2], depth=8).begin(2)
+    for machine in g.end().values():
+        g.check_whole(machine)
+
+
+def the_limit_holds_for_each(place):
+    """A guest's guest with too much ends in order; the machines around it are whole."""
+    limit = 4 << 20
+    n = place.agent("n", pause_us=50)
+    a = place.agent("a", *guests(n), pages=20)
+    g = place.gather("run", a, depth=2, limit=limit).begin(1)
+    wait_until(lambda: not n.is_tracing(), "it was told to stop")
+    machines = g.end()
+    nr = g.check_partial(machines["a.n"], f"it reached the limit of {limit} bytes")
+    check(limit // 4096 - 40 < nr <= limit // 4096, f"{nr} pages")
+    g.check_whole(machines["a"], pages=20)
+
+
+def a_guest_without_an_agent(place):
+    """Is told of, with the reason."""
+    a = place.agent("a", "--guest", f"none=tcp:127.0.0.1:{free_port()}", pages=20)
+    g = place.gather("run", a, depth=2).begin(1)
+    machines = g.end()
+    g.check_whole(machines["a"], pages=20)
+    check(not machines["a.none"]["recorded"], machines["a.none"])
+    check(re.search("cannot connect.*refused", machines["a.none"]["why"]), machines["a.none"])
+
+
+def notes_reach_all(place):
+    """A note goes to every level."""
+    a, b, *_ = tower(place, **STEADY)
+    g = place.gather("run", a, b, depth=8).begin(2)
+    g.note("vm")
+    for path in ALL:
+        wait_until(lambda: (g.out / path / "tail1").exists(), f"the note of {path}")
+    for machine in g.end().values():
+        g.check_whole(machine)
+
+
+if __name__ == "__main__":
+    run_tests([four_levels, order_of_start_and_stop, no_deeper_than_asked_for,
+               a_nested_agent_dies, an_agent_in_between_dies, a_nested_agent_hangs,
+               the_recorder_dies, the_limit_holds_for_each, a_guest_without_an_agent,
+               notes_reach_all])

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""sonde analyze RUN: the manifest says which machine is which; what it says went wrong, and what is
+missing, is told; and it is not trusted further than that."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
+import lib  # noqa: E402
+
+SAMPLES = {"iron": "host0", "iron.a": "vm-a", "iron.b": "vm-b", "iron.a.n": "vm-a-n"}
+PARENTS = {"iron": None, "iron.a": "iron", "iron.b": "iron", "iron.a.n": "iron.a"}
+
+
+def make_run(path, **changes):
+    """A run directory of the shipped samples, and its manifest."""
+    machines = []
+    for name, sample in SAMPLES.items():
+        (path / name).mkdir(parents=True)
+        shutil.copy(lib.ROOT / f"samples/ftrace/{sample}.dat", path / name / "trace.dat")
+        machines.append({"name": name, "parent": PARENTS[name], "folder": name, "tracer": "ftrace",
+                         "clock": "x86-tsc", "clock_reason": "", "complete": True,
+                         "cost": {"events_lost": 0}})
+    manifest = {"version": 1, "state": "complete", "machines": machines, **changes}
+    save(path, manifest)
+    return manifest
+
+
+def save(path, manifest):
+    (path / "run.json").write_text(json.dumps(manifest))
+
+
+def analyze(path, status=0, options=()):
+    done = subprocess.run([lib.SONDE, "analyze", path, "-o", path.parent / "out.sonde", *options],
+                          capture_output=True, text=True)
+    lib.check(done.returncode == status, f"exit status {done.returncode}: {done.stderr}")
+    if status:
+        return done.stderr
+    info = json.loads(lib.run(lib.SONDE, "info", "--format", "json", path.parent / "out.sonde"))
+    info["parents"] = {m["name"]: m["parent"] for m in info["machines"] if m["traced"]}
+    info["problems"] = [p["text"] for p in info["problem"]]
+    return info
+
+
+def has(info, *parts):
+    for part in parts:
+        lib.check(any(part in text for text in info["problems"]),
+                  f'no problem says "{part}": {info["problems"]}')
+
+
+def whole(path):
+    make_run(path)
+    info = analyze(path)
+    lib.check(info["parents"] == PARENTS, info["parents"])
+    texts = {m["name"]: m["evidence"] for m in info["machines"]}
+    lib.check("recorded through that machine" in texts["iron.a"], texts)
+    lib.check(not any("record" in text for text in info["problems"]), info["problems"])
+
+
+def the_user_counts_more(path):
+    make_run(path)
+    info = analyze(path, options=["--guest", f"rust={path / 'iron.a'}", "--parent", "rust=iron"])
+    lib.check(info["parents"] == {"iron": None, "rust": "iron", "iron.b": "iron",
+                                  "iron.a.n": "rust"}, info["parents"])
+
+
+def partial(path):
+    manifest = make_run(path, state="partial")
+    guest = manifest["machines"][2]
+    guest.update(complete=False, why="its agent went silent", clock="mono",
+                 clock_reason="its TSC is not in step")
+    guest["cost"]["events_lost"] = 17
+    shutil.rmtree(path / "iron.b")
+    save(path, manifest)
+    info = analyze(path)
+    lib.check("iron.b" not in info["parents"], info["parents"])
+    has(info, "iron.b: its recording is not complete: its agent went silent",
+        "iron.b: its recorder counted 17 lost events", "iron.b: cannot open",
+        "iron.b: recorded with clock mono: its TSC is not in step")
+
+
+def without_the_middle(path):
+    """The nested VM was reached through one that left no trace."""
+    make_run(path)
+    shutil.rmtree(path / "iron.a")
+    info = analyze(path)
+    lib.check(info["parents"] == {"iron": None, "iron.b": "iron"}, info["parents"])
+    has(info, "iron.a.n is left out: it runs in iron.a, of which there is no trace")
+
+
+def killed(path):
+    """Raw parts that cannot be joined."""
+    manifest = make_run(path, state="recording")
+    # A head begins like a trace.dat, and must not be taken for one.
+    (path / "iron.b/trace.dat").rename(path / "iron.b/head")
+    (path / "iron.b/tail0").write_text("tail")
+    save(path, manifest)
+    info = analyze(path)
+    lib.check("iron.b" not in info["parents"], info["parents"])
+    has(info, "iron.b: its recording is not complete", "sonde record --recover")
+    (path / "iron.b/head").unlink()
+    save(path, {**manifest, "state": "recording"})
+    has(analyze(path), "was not ended in order")
+
+
+def hostile(path):
+    manifest = make_run(path)
+    manifest["machines"][1]["folder"] = "../elsewhere"
+    manifest["machines"][2]["folder"] = "/etc"
+    manifest["machines"] += [5, {}, {"name": "x", "folder": ".."}]
+    save(path, manifest)
+    info = analyze(path)
+    lib.check("iron" in info["parents"] and "iron.a" not in info["parents"], info["parents"])
+    has(info, "without name or folder is left out")
+    for text in ("", "{", '{"version": 2, "machines": []}', "\0" * 100):
+        (path / "run.json").write_text(text)
+        info = analyze(path)
+        lib.check(len(info["parents"]) == 4, info["parents"])
+        has(info, "run.json is no manifest")
+    (path / "run.json").write_text('{"of": "another program"}')
+    lib.check(not any("run.json" in text for text in analyze(path)["problems"]), "not ours")
+
+
+def nothing(path):
+    manifest = make_run(path)
+    for name in SAMPLES:
+        shutil.rmtree(path / name)
+    lib.check("no trace could be opened" in analyze(path, status=1), "says so")
+    save(path, {**manifest, "machines": []})
+    lib.check("no trace could be opened" in analyze(path, status=1), "says so")
+
+
+def main():
+    for test in whole, the_user_counts_more, partial, without_the_middle, killed, hostile, nothing:
+        with tempfile.TemporaryDirectory() as scratch:
+            test(Path(scratch) / "run")
+        print(f"{test.__name__}: ok")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/remote_names.h"
+#include "record/remote_session.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
+
+/*
+ * A hostile agent: everything after its greeting is the input, in pieces whose sizes the first byte
+ * chooses, through the recorder's side of a session to sinks that check what reaches them.  The
+ * second byte says after which piece the recorder asks to start, and when to stop.
+ */
+#define LIMIT_BYTES 100000
+#define PIECE_MAX 64
+
+struct world {
+	uint64_t written[WIRE_MACHINES_MAX];
+	unsigned opened, done;
+};
+
+struct checked_sink {
+	struct sink sink;
+	struct world *world;
+	unsigned index;
+};
+
+static int sink_write(struct sink *base, enum part_kind kind, unsigned number, const void *data,
+		      size_t len_bytes, struct error *err)
+{
+	struct checked_sink *s = (struct checked_sink *)base;
+	volatile uint8_t sum = 0;
+
+	if (kind >= PART_KINDS || number > WIRE_NUMBER_MAX || !len_bytes)
+		abort();
+	for (size_t i = 0; i < len_bytes; i++)
+		sum ^= ((const uint8_t *)data)[i];
+	if (kind != PART_TAIL)
+		s->world->written[s->index] += len_bytes;
+	if (s->world->written[s->index] > LIMIT_BYTES)
+		abort();
+	return number == 77 ? fail(err, -ENOSPC, "disk full") : 0;
+}
+
+static int sink_file(struct sink *base, unsigned number, const char *name, struct error *err)
+{
+	(void)base;
+	(void)number;
+	(void)err;
+	if (!remote_file_name_is_safe(name) || strstr(name, "..") || *name == '/')
+		abort();
+	return 0;
+}
+
+static int open_sink(void *data, struct remote_machine *m, struct error *err)
+{
+	static const struct sink_ops ops = {.write = sink_write, .file = sink_file};
+	struct world *w = data;
+	struct checked_sink *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return fail(err, -ENOMEM, "out of memory");
+	s->sink.ops = &ops;
+	s->world = w;
+	s->index = w->opened++;
+	m->sink = &s->sink;
+	return 0;
+}
+
+static void machine_done(void *data, struct remote_machine *m)
+{
+	struct world *w = data;
+
+	w->done++;
+	free(m->sink);
+	m->sink = NULL;
+	if (m->complete && *m->why)
+		abort();
+	for (const char *c = m->why; *c; c++) {
+		if (*c < ' ' || *c > '~')
+			abort();
+	}
+}
+
+static int greet(struct remote_session *s)
+{
+	struct wire_greeting g = s->greeting;
+	uint8_t answer[WIRE_ANSWER_BYTES];
+
+	wire_put_answer(answer, &g);
+	return session_feed(s, answer, sizeof(answer), NULL);
+}
+
+static void play(struct remote_session *s, const uint8_t *data, size_t len)
+{
+	size_t piece = len ? 1 + data[0] % PIECE_MAX : 1;
+	unsigned stop_at = len > 1 ? data[1] : 0;
+	struct error err = {0};
+
+	for (size_t at = 2, turn = 0; at < len; at += piece, turn++) {
+		size_t take = len - at < piece ? len - at : piece;
+
+		if (s->state == SESSION_READY && session_start(s, &err))
+			return;
+		if (stop_at && turn == stop_at && s->state >= SESSION_STARTING &&
+		    s->state < SESSION_STOPPING)
+			session_stop(s, 1000);
+		if (session_feed(s, data + at, take, &err) || s->state == SESSION_OVER)
+			return;
+		session_ping(s);
+		s->out_bytes = 0;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
+{
+	static const struct remote_ops ops = {open_sink, machine_done};
+	struct world w = {0};
+	const struct remote_options opt = {
+		.ops = &ops,
+		.data = &w,
+		.request = {.limit_bytes = LIMIT_BYTES, .depth = 3},
+	};
+	const struct remote_target target = {.name = "fuzz"};
+	struct remote_session s;
+	unsigned nr;
+
+	if (session_init(&s, &opt, &target, "fuzz", NULL))
+		return 0;
+	if (!session_call(&s, NULL) && !greet(&s))
+		play(&s, data, len_bytes);
+	session_end(&s, "the input ended");
+	nr = s.nr_machines;
+	if (nr > WIRE_MACHINES_MAX || w.done != nr || w.opened > nr)
+		abort();
+	session_release(&s);
+	return 0;
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# time-limit: 600
+"""Runs of the lab that were kept (sets lab-run-SCENARIO-KERNEL: traces, truth.json, samples.json), held against what
+the hardware did: with all traces, and with the host's alone, where machines are known but not their threads."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
+import lib  # noqa: E402
+
+sys.path[:0] = [str(lib.ROOT)]
+from lab.oracle import compare, names  # noqa: E402
+from lab.oracle.history import History  # noqa: E402
+
+
+def check(title, traces, made, scratch):
+    history = scratch / f"{title}.sonde"
+    lib.run(lib.SONDE, "analyze", *traces, "-o", history)
+    history = History(history)
+    faults = compare.compare(history, names.renamed(history, made["machines"], made["samples"]))
+    lib.check(not faults, f"{title}: {'; '.join(faults)}")
+
+
+def main():
+    sets = sorted(path.name.removesuffix(".tar.zst") for path in lib.TRACES.glob("lab-run-*.tar.zst"))
+    if not sets:
+        lib.skip(f"no runs of the lab (lab-run-*) in {lib.TRACES}")
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in sets:
+            directory = lib.shared_set(name)
+            made = json.loads((directory / "samples.json").read_text())
+            traces = sorted(directory.glob("*/trace.dat"))
+            check(name, traces, made, Path(scratch))
+            host = [trace for trace in traces if trace.parent.name == "L0"]
+            check(f"{name}-host-alone", host, made, Path(scratch))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The disk fills up while recording, and after that there is no room for a copy: what was recorded
+# until then is whole, joined, and said to end early.
+. "$(dirname "$0")/../lib.sh"
+. tests/record/common.sh
+
+mkdir "$scratch/disk"
+mount -t tmpfs -o size=12m tmpfs "$scratch/disk" 2>/dev/null || skip "a small file system cannot be mounted here"
+trap 'umount -l "$scratch/disk"; rm -rf "$scratch"' EXIT
+
+# More than fits, within the time that a test has.
+run 1 timeout 60 "$sonde" record --for all -o "$scratch/disk/run" -- \
+	sh -c 'while :; do cat /proc/self/stat >/dev/null; done'
+says err "the disk is full"
+says err "what was recorded until then is in"
+[ "$(find "$scratch/disk/run" -type f | wc -l)" = 2 ] || fail "not joined: $(find "$scratch/disk/run")"
+run 0 cat "$scratch/disk/run/run.json"
+json 'j["state"] == "partial" and not j["machines"][0]["complete"]'
+json '"the disk is full" in j["machines"][0]["why"]'
+size=$(stat -c %s "$scratch/disk/run/host0/trace.dat")
+[ "$size" -gt $((6 << 20)) ] || fail "only $size bytes were kept"
+status=0
+"$sonde" check "$scratch/disk/run/host0/trace.dat" >"$scratch/out" || status=$?
+# Lost events are a fault of the trace; anything else would be one of ours.
+grep -vE "lost|note:" "$scratch/out" | grep -q "sound\|^$" || [ "$status" = 3 ] || fail "$(cat "$scratch/out")"
+! grep -qiE "broken|cut|beyond|cannot" "$scratch/out" || fail "$(cat "$scratch/out")"
+run 0 "$sonde" analyze -q -o "$scratch/run.sonde" "$scratch/disk/run"
+run 0 "$sonde" check "$scratch/run.sonde"

@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# ^C is the usual end without a command, and an early one with it; the command is ended, too.
+. "$(dirname "$0")/../lib.sh"
+. tests/record/common.sh
+
+# In the background a shell's children ignore SIGINT; SIGTERM ends it in the same way.
+"$sonde" record -o "$scratch/free" >"$scratch/out" 2>"$scratch/err" &
+recorder=$!
+sleep 0.7
+kill -TERM "$recorder"
+wait "$recorder" || fail "exit status $?"
+says err "^C ends it"
+run 0 "$sonde" check "$scratch/free/host0/trace.dat"
+
+status=0
+"$sonde" record -o "$scratch/bound" -- sh -c 'echo $$ >"$0"; exec sleep 100' "$scratch/pid" 2>"$scratch/err" >"$scratch/out" &
+recorder=$!
+sleep 0.7
+kill -TERM "$recorder"
+wait "$recorder" || status=$?
+[ "$status" = 4 ] || fail "exit status $status, not 4"
+says err "interrupted: $scratch/bound ends there"
+! kill -0 "$(cat "$scratch/pid")" 2>/dev/null || fail "the command still runs"
+run 0 "$sonde" check "$scratch/bound/host0/trace.dat"
+
+# Files go back to who called sudo.
+run 0 env SUDO_UID=65534 SUDO_GID=65534 "$sonde" record -q -o "$scratch/given" -- true
+[ "$(find "$scratch/given" ! -uid 65534 | wc -l)" = 0 ] || fail "not given away: $(ls -lR "$scratch/given")"

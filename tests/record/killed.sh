@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# SIGKILL: tracing goes off by itself, what was written is made good, and the next recorder cleans up.
+. "$(dirname "$0")/../lib.sh"
+. tests/record/common.sh
+
+"$sonde" record -q --for all -o "$scratch/run" &
+recorder=$!
+sleep 0.5
+timeout 2 sh -c 'while :; do /bin/true; done' || true
+run 1 "$sonde" record --recover "$scratch/run"
+says err "it is still being recorded"
+instance=$tracefs/instances/$(instances_of $recorder)
+[ "$(cat "$instance/tracing_on")" = 1 ] || fail "it does not trace"
+kill -KILL "$recorder"
+wait "$recorder" || true
+for i in $(seq 20); do
+	[ ! -d "$instance" ] || [ "$(cat "$instance/tracing_on" 2>/dev/null || echo 0)" = 0 ] && break
+	sleep 0.1
+done
+if [ -d "$instance" ]; then
+	[ "$(cat "$instance/tracing_on")" = 0 ] || fail "tracing is still on after the recorder's death"
+fi
+grep -q '"state": "recording"' "$scratch/run/run.json" || fail "the manifest does not say that it was being recorded"
+
+run 0 "$sonde" record --recover "$scratch/run"
+says out "1 machine recovered"
+run 0 cat "$scratch/run/run.json"
+json 'j["state"] == "partial" and not j["machines"][0]["complete"] and j["machines"][0]["why"]'
+run 0 "$sonde" check "$scratch/run/host0/trace.dat"
+state_lines "$scratch/run/host0/trace.dat" >"$scratch/state"
+grep -q "cause=start" "$scratch/state" || fail "no state at the start"
+[ "$(grep -c "^sonde: clock tsc=" "$scratch/state")" -ge 2 ] || fail "one look at the clocks only"
+run 0 "$sonde" analyze -q -o "$scratch/run.sonde" "$scratch/run"
+run 0 "$sonde" info "$scratch/run.sonde"
+run 0 "$sonde" record --recover "$scratch/run"
+says out "nothing to recover"
+
+run 0 "$sonde" record -q -o "$scratch/next" -- true
+[ ! -d "$instance" ] || fail "the dead recorder's instance is still there"
+
+mkdir "$scratch/no-run"
+run 1 "$sonde" record --recover "$scratch/no-run"
+says err "is no run directory"
+[ -z "$(ls "$scratch/no-run")" ] || fail "something was written into a directory that is no run"
+run 1 "$sonde" record --recover "$scratch/nowhere"

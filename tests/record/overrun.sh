@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Too small a buffer: lost events are counted, said by the recorder, and known to the analysis.
+. "$(dirname "$0")/../lib.sh"
+. tests/record/common.sh
+
+# The recorder is kept from reading: it is stopped while a flood of events comes.
+"$sonde" record --format json --for io --buffer-size 64 -o "$scratch/run" -- sleep 2 >"$scratch/cost" &
+recorder=$!
+sleep 0.5
+kill -STOP "$recorder"
+timeout 0.5 sh -c 'while :; do cat /proc/self/stat >/dev/null; done' || true
+kill -CONT "$recorder"
+wait "$recorder"
+lost=$(field "$scratch/cost" events_lost)
+[ "$lost" -gt 100 ] || fail "only $lost events were lost"
+
+run 0 "$sonde" analyze --format json -o "$scratch/run.sonde" "$scratch/run"
+run 0 "$sonde" info --format json "$scratch/run.sonde"
+# Every event that the kernel counts as lost is one of the history's losses, at its time.
+json "sum(l['events'] for l in j['loss']) == $lost and len(j['loss']) > 1"
