@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import commands, gather, health, payload, truth
+from . import commands, gather, health, lttng, payload, truth
 from .control import Control, RunBroken
 from .emulator import Emulator
 from .failure import Failure
@@ -69,10 +69,15 @@ def clear(directory):
     (directory / MARK).write_text("{}\n")
 
 
+def lttng_of(scenario, image, stopwatch):
+    """Where LTTng's modules are, when a machine of the scenario is to have them."""
+    return lttng.get(scenario.kernel, image, stopwatch) if scenario.uses_lttng() else None
+
+
 def attempt(scenario, image, options, stopwatch, place):
     """One try.  Gives what it found out; RunBroken when the emulated machines failed."""
     deadline = time.monotonic() + (options.limit or scenario.limit)
-    disk = payload.make(scenario, options.put, place)
+    disk = payload.make(scenario, options.put, place, lttng_of(scenario, image, stopwatch))
     emulator = Emulator(scenario, image, disk, place, options.accelerator, options.emulator)
     control = None
     try:

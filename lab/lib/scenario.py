@@ -13,7 +13,7 @@ from . import paths
 from .failure import Failure
 
 KERNELS = ("6.1", "6.12")
-TRACERS = ("sonde", "agent", "trace-cmd", "none")
+TRACERS = ("sonde", "agent", "trace-cmd", "lttng", "none")
 HOST = "L0"
 # Verbs of actions, and what they need besides `machine` and `at`.
 VERBS = {
@@ -109,6 +109,10 @@ class Scenario:
         if self.tracer == "sonde" and machine.level > 0:
             return "agent"
         return self.tracer
+
+    def uses_lttng(self):
+        return (any(self.tracer_of(machine) == "lttng" for machine in self.machine)
+                or "lttng" in self.record.split())
 
     def ends(self, name):
         """The verb with which the machine ends during the run, or None."""
