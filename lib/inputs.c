@@ -2,18 +2,18 @@
 #include "lib/inputs.h"
 #include "lib/find.h"
 #include "base/arena.h"
+#include "base/parallel.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define FAULTS_TOLD 3 /* per trace */
+#define OPENERS_MAX 8
 
 bool watcher_progress(const struct sonde_watcher *w, const char *phase, double done)
 {
@@ -96,7 +96,6 @@ struct opening {
 	const struct sonde_watcher *watcher;
 	struct candidate *list; /* owned */
 	unsigned nr;
-	atomic_uint next; /* for the workers */
 };
 
 static bool is_zero(const uint8_t uuid[16])
@@ -430,31 +429,11 @@ static int list_all(struct opening *o, const struct sonde_inputs *told, struct e
 	return ret;
 }
 
-/* Reading metadata takes milliseconds per trace, which is much of a small run's time. */
-static void *open_some(void *data)
+static void open_one(void *data, unsigned i)
 {
-	struct opening *o = data;
-	unsigned i;
+	struct candidate *c = &((struct opening *)data)->list[i];
 
-	while ((i = atomic_fetch_add(&o->next, 1)) < o->nr)
-		trace_open(&o->list[i].trace, o->list[i].path, &o->list[i].why);
-	return NULL;
-}
-
-#define OPENERS_MAX 8
-
-static void open_all(struct opening *o, const struct sonde_inputs *told)
-{
-	pthread_t threads[OPENERS_MAX];
-	unsigned workers = inputs_workers(told);
-	unsigned nr = 0;
-
-	while (nr < workers && nr < OPENERS_MAX && nr + 1 < o->nr &&
-	       !pthread_create(&threads[nr], NULL, open_some, o))
-		nr++;
-	open_some(o);
-	while (nr)
-		pthread_join(threads[--nr], NULL);
+	trace_open(&c->trace, c->path, &c->why);
 }
 
 static void opening_release(struct opening *o)
@@ -472,8 +451,10 @@ static int open_traces(struct inputs *in, const struct sonde_inputs *told,
 	struct opening o = {.in = in, .watcher = watcher};
 	int ret = list_all(&o, told, err);
 
-	if (!ret)
-		open_all(&o, told);
+	in->threads = inputs_workers(told) + 1;
+	if (!ret) /* reading metadata takes milliseconds per trace: much of a small run's time */
+		parallel(in->threads < OPENERS_MAX ? in->threads : OPENERS_MAX, o.nr, NULL,
+			 open_one, &o);
 	for (unsigned i = 0; i < o.nr && !ret; i++)
 		ret = keep_trace(&o, &o.list[i], err);
 	opening_release(&o);
@@ -661,9 +642,9 @@ static int apply_offsets(struct topology_input *list, unsigned nr, const struct 
 
 /* ---- topology and streams ------------------------------------------------------------------ */
 
-static void topology_progress(double done, void *data)
+static bool topology_progress(double done, void *data)
 {
-	watcher_progress(data, "aligning clocks", done);
+	return watcher_progress(data, "aligning clocks", done);
 }
 
 static int find_topology(struct inputs *in, const struct sonde_inputs *told,
@@ -791,12 +772,17 @@ int inputs_open(struct inputs *in, const struct sonde_inputs *told,
 	return ret;
 }
 
+/* What takes time is to unmap the files. */
+static void release_one(void *data, unsigned i)
+{
+	trace_release(((struct inputs *)data)->traces[i]);
+}
+
 void inputs_release(struct inputs *in)
 {
 	free(in->streams);
 	topology_release(&in->topology);
-	for (unsigned i = 0; i < in->nr_traces; i++)
-		trace_release(in->traces[i]);
+	parallel(in->threads, in->nr_traces, NULL, release_one, in);
 	free(in->traces);
 	for (unsigned i = 0; i < in->nr_runs; i++)
 		rundir_release(&in->runs[i]);

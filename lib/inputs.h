@@ -24,6 +24,7 @@ struct inputs {
 	unsigned nr_traces;
 	struct rundir *runs;   /* owned: of the paths that are run directories */
 	unsigned nr_runs;
+	unsigned threads; /* that may work on them at once */
 	struct topology topology;    /* owned; machines in its order */
 	struct merge_input *streams; /* owned: every stream of every machine */
 	unsigned nr_streams;
