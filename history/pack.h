@@ -22,8 +22,10 @@
  * totals: the bound of a reader's memory. */
 #define PACK_ENTRIES_MAX (1u << 19)
 #define PACK_LIST_MAX (1u << 21)
-/* Columns are at most so many times as long as the payload. */
+/* Columns are at most so many times as long as the payload, and so long together: an entry is five
+ * symbols at most, a row six, an attribute of a snapshot three. */
 #define PACK_RATIO_MAX 1024
+#define PACK_COLUMNS_MAX (11ull * PACK_ENTRIES_MAX + 3ull * PACK_LIST_MAX)
 
 /* Work memory of the writer, about 1 MB and what the largest part takes. */
 struct pack;

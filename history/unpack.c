@@ -163,11 +163,13 @@ static uint64_t find_columns(struct cursor *c, struct stored *columns, uint64_t 
 			continue;
 		s->packed_bytes = cursor_varint(c);
 		s->from = cursor_take(c, s->packed_bytes ? s->packed_bytes : s->len_bytes);
-		if (c->bad || s->len_bytes / PACK_RATIO_MAX > payload_bytes)
+		if (c->bad || s->len_bytes > PACK_COLUMNS_MAX)
 			return UINT64_MAX;
 		sum += s->len_bytes;
 	}
-	return c->bad || sum / PACK_RATIO_MAX > payload_bytes ? UINT64_MAX : sum;
+	if (c->bad || sum / PACK_RATIO_MAX > payload_bytes || sum > PACK_COLUMNS_MAX)
+		return UINT64_MAX;
+	return sum;
 }
 
 static int open_columns(struct unpack *u, struct cursor *c, uint64_t payload_bytes)
