@@ -11,9 +11,9 @@
  *
  * A packed part is columns of bytes, each compressed on its own with zstd, and a row of plain bits.
  * A number has its size and first bits in a column, and the others in the row.  Kernels repeat
- * themselves, so most of it is foreseen (pack_model.h): a value by the two before it, the time a value
- * stays by how long it stayed before the same one, and the moment at which a thread changes by the
- * moments at which the CPUs do.
+ * themselves, so most of it is foreseen (pack_model.h): a value by the two before it, the time a
+ * value stays by how long it stayed before the same one, and the moment at which a thread changes
+ * by the moments at which the CPUs do.
  *
  * Parts of kinds that are nodes, and totals, can be packed; docs/formats/history.md has the bytes.
  */
