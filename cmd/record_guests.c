@@ -109,17 +109,19 @@ static int add_targets(struct guests *g, const struct text_list *list, struct er
 	return ret;
 }
 
+/* All guests together must leave half of the free space to the host's own recording. */
 static uint64_t limit_bytes(const struct guests *g, const struct guest_options *opt)
 {
 	uint64_t limit = DEFAULT_LIMIT_MB * MIB;
+	uint64_t share = 2 * (g->targets.nr ? g->targets.nr : 1);
 	struct statvfs fs;
 
 	if (opt->limit_mb)
 		return opt->limit_mb * MIB;
 	/* The run directory is there: the host's folder is below it. */
 	if (!statvfs(g->inv->common.output ? g->inv->common.output : ".", &fs) &&
-	    (uint64_t)fs.f_bavail * fs.f_frsize / 4 < limit)
-		limit = (uint64_t)fs.f_bavail * fs.f_frsize / 4;
+	    (uint64_t)fs.f_bavail * fs.f_frsize / share < limit)
+		limit = (uint64_t)fs.f_bavail * fs.f_frsize / share;
 	return limit;
 }
 

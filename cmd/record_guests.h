@@ -46,7 +46,7 @@ struct guest_options {
 		 offsetof(type, field.limit_mb),                                                   \
 		 "MB",                                                                             \
 		 NULL,                                                                             \
-		 "of each guest (default: 16384, but no more than a quarter of the free space)",   \
+		 "of each guest (default: 16384, but all together at most half of the free space)",   \
 		 0},                                                                               \
 		{0,                                                                                \
 		 "guest-timeout",                                                                  \

@@ -26,6 +26,7 @@ struct agent {
 	struct agent_conn *conns[CONNS_MAX];
 	struct agent_conn *owner; /* who has proved itself; the others must wait */
 	int retry_ms;
+	bool told_missing, port_seen;
 	unsigned nr_done; /* recordings */
 	bool ending;
 };
@@ -98,28 +99,44 @@ static bool port_is_in_use(const struct agent *a)
 	return false;
 }
 
-/* Opens what is wanted and not open.  False: something is not there. */
-static bool open_links(struct agent *a, struct error *err)
+/* A device that is not there yet is waited for; anything else that is wrong is an error. */
+static int opened(struct agent *a, int ret, const char *what, bool *missing, struct error *err)
 {
-	bool all = true;
+	bool absent = ret == -ENOENT || ret == -ENODEV || ret == -ENXIO || ret == -EAFNOSUPPORT;
 
+	if (!ret && what)
+		say(a, "listening on %s", what);
+	if (ret && a->opt.wait_for_devices && absent) {
+		*missing = true;
+		if (!a->told_missing)
+			say(a, "%s; waiting for it", err->text);
+		return 0;
+	}
+	return ret;
+}
+
+/* Opens what is wanted and not open.  *@missing: something is not there yet. */
+static int open_links(struct agent *a, bool *missing, struct error *err)
+{
+	char what[64];
+	int ret = 0;
+
+	*missing = false;
 	if (a->opt.vsock && a->vsock_fd < 0) {
-		if (link_listen_vsock(a->opt.vsock_port, &a->vsock_fd, err))
-			all = false;
-		else
-			say(a, "listening on vsock port %u", a->opt.vsock_port);
+		snprintf(what, sizeof(what), "vsock port %u", a->opt.vsock_port);
+		ret = opened(a, link_listen_vsock(a->opt.vsock_port, &a->vsock_fd, err), what,
+			     missing, err);
 	}
-	if (a->opt.tcp && a->tcp_fd < 0) {
-		if (link_listen_tcp(a->opt.tcp, &a->tcp_fd, err))
-			all = false;
-		else
-			say(a, "listening on TCP %s", a->opt.tcp);
+	if (!ret && a->opt.tcp && a->tcp_fd < 0) {
+		snprintf(what, sizeof(what), "TCP %.50s", a->opt.tcp);
+		ret = opened(a, link_listen_tcp(a->opt.tcp, &a->tcp_fd, err), what, missing, err);
 	}
-	if (a->opt.port_path && a->port.fd < 0 && !port_is_in_use(a)) {
-		if (port_open(&a->port, a->opt.port_path, err))
-			all = false;
-	}
-	return all;
+	if (!ret && a->opt.port_path && a->port.fd < 0 && !port_is_in_use(a))
+		ret = opened(a, port_open(&a->port, a->opt.port_path, err),
+			     a->port_seen ? NULL : a->opt.port_path, missing, err);
+	a->port_seen = a->port_seen || a->port.fd >= 0;
+	a->told_missing = true;
+	return ret;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------ */
@@ -197,13 +214,13 @@ static void serve(struct agent *a, const struct pollfd fds[static NR_SLOTS])
 }
 
 /* How long nothing may happen before something is due. */
-static int next_due_ms(struct agent *a, bool all_open)
+static int next_due_ms(struct agent *a, bool missing)
 {
 	for (unsigned i = 0; i < CONNS_MAX; i++) {
 		if (a->conns[i] && !(a->conns[i]->is_port && a->conns[i]->state == CONN_CALLED))
 			return TICK_MS;
 	}
-	if (all_open)
+	if (!missing)
 		return -1;
 	a->retry_ms = a->retry_ms * 2 < RETRY_MAX_MS ? a->retry_ms * 2 : RETRY_MAX_MS;
 	return a->retry_ms;
@@ -214,12 +231,13 @@ static int loop(struct agent *a, struct error *err)
 	struct pollfd fds[NR_SLOTS];
 
 	while (!a->ending) {
-		bool all_open = open_links(a, err);
+		bool missing;
+		int ret = open_links(a, &missing, err);
 
-		if (!all_open && !a->opt.wait_for_devices)
-			return err->code;
+		if (ret)
+			return ret;
 		fill_slots(a, fds);
-		if (poll(fds, NR_SLOTS, next_due_ms(a, all_open)) >= 0)
+		if (poll(fds, NR_SLOTS, next_due_ms(a, missing)) >= 0)
 			serve(a, fds);
 		else if (errno != EINTR)
 			return fail(err, -errno, "poll: %s", strerror(errno));

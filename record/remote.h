@@ -7,6 +7,8 @@
 #include "record/wire_auth.h"
 #include "record/wire_fields.h"
 
+#include <stdatomic.h>
+
 /*
  * Records guests through their agents: the recorder's end of all links.  One thread serves them
  * all.  Used by `sonde record` for the guests of its machine, and by an agent for the guests of
@@ -32,7 +34,7 @@
 
 /* A guest to record. */
 struct remote_target {
-	char name[128];			  /* as its host calls it */
+	char name[128];				  /* as its host calls it */
 	pid_t vm_pid;				  /* 0: not a VM of this machine, or not known */
 	char vm_uuid[40];			  /* "" not known */
 	struct link_target links[LINK_FOUND_MAX]; /* tried in this order */
@@ -48,7 +50,7 @@ struct remote_machine {
 	pid_t vm_pid;		       /* in its parent; 0 not known */
 	struct sink *sink;	       /* while it is open */
 	bool recorded;		       /* it had an agent that could record */
-	bool over;		       /* what there is to know is below */
+	atomic_bool over;	       /* what there is to know is below, and stays */
 	bool complete;
 	char why[256];		 /* not recorded, or not complete: what happened */
 	struct record_cost cost; /* as it says; bytes: counted here */
@@ -96,7 +98,8 @@ void remote_stop(struct remote *r, unsigned limit_ms);
 /* How many guests are being recorded now, lost events and bytes of all: for a live display. */
 void remote_progress(struct remote *r, unsigned *recording, uint64_t *events_lost, uint64_t *bytes);
 
-/* After remote_connect(): the direct guests, in the order of the targets; after remote_start():
+/* Of a machine that is not over only its names may be looked at.
+ * After remote_connect(): the direct guests, in the order of the targets; after remote_start():
  * all, a parent before its guests. */
 unsigned remote_nr_machines(const struct remote *r);
 struct remote_machine *remote_machine(struct remote *r, unsigned i);

@@ -72,12 +72,12 @@ static void machine_over(struct remote_session *s, struct session_machine *sm, c
 {
 	if (sm->m.over)
 		return;
-	sm->m.over = true;
 	sm->m.cost.bytes = sm->got_bytes;
 	/* The first reason is the one. */
 	if (why && !*sm->m.why)
 		snprintf(sm->m.why, sizeof(sm->m.why), "%s", why);
 	sm->m.complete = sm->m.recorded && !*sm->m.why;
+	sm->m.over = true; /* the last: other threads look at the rest when it is set */
 	s->opt->ops->done(s->opt->data, &sm->m);
 }
 
