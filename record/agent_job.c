@@ -199,10 +199,11 @@ int agent_job_done_fd(const struct agent_job *job)
 void agent_job_stop(struct agent_job *job, unsigned limit_ms, const char *early)
 {
 	pthread_mutex_lock(&job->lock);
-	if (early && !job->stop)
-		snprintf(job->early, sizeof(job->early), "%.250s", early);
+	if (!job->stop) {
+		snprintf(job->early, sizeof(job->early), "%.250s", early ? early : "");
+		job->limit_ms = limit_ms;
+	}
 	job->stop = true;
-	job->limit_ms = limit_ms;
 	pthread_cond_signal(&job->changed);
 	pthread_mutex_unlock(&job->lock);
 }
