@@ -18,6 +18,7 @@
 struct evidence {
 	bool rough;                   /* pairs only */
 	double spacing_ns;
+	struct stop *stop;
 	struct constraints pairs;     /* in the parent's ticks; readings of clocks, too */
 	struct vcpu_vote_list votes;
 };
@@ -322,6 +323,7 @@ static int to_parent(struct topology *t, struct placed *p, struct evidence *e, s
 	int64_t offset = 0;
 	int ret, listed;
 
+	o.stop = e->stop;
 	if (c->same_clock)
 		return align_same(p->machine, err);
 	if (exact_listed(c, p->parent->candidate, &relation) && relation.ratio) {
@@ -383,6 +385,7 @@ static int to_l0(struct topology *t, struct placed *p, const struct evidence *e,
 
 	if (ret || direct || e->rough || is_exact(p->to_l0.method))
 		return ret;
+	o.stop = e->stop;
 	ret = lift_pairs(&lifted, p, e);
 	if (ret)
 		fail(err, ret, "out of memory aligning %s", p->machine->name);
@@ -429,9 +432,9 @@ static int end_knowledge(struct topology *t, struct placed *p)
 }
 
 int align_machine(struct topology *t, struct placed *p, bool rough, double spacing_ns,
-		  struct error *err)
+		  struct stop *stop, struct error *err)
 {
-	struct evidence e = {.rough = rough, .spacing_ns = spacing_ns};
+	struct evidence e = {.rough = rough, .spacing_ns = spacing_ns, .stop = stop};
 	int ret = to_parent(t, p, &e, err);
 
 	if (ret == 0)

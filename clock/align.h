@@ -21,9 +21,9 @@ struct placed {
 
 /*
  * Fills machine->to_parent, clock and vcpus.  The parent is done already.  @rough: by pairs only.
- * @spacing_ns: how far apart the evidence is.
+ * @spacing_ns: how far apart the evidence is.  @stop: may be NULL.
  */
 int align_machine(struct topology *t, struct placed *p, bool rough, double spacing_ns,
-		  struct error *err);
+		  struct stop *stop, struct error *err);
 
 #endif

@@ -178,7 +178,7 @@ static void try_drift(const struct match_list *l, double ppm, double middle, dou
 }
 
 static int make_guesses(struct guess *best, const struct match_list *l, double middle,
-			double limit_ppm, double us)
+			double limit_ppm, double us, struct stop *stop)
 {
 	double *scratch = calloc(l->nr + 1, sizeof(*scratch));
 	double range = limit_ppm < DRIFT_MAX_PPM ? limit_ppm : DRIFT_MAX_PPM;
@@ -186,7 +186,8 @@ static int make_guesses(struct guess *best, const struct match_list *l, double m
 	if (!scratch)
 		return -ENOMEM;
 	memset(best, 0, GUESSES * sizeof(*best));
-	for (double ppm = -range; ppm <= range && l->nr; ppm += DRIFT_STEP_PPM)
+	for (double ppm = -range; ppm <= range && l->nr && !stop_asked(stop);
+	     ppm += DRIFT_STEP_PPM)
 		try_drift(l, ppm, middle, us, scratch, best);
 	free(scratch);
 	return 0;
@@ -352,7 +353,8 @@ static int try_thread(struct coincidence *out, unsigned *passed, const struct sa
 	if (ret == 0)
 		ret = match_gaps(&matches, silent, &absent, rate, t.us);
 	if (ret == 0)
-		ret = make_guesses(guesses, &matches, t.middle, opt->limit_ppm, t.us);
+		ret = make_guesses(guesses, &matches, t.middle, opt->limit_ppm, t.us,
+				   opt->stop);
 	if (ret == 0)
 		ret = test_guesses(out, passed, &t, guesses, tid);
 	free(matches.list);
@@ -400,6 +402,8 @@ static int each_trial(int32_t tid, void *data)
 {
 	struct thread_trial *t = data;
 
+	if (stop_asked(t->opt->stop))
+		return -EINTR;
 	return try_thread(t->out, &t->passed, t->guest, t->host, tid, &t->silent, t->opt);
 }
 

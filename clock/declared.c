@@ -12,6 +12,8 @@
 
 /* A block is looked for so far from the begin, and from the end of a trace ... */
 #define LOOK_US 2000000
+/* ... or so far from the begin, where another program than sonde record wrote it. */
+#define GLANCE_US 100000
 /* ... and in the end once more with twice that, up to so many times. */
 #define LOOKS_MAX 5
 /* Text that is kept of one trace.  Lines of threads, by far the most, are not. */
@@ -29,21 +31,22 @@ static bool is_kept(enum state_kind kind)
 
 static int keep_line(struct declared *d, const struct stream *s, const struct event *e)
 {
-	struct field_value text;
 	struct raw_line *raw;
 	struct state_line l;
+	const char *text;
+	size_t len_bytes;
 	char *copy;
 
-	if (!state_line_read(&l, s, e) || !is_kept(l.kind) || d->raw.nr >= LINES_MAX ||
-	    trace_event_field(s, e, s->trace->lttng ? "msg" : "buf", &text))
+	if (d->raw.nr >= LINES_MAX || !state_line_text(s, e, &text, &len_bytes) ||
+	    !state_line_parse(&l, text, len_bytes) || !is_kept(l.kind))
 		return 0;
-	copy = arena_strndup(&d->arena, text.text, text.len);
+	copy = arena_strndup(&d->arena, text, len_bytes);
 	if (!copy)
-		return d->arena.used_bytes + text.len > TEXT_MAX - 64 ? 0 : -ENOMEM;
+		return d->arena.used_bytes + len_bytes > TEXT_MAX - 64 ? 0 : -ENOMEM;
 	raw = sample_add(&d->raw);
 	if (!raw)
 		return -ENOMEM;
-	*raw = (struct raw_line){e->time.v, (uint32_t)d->raw.nr, e->tid, (uint32_t)text.len, copy};
+	*raw = (struct raw_line){e->time.v, (uint32_t)d->raw.nr, e->tid, (uint32_t)len_bytes, copy};
 	return 0;
 }
 
@@ -336,8 +339,14 @@ static int find_start(struct declared *d, uint64_t first, uint64_t look)
 	return ret;
 }
 
-/* The end: until the begin of the block there is found.  Where the begin of the trace had none, a
- * short look will do. */
+/* ftrace has an event for text in every trace.  A CTF trace names what was recorded. */
+static bool is_by_sonde(const struct trace *t)
+{
+	return t->format == TRACE_CTF || strstr(t->tracer, "sonde");
+}
+
+/* The end: until the begin of the block there is found.  Where the begin of the trace had none (it
+ * was lost), a short look will do. */
 static int find_end(struct declared *d, uint64_t last, uint64_t look)
 {
 	unsigned looks = d->any ? LOOKS_MAX : 1;
@@ -371,14 +380,15 @@ static int init(struct declared *d, struct trace *t)
 int declared_read(struct declared *d, struct trace *t, struct error *err)
 {
 	uint64_t look = (uint64_t)(LOOK_US * rates_ticks_per_us(t)), first, last;
+	uint64_t glance = (uint64_t)(GLANCE_US * rates_ticks_per_us(t));
 	int ret = init(d, t);
 
 	span_of(t, &first, &last);
 	if (ret == 0)
 		ret = add_noted(d);
 	if (ret == 0 && may_have_lines(t)) {
-		ret = find_start(d, first, look);
-		if (ret == 0)
+		ret = find_start(d, first, is_by_sonde(t) ? look : glance);
+		if (ret == 0 && (d->any || is_by_sonde(t)))
 			ret = find_end(d, last, look);
 	}
 	if (ret == 0)
@@ -538,4 +548,49 @@ bool declared_relation(const struct declared *d, const struct declared_vm *vm,
 		return false;
 	*out = list[0].relation;
 	return true;
+}
+
+bool declared_change(const struct relation_votes *list, unsigned nr,
+		     const struct relation_votes **before, const struct relation_votes **after)
+{
+	*before = *after = NULL;
+	for (unsigned i = 0; i < nr; i++) {
+		if (list[i].at_start == list[i].at_end)
+			continue;
+		if (list[i].at_start ? *before != NULL : *after != NULL)
+			return false;
+		*(list[i].at_start ? before : after) = &list[i];
+	}
+	return *before && *after;
+}
+
+bool declared_written_at(const struct declared *d, const struct declared_vm *vm, int64_t offset,
+			 uint64_t *time)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < d->writes.nr; i++) {
+		const struct offset_write *w = &d->writes.list[i];
+		const struct declared_vm *of = declared_vm_of_thread(d, w->tid);
+
+		if (w->offset != offset || !of || !declared_same_vm(of, vm) ||
+		    (found && w->time < *time))
+			continue;
+		*time = w->time;
+		found = true;
+	}
+	return found;
+}
+
+bool declared_any_change(const struct declared *d)
+{
+	for (size_t i = 0; i < d->vms.nr; i++) {
+		const struct relation_votes *before, *after;
+		struct relation_votes list[8];
+		unsigned nr = declared_relations(d, &d->vms.list[i], list, ARRAY_SIZE(list));
+
+		if (declared_change(list, nr, &before, &after))
+			return true;
+	}
+	return false;
 }

@@ -129,6 +129,19 @@ struct relation_votes {
 unsigned declared_relations(const struct declared *d, const struct declared_vm *vm,
 			    struct relation_votes *out, unsigned room);
 
+/* Of what declared_relations() gave: the one that counted at the begin only, and the one that did at
+ * the end only.  False unless there is one of each: then the offset was not changed, or not once. */
+bool declared_change(const struct relation_votes *list, unsigned nr,
+		     const struct relation_votes **before, const struct relation_votes **after);
+
+/* When @offset was last written for one of the VM's vCPUs, in the host's ticks; after
+ * declared_read_all() only.  False when it was not seen. */
+bool declared_written_at(const struct declared *d, const struct declared_vm *vm, int64_t offset,
+			 uint64_t *time);
+
+/* Whether any VM's offset was changed between begin and end. */
+bool declared_any_change(const struct declared *d);
+
 /* The one listed most often; false when none is. */
 bool declared_relation(const struct declared *d, const struct declared_vm *vm,
 		       struct tsc_relation *out);

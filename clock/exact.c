@@ -96,6 +96,38 @@ int exact_model(struct clock_model *out, const struct tsc_relation *r, uint64_t 
 	return clock_one_line(out, piece, CLOCK_METHOD_TSC, err);
 }
 
+int exact_changed_model(struct clock_model *out, const struct tsc_relation *before,
+			const struct tsc_relation *after, uint64_t at, uint64_t first,
+			uint64_t last, struct error *err)
+{
+	__int128 left = exact_to_guest(before, at), from = exact_to_guest(after, at);
+	struct clock_model second;
+	struct clock_piece *more;
+	int ret;
+
+	if (from < left || left <= first || from > last)
+		return fail(err, -ERANGE,
+			    "a change of a TSC offset is outside the trace, or sets the "
+			    "counter back");
+	ret = exact_model(out, before, first, (uint64_t)left, err);
+	if (ret)
+		return ret;
+	ret = exact_model(&second, after, (uint64_t)from, last, err);
+	more = ret ? NULL
+		   : realloc(out->pieces, (out->nr_pieces + second.nr_pieces) * sizeof(*more));
+	if (more) {
+		out->pieces = more;
+		memcpy(more + out->nr_pieces, second.pieces, second.nr_pieces * sizeof(*more));
+		out->nr_pieces += second.nr_pieces;
+	}
+	if (!ret)
+		clock_model_release(&second);
+	if (more)
+		return 0;
+	clock_model_release(out);
+	return ret ? ret : fail(err, -ENOMEM, "out of memory");
+}
+
 /* ---- the test ---------------------------------------------------------------------------------
  */
 
@@ -196,8 +228,9 @@ static unsigned add_rests(const struct declared *guest, struct relation_votes *o
 }
 
 /*
- * What trace-cmd noted in the guest's trace: its host's time is the guest's + offset.  That is exact
- * when it is KVM's own figure, and an estimate else; but estimates differ from sample to sample.
+ * What trace-cmd noted in the guest's trace: its host's time is the guest's + offset.  That is
+ * exact when it is KVM's own figure, and an estimate else; but estimates differ from sample to
+ * sample.
  */
 static bool noted(const struct candidate *guest, const struct candidate *host,
 		  struct relation_votes *out)
@@ -258,7 +291,7 @@ static void explain(struct placed *p, const struct relation_votes *v, const stru
 {
 	const char *when = v->at_start && v->at_end ? "listed at begin and end"
 			   : v->at_start	    ? "listed at the begin only"
-						    : "listed once";
+						    : "listed at the end";
 	char text[200];
 
 	if (t->tested)
@@ -298,7 +331,25 @@ static void keep(struct placed *p, struct clock_model *model)
 	memset(model, 0, sizeof(*model));
 }
 
-/* 1 taken, 0 not. */
+/* Takes the model if it stands the test: 1; 0 not.  It is released in any case. */
+static int try_model(struct placed *p, struct clock_model *model, const struct relation_votes *v,
+		     bool untested_will_do, const struct constraints *pairs, struct test *t,
+		     struct error *err)
+{
+	int ret = test_model(t, model, p, pairs);
+
+	if (ret)
+		fail(err, ret, "out of memory aligning %s", p->machine->name);
+	else if (passes(t) && (t->tested || untested_will_do))
+		ret = 1;
+	if (ret > 0) {
+		explain(p, v, t);
+		keep(p, model);
+	}
+	clock_model_release(model);
+	return ret;
+}
+
 static int try_relation(struct placed *p, const struct relation_votes *v, bool untested_will_do,
 			const struct constraints *pairs, struct test *t, struct error *err)
 {
@@ -309,17 +360,29 @@ static int try_relation(struct placed *p, const struct relation_votes *v, bool u
 	*t = (struct test){0};
 	if (ret)
 		return ret == -ERANGE ? 0 : ret;
-	ret = test_model(t, &model, p, pairs);
+	return try_model(p, &model, v, untested_will_do, pairs, t, err);
+}
+
+/* The offset was changed once, and the host recorded when. */
+static int try_change(struct placed *p, const struct relation_votes *list, unsigned nr,
+		      bool untested_will_do, const struct constraints *pairs, struct error *err)
+{
+	const struct declared *host = p->parent->candidate->declared;
+	const struct sample *s = p->candidate->sample;
+	const struct relation_votes *before, *after;
+	struct clock_model model;
+	struct test t = {0};
+	uint64_t at;
+	int ret;
+
+	if (!declared_change(list, nr, &before, &after) ||
+	    !declared_written_at(host, p->candidate->vm, after->relation.offset, &at))
+		return 0;
+	ret = exact_changed_model(&model, &before->relation, &after->relation, at, s->first,
+				  s->last, err);
 	if (ret)
-		fail(err, ret, "out of memory aligning %s", p->machine->name);
-	else if (passes(t) && (t->tested || untested_will_do))
-		ret = 1;
-	if (ret > 0) {
-		explain(p, v, t);
-		keep(p, &model);
-	}
-	clock_model_release(&model);
-	return ret;
+		return ret == -ERANGE ? 0 : ret;
+	return try_model(p, &model, after, untested_will_do, pairs, &t, err);
 }
 
 int exact_align(struct placed *p, const struct constraints *pairs, bool rough, struct error *err)
@@ -328,7 +391,7 @@ int exact_align(struct placed *p, const struct constraints *pairs, bool rough, s
 	struct relation_votes list[RELATIONS_MAX];
 	unsigned nr = listed(p->candidate, p->parent->candidate, list);
 	struct test best = {0}, t;
-	int ret = 0;
+	int ret = try_change(p, list, nr, rough, rough ? &none : pairs, err);
 
 	for (unsigned i = 0; i < nr && ret == 0; i++) {
 		ret = try_relation(p, &list[i], rough || nr == 1, rough ? &none : pairs, &t, err);

@@ -13,7 +13,8 @@
  * What is listed is put to the test: hypercalls that both sides recorded, and everything that the
  * guest's CPUs did, must fit.  Of several listed relations the one that does is taken; one that
  * breaks more than one in a hundred of what was tested is not believed.  While a guest runs a guest
- * of its own, KVM shows the sum of both offsets: what the guest lists itself tells them apart.
+ * of its own, KVM shows the sum of both offsets: what the guest lists itself tells them apart.  Where
+ * an offset was changed (kvm_write_tsc_offset), there are two pieces.
  */
 
 /* The host's ticks that the guest shows as @x, and the guest's at the host's @y. */
@@ -24,6 +25,12 @@ __int128 exact_to_guest(const struct tsc_relation *r, uint64_t y);
  * 0 when it is not scaled.  -ERANGE when it leaves the range of clocks. */
 int exact_model(struct clock_model *out, const struct tsc_relation *r, uint64_t first,
 		uint64_t last, struct error *err);
+
+/* The same when @before counted until the host's tick @at, and @after does from there on.  -ERANGE,
+ * too, when that sets the guest's counter back: what it showed twice cannot be told apart. */
+int exact_changed_model(struct clock_model *out, const struct tsc_relation *before,
+			const struct tsc_relation *after, uint64_t at, uint64_t first,
+			uint64_t last, struct error *err);
 
 /* Parent ticks per guest tick, times 2^CLOCK_SHIFT. */
 uint64_t exact_mult(const struct tsc_relation *r);

@@ -3,6 +3,7 @@
 #define CLOCK_FIT_H
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "clock/model.h"
 
 /*
@@ -45,6 +46,7 @@ struct fit_options {
 	uint64_t slack;      /* parent ticks, see above */
 	uint64_t max_piece;  /* guest ticks; 0: no limit */
 	uint64_t x_begin, x_end; /* the guest's trace: the model is wanted for these ticks */
+	struct stop *stop;   /* for those who fit again and again; may be NULL */
 };
 
 /*

@@ -242,7 +242,8 @@ static bool is_below(const struct candidate *list, unsigned nr, unsigned i, unsi
 }
 
 /* Tries whether @i's activity lies inside that of a vCPU of @k. */
-static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned k)
+static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned k,
+		      struct stop *stop)
 {
 	struct fit_options o = rates_options(list[i].sample, list[k].sample, 0, 0);
 	struct coincidence fit;
@@ -252,6 +253,7 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 	    !rates_known(list[i].sample, list[k].sample, 0) ||
 	    !must_be(&list[i], k))
 		return 0;
+	o.stop = stop;
 	ret = tsc_find(&fit, list[i].sample, list[k].sample);
 	if (ret == COINCIDE_NONE)
 		ret = coincide_find(&fit, list[i].sample, list[k].sample, &o);
@@ -275,7 +277,8 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 }
 
 /* For those without pairs.  With a single trace there is nothing to find. */
-static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i)
+static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i,
+				 struct stop *stop)
 {
 	int ret = 0;
 
@@ -283,7 +286,7 @@ static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i
 	    list[i].in->has_tsc_offset)
 		return 0;
 	for (unsigned k = 0; k < nr && ret == 0; k++)
-		ret = try_inside(list, nr, i, k);
+		ret = try_inside(list, nr, i, k, stop);
 	return ret;
 }
 
@@ -323,6 +326,13 @@ static bool clocks_are_related(const struct candidate *c, const struct candidate
 	return related;
 }
 
+/* Recorded through that machine, but not in a VM: in a container, say. */
+static bool is_same_kernel(const struct candidate *a, const struct candidate *b)
+{
+	return *a->declared->boot_id && !strcmp(a->declared->boot_id, b->declared->boot_id) &&
+	       a->sample->trace->clock.kind == b->sample->trace->clock.kind;
+}
+
 static void find_vm(struct candidate *list, unsigned i)
 {
 	const struct candidate *parent;
@@ -330,6 +340,12 @@ static void find_vm(struct candidate *list, unsigned i)
 	if (list[i].parent < 0 || list[i].same_clock)
 		return;
 	parent = &list[list[i].parent];
+	if (is_same_kernel(&list[i], parent)) {
+		list[i].same_clock = true;
+		snprintf(list[i].evidence, sizeof(list[i].evidence),
+			 "recorded through %.40s, and the same kernel (boot_id)", parent->name);
+		return;
+	}
 	if (!list[i].vm)
 		list[i].vm = vm_listed(&list[i], parent);
 	list[i].exact = !list[i].declared->misled && clocks_are_related(&list[i], parent);
@@ -379,10 +395,10 @@ bool parents_complete(const struct candidate *list, unsigned nr)
 	return roots == 1;
 }
 
-int parents_search(struct candidate *list, unsigned nr, struct error *err)
+int parents_search(struct candidate *list, unsigned nr, struct stop *stop, struct error *err)
 {
 	for (unsigned i = 0; i < nr; i++) {
-		int ret = parent_by_containment(list, nr, i);
+		int ret = parent_by_containment(list, nr, i, stop);
 
 		if (ret)
 			return fail(err, ret, "out of memory");

@@ -42,7 +42,7 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 bool parents_complete(const struct candidate *list, unsigned nr);
 
 /* Finds the rest by containment; what nothing tells is left PARENT_UNKNOWN. */
-int parents_search(struct candidate *list, unsigned nr, struct error *err);
+int parents_search(struct candidate *list, unsigned nr, struct stop *stop, struct error *err);
 
 /*
  * Settles which one is L0, and gives the order in which every parent comes before its children.

@@ -11,6 +11,7 @@
 #include "clock/watch.h"
 
 #define BATCH 512
+#define BATCHES_PER_STOP 16
 #define GROWS_SLOWER 32768
 
 /* One trace: its streams' watches, and how many are not done. */
@@ -28,6 +29,7 @@ struct reading {
 	struct gathering **of;     /* owned, the trace of each stream */
 	struct gathering *traces;  /* owned */
 	unsigned nr;
+	struct stop *stop;
 	atomic_int failed;
 };
 
@@ -46,10 +48,11 @@ void *sample_grow(void **list, size_t *nr, size_t *room, size_t size)
 	return (char *)*list + (*nr)++ * size;
 }
 
-static int read_part(struct watch *w, const struct part *p, struct event *events)
+static int read_part(struct watch *w, const struct part *p, struct event *events,
+		     struct stop *stop)
 {
+	unsigned n, batches = 0;
 	struct cursor c;
-	unsigned n;
 	int ret = cursor_init(&c, p->stream, p->first, p->nr, watch_wanted(w), NULL);
 
 	if (ret)
@@ -58,21 +61,24 @@ static int read_part(struct watch *w, const struct part *p, struct event *events
 	c.records_left = p->records_max;
 	watch_part(w, p->from);
 	while (ret == 0 && w->last <= p->until && !watch_full(w) &&
-	       (n = cursor_next(&c, events, BATCH)) > 0)
+	       (n = cursor_next(&c, events, BATCH)) > 0) {
 		ret = watch_events(w, events, n);
+		if (ret == 0 && ++batches % BATCHES_PER_STOP == 0 && stop_asked(stop))
+			ret = -EINTR;
+	}
 	w->cut = (!c.records_left || watch_full(w)) &&
 		 p->first + p->nr == p->stream->nr_packets;
 	cursor_release(&c);
 	return ret;
 }
 
-static int read_stream(struct watch *w)
+static int read_stream(struct watch *w, struct stop *stop)
 {
 	struct event *events = malloc(BATCH * sizeof(*events));
 	int ret = events ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < w->nr_parts && ret == 0 && !watch_full(w); i++)
-		ret = read_part(w, &w->parts[i], events);
+		ret = read_part(w, &w->parts[i], events, stop);
 	free(events);
 	return ret ? ret : watch_end(w);
 }
@@ -81,7 +87,7 @@ static void read_and_gather(void *data, unsigned i)
 {
 	struct reading *r = data;
 	struct gathering *g = r->of[i];
-	int ret = read_stream(&r->watches[i]);
+	int ret = read_stream(&r->watches[i], r->stop);
 
 	if (ret)
 		atomic_store(&r->failed, ret);
@@ -138,14 +144,14 @@ static int start_watches(struct reading *r, struct sample *samples, const struct
 }
 
 int sample_read(struct sample *samples, const struct plan *plans, unsigned nr, unsigned threads,
-		struct error *err)
+		struct stop *stop, struct error *err)
 {
-	struct reading r = {0};
+	struct reading r = {.stop = stop};
 	int ret = start_watches(&r, samples, plans, nr);
 
 	if (ret == 0) {
-		parallel(threads, r.nr, read_and_gather, &r);
-		ret = atomic_load(&r.failed);
+		parallel(threads, r.nr, stop, read_and_gather, &r);
+		ret = stop_asked(stop) ? -EINTR : atomic_load(&r.failed);
 	}
 	for (unsigned i = 0; i < r.nr; i++)
 		watch_release(&r.watches[i]);

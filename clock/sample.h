@@ -2,6 +2,7 @@
 #ifndef CLOCK_SAMPLE_H
 #define CLOCK_SAMPLE_H
 
+#include "base/stop.h"
 #include "clock/plan.h"
 #include "source/trace.h"
 
@@ -104,7 +105,7 @@ struct sample {
  * On failure nothing is left to release.
  */
 int sample_read(struct sample *samples, const struct plan *plans, unsigned nr, unsigned threads,
-		struct error *err);
+		struct stop *stop, struct error *err);
 void sample_release(struct sample *s);
 
 /* The stays of one thread; NULL and 0 when it has none. */

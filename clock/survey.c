@@ -78,15 +78,21 @@ int survey_whole(struct plan *p, const struct trace *t)
 	return ret;
 }
 
+/* The last tick that it recorded something at, as far as was seen. */
+static uint64_t last_active(const struct sample *s)
+{
+	return s->active ? s->active : s->last;
+}
+
 /* The L0 times in which both L0 and @p record something; false when there are none. */
 static bool common_time(const struct placed *p, uint64_t *begin, uint64_t *end)
 {
 	const struct sample *l0 = p->l0->candidate->sample, *s = p->candidate->sample;
 	ns_t a = clock_to_l0(&p->to_l0, (ticks_t){s->first});
-	ns_t b = clock_to_l0(&p->to_l0, (ticks_t){s->active});
+	ns_t b = clock_to_l0(&p->to_l0, (ticks_t){last_active(s)});
 
 	*begin = a > 0 && (uint64_t)a > l0->first ? (uint64_t)a : l0->first;
-	*end = b > 0 && (uint64_t)b < l0->active ? (uint64_t)b : l0->active;
+	*end = b > 0 && (uint64_t)b < last_active(l0) ? (uint64_t)b : last_active(l0);
 	return *begin < *end;
 }
 

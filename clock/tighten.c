@@ -89,7 +89,7 @@ int tighten(struct clock_model *model, const struct constraints *base,
 		ret = constraints_add(&all, base->list[i].x, base->list[i].y, base->list[i].upper);
 	ret = ret == 0 && c->nr > 0 ? 1 : ret;
 	for (unsigned i = 0; i < ROUNDS_MAX && ret > 0; i++)
-		ret = tighten_once(model, &all, c, opt);
+		ret = stop_asked(opt->stop) ? -EINTR : tighten_once(model, &all, c, opt);
 	constraints_release(&all);
 	return ret < 0 ? fail(err, ret, "out of memory aligning clocks") : 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/parallel.h"
 #include "clock/align.h"
 #include "clock/parents.h"
 #include "clock/reference.h"
@@ -34,6 +35,7 @@ struct pass {
 struct search {
 	const struct topology_input *in;
 	const struct topology_options *opt;
+	struct stop *stop;
 	unsigned nr, threads;
 	struct declared *declared; /* owned, [nr] */
 	struct moments moments;
@@ -112,6 +114,70 @@ static bool one_kind_of_clock(const struct search *s)
 	return s->nr > 1;
 }
 
+/* Machines of one level need nothing of each other: they are aligned side by side. */
+struct level {
+	struct pass *p;
+	const struct search *s;
+	bool rough;
+	unsigned level;
+	struct aligned {
+		struct topology t; /* the pass's, but for the problems */
+		struct error err;
+		int ret;
+	} *machines;               /* owned, [p->nr] */
+};
+
+static void align_one(void *data, unsigned i)
+{
+	struct level *l = data;
+	struct aligned *a = &l->machines[i];
+
+	if (l->p->t.machines[i].level != l->level)
+		return;
+	a->t = l->p->t;
+	memset(&a->t.problems, 0, sizeof(a->t.problems));
+	a->ret = align_machine(&a->t, &l->p->placed[i], l->rough, l->s->moments.spacing_ns,
+			       l->s->stop, &a->err);
+}
+
+/* Problems, and the first error, in the order of the machines. */
+static int gather_aligned(struct level *l, struct error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < l->p->nr; i++) {
+		struct aligned *a = &l->machines[i];
+
+		for (unsigned k = 0; k < a->t.problems.nr; k++)
+			problems_add(&l->p->t.problems, "%s", a->t.problems.list[k].text);
+		problems_release(&a->t.problems);
+		if (a->ret && !ret)
+			ret = fail(err, a->ret, "%s", a->err.text);
+	}
+	return ret;
+}
+
+static int align_machines(struct pass *p, const struct search *s, bool rough, struct error *err)
+{
+	struct level l = {.p = p, .s = s, .rough = rough, .level = 1};
+	bool more = p->nr > 1;
+	int ret = 0;
+
+	for (; more && ret == 0; l.level++) {
+		l.machines = calloc(p->nr, sizeof(*l.machines));
+		if (!l.machines)
+			return fail(err, -ENOMEM, "out of memory");
+		parallel(s->threads, p->nr, s->stop, align_one, &l);
+		ret = gather_aligned(&l, err);
+		ret = stop_asked(s->stop) ? -EINTR : ret;
+		free(l.machines);
+		more = false;
+		for (unsigned i = 0; i < p->nr; i++)
+			more |= p->t.machines[i].level > l.level;
+	}
+	return ret;
+}
+
 static int make_machines(struct pass *p, const struct search *s, bool rough, struct error *err)
 {
 	uint64_t told_khz = s->opt ? s->opt->tsc_khz : 0;
@@ -125,15 +191,13 @@ static int make_machines(struct pass *p, const struct search *s, bool rough, str
 		make_machine(p, i);
 	ret = reference_find(&p->t, p->list[p->order[0]].sample, p->list[p->order[0]].declared,
 			     told_khz, rough && one_kind_of_clock(s), err);
-	for (unsigned i = 1; i < p->nr && ret == 0; i++)
-		ret = align_machine(&p->t, &p->placed[i], rough, s->moments.spacing_ns, err);
-	return ret;
+	return ret ? ret : align_machines(p, s, rough, err);
 }
 
 /* Reads by the pass's plans and finds parents; @whole: by all means. */
 static int pass_parents(struct pass *p, const struct search *s, bool whole, struct error *err)
 {
-	int ret = sample_read(p->samples, p->plans, p->nr, s->threads, err);
+	int ret = sample_read(p->samples, p->plans, p->nr, s->threads, s->stop, err);
 
 	if (ret == 0)
 		ret = parents_find(p->list, s->in, p->samples, s->declared, p->nr,
@@ -142,7 +206,7 @@ static int pass_parents(struct pass *p, const struct search *s, bool whole, stru
 		return ret;
 	p->complete = parents_complete(p->list, p->nr);
 	if (whole && !p->complete)
-		ret = parents_search(p->list, p->nr, err);
+		ret = parents_search(p->list, p->nr, s->stop, err);
 	return ret;
 }
 
@@ -237,6 +301,7 @@ static int refine(struct pass *p, struct search *s, struct error *err)
 	for (unsigned i = 0; i < ROUNDS_MAX && more && ret == 0; i++) {
 		struct pass better;
 
+		s->stop->done = 0.3 + 0.6 * i / ROUNDS_MAX;
 		ret = windows(&better, p, s, err);
 		replace(p, &better);
 		if (ret || !p->complete)
@@ -260,6 +325,7 @@ static int find(struct pass *p, struct search *s, struct error *err)
 	if (ret || p->complete)
 		return ret;
 	pass_release(p);
+	s->stop->done = 0.3;
 	s->moments.spacing_ns = 0;
 	return whole(p, s, err);
 }
@@ -276,7 +342,8 @@ static bool is_listed(const struct declared *list, unsigned nr, unsigned i)
 	return false;
 }
 
-/* What recorders wrote into the traces.  A VM that came and went is listed in the middle only. */
+/* What recorders wrote into the traces.  A VM that came and went is listed in the middle only, and
+ * an offset that was changed was written there. */
 static int read_declared(struct search *s, struct error *err)
 {
 	bool missing = false;
@@ -290,8 +357,10 @@ static int read_declared(struct search *s, struct error *err)
 	for (unsigned i = 0; i < s->nr && ret == 0; i++)
 		missing |= s->declared[i].has_uuid && !is_listed(s->declared, s->nr, i) &&
 			   s->declared[i].hypervisor;
-	for (unsigned i = 0; i < s->nr && ret == 0 && missing; i++)
-		ret = s->declared[i].any ? declared_read_all(&s->declared[i], err) : 0;
+	for (unsigned i = 0; i < s->nr && ret == 0; i++) {
+		if (declared_any_change(&s->declared[i]) || (missing && s->declared[i].any))
+			ret = declared_read_all(&s->declared[i], err);
+	}
 	return ret;
 }
 
@@ -305,10 +374,13 @@ static void release_declared(struct search *s)
 int topology_find(struct topology *out, const struct topology_input *in, unsigned nr,
 		  const struct topology_options *opt, struct error *err)
 {
-	struct search s = {.in = in, .opt = opt, .nr = nr, .threads = threads_wanted(opt)};
+	struct stop stop;
+	struct search s = {.in = in, .opt = opt, .stop = &stop, .nr = nr,
+			   .threads = threads_wanted(opt)};
 	struct pass p = {0};
 	int ret;
 
+	stop_init(&stop, opt ? opt->progress : NULL, opt ? opt->progress_data : NULL);
 	memset(out, 0, sizeof(*out));
 	if (!nr)
 		return fail(err, -EINVAL, "no traces");
@@ -319,9 +391,11 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 	if (ret == 0) {
 		*out = p.t;
 		memset(&p.t, 0, sizeof(p.t));
-		if (opt && opt->progress)
-			opt->progress(1, opt->progress_data);
+		stop.done = 1;
+		stop_asked(&stop);
 	}
+	if (ret && stop.stopped) /* whatever was said of it on the way */
+		fail(err, ret = -EINTR, "interrupted while the clocks were being aligned");
 	pass_release(&p);
 	moments_release(&s.moments);
 	release_declared(&s);

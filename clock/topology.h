@@ -57,8 +57,9 @@ struct topology_input {
 struct topology_options {
 	unsigned threads;    /* 0 = as many as CPUs */
 	uint64_t tsc_khz;    /* rate of L0's TSC when the user knows it; 0 = measure */
-	/* Called now and then with the share done, 0..1; may be NULL. */
-	void (*progress)(double done, void *data);
+	/* Called now and then, in the caller's thread, with the share done, 0..1; false: stop, and
+	 * topology_find() returns -EINTR.  May be NULL. */
+	bool (*progress)(double done, void *data);
 	void *progress_data;
 };
 

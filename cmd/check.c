@@ -37,6 +37,7 @@ static void on_finding(enum sonde_finding kind, const char *text, void *data)
 	struct check *c = data;
 	char safe[640];
 
+	ticker_hide(c->inv->ticker);
 	c->faults += kind == SONDE_FAULT;
 	if (!is_json(c->inv)) {
 		if (kind == SONDE_FAULT || !c->inv->common.quiet)
@@ -48,6 +49,7 @@ static void on_finding(enum sonde_finding kind, const char *text, void *data)
 	} else {
 		keep_note(c, text);
 	}
+	ticker_say(c->inv->ticker, c->path);
 }
 
 static void end_json(struct check *c, bool failed, const struct sonde_check_result *result,
@@ -81,7 +83,9 @@ static void check_path(struct check *c, const char *path)
 		json_str(&c->json, "path", path);
 		json_array(&c->json, "findings");
 	}
+	ticker_say(c->inv->ticker, path);
 	ret = sonde_check(path, on_finding, c, &result, &err);
+	ticker_hide(c->inv->ticker);
 	if (is_json(c->inv)) {
 		end_json(c, ret, &result, &err);
 	} else if (!ret && !c->faults && !c->inv->common.quiet) {

@@ -3,6 +3,7 @@
 #define CMD_COMMAND_H
 
 #include "cmd/options.h"
+#include "cmd/ticker.h"
 #include "report/json.h"
 #include "report/table.h"
 #include "sonde/sonde.h"
@@ -29,6 +30,7 @@ struct invocation {
 	char **operands;
 	int nr_operands;
 	struct screen screen; /* where the answer goes */
+	struct ticker *ticker; /* says what takes long */
 	const char *command_line;
 };
 

@@ -2,6 +2,7 @@
 /* sonde COMMAND [OPTION...] [OPERAND...]: finds the command in a table, reads its options, and
  * gives it a screen to write on. */
 #include "cmd/command.h"
+#include "cmd/heap.h"
 #include "cmd/pager.h"
 #include "cmd/signals.h"
 
@@ -55,6 +56,7 @@ static enum exit_code run_on_screen(struct invocation *inv)
 {
 	bool text = !inv->common.format || !strcmp(inv->common.format, "text");
 	struct pager pager = {0};
+	struct ticker ticker;
 	enum exit_code code;
 
 	inv->screen.out = stdout;
@@ -62,7 +64,11 @@ static enum exit_code run_on_screen(struct invocation *inv)
 	inv->screen.width = terminal_width(STDOUT_FILENO);
 	if (inv->command->pages && text && !inv->common.no_pager && !inv->common.output)
 		pager_start(&pager);
+	ticker_init(&ticker, isatty(STDERR_FILENO) && !inv->common.quiet);
+	ticker.paged = pager.pid > 0;
+	inv->ticker = &ticker;
 	code = inv->command->run(inv);
+	ticker_release(&ticker);
 	if (fflush(stdout) || ferror(stdout))
 		code = complain(inv, EXIT_FAILED, "cannot write the answer: %s", strerror(errno));
 	pager_wait(&pager);
@@ -154,6 +160,7 @@ int main(int argc, char **argv)
 	char *command_line;
 	enum exit_code code;
 
+	heap_settle();
 	setlocale(LC_CTYPE, ""); /* trees are drawn with lines where the terminal has them */
 	signals_install();
 	if (!command)

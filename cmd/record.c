@@ -91,6 +91,7 @@ struct session {
 	struct recorder *recorder;
 	struct guests *guests;
 	struct workload workload;
+	struct rlimit usual_files;
 };
 
 static void on_notice(const char *text, void *data)
@@ -155,6 +156,32 @@ static enum ending wait_for_end(struct session *s)
 	}
 }
 
+/* Two files a CPU are open: a machine with many has more than the usual limit. */
+static void allow_many_files(struct session *s)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &s->usual_files))
+		return;
+	most = s->usual_files;
+	most.rlim_cur = most.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &most);
+}
+
+/* The command has the limit that it would have had without us. */
+static int start_workload(struct session *s, struct error *err)
+{
+	struct rlimit now;
+	int ret;
+
+	if (getrlimit(RLIMIT_NOFILE, &now))
+		return workload_start(&s->workload, s->inv->operands, err);
+	setrlimit(RLIMIT_NOFILE, &s->usual_files);
+	ret = workload_start(&s->workload, s->inv->operands, err);
+	setrlimit(RLIMIT_NOFILE, &now);
+	return ret;
+}
+
 static int begin(struct session *s, struct error *err)
 {
 	struct record_options options = {
@@ -172,7 +199,7 @@ static int begin(struct session *s, struct error *err)
 	if (s->opt->purpose)
 		ret = purpose_parse(s->opt->purpose, &options.purpose, err);
 	if (!ret)
-		ret = run_create(&s->run, s->path, s->inv->command_line, err);
+		ret = run_create(&s->run, s->path, s->inv->command_line, sonde_version(), err);
 	if (ret)
 		return ret;
 	s->machine = run_add_machine(s->run, HOST_NAME, NULL, err);
@@ -192,7 +219,7 @@ static int begin(struct session *s, struct error *err)
 	if (!ret)
 		guests_start(s->guests);
 	if (!ret)
-		ret = workload_start(&s->workload, s->inv->operands, err);
+		ret = start_workload(s, err);
 	return ret;
 }
 
@@ -291,17 +318,6 @@ static enum exit_code end(struct session *s, enum ending ending)
 	return EXIT_DONE;
 }
 
-/* Two files a CPU are open: a machine with many has more than the usual limit. */
-static void allow_many_files(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static void choose_path(const struct invocation *inv, char *out, size_t room)
 {
 	time_t now = time(NULL);
@@ -332,7 +348,7 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 				"--duration: \"%s\" is not a time like 10s or 500ms",
 				opt->duration);
 	choose_path(inv, s.path, sizeof(s.path));
-	allow_many_files();
+	allow_many_files(&s);
 	signals_catch_interrupt();
 	ret = begin(&s, &err);
 	if (ret) {

@@ -223,8 +223,12 @@ static enum exit_code fetch(const struct invocation *inv, struct sonde_run *run,
 			    int64_t begin, int64_t end, struct sonde_facts **out)
 {
 	struct sonde_error err = {0};
+	int ret;
 
-	if (!sonde_facts_get(out, run, name, begin, end, &err))
+	ticker_say(inv->ticker, name);
+	ret = sonde_facts_get(out, run, name, begin, end, &err);
+	ticker_hide(inv->ticker);
+	if (!ret)
 		return EXIT_DONE;
 	if (err.code == -EIO)
 		return complain(inv, EXIT_FAILED,

@@ -153,11 +153,28 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 	}
 }
 
-/* What the machine is, and how that was found out. */
-static void machine_notes(const struct sonde_machine *m, char *notes, size_t room)
+/* The outermost machine is called physical, unless it has said itself that it is not. */
+static void what_machine(const struct sonde_run *run, int64_t row, const struct sonde_machine *m,
+			 char *what, size_t room)
 {
-	const char *what = m->parent < 0 ? "physical machine" : m->level > 1 ? "nested VM" : "VM";
-	char process[48] = "";
+	const char *hypervisor = sonde_identity_of(run, row, "hypervisor");
+
+	if (m->parent >= 0)
+		snprintf(what, room, "%s", m->level > 1 ? "nested VM" : "VM");
+	else if (*hypervisor && strcmp(hypervisor, "none"))
+		snprintf(what, room, "outermost machine with a trace, itself a VM (%.20s)",
+			 hypervisor);
+	else
+		snprintf(what, room, "physical machine");
+}
+
+/* What the machine is, and how that was found out. */
+static void machine_notes(const struct sonde_run *run, int64_t row, const struct sonde_machine *m,
+			  char *notes, size_t room)
+{
+	char process[48] = "", what[80];
+
+	what_machine(run, row, m, what, sizeof(what));
 
 	if (m->vm_pid > 0 && m->parent >= 0)
 		snprintf(process, sizeof(process), ", process %" PRId64, m->vm_pid);
@@ -179,7 +196,7 @@ static void add_machine(struct tree *t, int parent_line, int64_t row)
 
 	sonde_machine(t->run, row, &m);
 	snprintf(label, sizeof(label), "%s", m.name);
-	machine_notes(&m, notes, sizeof(notes));
+	machine_notes(t->run, row, &m, notes, sizeof(notes));
 	line = add_line(t, parent_line, label, t->counts.per_machine[row], notes);
 	table_cell_color(t->table, line, 0, "\033[1m");
 	add_cpus(t, line, (unsigned)row);

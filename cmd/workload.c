@@ -11,6 +11,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* SIGPIPE may be ignored here, and an ignored signal stays so in a new program. */
+static int spawn(pid_t *pid, char **words)
+{
+	posix_spawnattr_t attr;
+	sigset_t usual;
+	int ret;
+
+	sigemptyset(&usual);
+	sigaddset(&usual, SIGPIPE);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigdefault(&attr, &usual);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
+	ret = posix_spawnp(pid, *words, NULL, &attr, words, environ);
+	posix_spawnattr_destroy(&attr);
+	return ret;
+}
+
 int workload_start(struct workload *w, char **words, struct error *err)
 {
 	int ret;
@@ -18,7 +35,7 @@ int workload_start(struct workload *w, char **words, struct error *err)
 	*w = (struct workload){.pidfd = -1};
 	if (!words || !*words)
 		return 0;
-	ret = posix_spawnp(&w->pid, *words, NULL, NULL, words, environ);
+	ret = spawn(&w->pid, words);
 	if (ret) {
 		w->pid = 0;
 		return fail(err, -ret, "cannot start \"%.200s\": %s", *words, strerror(ret));

@@ -52,10 +52,13 @@ static inline const uint8_t *cursor_take(struct cursor *c, size_t len_bytes)
 	return p;
 }
 
-/* Numbers of one byte and of two are by far the most. */
+/* Numbers of one byte and of two are by far the most.  What the long ones need is a copy, so that
+ * the cursor itself can stay in registers. */
 static inline uint64_t cursor_varint(struct cursor *c)
 {
 	const uint8_t *p = c->p;
+	struct cursor copy;
+	uint64_t v;
 
 	if (p < c->end && *p < 0x80) {
 		c->p++;
@@ -65,7 +68,10 @@ static inline uint64_t cursor_varint(struct cursor *c)
 		c->p += 2;
 		return (uint64_t)p[1] << 7 | (p[0] & 0x7f);
 	}
-	return cursor_long_varint(c);
+	copy = *c;
+	v = cursor_long_varint(&copy);
+	*c = copy;
+	return v;
 }
 
 static inline int64_t cursor_signed(struct cursor *c)

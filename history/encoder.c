@@ -360,10 +360,12 @@ static void end_group(struct encoder *e, ns_t end)
  * snapshots above all. */
 static bool group_is_full(const struct encoder *e)
 {
+	bool is_long = (uint64_t)e->nr_slices * GROUP_GROWTH >= e->nr_ended ||
+		       (e->file->packs && e->nr_slices >= GROUP_PACKED_SLICES);
+
 	if (e->nr_slices == SLICES_PER_GROUP_MAX || e->nr_waiting >= GROUP_WAITING_MAX)
 		return true;
-	return (uint64_t)e->nr_slices * GROUP_GROWTH >= e->nr_ended &&
-	       e->nr_slices * SLICE_CHANGES >= GROUP_ATTR_CHANGES * e->nr_attrs;
+	return is_long && e->nr_slices * SLICE_CHANGES >= GROUP_ATTR_CHANGES * e->nr_attrs;
 }
 
 static void take_snapshot(struct encoder *e)

@@ -75,6 +75,7 @@ enum part_kind {
 #define GROUP_WAITING_MAX (256 * 1024) /* a group ends when about as many changes wait */
 #define GROUP_GROWTH 2		       /* ... or has this part of all slices before, */
 #define GROUP_ATTR_CHANGES 8	       /* with so many changes for each attribute there is */
+#define GROUP_PACKED_SLICES 4	       /* ... or so many packed slices: a state needs all of them */
 
 /*
  * Index payload: u32 number of streams; for each u16 kind, u16 level, u32 number of parts; then

@@ -278,26 +278,53 @@ void node_prefetch(const struct node *n, uint32_t row)
 
 /* How many bytes are fetched ahead.  Of a longer segment only the begin. */
 #define FETCH_AHEAD 2048
+#define FETCH_SOME 1024 /* at once */
 
 void node_walk_init(struct node_walk *w, const struct node *n)
 {
-	w->n = n;
-	w->row = 0;
-	w->at = n->nr_rows ? row_offset(n, 0) : 0;
-	w->fetched = n->segments;
+	*w = (struct node_walk){.n = n, .fetched = n->segments};
 }
 
-int node_walk_next(struct node_walk *w, struct segment *s)
+/* Where the segments of rows [row, row + nr] begin; the last need not be a row. */
+static void row_offsets(const struct node *n, uint32_t row, uint32_t nr, uint64_t *offsets)
 {
-	uint64_t from = w->at;
-	const uint8_t *here = w->n->segments + from;
-	const uint8_t *fetch = w->fetched < here ? here : w->fetched;
+	uint64_t at = (uint64_t)row * n->offset_bits;
 
-	for (; fetch < here + FETCH_AHEAD; fetch += FETCH_LINE)
-		__builtin_prefetch(fetch);
-	w->fetched = fetch;
-	w->at = row_offset(w->n, ++w->row);
-	return open_segment(w->n, from, w->at, s);
+	for (uint32_t i = 0; i < nr; i++, at += n->offset_bits)
+		offsets[i] = bits_get(n->offsets, at, n->offset_bits);
+	offsets[nr] = row_offset(n, row + nr);
+}
+
+static void fetch_until(struct node_walk *w, const uint8_t *begin, const uint8_t *end)
+{
+	const uint8_t *p = w->fetched < begin ? begin : w->fetched;
+
+	for (; p < end; p += FETCH_LINE)
+		__builtin_prefetch(p);
+	w->fetched = p;
+}
+
+int node_walk_next(struct node_walk *w, struct segment *s, bool *any)
+{
+	const struct node *n = w->n;
+	uint32_t left = n->nr_rows - w->row;
+	uint32_t nr = left < NODE_WALK_ROWS ? left : NODE_WALK_ROWS;
+	uint64_t offsets[NODE_WALK_ROWS + 1];
+
+	row_offsets(n, w->row, nr, offsets);
+	w->row += nr;
+	for (uint32_t i = 0; i < nr; i++) {
+		const uint8_t *here = n->segments + offsets[i];
+		int ret;
+
+		if (w->fetched < here + FETCH_AHEAD)
+			fetch_until(w, here, here + FETCH_AHEAD + FETCH_SOME);
+		ret = open_segment(n, offsets[i], offsets[i + 1], &s[i]);
+		if (ret < 0)
+			return ret;
+		any[i] = ret;
+	}
+	return (int)nr;
 }
 
 uint64_t node_places_upto(const struct node *n, int64_t t)

@@ -63,6 +63,7 @@ struct node_writer {
 	struct segment_work *work;
 };
 
+/* Without init, of zeros, it writes no dictionaries. */
 int node_writer_init(struct node_writer *w);
 void node_writer_release(struct node_writer *w);
 void node_start(struct node_writer *w, bool has_shares);
@@ -98,20 +99,23 @@ int node_segment(const struct node *n, uint32_t row, struct segment *s);
 /* Has the begin of a row's segment fetched; @row may be NODE_NO_ROW. */
 void node_prefetch(const struct node *n, uint32_t row);
 
-/* Walks all rows from the first on: node_walk_init(), then node_walk_next() for each row says what
- * node_segment() would.  What comes next in memory is being fetched meanwhile. */
+/* Walks all rows from the first on, some at a time, and has what comes next in memory fetched
+ * meanwhile. */
+#define NODE_WALK_ROWS 8
+
 struct node_walk {
 	const struct node *n;
 	const uint8_t *fetched;
-	uint64_t at; /* offset of the next row's segment */
-	uint32_t row;
+	uint32_t row; /* the first one of the next call */
 };
 
 /* A segment with so many changes may be longer than what is fetched of it. */
 #define NODE_LONG_SEGMENT 512
 
 void node_walk_init(struct node_walk *w, const struct node *n);
-int node_walk_next(struct node_walk *w, struct segment *s);
+/* Opens the segments of the next NODE_WALK_ROWS rows, fewer at the end: @any tells which have one.
+ * Returns how many rows, 0 behind the last, -EIO. */
+int node_walk_next(struct node_walk *w, struct segment *s, bool *any);
 
 /* Places below this one are at times <= t. */
 uint64_t node_places_upto(const struct node *n, int64_t t);

@@ -84,15 +84,15 @@ static void remember(struct outfile *f, enum part_kind kind, unsigned level, ns_
 							.at = f->len_bytes};
 }
 
-#define WAIT_FACTOR 4
+/* How much longer slices stay plain before the next try, when one has failed. */
+#define WAIT_FACTOR 2
+#define WAIT_FACTOR_COSTLY 8
 #define WAIT_MAX 64 /* slices */
 
 /* Whether the packed form of a part, which is then in f->packed, is small enough. */
 static bool pack(struct outfile *f, enum part_kind kind, const struct bytes *payload)
 {
-	if (!f->pack)
-		f->pack = pack_new();
-	if (!f->pack || !pack_part(f->pack, kind, payload, &f->packed))
+	if (!pack_part(f->pack, kind, payload, &f->packed))
 		return false;
 	if (kind == PART_SLICE)
 		return f->packed.len_bytes <= payload->len_bytes / 3 * 2;
@@ -101,16 +101,25 @@ static bool pack(struct outfile *f, enum part_kind kind, const struct bytes *pay
 
 static bool pack_slice(struct outfile *f, const struct bytes *payload)
 {
+	unsigned factor = WAIT_FACTOR;
+
 	if (f->left) {
 		f->left--;
 		return false;
 	}
-	f->packs = pack(f, PART_SLICE, payload);
-	f->wait = f->packs ? 1 : f->wait * WAIT_FACTOR;
-	if (f->wait > WAIT_MAX)
-		f->wait = WAIT_MAX;
-	f->left = f->packs ? 0 : f->wait - 1;
-	return f->packs;
+	if (!f->pack)
+		f->pack = pack_new();
+	if (f->packs || (f->pack && pack_promises(f->pack, payload))) {
+		f->packs = pack(f, PART_SLICE, payload);
+		factor = WAIT_FACTOR_COSTLY;
+	}
+	if (f->packs) {
+		f->wait = 1;
+		return true;
+	}
+	f->wait = f->wait * factor < WAIT_MAX ? f->wait * factor : WAIT_MAX;
+	f->left = f->wait - 1;
+	return false;
 }
 
 static bool is_packed(struct outfile *f, enum part_kind kind, const struct bytes *payload)

@@ -12,7 +12,8 @@
 #define ZSTD_LEVEL 1
 #define SEEN_BITS 20	/* of the set in which places are looked up before they are sorted */
 #define ENTRY_NUMBERS 3 /* an entry is at most so many numbers, */
-#define ROW_NUMBERS 4	/* and a row so many more */
+#define ROW_NUMBERS 4	/* and a row so many more, */
+#define SNAPSHOT_NUMBERS 3 /* and one of a snapshot so many */
 
 struct pack_row {
 	uint32_t attr, mask, from, nr;
@@ -22,7 +23,9 @@ struct pack_row {
 struct pack {
 	struct model model;
 	ZSTD_CCtx *zstd;
-	struct bytes columns[NR_COLUMNS];
+	uint8_t *columns; /* owned: room for all of them */
+	size_t columns_room;
+	uint8_t *begin[NR_COLUMNS], *end[NR_COLUMNS];
 	uint8_t *bits; /* owned */
 	size_t bits_room;
 	struct bits_sink sink;
@@ -79,11 +82,10 @@ void pack_free(struct pack *p)
 {
 	if (!p)
 		return;
-	for (unsigned i = 0; i < NR_COLUMNS; i++)
-		bytes_release(&p->columns[i]);
 	ZSTD_freeCCtx(p->zstd);
 	release_entries(p);
 	release_rows(p);
+	free(p->columns);
 	free(p->bits);
 	free(p->seen);
 	free(p);
@@ -118,64 +120,96 @@ static bool room_for_rows(struct pack *p, uint32_t nr)
 	return true;
 }
 
-/* Starts an empty part of at most @numbers numbers. */
-static bool start(struct pack *p, uint64_t numbers)
-{
-	size_t room = numbers * sizeof(uint64_t) + BITS_SLACK_BYTES;
+/* What there is at most in a part. */
+struct pack_size {
+	uint64_t rows, entries, snapshot;
+};
 
-	if (room > p->bits_room) {
-		free(p->bits);
-		p->bits = malloc(room);
-		p->bits_room = p->bits ? room : 0;
-	}
+static uint64_t column_room(unsigned column, const struct pack_size *size)
+{
+	if (column <= COLUMN_MODE)
+		return size->rows;
+	return column >= COLUMN_SNAPSHOT_ATTR && column <= COLUMN_SNAPSHOT_SINCE ? size->snapshot
+										 : size->entries;
+}
+
+/* Memory for @size_bytes that need not keep what it holds. */
+static bool fresh(uint8_t **memory, size_t *room, size_t size_bytes)
+{
+	if (size_bytes <= *room)
+		return true;
+	free(*memory);
+	*memory = malloc(size_bytes);
+	*room = *memory ? size_bytes : 0;
+	return *memory;
+}
+
+/* Starts an empty part. */
+static bool start(struct pack *p, const struct pack_size *size)
+{
+	uint64_t numbers = size->entries * ENTRY_NUMBERS + size->rows * ROW_NUMBERS +
+			   size->snapshot * SNAPSHOT_NUMBERS;
+	uint64_t sum = 0;
+
 	for (unsigned i = 0; i < NR_COLUMNS; i++)
-		bytes_clear(&p->columns[i]);
+		sum += column_room(i, size);
+	if (!fresh(&p->columns, &p->columns_room, sum + 1) ||
+	    !fresh(&p->bits, &p->bits_room, numbers * sizeof(uint64_t) + BITS_SLACK_BYTES))
+		return false;
+	sum = 0;
+	for (unsigned i = 0; i < NR_COLUMNS; i++) {
+		p->begin[i] = p->end[i] = p->columns + sum;
+		sum += column_room(i, size);
+	}
 	p->sink = (struct bits_sink){.p = p->bits};
-	return p->bits;
+	return true;
 }
 
-static void put_symbol(struct pack *p, unsigned column, unsigned symbol)
+static inline void put_symbol(struct pack *p, unsigned column, unsigned symbol)
 {
-	struct bytes *c = &p->columns[column];
-
-	if (unlikely(c->len_bytes == c->room_bytes) && !bytes_room(c, 1))
-		return;
-	c->data[c->len_bytes++] = (uint8_t)symbol;
+	*p->end[column]++ = (uint8_t)symbol;
 }
 
-/* The bits of @x but the first one. */
-static void put_rest(struct pack *p, uint64_t x, unsigned width)
+/* The part of @x that its head does not tell. */
+static inline void put_rest(struct pack *p, uint64_t x, unsigned head)
 {
-	if (width > 1)
-		bits_sink_put_wide(&p->sink, x & bits_mask(width - 1), width - 1);
+	unsigned bits = head_rest_bits(head);
+
+	if (likely(bits <= 32))
+		bits_sink_put(&p->sink, x & bits_mask(bits), bits);
+	else
+		bits_sink_put_wide(&p->sink, x & bits_mask(bits), bits);
 }
 
-static void put_number(struct pack *p, unsigned column, uint64_t x)
+/* Returns the head. */
+static inline unsigned put_number(struct pack *p, unsigned column, uint64_t x)
 {
-	unsigned width = bits_width(x);
+	unsigned head = number_head(x);
 
-	put_symbol(p, column, width);
-	put_rest(p, x, width);
+	put_symbol(p, column, head);
+	put_rest(p, x, head);
+	return head;
 }
 
 /* Appends a column: its length, its length here, its bytes, compressed where that helps. */
-static void put_column(struct pack *p, const struct bytes *column, struct bytes *out)
+static void put_column(struct pack *p, unsigned column, struct bytes *out)
 {
-	size_t bound = ZSTD_compressBound(column->len_bytes);
+	size_t len_bytes = (size_t)(p->end[column] - p->begin[column]);
+	size_t bound = ZSTD_compressBound(len_bytes);
 	size_t at, len = 0;
 	uint8_t *to;
 
-	bytes_put_varint(out, column->len_bytes);
-	if (!column->len_bytes)
+	bytes_put_varint(out, len_bytes);
+	if (!len_bytes)
 		return;
 	at = out->len_bytes;
 	to = bytes_room(out, bound + 5);
 	if (to)
-		len = ZSTD_compressCCtx(p->zstd, to + 5, bound, column->data, column->len_bytes,
+		len = ZSTD_compressCCtx(p->zstd, to + 5, bound, p->begin[column], len_bytes,
 					ZSTD_LEVEL);
-	if (!to || ZSTD_isError(len) || len >= column->len_bytes) {
+	if (!to || ZSTD_isError(len) || len >= len_bytes) {
 		bytes_put_varint(out, 0);
-		bytes_put(out, column->data, column->len_bytes);
+		bytes_put(out, p->begin[column], len_bytes);
 		return;
 	}
 	bytes_put_varint(out, len);
@@ -188,16 +222,13 @@ static void put_column(struct pack *p, const struct bytes *column, struct bytes 
 static bool finish(struct pack *p, struct bytes *out)
 {
 	uint64_t len_bytes = 0;
-	size_t nr_bits;
 
 	for (unsigned i = 0; i < NR_COLUMNS; i++) {
-		len_bytes += p->columns[i].len_bytes;
-		out->failed |= p->columns[i].failed;
-		put_column(p, &p->columns[i], out);
+		len_bytes += (uint64_t)(p->end[i] - p->begin[i]);
+		put_column(p, i, out);
 	}
 	set_u64(p->sink.p, p->sink.acc);
-	nr_bits = (size_t)(p->sink.p - p->bits) + (p->sink.nr + 7) / 8;
-	bytes_put(out, p->bits, nr_bits);
+	bytes_put(out, p->bits, (size_t)(p->sink.p - p->bits) + (p->sink.nr + 7) / 8);
 	bytes_put_u64(out, 0);
 	bytes_put_u64(out, 0);
 	return !out->failed && len_bytes <= PACK_RATIO_MAX * out->len_bytes;
@@ -221,8 +252,8 @@ static bool take_row(struct pack *p, const struct node *n, uint32_t i)
 	row->nr = s.places.nr;
 	sorted_decode(&s.places, 0, row->nr, p->places + p->nr, &hint);
 	segment_values(&s, 0, row->nr, p->values + p->nr);
-	for (uint32_t k = 0; n->has_shares && k < row->nr; k++)
-		p->shares[p->nr + k] = (uint8_t)segment_share(&s, k);
+	if (n->has_shares)
+		segment_shares(&s, 0, row->nr, p->shares + p->nr);
 	if (n->nr_times) {
 		node_times(n, p->places + p->nr, row->nr);
 		for (uint32_t k = 0; k < row->nr; k++)
@@ -319,11 +350,11 @@ static const uint64_t *merge_moments(struct pack *p, uint32_t *nr)
 
 static void put_value(struct pack *p, struct model_walk *w, unsigned column, uint32_t value)
 {
-	uint64_t from_newest = fold((int64_t)value - w->newest);
+	uint64_t from_near = fold((int64_t)value - w->near);
 	uint64_t from_last = fold((int64_t)value - w->last);
 	enum rank rank;
 
-	if (value == *w->pair)
+	if (value == w->pair->next)
 		rank = RANK_PAIR;
 	else if (value == w->known->next)
 		rank = RANK_NEXT;
@@ -331,11 +362,15 @@ static void put_value(struct pack *p, struct model_walk *w, unsigned column, uin
 		rank = RANK_OTHER;
 	else if (value == w->last + 1)
 		rank = RANK_UP;
+	else if (value > w->max)
+		rank = RANK_NEW;
 	else
-		rank = from_newest <= from_last ? RANK_NEWEST : RANK_LAST;
+		rank = from_near <= from_last ? RANK_NEAR : RANK_LAST;
 	put_symbol(p, column, rank);
-	if (rank >= RANK_NEWEST)
-		put_number(p, COLUMN_VALUE, rank == RANK_NEWEST ? from_newest : from_last);
+	if (rank == RANK_NEW)
+		put_number(p, COLUMN_NEW, value - w->max);
+	else if (rank > RANK_NEW)
+		put_number(p, COLUMN_VALUE, rank == RANK_NEAR ? from_near : from_last);
 	model_step(&p->model, w, value, rank);
 }
 
@@ -350,11 +385,9 @@ static void put_own_row(struct pack *p, const struct pack_row *row, uint64_t *fi
 	put_value(p, &w, COLUMN_RANK, p->values[row->from]);
 	for (uint32_t i = 1; i < row->nr; i++) {
 		uint64_t gap = places[i] - places[i - 1];
-		unsigned column = COLUMN_GAP + model_pace_column(w.known->gap_pace);
 
-		put_number(p, column, gap);
-		model_pace(&w.known->gap_pace, bits_width(gap));
 		put_value(p, &w, COLUMN_RANK, p->values[row->from + i]);
+		model_learn_gap(&w, put_number(p, model_gap_column(&w), gap));
 	}
 }
 
@@ -374,14 +407,14 @@ static uint32_t moments_upto(const uint64_t *moments, uint32_t at, uint32_t nr, 
 	return at;
 }
 
-/* Returns how many bits the distance in moments has. */
+/* A distance in moments, and whether the moment is the place.  Returns the head. */
 static unsigned put_step(struct pack *p, unsigned column, uint64_t step, bool exact)
 {
-	unsigned width = bits_width(step);
+	unsigned head = number_head(step);
 
-	put_symbol(p, column, width * 2 + exact);
-	put_rest(p, step, width);
-	return width;
+	put_symbol(p, column, head * 2 + exact);
+	put_rest(p, step, head);
+	return head;
 }
 
 static void put_foreign_row(struct pack *p, const struct pack_row *row, const uint64_t *moments,
@@ -397,10 +430,9 @@ static void put_foreign_row(struct pack *p, const struct pack_row *row, const ui
 		uint64_t before = at ? moments[at - 1] : 0;
 		bool exact = at && before == places[i];
 
+		put_value(p, &w, COLUMN_RANK_FOREIGN, p->values[row->from + i]);
 		if (i) {
-			unsigned column = COLUMN_STEP + model_pace_column(w.known->step_pace);
-
-			model_pace(&w.known->step_pace, put_step(p, column, at - last, exact));
+			model_learn_step(&w, put_step(p, model_step_column(&w), at - last, exact));
 		} else {
 			put_step(p, COLUMN_FIRST_STEP, fold((int64_t)at - *first), exact);
 			*first = at;
@@ -408,7 +440,6 @@ static void put_foreign_row(struct pack *p, const struct pack_row *row, const ui
 		if (!exact)
 			put_number(p, COLUMN_OFFSET, places[i] - before);
 		last = at;
-		put_value(p, &w, COLUMN_RANK_FOREIGN, p->values[row->from + i]);
 	}
 }
 
@@ -469,10 +500,95 @@ static void put_snapshot(struct pack *p, const struct snapshot *s)
 	}
 }
 
+/* ---- is it worth it? ------------------------------------------------------------------------- */
+
+#define SAMPLE_MAX 16384
+#define SAMPLE_PART(bytes) ((bytes) / 5 * 4) /* of the plain bytes: the model learns on the way */
+
+static uint64_t segment_bytes(const struct segment *s)
+{
+	uint64_t bits = (uint64_t)s->nr_dict * s->dict_bits + (uint64_t)s->places.nr * s->value_bits;
+
+	return sorted_bytes(s->places.nr, s->places.low_bits, s->places.high_max) + bits / 8;
+}
+
+static uint32_t longest_row(const struct node *n, struct segment *longest)
+{
+	uint32_t found = NODE_NO_ROW;
+
+	for (uint32_t i = 0; i < n->nr_rows; i++) {
+		struct segment s;
+
+		if (node_segment(n, i, &s) > 0 &&
+		    (found == NODE_NO_ROW || s.places.nr > longest->places.nr)) {
+			*longest = s;
+			found = i;
+		}
+	}
+	return found;
+}
+
+static uint64_t packed_bytes(struct pack *p, struct bytes *scratch)
+{
+	bytes_clear(scratch);
+	return finish(p, scratch) ? scratch->len_bytes : UINT64_MAX;
+}
+
+bool pack_promises(struct pack *p, const struct bytes *slice)
+{
+	struct pack_row row = {.nr = SAMPLE_MAX};
+	struct bytes scratch = {0};
+	uint64_t hint = 0, first = 0, plain, packed;
+	struct segment s;
+	struct node n;
+
+	if (slice->failed || !node_open(&n, slice->data, slice->len_bytes) ||
+	    longest_row(&n, &s) == NODE_NO_ROW)
+		return false;
+	if (row.nr > s.places.nr)
+		row.nr = s.places.nr;
+	if (!room_for_entries(p, row.nr) || !start(p, &(struct pack_size){.rows = 1, .entries = row.nr}))
+		return false;
+	sorted_decode(&s.places, 0, row.nr, p->places, &hint);
+	node_times(&n, p->places, row.nr);
+	segment_values(&s, 0, row.nr, p->values);
+	memset(&p->model, 0, sizeof(p->model));
+	put_own_row(p, &row, &first);
+	packed = packed_bytes(p, &scratch);
+	bytes_release(&scratch);
+	plain = segment_bytes(&s) * row.nr / s.places.nr;
+	return packed <= SAMPLE_PART(plain);
+}
+
 /* ---- totals --------------------------------------------------------------------------------- */
 
-/* Puts one list; returns how long it is, UINT64_MAX when its values do not rise. */
-static uint64_t put_list(struct pack *p, struct cursor c)
+/* List @i of totals, from its length on; empty when there is none. */
+static struct cursor totals_list(const struct bytes *plain, uint32_t i)
+{
+	uint32_t at = get_u32(plain->data + 4 + i * 8ull + 4);
+
+	if (at > plain->len_bytes)
+		at = (uint32_t)plain->len_bytes;
+	return (struct cursor){.p = plain->data + at, .end = plain->data + plain->len_bytes};
+}
+
+static uint64_t count_totals(const struct bytes *plain, uint32_t nr_attrs)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < nr_attrs; i++) {
+		struct cursor c = totals_list(plain, i);
+		uint64_t nr = cursor_varint(&c);
+
+		if (c.bad || nr > PACK_LIST_MAX)
+			return UINT64_MAX;
+		sum += nr;
+	}
+	return sum;
+}
+
+/* Puts one list; false when its values do not rise. */
+static bool put_list(struct pack *p, struct cursor c)
 {
 	uint64_t nr = cursor_varint(&c);
 	uint64_t next = 0;
@@ -482,37 +598,33 @@ static uint64_t put_list(struct pack *p, struct cursor c)
 		uint64_t value = cursor_varint(&c);
 
 		if (value < next || value > UINT32_MAX)
-			return UINT64_MAX;
+			return false;
 		put_number(p, COLUMN_VALUE, value - next);
 		next = value + 1;
 		put_number(p, COLUMN_TIME, cursor_varint(&c));
 	}
-	return c.bad ? UINT64_MAX : nr;
+	return !c.bad;
 }
 
 static bool pack_totals(struct pack *p, const struct bytes *plain, struct bytes *out)
 {
-	const uint8_t *table = plain->data + 4;
-	uint64_t next = 0, nr = 0, len_bytes = plain->len_bytes;
-	uint32_t nr_attrs = len_bytes >= 4 ? get_u32(plain->data) : 0;
+	uint32_t nr_attrs = plain->len_bytes >= 4 ? get_u32(plain->data) : 0;
+	uint64_t next = 0, nr;
 
-	/* An entry takes two bytes at least. */
-	if (nr_attrs > len_bytes / 8 || len_bytes / 2 > PACK_ENTRIES_MAX ||
-	    !start(p, nr_attrs * 2 + len_bytes))
+	if (nr_attrs > plain->len_bytes / 8 || nr_attrs > PACK_ENTRIES_MAX)
+		return false;
+	nr = count_totals(plain, nr_attrs);
+	if (nr > PACK_LIST_MAX || !start(p, &(struct pack_size){.rows = nr_attrs, .entries = nr}))
 		return false;
 	for (uint32_t i = 0; i < nr_attrs; i++) {
-		uint32_t attr = get_u32(table + i * 8), at = get_u32(table + i * 8 + 4);
-		uint64_t more;
+		uint32_t attr = get_u32(plain->data + 4 + i * 8ull);
 
-		if (attr < next || at > len_bytes)
+		if (attr < next)
 			return false;
 		put_number(p, COLUMN_ATTR, attr - next);
 		next = attr + 1ull;
-		more = put_list(p, (struct cursor){.p = plain->data + at,
-						   .end = plain->data + len_bytes});
-		if (more > PACK_ENTRIES_MAX - nr)
+		if (!put_list(p, totals_list(plain, i)))
 			return false;
-		nr += more;
 	}
 	bytes_put_varint(out, nr_attrs);
 	bytes_put_varint(out, nr);
@@ -528,9 +640,9 @@ static bool pack_node(struct pack *p, const struct bytes *plain, bool group, str
 
 	if (!node_open(&n, plain->data, plain->len_bytes) || !take_node(p, &n) ||
 	    (group && !snapshot_open(&snap, n.base, n.extra, n.extra_bytes)) ||
-	    snap.nr > PACK_ENTRIES_MAX ||
-	    !start(p, (uint64_t)p->nr * ENTRY_NUMBERS + (uint64_t)p->nr_rows * ROW_NUMBERS +
-			      (uint64_t)snap.nr * 3))
+	    snap.nr > PACK_LIST_MAX ||
+	    !start(p, &(struct pack_size){
+				.rows = p->nr_rows, .entries = p->nr, .snapshot = snap.nr}))
 		return false;
 	bytes_put_signed(out, n.base);
 	bytes_put_varint(out, n.nr_rows);

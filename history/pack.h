@@ -18,9 +18,10 @@
  * Parts of kinds that are nodes, and totals, can be packed; docs/formats/history.md has the bytes.
  */
 
-/* A part with more entries (changes, runs, sums) or rows stays plain: the bound of a reader's
- * memory. */
+/* A part with more entries (changes, runs) or rows stays plain, or with more in its snapshot or its
+ * totals: the bound of a reader's memory. */
 #define PACK_ENTRIES_MAX (1u << 19)
+#define PACK_LIST_MAX (1u << 21)
 /* Columns are at most so many times as long as the payload. */
 #define PACK_RATIO_MAX 1024
 
@@ -29,11 +30,21 @@ struct pack;
 struct pack *pack_new(void);
 void pack_free(struct pack *p);
 
+/* Guesses from some changes of a slice whether packing may make it smaller by a third.  This costs a
+ * tenth of trying it. */
+bool pack_promises(struct pack *p, const struct bytes *slice);
+
 /* Writes the packed form of a payload to @out, which it clears.  False: this part cannot be
  * packed, or memory is out. */
 bool pack_part(struct pack *p, enum part_kind kind, const struct bytes *plain, struct bytes *out);
 
+/* Work memory of a reader, about as much. */
+struct unpack;
+struct unpack *unpack_new(void);
+void unpack_free(struct unpack *u);
+
 /* Appends the plain form of a packed payload.  0, -ENOMEM, or -EIO when its bytes make no sense. */
-int unpack_part(enum part_kind kind, const uint8_t *from, uint64_t len_bytes, struct bytes *plain);
+int unpack_part(struct unpack *u, enum part_kind kind, const uint8_t *from, uint64_t len_bytes,
+		struct bytes *plain);
 
 #endif

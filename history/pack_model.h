@@ -9,6 +9,8 @@
  * sides teach it the same things in the same order.  Its tables are indexed by hashes that nobody
  * checks: where two values share an entry, the forecast is worse, and still the same on both sides.
  */
+#define MODEL_PACES 32
+
 enum pack_column {
 	/* of a node's rows */
 	COLUMN_ATTR, /* distance from the row before, less 1 */
@@ -20,7 +22,8 @@ enum pack_column {
 	COLUMN_FIRST_STEP,   /* the same of rows with foreign moments, in moments */
 	COLUMN_RANK,	     /* enum rank */
 	COLUMN_RANK_FOREIGN, /* of rows with foreign moments */
-	COLUMN_VALUE,	     /* distance of a value that was not foreseen */
+	COLUMN_NEW,	     /* distance of a value from the largest before */
+	COLUMN_VALUE,	     /* distance of another value that was not foreseen */
 	COLUMN_OFFSET,	     /* of a place from the last moment before it */
 	COLUMN_SHARE,
 	/* of totals: attributes and how many there are as above */
@@ -29,10 +32,10 @@ enum pack_column {
 	COLUMN_SNAPSHOT_ATTR,
 	COLUMN_SNAPSHOT_VALUE,
 	COLUMN_SNAPSHOT_SINCE,
-	/* distances of places, a column for each pace */
+	/* distances of places, columns for every pace */
 	COLUMN_GAP,
-	COLUMN_STEP = COLUMN_GAP + 64, /* in moments; * 2 + 1 when the moment is the place */
-	NR_COLUMNS = COLUMN_STEP + 64
+	COLUMN_STEP = COLUMN_GAP + MODEL_PACES, /* in moments */
+	NR_COLUMNS = COLUMN_STEP + MODEL_PACES
 };
 
 /* Where a row's places come from. */
@@ -47,7 +50,8 @@ enum rank {
 	RANK_NEXT,   /* what followed the last value */
 	RANK_OTHER,  /* ... before it was followed by something else */
 	RANK_UP,     /* the last value + 1 */
-	RANK_NEWEST, /* none: distance from the last one that was not foreseen */
+	RANK_NEW,    /* none, it is larger than all before */
+	RANK_NEAR,   /* none: distance from the last one with this rank or RANK_LAST */
 	RANK_LAST,   /* none: distance from the last value */
 	NR_RANKS
 };
@@ -55,23 +59,56 @@ enum rank {
 #define MODEL_VALUES (1u << 15)
 #define MODEL_PAIRS (1u << 16)
 
-/* What is known of a value. */
+/* How long distances are: their heads, times 16, smoothed; 0: none yet. */
+struct model_pace {
+	uint16_t gap, step;
+};
+
+/* What is known of a value, and of two that follow each other. */
 struct model_value {
 	uint32_t next, other;
-	uint16_t gap_pace, step_pace; /* bits of its distances, times 16; 0: none yet */
+	struct model_pace pace;
+};
+
+struct model_pair {
+	uint32_t next;
+	struct model_pace pace;
 };
 
 struct model {
 	struct model_value values[MODEL_VALUES];
-	uint32_t pairs[MODEL_PAIRS];
+	struct model_pair pairs[MODEL_PAIRS];
 };
 
 /* A walk along one row. */
 struct model_walk {
-	struct model_value *known; /* about @last */
-	uint32_t *pair;
-	uint32_t last, before, newest;
+	struct model_value *known, *known_before; /* about @last, @before */
+	struct model_pair *pair;
+	uint32_t last, before, near, max;
 };
+
+/*
+ * A number is a head, which stands in a column, and a rest of plain bits: the head says how many
+ * bits the number has, and the two behind the first.  Numbers below 4 are their own heads.
+ */
+static inline unsigned number_head(uint64_t x)
+{
+	unsigned width = bits_width(x);
+
+	return width < 3 ? (unsigned)x : (width - 2) << 2 | ((unsigned)(x >> (width - 3)) & 3);
+}
+
+static inline unsigned head_rest_bits(unsigned head)
+{
+	return head < 4 ? 0 : (head >> 2) - 1;
+}
+
+/* The number whose rest is 0. */
+static inline uint64_t head_number(unsigned head)
+{
+	return head < 4 ? head : (4ull | (head & 3)) << head_rest_bits(head);
+}
+#define HEAD_MAX 251 /* of a number of 64 bits */
 
 static inline uint64_t fold(int64_t v)
 {
@@ -85,44 +122,69 @@ static inline int64_t unfold(uint64_t v)
 
 static inline void model_look(struct model *m, struct model_walk *w)
 {
+	w->known_before = w->known;
 	w->known = &m->values[w->last & (MODEL_VALUES - 1)];
 	w->pair = &m->pairs[(w->before * 0x9e3779b1u + w->last * 0x85ebca6bu) >> 16];
 }
 
 static inline void model_start(struct model *m, struct model_walk *w)
 {
-	w->last = w->before = w->newest = 0;
+	w->last = w->before = w->near = w->max = 0;
+	w->known = &m->values[0];
 	model_look(m, w);
 }
 
 /* The walk goes on to @value, which was what @rank says. */
 static inline void model_step(struct model *m, struct model_walk *w, uint32_t value, unsigned rank)
 {
-	*w->pair = value;
+	w->pair->next = value;
 	if (w->known->next != value) {
 		w->known->other = w->known->next;
 		w->known->next = value;
 	}
-	if (rank >= RANK_UP)
-		w->newest = value;
+	if (rank >= RANK_NEAR)
+		w->near = value;
+	if (value > w->max)
+		w->max = value;
 	w->before = w->last;
 	w->last = value;
 	model_look(m, w);
 }
 
-/* The column for the next distance, by the pace so far. */
-static inline unsigned model_pace_column(unsigned pace)
+/* The column for the distance between the last two values, by the pace of these two; else by that
+ * of the first. */
+static inline unsigned model_pace_column(unsigned pair, unsigned before)
 {
-	unsigned column = (pace + 8) >> 4;
-
-	return column < 63 ? column : 63;
+	return ((pair ? pair : before) + 32) >> 7 & (MODEL_PACES - 1);
 }
 
-static inline void model_pace(uint16_t *pace, unsigned bits)
+static inline void model_learn(uint16_t *pace, unsigned head)
 {
-	int now = (int)bits * 16;
+	int now = (int)head * 16;
 
-	*pace = (uint16_t)(*pace ? *pace + ((now - *pace) * 3 >> 3) : now);
+	*pace = (uint16_t)(*pace ? *pace + (now - *pace) / 2 : now);
+}
+
+static inline unsigned model_gap_column(const struct model_walk *w)
+{
+	return COLUMN_GAP + model_pace_column(w->pair->pace.gap, w->known_before->pace.gap);
+}
+
+static inline void model_learn_gap(struct model_walk *w, unsigned head)
+{
+	model_learn(&w->pair->pace.gap, head);
+	model_learn(&w->known_before->pace.gap, head);
+}
+
+static inline unsigned model_step_column(const struct model_walk *w)
+{
+	return COLUMN_STEP + model_pace_column(w->pair->pace.step, w->known_before->pace.step);
+}
+
+static inline void model_learn_step(struct model_walk *w, unsigned head)
+{
+	model_learn(&w->pair->pace.step, head);
+	model_learn(&w->known_before->pace.step, head);
 }
 
 /* Makes one rising list without doubles out of @nr rows of rising places, which lie one behind the

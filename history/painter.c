@@ -39,6 +39,7 @@ int painter_init(struct painter *p, ns_t begin, ns_t end, unsigned pixels)
 	p->pixels_per_ns = p->thin ? 0 : (uint64_t)(((unsigned __int128)pixels << 64) / span);
 	p->share_per_ns = (uint64_t)(((unsigned __int128)255 << 56) / (span / pixels + 1));
 	p->stamp = 0;
+	p->leader = p->slots;
 	memset(p->slots, 0, sizeof(p->slots));
 	p->edges = malloc((pixels + 2ull) * sizeof(*p->edges));
 	p->runs = calloc(pixels + 1ull, sizeof(*p->runs)); /* put_run() reads them, too */
@@ -128,9 +129,9 @@ static ALWAYS_INLINE unsigned share_of(const struct painter *p, uint64_t sure_ns
 static ALWAYS_INLINE void end_pixel(struct painter *p)
 {
 	uint64_t width = (uint64_t)p->edges[p->pixel + 1] - (uint64_t)p->edges[p->pixel];
-	uint64_t sure_ns = p->mixed ? p->sure_ns[p->leader] : p->most;
+	uint64_t sure_ns = p->mixed ? p->sure_ns[p->leader - p->slots] : p->most;
 
-	put_run(p, 1, (uint32_t)p->slots[p->leader].key, share_of(p, sure_ns, width), p->exact);
+	put_run(p, 1, (uint32_t)p->leader->key, share_of(p, sure_ns, width), p->exact);
 	next_stamp(p);
 }
 
@@ -138,24 +139,25 @@ static ALWAYS_INLINE void end_pixel(struct painter *p)
 #define PROBES_MAX 64
 
 /* Another value has the slot: the next one.  Where there is none, the value is not counted and the
- * pixel is not exact: PAINTER_SLOTS. */
-static __attribute__((noinline)) uint32_t find_slot(struct painter *p, uint64_t key, uint32_t at)
+ * pixel is not exact: NULL. */
+static __attribute__((noinline)) struct painter_slot *find_slot(struct painter *p, uint64_t key,
+								struct painter_slot *slot)
 {
-	for (unsigned i = 0; i < PROBES_MAX; i++, at = (at + 1) & (PAINTER_SLOTS - 1)) {
-		uint64_t other = p->slots[at].key;
-
-		if (other == key || other >> 32 != key >> 32)
-			return at;
+	for (unsigned i = 0; i < PROBES_MAX; i++) {
+		if (slot->key == key || slot->key >> 32 != key >> 32)
+			return slot;
+		if (++slot == p->slots + PAINTER_SLOTS)
+			slot = p->slots;
 	}
 	p->exact = false;
-	return PAINTER_SLOTS;
+	return NULL;
 }
 
 /* The pixel being filled, as the hot loops hold it. */
 struct filling {
 	uint64_t key; /* stamp << 32 */
 	uint64_t most;
-	uint32_t leader;
+	struct painter_slot *leader;
 };
 
 static ALWAYS_INLINE struct filling fill(const struct painter *p)
@@ -175,24 +177,24 @@ static ALWAYS_INLINE void filled(struct painter *p, const struct filling *f)
 static ALWAYS_INLINE void add(struct painter *p, struct filling *f, uint32_t value, uint64_t weight,
 			      bool mixed, uint64_t sure_ns)
 {
-	uint32_t at = value * 0x9e3779b1u >> 22;
+	struct painter_slot *slot = p->slots + (value * 0x9e3779b1u >> 22);
 	uint64_t key = f->key | value;
-	uint64_t other = p->slots[at].key ^ key;
+	uint64_t other = slot->key ^ key;
 	uint64_t known;
 
 	if (unlikely(other - 1 < UINT32_MAX)) {
-		at = find_slot(p, key, at);
-		if (at == PAINTER_SLOTS)
+		slot = find_slot(p, key, slot);
+		if (!slot)
 			return;
-		other = p->slots[at].key ^ key;
+		other = slot->key ^ key;
 	}
 	known = -(uint64_t)!other;
-	weight += p->slots[at].weight & known;
-	p->slots[at].key = key;
-	p->slots[at].weight = weight;
+	weight += slot->weight & known;
+	slot->key = key;
+	slot->weight = weight;
 	if (mixed)
-		p->sure_ns[at] = (p->sure_ns[at] & known) + sure_ns;
-	f->leader = weight > f->most ? at : f->leader;
+		p->sure_ns[slot - p->slots] = (p->sure_ns[slot - p->slots] & known) + sure_ns;
+	f->leader = weight > f->most ? slot : f->leader;
 	f->most = weight > f->most ? weight : f->most;
 }
 

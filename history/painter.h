@@ -31,11 +31,11 @@ struct painter {
 
 	/* The pixel being filled. */
 	unsigned pixel;
-	uint32_t stamp;	 /* another one for every pixel */
-	uint64_t most;	 /* weight of the slot that leads */
-	uint32_t leader; /* that slot */
-	bool exact;	 /* all of it comes from changes */
-	bool mixed;	 /* sure_ns counts */
+	uint32_t stamp; /* another one for every pixel */
+	uint64_t most;	/* weight of the slot that leads */
+	struct painter_slot *leader;
+	bool exact; /* all of it comes from changes */
+	bool mixed; /* sure_ns counts */
 	struct painter_slot slots[PAINTER_SLOTS];
 	uint64_t sure_ns[PAINTER_SLOTS]; /* time the slot's value had at least */
 

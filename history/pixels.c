@@ -198,8 +198,11 @@ static int paint_level(struct painter *p, struct history *h, attr_t attr, unsign
 		const struct node *n;
 
 		ret = stream_node(h, s, i, &n);
-		if (!ret)
+		if (!ret) {
+			stream_hold(s, i, 1); /* changes may be read on the way */
 			ret = paint_chunk(&w, n);
+			stream_hold(s, i, -1);
+		}
 		known = ret ? known : n->end;
 	}
 	/* A writer that was killed leaves coarse levels that end before finer ones. */

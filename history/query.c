@@ -96,47 +96,31 @@ static int state_snapshot(struct state *s, const struct node *group)
 	return 0;
 }
 
-/* Some rows of a node at once: looking into a long segment waits for memory that opening it does
- * not touch, so that memory is fetched for all of them first. */
-#define STATE_ROWS 8
-
-static int state_rows(struct state *s, struct node_walk *walk, uint32_t nr, uint64_t places)
-{
-	const struct node *n = walk->n;
-	uint32_t first = walk->row;
-	struct segment segments[STATE_ROWS];
-	int any[STATE_ROWS];
-
-	for (uint32_t i = 0; i < nr; i++) {
-		any[i] = node_walk_next(walk, &segments[i]);
-		if (any[i] < 0)
-			return any[i];
-		if (any[i] && segments[i].places.nr >= NODE_LONG_SEGMENT)
-			segment_prefetch(&segments[i], places);
-	}
-	for (uint32_t i = 0; i < nr; i++) {
-		struct found f;
-
-		if (any[i] && segment_last(n, &segments[i], places, &f))
-			state_apply(s, node_attr(n, first + i), &f);
-	}
-	return 0;
-}
-
 /* All changes up to @t that stand in the node itself. */
 static int state_node(struct state *s, const struct node *n, ns_t t)
 {
 	uint64_t places = node_places_upto(n, t);
+	struct segment segments[NODE_WALK_ROWS];
+	bool any[NODE_WALK_ROWS];
 	struct node_walk walk;
-	int ret = 0;
+	uint32_t row = 0;
+	int nr;
 
 	node_walk_init(&walk, n);
-	while (walk.row < n->nr_rows && !ret) {
-		uint32_t left = n->nr_rows - walk.row;
+	while ((nr = node_walk_next(&walk, segments, any)) > 0) {
+		/* Looking into a long segment waits for memory that opening it does not touch. */
+		for (int i = 0; i < nr; i++) {
+			if (any[i] && segments[i].places.nr >= NODE_LONG_SEGMENT)
+				segment_prefetch(&segments[i], places);
+		}
+		for (int i = 0; i < nr; i++, row++) {
+			struct found f;
 
-		ret = state_rows(s, &walk, left < STATE_ROWS ? left : STATE_ROWS, places);
+			if (any[i] && segment_last(n, &segments[i], places, &f))
+				state_apply(s, node_attr(n, row), &f);
+		}
 	}
-	return ret;
+	return nr;
 }
 
 /* An attribute that is in earlier slices of the group: the last one of them tells, unless something

@@ -234,6 +234,7 @@ int history_open(struct history **out, const char *path, struct error *err)
 		goto out;
 	if (h->file.data)
 		madvise((void *)h->file.data, h->file.len_bytes, MADV_NORMAL);
+	h->unpacked_max = UNPACKED_BYTES;
 	h->path = strdup(path);
 	if (!h->path || names_init(&h->names)) {
 		ret = fail(err, -ENOMEM, "no memory to read %s", path);

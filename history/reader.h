@@ -16,18 +16,20 @@
 
 /*
  * Packed parts are unpacked when they are first touched.  Their plain form is kept while there is
- * room: a node's bytes go away when UNPACKED_KEPT other packed parts have been touched since, and
- * are more than UNPACKED_BYTES together.  The struct node stays where it is; who holds something
- * that points into it (a struct segment) asks stream_node() again, and looks at node.loaded.
+ * room: a part's bytes may go away when UNPACKED_KEPT others have been touched since.  The struct
+ * node stays where it is; who wants to use something that points into its bytes (a struct segment)
+ * after touching that many parts asks stream_node() again and looks at node.loaded, or holds the
+ * part with stream_hold().
  */
-#define UNPACKED_KEPT 32
-#define UNPACKED_BYTES (64ull << 20)
+#define UNPACKED_KEPT 20 /* more than a group has slices */
+#define UNPACKED_BYTES (128ull << 20)
 
 struct unpacked {
 	struct stream *stream;
 	uint32_t i;
 	struct bytes plain;
 	uint64_t used; /* when it was touched, by the clock that history.touches is */
+	unsigned holds;
 };
 
 struct part {
@@ -57,9 +59,11 @@ struct history {
 	uint32_t flags;
 	int64_t wall_offset_ns;
 	struct stream slices, groups;
+	struct unpack *unpack;	    /* owned; NULL: nothing was packed so far */
 	struct unpacked **unpacked; /* owned: all there are */
 	uint32_t nr_unpacked, unpacked_room;
 	uint64_t unpacked_bytes, touches;
+	uint64_t unpacked_max; /* bytes; UNPACKED_BYTES */
 	struct stream totals[TOTALS_LEVELS];
 	struct stream summaries[SUMMARY_LEVELS];
 };
@@ -103,6 +107,13 @@ static inline const struct unpacked *unpacked_touch(struct history *h, const str
 	return u;
 }
 void unpacked_release(struct history *h);
+
+/* An open part stays open from stream_hold(..., 1) to stream_hold(..., -1). */
+static inline void stream_hold(struct stream *s, uint32_t i, int by)
+{
+	if (s->unpacked && s->unpacked[i])
+		s->unpacked[i]->holds += (unsigned)by;
+}
 
 /* Index of a file whose writer did not finish (recover.c).  Sets streams, begin and end. */
 int history_recover(struct history *h, struct error *err);

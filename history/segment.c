@@ -39,9 +39,19 @@ static uint64_t packed_bytes(uint64_t nr, unsigned bits)
 	return (nr * bits + 7) / 8;
 }
 
-/* Numbers the distinct values in order of appearance; 0 when there are too many. */
+/* Whether a dictionary of @nr_dict values makes the column smaller.  Once it does not, no longer one
+ * does. */
+static bool dict_pays(uint32_t nr, uint32_t nr_dict, unsigned wide_bits)
+{
+	uint64_t plain = (uint64_t)nr * wide_bits;
+	uint64_t coded = (uint64_t)nr * bits_width(nr_dict - 1) + (uint64_t)nr_dict * wide_bits + 16;
+
+	return nr_dict <= DICT_MAX && coded < plain;
+}
+
+/* Numbers the distinct values in order of appearance; 0 when they are too many. */
 static uint32_t make_dict(struct segment_work *w, const uint32_t *values, uint32_t nr,
-			  uint32_t *numbers)
+			  unsigned wide_bits, uint32_t *numbers)
 {
 	uint32_t nr_dict = 0;
 
@@ -55,7 +65,7 @@ static uint32_t make_dict(struct segment_work *w, const uint32_t *values, uint32
 		while (w->round[slot] == w->this_round && w->key[slot] != values[i])
 			slot = (slot + 1) & (DICT_SLOTS - 1);
 		if (w->round[slot] != w->this_round) {
-			if (nr_dict == DICT_MAX)
+			if (!dict_pays(nr, nr_dict + 1, wide_bits))
 				return 0;
 			w->round[slot] = w->this_round;
 			w->key[slot] = values[i];
@@ -115,20 +125,12 @@ static struct value_plan plan_values(const struct segment_entries *e, struct seg
 	}
 	p.wide_bits = bits_width(max - p.min);
 	p.bits = p.wide_bits;
-	if (p.wide_bits < 3 || e->nr < 6)
+	if (p.wide_bits < 3 || e->nr < 6 || !w)
 		return p;
 	numbers = numbers_room(w, e->nr);
-	p.nr_dict = numbers ? make_dict(w, e->values, e->nr, numbers) : 0;
-	if (p.nr_dict) {
-		unsigned bits = bits_width(p.nr_dict - 1);
-		uint64_t plain = (uint64_t)e->nr * p.wide_bits;
-		uint64_t coded = (uint64_t)e->nr * bits + (uint64_t)p.nr_dict * p.wide_bits + 16;
-
-		if (coded < plain)
-			p.bits = bits;
-		else
-			p.nr_dict = 0;
-	}
+	p.nr_dict = numbers ? make_dict(w, e->values, e->nr, p.wide_bits, numbers) : 0;
+	if (p.nr_dict)
+		p.bits = bits_width(p.nr_dict - 1);
 	return p;
 }
 

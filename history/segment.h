@@ -35,6 +35,7 @@ struct segment_work;
 struct segment_work *segment_work_new(void);
 void segment_work_free(struct segment_work *w);
 
+/* Without @work, NULL, there is no dictionary. */
 void segment_put(struct bytes *out, const struct segment_entries *e, struct segment_work *work);
 
 /* Looks at a segment; false when its bytes make no sense. */

@@ -10,8 +10,8 @@
 #include "history/snapshot.h"
 #include "history/totals.h"
 
-/* No place is larger: so sums of two never overflow. */
-#define PLACE_MAX (1ull << 62)
+/* No place is larger: the sum of two fits in 64 bits. */
+#define PLACE_MAX ((uint64_t)INT64_MAX)
 
 struct unpack_row {
 	uint32_t attr, mask, from, nr;
@@ -20,7 +20,10 @@ struct unpack_row {
 
 struct unpack {
 	struct model model;
+	ZSTD_DCtx *zstd;
+	struct node_writer writer;
 	uint8_t *plain; /* owned: all columns */
+	size_t plain_room;
 	struct cursor columns[NR_COLUMNS];
 	const uint8_t *bits;
 	uint64_t bit, nr_bits;
@@ -29,27 +32,114 @@ struct unpack {
 	/* Of a node; all owned. */
 	struct unpack_row *rows;
 	uint32_t *ends;
+	uint32_t row_room;
 	uint64_t *places, *moments, *spare;
 	uint32_t *values;
 	uint8_t *shares;
+	uint32_t room;
 	struct snapshot_entry *snapshot;
+	uint32_t snapshot_room;
 	int64_t base;
 	uint32_t nr_rows, nr, nr_snapshot;
 	bool has_masks, has_shares;
 };
 
-static void unpack_release(struct unpack *u)
+struct unpack *unpack_new(void)
 {
-	free(u->plain);
+	struct unpack *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return NULL;
+	u->zstd = ZSTD_createDCtx();
+	if (!u->zstd) {
+		unpack_free(u);
+		return NULL;
+	}
+	return u;
+}
+
+static void release_rows(struct unpack *u)
+{
 	free(u->rows);
 	free(u->ends);
+	u->rows = NULL;
+	u->ends = NULL;
+	u->row_room = 0;
+}
+
+static void release_entries(struct unpack *u)
+{
 	free(u->places);
 	free(u->moments);
 	free(u->spare);
 	free(u->values);
 	free(u->shares);
+	u->places = u->moments = u->spare = NULL;
+	u->values = NULL;
+	u->shares = NULL;
+	u->room = 0;
+}
+
+void unpack_free(struct unpack *u)
+{
+	if (!u)
+		return;
+	ZSTD_freeDCtx(u->zstd);
+	node_writer_release(&u->writer);
+	free(u->plain);
+	release_rows(u);
+	release_entries(u);
 	free(u->snapshot);
 	free(u);
+}
+
+static bool room_for_rows(struct unpack *u, uint32_t nr)
+{
+	if (nr <= u->row_room)
+		return true;
+	release_rows(u);
+	u->rows = malloc(nr * sizeof(*u->rows));
+	u->ends = malloc(nr * sizeof(*u->ends));
+	if (!u->rows || !u->ends)
+		return false;
+	u->row_room = nr;
+	return true;
+}
+
+static bool room_for_entries(struct unpack *u, uint32_t nr)
+{
+	if (nr <= u->room)
+		return true;
+	release_entries(u);
+	u->places = malloc(nr * sizeof(*u->places));
+	u->moments = malloc(nr * sizeof(*u->moments));
+	u->spare = malloc(nr * sizeof(*u->spare));
+	u->values = malloc(nr * sizeof(*u->values));
+	u->shares = malloc(nr);
+	if (!u->places || !u->moments || !u->spare || !u->values || !u->shares)
+		return false;
+	u->room = nr;
+	return true;
+}
+
+static bool room_for_snapshot(struct unpack *u, uint32_t nr)
+{
+	if (nr <= u->snapshot_room)
+		return true;
+	free(u->snapshot);
+	u->snapshot = malloc(nr * sizeof(*u->snapshot));
+	u->snapshot_room = u->snapshot ? nr : 0;
+	return u->snapshot;
+}
+
+static bool room_for_columns(struct unpack *u, uint64_t len_bytes)
+{
+	if (len_bytes <= u->plain_room)
+		return true;
+	free(u->plain);
+	u->plain = malloc(len_bytes);
+	u->plain_room = u->plain ? len_bytes : 0;
+	return u->plain;
 }
 
 /* ---- columns -------------------------------------------------------------------------------- */
@@ -84,35 +174,32 @@ static int open_columns(struct unpack *u, struct cursor *c, uint64_t payload_byt
 {
 	struct stored columns[NR_COLUMNS];
 	uint64_t sum = find_columns(c, columns, payload_bytes);
-	ZSTD_DCtx *zstd;
 	uint8_t *to;
 
 	if (sum == UINT64_MAX || (uint64_t)(c->end - c->p) < BITS_SLACK_BYTES)
 		return -EIO;
 	u->bits = c->p;
 	u->nr_bits = ((uint64_t)(c->end - c->p) - BITS_SLACK_BYTES) * 8;
-	u->plain = to = malloc(sum + 1);
-	zstd = ZSTD_createDCtx();
-	if (!to || !zstd) {
-		ZSTD_freeDCtx(zstd);
+	u->bit = 0;
+	u->bad = false;
+	if (!room_for_columns(u, sum + 1))
 		return -ENOMEM;
-	}
+	to = u->plain;
 	for (unsigned i = 0; i < NR_COLUMNS; i++) {
 		const struct stored *s = &columns[i];
 
 		u->columns[i] = (struct cursor){.p = to, .end = to + s->len_bytes};
 		if (s->len_bytes && !s->packed_bytes)
 			memcpy(to, s->from, s->len_bytes);
-		else if (s->len_bytes && ZSTD_decompressDCtx(zstd, to, s->len_bytes, s->from,
+		else if (s->len_bytes && ZSTD_decompressDCtx(u->zstd, to, s->len_bytes, s->from,
 							     s->packed_bytes) != s->len_bytes)
 			u->bad = true;
 		to += s->len_bytes;
 	}
-	ZSTD_freeDCtx(zstd);
 	return u->bad ? -EIO : 0;
 }
 
-static unsigned get_symbol(struct unpack *u, unsigned column)
+static inline unsigned get_symbol(struct unpack *u, unsigned column)
 {
 	struct cursor *c = &u->columns[column];
 
@@ -122,30 +209,29 @@ static unsigned get_symbol(struct unpack *u, unsigned column)
 	return 0;
 }
 
-/* The number of @width bits whose bits but the first come next. */
-static uint64_t get_rest(struct unpack *u, unsigned width)
+/* The number with that head. */
+static inline uint64_t get_rest(struct unpack *u, unsigned head)
 {
-	unsigned more = width - 1;
-	uint64_t rest;
+	unsigned bits = head_rest_bits(head);
+	uint64_t at = u->bit;
 
-	if (width < 2)
-		return width;
-	if (width > 64 || u->nr_bits - u->bit < more) {
+	if (unlikely(head > HEAD_MAX || u->nr_bits - at < bits)) {
 		u->bad = true;
 		return 0;
 	}
-	rest = bits_get_wide(u->bits, u->bit, more);
-	u->bit += more;
-	return 1ull << more | rest;
+	u->bit = at + bits;
+	if (unlikely(bits > 32))
+		return head_number(head) | bits_get_wide(u->bits, at, bits);
+	return head_number(head) | bits_get(u->bits, at, bits);
 }
 
-static uint64_t get_number(struct unpack *u, unsigned column)
+static inline uint64_t get_number(struct unpack *u, unsigned column)
 {
 	return get_rest(u, get_symbol(u, column));
 }
 
 /* A number that must be in [0, max]. */
-static uint64_t get_upto(struct unpack *u, unsigned column, uint64_t max)
+static inline uint64_t get_upto(struct unpack *u, unsigned column, uint64_t max)
 {
 	uint64_t x = get_number(u, column);
 
@@ -157,14 +243,14 @@ static uint64_t get_upto(struct unpack *u, unsigned column, uint64_t max)
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
-static uint32_t get_value(struct unpack *u, struct model_walk *w, unsigned column)
+static inline uint32_t get_value(struct unpack *u, struct model_walk *w, unsigned column)
 {
 	unsigned rank = get_symbol(u, column);
 	uint32_t value = 0;
 
 	switch (rank) {
 	case RANK_PAIR:
-		value = *w->pair;
+		value = w->pair->next;
 		break;
 	case RANK_NEXT:
 		value = w->known->next;
@@ -175,8 +261,11 @@ static uint32_t get_value(struct unpack *u, struct model_walk *w, unsigned colum
 	case RANK_UP:
 		value = w->last + 1;
 		break;
-	case RANK_NEWEST:
-		value = w->newest + (uint32_t)unfold(get_number(u, COLUMN_VALUE));
+	case RANK_NEW:
+		value = w->max + (uint32_t)get_number(u, COLUMN_NEW);
+		break;
+	case RANK_NEAR:
+		value = w->near + (uint32_t)unfold(get_number(u, COLUMN_VALUE));
 		break;
 	case RANK_LAST:
 		value = w->last + (uint32_t)unfold(get_number(u, COLUMN_VALUE));
@@ -188,7 +277,7 @@ static uint32_t get_value(struct unpack *u, struct model_walk *w, unsigned colum
 	return value;
 }
 
-/* A place behind @last, or at or behind @least when it is the first. */
+/* The place @gap behind @last. */
 static uint64_t check_place(struct unpack *u, uint64_t last, uint64_t gap)
 {
 	if (likely(gap && gap <= PLACE_MAX && last + gap <= PLACE_MAX))
@@ -209,11 +298,12 @@ static void get_own_row(struct unpack *u, const struct unpack_row *row, uint64_t
 	*first = places[0];
 	u->values[row->from] = get_value(u, &w, COLUMN_RANK);
 	for (uint32_t i = 1; i < row->nr && !u->bad; i++) {
-		uint64_t gap = get_number(u, COLUMN_GAP + model_pace_column(w.known->gap_pace));
+		unsigned head;
 
-		places[i] = check_place(u, places[i - 1], gap);
-		model_pace(&w.known->gap_pace, bits_width(gap));
 		u->values[row->from + i] = get_value(u, &w, COLUMN_RANK);
+		head = get_symbol(u, model_gap_column(&w));
+		model_learn_gap(&w, head);
+		places[i] = check_place(u, places[i - 1], get_rest(u, head));
 	}
 }
 
@@ -238,13 +328,14 @@ static void get_foreign_row(struct unpack *u, const struct unpack_row *row, cons
 
 	model_start(&u->model, &w);
 	for (uint32_t i = 0; i < row->nr && !u->bad; i++) {
-		unsigned column = i ? COLUMN_STEP + model_pace_column(w.known->step_pace)
-				    : COLUMN_FIRST_STEP;
-		unsigned symbol = get_symbol(u, column);
-		uint64_t step = get_rest(u, symbol / 2);
+		uint64_t step;
+		unsigned symbol;
 
+		u->values[row->from + i] = get_value(u, &w, COLUMN_RANK_FOREIGN);
+		symbol = get_symbol(u, i ? model_step_column(&w) : COLUMN_FIRST_STEP);
+		step = get_rest(u, symbol / 2);
 		if (i) {
-			model_pace(&w.known->step_pace, symbol / 2);
+			model_learn_step(&w, symbol / 2);
 			at += step;
 		} else {
 			at = *first + (uint64_t)unfold(step);
@@ -257,7 +348,6 @@ static void get_foreign_row(struct unpack *u, const struct unpack_row *row, cons
 		places[i] = get_place(u, moments, (uint32_t)at, symbol & 1);
 		if (i && places[i] <= places[i - 1])
 			u->bad = true;
-		u->values[row->from + i] = get_value(u, &w, COLUMN_RANK_FOREIGN);
 	}
 }
 
@@ -339,33 +429,13 @@ static void get_snapshot(struct unpack *u)
 	}
 }
 
-static int room_for_node(struct unpack *u)
+static int write_node(struct unpack *u, bool group, struct bytes *out)
 {
-	size_t nr = u->nr + 1u;
-
-	u->rows = calloc(u->nr_rows + 1u, sizeof(*u->rows));
-	u->ends = calloc(u->nr_rows + 1u, sizeof(*u->ends));
-	u->places = calloc(nr, sizeof(*u->places));
-	u->moments = calloc(nr, sizeof(*u->moments));
-	u->spare = calloc(nr, sizeof(*u->spare));
-	u->values = calloc(nr, sizeof(*u->values));
-	u->shares = calloc(nr, 1);
-	u->snapshot = calloc(u->nr_snapshot + 1u, sizeof(*u->snapshot));
-	if (!u->rows || !u->ends || !u->places || !u->moments || !u->spare || !u->values ||
-	    !u->shares || !u->snapshot)
-		return -ENOMEM;
-	return 0;
-}
-
-static int write_node(const struct unpack *u, bool group, struct bytes *out)
-{
-	struct node_writer w;
+	struct node_writer *w = &u->writer;
 	struct bytes extra = {0};
-	int ret = node_writer_init(&w);
+	int ret;
 
-	if (ret)
-		return ret;
-	node_start(&w, u->has_shares);
+	node_start(w, u->has_shares);
 	for (uint32_t i = 0; i < u->nr_rows; i++) {
 		const struct unpack_row *row = &u->rows[i];
 		const struct segment_entries e = {
@@ -375,14 +445,13 @@ static int write_node(const struct unpack *u, bool group, struct bytes *out)
 			.nr = row->nr,
 		};
 
-		node_add(&w, row->attr, row->mask, &e);
+		node_add(w, row->attr, row->mask, &e);
 	}
 	if (group)
 		snapshot_put(&extra, u->base, u->snapshot, u->nr_snapshot);
-	node_finish(&w, u->base, NULL, 0, &extra, out);
+	node_finish(w, u->base, NULL, 0, &extra, out);
 	ret = extra.failed || out->failed ? -ENOMEM : 0;
 	bytes_release(&extra);
-	node_writer_release(&w);
 	return ret;
 }
 
@@ -397,7 +466,7 @@ static int unpack_node(struct unpack *u, struct cursor *c, bool group, struct by
 	int ret;
 
 	if (c->bad || nr_rows > PACK_ENTRIES_MAX || nr > PACK_ENTRIES_MAX ||
-	    nr_snapshot > PACK_ENTRIES_MAX || (nr_snapshot && !group))
+	    nr_snapshot > PACK_LIST_MAX || (nr_snapshot && !group))
 		return -EIO;
 	u->base = base;
 	u->nr_rows = (uint32_t)nr_rows;
@@ -410,10 +479,12 @@ static int unpack_node(struct unpack *u, struct cursor *c, bool group, struct by
 		     nr / PACK_RATIO_MAX > payload_bytes ||
 		     nr_snapshot / PACK_RATIO_MAX > payload_bytes))
 		ret = -EIO;
-	if (!ret)
-		ret = room_for_node(u);
 	if (ret)
 		return ret;
+	if (!room_for_rows(u, u->nr_rows + 1) || !room_for_entries(u, u->nr + 1) ||
+	    !room_for_snapshot(u, u->nr_snapshot + 1))
+		return -ENOMEM;
+	memset(&u->model, 0, sizeof(u->model));
 	get_rows(u);
 	get_entries(u);
 	get_snapshot(u);
@@ -448,7 +519,7 @@ static int unpack_totals(struct unpack *u, struct cursor *c, struct bytes *out)
 	uint32_t at = 0;
 	int ret;
 
-	if (c->bad || nr > PACK_ENTRIES_MAX || nr_attrs > nr ||
+	if (c->bad || nr > PACK_LIST_MAX || nr_attrs > nr ||
 	    nr / PACK_RATIO_MAX > payload_bytes)
 		return -EIO;
 	ret = open_columns(u, c, payload_bytes);
@@ -471,18 +542,12 @@ static int unpack_totals(struct unpack *u, struct cursor *c, struct bytes *out)
 	return ret ? ret : out->failed ? -ENOMEM : 0;
 }
 
-int unpack_part(enum part_kind kind, const uint8_t *from, uint64_t len_bytes, struct bytes *plain)
+int unpack_part(struct unpack *u, enum part_kind kind, const uint8_t *from, uint64_t len_bytes,
+		struct bytes *plain)
 {
-	struct unpack *u = calloc(1, sizeof(*u));
 	struct cursor c = {.p = from, .end = from + len_bytes};
-	int ret = -EIO;
 
-	if (!u)
-		return -ENOMEM;
 	if (kind == PART_SLICE || kind == PART_GROUP || kind == PART_SUMMARY)
-		ret = unpack_node(u, &c, kind == PART_GROUP, plain);
-	if (kind == PART_TOTALS)
-		ret = unpack_totals(u, &c, plain);
-	unpack_release(u);
-	return ret;
+		return unpack_node(u, &c, kind == PART_GROUP, plain);
+	return kind == PART_TOTALS ? unpack_totals(u, &c, plain) : -EIO;
 }

@@ -19,17 +19,27 @@ static void drop(struct history *h, uint32_t place)
 	free(u);
 }
 
-/* Drops the ones that have not been touched for longest. */
+/* The part that has not been touched for longest, of those that nobody holds; or nr_unpacked. */
+static uint32_t oldest(const struct history *h)
+{
+	uint32_t found = h->nr_unpacked;
+
+	for (uint32_t i = 0; i < h->nr_unpacked; i++) {
+		if (!h->unpacked[i]->holds &&
+		    (found == h->nr_unpacked || h->unpacked[i]->used < h->unpacked[found]->used))
+			found = i;
+	}
+	return found;
+}
+
 static void make_room(struct history *h)
 {
-	while (h->unpacked_bytes > UNPACKED_BYTES && h->nr_unpacked > UNPACKED_KEPT) {
-		uint32_t oldest = 0;
+	while (h->unpacked_bytes > h->unpacked_max && h->nr_unpacked > UNPACKED_KEPT) {
+		uint32_t place = oldest(h);
 
-		for (uint32_t i = 1; i < h->nr_unpacked; i++) {
-			if (h->unpacked[i]->used < h->unpacked[oldest]->used)
-				oldest = i;
-		}
-		drop(h, oldest);
+		if (place == h->nr_unpacked)
+			return;
+		drop(h, place);
 	}
 }
 
@@ -59,11 +69,15 @@ int unpacked_open(struct history *h, struct stream *s, uint32_t i, struct part *
 	struct unpacked *u = calloc(1, sizeof(*u));
 	int ret;
 
-	if (!u)
+	if (!h->unpack)
+		h->unpack = unpack_new();
+	if (!u || !h->unpack) {
+		free(u);
 		return -ENOMEM;
+	}
 	make_room(h);
 	*u = (struct unpacked){.stream = s, .i = i, .used = ++h->touches};
-	ret = unpack_part(s->kind, p->payload, p->len_bytes, &u->plain);
+	ret = unpack_part(h->unpack, s->kind, p->payload, p->len_bytes, &u->plain);
 	if (!ret)
 		ret = add(h, u);
 	if (ret) {
@@ -81,4 +95,5 @@ void unpacked_release(struct history *h)
 	while (h->nr_unpacked)
 		drop(h, h->nr_unpacked - 1);
 	free(h->unpacked);
+	unpack_free(h->unpack);
 }

@@ -166,8 +166,10 @@ static int write_history(const struct inputs *in, const struct sonde_inputs *tol
 static void count_problems(const struct inputs *in, struct sonde_analyze_result *result)
 {
 	result->problems = in->topology.problems.nr;
-	for (unsigned i = 0; i < in->nr_traces; i++)
-		result->problems += in->traces[i]->problems.nr;
+	for (unsigned i = 0; i < in->nr_traces; i++) {
+		for (const struct trace *t = in->traces[i]; t; t = t->part)
+			result->problems += t->problems.nr;
+	}
 }
 
 static int analyze(struct inputs *in, const struct sonde_inputs *told, const char *output,

@@ -2,18 +2,18 @@
 #include "lib/inputs.h"
 #include "lib/find.h"
 #include "base/arena.h"
+#include "base/parallel.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define FAULTS_TOLD 3 /* per trace */
+#define OPENERS_MAX 8
 
 bool watcher_progress(const struct sonde_watcher *w, const char *phase, double done)
 {
@@ -96,7 +96,6 @@ struct opening {
 	const struct sonde_watcher *watcher;
 	struct candidate *list; /* owned */
 	unsigned nr;
-	atomic_uint next; /* for the workers */
 };
 
 static bool is_zero(const uint8_t uuid[16])
@@ -168,30 +167,50 @@ static bool has_twin(const struct mark *of, const struct mark *list, unsigned nr
 	return false;
 }
 
-/* 1 when every stream of either trace is in the other as well, else 0; -ENOMEM. */
-static int same_content(struct trace *a, struct trace *b)
+/* How much of one trace is in another. */
+enum shared { SHARED_NOTHING, SHARED_SOME, SHARED_ALL };
+
+static int make_marks(struct trace *t, struct mark *out)
 {
-	unsigned nr = a->nr_streams;
-	struct mark *marks;
+	struct stream *own = t->own_streams ? t->own_streams : t->streams;
+	unsigned nr = t->own_streams ? t->nr_own_streams : t->nr_streams;
 	int ret = 0;
 
-	if (nr != b->nr_streams)
-		return 0;
-	marks = calloc(2 * (size_t)nr + 1, sizeof(*marks));
-	if (!marks)
-		return -ENOMEM;
-	for (unsigned i = 0; i < nr && !ret; i++) {
-		ret = make_mark(&a->streams[i], &marks[i]);
-		if (!ret)
-			ret = make_mark(&b->streams[i], &marks[nr + i]);
+	for (unsigned i = 0; i < nr && !ret; i++)
+		ret = make_mark(&own[i], &out[i]);
+	return ret ? ret : (int)nr;
+}
+
+static unsigned count_twins(const struct mark *of, unsigned nr, const struct mark *in,
+			    unsigned in_nr)
+{
+	unsigned twins = 0;
+
+	for (unsigned i = 0; i < nr; i++)
+		twins += has_twin(&of[i], in, in_nr);
+	return twins;
+}
+
+/* By their streams, without those of parts that have been joined to them.  enum shared; -ENOMEM. */
+static int shared_content(struct trace *a, struct trace *b)
+{
+	struct mark *of_a = calloc(a->nr_streams + 1, sizeof(*of_a));
+	struct mark *of_b = calloc(b->nr_streams + 1, sizeof(*of_b));
+	int nr_a = of_a ? make_marks(a, of_a) : -ENOMEM;
+	int nr_b = of_b ? make_marks(b, of_b) : -ENOMEM;
+	int ret = -ENOMEM;
+
+	if (nr_a >= 0 && nr_b >= 0) {
+		unsigned twins_a = count_twins(of_a, (unsigned)nr_a, of_b, (unsigned)nr_b);
+		unsigned twins_b = count_twins(of_b, (unsigned)nr_b, of_a, (unsigned)nr_a);
+
+		ret = twins_a || twins_b ? SHARED_SOME : SHARED_NOTHING;
+		if (twins_a == (unsigned)nr_a && twins_b == (unsigned)nr_b)
+			ret = SHARED_ALL;
 	}
-	for (unsigned i = 0; i < nr && !ret; i++) {
-		if (!has_twin(&marks[i], marks + nr, nr) || !has_twin(&marks[nr + i], marks, nr))
-			break;
-		ret = i + 1 == nr;
-	}
-	free(marks);
-	return nr ? ret : 1;
+	free(of_a);
+	free(of_b);
+	return ret;
 }
 
 static void tell_copy(struct opening *o, const struct trace *used, const struct trace *dropped)
@@ -204,47 +223,81 @@ static void tell_copy(struct opening *o, const struct trace *used, const struct 
 
 /*
  * Streams of one trace may have been divided over directories (rotated, or one for every CPU):
- * both then say to be the same trace.  A machine has one trace, so they cannot be taken as they
- * are, and to take one of them would lose the other.
+ * both then say to be the same trace, and together they are it.  *@place is the one that was there
+ * first; it becomes the one that knows more kinds of events.
  */
-static int refuse_part(const struct trace *a, const struct trace *b, struct error *err)
+static int join_part(struct opening *o, struct trace **place, struct trace *t, struct error *err)
+{
+	struct trace *first = *place;
+	bool swap = t->nr_types > first->nr_types;
+	int ret = swap ? trace_join(t, first, err) : trace_join(first, t, err);
+
+	if (ret)
+		return ret;
+	if (swap)
+		*place = t;
+	problems_note(&o->in->topology.problems, "%s and %s are parts of one trace: used together",
+		      first->path, t->path);
+	return 1;
+}
+
+static int refuse_overlap(const struct trace *a, const struct trace *b, struct error *err)
 {
 	return fail(
 		err, -EINVAL,
-		"%s and %s are parts of one trace (same id, different events), but a machine has "
-		"one trace here: %s, or give only one of them",
-		a->path, b->path,
-		a->format == TRACE_CTF ? "put the stream files of both beside one metadata file"
-				       : "record into one file");
+		"%s and %s are one trace, and have some streams in common, but not all: what is "
+		"in both would count twice; give only one of them",
+		a->path, b->path);
 }
 
-/* Keeps one of two copies: 1 when @t was one and has been dealt with, 0 when it was none. */
-static int drop_copy(struct opening *o, struct trace *t, struct error *err)
+/* Of several parts none is replaced. */
+static int drop_one(struct opening *o, struct trace **place, struct trace *other, struct trace *t)
 {
-	struct inputs *in = o->in;
+	bool take_new = !(*place)->part && strlen(t->path) < strlen(other->path);
 
-	for (unsigned i = 0; i < in->nr_traces; i++) {
-		struct trace *other = in->traces[i];
-		bool take_new = strlen(t->path) < strlen(other->path);
-		int ret = 1;
+	if (strcmp(t->path, other->path))
+		tell_copy(o, take_new ? t : other, take_new ? other : t);
+	if (take_new)
+		*place = t;
+	trace_release(take_new ? other : t);
+	return 1;
+}
+
+/* What @t is to the trace at *@place and its parts: 1 when it has been dealt with, 0: something
+ * else. */
+static int settle_with(struct opening *o, struct trace **place, struct trace *t, struct error *err)
+{
+	bool related = false;
+
+	for (struct trace *other = *place; other; other = other->part) {
+		int shared = SHARED_ALL;
 
 		if (!same_file(t, other)) {
 			if (!same_id(t, other))
 				continue;
-			ret = same_content(t, other);
+			related = true;
+			shared = shared_content(t, other);
 		}
-		if (ret < 0)
-			return fail(err, ret, "out of memory");
-		if (!ret)
-			return refuse_part(other, t, err);
-		if (strcmp(t->path, other->path))
-			tell_copy(o, take_new ? t : other, take_new ? other : t);
-		if (take_new)
-			in->traces[i] = t;
-		trace_release(take_new ? other : t);
-		return 1;
+		if (shared < 0)
+			return fail(err, shared, "out of memory");
+		if (shared == SHARED_ALL)
+			return drop_one(o, place, other, t);
+		if (shared == SHARED_SOME)
+			return refuse_overlap(other, t, err);
 	}
-	return 0;
+	return related ? join_part(o, place, t, err) : 0;
+}
+
+/* Keeps one of two copies, and all parts: 1 when @t was one and has been dealt with, 0 when it was
+ * none. */
+static int drop_copy(struct opening *o, struct trace *t, struct error *err)
+{
+	struct inputs *in = o->in;
+	int ret = 0;
+
+	for (unsigned i = 0; i < in->nr_traces && !ret; i++)
+		ret = settle_with(o, &in->traces[i], t, err);
+	return ret;
 }
 
 static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
@@ -376,31 +429,11 @@ static int list_all(struct opening *o, const struct sonde_inputs *told, struct e
 	return ret;
 }
 
-/* Reading metadata takes milliseconds per trace, which is much of a small run's time. */
-static void *open_some(void *data)
+static void open_one(void *data, unsigned i)
 {
-	struct opening *o = data;
-	unsigned i;
+	struct candidate *c = &((struct opening *)data)->list[i];
 
-	while ((i = atomic_fetch_add(&o->next, 1)) < o->nr)
-		trace_open(&o->list[i].trace, o->list[i].path, &o->list[i].why);
-	return NULL;
-}
-
-#define OPENERS_MAX 8
-
-static void open_all(struct opening *o, const struct sonde_inputs *told)
-{
-	pthread_t threads[OPENERS_MAX];
-	unsigned workers = inputs_workers(told);
-	unsigned nr = 0;
-
-	while (nr < workers && nr < OPENERS_MAX && nr + 1 < o->nr &&
-	       !pthread_create(&threads[nr], NULL, open_some, o))
-		nr++;
-	open_some(o);
-	while (nr)
-		pthread_join(threads[--nr], NULL);
+	trace_open(&c->trace, c->path, &c->why);
 }
 
 static void opening_release(struct opening *o)
@@ -418,8 +451,10 @@ static int open_traces(struct inputs *in, const struct sonde_inputs *told,
 	struct opening o = {.in = in, .watcher = watcher};
 	int ret = list_all(&o, told, err);
 
-	if (!ret)
-		open_all(&o, told);
+	in->threads = inputs_workers(told) + 1;
+	if (!ret) /* reading metadata takes milliseconds per trace: much of a small run's time */
+		parallel(in->threads < OPENERS_MAX ? in->threads : OPENERS_MAX, o.nr, NULL,
+			 open_one, &o);
 	for (unsigned i = 0; i < o.nr && !ret; i++)
 		ret = keep_trace(&o, &o.list[i], err);
 	opening_release(&o);
@@ -607,9 +642,9 @@ static int apply_offsets(struct topology_input *list, unsigned nr, const struct 
 
 /* ---- topology and streams ------------------------------------------------------------------ */
 
-static void topology_progress(double done, void *data)
+static bool topology_progress(double done, void *data)
 {
-	watcher_progress(data, "aligning clocks", done);
+	return watcher_progress(data, "aligning clocks", done);
 }
 
 static int find_topology(struct inputs *in, const struct sonde_inputs *told,
@@ -687,28 +722,33 @@ static int list_streams(struct inputs *in, struct error *err)
 	return 0;
 }
 
+static void tell_faults_of(const struct trace *t, const struct sonde_watcher *watcher)
+{
+	unsigned told = 0;
+	unsigned more = 0;
+
+	for (unsigned p = 0; p < t->problems.nr; p++) {
+		if (t->problems.list[p].note)
+			continue;
+		if (told < FAULTS_TOLD) {
+			watcher_notice(watcher, "%s", t->problems.list[p].text);
+			told++;
+		} else {
+			more++;
+		}
+	}
+	if (more)
+		watcher_notice(watcher, "%s: %u more of such; sonde check lists them", t->path,
+			       more);
+}
+
 /* What is broken or missing in the traces themselves: it may be why the rest of the work fails, or
  * why its result is not what is expected. */
 static void tell_faults(const struct inputs *in, const struct sonde_watcher *watcher)
 {
 	for (unsigned i = 0; i < in->nr_traces; i++) {
-		const struct problems *problems = &in->traces[i]->problems;
-		unsigned told = 0;
-		unsigned more = 0;
-
-		for (unsigned p = 0; p < problems->nr; p++) {
-			if (problems->list[p].note)
-				continue;
-			if (told < FAULTS_TOLD) {
-				watcher_notice(watcher, "%s", problems->list[p].text);
-				told++;
-			} else {
-				more++;
-			}
-		}
-		if (more)
-			watcher_notice(watcher, "%s: %u more of such; sonde check lists them",
-				       in->traces[i]->path, more);
+		for (const struct trace *t = in->traces[i]; t; t = t->part)
+			tell_faults_of(t, watcher);
 	}
 }
 
@@ -732,12 +772,17 @@ int inputs_open(struct inputs *in, const struct sonde_inputs *told,
 	return ret;
 }
 
+/* What takes time is to unmap the files. */
+static void release_one(void *data, unsigned i)
+{
+	trace_release(((struct inputs *)data)->traces[i]);
+}
+
 void inputs_release(struct inputs *in)
 {
 	free(in->streams);
 	topology_release(&in->topology);
-	for (unsigned i = 0; i < in->nr_traces; i++)
-		trace_release(in->traces[i]);
+	parallel(in->threads, in->nr_traces, NULL, release_one, in);
 	free(in->traces);
 	for (unsigned i = 0; i < in->nr_runs; i++)
 		rundir_release(&in->runs[i]);

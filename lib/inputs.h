@@ -14,7 +14,7 @@
  * A trace that cannot be opened does not stop the others: the watcher hears of it, and it becomes
  * a problem of the topology; only when memory is out does everything end.  Of two copies of one
  * trace (same id, same streams) the one with the shorter name is taken, for a copy's name tends to
- * say that it is one; that, too, becomes a problem.  Two different parts of one trace are refused.
+ * say that it is one; that, too, becomes a problem.  Different parts of one trace are joined.
  * Of a run directory the manifest says which machine is which; what it says went wrong becomes
  * problems.  A machine that was reached through one whose trace is missing cannot be placed, and is
  * left out.
@@ -24,6 +24,7 @@ struct inputs {
 	unsigned nr_traces;
 	struct rundir *runs;   /* owned: of the paths that are run directories */
 	unsigned nr_runs;
+	unsigned threads; /* that may work on them at once */
 	struct topology topology;    /* owned; machines in its order */
 	struct merge_input *streams; /* owned: every stream of every machine */
 	unsigned nr_streams;

@@ -88,7 +88,8 @@ void cpu_adopt(struct cpu *cpu, int32_t tid)
 {
 	if (cpu->thread) {
 		problems_add(&cpu->machine->model->problems,
-			     "%s: a thread runs that was never switched to (events are missing)",
+			     "%s: a thread runs that no recorded switch led to: the kernel or the "
+			     "tracer left out some",
 			     cpu->machine->name);
 		drop_thread(cpu);
 		cpu->nr_irqs = 0;

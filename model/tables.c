@@ -381,9 +381,10 @@ static void write_problem_list(struct model *m, int64_t machine, const struct pr
 static void write_problems(struct model *m)
 {
 	write_problem_list(m, -1, &m->topo->problems);
-	for (unsigned i = 0; i < m->topo->nr_machines; i++)
-		write_problem_list(m, row_of(m->machines[i]),
-				   &m->topo->machines[i].trace->problems);
+	for (unsigned i = 0; i < m->topo->nr_machines; i++) {
+		for (const struct trace *t = m->topo->machines[i].trace; t; t = t->part)
+			write_problem_list(m, row_of(m->machines[i]), &t->problems);
+	}
 	for (uint32_t i = 0; i < m->nr_machines; i++) {
 		struct machine_state *mc = m->machines[i];
 		int64_t cells[] = {row_of(mc),

@@ -292,7 +292,7 @@ int drain_start(struct drain **out, const struct instance *in, struct sink *sink
 	if (ret || !d->workers) {
 		ret = fail(err, ret ? ret : -ENOMEM, "cannot start to read the trace buffers: %s",
 			   strerror(ret ? -ret : ENOMEM));
-		drain_stop(d, NULL, NULL);
+		drain_stop(d, NULL, NULL, NULL);
 		return ret;
 	}
 	*out = d;
@@ -316,7 +316,7 @@ int drain_check(struct drain *d, struct error *err)
 	return ret;
 }
 
-int drain_stop(struct drain *d, uint64_t *cpu_ns, struct error *err)
+int drain_stop(struct drain *d, uint64_t *cpu_ns, uint64_t *bytes, struct error *err)
 {
 	int ret;
 
@@ -327,6 +327,8 @@ int drain_stop(struct drain *d, uint64_t *cpu_ns, struct error *err)
 		if (cpu_ns)
 			*cpu_ns += d->workers[i].cpu_ns;
 	}
+	if (bytes)
+		*bytes += drain_bytes(d);
 	ret = drain_check(d, err);
 	pthread_mutex_destroy(&d->lock);
 	free(d->workers);

@@ -27,7 +27,8 @@ uint64_t drain_bytes(const struct drain *d);
 /* 0, or what went wrong with the sink: tracing has been switched off then. */
 int drain_check(struct drain *d, struct error *err);
 
-/* With tracing off: moves what is left, partly filled pages too, ends the threads, frees @d. */
-int drain_stop(struct drain *d, uint64_t *cpu_ns, struct error *err);
+/* With tracing off: moves what is left, partly filled pages too, ends the threads, frees @d.  Adds
+ * what the threads have used and moved to @cpu_ns and @bytes, which may be NULL. */
+int drain_stop(struct drain *d, uint64_t *cpu_ns, uint64_t *bytes, struct error *err);
 
 #endif

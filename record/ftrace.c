@@ -13,12 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #define BUFFER_KB_MOST 8192u
 #define BUFFER_KB_LEAST 512u
-#define MEMORY_SHARE 32u /* all buffers together: so much of what is free */
+#define MEMORY_SHARE 32u /* all buffers together: so much of what is available */
 #define WRITER "sonde"
 
 struct ftrace {
@@ -80,19 +79,25 @@ static int enable_events(struct ftrace *f, struct error *err)
 	return 0;
 }
 
+/* Memory that can be had without pushing anything out, in KB. */
+static uint64_t available_kb(void)
+{
+	char text[2048];
+	const char *p;
+
+	read_small(AT_FDCWD, "/proc/meminfo", text, sizeof(text));
+	p = strstr(text, "\nMemAvailable:");
+	return p ? strtoull(p + strlen("\nMemAvailable:"), NULL, 10) : 0;
+}
+
 static unsigned choose_buffer_kb(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	struct sysinfo info;
-	uint64_t kb;
+	uint64_t kb = available_kb() / MEMORY_SHARE / (uint64_t)(cpus > 0 ? cpus : 1);
 
-	if (sysinfo(&info))
-		return BUFFER_KB_LEAST;
-	kb = (uint64_t)info.freeram * info.mem_unit / 1024 / MEMORY_SHARE /
-	     (uint64_t)(cpus > 0 ? cpus : 1);
-	return kb > BUFFER_KB_MOST    ? BUFFER_KB_MOST
-	       : kb < BUFFER_KB_LEAST ? BUFFER_KB_LEAST
-				      : (unsigned)kb;
+	if (kb > BUFFER_KB_MOST)
+		return BUFFER_KB_MOST;
+	return kb < BUFFER_KB_LEAST ? BUFFER_KB_LEAST : (unsigned)kb;
 }
 
 static int set_buffer(struct ftrace *f, const struct record_options *opt, struct error *err)
@@ -185,9 +190,8 @@ static int ftrace_off(struct tracer *t, struct error *err)
 	int ret, tail_ret;
 
 	instance_switch(&f->instance, false, NULL);
-	f->bytes += drain_bytes(f->drain);
 	f->lost = instance_lost(&f->instance);
-	ret = drain_stop(f->drain, &t->cpu_ns, err);
+	ret = drain_stop(f->drain, &t->cpu_ns, &f->bytes, err);
 	f->drain = NULL;
 	comms_read_saved(&t->comms, f->tracing_dir);
 	tail_ret = write_tail(f, &tail_err);
@@ -222,7 +226,7 @@ static int ftrace_close(struct tracer *t, struct error *err)
 	struct ftrace *f = ftrace_of(t);
 	int ret;
 
-	drain_stop(f->drain, NULL, NULL);
+	drain_stop(f->drain, NULL, NULL, NULL);
 	ret = instance_close(&f->instance, err);
 	event_list_release(&f->events);
 	comms_release(&t->comms);

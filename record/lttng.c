@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define SESSION_PREFIX "sonde-"
@@ -385,9 +386,13 @@ static int lttng_off(struct tracer *t, struct error *err)
 
 static int lttng_check(struct tracer *t, struct error *err)
 {
-	(void)t; /* its daemons write; they say nothing until they are asked */
-	(void)err;
-	return 0;
+	struct lttng *l = lttng_of(t);
+	struct statvfs fs;
+
+	/* Its daemons write, and do not tell that they cannot. */
+	if (statvfs(l->output, &fs) || fs.f_bavail)
+		return 0;
+	return fail(err, -ENOSPC, "the disk is full: %s takes no more", l->output);
 }
 
 static uint64_t lttng_bytes(struct tracer *t)

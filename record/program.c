@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +18,23 @@ extern char **environ;
 static int spawn(pid_t *pid, const char *const *words, int out)
 {
 	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t usual;
 	int ret;
 
+	/* What is ignored here is not ignored there. */
+	sigemptyset(&usual);
+	sigaddset(&usual, SIGPIPE);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigdefault(&attr, &usual);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, out, STDERR_FILENO);
-	ret = -posix_spawnp(pid, words[0], &actions, NULL, (char *const *)words, environ);
+	ret = -posix_spawnp(pid, words[0], &actions, &attr, (char *const *)words, environ);
 	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attr);
 	return ret;
 }
 

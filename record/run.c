@@ -25,6 +25,7 @@ struct run {
 	int dir;   /* locked */
 	bool made; /* by us: run_abandon() may remove it */
 	char *command;
+	char version[32];
 	struct timespec begin;
 	struct run_machine **machines; /* owned, each owned */
 	unsigned nr_machines;
@@ -108,6 +109,7 @@ static json_t *manifest_of(const struct run *run, const char *state)
 
 	json_object_set_new(root, "version", json_integer(MANIFEST_VERSION));
 	json_object_set_new(root, "state", json_string(state));
+	json_object_set_new(root, "sonde", text_value(run->version));
 	json_object_set_new(root, "command", text_value(run->command));
 	json_object_set_new(root, "begin", wall_clock(&run->begin));
 	if (!recording) {
@@ -214,7 +216,8 @@ static int make_directory(struct run *run, struct error *err)
 	return 0;
 }
 
-int run_create(struct run **out, const char *path, const char *command, struct error *err)
+int run_create(struct run **out, const char *path, const char *command, const char *version,
+	       struct error *err)
 {
 	struct run *run = calloc(1, sizeof(*run));
 	int ret;
@@ -229,6 +232,7 @@ int run_create(struct run **out, const char *path, const char *command, struct e
 	run->dir = -1;
 	clock_gettime(CLOCK_REALTIME, &run->begin);
 	snprintf(run->path, sizeof(run->path), "%s", path);
+	snprintf(run->version, sizeof(run->version), "%s", version);
 	ret = make_directory(run, err);
 	if (ret) {
 		release(run);

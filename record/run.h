@@ -7,7 +7,7 @@
 /*
  * A run directory and its manifest (docs/formats/run.md).
  *
- *	ret = run_create(&run, "run1", command_line, &err);     makes run1, locks it
+ *	ret = run_create(&run, "run1", command, version, &err);    makes run1, locks it
  *	m = run_add_machine(run, "host0", NULL, &err);          makes run1/host0 known
  *	... folder_open(&sink, m->folder, ...), record, fill *m ...
  *	run_save(run, &err);                                    run.json as things stand now
@@ -29,8 +29,10 @@ struct run_machine {
 
 struct run;
 
-/* -EEXIST: there is something at @path already.  @command: what is recorded, or "". */
-int run_create(struct run **out, const char *path, const char *command, struct error *err);
+/* -EEXIST: there is something at @path already.  @command: the recorder's command line; @version:
+ * its version. */
+int run_create(struct run **out, const char *path, const char *command, const char *version,
+	       struct error *err);
 
 /*
  * A new machine; lives as long as the run.  @name is made fit for a folder's name, and unique.

@@ -74,14 +74,25 @@ bool state_line_parse(struct state_line *out, const char *text, size_t len_bytes
 }
 
 /* ftrace calls the text "buf", LTTng "msg". */
+bool state_line_text(const struct stream *s, const struct event *e, const char **text,
+		     size_t *len_bytes)
+{
+	struct field_value value;
+
+	if (trace_event_field(s, e, s->trace->format == TRACE_CTF ? "msg" : "buf", &value) ||
+	    value.cls != FIELD_STRING || !value.text)
+		return false;
+	*text = value.text;
+	*len_bytes = value.len;
+	return true;
+}
+
 bool state_line_read(struct state_line *out, const struct stream *s, const struct event *e)
 {
-	struct field_value text;
+	const char *text;
+	size_t len_bytes;
 
-	if (trace_event_field(s, e, s->trace->lttng ? "msg" : "buf", &text) ||
-	    text.cls != FIELD_STRING || !text.text)
-		return false;
-	return state_line_parse(out, text.text, text.len);
+	return state_line_text(s, e, &text, &len_bytes) && state_line_parse(out, text, len_bytes);
 }
 
 /* ---- values --------------------------------------------------------------------------------- */

@@ -49,7 +49,12 @@ struct state_line {
 /* False when the text is no state line. */
 bool state_line_parse(struct state_line *out, const char *text, size_t len_bytes);
 
-/* The same for an event of kind EV_STATE_LINE. */
+/* The text of an event of kind EV_STATE_LINE, which lives as long as the event; false when it has
+ * none. */
+bool state_line_text(const struct stream *s, const struct event *e, const char **text,
+		     size_t *len_bytes);
+
+/* Both at once. */
 bool state_line_read(struct state_line *out, const struct stream *s, const struct event *e);
 
 /* Values by key; what is unknown gives @otherwise. */

@@ -53,10 +53,89 @@ int trace_open(struct trace **out, const char *path, struct error *err)
 	return 0;
 }
 
+static bool is_zero(const uint8_t uuid[16])
+{
+	static const uint8_t zero[16];
+
+	return !memcmp(uuid, zero, sizeof(zero));
+}
+
+/* One recording, of one kernel, by one clock. */
+static bool is_part_of(const struct trace *a, const struct trace *b)
+{
+	bool same_id = (a->trace_id && a->trace_id == b->trace_id) ||
+		       (!is_zero(a->uuid) && !memcmp(a->uuid, b->uuid, sizeof(a->uuid)));
+
+	return same_id && a->format == b->format && a->lttng == b->lttng &&
+	       a->clock.kind == b->clock.kind && a->clock.freq_hz == b->clock.freq_hz &&
+	       a->clock.offset_known == b->clock.offset_known &&
+	       a->clock.offset_ns == b->clock.offset_ns &&
+	       !memcmp(a->clock.uuid, b->clock.uuid, sizeof(a->clock.uuid)) &&
+	       !strcmp(a->hostname, b->hostname) && !strcmp(a->release, b->release);
+}
+
+/* A type's number means the same in both: what was declared later comes behind. */
+static bool has_types_of(const struct trace *t, const struct trace *part)
+{
+	if (part->nr_types > t->nr_types)
+		return false;
+	for (unsigned i = 0; i < part->nr_types; i++) {
+		if (strcmp(part->types[i].name, t->types[i].name) ||
+		    part->types[i].kind != t->types[i].kind ||
+		    part->types[i].syscall != t->types[i].syscall)
+			return false;
+	}
+	return true;
+}
+
+int trace_join(struct trace *t, struct trace *part, struct error *err)
+{
+	unsigned nr = t->nr_streams + part->nr_streams;
+	struct stream *streams;
+	struct trace *last = t;
+
+	if (!is_part_of(t, part) || !has_types_of(t, part))
+		return fail(err, -EINVAL,
+			    "%s and %s say to be one trace, but their clocks, machines or events "
+			    "differ",
+			    t->path, part->path);
+	streams = calloc(nr + 1, sizeof(*streams));
+	if (!streams)
+		return fail(err, -ENOMEM, "out of memory");
+	memcpy(streams, t->streams, t->nr_streams * sizeof(*streams));
+	memcpy(streams + t->nr_streams, part->streams, part->nr_streams * sizeof(*streams));
+	if (t->own_streams) {
+		free(t->streams);
+	} else {
+		t->own_streams = t->streams;
+		t->nr_own_streams = t->nr_streams;
+	}
+	t->streams = streams;
+	t->nr_streams = nr;
+	t->nr_cpus = part->nr_cpus > t->nr_cpus ? part->nr_cpus : t->nr_cpus;
+	t->len_bytes += part->len_bytes;
+	while (last->part)
+		last = last->part;
+	last->part = part;
+	return 0;
+}
+
+/* Its own streams are the reader's again. */
+static void part_from(struct trace *t)
+{
+	trace_release(t->part);
+	if (!t->own_streams)
+		return;
+	free(t->streams);
+	t->streams = t->own_streams;
+	t->nr_streams = t->nr_own_streams;
+}
+
 void trace_release(struct trace *t)
 {
 	if (!t)
 		return;
+	part_from(t);
 	t->ops->release(t);
 	problems_release(&t->problems);
 	free((char *)t->path);

@@ -159,11 +159,22 @@ struct trace {
 	uint64_t len_bytes;         /* size of the event data on disk, for progress */
 	const struct trace_ops *ops;
 	void *reader;               /* the reader's own, released by ops->release */
+	struct trace *part;         /* owned: joined to this one; see trace_join() */
+	struct stream *own_streams; /* without those of parts, when there are parts */
+	unsigned nr_own_streams;
 };
 
 /* Opens a trace.dat file, or a directory that holds a CTF "metadata" file. */
 int trace_open(struct trace **out, const char *path, struct error *err);
 void trace_release(struct trace *t);
+
+/*
+ * @part is another part of the recording that @t is of (rotated, or divided by CPU): its streams
+ * become streams of @t, too, and it is released with it.  A stream's trace stays the one that it was
+ * opened with.  -EINVAL when they are not of one recording, or @part knows events that @t does not;
+ * nothing has changed then.
+ */
+int trace_join(struct trace *t, struct trace *part, struct error *err);
 
 /* True when @path looks like something trace_open() takes (magic bytes; a directory with a
  * metadata file).  Never reports an error. */

@@ -17,6 +17,8 @@ KERNEL_WORDS = ("console=ttyS0 quiet mitigations=off nokaslr no_timer_check tsc=
 EPYC = ("EPYC,+svm,-rdseed,-sha-ni,-fxsr-opt,-misalignsse,-3dnowprefetch,-osvw,-topoext,-nrip-save,"
         "-xsave,-xsavec,-xsaveopt,-xsaves,-xgetbv1,-avx,-avx2,-fma,-f16c")
 ACCELERATORS = {"tcg": ["-accel", "tcg,thread=multi", "-cpu", EPYC],
+                # One CPU that executes one instruction per nanosecond, and skips idle time: lab/cost counts with it.
+                "count": ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", EPYC],
                 "kvm": ["-accel", "kvm", "-cpu", "host"]}
 DISK_BYTES = 8 << 30    # sparse
 

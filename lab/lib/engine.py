@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import commands, gather, health, payload, truth
+from . import commands, gather, health, lttng, payload, truth
 from .control import Control, RunBroken
 from .emulator import Emulator
 from .failure import Failure
@@ -38,15 +38,23 @@ class Options:
 
 
 @contextlib.contextmanager
-def alone(stopwatch):
-    """One emulated machine at a time on this machine: two would be too slow for their own time limits."""
-    handle = os.open(Path(tempfile.gettempdir()) / "sonde-lab.lock", os.O_RDONLY | os.O_CREAT, 0o644)
+def alone(stopwatch, within):
+    """One emulated machine at a time on this machine: two would be too slow for their own time limits.
+    NoTrySucceeded when another is still there after `within` seconds."""
+    file = Path(tempfile.gettempdir()) / f"sonde-lab-{os.getuid()}.lock"
+    handle = os.open(file, os.O_RDONLY | os.O_CREAT, 0o644)
+    begin = time.monotonic()
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            with stopwatch.step("waiting for another lab run to end"):
-                fcntl.flock(handle, fcntl.LOCK_EX)
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if within and time.monotonic() - begin > within:
+                    raise NoTrySucceeded("another lab run on this machine does not end") from None
+                time.sleep(1)
+        if time.monotonic() - begin > 2:
+            stopwatch.say("another lab run was waited for")
         yield
     finally:
         os.close(handle)
@@ -61,10 +69,15 @@ def clear(directory):
     (directory / MARK).write_text("{}\n")
 
 
+def lttng_of(scenario, image, stopwatch):
+    """Where LTTng's modules are, when a machine of the scenario is to have them."""
+    return lttng.get(scenario.kernel, image, stopwatch) if scenario.uses_lttng() else None
+
+
 def attempt(scenario, image, options, stopwatch, place):
     """One try.  Gives what it found out; RunBroken when the emulated machines failed."""
     deadline = time.monotonic() + (options.limit or scenario.limit)
-    disk = payload.make(scenario, options.put, place)
+    disk = payload.make(scenario, options.put, place, lttng_of(scenario, image, stopwatch))
     emulator = Emulator(scenario, image, disk, place, options.accelerator, options.emulator)
     control = None
     try:
@@ -120,7 +133,7 @@ def try_until_done(scenario, image, options, stopwatch):
 
 def run(scenario, image, options, stopwatch):
     """Runs until a try succeeds.  Gives the report that is also in run.json; NoTrySucceeded when none did."""
-    with alone(stopwatch):
+    with alone(stopwatch, options.within):
         found, lost = try_until_done(scenario, image, options, stopwatch)
     report = {"scenario": scenario.name, "kernel": image.release, "tries": len(lost) + 1,
               "lost_tries": [text.splitlines()[0] for text in lost], **found,

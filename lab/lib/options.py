@@ -12,8 +12,8 @@ def add_to(parser):
                         help="default: build/lab/runs/SCENARIO-KERNEL")
     parser.add_argument("--kernel", choices=scenario.KERNELS)
     parser.add_argument("--tracer", choices=scenario.TRACERS, help="instead of the scenario's")
-    parser.add_argument("--accel", choices=("tcg", "kvm"), default="tcg",
-                        help="tcg (default) emulates; kvm needs nested virtualization that works")
+    parser.add_argument("--accel", choices=("tcg", "count", "kvm"), default="tcg",
+                        help="tcg (default) emulates; count does it counting instructions, on one CPU; kvm needs nested virtualization that works")
     parser.add_argument("--qemu", metavar="fixed|stock|PROGRAM",
                         help="the outermost emulator: the one of lab/qemu/build, Debian's, or another;"
                              " default: fixed if it has been built, else stock")

@@ -3,13 +3,14 @@
 
     bin/    sonde, sonde-agent, the workloads, what --put names      lib/    their shared libraries
     guest/  the scripts that carry out the plans                     plan/   one file per machine
+    lttng/  LTTng's modules, where the scenario needs them (lttng.py)
 """
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
-from . import command, elf, image, paths, plan
+from . import command, elf, image, lttng, paths, plan
 from .failure import Failure
 
 
@@ -34,7 +35,16 @@ def add_program(root, program):
             shutil.copy(library, root / "lib")
 
 
-def make(scenario, put, directory):
+def add_lttng(root, modules):
+    shutil.copytree(modules, root / "lttng")
+    shutil.copy(lttng.SCHEMA, root / "lttng")
+    for program in lttng.PROGRAMS:
+        if not Path(program).exists():
+            raise Failure(f"{program} is not installed; run: tools/install-deps lab")
+        add_program(root, program)
+
+
+def make(scenario, put, directory, lttng_modules=None):
     """The payload's file system for one run; `put` are more files for its bin/."""
     root = directory / "payload"
     for folder in ("bin", "lib", "plan"):
@@ -42,6 +52,8 @@ def make(scenario, put, directory):
     shutil.copytree(paths.GUEST, root / "guest")
     for program in [*programs(), *map(Path, put)]:
         add_program(root, program)
+    if lttng_modules:
+        add_lttng(root, lttng_modules)
     for machine in scenario.machine:
         (root / "plan" / machine.name).write_text(plan.text(scenario, machine))
     image.make_ext4(root, directory / "payload.ext4", 8)

@@ -16,6 +16,7 @@ A plan is lines of words; the first word says what the line is:
     tracer NAME KIB     which, with how much buffer per CPU
     record WORD…        more options of sonde record
     events WORD…        what trace-cmd records
+    lttng NAME,…        what LTTng records
     work ID CONTAINER CPU START PROGRAM ARGUMENT…
     act AT VERB ARGUMENT…
 "-" stands for an empty word.
@@ -110,6 +111,7 @@ def lines(scenario, machine):
     yield ("tracer", scenario.tracer_of(machine), buffer_kib(machine))
     yield ("record", *record_options(scenario, machine))
     yield ("events", *events.chosen(machine, bool(scenario.children(machine.name))))
+    yield ("lttng", ",".join(events.LTTNG))
     for work in scenario.work:
         if work.machine == machine.name:
             yield ("work", work.id, work.container or "-", work.cpu or "-", f"{work.start:g}",

@@ -13,7 +13,7 @@ from . import paths
 from .failure import Failure
 
 KERNELS = ("6.1", "6.12")
-TRACERS = ("sonde", "agent", "trace-cmd", "none")
+TRACERS = ("sonde", "agent", "trace-cmd", "lttng", "none")
 HOST = "L0"
 # Verbs of actions, and what they need besides `machine` and `at`.
 VERBS = {
@@ -80,7 +80,7 @@ class Scenario:
     title: str = ""
     kernel: str = "6.1"
     seconds: float = 6.0        # how long the work lasts
-    tracer: str = "trace-cmd"   # "sonde" (agents in the guests), "trace-cmd" or "none"
+    tracer: str = "sonde"       # sonde record in L0 and an agent in each guest; or trace-cmd, or none
     record: str = ""            # more options for sonde record
     sample: bool = True         # read the emulated CPUs' registers meanwhile
     limit: int = 300            # wall clock seconds for one try
@@ -109,6 +109,10 @@ class Scenario:
         if self.tracer == "sonde" and machine.level > 0:
             return "agent"
         return self.tracer
+
+    def uses_lttng(self):
+        return (any(self.tracer_of(machine) == "lttng" for machine in self.machine)
+                or "lttng" in self.record.split())
 
     def ends(self, name):
         """The verb with which the machine ends during the run, or None."""

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 
 from . import paths
+from .scenario import HOST
 
 SONDE = paths.BUILD / "sonde"
 HISTORY = "run.sonde"
@@ -45,6 +46,7 @@ def analyze(scenario, directory):
     if not found:
         return Verdict("analyze", not any(m.tracer != "none" for m in scenario.machine),
                        "there is no trace")
+    (directory / HISTORY).unlink(missing_ok=True)
     done = call(SONDE, "analyze", "-o", directory / HISTORY, *found)
     return Verdict("analyze", done.returncode == 0, said(done))
 
@@ -54,11 +56,23 @@ def sound(scenario, directory):
     return Verdict("check", done.returncode == 0, said(done))
 
 
+def places(machine, parent=None):
+    """(name, parent's name) of each machine in what `sonde tree` shows; L0 by the lab's name, a nested machine
+    without its parents' names before its own."""
+    name = machine["name"].rsplit(".", 1)[-1] if parent else HOST
+    yield name, parent
+    for vm in machine.get("vms", []):
+        yield from places(vm, name)
+
+
 def machine_tree(scenario, directory):
-    """Every machine is found, in its place."""
+    """Every traced machine is found, in its place."""
     done = call(SONDE, "tree", "--format", "json", directory / HISTORY)
-    names = set(re.findall(r'"name":\s*"([^"]+)"', done.stdout))
-    missing = [machine.name for machine in scenario.machine if machine.name not in names
+    if done.returncode:
+        return Verdict("machines", False, said(done))
+    found = set(places(json.loads(done.stdout)))
+    missing = [machine.name for machine in scenario.machine
+               if (machine.name, machine.parent) not in found
                and scenario.tracer_of(machine) != "none" and not scenario.ends(machine.name)]
     return Verdict("machines", not missing, f"not found: {', '.join(missing)}" if missing
                    else "all traced machines are in the tree")

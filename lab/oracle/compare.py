@@ -38,7 +38,7 @@ def print_programs(history, verdicts):
         print(f"  {group}: {sum(v.agrees() for v in of)} of {len(of) - silent} agree "
               f"({share(of):.2%}), {sum(v.wrong() for v in misses)} misses outside the clock bound, "
               f"bound up to {max(v.bound for v in of)}"
-              + (f"; {silent} more where events were lost" if silent else ""))
+              + (f"; {silent} more where events were lost or nothing was recorded" if silent else ""))
     misses = [v for v in verdicts if v.missed()]
     for verdict in misses[:MISSES_SHOWN]:
         print("  miss:", verdict.says())

@@ -2,8 +2,9 @@
 """Holds samples of the hardware against a history.
 
 A sample of a program agrees when the history names its machine and its thread at that moment.  Where the history says
-that it does not know, beside a place where events were lost, it is silent: neither right nor wrong.  Anything else is
-a miss; a miss nearer to a change of state than the clock's error bound is the clock's, any other is wrong.
+that it does not know, beside a place where events were lost, and before its beginning and after its end, it is silent:
+neither right nor wrong.  Anything else is a miss; a miss nearer to a change of state than the clock's error bound is
+the clock's, any other is wrong.
 
 A sample whose moment is only known between two limits counts where the history shows one state throughout.
 """
@@ -36,9 +37,12 @@ class Verdict:
     traced: bool = True
     lossy: bool = False     # events were lost at this state, its beginning or its end
 
+    def outside(self):
+        return self.state.begin == self.state.end
+
     def silent(self):
         nobody = self.state.mode == "unknown" or self.state.tid < 0
-        return self.lossy and nobody and not self.agrees()
+        return self.outside() or self.lossy and nobody and not self.agrees()
 
     def agrees(self):
         """A machine without a trace of its own shows no threads."""

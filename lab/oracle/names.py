@@ -6,6 +6,8 @@ by the threads of its parent that are its virtual CPUs; or, where nobody traced 
 guest.
 """
 
+NOBODY, UNKNOWN = -1, -2    # as a parent's row
+
 
 def guests_of(parent, rows):
     return [number for number, row in enumerate(rows) if int(row["parent"]) == parent]
@@ -25,7 +27,7 @@ def match(history, machines):
     by_name = {row["name"]: number for number, row in enumerate(rows)}
     found = {}
     for name, machine in machines.items():
-        here = guests_of(found.get(machine["parent"], -2), rows)
+        here = guests_of(found.get(machine["parent"], UNKNOWN) if machine["parent"] else NOBODY, rows)
         known = [number for number in here
                  if threads.get(number, set()) & set(machine["vcpu_threads"])]
         siblings = [other for other in machines.values() if other["parent"] == machine["parent"]]

@@ -195,13 +195,14 @@ static void option_uname(struct dat_file *f, struct bytes *b)
 	memcpy(f->trace->release, release, sizeof(release));
 }
 
-/* "3.1.6 COMMIT" */
+/* trace-cmd: "3.1.6 COMMIT"; Sonde: "sonde" */
 static void option_version(struct dat_file *f, struct bytes *b)
 {
 	const char *text = option_text(f, b);
 
-	snprintf(f->trace->tracer, sizeof(f->trace->tracer), "trace-cmd %.*s",
-		 (int)strcspn(text, " \n"), text);
+	snprintf(f->trace->tracer, sizeof(f->trace->tracer), "%s%.*s",
+		 text[0] >= '0' && text[0] <= '9' ? "trace-cmd " : "", (int)strcspn(text, " \n"),
+		 text);
 }
 
 static void option_cpucount(struct dat_file *f, struct bytes *b)

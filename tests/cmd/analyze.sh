@@ -42,15 +42,28 @@ cp -r samples/lttng "$scratch/again"
 run 0 "$sonde" analyze samples/lttng "$scratch/again" -o "$scratch/t.sonde" --format json
 json 'j["traces"] == 4 and j["problems"] >= 4'
 
-# Parts of one trace are no copies: neither is dropped in silence.
+# Parts of one trace are no copies: together they are it.
 mkdir "$scratch/parts"
 cp -r samples/lttng/host0 "$scratch/parts/one"
 cp -r samples/lttng/host0 "$scratch/parts/two"
 rm "$scratch"/parts/one/{ch0_1,index/ch0_1.idx} "$scratch"/parts/two/{ch0_0,index/ch0_0.idx}
-run 1 "$sonde" analyze "$scratch/parts" -o "$scratch/p.sonde"
-says err "are parts of one trace (same id, different events)"
-says err "put the stream files of both beside one metadata file"
-[ ! -e "$scratch/p.sonde" ] || fail "a history of one half"
+run 0 "$sonde" analyze samples/lttng/host0 -o "$scratch/p.sonde"
+run 0 "$sonde" report "$scratch/p.sonde"
+sed '/^Problems/,$d' "$scratch/out" >"$scratch/whole"
+run 0 "$sonde" analyze "$scratch/parts" -o "$scratch/p.sonde" --format json
+json 'j["traces"] == 1 and j["machines"] == 1'
+run 0 "$sonde" report "$scratch/p.sonde"
+sed -i '/^Problems/,$d' "$scratch/out"
+cmp -s "$scratch/out" "$scratch/whole" || fail "$(diff "$scratch/out" "$scratch/whole")"
+run 0 "$sonde" info "$scratch/p.sonde"
+says out "are parts of one trace: used together"
+cp -r "$scratch/parts/two" "$scratch/parts/three" # a copy of one part
+run 0 "$sonde" analyze "$scratch/parts" -o "$scratch/p.sonde"
+says err "are the same trace; the first is used"
+cp -r samples/lttng/host0 "$scratch/parts/all" # in which they both are
+run 1 "$sonde" analyze "$scratch/parts" -o "$scratch/q.sonde"
+says err "some streams in common, but not all"
+[ ! -e "$scratch/q.sonde" ] || fail "a history in which events count twice"
 
 # One trace that cannot be opened does not stop the others, and is remembered.
 printf 'this is not a trace' >"$scratch/twice/broken.dat"

@@ -38,9 +38,12 @@ grep -qE "^sonde: clock tsc=[0-9]+ mono=[0-9]+ boot=[0-9]+ real=[0-9]+ width=[0-
 
 run 0 "$sonde" analyze -o "$scratch/run.sonde" "$scratch/run"
 run 0 "$sonde" check "$scratch/run.sonde"
+run 0 "$sonde" info --format json "$scratch/run.sonde"
+json 'j["machines"][0]["tracer"] == "sonde"'
+json 'j["ticks_are_ns"]' # the clock lines tell the counter's rate
 
 run 0 cat "$scratch/run/run.json"
-json 'j["state"] == "complete" and j["version"] == 1'
+json 'j["state"] == "complete" and j["version"] == 1 and j["sonde"] and "record" in j["command"]'
 json 'j["machines"][0]["folder"] == "host0" and j["machines"][0]["parent"] is None'
 json 'j["machines"][0]["complete"] and j["machines"][0]["cost"]["events_lost"] >= 0'
 json 'j["machines"][0]["clock"] == "x86-tsc" or j["machines"][0]["clock_reason"]'

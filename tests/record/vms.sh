@@ -39,3 +39,16 @@ if grep -qE "^ok +debugfs .*KVM" "$scratch/check"; then
 	[ "$(sed '1,/begin version=1 cause=end/d' "$scratch/state" | grep -c "pid=$beta ")" = 0 ] ||
 		fail "a VM is told after it was gone"
 fi
+
+# Where debugfs cannot be had, open files tell of the VM; nothing tells of its TSC.
+cat >"$scratch/hide" <<'END'
+awk '$3 == "debugfs" { print $2 }' /proc/mounts | sort -r | xargs -r umount -l || exit 99
+exec setpriv --bounding-set=-sys_admin "$@"
+END
+if unshare --mount sh "$scratch/hide" true 2>/dev/null; then
+	run 0 unshare --mount sh "$scratch/hide" "$sonde" record -q -o "$scratch/plain" -- sleep 1.5
+	state_lines "$scratch/plain/host0/trace.dat" >"$scratch/state"
+	vm=$(start | sed -n "s/^sonde: vm vm=\([0-9]*\) pid=$alpha name=alpha .*/\1/p")
+	[ -n "$vm" ] || fail "the VM is not found by its files: $(grep 'sonde: vm' "$scratch/state")"
+	[ "$(start | grep -c "^sonde: vcpu vm=$vm vcpu=[01]\b")" = 2 ] || fail "its vCPUs are not"
+fi

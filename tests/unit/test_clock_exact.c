@@ -64,6 +64,28 @@ static void a_scaled_counter_is_off_by_some_ticks_at_most(void **state)
 	}
 }
 
+static void a_change_makes_two_pieces(void **state)
+{
+	struct tsc_relation before = {.offset = -1000}, after = {.offset = 500};
+	struct clock_model m;
+
+	(void)state;
+	assert_int_equal(exact_changed_model(&m, &before, &after, 10000, 2000, 50000, NULL), 0);
+	assert_int_equal(m.nr_pieces, 2);
+	assert_int_equal(clock_to_l0(&m, (ticks_t){8999}), 9999);
+	assert_int_equal(clock_to_l0(&m, (ticks_t){10500}), 10000);
+	assert_int_equal(clock_to_l0(&m, (ticks_t){20500}), 20000);
+	assert_int_equal(clock_bound(&m, (ticks_t){20500}), 0);
+	clock_model_release(&m);
+	/* Back, or outside. */
+	assert_int_equal(exact_changed_model(&m, &after, &before, 10000, 2000, 50000, NULL),
+			 -ERANGE);
+	assert_int_equal(exact_changed_model(&m, &before, &after, 1000, 2000, 50000, NULL),
+			 -ERANGE);
+	assert_int_equal(exact_changed_model(&m, &before, &after, 90000, 2000, 50000, NULL),
+			 -ERANGE);
+}
+
 static void what_leaves_the_range_of_clocks_is_refused(void **state)
 {
 	struct tsc_relation r = {.offset = INT64_MIN + 1, .ratio = 1, .bits = TSC_BITS_MAX};
@@ -83,6 +105,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_plain_offset_is_exact),
 		cmocka_unit_test(a_scaled_counter_is_off_by_some_ticks_at_most),
+		cmocka_unit_test(a_change_makes_two_pieces),
 		cmocka_unit_test(what_leaves_the_range_of_clocks_is_refused),
 	};
 

@@ -493,6 +493,8 @@ static void what_trace_cmd_noted_is_used(void **state)
 		assert_int_equal(find(&t, &m, NULL), 0);
 		check_tree(&t);
 		assert_non_null(strstr(t.machines[1].evidence, "trace-cmd recorded it as guest vm"));
+		if (!wrong)
+			assert_non_null(strstr(t.machines[1].evidence, "agrees with"));
 		assert_int_equal(t.machines[1].clock.method,
 				 wrong ? CLOCK_METHOD_CONTAINMENT : CLOCK_METHOD_TSC);
 		check_truth(&t, &m, 0, 0);

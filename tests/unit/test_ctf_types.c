@@ -2,6 +2,7 @@
 /* source/ctf: every kind of field, in CTF 1.8 and CTF 2, has the value that was written. */
 #include "tests/unit/unit.h"
 
+#include "source/state_line.h"
 #include "tests/unit/ctf_build.h"
 
 #include <errno.h>
@@ -117,6 +118,44 @@ static void arguments(void **state)
 	assert_int_equal(o.events[1].arg[3], -1);
 	expect_text(&o, 1, "_n=3 vtids=[1, 2, 3] child_comm=\"child\" parent_tid=1000 child_tid=1001 "
 			   "context={tid=18}");
+	close_trace(&o);
+}
+
+/* LTTng's logger: text whose length stands before it, with no NUL behind. */
+static void a_state_line_is_read_from_the_logger(void **state)
+{
+	static const char text[] = "sonde: vm vm=7 pid=800 name=a%20b";
+	struct bits b = {0};
+	struct state_line l;
+	char name[16];
+
+	(void)state;
+	packet_begin(&b, &(struct packet_form){.begin = 0});
+	compact(&b, 2, 5);
+	put_bits(&b, 17, 32);
+	put_bits(&b, strlen(text), 32);
+	put_text(&b, text, strlen(text));
+	compact(&b, 2, 6);
+	put_bits(&b, 17, 32);
+	put_bits(&b, 5, 32);
+	put_text(&b, "hello", 5);
+	packet_end(&b, 100, 0, 4096);
+	build_trace(&o,
+		    BUILD_METADATA(
+			    BUILD_COMPACT "event.context := struct { int32_t _tid; };\n",
+			    "typealias integer { size = 8; align = 8; encoding = UTF8; } := char;\n"
+			    BUILD_EVENT(2, "lttng_logger",
+					"uint32_t __msg_length; char _msg[ __msg_length ];")),
+		    &b);
+	assert_int_equal(o.nr, 2);
+	assert_int_equal(o.events[0].kind, EV_STATE_LINE);
+	assert_int_equal(o.events[0].tid, 17);
+	assert_true(state_line_read(&l, &o.trace->streams[0], &o.events[0]));
+	assert_int_equal(l.kind, STATE_VM);
+	assert_int_equal(state_int(&l, "pid", -1), 800);
+	state_text(&l, "name", name, sizeof(name));
+	assert_string_equal(name, "a b");
+	assert_false(state_line_read(&l, &o.trace->streams[0], &o.events[1]));
 	close_trace(&o);
 }
 
@@ -518,6 +557,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(integers),
 		cmocka_unit_test(arguments),
+		cmocka_unit_test(a_state_line_is_read_from_the_logger),
 		cmocka_unit_test(slots_of_the_wrong_class),
 		cmocka_unit_test(compound),
 		cmocka_unit_test(references),

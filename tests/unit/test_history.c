@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "history/reader.h"
 #include "tests/unit/oracle.h"
 
 #include <cmocka.h>
@@ -25,18 +26,21 @@ struct stream_kind {
 	ns_t start;
 	unsigned threads;
 	unsigned phase; /* after so many changes, the next row is the busiest */
+	unsigned repeats; /* so many of 16 values follow the last one as always: parts are packed */
 };
 
 static const struct stream_kind kinds[] = {
-	{"few rows, everything at once", 7, 90000, 5, 3000, 4, false, 0, 0, 0},
-	{"skewed, many rows", 2000, 400000, 200, 900, 1, true, 1000000000000, 1, 0},
-	{"skewed, shared moments", 600, 300000, 40, 5000, 3, true, 77, 1, 0},
-	{"wide values", 50, 100000, 1u << 31, 100, 1, false, -5000000, 0, 0},
-	{"sparse, slow", 3000, 200000, 3, 700000000, 2, false, 5, 1, 0},
-	{"steps of one ns", 30, 150000, 9, 1, 2, true, 1, 0, 0},
-	{"long", 5, 600000, 12, 2000, 1, false, 0, 1, 0},
-	{"busy by turns", 40, 500000, 6, 3000, 1, true, 0, 1, 20000},
-	{"tiny", 3, 10, 4, 10, 1, false, 100, 0, 0},
+	{"few rows, everything at once", 7, 90000, 5, 3000, 4, false, 0, 0, 0, 0},
+	{"skewed, many rows", 2000, 400000, 200, 900, 1, true, 1000000000000, 1, 0, 0},
+	{"skewed, shared moments", 600, 300000, 40, 5000, 3, true, 77, 1, 0, 0},
+	{"wide values", 50, 100000, 1u << 31, 100, 1, false, -5000000, 0, 0, 0},
+	{"sparse, slow", 3000, 200000, 3, 700000000, 2, false, 5, 1, 0, 0},
+	{"steps of one ns", 30, 150000, 9, 1, 2, true, 1, 0, 0, 0},
+	{"long", 5, 600000, 12, 2000, 1, false, 0, 1, 0, 0},
+	{"busy by turns", 40, 500000, 6, 3000, 1, true, 0, 1, 20000, 0},
+	{"tiny", 3, 10, 4, 10, 1, false, 100, 0, 0, 0},
+	{"repeats itself", 3, 1800000, 5000, 2000, 1, true, 9, 1, 0, 15},
+	{"repeats itself, tiny", 1, 2000, 4, 10, 1, false, -100, 0, 0, 16},
 };
 
 struct fixture {
@@ -46,6 +50,7 @@ struct fixture {
 	unsigned nr_rows;
 	uint64_t seed;
 	unsigned nr_exact, nr_summary; /* pixels */
+	uint32_t last[8];	       /* values, by row */
 	char path[64];
 };
 
@@ -79,16 +84,28 @@ static struct history_writer *start(struct fixture *f, const struct stream_kind 
 	return w;
 }
 
+static uint32_t pick_value(struct fixture *f, const struct stream_kind *k, unsigned row)
+{
+	uint32_t *last = &f->last[row % ARRAY_SIZE(f->last)];
+
+	if (oracle_random(&f->seed) % 16 < k->repeats)
+		*last = (uint32_t)(*last * 2654435761ull % k->nr_values) + 1;
+	else
+		*last = (uint32_t)(oracle_random(&f->seed) % k->nr_values);
+	return *last;
+}
+
 static ns_t fill(struct fixture *f, struct history_writer *w, const struct stream_kind *k)
 {
 	ns_t t = k->start;
 
 	for (unsigned i = 0; i < k->nr_changes; i++) {
 		unsigned row = (pick_row(k, &f->seed) + (k->phase ? i / k->phase : 0)) % k->nr_rows;
-		uint32_t value = (uint32_t)(oracle_random(&f->seed) % k->nr_values);
+		uint32_t value = pick_value(f, k, row);
 
 		if (i % k->same_moment == 0)
-			t += (ns_t)(oracle_random(&f->seed) % (2 * k->step_ns));
+			t += (ns_t)((k->repeats ? value * 7919ull : oracle_random(&f->seed)) %
+				    (2 * k->step_ns));
 		history_writer_set(w, f->attrs[row], t, value);
 		oracle_set(&f->o, row, t, value);
 	}
@@ -117,6 +134,7 @@ static void setup_kind(struct fixture *f, const struct stream_kind *k)
 	assert_true(history_complete(f->h));
 	assert_int_equal(history_begin(f->h), f->o.begin);
 	assert_int_equal(history_end(f->h), f->o.end);
+	f->h->unpacked_max = 0; /* what must not go away stays nevertheless */
 }
 
 static void teardown_kind(struct fixture *f)
@@ -350,6 +368,7 @@ static void check_pixels(struct fixture *f)
 static void all_queries(void **state)
 {
 	unsigned nr_exact = 0, nr_summary = 0;
+	uint32_t most_unpacked = 0;
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -361,12 +380,15 @@ static void all_queries(void **state)
 		check_walk(&f);
 		check_sum(&f);
 		check_pixels(&f);
+		most_unpacked = f.h->nr_unpacked > most_unpacked ? f.h->nr_unpacked : most_unpacked;
 		nr_exact += f.nr_exact;
 		nr_summary += f.nr_summary;
 		teardown_kind(&f);
 	}
 	/* Both ways of drawing a pixel were looked at. */
 	assert_true(nr_exact > 1000 && nr_summary > 1000);
+	/* And unpacked parts came and went. */
+	assert_true(most_unpacked > UNPACKED_KEPT);
 }
 
 int main(void)

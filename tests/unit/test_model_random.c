@@ -49,6 +49,10 @@ static struct event random_event(ns_t t)
 		do
 			e.kind = (uint16_t)random_below(EV_NR_KINDS);
 		while (!(model_want() >> e.kind & 1));
+	if (!random_below(6))
+		e.kind = EV_STATE_LINE;
+	if (e.kind == EV_STATE_LINE && random_below(8))
+		e.tid = 3; /* one writer's, as a rule */
 	for (unsigned i = 0; i < EVENT_ARGS; i++)
 		e.arg[i] = event_slot_is_text(e.kind, i)
 				   ? STR(names[random_below(ARRAY_SIZE(names))])
@@ -60,6 +64,28 @@ static struct event random_event(ns_t t)
 		e.arg[2] = t + 5;
 	}
 	return e;
+}
+
+/* A state line of any kind, with any of its keys, in any order and outside blocks, too. */
+static const char *random_line(void)
+{
+	static const char *const kinds[] = {"begin", "begin version=1 cause=start", "pidns", "cgroup",
+					    "task",  "task", "vm", "vcpu", "stat", "end", "clock"};
+	static const char *const keys[] = {"tid", "pid", "ppid", "vm", "vcpu", "cpu", "inum", "level",
+					   "parent", "id", "cgroup", "pidns", "kthread", "hz", "tasks"};
+	static const char *const texts[] = {"comm=CPU%201/KVM", "state=R", "state=S", "state=Z",
+					    "name=vm-a", "name=host", "path=/docker/0123456789ab",
+					    "nstids=3,1", "nstids=5", "uuid=0"};
+	static char line[400];
+	size_t n = (size_t)snprintf(line, sizeof(line), "sonde: %s",
+				    kinds[random_below(ARRAY_SIZE(kinds))]);
+
+	for (unsigned i = (unsigned)random_below(8); i > 0; i--)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, " %s=%lld",
+				      keys[random_below(ARRAY_SIZE(keys))],
+				      (long long)random_argument());
+	snprintf(line + n, sizeof(line) - n, " %s", texts[random_below(ARRAY_SIZE(texts))]);
+	return line;
 }
 
 static void a_cpu_is_never_without_a_context(int cpu)
@@ -103,6 +129,11 @@ static void every_number_names_a_row(void)
 	names_rows("thread", "pid_ns", "pid_ns", -1);
 	names_rows("vtid", "thread", "thread", -1);
 	names_rows("vtid", "pid_ns", "pid_ns", -1);
+	names_rows("thread", "cgroup", "cgroup", -1);
+	names_rows("pid_ns", "parent", "pid_ns", -1);
+	names_rows("cgroup", "machine", "machine", -1);
+	names_rows("identity", "machine", "machine", -1);
+	names_rows("stat", "machine", "machine", -1);
 }
 
 /* What is left of a writer that is killed here. */
@@ -150,6 +181,7 @@ static void nonsense_gives_a_sound_result(void **state)
 		for (unsigned i = 0; i < EVENTS; i++) {
 			world.nr_vtids = (unsigned)random_below(3);
 			world.old_tid = random_argument();
+			world.line = random_line();
 			happens_typed((unsigned)random_below(1 + run % 3), (int)random_below(2), t,
 				      random_event(t));
 			t += (ns_t)random_below(3);

@@ -403,7 +403,7 @@ static void machines_have_names(void **state)
 	struct run_machine *host, *a, *b, *odd;
 	struct run *run;
 
-	assert_int_equal(run_create(&run, in(state, "run"), "sonde record", NULL), 0);
+	assert_int_equal(run_create(&run, in(state, "run"), "sonde record", "1", NULL), 0);
 	host = run_add_machine(run, "host0", NULL, NULL);
 	a = run_add_machine(run, "vm a/../b", host, NULL);
 	b = run_add_machine(run, "vm a/../b", host, NULL);
@@ -426,10 +426,10 @@ static void runs_are_locked_and_recovered(void **state)
 	struct run *run, *other;
 	unsigned done;
 
-	assert_int_equal(run_create(&run, in(state, "run"), "", NULL), 0);
+	assert_int_equal(run_create(&run, in(state, "run"), "", "1", NULL), 0);
 	assert_int_equal(run_save(run, NULL), 0);
 	assert_int_equal(run_recover(in(state, "run"), &done, &err), -EBUSY);
-	assert_int_equal(run_create(&other, in(state, "run"), "", &err), -EBUSY);
+	assert_int_equal(run_create(&other, in(state, "run"), "", "1", &err), -EBUSY);
 	run_abandon(run);
 	assert_int_equal(run_recover(*state, &done, &err), -ENOENT);
 	assert_false(is_there(in(state, "run.json")));

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * switches: two threads on one CPU hand a byte to and fro, --rounds times, and that --repeat times:
+ * a fixed amount of work that is nothing but wake-ups and switches, two of each per round.  The
+ * last line says what each repetition took on the TSC: with QEMU's -icount that is a number of
+ * instructions, and what a tracer adds to it is the tracer's cost.
+ */
+#define _GNU_SOURCE
+#include "workload.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct side {
+	int from, to;
+	uint64_t rounds;
+};
+
+static void take(int fd)
+{
+	char c;
+
+	if (read(fd, &c, 1) != 1)
+		die("read from the pipe");
+}
+
+static void give(int fd)
+{
+	if (write(fd, "", 1) != 1)
+		die("write to the pipe");
+}
+
+static void *answer(void *arg)
+{
+	const struct side *s = arg;
+
+	for (uint64_t i = 0; i < s->rounds; i++) {
+		take(s->from);
+		give(s->to);
+	}
+	return NULL;
+}
+
+static uint64_t play(const struct side *s, uint64_t rounds)
+{
+	uint64_t begin = tsc_now();
+
+	for (uint64_t i = 0; i < rounds; i++) {
+		give(s->to);
+		take(s->from);
+	}
+	return tsc_now() - begin;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t rounds = 1000, repeat = 5, cpu = 0;
+	struct workload w = {.kind = "switches", .waits = "task"};
+	const struct option_spec specs[] = {
+		{"rounds", "there and back, per repetition (1000)", &rounds, NULL},
+		{"repeat", "repetitions (5)", &repeat, NULL},
+		{"cpu", "CPU of both threads (0)", &cpu, NULL},
+		{NULL, NULL, NULL, NULL},
+	};
+	struct side sides[2];
+	pthread_t second;
+	int there[2], back[2];
+
+	workload_options(&w, argc, argv, specs);
+	pin_to_cpu(cpu);
+	if (pipe(there) || pipe(back))
+		die("pipe");
+	sides[0] = (struct side){back[0], there[1], 0};
+	sides[1] = (struct side){there[0], back[1], rounds * repeat};
+	workload_begin(&w, specs);
+	errno = pthread_create(&second, NULL, answer, &sides[1]);
+	if (errno)
+		die("pthread_create");
+	printf("{\"rounds\":%" PRIu64 ",\"tsc\":[", rounds);
+	for (uint64_t i = 0; i < repeat; i++)
+		printf("%s%" PRIu64, i ? "," : "", play(&sides[0], rounds));
+	printf("]}\n");
+	pthread_join(second, NULL);
+	workload_end(&w, "rounds", rounds * repeat, NULL);
+	return 0;
+}
