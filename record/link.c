@@ -145,8 +145,10 @@ static void prepare_vsock_caller(int fd)
 static int connect_failed(const struct link_target *t, int code, struct error *err)
 {
 	char text[LINK_TEXT];
+	bool nobody = code == ECONNREFUSED || code == ECONNRESET;
 
-	return fail(err, -code, "cannot connect to %s: %s", link_describe(t, text), strerror(code));
+	return fail(err, -code, "cannot connect to %s: %s%s", link_describe(t, text),
+		    strerror(code), nobody ? "; does sonde-agent run there?" : "");
 }
 
 int link_connect(const struct link_target *t, int *out, struct error *err)

@@ -12,9 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from agents import check, wait_until
-
-import lib
+from agents import check, lib, wait_until
 
 sys.path.insert(0, str(lib.ROOT))
 TRIES = 2
