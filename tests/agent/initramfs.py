@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# time-limit: 240
+# time-limit: 900
 """sonde-agent in a guest that has nothing else: busybox, no /etc, no udev, no network; over its
 virtio-serial port, into a run of `sonde record` on this machine."""
 
@@ -15,6 +15,8 @@ from pathlib import Path
 from agents import check, lib, wait_until
 
 sys.path.insert(0, str(lib.ROOT))
+from lab.lib import engine, paths, stopwatch  # noqa: E402
+
 TRIES = 2
 
 INIT = """#!/bin/sh
@@ -33,7 +35,6 @@ poweroff -f
 
 def find_image():
     """The lab's image, if it has been made; this test is not worth making it."""
-    from lab.lib import paths
     images = sorted(paths.CACHE.glob("image-*"), key=lambda p: p.stat().st_mtime)
     if not images:
         lib.skip("the lab's image has not been made yet (make lab)")
@@ -105,7 +106,8 @@ def main():
             make_initramfs(image, directory)
             begin = time.monotonic()
             try:
-                attempt(image, directory)
+                with engine.alone(stopwatch.Stopwatch(quiet=True), 600):
+                    attempt(image, directory)
             except AssertionError as error:
                 if not left:
                     raise
