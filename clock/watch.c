@@ -9,19 +9,10 @@
 #include "clock/contain.h"
 #include "clock/rates.h"
 #include "clock/sort.h"
-
-/* Exit reasons by which a guest hypervisor enters its own guest. */
-#define ISA_VMX 1
-#define ISA_SVM 2
-#define SVM_EXIT_VMRUN 0x80
-#define VMX_EXIT_VMLAUNCH 20
-#define VMX_EXIT_VMRESUME 24
+#include "source/exits.h"
 
 /* When no CPU records anything for so long, the tracer was off. */
 #define SILENCE_US 500000
-
-/* A trace that says it has more is broken. */
-#define CPUS_MAX 65536
 
 /* What a key is made of besides the payload, so that the two kinds of call never meet. */
 enum call_class { CALL_HYPERCALL, CALL_VMSYNC_GH, CALL_VMSYNC_HG };
@@ -129,12 +120,10 @@ static int on_kvm_entry(struct watch *w, uint64_t time)
 
 static int on_kvm_exit(struct watch *w, const struct event *e)
 {
-	uint64_t reason = (uint64_t)e->arg[0], isa = (uint64_t)e->arg[3];
+	int64_t reason = e->arg[0], isa = e->arg[3];
 	int ret = host_runs(w, e->time.v);
 
-	if (ret == 0 && ((isa == ISA_SVM && reason == SVM_EXIT_VMRUN) ||
-			 (isa == ISA_VMX &&
-			  (reason == VMX_EXIT_VMLAUNCH || reason == VMX_EXIT_VMRESUME))))
+	if (ret == 0 && (isa == ISA_SVM || isa == ISA_VMX) && exit_starts_guest(reason, isa))
 		ret = note_nesting(w, e->time.v, true);
 	return ret;
 }
@@ -690,10 +679,10 @@ int watch_gather(struct sample *s, struct watch *w, unsigned nr)
 	size_t settled = 0;
 	int ret = 0;
 
-	s->nr_cpus = s->trace->nr_cpus < CPUS_MAX ? s->trace->nr_cpus : CPUS_MAX;
+	s->nr_cpus = s->trace->nr_cpus < TRACE_CPUS_MAX ? s->trace->nr_cpus : TRACE_CPUS_MAX;
 	for (unsigned i = 0; i < nr; i++) {
 		if (w[i].stream->cpu >= 0 && (unsigned)w[i].stream->cpu >= s->nr_cpus &&
-		    w[i].stream->cpu < CPUS_MAX)
+		    w[i].stream->cpu < TRACE_CPUS_MAX)
 			s->nr_cpus = (unsigned)w[i].stream->cpu + 1;
 	}
 	s->events = calloc(s->nr_cpus ? s->nr_cpus : 1, sizeof(*s->events));

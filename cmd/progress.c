@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/progress.h"
 #include "cmd/signals.h"
+#include "report/safe.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -75,9 +76,10 @@ bool progress_report(const char *phase, double done, void *data)
 void progress_notice(const char *text, void *data)
 {
 	struct progress *p = data;
+	char safe[1024]; /* names in it come out of traces and manifests */
 
 	if (p->inv->common.quiet)
 		return;
 	progress_end(p);
-	fprintf(stderr, "sonde: %s\n", text);
+	fprintf(stderr, "sonde: %s\n", safe_text(safe, sizeof(safe), text));
 }

@@ -182,6 +182,18 @@ static int start_workload(struct session *s, struct error *err)
 	return ret;
 }
 
+/* --guest none: also where "all" was given before it, in an alias, say. */
+static struct guest_options wanted_guests(const struct record_command *opt)
+{
+	struct guest_options wanted = opt->guests;
+
+	for (unsigned i = 0; i < opt->guests.guests.nr; i++) {
+		if (!strcmp(opt->guests.guests.items[i], "none"))
+			wanted.guests.nr = 0;
+	}
+	return wanted;
+}
+
 static int begin(struct session *s, struct error *err)
 {
 	struct record_options options = {
@@ -194,6 +206,7 @@ static int begin(struct session *s, struct error *err)
 		.notice = on_notice,
 		.notice_data = s,
 	};
+	struct guest_options guests = wanted_guests(s->opt);
 	int ret = 0;
 
 	if (s->opt->purpose)
@@ -212,8 +225,8 @@ static int begin(struct session *s, struct error *err)
 	if (!ret)
 		ret = folder_open(&s->sink, s->machine->folder, NULL, err);
 	if (!ret)
-		ret = guests_connect(&s->guests, s->inv, &s->opt->guests, s->run, s->machine,
-				     &options, err);
+		ret = guests_connect(&s->guests, s->inv, &guests, s->run, s->machine, &options,
+				     err);
 	if (!ret)
 		ret = recorder_start(&s->recorder, &options, s->sink, err);
 	if (!ret)

@@ -77,6 +77,16 @@ static void machine_done(void *data, struct remote_machine *m)
 	pthread_mutex_unlock(&g->lock);
 }
 
+static void machine_notice(void *data, struct remote_machine *m, const char *text)
+{
+	const struct guests *g = data;
+	char path[256];
+
+	remote_path(m, path, sizeof(path));
+	if (!g->inv->common.quiet)
+		fprintf(stderr, "sonde record: guest %s: %s\n", path, text);
+}
+
 /* ---- options ------------------------------------------------------------------------------- */
 
 static int resolve(const char *name, char *address, size_t room, struct error *err)
@@ -182,7 +192,7 @@ int guests_connect(struct guests **out, const struct invocation *inv,
 	g->run = run;
 	g->host = host;
 	g->tracer = record->tracer == RECORD_LTTNG ? "lttng" : "ftrace";
-	g->ops = (struct remote_ops){open_machine, machine_done};
+	g->ops = (struct remote_ops){open_machine, machine_done, machine_notice};
 	pthread_mutex_init(&g->lock, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	ret = opt->token_file ? wire_token_load(&g->token, opt->token_file, err) : 0;

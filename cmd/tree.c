@@ -52,17 +52,18 @@ static void counts_release(struct counts *c)
 	free(c->per_machine);
 }
 
-/* True for namespaces that hang directly below @parent: row, or -1 for the machine's first. */
+/* True for namespaces that hang directly below @parent: row, or -1 for the machine's first.  One
+ * whose parent is not known hangs there, too. */
 static bool is_container_in(const struct sonde_run *run, const struct sonde_pid_ns *ns,
 			    int64_t parent)
 {
 	struct sonde_pid_ns above;
 
-	if (ns->parent < 0)
+	if (!ns->level)
 		return false;
-	if (parent >= 0)
+	if (parent >= 0 || ns->parent < 0)
 		return ns->parent == parent;
-	return !sonde_pid_ns(run, ns->parent, &above) && above.parent < 0;
+	return !sonde_pid_ns(run, ns->parent, &above) && !above.level;
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */

@@ -213,8 +213,7 @@ static int apply_attr(struct names *n, uint64_t code, int64_t from_guess, unsign
 	uint32_t want = n->nr_attrs;
 	attr_t attr;
 
-	if (name >= n->strings.nr || parent >= want ||
-	    name_code(&n->guess, (uint32_t)name) != code)
+	if (name >= n->strings.nr || parent >= want || name_code(&n->guess, (uint32_t)name) != code)
 		return -EINVAL;
 	*guess = (uint32_t)parent;
 	attr = names_attr(n, (attr_t)parent, (uint32_t)name, type & 15, type >> 4);

@@ -10,9 +10,9 @@
 #include "history/snapshot.h"
 
 #define ZSTD_LEVEL 1
-#define SEEN_BITS 20	/* of the set in which places are looked up before they are sorted */
-#define ENTRY_NUMBERS 3 /* an entry is at most so many numbers, */
-#define ROW_NUMBERS 4	/* and a row so many more, */
+#define SEEN_BITS 20	   /* of the set in which places are looked up before they are sorted */
+#define ENTRY_NUMBERS 3	   /* an entry is at most so many numbers, */
+#define ROW_NUMBERS 4	   /* and a row so many more, */
 #define SNAPSHOT_NUMBERS 3 /* and one of a snapshot so many */
 
 struct pack_row {
@@ -490,8 +490,8 @@ static void put_snapshot(struct pack *p, const struct snapshot *s)
 		uint32_t k = i % SNAPSHOT_BLOCK;
 
 		if (!k)
-			snapshot_entries(s, i, s->nr - i < SNAPSHOT_BLOCK ? s->nr - i : SNAPSHOT_BLOCK,
-					 e);
+			snapshot_entries(
+				s, i, s->nr - i < SNAPSHOT_BLOCK ? s->nr - i : SNAPSHOT_BLOCK, e);
 		put_number(p, COLUMN_SNAPSHOT_ATTR, e[k].attr - next);
 		next = e[k].attr + 1ull;
 		put_number(p, COLUMN_SNAPSHOT_VALUE, e[k].value);
@@ -507,7 +507,8 @@ static void put_snapshot(struct pack *p, const struct snapshot *s)
 
 static uint64_t segment_bytes(const struct segment *s)
 {
-	uint64_t bits = (uint64_t)s->nr_dict * s->dict_bits + (uint64_t)s->places.nr * s->value_bits;
+	uint64_t bits =
+		(uint64_t)s->nr_dict * s->dict_bits + (uint64_t)s->places.nr * s->value_bits;
 
 	return sorted_bytes(s->places.nr, s->places.low_bits, s->places.high_max) + bits / 8;
 }
@@ -547,7 +548,8 @@ bool pack_promises(struct pack *p, const struct bytes *slice)
 		return false;
 	if (row.nr > s.places.nr)
 		row.nr = s.places.nr;
-	if (!room_for_entries(p, row.nr) || !start(p, &(struct pack_size){.rows = 1, .entries = row.nr}))
+	if (!room_for_entries(p, row.nr) ||
+	    !start(p, &(struct pack_size){.rows = 1, .entries = row.nr}))
 		return false;
 	sorted_decode(&s.places, 0, row.nr, p->places, &hint);
 	node_times(&n, p->places, row.nr);
@@ -641,8 +643,8 @@ static bool pack_node(struct pack *p, const struct bytes *plain, bool group, str
 	if (!node_open(&n, plain->data, plain->len_bytes) || !take_node(p, &n) ||
 	    (group && !snapshot_open(&snap, n.base, n.extra, n.extra_bytes)) ||
 	    snap.nr > PACK_LIST_MAX ||
-	    !start(p, &(struct pack_size){
-				.rows = p->nr_rows, .entries = p->nr, .snapshot = snap.nr}))
+	    !start(p,
+		   &(struct pack_size){.rows = p->nr_rows, .entries = p->nr, .snapshot = snap.nr}))
 		return false;
 	bytes_put_signed(out, n.base);
 	bytes_put_varint(out, n.nr_rows);

@@ -46,13 +46,13 @@ enum row_mode {
 
 /* Which forecast was right. */
 enum rank {
-	RANK_PAIR,   /* what followed the last two values */
-	RANK_NEXT,   /* what followed the last value */
-	RANK_OTHER,  /* ... before it was followed by something else */
-	RANK_UP,     /* the last value + 1 */
-	RANK_NEW,    /* none, it is larger than all before */
-	RANK_NEAR,   /* none: distance from the last one with this rank or RANK_LAST */
-	RANK_LAST,   /* none: distance from the last value */
+	RANK_PAIR,  /* what followed the last two values */
+	RANK_NEXT,  /* what followed the last value */
+	RANK_OTHER, /* ... before it was followed by something else */
+	RANK_UP,    /* the last value + 1 */
+	RANK_NEW,   /* none, it is larger than all before */
+	RANK_NEAR,  /* none: distance from the last one with this rank or RANK_LAST */
+	RANK_LAST,  /* none: distance from the last value */
 	NR_RANKS
 };
 

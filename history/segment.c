@@ -39,12 +39,13 @@ static uint64_t packed_bytes(uint64_t nr, unsigned bits)
 	return (nr * bits + 7) / 8;
 }
 
-/* Whether a dictionary of @nr_dict values makes the column smaller.  Once it does not, no longer one
- * does. */
+/* Whether a dictionary of @nr_dict values makes the column smaller.  Once it does not, no longer
+ * one does. */
 static bool dict_pays(uint32_t nr, uint32_t nr_dict, unsigned wide_bits)
 {
 	uint64_t plain = (uint64_t)nr * wide_bits;
-	uint64_t coded = (uint64_t)nr * bits_width(nr_dict - 1) + (uint64_t)nr_dict * wide_bits + 16;
+	uint64_t coded =
+		(uint64_t)nr * bits_width(nr_dict - 1) + (uint64_t)nr_dict * wide_bits + 16;
 
 	return nr_dict <= DICT_MAX && coded < plain;
 }

@@ -12,7 +12,8 @@
  * parts and two edges.  A part's [begin, end) is what it sums over.
  *
  * Payload: u32 number of attributes; for each (rising) u32 attribute, u32 offset of its list from
- * the start of the payload; then the lists: varint number of values, and for each value (rising) varint value, varint time in ns.
+ * the start of the payload; then the lists: varint number of values, and for each value (rising)
+ * varint value, varint time in ns.
  */
 #define TOTALS_FANOUT 8
 #define TOTALS_LEVELS 12

@@ -146,11 +146,12 @@ static bool room_for_columns(struct unpack *u, uint64_t len_bytes)
 
 struct stored {
 	const uint8_t *from;
-	uint64_t len_bytes; /* plain */
+	uint64_t len_bytes;    /* plain */
 	uint64_t packed_bytes; /* 0: plain */
 };
 
-/* Finds the columns.  Returns the sum of their plain lengths, UINT64_MAX when they make no sense. */
+/* Finds the columns.  Returns the sum of their plain lengths, UINT64_MAX when they make no sense.
+ */
 static uint64_t find_columns(struct cursor *c, struct stored *columns, uint64_t payload_bytes)
 {
 	uint64_t sum = 0;
@@ -163,11 +164,13 @@ static uint64_t find_columns(struct cursor *c, struct stored *columns, uint64_t 
 			continue;
 		s->packed_bytes = cursor_varint(c);
 		s->from = cursor_take(c, s->packed_bytes ? s->packed_bytes : s->len_bytes);
-		if (c->bad || s->len_bytes / PACK_RATIO_MAX > payload_bytes)
+		if (c->bad || s->len_bytes > PACK_COLUMNS_MAX)
 			return UINT64_MAX;
 		sum += s->len_bytes;
 	}
-	return c->bad || sum / PACK_RATIO_MAX > payload_bytes ? UINT64_MAX : sum;
+	if (c->bad || sum / PACK_RATIO_MAX > payload_bytes || sum > PACK_COLUMNS_MAX)
+		return UINT64_MAX;
+	return sum;
 }
 
 static int open_columns(struct unpack *u, struct cursor *c, uint64_t payload_bytes)
@@ -475,9 +478,9 @@ static int unpack_node(struct unpack *u, struct cursor *c, bool group, struct by
 	u->has_masks = *flags & 1;
 	u->has_shares = *flags & 2;
 	ret = open_columns(u, c, payload_bytes);
-	if (!ret && (nr_rows > (uint64_t)(u->columns[COLUMN_ATTR].end - u->columns[COLUMN_ATTR].p) ||
-		     nr / PACK_RATIO_MAX > payload_bytes ||
-		     nr_snapshot / PACK_RATIO_MAX > payload_bytes))
+	if (!ret &&
+	    (nr_rows > (uint64_t)(u->columns[COLUMN_ATTR].end - u->columns[COLUMN_ATTR].p) ||
+	     nr / PACK_RATIO_MAX > payload_bytes || nr_snapshot / PACK_RATIO_MAX > payload_bytes))
 		ret = -EIO;
 	if (ret)
 		return ret;
@@ -519,8 +522,7 @@ static int unpack_totals(struct unpack *u, struct cursor *c, struct bytes *out)
 	uint32_t at = 0;
 	int ret;
 
-	if (c->bad || nr > PACK_LIST_MAX || nr_attrs > nr ||
-	    nr / PACK_RATIO_MAX > payload_bytes)
+	if (c->bad || nr > PACK_LIST_MAX || nr_attrs > nr || nr / PACK_RATIO_MAX > payload_bytes)
 		return -EIO;
 	ret = open_columns(u, c, payload_bytes);
 	if (ret)

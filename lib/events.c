@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CPUS_MAX 4096
-
 struct sonde_events {
 	struct inputs inputs;
 	unsigned workers;
@@ -22,7 +20,7 @@ struct sonde_events {
 	bool names_given;
 	bool *machines; /* owned: per machine */
 	bool machines_given;
-	uint64_t cpus[CPUS_MAX / 64];
+	uint64_t cpus[TRACE_CPUS_MAX / 64];
 	bool cpus_given;
 	ns_t from, to;
 
@@ -175,7 +173,7 @@ int sonde_events_only_cpu(struct sonde_events *e, int cpu)
 {
 	bool any = false;
 
-	if (cpu < 0 || cpu >= CPUS_MAX)
+	if (cpu < 0 || cpu >= TRACE_CPUS_MAX)
 		return -EINVAL;
 	for (unsigned i = 0; i < e->inputs.nr_streams; i++)
 		any |= e->inputs.streams[i].stream->cpu == cpu;
@@ -214,7 +212,7 @@ static bool stream_wanted(const struct sonde_events *e, const struct merge_input
 
 	if (e->machines_given && !e->machines[s->machine])
 		return false;
-	return !e->cpus_given || (cpu >= 0 && cpu < CPUS_MAX && e->cpus[cpu / 64] >> cpu % 64 & 1);
+	return !e->cpus_given || (cpu >= 0 && cpu < TRACE_CPUS_MAX && e->cpus[cpu / 64] >> cpu % 64 & 1);
 }
 
 /* Packets whose successor begins at or before the window's begin lie before it altogether. */

@@ -154,7 +154,7 @@ static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,
 
 static unsigned nr_cpus_of(const struct trace *t)
 {
-	return t->nr_cpus < CPUS_MAX ? t->nr_cpus : CPUS_MAX;
+	return t->nr_cpus < TRACE_CPUS_MAX ? t->nr_cpus : TRACE_CPUS_MAX;
 }
 
 static int add_covers(struct model *m, struct machine_state *mc, struct cover *covers,

@@ -115,7 +115,7 @@ static void attrs_of_untraced(struct cpu *cpu, const struct thread *host)
 
 void machine_number_vcpu(struct cpu *cpu, int64_t number)
 {
-	cpu->number = number >= 0 && number < CPUS_MAX ? (int)number : -1;
+	cpu->number = number >= 0 && number < TRACE_CPUS_MAX ? (int)number : -1;
 }
 
 struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number)
@@ -158,7 +158,7 @@ static int make_room(struct machine_state *mc, unsigned nr)
 
 bool model_takes_cpu(int number)
 {
-	return number >= 0 && number < CPUS_MAX;
+	return number >= 0 && number < TRACE_CPUS_MAX;
 }
 
 struct cpu *machine_cpu_slow(struct machine_state *mc, int number)
@@ -284,7 +284,7 @@ struct cpu *machine_vcpu_of(struct thread *host, int64_t vcpu_id, bool may_wait)
 
 	if (vm && vm->trace && number < 0 && may_wait)
 		return NULL;
-	if (vm && vm->trace && number >= 0 && number < CPUS_MAX)
+	if (vm && vm->trace && number >= 0 && number < TRACE_CPUS_MAX)
 		cpu = machine_cpu(vm, (int)number);
 	if (cpu && (hint || is_free(cpu)))
 		machine_learn_process(vm, host);
@@ -347,7 +347,7 @@ int machines_open(struct model *m)
 		ret = open_traced(m, &m->topo->machines[i]);
 	if (ret)
 		return ret;
-	for (unsigned i = 0; i < host->nr_cpus && i < CPUS_MAX; i++) {
+	for (unsigned i = 0; i < host->nr_cpus && i < TRACE_CPUS_MAX; i++) {
 		if (!machine_cpu(m->machines[0], (int)i))
 			return -ENOMEM;
 	}

@@ -39,9 +39,6 @@
 struct machine_state;
 struct thread;
 
-/* More than any Linux can have: what lies above is a broken trace. */
-#define CPUS_MAX 8192
-
 enum nested {
 	NESTED_UNKNOWN, /* the trace began, or lost events, since it last showed */
 	NESTED_NO,	/* entering runs the VM itself */

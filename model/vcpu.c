@@ -10,32 +10,7 @@
 #include <errno.h>
 
 #include "model/state.h"
-
-#define SVM_VMRUN 0x80
-#define SVM_VMLOAD 0x82
-#define SVM_CLGI 0x85
-#define VMX_VMCLEAR 19
-#define VMX_VMLAUNCH 20
-#define VMX_VMRESUME 24
-#define VMX_VMXON 27
-
-#define ISA_VMX 1
-
-/* Did the guest try to start a guest of its own? */
-static bool starts_guest(int64_t reason, int64_t isa)
-{
-	if (isa == ISA_VMX)
-		return reason == VMX_VMLAUNCH || reason == VMX_VMRESUME;
-	return reason == SVM_VMRUN;
-}
-
-/* Instructions that only a hypervisor executes. */
-static bool of_hypervisor(int64_t reason, int64_t isa)
-{
-	if (isa == ISA_VMX)
-		return reason >= VMX_VMCLEAR && reason <= VMX_VMXON;
-	return reason == SVM_VMRUN || (reason >= SVM_VMLOAD && reason <= SVM_CLGI);
-}
+#include "source/exits.h"
 
 /* The VM's own trace says which nested vCPU it has entered; without it, the address does. */
 struct cpu *vcpu_inner(const struct cpu *vcpu)
@@ -294,8 +269,8 @@ void vcpu_exit(struct cpu *host_cpu, const struct event *e)
 		vcpu_leave(vcpu);
 	v->seen = true;
 	v->reason = e->arg[0];
-	if (v->nested == NESTED_UNKNOWN && of_hypervisor(e->arg[0], e->arg[3]))
+	if (v->nested == NESTED_UNKNOWN && exit_of_hypervisor(e->arg[0], e->arg[3]))
 		v->nested = NESTED_NO;
-	v->starting = v->nested == NESTED_NO && starts_guest(e->arg[0], e->arg[3]);
+	v->starting = v->nested == NESTED_NO && exit_starts_guest(e->arg[0], e->arg[3]);
 	v->vmenter = false;
 }

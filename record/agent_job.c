@@ -34,10 +34,21 @@ struct agent_job {
 	struct agent_relay *relay;
 };
 
+/* What the recorder has to say is for who asked for the recording. */
+static void on_notice(const char *text, void *data)
+{
+	struct agent_job *job = data;
+	struct wire_text notice;
+
+	snprintf(notice.text, sizeof(notice.text), "%.500s", text);
+	wire_send_message(job->sender, WIRE_NOTICE, 0, WIRE_TEXT, &notice, NULL);
+}
+
 /* The request as the recorder wants it; @events holds what it points to. */
-static void record_options(struct wire_request *request, struct record_options *o,
+static void record_options(struct agent_job *job, struct record_options *o,
 			   const char *events[EVENTS_MAX])
 {
+	struct wire_request *request = &job->request;
 	char *save, *text = request->events;
 
 	*o = (struct record_options){
@@ -46,6 +57,8 @@ static void record_options(struct wire_request *request, struct record_options *
 		.events = events,
 		.buffer_kb = (unsigned)request->buffer_kb,
 		.clock = *request->clock ? request->clock : NULL,
+		.notice = on_notice,
+		.notice_data = job,
 	};
 	for (char *name = strtok_r(text, ",", &save); name && o->nr_events < EVENTS_MAX;
 	     name = strtok_r(NULL, ",", &save))
@@ -149,7 +162,7 @@ static void *thread_main(void *data)
 	struct error err = {0};
 	uint64_t one = 1;
 
-	record_options(&job->request, &options, events);
+	record_options(job, &options, events);
 	if (job->request.depth &&
 	    agent_relay_open(&relay, &job->request, job->token, job->guests, job->sender, &err))
 		send_done(job, NULL, err.text);
@@ -199,10 +212,11 @@ int agent_job_done_fd(const struct agent_job *job)
 void agent_job_stop(struct agent_job *job, unsigned limit_ms, const char *early)
 {
 	pthread_mutex_lock(&job->lock);
-	if (early && !job->stop)
-		snprintf(job->early, sizeof(job->early), "%.250s", early);
+	if (!job->stop) {
+		snprintf(job->early, sizeof(job->early), "%.250s", early ? early : "");
+		job->limit_ms = limit_ms;
+	}
 	job->stop = true;
-	job->limit_ms = limit_ms;
 	pthread_cond_signal(&job->changed);
 	pthread_mutex_unlock(&job->lock);
 }

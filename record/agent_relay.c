@@ -76,11 +76,22 @@ static void relay_done(void *data, struct remote_machine *m)
 				  WIRE_COST, &done, NULL);
 }
 
+static void relay_notice(void *data, struct remote_machine *m, const char *text)
+{
+	struct agent_relay *relay = data;
+	struct wire_text notice;
+
+	snprintf(notice.text, sizeof(notice.text), "%s", text);
+	if (m->user)
+		wire_send_message(relay->sender, WIRE_NOTICE, ((struct relayed *)m->user)->number,
+				  WIRE_TEXT, &notice, NULL);
+}
+
 int agent_relay_open(struct agent_relay **out, const struct wire_request *request,
 		     const struct wire_token *token, const struct remote_targets *told,
 		     struct wire_sender *sender, struct error *err)
 {
-	static const struct remote_ops ops = {relay_open, relay_done};
+	static const struct remote_ops ops = {relay_open, relay_done, relay_notice};
 	struct agent_relay *relay = calloc(1, sizeof(*relay));
 	struct remote_options options = {
 		.token = token,

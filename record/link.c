@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* accept4(), O_PATH */
 #include "record/link.h"
+#include "record/buffer.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/vm_sockets.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -17,6 +20,7 @@
 
 #define PRIVILEGED_PORT_MAX 1023
 #define PRIVILEGED_PORT_MIN 512
+#define PORT_FLAGS (O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 #define VSOCK_BUFFER_BYTES (4ull << 20) /* what a guest can send ahead of a slow host */
 
 union any_address {
@@ -141,8 +145,10 @@ static void prepare_vsock_caller(int fd)
 static int connect_failed(const struct link_target *t, int code, struct error *err)
 {
 	char text[LINK_TEXT];
+	bool nobody = code == ECONNREFUSED || code == ECONNRESET;
 
-	return fail(err, -code, "cannot connect to %s: %s", link_describe(t, text), strerror(code));
+	return fail(err, -code, "cannot connect to %s: %s%s", link_describe(t, text),
+		    strerror(code), nobody ? "; does sonde-agent run there?" : "");
 }
 
 int link_connect(const struct link_target *t, int *out, struct error *err)
@@ -271,9 +277,37 @@ int link_accept(enum link_kind kind, int listener, bool has_token, int *out,
 	return 0;
 }
 
+/* udev makes LINK_PORT_PATH; where there is none, the port is found by the name the kernel knows.
+ */
+static int open_port_by_name(const char *wanted)
+{
+	DIR *dir = opendir("/sys/class/virtio-ports");
+	struct dirent *entry;
+	int fd = -1;
+
+	while (dir && fd < 0 && (entry = readdir(dir))) {
+		char path[PATH_MAX], name[64];
+
+		if (*entry->d_name == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/name", entry->d_name);
+		if (read_small(dirfd(dir), path, name, sizeof(name)) < 0 || strcmp(name, wanted))
+			continue;
+		snprintf(path, sizeof(path), "/dev/%s", entry->d_name);
+		fd = open(path, PORT_FLAGS);
+	}
+	if (dir)
+		closedir(dir);
+	return fd;
+}
+
 int link_open_port(const char *path, int *out, struct error *err)
 {
-	*out = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	*out = open(path, PORT_FLAGS);
+	if (*out < 0 && errno == ENOENT && !strcmp(path, LINK_PORT_PATH)) {
+		*out = open_port_by_name(LINK_PORT_NAME);
+		errno = ENOENT;
+	}
 	if (*out < 0)
 		return fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	return 0;

@@ -64,6 +64,8 @@ struct remote_ops {
 	int (*open)(void *data, struct remote_machine *m, struct error *err);
 	/* @m is over (also if it was never opened): nothing more comes into m->sink. */
 	void (*done)(void *data, struct remote_machine *m);
+	/* Optional: what is good to know of @m's recording and stops nothing. */
+	void (*notice)(void *data, struct remote_machine *m, const char *text);
 };
 
 struct remote_options {

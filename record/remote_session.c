@@ -13,6 +13,7 @@
  * buffers hold is no honest rest. */
 #define EXCESS_BYTES (1ull << 30)
 #define TAIL_NUMBER_MAX 1
+#define NOTICES_MAX 32 /* of a machine; more are dropped */
 
 /* ---- what is sent -------------------------------------------------------------------------- */
 
@@ -287,6 +288,20 @@ static int take_file(struct session_machine *sm, const struct wire_header *h,
 	return sm->m.sink->ops->file(sm->m.sink, h->number, name.text, err);
 }
 
+static int take_notice(struct remote_session *s, struct session_machine *sm,
+		       const struct wire_header *h, const uint8_t *payload, struct error *err)
+{
+	struct wire_text text;
+	int ret = wire_unpack(WIRE_TEXT, payload, h->len_bytes, &text, err);
+
+	if (ret || !s->opt->ops->notice || sm->nr_notices == NOTICES_MAX)
+		return ret;
+	sm->nr_notices++;
+	remote_clean_text(text.text);
+	s->opt->ops->notice(s->opt->data, &sm->m, text.text);
+	return 0;
+}
+
 static int take_error(const uint8_t *payload, const struct wire_header *h, struct error *err)
 {
 	struct wire_text text;
@@ -330,7 +345,7 @@ static int take_frame(void *data, const struct wire_header *h, const uint8_t *pa
 		return take_hello(s, h, payload, err);
 	if (s->state < SESSION_READY)
 		return fail(err, -EPROTO, "it sent a %s before its HELLO", wire_type_name(h->type));
-	if (h->type == WIRE_FILE || h->type == WIRE_DONE) {
+	if (h->type == WIRE_FILE || h->type == WIRE_DONE || h->type == WIRE_NOTICE) {
 		sm = recorded_machine(s, h, err);
 		if (!sm)
 			return -EPROTO;
@@ -344,6 +359,8 @@ static int take_frame(void *data, const struct wire_header *h, const uint8_t *pa
 		return take_file(sm, h, payload, err);
 	case WIRE_DONE:
 		return take_done(s, sm, h, payload, err);
+	case WIRE_NOTICE:
+		return take_notice(s, sm, h, payload, err);
 	case WIRE_PONG:
 		return take_pong(s, h, payload, err);
 	default:

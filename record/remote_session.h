@@ -25,6 +25,7 @@ struct session_machine {
 	struct remote_machine m;
 	uint64_t got_bytes;
 	bool full; /* nothing more is written but tails */
+	unsigned nr_notices;
 };
 
 #define SESSION_OUT_BYTES (2 * (WIRE_HEADER_BYTES + WIRE_CONTROL_MAX))

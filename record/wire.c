@@ -93,7 +93,7 @@ const char *wire_type_name(unsigned type)
 		[WIRE_NOTE] = "NOTE",	    [WIRE_PING] = "PING",	[WIRE_HELLO] = "HELLO",
 		[WIRE_MACHINE] = "MACHINE", [WIRE_STARTED] = "STARTED", [WIRE_PART] = "PART",
 		[WIRE_FILE] = "FILE",	    [WIRE_DONE] = "DONE",	[WIRE_PONG] = "PONG",
-		[WIRE_ERROR] = "ERROR",
+		[WIRE_ERROR] = "ERROR",	    [WIRE_NOTICE] = "NOTICE",
 	};
 
 	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "unknown";
@@ -189,7 +189,7 @@ static bool right_type(enum wire_side from, unsigned type)
 {
 	if (from == WIRE_FROM_CALLER)
 		return type >= WIRE_AUTH && type <= WIRE_PING;
-	return type >= WIRE_HELLO && type <= WIRE_ERROR;
+	return type >= WIRE_HELLO && type <= WIRE_NOTICE;
 }
 
 static int check_header(const struct wire_parser *p, const struct wire_header *h, struct error *err)

@@ -57,7 +57,8 @@ enum wire_type {
 	WIRE_FILE,	 /* the name of file @number */
 	WIRE_DONE,	 /* everything of this machine was sent; cost */
 	WIRE_PONG,
-	WIRE_ERROR, /* the session is over; why */
+	WIRE_ERROR,  /* the session is over; why */
+	WIRE_NOTICE, /* what is good to know of a recording */
 };
 
 struct wire_header {

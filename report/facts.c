@@ -55,7 +55,7 @@ char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union 
 			sonde_thread_label(run, cell.i, buf, room);
 		break;
 	case SONDE_COL_PID_NS:
-		if (sonde_pid_ns(run, cell.i, &ns) || ns.parent < 0)
+		if (sonde_pid_ns(run, cell.i, &ns) || !ns.level)
 			snprintf(buf, room, "-"); /* not in a container */
 		else
 			sonde_pid_ns_label(run, cell.i, buf, room);

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <libsmartcols/libsmartcols.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
@@ -28,7 +30,6 @@ struct table *table_new(const struct screen *screen)
 	}
 	scols_table_enable_colors(t->scols, screen->color);
 	scols_table_set_column_separator(t->scols, "  ");
-	scols_table_set_stream(t->scols, screen->out);
 	if (screen->width) {
 		scols_table_set_termforce(t->scols, SCOLS_TERMFORCE_ALWAYS);
 		scols_table_set_termwidth(t->scols, screen->width);
@@ -89,13 +90,31 @@ void table_cell_color(struct table *t, int line, unsigned column, const char *co
 		t->failed = true;
 }
 
+/* Cells are as wide as their column, the last one of a line too: its blanks are left out. */
+static void print_lines(FILE *out, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n"), end = len;
+
+		while (end && text[end - 1] == ' ')
+			end--;
+		fwrite(text, 1, end, out);
+		putc('\n', out); /* the last line comes without */
+		text += text[len] ? len + 1 : len;
+	}
+}
+
 int table_print(struct table *t)
 {
+	char *text = NULL;
 	int ret;
 
 	if (!t)
 		return -ENOMEM;
-	ret = t->failed ? -ENOMEM : scols_print_table(t->scols);
+	ret = t->failed ? -ENOMEM : scols_print_table_to_string(t->scols, &text);
+	if (!ret && text)
+		print_lines(t->screen->out, text);
+	free(text);
 	scols_unref_table(t->scols);
 	free(t);
 	return ret;

@@ -28,6 +28,9 @@
  * event before and the first after.
  */
 
+/* More than any Linux can have: a number above is a broken trace. */
+#define TRACE_CPUS_MAX 8192
+
 enum trace_format { TRACE_CTF, TRACE_DAT };
 
 enum clock_kind {

@@ -32,15 +32,16 @@ class Options:
     tries: int = 3
     limit: int | None = None    # seconds for one try
     within: int | None = None   # no other try begins after so many seconds
+    wait: int | None = None     # seconds for which another run is waited for
     seed: int = 1
     put: list = field(default_factory=list)
     commands: list = field(default_factory=list)
 
 
 @contextlib.contextmanager
-def alone(stopwatch, within):
+def alone(stopwatch, wait):
     """One emulated machine at a time on this machine: two would be too slow for their own time limits.
-    NoTrySucceeded when another is still there after `within` seconds."""
+    NoTrySucceeded when another is still there after `wait` seconds."""
     file = Path(tempfile.gettempdir()) / f"sonde-lab-{os.getuid()}.lock"
     handle = os.open(file, os.O_RDONLY | os.O_CREAT, 0o644)
     begin = time.monotonic()
@@ -50,7 +51,7 @@ def alone(stopwatch, within):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if within and time.monotonic() - begin > within:
+                if wait is not None and time.monotonic() - begin > wait:
                     raise NoTrySucceeded("another lab run on this machine does not end") from None
                 time.sleep(1)
         if time.monotonic() - begin > 2:
@@ -133,7 +134,7 @@ def try_until_done(scenario, image, options, stopwatch):
 
 def run(scenario, image, options, stopwatch):
     """Runs until a try succeeds.  Gives the report that is also in run.json; NoTrySucceeded when none did."""
-    with alone(stopwatch, options.within):
+    with alone(stopwatch, options.wait):
         found, lost = try_until_done(scenario, image, options, stopwatch)
     report = {"scenario": scenario.name, "kernel": image.release, "tries": len(lost) + 1,
               "lost_tries": [text.splitlines()[0] for text in lost], **found,

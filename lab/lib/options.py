@@ -21,6 +21,9 @@ def add_to(parser):
     parser.add_argument("--limit", type=int, help="seconds for one try")
     parser.add_argument("--within", type=int, metavar="SECONDS",
                         help="no other try begins when so much time is gone")
+    parser.add_argument("--wait", type=int, metavar="SECONDS",
+                        help="how long to wait for another lab run on this machine (default: as long as"
+                             " it takes)")
     parser.add_argument("--seed", type=int, default=1, help="of the sampler's random moments")
     parser.add_argument("-q", dest="quiet", action="store_true", help="no progress")
 
@@ -39,4 +42,5 @@ def directory(chosen, given):
 
 def of_engine(where, given, stopwatch, put=(), commands=()):
     return engine.Options(where, given.accel, fixed.choose(given.qemu, stopwatch), given.tries,
-                          given.limit, given.within, given.seed, list(put), list(commands))
+                          given.limit, given.within, given.wait, given.seed, list(put),
+                          list(commands))

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/load.h"
 #include "source/ctf/bits.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "loads assume a little-endian host");
@@ -194,9 +195,8 @@ static inline uint64_t event_time(struct cursor *c, struct ctf_cursor *cur, stru
 
 static inline int64_t do_load(const struct ctf_load *l, const uint8_t *p)
 {
-	uint64_t v;
+	uint64_t v = load_u64(p + l->offset);
 
-	memcpy(&v, p + l->offset, sizeof(v));
 	if (unlikely(l->big))
 		v = __builtin_bswap64(v);
 	v = v >> l->shift & l->mask;
@@ -357,30 +357,6 @@ static inline const uint8_t *decode_record(struct ctf_cursor *cur, const struct 
 	return cur->data + cur->pos / 8;
 }
 
-static inline uint16_t load16(const uint8_t *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline uint32_t load32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline uint64_t load64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 struct header {
 	uint64_t id, time;
 	unsigned time_bits;
@@ -399,23 +375,23 @@ static inline const uint8_t *read_lttng_header(const uint8_t *p, const uint8_t *
 
 	if (unlikely((size_t)(end - p) < short_header(compact)))
 		return NULL;
-	h->id = compact ? p[0] & 31 : load16(p);
+	h->id = compact ? p[0] & 31 : load_u16(p);
 	if (likely(h->id != (compact ? 31 : 65535))) {
-		h->time = compact ? load32(p) >> 5 : load32(p + 2);
+		h->time = compact ? load_u32(p) >> 5 : load_u32(p + 2);
 		h->time_bits = compact ? 27 : 32;
 		return p + short_header(compact);
 	}
 	if (unlikely((size_t)(end - p) < id_bytes + 12u))
 		return NULL;
-	h->id = load32(p + id_bytes);
-	h->time = load64(p + id_bytes + 4);
+	h->id = load_u32(p + id_bytes);
+	h->time = load_u64(p + id_bytes + 4);
 	h->time_bits = 64;
 	return p + id_bytes + 12;
 }
 
 static inline uint64_t slot_value(const struct ctf_slot *s, const uint8_t *p)
 {
-	return ((load64(p + s->offset) >> s->shift & s->mask) ^ s->flip) - s->less;
+	return ((load_u64(p + s->offset) >> s->shift & s->mask) ^ s->flip) - s->less;
 }
 
 static inline void decode_quick(const struct ctf_plan *plan, const uint8_t *p, struct event *e)
@@ -480,7 +456,7 @@ static inline bool is_usual(const struct ctf_stream_plan *sp, const uint8_t *beg
 
 	if (unlikely(room < header))
 		return false;
-	nr = compact ? begin[0] & 31 : load16(begin);
+	nr = compact ? begin[0] & 31 : load_u16(begin);
 	if (unlikely(nr == (compact ? 31 : 65535) || nr >= sp->nr_ids))
 		return false;
 	*id = sp->by_id[nr];
@@ -513,7 +489,7 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 		if (likely(is_usual(sp, begin, end, compact, &id))) {
 			const uint8_t *body = begin + short_header(compact);
 			const struct ctf_plan *plan = &sp->plans[id.plan];
-			uint32_t time = compact ? load32(begin) >> 5 : load32(begin + 2);
+			uint32_t time = compact ? load_u32(begin) >> 5 : load_u32(begin + 2);
 			uint64_t t = event_time(c, cur, &now, time, compact ? 27 : 32,
 						(uint64_t)(begin - data) * 8);
 

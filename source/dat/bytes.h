@@ -2,7 +2,7 @@
 #ifndef SOURCE_DAT_BYTES_H
 #define SOURCE_DAT_BYTES_H
 
-#include "base/types.h"
+#include "base/load.h"
 
 #include <string.h>
 
@@ -20,25 +20,22 @@ struct bytes {
 
 static inline uint16_t load16(const uint8_t *p, bool swap)
 {
-	uint16_t v;
+	uint16_t v = load_u16(p);
 
-	memcpy(&v, p, sizeof(v));
 	return swap ? __builtin_bswap16(v) : v;
 }
 
 static inline uint32_t load32(const uint8_t *p, bool swap)
 {
-	uint32_t v;
+	uint32_t v = load_u32(p);
 
-	memcpy(&v, p, sizeof(v));
 	return swap ? __builtin_bswap32(v) : v;
 }
 
 static inline uint64_t load64(const uint8_t *p, bool swap)
 {
-	uint64_t v;
+	uint64_t v = load_u64(p);
 
-	memcpy(&v, p, sizeof(v));
 	return swap ? __builtin_bswap64(v) : v;
 }
 

@@ -31,7 +31,6 @@ enum option_id {
 };
 
 #define SECTION_PACKED 1u
-#define CPUS_MAX 65536u
 #define GUESTS_MAX 1024u
 
 /* A copy of a text option, up to its NUL or its end. */
@@ -148,7 +147,7 @@ static void option_buffer(struct dat_file *f, struct bytes *b)
 	nr = bytes_u32(b);
 	if (dat_inside(f, offset, 4))
 		u->packed = load16(f->map.data + offset + 2, f->swap) & SECTION_PACKED;
-	if (nr > CPUS_MAX || nr > bytes_left(b) / 20) {
+	if (nr > TRACE_CPUS_MAX || nr > bytes_left(b) / 20) {
 		b->bad = true;
 		return;
 	}
@@ -209,7 +208,7 @@ static void option_cpucount(struct dat_file *f, struct bytes *b)
 {
 	uint32_t nr = bytes_u32(b);
 
-	if (!b->bad && nr <= CPUS_MAX)
+	if (!b->bad && nr <= TRACE_CPUS_MAX)
 		f->option_cpus = nr;
 }
 
@@ -296,7 +295,7 @@ static void option_guest(struct dat_file *f, struct bytes *b)
 	struct trace_guest *g;
 	int32_t *tids;
 
-	if (b->bad || nr > CPUS_MAX || nr > bytes_left(b) / 8) {
+	if (b->bad || nr > TRACE_CPUS_MAX || nr > bytes_left(b) / 8) {
 		b->bad = true;
 		return;
 	}

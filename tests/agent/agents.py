@@ -131,9 +131,10 @@ class Gather:
         self.out = out
         words = [f"{key}={value}" for key, value in settings.items()]
         specs = [g if isinstance(g, str) else g.spec for g in guests]
+        self.notices = out.with_suffix(".notices")
         self.process = subprocess.Popen(
             [GATHER, out, f"token={token}", f"timeout={timeout}", *words, *specs],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(self.notices, "w"))
         self.said = ""
         place.started.append(self.process)
 

@@ -10,6 +10,7 @@
  *	FAKE_FAIL=TEXT   recording cannot start
  *	FAKE_MARK=FILE   is there while "tracing" is on
  *	FAKE_BREAK=N     recording ends by itself, with an error, after N pages
+ *	FAKE_NOTICE=TEXT good to know
  *	FAKE_FILES=LIST  names of files, with commas, written before the rest
  */
 #include "record/recorder.h"
@@ -142,6 +143,8 @@ int recorder_start(struct recorder **out, const struct record_options *options, 
 		free(r);
 		return ret;
 	}
+	if (getenv("FAKE_NOTICE") && options->notice)
+		options->notice(getenv("FAKE_NOTICE"), options->notice_data);
 	mark(true);
 	for (unsigned i = 0; i < r->nr_cpus && i < CPUS_MAX; i++) {
 		r->cpus[i].r = r;

@@ -36,6 +36,12 @@ static void close_folder(void *data, struct remote_machine *m)
 	m->sink = NULL;
 }
 
+static void print_notice(void *data, struct remote_machine *m, const char *text)
+{
+	(void)data;
+	fprintf(stderr, "notice of %s: %s\n", m->name, text);
+}
+
 /* Test names have no characters that JSON would escape; reasons may have quotes. */
 static void print_text(const char *key, const char *text)
 {
@@ -114,7 +120,7 @@ static unsigned count_recorded(struct remote *r)
 
 int main(int argc, char **argv)
 {
-	static const struct remote_ops ops = {open_folder, close_folder};
+	static const struct remote_ops ops = {open_folder, close_folder, print_notice};
 	struct remote_targets *targets = calloc(1, sizeof(*targets));
 	struct remote_options o = {.ops = &ops};
 	struct wire_token token;

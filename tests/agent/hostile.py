@@ -103,7 +103,7 @@ def garbage_after_the_start(place):
 def bytes_that_break_rules(place):
     """One frame that is wrong, of many kinds."""
     wrong = {
-        "which there is not": frame(99),
+        "which there is not": frame(99), "sent a frame of type 25": frame(25),
         "sent a frame of type 1": frame(wire.AUTH),
         "PART frame of 4294967295 bytes": frame(PART, b"", CPU, length=0xFFFFFFFF),
         "PONG frame of 5000 bytes": frame(PONG, b"", length=5000),
@@ -202,8 +202,11 @@ def machines_without_end(place):
 def texts_for_a_terminal(place):
     """Escape sequences in what it says."""
     def behave(agent):
+        agent.send(frame(wire.NOTICE, text(1, "\x1b[1mnotice")) * 1000)
         agent.send(frame(wire.ERROR, text(1, "\x1b[2Jgone \x07é")))
-    _, machines = beside_an_honest_one(place, behave, "?[2Jgone ???")
+    folder, machines = beside_an_honest_one(place, behave, "?[2Jgone ???")
+    notices = (folder.parent.with_suffix(".notices")).read_text()
+    check(notices.count("?[1mnotice\n") == 32 and "\x1b" not in notices, notices[:200])
     check("\x1b" not in machines["bad"]["why"], "an escape came through")
 
 

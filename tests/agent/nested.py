@@ -153,8 +153,18 @@ def notes_reach_all(place):
         g.check_whole(machine)
 
 
+def notices_come_from_all(place):
+    """What recorders have to say arrives from every level, once."""
+    a, b, *_ = tower(place, pages=20, notice="this kernel lacks something")
+    g = place.gather("run", a, b, depth=8).begin(2)
+    g.end()
+    said = sorted(g.notices.read_text().splitlines())
+    wanted = sorted(f"notice of {path.split('.')[-1]}: this kernel lacks something" for path in ALL)
+    check(said == wanted, said)
+
+
 if __name__ == "__main__":
     run_tests([four_levels, order_of_start_and_stop, no_deeper_than_asked_for,
                a_nested_agent_dies, an_agent_in_between_dies, a_nested_agent_hangs,
                the_recorder_dies, the_limit_holds_for_each, a_guest_without_an_agent,
-               notes_reach_all])
+               notes_reach_all, notices_come_from_all])

@@ -113,7 +113,11 @@ def hostile(path):
     manifest["machines"][1]["folder"] = "../elsewhere"
     manifest["machines"][2]["folder"] = "/etc"
     manifest["machines"] += [5, {}, {"name": "x", "folder": ".."}]
+    manifest["machines"][3].update(complete=False, why="\033[2J gone")
     save(path, manifest)
+    done = subprocess.run([lib.SONDE, "analyze", path, "-o", path.parent / "out.sonde"],
+                          capture_output=True, text=True)
+    lib.check("gone" in done.stderr and "\033" not in done.stderr, done.stderr)
     info = analyze(path)
     lib.check("iron" in info["parents"] and "iron.a" not in info["parents"], info["parents"])
     has(info, "without name or folder is left out")

@@ -10,11 +10,9 @@
  *
  * All events are decoded, whole and packet by packet, with plans and with the interpreter alone,
  * which must agree, printed, and looked at by field.
- *
- * Files are not mapped but heap blocks of just their length, so that the sanitizer sees a read of
- * one byte too many: the functions of base/mapfile.h here take the place of the library's.
  */
 #include "source/ctf/reader.h"
+#include "tests/fuzz/fake_mapfile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,38 +23,11 @@
 #define EVENTS_MAX 5000
 #define PRINTED_MAX 300
 
-struct part {
-	const uint8_t *data;
-	size_t len;
-};
+static struct fake_file metadata, packet_index, stream;
 
-static struct part metadata, packet_index, stream;
-
-int mapfile_open(struct mapfile *m, const char *path, struct error *err)
+static struct fake_file fake_file_at(const char *path)
 {
-	const struct part *part = strstr(path, ".idx")	     ? &packet_index :
-				  strstr(path, "/metadata") ? &metadata :
-							      &stream;
-	uint8_t *copy = malloc(part->len ? part->len : 1);
-
-	(void)err;
-	if (!copy)
-		abort();
-	memcpy(copy, part->data, part->len);
-	*m = (struct mapfile){.data = copy, .len_bytes = part->len};
-	return 0;
-}
-
-void mapfile_forget(const struct mapfile *m, size_t from_bytes, size_t len_bytes)
-{
-	if (len_bytes > m->len_bytes || from_bytes > m->len_bytes - len_bytes)
-		abort();
-}
-
-void mapfile_release(struct mapfile *m)
-{
-	free((void *)m->data);
-	memset(m, 0, sizeof(*m));
+	return strstr(path, ".idx") ? packet_index : strstr(path, "/metadata") ? metadata : stream;
 }
 
 /* The reader lists a directory; what its files hold comes from above. */
@@ -184,9 +155,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	len_bytes -= sizeof(len);
 	if (len[0] > len_bytes || len[1] > len_bytes - len[0])
 		return 0;
-	metadata = (struct part){data, len[0]};
-	packet_index = (struct part){data + len[0], len[1]};
-	stream = (struct part){data + len[0] + len[1], len_bytes - len[0] - len[1]};
+	metadata = (struct fake_file){data, len[0]};
+	packet_index = (struct fake_file){data + len[0], len[1]};
+	stream = (struct fake_file){data + len[0] + len[1], len_bytes - len[0] - len[1]};
 
 	t = calloc(1, sizeof(*t));
 	if (!t)

@@ -14,7 +14,7 @@
  * the last value of every attribute, and answers must be consistent.
  */
 #define _GNU_SOURCE /* memfd_create() */
-#include "base/mapfile.h"
+#include "tests/fuzz/fake_mapfile.h"
 #include "history/bytes.h"
 #include "history/format.h"
 #include "history/history.h"
@@ -39,29 +39,10 @@
 static uint8_t *file;
 static size_t file_len;
 
-int mapfile_open(struct mapfile *m, const char *path, struct error *err)
+static struct fake_file fake_file_at(const char *path)
 {
-	uint8_t *copy = malloc(file_len ? file_len : 1);
-
 	(void)path;
-	(void)err;
-	if (!copy)
-		abort();
-	memcpy(copy, file, file_len);
-	*m = (struct mapfile){.data = copy, .len_bytes = file_len};
-	return 0;
-}
-
-void mapfile_forget(const struct mapfile *m, size_t from_bytes, size_t len_bytes)
-{
-	if (len_bytes > m->len_bytes || from_bytes > m->len_bytes - len_bytes)
-		abort();
-}
-
-void mapfile_release(struct mapfile *m)
-{
-	free((void *)m->data);
-	*m = (struct mapfile){0};
+	return (struct fake_file){file, file_len};
 }
 
 /* Attributes of a small tree; their last values go to @last. */

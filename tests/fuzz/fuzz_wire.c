@@ -72,6 +72,22 @@ static int open_sink(void *data, struct remote_machine *m, struct error *err)
 	return 0;
 }
 
+static void check_text(const char *text)
+{
+	for (; *text; text++) {
+		if (*text < ' ' || *text > '~')
+			abort();
+	}
+}
+
+static void take_notice(void *data, struct remote_machine *m, const char *text)
+{
+	(void)data;
+	if (m->over)
+		abort();
+	check_text(text);
+}
+
 static void machine_done(void *data, struct remote_machine *m)
 {
 	struct world *w = data;
@@ -81,10 +97,7 @@ static void machine_done(void *data, struct remote_machine *m)
 	m->sink = NULL;
 	if (m->complete && *m->why)
 		abort();
-	for (const char *c = m->why; *c; c++) {
-		if (*c < ' ' || *c > '~')
-			abort();
-	}
+	check_text(m->why);
 }
 
 static int greet(struct remote_session *s)
@@ -122,7 +135,7 @@ static void play(struct remote_session *s, const uint8_t *data, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
-	static const struct remote_ops ops = {open_sink, machine_done};
+	static const struct remote_ops ops = {open_sink, machine_done, take_notice};
 	struct world w = {0};
 	const struct remote_options opt = {
 		.ops = &ops,

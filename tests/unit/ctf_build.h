@@ -215,6 +215,8 @@ static inline void write_file(const struct opened *o, const char *name, const vo
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s", o->dir, name);
+	/* Some file systems write a file to disk at once when it was cut to nothing before. */
+	remove(path);
 	f = fopen(path, "wb");
 	assert_non_null(f);
 	assert_int_equal(fwrite(data, 1, len, f), len);

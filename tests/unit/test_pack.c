@@ -196,7 +196,8 @@ static void nodes(void **state)
 		if (kinds[i].regular && kinds[i].nr_rows == 1)
 			assert_true(packed.len_bytes < plain.len_bytes / 3 * 2);
 		assert_int_equal(
-			unpack_part(unpack, kinds[i].part, packed.data, packed.len_bytes, &again), 0);
+			unpack_part(unpack, kinds[i].part, packed.data, packed.len_bytes, &again),
+			0);
 		same_node(&plain, &again);
 		bytes_release(&plain);
 		bytes_release(&packed);
@@ -213,9 +214,10 @@ static void make_totals(struct bytes *out)
 		uint64_t value = 0;
 
 		for (unsigned i = 0; i < 200 && value <= UINT32_MAX; i++) {
-			list[nr++] = (struct total){.attr = attr,
-						    .value = (uint32_t)value,
-						    .time_ns = (ns_t)(pick(1ull << 62) >> pick(62))};
+			list[nr++] =
+				(struct total){.attr = attr,
+					       .value = (uint32_t)value,
+					       .time_ns = (ns_t)(pick(1ull << 62) >> pick(62))};
 			value += 1 + (i % 50 ? pick(3) : pick(1ull << 31));
 		}
 	}
@@ -232,7 +234,8 @@ static void totals(void **state)
 	seed = 815;
 	make_totals(&plain);
 	assert_true(pack_part(p, PART_TOTALS, &plain, &packed));
-	assert_int_equal(unpack_part(unpack, PART_TOTALS, packed.data, packed.len_bytes, &again), 0);
+	assert_int_equal(unpack_part(unpack, PART_TOTALS, packed.data, packed.len_bytes, &again),
+			 0);
 	assert_int_equal(again.len_bytes, plain.len_bytes);
 	assert_memory_equal(again.data, plain.data, plain.len_bytes);
 	bytes_release(&plain);

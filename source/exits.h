@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOURCE_EXITS_H
+#define SOURCE_EXITS_H
+
+#include "base/types.h"
+
+/*
+ * Exit reasons as the processors number them (AMD manual volume 2, appendix C; Intel manual volume
+ * 3, appendix C), as far as they say that a guest is a hypervisor itself.  @isa: as in kvm_exit; what
+ * is not ISA_VMX is taken for AMD's.
+ */
+#define ISA_VMX 1
+#define ISA_SVM 2
+
+#define SVM_EXIT_VMRUN 0x80
+#define SVM_EXIT_VMLOAD 0x82
+#define SVM_EXIT_CLGI 0x85
+#define VMX_EXIT_VMCLEAR 19
+#define VMX_EXIT_VMLAUNCH 20
+#define VMX_EXIT_VMRESUME 24
+#define VMX_EXIT_VMXON 27
+
+/* The guest tried to start a guest of its own. */
+static inline bool exit_starts_guest(int64_t reason, int64_t isa)
+{
+	if (isa == ISA_VMX)
+		return reason == VMX_EXIT_VMLAUNCH || reason == VMX_EXIT_VMRESUME;
+	return reason == SVM_EXIT_VMRUN;
+}
+
+/* By an instruction that only a hypervisor executes. */
+static inline bool exit_of_hypervisor(int64_t reason, int64_t isa)
+{
+	if (isa == ISA_VMX)
+		return reason >= VMX_EXIT_VMCLEAR && reason <= VMX_EXIT_VMXON;
+	return reason == SVM_EXIT_VMRUN ||
+	       (reason >= SVM_EXIT_VMLOAD && reason <= SVM_EXIT_CLGI);
+}
+
+#endif

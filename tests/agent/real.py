@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""sonde record --guest and sonde agent with the real recorder, both on this machine."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from agents import Place, check, free_port, lib, wait_until
+
+INSTANCES = Path("/sys/kernel/tracing/instances")
+
+
+def instances():
+    return {p.name for p in INSTANCES.iterdir()}
+
+
+class Agent:
+    def __init__(self, place):
+        self.port = free_port()
+        self.log = place.path / "agent.log"
+        with open(self.log, "w") as log:
+            self.process = subprocess.Popen(
+                [lib.BUILD / "sonde-agent", "--tcp", str(self.port), "--token-file", place.token],
+                stderr=log)
+        place.started.append(self.process)
+        wait_until(lambda: "listening" in self.log.read_text(), "the agent listens")
+
+
+def record(place, agent, out, *command, **more):
+    process = subprocess.Popen(
+        [lib.SONDE, "record", "-q", "--format", "json", "-o", place.path / out, "--token-file",
+         place.token, "--guest", f"vm-a=tcp:localhost:{agent.port}", "--guest-timeout", "3",
+         *command], stdout=subprocess.PIPE, **more)
+    place.started.append(process)
+    return process
+
+
+def result(process):
+    out, _ = process.communicate(timeout=120)
+    return process.returncode, json.loads(out)
+
+
+def raw_bytes(place, out, machine):
+    return sum(f.stat().st_size for f in (place.path / out / machine).glob("cpu*.raw"))
+
+
+def is_sound(path):
+    lib.run(lib.SONDE, "check", path)
+    return True
+
+
+def whole(place):
+    """A host and its guest in one directory, both complete."""
+    agent = Agent(place)
+    before = instances()
+    status, said = result(record(place, agent, "run", "--", "sleep", "1"))
+    check(status == 0 and said["complete"], said)
+    [guest] = said["guests"]
+    check(guest["name"] == "vm-a" and guest["complete"] and guest["bytes"] > 50_000, guest)
+    manifest = json.loads((place.path / "run/run.json").read_text())
+    check(manifest["state"] == "complete", manifest)
+    check([(m["name"], m["parent"]) for m in manifest["machines"]] ==
+          [("host0", None), ("vm-a", "host0")], manifest)
+    check(is_sound(place.path / "run"), "not sound")
+    check(instances() == before, f"left behind: {instances() - before}")
+
+
+def the_agent_dies(place):
+    """kill -9: the host is complete, the guest's part is readable."""
+    agent = Agent(place)
+    before = instances()
+    process = record(place, agent, "run", "--", "sleep", "6")
+    wait_until(lambda: raw_bytes(place, "run", "vm-a") > 8192, "the guest's pages", 20)
+    agent.process.kill()
+    agent.process.wait()
+    status, said = result(process)
+    check(status == 0 and said["complete"], said)
+    [guest] = said["guests"]
+    check(not guest["complete"] and "link to its agent was lost" in guest["why"], guest)
+    manifest = json.loads((place.path / "run/run.json").read_text())
+    check(manifest["state"] == "partial", manifest["state"])
+    check((place.path / "run/vm-a/trace.dat").stat().st_size > 8192, "nothing was joined")
+    check(is_sound(place.path / "run/host0"), "not sound")
+    lib.run(lib.SONDE, "check", place.path / "run/vm-a/trace.dat")
+    # The next agent removes what the dead one left in tracefs.
+    agent = Agent(place)
+    status, said = result(record(place, agent, "again", "--", "sleep", "0.2"))
+    check(status == 0, said)
+    check(instances() <= before, f"left behind: {instances() - before}")
+
+
+def the_recorder_dies(place):
+    """kill -9: the agent ends its tracing; what there is can be recovered."""
+    agent = Agent(place)
+    before = instances()
+    process = record(place, agent, "run", "--duration", "60")
+    wait_until(lambda: raw_bytes(place, "run", "vm-a") > 8192, "the guest's pages", 20)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    wait_until(lambda: len(instances() - before) <= 1, "the agent's instance is gone")
+    lib.run(lib.SONDE, "record", "--recover", place.path / "run")
+    for machine in "host0", "vm-a":
+        check((place.path / "run" / machine / "trace.dat").stat().st_size > 8192, machine)
+        lib.run(lib.SONDE, "check", place.path / "run" / machine / "trace.dat")
+    status, said = result(record(place, agent, "again", "--", "sleep", "0.2"))
+    check(status == 0 and said["guests"][0]["complete"], said)
+    check(instances() <= before, f"left behind: {instances() - before}")
+
+
+def a_guest_that_does_not_answer(place):
+    """Nothing is recorded when it was named."""
+    done = subprocess.run([lib.SONDE, "record", "-o", place.path / "run", "--guest",
+                           f"vm-a=tcp:127.0.0.1:{free_port()}", "--", "true"],
+                          capture_output=True, text=True, timeout=60)
+    check(done.returncode == 1 and "does sonde-agent run there?" in done.stderr, done.stderr)
+    check(not (place.path / "run").exists(), "a directory is left")
+    done = subprocess.run([lib.SONDE, "record", "-o", place.path / "run", "--guest", "no-such-vm",
+                           "--", "true"], capture_output=True, text=True, timeout=60)
+    check(done.returncode == 1 and "no VM \"no-such-vm\"" in done.stderr, done.stderr)
+
+
+def main():
+    if os.geteuid() or not INSTANCES.is_dir():
+        lib.skip("sonde record needs root and tracefs")
+    for test in whole, the_agent_dies, the_recorder_dies, a_guest_that_does_not_answer:
+        begin = time.monotonic()
+        with Place() as place:
+            try:
+                test(place)
+            except BaseException:
+                print(f"FAILED in {test.__name__}: {test.__doc__}")
+                raise
+        print(f"{test.__name__}: {time.monotonic() - begin:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
