@@ -38,7 +38,9 @@ struct remote_session {
 	struct wire_parser parser;
 	struct session_machine *machines[WIRE_MACHINES_MAX]; /* owned; 0: the target itself */
 	unsigned nr_machines;
-	uint64_t excess_bytes; /* beyond the limit, of all machines */
+	uint64_t got_bytes;    /* of all machines */
+	uint64_t excess_bytes; /* beyond the limits, of all machines */
+	unsigned nr_files;     /* named, of all machines */
 	uint64_t nr_pings;
 	bool pong_missing;
 	struct wire_life life; /* the last PONG */

@@ -6,6 +6,7 @@
 
 #include "record/link_find.h"
 #include "record/remote_names.h"
+#include "record/remote_session.h"
 #include "record/remote_targets.h"
 #include "record/wire_auth.h"
 #include "record/wire_fields.h"
@@ -411,6 +412,131 @@ static void test_what_users_say(void **state)
 	free(t);
 }
 
+/* ---- sessions ------------------------------------------------------------------------------ */
+
+static int drop_part(struct sink *s, enum part_kind kind, unsigned number, const void *data,
+			 size_t len_bytes, struct error *err)
+{
+	(void)s;
+	(void)kind;
+	(void)number;
+	(void)data;
+	(void)len_bytes;
+	(void)err;
+	return 0;
+}
+
+static int take_name(struct sink *s, unsigned number, const char *name, struct error *err)
+{
+	(void)s;
+	(void)number;
+	(void)name;
+	(void)err;
+	return 0;
+}
+
+static int open_nothing(void *data, struct remote_machine *m, struct error *err)
+{
+	static const struct sink_ops ops = {.write = drop_part, .file = take_name};
+	static struct sink sink = {&ops};
+
+	(void)data;
+	(void)err;
+	m->sink = &sink;
+	return 0;
+}
+
+static void over(void *data, struct remote_machine *m)
+{
+	(void)data;
+	m->sink = NULL;
+}
+
+static int feed(struct remote_session *s, struct wire_header h, const void *payload)
+{
+	uint8_t frame[WIRE_HEADER_BYTES + WIRE_CONTROL_MAX];
+
+	wire_put_header(frame, &h);
+	memcpy(frame + WIRE_HEADER_BYTES, payload, h.len_bytes);
+	return session_feed(s, frame, WIRE_HEADER_BYTES + h.len_bytes, NULL);
+}
+
+static int feed_message(struct remote_session *s, enum wire_type type, uint16_t machine,
+			uint32_t number, enum wire_message m, const void *value)
+{
+	uint8_t payload[WIRE_CONTROL_MAX];
+	struct wire_header h = {.type = (uint8_t)type, .machine = machine, .number = number};
+
+	h.len_bytes = (uint32_t)wire_pack(m, value, payload, sizeof(payload));
+	return feed(s, h, payload);
+}
+
+/* A session with machine 0 being started, and machine 1 in it. */
+static void start_two(struct remote_session *s, const struct remote_options *opt)
+{
+	static const struct remote_target target = {.name = "a"};
+	const struct wire_identity id = {.cpus = 2, .name = "b"};
+	uint8_t answer[WIRE_ANSWER_BYTES];
+
+	assert_int_equal(session_init(s, opt, &target, "a", NULL), 0);
+	assert_int_equal(session_call(s, NULL), 0);
+	wire_put_answer(answer, &s->greeting);
+	assert_int_equal(session_feed(s, answer, sizeof(answer), NULL), 0);
+	assert_int_equal(feed_message(s, WIRE_HELLO, 0, 0, WIRE_IDENTITY, &id), 0);
+	assert_int_equal(session_start(s, NULL), 0);
+	assert_int_equal(feed_message(s, WIRE_MACHINE, 1, 0, WIRE_IDENTITY, &id), 0);
+	s->out_bytes = 0;
+}
+
+static const struct remote_ops session_ops = {.open = open_nothing, .done = over};
+
+/* Neither machine passes its own limit: together they pass the link's, and both are told to end. */
+static void test_limit_of_link(void **state)
+{
+	const struct remote_options opt = {
+		.ops = &session_ops,
+		.request = {.limit_bytes = 3000, .depth = 1},
+		.link_limit_bytes = 4000,
+	};
+	struct remote_session *s = calloc(1, sizeof(*s));
+	struct wire_header part = {.type = WIRE_PART, .kind = PART_CPU, .len_bytes = 2000};
+	uint8_t data[2000] = {0};
+
+	(void)state;
+	start_two(s, &opt);
+	assert_int_equal(feed(s, part, data), 0);
+	part.machine = 1;
+	assert_int_equal(feed(s, part, data), 0);
+	assert_false(s->machines[0]->full || s->machines[1]->full);
+	assert_int_equal(s->out_bytes, 0);
+	part.len_bytes = 1;
+	assert_int_equal(feed(s, part, data), 0);
+	assert_true(s->machines[0]->full && s->machines[1]->full);
+	assert_non_null(strstr(s->machines[0]->m.why, "together reached the limit of 4000 bytes"));
+	assert_int_equal(s->out[2], WIRE_STOP);
+	session_end(s, "");
+	session_release(s);
+	free(s);
+}
+
+/* Names cost the recorder more than the agent. */
+static void test_too_many_files(void **state)
+{
+	const struct remote_options opt = {.ops = &session_ops, .request = {.depth = 1}};
+	const struct wire_text name = {"channel0_0"};
+	struct remote_session *s = calloc(1, sizeof(*s));
+	unsigned nr = 0;
+
+	(void)state;
+	start_two(s, &opt);
+	while (nr < 30000 && !feed_message(s, WIRE_FILE, nr % 2, nr / 2, WIRE_TEXT, &name))
+		nr++;
+	assert_int_equal(nr, 20000);
+	session_end(s, "");
+	session_release(s);
+	free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,7 +546,8 @@ int main(void)
 		cmocka_unit_test(test_fields_of_others), cmocka_unit_test(test_largest_messages),
 		cmocka_unit_test(test_proofs),		 cmocka_unit_test(test_file_names),
 		cmocka_unit_test(test_machine_names),	 cmocka_unit_test(test_links_of_qemu),
-		cmocka_unit_test(test_what_users_say),
+		cmocka_unit_test(test_what_users_say),	 cmocka_unit_test(test_limit_of_link),
+		cmocka_unit_test(test_too_many_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
