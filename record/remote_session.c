@@ -13,7 +13,7 @@
  * buffers hold is no honest rest. */
 #define EXCESS_BYTES (1ull << 30)
 #define TAIL_NUMBER_MAX 1
-#define NOTICES_MAX 32 /* of a machine; more are dropped */
+#define NOTICES_MAX 32	 /* of a machine; more are dropped */
 #define FILES_MAX 20000u /* of all machines of a link */
 
 /* ---- what is sent -------------------------------------------------------------------------- */

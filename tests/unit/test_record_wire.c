@@ -415,7 +415,7 @@ static void test_what_users_say(void **state)
 /* ---- sessions ------------------------------------------------------------------------------ */
 
 static int drop_part(struct sink *s, enum part_kind kind, unsigned number, const void *data,
-			 size_t len_bytes, struct error *err)
+		     size_t len_bytes, struct error *err)
 {
 	(void)s;
 	(void)kind;
