@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CPUS_MAX 8192
 /* What may come on a link after it has been told to stop because of the limit: more than kernels'
  * buffers hold is no honest rest. */
 #define EXCESS_BYTES (1ull << 30)
@@ -272,6 +271,14 @@ static int take_started(struct remote_session *s, struct error *err)
 	return 0;
 }
 
+/* Each is a descriptor and an inode here, however little is in it. */
+static int count_file(struct remote_session *s, struct error *err)
+{
+	if (++s->nr_files > FILES_MAX)
+		return fail(err, -EPROTO, "it wants more than %u files", FILES_MAX);
+	return 0;
+}
+
 static int take_file(struct remote_session *s, struct session_machine *sm,
 		     const struct wire_header *h, const uint8_t *payload, struct error *err)
 {
@@ -284,9 +291,9 @@ static int take_file(struct remote_session *s, struct session_machine *sm,
 		remote_clean_text(name.text);
 		return fail(err, -EPROTO, "it named a file \"%.100s\"", name.text);
 	}
-	/* Each is a descriptor and an inode here, however little is in it. */
-	if (++s->nr_files > FILES_MAX)
-		return fail(err, -EPROTO, "it named more than %u files", FILES_MAX);
+	ret = count_file(s, err);
+	if (ret)
+		return ret;
 	if (!sm->m.sink || sm->full)
 		return 0;
 	return sm->m.sink->ops->file(sm->m.sink, h->number, name.text, err);
@@ -430,6 +437,17 @@ static int count_bytes(struct remote_session *s, struct session_machine *sm, uns
 	return 0;
 }
 
+static int count_cpu(struct remote_session *s, struct session_machine *sm, unsigned cpu,
+		     struct error *err)
+{
+	uint64_t bit = UINT64_C(1) << (cpu % 64);
+
+	if (sm->cpus_seen[cpu / 64] & bit)
+		return 0;
+	sm->cpus_seen[cpu / 64] |= bit;
+	return count_file(s, err);
+}
+
 static int take_part(void *data, const struct wire_header *h, const uint8_t *piece,
 		     size_t len_bytes, struct error *err)
 {
@@ -442,6 +460,8 @@ static int take_part(void *data, const struct wire_header *h, const uint8_t *pie
 	if (!right_part(sm, h))
 		return fail(err, -EPROTO, "it sent part %u of kind %u", h->number, h->kind);
 	ret = count_bytes(s, sm, h->machine, len_bytes, err);
+	if (!ret && h->kind == PART_CPU)
+		ret = count_cpu(s, sm, h->number, err);
 	if (ret || !sm->m.sink || (sm->full && h->kind != PART_TAIL))
 		return ret;
 	ret = sm->m.sink->ops->write(sm->m.sink, (enum part_kind)h->kind, h->number, piece,
