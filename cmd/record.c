@@ -298,7 +298,7 @@ static enum exit_code end(struct session *s, enum ending ending)
 	struct error err = {0}, end_err = {0};
 	struct run_machine machine;
 	double seconds = now_s() - s->begin_s;
-	int ret, joined;
+	int ret, joined, saved;
 
 	workload_stop(&s->workload);
 	guests_stop(s->guests);
@@ -307,8 +307,9 @@ static enum exit_code end(struct session *s, enum ending ending)
 	s->machine->complete = !ret;
 	snprintf(s->machine->why, sizeof(s->machine->why), "%.250s", ret ? err.text : "");
 	wipe(s);
+	joined = run_join(s->run, &end_err);
 	machine = *s->machine;
-	joined = run_end(s->run, &end_err);
+	saved = run_end(s->run, joined ? NULL : &end_err);
 	if (is_json(s->inv))
 		print_json(s, &machine, seconds);
 	else
@@ -317,9 +318,9 @@ static enum exit_code end(struct session *s, enum ending ending)
 	if (ret)
 		complain(s->inv, EXIT_FAILED, "%s; what was recorded until then is in %s", err.text,
 			 s->path);
-	if (joined)
+	if (joined || saved)
 		complain(s->inv, EXIT_FAILED, "%s", end_err.text);
-	if (ret || joined)
+	if (ret || joined || saved)
 		return EXIT_FAILED;
 	if (ending == ENDED_BY_USER)
 		return complain(s->inv, EXIT_INTERRUPTED, "interrupted: %s ends there", s->path);

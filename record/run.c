@@ -365,26 +365,32 @@ static int join_machine(struct run_machine *m, struct error *err)
 	return ret;
 }
 
-int run_end(struct run *run, struct error *err)
+int run_join(struct run *run, struct error *err)
 {
-	const char *state = "complete";
-	struct error save_err = {0};
-	int ret = 0, saved;
+	int ret = 0;
 
 	for (unsigned i = 0; i < run->nr_machines; i++) {
 		int joined = join_machine(run->machines[i], ret ? NULL : err);
 
 		if (joined)
 			ret = joined;
+	}
+	return ret;
+}
+
+int run_end(struct run *run, struct error *err)
+{
+	const char *state = "complete";
+	int ret;
+
+	for (unsigned i = 0; i < run->nr_machines; i++) {
 		if (!run->machines[i]->complete)
 			state = "partial";
 	}
-	saved = save(run, state, &save_err);
-	if (!ret && saved && err)
-		*err = save_err;
+	ret = save(run, state, err);
 	give_to_owner(run->dir);
 	release(run);
-	return ret ? ret : saved;
+	return ret;
 }
 
 /* Everything below @dir, which was empty when the run began. */

@@ -11,7 +11,8 @@
  *	m = run_add_machine(run, "host0", NULL, &err);          makes run1/host0 known
  *	... folder_open(&sink, m->folder, ...), record, fill *m ...
  *	run_save(run, &err);                                    run.json as things stand now
- *	ret = run_end(run, &err);                               joins, saves, gives to the owner
+ *	ret = run_join(run, &err);                              makes traces of what was recorded
+ *	ret = run_end(run, &err);                               saves, gives to the owner
  *
  * The directory is locked (flock) while a recorder lives, so that nobody recovers what is still
  * being recorded.  One thread at a time.
@@ -44,10 +45,13 @@ struct run_machine *run_add_machine(struct run *run, const char *name,
 /* Writes run.json as things stand ("recording"). */
 int run_save(struct run *run, struct error *err);
 
+/* Joins what each machine recorded.  An error: not all could be joined, and these machines' structs
+ * say so; what was recorded is there. */
+int run_join(struct run *run, struct error *err);
+
 /*
- * Joins what each machine recorded, writes the manifest ("complete", or "partial" when any machine
- * is not) and, when sudo was used, gives all files to who called it.  Frees @run.  An error: not
- * all could be joined; what was recorded is there.
+ * Writes the manifest ("complete", or "partial" when any machine is not) and, when sudo was used,
+ * gives all files to who called it.  Frees @run, whatever it returns.
  */
 int run_end(struct run *run, struct error *err);
 

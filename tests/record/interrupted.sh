@@ -21,6 +21,7 @@ kill -TERM "$recorder"
 wait "$recorder" || status=$?
 [ "$status" = 4 ] || fail "exit status $status, not 4"
 says err "interrupted: $scratch/bound ends there"
+[ -s "$scratch/pid" ] || fail "the command did not begin"
 ! kill -0 "$(cat "$scratch/pid")" 2>/dev/null || fail "the command still runs"
 run 0 "$sonde" check "$scratch/bound/host0/trace.dat"
 
