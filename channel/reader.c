@@ -66,7 +66,8 @@ int ht_block_open(struct ht_reader *r, const void *block, uint32_t len)
 	}
 	seq = (uint32_t)get_le(header + 8, 4);
 	r->gap_before = r->seq_known && seq != r->seq;
-	if (r->gap_before)
+	/* A number that goes back is a writer that began anew: how much was lost is unknown. */
+	if (r->gap_before && (int32_t)(seq - r->seq) > 0)
 		r->stats.blocks_lost += (uint32_t)(seq - r->seq);
 	r->seq = seq + 1;
 	r->seq_known = true;

@@ -41,7 +41,7 @@ struct ht_stats {
 	uint64_t blocks;
 	uint64_t items;
 	uint64_t dropped;         /* events that the guest dropped, as it says */
-	uint64_t blocks_lost;     /* by sequence number */
+	uint64_t blocks_lost;     /* by sequence number; none where it goes back */
 	uint64_t blocks_broken;   /* not readable, from their first byte or from some byte on */
 };
 

@@ -455,6 +455,22 @@ static int gather_one(struct sample *s, struct watch *w)
 	return ret;
 }
 
+/* A page of ftrace's does not say when it ends: where nothing was read, its last event tells. */
+static uint64_t end_of_packet(struct stream *s, uint32_t packet)
+{
+	uint64_t last = s->packets[packet].end ? s->packets[packet].end : s->packets[packet].begin;
+	struct event events[64];
+	struct cursor c;
+	unsigned n;
+
+	if (s->packets[packet].end || cursor_init(&c, s, packet, 1, 0, NULL))
+		return last;
+	while ((n = cursor_next(&c, events, ARRAY_SIZE(events))))
+		last = events[n - 1].time.v;
+	cursor_release(&c);
+	return last;
+}
+
 /* The trace's own first and last tick.  The first packet's begin is no witness: LTTng's begin when
  * the buffers are made, before anything is recorded. */
 static void gather_limits(struct sample *s, const struct watch *w, unsigned nr)
@@ -464,15 +480,16 @@ static void gather_limits(struct sample *s, const struct watch *w, unsigned nr)
 	s->active = 0;
 	s->known_until = UINT64_MAX;
 	for (unsigned i = 0; i < nr; i++) {
-		const struct stream *st = w[i].stream;
+		struct stream *st = w[i].stream;
 		bool from_start = w[i].nr_parts && !w[i].parts[0].first && w[i].nr_events;
 		uint64_t first, last;
 
 		if (!st->nr_packets)
 			continue;
 		first = from_start ? w[i].first : st->packets[0].begin;
-		last = st->packets[st->nr_packets - 1].end;
-		last = last > w[i].last ? last : w[i].last;
+		last = w[i].last;
+		if (!last || st->packets[st->nr_packets - 1].end > last)
+			last = end_of_packet(st, st->nr_packets - 1);
 		last = last > first ? last : first;
 		s->first = first < s->first ? first : s->first;
 		s->last = last > s->last ? last : s->last;

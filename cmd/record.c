@@ -79,7 +79,7 @@ static bool parse_duration(const char *text, double *seconds)
 struct session {
 	const struct invocation *inv;
 	const struct record_command *opt;
-	char path[256];
+	char path[4096];
 	double duration_s; /* 0 = no end */
 	double start_s;	   /* of everything */
 	double begin_s;	   /* of recording */
@@ -331,17 +331,16 @@ static enum exit_code end(struct session *s, enum ending ending)
 	return EXIT_DONE;
 }
 
-static void choose_path(const struct invocation *inv, char *out, size_t room)
+/* False: the user's is too long. */
+static bool choose_path(const struct invocation *inv, char *out, size_t room)
 {
 	time_t now = time(NULL);
 	struct tm tm;
 
-	if (inv->common.output) {
-		snprintf(out, room, "%s", inv->common.output);
-		return;
-	}
+	if (inv->common.output)
+		return (size_t)snprintf(out, room, "%s", inv->common.output) < room;
 	localtime_r(&now, &tm);
-	strftime(out, room, "sonde-%Y%m%d-%H%M%S", &tm);
+	return strftime(out, room, "sonde-%Y%m%d-%H%M%S", &tm);
 }
 
 static enum exit_code record(const struct invocation *inv, const struct record_command *opt)
@@ -360,7 +359,8 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 		return complain(inv, EXIT_USAGE,
 				"--duration: \"%s\" is not a time like 10s or 500ms",
 				opt->duration);
-	choose_path(inv, s.path, sizeof(s.path));
+	if (!choose_path(inv, s.path, sizeof(s.path)))
+		return complain(inv, EXIT_USAGE, "-o: the path is too long");
 	allow_many_files(&s);
 	signals_catch_interrupt();
 	ret = begin(&s, &err);

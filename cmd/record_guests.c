@@ -119,32 +119,41 @@ static int add_targets(struct guests *g, const struct text_list *list, struct er
 	return ret;
 }
 
-/* All guests together must leave half of the free space to the host's own recording. */
-static uint64_t limit_bytes(const struct guests *g, const struct guest_options *opt)
+/* What a guest and its own guests may send: all guests together must leave half of the free space
+ * to the host's own recording. */
+static uint64_t share_bytes(const struct guests *g)
 {
-	uint64_t limit = DEFAULT_LIMIT_MB * MIB;
-	uint64_t share = 2 * (g->targets.nr ? g->targets.nr : 1);
+	uint64_t shares = 2 * (g->targets.nr ? g->targets.nr : 1), share;
 	struct statvfs fs;
 
+	/* The run directory is there: the host's folder is below it. */
+	if (statvfs(g->inv->common.output ? g->inv->common.output : ".", &fs))
+		return UINT64_MAX;
+	share = (uint64_t)fs.f_bavail * fs.f_frsize / shares;
+	return share ? share : 1; /* 0 would be no limit */
+}
+
+static uint64_t limit_bytes(const struct guest_options *opt, uint64_t share)
+{
 	if (opt->limit_mb)
 		return opt->limit_mb * MIB;
-	/* The run directory is there: the host's folder is below it. */
-	if (!statvfs(g->inv->common.output ? g->inv->common.output : ".", &fs) &&
-	    (uint64_t)fs.f_bavail * fs.f_frsize / share < limit)
-		limit = (uint64_t)fs.f_bavail * fs.f_frsize / share;
-	return limit;
+	return share < DEFAULT_LIMIT_MB * MIB ? share : DEFAULT_LIMIT_MB * MIB;
 }
 
 static int fill_request(struct guests *g, const struct guest_options *opt,
-			const struct record_options *record, struct wire_request *r,
+			const struct record_options *record, struct remote_options *ro,
 			struct error *err)
 {
+	struct wire_request *r = &ro->request;
+	uint64_t share = share_bytes(g);
+
+	ro->link_limit_bytes = opt->limit_mb ? 0 : share;
 	*r = (struct wire_request){
 		.tracer = record->tracer,
 		.purpose = record->purpose,
 		.buffer_kb = record->buffer_kb,
 		.depth = (opt->depth ? opt->depth : DEFAULT_DEPTH) - 1,
-		.limit_bytes = limit_bytes(g, opt),
+		.limit_bytes = limit_bytes(opt, share),
 	};
 	snprintf(r->clock, sizeof(r->clock), "%s", record->clock ? record->clock : "");
 	for (unsigned i = 0; i < record->nr_events; i++) {
@@ -199,7 +208,7 @@ int guests_connect(struct guests **out, const struct invocation *inv,
 	if (!ret)
 		ret = add_targets(g, &opt->guests, err);
 	if (!ret)
-		ret = fill_request(g, opt, record, &ro.request, err);
+		ret = fill_request(g, opt, record, &ro, err);
 	if (ret)
 		return ret;
 	ro.targets = g->targets.list;

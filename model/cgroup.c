@@ -13,13 +13,16 @@
 
 #include "source/state_line.h"
 
+#define ID_BITS 48 /* kernels count up from 1; what is larger is a lie */
+
 uint32_t cgroup_get(struct machine_state *mc, uint64_t id)
 {
 	struct model *m = mc->model;
-	uint64_t key = id ^ (uint64_t)mc->index << 48;
+	uint64_t key = id | (uint64_t)mc->index << ID_BITS;
 	const uint32_t *known = map_get(&m->by_cgroup, key);
 
-	if (!id)
+	/* Else a guest's trace could name another machine's cgroups. */
+	if (!id || id >> ID_BITS)
 		return 0;
 	if (known)
 		return *known + 1;

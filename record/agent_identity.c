@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/agent_identity.h"
 #include "record/buffer.h"
+#include "record/cpus.h"
 #include "record/state.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 void agent_identity(struct wire_identity *id, const char *version)
 {
 	struct utsname uts;
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	/* As drain.c counts: what it sends must be below this. */
+	unsigned cpus = cpu_list("possible", NULL, 0);
 
 	memset(id, 0, sizeof(*id));
 	if (!uname(&uts)) {
@@ -22,5 +23,5 @@ void agent_identity(struct wire_identity *id, const char *version)
 	product_uuid(id->product_uuid, sizeof(id->product_uuid));
 	read_small(AT_FDCWD, "/proc/sys/kernel/random/boot_id", id->boot_id, sizeof(id->boot_id));
 	snprintf(id->sonde, sizeof(id->sonde), "%s", version);
-	id->cpus = cpus > 0 ? (uint64_t)cpus : 1;
+	id->cpus = cpus ? cpus : 1;
 }

@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EVENTS_MAX 256
+/* A name and a comma each: more do not fit into a request. */
+#define EVENTS_MAX (sizeof(((struct wire_request *)NULL)->events) / 2)
 #define NOTE_BYTES 64
 
 struct agent_job {

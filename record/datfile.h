@@ -29,8 +29,7 @@ int datfile_head(struct buffer *out, int tracing_dir, const struct event_list *e
 		 struct error *err);
 
 struct dat_tail {
-	const struct buffer *comms;  /* "TID NAME
- " lines */
+	const struct buffer *comms;  /* "TID NAME\n" lines */
 	int instance_dir;	     /* of an ftrace instance: its clock, and what each CPU lost */
 	unsigned nr_cpus;	     /* that the machine can have */
 	const struct tsc_rate *rate; /* NULL unless the clock is x86-tsc and the rate is known */

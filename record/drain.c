@@ -280,6 +280,12 @@ int drain_start(struct drain **out, const struct instance *in, struct sink *sink
 	d->sink = sink;
 	d->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	d->nr_cpus = cpu_list("possible", NULL, 0);
+	if (!d->nr_cpus) {
+		free(d);
+		return fail(err, -ENODEV,
+			    "the kernel does not tell which CPUs there are: is sysfs mounted "
+			    "(mount -t sysfs sysfs /sys)?");
+	}
 	pthread_mutex_init(&d->lock, NULL);
 	d->nr_workers = (d->nr_cpus + DRAIN_CPUS_PER_THREAD - 1) / DRAIN_CPUS_PER_THREAD;
 	d->workers = calloc(d->nr_workers, sizeof(*d->workers));

@@ -257,7 +257,7 @@ static int add_named(int events_dir, const char *text, struct event_list *out, s
 	int ret;
 
 	snprintf(system, sizeof(system), "%.*s", (int)strcspn(text, ":"), text);
-	if (!*system || strchr(text, '/') || system[0] == '.')
+	if (!*system || strchr(text, '/') || system[0] == '.' || name[0] == '.')
 		return fail(err, -EINVAL, "\"%.100s\" is not an event: write SYSTEM:EVENT", text);
 	if (!strcmp(name, "*"))
 		ret = add_system(events_dir, system, out);

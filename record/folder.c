@@ -182,15 +182,18 @@ static int folder_write(struct sink *s, enum part_kind kind, unsigned number, co
 	struct folder *f = folder_of(s);
 	int ret = admit(f, kind, len_bytes, err);
 	int fd = ret ? ret : part_fd(f, kind, number, err);
+	off_t before;
 
 	if (fd < 0)
 		return fd;
+	before = lseek(fd, 0, SEEK_CUR);
 	ret = write_all(fd, data, len_bytes);
 	if (ret == -ENOSPC && kind == PART_TAIL) {
-		/* The reserve is there for this. */
+		/* The reserve is there for this.  What came of the tail earlier stays. */
 		unlinkat(f->dir, RESERVE_NAME, 0);
-		ret = ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET) ? -errno
-								 : write_all(fd, data, len_bytes);
+		ret = ftruncate(fd, before) || lseek(fd, before, SEEK_SET) < 0
+			      ? -errno
+			      : write_all(fd, data, len_bytes);
 	}
 	if (ret)
 		return write_failed(f, kind, fd, ret, err);

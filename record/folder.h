@@ -21,7 +21,8 @@ struct folder_options {
 	uint64_t limit_bytes; /* -EDQUOT beyond it; 0 = none */
 };
 
-/* Makes the last directory of @path, which must not be there yet or be empty.  @opt may be NULL. */
+/* Makes the last directory of @path, or uses the one that is there: a part that is in it already is
+ * an error (-EEXIST) when it is to be written.  @opt may be NULL. */
 int folder_open(struct sink **out, const char *path, const struct folder_options *opt,
 		struct error *err);
 

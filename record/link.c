@@ -278,14 +278,14 @@ int link_accept(enum link_kind kind, int listener, bool has_token, int *out,
 }
 
 /* udev makes LINK_PORT_PATH; where there is none, the port is found by the name the kernel knows.
- */
+ * A descriptor, or -errno. */
 static int open_port_by_name(const char *wanted)
 {
 	DIR *dir = opendir("/sys/class/virtio-ports");
 	struct dirent *entry;
-	int fd = -1;
+	int fd = -ENOENT;
 
-	while (dir && fd < 0 && (entry = readdir(dir))) {
+	while (dir && fd == -ENOENT && (entry = readdir(dir))) {
 		char path[PATH_MAX], name[64];
 
 		if (*entry->d_name == '.')
@@ -295,6 +295,8 @@ static int open_port_by_name(const char *wanted)
 			continue;
 		snprintf(path, sizeof(path), "/dev/%s", entry->d_name);
 		fd = open(path, PORT_FLAGS);
+		if (fd < 0)
+			fd = -errno;
 	}
 	if (dir)
 		closedir(dir);
@@ -303,13 +305,15 @@ static int open_port_by_name(const char *wanted)
 
 int link_open_port(const char *path, int *out, struct error *err)
 {
-	*out = open(path, PORT_FLAGS);
-	if (*out < 0 && errno == ENOENT && !strcmp(path, LINK_PORT_PATH)) {
-		*out = open_port_by_name(LINK_PORT_NAME);
-		errno = ENOENT;
-	}
-	if (*out < 0)
-		return fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
+	int fd = open(path, PORT_FLAGS);
+
+	if (fd < 0)
+		fd = -errno;
+	if (fd == -ENOENT && !strcmp(path, LINK_PORT_PATH))
+		fd = open_port_by_name(LINK_PORT_NAME);
+	*out = fd < 0 ? -1 : fd;
+	if (fd < 0)
+		return fail(err, fd, "cannot open %s: %s", path, strerror(-fd));
 	return 0;
 }
 

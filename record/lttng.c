@@ -142,38 +142,52 @@ static bool add_event(struct buffer *names, const char *list, const char *wanted
 	return false;
 }
 
-/* The table's events, and the user's, as LTTng wants them: "a,b,c". */
-static int choose_events(struct buffer *names, const char *list, const struct record_options *opt,
-			 struct error *err)
+/* The table's events that LTTng has here; the names of those that it does not into @missing. */
+static int choose_from_table(struct buffer *names, struct buffer *missing, const char *list,
+			     unsigned purpose, struct error *err)
 {
-	unsigned purpose = opt->purpose ? opt->purpose : RECORD_CPU;
-	unsigned nr, missing = 0;
+	unsigned nr;
 	const struct event_row *rows = event_rows(&nr);
 
-	buffer_print(names, "lttng_logger");
 	for (unsigned i = 0; i < nr; i++) {
-		if (!(rows[i].purpose & purpose) || !rows[i].lttng)
-			continue;
-		if (add_event(names, list, rows[i].lttng))
+		if (!(rows[i].purpose & purpose) || !rows[i].lttng ||
+		    add_event(names, list, rows[i].lttng))
 			continue;
 		if (rows[i].need == EVENT_NEEDED)
 			return fail(err, -ENOENT,
 				    "LTTng has no kernel event %s here: are its kernel modules "
 				    "loaded (modprobe lttng-tracer)?",
 				    rows[i].lttng);
-		missing += rows[i].need == EVENT_USUAL;
+		if (rows[i].need == EVENT_USUAL)
+			buffer_print(missing, "%s%.*s", missing->len_bytes ? ", " : "",
+				     (int)strcspn(rows[i].lttng, "|"), rows[i].lttng);
 	}
-	for (unsigned i = 0; i < opt->nr_events; i++) {
+	return 0;
+}
+
+/* These, and the user's, as LTTng wants them: "a,b,c". */
+static int choose_events(struct buffer *names, const char *list, const struct record_options *opt,
+			 struct error *err)
+{
+	struct buffer missing = {0};
+	int ret;
+
+	buffer_print(names, "lttng_logger");
+	ret = choose_from_table(names, &missing, list, opt->purpose ? opt->purpose : RECORD_CPU,
+				err);
+	for (unsigned i = 0; i < opt->nr_events && !ret; i++) {
 		const char *colon = strchr(opt->events[i], ':');
 
 		if (!add_event(names, list, colon ? colon + 1 : opt->events[i]))
-			return fail(err, -ENOENT, "LTTng has no kernel event \"%.100s\"",
-				    opt->events[i]);
+			ret = fail(err, -ENOENT, "LTTng has no kernel event \"%.100s\"",
+				   opt->events[i]);
 	}
-	if (missing)
-		tracer_notice(opt, "LTTng does not have %u of the events here", missing);
+	buffer_bytes(&missing, "", 1);
+	if (!ret && missing.len_bytes > 1 && !missing.error)
+		tracer_notice(opt, "LTTng does not have these events here: %.500s", missing.data);
+	buffer_release(&missing);
 	buffer_bytes(names, "", 1);
-	return names->error ? fail(err, names->error, "out of memory") : 0;
+	return ret ? ret : names->error ? fail(err, names->error, "out of memory") : 0;
 }
 
 static int enable_events(struct lttng *l, const struct record_options *opt, struct error *err)

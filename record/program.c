@@ -51,12 +51,15 @@ int program_run(const char *const *words, struct buffer *output)
 	close(pipe_fds[1]);
 	if (!ret) {
 		buffer_fd(output ? output : &unwanted, pipe_fds[0]);
+		close(pipe_fds[0]); /* when not all was read: the program is not to wait for us */
+		pipe_fds[0] = -1;
 		do {
 			got = waitpid(pid, &status, 0);
 		} while (got < 0 && errno == EINTR);
 		ret = got < 0 ? -errno : WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
 	}
-	close(pipe_fds[0]);
+	if (pipe_fds[0] >= 0)
+		close(pipe_fds[0]);
 	buffer_release(&unwanted);
 	return ret;
 }

@@ -75,6 +75,7 @@ struct remote_options {
 	const struct remote_ops *ops;
 	void *data;
 	struct wire_request request; /* what to record; depth counts the levels below the targets */
+	uint64_t link_limit_bytes;   /* of a target and its own guests together; 0: none */
 	unsigned timeout_ms;	     /* for an agent's answers; 0: REMOTE_TIMEOUT_MS */
 };
 

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CPUS_MAX 8192
 /* What may come on a link after it has been told to stop because of the limit: more than kernels'
  * buffers hold is no honest rest. */
 #define EXCESS_BYTES (1ull << 30)
 #define TAIL_NUMBER_MAX 1
-#define NOTICES_MAX 32 /* of a machine; more are dropped */
+#define NOTICES_MAX 32	 /* of a machine; more are dropped */
+#define FILES_MAX 20000u /* of all machines of a link */
 
 /* ---- what is sent -------------------------------------------------------------------------- */
 
@@ -271,8 +271,16 @@ static int take_started(struct remote_session *s, struct error *err)
 	return 0;
 }
 
-static int take_file(struct session_machine *sm, const struct wire_header *h,
-		     const uint8_t *payload, struct error *err)
+/* Each is a descriptor and an inode here, however little is in it. */
+static int count_file(struct remote_session *s, struct error *err)
+{
+	if (++s->nr_files > FILES_MAX)
+		return fail(err, -EPROTO, "it wants more than %u files", FILES_MAX);
+	return 0;
+}
+
+static int take_file(struct remote_session *s, struct session_machine *sm,
+		     const struct wire_header *h, const uint8_t *payload, struct error *err)
 {
 	struct wire_text name;
 	int ret = wire_unpack(WIRE_TEXT, payload, h->len_bytes, &name, err);
@@ -283,6 +291,9 @@ static int take_file(struct session_machine *sm, const struct wire_header *h,
 		remote_clean_text(name.text);
 		return fail(err, -EPROTO, "it named a file \"%.100s\"", name.text);
 	}
+	ret = count_file(s, err);
+	if (ret)
+		return ret;
 	if (!sm->m.sink || sm->full)
 		return 0;
 	return sm->m.sink->ops->file(sm->m.sink, h->number, name.text, err);
@@ -356,7 +367,7 @@ static int take_frame(void *data, const struct wire_header *h, const uint8_t *pa
 	case WIRE_STARTED:
 		return take_started(s, err);
 	case WIRE_FILE:
-		return take_file(sm, h, payload, err);
+		return take_file(s, sm, h, payload, err);
 	case WIRE_DONE:
 		return take_done(s, sm, h, payload, err);
 	case WIRE_NOTICE:
@@ -384,25 +395,57 @@ static bool right_part(const struct session_machine *sm, const struct wire_heade
 	}
 }
 
+/* A link that has brought too much ends as a whole: its agent is told to stop. */
+static void link_full(struct remote_session *s, unsigned number)
+{
+	char why[200];
+
+	snprintf(why, sizeof(why),
+		 "all machines of its link together reached the limit of %" PRIu64 " bytes",
+		 s->opt->link_limit_bytes);
+	if (number && !s->machines[number]->full)
+		machine_full(s, number, why);
+	if (!s->machines[0]->full)
+		machine_full(s, 0, why);
+}
+
 static int count_bytes(struct remote_session *s, struct session_machine *sm, unsigned number,
 		       size_t len, struct error *err)
 {
-	uint64_t limit = s->opt->request.limit_bytes;
+	uint64_t limit = s->opt->request.limit_bytes, of_link = s->opt->link_limit_bytes;
+	bool is_link_full;
 	char why[200];
 
 	sm->got_bytes += len;
-	if (!limit || sm->got_bytes <= limit)
+	s->got_bytes += len;
+	is_link_full = of_link && s->got_bytes > of_link;
+	if (is_link_full)
+		limit = of_link;
+	else if (!limit || sm->got_bytes <= limit)
 		return 0;
 	s->excess_bytes += len;
 	if (s->excess_bytes > EXCESS_BYTES)
 		return fail(err, -EDQUOT,
 			    "it sent more than the limit of %" PRIu64 " bytes and did not stop",
 			    limit);
-	if (!sm->full) {
+	if (is_link_full) {
+		link_full(s, number);
+	} else if (!sm->full) {
 		snprintf(why, sizeof(why), "it reached the limit of %" PRIu64 " bytes", limit);
 		machine_full(s, number, why);
 	}
 	return 0;
+}
+
+static int count_cpu(struct remote_session *s, struct session_machine *sm, unsigned cpu,
+		     struct error *err)
+{
+	uint64_t bit = UINT64_C(1) << (cpu % 64);
+
+	if (sm->cpus_seen[cpu / 64] & bit)
+		return 0;
+	sm->cpus_seen[cpu / 64] |= bit;
+	return count_file(s, err);
 }
 
 static int take_part(void *data, const struct wire_header *h, const uint8_t *piece,
@@ -417,6 +460,8 @@ static int take_part(void *data, const struct wire_header *h, const uint8_t *pie
 	if (!right_part(sm, h))
 		return fail(err, -EPROTO, "it sent part %u of kind %u", h->number, h->kind);
 	ret = count_bytes(s, sm, h->machine, len_bytes, err);
+	if (!ret && h->kind == PART_CPU)
+		ret = count_cpu(s, sm, h->number, err);
 	if (ret || !sm->m.sink || (sm->full && h->kind != PART_TAIL))
 		return ret;
 	ret = sm->m.sink->ops->write(sm->m.sink, (enum part_kind)h->kind, h->number, piece,

@@ -2,6 +2,7 @@
 #ifndef RECORD_REMOTE_SESSION_H
 #define RECORD_REMOTE_SESSION_H
 
+#include "record/cpus.h"
 #include "record/remote.h"
 
 /*
@@ -26,6 +27,7 @@ struct session_machine {
 	uint64_t got_bytes;
 	bool full; /* nothing more is written but tails */
 	unsigned nr_notices;
+	uint64_t cpus_seen[CPUS_MAX / 64]; /* bits: something came of that CPU */
 };
 
 #define SESSION_OUT_BYTES (2 * (WIRE_HEADER_BYTES + WIRE_CONTROL_MAX))
@@ -38,7 +40,9 @@ struct remote_session {
 	struct wire_parser parser;
 	struct session_machine *machines[WIRE_MACHINES_MAX]; /* owned; 0: the target itself */
 	unsigned nr_machines;
-	uint64_t excess_bytes; /* beyond the limit, of all machines */
+	uint64_t got_bytes;    /* of all machines */
+	uint64_t excess_bytes; /* beyond the limits, of all machines */
+	unsigned nr_files;     /* that are open for it: CPUs and names, of all machines */
 	uint64_t nr_pings;
 	bool pong_missing;
 	struct wire_life life; /* the last PONG */

@@ -81,10 +81,11 @@ static void name_vm(const struct vm_info *vm, char *name, size_t room)
 		snprintf(name, room, "vm%d", vm->pid);
 }
 
-/* A VM that the user named with a link of its own is not to be recorded twice. */
-static bool is_known(const struct remote_targets *t, const char *name)
+/* A VM that the user named with a link of its own is not to be recorded twice: @nr_told are such.
+ * VMs that are found may share a name. */
+static bool is_known(const struct remote_targets *t, unsigned nr_told, const char *name)
 {
-	for (unsigned i = 0; i < t->nr; i++) {
+	for (unsigned i = 0; i < nr_told; i++) {
 		if (!strcmp(t->list[i].name, name))
 			return true;
 	}
@@ -109,7 +110,7 @@ static int add_found(struct remote_targets *t, const char *wanted, struct error 
 {
 	struct vm_source source;
 	struct vms vms;
-	unsigned matched = 0;
+	unsigned matched = 0, nr_told = t->nr;
 	int ret;
 
 	vm_source_open(&source);
@@ -124,7 +125,7 @@ static int add_found(struct remote_targets *t, const char *wanted, struct error 
 		if (wanted && strcmp(name, wanted) && strcmp(vms.list[i].uuid, wanted))
 			continue;
 		matched++;
-		if (wanted || !is_known(t, name))
+		if (wanted || !is_known(t, nr_told, name))
 			ret = add_vm(t, &vms.list[i], name, err);
 	}
 	vms_release(&vms);

@@ -199,8 +199,11 @@ static void release(struct run *run)
 	free(run);
 }
 
-static int make_directory(struct run *run, struct error *err)
+static int make_directory(struct run *run, const char *path, struct error *err)
 {
+	if (snprintf(run->path, sizeof(run->path), "%s", path) >= (int)sizeof(run->path))
+		return fail(err, -ENAMETOOLONG, "the path of the run directory is too long: %.200s",
+			    path);
 	run->made = !mkdir(run->path, 0755);
 	if (!run->made && errno != EEXIST)
 		return fail(err, -errno, "cannot make the run directory %s: %s", run->path,
@@ -231,9 +234,8 @@ int run_create(struct run **out, const char *path, const char *command, const ch
 	}
 	run->dir = -1;
 	clock_gettime(CLOCK_REALTIME, &run->begin);
-	snprintf(run->path, sizeof(run->path), "%s", path);
 	snprintf(run->version, sizeof(run->version), "%s", version);
-	ret = make_directory(run, err);
+	ret = make_directory(run, path, err);
 	if (ret) {
 		release(run);
 		return ret;
@@ -244,6 +246,8 @@ int run_create(struct run **out, const char *path, const char *command, const ch
 
 static bool name_is_taken(const struct run *run, const char *name)
 {
+	if (!strcmp(name, MANIFEST) || !strcmp(name, MANIFEST_NEW))
+		return true;
 	for (unsigned i = 0; i < run->nr_machines; i++) {
 		if (!strcmp(run->machines[i]->name, name))
 			return true;

@@ -29,8 +29,8 @@ struct run_machine {
 
 struct run;
 
-/* -EEXIST: there is something at @path already.  @command: the recorder's command line; @version:
- * its version. */
+/* -EEXIST: there is something at @path already.  -ENAMETOOLONG.  @command: the recorder's command
+ * line; @version: its version. */
 int run_create(struct run **out, const char *path, const char *command, const char *version,
 	       struct error *err);
 

@@ -114,7 +114,7 @@ void wire_parser_init(struct wire_parser *p, enum wire_side from, const uint8_t 
  * be fed again. */
 int wire_parse(struct wire_parser *p, const uint8_t *bytes, size_t len_bytes, struct error *err);
 
-/* A PART whose end has not come yet: a link that ends here was cut in the middle. */
+/* A frame's end has not come yet: a link that ends here was cut in the middle. */
 static inline bool wire_parser_inside(const struct wire_parser *p)
 {
 	return p->have || p->have_header;

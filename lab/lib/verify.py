@@ -27,8 +27,12 @@ class Verdict:
 
 
 def call(*arguments):
-    return subprocess.run(list(map(str, arguments)), capture_output=True, text=True,
-                          timeout=ANALYZE_LIMIT_S, stdin=subprocess.DEVNULL)
+    """A CompletedProcess; what takes too long has failed."""
+    try:
+        return subprocess.run(list(map(str, arguments)), capture_output=True, text=True,
+                              timeout=ANALYZE_LIMIT_S, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(arguments, 1, "", f"{arguments[0]} took more than {ANALYZE_LIMIT_S} s")
 
 
 def said(done):

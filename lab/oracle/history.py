@@ -66,6 +66,11 @@ class History:
         """(begin, end) of every place where events are missing."""
         return [(int(row["begin"]), int(row["end"])) for row in self.tables["loss"]]
 
+    def incomplete(self):
+        """Names of machines whose recording is not complete, as the history's problems say ("NAME: …")."""
+        return {row["text"].split(":")[0] for row in self.tables["problem"]
+                if "recording is not complete" in row["text"]}
+
     def l0_time(self, ticks):
         """The history's time for a value of the clock that L0's trace was recorded with."""
         lines = [{key: int(value) for key, value in row.items()}

@@ -2,8 +2,8 @@
 """Holds samples of the hardware against a history.
 
 A sample of a program agrees when the history names its machine and its thread at that moment.  Where the history says
-that it does not know, beside a place where events were lost, and before its beginning and after its end, it is silent:
-neither right nor wrong.  Anything else is a miss; a miss nearer to a change of state than the clock's error bound is
+that it does not know, beside a place where events were lost or for a machine whose recording was cut short, and before
+its beginning and after its end, it is silent: neither right nor wrong.  Anything else is a miss; a miss nearer to a change of state than the clock's error bound is
 the clock's, any other is wrong.
 
 A sample whose moment is only known between two limits counts where the history shows one state throughout.
@@ -36,13 +36,15 @@ class Verdict:
     bound: int = -1
     traced: bool = True
     lossy: bool = False     # events were lost at this state, its beginning or its end
+    cut: bool = False       # the recording of the sample's machine is not complete
 
     def outside(self):
         return self.state.begin == self.state.end
 
     def silent(self):
         nobody = self.state.mode == "unknown" or self.state.tid < 0
-        return self.outside() or self.lossy and nobody and not self.agrees()
+        excused = self.lossy or self.cut and self.state.machine == self.sample.machine
+        return self.outside() or excused and nobody and not self.agrees()
 
     def agrees(self):
         """A machine without a trace of its own shows no threads."""
@@ -84,9 +86,10 @@ def judge(history, samples, shift_ns=0):
     times = [history.l0_time(getattr(s, clock)) + shift_ns for s in samples]
     states = history.states([(s.cpu, time) for s, time in zip(samples, times)])
     bounds = history.bounds([(s.machine, time) for s, time in zip(samples, times)])
-    losses = history.losses()
+    losses, cut = history.losses(), history.incomplete()
     return [Verdict(sample, time, state, bound, traced.get(sample.machine, True),
-                    any(state.begin <= end and begin <= state.end for begin, end in losses))
+                    any(state.begin <= end and begin <= state.end for begin, end in losses),
+                    sample.machine in cut)
             for sample, time, state, bound in zip(samples, times, states, bounds)]
 
 

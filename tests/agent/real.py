@@ -4,6 +4,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -19,13 +20,13 @@ def instances():
 
 
 class Agent:
-    def __init__(self, place):
+    def __init__(self, place, *before, program=None, token=None):
         self.port = free_port()
         self.log = place.path / "agent.log"
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(
-                [lib.BUILD / "sonde-agent", "--tcp", str(self.port), "--token-file", place.token],
-                stderr=log)
+                [*before, program or lib.BUILD / "sonde-agent", "--tcp", str(self.port),
+                 "--token-file", token or place.token], stderr=log)
         place.started.append(self.process)
         wait_until(lambda: "listening" in self.log.read_text(), "the agent listens")
 
@@ -111,6 +112,32 @@ def the_recorder_dies(place):
     check(instances() <= before, f"left behind: {instances() - before}")
 
 
+BARE = """
+set -e
+cd "$1"
+mkdir proc sys
+mount -t proc proc proc
+mount --rbind /sys sys
+shift
+exec chroot . "$@"
+"""
+
+
+def nothing_but_the_agent(place):
+    """In a root directory that has nothing else but /proc and /sys: no /etc, no libraries, no /dev."""
+    root = place.path / "root"
+    root.mkdir()
+    shutil.copy(lib.BUILD / "sonde-agent", root)
+    shutil.copy(place.token, root)
+    agent = Agent(place, "unshare", "-m", "sh", "-c", BARE, "-", root, program="/sonde-agent",
+                  token="/token")
+    status, said = result(record(place, agent, "run", "--", "sleep", "0.5"))
+    check(status == 0 and said["guests"][0]["complete"], said)
+    check(is_sound(place.path / "run"), "not sound")
+    agent.process.kill()
+    agent.process.wait()
+
+
 def a_guest_that_does_not_answer(place):
     """Nothing is recorded when it was named."""
     done = subprocess.run([lib.SONDE, "record", "-o", place.path / "run", "--guest",
@@ -126,7 +153,8 @@ def a_guest_that_does_not_answer(place):
 def main():
     if os.geteuid() or not INSTANCES.is_dir():
         lib.skip("sonde record needs root and tracefs")
-    for test in whole, the_agent_dies, the_recorder_dies, a_guest_that_does_not_answer:
+    for test in whole, the_agent_dies, the_recorder_dies, nothing_but_the_agent, \
+            a_guest_that_does_not_answer:
         begin = time.monotonic()
         with Place() as place:
             try:

@@ -15,10 +15,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
  * second byte says after which piece the recorder asks to start, and when to stop.
  */
 #define LIMIT_BYTES 100000
+#define LINK_LIMIT_BYTES 150000
 #define PIECE_MAX 64
 
 struct world {
-	uint64_t written[WIRE_MACHINES_MAX];
+	uint64_t written[WIRE_MACHINES_MAX], written_by_all;
 	unsigned opened, done;
 };
 
@@ -40,9 +41,12 @@ static int sink_write(struct sink *base, enum part_kind kind, unsigned number, c
 	for (size_t i = 0; i < len_bytes; i++)
 		sum = sum ^ ((const uint8_t *)data)[i];
 	(void)sum;
-	if (kind != PART_TAIL)
+	if (kind != PART_TAIL) {
 		s->world->written[s->index] += len_bytes;
-	if (s->world->written[s->index] > LIMIT_BYTES)
+		s->world->written_by_all += len_bytes;
+	}
+	if (s->world->written[s->index] > LIMIT_BYTES ||
+	    s->world->written_by_all > LINK_LIMIT_BYTES)
 		abort();
 	return number == 77 ? fail(err, -ENOSPC, "disk full") : 0;
 }
@@ -141,6 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 		.ops = &ops,
 		.data = &w,
 		.request = {.limit_bytes = LIMIT_BYTES, .depth = 3},
+		.link_limit_bytes = LINK_LIMIT_BYTES,
 	};
 	const struct remote_target target = {.name = "fuzz"};
 	struct remote_session s;

@@ -154,7 +154,8 @@ class FakeHistory:
     """vm-a's thread 900 from 1000 to 2000, L0 idle to 3000, then unknown beside a loss; time is the counter's."""
 
     STATES = [State(1000, 2000, "vm-a", 0, 900, "spin-2", 9), State(2000, 3000, "L0", 0, 0, "swapper", 1),
-              State(3000, 4000, "-", 0, -1, "-", 0), State(0, 0, "-", -1, -1, "-", 0)]
+              State(3000, 3900, "-", 0, -1, "-", 0),
+              State(3900, 4000, "cut", 0, -1, "-", 7), State(0, 0, "-", -1, -1, "-", 0)]
     tables = {"machine": [{"name": "L0", "parent": "-1", "traced": "1"},
                           {"name": "vm-a", "parent": "0", "traced": "1"},
                           {"name": "vm-tid66", "parent": "0", "traced": "0"}],
@@ -169,6 +170,9 @@ class FakeHistory:
 
     def losses(self):
         return [(3500, 3600)]
+
+    def incomplete(self):
+        return {"cut"}
 
     def limits(self):
         return 1000, 4000
@@ -194,6 +198,9 @@ def check_judge():
     lib.check([v.silent() for v in verdicts] == [False, False, False, False, True, False, True],
               "who is silent: beside a loss, after the end")
     lib.check(share(verdicts) == 2 / 5, "silent ones do not count")
+    cut, other = judge(history, [program(3950, machine="cut"), program(3950)])
+    lib.check(cut.silent() and not cut.wrong() and other.wrong(),
+              "a recording that was cut short excuses that its machine's threads are not known")
     lib.check(share(judge(history, [right], 700)) == 0, "moved in time, it does not agree")
 
 

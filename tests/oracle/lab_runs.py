@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # time-limit: 600
 """Runs of the lab that were kept (sets lab-run-SCENARIO-KERNEL: traces, truth.json, samples.json), held against what
-the hardware did: with all traces, and with the host's alone, where machines are known but not their threads."""
+the hardware did: as sonde record gathered them; or trace-cmd's traces of all machines, and then the host's alone, where
+machines are known but not their threads."""
 
 import json
 import sys
@@ -33,10 +34,12 @@ def main():
         for name in sets:
             directory = lib.shared_set(name)
             made = json.loads((directory / "samples.json").read_text())
-            traces = sorted(directory.glob("*/trace.dat"))
-            check(name, traces, made, Path(scratch))
-            host = [trace for trace in traces if trace.parent.name == "L0"]
-            check(f"{name}-host-alone", host, made, Path(scratch))
+            gathered = directory / "L0/run"
+            if gathered.is_dir():
+                check(name, [gathered], made, Path(scratch))
+                continue
+            check(name, sorted(directory.glob("*/trace.dat")), made, Path(scratch))
+            check(f"{name}-host-alone", [directory / "L0/trace.dat"], made, Path(scratch))
 
 
 if __name__ == "__main__":

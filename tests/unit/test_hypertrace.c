@@ -251,6 +251,26 @@ static void dropped_events_are_said(void **state)
 	assert_int_equal(reader.lost_before, HT_LOST_MANY);
 }
 
+/* The guest booted again: its writer counts from 0. */
+static void writers_begin_anew(void **state)
+{
+	struct ht_reader reader;
+
+	(void)state;
+	run.tsc = 5;
+	run.room = 256;
+	run.current = 1;
+	ht_reader_init(&reader);
+	for (uint32_t i = 0; i < 3; i++) {
+		ht_writer_init(&run.writer, 0, 0);
+		run.writer.seq = i < 2 ? i * 10 : 0;
+		begin_block();
+		assert_int_equal(ht_block_open(&reader, run.block, ht_end(&run.writer)), 0);
+		assert_int_equal(reader.gap_before, i > 0);
+		assert_int_equal(reader.stats.blocks_lost, i ? 9 : 0);
+	}
+}
+
 /* The page in docs/formats says 6 bytes or less for a switch in the median. */
 static void switches_are_small(void **state)
 {
@@ -353,7 +373,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trip),		cmocka_unit_test(hypercalls),
-		cmocka_unit_test(dropped_events_are_said), cmocka_unit_test(switches_are_small),
+		cmocka_unit_test(dropped_events_are_said),
+		cmocka_unit_test(writers_begin_anew), cmocka_unit_test(switches_are_small),
 		cmocka_unit_test(marks),		cmocka_unit_test(unknown_opcodes),
 		cmocka_unit_test(tables),
 	};

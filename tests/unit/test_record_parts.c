@@ -414,6 +414,10 @@ static void machines_have_names(void **state)
 	assert_string_equal(b->name, "vm_a_.._b-2");
 	assert_int_not_equal(odd->name[0], '.');
 	assert_string_equal(odd->parent, a->name);
+	/* A guest "run" has a guest "json". */
+	assert_string_equal(run_add_machine(run, "run.json", a, NULL)->name, "run.json-2");
+	assert_string_equal(run_add_machine(run, "run.json.part", a, NULL)->name,
+			    "run.json.part-2");
 	assert_int_equal(run_save(run, NULL), 0);
 	assert_true(is_there(in(state, "run/run.json")));
 	run_abandon(run);
@@ -422,9 +426,15 @@ static void machines_have_names(void **state)
 
 static void runs_are_locked_and_recovered(void **state)
 {
+	char long_path[5000] = "/tmp/sonde-test-record-long/";
 	struct error err = {0};
 	struct run *run, *other;
 	unsigned done;
+
+	memset(long_path + strlen(long_path), '/', sizeof(long_path) - strlen(long_path) - 1);
+	long_path[sizeof(long_path) - 1] = '\0';
+	assert_int_equal(run_create(&run, long_path, "", "1", &err), -ENAMETOOLONG);
+	assert_false(is_there("/tmp/sonde-test-record-long"));
 
 	assert_int_equal(run_create(&run, in(state, "run"), "", "1", NULL), 0);
 	assert_int_equal(run_save(run, NULL), 0);

@@ -185,7 +185,7 @@ static void test_limits(void **state)
 		{WIRE_FROM_AGENT, {.type = WIRE_PART, .number = WIRE_NUMBER_MAX + 1}, false},
 		{WIRE_FROM_AGENT, {.type = 0}, false},
 		{WIRE_FROM_AGENT, {.type = WIRE_PING}, false},
-		{WIRE_FROM_AGENT, {.type = WIRE_ERROR + 1}, false},
+		{WIRE_FROM_AGENT, {.type = WIRE_NOTICE + 1}, false},
 		{WIRE_FROM_CALLER, {.type = WIRE_PING}, true},
 		{WIRE_FROM_CALLER, {.type = WIRE_PING + 1}, false},
 		{WIRE_FROM_CALLER, {.type = WIRE_PART}, false},

@@ -173,6 +173,9 @@ static void events_that_exist(void **state)
 	event_list_release(&list);
 	assert_int_equal(select_from(dir, 0, "../kvm:kvm_exit", &list, &gaps, &err), -EINVAL);
 	event_list_release(&list);
+	make_event(dir, "."); /* events/enable: all there are */
+	assert_int_equal(select_from(dir, 0, "kvm:..", &list, &gaps, &err), -EINVAL);
+	event_list_release(&list);
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	assert_int_equal(system(command), 0);
 }
