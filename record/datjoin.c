@@ -388,6 +388,9 @@ static int write_whole(struct join *j)
 		ret = copy_piece(j, &j->pieces[i]);
 	if (!ret && last && ftruncate(j->out, (off_t)(last->to_bytes + last->len_bytes)))
 		ret = -errno;
+	/* The parts are the only copy until this one is on the disk. */
+	if (!ret && fdatasync(j->out))
+		ret = -errno;
 	if (ret == -ENOSPC)
 		return fail(j->err, ret,
 			    "the disk is full: %s stays in parts; make room, then: sonde record "
@@ -413,6 +416,17 @@ static void remove_parts(struct join *j)
 	unlinkat(j->dir, "reserve", 0);
 }
 
+/* The trace is whole, and called so; once that is on the disk its parts are needed no more. */
+static int clean_up(struct join *j)
+{
+	/* EINVAL: a file system that cannot be told to. */
+	if (fsync(j->dir) && errno != EINVAL)
+		return fail(j->err, -errno, "cannot write the directory %s: %s", j->folder,
+			    strerror(errno));
+	remove_parts(j);
+	return 0;
+}
+
 static bool there(const struct join *j, const char *name)
 {
 	return !faccessat(j->dir, name, F_OK, AT_SYMLINK_NOFOLLOW);
@@ -422,10 +436,8 @@ static int join(struct join *j)
 {
 	int ret;
 
-	if (there(j, WHOLE) && !there(j, PART)) {
-		remove_parts(j); /* joined before, but not cleaned up */
-		return 0;
-	}
+	if (there(j, WHOLE) && !there(j, PART))
+		return clean_up(j); /* joined before */
 	ret = open_tables(j);
 	if (!ret)
 		ret = lay_out(j);
@@ -439,9 +451,7 @@ static int join(struct join *j)
 	if (!ret && renameat(j->dir, PART, j->dir, WHOLE))
 		ret = fail(j->err, -errno, "cannot rename %s/" PART ": %s", j->folder,
 			   strerror(errno));
-	if (!ret)
-		remove_parts(j);
-	return ret;
+	return ret ? ret : clean_up(j);
 }
 
 int datfile_join(const char *folder, struct error *err)

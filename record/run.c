@@ -122,7 +122,7 @@ static json_t *manifest_of(const struct run *run, const char *state)
 	return root;
 }
 
-/* Takes its place only when it is whole. */
+/* Takes its place only when it is whole, and on the disk. */
 static int write_manifest(const char *path, int dir, json_t *root, struct error *err)
 {
 	char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
@@ -134,8 +134,8 @@ static int write_manifest(const char *path, int dir, json_t *root, struct error 
 		return fail(err, -ENOMEM, "out of memory for %s/" MANIFEST, path);
 	text[len++] = '\n'; /* in place of its NUL */
 	fd = openat(dir, MANIFEST_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0 || write(fd, text, len) != (ssize_t)len ||
-	    renameat(dir, MANIFEST_NEW, dir, MANIFEST)) {
+	if (fd < 0 || write(fd, text, len) != (ssize_t)len || fdatasync(fd) ||
+	    renameat(dir, MANIFEST_NEW, dir, MANIFEST) || (fsync(dir) && errno != EINVAL)) {
 		ret = fail(err, errno ? -errno : -EIO, "cannot write %s/" MANIFEST ": %s", path,
 			   strerror(errno));
 		unlinkat(dir, MANIFEST_NEW, 0);
