@@ -9,7 +9,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#define STOP_MS 5000
 
 /* SIGPIPE may be ignored here, and an ignored signal stays so in a new program. */
 static int spawn(pid_t *pid, char **words)
@@ -74,10 +77,34 @@ bool workload_wait(struct workload *w, int timeout_ms)
 	return w->ended;
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* As workload_wait(), but an interruption does not shorten it. */
+static bool wait_whole(struct workload *w, int timeout_ms)
+{
+	int64_t end_ms = now_ms() + timeout_ms, left_ms = timeout_ms;
+
+	while (!workload_wait(w, (int)left_ms) && left_ms)
+		left_ms = end_ms > now_ms() ? end_ms - now_ms() : 0;
+	return w->ended;
+}
+
 void workload_stop(struct workload *w)
 {
 	if (!w->pid || w->ended)
 		return;
 	kill(w->pid, SIGTERM);
-	reap(w);
+	if (wait_whole(w, w->pidfd < 0 ? 0 : STOP_MS))
+		return;
+	kill(w->pid, SIGKILL);
+	if (w->pidfd < 0)
+		reap(w);
+	else
+		wait_whole(w, STOP_MS); /* one that hangs in the kernel is left behind */
 }
