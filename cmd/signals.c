@@ -31,11 +31,28 @@ static void on_interrupt(int signal)
 		return;
 }
 
+/* The terminal is gone.  This comes more than once (from its shell and from the kernel), and who
+ * read our output has gone, too. */
+static void on_hangup(int number)
+{
+	(void)number;
+	interrupted = 1;
+	signal(SIGPIPE, SIG_IGN);
+}
+
 void signals_install(void)
 {
 	struct sigaction action = {.sa_handler = on_bus_error};
 
 	sigaction(SIGBUS, &action, NULL);
+}
+
+/* nohup, for one, starts a program so. */
+static bool is_ignored(int number)
+{
+	struct sigaction now;
+
+	return !sigaction(number, NULL, &now) && now.sa_handler == SIG_IGN;
 }
 
 void signals_catch_interrupt(void)
@@ -44,6 +61,10 @@ void signals_catch_interrupt(void)
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	if (!is_ignored(SIGHUP)) {
+		action = (struct sigaction){.sa_handler = on_hangup};
+		sigaction(SIGHUP, &action, NULL);
+	}
 }
 
 bool signals_interrupted(void)
