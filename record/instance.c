@@ -36,11 +36,12 @@ int tracefs_usable(char *dir, size_t room, struct error *err)
 	return 0;
 }
 
-/* When process @pid began, in ticks after boot; 0 = there is no such process. */
+/* When process @pid began, in ticks after boot; 0 = it does not live: one that was killed stays until
+ * its parent asks for its status. */
 static unsigned long long start_of(long pid)
 {
 	unsigned long long start = 0;
-	char path[64], text[1024];
+	char path[64], text[1024], state = 'X';
 	char *p;
 
 	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
@@ -49,10 +50,10 @@ static unsigned long long start_of(long pid)
 	p = strrchr(text, ')');
 	if (p)
 		sscanf(p + 1,
-		       " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+		       " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
 		       "%*d %llu",
-		       &start);
-	return start;
+		       &state, &start);
+	return state == 'Z' || state == 'X' ? 0 : start;
 }
 
 static int make_instance(struct instance *in, struct error *err)

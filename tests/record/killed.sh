@@ -39,6 +39,19 @@ says out "nothing to recover"
 run 0 "$sonde" record -q -o "$scratch/next" -- true
 [ ! -d "$instance" ] || fail "the dead recorder's instance is still there"
 
+# Its parent has not asked for its status.
+sh -c '"$0" record -q -o "$1" & echo $! >"$2"; exec sleep 100' "$sonde" "$scratch/zombie" "$scratch/pid" &
+parent=$!
+sleep 1
+recorder=$(cat "$scratch/pid")
+instance=$tracefs/instances/$(instances_of "$recorder")
+[ -n "$(instances_of "$recorder")" ] || fail "it has no instance"
+kill -KILL "$recorder"
+sleep 0.3
+run 0 "$sonde" record -q -o "$scratch/after" -- true
+[ ! -d "$instance" ] || fail "the instance of a recorder that is a zombie is still there"
+kill "$parent"
+
 mkdir "$scratch/no-run"
 run 1 "$sonde" record --recover "$scratch/no-run"
 says err "is no run directory"
