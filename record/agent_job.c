@@ -58,6 +58,7 @@ static void record_options(struct agent_job *job, struct record_options *o,
 		.events = events,
 		.buffer_kb = (unsigned)request->buffer_kb,
 		.clock = *request->clock ? request->clock : NULL,
+		.limit_bytes = request->limit_bytes,
 		.notice = on_notice,
 		.notice_data = job,
 	};

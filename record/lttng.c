@@ -2,6 +2,7 @@
 #include "record/lttng.h"
 #include "record/events.h"
 #include "record/program.h"
+#include "record/remove.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 #define SESSION_PREFIX "sonde-"
+#define OUTPUT_DIR "/run"
+#define OUTPUT_PREFIX "sonde-lttng-"
 #define CHANNEL "sonde"
 #define LOGGER "/proc/lttng-logger"
 #define SUBBUF_KB 1024u /* of four, a CPU */
@@ -29,6 +32,7 @@ struct lttng {
 	bool output_is_ours; /* a temporary directory */
 	bool created;
 	bool started;
+	uint64_t limit_bytes;
 	uint64_t bytes;
 	uint64_t lost;
 	unsigned nr_files; /* sent */
@@ -88,6 +92,11 @@ int lttng_usable(struct error *err)
 
 /* ---- sessions ---- */
 
+static bool is_dead(long pid)
+{
+	return pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH;
+}
+
 /* Removes the sessions of recorders that have died. */
 static void clean_sessions(const struct record_options *opt)
 {
@@ -102,7 +111,7 @@ static void clean_sessions(const struct record_options *opt)
 		long pid = atol(p + 1 + strlen(SESSION_PREFIX));
 		char name[32];
 
-		if (pid <= 0 || !kill((pid_t)pid, 0) || errno != ESRCH)
+		if (!is_dead(pid))
 			continue;
 		snprintf(name, sizeof(name), SESSION_PREFIX "%ld", pid);
 		if (!LTTNG(NULL, NULL, "destroy", name))
@@ -111,6 +120,25 @@ static void clean_sessions(const struct record_options *opt)
 	}
 out:
 	buffer_release(&said);
+}
+
+/* Removes what their daemons wrote and nobody fetched. */
+static void clean_outputs(void)
+{
+	DIR *dir = opendir(OUTPUT_DIR);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		char path[sizeof(OUTPUT_DIR) + sizeof(entry->d_name)];
+
+		if (strncmp(entry->d_name, OUTPUT_PREFIX, strlen(OUTPUT_PREFIX)) ||
+		    !is_dead(atol(entry->d_name + strlen(OUTPUT_PREFIX))))
+			continue;
+		snprintf(path, sizeof(path), OUTPUT_DIR "/%s", entry->d_name);
+		remove_tree(path);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 /* Does LTTng's list of kernel events have @name? */
@@ -239,11 +267,12 @@ static int choose_output(struct lttng *l, struct error *err)
 		snprintf(l->output, sizeof(l->output), "%s%s%.2000s", cwd, *cwd ? "/" : "", place);
 		return 0;
 	}
-	snprintf(l->output, sizeof(l->output), "/run/sonde-lttng-XXXXXX");
+	snprintf(l->output, sizeof(l->output), OUTPUT_DIR "/" OUTPUT_PREFIX "%d-XXXXXX", getpid());
 	l->output_is_ours = mkdtemp(l->output);
 	return l->output_is_ours
 		       ? 0
-		       : fail(err, -errno, "cannot make a directory in /run: %s", strerror(errno));
+		       : fail(err, -errno, "cannot make a directory in " OUTPUT_DIR ": %s",
+			       strerror(errno));
 }
 
 static int prepare(struct lttng *l, const struct record_options *opt, struct error *err)
@@ -258,6 +287,7 @@ static int prepare(struct lttng *l, const struct record_options *opt, struct err
 	if (opt->clock)
 		return fail(err, -EINVAL, "LTTng's clock cannot be chosen: it is CLOCK_MONOTONIC");
 	clean_sessions(opt);
+	clean_outputs();
 	snprintf(output, sizeof(output), "--output=%s", l->output);
 	ret = LTTNG(NULL, err, "create", l->session, output);
 	l->created = !ret;
@@ -404,9 +434,15 @@ static int lttng_check(struct tracer *t, struct error *err)
 	struct statvfs fs;
 
 	/* Its daemons write, and do not tell that they cannot. */
-	if (statvfs(l->output, &fs) || fs.f_bavail)
+	if (!statvfs(l->output, &fs) && !fs.f_bavail)
+		return fail(err, -ENOSPC, "the disk is full: %s takes no more", l->output);
+	if (!l->limit_bytes || !l->started)
 		return 0;
-	return fail(err, -ENOSPC, "the disk is full: %s takes no more", l->output);
+	gather(l, true, NULL);
+	if (l->bytes < l->limit_bytes)
+		return 0;
+	return fail(err, -EDQUOT, "it reached the limit of %llu bytes",
+		    (unsigned long long)l->limit_bytes);
 }
 
 static uint64_t lttng_bytes(struct tracer *t)
@@ -433,7 +469,7 @@ static int lttng_close(struct tracer *t, struct error *err)
 	if (l->created)
 		ret = LTTNG(NULL, err, "destroy", l->session);
 	if (l->output_is_ours)
-		rmdir(l->output);
+		remove_tree(l->output);
 	comms_release(&t->comms);
 	free(l);
 	return ret;
@@ -461,6 +497,7 @@ int lttng_open(struct tracer **out, const struct record_options *options, struct
 	l->tracer.ops = &lttng_ops;
 	l->tracer.sink = sink;
 	l->tracer.marker = -1;
+	l->limit_bytes = options->limit_bytes;
 	snprintf(l->tracer.clock, sizeof(l->tracer.clock), "monotonic");
 	snprintf(l->tracer.clock_reason, sizeof(l->tracer.clock_reason),
 		 "LTTng's clock is CLOCK_MONOTONIC");

@@ -33,6 +33,10 @@ struct record_options {
 	unsigned buffer_kb; /* per CPU; 0 = choose */
 	const char *clock;  /* trace_clock to use; NULL = x86-tsc where sound */
 
+	/* Of a tracer whose trace stays on this machine until its end (LTTng): recorder_check() says
+	 * when there is so much.  0 = no limit.  A sink has its own limit. */
+	uint64_t limit_bytes;
+
 	/* Optional: told, in words, what is good to know and stops nothing: events that this
 	 * kernel does not have, remains of a dead recorder that were removed.  From any thread of
 	 * the recorder, one call at a time. */

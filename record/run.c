@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/run.h"
 #include "record/datfile.h"
+#include "record/remove.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -393,38 +394,11 @@ int run_end(struct run *run, struct error *err)
 	return ret;
 }
 
-/* Everything below @dir, which was empty when the run began. */
-static void empty_directory(int dir, unsigned depth)
-{
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	if (!d && fd >= 0)
-		close(fd);
-	while (d && (entry = readdir(d))) {
-		int below;
-
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
-		below = openat(dirfd(d), entry->d_name,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below >= 0) {
-			if (depth < FOLDER_DEPTH_MAX)
-				empty_directory(below, depth + 1);
-			close(below);
-		}
-		unlinkat(dirfd(d), entry->d_name, below >= 0 ? AT_REMOVEDIR : 0);
-	}
-	if (d)
-		closedir(d);
-}
-
 void run_abandon(struct run *run)
 {
 	if (!run)
 		return;
-	empty_directory(run->dir, 0);
+	remove_below(run->dir); /* it was empty when the run began */
 	if (run->made)
 		rmdir(run->path);
 	release(run);

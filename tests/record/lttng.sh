@@ -48,6 +48,21 @@ if [ ! -e /proc/lttng-logger ]; then
 	grep -qE "^destroy sonde-[0-9]+$" "$scratch/log" || fail "the session was not removed"
 	FAIL=events run 1 env FAIL=events PATH="$scratch/bin" "$sonde" record --tracer lttng -o "$scratch/none" -- sleep 0
 	says err "lttng enable-event: Error: it went wrong"
+	# In an agent, of whose machine nothing is left then, and nothing of a dead one's.
+	dead=/run/sonde-lttng-999999999-XXXXXX
+	mkdir -p "$dead/kernel"
+	trap 'rm -rf "$dead" "$scratch"' EXIT
+	echo a-token-for-tests-0123456789 >"$scratch/token"
+	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	PATH="$scratch/bin" "$sonde" agent --once --tcp "$port" --token-file "$scratch/token" 2>"$scratch/agent" &
+	agent=$!
+	for i in $(seq 50); do grep -q listening "$scratch/agent" && break || sleep 0.1; done
+	"$build/agent/gather" "$scratch/gathered" token="$scratch/token" tracer=lttng "vm=tcp:127.0.0.1:$port" \
+		</dev/null >"$scratch/out" || fail "gather: $?"
+	kill "$agent" 2>/dev/null || true
+	says out "cannot open /proc/lttng-logger"
+	[ ! -d "$dead" ] || fail "the output of a dead recorder is still there"
+	[ -z "$(find /run -maxdepth 1 -name "sonde-lttng-$agent-*")" ] || fail "the agent left its output behind"
 	skip "what remains to be tested needs LTTng's kernel modules"
 fi
 
