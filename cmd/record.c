@@ -308,6 +308,7 @@ static enum exit_code end(struct session *s, enum ending ending)
 	snprintf(s->machine->why, sizeof(s->machine->why), "%.250s", ret ? err.text : "");
 	wipe(s);
 	joined = run_join(s->run, &end_err);
+	guests_joined(s->guests);
 	machine = *s->machine;
 	saved = run_end(s->run, joined ? NULL : &end_err);
 	if (is_json(s->inv))

@@ -247,6 +247,19 @@ void guests_stop(struct guests *g)
 		remote_stop(g->remote, 0);
 }
 
+void guests_joined(struct guests *g)
+{
+	for (unsigned i = 0; g && i < remote_nr_machines(g->remote); i++) {
+		struct remote_machine *m = remote_machine(g->remote, i);
+		const struct run_machine *rm = m->user;
+
+		if (!rm || rm->complete == m->complete)
+			continue;
+		m->complete = rm->complete;
+		memcpy(m->why, rm->why, sizeof(m->why));
+	}
+}
+
 void guests_print(struct guests *g, FILE *out)
 {
 	if (!g)

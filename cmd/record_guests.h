@@ -81,6 +81,10 @@ void guests_progress(struct guests *g, unsigned *recording, uint64_t *bytes,
 /* Everything of every guest is in the run when it returns, or it is known why not. */
 void guests_stop(struct guests *g);
 
+/* After run_join(), while the run is there: a guest whose parts could not be joined is not
+ * complete. */
+void guests_joined(struct guests *g);
+
 /* A line for each. */
 void guests_print(struct guests *g, FILE *out);
 

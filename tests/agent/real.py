@@ -70,6 +70,19 @@ def whole(place):
     check(instances() == before, f"left behind: {instances() - before}")
 
 
+def a_guest_cannot_be_joined(place):
+    """It came whole, but is not complete: what is said and the manifest agree."""
+    process = record(place, Agent(place), "run", "--", "sleep", "1")
+    wait_until(lambda: raw_bytes(place, "run", "vm-a"), "the guest's pages", 20)
+    (place.path / "run/vm-a/trace.dat.part").mkdir()
+    status, said = result(process)
+    [guest] = said["guests"]
+    check(status == 1 and said["complete"], said)
+    check(not guest["complete"] and "trace.dat.part" in guest["why"], guest)
+    manifest = json.loads((place.path / "run/run.json").read_text())
+    check([m["complete"] for m in manifest["machines"]] == [True, False], manifest)
+
+
 def the_agent_dies(place):
     """kill -9: the host is complete, the guest's part is readable."""
     agent = Agent(place)
@@ -153,8 +166,8 @@ def a_guest_that_does_not_answer(place):
 def main():
     if os.geteuid() or not INSTANCES.is_dir():
         lib.skip("sonde record needs root and tracefs")
-    for test in whole, the_agent_dies, the_recorder_dies, nothing_but_the_agent, \
-            a_guest_that_does_not_answer:
+    for test in whole, a_guest_cannot_be_joined, the_agent_dies, the_recorder_dies, \
+            nothing_but_the_agent, a_guest_that_does_not_answer:
         begin = time.monotonic()
         with Place() as place:
             try:
