@@ -19,6 +19,8 @@
 /* Text that is kept of one trace.  Lines of threads, by far the most, are not. */
 #define TEXT_MAX (8u << 20)
 #define LINES_MAX 65536
+/* VMs of one block: more would make a hostile trace's vCPUs slow to be told whose they are. */
+#define BLOCK_VMS_MAX 4096
 
 /* ---- finding the lines ------------------------------------------------------------------------
  */
@@ -171,6 +173,13 @@ static int add_clock(struct declared *d, const struct state_line *l)
 	return out ? 0 : -ENOMEM;
 }
 
+/* A block's VMs stand together. */
+static bool block_is_full(const struct declared *d, uint32_t block)
+{
+	return d->vms.nr >= BLOCK_VMS_MAX &&
+	       d->vms.list[d->vms.nr - BLOCK_VMS_MAX].block == block;
+}
+
 static int add_vm(struct declared *d, const struct state_line *l, uint32_t block)
 {
 	struct declared_vm vm = {
@@ -180,6 +189,8 @@ static int add_vm(struct declared *d, const struct state_line *l, uint32_t block
 	};
 	struct declared_vm *out;
 
+	if (block_is_full(d, block))
+		return 0;
 	vm.has_uuid = state_uuid(l, "uuid", vm.uuid);
 	state_text(l, "name", vm.name, sizeof(vm.name));
 	out = sample_add(&d->vms);
@@ -406,6 +417,7 @@ int declared_read_all(struct declared *d, struct error *err)
 		return 0;
 	d->whole = true;
 	d->raw.nr = 0;
+	arena_release(&d->arena); /* or the text would count twice against its limit */
 	for (unsigned i = 0; i < d->trace->nr_streams && ret == 0; i++)
 		ret = read_packets(d, &d->trace->streams[i], 0, d->trace->streams[i].nr_packets,
 				   WANT(STATE_LINE) | WANT(KVM_WRITE_TSC_OFFSET));
