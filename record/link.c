@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <linux/vm_sockets.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -42,18 +44,30 @@ const char *link_describe(const struct link_target *t, char text[static LINK_TEX
 	return text;
 }
 
+bool link_number(const char *text, unsigned max, unsigned *value, const char **end)
+{
+	unsigned long long v;
+	char *after;
+
+	/* strtoull() takes signs and blanks, too, and makes a large number of "-5". */
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	v = strtoull(text, &after, 10);
+	*end = after;
+	*value = (unsigned)v;
+	return !errno && v && v <= max;
+}
+
 int link_split_address(const char *text, char *address, size_t room, unsigned *port,
 		       struct error *err)
 {
 	const char *colon = strrchr(text, ':');
 	const char *number = colon ? colon + 1 : text;
 	size_t len = colon ? (size_t)(colon - text) : 0;
-	unsigned long value;
-	char *end;
+	const char *end;
 
-	errno = 0;
-	value = strtoul(number, &end, 10);
-	if (*number < '0' || *number > '9' || *end || errno || !value || value > 65535)
+	if (!link_number(number, 65535, port, &end) || *end)
 		return fail(err, -EINVAL, "\"%s\" is not ADDRESS:PORT", text);
 	if (len && text[0] == '[' && text[len - 1] == ']') {
 		text++;
@@ -63,7 +77,6 @@ int link_split_address(const char *text, char *address, size_t room, unsigned *p
 		return fail(err, -EINVAL, "the address in \"%s\" is too long", text);
 	memcpy(address, text, len);
 	address[len] = '\0';
-	*port = (unsigned)value;
 	return 0;
 }
 
@@ -86,17 +99,40 @@ static int fill_ip(union any_address *a, socklen_t *len, const char *address, un
 	return fail(err, -EINVAL, "\"%s\" is not a numeric IP address", address);
 }
 
+/* A path as process @pid sees it.  Symbolic links in it are the guest's owner's: they must not lead
+ * us out of what it can see itself. */
+static int open_below(pid_t pid, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	char root[64];
+	int dir, fd, code;
+
+	snprintf(root, sizeof(root), "/proc/%d/%s", (int)pid, *path == '/' ? "root" : "cwd");
+	dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -1;
+	fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	code = errno;
+	close(dir);
+	errno = code;
+	return fd;
+}
+
 /*
  * A path longer than a socket address can hold, or one of another mount namespace, is reached
  * through a descriptor of the socket's file, *held.
  */
-static int fill_path(union any_address *a, socklen_t *len, const char *path, int *held,
-		     struct error *err)
+static int fill_path(union any_address *a, socklen_t *len, const struct link_target *t,
+		     int *held, struct error *err)
 {
 	memset(a, 0, sizeof(*a));
-	*held = open(path, O_PATH | O_CLOEXEC);
+	*held = t->root_pid ? open_below(t->root_pid, t->address)
+			    : open(t->address, O_PATH | O_CLOEXEC);
 	if (*held < 0)
-		return fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
+		return fail(err, -errno, "cannot open %s: %s", t->address, strerror(errno));
 	a->un.sun_family = AF_UNIX;
 	snprintf(a->un.sun_path, sizeof(a->un.sun_path), "/proc/self/fd/%d", *held);
 	*len = sizeof(a->un);
@@ -109,7 +145,7 @@ static int fill_target(const struct link_target *t, union any_address *a, sockle
 	if (t->kind == LINK_TCP)
 		return fill_ip(a, len, t->address, t->port, err);
 	if (t->kind == LINK_SOCKET)
-		return fill_path(a, len, t->address, held, err);
+		return fill_path(a, len, t, held, err);
 	memset(a, 0, sizeof(*a));
 	a->vm.svm_family = AF_VSOCK;
 	a->vm.svm_cid = t->cid;

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 
+#include <sys/types.h>
+
 /*
  * Byte streams between a recorder and the agents of its guests.  Every descriptor is non-blocking
  * and close-on-exec.
@@ -26,6 +28,8 @@ struct link_target {
 	unsigned cid;	   /* LINK_VSOCK */
 	unsigned port;	   /* LINK_VSOCK, LINK_TCP */
 	char address[256]; /* LINK_SOCKET: path; LINK_TCP: numeric address */
+	pid_t root_pid;	   /* LINK_SOCKET: the path is as this process sees it, and never leads out
+			      of its root; 0: as we do */
 };
 
 #define LINK_TEXT 300
@@ -56,6 +60,9 @@ int link_open_port(const char *path, int *fd, struct error *err);
 
 /* Whether somebody is at the other end of a virtio port now. */
 bool link_port_is_connected(int fd);
+
+/* The decimal number that @text begins with, 1 to @max, and where it ends.  False: there is none. */
+bool link_number(const char *text, unsigned max, unsigned *value, const char **end);
 
 /* Splits "ADDRESS:PORT" or "[IPV6]:PORT"; a missing address stays "". */
 int link_split_address(const char *text, char *address, size_t room, unsigned *port,

@@ -115,15 +115,12 @@ static bool chardev_socket(const char *args, const char *end, const char *id, ch
 static bool take_vsock(const char *arg, struct link_target *t)
 {
 	char value[VALUE_MAX];
+	const char *end;
 
 	if (!strstr(arg, "vhost-vsock") || !link_arg_value(arg, "guest-cid", value, sizeof(value)))
 		return false;
-	*t = (struct link_target){
-		.kind = LINK_VSOCK,
-		.cid = (unsigned)strtoul(value, NULL, 10),
-		.port = LINK_VSOCK_PORT,
-	};
-	return t->cid > 2;
+	*t = (struct link_target){.kind = LINK_VSOCK, .port = LINK_VSOCK_PORT};
+	return link_number(value, UINT32_MAX, &t->cid, &end) && !*end && t->cid > 2;
 }
 
 static bool take_port(const char *args, const char *end, const char *arg, struct link_target *t)
@@ -195,18 +192,38 @@ static bool resolve_fd(pid_t pid, char *address, size_t room)
 	return sscanf(target, "socket:[%lu]", &inode) == 1 && path_of_socket(inode, address, room);
 }
 
-/* A path as the VM's process sees it -> as we see it. */
-static void resolve_path(pid_t pid, char *address, size_t room)
+/* The same mounts, and the same root.  What cannot be told (we are not root) is taken for it. */
+static bool sees_what_we_see(pid_t pid)
+{
+	static const char *const names[] = {"ns/mnt", "root"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		char path[64], own_path[64];
+		struct stat its, own;
+
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, names[i]);
+		snprintf(own_path, sizeof(own_path), "/proc/self/%s", names[i]);
+		if (!stat(path, &its) && !stat(own_path, &own) &&
+		    (its.st_dev != own.st_dev || its.st_ino != own.st_ino))
+			return false;
+	}
+	return true;
+}
+
+/* A path as the VM's process sees it -> as we see it, or as link_connect() finds it. */
+static void resolve_path(pid_t pid, struct link_target *t)
 {
 	char seen[LINK_TEXT];
-	struct stat st;
 
-	if (*address == '/' && !stat(address, &st))
+	if (!sees_what_we_see(pid)) {
+		t->root_pid = pid;
 		return;
-	snprintf(seen, sizeof(seen), "/proc/%d/%s/%s", (int)pid, *address == '/' ? "root" : "cwd",
-		 address);
-	if (strlen(seen) < room)
-		memcpy(address, seen, strlen(seen) + 1);
+	}
+	if (*t->address == '/')
+		return;
+	snprintf(seen, sizeof(seen), "/proc/%d/cwd/%s", (int)pid, t->address);
+	if (strlen(seen) < sizeof(t->address))
+		memcpy(t->address, seen, strlen(seen) + 1);
 }
 
 static size_t read_args(pid_t pid, char *args, size_t room)
@@ -240,7 +257,7 @@ unsigned link_find(pid_t vm_pid, struct link_target found[static LINK_FOUND_MAX]
 		if (!strncmp(address, "fd:", 3))
 			usable = resolve_fd(vm_pid, address, sizeof(found[i].address));
 		else if (found[i].kind == LINK_SOCKET)
-			resolve_path(vm_pid, address, sizeof(found[i].address));
+			resolve_path(vm_pid, &found[i]);
 		if (usable)
 			found[kept++] = found[i];
 	}

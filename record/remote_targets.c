@@ -42,12 +42,14 @@ static int parse_tcp(struct link_target *link, const char *text, remote_resolve_
 
 static int parse_vsock(struct link_target *link, const char *text, struct error *err)
 {
-	char *end;
+	const char *end;
+	bool right = link_number(text, UINT32_MAX, &link->cid, &end);
 
 	link->kind = LINK_VSOCK;
-	link->cid = (unsigned)strtoul(text, &end, 10);
-	link->port = *end == ':' ? (unsigned)strtoul(end + 1, &end, 10) : LINK_VSOCK_PORT;
-	if (end == text || *end || !link->cid || !link->port)
+	link->port = LINK_VSOCK_PORT;
+	if (right && *end == ':')
+		right = link_number(end + 1, UINT32_MAX, &link->port, &end);
+	if (!right || *end)
 		return fail(err, -EINVAL, "\"%s\" is not CID or CID:PORT", text);
 	return 0;
 }

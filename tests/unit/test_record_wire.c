@@ -2,7 +2,12 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "record/link_find.h"
 #include "record/remote_names.h"
@@ -365,9 +370,11 @@ static void test_links_of_qemu(void **state)
 		"\"org.sonde.agent\"}\0";
 	static const char none[] = "qemu\0-device\0vhost-vsock-pci,guest-cid=2\0-device\0"
 				   "virtserialport,chardev=gone,name=org.sonde.agent\0";
+	static const char huge[] = "qemu\0-device\0vhost-vsock-pci,guest-cid=4294967301\0";
 	struct link_target found[LINK_FOUND_MAX];
 
 	(void)state;
+	assert_int_equal(FIND(huge, found), 0);
 	assert_int_equal(FIND(plain, found), 2);
 	assert_int_equal(found[0].cid, 42);
 	assert_int_equal(found[0].port, LINK_VSOCK_PORT);
@@ -380,6 +387,47 @@ static void test_links_of_qemu(void **state)
 	assert_int_equal(find("not ended", 9, found), 0);
 }
 
+/* Of a process that has another root: a link to "/inner" there is to it, not to ours. */
+static void test_a_root_of_its_own(void **state)
+{
+	char dir[] = "/tmp/sonde-root-XXXXXX", path[64];
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	struct link_target t = {.kind = LINK_SOCKET, .address = "/way"};
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0), ready[2], fd;
+	struct error err = {0};
+	char byte;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_non_null(mkdtemp(dir));
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/inner", dir);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	snprintf(path, sizeof(path), "%s/way", dir);
+	assert_int_equal(symlink("/inner", path), 0);
+	assert_int_equal(pipe(ready), 0);
+	t.root_pid = fork();
+	if (!t.root_pid) {
+		if (chroot(dir) || write(ready[1], "", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(link_connect(&t, &fd, &err), 0);
+	close(fd);
+	snprintf(t.address, sizeof(t.address), "/../proc/self/root/dev/null");
+	assert_int_equal(link_connect(&t, &fd, &err), -ENOENT);
+	kill(t.root_pid, SIGKILL);
+	waitpid(t.root_pid, NULL, 0);
+	close(ready[0]);
+	close(listener);
+	unlink(path);
+	unlink(at.sun_path);
+	rmdir(dir);
+}
+
 static void test_what_users_say(void **state)
 {
 	struct remote_targets *t = calloc(1, sizeof(*t));
@@ -387,6 +435,8 @@ static void test_what_users_say(void **state)
 					  "a=tcp:1.2.3.4:0",  "a=tcp:1.2.3.4:70000",
 					  "a=tcp:1.2.3.4:5x", "a=vsock:",
 					  "a=vsock:0",	      "a=vsock:5:",
+					  "a=vsock:-5",	      "a=vsock: 5",
+					  "a=vsock:5:-1",     "a=vsock:4294967301",
 					  "a=ftp:x",	      "a="};
 	struct error err = {0};
 
@@ -419,7 +469,7 @@ int main(void)
 		cmocka_unit_test(test_fields_of_others), cmocka_unit_test(test_largest_messages),
 		cmocka_unit_test(test_proofs),		 cmocka_unit_test(test_file_names),
 		cmocka_unit_test(test_machine_names),	 cmocka_unit_test(test_links_of_qemu),
-		cmocka_unit_test(test_what_users_say),
+		cmocka_unit_test(test_a_root_of_its_own), cmocka_unit_test(test_what_users_say),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
