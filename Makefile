@@ -100,8 +100,8 @@ $(B)/sonde: $(CMD_OBJ) $(B)/librecord.a $(B)/libsonde.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
 
 # `sonde agent` alone, to be copied into guests: static, without the debug information.
-AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/options \
-	cmd/help lib/version))
+AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/limits \
+	cmd/options cmd/help lib/version))
 $(B)/sonde-agent: $(B)/cmd/static/no_plugins.o $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
 	$(CC) -static -s -o $@ $^ $(RECORD_STATIC_LIBS) -lpthread
 

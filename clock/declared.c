@@ -176,8 +176,7 @@ static int add_clock(struct declared *d, const struct state_line *l)
 /* A block's VMs stand together. */
 static bool block_is_full(const struct declared *d, uint32_t block)
 {
-	return d->vms.nr >= BLOCK_VMS_MAX &&
-	       d->vms.list[d->vms.nr - BLOCK_VMS_MAX].block == block;
+	return d->vms.nr >= BLOCK_VMS_MAX && d->vms.list[d->vms.nr - BLOCK_VMS_MAX].block == block;
 }
 
 static int add_vm(struct declared *d, const struct state_line *l, uint32_t block)

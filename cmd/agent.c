@@ -2,6 +2,7 @@
 /* sonde agent: records the machine it runs in when a recorder on its host asks. */
 #define _GNU_SOURCE /* SIG_BLOCK with signalfd() */
 #include "cmd/command.h"
+#include "cmd/limits.h"
 #include "record/agent.h"
 
 #include <signal.h>
@@ -77,6 +78,7 @@ static enum exit_code run_agent(const struct invocation *inv)
 	static struct remote_targets guests; /* too large for the stack */
 	bool told = opt->vsock_port || opt->virtio || opt->tcp;
 	struct wire_token token;
+	struct rlimit usual;
 	struct error err = {0};
 	struct agent_options a = {
 		.vsock = opt->vsock_port || !told,
@@ -99,6 +101,7 @@ static enum exit_code run_agent(const struct invocation *inv)
 		return complain(inv, EXIT_USAGE, "%s", err.text);
 	if (opt->token_file && wire_token_load(&token, opt->token_file, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
+	allow_many_files(&usual);
 	a.stop_fd = stop_signals();
 	if (agent_run(&a, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);

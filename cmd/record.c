@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde record: this machine's kernel, and that of its guests, into a run directory. */
 #include "cmd/command.h"
+#include "cmd/limits.h"
 #include "cmd/record.h"
 #include "cmd/signals.h"
 #include "cmd/workload.h"
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -154,18 +154,6 @@ static enum ending wait_for_end(struct session *s)
 			draw(s);
 		}
 	}
-}
-
-/* Two files a CPU are open: a machine with many has more than the usual limit. */
-static void allow_many_files(struct session *s)
-{
-	struct rlimit most;
-
-	if (getrlimit(RLIMIT_NOFILE, &s->usual_files))
-		return;
-	most = s->usual_files;
-	most.rlim_cur = most.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &most);
 }
 
 /* The command has the limit that it would have had without us. */
@@ -363,7 +351,7 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 				opt->duration);
 	if (!choose_path(inv, s.path, sizeof(s.path)))
 		return complain(inv, EXIT_USAGE, "-o: the path is too long");
-	allow_many_files(&s);
+	allow_many_files(&s.usual_files);
 	signals_catch_interrupt();
 	ret = begin(&s, &err);
 	if (ret) {

@@ -25,6 +25,7 @@ struct agent {
 	struct agent_port port;
 	struct agent_conn *conns[CONNS_MAX];
 	struct agent_conn *owner; /* who has proved itself; the others must wait */
+	bool no_calls;		  /* for a moment: there was no room for who called */
 	int retry_ms;
 	bool told_missing, port_seen;
 	unsigned nr_done; /* recordings */
@@ -88,6 +89,8 @@ static void accept_one(struct agent *a, enum link_kind kind, int listener)
 		add_conn(a, fd, false, who);
 	else if (ret != -EAGAIN)
 		say(a, "%s", err.text);
+	/* It would be told again at once, and for ever. */
+	a->no_calls = a->no_calls || (ret && ret != -EAGAIN && ret != -EACCES);
 }
 
 static bool port_is_in_use(const struct agent *a)
@@ -147,8 +150,8 @@ static void fill_slots(const struct agent *a, struct pollfd fds[static NR_SLOTS]
 
 	fds[SLOT_STOP] = (struct pollfd){a->opt.stop_fd, POLLIN, 0};
 	fds[SLOT_JOB] = (struct pollfd){job, POLLIN, 0};
-	fds[SLOT_VSOCK] = (struct pollfd){a->vsock_fd, POLLIN, 0};
-	fds[SLOT_TCP] = (struct pollfd){a->tcp_fd, POLLIN, 0};
+	fds[SLOT_VSOCK] = (struct pollfd){a->no_calls ? -1 : a->vsock_fd, POLLIN, 0};
+	fds[SLOT_TCP] = (struct pollfd){a->no_calls ? -1 : a->tcp_fd, POLLIN, 0};
 	fds[SLOT_PORT] = (struct pollfd){a->port.epoll_fd, POLLIN, 0};
 	for (unsigned i = 0; i < CONNS_MAX; i++)
 		fds[SLOT_CONNS + i] =
@@ -194,6 +197,7 @@ static void serve(struct agent *a, const struct pollfd fds[static NR_SLOTS])
 {
 	int fd;
 
+	a->no_calls = false;
 	if (fds[SLOT_STOP].revents)
 		a->ending = true;
 	if (fds[SLOT_JOB].revents)
@@ -220,6 +224,8 @@ static int next_due_ms(struct agent *a, bool missing)
 		if (a->conns[i] && !(a->conns[i]->is_port && a->conns[i]->state == CONN_CALLED))
 			return TICK_MS;
 	}
+	if (a->no_calls)
+		return TICK_MS;
 	if (!missing)
 		return -1;
 	a->retry_ms = a->retry_ms * 2 < RETRY_MAX_MS ? a->retry_ms * 2 : RETRY_MAX_MS;

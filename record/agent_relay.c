@@ -59,15 +59,30 @@ static int relay_open(void *data, struct remote_machine *m, struct error *err)
 	return ret;
 }
 
+/* A machine that has no number on the link is at least spoken of. */
+static void tell_of(struct agent_relay *relay, const struct remote_machine *m, const char *why)
+{
+	struct wire_text notice;
+	char path[256];
+
+	remote_path(m, path, sizeof(path));
+	snprintf(notice.text, sizeof(notice.text), "its guest %s is not recorded: %.200s", path,
+		 why);
+	wire_send_message(relay->sender, WIRE_NOTICE, 0, WIRE_TEXT, &notice, NULL);
+}
+
 static void relay_done(void *data, struct remote_machine *m)
 {
 	struct agent_relay *relay = data;
 	struct wire_cost done = {.cost = m->cost, .complete = m->complete};
+	struct error err = {0};
 
 	m->sink = NULL;
 	if (!m->recorded) {
-		/* A failure here is one of our own link: whoever sends next sees it. */
-		announce(relay, m, *m->why ? m->why : "it could not be recorded", NULL);
+		/* Another failure is one of our own link: whoever sends next sees it. */
+		if (announce(relay, m, *m->why ? m->why : "it could not be recorded", &err) ==
+		    -E2BIG)
+			tell_of(relay, m, err.text);
 		return;
 	}
 	snprintf(done.why, sizeof(done.why), "%s", m->why);

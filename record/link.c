@@ -125,8 +125,8 @@ static int open_below(pid_t pid, const char *path)
  * A path longer than a socket address can hold, or one of another mount namespace, is reached
  * through a descriptor of the socket's file, *held.
  */
-static int fill_path(union any_address *a, socklen_t *len, const struct link_target *t,
-		     int *held, struct error *err)
+static int fill_path(union any_address *a, socklen_t *len, const struct link_target *t, int *held,
+		     struct error *err)
 {
 	memset(a, 0, sizeof(*a));
 	*held = t->root_pid ? open_below(t->root_pid, t->address)
@@ -288,6 +288,19 @@ static void describe_peer(const union any_address *a, char who[static LINK_TEXT]
 	}
 }
 
+static int accept_failed(int code, struct error *err)
+{
+	switch (code) {
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM:
+		return fail(err, -code, "cannot take a call now: %s", strerror(code));
+	default:
+		return fail(err, -EAGAIN, "nobody calls: %s", strerror(code));
+	}
+}
+
 int link_accept(enum link_kind kind, int listener, bool has_token, int *out,
 		char who[static LINK_TEXT], struct error *err)
 {
@@ -297,7 +310,7 @@ int link_accept(enum link_kind kind, int listener, bool has_token, int *out,
 
 	*out = -1;
 	if (fd < 0)
-		return fail(err, -EAGAIN, "nobody calls: %s", strerror(errno));
+		return accept_failed(errno, err);
 	describe_peer(&a, who);
 	if (kind == LINK_VSOCK && !has_token &&
 	    (a.vm.svm_cid != VMADDR_CID_HOST || a.vm.svm_port > PRIVILEGED_PORT_MAX)) {

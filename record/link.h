@@ -51,7 +51,8 @@ int link_listen_vsock(unsigned port, int *fd, struct error *err);
 int link_listen_tcp(const char *address, int *fd, struct error *err);
 
 /* -EAGAIN: nobody there.  -EACCES: a vsock peer that is not the host's root, and the caller has no
- * token to ask for (@has_token false); it is sent away.  @who: who calls, for messages. */
+ * token to ask for (@has_token false); it is sent away.  -EMFILE, -ENFILE, -ENOBUFS, -ENOMEM: there
+ * is somebody, who stays there: ask again later.  @who: who calls, for messages. */
 int link_accept(enum link_kind kind, int listener, bool has_token, int *fd,
 		char who[static LINK_TEXT], struct error *err);
 
@@ -61,7 +62,8 @@ int link_open_port(const char *path, int *fd, struct error *err);
 /* Whether somebody is at the other end of a virtio port now. */
 bool link_port_is_connected(int fd);
 
-/* The decimal number that @text begins with, 1 to @max, and where it ends.  False: there is none. */
+/* The decimal number that @text begins with, 1 to @max, and where it ends.  False: there is none.
+ */
 bool link_number(const char *text, unsigned max, unsigned *value, const char **end);
 
 /* Splits "ADDRESS:PORT" or "[IPV6]:PORT"; a missing address stays "". */

@@ -3,12 +3,14 @@
 """Callers that an agent must send away, and stay ready for the right one."""
 
 import os
+import resource
 import socket
 import struct
 import time
+from pathlib import Path
 
 import wire
-from agents import check, run_tests
+from agents import check, run_tests, wait_until
 from wire import AUTH, HELLO, START, frame
 
 
@@ -19,6 +21,10 @@ def still_serves(place, agent):
 
 def caller(place, agent, token=None):
     return wire.Caller(agent.port, token or place.token.read_bytes().strip())
+
+
+def cpu_ticks(agent):
+    return sum(map(int, Path(f"/proc/{agent.process.pid}/stat").read_text().split()[13:15]))
 
 
 def garbage(place):
@@ -126,17 +132,35 @@ def a_silent_caller_in_a_recording(place):
     size = int(open(f"/proc/{a.process.pid}/statm").read().split()[1]) * 4096
     check(a.is_tracing(), "it does not trace")
     check(size < 30 << 20, f"{size} bytes of memory")
-    before = open(f"/proc/{a.process.pid}/stat").read().split()[13:15]
+    before = cpu_ticks(a)
     time.sleep(0.5)
-    after = open(f"/proc/{a.process.pid}/stat").read().split()[13:15]
-    used = sum(map(int, after)) - sum(map(int, before))
+    used = cpu_ticks(a) - before
     check(used <= 2, f"{used} ticks of CPU while it waits")
     c.sock.close()
     time.sleep(0.5)
     check(not a.is_tracing(), "it still traces")
 
 
+def no_descriptor_is_left(place):
+    """Who calls then is taken later; the agent waits meanwhile, and does not try all the time."""
+    a = place.agent("a", pages=10)
+    # All that poll() needs, and one less than a full house and one more caller.
+    soft, hard = resource.prlimit(a.process.pid, resource.RLIMIT_NOFILE)
+    check(soft == hard, "the agent has not raised its limit")
+    resource.prlimit(a.process.pid, resource.RLIMIT_NOFILE, (13, hard))
+    idle = [socket.create_connection(("127.0.0.1", a.port)) for _ in range(12)]
+    wait_until(lambda: "cannot take a call now" in a.said(), "it says so")
+    before = cpu_ticks(a)
+    time.sleep(1)
+    check(cpu_ticks(a) - before <= 5, f"{cpu_ticks(a) - before} ticks of CPU while it waits")
+    check(a.said().count("cannot take a call now") < 6, a.said())
+    for s in idle:
+        s.close()
+    resource.prlimit(a.process.pid, resource.RLIMIT_NOFILE, (hard, hard))
+    still_serves(place, a)
+
+
 if __name__ == "__main__":
     run_tests([garbage, wrong_proofs, orders_before_the_proof, frames_that_break_rules,
                many_at_once, a_busy_agent_keeps_sending_them_away, versions,
-               a_silent_caller_in_a_recording])
+               a_silent_caller_in_a_recording, no_descriptor_is_left])

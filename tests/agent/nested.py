@@ -163,8 +163,22 @@ def notices_come_from_all(place):
     check(said == wanted, said)
 
 
+def more_than_a_link_can_name(place):
+    """Of guests beyond its numbers a notice tells."""
+    nobody = free_port()
+    names = [f"n{i:02}" for i in range(66)]
+    a = place.agent("a", *[word for name in names
+                           for word in ("--guest", f"{name}=tcp:127.0.0.1:{nobody}")], pages=10)
+    g = place.gather("run", a, depth=8).begin(1)
+    machines = g.end()
+    g.check_whole(machines["a"], pages=10)
+    told = re.findall(r"its guest (n\d\d) is not recorded: more than 64 machines", g.notices.read_text())
+    check(len(machines) == 64 and len(told) == 3, f"{len(machines)} machines, told of {told}")
+    check(sorted(told + [m.split(".")[1] for m in machines if m != "a"]) == names, "not all")
+
+
 if __name__ == "__main__":
     run_tests([four_levels, order_of_start_and_stop, no_deeper_than_asked_for,
                a_nested_agent_dies, an_agent_in_between_dies, a_nested_agent_hangs,
                the_recorder_dies, the_limit_holds_for_each, a_guest_without_an_agent,
-               notes_reach_all, notices_come_from_all])
+               notes_reach_all, notices_come_from_all, more_than_a_link_can_name])
