@@ -45,7 +45,8 @@ int datfile_tail(struct buffer *out, const struct dat_tail *tail, struct error *
  * is some; when the disk is full, what has been copied is freed on the way.
  *
  * -ENOENT: there is no whole head or tail, so nothing was recorded.  -ENOSPC: part of it is in
- * trace.dat.part and the rest where it was; calling again goes on from there.
+ * trace.dat.part and the rest where it was; calling again goes on from there.  -ENOTDIR: @folder is
+ * a symbolic link.
  */
 int datfile_join(const char *folder, struct error *err);
 

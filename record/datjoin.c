@@ -459,7 +459,7 @@ int datfile_join(const char *folder, struct error *err)
 	struct join j = {.folder = folder, .out = -1, .err = err};
 	int ret;
 
-	j.dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	j.dir = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (j.dir < 0)
 		return fail(err, -errno, "cannot open %s: %s", folder, strerror(errno));
 	ret = join(&j);
@@ -481,7 +481,7 @@ bool datfile_has_parts(const char *folder)
 	struct join j = {.folder = folder, .out = -1};
 	bool parts;
 
-	j.dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	j.dir = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (j.dir < 0)
 		return false;
 	parts = there(&j, "head") || there(&j, PART);

@@ -36,8 +36,8 @@ int tracefs_usable(char *dir, size_t room, struct error *err)
 	return 0;
 }
 
-/* When process @pid began, in ticks after boot; 0 = it does not live: one that was killed stays until
- * its parent asks for its status. */
+/* When process @pid began, in ticks after boot; 0 = it does not live: one that was killed stays
+ * until its parent asks for its status. */
 static unsigned long long start_of(long pid)
 {
 	unsigned long long start = 0;

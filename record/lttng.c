@@ -272,7 +272,7 @@ static int choose_output(struct lttng *l, struct error *err)
 	return l->output_is_ours
 		       ? 0
 		       : fail(err, -errno, "cannot make a directory in " OUTPUT_DIR ": %s",
-			       strerror(errno));
+			      strerror(errno));
 }
 
 static int prepare(struct lttng *l, const struct record_options *opt, struct error *err)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* O_PATH */
 #include "record/run.h"
 #include "record/datfile.h"
 #include "record/remove.h"
@@ -307,6 +308,21 @@ int run_save(struct run *run, struct error *err)
 
 /* ---- its end ---- */
 
+/* A file that has another name, too, may be anybody's: it stays whose it is. */
+static bool give_entry(int dir, const char *name, uid_t uid, gid_t gid)
+{
+	int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	bool given;
+
+	if (fd < 0)
+		return false;
+	given = !fstat(fd, &st) && (S_ISDIR(st.st_mode) || st.st_nlink == 1) &&
+		!fchownat(fd, "", uid, gid, AT_EMPTY_PATH);
+	close(fd);
+	return given;
+}
+
 /* Gives everything below @dir to the user who called sudo. */
 static void give_away(int dir, uid_t uid, gid_t gid, unsigned depth)
 {
@@ -328,9 +344,7 @@ static void give_away(int dir, uid_t uid, gid_t gid, unsigned depth)
 				give_away(below, uid, gid, depth + 1);
 			close(below);
 		}
-		/* What cannot be given stays root's. */
-		if (fchownat(dirfd(d), entry->d_name, uid, gid, AT_SYMLINK_NOFOLLOW))
-			continue;
+		give_entry(dirfd(d), entry->d_name, uid, gid); /* or it stays root's */
 	}
 	if (d)
 		closedir(d);
@@ -407,20 +421,28 @@ void run_abandon(struct run *run)
 /* ---- what a killed recorder left ---- */
 
 /* @known: there was one. */
-static json_t *load_manifest(int dir, bool *known)
+static int load_manifest(const char *path, int dir, json_t **out, bool *known, struct error *err)
 {
-	int fd = openat(dir, MANIFEST, O_RDONLY | O_CLOEXEC);
+	int fd = openat(dir, MANIFEST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	json_t *root = fd < 0 ? NULL : json_loadfd(fd, 0, NULL);
+	json_int_t version = json_integer_value(json_object_get(root, "version"));
 
 	if (fd >= 0)
 		close(fd);
 	*known = json_is_object(root);
-	if (*known)
-		return root;
-	json_decref(root);
-	root = new_object(); /* killed before it was written */
-	json_object_set_new(root, "version", json_integer(MANIFEST_VERSION));
-	return root;
+	if (!*known) {
+		json_decref(root);
+		root = new_object(); /* killed before it was written */
+		json_object_set_new(root, "version", json_integer(MANIFEST_VERSION));
+	} else if (version != MANIFEST_VERSION) {
+		json_decref(root);
+		return fail(err, -EPROTONOSUPPORT,
+			    "%s/" MANIFEST " has version %lld, and this sonde knows only %d: "
+			    "recover it with the one that recorded it",
+			    path, (long long)version, MANIFEST_VERSION);
+	}
+	*out = root;
+	return 0;
 }
 
 /* The entry of machine @name, made when there is none. */
@@ -500,7 +522,7 @@ static int recover_all(const char *path, int dir, json_t *root, unsigned *done, 
 int run_recover(const char *path, unsigned *done, struct error *err)
 {
 	const char *state;
-	json_t *root;
+	json_t *root = NULL;
 	int ret, saved;
 	bool known;
 	int dir;
@@ -509,7 +531,11 @@ int run_recover(const char *path, unsigned *done, struct error *err)
 	dir = open_locked(path, err);
 	if (dir < 0)
 		return dir;
-	root = load_manifest(dir, &known);
+	ret = load_manifest(path, dir, &root, &known, err);
+	if (ret) {
+		close(dir);
+		return ret;
+	}
 	ret = recover_all(path, dir, root, done, err);
 	state = json_string_value(json_object_get(root, "state"));
 	if (!known && !*done && !ret) {

@@ -62,6 +62,8 @@ void run_abandon(struct run *run);
 /*
  * Makes good what a killed recorder left at @path.  *@done: how many machines were joined; 0 is no
  * error.  -EBUSY: it is still being recorded.  -ENOENT: no run directory.
+ * -EPROTONOSUPPORT: a later version of sonde made it.  Folders that are symbolic links are passed
+ * over.
  */
 int run_recover(const char *path, unsigned *done, struct error *err);
 

@@ -52,6 +52,25 @@ run 0 "$sonde" record -q -o "$scratch/after" -- true
 [ ! -d "$instance" ] || fail "the instance of a recorder that is a zombie is still there"
 kill "$parent"
 
+# A later version's manifest is left as it is.
+mkdir "$scratch/later"
+echo '{"version": 2, "state": "recording"}' >"$scratch/later/run.json"
+run 1 "$sonde" record --recover "$scratch/later"
+says err "has version 2"
+grep -qx '{"version": 2, "state": "recording"}' "$scratch/later/run.json" || fail "it was rewritten"
+
+# A folder that is a link to another one, and a file with another name: neither is touched.
+mkdir "$scratch/linked" "$scratch/elsewhere"
+echo '{"version": 1, "state": "recording"}' >"$scratch/linked/run.json"
+echo parts >"$scratch/elsewhere/head"
+ln -s ../elsewhere "$scratch/linked/host0"
+echo mine >"$scratch/mine"
+ln "$scratch/mine" "$scratch/linked/other"
+run 0 env SUDO_UID=65534 SUDO_GID=65534 "$sonde" record --recover "$scratch/linked"
+says out "nothing to recover"
+[ "$(stat -c %u "$scratch/linked/run.json" "$scratch/mine" "$scratch/elsewhere/head" | tr '\n' ' ')" = "65534 0 0 " ] ||
+	fail "not given away, or too much: $(ls -lR "$scratch")"
+
 mkdir "$scratch/no-run"
 run 1 "$sonde" record --recover "$scratch/no-run"
 says err "is no run directory"
