@@ -4,7 +4,8 @@
 
 Prints, per machine, how many samples agree, and every miss with what the history shows around it.  Then the same
 with all samples moved in time: a comparison that still agreed would prove nothing.  Exit status 1 when a miss is further
-from the next change of state than the clock's bound, when there are no samples, or when a shift by 1 ms goes unnoticed.
+from the next change of state than the clock's bound, when there are no samples, when less than a third of
+them lie where something was recorded, or when a shift by 1 ms goes unnoticed.
 """
 import argparse
 import json
@@ -20,6 +21,7 @@ from lab.oracle.history import History  # noqa: E402
 from lab.oracle.judge import Program, clock_of, judge, neighbours, share  # noqa: E402
 
 SHIFTS_NS = (-1_000_000, -100_000, 100_000, 1_000_000)
+HEARD = 1 / 3  # of the samples must lie where something was recorded; a recorder killed half-way leaves about half
 NOTICED = 0.02  # of the samples must be lost by a shift of 1 ms
 MISSES_SHOWN = 20
 
@@ -92,6 +94,8 @@ def compare(history, samples):
     wrong = print_ranges(ranges.judge(history, others, clock_of(history, programs)))
     moved = print_shifts(history, programs)
     faults = []
+    if heard < HEARD * len(verdicts):
+        faults.append(f"only {heard} of {len(verdicts)} samples lie where something was recorded")
     if any(v.wrong() for v in verdicts):
         faults.append(f"{sum(v.wrong() for v in verdicts)} misses outside the clock bound")
     if wrong:
