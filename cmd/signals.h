@@ -11,8 +11,8 @@
 void signals_install(void);
 
 /*
- * From now on the first ^C (or SIGTERM) only sets a flag; the second ends the program.  SIGHUP, when
- * the terminal's connection breaks, sets it too, every time, unless it is ignored (nohup).
+ * From now on the first ^C (or SIGTERM) only sets a flag; the second ends the program.  SIGHUP,
+ * when the terminal's connection breaks, sets it too, every time, unless it is ignored (nohup).
  */
 void signals_catch_interrupt(void);
 bool signals_interrupted(void);

@@ -24,8 +24,8 @@ int workload_start(struct workload *w, char **words, struct error *err);
 /* Waits for its end, an interruption or @timeout_ms; true when it has ended. */
 bool workload_wait(struct workload *w, int timeout_ms);
 
-/* Ends it, if it still runs: with SIGTERM, and with SIGKILL if it has not ended 5 s later.  Only it,
- * not what it has started itself: it is of our own process group, so that ^C reaches all. */
+/* Ends it, if it still runs: with SIGTERM, and with SIGKILL if it has not ended 5 s later.  Only
+ * it, not what it has started itself: it is of our own process group, so that ^C reaches all. */
 void workload_stop(struct workload *w);
 
 #endif
