@@ -3,6 +3,8 @@
 """The lab's oracle without the lab: a monitor that answers, stalls and dies; registers of every kind; a history
 held against samples that are right, wrong, and moved."""
 
+import contextlib
+import io
 import json
 import socket
 import sys
@@ -15,7 +17,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
 import lib  # noqa: E402
 
 sys.path[:0] = [str(lib.ROOT)]
-from lab.oracle import names, ranges, sampler, samples  # noqa: E402
+from lab.oracle import compare, names, ranges, sampler, samples  # noqa: E402
 from lab.oracle.history import State  # noqa: E402
 from lab.oracle.judge import Program, judge, share  # noqa: E402
 
@@ -156,6 +158,7 @@ class FakeHistory:
     STATES = [State(1000, 2000, "vm-a", 0, 900, "spin-2", 9), State(2000, 3000, "L0", 0, 0, "swapper", 1),
               State(3000, 3900, "-", 0, -1, "-", 0),
               State(3900, 4000, "cut", 0, -1, "-", 7), State(0, 0, "-", -1, -1, "-", 0)]
+    path = "fake"
     tables = {"machine": [{"name": "L0", "parent": "-1", "traced": "1"},
                           {"name": "vm-a", "parent": "0", "traced": "1"},
                           {"name": "vm-tid66", "parent": "0", "traced": "0"}],
@@ -204,6 +207,20 @@ def check_judge():
     lib.check(share(judge(history, [right], 700)) == 0, "moved in time, it does not agree")
 
 
+def check_compare():
+    """Samples of a time when nothing was recorded agree with everything."""
+    def sample(time):
+        return {"is": "program", "cpu": 0, "l0_tsc": time, "l0_mono_ns": -1, "machine": "vm-a", "tid": 900,
+                "comm": "spin-2"}
+
+    heard = [sample(1500)] * 2
+    with contextlib.redirect_stdout(io.StringIO()):
+        enough = compare.compare(FakeHistory(), heard + [sample(5000)] * 4)
+        too_few = compare.compare(FakeHistory(), heard + [sample(5000)] * 5)
+    lib.check(not enough, f"{enough}")
+    lib.check(too_few == ["only 2 of 7 samples lie where something was recorded"], f"{too_few}")
+
+
 def check_ranges():
     def at(kind, low, high, machine="L0"):
         return {"is": kind, "n": 0, "cpu": 0, "machine": machine, "l0_tsc_range": [low, high]}
@@ -231,6 +248,7 @@ def main():
         check_sampler(Path(scratch))
         check_samples(Path(scratch))
     check_judge()
+    check_compare()
     check_ranges()
     check_names()
 
