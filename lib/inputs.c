@@ -370,9 +370,9 @@ static int list_under(struct opening *o, const char *path, struct error *err)
 static int list_machine(struct opening *o, const struct rundir_machine *m, struct error *err)
 {
 	struct problems *problems = &o->in->topology.problems;
-	unsigned told = problems->nr;
 	struct error why = {0};
-	int ret = list_under(o, m->folder, &why);
+	int ret = list_under(o, m->folder, &why); /* tells of its own problems */
+	unsigned told = problems->nr;
 
 	if (!ret)
 		return 0;
