@@ -89,6 +89,7 @@ struct candidate {
 	char *path; /* owned */
 	struct trace *trace;
 	struct error why;
+	int ret; /* of opening it */
 };
 
 struct opening {
@@ -308,8 +309,8 @@ static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
 	int ret;
 
 	c->trace = NULL;
-	if (!t && c->why.code == -ENOMEM)
-		return fail(err, -ENOMEM, "%s", c->why.text);
+	if (!t && c->ret == -ENOMEM)
+		return fail(err, -ENOMEM, "out of memory opening %s", c->path);
 	if (!t) {
 		watcher_notice(o->watcher, "%s; this trace is left out", c->why.text);
 		problems_add(&in->topology.problems, "%s; this trace is left out", c->why.text);
@@ -433,7 +434,7 @@ static void open_one(void *data, unsigned i)
 {
 	struct candidate *c = &((struct opening *)data)->list[i];
 
-	trace_open(&c->trace, c->path, &c->why);
+	c->ret = trace_open(&c->trace, c->path, &c->why);
 }
 
 static void opening_release(struct opening *o)
