@@ -112,12 +112,12 @@ $(B)/$(SONAME): $(LIB_OBJ)
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@ $^ $(LDLIBS)
 $(B)/libsonde.so: $(B)/$(SONAME)
 	ln -sf $(SONAME) $@
-$(B)/install/libsonde.a: $(LIB_OBJ)
+$(B)/installed/libsonde.a: $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@rm -f $@
-	ld -r -o $(B)/install/sonde.o $^
-	objcopy --localize-hidden $(B)/install/sonde.o
-	ar rcs $@ $(B)/install/sonde.o
+	ld -r -o $(B)/installed/sonde.o $^
+	objcopy --localize-hidden $(B)/installed/sonde.o
+	ar rcs $@ $(B)/installed/sonde.o
 
 PREFIX ?= /usr/local
 
@@ -133,12 +133,12 @@ $(B)/completion/sonde: $(B)/sonde
 	@mkdir -p $(@D)
 	$(B)/sonde --completion bash > $@.new && mv $@.new $@
 
-install: all $(B)/install/libsonde.a
+install: all $(B)/installed/libsonde.a
 	install -D -m 755 $(B)/sonde $(DESTDIR)$(PREFIX)/bin/sonde
 	install -D -m 755 $(B)/sonde-agent $(DESTDIR)$(PREFIX)/bin/sonde-agent
 	install -D -m 755 $(B)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libsonde.so
-	install -D -m 644 $(B)/install/libsonde.a $(DESTDIR)$(PREFIX)/lib/libsonde.a
+	install -D -m 644 $(B)/installed/libsonde.a $(DESTDIR)$(PREFIX)/lib/libsonde.a
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(PKGS)|' lib/libsonde.pc.in \
 		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/libsonde.pc

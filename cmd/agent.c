@@ -97,11 +97,16 @@ static enum exit_code run_agent(const struct invocation *inv)
 	if (inv->nr_operands)
 		return complain(inv, EXIT_USAGE, "what is \"%s\"? see sonde agent --help",
 				inv->operands[0]);
+	if (opt->tcp && !opt->token_file)
+		return complain(inv, EXIT_USAGE, "anybody can call by TCP: give a --token-file");
 	if (add_guests(&guests, &opt->guests, &err))
 		return complain(inv, EXIT_USAGE, "%s", err.text);
 	if (opt->token_file && wire_token_load(&token, opt->token_file, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	allow_many_files(&usual);
+	if (geteuid())
+		say((void *)inv,
+		    "only root can record: who asks will be told that it cannot be done");
 	a.stop_fd = stop_signals();
 	if (agent_run(&a, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);

@@ -141,22 +141,27 @@ static bool has_parts(const char *run)
 }
 
 /* Joins them.  Where that fails, what is whole can be analysed all the same: the analysis tells
- * what is missing. */
-static void recover(const struct invocation *inv)
+ * what is missing.  Not so a run that is still being recorded: false. */
+static bool recover(const struct invocation *inv)
 {
 	for (int i = 0; i < inv->nr_operands; i++) {
 		struct error err = {0};
 		unsigned done;
+		int ret;
 
 		if (!has_parts(inv->operands[i]))
 			continue;
-		if (run_recover(inv->operands[i], &done, &err))
+		ret = run_recover(inv->operands[i], &done, &err);
+		if (ret)
 			complain(inv, EXIT_FAILED, "%s", err.text);
-		else
+		if (ret == -EBUSY)
+			return false;
+		if (!ret)
 			complain(inv, EXIT_DONE,
 				 "%s: joined what a killed recorder left of %u machine%s",
 				 inv->operands[i], done, done == 1 ? "" : "s");
 	}
+	return true;
 }
 
 static enum exit_code run(const struct invocation *inv)
@@ -180,7 +185,8 @@ static enum exit_code run(const struct invocation *inv)
 	else
 		snprintf(output, sizeof(output), "run.sonde");
 	signals_catch_interrupt();
-	recover(inv);
+	if (!recover(inv))
+		return EXIT_FAILED;
 	progress_init(&progress, inv);
 	watcher = (struct sonde_watcher){progress_report, progress_notice, &progress};
 	ret = sonde_analyze(&inputs, output, &watcher, &result, &err);

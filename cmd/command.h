@@ -40,6 +40,7 @@ struct command {
 	const char *operands; /* "PATH..." */
 	const char *about;    /* a few lines for --help */
 	unsigned common;      /* which of the common options it takes: COMMON_* */
+	bool output_is_dir;   /* -o names a directory */
 	const struct option_row *options;
 	unsigned nr_options;
 	size_t values_bytes; /* size of the struct its options are written into */

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LEFT_WIDTH 26 /* of the options; what is longer has a line of its own */
+
 static void print_option(FILE *out, const struct option_row *row)
 {
 	char left[64];
@@ -14,17 +16,27 @@ static void print_option(FILE *out, const struct option_row *row)
 		snprintf(letter, sizeof(letter), "-%c, ", row->letter);
 	snprintf(left, sizeof(left), "%s--%s%s%s", letter, row->name, row->arg ? " " : "",
 		 row->arg ? row->arg : "");
-	fprintf(out, "  %-26s  %s\n", left, row->help);
+	if (strlen(left) <= LEFT_WIDTH)
+		fprintf(out, "  %-*s  %s\n", LEFT_WIDTH, left, row->help);
+	else
+		fprintf(out, "  %s\n  %-*s  %s\n", left, LEFT_WIDTH, "", row->help);
 }
 
-static void print_options(FILE *out, const char *title, const struct option_set *set)
+static void print_options(FILE *out, const struct command *c, const char *title,
+			  const struct option_set *set)
 {
 	if (!set->nr)
 		return;
 	fprintf(out, "\n%s\n", title);
 	for (unsigned i = 0; i < set->nr; i++) {
-		if (option_taken(set, &set->rows[i]))
-			print_option(out, &set->rows[i]);
+		struct option_row row = set->rows[i];
+
+		if (c->output_is_dir && row.mask == COMMON_OUTPUT) {
+			row.arg = "DIR";
+			row.help = "make the run directory DIR";
+		}
+		if (option_taken(set, &row))
+			print_option(out, &row);
 	}
 }
 
@@ -35,8 +47,8 @@ void print_help(FILE *out, const struct command *c)
 
 	fprintf(out, "sonde %s [OPTION...]%s%s\n", c->name, *c->operands ? " " : "", c->operands);
 	fprintf(out, "%s\n\n%s", c->summary, c->about);
-	print_options(out, "Options", &own);
-	print_options(out, "Common options", &common);
+	print_options(out, c, "Options", &own);
+	print_options(out, c, "Common options", &common);
 	fprintf(out, "\nman sonde-%s says more.\n", c->name);
 }
 

@@ -29,6 +29,11 @@ static void wall_text(const struct sonde_run *run, int64_t t, char *buf, size_t 
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
+static const char *plural(int64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 static void print_head(const struct invocation *inv, struct sonde_run *run)
 {
 	bool is_ns = sonde_run_ticks_are_ns(run);
@@ -48,10 +53,11 @@ static void print_head(const struct invocation *inv, struct sonde_run *run)
 	if (*wall)
 		fprintf(out, "wall time  %s, as %s's clock had it\n", wall, "the host");
 	fprintf(out,
-		"holds      %" PRId64 " machines, %" PRId64 " CPUs, %" PRId64 " threads, %" PRId64
-		" PID namespaces, %" PRId64 " contexts\n",
-		sonde_nr_machines(run), sonde_nr_cpus(run), sonde_nr_threads(run),
-		sonde_nr_pid_ns(run), sonde_nr_contexts(run));
+		"holds      %" PRId64 " machine%s, %" PRId64 " CPU%s, %" PRId64 " threads, %" PRId64
+		" PID namespace%s, %" PRId64 " contexts\n",
+		sonde_nr_machines(run), plural(sonde_nr_machines(run)), sonde_nr_cpus(run),
+		plural(sonde_nr_cpus(run)), sonde_nr_threads(run), sonde_nr_pid_ns(run),
+		plural(sonde_nr_pid_ns(run)), sonde_nr_contexts(run));
 	for (int64_t i = 0; i < sonde_nr_meta(run); i++) {
 		struct sonde_meta meta;
 		char safe[512];

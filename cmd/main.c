@@ -150,7 +150,10 @@ static enum exit_code run_main_option(int argc, char **argv)
 		print_completion(stdout);
 		return EXIT_DONE;
 	}
-	fprintf(stderr, "sonde: there is no command \"%s\"; see sonde --help\n", word);
+	fprintf(stderr,
+		*word == '-' ? "sonde: unknown option %s before a command; see sonde --help\n"
+			     : "sonde: there is no command \"%s\"; see sonde --help\n",
+		word);
 	return EXIT_USAGE;
 }
 

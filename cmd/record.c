@@ -13,6 +13,7 @@
 #include "report/units.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 
 #define TICK_MS 200
 #define HOST_NAME "host0"
+#define BUFFER_KB_MAX (1u << 30) /* of each CPU: 1 TiB */
+#define RATE_MIN_S 0.1		 /* a shorter recording's rates say nothing */
 
 #define FIELD(field) offsetof(struct record_command, field)
 
@@ -81,6 +84,7 @@ struct session {
 	const struct record_command *opt;
 	char path[4096];
 	double duration_s; /* 0 = no end */
+	unsigned purpose;  /* 0 = the default */
 	double start_s;	   /* of everything */
 	double begin_s;	   /* of recording */
 	bool terminal;
@@ -112,7 +116,7 @@ static void draw(struct session *s)
 		return;
 	guests_progress(s->guests, &nr_guests, &nr_bytes, &nr_lost);
 	if (nr_guests)
-		snprintf(guests, sizeof(guests), " and %u guest%s", nr_guests,
+		snprintf(guests, sizeof(guests), " this machine and %u guest%s", nr_guests,
 			 nr_guests == 1 ? "" : "s");
 	nr_bytes += recorder_bytes(s->recorder);
 	nr_lost += recorder_events_lost(s->recorder);
@@ -142,9 +146,10 @@ static enum ending wait_for_end(struct session *s)
 
 		if (left_s <= 0)
 			return ENDED;
+		/* ^C on a terminal reaches the command as well, and may end it before we look. */
 		if (workload_wait(&s->workload,
 				  left_s < TICK_MS / 1e3 ? (int)(left_s * 1e3) + 1 : TICK_MS))
-			return ENDED;
+			return signals_interrupted() ? ENDED_BY_USER : ENDED;
 		if (signals_interrupted())
 			return s->workload.pid || s->duration_s ? ENDED_BY_USER : ENDED;
 		if (recorder_check(s->recorder, NULL))
@@ -187,6 +192,7 @@ static int begin(struct session *s, struct error *err)
 	struct record_options options = {
 		.tracer = s->opt->tracer && !strcmp(s->opt->tracer, "lttng") ? RECORD_LTTNG
 									     : RECORD_FTRACE,
+		.purpose = s->purpose,
 		.events = s->opt->events.items,
 		.nr_events = s->opt->events.nr,
 		.buffer_kb = (unsigned)s->opt->buffer_kb,
@@ -195,12 +201,9 @@ static int begin(struct session *s, struct error *err)
 		.notice_data = s,
 	};
 	struct guest_options guests = wanted_guests(s->opt);
-	int ret = 0;
+	int ret;
 
-	if (s->opt->purpose)
-		ret = purpose_parse(s->opt->purpose, &options.purpose, err);
-	if (!ret)
-		ret = run_create(&s->run, s->path, s->inv->command_line, sonde_version(), err);
+	ret = run_create(&s->run, s->path, s->inv->command_line, sonde_version(), err);
 	if (ret)
 		return ret;
 	s->machine = run_add_machine(s->run, HOST_NAME, NULL, err);
@@ -258,15 +261,17 @@ static void print_json(const struct session *s, const struct run_machine *m, dou
 static void print_text(const struct session *s, const struct run_machine *m, double seconds)
 {
 	FILE *out = s->inv->screen.out;
-	char bytes[UNIT_TEXT], rate[UNIT_TEXT], count[UNIT_TEXT];
+	char bytes[UNIT_TEXT], rate[UNIT_TEXT], count[UNIT_TEXT], elapsed[UNIT_TEXT];
+	bool rates = seconds >= RATE_MIN_S;
 
 	if (s->inv->common.quiet)
 		return;
-	fprintf(out, "%s: %.2f s of this machine, %s (%s/s), clock %s%s%s%s\n", s->path, seconds,
-		unit_bytes(bytes, m->cost.bytes),
-		unit_bytes(rate, (uint64_t)((double)m->cost.bytes / seconds)), m->cost.clock,
-		*m->cost.clock_reason ? " (" : "", m->cost.clock_reason,
-		*m->cost.clock_reason ? ")" : "");
+	unit_bytes(rate, rates ? (uint64_t)((double)m->cost.bytes / seconds) : 0);
+	fprintf(out, "%s: %s of this machine, %s%s%s%s, clock %s%s%s%s\n", s->path,
+		unit_length(elapsed, (int64_t)(seconds * 1e9), true),
+		unit_bytes(bytes, m->cost.bytes), rates ? " (" : "", rates ? rate : "",
+		rates ? "/s)" : "", m->cost.clock, *m->cost.clock_reason ? " (" : "",
+		m->cost.clock_reason, *m->cost.clock_reason ? ")" : "");
 	if (m->cost.events_lost)
 		fprintf(out,
 			"%s events were lost: their times are marked; a larger --buffer-size "
@@ -349,6 +354,14 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 		return complain(inv, EXIT_USAGE,
 				"--duration: \"%s\" is not a time like 10s or 500ms",
 				opt->duration);
+	if (opt->purpose && purpose_parse(opt->purpose, &s.purpose, &err))
+		return complain(inv, EXIT_USAGE, "--for: %s", err.text);
+	if (opt->buffer_kb > BUFFER_KB_MAX)
+		return complain(inv, EXIT_USAGE,
+				"--buffer-size: %" PRIu64
+				" KB for each CPU is more than %u, the most "
+				"that there is",
+				opt->buffer_kb, BUFFER_KB_MAX);
 	if (!choose_path(inv, s.path, sizeof(s.path)))
 		return complain(inv, EXIT_USAGE, "-o: the path is too long");
 	allow_many_files(&s.usual_files);
@@ -399,6 +412,7 @@ const struct command record_command = {
 		 "directory (-o, default sonde-DATE-TIME) that sonde analyze takes as it is.\n"
 		 "Needs root.  No other tracer is disturbed.\n",
 	.common = COMMON_OUTPUT | COMMON_FORMAT,
+	.output_is_dir = true,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),
 	.values_bytes = sizeof(struct record_command),

@@ -272,10 +272,10 @@ void guests_print(struct guests *g, FILE *out)
 
 		remote_path(m, path, sizeof(path));
 		if (m->recorded)
-			fprintf(out, "guest %s: %s, clock %s%s%s\n", path,
-				unit_bytes(bytes, m->cost.bytes),
-				*m->cost.clock ? m->cost.clock : "unknown",
-				m->complete ? "" : "; not complete: ", m->why);
+			/* The agent tells the clock at the end: a lost link leaves it untold. */
+			fprintf(out, "guest %s: %s%s%s%s%s\n", path,
+				unit_bytes(bytes, m->cost.bytes), *m->cost.clock ? ", clock " : "",
+				m->cost.clock, m->complete ? "" : "; not complete: ", m->why);
 		else
 			fprintf(out, "guest %s: no trace of its own: %s\n", path, m->why);
 	}

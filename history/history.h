@@ -111,6 +111,10 @@ struct interval {
  * a time; several may have the same file open.
  */
 int history_open(struct history **out, const char *path, struct error *err);
+
+/* True when the file begins as a history does, of whatever version and however damaged: something
+ * that may be written anew. */
+bool history_probe(const char *path);
 void history_close(struct history *h);
 
 /* A part of the file whose checksum is wrong. */

@@ -2,7 +2,9 @@
 #include "history/reader.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define XXH_INLINE_ALL
@@ -220,6 +222,20 @@ static int read_header(struct history *h, struct error *err)
 	h->flags = get_u32(p + 12);
 	h->wall_offset_ns = (int64_t)get_u64(p + 16);
 	return 0;
+}
+
+bool history_probe(const char *path)
+{
+	char magic[sizeof(FILE_MAGIC) - 1];
+	FILE *f = fopen(path, "rb");
+	bool found;
+
+	if (!f)
+		return false;
+	found = fread(magic, sizeof(magic), 1, f) == 1 &&
+		!memcmp(magic, FILE_MAGIC, sizeof(magic));
+	fclose(f);
+	return found;
 }
 
 int history_open(struct history **out, const char *path, struct error *err)

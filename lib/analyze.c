@@ -24,23 +24,17 @@ static uint64_t file_size(const char *path)
 /* Only a history may be overwritten: a slip of the hand must not cost a user's trace. */
 static int check_output(const char *path, struct error *err)
 {
-	struct history *h;
 	struct stat st;
-	int ret;
 
 	if (stat(path, &st) || (S_ISREG(st.st_mode) && st.st_size == 0))
 		return 0;
 	if (S_ISDIR(st.st_mode))
 		return fail(err, -EISDIR, "cannot write to %s: it is a directory", path);
-	ret = history_open(&h, path, NULL);
-	if (ret == -ENOMEM)
-		return fail(err, ret, "out of memory looking at %s", path);
-	if (ret)
+	if (!history_probe(path))
 		return fail(err, -EEXIST,
 			    "%s exists and is no history: it is not overwritten; remove it or "
 			    "choose another name",
 			    path);
-	history_close(h);
 	return 0;
 }
 

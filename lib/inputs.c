@@ -89,6 +89,7 @@ struct candidate {
 	char *path; /* owned */
 	struct trace *trace;
 	struct error why;
+	int ret; /* of opening it */
 };
 
 struct opening {
@@ -308,8 +309,8 @@ static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
 	int ret;
 
 	c->trace = NULL;
-	if (!t && c->why.code == -ENOMEM)
-		return fail(err, -ENOMEM, "%s", c->why.text);
+	if (!t && c->ret == -ENOMEM)
+		return fail(err, -ENOMEM, "out of memory opening %s", c->path);
 	if (!t) {
 		watcher_notice(o->watcher, "%s; this trace is left out", c->why.text);
 		problems_add(&in->topology.problems, "%s; this trace is left out", c->why.text);
@@ -370,9 +371,9 @@ static int list_under(struct opening *o, const char *path, struct error *err)
 static int list_machine(struct opening *o, const struct rundir_machine *m, struct error *err)
 {
 	struct problems *problems = &o->in->topology.problems;
-	unsigned told = problems->nr;
 	struct error why = {0};
-	int ret = list_under(o, m->folder, &why);
+	int ret = list_under(o, m->folder, &why); /* tells of its own problems */
+	unsigned told = problems->nr;
 
 	if (!ret)
 		return 0;
@@ -433,7 +434,7 @@ static void open_one(void *data, unsigned i)
 {
 	struct candidate *c = &((struct opening *)data)->list[i];
 
-	trace_open(&c->trace, c->path, &c->why);
+	c->ret = trace_open(&c->trace, c->path, &c->why);
 }
 
 static void opening_release(struct opening *o)

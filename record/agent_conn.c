@@ -207,7 +207,10 @@ int conn_read(struct agent_conn *c, struct error *err)
 	if (got < 0)
 		return fail(err, -EPIPE, "the link was lost: %s", strerror(errno));
 	if (!got)
-		return fail(err, -EPIPE, "it hung up");
+		return fail(err, -EPIPE, "it hung up%s",
+			    c->state == CONN_PROVING && has_token(c)
+				    ? " when it was asked for the token"
+				    : "");
 	c->heard_ns = now_ns();
 	ret = wire_parse(&c->parser, buf, (size_t)got, err);
 	/* Who has greeted is told why; what never did gets no answer. */

@@ -53,6 +53,13 @@ static void check_tracefs(struct check_row *row, struct place *p)
 	say(row, CHECK_MISSING, err.text, semicolon ? semicolon + 2 : "");
 }
 
+#define UNKNOWN "unknown without tracefs"
+
+static const char *first_step(const struct place *p)
+{
+	return p->root ? "mount tracefs first" : "run it with sudo";
+}
+
 static int open_events(const struct place *p)
 {
 	char path[320];
@@ -70,7 +77,7 @@ static void check_events(struct check_row *row, struct place *p)
 	char what[256];
 
 	if (dir < 0) {
-		say(row, CHECK_MISSING, "unknown without tracefs", "mount tracefs first");
+		say(row, CHECK_MISSING, UNKNOWN, first_step(p));
 		return;
 	}
 	if (select_events(dir, (unsigned)RECORD_ALL, NULL, 0, &list, &gaps, &err)) {
@@ -94,6 +101,9 @@ static void check_kvm(struct check_row *row, struct place *p)
 		close(dir);
 	if (p->kvm && device)
 		say(row, CHECK_GOOD, "there, with its events", "");
+	else if (device && dir < 0)
+		say(row, CHECK_MISSING, "/dev/kvm is there; its events are " UNKNOWN,
+		    first_step(p));
 	else if (device)
 		say(row, CHECK_MISSING, "/dev/kvm is there, its events are not",
 		    "use a kernel whose kvm has tracepoints");
@@ -117,8 +127,9 @@ static void check_debugfs(struct check_row *row, struct place *p)
 	snprintf(what, sizeof(what), "%s",
 		 root < 0 ? strerror(-root) : "it has no directory of KVM");
 	say(row, p->kvm && p->root ? CHECK_MISSING : CHECK_NOTE, what,
-	    root < 0 ? "use a kernel with CONFIG_DEBUG_FS that is not locked down"
-		     : "start a VM, or load kvm_amd or kvm_intel");
+	    !p->root   ? "run it with sudo"
+	    : root < 0 ? "use a kernel with CONFIG_DEBUG_FS that is not locked down"
+		       : "start a VM, or load kvm_amd or kvm_intel");
 }
 
 static void check_clock(struct check_row *row, struct place *p)
@@ -131,7 +142,7 @@ static void check_clock(struct check_row *row, struct place *p)
 	read_small(AT_FDCWD, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
 		   source, sizeof(source));
 	if (!*clocks) {
-		say(row, CHECK_MISSING, "unknown without tracefs", "mount tracefs first");
+		say(row, CHECK_MISSING, UNKNOWN, first_step(p));
 		return;
 	}
 	clock_choose(clocks, NULL, &choice, NULL);
@@ -159,8 +170,11 @@ static void check_vsock(struct check_row *row, struct place *p)
 	bool host = !access("/dev/vhost-vsock", F_OK);
 	bool guest = !access("/dev/vsock", F_OK);
 
-	(void)p;
-	if (host || guest)
+	if (!host && guest && p->kvm && !access("/dev/kvm", F_OK))
+		say(row, CHECK_NOTE,
+		    "/dev/vsock: the host can be reached; no /dev/vhost-vsock: guests cannot",
+		    "if guests have a vsock device: modprobe vhost_vsock");
+	else if (host || guest)
 		say(row, CHECK_GOOD,
 		    host ? "/dev/vhost-vsock: guests can be reached"
 			 : "/dev/vsock: the host can be reached",

@@ -380,6 +380,7 @@ static int copy_piece(struct join *j, struct piece *p)
 static int write_whole(struct join *j)
 {
 	const struct piece *last = j->nr_pieces ? &j->pieces[j->nr_pieces - 1] : NULL;
+	const char *slash = strrchr(j->folder, '/'); /* before it: the run directory */
 	int ret = write_front(j);
 
 	if (ret == -ENOSPC && !unlinkat(j->dir, "reserve", 0))
@@ -394,8 +395,9 @@ static int write_whole(struct join *j)
 	if (ret == -ENOSPC)
 		return fail(j->err, ret,
 			    "the disk is full: %s stays in parts; make room, then: sonde record "
-			    "--recover",
-			    j->folder);
+			    "--recover %.*s",
+			    j->folder, slash ? (int)(slash - j->folder) : 1,
+			    slash ? j->folder : ".");
 	return ret ? fail(j->err, ret, "cannot write %s/" PART ": %s", j->folder, strerror(-ret))
 		   : 0;
 }

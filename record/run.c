@@ -171,7 +171,8 @@ static int open_locked(const char *path, struct error *err)
 		return dir;
 	code = errno == EWOULDBLOCK ? -EBUSY : -errno;
 	close(dir);
-	return fail(err, code, "%s is in use: it is still being recorded, or joined", path);
+	return fail(err, code,
+		    "%s is in use: it is still being recorded, or joined; wait for its end", path);
 }
 
 static bool is_empty(int dir)

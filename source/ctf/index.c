@@ -256,6 +256,8 @@ static int list_file(struct builder *b, uint32_t file)
 
 	cf->first_packet = b->nr;
 	ret = ctf_lttng_index_read(&lt, cf->path, &why);
+	if (ret == -ENOMEM)
+		return fail(b->err, ret, "%s", why.text);
 	if (ret && ret != -ENOENT)
 		trace_problem(b->t, "%s; the packets are read instead", why.text);
 	/* Version 1.0 has no sequence numbers: where the packets have, they must be asked. */

@@ -41,6 +41,7 @@ def an_agent_hangs(place):
     a.signal(CONT)
     wait_until(lambda: not a.is_tracing(), "it stops tracing")
     g = place.gather("again", a).begin(1, 1)
+    g.wait_for_pages("a")
     g.check_whole(g.end()["a"])
 
 

@@ -11,6 +11,8 @@ commands=$(sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' "$scratch/out")
 run 2 "$sonde"
 run 2 "$sonde" nonsense
 says err 'there is no command "nonsense"'
+run 2 "$sonde" --nonsense
+says err 'unknown option --nonsense before a command'
 run 0 "$sonde" --version
 grep -qE '^sonde [0-9]+\.[0-9]+\.[0-9]+$' "$scratch/out" || fail "--version"
 run 0 "$sonde" help report

@@ -42,7 +42,6 @@ kill -HUP "$recorder"
 wait "$recorder" || fail "exit status $? after SIGHUP under nohup"
 
 # A command that does not end when it is told to.
-status=0
 "$sonde" record -q --duration 0.5 -o "$scratch/deaf" -- sh -c 'trap "" TERM; exec sleep 100' >"$scratch/out" 2>"$scratch/err" &
 recorder=$!
 for i in $(seq 150); do

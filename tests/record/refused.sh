@@ -20,10 +20,11 @@ refused 1 'this kernel has no event "sched:no_such_event"' -e sched:no_such_even
 refused 1 'this kernel has no event "no_such_system"' -e no_such_system -- true
 refused 1 'is not an event: write SYSTEM:EVENT' -e ../../sched -- true
 refused 1 'ftrace has no clock "sundial" here; it has:' --clock sundial -- true
-refused 1 '"tea" is not one of cpu, wait, io, boot, all' --for cpu,tea -- true
+refused 2 '--for: "tea" is not one of cpu, wait, io, boot, all' --for cpu,tea -- true
 refused 2 '"soon" is not a time' --duration soon
 refused 2 '"0" is not a time' --duration 0
-refused 1 "cannot write" --buffer-size 99999999999 -- true
+refused 1 "cannot write" --buffer-size 999999999 -- true
+refused 2 "--buffer-size: 99999999999 KB for each CPU is more than" --buffer-size 99999999999 -- true
 # Nothing is overwritten.
 mkdir there
 touch there/file
