@@ -125,6 +125,7 @@ def two_recorders_at_once(place):
     first.wait_for_pages("a")
     first.check_whole(first.end()["a"])
     third = place.gather("third", a).begin(1, 1)
+    third.wait_for_pages("a")
     third.check_whole(third.end()["a"])
 
 
@@ -137,6 +138,7 @@ def a_recorder_is_killed(place):
     for agent in agents:
         wait_until(lambda: not agent.is_tracing(), f"{agent.name} stops tracing")
     g = place.gather("again", *agents).begin(2, 2)
+    g.wait_for_pages("a", "b")
     for machine in g.end().values():
         g.check_whole(machine)
 
