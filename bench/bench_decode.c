@@ -18,6 +18,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/now.h"
 #include "source/trace.h"
 
 #define BATCH 512
@@ -37,14 +38,6 @@ struct job {
 	_Atomic unsigned next;
 	_Atomic uint64_t events, sum;
 };
-
-static double now_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
 
 static uint64_t decode_share(const struct share *s, uint64_t want, uint64_t *sum)
 {

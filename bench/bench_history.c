@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "bench/history_stream.h"
 
 /*
@@ -30,14 +31,6 @@ struct bench {
 	uint32_t nr_attrs; /* of the open history */
 	uint32_t nr_rows;  /* of windows */
 };
-
-static double now_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 static int compare_doubles(const void *pa, const void *pb)
 {

@@ -5,6 +5,8 @@
  * looking at what any user of an event needs: its time, CPU and event id.  Prints, for all files
  * together, "EVENTS SECONDS"; opening is not timed.
  */
+#include "base/now.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -24,14 +26,6 @@ static int on_event(struct tracecmd_input *in, struct tep_record *r, int cpu, vo
 	sum->events++;
 	sum->mix += r->ts ^ (unsigned long long)tep_data_type(sum->tep, r) ^ (unsigned)cpu;
 	return 0;
-}
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 int main(int argc, char **argv)

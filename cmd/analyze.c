@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde analyze: traces in, one history out. */
 #include "cmd/command.h"
+#include "base/now.h"
 #include "cmd/progress.h"
 #include "cmd/signals.h"
 #include "cmd/trace_options.h"
@@ -110,14 +111,6 @@ static void print_text(const struct invocation *inv, const char *output,
 			"%llu thing%s in the traces needed attention; sonde info %s lists %s\n",
 			(unsigned long long)r->problems, r->problems == 1 ? "" : "s", output,
 			r->problems == 1 ? "it" : "them");
-}
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 /* Whether a killed recorder left raw parts of traces there. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/progress.h"
+#include "base/now.h"
 #include "cmd/signals.h"
 #include "report/safe.h"
 
@@ -11,14 +12,6 @@
 #define SILENT_S 0.5
 #define REDRAW_S 0.1
 #define BAR 30
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 void progress_init(struct progress *p, const struct invocation *inv)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde record: this machine's kernel, and that of its guests, into a run directory. */
 #include "cmd/command.h"
+#include "base/now.h"
 #include "cmd/limits.h"
 #include "cmd/record.h"
 #include "cmd/signals.h"
@@ -49,14 +50,6 @@ static const struct option_row option_rows[] = {
 };
 
 /* ---- time ---- */
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* "10", "10s", "500ms", "2m", "1h"; false when it is none of these, or not above 0. */
 static bool parse_duration(const char *text, double *seconds)

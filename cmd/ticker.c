@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/ticker.h"
+#include "base/now.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,14 +8,6 @@
 
 #define SILENT_S 1.0
 #define REDRAW_NS 200000000
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* Under the lock. */
 static void draw(struct ticker *t)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "cmd/workload.h"
+#include "base/now.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -75,14 +76,6 @@ bool workload_wait(struct workload *w, int timeout_ms)
 	if (poll(&p, 1, timeout_ms) > 0)
 		reap(w);
 	return w->ended;
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* As workload_wait(), but an interruption does not shorten it. */

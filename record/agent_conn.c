@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/agent_conn.h"
+#include "base/now.h"
 #include "record/agent_identity.h"
 
 #include <errno.h>
@@ -12,14 +13,6 @@
 #define HELLO_MS 10000 /* from the link to the proof */
 #define READ_BYTES 8192
 #define NS_PER_MS 1000000ull
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
 
 static bool has_token(const struct agent_conn *c)
 {
@@ -189,7 +182,7 @@ int conn_open(struct agent_conn **out, const struct agent_options *opt,
 	c->owner = owner;
 	c->fd = fd;
 	c->is_port = is_port;
-	c->since_ns = c->heard_ns = now_ns();
+	c->since_ns = c->heard_ns = now_ns(CLOCK_MONOTONIC);
 	snprintf(c->who, sizeof(c->who), "%s", who);
 	wire_parser_init(&c->parser, WIRE_FROM_CALLER, NULL, &handler, c);
 	*out = c;
@@ -211,7 +204,7 @@ int conn_read(struct agent_conn *c, struct error *err)
 			    c->state == CONN_PROVING && has_token(c)
 				    ? " when it was asked for the token"
 				    : "");
-	c->heard_ns = now_ns();
+	c->heard_ns = now_ns(CLOCK_MONOTONIC);
 	ret = wire_parse(&c->parser, buf, (size_t)got, err);
 	/* Who has greeted is told why; what never did gets no answer. */
 	if (ret && c->state != CONN_CALLED)
@@ -221,7 +214,7 @@ int conn_read(struct agent_conn *c, struct error *err)
 
 int conn_check_time(const struct agent_conn *c, struct error *err)
 {
-	uint64_t now = now_ns();
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
 
 	if (c->state == CONN_ACCEPTED) {
 		if (now - c->heard_ns > c->opt->timeout_ms * NS_PER_MS)

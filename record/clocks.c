@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* sched_setaffinity() */
 #include "record/clocks.h"
+#include "base/now.h"
 #include "record/buffer.h"
 
 #include <errno.h>
@@ -46,14 +47,6 @@ static uint64_t read_tsc(void)
 	return 0;
 }
 #endif
-
-static int64_t now_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * NS_PER_SEC + t.tv_nsec;
-}
 
 void clock_read(struct clock_reading *out)
 {

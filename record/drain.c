@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* splice(), F_SETPIPE_SZ */
 #include "record/drain.h"
+#include "base/now.h"
 #include "record/cpus.h"
 
 #include <errno.h>
@@ -164,14 +165,6 @@ static void look_for_cpus(struct worker *w)
 	}
 }
 
-static int64_t mono_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void drain_all(struct worker *w)
 {
 	look_for_cpus(w);
@@ -185,10 +178,10 @@ static void drain_all(struct worker *w)
 static void serve(struct worker *w)
 {
 	struct epoll_event events[EVENTS_AT_ONCE];
-	int64_t next_ms = mono_ms() + PERIOD_MS;
+	int64_t next_ms = now_ms() + PERIOD_MS;
 
 	for (;;) {
-		int64_t left_ms = next_ms - mono_ms();
+		int64_t left_ms = next_ms - now_ms();
 		int nr = epoll_wait(w->epoll, events, EVENTS_AT_ONCE,
 				    left_ms > 0 ? (int)left_ms : 0);
 		bool any = false;
@@ -201,9 +194,9 @@ static void serve(struct worker *w)
 		/* A buffer so small that one page being filled is half of it. */
 		if (nr > 0 && !any)
 			usleep(PAUSE_US);
-		if (mono_ms() >= next_ms) {
+		if (now_ms() >= next_ms) {
 			drain_all(w);
-			next_ms = mono_ms() + PERIOD_MS;
+			next_ms = now_ms() + PERIOD_MS;
 		}
 	}
 }
@@ -211,15 +204,13 @@ static void serve(struct worker *w)
 static void *worker_main(void *data)
 {
 	struct worker *w = data;
-	struct timespec t;
 
 	serve(w);
 	for (unsigned cpu = 0; cpu < w->drain->nr_cpus; cpu++) {
 		if (w->raw[cpu])
 			drain_rest(w, cpu);
 	}
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	w->cpu_ns = (uint64_t)(t.tv_sec * NS_PER_SEC + t.tv_nsec);
+	w->cpu_ns = (uint64_t)now_ns(CLOCK_THREAD_CPUTIME_ID);
 	return NULL;
 }
 

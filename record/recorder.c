@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/recorder.h"
+#include "base/now.h"
 #include "record/tracer.h"
 
 #include <errno.h>
@@ -42,14 +43,6 @@ void tracer_notice(const struct record_options *options, const char *fmt, ...)
 	options->notice(text, options->notice_data);
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)(t.tv_sec * NS_PER_SEC + t.tv_nsec);
-}
-
 /* With state_lock held. */
 static int write_state(struct recorder *r, const char *cause, struct error *err)
 {
@@ -59,7 +52,7 @@ static int write_state(struct recorder *r, const char *cause, struct error *err)
 		.tsc_khz = r->tracer->tsc_khz,
 		.comms = &r->tracer->comms,
 	};
-	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+	uint64_t begin = (uint64_t)now_ns(CLOCK_MONOTONIC);
 	struct error why = {0};
 	struct vms vms;
 	int ret = vms_find(&r->vms, &vms);
@@ -69,7 +62,7 @@ static int write_state(struct recorder *r, const char *cause, struct error *err)
 	block.vms = &vms;
 	ret = state_write(&block, &why);
 	vms_release(&vms);
-	r->state_ns += clock_ns(CLOCK_MONOTONIC) - begin;
+	r->state_ns += (uint64_t)now_ns(CLOCK_MONOTONIC) - begin;
 	if (ret == -ENOTSUP) {
 		if (!strcmp(cause, "start"))
 			tracer_notice(&r->options, "%s", why.text);
@@ -140,7 +133,7 @@ static void *watcher_main(void *data)
 		if (n == 1 || n % CLOCK_PERIODS == 0)
 			note_clocks(r);
 	}
-	r->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID); /* read after the join */
+	r->cpu_ns += (uint64_t)now_ns(CLOCK_THREAD_CPUTIME_ID); /* read after the join */
 	return NULL;
 }
 
@@ -209,7 +202,7 @@ static int start(struct recorder *r, struct sink *sink, struct error *err)
 int recorder_start(struct recorder **out, const struct record_options *options, struct sink *sink,
 		   struct error *err)
 {
-	uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t begin = (uint64_t)now_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct recorder *r = new_recorder(options);
 	int ret;
 
@@ -221,7 +214,7 @@ int recorder_start(struct recorder **out, const struct record_options *options, 
 		release(r);
 		return ret;
 	}
-	r->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+	r->cpu_ns = (uint64_t)now_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	watcher_start(r);
 	*out = r;
 	return 0;
@@ -244,7 +237,7 @@ int recorder_check(struct recorder *r, struct error *err)
 
 int recorder_stop(struct recorder *r, struct record_cost *cost, struct error *err)
 {
-	uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t begin = (uint64_t)now_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct tracer *t = r->tracer;
 	struct error close_err = {0};
 	int ret, closed;
@@ -264,7 +257,7 @@ int recorder_stop(struct recorder *r, struct record_cost *cost, struct error *er
 	closed = t->ops->close(t, &close_err);
 	if (!ret && closed && err)
 		*err = close_err;
-	cost->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+	cost->cpu_ns += (uint64_t)now_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	release(r);
 	return ret ? ret : closed;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/remote.h"
+#include "base/now.h"
 #include "record/remote_names.h"
 #include "record/remote_session.h"
 
@@ -54,14 +55,6 @@ struct remote {
 	uint64_t events_lost, bytes;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
 /* ---- links --------------------------------------------------------------------------------- */
 
 static void guest_unlink(struct guest *g)
@@ -109,7 +102,7 @@ static void guest_linked(struct guest *g)
 {
 	struct error err = {0};
 
-	g->called_ns = now_ns();
+	g->called_ns = now_ns(CLOCK_MONOTONIC);
 	if (link_connected(&g->session.target->links[g->next_link - 1], g->fd, &err) ||
 	    session_call(&g->session, &err))
 		guest_failed(g, err.text);
@@ -153,7 +146,7 @@ static void guest_read(struct remote *r, struct guest *g)
 			link_lost(g, got ? strerror(errno) : "closed");
 			return;
 		}
-		g->heard_ns = now_ns();
+		g->heard_ns = now_ns(CLOCK_MONOTONIC);
 		if (session_feed(&g->session, r->buf, (size_t)got, &err)) {
 			guest_failed(g, err.text);
 			return;
@@ -177,7 +170,7 @@ static const char *const state_names[] = {
 static uint64_t state_limit_ns(const struct remote *r, const struct guest *g, bool *silence)
 {
 	uint64_t timeout_ns = r->opt.timeout_ms * NS_PER_MS;
-	uint64_t now = now_ns();
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
 
 	*silence = false;
 	switch (g->session.state) {
@@ -197,7 +190,7 @@ static uint64_t state_limit_ns(const struct remote *r, const struct guest *g, bo
 static void check_time(struct remote *r, struct guest *g, uint64_t stop_before_ns)
 {
 	enum session_state state = g->session.state;
-	uint64_t now = now_ns();
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	uint64_t limit;
 	bool silence;
 	char why[256];
@@ -269,7 +262,7 @@ static bool has_reached(enum session_state state, enum phase wanted)
 static void call_again(struct guest *g)
 {
 	const struct remote_session *s = &g->session;
-	uint64_t now = now_ns();
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
 
 	if (s->state != SESSION_CALLING || s->target->links[g->next_link - 1].kind != LINK_SOCKET ||
 	    now - g->called_ns < CALL_AGAIN_MS * NS_PER_MS)
@@ -280,7 +273,7 @@ static void call_again(struct guest *g)
 
 static void ping(struct guest *g)
 {
-	uint64_t now = now_ns();
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
 
 	if (g->session.state < SESSION_READY || g->session.state == SESSION_OVER ||
 	    now - g->pinged_ns < PING_MS * NS_PER_MS)
@@ -307,7 +300,7 @@ static void pass_note(struct remote *r)
 static enum phase turn(struct remote *r)
 {
 	enum phase wanted;
-	uint64_t stop_before_ns, now = now_ns();
+	uint64_t stop_before_ns, now = now_ns(CLOCK_MONOTONIC);
 	unsigned stop_ms;
 
 	pthread_mutex_lock(&r->lock);
@@ -519,7 +512,7 @@ void remote_stop(struct remote *r, unsigned limit_ms)
 	if (!limit_ms)
 		limit_ms = r->opt.timeout_ms * REMOTE_PATIENCE;
 	pthread_mutex_lock(&r->lock);
-	r->stop_before_ns = now_ns() + limit_ms * NS_PER_MS;
+	r->stop_before_ns = now_ns(CLOCK_MONOTONIC) + limit_ms * NS_PER_MS;
 	pthread_mutex_unlock(&r->lock);
 	want(r, PHASE_STOP);
 	await(r, PHASE_STOP);
