@@ -1,42 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/remove.h"
+#include "record/walk.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
-#define DEPTH_MAX 16
-
-static void remove_entries(int dir, unsigned depth)
+static void remove_entry(int dir, const char *name, bool is_directory, void *data)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	if (!d && fd >= 0)
-		close(fd);
-	while (d && (entry = readdir(d))) {
-		int below;
-
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
-		below = openat(dirfd(d), entry->d_name,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below >= 0) {
-			if (depth < DEPTH_MAX)
-				remove_entries(below, depth + 1);
-			close(below);
-		}
-		unlinkat(dirfd(d), entry->d_name, below >= 0 ? AT_REMOVEDIR : 0);
-	}
-	if (d)
-		closedir(d);
+	(void)data;
+	unlinkat(dir, name, is_directory ? AT_REMOVEDIR : 0);
 }
 
 void remove_below(int dir)
 {
-	remove_entries(dir, 0);
+	walk_below(dir, remove_entry, NULL);
 }
 
 void remove_tree(const char *path)

@@ -3,6 +3,7 @@
 #include "record/run.h"
 #include "record/datfile.h"
 #include "record/remove.h"
+#include "record/walk.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +21,6 @@
 #define MANIFEST_NEW "run.json.part"
 #define MANIFEST_VERSION 1
 #define MACHINES_MAX 1024u
-#define FOLDER_DEPTH_MAX 16
 
 struct run {
 	char path[3072];
@@ -309,57 +309,41 @@ int run_save(struct run *run, struct error *err)
 
 /* ---- its end ---- */
 
-/* A file that has another name, too, may be anybody's: it stays whose it is. */
-static bool give_entry(int dir, const char *name, uid_t uid, gid_t gid)
+struct owner {
+	uid_t uid;
+	gid_t gid;
+};
+
+/* What cannot be given stays root's; so does a file that has another name, too: it may be
+ * anybody's. */
+static void give_entry(int dir, const char *name, bool is_directory, void *data)
 {
+	const struct owner *to = data;
 	int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
-	bool given;
+	int ret = -1;
 
+	(void)is_directory; /* what was opened decides */
 	if (fd < 0)
-		return false;
-	given = !fstat(fd, &st) && (S_ISDIR(st.st_mode) || st.st_nlink == 1) &&
-		!fchownat(fd, "", uid, gid, AT_EMPTY_PATH);
+		return;
+	if (!fstat(fd, &st) && (S_ISDIR(st.st_mode) || st.st_nlink == 1))
+		ret = fchownat(fd, "", to->uid, to->gid, AT_EMPTY_PATH);
+	(void)ret; /* nobody could do more about it */
 	close(fd);
-	return given;
 }
 
-/* Gives everything below @dir to the user who called sudo. */
-static void give_away(int dir, uid_t uid, gid_t gid, unsigned depth)
-{
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	if (!d && fd >= 0)
-		close(fd);
-	while (d && (entry = readdir(d))) {
-		int below;
-
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
-		below = openat(dirfd(d), entry->d_name,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below >= 0) {
-			if (depth < FOLDER_DEPTH_MAX)
-				give_away(below, uid, gid, depth + 1);
-			close(below);
-		}
-		give_entry(dirfd(d), entry->d_name, uid, gid); /* or it stays root's */
-	}
-	if (d)
-		closedir(d);
-}
-
+/* Gives @dir and everything below it to the user who called sudo. */
 static void give_to_owner(int dir)
 {
 	const char *uid = getenv("SUDO_UID");
 	const char *gid = getenv("SUDO_GID");
+	struct owner to;
 
 	if (geteuid() || !uid || !gid)
 		return;
-	give_away(dir, (uid_t)strtoul(uid, NULL, 10), (gid_t)strtoul(gid, NULL, 10), 0);
-	if (fchown(dir, (uid_t)strtoul(uid, NULL, 10), (gid_t)strtoul(gid, NULL, 10)))
+	to = (struct owner){(uid_t)strtoul(uid, NULL, 10), (gid_t)strtoul(gid, NULL, 10)};
+	walk_below(dir, give_entry, &to);
+	if (fchown(dir, to.uid, to.gid))
 		return; /* it stays root's */
 }
 
