@@ -100,6 +100,13 @@ def get(stopwatch):
         return program_in(cache.entry(SOURCE, key(), build))
 
 
+def describe(program):
+    """What choose() gave, for people."""
+    if program is None:
+        return "Debian's QEMU; lab/qemu/build makes one that loses fewer runs"
+    return f"{program}" + (", with the lab's patches" if program == present() else "")
+
+
 def choose(word, stopwatch):
     """The program that `word` asks for, None for Debian's own: "stock", "fixed", a path, or None: the
     fixed one if it has been built."""
