@@ -5,6 +5,9 @@
 # make lab        a nested KVM machine in software: record, gather, analyse, compare with the hardware
 # make check-lab  all scenarios of the lab, on both kernels
 # make bench      timings beside peers; BIG=1 adds a run on 10 GB
+# make bench-guest  what the guest's module costs, in the lab
+# make guest-module KDIR=…  the guest's kernel module (kernel/guest/README.md), in build/guest/RELEASE/
+# make bench-web  the page in Chromium: first paint, frames, replies (RUN=FILE.sonde)
 # make install    everything below PREFIX (/usr/local), after DESTDIR
 # make SANITIZE=1 with address and undefined-behaviour sanitizers, in build-san/
 # make FUZZ=1     fuzz targets for libFuzzer (clang), in build-fuzz/: make FUZZ=1 fuzz
@@ -18,12 +21,19 @@ B := $(if $(FUZZ),build-fuzz,$(if $(SANITIZE),build-san,build))
 OPT ?= $(if $(SANITIZE)$(FUZZ),-O1,-O2)
 PKGS := libzstd zlib libxxhash jansson smartcols
 RECORD_PKGS := libtracefs libtraceevent nettle
-HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(RECORD_PKGS) 2>/dev/null && echo yes)
+SERVE_PKGS := libmicrohttpd
+HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) 2>/dev/null && echo yes)
 PKG_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
 PKG_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(PKGS)))
 RECORD_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(RECORD_PKGS)))
 RECORD_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(RECORD_PKGS)))
 RECORD_STATIC_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --static --libs $(RECORD_PKGS)))
+SERVE_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(SERVE_PKGS)))
+# Hypertrace calls are folded by a BPF program, where it can be built; else record says so.
+BPF_CLANG := $(firstword $(shell command -v clang-14 clang))
+BPFTOOL := $(firstword $(shell command -v bpftool) $(wildcard /usr/sbin/bpftool))
+HAVE_BPF := $(if $(and $(BPF_CLANG),$(BPFTOOL),$(shell pkg-config --exists 'libbpf >= 1' && echo yes)),yes)
+BPF_LIBS := $(if $(HAVE_BPF),$(shell pkg-config --libs libbpf))
 comma := ,
 SAN_FLAGS := $(if $(SANITIZE)$(FUZZ),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 # clang 14 calls NULL + 0 an overflow of a pointer.
@@ -36,8 +46,9 @@ LDFLAGS += $(SAN_FLAGS)
 
 # The folders in the order of the data; a folder uses only what stands before it
 # (tools/check-layers).
-LIB_DIRS := base channel source source/ctf source/dat clock merge history model analysis report lib
-RECORD_SRC := $(wildcard record/*.c)
+LIB_DIRS := base channel source source/ctf source/dat source/hyper source/folded clock merge history model analysis report lib
+SERVE_SRC := $(wildcard serve/*.c)
+RECORD_SRC := $(filter-out $(if $(HAVE_BPF),,record/hypercalls_bpf.c),$(wildcard record/*.c))
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
 CMD_SRC := $(wildcard cmd/*.c)
 TEST_SRC := $(wildcard tests/unit/test_*.c)
@@ -47,29 +58,31 @@ TEST_TOOL_SRC := $(wildcard tests/clock/*.c tests/oracle/*.c tests/differential/
 
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 RECORD_OBJ := $(RECORD_SRC:%.c=$(B)/%.o)
+SERVE_OBJ := $(SERVE_SRC:%.c=$(B)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 TESTS := $(TEST_SRC:tests/unit/%.c=$(B)/tests/%)
 BENCHES := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
 TEST_TOOLS := $(TEST_TOOL_SRC:tests/%.c=$(B)/%) $(B)/agent/fake_agent $(B)/agent/gather
+TEST_TOOLS += $(if $(SANITIZE)$(FUZZ),,$(B)/kernel/hypertrace)
 HAVE_TRACECMD := $(shell pkg-config --exists libtracecmd 2>/dev/null && echo yes)
 ifeq ($(HAVE_TRACECMD),yes)
 BENCHES += $(B)/bench/peer_tracecmd
 else
-TEST_TOOLS := $(filter-out %/dat_compare,$(TEST_TOOLS))
+TEST_TOOLS := $(filter-out %/dat_compare %/perf_data,$(TEST_TOOLS))
 endif
 HAVE_BABELTRACE := $(shell pkg-config --exists babeltrace2 2>/dev/null && echo yes)
 ifneq ($(HAVE_BABELTRACE),yes)
 TEST_TOOLS := $(filter-out %/ctf_compare,$(TEST_TOOLS))
 endif
 
-.PHONY: all man completion install clean tests benches fuzz need demo check bench lab check-lab \
+.PHONY: all man completion install clean tests benches fuzz need demo check bench bench-guest lab check-lab \
 	lab-programs lab-workloads
 all: $(B)/libsonde.a $(B)/sonde $(B)/sonde-agent $(B)/libsonde.so man completion
 
 need:
 ifneq ($(HAVE_PKGS),yes)
-	@echo "make: pkg-config does not find all of: $(PKGS) $(RECORD_PKGS)" >&2
+	@echo "make: pkg-config does not find all of: $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS)" >&2
 	@echo "make: run tools/install-deps, then make again" >&2
 	@false
 endif
@@ -96,13 +109,39 @@ $(B)/librecord.a: $(RECORD_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/sonde: $(CMD_OBJ) $(B)/librecord.a $(B)/libsonde.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
+# What shows runs to browsers is the program's alone, too.
+$(B)/libserve.a: $(SERVE_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
+# The page: built once for all builds, by tools/build-page; it says so when it cannot be, and leaves
+# an empty directory, so that the program is built without it.
+PAGE := build/web
+PAGE_SRC := $(wildcard web/*.json web/*.html web/*.ts web/.npmrc web/src/*.ts web/src/*.css)
+$(PAGE)/stamp: tools/build-page $(PAGE_SRC)
+	@tools/build-page $(PAGE)
+$(B)/serve/page.o: $(PAGE)/stamp
+$(B)/serve/page.o: CFLAGS += $(shell test -e $(PAGE)/app.js && echo '-DPAGE_DIR=\"$(PAGE)\"')
+
+# The BPF program, in a header with what libbpf needs to load it.
+$(B)/gen/%.bpf.o: kernel/bpf/%.bpf.c $(wildcard kernel/bpf/*.h) channel/hypercalls.h
+	@mkdir -p $(@D)
+	$(BPF_CLANG) -target bpf -O2 -g -std=gnu17 -ffreestanding -Wall -Wextra -Werror \
+		-Wno-unused-parameter -I. -I/usr/include/$(shell $(CC) -print-multiarch) -c -o $@ $<
+$(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
+	$(BPFTOOL) gen skeleton $< name $*_bpf > $@.new && mv $@.new $@
+$(B)/record/hypercalls_bpf.o: $(B)/gen/hypertrace.skel.h
+$(B)/record/hypercalls_bpf.o: CFLAGS += -I$(B)
+# In place of record/hypercalls_bpf.c where there is no libbpf: always in the agent.
+NO_BPF := $(B)/cmd/static/no_bpf.o
+
+$(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libserve.a $(B)/libsonde.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(BPF_LIBS) $(LDLIBS)
 
 # `sonde agent` alone, to be copied into guests: static, without the debug information.
 AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/limits \
-	cmd/options cmd/help lib/version))
-$(B)/sonde-agent: $(B)/cmd/static/no_plugins.o $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
+	cmd/options cmd/help cmd/signals lib/version))
+$(B)/sonde-agent: $(B)/cmd/static/no_plugins.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
 	$(CC) -static -s -o $@ $^ $(RECORD_STATIC_LIBS) -lpthread
 
 # The shared library shows what include/sonde marks with SONDE_API.  The static one that is
@@ -146,6 +185,7 @@ install: all $(B)/installed/libsonde.a
 	install -m 644 include/sonde/*.h $(DESTDIR)$(PREFIX)/include/sonde
 	install -D -m 644 $(B)/completion/sonde \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/sonde
+	ln -sf sonde $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sonde-agent
 	$(if $(MAN),install -d $(sort $(foreach m,$(MAN),$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m)))))
 	$(foreach m,$(MAN),install -m 644 $m \
 		$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m)) &&) true
@@ -157,9 +197,12 @@ $(B)/tests/test_memory: LDFLAGS += $(addprefix $(WRAP),malloc calloc realloc rea
 
 tests: $(TESTS) $(TEST_TOOLS)
 $(B)/tests/test_record%: LDLIBS += $(RECORD_LIBS)
-$(B)/tests/test_record%: $(B)/tests/unit/test_record%.o $(B)/librecord.a $(B)/libsonde.a
+$(B)/tests/test_record%: $(B)/tests/unit/test_record%.o $(NO_BPF) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+$(B)/tests/test_serve: $(B)/tests/unit/test_serve.o $(B)/libserve.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SERVE_LIBS) $(LDLIBS)
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
@@ -169,21 +212,27 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 $(B)/clock/%: $(B)/tests/clock/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-$(B)/agent/fake_agent: $(B)/tests/agent/fake_recorder.o $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
+$(B)/agent/fake_agent: $(B)/tests/agent/fake_recorder.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
-$(B)/agent/gather: $(B)/tests/agent/gather.o $(B)/librecord.a $(B)/libsonde.a
+$(B)/agent/gather: $(B)/tests/agent/gather.o $(NO_BPF) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
+# Runs in the lab's machines, so it is static.
+KERNEL_TEST_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/kernel/*.c))
+$(B)/kernel/hypertrace: $(KERNEL_TEST_OBJ) $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) -static -o $@ $^
 $(B)/oracle/%: $(B)/tests/oracle/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(B)/differential/%: $(B)/tests/differential/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-$(B)/tests/differential/dat_compare.o $(B)/bench/peer_tracecmd.o: \
+$(B)/tests/differential/dat_compare.o $(B)/tests/differential/perf_data.o \
+$(B)/bench/peer_tracecmd.o: \
 	CFLAGS += $(shell pkg-config --cflags libtracecmd 2>/dev/null)
-$(B)/differential/dat_compare $(B)/bench/peer_tracecmd: \
+$(B)/differential/dat_compare $(B)/differential/perf_data $(B)/bench/peer_tracecmd: \
 	LDLIBS += $(shell pkg-config --libs libtracecmd 2>/dev/null)
 
 $(B)/tests/differential/ctf_compare.o: CFLAGS += $(shell pkg-config --cflags babeltrace2 2>/dev/null)
@@ -205,6 +254,22 @@ $(B)/lab/%: lab/guest/%.c
 	@mkdir -p $(@D)
 	$(LAB_CC) -o $@ $<
 
+# The guest's kernel module, for the kernel whose headers are in KDIR.  It shares channel/ with user
+# space, so its sources are brought together first: the same directory is what DKMS takes.
+KDIR ?= /lib/modules/$(shell uname -r)/build
+KRELEASE = $(or $(shell sed -n 's/^#define UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null),none)
+GUEST_DIR = $(abspath $(B))/guest/$(KRELEASE)
+GUEST_SRC := $(wildcard kernel/guest/*) channel/writer.c channel/records.c channel/writer.h \
+	     channel/hypertrace.h channel/port.h
+.PHONY: guest-module guest-source
+guest-source:
+	@mkdir -p $(GUEST_DIR)/channel
+	@cp -u $(wildcard kernel/guest/*) $(GUEST_DIR)
+	@cp -u $(filter channel/%,$(GUEST_SRC)) $(GUEST_DIR)/channel
+guest-module: guest-source
+	@test -e $(KDIR)/Makefile || { echo "make: no kernel headers in $(KDIR); set KDIR=" >&2; false; }
+	$(MAKE) -C $(KDIR) M=$(GUEST_DIR) modules
+
 benches: $(BENCHES)
 $(B)/bench/bench_history: $(B)/bench/history_stream.o
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
@@ -213,8 +278,11 @@ $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 
 fuzz: $(FUZZERS)
 FUZZ_MAIN := $(if $(FUZZ),,$(B)/tests/fuzz/replay.o)
-$(B)/fuzz/fuzz_wire: $(B)/librecord.a
-$(B)/fuzz/fuzz_wire: LDLIBS += $(RECORD_LIBS)
+FUZZ_RECORD := $(addprefix $(B)/fuzz/fuzz_,join vmm wire)
+$(FUZZ_RECORD): LDLIBS += $(RECORD_LIBS)
+$(FUZZ_RECORD): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(B)/librecord.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LDLIBS)
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LDLIBS)
@@ -236,6 +304,19 @@ bench:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all benches
 	@bench/run $(if $(BIG),--big)
 
+# What the guest's module costs, beside ftrace and LTTng, in instructions and exits: the lab counts.
+bench-guest:
+	@tools/install-deps build lab
+	@lab/cost --machines vm-a,vm-a-n --tracers trace-cmd,lttng,hypercall,memory
+
+RUN ?= build/demo.sonde
+bench-web:
+	@tools/install-deps build test
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all
+	@cd tests/web && npm ci --ignore-scripts --no-audit --no-fund >/dev/null
+	@[ -e $(RUN) ] || build/sonde analyze -q samples/lttng -o $(RUN)
+	@node bench/web.mjs build/sonde $(RUN)
+
 # A nested KVM machine in software (lab/README.md): one scenario from end to end; all scenarios.
 lab:
 	@tools/install-deps build lab
@@ -245,8 +326,7 @@ lab:
 check-lab:
 	@tools/install-deps build test lab
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all lab-programs
-	@lab/check --kernel 6.1
-	@lab/check --kernel 6.12
+	@lab/check --every-kernel --resume --tries 5
 
 clean:
 	rm -rf build build-san build-clang build-fuzz

@@ -65,6 +65,38 @@ const struct analysis machine_time_analysis = {
 	find_machine_time,
 };
 
+/* ---- level --------------------------------------------------------------------------------- */
+
+static bool level_cells(struct sonde_run *run, const struct usage *u, union sonde_cell *cells)
+{
+	struct sonde_machine m;
+
+	sonde_machine(run, u->context.machine, &m);
+	cells[0].i = m.level;
+	return true;
+}
+
+static int find_level_time(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			   struct error *err)
+{
+	static const struct grouping g = {.nr_cells = 1, .nr_key = 1, .cells = level_cells};
+
+	return usage_group(out, run, begin, end, &g, err);
+}
+
+static const struct sonde_column level_columns[] = {
+	{"level", "LEVEL", SONDE_COL_INT, "0 physical machine, 1 its VMs, 2 VMs in these ..."},
+	USAGE_COLUMNS,
+};
+
+const struct analysis level_time_analysis = {
+	{"level_time", "CPU time by level",
+	 "time physical CPUs ran code of each level; the hypervisor's work is its own level's, for the "
+	 "levels inside",
+	 level_columns, ARRAY_SIZE(level_columns)},
+	find_level_time,
+};
+
 /* ---- container ----------------------------------------------------------------------------- */
 
 static bool container_cells(struct sonde_run *run, const struct usage *u, union sonde_cell *cells)

@@ -7,7 +7,10 @@
 #include <string.h>
 
 #define ANALYSES(X)                                                                                \
+	X(why)                                                                                     \
+	X(delay)                                                                                   \
 	X(machine_time)                                                                            \
+	X(level_time)                                                                              \
 	X(cpu_time)                                                                                \
 	X(container_time)                                                                          \
 	X(process_time)                                                                            \
@@ -15,9 +18,25 @@
 	X(vcpu_time)                                                                               \
 	X(hypervisor)                                                                              \
 	X(exit_reason)                                                                             \
+	X(exits)                                                                                   \
+	X(exit_cause)                                                                              \
+	X(exit_histogram)                                                                          \
+	X(nesting)                                                                                 \
 	X(preemption)                                                                              \
 	X(preemption_victim)                                                                       \
 	X(preemption_list)                                                                         \
+	X(mark)                                                                                    \
+	X(thread_delay)                                                                            \
+	X(boot)                                                                                    \
+	X(shutdown)                                                                                \
+	X(vms)                                                                                     \
+	X(vcpu_state)                                                                              \
+	X(steal)                                                                                   \
+	X(wait)                                                                                    \
+	X(wait_list)                                                                               \
+	X(wakeup)                                                                                  \
+	X(wakeup_list)                                                                             \
+	X(wakeup_histogram)                                                                        \
 	X(clock)                                                                                   \
 	X(loss)                                                                                    \
 	X(problem)

@@ -45,6 +45,7 @@ static inline union sonde_cell cell_str(const char *s)
 int64_t share_ppm(ns_t part, ns_t whole);
 
 extern const struct analysis machine_time_analysis;
+extern const struct analysis level_time_analysis;
 extern const struct analysis cpu_time_analysis;
 extern const struct analysis container_time_analysis;
 extern const struct analysis process_time_analysis;
@@ -52,11 +53,29 @@ extern const struct analysis thread_time_analysis;
 extern const struct analysis vcpu_time_analysis;
 extern const struct analysis hypervisor_analysis;
 extern const struct analysis exit_reason_analysis;
+extern const struct analysis exits_analysis;
+extern const struct analysis exit_cause_analysis;
+extern const struct analysis exit_histogram_analysis;
+extern const struct analysis nesting_analysis;
 extern const struct analysis preemption_analysis;
 extern const struct analysis preemption_victim_analysis;
 extern const struct analysis preemption_list_analysis;
+extern const struct analysis thread_delay_analysis;
+extern const struct analysis why_analysis;
+extern const struct analysis delay_analysis;
+extern const struct analysis vms_analysis;
+extern const struct analysis boot_analysis;
+extern const struct analysis shutdown_analysis;
+extern const struct analysis vcpu_state_analysis;
+extern const struct analysis wait_analysis;
+extern const struct analysis wait_list_analysis;
+extern const struct analysis steal_analysis;
+extern const struct analysis wakeup_analysis;
+extern const struct analysis wakeup_list_analysis;
+extern const struct analysis wakeup_histogram_analysis;
 extern const struct analysis clock_analysis;
 extern const struct analysis loss_analysis;
 extern const struct analysis problem_analysis;
+extern const struct analysis mark_analysis;
 
 #endif

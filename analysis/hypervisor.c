@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What hypervisors cost: time and exits per VM, and per exit reason. */
+#include "analysis/exits.h"
 #include "analysis/usage.h"
 
 #include <errno.h>
@@ -261,7 +262,8 @@ static const struct sonde_column reason_columns[] = {
 	{"by", "HANDLED BY", SONDE_COL_MACHINE, "machine whose hypervisor did the work"},
 	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
-	{"count", "EXITS", SONDE_COL_INT, "stays outside guest mode"},
+	{"count", "EXITS", SONDE_COL_INT,
+	 "stays outside guest mode; with nesting, each hypervisor that records counts its own"},
 	{"total", "TIME", SONDE_COL_NS, "hypervisor time"},
 	{"mean", "MEAN", SONDE_COL_NS, "per exit"},
 	{"longest", "LONGEST", SONDE_COL_NS, "longest on one physical CPU"},
@@ -283,20 +285,53 @@ struct vm_cost {
 	uint64_t exits;
 };
 
-static bool is_inside(struct sonde_run *run, int64_t machine, int64_t vm)
-{
-	struct sonde_machine m;
+/*
+ * Exits of a machine's code, as fact "exits" counts them.  With nesting each hypervisor around it
+ * that has a trace sees the same exit, so they are counted per level of these, and the one that saw
+ * most tells: that is the outermost, to which all of them come, unless its trace has a gap.
+ */
+struct exit_counts {
+	const struct scan *s;
+	uint64_t (*list)[SONDE_LAYERS_MAX]; /* owned: per machine, level of the vCPU's machine */
+};
 
-	while (machine >= 0 && machine != vm && !sonde_machine(run, machine, &m))
-		machine = m.parent;
-	return machine == vm;
+static bool count_exit(const struct exit_interval *e, void *data)
+{
+	struct exit_counts *c = data;
+
+	if (e->from < 0 || e->from >= sonde_nr_cpus(c->s->run)) /* a damaged file */
+		return true;
+	c->list[c->s->cpus[e->from].machine][c->s->machines[c->s->cpus[e->vcpu].machine].level]++;
+	return true;
+}
+
+static int count_exits(struct exit_counts *c, const struct scan *s, struct error *err)
+{
+	int ret = 0;
+
+	c->s = s;
+	c->list = calloc((size_t)sonde_nr_machines(s->run) + 1, sizeof(*c->list));
+	if (!c->list)
+		return fail(err, -ENOMEM, "out of memory");
+	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(s->run) && !ret; vcpu++)
+		ret = exits_scan(s->run, vcpu, s->begin, s->end, count_exit, c);
+	return ret ? fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret)) : 0;
+}
+
+static uint64_t exits_of(const struct exit_counts *c, int64_t vm)
+{
+	uint64_t most = 0;
+
+	for (unsigned level = 0; level < SONDE_LAYERS_MAX; level++)
+		most = c->list[vm][level] > most ? c->list[vm][level] : most;
+	return most;
 }
 
 static void add_guest_time(struct sonde_run *run, const struct usages *u, int64_t vm,
 			   struct vm_cost *cost)
 {
 	for (size_t i = 0; i < u->nr; i++) {
-		if (is_inside(run, u->list[i].context.machine, vm))
+		if (run_is_inside(run, u->list[i].context.machine, vm))
 			cost->guest_ns += u->list[i].time_ns;
 	}
 }
@@ -322,10 +357,13 @@ static const char *cost_note(struct sonde_facts *out, struct sonde_run *run, int
 static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 			   struct error *err)
 {
+	struct exit_counts counts = {0};
 	struct usages u = {0};
 	struct scan s;
 	int ret = scan_init(&s, run, begin, end, err);
 
+	if (!ret)
+		ret = count_exits(&counts, &s, err);
 	if (!ret)
 		ret = usages_init(&u, run, begin, end, err);
 	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++) {
@@ -335,10 +373,8 @@ static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t 
 		sonde_machine(run, vm, &m);
 		add_guest_time(run, &u, vm, &cost);
 		for (size_t i = 0; i < s.nr; i++) {
-			if (s.list[i].vm == vm) {
+			if (s.list[i].vm == vm)
 				cost.hypervisor_ns += s.list[i].time_ns;
-				cost.exits += s.list[i].count;
-			}
 		}
 		facts_add(out, (union sonde_cell[]){
 				       cell_int(vm),
@@ -347,10 +383,11 @@ static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t 
 				       cell_int(cost.hypervisor_ns),
 				       cell_int(share_ppm(cost.hypervisor_ns,
 							  cost.guest_ns + cost.hypervisor_ns)),
-				       cell_int((int64_t)cost.exits),
+				       cell_int((int64_t)exits_of(&counts, vm)),
 				       cell_str(cost_note(out, run, m.parent)),
 			       });
 	}
+	free(counts.list);
 	usages_release(&u);
 	scan_release(&s);
 	facts_sort(out, "hypervisor");
@@ -363,7 +400,8 @@ static const struct sonde_column vm_columns[] = {
 	{"guest", "GUEST CODE", SONDE_COL_NS, "time its code ran, VMs inside it included"},
 	{"hypervisor", "HYPERVISOR", SONDE_COL_NS, "hypervisor time on behalf of its vCPUs"},
 	{"share", "OVERHEAD", SONDE_COL_PPM, "hypervisor / (hypervisor + guest code)"},
-	{"exits", "EXITS", SONDE_COL_INT, "stays of its vCPUs outside guest mode"},
+	{"exits", "EXITS", SONDE_COL_INT,
+	 "exits of its code, as \"exits\" has them; with nesting, each of them once"},
 	{"note", "NOTE", SONDE_COL_STRING,
 	 "\"at least\": a machine around it has no trace, so the work of its hypervisor is not "
 	 "known"},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What numbers and rows are called. */
+#include "analysis/exits.h"
 #include "analysis/run.h"
 
 #include <stdio.h>
@@ -124,6 +125,18 @@ static const struct {
 	{0x403, 0x403, "VMGEXIT"},
 };
 
+/* KVM_EXIT_... of linux/kvm.h: what a VMM's user space is told. */
+static const char *const user_exit_names[] = {
+	"UNKNOWN",	"EXCEPTION",   "IO",		   "HYPERCALL",	    "DEBUG",
+	"HLT",		"MMIO",	       "IRQ_WINDOW_OPEN",  "SHUTDOWN",	    "FAIL_ENTRY",
+	"INTR",		"SET_TPR",     "TPR_ACCESS",	   "S390_SIEIC",    "S390_RESET",
+	"DCR",		"NMI",	       "INTERNAL_ERROR",   "OSI",	    "PAPR_HCALL",
+	"S390_UCONTROL", "WATCHDOG",   "S390_TSCH",	   "EPR",	    "SYSTEM_EVENT",
+	"S390_STSI",	"IOAPIC_EOI",  "HYPERV",	   "ARM_NISV",	    "X86_RDMSR",
+	"X86_WRMSR",	"DIRTY_RING_FULL", "AP_RESET_HOLD", "X86_BUS_LOCK", "XEN",
+	"RISCV_SBI",	"RISCV_CSR",   "NOTIFY",
+};
+
 static const char *const softirq_names[] = {"HI",	"TIMER",   "NET_TX", "NET_RX",	"BLOCK",
 					    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
 
@@ -158,6 +171,13 @@ const char *exit_reason_name(bool is_svm, int64_t reason)
 			return svm_ranges[i].name;
 	}
 	return NULL;
+}
+
+const char *user_exit_name(int64_t reason)
+{
+	return reason >= 0 && reason < (int64_t)ARRAY_SIZE(user_exit_names)
+		       ? user_exit_names[reason]
+		       : "";
 }
 
 const char *softirq_name(int64_t nr)

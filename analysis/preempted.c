@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who preempted whom: the tables made from preemption.h's scan, and the time of each vCPU. */
+#include "analysis/culprit.h"
 #include "analysis/facts.h"
 #include "analysis/preemption.h"
 #include "model/context.h"
@@ -8,21 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A culprit as tables show it: the machine and thread that ran; an interrupt or a soft interrupt
- * is not the fault of the thread it fell upon. */
-static void culprit_of(struct sonde_run *run, int64_t context, union sonde_cell cells[3])
+/* The cells of a culprit in tables. */
+static void culprit_cells(struct sonde_run *run, int64_t context, union sonde_cell cells[3])
 {
-	struct sonde_context c;
+	struct culprit culprit = culprit_of(run, context);
 
-	if (sonde_context(run, context, &c)) {
-		cells[0].i = -1;
-		cells[1].i = -1;
-		cells[2].i = SONDE_MODE_UNKNOWN;
-		return;
-	}
-	cells[0].i = c.machine;
-	cells[1].i = c.mode == SONDE_MODE_IRQ || c.mode == SONDE_MODE_SOFTIRQ ? -1 : c.thread;
-	cells[2].i = c.mode;
+	cells[0].i = culprit.machine;
+	cells[1].i = culprit.thread;
+	cells[2].i = culprit.mode;
 }
 
 /* ---- all of them --------------------------------------------------------------------------- */
@@ -36,15 +30,19 @@ static bool add_preemption(const struct preemption *p, void *data)
 {
 	const struct list *l = data;
 	union sonde_cell culprit[3];
+	struct sonde_context c;
 	union sonde_cell row[] = {
 		cell_int(p->from),  cell_int(p->to - p->from),
 		cell_int(p->vcpu),  cell_int(p->victim),
 		cell_int(p->on),    cell_int(0),
 		cell_int(0),	    cell_int(0),
 		cell_int(p->begin), cell_int(p->end - p->begin),
+		cell_str(sonde_off_name(p->why)),
 	};
 
-	culprit_of(l->run, p->context, culprit);
+	culprit_cells(l->run, p->context, culprit);
+	if (!sonde_context(l->run, p->context, &c)) /* one by one: not as classes */
+		culprit[2].i = c.mode;
 	memcpy(row + 5, culprit, sizeof(culprit));
 	facts_add(l->out, row);
 	return !l->out->no_memory;
@@ -69,6 +67,10 @@ static const struct sonde_column list_columns[] = {
 	{"mode", "MODE", SONDE_COL_MODE, "what the culprit was doing"},
 	{"preemption_begin", "PREEMPTED AT", SONDE_COL_TIME, "begin of the whole preemption"},
 	{"preemption_length", "PREEMPTED FOR", SONDE_COL_NS, "length of the whole preemption"},
+	{"why", "WHY", SONDE_COL_STRING,
+	 "why it did not run: slice (its time was up), wakeup (another was woken that is due before "
+	 "it), class (real-time), moved, quota (its CPU idled), ready (it had been woken and waited "
+	 "for its turn), unknown"},
 };
 
 const struct analysis preemption_list_analysis = {
@@ -98,20 +100,6 @@ struct pairs {
 	struct map by_key;
 	bool no_memory;
 };
-
-/* What a thread did is one thing, be it in user space or in the kernel; its work as a hypervisor
- * for its vCPU is another. */
-static int64_t mode_class(int64_t mode)
-{
-	switch (mode) {
-	case SONDE_MODE_USER:
-	case SONDE_MODE_SYSCALL:
-	case SONDE_MODE_KERNEL:
-		return SONDE_MODE_TASK;
-	default:
-		return mode;
-	}
-}
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -165,8 +153,7 @@ static bool sum_preemption(const struct preemption *p, void *data)
 
 	want.cells[PAIR_VCPU].i = p->vcpu;
 	want.cells[PAIR_VICTIM].i = ps->by_victim ? p->victim : -1;
-	culprit_of(ps->run, p->context, &want.cells[PAIR_MACHINE]);
-	want.cells[PAIR_MODE].i = mode_class(want.cells[PAIR_MODE].i);
+	culprit_cells(ps->run, p->context, &want.cells[PAIR_MACHINE]);
 	pair = pair_get(ps, &want);
 	if (!pair) {
 		ps->no_memory = true;

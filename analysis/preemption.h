@@ -2,7 +2,7 @@
 #ifndef ANALYSIS_PREEMPTION_H
 #define ANALYSIS_PREEMPTION_H
 
-#include "analysis/run.h"
+#include "analysis/strip.h"
 
 /*
  * Who ran while a vCPU was ready to run but did not.
@@ -16,6 +16,7 @@ struct preemption {
 	int64_t vcpu;	 /* row: who lost the CPU */
 	int64_t victim;	 /* thread row: what would have run in it (the vCPU's `task`), -1 unknown */
 	ns_t begin, end; /* of the whole preemption */
+	enum sonde_off why; /* it does not run */
 	int64_t on;	 /* CPU row of the physical CPU it waited for, -1 unknown */
 	int64_t context; /* row of what ran there instead, -1 unknown */
 	ns_t from, to;	 /* when this context ran, within [begin, end) */
@@ -25,5 +26,9 @@ struct preemption {
 int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, void *data), void *data,
 		    struct error *err);
+
+/* Why @vcpu did not run in @i, an interval of its `state` in which it is preempted: it had been woken
+ * and waited for its turn, or it lost the CPU. */
+enum sonde_off preemption_why(struct strips *strips, int64_t vcpu, const struct sonde_interval *i);
 
 #endif

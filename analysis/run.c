@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/run.h"
+#include "analysis/cpu_users.h"
+#include "analysis/culprit.h"
+#include "analysis/exits.h"
+#include "analysis/phases.h"
 #include "model/context.h"
 
 #include <errno.h>
@@ -21,10 +25,11 @@ static const struct {
 	[RUN_CPU] = {"cpu", {"machine", "cpu", "host_tid", "nested_id", "host_thread", "path"}},
 	[RUN_THREAD] = {"thread",
 			{"machine", "tid", "pid", "ppid", "comm", "pid_ns", "begin", "end",
-			 "is_vcpu", "cgroup"}},
+			 "is_vcpu", "cgroup", "first_cpu"}},
 	[RUN_PID_NS] = {"pid_ns", {"machine", "inum", "parent", "level", "name"}},
 	[RUN_VTID] = {"vtid", {"thread", "level", "pid_ns", "vtid"}},
-	[RUN_CONTEXT] = {"context", {"machine", "cpu", "thread", "mode", "detail", "serves"}},
+	[RUN_CONTEXT] = {"context",
+			 {"machine", "cpu", "thread", "mode", "detail", "serves", "vmm"}},
 	[RUN_CLOCK] = {"clock",
 		       {"machine", "from", "to", "bound", "method", "pairs", "violations",
 			"worst_violation", "rate_ppb"}},
@@ -36,9 +41,15 @@ static const struct {
 	[RUN_STAT] = {"stat",
 		      {"machine", "at", "cause", "cpu", "hz", "user", "nice", "system", "idle",
 		       "iowait", "irq", "softirq", "steal", "guest", "guest_nice"}},
+	[RUN_WAKE] = {"wake", {"cpu", "cause", "vector", "from_cpu", "by", "evidence"}},
+	[RUN_VECTOR] = {"vector", {"cpu", "vector", "cause", "irq", "times", "agree", "evidence"}},
+	[RUN_MARK] = {"mark", {"at", "machine", "cpu", "thread", "kind", "id", "text", "by_host"}},
+	[RUN_EXIT] = {"exit", {"reason", "isa", "serves", "user_reason"}},
+	[RUN_MILESTONE] = {"milestone", {"machine", "cpu", "since", "at", "kind", "text"}},
 };
 
-static const char *const cpu_attr_names[CPU_NR_ATTRS] = {"runs", "state", "on", "task"};
+static const char *const cpu_attr_names[CPU_NR_ATTRS] = {"runs", "state", "on",	    "task",
+							 "exit", "woken", "why_off"};
 
 /* ---- cells --------------------------------------------------------------------------------- */
 
@@ -62,6 +73,17 @@ static const char *text(const struct sonde_run *run, enum run_table table, int64
 	int64_t id = number(run, table, row, column);
 
 	return id <= 0 ? "" : history_string(run->history, (uint32_t)id);
+}
+
+int64_t run_cell(const struct sonde_run *run, enum run_table table, int64_t row, unsigned column)
+{
+	return row >= 0 && row < nr_rows(run, table) ? number(run, table, row, column) : -1;
+}
+
+const char *run_text(const struct sonde_run *run, enum run_table table, int64_t row,
+		     unsigned column)
+{
+	return row >= 0 && row < nr_rows(run, table) ? text(run, table, row, column) : "";
 }
 
 static bool has_row(const struct sonde_run *run, enum run_table table, int64_t row)
@@ -107,18 +129,29 @@ static attr_t cpu_dir(const struct sonde_run *run, int64_t row, const struct son
 	return dir == ATTR_NONE ? ATTR_NONE : history_child(run->history, dir, name);
 }
 
+static struct sonde_cpu cpu_of_cells(const struct sonde_run *run, int64_t row)
+{
+	return (struct sonde_cpu){
+		.machine = (unsigned)number(run, RUN_CPU, row, 0),
+		.number = (int)number(run, RUN_CPU, row, 1),
+		.host_tid = number(run, RUN_CPU, row, 2),
+		.nested_id = (uint64_t)number(run, RUN_CPU, row, 3),
+		.host_thread = number(run, RUN_CPU, row, 4),
+	};
+}
+
 static int index_cpus(struct sonde_run *run, struct error *err)
 {
 	int64_t nr = nr_rows(run, RUN_CPU);
 
 	run->cpu_attrs = calloc((size_t)nr + 1, sizeof(*run->cpu_attrs));
-	if (!run->cpu_attrs)
+	run->cpus = calloc((size_t)nr + 1, sizeof(*run->cpus));
+	if (!run->cpu_attrs || !run->cpus)
 		return fail(err, -ENOMEM, "out of memory");
 	for (int64_t row = 0; row < nr; row++) {
-		struct sonde_cpu cpu;
+		struct sonde_cpu cpu = run->cpus[row] = cpu_of_cells(run, row);
 		attr_t dir;
 
-		sonde_cpu(run, row, &cpu);
 		if (map_put(&run->cpu_rows, (uint64_t)cpu.machine << 32 | (uint32_t)cpu.number,
 			    (uint32_t)row))
 			return fail(err, -ENOMEM, "out of memory");
@@ -152,10 +185,44 @@ static int index_namespaces(struct sonde_run *run, struct error *err)
 	return 0;
 }
 
-/* The file does not say whose exit reasons it holds; the numbers do, as soon as one of them is
- * beyond Intel's: an external interrupt (0x60), a halt (0x78) or a nested page fault (0x400). */
+bool run_exit_kind(const struct sonde_run *run, int64_t row, struct exit_kind *out)
+{
+	if (row <= 0 || row >= nr_rows(run, RUN_EXIT))
+		return false;
+	out->reason = number(run, RUN_EXIT, row, 0);
+	out->isa = number(run, RUN_EXIT, row, 1);
+	out->serves = number(run, RUN_EXIT, row, 2) - 1;
+	if (out->serves < 0 || out->serves >= nr_rows(run, RUN_CPU))
+		out->serves = -1;
+	out->user_reason = number(run, RUN_EXIT, row, 3);
+	return true;
+}
+
+int run_milestone(const struct sonde_run *run, int64_t row, struct milestone *out)
+{
+	const enum run_table t = RUN_MILESTONE;
+
+	if (!has_row(run, t, row))
+		return -ENOENT;
+	out->machine = number(run, t, row, 0);
+	out->since = number(run, t, row, 2);
+	out->at = number(run, t, row, 3);
+	out->kind = text(run, t, row, 4);
+	out->text = text(run, t, row, 5);
+	return 0;
+}
+
+/* Exits say whose reasons they have, when the tracer does.  Else the numbers do, as soon as one of
+ * them is beyond Intel's: an external interrupt (0x60), a halt (0x78) or a nested page fault
+ * (0x400). */
 static bool reasons_are_svm(const struct sonde_run *run)
 {
+	struct exit_kind kind;
+
+	for (int64_t row = 1; run_exit_kind(run, row, &kind); row++) {
+		if (kind.isa)
+			return kind.isa == 2;
+	}
 	for (int64_t row = 0; row < nr_rows(run, RUN_CONTEXT); row++) {
 		if (number(run, RUN_CONTEXT, row, 3) == MODE_HYPERVISOR &&
 		    exit_reason_is_svm(number(run, RUN_CONTEXT, row, 4)))
@@ -181,8 +248,9 @@ static int check_run(const struct sonde_run *run, const char *path, struct error
 {
 	for (int64_t row = 0; row < nr_rows(run, RUN_MACHINE); row++) {
 		if (!machine_fits(run, row))
-			return fail(err, -EINVAL, "%s: its machines are not inside each other as "
-						  "machines can be (row %lld)",
+			return fail(err, -EINVAL,
+				    "%s: its machines are not inside each other as "
+				    "machines can be (row %lld)",
 				    path, (long long)row);
 	}
 	return 0;
@@ -201,6 +269,8 @@ static int open_run(struct sonde_run *run, const char *path, struct error *err)
 		return ret;
 	run->is_svm = reasons_are_svm(run);
 	ret = index_namespaces(run, err);
+	if (!ret)
+		ret = run_index_vectors(run, err);
 	return ret ? ret : index_cpus(run, err);
 }
 
@@ -223,7 +293,8 @@ int sonde_run_open(struct sonde_run **out, const char *path, struct sonde_error 
 	*out = NULL;
 	if (!run)
 		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
-	ret = open_run(run, path, &inner);
+	run->path = strdup(path);
+	ret = run->path ? open_run(run, path, &inner) : fail(&inner, -ENOMEM, "out of memory");
 	if (ret) {
 		sonde_run_close(run);
 		return run_error(err, ret, &inner);
@@ -238,10 +309,20 @@ void sonde_run_close(struct sonde_run *run)
 		return;
 	history_close(run->history);
 	map_release(&run->cpu_rows);
+	map_release(&run->vector_rows);
 	free(run->cpu_attrs);
+	free(run->cpus);
 	free(run->ns_init);
 	free(run->threads);
+	culprits_free(run->culprits);
+	cpu_users_free(run->cpu_users);
+	free(run->path);
 	free(run);
+}
+
+const char *sonde_run_path(const struct sonde_run *run)
+{
+	return run->path;
 }
 
 int64_t sonde_run_begin(const struct sonde_run *run)
@@ -284,10 +365,13 @@ NR_ROWS(sonde_nr_contexts, RUN_CONTEXT)
 NR_ROWS(sonde_nr_clocks, RUN_CLOCK)
 NR_ROWS(sonde_nr_losses, RUN_LOSS)
 NR_ROWS(sonde_nr_problems, RUN_PROBLEM)
+NR_ROWS(sonde_nr_wakes, RUN_WAKE)
+NR_ROWS(sonde_nr_vectors, RUN_VECTOR)
 NR_ROWS(sonde_nr_meta, RUN_META)
 NR_ROWS(sonde_nr_cgroups, RUN_CGROUP)
 NR_ROWS(sonde_nr_identities, RUN_IDENTITY)
 NR_ROWS(sonde_nr_cpu_times, RUN_STAT)
+NR_ROWS(sonde_nr_marks, RUN_MARK)
 
 static int read_machine(const struct sonde_run *run, int64_t row, struct sonde_machine *out)
 {
@@ -312,17 +396,10 @@ static int read_machine(const struct sonde_run *run, int64_t row, struct sonde_m
 
 static int read_cpu(const struct sonde_run *run, int64_t row, struct sonde_cpu *out)
 {
-	const enum run_table t = RUN_CPU;
+	bool there = has_row(run, RUN_CPU, row);
 
-	memset(out, 0, sizeof(*out));
-	if (!has_row(run, t, row))
-		return -ENOENT;
-	out->machine = (unsigned)number(run, t, row, 0);
-	out->number = (int)number(run, t, row, 1);
-	out->host_tid = number(run, t, row, 2);
-	out->nested_id = (uint64_t)number(run, t, row, 3);
-	out->host_thread = number(run, t, row, 4);
-	return 0;
+	*out = there ? run->cpus[row] : (struct sonde_cpu){0};
+	return there ? 0 : -ENOENT;
 }
 
 static int read_thread(const struct sonde_run *run, int64_t row, struct sonde_thread *out)
@@ -343,6 +420,30 @@ static int read_thread(const struct sonde_run *run, int64_t row, struct sonde_th
 	out->vcpu = number(run, t, row, 8) > 0 ? number(run, t, row, 8) - 1 : -1;
 	out->cgroup = number(run, t, row, 9);
 	return 0;
+}
+
+bool run_is_inside(const struct sonde_run *run, int64_t machine, int64_t outer)
+{
+	while (machine >= 0 && machine != outer && machine < nr_rows(run, RUN_MACHINE))
+		machine = number(run, RUN_MACHINE, machine, 1);
+	return machine == outer;
+}
+
+attr_t run_thread_attr(const struct sonde_run *run, int64_t thread, const char *name)
+{
+	struct sonde_machine m;
+	struct sonde_thread t;
+	char path[200];
+
+	if (sonde_thread(run, thread, &t) || sonde_machine(run, t.machine, &m))
+		return ATTR_NONE;
+	snprintf(path, sizeof(path), "%s/threads/%lld/%s", m.name, (long long)thread, name);
+	return sonde_attr(run, path);
+}
+
+int run_first_cpu(const struct sonde_run *run, int64_t thread)
+{
+	return has_row(run, RUN_THREAD, thread) ? (int)number(run, RUN_THREAD, thread, 10) : -1;
 }
 
 /* Namespaces come in the order in which they were met, but the outer level is the lower. */
@@ -402,6 +503,7 @@ static int read_context(const struct sonde_run *run, int64_t row, struct sonde_c
 	out->detail = number(run, t, row, 4);
 	out->serves = number(run, t, row, 5) > 0 ? number(run, t, row, 5) - 1 : -1;
 	out->detail_text = detail_text(run, out);
+	out->vmm = (int)number(run, t, row, 6);
 	return 0;
 }
 
@@ -436,6 +538,24 @@ static int read_loss(const struct sonde_run *run, int64_t row, struct sonde_loss
 	out->begin = number(run, t, row, 2);
 	out->end = number(run, t, row, 3);
 	out->events = number(run, t, row, 4);
+	return 0;
+}
+
+static int read_mark(const struct sonde_run *run, int64_t row, struct sonde_mark *out)
+{
+	const enum run_table t = RUN_MARK;
+
+	memset(out, 0, sizeof(*out));
+	if (!has_row(run, t, row))
+		return -ENOENT;
+	out->t = number(run, t, row, 0);
+	out->machine = (int)number(run, t, row, 1);
+	out->cpu = (int)number(run, t, row, 2);
+	out->thread = number(run, t, row, 3);
+	out->kind = (int)number(run, t, row, 4);
+	out->id = number(run, t, row, 5);
+	out->text = text(run, t, row, 6);
+	out->by_host = number(run, t, row, 7) > 0;
 	return 0;
 }
 
@@ -543,6 +663,7 @@ SIZED(meta)
 SIZED(cgroup)
 SIZED(identity)
 SIZED(cpu_times)
+SIZED(mark)
 
 /* ---- finding ------------------------------------------------------------------------------- */
 

@@ -25,28 +25,47 @@ enum run_table {
 	RUN_CGROUP,
 	RUN_IDENTITY,
 	RUN_STAT,
+	RUN_EXIT,
+	RUN_MILESTONE,
+	RUN_WAKE,
+	RUN_VECTOR,
+	RUN_MARK,
 	RUN_NR_TABLES
 };
 
 #define RUN_COLUMNS_MAX 16
 
-enum cpu_attr { CPU_RUNS, CPU_STATE, CPU_ON, CPU_TASK, CPU_NR_ATTRS };
+enum cpu_attr { CPU_RUNS, CPU_STATE, CPU_ON, CPU_TASK, CPU_EXIT, CPU_WOKEN, CPU_WHY_OFF, CPU_NR_ATTRS };
 
 struct thread_key;
+struct culprits;
+struct cpu_users;
 
 struct sonde_run {
+	char *path; /* owned */
 	struct history *history;
 	int table[RUN_NR_TABLES];		       /* number, or negative */
 	int8_t column[RUN_NR_TABLES][RUN_COLUMNS_MAX]; /* in the file; -1 = the file lacks it */
 	struct map cpu_rows;			       /* machine << 32 | number -> row */
+	struct map vector_rows;			       /* cpu row << 8 | vector -> row */
 	attr_t (*cpu_attrs)[CPU_NR_ATTRS];	       /* owned, per CPU row */
+	struct sonde_cpu *cpus;			       /* owned, per CPU row: analyses ask often */
 	int64_t *ns_init;			       /* owned, per pid_ns row: its first thread */
 	struct thread_key *threads;		       /* owned; sorted; made when first needed */
+	struct culprits *culprits;		       /* owned; made when first needed */
+	struct cpu_users *cpu_users;		       /* the same */
 	bool is_svm;				       /* exit reasons are AMD's */
 };
 
 /* Puts an inner error where the public interface wants it; returns @ret. */
 int run_error(struct sonde_error *out, int ret, const struct error *err);
+
+/* A cell, and a cell that holds text; -1 and "" where there is none. */
+int64_t run_cell(const struct sonde_run *run, enum run_table table, int64_t row, unsigned column);
+const char *run_text(const struct sonde_run *run, enum run_table table, int64_t row,
+		     unsigned column);
+
+int run_index_vectors(struct sonde_run *run, struct error *err);
 
 /* Hands a struct to a caller whose own may be of another version, and shorter or longer: see
  * sonde/types.h. */
@@ -61,6 +80,16 @@ static inline bool cpu_is_physical(const struct sonde_cpu *cpu)
 {
 	return cpu->machine == 0;
 }
+
+/* @machine is @outer, or inside it. */
+bool run_is_inside(const struct sonde_run *run, int64_t machine, int64_t outer);
+
+/* A thread's attribute: "state", "cpu", "waker" ...; ATTR_NONE when it has none. */
+attr_t run_thread_attr(const struct sonde_run *run, int64_t thread, const char *name);
+
+/* Number of the first CPU a thread was seen on; it is there until its attribute "cpu" says
+ * otherwise.  -1 unknown. */
+int run_first_cpu(const struct sonde_run *run, int64_t thread);
 
 /* What an exit reason, a softirq or an interrupt vector is called; NULL when it has no name. */
 const char *exit_reason_name(bool is_svm, int64_t reason);

@@ -7,9 +7,10 @@
 
 struct strip {
 	attr_t attr;
-	unsigned nr;
+	unsigned nr, room;
 	unsigned at; /* where the last answer was */
-	struct sonde_interval list[STRIP_ROOM];
+	bool filled, stays_short;
+	struct sonde_interval *list; /* owned */
 };
 
 static struct strip *strip_get(struct strips *s, attr_t attr)
@@ -39,14 +40,48 @@ static bool take(const struct sonde_interval *i, void *data)
 	struct strip *strip = data;
 
 	strip->list[strip->nr++] = *i;
-	return strip->nr < STRIP_ROOM;
+	return strip->nr < strip->room;
+}
+
+static int resize(struct strips *s, struct strip *strip, unsigned room)
+{
+	struct sonde_interval *list = malloc(room * sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	free(strip->list);
+	strip->list = list;
+	s->intervals += room;
+	s->intervals -= strip->room;
+	strip->room = room;
+	return 0;
+}
+
+/* An attribute whose strip was too short is likely to be read again from its begin: the next strip
+ * is longer, until it holds all.  What cannot be held whole is read in short pieces. */
+static int make_room(struct strips *s, struct strip *strip)
+{
+	if (!strip->room)
+		return resize(s, strip, STRIP_ROOM);
+	if (!strip->filled || strip->stays_short)
+		return 0;
+	if (s->intervals + strip->room <= STRIPS_MAX)
+		return resize(s, strip, strip->room * 2);
+	strip->stays_short = true;
+	return resize(s, strip, STRIP_ROOM);
 }
 
 static int fill(struct strips *s, struct strip *strip, ns_t t)
 {
+	int ret = make_room(s, strip);
+
+	if (ret)
+		return ret;
 	strip->nr = 0;
 	strip->at = 0;
-	return sonde_walk(s->run, strip->attr, t, sonde_run_end(s->run), take, strip);
+	ret = sonde_walk(s->run, strip->attr, t, sonde_run_end(s->run), take, strip);
+	strip->filled = strip->nr == strip->room;
+	return ret;
 }
 
 static bool covers(const struct strip *strip, ns_t t)
@@ -55,21 +90,29 @@ static bool covers(const struct strip *strip, ns_t t)
 }
 
 /* Puts strip->at on the interval that holds @t.  The next questions are mostly about the same
- * interval or one soon after; only a step back searches. */
+ * interval or one soon after: steps get longer the further it is. */
 static void seek(struct strip *strip, ns_t t)
 {
-	unsigned low = 0;
-	unsigned high = strip->at;
+	const struct sonde_interval *list = strip->list;
+	unsigned low = strip->at;
+	unsigned high = strip->nr;
 
-	if (t >= strip->list[strip->at].begin) {
-		while (t >= strip->list[strip->at].end)
-			strip->at++;
-		return;
+	if (t < list[low].begin) {
+		high = low;
+		low = 0;
+	} else {
+		for (unsigned step = 1; low + step < strip->nr; step *= 2) {
+			if (list[low + step].begin > t) {
+				high = low + step;
+				break;
+			}
+			low += step;
+		}
 	}
 	while (low + 1 < high) {
 		unsigned middle = low + (high - low) / 2;
 
-		if (strip->list[middle].begin <= t)
+		if (list[middle].begin <= t)
 			low = middle;
 		else
 			high = middle;
@@ -117,17 +160,23 @@ int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 
 		if (ret)
 			return ret;
-		begin = strip->list[strip->at].end;
-		if (!each(&strip->list[strip->at], data))
-			return 0;
+		for (;; strip->at++) {
+			begin = strip->list[strip->at].end;
+			if (!each(&strip->list[strip->at], data))
+				return 0;
+			if (begin >= end || strip->at + 1 >= strip->nr)
+				break;
+		}
 	}
 	return 0;
 }
 
 void strips_release(struct strips *s)
 {
-	for (unsigned i = 0; i < s->nr; i++)
+	for (unsigned i = 0; i < s->nr; i++) {
+		free(s->list[i]->list);
 		free(s->list[i]);
+	}
 	free(s->list);
 	map_release(&s->by_attr);
 	*s = (struct strips){0};

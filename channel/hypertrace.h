@@ -30,8 +30,45 @@
 #define HT_CALL_BYTES 36
 #define HT_CALL_FRAGMENTS 64
 #define HT_CALL_BLOCK_MAX (HT_CALL_BYTES * HT_CALL_FRAGMENTS)
+#define HT_CALL_LAST (UINT64_C(1) << 33)
 #define HT_MARK_MAGIC 0x534d
 #define HT_MARK_TEXT_MAX 32
+
+/* By shared memory: a region says where the rings are, all in pages of HT_SLOT_BYTES. */
+#define HT_REGION_MAGIC "SONDERGN"
+#define HT_RING_MAGIC "SONDERNG"
+#define HT_RING_VERSION 1
+#define HT_REGION_RELATIVE 1 /* flag: addresses count from the region's beginning */
+#define HT_SLOT_BYTES 4096
+#define HT_SLOT_BLOCK_MAX (HT_SLOT_BYTES - 8)
+#define HT_RING_BYTES_MAX (HT_SLOT_BYTES * 4096)
+#define HT_RINGS_MAX 4096
+#define HT_ANNOUNCE_MAGIC 0x5352
+
+enum ht_announcement { HT_REGION_HERE, HT_REGION_GONE, HT_REGION_IN_DEVICE };
+
+struct ht_region {
+	char magic[8];
+	uint32_t version, flags;
+	uint64_t nonce; /* 0: gone */
+	uint32_t nr_rings, ring_bytes;
+	uint64_t bytes;
+	uint64_t zero[3];
+	uint64_t rings[]; /* addresses; 0: no such CPU */
+};
+
+struct ht_ring {
+	char magic[8];
+	uint32_t version, cpu;
+	uint64_t nonce;
+	uint32_t nr_slots, zero[9];
+	uint64_t written; /* blocks completed */
+};
+
+struct ht_slot {
+	uint8_t block[HT_SLOT_BLOCK_MAX];
+	uint64_t events; /* of the stream, up to this block's last */
+};
 
 /* State of the task that a switch takes off the CPU. */
 enum ht_state {
@@ -44,6 +81,18 @@ enum ht_state {
 	HT_OTHER,
 };
 
+/* Of shutdown_phase: what begins. */
+enum ht_phase {
+	HT_PHASE_PREPARE,
+	HT_PHASE_NOTIFIERS,
+	HT_PHASE_DEVICES,
+	HT_PHASE_REBOOT_CPU,
+	HT_PHASE_SYSCORE,
+	HT_PHASE_POWER_OFF,
+	HT_PHASE_RESTART,
+	HT_PHASE_HALT,
+};
+
 enum ht_mark { HT_MARK_POINT, HT_MARK_BEGIN, HT_MARK_END };
 
 /* Opcodes up to 0x7f are switches. */
@@ -53,6 +102,7 @@ enum ht_table {
 	HT_SYMBOL = 0x82,
 	HT_DESCRIBE = 0x83,
 	HT_MACHINE = 0x84,
+	HT_END = 0x85,
 	HT_TABLE_LAST = 0x87,
 };
 
@@ -67,7 +117,7 @@ enum ht_table {
 	X(RENAME, 0x96, "rename", "tn")                                                            \
 	X(MIGRATE, 0x97, "migrate", "tuu")                                                         \
 	X(SYSCALL_ENTRY, 0xa0, "syscall_entry", "u")                                               \
-	X(SYSCALL_EXIT, 0xa1, "syscall_exit", "us")                                                \
+	X(SYSCALL_EXIT, 0xa1, "syscall_exit", "ss")                                                \
 	X(IRQ_ENTRY, 0xa2, "irq_entry", "u")                                                       \
 	X(IRQ_EXIT, 0xa3, "irq_exit", "u")                                                         \
 	X(SOFTIRQ_RAISE, 0xa4, "softirq_raise", "u")                                               \
@@ -102,5 +152,14 @@ enum ht_record {
 	HT_RECORDS(X)
 #undef X
 };
+
+/* The same as a table, channel/records.c. */
+struct ht_description {
+	uint8_t opcode;
+	const char *name, *letters;
+};
+
+extern const struct ht_description ht_descriptions[];
+extern const unsigned int ht_nr_descriptions;
 
 #endif

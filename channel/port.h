@@ -6,6 +6,11 @@
 #ifdef __KERNEL__
 #include <linux/string.h>
 #include <linux/types.h>
+
+#ifndef UINT32_C
+#define UINT32_C(v) v##U
+#define UINT64_C(v) v##ULL
+#endif
 #else
 #include <stdbool.h>
 #include <stddef.h>

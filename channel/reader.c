@@ -4,32 +4,23 @@
 
 #include <errno.h>
 
-static const struct {
-	uint8_t opcode;
-	const char *name, *letters;
-} known[] = {
-#define X(id, opcode, text, letters) {opcode, text, letters},
-	HT_RECORDS(X)
-#undef X
-};
-
-#define NR_KNOWN (sizeof(known) / sizeof(known[0]))
 #define FIRST_OPCODE (HT_TABLE_LAST + 1)
 
 void ht_reader_init(struct ht_reader *r)
 {
 	memset(r, 0, sizeof(*r));
-	for (unsigned i = 0; i < NR_KNOWN; i++)
-		strcpy(r->letters[known[i].opcode - FIRST_OPCODE], known[i].letters);
+	for (unsigned i = 0; i < ht_nr_descriptions; i++)
+		strcpy(r->letters[ht_descriptions[i].opcode - FIRST_OPCODE],
+		       ht_descriptions[i].letters);
 }
 
 const char *ht_opcode_name(uint8_t opcode)
 {
 	if (opcode < 0x80)
 		return "switch";
-	for (unsigned i = 0; i < NR_KNOWN; i++)
-		if (known[i].opcode == opcode)
-			return known[i].name;
+	for (unsigned i = 0; i < ht_nr_descriptions; i++)
+		if (ht_descriptions[i].opcode == opcode)
+			return ht_descriptions[i].name;
 	return NULL;
 }
 
@@ -289,6 +280,10 @@ bool ht_block_next(struct ht_reader *r, struct ht_item *item)
 	item->nr_args = item->nr_text = 0;
 	if (!get_byte(r, &item->opcode))
 		return false;
+	if (item->opcode == HT_END) {
+		r->at = r->len;
+		return false;
+	}
 	if (item->opcode < 0x80)
 		good = read_switch(r, item);
 	else if (item->opcode <= HT_TABLE_LAST)
@@ -315,11 +310,26 @@ static void call_bytes(uint8_t *to, uint64_t nr, uint64_t a0, uint64_t a1, uint6
 		to[4 + i] = (uint8_t)(registers[i / 8] >> 8 * (i % 8));
 }
 
+/* The block that is together in @a; one whose header did not know its length yet is told now. */
+static uint32_t call_block(struct ht_assembler *a)
+{
+	uint32_t len;
+
+	if (a->used >= HT_HEADER_BYTES && !a->block[4] && !a->block[5]) {
+		a->block[4] = (uint8_t)a->used;
+		a->block[5] = (uint8_t)(a->used >> 8);
+	}
+	len = ht_block_length(a->block, a->used);
+	if (len && len <= a->used && len + HT_CALL_BYTES > a->used)
+		return len;
+	a->broken++;
+	return 0;
+}
+
 uint32_t ht_call_take(struct ht_assembler *a, uint64_t nr, uint64_t a0, uint64_t a1, uint64_t a2,
 		      uint64_t a3)
 {
 	uint8_t seq = (uint8_t)(nr >> 40), fragment = nr >> 34 & (HT_CALL_FRAGMENTS - 1);
-	uint32_t len;
 
 	if (a->next && (seq != a->seq || fragment != a->next)) {
 		a->broken++;
@@ -333,7 +343,7 @@ uint32_t ht_call_take(struct ht_assembler *a, uint64_t nr, uint64_t a0, uint64_t
 	call_bytes(a->block + fragment * HT_CALL_BYTES, nr, a0, a1, a2, a3);
 	a->used = (fragment + 1u) * HT_CALL_BYTES;
 	a->next = (uint8_t)(fragment + 1);
-	if (!(nr >> 33 & 1)) {
+	if (!ht_call_is_last(nr)) {
 		if (a->next == HT_CALL_FRAGMENTS) {
 			a->broken++;
 			a->next = 0;
@@ -341,11 +351,7 @@ uint32_t ht_call_take(struct ht_assembler *a, uint64_t nr, uint64_t a0, uint64_t
 		return 0;
 	}
 	a->next = 0;
-	len = ht_block_length(a->block, a->used);
-	if (len && len <= a->used && len + HT_CALL_BYTES > a->used)
-		return len;
-	a->broken++;
-	return 0;
+	return call_block(a);
 }
 
 bool ht_mark_take(struct ht_mark_call *out, uint64_t nr, uint64_t a0, uint64_t a1, uint64_t a2,

@@ -94,6 +94,11 @@ static inline bool ht_is_call(uint64_t nr)
 	return nr >> 48 == HT_CALL_MAGIC;
 }
 
+static inline bool ht_call_is_last(uint64_t nr)
+{
+	return nr & HT_CALL_LAST;
+}
+
 static inline bool ht_is_mark(uint64_t nr)
 {
 	return nr >> 48 == HT_MARK_MAGIC;

@@ -19,13 +19,34 @@ static void put_byte(struct ht_writer *w, uint8_t v)
 	w->block[w->used++] = v;
 }
 
-static void put_varint(struct ht_writer *w, uint64_t v)
+static uint8_t *long_varint(uint8_t *to, uint64_t v)
 {
 	while (v >= 0x80) {
-		put_byte(w, (uint8_t)(v | 0x80));
+		*to++ = (uint8_t)(v | 0x80);
 		v >>= 7;
 	}
-	put_byte(w, (uint8_t)v);
+	*to++ = (uint8_t)v;
+	return to;
+}
+
+/* Most are of one or two bytes. */
+static inline uint8_t *varint(uint8_t *to, uint64_t v)
+{
+	if (v < 0x80) {
+		*to = (uint8_t)v;
+		return to + 1;
+	}
+	if (v < 0x4000) {
+		to[0] = (uint8_t)(v | 0x80);
+		to[1] = (uint8_t)(v >> 7);
+		return to + 2;
+	}
+	return long_varint(to, v);
+}
+
+static void put_varint(struct ht_writer *w, uint64_t v)
+{
+	w->used = (uint32_t)(varint(w->block + w->used, v) - w->block);
 }
 
 static void put_text(struct ht_writer *w, const char *text, uint32_t len)
@@ -63,9 +84,10 @@ void ht_begin(struct ht_writer *w, void *block, uint32_t room, uint64_t tsc)
 	w->used = HT_HEADER_BYTES;
 	w->begin = tsc;
 	w->units = 0;
-	w->flags = 0;
+	w->flags &= HT_FLAG_PANIC;
 	w->slots = 0;
 	w->oldest = 0;
+	memset(w->tids, 0xff, sizeof(w->tids));
 }
 
 bool ht_empty(const struct ht_writer *w)
@@ -73,17 +95,37 @@ bool ht_empty(const struct ht_writer *w)
 	return w->used == HT_HEADER_BYTES;
 }
 
-uint32_t ht_end(struct ht_writer *w)
+static void put_header(struct ht_writer *w, uint32_t len)
 {
 	put_le(w->block, HT_MAGIC, 2);
 	w->block[2] = HT_VERSION;
 	w->block[3] = w->shift | w->flags;
-	put_le(w->block + 4, w->used, 2);
+	put_le(w->block + 4, len, 2);
 	put_le(w->block + 6, w->cpu, 2);
-	put_le(w->block + 8, w->seq++, 4);
+	put_le(w->block + 8, w->seq, 4);
 	put_le(w->block + 12, w->lost, 4);
 	put_le(w->block + 16, w->begin, 8);
 	w->lost = 0;
+}
+
+uint32_t ht_end(struct ht_writer *w)
+{
+	put_header(w, w->used);
+	w->seq++;
+	return w->used;
+}
+
+void ht_begin_open(struct ht_writer *w, void *block, uint32_t room, uint64_t tsc)
+{
+	/* The last byte is kept for ht_end_open(). */
+	ht_begin(w, block, room - 1, tsc);
+	put_header(w, 0);
+}
+
+uint32_t ht_end_open(struct ht_writer *w)
+{
+	put_byte(w, HT_END);
+	w->seq++;
 	return w->used;
 }
 
@@ -96,36 +138,38 @@ void ht_lost(struct ht_writer *w, uint32_t nr)
  * Writes opcode and time.  Time goes on in units since the block's beginning, so that what is
  * rounded away never adds up; a clock that steps back (it should not, on one CPU) stands still.
  */
-static void put_head(struct ht_writer *w, uint8_t opcode, uint64_t tsc)
+static inline uint8_t *head(struct ht_writer *w, uint8_t *to, uint8_t opcode, uint64_t tsc)
 {
-	uint64_t units = tsc > w->begin ? (tsc - w->begin) >> w->shift : 0;
+	int64_t delta = (int64_t)(((tsc - w->begin) >> w->shift) - w->units);
 
-	if (units < w->units)
-		units = w->units;
-	put_byte(w, opcode);
-	put_varint(w, units - w->units);
-	w->units = units;
+	*to++ = opcode;
+	if (delta < 0 || tsc < w->begin)
+		delta = 0;
+	w->units += (uint64_t)delta;
+	return varint(to, (uint64_t)delta);
 }
 
-static int slot_of(const struct ht_writer *w, int32_t tid)
+static void put_head(struct ht_writer *w, uint8_t opcode, uint64_t tsc)
+{
+	w->used = (uint32_t)(head(w, w->block + w->used, opcode, tsc) - w->block);
+}
+
+int ht_slot_search(struct ht_writer *w, int32_t tid)
 {
 	unsigned int i;
 
 	for (i = 0; i < w->slots; i++)
-		if (w->tids[i] == tid)
+		if (w->tids[i] == tid) {
+			w->hint[(uint32_t)tid % HT_HINTS] = (uint8_t)i;
 			return (int)i;
+		}
 	return -1;
-}
-
-bool ht_has_task(const struct ht_writer *w, int32_t tid)
-{
-	return slot_of(w, tid) >= 0;
 }
 
 /* The task's slot, given to it now if it has none.  The caller has seen to TASK_ROOM. */
 static uint8_t task_slot(struct ht_writer *w, const struct ht_task *task)
 {
-	int known = slot_of(w, task->tid);
+	int known = ht_slot(w, task->tid);
 	uint8_t slot;
 
 	if (known >= 0)
@@ -137,6 +181,7 @@ static uint8_t task_slot(struct ht_writer *w, const struct ht_task *task)
 		w->oldest = (w->oldest + 1) % HT_TASK_SLOTS;
 	}
 	w->tids[slot] = task->tid;
+	w->hint[(uint32_t)task->tid % HT_HINTS] = slot;
 	put_byte(w, HT_TASK);
 	put_byte(w, slot);
 	put_varint(w, (uint32_t)task->tid);
@@ -161,30 +206,58 @@ bool ht_current(struct ht_writer *w, const struct ht_task *task)
 	return true;
 }
 
+bool ht_switch_slot(struct ht_writer *w, uint64_t tsc, unsigned int slot, enum ht_state prev)
+{
+	if (!fits(w, SWITCH_ROOM))
+		return false;
+	put_head(w, (uint8_t)(prev << 4 | slot), tsc);
+	return true;
+}
+
 bool ht_switch(struct ht_writer *w, uint64_t tsc, const struct ht_task *next, enum ht_state prev)
 {
-	uint8_t slot;
-
 	if (!fits(w, TASK_ROOM + SWITCH_ROOM))
 		return false;
-	slot = task_slot(w, next);
-	put_head(w, (uint8_t)(prev << 4 | slot), tsc);
+	return ht_switch_slot(w, tsc, task_slot(w, next), prev);
+}
+
+bool ht_slot_record(struct ht_writer *w, uint64_t tsc, enum ht_record record, unsigned int slot,
+		    const uint64_t *args, unsigned int nr)
+{
+	unsigned int i;
+	uint8_t *to;
+
+	if (!fits(w, 1 + 1 + (nr + 1) * HT_VARINT_MAX))
+		return false;
+	to = head(w, w->block + w->used, (uint8_t)record, tsc);
+	*to++ = (uint8_t)slot;
+	for (i = 0; i < nr; i++)
+		to = varint(to, args[i]);
+	w->used = (uint32_t)(to - w->block);
 	return true;
 }
 
 bool ht_task_record(struct ht_writer *w, uint64_t tsc, enum ht_record record,
 		    const struct ht_task *task, const uint64_t *args, unsigned int nr)
 {
-	unsigned int i;
+	if (!fits(w, TASK_ROOM + 1 + 1 + (nr + 1) * HT_VARINT_MAX))
+		return false;
+	return ht_slot_record(w, tsc, record, task_slot(w, task), args, nr);
+}
+
+bool ht_task_text(struct ht_writer *w, uint64_t tsc, enum ht_record record,
+		  const struct ht_task *task, const char *text, uint32_t len)
+{
 	uint8_t slot;
 
-	if (!fits(w, TASK_ROOM + 1 + 1 + (nr + 1) * HT_VARINT_MAX))
+	if (len > HT_TEXT_MAX)
+		len = HT_TEXT_MAX;
+	if (!fits(w, TASK_ROOM + 1 + HT_VARINT_MAX + 1 + 1 + len))
 		return false;
 	slot = task_slot(w, task);
 	put_head(w, (uint8_t)record, tsc);
 	put_byte(w, slot);
-	for (i = 0; i < nr; i++)
-		put_varint(w, args[i]);
+	put_text(w, text, len);
 	return true;
 }
 
@@ -192,14 +265,16 @@ bool ht_record(struct ht_writer *w, uint64_t tsc, enum ht_record record, const u
 	       unsigned int nr, const char *text, uint32_t len)
 {
 	unsigned int i;
+	uint8_t *to;
 
 	if (len > HT_TEXT_MAX)
 		len = HT_TEXT_MAX;
 	if (!fits(w, 1 + (nr + 1) * HT_VARINT_MAX + (text ? 1 + len : 0)))
 		return false;
-	put_head(w, (uint8_t)record, tsc);
+	to = head(w, w->block + w->used, (uint8_t)record, tsc);
 	for (i = 0; i < nr; i++)
-		put_varint(w, args[i]);
+		to = varint(to, args[i]);
+	w->used = (uint32_t)(to - w->block);
 	if (text)
 		put_text(w, text, len);
 	return true;
@@ -233,29 +308,18 @@ bool ht_machine(struct ht_writer *w, const char *hostname, const char *release, 
 	return true;
 }
 
-static const struct {
-	uint8_t opcode;
-	const char *name, *letters;
-} descriptions[] = {
-#define X(id, opcode, text, letters) {opcode, text, letters},
-	HT_RECORDS(X)
-#undef X
-};
-
-#define NR_DESCRIPTIONS (sizeof(descriptions) / sizeof(descriptions[0]))
-
 bool ht_describe_all(struct ht_writer *w, unsigned int *next)
 {
-	for (; *next < NR_DESCRIPTIONS; (*next)++) {
-		const char *name = descriptions[*next].name;
-		const char *letters = descriptions[*next].letters;
+	for (; *next < ht_nr_descriptions; (*next)++) {
+		const char *name = ht_descriptions[*next].name;
+		const char *letters = ht_descriptions[*next].letters;
 		uint32_t name_len = text_len(name, HT_TEXT_MAX);
 		uint32_t letters_len = text_len(letters, HT_ARGS_MAX);
 
 		if (!fits(w, 1 + 2 + 1 + name_len + 1 + letters_len))
 			return false;
 		put_byte(w, HT_DESCRIBE);
-		put_varint(w, descriptions[*next].opcode);
+		put_varint(w, ht_descriptions[*next].opcode);
 		put_text(w, name, name_len);
 		put_text(w, letters, letters_len);
 	}
@@ -279,14 +343,13 @@ static uint64_t call_register(const uint8_t *from, uint32_t left, uint32_t offse
 }
 
 void ht_call_fragment(struct ht_call *call, const void *block, uint32_t len, uint32_t seq,
-		      uint32_t fragment)
+		      uint32_t fragment, bool last)
 {
 	const uint8_t *from = (const uint8_t *)block + fragment * HT_CALL_BYTES;
 	uint32_t left = len - fragment * HT_CALL_BYTES;
-	uint64_t last = left <= HT_CALL_BYTES;
 
 	call->nr = (uint64_t)HT_CALL_MAGIC << 48 | (uint64_t)(seq & 0xff) << 40 |
-		   (uint64_t)fragment << 34 | last << 33 | get_le(from, left, 4);
+		   (uint64_t)fragment << 34 | (last ? HT_CALL_LAST : 0) | get_le(from, left, 4);
 	call->a0 = call_register(from, left, 4);
 	call->a1 = call_register(from, left, 12);
 	call->a2 = call_register(from, left, 20);

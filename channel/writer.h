@@ -26,6 +26,8 @@ struct ht_task {
 	const char *name; /* of at most 15 bytes and NUL; NULL: not said */
 };
 
+#define HT_HINTS 64
+
 struct ht_writer {
 	uint8_t *block; /* not owned */
 	uint32_t room;
@@ -40,6 +42,7 @@ struct ht_writer {
 	uint8_t slots;      /* in use */
 	uint8_t oldest;     /* slot to give away next */
 	int32_t tids[HT_TASK_SLOTS];
+	uint8_t hint[HT_HINTS]; /* by TID: the slot it was last found in */
 };
 
 void ht_writer_init(struct ht_writer *w, uint16_t cpu, uint8_t shift);
@@ -55,18 +58,34 @@ uint32_t ht_end(struct ht_writer *w);
 void ht_lost(struct ht_writer *w, uint32_t nr);
 
 /*
- * True when @tid has a slot in this block, so that its name would not be sent.  Callers use it to
- * look a name up only when it is needed.
+ * The slot that @tid has in this block, or -1: then its name is to be sent.  Callers use it to look
+ * a name up only when it is needed, and for the short ways to write below.
  */
-bool ht_has_task(const struct ht_writer *w, int32_t tid);
+int ht_slot_search(struct ht_writer *w, int32_t tid);
+
+static inline int ht_slot(struct ht_writer *w, int32_t tid)
+{
+	uint8_t slot = w->hint[(uint32_t)tid % HT_HINTS];
+
+	return w->tids[slot] == tid ? slot : ht_slot_search(w, tid);
+}
 
 /* The task that is running now. */
 bool ht_current(struct ht_writer *w, const struct ht_task *task);
 bool ht_switch(struct ht_writer *w, uint64_t tsc, const struct ht_task *next, enum ht_state prev);
 
+/* The same for a task that has a slot. */
+bool ht_switch_slot(struct ht_writer *w, uint64_t tsc, unsigned slot, enum ht_state prev);
+
 /* Records whose first argument is a task; @args are the other @nr numbers. */
 bool ht_task_record(struct ht_writer *w, uint64_t tsc, enum ht_record record,
 		    const struct ht_task *task, const uint64_t *args, unsigned nr);
+bool ht_slot_record(struct ht_writer *w, uint64_t tsc, enum ht_record record, unsigned slot,
+		    const uint64_t *args, unsigned nr);
+
+/* And a text, of @len bytes. */
+bool ht_task_text(struct ht_writer *w, uint64_t tsc, enum ht_record record,
+		  const struct ht_task *task, const char *text, uint32_t len);
 
 /* Records of @nr numbers (svarints are passed through ht_signed()), then a text unless NULL. */
 bool ht_record(struct ht_writer *w, uint64_t tsc, enum ht_record record, const uint64_t *args,
@@ -84,6 +103,13 @@ bool ht_machine(struct ht_writer *w, const char *hostname, const char *release, 
 		uint32_t cpus);
 bool ht_describe_all(struct ht_writer *w, unsigned *next);
 
+/*
+ * For blocks that leave by hypercall as they fill: ht_begin_open() writes a header, whose length is
+ * 0, and ht_end_open() says that nothing follows.  Both know the losses so far.
+ */
+void ht_begin_open(struct ht_writer *w, void *block, uint32_t room, uint64_t tsc);
+uint32_t ht_end_open(struct ht_writer *w);
+
 /* The five registers of hypercall number @fragment of a block of @len bytes; the number of
  * hypercalls is ht_call_fragments(len). */
 struct ht_call {
@@ -95,8 +121,9 @@ static inline uint32_t ht_call_fragments(uint32_t len)
 	return (len + HT_CALL_BYTES - 1) / HT_CALL_BYTES;
 }
 
+/* Fragment @fragment of a block of which @len bytes are known; @last: it ends the block. */
 void ht_call_fragment(struct ht_call *call, const void *block, uint32_t len, uint32_t seq,
-		      uint32_t fragment);
+		      uint32_t fragment, bool last);
 
 /* A mark of user space. */
 void ht_call_mark(struct ht_call *call, enum ht_mark kind, uint32_t id, const char *text,

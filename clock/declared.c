@@ -502,6 +502,15 @@ const struct declared_vm *declared_vm_of_thread(const struct declared *d, int32_
 	return NULL;
 }
 
+const struct declared_vm *declared_vm_of_process(const struct declared *d, int32_t pid)
+{
+	for (size_t i = d->vms.nr; i-- > 0;) {
+		if (d->vms.list[i].pid == pid)
+			return &d->vms.list[i];
+	}
+	return NULL;
+}
+
 int32_t declared_thread(const struct declared *d, const struct declared_vm *vm, int vcpu)
 {
 	for (size_t i = d->vcpus.nr; i-- > 0;) {

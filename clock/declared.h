@@ -109,6 +109,8 @@ const struct declared_vm *declared_vm_with_uuid(const struct declared *d, const 
 const struct declared_vm *declared_vm_of_trace(const struct declared *d, uint64_t trace_id);
 /* ... with this name, when all of that name are one process. */
 const struct declared_vm *declared_vm_named(const struct declared *d, const char *name);
+/* ... that this process is. */
+const struct declared_vm *declared_vm_of_process(const struct declared *d, int32_t pid);
 /* ... that this thread is a vCPU of. */
 const struct declared_vm *declared_vm_of_thread(const struct declared *d, int32_t tid);
 

@@ -69,7 +69,9 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 		return 0;
 	list[i].told = true;
 	snprintf(list[i].evidence, sizeof(list[i].evidence), "%s",
-		 list[i].in->recorded ? "recorded through that machine" : "told by the user");
+		 list[i].in->because    ? list[i].in->because
+		 : list[i].in->recorded ? "recorded through that machine"
+					: "told by the user");
 	if (!strcmp(wanted, "-")) {
 		list[i].parent = PARENT_NONE;
 		return 0;
@@ -300,6 +302,8 @@ static const struct declared_vm *vm_listed(const struct candidate *c, const stru
 	int32_t tid = pairs_thread(parent->calls, c->sample);
 
 	vm = tid >= 0 ? declared_vm_of_thread(parent->declared, tid) : NULL;
+	if (!vm && c->in->vm_pid > 0)
+		vm = declared_vm_of_process(parent->declared, c->in->vm_pid);
 	if (!vm)
 		vm = declared_vm_named(parent->declared, name);
 	if (!vm && last)

@@ -94,6 +94,7 @@ struct sample {
 	unsigned nr_cpus;
 	struct tsc_write_list tsc_writes;
 	struct mono_point_list monos;
+	bool carries_blocks;        /* among its hypercalls are some of the hypertrace format */
 };
 
 /* Most events that are noted of all traces together; some 20 bytes each. */

@@ -38,6 +38,7 @@ struct search {
 	struct stop *stop;
 	unsigned nr, threads;
 	struct declared *declared; /* owned, [nr] */
+	bool *carries_blocks;      /* owned, [nr] */
 	struct moments moments;
 };
 
@@ -199,6 +200,8 @@ static int pass_parents(struct pass *p, const struct search *s, bool whole, stru
 {
 	int ret = sample_read(p->samples, p->plans, p->nr, s->threads, s->stop, err);
 
+	for (unsigned i = 0; i < p->nr && ret == 0; i++)
+		s->carries_blocks[i] |= p->samples[i].carries_blocks;
 	if (ret == 0)
 		ret = parents_find(p->list, s->in, p->samples, s->declared, p->nr,
 				   &p->t.problems, err);
@@ -352,6 +355,9 @@ static int read_declared(struct search *s, struct error *err)
 	s->declared = calloc(s->nr, sizeof(*s->declared));
 	if (!s->declared)
 		return fail(err, -ENOMEM, "out of memory");
+	s->carries_blocks = calloc(s->nr, sizeof(*s->carries_blocks));
+	if (!s->carries_blocks)
+		return fail(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < s->nr && ret == 0; i++)
 		ret = declared_read(&s->declared[i], s->in[i].trace, err);
 	for (unsigned i = 0; i < s->nr && ret == 0; i++)
@@ -389,6 +395,8 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 		ret = find(&p, &s, err);
 	out->orphan = p.t.orphan;
 	if (ret == 0) {
+		for (unsigned i = 0; i < nr; i++)
+			p.t.machines[i].carries_blocks = s.carries_blocks[p.order[i]];
 		*out = p.t;
 		memset(&p.t, 0, sizeof(p.t));
 		stop.done = 1;
@@ -399,6 +407,7 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 	pass_release(&p);
 	moments_release(&s.moments);
 	release_declared(&s);
+	free(s.carries_blocks);
 	return ret;
 }
 

@@ -30,6 +30,7 @@ struct machine {
 	struct clock_model to_parent; /* to the parent's ticks; its bounds are parent ticks, too */
 	struct vcpu_hint *vcpus;   /* owned */
 	unsigned nr_vcpus;
+	bool carries_blocks;       /* hypercalls of the hypertrace format were seen in its trace */
 	char evidence[MACHINE_EVIDENCE]; /* how role and parent were found, in words */
 };
 
@@ -50,6 +51,8 @@ struct topology_input {
 	const char *name;    /* NULL: find out */
 	const char *parent;  /* name of the parent, "-" for L0, NULL: find out */
 	bool recorded;       /* @parent is the recorder's word, not the user's */
+	int vm_pid;          /* the process of the parent that it is, as the recorder says; 0 unknown */
+	const char *because; /* how @parent is known, in words; NULL: the user or the recorder says so */
 	int64_t tsc_offset;  /* valid when has_tsc_offset: guest TSC = parent TSC + offset */
 	bool has_tsc_offset;
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "channel/reader.h"
 #include "clock/contain.h"
 #include "clock/rates.h"
 #include "clock/sort.h"
@@ -171,6 +172,20 @@ static int on_hrtimer(struct watch *w, const struct event *e)
 	return 0;
 }
 
+/* Of a block that a guest sends in many, the last matters: the guest's side of it is known
+ * (source/hyper/hyper.h). */
+static int on_hypercall(struct watch *w, const struct event *e)
+{
+	uint64_t nr = (uint64_t)e->arg[0];
+
+	if (unlikely(ht_is_call(nr))) {
+		w->carries_blocks = true;
+		if (!ht_call_is_last(nr))
+			return 0;
+	}
+	return note_call(w, &w->calls, e, CALL_HYPERCALL, 5);
+}
+
 /* Events of hypervisor and clock; the rest only shows that the CPU ran. */
 static int on_event(struct watch *w, const struct event *e)
 {
@@ -183,7 +198,7 @@ static int on_event(struct watch *w, const struct event *e)
 	case EV_KVM_EXIT:
 		return on_kvm_exit(w, e);
 	case EV_KVM_HYPERCALL:
-		return note_call(w, &w->calls, e, CALL_HYPERCALL, 5);
+		return on_hypercall(w, e);
 	case EV_KVM_NESTED_VMENTER:
 		return note_nesting(w, t, true);
 	case EV_KVM_NESTED_VMEXIT_INJECT:
@@ -707,8 +722,10 @@ int watch_gather(struct sample *s, struct watch *w, unsigned nr)
 		return -ENOMEM;
 	gather_limits(s, w, nr);
 	gather_span(s, w, nr);
-	for (unsigned i = 0; i < nr && ret == 0; i++)
+	for (unsigned i = 0; i < nr && ret == 0; i++) {
+		s->carries_blocks |= w[i].carries_blocks;
 		ret = gather_one(s, &w[i]);
+	}
 	if (ret == 0) {
 		sample_settle(s);
 		ret = mark_nested(s, w, nr);

@@ -57,6 +57,7 @@ struct watch {
 	uint64_t from;           /* of this part */
 	size_t notes_max;        /* events that may be noted in all */
 	bool fresh;              /* the next event begins a part */
+	bool carries_blocks;     /* hypercalls of the hypertrace format were seen */
 	bool cut;                /* the last part was left before the stream's end */
 	uint64_t silence;        /* how many ticks are long */
 };

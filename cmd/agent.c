@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* SIG_BLOCK with signalfd() */
 #include "cmd/command.h"
 #include "cmd/limits.h"
+#include "cmd/signals.h"
 #include "record/agent.h"
 
 #include <signal.h>
@@ -46,7 +47,8 @@ static void say(void *data, const char *text)
 		fprintf(stderr, "sonde agent: %s\n", text);
 }
 
-/* A descriptor that is readable when the agent is to end. */
+/* A descriptor that is readable when the agent is to end.  SIGHUP ends it in order, too, when its
+ * terminal goes; an ignored one (nohup) must not be blocked: it would be kept, and read here. */
 static int stop_signals(void)
 {
 	sigset_t set;
@@ -54,6 +56,8 @@ static int stop_signals(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	if (!signals_ignores(SIGHUP))
+		sigaddset(&set, SIGHUP);
 	signal(SIGPIPE, SIG_IGN);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

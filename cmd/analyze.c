@@ -7,7 +7,7 @@
 #include "cmd/trace_options.h"
 #include "record/datfile.h"
 #include "record/run.h"
-#include "report/units.h"
+#include "base/units.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -70,7 +70,7 @@ static void print_json(const struct invocation *inv, const char *output,
 {
 	struct json j = {.out = inv->screen.out};
 
-	json_object(&j, NULL);
+	json_begin_object(&j, NULL);
 	json_str(&j, "output", output);
 	json_uint(&j, "traces", r->traces);
 	json_uint(&j, "machines", r->machines);

@@ -2,7 +2,7 @@
 /* sonde check: is this trace, or this history, sound? */
 #include "cmd/command.h"
 #include "report/safe.h"
-#include "report/units.h"
+#include "base/units.h"
 #include "sonde/check.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static void end_json(struct check *c, bool failed, const struct sonde_check_resu
 		     const struct sonde_error *err)
 {
 	json_end(&c->json);
-	json_array(&c->json, "notes");
+	json_begin_array(&c->json, "notes");
 	for (unsigned i = 0; i < c->nr_notes; i++) {
 		json_str(&c->json, NULL, c->notes[i]);
 		free(c->notes[i]);
@@ -79,9 +79,9 @@ static void check_path(struct check *c, const char *path)
 	c->path = path;
 	c->faults = 0;
 	if (is_json(c->inv)) {
-		json_object(&c->json, NULL);
+		json_begin_object(&c->json, NULL);
 		json_str(&c->json, "path", path);
-		json_array(&c->json, "findings");
+		json_begin_array(&c->json, "findings");
 	}
 	ticker_say(c->inv->ticker, path);
 	ret = sonde_check(path, on_finding, c, &result, &err);
@@ -108,7 +108,7 @@ static enum exit_code run_check(const struct invocation *inv)
 	if (!inv->nr_operands)
 		return complain(inv, EXIT_USAGE, "which trace or history? see sonde check --help");
 	if (is_json(inv))
-		json_array(&c.json, NULL);
+		json_begin_array(&c.json, NULL);
 	for (int i = 0; i < inv->nr_operands; i++)
 		check_path(&c, inv->operands[i]);
 	if (is_json(inv))

@@ -52,12 +52,18 @@ extern const struct command analyze_command;
 extern const struct command info_command;
 extern const struct command tree_command;
 extern const struct command report_command;
+extern const struct command why_command;
+extern const struct command critpath_command;
+extern const struct command compare_command;
+extern const struct command vms_command;
 extern const struct command state_command;
 extern const struct command timeline_command;
 extern const struct command events_command;
 extern const struct command check_command;
+extern const struct command serve_command;
 extern const struct command record_command;
 extern const struct command agent_command;
+extern const struct command mark_command;
 
 extern const struct command *const commands[];
 extern const unsigned nr_commands;
@@ -72,6 +78,11 @@ enum exit_code complain(const struct invocation *inv, enum exit_code code, const
  * of the current directory.  Other than EXIT_DONE: the user has been told why. */
 enum exit_code open_input(const struct invocation *inv, struct sonde_run **out);
 
+/* Opens it, lets @show tell of it, and closes it. */
+enum exit_code with_input(const struct invocation *inv,
+			  enum exit_code (*show)(const struct invocation *inv,
+						 struct sonde_run *run));
+
 /* The --time window of @run; false: the user has been told what is wrong with it. */
 bool get_window(const struct invocation *inv, struct sonde_run *run, int64_t *begin, int64_t *end);
 
@@ -79,6 +90,12 @@ bool get_window(const struct invocation *inv, struct sonde_run *run, int64_t *be
 static inline bool is_json(const struct invocation *inv)
 {
 	return inv->common.format && inv->common.format[0] == 'j';
+}
+
+/* --format csv */
+static inline bool is_csv(const struct invocation *inv)
+{
+	return inv->common.format && inv->common.format[0] == 'c';
 }
 
 /* help.c, completion.c */

@@ -63,6 +63,8 @@ void print_completion(FILE *out)
 	      "_sonde() {\n"
 	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words= "
 	      "only=\n"
+	      "\tlocal command=${COMP_WORDS[1]}\n"
+	      "\t[[ ${COMP_WORDS[0]##*/} != sonde-agent ]] || command=agent\n"
 	      "\tCOMPREPLY=()\n"
 	      "\tcase $prev in\n",
 	      out);
@@ -78,7 +80,7 @@ void print_completion(FILE *out)
 	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
 	      "\t\treturn\n"
 	      "\tfi\n"
-	      "\tif ((COMP_CWORD == 1)); then\n"
+	      "\tif ((COMP_CWORD == 1)) && [[ ${COMP_WORDS[0]##*/} != sonde-agent ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W \"",
 	      out);
 	for (unsigned i = 0; i < nr_commands; i++)
@@ -86,7 +88,7 @@ void print_completion(FILE *out)
 	fputs("--help --version --completion\" -- \"$cur\"))\n"
 	      "\t\treturn\n"
 	      "\tfi\n"
-	      "\tcase ${COMP_WORDS[1]} in\n",
+	      "\tcase $command in\n",
 	      out);
 	for (unsigned i = 0; i < nr_commands; i++)
 		print_command(out, commands[i]);
@@ -99,6 +101,6 @@ void print_completion(FILE *out)
 	      "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"
 	      "\tfi\n"
 	      "}\n"
-	      "complete -o filenames -F _sonde sonde\n",
+	      "complete -o filenames -F _sonde sonde sonde-agent\n",
 	      out);
 }

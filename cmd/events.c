@@ -6,7 +6,7 @@
 #include "cmd/trace_options.h"
 #include "base/text.h"
 #include "report/safe.h"
-#include "report/units.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -93,10 +93,10 @@ struct printer {
 	const struct events_options *opt;
 	bool is_ns;
 	struct json json;
-	char *fields;	  /* FIELDS_TEXT bytes */
-	char *lines;	  /* LINES_TEXT bytes: what is yet to be written */
+	char *fields; /* FIELDS_TEXT bytes */
+	char *lines;  /* LINES_TEXT bytes: what is yet to be written */
 	size_t lines_len;
-	bool by_line; /* somebody watches */
+	bool by_line;	  /* somebody watches */
 	bool *field_seen; /* per field the user asked for: some event had it */
 	int name_width;
 };
@@ -139,8 +139,9 @@ static size_t print_fields(struct printer *p)
 
 #define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
 
-/* Nothing but printable ASCII, eight bytes at a time: of each, the top bit of the byte itself, of it
- * plus 1 (DEL) and of it less 0x20 (control) must be 0; a borrow only comes from a byte that fails. */
+/* Nothing but printable ASCII, eight bytes at a time: of each, the top bit of the byte itself, of
+ * it plus 1 (DEL) and of it less 0x20 (control) must be 0; a borrow only comes from a byte that
+ * fails. */
 static bool is_plain(const char *text, size_t len)
 {
 	uint64_t odd = 0, word;
@@ -223,7 +224,7 @@ static void print_json(struct printer *p, const struct sonde_event *e)
 {
 	struct json *j = &p->json;
 
-	json_object(j, NULL);
+	json_begin_object(j, NULL);
 	json_int(j, "t", e->t_ns);
 	json_uint(j, "ticks", e->ticks);
 	json_str(j, "machine", e->machine_name);
@@ -235,13 +236,13 @@ static void print_json(struct printer *p, const struct sonde_event *e)
 		print_fields(p);
 		json_str(j, "fields", p->fields);
 	} else {
-		json_object(j, "fields");
+		json_begin_object(j, "fields");
 		for (unsigned i = 0; i < p->opt->fields.nr; i++) {
 			int64_t value;
 			int ret = sonde_event_int(p->events, p->opt->fields.items[i], &value);
 
 			if (ret == -ENODATA)
-				json_null(j, p->opt->fields.items[i]);
+				json_put_null(j, p->opt->fields.items[i]);
 			else if (!ret)
 				json_int(j, p->opt->fields.items[i], value);
 			p->field_seen[i] |= !ret || ret == -ENODATA;
@@ -390,7 +391,7 @@ static void print_tallies(const struct invocation *inv, const struct tallies *t)
 	char text[UNIT_TEXT];
 
 	if (is_json(inv)) {
-		json_array(&j, NULL);
+		json_begin_array(&j, NULL);
 		j.flat = 1;
 	} else {
 		table = table_new(&inv->screen);
@@ -400,7 +401,7 @@ static void print_tallies(const struct invocation *inv, const struct tallies *t)
 	}
 	for (size_t i = 0; i < t->nr; i++) {
 		if (!table) {
-			json_object(&j, NULL);
+			json_begin_object(&j, NULL);
 			json_str(&j, "machine", t->list[i].machine);
 			json_str(&j, "name", t->list[i].name);
 			json_uint(&j, "count", t->list[i].nr);

@@ -3,7 +3,7 @@
 #include "cmd/command.h"
 #include "report/facts.h"
 #include "report/safe.h"
-#include "report/units.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -277,7 +277,7 @@ static void json_machine_row(struct json *j, struct sonde_run *run, int64_t row)
 	struct sonde_machine m;
 
 	sonde_machine(run, row, &m);
-	json_object(j, NULL);
+	json_begin_object(j, NULL);
 	json_str(j, "name", m.name);
 	json_machine(j, "parent", run, m.parent);
 	json_uint(j, "level", m.level);
@@ -296,7 +296,7 @@ static void json_cpu_row(struct json *j, struct sonde_run *run, int64_t row)
 	struct sonde_cpu cpu;
 
 	sonde_cpu(run, row, &cpu);
-	json_object(j, NULL);
+	json_begin_object(j, NULL);
 	json_machine(j, "machine", run, cpu.machine);
 	json_int(j, "cpu", cpu.number);
 	json_row(j, "host_tid", cpu.host_tid);
@@ -315,10 +315,10 @@ static void json_head(struct json *j, struct sonde_run *run)
 	if (sonde_run_wall_offset(run, &offset))
 		json_int(j, "wall_offset_ns", offset);
 	else
-		json_null(j, "wall_offset_ns");
+		json_put_null(j, "wall_offset_ns");
 	json_int(j, "threads", sonde_nr_threads(run));
 	json_int(j, "contexts", sonde_nr_contexts(run));
-	json_object(j, "meta");
+	json_begin_object(j, "meta");
 	for (int64_t i = 0; i < sonde_nr_meta(run); i++) {
 		struct sonde_meta meta;
 
@@ -330,12 +330,12 @@ static void json_head(struct json *j, struct sonde_run *run)
 
 static void json_identities(struct json *j, struct sonde_run *run)
 {
-	json_array(j, "identities");
+	json_begin_array(j, "identities");
 	for (int64_t row = 0; row < sonde_nr_identities(run); row++) {
 		struct sonde_identity id;
 
 		sonde_identity(run, row, &id);
-		json_object(j, NULL);
+		json_begin_object(j, NULL);
 		json_machine(j, "machine", run, id.machine);
 		json_str(j, "key", id.key);
 		json_str(j, "value", id.value);
@@ -350,12 +350,12 @@ static void json_cpu_times(struct json *j, struct sonde_run *run)
 							"iowait", "irq",       "softirq", "steal",
 							"guest",  "guest_nice"};
 
-	json_array(j, "cpu_times");
+	json_begin_array(j, "cpu_times");
 	for (int64_t row = 0; row < sonde_nr_cpu_times(run); row++) {
 		struct sonde_cpu_times c;
 
 		sonde_cpu_times(run, row, &c);
-		json_object(j, NULL);
+		json_begin_object(j, NULL);
 		json_machine(j, "machine", run, c.machine);
 		json_int(j, "cpu", c.cpu);
 		json_int(j, "t", c.t);
@@ -373,13 +373,13 @@ static enum exit_code print_json(const struct invocation *inv, struct sonde_run 
 	struct json j = {.out = inv->screen.out};
 	struct sonde_error err = {0};
 
-	json_object(&j, NULL);
+	json_begin_object(&j, NULL);
 	json_head(&j, run);
-	json_array(&j, "machines");
+	json_begin_array(&j, "machines");
 	for (int64_t row = 0; row < sonde_nr_machines(run); row++)
 		json_machine_row(&j, run, row);
 	json_end(&j);
-	json_array(&j, "cpus");
+	json_begin_array(&j, "cpus");
 	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
 		json_cpu_row(&j, run, row);
 	json_end(&j);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which history a command is about, and which part of it. */
 #include "cmd/command.h"
-#include "report/units.h"
+#include "base/units.h"
 
 #include <glob.h>
 #include <stdio.h>
@@ -38,6 +38,7 @@ static enum exit_code open_run(const struct invocation *inv, const char *path,
 		enum exit_code code = complain_empty(inv, path, sonde_run_complete(*out));
 
 		sonde_run_close(*out);
+		*out = NULL;
 		return code;
 	}
 	if (!sonde_run_complete(*out) && !inv->common.quiet)
@@ -86,6 +87,20 @@ enum exit_code open_input(const struct invocation *inv, struct sonde_run **out)
 				"there is no .sonde file here; name one, or make one with sonde "
 				"analyze");
 	globfree(&found);
+	return code;
+}
+
+enum exit_code with_input(const struct invocation *inv,
+			  enum exit_code (*show)(const struct invocation *inv,
+						 struct sonde_run *run))
+{
+	struct sonde_run *run;
+	enum exit_code code = open_input(inv, &run);
+
+	if (code)
+		return code;
+	code = show(inv, run);
+	sonde_run_close(run);
 	return code;
 }
 

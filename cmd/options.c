@@ -19,6 +19,8 @@ const struct option_row common_rows[] = {
 	{'o', "output", OPTION_TEXT, FIELD(output), "FILE", NULL, "write to FILE", COMMON_OUTPUT},
 	{0, "format", OPTION_CHOICE, FIELD(format), "FORMAT", "text|json",
 	 "text (default) or json (docs/formats/json.md)", COMMON_FORMAT},
+	{0, "format", OPTION_CHOICE, FIELD(format), "FORMAT", "text|json|csv",
+	 "text (default), json (docs/formats/json.md) or csv", COMMON_FORMAT_CSV},
 	{0, "time", OPTION_TEXT, FIELD(time), "A,B", NULL,
 	 "only from A to B; either may be empty: +1.5s,+2s or 50%, or 12.25,12.5", COMMON_TIME},
 	{0, "color", OPTION_CHOICE, FIELD(color), "WHEN", "auto|never|always",

@@ -38,6 +38,7 @@ struct text_list {
 #define COMMON_OUTPUT 2u
 #define COMMON_FORMAT 4u
 #define COMMON_TIME 8u
+#define COMMON_FORMAT_CSV 16u /* with csv, too */
 
 struct common {
 	const char *input;

@@ -4,6 +4,7 @@
 #include "base/now.h"
 #include "cmd/limits.h"
 #include "cmd/record.h"
+#include "cmd/record_rings.h"
 #include "cmd/signals.h"
 #include "cmd/workload.h"
 #include "record/events.h"
@@ -11,7 +12,7 @@
 #include "record/run.h"
 #include "record/state.h"
 #include "report/safe.h"
-#include "report/units.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +25,7 @@
 
 #define TICK_MS 200
 #define HOST_NAME "host0"
+#define PATH_TRIES 100		 /* for a name of our own */
 #define BUFFER_KB_MAX (1u << 30) /* of each CPU: 1 TiB */
 #define RATE_MIN_S 0.1		 /* a shorter recording's rates say nothing */
 
@@ -42,10 +44,14 @@ static const struct option_row option_rows[] = {
 	 "trace buffer of each CPU (default: up to 8192)", 0},
 	{0, "clock", OPTION_TEXT, FIELD(clock), "NAME", "x86-tsc|mono|boot|local",
 	 "trace clock (default: x86-tsc where it is sound, else mono)", 0},
+	{0, "hypercalls", OPTION_CHOICE, FIELD(hypercalls), "HOW", "folded|raw",
+	 "guests' hypertrace calls: one record each (folded, default), or three events (raw)", 0},
 	{0, "check", OPTION_FLAG, FIELD(check), NULL, NULL,
 	 "only tell what this machine lacks, and how to mend it", 0},
 	{0, "recover", OPTION_TEXT, FIELD(recover), "DIR", NULL,
 	 "make good what a killed recorder left in DIR", 0},
+	{0, "no-rings", OPTION_FLAG, FIELD(no_rings), NULL, NULL,
+	 "do not look for events that guests keep in their memory", 0},
 	GUEST_OPTIONS(struct record_command, guests),
 };
 
@@ -87,6 +93,7 @@ struct session {
 	struct sink *sink;
 	struct recorder *recorder;
 	struct guests *guests;
+	struct record_rings *rings;
 	struct workload workload;
 	struct rlimit usual_files;
 };
@@ -147,6 +154,7 @@ static enum ending wait_for_end(struct session *s)
 			return s->workload.pid || s->duration_s ? ENDED_BY_USER : ENDED;
 		if (recorder_check(s->recorder, NULL))
 			return ENDED_BY_ERROR;
+		record_rings_tick(s->rings);
 		if (now_s() - drawn_s >= 1) {
 			drawn_s = now_s();
 			draw(s);
@@ -180,6 +188,20 @@ static struct guest_options wanted_guests(const struct record_command *opt)
 	return wanted;
 }
 
+/* The name that we choose ourselves may be taken: by another run of the same second. */
+static int create_run(struct session *s, struct error *err)
+{
+	size_t len = strlen(s->path);
+	int ret;
+
+	for (unsigned i = 2;; i++) {
+		ret = run_create(&s->run, s->path, s->inv->command_line, sonde_version(), err);
+		if ((ret != -EEXIST && ret != -EBUSY) || s->inv->common.output || i > PATH_TRIES)
+			return ret;
+		snprintf(s->path + len, sizeof(s->path) - len, "-%u", i);
+	}
+}
+
 static int begin(struct session *s, struct error *err)
 {
 	struct record_options options = {
@@ -190,13 +212,14 @@ static int begin(struct session *s, struct error *err)
 		.nr_events = s->opt->events.nr,
 		.buffer_kb = (unsigned)s->opt->buffer_kb,
 		.clock = s->opt->clock,
+		.fold_calls = !s->opt->hypercalls || !strcmp(s->opt->hypercalls, "folded"),
 		.notice = on_notice,
 		.notice_data = s,
 	};
 	struct guest_options guests = wanted_guests(s->opt);
 	int ret;
 
-	ret = run_create(&s->run, s->path, s->inv->command_line, sonde_version(), err);
+	ret = create_run(s, err);
 	if (ret)
 		return ret;
 	s->machine = run_add_machine(s->run, HOST_NAME, NULL, err);
@@ -211,10 +234,15 @@ static int begin(struct session *s, struct error *err)
 	if (!ret)
 		ret = guests_connect(&s->guests, s->inv, &guests, s->run, s->machine, &options,
 				     err);
-	if (!ret)
+	if (!ret && !signals_interrupted())
 		ret = recorder_start(&s->recorder, &options, s->sink, err);
-	if (!ret)
+	if (!ret && !signals_interrupted() && !s->opt->no_rings)
+		ret = record_rings_start(&s->rings, s->inv, &guests, s->guests, s->run, s->machine,
+					 err);
+	if (!ret && !signals_interrupted())
 		guests_start(s->guests);
+	if (signals_interrupted())
+		ret = fail(err, -EINTR, "interrupted before recording began: nothing is kept");
 	if (!ret)
 		ret = start_workload(s, err);
 	return ret;
@@ -225,6 +253,7 @@ static void give_up(struct session *s)
 {
 	struct record_cost cost;
 
+	record_rings_close(s->rings);
 	guests_close(s->guests);
 	if (s->recorder)
 		recorder_stop(s->recorder, &cost, NULL);
@@ -236,7 +265,7 @@ static void print_json(const struct session *s, const struct run_machine *m, dou
 {
 	struct json j = {.out = s->inv->screen.out};
 
-	json_object(&j, NULL);
+	json_begin_object(&j, NULL);
 	json_str(&j, "output", s->path);
 	json_bool(&j, "complete", m->complete);
 	json_str(&j, "why", m->why);
@@ -248,6 +277,7 @@ static void print_json(const struct session *s, const struct run_machine *m, dou
 	json_str(&j, "clock", m->cost.clock);
 	json_str(&j, "clock_reason", m->cost.clock_reason);
 	guests_json(s->guests, &j);
+	record_rings_json(s->rings, &j);
 	json_end(&j);
 }
 
@@ -276,6 +306,8 @@ static void print_text(const struct session *s, const struct run_machine *m, dou
 		(double)m->cost.cpu_ns / 1e6,
 		(double)m->cost.cpu_ns / 1e7 / (now_s() - s->start_s));
 	guests_print(s->guests, out);
+	record_rings_print(s->rings, out);
+	fprintf(out, "next: sonde analyze %s\n", s->path);
 }
 
 /* Stops, joins, reports; how it all went. */
@@ -288,6 +320,7 @@ static enum exit_code end(struct session *s, enum ending ending)
 
 	workload_stop(&s->workload);
 	guests_stop(s->guests);
+	record_rings_stop(s->rings);
 	ret = recorder_stop(s->recorder, &s->machine->cost, &err);
 	folder_close(s->sink);
 	s->machine->complete = !ret;
@@ -301,6 +334,7 @@ static enum exit_code end(struct session *s, enum ending ending)
 		print_json(s, &machine, seconds);
 	else
 		print_text(s, &machine, seconds);
+	record_rings_close(s->rings);
 	guests_close(s->guests);
 	if (ret)
 		complain(s->inv, EXIT_FAILED, "%s; what was recorded until then is in %s", err.text,
@@ -362,7 +396,8 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 	ret = begin(&s, &err);
 	if (ret) {
 		give_up(&s);
-		return complain(inv, EXIT_FAILED, "%s", err.text);
+		return complain(inv, signals_interrupted() ? EXIT_INTERRUPTED : EXIT_FAILED, "%s",
+				err.text);
 	}
 	s.begin_s = now_s();
 	if (!inv->common.quiet && !s.workload.pid && !s.duration_s)

@@ -13,9 +13,11 @@ struct record_command {
 	const char *tracer;
 	uint64_t buffer_kb;
 	const char *clock;
+	const char *hypercalls;
 	const char *recover;
 	struct guest_options guests;
 	bool check;
+	bool no_rings;
 };
 
 /* record_check.c: --check */

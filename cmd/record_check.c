@@ -24,9 +24,9 @@ static void print_json(FILE *out, const struct check_row *rows, unsigned nr)
 {
 	struct json j = {.out = out, .flat = 2};
 
-	json_array(&j, NULL);
+	json_begin_array(&j, NULL);
 	for (unsigned i = 0; i < nr; i++) {
-		json_object(&j, NULL);
+		json_begin_object(&j, NULL);
 		json_str(&j, "name", rows[i].name);
 		json_str(&j, "state", json_names[rows[i].state]);
 		json_str(&j, "what", rows[i].what);

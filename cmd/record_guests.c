@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde record --guest: what of the guests' recordings is the command's. */
 #include "cmd/record_guests.h"
+#include "cmd/signals.h"
+#include "record/buffer.h"
 #include "record/folder.h"
 #include "record/remote_targets.h"
 #include "report/safe.h"
-#include "report/units.h"
+#include "base/units.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,8 +18,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #define DEFAULT_LIMIT_MB 16384ull
+/* How many VMs with rings there will be is not known when recording starts. */
+#define RING_SHARES 8
 #define DEFAULT_DEPTH 8
 #define MIB (1ull << 20)
 
@@ -29,10 +35,25 @@ struct guests {
 	struct remote_targets targets;
 	struct remote_ops ops;
 	struct remote *remote;
+	bool terminal;
+	char boot_id[40];     /* of this machine */
 	pthread_mutex_t lock; /* of the run: the remote's thread writes into it, too */
 };
 
 /* ---- the run ------------------------------------------------------------------------------- */
+
+static void say(const struct guests *g, const struct remote_machine *m, const char *what,
+		const char *text)
+{
+	char path[256];
+
+	if (g->inv->common.quiet)
+		return;
+	remote_path(m, path, sizeof(path));
+	/* What the live display left in this line is drawn again a second later. */
+	fprintf(stderr, "%ssonde record: guest %s: %s%s\n", g->terminal ? "\r\033[K" : "", path,
+		what, text);
+}
 
 static int open_machine(void *data, struct remote_machine *m, struct error *err)
 {
@@ -68,6 +89,8 @@ static void machine_done(void *data, struct remote_machine *m)
 	if (m->sink)
 		folder_close(m->sink);
 	m->sink = NULL;
+	if (m->early)
+		say(g, m, "its recording has ended early: ", m->complete ? "it said so" : m->why);
 	if (!rm)
 		return;
 	pthread_mutex_lock(&g->lock);
@@ -79,12 +102,14 @@ static void machine_done(void *data, struct remote_machine *m)
 
 static void machine_notice(void *data, struct remote_machine *m, const char *text)
 {
-	const struct guests *g = data;
-	char path[256];
+	say(data, m, "", text);
+}
 
-	remote_path(m, path, sizeof(path));
-	if (!g->inv->common.quiet)
-		fprintf(stderr, "sonde record: guest %s: %s\n", path, text);
+/* The user's ^C ends the waiting for guests. */
+static bool given_up(void *data)
+{
+	(void)data;
+	return signals_interrupted();
 }
 
 /* ---- options ------------------------------------------------------------------------------- */
@@ -119,15 +144,15 @@ static int add_targets(struct guests *g, const struct text_list *list, struct er
 	return ret;
 }
 
-/* What a guest and its own guests may send: all guests together must leave half of the free space
- * to the host's own recording. */
-static uint64_t share_bytes(const struct guests *g)
+/* What a guest and its own guests may send, as a part of the free space: all guests together must
+ * leave half of it to the host's own recording. */
+static uint64_t share_bytes(const struct invocation *inv, uint64_t shares)
 {
-	uint64_t shares = 2 * (g->targets.nr ? g->targets.nr : 1), share;
+	uint64_t share;
 	struct statvfs fs;
 
 	/* The run directory is there: the host's folder is below it. */
-	if (statvfs(g->inv->common.output ? g->inv->common.output : ".", &fs))
+	if (statvfs(inv->common.output ? inv->common.output : ".", &fs))
 		return UINT64_MAX;
 	share = (uint64_t)fs.f_bavail * fs.f_frsize / shares;
 	return share ? share : 1; /* 0 would be no limit */
@@ -140,12 +165,17 @@ static uint64_t limit_bytes(const struct guest_options *opt, uint64_t share)
 	return share < DEFAULT_LIMIT_MB * MIB ? share : DEFAULT_LIMIT_MB * MIB;
 }
 
+uint64_t guests_rings_limit(const struct invocation *inv, const struct guest_options *opt)
+{
+	return limit_bytes(opt, share_bytes(inv, RING_SHARES));
+}
+
 static int fill_request(struct guests *g, const struct guest_options *opt,
 			const struct record_options *record, struct remote_options *ro,
 			struct error *err)
 {
 	struct wire_request *r = &ro->request;
-	uint64_t share = share_bytes(g);
+	uint64_t share = share_bytes(g->inv, 2 * (g->targets.nr ? g->targets.nr : 1));
 
 	ro->link_limit_bytes = opt->limit_mb ? 0 : share;
 	*r = (struct wire_request){
@@ -198,6 +228,10 @@ int guests_connect(struct guests **out, const struct invocation *inv,
 		return fail(err, -ENOMEM, "out of memory for guests");
 	*out = g;
 	g->inv = inv;
+	g->terminal = isatty(STDERR_FILENO);
+	read_small(AT_FDCWD, "/proc/sys/kernel/random/boot_id", g->boot_id, sizeof(g->boot_id));
+	ro.own_boot_id = g->boot_id;
+	ro.given_up = given_up;
 	g->run = run;
 	g->host = host;
 	g->tracer = record->tracer == RECORD_LTTNG ? "lttng" : "ftrace";
@@ -221,6 +255,18 @@ int guests_connect(struct guests **out, const struct invocation *inv,
 }
 
 /* ---- the recording ------------------------------------------------------------------------- */
+
+void guests_lock(struct guests *g)
+{
+	if (g)
+		pthread_mutex_lock(&g->lock);
+}
+
+void guests_unlock(struct guests *g)
+{
+	if (g)
+		pthread_mutex_unlock(&g->lock);
+}
 
 void guests_start(struct guests *g)
 {
@@ -283,13 +329,13 @@ void guests_print(struct guests *g, FILE *out)
 
 void guests_json(struct guests *g, struct json *j)
 {
-	json_array(j, "guests");
+	json_begin_array(j, "guests");
 	for (unsigned i = 0; g && i < remote_nr_machines(g->remote); i++) {
 		const struct remote_machine *m = remote_machine(g->remote, i);
 		char path[256];
 
 		remote_path(m, path, sizeof(path));
-		json_object(j, NULL);
+		json_begin_object(j, NULL);
 		json_str(j, "name", path);
 		json_bool(j, "recorded", m->recorded);
 		json_bool(j, "complete", m->complete);

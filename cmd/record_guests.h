@@ -71,7 +71,15 @@ int guests_connect(struct guests **out, const struct invocation *inv,
 		   const struct guest_options *opt, struct run *run, struct run_machine *host,
 		   const struct record_options *record, struct error *err);
 
+/* The most bytes that are taken from the memory of one VM: --guest-limit, or else a default that
+ * leaves free space to others, as it is now. */
+uint64_t guests_rings_limit(const struct invocation *inv, const struct guest_options *opt);
+
 /* Tracing is on in all guests that can when it returns, and run.json knows them. */
+/* The run is ours while it is locked; both take NULL. */
+void guests_lock(struct guests *g);
+void guests_unlock(struct guests *g);
+
 void guests_start(struct guests *g);
 
 /* For a live display. */

@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde report: who used the CPU, who lost it, and to whom. */
 #include "cmd/command.h"
+#include "cmd/outfile.h"
+#include "cmd/report_sections.h"
+#include "cmd/report_topics.h"
+#include "report/chart.h"
+#include "report/csv.h"
 #include "report/facts.h"
-#include "report/units.h"
+#include "base/units.h"
+#include "serve/html.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct report_options {
 	uint64_t top;
 	struct text_list sections;
+	const char *svg;
+	const char *html;
 };
 
 #define FIELD(field) offsetof(struct report_options, field)
@@ -20,8 +29,12 @@ struct report_options {
 static const struct option_row option_rows[] = {
 	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
 	 "rows per table (default 15; JSON has all of them)", 0},
+	{0, "svg", OPTION_TEXT, FIELD(svg), "FILE", NULL,
+	 "draw the topic (boot, shutdown, wakeup, exits) as SVG; - for the screen", 0},
 	{'s', "section", OPTION_LIST, FIELD(sections), "NAME", NULL,
 	 "only this table; may be repeated; --section help lists them", 0},
+	{0, "html", OPTION_TEXT, FIELD(html), "FILE", NULL,
+	 "write the page of sonde serve, of this window, as one FILE that needs no server", 0},
 };
 
 /* What a report shows when the user does not choose, in order.  Tables that have a row per machine
@@ -39,63 +52,11 @@ static const struct {
 	{"exit_reason", false, {"reason", NULL}},
 	{"container_time", false, {NULL}},
 	{"process_time", false, {NULL}},
+	{"mark", false, {NULL}},
 	{"clock", true, {NULL}},
 	{"loss", false, {NULL}},
 	{"problem", false, {NULL}},
 };
-
-static bool known_section(const char *name)
-{
-	unsigned nr;
-	const struct sonde_analysis *const *list = sonde_analyses(&nr);
-
-	for (unsigned i = 0; i < nr; i++) {
-		if (!strcmp(list[i]->name, name))
-			return true;
-	}
-	return false;
-}
-
-static void list_sections(FILE *out)
-{
-	unsigned nr;
-	const struct sonde_analysis *const *list = sonde_analyses(&nr);
-
-	for (unsigned i = 0; i < nr; i++)
-		fprintf(out, "%-16s  %s\n", list[i]->name, list[i]->title);
-}
-
-static void json_sections(FILE *out)
-{
-	static const char *const types[] = {
-		[SONDE_COL_INT] = "int",       [SONDE_COL_SIGNED] = "int",
-		[SONDE_COL_NS] = "ns",	       [SONDE_COL_TIME] = "time",
-		[SONDE_COL_PPM] = "ppm",       [SONDE_COL_BOOL] = "bool",
-		[SONDE_COL_STRING] = "string", [SONDE_COL_MACHINE] = "machine",
-		[SONDE_COL_CPU] = "cpu",       [SONDE_COL_THREAD] = "thread",
-		[SONDE_COL_PID_NS] = "pid_ns", [SONDE_COL_MODE] = "mode",
-	};
-	struct json j = {.out = out, .flat = 4};
-	unsigned nr;
-	const struct sonde_analysis *const *list = sonde_analyses(&nr);
-
-	json_object(&j, NULL);
-	for (unsigned i = 0; i < nr; i++) {
-		json_object(&j, list[i]->name);
-		json_str(&j, "title", list[i]->title);
-		json_str(&j, "help", list[i]->help);
-		json_object(&j, "columns");
-		for (unsigned c = 0; c < list[i]->nr_columns; c++) {
-			json_object(&j, list[i]->columns[c].name);
-			json_str(&j, "type", types[list[i]->columns[c].type]);
-			json_str(&j, "help", list[i]->columns[c].help);
-			json_end(&j);
-		}
-		json_end(&j);
-		json_end(&j);
-	}
-	json_end(&j);
-}
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
@@ -255,7 +216,7 @@ static bool repeats_pairs(const char *name, const struct sonde_facts *facts)
 
 static enum exit_code print_section(const struct invocation *inv, struct sonde_run *run,
 				    const char *name, const struct facts_view *view, int64_t begin,
-				    int64_t end)
+				    int64_t end, size_t *rows)
 {
 	const struct report_options *opt = inv->values;
 	struct sonde_facts *facts;
@@ -267,6 +228,7 @@ static enum exit_code print_section(const struct invocation *inv, struct sonde_r
 		sonde_facts_free(facts);
 		return EXIT_DONE;
 	}
+	*rows += sonde_facts_nr_rows(facts);
 	if (facts_print(&inv->screen, run, facts, view))
 		code = complain(inv, EXIT_FAILED, "out of memory");
 	if (!strcmp(name, "machine_time"))
@@ -308,27 +270,43 @@ static enum exit_code print_summary(const struct invocation *inv, struct sonde_r
 	return code;
 }
 
-static enum exit_code print_text(const struct invocation *inv, struct sonde_run *run, int64_t begin,
-				 int64_t end)
+static enum exit_code print_text(const struct invocation *inv, struct sonde_run *run,
+				 const struct topic *topic, int64_t begin, int64_t end)
 {
 	const struct report_options *opt = inv->values;
 	struct facts_view view = {.rows_max = opt->top ? opt->top : TOP_DEFAULT};
 	enum exit_code code = EXIT_DONE;
+	size_t rows = 0;
 
+	for (unsigned i = 0; topic && topic->sections[i].name && !code; i++) {
+		view.hide = topic->sections[i].hide;
+		view.rows_max = topic->sections[i].whole ? 0 : opt->top ? opt->top : TOP_DEFAULT;
+		code = print_section(inv, run, topic->sections[i].name, &view, begin, end, &rows);
+	}
+	if (topic && !code && !rows)
+		fprintf(inv->screen.out, "%s in this run%s\n", topic->nothing,
+			inv->common.time ? "'s window" : "");
+	if (topic)
+		return code;
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++)
-		code = print_section(inv, run, opt->sections.items[i], &view, begin, end);
+		code = print_section(inv, run, opt->sections.items[i], &view, begin, end, &rows);
 	if (opt->sections.nr)
 		return code;
 	code = print_summary(inv, run, begin, end);
 	for (size_t i = 0; i < ARRAY_SIZE(sections) && !code; i++) {
 		view.hide = sections[i].hide;
 		view.rows_max = sections[i].whole ? 0 : opt->top ? opt->top : TOP_DEFAULT;
-		code = print_section(inv, run, sections[i].name, &view, begin, end);
+		code = print_section(inv, run, sections[i].name, &view, begin, end, &rows);
 	}
 	return code;
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------- */
+/* ---- JSON and CSV -------------------------------------------------------------------------- */
+
+/* Writes one section: as the next member of an object, or a table behind an empty line. */
+typedef enum exit_code (*write_section)(const struct invocation *inv, struct json *j,
+					struct sonde_run *run, const char *name, int64_t begin,
+					int64_t end);
 
 static enum exit_code json_section(const struct invocation *inv, struct json *j,
 				   struct sonde_run *run, const char *name, int64_t begin,
@@ -344,53 +322,188 @@ static enum exit_code json_section(const struct invocation *inv, struct json *j,
 	return EXIT_DONE;
 }
 
-static enum exit_code print_json(const struct invocation *inv, struct sonde_run *run, int64_t begin,
-				 int64_t end)
+static enum exit_code csv_section(const struct invocation *inv, struct json *j,
+				  struct sonde_run *run, const char *name, int64_t begin,
+				  int64_t end)
+{
+	struct sonde_facts *facts;
+	enum exit_code code = fetch(inv, run, name, begin, end, &facts);
+
+	if (code)
+		return code;
+	if (j->filled[0])
+		fputc('\n', j->out);
+	j->filled[0] = true;
+	facts_csv(j->out, run, facts);
+	sonde_facts_free(facts);
+	return EXIT_DONE;
+}
+
+/* All sections that were asked for. */
+static enum exit_code write_sections(const struct invocation *inv, struct json *j,
+				     struct sonde_run *run, const struct topic *topic,
+				     int64_t begin, int64_t end, write_section write)
 {
 	const struct report_options *opt = inv->values;
-	struct json j = {.out = inv->screen.out};
 	enum exit_code code = EXIT_DONE;
 
-	json_object(&j, NULL);
+	if (topic) {
+		for (unsigned i = 0; topic->sections[i].name && !code; i++)
+			code = write(inv, j, run, topic->sections[i].name, begin, end);
+		return code;
+	}
+	for (unsigned i = 0; i < opt->sections.nr && !code; i++)
+		code = write(inv, j, run, opt->sections.items[i], begin, end);
+	for (size_t i = 0; i < ARRAY_SIZE(sections) && !opt->sections.nr && !code; i++)
+		code = write(inv, j, run, sections[i].name, begin, end);
+	return code;
+}
+
+static enum exit_code print_json(const struct invocation *inv, struct sonde_run *run,
+				 const struct topic *topic, int64_t begin, int64_t end)
+{
+	struct json j = {.out = inv->screen.out};
+	enum exit_code code;
+
+	json_begin_object(&j, NULL);
 	json_int(&j, "begin", begin);
 	json_int(&j, "end", end);
 	json_bool(&j, "ticks_are_ns", sonde_run_ticks_are_ns(run));
-	for (unsigned i = 0; i < opt->sections.nr && !code; i++)
-		code = json_section(inv, &j, run, opt->sections.items[i], begin, end);
-	for (size_t i = 0; i < ARRAY_SIZE(sections) && !opt->sections.nr && !code; i++)
-		code = json_section(inv, &j, run, sections[i].name, begin, end);
+	code = write_sections(inv, &j, run, topic, begin, end, json_section);
 	json_end(&j);
 	return code;
+}
+
+static enum exit_code print_csv(const struct invocation *inv, struct sonde_run *run,
+				const struct topic *topic, int64_t begin, int64_t end)
+{
+	struct json j = {.out = inv->screen.out};
+
+	return write_sections(inv, &j, run, topic, begin, end, csv_section);
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+/* "sonde report boot run.sonde": the first operand is a topic, unless it is a file. */
+static const struct topic *take_topic(struct invocation *inv)
+{
+	const struct topic *topic = inv->nr_operands ? topic_find(inv->operands[0]) : NULL;
+
+	if (!topic || !access(inv->operands[0], F_OK))
+		return NULL;
+	inv->operands++;
+	inv->nr_operands--;
+	return topic;
+}
+
+struct drawing {
+	struct sonde_run *run;
+	const struct topic *topic;
+	struct sonde_facts *facts;
+};
+
+static int write_chart(FILE *out, void *data, struct error *err)
+{
+	const struct drawing *d = data;
+
+	(void)err;
+	if (d->topic->is_phases)
+		chart_phases(out, d->run, d->facts);
+	else
+		chart_spread(out, d->run, d->facts);
+	return 0;
+}
+
+static enum exit_code draw(const struct invocation *inv, struct sonde_run *run,
+			   const struct topic *topic, int64_t begin, int64_t end)
+{
+	const struct report_options *opt = inv->values;
+	struct drawing d = {.run = run, .topic = topic};
+	enum exit_code code;
+
+	if (!topic || !topic->drawn)
+		return complain(
+			inv, EXIT_USAGE,
+			"--svg: there is no picture of that; there is one of boot, shutdown, "
+			"wakeup and exits");
+	code = fetch(inv, run, topic->drawn, begin, end, &d.facts);
+	if (code)
+		return code;
+	if (!sonde_facts_nr_rows(d.facts))
+		code = complain(inv, EXIT_FAILED, "there is nothing to draw: no %s in that time",
+				topic->name);
+	else
+		code = write_outfile(inv, opt->svg, write_chart, &d);
+	sonde_facts_free(d.facts);
+	return code;
+}
+
+/* ---- HTML ---------------------------------------------------------------------------------- */
+
+struct window {
+	struct sonde_run *run;
+	int64_t begin, end;
+};
+
+static int write_html(FILE *out, void *data, struct error *err)
+{
+	const struct window *w = data;
+
+	return html_write(out, w->run, w->begin, w->end, err);
+}
+
+static enum exit_code report(const struct invocation *inv, struct sonde_run *run,
+			     const struct topic *topic)
+{
+	const struct report_options *opt = inv->values;
+	int64_t begin, end;
+
+	if (!get_window(inv, run, &begin, &end))
+		return EXIT_USAGE;
+	if (opt->svg)
+		return draw(inv, run, topic, begin, end);
+	if (opt->html) {
+		struct window w = {run, begin, end};
+
+		return write_outfile(inv, opt->html, write_html, &w);
+	}
+	if (is_json(inv))
+		return print_json(inv, run, topic, begin, end);
+	if (is_csv(inv))
+		return print_csv(inv, run, topic, begin, end);
+	return print_text(inv, run, topic, begin, end);
 }
 
 static enum exit_code run_report(const struct invocation *inv)
 {
 	const struct report_options *opt = inv->values;
+	struct invocation asked = *inv;
+	const struct topic *topic = take_topic(&asked);
 	struct sonde_run *run;
 	enum exit_code code;
-	int64_t begin, end;
 
 	for (unsigned i = 0; i < opt->sections.nr; i++) {
 		if (!strcmp(opt->sections.items[i], "help")) {
 			if (is_json(inv))
-				json_sections(inv->screen.out);
+				report_sections_json(inv->screen.out);
 			else
-				list_sections(inv->screen.out);
+				report_sections_list(inv->screen.out);
 			return EXIT_DONE;
 		}
-		if (!known_section(opt->sections.items[i]))
+		if (!report_knows(opt->sections.items[i]))
 			return complain(inv, EXIT_USAGE,
 					"there is no section \"%s\"; --section help lists them",
 					opt->sections.items[i]);
 	}
-	code = open_input(inv, &run);
+	if (!topic && inv->nr_operands == 2 && access(inv->operands[0], F_OK))
+		return complain(inv, EXIT_USAGE,
+				"no topic \"%s\"; topics are wait, wakeup, preempt, exits, boot, "
+				"shutdown and vms",
+				inv->operands[0]);
+	code = open_input(&asked, &run);
 	if (code)
 		return code;
-	if (!get_window(inv, run, &begin, &end))
-		code = EXIT_USAGE;
-	else
-		code = is_json(inv) ? print_json(inv, run, begin, end)
-				    : print_text(inv, run, begin, end);
+	code = report(&asked, run, topic);
 	sonde_run_close(run);
 	return code;
 }
@@ -398,11 +511,12 @@ static enum exit_code run_report(const struct invocation *inv)
 const struct command report_command = {
 	.name = "report",
 	.summary = "who used the CPU, who lost it, and to whom",
-	.operands = "[FILE]",
+	.operands = "[TOPIC] [FILE]",
 	.about = "CPU time by machine, VM, container and process; what hypervisors cost; which\n"
 		 "vCPU and which guest thread was preempted by whom; how far clocks and traces\n"
-		 "can be trusted.\n",
-	.common = COMMON_INPUT | COMMON_FORMAT | COMMON_TIME,
+		 "can be trusted.  Topics go deeper: wait, wakeup, preempt, exits,\n"
+		 "boot, shutdown, vms.\n",
+	.common = COMMON_INPUT | COMMON_FORMAT_CSV | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),
 	.values_bytes = sizeof(struct report_options),

@@ -48,7 +48,7 @@ void signals_install(void)
 }
 
 /* nohup, for one, starts a program so. */
-static bool is_ignored(int number)
+bool signals_ignores(int number)
 {
 	struct sigaction now;
 
@@ -61,7 +61,7 @@ void signals_catch_interrupt(void)
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	if (!is_ignored(SIGHUP)) {
+	if (!signals_ignores(SIGHUP)) {
 		action = (struct sigaction){.sa_handler = on_hangup};
 		sigaction(SIGHUP, &action, NULL);
 	}

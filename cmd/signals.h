@@ -17,4 +17,7 @@ void signals_install(void);
 void signals_catch_interrupt(void);
 bool signals_interrupted(void);
 
+/* Whether signal @number is ignored now. */
+bool signals_ignores(int number);
+
 #endif

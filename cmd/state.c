@@ -4,7 +4,7 @@
 #include "report/facts.h"
 #include "report/palette.h"
 #include "report/time.h"
-#include "report/units.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -154,7 +154,7 @@ static int print_text(const struct invocation *inv, struct sonde_run *run, int64
 static void json_stack(struct json *j, struct sonde_run *run, int cpu, int64_t at,
 		       const struct sonde_stack *s)
 {
-	json_object(j, NULL);
+	json_begin_object(j, NULL);
 	json_int(j, "cpu", cpu);
 	json_int(j, "begin", s->begin);
 	json_int(j, "end", s->end);
@@ -163,12 +163,12 @@ static void json_stack(struct json *j, struct sonde_run *run, int cpu, int64_t a
 	json_cpu(j, "serves", run, s->serves);
 	json_row(j, "bound_ns", s->bound_ns);
 	json_bool(j, "uncertain", is_uncertain(s, at));
-	json_array(j, "stack");
+	json_begin_array(j, "stack");
 	for (unsigned i = 0; i < s->nr; i++) {
 		struct sonde_thread t;
 
 		sonde_thread(run, s->frames[i].thread, &t);
-		json_object(j, NULL);
+		json_begin_object(j, NULL);
 		json_machine(j, "machine", run, s->frames[i].machine);
 		json_row(j, "cpu", s->frames[i].cpu);
 		json_thread(j, "thread", run, s->frames[i].thread);
@@ -184,9 +184,9 @@ static int print_json(const struct invocation *inv, struct sonde_run *run, int64
 	struct json j = {.out = inv->screen.out};
 	int ret = 0;
 
-	json_object(&j, NULL);
+	json_begin_object(&j, NULL);
 	json_int(&j, "at", at);
-	json_array(&j, "cpus");
+	json_begin_array(&j, "cpus");
 	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
 		struct sonde_stack stack;
 		struct sonde_cpu cpu;
@@ -250,14 +250,7 @@ static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 
 static enum exit_code run_state(const struct invocation *inv)
 {
-	struct sonde_run *run;
-	enum exit_code code = open_input(inv, &run);
-
-	if (code)
-		return code;
-	code = show(inv, run);
-	sonde_run_close(run);
-	return code;
+	return with_input(inv, show);
 }
 
 const struct command state_command = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde timeline: what ran when, as a picture: on the terminal or as SVG. */
-#include "base/replace.h"
 #include "cmd/command.h"
+#include "cmd/outfile.h"
 #include "report/facts.h"
 #include "report/picture.h"
 
@@ -75,42 +75,11 @@ static unsigned picture_width(const struct invocation *inv)
 	return inv->screen.color ? 2 * chars : chars;
 }
 
-static int write_file(const char *path, const struct picture *p)
+static int write_picture(FILE *out, void *data, struct error *err)
 {
-	FILE *out = fopen(path, "we");
-	int ret = 0;
-
-	if (!out)
-		return -errno;
-	picture_svg(p, out);
-	if (fflush(out) || ferror(out))
-		ret = errno ? -errno : -EIO;
-	if (fclose(out) && !ret)
-		ret = -errno;
-	return ret;
-}
-
-static enum exit_code write_svg(const struct invocation *inv, const struct picture *p)
-{
-	const struct timeline_options *opt = inv->values;
-	struct error err = {0};
-	struct replace place;
-	int ret;
-
-	if (!strcmp(opt->svg, "-")) {
-		picture_svg(p, inv->screen.out);
-		return EXIT_DONE;
-	}
-	if (replace_begin(&place, opt->svg, &err))
-		return complain(inv, EXIT_FAILED, "%s", err.text);
-	ret = write_file(place.write_to, p);
-	if (ret) {
-		replace_end(&place, false, NULL);
-		return complain(inv, EXIT_FAILED, "cannot write %s: %s", opt->svg, strerror(-ret));
-	}
-	if (replace_end(&place, true, &err))
-		return complain(inv, EXIT_FAILED, "%s", err.text);
-	return EXIT_DONE;
+	(void)err;
+	picture_svg(data, out);
+	return 0;
 }
 
 static void json_run(struct json *j, const struct picture *p, unsigned row, unsigned first,
@@ -122,7 +91,7 @@ static void json_run(struct json *j, const struct picture *p, unsigned row, unsi
 
 	if (!value)
 		return;
-	json_object(j, NULL);
+	json_begin_object(j, NULL);
 	json_uint(j, "first", first);
 	json_uint(j, "nr", end - first);
 	if (p->rows[row].kind == ROW_VCPU) {
@@ -143,11 +112,11 @@ static void json_picture_row(struct json *j, const struct picture *p, unsigned r
 	const struct picture_row *r = &p->rows[row];
 	unsigned first = 0;
 
-	json_object(j, NULL);
+	json_begin_object(j, NULL);
 	json_str(j, "kind", kinds[r->kind]);
 	json_cpu(j, "cpu", p->run, r->cpu);
 	json_machine(j, "machine", p->run, r->machine);
-	json_array(j, "runs");
+	json_begin_array(j, "runs");
 	for (unsigned x = 1; x <= p->width; x++) {
 		if (x < p->width && picture_cell(p, row, x) == picture_cell(p, row, first))
 			continue;
@@ -162,11 +131,11 @@ static void print_json(const struct invocation *inv, const struct picture *p)
 {
 	struct json j = {.out = inv->screen.out};
 
-	json_object(&j, NULL);
+	json_begin_object(&j, NULL);
 	json_int(&j, "begin", p->begin);
 	json_int(&j, "end", p->end);
 	json_uint(&j, "width", p->width);
-	json_array(&j, "rows");
+	json_begin_array(&j, "rows");
 	for (unsigned row = 0; row < p->nr_rows; row++)
 		json_picture_row(&j, p, row);
 	json_end(&j);
@@ -186,7 +155,7 @@ static enum exit_code draw(const struct invocation *inv, struct sonde_run *run, 
 	if (picture_init(&p, run, begin, end, picture_width(inv), which, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	if (opt->svg)
-		code = write_svg(inv, &p);
+		code = write_outfile(inv, opt->svg, write_picture, &p);
 	else if (is_json(inv))
 		print_json(inv, &p);
 	else

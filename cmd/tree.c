@@ -2,7 +2,7 @@
 /* sonde tree: machines with their CPUs, containers and the VMs inside them. */
 #include "cmd/command.h"
 #include "report/facts.h"
-#include "report/units.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -227,14 +227,14 @@ static int print_text(const struct invocation *inv, struct tree *t)
 
 static void json_containers(struct json *j, struct tree *t, unsigned machine, int64_t parent_ns)
 {
-	json_array(j, "containers");
+	json_begin_array(j, "containers");
 	for (int64_t row = 0; row < sonde_nr_pid_ns(t->run); row++) {
 		struct sonde_pid_ns ns;
 
 		sonde_pid_ns(t->run, row, &ns);
 		if (ns.machine != machine || !is_container_in(t->run, &ns, parent_ns))
 			continue;
-		json_object(j, NULL);
+		json_begin_object(j, NULL);
 		json_uint(j, "inum", ns.inum);
 		json_str(j, "name", ns.name);
 		json_uint(j, "level", ns.level);
@@ -254,7 +254,7 @@ static void json_tree(struct json *j, struct tree *t, int64_t row)
 	int64_t c;
 
 	sonde_machine(t->run, row, &m);
-	json_object(j, NULL);
+	json_begin_object(j, NULL);
 	json_str(j, "name", m.name);
 	json_uint(j, "level", m.level);
 	json_bool(j, "traced", m.traced);
@@ -263,20 +263,20 @@ static void json_tree(struct json *j, struct tree *t, int64_t row)
 	json_str(j, "evidence", m.evidence);
 	json_str(j, "vm_name", sonde_identity_of(t->run, row, "vm_name"));
 	json_int(j, "threads", t->counts.per_machine[row]);
-	json_array(j, "cpus");
+	json_begin_array(j, "cpus");
 	while ((c = sonde_next_cpu(t->run, (unsigned)row, number)) >= 0) {
 		struct sonde_cpu cpu;
 
 		sonde_cpu(t->run, c, &cpu);
 		number = cpu.number;
-		json_object(j, NULL);
+		json_begin_object(j, NULL);
 		json_int(j, "cpu", cpu.number);
 		json_row(j, "host_tid", cpu.host_tid);
 		json_end(j);
 	}
 	json_end(j);
 	json_containers(j, t, (unsigned)row, -1);
-	json_array(j, "vms");
+	json_begin_array(j, "vms");
 	for (int64_t vm = row + 1; vm < sonde_nr_machines(t->run); vm++) {
 		struct sonde_machine child;
 

@@ -2,11 +2,11 @@
 #define _GNU_SOURCE
 #include "cmd/workload.h"
 #include "base/now.h"
+#include "record/program.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,23 +15,6 @@
 
 #define STOP_MS 5000
 
-/* SIGPIPE may be ignored here, and an ignored signal stays so in a new program. */
-static int spawn(pid_t *pid, char **words)
-{
-	posix_spawnattr_t attr;
-	sigset_t usual;
-	int ret;
-
-	sigemptyset(&usual);
-	sigaddset(&usual, SIGPIPE);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigdefault(&attr, &usual);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
-	ret = posix_spawnp(pid, *words, NULL, &attr, words, environ);
-	posix_spawnattr_destroy(&attr);
-	return ret;
-}
-
 int workload_start(struct workload *w, char **words, struct error *err)
 {
 	int ret;
@@ -39,10 +22,10 @@ int workload_start(struct workload *w, char **words, struct error *err)
 	*w = (struct workload){.pidfd = -1};
 	if (!words || !*words)
 		return 0;
-	ret = spawn(&w->pid, words);
+	ret = program_start(&w->pid, (const char *const *)words, -1);
 	if (ret) {
 		w->pid = 0;
-		return fail(err, -ret, "cannot start \"%.200s\": %s", *words, strerror(ret));
+		return fail(err, ret, "cannot start \"%.200s\": %s", *words, strerror(-ret));
 	}
 	w->pidfd = (int)syscall(SYS_pidfd_open, w->pid, 0);
 	if (w->pidfd < 0) {

@@ -2,7 +2,7 @@
 #include "sonde/check.h"
 #include "lib/find.h"
 #include "analysis/run.h"
-#include "report/units.h"
+#include "base/units.h"
 #include "source/trace.h"
 #include "sonde/analyze.h"
 

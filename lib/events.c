@@ -2,6 +2,8 @@
 /* The merged stream of events, filtered. */
 #include "analysis/run.h"
 #include "lib/events.h"
+#include "base/text.h"
+#include "lib/event_marks.h"
 #include "lib/inputs.h"
 
 #include <errno.h>
@@ -18,6 +20,7 @@ struct sonde_events {
 	/* Filters. */
 	bool **types; /* owned: per machine, per event type: wanted */
 	bool names_given;
+	bool marks_wanted;
 	bool *machines; /* owned: per machine */
 	bool machines_given;
 	uint64_t cpus[TRACE_CPUS_MAX / 64];
@@ -29,6 +32,9 @@ struct sonde_events {
 	struct run run;
 	unsigned at;		   /* next event of the run */
 	const struct event *event; /* the current one */
+	struct event_marks marks;
+	struct event_mark mark;
+	bool is_mark;		   /* the current one is @mark */
 	bool ended;
 };
 
@@ -62,7 +68,7 @@ static int events_open(struct sonde_events **out, const struct sonde_inputs *tol
 	if (!e)
 		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
 	e->workers = inputs_workers(told);
-	ret = inputs_open(&e->inputs, told, watcher, &inner);
+	ret = inputs_open(&e->inputs, told, WITHIN_AND_OWN, watcher, &inner);
 	if (!ret)
 		ret = make_filters(e, &inner);
 	if (!ret)
@@ -97,6 +103,7 @@ void sonde_events_close(struct sonde_events *e)
 	if (!e)
 		return;
 	merge_close(e->merge);
+	event_marks_release(&e->marks);
 	for (unsigned m = 0; e->types && m < e->inputs.topology.nr_machines; m++)
 		free(e->types[m]);
 	free(e->types);
@@ -142,6 +149,8 @@ int sonde_events_only_name(struct sonde_events *e, const char *pattern)
 	bool any = !fnmatch(pattern, event_kind_name(EV_LOST), 0);
 
 	e->names_given = true;
+	if (!fnmatch(pattern, event_kind_name(EV_MARK), 0) && event_marks_possible(&e->inputs))
+		e->marks_wanted = any = true;
 	for (unsigned m = 0; m < e->inputs.topology.nr_machines; m++) {
 		const struct trace *t = e->inputs.topology.machines[m].trace;
 
@@ -203,13 +212,30 @@ static uint64_t wanted_kinds(const struct sonde_events *e)
 				want |= UINT64_C(1) << t->types[i].kind;
 		}
 	}
+	/* A mark's thread is the one that was switched to last. */
+	if (e->names_given && e->marks_wanted)
+		want |= WANT(KVM_HYPERCALL) | WANT(SCHED_SWITCH) | WANT(MARK);
 	return want;
+}
+
+/* Its host's trace has a machine's marks. */
+static bool has_wanted_marks(const struct sonde_events *e, unsigned machine)
+{
+	const struct topology *t = &e->inputs.topology;
+
+	for (unsigned i = 0; i < t->nr_machines && e->marks_wanted; i++) {
+		if (e->machines[i] && t->machines[i].parent == (int)machine)
+			return true;
+	}
+	return false;
 }
 
 static bool stream_wanted(const struct sonde_events *e, const struct merge_input *s)
 {
 	int cpu = s->stream->cpu;
 
+	if (e->machines_given && has_wanted_marks(e, s->machine))
+		return true;
 	if (e->machines_given && !e->machines[s->machine])
 		return false;
 	return !e->cpus_given || (cpu >= 0 && cpu < TRACE_CPUS_MAX && e->cpus[cpu / 64] >> cpu % 64 & 1);
@@ -231,6 +257,9 @@ static int start(struct sonde_events *e)
 	struct inputs *in = &e->inputs;
 	unsigned kept = 0;
 
+	if (!e->names_given)
+		e->marks_wanted = event_marks_possible(in);
+
 	for (unsigned i = 0; i < in->nr_streams; i++) {
 		if (!stream_wanted(e, &in->streams[i]))
 			continue;
@@ -240,36 +269,55 @@ static int start(struct sonde_events *e)
 		kept++;
 	}
 	in->nr_streams = kept;
+	if (event_marks_init(&e->marks, in))
+		return -ENOMEM;
 	return merge_open(&e->merge, in->streams, kept, wanted_kinds(e), e->workers, NULL);
 }
 
 /* ---- the stream ---------------------------------------------------------------------------- */
 
-/* A loss may have been of what is wanted: names do not filter it out. */
-static bool event_wanted(const struct sonde_events *e, const struct event *event, ns_t t,
-			 unsigned machine)
+static bool place_wanted(const struct sonde_events *e, unsigned machine, int cpu)
 {
+	if (e->machines_given && !e->machines[machine])
+		return false;
+	return !e->cpus_given ||
+	       (cpu >= 0 && cpu < TRACE_CPUS_MAX && e->cpus[cpu / 64] >> cpu % 64 & 1);
+}
+
+/* A loss may have been of what is wanted: names do not filter it out. */
+static bool event_wanted(const struct sonde_events *e, const struct event *event, ns_t t)
+{
+	const struct merge_input *s = &e->inputs.streams[e->run.input];
+
 	if (t < e->from)
+		return false;
+	if (e->is_mark)
+		return place_wanted(e, e->mark.machine, e->mark.cpu);
+	if (e->machines_given && !e->machines[s->machine])
 		return false;
 	if (!e->names_given)
 		return true;
-	return event->kind == EV_LOST || e->types[machine][event->type];
+	return event->kind == EV_LOST || e->types[s->machine][event->type];
 }
 
 static void describe(const struct sonde_events *e, const struct event *event, ns_t t,
 		     struct sonde_event *out)
 {
 	const struct merge_input *s = &e->inputs.streams[e->run.input];
-	const struct machine *m = &e->inputs.topology.machines[s->machine];
+	unsigned machine = e->is_mark ? e->mark.machine : s->machine;
+	const struct machine *m = &e->inputs.topology.machines[machine];
 
 	out->t_ns = t;
 	out->ticks = event->time.v;
-	out->machine = s->machine;
+	out->machine = machine;
 	out->machine_name = m->name;
-	out->cpu = s->stream->cpu;
-	out->tid = event->tid;
-	out->kind = event_kind_name((enum event_kind)event->kind);
-	out->name = event->kind == EV_LOST ? "lost" : m->trace->types[event->type].name;
+	out->cpu = e->is_mark ? e->mark.cpu : s->stream->cpu;
+	out->tid = e->is_mark ? e->mark.tid : event->tid;
+	out->kind = event_kind_name(e->is_mark ? EV_MARK : (enum event_kind)event->kind);
+	if (e->is_mark)
+		out->name = out->kind;
+	else
+		out->name = event->kind == EV_LOST ? "lost" : m->trace->types[event->type].name;
 }
 
 static int events_next(struct sonde_events *e, struct sonde_event *out)
@@ -292,7 +340,10 @@ static int events_next(struct sonde_events *e, struct sonde_event *out)
 		t = e->run.times[e->at++];
 		if (t >= e->to)
 			break;
-		if (!event_wanted(e, event, t, e->inputs.streams[e->run.input].machine))
+		event_marks_follow(&e->marks, e->run.input, event);
+		e->is_mark = e->marks_wanted && event_is_mark(event) &&
+			     event_mark_read(&e->marks, e->run.input, event, &e->mark);
+		if (!event_wanted(e, event, t))
 			continue;
 		e->event = event;
 		describe(e, event, t, out);
@@ -318,10 +369,26 @@ static int64_t lost_events(const struct event *e)
 	return e->arg[0] > 0 ? e->arg[0] : -1;
 }
 
+static size_t print_mark(const struct ht_mark_call *call, char *buf, size_t room)
+{
+	struct text t = text_in(buf, room);
+
+	text_str(&t, "kind=");
+	text_u64(&t, call->kind);
+	text_str(&t, " id=");
+	text_u64(&t, call->id);
+	text_str(&t, " text=\"");
+	text_quotable(&t, (const uint8_t *)call->text, strlen(call->text), false);
+	text_char(&t, '"');
+	return text_end(&t, room);
+}
+
 size_t sonde_event_print(const struct sonde_events *e, char *buf, size_t room)
 {
 	if (!e->event)
 		return 0;
+	if (e->is_mark)
+		return print_mark(&e->mark.call, buf, room);
 	if (e->event->kind == EV_LOST && lost_events(e->event) < 0)
 		return (size_t)snprintf(buf, room, "events=unknown");
 	if (e->event->kind == EV_LOST)
@@ -340,6 +407,10 @@ int sonde_event_int(const struct sonde_events *e, const char *field, int64_t *ou
 	if (e->event->kind == EV_LOST) {
 		*out = lost_events(e->event);
 		return strcmp(field, "events") ? -ENOENT : *out < 0 ? -ENODATA : 0;
+	}
+	if (e->is_mark) {
+		*out = strcmp(field, "id") ? (int64_t)e->mark.call.kind : e->mark.call.id;
+		return strcmp(field, "id") && strcmp(field, "kind") ? -ENOENT : 0;
 	}
 	ret = trace_event_field(e->inputs.streams[e->run.input].stream, e->event, field, &value);
 	if (ret)

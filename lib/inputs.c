@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/inputs.h"
 #include "lib/find.h"
+#include "lib/inputs_within.h"
 #include "base/arena.h"
 #include "base/parallel.h"
 
@@ -458,6 +459,8 @@ static int open_traces(struct inputs *in, const struct sonde_inputs *told,
 			 open_one, &o);
 	for (unsigned i = 0; i < o.nr && !ret; i++)
 		ret = keep_trace(&o, &o.list[i], err);
+	if (!ret)
+		ret = inputs_attach_folded(in, watcher, err);
 	opening_release(&o);
 	if (!ret && !in->nr_traces)
 		ret = fail(err, -EINVAL, "no trace could be opened%s%s",
@@ -501,6 +504,7 @@ static void apply_runs(struct topology_input *list, unsigned nr, const struct in
 				list[i].name = machine->name;
 				list[i].parent = machine->parent ? machine->parent : "-";
 				list[i].recorded = true;
+				list[i].vm_pid = machine->vm_pid;
 			}
 		}
 	}
@@ -517,6 +521,10 @@ static bool is_there(const struct topology_input *list, unsigned nr, const char 
 
 static void leave_out(struct inputs *in, struct topology_input *list, unsigned i)
 {
+	for (unsigned o = 0; o < in->nr_origins; o++) {
+		if (in->origins[o].trace == in->traces[i])
+			in->origins[o].trace = NULL;
+	}
 	trace_release(in->traces[i]);
 	in->nr_traces--;
 	memmove(&in->traces[i], &in->traces[i + 1], (in->nr_traces - i) * sizeof(*in->traces));
@@ -648,11 +656,11 @@ static bool topology_progress(double done, void *data)
 	return watcher_progress(data, "aligning clocks", done);
 }
 
-static int find_topology(struct inputs *in, const struct sonde_inputs *told,
-			 const struct sonde_watcher *watcher, struct error *err)
+/* The topology of all traces that can be placed.  @problems: what was wrong before it is known. */
+static int place(struct inputs *in, const struct sonde_inputs *told, struct problems *problems,
+		 const struct sonde_watcher *watcher, struct error *err)
 {
 	struct topology_input *list = calloc(in->nr_traces, sizeof(*list));
-	struct problems problems = in->topology.problems;
 	struct topology_options opt = {
 		.threads = told->threads,
 		.tsc_khz = told->tsc_khz,
@@ -662,10 +670,13 @@ static int find_topology(struct inputs *in, const struct sonde_inputs *told,
 	struct arena names = {0};
 	int ret = list ? 0 : fail(err, -ENOMEM, "out of memory");
 
+	memset(&in->topology, 0, sizeof(in->topology));
 	for (unsigned i = 0; i < in->nr_traces && !ret; i++)
 		list[i].trace = in->traces[i];
-	if (!ret)
+	if (!ret) {
 		apply_runs(list, in->nr_traces, in);
+		inputs_apply_origins(list, in->nr_traces, in);
+	}
 	if (!ret)
 		ret = apply_names(list, in->nr_traces, told, &names, err);
 	if (!ret)
@@ -673,30 +684,82 @@ static int find_topology(struct inputs *in, const struct sonde_inputs *told,
 	if (!ret)
 		ret = apply_offsets(list, in->nr_traces, told, err);
 	if (!ret)
-		leave_out_orphans(in, list, &problems, watcher);
+		leave_out_orphans(in, list, problems, watcher);
 	if (!ret && !in->nr_traces)
 		ret = fail(err, -EINVAL,
 			   "every trace is of a machine that runs in one of which there "
 			   "is none: nothing can be placed");
-	if (!ret) {
-		memset(&in->topology, 0, sizeof(in->topology));
+	if (!ret)
 		ret = topology_find(&in->topology, list, in->nr_traces, &opt, err);
-		while (ret == -EXDEV && in->nr_traces > 1) {
-			watcher_notice(watcher, "%s", err->text);
-			problems_add(&problems, "%s", err->text);
-			leave_out(in, list, in->topology.orphan);
-			ret = topology_find(&in->topology, list, in->nr_traces, &opt, err);
-		}
-		/* What was wrong before the topology was known belongs to it, too. */
-		for (unsigned i = 0; i < problems.nr; i++)
-			(problems.list[i].note ? problems_note : problems_add)(
-				&in->topology.problems, "%s", problems.list[i].text);
-		problems_release(&problems);
-	} else {
-		in->topology.problems = problems;
+	while (ret == -EXDEV && in->nr_traces > 1) {
+		watcher_notice(watcher, "%s", err->text);
+		problems_add(problems, "%s", err->text);
+		leave_out(in, list, in->topology.orphan);
+		ret = topology_find(&in->topology, list, in->nr_traces, &opt, err);
 	}
 	arena_release(&names);
 	free(list);
+	return ret;
+}
+
+/* ---- guests within their hosts' traces ------------------------------------------------------- */
+
+/* What guests sent must not keep their host from being seen. */
+static int place_without(struct inputs *in, const struct sonde_inputs *told,
+			 struct problems *problems, const struct sonde_watcher *watcher,
+			 struct error *err)
+{
+	problems_add(problems, "what guests sent by hypercall is left out: %s", err->text);
+	watcher_notice(watcher, "what guests sent by hypercall is left out: %s", err->text);
+	inputs_drop_guests(in);
+	return place(in, told, problems, watcher, err);
+}
+
+static int leave_out_doubles(struct inputs *in, const struct sonde_inputs *told,
+			     struct problems *problems, const struct sonde_watcher *watcher,
+			     struct error *err)
+{
+	int ret = inputs_drop_doubles(in, problems);
+
+	if (ret < 0)
+		return fail(err, ret, "out of memory");
+	return ret ? place(in, told, problems, watcher, err) : 0;
+}
+
+static int look_within(struct inputs *in, const struct sonde_inputs *told, enum inputs_within how,
+		       struct problems *problems, const struct sonde_watcher *watcher,
+		       struct error *err)
+{
+	int ret = inputs_find_guests(in, how, watcher, err);
+
+	if (ret <= 0)
+		return ret;
+	topology_release(&in->topology);
+	ret = place(in, told, problems, watcher, err);
+	if (ret && ret != -ENOMEM && ret != -EINTR)
+		ret = place_without(in, told, problems, watcher, err);
+	return ret;
+}
+
+static int find_topology(struct inputs *in, const struct sonde_inputs *told,
+			 enum inputs_within within, const struct sonde_watcher *watcher,
+			 struct error *err)
+{
+	struct problems problems = in->topology.problems;
+	int ret = place(in, told, &problems, watcher, err);
+
+	if (!ret)
+		ret = look_within(in, told, within, &problems, watcher, err);
+	if (!ret)
+		ret = leave_out_doubles(in, told, &problems, watcher, err);
+	/* What was wrong before the topology was known belongs to it, too. */
+	for (unsigned i = 0; i < problems.nr && !ret; i++)
+		(problems.list[i].note ? problems_note : problems_add)(
+			&in->topology.problems, "%s", problems.list[i].text);
+	if (ret && !in->topology.problems.nr)
+		in->topology.problems = problems;
+	else
+		problems_release(&problems);
 	return ret;
 }
 
@@ -753,16 +816,17 @@ static void tell_faults(const struct inputs *in, const struct sonde_watcher *wat
 	}
 }
 
-int inputs_open(struct inputs *in, const struct sonde_inputs *told,
+int inputs_open(struct inputs *in, const struct sonde_inputs *told, enum inputs_within within,
 		const struct sonde_watcher *watcher, struct error *err)
 {
 	int ret;
 
 	memset(in, 0, sizeof(*in));
+	in->within = within;
 	watcher_progress(watcher, "opening traces", 0);
 	ret = open_traces(in, told, watcher, err);
 	if (!ret)
-		ret = find_topology(in, told, watcher, err);
+		ret = find_topology(in, told, within, watcher, err);
 	tell_faults(in, watcher);
 	if (!ret && !watcher_progress(watcher, "aligning clocks", 1))
 		ret = fail(err, -EINTR, "interrupted before anything was fused");
@@ -785,6 +849,7 @@ void inputs_release(struct inputs *in)
 	topology_release(&in->topology);
 	parallel(in->threads, in->nr_traces, NULL, release_one, in);
 	free(in->traces);
+	free(in->origins);
 	for (unsigned i = 0; i < in->nr_runs; i++)
 		rundir_release(&in->runs[i]);
 	free(in->runs);

@@ -7,6 +7,20 @@
 #include "merge/merge.h"
 #include "sonde/analyze.h"
 
+/* What is done about guests within their hosts' traces. */
+enum inputs_within {
+	WITHIN_WHERE_SEEN, /* found where the clock pass saw their calls; not those that have a trace
+			      of their own */
+	WITHIN_EVERYWHERE, /* the same, found wherever there are hypercalls */
+	WITHIN_AND_OWN,	   /* as the first, but also those that have a trace of their own */
+};
+
+/* A guest whose trace was found within its host's (lib/within.h). */
+struct inputs_origin {
+	const struct trace *trace;
+	char name[64], parent[64], because[200];
+};
+
 /*
  * The traces of a run, opened, and what is known about their machines and clocks: the common
  * start of sonde_analyze() and sonde_events_open().
@@ -17,13 +31,17 @@
  * say that it is one; that, too, becomes a problem.  Different parts of one trace are joined.
  * Of a run directory the manifest says which machine is which; what it says went wrong becomes
  * problems.  A machine that was reached through one whose trace is missing cannot be placed, and is
- * left out.
+ * left out.  Guests that send their events to their host by hypercall have no file: where the clock
+ * pass saw such calls in a machine's trace, their traces are made from it.
  */
 struct inputs {
 	struct trace **traces; /* owned */
 	unsigned nr_traces;
 	struct rundir *runs;   /* owned: of the paths that are run directories */
 	unsigned nr_runs;
+	struct inputs_origin *origins; /* owned: of traces that were found within others */
+	unsigned nr_origins;
+	enum inputs_within within;
 	unsigned threads; /* that may work on them at once */
 	struct topology topology;    /* owned; machines in its order */
 	struct merge_input *streams; /* owned: every stream of every machine */
@@ -31,7 +49,7 @@ struct inputs {
 	uint64_t len_bytes;
 };
 
-int inputs_open(struct inputs *in, const struct sonde_inputs *told,
+int inputs_open(struct inputs *in, const struct sonde_inputs *told, enum inputs_within within,
 		const struct sonde_watcher *watcher, struct error *err);
 void inputs_release(struct inputs *in);
 

@@ -90,6 +90,7 @@ static int add_machine(struct rundir *r, const char *dir, const json_t *m,
 	tell(m, name, problems);
 	out->name = arena_strdup(&r->arena, name);
 	out->folder = arena_strdup(&r->arena, path);
+	out->vm_pid = (int)json_integer_value(json_object_get(m, "vm_pid"));
 	out->parent = parent ? arena_strdup(&r->arena, parent) : NULL;
 	if (!out->name || !out->folder || (parent && !out->parent))
 		return -ENOMEM;

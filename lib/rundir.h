@@ -16,6 +16,7 @@ struct rundir_machine {
 	const char *name;
 	const char *parent; /* name; NULL for the host */
 	const char *folder; /* whole path */
+	int vm_pid;         /* the process of its parent that it is; 0 not told */
 };
 
 struct rundir {

@@ -19,6 +19,32 @@ enum context_mode {
 
 enum vcpu_state { VCPU_NONE, VCPU_UNKNOWN, VCPU_ON_CPU, VCPU_PREEMPTED, VCPU_WAITING, VCPU_GONE };
 
+/* What ended a wait of a vCPU. */
+enum wake_cause {
+	WAKE_UNKNOWN,
+	WAKE_TIMER,
+	WAKE_DISK,
+	WAKE_NETWORK,
+	WAKE_IPI,
+	WAKE_DEVICE,
+	WAKE_VMM,
+	WAKE_HOST,
+	WAKE_NONE,
+	NR_WAKE_CAUSES
+};
+
+/* Why a vCPU's thread lost its CPU while it was ready to run. */
+enum why_off {
+	OFF_NONE,
+	OFF_UNKNOWN,
+	OFF_SLICE,
+	OFF_WAKEUP,
+	OFF_CLASS,
+	OFF_MOVED,
+	OFF_QUOTA,
+	NR_WHY_OFF
+};
+
 enum thread_state {
 	THREAD_NONE,
 	THREAD_UNKNOWN,

@@ -53,6 +53,7 @@ static void run(struct cpu *cpu, struct thread *next)
 {
 	cpu->thread = next;
 	cpu->guest_of_unknown = false;
+	cpu_left_code(cpu);
 	cpu_reveal(cpu);
 	if (!next)
 		return;
@@ -65,6 +66,7 @@ static void run(struct cpu *cpu, struct thread *next)
 		cpu_lose_thread(next->on);
 	if (unlikely(next->losses != next->machine->losses))
 		thread_forget(next);
+	next->ran_at = cpu->machine->model->now;
 	thread_set_on(next, cpu);
 	thread_set_state(next, THREAD_RUNNING);
 	assert(next->on == cpu && cpu->thread == next);
@@ -132,6 +134,11 @@ static void switch_out(struct cpu *cpu, int64_t prev_state)
 		state = THREAD_DEAD;
 	th->losses = th->machine->losses;
 	thread_set_on(th, NULL);
+	if (state != THREAD_RUNNABLE) {
+		th->acts_for = 0;
+		if (th->vcpu)
+			wake_sleep(th);
+	}
 	if (state == THREAD_DEAD && th->tid)
 		thread_end(th);
 	else
@@ -146,6 +153,8 @@ void cpu_switch(struct cpu *cpu, const struct event *e)
 		cpu_adopt(cpu, prev);
 	if (cpu->thread) {
 		thread_set_comm(cpu->thread, event_str(e, 4));
+		if (cpu->thread->vcpu && thread_state_of(e->arg[2]) == THREAD_RUNNABLE)
+			preempt_vcpu(cpu, e);
 		switch_out(cpu, e->arg[2]);
 	}
 	cpu->nr_irqs = 0;
@@ -154,12 +163,15 @@ void cpu_switch(struct cpu *cpu, const struct event *e)
 		restore_softirq(cpu);
 		thread_set_comm(cpu->thread, event_str(e, 3));
 	}
+	if (cpu->lost_by && !e->arg[1])
+		preempt_idle(cpu);
 	write_task(cpu);
 }
 
 void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail)
 {
 	cpu->machine->sees_interrupts |= mode == MODE_IRQ;
+	cpu_left_code(cpu);
 	if (cpu->nr_irqs < IRQ_DEPTH)
 		cpu->irqs[cpu->nr_irqs++] = (struct irq_frame){mode, (int32_t)detail};
 }
@@ -171,6 +183,7 @@ void cpu_irq_exit(struct cpu *cpu, uint32_t mode, int64_t detail)
 	for (unsigned i = cpu->nr_irqs; i-- > 0;) {
 		if (cpu->irqs[i].mode == mode && cpu->irqs[i].detail == (int32_t)detail) {
 			cpu->nr_irqs = i;
+			cpu_left_code(cpu);
 			return;
 		}
 	}
@@ -235,6 +248,42 @@ void cpu_idle(struct cpu *cpu)
 {
 	if (!cpu->thread)
 		cpu_adopt(cpu, 0);
+}
+
+/* The thread that stops a CPU leaves it to its idle task, which halts it for good: the kernel
+ * records nothing of that, as the CPU is not online any more. */
+static void go_offline(struct cpu *cpu)
+{
+	const int64_t sleeping = 1;
+
+	if (cpu->thread && !cpu->thread->tid)
+		return;
+	if (cpu->thread)
+		switch_out(cpu, sleeping);
+	cpu->nr_irqs = 0;
+	run(cpu, thread_get(cpu->machine, 0, cpu));
+	write_task(cpu);
+	fuse(cpu);
+}
+
+/* A CPU runs the first steps of its own end itself.  Of those that another CPU takes on the way to
+ * state 0 the first one switches it off. */
+void cpu_hotplug(struct cpu *by, const struct event *e)
+{
+	int64_t number = e->arg[0];
+	struct cpu *cpu;
+
+	if (number < 0 || number >= TRACE_CPUS_MAX)
+		return;
+	cpu = machine_cpu(by->machine, (int)number);
+	if (!cpu || cpu == by)
+		return;
+	if (e->kind == EV_CPUHP_ENTER) {
+		cpu->goes_down = !e->arg[1] && e->arg[2] > 0;
+	} else if (cpu->goes_down) {
+		cpu->goes_down = false;
+		go_offline(cpu);
+	}
 }
 
 void cpu_forget(struct cpu *cpu)

@@ -47,7 +47,7 @@ static struct context in_hypervisor(const struct cpu *cpu)
 
 	if (!vcpu->vcpu.entered && vcpu->vcpu.served)
 		serves = vcpu->vcpu.served;
-	c.what |= ((uint64_t)serves->index + 1) << 32;
+	c.what |= ((uint64_t)serves->index + 1) << 32 | (uint64_t)(vcpu->vcpu.vmm + 1) << 8;
 	return c;
 }
 
@@ -84,6 +84,11 @@ static struct context in_layer(const struct cpu *cpu)
 	if (cpu->thread->vcpu && cpu->machine->sees_kvm)
 		return in_hypervisor(cpu);
 	return in_thread(cpu);
+}
+
+struct context cpu_own_context(const struct cpu *cpu)
+{
+	return in_layer(cpu);
 }
 
 static bool has_entered(const struct cpu *cpu)

@@ -68,12 +68,25 @@ struct machine_state *machine_add(struct model *m, struct machine_state *parent)
 	mc->parent = parent;
 	mc->level = parent ? parent->level + 1 : 0;
 	mc->vm_pid = -1;
+	mc->timer_vector = -1;
 	mc->dir = mc->threads_dir = mc->vcpus_dir = ATTR_NONE;
 	m->machines[m->nr_machines++] = mc;
 	return mc;
 }
 
 /* ---- CPUs ---------------------------------------------------------------------------------- */
+
+/* What its parent's events say of a vCPU. */
+static void attrs_of_vcpu(struct cpu *cpu, attr_t dir)
+{
+	struct history_writer *w = cpu->machine->model->w;
+
+	cpu->state = history_writer_attr(w, dir, "state", ATTR_ENUM, 0);
+	cpu->on = history_writer_attr(w, dir, "on", ATTR_NUMBER, 0);
+	cpu->exit = history_writer_attr(w, dir, "exit", ATTR_ROW, 0);
+	cpu->woken = history_writer_attr(w, dir, "woken", ATTR_ROW, 0);
+	cpu->why_off = history_writer_attr(w, dir, "why_off", ATTR_ENUM, 0);
+}
 
 /* Of a machine with a trace: their attributes stand under their machine. */
 static void attrs_of_traced(struct cpu *cpu)
@@ -91,8 +104,7 @@ static void attrs_of_traced(struct cpu *cpu)
 		return;
 	}
 	cpu->task = history_writer_attr(w, dir, "task", ATTR_ROW, 0);
-	cpu->state = history_writer_attr(w, dir, "state", ATTR_ENUM, 0);
-	cpu->on = history_writer_attr(w, dir, "on", ATTR_NUMBER, 0);
+	attrs_of_vcpu(cpu, dir);
 }
 
 /* Of a VM without: under its parent, by the thread that runs it.  Which VM it is part of may not
@@ -109,8 +121,7 @@ static void attrs_of_untraced(struct cpu *cpu, const struct thread *host)
 	if (mc->vcpus_dir == ATTR_NONE)
 		mc->vcpus_dir = history_writer_attr(w, mc->dir, "vcpus", ATTR_DIR, 0);
 	dir = history_writer_attr(w, mc->vcpus_dir, name, ATTR_DIR, 0);
-	cpu->state = history_writer_attr(w, dir, "state", ATTR_ENUM, 0);
-	cpu->on = history_writer_attr(w, dir, "on", ATTR_NUMBER, 0);
+	attrs_of_vcpu(cpu, dir);
 }
 
 void machine_number_vcpu(struct cpu *cpu, int64_t number)
@@ -133,8 +144,10 @@ struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number)
 	mc->last_cpu = cpu;
 	machine_number_vcpu(cpu, number);
 	cpu->index = m->nr_cpus;
-	cpu->vcpu.reason = -1;
-	cpu->runs = cpu->task = cpu->state = cpu->on = ATTR_NONE;
+	vcpu_init(&cpu->vcpu, NULL);
+	cpu->irq_vector = -1;
+	cpu->runs = cpu->task = ATTR_NONE;
+	cpu->state = cpu->on = cpu->exit = cpu->woken = cpu->why_off = ATTR_NONE;
 	m->cpus[m->nr_cpus++] = cpu;
 	return cpu;
 }
@@ -210,18 +223,22 @@ static struct machine_state *vm_by_hints(const struct thread *host, int32_t proc
 	return NULL;
 }
 
-static struct machine_state *vm_of_process(const struct thread *host)
+struct machine_state *machine_of_pid(const struct machine_state *host, int32_t pid)
+{
+	const uint32_t *known = map_get(&host->model->vm_by_pid, pair_key(host, (uint32_t)pid));
+
+	return known ? host->model->machines[*known] : NULL;
+}
+
+struct machine_state *machine_of_process(const struct thread *host)
 {
 	int32_t process = machine_process_of(host);
-	uint32_t *known;
+	struct machine_state *vm;
 
 	if (process < 0)
 		return NULL;
-	known = map_get(&host->machine->model->vm_by_pid,
-			pair_key(host->machine, (uint32_t)process));
-	if (known)
-		return host->machine->model->machines[*known];
-	return vm_by_hints(host, process);
+	vm = machine_of_pid(host->machine, process);
+	return vm ? vm : vm_by_hints(host, process);
 }
 
 void machine_learn_process(struct machine_state *vm, const struct thread *host)
@@ -247,9 +264,7 @@ static void bind(struct cpu *cpu, struct thread *host)
 	assert(!host->vcpu && cpu->machine->parent);
 	if (cpu->vcpu.host)
 		cpu->vcpu.host->vcpu = NULL;
-	memset(&cpu->vcpu, 0, sizeof(cpu->vcpu));
-	cpu->vcpu.reason = -1;
-	cpu->vcpu.host = host;
+	vcpu_init(&cpu->vcpu, host);
 	host->vcpu = cpu;
 	thread_show_vcpu(host);
 }
@@ -278,7 +293,7 @@ static struct cpu *untraced_vcpu(struct machine_state *vm, struct thread *host, 
 struct cpu *machine_vcpu_of(struct thread *host, int64_t vcpu_id, bool may_wait)
 {
 	const struct hint *hint = hint_of(host);
-	struct machine_state *vm = hint ? hint->vm : vm_of_process(host);
+	struct machine_state *vm = hint ? hint->vm : machine_of_process(host);
 	int64_t number = hint ? hint->vcpu : vcpu_id;
 	struct cpu *cpu = NULL;
 

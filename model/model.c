@@ -33,7 +33,12 @@ uint64_t model_want(void)
 	       WANT(VECTOR_ENTRY) | WANT(VECTOR_EXIT) | WANT(CPU_IDLE) | WANT(KVM_ENTRY) |
 	       WANT(KVM_EXIT) | WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT) |
 	       WANT(KVM_NESTED_VMEXIT_INJECT) | WANT(KVM_MMU_GET_PAGE) | WANT(STATEDUMP_PROCESS) |
-	       WANT(STATEDUMP_PID_NS) | WANT(STATE_LINE);
+	       WANT(STATEDUMP_PID_NS) | WANT(STATE_LINE) | WANT(INITCALL_LEVEL) |
+	       WANT(SCHED_MIGRATE) | WANT(KVM_INJ_VIRQ) | WANT(KVM_APIC_ACCEPT_IRQ) |
+	       WANT(KVM_MSI_SET_IRQ) | WANT(KVM_SET_IRQ) | WANT(KVM_APIC_IPI) |
+	       WANT(KVM_VCPU_WAKEUP) | WANT(KVM_USERSPACE_EXIT) | WANT(BLOCK_COMPLETE) |
+	       WANT(NET_XMIT) | WANT(KVM_HYPERCALL) | WANT(MARK) | WANT(CPUHP_ENTER) |
+	       WANT(CPUHP_EXIT);
 }
 
 static void release(struct model *m)
@@ -47,7 +52,11 @@ static void release(struct model *m)
 	free(m->identities);
 	free(m->listed);
 	free(m->stats);
+	free(m->marks);
 	free(m->losses);
+	free(m->exits);
+	free(m->milestones);
+	map_release(&m->by_exit);
 	free(m->moments);
 	map_release(&m->by_tid);
 	map_release(&m->vm_by_pid);
@@ -59,6 +68,7 @@ static void release(struct model *m)
 	map_release(&m->by_cgroup);
 	map_release(&m->by_listed);
 	map_release(&m->ended);
+	wakes_release(m);
 	problems_release(&m->problems);
 	arena_release(&m->arena);
 	free(m);
@@ -77,6 +87,8 @@ int model_open(struct model **out, const struct topology *topo, struct history_w
 	m->w = w;
 	m->now = NS_MIN;
 	ret = machines_open(m);
+	if (!ret)
+		ret = exits_open(m);
 	if (!ret)
 		ret = agenda_open(m);
 	if (ret) {
@@ -118,6 +130,10 @@ static void feed_thread(struct cpu *cpu, const struct event *e)
 		break;
 	case EV_EXEC:
 		thread_exec(mc, e);
+		milestone_exec(mc, e);
+		break;
+	case EV_INITCALL_LEVEL:
+		milestone_level(mc, e);
 		break;
 	case EV_EXIT:
 		thread_exit(mc, e);
@@ -127,6 +143,13 @@ static void feed_thread(struct cpu *cpu, const struct event *e)
 		break;
 	case EV_RENAME:
 		thread_rename(mc, e);
+		break;
+	case EV_SCHED_MIGRATE:
+		preempt_moved(mc, e);
+		break;
+	case EV_CPUHP_ENTER:
+	case EV_CPUHP_EXIT:
+		cpu_hotplug(cpu, e);
 		break;
 	case EV_STATEDUMP_PROCESS:
 		statedump_process(mc, e);
@@ -138,6 +161,44 @@ static void feed_thread(struct cpu *cpu, const struct event *e)
 		state_line_feed(mc, e);
 		break;
 	default:
+		break;
+	}
+}
+
+/* What tells on whose behalf a CPU's code acts, and what it does to vCPUs. */
+static void feed_wakes(struct cpu *cpu, const struct event *e)
+{
+	switch (e->kind) {
+	case EV_KVM_APIC_ACCEPT_IRQ:
+		wake_delivery(cpu, e);
+		break;
+	case EV_KVM_INJ_VIRQ:
+		wake_injection(cpu, e);
+		break;
+	case EV_KVM_VCPU_WAKEUP:
+		wake_polled(cpu);
+		break;
+	case EV_KVM_MSI_SET_IRQ:
+	case EV_KVM_SET_IRQ:
+		cpu->routes = true;
+		break;
+	case EV_KVM_APIC_IPI:
+		cpu->sends = true;
+		break;
+	case EV_BLOCK_COMPLETE:
+		cpu->acts_for |= FOR_DISK;
+		break;
+	case EV_NET_XMIT:
+		cpu->acts_for |= FOR_NET;
+		break;
+	case EV_KVM_HYPERCALL:
+		mark_hypercall(cpu, e);
+		break;
+	case EV_MARK:
+		mark_event(cpu, e);
+		break;
+	default:
+		feed_thread(cpu, e);
 		break;
 	}
 }
@@ -161,6 +222,9 @@ static bool feed_cpu(struct cpu *cpu, const struct event *e)
 	case EV_KVM_MMU_GET_PAGE:
 		vcpu_nested(cpu, e);
 		break;
+	case EV_KVM_USERSPACE_EXIT:
+		vcpu_userspace(cpu, e);
+		break;
 	case EV_SYSCALL_ENTRY:
 		cpu_syscall_entry(cpu, e);
 		break;
@@ -168,7 +232,11 @@ static bool feed_cpu(struct cpu *cpu, const struct event *e)
 		cpu_syscall_exit(cpu);
 		break;
 	case EV_IRQ_ENTRY:
+		vector_irq_entry(cpu, e);
+		cpu_irq_enter(cpu, MODE_IRQ, e->arg[0]);
+		break;
 	case EV_VECTOR_ENTRY:
+		vector_entry(cpu, e);
 		cpu_irq_enter(cpu, MODE_IRQ, e->arg[0]);
 		break;
 	case EV_IRQ_EXIT:
@@ -185,7 +253,7 @@ static bool feed_cpu(struct cpu *cpu, const struct event *e)
 		cpu_idle(cpu);
 		break;
 	default:
-		feed_thread(cpu, e);
+		feed_wakes(cpu, e);
 		return false;
 	}
 	return true;
@@ -243,6 +311,11 @@ void model_feed(struct model *m, const struct merge_input *input, const struct e
 		m->now = times[i];
 		feed_one(cpu, &events[i]);
 	}
+}
+
+bool model_missed_blocks(const struct model *m)
+{
+	return m->blocks_missed;
 }
 
 int model_close(struct model *m, ns_t end, struct error *err)

@@ -30,6 +30,11 @@ bool model_takes_cpu(int number);
 void model_feed(struct model *m, const struct merge_input *input, const struct event *events,
 		const ns_t *times, unsigned nr);
 
+/* True when blocks of the hypertrace format were among the hypercalls of a machine of which the
+ * topology does not say so (machine.carries_blocks): some guest is not among the machines that might
+ * be. */
+bool model_missed_blocks(const struct model *m);
+
 /* Writes the tables and the ends of everything.  The model is gone afterwards. */
 int model_close(struct model *m, ns_t end, struct error *err);
 

@@ -7,6 +7,8 @@
 #include "base/strings.h"
 #include "model/context.h"
 #include "model/model.h"
+#include "model/wake.h"
+#include "source/exits.h"
 #include "source/state_line.h"
 
 /*
@@ -26,6 +28,10 @@
  *	cpu.c        a CPU's own state: current thread, interrupts, system calls, losses
  *	thread.c     incarnations, states, names
  *	vcpu.c       KVM events: entry, exit, nesting
+ *	wake.c, source.c, vector.c  what ends the waits of vCPUs: wake.h
+ *	preempt.c    why a vCPU's thread loses its CPU
+ *	exits.c      exits, from kvm_exit to kvm_entry
+ *	milestones.c when a machine's kernel began, and the like
  *	fuse.c       what a physical CPU really runs
  *	context.c    contexts, numbered
  *	namespace.c  PID namespaces
@@ -46,6 +52,9 @@ enum nested {
 };
 
 /* A vCPU as its parent's kernel sees it. */
+/* How a rest began; unknown where that was not seen. */
+enum halted { HALTED_UNKNOWN, HALTED_NO, HALTED_YES };
+
 struct vcpu {
 	struct thread *host;	/* thread of the parent that runs it; NULL unknown */
 	bool entered;		/* between VM entry and VM exit */
@@ -53,9 +62,21 @@ struct vcpu {
 	bool vmenter;		/* ... and an event confirmed it */
 	uint8_t nested;		/* enum nested */
 	int64_t reason;		/* of the last exit; -1 unknown */
+	uint8_t life;		/* how far its start has come: see milestones.c */
+	ns_t exited_ns;		/* when it exited last; 0 never */
+	uint32_t exit;		/* what "exit" holds now: row of table "exit" + 1; 0 in guest mode */
 	bool reason_told;	/* ... by the host, before its own hypervisor's exit event */
 	struct cpu *served;	/* innermost vCPU that ran until the last exit; NULL unknown */
 	bool seen;		/* an entry or exit was seen since the last loss */
+	int32_t vmm;		/* reason for which the VMM handles the exit; -1 it does not */
+	bool resting;		/* halted, or its thread fell asleep; until the next entry */
+	uint8_t halted;		/* enum halted: by its own will? an exit or kvm_vcpu_wakeup says */
+	bool waited;		/* ... and slept or polled */
+	bool woken;		/* ... and its thread has been woken */
+	ns_t rest_at;		/* when it began */
+	struct note note;	/* what has ended or will end this rest, as far as known */
+	int16_t injected;	/* first vector injected since it began; -1 none */
+	int16_t delivered;	/* last vector that its kernel has not yet shown to handle; -1 none */
 	struct cpu *nested_cpu; /* the nested vCPU that the VM entered last, as told by the address
 				   of its vmcb12/vmcs12; NULL unknown */
 };
@@ -73,7 +94,8 @@ struct irq_frame {
  */
 struct context {
 	uint64_t who;  /* CPU's index + 1; in the upper half its thread's row + 1, 0 unknown */
-	uint64_t what; /* enum context_mode; in the upper half index + 1 of the CPU it serves, 0 none */
+	uint64_t what; /* enum context_mode; from bit 8 on the VMM's reason + 1, 0 none; in the upper half
+			  index + 1 of the CPU it serves, 0 none */
 	int64_t detail;
 };
 
@@ -89,7 +111,12 @@ static inline uint32_t context_thread(const struct context *c)
 
 static inline uint32_t context_mode(const struct context *c)
 {
-	return (uint32_t)c->what;
+	return (uint8_t)c->what;
+}
+
+static inline int32_t context_vmm(const struct context *c)
+{
+	return (int32_t)((uint32_t)c->what >> 8) - 1;
 }
 
 static inline uint32_t context_serves(const struct context *c)
@@ -116,15 +143,27 @@ struct cpu {
 	struct thread *idle;   /* its TID 0; NULL not seen yet */
 	struct thread *left;   /* threads that last ran here and run nowhere now */
 	bool lost;	       /* events were lost on it, and nothing has told since who runs */
+	bool goes_down;	       /* a step that another CPU takes to switch it off has begun */
 	bool guest_of_unknown; /* after a VM entry of which we cannot tell the vCPU */
 	unsigned nr_irqs;
 	struct irq_frame irqs[IRQ_DEPTH];
+	uint8_t acts_for;      /* FOR_ bits of the code that executes, until it is left */
+	bool routes;	       /* it has sent a device's interrupt on its way */
+	bool sends;	       /* it has seen a vCPU send an interrupt */
+	struct note delivery;  /* ... and delivered it, last */
+	int delivered_to;      /* ... to the vCPU of this number */
+	ns_t delivered_at;
+	int32_t irq_vector;    /* of the last interrupt; -1 one of a device, or none yet */
+	ns_t irq_at;
+	uint8_t named_vectors[32]; /* bits: those whose name vector.c has read */
+	struct thread *lost_by; /* vCPU's thread that was preempted here last; NULL none */
 	struct vcpu vcpu;     /* of a VM's CPU */
 	uint8_t vcpu_state;   /* enum vcpu_state: what "state" holds now */
 	bool known;	      /* whether what it is on, out to L0, is known: see cpu_reveal() */
 	struct context shown; /* L0: what "runs" holds now */
 	attr_t runs, task;    /* ATTR_NONE when there is none */
-	attr_t state, on;
+	attr_t state, on, woken, why_off;
+	attr_t exit; /* of a vCPU that a thread runs */
 	uint32_t row; /* in the table; final at the end */
 };
 
@@ -155,12 +194,14 @@ struct thread {
 	struct thread *next_left;
 	int first_cpu;	  /* number of the first CPU it was seen on; -1 none yet */
 	struct cpu *vcpu; /* the vCPU it is; NULL none */
+	uint8_t acts_for; /* FOR_ bits: what it was woken for */
+	ns_t woken_at, ran_at; /* last; NS_MIN not yet */
 	char comm[COMM_LEN];
 	uint32_t comm_id, first_comm_id;
 	uint32_t vtids;	 /* newest entry of model->vtids + 1 */
 	uint32_t cgroup; /* index of model->cgroups + 1; 0 unknown */
 	ns_t begin, end; /* end NS_MAX: still there */
-	attr_t dir, state_attr, cpu_attr, comm_attr;
+	attr_t dir, state_attr, cpu_attr, comm_attr, waker_attr;
 };
 
 struct machine_state {
@@ -184,6 +225,11 @@ struct machine_state {
 	bool sees_interrupts;	    /* interrupt handlers are recorded in its trace */
 	bool sees_vmenter;	    /* nested entries are recorded in its trace */
 	bool sees_kvm;		    /* VM entries or exits are */
+	bool sees_halts;	    /* ends of halts are */
+	bool sees_deliveries;	    /* interrupts sent to vCPUs are */
+	bool sees_injections;	    /* interrupts given to vCPUs are */
+	int32_t timer_vector;	    /* of its own local timer; -1 unknown */
+	bool sees_waking;	    /* wake-ups are recorded where they come from */
 	int32_t new_tid;	    /* of the last new-task event */
 	bool new_is_thread;	    /* ... made within its maker's process */
 	uint32_t losses;	    /* how many losses there were in its trace */
@@ -245,6 +291,17 @@ struct stat_line {
 	int64_t times[STAT_NR_TIMES]; /* in 1/hz s; -1 unknown */
 };
 
+/* Something that a guest marked. */
+struct mark {
+	ns_t at;
+	struct cpu *cpu;	/* the vCPU; where it is not known, the CPU of the host */
+	struct thread *thread;	/* NULL unknown */
+	uint8_t kind;		/* enum ht_mark */
+	bool by_host;		/* the host saw the hypercall; else the guest's trace has it */
+	uint32_t id;
+	uint32_t text; /* string id */
+};
+
 struct vtid {
 	uint32_t thread; /* row */
 	int32_t level;
@@ -258,6 +315,22 @@ struct loss {
 	int cpu;
 	ns_t begin, end;
 	int64_t events; /* -1 not counted */
+};
+
+/* Exits that are alike: a row of table "exit". */
+struct exit_kind {
+	uint32_t serves; /* index of the CPU whose code ran until then + 1; 0 unknown */
+	int32_t user;	 /* reason told to the VMM's user space; -1 not (yet) there */
+	int64_t reason;	 /* -1 unknown */
+	uint8_t isa;	 /* ISA_VMX, ISA_SVM, 0 unknown */
+};
+
+struct milestone {
+	struct cpu *vcpu;		/* whose it is; NULL: the machine's own event */
+	struct machine_state *machine;	/* without a vCPU */
+	ns_t since, at;			/* it was in this time */
+	const char *kind;
+	uint32_t text; /* string id */
 };
 
 /* A thread known by TID to run a vCPU before any of its events said so. */
@@ -311,6 +384,12 @@ enum table {
 	TABLE_CGROUP,
 	TABLE_IDENTITY,
 	TABLE_STAT,
+	TABLE_MARK,
+	TABLE_WAKE,
+	TABLE_VECTOR,
+	TABLE_IRQ,
+	TABLE_EXIT,
+	TABLE_MILESTONE,
 	NR_TABLES
 };
 
@@ -341,6 +420,11 @@ struct model {
 	unsigned nr_hints;
 
 	struct context_table contexts;
+	struct exit_kind *exits;
+	uint32_t nr_exits, exits_room;
+	struct map by_exit; /* see exits.c */
+	struct milestone *milestones;
+	uint32_t nr_milestones, milestones_room;
 	struct pid_ns *namespaces;
 	uint32_t nr_namespaces, namespaces_room;
 	struct map by_inum;
@@ -356,7 +440,12 @@ struct model {
 	struct map by_listed; /* host << 32 | number -> newest of that number */
 	struct stat_line *stats;
 	uint32_t nr_stats, stats_room;
+	struct mark *marks;
+	uint32_t nr_marks, marks_room;
+	uint64_t marks_dropped;
+	bool blocks_missed; /* guests' blocks were met that nobody had read: see model.h */
 	struct map ended; /* machine << 32 | tid -> the block it ended in */
+	struct wakes wakes;
 	struct loss *losses;
 	uint32_t nr_losses, losses_room;
 	struct moment *moments;
@@ -396,6 +485,9 @@ void machine_number_vcpu(struct cpu *cpu, int64_t number);
 /* The vCPU that this thread, which has done a VM entry or exit, runs.  @may_wait: NULL when a later
  * event may number the vCPU better than we could now. */
 struct cpu *machine_vcpu_of(struct thread *host, int64_t vcpu_id, bool may_wait);
+/* The VM that the thread's process is; NULL unknown. */
+struct machine_state *machine_of_process(const struct thread *th);
+struct machine_state *machine_of_pid(const struct machine_state *host, int32_t pid);
 /* The process that is the thread's VM: known, or the thread that made it, or -1. */
 int32_t machine_process_of(const struct thread *host);
 void machine_learn_process(struct machine_state *vm, const struct thread *host);
@@ -413,6 +505,14 @@ void group_note_wakeup(struct cpu *waker, struct cpu *woken);
 void group_vms(struct model *m);
 
 /* ---- cpu.c ---- */
+/* Other code executes from here on: what the one before did says nothing of it. */
+static inline void cpu_left_code(struct cpu *cpu)
+{
+	cpu->acts_for = 0;
+	cpu->routes = cpu->sends = false;
+	cpu->delivery.evidence = EVIDENCE_NONE;
+}
+
 void cpu_lose_thread(struct cpu *cpu);
 void cpu_adopt(struct cpu *cpu, int32_t tid);
 void cpu_switch(struct cpu *cpu, const struct event *e);
@@ -426,6 +526,8 @@ void cpu_forget(struct cpu *cpu);
  * or wait for it.  Of L0's CPUs it is known when their thread is; of a vCPU, when its state is and
  * the CPU that it is on or was on last is known. */
 void cpu_reveal(struct cpu *cpu);
+/* A step of taking another CPU down or up, as @by recorded it. */
+void cpu_hotplug(struct cpu *by, const struct event *e);
 void cpu_lost(struct cpu *cpu, const struct event *e);
 void cpu_uncovered(struct cpu *cpu);
 /* Adds to the list of losses. */
@@ -454,8 +556,10 @@ void thread_free(struct machine_state *mc, const struct event *e);
 void thread_rename(struct machine_state *mc, const struct event *e);
 
 /* ---- vcpu.c ---- */
+void vcpu_init(struct vcpu *v, struct thread *host);
 void vcpu_entry(struct cpu *host_cpu, const struct event *e);
 void vcpu_exit(struct cpu *host_cpu, const struct event *e);
+void vcpu_userspace(struct cpu *host_cpu, const struct event *e);
 void vcpu_nested(struct cpu *host_cpu, const struct event *e);
 void vcpu_leave(struct cpu *vcpu);
 void vcpu_forget(struct cpu *vcpu);
@@ -466,8 +570,35 @@ struct cpu *vcpu_inner(const struct cpu *vcpu);
 /* False when the parent's events say that @vcpu was not executing its own kernel now. */
 bool vcpu_may_execute(const struct cpu *vcpu);
 
+/* ---- preempt.c ---- */
+/* The CPU's thread, a vCPU's, is about to lose it to thread @next, though it could go on. */
+void preempt_vcpu(struct cpu *cpu, const struct event *e);
+void preempt_idle(struct cpu *cpu);
+void preempt_moved(struct machine_state *mc, const struct event *e);
+/* ---- exits.c ---- */
+int exits_open(struct model *m);
+/* kvm_exit, when @vcpu knows its reason and whom it served. */
+void exit_begin(struct cpu *vcpu, int64_t isa);
+/* That exit was a nested guest's. */
+void exit_was_nested(struct cpu *vcpu);
+/* kvm_userspace_exit */
+void exit_to_user(struct cpu *host_cpu, const struct event *e);
+/* kvm_entry */
+void exit_end(struct cpu *vcpu);
+/* How it goes on was not seen. */
+void exit_forget(struct cpu *vcpu);
+
+/* ---- milestones.c ---- */
+void milestone_entry(struct cpu *vcpu);
+/* @address: where its code was. */
+void milestone_exit(struct cpu *vcpu, uint64_t address);
+void milestone_exec(struct machine_state *mc, const struct event *e);
+void milestone_level(struct machine_state *mc, const struct event *e);
+
 /* ---- fuse.c ---- */
 void fuse(struct cpu *cpu);
+/* What the CPU does as its own kernel sees it, whether or not it runs itself. */
+struct context cpu_own_context(const struct cpu *cpu);
 
 /* ---- context.c ---- */
 uint32_t context_row(struct model *m, const struct context *c); /* row + 1; 0: no memory */
@@ -496,6 +627,10 @@ uint32_t cgroup_get(struct machine_state *mc, uint64_t id); /* index + 1; 0 for 
 void cgroup_name(struct machine_state *mc, const struct state_line *l);
 /* The container that a cgroup's path names; false when it names none. */
 bool cgroup_container(const char *path, char *out, size_t room);
+
+/* ---- marks.c ---- */
+void mark_hypercall(struct cpu *cpu, const struct event *e);
+void mark_event(struct cpu *cpu, const struct event *e);
 
 /* ---- agenda.c ---- */
 int agenda_open(struct model *m);

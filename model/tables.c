@@ -42,7 +42,7 @@ static const struct column vtid_columns[] = {
 };
 static const struct column context_columns[] = {
 	{"machine", COL_INT}, {"cpu", COL_INT}, {"thread", COL_INT}, {"mode", COL_INT},
-	{"detail", COL_INT}, {"serves", COL_INT},
+	{"detail", COL_INT}, {"serves", COL_INT}, {"vmm", COL_INT},
 };
 static const struct column clock_columns[] = {
 	{"machine", COL_INT}, {"from", COL_NS}, {"to", COL_NS}, {"bound", COL_NS},
@@ -63,11 +63,33 @@ static const struct column cgroup_columns[] = {
 static const struct column identity_columns[] = {
 	{"machine", COL_INT}, {"key", COL_STRING}, {"value", COL_STRING},
 };
+static const struct column mark_columns[] = {
+	{"at", COL_NS}, {"machine", COL_INT}, {"cpu", COL_INT}, {"thread", COL_INT},
+	{"kind", COL_INT}, {"id", COL_INT}, {"text", COL_STRING}, {"by_host", COL_BOOL},
+};
 static const struct column stat_columns[] = {
 	{"machine", COL_INT}, {"at", COL_NS}, {"cause", COL_STRING}, {"cpu", COL_INT},
 	{"hz", COL_INT}, {"user", COL_INT}, {"nice", COL_INT}, {"system", COL_INT},
 	{"idle", COL_INT}, {"iowait", COL_INT}, {"irq", COL_INT}, {"softirq", COL_INT},
 	{"steal", COL_INT}, {"guest", COL_INT}, {"guest_nice", COL_INT},
+};
+static const struct column wake_columns[] = {
+	{"cpu", COL_INT}, {"cause", COL_INT}, {"vector", COL_INT}, {"from_cpu", COL_INT},
+	{"by", COL_INT}, {"evidence", COL_STRING},
+};
+static const struct column vector_columns[] = {
+	{"cpu", COL_INT}, {"vector", COL_INT}, {"cause", COL_INT}, {"irq", COL_STRING},
+	{"times", COL_INT}, {"agree", COL_INT}, {"evidence", COL_STRING},
+};
+static const struct column irq_columns[] = {
+	{"machine", COL_INT}, {"irq", COL_INT}, {"name", COL_STRING},
+};
+static const struct column exit_columns[] = {
+	{"reason", COL_INT}, {"isa", COL_INT}, {"serves", COL_INT}, {"user_reason", COL_INT},
+};
+static const struct column milestone_columns[] = {
+	{"machine", COL_INT}, {"cpu", COL_INT}, {"since", COL_NS}, {"at", COL_NS},
+	{"kind", COL_STRING}, {"text", COL_STRING},
 };
 /* clang-format on */
 
@@ -87,7 +109,11 @@ static const struct {
 	[TABLE_CLOCK] = TABLE(clock),	  [TABLE_LOSS] = TABLE(loss),
 	[TABLE_PROBLEM] = TABLE(problem), [TABLE_META] = TABLE(meta),
 	[TABLE_CGROUP] = TABLE(cgroup),	  [TABLE_IDENTITY] = TABLE(identity),
-	[TABLE_STAT] = TABLE(stat),
+	[TABLE_MARK] = TABLE(mark),
+	[TABLE_WAKE] = TABLE(wake),
+	[TABLE_VECTOR] = TABLE(vector),	  [TABLE_IRQ] = TABLE(irq),
+	[TABLE_STAT] = TABLE(stat),	  [TABLE_EXIT] = TABLE(exit),
+	[TABLE_MILESTONE] = TABLE(milestone),
 };
 
 /* Adds the row, or changes those of its cells that are not as they were. */
@@ -271,6 +297,22 @@ static void put_stats(struct model *m)
 	}
 }
 
+static void put_marks(struct model *m, uint32_t from)
+{
+	for (uint32_t i = from; i < m->nr_marks; i++) {
+		const struct mark *mark = &m->marks[i];
+		const struct cpu *cpu = cpu_root(mark->cpu);
+		int64_t cells[] = {
+			mark->at,   row_of(cpu->machine),
+			cpu->number, mark->thread ? (int64_t)mark->thread->row : -1,
+			mark->kind, mark->id,
+			mark->text, mark->by_host,
+		};
+
+		put_row(m, TABLE_MARK, i, cells);
+	}
+}
+
 static void put_vtids(struct model *m)
 {
 	for (uint32_t i = m->nr_written[TABLE_VTID]; i < m->nr_vtids; i++) {
@@ -297,9 +339,81 @@ static void put_contexts(struct model *m, uint32_t from)
 			context_mode(c),
 			c->detail,
 			serves ? cpu_root(m->cpus[serves - 1])->row + 1 : 0,
+			context_vmm(c),
 		};
 
 		put_row(m, TABLE_CONTEXT, i, cells);
+	}
+}
+
+static void put_wakes(struct model *m, uint32_t from)
+{
+	for (uint32_t i = from; i < m->wakes.nr; i++) {
+		const struct wake *w = &m->wakes.rows[i];
+		const struct note *n = &w->note;
+		int64_t cells[] = {
+			w->vcpu->row,
+			n->cause,
+			n->vector,
+			n->from ? n->from->row + 1 : 0,
+			n->by ? (int64_t)n->by->row : -1,
+			string(m, wake_evidence_text((enum wake_evidence)n->evidence)),
+		};
+
+		put_row(m, TABLE_WAKE, i, cells);
+	}
+}
+
+static void put_vectors(struct model *m)
+{
+	for (uint32_t i = 0; i < m->wakes.nr_vectors; i++) {
+		const struct vector *v = &m->wakes.vectors[i];
+		struct verdict verdict = vector_verdict(m, v);
+		int64_t cells[] = {
+			v->vcpu->row,	   v->number,	  verdict.cause, verdict.irq_name,
+			verdict.times,	   verdict.agree, string(m, verdict.evidence),
+		};
+
+		put_row(m, TABLE_VECTOR, i, cells);
+	}
+	for (uint32_t i = m->nr_written[TABLE_IRQ]; i < m->wakes.nr_irqs; i++) {
+		const struct irq_name *n = &m->wakes.irqs[i];
+		int64_t cells[] = {row_of(m->machines[n->machine->index]), n->irq, n->name};
+
+		put_row(m, TABLE_IRQ, i, cells);
+	}
+}
+
+static void put_exits(struct model *m, uint32_t from)
+{
+	for (uint32_t i = from; i < m->nr_exits; i++) {
+		const struct exit_kind *k = &m->exits[i];
+		int64_t cells[] = {
+			k->reason,
+			k->isa,
+			k->serves ? cpu_root(m->cpus[k->serves - 1])->row + 1 : 0,
+			k->user,
+		};
+
+		put_row(m, TABLE_EXIT, i, cells);
+	}
+}
+
+static void put_milestones(struct model *m, uint32_t from)
+{
+	for (uint32_t i = from; i < m->nr_milestones; i++) {
+		const struct milestone *ms = &m->milestones[i];
+		const struct cpu *cpu = ms->vcpu ? cpu_root(ms->vcpu) : NULL;
+		int64_t cells[] = {
+			row_of(cpu ? cpu->machine : ms->machine),
+			cpu ? (int64_t)cpu->row : -1,
+			ms->since,
+			ms->at,
+			string(m, ms->kind),
+			ms->text,
+		};
+
+		put_row(m, TABLE_MILESTONE, i, cells);
 	}
 }
 
@@ -395,6 +509,9 @@ static void write_problems(struct model *m)
 		if (mc->violations)
 			add_row(m, TABLE_PROBLEM, cells);
 	}
+	if (m->marks_dropped)
+		problems_add(&m->problems, "%llu marks more than a history keeps are left out",
+			     (unsigned long long)m->marks_dropped);
 	write_problem_list(m, -1, &m->problems);
 }
 
@@ -429,6 +546,10 @@ static void put_rows(struct model *m, bool all, ns_t end)
 	put_cgroups(m, all ? 0 : m->nr_written[TABLE_CGROUP]);
 	put_identities(m, all ? 0 : m->nr_written[TABLE_IDENTITY]);
 	put_stats(m);
+	put_marks(m, all ? 0 : m->nr_written[TABLE_MARK]);
+	put_wakes(m, all ? 0 : m->nr_written[TABLE_WAKE]);
+	if (all)
+		put_vectors(m);
 	put_clocks(m, end);
 	put_losses(m, all ? 0 : m->nr_written[TABLE_LOSS], end);
 }
@@ -443,6 +564,8 @@ static void sync(void *data)
 	m->nr_syncs++;
 	put_rows(m, !(m->nr_syncs & (m->nr_syncs - 1)), m->now);
 	put_contexts(m, m->nr_written[TABLE_CONTEXT]);
+	put_exits(m, m->nr_written[TABLE_EXIT]);
+	put_milestones(m, m->nr_written[TABLE_MILESTONE]);
 }
 
 void tables_open(struct model *m)
@@ -465,6 +588,8 @@ void tables_close(struct model *m, ns_t end)
 	nr_cpus = number_cpus(m);
 	put_rows(m, true, end);
 	put_contexts(m, 0);
+	put_exits(m, 0);
+	put_milestones(m, 0);
 	history_writer_end_table(m->w, m->tables[TABLE_MACHINE], nr_machines);
 	history_writer_end_table(m->w, m->tables[TABLE_CPU], nr_cpus);
 	write_problems(m);

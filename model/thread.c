@@ -43,9 +43,10 @@ struct thread *thread_new(struct machine_state *mc, int32_t tid)
 	th->losses = mc->losses;
 	th->begin = m->now;
 	th->end = NS_MAX;
+	th->woken_at = th->ran_at = NS_MIN;
 	th->state = THREAD_NONE;
 	th->kind = tid == 0 || tid == 2 ? KIND_KERNEL : KIND_UNKNOWN; /* 2 is kthreadd */
-	th->dir = th->state_attr = th->cpu_attr = th->comm_attr = ATTR_NONE;
+	th->dir = th->state_attr = th->cpu_attr = th->comm_attr = th->waker_attr = ATTR_NONE;
 	if (tid && map_put(&m->by_tid, pair_key(mc, (uint32_t)tid), th->row)) {
 		m->broken = m->broken ? m->broken : -ENOMEM;
 		return NULL;
@@ -301,6 +302,22 @@ static void note_wakeup(struct cpu *cpu, const struct thread *woken)
 		group_note_wakeup(waker->vcpu, woken->vcpu);
 }
 
+/* Who woke it: what this CPU does, as its own kernel sees it.  The event that tells is sched_waking;
+ * sched_wakeup comes where the woken thread will run, and tells only for traces without the other. */
+static void show_waker(struct cpu *cpu, struct thread *th, const struct event *e)
+{
+	struct machine_state *mc = cpu->machine;
+	struct context waker;
+
+	mc->sees_waking |= e->kind == EV_SCHED_WAKING;
+	if (e->kind == EV_SCHED_WAKEUP && mc->sees_waking)
+		return;
+	if (th->waker_attr == ATTR_NONE)
+		th->waker_attr = history_writer_attr(mc->model->w, th->dir, "waker", ATTR_ROW, 0);
+	waker = cpu_own_context(cpu);
+	model_set(mc->model, th->waker_attr, context_row(mc->model, &waker));
+}
+
 /* Waking starts the wait for a CPU.  A thread that still runs on its way to sleep may be woken,
  * too: it then simply does not sleep. */
 void thread_wake(struct cpu *cpu, const struct event *e)
@@ -310,8 +327,11 @@ void thread_wake(struct cpu *cpu, const struct event *e)
 	if (!th)
 		return;
 	thread_set_comm(th, event_str(e, 2));
+	show_waker(cpu, th, e);
 	if (e->kind == EV_SCHED_WAKING)
 		note_wakeup(cpu, th);
+	if (e->kind == EV_SCHED_WAKING || !cpu->machine->sees_waking)
+		wake_thread(cpu, th);
 	if (th->on)
 		return;
 	if (th->last_on && !th->listed)

@@ -10,7 +10,10 @@
 #include <errno.h>
 
 #include "model/state.h"
-#include "source/exits.h"
+
+/* Reasons of kvm_userspace_exit, as in linux/kvm.h. */
+#define KVM_EXIT_HLT 5
+#define KVM_EXIT_INTR 10
 
 /* The VM's own trace says which nested vCPU it has entered; without it, the address does. */
 struct cpu *vcpu_inner(const struct cpu *vcpu)
@@ -52,6 +55,12 @@ bool vcpu_may_execute(const struct cpu *vcpu)
 	return true;
 }
 
+void vcpu_init(struct vcpu *v, struct thread *host)
+{
+	*v = (struct vcpu){
+		.host = host, .reason = -1, .vmm = -1, .injected = -1, .delivered = -1};
+}
+
 void vcpu_forget(struct cpu *vcpu)
 {
 	vcpu->vcpu.entered = false;
@@ -61,6 +70,10 @@ void vcpu_forget(struct cpu *vcpu)
 	vcpu->vcpu.reason_told = false;
 	vcpu->vcpu.served = NULL;
 	vcpu->vcpu.seen = false;
+	vcpu->vcpu.vmm = -1;
+	vcpu->vcpu.resting = false;
+	vcpu->vcpu.injected = vcpu->vcpu.delivered = -1;
+	exit_forget(vcpu);
 }
 
 /* The vCPU is no longer in guest mode; the reason is not known yet, unless it is a nested one and
@@ -226,6 +239,7 @@ void vcpu_nested(struct cpu *host_cpu, const struct event *e)
 			v->nested = NESTED_YES;
 			v->starting = false;
 			v->served = vcpu_innermost(vcpu);
+			exit_was_nested(vcpu);
 		}
 		break;
 	case EV_KVM_NESTED_VMEXIT_INJECT:
@@ -250,9 +264,13 @@ void vcpu_entry(struct cpu *host_cpu, const struct event *e)
 		return;
 	}
 	settle_start(vcpu, host_cpu->machine);
+	wake_entry(vcpu, e);
 	vcpu->vcpu.entered = true;
+	vcpu->vcpu.vmm = -1;
 	vcpu->vcpu.reason_told = false;
 	vcpu->vcpu.seen = true;
+	exit_end(vcpu);
+	milestone_entry(vcpu);
 }
 
 void vcpu_exit(struct cpu *host_cpu, const struct event *e)
@@ -262,6 +280,7 @@ void vcpu_exit(struct cpu *host_cpu, const struct event *e)
 
 	host_cpu->guest_of_unknown = false;
 	host_cpu->machine->sees_kvm = true;
+	cpu_left_code(host_cpu);
 	if (!vcpu)
 		return;
 	v = &vcpu->vcpu;
@@ -273,4 +292,23 @@ void vcpu_exit(struct cpu *host_cpu, const struct event *e)
 		v->nested = NESTED_NO;
 	v->starting = v->nested == NESTED_NO && exit_starts_guest(e->arg[0], e->arg[3]);
 	v->vmenter = false;
+	v->vmm = -1;
+	exit_begin(vcpu, e->arg[3]);
+	milestone_exit(vcpu, (uint64_t)e->arg[2]);
+	/* Its guest's halt is its own affair. */
+	if (v->nested != NESTED_YES && exit_halts(e->arg[0], e->arg[3]))
+		wake_halt(vcpu);
+}
+
+/* From here on the VMM handles the exit; a negative error is the signal that called for it. */
+void vcpu_userspace(struct cpu *host_cpu, const struct event *e)
+{
+	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
+
+	if (!vcpu)
+		return;
+	vcpu->vcpu.vmm = e->arg[1] < 0 ? KVM_EXIT_INTR : (int32_t)(e->arg[0] & 0xffff);
+	if (vcpu->vcpu.vmm != KVM_EXIT_HLT)
+		wake_userspace(vcpu);
+	exit_to_user(host_cpu, e);
 }

@@ -65,17 +65,22 @@ static void add_conn(struct agent *a, int fd, bool is_port, const char *who)
 static void close_conn(struct agent *a, struct agent_conn **slot, const char *why)
 {
 	struct agent_conn *c = *slot;
+	bool accepted = c->state == CONN_ACCEPTED, is_port = c->is_port;
+	char who[LINK_TEXT];
 
-	if (c->state == CONN_ACCEPTED)
-		say(a, "%s: %s", c->who, why);
-	else if (!c->is_port)
-		say(a, "sent %s away: %s", c->who, why);
+	memcpy(who, c->who, sizeof(who));
 	if (c->job)
 		a->nr_done++;
 	if (a->owner == c)
 		a->owner = NULL;
 	*slot = NULL;
-	conn_close(c);
+	/* Its recorder may hang up before we have noticed that the recording is over. */
+	if (conn_close(c))
+		say(a, "%s: recording ended", who);
+	if (accepted)
+		say(a, "%s: %s", who, why);
+	else if (!is_port)
+		say(a, "sent %s away: %s", who, why);
 }
 
 static void accept_one(struct agent *a, enum link_kind kind, int listener)

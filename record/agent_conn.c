@@ -244,13 +244,16 @@ void conn_end_job(struct agent_conn *c, const char *early)
 	conn_job_done(c);
 }
 
-void conn_close(struct agent_conn *c)
+bool conn_close(struct agent_conn *c)
 {
+	bool done;
+
 	if (!c)
-		return;
+		return false;
 	wire_sender_break(&c->sender);
-	agent_job_finish(c->job);
+	done = agent_job_finish(c->job);
 	wire_sender_release(&c->sender);
 	close(c->fd);
 	free(c);
+	return done;
 }

@@ -47,7 +47,8 @@ void conn_job_done(struct agent_conn *c);
 /* Ends what is being recorded in order, for that reason, and waits until it was sent. */
 void conn_end_job(struct agent_conn *c, const char *early);
 
-/* Cuts the link; what is being recorded ends with it. */
-void conn_close(struct agent_conn *c);
+/* Cuts the link; what is being recorded ends with it.  True: a recording had ended in order, and its
+ * recorder hung up before conn_job_done() was called. */
+bool conn_close(struct agent_conn *c);
 
 #endif

@@ -24,6 +24,7 @@ struct agent_job {
 	struct wire_sink sink;
 	pthread_t thread;
 	int done_fd;
+	bool done_sent; /* to be read after the thread's end */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* Below: under the lock; once stop is set nothing changes but recorder and relay. */
@@ -74,7 +75,7 @@ static void send_done(struct agent_job *job, const struct record_cost *cost, con
 	if (cost)
 		done.cost = *cost;
 	snprintf(done.why, sizeof(done.why), "%.250s", why);
-	wire_send_message(job->sender, WIRE_DONE, 0, WIRE_COST, &done, NULL);
+	job->done_sent = !wire_send_message(job->sender, WIRE_DONE, 0, WIRE_COST, &done, NULL);
 }
 
 static void write_note(struct agent_job *job, const char *note)
@@ -244,14 +245,18 @@ uint64_t agent_job_events_lost(struct agent_job *job)
 	return lost;
 }
 
-void agent_job_finish(struct agent_job *job)
+bool agent_job_finish(struct agent_job *job)
 {
+	bool sent;
+
 	if (!job)
-		return;
+		return false;
 	agent_job_stop(job, 0, NULL);
 	pthread_join(job->thread, NULL);
 	pthread_cond_destroy(&job->changed);
 	pthread_mutex_destroy(&job->lock);
 	close(job->done_fd);
+	sent = job->done_sent;
 	free(job);
+	return sent;
 }

@@ -29,7 +29,7 @@ void agent_job_note(struct agent_job *job, const char *cause);
 
 uint64_t agent_job_events_lost(struct agent_job *job);
 
-/* Stops, if need be, waits, and frees. */
-void agent_job_finish(struct agent_job *job);
+/* Stops, if need be, waits, and frees.  True: the recorder has been sent all of it. */
+bool agent_job_finish(struct agent_job *job);
 
 #endif

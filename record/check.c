@@ -3,8 +3,10 @@
 #include "record/buffer.h"
 #include "record/clocks.h"
 #include "record/events.h"
+#include "record/hypercalls_bpf.h"
 #include "record/instance.h"
 #include "record/lttng.h"
+#include "record/tasks.h"
 #include "record/vms.h"
 
 #include <errno.h>
@@ -157,7 +159,7 @@ static void check_clock(struct check_row *row, struct place *p)
 static void check_threads(struct check_row *row, struct place *p)
 {
 	struct stat own;
-	bool outer = stat("/proc/self/ns/pid", &own) || own.st_ino == 0xEFFFFFFC;
+	bool outer = stat("/proc/self/ns/pid", &own) || own.st_ino == FIRST_PIDNS;
 
 	(void)p;
 	say(row, outer ? CHECK_GOOD : CHECK_NOTE,
@@ -196,6 +198,34 @@ static void check_lttng(struct check_row *row, struct place *p)
 		    "only if you want --tracer lttng: apt install lttng-tools lttng-modules-dkms");
 }
 
+static void take_nothing(void *data, const struct hc_record *r)
+{
+	(void)data;
+	(void)r;
+}
+
+/* By trying: what can keep a program out has too many names. */
+static void check_hypercalls(struct check_row *row, struct place *p)
+{
+	struct hypercalls_bpf *bpf;
+	struct error err = {0};
+	char *cause;
+
+	if (!p->kvm) {
+		say(row, CHECK_NOTE, "no KVM here: there are no guests' calls", "");
+		return;
+	}
+	if (!hypercalls_bpf_open(&bpf, take_nothing, NULL, &err)) {
+		hypercalls_bpf_close(bpf);
+		say(row, CHECK_GOOD, "a BPF program folds each into one record", "");
+		return;
+	}
+	cause = strstr(err.text, ": ");
+	say(row, CHECK_NOTE, cause ? cause + 2 : err.text,
+	    "nothing, if three events for each call will do; else a kernel with BTF, root, and a "
+	    "sonde that was built with libbpf");
+}
+
 unsigned check_machine(struct check_row rows[static CHECK_ROWS_MAX])
 {
 	static const struct {
@@ -214,6 +244,8 @@ unsigned check_machine(struct check_row rows[static CHECK_ROWS_MAX])
 		 "with x86-tsc, guests' times relate to this machine's exactly"},
 		{"threads", check_threads, "who was there before recording began"},
 		{"vsock", check_vsock, "one way to record guests together with their host"},
+		{"hypercalls", check_hypercalls,
+		 "guests can send events and marks by hypercall (hypertrace)"},
 		{"lttng", check_lttng, "another tracer, used only on request"},
 	};
 	struct place place = {.root = !geteuid()};

@@ -76,14 +76,14 @@ static int empty_pipe(struct worker *w, unsigned cpu, size_t len_bytes)
 		int ret = 0;
 
 		if (d->sink->ops->splice) {
-			n = d->sink->ops->splice(d->sink, PART_CPU, cpu, w->pipe[0], len_bytes,
+			n = d->sink->ops->splice(d->sink, SINK_CPU, cpu, w->pipe[0], len_bytes,
 						 &err);
 			ret = n < 0 ? (int)n : 0;
 		} else {
 			n = read(w->pipe[0], w->page,
 				 len_bytes < PIPE_BYTES ? len_bytes : PIPE_BYTES);
 			ret = n < 0 ? fail(&err, -errno, "cannot read a pipe: %s", strerror(errno))
-				    : d->sink->ops->write(d->sink, PART_CPU, cpu, w->page,
+				    : d->sink->ops->write(d->sink, SINK_CPU, cpu, w->page,
 							  (size_t)n, &err);
 		}
 		if (ret) {
@@ -127,7 +127,7 @@ static void drain_rest(struct worker *w, unsigned cpu)
 			continue;
 		if (n != (ssize_t)d->page_bytes)
 			break;
-		ret = d->sink->ops->write(d->sink, PART_CPU, cpu, w->page, (size_t)n, &err);
+		ret = d->sink->ops->write(d->sink, SINK_CPU, cpu, w->page, (size_t)n, &err);
 		if (ret)
 			drain_failed(d, ret, &err);
 		else

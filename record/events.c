@@ -107,8 +107,8 @@ static const struct event_row rows[] = {
 	{"module", "module_load", "module_load", BOOT, EVENT_RARE},
 	{"sched", "sched_process_wait", "sched_process_wait", BOOT, EVENT_USUAL},
 	{"signal", "signal_generate", "signal_generate", BOOT, EVENT_USUAL},
-	{"cpuhp", "cpuhp_enter", NULL, BOOT, EVENT_USUAL},
-	{"cpuhp", "cpuhp_exit", NULL, BOOT, EVENT_USUAL},
+	{"cpuhp", "cpuhp_enter", NULL, ANY, EVENT_USUAL},
+	{"cpuhp", "cpuhp_exit", NULL, ANY, EVENT_USUAL},
 	{"power", "suspend_resume", NULL, BOOT, EVENT_RARE},
 	{"printk", "console", "printk_console", BOOT, EVENT_USUAL},
 };

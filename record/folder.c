@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* splice() */
 #include "record/folder.h"
 #include "record/cpus.h"
+#include "record/file_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 #define RESERVE_NAME "reserve"
 #define RESERVE_BYTES (2u << 20)
 #define RESERVE_BYTES_MAX (64u << 20)
-#define NAME_MAX_BYTES 200
+#define NAME_MAX_BYTES (FILE_NAME_MAX + 8) /* below lttng/ */
 
 /* The files of one kind of part, by number: descriptor + 1, or 0. */
 struct shelf {
@@ -35,7 +36,7 @@ struct folder {
 	atomic_uint_fast64_t bytes;
 	atomic_int failed;    /* -errno of the first write that failed */
 	pthread_mutex_t lock; /* of the shelves */
-	struct shelf shelves[PART_KINDS];
+	struct shelf shelves[SINK_KINDS];
 };
 
 static struct folder *folder_of(struct sink *s)
@@ -43,14 +44,16 @@ static struct folder *folder_of(struct sink *s)
 	return (struct folder *)s;
 }
 
-static int part_name(enum part_kind kind, unsigned number, char *name, size_t room)
+static int part_name(enum sink_part kind, unsigned number, char *name, size_t room)
 {
-	if (kind == PART_HEAD && !number)
+	if (kind == SINK_HEAD && !number)
 		snprintf(name, room, "head");
-	else if (kind == PART_TAIL && number <= 1)
+	else if (kind == SINK_TAIL && number <= 1)
 		snprintf(name, room, "tail%u", number);
-	else if (kind == PART_CPU && number < CPUS_MAX)
+	else if (kind == SINK_CPU && number < CPUS_MAX)
 		snprintf(name, room, "cpu%u.raw", number);
+	else if (kind == SINK_CALLS && !number)
+		snprintf(name, room, "hypercalls");
 	else
 		return -EINVAL;
 	return 0;
@@ -87,13 +90,13 @@ static int open_new(struct folder *f, struct shelf *shelf, unsigned number, int 
 }
 
 /* The descriptor of a part, opened when it is written first. */
-static int part_fd(struct folder *f, enum part_kind kind, unsigned number, struct error *err)
+static int part_fd(struct folder *f, enum sink_part kind, unsigned number, struct error *err)
 {
 	struct shelf *shelf;
 	char name[NAME_MAX_BYTES];
 	int fd;
 
-	if (kind >= PART_KINDS)
+	if (kind >= SINK_KINDS)
 		return fail(err, -EINVAL, "there is no part of kind %d", kind);
 	shelf = &f->shelves[kind];
 	pthread_mutex_lock(&f->lock);
@@ -109,11 +112,11 @@ static int part_fd(struct folder *f, enum part_kind kind, unsigned number, struc
 }
 
 /* @len_bytes more: allowed?  A part that ends the recording always is. */
-static int admit(struct folder *f, enum part_kind kind, size_t len_bytes, struct error *err)
+static int admit(struct folder *f, enum sink_part kind, size_t len_bytes, struct error *err)
 {
 	int failed = atomic_load(&f->failed);
 
-	if (kind == PART_TAIL)
+	if (kind == SINK_TAIL)
 		return 0;
 	if (failed)
 		return fail(err, failed, "nothing more is written to %s: %s", f->path,
@@ -127,12 +130,12 @@ static int admit(struct folder *f, enum part_kind kind, size_t len_bytes, struct
 }
 
 /* A write failed: nothing more goes in, the file ends with a whole page, the reserve is free. */
-static int write_failed(struct folder *f, enum part_kind kind, int fd, int code, struct error *err)
+static int write_failed(struct folder *f, enum sink_part kind, int fd, int code, struct error *err)
 {
 	struct stat st;
 
 	atomic_store(&f->failed, code);
-	if (kind == PART_CPU && !fstat(fd, &st) && st.st_size % (off_t)f->page_bytes &&
+	if (kind == SINK_CPU && !fstat(fd, &st) && st.st_size % (off_t)f->page_bytes &&
 	    ftruncate(fd, st.st_size - st.st_size % (off_t)f->page_bytes))
 		return fail(err, -errno, "cannot cut a file in %s to whole pages: %s", f->path,
 			    strerror(errno));
@@ -176,7 +179,7 @@ static void hold_reserve(struct folder *f, size_t head_bytes)
 	close(fd);
 }
 
-static int folder_write(struct sink *s, enum part_kind kind, unsigned number, const void *data,
+static int folder_write(struct sink *s, enum sink_part kind, unsigned number, const void *data,
 			size_t len_bytes, struct error *err)
 {
 	struct folder *f = folder_of(s);
@@ -188,7 +191,7 @@ static int folder_write(struct sink *s, enum part_kind kind, unsigned number, co
 		return fd;
 	before = lseek(fd, 0, SEEK_CUR);
 	ret = write_all(fd, data, len_bytes);
-	if (ret == -ENOSPC && kind == PART_TAIL) {
+	if (ret == -ENOSPC && kind == SINK_TAIL) {
 		/* The reserve is there for this.  What came of the tail earlier stays. */
 		unlinkat(f->dir, RESERVE_NAME, 0);
 		ret = ftruncate(fd, before) || lseek(fd, before, SEEK_SET) < 0
@@ -198,12 +201,12 @@ static int folder_write(struct sink *s, enum part_kind kind, unsigned number, co
 	if (ret)
 		return write_failed(f, kind, fd, ret, err);
 	atomic_fetch_add(&f->bytes, len_bytes);
-	if (kind == PART_HEAD)
+	if (kind == SINK_HEAD)
 		hold_reserve(f, len_bytes);
 	return 0;
 }
 
-static ssize_t folder_splice(struct sink *s, enum part_kind kind, unsigned number, int fd,
+static ssize_t folder_splice(struct sink *s, enum sink_part kind, unsigned number, int fd,
 			     size_t len_bytes, struct error *err)
 {
 	struct folder *f = folder_of(s);
@@ -220,26 +223,6 @@ static ssize_t folder_splice(struct sink *s, enum part_kind kind, unsigned numbe
 		return write_failed(f, kind, out, -errno, err);
 	atomic_fetch_add(&f->bytes, (uint64_t)n);
 	return n;
-}
-
-/* A name from afar: letters, digits, "._-", parts that do not begin with a dot, one "/" between. */
-static bool name_is_fit(const char *name)
-{
-	size_t len = strlen(name);
-	char before = '/';
-
-	if (!len || len > NAME_MAX_BYTES - 8 || name[len - 1] == '/')
-		return false;
-	for (const char *c = name; *c; before = *c++) {
-		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-			     (*c >= '0' && *c <= '9') || *c == '_' || *c == '-';
-
-		if (!plain && before == '/')
-			return false;
-		if (!plain && *c != '.' && *c != '/')
-			return false;
-	}
-	return true;
 }
 
 /* Opens the directory that @path leads to, made where it is missing; *last: what remains. */
@@ -265,7 +248,7 @@ static int open_parent(struct folder *f, const char *path, const char **last)
 
 static int make_file(struct folder *f, unsigned number, const char *name, struct error *err)
 {
-	struct shelf *shelf = &f->shelves[PART_FILE];
+	struct shelf *shelf = &f->shelves[SINK_FILE];
 	char path[NAME_MAX_BYTES];
 	const char *last;
 	int dir, ret;
@@ -287,7 +270,7 @@ static int folder_file(struct sink *s, unsigned number, const char *name, struct
 	struct folder *f = folder_of(s);
 	int ret;
 
-	if (number >= FOLDER_FILES_MAX || !name_is_fit(name))
+	if (number >= FOLDER_FILES_MAX || !file_name_is_fit(name))
 		return fail(err, -EINVAL, "%s takes no file number %u called \"%.100s\"", f->path,
 			    number, name);
 	pthread_mutex_lock(&f->lock);
@@ -347,7 +330,7 @@ void folder_close(struct sink *s)
 
 	if (!f)
 		return;
-	for (unsigned k = 0; k < PART_KINDS; k++) {
+	for (unsigned k = 0; k < SINK_KINDS; k++) {
 		for (unsigned i = 0; i < f->shelves[k].nr; i++) {
 			if (f->shelves[k].fds[i])
 				close(f->shelves[k].fds[i] - 1);

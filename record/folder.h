@@ -7,14 +7,14 @@
 /*
  * A sink that is a folder on this machine: the files of docs/formats/run.md, one per part.
  *
- *	PART_HEAD -> head   PART_CPU n -> cpuN.raw   PART_TAIL 0, 1 -> tail0, tail1
- *	PART_FILE n -> the name that file() announced for n, below lttng/
+ *	SINK_HEAD -> head   SINK_CPU n -> cpuN.raw   SINK_TAIL 0, 1 -> tail0, tail1
+ *	SINK_FILE n -> the name that file() announced for n, below lttng/
  *
  * What comes through it may be what a guest sent: numbers and names are checked, no more than
  * @limit_bytes are written, and nothing is ever opened through a symbolic link.
  *
  * When the disk is full the sink says -ENOSPC once and takes no more from then on, except for
- * PART_TAIL: the folder holds back a reserve of some megabytes, so that the recording can be ended
+ * SINK_TAIL: the folder holds back a reserve of some megabytes, so that the recording can be ended
  * in order and joined (datfile.h).  cpuN.raw is then cut to whole pages.
  */
 struct folder_options {
@@ -32,6 +32,6 @@ uint64_t folder_bytes(const struct sink *s);
 /* Closes the files and gives the reserve back.  What was written stays. */
 void folder_close(struct sink *s);
 
-#define FOLDER_FILES_MAX 20000u /* of PART_FILE */
+#define FOLDER_FILES_MAX 20000u /* of SINK_FILE */
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "record/datfile.h"
 #include "record/drain.h"
+#include "record/hypercalls.h"
 #include "record/tracer.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@ struct ftrace {
 	struct tracer tracer;
 	struct instance instance;
 	struct drain *drain;
+	struct hypercalls *calls; /* NULL: hypertrace calls are events like others */
 	struct event_list events;
 	struct tsc_rate rate;
 	bool rate_known;
@@ -132,7 +134,7 @@ static int write_head(struct ftrace *f, struct error *err)
 	int ret = datfile_head(&head, f->tracing_dir, &f->events, err);
 
 	if (!ret)
-		ret = sink->ops->write(sink, PART_HEAD, 0, head.data, head.len_bytes, err);
+		ret = sink->ops->write(sink, SINK_HEAD, 0, head.data, head.len_bytes, err);
 	if (!ret)
 		f->bytes += head.len_bytes;
 	buffer_release(&head);
@@ -159,12 +161,34 @@ static int write_tail(struct ftrace *f, struct error *err)
 	ret = comms.error ? fail(err, comms.error, "out of memory for the names of threads")
 			  : datfile_tail(&text, &tail, err);
 	if (!ret)
-		ret = sink->ops->write(sink, PART_TAIL, f->tails++, text.data, text.len_bytes, err);
+		ret = sink->ops->write(sink, SINK_TAIL, f->tails++, text.data, text.len_bytes, err);
 	if (!ret)
 		f->bytes += text.len_bytes;
 	buffer_release(&comms);
 	buffer_release(&text);
 	return ret;
+}
+
+static bool has_event(const struct event_list *list, const char *system, const char *name)
+{
+	for (unsigned i = 0; i < list->nr; i++) {
+		if (!strcmp(list->items[i].system, system) && !strcmp(list->items[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+static void fold_calls(struct ftrace *f, const struct record_options *opt)
+{
+	struct error why = {0};
+
+	if (!opt->fold_calls || !has_event(&f->events, "kvm", "kvm_hypercall") ||
+	    !has_event(&f->events, "kvm", "kvm_exit") || !has_event(&f->events, "kvm", "kvm_entry"))
+		return;
+	if (hypercalls_start(&f->calls, &f->instance, f->tracer.sink, &why))
+		tracer_notice(opt,
+			      "each hypertrace call of a guest is recorded as three events: %s",
+			      why.text);
 }
 
 static int ftrace_on(struct tracer *t, struct error *err)
@@ -186,18 +210,20 @@ static int ftrace_named(struct tracer *t, struct error *err)
 static int ftrace_off(struct tracer *t, struct error *err)
 {
 	struct ftrace *f = ftrace_of(t);
-	struct error tail_err = {0};
-	int ret, tail_ret;
+	struct error calls_err = {0}, tail_err = {0};
+	int ret, calls_ret, tail_ret;
 
 	instance_switch(&f->instance, false, NULL);
 	f->lost = instance_lost(&f->instance);
 	ret = drain_stop(f->drain, &t->cpu_ns, &f->bytes, err);
 	f->drain = NULL;
+	calls_ret = hypercalls_stop(f->calls, &t->cpu_ns, &f->bytes, &f->lost, &calls_err);
+	f->calls = NULL;
 	comms_read_saved(&t->comms, f->tracing_dir);
 	tail_ret = write_tail(f, &tail_err);
-	if (!ret && tail_ret && err)
-		*err = tail_err;
-	return ret ? ret : tail_ret;
+	if (!ret && (calls_ret || tail_ret) && err)
+		*err = calls_ret ? calls_err : tail_err;
+	return ret ? ret : calls_ret ? calls_ret : tail_ret;
 }
 
 static int ftrace_check(struct tracer *t, struct error *err)
@@ -211,14 +237,16 @@ static uint64_t ftrace_bytes(struct tracer *t)
 {
 	struct ftrace *f = ftrace_of(t);
 
-	return f->bytes + (f->drain ? drain_bytes(f->drain) : 0);
+	return f->bytes + (f->drain ? drain_bytes(f->drain) : 0) +
+	       (f->calls ? hypercalls_bytes(f->calls) : 0);
 }
 
 static uint64_t ftrace_lost(struct tracer *t)
 {
 	struct ftrace *f = ftrace_of(t);
 
-	return f->drain ? instance_lost(&f->instance) : f->lost;
+	return (f->drain ? instance_lost(&f->instance) : f->lost) +
+	       (f->calls ? hypercalls_lost(f->calls) : 0);
 }
 
 static int ftrace_close(struct tracer *t, struct error *err)
@@ -227,6 +255,7 @@ static int ftrace_close(struct tracer *t, struct error *err)
 	int ret;
 
 	drain_stop(f->drain, NULL, NULL, NULL);
+	hypercalls_stop(f->calls, &t->cpu_ns, &f->bytes, &f->lost, NULL);
 	ret = instance_close(&f->instance, err);
 	event_list_release(&f->events);
 	comms_release(&t->comms);
@@ -274,8 +303,10 @@ static int prepare(struct ftrace *f, const struct record_options *opt, struct er
 		ret = write_head(f, err);
 	if (!ret)
 		ret = enable_events(f, err);
-	if (!ret)
+	if (!ret) {
+		fold_calls(f, opt);
 		f->tracer.marker = f->instance.marker;
+	}
 	return ret;
 }
 

@@ -24,6 +24,8 @@
 #define PRIVILEGED_PORT_MIN 512
 #define PORT_FLAGS (O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 #define VSOCK_BUFFER_BYTES (4ull << 20) /* what a guest can send ahead of a slow host */
+/* The kernel gives up after 2 s, which a nested guest on a busy host can take; the caller has its own, shorter limit. */
+#define VSOCK_CONNECT_MAX_S 60
 
 union any_address {
 	struct sockaddr any;
@@ -167,11 +169,13 @@ static void prepare_tcp(int fd)
 static void prepare_vsock_caller(int fd)
 {
 	const uint64_t bytes = VSOCK_BUFFER_BYTES;
+	const struct timeval patience = {.tv_sec = VSOCK_CONNECT_MAX_S};
 	struct sockaddr_vm own = {.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY};
 	unsigned port = PRIVILEGED_PORT_MAX;
 
 	(void)setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE, &bytes, sizeof(bytes));
 	(void)setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &bytes, sizeof(bytes));
+	(void)setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_CONNECT_TIMEOUT, &patience, sizeof(patience));
 	do {
 		own.svm_port = port--;
 	} while (bind(fd, (struct sockaddr *)&own, sizeof(own)) && errno == EADDRINUSE &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/link_find.h"
+#include "record/qemu_option.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,78 +13,6 @@
 #define VALUE_MAX 200
 
 /* ---- arguments ----------------------------------------------------------------------------- */
-
-/* The value at @at, which ends at a comma (",," stands for one). */
-static bool copy_plain(const char *at, char *value, size_t room)
-{
-	size_t len = 0;
-
-	for (; *at && (*at != ',' || at[1] == ','); at++) {
-		at += *at == ',';
-		if (len + 1 >= room)
-			return false;
-		value[len++] = *at;
-	}
-	value[len] = '\0';
-	return true;
-}
-
-/* A JSON string, number or word.  Escapes other than \" \\ \/ do not occur in what we look for. */
-static bool copy_json(const char *at, char *value, size_t room)
-{
-	bool quoted = *at == '"';
-	size_t len = 0;
-
-	for (at += quoted; *at && (quoted ? *at != '"' : !strchr(",}] ", *at)); at++) {
-		if (quoted && *at == '\\' && at[1])
-			at++;
-		if (len + 1 >= room)
-			return false;
-		value[len++] = *at;
-	}
-	value[len] = '\0';
-	return true;
-}
-
-static bool json_value(const char *arg, const char *key, char *value, size_t room)
-{
-	char quoted[64];
-	const char *at;
-
-	snprintf(quoted, sizeof(quoted), "\"%s\"", key);
-	at = strstr(arg, quoted);
-	if (!at)
-		return false;
-	at += strlen(quoted);
-	at += strspn(at, " ");
-	if (*at++ != ':')
-		return false;
-	return copy_json(at + strspn(at, " "), value, room);
-}
-
-/* What follows the next comma that is not part of a value. */
-static const char *next_item(const char *arg)
-{
-	while ((arg = strchr(arg, ','))) {
-		if (arg[1] != ',')
-			return arg + 1;
-		arg += 2;
-	}
-	return NULL;
-}
-
-bool link_arg_value(const char *arg, const char *key, char *value, size_t room)
-{
-	size_t len = strlen(key);
-
-	if (*arg == '{')
-		return json_value(arg, key, value, room);
-	for (; arg; arg = next_item(arg)) {
-		if (!strncmp(arg, key, len) && arg[len] == '=')
-			return copy_plain(arg + len + 1, value, room);
-	}
-	return false;
-}
 
 static const char *next_arg(const char *arg, const char *end)
 {
@@ -100,11 +29,11 @@ static bool chardev_socket(const char *args, const char *end, const char *id, ch
 
 		if (strncmp(arg, "socket,", 7) && *arg != '{')
 			continue;
-		if (!link_arg_value(arg, "id", value, sizeof(value)) || strcmp(value, id))
+		if (!qemu_option(arg, "id", value, sizeof(value)) || strcmp(value, id))
 			continue;
-		if (link_arg_value(arg, "path", path, room))
+		if (qemu_option(arg, "path", path, room))
 			return true;
-		if (link_arg_value(arg, "fd", value, sizeof(value))) {
+		if (qemu_option(arg, "fd", value, sizeof(value))) {
 			snprintf(path, room, "fd:%s", value);
 			return true;
 		}
@@ -117,7 +46,7 @@ static bool take_vsock(const char *arg, struct link_target *t)
 	char value[VALUE_MAX];
 	const char *end;
 
-	if (!strstr(arg, "vhost-vsock") || !link_arg_value(arg, "guest-cid", value, sizeof(value)))
+	if (!strstr(arg, "vhost-vsock") || !qemu_option(arg, "guest-cid", value, sizeof(value)))
 		return false;
 	*t = (struct link_target){.kind = LINK_VSOCK, .port = LINK_VSOCK_PORT};
 	return link_number(value, UINT32_MAX, &t->cid, &end) && !*end && t->cid > 2;
@@ -127,8 +56,8 @@ static bool take_port(const char *args, const char *end, const char *arg, struct
 {
 	char name[VALUE_MAX], id[VALUE_MAX];
 
-	if (!strstr(arg, "virtserialport") || !link_arg_value(arg, "name", name, sizeof(name)) ||
-	    strcmp(name, LINK_PORT_NAME) || !link_arg_value(arg, "chardev", id, sizeof(id)))
+	if (!strstr(arg, "virtserialport") || !qemu_option(arg, "name", name, sizeof(name)) ||
+	    strcmp(name, LINK_PORT_NAME) || !qemu_option(arg, "chardev", id, sizeof(id)))
 		return false;
 	*t = (struct link_target){.kind = LINK_SOCKET};
 	return chardev_socket(args, end, id, t->address, sizeof(t->address));

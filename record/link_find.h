@@ -21,8 +21,4 @@ unsigned link_find(pid_t vm_pid, struct link_target found[static LINK_FOUND_MAX]
 unsigned link_find_in(const char *args, size_t len_bytes,
 		      struct link_target found[static LINK_FOUND_MAX]);
 
-/* Finds "key=value" in a list with commas (",," is a comma in a value), or "key":value in JSON.
- * True when it is there and fits. */
-bool link_arg_value(const char *arg, const char *key, char *value, size_t room);
-
 #endif

@@ -351,7 +351,7 @@ static int send_file(struct lttng *l, int dir, const char *name, const char *rel
 	if (!ret)
 		ret = sink->ops->file(sink, l->nr_files, relative, err);
 	while (!ret && (n = read(fd, data, COPY_BYTES)) > 0) {
-		ret = sink->ops->write(sink, PART_FILE, l->nr_files, data, (size_t)n, err);
+		ret = sink->ops->write(sink, SINK_FILE, l->nr_files, data, (size_t)n, err);
 		l->bytes += (uint64_t)n;
 	}
 	l->nr_files++;

@@ -15,23 +15,25 @@
 
 extern char **environ;
 
-static int spawn(pid_t *pid, const char *const *words, int out)
+int program_start(pid_t *pid, const char *const *words, int out)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t usual;
 	int ret;
 
-	/* What is ignored here is not ignored there. */
+	/* SIGPIPE may be ignored here, and an ignored signal stays so in a new program. */
 	sigemptyset(&usual);
 	sigaddset(&usual, SIGPIPE);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setsigdefault(&attr, &usual);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, out, STDERR_FILENO);
+	if (out >= 0) {
+		posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+		posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+		posix_spawn_file_actions_adddup2(&actions, out, STDERR_FILENO);
+	}
 	ret = -posix_spawnp(pid, words[0], &actions, &attr, (char *const *)words, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attr);
@@ -47,7 +49,7 @@ int program_run(const char *const *words, struct buffer *output)
 
 	if (pipe2(pipe_fds, O_CLOEXEC))
 		return -errno;
-	ret = spawn(&pid, words, pipe_fds[1]);
+	ret = program_start(&pid, words, pipe_fds[1]);
 	close(pipe_fds[1]);
 	if (!ret) {
 		buffer_fd(output ? output : &unwanted, pipe_fds[0]);

@@ -32,6 +32,7 @@ struct record_options {
 	unsigned nr_events;
 	unsigned buffer_kb; /* per CPU; 0 = choose */
 	const char *clock;  /* trace_clock to use; NULL = x86-tsc where sound */
+	bool fold_calls;    /* guests' hypertrace calls as one record each, where that can be */
 
 	/* Of a tracer whose trace stays on this machine until its end (LTTng): recorder_check() says
 	 * when there is so much.  0 = no limit.  A sink has its own limit. */

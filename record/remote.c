@@ -244,6 +244,16 @@ static void pursue(struct guest *g, enum phase wanted, unsigned stop_ms)
 	}
 }
 
+/* Who waits has had enough: guests that are not where they should be will not get there. */
+static void give_up_waiting(struct remote *r, struct guest *g, enum phase wanted)
+{
+	bool waited_for = wanted == PHASE_CONNECT ? g->session.state < SESSION_READY
+						  : g->session.state < SESSION_RECORDING;
+
+	if (wanted <= PHASE_START && waited_for && r->opt.given_up && r->opt.given_up(r->opt.data))
+		guest_end(g, "interrupted before it was recorded");
+}
+
 static bool has_reached(enum session_state state, enum phase wanted)
 {
 	switch (wanted) {
@@ -313,6 +323,7 @@ static enum phase turn(struct remote *r)
 		struct guest *g = &r->guests[i];
 
 		pursue(g, wanted, stop_ms);
+		give_up_waiting(r, g, wanted);
 		check_time(r, g, stop_before_ns);
 		call_again(g);
 		ping(g);
@@ -395,8 +406,13 @@ static void *thread_main(void *data)
 		for (unsigned i = 0; i < r->nr; i++)
 			serve(r, &r->guests[i], r->fds[i].revents);
 	}
-	for (unsigned i = 0; i < r->nr; i++)
-		guest_end(&r->guests[i], "the recorder ended");
+	for (unsigned i = 0; i < r->nr; i++) {
+		struct guest *g = &r->guests[i];
+
+		if (g->session.state == SESSION_RECORDING)
+			g->session.state = SESSION_STOPPING; /* our doing, not its own */
+		guest_end(g, "the recorder ended");
+	}
 	return NULL;
 }
 

@@ -50,6 +50,7 @@ struct remote_machine {
 	pid_t vm_pid;		       /* in its parent; 0 not known */
 	struct sink *sink;	       /* while it is open */
 	bool recorded;		       /* it had an agent that could record */
+	bool early;		       /* it was over while recording went on */
 	atomic_bool over;	       /* what there is to know is below, and stays */
 	bool complete;
 	char why[256];		 /* not recorded, or not complete: what happened */
@@ -76,6 +77,11 @@ struct remote_options {
 	void *data;
 	struct wire_request request; /* what to record; depth counts the levels below the targets */
 	uint64_t link_limit_bytes;   /* of a target and its own guests together; 0: none */
+	const char *own_boot_id;     /* an agent that has it is this machine's own, and refused;
+					NULL: they are not compared */
+	/* Optional: asked again and again, in the thread of the remote, while remote_connect() or
+	 * remote_start() waits; true: they do not wait any longer for guests that are not there. */
+	bool (*given_up)(void *data);
 	unsigned timeout_ms;	     /* for an agent's answers; 0: REMOTE_TIMEOUT_MS */
 };
 

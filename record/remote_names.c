@@ -6,8 +6,6 @@
 #include <string.h>
 
 #define NAME_BYTES 64
-#define FILE_NAME_MAX 200
-#define FILE_LEVELS_MAX 8
 
 void remote_clean_text(char *text)
 {
@@ -45,24 +43,6 @@ void remote_fit_name(char out[static NAME_BYTES], const char *wanted,
 	snprintf(out, NAME_BYTES, "%s", len ? base : "vm");
 	for (unsigned i = 2; is_taken(out, parent, siblings, nr_siblings); i++)
 		snprintf(out, NAME_BYTES, "%s-%u", len ? base : "vm", i);
-}
-
-bool remote_file_name_is_safe(const char *name)
-{
-	unsigned levels = 1;
-	char before = '/';
-
-	if (strlen(name) > FILE_NAME_MAX)
-		return false;
-	for (; *name; before = *name++) {
-		if (before == '/' && (*name == '/' || *name == '.'))
-			return false;
-		if (*name == '/')
-			levels++;
-		else if (!is_plain(*name) && *name != '.')
-			return false;
-	}
-	return before != '/' && levels <= FILE_LEVELS_MAX;
 }
 
 void remote_path(const struct remote_machine *m, char *out, size_t room)

@@ -16,10 +16,4 @@ void remote_clean_text(char *text);
 void remote_fit_name(char out[static 64], const char *wanted, const struct remote_machine *parent,
 		     struct remote_machine *const *siblings, unsigned nr_siblings);
 
-/*
- * The relative name of a file of a trace: parts of letters, digits and "._-" between single
- * slashes, none of which begins with a dot; 8 levels and 200 bytes at most.
- */
-bool remote_file_name_is_safe(const char *name);
-
 #endif

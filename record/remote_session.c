@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/remote_session.h"
+#include "record/file_name.h"
 #include "record/remote_names.h"
 
 #include <errno.h>
@@ -78,6 +79,7 @@ static void machine_over(struct remote_session *s, struct session_machine *sm, c
 	if (why && !*sm->m.why)
 		snprintf(sm->m.why, sizeof(sm->m.why), "%s", why);
 	sm->m.complete = sm->m.recorded && !*sm->m.why;
+	sm->m.early = sm->m.recorded && s->state == SESSION_RECORDING;
 	sm->m.over = true; /* the last: other threads look at the rest when it is set */
 	s->opt->ops->done(s->opt->data, &sm->m);
 }
@@ -117,9 +119,9 @@ void session_release(struct remote_session *s)
 
 void session_end(struct remote_session *s, const char *why)
 {
-	s->state = SESSION_OVER;
 	for (unsigned i = s->nr_machines; i--;)
 		machine_over(s, s->machines[i], why);
+	s->state = SESSION_OVER;
 }
 
 /* ---- frames -------------------------------------------------------------------------------- */
@@ -173,17 +175,22 @@ static int take_hello(struct remote_session *s, const struct wire_header *h, con
 		      struct error *err)
 {
 	size_t skip = s->greeting.flags & WIRE_NEEDS_TOKEN ? WIRE_PROOF_BYTES : 0;
+	struct wire_identity *id = &s->machines[0]->m.identity;
 	int ret;
 
 	if (s->state != SESSION_PROVING || h->len_bytes < skip)
 		return fail(err, -EPROTO, "it sent a HELLO that does not fit");
 	if (skip && !wire_proof_is_right(s->opt->token, WIRE_FROM_AGENT, &s->greeting, payload))
 		return fail(err, -EACCES, "its agent has another token");
-	ret = unpack_identity(&s->machines[0]->m.identity, payload + skip, h->len_bytes - skip,
-			      err);
-	if (!ret)
-		s->state = SESSION_READY;
-	return ret;
+	ret = unpack_identity(id, payload + skip, h->len_bytes - skip, err);
+	if (ret)
+		return ret;
+	if (s->opt->own_boot_id && *id->boot_id && !strcmp(id->boot_id, s->opt->own_boot_id))
+		return fail(err, -EINVAL,
+			    "its link leads to this machine itself, not to a guest (the agent that "
+			    "answers has this machine's boot id)");
+	s->state = SESSION_READY;
+	return 0;
 }
 
 /* How many machines are around @m, itself included. */
@@ -287,7 +294,7 @@ static int take_file(struct remote_session *s, struct session_machine *sm,
 
 	if (ret)
 		return ret;
-	if (!remote_file_name_is_safe(name.text)) {
+	if (!file_name_is_fit(name.text)) {
 		remote_clean_text(name.text);
 		return fail(err, -EPROTO, "it named a file \"%.100s\"", name.text);
 	}
@@ -384,14 +391,16 @@ static int take_frame(void *data, const struct wire_header *h, const uint8_t *pa
 static bool right_part(const struct session_machine *sm, const struct wire_header *h)
 {
 	switch (h->kind) {
-	case PART_HEAD:
+	case SINK_HEAD:
 		return !h->number;
-	case PART_CPU:
+	case SINK_CPU:
 		return h->number < sm->m.identity.cpus;
-	case PART_TAIL:
+	case SINK_TAIL:
 		return h->number <= TAIL_NUMBER_MAX;
+	case SINK_FILE:
+		return true; /* the sink knows which were announced */
 	default:
-		return true; /* a file: the sink knows which were announced */
+		return false;
 	}
 }
 
@@ -460,11 +469,11 @@ static int take_part(void *data, const struct wire_header *h, const uint8_t *pie
 	if (!right_part(sm, h))
 		return fail(err, -EPROTO, "it sent part %u of kind %u", h->number, h->kind);
 	ret = count_bytes(s, sm, h->machine, len_bytes, err);
-	if (!ret && h->kind == PART_CPU)
+	if (!ret && h->kind == SINK_CPU)
 		ret = count_cpu(s, sm, h->number, err);
-	if (ret || !sm->m.sink || (sm->full && h->kind != PART_TAIL))
+	if (ret || !sm->m.sink || (sm->full && h->kind != SINK_TAIL))
 		return ret;
-	ret = sm->m.sink->ops->write(sm->m.sink, (enum part_kind)h->kind, h->number, piece,
+	ret = sm->m.sink->ops->write(sm->m.sink, (enum sink_part)h->kind, h->number, piece,
 				     len_bytes, err);
 	if (!ret || ret == -EPIPE)
 		return ret;

@@ -35,18 +35,6 @@ struct run {
 
 /* ---- manifest ---- */
 
-/* Not json_object(), json_array() and json_null(): report/json.h has functions of these names, and
- * the linker would take those. */
-static json_t *new_object(void)
-{
-	return json_pack("{}");
-}
-
-static json_t *new_array(void)
-{
-	return json_pack("[]");
-}
-
 static json_t *wall_clock(const struct timespec *t)
 {
 	char text[64], all[80];
@@ -83,7 +71,7 @@ static json_t *cost_value(const struct record_cost *cost)
 
 static json_t *machine_value(const struct run_machine *m, bool recording)
 {
-	json_t *o = new_object();
+	json_t *o = json_object();
 
 	json_object_set_new(o, "name", text_value(m->name));
 	json_object_set_new(o, "parent", *m->parent ? text_value(m->parent) : json_pack("n"));
@@ -91,6 +79,8 @@ static json_t *machine_value(const struct run_machine *m, bool recording)
 	json_object_set_new(o, "tracer", text_value(m->tracer));
 	if (*m->product_uuid)
 		json_object_set_new(o, "product_uuid", text_value(m->product_uuid));
+	if (m->vm_pid)
+		json_object_set_new(o, "vm_pid", json_integer(m->vm_pid));
 	if (recording)
 		return o;
 	json_object_set_new(o, "clock", text_value(m->cost.clock));
@@ -105,8 +95,8 @@ static json_t *machine_value(const struct run_machine *m, bool recording)
 static json_t *manifest_of(const struct run *run, const char *state)
 {
 	bool recording = !strcmp(state, "recording");
-	json_t *root = new_object();
-	json_t *machines = new_array();
+	json_t *root = json_object();
+	json_t *machines = json_array();
 	struct timespec now;
 
 	json_object_set_new(root, "version", json_integer(MANIFEST_VERSION));
@@ -417,7 +407,7 @@ static int load_manifest(const char *path, int dir, json_t **out, bool *known, s
 	*known = json_is_object(root);
 	if (!*known) {
 		json_decref(root);
-		root = new_object(); /* killed before it was written */
+		root = json_object(); /* killed before it was written */
 		json_object_set_new(root, "version", json_integer(MANIFEST_VERSION));
 	} else if (version != MANIFEST_VERSION) {
 		json_decref(root);
@@ -438,7 +428,7 @@ static json_t *machine_entry(json_t *root, const char *name)
 	size_t i;
 
 	if (!json_is_array(machines)) {
-		json_object_set_new(root, "machines", new_array());
+		json_object_set_new(root, "machines", json_array());
 		machines = json_object_get(root, "machines");
 	}
 	json_array_foreach(machines, i, m)

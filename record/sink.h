@@ -14,30 +14,31 @@
  * A part is named by its kind and a number, never by text, so that nothing a guest sends can name
  * a file.  Parts may be written from several threads at once, each part by one thread at a time.
  */
-enum part_kind {
-	PART_HEAD, /* number 0: what comes first in a trace.dat */
-	PART_CPU,  /* number = CPU: raw sub-buffers, whole pages */
-	PART_TAIL, /* command names and options; 0: as the start knows them, 1: as the end does */
-	PART_FILE, /* number = index of a file announced with file(): a CTF trace's files */
-	PART_KINDS
+enum sink_part {
+	SINK_HEAD,  /* number 0: what comes first in a trace.dat */
+	SINK_CPU,   /* number = CPU: raw sub-buffers, whole pages */
+	SINK_TAIL,  /* command names and options; 0: as the start knows them, 1: as the end does */
+	SINK_FILE,  /* number = index of a file announced with file(): a CTF trace's files */
+	SINK_CALLS, /* number 0: hypertrace calls of guests, only on this machine */
+	SINK_KINDS
 };
 
 struct sink;
 
 struct sink_ops {
 	/* Appends; blocks while the other side is slower.  0, -ENOSPC, -EPIPE (link lost), ... */
-	int (*write)(struct sink *s, enum part_kind kind, unsigned number, const void *data,
+	int (*write)(struct sink *s, enum sink_part kind, unsigned number, const void *data,
 		     size_t len_bytes, struct error *err);
 	/*
 	 * Appends up to @len_bytes from @fd (a pipe) without copying.  NULL: the sink cannot, use
 	 * write().  Returns bytes moved, or -errno.
 	 */
-	ssize_t (*splice)(struct sink *s, enum part_kind kind, unsigned number, int fd,
+	ssize_t (*splice)(struct sink *s, enum sink_part kind, unsigned number, int fd,
 			  size_t len_bytes, struct error *err);
 	/* Announces the relative name of file @number.  The other side checks it. */
 	int (*file)(struct sink *s, unsigned number, const char *name, struct error *err);
 	/*
-	 * The directory on this machine that PART_FILEs land in: a tracer that writes files by
+	 * The directory on this machine that SINK_FILEs land in: a tracer that writes files by
 	 * itself writes them there.  NULL (also as the whole function): there is none, send them.
 	 */
 	const char *(*place)(struct sink *s);

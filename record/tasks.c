@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FIRST_PIDNS 0xEFFFFFFCu	 /* PROC_PID_INIT_INO in linux/proc_ns.h */
 #define KTHREAD_FLAG 0x00200000u /* PF_KTHREAD in linux/sched.h */
 #define LEVELS_MAX 64
 

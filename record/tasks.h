@@ -6,6 +6,9 @@
 #include "record/comms.h"
 #include "record/line.h"
 
+/* The inode of the first PID namespace: PROC_PID_INIT_INO in linux/proc_ns.h. */
+#define FIRST_PIDNS 0xEFFFFFFCu
+
 /*
  * State lines about threads, their PID namespaces and cgroups, read from /proc with few system
  * calls a thread: "stat" and "cgroup", and "status" only for those in a nested PID namespace.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/vmm.h"
 #include "record/buffer.h"
+#include "record/qemu_option.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define VALUE_MAX 1024
 
 int process_of(int tid)
 {
@@ -36,35 +39,6 @@ int vmm_vcpu_of_thread(const char *comm)
 	return -1;
 }
 
-/* One value of "a=b,c=d" ("" = the first one without a name); QEMU writes a comma as two. */
-static bool option_value(const char *text, const char *key, char *out, size_t room)
-{
-	size_t key_len = strlen(key);
-
-	while (*text) {
-		const char *value = text;
-		size_t n = 0;
-		bool match = key_len ? !strncmp(text, key, key_len) && text[key_len] == '='
-				     : !memchr(text, '=', strcspn(text, ","));
-
-		if (match && key_len)
-			value += key_len + 1;
-		else if (!match)
-			value = text;
-		for (; *value && (value[0] != ',' || value[1] == ','); value++) {
-			value += value[0] == ',';
-			if (match && n + 1 < room)
-				out[n++] = *value;
-		}
-		if (match) {
-			out[n] = '\0';
-			return true;
-		}
-		text = value + (*value == ',');
-	}
-	return false;
-}
-
 static bool base_name_has(const char *path, const char *part)
 {
 	const char *slash = strrchr(path, '/');
@@ -90,16 +64,27 @@ static const char *vmm_of(const char *program)
 	return "";
 }
 
+/* What is too long for @out is cut. */
+static bool take_value(const char *option, const char *key, char *out, size_t room)
+{
+	char value[VALUE_MAX];
+
+	if (!qemu_option(option, key, value, sizeof(value)))
+		return false;
+	snprintf(out, room, "%.*s", (int)room - 1, value);
+	return true;
+}
+
 /* Takes option @word with its @value; both belong to the VMM's command line. */
 static void take_option(struct vm_info *vm, const char *word, const char *value)
 {
 	if (!strcmp(word, "-name") || !strcmp(word, "--name")) {
-		if (!option_value(value, "guest", vm->name, sizeof(vm->name)))
-			option_value(value, "", vm->name, sizeof(vm->name));
+		if (!take_value(value, "guest", vm->name, sizeof(vm->name)))
+			take_value(value, "", vm->name, sizeof(vm->name));
 	} else if (!strcmp(word, "-uuid") || !strcmp(word, "--uuid")) {
 		snprintf(vm->uuid, sizeof(vm->uuid), "%.36s", value);
 	} else if (!strcmp(word, "-smbios") && !*vm->uuid) {
-		option_value(value, "uuid", vm->uuid, sizeof(vm->uuid));
+		take_value(value, "uuid", vm->uuid, sizeof(vm->uuid));
 	} else if (!strcmp(word, "--id")) {
 		snprintf(vm->name, sizeof(vm->name), "%.127s", value);
 	}

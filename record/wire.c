@@ -204,7 +204,7 @@ static int check_header(const struct wire_parser *p, const struct wire_header *h
 		return fail(err, -EPROTO, "it sent a %s frame of %u bytes; %u are the most",
 			    wire_type_name(h->type), h->len_bytes, most);
 	if (h->machine >= WIRE_MACHINES_MAX || h->number > WIRE_NUMBER_MAX ||
-	    (is_part && h->kind >= PART_KINDS))
+	    (is_part && h->kind >= SINK_KINDS))
 		return fail(err, -EPROTO, "it sent a %s frame for machine %u, part %u of kind %u",
 			    wire_type_name(h->type), h->machine, h->number, h->kind);
 	return 0;

@@ -63,7 +63,7 @@ enum wire_type {
 
 struct wire_header {
 	uint8_t type;
-	uint8_t kind;	  /* enum part_kind of a PART */
+	uint8_t kind;	  /* enum sink_part of a PART */
 	uint16_t machine; /* 0: the agent's own */
 	uint32_t number;  /* of the part; else 0 */
 	uint32_t len_bytes;

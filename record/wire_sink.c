@@ -12,7 +12,7 @@ static struct wire_sink *of(struct sink *s)
 	return (struct wire_sink *)((char *)s - offsetof(struct wire_sink, sink));
 }
 
-static int sink_write(struct sink *base, enum part_kind kind, unsigned number, const void *data,
+static int sink_write(struct sink *base, enum sink_part kind, unsigned number, const void *data,
 		      size_t len_bytes, struct error *err)
 {
 	struct wire_sink *s = of(base);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/facts.h"
-#include "report/units.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 #define CELL_TEXT 512
 #define WRAP_WIDTH 18
+#define SHORT_TEXT 24
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
@@ -119,9 +120,25 @@ static size_t column_width(struct sonde_run *run, const struct sonde_facts *fact
 		width = len > width ? len : width;
 	}
 	/* Longer text goes on in the next line. */
-	if (c->type == SONDE_COL_STRING && width > WRAP_WIDTH)
+	if (c->type == SONDE_COL_STRING && width > SHORT_TEXT)
 		return WRAP_WIDTH;
 	return width;
+}
+
+/* Text that may be long goes on in the next line; what is short is not broken. */
+static bool wraps(struct sonde_run *run, const struct sonde_facts *facts, unsigned column,
+		  size_t rows)
+{
+	const struct sonde_column *c = &sonde_facts_analysis(facts)->columns[column];
+	char text[CELL_TEXT];
+
+	for (size_t row = 0; row < rows && c->type == SONDE_COL_STRING; row++) {
+		facts_cell_text(run, c->type, sonde_facts_cell(facts, row, column), text,
+				sizeof(text));
+		if (strlen(text) > SHORT_TEXT)
+			return true;
+	}
+	return false;
 }
 
 /* The times beside the first are details: that with the least in it goes first. */
@@ -243,9 +260,9 @@ int facts_print(const struct screen *screen, struct sonde_run *run, const struct
 
 		if (shown[c])
 			table_column(t, column->title,
-				     is_number(column->type)		? TABLE_RIGHT
-				     : column->type == SONDE_COL_STRING ? TABLE_WRAP
-									: 0);
+				     is_number(column->type)	  ? TABLE_RIGHT
+				     : wraps(run, facts, c, show) ? TABLE_WRAP
+								  : 0);
 	}
 	for (size_t row = 0; row < show; row++)
 		print_row(t, run, facts, row, shown);
@@ -266,7 +283,7 @@ void json_machine(struct json *j, const char *key, const struct sonde_run *run, 
 	struct sonde_machine m;
 
 	if (sonde_machine(run, row, &m))
-		json_null(j, key);
+		json_put_null(j, key);
 	else
 		json_str(j, key, m.name);
 }
@@ -276,10 +293,10 @@ void json_cpu(struct json *j, const char *key, const struct sonde_run *run, int6
 	struct sonde_cpu cpu;
 
 	if (sonde_cpu(run, row, &cpu)) {
-		json_null(j, key);
+		json_put_null(j, key);
 		return;
 	}
-	json_object(j, key);
+	json_begin_object(j, key);
 	json_machine(j, "machine", run, cpu.machine);
 	json_int(j, "cpu", cpu.number);
 	json_end(j);
@@ -290,10 +307,10 @@ void json_thread(struct json *j, const char *key, const struct sonde_run *run, i
 	struct sonde_thread t;
 
 	if (sonde_thread(run, row, &t)) {
-		json_null(j, key);
+		json_put_null(j, key);
 		return;
 	}
-	json_object(j, key);
+	json_begin_object(j, key);
 	json_int(j, "row", row);
 	json_machine(j, "machine", run, t.machine);
 	json_int(j, "tid", t.tid);
@@ -307,10 +324,10 @@ void json_pid_ns(struct json *j, const char *key, const struct sonde_run *run, i
 	struct sonde_pid_ns ns;
 
 	if (sonde_pid_ns(run, row, &ns)) {
-		json_null(j, key);
+		json_put_null(j, key);
 		return;
 	}
-	json_object(j, key);
+	json_begin_object(j, key);
 	json_int(j, "row", row);
 	json_machine(j, "machine", run, ns.machine);
 	json_uint(j, "inum", ns.inum);
@@ -353,17 +370,22 @@ static void json_cell(struct json *j, const struct sonde_column *column, struct 
 	}
 }
 
-void facts_json(struct json *j, const char *key, struct sonde_run *run,
-		const struct sonde_facts *facts)
+void facts_json_row(struct json *j, struct sonde_run *run, const struct sonde_facts *facts,
+		    size_t row)
 {
 	const struct sonde_analysis *a = sonde_facts_analysis(facts);
 
-	json_array(j, key);
-	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++) {
-		json_object(j, NULL);
-		for (unsigned c = 0; c < a->nr_columns; c++)
-			json_cell(j, &a->columns[c], run, sonde_facts_cell(facts, row, c));
-		json_end(j);
-	}
+	json_begin_object(j, NULL);
+	for (unsigned c = 0; c < a->nr_columns; c++)
+		json_cell(j, &a->columns[c], run, sonde_facts_cell(facts, row, c));
+	json_end(j);
+}
+
+void facts_json(struct json *j, const char *key, struct sonde_run *run,
+		const struct sonde_facts *facts)
+{
+	json_begin_array(j, key);
+	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++)
+		facts_json_row(j, run, facts, row);
 	json_end(j);
 }

@@ -23,6 +23,10 @@ int facts_print(const struct screen *screen, struct sonde_run *run, const struct
 void facts_json(struct json *j, const char *key, struct sonde_run *run,
 		const struct sonde_facts *facts);
 
+/* One row of them: an object. */
+void facts_json_row(struct json *j, struct sonde_run *run, const struct sonde_facts *facts,
+		    size_t row);
+
 /* One cell as text. */
 char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union sonde_cell cell,
 		      char *buf, size_t room);

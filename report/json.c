@@ -73,12 +73,12 @@ static void open_level(struct json *j, const char *key, char opening, char closi
 	j->filled[j->depth++] = false;
 }
 
-void json_object(struct json *j, const char *key)
+void json_begin_object(struct json *j, const char *key)
 {
 	open_level(j, key, '{', '}');
 }
 
-void json_array(struct json *j, const char *key)
+void json_begin_array(struct json *j, const char *key)
 {
 	open_level(j, key, '[', ']');
 }
@@ -120,7 +120,7 @@ void json_bool(struct json *j, const char *key, bool value)
 	fputs(value ? "true" : "false", j->out);
 }
 
-void json_null(struct json *j, const char *key)
+void json_put_null(struct json *j, const char *key)
 {
 	begin_value(j, key);
 	fputs("null", j->out);
@@ -129,7 +129,7 @@ void json_null(struct json *j, const char *key)
 void json_row(struct json *j, const char *key, int64_t value)
 {
 	if (value < 0)
-		json_null(j, key);
+		json_put_null(j, key);
 	else
 		json_int(j, key, value);
 }

@@ -10,9 +10,9 @@
  * Writes JSON to a stream as it comes, without keeping any of it.
  *
  *	struct json j = {.out = stdout};
- *	json_object(&j, NULL);
+ *	json_begin_object(&j, NULL);
  *	json_int(&j, "events", 7);
- *	json_array(&j, "rows");
+ *	json_begin_array(&j, "rows");
  *	...
  *	json_end(&j);
  *	json_end(&j);
@@ -30,14 +30,14 @@ struct json {
 	bool filled[JSON_DEPTH_MAX]; /* something stands in it: a comma is due */
 };
 
-void json_object(struct json *j, const char *key);
-void json_array(struct json *j, const char *key);
+void json_begin_object(struct json *j, const char *key);
+void json_begin_array(struct json *j, const char *key);
 void json_end(struct json *j);
 void json_int(struct json *j, const char *key, int64_t value);
 void json_uint(struct json *j, const char *key, uint64_t value);
 void json_str(struct json *j, const char *key, const char *value);
 void json_bool(struct json *j, const char *key, bool value);
-void json_null(struct json *j, const char *key);
+void json_put_null(struct json *j, const char *key);
 
 /* @value, or null when it is negative: how row numbers and unknown numbers are told. */
 void json_row(struct json *j, const char *key, int64_t value);

@@ -3,7 +3,7 @@
 #include "report/palette.h"
 #include "report/picture.h"
 #include "report/safe.h"
-#include "report/units.h"
+#include "base/units.h"
 
 #include <string.h>
 

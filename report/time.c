@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* timegm */
 #include "report/time.h"
-#include "report/units.h"
+#include "base/units.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -210,6 +210,14 @@ static void unit_hint(const struct time_base *base, const char *text, char *buf,
 	}
 }
 
+/* "60,60.001": nobody means 60 ns beside 60.001 s. */
+static bool mixes_units(const char *first, const char *second)
+{
+	struct decimal d;
+
+	return time_is_bare(first) && parse_decimal(&second, &d) && d.has_point && !*second;
+}
+
 /* What sticks out of the run at either end is cut off. */
 static int clip_window(const struct time_base *base, const char *text, ns_t *begin, ns_t *end,
 		       struct error *err)
@@ -236,7 +244,7 @@ int time_parse_window(const struct time_base *base, const char *text, ns_t *begi
 		      struct error *err)
 {
 	const char *comma = text ? strchr(text, ',') : NULL;
-	char first[64];
+	char first[64], hint[256];
 	int ret = 0;
 
 	*begin = base->begin;
@@ -253,5 +261,10 @@ int time_parse_window(const struct time_base *base, const char *text, ns_t *begi
 		ret = time_parse(base, comma + 1, end, err);
 	if (ret)
 		return ret;
+	if (base->ticks_are_ns && (mixes_units(first, comma + 1) || mixes_units(comma + 1, first))) {
+		unit_hint(base, text, hint, sizeof(hint));
+		return fail(err, -ERANGE, "the window \"%s\" mixes nanoseconds and seconds%s", text,
+			    hint);
+	}
 	return clip_window(base, text, begin, end, err);
 }

@@ -15,6 +15,8 @@ static const struct dialect_row rows[] = {
 	{BOTH, "sched_wakeup", EV_SCHED_WAKEUP, {{"tid|pid", -1}, {"target_cpu", -1}, {"comm", 0}}},
 	{BOTH, "sched_wakeup_new", EV_SCHED_WAKEUP_NEW, {{"tid|pid", -1}, {"target_cpu", -1}, {"comm", 0}}},
 	{BOTH, "sched_migrate_task", EV_SCHED_MIGRATE, {{"tid|pid", -1}, {"orig_cpu", -1}, {"dest_cpu", -1}}},
+	{FTRACE, "cpuhp_enter", EV_CPUHP_ENTER, {{"cpu", -1}, {"target", -1}, {"idx", -1}}},
+	{FTRACE, "cpuhp_exit", EV_CPUHP_EXIT, {{"cpu", -1}}},
 	{LTTNG, "sched_process_fork", EV_FORK,
 	 {{"parent_tid", -1}, {"child_tid", -1}, {"child_comm", 0}, {"child_pid", -1}, {"child_ns_inum|parent_ns_inum", 0}}},
 	{FTRACE, "sched_process_fork", EV_FORK, {{"parent_pid", -1}, {"child_pid", -1}, {"child_comm", 0}, {NULL, -1}, {NULL, 0}}},
@@ -23,6 +25,7 @@ static const struct dialect_row rows[] = {
 	{FTRACE, "sched_process_exec", EV_EXEC, {{"pid", -1}}},
 	{BOTH, "sched_process_exit", EV_EXIT, {{"tid|pid", -1}, {NULL, 0}, {"comm", 0}}},
 	{BOTH, "sched_process_free", EV_FREE, {{"tid|pid", -1}, {NULL, 0}, {"comm", 0}}},
+	{FTRACE, "initcall_level", EV_INITCALL_LEVEL, {{NULL, 0}}},
 	{FTRACE, "task_rename", EV_RENAME, {{"pid", -1}, {NULL, 0}, {"newcomm", 0}}},
 
 	{LTTNG, "syscall_entry_*", EV_SYSCALL_ENTRY, {{NULL, -1}}},
@@ -71,11 +74,12 @@ static const struct dialect_row rows[] = {
 	/* Before LTTng 2.7 the kvm names had no x86_. */
 #define KVM(name, kind, ...)                                                                       \
 	{LTTNG, "kvm_x86_" name, kind, __VA_ARGS__}, {BOTH, "kvm_" name, kind, __VA_ARGS__}
-	KVM("entry", EV_KVM_ENTRY, {{"vcpu_id", -1}, {"rip", 0}}),
+	KVM("entry", EV_KVM_ENTRY, {{"vcpu_id", -1}, {"rip", 0}, {"intr_info", 0}}),
 	KVM("exit", EV_KVM_EXIT, {{"exit_reason", -1}, {"vcpu_id", -1}, {"guest_rip", 0}, {"isa", 0}, {"intr_info", 0}}),
 	KVM("hypercall", EV_KVM_HYPERCALL, {{"nr", 0}, {"a0", 0}, {"a1", 0}, {"a2", 0}, {"a3", 0}}),
-	KVM("inj_virq", EV_KVM_INJ_VIRQ, {{"irq|vector", -1}}),
+	KVM("inj_virq", EV_KVM_INJ_VIRQ, {{"irq|vector", -1}, {"soft", 0}}),
 	KVM("apic_accept_irq", EV_KVM_APIC_ACCEPT_IRQ, {{"apicid", -1}, {"vec", -1}, {"dm", 0}, {"tm", 0}}),
+	{BOTH, "kvm_apicv_accept_irq", EV_KVM_APIC_ACCEPT_IRQ, {{"apicid", -1}, {"vec", -1}, {"dm", 0}, {"tm", 0}}},
 	KVM("nested_vmrun", EV_KVM_NESTED_VMENTER, {{"rip", 0}, {"vmcb", 0}, {"nested_rip", 0}, {NULL, 0}, {NULL, 0}}),
 	KVM("nested_vmenter", EV_KVM_NESTED_VMENTER, {{"rip", 0}, {"vmcb", 0}, {"nested_rip", 0}, {"guest_pgd", 0}, {"isa", 0}}),
 	KVM("nested_vmexit", EV_KVM_NESTED_VMEXIT, {{"exit_reason|exit_code", -1}, {"vcpu_id", -1}, {"guest_rip|rip", 0}}),
@@ -83,10 +87,17 @@ static const struct dialect_row rows[] = {
 	KVM("nested_intr_vmexit", EV_KVM_NESTED_INTR_VMEXIT, {{"rip", 0}}),
 	KVM("write_tsc_offset", EV_KVM_WRITE_TSC_OFFSET, {{"vcpu_id", -1}, {"previous_tsc_offset", 0}, {"next_tsc_offset", 0}}),
 	KVM("pvclock_update", EV_KVM_PVCLOCK_UPDATE, {{"vcpu_id", -1}, {"tsc_timestamp", 0}, {"system_time", 0}, {"tsc_to_system_mul", 0}, {"tsc_shift", 0}}),
+	KVM("apic_ipi", EV_KVM_APIC_IPI, {{"icr_low", 0}, {"dest_id", 0}}),
+	KVM("msi_set_irq", EV_KVM_MSI_SET_IRQ, {{NULL, 0}}),
+	{BOTH, "kvm_set_irq", EV_KVM_SET_IRQ, {{NULL, 0}}},
 	{BOTH, "kvm_vcpu_wakeup", EV_KVM_VCPU_WAKEUP, {{"ns", 0}, {"waited", 0}, {"valid", 0}}},
 	{BOTH, "kvm_userspace_exit", EV_KVM_USERSPACE_EXIT, {{"reason", -1}, {"errno", 0}}},
 	{BOTH, "kvm_mmu_get_page", EV_KVM_MMU_GET_PAGE, {{"gfn", 0}}},
 #undef KVM
+
+	{BOTH, "block_rq_complete", EV_BLOCK_COMPLETE, {{NULL, 0}}},
+	{FTRACE, "net_dev_start_xmit", EV_NET_XMIT, {{NULL, 0}}},
+	{LTTNG, "net_dev_queue", EV_NET_XMIT, {{NULL, 0}}},
 
 	/* Sync hypercalls.  The guest's number is not in hypersync's payload: it is always 1000. */
 	{BOTH, "hypersync_req", EV_SYNC_REQUEST, {{"nr", 1000}, {"a0", 0}, {"a1", 0}, {"a2", 0}, {"a3", 0}}},

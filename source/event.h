@@ -29,6 +29,10 @@
 	X(SCHED_WAKEUP_NEW, "sched_wakeup_new")                                                    \
 	/* tid, orig_cpu, dest_cpu */                                                              \
 	X(SCHED_MIGRATE, "sched_migrate_task")                                                     \
+	/* a step of taking a CPU down or up begins: cpu, state it goes to (0 off), step */        \
+	X(CPUHP_ENTER, "cpuhp_enter")                                                              \
+	/* ... and has ended: cpu */                                                               \
+	X(CPUHP_EXIT, "cpuhp_exit")                                                                \
 	/* parent_tid, child_tid, child_comm_str, child_pid (tgid; -1 unknown), child pid_ns */    \
 	X(FORK, "fork")                                                                            \
 	/* tid, clone flags, comm_str.  Comes before the fork event of the same thread. */         \
@@ -61,13 +65,13 @@
 	X(HRTIMER_CANCEL, "hrtimer_cancel")                                                        \
 	X(HRTIMER_EXPIRE_ENTRY, "hrtimer_expire_entry")                                            \
 	X(HRTIMER_EXPIRE_EXIT, "hrtimer_expire_exit")                                              \
-	/* vcpu_id (-1 unknown or unsound), rip */                                                 \
+	/* vcpu_id (-1 unknown or unsound), rip, intr_info: what is injected (Linux 6.13 on)  */   \
 	X(KVM_ENTRY, "kvm_entry")                                                                  \
 	/* exit_reason, vcpu_id (-1 unknown), guest_rip, isa (1 VMX, 2 SVM), intr_info */          \
 	X(KVM_EXIT, "kvm_exit")                                                                    \
 	/* nr, a0, a1, a2, a3 */                                                                   \
 	X(KVM_HYPERCALL, "kvm_hypercall")                                                          \
-	/* vector */                                                                               \
+	/* vector, soft (an INT instruction's) */                                                  \
 	X(KVM_INJ_VIRQ, "kvm_inj_virq")                                                            \
 	/* apicid, vec, dm, tm */                                                                  \
 	X(KVM_APIC_ACCEPT_IRQ, "kvm_apic_accept_irq")                                              \
@@ -85,6 +89,15 @@
 	X(KVM_VCPU_WAKEUP, "kvm_vcpu_wakeup")                                                      \
 	/* reason, errno */                                                                        \
 	X(KVM_USERSPACE_EXIT, "kvm_userspace_exit")                                                \
+	/* no arguments: a device's interrupt is on its way to a VM; by MSI, or by pin */          \
+	X(KVM_MSI_SET_IRQ, "kvm_msi_set_irq")                                                      \
+	X(KVM_SET_IRQ, "kvm_set_irq")                                                              \
+	/* icr_low, dest_id: a vCPU sends an interrupt to others */                                \
+	X(KVM_APIC_IPI, "kvm_apic_ipi")                                                            \
+	/* no arguments: a block device is done with a request */                                  \
+	X(BLOCK_COMPLETE, "block_complete")                                                        \
+	/* no arguments: a packet is handed to a network device */                                 \
+	X(NET_XMIT, "net_xmit")                                                                    \
 	/* gfn */                                                                                  \
 	X(KVM_MMU_GET_PAGE, "kvm_mmu_get_page")                                                    \
 	/* vcpu_id, tsc_timestamp, system_time, tsc_to_system_mul, tsc_shift */                    \
@@ -103,6 +116,10 @@
 	/* tid, vtid, vpid, ns_level, ns_inum: one per PID namespace the thread is in */           \
 	X(STATEDUMP_PID_NS, "statedump_pid_ns")                                                    \
 	X(STATEDUMP_END, "statedump_end")                                                          \
+	/* kind (0 point, 1 begin, 2 end), id (0 none); text is a raw field.  What a guest marked. */ \
+	X(MARK, "mark")                                                                            \
+	/* level is a raw field */                                                                \
+	X(INITCALL_LEVEL, "initcall_level")                                                        \
 	/* no arguments: text that somebody wrote into the trace; source/state_line.h reads it */  \
 	X(STATE_LINE, "state_line")
 

@@ -6,19 +6,27 @@
 
 /*
  * Exit reasons as the processors number them (AMD manual volume 2, appendix C; Intel manual volume
- * 3, appendix C), as far as they say that a guest is a hypervisor itself.  @isa: as in kvm_exit; what
+ * 3, appendix C), as far as the model must understand them.  @isa: as in kvm_exit; what
  * is not ISA_VMX is taken for AMD's.
  */
 #define ISA_VMX 1
 #define ISA_SVM 2
 
+#define SVM_EXIT_HLT 0x78
 #define SVM_EXIT_VMRUN 0x80
 #define SVM_EXIT_VMLOAD 0x82
 #define SVM_EXIT_CLGI 0x85
+#define VMX_EXIT_HLT 12
 #define VMX_EXIT_VMCLEAR 19
 #define VMX_EXIT_VMLAUNCH 20
 #define VMX_EXIT_VMRESUME 24
 #define VMX_EXIT_VMXON 27
+
+/* The guest has nothing to do. */
+static inline bool exit_halts(int64_t reason, int64_t isa)
+{
+	return reason == (isa == ISA_VMX ? VMX_EXIT_HLT : SVM_EXIT_HLT);
+}
 
 /* The guest tried to start a guest of its own. */
 static inline bool exit_starts_guest(int64_t reason, int64_t isa)

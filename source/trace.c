@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct trace_ops *const formats[] = {&dat_trace_ops, &ctf_trace_ops};
+static const struct trace_ops *const formats[] = {&dat_trace_ops, &ctf_trace_ops, &hyper_trace_ops,
+					       &folded_trace_ops};
 
 /* One lock for all traces: problems and losses are rare. */
 static pthread_mutex_t problem_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -90,21 +91,28 @@ static bool has_types_of(const struct trace *t, const struct trace *part)
 
 int trace_join(struct trace *t, struct trace *part, struct error *err)
 {
-	unsigned nr = t->nr_streams + part->nr_streams;
-	struct stream *streams;
-	struct trace *last = t;
-
 	if (!is_part_of(t, part) || !has_types_of(t, part))
 		return fail(err, -EINVAL,
 			    "%s and %s say to be one trace, but their clocks, machines or events "
 			    "differ",
 			    t->path, part->path);
+	return trace_take(t, part, err);
+}
+
+int trace_take(struct trace *t, struct trace *part, struct error *err)
+{
+	unsigned nr = t->nr_streams + part->nr_streams;
+	struct stream *streams;
+	struct trace *last = t;
+
 	streams = calloc(nr + 1, sizeof(*streams));
 	if (!streams)
 		return fail(err, -ENOMEM, "out of memory");
-	memcpy(streams, t->streams, t->nr_streams * sizeof(*streams));
-	memcpy(streams + t->nr_streams, part->streams, part->nr_streams * sizeof(*streams));
-	if (t->own_streams) {
+	if (t->nr_streams)
+		memcpy(streams, t->streams, t->nr_streams * sizeof(*streams));
+	if (part->nr_streams)
+		memcpy(streams + t->nr_streams, part->streams, part->nr_streams * sizeof(*streams));
+	if (t->part) {
 		free(t->streams);
 	} else {
 		t->own_streams = t->streams;
@@ -123,9 +131,9 @@ int trace_join(struct trace *t, struct trace *part, struct error *err)
 /* Its own streams are the reader's again. */
 static void part_from(struct trace *t)
 {
-	trace_release(t->part);
-	if (!t->own_streams)
+	if (!t->part)
 		return;
+	trace_release(t->part);
 	free(t->streams);
 	t->streams = t->own_streams;
 	t->nr_streams = t->nr_own_streams;
@@ -142,30 +150,33 @@ void trace_release(struct trace *t)
 	free(t);
 }
 
-void trace_problem(struct trace *t, const char *fmt, ...)
+static void tell(struct trace *t, void (*to)(struct problems *p, const char *fmt, ...),
+		 const char *fmt, va_list ap)
 {
 	char text[256];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	pthread_mutex_lock(&problem_lock);
+	to(&t->problems, "%s", text);
+	pthread_mutex_unlock(&problem_lock);
+}
+
+void trace_problem(struct trace *t, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	tell(t, problems_add, fmt, ap);
 	va_end(ap);
-	pthread_mutex_lock(&problem_lock);
-	problems_add(&t->problems, "%s", text);
-	pthread_mutex_unlock(&problem_lock);
 }
 
 void trace_note(struct trace *t, const char *fmt, ...)
 {
-	char text[256];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	tell(t, problems_note, fmt, ap);
 	va_end(ap);
-	pthread_mutex_lock(&problem_lock);
-	problems_note(&t->problems, "%s", text);
-	pthread_mutex_unlock(&problem_lock);
 }
 
 void trace_loss_add(struct trace *t, const struct trace_loss *more)

@@ -31,7 +31,7 @@
 /* More than any Linux can have: a number above is a broken trace. */
 #define TRACE_CPUS_MAX 8192
 
-enum trace_format { TRACE_CTF, TRACE_DAT };
+enum trace_format { TRACE_CTF, TRACE_DAT, TRACE_HYPER, TRACE_FOLDED };
 
 enum clock_kind {
 	CLOCK_UNKNOWN,
@@ -167,7 +167,8 @@ struct trace {
 	unsigned nr_own_streams;
 };
 
-/* Opens a trace.dat file, or a directory that holds a CTF "metadata" file. */
+/* Opens a trace.dat file, a directory that holds a CTF "metadata" file, or a file of a guest's blocks
+ * (docs/formats/hypertrace.md). */
 int trace_open(struct trace **out, const char *path, struct error *err);
 void trace_release(struct trace *t);
 
@@ -178,6 +179,9 @@ void trace_release(struct trace *t);
  * nothing has changed then.
  */
 int trace_join(struct trace *t, struct trace *part, struct error *err);
+
+/* The same without a look at what they are: for readers that make @part fit. */
+int trace_take(struct trace *t, struct trace *part, struct error *err);
 
 /* True when @path looks like something trace_open() takes (magic bytes; a directory with a
  * metadata file).  Never reports an error. */
@@ -266,5 +270,7 @@ struct trace_ops {
 
 extern const struct trace_ops ctf_trace_ops;
 extern const struct trace_ops dat_trace_ops;
+extern const struct trace_ops hyper_trace_ops;
+extern const struct trace_ops folded_trace_ops;
 
 #endif

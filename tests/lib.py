@@ -32,10 +32,16 @@ def need(*programs):
 
 
 def shared_set(name):
-    """The directory of the unpacked set; unpacks it once, however many tests ask at a time."""
+    """The directory of the unpacked set."""
     archive = TRACES / f"{name}.tar.zst"
     if not archive.exists():
         skip(f"the shared trace set {name} is not in {TRACES}")
+    return unpacked(archive)
+
+
+def unpacked(archive):
+    """The directory of what is in NAME.tar.zst; unpacks it once, however many tests ask at a time."""
+    name = archive.name.removesuffix(".tar.zst")
     target = CACHE / name
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / f".{name}.lock", "w") as lock:

@@ -62,6 +62,27 @@ SONDE_API const struct sonde_analysis *const *sonde_analyses(unsigned *nr);
  */
 SONDE_API int sonde_facts_get(struct sonde_facts **out, struct sonde_run *run, const char *name,
 			      int64_t begin, int64_t end, struct sonde_error *err);
+
+/** sonde_critical_path - what a thread (a row) waited for in [begin, end), step by step
+ * Backwards from the end through wake-ups, interrupts, vCPUs and threads of hosts; the steps come in
+ * order of time and partition the window.  Their columns are those of sonde_facts_analysis().
+ */
+SONDE_API int sonde_critical_path(struct sonde_facts **out, struct sonde_run *run, int64_t thread,
+				  int64_t begin, int64_t end, struct sonde_error *err);
+
+/** sonde_compare - what changed from a window of one run to a window of another
+ * A row per measure (a machine's or vCPU's share of time in a state, rate of exits ...), matched by the
+ * names of machines, with the change, its limits, and how likely chance alone makes it.
+ */
+SONDE_API int sonde_compare(struct sonde_facts **out, struct sonde_run *before, int64_t before_begin,
+			    int64_t before_end, struct sonde_run *after, int64_t after_begin,
+			    int64_t after_end, struct sonde_error *err);
+
+/** sonde_vms - the fact "vms" over several runs: profiles of all their VMs, grouped together
+ * @names: what each run is called in the answer
+ */
+SONDE_API int sonde_vms(struct sonde_facts **out, struct sonde_run *const *runs,
+			const char *const *names, unsigned nr, struct sonde_error *err);
 SONDE_API void sonde_facts_free(struct sonde_facts *facts);
 
 SONDE_API const struct sonde_analysis *sonde_facts_analysis(const struct sonde_facts *facts);

@@ -24,6 +24,9 @@ struct sonde_run;
 SONDE_API int sonde_run_open(struct sonde_run **out, const char *path, struct sonde_error *err);
 SONDE_API void sonde_run_close(struct sonde_run *run);
 
+/** sonde_run_path - the path it was opened by */
+SONDE_API const char *sonde_run_path(const struct sonde_run *run);
+
 SONDE_API int64_t sonde_run_begin(const struct sonde_run *run);
 SONDE_API int64_t sonde_run_end(const struct sonde_run *run);
 
@@ -154,6 +157,7 @@ enum sonde_mode {
  * @detail: irq, vector, softirq number or exit reason; -1 none
  * @detail_text: the same in words ("openat", "TIMER", "HLT"), "" when there is none
  * @serves: hypervisor: row of the vCPU it works for; else -1
+ * @vmm: hypervisor: reason for which KVM has left the exit to the VMM's user space; else -1
  */
 struct sonde_context {
 	unsigned machine;
@@ -163,6 +167,7 @@ struct sonde_context {
 	int64_t detail;
 	const char *detail_text;
 	int64_t serves;
+	int vmm;
 };
 
 /** struct sonde_clock - a piece of a machine's clock model
@@ -188,11 +193,82 @@ struct sonde_loss {
 	int64_t events;
 };
 
+/**
+ * struct sonde_mark - what a guest marked (<sonde/mark.h>): @kind 0 a point, 1 a begin, 2 an end;
+ * @id joins begin and end, 0 none; @thread: row, -1 unknown; @by_host: its host saw the hypercall
+ */
+struct sonde_mark {
+	int64_t t;
+	int machine;
+	int cpu;
+	int64_t thread;
+	int kind;
+	int64_t id;
+	const char *text;
+	bool by_host;
+};
+
 /** struct sonde_problem - what was wrong with the input, and what was done about it */
 struct sonde_problem {
 	int machine;
 	const char *text;
 	int64_t count;
+};
+
+enum sonde_cause {
+	SONDE_CAUSE_UNKNOWN,
+	SONDE_CAUSE_TIMER,
+	SONDE_CAUSE_DISK,
+	SONDE_CAUSE_NETWORK,
+	SONDE_CAUSE_IPI, /* another vCPU of the VM */
+	SONDE_CAUSE_DEVICE, /* another device, or it is not known which */
+	SONDE_CAUSE_VMM, /* woken without an interrupt */
+	SONDE_CAUSE_HOST, /* had not halted: waited inside the host */
+	SONDE_CAUSE_NONE, /* did not wait: the interrupt was there before it halted */
+	SONDE_NR_CAUSES
+};
+
+enum sonde_off {
+	SONDE_OFF_NONE,
+	SONDE_OFF_UNKNOWN,
+	SONDE_OFF_SLICE,  /* its time was up */
+	SONDE_OFF_WAKEUP, /* a thread was woken that is due before it */
+	SONDE_OFF_CLASS,  /* a thread of a real-time or deadline class had to run */
+	SONDE_OFF_MOVED,  /* to be moved to another CPU */
+	SONDE_OFF_QUOTA,  /* its cgroup's quota was used up: its CPU idled */
+	SONDE_OFF_READY,  /* it has been woken, and waits for its turn */
+	SONDE_NR_OFFS
+};
+
+/** struct sonde_wake - a way in which a vCPU's wait was ended
+ * @vcpu: row of the CPU
+ * @cause: all that is known in the end, what was learned of the vector included
+ * @vector: of the interrupt that ended it, -1 none or unknown
+ * @from: row of the vCPU that sent it, -1 none or unknown
+ * @by: row of the parent's thread that delivered it, -1 an interrupt handler, or unknown
+ * @irq: what the guest calls the interrupt, "" unknown
+ * @evidence: how the cause was found, in words
+ */
+struct sonde_wake {
+	int64_t vcpu;
+	enum sonde_cause cause;
+	int64_t vector;
+	int64_t from;
+	int64_t by;
+	const char *irq;
+	const char *evidence;
+};
+
+/** struct sonde_vector - what an interrupt vector of a vCPU means
+ * @times: deliveries that told something; @agree: those that told @cause
+ */
+struct sonde_vector {
+	int64_t vcpu;
+	int64_t number;
+	enum sonde_cause cause;
+	const char *irq;
+	int64_t times, agree;
+	const char *evidence;
 };
 
 /** struct sonde_meta - provenance: version, time of creation, command line ... */
@@ -209,10 +285,13 @@ SONDE_API int64_t sonde_nr_contexts(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_clocks(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_losses(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_problems(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_wakes(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_vectors(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_meta(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_cgroups(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_identities(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_cpu_times(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_marks(const struct sonde_run *run);
 
 /*
  * Rows by number: sonde_machine(run, row, &machine) and so on.  A row that does not exist gives
@@ -242,6 +321,10 @@ SONDE_API int sonde_loss_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_loss *out, size_t out_bytes);
 SONDE_API int sonde_problem_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_problem *out, size_t out_bytes);
+SONDE_API int sonde_wake_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_wake *out, size_t out_bytes);
+SONDE_API int sonde_vector_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_vector *out, size_t out_bytes);
 SONDE_API int sonde_meta_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_meta *out, size_t out_bytes);
 SONDE_API int sonde_cgroup_sized(const struct sonde_run *run, int64_t row,
@@ -250,6 +333,8 @@ SONDE_API int sonde_identity_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_identity *out, size_t out_bytes);
 SONDE_API int sonde_cpu_times_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_cpu_times *out, size_t out_bytes);
+SONDE_API int sonde_mark_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_mark *out, size_t out_bytes);
 
 SONDE_ROW(machine)
 SONDE_ROW(cpu)
@@ -259,10 +344,13 @@ SONDE_ROW(context)
 SONDE_ROW(clock)
 SONDE_ROW(loss)
 SONDE_ROW(problem)
+SONDE_ROW(wake)
+SONDE_ROW(vector)
 SONDE_ROW(meta)
 SONDE_ROW(cgroup)
 SONDE_ROW(identity)
 SONDE_ROW(cpu_times)
+SONDE_ROW(mark)
 #undef SONDE_ROW
 
 /** sonde_identity_of - what is known of a machine under that key, "" when nothing is */
@@ -287,6 +375,8 @@ SONDE_API int64_t sonde_find_thread(struct sonde_run *run, unsigned machine, int
 				    int64_t t);
 
 SONDE_API const char *sonde_mode_name(enum sonde_mode mode);
+SONDE_API const char *sonde_cause_name(enum sonde_cause cause);
+SONDE_API const char *sonde_off_name(enum sonde_off off);
 
 /* ---- names for people: what snprintf() would return ---------------------------------------- */
 /* A thread is "comm[tid]", and "=vm/1" behind it when it is a vCPU's; a CPU "machine/number". */
@@ -305,8 +395,15 @@ SONDE_API int sonde_context_label(const struct sonde_run *run, int64_t row, char
 /** sonde_attr - attribute with that path ("host0/cpu0/runs"), SONDE_NO_ATTR when there is none */
 SONDE_API uint32_t sonde_attr(const struct sonde_run *run, const char *path);
 
-/** sonde_attr_of_cpu - attribute @name ("runs", "state", "on", "task") of a CPU given by row */
+/** sonde_attr_of_cpu - attribute @name ("runs", "state", "on", "task", "exit", "woken", "why_off") of a CPU given by row */
 SONDE_API uint32_t sonde_attr_of_cpu(const struct sonde_run *run, int64_t cpu, const char *name);
+
+/** sonde_attr_of_thread - attribute @name ("state", "cpu") of a thread given by row */
+SONDE_API uint32_t sonde_attr_of_thread(const struct sonde_run *run, int64_t thread,
+					const char *name);
+
+/** sonde_nr_attrs - attributes are the numbers below this */
+SONDE_API uint32_t sonde_nr_attrs(const struct sonde_run *run);
 
 /** struct sonde_interval - [@begin, @end) with one value; 0 = none, rows are stored as row + 1 */
 struct sonde_interval {
@@ -322,6 +419,12 @@ SONDE_API int sonde_at(struct sonde_run *run, uint32_t attr, int64_t t, struct s
  */
 SONDE_API int sonde_walk(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
 			 bool (*each)(const struct sonde_interval *i, void *data), void *data);
+
+/** sonde_next_change - when the value of @attr changes next after @t, SONDE_TIME_MAX: never */
+SONDE_API int sonde_next_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out);
+
+/** sonde_prev_change - when it last changed, at or before @t; SONDE_TIME_MIN: never */
+SONDE_API int sonde_prev_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out);
 
 /** struct sonde_pixels - at most one value per pixel
  * @first, @nr: pixels

@@ -15,6 +15,7 @@ from .scenario import HOST
 BREAKS = re.compile(r"Kernel panic|BUG: |soft lockup|Oops:|double fault|stack guard page")
 
 SILENCE = 3.0   # seconds without a message, after which a message may have been lost
+LINGER = 3.0    # seconds for the rest of a broken machine's words: the registers and the trace of its calls
 
 
 class RunBroken(Exception):
@@ -47,10 +48,12 @@ class Control:
             except OSError:
                 port.close()
                 if self.emulator.process.poll() is not None or time.monotonic() > self.deadline:
-                    raise RunBroken("the emulator did not start: " + self.drain()) from None
+                    raise RunBroken("the emulator did not start: " + self.only_words()) from None
                 time.sleep(0.05)
 
-    def drain(self):
+    def only_words(self):
+        """All that the emulator says; ends it, because its words end when it does."""
+        self.emulator.process.kill()
         return self.emulator.process.stdout.read().decode(errors="replace").strip()[-500:]
 
     def send(self, machine, *words):
@@ -111,6 +114,7 @@ class Control:
         limit = min(self.deadline, time.monotonic() + (seconds or float("inf")))
         while not condition():
             if self.broken:
+                self.hear_out()
                 raise RunBroken(f"{self.broken} (waiting for {what})")
             if not self.alive() and not self.selector.get_map():
                 raise RunBroken(f"the emulator ended with status {self.emulator.process.returncode} "
@@ -132,6 +136,12 @@ class Control:
             log = (self.directory / f"{machine}.log").read_text(errors="replace")
             text += [f"  {machine}: {line}" for line in log.strip().splitlines()[-lines:]]
         return "\n".join(text)
+
+    def hear_out(self):
+        """What a broken machine still says, before it is ended."""
+        limit = time.monotonic() + LINGER
+        while self.alive() and time.monotonic() < limit and self.selector.get_map():
+            self.pump(limit - time.monotonic())
 
     def close(self):
         self.selector.close()

@@ -5,10 +5,15 @@ import fcntl
 import json
 import os
 import shutil
+import signal
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from lab.kernels import guest, kvm
+from lab.qemu import fixed
 
 from . import commands, gather, health, lttng, payload, truth
 from .control import Control, RunBroken
@@ -23,6 +28,10 @@ MARK = "run.json"       # a directory that holds it is ours to replace
 class NoTrySucceeded(Failure):
     """The emulator let no try through; its text ends in its last words."""
 
+    def __init__(self, text, tries=0):
+        super().__init__(text)
+        self.tries = tries
+
 
 @dataclass
 class Options:
@@ -36,22 +45,25 @@ class Options:
     seed: int = 1
     put: list = field(default_factory=list)
     commands: list = field(default_factory=list)
+    inputs: str = ""            # a digest of what the run is made of, kept in run.json
 
 
 @contextlib.contextmanager
 def alone(stopwatch, wait):
     """One emulated machine at a time on this machine: two would be too slow for their own time limits.
-    NoTrySucceeded when another is still there after `wait` seconds."""
+    Without a limit, in the order in which they ask; NoTrySucceeded when another is still there after `wait` seconds."""
     file = Path(tempfile.gettempdir()) / f"sonde-lab-{os.getuid()}.lock"
     handle = os.open(file, os.O_RDONLY | os.O_CREAT, 0o644)
     begin = time.monotonic()
     try:
+        if wait is None:
+            fcntl.flock(handle, fcntl.LOCK_EX)
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if wait is not None and time.monotonic() - begin > wait:
+                if time.monotonic() - begin > wait:
                     raise NoTrySucceeded("another lab run on this machine does not end") from None
                 time.sleep(1)
         if time.monotonic() - begin > 2:
@@ -70,15 +82,29 @@ def clear(directory):
     (directory / MARK).write_text("{}\n")
 
 
-def lttng_of(scenario, image, stopwatch):
-    """Where LTTng's modules are, when a machine of the scenario is to have them."""
-    return lttng.get(scenario.kernel, image, stopwatch) if scenario.uses_lttng() else None
+def keep_words(directory, number):
+    """What the machines of a lost try said goes beside the directory: the next try clears that."""
+    kept = directory.with_name(f"{directory.name}.lost-{number}")
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(directory / "consoles", kept, dirs_exist_ok=True)
 
 
-def attempt(scenario, image, options, stopwatch, place):
+def extras_of(scenario, image, stopwatch):
+    """What the payload gets beside the usual (payload.py)."""
+    extras = {}
+    if scenario.uses_lttng():
+        extras["lttng"] = lttng.get(scenario.kernel, image, stopwatch)
+    if scenario.kvm == "nested":
+        extras["kvm"] = kvm.get(scenario.kernel, image, stopwatch)
+    if scenario.guest_kernel:
+        extras["boot"] = guest.get(scenario.guest_kernel, stopwatch) / "boot"
+    return extras
+
+
+def attempt(scenario, image, options, stopwatch, place, extras):
     """One try.  Gives what it found out; RunBroken when the emulated machines failed."""
+    disk = payload.make(scenario, options.put, place, extras)
     deadline = time.monotonic() + (options.limit or scenario.limit)
-    disk = payload.make(scenario, options.put, place, lttng_of(scenario, image, stopwatch))
     emulator = Emulator(scenario, image, disk, place, options.accelerator, options.emulator)
     control = None
     try:
@@ -116,28 +142,37 @@ def follow(scenario, options, stopwatch, control):
     return {"troubles": run.troubles, "command_statuses": statuses or []}
 
 
-def try_until_done(scenario, image, options, stopwatch):
+def try_until_done(scenario, image, options, stopwatch, extras):
     """Gives what the successful try found out, and why the ones before it were lost."""
     lost, begin = [], time.monotonic()
     for number in range(1, options.tries + 1):
         clear(options.directory)
         with tempfile.TemporaryDirectory(prefix="sonde-lab.") as place:
             try:
-                return attempt(scenario, image, options, stopwatch, Path(place)), lost
+                return attempt(scenario, image, options, stopwatch, Path(place), extras), lost
             except RunBroken as reason:
                 lost.append(str(reason))
                 stopwatch.say(f"try {number} of {options.tries} failed: {reason}")
+                keep_words(options.directory, number)
         if options.within and time.monotonic() - begin > options.within:
             break
-    raise NoTrySucceeded(f"no try of {len(lost)} succeeded; the last one: {lost[-1]}")
+    raise NoTrySucceeded(f"no try of {len(lost)} succeeded; the last one: {lost[-1]}", len(lost))
 
 
 def run(scenario, image, options, stopwatch):
     """Runs until a try succeeds.  Gives the report that is also in run.json; NoTrySucceeded when none did."""
+    # Asked to end, it ends the emulator, too, and takes its files away.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    stopwatch.say(f"the emulator: {fixed.describe(options.emulator)}")
+    extras = extras_of(scenario, image, stopwatch)  # minutes, in which others may run
     with alone(stopwatch, options.wait):
-        found, lost = try_until_done(scenario, image, options, stopwatch)
+        begin = stopwatch.elapsed()
+        found, lost = try_until_done(scenario, image, options, stopwatch, extras)
+        took_s = stopwatch.elapsed() - begin
     report = {"scenario": scenario.name, "kernel": image.release, "tries": len(lost) + 1,
-              "lost_tries": [text.splitlines()[0] for text in lost], **found,
+              "lost_tries": [text.splitlines()[0] for text in lost], "inputs": options.inputs,
+              "took_s": round(took_s, 1),
+              "emulator": str(options.emulator or "stock"), **found,
               "complaints": health.of_run(scenario, options.directory),
               "seconds": {name: round(seconds, 1) for name, seconds in stopwatch.steps}}
     truth.write(scenario, image, options.directory)

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 
-from . import cache, command, packages, paths
+from . import cache, command, headers, paths
 from .failure import Failure
 
 KERNELS = ("6.1",)
@@ -31,40 +31,17 @@ HRTIMER_ARGUMENTS = "TP_ARGS(hrtimer, mode)"
 
 def package_names(release):
     line = ".".join(release.split(".")[:2])
-    base = release.rsplit("-", 1)[0]
-    return (f"linux-headers-{release}", f"linux-headers-{base}-common", f"linux-kbuild-{line}",
-            f"linux-source-{line}", "lttng-modules-dkms")
+    return (*headers.package_names(release), f"linux-source-{line}", "lttng-modules-dkms")
 
 
-def download(release, image_version, stopwatch):
-    """The packages, of the version that the kernel has; unpacked by the caller."""
-    store = paths.CACHE / "packages"
-    found = []
-    missing = []
-    for name in package_names(release):
-        here = sorted(store.glob(f"{name}_*.deb"))
-        (found if here else missing).append(here[-1] if here else name)
-    if missing:
-        with stopwatch.step("download of kernel headers and LTTng's modules"):
-            apt = packages.Apt(paths.CACHE / "apt")
-            apt.update()
-            for name in missing:
-                versions = [version for version, _ in apt.versions(name)]
-                if not versions:
-                    raise Failure(f"Debian's archive has no package {name}")
-                apt.download(name, image_version if image_version in versions else versions[0], store)
-                found.append(sorted(store.glob(f"{name}_*.deb"))[-1])
-    return found
-
-
-def add_kvm_headers(source_package, headers):
+def add_kvm_headers(source_package, tree):
     """Streams the headers out of the source archive within the package; the rest is not written."""
     done = subprocess.run(
         ["sh", "-c", 'dpkg-deb --fsys-tarfile "$0" | tar -xO --wildcards "./usr/src/linux-source-*.tar.xz" | '
          'tar -xJ --strip-components=1 -C "$1" --wildcards ' +
-         " ".join(f"'*/{pattern}'" for pattern in KVM_HEADERS), source_package, headers],
+         " ".join(f"'*/{pattern}'" for pattern in KVM_HEADERS), source_package, tree],
         capture_output=True, text=True)
-    if done.returncode or not (headers / "arch/x86/kvm/lapic.h").exists():
+    if done.returncode or not (tree / "arch/x86/kvm/lapic.h").exists():
         raise Failure(f"no KVM headers in {source_package.name}: {done.stderr.strip()[-200:]}")
 
 
@@ -79,8 +56,8 @@ def teach_was_armed(source):
     path.write_text(before + mark + after)
 
 
-def has_was_armed(headers):
-    text = (headers / "include/trace/events/timer.h").read_text()
+def has_was_armed(tree):
+    text = (tree / "include/trace/events/timer.h").read_text()
     start = text.index("TRACE_EVENT(hrtimer_start")
     return "was_armed" in text[start:start + 400]
 
@@ -117,13 +94,9 @@ def in_order(modules):
 
 def build(directory, debs, release, stopwatch):
     root = directory / "root"
-    for deb in debs:
-        if not deb.name.startswith("linux-source"):
-            packages.unpack(deb, root, stopwatch)
-    headers = root / f"usr/src/linux-headers-{release}"
-    common = root / f"usr/src/linux-headers-{release.rsplit('-', 1)[0]}-common"
-    makefile = headers / "Makefile"
-    makefile.write_text(makefile.read_text().replace("/usr/src/", f"{root}/usr/src/"))
+    unpacked = [deb for deb in debs if not deb.name.startswith("linux-source")]
+    tree = headers.unpack(unpacked, release, root, root, stopwatch)
+    common = headers.common(tree)
     with stopwatch.step("KVM's headers from the kernel's source"):
         add_kvm_headers(next(deb for deb in debs if deb.name.startswith("linux-source")), common)
     [source] = (root / "usr/src").glob("lttng-modules-*")
@@ -131,7 +104,7 @@ def build(directory, debs, release, stopwatch):
         teach_was_armed(source)
     only_wanted_probes(source)
     with stopwatch.step("building LTTng's modules"):
-        command.output("make", "-s", f"-j{os.cpu_count()}", f"KERNELDIR={headers}", cwd=source)
+        command.output("make", "-s", f"-j{os.cpu_count()}", f"KERNELDIR={tree}", cwd=source)
     built = [path for path in (source / "src").rglob("*.ko") if "tests" not in path.parts]
     order, foreign = in_order(built)
     modules = directory / "modules"
@@ -150,10 +123,10 @@ def get(kernel_line, image, stopwatch):
         raise Failure(f"Debian 12's LTTng modules do not build for kernel {kernel_line}; use "
                       f"--kernel {KERNELS[0]}")
     with cache.lock():
-        package = packages.kernel_package(kernel_line, stopwatch)
-        version = package.name.split("_")[1]
-        debs = download(image.release, version, stopwatch)
-        key = cache.digest(*sorted(deb.name for deb in debs), paths.LAB / "lib/lttng.py")
+        debs = headers.download(package_names(image.release), headers.image_version(kernel_line, stopwatch),
+                                stopwatch, "kernel headers and LTTng's modules")
+        key = cache.digest(*sorted(deb.name for deb in debs), paths.LAB / "lib/lttng.py",
+                           paths.LAB / "lib/headers.py")
         place = cache.entry(f"lttng-{kernel_line}", key,
                             lambda directory: build(directory, debs, image.release, stopwatch))
         return place / "modules"

@@ -11,6 +11,10 @@ def add_to(parser):
     parser.add_argument("-o", dest="directory", type=Path,
                         help="default: build/lab/runs/SCENARIO-KERNEL")
     parser.add_argument("--kernel", choices=scenario.KERNELS)
+    parser.add_argument("--kvm", choices=scenario.KVMS,
+                        help="L0's KVM: the kernel's own (stock), or with the patches of kernel/patches")
+    parser.add_argument("--guest-kernel", choices=scenario.GUEST_KERNELS,
+                        help="what guests boot, when it is not to be L0's kernel (lab/kernels/README.md)")
     parser.add_argument("--tracer", choices=scenario.TRACERS, help="instead of the scenario's")
     parser.add_argument("--accel", choices=("tcg", "count", "kvm"), default="tcg",
                         help="tcg (default) emulates; count does it counting instructions, on one CPU; kvm needs nested virtualization that works")
@@ -32,6 +36,8 @@ def choose(name, given):
     """The scenario, with what the options change."""
     chosen = scenario.load(name)
     chosen.kernel = given.kernel or chosen.kernel
+    chosen.kvm = given.kvm or chosen.kvm
+    chosen.guest_kernel = given.guest_kernel or chosen.guest_kernel
     chosen.tracer = given.tracer or chosen.tracer
     return chosen
 
@@ -42,5 +48,5 @@ def directory(chosen, given):
 
 def of_engine(where, given, stopwatch, put=(), commands=()):
     return engine.Options(where, given.accel, fixed.choose(given.qemu, stopwatch), given.tries,
-                          given.limit, given.within, given.wait, given.seed, list(put),
-                          list(commands))
+                          given.limit, given.within, given.wait, given.seed, put=list(put),
+                          commands=list(commands))

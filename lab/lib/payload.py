@@ -4,6 +4,8 @@
     bin/    sonde, sonde-agent, the workloads, what --put names      lib/    their shared libraries
     guest/  the scripts that carry out the plans                     plan/   one file per machine
     lttng/  LTTng's modules, where the scenario needs them (lttng.py)
+    kvm/    KVM's modules for L0, where they are not to be the kernel's own (lab/kernels/kvm.py)
+    boot/   the guests' kernel, where it is not to be L0's (lab/kernels/guest.py)
 """
 import os
 import shutil
@@ -44,16 +46,20 @@ def add_lttng(root, modules):
         add_program(root, program)
 
 
-def make(scenario, put, directory, lttng_modules=None):
-    """The payload's file system for one run; `put` are more files for its bin/."""
+def make(scenario, put, directory, extras):
+    """The payload's file system for one run; `put` are more files for its bin/, `extras` directories by the
+    name of the folder that they become, of those that not every run has."""
     root = directory / "payload"
     for folder in ("bin", "lib", "plan"):
         (root / folder).mkdir(parents=True)
     shutil.copytree(paths.GUEST, root / "guest")
     for program in [*programs(), *map(Path, put)]:
         add_program(root, program)
-    if lttng_modules:
-        add_lttng(root, lttng_modules)
+    for name, extra in extras.items():
+        if name == "lttng":
+            add_lttng(root, extra)
+        else:
+            shutil.copytree(extra, root / name)
     for machine in scenario.machine:
         (root / "plan" / machine.name).write_text(plan.text(scenario, machine))
     image.make_ext4(root, directory / "payload.ext4", 8)

@@ -13,6 +13,8 @@ from . import paths
 from .failure import Failure
 
 KERNELS = ("6.1", "6.12")
+KVMS = ("stock", "nested")      # of L0: the kernel's own, or with kernel/patches/*/nested
+GUEST_KERNELS = tuple(f"{line}-{variant}" for line in KERNELS for variant in ("small", "debug", "early", "early-debug"))
 TRACERS = ("sonde", "agent", "trace-cmd", "lttng", "none")
 HOST = "L0"
 # Verbs of actions, and what they need besides `machine` and `at`.
@@ -29,6 +31,8 @@ VERBS = {
     "run": ("command",),        # a shell command inside the machine
 }
 ENDS = ("panic", "poweroff", "quit")
+# Seconds for one try, by its deepest level: three times what a good one takes on two busy CPUs.
+LIMIT_S = (60, 180, 300, 900)
 
 
 @dataclass
@@ -79,11 +83,13 @@ class Scenario:
     name: str
     title: str = ""
     kernel: str = "6.1"
+    kvm: str = "stock"          # of L0
+    guest_kernel: str = ""      # of all machines but L0; empty: the same as L0's
     seconds: float = 6.0        # how long the work lasts
     tracer: str = "sonde"       # sonde record in L0 and an agent in each guest; or trace-cmd, or none
     record: str = ""            # more options for sonde record
     sample: bool = True         # read the emulated CPUs' registers meanwhile
-    limit: int = 300            # wall clock seconds for one try
+    limit: int = 0              # wall clock seconds for one try; 0: by the deepest level
     machine: list = field(default_factory=list)
     work: list = field(default_factory=list)
     action: list = field(default_factory=list)
@@ -141,6 +147,9 @@ def check(scenario, file):
     machines = scenario.machines()
     refuse(len(machines) != len(scenario.machine), "two machines have one name")
     refuse(scenario.kernel not in KERNELS, f"kernel must be one of {', '.join(KERNELS)}")
+    refuse(scenario.kvm not in KVMS, f"kvm must be one of {', '.join(KVMS)}")
+    refuse(scenario.guest_kernel and scenario.guest_kernel not in GUEST_KERNELS,
+           f"guest-kernel must be one of {', '.join(GUEST_KERNELS)}")
     refuse(scenario.machine[0].name != HOST, f"the first machine must be {HOST}")
     for index, machine in enumerate(scenario.machine):
         machine.index = index
@@ -166,6 +175,8 @@ def check(scenario, file):
                f"work \"{work.run}\": {work.machine} has no container {work.container}")
         work.id = work.id or number + 1
         work.seconds = work.seconds or scenario.seconds - work.start
+    scenario.limit = scenario.limit or LIMIT_S[min(max(machine.level for machine in scenario.machine),
+                                                   len(LIMIT_S) - 1)]
     ids = [work.id for work in scenario.work]
     refuse(len(set(ids)) != len(ids), "two works have one id")
     refuse(set(scenario.expect) - {"says"}, "expect has only \"says\"")

@@ -9,11 +9,13 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from . import paths
+from . import marks, paths
 from .scenario import HOST
 
 SONDE = paths.BUILD / "sonde"
 HISTORY = "run.sonde"
+VERDICTS = "verdicts.json"
+AGREEMENT = "agreement.json"    # oracle/compare.py's numbers
 ANALYZE_LIMIT_S = 120
 FAULTS = ("panic", "quit", "kill-tracer")
 TAIL_S = 0.6    # what a fault may cost of the time before it
@@ -63,25 +65,31 @@ def sound(scenario, directory):
 
 
 def places(machine, parent=None):
-    """(name, parent's name) of each machine in what `sonde tree` shows; L0 by the lab's name, a nested machine
-    without its parents' names before its own."""
+    """{name: (parent's name, whether it was traced)} of each machine in what `sonde tree` shows; L0 by the lab's name, a
+    nested machine without its parents' names before its own."""
     name = machine["name"].rsplit(".", 1)[-1] if parent else HOST
-    yield name, parent
+    found = {name: (parent, machine["traced"])}
     for vm in machine.get("vms", []):
-        yield from places(vm, name)
+        found |= places(vm, name)
+    return found
 
 
 def machine_tree(scenario, directory):
-    """Every traced machine is found, in its place."""
+    """Every traced machine is found, in its place, with a trace of its own where one can be expected: not from one that
+    began after the recorder."""
     done = call(SONDE, "tree", "--format", "json", directory / HISTORY)
     if done.returncode:
         return Verdict("machines", False, said(done))
-    found = set(places(json.loads(done.stdout)))
-    missing = [machine.name for machine in scenario.machine
-               if (machine.name, machine.parent) not in found
-               and scenario.tracer_of(machine) != "none" and not scenario.ends(machine.name)]
-    return Verdict("machines", not missing, f"not found: {', '.join(missing)}" if missing
-                   else "all traced machines are in the tree")
+    found = places(json.loads(done.stdout))
+    expected = [machine for machine in scenario.machine
+                if scenario.tracer_of(machine) != "none" and not scenario.ends(machine.name)]
+    missing = [machine.name for machine in expected
+               if found.get(machine.name, (None, None))[0] != machine.parent or machine.name not in found]
+    mute = [machine.name for machine in expected if machine.name in found and machine.boot == "first"
+            and not found[machine.name][1]]
+    wrong = [f"{what}: {', '.join(names)}" for what, names in (("not found", missing), ("no trace of", mute))
+             if names]
+    return Verdict("machines", not wrong, "; ".join(wrong) or "all traced machines are in the tree")
 
 
 def report_says(scenario, directory):
@@ -116,9 +124,10 @@ def keep_until(moment, file):
 
 def oracle(scenario, directory):
     """The emulated hardware's own word, sample by sample."""
+    (directory / AGREEMENT).unlink(missing_ok=True)
     if not (directory / "samples-raw.json").is_file():
         return None
-    compare = [sys.executable, paths.LAB / "oracle/compare.py"]
+    compare = [sys.executable, paths.LAB / "oracle/compare.py", "--counts", directory / AGREEMENT]
     samples = call(sys.executable, paths.LAB / "oracle/samples.py", directory)
     if samples.returncode:
         return Verdict("oracle", False, said(samples))
@@ -127,6 +136,12 @@ def oracle(scenario, directory):
         keep_until(moment, directory / "samples.json")
     done = call(*compare, directory / HISTORY, directory / "samples.json")
     return Verdict("oracle", done.returncode == 0, said(samples) + "\n" + said(done))
+
+
+def folded(scenario, directory):
+    """Marks of the workload of that name."""
+    found = marks.check(SONDE, directory)
+    return Verdict("marks", *found) if found else None
 
 
 def healthy(report):
@@ -139,10 +154,10 @@ def run(scenario, directory, report):
     verdicts = [healthy(report), analyze(scenario, directory)]
     if verdicts[-1].passed and (directory / HISTORY).is_file():
         verdicts += [sound(scenario, directory), machine_tree(scenario, directory),
-                     oracle(scenario, directory)]
+                     oracle(scenario, directory), folded(scenario, directory)]
         if "says" in scenario.expect:
             verdicts.append(report_says(scenario, directory))
     verdicts = [verdict for verdict in verdicts if verdict]
-    (directory / "verdicts.json").write_text(json.dumps(
+    (directory / VERDICTS).write_text(json.dumps(
         [vars(verdict) for verdict in verdicts], indent=1) + "\n")
     return verdicts

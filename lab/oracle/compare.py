@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does a history say what the hardware did?  compare.py RUN.sonde samples.json
+"""Does a history say what the hardware did?  compare.py RUN.sonde samples.json [--counts FILE]
 
 Prints, per machine, how many samples agree, and every miss with what the history shows around it.  Then the same
 with all samples moved in time: a comparison that still agreed would prove nothing.  Exit status 1 when a miss is further
@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 from collections import defaultdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 if __package__ in (None, ""):
@@ -24,6 +25,17 @@ SHIFTS_NS = (-1_000_000, -100_000, 100_000, 1_000_000)
 HEARD = 1 / 3  # of the samples must lie where something was recorded; a recorder killed half-way leaves about half
 NOTICED = 0.02  # of the samples must be lost by a shift of 1 ms
 MISSES_SHOWN = 20
+
+
+@dataclass
+class Agreement:
+    """How far samples and history agree; `of` counts those that say something, without the silent ones."""
+    faults: list        # sentences about what is wrong, empty when nothing is
+    programs: int = 0   # agree
+    programs_of: int = 0
+    silent: int = 0
+    others: int = 0     # idle CPUs and kernels that agree
+    others_of: int = 0
 
 
 def by_group(verdicts):
@@ -59,20 +71,20 @@ def print_shifts(history, samples):
 
 
 def print_ranges(judged):
-    """Gives how many are wrong."""
-    wrong = 0
+    """Gives how many agree, and of how many."""
+    agree, of_all = 0, 0
     for kind in ("idle", "kernel"):
         of = [r for r in judged if r.sample["is"] == kind]
         sure = [r for r in of if r.state]
         entering = [r for r in sure if r.entering()]
         sure = [r for r in sure if not r.entering()]
         misses = [r for r in sure if not r.agrees()]
-        wrong += len(misses)
+        agree, of_all = agree + len(sure) - len(misses), of_all + len(sure)
         print(f"  {kind}: {len(sure) - len(misses)} of {len(sure)} agree; {len(entering)} more were "
               f"at the door of a guest; the history shows changes while {len(of) - len(sure) - len(entering)} were read")
         for miss in misses[:MISSES_SHOWN]:
             print("  miss:", miss.says())
-    return wrong
+    return agree, of_all
 
 
 def programs_of(samples):
@@ -81,40 +93,44 @@ def programs_of(samples):
 
 
 def compare(history, samples):
-    """Prints everything; gives a list of sentences about what is wrong, empty when nothing is."""
+    """Prints everything; gives an Agreement."""
     programs = programs_of(samples)
     if not programs:
-        return ["there are no samples of programs"]
+        return Agreement(["there are no samples of programs"])
     verdicts = judge(history, programs)
     agreeing = share(verdicts)
     heard = sum(not v.silent() for v in verdicts)
     print(f"{history.path}: {agreeing:.2%} of {heard} samples agree")
     print_programs(history, verdicts)
     others = [s for s in samples if s["is"] != "program"]
-    wrong = print_ranges(ranges.judge(history, others, clock_of(history, programs)))
+    right, of_others = print_ranges(ranges.judge(history, others, clock_of(history, programs)))
     moved = print_shifts(history, programs)
     faults = []
     if heard < HEARD * len(verdicts):
         faults.append(f"only {heard} of {len(verdicts)} samples lie where something was recorded")
     if any(v.wrong() for v in verdicts):
         faults.append(f"{sum(v.wrong() for v in verdicts)} misses outside the clock bound")
-    if wrong:
-        faults.append(f"{wrong} readings of idle CPUs or kernels do not agree")
+    if right < of_others:
+        faults.append(f"{of_others - right} readings of idle CPUs or kernels do not agree")
     if moved > agreeing - NOTICED:
         faults.append("moving the samples by 1 ms makes no difference: this comparison proves nothing")
-    return faults
+    return Agreement(faults, sum(v.agrees() and not v.silent() for v in verdicts), heard, len(verdicts) - heard, right,
+                     of_others)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("history", type=Path)
     parser.add_argument("samples", type=Path)
+    parser.add_argument("--counts", type=Path, metavar="FILE", help="also writes the numbers, as JSON")
     options = parser.parse_args()
     made, history = json.loads(options.samples.read_text()), History(options.history)
-    faults = compare(history, names.renamed(history, made["machines"], made["samples"]))
-    for fault in faults:
+    agreement = compare(history, names.renamed(history, made["machines"], made["samples"]))
+    for fault in agreement.faults:
         print(f"compare.py: {fault}", file=sys.stderr)
-    return 1 if faults else 0
+    if options.counts:
+        options.counts.write_text(json.dumps(asdict(agreement), indent=1) + "\n")
+    return 1 if agreement.faults else 0
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ static void *cpu_main(void *data)
 
 		while (nr < PAGES_AT_ONCE && (!r->nr_pages || number < r->nr_pages))
 			fill_page(pages[nr++], c->cpu, number++);
-		ret = r->sink->ops->write(r->sink, PART_CPU, c->cpu, pages, nr * PAGE_BYTES, &err);
+		ret = r->sink->ops->write(r->sink, SINK_CPU, c->cpu, pages, nr * PAGE_BYTES, &err);
 		if (ret) {
 			atomic_store(&r->failed, ret);
 			break;
@@ -110,7 +110,7 @@ static int write_files(struct sink *sink, struct error *err)
 	     name = strtok_r(NULL, ",", &save)) {
 		ret = sink->ops->file(sink, number, name, err);
 		if (!ret)
-			ret = sink->ops->write(sink, PART_FILE, number++, name, strlen(name), err);
+			ret = sink->ops->write(sink, SINK_FILE, number++, name, strlen(name), err);
 	}
 	return ret;
 }
@@ -136,7 +136,7 @@ int recorder_start(struct recorder **out, const struct record_options *options, 
 		       options->nr_events);
 	for (unsigned i = 0; i < options->nr_events && i < 4; i++)
 		len += snprintf(head + len, sizeof(head) - (size_t)len, "%s ", options->events[i]);
-	ret = sink->ops->write(sink, PART_HEAD, 0, head, (size_t)len, err);
+	ret = sink->ops->write(sink, SINK_HEAD, 0, head, (size_t)len, err);
 	if (!ret)
 		ret = write_files(sink, err);
 	if (ret) {
@@ -160,7 +160,7 @@ int recorder_note_state(struct recorder *r, const char *cause, struct error *err
 	char text[100];
 	int len = snprintf(text, sizeof(text), "note %s\n", cause);
 
-	return r->sink->ops->write(r->sink, PART_TAIL, 1, text, (size_t)len, err);
+	return r->sink->ops->write(r->sink, SINK_TAIL, 1, text, (size_t)len, err);
 }
 
 int recorder_check(struct recorder *r, struct error *err)
@@ -202,7 +202,7 @@ int recorder_stop(struct recorder *r, struct record_cost *cost, struct error *er
 	if (ret)
 		fail(err, ret, "the sink failed");
 	else
-		ret = r->sink->ops->write(r->sink, PART_TAIL, 0, tail, (size_t)len, err);
+		ret = r->sink->ops->write(r->sink, SINK_TAIL, 0, tail, (size_t)len, err);
 	free(r);
 	return ret;
 }

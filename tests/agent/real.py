@@ -19,10 +19,28 @@ def instances():
     return {p.name for p in INSTANCES.iterdir()}
 
 
+def instances_of(process):
+    return {name for name in instances() if name.startswith(f"sonde-{process.pid}-")}
+
+
+# Another boot id than this machine's: the recorder refuses to take its own machine for a guest.
+ELSEWHERE = """
+mount --bind "$0" /proc/sys/kernel/random/boot_id
+exec "$@"
+"""
+
+
+def elsewhere(place):
+    boot_id = place.path / "boot_id"
+    boot_id.write_text("00000000-1111-4222-8333-444444444444\n")
+    return "unshare", "-m", "sh", "-e", "-c", ELSEWHERE, str(boot_id)
+
+
 class Agent:
     def __init__(self, place, *before, program=None, token=None):
         self.port = free_port()
         self.log = place.path / "agent.log"
+        before = before or elsewhere(place)
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(
                 [*before, program or lib.BUILD / "sonde-agent", "--tcp", str(self.port),
@@ -31,11 +49,12 @@ class Agent:
         wait_until(lambda: "listening" in self.log.read_text(), "the agent listens")
 
 
-def record(place, agent, out, *command, **more):
+def record(place, agent, out, *command, patience=3, **more):
     process = subprocess.Popen(
-        [lib.SONDE, "record", "-q", "--format", "json", "-o", place.path / out, "--token-file",
-         place.token, "--guest", f"vm-a=tcp:localhost:{agent.port}", "--guest-timeout", "3",
-         *command], stdout=subprocess.PIPE, **more)
+        [lib.SONDE, "record", "--format", "json", "-o", place.path / out, "--token-file",
+         place.token, "--guest", f"vm-a=tcp:localhost:{agent.port}", "--guest-timeout",
+         str(patience), *command], stdout=subprocess.PIPE,
+        stderr=open(place.path / "stderr", "w"), **more)
     place.started.append(process)
     return process
 
@@ -84,13 +103,16 @@ def a_guest_cannot_be_joined(place):
 
 
 def the_agent_dies(place):
-    """kill -9: the host is complete, the guest's part is readable."""
+    """kill -9: it is said at once, the host is complete, the guest's part is readable."""
     agent = Agent(place)
     before = instances()
     process = record(place, agent, "run", "--", "sleep", "6")
     wait_until(lambda: raw_bytes(place, "run", "vm-a") > 8192, "the guest's pages", 20)
     agent.process.kill()
     agent.process.wait()
+    wait_until(lambda: "guest vm-a: its recording has ended early: the link to its agent was lost"
+               in (place.path / "stderr").read_text(), "it is said")
+    check(process.poll() is None, "it was said after the end only")
     status, said = result(process)
     check(status == 0 and said["complete"], said)
     [guest] = said["guests"]
@@ -113,9 +135,11 @@ def the_recorder_dies(place):
     before = instances()
     process = record(place, agent, "run", "--duration", "60")
     wait_until(lambda: raw_bytes(place, "run", "vm-a") > 8192, "the guest's pages", 20)
+    check(instances_of(agent.process) and instances_of(process), instances())
     process.send_signal(signal.SIGKILL)
     process.wait()
-    wait_until(lambda: len(instances() - before) <= 1, "the agent's instance is gone")
+    # The dead recorder's own stay until the next recorder comes.
+    wait_until(lambda: not instances_of(agent.process), "the agent's instance is gone")
     lib.run(lib.SONDE, "record", "--recover", place.path / "run")
     for machine in "host0", "vm-a":
         check((place.path / "run" / machine / "trace.dat").stat().st_size > 8192, machine)
@@ -130,6 +154,7 @@ set -e
 cd "$1"
 mkdir proc sys
 mount -t proc proc proc
+mount --bind "$1/boot_id" proc/sys/kernel/random/boot_id
 mount --rbind /sys sys
 shift
 exec chroot . "$@"
@@ -142,6 +167,8 @@ def nothing_but_the_agent(place):
     root.mkdir()
     shutil.copy(lib.BUILD / "sonde-agent", root)
     shutil.copy(place.token, root)
+    elsewhere(place)
+    shutil.copy(place.path / "boot_id", root)
     agent = Agent(place, "unshare", "-m", "sh", "-c", BARE, "-", root, program="/sonde-agent",
                   token="/token")
     status, said = result(record(place, agent, "run", "--", "sleep", "0.5"))
@@ -163,11 +190,56 @@ def a_guest_that_does_not_answer(place):
     check(done.returncode == 1 and "no VM \"no-such-vm\"" in done.stderr, done.stderr)
 
 
+def the_guest_is_this_machine(place):
+    """A link that leads back is no guest: refused, and nothing is kept."""
+    agent = Agent(place, "env")
+    done = subprocess.run([lib.SONDE, "record", "-o", place.path / "run", "--token-file",
+                           place.token, "--guest", f"vm-a=tcp:localhost:{agent.port}", "--",
+                           "true"], capture_output=True, text=True, timeout=60)
+    check(done.returncode == 1 and "leads to this machine itself" in done.stderr, done.stderr)
+    check(not (place.path / "run").exists(), "a directory is left")
+
+
+def interrupted_while_it_starts(place):
+    """^C does not wait for a guest that does not answer."""
+    agent = Agent(place)
+    agent.process.send_signal(signal.SIGSTOP)
+    process = record(place, agent, "run", "--", "sleep", "60", patience=50)
+    wait_until(lambda: (place.path / "run").exists(), "the recorder calls")
+    time.sleep(0.5)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=40)
+    said = (place.path / "stderr").read_text()
+    check(process.returncode == 4 and "nothing is kept" in said, (process.returncode, said))
+    check(not (place.path / "run").exists(), "a directory is left")
+    check(time.monotonic() - begin < 20, "it waited")
+    agent.process.send_signal(signal.SIGCONT)
+
+
+def the_agents_terminal_goes(place):
+    """SIGHUP: what is being recorded ends in order, then the agent; not with nohup."""
+    agent = Agent(place)
+    process = record(place, agent, "run", "--", "sleep", "6")
+    wait_until(lambda: raw_bytes(place, "run", "vm-a") > 8192, "the guest's pages", 20)
+    agent.process.send_signal(signal.SIGHUP)
+    check(agent.process.wait(timeout=30) == 0, agent.process.returncode)
+    process.send_signal(signal.SIGINT)
+    _, said = result(process)
+    check("its agent was told to end" in said["guests"][0]["why"], said)
+    check(is_sound(place.path / "run/vm-a/trace.dat"), "not sound")
+    agent = Agent(place, "nohup", *elsewhere(place))
+    agent.process.send_signal(signal.SIGHUP)
+    status, said = result(record(place, agent, "again", "--", "sleep", "0.2"))
+    check(status == 0 and said["guests"][0]["complete"], said)
+
+
 def main():
     if os.geteuid() or not INSTANCES.is_dir():
         lib.skip("sonde record needs root and tracefs")
     for test in whole, a_guest_cannot_be_joined, the_agent_dies, the_recorder_dies, \
-            nothing_but_the_agent, a_guest_that_does_not_answer:
+            nothing_but_the_agent, a_guest_that_does_not_answer, the_guest_is_this_machine, \
+            interrupted_while_it_starts, the_agents_terminal_goes:
         begin = time.monotonic()
         with Place() as place:
             try:

@@ -28,6 +28,7 @@ complete_words() {
 		bash "$scratch/completion" "$@"
 }
 [ "$(complete_words sonde rep)" = report ] || fail "completion of a command"
+[ "$(complete_words sonde-agent --vs)" = --vsock ] || fail "completion of sonde-agent"
 [ "$(complete_words sonde report -s preemption_v)" = preemption_victim ] || fail "completion of a section"
 [ "$(complete_words sonde timeline --rows vc)" = vcpus ] || fail "completion of rows"
 mkdir "$scratch/files" "$scratch/files/dir"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/file_name.h"
 #include "record/remote_names.h"
 #include "record/remote_session.h"
 
@@ -29,19 +30,19 @@ struct checked_sink {
 	unsigned index;
 };
 
-static int sink_write(struct sink *base, enum part_kind kind, unsigned number, const void *data,
+static int sink_write(struct sink *base, enum sink_part kind, unsigned number, const void *data,
 		      size_t len_bytes, struct error *err)
 {
 	struct checked_sink *s = (struct checked_sink *)base;
 	volatile uint8_t sum = 0;
 
-	if (kind >= PART_KINDS || number > WIRE_NUMBER_MAX || !len_bytes)
+	if (kind >= SINK_KINDS || number > WIRE_NUMBER_MAX || !len_bytes)
 		abort();
 	/* A sanitizer sees it when these are not all there. */
 	for (size_t i = 0; i < len_bytes; i++)
 		sum = sum ^ ((const uint8_t *)data)[i];
 	(void)sum;
-	if (kind != PART_TAIL) {
+	if (kind != SINK_TAIL) {
 		s->world->written[s->index] += len_bytes;
 		s->world->written_by_all += len_bytes;
 	}
@@ -56,7 +57,7 @@ static int sink_file(struct sink *base, unsigned number, const char *name, struc
 	(void)base;
 	(void)number;
 	(void)err;
-	if (!remote_file_name_is_safe(name) || strstr(name, "/.") || *name == '.' || *name == '/')
+	if (!file_name_is_fit(name) || strstr(name, "/.") || *name == '.' || *name == '/')
 		abort();
 	return 0;
 }

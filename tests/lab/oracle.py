@@ -217,8 +217,9 @@ def check_compare():
     with contextlib.redirect_stdout(io.StringIO()):
         enough = compare.compare(FakeHistory(), heard + [sample(5000)] * 4)
         too_few = compare.compare(FakeHistory(), heard + [sample(5000)] * 5)
-    lib.check(not enough, f"{enough}")
-    lib.check(too_few == ["only 2 of 7 samples lie where something was recorded"], f"{too_few}")
+    lib.check(not enough.faults and (enough.programs, enough.programs_of, enough.silent) == (2, 2, 4),
+              f"{enough}")
+    lib.check(too_few.faults == ["only 2 of 7 samples lie where something was recorded"], f"{too_few}")
 
 
 def check_ranges():

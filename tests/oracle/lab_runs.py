@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # time-limit: 600
-"""Runs of the lab that were kept (sets lab-run-SCENARIO-KERNEL: traces, truth.json, samples.json), held against what
-the hardware did: as sonde record gathered them; or trace-cmd's traces of all machines, and then the host's alone, where
+"""Runs of the lab that were kept (lab-run-SCENARIO-KERNEL: traces, truth.json, samples.json; small ones in samples/lab, others
+among the shared sets), held against what the hardware did: as sonde record gathered them; or trace-cmd's traces of all machines, and then the host's alone, where
 machines are known but not their threads."""
 
 import json
@@ -22,17 +22,17 @@ def check(title, traces, made, scratch):
     history = scratch / f"{title}.sonde"
     lib.run(lib.SONDE, "analyze", *traces, "-o", history)
     history = History(history)
-    faults = compare.compare(history, names.renamed(history, made["machines"], made["samples"]))
-    lib.check(not faults, f"{title}: {'; '.join(faults)}")
+    agreement = compare.compare(history, names.renamed(history, made["machines"], made["samples"]))
+    lib.check(not agreement.faults, f"{title}: {'; '.join(agreement.faults)}")
 
 
 def main():
-    sets = sorted(path.name.removesuffix(".tar.zst") for path in lib.TRACES.glob("lab-run-*.tar.zst"))
-    if not sets:
-        lib.skip(f"no runs of the lab (lab-run-*) in {lib.TRACES}")
+    archives = [archive for place in (lib.ROOT / "samples/lab", lib.TRACES)
+                for archive in sorted(place.glob("lab-run-*.tar.zst"))]
+    lib.check(archives, "there are runs of the lab in samples/lab")
     with tempfile.TemporaryDirectory() as scratch:
-        for name in sets:
-            directory = lib.shared_set(name)
+        for archive in archives:
+            name, directory = archive.name.removesuffix(".tar.zst"), lib.unpacked(archive)
             made = json.loads((directory / "samples.json").read_text())
             gathered = directory / "L0/run"
             if gathered.is_dir():

@@ -10,7 +10,7 @@ sleep 0.5
 timeout 2 sh -c 'while :; do /bin/true; done' || true
 run 1 "$sonde" record --recover "$scratch/run"
 says err "it is still being recorded"
-instance=$tracefs/instances/$(instances_of $recorder)
+instance=$tracefs/instances/$(instance_of $recorder)
 [ "$(cat "$instance/tracing_on")" = 1 ] || fail "it does not trace"
 kill -KILL "$recorder"
 wait "$recorder" || true
@@ -44,7 +44,7 @@ sh -c '"$0" record -q -o "$1" & echo $! >"$2"; exec sleep 100' "$sonde" "$scratc
 parent=$!
 sleep 1
 recorder=$(cat "$scratch/pid")
-instance=$tracefs/instances/$(instances_of "$recorder")
+instance=$tracefs/instances/$(instance_of "$recorder")
 [ -n "$(instances_of "$recorder")" ] || fail "it has no instance"
 kill -KILL "$recorder"
 sleep 0.3

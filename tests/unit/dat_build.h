@@ -42,6 +42,7 @@ struct dat_form {
 	uint32_t chunk_pages;  /* per packed chunk; 0 = 2 */
 	const struct pages *instance; /* version 7: a second buffer, "foo", of two CPUs ... */
 	const char *instance_clock;   /* ... recorded with this clock */
+	const char *const *kvm_formats; /* version 6: these, up to a NULL, and sched_switch are all */
 };
 
 struct pages {
@@ -274,6 +275,18 @@ static inline void put_ftrace_formats(struct buf *b)
 	put_uint(b, 0, 4);
 }
 
+static inline void put_kvm_formats(struct buf *b, const char *const *formats)
+{
+	unsigned nr = 0;
+
+	while (formats[nr])
+		nr++;
+	put_text(b, "kvm");
+	put_uint(b, nr, 4);
+	while (*formats)
+		put_sized(b, *formats++);
+}
+
 static inline void put_event_formats(struct buf *b)
 {
 	put_uint(b, 3, 4);
@@ -368,7 +381,15 @@ static inline void build_v6(const struct dat_form *form, const struct pages *cpu
 
 	put_headers(out, form->long_size);
 	put_ftrace_formats(out);
-	put_event_formats(out);
+	if (form->kvm_formats) {
+		put_uint(out, 2, 4);
+		put_kvm_formats(out, form->kvm_formats);
+		put_text(out, "sched");
+		put_uint(out, 1, 4);
+		put_sized(out, FORMAT_SWITCH);
+	} else {
+		put_event_formats(out);
+	}
 	put_uint(out, 3, 4);
 	put(out, "sym", 3);
 	put_uint(out, 0, 4);

@@ -31,18 +31,22 @@ static struct {
 	int64_t old_tid; /* of the next exec */
 	const char *line; /* text of the next state line */
 	const char *filename;
+	const char *irq_name;	      /* of the next interrupt handler */
+	int64_t prev_prio, next_prio; /* of the next switch; both 0: not told */
 } world;
 
 static struct clock_piece world_piece = {.mult = UINT64_C(1) << CLOCK_SHIFT};
 
 /* ---- traces: names of types, and the few fields that are read by name ------------------------ */
 
-enum { TYPE_OTHER, TYPE_OPENAT, TYPE_READ, NR_TYPES };
+enum { TYPE_OTHER, TYPE_OPENAT, TYPE_READ, TYPE_TIMER, TYPE_RESCHEDULE, NR_TYPES };
 
 static struct event_type world_types[NR_TYPES] = {
 	{.name = "other", .syscall = -1},
 	{.name = "syscall_entry_openat", .kind = EV_SYSCALL_ENTRY, .syscall = -1},
 	{.name = "syscall_entry_read", .kind = EV_SYSCALL_ENTRY, .syscall = -1},
+	{.name = "local_timer_entry", .kind = EV_VECTOR_ENTRY, .syscall = -1},
+	{.name = "x86_irq_vectors_reschedule_entry", .kind = EV_VECTOR_ENTRY, .syscall = -1},
 };
 
 static int world_field(const struct stream *s, const struct event *e, const char *name,
@@ -66,6 +70,16 @@ static int world_field(const struct stream *s, const struct event *e, const char
 	if (e->kind == EV_EXEC && !strcmp(name, "filename") && world.filename) {
 		*out = (struct field_value){
 			.cls = FIELD_STRING, .text = world.filename, .len = strlen(world.filename)};
+		return 0;
+	}
+	if (e->kind == EV_IRQ_ENTRY && !strcmp(name, "name") && world.irq_name) {
+		*out = (struct field_value){
+			.cls = FIELD_STRING, .text = world.irq_name, .len = strlen(world.irq_name)};
+		return 0;
+	}
+	if (e->kind == EV_SCHED_SWITCH && (world.prev_prio || world.next_prio)) {
+		*out = (struct field_value){.cls = FIELD_INT};
+		out->i = strcmp(name, "prev_prio") ? world.next_prio : world.prev_prio;
 		return 0;
 	}
 	return -2;

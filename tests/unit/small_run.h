@@ -23,6 +23,11 @@
  *	        1720000 burn, in a system call       (vm-a/0 is preempted until 1900000)
  *	cpu 1   1000000 vm-b, nothing more known
  *	        1500000 unknown
+ *
+ * Exits of vm-a/0: a halt until 1150000, an interrupt from 1300000 to 1450000, VMRUN from 1480000 to
+ * 1500000, vm-a-n's MSR from 1550000, in the VMM from 1560000, to 1580000, VMRUN from 1590000 to
+ * 1600000, an interrupt in vm-a-n from 1700000.  burn is woken at 1250000, by interrupt 236 on cpu 0;
+ * app at 1150000, by one in vm-a, whose vCPU burn had woken at 1100000.
  */
 enum small_machine { HOST, VM_A, VM_B, VM_AN, SMALL_MACHINES };
 enum small_cpu { HOST_0, HOST_1, VM_A_0, VM_B_0, VM_AN_0, SMALL_CPUS };
@@ -152,6 +157,7 @@ enum small_context {
 	C_IRQ,
 	C_BURN_SYSCALL,
 	C_GUEST,
+	C_IRQ_OF_A,
 	SMALL_CONTEXTS
 };
 
@@ -171,6 +177,7 @@ static inline void small_contexts(struct history_writer *w)
 		{HOST, 0, KVM_A, MODE_IRQ, 236, 0},
 		{HOST, 0, BURN, MODE_SYSCALL, small_string(w, "openat"), 0},
 		{VM_B, 0, -1, MODE_GUEST, -1, 0},
+		{VM_A, 0, APP, MODE_IRQ, 236, 0},
 	};
 	int table = history_writer_table(w, "context", columns, 6);
 
@@ -222,6 +229,28 @@ static inline attr_t small_attr(struct history_writer *w, const char *machine, c
 	return history_writer_attr(w, a, name, type, flags);
 }
 
+/* Rows of table "exit"; values of `exit` are these numbers + 1. */
+enum small_exit { X_UNKNOWN, X_HLT, X_INTR, X_VMRUN, X_MSR, X_MSR_USER, X_INTR_AN, SMALL_EXITS };
+
+static inline void small_exits(struct history_writer *w)
+{
+	static const struct column columns[] = {
+		{"reason", COL_INT}, {"isa", COL_INT}, {"serves", COL_INT}, {"user_reason", COL_INT}};
+	static const int64_t rows[][4] = {
+		{-1, 0, 0, -1},
+		{0x78, 2, VM_A_0 + 1, -1},
+		{0x60, 2, VM_A_0 + 1, -1},
+		{0x80, 2, VM_A_0 + 1, -1},
+		{0x7c, 2, VM_AN_0 + 1, -1},
+		{0x7c, 2, VM_AN_0 + 1, 30},
+		{0x60, 2, VM_AN_0 + 1, -1},
+	};
+	int table = history_writer_table(w, "exit", columns, 4);
+
+	for (unsigned i = 0; i < SMALL_EXITS; i++)
+		history_writer_row(w, table, rows[i]);
+}
+
 static inline void small_changes(struct history_writer *w)
 {
 	attr_t runs_0 = small_attr(w, "host0", "cpu0", "runs", ATTR_ROW, ATTR_SUMMED);
@@ -235,7 +264,22 @@ static inline void small_changes(struct history_writer *w)
 	attr_t an_on = small_attr(w, "vm-a-n", "cpu0", "on", ATTR_NUMBER, 0);
 	attr_t kvm_a_cpu = small_attr(w, "host0", "threads/2", "cpu", ATTR_NUMBER, 0);
 	attr_t kvm_an_cpu = small_attr(w, "vm-a", "threads/5", "cpu", ATTR_NUMBER, 0);
+	attr_t a_exit = small_attr(w, "vm-a", "cpu0", "exit", ATTR_ROW, 0);
+	attr_t burn_state = small_attr(w, "host0", "threads/4", "state", ATTR_ENUM, 0);
+	attr_t burn_cpu = small_attr(w, "host0", "threads/4", "cpu", ATTR_NUMBER, 0);
+	attr_t burn_waker = small_attr(w, "host0", "threads/4", "waker", ATTR_ROW, 0);
+	attr_t kvm_a_state = small_attr(w, "host0", "threads/2", "state", ATTR_ENUM, 0);
+	attr_t kvm_a_waker = small_attr(w, "host0", "threads/2", "waker", ATTR_ROW, 0);
+	attr_t app_state = small_attr(w, "vm-a", "threads/6", "state", ATTR_ENUM, 0);
+	attr_t app_cpu = small_attr(w, "vm-a", "threads/6", "cpu", ATTR_NUMBER, 0);
+	attr_t app_waker = small_attr(w, "vm-a", "threads/6", "waker", ATTR_ROW, 0);
 	const struct small_change changes[] = {
+		{1000000, a_exit, X_HLT + 1},
+		{1000000, burn_state, THREAD_SLEEPING},
+		{1000000, burn_cpu, 1},
+		{1000000, kvm_a_state, THREAD_SLEEPING},
+		{1000000, app_state, THREAD_SLEEPING},
+		{1000000, app_cpu, 1},
 		{1000000, runs_0, C_IDLE + 1},
 		{1000000, runs_1, C_GUEST + 1},
 		{1000000, a_state, VCPU_WAITING},
@@ -245,26 +289,46 @@ static inline void small_changes(struct history_writer *w)
 		{1000000, kvm_a_cpu, 1},
 		{1000000, kvm_an_cpu, 1},
 		{1100000, runs_0, C_HLT + 1},
+		{1100000, kvm_a_waker, C_BURN_USER + 1},
+		{1100000, kvm_a_state, THREAD_RUNNING},
 		{1100000, a_state, VCPU_ON_CPU},
 		{1100000, a_on, 1},
 		{1150000, runs_0, C_APP + 1},
 		{1150000, a_task, APP + 1},
+		{1150000, a_exit, 0},
+		{1150000, app_waker, C_IRQ_OF_A + 1},
+		{1150000, app_state, THREAD_RUNNING},
 		{1150000, an_state, VCPU_PREEMPTED},
+		{1250000, burn_state, THREAD_RUNNABLE},
+		{1250000, burn_waker, C_IRQ + 1},
+		{1300000, a_exit, X_INTR + 1},
+		{1300000, burn_state, THREAD_RUNNING},
 		{1300000, runs_0, C_BURN_USER + 1},
 		{1300000, a_state, VCPU_PREEMPTED},
 		{1300000, a_on, 0},
 		{1400000, runs_0, C_INTR + 1},
+		{1400000, burn_state, THREAD_RUNNABLE},
 		{1400000, a_state, VCPU_ON_CPU},
 		{1400000, a_on, 1},
 		{1450000, runs_0, C_VMRUN + 1},
+		{1450000, a_exit, 0},
 		{1450000, a_task, KVM_AN + 1},
 		{1450000, an_state, VCPU_ON_CPU},
 		{1450000, an_on, 1},
+		{1480000, a_exit, X_VMRUN + 1},
+		{1500000, a_exit, 0},
 		{1500000, runs_0, C_TASK + 1},
 		{1500000, runs_1, 0},
 		{1500000, b_state, VCPU_UNKNOWN},
+		{1550000, a_exit, X_MSR + 1},
+		{1560000, a_exit, X_MSR_USER + 1},
+		{1580000, a_exit, 0},
+		{1590000, a_exit, X_VMRUN + 1},
+		{1600000, a_exit, 0},
+		{1700000, a_exit, X_INTR_AN + 1},
 		{1700000, runs_0, C_IRQ + 1},
 		{1720000, runs_0, C_BURN_SYSCALL + 1},
+		{1720000, burn_state, THREAD_RUNNING},
 		{1720000, a_state, VCPU_PREEMPTED},
 		{1720000, a_on, 0},
 		{1900000, a_state, VCPU_WAITING},
@@ -294,6 +358,7 @@ static inline int small_run_write(char path[static 64])
 	small_cpus_and_threads(w);
 	small_namespaces(w);
 	small_contexts(w);
+	small_exits(w);
 	small_quality(w);
 	return history_writer_close(w, SMALL_END, NULL);
 }

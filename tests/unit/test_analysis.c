@@ -202,8 +202,8 @@ static int64_t sum_of(const struct sonde_facts *f, const char *name)
 
 static void time_adds_up_in_every_table(void **state)
 {
-	static const char *const names[] = {"machine_time", "cpu_time", "process_time",
-					    "thread_time"};
+	static const char *const names[] = {"machine_time", "level_time", "cpu_time",
+					    "process_time", "thread_time"};
 	static const int64_t windows[][2] = {
 		{1000000, 2000000}, {1000000, 1000001}, {1234567, 1765432}, {1499999, 1500001}};
 
@@ -286,10 +286,34 @@ static void hypervisor_by_vm(void **state)
 	assert_int_equal(look_up(f, "vm", VM_A, "guest"), 400000);
 	assert_int_equal(look_up(f, "vm", VM_A, "hypervisor"), 100000);
 	assert_int_equal(look_up(f, "vm", VM_A, "share"), 200000);
-	assert_int_equal(look_up(f, "vm", VM_A, "exits"), 2);
+	assert_int_equal(look_up(f, "vm", VM_A, "exits"), 4);
 	assert_int_equal(look_up(f, "vm", VM_AN, "guest"), 200000);
 	assert_int_equal(look_up(f, "vm", VM_AN, "hypervisor"), 50000);
 	assert_int_equal(look_up(f, "vm", VM_B, "hypervisor"), 0);
+	sonde_facts_free(f);
+}
+
+/* Each hypervisor around a nested VM sees its exits: they are one all the same. */
+static void exits_are_the_same_in_each_fact(void **state)
+{
+	struct sonde_facts *f = facts_of("hypervisor", SMALL_BEGIN, SMALL_END);
+	struct sonde_facts *exits = facts_of("exits", SMALL_BEGIN, SMALL_END);
+	unsigned from = (unsigned)sonde_facts_column(exits, "from");
+	unsigned by = (unsigned)sonde_facts_column(exits, "by");
+	unsigned count = (unsigned)sonde_facts_column(exits, "count");
+	int64_t sums[SMALL_MACHINES][SMALL_MACHINES] = {0};
+
+	(void)state;
+	for (size_t row = 0; row < sonde_facts_nr_rows(exits); row++)
+		sums[sonde_facts_cell(exits, row, from).i][sonde_facts_cell(exits, row, by).i] +=
+			sonde_facts_cell(exits, row, count).i;
+	for (int64_t vm = VM_A; vm <= VM_AN; vm += VM_AN - VM_A) {
+		int64_t most = sums[vm][HOST] > sums[vm][VM_A] ? sums[vm][HOST] : sums[vm][VM_A];
+
+		assert_true(most > 0);
+		assert_int_equal(look_up(f, "vm", vm, "exits"), most);
+	}
+	sonde_facts_free(exits);
 	sonde_facts_free(f);
 }
 
@@ -523,6 +547,7 @@ int main(void)
 		cmocka_unit_test(time_by_process),
 		cmocka_unit_test(exits_by_reason),
 		cmocka_unit_test(hypervisor_by_vm),
+		cmocka_unit_test(exits_are_the_same_in_each_fact),
 		cmocka_unit_test(who_preempted_whom),
 		cmocka_unit_test(which_guest_thread_suffered),
 		cmocka_unit_test(a_window_cuts_preemptions),

@@ -91,6 +91,31 @@ static void a_switch_leaves_handlers_behind_but_a_preempted_softirq_goes_on(void
 	assert_runs(0, 150, "host/0 8 softirq 3");
 }
 
+static void a_cpu_that_is_taken_down_is_idle(void **state)
+{
+	const int to_stop = 150, off = 0, step = 149;
+
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 90, 0, 0, 7);
+	switches(HOST, 1, 100, 9, ASLEEP, 21);
+	/* Its own threads take the first steps, for which it is on. */
+	happens(HOST, 0, 110, CPUHP_ENTER, 7, 1, to_stop, 200);
+	happens(HOST, 0, 120, CPUHP_EXIT, 7, 1);
+	happens(HOST, 0, 130, CPUHP_ENTER, 7, 1, off, step);
+	happens(HOST, 0, 140, CPUHP_EXIT, 7, 1);
+	switches(HOST, 1, 200, 0, 0, 21);
+	happens(HOST, 0, 210, CPUHP_ENTER, 7, 1, to_stop, off);
+	happens(HOST, 0, 220, CPUHP_EXIT, 7, 1);
+	world_close(300);
+	assert_runs(1, 120, "host/1 21 task");
+	assert_runs(1, 139, "host/1 21 task");
+	assert_runs(1, 140, "host/1 0 idle");
+	assert_runs(0, 140, "host/0 7 task");
+	assert_runs(1, 200, "host/1 21 task");
+	assert_runs(1, 220, "host/1 21 task");
+}
+
 static void kernel_threads_are_known_by_proof(void **state)
 {
 	(void)state;
@@ -362,6 +387,7 @@ int main(void)
 		cmocka_unit_test(system_calls_have_names_and_survive_preemption),
 		cmocka_unit_test(interrupts_stack),
 		cmocka_unit_test(a_switch_leaves_handlers_behind_but_a_preempted_softirq_goes_on),
+		cmocka_unit_test(a_cpu_that_is_taken_down_is_idle),
 		cmocka_unit_test(kernel_threads_are_known_by_proof),
 		cmocka_unit_test(thread_states_follow_switches_and_wakeups),
 		cmocka_unit_test(a_tid_is_used_again_by_another_thread),

@@ -134,6 +134,12 @@ static void every_number_names_a_row(void)
 	names_rows("cgroup", "machine", "machine", -1);
 	names_rows("identity", "machine", "machine", -1);
 	names_rows("stat", "machine", "machine", -1);
+	names_rows("exit", "serves", "cpu", 0);
+	names_rows("wake", "cpu", "cpu", -1);
+	names_rows("wake", "from_cpu", "cpu", 0);
+	names_rows("wake", "by", "thread", -1);
+	names_rows("vector", "cpu", "cpu", -1);
+	names_rows("irq", "machine", "machine", -1);
 }
 
 /* What is left of a writer that is killed here. */
@@ -142,6 +148,14 @@ static void a_batch_has_its_rows(void)
 	for (unsigned i = 0; i < fake.nr_changes; i++) {
 		if (strstr(fake.paths[fake.changes[i].attr], "/runs"))
 			assert_in_range(fake.changes[i].value, 1, fake_rows("context"));
+		if (strstr(fake.paths[fake.changes[i].attr], "/waker"))
+			assert_in_range(fake.changes[i].value, 1, fake_rows("context"));
+		if (strstr(fake.paths[fake.changes[i].attr], "/exit"))
+			assert_in_range(fake.changes[i].value, 0, fake_rows("exit"));
+		if (strstr(fake.paths[fake.changes[i].attr], "/woken"))
+			assert_in_range(fake.changes[i].value, 0, fake_rows("wake"));
+		if (strstr(fake.paths[fake.changes[i].attr], "/why_off"))
+			assert_in_range(fake.changes[i].value, OFF_UNKNOWN, NR_WHY_OFF - 1);
 	}
 	every_number_names_a_row();
 	nr_batches++;

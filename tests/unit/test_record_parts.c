@@ -316,21 +316,21 @@ static void folder_names_its_files(void **state)
 	struct sink *s;
 
 	assert_int_equal(folder_open(&s, path, NULL, NULL), 0);
-	assert_int_equal(s->ops->write(s, PART_HEAD, 0, "h", 1, NULL), 0);
-	assert_int_equal(s->ops->write(s, PART_TAIL, 1, "t", 1, NULL), 0);
-	assert_int_equal(s->ops->write(s, PART_CPU, 17, "c", 1, NULL), 0);
-	assert_int_equal(s->ops->write(s, PART_CPU, 17, "d", 1, NULL), 0);
+	assert_int_equal(s->ops->write(s, SINK_HEAD, 0, "h", 1, NULL), 0);
+	assert_int_equal(s->ops->write(s, SINK_TAIL, 1, "t", 1, NULL), 0);
+	assert_int_equal(s->ops->write(s, SINK_CPU, 17, "c", 1, NULL), 0);
+	assert_int_equal(s->ops->write(s, SINK_CPU, 17, "d", 1, NULL), 0);
 	assert_int_equal(s->ops->file(s, 3, "kernel/index/ch_0.idx", NULL), 0);
-	assert_int_equal(s->ops->write(s, PART_FILE, 3, "f", 1, NULL), 0);
+	assert_int_equal(s->ops->write(s, SINK_FILE, 3, "f", 1, NULL), 0);
 	assert_int_equal(folder_bytes(s), 5);
 
 	/* What a guest may try. */
-	assert_int_equal(s->ops->write(s, PART_HEAD, 1, "x", 1, NULL), -EINVAL);
-	assert_int_equal(s->ops->write(s, PART_TAIL, 2, "x", 1, NULL), -EINVAL);
-	assert_int_equal(s->ops->write(s, PART_CPU, 4000000000u, "x", 1, NULL), -EINVAL);
-	assert_int_equal(s->ops->write(s, PART_FILE, 4, "x", 1, NULL), -EINVAL);
-	assert_int_equal(s->ops->write(s, PART_KINDS, 0, "x", 1, NULL), -EINVAL);
-	assert_int_equal(s->ops->write(s, (enum part_kind) - 1, 0, "x", 1, NULL), -EINVAL);
+	assert_int_equal(s->ops->write(s, SINK_HEAD, 1, "x", 1, NULL), -EINVAL);
+	assert_int_equal(s->ops->write(s, SINK_TAIL, 2, "x", 1, NULL), -EINVAL);
+	assert_int_equal(s->ops->write(s, SINK_CPU, 4000000000u, "x", 1, NULL), -EINVAL);
+	assert_int_equal(s->ops->write(s, SINK_FILE, 4, "x", 1, NULL), -EINVAL);
+	assert_int_equal(s->ops->write(s, SINK_KINDS, 0, "x", 1, NULL), -EINVAL);
+	assert_int_equal(s->ops->write(s, (enum sink_part) - 1, 0, "x", 1, NULL), -EINVAL);
 	assert_int_equal(s->ops->file(s, 3, "again", NULL), -EEXIST);
 	assert_int_equal(s->ops->file(s, 5, "kernel/index/ch_0.idx", NULL), -EEXIST);
 	assert_int_equal(s->ops->file(s, FOLDER_FILES_MAX, "a", NULL), -EINVAL);
@@ -369,12 +369,12 @@ static void folder_has_a_limit(void **state)
 	struct sink *s;
 
 	assert_int_equal(folder_open(&s, in(state, "machine"), &opt, NULL), 0);
-	assert_int_equal(s->ops->write(s, PART_CPU, 0, "12345678", 8, NULL), 0);
-	assert_int_equal(s->ops->write(s, PART_CPU, 0, "12345678", 8, &err), -EDQUOT);
+	assert_int_equal(s->ops->write(s, SINK_CPU, 0, "12345678", 8, NULL), 0);
+	assert_int_equal(s->ops->write(s, SINK_CPU, 0, "12345678", 8, &err), -EDQUOT);
 	assert_non_null(strstr(err.text, "limit of 10 bytes"));
 	/* From then on nothing, but for the end. */
-	assert_int_equal(s->ops->write(s, PART_CPU, 1, "1", 1, NULL), -EDQUOT);
-	assert_int_equal(s->ops->write(s, PART_TAIL, 1, "end", 3, NULL), 0);
+	assert_int_equal(s->ops->write(s, SINK_CPU, 1, "1", 1, NULL), -EDQUOT);
+	assert_int_equal(s->ops->write(s, SINK_TAIL, 1, "end", 3, NULL), 0);
 	folder_close(s);
 }
 
@@ -390,7 +390,7 @@ static void folder_follows_no_link(void **state)
 	assert_int_equal(symlink("/tmp", in(state, "machine/lttng")), 0);
 	assert_int_equal(symlink("/dev/null", in(state, "machine/head")), 0);
 	assert_int_equal(folder_open(&s, in(state, "machine"), NULL, NULL), 0);
-	assert_true(s->ops->write(s, PART_HEAD, 0, "x", 1, NULL) < 0);
+	assert_true(s->ops->write(s, SINK_HEAD, 0, "x", 1, NULL) < 0);
 	assert_true(s->ops->file(s, 0, "sonde-test-record-file", NULL) < 0);
 	assert_false(is_there("/tmp/sonde-test-record-file"));
 	folder_close(s);

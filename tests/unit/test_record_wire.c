@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "record/file_name.h"
 #include "record/link_find.h"
 #include "record/remote_names.h"
 #include "record/remote_targets.h"
@@ -65,7 +66,7 @@ static int on_part(void *data, const struct wire_header *header, const uint8_t *
 	for (size_t i = 0; i < len_bytes; i++) {
 		char text[2] = {(char)piece[i], '\0'};
 
-		assert_true(header->kind == PART_CPU && header->number == 5);
+		assert_true(header->kind == SINK_CPU && header->number == 5);
 		hear(h, text);
 	}
 	return h->code;
@@ -78,7 +79,7 @@ static size_t put_frame(uint8_t *out, unsigned type, const void *payload, uint32
 {
 	struct wire_header h = {
 		.type = (uint8_t)type,
-		.kind = type == WIRE_PART ? PART_CPU : 0,
+		.kind = type == WIRE_PART ? SINK_CPU : 0,
 		.machine = 3,
 		.number = type == WIRE_PART ? 5 : 0,
 		.len_bytes = len,
@@ -183,7 +184,7 @@ static void test_limits(void **state)
 		{WIRE_FROM_AGENT, {.type = WIRE_DONE, .len_bytes = WIRE_CONTROL_MAX + 1}, false},
 		{WIRE_FROM_AGENT, {.type = WIRE_PART, .len_bytes = WIRE_PART_MAX}, true},
 		{WIRE_FROM_AGENT, {.type = WIRE_PART, .len_bytes = WIRE_PART_MAX + 1}, false},
-		{WIRE_FROM_AGENT, {.type = WIRE_PART, .kind = PART_KINDS}, false},
+		{WIRE_FROM_AGENT, {.type = WIRE_PART, .kind = SINK_KINDS}, false},
 		{WIRE_FROM_AGENT, {.type = WIRE_PART, .machine = WIRE_MACHINES_MAX - 1}, true},
 		{WIRE_FROM_AGENT, {.type = WIRE_PART, .machine = WIRE_MACHINES_MAX}, false},
 		{WIRE_FROM_AGENT, {.type = WIRE_PART, .number = WIRE_NUMBER_MAX}, true},
@@ -304,18 +305,18 @@ static void test_file_names(void **state)
 	static const char *const bad[] = {
 		"",   "/a",   "a/",  "..",  "a/..", "../a", "a//b",
 		".a", "a/.b", "a b", "a\n", "a\\b", "\xc3", "a/b/c/d/e/f/g/h/i"};
-	char longest[202];
+	char longest[FILE_NAME_MAX + 2];
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
-		assert_true(remote_file_name_is_safe(good[i]));
+		assert_true(file_name_is_fit(good[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_false(remote_file_name_is_safe(bad[i]));
+		assert_false(file_name_is_fit(bad[i]));
 	memset(longest, 'x', sizeof(longest));
-	longest[201] = '\0';
-	assert_false(remote_file_name_is_safe(longest));
-	longest[200] = '\0';
-	assert_true(remote_file_name_is_safe(longest));
+	longest[FILE_NAME_MAX + 1] = '\0';
+	assert_false(file_name_is_fit(longest));
+	longest[FILE_NAME_MAX] = '\0';
+	assert_true(file_name_is_fit(longest));
 }
 
 static void test_machine_names(void **state)

@@ -49,16 +49,16 @@ static void json_layout(void **state)
 	struct json j = {.out = open_text()};
 
 	(void)state;
-	json_object(&j, NULL);
+	json_begin_object(&j, NULL);
 	json_int(&j, "a", INT64_MIN);
-	json_array(&j, "b");
-	json_object(&j, NULL);
+	json_begin_array(&j, "b");
+	json_begin_object(&j, NULL);
 	json_uint(&j, "c", UINT64_MAX);
-	json_null(&j, "d");
+	json_put_null(&j, "d");
 	json_end(&j);
 	json_bool(&j, NULL, true);
 	json_end(&j);
-	json_array(&j, "empty");
+	json_begin_array(&j, "empty");
 	json_end(&j);
 	json_row(&j, "row", -1);
 	json_end(&j);

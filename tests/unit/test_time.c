@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "report/time.h"
-#include "report/units.h"
+#include "base/units.h"
 
 #include <errno.h>
 
@@ -166,6 +166,8 @@ static void windows_that_are_none(void **state)
 	assert_non_null(strstr(err.text, "ends before it begins"));
 	assert_int_equal(time_parse_window(&base, "12.5,13", &begin, &end, &err), -ERANGE);
 	assert_non_null(strstr(err.text, "13 is 13 ns: write 13s for seconds"));
+	assert_int_equal(time_parse_window(&base, "12,12.5", &begin, &end, &err), -ERANGE);
+	assert_non_null(strstr(err.text, "mixes nanoseconds and seconds; 12 is 12 ns: write 12s"));
 	assert_int_equal(time_parse_window(&base, "+1s,+1s", &begin, &end, &err), -ERANGE);
 	assert_non_null(strstr(err.text, "empty"));
 	/* 12 is nanoseconds: before the begin. */

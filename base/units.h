@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef REPORT_UNITS_H
-#define REPORT_UNITS_H
+#ifndef BASE_UNITS_H
+#define BASE_UNITS_H
 
 #include "base/types.h"
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From one change of an attribute to the next, and the attributes of threads. */
+#include "analysis/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+uint32_t sonde_attr_of_thread(const struct sonde_run *run, int64_t thread, const char *name)
+{
+	struct sonde_thread t;
+	struct sonde_machine m;
+	char path[512];
+	int len;
+
+	if (sonde_thread(run, thread, &t) || sonde_machine(run, t.machine, &m))
+		return SONDE_NO_ATTR;
+	len = snprintf(path, sizeof(path), "%s/threads/%" PRId64 "/%s", m.name, thread, name);
+	return len < (int)sizeof(path) ? history_find(run->history, path) : SONDE_NO_ATTR;
+}
+
+uint32_t sonde_nr_attrs(const struct sonde_run *run)
+{
+	return history_nr_attrs(run->history);
+}
+
+int sonde_next_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out)
+{
+	return attr == SONDE_NO_ATTR ? -ENOENT : history_next_change(run->history, attr, t, out);
+}
+
+int sonde_prev_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out)
+{
+	return attr == SONDE_NO_ATTR ? -ENOENT : history_prev_change(run->history, attr, t, out);
+}

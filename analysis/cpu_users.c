@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/cpu_users.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A piece [from, to) of a CPU's time. */
+struct piece {
+	struct cpu_users *users;
+	unsigned machine;
+	int cpu;
+	int64_t row; /* of that CPU, -1 unknown */
+	ns_t from, to;
+	bool (*each)(const struct cpu_user *user, void *data);
+	void *data;
+	bool *stop;
+	int ret;
+};
+
+static void clip(const struct piece *piece, const struct sonde_interval *i, ns_t *from, ns_t *to)
+{
+	*from = i->begin > piece->from ? i->begin : piece->from;
+	*to = i->end < piece->to ? i->end : piece->to;
+}
+
+static bool tell(const struct piece *piece, int64_t on, int64_t context, ns_t from, ns_t to)
+{
+	const struct cpu_user user = {on, context, from, to};
+
+	if (to > from && !*piece->stop)
+		*piece->stop = !piece->each(&user, piece->data);
+	return !*piece->stop;
+}
+
+static bool tell_context(const struct sonde_interval *i, void *data)
+{
+	const struct piece *piece = data;
+	ns_t from, to;
+
+	clip(piece, i, &from, &to);
+	return tell(piece, piece->row, (int64_t)i->value - 1, from, to);
+}
+
+static int follow(struct piece *piece);
+
+/* A CPU's row may name a machine that there is none of. */
+static unsigned parent_of(const struct cpu_users *u, unsigned machine)
+{
+	return machine < sonde_nr_machines(u->run) ? (unsigned)u->parents[machine] : 0;
+}
+
+/* One interval of a vCPU's `on`: go on with the CPU of its parent. */
+static bool step_out(const struct sonde_interval *i, void *data)
+{
+	struct piece *piece = data;
+	struct cpu_users *u = piece->users;
+	struct piece outer = *piece;
+
+	clip(piece, i, &outer.from, &outer.to);
+	outer.machine = parent_of(u, piece->machine);
+	outer.cpu = i->value ? (int)i->value - 1 : cpu_users_parent_cpu(u, piece->row, outer.from);
+	if (outer.cpu < 0)
+		return tell(piece, -1, -1, outer.from, outer.to);
+	piece->ret = follow(&outer);
+	return !piece->ret && !*piece->stop;
+}
+
+static int follow(struct piece *piece)
+{
+	struct sonde_run *run = piece->users->run;
+	int64_t row = piece->row = sonde_find_cpu(run, piece->machine, piece->cpu);
+	bool physical = piece->machine == 0;
+	int ret;
+
+	if (row < 0) {
+		tell(piece, -1, -1, piece->from, piece->to);
+		return 0;
+	}
+	ret = strip_walk(&piece->users->strips, run->cpu_attrs[row][physical ? CPU_RUNS : CPU_ON],
+			 piece->from, piece->to, physical ? tell_context : step_out, piece);
+	return ret ? ret : piece->ret;
+}
+
+int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
+		   bool (*each)(const struct cpu_user *user, void *data), void *data)
+{
+	bool stop = false;
+	struct piece piece = {.users = u,
+			      .machine = machine,
+			      .cpu = number,
+			      .from = from,
+			      .to = to,
+			      .each = each,
+			      .data = data,
+			      .stop = &stop};
+
+	return follow(&piece);
+}
+
+/* The attribute that says on which of the parent's CPUs the thread of a vCPU is or was last. */
+static attr_t thread_cpu(const struct sonde_run *run, int64_t vcpu)
+{
+	struct sonde_machine parent;
+	struct sonde_machine m;
+	struct sonde_cpu cpu;
+	char path[160];
+
+	if (sonde_cpu(run, vcpu, &cpu) || sonde_machine(run, cpu.machine, &m) ||
+	    sonde_machine(run, m.parent, &parent) || cpu.host_thread < 0)
+		return ATTR_NONE;
+	snprintf(path, sizeof(path), "%s/threads/%lld/cpu", parent.name,
+		 (long long)cpu.host_thread);
+	return sonde_attr(run, path);
+}
+
+int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t)
+{
+	struct sonde_interval i;
+
+	if (vcpu < 0 || strip_at(&u->strips, u->thread_cpus[vcpu], t, &i) || !i.value)
+		return -1;
+	return (int)i.value - 1;
+}
+
+static int make(struct cpu_users *u, struct sonde_run *run)
+{
+	u->run = u->strips.run = run;
+	u->thread_cpus = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*u->thread_cpus));
+	u->parents = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*u->parents));
+	if (!u->thread_cpus || !u->parents)
+		return -ENOMEM;
+	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
+		struct sonde_machine m;
+
+		sonde_machine(run, row, &m);
+		u->parents[row] = m.parent;
+	}
+	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
+		u->thread_cpus[row] = thread_cpu(run, row);
+	return 0;
+}
+
+int cpu_users_get(struct cpu_users **out, struct sonde_run *run)
+{
+	if (!run->cpu_users) {
+		struct cpu_users *u = calloc(1, sizeof(*u));
+
+		if (!u || make(u, run)) {
+			cpu_users_free(u);
+			return -ENOMEM;
+		}
+		run->cpu_users = u;
+	}
+	*out = run->cpu_users;
+	return 0;
+}
+
+void cpu_users_free(struct cpu_users *u)
+{
+	if (!u)
+		return;
+	strips_release(&u->strips);
+	free(u->thread_cpus);
+	free(u->parents);
+	free(u);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/critpath.h"
+#include "analysis/cpu_users.h"
+#include "model/context.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Wake-ups that the path is followed through; a file that is no real one may have circles. */
+#define DEPTH_MAX 64
+
+struct finder {
+	struct path *path;
+	struct sonde_run *run;
+	struct cpu_users *users;
+	int ret;
+};
+
+/* A thread whose path is being followed. */
+struct walker {
+	struct finder *f;
+	int64_t thread;
+	unsigned machine;
+	unsigned depth;
+	attr_t state, cpu, waker;
+	int first_cpu;
+	bool queued; /* the interval at hand: it waits for a CPU */
+};
+
+static bool add(struct finder *f, const struct path_step *step)
+{
+	struct path *p = f->path;
+
+	if (step->end <= step->begin)
+		return true;
+	if (p->nr == p->room) {
+		size_t room = p->room ? p->room * 2 : 64;
+		struct path_step *grown = reallocarray(p->steps, room, sizeof(*grown));
+
+		if (!grown) {
+			f->ret = -ENOMEM;
+			return false;
+		}
+		p->steps = grown;
+		p->room = room;
+	}
+	p->steps[p->nr++] = *step;
+	return true;
+}
+
+static void add_plain(const struct walker *w, enum path_kind kind, int64_t context, ns_t begin,
+		      ns_t end)
+{
+	const struct path_step step = {begin, end, kind, w->depth, w->thread, context, -1};
+
+	add(w->f, &step);
+}
+
+static struct walker walker_of(struct finder *f, int64_t thread, unsigned depth)
+{
+	struct walker w = {.f = f, .thread = thread, .depth = depth};
+	struct sonde_thread t;
+
+	sonde_thread(f->run, thread, &t);
+	w.machine = t.machine;
+	w.state = run_thread_attr(f->run, thread, "state");
+	w.cpu = run_thread_attr(f->run, thread, "cpu");
+	w.waker = run_thread_attr(f->run, thread, "waker");
+	w.first_cpu = run_first_cpu(f->run, thread);
+	return w;
+}
+
+static int cpu_at(const struct walker *w, ns_t t)
+{
+	struct sonde_interval i;
+
+	if (w->cpu == ATTR_NONE || sonde_at(w->f->run, w->cpu, t, &i) || !i.value)
+		return w->first_cpu;
+	return (int)i.value - 1;
+}
+
+/* ---- while it wants to run ----------------------------------------------------------------- */
+
+static enum path_kind kind_of(const struct walker *w, const struct sonde_context *c)
+{
+	struct sonde_thread own;
+	struct sonde_cpu served, vcpu;
+
+	sonde_thread(w->f->run, w->thread, &own);
+	if (c->mode == SONDE_MODE_UNKNOWN)
+		return PATH_UNKNOWN;
+	if (c->mode == SONDE_MODE_HYPERVISOR && !sonde_cpu(w->f->run, c->serves, &served) &&
+	    (run_is_inside(w->f->run, w->machine, served.machine) || c->thread == w->thread))
+		return PATH_HYPERVISOR;
+	if (c->machine == w->machine && c->mode != SONDE_MODE_IDLE &&
+	    (c->mode == SONDE_MODE_IRQ || c->mode == SONDE_MODE_SOFTIRQ))
+		return PATH_INTERRUPTED;
+	if (c->thread == w->thread)
+		return PATH_RUNS;
+	/* A vCPU's thread runs when code of its VM, or of one inside it, does. */
+	if (own.vcpu >= 0 && !sonde_cpu(w->f->run, own.vcpu, &vcpu) &&
+	    run_is_inside(w->f->run, c->machine, vcpu.machine))
+		return PATH_RUNS;
+	/* A guest of which nothing more is known may be running it. */
+	if (c->mode == SONDE_MODE_GUEST && c->machine == w->machine)
+		return PATH_RUNS;
+	return PATH_OFF_CPU;
+}
+
+static bool add_piece(const struct cpu_user *ran, void *data)
+{
+	const struct walker *w = data;
+	struct path_step step = {.begin = ran->from,
+				 .end = ran->to,
+				 .depth = w->depth,
+				 .thread = w->thread,
+				 .context = ran->context,
+				 .on = ran->on};
+	struct sonde_context c;
+
+	if (sonde_context(w->f->run, ran->context, &c))
+		step.kind = PATH_UNKNOWN;
+	else
+		step.kind = kind_of(w, &c);
+	if (w->queued && step.kind != PATH_UNKNOWN)
+		step.kind = PATH_QUEUED;
+	return add(w->f, &step);
+}
+
+static void wants_to_run(struct walker *w, bool queued, ns_t begin, ns_t end, ns_t runs_at)
+{
+	int cpu = cpu_at(w, runs_at < sonde_run_end(w->f->run) ? runs_at : end - 1);
+	int ret;
+
+	w->queued = queued;
+	if (cpu < 0) {
+		add_plain(w, queued ? PATH_QUEUED : PATH_UNKNOWN, -1, begin, end);
+		return;
+	}
+	ret = cpu_users_walk(w->f->users, w->machine, cpu, begin, end, add_piece, w);
+	if (ret && !w->f->ret)
+		w->f->ret = ret;
+}
+
+/* ---- while it sleeps ----------------------------------------------------------------------- */
+
+static void follow(struct finder *f, int64_t thread, unsigned depth, ns_t begin, ns_t end);
+
+/* The thread that the path goes on with, or -1: an interrupt, or nothing known. */
+static int64_t waking_thread(const struct walker *w, const struct sonde_context *c)
+{
+	struct sonde_thread t;
+
+	if (c->mode == SONDE_MODE_IRQ || c->mode == SONDE_MODE_SOFTIRQ ||
+	    c->mode == SONDE_MODE_IDLE || c->thread == w->thread)
+		return -1;
+	return sonde_thread(w->f->run, c->thread, &t) || !t.tid ? -1 : c->thread;
+}
+
+/* The last sleep of @vcpu's thread that ended in (begin, end]; false when it had none. */
+static bool last_sleep(struct finder *f, int64_t vcpu, ns_t begin, ns_t end,
+		       struct sonde_interval *out)
+{
+	attr_t state = f->run->cpu_attrs[vcpu][CPU_STATE];
+	ns_t t = end;
+
+	while (t > begin && state != ATTR_NONE && !sonde_at(f->run, state, t - 1, out)) {
+		if (out->value == VCPU_WAITING)
+			return out->end <= end;
+		if (out->value == VCPU_UNKNOWN)
+			return false;
+		t = out->begin;
+	}
+	return false;
+}
+
+/* Why a vCPU was woken that slept: what it waited for began where the guest's thread fell asleep,
+ * which may be before the vCPU did. */
+static bool follow_outwards(struct walker *w, const struct sonde_context *c, ns_t begin, ns_t end)
+{
+	int64_t vcpu = sonde_find_cpu(w->f->run, c->machine, c->cpu);
+	struct sonde_interval sleep;
+	struct sonde_cpu cpu;
+	struct walker host;
+
+	if (!c->machine || sonde_cpu(w->f->run, vcpu, &cpu) || cpu.host_thread < 0 ||
+	    w->depth + 1 >= DEPTH_MAX || !last_sleep(w->f, vcpu, begin, end, &sleep))
+		return false;
+	/* From the wake-up on, the vCPU's thread is what is waited for. */
+	follow(w->f, cpu.host_thread, w->depth + 1, sleep.end, end);
+	host = walker_of(w->f, cpu.host_thread, w->depth + 1);
+	if (host.waker == ATTR_NONE) {
+		add_plain(w, PATH_WAITS, -1, begin, sleep.end);
+		return true;
+	}
+	/* As if the thread had slept until then in its host. */
+	struct sonde_interval woken;
+	struct sonde_context by;
+	int64_t waker = -1, context = -1;
+
+	if (!sonde_at(w->f->run, host.waker, sleep.end, &woken) && woken.value) {
+		context = (int64_t)woken.value - 1;
+		if (!sonde_context(w->f->run, context, &by))
+			waker = waking_thread(&host, &by);
+	}
+	if (waker >= 0)
+		follow(w->f, waker, w->depth + 2, begin, sleep.end);
+	else if (context < 0 || !follow_outwards(&host, &by, begin, sleep.end))
+		add_plain(w, PATH_WAITS, context, begin, sleep.end);
+	return true;
+}
+
+/* It slept in [begin, end), and was woken at its end. */
+static void slept(struct walker *w, ns_t begin, ns_t end)
+{
+	struct sonde_interval i;
+	struct sonde_context c;
+	int64_t waker;
+
+	if (w->waker == ATTR_NONE || sonde_at(w->f->run, w->waker, end, &i) || !i.value ||
+	    sonde_context(w->f->run, (int64_t)i.value - 1, &c)) {
+		add_plain(w, PATH_WAITS, -1, begin, end);
+		return;
+	}
+	waker = waking_thread(w, &c);
+	if (waker >= 0)
+		follow(w->f, waker, w->depth + 1, begin, end);
+	else if (!follow_outwards(w, &c, begin, end))
+		add_plain(w, PATH_WAITS, (int64_t)i.value - 1, begin, end);
+}
+
+/* Before its first moment: whoever made it. */
+static void before_birth(struct walker *w, ns_t begin, ns_t end)
+{
+	if (w->waker != ATTR_NONE)
+		slept(w, begin, end);
+	else
+		add_plain(w, PATH_UNKNOWN, -1, begin, end);
+}
+
+static void one_state(struct walker *w, const struct sonde_interval *i, ns_t begin, ns_t end)
+{
+	switch (i->value) {
+	case THREAD_RUNNING:
+		wants_to_run(w, false, begin, end, begin);
+		break;
+	case THREAD_RUNNABLE:
+		wants_to_run(w, true, begin, end, i->end);
+		break;
+	case THREAD_SLEEPING:
+	case THREAD_BLOCKED:
+	case THREAD_STOPPED:
+		if (end < i->end || end >= sonde_run_end(w->f->run))
+			add_plain(w, PATH_WAITS, -1, begin, end); /* it goes on sleeping */
+		else
+			slept(w, begin, end);
+		break;
+	case THREAD_NONE:
+		if (end < sonde_run_end(w->f->run))
+			before_birth(w, begin, end);
+		else
+			add_plain(w, PATH_UNKNOWN, -1, begin, end);
+		break;
+	default:
+		add_plain(w, PATH_UNKNOWN, -1, begin, end);
+		break;
+	}
+}
+
+/* Backwards from @end, state by state. */
+static void follow(struct finder *f, int64_t thread, unsigned depth, ns_t begin, ns_t end)
+{
+	struct walker w = walker_of(f, thread, depth);
+
+	if (depth >= DEPTH_MAX || w.state == ATTR_NONE) {
+		add_plain(&w, PATH_UNKNOWN, -1, begin, end);
+		return;
+	}
+	while (end > begin && !f->ret) {
+		struct sonde_interval i;
+		ns_t from;
+
+		f->ret = sonde_at(f->run, w.state, end - 1, &i);
+		if (f->ret)
+			return;
+		from = i.begin > begin ? i.begin : begin;
+		one_state(&w, &i, from, end);
+		end = from;
+	}
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct path_step *x = a, *y = b;
+
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+static bool goes_on(const struct path_step *a, const struct path_step *b)
+{
+	return a->end == b->begin && a->kind == b->kind && a->thread == b->thread &&
+	       a->context == b->context && a->on == b->on && a->depth == b->depth;
+}
+
+static void settle(struct path *p)
+{
+	size_t kept = 0;
+
+	if (!p->nr)
+		return;
+	qsort(p->steps, p->nr, sizeof(*p->steps), by_begin);
+	for (size_t i = 1; i < p->nr; i++) {
+		if (goes_on(&p->steps[kept], &p->steps[i]))
+			p->steps[kept].end = p->steps[i].end;
+		else
+			p->steps[++kept] = p->steps[i];
+	}
+	p->nr = kept + 1;
+}
+
+int path_find(struct path *p, struct sonde_run *run, int64_t thread, ns_t begin, ns_t end,
+	      struct error *err)
+{
+	struct finder f = {.path = p, .run = run};
+	int ret = cpu_users_get(&f.users, run);
+
+	*p = (struct path){0};
+	if (!ret) {
+		follow(&f, thread, 0, begin, end);
+		ret = f.ret;
+	}
+	settle(p);
+	if (!ret)
+		return 0;
+	path_release(p);
+	return fail(err, ret, "cannot follow a thread: %s", strerror(-ret));
+}
+
+void path_release(struct path *p)
+{
+	free(p->steps);
+	*p = (struct path){0};
+}

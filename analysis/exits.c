@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/exits.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct scan {
+	struct sonde_run *run;
+	ns_t begin, end;
+	bool open;
+	bool outside; /* the exit at hand began before the window: it is another window's */
+	struct exit_interval e;
+	bool (*each)(const struct exit_interval *e, void *data);
+	void *data;
+};
+
+static void begin_exit(struct scan *s, const struct sonde_interval *i, const struct exit_kind *kind)
+{
+	s->open = true;
+	s->e.from = kind->serves >= 0 ? kind->serves : s->e.vcpu;
+	s->e.reason = kind->reason;
+	s->e.isa = kind->isa;
+	s->e.user_reason = -1;
+	s->e.begin = i->begin;
+	s->e.user_begin = NS_MAX;
+}
+
+static void go_on(struct scan *s, const struct sonde_interval *i, const struct exit_kind *kind)
+{
+	if (kind->serves >= 0)
+		s->e.from = kind->serves;
+	if (kind->user_reason < 0 || s->e.user_reason >= 0)
+		return;
+	s->e.user_reason = kind->user_reason;
+	s->e.user_begin = i->begin;
+}
+
+/* Back in guest mode. */
+static bool end_exit(struct scan *s, ns_t t)
+{
+	bool more = true;
+
+	if (s->open) {
+		s->e.end = t;
+		if (s->e.user_begin > t)
+			s->e.user_begin = t;
+		more = s->each(&s->e, s->data);
+	}
+	s->open = false;
+	s->outside = false;
+	return more;
+}
+
+static bool each_interval(const struct sonde_interval *i, void *data)
+{
+	struct scan *s = data;
+	struct exit_kind kind;
+
+	if (!i->value)
+		return end_exit(s, i->begin);
+	if (!run_exit_kind(s->run, (int64_t)i->value - 1, &kind)) {
+		s->open = false; /* how it ended was not seen */
+		return true;
+	}
+	if ((s->open || s->outside) && s->e.reason == kind.reason && s->e.isa == kind.isa) {
+		go_on(s, i, &kind);
+		return true;
+	}
+	if (i->begin >= s->end)
+		return false;
+	begin_exit(s, i, &kind);
+	s->outside = i->begin < s->begin;
+	s->open = !s->outside;
+	return true;
+}
+
+int exits_scan(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
+	       bool (*each)(const struct exit_interval *e, void *data), void *data)
+{
+	struct scan s = {
+		.run = run, .begin = begin, .end = end, .each = each, .data = data, .e.vcpu = vcpu};
+	uint32_t attr = run->cpu_attrs[vcpu][CPU_EXIT];
+
+	if (attr == ATTR_NONE)
+		return 0;
+	/* Beyond the window, for the end of what begins in it. */
+	return sonde_walk(run, attr, begin, sonde_run_end(run), each_interval, &s);
+}
+
+const char *exit_name(const struct sonde_run *run, int64_t isa, int64_t reason)
+{
+	const char *name = exit_reason_name(isa ? isa == 2 : run->is_svm, reason);
+
+	return name ? name : "";
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/keyed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
+	return hash * 0xff51afd7ed558ccdull;
+}
+
+static int add(struct keyed *k, uint64_t hash, const int64_t *cells)
+{
+	if (k->nr == k->room) {
+		size_t room = k->room ? k->room * 2 : 64;
+		int64_t *grown = reallocarray(k->cells, room, k->nr_cells * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		k->cells = grown;
+		k->room = room;
+	}
+	if (map_put(&k->by_key, hash, (uint32_t)k->nr))
+		return -ENOMEM;
+	memcpy(k->cells + k->nr++ * k->nr_cells, cells, k->nr_cells * sizeof(*cells));
+	return 0;
+}
+
+int64_t keyed_get(struct keyed *k, const int64_t *cells)
+{
+	uint64_t hash = 0;
+	uint32_t *at;
+
+	for (unsigned i = 0; i < k->nr_cells; i++)
+		hash = mix(hash, (uint64_t)cells[i]);
+	while ((at = map_get(&k->by_key, hash))) {
+		if (!memcmp(keyed_cells(k, *at), cells, k->nr_cells * sizeof(*cells)))
+			return *at;
+		hash++; /* equal hashes of different keys: try the next */
+	}
+	return add(k, hash, cells) ? -ENOMEM : (int64_t)k->nr - 1;
+}
+
+bool keyed_room(const struct keyed *k, void **list, size_t *room, size_t each_bytes)
+{
+	size_t more = k->room;
+	char *grown;
+
+	if (*room >= k->nr)
+		return true;
+	grown = reallocarray(*list, more, each_bytes);
+	if (!grown)
+		return false;
+	memset(grown + *room * each_bytes, 0, (more - *room) * each_bytes);
+	*list = grown;
+	*room = more;
+	return true;
+}
+
+void keyed_release(struct keyed *k)
+{
+	free(k->cells);
+	map_release(&k->by_key);
+	*k = (struct keyed){0};
+}
+
+int memo_init(struct memo *m, int64_t nr_contexts)
+{
+	m->slots = calloc((size_t)nr_contexts + 1, sizeof(*m->slots));
+	if (!m->slots)
+		return -ENOMEM;
+	m->nr = nr_contexts + 1;
+	return 0;
+}
+
+void memo_release(struct memo *m)
+{
+	free(m->slots);
+	*m = (struct memo){0};
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/compare.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct taker {
+	struct measures *m;
+	struct sonde_run *run;
+	ns_t begin, end; /* of the slice */
+	unsigned slice;
+	struct error *err;
+};
+
+static bool same(const struct measure *a, const struct measure *b)
+{
+	return a->cpu == b->cpu && !strcmp(a->machine, b->machine) && !strcmp(a->what, b->what);
+}
+
+const struct measure *measures_find(const struct measures *m, const struct measure *like)
+{
+	for (size_t i = 0; i < m->nr; i++) {
+		if (same(&m->list[i], like))
+			return &m->list[i];
+	}
+	return NULL;
+}
+
+static int add(struct taker *t, const struct measure *like, double value)
+{
+	struct measures *m = t->m;
+	struct measure *at = (struct measure *)measures_find(m, like);
+
+	if (!at && m->nr == m->room) {
+		size_t room = m->room ? m->room * 2 : 64;
+		struct measure *grown = reallocarray(m->list, room, sizeof(*grown));
+
+		if (!grown)
+			return fail(t->err, -ENOMEM, "out of memory");
+		m->list = grown;
+		m->room = room;
+	}
+	if (!at) {
+		at = &m->list[m->nr];
+		*at = *like;
+		at->machine = arena_strdup(&m->arena, like->machine);
+		at->what = arena_strdup(&m->arena, like->what);
+		if (!at->machine || !at->what)
+			return fail(t->err, -ENOMEM, "out of memory");
+		m->nr++;
+	}
+	at->values[t->slice] += value;
+	return 0;
+}
+
+static const char *machine_name(const struct taker *t, int64_t row)
+{
+	struct sonde_machine m;
+
+	return sonde_machine(t->run, row, &m) ? "?" : m.name;
+}
+
+static double of_slice(const struct taker *t, int64_t ns)
+{
+	return (double)ns / (double)(t->end - t->begin);
+}
+
+static int64_t cell(const struct sonde_facts *f, size_t row, const char *column)
+{
+	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column)).i;
+}
+
+/* ---- what is measured ---------------------------------------------------------------------- */
+
+static int take_machine(struct taker *t, const struct sonde_facts *f, size_t row)
+{
+	const struct measure like = {.machine = machine_name(t, cell(f, row, "machine")),
+				     .cpu = -1,
+				     .what = "CPU time of its own code, in CPUs",
+				     .is_share = true};
+
+	return add(t, &like, of_slice(t, cell(f, row, "total")));
+}
+
+/* Each of a vCPU's states is a measure. */
+static int take_states(struct taker *t, const struct sonde_facts *f, size_t row)
+{
+	const struct sonde_analysis *a = sonde_facts_analysis(f);
+	struct sonde_cpu cpu;
+	int ret = 0;
+
+	sonde_cpu(t->run, cell(f, row, "vcpu"), &cpu);
+	for (unsigned c = 0; c < a->nr_columns && !ret; c++) {
+		char what[160];
+		struct measure like = {.machine = machine_name(t, cpu.machine),
+				       .cpu = cpu.number,
+				       .what = what,
+				       .is_share = true};
+
+		if (a->columns[c].type != SONDE_COL_NS || !strcmp(a->columns[c].name, "total"))
+			continue;
+		snprintf(what, sizeof(what), "%s", a->columns[c].help);
+		ret = add(t, &like, of_slice(t, sonde_facts_cell(f, row, c).i));
+	}
+	return ret;
+}
+
+static int take_preemption(struct taker *t, const struct sonde_facts *f, size_t row)
+{
+	struct sonde_thread thread;
+	struct sonde_cpu cpu;
+	char what[200];
+	struct measure like = {.what = what, .is_share = true};
+	int64_t mode = cell(f, row, "mode");
+
+	sonde_cpu(t->run, cell(f, row, "vcpu"), &cpu);
+	like.machine = machine_name(t, cpu.machine);
+	like.cpu = cpu.number;
+	/* Numbers of threads mean nothing in another run. */
+	if (!sonde_thread(t->run, cell(f, row, "culprit"), &thread) && thread.vcpu < 0)
+		snprintf(what, sizeof(what), "it was kept off the CPU by %s of %s", thread.comm,
+			 machine_name(t, cell(f, row, "culprit_machine")));
+	else
+		snprintf(what, sizeof(what), "it was kept off the CPU by %s of %s",
+			 sonde_mode_name((enum sonde_mode)mode),
+			 machine_name(t, cell(f, row, "culprit_machine")));
+	return add(t, &like, of_slice(t, cell(f, row, "total")));
+}
+
+static int take_exits(struct taker *t, const struct sonde_facts *f, size_t row)
+{
+	const char *name = sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "name")).s;
+	int64_t vm = cell(f, row, "vm"), from = cell(f, row, "from");
+	char what[200];
+	struct measure like = {.machine = machine_name(t, vm), .cpu = -1, .what = what};
+	double seconds = (double)(t->end - t->begin) / 1e9;
+
+	if (from == vm)
+		snprintf(what, sizeof(what), "%s exits", *name ? name : "unnamed");
+	else
+		snprintf(what, sizeof(what), "%s exits of %s in it", *name ? name : "unnamed",
+			 machine_name(t, from));
+	return add(t, &like, (double)cell(f, row, "count") / seconds);
+}
+
+static const struct {
+	const char *analysis;
+	int (*take)(struct taker *t, const struct sonde_facts *f, size_t row);
+} sources[] = {
+	{"machine_time", take_machine},
+	{"vcpu_state", take_states},
+	{"preemption", take_preemption},
+	{"exits", take_exits},
+};
+
+static int take_slice(struct taker *t)
+{
+	struct sonde_error public_err = {0};
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sources) && !ret; i++) {
+		struct sonde_facts *f;
+
+		ret = sonde_facts_get(&f, t->run, sources[i].analysis, t->begin, t->end,
+				      &public_err);
+		if (ret)
+			return fail(t->err, ret, "%s", public_err.text);
+		for (size_t row = 0; row < sonde_facts_nr_rows(f) && !ret; row++)
+			ret = sources[i].take(t, f, row);
+		sonde_facts_free(f);
+	}
+	return ret;
+}
+
+int measures_take(struct measures *m, struct sonde_run *run, ns_t begin, ns_t end,
+		  struct error *err)
+{
+	struct taker t = {.m = m, .run = run, .err = err};
+	ns_t step = (end - begin) / COMPARE_SLICES;
+
+	*m = (struct measures){0};
+	if (step <= 0)
+		return fail(err, -ERANGE, "the window is too short to be compared");
+	for (t.slice = 0; t.slice < COMPARE_SLICES; t.slice++) {
+		int ret;
+
+		t.begin = begin + step * (ns_t)t.slice;
+		t.end = t.begin + step;
+		ret = take_slice(&t);
+		if (ret) {
+			measures_release(m);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+void measures_release(struct measures *m)
+{
+	arena_release(&m->arena);
+	free(m->list);
+	*m = (struct measures){0};
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a guest's "steal" counter lumps together.
+ *
+ * KVM reports as stolen all the time in which a vCPU's thread was ready to run and did not: its
+ * state "preempted".  Where the guest's /proc/stat was read twice within the window, its own count
+ * stands beside what the parent's trace shows of the time between.
+ */
+#include "analysis/facts.h"
+#include "analysis/preemption.h"
+#include "model/context.h"
+
+#include <string.h>
+
+struct steal {
+	struct strips strips;
+	int64_t vcpu;
+	ns_t begin, end;
+	ns_t by_why[SONDE_NR_OFFS];
+	ns_t found_ns;
+	ns_t guest_ns; /* by the guest's own count, -1 not known */
+	ns_t unit_ns;  /* of that count */
+};
+
+static bool each_state(const struct sonde_interval *i, void *data)
+{
+	struct steal *s = data;
+	ns_t from = i->begin > s->begin ? i->begin : s->begin;
+	ns_t to = i->end < s->end ? i->end : s->end;
+
+	if (i->value != VCPU_PREEMPTED)
+		return true;
+	s->by_why[preemption_why(&s->strips, s->vcpu, i)] += to - from;
+	s->found_ns += to - from;
+	return true;
+}
+
+/* The first and the last reading within the window narrow it down to the time between. */
+static void find_readings(struct steal *s, ns_t begin, ns_t end, const struct sonde_cpu *cpu)
+{
+	struct sonde_cpu_times first = {0}, last = {0}, t;
+	unsigned nr = 0;
+
+	for (int64_t row = 0; row < sonde_nr_cpu_times(s->strips.run); row++) {
+		sonde_cpu_times(s->strips.run, row, &t);
+		if (t.machine != cpu->machine || t.cpu != cpu->number || t.t < begin ||
+		    t.t >= end || t.steal < 0 || t.hz <= 0)
+			continue;
+		first = nr++ ? first : t;
+		last = t;
+	}
+	s->begin = nr > 1 ? first.t : begin;
+	s->end = nr > 1 ? last.t : end;
+	s->guest_ns = -1;
+	s->unit_ns = -1;
+	if (nr < 2 || last.steal < first.steal || last.hz > NS_PER_SEC ||
+	    last.steal - first.steal > INT64_MAX / NS_PER_SEC)
+		return;
+	s->unit_ns = NS_PER_SEC / last.hz;
+	s->guest_ns = (last.steal - first.steal) * s->unit_ns;
+}
+
+static int add_vcpu(struct sonde_facts *out, struct sonde_run *run, int64_t vcpu, ns_t begin,
+		    ns_t end)
+{
+	struct steal s = {.strips = {.run = run}, .vcpu = vcpu};
+	struct sonde_cpu cpu;
+	int ret;
+
+	if (run->cpu_attrs[vcpu][CPU_STATE] == ATTR_NONE || sonde_cpu(run, vcpu, &cpu))
+		return 0;
+	find_readings(&s, begin, end, &cpu);
+	ret = sonde_walk(run, run->cpu_attrs[vcpu][CPU_STATE], s.begin, s.end, each_state, &s);
+	strips_release(&s.strips);
+	facts_add(out, (union sonde_cell[]){
+			       cell_int(vcpu),
+			       cell_int(s.begin),
+			       cell_int(s.end - s.begin),
+			       cell_int(s.guest_ns),
+			       cell_int(s.unit_ns),
+			       cell_int(s.found_ns),
+			       cell_int(s.by_why[SONDE_OFF_READY]),
+			       cell_int(s.by_why[SONDE_OFF_SLICE]),
+			       cell_int(s.by_why[SONDE_OFF_WAKEUP]),
+			       cell_int(s.by_why[SONDE_OFF_CLASS]),
+			       cell_int(s.by_why[SONDE_OFF_MOVED]),
+			       cell_int(s.by_why[SONDE_OFF_QUOTA]),
+			       cell_int(s.by_why[SONDE_OFF_UNKNOWN]),
+		       });
+	return ret;
+}
+
+static int find_steal(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		      struct error *err)
+{
+	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run); vcpu++) {
+		int ret = add_vcpu(out, run, vcpu, begin, end);
+
+		if (ret)
+			return fail(err, ret, "cannot read a vCPU's states: %s", strerror(-ret));
+	}
+	facts_sort(out, "found");
+	return 0;
+}
+
+static const struct sonde_column steal_columns[] = {
+	{"vcpu", "VCPU", SONDE_COL_CPU, "vCPU"},
+	{"from", "FROM", SONDE_COL_TIME,
+	 "first reading of its guest's count; else the window's begin"},
+	{"length", "FOR", SONDE_COL_NS, "until the last reading, or the window's end"},
+	{"guest", "GUEST SAYS", SONDE_COL_NS, "stolen in that time, by its guest's /proc/stat"},
+	{"unit", "+-", SONDE_COL_NS, "unit of that count"},
+	{"found", "FOUND", SONDE_COL_NS,
+	 "its thread was ready to run and did not; all that follows"},
+	{"ready", "READY", SONDE_COL_NS, "it had been woken, and waited for its turn"},
+	{"slice", "SLICE", SONDE_COL_NS, "its time was up"},
+	{"wakeup", "WAKEUP", SONDE_COL_NS, "a thread was woken that was due before it"},
+	{"class", "CLASS", SONDE_COL_NS, "a thread of a real-time or deadline class had to run"},
+	{"moved", "MOVED", SONDE_COL_NS, "it was being moved to another CPU"},
+	{"quota", "QUOTA", SONDE_COL_NS, "its cgroup's quota was used up: its CPU idled"},
+	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known why"},
+};
+
+const struct analysis steal_analysis = {
+	{"steal", "Steal, split",
+	 "what a guest counts as stolen, by why its vCPU did not run; beside it the guest's own "
+	 "count, "
+	 "where it was read",
+	 steal_columns, ARRAY_SIZE(steal_columns)},
+	find_steal,
+};

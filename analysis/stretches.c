@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Delays one by one, the longest of all: each stretch in which a vCPU or a thread wanted to run and
+ * did not, and each exit that took long without being a halt. */
+#include "analysis/exits.h"
+#include "analysis/preemption.h"
+#include "analysis/thread_delay.h"
+#include "analysis/why.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STRETCHES_MAX 1000
+#define CAUSES_MAX 24 /* of one stretch, told apart: the first that came; further ones are not told */
+
+enum stretch_kind { STRETCH_VCPU, STRETCH_THREAD, STRETCH_EXIT };
+
+struct stretch {
+	enum stretch_kind kind;
+	int64_t row;	/* CPU or thread */
+	int64_t victim; /* STRETCH_VCPU: guest thread; STRETCH_EXIT: unused */
+	ns_t begin, end;
+	unsigned nr_causes;
+	struct stretch_cause {
+		struct culprit culprit;
+		int64_t on;
+		ns_t time_ns;
+	} causes[CAUSES_MAX];
+	int64_t reason, isa, user_reason, from; /* STRETCH_EXIT */
+};
+
+struct stretches {
+	struct sonde_run *run;
+	bool open;
+	bool counts; /* the one at hand: it may be kept */
+	struct stretch now;
+	struct stretch *heap; /* owned: the longest so far, the shortest of them first */
+	unsigned nr;
+};
+
+static ns_t length(const struct stretch *s)
+{
+	return s->end - s->begin;
+}
+
+static void swap(struct stretch *a, struct stretch *b)
+{
+	struct stretch keep = *a;
+
+	*a = *b;
+	*b = keep;
+}
+
+static void sift_down(struct stretches *s)
+{
+	unsigned i = 0;
+
+	for (;;) {
+		unsigned child = 2 * i + 1;
+
+		if (child + 1 < s->nr && length(&s->heap[child + 1]) < length(&s->heap[child]))
+			child++;
+		if (child >= s->nr || length(&s->heap[i]) <= length(&s->heap[child]))
+			return;
+		swap(&s->heap[i], &s->heap[child]);
+		i = child;
+	}
+}
+
+static void keep(struct stretches *s, const struct stretch *stretch)
+{
+	if (s->nr == STRETCHES_MAX) {
+		if (length(stretch) <= length(&s->heap[0]))
+			return;
+		s->heap[0] = *stretch;
+		sift_down(s);
+		return;
+	}
+	s->heap[s->nr] = *stretch;
+	for (unsigned i = s->nr++; i; i = (i - 1) / 2) {
+		if (length(&s->heap[(i - 1) / 2]) <= length(&s->heap[i]))
+			return;
+		swap(&s->heap[(i - 1) / 2], &s->heap[i]);
+	}
+}
+
+static void close_stretch(struct stretches *s)
+{
+	if (s->open)
+		keep(s, &s->now);
+	s->open = false;
+}
+
+/* Whether what comes next is another piece of the stretch at hand. */
+static bool goes_on(const struct stretches *s, int64_t row, ns_t begin)
+{
+	return s->open && s->now.row == row && s->now.begin == begin;
+}
+
+/* Of one that is shorter than all that are kept, the causes do not matter. */
+static void begin_stretch(struct stretches *s, enum stretch_kind kind, int64_t row, int64_t victim,
+			  ns_t begin, ns_t end)
+{
+	close_stretch(s);
+	s->now.kind = kind;
+	s->now.row = row;
+	s->now.victim = victim;
+	s->now.begin = begin;
+	s->now.end = end;
+	s->now.nr_causes = 0;
+	s->open = true;
+	s->counts = s->nr < STRETCHES_MAX || end - begin > length(&s->heap[0]);
+}
+
+/* A piece of the stretch at hand: what had the CPU meanwhile. */
+static void add_piece(struct stretches *s, int64_t context, int64_t on, ns_t time_ns)
+{
+	struct culprit c;
+	unsigned i;
+
+	if (!s->counts)
+		return;
+	c = culprit_of(s->run, context);
+	for (i = 0; i < s->now.nr_causes; i++) {
+		struct stretch_cause *cause = &s->now.causes[i];
+
+		if (!memcmp(&cause->culprit, &c, sizeof(c)) && cause->on == on)
+			break;
+	}
+	if (i == CAUSES_MAX)
+		return;
+	if (i == s->now.nr_causes)
+		s->now.causes[s->now.nr_causes++] = (struct stretch_cause){c, on, 0};
+	s->now.causes[i].time_ns += time_ns;
+}
+
+static bool add_preemption(const struct preemption *p, void *data)
+{
+	struct stretches *s = data;
+
+	if (!goes_on(s, p->vcpu, p->begin))
+		begin_stretch(s, STRETCH_VCPU, p->vcpu, p->victim, p->begin, p->end);
+	add_piece(s, p->context, p->on, p->to - p->from);
+	return true;
+}
+
+static bool add_delay(const struct thread_delay *d, void *data)
+{
+	struct stretches *s = data;
+
+	if (!goes_on(s, d->thread, d->begin))
+		begin_stretch(s, STRETCH_THREAD, d->thread, 0, d->begin, d->end);
+	add_piece(s, d->context, d->on, d->to - d->from);
+	return true;
+}
+
+static bool add_exit(const struct exit_interval *e, void *data)
+{
+	struct stretches *s = data;
+	const struct stretch of = {.kind = STRETCH_EXIT,
+				   .row = e->vcpu,
+				   .begin = e->begin,
+				   .end = e->end,
+				   .reason = e->reason,
+				   .isa = e->isa,
+				   .user_reason = e->user_reason,
+				   .from = e->from};
+
+	if (strcmp(exit_name(s->run, e->isa, e->reason), "HLT"))
+		keep(s, &of);
+	return true;
+}
+
+/* ---- in words ------------------------------------------------------------------------------ */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct stretch_cause *x = a, *y = b;
+
+	return x->time_ns < y->time_ns ? 1 : x->time_ns > y->time_ns ? -1 : 0;
+}
+
+static void say_causes(struct sentence *s, const struct stretch *stretch)
+{
+	for (unsigned i = 0; i < stretch->nr_causes && i < 3; i++) {
+		const struct stretch_cause *cause = &stretch->causes[i];
+
+		if (i && cause->time_ns * 10 < length(stretch))
+			return;
+		say(s, i ? ", " : "; for ");
+		say_length(s, cause->time_ns);
+		if (cause->culprit.mode == SONDE_MODE_IDLE) {
+			say(s, " on its way to an idle CPU");
+			continue;
+		}
+		say(s, " ");
+		say_culprit(s, &cause->culprit);
+		say(s, " had ");
+		say_cpu(s, cause->on);
+	}
+}
+
+static void say_exit(struct sentence *s, const struct stretch *stretch)
+{
+	const char *name = exit_name(s->run, stretch->isa, stretch->reason);
+
+	say_cpu(s, stretch->from);
+	say(s, " left guest mode");
+	if (*name)
+		say(s, " (%s)", name);
+	else
+		say(s, " (reason %lld)", (long long)stretch->reason);
+	say(s, " and came back after ");
+	say_length(s, length(stretch));
+	if (stretch->user_reason >= 0)
+		say(s, ", through the VMM (%s)", user_exit_name(stretch->user_reason));
+}
+
+static void say_delay(struct sentence *s, const struct stretch *stretch)
+{
+	struct sonde_thread t;
+
+	if (stretch->kind == STRETCH_VCPU) {
+		say_cpu(s, stretch->row);
+	} else {
+		sonde_thread(s->run, stretch->row, &t);
+		say_thread(s, stretch->row);
+		say(s, " of ");
+		say_machine(s, t.machine);
+	}
+	say(s, " was ready but not running for ");
+	say_length(s, length(stretch));
+	if (stretch->kind == STRETCH_VCPU && !sonde_thread(s->run, stretch->victim, &t) && t.tid) {
+		say(s, ", which delayed ");
+		say_thread(s, stretch->victim);
+	}
+	say_causes(s, stretch);
+}
+
+static struct verdict verdict_of(const struct why *w, struct stretch *stretch)
+{
+	static const char *const kinds[] = {"vcpu", "thread", "exit"};
+	struct verdict v = why_verdict(w, kinds[stretch->kind], -1);
+	struct sonde_thread t;
+	struct sonde_cpu cpu;
+
+	qsort(stretch->causes, stretch->nr_causes, sizeof(*stretch->causes), by_time);
+	v.cost_ns = length(stretch);
+	v.begin = stretch->begin;
+	v.end = stretch->end;
+	if (stretch->kind == STRETCH_THREAD) {
+		v.thread = stretch->row;
+		v.machine = sonde_thread(w->run, stretch->row, &t) ? -1 : (int64_t)t.machine;
+	} else {
+		v.vcpu = stretch->kind == STRETCH_EXIT ? stretch->from : stretch->row;
+		v.thread = stretch->kind == STRETCH_EXIT ? -1 : stretch->victim;
+		v.machine = sonde_cpu(w->run, v.vcpu, &cpu) ? -1 : (int64_t)cpu.machine;
+	}
+	if (stretch->nr_causes) {
+		v.by = stretch->causes[0].culprit;
+		v.by_ns = stretch->causes[0].time_ns;
+	}
+	if (stretch->kind == STRETCH_EXIT)
+		say_exit(&v.says, stretch);
+	else
+		say_delay(&v.says, stretch);
+	say(&v.says, ", from ");
+	say_time(&v.says, v.begin);
+	say(&v.says, ".");
+	return v;
+}
+
+static int collect(struct stretches *s, const struct why *w, struct error *err)
+{
+	int ret = preemption_scan(w->run, w->begin, w->end, add_preemption, s, err);
+
+	close_stretch(s);
+	if (!ret) /* what delays a guest's thread without its knowledge is its vCPU's delay */
+		ret = thread_waits_scan(w->run, w->begin, w->end, add_delay, s, err);
+	close_stretch(s);
+	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(w->run) && !ret; vcpu++) {
+		ret = exits_scan(w->run, vcpu, w->begin, w->end, add_exit, s);
+		if (ret)
+			fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret));
+	}
+	return ret;
+}
+
+static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			  struct error *err)
+{
+	struct why w = {.out = out, .run = run, .begin = begin, .end = end};
+	struct stretches s = {.run = run};
+	int ret;
+
+	s.heap = calloc(STRETCHES_MAX, sizeof(*s.heap));
+	if (!s.heap)
+		return fail(err, -ENOMEM, "out of memory");
+	ret = collect(&s, &w, err);
+	for (unsigned i = 0; i < s.nr && !ret; i++) {
+		struct verdict v = verdict_of(&w, &s.heap[i]);
+
+		why_add(&w, &v);
+	}
+	free(s.heap);
+	facts_sort(out, "cost");
+	return ret;
+}
+
+const struct analysis delay_analysis = {
+	{"delay", "The longest delays, one by one",
+	 "the 1000 longest stretches in which a vCPU or a thread was ready but did not run, or an "
+	 "exit "
+	 "that was no halt was handled",
+	 why_columns, WHY_NR_COLUMNS},
+	find_stretches,
+};

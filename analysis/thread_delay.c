@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/thread_delay.h"
+#include "analysis/cpu_users.h"
+#include "analysis/preemption.h"
+#include "model/context.h"
+
+#include <string.h>
+
+struct scan {
+	struct sonde_run *run;
+	struct cpu_users *users;
+	ns_t begin, end;
+	struct thread_delay d;
+	unsigned machine;
+	int first_cpu; /* where it was first, -1 unknown */
+	attr_t cpu;    /* where it is or was last, ATTR_NONE: it never moved */
+	bool (*each)(const struct thread_delay *d, void *data);
+	void *data;
+	int64_t victim;	  /* asked for last */
+	bool tell_victim; /* it is nobody's idle thread, nor a vCPU's */
+	bool stop;
+	int ret;
+};
+
+static bool tell_piece(const struct cpu_user *ran, void *data)
+{
+	struct scan *s = data;
+
+	s->d.on = ran->on;
+	s->d.context = ran->context;
+	s->d.from = ran->from;
+	s->d.to = ran->to;
+	s->stop = !s->each(&s->d, s->data);
+	return !s->stop;
+}
+
+/* The CPU it waits for is the one that it then runs on. */
+static int cpu_waited_for(struct scan *s, ns_t end)
+{
+	struct sonde_interval i;
+
+	if (s->cpu == ATTR_NONE)
+		return s->first_cpu;
+	if (end >= sonde_run_end(s->run))
+		end = sonde_run_end(s->run) - 1;
+	if (sonde_at(s->run, s->cpu, end, &i) || !i.value)
+		return s->first_cpu;
+	return (int)i.value - 1;
+}
+
+static bool each_state(const struct sonde_interval *i, void *data)
+{
+	struct scan *s = data;
+	struct cpu_user nobody = {-1, -1, i->begin, i->end};
+	int cpu;
+
+	if (i->value != THREAD_RUNNABLE)
+		return true;
+	if (nobody.from < s->begin)
+		nobody.from = s->begin;
+	if (nobody.to > s->end)
+		nobody.to = s->end;
+	s->d.begin = i->begin;
+	s->d.end = i->end;
+	cpu = cpu_waited_for(s, i->end);
+	if (cpu < 0)
+		tell_piece(&nobody, s);
+	else
+		s->ret = cpu_users_walk(s->users, s->machine, cpu, nobody.from, nobody.to,
+					tell_piece, s);
+	return !s->stop && !s->ret;
+}
+
+static int scan_thread(struct scan *s, int64_t row)
+{
+	struct sonde_thread t;
+	attr_t state;
+	int ret;
+
+	sonde_thread(s->run, row, &t);
+	if (!t.tid || t.vcpu >= 0 || t.begin >= s->end || (t.end >= 0 && t.end <= s->begin))
+		return 0;
+	state = run_thread_attr(s->run, row, "state");
+	if (state == ATTR_NONE)
+		return 0;
+	s->cpu = run_thread_attr(s->run, row, "cpu");
+	s->first_cpu = run_first_cpu(s->run, row);
+	s->machine = t.machine;
+	s->d.thread = row;
+	ret = sonde_walk(s->run, state, s->begin, s->end, each_state, s);
+	return ret ? ret : s->ret;
+}
+
+static bool tell_preemption(const struct preemption *p, void *data)
+{
+	struct scan *s = data;
+
+	if (p->victim < 0)
+		return true;
+	if (p->victim != s->victim) {
+		struct sonde_thread t;
+
+		s->victim = p->victim;
+		s->tell_victim = !sonde_thread(s->run, p->victim, &t) && t.tid && t.vcpu < 0;
+	}
+	if (!s->tell_victim)
+		return true;
+	s->d = (struct thread_delay){.thread = p->victim,
+				     .in_guest = true,
+				     .begin = p->begin,
+				     .end = p->end,
+				     .on = p->on,
+				     .context = p->context,
+				     .from = p->from,
+				     .to = p->to};
+	s->stop = !s->each(&s->d, s->data);
+	return !s->stop;
+}
+
+static int scan_threads(struct scan *s, struct error *err)
+{
+	int ret = cpu_users_get(&s->users, s->run);
+
+	if (ret)
+		return fail(err, ret, "out of memory");
+	for (int64_t row = 0; row < sonde_nr_threads(s->run) && !s->stop && !ret; row++)
+		ret = scan_thread(s, row);
+	return ret ? fail(err, ret, "cannot follow a thread's states: %s", strerror(-ret)) : 0;
+}
+
+int thread_waits_scan(struct sonde_run *run, ns_t begin, ns_t end,
+		      bool (*each)(const struct thread_delay *d, void *data), void *data,
+		      struct error *err)
+{
+	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
+
+	return scan_threads(&s, err);
+}
+
+int thread_delay_scan(struct sonde_run *run, ns_t begin, ns_t end,
+		      bool (*each)(const struct thread_delay *d, void *data), void *data,
+		      struct error *err)
+{
+	struct scan s = {
+		.run = run, .begin = begin, .end = end, .each = each, .data = data, .victim = -1};
+	int ret = scan_threads(&s, err);
+
+	return ret || s.stop ? ret : preemption_scan(run, begin, end, tell_preemption, &s, err);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANALYSIS_THREAD_DELAY_H
+#define ANALYSIS_THREAD_DELAY_H
+
+#include "analysis/run.h"
+
+/*
+ * What kept threads from running that wanted to: they waited for a CPU of their own machine, or
+ * their kernel took them for running while their vCPU was off the CPU.  Who had the physical CPU
+ * meanwhile is told for both.  vCPUs' own threads are left out: preemption.h has them.
+ */
+struct thread_delay {
+	int64_t thread;	 /* row */
+	bool in_guest;	 /* its kernel took it for running; its vCPU was preempted */
+	ns_t begin, end; /* of the whole delay */
+	int64_t on;	 /* CPU row of the physical CPU it waited for, -1 unknown */
+	int64_t context; /* row of what ran there, -1 unknown */
+	ns_t from, to;	 /* when that ran, within [begin, end) */
+};
+
+/* Calls @each for each piece of each delay in [begin, end), pieces of one delay in order. */
+int thread_delay_scan(struct sonde_run *run, ns_t begin, ns_t end,
+		      bool (*each)(const struct thread_delay *d, void *data), void *data,
+		      struct error *err);
+
+/* The same of those only that waited for a CPU of their own machine. */
+int thread_waits_scan(struct sonde_run *run, ns_t begin, ns_t end,
+		      bool (*each)(const struct thread_delay *d, void *data), void *data,
+		      struct error *err);
+
+#endif

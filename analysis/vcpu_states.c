@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each vCPU's time went into: every moment of the window is in one column of its row.
+ */
+#include "analysis/facts.h"
+#include "analysis/cpu_users.h"
+#include "analysis/preemption.h"
+#include "model/context.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+#define SHARES(X)                                                                                  \
+	X(USER, "user", "USER", "its user space ran")                                              \
+	X(KERNEL, "kernel", "KERNEL", "its kernel ran")                                            \
+	X(GUEST, "guest", "GUEST", "its code ran, user or kernel not known")                       \
+	X(NESTED, "nested", "NESTED", "code of VMs in it ran, or their hypervisor in it")          \
+	X(HYPERVISOR, "hypervisor", "HYPERVISOR", "the hypervisors around it worked for it")       \
+	X(VMM, "vmm", "VMM", "its VMM's user space handled an exit")                               \
+	X(HALTING, "halting", "HALTING", "its hypervisor polled, put it to sleep or woke it up")   \
+	X(INTERRUPTS, "interrupts", "INTERRUPTS", "interrupt handlers of the machines around it")  \
+	X(BELOW, "below", "BELOW", "the vCPU that it was on did not run itself")                   \
+	X(READY, "ready", "READY", "it had been woken, and waited for a CPU")                      \
+	X(PREEMPTED, "preempted", "PREEMPTED", "it could have gone on, and something else ran")    \
+	X(THROTTLED, "throttled", "THROTTLED", "its cgroup's quota was used up: its CPU idled")    \
+	X(TIMER, "wait_timer", "TIMER", "it waited for a timer")                                   \
+	X(DISK, "wait_disk", "DISK", "it waited for a disk")                                       \
+	X(NETWORK, "wait_network", "NETWORK", "it waited for the network")                         \
+	X(IPI, "wait_ipi", "IPI", "it waited for another vCPU of its VM")                          \
+	X(DEVICE, "wait_device", "DEVICE", "it waited for another device")                         \
+	X(WOKEN, "wait_vmm", "FOR VMM", "it slept until its VMM woke it")                          \
+	X(HOST, "wait_host", "IN HOST", "its thread slept inside the host")                        \
+	X(WAIT, "wait_unknown", "WAIT", "it waited; for what is not known")                        \
+	X(GONE, "gone", "GONE", "after its end")                                                   \
+	X(UNKNOWN, "unknown", "UNKNOWN", "not known")
+/* clang-format on */
+
+enum share {
+#define X(name, column, title, help) SHARE_##name,
+	SHARES(X)
+#undef X
+		NR_SHARES
+};
+
+struct scan {
+	struct sonde_run *run;
+	struct cpu_users *users;
+	ns_t begin, end;
+	struct sonde_context *contexts; /* owned */
+	uint8_t *kinds;	  /* owned: per context, enum share + 1 for this vCPU; 0 none yet */
+	int64_t *parents; /* owned, per machine */
+	int64_t vcpu;
+	struct sonde_cpu cpu;
+	struct sonde_interval rest; /* of the vCPU's `woken`, asked for last */
+	ns_t shares[NR_SHARES];
+	int ret;
+};
+
+/* Whether @machine is @outer or inside it. */
+static bool is_inside(const struct scan *s, int64_t machine, int64_t outer)
+{
+	while (machine >= 0 && machine != outer)
+		machine = s->parents[machine];
+	return machine == outer;
+}
+
+/* The vCPU's own line: itself, those that it is on, those inside it. */
+static bool is_related(const struct scan *s, int64_t cpu)
+{
+	struct sonde_cpu c;
+
+	if (cpu < 0 || sonde_cpu(s->run, cpu, &c) || c.machine >= sonde_nr_machines(s->run))
+		return false;
+	if (c.machine == s->cpu.machine)
+		return cpu == s->vcpu;
+	return is_inside(s, c.machine, s->cpu.machine) || is_inside(s, s->cpu.machine, c.machine);
+}
+
+static enum share own_code(const struct sonde_context *c)
+{
+	switch (c->mode) {
+	case SONDE_MODE_USER:
+		return SHARE_USER;
+	case SONDE_MODE_HYPERVISOR:
+		return SHARE_NESTED;
+	case SONDE_MODE_GUEST:
+	case SONDE_MODE_TASK:
+	case SONDE_MODE_UNKNOWN:
+		return SHARE_GUEST;
+	default:
+		return SHARE_KERNEL;
+	}
+}
+
+/* A machine around it runs: for it, or for something else. */
+static enum share outer_code(const struct scan *s, const struct sonde_context *c)
+{
+	struct sonde_thread th;
+	bool for_it = !sonde_thread(s->run, c->thread, &th) && is_related(s, th.vcpu);
+
+	switch (c->mode) {
+	case SONDE_MODE_HYPERVISOR:
+		if (!is_related(s, c->serves))
+			return SHARE_BELOW;
+		return c->vmm >= 0 ? SHARE_VMM : SHARE_HYPERVISOR;
+	case SONDE_MODE_IRQ:
+	case SONDE_MODE_SOFTIRQ:
+		return for_it ? SHARE_INTERRUPTS : SHARE_BELOW;
+	case SONDE_MODE_UNKNOWN:
+	case SONDE_MODE_GUEST:
+		return SHARE_UNKNOWN;
+	default:
+		return for_it ? SHARE_HYPERVISOR : SHARE_BELOW;
+	}
+}
+
+static enum share share_of(const struct scan *s, const struct sonde_context *c)
+{
+	if (c->machine >= sonde_nr_machines(s->run))
+		return SHARE_UNKNOWN;
+	if (c->machine == s->cpu.machine)
+		return c->cpu == s->cpu.number ? own_code(c) : SHARE_BELOW;
+	if (is_inside(s, c->machine, s->cpu.machine))
+		return SHARE_NESTED;
+	if (is_inside(s, s->cpu.machine, c->machine))
+		return outer_code(s, c);
+	return SHARE_BELOW;
+}
+
+/* From the exit by which it halts to the next entry, the hypervisor's work is for the halt. */
+static bool is_halting(struct scan *s, ns_t t)
+{
+	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
+
+	if ((t < s->rest.begin || t >= s->rest.end) &&
+	    strip_at(&s->users->strips, woken, t, &s->rest))
+		return false;
+	return !s->rest.value && s->rest.begin > sonde_run_begin(s->run);
+}
+
+static bool each_user(const struct cpu_user *p, void *data)
+{
+	struct scan *s = data;
+	enum share share = SHARE_UNKNOWN;
+
+	if (p->context >= 0 && p->context < sonde_nr_contexts(s->run)) {
+		if (!s->kinds[p->context])
+			s->kinds[p->context] = (uint8_t)(share_of(s, &s->contexts[p->context]) + 1);
+		share = (enum share)(s->kinds[p->context] - 1);
+	}
+	if (share == SHARE_HYPERVISOR && is_halting(s, p->from))
+		share = SHARE_HALTING;
+	s->shares[share] += p->to - p->from;
+	return true;
+}
+
+static enum share share_of_wait(struct scan *s, ns_t t)
+{
+	static const enum share shares[SONDE_NR_CAUSES] = {
+		[SONDE_CAUSE_UNKNOWN] = SHARE_WAIT, [SONDE_CAUSE_TIMER] = SHARE_TIMER,
+		[SONDE_CAUSE_DISK] = SHARE_DISK,    [SONDE_CAUSE_NETWORK] = SHARE_NETWORK,
+		[SONDE_CAUSE_IPI] = SHARE_IPI,	    [SONDE_CAUSE_DEVICE] = SHARE_DEVICE,
+		[SONDE_CAUSE_VMM] = SHARE_WOKEN,    [SONDE_CAUSE_HOST] = SHARE_HOST,
+		[SONDE_CAUSE_NONE] = SHARE_WAIT,
+	};
+	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
+	struct sonde_interval i;
+	struct sonde_wake wake;
+
+	if (strip_at(&s->users->strips, woken, t, &i) || i.value ||
+	    strip_at(&s->users->strips, woken, i.end, &i) ||
+	    sonde_wake(s->run, (int64_t)i.value - 1, &wake))
+		return SHARE_WAIT;
+	return shares[wake.cause];
+}
+
+static enum share share_of_preemption(struct scan *s, const struct sonde_interval *i)
+{
+	switch (preemption_why(&s->users->strips, s->vcpu, i)) {
+	case SONDE_OFF_READY:
+		return SHARE_READY;
+	case SONDE_OFF_QUOTA:
+		return SHARE_THROTTLED;
+	default:
+		return SHARE_PREEMPTED;
+	}
+}
+
+static bool each_state(const struct sonde_interval *i, void *data)
+{
+	struct scan *s = data;
+	ns_t from = i->begin > s->begin ? i->begin : s->begin;
+	ns_t to = i->end < s->end ? i->end : s->end;
+
+	switch (i->value) {
+	case VCPU_ON_CPU:
+		s->ret = cpu_users_walk(s->users, s->cpu.machine, s->cpu.number, from, to,
+					each_user, s);
+		break;
+	case VCPU_WAITING:
+		s->shares[share_of_wait(s, from)] += to - from;
+		break;
+	case VCPU_PREEMPTED:
+		s->shares[share_of_preemption(s, i)] += to - from;
+		break;
+	case VCPU_GONE:
+		s->shares[SHARE_GONE] += to - from;
+		break;
+	default:
+		s->shares[SHARE_UNKNOWN] += to - from;
+		break;
+	}
+	return !s->ret;
+}
+
+static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
+{
+	union sonde_cell row[NR_SHARES + 2] = {cell_int(vcpu), cell_int(s->end - s->begin)};
+	attr_t state = s->run->cpu_attrs[vcpu][CPU_STATE];
+	int ret;
+
+	if (state == ATTR_NONE || sonde_cpu(s->run, vcpu, &s->cpu) ||
+	    s->cpu.machine >= sonde_nr_machines(s->run))
+		return 0;
+	s->vcpu = vcpu;
+	s->rest = (struct sonde_interval){0};
+	memset(s->shares, 0, sizeof(s->shares));
+	memset(s->kinds, 0, (size_t)sonde_nr_contexts(s->run));
+	ret = sonde_walk(s->run, state, s->begin, s->end, each_state, s);
+	for (unsigned i = 0; i < NR_SHARES; i++)
+		row[i + 2] = cell_int(s->shares[i]);
+	facts_add(out, row);
+	return ret ? ret : s->ret;
+}
+
+static bool read_tables(struct scan *s)
+{
+	size_t nr_contexts = (size_t)sonde_nr_contexts(s->run);
+	size_t nr_machines = (size_t)sonde_nr_machines(s->run);
+
+	s->contexts = calloc(nr_contexts + 1, sizeof(*s->contexts));
+	s->kinds = calloc(nr_contexts + 1, sizeof(*s->kinds));
+	s->parents = calloc(nr_machines + 1, sizeof(*s->parents));
+	if (!s->contexts || !s->kinds || !s->parents)
+		return false;
+	for (size_t i = 0; i < nr_contexts; i++)
+		sonde_context(s->run, (int64_t)i, &s->contexts[i]);
+	for (size_t i = 0; i < nr_machines; i++) {
+		struct sonde_machine m;
+
+		sonde_machine(s->run, (int64_t)i, &m);
+		s->parents[i] = m.parent;
+	}
+	return true;
+}
+
+static int find_vcpu_states(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			    struct error *err)
+{
+	struct scan s = {.run = run, .begin = begin, .end = end};
+	int ret = cpu_users_get(&s.users, run);
+
+	if (!ret && !read_tables(&s))
+		ret = -ENOMEM;
+	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !ret; vcpu++)
+		ret = add_vcpu(out, &s, vcpu);
+	free(s.contexts);
+	free(s.kinds);
+	free(s.parents);
+	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", strerror(-ret)) : 0;
+}
+
+static const struct sonde_column vcpu_columns[] = {
+	{"vcpu", "VCPU", SONDE_COL_CPU, "vCPU"},
+	{"total", "TIME", SONDE_COL_NS, "the window's length: all that follows adds up to it"},
+#define X(name, column, title, help) {column, title, SONDE_COL_NS, help},
+	SHARES(X)
+#undef X
+};
+
+const struct analysis vcpu_state_analysis = {
+	{"vcpu_state", "What each vCPU did",
+	 "running its own code, its hypervisor's doing, kept off the CPU, waiting and what for: "
+	 "adds "
+	 "up to the window's length",
+	 vcpu_columns, ARRAY_SIZE(vcpu_columns)},
+	find_vcpu_states,
+};

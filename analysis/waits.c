@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/waits.h"
+#include "model/context.h"
+
+#include <string.h>
+
+struct scan {
+	struct strips *strips;
+	int64_t vcpu;
+	ns_t begin, end;
+	struct wait w; /* seen to begin; complete when what comes after it is known */
+	bool pending;
+	bool (*each)(const struct wait *w, void *data);
+	void *data;
+	bool stop;
+	int ret;
+};
+
+static ns_t later(ns_t a, ns_t b)
+{
+	return a > b ? a : b;
+}
+
+static ns_t earlier(ns_t a, ns_t b)
+{
+	return a < b ? a : b;
+}
+
+static ns_t within(const struct scan *s, ns_t from, ns_t to)
+{
+	from = later(from, s->begin);
+	to = earlier(to, s->end);
+	return to > from ? to - from : 0;
+}
+
+/* One state of the vCPU's thread during the wait. */
+static bool each_state(const struct sonde_interval *i, void *data)
+{
+	struct scan *s = data;
+	struct wait *w = &s->w;
+	ns_t from = later(i->begin, w->begin), to = earlier(i->end, w->entry);
+
+	if (i->value == VCPU_WAITING) {
+		if (w->polled)
+			w->asleep = from;
+		w->polled = false;
+		w->woken = to;
+		w->ran = w->entry;
+		w->time_ns += within(s, from, to);
+	} else if (i->value == VCPU_ON_CPU && !w->polled && w->ran > from) {
+		w->ran = from;
+	}
+	return true;
+}
+
+/* Before the first that was seen of a vCPU it may have been anything. */
+static bool is_wait(const struct scan *s)
+{
+	return !s->w.polled || s->w.begin > sonde_run_begin(s->strips->run);
+}
+
+static void emit(struct scan *s, uint32_t value)
+{
+	struct wait *w = &s->w;
+
+	s->pending = false;
+	w->wake = (int64_t)value - 1;
+	w->ended = value != 0;
+	w->polled = true;
+	w->asleep = w->woken = w->ran = w->entry;
+	w->time_ns = 0;
+	s->ret = strip_walk(s->strips, s->strips->run->cpu_attrs[s->vcpu][CPU_STATE], w->begin,
+			    w->entry, each_state, s);
+	if (w->polled)
+		w->time_ns = within(s, w->begin, w->entry);
+	if (w->polled && run_cell(s->strips->run, RUN_WAKE, w->wake, 1) == WAKE_NONE)
+		return;
+	if (!s->ret && is_wait(s))
+		s->stop = !s->each(w, s->data);
+}
+
+static bool each_woken(const struct sonde_interval *i, void *data)
+{
+	struct scan *s = data;
+
+	if (s->pending)
+		emit(s, i->value);
+	if (i->value || i->begin >= s->end || s->stop || s->ret)
+		return !s->stop && !s->ret;
+	s->w = (struct wait){.vcpu = s->vcpu, .begin = i->begin, .entry = i->end};
+	s->pending = true;
+	return true;
+}
+
+int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
+	       bool (*each)(const struct wait *w, void *data), void *data)
+{
+	struct scan s = {.strips = strips, .vcpu = vcpu, .begin = begin, .end = end};
+	attr_t woken = strips->run->cpu_attrs[vcpu][CPU_WOKEN];
+	struct sonde_interval next = {0};
+	int ret;
+
+	if (woken == ATTR_NONE)
+		return 0;
+	s.each = each;
+	s.data = data;
+	ret = sonde_walk(strips->run, woken, begin, end, each_woken, &s);
+	if (!ret && s.pending && !s.stop) {
+		if (s.w.entry < sonde_run_end(strips->run))
+			ret = sonde_at(strips->run, woken, s.w.entry, &next);
+		emit(&s, next.value);
+	}
+	return ret ? ret : s.ret;
+}
+
+void wait_wake(const struct sonde_run *run, const struct wait *w, struct sonde_wake *out)
+{
+	if (!sonde_wake(run, w->wake, out))
+		return;
+	*out = (struct sonde_wake){
+		.vcpu = w->vcpu, .vector = -1, .from = -1, .by = -1, .irq = "", .evidence = ""};
+	if (!w->ended)
+		out->evidence = "it goes on at the end of the run";
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANALYSIS_WAITS_H
+#define ANALYSIS_WAITS_H
+
+#include "analysis/strip.h"
+
+/*
+ * The waits of vCPUs, one by one, with what ended each: from the exit by which a vCPU halted (or
+ * from when its thread fell asleep for another reason) to its next VM entry.
+ *
+ *	begin    asleep          woken      ran      entry
+ *	  | halted |  its thread   | ready to |  its   | guest code
+ *	  |        |   sleeps      | run      | thread |
+ *
+ * A hypervisor may poll for a while before it lets the thread sleep; when that is enough, it never
+ * sleeps: then @polled, and asleep, woken and ran are @entry.  Else it may sleep several times: then
+ * @asleep is the begin of the first, @woken the end of the last.
+ */
+struct wait {
+	int64_t vcpu; /* CPU row */
+	int64_t wake; /* row of table "wake": what ended it; -1 it goes on, or that is not known */
+	ns_t begin, asleep, woken, ran, entry;
+	ns_t time_ns; /* slept, or when @polled halted, within the window */
+	bool polled;
+	bool ended; /* the entry was seen; else @entry is the end of the run */
+};
+
+/* Calls @each for every wait of @vcpu that touches [begin, end), in order; false stops. */
+int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
+	       bool (*each)(const struct wait *w, void *data), void *data);
+
+/* What a wait is put down to: all of "unknown" for one without a known end. */
+void wait_wake(const struct sonde_run *run, const struct wait *w, struct sonde_wake *out);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ended a wait: the tables "wake" and "vector". */
+#include "analysis/run.h"
+#include "model/context.h"
+
+#include <errno.h>
+#include <string.h>
+
+_Static_assert((int)NR_WAKE_CAUSES == (int)SONDE_NR_CAUSES, "public causes are the model's");
+_Static_assert((int)OFF_QUOTA == (int)SONDE_OFF_QUOTA, "public reasons are the model's");
+_Static_assert((int)WAKE_IPI == (int)SONDE_CAUSE_IPI, "public causes are the model's");
+
+const char *sonde_cause_name(enum sonde_cause cause)
+{
+	static const char *const names[SONDE_NR_CAUSES] = {
+		[SONDE_CAUSE_UNKNOWN] = "unknown", [SONDE_CAUSE_TIMER] = "timer",
+		[SONDE_CAUSE_DISK] = "disk",	   [SONDE_CAUSE_NETWORK] = "network",
+		[SONDE_CAUSE_IPI] = "ipi",	   [SONDE_CAUSE_DEVICE] = "device",
+		[SONDE_CAUSE_VMM] = "vmm",	   [SONDE_CAUSE_HOST] = "host",
+		[SONDE_CAUSE_NONE] = "none",
+	};
+
+	return (unsigned)cause < SONDE_NR_CAUSES ? names[cause] : "unknown";
+}
+
+const char *sonde_off_name(enum sonde_off off)
+{
+	static const char *const names[SONDE_NR_OFFS] = {
+		[SONDE_OFF_NONE] = "",	     [SONDE_OFF_UNKNOWN] = "unknown",
+		[SONDE_OFF_SLICE] = "slice", [SONDE_OFF_WAKEUP] = "wakeup",
+		[SONDE_OFF_CLASS] = "class", [SONDE_OFF_MOVED] = "moved",
+		[SONDE_OFF_QUOTA] = "quota", [SONDE_OFF_READY] = "ready",
+	};
+
+	return (unsigned)off < SONDE_NR_OFFS ? names[off] : "unknown";
+}
+
+static enum sonde_cause cause_of(int64_t cell)
+{
+	return cell < 0 || cell >= SONDE_NR_CAUSES ? SONDE_CAUSE_UNKNOWN : (enum sonde_cause)cell;
+}
+
+static uint64_t vector_key(int64_t vcpu, int64_t vector)
+{
+	return (uint64_t)vcpu << 8 | (uint8_t)vector;
+}
+
+int run_index_vectors(struct sonde_run *run, struct error *err)
+{
+	for (int64_t row = 0; row < sonde_nr_vectors(run); row++) {
+		struct sonde_vector v;
+
+		sonde_vector(run, row, &v);
+		if (map_put(&run->vector_rows, vector_key(v.vcpu, v.number), (uint32_t)row))
+			return fail(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+static int read_vector(const struct sonde_run *run, int64_t row, struct sonde_vector *out)
+{
+	const enum run_table t = RUN_VECTOR;
+
+	memset(out, 0, sizeof(*out));
+	if (row < 0 || row >= sonde_nr_vectors(run))
+		return -ENOENT;
+	out->vcpu = run_cell(run, t, row, 0);
+	out->number = run_cell(run, t, row, 1);
+	out->cause = cause_of(run_cell(run, t, row, 2));
+	out->irq = run_text(run, t, row, 3);
+	out->times = run_cell(run, t, row, 4);
+	out->agree = run_cell(run, t, row, 5);
+	out->evidence = run_text(run, t, row, 6);
+	return 0;
+}
+
+int sonde_vector_sized(const struct sonde_run *run, int64_t row, struct sonde_vector *out,
+		       size_t out_bytes)
+{
+	struct sonde_vector own;
+	int ret = read_vector(run, row, &own);
+
+	run_give(out, out_bytes, &own, sizeof(own));
+	return ret;
+}
+
+/* What was learned of the vector: the guest's own name for it counts for more than what its host
+ * saw; what the host saw of all deliveries, for more than nothing seen of this one. */
+static void add_vector(const struct sonde_run *run, struct sonde_wake *w)
+{
+	const uint32_t *at;
+	struct sonde_vector v;
+
+	if (w->vector < 0)
+		return;
+	at = map_get(&run->vector_rows, vector_key(w->vcpu, w->vector));
+	if (!at || sonde_vector(run, *at, &v))
+		return;
+	w->irq = v.irq;
+	if (v.cause == SONDE_CAUSE_UNKNOWN || v.cause == w->cause)
+		return;
+	if (*v.irq || w->cause == SONDE_CAUSE_UNKNOWN || w->cause == SONDE_CAUSE_DEVICE) {
+		w->cause = v.cause;
+		w->evidence = v.evidence;
+	}
+}
+
+static int read_wake(const struct sonde_run *run, int64_t row, struct sonde_wake *out)
+{
+	const enum run_table t = RUN_WAKE;
+
+	memset(out, 0, sizeof(*out));
+	if (row < 0 || row >= sonde_nr_wakes(run))
+		return -ENOENT;
+	out->vcpu = run_cell(run, t, row, 0);
+	out->cause = cause_of(run_cell(run, t, row, 1));
+	out->vector = run_cell(run, t, row, 2);
+	out->from = run_cell(run, t, row, 3) - 1;
+	out->by = run_cell(run, t, row, 4);
+	out->evidence = run_text(run, t, row, 5);
+	out->irq = "";
+	add_vector(run, out);
+	return 0;
+}
+
+int sonde_wake_sized(const struct sonde_run *run, int64_t row, struct sonde_wake *out,
+		     size_t out_bytes)
+{
+	struct sonde_wake own;
+	int ret = read_wake(run, row, &own);
+
+	run_give(out, out_bytes, &own, sizeof(own));
+	return ret;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long wake-ups take: each with its way through the layers, summed up, and how they spread. */
+#include "analysis/facts.h"
+#include "analysis/keyed.h"
+#include "analysis/wakeups.h"
+#include "base/histogram.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ns_t total_of(const struct wakeup *w)
+{
+	return w->running - w->begin;
+}
+
+/* In the guest's kernel, until the thread may run; then in its run queue.  Another vCPU may have
+ * made it ready before this one was there. */
+static ns_t kernel_of(const struct wakeup *w)
+{
+	ns_t ready = w->runnable >= 0 ? w->runnable : w->running;
+
+	return ready > w->wait->entry ? ready - w->wait->entry : 0;
+}
+
+static ns_t queue_of(const struct wakeup *w)
+{
+	return w->running - w->wait->entry - kernel_of(w);
+}
+
+static int scan(struct sonde_run *run, ns_t begin, ns_t end,
+		bool (*each)(const struct wakeup *w, void *data), void *data, const bool *no_memory,
+		struct error *err)
+{
+	int ret = wakeups_scan(run, begin, end, each, data);
+
+	if (*no_memory)
+		ret = -ENOMEM;
+	return ret ? fail(err, ret, "cannot follow wake-ups: %s", strerror(-ret)) : 0;
+}
+
+/* ---- one by one ---------------------------------------------------------------------------- */
+
+static bool add_wakeup(const struct wakeup *w, void *data)
+{
+	struct sonde_facts *out = data;
+
+	facts_add(out, (union sonde_cell[]){
+			       cell_int(w->begin),
+			       cell_int(total_of(w)),
+			       cell_int(w->wait->vcpu),
+			       cell_int(w->level),
+			       cell_str(sonde_cause_name(w->wake.cause)),
+			       cell_str(w->wake.irq),
+			       cell_int(w->wait->woken - w->begin),
+			       cell_int(w->wait->ran - w->wait->woken),
+			       cell_int(w->wait->entry - w->wait->ran),
+			       cell_int(kernel_of(w)),
+			       cell_int(queue_of(w)),
+			       cell_int(w->thread),
+		       });
+	return !out->no_memory;
+}
+
+static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		     struct error *err)
+{
+	int ret = scan(run, begin, end, add_wakeup, out, &out->no_memory, err);
+
+	facts_sort(out, "total");
+	return ret;
+}
+
+/* clang-format off */
+#define STEP_COLUMNS                                                                               \
+	{"below", "BELOW", SONDE_COL_NS,                                                           \
+	 "nested: the machine that it runs in had to be woken first"},                             \
+	{"to_cpu", "TO CPU", SONDE_COL_NS, "until its thread had a CPU"},                          \
+	{"to_entry", "TO ENTRY", SONDE_COL_NS, "until its hypervisor had entered the guest"},      \
+	{"guest", "IN GUEST", SONDE_COL_NS, "until the guest's kernel had made a thread ready"},   \
+	{"queue", "IN QUEUE", SONDE_COL_NS, "until that thread ran"}
+#define CAUSE_COLUMN {"cause", "WAITED FOR", SONDE_COL_STRING, "what ended the wait"}
+#define LEVEL_COLUMN {"level", "LEVEL", SONDE_COL_INT, "of the VM: 1, or more when nested"}
+/* clang-format on */
+
+static const struct sonde_column list_columns[] = {
+	{"at", "AT", SONDE_COL_TIME, "when it was woken"},
+	{"total", "TOOK", SONDE_COL_NS, "until the guest's thread ran; the steps add up to it"},
+	{"vcpu", "VCPU", SONDE_COL_CPU, "who was woken"},
+	LEVEL_COLUMN,
+	CAUSE_COLUMN,
+	{"irq", "INTERRUPT", SONDE_COL_STRING, "what its guest calls the interrupt"},
+	STEP_COLUMNS,
+	{"thread", "FOR", SONDE_COL_THREAD, "guest's thread that ran then"},
+};
+
+const struct analysis wakeup_list_analysis = {
+	{"wakeup_list", "Wake-ups of vCPUs, slowest first",
+	 "each with its steps: from the wake-up of the vCPU's thread until the guest's thread ran",
+	 list_columns, ARRAY_SIZE(list_columns)},
+	find_list,
+};
+
+/* ---- summed up ----------------------------------------------------------------------------- */
+
+enum key { KEY_VM, KEY_LEVEL, KEY_CAUSE, KEY_NR_CELLS };
+enum step { STEP_BELOW, STEP_TO_CPU, STEP_TO_ENTRY, STEP_GUEST, STEP_QUEUE, NR_STEPS };
+
+struct sum {
+	struct histogram *lengths; /* owned */
+	ns_t steps[NR_STEPS];
+	ns_t longest_at;
+};
+
+struct sums {
+	struct sonde_run *run;
+	struct keyed keys;
+	struct sum *list; /* owned, per key */
+	size_t room;
+	bool no_memory;
+};
+
+static struct sum *sum_get(struct sums *s, const struct wakeup *w)
+{
+	struct sonde_cpu cpu;
+	struct sum *sum;
+	int64_t at;
+
+	sonde_cpu(s->run, w->wait->vcpu, &cpu);
+	at = keyed_get(&s->keys, (int64_t[]){cpu.machine, w->level, w->wake.cause});
+	if (at < 0 || !keyed_room(&s->keys, (void **)&s->list, &s->room, sizeof(*s->list)))
+		return NULL;
+	sum = &s->list[at];
+	if (!sum->lengths)
+		sum->lengths = calloc(1, sizeof(*sum->lengths));
+	return sum->lengths ? sum : NULL;
+}
+
+static bool sum_wakeup(const struct wakeup *w, void *data)
+{
+	struct sums *s = data;
+	struct sum *sum = sum_get(s, w);
+
+	s->no_memory = !sum;
+	if (!sum)
+		return false;
+	if (!sum->lengths->count || total_of(w) > sum->lengths->greatest_ns)
+		sum->longest_at = w->begin;
+	histogram_add(sum->lengths, total_of(w));
+	sum->steps[STEP_BELOW] += w->wait->woken - w->begin;
+	sum->steps[STEP_TO_CPU] += w->wait->ran - w->wait->woken;
+	sum->steps[STEP_TO_ENTRY] += w->wait->entry - w->wait->ran;
+	sum->steps[STEP_GUEST] += kernel_of(w);
+	sum->steps[STEP_QUEUE] += queue_of(w);
+	return true;
+}
+
+static int sums_init(struct sums *s, struct sonde_run *run, ns_t begin, ns_t end, struct error *err)
+{
+	*s = (struct sums){.run = run, .keys = {.nr_cells = KEY_NR_CELLS}};
+	return scan(run, begin, end, sum_wakeup, s, &s->no_memory, err);
+}
+
+static void sums_release(struct sums *s)
+{
+	for (size_t i = 0; i < s->room; i++)
+		free(s->list[i].lengths);
+	free(s->list);
+	keyed_release(&s->keys);
+}
+
+static void add_sum(struct sonde_facts *out, const struct sums *s, size_t i)
+{
+	const int64_t *key = keyed_cells(&s->keys, i);
+	const struct sum *sum = &s->list[i];
+	const struct histogram *h = sum->lengths;
+	ns_t count = (ns_t)h->count;
+
+	facts_add(out, (union sonde_cell[]){
+			       cell_int(key[KEY_VM]),
+			       cell_int(key[KEY_LEVEL]),
+			       cell_str(sonde_cause_name((enum sonde_cause)key[KEY_CAUSE])),
+			       cell_int(count),
+			       cell_int(h->total_ns / count),
+			       cell_int(histogram_quantile(h, 500000)),
+			       cell_int(histogram_quantile(h, 990000)),
+			       cell_int(h->greatest_ns),
+			       cell_int(sum->longest_at),
+			       cell_int(sum->steps[STEP_BELOW] / count),
+			       cell_int(sum->steps[STEP_TO_CPU] / count),
+			       cell_int(sum->steps[STEP_TO_ENTRY] / count),
+			       cell_int(sum->steps[STEP_GUEST] / count),
+			       cell_int(sum->steps[STEP_QUEUE] / count),
+		       });
+}
+
+static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		     struct error *err)
+{
+	struct sums s;
+	int ret = sums_init(&s, run, begin, end, err);
+
+	for (size_t i = 0; i < s.keys.nr && !ret; i++)
+		add_sum(out, &s, i);
+	sums_release(&s);
+	facts_sort(out, "count");
+	return ret;
+}
+
+static const struct sonde_column sum_columns[] = {
+	{"vm", "VM", SONDE_COL_MACHINE, "virtual machine"},
+	LEVEL_COLUMN,
+	CAUSE_COLUMN,
+	{"count", "TIMES", SONDE_COL_INT, "how often"},
+	{"mean", "MEAN", SONDE_COL_NS, "from the wake-up until the guest's thread ran"},
+	{"median", "MEDIAN", SONDE_COL_NS, "half of them took no longer"},
+	{"p99", "P99", SONDE_COL_NS, "99 % of them took no longer"},
+	{"longest", "LONGEST", SONDE_COL_NS, "the longest"},
+	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that began"},
+	STEP_COLUMNS,
+};
+
+const struct analysis wakeup_analysis = {
+	{"wakeup", "How long wake-ups took",
+	 "from the moment in which a vCPU's thread is woken to that in which the guest's thread "
+	 "runs "
+	 "(without the guest's trace: in which the guest goes on); the steps are means",
+	 sum_columns, ARRAY_SIZE(sum_columns)},
+	find_sums,
+};
+
+/* ---- how they spread ----------------------------------------------------------------------- */
+
+#define NR_POWERS 63
+
+/* How many of a histogram's lengths lie in [2^n, 2^(n+1)), for each n; those of 0 are with n = 0.
+ */
+static void count_powers(const struct histogram *h, uint64_t counts[NR_POWERS])
+{
+	unsigned power = 0;
+
+	memset(counts, 0, NR_POWERS * sizeof(*counts));
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		while (power + 1 < NR_POWERS && histogram_bucket_begin(i) >> (power + 1))
+			power++;
+		counts[power] += h->buckets[i];
+	}
+}
+
+static void add_powers(struct sonde_facts *out, const struct sums *s, size_t i)
+{
+	const int64_t *key = keyed_cells(&s->keys, i);
+	uint64_t counts[NR_POWERS];
+
+	count_powers(s->list[i].lengths, counts);
+	for (unsigned power = 0; power < NR_POWERS; power++) {
+		if (!counts[power])
+			continue;
+		facts_add(out, (union sonde_cell[]){
+				       cell_int(key[KEY_VM]),
+				       cell_int(key[KEY_LEVEL]),
+				       cell_str(sonde_cause_name((enum sonde_cause)key[KEY_CAUSE])),
+				       cell_int(power ? (ns_t)1 << power : 0),
+				       cell_int((ns_t)1 << (power + 1)),
+				       cell_int((int64_t)counts[power]),
+			       });
+	}
+}
+
+static int find_histogram(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			  struct error *err)
+{
+	struct sums s;
+	int ret = sums_init(&s, run, begin, end, err);
+
+	for (size_t i = 0; i < s.keys.nr && !ret; i++)
+		add_powers(out, &s, i);
+	sums_release(&s);
+	return ret;
+}
+
+static const struct sonde_column histogram_columns[] = {
+	{"vm", "VM", SONDE_COL_MACHINE, "virtual machine"},
+	LEVEL_COLUMN,
+	CAUSE_COLUMN,
+	{"from", "FROM", SONDE_COL_NS, "they took so long or longer"},
+	{"to", "TO", SONDE_COL_NS, "... and less than this"},
+	{"count", "TIMES", SONDE_COL_INT, "how many there were"},
+};
+
+const struct analysis wakeup_histogram_analysis = {
+	{"wakeup_histogram", "How wake-ups spread",
+	 "wake-ups by how long they took, in powers of 2", histogram_columns,
+	 ARRAY_SIZE(histogram_columns)},
+	find_histogram,
+};

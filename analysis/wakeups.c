@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/wakeups.h"
+#include "model/context.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NO_ATTR_YET (ATTR_NONE - 1)
+
+/* A vCPU's thread made ready to run, and when the wake-up had begun that led to it. */
+struct chain {
+	int64_t thread;
+	ns_t runnable, begin;
+};
+
+struct scan {
+	struct sonde_run *run;
+	struct strips strips;
+	attr_t *states;	      /* owned, per thread row: its `state` */
+	struct chain *chains; /* owned */
+	size_t nr, room;
+	struct map by_runnable; /* thread and time -> index of chains */
+	ns_t end;
+	unsigned level;
+	bool (*each)(const struct wakeup *w, void *data);
+	void *data;
+	bool stop;
+	int ret;
+};
+
+static uint64_t chain_key(int64_t thread, ns_t runnable)
+{
+	return (uint64_t)runnable * 0x9e3779b97f4a7c15ull ^ (uint64_t)thread;
+}
+
+/* Remembers what wakes a vCPU's thread, for the vCPU's own wake-up. */
+static int keep_chain(struct scan *s, const struct wakeup *w)
+{
+	struct sonde_thread th;
+
+	if (w->runnable < 0 || sonde_thread(s->run, w->thread, &th) || th.vcpu < 0)
+		return 0;
+	if (s->nr == s->room) {
+		size_t room = s->room ? s->room * 2 : 256;
+		struct chain *grown = reallocarray(s->chains, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		s->chains = grown;
+		s->room = room;
+	}
+	s->chains[s->nr] = (struct chain){w->thread, w->runnable, w->begin};
+	return map_put(&s->by_runnable, chain_key(w->thread, w->runnable), (uint32_t)s->nr++);
+}
+
+static ns_t chain_begin(const struct scan *s, int64_t vcpu, ns_t woken)
+{
+	const uint32_t *at;
+	struct sonde_cpu cpu;
+
+	if (sonde_cpu(s->run, vcpu, &cpu) || cpu.host_thread < 0)
+		return woken;
+	at = map_get(&s->by_runnable, chain_key(cpu.host_thread, woken));
+	if (!at || s->chains[*at].thread != cpu.host_thread || s->chains[*at].runnable != woken)
+		return woken;
+	return s->chains[*at].begin;
+}
+
+static attr_t thread_state(struct scan *s, int64_t thread, const struct sonde_thread *th)
+{
+	struct sonde_machine m;
+	char path[160];
+
+	if (s->states[thread] != NO_ATTR_YET)
+		return s->states[thread];
+	s->states[thread] = ATTR_NONE;
+	if (!sonde_machine(s->run, th->machine, &m)) {
+		snprintf(path, sizeof(path), "%s/threads/%lld/state", m.name, (long long)thread);
+		s->states[thread] = sonde_attr(s->run, path);
+	}
+	return s->states[thread];
+}
+
+static bool is_idle(const struct scan *s, uint32_t task)
+{
+	struct sonde_thread th;
+
+	return !task || sonde_thread(s->run, (int64_t)task - 1, &th) || !th.tid;
+}
+
+/* The first thread that the guest runs after the entry, unless it halts before. */
+static void find_thread(struct scan *s, struct wakeup *w)
+{
+	const attr_t *attrs = s->run->cpu_attrs[w->wait->vcpu];
+	struct sonde_interval task, awake, state;
+	struct sonde_thread th;
+	ns_t t = w->wait->entry;
+
+	if (strip_at(&s->strips, attrs[CPU_TASK], t, &task) || !is_idle(s, task.value) ||
+	    strip_at(&s->strips, attrs[CPU_WOKEN], t, &awake) || task.end >= awake.end ||
+	    strip_at(&s->strips, attrs[CPU_TASK], task.end, &task) || is_idle(s, task.value))
+		return;
+	w->thread = (int64_t)task.value - 1;
+	w->running = task.begin;
+	if (sonde_thread(s->run, w->thread, &th) ||
+	    strip_at(&s->strips, thread_state(s, w->thread, &th), w->running - 1, &state))
+		return;
+	if (state.value == THREAD_RUNNABLE && state.begin >= w->wait->woken)
+		w->runnable = state.begin;
+}
+
+static bool each_wait(const struct wait *wait, void *data)
+{
+	struct scan *s = data;
+	struct wakeup w = {.wait = wait, .level = s->level, .thread = -1, .runnable = -1};
+
+	if (!wait->ended || wait->polled || wait->entry >= s->end)
+		return true;
+	wait_wake(s->run, wait, &w.wake);
+	w.begin = chain_begin(s, wait->vcpu, wait->woken);
+	w.running = wait->entry;
+	find_thread(s, &w);
+	s->ret = keep_chain(s, &w);
+	s->stop = s->ret || !s->each(&w, s->data);
+	return !s->stop;
+}
+
+static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool *found)
+{
+	int ret = 0;
+
+	s->level = level;
+	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(s->run) && !ret && !s->stop; vcpu++) {
+		struct sonde_machine m;
+		struct sonde_cpu cpu;
+
+		sonde_cpu(s->run, vcpu, &cpu);
+		if (sonde_machine(s->run, cpu.machine, &m) || m.level != level)
+			continue;
+		*found = true;
+		ret = waits_scan(&s->strips, vcpu, begin, end, each_wait, s);
+	}
+	return ret ? ret : s->ret;
+}
+
+int wakeups_scan(struct sonde_run *run, ns_t begin, ns_t end,
+		 bool (*each)(const struct wakeup *w, void *data), void *data)
+{
+	struct scan s = {
+		.run = run, .strips = {.run = run}, .end = end, .each = each, .data = data};
+	size_t nr_threads = (size_t)sonde_nr_threads(run);
+	bool found = true;
+	int ret = -ENOMEM;
+
+	s.states = malloc((nr_threads + 1) * sizeof(*s.states));
+	if (s.states) {
+		for (size_t i = 0; i < nr_threads; i++)
+			s.states[i] = NO_ATTR_YET;
+		ret = 0;
+	}
+	for (unsigned level = 1; found && !ret && !s.stop; level++) {
+		found = false;
+		ret = scan_level(&s, level, begin, end, &found);
+	}
+	strips_release(&s.strips);
+	map_release(&s.by_runnable);
+	free(s.chains);
+	free(s.states);
+	return ret;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANALYSIS_WAKEUPS_H
+#define ANALYSIS_WAKEUPS_H
+
+#include "analysis/waits.h"
+
+/*
+ * Wake-ups through all layers: from the moment in which a vCPU's thread is woken to that in which the
+ * guest's thread runs that all this was for.
+ *
+ *	begin   woken        ran         entry           runnable         running
+ *	  | below |   to CPU   |  to entry  | guest's kernel  | its run queue  |
+ *
+ * Below: a nested vCPU's thread is woken by a kernel that had to be woken itself.  Then @begin is when
+ * the outermost of these was, else it is @woken.
+ */
+struct wakeup {
+	const struct wait *wait;
+	struct sonde_wake wake;
+	unsigned level;	 /* of the VM: 1, or more when nested */
+	int64_t thread;	 /* row: the guest's thread that ran; -1 none, or it has no trace */
+	ns_t begin;
+	ns_t runnable;	 /* -1: @thread could run before, or there is none */
+	ns_t running;	 /* @thread: when it ran; without one: the entry */
+};
+
+/* Calls @each for every wait in [begin, end) that has ended there and in which the vCPU's thread slept,
+ * outer machines first; false stops. */
+int wakeups_scan(struct sonde_run *run, ns_t begin, ns_t end,
+		 bool (*each)(const struct wakeup *w, void *data), void *data);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANALYSIS_WHY_H
+#define ANALYSIS_WHY_H
+
+#include "analysis/facts.h"
+#include "analysis/words.h"
+
+/*
+ * Verdicts: what cost time, who paid, who took it, in a sentence.  Each source is a file
+ * (why_*.c) with a function that adds verdicts; why.c sorts them and makes them facts.
+ */
+struct verdict {
+	const char *kind;  /* "vcpu", "thread", "hypervisor", "wait", "wakeup", "unknown" */
+	int64_t machine;   /* whom it is about */
+	int64_t vcpu;	   /* CPU row, -1 */
+	int64_t thread;	   /* row, -1 */
+	ns_t cost_ns;	   /* 0 for what is not known */
+	ns_t begin, end;   /* where to look: its worst stretch */
+	struct culprit by; /* the greatest cause */
+	ns_t by_ns;	   /* its part of the cost */
+	struct sentence says;
+};
+
+struct why {
+	struct sonde_facts *out;
+	struct sonde_run *run;
+	ns_t begin, end;
+};
+
+/* The columns of all facts that are verdicts. */
+#define WHY_NR_COLUMNS 14
+extern const struct sonde_column why_columns[WHY_NR_COLUMNS];
+
+struct verdict why_verdict(const struct why *w, const char *kind, int64_t machine);
+void why_add(struct why *w, const struct verdict *v);
+
+/* The sources. */
+int why_delays(struct why *w, struct error *err);
+int why_hypervisors(struct why *w, struct error *err);
+int why_waits(struct why *w, struct error *err);
+int why_unknown(struct why *w, struct error *err);
+
+/* The facts of another analysis over the same window; the caller releases them. */
+int why_facts(const struct why *w, const char *analysis, struct sonde_facts **out,
+	      struct error *err);
+/* A cell by its column's name. */
+union sonde_cell why_cell(const struct sonde_facts *f, size_t row, const char *column);
+
+#endif

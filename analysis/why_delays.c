@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who was kept from running: vCPUs, and threads of every machine. */
+#include "analysis/keyed.h"
+#include "analysis/preemption.h"
+#include "analysis/thread_delay.h"
+#include "analysis/why.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* What had the CPU that a thread waited for, in the words of the whole. */
+enum delay_class {
+	CLASS_OWN,	  /* its own machine's code */
+	CLASS_HYPERVISOR, /* hypervisors, for its machine or one around it */
+	CLASS_OTHER,	  /* another machine's code */
+	CLASS_IDLE,	  /* nobody: it was on its way there */
+	CLASS_UNKNOWN,
+	NR_CLASSES
+};
+
+static const char *const class_words[NR_CLASSES] = {
+	[CLASS_OWN] = "behind others of its own machine",
+	[CLASS_HYPERVISOR] = "while hypervisors worked for its vCPU",
+	[CLASS_OTHER] = "while other machines had the CPU",
+	[CLASS_IDLE] = "on its way to an idle CPU",
+	[CLASS_UNKNOWN] = "nobody knows behind what",
+};
+
+/* Whoever was kept from running: a vCPU or a thread. */
+struct loser {
+	int64_t row;
+	ns_t total_ns;
+	ns_t in_guest_ns; /* of a thread: while its vCPU was off the CPU */
+	ns_t per_class[NR_CLASSES];
+	uint64_t count;
+	struct piece_sum {
+		ns_t begin, end; /* of the whole stretch */
+		int64_t victim;	 /* guest thread, -1 unknown */
+	} now, worst;
+	size_t top[2]; /* its greatest causes; SIZE_MAX none */
+};
+
+enum cause_key { CAUSE_LOSER, CAUSE_MACHINE, CAUSE_THREAD, CAUSE_MODE, CAUSE_VCPU, NR_CAUSE_KEY };
+
+struct cause {
+	size_t loser;
+	ns_t total_ns, longest_ns;
+	int64_t on; /* physical CPU of its longest stretch, CPU row, -1 */
+	bool several_cpus;
+};
+
+struct losers {
+	struct sonde_run *run;
+	struct keyed rows; /* numbers of losers, by row */
+	struct loser *list;
+	size_t room;
+	int64_t last_row; /* of the loser asked for last, -1 none */
+	size_t last;	  /* its number */
+	struct keyed causes;
+	struct memo memo; /* numbers of causes */
+	struct cause *cause_list;
+	size_t cause_room;
+	bool no_memory;
+};
+
+static struct loser *loser_get(struct losers *l, int64_t row)
+{
+	int64_t at;
+
+	if (row == l->last_row)
+		return &l->list[l->last];
+	at = keyed_get(&l->rows, &row);
+	if (at < 0 || !keyed_room(&l->rows, (void **)&l->list, &l->room, sizeof(*l->list))) {
+		l->no_memory = true;
+		return NULL;
+	}
+	l->last_row = row;
+	l->last = (size_t)at;
+	return &l->list[at];
+}
+
+static struct cause *cause_get(struct losers *l, size_t loser, int64_t context, int64_t on)
+{
+	struct culprit c;
+	size_t before = l->causes.nr, at;
+	int64_t found;
+
+	if (memo_get(&l->memo, context, loser, &at))
+		return &l->cause_list[at];
+	c = culprit_of(l->run, context);
+	found = keyed_get(&l->causes, (int64_t[NR_CAUSE_KEY]){(int64_t)loser, c.machine, c.thread,
+							      c.mode, c.vcpu});
+	if (found < 0 || !keyed_room(&l->causes, (void **)&l->cause_list, &l->cause_room,
+				     sizeof(*l->cause_list)))
+		return NULL;
+	at = (size_t)found;
+	if (l->causes.nr > before)
+		l->cause_list[at] = (struct cause){.loser = loser, .on = on};
+	memo_put(&l->memo, context, loser, at);
+	return &l->cause_list[at];
+}
+
+static bool add_cause(struct losers *l, size_t loser, int64_t context, int64_t on, ns_t length)
+{
+	struct cause *cause = cause_get(l, loser, context, on);
+
+	if (!cause) {
+		l->no_memory = true;
+		return false;
+	}
+	cause->several_cpus |= cause->on != on;
+	cause->total_ns += length;
+	if (length > cause->longest_ns) {
+		cause->longest_ns = length;
+		cause->on = on;
+	}
+	return true;
+}
+
+/* A piece of a stretch [begin, end); pieces of one come one after the other. */
+static void add_piece(struct loser *loser, ns_t begin, ns_t end, int64_t victim, ns_t length)
+{
+	if (!loser->total_ns)
+		loser->now = loser->worst = (struct piece_sum){NS_MIN, NS_MIN, -1};
+	if (loser->now.begin != begin) {
+		loser->now = (struct piece_sum){begin, end, victim};
+		loser->count++;
+	}
+	if (end - begin > loser->worst.end - loser->worst.begin)
+		loser->worst = loser->now;
+	loser->total_ns += length;
+}
+
+static bool add_preemption(const struct preemption *p, void *data)
+{
+	struct losers *l = data;
+	struct loser *loser = loser_get(l, p->vcpu);
+
+	if (!loser)
+		return false;
+	add_piece(loser, p->begin, p->end, p->victim, p->to - p->from);
+	return add_cause(l, (size_t)(loser - l->list), p->context, p->on, p->to - p->from);
+}
+
+static bool add_delay(const struct thread_delay *d, void *data)
+{
+	struct losers *l = data;
+	struct loser *loser = loser_get(l, d->thread);
+
+	if (!loser)
+		return false;
+	add_piece(loser, d->begin, d->end, -1, d->to - d->from);
+	if (d->in_guest)
+		loser->in_guest_ns += d->to - d->from;
+	return add_cause(l, (size_t)(loser - l->list), d->context, d->on, d->to - d->from);
+}
+
+static struct culprit culprit_at(const struct losers *l, size_t cause)
+{
+	const int64_t *key = keyed_cells(&l->causes, cause);
+
+	return (struct culprit){key[CAUSE_MACHINE], key[CAUSE_THREAD], key[CAUSE_MODE],
+				key[CAUSE_VCPU]};
+}
+
+/* Each loser's two greatest causes. */
+static void rank_causes(struct losers *l)
+{
+	for (size_t i = 0; i < l->rows.nr; i++) {
+		l->list[i].row = *keyed_cells(&l->rows, i);
+		l->list[i].top[0] = l->list[i].top[1] = SIZE_MAX;
+	}
+	for (size_t i = 0; i < l->causes.nr; i++) {
+		size_t *top = l->list[l->cause_list[i].loser].top;
+		ns_t total = l->cause_list[i].total_ns;
+
+		if (top[0] == SIZE_MAX || total > l->cause_list[top[0]].total_ns) {
+			top[1] = top[0];
+			top[0] = i;
+		} else if (top[1] == SIZE_MAX || total > l->cause_list[top[1]].total_ns) {
+			top[1] = i;
+		}
+	}
+}
+
+/* @thread: the row of who waited. */
+static enum delay_class class_of(struct sonde_run *run, int64_t thread, const struct culprit *c)
+{
+	struct sonde_cpu served;
+	struct sonde_thread t;
+
+	if (c->mode == SONDE_MODE_UNKNOWN || sonde_thread(run, thread, &t))
+		return CLASS_UNKNOWN;
+	if (c->mode == SONDE_MODE_IDLE)
+		return CLASS_IDLE;
+	if (c->mode == SONDE_MODE_HYPERVISOR && !sonde_cpu(run, c->vcpu, &served) &&
+	    run_is_inside(run, t.machine, served.machine))
+		return CLASS_HYPERVISOR;
+	return c->machine == t.machine ? CLASS_OWN : CLASS_OTHER;
+}
+
+/* How long each thread waited for what kind of thing. */
+static void sum_classes(struct losers *l)
+{
+	for (size_t i = 0; i < l->causes.nr; i++) {
+		const struct cause *cause = &l->cause_list[i];
+		int64_t thread = *keyed_cells(&l->rows, cause->loser);
+		struct culprit c = culprit_at(l, i);
+
+		l->list[cause->loser].per_class[class_of(l->run, thread, &c)] += cause->total_ns;
+	}
+}
+
+/* "22.1 ms of it while db1 vCPU 0 (postgres[12]) had CPU 3" */
+static void say_cause(struct sentence *s, const struct losers *l, size_t at)
+{
+	const struct cause *cause = &l->cause_list[at];
+	struct culprit culprit = culprit_at(l, at);
+
+	if (cause->total_ns == l->list[cause->loser].total_ns)
+		say(s, "all");
+	else
+		say_length(s, cause->total_ns);
+	if (culprit.mode == SONDE_MODE_IDLE) {
+		say(s, " of it on its way to an idle CPU");
+		return;
+	}
+	say(s, " of it while ");
+	say_culprit(s, &culprit);
+	say(s, " had ");
+	if (cause->several_cpus)
+		say(s, "the CPU");
+	else
+		say_cpu(s, cause->on);
+}
+
+static void say_causes(struct sentence *s, const struct losers *l, const struct loser *loser)
+{
+	const size_t *top = loser->top;
+
+	if (top[0] == SIZE_MAX)
+		return;
+	say(s, "; ");
+	say_cause(s, l, top[0]);
+	/* A second one that matters, too. */
+	if (top[1] != SIZE_MAX && l->cause_list[top[1]].total_ns * 5 >= loser->total_ns) {
+		say(s, ", ");
+		say_cause(s, l, top[1]);
+	}
+}
+
+static void say_worst(struct sentence *s, const struct loser *loser)
+{
+	struct sonde_thread t;
+
+	say(s, loser->count == 1 ? "; in one stretch" : "; its worst stretch, ");
+	if (loser->count > 1)
+		say_length(s, loser->worst.end - loser->worst.begin);
+	if (!sonde_thread(s->run, loser->worst.victim, &t) && t.tid) {
+		say(s, loser->count == 1 ? ", that delayed " : ", delayed ");
+		say_thread(s, loser->worst.victim);
+	}
+	say(s, " from ");
+	say_time(s, loser->worst.begin);
+	say(s, ".");
+}
+
+static void say_window(struct sentence *s, const struct why *w)
+{
+	say(s, " of ");
+	say_length(s, w->end - w->begin);
+}
+
+static struct verdict verdict_of(const struct why *w, const struct losers *l,
+				 const struct loser *loser, const char *kind, int64_t machine)
+{
+	struct verdict v = why_verdict(w, kind, machine);
+
+	v.cost_ns = loser->total_ns;
+	v.begin = loser->worst.begin;
+	v.end = loser->worst.end;
+	if (loser->top[0] != SIZE_MAX) {
+		v.by = culprit_at(l, loser->top[0]);
+		v.by_ns = l->cause_list[loser->top[0]].total_ns;
+	}
+	return v;
+}
+
+static void vcpu_verdict(struct why *w, const struct losers *l, const struct loser *loser)
+{
+	struct sonde_cpu cpu;
+	struct verdict v;
+
+	sonde_cpu(w->run, loser->row, &cpu);
+	v = verdict_of(w, l, loser, "vcpu", cpu.machine);
+	v.vcpu = loser->row;
+	say_cpu(&v.says, loser->row);
+	say(&v.says, " was ready but not running for ");
+	say_length(&v.says, loser->total_ns);
+	say_window(&v.says, w);
+	say_causes(&v.says, l, loser);
+	say_worst(&v.says, loser);
+	why_add(w, &v);
+}
+
+/* Which kinds of things it waited for, when they are several. */
+static void say_classes(struct sentence *s, const struct loser *loser)
+{
+	unsigned told = 0;
+
+	for (unsigned i = 0; i < NR_CLASSES; i++) {
+		if (loser->per_class[i] == loser->total_ns)
+			return;
+	}
+	for (unsigned i = 0; i < NR_CLASSES; i++) {
+		if (loser->per_class[i] * 20 < loser->total_ns)
+			continue;
+		say(s, told++ ? ", " : ": ");
+		say_length(s, loser->per_class[i]);
+		say(s, " %s", class_words[i]);
+	}
+}
+
+static void thread_verdict(struct why *w, const struct losers *l, const struct loser *loser)
+{
+	struct sonde_thread t;
+	struct verdict v;
+
+	sonde_thread(w->run, loser->row, &t);
+	v = verdict_of(w, l, loser, "thread", t.machine);
+	v.thread = loser->row;
+	say_thread(&v.says, loser->row);
+	say(&v.says, " of ");
+	say_machine(&v.says, t.machine);
+	say(&v.says, " wanted to run but did not for ");
+	say_length(&v.says, loser->total_ns);
+	say_window(&v.says, w);
+	if (loser->in_guest_ns) {
+		say(&v.says, " (");
+		if (loser->in_guest_ns < loser->total_ns)
+			say_length(&v.says, loser->in_guest_ns);
+		else
+			say(&v.says, "all");
+		say(&v.says, " of that unknown to its own kernel)");
+	}
+	say_classes(&v.says, loser);
+	say_causes(&v.says, l, loser);
+	say_worst(&v.says, loser);
+	why_add(w, &v);
+}
+
+static void release(struct losers *l)
+{
+	keyed_release(&l->rows);
+	keyed_release(&l->causes);
+	memo_release(&l->memo);
+	free(l->list);
+	free(l->cause_list);
+}
+
+static int tell(struct why *w, struct losers *l, int ret, struct error *err,
+		void (*verdict)(struct why *w, const struct losers *l, const struct loser *loser))
+{
+	if (!ret && l->no_memory)
+		ret = fail(err, -ENOMEM, "out of memory");
+	if (!ret)
+		rank_causes(l);
+	for (size_t i = 0; i < l->rows.nr && !ret; i++)
+		verdict(w, l, &l->list[i]);
+	release(l);
+	return ret;
+}
+
+static int losers_init(struct losers *l, const struct why *w, struct error *err)
+{
+	*l = (struct losers){
+		.run = w->run, .last_row = -1, .rows.nr_cells = 1, .causes.nr_cells = NR_CAUSE_KEY};
+	return memo_init(&l->memo, sonde_nr_contexts(w->run)) ? fail(err, -ENOMEM, "out of memory")
+							      : 0;
+}
+
+int why_delays(struct why *w, struct error *err)
+{
+	struct losers l;
+	int ret = losers_init(&l, w, err);
+
+	if (ret)
+		return ret;
+	ret = preemption_scan(w->run, w->begin, w->end, add_preemption, &l, err);
+	ret = tell(w, &l, ret, err, vcpu_verdict);
+	if (!ret)
+		ret = losers_init(&l, w, err);
+	if (ret)
+		return ret;
+	ret = thread_delay_scan(w->run, w->begin, w->end, add_delay, &l, err);
+	if (!l.no_memory)
+		sum_classes(&l);
+	return tell(w, &l, ret, err, thread_verdict);
+}

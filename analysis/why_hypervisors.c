@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hypervisors cost each VM: their work beside its own code, for which exits, and what nesting
+ * adds. */
+#include "analysis/why.h"
+#include "base/units.h"
+
+#include <string.h>
+
+/* The exits of a machine's code that took its hypervisor the most time on CPUs. */
+struct top_exit {
+	const char *name;
+	int64_t by, count, total;
+};
+
+static struct top_exit top_exit(const struct sonde_facts *reasons, int64_t vm)
+{
+	struct top_exit top = {0};
+
+	for (size_t i = 0; i < sonde_facts_nr_rows(reasons); i++) {
+		if (why_cell(reasons, i, "vm").i != vm)
+			continue;
+		if (why_cell(reasons, i, "total").i <= top.total)
+			continue;
+		top.name = why_cell(reasons, i, "name").s;
+		top.by = why_cell(reasons, i, "by").i;
+		top.count = why_cell(reasons, i, "count").i;
+		top.total = why_cell(reasons, i, "total").i;
+	}
+	return top;
+}
+
+/* The longest exit of its code that was no sleep. */
+static void point_at_longest(const struct sonde_facts *exits, int64_t vm, struct verdict *v)
+{
+	ns_t longest = -1;
+
+	for (size_t i = 0; i < sonde_facts_nr_rows(exits); i++) {
+		ns_t max = why_cell(exits, i, "max").i;
+
+		if (why_cell(exits, i, "from").i != vm || max <= longest ||
+		    !strcmp(why_cell(exits, i, "name").s, "HLT"))
+			continue;
+		longest = max;
+		v->begin = why_cell(exits, i, "max_at").i;
+		v->end = v->begin + max;
+	}
+	if (longest < 0)
+		return;
+	say(&v->says, " The longest exit that was no halt took ");
+	say_length(&v->says, longest);
+	say(&v->says, ", from ");
+	say_time(&v->says, v->begin);
+	say(&v->says, ".");
+}
+
+static void say_nesting(const struct sonde_facts *nesting, int64_t vm, struct verdict *v)
+{
+	for (size_t i = 0; i < sonde_facts_nr_rows(nesting); i++) {
+		int64_t per_thousand = why_cell(nesting, i, "per_thousand").i;
+		char text[UNIT_TEXT];
+
+		if (why_cell(nesting, i, "vm").i != vm || per_thousand < 0)
+			continue;
+		say(&v->says, " Each of its %s exits that ",
+		    unit_count(text, why_cell(nesting, i, "handed").i));
+		say_machine(&v->says, why_cell(nesting, i, "host").i);
+		say(&v->says, " had to handle cost %lld.%lld exits to ",
+		    (long long)per_thousand / 1000, (long long)per_thousand % 1000 / 100);
+		say_machine(&v->says, why_cell(nesting, i, "by").i);
+		say(&v->says, ".");
+	}
+}
+
+static void say_top(const struct top_exit *top, struct verdict *v)
+{
+	char count[UNIT_TEXT];
+
+	if (!top->count)
+		return;
+	say(&v->says, "; %s of it, ", 2 * top->total > v->cost_ns ? "most" : "the largest part");
+	say_length(&v->says, top->total);
+	say(&v->says, ", for %s %s exits, ", unit_count(count, top->count),
+	    *top->name ? top->name : "unnamed");
+	say_length(&v->says, top->total / top->count);
+	say(&v->says, " each");
+}
+
+static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
+		       const struct sonde_facts *reasons, const struct sonde_facts *exits,
+		       const struct sonde_facts *nesting)
+{
+	int64_t vm = why_cell(vms, row, "vm").i;
+	struct top_exit top = top_exit(reasons, vm);
+	struct verdict v = why_verdict(w, "hypervisor", vm);
+	const char *note = why_cell(vms, row, "note").s;
+	char share[UNIT_TEXT], exits_text[UNIT_TEXT];
+
+	v.cost_ns = why_cell(vms, row, "hypervisor").i;
+	if (!v.cost_ns)
+		return;
+	v.by = (struct culprit){top.count ? top.by : why_cell(vms, row, "parent").i, -1,
+				SONDE_MODE_HYPERVISOR, -1};
+	v.by_ns = top.total;
+	say(&v.says, "Hypervisors worked %s", *note ? "at least " : "");
+	say_length(&v.says, v.cost_ns);
+	say(&v.says, " for ");
+	say_machine(&v.says, vm);
+	say(&v.says, ", %s of all time that it had a CPU, in %s exits",
+	    unit_share(share, why_cell(vms, row, "share").i),
+	    unit_count(exits_text, why_cell(vms, row, "exits").i));
+	say_top(&top, &v);
+	say(&v.says, ".");
+	say_nesting(nesting, vm, &v);
+	point_at_longest(exits, vm, &v);
+	why_add(w, &v);
+}
+
+int why_hypervisors(struct why *w, struct error *err)
+{
+	struct sonde_facts *vms = NULL, *reasons = NULL, *exits = NULL, *nesting = NULL;
+	int ret = why_facts(w, "hypervisor", &vms, err);
+
+	if (!ret)
+		ret = why_facts(w, "exit_reason", &reasons, err);
+	if (!ret)
+		ret = why_facts(w, "exits", &exits, err);
+	if (!ret)
+		ret = why_facts(w, "nesting", &nesting, err);
+	for (size_t i = 0; !ret && i < sonde_facts_nr_rows(vms); i++)
+		vm_verdict(w, vms, i, reasons, exits, nesting);
+	sonde_facts_free(vms);
+	sonde_facts_free(reasons);
+	sonde_facts_free(exits);
+	sonde_facts_free(nesting);
+	return ret;
+}

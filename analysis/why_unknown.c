@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What cannot be known of the window, and what to record next time. */
+#include "analysis/usage.h"
+#include "analysis/why.h"
+#include "base/units.h"
+
+#include <string.h>
+
+/* An unknown part of the CPU time that is worth a word: one in a hundred. */
+#define UNKNOWN_PPM 10000
+/* Order of events is no longer sure when a clock may be this wrong. */
+#define BOUND_WORTH_NS 1000000
+
+static int unknown_cpu_time(struct why *w, struct error *err)
+{
+	struct verdict v = why_verdict(w, "unknown", 0);
+	struct usages u = {0};
+	char share[UNIT_TEXT];
+	ns_t unknown = 0;
+	int ret = usages_init(&u, w->run, w->begin, w->end, err);
+
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < u.nr; i++) {
+		if (u.list[i].context.mode == SONDE_MODE_UNKNOWN)
+			unknown += u.list[i].time_ns;
+	}
+	if (share_ppm(unknown, u.total_ns) >= UNKNOWN_PPM) {
+		say(&v.says,
+		    "What CPUs did is not known for %s of their time: the host's trace begins "
+		    "late, ends early, or lost events. Let its recording begin before what is "
+		    "looked for, and give it larger buffers.",
+		    unit_share(share, share_ppm(unknown, u.total_ns)));
+		why_add(w, &v);
+	}
+	usages_release(&u);
+	return 0;
+}
+
+struct lost {
+	int64_t events, places, uncounted;
+	ns_t begin, end; /* of the longest */
+};
+
+static struct lost lost_of(const struct why *w, int64_t machine)
+{
+	struct lost lost = {0};
+	struct sonde_loss l;
+
+	for (int64_t row = 0; !sonde_loss(w->run, row, &l); row++) {
+		if (l.machine != machine || l.begin >= w->end || l.end < w->begin)
+			continue;
+		if (!lost.places++ || l.end - l.begin > lost.end - lost.begin) {
+			lost.begin = l.begin;
+			lost.end = l.end;
+		}
+		lost.uncounted += l.events < 0;
+		lost.events += l.events > 0 ? l.events : 0;
+	}
+	return lost;
+}
+
+static void lost_events(struct why *w, int64_t machine)
+{
+	struct verdict v = why_verdict(w, "unknown", machine);
+	struct lost lost = lost_of(w, machine);
+	char text[UNIT_TEXT];
+
+	if (!lost.places)
+		return;
+	say_machine(&v.says, machine);
+	say(&v.says, "'s tracer lost %s%s events in %lld place%s, the longest of ",
+	    lost.uncounted ? "at least " : "", unit_count(text, lost.events),
+	    (long long)lost.places, lost.places == 1 ? "" : "s");
+	say_length(&v.says, lost.end - lost.begin);
+	say(&v.says, " from ");
+	say_time(&v.says, lost.begin);
+	say(&v.says, ": nothing is said of these. Larger buffers, or fewer events, avoid it.");
+	v.begin = lost.begin;
+	v.end = lost.end;
+	why_add(w, &v);
+}
+
+static void no_trace(struct why *w, int64_t machine, const struct sonde_machine *m)
+{
+	struct verdict v = why_verdict(w, "unknown", machine);
+
+	if (m->traced)
+		return;
+	say(&v.says,
+	    "%s has no trace of its own: which of its threads ran, waited or was hit is "
+	    "not known. Next time run sonde-agent in it, and record with --guest all.",
+	    m->name);
+	why_add(w, &v);
+}
+
+static void loose_clock(struct why *w, int64_t machine, const struct sonde_machine *m)
+{
+	struct verdict v = why_verdict(w, "unknown", machine);
+	struct sonde_clock c;
+	ns_t worst = 0;
+
+	if (!m->traced)
+		return;
+	for (int64_t row = 0; !sonde_clock(w->run, row, &c); row++) {
+		if (c.machine != machine || c.from >= w->end || c.to <= w->begin)
+			continue;
+		if (c.bound_ns < 0)
+			worst = NS_MAX;
+		else if (c.bound_ns > worst)
+			worst = c.bound_ns;
+	}
+	if (worst < BOUND_WORTH_NS)
+		return;
+	say(&v.says, "%s's clock is ", m->name);
+	if (worst == NS_MAX) {
+		say(&v.says, "not tied to its host's");
+	} else {
+		say(&v.says, "known to ");
+		say_length(&v.says, worst);
+		say(&v.says, " only");
+	}
+	say(&v.says, ": what is said of its threads may be of others that far away. Recording all "
+		     "machines with sonde record and the TSC clock makes it exact.");
+	why_add(w, &v);
+}
+
+/* Traces without system calls tell no more of a thread than that it ran. */
+static void no_syscalls(struct why *w, int64_t machine, const struct sonde_machine *m)
+{
+	struct verdict v = why_verdict(w, "unknown", machine);
+	struct sonde_context c;
+	bool threads = false;
+
+	for (int64_t row = 0; !sonde_context(w->run, row, &c); row++) {
+		if (c.machine != machine)
+			continue;
+		if (c.mode == SONDE_MODE_SYSCALL)
+			return;
+		threads |= c.mode == SONDE_MODE_TASK;
+	}
+	if (!m->traced || !threads)
+		return;
+	say(&v.says,
+	    "%s's trace has no system calls: what its threads asked for when they began to "
+	    "wait is not known. Record raw_syscalls, too.",
+	    m->name);
+	why_add(w, &v);
+}
+
+int why_unknown(struct why *w, struct error *err)
+{
+	int ret = unknown_cpu_time(w, err);
+
+	for (int64_t machine = 0; machine < sonde_nr_machines(w->run) && !ret; machine++) {
+		struct sonde_machine m;
+
+		sonde_machine(w->run, machine, &m);
+		lost_events(w, machine);
+		no_trace(w, machine, &m);
+		loose_clock(w, machine, &m);
+		no_syscalls(w, machine, &m);
+	}
+	return ret;
+}

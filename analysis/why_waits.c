@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What vCPUs waited for besides timers, and how long it took until their guests went on. */
+#include "analysis/why.h"
+#include "base/units.h"
+
+#include <string.h>
+
+/* A sleep until a timer is what was wanted; what nobody knows is told elsewhere. */
+static const struct {
+	const char *cause;
+	const char *words; /* "it waited ..." */
+	const char *by;	   /* "it was woken by ..." */
+} causes[] = {
+	{"disk", "for a disk", "a disk"},
+	{"network", "for the network", "the network"},
+	{"ipi", "for another of its vCPUs", "another vCPU"},
+	{"device", "for a device", "a device"},
+	{"vmm", "until its VMM woke it", "its VMM"},
+	{"host", "inside its host, for a page, a lock or its VMM", "its host"},
+};
+
+static int find_cause(const char *cause)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
+		if (!strcmp(causes[i].cause, cause))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* Ways to find a cause that are no more than a guess: what happened just before, and what most
+ * interrupts of a vector turned out to be. */
+static bool is_guess(const char *evidence)
+{
+	return !strncmp(evidence, "the interrupt followed ", 23) ||
+	       !strncmp(evidence, "what a thread of the VMM's pool did", 35) ||
+	       !strncmp(evidence, "what came before ", 17);
+}
+
+static void wait_verdict(struct why *w, const struct sonde_facts *waits, size_t row)
+{
+	int cause = find_cause(why_cell(waits, row, "cause").s);
+	const char *irq = why_cell(waits, row, "irq").s;
+	const char *evidence = why_cell(waits, row, "evidence").s;
+	const char *probably = is_guess(evidence) ? "probably " : "";
+	int64_t count = why_cell(waits, row, "count").i;
+	struct sonde_cpu cpu;
+	struct verdict v;
+	char text[UNIT_TEXT];
+
+	if (cause < 0 || sonde_cpu(w->run, why_cell(waits, row, "vcpu").i, &cpu))
+		return;
+	v = why_verdict(w, "wait", cpu.machine);
+	v.vcpu = why_cell(waits, row, "vcpu").i;
+	v.cost_ns = why_cell(waits, row, "total").i;
+	v.begin = why_cell(waits, row, "longest_at").i;
+	v.end = v.begin + why_cell(waits, row, "longest").i;
+	v.by.vcpu = why_cell(waits, row, "from").i;
+	v.by_ns = v.by.vcpu >= 0 ? v.cost_ns : 0;
+	say_cpu(&v.says, v.vcpu);
+	if (v.by.vcpu >= 0) {
+		say(&v.says, " waited %sfor ", probably);
+		say_cpu(&v.says, v.by.vcpu);
+	} else {
+		say(&v.says, " waited %s%s", probably, causes[cause].words);
+	}
+	if (*irq)
+		say(&v.says, " (%s)", irq);
+	say(&v.says, " for ");
+	say_length(&v.says, v.cost_ns);
+	say(&v.says, " of ");
+	say_length(&v.says, w->end - w->begin);
+	if (count > 1) {
+		say(&v.says, ", %s times, ", unit_count(text, count));
+		say_length(&v.says, why_cell(waits, row, "mean").i);
+		say(&v.says, " on average; the longest took ");
+		say_length(&v.says, v.end - v.begin);
+	}
+	say(&v.says, ", from ");
+	say_time(&v.says, v.begin);
+	if (*probably)
+		say(&v.says, " (found by this: %s)", evidence);
+	say(&v.says, ".");
+	why_add(w, &v);
+}
+
+/* The greatest of the steps that a wake-up consists of. */
+static void say_slowest_step(struct sentence *s, const struct sonde_facts *wakeups, size_t row)
+{
+	static const struct {
+		const char *column, *words;
+	} steps[] = {
+		{"below", "the machine that it runs in had to be woken"},
+		{"to_cpu", "its vCPU's thread had to get a CPU"},
+		{"to_entry", "its hypervisor had to enter it"},
+		{"guest", "its kernel had to make a thread ready"},
+		{"queue", "that thread had to wait for its turn"},
+	};
+	size_t greatest = 0;
+	int64_t length;
+
+	for (size_t i = 1; i < ARRAY_SIZE(steps); i++) {
+		if (why_cell(wakeups, row, steps[i].column).i >
+		    why_cell(wakeups, row, steps[greatest].column).i)
+			greatest = i;
+	}
+	length = why_cell(wakeups, row, steps[greatest].column).i;
+	say(s, "; %s of that, ",
+	    2 * length > why_cell(wakeups, row, "mean").i ? "most" : "the largest part");
+	say_length(s, length);
+	say(s, ", because %s", steps[greatest].words);
+}
+
+static void wakeup_verdict(struct why *w, const struct sonde_facts *wakeups, size_t row)
+{
+	struct verdict v = why_verdict(w, "wakeup", why_cell(wakeups, row, "vm").i);
+	int64_t count = why_cell(wakeups, row, "count").i;
+	int64_t mean = why_cell(wakeups, row, "mean").i;
+	const char *name = why_cell(wakeups, row, "cause").s;
+	int cause = find_cause(name);
+	char text[UNIT_TEXT];
+
+	v.cost_ns = mean * count;
+	v.begin = why_cell(wakeups, row, "longest_at").i;
+	v.end = v.begin + why_cell(wakeups, row, "longest").i;
+	say_machine(&v.says, v.machine);
+	say(&v.says, "'s %s wake-up%s by %s took ", unit_count(text, count), count == 1 ? "" : "s",
+	    cause < 0 ? strcmp(name, "timer") ? "something unknown" : "a timer" : causes[cause].by);
+	say_length(&v.says, mean);
+	say(&v.says, "%s until its thread ran", count == 1 ? "" : " on average");
+	if (count > 1) {
+		say(&v.says, " (half of them ");
+		say_length(&v.says, why_cell(wakeups, row, "median").i);
+		say(&v.says, " or less)");
+	}
+	say_slowest_step(&v.says, wakeups, row);
+	if (count > 1) {
+		say(&v.says, ". The slowest took ");
+		say_length(&v.says, v.end - v.begin);
+	}
+	say(&v.says, ", from ");
+	say_time(&v.says, v.begin);
+	say(&v.says, ".");
+	why_add(w, &v);
+}
+
+int why_waits(struct why *w, struct error *err)
+{
+	struct sonde_facts *waits = NULL, *wakeups = NULL;
+	int ret = why_facts(w, "wait", &waits, err);
+
+	if (!ret)
+		ret = why_facts(w, "wakeup", &wakeups, err);
+	for (size_t row = 0; !ret && row < sonde_facts_nr_rows(waits); row++)
+		wait_verdict(w, waits, row);
+	for (size_t row = 0; !ret && row < sonde_facts_nr_rows(wakeups); row++)
+		wakeup_verdict(w, wakeups, row);
+	sonde_facts_free(waits);
+	sonde_facts_free(wakeups);
+	return ret;
+}

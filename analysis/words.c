@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/words.h"
+#include "base/units.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void say(struct sentence *s, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(s->text + s->len, sizeof(s->text) - s->len, fmt, args);
+	va_end(args);
+	if (n > 0)
+		s->len += (size_t)n;
+	if (s->len >= sizeof(s->text))
+		s->len = sizeof(s->text) - 1;
+}
+
+void say_length(struct sentence *s, ns_t length)
+{
+	char text[UNIT_TEXT];
+
+	say(s, "%s", unit_length(text, length, sonde_run_ticks_are_ns(s->run)));
+}
+
+void say_time(struct sentence *s, ns_t t)
+{
+	char text[UNIT_TEXT];
+
+	say(s, "%s", unit_time(text, t, sonde_run_ticks_are_ns(s->run)));
+}
+
+void say_machine(struct sentence *s, int64_t machine)
+{
+	struct sonde_machine m;
+
+	say(s, "%s", sonde_machine(s->run, machine, &m) ? "an unknown machine" : m.name);
+}
+
+void say_cpu(struct sentence *s, int64_t row)
+{
+	struct sonde_cpu cpu;
+
+	if (sonde_cpu(s->run, row, &cpu)) {
+		say(s, "a CPU");
+		return;
+	}
+	if (cpu.machine == 0) {
+		say(s, "CPU %d", cpu.number);
+		return;
+	}
+	say_machine(s, cpu.machine);
+	if (cpu.number >= 0)
+		say(s, " vCPU %d", cpu.number);
+	else
+		say(s, "'s vCPUs");
+}
+
+void say_thread(struct sentence *s, int64_t row)
+{
+	struct sonde_pid_ns ns;
+	struct sonde_thread t;
+	char label[96];
+
+	if (sonde_thread(s->run, row, &t)) {
+		say(s, "a thread");
+		return;
+	}
+	if (!t.tid) {
+		say(s, "the idle task");
+		return;
+	}
+	if (t.vcpu >= 0) {
+		say_cpu(s, t.vcpu);
+		return;
+	}
+	say(s, "%s[%lld]", *t.comm ? t.comm : "?", (long long)t.tid);
+	if (sonde_pid_ns(s->run, t.pid_ns, &ns) || !ns.level)
+		return;
+	sonde_pid_ns_label(s->run, t.pid_ns, label, sizeof(label));
+	say(s, " in container %s", label);
+}
+
+static void say_vm_culprit(struct sentence *s, const struct culprit *c)
+{
+	say_cpu(s, c->vcpu);
+	if (c->thread < 0)
+		return;
+	say(s, " (");
+	say_thread(s, c->thread);
+	say(s, ")");
+}
+
+void say_culprit(struct sentence *s, const struct culprit *c)
+{
+	switch (c->mode) {
+	case SONDE_MODE_UNKNOWN:
+		say(s, "something unknown");
+		return;
+	case SONDE_MODE_IDLE:
+		say(s, "nobody");
+		return;
+	case SONDE_MODE_IRQ:
+	case SONDE_MODE_SOFTIRQ:
+		say(s, c->mode == SONDE_MODE_IRQ ? "interrupts of " : "soft interrupts of ");
+		say_machine(s, c->machine);
+		return;
+	case SONDE_MODE_HYPERVISOR:
+		say_machine(s, c->machine);
+		say(s, "'s hypervisor, for ");
+		say_cpu(s, c->vcpu);
+		say(s, ",");
+		return;
+	default:
+		break;
+	}
+	if (c->machine > 0) {
+		say_vm_culprit(s, c);
+		return;
+	}
+	say_thread(s, c->thread);
+	say(s, " of ");
+	say_machine(s, c->machine);
+}
+
+const char *thread_name(const struct sonde_run *run, int64_t row)
+{
+	struct sonde_thread t;
+
+	return sonde_thread(run, row, &t) ? "" : t.comm;
+}

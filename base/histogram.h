@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_HISTOGRAM_H
+#define BASE_HISTOGRAM_H
+
+#include "base/types.h"
+
+/*
+ * How long things took: count, sum, extremes, and how many there were of which length, in memory
+ * that does not depend on how many there are.  Each doubling of the length is divided into
+ * HISTOGRAM_STEPS buckets, so that a quantile is at most 1/HISTOGRAM_STEPS of it too large or too
+ * small; count, sum, least and greatest are exact.
+ *
+ * Zero-initialise; nothing to release.
+ */
+#define HISTOGRAM_BITS 7u
+#define HISTOGRAM_STEPS (1u << HISTOGRAM_BITS)
+#define HISTOGRAM_BUCKETS ((64u - HISTOGRAM_BITS) * HISTOGRAM_STEPS)
+
+struct histogram {
+	uint64_t count;
+	ns_t total_ns, least_ns, greatest_ns;
+	double squares;			     /* sum of the squares of the lengths */
+	uint32_t buckets[HISTOGRAM_BUCKETS]; /* stop counting at UINT32_MAX */
+};
+
+/* A negative length counts as 0. */
+void histogram_add(struct histogram *h, ns_t length_ns);
+
+void histogram_merge(struct histogram *into, const struct histogram *from);
+
+/* The length that @ppm parts of a million are not longer than; -1 when there are none. */
+ns_t histogram_quantile(const struct histogram *h, unsigned ppm);
+
+/* Number of the bucket a length falls into, and the least length in a bucket. */
+unsigned histogram_bucket(ns_t length_ns);
+ns_t histogram_bucket_begin(unsigned bucket);
+
+#endif

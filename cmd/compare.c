@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde compare: what changed from one run to another, beyond chance. */
+#include "base/units.h"
+#include "cmd/command.h"
+#include "report/csv.h"
+#include "report/facts.h"
+#include "report/paragraph.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct compare_options {
+	uint64_t top;
+	const char *time2;
+};
+
+#define FIELD(field) offsetof(struct compare_options, field)
+#define TOP_DEFAULT 15
+/* A change is told when chance makes any measure look so different once in a hundred times. */
+#define CHANCE_PPM 10000
+
+static const struct option_row option_rows[] = {
+	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
+	 "changes of each kind (default 15; JSON and CSV have all of them)", 0},
+	{0, "time2", OPTION_TEXT, FIELD(time2), "A,B", NULL,
+	 "window in the second run (default: as --time in the first)", 0},
+};
+
+struct pair {
+	struct sonde_run *runs[2];
+	int64_t begin[2], end[2];
+	struct sonde_facts *facts;
+};
+
+static union sonde_cell cell(const struct sonde_facts *f, size_t row, const char *column)
+{
+	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column));
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+static bool is_share(const struct sonde_facts *f, size_t row)
+{
+	return !strcmp(cell(f, row, "unit").s, "ppm");
+}
+
+/* "20.5%", "-3.2%", or "1,234/s". */
+static char *value_text(bool share, int64_t value, bool sign, char *buf, size_t room)
+{
+	double v = (double)value;
+
+	if (share)
+		snprintf(buf, room, sign ? "%+.2f%%" : "%.2f%%", v / 1e4);
+	else
+		snprintf(buf, room, sign ? "%+.1f/s" : "%.1f/s", v / 1e3);
+	return buf;
+}
+
+static void print_change(const struct invocation *inv, const struct sonde_facts *f, size_t row)
+{
+	bool share = is_share(f, row);
+	char lead[48], text[600], before[32], after[32], low[32], high[32], change[32];
+	int64_t cpu = cell(f, row, "cpu").i;
+	char who[120];
+
+	if (cpu >= 0)
+		snprintf(who, sizeof(who), "%s vCPU %" PRId64, cell(f, row, "machine").s, cpu);
+	else
+		snprintf(who, sizeof(who), "%s", cell(f, row, "machine").s);
+	snprintf(lead, sizeof(lead), "%12s  ",
+		 value_text(share, cell(f, row, "change").i, true, change, sizeof(change)));
+	snprintf(text, sizeof(text), "%s: %s: %s, was %s; the change is %s to %s", who,
+		 cell(f, row, "what").s,
+		 value_text(share, cell(f, row, "after").i, false, after, sizeof(after)),
+		 value_text(share, cell(f, row, "before").i, false, before, sizeof(before)),
+		 value_text(share, cell(f, row, "low").i, true, low, sizeof(low)),
+		 value_text(share, cell(f, row, "high").i, true, high, sizeof(high)));
+	paragraph_print(&inv->screen, lead, text);
+}
+
+/* Changes of shares, or of rates; returns how many there are beyond chance. */
+static size_t print_kind(const struct invocation *inv, const struct sonde_facts *f, bool share,
+			 const char *title)
+{
+	const struct compare_options *opt = inv->values;
+	uint64_t top = opt->top ? opt->top : TOP_DEFAULT;
+	size_t nr = 0;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+		if (is_share(f, row) != share || cell(f, row, "chance").i > CHANCE_PPM)
+			continue;
+		if (!nr)
+			screen_title(&inv->screen, title);
+		if (nr++ < top)
+			print_change(inv, f, row);
+	}
+	if (nr > top)
+		fprintf(inv->screen.out, "... and %zu more\n", nr - (size_t)top);
+	return nr;
+}
+
+static void print_text(const struct invocation *inv, const struct pair *p)
+{
+	char length[2][UNIT_TEXT], number[UNIT_TEXT];
+	size_t all = sonde_facts_nr_rows(p->facts);
+	size_t beyond;
+
+	for (unsigned i = 0; i < 2; i++)
+		unit_length(length[i], p->end[i] - p->begin[i], sonde_run_ticks_are_ns(p->runs[i]));
+	fprintf(inv->screen.out, "%s of %s, against %s of %s before\n", length[1], inv->operands[1],
+		length[0], inv->operands[0]);
+	beyond = print_kind(inv, p->facts, true, "Shares of time that changed");
+	beyond += print_kind(inv, p->facts, false, "Rates that changed");
+	fprintf(inv->screen.out,
+		"\n%s of %zu measures differ by no more than chance makes likely.\n",
+		unit_count(number, (int64_t)(all - beyond)), all);
+}
+
+static void print_json(const struct invocation *inv, const struct pair *p)
+{
+	struct json j = {.out = inv->screen.out};
+
+	json_begin_object(&j, NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		json_begin_object(&j, i ? "after" : "before");
+		json_str(&j, "file", inv->operands[i]);
+		json_int(&j, "begin", p->begin[i]);
+		json_int(&j, "end", p->end[i]);
+		json_end(&j);
+	}
+	facts_json(&j, "compare", p->runs[0], p->facts);
+	json_end(&j);
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+static enum exit_code open_runs(const struct invocation *inv, struct pair *p)
+{
+	const struct compare_options *opt = inv->values;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct invocation one = *inv;
+		enum exit_code code;
+
+		one.operands = inv->operands + i;
+		one.nr_operands = 1;
+		if (i && opt->time2)
+			one.common.time = opt->time2;
+		code = open_input(&one, &p->runs[i]);
+		if (code)
+			return code;
+		if (!get_window(&one, p->runs[i], &p->begin[i], &p->end[i]))
+			return EXIT_USAGE;
+	}
+	return EXIT_DONE;
+}
+
+static enum exit_code run_compare(const struct invocation *inv)
+{
+	struct pair p = {0};
+	struct sonde_error err = {0};
+	enum exit_code code;
+
+	if (inv->nr_operands != 2)
+		return complain(inv, EXIT_USAGE, "two histories are expected: before and after");
+	code = open_runs(inv, &p);
+	if (!code) {
+		ticker_say(inv->ticker, "comparing");
+		sonde_compare(&p.facts, p.runs[0], p.begin[0], p.end[0], p.runs[1], p.begin[1],
+			      p.end[1], &err);
+		ticker_hide(inv->ticker);
+		if (err.code)
+			code = complain(inv, EXIT_FAILED, "%s", err.text);
+		else if (is_json(inv))
+			print_json(inv, &p);
+		else if (is_csv(inv))
+			facts_csv(inv->screen.out, p.runs[0], p.facts);
+		else
+			print_text(inv, &p);
+	}
+	sonde_facts_free(p.facts);
+	sonde_run_close(p.runs[0]);
+	sonde_run_close(p.runs[1]);
+	return code;
+}
+
+const struct command compare_command = {
+	.name = "compare",
+	.summary = "what changed from one run to another, beyond chance",
+	.operands = "BEFORE AFTER",
+	.about = "Machines are matched by name, vCPUs by number.  Each measure is taken in 24 "
+		 "parts\n"
+		 "of each run; what differs by more than their scatter explains is told, with "
+		 "limits.\n",
+	.common = COMMON_FORMAT_CSV | COMMON_TIME,
+	.options = option_rows,
+	.nr_options = ARRAY_SIZE(option_rows),
+	.values_bytes = sizeof(struct compare_options),
+	.pages = true,
+	.run = run_compare,
+};

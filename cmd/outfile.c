@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/outfile.h"
+#include "base/replace.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int write_file(const char *path, int (*write)(FILE *out, void *data, struct error *err),
+		      void *data, struct error *err)
+{
+	FILE *out = fopen(path, "we");
+	int ret;
+
+	if (!out)
+		return -errno;
+	ret = write(out, data, err);
+	if (!ret && (fflush(out) || ferror(out)))
+		ret = errno ? -errno : -EIO;
+	if (fclose(out) && !ret)
+		ret = -errno;
+	return ret;
+}
+
+enum exit_code write_outfile(const struct invocation *inv, const char *path,
+			     int (*write)(FILE *out, void *data, struct error *err), void *data)
+{
+	struct error err = {0};
+	struct replace place;
+	int ret;
+
+	if (!strcmp(path, "-")) {
+		if (write(inv->screen.out, data, &err))
+			return complain(inv, EXIT_FAILED, "%s", err.text);
+		return EXIT_DONE;
+	}
+	if (replace_begin(&place, path, &err))
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	ret = write_file(place.write_to, write, data, &err);
+	if (ret) {
+		replace_end(&place, false, NULL);
+		return complain(inv, EXIT_FAILED, "cannot write %s: %s", path,
+				*err.text ? err.text : strerror(-ret));
+	}
+	if (replace_end(&place, true, &err))
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	return EXIT_DONE;
+}

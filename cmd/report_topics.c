@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/report_topics.h"
+
+#include <string.h>
+
+/* What the phases of a start or an end leave to JSON. */
+/* clang-format off */
+#define PHASE_HIDE {"begin", "doubt", "waits_for_time", "evidence"}
+/* clang-format on */
+
+const struct topic topics[] = {
+	{.name = "wait",
+	 .about = "what vCPUs waited for",
+	 .nothing = "no vCPU waited",
+	 .sections = {{.name = "vcpu_state"}, {.name = "wait", .hide = {"evidence"}}}},
+	{.name = "wakeup",
+	 .about = "how long it took from a wake-up until the guest's thread ran",
+	 .nothing = "no vCPU was woken",
+	 .sections = {{.name = "wakeup"}, {.name = "wakeup_list"}, {.name = "wakeup_histogram"}},
+	 .drawn = "wakeup_histogram"},
+	{.name = "preempt",
+	 .about = "who took whose CPU",
+	 .nothing = "nothing was preempted",
+	 .sections = {{.name = "vcpu_time"},
+		      {.name = "steal"},
+		      {.name = "preemption"},
+		      {.name = "preemption_victim", .hide = {"share"}},
+		      {.name = "thread_delay", .hide = {"share"}}}},
+	{.name = "exits",
+	 .about = "why vCPUs left guest mode, and what that cost",
+	 .nothing = "no vCPU left guest mode",
+	 .sections = {{.name = "hypervisor"},
+		      {.name = "exits", .hide = {"reason", "max_at"}},
+		      {.name = "exit_cause", .hide = {"reason", "max_at"}},
+		      {.name = "nesting"}},
+	 .drawn = "exit_histogram"},
+	{.name = "boot",
+	 .about = "how VMs started",
+	 .nothing = "no VM was started",
+	 .sections = {{.name = "boot", .hide = PHASE_HIDE, .whole = true}},
+	 .drawn = "boot",
+	 .is_phases = true},
+	{.name = "shutdown",
+	 .about = "how VMs ended",
+	 .nothing = "no VM ended",
+	 .sections = {{.name = "shutdown", .hide = PHASE_HIDE, .whole = true}},
+	 .drawn = "shutdown",
+	 .is_phases = true},
+	{.name = "vms",
+	 .about = "what VMs are like, and which are alike",
+	 .nothing = "there was no VM",
+	 .sections = {{.name = "vms", .whole = true}}},
+};
+const unsigned nr_topics = ARRAY_SIZE(topics);
+
+const struct topic *topic_find(const char *name)
+{
+	for (unsigned i = 0; i < nr_topics; i++) {
+		if (!strcmp(topics[i].name, name))
+			return &topics[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CMD_REPORT_TOPICS_H
+#define CMD_REPORT_TOPICS_H
+
+#include "base/types.h"
+
+/*
+ * Topics of sonde report: questions, each with the tables that answer it.
+ */
+#define TOPIC_SECTIONS_MAX 6
+#define TOPIC_HIDE_MAX 5
+
+struct topic {
+	const char *name;
+	const char *about;   /* one line */
+	const char *nothing; /* what is said when there is no row */
+	struct topic_section {
+		const char *name;
+		const char *hide[TOPIC_HIDE_MAX + 1]; /* columns the text leaves out */
+		bool whole;			      /* all of its rows, however many */
+	} sections[TOPIC_SECTIONS_MAX + 1];
+	const char *drawn; /* fact that --svg draws; NULL none */
+	bool is_phases;	   /* as a chart of phases; else as distributions */
+};
+
+extern const struct topic topics[];
+extern const unsigned nr_topics;
+
+/* NULL when there is none of that name. */
+const struct topic *topic_find(const char *name);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde vms: what the VMs of any number of runs are like, and which are alike. */
+#include "cmd/command.h"
+#include "report/csv.h"
+#include "report/facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct vms_options {
+	uint64_t top;
+};
+
+static const struct option_row option_rows[] = {
+	{'n', "top", OPTION_NUMBER, offsetof(struct vms_options, top), "N", NULL,
+	 "how many VMs (default: all)", 0},
+};
+
+static enum exit_code open_all(const struct invocation *inv, struct sonde_run **runs)
+{
+	for (int i = 0; i < inv->nr_operands; i++) {
+		struct invocation one = *inv;
+		enum exit_code code;
+
+		one.operands = inv->operands + i;
+		one.nr_operands = 1;
+		ticker_say(inv->ticker, inv->operands[i]);
+		code = open_input(&one, &runs[i]);
+		ticker_hide(inv->ticker);
+		if (code)
+			return code;
+	}
+	return EXIT_DONE;
+}
+
+static enum exit_code print(const struct invocation *inv, struct sonde_run *run,
+			    const struct sonde_facts *facts)
+{
+	const struct vms_options *opt = inv->values;
+	struct facts_view view = {.rows_max = opt->top};
+	struct json j = {.out = inv->screen.out};
+
+	if (is_json(inv)) {
+		facts_json(&j, NULL, run, facts);
+		return EXIT_DONE;
+	}
+	if (is_csv(inv)) {
+		facts_csv(inv->screen.out, run, facts);
+		return EXIT_DONE;
+	}
+	return facts_print(&inv->screen, run, facts, &view)
+		       ? complain(inv, EXIT_FAILED, "out of memory")
+		       : EXIT_DONE;
+}
+
+static enum exit_code run_vms(const struct invocation *inv)
+{
+	struct sonde_run **runs;
+	struct sonde_facts *facts = NULL;
+	struct sonde_error err = {0};
+	enum exit_code code;
+
+	if (!inv->nr_operands)
+		return complain(inv, EXIT_USAGE, "one history or more are expected");
+	runs = calloc((size_t)inv->nr_operands, sizeof(*runs));
+	if (!runs)
+		return complain(inv, EXIT_FAILED, "out of memory");
+	code = open_all(inv, runs);
+	if (!code && sonde_vms(&facts, runs, (const char *const *)inv->operands,
+			       (unsigned)inv->nr_operands, &err))
+		code = complain(inv, EXIT_FAILED, "%s", err.text);
+	if (!code)
+		code = print(inv, runs[0], facts);
+	sonde_facts_free(facts);
+	for (int i = 0; i < inv->nr_operands; i++)
+		sonde_run_close(runs[i]);
+	free(runs);
+	return code;
+}
+
+const struct command vms_command = {
+	.name = "vms",
+	.summary = "what VMs are like, over any number of runs, and which are alike",
+	.operands = "FILE...",
+	.about = "The profile of each VM: what its vCPUs' time went into, how often it exits and\n"
+		 "waits.  VMs of one group behave alike.\n",
+	.common = COMMON_FORMAT_CSV,
+	.options = option_rows,
+	.nr_options = ARRAY_SIZE(option_rows),
+	.values_bytes = sizeof(struct vms_options),
+	.pages = true,
+	.run = run_vms,
+};

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde why: what cost time, most costly first, in sentences. */
+#include "base/units.h"
+#include "cmd/command.h"
+#include "report/facts.h"
+#include "report/paragraph.h"
+#include "report/time.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct why_options {
+	uint64_t top;
+	const char *vm;
+	const char *task;
+	const char *slower_than;
+};
+
+#define FIELD(field) offsetof(struct why_options, field)
+#define TOP_DEFAULT 10
+
+static const struct option_row option_rows[] = {
+	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
+	 "how many verdicts (default 10; JSON has all of them)", 0},
+	{0, "vm", OPTION_TEXT, FIELD(vm), "NAME", NULL,
+	 "only what is about this machine and those inside it", 0},
+	{0, "task", OPTION_TEXT, FIELD(task), "NAME", NULL,
+	 "only what is about threads of this name, or NAME[TID]", 0},
+	{0, "slower-than", OPTION_TEXT, FIELD(slower_than), "TIME", NULL,
+	 "delays one by one, those of TIME or more: 10ms, 500us", 0},
+};
+
+/* A question: which rows are wanted. */
+struct question {
+	struct sonde_run *run;
+	int64_t vm;	  /* machine, -1 any */
+	const char *task; /* NULL any */
+	int64_t slower_than;
+	struct sonde_facts *facts;
+	int text, cost, begin, end, kind, machine, vcpu, thread; /* columns */
+};
+
+static void find_columns(struct question *q)
+{
+	q->text = sonde_facts_column(q->facts, "text");
+	q->cost = sonde_facts_column(q->facts, "cost");
+	q->begin = sonde_facts_column(q->facts, "begin");
+	q->end = sonde_facts_column(q->facts, "end");
+	q->kind = sonde_facts_column(q->facts, "kind");
+	q->machine = sonde_facts_column(q->facts, "machine");
+	q->vcpu = sonde_facts_column(q->facts, "vcpu");
+	q->thread = sonde_facts_column(q->facts, "thread");
+}
+
+static union sonde_cell cell(const struct question *q, size_t row, int column)
+{
+	return sonde_facts_cell(q->facts, row, (unsigned)column);
+}
+
+static bool is_inside(const struct question *q, int64_t machine)
+{
+	struct sonde_machine m;
+
+	while (machine >= 0 && machine != q->vm && !sonde_machine(q->run, machine, &m))
+		machine = m.parent;
+	return machine == q->vm;
+}
+
+static bool is_task(const struct question *q, int64_t thread)
+{
+	struct sonde_thread t;
+	char label[80];
+
+	if (sonde_thread(q->run, thread, &t))
+		return false;
+	snprintf(label, sizeof(label), "%s[%" PRId64 "]", t.comm, t.tid);
+	return !strcmp(t.comm, q->task) || !strcmp(label, q->task);
+}
+
+static bool is_unknown(const struct question *q, size_t row)
+{
+	return !strcmp(cell(q, row, q->kind).s, "unknown");
+}
+
+static bool wanted(const struct question *q, size_t row)
+{
+	if (q->vm >= 0 && !is_inside(q, cell(q, row, q->machine).i))
+		return false;
+	if (is_unknown(q, row))
+		return true;
+	if (q->task && !is_task(q, cell(q, row, q->thread).i))
+		return false;
+	return cell(q, row, q->cost).i >= q->slower_than;
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+/* What to look at: a fifth of its length on each side, so that one sees where it came from. */
+static void print_place(const struct invocation *inv, const struct question *q, size_t row)
+{
+	bool is_ns = sonde_run_ticks_are_ns(q->run);
+	int64_t begin = cell(q, row, q->begin).i;
+	int64_t end = cell(q, row, q->end).i;
+	int64_t margin = (end - begin) / 5 + 1;
+	char from[UNIT_TEXT], to[UNIT_TEXT];
+
+	begin = begin - margin < sonde_run_begin(q->run) ? sonde_run_begin(q->run) : begin - margin;
+	end = end + margin > sonde_run_end(q->run) ? sonde_run_end(q->run) : end + margin;
+	fprintf(inv->screen.out, "%11s--time %s,%s\n", "", unit_time(from, begin, is_ns),
+		unit_time(to, end, is_ns));
+}
+
+static void print_row(const struct invocation *inv, const struct question *q, size_t row)
+{
+	char lead[UNIT_TEXT + 4], cost[UNIT_TEXT];
+
+	snprintf(lead, sizeof(lead), "%9s  ",
+		 unit_length(cost, cell(q, row, q->cost).i, sonde_run_ticks_are_ns(q->run)));
+	paragraph_print(&inv->screen, lead, cell(q, row, q->text).s);
+	print_place(inv, q, row);
+}
+
+static size_t print_costs(const struct invocation *inv, const struct question *q, uint64_t top)
+{
+	size_t more = 0;
+	size_t shown = 0;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts); row++) {
+		if (is_unknown(q, row) || !wanted(q, row))
+			continue;
+		if (shown == top) {
+			more++;
+			continue;
+		}
+		shown++;
+		fputc('\n', inv->screen.out);
+		print_row(inv, q, row);
+	}
+	if (more)
+		fprintf(inv->screen.out, "\n... and %zu more that cost less (-n shows more)\n",
+			more);
+	return shown;
+}
+
+static void print_unknown(const struct invocation *inv, const struct question *q)
+{
+	bool any = false;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts); row++) {
+		if (!is_unknown(q, row) || !wanted(q, row))
+			continue;
+		if (!any)
+			screen_title(&inv->screen, "What cannot be known");
+		any = true;
+		paragraph_print(&inv->screen, "- ", cell(q, row, q->text).s);
+	}
+}
+
+static enum exit_code print_text(const struct invocation *inv, const struct question *q,
+				 int64_t begin, int64_t end)
+{
+	const struct why_options *opt = inv->values;
+	bool is_ns = sonde_run_ticks_are_ns(q->run);
+	char from[UNIT_TEXT], length[UNIT_TEXT];
+	struct sonde_machine l0;
+
+	sonde_machine(q->run, 0, &l0);
+	fprintf(inv->screen.out, "%s: %s from %s, most costly first\n", l0.name,
+		unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns));
+	if (!print_costs(inv, q, opt->top ? opt->top : TOP_DEFAULT))
+		fprintf(inv->screen.out, "\nNothing%s was kept from running%s.\n",
+			opt->task ? " of that name" : "", opt->slower_than ? " that long" : "");
+	print_unknown(inv, q);
+	return EXIT_DONE;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static enum exit_code print_json(const struct invocation *inv, const struct question *q,
+				 int64_t begin, int64_t end)
+{
+	struct json j = {.out = inv->screen.out};
+
+	json_begin_object(&j, NULL);
+	json_int(&j, "begin", begin);
+	json_int(&j, "end", end);
+	json_bool(&j, "ticks_are_ns", sonde_run_ticks_are_ns(q->run));
+	json_begin_array(&j, "why");
+	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts); row++) {
+		if (wanted(q, row))
+			facts_json_row(&j, q->run, q->facts, row);
+	}
+	json_end(&j);
+	json_end(&j);
+	return EXIT_DONE;
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+static bool parse_length(const char *text, int64_t *out)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 60e9}};
+	char *rest;
+	double value = strtod(text, &rest);
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (rest == text || strcmp(rest, units[i].unit) || !(value >= 0) ||
+		    value * units[i].ns > 9e18)
+			continue;
+		*out = (int64_t)(value * units[i].ns);
+		return true;
+	}
+	return false;
+}
+
+static bool task_exists(const struct question *q)
+{
+	for (int64_t row = 0; row < sonde_nr_threads(q->run); row++) {
+		if (is_task(q, row))
+			return true;
+	}
+	return false;
+}
+
+static enum exit_code read_question(const struct invocation *inv, struct question *q)
+{
+	const struct why_options *opt = inv->values;
+
+	if (opt->slower_than && !parse_length(opt->slower_than, &q->slower_than))
+		return complain(
+			inv, EXIT_USAGE,
+			"--slower-than: \"%s\" is no length of time; write 10ms, 500us or 1.5s",
+			opt->slower_than);
+	if (opt->vm) {
+		q->vm = sonde_find_machine(q->run, opt->vm);
+		if (q->vm < 0)
+			return complain(inv, EXIT_USAGE,
+					"--vm: there is no machine \"%s\"; sonde tree lists them",
+					opt->vm);
+	}
+	q->task = opt->task;
+	if (q->task && !task_exists(q))
+		return complain(inv, EXIT_USAGE,
+				"--task: no thread is called \"%s\"; sonde report -s thread_time "
+				"lists them",
+				q->task);
+	return EXIT_DONE;
+}
+
+static enum exit_code answer(const struct invocation *inv, struct question *q)
+{
+	const struct why_options *opt = inv->values;
+	enum exit_code code = read_question(inv, q);
+	struct sonde_error err = {0};
+	int64_t begin, end;
+
+	if (code)
+		return code;
+	if (!get_window(inv, q->run, &begin, &end))
+		return EXIT_USAGE;
+	ticker_say(inv->ticker, "why");
+	sonde_facts_get(&q->facts, q->run, opt->slower_than ? "delay" : "why", begin, end, &err);
+	ticker_hide(inv->ticker);
+	if (err.code)
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	find_columns(q);
+	code = is_json(inv) ? print_json(inv, q, begin, end) : print_text(inv, q, begin, end);
+	sonde_facts_free(q->facts);
+	return code;
+}
+
+static enum exit_code run_why(const struct invocation *inv)
+{
+	struct question q = {.vm = -1};
+	enum exit_code code = open_input(inv, &q.run);
+
+	if (code)
+		return code;
+	code = answer(inv, &q);
+	sonde_run_close(q.run);
+	return code;
+}
+
+const struct command why_command = {
+	.name = "why",
+	.summary = "what cost time, most costly first, in plain sentences",
+	.operands = "[FILE]",
+	.about = "Each verdict says who was kept from running, how long, because of whom, and "
+		 "where\n"
+		 "its worst stretch is: --time A,B below it is for sonde timeline, state and "
+		 "report.\n"
+		 "What cannot be known is said at the end, with what to record next time.\n",
+	.common = COMMON_INPUT | COMMON_FORMAT | COMMON_TIME,
+	.options = option_rows,
+	.nr_options = ARRAY_SIZE(option_rows),
+	.values_bytes = sizeof(struct why_options),
+	.pages = true,
+	.run = run_why,
+};

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Three questions of "Fine-grained multilayer virtualized systems analysis" (Biancheri & Dagenais, 2016),
+asked of any history:
+
+    docs/examples/use_cases.py RUN.sonde [container|wakeup|interrupt]
+
+Each prints the commands that it asks with, and their answers; docs/use-cases.md shows them.
+SONDE names the program (default: the one that was built in this repository, else sonde).
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+BUILT = Path(__file__).resolve().parents[2] / "build" / "sonde"
+SONDE = os.environ.get("SONDE", str(BUILT) if BUILT.exists() else "sonde")
+
+
+def ask(*words):
+    """Facts as JSON."""
+    done = subprocess.run([SONDE, *words, "--format", "json"], stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
+def show(*words):
+    print("$ sonde", " ".join(f"'{w}'" if "[" in w or " " in w else w for w in words), flush=True)
+    subprocess.run([SONDE, *words], check=True)
+    print()
+
+
+def name_of(thread):
+    return f"{thread['comm']}[{thread['tid']}]"
+
+
+def seconds(ns):
+    return f"{ns // 10**9}.{ns % 10**9:09}"
+
+
+def container(run):
+    """Who kept a process in a container in a VM from running?"""
+    inside = {(r["machine"], r["comm"]) for r in ask("report", run, "-s", "process_time")["process_time"]
+              if r["pid_ns"] and r["pid_ns"]["level"] > 0}
+    vms = {r["vm"] for r in ask("report", run, "-s", "hypervisor")["hypervisor"]}
+    for verdict in ask("why", run)["why"]:
+        who = verdict["thread"]
+        if verdict["kind"] == "thread" and who["machine"] in vms and \
+                (who["machine"], who["comm"]) in inside:
+            break
+    else:
+        sys.exit("no process in a container in a VM was kept from running")
+    show("why", run, "--task", name_of(who), "--vm", who["machine"], "-n", "1")
+    show("why", run, "--task", name_of(who), "--vm", who["machine"], "--slower-than", "1ms", "-n", "1")
+    longest = ask("why", run, "--task", name_of(who), "--vm", who["machine"], "--slower-than",
+                  "1ms")["why"][0]
+    show("critpath", run, "--task", name_of(who), "--vm", who["machine"], "-n", "12", "--time",
+         f"{seconds(longest['begin'])},{seconds(longest['end'])}")
+
+
+def wakeup(run):
+    """How much longer does a wake-up take in a VM inside a VM?"""
+    show("report", run, "-s", "wakeup")
+    slowest = [r for r in ask("report", run, "-s", "wakeup_list")["wakeup_list"] if r["level"] > 1]
+    if not slowest:
+        sys.exit("no vCPU of a nested VM was woken")
+    middle = slowest[len(slowest) // 2]
+    print(f"# one of them, of the middle: {middle['vcpu']['machine']}, {middle['total'] / 1000:.1f} us")
+    show("report", run, "-s", "wakeup_list", "--time",
+         f"{seconds(middle['at'])},{seconds(middle['at'] + middle['total'] + 1)}", "-n", "3")
+
+
+def interrupt(run):
+    """What happens, step by step, from a request to a disk to the process that waited for it?"""
+    rows = [r for r in ask("report", run, "-s", "wakeup_list")["wakeup_list"]
+            if r["cause"] == "disk" and r["thread"] and r["queue"]]
+    waits = {w["until"]: w for w in ask("report", run, "-s", "wait_list")["wait_list"]}
+    for row in rows:
+        wait = next((w for until, w in sorted(waits.items()) if until >= row["at"]
+                     and w["vcpu"] == row["vcpu"]), None)
+        if wait and wait["cause"] == "disk":
+            break
+    else:
+        sys.exit("no wait for a disk that ended with a process")
+    who = row["thread"]
+    show("critpath", run, "--task", name_of(who), "--vm", who["machine"], "-n", "40", "--time",
+         f"{seconds(wait['at'])},{seconds(row['at'] + row['total'] + 1000)}")
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    which = sys.argv[2:] or ["container", "wakeup", "interrupt"]
+    for question in which:
+        function = {"container": container, "wakeup": wakeup, "interrupt": interrupt}[question]
+        print(f"# {function.__doc__}\n")
+        function(sys.argv[1])
+
+
+main()

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Folds kvm_exit, kvm_hypercall and kvm_entry of a guest's hypertrace call into one record
+ * (docs/formats/hypercalls.md), which record/hypercalls.c takes out of the ring.
+ *
+ * ftrace's filters, which keep those events out of the trace, look at one event: kvm_exit and
+ * kvm_entry go by the address of the guest's instruction (fold_sites).  Whatever such a filter
+ * drops although it is no part of a call is written here as a record of its own, so nothing gets
+ * lost.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "channel/hypercalls.h"
+#include "kernel/bpf/kvm_fields.h"
+
+#define SVM_EXIT_VMMCALL 0x81
+#define VMX_EXIT_VMCALL 18
+#define VMX_REASON_MASK 0xffff
+#define ISA_VMX 1 /* as the tracepoint calls it */
+#define ISA_SVM 2
+#define SVM_RATIO_1 (1ull << 32) /* the TSC is not scaled */
+#define VMX_RATIO_1 (1ull << 48)
+#define SITES_MAX 32	  /* twice what the filters have: old ones stay until those are new */
+#define CALL_MAGIC 0x5348 /* channel/hypertrace.h */
+#define MARK_MAGIC 0x534d
+#define WAKE_EVERY 16 /* calls of places that are not folded yet */
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* What user space reads and sets. */
+uint64_t records_lost;
+uint32_t nr_sites;		    /* in fold_sites; 0 saves the look-ups */
+uint32_t knows_exits;		    /* exit reasons can be read: set with the first hypercall */
+const volatile uint64_t wake_bytes; /* user space is woken when so much waits */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 22); /* bytes; user space may change it */
+} ring SEC(".maps");
+
+/* Addresses of call instructions that the trace's filters leave out. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SITES_MAX);
+	__type(key, uint64_t);
+	__type(value, uint8_t);
+} fold_sites SEC(".maps");
+
+/* Of a vCPU's thread.  It may go to sleep, or to another CPU, between any two of its events. */
+struct thread {
+	struct hc_record exit; /* of the last exit; after kvm_hypercall: the call */
+	uint32_t lost;
+	uint32_t unfolded; /* calls of places that are not in fold_sites */
+	uint8_t is_call;   /* a hypertrace call is under way */
+	uint8_t left_out;  /* the trace leaves this exit out */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/* Whether an exit is one by a hypercall; where that cannot be read, it may be. */
+static bool may_be_hypercall(struct kvm_vcpu *vcpu, uint32_t isa, bool *known)
+{
+	*known = true;
+	if (isa == ISA_SVM && bpf_core_type_exists(struct vcpu_svm)) {
+		struct vcpu_svm *svm = (void *)vcpu; /* its first member */
+
+		return BPF_CORE_READ(svm, vmcb, control.exit_code) == SVM_EXIT_VMMCALL;
+	}
+	if (isa == ISA_VMX && bpf_core_field_exists(((struct vcpu_vmx *)0)->exit_reason)) {
+		struct vcpu_vmx *vmx = (void *)vcpu;
+
+		return (BPF_CORE_READ(vmx, exit_reason.full) & VMX_REASON_MASK) == VMX_EXIT_VMCALL;
+	}
+	*known = false;
+	return true;
+}
+
+static bool is_folded(uint64_t site)
+{
+	return nr_sites && bpf_map_lookup_elem(&fold_sites, &site);
+}
+
+static void count_lost(struct thread *t)
+{
+	__sync_fetch_and_add(&records_lost, 1);
+	if (t->lost != HC_UNKNOWN)
+		t->lost++;
+}
+
+/* User space is woken when there is much to take, and for places that it should get to know. */
+static uint64_t wake_flags(struct thread *t, const struct hc_record *r)
+{
+	if (r->kind == HC_CALL && !is_folded(r->rip) &&
+	    t->unfolded++ % WAKE_EVERY == WAKE_EVERY / 2)
+		return BPF_RB_FORCE_WAKEUP;
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wake_bytes ? BPF_RB_FORCE_WAKEUP
+									 : BPF_RB_NO_WAKEUP;
+}
+
+static void emit(struct thread *t, const struct hc_record *r)
+{
+	struct hc_record *out = bpf_ringbuf_reserve(&ring, sizeof(*out), 0);
+
+	if (!out) {
+		count_lost(t);
+		return;
+	}
+	*out = *r;
+	out->lost = t->lost;
+	t->lost = 0;
+	bpf_ringbuf_submit(out, wake_flags(t, r));
+}
+
+static void fill_exit(struct hc_record *r, struct kvm_vcpu *vcpu, uint32_t isa)
+{
+	uint64_t thread = bpf_get_current_pid_tgid();
+
+	__builtin_memset(r, 0, sizeof(*r));
+	r->kind = HC_EXIT;
+	r->flags = isa == ISA_VMX ? HC_VMX : 0;
+	r->time_ns = bpf_ktime_get_ns();
+	r->tid = (uint32_t)thread;
+	r->tgid = (uint32_t)(thread >> 32);
+	r->vcpu_id = (uint32_t)vcpu->vcpu_id;
+	r->cpu = bpf_get_smp_processor_id();
+	r->rip = vcpu->arch.regs[VCPU_RIP];
+	r->overhead_ns = HC_UNKNOWN;
+}
+
+/* KVM reads the TSC right after the exit, on some kernels after the event kvm_exit: so these come
+ * later than the rest. */
+static void fill_tsc(struct hc_record *r, struct kvm_vcpu *vcpu)
+{
+	uint64_t ratio = vcpu->arch.l1_tsc_scaling_ratio;
+
+	if (ratio != (r->flags & HC_VMX ? VMX_RATIO_1 : SVM_RATIO_1))
+		r->flags |= HC_SCALED;
+	r->tsc = vcpu->arch.last_guest_tsc;
+	r->tsc_offset = (int64_t)vcpu->arch.l1_tsc_offset;
+}
+
+SEC("tp_btf/kvm_exit")
+int BPF_PROG(on_exit, struct kvm_vcpu *vcpu, uint32_t isa)
+{
+	struct thread *t;
+	bool known;
+
+	/* Newer verifiers take any argument of a tracepoint for one that may be NULL. */
+	if (!vcpu || !may_be_hypercall(vcpu, isa, &known))
+		return 0;
+	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
+				 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
+		__sync_fetch_and_add(&records_lost, 1);
+		return 0;
+	}
+	fill_exit(&t->exit, vcpu, isa);
+	t->is_call = 0;
+	t->left_out = known && is_folded(t->exit.rip);
+	if (known && !knows_exits)
+		knows_exits = 1;
+	return 0;
+}
+
+SEC("tp_btf/kvm_hypercall")
+int BPF_PROG(on_hypercall, unsigned long nr, unsigned long a0, unsigned long a1, unsigned long a2,
+	     unsigned long a3)
+{
+	struct thread *t;
+
+	if (nr >> 48 != CALL_MAGIC && nr >> 48 != MARK_MAGIC)
+		return 0;
+	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	if (!t || !t->exit.time_ns) {
+		/* It left the guest before this program was there. */
+		__sync_fetch_and_add(&records_lost, 1);
+		return 0;
+	}
+	t->exit.kind = HC_CALL;
+	t->exit.nr = nr;
+	t->exit.args[0] = a0;
+	t->exit.args[1] = a1;
+	t->exit.args[2] = a2;
+	t->exit.args[3] = a3;
+	t->is_call = 1;
+	return 0;
+}
+
+static void end_call(struct thread *t, struct kvm_vcpu *vcpu)
+{
+	struct hc_record *r = &t->exit;
+	uint64_t overhead = bpf_ktime_get_ns() - r->time_ns;
+
+	fill_tsc(r, vcpu);
+	r->overhead_ns = overhead < HC_UNKNOWN ? (uint32_t)overhead : HC_UNKNOWN;
+	r->entry_cpu = bpf_get_smp_processor_id();
+	t->is_call = 0;
+	if (t->left_out)
+		r->flags |= HC_NO_EXIT;
+	if (is_folded(vcpu->arch.regs[VCPU_RIP] - HC_CALL_BYTES))
+		r->flags |= HC_NO_ENTRY;
+	t->left_out = 0;
+	emit(t, r);
+}
+
+static void emit_entry(struct thread *t, struct kvm_vcpu *vcpu, uint64_t rip)
+{
+	struct hc_record *r = &t->exit;
+
+	fill_exit(r, vcpu, 0);
+	r->kind = HC_ENTRY;
+	r->rip = rip;
+	r->entry_cpu = r->cpu;
+	emit(t, r);
+	r->time_ns = 0; /* no exit is known */
+}
+
+SEC("tp_btf/kvm_entry")
+int BPF_PROG(on_entry, struct kvm_vcpu *vcpu)
+{
+	struct thread *t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	uint64_t rip;
+
+	if (!vcpu || (!t && !nr_sites))
+		return 0;
+	if (t && t->is_call) {
+		end_call(t, vcpu);
+		return 0;
+	}
+	if (t && t->left_out) {
+		fill_tsc(&t->exit, vcpu);
+		emit(t, &t->exit);
+		t->left_out = 0;
+	}
+	rip = vcpu->arch.regs[VCPU_RIP];
+	if (!is_folded(rip - HC_CALL_BYTES))
+		return 0;
+	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
+				 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (t)
+		emit_entry(t, vcpu, rip);
+	else
+		__sync_fetch_and_add(&records_lost, 1);
+	return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef KERNEL_BPF_KVM_FIELDS_H
+#define KERNEL_BPF_KVM_FIELDS_H
+
+/*
+ * The fields of KVM's structs that the programs read, by name: libbpf finds where they are in the
+ * kernel that runs, by its type information (BTF).  What a kernel does not have is asked for with
+ * bpf_core_type_exists() or bpf_core_field_exists() first.
+ */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+#define VCPU_RIP 16 /* enum kvm_reg: index of RIP among the registers */
+
+struct kvm_vcpu_arch {
+	unsigned long regs[VCPU_RIP + 1];
+	uint64_t last_guest_tsc;
+	uint64_t l1_tsc_offset;
+	uint64_t l1_tsc_scaling_ratio;
+};
+
+struct kvm_vcpu {
+	int vcpu_id;
+	struct kvm_vcpu_arch arch;
+};
+
+/* AMD; in the module kvm_amd. */
+struct vmcb_control_area {
+	uint32_t exit_code;
+};
+
+struct vmcb {
+	struct vmcb_control_area control;
+};
+
+struct vcpu_svm {
+	struct kvm_vcpu vcpu;
+	struct vmcb *vmcb;
+};
+
+/* Intel; in the module kvm_intel. */
+union vmx_exit_reason {
+	uint32_t full;
+};
+
+struct vcpu_vmx {
+	struct kvm_vcpu vcpu;
+	union vmx_exit_reason exit_reason;
+};
+
+#pragma clang attribute pop
+
+#endif

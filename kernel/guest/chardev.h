@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SONDE_GUEST_CHARDEV_H
+#define SONDE_GUEST_CHARDEV_H
+
+/* /dev/sonde_guest, of channels in memory. */
+int chardev_add(void);
+void chardev_remove(void);
+
+#endif

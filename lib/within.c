@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/within.h"
+#include "base/map.h"
+#include "channel/reader.h"
+#include "clock/declared.h"
+#include "lib/spool.h"
+#include "merge/merge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* vCPU threads of one host that send anything; each takes some 20 KB. */
+#define CALLERS_MAX 8192
+#define RUNS_PER_REPORT 256
+
+/* A host's thread, a vCPU of a guest, that sends blocks. */
+struct caller {
+	int32_t tid;
+	int guest; /* index of its guest; -1 not yet told */
+	struct ht_assembler assembler;
+	struct spool_writer out;
+	uint64_t blocks;
+	char hostname[65], release[65];	    /* as its blocks say */
+	uint64_t cpus[TRACE_CPUS_MAX / 64]; /* bits: CPUs of the guest that it sent for */
+};
+
+struct search {
+	struct trace *host;
+	const struct within_options *opt;
+	struct spool spool;
+	struct caller **callers; /* owned, each owned */
+	unsigned nr, room;
+	struct map by_tid; /* index into callers + 1 */
+	int32_t *tids;	   /* owned; by stream: the thread that runs, where events do not say */
+	uint64_t nameless; /* calls of unknown threads */
+	bool too_many;
+};
+
+/* ---- from calls to blocks ---------------------------------------------------------------------
+ */
+
+static struct caller *caller_get(struct search *s, int32_t tid)
+{
+	const uint32_t *at = map_get(&s->by_tid, (uint32_t)tid);
+	struct caller *c;
+
+	if (at)
+		return s->callers[*at - 1];
+	if (s->nr == CALLERS_MAX) {
+		s->too_many = true;
+		return NULL;
+	}
+	if (s->nr == s->room) {
+		unsigned room = s->room ? s->room * 2 : 16;
+		struct caller **grown = reallocarray(s->callers, room, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		s->callers = grown;
+		s->room = room;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c || map_put(&s->by_tid, (uint32_t)tid, s->nr + 1)) {
+		free(c);
+		return NULL;
+	}
+	c->tid = tid;
+	c->guest = -1;
+	s->callers[s->nr++] = c;
+	return c;
+}
+
+static void copy_text(char to[65], const struct ht_text *text)
+{
+	size_t len = text->len < 64 ? text->len : 64;
+
+	memcpy(to, text->at, len);
+	to[len] = '\0';
+}
+
+/* Who it says that it is; once is enough. */
+static void learn_machine(struct caller *c, const uint8_t *block, uint32_t len)
+{
+	struct ht_reader r;
+	struct ht_item item;
+
+	if (c->hostname[0] || len <= HT_HEADER_BYTES ||
+	    (!(block[3] & HT_FLAG_TABLES) && block[HT_HEADER_BYTES] != HT_MACHINE))
+		return;
+	ht_reader_init(&r);
+	if (ht_block_open(&r, block, len))
+		return;
+	while (ht_block_next(&r, &item)) {
+		if (item.opcode != HT_MACHINE)
+			continue;
+		copy_text(c->hostname, &item.text[0]);
+		copy_text(c->release, &item.text[1]);
+		return;
+	}
+}
+
+static int take_call(struct search *s, const struct event *e, int32_t tid)
+{
+	struct caller *c;
+	unsigned cpu;
+	uint32_t len;
+
+	if (!ht_is_call((uint64_t)e->arg[0]))
+		return 0;
+	if (tid < 0) {
+		s->nameless++;
+		return 0;
+	}
+	c = caller_get(s, tid);
+	if (!c)
+		return s->too_many ? 0 : -ENOMEM;
+	len = ht_call_take(&c->assembler, (uint64_t)e->arg[0], (uint64_t)e->arg[1],
+			   (uint64_t)e->arg[2], (uint64_t)e->arg[3], (uint64_t)e->arg[4]);
+	if (!len)
+		return 0;
+	cpu = c->assembler.block[6] | c->assembler.block[7] << 8;
+	/* In panic the CPU that is left sends the others' blocks, too. */
+	if (cpu < TRACE_CPUS_MAX && !(c->assembler.block[3] & HT_FLAG_PANIC))
+		c->cpus[cpu / 64] |= UINT64_C(1) << cpu % 64;
+	c->blocks++;
+	learn_machine(c, c->assembler.block, len);
+	return spool_put(&s->spool, &c->out, c->assembler.block, len);
+}
+
+/* What came of a block that never ended: up to its last whole record.  It is what the guest did
+ * last. */
+static int take_rest(struct search *s, struct caller *c)
+{
+	uint8_t *block = c->assembler.block;
+	uint32_t len = c->assembler.next ? c->assembler.used : 0, whole = HT_HEADER_BYTES;
+	struct ht_reader r;
+	struct ht_item item;
+
+	if (len <= HT_HEADER_BYTES)
+		return 0;
+	block[4] = (uint8_t)len;
+	block[5] = (uint8_t)(len >> 8);
+	ht_reader_init(&r);
+	if (ht_block_open(&r, block, len))
+		return 0;
+	while (ht_block_next(&r, &item))
+		whole = r.at;
+	if (whole == HT_HEADER_BYTES)
+		return 0;
+	block[4] = (uint8_t)whole;
+	block[5] = (uint8_t)(whole >> 8);
+	c->blocks++;
+	return spool_put(&s->spool, &c->out, block, whole);
+}
+
+static int take_run(struct search *s, const struct run *run)
+{
+	int32_t *tid = &s->tids[run->input];
+	int ret = 0;
+
+	for (unsigned i = 0; i < run->nr && !ret; i++) {
+		const struct event *e = &run->events[i];
+
+		if (e->tid >= 0)
+			*tid = e->tid;
+		if (e->kind == EV_LOST)
+			*tid = -1;
+		else if (e->kind == EV_SCHED_SWITCH)
+			*tid = (int32_t)e->arg[1];
+		else
+			ret = take_call(s, e, *tid);
+	}
+	return ret;
+}
+
+/* In the order of the host's own clock: a vCPU may move between CPUs in the middle of a block. */
+static int read_calls(struct search *s, struct error *err)
+{
+	struct clock_piece same = {.mult = UINT64_C(1) << CLOCK_SHIFT};
+	struct clock_model clock = {.pieces = &same, .nr_pieces = 1};
+	struct merge_input *inputs = calloc(s->host->nr_streams + 1, sizeof(*inputs));
+	uint64_t want = WANT(KVM_HYPERCALL) | (s->host->lttng ? WANT(SCHED_SWITCH) : 0);
+	struct merge *merge = NULL;
+	unsigned runs = 0;
+	struct run run;
+	int ret;
+
+	s->tids = malloc((s->host->nr_streams + 1) * sizeof(*s->tids));
+	if (!inputs || !s->tids) {
+		free(inputs);
+		return fail(err, -ENOMEM, "out of memory");
+	}
+	memset(s->tids, 0xff, (s->host->nr_streams + 1) * sizeof(*s->tids));
+	for (unsigned i = 0; i < s->host->nr_streams; i++)
+		inputs[i] = (struct merge_input){.stream = &s->host->streams[i], .clock = &clock};
+	ret = merge_open(&merge, inputs, s->host->nr_streams, want, s->opt->workers, err);
+	while (!ret && merge_next(merge, &run)) {
+		ret = take_run(s, &run);
+		if (ret)
+			fail(err, ret, "cannot keep what the guests of %s sent: %s", s->host->path,
+			     strerror(-ret));
+		else if (++runs % RUNS_PER_REPORT == 0 && s->opt->progress &&
+			 !s->opt->progress(merge_progress(merge), s->opt->progress_data))
+			ret = -EINTR;
+	}
+	merge_close(merge);
+	free(inputs);
+	for (unsigned i = 0; i < s->nr && !ret; i++) {
+		ret = take_rest(s, s->callers[i]);
+		if (!ret)
+			ret = spool_flush(&s->spool, &s->callers[i]->out);
+		if (ret)
+			fail(err, ret, "cannot keep what the guests of %s sent: %s", s->host->path,
+			     strerror(-ret));
+	}
+	return ret;
+}
+
+/* ---- from threads to guests --------------------------------------------------------------------
+ */
+
+static bool share_cpu(const struct caller *a, const struct caller *b)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(a->cpus); i++) {
+		if (a->cpus[i] & b->cpus[i])
+			return true;
+	}
+	return false;
+}
+
+/* Nothing speaks against both being of one VM, and what they say of themselves for it. */
+static bool may_be_one(const struct caller *a, const struct caller *b)
+{
+	return !strcmp(a->hostname, b->hostname) && !strcmp(a->release, b->release) &&
+	       !share_cpu(a, b);
+}
+
+static bool fits_guest(const struct search *s, const struct caller *c, int guest)
+{
+	for (unsigned i = 0; i < s->nr; i++) {
+		if (s->callers[i]->guest == guest && !may_be_one(s->callers[i], c))
+			return false;
+	}
+	return true;
+}
+
+/* Threads whose VM the host's state lines name. */
+static unsigned group_listed(struct search *s, const struct declared *d, struct within_guest *list,
+			     const struct declared_vm **vms)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < s->nr; i++) {
+		const struct declared_vm *vm = declared_vm_of_thread(d, s->callers[i]->tid);
+		unsigned g = 0;
+
+		if (!vm || !s->callers[i]->blocks)
+			continue;
+		while (g < nr && !declared_same_vm(vms[g], vm))
+			g++;
+		s->callers[i]->guest = (int)g;
+		if (g < nr)
+			continue;
+		vms[nr++] = vm;
+		list[g].tid = s->callers[i]->tid;
+		snprintf(list[g].name, sizeof(list[g].name), "%s", vm->name);
+		snprintf(list[g].because, sizeof(list[g].because),
+			 "it sent its events by hypercall: from the VM that is process %d of its "
+			 "host",
+			 vm->pid);
+	}
+	return nr;
+}
+
+static unsigned group_rest(struct search *s, struct within_guest *list, unsigned nr)
+{
+	unsigned listed = nr;
+
+	for (unsigned i = 0; i < s->nr; i++) {
+		struct caller *c = s->callers[i];
+		unsigned g = listed;
+
+		if (c->guest >= 0 || !c->blocks)
+			continue;
+		while (g < nr && !fits_guest(s, c, (int)g))
+			g++;
+		c->guest = (int)g;
+		if (g < nr)
+			continue;
+		nr++;
+		list[g].tid = c->tid;
+		snprintf(list[g].name, sizeof(list[g].name), "%.63s", c->hostname);
+		snprintf(list[g].because, sizeof(list[g].because),
+			 "it sent its events by hypercall: thread %d of its host, and those that "
+			 "name the same machine",
+			 c->tid);
+	}
+	return nr;
+}
+
+/* ---- from guests to traces ---------------------------------------------------------------------
+ */
+
+static struct hyper_extent *gather_extents(const struct search *s, int guest, size_t *nr)
+{
+	struct hyper_extent *list;
+	size_t at = 0;
+
+	*nr = 0;
+	for (unsigned i = 0; i < s->nr; i++)
+		*nr += s->callers[i]->guest == guest ? s->callers[i]->out.nr : 0;
+	list = calloc(*nr + 1, sizeof(*list));
+	for (unsigned i = 0; list && i < s->nr; i++) {
+		const struct spool_writer *out = &s->callers[i]->out;
+
+		if (s->callers[i]->guest != guest)
+			continue;
+		memcpy(list + at, out->list, out->nr * sizeof(*list));
+		at += out->nr;
+	}
+	return list;
+}
+
+static void tell_broken(const struct search *s, int guest, struct trace *t)
+{
+	uint64_t broken = 0;
+
+	for (unsigned i = 0; i < s->nr; i++) {
+		if (s->callers[i]->guest == guest)
+			broken += s->callers[i]->assembler.broken;
+	}
+	if (broken)
+		trace_problem(t,
+			      "%s: %llu blocks of which not all hypercalls are in the host's trace",
+			      t->path, (unsigned long long)broken);
+}
+
+static int open_guest(struct search *s, struct within_guest *g, int index, struct error *err)
+{
+	struct hyper_extent *list;
+	char path[64], label[600];
+	size_t nr;
+	int ret;
+
+	list = gather_extents(s, index, &nr);
+	if (!list)
+		return fail(err, -ENOMEM, "out of memory");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->spool.fd);
+	snprintf(label, sizeof(label), "%.400s: hypercalls of %.63s", s->host->path,
+		 *g->name ? g->name : "a guest");
+	ret = hyper_open(&g->trace, path, list, nr, label, err);
+	free(list);
+	if (!ret)
+		tell_broken(s, index, g->trace);
+	return ret;
+}
+
+static bool has_own_trace(const struct search *s, int guest)
+{
+	for (unsigned i = 0; i < s->nr && s->opt->has_own; i++) {
+		if (s->callers[i]->guest == guest &&
+		    s->opt->has_own(s->callers[i]->tid, s->opt->own_data))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t blocks_of(const struct search *s, int guest)
+{
+	uint64_t blocks = 0;
+
+	for (unsigned i = 0; i < s->nr; i++)
+		blocks += s->callers[i]->guest == guest ? s->callers[i]->blocks : 0;
+	return blocks;
+}
+
+/* The guests' traces; @found: how many guests there are. */
+static int open_guests(struct search *s, struct within *out, struct within_guest *list,
+		       unsigned found, struct error *err)
+{
+	int ret = 0;
+
+	for (unsigned g = 0; g < found && !ret; g++) {
+		if (has_own_trace(s, (int)g)) {
+			trace_note(s->host,
+				   "%.40s has a trace of its own; the %llu blocks that it sent by "
+				   "hypercall are left out",
+				   list[g].name, (unsigned long long)blocks_of(s, (int)g));
+			continue;
+		}
+		ret = open_guest(s, &list[g], (int)g, err);
+		if (!ret)
+			out->list[out->nr++] = list[g];
+	}
+	return ret;
+}
+
+static int make_guests(struct search *s, struct within *out, struct error *err)
+{
+	struct declared d = {0};
+	struct within_guest *list = calloc(s->nr + 1, sizeof(*list));
+	const struct declared_vm **vms = calloc(s->nr + 1, sizeof(*vms));
+	unsigned found;
+	int ret;
+
+	out->list = calloc(s->nr + 1, sizeof(*out->list));
+	ret = list && vms && out->list ? declared_read(&d, s->host, err)
+				       : fail(err, -ENOMEM, "out of memory");
+	if (!ret) {
+		found = group_listed(s, &d, list, vms);
+		found = group_rest(s, list, found);
+		ret = open_guests(s, out, list, found, err);
+	}
+	declared_release(&d);
+	free(vms);
+	free(list);
+	return ret;
+}
+
+static void tell(const struct search *s)
+{
+	if (s->nameless)
+		trace_problem(
+			s->host,
+			"%llu hypercalls with events of guests, of which it is not known what "
+			"thread made them",
+			(unsigned long long)s->nameless);
+	if (s->too_many)
+		trace_problem(s->host,
+			      "more than %u threads send events of guests; the rest are "
+			      "left out",
+			      CALLERS_MAX);
+}
+
+int within_find(struct within *out, struct trace *host, const struct within_options *opt,
+		struct error *err)
+{
+	struct search s = {.host = host, .opt = opt};
+	int ret = spool_open(&s.spool, err);
+
+	memset(out, 0, sizeof(*out));
+	if (ret)
+		return ret;
+	ret = read_calls(&s, err);
+	if (!ret) {
+		tell(&s);
+		ret = make_guests(&s, out, err);
+	}
+	for (unsigned i = 0; i < s.nr; i++) {
+		spool_writer_release(&s.callers[i]->out);
+		free(s.callers[i]);
+	}
+	free(s.callers);
+	free(s.tids);
+	map_release(&s.by_tid);
+	spool_close(&s.spool);
+	if (ret)
+		within_release(out);
+	return ret;
+}
+
+void within_release(struct within *w)
+{
+	for (unsigned i = 0; i < w->nr; i++)
+		trace_release(w->list[i].trace);
+	free(w->list);
+	memset(w, 0, sizeof(*w));
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Exits, one by one: each vCPU's attribute "exit" names, from kvm_exit to the next kvm_entry, the
+ * row of table "exit" that says why its thread left guest mode.
+ *
+ * What is learned later about an exit (that it was a nested guest's, that it goes on in the VMM's
+ * user space) makes it go on as another row of the same reason.  An exit of which nobody knows how
+ * it ended goes over into row 0, "not known": so that no reader takes what it sees for a whole one.
+ */
+#include <errno.h>
+
+#include "model/state.h"
+
+#define ROW_UNKNOWN 0u
+
+static uint64_t hash(const struct exit_kind *k)
+{
+	uint64_t h = ((uint64_t)k->serves << 32 | (uint32_t)k->user) * 0x9e3779b97f4a7c15ull;
+
+	h ^= (uint64_t)k->reason * 0xc2b2ae3d27d4eb4full;
+	return h ^ h >> 31 ^ (uint64_t)k->isa << 60;
+}
+
+static bool same(const struct exit_kind *a, const struct exit_kind *b)
+{
+	return a->reason == b->reason && a->serves == b->serves && a->user == b->user &&
+	       a->isa == b->isa;
+}
+
+/* The row of this kind of exit + 1, made when it is new; 0: no memory. */
+static uint32_t row_of(struct model *m, const struct exit_kind *kind)
+{
+	uint64_t key = hash(kind);
+	uint32_t *known;
+
+	while ((known = map_get(&m->by_exit, key))) {
+		if (same(&m->exits[*known], kind))
+			return *known + 1;
+		key++; /* another with the same hash */
+	}
+	if (model_grow(m, (void **)&m->exits, m->nr_exits, &m->exits_room, sizeof(*m->exits)))
+		return 0;
+	if (map_put(&m->by_exit, key, m->nr_exits)) {
+		m->broken = m->broken ? m->broken : -ENOMEM;
+		return 0;
+	}
+	m->exits[m->nr_exits++] = *kind;
+	return m->nr_exits;
+}
+
+static void show(struct cpu *vcpu, uint32_t row)
+{
+	vcpu->vcpu.exit = row;
+	model_set(vcpu->machine->model, vcpu->exit, row);
+}
+
+static void show_kind(struct cpu *vcpu, const struct exit_kind *kind)
+{
+	show(vcpu, row_of(vcpu->machine->model, kind));
+}
+
+static struct exit_kind *current(const struct cpu *vcpu)
+{
+	struct model *m = vcpu->machine->model;
+
+	return vcpu->vcpu.exit > ROW_UNKNOWN + 1 ? &m->exits[vcpu->vcpu.exit - 1] : NULL;
+}
+
+static uint32_t served_by(const struct cpu *vcpu)
+{
+	return (vcpu->vcpu.served ? vcpu->vcpu.served : vcpu)->index + 1;
+}
+
+int exits_open(struct model *m)
+{
+	const struct exit_kind unknown = {.reason = -1, .user = -1};
+
+	return row_of(m, &unknown) ? 0 : -ENOMEM;
+}
+
+void exit_begin(struct cpu *vcpu, int64_t isa)
+{
+	const struct exit_kind kind = {
+		.serves = served_by(vcpu),
+		.user = -1,
+		.reason = vcpu->vcpu.reason,
+		.isa = isa == ISA_VMX || isa == ISA_SVM ? (uint8_t)isa : 0,
+	};
+
+	show_kind(vcpu, &kind);
+}
+
+void exit_was_nested(struct cpu *vcpu)
+{
+	const struct exit_kind *now = current(vcpu);
+	struct exit_kind kind;
+
+	if (!now)
+		return;
+	kind = *now;
+	kind.serves = served_by(vcpu);
+	show_kind(vcpu, &kind);
+}
+
+void exit_to_user(struct cpu *host_cpu, const struct event *e)
+{
+	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
+	const struct exit_kind *now = vcpu ? current(vcpu) : NULL;
+	struct exit_kind kind;
+
+	if (!now)
+		return;
+	kind = *now;
+	kind.user = e->arg[0] >= 0 && e->arg[0] < INT32_MAX ? (int32_t)e->arg[0] : INT32_MAX;
+	show_kind(vcpu, &kind);
+}
+
+void exit_end(struct cpu *vcpu)
+{
+	if (vcpu->vcpu.exit)
+		show(vcpu, 0);
+}
+
+void exit_forget(struct cpu *vcpu)
+{
+	if (vcpu->vcpu.exit)
+		show(vcpu, ROW_UNKNOWN + 1);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What guests mark: by hypercalls of their user space, which their host recorded, or as events of
+ * their own.  A mark is of the thread that ran on the vCPU at that moment; who that was is the
+ * guest's own trace's word, where there is one, and as exact as its clock.
+ */
+#include <string.h>
+
+#include "channel/reader.h"
+#include "model/state.h"
+
+/* A guest may mark without end; what is kept of it is not. */
+#define MARKS_MAX (4u << 20)
+
+static void add(struct model *m, struct cpu *cpu, const char *text, size_t len_bytes, int kind,
+		uint32_t id, bool by_host)
+{
+	struct mark *mark;
+
+	if (m->nr_marks >= MARKS_MAX) {
+		m->marks_dropped++;
+		return;
+	}
+	if (model_grow(m, (void **)&m->marks, m->nr_marks, &m->marks_room, sizeof(*m->marks)))
+		return;
+	mark = &m->marks[m->nr_marks++];
+	*mark = (struct mark){
+		.at = m->now,
+		.cpu = cpu,
+		.thread = cpu->thread,
+		.kind = (uint8_t)kind,
+		.by_host = by_host,
+		.id = id,
+		.text = history_writer_string(m->w, text, len_bytes),
+	};
+}
+
+void mark_hypercall(struct cpu *cpu, const struct event *e)
+{
+	struct model *m = cpu->machine->model;
+	struct cpu *vcpu = cpu->thread ? cpu->thread->vcpu : NULL;
+	uint64_t nr = (uint64_t)e->arg[0];
+	struct ht_mark_call mark;
+
+	if (ht_is_call(nr) && cpu->machine->trace &&
+	    !m->topo->machines[cpu->machine->index].carries_blocks)
+		m->blocks_missed = true;
+	if (ht_is_mark(nr) && ht_mark_take(&mark, nr, (uint64_t)e->arg[1], (uint64_t)e->arg[2],
+					   (uint64_t)e->arg[3], (uint64_t)e->arg[4]))
+		add(m, vcpu ? vcpu : cpu, mark.text, strlen(mark.text), mark.kind, mark.id, true);
+}
+
+void mark_event(struct cpu *cpu, const struct event *e)
+{
+	struct model *m = cpu->machine->model;
+	struct field_value text;
+
+	if (trace_event_field(m->stream, e, "text", &text) || text.cls != FIELD_STRING)
+		return;
+	add(m, cpu, text.text, strnlen(text.text, text.len), (int)(e->arg[0] & 3),
+	    (uint32_t)e->arg[1], false);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Milestones: moments in the life of a machine that only one event each tells.
+ *
+ *	entry	a vCPU whose thread was made while its host was recorded enters guest mode first
+ *	kernel	the first exit of such a vCPU's own code at an address where x86-64 Linux has its
+ *		kernel: firmware and the kernel's decompressor run at low ones
+ *	user	the first exit after that at an address of user space
+ *	level	the machine's own kernel begins a level of its initcalls
+ *	init	its first process executes a file
+ *
+ * What was between two exits is not seen: `since` is the last exit that was still before.
+ */
+#include "model/state.h"
+#include "source/trace.h"
+
+#include <string.h>
+
+#define KERNEL_BEGIN 0xffffffff80000000u
+/* Programs stand at 4 MB when they are static, else far beyond 4 GB.  What is between may be the
+ * kernel's first code, at its physical address (16 MB and on), from where it goes on at high ones. */
+#define STATIC_BEGIN 0x400000u
+#define STATIC_END 0x1000000u
+#define USER_BEGIN UINT64_C(0x100000000)
+#define USER_END UINT64_C(0x800000000000)
+
+enum life { LIFE_UNKNOWN, LIFE_FIRMWARE, LIFE_KERNEL, LIFE_USER };
+
+static bool is_user(uint64_t address)
+{
+	return (address >= STATIC_BEGIN && address < STATIC_END) ||
+	       (address >= USER_BEGIN && address < USER_END);
+}
+
+static void add(struct model *m, const struct milestone *milestone)
+{
+	if (!model_grow(m, (void **)&m->milestones, m->nr_milestones, &m->milestones_room,
+			sizeof(*m->milestones)))
+		m->milestones[m->nr_milestones++] = *milestone;
+}
+
+static void add_of_vcpu(struct cpu *vcpu, const char *kind, ns_t since)
+{
+	const struct milestone milestone = {
+		.vcpu = vcpu, .since = since, .at = vcpu->machine->model->now, .kind = kind};
+
+	add(vcpu->machine->model, &milestone);
+}
+
+void milestone_entry(struct cpu *vcpu)
+{
+	const struct thread *host = vcpu->vcpu.host;
+
+	if (vcpu->vcpu.life != LIFE_UNKNOWN || vcpu->vcpu.exited_ns || !host || host->maker < 0)
+		return;
+	vcpu->vcpu.life = LIFE_FIRMWARE;
+	add_of_vcpu(vcpu, "entry", vcpu->machine->model->now);
+}
+
+void milestone_exit(struct cpu *vcpu, uint64_t address)
+{
+	struct vcpu *v = &vcpu->vcpu;
+	ns_t before = v->exited_ns;
+
+	v->exited_ns = vcpu->machine->model->now;
+	if (v->life == LIFE_UNKNOWN || v->life == LIFE_USER || (v->served && v->served != vcpu))
+		return;
+	if (v->life == LIFE_FIRMWARE && address >= KERNEL_BEGIN) {
+		v->life = LIFE_KERNEL;
+		add_of_vcpu(vcpu, "kernel", before);
+	} else if (v->life == LIFE_KERNEL && is_user(address)) {
+		v->life = LIFE_USER;
+		add_of_vcpu(vcpu, "user", before);
+	}
+}
+
+void milestone_exec(struct machine_state *mc, const struct event *e)
+{
+	const struct thread *th = e->arg[0] == 1 ? thread_find(mc, 1) : NULL;
+	const struct milestone milestone = {.machine = mc,
+					    .since = mc->model->now,
+					    .at = mc->model->now,
+					    .kind = "init",
+					    .text = th ? th->comm_id : 0};
+
+	if (th)
+		add(mc->model, &milestone);
+}
+
+void milestone_level(struct machine_state *mc, const struct event *e)
+{
+	struct model *m = mc->model;
+	struct milestone milestone = {
+		.machine = mc, .since = m->now, .at = m->now, .kind = "level"};
+	struct field_value level;
+
+	if (trace_event_field(m->stream, e, "level", &level) || !level.text)
+		return;
+	milestone.text = history_writer_string(m->w, level.text, strnlen(level.text, level.len));
+	add(m, &milestone);
+}

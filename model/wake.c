@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What ends the rests of vCPUs.
+ *
+ * A vCPU rests from the exit by which it halts (or from when its thread falls asleep for another
+ * reason) to its next entry.  What is delivered to it or wakes it meanwhile is noted, and at the
+ * entry the note becomes the value of `woken`: only then is all known that there is to know.  KVM
+ * delivers what a device or another vCPU sends at once, and then wakes the vCPU's thread; an
+ * expired timer it only wakes for, and the vCPU's own thread delivers that interrupt.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/state.h"
+
+/* Delivery modes, as in an APIC's command register. */
+enum { DM_LOWEST = 1, DM_REMOTE_READ = 3, DM_NMI, DM_INIT, DM_STARTUP };
+
+#define INTR_INFO_VALID 0x80000000u
+#define INTR_INFO_TYPE 0x700u /* 0: an external interrupt */
+
+const char *wake_evidence_text(enum wake_evidence evidence)
+{
+	static const char *const texts[NR_EVIDENCE] = {
+		[EVIDENCE_NONE] = "",
+		[EVIDENCE_VECTOR] = "only the interrupt that it was given is known",
+		[EVIDENCE_OWN_TIMER] = "its own thread found its timer expired",
+		[EVIDENCE_TIMER_INTERRUPT] = "a timer interrupt of its host woke it",
+		[EVIDENCE_PIT] = "the thread that plays its timer chip sent the interrupt",
+		[EVIDENCE_IPI] = "another vCPU's thread sent the interrupt, for its guest",
+		[EVIDENCE_KICK] = "another vCPU asked for it by a hypercall",
+		[EVIDENCE_STARTUP] = "another vCPU started it",
+		[EVIDENCE_BLOCK] = "the interrupt followed the end of a block request",
+		[EVIDENCE_POOL] = "the interrupt followed the work of a thread of the VMM's pool",
+		[EVIDENCE_NET] = "the interrupt followed a packet",
+		[EVIDENCE_HOST_IRQ] = "an interrupt handler of its host sent the interrupt",
+		[EVIDENCE_VMM] = "a thread of the VMM sent the interrupt",
+		[EVIDENCE_EMULATED] = "a vCPU's thread sent the interrupt, playing a device",
+		[EVIDENCE_NO_INTERRUPT] = "it was woken, and no interrupt came",
+		[EVIDENCE_UNSEEN] = "it was woken; its host's trace does not show interrupts",
+		[EVIDENCE_NOT_HALTED] = "it slept without having halted",
+		[EVIDENCE_PENDING] = "it went on at once: the interrupt was there already",
+	};
+
+	return texts[evidence];
+}
+
+static bool is_weak(const struct note *n)
+{
+	return n->evidence == EVIDENCE_NONE || n->evidence == EVIDENCE_NO_INTERRUPT ||
+	       n->evidence == EVIDENCE_UNSEEN ||
+	       (n->evidence == EVIDENCE_TIMER_INTERRUPT && n->vector < 0);
+}
+
+/* ---- the rows ----------------------------------------------------------------------------------
+ */
+
+static uint64_t key_of(const struct cpu *vcpu, const struct note *n)
+{
+	uint64_t other = n->from ? n->from->index : n->by ? n->by->row + 1 : 0;
+
+	return (uint64_t)vcpu->index << 49 ^ (uint64_t)(uint16_t)(n->vector + 1) << 40 ^
+	       (uint64_t)n->cause << 37 ^ (uint64_t)n->evidence << 32 ^ other;
+}
+
+static bool note_same(const struct note *a, const struct note *b)
+{
+	return a->cause == b->cause && a->evidence == b->evidence && a->vector == b->vector &&
+	       a->from == b->from && a->by == b->by;
+}
+
+/* The row of table "wake", + 1; 0: no memory.  Equal keys of different notes: the next key. */
+static uint32_t wake_row(struct model *m, const struct cpu *vcpu, const struct note *n)
+{
+	struct wakes *w = &m->wakes;
+	uint64_t key = key_of(vcpu, n);
+	const uint32_t *at;
+
+	for (; (at = map_get(&w->by_note, key)); key += UINT64_C(0x9e3779b97f4a7c15)) {
+		if (w->rows[*at].vcpu == vcpu && note_same(&w->rows[*at].note, n))
+			return *at + 1;
+	}
+	if (model_grow(m, (void **)&w->rows, w->nr, &w->room, sizeof(*w->rows)))
+		return 0;
+	if (map_put(&w->by_note, key, w->nr)) {
+		m->broken = m->broken ? m->broken : -ENOMEM;
+		return 0;
+	}
+	w->rows[w->nr] = (struct wake){vcpu, *n};
+	return ++w->nr;
+}
+
+void wakes_release(struct model *m)
+{
+	struct wakes *w = &m->wakes;
+
+	free(w->rows);
+	free(w->vectors);
+	free(w->irqs);
+	map_release(&w->by_note);
+	map_release(&w->by_vector);
+	map_release(&w->by_irq);
+}
+
+/* ---- rests -------------------------------------------------------------------------------------
+ */
+
+static void rest(struct cpu *vcpu, enum halted halted)
+{
+	struct vcpu *v = &vcpu->vcpu;
+
+	v->resting = true;
+	v->rest_at = vcpu->machine->model->now;
+	v->halted = (uint8_t)halted;
+	v->waited = v->woken = false;
+	v->note = (struct note){.vector = -1};
+	v->injected = -1;
+	model_set(vcpu->machine->model, vcpu->woken, 0);
+}
+
+void wake_halt(struct cpu *vcpu)
+{
+	rest(vcpu, HALTED_YES);
+}
+
+void wake_sleep(struct thread *host)
+{
+	struct vcpu *v = &host->vcpu->vcpu;
+
+	if (!v->resting)
+		rest(host->vcpu, v->seen && v->reason >= 0 ? HALTED_NO : HALTED_UNKNOWN);
+	v->waited = true;
+}
+
+/* What ended it: the first interrupt that was delivered, or who woke it, whichever came first.
+ * Where nothing of that was seen, the interrupt that it was given tells what it can. */
+static struct note verdict(const struct vcpu *v)
+{
+	bool sees_deliveries = v->host->machine->sees_deliveries;
+	struct note n = v->note;
+
+	if (!v->waited && v->halted != HALTED_UNKNOWN && v->host->machine->sees_halts)
+		return (struct note){
+			.cause = WAKE_NONE, .evidence = EVIDENCE_PENDING, .vector = -1};
+	if (v->halted == HALTED_NO && is_weak(&n))
+		return (struct note){
+			.cause = WAKE_HOST, .evidence = EVIDENCE_NOT_HALTED, .vector = -1};
+	if (!is_weak(&n) || v->injected < 0 || (v->woken && sees_deliveries))
+		return n;
+	if (n.evidence == EVIDENCE_TIMER_INTERRUPT)
+		n.vector = v->injected;
+	else
+		n = (struct note){.evidence = EVIDENCE_VECTOR, .vector = v->injected};
+	return n;
+}
+
+static void end_rest(struct cpu *vcpu)
+{
+	struct vcpu *v = &vcpu->vcpu;
+	struct model *m = vcpu->machine->model;
+	struct note n = verdict(v);
+
+	v->resting = false;
+	model_set(m, vcpu->woken, wake_row(m, vcpu, &n));
+}
+
+static void inject(struct cpu *vcpu, int vector)
+{
+	if (vector < 0 || vector > UINT8_MAX)
+		return;
+	if (vcpu->vcpu.resting && vcpu->vcpu.injected < 0)
+		vcpu->vcpu.injected = (int16_t)vector;
+	vcpu->vcpu.delivered = (int16_t)vector;
+}
+
+void wake_entry(struct cpu *vcpu, const struct event *e)
+{
+	uint32_t info = (uint32_t)e->arg[2];
+
+	if ((info & INTR_INFO_VALID) && !(info & INTR_INFO_TYPE))
+		inject(vcpu, (int)(info & UINT8_MAX));
+	if (vcpu->vcpu.resting)
+		end_rest(vcpu);
+}
+
+/* The VMM has it back: there may be no entry before it rests again. */
+void wake_userspace(struct cpu *vcpu)
+{
+	if (vcpu->vcpu.resting)
+		end_rest(vcpu);
+}
+
+/* KVM says that a halt has ended, whatever the exit's reason was called. */
+void wake_polled(struct cpu *host_cpu)
+{
+	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
+
+	host_cpu->machine->sees_halts = true;
+	if (vcpu && vcpu->vcpu.resting) {
+		vcpu->vcpu.halted = HALTED_YES;
+		vcpu->vcpu.waited = true;
+	}
+}
+
+/* ---- what happens to it meanwhile --------------------------------------------------------------
+ */
+
+static struct cpu *vcpu_of_vm(struct machine_state *vm, int number)
+{
+	if (vm->trace)
+		return number >= 0 && (unsigned)number < vm->nr_cpus ? vm->cpus[number] : NULL;
+	for (struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->number == number)
+			return cpu;
+	}
+	return NULL;
+}
+
+/* Which VM a vCPU without a trace is part of may turn out only at the end; what process its thread
+ * is of, earlier.  Looks at all of them: with very many it is not worth it. */
+#define LOOK_AT_MAX 256
+
+static struct cpu *vcpu_of_process(const struct machine_state *host, int32_t process, int number)
+{
+	struct model *m = host->model;
+
+	for (uint32_t i = 0; process >= 0 && m->nr_cpus <= LOOK_AT_MAX && i < m->nr_cpus; i++) {
+		const struct thread *th = m->cpus[i]->vcpu.host;
+
+		if (m->cpus[i]->number == number && th && th->machine == host &&
+		    machine_process_of(th) == process)
+			return m->cpus[i];
+	}
+	return NULL;
+}
+
+/* The VMM's process whose code runs.  A vhost worker is a kernel thread of its own before
+ * Linux 6.4; its name has the process. */
+static int32_t process_of_code(const struct cpu *cpu)
+{
+	char name[COMM_LEN + 1] = "";
+	int pid;
+
+	memcpy(name, cpu->thread->comm, COMM_LEN);
+	return sscanf(name, "vhost-%d", &pid) == 1 ? pid : machine_process_of(cpu->thread);
+}
+
+/* The vCPU of that number of the VM on whose behalf the code acts; NULL when it cannot be told. */
+static struct cpu *target_of(const struct cpu *cpu, int number)
+{
+	const struct thread *th = cpu->thread;
+	struct machine_state *vm;
+	struct cpu *vcpu;
+	int32_t process;
+
+	if (cpu->nr_irqs || !th)
+		return NULL;
+	process = process_of_code(cpu);
+	vm = th->vcpu ? th->vcpu->machine : machine_of_pid(cpu->machine, process);
+	if (!vm)
+		vm = machine_of_process(th);
+	vcpu = vm ? vcpu_of_vm(vm, number) : NULL;
+	return vcpu ? vcpu : vcpu_of_process(cpu->machine, process, number);
+}
+
+static struct note note_of_delivery(const struct cpu *cpu, const struct event *e)
+{
+	struct note n = source_of_delivery(cpu);
+
+	switch (e->arg[2] >> 8 & 7) {
+	case DM_REMOTE_READ:
+		n.evidence = EVIDENCE_KICK;
+		break;
+	case DM_NMI:
+		break;
+	case DM_INIT:
+	case DM_STARTUP:
+		n.evidence = EVIDENCE_STARTUP;
+		break;
+	default:
+		n.vector = (int16_t)(e->arg[1] & UINT8_MAX);
+		break;
+	}
+	return n;
+}
+
+/* After it was woken, a vCPU's own thread delivers what has expired; else what its guest sends to
+ * itself. */
+static void deliver_own(struct cpu *vcpu, struct note n)
+{
+	struct vcpu *v = &vcpu->vcpu;
+
+	if (!v->resting)
+		return;
+	n.cause = WAKE_TIMER;
+	n.evidence = EVIDENCE_OWN_TIMER;
+	n.from = NULL;
+	n.by = NULL;
+	vector_learn(vcpu->machine->model, vcpu, &n);
+	if (is_weak(&v->note))
+		v->note = n;
+}
+
+void wake_delivery(struct cpu *cpu, const struct event *e)
+{
+	struct cpu *vcpu = target_of(cpu, (int)e->arg[0]);
+	struct note n = note_of_delivery(cpu, e);
+
+	cpu->machine->sees_deliveries = true;
+	if (vcpu && n.vector >= 0 && !cpu->machine->sees_injections)
+		inject(vcpu, n.vector);
+	if (vcpu && !cpu->nr_irqs && vcpu->vcpu.host == cpu->thread) {
+		deliver_own(vcpu, n);
+		return;
+	}
+	cpu->delivery = n;
+	cpu->delivered_to = (int)e->arg[0];
+	cpu->delivered_at = cpu->machine->model->now;
+	if (!vcpu)
+		return;
+	vector_learn(vcpu->machine->model, vcpu, &n);
+	if (vcpu->vcpu.resting && !vcpu->vcpu.woken && is_weak(&vcpu->vcpu.note))
+		vcpu->vcpu.note = n;
+}
+
+void wake_injection(struct cpu *host_cpu, const struct event *e)
+{
+	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
+
+	host_cpu->machine->sees_injections = true;
+	if (vcpu && !e->arg[1])
+		inject(vcpu, (int)e->arg[0]);
+}
+
+/* A vCPU's thread is woken: by what the waker has just delivered, or for something else.  What
+ * comes while it waits for a CPU has not ended its rest. */
+static void wake_vcpu(struct cpu *cpu, struct cpu *vcpu)
+{
+	struct vcpu *v = &vcpu->vcpu;
+	const struct note *n = &cpu->delivery;
+	bool first = !v->woken;
+
+	v->woken = true;
+	if (!first || !is_weak(&v->note))
+		return;
+	if (n->evidence != EVIDENCE_NONE && cpu->delivered_at >= v->rest_at &&
+	    (vcpu->number < 0 || vcpu->number == cpu->delivered_to)) {
+		v->note = *n;
+		vector_learn(vcpu->machine->model, vcpu, n);
+		return;
+	}
+	if (v->note.evidence == EVIDENCE_NONE)
+		v->note = source_of_wakeup(cpu);
+}
+
+void wake_thread(struct cpu *cpu, struct thread *woken)
+{
+	woken->woken_at = cpu->machine->model->now;
+	woken->acts_for |= (uint8_t)source_activity(cpu, woken);
+	if (!woken->vcpu)
+		return;
+	/* How its rest began was not seen. */
+	if (!woken->vcpu->vcpu.resting && !woken->on)
+		rest(woken->vcpu, HALTED_UNKNOWN);
+	if (woken->vcpu->vcpu.resting)
+		wake_vcpu(cpu, woken->vcpu);
+}

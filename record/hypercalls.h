@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RECORD_HYPERCALLS_H
+#define RECORD_HYPERCALLS_H
+
+#include "record/instance.h"
+#include "record/sink.h"
+
+/*
+ * Folds the hypertrace calls of this machine's guests: each becomes one record in the part
+ * SINK_CALLS (docs/formats/hypercalls.md), and its three events are kept out of the instance.
+ *
+ * A thread of its own takes the records, writes them at least every CALLS_TICK_MS, and lets the
+ * instance's filters follow the places that calls come from.
+ */
+#define CALLS_TICK_MS 200
+
+struct hypercalls;
+
+/* With tracing off and kvm's events on.  An error: the events are recorded as they are. */
+int hypercalls_start(struct hypercalls **out, struct instance *in, struct sink *sink,
+		     struct error *err);
+
+uint64_t hypercalls_bytes(const struct hypercalls *h);
+uint64_t hypercalls_lost(const struct hypercalls *h);
+
+/* With tracing off.  Writes what is left, frees @h (which may be NULL); adds what the thread has
+ * used and written, and the records lost, to these.  An error: of the sink. */
+int hypercalls_stop(struct hypercalls *h, uint64_t *cpu_ns, uint64_t *bytes, uint64_t *lost,
+		    struct error *err);
+
+#endif

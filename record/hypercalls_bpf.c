@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/hypercalls_bpf.h"
+#include "channel/hypercalls.h"
+#include "gen/hypertrace.skel.h"
+
+#include <bpf/btf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RING_BYTES (4u << 20) /* 35,000 calls */
+
+struct hypercalls_bpf {
+	struct hypertrace_bpf *skel;
+	struct ring_buffer *ring;
+	void (*take)(void *data, const struct hc_record *r);
+	void *data;
+};
+
+/* What goes wrong is said by us. */
+static int print_nothing(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level;
+	(void)fmt;
+	(void)ap;
+	return 0;
+}
+
+static int take_record(void *data, void *record, size_t len_bytes)
+{
+	struct hypercalls_bpf *b = data;
+
+	if (len_bytes == sizeof(struct hc_record))
+		b->take(b->data, record);
+	return 0;
+}
+
+static const char *advice(int code)
+{
+	if (access("/sys/kernel/btf/vmlinux", F_OK))
+		return "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)";
+	if (code == -EPERM || code == -EACCES)
+		return "this user may not load BPF programs";
+	if (code == -ESRCH || code == -ENOENT)
+		return "this kernel's KVM has no BTF, or is not loaded";
+	return strerror(-code);
+}
+
+static int open_all(struct hypercalls_bpf *b, struct error *err)
+{
+	int ret;
+
+	b->skel = hypertrace_bpf__open();
+	if (!b->skel)
+		return fail(err, -errno, "the BPF program cannot be opened: %s", strerror(errno));
+	bpf_map__set_max_entries(b->skel->maps.ring, RING_BYTES);
+	b->skel->rodata->wake_bytes = RING_BYTES / 4;
+	ret = hypertrace_bpf__load(b->skel);
+	if (ret)
+		return fail(err, ret, "the BPF program cannot be loaded: %s", advice(ret));
+	b->ring = ring_buffer__new(bpf_map__fd(b->skel->maps.ring), take_record, b, NULL);
+	if (!b->ring)
+		return fail(err, -errno, "the BPF program's ring cannot be mapped: %s",
+			    strerror(errno));
+	ret = hypertrace_bpf__attach(b->skel);
+	if (ret)
+		return fail(err, ret, "the BPF program cannot be attached: %s", strerror(-ret));
+	return 0;
+}
+
+int hypercalls_bpf_open(struct hypercalls_bpf **out,
+			void (*take)(void *data, const struct hc_record *r), void *data,
+			struct error *err)
+{
+	struct hypercalls_bpf *b = calloc(1, sizeof(*b));
+	int ret;
+
+	*out = NULL;
+	if (!b)
+		return fail(err, -ENOMEM, "out of memory");
+	b->take = take;
+	b->data = data;
+	libbpf_set_print(print_nothing);
+	ret = open_all(b, err);
+	if (ret) {
+		hypercalls_bpf_close(b);
+		return ret;
+	}
+	*out = b;
+	return 0;
+}
+
+void hypercalls_bpf_poll(struct hypercalls_bpf *b, int timeout_ms)
+{
+	ring_buffer__poll(b->ring, timeout_ms);
+	/* What the program did not find worth waking us for. */
+	ring_buffer__consume(b->ring);
+}
+
+bool hypercalls_bpf_knows_exits(const struct hypercalls_bpf *b)
+{
+	return b->skel->bss->knows_exits;
+}
+
+int hypercalls_bpf_watch(struct hypercalls_bpf *b, uint64_t rip)
+{
+	uint8_t one = 1;
+	int ret = bpf_map__update_elem(b->skel->maps.fold_sites, &rip, sizeof(rip), &one,
+				       sizeof(one), BPF_NOEXIST);
+
+	if (!ret)
+		b->skel->bss->nr_sites++;
+	return ret;
+}
+
+void hypercalls_bpf_forget(struct hypercalls_bpf *b, uint64_t rip)
+{
+	if (!bpf_map__delete_elem(b->skel->maps.fold_sites, &rip, sizeof(rip), 0))
+		b->skel->bss->nr_sites--;
+}
+
+uint64_t hypercalls_bpf_lost(const struct hypercalls_bpf *b)
+{
+	return b->skel->bss->records_lost;
+}
+
+void hypercalls_bpf_close(struct hypercalls_bpf *b)
+{
+	if (!b)
+		return;
+	if (b->skel)
+		hypertrace_bpf__detach(b->skel);
+	ring_buffer__free(b->ring);
+	hypertrace_bpf__destroy(b->skel);
+	free(b);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RECORD_HYPERCALLS_BPF_H
+#define RECORD_HYPERCALLS_BPF_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+/*
+ * The BPF program that folds hypertrace calls (kernel/bpf/hypertrace.bpf.c): loaded, attached,
+ * read. A program that is built without it has cmd/static/no_bpf.c in its place.  One thread at a
+ * time.
+ */
+struct hypercalls_bpf;
+struct hc_record;
+
+/* @take is called in hypercalls_bpf_poll(), for each record. */
+int hypercalls_bpf_open(struct hypercalls_bpf **out,
+			void (*take)(void *data, const struct hc_record *r), void *data,
+			struct error *err);
+
+/* Waits until the program has much to tell or @timeout_ms have passed; takes all there is. */
+void hypercalls_bpf_poll(struct hypercalls_bpf *b, int timeout_ms);
+
+/* False: this KVM's exit reasons are not known, so kvm_exit and kvm_entry must not be filtered. */
+bool hypercalls_bpf_knows_exits(const struct hypercalls_bpf *b);
+
+/* From now on, and no longer: kvm_exit by a call at @rip, and kvm_entry behind it, are told when
+ * they are no part of a hypertrace call. */
+int hypercalls_bpf_watch(struct hypercalls_bpf *b, uint64_t rip);
+void hypercalls_bpf_forget(struct hypercalls_bpf *b, uint64_t rip);
+
+/* Records that were lost: the ring was full. */
+uint64_t hypercalls_bpf_lost(const struct hypercalls_bpf *b);
+
+/* Detaches.  Also of NULL. */
+void hypercalls_bpf_close(struct hypercalls_bpf *b);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/rings.h"
+#include "base/now.h"
+#include "record/announce.h"
+#include "record/vmm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GUESTS_MAX 1024u
+/* Regions of one VM at a time: a kernel that crashed may leave one behind, and kdump's. */
+#define REGIONS_PER_VM 4u
+#define ANNOUNCEMENTS_PER_TICK 64
+/* Looked at when recording begins: 4 GiB of guests' memory that is in use, some 0.3 s.  What is not
+ * found is announced again ten seconds later. */
+#define PAGES_AT_START (UINT64_C(1) << 20)
+/* Of all guests together, some 0.08 s: whoever can make a hypercall can have us look. */
+#define PAGES_PER_TICK (UINT64_C(1) << 18)
+/* Of a VM whose announcement led nowhere nothing is looked for that is not where it says, so long;
+ * doubled each time. */
+#define PAUSE_MS 5000
+#define PAUSE_DOUBLED_MAX 8
+#define LIARS_MAX 64u
+
+struct guest {
+	int pid, fd; /* fd: -1 when it has ended */
+	char name[128], uuid[40];
+	struct ring_set *set; /* NULL: it has ended */
+	uint64_t nonce;
+	struct ring_counts counts; /* of its regions that have ended */
+	char why[256];
+};
+
+/* A VM that announced what could not be found. */
+struct liar {
+	int pid; /* 0: none */
+	unsigned times;
+	int64_t until_ms;
+};
+
+struct rings {
+	struct rings_options options;
+	struct announce announce;
+	struct guest **guests; /* owned, each owned: some hold a pointer to one */
+	unsigned nr;
+	struct liar liars[LIARS_MAX];
+	uint64_t pages; /* that may be looked at in this tick */
+};
+
+static struct ring_counts counts_of(const struct guest *g)
+{
+	struct ring_counts sum = g->counts, now;
+
+	if (!g->set)
+		return sum;
+	now = ring_set_counts(g->set);
+	sum.blocks += now.blocks;
+	sum.bytes += now.bytes;
+	sum.blocks_lost += now.blocks_lost;
+	sum.events_lost += now.events_lost;
+	sum.broken += now.broken;
+	return sum;
+}
+
+static struct rings_guest show(const struct guest *g, unsigned index)
+{
+	return (struct rings_guest){
+		.index = index,
+		.pid = g->pid,
+		.name = g->name,
+		.uuid = g->uuid,
+		.counts = counts_of(g),
+		.ended = !g->set,
+		.why = g->why,
+	};
+}
+
+static void notice(const struct rings *r, const char *text)
+{
+	if (r->options.notice)
+		r->options.notice(text, r->options.data);
+}
+
+/* Name and UUID as the VMM's command line has them. */
+static void describe(struct guest *g)
+{
+	struct vm_info vm = {.pid = g->pid};
+
+	vmm_describe(&vm);
+	snprintf(g->name, sizeof(g->name), "%s", vm.name);
+	snprintf(g->uuid, sizeof(g->uuid), "%s", vm.uuid);
+	free(vm.vcpus);
+}
+
+static struct guest *find(const struct rings *r, int pid, uint64_t nonce)
+{
+	for (unsigned i = 0; i < r->nr; i++) {
+		if (r->guests[i]->pid == pid && (!nonce || r->guests[i]->nonce == nonce))
+			return r->guests[i];
+	}
+	return NULL;
+}
+
+static void end_guest(struct guest *g, const char *why)
+{
+	if (!g->set)
+		return;
+	g->counts = counts_of(g);
+	ring_set_close(g->set);
+	g->set = NULL;
+	if (g->fd >= 0)
+		close(g->fd);
+	g->fd = -1;
+	snprintf(g->why, sizeof(g->why), "%.250s", why);
+}
+
+static bool same_vm(const struct guest *a, const struct guest *b)
+{
+	return a->pid == b->pid && !strcmp(a->name, b->name) && !strcmp(a->uuid, b->uuid);
+}
+
+/* The place in the list for one more region of @vm: that of one of its regions that has ended as
+ * regions do (a module loaded again, a reboot), or a new one.  NULL: there is none for it. */
+static struct guest *take_place(struct rings *r, const struct guest *vm, unsigned *index)
+{
+	struct guest **grown, *ended = NULL;
+	unsigned live = 0;
+
+	for (unsigned i = 0; i < r->nr; i++) {
+		struct guest *g = r->guests[i];
+
+		if (!same_vm(g, vm))
+			continue;
+		if (!g->set && *g->why) /* it was stopped: it stays so */
+			return NULL;
+		live += g->set != NULL;
+		if (!g->set) {
+			ended = g;
+			*index = i;
+		}
+	}
+	if (ended || live >= REGIONS_PER_VM || r->nr == GUESTS_MAX)
+		return live < REGIONS_PER_VM ? ended : NULL;
+	grown = reallocarray(r->guests, r->nr + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	r->guests = grown;
+	ended = calloc(1, sizeof(*ended));
+	if (!ended)
+		return NULL;
+	*ended = *vm;
+	*index = r->nr;
+	r->guests[r->nr++] = ended;
+	return ended;
+}
+
+static void add(struct rings *r, int pid, struct ring_set *set)
+{
+	struct guest vm = {.pid = pid, .fd = -1}, *g;
+	struct rings_guest shown;
+	unsigned index = 0;
+
+	describe(&vm);
+	g = take_place(r, &vm, &index);
+	if (!g) {
+		ring_set_close(set);
+		return;
+	}
+	g->set = set;
+	g->nonce = ring_set_nonce(set);
+	shown = show(g, index);
+	g->fd = r->options.place(&shown, r->options.data);
+	if (g->fd < 0)
+		end_guest(g, "there is no place for what it sends");
+}
+
+/* That of @pid, or the one whose pause ends first, to be used anew. */
+static struct liar *liar_of(struct rings *r, int pid)
+{
+	struct liar *first = &r->liars[0];
+
+	for (unsigned i = 0; i < LIARS_MAX; i++) {
+		if (r->liars[i].pid == pid)
+			return &r->liars[i];
+		if (r->liars[i].until_ms < first->until_ms)
+			first = &r->liars[i];
+	}
+	*first = (struct liar){.pid = pid};
+	return first;
+}
+
+/* -errno of ring_set_open(). */
+static int look(struct rings *r, int pid, const struct ring_announcement *a, uint64_t *pages,
+		struct error *err)
+{
+	struct ring_set *set;
+	int ret = ring_set_open(&set, pid, a, pages, err);
+
+	if (ret)
+		return ret;
+	if (find(r, pid, ring_set_nonce(set)))
+		ring_set_close(set);
+	else
+		add(r, pid, set);
+	return 0;
+}
+
+/* What was announced is strange when it cannot be found: that is told once of a VM. */
+static void look_for_announced(struct rings *r, int pid, const struct ring_announcement *a)
+{
+	struct liar *l = liar_of(r, pid);
+	int64_t now = now_ms();
+	uint64_t none = 0, *pages = now < l->until_ms ? &none : &r->pages;
+	bool looked = *pages;
+	struct error err = {0};
+
+	if (!look(r, pid, a, pages, &err) || !looked)
+		return;
+	if (!l->times)
+		notice(r, err.text);
+	l->until_ms = now + ((int64_t)PAUSE_MS << l->times);
+	l->times += l->times < PAUSE_DOUBLED_MAX;
+}
+
+/* Rings that were announced before anybody listened. */
+static void look_into_vms(struct rings *r)
+{
+	static const struct ring_announcement any;
+	uint64_t pages = PAGES_AT_START;
+	struct vm_source source;
+	struct vms vms;
+
+	vm_source_open(&source);
+	if (!vms_find(&source, &vms)) {
+		for (unsigned i = 0; i < vms.nr; i++)
+			look(r, vms.list[i].pid, &any, &pages, NULL);
+		vms_release(&vms);
+	}
+	vm_source_close(&source);
+}
+
+static void hear(struct rings *r)
+{
+	struct announcement a;
+
+	for (unsigned n = 0; n < ANNOUNCEMENTS_PER_TICK && announce_next(&r->announce, &a); n++) {
+		int pid = process_of(a.tid);
+
+		if (a.what == HT_REGION_HERE && !find(r, pid, a.rings.nonce))
+			look_for_announced(r, pid, &a.rings);
+	}
+}
+
+int rings_open(struct rings **out, const struct rings_options *options, struct error *err)
+{
+	struct rings *r = calloc(1, sizeof(*r));
+
+	*out = NULL;
+	if (!r)
+		return fail(err, -ENOMEM, "out of memory");
+	r->options = *options;
+	announce_open(&r->announce, NULL); /* without KVM, without its events: nothing to hear */
+	look_into_vms(r);
+	*out = r;
+	return 0;
+}
+
+/* All regions of a VM share its limit. */
+static void limit(const struct rings *r, struct guest *g)
+{
+	uint64_t others = g->counts.bytes, most = r->options.limit_bytes;
+
+	for (unsigned i = 0; i < r->nr; i++) {
+		if (r->guests[i] != g && same_vm(r->guests[i], g))
+			others += counts_of(r->guests[i]).bytes;
+	}
+	if (most)
+		ring_set_limit(g->set, most > others ? most - others : 0);
+}
+
+static void drain(struct rings *r, struct guest *g)
+{
+	struct error err = {0};
+	int ret;
+
+	limit(r, g);
+	ret = ring_set_drain(g->set, &r->pages, g->fd, &err);
+	if (ret == -ENODEV || ret == -ESRCH) /* it ended as guests end */
+		end_guest(g, "");
+	else if (ret)
+		end_guest(g, err.text);
+}
+
+void rings_tick(struct rings *r)
+{
+	r->pages = PAGES_PER_TICK;
+	hear(r);
+	for (unsigned i = 0; i < r->nr; i++) {
+		if (r->guests[i]->set)
+			drain(r, r->guests[i]);
+	}
+}
+
+unsigned rings_nr_guests(const struct rings *r)
+{
+	return r ? r->nr : 0;
+}
+
+struct rings_guest rings_guest(const struct rings *r, unsigned i)
+{
+	return show(r->guests[i], i);
+}
+
+void rings_close(struct rings *r)
+{
+	if (!r)
+		return;
+	announce_close(&r->announce);
+	for (unsigned i = 0; i < r->nr; i++) {
+		ring_set_close(r->guests[i]->set);
+		if (r->guests[i]->fd >= 0)
+			close(r->guests[i]->fd);
+		free(r->guests[i]);
+	}
+	free(r->guests);
+	free(r);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/chart.h"
+#include "base/units.h"
+#include "report/facts.h"
+#include "report/palette.h"
+#include "report/safe.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Layout, in pixels. */
+#define WIDTH 1000
+#define MARGIN 20
+#define LABEL 250
+#define HEAD 70 /* title and legend */
+#define ROW 22
+#define BAR 16
+#define AXIS 30
+#define PANEL 64 /* a distribution: its columns and the space above */
+#define PLOT (WIDTH - 3 * MARGIN - LABEL) /* room for half a label of the axis */
+
+static int64_t cell(const struct sonde_facts *f, size_t row, const char *column)
+{
+	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column)).i;
+}
+
+static void begin_svg(FILE *out, unsigned height, const char *title)
+{
+	fprintf(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
+		"viewBox=\"0 0 %d %u\">\n<style>text{font:12px system-ui,sans-serif;fill:#24292e}"
+		".t{font-size:16px;font-weight:600}.k,.a{font-size:11px;fill:#57606a}"
+		".a{text-anchor:middle}.l{text-anchor:end}.grid{stroke:#24292e;stroke-opacity:.12}"
+		"</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+		"<text class=\"t\" x=\"%d\" y=\"%d\">%s</text>\n",
+		WIDTH, height, WIDTH, height, MARGIN, MARGIN + 8, title);
+}
+
+/* ---- phases -------------------------------------------------------------------------------- */
+
+/* What a phase's time went into, and the colour of what is most like it elsewhere. */
+static const struct {
+	const char *column, *words;
+	enum sonde_mode mode;
+	uint32_t rgb; /* of what is no mode; 0: the mode's */
+} parts[] = {
+	{"own", "own code", SONDE_MODE_USER, 0},
+	{"hypervisor", "KVM", SONDE_MODE_HYPERVISOR, 0},
+	{"vmm", "VMM", SONDE_MODE_SYSCALL, 0},
+	{"host", "ready, not running", SONDE_MODE_UNKNOWN, 0xd03a36},
+	{"waits", "waits", SONDE_MODE_UNKNOWN, 0xf0e0b0},
+	{"unknown", "unknown", SONDE_MODE_UNKNOWN, 0xdddddd},
+};
+
+static uint32_t part_color(size_t i)
+{
+	return parts[i].rgb ? parts[i].rgb : mode_color(parts[i].mode)->rgb;
+}
+
+static void phase_keys(FILE *out)
+{
+	int x = MARGIN;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		fprintf(out,
+			"<rect x=\"%d\" y=\"40\" width=\"11\" height=\"11\" fill=\"#%06x\"/>"
+			"<text class=\"k\" x=\"%d\" y=\"50\">%s</text>\n",
+			x, part_color(i), x + 15, parts[i].words);
+		x += 30 + 7 * (int)strlen(parts[i].words);
+	}
+}
+
+static void phase_bar(FILE *out, struct sonde_run *run, const struct sonde_facts *f, size_t row,
+		      double scale, int64_t begin, unsigned y)
+{
+	double x = MARGIN + LABEL + (double)(cell(f, row, "begin") - begin) * scale;
+	double width = (double)cell(f, row, "length") * scale;
+	char label[160], safe[400], length[UNIT_TEXT];
+	struct sonde_machine m;
+	int64_t sum = 0;
+
+	sonde_machine(run, cell(f, row, "vm"), &m);
+	unit_length(length, cell(f, row, "length"), sonde_run_ticks_are_ns(run));
+	snprintf(label, sizeof(label), "%s %s  %s", m.name,
+		 sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "phase")).s, length);
+	fprintf(out, "<text class=\"l\" x=\"%d\" y=\"%u\">%s</text>\n", MARGIN + LABEL - 8,
+		y + BAR - 4, safe_xml(safe, sizeof(safe), label));
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		sum += cell(f, row, parts[i].column);
+	for (size_t i = 0; i < ARRAY_SIZE(parts) && sum > 0; i++) {
+		double part = width * (double)cell(f, row, parts[i].column) / (double)sum;
+
+		if (part <= 0)
+			continue;
+		unit_length(length, cell(f, row, parts[i].column), sonde_run_ticks_are_ns(run));
+		fprintf(out,
+			"<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"#%06x\">"
+			"<title>%s: %s</title></rect>\n",
+			x, y, part, BAR, part_color(i), parts[i].words, length);
+		x += part;
+	}
+}
+
+static void time_axis(FILE *out, struct sonde_run *run, int64_t begin, int64_t end, unsigned bottom)
+{
+	for (int i = 0; i <= 5; i++) {
+		double x = MARGIN + LABEL + PLOT * i / 5.0;
+		char text[UNIT_TEXT];
+
+		fprintf(out,
+			"<line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%u\"/>"
+			"<text class=\"a\" x=\"%.1f\" y=\"%u\">+%s</text>\n",
+			x, HEAD, x, bottom, x, bottom + 16,
+			unit_length(text, (end - begin) / 5 * i, sonde_run_ticks_are_ns(run)));
+	}
+}
+
+void chart_phases(FILE *out, struct sonde_run *run, const struct sonde_facts *f)
+{
+	size_t nr = sonde_facts_nr_rows(f);
+	int64_t begin = INT64_MAX, end = INT64_MIN;
+	unsigned bottom = HEAD + (unsigned)nr * ROW;
+
+	for (size_t row = 0; row < nr; row++) {
+		int64_t from = cell(f, row, "begin"), to = from + cell(f, row, "length");
+
+		begin = from < begin ? from : begin;
+		end = to > end ? to : end;
+	}
+	begin_svg(out, bottom + AXIS, sonde_facts_analysis(f)->title);
+	phase_keys(out);
+	if (nr && end > begin) {
+		time_axis(out, run, begin, end, bottom);
+		for (size_t row = 0; row < nr; row++)
+			phase_bar(out, run, f, row, (double)PLOT / (double)(end - begin), begin,
+				  HEAD + (unsigned)row * ROW + 3);
+	}
+	fputs("</svg>\n", out);
+}
+
+/* ---- distributions ------------------------------------------------------------------------- */
+
+/* The columns before "from" say whose a row is. */
+static bool same_panel(const struct sonde_facts *f, size_t a, size_t b)
+{
+	int from = sonde_facts_column(f, "from");
+
+	for (int c = 0; c < from; c++) {
+		union sonde_cell x = sonde_facts_cell(f, a, (unsigned)c);
+		union sonde_cell y = sonde_facts_cell(f, b, (unsigned)c);
+		bool is_text = sonde_facts_analysis(f)->columns[c].type == SONDE_COL_STRING;
+
+		if (is_text ? strcmp(x.s, y.s) != 0 : x.i != y.i)
+			return false;
+	}
+	return true;
+}
+
+static void panel_label(FILE *out, struct sonde_run *run, const struct sonde_facts *f, size_t row,
+			int64_t count, unsigned y)
+{
+	char label[300] = "", text[120], safe[700], number[UNIT_TEXT];
+	int from = sonde_facts_column(f, "from");
+	size_t used = 0;
+
+	for (int c = 0; c < from && used < sizeof(label); c++)
+		used += (size_t)snprintf(
+			label + used, sizeof(label) - used, "%s%s", c ? " " : "",
+			facts_cell_text(run, sonde_facts_analysis(f)->columns[c].type,
+					sonde_facts_cell(f, row, (unsigned)c), text, sizeof(text)));
+	fprintf(out,
+		"<text class=\"l\" x=\"%d\" y=\"%u\">%s</text>"
+		"<text class=\"l k\" x=\"%d\" y=\"%u\">%s</text>\n",
+		MARGIN + LABEL - 8, y - 16, safe_xml(safe, sizeof(safe), label), MARGIN + LABEL - 8,
+		y - 2, unit_count(number, count));
+}
+
+struct log_axis {
+	double low, high; /* log2 of the lengths at its ends */
+};
+
+static double x_of(const struct log_axis *axis, int64_t length)
+{
+	double at = length > 1 ? log2((double)length) : 0;
+
+	return MARGIN + LABEL + PLOT * (at - axis->low) / (axis->high - axis->low);
+}
+
+static void panel(FILE *out, struct sonde_run *run, const struct sonde_facts *f, size_t first,
+		  size_t end, const struct log_axis *axis, unsigned y)
+{
+	int64_t most = 1, sum = 0;
+
+	for (size_t row = first; row < end; row++) {
+		int64_t count = cell(f, row, "count");
+
+		sum += count;
+		most = count > most ? count : most;
+	}
+	panel_label(out, run, f, first, sum, y);
+	fprintf(out, "<line class=\"grid\" x1=\"%d\" y1=\"%u\" x2=\"%d\" y2=\"%u\"/>\n",
+		MARGIN + LABEL, y, WIDTH - MARGIN, y);
+	for (size_t row = first; row < end; row++) {
+		double x = x_of(axis, cell(f, row, "from"));
+		double width = x_of(axis, cell(f, row, "to")) - x;
+		double height = (PANEL - 14) * (double)cell(f, row, "count") / (double)most;
+		char from[UNIT_TEXT], to[UNIT_TEXT], number[UNIT_TEXT];
+		bool is_ns = sonde_run_ticks_are_ns(run);
+
+		fprintf(out,
+			"<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
+			"fill=\"#2f7fc1\"><title>%s to %s: %s</title></rect>\n",
+			x + 0.5, y - height, width > 1.5 ? width - 1 : 0.5, height,
+			unit_length(from, cell(f, row, "from"), is_ns),
+			unit_length(to, cell(f, row, "to"), is_ns),
+			unit_count(number, cell(f, row, "count")));
+	}
+}
+
+static void length_axis(FILE *out, struct sonde_run *run, const struct log_axis *axis,
+			unsigned bottom)
+{
+	/* A mark at each power of ten. */
+	for (int64_t length = 1; length < INT64_MAX / 10; length *= 10) {
+		double x = x_of(axis, length);
+		char text[UNIT_TEXT];
+
+		if (x < MARGIN + LABEL - 1 || x > WIDTH - MARGIN + 1)
+			continue;
+		fprintf(out,
+			"<line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%u\"/>"
+			"<text class=\"a\" x=\"%.1f\" y=\"%u\">%s</text>\n",
+			x, HEAD - 20, x, bottom, x, bottom + 16,
+			unit_length(text, length, sonde_run_ticks_are_ns(run)));
+	}
+}
+
+static unsigned count_panels(const struct sonde_facts *f)
+{
+	unsigned nr = 0;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++)
+		nr += !row || !same_panel(f, row - 1, row);
+	return nr;
+}
+
+static struct log_axis axis_of(const struct sonde_facts *f)
+{
+	struct log_axis axis = {64, 0};
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+		double from = log2((double)cell(f, row, "from") + 1);
+		double to = log2((double)cell(f, row, "to") + 1);
+
+		axis.low = from < axis.low ? from : axis.low;
+		axis.high = to > axis.high ? to : axis.high;
+	}
+	if (axis.high <= axis.low)
+		axis = (struct log_axis){0, 30};
+	return axis;
+}
+
+void chart_spread(FILE *out, struct sonde_run *run, const struct sonde_facts *f)
+{
+	struct log_axis axis = axis_of(f);
+	unsigned bottom = HEAD + count_panels(f) * PANEL;
+	unsigned y = HEAD;
+	size_t first = 0;
+
+	begin_svg(out, bottom + AXIS, sonde_facts_analysis(f)->title);
+	length_axis(out, run, &axis, bottom);
+	for (size_t row = 1; row <= sonde_facts_nr_rows(f); row++) {
+		if (row < sonde_facts_nr_rows(f) && same_panel(f, first, row))
+			continue;
+		y += PANEL;
+		panel(out, run, f, first, row, &axis, y);
+		first = row;
+	}
+	fputs("</svg>\n", out);
+}

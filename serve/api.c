@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/api.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define JSON "application/json"
+#define BINARY "application/octet-stream"
+
+/* clang-format off */
+static const struct endpoint endpoints[] = {
+	{"model",    JSON,   false, answer_model},
+	{"contexts", JSON,   false, answer_contexts},
+	{"threads",  JSON,   false, answer_threads},
+	{"rows",     BINARY, false, answer_rows},
+	{"at",       JSON,   false, answer_at},
+	{"step",     JSON,   false, answer_step},
+	{"time",     JSON,   false, answer_time},
+	{"changes",  JSON,   true,  answer_changes},
+	{"load",     JSON,   true,  answer_load},
+	{"facts",    JSON,   true,  answer_facts},
+	{"path",     JSON,   true,  answer_path},
+	{"exits",    JSON,   true,  answer_exits},
+	{"events",   JSON,   true,  answer_events},
+};
+/* clang-format on */
+
+const struct endpoint *endpoint_find(const char *name)
+{
+	for (unsigned i = 0; i < sizeof(endpoints) / sizeof(*endpoints); i++) {
+		if (!strcmp(endpoints[i].name, name))
+			return &endpoints[i];
+	}
+	return NULL;
+}
+
+static unsigned status_of(int ret)
+{
+	switch (ret) {
+	case -EINVAL:
+	case -ERANGE:
+		return 400;
+	case -ENOENT:
+		return 404;
+	default:
+		return 500;
+	}
+}
+
+void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, const char *path,
+			  int64_t begin, int64_t end, const struct request *request,
+			  struct reply *reply)
+{
+	struct call c = {
+		.run = run,
+		.path = path,
+		.request = request,
+		.reply = reply,
+		.begin = begin,
+		.length = end - begin,
+	};
+	struct error err = {0};
+	int ret = reply_begin(reply, e->type);
+
+	if (ret)
+		fail(&err, ret, "out of memory");
+	else
+		ret = e->answer(&c, &err);
+	if (ret)
+		reply_fail(reply, status_of(ret), *err.text ? err.text : strerror(-ret));
+	else
+		reply_end(reply);
+}
+
+void endpoint_answer(const struct endpoint *e, struct sonde_run *run, const char *path,
+		     const struct request *request, struct reply *reply)
+{
+	endpoint_answer_part(e, run, path, sonde_run_begin(run), sonde_run_end(run), request,
+			     reply);
+}

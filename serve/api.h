@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SERVE_API_H
+#define SERVE_API_H
+
+#include "serve/reply.h"
+#include "serve/request.h"
+#include "sonde/run.h"
+
+/*
+ * The questions that can be asked: one row of a table each, one file per subject.  docs/serve.md
+ * has their parameters and answers.  Times in questions and answers are ns from the begin of the
+ * run, so that they stay exact in a page's numbers.
+ */
+struct call {
+	struct sonde_run *run; /* nobody else uses it meanwhile */
+	const char *path;      /* of the history */
+	const struct request *request;
+	struct reply *reply; /* opened, with the endpoint's type */
+	int64_t begin;	     /* of the run; times are told from here */
+	int64_t length;
+};
+
+struct endpoint {
+	const char *name;
+	const char *type; /* MIME, of the answer */
+	bool slow;	  /* may take long on a long run: waits in a line of its own */
+	/* 0, or -EINVAL (the question is wrong), -ENOENT, other -errno; and a sentence. */
+	int (*answer)(struct call *c, struct error *err);
+};
+
+const struct endpoint *endpoint_find(const char *name);
+
+/* Answers into @reply whatever happens. */
+void endpoint_answer(const struct endpoint *e, struct sonde_run *run, const char *path,
+		     const struct request *request, struct reply *reply);
+
+/* The same of a part of the run, as if that were all there is. */
+void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, const char *path,
+			  int64_t begin, int64_t end, const struct request *request,
+			  struct reply *reply);
+
+#define ROWS_MAX 1024	    /* attributes in one question */
+#define PIXELS_MAX 8192	    /* of their width */
+#define CHUNK_MAX 16384	    /* rows of a table in one answer */
+#define BUCKETS_MAX 600	    /* of a load chart */
+#define FACTS_MAX 2000	    /* rows of facts in one answer */
+#define EVENTS_MAX 1000	    /* in one answer */
+#define STEPS_MAX 200000    /* changes looked at for one step */
+#define EXITS_MAX 3000000   /* counted for one answer */
+#define CHANGES_MAX 1000000 /* in one answer */
+
+int answer_model(struct call *c, struct error *err);
+int answer_contexts(struct call *c, struct error *err);
+int answer_threads(struct call *c, struct error *err);
+int answer_rows(struct call *c, struct error *err);
+int answer_changes(struct call *c, struct error *err);
+int answer_load(struct call *c, struct error *err);
+int answer_at(struct call *c, struct error *err);
+int answer_step(struct call *c, struct error *err);
+int answer_time(struct call *c, struct error *err);
+int answer_facts(struct call *c, struct error *err);
+int answer_path(struct call *c, struct error *err);
+int answer_exits(struct call *c, struct error *err);
+int answer_events(struct call *c, struct error *err);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SERVE_GUARD_H
+#define SERVE_GUARD_H
+
+#include "base/types.h"
+
+/*
+ * Who may ask.  Any program of this machine, and any page that a browser on it shows, can send
+ * requests to a port of 127.0.0.1; only who was given the URL shall be answered.
+ *
+ *   key     128 random bits, the first part of every path.  It keeps out other users' programs and
+ *           pages that guess the port.
+ *   Host    must name this machine: a page whose name was rebound to 127.0.0.1 sends its own.
+ *   Origin  when there is one, must be the page's own; likewise Sec-Fetch-Site.
+ *
+ * All of this is asked of every request before anything else is looked at.
+ */
+#define GUARD_KEY_CHARS 32
+
+/* What a request says of where it comes from; NULL = the header is not there. */
+struct guard_headers {
+	const char *host;
+	unsigned nr_hosts;
+	const char *origin;
+	const char *fetch_site;
+	bool has_body;
+};
+
+int guard_make_key(char key[static GUARD_KEY_CHARS + 1]); /* 0 or -errno */
+
+/* "127.0.0.1", "localhost" or "[::1]", with any port: a forwarded port has another number. */
+bool guard_host(const char *host);
+
+/* HTTP status to refuse with, 0 = may go on. */
+unsigned guard_headers(const struct guard_headers *h);
+
+/* What follows "/KEY/" in @path, NULL when the key is wrong.  Takes as long for every wrong key. */
+const char *guard_path(const char *path, const char key[static GUARD_KEY_CHARS + 1]);
+
+#endif

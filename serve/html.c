@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/html.h"
+
+#include "serve/api.h"
+#include "serve/page.h"
+#include "sonde/sonde.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct html {
+	FILE *out;
+	struct sonde_run *run;
+	int64_t begin, end;
+	struct error *err;
+	struct request *request; /* owned */
+	bool any;		 /* an answer stands before */
+};
+
+/* "<" begins no tag inside of a script when it is written so; in JSON it occurs in text only. */
+static void write_json(FILE *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '<')
+			fputs("\\u003c", out);
+		else
+			fputc(text[i], out);
+	}
+}
+
+static void add_int(struct request *r, const char *name, int64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	request_add(r, name, text);
+}
+
+/* "key": answer.  The request has been filled but for the name. */
+static int add_answer(struct html *h, const char *name, const char *key)
+{
+	struct reply reply = {0};
+	int ret = 0;
+
+	request_name(h->request, name);
+	endpoint_answer_part(endpoint_find(name), h->run, sonde_run_path(h->run), h->begin, h->end,
+			     h->request, &reply);
+	if (reply.status != 200) {
+		ret = fail(h->err, -EINVAL, "%s: %.*s", key, (int)reply.len_bytes,
+			   reply.body ? reply.body : "");
+	} else {
+		fprintf(h->out, "%s\"%s\":", h->any ? ",\n" : "", key);
+		write_json(h->out, reply.body, reply.len_bytes);
+		h->any = true;
+	}
+	reply_release(&reply);
+	*h->request = (struct request){0};
+	return ret;
+}
+
+static int add_table(struct html *h, const char *name, int64_t nr)
+{
+	int ret = 0;
+
+	for (int64_t first = 0; first < nr && !ret; first += CHUNK_MAX) {
+		char key[40];
+
+		add_int(h->request, "first", first);
+		add_int(h->request, "nr", CHUNK_MAX);
+		snprintf(key, sizeof(key), "%s %" PRId64, name, first);
+		ret = add_answer(h, name, key);
+	}
+	return ret;
+}
+
+static int add_facts(struct html *h)
+{
+	unsigned nr;
+	const struct sonde_analysis *const *list = sonde_analyses(&nr);
+	int ret = 0;
+
+	for (unsigned i = 0; i < nr && !ret; i++) {
+		char key[80];
+
+		request_add(h->request, "name", list[i]->name);
+		add_int(h->request, "begin", 0);
+		add_int(h->request, "end", h->end - h->begin);
+		add_int(h->request, "max", 500);
+		snprintf(key, sizeof(key), "facts %s", list[i]->name);
+		ret = add_answer(h, "facts", key);
+	}
+	return ret;
+}
+
+static int add_changes(struct html *h, uint32_t attr)
+{
+	char text[16], key[32];
+
+	if (attr == SONDE_NO_ATTR)
+		return 0;
+	snprintf(text, sizeof(text), "%u", attr);
+	snprintf(key, sizeof(key), "changes %u", attr);
+	request_add(h->request, "attrs", text);
+	add_int(h->request, "begin", 0);
+	add_int(h->request, "end", h->end - h->begin);
+	return add_answer(h, "changes", key);
+}
+
+static int add_rows(struct html *h)
+{
+	static const char *const names[] = {"runs", "state", "task"};
+	int ret = 0;
+
+	for (int64_t row = 0; row < sonde_nr_cpus(h->run) && !ret; row++) {
+		for (unsigned i = 0; i < 3 && !ret; i++)
+			ret = add_changes(h, sonde_attr_of_cpu(h->run, row, names[i]));
+	}
+	for (int64_t row = 0; row < sonde_nr_threads(h->run) && !ret; row++)
+		ret = add_changes(h, sonde_attr_of_thread(h->run, row, "state"));
+	return ret;
+}
+
+static int add_load(struct html *h)
+{
+	add_int(h->request, "begin", 0);
+	add_int(h->request, "end", h->end - h->begin);
+	add_int(h->request, "nr", 400);
+	return add_answer(h, "load", "load");
+}
+
+static void write_file(FILE *out, const char *name)
+{
+	const struct page_file *file = page_find(name);
+
+	if (file)
+		fwrite(file->data, 1, (size_t)(file->end - file->data), out);
+}
+
+static int write_answers(struct html *h)
+{
+	int ret = add_answer(h, "model", "model");
+
+	if (!ret)
+		ret = add_table(h, "contexts", sonde_nr_contexts(h->run));
+	if (!ret)
+		ret = add_table(h, "threads", sonde_nr_threads(h->run));
+	if (!ret)
+		ret = add_load(h);
+	if (!ret)
+		ret = add_rows(h);
+	return ret ? ret : add_facts(h);
+}
+
+int html_write(FILE *out, struct sonde_run *run, int64_t begin, int64_t end, struct error *err)
+{
+	struct html h = {.out = out, .run = run, .begin = begin, .end = end, .err = err};
+	int ret;
+
+	if (!page_is_built())
+		return fail(err, -ENOTSUP,
+			    "this sonde was built without its page (npm was missing)");
+	h.request = calloc(1, sizeof(*h.request));
+	if (!h.request)
+		return fail(err, -ENOMEM, "out of memory");
+	fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	      "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:\">\n"
+	      "<title>Sonde</title>\n<style>",
+	      out);
+	write_file(out, "app.css");
+	fputs("</style>\n<script type=\"application/json\" id=\"sonde-answers\">{\n", out);
+	ret = write_answers(&h);
+	fputs("}</script></head><body></body>\n<script type=\"module\">", out);
+	write_file(out, "app.js");
+	fputs("</script></html>\n", out);
+	free(h.request);
+	return ret;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SERVE_QUEUE_H
+#define SERVE_QUEUE_H
+
+#include "serve/api.h"
+
+/*
+ * Workers that answer questions, so that who talks HTTP never waits for the history.
+ *
+ * There are two lines: what is answered from summaries in milliseconds, and what may walk a long
+ * run.  Each line has its own workers, each worker its own reader of the file; so a long analysis
+ * never holds up a picture.  A line that is full takes no more (-EAGAIN).
+ *
+ * A question may belong to a *slot* (parameter "slot", chosen by the page): of those of one slot
+ * that still wait, only the newest is answered, the others are told that they were overtaken.
+ */
+struct queue;
+
+struct job {
+	const struct endpoint *endpoint;
+	struct request request;
+	struct reply reply;
+	void (*done)(struct job *job); /* called by a worker, once; the job is then the caller's */
+	struct job *next;	       /* the queue's */
+};
+
+int queue_open(struct queue **out, const char *path, struct error *err);
+
+/* 0, -EAGAIN: the line is full, or -ESHUTDOWN: queue_end() was called.  The caller keeps the memory
+ * in place until done(). */
+int queue_push(struct queue *q, struct job *job);
+
+/*
+ * Everything that waits is answered with 503; returns when all workers have ended.  Questions may
+ * still come, and are turned away, until the queue is freed.
+ */
+void queue_end(struct queue *q);
+
+/* After queue_end(), when nobody can ask any more. */
+void queue_free(struct queue *q);
+
+#endif

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/folded/folded.h"
+#include "base/arena.h"
+#include "base/mapfile.h"
+#include "base/text.h"
+#include "channel/hypercalls.h"
+#include "source/exits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PACKET_REFS 4096
+#define SVM_EXIT_VMMCALL 0x81
+#define VMX_EXIT_VMCALL 18
+
+enum what { WHAT_LOST, WHAT_EXIT, WHAT_CALL, WHAT_ENTRY, WHATS };
+
+/* An event, by the record that it is from. */
+struct ref {
+	uint64_t tick;
+	uint32_t record;
+	uint16_t cpu;
+	uint8_t what;
+};
+
+/* CLOCK_MONOTONIC and the host's TSC. */
+struct moment {
+	uint64_t ns, tick;
+};
+
+struct folded {
+	struct mapfile file;
+	struct arena arena;
+	size_t record_bytes, nr_records;
+	struct ref *refs; /* owned; by CPU, then time */
+	size_t nr_refs, room;
+	int type[WHATS]; /* of the host's trace; -1 it has none */
+	bool ticks_are_ns;
+	uint64_t from;		/* ticks: what is earlier is not in the trace, either */
+	struct moment *moments; /* in the arena, in order */
+	size_t nr_moments;
+	uint64_t unplaced; /* records without a time */
+};
+
+static bool folded_probe(const char *path)
+{
+	struct hc_header head;
+	struct stat st;
+	bool is_it;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return false;
+	is_it = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+		read(fd, &head, sizeof(head)) == sizeof(head) &&
+		!memcmp(head.magic, HC_MAGIC, sizeof(head.magic));
+	close(fd);
+	return is_it;
+}
+
+static void folded_release(struct trace *t)
+{
+	struct folded *f = t->reader;
+
+	if (!f)
+		return;
+	mapfile_release(&f->file);
+	arena_release(&f->arena);
+	free(f->refs);
+	free(f);
+}
+
+static int folded_open(struct trace *t, struct error *err)
+{
+	struct folded *f = calloc(1, sizeof(*f));
+	struct hc_header head;
+	int ret;
+
+	if (!f)
+		return fail(err, -ENOMEM, "out of memory opening %s", t->path);
+	t->format = TRACE_FOLDED;
+	t->reader = f;
+	snprintf(t->tracer, sizeof(t->tracer), "folded hypercalls");
+	ret = mapfile_open(&f->file, t->path, err);
+	if (ret)
+		return ret;
+	if (f->file.len_bytes < sizeof(head))
+		return fail(err, -EINVAL, "%s is too short for its header", t->path);
+	memcpy(&head, f->file.data, sizeof(head));
+	if (head.version != HC_VERSION || head.record_bytes < HC_RECORD_BYTES ||
+	    head.record_bytes > 65536)
+		return fail(err, -EINVAL,
+			    "%s is of version %u with records of %u bytes; this program reads "
+			    "version %d",
+			    t->path, head.version, head.record_bytes, HC_VERSION);
+	f->record_bytes = head.record_bytes;
+	f->nr_records = (f->file.len_bytes - sizeof(head)) / f->record_bytes;
+	if (f->nr_records >= UINT32_MAX)
+		return fail(err, -EFBIG, "%s has more records than can be read", t->path);
+	return 0;
+}
+
+static void record_at(const struct folded *f, size_t i, struct hc_record *out)
+{
+	memcpy(out, f->file.data + sizeof(struct hc_header) + i * f->record_bytes, sizeof(*out));
+}
+
+/* ---- time --------------------------------------------------------------------------------------
+ */
+
+/* The host's TSC at the time of a record, as far as it says: of a call, when it left the guest. */
+static bool host_tsc(const struct hc_record *r, uint64_t *tsc)
+{
+	*tsc = r->kind == HC_CLOCK ? r->tsc : r->tsc - (uint64_t)r->tsc_offset;
+	if (r->kind == HC_CLOCK)
+		return r->tsc;
+	return (r->kind == HC_CALL || r->kind == HC_EXIT) && r->tsc && !(r->flags & HC_SCALED);
+}
+
+static void add_moment(struct folded *f, const struct hc_record *r)
+{
+	const struct moment *last = f->nr_moments ? &f->moments[f->nr_moments - 1] : NULL;
+	uint64_t tsc;
+
+	if (host_tsc(r, &tsc) && (!last || (r->time_ns > last->ns && tsc > last->tick)))
+		f->moments[f->nr_moments++] = (struct moment){r->time_ns, tsc};
+}
+
+/* The clock records; where the recorder was killed before there were two, the last call stands for
+ * the second. */
+static int find_moments(struct folded *f)
+{
+	struct hc_record r;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < f->nr_records; i++) {
+		record_at(f, i, &r);
+		nr += r.kind == HC_CLOCK;
+	}
+	f->moments = arena_alloc(&f->arena, (nr + 1) * sizeof(*f->moments));
+	if (!f->moments)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->nr_records; i++) {
+		record_at(f, i, &r);
+		if (r.kind == HC_CLOCK)
+			add_moment(f, &r);
+	}
+	for (size_t i = f->nr_records; i-- && f->nr_moments == 1;) {
+		record_at(f, i, &r);
+		add_moment(f, &r);
+	}
+	return 0;
+}
+
+/* By the straight line through the two moments around it; false: there are none. */
+static bool tick_of_ns(const struct folded *f, uint64_t ns, uint64_t *tick)
+{
+	size_t lo = 0, hi = f->nr_moments - 1;
+	const struct moment *at;
+	double ticks;
+
+	if (f->nr_moments < 2)
+		return false;
+	while (hi - lo > 1) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (f->moments[mid].ns <= ns)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	at = &f->moments[lo];
+	ticks = (double)at->tick + ((double)ns - (double)at->ns) * (double)(at[1].tick - at->tick) /
+					   (double)(at[1].ns - at->ns);
+	*tick = ticks > 0 && ticks < 9e18 ? (uint64_t)ticks : 0;
+	return *tick;
+}
+
+/*
+ * When a record's events are, on the host's clock; *entry 0: not known.  An exit is not where its
+ * TSC says: that is when the guest was left, and the thread may have been interrupted, and have
+ * moved to another CPU, before KVM came to the event.  It is never before that.
+ */
+static bool ticks_of(const struct folded *f, const struct hc_record *r, uint64_t *exit,
+		     uint64_t *entry)
+{
+	bool is_whole = r->kind == HC_CALL && r->overhead_ns != HC_UNKNOWN;
+	uint64_t until_ns = r->time_ns + r->overhead_ns, left;
+
+	*exit = r->time_ns;
+	*entry = is_whole ? until_ns : 0;
+	if (f->ticks_are_ns)
+		return true;
+	if (!tick_of_ns(f, r->time_ns, exit) || (is_whole && !tick_of_ns(f, until_ns, entry)))
+		return false;
+	if (host_tsc(r, &left) && left > *exit)
+		*exit = left;
+	if (is_whole && *entry <= *exit)
+		*entry = *exit + 1;
+	return true;
+}
+
+/* Calls are taken a little before tracing begins. */
+static uint64_t begin_of(const struct trace *host)
+{
+	uint64_t begin = UINT64_MAX;
+
+	for (unsigned i = 0; i < host->nr_streams; i++) {
+		if (host->streams[i].nr_packets && host->streams[i].packets->begin < begin)
+			begin = host->streams[i].packets->begin;
+	}
+	return begin == UINT64_MAX ? 0 : begin;
+}
+
+/* ---- events ------------------------------------------------------------------------------------
+ */
+
+static int add(struct folded *f, uint64_t tick, size_t record, uint32_t cpu, enum what what)
+{
+	if (cpu >= TRACE_CPUS_MAX || tick < f->from || (what != WHAT_LOST && f->type[what] < 0))
+		return 0;
+	if (f->nr_refs == f->room) {
+		size_t room = f->room ? f->room * 2 : 1024;
+		struct ref *grown = reallocarray(f->refs, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		f->refs = grown;
+		f->room = room;
+	}
+	f->refs[f->nr_refs++] = (struct ref){tick, (uint32_t)record, (uint16_t)cpu, (uint8_t)what};
+	return 0;
+}
+
+/* What of the call is not in the trace.  An exit whose entry has no time would keep the vCPU out of
+ * its guest. */
+static int add_call(struct folded *f, const struct hc_record *r, size_t i, uint64_t exit,
+		    uint64_t entry)
+{
+	int ret = 0;
+
+	if (r->flags & HC_NO_EXIT && (entry || !(r->flags & HC_NO_ENTRY)))
+		ret = add(f, exit, i, r->cpu, WHAT_EXIT);
+	if (!ret)
+		ret = add(f, exit, i, r->cpu, WHAT_CALL);
+	if (!ret && r->flags & HC_NO_ENTRY && entry)
+		ret = add(f, entry, i, r->entry_cpu, WHAT_ENTRY);
+	return ret;
+}
+
+static int add_record(struct folded *f, const struct hc_record *r, size_t i)
+{
+	uint64_t begin, entry;
+	int ret = 0;
+
+	if (r->kind < HC_CALL || r->kind > HC_ENTRY)
+		return 0;
+	if (!ticks_of(f, r, &begin, &entry)) {
+		f->unplaced++;
+		return 0;
+	}
+	if (r->lost)
+		ret = add(f, begin, i, r->cpu, WHAT_LOST);
+	if (ret)
+		return ret;
+	if (r->kind == HC_CALL)
+		return add_call(f, r, i, begin, entry);
+	return add(f, begin, i, r->cpu, r->kind == HC_EXIT ? WHAT_EXIT : WHAT_ENTRY);
+}
+
+static int by_cpu_and_time(const void *a, const void *b)
+{
+	const struct ref *p = a, *q = b;
+
+	if (p->cpu != q->cpu)
+		return p->cpu < q->cpu ? -1 : 1;
+	if (p->tick != q->tick)
+		return p->tick < q->tick ? -1 : 1;
+	if (p->record != q->record)
+		return p->record < q->record ? -1 : 1;
+	return p->what - q->what;
+}
+
+static int list_events(struct trace *t)
+{
+	struct folded *f = t->reader;
+	struct hc_record r;
+	uint64_t lost = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < f->nr_records && !ret; i++) {
+		record_at(f, i, &r);
+		if (r.kind == HC_LOST && r.tsc > lost)
+			lost = r.tsc;
+		ret = add_record(f, &r, i);
+	}
+	if (f->nr_refs)
+		qsort(f->refs, f->nr_refs, sizeof(*f->refs), by_cpu_and_time);
+	t->loss.events = lost;
+	if (lost)
+		trace_problem(t, "%s: %llu hypertrace calls were lost by the recorder", t->path,
+			      (unsigned long long)lost);
+	if (f->unplaced)
+		trace_problem(t, "%s: %llu records have no time on the trace's clock", t->path,
+			      (unsigned long long)f->unplaced);
+	mapfile_forget(&f->file, 0, f->file.len_bytes);
+	return ret;
+}
+
+static int make_stream(struct trace *t, size_t first, size_t nr)
+{
+	struct folded *f = t->reader;
+	struct stream *s = &t->streams[t->nr_streams++];
+	uint32_t packets = (uint32_t)((nr + PACKET_REFS - 1) / PACKET_REFS);
+
+	*s = (struct stream){.trace = t,
+			     .path = t->path,
+			     .buffer = "folded",
+			     .cpu = f->refs[first].cpu,
+			     .nr_packets = packets,
+			     .reader = &f->refs[first]};
+	s->packets = arena_alloc(&f->arena, packets * sizeof(*s->packets));
+	if (!s->packets)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < packets; p++) {
+		size_t from = first + (size_t)p * PACKET_REFS;
+		size_t refs = first + nr - from < PACKET_REFS ? first + nr - from : PACKET_REFS;
+
+		s->packets[p] = (struct packet){.begin = f->refs[from].tick,
+						.end = f->refs[from + refs - 1].tick,
+						.offset_bytes = from,
+						.len_bytes = refs};
+		t->len_bytes += refs * HC_RECORD_BYTES / 3;
+	}
+	if (s->cpu >= (int)t->nr_cpus)
+		t->nr_cpus = (unsigned)s->cpu + 1;
+	return 0;
+}
+
+static int make_streams(struct trace *t)
+{
+	struct folded *f = t->reader;
+	size_t nr = 0, first = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < f->nr_refs; i++)
+		nr += !i || f->refs[i].cpu != f->refs[i - 1].cpu;
+	t->streams = arena_alloc(&f->arena, (nr + 1) * sizeof(*t->streams));
+	if (!t->streams)
+		return -ENOMEM;
+	for (size_t i = 1; i <= f->nr_refs && !ret; i++) {
+		if (i < f->nr_refs && f->refs[i].cpu == f->refs[first].cpu)
+			continue;
+		ret = make_stream(t, first, i - first);
+		first = i;
+	}
+	return ret;
+}
+
+static int type_of_kind(const struct trace *t, uint16_t kind)
+{
+	for (unsigned i = 0; i < t->nr_types; i++) {
+		if (t->types[i].kind == kind)
+			return (int)i;
+	}
+	return -1;
+}
+
+int folded_attach(struct trace *host, struct trace *part, struct error *err)
+{
+	struct folded *f = part->reader;
+	int ret;
+
+	f->ticks_are_ns = host->clock.kind == CLOCK_MONO;
+	if (!f->ticks_are_ns && host->clock.kind != CLOCK_TSC)
+		return fail(err, -EINVAL, "%s: the clock of %s is neither x86-tsc nor mono",
+			    part->path, host->path);
+	f->type[WHAT_EXIT] = type_of_kind(host, EV_KVM_EXIT);
+	f->type[WHAT_CALL] = type_of_kind(host, EV_KVM_HYPERCALL);
+	f->type[WHAT_ENTRY] = type_of_kind(host, EV_KVM_ENTRY);
+	if (f->type[WHAT_CALL] < 0)
+		return fail(err, -EINVAL, "%s: %s does not know kvm_hypercall", part->path,
+			    host->path);
+	f->from = begin_of(host);
+	ret = find_moments(f);
+	if (!ret)
+		ret = list_events(part);
+	if (!ret)
+		ret = make_streams(part);
+	part->clock = host->clock;
+	part->lttng = host->lttng;
+	part->types = host->types;
+	part->nr_types = host->nr_types;
+	part->trace_id = host->trace_id;
+	memcpy(part->hostname, host->hostname, sizeof(part->hostname));
+	memcpy(part->release, host->release, sizeof(part->release));
+	return ret ? fail(err, ret, "out of memory opening %s", part->path)
+		   : trace_take(host, part, err);
+}
+
+/* ---- the cursor ---------------------------------------------------------------------------------
+ */
+
+static int folded_cursor_init(struct cursor *c, struct error *err)
+{
+	(void)err;
+	c->buffer = (void *)(uintptr_t)0; /* how many of the packet's are done */
+	return 0;
+}
+
+static void fill(const struct folded *f, const struct ref *ref, struct event *e)
+{
+	struct hc_record r;
+	bool vmx;
+
+	record_at(f, ref->record, &r);
+	vmx = r.flags & HC_VMX;
+	*e = (struct event){.time.v = ref->tick,
+			    .tid = (int32_t)r.tid,
+			    .type = (uint16_t)(ref->what == WHAT_LOST ? 0 : f->type[ref->what])};
+	switch (ref->what) {
+	case WHAT_LOST:
+		e->kind = EV_LOST;
+		e->arg[0] = r.lost == HC_UNKNOWN ? 0 : r.lost;
+		e->arg[1] = e->arg[2] = (int64_t)ref->tick;
+		break;
+	case WHAT_EXIT:
+		e->kind = EV_KVM_EXIT;
+		e->arg[0] = vmx ? VMX_EXIT_VMCALL : SVM_EXIT_VMMCALL;
+		e->arg[1] = r.vcpu_id;
+		e->arg[2] = (int64_t)r.rip;
+		e->arg[3] = vmx ? ISA_VMX : ISA_SVM;
+		break;
+	case WHAT_CALL:
+		e->kind = EV_KVM_HYPERCALL;
+		e->arg[0] = (int64_t)r.nr;
+		for (unsigned i = 0; i < 4; i++)
+			e->arg[1 + i] = (int64_t)r.args[i];
+		break;
+	default:
+		e->kind = EV_KVM_ENTRY;
+		e->arg[0] = r.vcpu_id;
+		/* That of a call is behind its instruction. */
+		e->arg[1] = (int64_t)(r.rip + (r.kind == HC_CALL ? HC_CALL_BYTES : 0));
+		break;
+	}
+}
+
+static bool is_wanted(const struct cursor *c, const struct ref *ref)
+{
+	static const uint64_t kinds[WHATS] = {
+		[WHAT_EXIT] = WANT(KVM_EXIT),
+		[WHAT_CALL] = WANT(KVM_HYPERCALL),
+		[WHAT_ENTRY] = WANT(KVM_ENTRY),
+	};
+
+	return ref->tick >= c->from &&
+	       (ref->what == WHAT_LOST || !c->want || (c->want & kinds[ref->what]));
+}
+
+static unsigned folded_cursor_next(struct cursor *c, struct event *events, unsigned room)
+{
+	const struct folded *f = c->stream->trace->reader;
+	const struct ref *refs = f->refs;
+	uintptr_t done = (uintptr_t)c->buffer;
+	unsigned n = 0;
+
+	while (n < room && c->packet < c->packet_end && c->records_left) {
+		const struct packet *p = &c->stream->packets[c->packet];
+
+		if (done == p->len_bytes) {
+			done = 0;
+			c->packet++;
+			continue;
+		}
+		c->records_left--;
+		if (is_wanted(c, &refs[p->offset_bytes + done]))
+			fill(f, &refs[p->offset_bytes + done], &events[n++]);
+		done++;
+	}
+	c->buffer = (void *)done;
+	return n;
+}
+
+static void folded_cursor_release(struct cursor *c)
+{
+	(void)c;
+}
+
+/* What fill() gives, by the names that ftrace has. */
+static const char *const field_names[WHATS][EVENT_ARGS] = {
+	[WHAT_EXIT] = {"exit_reason", "vcpu_id", "guest_rip", "isa"},
+	[WHAT_CALL] = {"nr", "a0", "a1", "a2", "a3"},
+	[WHAT_ENTRY] = {"vcpu_id", "rip"},
+};
+
+static enum what what_of(const struct event *e)
+{
+	return e->kind == EV_KVM_EXIT	     ? WHAT_EXIT
+	       : e->kind == EV_KVM_HYPERCALL ? WHAT_CALL
+	       : e->kind == EV_KVM_ENTRY     ? WHAT_ENTRY
+					     : WHAT_LOST;
+}
+
+static int folded_event_field(const struct stream *s, const struct event *e, const char *name,
+			      struct field_value *out)
+{
+	const char *const *names = field_names[what_of(e)];
+
+	(void)s;
+	for (unsigned i = 0; i < EVENT_ARGS && names[i]; i++) {
+		if (strcmp(names[i], name))
+			continue;
+		*out = (struct field_value){.cls = FIELD_UINT, .i = e->arg[i]};
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static size_t folded_event_print(const struct stream *s, const struct event *e, char *buf,
+				 size_t room)
+{
+	const char *const *names = field_names[what_of(e)];
+	struct text t = text_in(buf, room);
+
+	(void)s;
+	for (unsigned i = 0; i < EVENT_ARGS && names[i]; i++) {
+		text_str(&t, i ? " " : "");
+		text_str(&t, names[i]);
+		text_char(&t, '=');
+		text_u64(&t, (uint64_t)e->arg[i]);
+	}
+	return text_end(&t, room);
+}
+
+const struct trace_ops folded_trace_ops = {
+	.probe = folded_probe,
+	.open = folded_open,
+	.release = folded_release,
+	.cursor_init = folded_cursor_init,
+	.cursor_next = folded_cursor_next,
+	.cursor_release = folded_cursor_release,
+	.event_field = folded_event_field,
+	.event_print = folded_event_print,
+};

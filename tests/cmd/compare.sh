@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# sonde compare: nothing changes from a run to itself; what a run shows to have changed is found.
+. "$(dirname "$0")/../lib.sh"
+. tests/cmd/common.sh
+make_history
+
+run 0 "$sonde" compare "$history" "$history"
+not_says out "that changed"
+says out "differ by no more than chance makes likely"
+run 0 "$sonde" compare "$history" "$history" --format json
+json 'len(j["compare"]) > 50 and all(r["change"] == 0 for r in j["compare"])'
+
+# The load of this run ends at about two thirds of it: vm-b then waits, and is preempted no more.
+dir=$(shared_set lab-multi-ftrace-tsc) || { echo "$dir"; exit 77; }
+"$sonde" analyze -q "$dir"/L*/trace.dat -o "$scratch/multi.sonde"
+multi=$scratch/multi.sonde
+run 0 "$sonde" compare "$multi" "$multi" --time 34%,55% --time2 70%,100%
+says out "Shares of time that changed"
+says out "vm-b vCPU 0: it waited for a timer"
+says out "Rates that changed"
+run 0 "$sonde" compare "$multi" "$multi" --time 34%,55% --time2 70%,100% --format json
+json 'all(r["low"] <= r["change"] <= r["high"] for r in j["compare"])'
+json '[r for r in j["compare"] if r["machine"] == "vm-b" and r["what"] == "it waited for a timer"
+	and r["change"] > 500000 and r["chance"] < 10000]'
+# Two windows of one steady load: nothing much.
+run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --time2 50%,60% --format json
+json 'sum(r["chance"] <= 10000 for r in j["compare"]) <= 3'
+run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --format csv
+[ "$(head -1 "$scratch/out")" = machine,cpu,what,unit,before,after,change,low,high,chance,size ] || fail "CSV"
+
+run 2 "$sonde" compare "$history"
+says err "two histories are expected: before and after"
+run 1 "$sonde" compare "$history" /nonexistent.sonde

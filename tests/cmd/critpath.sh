@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# sonde critpath on the LTTng sample: paths partition their windows, and leave the guest.
+. "$(dirname "$0")/../lib.sh"
+. tests/cmd/common.sh
+make_history
+
+run 0 "$sonde" critpath "$history" --task "b-burn[162]" --time 20%,40%
+says out "What the time went into"
+says out "vm-b b-burn[162]"
+says out "h-burn[519] of host0"
+run 0 "$sonde" critpath "$history" --task "b-burn[162]" --time 20%,40% -n 3
+says out "shorter steps"
+
+# Of every thread: steps follow each other without a gap, and none is longer than the window.
+"$sonde" report "$history" -s thread_time --format json >"$scratch/threads"
+python3 - "$sonde" "$history" "$scratch/threads" <<'END' || fail "a path is no partition"
+import json, subprocess, sys
+sonde, history, threads = sys.argv[1:]
+rows = [r["thread"] for r in json.load(open(threads))["thread_time"] if r["thread"]]
+rows = [t for t in rows if t["tid"]][:60]
+deepest = 0
+left = False
+for t in rows:
+    done = subprocess.run([sonde, "critpath", history, "--vm", t["machine"], "--task",
+                           f"{t['comm']}[{t['tid']}]", "--time", "10%,60%", "--format", "json"],
+                          capture_output=True, text=True)
+    if done.returncode == 2:  # another of that number, or not then
+        continue
+    assert not done.returncode, (t, done.stderr)
+    j = json.loads(done.stdout)
+    at = j["begin"]
+    for step in j["critical_path"]:
+        assert step["at"] == at and step["length"] > 0, (t, step, at)
+        at += step["length"]
+        deepest = max(deepest, step["depth"])
+        left |= step["machine"] != t["machine"]
+    assert at == j["end"], t
+assert deepest >= 2 and left, "no path was followed through a wake-up"
+END
+
+run 0 "$sonde" critpath "$history" --task "b-burn[162]" --time 20%,40% --folded
+awk '{ sum += $NF } END { exit sum > 0 ? 0 : 1 }' "$scratch/out" || fail "folded"
+[ "$(awk '{ sum += $NF } END { print sum }' "$scratch/out")" = \
+	"$("$sonde" critpath "$history" --task "b-burn[162]" --time 20%,40% --format json |
+		python3 -c 'import json,sys; j=json.load(sys.stdin); print(j["end"]-j["begin"])')" ] ||
+	fail "folded lines do not add up to the window"
+
+run 2 "$sonde" critpath "$history"
+says err "--task NAME is missing"
+run 2 "$sonde" critpath "$history" --task nobody
+says err 'no thread was called "nobody"'
+run 2 "$sonde" critpath "$history" --task CPU --vm vm-z
+says err 'there is no machine "vm-z"'
+run 2 "$sonde" critpath "$history" --task "CPU 0/KVM"
+says err "several threads are called so"

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Topics of sonde report, as text, JSON and CSV; how a VM started, on a machine that really did.
+. "$(dirname "$0")/../lib.sh"
+. tests/cmd/common.sh
+make_history
+
+run 0 "$sonde" report exits "$history"
+says out "Exits by reason"
+says out "What nesting multiplies"
+not_says out "CPU time by machine"
+# What is said of a VM's exits is the same everywhere; a nested one's are told by all around it.
+run 0 "$sonde" report exits "$history" --format json
+json 'all(h["exits"] == max(sum(e["count"] for e in j["exits"] if (e["from"], e["by"]) == (h["vm"], by))
+	for by in ("host0", "vm-a")) > 0 for h in j["hypervisor"])'
+json '([n["exits"] for n in j["nesting"] if n["by"] == "host0"] ==
+	[h["exits"] for h in j["hypervisor"] if h["vm"] == "vm-a-n"])'
+# Where there is nothing, a line says so; what is no topic, too.
+run 0 "$sonde" report boot "$history"
+says out "no VM was started in this run"
+run 0 "$sonde" report shutdown "$history"
+says out "no VM ended in this run"
+run 2 "$sonde" report foo "$history"
+says err 'no topic "foo"; topics are wait, wakeup'
+run 0 "$sonde" report wait "$history"
+says out "What vCPUs waited for"
+run 0 "$sonde" report preempt "$history" -n 2
+says out "What kept threads from running"
+run 0 "$sonde" report exits "$history" --format json
+json 'set(j) == {"begin", "end", "ticks_are_ns", "hypervisor", "exits", "exit_cause", "nesting"}'
+# Each exit has one cause at most; what nesting multiplies is a part of the exits.
+json 'all(sum(c["count"] for c in j["exit_cause"] if c["machine"] == m) <=
+	sum(e["count"] for e in j["exits"] if e["from"] == m) for m in ("vm-a", "vm-b", "vm-a-n"))'
+json 'j["nesting"][0]["exits"] == sum(e["count"] for e in j["exits"]
+	if e["from"] == "vm-a-n" and e["by"] == "host0")'
+json 'all(e["min"] <= e["median"] <= e["p99"] <= e["max"] and e["user"] <= e["total"]
+	for e in j["exits"])'
+
+run 0 "$sonde" report exits "$history" --format csv
+python3 - "$scratch/out" <<'END' || fail "CSV"
+import csv, sys
+tables = open(sys.argv[1]).read().split("\n\n")
+assert len(tables) == 4, len(tables)
+for table in tables:
+    rows = list(csv.reader(table.strip().split("\n")))
+    assert len(rows) > 1 and all(len(r) == len(rows[0]) for r in rows)
+names = [r["name"] for r in csv.DictReader(tables[1].split("\n"))]
+assert "HLT" in names and "VMRUN" in names
+END
+run 2 "$sonde" report nonsense "$history"
+says err 'no topic'
+
+dir=$(shared_set lab-boot-ftrace) || { echo "$dir"; exit 77; }
+"$sonde" analyze -q "$dir"/L0/trace.dat "$dir"/L1/trace.dat -o "$scratch/boot.sonde"
+run 0 "$sonde" report boot "$scratch/boot.sonde" --format json
+python3 - "$scratch/out" <<'END' || fail "boot"
+import json, sys
+rows = json.load(open(sys.argv[1]))["boot"]
+names = [r["phase"] for r in rows]
+assert names[:3] == ["VMM starts", "VM is set up", "firmware"], names
+levels = [n.removeprefix("kernel: ") for n in names if n.startswith("kernel: ")]
+assert levels == ["start", "console", "early", "pure", "core", "postcore", "arch", "subsys", "fs",
+                  "device", "late"], levels
+assert names[-1] == "user space"
+at = rows[0]["begin"]
+for r in rows:  # one after the other, each accounted for to the nanosecond (one vCPU)
+    assert r["begin"] == at, r
+    at += r["length"]
+    parts = sum(r[c] for c in ("own", "hypervisor", "vmm", "host", "waits", "unknown"))
+    assert parts == r["length"], (r, parts)
+    assert r["waits_for_time"] <= r["waits"]
+END
+run 0 "$sonde" report shutdown "$scratch/boot.sonde"
+says out "vCPUs end"
+# As pictures.
+for topic in boot shutdown; do
+	run 0 "$sonde" report $topic "$scratch/boot.sonde" --svg "$scratch/$topic.svg"
+	python3 -c 'import sys, xml.dom.minidom as m; d = m.parse(sys.argv[1])
+assert len(d.getElementsByTagName("rect")) > 6' "$scratch/$topic.svg" || fail "$topic.svg"
+done
+run 0 "$sonde" report exits "$history" --svg -
+grep -q "<title>.* to .*: [0-9,]*</title>" "$scratch/out" || fail "no distribution of exits"
+run 0 "$sonde" report wakeup "$history" --svg "$scratch/wakeup.svg"
+run 2 "$sonde" report vms "$history" --svg -
+says err "there is no picture of that"
+run 1 "$sonde" report boot "$history" --svg "$scratch/none.svg"
+says err "there is nothing to draw"
+[ ! -e "$scratch/none.svg" ] || fail "an empty picture"
+# From the host's trace alone.
+"$sonde" analyze -q "$dir"/L0/trace.dat -o "$scratch/host.sonde"
+run 0 "$sonde" report boot "$scratch/host.sonde" --format json
+json '[r["phase"] for r in j["boot"]] == ["VMM starts", "VM is set up", "firmware", "kernel", "user space"]'

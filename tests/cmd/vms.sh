@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# sonde vms: profiles of VMs, of one run and of several.
+. "$(dirname "$0")/../lib.sh"
+. tests/cmd/common.sh
+make_history
+
+run 0 "$sonde" vms "$history" --format json
+json '[r["vm"] for r in j] == ["vm-a", "vm-b", "vm-a-n"]'
+# The parts are of all of a VM's time that is known.
+json 'all(abs(sum(r[c] for c in ("own", "hypervisor", "vmm", "lost", "timer", "disk", "network", "ipi",
+	"device", "other")) - 10**6) <= 10 for r in j)'
+json 'all(r["group"] >= 1 for r in j)'
+cp "$scratch/out" "$scratch/one"
+# A run seen twice: each VM is like itself.
+cp "$history" "$scratch/again.sonde"
+run 0 "$sonde" vms "$history" "$scratch/again.sonde" --format json
+json 'len(j) == 6 and all(a["group"] == b["group"] and a["own"] == b["own"] for a, b in zip(j[:3], j[3:]))'
+json 'len({r["group"] for r in j}) >= 2'
+run 0 "$sonde" report vms "$history"
+says out "What VMs are like"
+run 0 "$sonde" vms "$history" --format csv
+[ "$(wc -l <"$scratch/out")" = 4 ] || fail "CSV"
+run 2 "$sonde" vms
+says err "one history or more are expected"
+run 1 "$sonde" vms "$history" /nonexistent.sonde

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# sonde why on the LTTng sample: who lost time to whom, asked in every way.
+. "$(dirname "$0")/../lib.sh"
+. tests/cmd/common.sh
+make_history
+
+run 0 "$sonde" why "$history"
+says out "most costly first"
+says out "vm-a vCPU 1 was ready but not running for"
+says out "h-burn[519] of host0"
+says out "more that cost less"
+run 0 "$sonde" why "$history" -n 1000
+not_says out "more that cost less"
+
+# The sentence's numbers are those of the other facts; costs come in order, places lie in the run.
+run 0 "$sonde" report "$history" -s vcpu_time -s hypervisor --format json
+cp "$scratch/out" "$scratch/report"
+run 0 "$sonde" why "$history" --format json
+python3 - "$scratch/out" "$scratch/report" <<'END' || fail "verdicts and tables differ"
+import json, sys
+why, report = (json.load(open(p)) for p in sys.argv[1:])
+rows = why["why"]
+costs = [r["cost"] for r in rows]
+assert costs == sorted(costs, reverse=True)
+assert all(why["begin"] <= r["begin"] < why["end"] for r in rows if r["cost"])
+lost = {(v["vcpu"]["machine"], v["vcpu"]["cpu"]): v["preempted"] for v in report["vcpu_time"]}
+told = {(r["vcpu"]["machine"], r["vcpu"]["cpu"]): r["cost"] for r in rows if r["kind"] == "vcpu"}
+assert told == {k: v for k, v in lost.items() if v}, (told, lost)
+cost = {h["vm"]: h["hypervisor"] for h in report["hypervisor"]}
+assert {r["machine"]: r["cost"] for r in rows if r["kind"] == "hypervisor"} == cost
+assert all(r["culprit_time"] <= r["cost"] for r in rows if r["cost"])
+END
+
+# "most" is said of more than half only, and guesses are told as such.
+run 0 "$sonde" report "$history" -s wakeup -s wait --format json
+cp "$scratch/out" "$scratch/report"
+run 0 "$sonde" why "$history" --format json
+python3 - "$scratch/out" "$scratch/report" <<'END' || fail "said too much"
+import json, sys
+why, report = (json.load(open(p)) for p in sys.argv[1:])
+said = [r["text"] for r in why["why"] if r["kind"] == "wakeup"]
+halves = [2 * max(w[c] for c in ("below", "to_cpu", "to_entry", "guest", "queue")) > w["mean"]
+          for w in report["wakeup"]]
+assert sum("; most of that" in t for t in said) == sum(halves) > 0, said
+assert sum("; the largest part of that" in t for t in said) == len(halves) - sum(halves) > 0, said
+GUESSES = ("the interrupt followed", "what a thread of the VMM's pool", "what came before")
+waits = [r for r in why["why"] if r["kind"] == "wait"]
+guessed = {(w["vcpu"]["machine"], w["vcpu"]["cpu"], w["total"]) for w in report["wait"]
+           if w["evidence"].startswith(GUESSES)}
+assert waits
+for r in waits:
+    guess = (r["vcpu"]["machine"], r["vcpu"]["cpu"], r["cost"]) in guessed
+    assert ("waited probably for" in r["text"]) == guess, r["text"]
+    assert ("(found by this: " in r["text"]) == guess, r["text"]
+END
+run 0 "$sonde" why "$history" --vm vm-a --format json
+json 'j["why"] and all(r["machine"] in ("vm-a", "vm-a-n") for r in j["why"])'
+run 0 "$sonde" why "$history" --task b-burn --format json
+json '{r["thread"]["comm"] for r in j["why"] if r["kind"] == "thread"} == {"b-burn"}'
+run 0 "$sonde" why "$history" --task "b-burn[162]" --slower-than 10ms --format json
+json 'len(j["why"]) > 3 and all(r["cost"] >= 10**7 for r in j["why"])'
+# A place that one verdict names can be asked about.
+place=$("$sonde" why "$history" -n 1 | sed -n 's/^ *--time //p')
+run 0 "$sonde" why "$history" --time "$place"
+says out "most costly first"
+run 0 "$sonde" why "$history" --slower-than 100s
+says out "Nothing was kept from running that long."
+
+run 2 "$sonde" why "$history" --vm vm-c
+says err 'there is no machine "vm-c"; sonde tree lists them'
+run 2 "$sonde" why "$history" --task nobody
+says err 'no thread is called "nobody"'
+run 2 "$sonde" why "$history" --slower-than soon
+says err '"soon" is no length of time'
+
+for columns in 80 100; do
+	COLUMNS=$columns run 0 "$sonde" why "$history"
+	awk -v w=$columns 'length($0) > w' "$scratch/out" >"$scratch/wide"
+	[ ! -s "$scratch/wide" ] || fail "why at $columns: $(cat "$scratch/wide")"
+done

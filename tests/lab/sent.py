@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# time-limit: 1500
+"""What a guest sent to its host equals its own ftrace record of the same run, event by event, as Sonde reads both.
+
+    tests/lab/sent.py            runs the lab: an agent records the guest while its module sends, by hypercall and in memory
+    tests/lab/sent.py RUN        compares in a run directory that is there
+"""
+import collections
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent.parent)]
+import lib  # noqa: E402
+from lab.lib import engine, guest_module, image, options, payload, scenario  # noqa: E402
+from lab.lib.failure import Failure  # noqa: E402
+from lab.lib.stopwatch import Stopwatch  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+# The fields that tell an event from another of its name; of both traces, by ftrace's names.
+FIELDS = {
+    "sched_switch": ("prev_pid", "next_pid"),
+    "sched_waking": ("pid", "target_cpu"),
+    "sched_wakeup_new": ("pid", "target_cpu"),
+    "sched_process_exit": ("pid",),
+    "sys_enter": ("id",),
+    "sys_exit": ("id", "ret"),
+    "irq_handler_entry": ("irq",),
+    "irq_handler_exit": ("irq",),
+    "softirq_entry": ("vec",),
+    "softirq_exit": ("vec",),
+}
+# Probes of one tracepoint run one after the other; an interrupt may come between them.
+APART_TICKS = 50_000_000
+# A module that is loaded or unloaded has some of its probes only, for so long.
+EDGE_TICKS = 1_000_000_000
+LEAST = 200  # events, for a comparison to say anything
+
+
+class Given:
+    """What the lab's options are when nothing is said."""
+    kernel = tracer = None
+    accel, qemu, tries, seed = "tcg", None, 3, 1
+    limit, within, wait = 300, 300, 60
+
+
+def fields(text):
+    out, rest = {}, text
+    while "=" in rest:
+        name, _, rest = rest.partition("=")
+        if rest.startswith('"'):
+            value, _, rest = rest[1:].partition('" ')
+        else:
+            value, _, rest = rest.partition(" ")
+        out[name.strip()] = value
+    return out
+
+
+def events_of(run):
+    """Per machine, CPU and name: (ticks, fields), in order."""
+    command = [lib.SONDE, "events", run, "--format", "json"]
+    machines = collections.defaultdict(lambda: collections.defaultdict(list))
+    losses = collections.Counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            e = json.loads(line)
+            if e["name"] == "lost":
+                losses[e["machine"]] += 1
+            elif e["name"] in FIELDS:
+                found = fields(e["fields"])
+                key = tuple(found.get(f) for f in FIELDS[e["name"]])
+                machines[e["machine"]][e["cpu"], e["name"]].append((e["ticks"], key))
+    lib.check(process.returncode == 0, "sonde events reads the run")
+    return machines, losses
+
+
+def spans(own):
+    """Where the sender sent: from its first to its last event, without silences of a second and more (it was not
+    loaded)."""
+    ticks = sorted(t for events in own.values() for t, _ in events)
+    out = []
+    for t in ticks:
+        if out and t - out[-1][1] < 2_500_000_000:
+            out[-1][1] = t
+        else:
+            out.append([t, t])
+    return out
+
+
+def compare(name, own, sent):
+    """Counts of equal events, and what only one side has, inside what was sent."""
+    parts = spans(sent)
+    equal, missing, extra = 0, [], []
+    names = {name for _, name in own} & {name for _, name in sent}
+    for key in sorted((key for key in set(own) | set(sent) if key[1] in names), key=str):
+        mine, theirs = own.get(key, []), collections.defaultdict(collections.deque)
+        for ticks, what in sent.get(key, []):
+            theirs[what].append(ticks)
+        for ticks, what in mine:
+            while theirs[what] and theirs[what][0] < ticks - APART_TICKS:
+                extra.append((key, theirs[what].popleft(), what))
+            if theirs[what] and abs(theirs[what][0] - ticks) < APART_TICKS:
+                theirs[what].popleft()
+                equal += 1
+            elif any(first + EDGE_TICKS < ticks < last - EDGE_TICKS for first, last in parts):
+                missing.append((key, ticks, what))
+        extra += [(key, ticks, what) for what, rest in theirs.items() for ticks in rest]
+    recorded = sorted(ticks for events in own.values() for ticks, _ in events)
+    extra = [row for row in extra if recorded[0] < row[1] < recorded[-1]]
+    print(f"{name}: {equal} events equal, {len(missing)} not sent, {len(extra)} sent and not in its own record")
+    for what, rows in (("not sent", missing), ("only sent", extra)):
+        for row in rows[:5]:
+            print(f"  {what}: {row}")
+    return equal, missing, extra
+
+
+def check_run(run):
+    machines, losses = events_of(run)
+    manifest = json.loads((Path(run) / "run.json").read_text())
+    own = next(m["name"] for m in manifest["machines"] if m["parent"] and m["tracer"] == "ftrace")
+    sent = [name for name in machines if name != own and name.startswith(own)]
+    lib.check(sent, f"{own} sent something: {sorted(machines)}")
+    for name in sent:
+        equal, missing, extra = compare(name, machines[own], machines[name])
+        lib.check(equal >= LEAST, f"{name}: {equal} events are enough to compare")
+        lib.check(not losses[name], f"{name}: nothing that it sent was lost")
+        lib.check(not missing and not extra, f"{name}: what it sent is what ftrace recorded")
+
+
+STEPS = """
+module=$(command -v sonde_guest.ko)
+for channel in hypercall memory; do
+    insmod $module channel=$channel events=sched,irq,task,softirq,syscall || exit 1
+    sleep 1
+    sonde mark $channel -- sleep 0.2
+    for i in 1 2 3 4 5 6 7 8; do cat /proc/stat >/dev/null; sleep 0.05; done
+    sleep 12
+    rmmod sonde_guest
+    sleep 2
+done
+"""
+
+
+def run_lab(directory, scratch):
+    steps = scratch / "steps"
+    steps.write_text("#!/bin/sh" + STEPS)
+    steps.chmod(0o755)
+    stopwatch = Stopwatch(False)
+    chosen = scenario.load("l1")
+    built = image.get(chosen.kernel, stopwatch)
+    put = [guest_module.get(chosen.kernel, built, stopwatch), steps]
+    payload.build_programs(stopwatch)
+    commands = ["vm-a:sonde-agent &", "sleep 8", "sonde record -o run --guest all -e raw_syscalls --duration 60 &", "sleep 8", "vm-a:steps",
+                "while [ ! -e run/host0/trace.dat ]; do usleep 200000; done; sleep 1"]
+    report = engine.run(chosen, built, options.of_engine(directory, Given, stopwatch, put, commands), stopwatch)
+    lib.check(not any(report["command_statuses"]), f"every step succeeded: {report['command_statuses']}")
+    return directory / "L0/run"
+
+
+def main():
+    lib.need("qemu-system-x86_64", "make", "gcc")
+    if len(sys.argv) > 1:
+        return check_run(sys.argv[1])
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        try:
+            run = run_lab(scratch / "lab", scratch)
+        except engine.NoTrySucceeded as failure:
+            lib.skip(f"NO LIVE RUN: {failure}".replace("\n", " "))
+        except Failure as failure:
+            lib.skip(f"the lab cannot run: {failure}".replace("\n", " "))
+        check_run(run)
+    return None
+
+
+main()

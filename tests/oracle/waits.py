@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# time-limit: 600
+"""What Sonde says that vCPUs waited for, against the interrupts that the guests themselves handled next (as their own
+traces have them), with the guests' traces and from the host's trace alone; and, in runs of the lab's scenario "waits",
+against the causes that its workloads planted.
+
+usage: waits.py [RUN...]: directories of lab runs (truth.json, L0/run); without any, the shared sets."""
+
+import bisect
+import json
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
+import lib  # noqa: E402
+
+SETS = ["lab-multi-ftrace-tsc", "lab-multi-lttng"]
+NEAR_NS = 2000              # one wait in two histories: their clocks are fitted anew each time
+NAMED = {"timer", "disk", "network", "ipi"}
+PLANTED = {"timer": "timer", "disk": "disk", "network": "network", "task": "ipi"}
+SHARE_RIGHT = 0.99
+PARTS = (("-req.", "disk"), ("-request", "disk"), ("-input.", "network"), ("-output.", "network"))
+
+
+def records(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def cause_of(event):
+    """What the guest's own interrupt was for; None for other events."""
+    name = event["name"].removeprefix("x86_irq_vectors_")
+    if name == "irq_handler_entry":
+        return next((cause for part, cause in PARTS if part in event["fields"]), "device")
+    if name == "local_timer_entry":
+        return "timer"
+    return "ipi" if name.startswith(("reschedule", "call_function")) and name.endswith("_entry") else None
+
+
+class Guests:
+    """Each vCPU's interrupts and switches, by time."""
+
+    def __init__(self, traces):
+        self.events = {}
+        found = lib.run(lib.SONDE, "events", "--format", "json", "-e", "irq_handler_entry", "-e", "*local_timer_entry",
+                        "-e", "*reschedule_entry", "-e", "*call_function*_entry", "-e", "sched_switch", *traces)
+        for event in records(found):
+            times, causes = self.events.setdefault((event["machine"], event["cpu"]), ([], []))
+            times.append(event["t"])
+            causes.append(cause_of(event))
+
+    def handled(self, vcpu, begin, end):
+        """The causes of the interrupts from begin on, until the first switch between threads, or end."""
+        times, causes = self.events.get(vcpu, ([], []))
+        found = set()
+        if not times or times[0] >= begin - NEAR_NS:
+            return found    # its kernel was not recorded yet
+        for index in range(bisect.bisect_left(times, begin - NEAR_NS), len(times)):
+            if times[index] >= end or (causes[index] is None and found):
+                break
+            found.add(causes[index])
+        return found - {None}
+
+
+def waits_of(history, *options):
+    told = lib.run(lib.SONDE, "report", history, "--section", "wait_list", "--format", "json", *options)
+    waits = {}
+    for wait in json.loads(told)["wait_list"]:
+        waits.setdefault((wait["vcpu"]["machine"], wait["vcpu"]["cpu"]), []).append(wait)
+    return waits
+
+
+def analyse(traces, scratch, name):
+    history = scratch / f"{name}.sonde"
+    lib.run(lib.SONDE, "analyze", *traces, "-o", history, "--quiet")
+    return waits_of(history)
+
+
+def alone_of(vcpu, waits, alone):
+    """The same vCPU's waits in the history of the host alone, where its machine has another name."""
+    times = [wait["at"] for wait in waits]
+    best, hits = [], 0
+    for (_, number), other in alone.items():
+        its = sorted(wait["at"] for wait in other)
+        found = sum(bisect.bisect_left(its, t - NEAR_NS) < bisect.bisect_right(its, t + NEAR_NS) for t in times)
+        if number == vcpu[1] and found > hits:
+            best, hits = other, found
+    return best
+
+
+def judge(waits, guests, vcpu):
+    """(time judged, time right, false attributions) of one vCPU's waits."""
+    sums, false = Counter(), []
+    for index, wait in enumerate(waits):
+        end = waits[index + 1]["at"] if index + 1 < len(waits) else wait["until"] + 10**9
+        handled = guests.handled(vcpu, wait["until"], end)
+        if not handled or (wait["cause"] == "ipi" and wait["vector"] < 0):
+            continue        # a vCPU that is woken for a spinlock gets no interrupt
+        cause = wait["cause"]
+        sums["judged"] += wait["length"]
+        sums["right"] += wait["length"] if cause in handled else 0
+        if len(handled) == 1:
+            sums[("ended by", *handled)] += wait["length"]
+            sums[("told", *handled)] += wait["length"] if cause in handled else 0
+        if cause in NAMED and cause not in handled:
+            false.append((wait, handled))
+    return sums, false
+
+
+def compare(title, waits, guests, names):
+    """Holds waits, by vCPU, against what the guests handled; names: vCPU in the guests' events → its waits."""
+    sums, false, nr = Counter(), [], 0
+    for vcpu, found in names.items():
+        one, wrong = judge(found, guests, vcpu)
+        sums += one
+        false += wrong
+        nr += len(found)
+    share = sums["right"] / sums["judged"] if sums["judged"] else 0
+    print(f"{title}: {nr} waits, {sums['judged'] / 1e9:.3f} s with an interrupt of the guest's: "
+          f"{share:.4%} of the time rightly attributed, {len(false)} false")
+    for cause in sorted(NAMED):
+        whole = sums["ended by", cause]
+        if whole:
+            print(f"  ended by {cause} alone: {sums['told', cause] / whole:.4%} of {whole / 1e9:.3f} s told")
+    for wait, handled in false[:5]:
+        print(f"  {wait['vcpu']} at {wait['at']} for {wait['length']} ns: {wait['cause']} "
+              f"({wait['evidence']}), but its guest handled {sorted(handled)}")
+    lib.check(nr, f"{title}: no waits")
+    lib.check(not false, f"{title}: {len(false)} waits are put down to something else than what ended them")
+    return share
+
+
+def planted(run, history):
+    """What the machines waited for while their workloads planted causes."""
+    truth = json.loads((run / "truth.json").read_text())
+    for work in truth["works"].values():
+        offset = truth["machines"][work["machine"]]["tsc_offset_to_l0"]
+        if not work["causes"] or work["machine"] == "L0" or offset is None or not work["tsc_end"]:
+            continue
+        window = f"tsc:{work['tsc_begin'] - offset},tsc:{work['tsc_end'] - offset}"
+        found = Counter()
+        for (machine, _), waits in waits_of(history, "--time", window).items():
+            for wait in waits if machine == work["machine"] else []:
+                found[wait["cause"]] += wait["length"]
+        planted_here = ", ".join(PLANTED.get(cause, cause) for cause in work["causes"])
+        told = ", ".join(f"{cause} {ns / 1e6:.1f} ms" for cause, ns in found.most_common())
+        print(f"{run.name}: {work['machine']}, planted {planted_here}: {told}")
+
+
+def check(title, traces, host, scratch):
+    guests = Guests(traces)
+    waits = analyse(traces, scratch, f"{title}-all")
+    shares = [compare(f"{title}, guests traced", waits, guests, waits)]
+    alone = analyse([host], scratch, f"{title}-host")
+    names = {vcpu: alone_of(vcpu, its, alone) for vcpu, its in waits.items()}
+    shares.append(compare(f"{title}, host alone", alone, guests, {v: w for v, w in names.items() if w}))
+    for share in shares:
+        lib.check(share >= SHARE_RIGHT, f"{title}: only {share:.2%} of the time is rightly attributed")
+
+
+def check_run(run, scratch):
+    gathered = run / "L0/run"
+    hosts = [path for path in gathered.iterdir() if (path / "trace.dat").is_file()
+             and json.loads((gathered / "run.json").read_text()).get("host", "host0") == path.name]
+    check(run.name, [gathered], (hosts or [gathered / "host0"])[0] / "trace.dat", scratch)
+    planted(run, scratch / f"{run.name}-all.sonde")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        for argument in sys.argv[1:]:
+            check_run(Path(argument), Path(scratch))
+        if sys.argv[1:]:
+            return
+        for name in SETS:
+            directory = lib.shared_set(name)
+            machines = sorted(path for path in directory.iterdir() if path.is_dir())
+            traces = [path / "trace.dat" if (path / "trace.dat").is_file() else path for path in machines]
+            check(name, traces, traces[machines.index(directory / "L0")], Path(scratch))
+        for path in sorted(lib.TRACES.glob("lab-run-waits*.tar.zst")):
+            check_run(lib.shared_set(path.name.removesuffix(".tar.zst")), Path(scratch))
+
+
+if __name__ == "__main__":
+    main()

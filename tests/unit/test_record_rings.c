@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rings in the memory of a VM's process: what a guest wrote is read, what it lies about is not. */
+#define _GNU_SOURCE
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "channel/reader.h"
+#include "channel/writer.h"
+#include "record/announce.h"
+#include "record/ring.h"
+
+#define MEMORY (8u << 20)
+#define REGION 0x10000u
+#define RINGS 0x100000u
+#define SLOTS 7u
+#define RING_BYTES ((SLOTS + 1) * HT_SLOT_BYTES)
+#define NONCE UINT64_C(0x123456789abcdef)
+#define CPUS 2u
+
+/* A process that has a guest's memory mapped, and does nothing. */
+struct fake_vm {
+	uint8_t *memory;
+	pid_t pid;
+	FILE *out;
+	struct ht_writer writers[CPUS];
+	uint64_t events[CPUS];
+};
+
+static struct ht_region *region_of(struct fake_vm *vm)
+{
+	return (struct ht_region *)(vm->memory + REGION);
+}
+
+static struct ht_ring *ring_of(struct fake_vm *vm, unsigned cpu)
+{
+	return (struct ht_ring *)(vm->memory + RINGS + cpu * RING_BYTES);
+}
+
+static void make_vm(struct fake_vm *vm)
+{
+	struct ht_region *region;
+	uint8_t sum = 0;
+	int ready[2];
+
+	memset(vm, 0, sizeof(*vm));
+	vm->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(vm->memory != MAP_FAILED);
+	region = region_of(vm);
+	memcpy(region->magic, HT_REGION_MAGIC, 8);
+	region->version = HT_RING_VERSION;
+	region->nonce = NONCE;
+	region->nr_rings = CPUS;
+	region->ring_bytes = RING_BYTES;
+	region->bytes = HT_SLOT_BYTES;
+	for (unsigned i = 0; i < CPUS; i++) {
+		struct ht_ring *ring = ring_of(vm, i);
+
+		memcpy(ring->magic, HT_RING_MAGIC, 8);
+		ring->version = HT_RING_VERSION;
+		ring->cpu = i;
+		ring->nonce = NONCE;
+		ring->nr_slots = SLOTS;
+		region->rings[i] = RINGS + i * RING_BYTES;
+		ht_writer_init(&vm->writers[i], (uint16_t)i, 0);
+	}
+	assert_int_equal(pipe(ready), 0);
+	vm->pid = fork();
+	assert_true(vm->pid >= 0);
+	if (!vm->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (size_t at = 0; at < MEMORY; at += HT_SLOT_BYTES) /* it is there */
+			sum += *(volatile uint8_t *)(vm->memory + at);
+		if (write(ready[1], &sum, 1) != 1)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &sum, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	vm->out = tmpfile();
+	assert_non_null(vm->out);
+}
+
+static void end_vm(struct fake_vm *vm)
+{
+	kill(vm->pid, SIGKILL);
+	waitpid(vm->pid, NULL, 0);
+}
+
+static void drop_vm(struct fake_vm *vm)
+{
+	end_vm(vm);
+	fclose(vm->out);
+	munmap(vm->memory, MEMORY);
+}
+
+/* A block of @events switches, as the guest's module writes it. */
+static void write_block(struct fake_vm *vm, unsigned cpu, unsigned events)
+{
+	struct ht_ring *ring = ring_of(vm, cpu);
+	struct ht_slot *slot =
+		(struct ht_slot *)((uint8_t *)ring + (ring->written % SLOTS + 1) * HT_SLOT_BYTES);
+	struct ht_task task = {10, 10, false, "worker"};
+	uint64_t tsc = 1000 * (ring->written + 1);
+
+	ht_begin(&vm->writers[cpu], slot->block, HT_SLOT_BLOCK_MAX, tsc);
+	for (unsigned i = 0; i < events; i++)
+		assert_true(ht_switch(&vm->writers[cpu], tsc + i, &task, HT_SLEEPING));
+	ht_end(&vm->writers[cpu]);
+	vm->events[cpu] += events;
+	slot->events = vm->events[cpu];
+	__atomic_store_n(&ring->written, ring->written + 1, __ATOMIC_RELEASE);
+}
+
+static const struct ring_announcement announced = {
+	.region = REGION, .nonce = NONCE, .ring_bytes = RING_BYTES, .nr_rings = CPUS};
+
+static struct ring_set *open_rings(struct fake_vm *vm, const struct ring_announcement *a)
+{
+	uint64_t pages = 1 << 20;
+	struct ring_set *s;
+	struct error err = {0};
+
+	assert_int_equal(ring_set_open(&s, vm->pid, a, &pages, &err), 0);
+	return s;
+}
+
+static int drain(struct ring_set *s, int fd, struct error *err)
+{
+	uint64_t pages = 1 << 20;
+
+	return ring_set_drain(s, &pages, fd, err);
+}
+
+/* Blocks in the file, by CPU; each is whole, and in order. */
+static void count_blocks(struct fake_vm *vm, uint64_t blocks[CPUS], uint64_t events[CPUS])
+{
+	static uint8_t file[64u << 20];
+	uint32_t next[CPUS] = {0};
+	size_t len, at = 0;
+	struct ht_reader r;
+
+	memset(blocks, 0, CPUS * sizeof(*blocks));
+	memset(events, 0, CPUS * sizeof(*events));
+	rewind(vm->out);
+	len = fread(file, 1, sizeof(file), vm->out);
+	assert_true(len < sizeof(file));
+	ht_reader_init(&r);
+	while (at < len) {
+		uint32_t n = ht_block_length(file + at, (uint32_t)(len - at));
+		struct ht_item item;
+
+		assert_true(n && n <= len - at);
+		assert_int_equal(ht_block_open(&r, file + at, n), 0);
+		assert_true(r.cpu < CPUS);
+		assert_true(r.seq - 1 >= next[r.cpu]);
+		next[r.cpu] = r.seq;
+		while (ht_block_next(&r, &item))
+			events[r.cpu] += item.opcode < HT_TASK;
+		blocks[r.cpu]++;
+		at += n;
+	}
+	assert_int_equal(r.stats.blocks_broken, 0);
+}
+
+static void test_drain(void **state)
+{
+	uint64_t blocks[CPUS], events[CPUS];
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	s = open_rings(&vm, &announced);
+	for (unsigned i = 0; i < 100; i++) {
+		write_block(&vm, 0, i % 5 + 1);
+		if (i % 3 == 0)
+			write_block(&vm, 1, 40);
+		assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	}
+	count_blocks(&vm, blocks, events);
+	assert_int_equal(blocks[0], 100);
+	assert_int_equal(blocks[1], 34);
+	assert_int_equal(events[0], vm.events[0]);
+	assert_int_equal(events[1], vm.events[1]);
+	assert_int_equal(ring_set_counts(s).blocks_lost, 0);
+	assert_int_equal(ring_set_counts(s).broken, 0);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+/* What was written over is counted: blocks, and the events that were in them. */
+static void test_overrun(void **state)
+{
+	uint64_t blocks[CPUS], events[CPUS];
+	struct ring_counts c;
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	s = open_rings(&vm, &announced);
+	write_block(&vm, 0, 3);
+	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	for (unsigned i = 0; i < 50; i++)
+		write_block(&vm, 0, 3 + i % 4);
+	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	count_blocks(&vm, blocks, events);
+	c = ring_set_counts(s);
+	/* The slot that is written next may be half written already. */
+	assert_int_equal(blocks[0], 1 + SLOTS - 1);
+	assert_int_equal(c.blocks_lost, 50 - (SLOTS - 1));
+	assert_int_equal(c.events_lost, vm.events[0] - events[0]);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+/* Addresses that lead nowhere: magic and nonce are looked for. */
+static void test_found_anyway(void **state)
+{
+	static const struct ring_announcement lost = {.region = UINT64_C(1) << 40, .nonce = NONCE};
+	static const struct ring_announcement any;
+	uint64_t blocks[CPUS], events[CPUS];
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	region_of(&vm)->rings[1] = UINT64_C(1) << 41;
+	write_block(&vm, 0, 2);
+	write_block(&vm, 1, 2);
+	s = open_rings(&vm, &lost);
+	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	count_blocks(&vm, blocks, events);
+	assert_int_equal(blocks[0], 1);
+	assert_int_equal(blocks[1], 1);
+	ring_set_close(s);
+	s = open_rings(&vm, &any);
+	assert_int_equal(ring_set_nonce(s), NONCE);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+/* A table that changes all the time does not keep us looking at all pages; where there are none
+ * left to be looked at, that is for the next time. */
+static void test_searches(void **state)
+{
+	uint64_t none = 0, blocks[CPUS], events[CPUS];
+	unsigned searches = 0;
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	region_of(&vm)->rings[0] = UINT64_C(1) << 41;
+	write_block(&vm, 0, 2);
+	s = open_rings(&vm, &announced);
+	assert_int_equal(ring_set_drain(s, &none, fileno(vm.out), NULL), 0);
+	count_blocks(&vm, blocks, events);
+	assert_int_equal(blocks[0], 0);
+	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	count_blocks(&vm, blocks, events);
+	assert_int_equal(blocks[0], 1);
+	ring_set_close(s);
+
+	ring_of(&vm, 0)->nr_slots = 0;
+	s = open_rings(&vm, &announced);
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t pages = 1 << 20;
+
+		region_of(&vm)->rings[0] = (UINT64_C(1) << 41) + i * HT_SLOT_BYTES;
+		assert_int_equal(ring_set_drain(s, &pages, fileno(vm.out), NULL), 0);
+		searches += pages != 1 << 20;
+	}
+	assert_in_range(searches, 2, 12);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+static int try_open(struct fake_vm *vm)
+{
+	uint64_t pages = 1 << 20;
+	struct ring_set *s;
+	struct error err = {0};
+	int ret = ring_set_open(&s, vm->pid, &announced, &pages, &err);
+
+	ring_set_close(s);
+	assert_true(!ret || *err.text);
+	return ret;
+}
+
+static void test_lies(void **state)
+{
+	struct ht_region *region;
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	region = region_of(&vm);
+	region->nr_rings = UINT32_MAX;
+	assert_int_equal(try_open(&vm), -ENODATA);
+	region->nr_rings = HT_RINGS_MAX;
+	region->ring_bytes = HT_RING_BYTES_MAX;
+	assert_int_equal(try_open(&vm), -E2BIG);
+	region->nr_rings = CPUS;
+	region->ring_bytes = 5000;
+	assert_int_equal(try_open(&vm), -ENODATA);
+	region->ring_bytes = 0;
+	assert_int_equal(try_open(&vm), -ENODATA);
+	region->ring_bytes = RING_BYTES;
+	region->nonce = NONCE + 1;
+	assert_int_equal(try_open(&vm), -ENODATA);
+	region->nonce = NONCE;
+
+	/* A number of slots that is not the ring's: it is none. */
+	ring_of(&vm, 0)->nr_slots = 1000000;
+	write_block(&vm, 1, 1);
+	s = open_rings(&vm, &announced);
+	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(ring_set_counts(s).blocks, 1);
+	/* Time does not go back. */
+	ring_of(&vm, 1)->written = 0;
+	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	ring_of(&vm, 1)->written = 1;
+	write_block(&vm, 1, 1);
+	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(ring_set_counts(s).blocks, 1);
+	ring_set_close(s);
+	ring_of(&vm, 0)->nr_slots = SLOTS;
+
+	/* A ring that is there, but not in the table; it is found when another one is looked for. */
+	region->rings[0] = 0;
+	region->rings[1] = UINT64_C(1) << 41;
+	write_block(&vm, 0, 1);
+	s = open_rings(&vm, &announced);
+	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(ring_set_counts(s).blocks, 3);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+static void test_bad_blocks(void **state)
+{
+	uint64_t blocks[CPUS], events[CPUS];
+	struct ht_slot *slot;
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	s = open_rings(&vm, &announced);
+	for (unsigned i = 0; i < 5; i++)
+		write_block(&vm, 0, 4);
+	slot = (struct ht_slot *)((uint8_t *)ring_of(&vm, 0) + HT_SLOT_BYTES);
+	slot[1].block[0] ^= 1;	  /* no magic */
+	slot[2].block[5] = 0xff;  /* longer than a slot */
+	slot[3].block[8] ^= 0x10; /* another's number */
+	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(ring_set_counts(s).broken, 3);
+	count_blocks(&vm, blocks, events);
+	assert_int_equal(blocks[0], 2);
+	/* A number that no guest reaches: the rest of the ring is not what it should be. */
+	ring_of(&vm, 0)->written = UINT64_MAX - 3;
+	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	count_blocks(&vm, blocks, events);
+	assert_int_equal(blocks[0], 2);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+static void test_ends(void **state)
+{
+	struct error err = {0};
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	s = open_rings(&vm, &announced);
+	write_block(&vm, 0, 4);
+	assert_int_equal(drain(s, fileno(vm.out), &err), 0);
+	region_of(&vm)->nonce = 0;
+	assert_int_equal(drain(s, fileno(vm.out), &err), -ENODEV);
+	region_of(&vm)->nonce = NONCE;
+	assert_int_equal(drain(s, fileno(vm.out), &err), 0);
+	end_vm(&vm);
+	assert_int_equal(drain(s, fileno(vm.out), &err), -ESRCH);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+/* What a guest may send is bounded, and all of what was taken is whole. */
+static void test_limit(void **state)
+{
+	uint64_t blocks[CPUS], events[CPUS], one;
+	struct error err = {0};
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	s = open_rings(&vm, &announced);
+	write_block(&vm, 0, 4);
+	assert_int_equal(drain(s, fileno(vm.out), &err), 0);
+	one = ring_set_counts(s).bytes;
+	ring_set_limit(s, one * 3 + one / 2);
+	for (unsigned i = 0; i < 5; i++)
+		write_block(&vm, 0, 4);
+	assert_int_equal(drain(s, fileno(vm.out), &err), -EDQUOT);
+	assert_non_null(strstr(err.text, "limit"));
+	assert_true(ring_set_counts(s).bytes <= one * 3 + one / 2);
+	count_blocks(&vm, blocks, events);
+	assert_true(blocks[0] >= 2 && blocks[0] < 6);
+	assert_int_equal(blocks[0], ring_set_counts(s).blocks);
+	/* Less than what there is already: nothing more. */
+	ring_set_limit(s, 1);
+	write_block(&vm, 1, 4);
+	assert_int_equal(drain(s, fileno(vm.out), &err), -EDQUOT);
+	assert_int_equal(ring_set_counts(s).blocks, blocks[0]);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+struct race {
+	struct fake_vm vm;
+	atomic_bool stop;
+};
+
+static void *write_blocks(void *data)
+{
+	struct race *race = data;
+
+	for (unsigned i = 0; i < 20000; i++)
+		write_block(&race->vm, 0, 1 + i % 7);
+	race->stop = true;
+	return NULL;
+}
+
+/* A guest that writes as fast as it can while it is read: what comes out is whole, and what does
+ * not is counted. */
+static void test_race(void **state)
+{
+	static struct race race;
+	uint64_t blocks[CPUS], events[CPUS];
+	struct ring_counts c;
+	struct ring_set *s;
+	pthread_t writer;
+
+	(void)state;
+	make_vm(&race.vm);
+	s = open_rings(&race.vm, &announced);
+	write_block(&race.vm, 0, 1);
+	assert_int_equal(drain(s, fileno(race.vm.out), NULL), 0);
+	assert_int_equal(pthread_create(&writer, NULL, write_blocks, &race), 0);
+	while (!race.stop)
+		assert_int_equal(drain(s, fileno(race.vm.out), NULL), 0);
+	pthread_join(writer, NULL);
+	assert_int_equal(drain(s, fileno(race.vm.out), NULL), 0);
+	c = ring_set_counts(s);
+	count_blocks(&race.vm, blocks, events);
+	assert_int_equal(c.broken, 0);
+	assert_int_equal(blocks[0], c.blocks);
+	assert_int_equal(c.blocks + c.blocks_lost, 20001);
+	assert_int_equal(events[0] + c.events_lost, race.vm.events[0]);
+	ring_set_close(s);
+	drop_vm(&race.vm);
+}
+
+static void test_announcement(void **state)
+{
+	struct announcement a;
+
+	(void)state;
+	assert_true(
+		announce_parse("       CPU 0/KVM-166     [001] d..1.    59.123456: kvm_hypercall: "
+			       "nr 0x5352010000000002 a0 0x7f10000 a1 0x1000 a2 0xabc a3 0x100000",
+			       &a));
+	assert_int_equal(a.tid, 166);
+	assert_int_equal(a.what, HT_REGION_HERE);
+	assert_int_equal(a.rings.region, 0x7f10000);
+	assert_int_equal(a.rings.nonce, 0xabc);
+	assert_int_equal(a.rings.nr_rings, 2);
+	assert_int_equal(a.rings.ring_bytes, 0x100000);
+	/* A thread's name is no evidence. */
+	assert_true(announce_parse(" x [9] -7 [000]-55      [002] d..1.    1.5: kvm_hypercall: nr "
+				   "0x5352010100000001 a0 0x1 a1 0x2 a2 0x3 a3 0x4",
+				   &a));
+	assert_int_equal(a.tid, 55);
+	assert_int_equal(a.what, HT_REGION_GONE);
+	assert_false(
+		announce_parse("qemu-1 [000] 1.0: kvm_hypercall: nr 0x5348 a0 0x1 a1 0x1 a2 0x1 "
+			       "a3 0x1",
+			       &a));
+	assert_false(
+		announce_parse("qemu-1 [000] 1.0: kvm_hypercall: nr 0x5352010000000002 a0", &a));
+	assert_false(announce_parse(
+		": kvm_hypercall: nr 0x5352010000000002 a0 0x1 a1 0x1 a2 0x1 a3 0x1", &a));
+	assert_false(announce_parse("", &a));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_drain),	     cmocka_unit_test(test_overrun),
+		cmocka_unit_test(test_found_anyway), cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_bad_blocks),   cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_searches),     cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_race),	     cmocka_unit_test(test_announcement),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may ask, and what a question may hold. */
+#include "tests/unit/unit.h"
+
+#include "serve/guard.h"
+#include "serve/request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void test_hosts(void **state)
+{
+	static const char *const good[] = {"127.0.0.1", "127.0.0.1:80", "localhost:65535",
+					   "[::1]:1",	"localhost",	"[::1]"};
+	static const char *const bad[] = {"",
+					  "127.0.0.1:",
+					  "127.0.0.1:123456",
+					  "127.0.0.1.x",
+					  "localhost.evil",
+					  "evil:80",
+					  "127.0.0.1:8a",
+					  "LOCALHOST",
+					  "127.0.0.1:80:80",
+					  "[::1",
+					  " localhost"};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(good) / sizeof(*good); i++)
+		assert_true(guard_host(good[i]));
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_false(guard_host(bad[i]));
+}
+
+static void test_origins(void **state)
+{
+	struct guard_headers h = {.host = "localhost:8", .nr_hosts = 1};
+
+	(void)state;
+	assert_int_equal(guard_headers(&h), 0);
+	h.origin = "http://localhost:8";
+	assert_int_equal(guard_headers(&h), 0);
+	h.origin = "http://localhost:80";
+	assert_int_equal(guard_headers(&h), 403);
+	h.origin = "null";
+	assert_int_equal(guard_headers(&h), 403);
+	h.origin = NULL;
+	h.fetch_site = "cross-site";
+	assert_int_equal(guard_headers(&h), 403);
+	h.fetch_site = "same-origin";
+	assert_int_equal(guard_headers(&h), 0);
+	h.nr_hosts = 2;
+	assert_int_equal(guard_headers(&h), 403);
+	h = (struct guard_headers){.host = "localhost", .nr_hosts = 1, .has_body = true};
+	assert_int_equal(guard_headers(&h), 413);
+}
+
+static void test_keys(void **state)
+{
+	char key[GUARD_KEY_CHARS + 1], other[GUARD_KEY_CHARS + 1];
+	char path[100];
+
+	(void)state;
+	assert_int_equal(guard_make_key(key), 0);
+	assert_int_equal(guard_make_key(other), 0);
+	assert_int_equal(strlen(key), GUARD_KEY_CHARS);
+	assert_string_not_equal(key, other);
+	snprintf(path, sizeof(path), "/%s/api/x", key);
+	assert_string_equal(guard_path(path, key), "api/x");
+	assert_null(guard_path(path, other));
+	path[GUARD_KEY_CHARS + 1] = '\0';
+	assert_null(guard_path(path, key));
+	assert_null(guard_path("", key));
+	path[5] ^= 1;
+	path[GUARD_KEY_CHARS + 1] = '/';
+	assert_null(guard_path(path, key));
+}
+
+static void test_numbers(void **state)
+{
+	static struct request r;
+	struct error err = {0};
+	int64_t n = 0;
+
+	(void)state;
+	request_add(&r, "a", "12");
+	request_add(&r, "b", "-3");
+	request_add(&r, "c", "9223372036854775808");
+	request_add(&r, "d", " 1");
+	request_add(&r, "e", "1x");
+	request_add(&r, "f", NULL);
+	assert_int_equal(request_int(&r, "a", 0, 20, &n, &err), 0);
+	assert_int_equal(n, 12);
+	assert_int_equal(request_int(&r, "a", 0, 11, &n, &err), -EINVAL);
+	assert_int_equal(request_int(&r, "b", -5, 0, &n, &err), 0);
+	assert_int_equal(n, -3);
+	for (const char *name = "cdefg"; *name; name++)
+		assert_int_equal(
+			request_int(&r, (char[]){*name, '\0'}, INT64_MIN, INT64_MAX, &n, &err),
+			-EINVAL);
+}
+
+static void test_lists(void **state)
+{
+	static struct request r;
+	struct error err = {0};
+	uint32_t out[3];
+
+	(void)state;
+	request_add(&r, "a", "1,2,4294967295");
+	request_add(&r, "b", "1,2,3,4");
+	request_add(&r, "c", "1,,2");
+	request_add(&r, "d", "4294967296");
+	request_add(&r, "e", "");
+	request_add(&r, "f", "1,-2");
+	assert_int_equal(request_list(&r, "a", out, 3, &err), 3);
+	assert_int_equal(out[2], UINT32_MAX);
+	assert_int_equal(request_list(&r, "b", out, 3, &err), -EINVAL);
+	assert_int_equal(request_list(&r, "c", out, 3, &err), -EINVAL);
+	assert_int_equal(request_list(&r, "d", out, 3, &err), -EINVAL);
+	assert_int_equal(request_list(&r, "e", out, 3, &err), 0);
+	assert_int_equal(request_list(&r, "f", out, 3, &err), -EINVAL);
+}
+
+static void test_bounds(void **state)
+{
+	static struct request many, large;
+	static char text[REQUEST_TEXT_MAX];
+
+	(void)state;
+	for (unsigned i = 0; i < REQUEST_PARAMS_MAX; i++)
+		request_add(&many, "p", "1");
+	assert_false(many.too_long);
+	request_add(&many, "p", "1");
+	assert_true(many.too_long);
+	memset(text, 'x', sizeof(text) - 1);
+	request_add(&large, "p", text);
+	assert_true(large.too_long);
+	assert_string_equal(request_text(&large, "p"), "");
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hosts), cmocka_unit_test(test_origins),
+		cmocka_unit_test(test_keys),  cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_lists), cmocka_unit_test(test_bounds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

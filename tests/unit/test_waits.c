@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waits, wake-ups, steal and each vCPU's time, on a history made by hand.  vm-a/0, in ns:
+ *
+ *	1000000 app runs
+ *	1100000 halts; 1110000 asleep; 1200000 woken, for vector 40; 1230000 has a CPU; 1250000 goes
+ *on in its kernel, which makes app ready at 1260000; 1280000 app runs 1300000 preempted by burn;
+ *1350000 the CPU idles, and it may not run until 1400000 1500000 halts; its hypervisor polls; a
+ *timer, 1520000 1600000 halts, and goes on at once, 1605000 1700000 halts; 1710000 asleep, until
+ *the end
+ *
+ * Its guest's count of stolen time, in 100 us: 5 at 1290000, 6 at 1450000.
+ */
+#include "tests/unit/unit.h"
+
+#include "sonde/sonde.h"
+#include "tests/unit/small_run.h"
+
+#include <errno.h>
+
+enum { W_TIMER, W_DISK, W_NONE };
+
+static struct sonde_run *run;
+static char path[64];
+
+static void changes(struct history_writer *w)
+{
+	attr_t runs = small_attr(w, "host0", "cpu0", "runs", ATTR_ROW, ATTR_SUMMED);
+	attr_t state = small_attr(w, "vm-a", "cpu0", "state", ATTR_ENUM, 0);
+	attr_t on = small_attr(w, "vm-a", "cpu0", "on", ATTR_NUMBER, 0);
+	attr_t task = small_attr(w, "vm-a", "cpu0", "task", ATTR_ROW, 0);
+	attr_t woken = small_attr(w, "vm-a", "cpu0", "woken", ATTR_ROW, 0);
+	attr_t why_off = small_attr(w, "vm-a", "cpu0", "why_off", ATTR_ENUM, 0);
+	attr_t app = small_attr(w, "vm-a", "threads/6", "state", ATTR_ENUM, 0);
+	attr_t kvm_cpu = small_attr(w, "host0", "threads/2", "cpu", ATTR_NUMBER, 0);
+	const struct small_change list[] = {
+		{1000000, runs, C_APP + 1},
+		{1000000, state, VCPU_ON_CPU},
+		{1000000, on, 1},
+		{1000000, task, APP + 1},
+		{1000000, woken, W_TIMER + 1},
+		{1000000, kvm_cpu, 1},
+		{1000000, app, THREAD_RUNNING},
+		{1100000, runs, C_HLT + 1},
+		{1100000, woken, 0},
+		{1100000, task, 0},
+		{1100000, app, THREAD_SLEEPING},
+		{1110000, runs, C_IDLE + 1},
+		{1110000, state, VCPU_WAITING},
+		{1110000, on, 0},
+		{1200000, state, VCPU_PREEMPTED},
+		{1230000, state, VCPU_ON_CPU},
+		{1230000, on, 1},
+		{1230000, runs, C_HLT + 1},
+		{1250000, runs, C_IRQ_OF_A + 1},
+		{1250000, woken, W_DISK + 1},
+		{1260000, app, THREAD_RUNNABLE},
+		{1280000, app, THREAD_RUNNING},
+		{1280000, task, APP + 1},
+		{1280000, runs, C_APP + 1},
+		{1300000, state, VCPU_PREEMPTED},
+		{1300000, on, 0},
+		{1300000, why_off, OFF_SLICE},
+		{1300000, runs, C_BURN_USER + 1},
+		{1350000, why_off, OFF_QUOTA},
+		{1350000, runs, C_IDLE + 1},
+		{1400000, state, VCPU_ON_CPU},
+		{1400000, on, 1},
+		{1400000, runs, C_APP + 1},
+		{1500000, runs, C_HLT + 1},
+		{1500000, woken, 0},
+		{1520000, runs, C_APP + 1},
+		{1520000, woken, W_TIMER + 1},
+		{1600000, runs, C_HLT + 1},
+		{1600000, woken, 0},
+		{1605000, runs, C_APP + 1},
+		{1605000, woken, W_NONE + 1},
+		{1700000, runs, C_HLT + 1},
+		{1700000, woken, 0},
+		{1710000, state, VCPU_WAITING},
+		{1710000, on, 0},
+		{1710000, runs, C_IDLE + 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
+}
+
+static void wakes(struct history_writer *w)
+{
+	static const struct column wake_columns[] = {{"cpu", COL_INT},	  {"cause", COL_INT},
+						     {"vector", COL_INT}, {"from_cpu", COL_INT},
+						     {"by", COL_INT},	  {"evidence", COL_STRING}};
+	static const struct column vector_columns[] = {{"cpu", COL_INT},	{"vector", COL_INT},
+						       {"cause", COL_INT},	{"irq", COL_STRING},
+						       {"times", COL_INT},	{"agree", COL_INT},
+						       {"evidence", COL_STRING}};
+	int64_t rows[][6] = {
+		{VM_A_0, WAKE_TIMER, 236, 0, -1, small_string(w, "a timer")},
+		{VM_A_0, WAKE_DEVICE, 40, 0, BURN, small_string(w, "a thread")},
+		{VM_A_0, WAKE_NONE, -1, 0, -1, small_string(w, "at once")},
+	};
+	int64_t vector[] = {VM_A_0,
+			    40,
+			    WAKE_DISK,
+			    small_string(w, "virtio1-req.0"),
+			    9,
+			    9,
+			    small_string(w, "its guest")};
+	int table = history_writer_table(w, "wake", wake_columns, 6);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		history_writer_row(w, table, rows[i]);
+	history_writer_row(w, history_writer_table(w, "vector", vector_columns, 7), vector);
+}
+
+static void stats(struct history_writer *w)
+{
+	static const struct column columns[] = {{"machine", COL_INT},  {"at", COL_NS},
+						{"cause", COL_STRING}, {"cpu", COL_INT},
+						{"hz", COL_INT},       {"steal", COL_INT}};
+	int64_t rows[][6] = {{VM_A, 1290000, small_string(w, "start"), 0, 10000, 5},
+			     {VM_A, 1450000, small_string(w, "end"), 0, 10000, 6}};
+	int table = history_writer_table(w, "stat", columns, 6);
+
+	history_writer_row(w, table, rows[0]);
+	history_writer_row(w, table, rows[1]);
+}
+
+static int write_run(void)
+{
+	struct history_writer_options opt = {.ticks_are_ns = true};
+	struct history_writer *w;
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/sonde-waits-XXXXXX");
+	fd = mkstemp(path);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	if (history_writer_open(&w, path, &opt, NULL))
+		return -1;
+	changes(w);
+	small_machines(w);
+	small_cpus_and_threads(w);
+	small_namespaces(w);
+	small_contexts(w);
+	wakes(w);
+	stats(w);
+	return history_writer_close(w, SMALL_END, NULL);
+}
+
+static int setup(void **state)
+{
+	struct sonde_error err = {0};
+
+	(void)state;
+	return write_run() ? -1 : sonde_run_open(&run, path, &err);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sonde_run_close(run);
+	return unlink(path);
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+static struct sonde_facts *facts_of(const char *name, int64_t begin, int64_t end)
+{
+	struct sonde_error err = {0};
+	struct sonde_facts *f;
+
+	assert_int_equal(sonde_facts_get(&f, run, name, begin, end, &err), 0);
+	return f;
+}
+
+static union sonde_cell cell(const struct sonde_facts *f, size_t row, const char *column)
+{
+	int c = sonde_facts_column(f, column);
+
+	assert_true(c >= 0 && row < sonde_facts_nr_rows(f));
+	return sonde_facts_cell(f, row, (unsigned)c);
+}
+
+static void assert_row(const struct sonde_facts *f, size_t row, const char *const *columns,
+		       const int64_t *values, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (cell(f, row, columns[i]).i != values[i])
+			print_error("%s\n", columns[i]);
+		assert_int_equal(cell(f, row, columns[i]).i, values[i]);
+	}
+}
+
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+static void what_a_wake_row_says_in_the_end(void **state)
+{
+	struct sonde_wake w;
+
+	(void)state;
+	assert_int_equal(sonde_wake(run, W_DISK, &w), 0);
+	assert_int_equal(w.cause, SONDE_CAUSE_DISK);
+	assert_string_equal(w.irq, "virtio1-req.0");
+	assert_string_equal(w.evidence, "its guest");
+	assert_int_equal(w.by, BURN);
+	assert_int_equal(sonde_wake(run, W_TIMER, &w), 0);
+	assert_int_equal(w.cause, SONDE_CAUSE_TIMER);
+	assert_string_equal(w.irq, "");
+	assert_int_equal(sonde_wake(run, 3, &w), -ENOENT);
+}
+
+static void each_wait_has_its_cause(void **state)
+{
+	static const char *const columns[] = {"at",    "length", "vector", "polled",
+					      "ready", "entry",	 "until"};
+	static const int64_t rows[][ARRAY_SIZE(columns)] = {
+		{1110000, 90000, 40, false, 30000, 20000, 1250000},
+		{1500000, 20000, 236, true, 0, 0, 1520000},
+		{1710000, 290000, -1, false, -1, -1, 2000000}};
+	static const char *const causes[] = {"disk", "timer", "unknown"};
+	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_row(f, i, columns, rows[i], ARRAY_SIZE(columns));
+		assert_string_equal(cell(f, i, "cause").s, causes[i]);
+	}
+	sonde_facts_free(f);
+}
+
+/* Windows that lie next to each other add up; a cause is known even where the window ends before.
+ */
+static void a_window_cuts_waits(void **state)
+{
+	struct sonde_facts *f = facts_of("wait", 1000000, 1150000);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_int_equal(cell(f, 0, "total").i, 40000);
+	assert_string_equal(cell(f, 0, "cause").s, "disk");
+	sonde_facts_free(f);
+	f = facts_of("wait", 1150000, 2000000);
+	assert_int_equal(sonde_facts_nr_rows(f), 3);
+	assert_int_equal(cell(f, 1, "total").i, 50000);
+	assert_string_equal(cell(f, 1, "cause").s, "disk");
+	sonde_facts_free(f);
+}
+
+static void a_vcpus_time_adds_up(void **state)
+{
+	static const char *const columns[] = {"total",	   "user",	"kernel",
+					      "halting",   "wait_disk", "ready",
+					      "preempted", "throttled", "wait_unknown"};
+	static const int64_t values[] = {1000000, 395000, 30000,  65000, 90000,
+					 30000,	  0,	  100000, 290000};
+	static const int64_t windows[][2] = {
+		{1000000, 2000000}, {1000000, 1000001}, {1115000, 1255000}, {1234567, 1765432}};
+	struct sonde_facts *f = facts_of("vcpu_state", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(cell(f, 0, "vcpu").i, VM_A_0);
+	assert_row(f, 0, columns, values, ARRAY_SIZE(columns));
+	sonde_facts_free(f);
+	for (size_t w = 0; w < ARRAY_SIZE(windows); w++) {
+		int64_t sum = 0;
+
+		f = facts_of("vcpu_state", windows[w][0], windows[w][1]);
+		for (unsigned c = 2; c < sonde_facts_analysis(f)->nr_columns; c++)
+			sum += sonde_facts_cell(f, 0, c).i;
+		assert_int_equal(sum, windows[w][1] - windows[w][0]);
+		assert_int_equal(cell(f, 0, "total").i, sum);
+		sonde_facts_free(f);
+	}
+}
+
+static void a_wakeup_step_by_step(void **state)
+{
+	static const char *const columns[] = {"at",	  "total", "level", "below", "to_cpu",
+					      "to_entry", "guest", "queue", "thread"};
+	static const int64_t values[] = {1200000, 80000, 1, 0, 30000, 20000, 10000, 20000, APP};
+	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_row(f, 0, columns, values, ARRAY_SIZE(columns));
+	sonde_facts_free(f);
+	f = facts_of("wakeup_histogram", SMALL_BEGIN, SMALL_END);
+	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_int_equal(cell(f, 0, "from").i, 65536);
+	assert_int_equal(cell(f, 0, "to").i, 131072);
+	assert_int_equal(cell(f, 0, "count").i, 1);
+	sonde_facts_free(f);
+}
+
+static void steal_is_held_against_the_guests_own(void **state)
+{
+	static const char *const columns[] = {"from",  "length", "guest", "unit",
+					      "found", "ready",	 "slice", "quota"};
+	static const int64_t between[] = {1290000, 160000, 100000, 100000, 100000, 0, 0, 100000};
+	static const int64_t without[] = {1000000, 290000, -1, -1, 30000, 30000, 0, 0};
+	struct sonde_facts *f = facts_of("steal", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_row(f, 0, columns, between, ARRAY_SIZE(columns));
+	sonde_facts_free(f);
+	f = facts_of("steal", SMALL_BEGIN, 1290000);
+	assert_row(f, 0, columns, without, ARRAY_SIZE(columns));
+	sonde_facts_free(f);
+}
+
+static void why_a_vcpu_was_off(void **state)
+{
+	struct sonde_facts *f = facts_of("preemption_list", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 3);
+	assert_string_equal(cell(f, 0, "why").s, "ready");
+	assert_string_equal(cell(f, 1, "why").s, "quota");
+	assert_string_equal(cell(f, 2, "why").s, "quota");
+	sonde_facts_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_wake_row_says_in_the_end),
+		cmocka_unit_test(each_wait_has_its_cause),
+		cmocka_unit_test(a_window_cuts_waits),
+		cmocka_unit_test(a_vcpus_time_adds_up),
+		cmocka_unit_test(a_wakeup_step_by_step),
+		cmocka_unit_test(steal_is_held_against_the_guests_own),
+		cmocka_unit_test(why_a_vcpu_was_off),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

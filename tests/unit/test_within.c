@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Guests whose events are in their host's trace: every event that was sent comes out, as it was. */
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/within.h"
+#include "sonde/analyze.h"
+#include "sonde/events.h"
+#include "sonde/facts.h"
+#include "tests/unit/hyper_world.h"
+
+#define ROUNDS 300
+
+static char path[] = "/tmp/test-within-XXXXXX.dat";
+
+static const struct within_options options;
+
+static struct stream *stream_of(struct trace *t, int cpu)
+{
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		if (t->streams[i].cpu == cpu)
+			return &t->streams[i];
+	}
+	return NULL;
+}
+
+/* Compares what was sent, but for blocks that the host does not have; returns how many events. */
+static unsigned compare(struct trace *t, const struct world_vcpu *v, int cpu, unsigned *lost)
+{
+	struct stream *s = stream_of(t, cpu);
+	struct event events[100];
+	unsigned at = 0, found = 0, nr;
+	struct cursor c;
+
+	*lost = 0;
+	assert_non_null(s);
+	assert_int_equal(cursor_init(&c, s, 0, s->nr_packets, 0, NULL), 0);
+	while ((nr = cursor_next(&c, events, ARRAY_SIZE(events)))) {
+		for (unsigned i = 0; i < nr; i++) {
+			const struct event *e = &events[i];
+
+			*lost += e->kind == EV_LOST;
+			if (e->kind != EV_SCHED_SWITCH)
+				continue;
+			while (at < v->nr_sent && v->recorded[at].tsc < e->time.v)
+				at++;
+			assert_true(at < v->nr_sent);
+			assert_int_equal(e->time.v, v->recorded[at].tsc);
+			assert_int_equal(e->arg[0], v->recorded[at].prev);
+			assert_int_equal(e->tid, v->recorded[at].prev);
+			assert_int_equal(e->arg[1], v->recorded[at].next);
+			assert_int_equal(e->arg[2], 1);
+			found++;
+			at++;
+		}
+	}
+	cursor_release(&c);
+	return found;
+}
+
+static void open_world(struct world *w, struct trace **host, struct within *found)
+{
+	struct error err = {0};
+
+	world_run(w, ROUNDS);
+	world_write(w, path);
+	assert_int_equal(trace_open(host, path, &err), 0);
+	assert_int_equal(within_find(found, *host, &options, &err), 0);
+}
+
+static void close_world(struct world *w, struct trace *host, struct within *found)
+{
+	within_release(found);
+	trace_release(host);
+	world_release(w);
+}
+
+static void test_all_events(void **state)
+{
+	struct world w = {0};
+	struct within found;
+	struct trace *host;
+
+	(void)state;
+	open_world(&w, &host, &found);
+	assert_int_equal(found.nr, 1);
+	assert_string_equal(found.list[0].name, "vm-a");
+	assert_string_equal(found.list[0].trace->hostname, "vm-a");
+	assert_string_equal(found.list[0].trace->release, "6.1.0-test");
+	assert_int_equal(found.list[0].trace->clock.freq_hz, 3000000000);
+	assert_int_equal(found.list[0].trace->problems.nr, 0);
+	for (int i = 0; i < WORLD_CPUS; i++) {
+		unsigned lost, nr = compare(found.list[0].trace, &w.vcpus[i], i, &lost);
+
+		assert_int_equal(nr, w.vcpus[i].nr_sent);
+		assert_true(nr > ROUNDS * 15);
+		assert_int_equal(lost, 0);
+	}
+	close_world(&w, host, &found);
+}
+
+/* Blocks that leave as they fill: the last of them never end, and what is there of them counts. */
+static void test_open_blocks(void **state)
+{
+	struct world w = {.open = true};
+	struct within found;
+	struct trace *host;
+
+	(void)state;
+	open_world(&w, &host, &found);
+	assert_int_equal(found.nr, 1);
+	assert_int_equal(found.list[0].trace->problems.nr, 0);
+	for (int i = 0; i < WORLD_CPUS; i++) {
+		unsigned ended = w.vcpus[i].nr_sent, lost, nr;
+
+		w.vcpus[i].nr_sent = w.vcpus[i].nr;
+		nr = compare(found.list[0].trace, &w.vcpus[i], i, &lost);
+		assert_int_equal(lost, 0);
+		assert_true(nr >= ended);
+		/* What is missing is less than a fragment. */
+		assert_true(w.vcpus[i].nr - nr < HT_CALL_BYTES / 2);
+	}
+	close_world(&w, host, &found);
+}
+
+/* One call that the host's tracer lost costs its block, and shows. */
+static void test_lost_call(void **state)
+{
+	struct world w = {.lose_call = 40};
+	unsigned lost[2], nr[2];
+	struct within found;
+	struct trace *host;
+
+	(void)state;
+	open_world(&w, &host, &found);
+	assert_int_equal(found.nr, 1);
+	for (int i = 0; i < WORLD_CPUS; i++)
+		nr[i] = compare(found.list[0].trace, &w.vcpus[i], i, &lost[i]);
+	assert_int_equal(lost[0] + lost[1], 1);
+	assert_true(nr[0] + nr[1] < w.vcpus[0].nr_sent + w.vcpus[1].nr_sent);
+	assert_true(nr[0] + nr[1] + 400 > w.vcpus[0].nr_sent + w.vcpus[1].nr_sent);
+	assert_int_equal(found.list[0].trace->loss.packets, 1);
+	assert_int_equal(found.list[0].trace->problems.nr, 1);
+	close_world(&w, host, &found);
+}
+
+/* The guest is a machine, and its events and marks are where they belong. */
+static void check_events(const char *host, const struct world *w)
+{
+	const char *paths[] = {host};
+	struct sonde_inputs in = {.paths = paths, .nr_paths = 1, .threads = 2};
+	struct sonde_events *events;
+	struct sonde_error err = {0};
+	struct sonde_event e;
+	unsigned nr = 0, marks = 0;
+	int64_t worst = 0;
+
+	assert_int_equal(sonde_events_open(&events, &in, NULL, &err), 0);
+	assert_int_equal(sonde_events_nr_machines(events), 2);
+	assert_string_equal(sonde_events_machine_name(events, 1), "vm-a");
+	while (sonde_events_next(events, &e) > 0) {
+		int64_t off = e.t_ns - ((int64_t)e.ticks - WORLD_OFFSET);
+
+		if (!strcmp(e.name, "mark")) {
+			const struct world_mark *m = &w->marks[marks++];
+
+			assert_true(marks <= w->nr_marks);
+			assert_int_equal(e.machine, 1);
+			assert_int_equal(e.ticks, m->t);
+			assert_int_equal(e.cpu, m->vcpu);
+			assert_int_equal(e.tid, m->tid);
+		}
+		if (e.machine != 1 || strcmp(e.name, "sched_switch"))
+			continue;
+		off = off < 0 ? -off : off;
+		worst = off > worst ? off : worst;
+		nr++;
+	}
+	assert_int_equal(nr, w->vcpus[0].nr_sent + w->vcpus[1].nr_sent);
+	assert_int_equal(marks, w->nr_marks);
+	assert_true(marks > 20);
+	/* No offset is told: from calls and stays in the guest alone. */
+	assert_true(worst < 10 * WORLD_US);
+	sonde_events_close(events);
+}
+
+/* From the host's file alone. */
+static void test_events_of_host(void **state)
+{
+	struct world w = {0};
+
+	(void)state;
+	world_run(&w, ROUNDS);
+	world_write(&w, path);
+	check_events(path, &w);
+	world_release(&w);
+}
+
+/* From the host's file and that of the calls which are not in it. */
+static void test_folded_calls(void **state)
+{
+	struct world w = {.fold = true};
+	char dir[] = "/tmp/test-within-XXXXXX";
+	char trace[64], calls[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(trace, sizeof(trace), "%s/trace.dat", dir);
+	snprintf(calls, sizeof(calls), "%s/hypercalls", dir);
+	world_run(&w, ROUNDS);
+	world_write(&w, trace);
+	world_write_folded(&w, calls);
+	check_events(dir, &w);
+	unlink(trace);
+	unlink(calls);
+	rmdir(dir);
+	world_release(&w);
+}
+
+/* Each mark is of the thread that made it, and spans are as long as they were. */
+static void check_marks(const char *history, const struct world *w)
+{
+	struct sonde_error err = {0};
+	struct sonde_facts *facts;
+	struct sonde_run *run;
+	unsigned spans = 0;
+
+	assert_int_equal(sonde_run_open(&run, history, &err), 0);
+	assert_int_equal(sonde_nr_marks(run), w->nr_marks);
+	for (unsigned i = 0; i < w->nr_marks; i++) {
+		struct sonde_thread thread;
+		struct sonde_mark mark;
+
+		assert_int_equal(sonde_mark(run, i, &mark), 0);
+		assert_int_equal(mark.t, w->marks[i].t);
+		assert_int_equal(mark.machine, 1);
+		assert_int_equal(mark.cpu, w->marks[i].vcpu);
+		assert_int_equal(mark.kind, w->marks[i].kind);
+		assert_true(mark.by_host);
+		assert_string_equal(mark.text, mark.kind ? "span" : "point");
+		assert_int_equal(sonde_thread(run, mark.thread, &thread), 0);
+		assert_int_equal(thread.tid, w->marks[i].tid);
+	}
+	assert_int_equal(sonde_facts_get(&facts, run, "mark", 0, INT64_MAX, &err), 0);
+	for (size_t i = 0; i < sonde_facts_nr_rows(facts); i++)
+		spans += !strcmp(sonde_facts_cell(facts, i, 4).s, "span");
+	assert_int_equal(spans, w->nr_marks / 3);
+	sonde_facts_free(facts);
+	sonde_run_close(run);
+}
+
+static void test_history_of_host(void **state)
+{
+	const char *paths[] = {path};
+	struct sonde_inputs in = {.paths = paths, .nr_paths = 1};
+	struct sonde_analyze_result result;
+	struct sonde_error err = {0};
+	char out[] = "/tmp/test-within-XXXXXX";
+	struct world w = {0};
+	int fd = mkstemp(out);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	world_run(&w, ROUNDS);
+	world_write(&w, path);
+	assert_int_equal(sonde_analyze(&in, out, NULL, &result, &err), 0);
+	assert_int_equal(result.machines, 2);
+	assert_int_equal(result.problems, 1); /* the rate of the counter is told by nobody */
+	check_marks(out, &w);
+	unlink(out);
+	world_release(&w);
+}
+
+static int make_file(void **state)
+{
+	int fd = mkstemps(path, 4);
+
+	(void)state;
+	return fd < 0 || close(fd);
+}
+
+static int drop_file(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_events),   cmocka_unit_test(test_open_blocks),
+		cmocka_unit_test(test_lost_call),    cmocka_unit_test(test_events_of_host),
+		cmocka_unit_test(test_folded_calls), cmocka_unit_test(test_history_of_host),
+	};
+
+	return cmocka_run_group_tests(tests, make_file, drop_file);
+}

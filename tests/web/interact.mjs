@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every hand and key of the page, in a real browser: node tests/web/interact.mjs SONDE RUN
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { browse, serve, settled } from "./page.mjs";
+
+const [sonde, run] = process.argv.slice(2);
+const server = await serve(sonde, run);
+const browser = await browse({ viewport: { width: 1280, height: 1300 } });
+const { page } = browser;
+const complaints = [];
+page.on("pageerror", (e) => complaints.push(e.message));
+page.on("console", (m) => {
+  // 409: a newer question took its place, as it should be when one moves on.
+  if (m.type() === "error" && !m.text().includes("409")) complaints.push(m.text());
+});
+
+const shown = () => page.evaluate(() => structuredClone(window.sonde.view.shown));
+const look = () => page.evaluate(() => structuredClone(window.sonde.view.look));
+const span = async () => {
+  const s = await shown();
+  return s.end - s.begin;
+};
+const rowIds = () => page.evaluate(() => window.sonde.timeline.rows.rows.map((r) => r.id));
+const picture = () => page.locator("canvas.rows").boundingBox();
+/** The colours of a row's middle line, one text per pixel. */
+const pixels = (id) =>
+  page.evaluate((rowId) => {
+    const { timeline } = window.sonde;
+    const p = timeline.placed.find((q) => q.row.id === rowId);
+    const c = timeline.canvas;
+    const ratio = c.width / c.clientWidth;
+    const y = Math.round((p.y + p.height * 0.85) * ratio);
+    const d = new Uint32Array(c.getContext("2d").getImageData(0, y, c.width, 1).data.buffer);
+    return [...d];
+  }, id);
+const rowMiddle = (id) =>
+  page.evaluate((rowId) => {
+    const { timeline } = window.sonde;
+    const p = timeline.placed.find((q) => q.row.id === rowId);
+    const box = timeline.canvas.getBoundingClientRect();
+    return { x: box.x, y: box.y + p.y + p.height / 2 };
+  }, id);
+const key = async (name) => {
+  await page.keyboard.press(name);
+  await settled(page);
+};
+
+async function fresh(hash = "") {
+  await page.goto("about:blank");
+  await page.goto(server.url + hash);
+  await settled(page);
+  await page.waitForFunction(() => window.sonde.model.threads.length > 0);
+  await settled(page);
+}
+
+async function sumsOfRows() {
+  await fresh("#t=480000000-500000000&panel=");
+  const physical = await pixels("p/1");
+  const parts = [];
+  for (const name of ["host0", "vm-a", "vm-b", "vm-a-n"]) parts.push(await pixels(`o:${name}/1`));
+  const ground = await page.evaluate(() => {
+    const [r, g, b] = window.sonde.theme.row;
+    return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
+  });
+  // Names and grid lines lie over some pixels; elsewhere exactly one machine has the piece.
+  let one = 0;
+  physical.forEach((_, x) => {
+    if (parts.filter((p) => p[x] !== ground).length === 1) one++;
+  });
+  assert.ok(one > physical.length * 0.9, `${one} of ${physical.length} pixels are of one machine`);
+  assert.ok(parts.every((p) => p.some((v) => v !== ground)), "a machine has no part");
+}
+
+async function wheelAndDrag() {
+  await fresh();
+  const box = await picture();
+  const x = box.x + box.width * 0.25;
+  await page.mouse.move(x, box.y + 60);
+  const under = await page.evaluate((px) => window.sonde.timeline.time(px), box.width * 0.25);
+  for (let i = 0; i < 5; i++) await page.mouse.wheel(0, -240);
+  await settled(page);
+  const zoomed = await span();
+  assert.ok(zoomed < 0.2 * 1.5e9, `wheel: ${zoomed}`);
+  const after = await page.evaluate((px) => window.sonde.timeline.time(px), box.width * 0.25);
+  assert.ok(Math.abs(after - under) < zoomed / 200, "the moment under the pointer stays there");
+  const before = await shown();
+  await page.mouse.down();
+  await page.mouse.move(x - 200, box.y + 60, { steps: 5 });
+  await page.mouse.up();
+  const dragged = await shown();
+  const moved = (dragged.begin - before.begin) / zoomed;
+  assert.ok(Math.abs(moved - 200 / box.width) < 0.01, `drag: ${moved}`);
+  await page.keyboard.down("Shift");
+  await page.mouse.wheel(0, 300);
+  await page.keyboard.up("Shift");
+  assert.ok((await shown()).begin > dragged.begin, "shift wheel");
+  await page.mouse.move(box.x + 5, box.y + 60);
+  for (let i = 0; i < 40; i++) await page.mouse.wheel(0, 240);
+  assert.equal(await span(), 1499933552, "no further out than the run");
+}
+
+async function keysMove() {
+  await fresh("#t=400000000-500000000");
+  await page.mouse.move(1, 1);
+  const begin = await shown();
+  await key("d");
+  assert.ok((await shown()).begin > begin.begin, "d");
+  await key("a");
+  assert.ok(Math.abs((await shown()).begin - begin.begin) < 2, "a");
+  await key("w");
+  assert.ok((await span()) < 1e8, "w");
+  await key("s");
+  assert.ok(Math.abs((await span()) - 1e8) < 2, "s");
+  await key("Shift+D");
+  assert.ok((await shown()).begin > begin.begin + 8e7, "a screen");
+  await key("0");
+  assert.equal((await shown()).begin, 0);
+  await key("u");
+  assert.ok((await shown()).begin > 0, "undo");
+  await key("Shift+U");
+  assert.equal((await shown()).begin, 0, "redo");
+}
+
+async function stepsAndRows() {
+  await fresh("#t=480000000-500000000&c=484000000&r=p/0");
+  const at = async () => (await shown()).cursor;
+  const change = async (name) => {
+    const before = await at();
+    await page.keyboard.press(name);
+    await page.waitForFunction((b) => window.sonde.view.shown.cursor !== b, before);
+    return at();
+  };
+  const next = await change("ArrowRight");
+  assert.ok(next > 484000000, "next");
+  const truth = await page.evaluate((t) => window.sonde.api.at("cpu", 0, t), next);
+  assert.equal(truth.begin, next, "the cursor is on a change");
+  const back = await change("ArrowLeft");
+  assert.ok(back < next, "last");
+  const task = await page.evaluate((t) => window.sonde.api.at("cpu", 0, t), await at());
+  const again = await change("n");
+  const then = await page.evaluate((t) => window.sonde.api.at("cpu", 0, t), again);
+  assert.equal(then.stack.at(-1).thread.label, task.stack.at(-1).thread.label, "the same task again");
+  await key("ArrowDown");
+  assert.equal((await shown()).row, "p/1");
+  await key("ArrowUp");
+  assert.equal((await shown()).row, "p/0");
+  await key("p");
+  assert.deepEqual((await shown()).pinned, ["p/0"]);
+  assert.equal(await page.locator(".label.pinned").count(), 1);
+  await key("p");
+  await key("h");
+  assert.ok(!(await rowIds()).includes("p/0"), "hidden");
+  await key("Shift+H");
+  assert.ok((await rowIds()).includes("p/0"), "shown again");
+}
+
+async function ranges() {
+  await fresh("#t=400000000-500000000&panel=range");
+  const box = await picture();
+  await page.mouse.move(box.x + 100, box.y + 40);
+  await page.keyboard.down("Shift");
+  await page.mouse.down();
+  await page.mouse.move(box.x + 300, box.y + 40, { steps: 4 });
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  const { range } = await shown();
+  assert.ok(Math.abs(range[1] - range[0] - (200 / box.width) * 1e8) < 2e5, "range by drag");
+  await page.waitForSelector("text=the chosen range");
+  await page.waitForSelector("text=CPU time by machine");
+  const facts = await page.evaluate(
+    ([a, b]) => window.sonde.api.facts("machine_time", Math.floor(a), Math.ceil(b), 50), range);
+  const total = facts.columns.findIndex((c) => c.name === "total");
+  const sum = facts.rows.reduce((n, r) => n + r[total], 0);
+  assert.equal(sum, 2 * (Math.ceil(range[1]) - Math.floor(range[0])), "the range's times add up");
+  await key("z");
+  assert.ok(Math.abs((await span()) - (range[1] - range[0])) < 2, "z");
+  await key("Escape");
+  assert.equal((await shown()).range, null, "Escape");
+}
+
+async function filters() {
+  await fresh("#t=480000000-500000000&panel=");
+  const before = await pixels("p/0");
+  await page.keyboard.press("f");
+  await page.keyboard.type("machine:vm-b");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  const after = await pixels("p/0");
+  assert.ok(before.some((v, i) => v !== after[i]), "the rest fades");
+  const vmb = await pixels("o:vm-b/1");
+  const ofVmb = await page.evaluate(() => window.sonde.model.contexts.map(
+    (c, i) => window.sonde.filter.context(window.sonde.model, i) === (window.sonde.model.machineName(c[0]) === "vm-b")));
+  assert.ok(ofVmb.every(Boolean) && vmb.length, "what is of vm-b, and nothing else, is kept");
+  await page.waitForFunction(() => location.hash.includes("vm-b"));
+  const link = page.url();
+  await page.goto("about:blank");
+  await page.goto(link);
+  await settled(page);
+  assert.equal((await shown()).filter, "machine:vm-b", "a deep link");
+  await key("Escape");
+  assert.equal((await shown()).filter, "");
+  await page.locator(".legend .key", { hasText: "hypervisor" }).click();
+  assert.equal((await shown()).filter, "state=hypervisor", "the legend highlights");
+  await page.locator('.label[data-row="m:vm-a"]').hover();
+  await page.locator('.label[data-row="m:vm-a"] .tools button[title="highlight"]').click();
+  assert.equal((await shown()).filter, "state=hypervisor machine=vm-a", "terms are joined");
+  const both = await page.evaluate(() => {
+    const { model, filter } = window.sonde;
+    return model.contexts.every((c, i) =>
+      filter.context(model, i) === (c[3] === 6 && model.machineName(c[0]) === "vm-a"));
+  });
+  assert.ok(both, "and");
+}
+
+async function searching() {
+  // The busiest threads, which move the rows, come when the row that was found is in view.
+  let release;
+  const found = new Promise((resolve) => (release = resolve));
+  await page.route(/slot=busy/, async (route) => {
+    await found;
+    await route.continue();
+  });
+  await fresh();
+  await page.keyboard.press("/");
+  await page.keyboard.type("b-burn");
+  await page.waitForSelector(".found .item");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => window.sonde.view.shown.cursor !== null);
+  const s = await shown();
+  assert.match(s.row, /^t:\d+$/);
+  const state = await page.evaluate(
+    ([row, t]) => window.sonde.api.at("thread", row, t), [Number(s.row.slice(2)), s.cursor]);
+  assert.equal(state.state, 2, "it runs there");
+  assert.ok(state.thread.label.startsWith("b-burn"));
+  const label = page.locator(`.label[data-row="${s.row}"]`);
+  await label.waitFor();
+  assert.equal(await page.evaluate(() => window.sonde.busy.size), 0);
+  const before = await rowIds();
+  release();
+  await page.waitForFunction(() => window.sonde.busy.size > 0);
+  await page.unroute(/slot=busy/);
+  await settled(page);
+  assert.notDeepEqual(await rowIds(), before, "rows have come");
+  await settled(page);
+  assert.equal(await label.count(), 1, "its row is in view");
+  await page.keyboard.press("/");
+  await page.keyboard.type("50%");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction((c) => window.sonde.view.shown.cursor !== c, s.cursor);
+  assert.ok(Math.abs((await shown()).cursor - 749966776) < 2, "a time");
+}
+
+async function tooltips() {
+  await fresh("#t=481000000-484000000");
+  const { x, y } = await rowMiddle("p/0");
+  const box = await picture();
+  await page.mouse.move(x + box.width * 0.6, y);
+  await page.waitForSelector(".tooltip .frame");
+  const text = await page.locator(".tooltip").innerText();
+  for (const word of ["host0", "vm-a", "vm-a-n", "L0", "L1", "L2", "clock ±"])
+    assert.ok(text.includes(word), `tooltip lacks ${word}: ${text}`);
+  const vcpu = await rowMiddle("v:vm-a/1");
+  await page.mouse.move(vcpu.x + box.width * 0.5, vcpu.y);
+  await page.waitForSelector(".tooltip >> text=preempted");
+  await page.waitForSelector(".tooltip >> text=instead ran");
+}
+
+async function notesAndClocks() {
+  await fresh("#c=700000000");
+  await key("b");
+  await page.waitForSelector(".notes input");
+  await page.fill(".notes input", "here it waits");
+  await page.keyboard.press("Tab");
+  await page.waitForFunction(() => location.hash.includes("here"));
+  await page.reload();
+  await settled(page);
+  assert.deepEqual((await shown()).notes, [{ t: 700000000, text: "here it waits" }]);
+  const before = await page.locator(".span").innerText();
+  await page.locator("canvas.rows").focus();
+  await key("c");
+  assert.notEqual(await page.locator(".span").innerText(), before, "another clock");
+  await key("t");
+  assert.equal((await look()).theme, "dark");
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+  await key("Shift+T");
+  assert.equal((await look()).safe, true);
+  await key("r");
+  assert.equal((await look()).rowSize, 2);
+  await key("?");
+  assert.ok(await page.locator(".sheet").isVisible());
+  await key("Escape");
+  assert.ok(!(await page.locator(".sheet").isVisible()));
+}
+
+async function panels() {
+  await fresh("#t=480000000-500000000&c=484000000");
+  for (const [tab, text] of [["range", "CPU time by machine"], ["events", "kvm_"], ["run", "How it was found"],
+    ["verdicts", "Hypervisor time by VM"]]) {
+    await page.locator(`[data-tab="${tab}"]`).click();
+    await page.waitForFunction((t) => document.querySelector(".panel-body").innerText.toLowerCase().includes(t.toLowerCase()), text);
+  }
+  await page.locator('[data-tab="facts"]').click();
+  await page.selectOption(".panel-body select", "preemption_list");
+  await page.waitForSelector("h3 >> text=Preemptions, one by one");
+  const s = await shown();
+  await page.locator(".panel-body td .link[title='show this moment']").first().click();
+  assert.notEqual((await shown()).begin, s.begin, "a row is a way to its place");
+}
+
+async function exitsAndPath() {
+  await fresh("#t=480000000-500000000&panel=path&r=k:vm-a-n%2F0&c=490000000");
+  await page.waitForSelector("text=the steps add up to 20.00 ms");
+  const path = await page.evaluate(async () => {
+    const { api, model } = window.sonde;
+    const thread = model.threads.findIndex((t) => t[3] === "wl" && t[1] === 164);
+    return api.path(thread, 480000000, 500000000);
+  });
+  const length = path.columns.findIndex((c) => c.name === "length");
+  assert.equal(path.rows.reduce((n, r) => n + r[length], 0), 20000000, "the steps add up");
+  // As many exits as there are, however finely they are counted.
+  const counts = await page.evaluate(async () => {
+    const sum = (a) => a.vcpus.map((v) => [v.cpu, v.counts.reduce((x, y) => x + y, 0)]);
+    const { api } = window.sonde;
+    return [sum(await api.exits(480000000, 500000000, 1)), sum(await api.exits(480000000, 500000000, 600))];
+  });
+  assert.deepEqual(counts[0], counts[1]);
+  const told = await page.evaluate(async () => {
+    const facts = await window.sonde.api.facts("exits", 480000000, 500000000, 500);
+    const at = (name) => facts.columns.findIndex((c) => c.name === name);
+    const sums = {};
+    for (const r of facts.rows) sums[r[at("vm")]] = (sums[r[at("vm")]] ?? 0) + r[at("count")];
+    return [sums, window.sonde.model.run.cpus.map((c) => c.machine)];
+  });
+  const sums = {};
+  for (const [cpu, n] of counts[0]) sums[told[1][cpu]] = (sums[told[1][cpu]] ?? 0) + n;
+  assert.deepEqual(sums, told[0], "as many as the analysis counts");
+  await page.waitForFunction(() => window.sonde.timeline.exits.counted !== null);
+  await settled(page);
+  const bars = await pixels("x:vm-a/0");
+  assert.ok(new Set(bars).size > 1, "bars are drawn");
+}
+
+async function saving() {
+  await fresh("#t=480000000-500000000");
+  for (const [name, start] of [["e", "<svg"], ["Shift+E", "\x89PNG"]]) {
+    const [file] = await Promise.all([page.waitForEvent("download"), page.keyboard.press(name)]);
+    const data = readFileSync(await file.path());
+    assert.ok(data.subarray(0, 4).toString("latin1") === start.slice(0, 4), `${name}: ${data.subarray(0, 8)}`);
+    assert.ok(data.length > 5000, `${name}: ${data.length} bytes`);
+  }
+}
+
+async function neverStretched() {
+  await fresh();
+  // An observer made after the page's own is told after it, and before the frame is shown.
+  const [bitmap, box] = await page.evaluate(() => new Promise((done) => {
+    const { canvas } = window.sonde.timeline;
+    const before = canvas.clientHeight;
+    new ResizeObserver(() => {
+      if (canvas.clientHeight !== before)
+        done([canvas.height, Math.round(canvas.clientHeight * devicePixelRatio)]);
+    }).observe(canvas);
+    document.querySelector(".filterbar").style.height = "90px";
+  }));
+  assert.equal(bitmap, box, "the picture is as high as its box");
+}
+
+async function badLinks() {
+  for (const hash of ["#t=9-1", "#t=abc", "#t=-5-99999999999999", "#r=nonsense&p=nope&h=%00&o=zzz",
+    "#n=x~y&n=1~<img src=x onerror=alert(1)>&f=%22%22%22:::-&panel=none&z=9&theme=pink"]) {
+    await fresh(hash);
+    assert.ok((await rowIds()).length > 5, hash);
+  }
+}
+
+const tests = [sumsOfRows, wheelAndDrag, keysMove, stepsAndRows, ranges, filters, searching, tooltips,
+  notesAndClocks, panels, exitsAndPath, saving, neverStretched, badLinks];
+let failed = 0;
+for (const test of tests) {
+  try {
+    await test();
+    assert.deepEqual(complaints, [], "the browser complained");
+    console.log(`ok ${test.name}`);
+  } catch (e) {
+    failed++;
+    complaints.length = 0;
+    console.log(`FAILED ${test.name}: ${e.stack}`);
+  }
+}
+await browser.stop();
+await server.stop();
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions to the server; docs/serve.md has them all.  Paths are relative: the key is in the URL.
+import type { Context, RunModel, Thread } from "./model";
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    text: string,
+  ) {
+    super(text);
+  }
+}
+
+export type Params = Record<string, string | number | undefined>;
+
+/** Where answers come from: the server, or what a self-contained report carries. */
+export interface Source {
+  json<T>(name: string, params: Params): Promise<T>;
+  rows(begin: number, end: number, px: number, attrs: number[]): Promise<Map<number, Runs>>;
+}
+
+async function get(name: string, params: Params): Promise<Response> {
+  const query = Object.entries(params)
+    .filter(([, v]) => v !== undefined)
+    .map(([k, v]) => `${k}=${encodeURIComponent(String(v))}`)
+    .join("&");
+  const response = await fetch(`api/${name}${query && "?" + query}`, { cache: "no-store" });
+  if (response.ok) return response;
+  let text = response.statusText;
+  try {
+    text = ((await response.json()) as { error?: string }).error ?? text;
+  } catch {
+    // An answer without JSON has only its status to tell.
+  }
+  throw new ApiError(response.status, text);
+}
+
+export const server: Source = {
+  async json<T>(name: string, params: Params) {
+    return (await (await get(name, params)).json()) as T;
+  },
+  async rows(begin: number, end: number, px: number, attrs: number[]) {
+    const params = { begin, end, px, attrs: attrs.join(",") };
+    return decodeRows(await (await get("rows", params)).arrayBuffer(), attrs);
+  },
+};
+
+// One row of a window: run i covers pixels first[i] .. first[i] + nr[i] - 1.
+export interface Runs {
+  value: Uint32Array;
+  first: Uint16Array;
+  nr: Uint16Array;
+  share: Uint8Array;
+}
+
+export interface StackFrame {
+  machine: number;
+  cpu: number | null;
+  thread: { row: number | null; label: string };
+  containers: { row: number; label: string }[];
+}
+
+export interface At {
+  begin: number;
+  end: number;
+  mode?: number;
+  detail?: string;
+  serves?: number | null;
+  bound_ns?: number | null;
+  stack?: StackFrame[];
+  state?: number;
+  host_thread?: { row: number | null; label: string };
+  on?: number;
+  cpu?: number;
+  task?: { row: number | null; label: string };
+  thread?: { row: number | null; label: string };
+  instead?: { row: number | null; label: string };
+  instead_machine?: number | null;
+  why_off?: string;
+  wake?: { cause: string; irq: string; from: number | null; evidence: string };
+  containers?: { row: number; label: string }[];
+}
+
+export interface Column {
+  name: string;
+  title: string;
+  type: string;
+  help: string;
+}
+
+export interface Facts {
+  name: string;
+  title: string;
+  help: string;
+  columns: Column[];
+  total: number;
+  rows: (number | string)[][];
+}
+
+export interface Load {
+  cpus: number;
+  buckets: number;
+  parts: { machine: number; mode: number; time: number[] }[];
+}
+
+/** [t, machine, cpu, tid, name, fields] */
+export type EventLine = [number, number, number, number, string, string];
+
+const CHUNK = 16384;
+
+export class Api {
+  constructor(private readonly source: Source) {}
+
+  model(): Promise<RunModel> {
+    return this.source.json("model", {});
+  }
+
+  contexts(first: number): Promise<Context[]> {
+    return this.source.json("contexts", { first, nr: CHUNK });
+  }
+
+  threads(first: number): Promise<Thread[]> {
+    return this.source.json("threads", { first, nr: CHUNK });
+  }
+
+  rows(begin: number, end: number, px: number, attrs: number[]): Promise<Map<number, Runs>> {
+    return this.source.rows(begin, end, px, attrs);
+  }
+
+  at(kind: string, row: number, t: number): Promise<At> {
+    return this.source.json("at", { kind, row, t });
+  }
+
+  async step(attr: number, t: number, back: boolean, want: Params = {}): Promise<number | null> {
+    const params = { attr, t, back: back ? 1 : 0, ...want };
+    return (await this.source.json<{ t: number | null }>("step", params)).t;
+  }
+
+  async time(text: string): Promise<number> {
+    return (await this.source.json<{ t: number }>("time", { text })).t;
+  }
+
+  load(begin: number, end: number, nr: number): Promise<Load> {
+    return this.source.json("load", { begin, end, nr, slot: `load${begin === 0 ? "" : "-part"}` });
+  }
+
+  facts(name: string, begin: number, end: number, max: number, slot?: string): Promise<Facts> {
+    return this.source.json("facts", { name, begin, end, max, slot });
+  }
+
+  path(thread: number, begin: number, end: number): Promise<Facts> {
+    return this.source.json("path", { thread, begin, end, max: 500, slot: "path" });
+  }
+
+  exits(begin: number, end: number, nr: number): Promise<{ vcpus: { cpu: number; counts: number[] }[] }> {
+    return this.source.json("exits", { begin, end, nr, slot: "exits" });
+  }
+
+  events(t: number, nr: number): Promise<{ events: EventLine[] }> {
+    return this.source.json("events", { t, nr, slot: "events" });
+  }
+}
+
+function decodeRows(buffer: ArrayBuffer, attrs: number[]): Map<number, Runs> {
+  const head = new Uint32Array(buffer, 0, 3);
+  if (head[0] !== 1 || head[1] !== attrs.length) throw new Error("rows in an unknown form");
+  const rows = new Map<number, Runs>();
+  let at = 12;
+  for (const attr of attrs) {
+    const n = new Uint32Array(buffer, at, 1)[0];
+    at += 4;
+    const value = new Uint32Array(buffer, at, n);
+    at += 4 * n;
+    const first = new Uint16Array(buffer, at, n);
+    at += 2 * n;
+    const nr = new Uint16Array(buffer, at, n);
+    at += 2 * n;
+    const share = new Uint8Array(buffer, at, n);
+    at += (n + 3) & ~3;
+    rows.set(attr, { value, first, nr, share });
+  }
+  return rows;
+}
+
+/** All rows of a chunked table, chunk by chunk; @each is called after every one. */
+export async function loadAll<T>(
+  nr: number,
+  into: T[],
+  get: (first: number) => Promise<T[]>,
+  each: () => void,
+): Promise<void> {
+  while (into.length < nr) {
+    const chunk = await get(into.length);
+    if (!chunk.length) return;
+    for (const row of chunk) into.push(row);
+    each();
+  }
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the page together: what is shown follows from the run, the data that has come, and the view.
+import { type Api, loadAll } from "./api";
+import { commands } from "./commands";
+import { Data } from "./data";
+import { button, fill, h, icon } from "./dom";
+import { Exits } from "./exits";
+import { Filter, term } from "./filter";
+import { Clock } from "./format";
+import { help, legend } from "./help";
+import { listenKeys, Pointer } from "./input";
+import { Labels, rowTerm } from "./labels";
+import { type Model, THREAD_RUNNING } from "./model";
+import { Overview } from "./overview";
+import { makeTheme, type Theme } from "./palette";
+import { Panel } from "./panel";
+import { buildRows, type Row } from "./rows";
+import { Search } from "./search";
+import { Timeline } from "./timeline";
+import { Tooltip } from "./tooltip";
+import { View } from "./view";
+
+const LOAD_BUCKETS = 400;
+
+export class App {
+  readonly view: View;
+  readonly clock: Clock;
+  readonly data: Data;
+  readonly timeline: Timeline;
+  readonly pointer: Pointer;
+  readonly search: Search;
+  readonly helpBox = h("div", { class: "help", hidden: true });
+  theme: Theme;
+  filter: Filter;
+  private readonly busy = new Map<number, number>();
+  private readonly extra = new Set<number>();
+  private readonly labels: Labels;
+  private readonly overview: Overview;
+  private readonly panel: Panel;
+  private readonly tooltip: Tooltip;
+  private readonly scroller = h("div", { class: "scroller" });
+  private readonly scrolled = h("div");
+  private readonly filterInput = h("input", {
+    type: "search", placeholder: "Highlight: machine:vm-a state:user,syscall -idle …   f",
+    "aria-label": "highlight filter", autocomplete: "off", spellcheck: "false",
+  });
+  private readonly legendBox = h("div", { class: "legend" });
+  private readonly span = h("span", { class: "span mono" });
+  private readonly status = h("span", { class: "status", role: "status" });
+  private readonly darkQuery = window.matchMedia("(prefers-color-scheme: dark)");
+  private rowsKey = "";
+  private filterText = "";
+
+  constructor(
+    readonly model: Model,
+    readonly api: Api,
+  ) {
+    this.view = new View(model.run.length);
+    this.clock = new Clock(model.run);
+    this.theme = this.makeTheme();
+    this.filter = new Filter(this.view.shown.filter);
+    this.data = new Data(api, model.run.length, () => this.timeline.request(), (e) => this.say(e));
+    this.timeline = new Timeline(model, this.view, this.data, this.clock, this.theme, this.filter);
+    this.timeline.exits = new Exits(api, () => this.timeline.request());
+    this.tooltip = new Tooltip(model, api, this.clock, () => this.theme);
+    this.pointer = new Pointer(this.view, this.timeline, this.tooltip, (y) => this.scrollTo(y),
+      (id, t) => this.view.setCursor(t, id));
+    this.labels = new Labels(model, this.view, this.timeline, {
+      toggle: (row) => this.toggle(row),
+      pin: (row) => this.pin(row),
+      hide: (row) => this.hide(row),
+      only: (row) => this.setFilter(this.filter.toggled(rowTerm(model, row))),
+      select: (row) => this.view.setCursor(this.view.shown.cursor, row.id),
+    });
+    this.labels.openOf = (row) => this.isOpen(row.id);
+    this.overview = new Overview(model, this.view);
+    this.panel = new Panel(model, this.view, api, this.clock, {
+      jump: (t, length) => this.jump(t, length),
+      highlight: (word) => this.setFilter(this.filter.toggled(word)),
+    });
+    this.search = new Search(model, api, {
+      toThread: (row) => void this.toThread(row),
+      toRow: (id) => this.toRow(id),
+      toTime: (t) => this.view.reveal(t),
+    });
+  }
+
+  begin(): void {
+    this.layOut();
+    this.timeline.afterDraw = () => this.afterDraw();
+    this.view.listen((what) => this.changed(what));
+    listenKeys(commands(this));
+    this.scroller.addEventListener("scroll", () => {
+      this.timeline.scroll = this.scroller.scrollTop;
+      this.timeline.request();
+    });
+    this.labels.element.addEventListener("wheel", (e) => this.scrollTo(this.timeline.scroll + e.deltaY));
+    this.darkQuery.addEventListener("change", () => this.changed("look"));
+    new ResizeObserver(() => this.timeline.resized()).observe(this.timeline.canvas);
+    window.addEventListener("resize", () => this.drawStrips());
+    this.changed("look");
+    void this.load();
+  }
+
+  /** Tables come by and by; the picture is there before the last name is. */
+  private async load(): Promise<void> {
+    const again = () => {
+      this.timeline.restyle(this.theme, this.filter);
+      this.rowsArrived();
+      this.drawLegend();
+    };
+    const { run } = this.model;
+    try {
+      await Promise.all([
+        loadAll(run.nr_contexts, this.model.contexts, (f) => this.api.contexts(f), again),
+        loadAll(run.nr_threads, this.model.threads, (f) => this.api.threads(f), again),
+      ]);
+      this.panel.update();
+      this.overview.setLoad(await this.api.load(0, run.length, LOAD_BUCKETS));
+      this.drawStrips();
+      const busy = await this.api.facts("thread_time", 0, run.length, 2000, "busy");
+      const thread = busy.columns.findIndex((c) => c.name === "thread");
+      const total = busy.columns.findIndex((c) => c.name === "total");
+      for (const row of busy.rows) this.busy.set(Number(row[thread]), Number(row[total]));
+      this.rowsArrived();
+    } catch (e) {
+      this.say(e);
+    }
+  }
+
+  say(e: unknown): void {
+    this.status.textContent = e instanceof Error ? e.message : String(e ?? "");
+  }
+
+  private layOut(): void {
+    const colourBy = h("select", {
+      "aria-label": "colour by", title: "colour by",
+      onchange: (e: Event) =>
+        this.view.setLook({ colourBy: (e.target as HTMLSelectElement).value as "state" }),
+    }, ...["state", "machine", "process"].map((v) =>
+      h("option", { value: v, selected: v === this.view.look.colourBy }, `by ${v}`)));
+    const top = h("header", { class: "top" },
+      h("span", { class: "brand" }, "Sonde"), h("span", { class: "file" }, this.model.run.file),
+      this.search.element, this.span, this.status, h("span", { class: "grow" }), colourBy,
+      button("undo (u)", icon("undo"), () => this.view.undo()),
+      button("the whole run (0)", icon("fit"), () => this.view.show(0, this.view.length)),
+      button("bookmark at the cursor (b)", icon("mark"), () => this.addNote()),
+      button("light or dark (t)", icon("sun"), () => this.nextTheme()),
+      button("keys and help (?)", icon("help"), () => this.toggleHelp()));
+    const filterBar = h("div", { class: "filterbar" }, this.filterInput, this.legendBox);
+    this.filterInput.value = this.view.shown.filter;
+    this.filterInput.addEventListener("input", () => this.view.set({ filter: this.filterInput.value }, false));
+    this.filterInput.addEventListener("keydown", (e) => {
+      if (e.key === "Escape" || e.key === "Enter") this.filterInput.blur();
+    });
+    this.scroller.append(this.scrolled);
+    const labelColumn = h("div", { class: "label-column" }, h("div", { class: "label-head" }), this.labels.element);
+    const stage = h("main", { class: "stage" }, labelColumn, this.timeline.element, this.scroller);
+    fill(document.body,
+      h("div", { class: "page" }, top, this.overview.canvas, filterBar, stage, this.splitter(), this.panel.element),
+      this.tooltip.element, this.helpBox);
+    fill(this.helpBox, help(commands(this), () => this.toggleHelp()));
+  }
+
+  /** Between picture and panel: drag makes one larger. */
+  private splitter(): HTMLElement {
+    const bar = h("div", { class: "splitter", role: "separator" });
+    bar.addEventListener("pointerdown", (e) => bar.setPointerCapture(e.pointerId));
+    bar.addEventListener("pointermove", (e) => {
+      if (!bar.hasPointerCapture(e.pointerId)) return;
+      const high = Math.max(60, Math.min(innerHeight - 220, innerHeight - e.clientY));
+      document.documentElement.style.setProperty("--panel", `${high}px`);
+    });
+    return bar;
+  }
+
+  private makeTheme(): Theme {
+    const { theme, safe } = this.view.look;
+    return makeTheme(theme === "dark" || (theme === "auto" && this.darkQuery.matches), safe);
+  }
+
+  nextTheme(): void {
+    this.view.setLook({ theme: this.theme.dark ? "light" : "dark" });
+  }
+
+  toggleHelp(): void {
+    this.helpBox.hidden = !this.helpBox.hidden;
+  }
+
+  private changed(what: "shown" | "look"): void {
+    if (what === "look") {
+      this.theme = this.makeTheme();
+      this.clock.format = this.clock.formats.includes(this.view.look.time) ? this.view.look.time : "relative";
+      document.documentElement.dataset.theme = this.theme.dark ? "dark" : "light";
+      this.drawLegend();
+    }
+    const text = this.view.shown.filter;
+    if (what === "look" || text !== this.filterText) {
+      this.filterText = text;
+      this.filter = new Filter(text);
+      if (document.activeElement !== this.filterInput) this.filterInput.value = text;
+      this.timeline.restyle(this.theme, this.filter);
+      this.drawLegend();
+    }
+    this.rebuild();
+    this.timeline.request();
+    this.panel.update();
+  }
+
+  /** The tree, when something that shapes it has changed. */
+  private rebuild(): void {
+    const { hidden, pinned, toggled } = this.view.shown;
+    const key = JSON.stringify([hidden, pinned, toggled, this.model.threads.length, [...this.extra], this.busy.size]);
+    if (key === this.rowsKey) return;
+    this.rowsKey = key;
+    this.timeline.setRows(buildRows(this.model, {
+      open: (id, byDefault) => this.remember(id, byDefault),
+      hidden: new Set(hidden), pinned, extra: this.extra, busy: this.busy,
+    }));
+  }
+
+  /** Rows that come in above the chosen one do not push it out of view. */
+  private rowsArrived(): void {
+    const { row } = this.view.shown;
+    const seen = row !== null && this.inView(row);
+    this.rowsKey = "";
+    this.rebuild();
+    if (seen) this.scrollToRow(row);
+  }
+
+  private readonly defaults = new Map<string, boolean>();
+
+  private remember(id: string, byDefault: boolean): boolean {
+    this.defaults.set(id, byDefault);
+    return this.isOpen(id);
+  }
+
+  private isOpen(id: string): boolean {
+    return (this.defaults.get(id) ?? true) !== this.view.shown.toggled.includes(id);
+  }
+
+  private afterDraw(): void {
+    this.labels.update(this.theme, this.filter);
+    this.scrolled.style.height = `${this.timeline.contentHeight}px`;
+    const { begin, end } = this.view.shown;
+    this.span.textContent = `${this.clock.time(begin, 6)}  +${this.clock.length(end - begin)}`;
+    this.drawStrips();
+  }
+
+  private drawStrips(): void {
+    this.overview.draw(this.theme);
+  }
+
+  private drawLegend(): void {
+    fill(this.legendBox, ...legend(this.model, this.theme, this.filter, this.view.look.colourBy,
+      (word) => this.setFilter(this.filter.toggled(word))));
+  }
+
+  scrollTo(y: number): void {
+    this.scroller.scrollTop = y;
+    this.timeline.scroll = this.scroller.scrollTop;
+    this.timeline.request();
+  }
+
+  setFilter(text: string): void {
+    this.view.set({ filter: text });
+  }
+
+  focusFilter(): void {
+    this.filterInput.focus();
+    this.filterInput.select();
+  }
+
+  private flip(list: string[], id: string): string[] {
+    return list.includes(id) ? list.filter((x) => x !== id) : [...list, id];
+  }
+
+  toggle(row: Row): void {
+    this.view.set({ toggled: this.flip(this.view.shown.toggled, row.id) });
+  }
+
+  pin(row: Row): void {
+    this.view.set({ pinned: this.flip(this.view.shown.pinned, row.id) });
+  }
+
+  hide(row: Row): void {
+    this.view.set({ hidden: [...this.view.shown.hidden, row.id] });
+  }
+
+  get chosenRow(): Row | null {
+    const { pinned, rows } = this.timeline.rows;
+    return [...pinned, ...rows].find((r) => r.id === this.view.shown.row) ?? null;
+  }
+
+  jump(t: number, length: number): void {
+    const span = Math.max(length * 2.5, Math.min(this.view.span, this.view.length / 50));
+    const mid = t + length / 2;
+    this.view.set({
+      begin: mid - span / 2, end: mid + span / 2, cursor: t,
+      range: length > 0 ? [t, Math.min(this.view.length, t + length)] : this.view.shown.range,
+    });
+  }
+
+  /** Opens what is closed above a row, and brings it into view. */
+  toRow(id: string): void {
+    const closed = this.view.shown.toggled;
+    const group = id.startsWith("c:") && !this.isOpen(id) ? [id] : [];
+    this.view.set({ row: id, toggled: [...closed, ...group], hidden: this.view.shown.hidden.filter((x) => x !== id) });
+    this.rebuild();
+    this.scrollToRow(id);
+  }
+
+  /** Where a row that is not pinned stands in the list, in pixels from its top; null: nowhere. */
+  private place(id: string): { at: number; high: number } | null {
+    let at = 2;
+    for (const row of this.timeline.rows.rows) {
+      const high = this.timeline.heightOf(row) + this.timeline.gap;
+      if (row.id === id) return { at, high };
+      at += high;
+    }
+    return null;
+  }
+
+  private get roomForRows(): number {
+    return this.timeline.canvas.clientHeight - this.timeline.pinnedHeight;
+  }
+
+  private inView(id: string): boolean {
+    const place = this.place(id);
+    const { scroll } = this.timeline;
+    return place !== null && place.at >= scroll && place.at + place.high <= scroll + this.roomForRows;
+  }
+
+  scrollToRow(id: string): void {
+    const place = this.place(id);
+    if (!place || this.inView(id)) return;
+    const room = this.roomForRows;
+    // The list may have grown since it was drawn.
+    this.scrolled.style.height = `${Math.max(this.timeline.contentHeight, place.at + room)}px`;
+    this.scrollTo(place.at - room / 3);
+  }
+
+  /** To the next time the thread runs, from the cursor on; else to its first. */
+  async toThread(row: number): Promise<void> {
+    const thread = this.model.threads[row];
+    if (!thread || thread[6] === null) return;
+    const id = `t:${row}`;
+    const group = `T:${this.model.machineName(thread[0])}`;
+    const { toggled, cursor } = this.view.shown;
+    this.extra.add(row);
+    this.view.set({ toggled: this.isOpen(group) ? toggled : [...toggled, group], row: id });
+    this.rebuild();
+    const want = { value: THREAD_RUNNING };
+    const t = (await this.api.step(thread[6], cursor ?? 0, false, want)) ??
+      (await this.api.step(thread[6], 0, false, want));
+    if (t !== null) this.view.reveal(t, id);
+    this.scrollToRow(id);
+  }
+
+  /** The next or last change of the chosen row; @sameTask: of the thread that is at the cursor. */
+  async step(back: boolean, sameTask: boolean): Promise<void> {
+    const row = this.chosenRow ?? this.timeline.rows.rows.find((r) => r.attr !== null);
+    if (!row || row.attr === null) return;
+    const from = this.view.shown.cursor ?? this.view.shown.begin;
+    const want = sameTask ? await this.taskAt(row, from) : {};
+    const t = await this.api.step(row.attr, Math.floor(from), back, want);
+    if (t === null) this.say(back ? "nothing before" : "nothing after");
+    else {
+      this.say("");
+      this.view.reveal(t, row.id);
+    }
+  }
+
+  private async taskAt(row: Row, t: number): Promise<{ thread?: number; value?: number }> {
+    if (row.kind === "thread") return { value: THREAD_RUNNING };
+    if (row.kind !== "cpu") return {};
+    const at = await this.api.at("cpu", row.cpu, Math.floor(t));
+    const inner = at.stack?.at(-1)?.thread.row;
+    return inner === null || inner === undefined ? {} : { thread: inner };
+  }
+
+  moveRow(by: number): void {
+    const rows = [...this.timeline.rows.pinned, ...this.timeline.rows.rows];
+    const at = rows.findIndex((r) => r.id === this.view.shown.row);
+    const next = rows[Math.max(0, Math.min(rows.length - 1, at + by))];
+    if (!next) return;
+    this.view.setCursor(this.view.shown.cursor, next.id);
+    this.scrollToRow(next.id);
+  }
+
+  addNote(): void {
+    const { cursor, begin, end, notes } = this.view.shown;
+    const t = Math.round(cursor ?? (begin + end) / 2);
+    this.view.set({ notes: [...notes, { t, text: "" }].sort((a, b) => a.t - b.t) });
+    this.view.setLook({ panel: "notes" });
+  }
+
+  /** Highlights what runs at the cursor in the chosen row. */
+  async highlightTask(): Promise<void> {
+    const row = this.chosenRow;
+    const { cursor } = this.view.shown;
+    if (!row || cursor === null) return;
+    const want = row.kind === "cpu" ? await this.taskAt(row, cursor) : { thread: row.thread };
+    const thread = want.thread === undefined ? undefined : this.model.threads[want.thread];
+    if (thread) this.setFilter(this.filter.toggled(term("thread", `${thread[3]}[${thread[1]}]`)));
+  }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of pixels, fetched so that moving never waits: the whole run once, coarse, and around what is
+// shown as sharp as the screen, half a screen beyond both edges.
+import type { Api, Runs } from "./api";
+
+export interface Layer {
+  begin: number;
+  end: number;
+  px: number;
+  rows: Map<number, Runs>;
+}
+
+const BASE_PX = 2048;
+const FINE_PX_MAX = 8192;
+const ATTRS_MAX = 512; // in one question
+
+export class Data {
+  base: Layer | null = null;
+  fine: Layer | null = null;
+  private wanted: { begin: number; end: number; width: number; attrs: number[] } | null = null;
+  private busy = false;
+  /** When all that was asked for was there, first and last: for tests and for the bench. */
+  firstAt = 0;
+  settledAt = 0;
+
+  constructor(
+    private readonly api: Api,
+    private readonly length: number,
+    private readonly changed: () => void,
+    private readonly failed: (e: unknown) => void,
+  ) {}
+
+  get idle(): boolean {
+    return !this.busy && this.wanted === null;
+  }
+
+  /** The picture needs this; only the newest wish is followed. */
+  want(begin: number, end: number, width: number, attrs: number[]): void {
+    this.wanted = { begin, end, width, attrs };
+    if (!this.busy) void this.work();
+  }
+
+  private async work(): Promise<void> {
+    this.busy = true;
+    try {
+      while (this.wanted) {
+        const w = this.wanted;
+        this.wanted = null;
+        await this.fetchFine(w.begin, w.end, w.width, w.attrs);
+        this.settledAt = performance.now();
+        this.firstAt ||= this.settledAt;
+        if (!this.wanted) await this.fetchBase(w.attrs);
+      }
+    } catch (e) {
+      this.wanted = null;
+      this.failed(e);
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  private async fill(layer: Layer, attrs: number[]): Promise<void> {
+    const missing = attrs.filter((a) => !layer.rows.has(a));
+    for (let i = 0; i < missing.length; i += ATTRS_MAX) {
+      const part = missing.slice(i, i + ATTRS_MAX);
+      const rows = await this.api.rows(layer.begin, layer.end, layer.px, part);
+      for (const [attr, runs] of rows) layer.rows.set(attr, runs);
+    }
+    if (missing.length) this.changed();
+  }
+
+  private async fetchBase(attrs: number[]): Promise<void> {
+    this.base ??= { begin: 0, end: this.length, px: BASE_PX, rows: new Map() };
+    await this.fill(this.base, attrs);
+  }
+
+  /** True when what is there is as sharp as the screen. */
+  private sharp(layer: Layer | null, begin: number, end: number, width: number): layer is Layer {
+    if (!layer || layer.begin > begin || layer.end < end) return false;
+    const density = (layer.px / (layer.end - layer.begin)) * ((end - begin) / width);
+    return density > 0.99 && density < 2.1;
+  }
+
+  private async fetchFine(begin: number, end: number, width: number, attrs: number[]): Promise<void> {
+    if (this.sharp(this.fine, begin, end, width)) {
+      await this.fill(this.fine, attrs);
+      return;
+    }
+    // Whole numbers, and pixels that are the screen's own.
+    const pad = Math.round((end - begin) / 2);
+    const from = Math.floor(begin) - pad;
+    const to = Math.ceil(end) + pad;
+    const px = Math.min(FINE_PX_MAX, Math.ceil((width * (to - from)) / (end - begin)));
+    const layer: Layer = { begin: from, end: to, px, rows: new Map() };
+    const rows = await this.api.rows(from, to, px, attrs.slice(0, ATTRS_MAX));
+    for (const [attr, runs] of rows) layer.rows.set(attr, runs);
+    this.fine = layer;
+    this.changed();
+    await this.fill(layer, attrs);
+  }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What colours and keys mean.
+import { h } from "./dom";
+import { type Filter, FILTER_KEYS, term } from "./filter";
+import type { Command } from "./input";
+import { MODE_NAMES, type Model, VCPU_STATES } from "./model";
+import { css, machineColour, type Rgb, type Theme } from "./palette";
+
+/** Colours and their names; a click highlights. */
+export function legend(model: Model, theme: Theme, filter: Filter, colourBy: string,
+  toggle: (word: string) => void): HTMLElement[] {
+  const key = (name: string, colour: Rgb, word: string, hatched = false) => {
+    const swatch = h("span", { class: hatched ? "swatch hatched" : "swatch" });
+    swatch.style.background = hatched ? "" : css(colour);
+    return h("button", {
+      type: "button", class: filter.has(word) ? "key on" : "key", title: `highlight ${name}`,
+      onclick: () => toggle(word),
+    }, swatch, name);
+  };
+  const machines = model.run.machines.map((m, i) =>
+    key(m.name, machineColour(theme, i), term("machine", m.name)));
+  const there = new Set(model.contexts.map((c) => c[3]));
+  const modes = colourBy === "process" ? [] : [2, 3, 8, 9, 4, 5, 6, 7, 1, 0].filter((m) => there.has(m)).map((m) =>
+    key(MODE_NAMES[m], theme.modes[m], term("state", MODE_NAMES[m]), m === 0));
+  const preempted = key(VCPU_STATES[3], theme.vcpu[3], term("state", VCPU_STATES[3]));
+  const waiting = key(VCPU_STATES[4], theme.vcpu[4], term("state", VCPU_STATES[4]));
+  const gap = () => h("span", { class: "gap" });
+  return [...machines, gap(), ...modes, gap(), preempted, waiting];
+}
+
+const KEY_WORDS: Record<string, string> = {
+  ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc", PageUp: "PgUp",
+  PageDown: "PgDn",
+};
+
+function keyText(key: string): string {
+  return key.split("+").map((k) => KEY_WORDS[k] ?? (k.length > 1 ? k[0].toUpperCase() + k.slice(1) : k || "+")).join(" ");
+}
+
+export function help(all: Command[], close: () => void): HTMLElement {
+  const rows = all.map((c) =>
+    h("div", { class: "keyrow" },
+      h("span", { class: "keys" }, ...c.keys.slice(0, 2).map((k) => h("kbd", {}, k === "+" ? "+" : keyText(k)))),
+      h("span", {}, c.what)));
+  const hands = [
+    ["wheel", "zoom at the pointer"],
+    ["shift wheel", "to the left and right"],
+    ["alt wheel, wheel over names", "up and down"],
+    ["drag", "move"],
+    ["shift drag, drag on the ruler", "choose a range"],
+    ["double click", "a piece fills the picture"],
+    ["click", "cursor and row"],
+  ].map(([keys, what]) =>
+    h("div", { class: "keyrow" }, h("span", { class: "keys" }, h("kbd", {}, keys)), h("span", {}, what)));
+  return h("div", { class: "sheet", role: "dialog", "aria-label": "help" },
+    h("div", { class: "sheet-head" }, h("b", {}, "Hands and keys"),
+      h("button", { type: "button", "aria-label": "close", onclick: close }, "×")),
+    h("div", { class: "columns" }, ...hands, ...rows),
+    h("p", { class: "quiet" },
+      `Highlight filter: ${FILTER_KEYS.map((k) => `${k}:`).join(" ")} and plain text; a, b is either, ` +
+      "blanks are “and”, - turns a term around, = wants the whole word. What is not meant fades; hide and pin rows " +
+      "with the buttons beside their names. All of it is in the URL."),
+    h("p", { class: "quiet" },
+      "Each piece: the narrow stripe is the machine, the body what it does. Paler pieces held only part of their " +
+      "pixels. Hatched: unknown. Red below a row: events were lost. Brackets below a change: where it may lie, " +
+      "by the error bound of its machine's clock."));
+}

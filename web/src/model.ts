@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run has: machines, CPUs, containers, contexts and threads.  Contexts and threads come by
+// the chunk; what has not come yet is undefined.
+
+export interface Machine {
+  name: string;
+  parent: number;
+  level: number;
+  traced: boolean;
+  release: string;
+  tracer: string;
+  evidence: string;
+  vm_pid: number;
+}
+
+export interface Cpu {
+  machine: number;
+  number: number;
+  host_tid: number;
+  host_thread: number;
+  runs: number | null;
+  state: number | null;
+  task: number | null;
+}
+
+export interface PidNs {
+  machine: number;
+  parent: number;
+  level: number;
+  label: string;
+}
+
+export interface Named {
+  name: string;
+  title: string;
+  help: string;
+}
+
+export interface RunModel {
+  file: string;
+  version: string;
+  begin: string;
+  length: number;
+  ticks_are_ns: boolean;
+  complete: boolean;
+  wall: string | null;
+  nr_threads: number;
+  nr_contexts: number;
+  machines: Machine[];
+  cpus: Cpu[];
+  pid_ns: PidNs[];
+  clocks: [number, number, number, number][];
+  losses: [number, number, number, number, number][];
+  nr_losses: number;
+  problems: { machine: number; text: string; count: number }[];
+  nr_problems: number;
+  analyses: Named[];
+  modes: string[];
+}
+
+/** [machine, cpu, thread, mode, serves, detail] */
+export type Context = [number, number, number, number, number, string];
+/** [machine, tid, pid, comm, pid_ns, vcpu, state attribute] */
+export type Thread = [number, number, number, string, number, number, number | null];
+
+export const MODE = {
+  unknown: 0,
+  idle: 1,
+  user: 2,
+  syscall: 3,
+  irq: 4,
+  softirq: 5,
+  hypervisor: 6,
+  guest: 7,
+  kernel: 8,
+  task: 9,
+} as const;
+
+export const MODE_NAMES = [
+  "unknown",
+  "idle",
+  "user",
+  "system call",
+  "interrupt",
+  "soft interrupt",
+  "hypervisor",
+  "guest",
+  "kernel",
+  "task",
+];
+export const VCPU_STATES = ["", "unknown", "on a CPU", "preempted", "waiting", "gone"];
+export const THREAD_STATES = [
+  "",
+  "unknown",
+  "running",
+  "runnable",
+  "sleeping",
+  "blocked",
+  "stopped",
+  "dead",
+];
+export const VCPU_PREEMPTED = 3;
+export const THREAD_RUNNING = 2;
+
+export class Model {
+  contexts: Context[] = [];
+  threads: Thread[] = [];
+
+  constructor(readonly run: RunModel) {}
+
+  machine(row: number): Machine | undefined {
+    return this.run.machines[row];
+  }
+
+  machineName(row: number): string {
+    return this.run.machines[row]?.name ?? "?";
+  }
+
+  cpuLabel(row: number): string {
+    const cpu = this.run.cpus[row];
+    if (!cpu) return "?";
+    return `${this.machineName(cpu.machine)}/${cpu.number < 0 ? "all" : cpu.number}`;
+  }
+
+  threadLabel(row: number): string {
+    const t = this.threads[row];
+    if (row < 0) return "unknown thread";
+    if (!t) return `thread ${row}`;
+    if (t[1] === 0) return "idle";
+    return `${t[3]}[${t[1]}]` + (t[5] >= 0 ? `=${this.cpuLabel(t[5])}` : "");
+  }
+
+  /** The containers a namespace stands for, from the innermost out. */
+  containers(pidNs: number): number[] {
+    const chain: number[] = [];
+    for (let row = pidNs; chain.length < 32; ) {
+      const ns = this.run.pid_ns[row];
+      if (!ns || ns.parent < 0) break;
+      chain.push(row);
+      row = ns.parent;
+    }
+    return chain;
+  }
+
+  containerLabel(row: number): string {
+    return this.run.pid_ns[row]?.label ?? "";
+  }
+
+  /** What stands on a piece: the thread, or why a hypervisor works. */
+  contextName(row: number): string {
+    const c = this.contexts[row];
+    if (!c) return "";
+    if (c[3] === MODE.idle) return "";
+    if (c[3] === MODE.hypervisor && c[4] >= 0)
+      return `${c[5] || "KVM"} for ${this.cpuLabel(c[4])}`;
+    if (c[2] < 0) return c[3] === MODE.unknown ? "" : this.machineName(c[0]);
+    const name = this.threads[c[2]]?.[3] ?? "";
+    return c[5] && c[3] !== MODE.user ? `${name} · ${c[5]}` : name;
+  }
+
+  contextLabel(row: number): string {
+    const c = this.contexts[row];
+    if (!c) return "";
+    const what = MODE_NAMES[c[3]] + (c[5] ? ` ${c[5]}` : "");
+    const who = c[2] >= 0 ? this.threadLabel(c[2]) : "";
+    return [this.machineName(c[0]), who, what].filter(Boolean).join(" · ");
+  }
+
+  /** Bound of a machine's clock at a time: ns, -1 none known. */
+  clockBound(machine: number, t: number): number {
+    if (machine === 0) return 0;
+    for (const [m, from, to, bound] of this.run.clocks)
+      if (m === machine && t >= from && t < to) return bound;
+    return 0;
+  }
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Below the picture: verdicts, statistics of the range, events at the cursor, every analysis,
+// bookmarks, and what is to be known of the run itself.
+import { type Api, ApiError, type EventLine, type Facts } from "./api";
+import { button, fill, h } from "./dom";
+import { type Clock, count } from "./format";
+import type { Model } from "./model";
+import { FactTable, type TableActions } from "./table";
+import type { View } from "./view";
+
+const TABS = [
+  ["verdicts", "Verdicts"],
+  ["range", "Statistics"],
+  ["events", "Events"],
+  ["path", "Critical path"],
+  ["facts", "Analyses"],
+  ["notes", "Bookmarks"],
+  ["run", "Run"],
+] as const;
+
+const RANGE_FACTS = ["machine_time", "process_time", "vcpu_time", "container_time", "wait", "hypervisor", "exits"];
+const SETTLE_MS = 250;
+
+export class Panel {
+  readonly body = h("div", { class: "panel-body" });
+  private readonly tabs = h("div", { class: "tabs", role: "tablist" });
+  readonly element = h("section", { class: "panel", "aria-label": "details" }, this.tabs, this.body);
+  private readonly table: FactTable;
+  private shownKey = "";
+  private timer = 0;
+  private analysis = "";
+
+  constructor(
+    private readonly model: Model,
+    private readonly view: View,
+    private readonly api: Api,
+    private readonly clock: Clock,
+    private readonly actions: TableActions,
+  ) {
+    this.table = new FactTable(model, clock, actions);
+    this.analysis = model.run.analyses[0]?.name ?? "";
+  }
+
+  private has(name: string): boolean {
+    return this.model.run.analyses.some((a) => a.name === name);
+  }
+
+  /** What is counted: the chosen range, else what is shown. */
+  private window(): { begin: number; end: number; what: string } {
+    const { range, begin, end } = this.view.shown;
+    if (range) return { begin: Math.floor(range[0]), end: Math.ceil(range[1]), what: "the chosen range" };
+    const all = begin <= 0 && end >= this.view.length;
+    return { begin: Math.floor(begin), end: Math.ceil(end), what: all ? "the whole run" : "what is shown" };
+  }
+
+  /** Follows the view, once it has come to rest. */
+  update(): void {
+    const open = this.view.look.panel;
+    fill(this.tabs,
+      ...TABS.map(([name, title]) =>
+        h("button", {
+          type: "button", role: "tab", class: name === open ? "tab on" : "tab", "data-tab": name,
+          "aria-selected": String(name === open),
+          onclick: () => this.view.setLook({ panel: name === open ? "" : name }),
+        }, title)));
+    this.element.classList.toggle("closed", !open);
+    if (!open) return;
+    const w = this.window();
+    const key = [
+      open,
+      open === "range" || open === "facts" ? `${w.begin}-${w.end}-${this.analysis}` : "",
+      open === "path" ? `${w.begin}-${w.end}-${this.view.shown.row}-${this.view.shown.cursor}` : "",
+      open === "events" ? this.view.shown.cursor : "",
+      open === "notes" ? JSON.stringify(this.view.shown.notes) : "",
+      this.clock.format, this.model.threads.length,
+    ].join("|");
+    if (key === this.shownKey) return;
+    const sameTab = this.shownKey.split("|", 1)[0] === open;
+    this.shownKey = key;
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => void this.show(open, key), sameTab ? SETTLE_MS : 0);
+  }
+
+  private async show(tab: string, key: string): Promise<void> {
+    const put = (...children: HTMLElement[]) => {
+      if (key === this.shownKey) {
+        const at = this.body.scrollTop;
+        fill(this.body, ...children);
+        this.body.scrollTop = at;
+      }
+    };
+    try {
+      if (tab === "verdicts") await this.verdicts(put);
+      else if (tab === "range") await this.range(put);
+      else if (tab === "events") await this.events(put);
+      else if (tab === "path") await this.path(put);
+      else if (tab === "facts") await this.facts(put);
+      else if (tab === "notes") put(this.notes());
+      else put(...this.run());
+    } catch (e) {
+      if (e instanceof ApiError && e.status === 409) return;
+      put(h("p", { class: "warn" }, e instanceof Error ? e.message : String(e)));
+    }
+  }
+
+  private facts_(name: string, begin: number, end: number, max: number): Promise<Facts> {
+    return this.api.facts(name, begin, end, max, `panel-${name}`);
+  }
+
+  private async verdicts(put: (...e: HTMLElement[]) => void): Promise<void> {
+    const all = [0, this.view.length] as const;
+    const out: HTMLElement[] = [];
+    if (this.model.run.losses.length)
+      out.push(h("p", { class: "warn" },
+        `Events were lost in ${count(this.model.run.nr_losses)} places; what stands there is less than what was.`));
+    if (!this.model.run.complete)
+      out.push(h("p", { class: "warn" }, "The file is not complete: the run is shown as far as it goes."));
+    if (!this.body.childElementCount) put(h("p", { class: "quiet" }, "looking through the run…"));
+    if (this.has("why")) {
+      const why = await this.facts_("why", ...all, 200);
+      out.push(this.table.sentences(why));
+      put(...out);
+    }
+    const lost = await this.facts_("preemption", ...all, 60);
+    out.push(this.table.element(lost, 14));
+    put(...out);
+    const hv = await this.facts_("hypervisor", ...all, 60);
+    out.push(this.table.element(hv));
+    put(...out);
+  }
+
+  private async range(put: (...e: HTMLElement[]) => void): Promise<void> {
+    const { begin, end, what } = this.window();
+    const out: HTMLElement[] = [h("p", { class: "quiet" }, `${this.clock.length(end - begin)}: ${what}, from ${this.clock.time(begin)}`)];
+    for (const name of RANGE_FACTS) {
+      if (!this.has(name)) continue;
+      out.push(this.table.element(await this.facts_(name, begin, end, 100), 25));
+      put(...out);
+    }
+  }
+
+  private async facts(put: (...e: HTMLElement[]) => void): Promise<void> {
+    const select = h("select", {
+      "aria-label": "analysis",
+      onchange: (e: Event) => {
+        this.analysis = (e.target as HTMLSelectElement).value;
+        this.update();
+      },
+    }, ...this.model.run.analyses.map((a) =>
+      h("option", { value: a.name, selected: a.name === this.analysis }, a.title)));
+    const { begin, end, what } = this.window();
+    const bar = h("p", {}, select, h("span", { class: "quiet" }, ` in ${what}`));
+    put(bar, h("p", { class: "quiet" }, "…"));
+    const facts = await this.facts_(this.analysis, begin, end, 1000);
+    put(bar, this.table.element(facts, 1000));
+  }
+
+  /** The thread that is meant: the chosen row's, or what runs there at the cursor. */
+  private async chosenThread(): Promise<number> {
+    const { row, cursor } = this.view.shown;
+    if (row?.startsWith("t:")) return Number(row.slice(2));
+    const kind = row?.[0];
+    const number = Number(row?.split("/").pop());
+    if (cursor === null || !row) return -1;
+    const { cpus } = this.model.run;
+    if (kind === "k" || kind === "v") {
+      const at = cpus.findIndex((c, i) => c.state !== null && row.slice(2) === this.model.cpuLabel(i));
+      return at < 0 ? -1 : (await this.api.at("vcpu", at, Math.floor(cursor))).task?.row ?? -1;
+    }
+    const physical = cpus.findIndex((c) => c.machine === 0 && c.number === number);
+    if (physical < 0) return -1;
+    const { stack } = await this.api.at("cpu", physical, Math.floor(cursor));
+    return stack?.length ? stack[stack.length - 1].thread.row ?? -1 : -1;
+  }
+
+  private async path(put: (...e: HTMLElement[]) => void): Promise<void> {
+    const { begin, end, what } = this.window();
+    const thread = await this.chosenThread();
+    if (thread < 0) {
+      put(h("p", { class: "quiet" },
+        "Choose a thread (a row, or a place where it runs): what it waited for is followed back through wake-ups, interrupts, vCPUs and hosts."));
+      return;
+    }
+    const name = this.model.threadLabel(thread);
+    put(h("p", { class: "quiet" }, `following ${name} back…`));
+    const facts = await this.api.path(thread, begin, end);
+    put(h("p", { class: "quiet" }, `${name} in ${what}; the steps add up to ${this.clock.length(end - begin)}`),
+      this.table.element(facts, 500));
+  }
+
+  private async events(put: (...e: HTMLElement[]) => void): Promise<void> {
+    const { cursor } = this.view.shown;
+    if (cursor === null) {
+      put(h("p", { class: "quiet" }, "Click a place in the picture: the events around it are read from the traces."));
+      return;
+    }
+    put(h("p", { class: "quiet" }, "reading the traces…"));
+    const { events } = await this.api.events(Math.round(cursor), 300);
+    const row = (e: EventLine) =>
+      h("tr", { class: e[0] < cursor ? "past" : "" },
+        h("td", { class: "number" }, h("button", {
+          type: "button", class: "link", onclick: () => this.actions.jump(e[0], 0),
+        }, this.clock.time(e[0]))),
+        h("td", {}, this.model.machineName(e[1])),
+        h("td", { class: "number" }, e[2] < 0 ? "" : String(e[2])),
+        h("td", { class: "number" }, e[3] < 0 ? "" : String(e[3])),
+        h("td", {}, h("b", {}, e[4])),
+        h("td", { class: "fields" }, e[5]));
+    const body = h("tbody", {}, ...events.map(row));
+    const after = events.findIndex((e) => e[0] >= cursor);
+    if (after >= 0) body.children[after].classList.add("now");
+    const titles = ["at", "machine", "cpu", "tid", "event", "fields"];
+    put(h("div", { class: "facts" }, h("table", {},
+      h("thead", {}, h("tr", {}, ...titles.map((t, i) => h("th", { class: [0, 2, 3].includes(i) ? "number" : "" }, t)))),
+      body)));
+    body.querySelector(".now")?.scrollIntoView({ block: "center" });
+  }
+
+  private notes(): HTMLElement {
+    const { notes } = this.view.shown;
+    if (!notes.length)
+      return h("p", { class: "quiet" }, "No bookmarks. Put the cursor somewhere and press b. They are kept in the URL.");
+    const change = (i: number, text: string | null) =>
+      this.view.set({
+        notes: notes.flatMap((n, k) => (k !== i ? [n] : text === null ? [] : [{ ...n, text }])),
+      });
+    return h("table", { class: "notes" }, h("tbody", {}, ...notes.map((n, i) =>
+      h("tr", {},
+        h("td", { class: "number" }, h("button", {
+          type: "button", class: "link", onclick: () => this.actions.jump(n.t, 0),
+        }, this.clock.time(n.t))),
+        h("td", { class: "wide" }, h("input", {
+          value: n.text, placeholder: "note", "aria-label": "note",
+          onchange: (e: Event) => change(i, (e.target as HTMLInputElement).value),
+        })),
+        h("td", {}, button("remove", "×", () => change(i, null)))))));
+  }
+
+  private run(): HTMLElement[] {
+    const { run } = this.model;
+    const machines = run.machines.map((m, i) =>
+      h("tr", {},
+        h("td", {}, m.name), h("td", { class: "number" }, `L${m.level}`),
+        h("td", {}, m.parent < 0 ? "" : this.model.machineName(m.parent)),
+        h("td", {}, m.traced ? m.tracer : "no trace of its own"), h("td", {}, m.release),
+        h("td", { class: "number" }, i === 0 ? "" : this.worstBound(i)),
+        h("td", { class: "fields" }, m.evidence)));
+    const titles = ["machine", "level", "in", "tracer", "kernel", "clock ±, worst", "how it was found"];
+    const out: HTMLElement[] = [
+      h("p", { class: "quiet" },
+        `${run.file}: ${this.clock.length(run.length)}, ${count(run.machines.length)} machines, ` +
+        `${count(run.nr_threads)} threads; sonde ${run.version}`),
+      h("div", { class: "facts" }, h("h3", {}, "Machines"), h("table", {},
+        h("thead", {}, h("tr", {}, ...titles.map((t) => h("th", {}, t)))), h("tbody", {}, ...machines))),
+    ];
+    if (run.losses.length) out.push(this.losses());
+    if (run.problems.length)
+      out.push(h("div", { class: "facts" }, h("h3", {}, "What was wrong with the input"),
+        h("ul", {}, ...run.problems.map((p) =>
+          h("li", {}, `${p.machine >= 0 ? `${this.model.machineName(p.machine)}: ` : ""}${p.text}` +
+            (p.count > 1 ? ` (${count(p.count)} times)` : ""))))));
+    return out;
+  }
+
+  private worstBound(machine: number): string {
+    const bounds = this.model.run.clocks.filter((c) => c[0] === machine).map((c) => c[3]);
+    if (!bounds.length) return "";
+    return bounds.some((b) => b < 0) ? "unknown" : this.clock.length(Math.max(...bounds));
+  }
+
+  private losses(): HTMLElement {
+    const rows = this.model.run.losses.slice(0, 100).map(([m, cpu, begin, end, events]) =>
+      h("tr", {},
+        h("td", { class: "number" }, h("button", {
+          type: "button", class: "link", onclick: () => this.actions.jump(begin, end - begin),
+        }, this.clock.time(begin))),
+        h("td", { class: "number" }, this.clock.length(end - begin)),
+        h("td", {}, this.model.machineName(m)),
+        h("td", { class: "number" }, cpu < 0 ? "all" : String(cpu)),
+        h("td", { class: "number" }, events < 0 ? "not counted" : count(events))));
+    return h("div", { class: "facts" }, h("h3", {}, "Events lost"), h("table", {},
+      h("thead", {}, h("tr", {}, ...["at", "for", "machine", "cpu", "events"].map((t) => h("th", {}, t)))),
+      h("tbody", {}, ...rows)));
+  }
+}
