@@ -14,6 +14,25 @@ instances_of() {
 	ls "$tracefs/instances" | grep "^sonde-$1-" || true
 }
 
+# The one of them that records; another may listen for the rings of guests.
+instance_of() {
+	local name
+	for name in $(instances_of "$1"); do
+		[ "$(cat "$tracefs/instances/$name/events/sched/sched_switch/enable")" != 1 ] || echo "$name"
+	done
+}
+
+# begun FILE: waits until the recorder that writes FILE says that it records.
+begun() {
+	local i
+	for i in $(seq 300); do
+		! grep -qF "recording into" "$scratch/$1" || return 0
+		sleep 0.1
+	done
+	cat "$scratch/$1"
+	fail "no recording began within 30 s"
+}
+
 # field FILE KEY: a number or word from `sonde record --format json`.
 field() {
 	python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"

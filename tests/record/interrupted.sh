@@ -7,7 +7,8 @@
 # In the background a shell's children ignore SIGINT; SIGTERM ends it in the same way.
 "$sonde" record -o "$scratch/free" >"$scratch/out" 2>"$scratch/err" &
 recorder=$!
-sleep 0.7
+begun err
+sleep 0.2
 kill -TERM "$recorder"
 wait "$recorder" || fail "exit status $?"
 says err "^C ends it"
@@ -16,19 +17,18 @@ run 0 "$sonde" check "$scratch/free/host0/trace.dat"
 status=0
 "$sonde" record -o "$scratch/bound" -- sh -c 'echo $$ >"$0"; exec sleep 100' "$scratch/pid" 2>"$scratch/err" >"$scratch/out" &
 recorder=$!
-sleep 0.7
+until [ -s "$scratch/pid" ]; do sleep 0.1; done
 kill -TERM "$recorder"
 wait "$recorder" || status=$?
 [ "$status" = 4 ] || fail "exit status $status, not 4"
 says err "interrupted: $scratch/bound ends there"
-[ -s "$scratch/pid" ] || fail "the command did not begin"
 ! kill -0 "$(cat "$scratch/pid")" 2>/dev/null || fail "the command still runs"
 run 0 "$sonde" check "$scratch/bound/host0/trace.dat"
 
 # The connection to the terminal breaks: SIGHUP comes twice then.
 env --default-signal=HUP "$sonde" record -o "$scratch/hangup" >"$scratch/out" 2>"$scratch/err" &
 recorder=$!
-sleep 0.7
+begun err
 kill -HUP "$recorder"
 kill -HUP "$recorder" 2>/dev/null || true
 wait "$recorder" || fail "exit status $? after SIGHUP"
