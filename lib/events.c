@@ -199,6 +199,19 @@ void sonde_events_only_time(struct sonde_events *e, int64_t begin, int64_t end)
 	e->to = end;
 }
 
+/* The next event opens the merge again; which streams are wanted does not change. */
+void sonde_events_seek(struct sonde_events *e, int64_t t)
+{
+	merge_close(e->merge);
+	e->merge = NULL;
+	event_marks_release(&e->marks);
+	e->run.nr = 0;
+	e->at = 0;
+	e->event = NULL;
+	e->ended = false;
+	e->from = t;
+}
+
 /* The kinds that filters by name leave, as a cursor wants them; 0 = all. */
 static uint64_t wanted_kinds(const struct sonde_events *e)
 {
@@ -264,8 +277,8 @@ static int start(struct sonde_events *e)
 		if (!stream_wanted(e, &in->streams[i]))
 			continue;
 		in->streams[kept] = in->streams[i];
-		if (e->from > e->begin)
-			in->streams[kept].first_packet = first_packet(&in->streams[i], e->from);
+		in->streams[kept].first_packet =
+			e->from > e->begin ? first_packet(&in->streams[i], e->from) : 0;
 		kept++;
 	}
 	in->nr_streams = kept;

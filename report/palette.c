@@ -33,3 +33,20 @@ const struct color *vcpu_color(uint32_t state)
 {
 	return &vcpu_colors[state < sizeof(vcpu_colors) / sizeof(*vcpu_colors) ? state : 1];
 }
+
+/* In the order of model/context.h's enum thread_state. */
+static const struct color thread_colors[] = {
+	{"", "", 0, 0xffffff, ' '},
+	{"unknown", "\033[38;5;255m", 255, 0xf4f4f2, '?'},
+	{"running", "\033[38;5;71m", 71, 0x59a35a, '#'},
+	{"runnable", "\033[38;5;178m", 178, 0xe0a526, '!'},
+	{"sleeping", "\033[38;5;254m", 254, 0xe6e9ec, '.'},
+	{"blocked", "\033[38;5;132m", 132, 0xc06a84, '~'},
+	{"stopped", "\033[38;5;247m", 247, 0x9aa1a8, 's'},
+	{"dead", "\033[38;5;238m", 238, 0x55585b, '-'},
+};
+
+const struct color *thread_color(uint32_t state)
+{
+	return &thread_colors[state < sizeof(thread_colors) / sizeof(*thread_colors) ? state : 1];
+}

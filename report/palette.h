@@ -23,4 +23,8 @@ const struct color *mode_color(enum sonde_mode mode);
 #define VCPU_COLORS 5
 const struct color *vcpu_color(uint32_t state);
 
+/* And of a thread as its own kernel sees it. */
+#define THREAD_COLORS 7
+const struct color *thread_color(uint32_t state);
+
 #endif

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One moment of one row with all that is around it, and the way to the next one. */
 #include "serve/api.h"
-#include "sonde/facts.h"
+#include "serve/moment.h"
 #include "sonde/sonde.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define LABEL_MAX 160
-
-/* Values of a vCPU's state, docs/formats/schema.md. */
-#define VCPU_PREEMPTED 3
-#define VCPU_WAITING 4
 
 static void json_thread_label(struct json *j, const struct call *c, const char *key, int64_t row)
 {
@@ -27,24 +23,19 @@ static void json_thread_label(struct json *j, const struct call *c, const char *
 /* The containers a thread is in, the innermost first. */
 static void json_containers(struct json *j, const struct call *c, int64_t thread)
 {
-	struct sonde_thread t = {.pid_ns = -1};
-	struct sonde_pid_ns ns;
 	char label[LABEL_MAX];
-	int64_t row;
+	int64_t row = -1;
 
 	json_begin_array(j, "containers");
-	if (!sonde_thread(c->run, thread, &t)) {
-		unsigned depth = 0;
-
-		for (row = t.pid_ns;
-		     !sonde_pid_ns(c->run, row, &ns) && ns.parent >= 0 && depth < 32;
-		     row = ns.parent, depth++) {
-			sonde_pid_ns_label(c->run, row, label, sizeof(label));
-			json_begin_object(j, NULL);
-			json_row(j, "row", row);
-			json_str(j, "label", label);
-			json_end(j);
-		}
+	for (unsigned depth = 0; depth < 32; depth++) {
+		row = moment_container(c->run, thread, row);
+		if (row < 0)
+			break;
+		sonde_pid_ns_label(c->run, row, label, sizeof(label));
+		json_begin_object(j, NULL);
+		json_row(j, "row", row);
+		json_str(j, "label", label);
+		json_end(j);
 	}
 	json_end(j);
 }
@@ -85,45 +76,23 @@ static int write_stack(struct json *j, struct call *c, int64_t row, int64_t t)
 	return 0;
 }
 
-/* Who ran at @t while this vCPU was ready to. */
 static int write_culprit(struct json *j, struct call *c, int64_t vcpu, int64_t t)
 {
-	struct sonde_facts *f;
-	struct sonde_error why;
-	int ret = sonde_facts_get(&f, c->run, "preemption_list", t, t + 1, &why);
-	int who, by, machine;
+	int64_t thread, machine;
+	int ret = moment_culprit(c->run, vcpu, t, &thread, &machine);
 
-	if (ret)
-		return ret == -ENOENT ? 0 : ret;
-	who = sonde_facts_column(f, "vcpu");
-	by = sonde_facts_column(f, "culprit");
-	machine = sonde_facts_column(f, "culprit_machine");
-	for (size_t i = 0; who >= 0 && by >= 0 && i < sonde_facts_nr_rows(f); i++) {
-		if (sonde_facts_cell(f, i, (unsigned)who).i != vcpu)
-			continue;
-		json_thread_label(j, c, "instead", sonde_facts_cell(f, i, (unsigned)by).i);
-		if (machine >= 0)
-			json_row(j, "instead_machine", sonde_facts_cell(f, i, (unsigned)machine).i);
-		break;
-	}
-	sonde_facts_free(f);
+	if (ret <= 0)
+		return ret;
+	json_thread_label(j, c, "instead", thread);
+	json_row(j, "instead_machine", machine);
 	return 0;
 }
 
-/* What ended, or will end, the wait that @t is in: known from the VM entry behind it. */
 static void write_wake(struct json *j, struct call *c, int64_t row, int64_t t)
 {
-	uint32_t attr = sonde_attr_of_cpu(c->run, row, "woken");
-	struct sonde_interval now;
 	struct sonde_wake wake;
-	int64_t next;
 
-	if (sonde_at(c->run, attr, t, &now))
-		return;
-	if (!now.value &&
-	    (sonde_next_change(c->run, attr, t, &next) || sonde_at(c->run, attr, next, &now)))
-		return;
-	if (sonde_wake(c->run, (int64_t)now.value - 1, &wake))
+	if (!moment_wake(c->run, row, t, &wake))
 		return;
 	json_begin_object(j, "wake");
 	json_str(j, "cause", sonde_cause_name(wake.cause));
@@ -133,20 +102,12 @@ static void write_wake(struct json *j, struct call *c, int64_t row, int64_t t)
 	json_end(j);
 }
 
-/* Why its thread lost the CPU. */
-static void write_off(struct json *j, struct call *c, int64_t row, int64_t t)
-{
-	struct sonde_interval off;
-
-	if (!sonde_at(c->run, sonde_attr_of_cpu(c->run, row, "why_off"), t, &off) &&
-	    off.value > SONDE_OFF_UNKNOWN && off.value < SONDE_NR_OFFS)
-		json_str(j, "why_off", sonde_off_name((enum sonde_off)off.value));
-}
-
 static int write_vcpu(struct json *j, struct call *c, int64_t row, int64_t t)
 {
-	struct sonde_interval state, on, task;
+	struct sonde_interval state, on;
 	struct sonde_cpu cpu;
+	enum sonde_off off;
+	int64_t task;
 	int ret = sonde_cpu(c->run, row, &cpu);
 
 	if (!ret)
@@ -158,15 +119,18 @@ static int write_vcpu(struct json *j, struct call *c, int64_t row, int64_t t)
 	json_thread_label(j, c, "host_thread", cpu.host_thread);
 	if (!sonde_at(c->run, sonde_attr_of_cpu(c->run, row, "on"), t, &on) && on.value)
 		json_uint(j, "on", on.value - 1);
-	if (!sonde_at(c->run, sonde_attr_of_cpu(c->run, row, "task"), t, &task) && task.value) {
-		json_thread_label(j, c, "task", (int64_t)task.value - 1);
-		json_containers(j, c, (int64_t)task.value - 1);
+	task = moment_task(c->run, row, t);
+	if (task >= 0) {
+		json_thread_label(j, c, "task", task);
+		json_containers(j, c, task);
 	}
 	if (state.value == VCPU_WAITING)
 		write_wake(j, c, row, t);
 	if (state.value != VCPU_PREEMPTED)
 		return 0;
-	write_off(j, c, row, t);
+	off = moment_off(c->run, row, t);
+	if (off != SONDE_OFF_UNKNOWN)
+		json_str(j, "why_off", sonde_off_name(off));
 	return write_culprit(j, c, row, t);
 }
 

@@ -74,6 +74,11 @@ static inline int sonde_events_next(struct sonde_events *e, struct sonde_event *
 	return sonde_events_next_sized(e, out, sizeof(*out));
 }
 
+/** sonde_events_seek - go on with the first event at or after @t: forwards or back
+ * Filters stay as they are; a window's end does, too.
+ */
+SONDE_API void sonde_events_seek(struct sonde_events *e, int64_t t);
+
 /** sonde_event_print - all fields of the current event, "name=value name=value ..."
  * Returns the length it wanted, as snprintf() does.
  */
