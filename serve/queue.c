@@ -20,7 +20,7 @@ struct line {
 struct worker {
 	struct queue *queue;
 	struct line *line;
-	struct sonde_run *run; /* owned */
+	struct readers readers;
 	pthread_t thread;
 	bool started;
 };
@@ -29,7 +29,6 @@ struct queue {
 	pthread_mutex_t lock;
 	bool ending;
 	struct line quick, slow;
-	char *path; /* owned */
 	struct worker workers[NR_WORKERS];
 };
 
@@ -49,7 +48,7 @@ static void *work(void *data)
 		w->line->first = job->next;
 		w->line->nr--;
 		pthread_mutex_unlock(&q->lock);
-		endpoint_answer(job->endpoint, w->run, q->path, &job->request, &job->reply);
+		job->answer(job, &w->readers);
 		job->done(job);
 		pthread_mutex_lock(&q->lock);
 	}
@@ -57,13 +56,37 @@ static void *work(void *data)
 	return NULL;
 }
 
-static int start_worker(struct queue *q, struct worker *w, struct line *line, struct error *err)
+static int open_readers(struct readers *r, const char *const *paths, unsigned nr, struct error *err)
 {
 	struct sonde_error why = {0};
-	int ret = sonde_run_open(&w->run, q->path, &why);
+
+	r->runs = calloc(nr, sizeof(*r->runs));
+	if (!r->runs)
+		return fail(err, -ENOMEM, "out of memory");
+	r->paths = paths;
+	for (r->nr = 0; r->nr < nr; r->nr++) {
+		int ret = sonde_run_open(&r->runs[r->nr], paths[r->nr], &why);
+
+		if (ret)
+			return fail(err, ret, "%s", why.text);
+	}
+	return 0;
+}
+
+static void close_readers(struct readers *r)
+{
+	while (r->nr)
+		sonde_run_close(r->runs[--r->nr]);
+	free(r->runs);
+}
+
+static int start_worker(struct queue *q, struct worker *w, struct line *line,
+			const char *const *paths, unsigned nr, struct error *err)
+{
+	int ret = open_readers(&w->readers, paths, nr, err);
 
 	if (ret)
-		return fail(err, ret, "%s", why.text);
+		return ret;
 	w->queue = q;
 	w->line = line;
 	ret = -pthread_create(&w->thread, NULL, work, w);
@@ -73,7 +96,7 @@ static int start_worker(struct queue *q, struct worker *w, struct line *line, st
 	return 0;
 }
 
-int queue_open(struct queue **out, const char *path, struct error *err)
+int queue_open(struct queue **out, const char *const *paths, unsigned nr, struct error *err)
 {
 	struct queue *q = calloc(1, sizeof(*q));
 	int ret = 0;
@@ -84,12 +107,9 @@ int queue_open(struct queue **out, const char *path, struct error *err)
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->quick.more, NULL);
 	pthread_cond_init(&q->slow.more, NULL);
-	q->path = strdup(path);
-	if (!q->path)
-		ret = fail(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < NR_WORKERS && !ret; i++)
 		ret = start_worker(q, &q->workers[i], i < QUICK_WORKERS ? &q->quick : &q->slow,
-				   err);
+				   paths, nr, err);
 	if (ret) {
 		queue_end(q);
 		queue_free(q);
@@ -119,7 +139,7 @@ static struct job *take_overtaken(struct line *line, const struct request *newer
 
 int queue_push(struct queue *q, struct job *job)
 {
-	struct line *line = job->endpoint->slow ? &q->slow : &q->quick;
+	struct line *line = job->slow ? &q->slow : &q->quick;
 	struct job **last = &line->first;
 	struct job *overtaken;
 	int ret = -EAGAIN;
@@ -187,10 +207,9 @@ void queue_free(struct queue *q)
 	if (!q)
 		return;
 	for (unsigned i = 0; i < NR_WORKERS; i++)
-		sonde_run_close(q->workers[i].run);
+		close_readers(&q->workers[i].readers);
 	pthread_cond_destroy(&q->quick.more);
 	pthread_cond_destroy(&q->slow.more);
 	pthread_mutex_destroy(&q->lock);
-	free(q->path);
 	free(q);
 }
