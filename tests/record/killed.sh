@@ -36,6 +36,17 @@ run 0 "$sonde" info "$scratch/run.sonde"
 run 0 "$sonde" record --recover "$scratch/run"
 says out "nothing to recover"
 
+# In its first second, when one reading of the clocks is all there is: the rate is in the trace, too.
+"$sonde" record --for cpu --buffer-size 64 -o "$scratch/early" 2>"$scratch/err" >"$scratch/out" &
+recorder=$!
+begun err
+timeout 30 sh -c 'until [ -s "$1" ]; do /bin/true; done' - "$scratch/early/host0/cpu0.raw"
+kill -KILL "$recorder"
+wait "$recorder" || true
+run 0 "$sonde" record --recover "$scratch/early"
+run 0 "$sonde" analyze "$scratch/early" -o "$scratch/early.sonde"
+! grep -q "times are cycles" "$scratch/out" "$scratch/err" || fail "nobody knows how long a cycle was"
+
 run 0 "$sonde" record -q -o "$scratch/next" -- true
 [ ! -d "$instance" ] || fail "the dead recorder's instance is still there"
 
