@@ -10,7 +10,7 @@ mount -t tmpfs -o size=12m tmpfs "$scratch/disk" 2>/dev/null || skip "a small fi
 trap 'umount -l "$scratch/disk"; rm -rf "$scratch"' EXIT
 
 # More than fits, within the time that a test has.
-run 1 timeout 60 "$sonde" record --for all -o "$scratch/disk/run" -- \
+run 1 timeout 200 "$sonde" record --for all -o "$scratch/disk/run" -- \
 	sh -c 'while :; do cat /proc/self/stat >/dev/null; done'
 says err "the disk is full"
 says err "what was recorded until then is in"
