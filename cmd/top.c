@@ -345,6 +345,7 @@ static int next_window(void *data, bool (*wait)(int ms, void *wait_data), void *
 		ret = top_make(&out->top, w.run, w.begin, w.end, order, threads_max(c), err);
 	if (ret)
 		return ret;
+	out->ticks_are_ns = sonde_run_ticks_are_ns(w.run);
 	about_live(&w, out->about, sizeof(out->about));
 	snprintf(out->notice, sizeof(out->notice), "%s", w.cost.notice);
 	return 0;
@@ -356,9 +357,11 @@ static int window_at(void *data, int64_t begin, int64_t end, enum top_order orde
 	struct top_command *c = data;
 	int ret = top_make(&out->top, c->run, begin, end, order, threads_max(c), err);
 
-	if (!ret)
-		about_run(c->run, &out->top, out->about, sizeof(out->about));
-	return ret;
+	if (ret)
+		return ret;
+	out->ticks_are_ns = sonde_run_ticks_are_ns(c->run);
+	about_run(c->run, &out->top, out->about, sizeof(out->about));
+	return 0;
 }
 
 static int on_screen(struct top_command *c, int64_t begin, int64_t end, struct error *err)

@@ -463,32 +463,32 @@ void top_release(struct top *top)
 /* ---- as text ------------------------------------------------------------------------------- */
 
 static const struct top_column cpu_table[] = {
-	{"CPU", "cpu", 0, TOP_NAME},
-	{"RUNS", "run", TOP_RUN, TOP_SHARE},
-	{"GUESTS", "guest", TOP_GUEST, TOP_SHARE},
-	{"HYPERV", "hypervisor", TOP_HYP, TOP_SHARE},
-	{"IRQ", "irq", TOP_IRQ, TOP_SHARE},
-	{"IDLE", "idle", TOP_WAIT, TOP_SHARE},
-	{"UNKNOWN", "unknown", TOP_UNKNOWN, TOP_SHARE},
-	{"MOSTLY", "mostly", 0, TOP_MOSTLY},
+	{"CPU", "cpu", "", 0, TOP_NAME},
+	{"RUNS", "run", "ran", TOP_RUN, TOP_SHARE},
+	{"GUESTS", "guest", "VMs", TOP_GUEST, TOP_SHARE},
+	{"HYPERV", "hypervisor", "hypervisor", TOP_HYP, TOP_SHARE},
+	{"IRQ", "irq", "interrupts", TOP_IRQ, TOP_SHARE},
+	{"IDLE", "idle", "idle", TOP_WAIT, TOP_SHARE},
+	{"UNKN", "unknown", "not known", TOP_UNKNOWN, TOP_SHARE},
+	{"MOSTLY", "mostly", "mostly", 0, TOP_MOSTLY},
 };
 static const struct top_column vm_table[] = {
-	{"VM", "vm", 0, TOP_NAME},
-	{"RUNS", "run", TOP_RUN, TOP_SHARE},
-	{"HYPERV", "hypervisor", TOP_HYP, TOP_SHARE},
-	{"IRQ", "irq", TOP_IRQ, TOP_SHARE},
-	{"STOLEN", "stolen", TOP_OFF, TOP_SHARE},
-	{"WAITS", "wait", TOP_WAIT, TOP_SHARE},
-	{"FOR", "waits_for", 0, TOP_WAITS_FOR},
-	{"STOLEN BY", "stolen_by", 0, TOP_OFF_BY},
+	{"VM", "vm", "", 0, TOP_NAME},
+	{"RUNS", "run", "ran", TOP_RUN, TOP_SHARE},
+	{"HYPERV", "hypervisor", "hypervisor", TOP_HYP, TOP_SHARE},
+	{"IRQ", "irq", "interrupts", TOP_IRQ, TOP_SHARE},
+	{"STOLEN", "stolen", "stolen", TOP_OFF, TOP_SHARE},
+	{"WAITS", "wait", "waited", TOP_WAIT, TOP_SHARE},
+	{"FOR", "waits_for", "waits for", 0, TOP_WAITS_FOR},
+	{"STOLEN BY", "stolen_by", "stolen by", 0, TOP_OFF_BY},
 };
 static const struct top_column thread_table[] = {
-	{"THREAD", "thread", 0, TOP_NAME},
-	{"RUNS", "run", TOP_RUN, TOP_SHARE},
-	{"HYPERV", "hypervisor", TOP_HYP, TOP_SHARE},
-	{"IRQ", "irq", TOP_IRQ, TOP_SHARE},
-	{"KEPT", "kept", TOP_OFF, TOP_SHARE},
-	{"KEPT FROM RUNNING BY", "kept_by", 0, TOP_OFF_BY},
+	{"THREAD", "thread", "", 0, TOP_NAME},
+	{"RUNS", "run", "ran", TOP_RUN, TOP_SHARE},
+	{"HYPERV", "hypervisor", "hypervisor", TOP_HYP, TOP_SHARE},
+	{"IRQ", "irq", "interrupts", TOP_IRQ, TOP_SHARE},
+	{"KEPT", "kept", "kept", TOP_OFF, TOP_SHARE},
+	{"KEPT FROM RUNNING BY", "kept_by", "kept by", 0, TOP_OFF_BY},
 };
 
 const struct top_column *top_columns(enum top_kind kind, unsigned *nr)
@@ -513,8 +513,8 @@ static char *cause_text(const struct top_row *row, const struct top_cause *cause
 
 	*buf = '\0';
 	if (cause->text && cause->time_ns)
-		snprintf(buf, room, "%s %s", cause->text,
-			 unit_share(share, share_ppm(cause->time_ns, row->all_ns)));
+		snprintf(buf, room, "%s %s",
+			 unit_share(share, share_ppm(cause->time_ns, row->all_ns)), cause->text);
 	return buf;
 }
 

@@ -76,7 +76,8 @@ void top_release(struct top *top);
 /* A column of the table of a kind: a part as a share, or a text. */
 struct top_column {
 	const char *title;
-	const char *name; /* for programs */
+	const char *name;  /* for programs */
+	const char *words; /* in a sentence */
 	enum top_part part;
 	enum { TOP_NAME, TOP_SHARE, TOP_MOSTLY, TOP_WAITS_FOR, TOP_OFF_BY } what;
 };
@@ -84,7 +85,7 @@ struct top_column {
 /* VMs and vCPUs stand in one table, and have the same. */
 const struct top_column *top_columns(enum top_kind kind, unsigned *nr);
 
-/* One cell: "12.3%", "h-burn[519] on host0 14.0%". */
+/* One cell: "12.3%", "14.0% h-burn[519]". */
 char *top_cell(const struct top_row *row, const struct top_column *column, char *buf, size_t room);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define NAMES_LEAST 14
 #define NAMES_MOST 36
-#define NAME_LEAST 5	/* columns that a name needs */
+#define NAME_LEAST 6	/* characters of a name that tell something */
 #define TICK_COLUMNS 15 /* from one time of the axis to the next */
 
 void scene_layout(const struct scene *s, struct layout *out)
@@ -162,7 +162,15 @@ static void draw_cell(struct scene *s, const struct layout *l, unsigned row, uns
 	}
 }
 
-/* Names on stretches of one value that are long enough; times under the cursor stay visible. */
+/* States are few, and part of one says nothing; a thread can be told from the begin of its name. */
+static bool name_fits(const struct line *line, const char *name, unsigned room)
+{
+	bool is_state = line->kind == LINE_VCPU || line->kind == LINE_THREAD;
+
+	return room >= strlen(name) || (!is_state && room >= NAME_LEAST);
+}
+
+/* Names on stretches of one value that are long enough. */
 static void draw_names_on(struct scene *s, const struct layout *l, unsigned row,
 			  const struct line *line)
 {
@@ -178,11 +186,11 @@ static void draw_names_on(struct scene *s, const struct layout *l, unsigned row,
 		       cells_value(&s->cells, s->run, line, end * per) == value &&
 		       cells_value(&s->cells, s->run, line, end * per + per - 1) == value)
 			end++;
-		if (!value || end - x < NAME_LEAST)
+		if (!value || end - x < 4)
 			continue;
 		look = value_look(s->run, line, value, s->palette == PALETTE_SAFE, &s->filter);
 		value_name(s->run, line, value, name, sizeof(name));
-		if (look.matches && *name)
+		if (look.matches && *name && name_fits(line, name, end - x - 2))
 			tty_put_on(s->tty, row, l->names + x + 1, end - x - 2, look.color, name);
 	}
 }

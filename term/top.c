@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "term/top.h"
+#include "base/units.h"
 #include "term/help.h"
 #include "term/tty.h"
 #include "term/view.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 
 #define PLAY_MS 700
-#define SHARE_WIDTH 8
+#define SHARE_WIDTH 7
 #define BAD_PPM 200000 /* of its time stolen: worth a colour */
 
 struct screen_of_top {
@@ -78,7 +79,7 @@ static void widths_of(enum top_kind kind, unsigned columns, unsigned widths[TOP_
 {
 	unsigned nr, extra = columns > 80 ? columns - 80 : 0, used = 0;
 	const struct top_column *list = top_columns(kind, &nr);
-	unsigned name = kind == TOP_THREAD ? 26 : kind == TOP_CPU ? 10 : 12;
+	unsigned name = kind == TOP_THREAD ? 26 : 12;
 
 	for (unsigned i = 0; i < nr; i++) {
 		widths[i] = list[i].what == TOP_NAME	    ? name + (extra / 3 < 16 ? extra / 3 : 16)
@@ -163,15 +164,21 @@ static void draw_chosen(struct screen_of_top *s, unsigned y)
 	list = top_columns(row->kind, &nr);
 	used = (size_t)snprintf(text, sizeof(text), " %s:", row->name);
 	for (unsigned i = 1; i < nr && used < sizeof(text); i++) {
-		char cell[200], title[32];
+		char cell[200];
 
 		top_cell(row, &list[i], cell, sizeof(cell));
-		if (!*cell || !strcmp(cell, "-") || list[i].what == TOP_SHARE)
-			continue;
-		snprintf(title, sizeof(title), "%s", list[i].name);
-		for (char *c = title; *c; c++)
-			*c = *c == '_' ? ' ' : *c;
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "  %s %s", title, cell);
+		if (*cell && list[i].what != TOP_SHARE)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "  %s %s",
+						 list[i].words, cell);
+	}
+	for (unsigned i = 1; i < nr && used < sizeof(text); i++) {
+		char length[UNIT_TEXT];
+
+		if (list[i].what == TOP_SHARE && row->parts[list[i].part])
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "  %s %s",
+						 list[i].words,
+						 unit_length(length, row->parts[list[i].part],
+							     s->window.ticks_are_ns));
 	}
 	tty_put(s->tty, y, 0, columns, TTY_BAR, true, text);
 }
@@ -272,7 +279,7 @@ static const struct help_line columns_help[] = {
 	{"IRQ", "interrupt handlers; of a vCPU: those of the machines around it"},
 	{"STOLEN, KEPT", "ready to run, but something else did: BY says what most"},
 	{"WAITS FOR", "halted or blocked: what ended most of it"},
-	{"IDLE, UNKNOWN", "of a CPU; unknown: also where events were lost"},
+	{"IDLE, UNKN", "of a CPU; not known: also where events were lost"},
 };
 
 static void show_help(struct screen_of_top *s)

@@ -11,9 +11,10 @@
  * one window after the other: of now, or of a run that is scrolled through.
  */
 struct top_window {
-	struct top top;	 /* the screen's, once it has been given */
-	char about[256]; /* the first line: when, what it cost */
+	struct top top;	  /* the screen's, once it has been given */
+	char about[256];  /* the first line: when, what it cost */
 	char notice[256]; /* "" nothing */
+	bool ticks_are_ns;
 };
 
 struct top_view {
