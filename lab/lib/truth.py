@@ -36,15 +36,16 @@ def tasks(directory):
 
 
 def vcpus(directory, pid):
-    """{number: facts} of the virtual CPUs whose emulator has this process id."""
+    """{number: facts} of the virtual CPUs whose emulator has this process id, as first seen (guest/vms says why)."""
     found = {}
     for line in lines(directory / "truth/vcpus"):
         match = re.match(r"vm (\d+)-\d+ vcpu(\d+) (.*)", line)
         if match and int(match[1]) == pid:
             facts = pairs(match[3])
-            found[int(match[2])] = {"thread": facts["pid"], "tsc_offset": facts["tsc-offset"],
-                                    "tsc_scaling_ratio": facts["tsc-scaling-ratio"],
-                                    "tsc_scaling_ratio_frac_bits": facts["tsc-scaling-ratio-frac-bits"]}
+            found.setdefault(int(match[2]), {
+                "thread": facts["pid"], "tsc_offset": facts["tsc-offset"],
+                "tsc_scaling_ratio": facts["tsc-scaling-ratio"],
+                "tsc_scaling_ratio_frac_bits": facts["tsc-scaling-ratio-frac-bits"]})
     return found
 
 
