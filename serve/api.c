@@ -21,6 +21,7 @@ static const struct endpoint endpoints[] = {
 	{"facts",    JSON,   LINE_SLOW,   answer_facts},
 	{"path",     JSON,   LINE_SLOW,   answer_path},
 	{"exits",    JSON,   LINE_SLOW,   answer_exits},
+	{"arrows",   JSON,   LINE_SLOW,   answer_arrows},
 	{"events",   JSON,   LINE_TRACES, answer_events},
 };
 /* clang-format on */

@@ -65,6 +65,12 @@ void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, struc
 #define STEPS_MAX 200000    /* changes looked at for one step */
 #define EXITS_MAX 3000000   /* counted for one answer */
 #define CHANGES_MAX 1000000 /* in one answer */
+#define ARROWS_MAX 20000    /* of each kind in one answer */
+#define ARROWS_WALKED_EACH 24 /* changes looked at for each that is asked for */
+
+/* The cells of a row, into an array that has begun. */
+void context_cells(struct json *j, const struct call *c, int64_t row);
+void thread_cells(struct json *j, const struct call *c, int64_t row);
 
 int answer_model(struct call *c, struct error *err);
 int answer_contexts(struct call *c, struct error *err);
@@ -78,6 +84,7 @@ int answer_time(struct call *c, struct error *err);
 int answer_facts(struct call *c, struct error *err);
 int answer_path(struct call *c, struct error *err);
 int answer_exits(struct call *c, struct error *err);
+int answer_arrows(struct call *c, struct error *err);
 int answer_events(struct call *c, struct error *err);
 
 #endif
