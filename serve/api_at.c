@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One moment of one row with all that is around it, and the way to the next one. */
 #include "serve/api.h"
-#include "serve/moment.h"
+#include "serve/states.h"
+#include "sonde/facts.h"
 #include "sonde/sonde.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define LABEL_MAX 160
+#define WAKES_BACK_MAX 2000 /* changes looked at for the last wake-up */
 
 static void json_thread_label(struct json *j, const struct call *c, const char *key, int64_t row)
 {
@@ -23,19 +25,24 @@ static void json_thread_label(struct json *j, const struct call *c, const char *
 /* The containers a thread is in, the innermost first. */
 static void json_containers(struct json *j, const struct call *c, int64_t thread)
 {
+	struct sonde_thread t = {.pid_ns = -1};
+	struct sonde_pid_ns ns;
 	char label[LABEL_MAX];
-	int64_t row = -1;
+	int64_t row;
 
 	json_begin_array(j, "containers");
-	for (unsigned depth = 0; depth < 32; depth++) {
-		row = moment_container(c->run, thread, row);
-		if (row < 0)
-			break;
-		sonde_pid_ns_label(c->run, row, label, sizeof(label));
-		json_begin_object(j, NULL);
-		json_row(j, "row", row);
-		json_str(j, "label", label);
-		json_end(j);
+	if (!sonde_thread(c->run, thread, &t)) {
+		unsigned depth = 0;
+
+		for (row = t.pid_ns;
+		     !sonde_pid_ns(c->run, row, &ns) && ns.parent >= 0 && depth < 32;
+		     row = ns.parent, depth++) {
+			sonde_pid_ns_label(c->run, row, label, sizeof(label));
+			json_begin_object(j, NULL);
+			json_row(j, "row", row);
+			json_str(j, "label", label);
+			json_end(j);
+		}
 	}
 	json_end(j);
 }
@@ -76,23 +83,45 @@ static int write_stack(struct json *j, struct call *c, int64_t row, int64_t t)
 	return 0;
 }
 
+/* Who ran at @t while this vCPU was ready to. */
 static int write_culprit(struct json *j, struct call *c, int64_t vcpu, int64_t t)
 {
-	int64_t thread, machine;
-	int ret = moment_culprit(c->run, vcpu, t, &thread, &machine);
+	struct sonde_facts *f;
+	struct sonde_error why;
+	int ret = sonde_facts_get(&f, c->run, "preemption_list", t, t + 1, &why);
+	int who, by, machine;
 
-	if (ret <= 0)
-		return ret;
-	json_thread_label(j, c, "instead", thread);
-	json_row(j, "instead_machine", machine);
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	who = sonde_facts_column(f, "vcpu");
+	by = sonde_facts_column(f, "culprit");
+	machine = sonde_facts_column(f, "culprit_machine");
+	for (size_t i = 0; who >= 0 && by >= 0 && i < sonde_facts_nr_rows(f); i++) {
+		if (sonde_facts_cell(f, i, (unsigned)who).i != vcpu)
+			continue;
+		json_thread_label(j, c, "instead", sonde_facts_cell(f, i, (unsigned)by).i);
+		if (machine >= 0)
+			json_row(j, "instead_machine", sonde_facts_cell(f, i, (unsigned)machine).i);
+		break;
+	}
+	sonde_facts_free(f);
 	return 0;
 }
 
+/* What ended, or will end, the wait that @t is in: known from the VM entry behind it. */
 static void write_wake(struct json *j, struct call *c, int64_t row, int64_t t)
 {
+	uint32_t attr = sonde_attr_of_cpu(c->run, row, "woken");
+	struct sonde_interval now;
 	struct sonde_wake wake;
+	int64_t next;
 
-	if (!moment_wake(c->run, row, t, &wake))
+	if (sonde_at(c->run, attr, t, &now))
+		return;
+	if (!now.value &&
+	    (sonde_next_change(c->run, attr, t, &next) || sonde_at(c->run, attr, next, &now)))
+		return;
+	if (sonde_wake(c->run, (int64_t)now.value - 1, &wake))
 		return;
 	json_begin_object(j, "wake");
 	json_str(j, "cause", sonde_cause_name(wake.cause));
@@ -102,12 +131,20 @@ static void write_wake(struct json *j, struct call *c, int64_t row, int64_t t)
 	json_end(j);
 }
 
+/* Why its thread lost the CPU. */
+static void write_off(struct json *j, struct call *c, int64_t row, int64_t t)
+{
+	struct sonde_interval off;
+
+	if (!sonde_at(c->run, sonde_attr_of_cpu(c->run, row, "why_off"), t, &off) &&
+	    off.value > SONDE_OFF_UNKNOWN && off.value < SONDE_NR_OFFS)
+		json_str(j, "why_off", sonde_off_name((enum sonde_off)off.value));
+}
+
 static int write_vcpu(struct json *j, struct call *c, int64_t row, int64_t t)
 {
-	struct sonde_interval state, on;
+	struct sonde_interval state, on, task;
 	struct sonde_cpu cpu;
-	enum sonde_off off;
-	int64_t task;
 	int ret = sonde_cpu(c->run, row, &cpu);
 
 	if (!ret)
@@ -119,25 +156,58 @@ static int write_vcpu(struct json *j, struct call *c, int64_t row, int64_t t)
 	json_thread_label(j, c, "host_thread", cpu.host_thread);
 	if (!sonde_at(c->run, sonde_attr_of_cpu(c->run, row, "on"), t, &on) && on.value)
 		json_uint(j, "on", on.value - 1);
-	task = moment_task(c->run, row, t);
-	if (task >= 0) {
-		json_thread_label(j, c, "task", task);
-		json_containers(j, c, task);
+	if (!sonde_at(c->run, sonde_attr_of_cpu(c->run, row, "task"), t, &task) && task.value) {
+		json_thread_label(j, c, "task", (int64_t)task.value - 1);
+		json_containers(j, c, (int64_t)task.value - 1);
 	}
 	if (state.value == VCPU_WAITING)
 		write_wake(j, c, row, t);
 	if (state.value != VCPU_PREEMPTED)
 		return 0;
-	off = moment_off(c->run, row, t);
-	if (off != SONDE_OFF_UNKNOWN)
-		json_str(j, "why_off", sonde_off_name(off));
+	write_off(j, c, row, t);
 	return write_culprit(j, c, row, t);
+}
+
+/* When it was woken last, at or before @t; -1: not in the time looked at. */
+static int64_t last_wake(struct call *c, uint32_t attr, int64_t t)
+{
+	struct sonde_interval now, before;
+
+	for (unsigned i = 0; i < WAKES_BACK_MAX && !sonde_at(c->run, attr, t, &now); i++) {
+		if (now.begin <= c->begin || sonde_at(c->run, attr, now.begin - 1, &before))
+			break;
+		if (thread_sleeps(before.value) && !thread_sleeps(now.value))
+			return now.begin;
+		t = now.begin - 1;
+	}
+	return -1;
+}
+
+static void write_woken(struct json *j, struct call *c, int64_t row, uint32_t attr, int64_t t)
+{
+	int64_t woken = last_wake(c, attr, t);
+	struct sonde_interval waker;
+	struct sonde_context by;
+
+	if (woken < 0 ||
+	    sonde_at(c->run, sonde_attr_of_thread(c->run, row, "waker"), woken, &waker) ||
+	    sonde_context(c->run, (int64_t)waker.value - 1, &by))
+		return;
+	json_begin_object(j, "woken");
+	json_int(j, "t", woken - c->begin);
+	json_thread_label(j, c, "by", by.thread);
+	json_uint(j, "machine", by.machine);
+	json_int(j, "cpu", by.cpu);
+	json_uint(j, "mode", by.mode);
+	json_str(j, "detail", by.detail_text);
+	json_end(j);
 }
 
 static int write_thread(struct json *j, struct call *c, int64_t row, int64_t t)
 {
+	uint32_t attr = sonde_attr_of_thread(c->run, row, "state");
 	struct sonde_interval state, cpu;
-	int ret = sonde_at(c->run, sonde_attr_of_thread(c->run, row, "state"), t, &state);
+	int ret = sonde_at(c->run, attr, t, &state);
 
 	if (ret)
 		return ret;
@@ -147,6 +217,8 @@ static int write_thread(struct json *j, struct call *c, int64_t row, int64_t t)
 	json_containers(j, c, row);
 	if (!sonde_at(c->run, sonde_attr_of_thread(c->run, row, "cpu"), t, &cpu) && cpu.value)
 		json_uint(j, "cpu", cpu.value - 1);
+	if (state.value == THREAD_RUNNING || state.value == THREAD_RUNNABLE)
+		write_woken(j, c, row, attr, t);
 	return 0;
 }
 

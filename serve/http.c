@@ -113,8 +113,8 @@ static void answer_page(struct job *job, const struct readers *readers)
 {
 	struct exchange *x = (struct exchange *)job;
 
-	endpoint_answer(x->endpoint, readers->runs[x->run], readers->paths[x->run], &job->request,
-			&job->reply);
+	endpoint_answer(x->endpoint, readers->runs[x->run], &readers->kept[x->run],
+			readers->paths[x->run], &job->request, &job->reply);
 }
 
 static void answer_tsp(struct job *job, const struct readers *readers)
@@ -181,7 +181,7 @@ static enum MHD_Result answer_to_page(struct server *s, struct exchange *x, cons
 	if (!x->endpoint)
 		return refuse(x->connection, NULL, 404);
 	request_name(&x->job.request, x->endpoint->name);
-	x->job.slow = x->endpoint->slow;
+	x->job.line = x->endpoint->line;
 	x->job.answer = answer_page;
 	return push(s, x);
 }
@@ -215,7 +215,7 @@ static enum MHD_Result answer_to_viewer(struct server *s, struct exchange *x, co
 			 ret == -ENOENT ? "there is no such call" : "not by this method");
 		return send_reply(x);
 	}
-	x->job.slow = tsp_route_is_slow(&x->route);
+	x->job.line = tsp_route_line(&x->route);
 	x->job.answer = answer_tsp;
 	return push(s, x);
 }

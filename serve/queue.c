@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUICK_WORKERS 2
-#define SLOW_WORKERS 1
-#define NR_WORKERS (QUICK_WORKERS + SLOW_WORKERS)
+/* The line of each worker. */
+static const enum line line_of[] = {LINE_QUICK, LINE_QUICK, LINE_SLOW, LINE_TRACES};
+#define NR_WORKERS (sizeof(line_of) / sizeof(*line_of))
 #define LINE_MAX_JOBS 64
 
-struct line {
+struct waiting {
 	pthread_cond_t more;
 	struct job *first;
 	unsigned nr;
@@ -19,7 +19,7 @@ struct line {
 
 struct worker {
 	struct queue *queue;
-	struct line *line;
+	struct waiting *line;
 	struct readers readers;
 	pthread_t thread;
 	bool started;
@@ -28,7 +28,7 @@ struct worker {
 struct queue {
 	pthread_mutex_t lock;
 	bool ending;
-	struct line quick, slow;
+	struct waiting lines[NR_LINES];
 	struct worker workers[NR_WORKERS];
 };
 
@@ -61,7 +61,8 @@ static int open_readers(struct readers *r, const char *const *paths, unsigned nr
 	struct sonde_error why = {0};
 
 	r->runs = calloc(nr, sizeof(*r->runs));
-	if (!r->runs)
+	r->kept = calloc(nr, sizeof(*r->kept));
+	if (!r->runs || !r->kept)
 		return fail(err, -ENOMEM, "out of memory");
 	r->paths = paths;
 	for (r->nr = 0; r->nr < nr; r->nr++) {
@@ -75,12 +76,15 @@ static int open_readers(struct readers *r, const char *const *paths, unsigned nr
 
 static void close_readers(struct readers *r)
 {
-	while (r->nr)
-		sonde_run_close(r->runs[--r->nr]);
+	while (r->nr) {
+		kept_release(&r->kept[--r->nr]);
+		sonde_run_close(r->runs[r->nr]);
+	}
+	free(r->kept);
 	free(r->runs);
 }
 
-static int start_worker(struct queue *q, struct worker *w, struct line *line,
+static int start_worker(struct queue *q, struct worker *w, struct waiting *line,
 			const char *const *paths, unsigned nr, struct error *err)
 {
 	int ret = open_readers(&w->readers, paths, nr, err);
@@ -105,11 +109,10 @@ int queue_open(struct queue **out, const char *const *paths, unsigned nr, struct
 	if (!q)
 		return fail(err, -ENOMEM, "out of memory");
 	pthread_mutex_init(&q->lock, NULL);
-	pthread_cond_init(&q->quick.more, NULL);
-	pthread_cond_init(&q->slow.more, NULL);
+	for (unsigned i = 0; i < NR_LINES; i++)
+		pthread_cond_init(&q->lines[i].more, NULL);
 	for (unsigned i = 0; i < NR_WORKERS && !ret; i++)
-		ret = start_worker(q, &q->workers[i], i < QUICK_WORKERS ? &q->quick : &q->slow,
-				   paths, nr, err);
+		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], paths, nr, err);
 	if (ret) {
 		queue_end(q);
 		queue_free(q);
@@ -120,7 +123,7 @@ int queue_open(struct queue **out, const char *const *paths, unsigned nr, struct
 }
 
 /* Takes the job of the same slot out of the line, if one waits. */
-static struct job *take_overtaken(struct line *line, const struct request *newer)
+static struct job *take_overtaken(struct waiting *line, const struct request *newer)
 {
 	const char *slot = request_text(newer, "slot");
 
@@ -139,7 +142,7 @@ static struct job *take_overtaken(struct line *line, const struct request *newer
 
 int queue_push(struct queue *q, struct job *job)
 {
-	struct line *line = job->slow ? &q->slow : &q->quick;
+	struct waiting *line = &q->lines[job->line];
 	struct job **last = &line->first;
 	struct job *overtaken;
 	int ret = -EAGAIN;
@@ -168,7 +171,7 @@ int queue_push(struct queue *q, struct job *job)
 }
 
 /* With the workers gone and `ending` set, nobody else takes from the line or adds to it. */
-static void refuse_all(struct queue *q, struct line *line)
+static void refuse_all(struct queue *q, struct waiting *line)
 {
 	struct job *job, *next;
 
@@ -190,16 +193,16 @@ void queue_end(struct queue *q)
 		return;
 	pthread_mutex_lock(&q->lock);
 	q->ending = true;
-	pthread_cond_broadcast(&q->quick.more);
-	pthread_cond_broadcast(&q->slow.more);
+	for (unsigned i = 0; i < NR_LINES; i++)
+		pthread_cond_broadcast(&q->lines[i].more);
 	pthread_mutex_unlock(&q->lock);
 	for (unsigned i = 0; i < NR_WORKERS; i++) {
 		if (q->workers[i].started)
 			pthread_join(q->workers[i].thread, NULL);
 		q->workers[i].started = false;
 	}
-	refuse_all(q, &q->quick);
-	refuse_all(q, &q->slow);
+	for (unsigned i = 0; i < NR_LINES; i++)
+		refuse_all(q, &q->lines[i]);
 }
 
 void queue_free(struct queue *q)
@@ -208,8 +211,8 @@ void queue_free(struct queue *q)
 		return;
 	for (unsigned i = 0; i < NR_WORKERS; i++)
 		close_readers(&q->workers[i].readers);
-	pthread_cond_destroy(&q->quick.more);
-	pthread_cond_destroy(&q->slow.more);
+	for (unsigned i = 0; i < NR_LINES; i++)
+		pthread_cond_destroy(&q->lines[i].more);
 	pthread_mutex_destroy(&q->lock);
 	free(q);
 }

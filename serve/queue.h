@@ -2,16 +2,14 @@
 #ifndef SERVE_QUEUE_H
 #define SERVE_QUEUE_H
 
-#include "serve/reply.h"
-#include "serve/request.h"
-#include "sonde/run.h"
+#include "serve/api.h"
 
 /*
  * Workers that answer questions, so that who talks HTTP never waits for a history.
  *
- * There are two lines: what is answered from summaries in milliseconds, and what may walk a long
- * run.  Each line has its own workers, each worker its own readers of the files; so a long analysis
- * never holds up a picture.  A line that is full takes no more (-EAGAIN).
+ * There are several lines (enum line), each with its own workers, each worker with its own readers
+ * of the files; so a long analysis never holds up a picture.  A line that is full takes no more
+ * (-EAGAIN).
  *
  * A question may belong to a *slot* (parameter "slot", chosen by the page): of those of one slot
  * that still wait, only the newest is answered, the others are told that they were overtaken.
@@ -23,11 +21,12 @@ struct queue;
 struct readers {
 	struct sonde_run **runs;  /* owned, each owned */
 	const char *const *paths; /* of them; the caller's of queue_open() */
+	struct kept *kept;	  /* owned, each owned */
 	unsigned nr;
 };
 
 struct job {
-	bool slow;		/* it may take long on a long run: waits in a line of its own */
+	enum line line;
 	struct request request; /* its slot is looked at */
 	struct reply reply;
 	void (*answer)(struct job *job, const struct readers *readers); /* into .reply */

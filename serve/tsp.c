@@ -12,7 +12,7 @@
 struct tsp_route_row {
 	const char *method, *path;
 	tsp_answer_fn *answer;
-	bool slow;     /* may walk a long run */
+	enum line line;
 	bool modelled; /* the answer is a model with a status */
 };
 
@@ -21,33 +21,33 @@ struct tsp_route_row {
 
 /* clang-format off */
 static const struct tsp_route_row rows[] = {
-	{"GET",    "health",                       tsp_health,            false, false},
-	{"GET",    "identifier",                   tsp_identifier,        false, false},
-	{"GET",    "config/types",                 tsp_empty_list,        false, false},
-	{"GET",    "traces",                       tsp_traces,            false, false},
-	{"POST",   "traces",                       tsp_open_trace,        false, false},
-	{"GET",    "traces/*",                     tsp_trace,             false, false},
-	{"DELETE", "traces/*",                     tsp_close_trace,       false, false},
-	{"GET",    "experiments",                  tsp_experiments,       false, false},
-	{"POST",   "experiments",                  tsp_make_experiment,   false, false},
-	{"GET",    EXPERIMENT,                     tsp_experiment,        true,  false},
-	{"DELETE", EXPERIMENT,                     tsp_remove_experiment, false, false},
-	{"GET",    OUTPUTS,                        tsp_outputs,           false, false},
-	{"GET",    OUTPUTS "/markerSets",          tsp_marker_sets,       false, true},
-	{"GET",    OUTPUTS "/*",                   tsp_one_output,        false, false},
-	{"GET",    OUTPUTS "/*/configTypes",       tsp_empty_list,        false, false},
-	{"POST",   OUTPUTS "/timeGraph/*/tree",    tsp_tree,              false, true},
-	{"POST",   OUTPUTS "/timeGraph/*/states",  tsp_states,            false, true},
-	{"POST",   OUTPUTS "/timeGraph/*/arrows",  tsp_arrows,            true,  true},
-	{"POST",   OUTPUTS "/timeGraph/*/tooltip", tsp_tooltip,           false, true},
-	{"POST",   OUTPUTS "/*/style",             tsp_styles,            false, true},
-	{"GET",    OUTPUTS "/*/annotations",       tsp_categories,        false, true},
-	{"POST",   OUTPUTS "/*/annotations",       tsp_annotations,       true,  true},
-	{"POST",   OUTPUTS "/XY/*/tree",           tsp_xy_tree,           false, true},
-	{"POST",   OUTPUTS "/XY/*/xy",             tsp_xy,                true,  true},
-	{"POST",   OUTPUTS "/table/*/columns",     tsp_columns,           false, true},
-	{"POST",   OUTPUTS "/table/*/lines",       tsp_lines,             true,  true},
-	{"POST",   OUTPUTS "/data/*/tree",         tsp_data_tree,         true,  true},
+	{"GET",    "health",                       tsp_health,            LINE_QUICK,  false},
+	{"GET",    "identifier",                   tsp_identifier,        LINE_QUICK,  false},
+	{"GET",    "config/types",                 tsp_empty_list,        LINE_QUICK,  false},
+	{"GET",    "traces",                       tsp_traces,            LINE_QUICK,  false},
+	{"POST",   "traces",                       tsp_open_trace,        LINE_QUICK,  false},
+	{"GET",    "traces/*",                     tsp_trace,             LINE_QUICK,  false},
+	{"DELETE", "traces/*",                     tsp_close_trace,       LINE_QUICK,  false},
+	{"GET",    "experiments",                  tsp_experiments,       LINE_QUICK,  false},
+	{"POST",   "experiments",                  tsp_make_experiment,   LINE_QUICK,  false},
+	{"GET",    EXPERIMENT,                     tsp_experiment,        LINE_TRACES, false},
+	{"DELETE", EXPERIMENT,                     tsp_remove_experiment, LINE_QUICK,  false},
+	{"GET",    OUTPUTS,                        tsp_outputs,           LINE_QUICK,  false},
+	{"GET",    OUTPUTS "/markerSets",          tsp_marker_sets,       LINE_QUICK,  true},
+	{"GET",    OUTPUTS "/*",                   tsp_one_output,        LINE_QUICK,  false},
+	{"GET",    OUTPUTS "/*/configTypes",       tsp_empty_list,        LINE_QUICK,  false},
+	{"POST",   OUTPUTS "/timeGraph/*/tree",    tsp_tree,              LINE_QUICK,  true},
+	{"POST",   OUTPUTS "/timeGraph/*/states",  tsp_states,            LINE_QUICK,  true},
+	{"POST",   OUTPUTS "/timeGraph/*/arrows",  tsp_arrows,            LINE_SLOW,   true},
+	{"POST",   OUTPUTS "/timeGraph/*/tooltip", tsp_tooltip,           LINE_QUICK,  true},
+	{"POST",   OUTPUTS "/*/style",             tsp_styles,            LINE_QUICK,  true},
+	{"GET",    OUTPUTS "/*/annotations",       tsp_categories,        LINE_QUICK,  true},
+	{"POST",   OUTPUTS "/*/annotations",       tsp_annotations,       LINE_SLOW,   true},
+	{"POST",   OUTPUTS "/XY/*/tree",           tsp_xy_tree,           LINE_QUICK,  true},
+	{"POST",   OUTPUTS "/XY/*/xy",             tsp_xy,                LINE_SLOW,   true},
+	{"POST",   OUTPUTS "/table/*/columns",     tsp_columns,           LINE_QUICK,  true},
+	{"POST",   OUTPUTS "/table/*/lines",       tsp_lines,             LINE_SLOW,   true},
+	{"POST",   OUTPUTS "/data/*/tree",         tsp_data_tree,         LINE_SLOW,   true},
 };
 /* clang-format on */
 
@@ -99,9 +99,14 @@ int tsp_route(struct tsp_route *out, const char *method, const char *path)
 	return ret;
 }
 
-bool tsp_route_is_slow(const struct tsp_route *route)
+enum line tsp_route_line(const struct tsp_route *route)
 {
-	return route->row->slow;
+	struct tsp_output output;
+
+	if (route->row->answer == tsp_lines && !tsp_find_output(route->output, &output) &&
+	    output.kind == TSP_EVENTS)
+		return LINE_TRACES;
+	return route->row->line;
 }
 
 /* ---- its answer ---------------------------------------------------------------------------- */

@@ -45,8 +45,8 @@ void tsp_close(struct tsp *tsp);
 /* @path is what follows "tsp/api/".  0, -ENOENT: no such call, -EOPNOTSUPP: not by that method. */
 int tsp_route(struct tsp_route *out, const char *method, const char *path);
 
-/* It may take long: for the slow line of the queue. */
-bool tsp_route_is_slow(const struct tsp_route *route);
+/* Where its question waits. */
+enum line tsp_route_line(const struct tsp_route *route);
 
 /* Answers into @reply whatever happens.  @request: the parameters of the URL. */
 void tsp_answer(struct tsp *tsp, const struct tsp_route *route, const char *body, size_t body_bytes,

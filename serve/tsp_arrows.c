@@ -9,20 +9,15 @@
  * When there are more in the window than a picture can hold, none is drawn and the answer says so:
  * some of many would show what is not there.
  */
+#include "serve/states.h"
 #include "serve/tsp_call.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ARROWS_MAX 5000
+#define SHOWN_MAX 5000
 #define LOOKED_AT_MAX 300000 /* changes, for one answer */
-
-/* Values of docs/formats/schema.md. */
-#define THREAD_RUNNING 2
-#define THREAD_RUNNABLE 3
-#define THREAD_SLEEPING 4
-#define THREAD_BLOCKED 5
 
 struct arrow {
 	int64_t source, target; /* entries */
@@ -32,7 +27,7 @@ struct arrow {
 
 struct arrows {
 	struct tsp_call *call;
-	struct arrow *list; /* owned: room for ARROWS_MAX */
+	struct arrow *list; /* owned: room for SHOWN_MAX */
 	const struct tsp_part *part;
 	int64_t begin, end; /* of the window, in the run's time */
 	unsigned nr;
@@ -45,13 +40,21 @@ struct arrows {
 
 static bool is_full(const struct arrows *a)
 {
-	return a->nr > ARROWS_MAX || a->looked_at > LOOKED_AT_MAX;
+	return a->nr > SHOWN_MAX || a->looked_at > LOOKED_AT_MAX;
+}
+
+/* Idle tasks have none: an interrupt while a CPU idles comes from nowhere. */
+static bool has_row(const struct arrows *a, enum tsp_entry_kind kind, int64_t row)
+{
+	struct tsp_entry e = {a->part, kind, row};
+
+	return row >= 0 && tsp_entry_attr(a->call->output.kind, &e) != SONDE_NO_ATTR;
 }
 
 static void add_arrow(struct arrows *a, enum tsp_entry_kind kind, int64_t from, int64_t to,
 		      int64_t begin, int64_t end, const char *style)
 {
-	if (from < 0 || to < 0 || from == to || a->nr++ >= ARROWS_MAX)
+	if (from == to || !has_row(a, kind, from) || !has_row(a, kind, to) || a->nr++ >= SHOWN_MAX)
 		return;
 	a->list[a->nr - 1] = (struct arrow){
 		.source = tsp_entry_id(a->part, kind, from),
@@ -102,11 +105,6 @@ static int add_migrations(struct arrows *a)
 
 /* ---- threads that are woken ---------------------------------------------------------------- */
 
-static bool is_asleep(uint32_t state)
-{
-	return state == THREAD_SLEEPING || state == THREAD_BLOCKED;
-}
-
 /* Intervals of a thread's `state`. */
 static bool follow_state(const struct sonde_interval *i, void *data)
 {
@@ -114,7 +112,7 @@ static bool follow_state(const struct sonde_interval *i, void *data)
 	struct sonde_interval by;
 	struct sonde_context x;
 
-	if (is_asleep(a->before.value) &&
+	if (thread_sleeps(a->before.value) &&
 	    (i->value == THREAD_RUNNABLE || i->value == THREAD_RUNNING) && i->begin >= a->begin &&
 	    !sonde_at(a->part->run, a->waker, i->begin, &by) &&
 	    !sonde_context(a->part->run, (int64_t)by.value - 1, &x))
@@ -151,8 +149,7 @@ static void add_preemption(struct arrows *a, const struct sonde_facts *f, size_t
 	struct sonde_thread t;
 	struct sonde_cpu cpu;
 
-	if (sonde_thread(a->part->run, culprit, &t) || !t.tid ||
-	    sonde_cpu(a->part->run, vcpu, &cpu))
+	if (sonde_thread(a->part->run, culprit, &t) || sonde_cpu(a->part->run, vcpu, &cpu))
 		return;
 	if (a->call->output.kind == TSP_VCPUS)
 		add_arrow(a, TSP_CPU, vcpu, t.vcpu, at, at, "preemption");
@@ -233,7 +230,7 @@ int tsp_arrows(struct tsp_call *c, struct error *err)
 		return fail(err, -EINVAL, "%s is no time graph", c->output.id);
 	if (ret)
 		return ret;
-	a.list = calloc(ARROWS_MAX, sizeof(*a.list));
+	a.list = calloc(SHOWN_MAX, sizeof(*a.list));
 	if (!a.list)
 		return fail(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < c->view.nr && !ret && !is_full(&a); i++) {

@@ -9,8 +9,8 @@
  */
 #include "serve/tsp_session.h"
 #include "serve/tsp_table.h"
-#include "serve/traces.h"
 #include "base/units.h"
+#include "sonde/events.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +27,6 @@ enum { COL_RUN, COL_TIME, COL_MACHINE, COL_CPU, COL_TID, COL_EVENT, COL_FIELDS, 
 
 struct feed {
 	struct tsp_part part;
-	struct traces traces;
 	struct sonde_events *events; /* owned */
 	struct sonde_event next;     /* not handed out yet, */
 	bool more;		     /* if there is one */
@@ -89,7 +88,8 @@ static int seek(struct tsp_events *e, int64_t t, int64_t nr)
 	int ret = 0;
 
 	for (unsigned i = 0; i < e->nr && !ret; i++) {
-		sonde_events_seek(e->feeds[i].events, tsp_run_time(&e->feeds[i].part, t));
+		sonde_events_only_time(e->feeds[i].events, tsp_run_time(&e->feeds[i].part, t),
+				       INT64_MAX);
 		ret = feed_step(&e->feeds[i]);
 	}
 	e->at = nr;
@@ -144,10 +144,8 @@ void tsp_events_free(struct tsp_events *e)
 {
 	if (!e)
 		return;
-	for (unsigned i = 0; i < e->nr; i++) {
+	for (unsigned i = 0; i < e->nr; i++)
 		sonde_events_close(e->feeds[i].events);
-		traces_release(&e->feeds[i].traces);
-	}
 	free(e->notes);
 	free(e);
 }
@@ -170,13 +168,9 @@ static int add_note(struct tsp_events *e, int64_t t, int64_t nr)
 static int open_feed(struct feed *f, const struct tsp_part *p, struct error *err)
 {
 	struct sonde_error why = {0};
-	int ret;
+	int ret = sonde_run_events(&f->events, p->run, &why);
 
 	f->part = *p;
-	ret = traces_find(&f->traces, p->run, err);
-	if (ret)
-		return ret;
-	ret = sonde_events_open(&f->events, &f->traces.inputs, NULL, &why);
 	return ret ? fail(err, ret, "%s", why.text) : 0;
 }
 
@@ -203,7 +197,7 @@ static struct tsp_events *events_open(const struct tsp_call *c)
 	return e;
 }
 
-/* With .slow held: those of one experiment are kept at a time. */
+/* With .events_lock held: those of one experiment are kept at a time. */
 static struct tsp_events *get_events(struct tsp_call *c)
 {
 	struct tsp *tsp = c->tsp;
@@ -266,14 +260,14 @@ bool tsp_count_events(struct tsp_call *c)
 	struct tsp_events *e;
 	bool all = true;
 
-	pthread_mutex_lock(&c->tsp->slow);
+	pthread_mutex_lock(&c->tsp->events_lock);
 	e = get_events(c);
 	if (e) {
 		count_for_a_while(e);
 		all = e->all;
 		tsp_note_events(c->tsp, c->experiment.uuid, e->counted, all);
 	}
-	pthread_mutex_unlock(&c->tsp->slow);
+	pthread_mutex_unlock(&c->tsp->events_lock);
 	return all;
 }
 
@@ -394,9 +388,9 @@ int tsp_event_lines(struct tsp_call *c, struct error *err)
 	struct tsp_events *e;
 	int ret;
 
-	pthread_mutex_lock(&c->tsp->slow);
+	pthread_mutex_lock(&c->tsp->events_lock);
 	e = get_events(c);
 	ret = e ? put_lines(c, e, err) : fail(err, -ENOMEM, "out of memory");
-	pthread_mutex_unlock(&c->tsp->slow);
+	pthread_mutex_unlock(&c->tsp->events_lock);
 	return ret;
 }

@@ -14,14 +14,13 @@
 
 /* ---- facts that are kept ------------------------------------------------------------------- */
 
-void tsp_slow_release(struct tsp *tsp)
+void tsp_facts_release(struct tsp *tsp)
 {
 	for (unsigned i = 0; i < TSP_CACHED_FACTS; i++)
 		sonde_facts_free(tsp->facts[i].facts);
-	tsp_events_free(tsp->events);
 }
 
-/* With .slow held, until the facts are not used any more. */
+/* With .facts_lock held, until the facts are not used any more. */
 static int get_facts(struct tsp *tsp, const struct tsp_part *p, const struct sonde_analysis *a,
 		     const struct sonde_facts **out, struct error *err)
 {
@@ -186,7 +185,7 @@ int tsp_lines(struct tsp_call *c, struct error *err)
 	if (c->output.kind != TSP_FACTS)
 		return fail(err, -EINVAL, "%s is no table", c->output.id);
 	table_init(&t, &rows, c);
-	pthread_mutex_lock(&c->tsp->slow);
+	pthread_mutex_lock(&c->tsp->facts_lock);
 	for (unsigned i = 0; i < c->view.nr && !ret; i++) {
 		ret = get_facts(c->tsp, &c->view.parts[i], t.analysis, &t.facts[i], err);
 		if (!ret)
@@ -194,7 +193,7 @@ int tsp_lines(struct tsp_call *c, struct error *err)
 	}
 	if (!ret)
 		ret = tsp_put_lines(c, &rows, err);
-	pthread_mutex_unlock(&c->tsp->slow);
+	pthread_mutex_unlock(&c->tsp->facts_lock);
 	return ret;
 }
 

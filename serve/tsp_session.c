@@ -82,7 +82,8 @@ int tsp_open(struct tsp **out, const char *const *paths, unsigned nr, struct err
 	if (!tsp)
 		return fail(err, -ENOMEM, "out of memory");
 	pthread_mutex_init(&tsp->lock, NULL);
-	pthread_mutex_init(&tsp->slow, NULL);
+	pthread_mutex_init(&tsp->facts_lock, NULL);
+	pthread_mutex_init(&tsp->events_lock, NULL);
 	tsp->paths = paths;
 	tsp->nr = nr;
 	for (unsigned i = 0; i < nr; i++) {
@@ -101,9 +102,11 @@ void tsp_close(struct tsp *tsp)
 {
 	if (!tsp)
 		return;
-	tsp_slow_release(tsp);
+	tsp_facts_release(tsp);
+	tsp_events_free(tsp->events);
 	pthread_mutex_destroy(&tsp->lock);
-	pthread_mutex_destroy(&tsp->slow);
+	pthread_mutex_destroy(&tsp->facts_lock);
+	pthread_mutex_destroy(&tsp->events_lock);
 	free(tsp);
 }
 

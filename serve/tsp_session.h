@@ -31,14 +31,15 @@ struct tsp {
 	struct tsp_trace_state traces[TSP_RUNS_MAX];
 	struct tsp_experiment experiments[TSP_EXPERIMENTS_MAX];
 
-	pthread_mutex_t slow; /* of what tables keep; held while one is answered */
+	pthread_mutex_t facts_lock; /* held while a table of facts is answered */
 	struct tsp_cached_facts facts[TSP_CACHED_FACTS];
-	uint64_t now;		   /* counts uses of .facts */
-	struct tsp_events *events; /* owned: of the experiment whose events were asked for last */
+	uint64_t now; /* counts uses of .facts */
+
+	pthread_mutex_t events_lock; /* held while events are counted or told */
+	struct tsp_events *events;   /* owned: of the experiment whose events were asked for last */
 };
 
-/* Releases what is kept under .slow. */
-void tsp_slow_release(struct tsp *tsp);
+void tsp_facts_release(struct tsp *tsp);
 
 void tsp_events_free(struct tsp_events *events);
 

@@ -2,8 +2,9 @@
 /* What is told of the state, the annotation or the arrow under the pointer. */
 #include "serve/tsp_notes.h"
 #include "base/units.h"
+#include "report/moment.h"
 #include "report/palette.h"
-#include "serve/moment.h"
+#include "serve/states.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,13 +38,11 @@ static void put_thread(struct json *j, const struct tsp_part *p, const char *key
 
 static void put_container(struct json *j, const struct tsp_part *p, const char *key, int64_t thread)
 {
-	int64_t row = moment_container(p->run, thread, -1);
 	char text[TEXT_MAX];
 
-	if (row < 0)
-		return;
-	sonde_pid_ns_label(p->run, row, text, sizeof(text));
-	json_str(j, key, text);
+	container_text(p->run, thread, text, sizeof(text));
+	if (*text)
+		json_str(j, key, text);
 }
 
 /* "L1 vm-a/0": a layer of a physical CPU. */
@@ -77,12 +76,9 @@ static int put_stack(struct json *j, const struct tsp_entry *e, int64_t t)
 		frame_key(p, &s.frames[i], " container", key, sizeof(key));
 		put_container(j, p, key, s.frames[i].thread);
 	}
-	snprintf(text, sizeof(text), "%s%s%s", sonde_mode_name(s.mode), *s.detail_text ? " " : "",
-		 s.detail_text);
-	json_str(j, "Does", text);
-	if (s.serves >= 0) {
-		sonde_cpu_label(p->run, s.serves, text, sizeof(text));
-		json_str(j, "For", text);
+	if (s.nr) {
+		stack_does_text(p->run, &s, s.nr - 1, text, sizeof(text));
+		json_str(j, "Does", text);
 	}
 	put_interval(j, p, s.begin, s.end);
 	if (s.bound_ns < 0)
@@ -92,31 +88,13 @@ static int put_stack(struct json *j, const struct tsp_entry *e, int64_t t)
 	return 0;
 }
 
-static void put_wake(struct json *j, const struct tsp_entry *e, int64_t t)
-{
-	const struct tsp_part *p = e->part;
-	struct sonde_wake wake;
-	char text[TEXT_MAX];
-
-	if (!moment_wake(p->run, e->row, t, &wake))
-		return;
-	snprintf(text, sizeof(text), "%s%s%s", sonde_cause_name(wake.cause), *wake.irq ? ", " : "",
-		 wake.irq);
-	json_str(j, "Waits for", text);
-	if (wake.from >= 0) {
-		sonde_cpu_label(p->run, wake.from, text, sizeof(text));
-		json_str(j, "Woken by", text);
-	}
-	json_str(j, "Evidence", wake.evidence);
-}
-
 static int put_vcpu(struct json *j, const struct tsp_entry *e, int64_t t)
 {
 	struct sonde_run *run = e->part->run;
 	struct sonde_interval state, on;
 	struct sonde_cpu cpu;
-	int64_t task, thread, machine;
-	char text[32];
+	struct sonde_interval task;
+	char text[2 * TEXT_MAX];
 	int ret = sonde_cpu(run, e->row, &cpu);
 
 	if (!ret)
@@ -130,21 +108,18 @@ static int put_vcpu(struct json *j, const struct tsp_entry *e, int64_t t)
 		snprintf(text, sizeof(text), "%u", (unsigned)on.value - 1);
 		json_str(j, "On CPU", text);
 	}
-	task = moment_task(run, e->row, t);
-	if (task >= 0) {
-		put_thread(j, e->part, "Guest thread", task);
-		put_container(j, e->part, "Container", task);
+	if (!sonde_at(run, sonde_attr_of_cpu(run, e->row, "task"), t, &task) && task.value) {
+		put_thread(j, e->part, "Guest thread", (int64_t)task.value - 1);
+		put_container(j, e->part, "Container", (int64_t)task.value - 1);
 	}
+	*text = '\0';
 	if (state.value == VCPU_WAITING)
-		put_wake(j, e, t);
-	if (state.value != VCPU_PREEMPTED)
-		return 0;
-	if (moment_off(run, e->row, t) != SONDE_OFF_UNKNOWN)
-		json_str(j, "Why", sonde_off_name(moment_off(run, e->row, t)));
-	ret = moment_culprit(run, e->row, t, &thread, &machine);
-	if (ret > 0)
-		put_thread(j, e->part, "Runs instead", thread);
-	return ret < 0 ? ret : 0;
+		vcpu_wait_text(run, e->row, t, text, sizeof(text));
+	else if (state.value == VCPU_PREEMPTED)
+		vcpu_off_text(run, e->row, t, text, sizeof(text));
+	if (*text)
+		json_str(j, "Why", text);
+	return 0;
 }
 
 static int put_thread_state(struct json *j, const struct tsp_entry *e, int64_t t)
