@@ -195,7 +195,7 @@ static void verdicts_are_sentences_with_numbers(void **state)
 	(void)state;
 	assert_string_equal(
 		verdict_about(f, "vcpu", "vcpu", VM_A_0),
-		"vm-a vCPU 0 was ready but not running for 280.0 us of 1.000 ms; all of it while "
+		"vm-a vCPU 0 was ready but not running for 280.0 us of 1.000 ms, 2 times; all of it while "
 		"burn[300] in container burn:[4026532324] of host0 had CPU 0; its worst stretch, "
 		"180.0 us, delayed vm-a-n vCPU 0 from 0.001720000.");
 	assert_string_equal(
