@@ -266,6 +266,7 @@ static void print_text(const struct session *s, const struct run_machine *m, dou
 	FILE *out = s->inv->screen.out;
 	char bytes[UNIT_TEXT], rate[UNIT_TEXT], count[UNIT_TEXT], elapsed[UNIT_TEXT];
 	bool rates = seconds >= RATE_MIN_S;
+	double all_s = now_s() - s->start_s;
 
 	if (s->inv->common.quiet)
 		return;
@@ -282,9 +283,9 @@ static void print_text(const struct session *s, const struct run_machine *m, dou
 			unit_count(count, (int64_t)m->cost.events_lost));
 	else
 		fprintf(out, "no event was lost\n");
-	fprintf(out, "cost: %.1f ms of CPU time, %.2f %% of one CPU\n",
-		(double)m->cost.cpu_ns / 1e6,
-		(double)m->cost.cpu_ns / 1e7 / (now_s() - s->start_s));
+	fprintf(out, "cost: %.1f ms of CPU time in %s with start and end, %.2f %% of one CPU\n",
+		(double)m->cost.cpu_ns / 1e6, unit_length(elapsed, (int64_t)(all_s * 1e9), true),
+		(double)m->cost.cpu_ns / 1e7 / all_s);
 	guests_print(s->guests, out);
 	record_rings_print(s->rings, out);
 	fprintf(out, "next: sonde analyze %s\n", s->path);
