@@ -145,6 +145,7 @@ static void feed_thread(struct cpu *cpu, const struct event *e)
 		thread_rename(mc, e);
 		break;
 	case EV_SCHED_MIGRATE:
+		mute_moved(cpu->machine, e);
 		preempt_moved(mc, e);
 		break;
 	case EV_CPUHP_ENTER:
@@ -292,6 +293,7 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 	changed |= leave_guest(cpu, e);
 	if (feed_cpu(cpu, e) || changed)
 		fuse(cpu);
+	mute_settle(cpu);
 }
 
 void model_feed(struct model *m, const struct merge_input *input, const struct event *events,
