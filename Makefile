@@ -210,7 +210,8 @@ $(B)/tests/test_record%: LDLIBS += $(RECORD_LIBS)
 $(B)/tests/test_record%: $(B)/tests/unit/test_record%.o $(NO_BPF) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
-$(B)/tests/test_serve: $(B)/tests/unit/test_serve.o $(B)/libserve.a $(B)/libsonde.a
+SERVE_TESTS := $(addprefix $(B)/tests/test_,serve tsp)
+$(SERVE_TESTS): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libserve.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SERVE_LIBS) $(LDLIBS)
 $(B)/tests/test_term: $(B)/tests/unit/test_term.o $(B)/libterm.a $(B)/libsonde.a
