@@ -35,7 +35,9 @@ enum run_table {
 
 #define RUN_COLUMNS_MAX 16
 
+/* A vCPU's or a physical CPU's attributes, and what they are called. */
 enum cpu_attr { CPU_RUNS, CPU_STATE, CPU_ON, CPU_TASK, CPU_EXIT, CPU_WOKEN, CPU_WHY_OFF, CPU_NR_ATTRS };
+extern const char *const run_cpu_attr_names[CPU_NR_ATTRS];
 
 struct thread_key;
 struct culprits;
@@ -83,9 +85,6 @@ static inline bool cpu_is_physical(const struct sonde_cpu *cpu)
 
 /* @machine is @outer, or inside it. */
 bool run_is_inside(const struct sonde_run *run, int64_t machine, int64_t outer);
-
-/* A thread's attribute: "state", "cpu", "waker" ...; ATTR_NONE when it has none. */
-attr_t run_thread_attr(const struct sonde_run *run, int64_t thread, const char *name);
 
 /* Number of the first CPU a thread was seen on; it is there until its attribute "cpu" says
  * otherwise.  -1 unknown. */

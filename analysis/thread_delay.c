@@ -80,10 +80,10 @@ static int scan_thread(struct scan *s, int64_t row)
 	sonde_thread(s->run, row, &t);
 	if (!t.tid || t.vcpu >= 0 || t.begin >= s->end || (t.end >= 0 && t.end <= s->begin))
 		return 0;
-	state = run_thread_attr(s->run, row, "state");
+	state = sonde_attr_of_thread(s->run, row, "state");
 	if (state == ATTR_NONE)
 		return 0;
-	s->cpu = run_thread_attr(s->run, row, "cpu");
+	s->cpu = sonde_attr_of_thread(s->run, row, "cpu");
 	s->first_cpu = run_first_cpu(s->run, row);
 	s->machine = t.machine;
 	s->d.thread = row;
