@@ -3,7 +3,9 @@
 #include "analysis/cells.h"
 #include "analysis/cpu_users.h"
 #include "analysis/culprit.h"
+#include "analysis/exit_sums.h"
 #include "analysis/exits.h"
+#include "analysis/hypervisor.h"
 #include "analysis/phases.h"
 #include "model/context.h"
 
@@ -263,6 +265,8 @@ void sonde_run_close(struct sonde_run *run)
 	free(run->threads);
 	culprits_free(run->culprits);
 	cpu_users_free(run->cpu_users);
+	exit_sums_free(run->exit_sums);
+	hypervisor_work_free(run->hypervisor_work);
 	free(run->path);
 	free(run);
 }

@@ -36,12 +36,23 @@ enum run_table {
 #define RUN_COLUMNS_MAX 16
 
 /* A vCPU's or a physical CPU's attributes, and what they are called. */
-enum cpu_attr { CPU_RUNS, CPU_STATE, CPU_ON, CPU_TASK, CPU_EXIT, CPU_WOKEN, CPU_WHY_OFF, CPU_NR_ATTRS };
+enum cpu_attr {
+	CPU_RUNS,
+	CPU_STATE,
+	CPU_ON,
+	CPU_TASK,
+	CPU_EXIT,
+	CPU_WOKEN,
+	CPU_WHY_OFF,
+	CPU_NR_ATTRS
+};
 extern const char *const run_cpu_attr_names[CPU_NR_ATTRS];
 
 struct thread_key;
 struct culprits;
 struct cpu_users;
+struct exit_sums;
+struct hypervisor_work;
 
 struct sonde_run {
 	char *path; /* owned */
@@ -56,6 +67,8 @@ struct sonde_run {
 	struct thread_key *threads;		       /* owned; sorted; made when first needed */
 	struct culprits *culprits;		       /* owned; made when first needed */
 	struct cpu_users *cpu_users;		       /* the same */
+	struct exit_sums *exit_sums;		       /* owned; of the window asked for last */
+	struct hypervisor_work *hypervisor_work;       /* the same */
 	bool is_svm;				       /* exit reasons are AMD's */
 };
 
