@@ -91,6 +91,9 @@ attr_t run_thread_attr(const struct sonde_run *run, int64_t thread, const char *
  * otherwise.  -1 unknown. */
 int run_first_cpu(const struct sonde_run *run, int64_t thread);
 
+/* What a context's CPU does, without by whom: "syscall openat", "irq 236"; what snprintf() returns. */
+int context_mode_label(const struct sonde_context *c, char *buf, size_t room);
+
 /* What an exit reason, a softirq or an interrupt vector is called; NULL when it has no name. */
 const char *exit_reason_name(bool is_svm, int64_t reason);
 const char *softirq_name(int64_t nr);

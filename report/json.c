@@ -108,6 +108,15 @@ void json_uint(struct json *j, const char *key, uint64_t value)
 	fprintf(j->out, "%llu", (unsigned long long)value);
 }
 
+void json_milli(struct json *j, const char *key, int64_t value)
+{
+	uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+	begin_value(j, key);
+	fprintf(j->out, "%s%llu.%03u", value < 0 ? "-" : "", (unsigned long long)(size / 1000),
+		(unsigned)(size % 1000));
+}
+
 void json_str(struct json *j, const char *key, const char *value)
 {
 	begin_value(j, key);

@@ -35,6 +35,8 @@ void json_begin_array(struct json *j, const char *key);
 void json_end(struct json *j);
 void json_int(struct json *j, const char *key, int64_t value);
 void json_uint(struct json *j, const char *key, uint64_t value);
+/* Thousandths as a decimal: 1234567 is written 1234.567. */
+void json_milli(struct json *j, const char *key, int64_t value);
 void json_str(struct json *j, const char *key, const char *value);
 void json_bool(struct json *j, const char *key, bool value);
 void json_put_null(struct json *j, const char *key);
