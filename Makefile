@@ -48,6 +48,7 @@ LDFLAGS += $(SAN_FLAGS)
 # (tools/check-layers).
 LIB_DIRS := base channel source source/ctf source/dat source/hyper source/folded clock merge history model analysis report lib
 SERVE_SRC := $(wildcard serve/*.c)
+EXPORT_SRC := $(wildcard export/*.c)
 RECORD_SRC := $(filter-out $(if $(HAVE_BPF),,record/hypercalls_bpf.c),$(wildcard record/*.c))
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
 CMD_SRC := $(wildcard cmd/*.c)
@@ -59,6 +60,7 @@ TEST_TOOL_SRC := $(wildcard tests/clock/*.c tests/oracle/*.c tests/differential/
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 RECORD_OBJ := $(RECORD_SRC:%.c=$(B)/%.o)
 SERVE_OBJ := $(SERVE_SRC:%.c=$(B)/%.o)
+EXPORT_OBJ := $(EXPORT_SRC:%.c=$(B)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 TESTS := $(TEST_SRC:tests/unit/%.c=$(B)/tests/%)
@@ -109,8 +111,11 @@ $(B)/librecord.a: $(RECORD_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
-# What shows runs to browsers is the program's alone, too.
+# What shows runs to browsers, and what writes other programs' formats, are the program's alone, too.
 $(B)/libserve.a: $(SERVE_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+$(B)/libexport.a: $(EXPORT_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
@@ -135,7 +140,7 @@ $(B)/record/hypercalls_bpf.o: CFLAGS += -I$(B)
 # In place of record/hypercalls_bpf.c where there is no libbpf: always in the agent.
 NO_BPF := $(B)/cmd/static/no_bpf.o
 
-$(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libserve.a $(B)/libsonde.a
+$(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libserve.a $(B)/libexport.a $(B)/libsonde.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(BPF_LIBS) $(LDLIBS)
 
 # `sonde agent` alone, to be copied into guests: static, without the debug information.

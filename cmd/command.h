@@ -61,6 +61,7 @@ extern const struct command timeline_command;
 extern const struct command events_command;
 extern const struct command check_command;
 extern const struct command serve_command;
+extern const struct command export_command;
 extern const struct command record_command;
 extern const struct command agent_command;
 extern const struct command mark_command;
