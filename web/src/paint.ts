@@ -42,10 +42,14 @@ export interface Placed {
 export class Painter {
   private luts = new Map<string, Lut>();
   private masks = new Map<string, Uint8Array>();
+  private readonly plain = new Map<Rgb, number[]>();
+  private readonly fadedLevels = new Map<Rgb, number[]>();
+  private readonly byName = new Map<string, Rgb>();
   private values = new Uint32Array(0);
   private colours = new Uint32Array(0);
   private stripes = new Uint32Array(0);
   private contextMatch: Uint8Array | null = null;
+  private drawnIn: Theme | null = null;
 
   constructor(
     private readonly model: Model,
@@ -59,9 +63,30 @@ export class Painter {
     this.theme = theme;
     this.filter = filter;
     this.colourBy = colourBy;
+    if (theme !== this.drawnIn) {
+      this.drawnIn = theme;
+      for (const memo of [this.plain, this.fadedLevels, this.byName]) memo.clear();
+    }
     this.luts.clear();
     this.masks.clear();
     this.contextMatch = null;
+  }
+
+  /** A colour's pixels at every level, as it is and faded: few colours, many values. */
+  private levelsOf(c: Rgb, keep: number): number[] {
+    const memo = keep === 1 ? this.plain : this.fadedLevels;
+    let levels = memo.get(c);
+    if (!levels) {
+      levels = LEVEL_ALPHA.map((alpha) => pixel(c, this.theme.row, alpha * keep));
+      memo.set(c, levels);
+    }
+    return levels;
+  }
+
+  private colourOfName(name: string): Rgb {
+    let c = this.byName.get(name);
+    if (!c) this.byName.set(name, (c = nameColour(name, this.theme.dark)));
+    return c;
   }
 
   private makeLut(size: number, colour: (v: number) => Rgb | null, match: (v: number) => boolean,
@@ -77,11 +102,11 @@ export class Painter {
     for (let v = 0; v < size; v++) {
       const c = v ? colour(v) : null;
       const keep = !c || this.filter.empty || match(v) ? 1 : 1 - this.theme.fade;
-      for (let l = 0; l < LEVELS; l++)
-        lut.body[l * size + v] = c ? pixel(c, ground, LEVEL_ALPHA[l] * keep) : none;
+      const levels = c ? this.levelsOf(c, keep) : null;
+      for (let l = 0; l < LEVELS; l++) lut.body[l * size + v] = levels ? levels[l] : none;
       if (lut.stripe && stripe) {
         const s = v ? stripe(v) : null;
-        lut.stripe[v] = s ? pixel(s, ground, keep) : lut.body[(LEVELS - 1) * size + v];
+        lut.stripe[v] = s ? this.levelsOf(s, keep)[LEVELS - 1] : lut.body[(LEVELS - 1) * size + v];
       }
       lut.hatch[v] = v && c && unknown(v) ? (keep === 1 ? 1 : 2) : 0;
     }
@@ -98,7 +123,7 @@ export class Painter {
       if (!c) return t.modes[MODE.idle];
       if (by === "machine" && !calm(c[3])) return machineColour(t, c[0]);
       if (by === "process" && !calm(c[3]))
-        return c[2] >= 0 ? nameColour(m.threads[c[2]]?.[3] ?? "", t.dark) : t.modes[c[3]];
+        return c[2] >= 0 ? this.colourOfName(m.threads[c[2]]?.[3] ?? "") : t.modes[c[3]];
       return t.modes[c[3]] ?? t.modes[0];
     };
     const stripe = (v: number): Rgb | null => {
@@ -131,7 +156,7 @@ export class Painter {
       lut = this.makeLut(m.run.nr_threads + 1,
         (v) => {
           const thread = m.threads[v - 1];
-          return !thread || thread[1] === 0 ? t.modes[MODE.idle] : nameColour(thread[3], t.dark);
+          return !thread || thread[1] === 0 ? t.modes[MODE.idle] : this.colourOfName(thread[3]);
         },
         (v) => this.filter.thread(m, v - 1), () => false);
     this.luts.set(key, lut);
