@@ -96,6 +96,7 @@ static enum exit_code check_command_line(const struct invocation *inv)
 {
 	const struct export_values *opt = inv->values;
 	const char *output = inv->common.output;
+	bool is_dir = opt->to && !strcmp(opt->to, "ctf");
 	struct stat st;
 
 	if (!opt->to)
@@ -103,14 +104,14 @@ static enum exit_code check_command_line(const struct invocation *inv)
 				"--to FORMAT is missing: perfetto, chrome, ctf or csv");
 	if (!output)
 		return complain(inv, EXIT_USAGE, "-o %s is missing: where is it to be written?",
-				*opt->to == 'c' && opt->to[1] == 't' ? "DIR" : "FILE");
+				is_dir ? "DIR" : "FILE");
 	if (opt->facts && strcmp(opt->to, "csv"))
 		return complain(inv, EXIT_USAGE, "--facts is for --to csv");
 	if (opt->facts && (opt->only || opt->machines.nr))
 		return complain(inv, EXIT_USAGE, "--facts has no rows that --only or --machine "
 						 "could choose from");
 	if (strcmp(output, "-") && !stat(output, &st) &&
-	    (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size)))
+	    (is_dir || S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size)))
 		return complain(inv, EXIT_FAILED,
 				"%s exists: it is not overwritten; remove it or choose another "
 				"name",

@@ -3,11 +3,8 @@
 #include "report/csv.h"
 #include "analysis/cpu_users.h"
 #include "export/rows.h"
-#include "model/context.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 struct csv {
 	struct rows rows;
@@ -20,18 +17,8 @@ struct line {
 	struct csv *csv;
 	const char *kind;
 	char label[200];
-	const char *const *states; /* of a vCPU or a thread; NULL: a physical CPU */
-	unsigned nr_states;
+	const char *(*state_name)(uint32_t state); /* NULL: a physical CPU's */
 };
-
-static const char *const vcpu_states[] = {[VCPU_UNKNOWN] = "unknown",
-					  [VCPU_ON_CPU] = "on_cpu",
-					  [VCPU_PREEMPTED] = "preempted",
-					  [VCPU_WAITING] = "waiting"};
-static const char *const thread_states[] = {
-	[THREAD_UNKNOWN] = "unknown",	[THREAD_RUNNING] = "running",
-	[THREAD_RUNNABLE] = "runnable", [THREAD_SLEEPING] = "sleeping",
-	[THREAD_BLOCKED] = "blocked",	[THREAD_STOPPED] = "stopped"};
 
 static void put_begin(const struct line *l, const struct sonde_interval *i, const char *state)
 {
@@ -83,10 +70,10 @@ static bool each(const struct sonde_interval *i, void *data)
 {
 	const struct line *l = data;
 
-	if (!l->states) {
+	if (!l->state_name) {
 		put_context(l, i);
-	} else if (i->value < l->nr_states && l->states[i->value]) {
-		put_begin(l, i, l->states[i->value]);
+	} else if (l->state_name(i->value)) {
+		put_begin(l, i, l->state_name(i->value));
 		fputs(",,,,\n", l->csv->out);
 	}
 	return true;
@@ -103,8 +90,7 @@ static int put_cpus(struct csv *c, const struct piece *p)
 		if (rows_has_cpu(&c->rows, row))
 			ret = rows_walk(&c->rows, p, c->run->cpu_attrs[row][CPU_RUNS], each, &l);
 		l.kind = "vcpu";
-		l.states = vcpu_states;
-		l.nr_states = ARRAY_SIZE(vcpu_states);
+		l.state_name = vcpu_state_name;
 		if (!ret && rows_has_vcpu(&c->rows, row))
 			ret = rows_walk(&c->rows, p, c->run->cpu_attrs[row][CPU_STATE], each, &l);
 	}
@@ -117,10 +103,7 @@ static int put_threads(struct csv *c, const struct piece *p)
 
 	for (size_t i = 0; i < c->rows.nr_threads && !ret; i++) {
 		const struct thread_row *t = &c->rows.threads[i];
-		struct line l = {.csv = c,
-				 .kind = "thread",
-				 .states = thread_states,
-				 .nr_states = ARRAY_SIZE(thread_states)};
+		struct line l = {.csv = c, .kind = "thread", .state_name = thread_state_name};
 		struct sonde_machine m;
 		char label[120];
 
@@ -139,7 +122,7 @@ static int put_piece(const struct piece *p, void *data)
 
 	if (!ret)
 		ret = put_threads(c, p);
-	return ret || !ferror(c->out) ? ret : -EIO;
+	return ret ? ret : rows_output(&c->rows, c->out);
 }
 
 int export_csv(FILE *out, struct sonde_run *run, const struct export_options *o, struct error *err)
@@ -151,7 +134,5 @@ int export_csv(FILE *out, struct sonde_run *run, const struct export_options *o,
 	if (!ret)
 		ret = rows_pieces(&c.rows, put_piece, &c);
 	rows_release(&c.rows);
-	if (ret == -EINTR)
-		return fail(err, ret, "interrupted");
-	return ret ? fail(err, ret, "cannot read the run: %s", strerror(-ret)) : 0;
+	return rows_fail(err, ret, out);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/ctf.h"
 #include "export/ctf_stream.h"
+#include "export/rows.h"
 #include "model/context.h"
 #include "report/safe.h"
 #include "sonde/facts.h"
@@ -106,27 +107,19 @@ static const char *mode_label(unsigned i)
 	return sonde_mode_name((enum sonde_mode)i);
 }
 
+/* What has no name: it is not there, or it is gone. */
 static const char *vcpu_label(unsigned i)
 {
-	static const char *const names[] = {[VCPU_NONE] = "none",
-					    [VCPU_UNKNOWN] = "unknown",
-					    [VCPU_ON_CPU] = "on_cpu",
-					    [VCPU_PREEMPTED] = "preempted",
-					    [VCPU_WAITING] = "waiting",
-					    [VCPU_GONE] = "gone"};
+	const char *name = vcpu_state_name(i);
 
-	return names[i];
+	return name ? name : i == VCPU_GONE ? "gone" : "none";
 }
 
 static const char *thread_label(unsigned i)
 {
-	static const char *const names[] = {
-		[THREAD_NONE] = "none",		[THREAD_UNKNOWN] = "unknown",
-		[THREAD_RUNNING] = "running",	[THREAD_RUNNABLE] = "runnable",
-		[THREAD_SLEEPING] = "sleeping", [THREAD_BLOCKED] = "blocked",
-		[THREAD_STOPPED] = "stopped",	[THREAD_DEAD] = "dead"};
+	const char *name = thread_state_name(i);
 
-	return names[i];
+	return name ? name : i == THREAD_DEAD ? "dead" : "none";
 }
 
 static const char trace_text[] =

@@ -209,9 +209,7 @@ static int draw_piece(const struct piece *p, void *data)
 		ret = draw_threads(d, p);
 	if (!ret && d->values)
 		ret = values_piece(d, p);
-	if (!ret && ferror(d->canvas->out))
-		ret = -EIO;
-	return ret;
+	return ret ? ret : rows_output(&d->rows, d->canvas->out);
 }
 
 static int draw_all(struct draw *d)
@@ -227,7 +225,7 @@ static int draw_all(struct draw *d)
 	draw_cpus_end(d);
 	if (d->values)
 		values_draw(d);
-	return 0;
+	return rows_output(&d->rows, d->canvas->out);
 }
 
 int draw_run(struct canvas *c, struct sonde_run *run, const struct export_options *o,
@@ -247,9 +245,7 @@ int draw_run(struct canvas *c, struct sonde_run *run, const struct export_option
 	rows_release(&d.rows);
 	free(d.stacks);
 	values_free(&d);
-	if (ret == -EINTR)
-		return fail(err, ret, "interrupted");
-	return ret ? fail(err, ret, "cannot read the run: %s", strerror(-ret)) : 0;
+	return rows_fail(err, ret, c->out);
 }
 
 static int write_canvas(struct canvas *c, struct sonde_run *run, const struct export_options *o,

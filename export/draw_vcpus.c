@@ -5,7 +5,6 @@
 #include "analysis/waits.h"
 #include "analysis/words.h"
 #include "export/draw.h"
-#include "model/context.h"
 
 #include <string.h>
 
@@ -25,13 +24,8 @@ static void slice(struct draw *d, uint64_t track, ns_t begin, ns_t end, const st
 
 static bool each_state(const struct sonde_interval *i, void *data)
 {
-	static const char *const names[] = {[VCPU_UNKNOWN] = "unknown",
-					    [VCPU_ON_CPU] = "on CPU",
-					    [VCPU_PREEMPTED] = "preempted",
-					    [VCPU_WAITING] = "waiting"};
 	const struct row *row = data;
-	const struct sign s = {.name = i->value < ARRAY_SIZE(names) ? names[i->value] : NULL,
-			       .category = "vCPU"};
+	const struct sign s = {.name = vcpu_state_name(i->value), .category = "vCPU"};
 
 	if (s.name)
 		slice(row->draw, track_id(DRAW_CPU, row->vcpu), i->begin, i->end, &s);
@@ -125,6 +119,8 @@ static void draw_culprit(struct kept_off *k)
 	if (!k->open || !rows_has_vcpu(&d->rows, p->vcpu) || p->to <= p->from)
 		return;
 	say_culprit(&says, &k->culprit);
+	if (says.len && says.text[says.len - 1] == ',') /* a sentence would go on */
+		says.text[says.len - 1] = '\0';
 	s.name = says.text;
 	if (p->from == p->begin && p->why != SONDE_OFF_READY && p->on >= 0 &&
 	    rows_has_cpu(&d->rows, p->on)) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/rows.h"
+#include "model/context.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool rows_has_machine(const struct rows *r, int64_t machine)
 {
@@ -94,6 +96,28 @@ int64_t rows_find_thread(const struct rows *r, int64_t thread)
 	key.tid = t.tid;
 	found = bsearch(&key, r->threads, r->nr_threads, sizeof(key), by_process);
 	return found ? found - r->threads : -1;
+}
+
+/* ---- states -------------------------------------------------------------------------------- */
+
+const char *vcpu_state_name(uint32_t state)
+{
+	static const char *const names[] = {[VCPU_UNKNOWN] = "unknown",
+					    [VCPU_ON_CPU] = "on_cpu",
+					    [VCPU_PREEMPTED] = "preempted",
+					    [VCPU_WAITING] = "waiting"};
+
+	return state < ARRAY_SIZE(names) ? names[state] : NULL;
+}
+
+const char *thread_state_name(uint32_t state)
+{
+	static const char *const names[] = {
+		[THREAD_UNKNOWN] = "unknown",	[THREAD_RUNNING] = "running",
+		[THREAD_RUNNABLE] = "runnable", [THREAD_SLEEPING] = "sleeping",
+		[THREAD_BLOCKED] = "blocked",	[THREAD_STOPPED] = "stopped"};
+
+	return state < ARRAY_SIZE(names) ? names[state] : NULL;
 }
 
 /* ---- losses -------------------------------------------------------------------------------- */
@@ -200,4 +224,27 @@ int rows_walk(const struct rows *r, const struct piece *p, attr_t attr,
 	if (stop_asked(r->options->stop))
 		return -EINTR;
 	return sonde_walk(r->run, attr, p->begin, p->end, clip_each, &c);
+}
+
+/* ---- output -------------------------------------------------------------------------------- */
+
+/* Only that a write failed is known by now; trying again tells why.  A signal that asks to stop may make
+ * a write fail, too. */
+int rows_output(const struct rows *r, FILE *out)
+{
+	if (!ferror(out))
+		return 0;
+	if (stop_asked(r->options->stop))
+		return -EINTR;
+	errno = 0;
+	return fflush(out) && errno ? -errno : -EIO;
+}
+
+int rows_fail(struct error *err, int ret, FILE *out)
+{
+	if (!ret)
+		return 0;
+	if (ret == -EINTR)
+		return fail(err, ret, "interrupted");
+	return fail(err, ret, "%s%s", ferror(out) ? "" : "cannot read the run: ", strerror(-ret));
 }

@@ -35,6 +35,10 @@ bool rows_has_vcpu(const struct rows *r, int64_t cpu);
 /* Its place in r->threads, -1: it is not wanted. */
 int64_t rows_find_thread(const struct rows *r, int64_t thread);
 
+/* What the values of the attribute "state" are called; NULL: there is nothing then. */
+const char *vcpu_state_name(uint32_t state);
+const char *thread_state_name(uint32_t state);
+
 /* The losses of machines that are wanted, cut to the window, by machine, CPU and begin; of one CPU, none
  * lies upon another.  *out is the caller's to free.  0 or -ENOMEM. */
 int rows_losses(const struct rows *r, struct sonde_loss **out, size_t *nr);
@@ -56,6 +60,12 @@ int rows_pieces(const struct rows *r, int (*each)(const struct piece *p, void *d
  */
 int rows_walk(const struct rows *r, const struct piece *p, attr_t attr,
 	      bool (*each)(const struct sonde_interval *i, void *data), void *data);
+
+/* 0, or why @out has not taken all it was given. */
+int rows_output(const struct rows *r, FILE *out);
+
+/* Says in @err what @ret means, which came out of reading the run or of rows_output(); returns @ret. */
+int rows_fail(struct error *err, int ret, FILE *out);
 
 /* The same test for what other scans find: it begins in the piece, or is there when the window begins. */
 bool piece_has(const struct piece *p, ns_t begin);

@@ -52,3 +52,28 @@ awk -F, 'NR > 1 && ($3 < 60100000000 || $4 > 60200000000 || $2 !~ /^vm-a[\/:]/) 
 grep -q '^vcpu,vm-a/1,60100000000,' "$scratch/part.csv" || fail "the begin of the window"
 [ "$(cut -d, -f1 "$scratch/part.csv" | sort -u | tr '\n' ' ')" = "kind thread vcpu " ] || fail "--only"
 
+
+# No room: nothing is left.
+for to in perfetto chrome ctf csv; do
+	run 1 bash -c 'trap "" XFSZ; ulimit -f 64; exec "$@"' bash \
+		"$sonde" export "$history" --to $to -o "$scratch/cut"
+	says err "cannot write $scratch/cut: File too large"
+done
+[ -z "$(ls "$scratch" | grep '^cut')" ] || fail "something is left of what found no room"
+
+# Stopped: nothing is left.  Too early, and the signal meets a program that does not catch it yet; too
+# late, and the work is done.
+status=0
+delay=0.01
+until [ $status = 4 ]; do
+	rm -f "$scratch/cut"*
+	status=0
+	"$sonde" export "$history" --to chrome -o "$scratch/cut" >"$scratch/out" 2>"$scratch/err" &
+	sleep $delay
+	kill -TERM $! 2>/dev/null || true
+	wait $! || status=$?
+	delay=$(awk "BEGIN { print $delay * 1.2 }")
+	awk "BEGIN { exit !($delay < 20) }" || fail "it was never interrupted"
+done
+says err "interrupted; $scratch/cut is not written"
+[ -z "$(ls "$scratch" | grep '^cut')" ] || fail "something is left of what was interrupted"

@@ -110,8 +110,7 @@ def check_slices(tracks, rows):
         check(idle == sum(x["length"] for x in rows["cpu", f"host0/{cpu}"]
                           if x["state"] == "idle"), "idle time")
         check(max(depth for depth, *_ in slices) >= 3, "a nested VM is three layers deep")
-    states = {"on CPU": "on_cpu"}
-    drawn = [(states.get(name, name), begin, end) for _, name, begin, end in by_track["vm-a/1"]]
+    drawn = [(name, begin, end) for _, name, begin, end in by_track["vm-a/1"]]
     check(drawn == [(x["state"], x["begin"], x["end"]) for x in rows["vcpu", "vm-a/1"]], "vm-a/1")
     check({name for _, name, *_ in by_track["vm-a/0 waits for"]} >= {"timer", "ipi"}, "waits")
     kept = sum(end - begin for _, _, begin, end in by_track["vm-a/1 is kept off by"])
