@@ -273,7 +273,7 @@ static void add_machine(struct lines *l, int64_t row, unsigned depth, unsigned n
 	add_threads(l, row, depth + 1);
 	for (int64_t i = row + 1; i < sonde_nr_machines(l->run); i++) {
 		if (!sonde_machine(l->run, i, &child) && child.parent == row)
-			add_machine(l, i, depth + (row ? 1 : 0), nested + 1);
+			add_machine(l, i, depth + 1, nested + 1);
 	}
 }
 

@@ -329,13 +329,12 @@ unsigned tty_put(struct tty *t, unsigned row, unsigned column, unsigned width, e
 static void put_wide(const struct tty *t, unsigned row, unsigned column, attr_t attrs, int ink,
 		     int ground, wchar_t letter)
 {
-	wchar_t text[2] = {letter, 0};
 	int pair = pair_of(t, ink, ground);
-	cchar_t cell;
 
-	if (row < tty_rows(t) && column < tty_columns(t) &&
-	    setcchar(&cell, text, attrs, 0, &pair) == OK)
-		mvadd_wch((int)row, (int)column, &cell);
+	if (row >= tty_rows(t) || column >= tty_columns(t))
+		return;
+	attr_set(attrs, 0, &pair);
+	mvaddnwstr((int)row, (int)column, &letter, 1);
 }
 
 void tty_pixels(struct tty *t, unsigned row, unsigned column, int left, int right)

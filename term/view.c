@@ -12,6 +12,14 @@ static ns_t scale(ns_t a, ns_t b, ns_t c)
 	return (ns_t)((__int128)a * b / c);
 }
 
+/* The same, rounded up. */
+static ns_t scale_up(ns_t a, ns_t b, ns_t c)
+{
+	__int128 product = (__int128)a * b;
+
+	return (ns_t)(product > 0 ? (product + c - 1) / c : product / c);
+}
+
 void view_init(struct view *v, ns_t run_begin, ns_t run_end)
 {
 	if (run_end <= run_begin)
@@ -75,18 +83,15 @@ unsigned view_column(const struct view *v, ns_t t, unsigned columns)
 
 ns_t view_time(const struct view *v, unsigned column, unsigned columns)
 {
-	ns_t span = v->end - v->begin;
-
 	/* Rounded up, so that view_column() gives the column back. */
-	return columns ? v->begin + (ns_t)(((__int128)span * column + columns - 1) / columns)
-		       : v->begin;
+	return columns ? v->begin + scale_up(v->end - v->begin, column, columns) : v->begin;
 }
 
 void view_step(struct view *v, int columns_by, unsigned columns)
 {
 	ns_t span = v->end - v->begin;
 	int64_t column = (int64_t)view_column(v, v->cursor, columns) + columns_by;
-	ns_t t = v->begin + (ns_t)(((__int128)span * column + columns - 1) / columns);
+	ns_t t = columns ? v->begin + scale_up(span, column, columns) : v->begin;
 
 	if (column >= 0 && column < (int64_t)columns) {
 		v->cursor = between(t, v->begin, v->end - 1);
