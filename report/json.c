@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #define FLAT_DEFAULT 3
@@ -127,6 +128,16 @@ void json_bool(struct json *j, const char *key, bool value)
 {
 	begin_value(j, key);
 	fputs(value ? "true" : "false", j->out);
+}
+
+void json_number(struct json *j, const char *key, double value)
+{
+	if (!isfinite(value)) {
+		json_put_null(j, key);
+		return;
+	}
+	begin_value(j, key);
+	fprintf(j->out, "%.6g", value);
 }
 
 void json_put_null(struct json *j, const char *key)
