@@ -111,7 +111,8 @@ def compare(channel, directory, sent):
 
 
 def sent_functions(text):
-    """(name, when it was called) in order of that, of the calls that began between the last two marks."""
+    """(when it was called, name) in order of that, of the calls that began between the last two marks.  Each load of the
+    module numbers its functions anew, and a name may come after the first call: of the last load all are there at the end."""
     symbols, calls, marks = {}, [], {}
     for words in map(str.split, text.splitlines()):
         if words[2] == "symbol":
@@ -119,16 +120,16 @@ def sent_functions(text):
         elif words[2] == "mark":
             marks[words[-1]] = int(words[1])
         elif words[2] == "function":
-            calls.append((int(words[1]) - int(words[4]), symbols[words[3]]))
+            calls.append((int(words[1]) - int(words[4]), words[3]))
     begin, end = marks["compare-begin"], marks["compare-end"]
-    return begin, end, sorted(call for call in calls if begin < call[0] < end)
+    return begin, end, sorted((when, symbols[which]) for when, which in calls if begin < when < end)
 
 
 def check_functions(directory, sent, said_text):
     begin, end, ours = sent_functions(sent.read_text())
     text = lib.run("trace-cmd", "report", "-R", "-i", directory / "vm-a/functions.dat")
     theirs = collections.Counter(
-        match[2] for match in re.finditer(r"\[\d+\]\s*(\d+): function:.*?(\w+) <--", text) if begin < int(match[1]) < end)
+        match[2] for match in re.finditer(r"\[\d+\]\s*(\d+): function: +(?:ip=)?(\w+)", text) if begin < int(match[1]) < end)
     print(f"functions: {len(ours)} calls; {theirs}")
     lib.check(len(ours) > 20 and theirs == collections.Counter(name for _, name in ours),
               f"the calls that ftrace saw: {theirs}, {collections.Counter(name for _, name in ours)}")
