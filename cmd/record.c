@@ -2,6 +2,7 @@
 /* sonde record: this machine's kernel, and that of its guests, into a run directory. */
 #include "cmd/command.h"
 #include "base/now.h"
+#include "cmd/duration.h"
 #include "cmd/limits.h"
 #include "cmd/record.h"
 #include "cmd/record_rings.h"
@@ -54,27 +55,6 @@ static const struct option_row option_rows[] = {
 	 "do not look for events that guests keep in their memory", 0},
 	GUEST_OPTIONS(struct record_command, guests),
 };
-
-/* ---- time ---- */
-
-/* "10", "10s", "500ms", "2m", "1h"; false when it is none of these, or not above 0. */
-static bool parse_duration(const char *text, double *seconds)
-{
-	static const struct {
-		const char *unit;
-		double seconds;
-	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60}, {"h", 3600}};
-	char *end;
-
-	*seconds = strtod(text, &end);
-	for (size_t i = 0; i < ARRAY_SIZE(units) && end != text; i++) {
-		if (strcmp(end, units[i].unit))
-			continue;
-		*seconds *= units[i].seconds;
-		return *seconds > 0 && *seconds < 1e9;
-	}
-	return false;
-}
 
 /* ---- recording ---- */
 
