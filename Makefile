@@ -10,6 +10,7 @@
 # make bench-web  the page in Chromium: first paint, frames, replies (RUN=FILE.sonde)
 # make install    everything below PREFIX (/usr/local), after DESTDIR
 # make SANITIZE=1 with address and undefined-behaviour sanitizers, in build-san/
+# make SANITIZE=thread  with the thread sanitizer, in build-tsan/
 # make FUZZ=1     fuzz targets for libFuzzer (clang), in build-fuzz/: make FUZZ=1 fuzz
 #
 # SONDE_NO_INSTALL=1 keeps demo, check, lab and bench from installing packages.
@@ -17,7 +18,7 @@
 ifeq ($(origin CC),default)
 CC := $(if $(FUZZ),clang-14,gcc)
 endif
-B := $(if $(FUZZ),build-fuzz,$(if $(SANITIZE),build-san,build))
+B := $(if $(FUZZ),build-fuzz,$(if $(filter thread,$(SANITIZE)),build-tsan,$(if $(SANITIZE),build-san,build)))
 OPT ?= $(if $(SANITIZE)$(FUZZ),-O1,-O2)
 PKGS := libzstd zlib libxxhash jansson smartcols
 RECORD_PKGS := libtracefs libtraceevent nettle
@@ -37,7 +38,8 @@ BPFTOOL := $(firstword $(shell command -v bpftool) $(wildcard /usr/sbin/bpftool)
 HAVE_BPF := $(if $(and $(BPF_CLANG),$(BPFTOOL),$(shell pkg-config --exists 'libbpf >= 1' && echo yes)),yes)
 BPF_LIBS := $(if $(HAVE_BPF),$(shell pkg-config --libs libbpf))
 comma := ,
-SAN_FLAGS := $(if $(SANITIZE)$(FUZZ),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
+SAN_FLAGS := $(if $(SANITIZE)$(FUZZ),-fsanitize=$(if $(filter thread,$(SANITIZE)),thread,address$(comma)undefined) \
+	-fno-sanitize-recover=all)
 # clang 14 calls NULL + 0 an overflow of a pointer.
 SAN_FLAGS += $(if $(FUZZ),-fsanitize=fuzzer-no-link -fno-sanitize=pointer-overflow)
 VERSION := 0.1.0
@@ -352,7 +354,7 @@ check-lab:
 	@lab/check --every-kernel --resume --tries 5
 
 clean:
-	rm -rf build build-san build-clang build-fuzz
+	rm -rf build build-san build-tsan build-clang build-fuzz
 
 # (What the lab keeps below $(B)/lab is not ours to read.)
 -include $(shell find $(B) -path $(B)/lab -prune -o -name '*.d' -print 2>/dev/null)
