@@ -60,7 +60,7 @@ int rows_init(struct rows *r, struct sonde_run *run, const struct export_options
 	if (!r->threads)
 		return -ENOMEM;
 	for (int64_t row = 0; row < nr; row++) {
-		attr_t state = run_thread_attr(run, row, "state");
+		attr_t state = sonde_attr_of_thread(run, row, "state");
 		struct sonde_thread t;
 
 		if (sonde_thread(run, row, &t) || state == ATTR_NONE || !wants_thread(r, &t))
@@ -71,7 +71,7 @@ int rows_init(struct rows *r, struct sonde_run *run, const struct export_options
 					    .pid = t.pid,
 					    .tid = t.tid,
 					    .state = state,
-					    .waker = run_thread_attr(run, row, "waker")};
+					    .waker = sonde_attr_of_thread(run, row, "waker")};
 	}
 	qsort(r->threads, r->nr_threads, sizeof(*r->threads), by_process);
 	return 0;
