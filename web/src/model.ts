@@ -103,6 +103,7 @@ export const THREAD_STATES = [
 ];
 export const VCPU_PREEMPTED = 3;
 export const THREAD_RUNNING = 2;
+export const THREAD_RUNNABLE = 3;
 
 export class Model {
   contexts: Context[] = []; // with holes until .loaded
