@@ -100,7 +100,8 @@ sees "? help"
 keys Escape
 sees_no_longer "filter:"
 sees_no_longer "░"
-keys f C-u -l "state:nothing-like-it"
+keys f C-u
+keys -l "state:nothing-like-it"
 keys Enter
 sees "░"
 keys Escape Escape
@@ -112,7 +113,7 @@ keys x
 sees_no_longer "filter:"
 
 # ---- a range
-keys [ d d ] 
+keys [ d d ]
 sees "range "
 keys Escape
 sees_no_longer "range "
