@@ -5,7 +5,7 @@
 # make lab        a nested KVM machine in software: record, gather, analyse, compare with the hardware
 # make check-lab  all scenarios of the lab, on both kernels
 # make bench      timings beside peers; BIG=1 adds a run on 10 GB
-# make bench-guest  what the guest's module costs, in the lab
+# make bench-guest  what hypertracing costs, in the lab: a table in bench/results
 # make guest-module KDIR=…  the guest's kernel module (kernel/guest/README.md), in build/guest/RELEASE/
 # make bench-web  the page in Chromium: first paint, frames, replies (RUN=FILE.sonde)
 # make install    everything below PREFIX (/usr/local), after DESTDIR
@@ -322,7 +322,7 @@ bench:
 # What the guest's module costs, beside ftrace and LTTng, in instructions and exits: the lab counts.
 bench-guest:
 	@tools/install-deps build lab
-	@lab/cost --machines vm-a,vm-a-n --tracers trace-cmd,lttng,hypercall,memory
+	@bench/guest
 
 RUN ?= build/demo.sonde
 bench-web:

@@ -290,7 +290,10 @@ static const struct sonde_column columns[] = {
 	{"own", "OWN CODE", SONDE_COL_PPM, "of its vCPUs' time: its code ran"},
 	{"hypervisor", "KVM", SONDE_COL_PPM, "KVM worked for it"},
 	{"vmm", "VMM", SONDE_COL_PPM, "its VMM's user space worked for it"},
-	{"lost", "READY", SONDE_COL_PPM, "it could have gone on, and did not"},
+	{"lost", "LOST", SONDE_COL_PPM,
+	 "it could have gone on, and did not: ready but not running, interrupted by machines "
+	 "around "
+	 "it, or on a vCPU that did not run itself"},
 	{"timer", "TIMER", SONDE_COL_PPM, "it waited for a timer"},
 	{"disk", "DISK", SONDE_COL_PPM, "for a disk"},
 	{"network", "NETWORK", SONDE_COL_PPM, "for the network"},

@@ -49,7 +49,7 @@ export class App {
   private readonly scroller = h("div", { class: "scroller" });
   private readonly scrolled = h("div");
   private readonly filterInput = h("input", {
-    type: "search", placeholder: "Highlight: machine:vm-a state:user,syscall -idle …   f",
+    type: "search", placeholder: "Highlight: machine:vm-a state:user -idle …   f",
     "aria-label": "highlight filter", autocomplete: "off", spellcheck: "false",
   });
   private readonly legendBox = h("div", { class: "legend" });

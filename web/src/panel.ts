@@ -257,7 +257,9 @@ export class Panel {
     put(bar, h("div", { class: "facts events" }, h("table", {},
       h("thead", {}, h("tr", {}, ...titles.map((t, i) => h("th", { class: [0, 1, 3, 4].includes(i) ? "number" : "" }, t)))),
       body)));
-    (body.querySelector(".now") ?? body.lastElementChild)?.scrollIntoView({ block: "center" });
+    const now = (body.querySelector(".now") ?? body.lastElementChild) as HTMLElement | null;
+    if (now) this.body.scrollTop = now.offsetTop - this.body.clientHeight / 2;
+    this.body.scrollLeft = 0;
   }
 
   private notes(): HTMLElement {
