@@ -155,8 +155,7 @@ static size_t clip_losses(const struct rows *r, struct sonde_loss *losses, size_
 
 int rows_losses(const struct rows *r, struct sonde_loss **out, size_t *nr)
 {
-	struct sonde_loss *losses =
-		calloc((size_t)sonde_nr_losses(r->run) + 1, sizeof(*losses));
+	struct sonde_loss *losses = calloc((size_t)sonde_nr_losses(r->run) + 1, sizeof(*losses));
 	size_t found = 0;
 
 	if (!losses)
@@ -228,8 +227,8 @@ int rows_walk(const struct rows *r, const struct piece *p, attr_t attr,
 
 /* ---- output -------------------------------------------------------------------------------- */
 
-/* Only that a write failed is known by now; trying again tells why.  A signal that asks to stop may make
- * a write fail, too. */
+/* Only that a write failed is known by now; trying again tells why.  A signal that asks to stop may
+ * make a write fail, too. */
 int rows_output(const struct rows *r, FILE *out)
 {
 	if (!ferror(out))

@@ -43,8 +43,8 @@ static void see_nothing(unsigned row, const struct sonde_pixels *runs, unsigned 
 	(void)data;
 }
 
-/* What a page asks first: the whole run, of the first CPUs.  While a browser starts, its parts of
- * the file are read and unpacked. */
+/* What a page asks first: the whole of its run, the first, and of that the first CPUs.  While a
+ * browser starts, its parts of the file are read and unpacked. */
 static void warm_up(struct sonde_run *run)
 {
 	uint32_t attrs[2 * WARM_CPUS];
@@ -69,7 +69,7 @@ static void *work(void *data)
 	struct queue *q = w->queue;
 
 	if (w->line == &q->lines[LINE_QUICK])
-		warm_up(w->run);
+		warm_up(w->readers.runs[0]);
 	pthread_mutex_lock(&q->lock);
 	while (!q->ending) {
 		struct job *job = w->line->first;
