@@ -13,4 +13,7 @@
  */
 void facts_csv(FILE *out, struct sonde_run *run, const struct sonde_facts *facts);
 
+/* One field of text: control characters and what is not UTF-8 become '?'. */
+void csv_text(FILE *out, const char *text);
+
 #endif
