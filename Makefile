@@ -22,13 +22,15 @@ OPT ?= $(if $(SANITIZE)$(FUZZ),-O1,-O2)
 PKGS := libzstd zlib libxxhash jansson smartcols
 RECORD_PKGS := libtracefs libtraceevent nettle
 SERVE_PKGS := libmicrohttpd
-HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) 2>/dev/null && echo yes)
+SQL_PKGS := sqlite3
+HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(SQL_PKGS) 2>/dev/null && echo yes)
 PKG_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
 PKG_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(PKGS)))
 RECORD_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(RECORD_PKGS)))
 RECORD_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(RECORD_PKGS)))
 RECORD_STATIC_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --static --libs $(RECORD_PKGS)))
 SERVE_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(SERVE_PKGS)))
+SQL_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(SQL_PKGS)))
 # Hypertrace calls are folded by a BPF program, where it can be built; else record says so.
 BPF_CLANG := $(firstword $(shell command -v clang-14 clang))
 BPFTOOL := $(firstword $(shell command -v bpftool) $(wildcard /usr/sbin/bpftool))
@@ -48,6 +50,9 @@ LDFLAGS += $(SAN_FLAGS)
 # (tools/check-layers).
 LIB_DIRS := base channel source source/ctf source/dat source/hyper source/folded clock merge history model analysis report lib
 SERVE_SRC := $(wildcard serve/*.c)
+SQL_SRC := $(filter-out sql/extension.c,$(wildcard sql/*.c))
+# What a loaded extension has no use for: a session of the program, and its queries.
+SQL_EXTENSION_SRC := $(filter-out sql/session.c sql/ready.c,$(wildcard sql/*.c))
 RECORD_SRC := $(filter-out $(if $(HAVE_BPF),,record/hypercalls_bpf.c),$(wildcard record/*.c))
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
 CMD_SRC := $(wildcard cmd/*.c)
@@ -59,6 +64,8 @@ TEST_TOOL_SRC := $(wildcard tests/clock/*.c tests/oracle/*.c tests/differential/
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 RECORD_OBJ := $(RECORD_SRC:%.c=$(B)/%.o)
 SERVE_OBJ := $(SERVE_SRC:%.c=$(B)/%.o)
+SQL_OBJ := $(SQL_SRC:%.c=$(B)/%.o)
+SQL_EXTENSION_OBJ := $(SQL_EXTENSION_SRC:%.c=$(B)/extension/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 TESTS := $(TEST_SRC:tests/unit/%.c=$(B)/tests/%)
@@ -78,11 +85,11 @@ endif
 
 .PHONY: all man completion install clean tests benches fuzz need demo check bench bench-guest lab check-lab \
 	lab-programs lab-workloads
-all: $(B)/libsonde.a $(B)/sonde $(B)/sonde-agent $(B)/libsonde.so man completion
+all: $(B)/libsonde.a $(B)/sonde $(B)/sonde-agent $(B)/libsonde.so $(B)/sonde_sqlite.so man completion
 
 need:
 ifneq ($(HAVE_PKGS),yes)
-	@echo "make: pkg-config does not find all of: $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS)" >&2
+	@echo "make: pkg-config does not find all of: $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(SQL_PKGS)" >&2
 	@echo "make: run tools/install-deps, then make again" >&2
 	@false
 endif
@@ -114,6 +121,19 @@ $(B)/libserve.a: $(SERVE_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
+# So are queries; other programs ask the same of an extension for SQLite, which takes in all it needs
+# and calls SQLite only through what the program that loads it hands over.
+$(SQL_OBJ): CFLAGS += -DSQLITE_CORE
+$(B)/cmd/sql.o $(B)/cmd/sql_output.o: CFLAGS += -DSQLITE_CORE
+$(B)/libsql.a: $(SQL_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+$(B)/extension/%.o: %.c | need
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/sonde_sqlite.so: $(SQL_EXTENSION_OBJ) $(B)/libsonde.a
+	$(CC) $(LDFLAGS) -shared -Wl,-z,defs -Wl,--exclude-libs,ALL -o $@ $^ $(LDLIBS)
+
 # The page: built once for all builds, by tools/build-page; it says so when it cannot be, and leaves
 # an empty directory, so that the program is built without it.
 PAGE := build/web
@@ -135,8 +155,9 @@ $(B)/record/hypercalls_bpf.o: CFLAGS += -I$(B)
 # In place of record/hypercalls_bpf.c where there is no libbpf: always in the agent.
 NO_BPF := $(B)/cmd/static/no_bpf.o
 
-$(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libserve.a $(B)/libsonde.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(BPF_LIBS) $(LDLIBS)
+$(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libserve.a $(B)/libsql.a \
+		$(B)/libsonde.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(SQL_LIBS) $(BPF_LIBS) $(LDLIBS)
 
 # `sonde agent` alone, to be copied into guests: static, without the debug information.
 AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/limits \
@@ -176,6 +197,7 @@ install: all $(B)/installed/libsonde.a
 	install -D -m 755 $(B)/sonde $(DESTDIR)$(PREFIX)/bin/sonde
 	install -D -m 755 $(B)/sonde-agent $(DESTDIR)$(PREFIX)/bin/sonde-agent
 	install -D -m 755 $(B)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	install -D -m 755 $(B)/sonde_sqlite.so $(DESTDIR)$(PREFIX)/lib/sonde_sqlite.so
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libsonde.so
 	install -D -m 644 $(B)/installed/libsonde.a $(DESTDIR)$(PREFIX)/lib/libsonde.a
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
@@ -203,6 +225,10 @@ $(B)/tests/test_record%: $(B)/tests/unit/test_record%.o $(NO_BPF) $(B)/librecord
 $(B)/tests/test_serve: $(B)/tests/unit/test_serve.o $(B)/libserve.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SERVE_LIBS) $(LDLIBS)
+$(B)/tests/unit/test_sql.o: CFLAGS += -DSQLITE_CORE
+$(B)/tests/test_sql: $(B)/tests/unit/test_sql.o $(B)/libsql.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SQL_LIBS) $(LDLIBS)
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
