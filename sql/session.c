@@ -270,8 +270,11 @@ int sql_session_query(struct sql_session *s, const char *text, const struct sql_
 		return explain(s, code, at, err);
 	if (!stmt)
 		return fail(err, -EINVAL, "there is no statement in this query");
+	/* What has no columns is no question: VACUUM would write before anybody is asked. */
+	if (!sqlite3_column_count(stmt))
+		ret = fail(err, -EACCES, "this is refused: a history is only read, with SELECT");
 	/* Only what is one more statement counts as more. */
-	if (*rest && (sqlite3_prepare_v2(s->db, rest, -1, &more, NULL) || more)) {
+	else if (*rest && (sqlite3_prepare_v2(s->db, rest, -1, &more, NULL) || more)) {
 		*at = (int)(rest - text);
 		ret = fail(err, -EINVAL, "one statement at a time: there is more behind the first");
 	} else {
