@@ -5,7 +5,7 @@
 # make lab        a nested KVM machine in software: record, gather, analyse, compare with the hardware
 # make check-lab  all scenarios of the lab, on both kernels
 # make bench      timings beside peers; BIG=1 adds a run on 10 GB
-# make bench-guest  what the guest's module costs, in the lab
+# make bench-guest  what hypertracing costs, in the lab: a table in bench/results
 # make guest-module KDIR=…  the guest's kernel module (kernel/guest/README.md), in build/guest/RELEASE/
 # make bench-web  the page in Chromium: first paint, frames, replies (RUN=FILE.sonde)
 # make install    everything below PREFIX (/usr/local), after DESTDIR
@@ -23,12 +23,14 @@ PKGS := libzstd zlib libxxhash jansson smartcols
 RECORD_PKGS := libtracefs libtraceevent nettle
 SERVE_PKGS := libmicrohttpd
 SQL_PKGS := sqlite3
-HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(SQL_PKGS) 2>/dev/null && echo yes)
+TERM_PKGS := ncursesw
+HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS) $(SQL_PKGS) 2>/dev/null && echo yes)
 PKG_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
 PKG_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(PKGS)))
 RECORD_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(RECORD_PKGS)))
 RECORD_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(RECORD_PKGS)))
 RECORD_STATIC_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --static --libs $(RECORD_PKGS)))
+TERM_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(TERM_PKGS)))
 SERVE_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(SERVE_PKGS)))
 SQL_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(SQL_PKGS)))
 # Hypertrace calls are folded by a BPF program, where it can be built; else record says so.
@@ -53,6 +55,7 @@ SERVE_SRC := $(wildcard serve/*.c)
 SQL_SRC := $(filter-out sql/extension.c,$(wildcard sql/*.c))
 # What a loaded extension has no use for: a session of the program, and its queries.
 SQL_EXTENSION_SRC := $(filter-out sql/session.c sql/ready.c,$(wildcard sql/*.c))
+TERM_SRC := $(wildcard term/*.c)
 RECORD_SRC := $(filter-out $(if $(HAVE_BPF),,record/hypercalls_bpf.c),$(wildcard record/*.c))
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
 CMD_SRC := $(wildcard cmd/*.c)
@@ -66,6 +69,7 @@ RECORD_OBJ := $(RECORD_SRC:%.c=$(B)/%.o)
 SERVE_OBJ := $(SERVE_SRC:%.c=$(B)/%.o)
 SQL_OBJ := $(SQL_SRC:%.c=$(B)/%.o)
 SQL_EXTENSION_OBJ := $(SQL_EXTENSION_SRC:%.c=$(B)/extension/%.o)
+TERM_OBJ := $(TERM_SRC:%.c=$(B)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 TESTS := $(TEST_SRC:tests/unit/%.c=$(B)/tests/%)
@@ -89,7 +93,7 @@ all: $(B)/libsonde.a $(B)/sonde $(B)/sonde-agent $(B)/libsonde.so $(B)/sonde_sql
 
 need:
 ifneq ($(HAVE_PKGS),yes)
-	@echo "make: pkg-config does not find all of: $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(SQL_PKGS)" >&2
+	@echo "make: pkg-config does not find all of: $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS) $(SQL_PKGS)" >&2
 	@echo "make: run tools/install-deps, then make again" >&2
 	@false
 endif
@@ -134,6 +138,11 @@ $(B)/extension/%.o: %.c | need
 $(B)/sonde_sqlite.so: $(SQL_EXTENSION_OBJ) $(B)/libsonde.a
 	$(CC) $(LDFLAGS) -shared -Wl,-z,defs -Wl,--exclude-libs,ALL -o $@ $^ $(LDLIBS)
 
+# What has a terminal for itself, as well.
+$(B)/libterm.a: $(TERM_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
 # The page: built once for all builds, by tools/build-page; it says so when it cannot be, and leaves
 # an empty directory, so that the program is built without it.
 PAGE := build/web
@@ -155,9 +164,9 @@ $(B)/record/hypercalls_bpf.o: CFLAGS += -I$(B)
 # In place of record/hypercalls_bpf.c where there is no libbpf: always in the agent.
 NO_BPF := $(B)/cmd/static/no_bpf.o
 
-$(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libserve.a $(B)/libsql.a \
-		$(B)/libsonde.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(SQL_LIBS) $(BPF_LIBS) $(LDLIBS)
+$(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libserve.a \
+	$(B)/libterm.a $(B)/libsql.a $(B)/libsonde.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(TERM_LIBS) $(SQL_LIBS) $(BPF_LIBS) $(LDLIBS)
 
 # `sonde agent` alone, to be copied into guests: static, without the debug information.
 AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/limits \
@@ -229,6 +238,9 @@ $(B)/tests/unit/test_sql.o: CFLAGS += -DSQLITE_CORE
 $(B)/tests/test_sql: $(B)/tests/unit/test_sql.o $(B)/libsql.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SQL_LIBS) $(LDLIBS)
+$(B)/tests/test_term: $(B)/tests/unit/test_term.o $(B)/libterm.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(TERM_LIBS) $(LDLIBS)
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
@@ -319,10 +331,12 @@ demo:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all
 	@tools/demo
 
-# Without the lab's packages the rest is still tested, and the live run says that it was skipped.
+# Without the lab's packages the rest is still tested, and the live runs say that they were skipped.  Where nobody
+# waits, the live runs get the emulator that loses fewer of them; it takes five minutes to build.
 check:
 	@tools/install-deps build test
 	@tools/install-deps lab || true
+	@[ -z "$$CI" ] || { tools/install-deps qemu && lab/qemu/build; } || echo "check: the lab's emulator is Debian's"
 	@tests/run
 
 bench:
@@ -333,7 +347,7 @@ bench:
 # What the guest's module costs, beside ftrace and LTTng, in instructions and exits: the lab counts.
 bench-guest:
 	@tools/install-deps build lab
-	@lab/cost --machines vm-a,vm-a-n --tracers trace-cmd,lttng,hypercall,memory
+	@bench/guest
 
 RUN ?= build/demo.sonde
 bench-web:

@@ -4,6 +4,7 @@
 #include "analysis/preemption.h"
 #include "analysis/thread_delay.h"
 #include "analysis/why.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -265,10 +266,14 @@ static void say_worst(struct sentence *s, const struct loser *loser)
 	say(s, ".");
 }
 
-static void say_window(struct sentence *s, const struct why *w)
+static void say_window(struct sentence *s, const struct why *w, const struct loser *loser)
 {
+	char text[UNIT_TEXT];
+
 	say(s, " of ");
 	say_length(s, w->end - w->begin);
+	if (loser->count > 1)
+		say(s, ", %s times", unit_count(text, (int64_t)loser->count));
 }
 
 static struct verdict verdict_of(const struct why *w, const struct losers *l,
@@ -277,6 +282,7 @@ static struct verdict verdict_of(const struct why *w, const struct losers *l,
 	struct verdict v = why_verdict(w, kind, machine);
 
 	v.cost_ns = loser->total_ns;
+	v.count = (int64_t)loser->count;
 	v.begin = loser->worst.begin;
 	v.end = loser->worst.end;
 	if (loser->top[0] != SIZE_MAX) {
@@ -297,7 +303,7 @@ static void vcpu_verdict(struct why *w, const struct losers *l, const struct los
 	say_cpu(&v.says, loser->row);
 	say(&v.says, " was ready but not running for ");
 	say_length(&v.says, loser->total_ns);
-	say_window(&v.says, w);
+	say_window(&v.says, w, loser);
 	say_causes(&v.says, l, loser);
 	say_worst(&v.says, loser);
 	why_add(w, &v);
@@ -334,7 +340,7 @@ static void thread_verdict(struct why *w, const struct losers *l, const struct l
 	say_machine(&v.says, t.machine);
 	say(&v.says, " wanted to run but did not for ");
 	say_length(&v.says, loser->total_ns);
-	say_window(&v.says, w);
+	say_window(&v.says, w, loser);
 	if (loser->in_guest_ns) {
 		say(&v.says, " (");
 		if (loser->in_guest_ns < loser->total_ns)

@@ -25,12 +25,45 @@ static void put16(FILE *out, uint32_t value)
 	fwrite(&le, sizeof(le), 1, out);
 }
 
+/* What values name, for a page that does not have these tables yet: bits by row. */
+struct named {
+	uint8_t *contexts, *threads; /* owned */
+	int64_t nr_contexts, nr_threads;
+	bool *is_runs, *is_task; /* owned: per attribute that was asked for */
+};
+
+struct rows {
+	FILE *out;
+	struct named *named; /* NULL: not wanted */
+};
+
+static void mark(uint8_t *bits, int64_t nr, int64_t row)
+{
+	if (row >= 0 && row < nr)
+		bits[row / 8] |= (uint8_t)(1u << row % 8);
+}
+
+static bool is_marked(const uint8_t *bits, int64_t row)
+{
+	return bits[row / 8] >> row % 8 & 1;
+}
+
+static void mark_values(struct named *n, unsigned row, const struct sonde_pixels *runs, unsigned nr)
+{
+	for (unsigned i = 0; i < nr && n->is_runs[row]; i++)
+		mark(n->contexts, n->nr_contexts, (int64_t)runs[i].value - 1);
+	for (unsigned i = 0; i < nr && n->is_task[row]; i++)
+		mark(n->threads, n->nr_threads, (int64_t)runs[i].value - 1);
+}
+
 /* Field by field, so that a page reads each as an array where it stands. */
 static void write_row(unsigned row, const struct sonde_pixels *runs, unsigned nr, void *data)
 {
-	FILE *out = data;
+	const struct rows *r = data;
+	FILE *out = r->out;
 
-	(void)row;
+	if (r->named)
+		mark_values(r->named, row, runs, nr);
 	put32(out, nr);
 	for (unsigned i = 0; i < nr; i++)
 		put32(out, runs[i].value);
@@ -44,10 +77,76 @@ static void write_row(unsigned row, const struct sonde_pixels *runs, unsigned nr
 		fputc(0, out);
 }
 
+static void named_release(struct named *n)
+{
+	free(n->contexts);
+	free(n->threads);
+	free(n->is_runs);
+	free(n->is_task);
+}
+
+static int named_init(struct named *n, const struct call *c, const uint32_t *attrs, unsigned nr)
+{
+	n->nr_contexts = sonde_nr_contexts(c->run);
+	n->nr_threads = sonde_nr_threads(c->run);
+	n->contexts = calloc(1, (size_t)n->nr_contexts / 8 + 1);
+	n->threads = calloc(1, (size_t)n->nr_threads / 8 + 1);
+	n->is_runs = calloc(nr + 1, sizeof(*n->is_runs));
+	n->is_task = calloc(nr + 1, sizeof(*n->is_task));
+	if (!n->contexts || !n->threads || !n->is_runs || !n->is_task)
+		return -ENOMEM;
+	for (int64_t row = 0; row < sonde_nr_cpus(c->run); row++) {
+		uint32_t runs = sonde_attr_of_cpu(c->run, row, "runs");
+		uint32_t task = sonde_attr_of_cpu(c->run, row, "task");
+
+		for (unsigned i = 0; i < nr; i++) {
+			n->is_runs[i] |= attrs[i] == runs;
+			n->is_task[i] |= attrs[i] == task;
+		}
+	}
+	return 0;
+}
+
+static void write_marked(struct json *j, const struct call *c, const char *key, const uint8_t *bits,
+			 int64_t nr,
+			 void (*write)(struct json *j, const struct call *c, int64_t row))
+{
+	json_begin_array(j, key);
+	for (int64_t row = 0; row < nr; row++) {
+		if (!is_marked(bits, row))
+			continue;
+		json_begin_array(j, NULL);
+		json_int(j, NULL, row);
+		write(j, c, row);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+/* What is behind the rows, up to the end of the answer. */
+static void write_named(struct named *n, const struct call *c)
+{
+	struct json j = {.out = c->reply->out, .flat = 2};
+
+	for (int64_t row = 0; row < n->nr_contexts; row++) {
+		struct sonde_context x;
+
+		if (is_marked(n->contexts, row) && !sonde_context(c->run, row, &x))
+			mark(n->threads, n->nr_threads, x.thread);
+	}
+	json_begin_object(&j, NULL);
+	write_marked(&j, c, "contexts", n->contexts, n->nr_contexts, context_cells);
+	write_marked(&j, c, "threads", n->threads, n->nr_threads, thread_cells);
+	json_end(&j);
+}
+
 int answer_rows(struct call *c, struct error *err)
 {
 	uint32_t attrs[ROWS_MAX];
+	struct named named = {0};
+	struct rows rows = {.out = c->reply->out};
 	int64_t begin, end, pixels;
+	int ret;
 	int nr = request_window(c->request, c->length, &begin, &end, err);
 
 	if (!nr)
@@ -60,11 +159,19 @@ int answer_rows(struct call *c, struct error *err)
 	}
 	if (nr < 0)
 		return nr;
+	if (request_text(c->request, "names"))
+		rows.named = &named;
+	ret = rows.named ? named_init(&named, c, attrs, (unsigned)nr) : 0;
 	put32(c->reply->out, ROWS_VERSION);
 	put32(c->reply->out, (uint32_t)nr);
 	put32(c->reply->out, (uint32_t)pixels);
-	return sonde_pixels(c->run, attrs, (unsigned)nr, c->begin + begin, c->begin + end,
-			    (unsigned)pixels, write_row, c->reply->out);
+	if (!ret)
+		ret = sonde_pixels(c->run, attrs, (unsigned)nr, c->begin + begin, c->begin + end,
+				   (unsigned)pixels, write_row, &rows);
+	if (!ret && rows.named)
+		write_named(&named, c);
+	named_release(&named);
+	return ret;
 }
 
 /* ---- changes ------------------------------------------------------------------------------- */

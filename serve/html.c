@@ -16,6 +16,7 @@ struct html {
 	int64_t begin, end;
 	struct error *err;
 	struct request *request; /* owned */
+	struct kept kept;	 /* owned */
 	bool any;		 /* an answer stands before */
 };
 
@@ -45,8 +46,8 @@ static int add_answer(struct html *h, const char *name, const char *key)
 	int ret = 0;
 
 	request_name(h->request, name);
-	endpoint_answer_part(endpoint_find(name), h->run, sonde_run_path(h->run), h->begin, h->end,
-			     h->request, &reply);
+	endpoint_answer_part(endpoint_find(name), h->run, &h->kept, sonde_run_path(h->run),
+			     h->begin, h->end, h->request, &reply);
 	if (reply.status != 200) {
 		ret = fail(h->err, -EINVAL, "%s: %.*s", key, (int)reply.len_bytes,
 			   reply.body ? reply.body : "");
@@ -175,6 +176,7 @@ int html_write(FILE *out, struct sonde_run *run, int64_t begin, int64_t end, str
 	fputs("}</script></head><body></body>\n<script type=\"module\">", out);
 	write_file(out, "app.js");
 	fputs("</script></html>\n", out);
+	kept_release(&h.kept);
 	free(h.request);
 	return ret;
 }

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUICK_WORKERS 2
-#define SLOW_WORKERS 1
-#define NR_WORKERS (QUICK_WORKERS + SLOW_WORKERS)
+/* The line of each worker. */
+static const enum line line_of[] = {LINE_QUICK, LINE_QUICK, LINE_SLOW, LINE_TRACES};
+#define NR_WORKERS (sizeof(line_of) / sizeof(*line_of))
 #define LINE_MAX_JOBS 64
 
-struct line {
+struct waiting {
 	pthread_cond_t more;
 	struct job *first;
 	unsigned nr;
@@ -19,8 +19,9 @@ struct line {
 
 struct worker {
 	struct queue *queue;
-	struct line *line;
+	struct waiting *line;
 	struct sonde_run *run; /* owned */
+	struct kept kept;      /* owned */
 	pthread_t thread;
 	bool started;
 };
@@ -28,7 +29,7 @@ struct worker {
 struct queue {
 	pthread_mutex_t lock;
 	bool ending;
-	struct line quick, slow;
+	struct waiting lines[NR_LINES];
 	char *path; /* owned */
 	struct worker workers[NR_WORKERS];
 };
@@ -49,7 +50,7 @@ static void *work(void *data)
 		w->line->first = job->next;
 		w->line->nr--;
 		pthread_mutex_unlock(&q->lock);
-		endpoint_answer(job->endpoint, w->run, q->path, &job->request, &job->reply);
+		endpoint_answer(job->endpoint, w->run, &w->kept, q->path, &job->request, &job->reply);
 		job->done(job);
 		pthread_mutex_lock(&q->lock);
 	}
@@ -57,7 +58,7 @@ static void *work(void *data)
 	return NULL;
 }
 
-static int start_worker(struct queue *q, struct worker *w, struct line *line, struct error *err)
+static int start_worker(struct queue *q, struct worker *w, struct waiting *line, struct error *err)
 {
 	struct sonde_error why = {0};
 	int ret = sonde_run_open(&w->run, q->path, &why);
@@ -82,14 +83,13 @@ int queue_open(struct queue **out, const char *path, struct error *err)
 	if (!q)
 		return fail(err, -ENOMEM, "out of memory");
 	pthread_mutex_init(&q->lock, NULL);
-	pthread_cond_init(&q->quick.more, NULL);
-	pthread_cond_init(&q->slow.more, NULL);
+	for (unsigned i = 0; i < NR_LINES; i++)
+		pthread_cond_init(&q->lines[i].more, NULL);
 	q->path = strdup(path);
 	if (!q->path)
 		ret = fail(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < NR_WORKERS && !ret; i++)
-		ret = start_worker(q, &q->workers[i], i < QUICK_WORKERS ? &q->quick : &q->slow,
-				   err);
+		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], err);
 	if (ret) {
 		queue_end(q);
 		queue_free(q);
@@ -100,7 +100,7 @@ int queue_open(struct queue **out, const char *path, struct error *err)
 }
 
 /* Takes the job of the same slot out of the line, if one waits. */
-static struct job *take_overtaken(struct line *line, const struct request *newer)
+static struct job *take_overtaken(struct waiting *line, const struct request *newer)
 {
 	const char *slot = request_text(newer, "slot");
 
@@ -119,7 +119,7 @@ static struct job *take_overtaken(struct line *line, const struct request *newer
 
 int queue_push(struct queue *q, struct job *job)
 {
-	struct line *line = job->endpoint->slow ? &q->slow : &q->quick;
+	struct waiting *line = &q->lines[job->endpoint->line];
 	struct job **last = &line->first;
 	struct job *overtaken;
 	int ret = -EAGAIN;
@@ -148,7 +148,7 @@ int queue_push(struct queue *q, struct job *job)
 }
 
 /* With the workers gone and `ending` set, nobody else takes from the line or adds to it. */
-static void refuse_all(struct queue *q, struct line *line)
+static void refuse_all(struct queue *q, struct waiting *line)
 {
 	struct job *job, *next;
 
@@ -170,26 +170,28 @@ void queue_end(struct queue *q)
 		return;
 	pthread_mutex_lock(&q->lock);
 	q->ending = true;
-	pthread_cond_broadcast(&q->quick.more);
-	pthread_cond_broadcast(&q->slow.more);
+	for (unsigned i = 0; i < NR_LINES; i++)
+		pthread_cond_broadcast(&q->lines[i].more);
 	pthread_mutex_unlock(&q->lock);
 	for (unsigned i = 0; i < NR_WORKERS; i++) {
 		if (q->workers[i].started)
 			pthread_join(q->workers[i].thread, NULL);
 		q->workers[i].started = false;
 	}
-	refuse_all(q, &q->quick);
-	refuse_all(q, &q->slow);
+	for (unsigned i = 0; i < NR_LINES; i++)
+		refuse_all(q, &q->lines[i]);
 }
 
 void queue_free(struct queue *q)
 {
 	if (!q)
 		return;
-	for (unsigned i = 0; i < NR_WORKERS; i++)
+	for (unsigned i = 0; i < NR_WORKERS; i++) {
+		kept_release(&q->workers[i].kept);
 		sonde_run_close(q->workers[i].run);
-	pthread_cond_destroy(&q->quick.more);
-	pthread_cond_destroy(&q->slow.more);
+	}
+	for (unsigned i = 0; i < NR_LINES; i++)
+		pthread_cond_destroy(&q->lines[i].more);
 	pthread_mutex_destroy(&q->lock);
 	free(q->path);
 	free(q);

@@ -7,9 +7,8 @@
 /*
  * Workers that answer questions, so that who talks HTTP never waits for the history.
  *
- * There are two lines: what is answered from summaries in milliseconds, and what may walk a long
- * run.  Each line has its own workers, each worker its own reader of the file; so a long analysis
- * never holds up a picture.  A line that is full takes no more (-EAGAIN).
+ * There are several lines (enum line), each with its own workers, each worker with its own reader of
+ * the file; so a long analysis never holds up a picture.  A line that is full takes no more (-EAGAIN).
  *
  * A question may belong to a *slot* (parameter "slot", chosen by the page): of those of one slot
  * that still wait, only the newest is answered, the others are told that they were overtaken.

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table "events": read from the traces that the history was made of. */
-#include "analysis/origin.h"
 #include "sonde/events.h"
 #include "sql/table.h"
 
@@ -22,7 +21,6 @@ enum event_column {
 };
 
 struct events_cursor {
-	struct origin origin;
 	struct sonde_events *events;
 	struct sonde_event event;
 	bool nothing; /* can be wanted */
@@ -71,26 +69,14 @@ static void choose(struct events_cursor *own, const struct sql_cursor *c)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-static bool go_on(const char *phase, double done, void *data)
-{
-	(void)phase;
-	(void)done;
-	return sql_run_goes_on(data);
-}
-
 static int events_start(struct sql_cursor *c, struct error *err)
 {
-	struct sonde_watcher watcher = {.progress = go_on, .data = c->run};
 	struct events_cursor *own = c->own;
 	struct sonde_error why = {0};
-	int ret = origin_init(&own->origin, c->run->run, err);
+	int ret = sonde_run_events(&own->events, c->run->run, &why);
 
 	if (ret)
-		return ret;
-	own->origin.inputs.threads = 0; /* all CPUs */
-	ret = sonde_events_open(&own->events, &own->origin.inputs, &watcher, &why);
-	if (ret)
-		return fail(err, sql_run_goes_on(c->run) ? ret : -EINTR, "%s", why.text);
+		return fail(err, ret, "%s", why.text);
 	choose(own, c);
 	return 0;
 }
@@ -100,7 +86,6 @@ static void events_stop(struct sql_cursor *c)
 	struct events_cursor *own = c->own;
 
 	sonde_events_close(own->events);
-	origin_release(&own->origin);
 }
 
 static int events_next(struct sql_cursor *c, struct error *err)
@@ -217,7 +202,7 @@ static const struct sql_table_ops events_ops = {
 	.stop = events_stop,
 };
 
-/* To align the traces' clocks anew costs much, so it is better done once than for each row of
+/* To open the traces costs more than to read some events of them: better once than for each row of
  * another table. */
 const struct sql_table events_table = {
 	.name = "events",
@@ -226,7 +211,7 @@ const struct sql_table events_table = {
 	.nr_columns = ARRAY_SIZE(events_columns),
 	.ops = &events_ops,
 	.rows = 1e7,
-	.startup = 1e6,
+	.startup = 1e5,
 	.sorted_by = "time",
 	.window = true,
 };

@@ -185,6 +185,7 @@ def main():
     times = int(sys.argv[2]) if len(sys.argv) > 2 else 30
     if len(sys.argv) > 1:
         Given.wait = None
+        Given.limit = LIMIT_S + 4 * times
         everything(kernel, times, lib.BUILD / f"lab/runs/guest-{kernel}")
         return
     with tempfile.TemporaryDirectory(prefix="sonde-guest.") as place:

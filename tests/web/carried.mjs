@@ -24,7 +24,7 @@ const drawn = (begin, end) =>
   page.evaluate(async ([a, b]) => {
     const { api, model } = window.sonde;
     const attrs = model.run.cpus.flatMap((c) => [c.runs, c.state, c.task]).filter((x) => x !== null);
-    const rows = await api.rows(a, b, 500, attrs);
+    const { rows } = await api.rows(a, b, 500, attrs);
     return attrs.map((attr) => {
       const out = new Array(500).fill(0);
       const r = rows.get(attr);

@@ -50,7 +50,7 @@ async function fresh(hash = "") {
   await page.goto("about:blank");
   await page.goto(server.url + hash);
   await settled(page);
-  await page.waitForFunction(() => window.sonde.model.threads.length > 0);
+  await page.waitForFunction(() => window.sonde.model.loaded);
   await settled(page);
 }
 
@@ -335,7 +335,7 @@ async function exitsAndPath() {
   const sums = {};
   for (const [cpu, n] of counts[0]) sums[told[1][cpu]] = (sums[told[1][cpu]] ?? 0) + n;
   assert.deepEqual(sums, told[0], "as many as the analysis counts");
-  await page.waitForFunction(() => window.sonde.timeline.exits.counted !== null);
+  await page.waitForFunction(() => window.sonde.exits.counted !== null);
   await settled(page);
   const bars = await pixels("x:vm-a/0");
   assert.ok(new Set(bars).size > 1, "bars are drawn");

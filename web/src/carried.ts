@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A report in one file (sonde report --html) carries the answers: tables and analyses as the server
 // would give them, and every change of every row, from which pictures are made here.
-import { ApiError, type At, type Params, type Runs, type Source } from "./api";
+import { ApiError, type At, type Params, type RowsAnswer, type Runs, type Source } from "./api";
 import type { Context, RunModel, Thread } from "./model";
 
 type Answers = Record<string, unknown>;
@@ -68,8 +68,9 @@ class Carried implements Source {
     }
   }
 
-  async rows(begin: number, end: number, px: number, attrs: number[]): Promise<Map<number, Runs>> {
-    return new Map(attrs.map((a) => [a, picture(this.changes.get(a), begin, end, px, this.model.length)]));
+  async rows(begin: number, end: number, px: number, attrs: number[]): Promise<RowsAnswer> {
+    const rows = attrs.map((a) => [a, picture(this.changes.get(a), begin, end, px, this.model.length)] as const);
+    return { rows: new Map(rows), names: null };
   }
 
   /** Seconds in the clock of the run or of the trace, percent, +seconds. */

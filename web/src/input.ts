@@ -109,7 +109,9 @@ export class Pointer {
       this.timeline.hoverX = Math.round(x);
       this.timeline.request();
       const hit = this.timeline.hit(x, y);
-      if (hit && y >= 0) this.tooltip.show(hit, e.clientX, e.clientY);
+      const known = y >= 0 ? this.timeline.tip(x, y) : null;
+      if (known) this.tooltip.say(known, e.clientX, e.clientY);
+      else if (hit && y >= 0) this.tooltip.show(hit, e.clientX, e.clientY);
       else this.tooltip.hide();
       return;
     }

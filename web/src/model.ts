@@ -2,6 +2,8 @@
 // What a run has: machines, CPUs, containers, contexts and threads.  Contexts and threads come by
 // the chunk; what has not come yet is undefined.
 
+import type { Names } from "./api";
+
 export interface Machine {
   name: string;
   parent: number;
@@ -103,10 +105,16 @@ export const VCPU_PREEMPTED = 3;
 export const THREAD_RUNNING = 2;
 
 export class Model {
-  contexts: Context[] = [];
+  contexts: Context[] = []; // with holes until .loaded
   threads: Thread[] = [];
+  loaded = false;
 
   constructor(readonly run: RunModel) {}
+
+  learn(names: Names): void {
+    for (const [row, ...cells] of names.contexts) this.contexts[row] ??= cells;
+    for (const [row, ...cells] of names.threads) this.threads[row] ??= cells;
+  }
 
   machine(row: number): Machine | undefined {
     return this.run.machines[row];
