@@ -73,7 +73,7 @@ run 0 "$sonde" sql "$history" "select count(*) as n from events" --format json
 cp "$scratch/out" "$scratch/n"
 "$sonde" events -q samples/lttng >"$scratch/events"
 [ "$(grep -o '[0-9]*' "$scratch/n")" = "$(wc -l <"$scratch/events")" ] || fail "number of events"
-"$sonde" events -q samples/lttng -m vm-a -e 'sched_w*' --time 60,60.5 --format json >"$scratch/wanted"
+"$sonde" events -q samples/lttng -m vm-a -e 'sched_w*' --time 60s,60.5 --format json >"$scratch/wanted"
 run 0 "$sonde" sql -v "$history" --format json "select time as t, ticks, machine, cpu, tid, name, kind, fields from events
 	where machine = 'vm-a' and name glob 'sched_w*' and time >= 60000000000 and time < sonde_time('60.5')"
 python3 - "$scratch/out" "$scratch/wanted" <<'END' || fail "events differ"

@@ -436,8 +436,11 @@ static void writing_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(queries); i++)
 		fails(queries[i], -EACCES, "is refused");
 	fails("delete from states", -EINVAL, "may not be modified");
+	fails("update sqlite_temp_master set sql = ''", -EINVAL, "may not be modified");
+	fails("update sqlite_temp_master set sql = '' returning 1", -EINVAL, "may not be modified");
 	assert_int_equal(access("/tmp/sonde-sql-attached.db", F_OK), -1);
 	SAYS("select count(*) from pragma_table_info('machines')", "11");
+	SAYS("select sum(value) from json_each('[1, 2]')", "3");
 }
 
 static void queries_can_be_stopped_and_are_bounded(void **state)
