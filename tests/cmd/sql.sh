@@ -140,10 +140,10 @@ cp "$history" "$scratch/it's.sonde"
 [ "$(lite "select sonde_open('$history', 'a_'), sonde_open('$scratch/it''s.sonde', 'b_')" \
 	"select count(*) = sum(a.found = b.found) from a_steal a join b_steal b using (vcpu)" | tail -1)" = 1 ] ||
 	fail "two runs"
-"$sonde" sql "$history" "select * from preemption" --format csv >"$scratch/wanted"
-sqlite3 -batch -csv -header -cmd ".load $build/sonde_sqlite" -cmd "create virtual table temp.p using sonde('$history', preemption)" \
-	:memory: "select * from p" | tr -d '\r' >"$scratch/out"
-cmp "$scratch/wanted" "$scratch/out" || fail "one table"
+"$sonde" sql "$history" "select * from preemption" --format json >"$scratch/wanted"
+sqlite3 -batch -json -cmd ".load $build/sonde_sqlite" -cmd "create virtual table temp.p using sonde('$history', preemption)" \
+	:memory: "select * from p" >"$scratch/out"
+json "len(j) > 10 and j == json.load(open('$scratch/wanted'))"
 run 1 lite "select sonde_open('/nonexistent.sonde')"
 says err "/nonexistent.sonde"
 run 1 lite "create virtual table temp.p using sonde('$history', nothing)"
