@@ -111,6 +111,10 @@ const char *exit_reason_name(bool is_svm, int64_t reason);
 const char *softirq_name(int64_t nr);
 const char *vector_name(int64_t vector);
 
+/* Values of a vCPU's and of a thread's `state`. */
+const char *run_vcpu_state_name(uint32_t state);
+const char *run_thread_state_name(uint32_t state);
+
 /* True when @reason can only be AMD's: Intel's basic exit reasons end at 77. */
 bool exit_reason_is_svm(int64_t reason);
 
