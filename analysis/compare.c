@@ -14,14 +14,19 @@
 struct pair {
 	const struct measure *measure; /* either run's */
 	struct series before, after;
+	unsigned known[2]; /* slices, of either run */
+	bool told;	   /* what changed can be told */
 	struct difference d;
 };
 
 struct comparison {
 	struct measures before, after;
+	struct sonde_run *runs[2];
+	bool same_unit, is_ns;
 	struct pair *pairs; /* owned */
 	unsigned nr;
-	double *p; /* owned, per pair */
+	double *p; /* owned, of those pairs that are told, in their order */
+	unsigned nr_told;
 };
 
 static bool matters(const struct pair *p)
@@ -31,18 +36,58 @@ static bool matters(const struct pair *p)
 	return p->before.mean >= least || p->after.mean >= least;
 }
 
+/* Of the values in those slices that count. */
+static struct series known_series(const struct measure *m, uint32_t slices, unsigned *nr)
+{
+	double values[COMPARE_SLICES];
+
+	*nr = 0;
+	for (unsigned i = 0; i < COMPARE_SLICES; i++) {
+		if (slices >> i & 1)
+			values[(*nr)++] = m ? m->values[i] : 0;
+	}
+	return *nr > 1 ? series_of(values, *nr) : (struct series){.nr = *nr};
+}
+
+/* Where one run knows user from kernel and the other does not, what is left over differs by that.
+ */
+static bool same_rest(const struct comparison *c, const struct measure *m)
+{
+	return !known_slices(&c->before, m, NEEDS_CODE) == !known_slices(&c->after, m, NEEDS_CODE);
+}
+
+/* Only a VM's own trace names its threads. */
+static bool same_view(const struct comparison *c, const char *machine)
+{
+	struct sonde_machine m[2];
+
+	if (!machine)
+		return true;
+	for (unsigned i = 0; i < 2; i++) {
+		if (sonde_machine(c->runs[i], sonde_find_machine(c->runs[i], machine), &m[i]))
+			return true;
+	}
+	return m[0].traced == m[1].traced;
+}
+
 static void add_pair(struct comparison *c, const struct measure *of, const struct measure *before,
 		     const struct measure *after)
 {
-	static const double none[COMPARE_SLICES];
 	struct pair *p = &c->pairs[c->nr];
 
-	p->measure = of;
-	p->before = series_of(before ? before->values : none, COMPARE_SLICES);
-	p->after = series_of(after ? after->values : none, COMPARE_SLICES);
-	p->d = series_compare(&p->before, &p->after);
-	c->p[c->nr] = p->d.p;
-	c->nr += matters(p);
+	*p = (struct pair){.measure = of};
+	p->before = known_series(before, known_slices(&c->before, of, of->needs), &p->known[0]);
+	p->after = known_series(after, known_slices(&c->after, of, of->needs), &p->known[1]);
+	p->told = p->known[0] >= COMPARE_SLICES_MIN && p->known[1] >= COMPARE_SLICES_MIN &&
+		  (of->is_share || c->same_unit) && same_view(c, of->by) &&
+		  (!of->is_rest_of_code || same_rest(c, of));
+	if (p->told && !matters(p))
+		return;
+	if (p->told) {
+		p->d = series_compare(&p->before, &p->after);
+		c->p[c->nr_told++] = p->d.p;
+	}
+	c->nr++;
 }
 
 static int compare(struct comparison *c, struct error *err)
@@ -64,7 +109,7 @@ static int compare(struct comparison *c, struct error *err)
 		if (!measures_find(&c->before, m))
 			add_pair(c, m, NULL, m);
 	}
-	return stats_holm(c->p, c->nr) ? fail(err, -ENOMEM, "out of memory") : 0;
+	return stats_holm(c->p, c->nr_told) ? fail(err, -ENOMEM, "out of memory") : 0;
 }
 
 static int64_t scaled(const struct pair *p, double value)
@@ -77,8 +122,19 @@ static int64_t scaled(const struct pair *p, double value)
 	return llround(v);
 }
 
+static const char *unit_of(const struct comparison *c, const struct measure *m)
+{
+	if (m->is_share)
+		return "ppm";
+	if (!c->same_unit)
+		return "per 1000 s or 10^12 cycles";
+	return c->is_ns ? "per 1000 s" : "per 10^12 cycles";
+}
+
 static void add_rows(struct sonde_facts *out, const struct comparison *c)
 {
+	unsigned told = 0;
+
 	for (unsigned i = 0; i < c->nr; i++) {
 		const struct pair *p = &c->pairs[i];
 		char *machine = arena_strdup(&out->arena, p->measure->machine);
@@ -92,15 +148,18 @@ static void add_rows(struct sonde_facts *out, const struct comparison *c)
 				       cell_str(machine),
 				       cell_int(p->measure->cpu),
 				       cell_str(what),
-				       cell_str(p->measure->is_share ? "ppm" : "per 1000 s"),
+				       cell_str(unit_of(c, p->measure)),
 				       cell_int(scaled(p, p->before.mean)),
 				       cell_int(scaled(p, p->after.mean)),
 				       cell_int(change),
 				       cell_int(scaled(p, p->d.low)),
 				       cell_int(scaled(p, p->d.high)),
-				       cell_int(llround(c->p[i] * 1e6)),
+				       cell_int(p->told ? llround(c->p[told] * 1e6) : -1),
 				       cell_int(change < 0 ? -change : change),
+				       cell_int(p->known[0]),
+				       cell_int(p->known[1]),
 			       });
+		told += p->told;
 	}
 	facts_sort(out, "size");
 }
@@ -110,15 +169,22 @@ static const struct sonde_column columns[] = {
 	{"cpu", "VCPU", SONDE_COL_INT, "its vCPU, -1: of the whole machine"},
 	{"what", "WHAT", SONDE_COL_STRING, "what was measured"},
 	{"unit", "UNIT", SONDE_COL_STRING,
-	 "of all that follows: ppm of time, or events per 1000 s"},
+	 "of all that follows: ppm of time, or events per 1000 s (where the run's unit is cycles: "
+	 "per "
+	 "10^12 of them)"},
 	{"before", "BEFORE", SONDE_COL_SIGNED, "in the first run"},
 	{"after", "AFTER", SONDE_COL_SIGNED, "in the second"},
 	{"change", "CHANGE", SONDE_COL_SIGNED, "after - before"},
 	{"low", "LOW", SONDE_COL_SIGNED, "the change is this at least, with a probability of 95%"},
 	{"high", "HIGH", SONDE_COL_SIGNED, "and this at most"},
 	{"chance", "CHANCE", SONDE_COL_PPM,
-	 "probability that chance alone makes any of all measures look so different"},
+	 "probability that chance alone makes any of all measures look so different; -1: it cannot "
+	 "be "
+	 "told what changed, and change, low and high are 0"},
 	{"size", "SIZE", SONDE_COL_INT, "of the change"},
+	{"known_before", "KNOWN BEFORE", SONDE_COL_INT,
+	 "parts of the first run's window, of 24, in which it is known; the others do not count"},
+	{"known_after", "KNOWN AFTER", SONDE_COL_INT, "of the second's"},
 };
 
 static const struct sonde_analysis comparison = {
@@ -130,7 +196,8 @@ int sonde_compare(struct sonde_facts **out, struct sonde_run *before, int64_t be
 		  int64_t after_end, struct sonde_error *err)
 {
 	struct sonde_facts *f = calloc(1, sizeof(*f));
-	struct comparison c = {0};
+	struct comparison c = {.runs = {before, after}};
+	struct sonde_machine host = {0};
 	struct error inner = {0};
 	int ret;
 
@@ -138,9 +205,12 @@ int sonde_compare(struct sonde_facts **out, struct sonde_run *before, int64_t be
 	if (!f)
 		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
 	f->analysis = &comparison;
-	ret = measures_take(&c.before, before, before_begin, before_end, &inner);
+	c.is_ns = sonde_run_ticks_are_ns(after);
+	c.same_unit = c.is_ns == sonde_run_ticks_are_ns(before);
+	sonde_machine(before, 0, &host);
+	ret = measures_take(&c.before, before, host.name, before_begin, before_end, &inner);
 	if (!ret)
-		ret = measures_take(&c.after, after, after_begin, after_end, &inner);
+		ret = measures_take(&c.after, after, host.name, after_begin, after_end, &inner);
 	if (!ret)
 		ret = compare(&c, &inner);
 	if (!ret)

@@ -10,26 +10,61 @@
  * of two runs can be matched.
  */
 #define COMPARE_SLICES 24
+/* Slices in which a measure must be known in either run; with fewer, nothing is said of it. */
+#define COMPARE_SLICES_MIN 6
+
+/* What must be known in a slice for a measure's value there to count.  Where it is not, the value
+ * is what was seen, and may be any amount too small. */
+enum measure_needs {
+	NEEDS_STATE, /* what the vCPU, or the machine's CPUs, did at all */
+	NEEDS_CODE,  /* and of the guest's code, whether user or kernel */
+	NEEDS_CAUSE, /* and what its waits were for */
+	NR_NEEDS
+};
 
 struct measure {
 	const char *machine; /* in measures.arena */
 	int cpu;	     /* -1: of the whole machine */
 	const char *what;
 	bool is_share; /* values are parts of 1; else they are counts per second */
+	enum measure_needs needs;
+	/* It has what is told otherwise where a machine's trace says more: "user or kernel not
+	 * known" shrinks when the guest is traced. */
+	bool is_rest_of_code;
+	const char *by; /* NULL, or the machine whose own trace tells this measure from others */
 	double values[COMPARE_SLICES];
+};
+
+/* Slices that are known of a machine or a vCPU, a bit each. */
+struct known {
+	const char *machine; /* "": the physical CPUs */
+	int cpu;
+	uint32_t slices[NR_NEEDS];
 };
 
 struct measures {
 	struct arena arena;
+	const char *host;     /* what the outermost machine is called here */
 	struct measure *list; /* owned */
 	size_t nr, room;
+	struct known *known; /* owned */
+	size_t nr_known, known_room;
 };
 
-int measures_take(struct measures *m, struct sonde_run *run, ns_t begin, ns_t end,
+/* @host: what the outermost machine shall be called, NULL: by its name.  Those of two runs are each
+ * other's, whatever their names: that of a trace without one is "L0". */
+int measures_take(struct measures *m, struct sonde_run *run, const char *host, ns_t begin, ns_t end,
 		  struct error *err);
 void measures_release(struct measures *m);
 
 /* The measure of that name in another run, NULL when it has none. */
 const struct measure *measures_find(const struct measures *m, const struct measure *like);
+
+/* known.c: in which slices a measure's values count, a bit each. */
+uint32_t known_slices(const struct measures *m, const struct measure *measure,
+		      enum measure_needs needs);
+/* Takes down what is known in slice @slice, [begin, end). */
+int known_take(struct measures *m, struct sonde_run *run, unsigned slice, ns_t begin, ns_t end,
+	       const struct sonde_facts *states, struct error *err);
 
 #endif

@@ -152,8 +152,11 @@ int sonde_critical_path(struct sonde_facts **out, struct sonde_run *run, int64_t
 	f->analysis = &critical_path;
 	if (sonde_thread(run, thread, &t))
 		ret = fail(&inner, -ENOENT, "there is no such thread");
+	else if (t.end >= 0 && t.end <= begin)
+		ret = fail(&inner, -ERANGE, "the thread has ended before that");
 	else
-		ret = path_find(&path, run, thread, begin, end, &inner);
+		ret = path_find(&path, run, thread, begin, t.end >= 0 && t.end < end ? t.end : end,
+				&inner);
 	for (size_t i = 0; i < path.nr; i++)
 		add_step(f, run, &path.steps[i]);
 	path_release(&path);

@@ -47,7 +47,8 @@ static int add(struct taker *t, const struct measure *like, double value)
 		*at = *like;
 		at->machine = arena_strdup(&m->arena, like->machine);
 		at->what = arena_strdup(&m->arena, like->what);
-		if (!at->machine || !at->what)
+		at->by = like->by ? arena_strdup(&m->arena, like->by) : NULL;
+		if (!at->machine || !at->what || (like->by && !at->by))
 			return fail(t->err, -ENOMEM, "out of memory");
 		m->nr++;
 	}
@@ -59,6 +60,8 @@ static const char *machine_name(const struct taker *t, int64_t row)
 {
 	struct sonde_machine m;
 
+	if (!row && t->m->host)
+		return t->m->host;
 	return sonde_machine(t->run, row, &m) ? "?" : m.name;
 }
 
@@ -84,7 +87,14 @@ static int take_machine(struct taker *t, const struct sonde_facts *f, size_t row
 	return add(t, &like, of_slice(t, cell(f, row, "total")));
 }
 
-/* Each of a vCPU's states is a measure. */
+static enum measure_needs needs_of(const char *state)
+{
+	if (!strcmp(state, "user") || !strcmp(state, "kernel"))
+		return NEEDS_CODE;
+	return !strncmp(state, "wait_", 5) ? NEEDS_CAUSE : NEEDS_STATE;
+}
+
+/* Each of a vCPU's states is a measure, but that which is none. */
 static int take_states(struct taker *t, const struct sonde_facts *f, size_t row)
 {
 	const struct sonde_analysis *a = sonde_facts_analysis(f);
@@ -99,9 +109,12 @@ static int take_states(struct taker *t, const struct sonde_facts *f, size_t row)
 				       .what = what,
 				       .is_share = true};
 
-		if (a->columns[c].type != SONDE_COL_NS || !strcmp(a->columns[c].name, "total"))
+		if (a->columns[c].type != SONDE_COL_NS || !strcmp(a->columns[c].name, "total") ||
+		    !strcmp(a->columns[c].name, "unknown"))
 			continue;
 		snprintf(what, sizeof(what), "%s", a->columns[c].help);
+		like.needs = needs_of(a->columns[c].name);
+		like.is_rest_of_code = !strcmp(a->columns[c].name, "guest");
 		ret = add(t, &like, of_slice(t, sonde_facts_cell(f, row, c).i));
 	}
 	return ret;
@@ -118,14 +131,14 @@ static int take_preemption(struct taker *t, const struct sonde_facts *f, size_t 
 	sonde_cpu(t->run, cell(f, row, "vcpu"), &cpu);
 	like.machine = machine_name(t, cpu.machine);
 	like.cpu = cpu.number;
+	like.by = machine_name(t, cell(f, row, "culprit_machine"));
 	/* Numbers of threads mean nothing in another run. */
 	if (!sonde_thread(t->run, cell(f, row, "culprit"), &thread) && thread.vcpu < 0)
 		snprintf(what, sizeof(what), "it was kept off the CPU by %s of %s", thread.comm,
-			 machine_name(t, cell(f, row, "culprit_machine")));
+			 like.by);
 	else
 		snprintf(what, sizeof(what), "it was kept off the CPU by %s of %s",
-			 sonde_mode_name((enum sonde_mode)mode),
-			 machine_name(t, cell(f, row, "culprit_machine")));
+			 sonde_mode_name((enum sonde_mode)mode), like.by);
 	return add(t, &like, of_slice(t, cell(f, row, "total")));
 }
 
@@ -169,18 +182,20 @@ static int take_slice(struct taker *t)
 			return fail(t->err, ret, "%s", public_err.text);
 		for (size_t row = 0; row < sonde_facts_nr_rows(f) && !ret; row++)
 			ret = sources[i].take(t, f, row);
+		if (!ret && sources[i].take == take_states)
+			ret = known_take(t->m, t->run, t->slice, t->begin, t->end, f, t->err);
 		sonde_facts_free(f);
 	}
 	return ret;
 }
 
-int measures_take(struct measures *m, struct sonde_run *run, ns_t begin, ns_t end,
+int measures_take(struct measures *m, struct sonde_run *run, const char *host, ns_t begin, ns_t end,
 		  struct error *err)
 {
 	struct taker t = {.m = m, .run = run, .err = err};
 	ns_t step = (end - begin) / COMPARE_SLICES;
 
-	*m = (struct measures){0};
+	*m = (struct measures){.host = host};
 	if (step <= 0)
 		return fail(err, -ERANGE, "the window is too short to be compared");
 	for (t.slice = 0; t.slice < COMPARE_SLICES; t.slice++) {
@@ -201,5 +216,6 @@ void measures_release(struct measures *m)
 {
 	arena_release(&m->arena);
 	free(m->list);
+	free(m->known);
 	*m = (struct measures){0};
 }

@@ -253,7 +253,7 @@ int sonde_pid_ns_label(const struct sonde_run *run, int64_t row, char *buf, size
 	return snprintf(buf, room, "%s:[%llu]", init.comm, (unsigned long long)ns.inum);
 }
 
-static int mode_label(const struct sonde_context *c, char *buf, size_t room)
+int context_mode_label(const struct sonde_context *c, char *buf, size_t room)
 {
 	const char *mode = sonde_mode_name(c->mode);
 
@@ -275,7 +275,7 @@ int sonde_context_label(const struct sonde_run *run, int64_t row, char *buf, siz
 
 	if (sonde_context(run, row, &c) || sonde_machine(run, c.machine, &m))
 		return snprintf(buf, room, "unknown");
-	mode_label(&c, mode, sizeof(mode));
+	context_mode_label(&c, mode, sizeof(mode));
 	if (c.mode == SONDE_MODE_IDLE)
 		return snprintf(buf, room, "%s idle", m.name);
 	sonde_thread_label(run, c.thread, thread, sizeof(thread));

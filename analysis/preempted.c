@@ -32,11 +32,16 @@ static bool add_preemption(const struct preemption *p, void *data)
 	union sonde_cell culprit[3];
 	struct sonde_context c;
 	union sonde_cell row[] = {
-		cell_int(p->from),  cell_int(p->to - p->from),
-		cell_int(p->vcpu),  cell_int(p->victim),
-		cell_int(p->on),    cell_int(0),
-		cell_int(0),	    cell_int(0),
-		cell_int(p->begin), cell_int(p->end - p->begin),
+		cell_int(p->from),
+		cell_int(p->to - p->from),
+		cell_int(p->vcpu),
+		cell_int(p->victim),
+		cell_int(p->on),
+		cell_int(0),
+		cell_int(0),
+		cell_int(0),
+		cell_int(p->begin),
+		cell_int(p->end - p->begin),
 		cell_str(sonde_off_name(p->why)),
 	};
 
@@ -68,8 +73,10 @@ static const struct sonde_column list_columns[] = {
 	{"preemption_begin", "PREEMPTED AT", SONDE_COL_TIME, "begin of the whole preemption"},
 	{"preemption_length", "PREEMPTED FOR", SONDE_COL_NS, "length of the whole preemption"},
 	{"why", "WHY", SONDE_COL_STRING,
-	 "why it did not run: slice (its time was up), wakeup (another was woken that is due before "
-	 "it), class (real-time), moved, quota (its CPU idled), ready (it had been woken and waited "
+	 "why it did not run: slice (its time was up), wakeup (another was woken that is due "
+	 "before "
+	 "it), class (real-time), moved, quota (its CPU idled), ready (it had been woken and "
+	 "waited "
 	 "for its turn), unknown"},
 };
 
@@ -309,11 +316,13 @@ static const struct sonde_column vcpu_columns[] = {
 	{"parent", "ON CPUS OF", SONDE_COL_MACHINE,
 	 "machine on whose CPUs its thread runs; those of a VM may themselves be off the CPU"},
 	{"on_cpu", "ON A CPU", SONDE_COL_NS, "its thread ran on a CPU of its parent"},
-	{"preempted", "PREEMPTED", SONDE_COL_NS, "its thread was ready, but did not run"},
+	{"preempted", "READY, NOT RUN", SONDE_COL_NS,
+	 "its thread was ready, but did not run: fact vcpu_state's queued, preempted and "
+	 "throttled"},
 	{"waiting", "WAITING", SONDE_COL_NS, "blocked or halted"},
 	{"gone", "GONE", SONDE_COL_NS, "after its end"},
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known"},
-	{"share", "PREEMPTED OF KNOWN", SONDE_COL_PPM, "preempted, of all time but the unknown"},
+	{"share", "OF KNOWN", SONDE_COL_PPM, "that, of all time but the unknown"},
 };
 
 const struct analysis vcpu_time_analysis = {

@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define STRETCHES_MAX 1000
-#define CAUSES_MAX 24 /* of one stretch, told apart: the first that came; further ones are not told */
+#define CAUSES_MAX                                                                                 \
+	24 /* of one stretch, told apart: the first that came; further ones are not told */
 
 enum stretch_kind { STRETCH_VCPU, STRETCH_THREAD, STRETCH_EXIT };
 
@@ -260,10 +261,12 @@ static struct verdict verdict_of(const struct why *w, struct stretch *stretch)
 		v.by = stretch->causes[0].culprit;
 		v.by_ns = stretch->causes[0].time_ns;
 	}
-	if (stretch->kind == STRETCH_EXIT)
+	if (stretch->kind == STRETCH_EXIT) {
+		v.cause = exit_name(w->run, stretch->isa, stretch->reason);
 		say_exit(&v.says, stretch);
-	else
+	} else {
 		say_delay(&v.says, stretch);
+	}
 	say(&v.says, ", from ");
 	say_time(&v.says, v.begin);
 	say(&v.says, ".");

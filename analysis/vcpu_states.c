@@ -22,7 +22,7 @@
 	X(HALTING, "halting", "HALTING", "its hypervisor polled, put it to sleep or woke it up")   \
 	X(INTERRUPTS, "interrupts", "INTERRUPTS", "interrupt handlers of the machines around it")  \
 	X(BELOW, "below", "BELOW", "the vCPU that it was on did not run itself")                   \
-	X(READY, "ready", "READY", "it had been woken, and waited for a CPU")                      \
+	X(READY, "ready", "QUEUED", "it had been woken, and waited for a CPU")                      \
 	X(PREEMPTED, "preempted", "PREEMPTED", "it could have gone on, and something else ran")    \
 	X(THROTTLED, "throttled", "THROTTLED", "its cgroup's quota was used up: its CPU idled")    \
 	X(TIMER, "wait_timer", "TIMER", "it waited for a timer")                                   \
@@ -282,9 +282,9 @@ static const struct sonde_column vcpu_columns[] = {
 
 const struct analysis vcpu_state_analysis = {
 	{"vcpu_state", "What each vCPU did",
-	 "running its own code, its hypervisor's doing, kept off the CPU, waiting and what for: "
-	 "adds "
-	 "up to the window's length",
+	 "running its own code, its hypervisor's doing, ready but not running (queued, preempted "
+	 "or "
+	 "throttled), waiting and what for: adds up to the window's length",
 	 vcpu_columns, ARRAY_SIZE(vcpu_columns)},
 	find_vcpu_states,
 };

@@ -56,6 +56,8 @@ struct profile {
 	int64_t vcpus;
 	ns_t known_ns; /* of all its vCPUs' time */
 	double mix[NR_MIX];
+	bool is_ns;	/* its run's time is in ns; else in cycles */
+	bool has_rates; /* they compare to those of the others: all are of one unit */
 	double rates[NR_RATES];
 	int kind, group;
 	double silhouette;
@@ -101,7 +103,7 @@ static void add_mix(struct profile *p, const struct sonde_run *run, int64_t vm,
 static void add_rates(struct profile *p, const struct sonde_run *run, int64_t vm,
 		      const struct sonde_facts *exits, const struct sonde_facts *waits)
 {
-	double seconds = (double)p->known_ns / 1e9; /* of vCPUs */
+	double seconds = (double)p->known_ns / 1e9; /* of vCPUs; or 10^9 cycles */
 	double slept = 0;
 
 	for (size_t row = 0; row < sonde_facts_nr_rows(exits); row++) {
@@ -131,7 +133,8 @@ static int add_run(struct profiles *ps, struct sonde_facts *out, struct sonde_ru
 	if (!ret)
 		ret = sonde_facts_get(&waits, run, "wait", begin, end, err);
 	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++) {
-		struct profile p = {.run = arena_strdup(&out->arena, name)};
+		struct profile p = {.run = arena_strdup(&out->arena, name),
+				    .is_ns = sonde_run_ticks_are_ns(run)};
 		struct sonde_machine m;
 		struct profile *grown;
 
@@ -177,6 +180,31 @@ static void put_rates(const struct profile *p, double *point)
 		point[i] = log2(1 + p->rates[i]);
 }
 
+/* Cycles of a rate that nobody knows say nothing beside seconds. */
+static void find_comparable(struct profiles *ps)
+{
+	bool any_ns = false;
+
+	for (unsigned i = 0; i < ps->nr; i++)
+		any_ns |= ps->list[i].is_ns;
+	for (unsigned i = 0; i < ps->nr; i++)
+		ps->list[i].has_rates = ps->list[i].is_ns == any_ns;
+}
+
+/* Those of one kind whose rates do not compare: one group; returns the first number not used. */
+static int without_rates(struct profiles *ps, int kind, int first)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < ps->nr; i++) {
+		if (ps->list[i].kind != kind || ps->list[i].has_rates)
+			continue;
+		ps->list[i].group = first;
+		any = true;
+	}
+	return first + any;
+}
+
 /* Of one kind: groups by how often and how long; returns the first group's number not used. */
 static int second_stage(struct profiles *ps, struct work *w, int kind, int first)
 {
@@ -184,7 +212,7 @@ static int second_stage(struct profiles *ps, struct work *w, int kind, int first
 	int groups;
 
 	for (unsigned i = 0; i < ps->nr; i++) {
-		if (ps->list[i].kind != kind)
+		if (ps->list[i].kind != kind || !ps->list[i].has_rates)
 			continue;
 		put_rates(&ps->list[i], w->points + (size_t)nr * NR_RATES);
 		w->of[nr++] = i;
@@ -198,7 +226,7 @@ static int second_stage(struct profiles *ps, struct work *w, int kind, int first
 		if (groups > 1 && w->silhouette[i] < ps->list[w->of[i]].silhouette)
 			ps->list[w->of[i]].silhouette = w->silhouette[i];
 	}
-	return first + groups;
+	return without_rates(ps, kind, first + groups);
 }
 
 static int find_groups(struct profiles *ps)
@@ -211,6 +239,7 @@ static int find_groups(struct profiles *ps)
 	};
 	int kinds = -ENOMEM, next = 0;
 
+	find_comparable(ps);
 	if (w.points && w.group && w.silhouette && w.of) {
 		for (unsigned i = 0; i < ps->nr; i++)
 			put_mix(&ps->list[i], w.points + (size_t)i * NR_MIX);
@@ -233,7 +262,7 @@ static int find_groups(struct profiles *ps)
 
 static void add_row(struct sonde_facts *out, const struct profile *p)
 {
-	union sonde_cell row[8 + NR_MIX + NR_RATES];
+	union sonde_cell row[6 + NR_MIX + NR_RATES];
 	unsigned n = 0;
 
 	row[n++] = cell_str(p->vm);
@@ -243,9 +272,9 @@ static void add_row(struct sonde_facts *out, const struct profile *p)
 	row[n++] = cell_int(p->vcpus);
 	for (unsigned i = 0; i < NR_MIX; i++)
 		row[n++] = cell_int(llround(p->mix[i] * 1e6));
-	row[n++] = cell_int(llround(p->rates[RATE_EXITS]));
-	row[n++] = cell_int(llround(p->rates[RATE_WAITS]));
-	row[n++] = cell_int(llround(p->rates[RATE_WAIT_LENGTH]));
+	for (unsigned i = 0; i < NR_RATES; i++)
+		row[n++] = cell_int(p->has_rates ? llround(p->rates[i]) : -1);
+	row[n++] = cell_str(!p->has_rates ? "" : p->is_ns ? "per s" : "per 10^9 cycles");
 	facts_add(out, row);
 }
 
@@ -261,16 +290,22 @@ static const struct sonde_column columns[] = {
 	{"own", "OWN CODE", SONDE_COL_PPM, "of its vCPUs' time: its code ran"},
 	{"hypervisor", "KVM", SONDE_COL_PPM, "KVM worked for it"},
 	{"vmm", "VMM", SONDE_COL_PPM, "its VMM's user space worked for it"},
-	{"lost", "READY", SONDE_COL_PPM, "it could have gone on, and did not"},
+	{"lost", "LOST", SONDE_COL_PPM,
+	 "it could have gone on, and did not: ready but not running, interrupted by machines "
+	 "around "
+	 "it, or on a vCPU that did not run itself"},
 	{"timer", "TIMER", SONDE_COL_PPM, "it waited for a timer"},
 	{"disk", "DISK", SONDE_COL_PPM, "for a disk"},
 	{"network", "NETWORK", SONDE_COL_PPM, "for the network"},
 	{"ipi", "IPI", SONDE_COL_PPM, "for another of its vCPUs"},
 	{"device", "DEVICE", SONDE_COL_PPM, "for another device"},
 	{"other", "OTHER", SONDE_COL_PPM, "for its VMM, its host, or what is not known"},
-	{"exits", "EXITS/S", SONDE_COL_INT, "exits per second of a vCPU's time"},
-	{"waits", "WAITS/S", SONDE_COL_INT, "waits per second of a vCPU's time"},
-	{"wait_length", "WAIT", SONDE_COL_NS, "mean length of a wait"},
+	{"exits", "EXITS/S", SONDE_COL_INT,
+	 "exits per second of a vCPU's time; -1 in a run whose unit is cycles, beside one in ns"},
+	{"waits", "WAITS/S", SONDE_COL_INT, "waits, likewise"},
+	{"wait_length", "WAIT", SONDE_COL_NS, "mean length of a wait, likewise"},
+	{"unit", "RATES", SONDE_COL_STRING,
+	 "of these rates: per s, or, when no run's unit is ns, per 10^9 cycles"},
 };
 
 static int add_groups(struct sonde_facts *out, struct profiles *ps)

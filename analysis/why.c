@@ -14,6 +14,8 @@ struct verdict why_verdict(const struct why *w, const char *kind, int64_t machin
 		.begin = w->begin,
 		.end = w->end,
 		.by = {-1, -1, SONDE_MODE_UNKNOWN, -1},
+		.count = 1,
+		.cause = "",
 		.says = {.run = w->run},
 	};
 }
@@ -21,9 +23,10 @@ struct verdict why_verdict(const struct why *w, const char *kind, int64_t machin
 void why_add(struct why *w, const struct verdict *v)
 {
 	char *text = arena_strdup(&w->out->arena, v->says.text);
+	char *cause = arena_strdup(&w->out->arena, v->cause);
 
-	w->out->no_memory |= !text;
-	if (!text)
+	w->out->no_memory |= !text || !cause;
+	if (w->out->no_memory)
 		return;
 	facts_add(w->out, (union sonde_cell[]){
 				  cell_str(text),
@@ -40,6 +43,8 @@ void why_add(struct why *w, const struct verdict *v)
 				  cell_int(v->by.thread),
 				  cell_int(v->by.mode),
 				  cell_int(v->by_ns),
+				  cell_int(v->count),
+				  cell_str(cause),
 			  });
 }
 
@@ -97,6 +102,9 @@ const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 	{"culprit", "CULPRIT", SONDE_COL_THREAD, "its thread"},
 	{"mode", "AS", SONDE_COL_MODE, "what it did"},
 	{"culprit_time", "ITS PART", SONDE_COL_NS, "of the cost"},
+	{"count", "TIMES", SONDE_COL_INT, "how many stretches, waits, wake-ups or exits these are"},
+	{"cause", "CAUSE", SONDE_COL_STRING,
+	 "what was waited for, by what it was woken, or the exit's name; empty for others"},
 };
 
 const struct analysis why_analysis = {

@@ -18,6 +18,8 @@ struct verdict {
 	ns_t begin, end;   /* where to look: its worst stretch */
 	struct culprit by; /* the greatest cause */
 	ns_t by_ns;	   /* its part of the cost */
+	int64_t count;	   /* how often it came to that */
+	const char *cause; /* what it waited for, or the exit's name; "" */
 	struct sentence says;
 };
 
@@ -28,7 +30,7 @@ struct why {
 };
 
 /* The columns of all facts that are verdicts. */
-#define WHY_NR_COLUMNS 14
+#define WHY_NR_COLUMNS 16
 extern const struct sonde_column why_columns[WHY_NR_COLUMNS];
 
 struct verdict why_verdict(const struct why *w, const char *kind, int64_t machine);

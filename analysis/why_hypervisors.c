@@ -101,6 +101,8 @@ static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
 	v.by = (struct culprit){top.count ? top.by : why_cell(vms, row, "parent").i, -1,
 				SONDE_MODE_HYPERVISOR, -1};
 	v.by_ns = top.total;
+	v.count = why_cell(vms, row, "exits").i;
+	v.cause = top.count ? top.name : "";
 	say(&v.says, "Hypervisors worked %s", *note ? "at least " : "");
 	say_length(&v.says, v.cost_ns);
 	say(&v.says, " for ");

@@ -28,8 +28,8 @@ static int unknown_cpu_time(struct why *w, struct error *err)
 	if (share_ppm(unknown, u.total_ns) >= UNKNOWN_PPM) {
 		say(&v.says,
 		    "What CPUs did is not known for %s of their time: the host's trace begins "
-		    "late, ends early, or lost events. Let its recording begin before what is "
-		    "looked for, and give it larger buffers.",
+		    "late, ends early, lost events or leaves out switches (sonde check counts them). "
+		    "Let its recording begin before what is looked for, and give it larger buffers.",
 		    unit_share(share, share_ppm(unknown, u.total_ns)));
 		why_add(w, &v);
 	}

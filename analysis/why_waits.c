@@ -57,6 +57,8 @@ static void wait_verdict(struct why *w, const struct sonde_facts *waits, size_t 
 	v.end = v.begin + why_cell(waits, row, "longest").i;
 	v.by.vcpu = why_cell(waits, row, "from").i;
 	v.by_ns = v.by.vcpu >= 0 ? v.cost_ns : 0;
+	v.count = count;
+	v.cause = causes[cause].cause;
 	say_cpu(&v.says, v.vcpu);
 	if (v.by.vcpu >= 0) {
 		say(&v.says, " waited %sfor ", probably);
@@ -121,6 +123,8 @@ static void wakeup_verdict(struct why *w, const struct sonde_facts *wakeups, siz
 	char text[UNIT_TEXT];
 
 	v.cost_ns = mean * count;
+	v.count = count;
+	v.cause = name;
 	v.begin = why_cell(wakeups, row, "longest_at").i;
 	v.end = v.begin + why_cell(wakeups, row, "longest").i;
 	say_machine(&v.says, v.machine);

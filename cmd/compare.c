@@ -46,38 +46,50 @@ static bool is_share(const struct sonde_facts *f, size_t row)
 	return !strcmp(cell(f, row, "unit").s, "ppm");
 }
 
-/* "20.5%", "-3.2%", or "1,234/s". */
-static char *value_text(bool share, int64_t value, bool sign, char *buf, size_t room)
+/* "20.5%", "-3.2%", "1234.0/s", or "1234.0/Gcy". */
+static char *value_text(const struct sonde_facts *f, size_t row, const char *column, bool sign,
+			char *buf, size_t room)
 {
-	double v = (double)value;
+	double v = (double)cell(f, row, column).i;
 
-	if (share)
+	if (is_share(f, row))
 		snprintf(buf, room, sign ? "%+.2f%%" : "%.2f%%", v / 1e4);
 	else
-		snprintf(buf, room, sign ? "%+.1f/s" : "%.1f/s", v / 1e3);
+		snprintf(buf, room, sign ? "%+.1f%s" : "%.1f%s", v / 1e3,
+			 strcmp(cell(f, row, "unit").s, "per 1000 s") ? "/Gcy" : "/s");
+	return buf;
+}
+
+/* "web1 vCPU 2", or "web1". */
+static char *who_text(const struct sonde_facts *f, size_t row, char *buf, size_t room)
+{
+	int64_t cpu = cell(f, row, "cpu").i;
+
+	if (cpu >= 0)
+		snprintf(buf, room, "%s vCPU %" PRId64, cell(f, row, "machine").s, cpu);
+	else
+		snprintf(buf, room, "%s", cell(f, row, "machine").s);
 	return buf;
 }
 
 static void print_change(const struct invocation *inv, const struct sonde_facts *f, size_t row)
 {
-	bool share = is_share(f, row);
-	char lead[48], text[600], before[32], after[32], low[32], high[32], change[32];
-	int64_t cpu = cell(f, row, "cpu").i;
-	char who[120];
+	char lead[48], text[600], before[32], after[32], low[32], high[32], change[32], who[120];
 
-	if (cpu >= 0)
-		snprintf(who, sizeof(who), "%s vCPU %" PRId64, cell(f, row, "machine").s, cpu);
-	else
-		snprintf(who, sizeof(who), "%s", cell(f, row, "machine").s);
 	snprintf(lead, sizeof(lead), "%12s  ",
-		 value_text(share, cell(f, row, "change").i, true, change, sizeof(change)));
-	snprintf(text, sizeof(text), "%s: %s: %s, was %s; the change is %s to %s", who,
-		 cell(f, row, "what").s,
-		 value_text(share, cell(f, row, "after").i, false, after, sizeof(after)),
-		 value_text(share, cell(f, row, "before").i, false, before, sizeof(before)),
-		 value_text(share, cell(f, row, "low").i, true, low, sizeof(low)),
-		 value_text(share, cell(f, row, "high").i, true, high, sizeof(high)));
+		 value_text(f, row, "change", true, change, sizeof(change)));
+	snprintf(text, sizeof(text), "%s: %s: %s, was %s; the change is %s to %s",
+		 who_text(f, row, who, sizeof(who)), cell(f, row, "what").s,
+		 value_text(f, row, "after", false, after, sizeof(after)),
+		 value_text(f, row, "before", false, before, sizeof(before)),
+		 value_text(f, row, "low", true, low, sizeof(low)),
+		 value_text(f, row, "high", true, high, sizeof(high)));
 	paragraph_print(&inv->screen, lead, text);
+}
+
+static bool is_told(const struct sonde_facts *f, size_t row)
+{
+	return cell(f, row, "chance").i >= 0;
 }
 
 /* Changes of shares, or of rates; returns how many there are beyond chance. */
@@ -89,7 +101,8 @@ static size_t print_kind(const struct invocation *inv, const struct sonde_facts 
 	size_t nr = 0;
 
 	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
-		if (is_share(f, row) != share || cell(f, row, "chance").i > CHANCE_PPM)
+		if (is_share(f, row) != share || !is_told(f, row) ||
+		    cell(f, row, "chance").i > CHANCE_PPM)
 			continue;
 		if (!nr)
 			screen_title(&inv->screen, title);
@@ -101,11 +114,59 @@ static size_t print_kind(const struct invocation *inv, const struct sonde_facts 
 	return nr;
 }
 
+static bool same_doubt(const struct sonde_facts *f, size_t a, size_t b)
+{
+	static const char *const columns[] = {"cpu", "known_before", "known_after"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		if (cell(f, a, columns[i]).i != cell(f, b, columns[i]).i)
+			return false;
+	}
+	return !is_told(f, a) && !strcmp(cell(f, a, "machine").s, cell(f, b, "machine").s);
+}
+
+/* What it is about, once for all measures that share it. */
+static void print_doubt(const struct invocation *inv, const struct sonde_facts *f, size_t row)
+{
+	char text[600], who[120], number[UNIT_TEXT];
+	size_t first = 0;
+	int64_t nr = 0;
+
+	while (!same_doubt(f, first, row))
+		first++;
+	if (first < row)
+		return;
+	for (size_t i = row; i < sonde_facts_nr_rows(f); i++)
+		nr += same_doubt(f, i, row);
+	snprintf(text, sizeof(text),
+		 "%s: %s measure%s \"%s\"; known in %" PRId64 " of 24 parts before, in %" PRId64
+		 " after",
+		 who_text(f, row, who, sizeof(who)), unit_count(number, nr),
+		 nr == 1 ? "," : "s, among them", cell(f, row, "what").s,
+		 cell(f, row, "known_before").i, cell(f, row, "known_after").i);
+	paragraph_print(&inv->screen, "  ", text);
+}
+
+static void print_doubts(const struct invocation *inv, const struct pair *p, size_t nr)
+{
+	const char *why = "too much of a window is unknown, or what is recorded is not the same";
+	char text[300], number[UNIT_TEXT];
+
+	if (sonde_run_ticks_are_ns(p->runs[0]) != sonde_run_ticks_are_ns(p->runs[1]))
+		why = "rates per second and per cycle do not compare, and what is unknown does not";
+	snprintf(text, sizeof(text), "Of %s measure%s it cannot be told whether they changed: %s.",
+		 unit_count(number, (int64_t)nr), nr == 1 ? "" : "s", why);
+	paragraph_print(&inv->screen, "", text);
+	for (size_t row = 0; row < sonde_facts_nr_rows(p->facts); row++) {
+		if (!is_told(p->facts, row))
+			print_doubt(inv, p->facts, row);
+	}
+}
+
 static void print_text(const struct invocation *inv, const struct pair *p)
 {
 	char length[2][UNIT_TEXT], number[UNIT_TEXT];
-	size_t all = sonde_facts_nr_rows(p->facts);
-	size_t beyond;
+	size_t told = 0, beyond, all = sonde_facts_nr_rows(p->facts);
 
 	for (unsigned i = 0; i < 2; i++)
 		unit_length(length[i], p->end[i] - p->begin[i], sonde_run_ticks_are_ns(p->runs[i]));
@@ -113,9 +174,13 @@ static void print_text(const struct invocation *inv, const struct pair *p)
 		length[0], inv->operands[0]);
 	beyond = print_kind(inv, p->facts, true, "Shares of time that changed");
 	beyond += print_kind(inv, p->facts, false, "Rates that changed");
+	for (size_t row = 0; row < all; row++)
+		told += is_told(p->facts, row);
 	fprintf(inv->screen.out,
 		"\n%s of %zu measures differ by no more than chance makes likely.\n",
-		unit_count(number, (int64_t)(all - beyond)), all);
+		unit_count(number, (int64_t)(told - beyond)), told);
+	if (told < all)
+		print_doubts(inv, p, all - told);
 }
 
 static void print_json(const struct invocation *inv, const struct pair *p)

@@ -37,7 +37,7 @@ static void print_sections(FILE *out)
 	unsigned nr;
 
 	list = sonde_analyses(&nr);
-	fputs("\t--section|-s) words=\"help", out);
+	fputs("\t--section|-s|--facts) words=\"help", out);
 	for (unsigned i = 0; i < nr; i++)
 		fprintf(out, " %s", list[i]->name);
 	fputs("\" ;;\n", out);

@@ -290,17 +290,29 @@ static int print_steps(const struct invocation *inv, struct sonde_run *run,
 	return table_print(t);
 }
 
+/* A path ends where its thread does. */
+static bool ended_at(const struct sonde_run *run, int64_t thread, int64_t *end)
+{
+	struct sonde_thread t;
+
+	if (sonde_thread(run, thread, &t) || t.end < 0 || t.end >= *end)
+		return false;
+	*end = t.end;
+	return true;
+}
+
 static int print_text(const struct invocation *inv, struct sonde_run *run,
 		      const struct sonde_facts *f, int64_t thread, int64_t begin, int64_t end)
 {
+	bool ended = ended_at(run, thread, &end);
 	bool is_ns = sonde_run_ticks_are_ns(run);
 	char from[UNIT_TEXT], length[UNIT_TEXT], name[200];
 	int ret;
 
 	thread_text(run, thread, name, sizeof(name));
-	fprintf(inv->screen.out, "%s: the %s from %s, %zu steps\n", name,
+	fprintf(inv->screen.out, "%s: the %s from %s%s, %zu steps\n", name,
 		unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns),
-		sonde_facts_nr_rows(f));
+		ended ? " to its end" : "", sonde_facts_nr_rows(f));
 	ret = print_sums(inv, run, f, end - begin);
 	return ret ? ret : print_steps(inv, run, f);
 }
@@ -339,10 +351,12 @@ static int print_json(const struct invocation *inv, struct sonde_run *run,
 		      const struct sonde_facts *f, int64_t thread, int64_t begin, int64_t end)
 {
 	struct json j = {.out = inv->screen.out};
+	bool ended = ended_at(run, thread, &end);
 
 	json_begin_object(&j, NULL);
 	json_int(&j, "begin", begin);
 	json_int(&j, "end", end);
+	json_bool(&j, "ended", ended);
 	json_bool(&j, "ticks_are_ns", sonde_run_ticks_are_ns(run));
 	json_thread(&j, "thread", run, thread);
 	facts_json(&j, "critical_path", run, f);

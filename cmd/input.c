@@ -104,12 +104,47 @@ enum exit_code with_input(const struct invocation *inv,
 	return code;
 }
 
+/* One side of a window lies outside the run. */
+static bool sticks_out(struct sonde_run *run, const char *text, size_t len)
+{
+	struct sonde_error err = {0};
+	char side[64];
+	int64_t t;
+
+	if (!len || len >= sizeof(side))
+		return false;
+	memcpy(side, text, len);
+	side[len] = '\0';
+	return !sonde_run_time(run, side, &t, &err) &&
+	       (t < sonde_run_begin(run) || t > sonde_run_end(run));
+}
+
+/* Numbers are of what there is: who asked for more is told. */
+static void tell_clipped(const struct invocation *inv, struct sonde_run *run)
+{
+	const char *text = inv->common.time;
+	const char *comma = text ? strchr(text, ',') : NULL;
+	bool is_ns = sonde_run_ticks_are_ns(run);
+	char from[UNIT_TEXT], to[UNIT_TEXT];
+
+	if (!comma || inv->common.quiet ||
+	    (!sticks_out(run, text, (size_t)(comma - text)) &&
+	     !sticks_out(run, comma + 1, strlen(comma + 1))))
+		return;
+	complain(inv, EXIT_DONE,
+		 "--time: the run lasts from %s to %s only; the rest of \"%s\" is left out",
+		 unit_time(from, sonde_run_begin(run), is_ns),
+		 unit_time(to, sonde_run_end(run), is_ns), text);
+}
+
 bool get_window(const struct invocation *inv, struct sonde_run *run, int64_t *begin, int64_t *end)
 {
 	struct sonde_error err = {0};
 
-	if (!sonde_run_window(run, inv->common.time, begin, end, &err))
+	if (!sonde_run_window(run, inv->common.time, begin, end, &err)) {
+		tell_clipped(inv, run);
 		return true;
+	}
 	complain(inv, EXIT_USAGE, "--time: %s", err.text);
 	return false;
 }

@@ -54,6 +54,17 @@ static enum exit_code print(const struct invocation *inv, struct sonde_run *run,
 		       : EXIT_DONE;
 }
 
+/* The run whose unit is that of the lengths: in ns if there is one, for the others have none then.
+ */
+static struct sonde_run *run_of_units(const struct invocation *inv, struct sonde_run *const *runs)
+{
+	for (int i = 0; i < inv->nr_operands; i++) {
+		if (sonde_run_ticks_are_ns(runs[i]))
+			return runs[i];
+	}
+	return runs[0];
+}
+
 static enum exit_code run_vms(const struct invocation *inv)
 {
 	struct sonde_run **runs;
@@ -71,7 +82,7 @@ static enum exit_code run_vms(const struct invocation *inv)
 			       (unsigned)inv->nr_operands, &err))
 		code = complain(inv, EXIT_FAILED, "%s", err.text);
 	if (!code)
-		code = print(inv, runs[0], facts);
+		code = print(inv, run_of_units(inv, runs), facts);
 	sonde_facts_free(facts);
 	for (int i = 0; i < inv->nr_operands; i++)
 		sonde_run_close(runs[i]);

@@ -40,7 +40,7 @@ struct question {
 	const char *task; /* NULL any */
 	int64_t slower_than;
 	struct sonde_facts *facts;
-	int text, cost, begin, end, kind, machine, vcpu, thread; /* columns */
+	int text, cost, begin, end, kind, machine, vcpu, thread, culprit, cause; /* columns */
 };
 
 static void find_columns(struct question *q)
@@ -53,6 +53,8 @@ static void find_columns(struct question *q)
 	q->machine = sonde_facts_column(q->facts, "machine");
 	q->vcpu = sonde_facts_column(q->facts, "vcpu");
 	q->thread = sonde_facts_column(q->facts, "thread");
+	q->culprit = sonde_facts_column(q->facts, "culprit");
+	q->cause = sonde_facts_column(q->facts, "cause");
 }
 
 static union sonde_cell cell(const struct question *q, size_t row, int column)
@@ -113,6 +115,80 @@ static void print_place(const struct invocation *inv, const struct question *q, 
 		unit_time(to, end, is_ns));
 }
 
+/* ---- of one cause -------------------------------------------------------------------------- */
+
+/* A thread's name, which others may have, too; "" when there is none. */
+static const char *name_of(const struct question *q, int64_t thread)
+{
+	struct sonde_thread t;
+
+	return sonde_thread(q->run, thread, &t) ? "" : t.comm;
+}
+
+/* Two verdicts of one kind about the same vCPU, or about threads of one name, with one greatest
+ * cause. */
+static bool are_alike(const struct question *q, size_t a, size_t b)
+{
+	static const char *const same[] = {"machine", "culprit_machine", "culprit_cpu", "mode"};
+	bool about_thread = !strcmp(cell(q, a, q->kind).s, "thread");
+
+	if (strcmp(cell(q, a, q->kind).s, cell(q, b, q->kind).s) ||
+	    (!about_thread && cell(q, a, q->vcpu).i != cell(q, b, q->vcpu).i))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+		int column = sonde_facts_column(q->facts, same[i]);
+
+		if (cell(q, a, column).i != cell(q, b, column).i)
+			return false;
+	}
+	return !strcmp(cell(q, a, q->cause).s, cell(q, b, q->cause).s) &&
+	       !strcmp(name_of(q, cell(q, a, q->culprit).i),
+		       name_of(q, cell(q, b, q->culprit).i)) &&
+	       (!about_thread ||
+		!strcmp(name_of(q, cell(q, a, q->thread).i), name_of(q, cell(q, b, q->thread).i)));
+}
+
+/* Those that are told together with another, the worst of them. */
+struct group {
+	size_t more;
+	int64_t cost, least; /* of all; the least of the others */
+};
+
+/* Marks them in @told: rows come most costly first. */
+static struct group group_of(const struct question *q, size_t row, bool *told)
+{
+	struct group g = {.cost = cell(q, row, q->cost).i};
+
+	for (size_t i = row + 1; i < sonde_facts_nr_rows(q->facts); i++) {
+		if (told[i] || is_unknown(q, i) || !wanted(q, i) || !are_alike(q, row, i))
+			continue;
+		told[i] = true;
+		g.more++;
+		g.cost += cell(q, i, q->cost).i;
+		g.least = cell(q, i, q->cost).i;
+	}
+	return g;
+}
+
+static void print_group(const struct invocation *inv, const struct question *q, size_t row,
+			const struct group *g)
+{
+	bool is_ns = sonde_run_ticks_are_ns(q->run);
+	bool about_thread = !strcmp(cell(q, row, q->kind).s, "thread");
+	char text[400], nr[UNIT_TEXT], all[UNIT_TEXT], least[UNIT_TEXT];
+	const struct why_options *opt = inv->values;
+
+	if (!g->more)
+		return;
+	snprintf(text, sizeof(text), "This is the worst of %s %s: %s in all, the least %s.",
+		 unit_count(nr, (int64_t)g->more + 1),
+		 about_thread && !opt->slower_than
+			 ? "threads of that name that the same kept off the CPU most"
+			 : "of the same cause",
+		 unit_length(all, g->cost, is_ns), unit_length(least, g->least, is_ns));
+	paragraph_print(&inv->screen, "           ", text);
+}
+
 static void print_row(const struct invocation *inv, const struct question *q, size_t row)
 {
 	char lead[UNIT_TEXT + 4], cost[UNIT_TEXT];
@@ -120,25 +196,31 @@ static void print_row(const struct invocation *inv, const struct question *q, si
 	snprintf(lead, sizeof(lead), "%9s  ",
 		 unit_length(cost, cell(q, row, q->cost).i, sonde_run_ticks_are_ns(q->run)));
 	paragraph_print(&inv->screen, lead, cell(q, row, q->text).s);
-	print_place(inv, q, row);
 }
 
 static size_t print_costs(const struct invocation *inv, const struct question *q, uint64_t top)
 {
+	bool *told = calloc(sonde_facts_nr_rows(q->facts) + 1, sizeof(*told));
 	size_t more = 0;
 	size_t shown = 0;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts); row++) {
-		if (is_unknown(q, row) || !wanted(q, row))
+	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts) && told; row++) {
+		struct group g;
+
+		if (told[row] || is_unknown(q, row) || !wanted(q, row))
 			continue;
 		if (shown == top) {
 			more++;
 			continue;
 		}
 		shown++;
+		g = group_of(q, row, told);
 		fputc('\n', inv->screen.out);
 		print_row(inv, q, row);
+		print_group(inv, q, row, &g);
+		print_place(inv, q, row);
 	}
+	free(told);
 	if (more)
 		fprintf(inv->screen.out, "\n... and %zu more that cost less (-n shows more)\n",
 			more);

@@ -202,19 +202,67 @@ static void check_history(struct check *c, struct sonde_run *run)
 
 /* ---- traces -------------------------------------------------------------------------------- */
 
-static uint64_t decode_stream(struct stream *s)
+/* Each switch leaves the thread that the one before went to: else one between them is not recorded,
+ * though nothing was lost. */
+struct switches {
+	uint64_t nr, unseen;
+};
+
+/* More unseen switches than this in a thousand, and what is said of waiting threads is not sound.
+ */
+#define UNSEEN_PER_THOUSAND 10
+
+struct decoded {
+	int64_t running; /* TID on this stream's CPU, -1 unknown */
+	struct switches switches;
+	uint64_t nr;
+};
+
+static void take_event(struct decoded *d, const struct event *e)
 {
+	d->nr++;
+	if (e->kind == EV_LOST)
+		d->running = -1;
+	if (e->kind != EV_SCHED_SWITCH)
+		return;
+	d->switches.nr++;
+	d->switches.unseen += d->running >= 0 && e->arg[0] >= 0 && e->arg[0] != d->running;
+	d->running = e->arg[1];
+}
+
+static uint64_t decode_stream(struct stream *s, struct switches *switches)
+{
+	struct decoded d = {.running = -1};
 	struct event events[256];
-	uint64_t nr = 0;
 	struct cursor c;
 	unsigned got;
 
 	if (cursor_init(&c, s, 0, s->nr_packets, 0, NULL))
 		return 0;
-	while ((got = cursor_next(&c, events, ARRAY_SIZE(events))))
-		nr += got;
+	while ((got = cursor_next(&c, events, ARRAY_SIZE(events)))) {
+		for (unsigned i = 0; i < got; i++)
+			take_event(&d, &events[i]);
+	}
 	cursor_release(&c);
-	return nr;
+	switches->nr += d.switches.nr;
+	switches->unseen += d.switches.unseen;
+	return d.nr;
+}
+
+static void tell_switches(struct check *c, const char *path, const struct switches *s)
+{
+	char text[512], unseen[UNIT_TEXT], nr[UNIT_TEXT];
+
+	if (!s->unseen)
+		return;
+	snprintf(text, sizeof(text),
+		 "%s: %s of %s switches come from another thread than the one before went to, "
+		 "though "
+		 "nothing was lost: the kernel does not record all of them. What CPUs did and who "
+		 "waited for them is unknown there",
+		 path, unit_count(unseen, (int64_t)s->unseen), unit_count(nr, (int64_t)s->nr));
+	c->finding(s->unseen * 1000 > s->nr * UNSEEN_PER_THOUSAND ? SONDE_FAULT : SONDE_NOTE, text,
+		   c->data);
 }
 
 static void tell_problem(struct check *c, const struct problem *p)
@@ -228,6 +276,7 @@ static void tell_problem(struct check *c, const struct problem *p)
 
 static void check_trace(struct check *c, const char *path)
 {
+	struct switches switches = {0};
 	struct error err = {0};
 	struct trace *t;
 
@@ -236,7 +285,8 @@ static void check_trace(struct check *c, const char *path)
 		return;
 	}
 	for (unsigned i = 0; i < t->nr_streams; i++)
-		c->result->items += decode_stream(&t->streams[i]);
+		c->result->items += decode_stream(&t->streams[i], &switches);
+	tell_switches(c, path, &switches);
 	for (unsigned i = 0; i < t->problems.nr; i++)
 		tell_problem(c, &t->problems.list[i]);
 	if (t->problems.dropped)

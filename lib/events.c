@@ -247,7 +247,8 @@ static uint64_t wanted_kinds(const struct sonde_events *e)
 	}
 	/* A mark's thread is the one that was switched to last. */
 	if (e->names_given && e->marks_wanted)
-		want |= WANT(KVM_HYPERCALL) | WANT(SCHED_SWITCH) | WANT(MARK);
+		want |= WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) |
+			WANT(SCHED_SWITCH) | WANT(MARK);
 	return want;
 }
 

@@ -66,6 +66,9 @@ static void run(struct cpu *cpu, struct thread *next)
 		cpu_lose_thread(next->on);
 	if (unlikely(next->losses != next->machine->losses))
 		thread_forget(next);
+	next->in_doubt = false;
+	if (likely(!mute_is(next)))
+		cpu->in_doubt = false;
 	next->ran_at = cpu->machine->model->now;
 	thread_set_on(next, cpu);
 	thread_set_state(next, THREAD_RUNNING);
@@ -93,6 +96,7 @@ void cpu_adopt(struct cpu *cpu, int32_t tid)
 			     "%s: a thread runs that no recorded switch led to: the kernel or the "
 			     "tracer left out some",
 			     cpu->machine->name);
+		mute_left_unseen(cpu->thread);
 		drop_thread(cpu);
 		cpu->nr_irqs = 0;
 	}
@@ -125,6 +129,7 @@ static void switch_out(struct cpu *cpu, int64_t prev_state)
 	struct thread *th = cpu->thread;
 	enum thread_state state = thread_state_of(prev_state);
 
+	mute_left(th);
 	save_softirq(cpu);
 	/* Only kernel threads sleep in the state "idle". */
 	if ((prev_state & 0xff) == 0x80 && th->kind == KIND_UNKNOWN)

@@ -37,8 +37,8 @@ uint64_t model_want(void)
 	       WANT(SCHED_MIGRATE) | WANT(KVM_INJ_VIRQ) | WANT(KVM_APIC_ACCEPT_IRQ) |
 	       WANT(KVM_MSI_SET_IRQ) | WANT(KVM_SET_IRQ) | WANT(KVM_APIC_IPI) |
 	       WANT(KVM_VCPU_WAKEUP) | WANT(KVM_USERSPACE_EXIT) | WANT(BLOCK_COMPLETE) |
-	       WANT(NET_XMIT) | WANT(KVM_HYPERCALL) | WANT(MARK) | WANT(CPUHP_ENTER) |
-	       WANT(CPUHP_EXIT);
+	       WANT(NET_XMIT) | WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | WANT(MARK) |
+	       WANT(CPUHP_ENTER) | WANT(CPUHP_EXIT);
 }
 
 static void release(struct model *m)
@@ -145,6 +145,7 @@ static void feed_thread(struct cpu *cpu, const struct event *e)
 		thread_rename(mc, e);
 		break;
 	case EV_SCHED_MIGRATE:
+		mute_moved(cpu->machine, e);
 		preempt_moved(mc, e);
 		break;
 	case EV_CPUHP_ENTER:
@@ -192,6 +193,7 @@ static void feed_wakes(struct cpu *cpu, const struct event *e)
 		cpu->acts_for |= FOR_NET;
 		break;
 	case EV_KVM_HYPERCALL:
+	case EV_KVM_NESTED_HYPERCALL:
 		mark_hypercall(cpu, e);
 		break;
 	case EV_MARK:
@@ -291,6 +293,7 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 	changed |= leave_guest(cpu, e);
 	if (feed_cpu(cpu, e) || changed)
 		fuse(cpu);
+	mute_settle(cpu);
 }
 
 void model_feed(struct model *m, const struct merge_input *input, const struct event *events,

@@ -143,6 +143,7 @@ struct cpu {
 	struct thread *idle;   /* its TID 0; NULL not seen yet */
 	struct thread *left;   /* threads that last ran here and run nowhere now */
 	bool lost;	       /* events were lost on it, and nothing has told since who runs */
+	bool in_doubt;	       /* whoever runs may have left it unseen: see mute.c */
 	bool goes_down;	       /* a step that another CPU takes to switch it off has begun */
 	bool guest_of_unknown; /* after a VM entry of which we cannot tell the vCPU */
 	unsigned nr_irqs;
@@ -185,6 +186,8 @@ struct thread {
 	uint8_t where; /* enum thread_mode: goes on where it was when it was switched out */
 	bool exiting;
 	bool in_softirq; /* switched out inside one (PREEMPT_RT) */
+	bool in_doubt;	 /* woken for a CPU in doubt: it waits for it, or runs there unseen */
+	uint8_t unseen;	 /* how often in a row it left a CPU unseen: see mute.c */
 	int32_t softirq;
 	uint32_t syscall; /* string id of its name; 0 unknown */
 	uint32_t losses;  /* machine->losses when we last knew all about it */
@@ -522,6 +525,16 @@ void cpu_syscall_entry(struct cpu *cpu, const struct event *e);
 void cpu_syscall_exit(struct cpu *cpu);
 void cpu_idle(struct cpu *cpu);
 void cpu_forget(struct cpu *cpu);
+
+/* mute.c: threads that leave a CPU without an event. */
+void mute_left_unseen(struct thread *th);
+void mute_left(struct thread *th);
+bool mute_is(const struct thread *th);
+/* An event of @cpu has been taken in: drops the thread that is known to have gone, or may have. */
+void mute_settle(struct cpu *cpu);
+/* @th is to run on the CPU of that number from now on; true when it is not known whether it waits. */
+bool mute_woken(struct thread *th, int64_t number);
+void mute_moved(struct machine_state *mc, const struct event *e);
 /* Whether the CPU is known may have changed: then so have the states of the vCPUs that are on it
  * or wait for it.  Of L0's CPUs it is known when their thread is; of a vCPU, when its state is and
  * the CPU that it is on or was on last is known. */

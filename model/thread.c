@@ -336,7 +336,7 @@ void thread_wake(struct cpu *cpu, const struct event *e)
 		return;
 	if (th->last_on && !th->listed)
 		list(th, th->last_on);
-	thread_set_state(th, THREAD_RUNNABLE);
+	thread_set_state(th, mute_woken(th, e->arg[1]) ? THREAD_UNKNOWN : THREAD_RUNNABLE);
 }
 
 #define CLONE_THREAD 0x10000

@@ -8,7 +8,7 @@
 
 #define FIELD_MAX 1200
 
-static void put_text(FILE *out, const char *text)
+void csv_text(FILE *out, const char *text)
 {
 	char safe[FIELD_MAX];
 
@@ -44,11 +44,11 @@ static void put_cell(FILE *out, struct sonde_run *run, enum sonde_column_type ty
 		fprintf(out, "%" PRId64, cell.i);
 		break;
 	case SONDE_COL_STRING:
-		put_text(out, cell.s);
+		csv_text(out, cell.s);
 		break;
 	default:
 		if (cell.i >= 0)
-			put_text(out, facts_cell_text(run, type, cell, text, sizeof(text)));
+			csv_text(out, facts_cell_text(run, type, cell, text, sizeof(text)));
 		break;
 	}
 }

@@ -13,4 +13,7 @@
  */
 void facts_csv(FILE *out, struct sonde_run *run, const struct sonde_facts *facts);
 
+/* One field that is text: quoted where it has to be, without control bytes. */
+void csv_text(FILE *out, const char *text);
+
 #endif

@@ -65,7 +65,8 @@ SONDE_API int sonde_facts_get(struct sonde_facts **out, struct sonde_run *run, c
 
 /** sonde_critical_path - what a thread (a row) waited for in [begin, end), step by step
  * Backwards from the end through wake-ups, interrupts, vCPUs and threads of hosts; the steps come in
- * order of time and partition the window.  Their columns are those of sonde_facts_analysis().
+ * order of time and partition the window, up to the thread's end where that is earlier (-ERANGE when it
+ * ended before the window).  Their columns are those of sonde_facts_analysis().
  */
 SONDE_API int sonde_critical_path(struct sonde_facts **out, struct sonde_run *run, int64_t thread,
 				  int64_t begin, int64_t end, struct sonde_error *err);

@@ -7,7 +7,7 @@ seconds.  So a round that was interrupted, or that lost some runs to the emulato
 import json
 from dataclasses import asdict, dataclass
 
-from . import cache, engine, image, options, paths, payload, scenario, verify
+from . import cache, engine, image, options, paths, payload, scenario, truth, verify
 from .failure import Failure
 
 OK, FAIL, LOST = "ok", "FAIL", "LOST"
@@ -71,6 +71,7 @@ def check(name, given, stopwatch):
     report = kept(directory, of_engine.inputs) if given.resume else None
     if report:
         stopwatch.say(f"{name} ({chosen.kernel}): the run that is there is taken")
+        truth.write(chosen, built, directory)   # it is what today's lab makes of what the machines said
     else:
         begin = stopwatch.elapsed()
         try:

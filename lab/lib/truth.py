@@ -36,12 +36,16 @@ def tasks(directory):
 
 
 def vcpus(directory, pid):
-    """{number: facts} of the virtual CPUs whose emulator has this process id, as first seen (guest/vms says why)."""
+    """{number: facts} of the virtual CPUs whose emulator has this process id, as first seen (guest/vms says why).
+
+    KVM knows a virtual CPU's thread once it has run; until then the emulator may still set the counter."""
     found = {}
     for line in lines(directory / "truth/vcpus"):
         match = re.match(r"vm (\d+)-\d+ vcpu(\d+) (.*)", line)
         if match and int(match[1]) == pid:
             facts = pairs(match[3])
+            if not facts["pid"]:
+                continue
             found.setdefault(int(match[2]), {
                 "thread": facts["pid"], "tsc_offset": facts["tsc-offset"],
                 "tsc_scaling_ratio": facts["tsc-scaling-ratio"],

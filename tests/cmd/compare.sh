@@ -27,7 +27,32 @@ json '[r for r in j["compare"] if r["machine"] == "vm-b" and r["what"] == "it wa
 run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --time2 50%,60% --format json
 json 'sum(r["chance"] <= 10000 for r in j["compare"]) <= 3'
 run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --format csv
-[ "$(head -1 "$scratch/out")" = machine,cpu,what,unit,before,after,change,low,high,chance,size ] || fail "CSV"
+[ "$(head -1 "$scratch/out")" = machine,cpu,what,unit,before,after,change,low,high,chance,size,known_before,known_after ] || fail "CSV"
+
+# Without its guests' traces a run does not know user from kernel: that is no change, nor none.
+"$sonde" analyze -q samples/ftrace/host0.dat -o "$scratch/host.sonde"
+"$sonde" analyze -q samples/ftrace/host0.dat --guest vm-tid156=samples/ftrace/vm-b.dat \
+	samples/ftrace/vm-b.dat -o "$scratch/with.sonde"
+run 0 "$sonde" compare "$scratch/with.sonde" "$scratch/host.sonde"
+not_says out "that changed"
+says out "it cannot be told whether they changed"
+not_says out "vCPU 0: its user space ran: "
+run 0 "$sonde" compare "$scratch/with.sonde" "$scratch/host.sonde" --format json
+json '[r for r in j["compare"] if r["what"] == "its user space ran" and r["known_after"] == 0]'
+json 'all(r["chance"] == -1 and r["change"] == 0 for r in j["compare"]
+	if min(r["known_before"], r["known_after"]) < 6)'
+# Seconds and cycles: shares compare, rates do not.
+cycles=${SONDE_TRACES:-../shared/traces}/lab-612-L0-trace.dat
+if [ -e "$cycles" ]; then
+	"$sonde" analyze -q "$cycles" -o "$scratch/cycles.sonde"
+	run 0 "$sonde" compare "$history" "$scratch/cycles.sonde" --format json
+	json 'all(r["chance"] == -1 for r in j["compare"] if r["unit"] != "ppm")'
+	json 'any(r["unit"] == "ppm" and r["chance"] >= 0 for r in j["compare"])'
+	run 0 "$sonde" vms "$scratch/cycles.sonde" "$history" --format json
+	json 'all((r["exits"] == -1) == ("cycles" in r["run"]) for r in j)'
+	run 0 "$sonde" vms "$scratch/cycles.sonde" --format json
+	json 'j and all(r["exits"] >= 0 and r["unit"] == "per 10^9 cycles" for r in j)'
+fi
 
 run 2 "$sonde" compare "$history"
 says err "two histories are expected: before and after"

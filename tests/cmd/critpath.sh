@@ -46,6 +46,32 @@ awk '{ sum += $NF } END { exit sum > 0 ? 0 : 1 }' "$scratch/out" || fail "folded
 		python3 -c 'import json,sys; j=json.load(sys.stdin); print(j["end"]-j["begin"])')" ] ||
 	fail "folded lines do not add up to the window"
 
+# A path ends with its thread.
+run 0 "$sonde" report "$history" -s thread_time --format json
+ended=$(python3 - "$sonde" "$history" "$scratch/out" <<'END'
+import json, subprocess, sys
+sonde, history, threads = sys.argv[1:]
+for row in json.load(open(threads))["thread_time"]:
+    t = row["thread"]
+    if not t or not t["tid"]:
+        continue
+    name = f"{t['comm']}[{t['tid']}]"
+    done = subprocess.run([sonde, "critpath", history, "--vm", t["machine"], "--task", name,
+                           "--format", "json"], capture_output=True, text=True)
+    if done.returncode or not json.loads(done.stdout)["ended"]:
+        continue
+    j = json.loads(done.stdout)
+    last = j["critical_path"][-1]
+    assert last["at"] + last["length"] == j["end"], name
+    assert last["kind"] != "unknown", (name, last)
+    print(t["machine"], name)
+    break
+END
+)
+[ "$ended" ] || fail "no thread of the sample ends, or its path is unknown there"
+run 0 "$sonde" critpath "$history" --vm "${ended%% *}" --task "${ended#* }"
+says out " to its end, "
+
 run 2 "$sonde" critpath "$history"
 says err "--task NAME is missing"
 run 2 "$sonde" critpath "$history" --task nobody

@@ -47,7 +47,7 @@ not_says out "IS NOT"
 # The sentences and the table behind them name the same times.
 "$sonde" report "$history" | awk '
 	/ was ready to run but did not for / { said[$1] = $10 " " $11 " " $12 }
-	/^VCPU .*PREEMPTED OF KNOWN/ { table = 1; next }
+	/^VCPU .*OF KNOWN/ { table = 1; next }
 	!NF { table = 0 }
 	table && $1 in said { rows++; if (said[$1] != $5 " " $6 " (" $NF "),") { print $1, said[$1], "but", $0; bad = 1 } }
 	END { exit bad || !rows }' || fail "the sentences differ from the table"

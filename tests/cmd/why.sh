@@ -32,6 +32,32 @@ assert {r["machine"]: r["cost"] for r in rows if r["kind"] == "hypervisor"} == c
 assert all(r["culprit_time"] <= r["cost"] for r in rows if r["cost"])
 END
 
+# "Ready but not running" is one number, wherever it stands; and all of a kind with one cause are one
+# verdict.
+run 0 "$sonde" report "$history" -s vcpu_time -s vcpu_state -s preemption -s steal --format json
+python3 - "$scratch/out" <<'END' || fail "two numbers for one thing"
+import json, sys
+j = json.load(open(sys.argv[1]))
+def per_vcpu(fact, value):
+    sums = {}
+    for r in j[fact]:
+        key = (r["vcpu"]["machine"], r["vcpu"]["cpu"])
+        sums[key] = sums.get(key, 0) + value(r)
+    return {k: v for k, v in sums.items() if v}
+times = per_vcpu("vcpu_time", lambda r: r["preempted"])
+assert times and times == per_vcpu("preemption", lambda r: r["total"])
+assert times == per_vcpu("vcpu_state", lambda r: r["ready"] + r["preempted"] + r["throttled"])
+assert times == per_vcpu("steal", lambda r: r["found"])
+END
+run 0 "$sonde" why "$history" --slower-than 1ms
+says out "This is the worst of "
+run 0 "$sonde" why "$history" --time 0s,100000s
+says err "the rest of \"0s,100000s\" is left out"
+run 0 "$sonde" why "$history" -q --time 0s,100000s
+not_says err "left out"
+run 0 "$sonde" why "$history" --time 10%,
+not_says err "left out"
+
 # "most" is said of more than half only, and guesses are told as such.
 run 0 "$sonde" report "$history" -s wakeup -s wait --format json
 cp "$scratch/out" "$scratch/report"

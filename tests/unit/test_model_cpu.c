@@ -312,6 +312,73 @@ static void after_a_loss_nothing_is_known_until_an_event_tells(void **state)
 	assert_int_equal(fake_cell("loss", 0, "events"), 12);
 }
 
+/* Thread @tid is woken by an interrupt upon the idle task, runs unseen, and goes. */
+static void runs_unseen(ns_t t, int tid)
+{
+	happens(HOST, 0, t, IRQ_ENTRY, 0, 24);
+	happens(HOST, 0, t + 1, SCHED_WAKING, 0, tid, 0);
+	happens(HOST, 0, t + 2, IRQ_EXIT, 0, 24);
+	switches(HOST, 0, t + 8, tid, ASLEEP, 0);
+}
+
+/* Some kernels record no switch away from some threads: here, the idle task. */
+static void whom_a_mute_thread_leaves_waiting_is_unknown(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 90, 7, ASLEEP, 0);
+	for (ns_t t = 100; t < 500; t += 100)
+		runs_unseen(t, 7);
+	/* A CPU of which all is known. */
+	switches(HOST, 1, 500, 0, 0, 8);
+	happens(HOST, 0, 510, SCHED_WAKING, -1, 9, 1);
+	switches(HOST, 1, 520, 8, PREEMPTED, 9);
+	/* Moved to the other: it may run there at once. */
+	happens(HOST, 1, 530, SCHED_MIGRATE, 9, 8, 1, 0);
+	world_close(600);
+	/* Once may be an accident. */
+	assert_runs(0, 105, "host/0 0 idle");
+	assert_int_equal(thread_state(HOST, 7, 105), THREAD_RUNNABLE);
+	assert_runs(0, 350, "host/0 0 idle");
+	assert_runs(0, 401, "host/0 0 irq 24");
+	assert_runs(0, 405, "host/0 - unknown");
+	assert_int_equal(thread_state(HOST, 7, 405), THREAD_UNKNOWN);
+	assert_int_equal(thread_state(HOST, 7, 408), THREAD_SLEEPING);
+	assert_runs(0, 450, "host/0 0 idle");
+	assert_int_equal(thread_state(HOST, 9, 515), THREAD_RUNNABLE);
+	assert_int_equal(thread_state(HOST, 8, 525), THREAD_RUNNABLE);
+	assert_int_equal(thread_state(HOST, 8, 535), THREAD_UNKNOWN);
+	assert_runs(0, 535, "host/0 - unknown");
+}
+
+/* It shows that it is there, by interrupts, and that it has gone, by those that come after. */
+static void how_long_a_mute_thread_stays_is_unknown(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 90, 0, 0, 7);
+	for (ns_t t = 100; t < 400; t += 100) {
+		switches(HOST, 0, t, 7, PREEMPTED, 66);
+		happens(HOST, 0, t + 10, IRQ_ENTRY, 66, 24);
+		happens(HOST, 0, t + 20, IRQ_EXIT, 66, 24);
+		happens(HOST, 0, t + 50, SCHED_WAKING, 7, 8, 1);
+	}
+	/* One that it did leave with a word. */
+	switches(HOST, 0, 400, 7, PREEMPTED, 66);
+	switches(HOST, 0, 410, 66, ASLEEP, 7);
+	switches(HOST, 0, 420, 7, PREEMPTED, 66);
+	world_close(500);
+	assert_runs(0, 125, "host/0 66 task");
+	assert_runs(0, 305, "host/0 - unknown");
+	assert_int_equal(thread_state(HOST, 7, 305), THREAD_UNKNOWN);
+	assert_runs(0, 315, "host/0 66 irq 24");
+	assert_runs(0, 325, "host/0 - unknown");
+	assert_runs(0, 355, "host/0 7 task");
+	assert_runs(0, 405, "host/0 - unknown");
+	assert_runs(0, 425, "host/0 66 task");
+	assert_int_equal(thread_state(HOST, 7, 425), THREAD_RUNNABLE);
+}
+
 static void namespaces_come_from_the_state_dump_and_from_forks(void **state)
 {
 	unsigned vtids = 0;
@@ -398,6 +465,8 @@ int main(void)
 		cmocka_unit_test(a_child_starts_inside_the_call_that_made_it),
 		cmocka_unit_test(new_tasks_are_threads_or_processes),
 		cmocka_unit_test(after_a_loss_nothing_is_known_until_an_event_tells),
+		cmocka_unit_test(whom_a_mute_thread_leaves_waiting_is_unknown),
+		cmocka_unit_test(how_long_a_mute_thread_stays_is_unknown),
 		cmocka_unit_test(namespaces_come_from_the_state_dump_and_from_forks),
 		cmocka_unit_test(the_namespace_around_is_found_where_it_can_be_only_one),
 	};

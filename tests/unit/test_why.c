@@ -195,7 +195,8 @@ static void verdicts_are_sentences_with_numbers(void **state)
 	(void)state;
 	assert_string_equal(
 		verdict_about(f, "vcpu", "vcpu", VM_A_0),
-		"vm-a vCPU 0 was ready but not running for 280.0 us of 1.000 ms; all of it while "
+		"vm-a vCPU 0 was ready but not running for 280.0 us of 1.000 ms, 2 times; all of "
+		"it while "
 		"burn[300] in container burn:[4026532324] of host0 had CPU 0; its worst stretch, "
 		"180.0 us, delayed vm-a-n vCPU 0 from 0.001720000.");
 	assert_string_equal(
@@ -206,7 +207,8 @@ static void verdicts_are_sentences_with_numbers(void **state)
 	assert_string_equal(
 		verdict_about(f, "thread", "thread", BURN),
 		"burn[300] in container burn:[4026532324] of host0 wanted to run but did not for "
-		"370.0 us of 1.000 ms: 70.00 us behind others of its own machine, 300.0 us while "
+		"370.0 us of 1.000 ms, 2 times: 70.00 us behind others of its own machine, 300.0 "
+		"us while "
 		"other machines had the CPU; 200.0 us of it while vm-a-n vCPU 0 "
 		"(\033[31mtask<&>[7]) had CPU 0; its worst stretch, 320.0 us from 0.001400000.");
 	assert_non_null(

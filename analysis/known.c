@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In which parts of its window a run knows what it is asked to compare. */
+#include "analysis/compare.h"
+#include "analysis/usage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So much of a slice may be unknown, parts per million: less than most changes that are told. */
+#define UNKNOWN_MAX_PPM 20000
+
+#define ALL_SLICES ((1u << COMPARE_SLICES) - 1)
+
+static struct known *known_find(const struct measures *m, const char *machine, int cpu)
+{
+	for (size_t i = 0; i < m->nr_known; i++) {
+		if (m->known[i].cpu == cpu && !strcmp(m->known[i].machine, machine))
+			return &m->known[i];
+	}
+	return NULL;
+}
+
+/* A vCPU that is met in a later slice only was not there, or not seen, in those before. */
+static struct known *known_get(struct measures *m, const char *machine, int cpu)
+{
+	struct known *k = known_find(m, machine, cpu);
+	char *name;
+
+	if (k)
+		return k;
+	if (m->nr_known == m->known_room) {
+		size_t room = m->known_room ? m->known_room * 2 : 16;
+		struct known *grown = reallocarray(m->known, room, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		m->known = grown;
+		m->known_room = room;
+	}
+	name = arena_strdup(&m->arena, machine);
+	if (!name)
+		return NULL;
+	k = &m->known[m->nr_known++];
+	*k = (struct known){.machine = name, .cpu = cpu};
+	for (unsigned i = 0; i < NR_NEEDS; i++)
+		k->slices[i] = ALL_SLICES;
+	return k;
+}
+
+static bool forget(struct measures *m, const char *machine, int cpu, unsigned slice,
+		   enum measure_needs needs, bool unknown)
+{
+	struct known *k = known_get(m, machine, cpu);
+
+	if (k && unknown)
+		k->slices[needs] &= ~(1u << slice);
+	return k != NULL;
+}
+
+static bool is_much(int64_t part_ns, int64_t of_ns)
+{
+	return share_ppm(part_ns, of_ns) > UNKNOWN_MAX_PPM;
+}
+
+static int64_t cell(const struct sonde_facts *f, size_t row, const char *column)
+{
+	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column)).i;
+}
+
+static bool take_vcpu(struct measures *m, struct sonde_run *run, unsigned slice,
+		      const struct sonde_facts *states, size_t row)
+{
+	int64_t unknown = cell(states, row, "unknown"), total = cell(states, row, "total");
+	const bool is_unknown[NR_NEEDS] = {
+		[NEEDS_STATE] = is_much(unknown, total),
+		[NEEDS_CODE] = is_much(unknown + cell(states, row, "guest"), total),
+		[NEEDS_CAUSE] = is_much(unknown + cell(states, row, "wait_unknown"), total),
+	};
+	struct sonde_machine machine;
+	struct sonde_cpu cpu;
+
+	if (sonde_cpu(run, cell(states, row, "vcpu"), &cpu) ||
+	    sonde_machine(run, cpu.machine, &machine))
+		return true;
+	for (unsigned i = 0; i < NR_NEEDS; i++) {
+		/* What is not known of one of its vCPUs is not known of the machine. */
+		if (!forget(m, machine.name, cpu.number, slice, (enum measure_needs)i,
+			    is_unknown[i]) ||
+		    !forget(m, machine.name, -1, slice, (enum measure_needs)i, is_unknown[i]))
+			return false;
+	}
+	return true;
+}
+
+int known_take(struct measures *m, struct sonde_run *run, unsigned slice, ns_t begin, ns_t end,
+	       const struct sonde_facts *states, struct error *err)
+{
+	struct usages u = {0};
+	ns_t unknown = 0;
+	int ret = usages_init(&u, run, begin, end, err);
+	bool fits = true;
+
+	for (size_t i = 0; i < u.nr && !ret; i++) {
+		if (u.list[i].context.mode == SONDE_MODE_UNKNOWN)
+			unknown += u.list[i].time_ns;
+	}
+	for (unsigned i = 0; i < NR_NEEDS && !ret; i++)
+		fits &= forget(m, "", -1, slice, (enum measure_needs)i,
+			       !u.total_ns || is_much(unknown, u.total_ns));
+	usages_release(&u);
+	for (size_t row = 0; row < sonde_facts_nr_rows(states) && !ret; row++)
+		fits &= take_vcpu(m, run, slice, states, row);
+	return ret || fits ? ret : fail(err, -ENOMEM, "out of memory");
+}
+
+uint32_t known_slices(const struct measures *m, const struct measure *measure,
+		      enum measure_needs needs)
+{
+	const struct known *run = known_find(m, "", -1);
+	const struct known *k = known_find(m, measure->machine, measure->cpu);
+	uint32_t slices = run ? run->slices[needs] : 0;
+
+	if (!k) /* a vCPU that this run does not have: as its machine */
+		k = known_find(m, measure->machine, -1);
+	return k ? slices & k->slices[needs] : slices;
+}

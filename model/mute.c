@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads that leave their CPUs without a word.
+ *
+ * There are kernels (a virtual machine's 6.18, for one) that record no events of some threads but
+ * those of the interrupts upon them: of a CPU's idle task, or of any other.  The switch to such a
+ * thread is there, that away from it is missing: the thread that follows shows with an event of its
+ * own, as a rule when it leaves.  Taken as it is, such a trace says that the CPU went on idling
+ * while a thread waited for it.
+ *
+ * A thread that was found gone twice, and was never seen to go, is mute.  Where it is switched to,
+ * nobody knows how long it stays; the idle task stays until somebody is woken for its CPU.  From
+ * then on until the next thread shows what the CPU runs is unknown, and so is whether a thread
+ * waits that was woken for it.
+ */
+#include "model/state.h"
+
+#define MUTE_AFTER 2
+
+bool mute_is(const struct thread *th)
+{
+	return th->unseen >= MUTE_AFTER;
+}
+
+void mute_left_unseen(struct thread *th)
+{
+	struct machine_state *mc = th->machine;
+
+	if (mute_is(th))
+		return;
+	th->unseen++;
+	if (mute_is(th))
+		problems_add(&mc->model->problems,
+			     "%s: the kernel records no switch away from some threads (the idle "
+			     "ones, or others): what CPUs run after them, and who waits for these "
+			     "CPUs, is unknown until the next event tells",
+			     mc->name);
+}
+
+void mute_left(struct thread *th)
+{
+	th->unseen = 0;
+}
+
+/* Those that wait for this CPU may have it by now. */
+static void doubt_queue(struct cpu *cpu)
+{
+	struct thread *next;
+
+	for (struct thread *th = cpu->left; th; th = next) {
+		next = th->next_left;
+		if (th->state == THREAD_RUNNABLE)
+			thread_set_state(th, THREAD_UNKNOWN);
+	}
+}
+
+void mute_settle(struct cpu *cpu)
+{
+	const struct thread *th = cpu->thread;
+
+	if (likely(!th || !mute_is(th)) || cpu->nr_irqs || (!th->tid && !cpu->in_doubt))
+		return;
+	cpu->in_doubt = true;
+	cpu_forget(cpu);
+	doubt_queue(cpu);
+}
+
+bool mute_woken(struct thread *th, int64_t number)
+{
+	struct machine_state *mc = th->machine;
+	struct cpu *cpu;
+
+	th->in_doubt = mute_is(th);
+	if (number < 0 || number >= mc->nr_cpus || !mc->cpus[number])
+		return th->in_doubt;
+	cpu = mc->cpus[number];
+	if (cpu->thread && !mute_is(cpu->thread))
+		return th->in_doubt;
+	if (cpu->thread) {
+		cpu->in_doubt = true;
+		mute_settle(cpu);
+	}
+	th->in_doubt |= cpu->in_doubt;
+	return th->in_doubt;
+}
+
+void mute_moved(struct machine_state *mc, const struct event *e)
+{
+	struct thread *th = thread_find(mc, (int32_t)e->arg[0]);
+
+	if (!th || th->on || (th->state != THREAD_RUNNABLE && !th->in_doubt))
+		return;
+	thread_set_state(th, mute_woken(th, e->arg[2]) ? THREAD_UNKNOWN : THREAD_RUNNABLE);
+}

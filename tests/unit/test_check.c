@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde_check() of traces whose switches do not join. */
+#include "tests/unit/unit.h"
+
+#include "sonde/check.h"
+#include "tests/unit/dat_build.h"
+
+#include <unistd.h>
+
+struct said {
+	unsigned faults, notes;
+	char last[512];
+};
+
+static void take(enum sonde_finding kind, const char *text, void *data)
+{
+	struct said *s = data;
+
+	s->faults += kind == SONDE_FAULT;
+	s->notes += kind == SONDE_NOTE;
+	snprintf(s->last, sizeof(s->last), "%s", text);
+}
+
+/* A trace of @pages pages with six switches each, between threads 1 and 2; before the first
+ * @unseen pages a switch from 1 to 3 is left out. */
+static struct said check_switches(unsigned pages, unsigned unseen)
+{
+	static const struct dat_form form = {.version = 7, .long_size = 8, .packing = "none"};
+	char path[] = "/tmp/sonde-test-check-XXXXXX";
+	struct pages cpu = {.form = &form};
+	struct sonde_check_result result;
+	struct sonde_error err = {0};
+	struct said said = {0};
+	struct buf file;
+	int fd = mkstemp(path);
+
+	for (unsigned i = 0; i < pages; i++) {
+		page_begin(&cpu, 1000 * (i + 1));
+		page_switch(&cpu, 1, i < unseen ? 3 : 1, 2, "two");
+		for (unsigned k = 0; k < 2; k++) {
+			page_switch(&cpu, 1, 2, 1, "one");
+			page_switch(&cpu, 1, 1, 2, "two");
+		}
+		page_switch(&cpu, 1, 2, 1, "one");
+		page_end(&cpu);
+	}
+	dat_build(&form, &cpu, 1, &file);
+	assert_int_equal(write(fd, file.data, file.len), file.len);
+	close(fd);
+	free(file.data);
+	assert_int_equal(sonde_check(path, take, &said, &result, &err), 0);
+	assert_int_equal(result.items, 6 * pages);
+	unlink(path);
+	return said;
+}
+
+static void switches_that_join_are_sound(void **state)
+{
+	struct said said = check_switches(5, 0);
+
+	(void)state;
+	assert_int_equal(said.faults + said.notes, 0);
+}
+
+/* Before the first there is nothing to join. */
+static void many_that_do_not_join_are_a_fault(void **state)
+{
+	struct said said = check_switches(5, 5);
+
+	(void)state;
+	assert_int_equal(said.faults, 1);
+	assert_non_null(strstr(said.last, "4 of 30 switches"));
+}
+
+static void a_few_are_a_note(void **state)
+{
+	struct said said = check_switches(50, 3);
+
+	(void)state;
+	assert_int_equal(said.faults, 0);
+	assert_int_equal(said.notes, 1);
+	assert_non_null(strstr(said.last, "2 of 300 switches"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(switches_that_join_are_sound),
+		cmocka_unit_test(many_that_do_not_join_are_a_fault),
+		cmocka_unit_test(a_few_are_a_note),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
