@@ -105,10 +105,17 @@ bool run_is_inside(const struct sonde_run *run, int64_t machine, int64_t outer);
  * otherwise.  -1 unknown. */
 int run_first_cpu(const struct sonde_run *run, int64_t thread);
 
+/* What a context's CPU does, without by whom: "syscall openat", "irq 236"; what snprintf() returns. */
+int context_mode_label(const struct sonde_context *c, char *buf, size_t room);
+
 /* What an exit reason, a softirq or an interrupt vector is called; NULL when it has no name. */
 const char *exit_reason_name(bool is_svm, int64_t reason);
 const char *softirq_name(int64_t nr);
 const char *vector_name(int64_t vector);
+
+/* Values of a vCPU's and of a thread's `state`. */
+const char *run_vcpu_state_name(uint32_t state);
+const char *run_thread_state_name(uint32_t state);
 
 /* True when @reason can only be AMD's: Intel's basic exit reasons end at 77. */
 bool exit_reason_is_svm(int64_t reason);

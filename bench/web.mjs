@@ -28,14 +28,14 @@ for (let i = 0; i < 10; i++) {
   await page.goto("about:blank");
   await page.goto(server.url + "#panel=");
   await settled(page);
-  first.push(await page.evaluate(() => window.sonde.data.firstAt));
+  first.push(await page.evaluate(() => window.sonde.timeline.firstDrawn));
 }
 
 // As many rows as are asked for, small: the threads of all machines, opened.
 await page.goto("about:blank");
 await page.goto(`${server.url}#panel=&z=0`);
 await settled(page);
-await page.waitForFunction(() => window.sonde.model.threads.length === window.sonde.model.run.nr_threads);
+await page.waitForFunction(() => window.sonde.model.loaded);
 const shownRows = await page.evaluate(async () => {
   const app = window.sonde;
   const names = app.model.run.machines.map((m) => m.name);

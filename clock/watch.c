@@ -31,13 +31,14 @@ void watch_init(struct watch *w, struct stream *s)
 
 uint64_t watch_wanted(const struct watch *w)
 {
-	uint64_t calls = WANT(KVM_HYPERCALL) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST) |
-			 WANT(SYNC_REQUEST) | WANT(SYNC_ACK) | WANT(VMSYNC_GH_GUEST) |
-			 WANT(VMSYNC_HG_GUEST) | WANT(SCHED_SWITCH);
+	uint64_t calls = WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | WANT(VMSYNC_GH_HOST) |
+			 WANT(VMSYNC_HG_HOST) | WANT(SYNC_REQUEST) | WANT(SYNC_ACK) |
+			 WANT(VMSYNC_GH_GUEST) | WANT(VMSYNC_HG_GUEST) | WANT(SCHED_SWITCH);
 	uint64_t host = WANT(KVM_ENTRY) | WANT(KVM_EXIT) | WANT(KVM_HYPERCALL) |
-			WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT_INJECT) |
-			WANT(KVM_WRITE_TSC_OFFSET) | WANT(SCHED_SWITCH) | WANT(VECTOR_ENTRY) |
-			WANT(IRQ_ENTRY) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
+			WANT(KVM_NESTED_HYPERCALL) | WANT(KVM_NESTED_VMENTER) |
+			WANT(KVM_NESTED_VMEXIT_INJECT) | WANT(KVM_WRITE_TSC_OFFSET) |
+			WANT(SCHED_SWITCH) | WANT(VECTOR_ENTRY) | WANT(IRQ_ENTRY) |
+			WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
 
 	if (w->purpose == SAMPLE_CALLS)
 		return calls;
@@ -199,6 +200,9 @@ static int on_event(struct watch *w, const struct event *e)
 		return on_kvm_exit(w, e);
 	case EV_KVM_HYPERCALL:
 		return on_hypercall(w, e);
+	case EV_KVM_NESTED_HYPERCALL: /* a moment of its host's and its guest's guest */
+		w->carries_blocks |= ht_is_call((uint64_t)e->arg[0]);
+		return 0;
 	case EV_KVM_NESTED_VMENTER:
 		return note_nesting(w, t, true);
 	case EV_KVM_NESTED_VMEXIT_INJECT:

@@ -2,6 +2,7 @@
 /* sonde record: this machine's kernel, and that of its guests, into a run directory. */
 #include "cmd/command.h"
 #include "base/now.h"
+#include "cmd/duration.h"
 #include "cmd/limits.h"
 #include "cmd/record.h"
 #include "cmd/record_rings.h"
@@ -54,27 +55,6 @@ static const struct option_row option_rows[] = {
 	 "do not look for events that guests keep in their memory", 0},
 	GUEST_OPTIONS(struct record_command, guests),
 };
-
-/* ---- time ---- */
-
-/* "10", "10s", "500ms", "2m", "1h"; false when it is none of these, or not above 0. */
-static bool parse_duration(const char *text, double *seconds)
-{
-	static const struct {
-		const char *unit;
-		double seconds;
-	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60}, {"h", 3600}};
-	char *end;
-
-	*seconds = strtod(text, &end);
-	for (size_t i = 0; i < ARRAY_SIZE(units) && end != text; i++) {
-		if (strcmp(end, units[i].unit))
-			continue;
-		*seconds *= units[i].seconds;
-		return *seconds > 0 && *seconds < 1e9;
-	}
-	return false;
-}
 
 /* ---- recording ---- */
 
@@ -286,6 +266,7 @@ static void print_text(const struct session *s, const struct run_machine *m, dou
 	FILE *out = s->inv->screen.out;
 	char bytes[UNIT_TEXT], rate[UNIT_TEXT], count[UNIT_TEXT], elapsed[UNIT_TEXT];
 	bool rates = seconds >= RATE_MIN_S;
+	double all_s = now_s() - s->start_s;
 
 	if (s->inv->common.quiet)
 		return;
@@ -302,9 +283,9 @@ static void print_text(const struct session *s, const struct run_machine *m, dou
 			unit_count(count, (int64_t)m->cost.events_lost));
 	else
 		fprintf(out, "no event was lost\n");
-	fprintf(out, "cost: %.1f ms of CPU time, %.2f %% of one CPU\n",
-		(double)m->cost.cpu_ns / 1e6,
-		(double)m->cost.cpu_ns / 1e7 / (now_s() - s->start_s));
+	fprintf(out, "cost: %.1f ms of CPU time in %s with start and end, %.2f %% of one CPU\n",
+		(double)m->cost.cpu_ns / 1e6, unit_length(elapsed, (int64_t)(all_s * 1e9), true),
+		(double)m->cost.cpu_ns / 1e7 / all_s);
 	guests_print(s->guests, out);
 	record_rings_print(s->rings, out);
 	fprintf(out, "next: sonde analyze %s\n", s->path);

@@ -8,12 +8,17 @@
 /* The one thing a signal handler may change. */
 static volatile sig_atomic_t interrupted;
 
+/* Gives the screen back; set once, before there can be a signal that needs it. */
+static void (*give_screen_back)(void);
+
 static void on_bus_error(int signal)
 {
 	static const char text[] = "sonde: an input file became shorter while it was being read; "
 				   "is it still being written?\n";
 
 	(void)signal;
+	if (give_screen_back)
+		give_screen_back();
 	/* Only calls that are safe in a handler; nothing can be done when stderr is gone. */
 	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
 		_exit(1);
@@ -63,6 +68,25 @@ void signals_catch_interrupt(void)
 	sigaction(SIGTERM, &action, NULL);
 	if (!signals_ignores(SIGHUP)) {
 		action = (struct sigaction){.sa_handler = on_hangup};
+		sigaction(SIGHUP, &action, NULL);
+	}
+}
+
+static void on_quiet_interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+void signals_catch_silently(void (*give_back)(void))
+{
+	struct sigaction action = {.sa_handler = on_quiet_interrupt};
+
+	give_screen_back = give_back;
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	if (!signals_ignores(SIGHUP)) {
+		action.sa_handler = on_hangup;
 		sigaction(SIGHUP, &action, NULL);
 	}
 }

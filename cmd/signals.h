@@ -17,6 +17,10 @@ void signals_install(void);
 void signals_catch_interrupt(void);
 bool signals_interrupted(void);
 
+/* The same for what has the whole screen: nothing is written there, and before the program is ended
+ * by a signal, @give_back (safe in a handler) is called. */
+void signals_catch_silently(void (*give_back)(void));
+
 /* Whether signal @number is ignored now. */
 bool signals_ignores(int number);
 

@@ -2,6 +2,7 @@
 /* sonde state: everything each physical CPU was doing at one moment, all layers. */
 #include "cmd/command.h"
 #include "report/facts.h"
+#include "report/moment.h"
 #include "report/palette.h"
 #include "report/time.h"
 #include "base/units.h"
@@ -38,47 +39,6 @@ static bool cpu_wanted(const struct state_options *opt, int cpu)
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-/* The vCPU that frame @i is on behalf of: the CPU of the frame inside it, or the one that a
- * hypervisor serves. */
-static void inside_text(struct sonde_run *run, const struct sonde_stack *s, unsigned i, char *buf,
-			size_t room)
-{
-	char label[80];
-
-	*buf = '\0';
-	if (i + 1 < s->nr) {
-		const struct sonde_frame *in = &s->frames[i + 1];
-
-		sonde_cpu_label(run, sonde_find_cpu(run, in->machine, in->cpu), label,
-				sizeof(label));
-		snprintf(buf, room, "runs %s", label);
-	} else {
-		int n = snprintf(buf, room, "%s%s%s", sonde_mode_name(s->mode),
-				 *s->detail_text ? " " : "", s->detail_text);
-
-		if (s->serves >= 0 && n > 0 && (size_t)n < room) {
-			sonde_cpu_label(run, s->serves, label, sizeof(label));
-			snprintf(buf + n, room - (size_t)n, " for %s", label);
-		}
-	}
-}
-
-/* True when a clock's error may have put @at on the wrong side of a change. */
-static bool is_uncertain(const struct sonde_stack *s, int64_t at)
-{
-	return s->bound_ns < 0 || at - s->begin < s->bound_ns || s->end - at <= s->bound_ns;
-}
-
-static void container_text(struct sonde_run *run, int64_t thread, char *buf, size_t room)
-{
-	struct sonde_thread t;
-	struct sonde_pid_ns ns;
-
-	*buf = '\0';
-	if (!sonde_thread(run, thread, &t) && !sonde_pid_ns(run, t.pid_ns, &ns) && ns.parent >= 0)
-		sonde_pid_ns_label(run, t.pid_ns, buf, room);
-}
-
 static void add_frame(struct table *t, struct sonde_run *run, const struct sonde_stack *s,
 		      int64_t at, unsigned i, int *line)
 {
@@ -99,7 +59,7 @@ static void add_frame(struct table *t, struct sonde_run *run, const struct sonde
 	table_cell(t, *line, 2, text);
 	container_text(run, f->thread, text, sizeof(text));
 	table_cell(t, *line, 3, text);
-	inside_text(run, s, i, text, sizeof(text));
+	stack_does_text(run, s, i, text, sizeof(text));
 	table_cell(t, *line, 4, text);
 	if (innermost) {
 		table_cell_color(t, *line, 4, mode_color(s->mode)->ansi);
@@ -108,7 +68,7 @@ static void add_frame(struct table *t, struct sonde_run *run, const struct sonde
 				     sonde_run_ticks_are_ns(run)));
 		table_cell(t, *line, 5, text);
 		table_cell(t, *line, 6,
-			   is_uncertain(s, at)
+			   stack_is_uncertain(s, at)
 				   ? "uncertain: a change is nearer than the clock's error"
 				   : "");
 	}
@@ -162,7 +122,7 @@ static void json_stack(struct json *j, struct sonde_run *run, int cpu, int64_t a
 	json_str(j, "detail", s->detail_text);
 	json_cpu(j, "serves", run, s->serves);
 	json_row(j, "bound_ns", s->bound_ns);
-	json_bool(j, "uncertain", is_uncertain(s, at));
+	json_bool(j, "uncertain", stack_is_uncertain(s, at));
 	json_begin_array(j, "stack");
 	for (unsigned i = 0; i < s->nr; i++) {
 		struct sonde_thread t;

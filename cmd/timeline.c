@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde timeline: what ran when, as a picture: on the terminal or as SVG. */
+/* sonde timeline: what ran when: to be walked through on a terminal, or as a picture. */
 #include "cmd/command.h"
+#include "analysis/run.h"
 #include "cmd/outfile.h"
+#include "cmd/signals.h"
 #include "report/facts.h"
 #include "report/picture.h"
+#include "term/timeline.h"
+#include "term/tty.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct timeline_options {
 	const char *svg;
 	const char *rows;
 	uint64_t width;
+	bool plain;
+	const char *filter;
+	const char *palette;
 };
 
 #define FIELD(field) offsetof(struct timeline_options, field)
@@ -25,6 +33,12 @@ struct timeline_options {
 static const struct option_row option_rows[] = {
 	{0, "svg", OPTION_TEXT, FIELD(svg), "FILE", NULL,
 	 "write an SVG picture to FILE (\"-\": stdout)", 0},
+	{0, "plain", OPTION_FLAG, FIELD(plain), NULL, NULL,
+	 "print the picture, also on a terminal, where it could be walked through", 0},
+	{0, "filter", OPTION_TEXT, FIELD(filter), "TERMS", NULL,
+	 "highlight what matches, like \"machine:vm-a state:preempted\" (on a terminal)", 0},
+	{0, "palette", OPTION_CHOICE, FIELD(palette), "NAME", "usual|safe",
+	 "usual (default), or colours that all eyes tell apart (on a terminal)", 0},
 	{'w', "width", OPTION_NUMBER, FIELD(width), "N", NULL,
 	 "pixels or characters (default: the terminal's width; SVG 1200)", 0},
 	{0, "rows", OPTION_TEXT, FIELD(rows), "LIST", "cpus|machines|vcpus|all",
@@ -85,8 +99,6 @@ static int write_picture(FILE *out, void *data, struct error *err)
 static void json_run(struct json *j, const struct picture *p, unsigned row, unsigned first,
 		     unsigned end, uint32_t value)
 {
-	static const char *const states[] = {"none",	  "unknown", "on_cpu",
-					     "preempted", "waiting", "gone"};
 	struct sonde_context c;
 
 	if (!value)
@@ -95,7 +107,7 @@ static void json_run(struct json *j, const struct picture *p, unsigned row, unsi
 	json_uint(j, "first", first);
 	json_uint(j, "nr", end - first);
 	if (p->rows[row].kind == ROW_VCPU) {
-		json_str(j, "state", states[value < ARRAY_SIZE(states) ? value : 1]);
+		json_str(j, "state", run_vcpu_state_name(value));
 	} else if (!sonde_context(p->run, (int64_t)value - 1, &c)) {
 		json_machine(j, "machine", p->run, c.machine);
 		json_str(j, "mode", sonde_mode_name(c.mode));
@@ -142,6 +154,39 @@ static void print_json(const struct invocation *inv, const struct picture *p)
 	json_end(&j);
 }
 
+/* On a terminal, and when nothing was asked for that only a picture can be. */
+static bool is_interactive(const struct invocation *inv)
+{
+	const struct timeline_options *opt = inv->values;
+	const char *term = getenv("TERM");
+
+	return !opt->plain && !opt->svg && !opt->width && !opt->rows && !is_json(inv) &&
+	       isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && strcmp(term, "dumb");
+}
+
+static enum exit_code walk_through(const struct invocation *inv, struct sonde_run *run)
+{
+	const struct timeline_options *opt = inv->values;
+	struct timeline_view view = {
+		.in = stdin,
+		.out = stdout,
+		.color = inv->screen.color,
+		.safe = opt->palette && !strcmp(opt->palette, "safe"),
+		.filter = opt->filter,
+		.stop = signals_interrupted,
+	};
+	struct error err = {0};
+	int ret;
+
+	if (!get_window(inv, run, &view.begin, &view.end))
+		return EXIT_USAGE;
+	signals_catch_silently(tty_abandon);
+	ret = timeline_run(run, &view, &err);
+	if (ret && ret != -EINTR)
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	return EXIT_DONE;
+}
+
 static enum exit_code draw(const struct invocation *inv, struct sonde_run *run, unsigned which)
 {
 	const struct timeline_options *opt = inv->values;
@@ -177,18 +222,20 @@ static enum exit_code run_timeline(const struct invocation *inv)
 	code = open_input(inv, &run);
 	if (code)
 		return code;
-	code = draw(inv, run, which);
+	code = is_interactive(inv) ? walk_through(inv, run) : draw(inv, run, which);
 	sonde_run_close(run);
 	return code;
 }
 
 const struct command timeline_command = {
 	.name = "timeline",
-	.summary = "what ran when, as a picture: on the terminal or as SVG",
+	.summary = "what ran when: walk through it on a terminal; or a picture",
 	.operands = "[FILE]",
-	.about = "A row per physical CPU shows what really ran on it.  Below, the same rows for\n"
-		 "each machine show its part only, and a row per vCPU shows when it was on a CPU,\n"
-		 "preempted or waiting.\n",
+	.about = "On a terminal: zoom, move, open what is inside, highlight; ? there lists the keys.\n"
+		 "With --plain, --rows or --width, in a pipe and as SVG it is a picture: a row per\n"
+		 "physical CPU shows what really ran on it.  Below, the same rows for each machine\n"
+		 "show its part only, and a row per vCPU shows when it was on a CPU, preempted or\n"
+		 "waiting.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

@@ -60,6 +60,7 @@ bool event_mark_read(const struct event_marks *m, unsigned input, const struct e
 {
 	const struct merge_input *s = &m->in->streams[input];
 	const struct vcpu_hint *vcpu;
+	unsigned inner;
 
 	if (!ht_mark_take(&out->call, (uint64_t)e->arg[0], (uint64_t)e->arg[1], (uint64_t)e->arg[2],
 			  (uint64_t)e->arg[3], (uint64_t)e->arg[4]))
@@ -72,8 +73,16 @@ bool event_mark_read(const struct event_marks *m, unsigned input, const struct e
 		out->machine = s->machine;
 		return true;
 	}
-	out->cpu = vcpu->vcpu;
-	out->tid = thread_on(m, out->machine, vcpu->vcpu);
+	/* A call that L0 took from a guest of its guest is of the innermost vCPU. */
+	do {
+		out->cpu = vcpu->vcpu;
+		out->tid = thread_on(m, out->machine, vcpu->vcpu);
+		inner = out->machine;
+		vcpu = e->kind == EV_KVM_NESTED_HYPERCALL
+			       ? find_vcpu(&m->in->topology, (int)out->machine, out->tid, &inner)
+			       : NULL;
+		out->machine = vcpu ? inner : out->machine;
+	} while (vcpu);
 	return true;
 }
 
@@ -81,7 +90,9 @@ bool event_marks_possible(const struct inputs *in)
 {
 	for (unsigned i = 0; i < in->nr_traces; i++) {
 		for (unsigned k = 0; k < in->traces[i]->nr_types; k++) {
-			if (in->traces[i]->types[k].kind == EV_KVM_HYPERCALL)
+			uint16_t kind = in->traces[i]->types[k].kind;
+
+			if (kind == EV_KVM_HYPERCALL || kind == EV_KVM_NESTED_HYPERCALL)
 				return true;
 		}
 	}

@@ -20,7 +20,8 @@ void event_marks_release(struct event_marks *m);
 
 static inline bool event_is_mark(const struct event *e)
 {
-	return e->kind == EV_KVM_HYPERCALL && ht_is_mark((uint64_t)e->arg[0]);
+	return (e->kind == EV_KVM_HYPERCALL || e->kind == EV_KVM_NESTED_HYPERCALL) &&
+	       ht_is_mark((uint64_t)e->arg[0]);
 }
 
 /* Every event, in order. */

@@ -4,7 +4,7 @@
 #include "lib/events.h"
 #include "base/text.h"
 #include "lib/event_marks.h"
-#include "lib/inputs.h"
+#include "lib/inputs_run.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -28,6 +28,8 @@ struct sonde_events {
 	ns_t from, to;
 
 	/* The stream. */
+	struct merge_input *all; /* owned: every stream; inputs has those that are wanted */
+	unsigned nr_all;
 	struct merge *merge;
 	struct run run;
 	unsigned at;		   /* next event of the run */
@@ -57,6 +59,28 @@ static int make_filters(struct sonde_events *e, struct error *err)
 	return 0;
 }
 
+/* What is left to do when e->inputs are open, which said @ret and @inner; e is the caller's only
+ * when all went well. */
+static int finish_open(struct sonde_events **out, struct sonde_events *e, int ret,
+		       struct error *inner, struct sonde_error *err)
+{
+	if (!ret)
+		ret = make_filters(e, inner);
+	if (!ret)
+		ret = inputs_span(&e->inputs, &e->begin, &e->end);
+	if (ret && !inner->code)
+		fail(inner, ret, "%s",
+		     ret == -ENOMEM ? "out of memory" : "the traces hold no events");
+	e->from = e->begin;
+	e->to = e->end;
+	if (ret) {
+		sonde_events_close(e);
+		return run_error(err, ret, inner);
+	}
+	*out = e;
+	return 0;
+}
+
 static int events_open(struct sonde_events **out, const struct sonde_inputs *told,
 		       const struct sonde_watcher *watcher, struct sonde_error *err)
 {
@@ -69,20 +93,21 @@ static int events_open(struct sonde_events **out, const struct sonde_inputs *tol
 		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
 	e->workers = inputs_workers(told);
 	ret = inputs_open(&e->inputs, told, WITHIN_AND_OWN, watcher, &inner);
-	if (!ret)
-		ret = make_filters(e, &inner);
-	if (!ret)
-		ret = inputs_span(&e->inputs, &e->begin, &e->end);
-	if (ret && !inner.code)
-		fail(&inner, ret, "%s", ret == -ENOMEM ? "out of memory" : "the traces hold no events");
-	e->from = e->begin;
-	e->to = e->end;
-	if (ret) {
-		sonde_events_close(e);
-		return run_error(err, ret, &inner);
-	}
-	*out = e;
-	return 0;
+	return finish_open(out, e, ret, &inner, err);
+}
+
+int sonde_run_events(struct sonde_events **out, const struct sonde_run *run,
+		     struct sonde_error *err)
+{
+	struct sonde_events *e = calloc(1, sizeof(*e));
+	struct error inner = {0};
+	int ret;
+
+	*out = NULL;
+	if (!e)
+		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
+	ret = inputs_open_run(&e->inputs, run, &inner);
+	return finish_open(out, e, ret, &inner, err);
 }
 
 int sonde_events_open_sized(struct sonde_events **out, const struct sonde_inputs *told,
@@ -108,6 +133,7 @@ void sonde_events_close(struct sonde_events *e)
 		free(e->types[m]);
 	free(e->types);
 	free(e->machines);
+	free(e->all);
 	inputs_release(&e->inputs);
 	free(e);
 }
@@ -195,6 +221,13 @@ int sonde_events_only_cpu(struct sonde_events *e, int cpu)
 
 void sonde_events_only_time(struct sonde_events *e, int64_t begin, int64_t end)
 {
+	merge_close(e->merge);
+	e->merge = NULL;
+	event_marks_release(&e->marks);
+	e->run = (struct run){0};
+	e->at = 0;
+	e->event = NULL;
+	e->ended = false;
 	e->from = begin;
 	e->to = end;
 }
@@ -214,7 +247,8 @@ static uint64_t wanted_kinds(const struct sonde_events *e)
 	}
 	/* A mark's thread is the one that was switched to last. */
 	if (e->names_given && e->marks_wanted)
-		want |= WANT(KVM_HYPERCALL) | WANT(SCHED_SWITCH) | WANT(MARK);
+		want |= WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) |
+			WANT(SCHED_SWITCH) | WANT(MARK);
 	return want;
 }
 
@@ -252,20 +286,33 @@ static uint32_t first_packet(const struct merge_input *s, ns_t from)
 	return first;
 }
 
+static int keep_all(struct sonde_events *e)
+{
+	struct inputs *in = &e->inputs;
+
+	e->all = calloc(in->nr_streams + 1, sizeof(*e->all));
+	if (!e->all)
+		return -ENOMEM;
+	memcpy(e->all, in->streams, in->nr_streams * sizeof(*e->all));
+	e->nr_all = in->nr_streams;
+	return 0;
+}
+
 static int start(struct sonde_events *e)
 {
 	struct inputs *in = &e->inputs;
 	unsigned kept = 0;
 
+	if (!e->all && keep_all(e))
+		return -ENOMEM;
 	if (!e->names_given)
 		e->marks_wanted = event_marks_possible(in);
-
-	for (unsigned i = 0; i < in->nr_streams; i++) {
-		if (!stream_wanted(e, &in->streams[i]))
+	for (unsigned i = 0; i < e->nr_all; i++) {
+		if (!stream_wanted(e, &e->all[i]))
 			continue;
-		in->streams[kept] = in->streams[i];
+		in->streams[kept] = e->all[i];
 		if (e->from > e->begin)
-			in->streams[kept].first_packet = first_packet(&in->streams[i], e->from);
+			in->streams[kept].first_packet = first_packet(&e->all[i], e->from);
 		kept++;
 	}
 	in->nr_streams = kept;

@@ -447,7 +447,7 @@ static void opening_release(struct opening *o)
 	free(o->list);
 }
 
-static int open_traces(struct inputs *in, const struct sonde_inputs *told,
+int inputs_open_traces(struct inputs *in, const struct sonde_inputs *told,
 		       const struct sonde_watcher *watcher, struct error *err)
 {
 	struct opening o = {.in = in, .watcher = watcher};
@@ -763,7 +763,7 @@ static int find_topology(struct inputs *in, const struct sonde_inputs *told,
 	return ret;
 }
 
-static int list_streams(struct inputs *in, struct error *err)
+int inputs_list_streams(struct inputs *in, struct error *err)
 {
 	unsigned nr = 0;
 
@@ -824,14 +824,14 @@ int inputs_open(struct inputs *in, const struct sonde_inputs *told, enum inputs_
 	memset(in, 0, sizeof(*in));
 	in->within = within;
 	watcher_progress(watcher, "opening traces", 0);
-	ret = open_traces(in, told, watcher, err);
+	ret = inputs_open_traces(in, told, watcher, err);
 	if (!ret)
 		ret = find_topology(in, told, within, watcher, err);
 	tell_faults(in, watcher);
 	if (!ret && !watcher_progress(watcher, "aligning clocks", 1))
 		ret = fail(err, -EINTR, "interrupted before anything was fused");
 	if (!ret)
-		ret = list_streams(in, err);
+		ret = inputs_list_streams(in, err);
 	if (ret)
 		inputs_release(in);
 	return ret;

@@ -53,6 +53,12 @@ int inputs_open(struct inputs *in, const struct sonde_inputs *told, enum inputs_
 		const struct sonde_watcher *watcher, struct error *err);
 void inputs_release(struct inputs *in);
 
+/* Parts of inputs_open(), for inputs_open_run(): the files of what was told; and, when there is a
+ * topology, its machines' streams. */
+int inputs_open_traces(struct inputs *in, const struct sonde_inputs *told,
+		       const struct sonde_watcher *watcher, struct error *err);
+int inputs_list_streams(struct inputs *in, struct error *err);
+
 /* First and last time of any event, in L0 time.  -ENODATA when there is no event at all;
  * -ENOMEM. */
 int inputs_span(const struct inputs *in, ns_t *begin, ns_t *end);

@@ -81,19 +81,25 @@ struct own_traces {
 	int host;
 };
 
+/* The machine that runs in this thread of @host's; NULL when it has no trace. */
+static const struct machine *machine_in(const struct topology *t, int host, int32_t tid)
+{
+	for (unsigned m = 0; m < t->nr_machines; m++) {
+		const struct machine *machine = &t->machines[m];
+
+		for (unsigned v = 0; v < machine->nr_vcpus && machine->parent == host; v++) {
+			if (machine->vcpus[v].host_tid == tid)
+				return machine;
+		}
+	}
+	return NULL;
+}
+
 static bool has_own_trace(int32_t tid, void *data)
 {
 	const struct own_traces *own = data;
 
-	for (unsigned m = 0; m < own->topology->nr_machines; m++) {
-		const struct machine *machine = &own->topology->machines[m];
-
-		for (unsigned v = 0; v < machine->nr_vcpus && machine->parent == own->host; v++) {
-			if (machine->vcpus[v].host_tid == tid)
-				return true;
-		}
-	}
-	return false;
+	return machine_in(own->topology, own->host, tid);
 }
 
 static bool within_progress(double done, void *data)
@@ -104,14 +110,37 @@ static bool within_progress(double done, void *data)
 static bool has_hypercalls(const struct trace *t)
 {
 	for (unsigned i = 0; i < t->nr_types; i++) {
-		if (t->types[i].kind == EV_KVM_HYPERCALL)
+		if (t->types[i].kind == EV_KVM_HYPERCALL ||
+		    t->types[i].kind == EV_KVM_NESTED_HYPERCALL)
 			return true;
 	}
 	return false;
 }
 
+/* A nested guest has its place in the machine between, so it has none where that one has no trace.
+ */
+static void drop_unplaced(const struct inputs *in, struct within *found, unsigned host)
+{
+	struct trace *t = in->topology.machines[host].trace;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < found->nr; i++) {
+		if (!found->list[i].nested ||
+		    machine_in(&in->topology, (int)host, found->list[i].tid)) {
+			found->list[kept++] = found->list[i];
+			continue;
+		}
+		trace_problem(t,
+			      "what %.40s sent is left out: it is a guest of the VM that thread %d "
+			      "runs, of which there is no trace",
+			      found->list[i].name, found->list[i].tid);
+		trace_release(found->list[i].trace);
+	}
+	found->nr = kept;
+}
+
 /* The guests' traces join the others. */
-static int take_guests(struct inputs *in, struct within *found, const char *host, struct error *err)
+static int take_guests(struct inputs *in, struct within *found, unsigned host, struct error *err)
 {
 	struct trace **traces =
 		reallocarray(in->traces, in->nr_traces + found->nr + 1, sizeof(*traces));
@@ -126,11 +155,15 @@ static int take_guests(struct inputs *in, struct within *found, const char *host
 		return fail(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < found->nr; i++) {
 		struct inputs_origin *o = &in->origins[in->nr_origins++];
+		const struct machine *parent =
+			found->list[i].nested
+				? machine_in(&in->topology, (int)host, found->list[i].tid)
+				: &in->topology.machines[host];
 
 		*o = (struct inputs_origin){.trace = found->list[i].trace};
 		memcpy(o->name, found->list[i].name, sizeof(o->name));
 		memcpy(o->because, found->list[i].because, sizeof(o->because));
-		snprintf(o->parent, sizeof(o->parent), "%s", host);
+		snprintf(o->parent, sizeof(o->parent), "%s", parent->name);
 		in->traces[in->nr_traces++] = found->list[i].trace;
 		found->list[i].trace = NULL;
 	}
@@ -159,7 +192,8 @@ static int look_into(struct inputs *in, unsigned machine, enum inputs_within how
 		fail(err, ret, "interrupted before anything was fused");
 	if (ret)
 		return ret;
-	ret = take_guests(in, &found, m->name, err);
+	drop_unplaced(in, &found, machine);
+	ret = take_guests(in, &found, machine, err);
 	within_release(&found);
 	return ret;
 }

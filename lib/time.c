@@ -2,36 +2,12 @@
 /* sonde/time.h over report/time.h. */
 #include "analysis/run.h"
 #include "lib/events.h"
+#include "lib/inputs_run.h"
 #include "sonde/time.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* L0's clock model as the history keeps it, in table "tick". */
-static int load_clock(const struct sonde_run *run, struct clock_model *clock)
-{
-	int table = history_table(run->history, "tick");
-	int64_t nr = table < 0 ? 0 : history_nr_rows(run->history, table);
-
-	memset(clock, 0, sizeof(*clock));
-	if (!nr)
-		return 0;
-	clock->pieces = calloc((size_t)nr, sizeof(*clock->pieces));
-	if (!clock->pieces)
-		return -ENOMEM;
-	for (int64_t row = 0; row < nr; row++) {
-		if (history_cell(run->history, table, row, 0) != 0)
-			continue;
-		clock->pieces[clock->nr_pieces++] = (struct clock_piece){
-			.from = (uint64_t)history_cell(run->history, table, row, 1),
-			.at_ns = history_cell(run->history, table, row, 2),
-			.mult = (uint64_t)history_cell(run->history, table, row, 3),
-			.bound_ns = CLOCK_NO_BOUND,
-		};
-	}
-	return 0;
-}
 
 static struct time_base run_time_base(const struct sonde_run *run, const struct clock_model *clock)
 {
@@ -51,7 +27,7 @@ int sonde_run_time(struct sonde_run *run, const char *text, int64_t *out, struct
 	struct error inner = {0};
 	struct clock_model clock;
 	struct time_base base;
-	int ret = load_clock(run, &clock);
+	int ret = clock_of_run(&clock, run, 0);
 
 	if (ret)
 		return run_error(err, fail(&inner, ret, "out of memory"), &inner);
@@ -67,7 +43,7 @@ int sonde_run_window(struct sonde_run *run, const char *text, int64_t *begin, in
 	struct error inner = {0};
 	struct clock_model clock;
 	struct time_base base;
-	int ret = load_clock(run, &clock);
+	int ret = clock_of_run(&clock, run, 0);
 
 	if (ret)
 		return run_error(err, fail(&inner, ret, "out of memory"), &inner);

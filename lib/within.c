@@ -15,10 +15,13 @@
 #define CALLERS_MAX 8192
 #define RUNS_PER_REPORT 256
 
-/* A host's thread, a vCPU of a guest, that sends blocks. */
+/* A vCPU that sends blocks: of a guest, a host's thread; of a guest's guest, a VMCB of that
+ * guest's. The latter runs now in one thread of the host, now in another, of one process. */
 struct caller {
 	int32_t tid;
-	int guest; /* index of its guest; -1 not yet told */
+	int32_t process; /* nested only: of the guest between; -1 unknown */
+	uint64_t vmcb;	 /* 0: not nested */
+	int guest;	 /* index of its guest; -1 not yet told */
 	struct ht_assembler assembler;
 	struct spool_writer out;
 	uint64_t blocks;
@@ -32,7 +35,8 @@ struct search {
 	struct spool spool;
 	struct caller **callers; /* owned, each owned */
 	unsigned nr, room;
-	struct map by_tid; /* index into callers + 1 */
+	struct map by_vcpu; /* caller_key() -> index into callers + 1 */
+	struct declared declared;
 	int32_t *tids;	   /* owned; by stream: the thread that runs, where events do not say */
 	uint64_t nameless; /* calls of unknown threads */
 	bool too_many;
@@ -41,9 +45,22 @@ struct search {
 /* ---- from calls to blocks ---------------------------------------------------------------------
  */
 
-static struct caller *caller_get(struct search *s, int32_t tid)
+#define TID_BITS 22 /* Linux has no more */
+
+/* A VMCB is a page of less than 52 bits of address, so that page and thread fit. */
+static uint64_t caller_key(int32_t tid, int32_t process, uint64_t vmcb)
 {
-	const uint32_t *at = map_get(&s->by_tid, (uint32_t)tid);
+	uint64_t who = (uint64_t)(uint32_t)(vmcb && process >= 0 ? process : tid);
+
+	return vmcb >> 12 << TID_BITS ^ who ^ (vmcb && process >= 0 ? UINT64_C(1) << 63 : 0);
+}
+
+static struct caller *caller_get(struct search *s, int32_t tid, uint64_t vmcb)
+{
+	const struct declared_vm *vm = vmcb ? declared_vm_of_thread(&s->declared, tid) : NULL;
+	int32_t process = vm ? vm->pid : -1;
+	uint64_t key = caller_key(tid, process, vmcb);
+	const uint32_t *at = map_get(&s->by_vcpu, key);
 	struct caller *c;
 
 	if (at)
@@ -62,11 +79,13 @@ static struct caller *caller_get(struct search *s, int32_t tid)
 		s->room = room;
 	}
 	c = calloc(1, sizeof(*c));
-	if (!c || map_put(&s->by_tid, (uint32_t)tid, s->nr + 1)) {
+	if (!c || map_put(&s->by_vcpu, key, s->nr + 1)) {
 		free(c);
 		return NULL;
 	}
 	c->tid = tid;
+	c->process = process;
+	c->vmcb = vmcb;
 	c->guest = -1;
 	s->callers[s->nr++] = c;
 	return c;
@@ -101,8 +120,20 @@ static void learn_machine(struct caller *c, const uint8_t *block, uint32_t len)
 	}
 }
 
-static int take_call(struct search *s, const struct event *e, int32_t tid)
+/* The nested vCPU that the event names; 0 when it is not of one. */
+static uint64_t vmcb_of(const struct search *s, unsigned input, const struct event *e)
 {
+	struct field_value vmcb;
+
+	if (e->kind != EV_KVM_NESTED_HYPERCALL ||
+	    trace_event_field(&s->host->streams[input], e, "vmcb", &vmcb) || vmcb.cls != FIELD_UINT)
+		return 0;
+	return vmcb.u;
+}
+
+static int take_call(struct search *s, unsigned input, const struct event *e, int32_t tid)
+{
+	uint64_t vmcb;
 	struct caller *c;
 	unsigned cpu;
 	uint32_t len;
@@ -113,7 +144,12 @@ static int take_call(struct search *s, const struct event *e, int32_t tid)
 		s->nameless++;
 		return 0;
 	}
-	c = caller_get(s, tid);
+	vmcb = vmcb_of(s, input, e);
+	if (e->kind == EV_KVM_NESTED_HYPERCALL && !vmcb) {
+		s->nameless++;
+		return 0;
+	}
+	c = caller_get(s, tid, vmcb);
 	if (!c)
 		return s->too_many ? 0 : -ENOMEM;
 	len = ht_call_take(&c->assembler, (uint64_t)e->arg[0], (uint64_t)e->arg[1],
@@ -170,7 +206,7 @@ static int take_run(struct search *s, const struct run *run)
 		else if (e->kind == EV_SCHED_SWITCH)
 			*tid = (int32_t)e->arg[1];
 		else
-			ret = take_call(s, e, *tid);
+			ret = take_call(s, run->input, e, *tid);
 	}
 	return ret;
 }
@@ -181,7 +217,8 @@ static int read_calls(struct search *s, struct error *err)
 	struct clock_piece same = {.mult = UINT64_C(1) << CLOCK_SHIFT};
 	struct clock_model clock = {.pieces = &same, .nr_pieces = 1};
 	struct merge_input *inputs = calloc(s->host->nr_streams + 1, sizeof(*inputs));
-	uint64_t want = WANT(KVM_HYPERCALL) | (s->host->lttng ? WANT(SCHED_SWITCH) : 0);
+	uint64_t want = WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) |
+			(s->host->lttng ? WANT(SCHED_SWITCH) : 0);
 	struct merge *merge = NULL;
 	unsigned runs = 0;
 	struct run run;
@@ -234,7 +271,7 @@ static bool share_cpu(const struct caller *a, const struct caller *b)
 static bool may_be_one(const struct caller *a, const struct caller *b)
 {
 	return !strcmp(a->hostname, b->hostname) && !strcmp(a->release, b->release) &&
-	       !share_cpu(a, b);
+	       !a->vmcb == !b->vmcb && a->process == b->process && !share_cpu(a, b);
 }
 
 static bool fits_guest(const struct search *s, const struct caller *c, int guest)
@@ -247,16 +284,17 @@ static bool fits_guest(const struct search *s, const struct caller *c, int guest
 }
 
 /* Threads whose VM the host's state lines name. */
-static unsigned group_listed(struct search *s, const struct declared *d, struct within_guest *list,
+static unsigned group_listed(struct search *s, struct within_guest *list,
 			     const struct declared_vm **vms)
 {
 	unsigned nr = 0;
 
 	for (unsigned i = 0; i < s->nr; i++) {
-		const struct declared_vm *vm = declared_vm_of_thread(d, s->callers[i]->tid);
+		const struct declared_vm *vm =
+			declared_vm_of_thread(&s->declared, s->callers[i]->tid);
 		unsigned g = 0;
 
-		if (!vm || !s->callers[i]->blocks)
+		if (!vm || !s->callers[i]->blocks || s->callers[i]->vmcb)
 			continue;
 		while (g < nr && !declared_same_vm(vms[g], vm))
 			g++;
@@ -272,6 +310,20 @@ static unsigned group_listed(struct search *s, const struct declared *d, struct 
 			 vm->pid);
 	}
 	return nr;
+}
+
+static void say_why(const struct caller *c, char *to, size_t room)
+{
+	if (c->vmcb)
+		snprintf(to, room,
+			 "it sent its events by hypercall past its host: its VMCB 0x%llx was of "
+			 "the VM that thread %d runs",
+			 (unsigned long long)c->vmcb, c->tid);
+	else
+		snprintf(to, room,
+			 "it sent its events by hypercall: thread %d of its host, and those that "
+			 "name the same machine",
+			 c->tid);
 }
 
 static unsigned group_rest(struct search *s, struct within_guest *list, unsigned nr)
@@ -291,11 +343,9 @@ static unsigned group_rest(struct search *s, struct within_guest *list, unsigned
 			continue;
 		nr++;
 		list[g].tid = c->tid;
+		list[g].nested = c->vmcb;
 		snprintf(list[g].name, sizeof(list[g].name), "%.63s", c->hostname);
-		snprintf(list[g].because, sizeof(list[g].because),
-			 "it sent its events by hypercall: thread %d of its host, and those that "
-			 "name the same machine",
-			 c->tid);
+		say_why(c, list[g].because, sizeof(list[g].because));
 	}
 	return nr;
 }
@@ -360,7 +410,7 @@ static int open_guest(struct search *s, struct within_guest *g, int index, struc
 static bool has_own_trace(const struct search *s, int guest)
 {
 	for (unsigned i = 0; i < s->nr && s->opt->has_own; i++) {
-		if (s->callers[i]->guest == guest &&
+		if (s->callers[i]->guest == guest && !s->callers[i]->vmcb &&
 		    s->opt->has_own(s->callers[i]->tid, s->opt->own_data))
 			return true;
 	}
@@ -399,21 +449,18 @@ static int open_guests(struct search *s, struct within *out, struct within_guest
 
 static int make_guests(struct search *s, struct within *out, struct error *err)
 {
-	struct declared d = {0};
 	struct within_guest *list = calloc(s->nr + 1, sizeof(*list));
 	const struct declared_vm **vms = calloc(s->nr + 1, sizeof(*vms));
 	unsigned found;
 	int ret;
 
 	out->list = calloc(s->nr + 1, sizeof(*out->list));
-	ret = list && vms && out->list ? declared_read(&d, s->host, err)
-				       : fail(err, -ENOMEM, "out of memory");
+	ret = list && vms && out->list ? 0 : fail(err, -ENOMEM, "out of memory");
 	if (!ret) {
-		found = group_listed(s, &d, list, vms);
+		found = group_listed(s, list, vms);
 		found = group_rest(s, list, found);
 		ret = open_guests(s, out, list, found, err);
 	}
-	declared_release(&d);
 	free(vms);
 	free(list);
 	return ret;
@@ -443,7 +490,9 @@ int within_find(struct within *out, struct trace *host, const struct within_opti
 	memset(out, 0, sizeof(*out));
 	if (ret)
 		return ret;
-	ret = read_calls(&s, err);
+	ret = declared_read(&s.declared, host, err);
+	if (!ret)
+		ret = read_calls(&s, err);
 	if (!ret) {
 		tell(&s);
 		ret = make_guests(&s, out, err);
@@ -454,7 +503,8 @@ int within_find(struct within *out, struct trace *host, const struct within_opti
 	}
 	free(s.callers);
 	free(s.tids);
-	map_release(&s.by_tid);
+	map_release(&s.by_vcpu);
+	declared_release(&s.declared);
 	spool_close(&s.spool);
 	if (ret)
 		within_release(out);

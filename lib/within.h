@@ -12,12 +12,17 @@
  *
  * Which threads are vCPUs of one VM: the host's state lines say; where they do not, those whose
  * blocks name the same machine, and no two of which name the same CPU.
+ *
+ * A host whose KVM takes hypercalls of its guests' guests (kernel/patches) has those in
+ * kvm_nested_hypercall events: they come in the threads of the vCPUs of the guest between, and name
+ * the nested vCPU by where that one has its VMCB or VMCS.
  */
 struct within_guest {
 	struct trace *trace; /* owned, or taken by the caller, who sets it NULL */
 	char name[64];	     /* of the VM as its host knows it; else as it calls itself */
 	char because[200];   /* how it is known whose guest it is */
-	int32_t tid;	     /* of one of its vCPUs' threads */
+	int32_t tid;	     /* of one of its vCPUs' threads; nested: of one that it ran in */
+	bool nested;	     /* it runs in a guest of this host, the one that has that thread */
 };
 
 struct within {

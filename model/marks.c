@@ -35,13 +35,21 @@ static void add(struct model *m, struct cpu *cpu, const char *text, size_t len_b
 	};
 }
 
+static struct cpu *vcpu_inside(const struct cpu *cpu)
+{
+	return cpu->thread ? cpu->thread->vcpu : NULL;
+}
+
+/* A call that L0 took from a guest of its guest is of the innermost vCPU. */
 void mark_hypercall(struct cpu *cpu, const struct event *e)
 {
 	struct model *m = cpu->machine->model;
-	struct cpu *vcpu = cpu->thread ? cpu->thread->vcpu : NULL;
+	struct cpu *vcpu = vcpu_inside(cpu);
 	uint64_t nr = (uint64_t)e->arg[0];
 	struct ht_mark_call mark;
 
+	while (e->kind == EV_KVM_NESTED_HYPERCALL && vcpu && vcpu_inside(vcpu))
+		vcpu = vcpu_inside(vcpu);
 	if (ht_is_call(nr) && cpu->machine->trace &&
 	    !m->topo->machines[cpu->machine->index].carries_blocks)
 		m->blocks_missed = true;

@@ -37,8 +37,8 @@ uint64_t model_want(void)
 	       WANT(SCHED_MIGRATE) | WANT(KVM_INJ_VIRQ) | WANT(KVM_APIC_ACCEPT_IRQ) |
 	       WANT(KVM_MSI_SET_IRQ) | WANT(KVM_SET_IRQ) | WANT(KVM_APIC_IPI) |
 	       WANT(KVM_VCPU_WAKEUP) | WANT(KVM_USERSPACE_EXIT) | WANT(BLOCK_COMPLETE) |
-	       WANT(NET_XMIT) | WANT(KVM_HYPERCALL) | WANT(MARK) | WANT(CPUHP_ENTER) |
-	       WANT(CPUHP_EXIT);
+	       WANT(NET_XMIT) | WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | WANT(MARK) |
+	       WANT(CPUHP_ENTER) | WANT(CPUHP_EXIT);
 }
 
 static void release(struct model *m)
@@ -193,6 +193,7 @@ static void feed_wakes(struct cpu *cpu, const struct event *e)
 		cpu->acts_for |= FOR_NET;
 		break;
 	case EV_KVM_HYPERCALL:
+	case EV_KVM_NESTED_HYPERCALL:
 		mark_hypercall(cpu, e);
 		break;
 	case EV_MARK:

@@ -4,13 +4,17 @@
 #include "record/agent_identity.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #define HELLO_MS 10000 /* from the link to the proof */
+#define LEAVE_MS 10000
+#define TICK_MS 100
 #define READ_BYTES 8192
 #define NS_PER_MS 1000000ull
 
@@ -236,12 +240,32 @@ void conn_job_done(struct agent_conn *c)
 	c->job = NULL;
 }
 
+/* Until the recorder has hung up, or @LEAVE_MS.  A socket that is closed with signs of life in it that
+ * nobody has read takes back what the other side has not read either. */
+static void leave(struct agent_conn *c)
+{
+	int64_t until = now_ns(CLOCK_MONOTONIC) + LEAVE_MS * (int64_t)NS_PER_MS;
+	struct pollfd fd = {.fd = c->fd, .events = POLLIN};
+	uint8_t buf[READ_BYTES];
+	ssize_t got = 1;
+
+	if (shutdown(c->fd, SHUT_WR))
+		return; /* a port, or nobody is there */
+	while (got && now_ns(CLOCK_MONOTONIC) < until) {
+		poll(&fd, 1, TICK_MS);
+		got = read(c->fd, buf, sizeof(buf));
+		if (got < 0 && errno != EAGAIN && errno != EINTR)
+			return;
+	}
+}
+
 void conn_end_job(struct agent_conn *c, const char *early)
 {
 	if (!c->job)
 		return;
 	agent_job_stop(c->job, 0, early);
 	conn_job_done(c);
+	leave(c);
 }
 
 bool conn_close(struct agent_conn *c)

@@ -44,7 +44,8 @@ int conn_check_time(const struct agent_conn *c, struct error *err);
 /* The recording is done: gets ready for another. */
 void conn_job_done(struct agent_conn *c);
 
-/* Ends what is being recorded in order, for that reason, and waits until it was sent. */
+/* Ends what is being recorded in order, for that reason; waits until it was sent, and for a while
+ * until the recorder has taken it and hung up. */
 void conn_end_job(struct agent_conn *c, const char *early);
 
 /* Cuts the link; what is being recorded ends with it.  True: a recording had ended in order, and its

@@ -26,8 +26,10 @@ int clock_choose(const char *available, const char *wanted, struct clock_choice 
 bool tsc_is_sound(char *why, size_t room);
 
 /*
- * The kernel's own factors: ns = cycles * mult >> shift (perf_event_open(2), cap_user_time).
- * False when the kernel does not tell them: its scheduler's clock is not the TSC then.
+ * ns = cycles * mult >> shift.  The kernel's own factors, or, where it does not tell them (its
+ * scheduler's clock is not the TSC, as in many guests), what is measured here in 20 ms, within
+ * 200 ppm.  It stands in the trace from the start, for a recorder that is killed: readings of
+ * both clocks through the whole recording are better, and win.  False: neither can be had.
  */
 struct tsc_rate {
 	uint32_t mult, shift;

@@ -63,6 +63,7 @@ static const struct event_row rows[] = {
 	{"kvm", "kvm_entry", "kvm_x86_entry", ANY, EVENT_USUAL},
 	{"kvm", "kvm_exit", "kvm_x86_exit", ANY, EVENT_USUAL},
 	{"kvm", "kvm_hypercall", "kvm_x86_hypercall", ANY, EVENT_USUAL},
+	{"kvm", "kvm_nested_hypercall", NULL, ANY, EVENT_RARE},
 	{"kvm", "kvm_nested_vmenter|kvm_nested_vmrun", "kvm_x86_nested_vmrun", ANY, EVENT_USUAL},
 	{"kvm", "kvm_nested_vmexit", "kvm_x86_nested_vmexit", ANY, EVENT_USUAL},
 	{"kvm", "kvm_nested_vmexit_inject", "kvm_x86_nested_vmexit_inject", ANY, EVENT_USUAL},

@@ -13,6 +13,7 @@ struct color {
 	const char *name; /* "user", for legends */
 	const char *ansi; /* foreground sequence */
 	uint8_t index;	  /* of the 256 colours of terminals */
+	uint8_t safe;	  /* the same, of a set that eyes with any colour weakness can tell apart */
 	uint32_t rgb;	  /* 0xrrggbb, for pictures */
 	char letter;
 };
@@ -22,5 +23,9 @@ const struct color *mode_color(enum sonde_mode mode);
 /* The same for the states of a vCPU as its parent sees it: values of its attribute `state`. */
 #define VCPU_COLORS 5
 const struct color *vcpu_color(uint32_t state);
+
+/* And for the states of a thread as its own kernel sees it. */
+#define THREAD_COLORS 7
+const struct color *thread_color(uint32_t state);
 
 #endif

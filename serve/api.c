@@ -9,19 +9,20 @@
 
 /* clang-format off */
 static const struct endpoint endpoints[] = {
-	{"model",    JSON,   false, answer_model},
-	{"contexts", JSON,   false, answer_contexts},
-	{"threads",  JSON,   false, answer_threads},
-	{"rows",     BINARY, false, answer_rows},
-	{"at",       JSON,   false, answer_at},
-	{"step",     JSON,   false, answer_step},
-	{"time",     JSON,   false, answer_time},
-	{"changes",  JSON,   true,  answer_changes},
-	{"load",     JSON,   true,  answer_load},
-	{"facts",    JSON,   true,  answer_facts},
-	{"path",     JSON,   true,  answer_path},
-	{"exits",    JSON,   true,  answer_exits},
-	{"events",   JSON,   true,  answer_events},
+	{"model",    JSON,   LINE_QUICK,  answer_model},
+	{"contexts", JSON,   LINE_QUICK,  answer_contexts},
+	{"threads",  JSON,   LINE_QUICK,  answer_threads},
+	{"rows",     BINARY, LINE_QUICK,  answer_rows},
+	{"at",       JSON,   LINE_QUICK,  answer_at},
+	{"step",     JSON,   LINE_QUICK,  answer_step},
+	{"time",     JSON,   LINE_QUICK,  answer_time},
+	{"changes",  JSON,   LINE_SLOW,   answer_changes},
+	{"load",     JSON,   LINE_SLOW,   answer_load},
+	{"facts",    JSON,   LINE_SLOW,   answer_facts},
+	{"path",     JSON,   LINE_SLOW,   answer_path},
+	{"exits",    JSON,   LINE_SLOW,   answer_exits},
+	{"arrows",   JSON,   LINE_SLOW,   answer_arrows},
+	{"events",   JSON,   LINE_TRACES, answer_events},
 };
 /* clang-format on */
 
@@ -47,12 +48,13 @@ static unsigned status_of(int ret)
 	}
 }
 
-void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, const char *path,
-			  int64_t begin, int64_t end, const struct request *request,
-			  struct reply *reply)
+void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, struct kept *kept,
+			  const char *path, int64_t begin, int64_t end,
+			  const struct request *request, struct reply *reply)
 {
 	struct call c = {
 		.run = run,
+		.kept = kept,
 		.path = path,
 		.request = request,
 		.reply = reply,
@@ -72,9 +74,9 @@ void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, const
 		reply_end(reply);
 }
 
-void endpoint_answer(const struct endpoint *e, struct sonde_run *run, const char *path,
-		     const struct request *request, struct reply *reply)
+void endpoint_answer(const struct endpoint *e, struct sonde_run *run, struct kept *kept,
+		     const char *path, const struct request *request, struct reply *reply)
 {
-	endpoint_answer_part(e, run, path, sonde_run_begin(run), sonde_run_end(run), request,
+	endpoint_answer_part(e, run, kept, path, sonde_run_begin(run), sonde_run_end(run), request,
 			     reply);
 }

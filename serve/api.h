@@ -4,7 +4,7 @@
 
 #include "serve/reply.h"
 #include "serve/request.h"
-#include "sonde/run.h"
+#include "sonde/events.h"
 
 /*
  * The questions that can be asked: one row of a table each, one file per subject.  docs/serve.md
@@ -13,6 +13,7 @@
  */
 struct call {
 	struct sonde_run *run; /* nobody else uses it meanwhile */
+	struct kept *kept;     /* nor this */
 	const char *path;      /* of the history */
 	const struct request *request;
 	struct reply *reply; /* opened, with the endpoint's type */
@@ -20,10 +21,25 @@ struct call {
 	int64_t length;
 };
 
+/* What stays open from one answer to the next, all zero at first. */
+struct kept {
+	struct sonde_events *events; /* owned: the traces, once they were needed */
+};
+
+void kept_release(struct kept *k);
+
+/* Where a question waits: what may take long does not hold up what does not. */
+enum line {
+	LINE_QUICK,  /* answered from summaries, in milliseconds */
+	LINE_SLOW,   /* may walk a long run */
+	LINE_TRACES, /* reads the traces */
+	NR_LINES
+};
+
 struct endpoint {
 	const char *name;
 	const char *type; /* MIME, of the answer */
-	bool slow;	  /* may take long on a long run: waits in a line of its own */
+	enum line line;
 	/* 0, or -EINVAL (the question is wrong), -ENOENT, other -errno; and a sentence. */
 	int (*answer)(struct call *c, struct error *err);
 };
@@ -31,23 +47,29 @@ struct endpoint {
 const struct endpoint *endpoint_find(const char *name);
 
 /* Answers into @reply whatever happens. */
-void endpoint_answer(const struct endpoint *e, struct sonde_run *run, const char *path,
-		     const struct request *request, struct reply *reply);
+void endpoint_answer(const struct endpoint *e, struct sonde_run *run, struct kept *kept,
+		     const char *path, const struct request *request, struct reply *reply);
 
 /* The same of a part of the run, as if that were all there is. */
-void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, const char *path,
-			  int64_t begin, int64_t end, const struct request *request,
-			  struct reply *reply);
+void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, struct kept *kept,
+			  const char *path, int64_t begin, int64_t end,
+			  const struct request *request, struct reply *reply);
 
 #define ROWS_MAX 1024	    /* attributes in one question */
 #define PIXELS_MAX 8192	    /* of their width */
 #define CHUNK_MAX 16384	    /* rows of a table in one answer */
-#define BUCKETS_MAX 600	    /* of a load chart */
 #define FACTS_MAX 2000	    /* rows of facts in one answer */
-#define EVENTS_MAX 1000	    /* in one answer */
+#define EVENTS_MAX 10000    /* in one answer */
+#define EVENTS_READ_MAX 2000000 /* looked at for one answer */
 #define STEPS_MAX 200000    /* changes looked at for one step */
-#define EXITS_MAX 3000000   /* counted for one answer */
 #define CHANGES_MAX 1000000 /* in one answer */
+#define ARROW_ROWS_MAX 256  /* threads, or CPUs, in one question */
+#define ARROWS_MAX 20000    /* of each kind in one answer */
+#define ARROWS_WALKED_EACH 24 /* changes looked at for each that is asked for */
+
+/* The cells of a row, into an array that has begun. */
+void context_cells(struct json *j, const struct call *c, int64_t row);
+void thread_cells(struct json *j, const struct call *c, int64_t row);
 
 int answer_model(struct call *c, struct error *err);
 int answer_contexts(struct call *c, struct error *err);
@@ -61,6 +83,7 @@ int answer_time(struct call *c, struct error *err);
 int answer_facts(struct call *c, struct error *err);
 int answer_path(struct call *c, struct error *err);
 int answer_exits(struct call *c, struct error *err);
+int answer_arrows(struct call *c, struct error *err);
 int answer_events(struct call *c, struct error *err);
 
 #endif

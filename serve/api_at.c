@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One moment of one row with all that is around it, and the way to the next one. */
 #include "serve/api.h"
+#include "serve/states.h"
 #include "sonde/facts.h"
 #include "sonde/sonde.h"
 
@@ -8,10 +9,7 @@
 #include <string.h>
 
 #define LABEL_MAX 160
-
-/* Values of a vCPU's state, docs/formats/schema.md. */
-#define VCPU_PREEMPTED 3
-#define VCPU_WAITING 4
+#define WAKES_BACK_MAX 2000 /* changes looked at for the last wake-up */
 
 static void json_thread_label(struct json *j, const struct call *c, const char *key, int64_t row)
 {
@@ -170,10 +168,46 @@ static int write_vcpu(struct json *j, struct call *c, int64_t row, int64_t t)
 	return write_culprit(j, c, row, t);
 }
 
+/* When it was woken last, at or before @t; -1: not in the time looked at. */
+static int64_t last_wake(struct call *c, uint32_t attr, int64_t t)
+{
+	struct sonde_interval now, before;
+
+	for (unsigned i = 0; i < WAKES_BACK_MAX && !sonde_at(c->run, attr, t, &now); i++) {
+		if (now.begin <= c->begin || sonde_at(c->run, attr, now.begin - 1, &before))
+			break;
+		if (thread_sleeps(before.value) && !thread_sleeps(now.value))
+			return now.begin;
+		t = now.begin - 1;
+	}
+	return -1;
+}
+
+static void write_woken(struct json *j, struct call *c, int64_t row, uint32_t attr, int64_t t)
+{
+	int64_t woken = last_wake(c, attr, t);
+	struct sonde_interval waker;
+	struct sonde_context by;
+
+	if (woken < 0 ||
+	    sonde_at(c->run, sonde_attr_of_thread(c->run, row, "waker"), woken, &waker) ||
+	    sonde_context(c->run, (int64_t)waker.value - 1, &by))
+		return;
+	json_begin_object(j, "woken");
+	json_int(j, "t", woken - c->begin);
+	json_thread_label(j, c, "by", by.thread);
+	json_uint(j, "machine", by.machine);
+	json_int(j, "cpu", by.cpu);
+	json_uint(j, "mode", by.mode);
+	json_str(j, "detail", by.detail_text);
+	json_end(j);
+}
+
 static int write_thread(struct json *j, struct call *c, int64_t row, int64_t t)
 {
+	uint32_t attr = sonde_attr_of_thread(c->run, row, "state");
 	struct sonde_interval state, cpu;
-	int ret = sonde_at(c->run, sonde_attr_of_thread(c->run, row, "state"), t, &state);
+	int ret = sonde_at(c->run, attr, t, &state);
 
 	if (ret)
 		return ret;
@@ -183,6 +217,8 @@ static int write_thread(struct json *j, struct call *c, int64_t row, int64_t t)
 	json_containers(j, c, row);
 	if (!sonde_at(c->run, sonde_attr_of_thread(c->run, row, "cpu"), t, &cpu) && cpu.value)
 		json_uint(j, "cpu", cpu.value - 1);
+	if (state.value == THREAD_RUNNING || state.value == THREAD_RUNNABLE)
+		write_woken(j, c, row, attr, t);
 	return 0;
 }
 

@@ -6,135 +6,121 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FIELDS_MAX 400
 #define NAMES_MAX 48
-/* How far around the moment is looked, in steps. */
-static const int64_t reach_ns[] = {2000000, 100000000};
+/* How far around the moment is looked: wider each time, until the page is full. */
+#define REACH_FIRST_NS 200000
+#define REACH_FACTOR 16
+#define REACH_LAST_NS INT64_C(60000000000)
 
-struct line {
+struct event_line {
 	int64_t t;
-	unsigned machine; /* row of the run */
+	int64_t machine; /* row of the run */
 	int cpu;
 	int32_t tid;
 	char name[NAMES_MAX];
 	char fields[FIELDS_MAX];
 };
 
+/* What is asked for. */
+struct wanted {
+	int64_t t;	   /* of the run's clock */
+	int64_t from, to;  /* the same: nothing outside of these */
+	int64_t machine;   /* row, -1 any */
+	const char *named; /* a part of the name, "" any */
+};
+
 /* The last half of a page of events before the moment, and those after it. */
 struct page {
-	struct line *lines; /* owned: room for .max */
+	struct event_line *lines; /* owned: room for .max */
 	unsigned max;
 	unsigned nr_before; /* seen; the last max / 2 of them stand in a ring */
 	unsigned nr_after;
+	unsigned nr_read; /* in all, what is not wanted included */
 };
 
-/* What sonde_analyze() was told, as far as the history knows it. */
-struct told {
-	struct sonde_inputs inputs;
-	const char **guests;  /* owned, each owned: NAME=PATH */
-	const char **parents; /* owned, each owned: CHILD=PARENT */
-	unsigned nr;	      /* of both */
-};
-
-static const char *pair(const char *a, const char *b)
+void kept_release(struct kept *k)
 {
-	char *text = NULL;
-	size_t len = strlen(a) + strlen(b) + 2;
-
-	text = malloc(len);
-	if (text)
-		snprintf(text, len, "%s=%s", a, b);
-	return text;
+	sonde_events_close(k->events);
+	*k = (struct kept){0};
 }
 
-static void told_release(struct told *told)
+/* The traces stay open for the next question. */
+static int open_traces(struct call *c, struct error *err)
 {
-	for (unsigned i = 0; i < told->nr; i++) {
-		free((char *)told->guests[i]);
-		free((char *)told->parents[i]);
-	}
-	free(told->guests);
-	free(told->parents);
+	struct sonde_error why = {0};
+	int ret;
+
+	if (c->kept->events)
+		return 0;
+	ret = sonde_run_events(&c->kept->events, c->run, &why);
+	return ret ? fail(err, ret, "%s", why.text) : 0;
 }
 
-/* The topology is not guessed again: the history has it. */
-static int told_init(struct told *told, struct sonde_run *run, struct error *err)
+static bool is_wanted(const struct wanted *w, const struct sonde_event *event, int64_t machine)
 {
-	int64_t nr = sonde_nr_machines(run);
-	struct sonde_machine m, parent;
-	unsigned n;
-
-	*told = (struct told){0};
-	told->guests = calloc((size_t)nr, sizeof(*told->guests));
-	told->parents = calloc((size_t)nr, sizeof(*told->parents));
-	if (!told->guests || !told->parents)
-		return fail(err, -ENOMEM, "out of memory");
-	for (int64_t row = 0; row < nr; row++) {
-		if (sonde_machine(run, row, &m) || !m.traced)
-			continue;
-		if (access(m.trace_path, R_OK))
-			return fail(err, -ENOENT,
-				    "the trace of %s is not at %s any more: events are read from "
-				    "the traces, the history has what became of them",
-				    m.name, m.trace_path);
-		n = told->nr++;
-		told->guests[n] = pair(m.name, m.trace_path);
-		told->parents[n] =
-			pair(m.name, sonde_machine(run, m.parent, &parent) ? "-" : parent.name);
-		if (!told->guests[n] || !told->parents[n])
-			return fail(err, -ENOMEM, "out of memory");
-	}
-	told->inputs = (struct sonde_inputs){
-		.guests = told->guests,
-		.nr_guests = told->nr,
-		.parents = told->parents,
-		.nr_parents = told->nr,
-		.threads = 1,
-	};
-	return 0;
+	return (w->machine < 0 || machine == w->machine) &&
+	       (!*w->named || strstr(event->name, w->named));
 }
 
-static void keep(struct page *p, const struct call *c, const struct sonde_events *e,
-		 const struct sonde_event *event, bool before)
+static void keep(struct page *p, const struct sonde_events *e, const struct sonde_event *event,
+		 int64_t machine, bool before)
 {
 	unsigned half = p->max / 2;
 	unsigned slot = before ? p->nr_before++ % half : half + p->nr_after++;
-	struct line *l = &p->lines[slot];
+	struct event_line *l = &p->lines[slot];
 
 	l->t = event->t_ns;
-	l->machine = (unsigned)sonde_find_machine(c->run, event->machine_name);
+	l->machine = machine;
 	l->cpu = event->cpu;
 	l->tid = event->tid;
 	snprintf(l->name, sizeof(l->name), "%s", event->name);
 	sonde_event_print(e, l->fields, sizeof(l->fields));
 }
 
-static int read_page(struct page *p, struct call *c, const struct told *told, int64_t t,
-		     int64_t reach, struct error *err)
+static int read_page(struct page *p, struct call *c, const struct wanted *w, int64_t reach,
+		     struct error *err)
 {
-	struct sonde_error why = {0};
+	struct sonde_events *e = c->kept->events;
 	struct sonde_event event;
-	struct sonde_events *e;
-	int ret = sonde_events_open(&e, &told->inputs, NULL, &why);
+	int ret = 0;
 
-	if (ret)
-		return fail(err, ret, "%s", why.text);
 	p->nr_before = 0;
 	p->nr_after = 0;
-	sonde_events_only_time(e, t - reach, t + reach);
-	while (p->nr_after < p->max / 2 && (ret = sonde_events_next(e, &event)) > 0)
-		keep(p, c, e, &event, event.t_ns < t);
-	sonde_events_close(e);
+	sonde_events_only_time(e, w->t - reach > w->from ? w->t - reach : w->from,
+			       w->t + reach < w->to ? w->t + reach : w->to);
+	while (p->nr_after < p->max / 2 && p->nr_read < EVENTS_READ_MAX &&
+	       (ret = sonde_events_next(e, &event)) > 0) {
+		int64_t machine = sonde_find_machine(c->run, event.machine_name);
+
+		p->nr_read++;
+		if (is_wanted(w, &event, machine))
+			keep(p, e, &event, machine, event.t_ns < w->t);
+	}
 	return ret < 0 ? fail(err, ret, "cannot read the traces: %s", strerror(-ret)) : 0;
 }
 
-static void write_line(struct json *j, const struct call *c, const struct line *l)
+static int find_page(struct page *p, struct call *c, const struct wanted *w, struct error *err)
+{
+	int ret = 0;
+
+	for (int64_t reach = REACH_FIRST_NS; reach <= REACH_LAST_NS && !ret;
+	     reach *= REACH_FACTOR) {
+		ret = read_page(p, c, w, reach, err);
+		if ((p->nr_before >= p->max / 2 && p->nr_after >= p->max / 2) ||
+		    (w->t - reach < w->from && w->t + reach > w->to) ||
+		    p->nr_read >= EVENTS_READ_MAX)
+			break;
+	}
+	return ret;
+}
+
+static void write_line(struct json *j, const struct call *c, const struct event_line *l)
 {
 	json_begin_array(j, NULL);
 	json_int(j, NULL, l->t - c->begin);
-	json_int(j, NULL, (int)l->machine);
+	json_int(j, NULL, l->machine);
 	json_int(j, NULL, l->cpu);
 	json_int(j, NULL, l->tid);
 	json_str(j, NULL, l->name);
@@ -158,34 +144,46 @@ static void write_page(struct call *c, const struct page *p)
 	json_end(&j);
 }
 
+static int get_wanted(const struct call *c, struct wanted *w, int64_t *nr, struct error *err)
+{
+	int ret = request_int(c->request, "t", 0, c->length, &w->t, err);
+	int64_t from = -REACH_LAST_NS, to = c->length + REACH_LAST_NS;
+
+	if (!ret && request_text(c->request, "from"))
+		ret = request_int(c->request, "from", 0, c->length, &from, err);
+	if (!ret && request_text(c->request, "to"))
+		ret = request_int(c->request, "to", 0, c->length, &to, err);
+	w->t += c->begin;
+	w->from = c->begin + from;
+	w->to = c->begin + to;
+	w->machine = -1;
+	w->named = request_text(c->request, "named");
+	if (!w->named)
+		w->named = "";
+	if (!ret)
+		ret = request_int(c->request, "nr", 2, EVENTS_MAX, nr, err);
+	if (!ret && request_text(c->request, "machine"))
+		ret = request_int(c->request, "machine", 0, sonde_nr_machines(c->run) - 1,
+				  &w->machine, err);
+	return ret;
+}
+
 int answer_events(struct call *c, struct error *err)
 {
 	struct page p = {0};
-	struct told told = {0};
-	int64_t t, nr;
-	int ret = request_int(c->request, "t", 0, c->length, &t, err);
+	struct wanted w;
+	int64_t nr;
+	int ret = get_wanted(c, &w, &nr, err);
 
 	if (!ret)
-		ret = request_int(c->request, "nr", 2, EVENTS_MAX, &nr, err);
-	if (!ret)
-		ret = told_init(&told, c->run, err);
+		ret = open_traces(c, err);
 	if (ret)
-		goto out;
+		return ret;
 	p.max = (unsigned)nr & ~1u;
 	p.lines = calloc(p.max, sizeof(*p.lines));
-	if (!p.lines) {
-		ret = fail(err, -ENOMEM, "out of memory");
-		goto out;
-	}
-	for (unsigned i = 0; i < sizeof(reach_ns) / sizeof(*reach_ns) && !ret; i++) {
-		ret = read_page(&p, c, &told, c->begin + t, reach_ns[i], err);
-		if (p.nr_before + p.nr_after >= p.max / 4)
-			break;
-	}
+	ret = p.lines ? find_page(&p, c, &w, err) : fail(err, -ENOMEM, "out of memory");
 	if (!ret)
 		write_page(c, &p);
-out:
 	free(p.lines);
-	told_release(&told);
 	return ret;
 }

@@ -222,55 +222,60 @@ static int get_chunk(const struct call *c, int64_t nr_rows, int64_t *first, int6
 	return 0;
 }
 
-int answer_contexts(struct call *c, struct error *err)
+void context_cells(struct json *j, const struct call *c, int64_t row)
+{
+	struct sonde_context x;
+
+	sonde_context(c->run, row, &x);
+	json_uint(j, NULL, x.machine);
+	json_int(j, NULL, x.cpu);
+	json_int(j, NULL, x.thread);
+	json_uint(j, NULL, x.mode);
+	json_int(j, NULL, x.serves);
+	json_str(j, NULL, x.detail_text);
+}
+
+void thread_cells(struct json *j, const struct call *c, int64_t row)
+{
+	struct sonde_thread t;
+
+	sonde_thread(c->run, row, &t);
+	json_uint(j, NULL, t.machine);
+	json_int(j, NULL, t.tid);
+	json_int(j, NULL, t.pid);
+	json_str(j, NULL, t.comm);
+	json_int(j, NULL, t.pid_ns);
+	json_int(j, NULL, t.vcpu);
+	json_attr(j, NULL, sonde_attr_of_thread(c->run, row, "state"));
+}
+
+/* Rows of a table, an array each. */
+static int answer_chunk(struct call *c, int64_t nr_rows,
+			void (*write)(struct json *j, const struct call *c, int64_t row),
+			struct error *err)
 {
 	struct json j = {.out = c->reply->out, .flat = 1};
 	int64_t row, end;
-	int ret = get_chunk(c, sonde_nr_contexts(c->run), &row, &end, err);
+	int ret = get_chunk(c, nr_rows, &row, &end, err);
 
 	if (ret)
 		return ret;
 	json_begin_array(&j, NULL);
 	for (; row < end; row++) {
-		struct sonde_context x;
-
-		sonde_context(c->run, row, &x);
 		json_begin_array(&j, NULL);
-		json_uint(&j, NULL, x.machine);
-		json_int(&j, NULL, x.cpu);
-		json_int(&j, NULL, x.thread);
-		json_uint(&j, NULL, x.mode);
-		json_int(&j, NULL, x.serves);
-		json_str(&j, NULL, x.detail_text);
+		write(&j, c, row);
 		json_end(&j);
 	}
 	json_end(&j);
 	return 0;
 }
 
+int answer_contexts(struct call *c, struct error *err)
+{
+	return answer_chunk(c, sonde_nr_contexts(c->run), context_cells, err);
+}
+
 int answer_threads(struct call *c, struct error *err)
 {
-	struct json j = {.out = c->reply->out, .flat = 1};
-	int64_t row, end;
-	int ret = get_chunk(c, sonde_nr_threads(c->run), &row, &end, err);
-
-	if (ret)
-		return ret;
-	json_begin_array(&j, NULL);
-	for (; row < end; row++) {
-		struct sonde_thread t;
-
-		sonde_thread(c->run, row, &t);
-		json_begin_array(&j, NULL);
-		json_uint(&j, NULL, t.machine);
-		json_int(&j, NULL, t.tid);
-		json_int(&j, NULL, t.pid);
-		json_str(&j, NULL, t.comm);
-		json_int(&j, NULL, t.pid_ns);
-		json_int(&j, NULL, t.vcpu);
-		json_attr(&j, NULL, sonde_attr_of_thread(c->run, row, "state"));
-		json_end(&j);
-	}
-	json_end(&j);
-	return 0;
+	return answer_chunk(c, sonde_nr_threads(c->run), thread_cells, err);
 }

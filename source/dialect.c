@@ -77,6 +77,7 @@ static const struct dialect_row rows[] = {
 	KVM("entry", EV_KVM_ENTRY, {{"vcpu_id", -1}, {"rip", 0}, {"intr_info", 0}}),
 	KVM("exit", EV_KVM_EXIT, {{"exit_reason", -1}, {"vcpu_id", -1}, {"guest_rip", 0}, {"isa", 0}, {"intr_info", 0}}),
 	KVM("hypercall", EV_KVM_HYPERCALL, {{"nr", 0}, {"a0", 0}, {"a1", 0}, {"a2", 0}, {"a3", 0}}),
+	{BOTH, "kvm_nested_hypercall", EV_KVM_NESTED_HYPERCALL, {{"nr", 0}, {"a0", 0}, {"a1", 0}, {"a2", 0}, {"a3", 0}}},
 	KVM("inj_virq", EV_KVM_INJ_VIRQ, {{"irq|vector", -1}, {"soft", 0}}),
 	KVM("apic_accept_irq", EV_KVM_APIC_ACCEPT_IRQ, {{"apicid", -1}, {"vec", -1}, {"dm", 0}, {"tm", 0}}),
 	{BOTH, "kvm_apicv_accept_irq", EV_KVM_APIC_ACCEPT_IRQ, {{"apicid", -1}, {"vec", -1}, {"dm", 0}, {"tm", 0}}},

@@ -71,6 +71,8 @@
 	X(KVM_EXIT, "kvm_exit")                                                                    \
 	/* nr, a0, a1, a2, a3 */                                                                   \
 	X(KVM_HYPERCALL, "kvm_hypercall")                                                          \
+	/* the same; L0 took it from a guest of its guest (kernel/patches); vmcb is a raw field */ \
+	X(KVM_NESTED_HYPERCALL, "kvm_nested_hypercall")                                            \
 	/* vector, soft (an INT instruction's) */                                                  \
 	X(KVM_INJ_VIRQ, "kvm_inj_virq")                                                            \
 	/* apicid, vec, dm, tm */                                                                  \

@@ -3,6 +3,7 @@
 #define SONDE_EVENTS_H
 
 #include <sonde/analyze.h>
+#include <sonde/run.h>
 
 /*
  * The events of all traces of a run as one sequence in L0 time.
@@ -45,6 +46,14 @@ static inline int sonde_events_open(struct sonde_events **out, const struct sond
 {
 	return sonde_events_open_sized(out, in, sizeof(*in), watcher, sizeof(*watcher), err);
 }
+
+/** sonde_run_events - the events that a history was made of, from its traces where they were
+ * Machines and clocks are the history's: nothing is aligned, this takes no longer than opening the
+ * files.  A machine's row in the run and its index here may differ: names tell.  -ENOENT when a
+ * trace is not there any more.
+ */
+SONDE_API int sonde_run_events(struct sonde_events **out, const struct sonde_run *run,
+			       struct sonde_error *err);
 SONDE_API void sonde_events_close(struct sonde_events *e);
 
 /** sonde_events_ticks_are_ns - as sonde_run_ticks_are_ns() */
@@ -62,7 +71,10 @@ SONDE_API int sonde_events_only_name(struct sonde_events *e, const char *pattern
 SONDE_API int sonde_events_only_machine(struct sonde_events *e, const char *name);
 /** sonde_events_only_cpu - -ENOENT when no machine has a trace of such a CPU */
 SONDE_API int sonde_events_only_cpu(struct sonde_events *e, int cpu);
-/** sonde_events_only_time - [begin, end) in L0 time, see sonde/time.h for text */
+/** sonde_events_only_time - [begin, end) in L0 time, see sonde/time.h for text
+ * May be called again at any time: the next event is then the first of that window.  Nothing is
+ * opened or aligned anew.
+ */
 SONDE_API void sonde_events_only_time(struct sonde_events *e, int64_t begin, int64_t end);
 
 SONDE_API int sonde_events_next_sized(struct sonde_events *e, struct sonde_event *out,

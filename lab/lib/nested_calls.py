@@ -3,7 +3,7 @@
 import re
 
 LINE = re.compile(r"^\s*(.+)-(\d+)\s+\[\d+\].*?: (kvm_\w+): (.*)$")
-HYPERCALL = re.compile(r"reason:? (VMCALL|vmmcall)", re.I)
+HYPERCALL = re.compile(r"reason:? (VMCALL|hypercall) ")     # Intel's, AMD's
 
 
 def events(file):

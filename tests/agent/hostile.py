@@ -7,7 +7,7 @@ import struct
 import time
 
 import wire
-from agents import check, run_tests, wait_until
+from agents import PATIENCE_S, check, run_tests, wait_until
 from wire import CPU, DONE, FILE, FILES, HEAD, HELLO, MACHINE, PART, PONG, STARTED, TAIL, frame, number, text
 
 
@@ -24,7 +24,7 @@ def beside_an_honest_one(place, behave, why, greet=True, started=None, recorded=
     check(machines["bad"]["recorded"] == recorded, machines["bad"])
     check(not machines["bad"]["complete"], machines["bad"])
     check(why in machines["bad"]["why"], f"not \"{why}\": {machines['bad']['why']}")
-    check(bad.cut.wait(5), "its link was not cut")
+    check(bad.cut.wait(PATIENCE_S), "its link was not cut")
     files = [p for p in g.out.rglob("*") if p.is_file()]
     check(all(p.parts[len(g.out.parts)] in ("good", "bad") for p in files), files)
     return g.out / "bad", machines
@@ -221,7 +221,7 @@ def an_end_that_never_comes(place):
             time.sleep(0.1)
     begin = time.monotonic()
     beside_an_honest_one(place, behave, "waited", timeout=500)
-    check(5 < time.monotonic() - begin < 12, f"{time.monotonic() - begin:.1f} s")
+    check(5 < time.monotonic() - begin < 60, f"{time.monotonic() - begin:.1f} s")
 
 
 if __name__ == "__main__":

@@ -46,9 +46,9 @@ def order_of_start_and_stop(place):
     g.wait_for_pages(*ALL)
     n.signal(STOP)  # so its guest, which has to be told by it, goes on, and so must its parent
     g.process.stdin.close()
+    wait_until(lambda: not b.is_tracing(), "it does not wait for another machine's guest")
     time.sleep(0.3)
     check(deep.is_tracing() and a.is_tracing(), "ended before its guest")
-    check(not b.is_tracing(), "waited for another machine's guest")
     n.signal(CONT)
     g.process.stdin = None
     machines = g.end()

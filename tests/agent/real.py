@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from agents import Place, check, free_port, lib, wait_until
+from agents import PATIENCE_S, Place, check, free_port, lib, wait_until
 
 INSTANCES = Path("/sys/kernel/tracing/instances")
 
@@ -49,7 +49,7 @@ class Agent:
         wait_until(lambda: "listening" in self.log.read_text(), "the agent listens")
 
 
-def record(place, agent, out, *command, patience=3, **more):
+def record(place, agent, out, *command, patience=10, **more):
     process = subprocess.Popen(
         [lib.SONDE, "record", "--format", "json", "-o", place.path / out, "--token-file",
          place.token, "--guest", f"vm-a=tcp:localhost:{agent.port}", "--guest-timeout",
@@ -92,7 +92,7 @@ def whole(place):
 def a_guest_cannot_be_joined(place):
     """It came whole, but is not complete: what is said and the manifest agree."""
     process = record(place, Agent(place), "run", "--", "sleep", "1")
-    wait_until(lambda: raw_bytes(place, "run", "vm-a"), "the guest's pages", 20)
+    wait_until(lambda: raw_bytes(place, "run", "vm-a"), "the guest's pages")
     (place.path / "run/vm-a/trace.dat.part").mkdir()
     status, said = result(process)
     [guest] = said["guests"]
@@ -106,13 +106,16 @@ def the_agent_dies(place):
     """kill -9: it is said at once, the host is complete, the guest's part is readable."""
     agent = Agent(place)
     before = instances()
-    process = record(place, agent, "run", "--", "sleep", "6")
-    wait_until(lambda: raw_bytes(place, "run", "vm-a") > 8192, "the guest's pages", 20)
+    end = place.path / "end"
+    process = record(place, agent, "run", "--", "sh", "-c",
+                     'until [ -e "$0" ]; do sleep 0.1; done', end)
+    wait_until(lambda: raw_bytes(place, "run", "vm-a") > 8192, "the guest's pages")
     agent.process.kill()
     agent.process.wait()
     wait_until(lambda: "guest vm-a: its recording has ended early: the link to its agent was lost"
                in (place.path / "stderr").read_text(), "it is said")
     check(process.poll() is None, "it was said after the end only")
+    end.touch()
     status, said = result(process)
     check(status == 0 and said["complete"], said)
     [guest] = said["guests"]
@@ -134,7 +137,7 @@ def the_recorder_dies(place):
     agent = Agent(place)
     before = instances()
     process = record(place, agent, "run", "--duration", "60")
-    wait_until(lambda: raw_bytes(place, "run", "vm-a") > 8192, "the guest's pages", 20)
+    wait_until(lambda: raw_bytes(place, "run", "vm-a") > 8192, "the guest's pages")
     check(instances_of(agent.process) and instances_of(process), instances())
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -209,21 +212,21 @@ def interrupted_while_it_starts(place):
     time.sleep(0.5)
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=40)
+    process.communicate(timeout=PATIENCE_S)
     said = (place.path / "stderr").read_text()
     check(process.returncode == 4 and "nothing is kept" in said, (process.returncode, said))
     check(not (place.path / "run").exists(), "a directory is left")
-    check(time.monotonic() - begin < 20, "it waited")
+    check(time.monotonic() - begin < 40, "it waited")
     agent.process.send_signal(signal.SIGCONT)
 
 
 def the_agents_terminal_goes(place):
     """SIGHUP: what is being recorded ends in order, then the agent; not with nohup."""
     agent = Agent(place)
-    process = record(place, agent, "run", "--", "sleep", "6")
-    wait_until(lambda: raw_bytes(place, "run", "vm-a") > 8192, "the guest's pages", 20)
+    process = record(place, agent, "run", "--", "sleep", "100")
+    wait_until(lambda: raw_bytes(place, "run", "vm-a") > 8192, "the guest's pages")
     agent.process.send_signal(signal.SIGHUP)
-    check(agent.process.wait(timeout=30) == 0, agent.process.returncode)
+    check(agent.process.wait(timeout=PATIENCE_S) == 0, agent.process.returncode)
     process.send_signal(signal.SIGINT)
     _, said = result(process)
     check("its agent was told to end" in said["guests"][0]["why"], said)

@@ -15,15 +15,15 @@ NR = 0x534d_0000_0000_1234
 # As ftrace shows it: two hypercalls of L2, the second one taken by L0; another vCPU's exits do not count.
 TRACE = """\
 # tracer: nop
-     CPU 0/KVM-170     [001] d....  100: kvm_exit: vcpu 0 reason vmmcall rip 0x401 info1 0x0000000000000000
-     CPU 0/KVM-170     [001] d....  101: kvm_nested_vmexit: vcpu 0 reason vmmcall rip 0x401 info1 0x0000000000000000
-     CPU 0/KVM-170     [001] d....  102: kvm_nested_vmexit_inject: reason: vmmcall info1: 0x0 info2: 0x0 intr_info: 0x0
+     CPU 0/KVM-170     [001] d....  100: kvm_exit: vcpu 0 reason hypercall rip 0x401 info1 0x0000000000000000
+     CPU 0/KVM-170     [001] d....  101: kvm_nested_vmexit: vcpu 0 reason hypercall rip 0x401 info1 0x0000000000000000
+     CPU 0/KVM-170     [001] d....  102: kvm_nested_vmexit_inject: reason: hypercall info1: 0x0 info2: 0x0 intr_info: 0x0
      CPU 0/KVM-170     [001] d....  103: kvm_exit: vcpu 0 reason vmload rip 0xffffffffc0a1 info1 0x0000000000000000
      CPU 0/KVM-175     [000] d....  104: kvm_exit: vcpu 0 reason hlt rip 0xffffffffc0a1 info1 0x0000000000000000
      CPU 0/KVM-170     [001] d....  105: kvm_exit: vcpu 0 reason vmrun rip 0xffffffffc0a1 info1 0x0000000000000000
      CPU 0/KVM-170     [001] .....  106: kvm_nested_vmenter: rip: 0x00000000c0a1 vmcb: 0x0000000004e5a000 nested_rip: 0x1
-     CPU 0/KVM-170     [001] d....  107: kvm_exit: vcpu 0 reason vmmcall rip 0x401 info1 0x0000000000000000
-     CPU 0/KVM-170     [001] d....  108: kvm_nested_vmexit: vcpu 0 reason vmmcall rip 0x401 info1 0x0000000000000000
+     CPU 0/KVM-170     [001] d....  107: kvm_exit: vcpu 0 reason hypercall rip 0x401 info1 0x0000000000000000
+     CPU 0/KVM-170     [001] d....  108: kvm_nested_vmexit: vcpu 0 reason hypercall rip 0x401 info1 0x0000000000000000
      CPU 0/KVM-170     [001] .....  109: kvm_nested_hypercall: vcpu 0 rip 0x401 vmcb 0x4e5a000 nested_cr3 0x1000 nr \
 0x534d000000001234 a0 0x1 a1 0x1 a2 0x2 a3 0x3
 """

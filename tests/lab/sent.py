@@ -5,6 +5,7 @@
 
     tests/lab/sent.py            runs the lab: an agent records the guest while its module sends, by hypercall and in memory
     tests/lab/sent.py RUN        compares in a run directory that is there
+    tests/lab/sent.py --keep DIR the lab's run stays in DIR; other lab runs are waited for as long as it takes
 """
 import collections
 import json
@@ -162,12 +163,15 @@ def run_lab(directory, scratch):
 
 def main():
     lib.need("qemu-system-x86_64", "make", "gcc")
-    if len(sys.argv) > 1:
+    kept = None
+    if sys.argv[1:2] == ["--keep"]:
+        kept, Given.wait = Path(sys.argv[2]), None
+    elif len(sys.argv) > 1:
         return check_run(sys.argv[1])
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         try:
-            run = run_lab(scratch / "lab", scratch)
+            run = run_lab(kept or scratch / "lab", scratch)
         except engine.NoTrySucceeded as failure:
             lib.skip(f"NO LIVE RUN: {failure}".replace("\n", " "))
         except Failure as failure:

@@ -22,15 +22,42 @@ instance_of() {
 	done
 }
 
-# begun FILE: waits until the recorder that writes FILE says that it records.
-begun() {
+# wait_for WHAT COMMAND...: until the command succeeds.
+wait_for() {
 	local i
-	for i in $(seq 300); do
-		! grep -qF "recording into" "$scratch/$1" || return 0
+	for i in $(seq 600); do
+		! "${@:2}" || return 0
 		sleep 0.1
 	done
-	cat "$scratch/$1"
-	fail "no recording began within 30 s"
+	fail "waited 60 s for: $1"
+}
+
+# begun FILE: waits until the recorder that writes its messages into FILE records.  (With a command
+# or a --duration it does not say so.  FILE must be new: in the background nobody knows when the
+# shell empties an old one.)
+begun() {
+	wait_for "a recording, by $scratch/$1" grep -qsF "recording into" "$scratch/$1"
+}
+
+# record_until RUN END OPTION...: records in the background, as $!, until the file END is there; on
+# return it records.
+record_until() {
+	"$sonde" record -o "$scratch/$1" "${@:3}" -- sh -c 'echo >"$1"; until [ -e "$2" ]; do sleep 0.1; done' \
+		- "$scratch/$1.began" "$scratch/$2" >"$scratch/$1.out" 2>"$scratch/$1.err" &
+	wait_for "the command of $1 runs" test -e "$scratch/$1.began"
+}
+
+# ended PID: a process, or nothing but its exit status, is gone.
+ended() {
+	! grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status" 2>/dev/null
+}
+
+# sound_but_for_losses TRACE: lost events are a fault of the trace; anything else would be one of ours.
+sound_but_for_losses() {
+	local status=0
+	"$sonde" check "$1" >"$scratch/out" || status=$?
+	[ "$status" = 0 ] || [ "$status" = 3 ] || fail "exit status $status: $(cat "$scratch/out")"
+	! grep -qiE "broken|cut|beyond|cannot" "$scratch/out" || fail "$(cat "$scratch/out")"
 }
 
 # field FILE KEY: a number or word from `sonde record --format json`.

@@ -10,7 +10,7 @@ mount -t tmpfs -o size=12m tmpfs "$scratch/disk" 2>/dev/null || skip "a small fi
 trap 'umount -l "$scratch/disk"; rm -rf "$scratch"' EXIT
 
 # More than fits, within the time that a test has.
-run 1 timeout 60 "$sonde" record --for all -o "$scratch/disk/run" -- \
+run 1 timeout 200 "$sonde" record --for all -o "$scratch/disk/run" -- \
 	sh -c 'while :; do cat /proc/self/stat >/dev/null; done'
 says err "the disk is full"
 says err "what was recorded until then is in"
@@ -20,10 +20,6 @@ json 'j["state"] == "partial" and not j["machines"][0]["complete"]'
 json '"the disk is full" in j["machines"][0]["why"]'
 size=$(stat -c %s "$scratch/disk/run/host0/trace.dat")
 [ "$size" -gt $((6 << 20)) ] || fail "only $size bytes were kept"
-status=0
-"$sonde" check "$scratch/disk/run/host0/trace.dat" >"$scratch/out" || status=$?
-# Lost events are a fault of the trace; anything else would be one of ours.
-[ "$status" = 0 ] || [ "$status" = 3 ] || fail "exit status $status: $(cat "$scratch/out")"
-! grep -qiE "broken|cut|beyond|cannot" "$scratch/out" || fail "$(cat "$scratch/out")"
+sound_but_for_losses "$scratch/disk/run/host0/trace.dat"
 run 0 "$sonde" analyze -q -o "$scratch/run.sonde" "$scratch/disk/run"
 run 0 "$sonde" check "$scratch/run.sonde"

@@ -9,18 +9,19 @@ online=/sys/devices/system/cpu/cpu1/online
 [ "$(cat "$online")" = 1 ] || skip "CPU 1 is offline"
 trap 'echo 1 >"$online"; rm -rf "$scratch"' EXIT
 
-# A recorder that begins with the CPU away, and one that loses it.
-"$sonde" record -q --for cpu,boot -o "$scratch/lost" -- sleep 4 &
+# A recorder that loses a CPU, and one that begins with it away; then it is back for both.
+record_until lost end --for cpu,boot
 lost=$!
-sleep 1
 echo 0 >"$online" 2>/dev/null || {
+	touch "$scratch/end"
 	wait "$lost"
 	skip "CPU 1 cannot be taken offline here"
 }
-"$sonde" record -q -o "$scratch/late" -- sleep 3 &
+record_until late end
 late=$!
-sleep 1
 echo 1 >"$online"
+sleep 2
+touch "$scratch/end"
 wait "$late"
 wait "$lost"
 for which in lost late; do

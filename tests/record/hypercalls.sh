@@ -8,13 +8,10 @@
 
 # Starts $sonde record with the options given, and waits until it records.
 start() {
+	rm -f "$scratch/err"
 	"$sonde" record -o "$scratch/$1" "${@:2}" >"$scratch/out" 2>"$scratch/err" &
 	pid=$!
-	for _ in $(seq 100); do
-		grep -q "recording into" "$scratch/err" && return
-		sleep 0.1
-	done
-	fail "it does not record: $(cat "$scratch/err")"
+	begun err
 }
 
 stop() {

@@ -5,19 +5,18 @@
 . tests/record/common.sh
 
 # In the background a shell's children ignore SIGINT; SIGTERM ends it in the same way.
-"$sonde" record -o "$scratch/free" >"$scratch/out" 2>"$scratch/err" &
+"$sonde" record -o "$scratch/free" >"$scratch/free.out" 2>"$scratch/free.err" &
 recorder=$!
-begun err
-sleep 0.2
+begun free.err
 kill -TERM "$recorder"
 wait "$recorder" || fail "exit status $?"
-says err "^C ends it"
+says free.err "^C ends it"
 run 0 "$sonde" check "$scratch/free/host0/trace.dat"
 
 status=0
 "$sonde" record -o "$scratch/bound" -- sh -c 'echo $$ >"$0"; exec sleep 100' "$scratch/pid" 2>"$scratch/err" >"$scratch/out" &
 recorder=$!
-until [ -s "$scratch/pid" ]; do sleep 0.1; done
+wait_for "the command runs" test -s "$scratch/pid"
 kill -TERM "$recorder"
 wait "$recorder" || status=$?
 [ "$status" = 4 ] || fail "exit status $status, not 4"
@@ -26,29 +25,28 @@ says err "interrupted: $scratch/bound ends there"
 run 0 "$sonde" check "$scratch/bound/host0/trace.dat"
 
 # The connection to the terminal breaks: SIGHUP comes twice then.
-env --default-signal=HUP "$sonde" record -o "$scratch/hangup" >"$scratch/out" 2>"$scratch/err" &
+env --default-signal=HUP "$sonde" record -o "$scratch/hangup" >"$scratch/hangup.out" 2>"$scratch/hangup.err" &
 recorder=$!
-begun err
+begun hangup.err
 kill -HUP "$recorder"
 kill -HUP "$recorder" 2>/dev/null || true
 wait "$recorder" || fail "exit status $? after SIGHUP"
 run 0 "$sonde" check "$scratch/hangup/host0/trace.dat"
 
 # Not under nohup.
-nohup "$sonde" record -q --duration 1.5 -o "$scratch/nohup" >"$scratch/out" 2>"$scratch/err" &
+nohup "$sonde" record -o "$scratch/nohup" >"$scratch/nohup.out" 2>"$scratch/nohup.err" &
 recorder=$!
-sleep 0.7
+begun nohup.err
 kill -HUP "$recorder"
-wait "$recorder" || fail "exit status $? after SIGHUP under nohup"
+sleep 0.5
+! ended "$recorder" || fail "SIGHUP ended it under nohup"
+kill -TERM "$recorder"
+wait "$recorder" || fail "exit status $?"
 
 # A command that does not end when it is told to.
 "$sonde" record -q --duration 0.5 -o "$scratch/deaf" -- sh -c 'trap "" TERM; exec sleep 100' >"$scratch/out" 2>"$scratch/err" &
 recorder=$!
-for i in $(seq 150); do
-	kill -0 "$recorder" 2>/dev/null || break
-	sleep 0.1
-done
-! kill -KILL "$recorder" 2>/dev/null || fail "the recorder waits for a command that takes no SIGTERM"
+wait_for "a recorder whose command takes no SIGTERM" ended "$recorder"
 wait "$recorder" || fail "exit status $?"
 run 0 "$sonde" check "$scratch/deaf/host0/trace.dat"
 

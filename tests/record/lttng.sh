@@ -56,7 +56,7 @@ if [ ! -e /proc/lttng-logger ]; then
 	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 	PATH="$scratch/bin" "$sonde" agent --once --tcp "$port" --token-file "$scratch/token" 2>"$scratch/agent" &
 	agent=$!
-	for i in $(seq 50); do grep -q listening "$scratch/agent" && break || sleep 0.1; done
+	wait_for "the agent listens" grep -qs listening "$scratch/agent"
 	"$build/agent/gather" "$scratch/gathered" token="$scratch/token" tracer=lttng "vm=tcp:127.0.0.1:$port" \
 		</dev/null >"$scratch/out" || fail "gather: $?"
 	kill "$agent" 2>/dev/null || true

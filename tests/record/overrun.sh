@@ -5,14 +5,14 @@
 . tests/record/common.sh
 
 # The recorder is kept from reading: it is stopped while a flood of events comes.
-"$sonde" record --format json --for io --buffer-size 64 -o "$scratch/run" -- sleep 2 >"$scratch/cost" &
+record_until run end --format json --for io --buffer-size 64
 recorder=$!
-sleep 0.5
 kill -STOP "$recorder"
 timeout 0.5 sh -c 'while :; do cat /proc/self/stat >/dev/null; done' || true
 kill -CONT "$recorder"
+touch "$scratch/end"
 wait "$recorder"
-lost=$(field "$scratch/cost" events_lost)
+lost=$(field "$scratch/run.out" events_lost)
 [ "$lost" -gt 100 ] || fail "only $lost events were lost"
 
 run 0 "$sonde" analyze --format json -o "$scratch/run.sonde" "$scratch/run"

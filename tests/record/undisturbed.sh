@@ -28,13 +28,14 @@ exits() {
 }
 
 settings >"$scratch/before"
-"$sonde" record -q --duration 1500ms -o "$scratch/first" &
+"$sonde" record -o "$scratch/first" >"$scratch/out" 2>"$scratch/err" &
 first=$!
-sleep 0.3
+begun err
 [ -n "$(instances_of $first)" ] || fail "the recorder has no instance of its own"
 before=$(exits)
 run 0 "$sonde" record -q -o "$scratch/second" -- sh -c '/bin/true; /bin/true; sleep 0.3'
 settings >"$scratch/during"
+kill -TERM "$first"
 wait "$first"
 settings >"$scratch/after"
 [ "$(exits)" -ge $((before + 2)) ] || fail "the other instance lost its events"

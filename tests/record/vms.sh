@@ -19,7 +19,7 @@ python3 "$scratch/qemu-test" 1 0 >/dev/null 2>&1 || skip "no VM can be made here
 python3 "$scratch/qemu-test" 2 60 -name guest=alpha,debug-threads=on -uuid 01234567-89ab-cdef-0123-456789abcdef >"$scratch/alpha" &
 alpha=$!
 trap 'kill $alpha 2>/dev/null; rm -rf "$scratch"' EXIT
-until [ -s "$scratch/alpha" ]; do sleep 0.1; done
+wait_for "the VM is there" test -s "$scratch/alpha"
 run 0 "$sonde" record -q -o "$scratch/run" -- sh -c "sleep 1; python3 '$scratch/qemu-test' 1 2 >'$scratch/beta'; sleep 2"
 beta=$(cat "$scratch/beta")
 state_lines "$scratch/run/host0/trace.dat" >"$scratch/state"

@@ -29,6 +29,8 @@
 #define ID_ENTRY 500
 #define ID_EXIT 501
 #define ID_HYPERCALL 502
+#define ID_NESTED_HYPERCALL 503
+#define WORLD_VMCB(vcpu) (UINT64_C(0x4e5a000) + 0x1000 * (vcpu))
 
 static const char *const world_formats[] = {
 	"name: kvm_entry\nID: 500\n" FORMAT_COMMON
@@ -43,6 +45,14 @@ static const char *const world_formats[] = {
 	"\tfield:unsigned long a1;\toffset:24;\tsize:8;\tsigned:0;\n"
 	"\tfield:unsigned long a2;\toffset:32;\tsize:8;\tsigned:0;\n"
 	"\tfield:unsigned long a3;\toffset:40;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n",
+	"name: kvm_nested_hypercall\nID: 503\n" FORMAT_COMMON
+	"\tfield:unsigned long nr;\toffset:8;\tsize:8;\tsigned:0;\n"
+	"\tfield:unsigned long a0;\toffset:16;\tsize:8;\tsigned:0;\n"
+	"\tfield:unsigned long a1;\toffset:24;\tsize:8;\tsigned:0;\n"
+	"\tfield:unsigned long a2;\toffset:32;\tsize:8;\tsigned:0;\n"
+	"\tfield:unsigned long a3;\toffset:40;\tsize:8;\tsigned:0;\n"
+	"\tfield:__u64 rip;\toffset:48;\tsize:8;\tsigned:0;\n"
+	"\tfield:__u64 vmcb;\toffset:56;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n",
 	NULL,
 };
 
@@ -79,6 +89,7 @@ struct world {
 	unsigned lose_call, nr_calls;
 	bool open; /* fragments leave as they are written, as the guest's module sends them */
 	bool fold; /* calls go into a file of their own */
+	bool nested; /* the VM runs in the one that has these threads, and the host takes its calls */
 	struct buf folded;
 	struct world_mark marks[WORLD_MARKS];
 	unsigned nr_marks;
@@ -118,6 +129,10 @@ static inline void world_kvm(struct world *w, unsigned cpu, uint64_t t, unsigned
 		put_uint(&b, call->a1, 8);
 		put_uint(&b, call->a2, 8);
 		put_uint(&b, call->a3, 8);
+		if (id == ID_NESTED_HYPERCALL) {
+			put_uint(&b, 0x401000, 8);
+			put_uint(&b, WORLD_VMCB(vcpu), 8);
+		}
 	}
 	world_record(w, cpu, t, &b);
 	free(b.data);
@@ -168,7 +183,8 @@ static inline uint64_t world_call(struct world *w, unsigned vcpu, unsigned cpu, 
 	}
 	world_kvm(w, cpu, t + 2 * WORLD_US, vcpu, ID_EXIT, call);
 	if (!lost)
-		world_kvm(w, cpu, t + 2 * WORLD_US, vcpu, ID_HYPERCALL, call);
+		world_kvm(w, cpu, t + 2 * WORLD_US, vcpu,
+			  w->nested ? ID_NESTED_HYPERCALL : ID_HYPERCALL, call);
 	world_kvm(w, cpu, t + 5 * WORLD_US, vcpu, ID_ENTRY, NULL);
 	return t + 6 * WORLD_US;
 }

@@ -125,6 +125,48 @@ static void test_open_blocks(void **state)
 	close_world(&w, host, &found);
 }
 
+/* Hypercalls of a guest's guest that the host took: they name the nested vCPU, and it is known in
+ * which VM it runs. */
+static void test_nested(void **state)
+{
+	struct world w = {.nested = true};
+	struct within found;
+	struct trace *host;
+
+	(void)state;
+	open_world(&w, &host, &found);
+	assert_int_equal(found.nr, 1);
+	assert_true(found.list[0].nested);
+	assert_string_equal(found.list[0].name, "vm-a");
+	assert_non_null(strstr(found.list[0].because, "VMCB 0x4e5a000"));
+	assert_int_equal(found.list[0].tid, WORLD_TID(0));
+	for (int i = 0; i < WORLD_CPUS; i++) {
+		unsigned lost, nr = compare(found.list[0].trace, &w.vcpus[i], i, &lost);
+
+		assert_int_equal(nr, w.vcpus[i].nr_sent);
+		assert_int_equal(lost, 0);
+	}
+	close_world(&w, host, &found);
+}
+
+/* Of the VM between there is no trace: its guest's events have no place, and that is said. */
+static void test_nested_alone(void **state)
+{
+	const char *paths[] = {path};
+	struct sonde_inputs in = {.paths = paths, .nr_paths = 1, .threads = 2};
+	struct sonde_events *events;
+	struct sonde_error err = {0};
+	struct world w = {.nested = true};
+
+	(void)state;
+	world_run(&w, ROUNDS);
+	world_write(&w, path);
+	assert_int_equal(sonde_events_open(&events, &in, NULL, &err), 0);
+	assert_int_equal(sonde_events_nr_machines(events), 1);
+	sonde_events_close(events);
+	world_release(&w);
+}
+
 /* One call that the host's tracer lost costs its block, and shows. */
 static void test_lost_call(void **state)
 {
@@ -292,6 +334,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_events),   cmocka_unit_test(test_open_blocks),
+		cmocka_unit_test(test_nested),	     cmocka_unit_test(test_nested_alone),
 		cmocka_unit_test(test_lost_call),    cmocka_unit_test(test_events_of_host),
 		cmocka_unit_test(test_folded_calls), cmocka_unit_test(test_history_of_host),
 	};

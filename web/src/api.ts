@@ -15,8 +15,21 @@ export type Params = Record<string, string | number | undefined>;
 
 /** Where answers come from: the server, or what a self-contained report carries. */
 export interface Source {
+  /** Only the whole run is known to analyses. */
+  wholeOnly: boolean;
   json<T>(name: string, params: Params): Promise<T>;
-  rows(begin: number, end: number, px: number, attrs: number[]): Promise<Map<number, Runs>>;
+  rows(begin: number, end: number, px: number, attrs: number[], names: boolean): Promise<RowsAnswer>;
+}
+
+/** What values in rows stand for, for a page that has not loaded the tables yet: row, then cells. */
+export interface Names {
+  contexts: [number, ...Context][];
+  threads: [number, ...Thread][];
+}
+
+export interface RowsAnswer {
+  rows: Map<number, Runs>;
+  names: Names | null;
 }
 
 async function get(name: string, params: Params): Promise<Response> {
@@ -24,7 +37,7 @@ async function get(name: string, params: Params): Promise<Response> {
     .filter(([, v]) => v !== undefined)
     .map(([k, v]) => `${k}=${encodeURIComponent(String(v))}`)
     .join("&");
-  const response = await fetch(`api/${name}${query && "?" + query}`, { cache: "no-store" });
+  const response = await fetch(`api/${name}${query && "?" + query}`);
   if (response.ok) return response;
   let text = response.statusText;
   try {
@@ -36,12 +49,13 @@ async function get(name: string, params: Params): Promise<Response> {
 }
 
 export const server: Source = {
+  wholeOnly: false,
   async json<T>(name: string, params: Params) {
     return (await (await get(name, params)).json()) as T;
   },
-  async rows(begin: number, end: number, px: number, attrs: number[]) {
-    const params = { begin, end, px, attrs: attrs.join(",") };
-    return decodeRows(await (await get("rows", params)).arrayBuffer(), attrs);
+  async rows(begin: number, end: number, px: number, attrs: number[], names: boolean) {
+    const params = { begin, end, px, attrs: attrs.join(","), names: names ? 1 : undefined };
+    return decodeRows(await (await get("rows", params)).arrayBuffer(), attrs, names);
   },
 };
 
@@ -77,6 +91,14 @@ export interface At {
   instead?: { row: number | null; label: string };
   instead_machine?: number | null;
   why_off?: string;
+  woken?: {
+    t: number;
+    by: { row: number | null; label: string };
+    machine: number;
+    cpu: number;
+    mode: number;
+    detail: string;
+  };
   wake?: { cause: string; irq: string; from: number | null; evidence: string };
   containers?: { row: number; label: string }[];
 }
@@ -97,19 +119,39 @@ export interface Facts {
   rows: (number | string)[][];
 }
 
+export interface Exits {
+  begin?: number;
+  end?: number;
+  vcpus: { cpu: number; counts: number[] }[];
+}
+
 export interface Load {
   cpus: number;
   buckets: number;
   parts: { machine: number; mode: number; time: number[] }[];
 }
 
+/** wakes: [t, thread, waker's thread, its machine, its CPU, its mode, when the thread ran];
+ * preemptions: [t, length, vCPU, victim, CPU, machine and thread that had it longest, how long] */
+export interface Arrows {
+  wakes: [number, number, number, number, number, number, number | null][];
+  wakes_more: boolean;
+  preemptions: [number, number, number, number, number, number, number, number][];
+  preemptions_more: boolean;
+}
+
 /** [t, machine, cpu, tid, name, fields] */
 export type EventLine = [number, number, number, number, string, string];
 
 const CHUNK = 16384;
+const ARROWS_MAX = 1500;
 
 export class Api {
   constructor(private readonly source: Source) {}
+
+  get wholeOnly(): boolean {
+    return this.source.wholeOnly;
+  }
 
   model(): Promise<RunModel> {
     return this.source.json("model", {});
@@ -123,8 +165,8 @@ export class Api {
     return this.source.json("threads", { first, nr: CHUNK });
   }
 
-  rows(begin: number, end: number, px: number, attrs: number[]): Promise<Map<number, Runs>> {
-    return this.source.rows(begin, end, px, attrs);
+  rows(begin: number, end: number, px: number, attrs: number[], names = false): Promise<RowsAnswer> {
+    return this.source.rows(begin, end, px, attrs, names);
   }
 
   at(kind: string, row: number, t: number): Promise<At> {
@@ -152,16 +194,22 @@ export class Api {
     return this.source.json("path", { thread, begin, end, max: 500, slot: "path" });
   }
 
-  exits(begin: number, end: number, nr: number): Promise<{ vcpus: { cpu: number; counts: number[] }[] }> {
+  /** @begin and @end in the answer, if there: what was counted instead. */
+  exits(begin: number, end: number, nr: number): Promise<Exits> {
     return this.source.json("exits", { begin, end, nr, slot: "exits" });
   }
 
-  events(t: number, nr: number): Promise<{ events: EventLine[] }> {
-    return this.source.json("events", { t, nr, slot: "events" });
+  arrows(begin: number, end: number, threads: number[], cpus: number[]): Promise<Arrows> {
+    const rows = { threads: threads.join(","), cpus: cpus.join(",") };
+    return this.source.json("arrows", { begin, end, ...rows, max: ARROWS_MAX, slot: "arrows" });
+  }
+
+  events(t: number, nr: number, want: Params): Promise<{ events: EventLine[] }> {
+    return this.source.json("events", { t, nr, ...want, slot: "events" });
   }
 }
 
-function decodeRows(buffer: ArrayBuffer, attrs: number[]): Map<number, Runs> {
+function decodeRows(buffer: ArrayBuffer, attrs: number[], names: boolean): RowsAnswer {
   const head = new Uint32Array(buffer, 0, 3);
   if (head[0] !== 1 || head[1] !== attrs.length) throw new Error("rows in an unknown form");
   const rows = new Map<number, Runs>();
@@ -179,20 +227,15 @@ function decodeRows(buffer: ArrayBuffer, attrs: number[]): Map<number, Runs> {
     at += (n + 3) & ~3;
     rows.set(attr, { value, first, nr, share });
   }
-  return rows;
+  const text = names ? new TextDecoder().decode(new Uint8Array(buffer, at)) : "";
+  return { rows, names: names ? (JSON.parse(text) as Names) : null };
 }
 
-/** All rows of a chunked table, chunk by chunk; @each is called after every one. */
-export async function loadAll<T>(
-  nr: number,
-  into: T[],
-  get: (first: number) => Promise<T[]>,
-  each: () => void,
-): Promise<void> {
-  while (into.length < nr) {
-    const chunk = await get(into.length);
+/** All rows of a chunked table, chunk by chunk. */
+export async function loadAll<T>(nr: number, into: T[], get: (first: number) => Promise<T[]>): Promise<void> {
+  for (let first = 0; first < nr; ) {
+    const chunk = await get(first);
     if (!chunk.length) return;
-    for (const row of chunk) into.push(row);
-    each();
+    for (const row of chunk) into[first++] = row;
   }
 }

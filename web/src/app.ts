@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts the page together: what is shown follows from the run, the data that has come, and the view.
-import { type Api, loadAll } from "./api";
+import { type Api, loadAll, type Names } from "./api";
+import { Arrows } from "./arrows";
 import { commands } from "./commands";
+import { CritPath } from "./critpath";
 import { Data } from "./data";
 import { button, fill, h, icon } from "./dom";
 import { Exits } from "./exits";
@@ -14,6 +16,7 @@ import { type Model, THREAD_RUNNING } from "./model";
 import { Overview } from "./overview";
 import { makeTheme, type Theme } from "./palette";
 import { Panel } from "./panel";
+import { Phases } from "./phases";
 import { buildRows, type Row } from "./rows";
 import { Search } from "./search";
 import { Timeline } from "./timeline";
@@ -29,6 +32,10 @@ export class App {
   readonly timeline: Timeline;
   readonly pointer: Pointer;
   readonly search: Search;
+  readonly exits: Exits;
+  readonly arrows: Arrows;
+  readonly phases: Phases;
+  readonly path: CritPath;
   readonly helpBox = h("div", { class: "help", hidden: true });
   theme: Theme;
   filter: Filter;
@@ -38,10 +45,11 @@ export class App {
   private readonly overview: Overview;
   private readonly panel: Panel;
   private readonly tooltip: Tooltip;
+  private readonly labelHead = h("div", { class: "label-head" });
   private readonly scroller = h("div", { class: "scroller" });
   private readonly scrolled = h("div");
   private readonly filterInput = h("input", {
-    type: "search", placeholder: "Highlight: machine:vm-a state:user,syscall -idle …   f",
+    type: "search", placeholder: "Highlight: machine:vm-a state:user -idle …   f",
     "aria-label": "highlight filter", autocomplete: "off", spellcheck: "false",
   });
   private readonly legendBox = h("div", { class: "legend" });
@@ -59,9 +67,20 @@ export class App {
     this.clock = new Clock(model.run);
     this.theme = this.makeTheme();
     this.filter = new Filter(this.view.shown.filter);
-    this.data = new Data(api, model.run.length, () => this.timeline.request(), (e) => this.say(e));
+    const redraw = () => this.timeline.request();
+    this.data = new Data(api, model.run.length, redraw, (e) => this.say(e), {
+      wanted: () => !model.loaded,
+      learn: (names) => this.learn(names),
+    });
     this.timeline = new Timeline(model, this.view, this.data, this.clock, this.theme, this.filter);
-    this.timeline.exits = new Exits(api, () => this.timeline.request());
+    this.exits = new Exits(api, redraw, this.clock, this.settled);
+    this.arrows = new Arrows(model, api, this.clock, redraw, () => this.settled() && this.view.look.arrows);
+    this.phases = new Phases(model, this.clock);
+    this.path = new CritPath(model, this.clock, () => {
+      this.rebuild();
+      redraw();
+    });
+    this.timeline.artists = [this.exits, this.phases, this.path, this.arrows];
     this.tooltip = new Tooltip(model, api, this.clock, () => this.theme);
     this.pointer = new Pointer(this.view, this.timeline, this.tooltip, (y) => this.scrollTo(y),
       (id, t) => this.view.setCursor(t, id));
@@ -74,7 +93,7 @@ export class App {
     });
     this.labels.openOf = (row) => this.isOpen(row.id);
     this.overview = new Overview(model, this.view);
-    this.panel = new Panel(model, this.view, api, this.clock, {
+    this.panel = new Panel(model, this.view, api, this.clock, this.path, this.phases, () => this.theme, {
       jump: (t, length) => this.jump(t, length),
       highlight: (word) => this.setFilter(this.filter.toggled(word)),
     });
@@ -102,22 +121,28 @@ export class App {
     void this.load();
   }
 
-  /** Tables come by and by; the picture is there before the last name is. */
+  /** Whether what is not needed for the first picture may be asked for. */
+  private readonly settled = (): boolean => this.data.firstAt > 0;
+
+  /** Tables and analyses come by and by: the first picture brings the names that it needs. */
   private async load(): Promise<void> {
-    const again = () => {
+    const { run } = this.model;
+    await this.data.first;
+    try {
+      this.overview.setLoad(await this.api.load(0, run.length, LOAD_BUCKETS));
+      this.drawStrips();
+      await Promise.all([
+        loadAll(run.nr_contexts, this.model.contexts, (f) => this.api.contexts(f)),
+        loadAll(run.nr_threads, this.model.threads, (f) => this.api.threads(f)),
+      ]);
+      this.model.allLoaded();
       this.timeline.restyle(this.theme, this.filter);
       this.rowsArrived();
       this.drawLegend();
-    };
-    const { run } = this.model;
-    try {
-      await Promise.all([
-        loadAll(run.nr_contexts, this.model.contexts, (f) => this.api.contexts(f), again),
-        loadAll(run.nr_threads, this.model.threads, (f) => this.api.threads(f), again),
-      ]);
       this.panel.update();
-      this.overview.setLoad(await this.api.load(0, run.length, LOAD_BUCKETS));
-      this.drawStrips();
+      await this.phases.load(this.api, run.length);
+      this.rowsArrived();
+      this.panel.update();
       const busy = await this.api.facts("thread_time", 0, run.length, 2000, "busy");
       const thread = busy.columns.findIndex((c) => c.name === "thread");
       const total = busy.columns.findIndex((c) => c.name === "total");
@@ -126,6 +151,23 @@ export class App {
     } catch (e) {
       this.say(e);
     }
+  }
+
+  /** Names of what is to be drawn next; the tables they are of come later. */
+  private learn(names: Names): void {
+    this.model.learn(names);
+    if (!names.contexts.length && !names.threads.length) return;
+    this.timeline.restyle(this.theme, this.filter);
+    this.drawLegend();
+  }
+
+  /** Says that there are hidden rows, and shows them again. */
+  private drawHidden(): void {
+    const n = this.view.shown.hidden.length;
+    fill(this.labelHead, n > 0 && h("button", {
+      type: "button", class: "hidden-rows", title: "show them again (H)",
+      onclick: () => this.view.set({ hidden: [] }),
+    }, `${n} hidden ${n === 1 ? "row" : "rows"}`));
   }
 
   say(e: unknown): void {
@@ -154,7 +196,7 @@ export class App {
       if (e.key === "Escape" || e.key === "Enter") this.filterInput.blur();
     });
     this.scroller.append(this.scrolled);
-    const labelColumn = h("div", { class: "label-column" }, h("div", { class: "label-head" }), this.labels.element);
+    const labelColumn = h("div", { class: "label-column" }, this.labelHead, this.labels.element);
     const stage = h("main", { class: "stage" }, labelColumn, this.timeline.element, this.scroller);
     fill(document.body,
       h("div", { class: "page" }, top, this.overview.canvas, filterBar, stage, this.splitter(), this.panel.element),
@@ -164,12 +206,25 @@ export class App {
 
   /** Between picture and panel: drag makes one larger. */
   private splitter(): HTMLElement {
-    const bar = h("div", { class: "splitter", role: "separator" });
+    const bar = h("div", {
+      class: "splitter", role: "separator", tabindex: 0, "aria-label": "size of the panel",
+      "aria-orientation": "horizontal", title: "drag, or arrow keys",
+    });
+    const size = (px: number) => {
+      const high = Math.max(60, Math.min(innerHeight - 220, px));
+      document.documentElement.style.setProperty("--panel", `${high}px`);
+    };
+    bar.addEventListener("keydown", (e) => {
+      const by = e.key === "ArrowUp" ? 30 : e.key === "ArrowDown" ? -30 : 0;
+      if (!by) return;
+      e.preventDefault();
+      e.stopPropagation();
+      size(this.panel.element.clientHeight + by);
+    });
     bar.addEventListener("pointerdown", (e) => bar.setPointerCapture(e.pointerId));
     bar.addEventListener("pointermove", (e) => {
       if (!bar.hasPointerCapture(e.pointerId)) return;
-      const high = Math.max(60, Math.min(innerHeight - 220, innerHeight - e.clientY));
-      document.documentElement.style.setProperty("--panel", `${high}px`);
+      size(innerHeight - e.clientY);
     });
     return bar;
   }
@@ -210,13 +265,17 @@ export class App {
   /** The tree, when something that shapes it has changed. */
   private rebuild(): void {
     const { hidden, pinned, toggled } = this.view.shown;
-    const key = JSON.stringify([hidden, pinned, toggled, this.model.threads.length, [...this.extra], this.busy.size]);
+    const key = JSON.stringify([hidden, pinned, toggled, this.model.loaded, [...this.extra], this.busy.size,
+      this.phases.list.length, this.path.thread]);
     if (key === this.rowsKey) return;
     this.rowsKey = key;
     this.timeline.setRows(buildRows(this.model, {
       open: (id, byDefault) => this.remember(id, byDefault),
       hidden: new Set(hidden), pinned, extra: this.extra, busy: this.busy,
+      phases: (machine, what) => this.phases.has(machine, what),
+      path: this.path.thread < 0 ? null : this.model.threadLabel(this.path.thread),
     }));
+    this.drawHidden();
   }
 
   /** Rows that come in above the chosen one do not push it out of view. */
@@ -252,8 +311,11 @@ export class App {
   }
 
   private drawLegend(): void {
-    fill(this.legendBox, ...legend(this.model, this.theme, this.filter, this.view.look.colourBy,
+    const threads = this.timeline.rows.rows.some((r) => r.kind === "thread") || this.timeline.rows.pinned.some((r) => r.kind === "thread");
+    const focus = [...this.legendBox.children].indexOf(document.activeElement as Element);
+    fill(this.legendBox, ...legend(this.model, this.theme, this.filter, this.view.look.colourBy, threads,
       (word) => this.setFilter(this.filter.toggled(word))));
+    if (focus >= 0) (this.legendBox.children[focus] as HTMLElement | undefined)?.focus();
   }
 
   scrollTo(y: number): void {
@@ -344,17 +406,11 @@ export class App {
   async toThread(row: number): Promise<void> {
     const thread = this.model.threads[row];
     if (!thread || thread[6] === null) return;
-    const id = `t:${row}`;
-    const group = `T:${this.model.machineName(thread[0])}`;
-    const { toggled, cursor } = this.view.shown;
-    this.extra.add(row);
-    this.view.set({ toggled: this.isOpen(group) ? toggled : [...toggled, group], row: id });
-    this.rebuild();
+    const { cursor } = this.view.shown;
     const want = { value: THREAD_RUNNING };
     const t = (await this.api.step(thread[6], cursor ?? 0, false, want)) ??
       (await this.api.step(thread[6], 0, false, want));
-    if (t !== null) this.view.reveal(t, id);
-    this.scrollToRow(id);
+    this.openThread(row, t ?? cursor ?? this.view.shown.begin);
   }
 
   /** The next or last change of the chosen row; @sameTask: of the thread that is at the cursor. */
@@ -386,6 +442,46 @@ export class App {
     if (!next) return;
     this.view.setCursor(this.view.shown.cursor, next.id);
     this.scrollToRow(next.id);
+  }
+
+  /** Along the arrow that ends at the cursor: to the waker, or to who has the vCPU's CPU. */
+  async follow(): Promise<void> {
+    const row = this.chosenRow;
+    const { cursor } = this.view.shown;
+    if (!row || cursor === null || (row.kind !== "thread" && row.kind !== "vcpu")) {
+      this.say("choose a place in the row of a thread or of a vCPU's state first");
+      return;
+    }
+    const at = await this.api.at(row.kind, row.kind === "thread" ? row.thread : row.cpu, Math.floor(cursor));
+    const to = at.woken?.by.row ?? at.instead?.row ?? null;
+    this.say(to === null ? "nothing is known of who did it" : "");
+    if (to !== null) this.openThread(to, at.woken?.t ?? cursor);
+  }
+
+  private openThread(row: number, t: number): void {
+    const thread = this.model.threads[row];
+    if (!thread || thread[6] === null) return;
+    const id = `t:${row}`;
+    const group = `T:${this.model.machineName(thread[0])}`;
+    const { toggled, hidden } = this.view.shown;
+    this.extra.add(row);
+    this.view.set({
+      toggled: this.isOpen(group) ? toggled : [...toggled, group], row: id,
+      hidden: hidden.filter((x) => x !== id && x !== group),
+    });
+    this.rebuild();
+    this.view.reveal(t, id);
+    this.scrollToRow(id);
+  }
+
+  /** The bookmark after or before the cursor. */
+  toNote(by: number): void {
+    const { notes, cursor, begin, end } = this.view.shown;
+    const from = cursor ?? (begin + end) / 2;
+    const ahead = notes.filter((n) => (by > 0 ? n.t > from : n.t < from));
+    const note = by > 0 ? ahead[0] : ahead[ahead.length - 1];
+    if (note) this.view.reveal(note.t);
+    else this.say("no bookmark there");
   }
 
   addNote(): void {

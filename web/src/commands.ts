@@ -34,6 +34,10 @@ export function commands(app: App): Command[] {
     { keys: ["ArrowLeft", ","], what: "last change of this row", run: () => void app.step(true, false) },
     { keys: ["shift+ArrowRight", "n"], what: "next time this task runs", run: () => void app.step(false, true) },
     { keys: ["shift+ArrowLeft", "shift+n"], what: "last time this task ran", run: () => void app.step(true, true) },
+    { keys: ["g"], what: "go to who woke this thread, or runs in this vCPU's place", run: () => void app.follow() },
+    { keys: ["shift+g"], what: "arrows, or none", run: () => view.setLook({ arrows: !view.look.arrows }) },
+    { keys: ["m"], what: "next bookmark", run: () => app.toNote(1) },
+    { keys: ["shift+m"], what: "last bookmark", run: () => app.toNote(-1) },
     { keys: ["Enter"], what: "open or close the chosen group", run: () => {
       const row = app.chosenRow;
       if (row?.kind === "group") app.toggle(row);
@@ -74,11 +78,12 @@ export function commands(app: App): Command[] {
     { keys: ["2"], what: "statistics of the range", run: toPanel("range") },
     { keys: ["3"], what: "events at the cursor", run: toPanel("events") },
     { keys: ["4"], what: "critical path of the thread at the cursor", run: toPanel("path") },
-    { keys: ["5"], what: "all analyses", run: toPanel("facts") },
-    { keys: ["6"], what: "bookmarks", run: toPanel("notes") },
-    { keys: ["7"], what: "about the run", run: toPanel("run") },
-    { keys: ["e"], what: "save as SVG", run: () => saveSvg(app.model, view, app.timeline, app.theme) },
-    { keys: ["shift+e"], what: "save as PNG", run: () => savePng(app.model, app.timeline, app.theme) },
+    { keys: ["5"], what: "how VMs started and ended", run: toPanel("phases") },
+    { keys: ["6"], what: "all analyses", run: toPanel("facts") },
+    { keys: ["7"], what: "bookmarks", run: toPanel("notes") },
+    { keys: ["8"], what: "about the run", run: toPanel("run") },
+    { keys: ["e"], what: "save as SVG", run: () => saveSvg(app.model, app.timeline, app.theme, view.look.colourBy) },
+    { keys: ["shift+e"], what: "save as PNG", run: () => savePng(app.model, app.timeline, app.theme, view.look.colourBy) },
     { keys: ["ctrl+p"], what: "print", run: () => window.print() },
     { keys: ["?"], what: "this help", run: () => app.toggleHelp() },
   ];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of pixels, fetched so that moving never waits: the whole run once, coarse, and around what is
 // shown as sharp as the screen, half a screen beyond both edges.
-import type { Api, Runs } from "./api";
+import type { Api, Names, Runs } from "./api";
 
 export interface Layer {
   begin: number;
@@ -21,6 +21,9 @@ export class Data {
   private busy = false;
   /** When all that was asked for was there, first and last: for tests and for the bench. */
   firstAt = 0;
+  /** Resolves when the first picture is there: what can wait, waits for it. */
+  readonly first: Promise<void>;
+  private firstCame: () => void = () => undefined;
   settledAt = 0;
 
   constructor(
@@ -28,7 +31,16 @@ export class Data {
     private readonly length: number,
     private readonly changed: () => void,
     private readonly failed: (e: unknown) => void,
-  ) {}
+    private readonly names: { wanted: () => boolean; learn: (names: Names) => void },
+  ) {
+    this.first = new Promise((done) => (this.firstCame = done));
+  }
+
+  private async ask(begin: number, end: number, px: number, attrs: number[]): Promise<Map<number, Runs>> {
+    const { rows, names } = await this.api.rows(begin, end, px, attrs, this.names.wanted());
+    if (names) this.names.learn(names);
+    return rows;
+  }
 
   get idle(): boolean {
     return !this.busy && this.wanted === null;
@@ -49,10 +61,12 @@ export class Data {
         await this.fetchFine(w.begin, w.end, w.width, w.attrs);
         this.settledAt = performance.now();
         this.firstAt ||= this.settledAt;
+        this.firstCame();
         if (!this.wanted) await this.fetchBase(w.attrs);
       }
     } catch (e) {
       this.wanted = null;
+      this.firstCame();
       this.failed(e);
     } finally {
       this.busy = false;
@@ -63,7 +77,7 @@ export class Data {
     const missing = attrs.filter((a) => !layer.rows.has(a));
     for (let i = 0; i < missing.length; i += ATTRS_MAX) {
       const part = missing.slice(i, i + ATTRS_MAX);
-      const rows = await this.api.rows(layer.begin, layer.end, layer.px, part);
+      const rows = await this.ask(layer.begin, layer.end, layer.px, part);
       for (const [attr, runs] of rows) layer.rows.set(attr, runs);
     }
     if (missing.length) this.changed();
@@ -92,7 +106,7 @@ export class Data {
     const to = Math.ceil(end) + pad;
     const px = Math.min(FINE_PX_MAX, Math.ceil((width * (to - from)) / (end - begin)));
     const layer: Layer = { begin: from, end: to, px, rows: new Map() };
-    const rows = await this.api.rows(from, to, px, attrs.slice(0, ATTRS_MAX));
+    const rows = await this.ask(from, to, px, attrs.slice(0, ATTRS_MAX));
     for (const [attr, runs] of rows) layer.rows.set(attr, runs);
     this.fine = layer;
     this.changed();

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How often each vCPU left its guest: bars in a row of its own, counted anew when the picture rests.
 import type { Api } from "./api";
-import type { Clock } from "./format";
+import type { Artist, Scene } from "./artist";
+import { Rested } from "./artist";
+import { h } from "./dom";
+import { type Clock, count } from "./format";
 import type { Placed } from "./paint";
-import { css, type Theme } from "./palette";
+import { css } from "./palette";
 
 const BUCKETS = 300;
 const REST_MS = 220;
@@ -12,86 +15,99 @@ interface Counted {
   begin: number;
   end: number;
   most: number;
+  buckets: number;
   byCpu: Map<number, number[]>;
 }
 
-export class Exits {
+type Answer = { begin: number; end: number; vcpus: { cpu: number; counts: number[] }[] };
+
+export class Exits implements Artist {
   private counted: Counted | null = null;
-  private asked = "";
-  private timer = 0;
   private why = "";
+  private readonly rested: Rested<Answer>;
 
   constructor(
     private readonly api: Api,
-    private readonly changed: () => void,
-  ) {}
-
-  private want(begin: number, end: number): void {
-    const key = `${begin} ${end}`;
-    if (key === this.asked) return;
-    this.asked = key;
-    clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => void this.ask(key, begin, end), REST_MS);
+    changed: () => void,
+    private readonly clock: Clock,
+    private readonly ready: () => boolean,
+  ) {
+    this.rested = new Rested(REST_MS, (answer, error) => {
+      this.take(answer, error);
+      changed();
+    });
   }
 
-  private async ask(key: string, begin: number, end: number): Promise<void> {
-    try {
-      const { vcpus } = await this.api.exits(Math.floor(begin), Math.ceil(end), BUCKETS);
-      if (key !== this.asked) return;
-      const byCpu = new Map(vcpus.map((v) => [v.cpu, v.counts]));
-      const most = Math.max(1, ...vcpus.map((v) => Math.max(...v.counts)));
-      this.counted = { begin, end, most, byCpu };
-      this.why = "";
-    } catch (e) {
-      this.counted = null;
-      this.why = e instanceof Error ? e.message : String(e);
-    }
-    this.changed();
+  private take(answer: Answer | null, error: unknown): void {
+    this.why = answer ? "" : error instanceof Error ? error.message : String(error);
+    this.counted = answer && {
+      begin: answer.begin,
+      buckets: Math.max(1, answer.vcpus[0]?.counts.length ?? 1),
+      end: answer.end,
+      most: Math.max(1, ...answer.vcpus.map((v) => Math.max(...v.counts))),
+      byCpu: new Map(answer.vcpus.map((v) => [v.cpu, v.counts])),
+    };
   }
 
-  draw(context: CanvasRenderingContext2D, placed: Placed[], theme: Theme, clock: Clock, begin: number,
-    end: number, width: number): void {
-    const rows = placed.filter((p) => p.row.kind === "exits");
+  rows(scene: Scene): void {
+    const rows = scene.placed.filter((p) => p.row.kind === "exits");
     if (!rows.length) return;
-    this.want(begin, end);
+    const begin = Math.floor(scene.begin);
+    const end = Math.ceil(scene.end);
+    if (this.ready())
+      this.rested.want(`${begin} ${end}`, async () => ({ begin, end, ...(await this.api.exits(begin, end, BUCKETS)) }));
     for (const p of rows) {
-      context.fillStyle = css(theme.row);
-      context.fillRect(0, p.y, width, p.height);
-      this.bars(context, p, theme, begin, end, width);
+      scene.pen.fillStyle = css(scene.theme.row);
+      scene.pen.fillRect(0, p.y, scene.width, p.height);
+      this.bars(scene, p);
     }
-    this.legend(context, rows[0], theme, clock);
+    this.legend(scene, rows[0]);
   }
 
-  private bars(context: CanvasRenderingContext2D, p: Placed, theme: Theme, begin: number, end: number,
-    width: number): void {
+  private bars(scene: Scene, p: Placed): void {
     const c = this.counted;
     const counts = c?.byCpu.get(p.row.cpu);
     if (!c || !counts) return;
-    const scale = width / (end - begin);
-    const wide = ((c.end - c.begin) / counts.length) * scale;
-    context.fillStyle = css(theme.modes[6]);
+    const { pen, width } = scene;
+    const wide = scene.x(c.begin + (c.end - c.begin) / counts.length) - scene.x(c.begin);
+    pen.fillStyle = css(scene.theme.modes[6]);
     counts.forEach((n, i) => {
-      const x = (c.begin - begin) * scale + i * wide;
+      const x = scene.x(c.begin) + i * wide;
       const high = (n / c.most) * (p.height - 1);
-      if (n && x + wide > 0 && x < width) context.fillRect(x, p.y + p.height - high, Math.max(1, wide), high);
+      if (n && x + wide > 0 && x < width) pen.fillRect(x, p.y + p.height - high, Math.max(1, wide), high);
     });
   }
 
   /** What the highest bar stands for. */
-  private legend(context: CanvasRenderingContext2D, p: Placed, theme: Theme, clock: Clock): void {
+  private legend(scene: Scene, p: Placed): void {
     const c = this.counted;
+    const { pen, theme } = scene;
     const text = c
-      ? `highest: ${c.most} in ${clock.length((c.end - c.begin) / BUCKETS)}`
+      ? `highest: ${c.most} in ${scene.clock.length((c.end - c.begin) / c.buckets)}`
       : this.why;
     if (!text || p.height < 18) return;
-    context.font = "10px system-ui, 'DejaVu Sans', sans-serif";
-    context.textBaseline = "top";
-    const wide = context.measureText(text).width;
-    context.globalAlpha = 0.8;
-    context.fillStyle = css(theme.row);
-    context.fillRect(2, p.y + 1, wide + 6, 12);
-    context.globalAlpha = 1;
-    context.fillStyle = theme.faint;
-    context.fillText(text, 5, p.y + 2);
+    pen.font = "10px system-ui, 'DejaVu Sans', sans-serif";
+    pen.textBaseline = "top";
+    const wide = pen.measureText(text).width;
+    pen.globalAlpha = 0.8;
+    pen.fillStyle = css(theme.row);
+    pen.fillRect(2, p.y + 1, wide + 6, 12);
+    pen.globalAlpha = 1;
+    pen.fillStyle = theme.faint;
+    pen.fillText(text, 5, p.y + 2);
+  }
+
+  /** The bar at a place: how many, and how often that is. */
+  tip(_x: number, _y: number, hit: { kind: string; cpu: number; t: number } | null): HTMLElement[] | null {
+    const c = this.counted;
+    const counts = hit?.kind === "exits" ? c?.byCpu.get(hit.cpu) : undefined;
+    if (!hit || !c || !counts) return null;
+    const i = Math.floor(((hit.t - c.begin) / (c.end - c.begin)) * counts.length);
+    if (i < 0 || i >= counts.length) return null;
+    const each = (c.end - c.begin) / counts.length;
+    return [
+      h("div", {}, `${count(counts[i])} exits in ${this.clock.length(each)}`),
+      h("div", { class: "quiet" }, this.clock.ticks_are_ns ? `${count(Math.round((counts[i] * 1e9) / each))} per second` : ""),
+    ];
   }
 }

@@ -14,6 +14,10 @@ export class Clock {
     this.wall = run.wall === null ? null : BigInt(run.wall);
   }
 
+  get ticks_are_ns(): boolean {
+    return this.run.ticks_are_ns;
+  }
+
   get formats(): TimeFormat[] {
     return this.wall === null ? ["relative", "trace"] : ["relative", "trace", "wall"];
   }

@@ -3,29 +3,47 @@
 import { h } from "./dom";
 import { type Filter, FILTER_KEYS, term } from "./filter";
 import type { Command } from "./input";
-import { MODE_NAMES, type Model, VCPU_STATES } from "./model";
+import { MODE_NAMES, type Model, THREAD_STATES, VCPU_STATES } from "./model";
 import { css, machineColour, type Rgb, type Theme } from "./palette";
 
+export interface LegendItem {
+  name: string;
+  colour: Rgb;
+  word: string; // the filter's term, "" when there is none
+  hatched: boolean;
+  group: number;
+}
+
+/** What the colours in the picture stand for. */
+export function legendItems(model: Model, theme: Theme, colourBy: string, threads = false): LegendItem[] {
+  const item = (group: number, name: string, colour: Rgb, word: string, hatched = false): LegendItem =>
+    ({ name, colour, word, hatched, group });
+  const modes = colourBy === "process" ? [] : [2, 3, 8, 9, 4, 5, 6, 7, 1, 0].filter((m) => model.modes.has(m));
+  const states = threads ? [3, 5] : [];
+  return [
+    ...model.run.machines.map((m, i) => item(0, m.name, machineColour(theme, i), term("machine", m.name))),
+    ...modes.map((m) => item(1, MODE_NAMES[m], theme.modes[m], term("state", MODE_NAMES[m]), m === 0)),
+    ...[3, 4].map((s) => item(2, VCPU_STATES[s], theme.vcpu[s], term("state", VCPU_STATES[s]))),
+    ...states.map((s) => item(3, THREAD_STATES[s], theme.thread[s], term("state", THREAD_STATES[s]))),
+  ];
+}
+
 /** Colours and their names; a click highlights. */
-export function legend(model: Model, theme: Theme, filter: Filter, colourBy: string,
+export function legend(model: Model, theme: Theme, filter: Filter, colourBy: string, threads: boolean,
   toggle: (word: string) => void): HTMLElement[] {
-  const key = (name: string, colour: Rgb, word: string, hatched = false) => {
+  const out: HTMLElement[] = [];
+  let group = 0;
+  for (const { name, colour, word, hatched, group: own } of legendItems(model, theme, colourBy, threads)) {
+    if (own !== group) out.push(h("span", { class: "gap" }));
+    group = own;
     const swatch = h("span", { class: hatched ? "swatch hatched" : "swatch" });
     swatch.style.background = hatched ? "" : css(colour);
-    return h("button", {
+    out.push(h("button", {
       type: "button", class: filter.has(word) ? "key on" : "key", title: `highlight ${name}`,
-      onclick: () => toggle(word),
-    }, swatch, name);
-  };
-  const machines = model.run.machines.map((m, i) =>
-    key(m.name, machineColour(theme, i), term("machine", m.name)));
-  const there = new Set(model.contexts.map((c) => c[3]));
-  const modes = colourBy === "process" ? [] : [2, 3, 8, 9, 4, 5, 6, 7, 1, 0].filter((m) => there.has(m)).map((m) =>
-    key(MODE_NAMES[m], theme.modes[m], term("state", MODE_NAMES[m]), m === 0));
-  const preempted = key(VCPU_STATES[3], theme.vcpu[3], term("state", VCPU_STATES[3]));
-  const waiting = key(VCPU_STATES[4], theme.vcpu[4], term("state", VCPU_STATES[4]));
-  const gap = () => h("span", { class: "gap" });
-  return [...machines, gap(), ...modes, gap(), preempted, waiting];
+      "aria-pressed": String(filter.has(word)), onclick: () => toggle(word),
+    }, swatch, name));
+  }
+  return out;
 }
 
 const KEY_WORDS: Record<string, string> = {
@@ -63,5 +81,6 @@ export function help(all: Command[], close: () => void): HTMLElement {
     h("p", { class: "quiet" },
       "Each piece: the narrow stripe is the machine, the body what it does. Paler pieces held only part of their " +
       "pixels. Hatched: unknown. Red below a row: events were lost. Brackets below a change: where it may lie, " +
-      "by the error bound of its machine's clock."));
+      "by the error bound of its machine's clock. Thin arrows: from who woke a thread to that thread. Red ones: from a " +
+      "preempted vCPU to the CPU where another ran instead. Rest the pointer on one to read it."));
 }

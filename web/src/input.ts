@@ -31,6 +31,8 @@ export function listenKeys(commands: Command[]): void {
   const byKey = new Map(commands.flatMap((c) => c.keys.map((k) => [k, c] as const)));
   document.addEventListener("keydown", (e) => {
     if (isTyping(e.target)) return;
+    // A control that has the focus is worked by these itself.
+    if (e.target instanceof HTMLButtonElement && (e.key === "Enter" || e.key === " ")) return;
     const command = byKey.get(keyName(e));
     if (!command) return;
     e.preventDefault();
@@ -109,7 +111,9 @@ export class Pointer {
       this.timeline.hoverX = Math.round(x);
       this.timeline.request();
       const hit = this.timeline.hit(x, y);
-      if (hit && y >= 0) this.tooltip.show(hit, e.clientX, e.clientY);
+      const known = y >= 0 ? this.timeline.tip(x, y) : null;
+      if (known) this.tooltip.say(known, e.clientX, e.clientY);
+      else if (hit && y >= 0) this.tooltip.show(hit, e.clientX, e.clientY);
       else this.tooltip.hide();
       return;
     }

@@ -80,7 +80,7 @@ export class Labels {
       row.note ? h("span", { class: "note" }, row.note) : null,
     );
     e.style.cssText = `top:${y}px;height:${height}px;padding-left:${indent}px`;
-    if (height >= 18) e.append(this.tools(row, word, filter, group, pinned));
+    if (height >= 18 && row.kind !== "path") e.append(this.tools(row, word, filter, group, pinned));
     return e;
   }
 

@@ -2,6 +2,8 @@
 // What a run has: machines, CPUs, containers, contexts and threads.  Contexts and threads come by
 // the chunk; what has not come yet is undefined.
 
+import type { Names } from "./api";
+
 export interface Machine {
   name: string;
   parent: number;
@@ -101,12 +103,29 @@ export const THREAD_STATES = [
 ];
 export const VCPU_PREEMPTED = 3;
 export const THREAD_RUNNING = 2;
+export const THREAD_RUNNABLE = 3;
 
 export class Model {
-  contexts: Context[] = [];
+  contexts: Context[] = []; // with holes until .loaded
   threads: Thread[] = [];
+  loaded = false;
+  /** Modes of all contexts that have come. */
+  readonly modes = new Set<number>();
 
   constructor(readonly run: RunModel) {}
+
+  learn(names: Names): void {
+    for (const [row, ...cells] of names.contexts) {
+      this.contexts[row] ??= cells;
+      this.modes.add(cells[3]);
+    }
+    for (const [row, ...cells] of names.threads) this.threads[row] ??= cells;
+  }
+
+  allLoaded(): void {
+    for (const c of this.contexts) this.modes.add(c[3]);
+    this.loaded = true;
+  }
 
   machine(row: number): Machine | undefined {
     return this.run.machines[row];

@@ -18,12 +18,17 @@ function level(share: number, pixels: number): number {
   return pixels >= 8 ? 3 : pixels >= 3 && own < 2 ? 2 : own;
 }
 
-/** Colours by value; index = level × size + value. */
+/** Colours by value, each found when it is first drawn: a long run has many more values than are seen.
+ * Of body the index is level × size + value. */
 interface Lut {
   size: number;
+  known: Uint8Array;
   body: Uint32Array;
   stripe: Uint32Array | null;
-  hatch: Uint8Array; // 1: unknown, drawn hatched
+  hatch: Uint8Array; // 1: unknown, drawn hatched; 2: and faded
+  faded: Uint8Array;
+  ground: number;
+  find: (v: number) => void; // makes a value known
 }
 
 export interface Span {
@@ -41,11 +46,14 @@ export interface Placed {
 
 export class Painter {
   private luts = new Map<string, Lut>();
-  private masks = new Map<string, Uint8Array>();
+  private masks = new Map<string, { bits: Uint8Array; shows: (v: number) => boolean }>();
+  private readonly plain = new Map<Rgb, number[]>();
+  private readonly fadedLevels = new Map<Rgb, number[]>();
+  private readonly byName = new Map<string, Rgb>();
   private values = new Uint32Array(0);
   private colours = new Uint32Array(0);
   private stripes = new Uint32Array(0);
-  private contextMatch: Uint8Array | null = null;
+  private drawnIn: Theme | null = null;
 
   constructor(
     private readonly model: Model,
@@ -59,32 +67,57 @@ export class Painter {
     this.theme = theme;
     this.filter = filter;
     this.colourBy = colourBy;
+    if (theme !== this.drawnIn) {
+      this.drawnIn = theme;
+      for (const memo of [this.plain, this.fadedLevels, this.byName]) memo.clear();
+    }
     this.luts.clear();
     this.masks.clear();
-    this.contextMatch = null;
+  }
+
+  /** A colour's pixels at every level, as it is and faded: few colours, many values. */
+  private levelsOf(c: Rgb, keep: number): number[] {
+    const memo = keep === 1 ? this.plain : this.fadedLevels;
+    let levels = memo.get(c);
+    if (!levels) {
+      levels = LEVEL_ALPHA.map((alpha) => pixel(c, this.theme.row, alpha * keep));
+      memo.set(c, levels);
+    }
+    return levels;
+  }
+
+  private colourOfName(name: string): Rgb {
+    let c = this.byName.get(name);
+    if (!c) this.byName.set(name, (c = nameColour(name, this.theme.dark)));
+    return c;
   }
 
   private makeLut(size: number, colour: (v: number) => Rgb | null, match: (v: number) => boolean,
     unknown: (v: number) => boolean, stripe?: (v: number) => Rgb | null): Lut {
-    const ground = this.theme.row;
+    const row = this.theme.row;
     const lut: Lut = {
       size,
+      known: new Uint8Array(size),
       body: new Uint32Array(size * LEVELS),
       stripe: stripe ? new Uint32Array(size) : null,
       hatch: new Uint8Array(size),
+      faded: new Uint8Array(size),
+      ground: pixel(row, row, 1),
+      find: (v) => {
+        lut.known[v] = 1;
+        const c = v ? colour(v) : null;
+        const kept = !c || this.filter.empty || match(v);
+        const keep = kept ? 1 : 1 - this.theme.fade;
+        const levels = c ? this.levelsOf(c, keep) : null;
+        for (let l = 0; l < LEVELS; l++) lut.body[l * size + v] = levels ? levels[l] : lut.ground;
+        if (lut.stripe && stripe) {
+          const s = v ? stripe(v) : null;
+          lut.stripe[v] = s ? this.levelsOf(s, keep)[LEVELS - 1] : lut.body[(LEVELS - 1) * size + v];
+        }
+        lut.faded[v] = kept ? 0 : 1;
+        lut.hatch[v] = v && c && unknown(v) ? (kept ? 1 : 2) : 0;
+      },
     };
-    const none = pixel(ground, ground, 1);
-    for (let v = 0; v < size; v++) {
-      const c = v ? colour(v) : null;
-      const keep = !c || this.filter.empty || match(v) ? 1 : 1 - this.theme.fade;
-      for (let l = 0; l < LEVELS; l++)
-        lut.body[l * size + v] = c ? pixel(c, ground, LEVEL_ALPHA[l] * keep) : none;
-      if (lut.stripe && stripe) {
-        const s = v ? stripe(v) : null;
-        lut.stripe[v] = s ? pixel(s, ground, keep) : lut.body[(LEVELS - 1) * size + v];
-      }
-      lut.hatch[v] = v && c && unknown(v) ? (keep === 1 ? 1 : 2) : 0;
-    }
     return lut;
   }
 
@@ -98,7 +131,7 @@ export class Painter {
       if (!c) return t.modes[MODE.idle];
       if (by === "machine" && !calm(c[3])) return machineColour(t, c[0]);
       if (by === "process" && !calm(c[3]))
-        return c[2] >= 0 ? nameColour(m.threads[c[2]]?.[3] ?? "", t.dark) : t.modes[c[3]];
+        return c[2] >= 0 ? this.colourOfName(m.threads[c[2]]?.[3] ?? "") : t.modes[c[3]];
       return t.modes[c[3]] ?? t.modes[0];
     };
     const stripe = (v: number): Rgb | null => {
@@ -131,35 +164,36 @@ export class Painter {
       lut = this.makeLut(m.run.nr_threads + 1,
         (v) => {
           const thread = m.threads[v - 1];
-          return !thread || thread[1] === 0 ? t.modes[MODE.idle] : nameColour(thread[3], t.dark);
+          return !thread || thread[1] === 0 ? t.modes[MODE.idle] : this.colourOfName(thread[3]);
         },
         (v) => this.filter.thread(m, v - 1), () => false);
     this.luts.set(key, lut);
     return lut;
   }
 
-  /** Which contexts a machine's or a container's row shows. */
-  private mask(mask: Mask): Uint8Array {
+  /** Which contexts a machine's or a container's row shows: 0 not found out yet, 1 no, 2 yes. */
+  private mask(mask: Mask): { bits: Uint8Array; shows: (v: number) => boolean } {
     const key = `${mask.machine ?? ""}:${mask.pidNs ?? ""}`;
-    let bits = this.masks.get(key);
-    if (bits) return bits;
-    bits = new Uint8Array(this.model.run.nr_contexts + 1);
-    if (mask.machine === 0) bits[0] = 1;
-    this.model.contexts.forEach((c, row) => {
-      const inside = mask.pidNs !== undefined
-        ? this.model.containers(this.model.threads[c[2]]?.[4] ?? -1).includes(mask.pidNs)
+    let made = this.masks.get(key);
+    if (made) return made;
+    const m = this.model;
+    const shows = (v: number): boolean => {
+      const c = m.contexts[v - 1];
+      if (!c) return v === 0 && mask.machine === 0;
+      return mask.pidNs !== undefined
+        ? m.containers(m.threads[c[2]]?.[4] ?? -1).includes(mask.pidNs)
         : c[0] === mask.machine;
-      if (inside && bits) bits[row + 1] = 1;
-    });
-    this.masks.set(key, bits);
-    return bits;
+    };
+    made = { bits: new Uint8Array(m.run.nr_contexts + 1), shows };
+    this.masks.set(key, made);
+    return made;
   }
 
   /** What stands in each pixel of a row: into this.values and this.colours. */
   private scan(row: Row, layers: Layer[], begin: number, end: number, width: number): Lut {
     const lut = this.lut(row);
     const mask = row.mask ? this.mask(row.mask) : null;
-    const ground = lut.body[0];
+    const { ground } = lut;
     const { values, colours, stripes } = this;
     const scale = width / (end - begin);
     values.fill(0, 0, width);
@@ -181,16 +215,20 @@ export class Painter {
     return lut;
   }
 
-  private lay(runs: Runs, lut: Lut, mask: Uint8Array | null, origin: number, step: number,
-    width: number): void {
+  private lay(runs: Runs, lut: Lut, mask: ReturnType<Painter["mask"]> | null, origin: number,
+    step: number, width: number): void {
     const { value, first, nr, share } = runs;
     const { values, colours, stripes } = this;
     for (let i = firstVisible(runs, -origin / step); i < value.length; i++) {
       const x0 = Math.round(origin + first[i] * step);
       if (x0 >= width) break;
       const v = value[i];
-      if (mask && !mask[v]) continue;
+      if (mask && v < mask.bits.length) {
+        if (!mask.bits[v]) mask.bits[v] = mask.shows(v) ? 2 : 1;
+        if (mask.bits[v] === 1) continue;
+      }
       const known = v < lut.size ? v : 0;
+      if (!lut.known[known]) lut.find(known);
       const colour = lut.body[level(share[i], nr[i]) * lut.size + known];
       const stripe = lut.stripe ? lut.stripe[known] : 0;
       const stop = Math.min(width, Math.round(origin + (first[i] + nr[i]) * step));
@@ -251,21 +289,10 @@ export class Painter {
       const v = values[x0];
       const hatch = v < lut.size ? lut.hatch[v] : 0;
       if (hatch) this.hatch(out, width, height, x0, x, y, h, hatch === 2);
-      if (v && x - x0 >= room) spans.push({ x0, x1: x, value: v, faded: this.faded(lut, v) });
+      if (v && x - x0 >= room) spans.push({ x0, x1: x, value: v, faded: v < lut.size && lut.faded[v] === 1 });
       x0 = x;
     }
     return spans;
-  }
-
-  private faded(lut: Lut, v: number): boolean {
-    if (this.filter.empty || v >= lut.size) return false;
-    if (lut !== this.luts.get("cpu")) return false;
-    if (!this.contextMatch) {
-      this.contextMatch = new Uint8Array(lut.size);
-      for (let i = 1; i < lut.size; i++)
-        this.contextMatch[i] = this.filter.context(this.model, i - 1) ? 1 : 0;
-    }
-    return !this.contextMatch[v];
   }
 
   private hatch(out: Uint32Array, width: number, height: number, x0: number, x1: number, y: number,

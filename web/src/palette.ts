@@ -13,6 +13,10 @@ export interface Theme {
   faint: string;
   accent: string;
   hatch: Rgb;
+  wake: string; // arrows
+  taken: string;
+  path: string; // the critical one
+  note: string; // bookmarks
   fade: number; // of what the filter does not match: share of the ground's colour
   modes: Rgb[];
   vcpu: Rgb[];
@@ -38,6 +42,8 @@ const VCPU_SAFE_DARK = "14181c 23282e 1f8f76 e0701a 4d4728 5a6067";
 // none unknown running runnable sleeping blocked stopped dead
 const THREAD = "ffffff eceef0 5aa469 e3a82b e6e9ec c06a84 9aa1a8 7b8187";
 const THREAD_DARK = "14181c 23282e 5fae70 dcae45 2a3037 b96a86 6b737b 5a6067";
+const THREAD_SAFE = "ffffff eceef0 009e73 e69f00 e6e9ec cc79a7 9aa1a8 7b8187";
+const THREAD_SAFE_DARK = "14181c 23282e 00a87a eaa81f 2a3037 d68ab3 6b737b 5a6067";
 const MACHINES = "4c6a8a d2803f 7a57a8 3f9c8f c25579 8a7a2f 5f8f3e 9a5b3a 4477cc 777777";
 const MACHINES_DARK = "7d9cc0 e69a5c a98ad4 5cc2b4 e07b9c c0ae58 8bbf66 c98561 7aa2ee a0a0a0";
 
@@ -55,10 +61,14 @@ export function makeTheme(dark: boolean, safe: boolean): Theme {
     faint: dark ? "#8b95a0" : "#66707b",
     accent: dark ? "#6cb0ff" : "#1769c4",
     hatch: rgb(dark ? "4a535d" : "b9c0c7"),
+    wake: dark ? "#e8edf2" : "#20303f",
+    taken: safe ? (dark ? "#ff8f3d" : "#b34700") : dark ? "#ff6b61" : "#c01f14",
+    path: dark ? "#ffd23f" : "#b5007f",
+    note: dark ? "#f0b84a" : "#c47f00",
     fade: 0.84,
     modes: list(dark ? (safe ? SAFE_DARK : USUAL_DARK) : safe ? SAFE : USUAL),
     vcpu: list(dark ? (safe ? VCPU_SAFE_DARK : VCPU_DARK) : safe ? VCPU_SAFE : VCPU),
-    thread: list(dark ? THREAD_DARK : THREAD),
+    thread: list(dark ? (safe ? THREAD_SAFE_DARK : THREAD_DARK) : safe ? THREAD_SAFE : THREAD),
     machines: list(dark ? MACHINES_DARK : MACHINES),
   };
 }
@@ -69,6 +79,11 @@ export function machineColour(theme: Theme, machine: number): Rgb {
 
 export function css([r, g, b]: Rgb): string {
   return `rgb(${r} ${g} ${b})`;
+}
+
+/** Dark or white ink, whichever can be read on a colour. */
+export function inkOn([r, g, b]: Rgb): string {
+  return r * 299 + g * 587 + b * 114 > 148000 ? "#1c232b" : "#ffffff";
 }
 
 /** @over laid upon @ground with @alpha, as a canvas' pixel (little endian: ABGR). */

@@ -2,9 +2,12 @@
 // Below the picture: verdicts, statistics of the range, events at the cursor, every analysis,
 // bookmarks, and what is to be known of the run itself.
 import { type Api, ApiError, type EventLine, type Facts } from "./api";
+import type { CritPath } from "./critpath";
 import { button, fill, h } from "./dom";
 import { type Clock, count } from "./format";
 import type { Model } from "./model";
+import type { Theme } from "./palette";
+import type { Phases } from "./phases";
 import { FactTable, type TableActions } from "./table";
 import type { View } from "./view";
 
@@ -13,6 +16,7 @@ const TABS = [
   ["range", "Statistics"],
   ["events", "Events"],
   ["path", "Critical path"],
+  ["phases", "Start and end"],
   ["facts", "Analyses"],
   ["notes", "Bookmarks"],
   ["run", "Run"],
@@ -35,10 +39,18 @@ export class Panel {
     private readonly view: View,
     private readonly api: Api,
     private readonly clock: Clock,
+    private readonly critical: CritPath,
+    private readonly phases: Phases,
+    private readonly theme: () => Theme,
     private readonly actions: TableActions,
   ) {
     this.table = new FactTable(model, clock, actions);
     this.analysis = model.run.analyses[0]?.name ?? "";
+    fill(this.tabs, ...TABS.map(([name, title]) =>
+      h("button", {
+        type: "button", role: "tab", class: "tab", "data-tab": name,
+        onclick: () => view.setLook({ panel: name === view.look.panel ? "" : name }),
+      }, title)));
   }
 
   private has(name: string): boolean {
@@ -48,6 +60,7 @@ export class Panel {
   /** What is counted: the chosen range, else what is shown. */
   private window(): { begin: number; end: number; what: string } {
     const { range, begin, end } = this.view.shown;
+    if (this.api.wholeOnly) return { begin: 0, end: this.view.length, what: "all that this report has" };
     if (range) return { begin: Math.floor(range[0]), end: Math.ceil(range[1]), what: "the chosen range" };
     const all = begin <= 0 && end >= this.view.length;
     return { begin: Math.floor(begin), end: Math.ceil(end), what: all ? "the whole run" : "what is shown" };
@@ -56,23 +69,23 @@ export class Panel {
   /** Follows the view, once it has come to rest. */
   update(): void {
     const open = this.view.look.panel;
-    fill(this.tabs,
-      ...TABS.map(([name, title]) =>
-        h("button", {
-          type: "button", role: "tab", class: name === open ? "tab on" : "tab", "data-tab": name,
-          "aria-selected": String(name === open),
-          onclick: () => this.view.setLook({ panel: name === open ? "" : name }),
-        }, title)));
+    for (const tab of this.tabs.children) {
+      const on = (tab as HTMLElement).dataset.tab === open;
+      tab.classList.toggle("on", on);
+      tab.setAttribute("aria-selected", String(on));
+    }
     this.element.classList.toggle("closed", !open);
-    if (!open) return;
+    if (open !== "path") this.critical.clear();
+    if (!open || !this.model.loaded) return;
     const w = this.window();
     const key = [
       open,
       open === "range" || open === "facts" ? `${w.begin}-${w.end}-${this.analysis}` : "",
       open === "path" ? `${w.begin}-${w.end}-${this.view.shown.row}-${this.view.shown.cursor}` : "",
-      open === "events" ? this.view.shown.cursor : "",
+      open === "events" ? `${this.view.shown.cursor} ${this.eventsMachine} ${this.eventsNamed}` : "",
+      open === "phases" ? `${this.phases.list.length} ${this.theme().dark}` : "",
       open === "notes" ? JSON.stringify(this.view.shown.notes) : "",
-      this.clock.format, this.model.threads.length,
+      this.clock.format, this.model.loaded,
     ].join("|");
     if (key === this.shownKey) return;
     const sameTab = this.shownKey.split("|", 1)[0] === open;
@@ -94,6 +107,7 @@ export class Panel {
       else if (tab === "range") await this.range(put);
       else if (tab === "events") await this.events(put);
       else if (tab === "path") await this.path(put);
+      else if (tab === "phases") put(...this.phases.chart(this.theme(), (t, n) => this.actions.jump(t, n)));
       else if (tab === "facts") await this.facts(put);
       else if (tab === "notes") put(this.notes());
       else put(...this.run());
@@ -177,6 +191,7 @@ export class Panel {
     const { begin, end, what } = this.window();
     const thread = await this.chosenThread();
     if (thread < 0) {
+      this.critical.clear();
       put(h("p", { class: "quiet" },
         "Choose a thread (a row, or a place where it runs): what it waited for is followed back through wake-ups, interrupts, vCPUs and hosts."));
       return;
@@ -184,8 +199,33 @@ export class Panel {
     const name = this.model.threadLabel(thread);
     put(h("p", { class: "quiet" }, `following ${name} back…`));
     const facts = await this.api.path(thread, begin, end);
+    if (this.view.look.panel === "path") this.critical.set(thread, facts);
     put(h("p", { class: "quiet" }, `${name} in ${what}; the steps add up to ${this.clock.length(end - begin)}`),
       this.table.element(facts, 500));
+  }
+
+  private eventsMachine = -1;
+  private eventsNamed = "";
+
+  /** Of all machines or of one, all events or those of a name. */
+  private eventsBar(): HTMLElement {
+    const { machines } = this.model.run;
+    const select = h("select", {
+      "aria-label": "of machine",
+      onchange: (e: Event) => {
+        this.eventsMachine = Number((e.target as HTMLSelectElement).value);
+        this.update();
+      },
+    }, ...[-1, ...machines.keys()].filter((m) => m < 0 || machines[m].traced).map((m) =>
+      h("option", { value: m, selected: m === this.eventsMachine }, m < 0 ? "all machines" : machines[m].name)));
+    const named = h("input", {
+      type: "search", placeholder: "name has …", "aria-label": "event's name", value: this.eventsNamed,
+      onchange: (e: Event) => {
+        this.eventsNamed = (e.target as HTMLInputElement).value.trim();
+        this.update();
+      },
+    });
+    return h("p", {}, select, " ", named);
   }
 
   private async events(put: (...e: HTMLElement[]) => void): Promise<void> {
@@ -194,13 +234,21 @@ export class Panel {
       put(h("p", { class: "quiet" }, "Click a place in the picture: the events around it are read from the traces."));
       return;
     }
-    put(h("p", { class: "quiet" }, "reading the traces…"));
-    const { events } = await this.api.events(Math.round(cursor), 300);
+    const bar = this.eventsBar();
+    if (!this.body.querySelector(".events")) put(bar, h("p", { class: "quiet" }, "reading the traces…"));
+    const { events } = await this.api.events(Math.round(cursor), 300, {
+      machine: this.eventsMachine < 0 ? undefined : this.eventsMachine, named: this.eventsNamed || undefined,
+    });
+    if (!events.length) {
+      put(bar, h("p", { class: "quiet events" }, "No such event within a minute of the cursor."));
+      return;
+    }
     const row = (e: EventLine) =>
       h("tr", { class: e[0] < cursor ? "past" : "" },
         h("td", { class: "number" }, h("button", {
           type: "button", class: "link", onclick: () => this.actions.jump(e[0], 0),
         }, this.clock.time(e[0]))),
+        h("td", { class: "number quiet" }, (e[0] < cursor ? "−" : "+") + this.clock.length(Math.abs(e[0] - cursor))),
         h("td", {}, this.model.machineName(e[1])),
         h("td", { class: "number" }, e[2] < 0 ? "" : String(e[2])),
         h("td", { class: "number" }, e[3] < 0 ? "" : String(e[3])),
@@ -209,11 +257,13 @@ export class Panel {
     const body = h("tbody", {}, ...events.map(row));
     const after = events.findIndex((e) => e[0] >= cursor);
     if (after >= 0) body.children[after].classList.add("now");
-    const titles = ["at", "machine", "cpu", "tid", "event", "fields"];
-    put(h("div", { class: "facts" }, h("table", {},
-      h("thead", {}, h("tr", {}, ...titles.map((t, i) => h("th", { class: [0, 2, 3].includes(i) ? "number" : "" }, t)))),
+    const titles = ["at", "from cursor", "machine", "cpu", "tid", "event", "fields"];
+    put(bar, h("div", { class: "facts events" }, h("table", {},
+      h("thead", {}, h("tr", {}, ...titles.map((t, i) => h("th", { class: [0, 1, 3, 4].includes(i) ? "number" : "" }, t)))),
       body)));
-    body.querySelector(".now")?.scrollIntoView({ block: "center" });
+    const now = (body.querySelector(".now") ?? body.lastElementChild) as HTMLElement | null;
+    if (now) this.body.scrollTop = now.offsetTop - this.body.clientHeight / 2;
+    this.body.scrollLeft = 0;
   }
 
   private notes(): HTMLElement {

@@ -4,6 +4,7 @@
 // A row of a machine or a container shows the same attribute as a physical CPU's, but only where
 // its own code ran ("mask"): laid over each other the machines' rows give the physical ones back.
 import type { Model } from "./model";
+import { rowId } from "./phases";
 
 export interface Mask {
   machine?: number;
@@ -12,7 +13,7 @@ export interface Mask {
 
 export interface Row {
   id: string;
-  kind: "group" | "cpu" | "vcpu" | "task" | "thread" | "exits";
+  kind: "group" | "cpu" | "vcpu" | "task" | "thread" | "exits" | "phases" | "path";
   depth: number;
   label: string;
   note: string; // small print behind the label
@@ -30,6 +31,8 @@ export interface RowOptions {
   pinned: string[];
   extra: Set<number>; // threads shown beside the busiest
   busy: Map<number, number>; // thread row → CPU time, once known
+  phases: (machine: number, what: "boot" | "shutdown") => boolean;
+  path: string | null; // whose critical path is drawn
 }
 
 const THREADS_SHOWN = 12;
@@ -128,8 +131,10 @@ class Builder {
     this.model.threads.forEach((t, row) => {
       if (t[0] === machine && t[6] !== null) all.push(row);
     });
-    if (!all.length) return;
-    const note = String(all.length);
+    // Until the table is there: whoever has a trace has threads.
+    const { loaded } = this.model;
+    if (loaded ? !all.length : !this.model.machine(machine)?.traced) return;
+    const note = loaded ? String(all.length) : "…";
     if (!this.group(`T:${name}`, "Threads", note, depth, machine, all.length, false)) return;
     const busy = this.options.busy;
     all.sort((a, b) => (busy.get(b) ?? 0) - (busy.get(a) ?? 0) || a - b);
@@ -152,6 +157,12 @@ class Builder {
         this.masked("p", depth + 1, 0, null);
     }
     if (!this.group(id, m.name, traced, depth, row, 1)) return;
+    for (const what of ["boot", "shutdown"] as const)
+      if (this.options.phases(row, what))
+        this.add({
+          id: rowId(what, m.name), kind: "phases", label: what === "boot" ? "Start" : "End", note: "phases",
+          depth: depth + 1, machine: row,
+        });
     const own = `o:${m.name}`;
     if (this.group(own, "On physical CPUs", "its own code", depth + 1, row, 1, true))
       this.masked(own, depth + 2, row, { machine: row });
@@ -174,6 +185,11 @@ export function buildRows(model: Model, options: RowOptions): RowList {
   const b = new Builder(model, options);
   if (model.run.machines.length) b.machine(0, 0);
   const pinned: Row[] = [];
+  if (options.path !== null)
+    pinned.push({
+      id: "path:", kind: "path", depth: 0, label: "Critical path", note: options.path, machine: 0, attr: null,
+      cpu: -1, thread: -1, mask: null, children: 0,
+    });
   for (const id of options.pinned) {
     const row = b.byId.get(id) ?? threadById(model, id);
     if (row) pinned.push({ ...row, depth: 0, label: pinnedLabel(model, row) });

@@ -103,7 +103,7 @@ export class Search {
     });
     for (let row = 0; row < m.threads.length && out.length < FOUND_MAX; row++) {
       const t = m.threads[row];
-      if (t[6] === null) continue;
+      if (!t || t[6] === null) continue;
       const label = m.threadLabel(row);
       if (label.toLowerCase().includes(text))
         add(label, `thread in ${m.machineName(t[0])}`, () => this.actions.toThread(row));

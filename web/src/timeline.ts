@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture: rows of pixels, names on them, the ruler, and what lies over them (cursor, range,
 // bookmarks, losses, the bounds of clocks).
+import type { Artist, Pen, Scene } from "./artist";
 import type { Data } from "./data";
 import { h } from "./dom";
-import type { Exits } from "./exits";
 import type { Filter } from "./filter";
 import { type Clock, niceStep } from "./format";
 import { MODE, type Model, THREAD_STATES, VCPU_STATES } from "./model";
 import { Painter, type Placed, type Span } from "./paint";
-import { css, machineColour, nameColour, type Rgb, type Theme } from "./palette";
+import { css, inkOn, machineColour, nameColour, type Rgb, type Theme } from "./palette";
+import { drawBounds, drawGrid, drawLosses, drawMarks } from "./overlay";
 import type { Row, RowList } from "./rows";
 import type { View } from "./view";
 
@@ -41,7 +42,9 @@ export class Timeline {
   private ratio = 1;
   private frame = 0;
   private readonly painter: Painter;
-  exits: Exits | null = null;
+  artists: Artist[] = [];
+  /** When the first picture with all that was asked for had been drawn: for the bench. */
+  firstDrawn = 0;
   /** How long the last pictures took, in ms: for tests and for the bench. */
   readonly took: number[] = [];
   afterDraw: () => void = () => undefined;
@@ -156,9 +159,11 @@ export class Timeline {
     this.layout(height);
     const { begin, end } = this.view.shown;
     this.data.want(begin, end, Math.round(width * this.ratio), this.attrs(height));
-    this.drawRows(width, height);
+    const anything = this.data.fine !== null || this.data.base !== null;
+    if (anything) this.drawRows(width, height);
     this.drawRuler(width);
     this.afterDraw();
+    if (this.data.fine) this.firstDrawn ||= performance.now();
     this.took.push(performance.now() - begun);
     if (this.took.length > 1000) this.took.splice(0, 500);
   }
@@ -185,16 +190,42 @@ export class Timeline {
     );
     context.putImageData(this.image, 0, 0);
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    this.exits?.draw(context, this.placed, this.theme, this.clock, begin, end, width);
-    if (named) this.drawNames(context);
-    this.drawGrid(context, width, height);
-    this.drawLosses(context);
-    this.drawBounds(context);
-    this.drawMarks(context, width, height);
+    this.drawOver(context, width, height);
+  }
+
+  scene(pen: Pen, width: number, height: number): Scene {
+    const { begin, end, row } = this.view.shown;
+    return {
+      pen, placed: this.placed, theme: this.theme, clock: this.clock, begin, end, width, height,
+      top: this.pinnedHeight, chosen: row, x: (t) => ((t - begin) / (end - begin)) * width,
+    };
+  }
+
+  /** All that is not pixels of values. */
+  drawOver(pen: Pen, width: number, height: number): void {
+    const scene = this.scene(pen, width, height);
+    for (const artist of this.artists) artist.rows?.(scene);
+    if (this.view.look.rowSize > 0) this.drawNames(pen);
+    drawGrid(scene, this.ticks());
+    drawLosses(scene, this.model);
+    drawBounds(scene, this.model, this.spans, this.ratio);
+    for (const artist of this.artists) artist.over?.(scene);
+    drawMarks(scene, this.view.shown, this.hoverX);
     if (this.list.pinned.length) {
-      context.fillStyle = this.theme.faint;
-      context.fillRect(0, this.pinnedHeight - 3, width, 1);
+      pen.fillStyle = this.theme.faint;
+      pen.fillRect(0, this.pinnedHeight - 3, width, 1);
     }
+  }
+
+  /** What artists say of a place of the picture. */
+  tip(x: number, y: number): HTMLElement[] | null {
+    const hit = this.hit(x, y);
+    const place = hit && { kind: hit.row.kind, id: hit.row.id, cpu: hit.row.cpu, t: hit.t };
+    for (const artist of this.artists) {
+      const says = artist.tip?.(x, y, place);
+      if (says) return says;
+    }
+    return null;
   }
 
   nameOf(row: Row, value: number): string {
@@ -209,7 +240,7 @@ export class Timeline {
     return this.model.threadLabel(value - 1);
   }
 
-  private drawNames(context: CanvasRenderingContext2D): void {
+  private drawNames(context: Pen): void {
     context.font = FONT;
     context.textBaseline = "middle";
     let left = this.moving ? NAMES_MOVING : NAMES_MAX;
@@ -248,8 +279,7 @@ export class Timeline {
 
   /** Dark or white ink, whichever can be read on the piece. */
   private inkFor(row: Row, value: number): string {
-    const [r, g, b] = this.colourOf(row, value) ?? this.theme.row;
-    return r * 299 + g * 587 + b * 114 > 148000 ? "#1c232b" : "#ffffff";
+    return inkOn(this.colourOf(row, value) ?? this.theme.row);
   }
 
   /** All pieces of what is shown, however short. */
@@ -275,144 +305,77 @@ export class Timeline {
     return niceStep((this.view.span * 110) / Math.max(1, this.width));
   }
 
-  private drawGrid(context: CanvasRenderingContext2D, width: number, height: number): void {
-    context.fillStyle = this.theme.grid;
-    for (const [x] of this.ticks()) if (x < width) context.fillRect(x, 0, 1, height);
-  }
-
   private drawRuler(width: number): void {
     const { ruler } = this;
-    ruler.width = Math.round(width * this.ratio);
-    ruler.height = Math.round(RULER * this.ratio);
+    const w = Math.round(width * this.ratio);
+    const hgt = Math.round(RULER * this.ratio);
+    if (ruler.width !== w || ruler.height !== hgt) {
+      ruler.width = w;
+      ruler.height = hgt;
+    }
     const context = ruler.getContext("2d", { alpha: false });
     if (!context) return;
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.fillStyle = css(this.theme.page);
     context.fillRect(0, 0, width, RULER);
-    context.font = "10.5px ui-monospace, 'DejaVu Sans Mono', monospace";
-    context.textBaseline = "middle";
+    this.drawRulerWith(context, width);
+  }
+
+  drawRulerWith(pen: Pen, width: number): void {
+    pen.font = "10.5px ui-monospace, 'DejaVu Sans Mono', monospace";
+    pen.textBaseline = "middle";
     for (const [x, text] of this.ticks()) {
-      context.fillStyle = this.theme.grid;
-      context.fillRect(x, 0, 1, RULER);
-      context.fillStyle = this.theme.faint;
-      context.fillText(text, x + 4, 12);
+      pen.fillStyle = this.theme.grid;
+      pen.fillRect(x, 0, 1, RULER);
+      pen.fillStyle = this.theme.faint;
+      pen.fillText(text, x + 4, 12);
     }
     const { range, cursor, notes } = this.view.shown;
-    if (range) this.drawRangeHead(context, range);
-    for (const note of notes) this.drawFlag(context, this.x(note.t));
+    if (range) this.drawRangeHead(pen, range, width);
+    for (const note of notes) this.drawFlag(pen, this.x(note.t), note.text);
     if (cursor !== null) {
-      context.fillStyle = this.theme.accent;
+      pen.fillStyle = this.theme.accent;
       const x = this.x(cursor);
-      context.beginPath();
-      context.moveTo(x - 4.5, RULER - 7);
-      context.lineTo(x + 4.5, RULER - 7);
-      context.lineTo(x, RULER);
-      context.fill();
+      pen.beginPath();
+      pen.moveTo(x - 4.5, RULER - 7);
+      pen.lineTo(x + 4.5, RULER - 7);
+      pen.lineTo(x, RULER);
+      pen.fill();
     }
   }
 
-  private drawRangeHead(context: CanvasRenderingContext2D, range: [number, number]): void {
-    const x0 = this.x(range[0]);
-    const x1 = this.x(range[1]);
+  private drawRangeHead(pen: Pen, range: [number, number], width: number): void {
+    const x0 = Math.max(-2, this.x(range[0]));
+    const x1 = Math.min(width + 2, this.x(range[1]));
     const text = this.clock.length(range[1] - range[0]);
-    context.fillStyle = this.theme.accent;
-    context.globalAlpha = 0.16;
-    context.fillRect(x0, 0, x1 - x0, RULER);
-    context.globalAlpha = 1;
-    const wide = context.measureText(text).width + 10;
-    const at = Math.max(2, Math.min(this.width - wide, (x0 + x1 - wide) / 2));
-    context.fillRect(at, 4, wide, 16);
-    context.fillStyle = this.theme.dark ? "#0d1116" : "#fff";
-    context.fillText(text, at + 5, 12.5);
+    pen.fillStyle = this.theme.accent;
+    pen.globalAlpha = 0.16;
+    pen.fillRect(x0, 0, Math.max(0, x1 - x0), RULER);
+    pen.globalAlpha = 1;
+    if (x1 < 0 || x0 > width) return;
+    const wide = pen.measureText(text).width + 10;
+    const at = Math.max(2, Math.min(width - wide, (x0 + x1 - wide) / 2));
+    pen.fillRect(at, 4, wide, 16);
+    pen.fillStyle = this.theme.dark ? "#0d1116" : "#fff";
+    pen.fillText(text, at + 5, 12.5);
   }
 
-  private drawFlag(context: CanvasRenderingContext2D, x: number): void {
-    context.fillStyle = this.theme.dark ? "#f0b84a" : "#c47f00";
-    context.beginPath();
-    context.moveTo(x, RULER);
-    context.lineTo(x, RULER - 13);
-    context.lineTo(x + 9, RULER - 9.500);
-    context.lineTo(x, RULER - 6);
-    context.fill();
-  }
-
-  /** Places where events were lost: what stands there is less than what was. */
-  private drawLosses(context: CanvasRenderingContext2D): void {
-    context.fillStyle = this.theme.dark ? "rgba(255,90,80,.75)" : "rgba(200,30,20,.7)";
-    for (const [machine, cpu, begin, end] of this.model.run.losses) {
-      const x0 = this.x(begin);
-      const x1 = Math.max(x0 + 2, this.x(end));
-      if (x1 < 0 || x0 > this.width) continue;
-      for (const p of this.placed) {
-        const r = p.row;
-        if (r.kind === "group") continue;
-        const number = r.cpu >= 0 ? this.model.run.cpus[r.cpu].number : -1;
-        const physical = r.kind === "cpu" && machine === 0;
-        const own = r.machine === machine && r.kind !== "cpu";
-        if ((physical || own) && (cpu < 0 || number < 0 || number === cpu || r.kind === "thread"))
-          context.fillRect(x0, p.y + p.height - 2, x1 - x0, 2);
-      }
-    }
-  }
-
-  /** Where a change of what a guest does may lie, when the screen can show it. */
-  private drawBounds(context: CanvasRenderingContext2D): void {
-    const perPixel = this.view.span / this.width;
-    context.fillStyle = this.theme.text;
-    this.placed.forEach((p, i) => {
-      if (p.row.kind !== "cpu" && p.row.kind !== "task") return;
-      let drawnTo = -1;
-      for (const span of this.spans[i]) {
-        const machine = p.row.kind === "task" ? p.row.machine : this.model.contexts[span.value - 1]?.[0];
-        if (!machine || span.faded) continue;
-        const x = span.x0 / this.ratio;
-        const bound = this.model.clockBound(machine, this.time(x));
-        const wide = bound / perPixel;
-        if (bound <= 0 || wide < 2.5) continue;
-        const from = Math.max(drawnTo, x - wide);
-        const to = x + wide;
-        context.globalAlpha = 0.5;
-        context.fillRect(from, p.y + p.height - 1.5, to - from, 1.5);
-        context.fillRect(x - wide, p.y + p.height - 5, 1, 5);
-        context.fillRect(to - 1, p.y + p.height - 5, 1, 5);
-        drawnTo = to;
-      }
-    });
-    context.globalAlpha = 1;
-  }
-
-  private drawMarks(context: CanvasRenderingContext2D, width: number, height: number): void {
-    const { range, cursor, notes, row } = this.view.shown;
-    const accent = this.theme.accent;
-    const selected = this.placed.find((p) => p.row.id === row);
-    if (selected) {
-      context.strokeStyle = accent;
-      context.globalAlpha = 0.55;
-      context.strokeRect(-1.5, selected.y - 1.5, width + 3, selected.height + 3);
-      context.globalAlpha = 1;
-    }
-    if (range) {
-      const x0 = this.x(range[0]);
-      const x1 = this.x(range[1]);
-      context.fillStyle = accent;
-      context.globalAlpha = 0.1;
-      context.fillRect(x0, 0, x1 - x0, height);
-      context.globalAlpha = 0.8;
-      context.fillRect(x0, 0, 1, height);
-      context.fillRect(x1 - 1, 0, 1, height);
-      context.globalAlpha = 1;
-    }
-    context.fillStyle = this.theme.dark ? "#f0b84a" : "#c47f00";
-    for (const note of notes) context.fillRect(this.x(note.t), 0, 1, height);
-    if (cursor !== null) {
-      context.fillStyle = accent;
-      context.fillRect(Math.round(this.x(cursor)), 0, 1, height);
-    }
-    if (this.hoverX !== null) {
-      context.fillStyle = this.theme.faint;
-      context.globalAlpha = 0.5;
-      context.fillRect(this.hoverX, 0, 1, height);
-      context.globalAlpha = 1;
-    }
+  /** A bookmark's flag, with the begin of what is written on it. */
+  private drawFlag(pen: Pen, x: number, text: string): void {
+    if (x < -200 || x > this.width) return;
+    pen.fillStyle = this.theme.note;
+    pen.beginPath();
+    pen.moveTo(x, RULER);
+    pen.lineTo(x, RULER - 13);
+    pen.lineTo(x + 9, RULER - 9.5);
+    pen.lineTo(x, RULER - 6);
+    pen.fill();
+    if (!text) return;
+    const shown = text.length > 24 ? `${text.slice(0, 23)}…` : text;
+    const wide = pen.measureText(shown).width + 8;
+    pen.fillStyle = css(this.theme.page);
+    pen.fillRect(x + 10, 5, wide, 14);
+    pen.fillStyle = this.theme.note;
+    pen.fillText(shown, x + 13, 12.5);
   }
 }

@@ -4,7 +4,7 @@
 import type { Api, At, StackFrame } from "./api";
 import { fill, h } from "./dom";
 import type { Clock } from "./format";
-import { MODE_NAMES, type Model, THREAD_STATES, VCPU_STATES } from "./model";
+import { MODE, MODE_NAMES, type Model, THREAD_STATES, VCPU_STATES } from "./model";
 import { css, machineColour, type Theme } from "./palette";
 import type { Hit } from "./timeline";
 
@@ -27,6 +27,15 @@ export class Tooltip {
     clearTimeout(this.timer);
     this.asked++;
     this.element.hidden = true;
+  }
+
+  /** What is known without asking. */
+  say(content: HTMLElement[], x: number, y: number): void {
+    clearTimeout(this.timer);
+    this.asked++;
+    this.shownFor = null;
+    fill(this.element, ...content);
+    this.place(x, y);
   }
 
   show(hit: Hit, x: number, y: number): void {
@@ -121,6 +130,17 @@ export class Tooltip {
     ];
   }
 
+  private woken(woken: NonNullable<At["woken"]>,
+    line: (name: string, text: string) => HTMLDivElement): HTMLDivElement[] {
+    const upon = woken.mode === MODE.irq || woken.mode === MODE.softirq;
+    const how = MODE_NAMES[woken.mode] + (woken.detail ? ` ${woken.detail}` : "");
+    const who = woken.by.row === null ? this.model.machineName(woken.machine) : woken.by.label;
+    return [
+      line("woken by", upon ? `${how} upon ${who}` : who),
+      line("woken at", this.clock.time(woken.t)),
+    ];
+  }
+
   private state(hit: Hit, at: At): HTMLElement[] {
     const t = this.theme();
     const thread = hit.row.kind === "thread";
@@ -146,6 +166,7 @@ export class Tooltip {
       out.push(line("waits for", `${cause}${irq ? ` (${irq})` : ""}${by}`));
       if (evidence) out.push(line("as told by", evidence));
     }
+    if (at.woken) out.push(...this.woken(at.woken, line));
     if (at.on !== undefined) out.push(line("on CPU", String(at.on)));
     if (at.cpu !== undefined) out.push(line("last on CPU", String(at.cpu)));
     if (at.host_thread?.row !== null && at.host_thread) out.push(line("host's thread", at.host_thread.label));

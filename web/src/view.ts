@@ -28,6 +28,7 @@ export interface Look {
   rowSize: number; // 0 small, 1 usual, 2 large
   time: TimeFormat;
   panel: string; // "" closed
+  arrows: boolean;
 }
 
 export const LEAST_NS = 50;
@@ -52,6 +53,7 @@ export class View {
     };
     this.look = {
       theme: "auto", safe: false, colourBy: "state", rowSize: 1, time: "relative", panel: "verdicts",
+      arrows: true,
     };
     this.read();
     window.addEventListener("hashchange", () => {
@@ -186,6 +188,7 @@ export class View {
     if (l.rowSize !== 1) p.set("z", String(l.rowSize));
     if (l.time !== "relative") p.set("clock", l.time);
     if (l.panel !== "verdicts") p.set("panel", l.panel);
+    if (!l.arrows) p.set("arrows", "0");
     const text = p.toString();
     return text ? `#${text}` : "";
   }
@@ -231,6 +234,7 @@ export class View {
       colourBy: one(p.get("by"), ["state", "machine", "process"] as const),
       rowSize: p.get("z") === "0" ? 0 : p.get("z") === "2" ? 2 : 1,
       time: one(p.get("clock"), ["relative", "trace", "wall"] as const),
+      arrows: p.get("arrows") !== "0",
       panel: p.has("panel") ? (p.get("panel") ?? "") : "verdicts",
     };
   }

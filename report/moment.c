@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/moment.h"
+#include "sonde/facts.h"
+
+#include <stdio.h>
+
+void stack_does_text(const struct sonde_run *run, const struct sonde_stack *s, unsigned layer,
+		     char *buf, size_t room)
+{
+	char label[80];
+	int n;
+
+	if (layer + 1 < s->nr) {
+		const struct sonde_frame *in = &s->frames[layer + 1];
+
+		sonde_cpu_label(run, sonde_find_cpu(run, in->machine, in->cpu), label,
+				sizeof(label));
+		snprintf(buf, room, "runs %s", label);
+		return;
+	}
+	n = snprintf(buf, room, "%s%s%s", sonde_mode_name(s->mode), *s->detail_text ? " " : "",
+		     s->detail_text);
+	if (s->serves >= 0 && n > 0 && (size_t)n < room) {
+		sonde_cpu_label(run, s->serves, label, sizeof(label));
+		snprintf(buf + n, room - (size_t)n, " for %s", label);
+	}
+}
+
+bool stack_is_uncertain(const struct sonde_stack *s, int64_t at)
+{
+	return s->bound_ns < 0 || at - s->begin < s->bound_ns || s->end - at <= s->bound_ns;
+}
+
+void container_text(const struct sonde_run *run, int64_t thread, char *buf, size_t room)
+{
+	struct sonde_thread t;
+	struct sonde_pid_ns ns;
+
+	*buf = '\0';
+	if (!sonde_thread(run, thread, &t) && !sonde_pid_ns(run, t.pid_ns, &ns) && ns.parent >= 0)
+		sonde_pid_ns_label(run, t.pid_ns, buf, room);
+}
+
+/* "h-burn[519] on host0", or for interrupts "irq on host0". */
+static void culprit_text(struct sonde_run *run, const struct sonde_facts *f, size_t row, char *buf,
+			 size_t room)
+{
+	int who = sonde_facts_column(f, "culprit");
+	int where = sonde_facts_column(f, "culprit_machine");
+	int mode = sonde_facts_column(f, "mode");
+	int64_t thread = who < 0 ? -1 : sonde_facts_cell(f, row, (unsigned)who).i;
+	struct sonde_machine m = {.name = ""};
+	char label[160];
+
+	if (thread >= 0)
+		sonde_thread_label(run, thread, label, sizeof(label));
+	else
+		snprintf(label, sizeof(label), "%s",
+			 mode < 0 ? "unknown"
+				  : sonde_mode_name((enum sonde_mode)sonde_facts_cell(
+					    f, row, (unsigned)mode).i));
+	if (where >= 0 &&
+	    !sonde_machine(run, sonde_facts_cell(f, row, (unsigned)where).i, &m))
+		snprintf(buf, room, "%s on %s", label, m.name);
+	else
+		snprintf(buf, room, "%s", label);
+}
+
+void vcpu_off_text(struct sonde_run *run, int64_t vcpu, int64_t at, char *buf, size_t room)
+{
+	struct sonde_interval off;
+	struct sonde_facts *f;
+	struct sonde_error err;
+	char who[200] = "";
+	const char *why = "";
+	int column;
+
+	*buf = '\0';
+	if (sonde_facts_get(&f, run, "preemption_list", at, at + 1, &err))
+		return;
+	column = sonde_facts_column(f, "vcpu");
+	for (size_t i = 0; column >= 0 && i < sonde_facts_nr_rows(f) && !*who; i++) {
+		if (sonde_facts_cell(f, i, (unsigned)column).i == vcpu)
+			culprit_text(run, f, i, who, sizeof(who));
+	}
+	sonde_facts_free(f);
+	if (!sonde_at(run, sonde_attr_of_cpu(run, vcpu, "why_off"), at, &off) &&
+	    off.value > SONDE_OFF_UNKNOWN && off.value < SONDE_NR_OFFS)
+		why = sonde_off_name((enum sonde_off)off.value);
+	if (*who)
+		snprintf(buf, room, "instead of it %s%s%s", who, *why ? "; why: " : "", why);
+}
+
+void vcpu_wait_text(struct sonde_run *run, int64_t vcpu, int64_t at, char *buf, size_t room)
+{
+	uint32_t attr = sonde_attr_of_cpu(run, vcpu, "woken");
+	struct sonde_interval now;
+	struct sonde_wake wake;
+	int64_t next;
+
+	*buf = '\0';
+	if (sonde_at(run, attr, at, &now))
+		return;
+	/* What ended the wait is known from the VM entry behind it. */
+	if (!now.value && (sonde_next_change(run, attr, at, &next) ||
+			   next == SONDE_TIME_MAX || sonde_at(run, attr, next, &now)))
+		return;
+	if (!sonde_wake(run, (int64_t)now.value - 1, &wake))
+		snprintf(buf, room, "for %s%s%s: %s", sonde_cause_name(wake.cause),
+			 *wake.irq ? " " : "", wake.irq, wake.evidence);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef REPORT_MOMENT_H
+#define REPORT_MOMENT_H
+
+#include "sonde/run.h"
+
+#include <stddef.h>
+
+/* One moment in words: layers of a physical CPU, vCPUs, threads.  All write into the caller's
+ * buffer. */
+
+/* What layer @layer of a stack does: runs the vCPU inside it, or what its innermost thread does. */
+void stack_does_text(const struct sonde_run *run, const struct sonde_stack *s, unsigned layer,
+		     char *buf, size_t room);
+
+/* True when a clock's error may have put @at on the wrong side of a change. */
+bool stack_is_uncertain(const struct sonde_stack *s, int64_t at);
+
+/* The container that a thread (a row) is in; "" for none. */
+void container_text(const struct sonde_run *run, int64_t thread, char *buf, size_t room);
+
+/* Who had the CPU while a vCPU (a row) was ready to run, and why it lost it: "instead of it h-burn[519]
+ * on host0; its time was up"; "" when nothing is known, or it was not ready. */
+void vcpu_off_text(struct sonde_run *run, int64_t vcpu, int64_t at, char *buf, size_t room);
+
+/* What a waiting vCPU waits for: "for timer local_timer: its own thread found ..."; "" as above. */
+void vcpu_wait_text(struct sonde_run *run, int64_t vcpu, int64_t at, char *buf, size_t room);
+
+#endif

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* strcasestr */
+#include "term/lines.h"
+#include "sonde/facts.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS_SHOWN 12
+#define DEPTH_MAX 16 /* of machines in machines */
+#define NS_DEPTH_MAX 32
+
+/* What a line is about; with a row and, in groups of CPUs, a CPU's row it makes its id. */
+enum topic {
+	TOPIC_PHYSICAL = 1,
+	TOPIC_MACHINE,
+	TOPIC_OWN,
+	TOPIC_VCPU,
+	TOPIC_TASK,
+	TOPIC_CONTAINER,
+	TOPIC_THREADS,
+	TOPIC_ALL_THREADS,
+	TOPIC_THREAD,
+};
+
+static uint64_t id_of(enum topic topic, int64_t row, int64_t cpu)
+{
+	return (uint64_t)topic << 56 | ((uint64_t)(cpu + 1) & 0xffffff) << 32 |
+	       ((uint64_t)row & 0xffffffff);
+}
+
+static enum topic topic_of(const struct line *line)
+{
+	return (enum topic)(line->id >> 56);
+}
+
+void lines_init(struct lines *l, struct sonde_run *run)
+{
+	*l = (struct lines){.run = run};
+}
+
+void lines_release(struct lines *l)
+{
+	free(l->list);
+	free(l->busy);
+	map_release(&l->open);
+	map_release(&l->extra);
+	*l = (struct lines){0};
+}
+
+/* ---- the tree ------------------------------------------------------------------------------ */
+
+static struct line *add(struct lines *l, enum line_kind kind, uint64_t id, unsigned depth,
+			int64_t machine)
+{
+	struct line *line;
+
+	if (l->nr == l->room) {
+		unsigned room = l->room ? l->room * 2 : 64;
+		struct line *grown = reallocarray(l->list, room, sizeof(*grown));
+
+		if (!grown) {
+			l->no_memory = true;
+			return NULL;
+		}
+		l->list = grown;
+		l->room = room;
+	}
+	line = &l->list[l->nr++];
+	*line = (struct line){
+		.kind = kind,
+		.id = id,
+		.depth = depth,
+		.attr = SONDE_NO_ATTR,
+		.machine = machine,
+		.cpu = -1,
+		.thread = -1,
+		.only_machine = -1,
+		.only_pid_ns = -1,
+	};
+	return line;
+}
+
+/* A heading; whether what is below it is to be shown. */
+static bool add_group(struct lines *l, uint64_t id, unsigned depth, int64_t machine,
+		      const char *label, const char *note, bool by_default)
+{
+	struct line *line = add(l, LINE_GROUP, id, depth, machine);
+	const uint32_t *open = map_get(&l->open, id);
+
+	if (!line)
+		return false;
+	line->open = open ? *open : by_default;
+	snprintf(line->label, sizeof(line->label), "%s", label);
+	snprintf(line->note, sizeof(line->note), "%s", note);
+	return line->open;
+}
+
+/* A line for each physical CPU; @only_machine, @only_pid_ns: what it is limited to. */
+static void add_physical(struct lines *l, enum topic topic, int64_t row, unsigned depth,
+			 int64_t machine, int64_t only_machine, int64_t only_pid_ns)
+{
+	int number = INT_MIN;
+	int64_t cpu;
+
+	while ((cpu = sonde_next_cpu(l->run, 0, number)) >= 0) {
+		uint32_t attr = sonde_attr_of_cpu(l->run, cpu, "runs");
+		struct sonde_cpu c;
+		struct line *line;
+
+		sonde_cpu(l->run, cpu, &c);
+		number = c.number;
+		if (attr == SONDE_NO_ATTR)
+			continue;
+		line = add(l, LINE_CPU, id_of(topic, row, cpu), depth, machine);
+		if (!line)
+			return;
+		snprintf(line->label, sizeof(line->label), "CPU %d", c.number);
+		line->attr = attr;
+		line->cpu = cpu;
+		line->only_machine = only_machine;
+		line->only_pid_ns = only_pid_ns;
+	}
+}
+
+static void add_vcpu_line(struct lines *l, int64_t cpu, const struct sonde_cpu *c, unsigned depth,
+			  bool task)
+{
+	uint32_t attr = sonde_attr_of_cpu(l->run, cpu, task ? "task" : "state");
+	struct line *line;
+
+	if (attr == SONDE_NO_ATTR)
+		return;
+	line = add(l, task ? LINE_TASK : LINE_VCPU, id_of(task ? TOPIC_TASK : TOPIC_VCPU, cpu, -1),
+		   depth, c->machine);
+	if (!line)
+		return;
+	if (c->number < 0)
+		snprintf(line->label, sizeof(line->label), "vCPUs");
+	else
+		snprintf(line->label, sizeof(line->label), "vCPU %d", c->number);
+	snprintf(line->note, sizeof(line->note), "%s", task ? "thread" : "state");
+	line->attr = attr;
+	line->cpu = cpu;
+}
+
+static void add_vcpus(struct lines *l, int64_t machine, unsigned depth)
+{
+	int number = INT_MIN;
+	int64_t cpu;
+
+	while ((cpu = sonde_next_cpu(l->run, (unsigned)machine, number)) >= 0) {
+		struct sonde_cpu c;
+
+		sonde_cpu(l->run, cpu, &c);
+		number = c.number;
+		add_vcpu_line(l, cpu, &c, depth, false);
+		add_vcpu_line(l, cpu, &c, depth, true);
+	}
+}
+
+static void add_containers(struct lines *l, int64_t machine, unsigned depth)
+{
+	int64_t nr = sonde_nr_pid_ns(l->run);
+
+	for (int64_t row = 0; row < nr; row++) {
+		uint64_t id = id_of(TOPIC_CONTAINER, row, -1);
+		struct sonde_pid_ns ns;
+		char label[96];
+
+		if (sonde_pid_ns(l->run, row, &ns) || ns.machine != machine || ns.parent < 0)
+			continue;
+		sonde_pid_ns_label(l->run, row, label, sizeof(label));
+		if (add_group(l, id, depth, machine, label, "container", false))
+			add_physical(l, TOPIC_CONTAINER, row, depth + 1, machine, -1, row);
+	}
+}
+
+static void add_thread(struct lines *l, int64_t row, unsigned depth)
+{
+	uint32_t attr = sonde_attr_of_thread(l->run, row, "state");
+	struct sonde_thread t;
+	struct line *line;
+
+	if (attr == SONDE_NO_ATTR || sonde_thread(l->run, row, &t))
+		return;
+	line = add(l, LINE_THREAD, id_of(TOPIC_THREAD, row, -1), depth, t.machine);
+	if (!line)
+		return;
+	snprintf(line->label, sizeof(line->label), "%s", *t.comm ? t.comm : "?");
+	snprintf(line->note, sizeof(line->note), "%lld", (long long)t.tid);
+	line->attr = attr;
+	line->thread = row;
+}
+
+static bool is_thread_of(const struct lines *l, int64_t row, int64_t machine)
+{
+	struct sonde_thread t;
+
+	return !sonde_thread(l->run, row, &t) && t.machine == machine &&
+	       sonde_attr_of_thread(l->run, row, "state") != SONDE_NO_ATTR;
+}
+
+/* The busiest, in their order, then those that were asked for, or all. */
+static void list_threads(struct lines *l, int64_t machine, unsigned depth, bool every)
+{
+	struct map shown = {0};
+	unsigned nr = 0;
+
+	for (size_t i = 0; i < l->nr_busy && (every || nr < THREADS_SHOWN); i++) {
+		if (!is_thread_of(l, l->busy[i], machine))
+			continue;
+		add_thread(l, l->busy[i], depth);
+		l->no_memory |= map_put(&shown, (uint64_t)l->busy[i], 1) != 0;
+		nr++;
+	}
+	for (int64_t row = 0; row < sonde_nr_threads(l->run); row++) {
+		if (!(every || map_get(&l->extra, (uint64_t)row) || (!l->nr_busy && nr < THREADS_SHOWN)) ||
+		    map_get(&shown, (uint64_t)row) || !is_thread_of(l, row, machine))
+			continue;
+		add_thread(l, row, depth);
+		nr++;
+	}
+	map_release(&shown);
+}
+
+static void add_threads(struct lines *l, int64_t machine, unsigned depth)
+{
+	uint64_t all_id = id_of(TOPIC_ALL_THREADS, machine, -1);
+	const uint32_t *open = map_get(&l->open, all_id);
+	bool every = open && *open;
+	char text[48];
+	unsigned nr = 0;
+
+	for (int64_t row = 0; row < sonde_nr_threads(l->run); row++)
+		nr += is_thread_of(l, row, machine);
+	if (!nr)
+		return;
+	snprintf(text, sizeof(text), "%u", nr);
+	if (!add_group(l, id_of(TOPIC_THREADS, machine, -1), depth, machine, "Threads", text,
+		       false))
+		return;
+	list_threads(l, machine, depth + 1, every);
+	if (nr <= THREADS_SHOWN)
+		return;
+	snprintf(text, sizeof(text), "all %u threads", nr);
+	add_group(l, all_id, depth + 1, machine, every ? "only the busiest" : text, "", false);
+}
+
+static void add_machine(struct lines *l, int64_t row, unsigned depth, unsigned nested)
+{
+	struct sonde_machine m, child;
+	char note[48];
+
+	if (nested > DEPTH_MAX || sonde_machine(l->run, row, &m))
+		return;
+	if (!row && add_group(l, id_of(TOPIC_PHYSICAL, 0, -1), depth, 0, "Physical CPUs",
+			      "what really ran", true))
+		add_physical(l, TOPIC_PHYSICAL, 0, depth + 1, 0, -1, -1);
+	snprintf(note, sizeof(note), "%s%s",
+		 !row ? "physical machine" : m.level > 1 ? "nested VM" : "VM",
+		 m.traced ? "" : ", no trace");
+	if (!add_group(l, id_of(TOPIC_MACHINE, row, -1), depth, row, m.name, note, true))
+		return;
+	if (add_group(l, id_of(TOPIC_OWN, row, -1), depth + 1, row, "On CPUs", "its own code",
+		      true))
+		add_physical(l, TOPIC_OWN, row, depth + 2, row, row, -1);
+	add_vcpus(l, row, depth + 1);
+	add_containers(l, row, depth + 1);
+	add_threads(l, row, depth + 1);
+	for (int64_t i = row + 1; i < sonde_nr_machines(l->run); i++) {
+		if (!sonde_machine(l->run, i, &child) && child.parent == row)
+			add_machine(l, i, depth + 1, nested + 1);
+	}
+}
+
+int lines_build(struct lines *l)
+{
+	l->nr = 0;
+	l->no_memory = false;
+	add_machine(l, 0, 0, 0);
+	return l->no_memory ? -ENOMEM : 0;
+}
+
+int lines_busy(struct lines *l, int64_t begin, int64_t end)
+{
+	struct sonde_facts *f;
+	struct sonde_error err;
+	int ret = sonde_facts_get(&f, l->run, "thread_time", begin, end, &err);
+	int column;
+
+	if (ret)
+		return ret;
+	free(l->busy);
+	l->nr_busy = 0;
+	l->busy = calloc(sonde_facts_nr_rows(f) + 1, sizeof(*l->busy));
+	column = sonde_facts_column(f, "thread");
+	for (size_t i = 0; l->busy && column >= 0 && i < sonde_facts_nr_rows(f); i++) {
+		int64_t row = sonde_facts_cell(f, i, (unsigned)column).i;
+
+		if (row >= 0)
+			l->busy[l->nr_busy++] = row;
+	}
+	sonde_facts_free(f);
+	return l->busy ? 0 : -ENOMEM;
+}
+
+/* ---- opening and finding ------------------------------------------------------------------- */
+
+void lines_toggle(struct lines *l, const struct line *line)
+{
+	if (line->kind == LINE_GROUP)
+		l->no_memory |= map_put(&l->open, line->id, !line->open) != 0;
+}
+
+void lines_open_all(struct lines *l, bool open)
+{
+	for (unsigned i = 0; i < l->nr; i++) {
+		const struct line *line = &l->list[i];
+
+		if (line->kind == LINE_GROUP && topic_of(line) != TOPIC_ALL_THREADS)
+			l->no_memory |= map_put(&l->open, line->id, open) != 0;
+	}
+}
+
+int lines_find(const struct lines *l, uint64_t id)
+{
+	for (unsigned i = 0; i < l->nr; i++) {
+		if (l->list[i].id == id)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* What a thing is called where it is looked for. */
+static void search_name(const struct lines *l, const struct line *line, char *buf, size_t room)
+{
+	*buf = '\0';
+	if (line->kind == LINE_THREAD)
+		sonde_thread_label(l->run, line->thread, buf, room);
+	else if (line->kind == LINE_VCPU)
+		sonde_cpu_label(l->run, line->cpu, buf, room);
+	else if (topic_of(line) == TOPIC_MACHINE || topic_of(line) == TOPIC_CONTAINER ||
+		 topic_of(line) == TOPIC_PHYSICAL)
+		snprintf(buf, room, "%s", line->label);
+}
+
+/* Opens the groups around line @index of @all. */
+static void open_around(struct lines *l, const struct lines *all, unsigned index)
+{
+	unsigned depth = all->list[index].depth;
+
+	for (unsigned i = index; i-- > 0 && depth;) {
+		const struct line *line = &all->list[i];
+
+		if (line->kind != LINE_GROUP || line->depth >= depth)
+			continue;
+		depth = line->depth;
+		l->no_memory |= map_put(&l->open, line->id, 1) != 0;
+	}
+}
+
+/* The list as it would be with everything open. */
+static int build_all(const struct lines *l, struct lines *all)
+{
+	int64_t machines = sonde_nr_machines(l->run);
+	int ret;
+
+	lines_init(all, l->run);
+	for (int64_t m = 0; m < machines; m++) {
+		all->no_memory |= map_put(&all->open, id_of(TOPIC_THREADS, m, -1), 1) ||
+				  map_put(&all->open, id_of(TOPIC_ALL_THREADS, m, -1), 1);
+	}
+	ret = all->no_memory ? -ENOMEM : lines_build(all);
+	if (ret)
+		lines_release(all);
+	return ret;
+}
+
+/* Where line @after of @l is in @all, or would be. */
+static int place_in(const struct lines *l, int after, const struct lines *all)
+{
+	for (int i = after; i >= 0; i--) {
+		int place = (unsigned)i < l->nr ? lines_find(all, l->list[i].id) : -1;
+
+		if (place >= 0)
+			return place;
+	}
+	return -1;
+}
+
+int lines_search(struct lines *l, const char *text, int after)
+{
+	struct lines all;
+	uint64_t id = 0;
+	int from, found = -1;
+
+	if (build_all(l, &all))
+		return -1;
+	from = place_in(l, after, &all);
+	for (unsigned n = 1; n <= all.nr && found < 0; n++) {
+		unsigned i = (unsigned)(from + (int)n) % all.nr;
+		char name[160];
+
+		search_name(&all, &all.list[i], name, sizeof(name));
+		if (strcasestr(name, text))
+			found = (int)i;
+	}
+	if (found >= 0) {
+		const struct line *line = &all.list[found];
+
+		id = line->id;
+		open_around(l, &all, (unsigned)found);
+		if (line->kind == LINE_THREAD)
+			l->no_memory |= map_put(&l->extra, (uint64_t)line->thread, 1) != 0;
+	}
+	lines_release(&all);
+	if (found < 0 || lines_build(l))
+		return -1;
+	return lines_find(l, id);
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+static bool is_in_pid_ns(const struct sonde_run *run, int64_t thread, int64_t pid_ns)
+{
+	struct sonde_thread t;
+	struct sonde_pid_ns ns;
+	int64_t row;
+
+	if (sonde_thread(run, thread, &t))
+		return false;
+	row = t.pid_ns;
+	for (unsigned i = 0; i < NS_DEPTH_MAX && row != pid_ns; i++) {
+		if (sonde_pid_ns(run, row, &ns))
+			return false;
+		row = ns.parent;
+	}
+	return row == pid_ns;
+}
+
+uint32_t line_value(struct sonde_run *run, const struct line *line, uint32_t value)
+{
+	struct sonde_context c;
+
+	if (line->kind != LINE_CPU || (line->only_machine < 0 && line->only_pid_ns < 0))
+		return value;
+	/* Time of which nothing is known belongs to the physical machine. */
+	if (sonde_context(run, (int64_t)value - 1, &c))
+		return line->only_machine == 0 ? value : 0;
+	if (line->only_machine >= 0)
+		return c.machine == line->only_machine ? value : 0;
+	return is_in_pid_ns(run, c.thread, line->only_pid_ns) ? value : 0;
+}

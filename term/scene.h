@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERM_SCENE_H
+#define TERM_SCENE_H
+
+#include "term/cells.h"
+#include "term/tty.h"
+#include "term/view.h"
+
+/*
+ * All that the time line on a terminal shows: what is where, and how it is drawn.  What keys change
+ * of it is in timeline.c.
+ *
+ *	row 0          what is shown, the filter
+ *	row 1          time axis, the cursor and the range
+ *	...            names | lines of cells
+ *	separator      the moment under the cursor
+ *	...            details: the full stack there
+ *	last row       keys, a message, or what the user writes
+ */
+enum palette { PALETTE_USUAL, PALETTE_SAFE, PALETTE_LETTERS, NR_PALETTES };
+
+struct scene {
+	struct sonde_run *run;
+	struct tty *tty;
+	struct view view;
+	struct lines lines;
+	struct cells cells;
+	struct filter filter;
+	char filter_text[256];
+	unsigned chosen; /* line */
+	unsigned first;	 /* line on top */
+	bool has_range;
+	ns_t range_begin, range_end;
+	enum palette palette;
+	bool from_begin; /* times are told from the begin of the run */
+	char message[600];
+};
+
+/* Sizes of the parts, as the terminal's size gives them. */
+struct layout {
+	unsigned rows, columns;
+	unsigned names;	  /* columns of names */
+	unsigned cells;	  /* columns of cells */
+	unsigned lines;	  /* rows of the picture */
+	unsigned details; /* rows below the separator */
+};
+
+void scene_layout(const struct scene *s, struct layout *out);
+
+/* Pixels of a column of cells: two where half blocks can be drawn. */
+unsigned scene_pixels_per_column(const struct scene *s);
+
+/* Draws all but the last row; 0 or -errno of the query. */
+int scene_draw(struct scene *s);
+
+/* A time as the user wants it told. */
+char *scene_time(const struct scene *s, ns_t t, char *buf, size_t room);
+
+/* term/details.c: what is known of the chosen line at the cursor, from @row on, on at most @nr. */
+void details_draw(struct scene *s, unsigned row, unsigned nr);
+
+#endif

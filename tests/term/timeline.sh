@@ -1,0 +1,181 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# sonde timeline on a terminal: keys, filter, search, sizes, ways to leave.
+. "$(dirname "$0")/../lib.sh"
+. tests/cmd/common.sh
+. tests/term/common.sh
+make_history
+timeline="$sonde timeline $history"
+
+# ---- what there is at first
+terminal 80 24 "$timeline"
+sees "Physical CPUs what really ran"
+sees "59.599906000, 1.500 s"
+sees "? help"
+screen_has "host0 physical machine" || fail "no machine"
+screen_has "lines 1-14 of 33" || fail "lines"
+# The moment under the cursor is what sonde state says of it.
+at=$(screen | sed -n 's/^ at \([0-9.]*\).*/\1/p')
+run 0 "$sonde" state "$history" --at "$at" --cpu 0 --format json
+mode=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["cpus"][0]["mode"])' "$scratch/out")
+screen | grep -q "L0 host0/0 .*$mode" || fail "at $at: $(screen | sed -n 18,19p), not $mode"
+
+# ---- zoom and pan, and back
+keys w
+sees ", 1.050 s"
+keys + +
+sees ", 514.5 ms"
+from=$(screen | sed -n '1s/.*  \([0-9.]*\), .*/\1/p')
+keys d
+sees_no_longer "$from"
+keys a
+sees "$from, 514.5 ms"
+keys u u u
+sees "59.599906000, 1.500 s"
+keys u
+sees "there is nothing to undo"
+keys c
+sees "+0.000000000, 1.500 s"
+keys c
+
+# ---- the cursor, and steps from change to change
+keys Home
+sees " at 59.599906000"
+keys .
+sees_no_longer " at 59.599906000"
+first=$(screen | sed -n 's/^ at \([0-9.]*\).*/\1/p')
+keys .
+sees_no_longer " at $first"
+keys ,
+sees " at $first"
+"$sonde" state "$history" --at "$first" --cpu 0 --format json >"$scratch/out"
+json 'j["cpus"][0]["begin"] == j["at"]'
+keys Home ,
+sees "nothing more until the begin of the run"
+keys Up .
+sees "a group does not change"
+
+# ---- groups
+keys Down Down Down
+sees "CPU 0  host0"
+keys Enter
+sees "▸ host0"
+screen_lacks "vm-a VM" || fail "a closed machine shows what is in it"
+keys Enter
+sees "▾ vm-a VM"
+
+# ---- search: a thread, whose group opens; nothing; a time
+keys /
+sees "find a thread"
+keys h-burn Enter
+sees "h-burn[519] on host0 is"
+sees "process 519"
+keys / nobody-of-this-name Enter
+sees "nothing of that name is in this run"
+keys / 60.083s Enter
+sees " at 60.083000000"
+keys / vm-b/0 Enter
+sees "vm-b/0 is"
+# vm-b's vCPU is on a CPU then, with all that is around and in it.
+sees "b-burn[162]"
+keys /
+keys -l "wl-ping:["
+keys Enter Enter
+sees "▾ wl-ping:[4026532324] container"
+
+# ---- filter: at once, kept, taken back
+keys 0 f
+sees "highlight (machine:"
+keys -l "machine:vm-b"
+sees "filter: machine:vm-b"
+sees "░"
+keys Enter
+sees "? help"
+screen_has "filter: machine:vm-b" || fail "the filter is gone"
+keys f BSpace a
+sees "filter: machine:vm-a"
+keys Escape
+sees "filter: machine:vm-b"
+sees "? help"
+keys Escape
+sees_no_longer "filter:"
+sees_no_longer "░"
+keys f C-u
+keys -l "state:nothing-like-it"
+keys Enter
+sees "░"
+keys Escape Escape
+keys / b-burn Enter
+sees "b-burn[162] on vm-b is"
+keys x
+sees "filter: thread=b-burn[162]"
+keys x
+sees_no_longer "filter:"
+
+# ---- a range
+keys [ d d ]
+sees "range "
+keys Escape
+sees_no_longer "range "
+
+# ---- letters; help
+keys T T
+sees "letters: u user"
+keys T
+sees "the usual colours"
+keys '?'
+sees "sonde timeline: keys"
+sees "zoom in at the cursor"
+keys x
+sees "b-burn[162] on vm-b"
+
+# ---- sizes: smaller than anything is made for, and back
+for size in "20 5" "1 1" "200 60" "80 24"; do
+	set -- $size
+	on_terminal resize-window -t t -x "$1" -y "$2"
+	sleep 0.3
+done
+keys Home PPage PPage PPage PPage PPage PPage
+sees "Physical CPUs"
+sees "? help"
+
+# ---- ways to leave
+keys q
+ends 0
+screen_lacks "Physical CPUs" || fail "the picture is left on the screen"
+terminal 80 24 "$timeline"
+sees "? help"
+keys C-c
+ends 0
+terminal 80 24 "sh -c 'echo \$\$ >$scratch/pid; exec $timeline'"
+sees "? help"
+kill -TERM "$(cat "$scratch/pid")"
+ends 0
+
+# ---- colours: for all eyes from the begin; none; a terminal without any
+terminal 80 24 "$timeline --palette safe"
+sees "? help"
+on_terminal capture-pane -p -e -t t | grep -q '8;5;36m' || fail "--palette safe"
+terminal 80 24 "TERM=vt100 $timeline --filter state:user"
+sees "filter: state:user"
+screen | sed -n 4p | grep -q 'CPU 0 .*u' || fail "no letters: $(screen | sed -n 4p)"
+screen | sed -n 4p | grep -q 'CPU 0 .*:' || fail "nothing is faded: $(screen | sed -n 4p)"
+keys q
+ends 0
+terminal 80 24 "LC_ALL=C NO_COLOR=1 $timeline"
+sees "- Physical CPUs"
+keys q
+ends 0
+
+# ---- not on a terminal, or not wanted: the picture
+run 0 "$sonde" timeline "$history" --width 60
+says out "host0: what really ran"
+terminal 80 60 "$timeline --plain"
+sees "host0: what really ran"
+ends 0
+terminal 80 24 "$sonde timeline $scratch/nothing.sonde"
+sees "nothing.sonde"
+ends 1
+terminal 80 24 "TERM=no-such-terminal $timeline"
+sees "this terminal (TERM=no-such-terminal) cannot be used"
+ends 1
