@@ -75,7 +75,7 @@ sees "nothing of that name is in this run"
 keys / 60.083s Enter
 sees " at 60.083000000"
 keys / vm-b/0 Enter
-sees "vm-b/0 is"
+sees " vm-b/0 is on a CPU"
 # vm-b's vCPU is on a CPU then, with all that is around and in it.
 sees "b-burn[162]"
 keys /
