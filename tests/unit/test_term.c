@@ -200,9 +200,9 @@ static void lines_search_opens(void **state)
 	line = lines_search(&l, "vm-a", first, true);
 	assert_true(line >= 0 && line != first);
 	assert_true(lines_search(&l, "vm-a", line, true) != first);
-	assert_int_equal(lines_search(\&l, "nobody", 0, false), -1);
-	assert_int_equal(lines_search(\&l, "nobody", -1, false), -1);
-	assert_int_equal(lines_search(\&l, "nobody", 100000, false), -1);
+	assert_int_equal(lines_search(&l, "nobody", 0, false), -1);
+	assert_int_equal(lines_search(&l, "nobody", -1, false), -1);
+	assert_int_equal(lines_search(&l, "nobody", 100000, false), -1);
 	lines_release(&l);
 }
 
