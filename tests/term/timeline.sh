@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# time-limit: 600
 # sonde timeline on a terminal: keys, filter, search, sizes, ways to leave.
 . "$(dirname "$0")/../lib.sh"
 . tests/cmd/common.sh
