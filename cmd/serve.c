@@ -3,8 +3,10 @@
 #define _GNU_SOURCE /* ppoll */
 #include "cmd/command.h"
 #include "cmd/signals.h"
+#include "serve/guard.h"
 #include "serve/page.h"
 #include "serve/serve.h"
+#include "serve/tsp.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -12,11 +14,19 @@
 
 struct serve_options {
 	uint64_t port;
+	bool tsp;
+	struct text_list origins;
 };
 
+#define FIELD(field) offsetof(struct serve_options, field)
+
 static const struct option_row option_rows[] = {
-	{0, "port", OPTION_NUMBER, offsetof(struct serve_options, port), "N", NULL,
+	{0, "port", OPTION_NUMBER, FIELD(port), "N", NULL,
 	 "listen on this port (default: any that is free)", 0},
+	{0, "tsp", OPTION_FLAG, FIELD(tsp), NULL, NULL,
+	 "answer trace viewers at /tsp/api without the key, too: any user of this machine", 0},
+	{0, "tsp-origin", OPTION_LIST, FIELD(origins), "ORIGIN", NULL,
+	 "let in a viewer that is a page of ORIGIN; may be repeated", 0},
 };
 
 /* Until ^C.  The signals are let in while it waits only: none comes between the look at the flag
@@ -27,10 +37,40 @@ static void wait_for_end(const sigset_t *usual)
 		ppoll(NULL, 0, NULL, usual);
 }
 
-static enum exit_code serve(const struct invocation *inv, const char *path)
+static void print_urls(const struct invocation *inv, const struct server *s, unsigned nr)
+{
+	FILE *out = inv->screen.out;
+	struct json j = {.out = out};
+
+	if (!is_json(inv)) {
+		for (unsigned i = 0; i < nr; i++)
+			fprintf(out, "%s\n", server_url(s, i));
+		if (server_tsp_url(s))
+			fprintf(out, "%s\n", server_tsp_url(s));
+		return;
+	}
+	json_begin_object(&j, NULL);
+	json_str(&j, "url", server_url(s, 0));
+	json_begin_array(&j, "urls");
+	for (unsigned i = 0; i < nr; i++)
+		json_str(&j, NULL, server_url(s, i));
+	json_end(&j);
+	if (server_tsp_url(s))
+		json_str(&j, "tsp", server_tsp_url(s));
+	json_end(&j);
+}
+
+static enum exit_code serve(const struct invocation *inv, const char *const *paths, unsigned nr)
 {
 	const struct serve_options *opt = inv->values;
-	struct server_options options = {.path = path, .port = (unsigned)opt->port};
+	struct server_options options = {
+		.paths = paths,
+		.nr_paths = nr,
+		.port = (unsigned)opt->port,
+		.tsp = opt->tsp,
+		.origins = opt->origins.items,
+		.nr_origins = opt->origins.nr,
+	};
 	struct error err = {0};
 	sigset_t ends, usual;
 	struct server *s;
@@ -42,15 +82,7 @@ static enum exit_code serve(const struct invocation *inv, const char *path)
 	pthread_sigmask(SIG_BLOCK, &ends, &usual);
 	if (server_start(&s, &options, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
-	if (is_json(inv)) {
-		struct json j = {.out = inv->screen.out};
-
-		json_begin_object(&j, NULL);
-		json_str(&j, "url", server_url(s));
-		json_end(&j);
-	} else {
-		fprintf(inv->screen.out, "%s\n", server_url(s));
-	}
+	print_urls(inv, s, nr);
 	if (fflush(inv->screen.out)) {
 		server_stop(s);
 		return complain(inv, EXIT_FAILED, "cannot print the URL");
@@ -66,31 +98,55 @@ static enum exit_code serve(const struct invocation *inv, const char *path)
 	return EXIT_DONE;
 }
 
-static enum exit_code run_serve(const struct invocation *inv)
+static enum exit_code check_options(const struct invocation *inv)
 {
 	const struct serve_options *opt = inv->values;
-	struct sonde_run *run;
-	enum exit_code code;
-	const char *path;
 
 	if (opt->port > 65535)
 		return complain(inv, EXIT_USAGE, "--port: there is no port above 65535");
-	/* Errors of the file are told as everywhere; the server's workers open it for themselves.
-	 */
-	code = open_input(inv, &run);
-	if (code)
-		return code;
-	path = sonde_run_path(run);
-	signals_catch_interrupt();
-	code = serve(inv, path);
-	sonde_run_close(run);
+	for (unsigned i = 0; i < opt->origins.nr; i++) {
+		if (!guard_origin_valid(opt->origins.items[i]))
+			return complain(inv, EXIT_USAGE,
+					"--tsp-origin: \"%s\" is no origin as browsers send it: "
+					"http://localhost:3000, vscode-webview://",
+					opt->origins.items[i]);
+	}
+	return EXIT_DONE;
+}
+
+/* Errors of a file are told as everywhere; the server's workers open it for themselves. */
+static enum exit_code run_serve(const struct invocation *inv)
+{
+	unsigned nr = inv->nr_operands > 1 ? (unsigned)inv->nr_operands : 1;
+	struct sonde_run *runs[TSP_RUNS_MAX] = {0};
+	const char *paths[TSP_RUNS_MAX];
+	enum exit_code code = check_options(inv);
+
+	if (!code && nr > TSP_RUNS_MAX)
+		code = complain(inv, EXIT_USAGE, "more than %d histories at a time", TSP_RUNS_MAX);
+	for (unsigned i = 0; i < nr && !code; i++) {
+		struct invocation one = *inv;
+
+		if (nr > 1) {
+			one.operands = inv->operands + i;
+			one.nr_operands = 1;
+		}
+		code = open_input(&one, &runs[i]);
+		paths[i] = code ? NULL : sonde_run_path(runs[i]);
+	}
+	if (!code) {
+		signals_catch_interrupt();
+		code = serve(inv, paths, nr);
+	}
+	for (unsigned i = 0; i < TSP_RUNS_MAX; i++)
+		sonde_run_close(runs[i]);
 	return code;
 }
 
 const struct command serve_command = {
 	.name = "serve",
 	.summary = "the run as a page: prints a URL for a browser of this machine",
-	.operands = "[FILE]",
+	.operands = "[FILE...]",
 	.about =
 		"Prints one URL, and serves until ^C.  Only this machine can reach it, and only "
 		"who\n"

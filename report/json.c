@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/json.h"
 
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #define FLAT_DEFAULT 3
@@ -115,6 +117,18 @@ void json_milli(struct json *j, const char *key, int64_t value)
 	begin_value(j, key);
 	fprintf(j->out, "%s%llu.%03u", value < 0 ? "-" : "", (unsigned long long)(size / 1000),
 		(unsigned)(size % 1000));
+}
+
+void json_real(struct json *j, const char *key, double value)
+{
+	char text[UNIT_TEXT];
+
+	if (isfinite(value)) {
+		begin_value(j, key);
+		fputs(unit_real(text, value), j->out);
+	} else {
+		json_put_null(j, key);
+	}
 }
 
 void json_str(struct json *j, const char *key, const char *value)

@@ -25,6 +25,7 @@ const struct color *mode_color(enum sonde_mode mode);
 const struct color *vcpu_color(uint32_t state);
 
 /* And for the states of a thread as its own kernel sees it. */
+#define THREAD_COLORS 7
 const struct color *thread_color(uint32_t state);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A window of time as rows of pixels, and as a chart of who used the CPUs. */
 #include "serve/api.h"
+#include "serve/buckets.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
@@ -223,53 +223,6 @@ int answer_changes(struct call *c, struct error *err)
 
 /* ---- load ---------------------------------------------------------------------------------- */
 
-/* Time per machine, mode and bucket, of all physical CPUs together. */
-struct load {
-	int64_t *time_ns; /* owned: [machine][mode][bucket] */
-	int64_t nr_machines;
-	unsigned nr_buckets;
-	unsigned nr_cpus;
-};
-
-static int64_t *load_cell(struct load *l, unsigned machine, unsigned mode, unsigned bucket)
-{
-	return &l->time_ns[((size_t)machine * SONDE_NR_MODES + mode) * l->nr_buckets + bucket];
-}
-
-static int add_bucket(struct load *l, struct call *c, uint32_t attr, unsigned bucket, int64_t begin,
-		      int64_t end)
-{
-	struct sonde_time_share *shares;
-	unsigned nr;
-	int ret = sonde_sum(c->run, attr, begin, end, &shares, &nr);
-
-	for (unsigned i = 0; !ret && i < nr; i++) {
-		struct sonde_context x = {0};
-
-		if (shares[i].value)
-			sonde_context(c->run, (int64_t)shares[i].value - 1, &x);
-		if (x.machine < l->nr_machines && (unsigned)x.mode < SONDE_NR_MODES)
-			*load_cell(l, x.machine, x.mode, bucket) += shares[i].time_ns;
-	}
-	free(shares);
-	return ret;
-}
-
-static int add_cpu(struct load *l, struct call *c, uint32_t attr, int64_t begin, int64_t end)
-{
-	int ret = 0;
-
-	for (unsigned b = 0; b < l->nr_buckets && !ret; b++) {
-		int64_t from = begin + (int64_t)((__int128)(end - begin) * b / l->nr_buckets);
-		int64_t to = begin + (int64_t)((__int128)(end - begin) * (b + 1) / l->nr_buckets);
-
-		if (from < to)
-			ret = add_bucket(l, c, attr, b, from, to);
-	}
-	l->nr_cpus++;
-	return ret;
-}
-
 static bool any_time(const int64_t *cells, unsigned nr)
 {
 	for (unsigned b = 0; b < nr; b++) {
@@ -279,7 +232,7 @@ static bool any_time(const int64_t *cells, unsigned nr)
 	return false;
 }
 
-static void write_load(struct load *l, struct call *c)
+static void write_load(const struct load *l, struct call *c)
 {
 	struct json j = {.out = c->reply->out, .flat = 2};
 
@@ -289,7 +242,7 @@ static void write_load(struct load *l, struct call *c)
 	json_begin_array(&j, "parts");
 	for (unsigned m = 0; m < l->nr_machines; m++) {
 		for (unsigned mode = 0; mode < SONDE_NR_MODES; mode++) {
-			const int64_t *cells = load_cell(l, m, mode, 0);
+			const int64_t *cells = load_cells(l, m, mode);
 
 			if (!any_time(cells, l->nr_buckets))
 				continue;
@@ -309,7 +262,7 @@ static void write_load(struct load *l, struct call *c)
 
 int answer_load(struct call *c, struct error *err)
 {
-	struct load l = {.nr_machines = sonde_nr_machines(c->run)};
+	struct load l;
 	int64_t begin, end, nr;
 	int ret = request_window(c->request, c->length, &begin, &end, err);
 
@@ -317,54 +270,21 @@ int answer_load(struct call *c, struct error *err)
 		ret = request_int(c->request, "nr", 1, BUCKETS_MAX, &nr, err);
 	if (ret)
 		return ret;
-	l.nr_buckets = (unsigned)nr;
-	l.time_ns = calloc((size_t)l.nr_machines * SONDE_NR_MODES, (size_t)nr * sizeof(*l.time_ns));
-	if (!l.time_ns)
-		return fail(err, -ENOMEM, "out of memory");
-	for (int64_t row = 0; row < sonde_nr_cpus(c->run) && !ret; row++) {
-		uint32_t attr = sonde_attr_of_cpu(c->run, row, "runs");
-
-		if (attr != SONDE_NO_ATTR)
-			ret = add_cpu(&l, c, attr, c->begin + begin, c->begin + end);
-	}
+	ret = load_init(&l, c->run, c->begin + begin, c->begin + end, (unsigned)nr);
 	if (!ret)
 		write_load(&l, c);
-	free(l.time_ns);
+	load_release(&l);
 	return ret;
 }
 
 /* ---- exits --------------------------------------------------------------------------------- */
 
-struct exits {
-	uint32_t *counts; /* owned: per bucket, of one vCPU */
-	int64_t begin, end;
-	unsigned nr_buckets;
-	bool inside;	  /* of an exit */
-	uint64_t counted; /* changes, of all vCPUs */
-};
-
-/* A vCPU's attribute `exit` has a value from each exit to the next entry; what is learned on the
- * way makes it another one. */
-static bool count_exit(const struct sonde_interval *i, void *data)
+static int write_exits(struct json *j, struct call *c, struct exit_counts *x, int64_t cpu)
 {
-	struct exits *x = data;
+	int ret = exit_counts_of(x, c->run, cpu);
 
-	if (i->value && !x->inside && i->begin >= x->begin && i->begin < x->end)
-		x->counts[(__int128)(i->begin - x->begin) * x->nr_buckets / (x->end - x->begin)]++;
-	x->inside = i->value != 0;
-	return ++x->counted < EXITS_MAX;
-}
-
-static int write_exits(struct json *j, struct call *c, struct exits *x, int64_t cpu)
-{
-	uint32_t attr = sonde_attr_of_cpu(c->run, cpu, "exit");
-	int ret;
-
-	if (attr == SONDE_NO_ATTR)
-		return 0;
-	x->inside = false;
-	memset(x->counts, 0, x->nr_buckets * sizeof(*x->counts));
-	ret = sonde_walk(c->run, attr, x->begin, x->end, count_exit, x);
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
 	json_begin_object(j, NULL);
 	json_int(j, "cpu", cpu);
 	json_begin_array(j, "counts");
@@ -372,34 +292,31 @@ static int write_exits(struct json *j, struct call *c, struct exits *x, int64_t 
 		json_uint(j, NULL, x->counts[b]);
 	json_end(j);
 	json_end(j);
-	return ret;
+	return 0;
 }
 
 int answer_exits(struct call *c, struct error *err)
 {
 	struct json j = {.out = c->reply->out, .flat = 2};
-	struct exits x = {0};
-	int64_t nr;
-	int ret = request_window(c->request, c->length, &x.begin, &x.end, err);
+	struct exit_counts x;
+	int64_t begin, end, nr;
+	int ret = request_window(c->request, c->length, &begin, &end, err);
 
 	if (!ret)
 		ret = request_int(c->request, "nr", 1, BUCKETS_MAX, &nr, err);
 	if (ret)
 		return ret;
-	x.begin += c->begin;
-	x.end += c->begin;
-	x.nr_buckets = (unsigned)nr;
-	x.counts = calloc((size_t)nr, sizeof(*x.counts));
-	if (!x.counts)
-		return fail(err, -ENOMEM, "out of memory");
+	ret = exit_counts_init(&x, c->begin + begin, c->begin + end, (unsigned)nr);
+	if (ret)
+		return fail(err, ret, "out of memory");
 	json_begin_object(&j, NULL);
 	json_begin_array(&j, "vcpus");
 	for (int64_t row = 0; row < sonde_nr_cpus(c->run) && !ret; row++)
 		ret = write_exits(&j, c, &x, row);
 	json_end(&j);
 	json_end(&j);
-	free(x.counts);
-	if (!ret && x.counted >= EXITS_MAX)
+	exit_counts_release(&x);
+	if (ret == -E2BIG)
 		return fail(err, -EINVAL, "there are more than %d exits in this window: zoom in",
 			    EXITS_MAX);
 	return ret;

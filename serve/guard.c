@@ -35,15 +35,68 @@ bool guard_host(const char *host)
 	return false;
 }
 
-unsigned guard_headers(const struct guard_headers *h)
+static bool is_scheme(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		bool letter = text[i] >= 'a' && text[i] <= 'z';
+
+		if (!letter && (!i || !strchr("0123456789+.-", text[i])))
+			return false;
+	}
+	return len > 0;
+}
+
+/* A scheme on its own lets all of its origins in: not one that anybody can have a page of. */
+static bool is_of_the_web(const char *text)
+{
+	static const char *const schemes[] = {"http://", "https://", "file://", "data://",
+					      "blob://"};
+
+	for (unsigned i = 0; i < sizeof(schemes) / sizeof(*schemes); i++) {
+		if (!strcmp(text, schemes[i]))
+			return true;
+	}
+	return false;
+}
+
+bool guard_origin_valid(const char *text)
+{
+	const char *rest = strstr(text, "://");
+
+	if (!rest || !is_scheme(text, (size_t)(rest - text)))
+		return false;
+	rest += 3;
+	/* No path, no user, no list: an origin as browsers send it. */
+	if (strcspn(rest, "/@,?#* \t\r\n") != strlen(rest))
+		return false;
+	return *rest || !is_of_the_web(text);
+}
+
+bool guard_origin_listed(const struct guard_origins *origins, const char *origin)
+{
+	for (unsigned i = 0; i < origins->nr; i++) {
+		const char *one = origins->list[i];
+		size_t len = strlen(one);
+
+		if (!strcmp(one, origin))
+			return true;
+		if (len && one[len - 1] == '/' && !strncmp(one, origin, len))
+			return true;
+	}
+	return false;
+}
+
+unsigned guard_headers(const struct guard_headers *h, const struct guard_origins *also)
 {
 	if (h->nr_hosts != 1 || !h->host || !guard_host(h->host))
 		return 403;
+	if (also && h->origin && guard_origin_listed(also, h->origin))
+		return 0;
 	if (h->origin && (strncmp(h->origin, "http://", 7) || strcmp(h->origin + 7, h->host)))
 		return 403;
 	if (h->fetch_site && strcmp(h->fetch_site, "same-origin") && strcmp(h->fetch_site, "none"))
 		return 403;
-	return h->has_body ? 413 : 0;
+	return h->has_body && !also ? 413 : 0;
 }
 
 const char *guard_path(const char *path, const char key[static GUARD_KEY_CHARS + 1])

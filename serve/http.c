@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP: who asks is checked, the page's files are handed out, questions go to the queue. */
+#include "serve/api.h"
 #include "serve/guard.h"
 #include "serve/page.h"
 #include "serve/queue.h"
+#include "serve/send.h"
 #include "serve/serve.h"
+#include "serve/tsp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,92 +24,47 @@
 		     */
 #define IDLE_SECONDS 20
 
-/* The page may load what this server sends, and nothing else; nobody may frame it. */
-#define POLICY                                                                                     \
-	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "            \
-	"img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
 struct server {
 	struct MHD_Daemon *daemon;
 	struct queue *queue;
+	struct tsp *tsp;
+	unsigned nr_runs;
+	bool tsp_open; /* without the key */
+	struct guard_origins origins;
 	char key[GUARD_KEY_CHARS + 1];
-	char url[128];
+	char urls[TSP_RUNS_MAX][128];
+	char tsp_url[64];
 };
 
 /* One request from its headers to the end of its answer. */
 struct exchange {
 	struct job job;
 	struct MHD_Connection *connection;
+	const struct server *server;
 	bool asked;    /* it is, or was, in the queue */
 	bool answered; /* by a worker; read after the connection was resumed */
+	/* Of the page: */
+	const struct endpoint *endpoint;
+	unsigned run;
+	/* Of other viewers: */
+	bool is_tsp;
+	struct tsp_route route;
+	char *body; /* owned, malloc'ed */
+	size_t body_bytes;
 };
 
-/* ---- answers ------------------------------------------------------------------------------- */
-
-static void add_headers(struct MHD_Response *r, const char *type)
-{
-	static const char *const fixed[][2] = {
-		{"Cache-Control", "no-store"},
-		{"Content-Security-Policy", POLICY},
-		{"X-Content-Type-Options", "nosniff"},
-		{"X-Frame-Options", "DENY"},
-		{"Referrer-Policy", "no-referrer"},
-		{"Cross-Origin-Opener-Policy", "same-origin"},
-		{"Cross-Origin-Resource-Policy", "same-origin"},
-	};
-
-	for (unsigned i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
-		MHD_add_response_header(r, fixed[i][0], fixed[i][1]);
-	MHD_add_response_header(r, "Content-Type", type);
-}
-
-static enum MHD_Result send_bytes(struct MHD_Connection *connection, unsigned status,
-				  const char *type, const void *data, size_t len,
-				  enum MHD_ResponseMemoryMode mode)
-{
-	struct MHD_Response *r = MHD_create_response_from_buffer(len, (void *)data, mode);
-	enum MHD_Result result;
-
-	if (!r) {
-		if (mode == MHD_RESPMEM_MUST_FREE)
-			free((void *)data);
-		return MHD_NO;
-	}
-	add_headers(r, type);
-	if (status == 405)
-		MHD_add_response_header(r, "Allow", "GET, HEAD");
-	if (status == 413)
-		MHD_add_response_header(r, "Connection", "close");
-	result = MHD_queue_response(connection, status, r);
-	MHD_destroy_response(r);
-	return result;
-}
-
-/* Says no more than the status: who has no key learns nothing. */
-static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status)
-{
-	static const char *const words[] = {"bad request\n", "forbidden\n", "not found\n",
-					    "only GET\n",    "too large\n", "busy\n"};
-	static const unsigned statuses[] = {400, 403, 404, 405, 413, 503};
-	const char *text = "error\n";
-
-	for (unsigned i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
-		if (statuses[i] == status)
-			text = words[i];
-	}
-	return send_bytes(connection, status, "text/plain; charset=utf-8", text, strlen(text),
-			  MHD_RESPMEM_PERSISTENT);
-}
+#define TSP_PATH "tsp/api/"
 
 static enum MHD_Result send_reply(struct exchange *x)
 {
+	const struct guard_origins *also = x->is_tsp ? &x->server->origins : NULL;
 	struct reply *r = &x->job.reply;
 	char *body = r->body;
 
 	if (!body)
-		return refuse(x->connection, r->status ? r->status : 503);
+		return refuse(x->connection, also, r->status ? r->status : 503);
 	r->body = NULL;
-	return send_bytes(x->connection, r->status, r->type, body, r->len_bytes,
+	return send_bytes(x->connection, also, r->status, r->type, body, r->len_bytes,
 			  MHD_RESPMEM_MUST_FREE);
 }
 
@@ -151,18 +109,30 @@ static void on_answer(struct job *job)
 	MHD_resume_connection(x->connection);
 }
 
-static enum MHD_Result ask(struct server *s, struct exchange *x, const char *name)
+static void answer_page(struct job *job, const struct readers *readers)
+{
+	struct exchange *x = (struct exchange *)job;
+
+	endpoint_answer(x->endpoint, readers->runs[x->run], &readers->kept[x->run],
+			readers->paths[x->run], &job->request, &job->reply);
+}
+
+static void answer_tsp(struct job *job, const struct readers *readers)
+{
+	struct exchange *x = (struct exchange *)job;
+
+	tsp_answer(x->server->tsp, &x->route, x->body, x->body_bytes, &job->request, readers,
+		   &job->reply);
+}
+
+static enum MHD_Result push(struct server *s, struct exchange *x)
 {
 	int ret;
 
-	x->job.endpoint = endpoint_find(name);
-	if (!x->job.endpoint)
-		return refuse(x->connection, 404);
-	request_name(&x->job.request, name);
 	MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, take_param,
 				  &x->job.request);
 	if (x->job.request.too_long)
-		return refuse(x->connection, 413);
+		return refuse(x->connection, x->is_tsp ? &s->origins : NULL, 413);
 	x->job.done = on_answer;
 	x->asked = true;
 	/* Suspended first: the answer may be there before queue_push() returns. */
@@ -177,63 +147,168 @@ static enum MHD_Result ask(struct server *s, struct exchange *x, const char *nam
 	return MHD_YES;
 }
 
+/* ---- the page ------------------------------------------------------------------------------ */
+
+/* "2/" in front of a name is the second run's page; without, it is the first one's. */
+static const char *take_run(const struct server *s, const char *name, unsigned *run)
+{
+	char *end;
+	unsigned long n;
+
+	*run = 0;
+	if (*name < '1' || *name > '9')
+		return name;
+	n = strtoul(name, &end, 10);
+	if (*end != '/' || n > s->nr_runs)
+		return NULL;
+	*run = (unsigned)n - 1;
+	return end + 1;
+}
+
+/* @name: what stands behind the key. */
+static enum MHD_Result answer_to_page(struct server *s, struct exchange *x, const char *name)
+{
+	const struct page_file *file;
+
+	name = take_run(s, name, &x->run);
+	if (!name)
+		return refuse(x->connection, NULL, 404);
+	file = page_find(name);
+	if (file)
+		return send_bytes(x->connection, NULL, 200, file->type, file->data,
+				  (size_t)(file->end - file->data), MHD_RESPMEM_PERSISTENT);
+	x->endpoint = strncmp(name, "api/", 4) ? NULL : endpoint_find(name + 4);
+	if (!x->endpoint)
+		return refuse(x->connection, NULL, 404);
+	request_name(&x->job.request, x->endpoint->name);
+	x->job.line = x->endpoint->line;
+	x->job.answer = answer_page;
+	return push(s, x);
+}
+
+/* ---- other viewers ------------------------------------------------------------------------- */
+
+/* What stands behind "tsp/api/", NULL when that is not asked for, or not by whom it may be. */
+static const char *tsp_name(const struct server *s, const char *url)
+{
+	const char *name = guard_path(url, s->key);
+
+	if (!name && s->tsp_open && *url == '/')
+		name = url + 1;
+	return name && !strncmp(name, TSP_PATH, strlen(TSP_PATH)) ? name + strlen(TSP_PATH) : NULL;
+}
+
+/* A browser asks whether its page may ask; who has no Origin has no need to. */
+static enum MHD_Result answer_preflight(struct server *s, struct MHD_Connection *connection)
+{
+	return send_bytes(connection, &s->origins, 204, "text/plain", "", 0,
+			  MHD_RESPMEM_PERSISTENT);
+}
+
+static enum MHD_Result answer_to_viewer(struct server *s, struct exchange *x, const char *name,
+					const char *method)
+{
+	int ret = tsp_route(&x->route, method, name);
+
+	if (ret) {
+		tsp_fail(&x->job.reply, ret == -ENOENT ? 404 : 405,
+			 ret == -ENOENT ? "there is no such call" : "not by this method");
+		return send_reply(x);
+	}
+	x->job.line = tsp_route_line(&x->route);
+	x->job.answer = answer_tsp;
+	return push(s, x);
+}
+
+/* Adds to the body; 0, or the status to refuse with. */
+static unsigned take_body(struct exchange *x, const char *data, size_t len)
+{
+	char *body;
+
+	if (!x->is_tsp || len > TSP_BODY_MAX - x->body_bytes)
+		return 413;
+	body = realloc(x->body, x->body_bytes + len);
+	if (!body)
+		return 503;
+	memcpy(body + x->body_bytes, data, len);
+	x->body = body;
+	x->body_bytes += len;
+	return 0;
+}
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+static bool is_too_large(struct MHD_Connection *connection)
+{
+	const char *text =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
+
+	return text && strtoull(text, NULL, 10) > TSP_BODY_MAX;
+}
+
 /* 0, or the status to refuse with. */
-static unsigned check(struct MHD_Connection *connection, const char *method)
+static unsigned check(const struct server *s, struct MHD_Connection *connection, const char *method,
+		      bool is_tsp)
 {
 	struct guard_headers headers = {0};
 	unsigned status;
 
 	MHD_get_connection_values(connection, MHD_HEADER_KIND, take_header, &headers);
-	status = guard_headers(&headers);
-	if (!status && strcmp(method, "GET") && strcmp(method, "HEAD"))
-		status = 405;
-	return status;
+	status = guard_headers(&headers, is_tsp ? &s->origins : NULL);
+	if (status)
+		return status;
+	if (is_tsp)
+		return is_too_large(connection) ? 413 : 0;
+	return strcmp(method, "GET") && strcmp(method, "HEAD") ? 405 : 0;
 }
 
-static enum MHD_Result answer(struct server *s, struct exchange *x, const char *url)
+static enum MHD_Result answer(struct server *s, struct exchange *x, const char *url,
+			      const char *method)
 {
-	const char *name = guard_path(url, s->key);
-	const struct page_file *file;
+	const char *name = tsp_name(s, url);
 
-	if (!name)
-		return refuse(x->connection, 404);
-	file = page_find(name);
-	if (file)
-		return send_bytes(x->connection, 200, file->type, file->data,
-				  (size_t)(file->end - file->data), MHD_RESPMEM_PERSISTENT);
-	if (strncmp(name, "api/", 4))
-		return refuse(x->connection, 404);
-	return ask(s, x, name + 4);
+	if (name && !strcmp(method, "OPTIONS"))
+		return answer_preflight(s, x->connection);
+	if (name)
+		return answer_to_viewer(s, x, name, method);
+	name = guard_path(url, s->key);
+	return name ? answer_to_page(s, x, name) : refuse(x->connection, NULL, 404);
 }
 
 /*
- * Called once when the headers are there, then again until there is an answer.  One that is given
- * at the first call ends the link, as the request may have a body that is yet to come: that is for
- * those that are refused.
+ * Called once when the headers are there, then for each piece of a body, then again until there is
+ * an answer.  One that is given at the first call ends the link, as the request may have a body
+ * that is yet to come: that is for those that are refused.
  */
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *body,
 				  size_t *body_bytes, void **mine)
 {
+	struct server *s = data;
 	struct exchange *x = *mine;
+	bool is_tsp = tsp_name(s, url) != NULL;
 	unsigned status;
 
 	(void)version;
-	(void)body;
 	if (x && x->asked)
 		return x->answered ? send_reply(x) : MHD_NO;
-	if (*body_bytes)
-		return MHD_NO;
+	if (x && *body_bytes) {
+		status = take_body(x, body, *body_bytes);
+		*body_bytes = 0;
+		return status ? MHD_NO : MHD_YES;
+	}
 	if (x)
-		return answer(data, x, url);
-	status = check(connection, method);
+		return answer(s, x, url, method);
+	status = check(s, connection, method, is_tsp);
 	if (status)
-		return refuse(connection, status);
+		return refuse(connection, is_tsp ? &s->origins : NULL, status);
 	x = calloc(1, sizeof(*x));
 	if (!x)
-		return refuse(connection, 503);
+		return refuse(connection, is_tsp ? &s->origins : NULL, 503);
 	*mine = x;
 	x->connection = connection;
+	x->server = s;
+	x->is_tsp = is_tsp;
 	return MHD_YES;
 }
 
@@ -248,6 +323,7 @@ static void on_completed(void *data, struct MHD_Connection *connection, void **m
 	if (!x)
 		return;
 	reply_release(&x->job.reply);
+	free(x->body);
 	free(x);
 	*mine = NULL;
 }
@@ -266,6 +342,18 @@ static size_t unescape(void *data, struct MHD_Connection *connection, char *text
 }
 
 /* ---- start and stop ------------------------------------------------------------------------ */
+
+static void name_urls(struct server *s, unsigned port)
+{
+	for (unsigned i = 0; i < s->nr_runs; i++) {
+		int len = snprintf(s->urls[i], sizeof(s->urls[i]), "http://127.0.0.1:%u/%s/", port,
+				   s->key);
+
+		if (i)
+			snprintf(s->urls[i] + len, sizeof(s->urls[i]) - (size_t)len, "%u/", i + 1);
+	}
+	snprintf(s->tsp_url, sizeof(s->tsp_url), "http://127.0.0.1:%u/tsp/api", port);
+}
 
 static int start_daemon(struct server *s, unsigned port, struct error *err)
 {
@@ -293,8 +381,7 @@ static int start_daemon(struct server *s, unsigned port, struct error *err)
 			    port ? "; without --port any that is free is taken" : "");
 	}
 	info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
-	snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%u/%s/",
-		 info ? (unsigned)info->port : port, s->key);
+	name_urls(s, info ? (unsigned)info->port : port);
 	return 0;
 }
 
@@ -309,8 +396,13 @@ int server_start(struct server **out, const struct server_options *options, stru
 	ret = guard_make_key(s->key);
 	if (ret)
 		fail(err, ret, "cannot make a key: no random numbers");
+	s->nr_runs = options->nr_paths;
+	s->tsp_open = options->tsp;
+	s->origins = (struct guard_origins){options->origins, options->nr_origins};
 	if (!ret)
-		ret = queue_open(&s->queue, options->path, err);
+		ret = tsp_open(&s->tsp, options->paths, options->nr_paths, err);
+	if (!ret)
+		ret = queue_open(&s->queue, options->paths, options->nr_paths, err);
 	if (!ret)
 		ret = start_daemon(s, options->port, err);
 	if (ret) {
@@ -321,9 +413,14 @@ int server_start(struct server **out, const struct server_options *options, stru
 	return 0;
 }
 
-const char *server_url(const struct server *s)
+const char *server_url(const struct server *s, unsigned run)
 {
-	return s->url;
+	return s->urls[run];
+}
+
+const char *server_tsp_url(const struct server *s)
+{
+	return s->tsp_open ? s->tsp_url : NULL;
 }
 
 void server_stop(struct server *s)
@@ -341,6 +438,7 @@ void server_stop(struct server *s)
 	queue_end(s->queue);
 	if (s->daemon)
 		MHD_stop_daemon(s->daemon);
+	tsp_close(s->tsp);
 	queue_free(s->queue);
 	free(s);
 }

@@ -20,8 +20,7 @@ struct waiting {
 struct worker {
 	struct queue *queue;
 	struct waiting *line;
-	struct sonde_run *run; /* owned */
-	struct kept kept;      /* owned */
+	struct readers readers;
 	pthread_t thread;
 	bool started;
 };
@@ -30,15 +29,47 @@ struct queue {
 	pthread_mutex_t lock;
 	bool ending;
 	struct waiting lines[NR_LINES];
-	char *path; /* owned */
 	struct worker workers[NR_WORKERS];
 };
+
+#define WARM_CPUS 64
+#define WARM_PIXELS 2048
+
+static void see_nothing(unsigned row, const struct sonde_pixels *runs, unsigned nr, void *data)
+{
+	(void)row;
+	(void)runs;
+	(void)nr;
+	(void)data;
+}
+
+/* What a page asks first: the whole of its run, the first, and of that the first CPUs.  While a
+ * browser starts, its parts of the file are read and unpacked. */
+static void warm_up(struct sonde_run *run)
+{
+	uint32_t attrs[2 * WARM_CPUS];
+	unsigned nr = 0;
+
+	for (int64_t row = 0; row < WARM_CPUS && row < sonde_nr_cpus(run); row++) {
+		static const char *const names[] = {"runs", "state"};
+
+		for (unsigned i = 0; i < 2; i++) {
+			attrs[nr] = sonde_attr_of_cpu(run, row, names[i]);
+			nr += attrs[nr] != SONDE_NO_ATTR;
+		}
+	}
+	if (nr)
+		sonde_pixels(run, attrs, nr, sonde_run_begin(run), sonde_run_end(run), WARM_PIXELS,
+			     see_nothing, NULL);
+}
 
 static void *work(void *data)
 {
 	struct worker *w = data;
 	struct queue *q = w->queue;
 
+	if (w->line == &q->lines[LINE_QUICK])
+		warm_up(w->readers.runs[0]);
 	pthread_mutex_lock(&q->lock);
 	while (!q->ending) {
 		struct job *job = w->line->first;
@@ -50,7 +81,7 @@ static void *work(void *data)
 		w->line->first = job->next;
 		w->line->nr--;
 		pthread_mutex_unlock(&q->lock);
-		endpoint_answer(job->endpoint, w->run, &w->kept, q->path, &job->request, &job->reply);
+		job->answer(job, &w->readers);
 		job->done(job);
 		pthread_mutex_lock(&q->lock);
 	}
@@ -58,13 +89,41 @@ static void *work(void *data)
 	return NULL;
 }
 
-static int start_worker(struct queue *q, struct worker *w, struct waiting *line, struct error *err)
+static int open_readers(struct readers *r, const char *const *paths, unsigned nr, struct error *err)
 {
 	struct sonde_error why = {0};
-	int ret = sonde_run_open(&w->run, q->path, &why);
+
+	r->runs = calloc(nr, sizeof(*r->runs));
+	r->kept = calloc(nr, sizeof(*r->kept));
+	if (!r->runs || !r->kept)
+		return fail(err, -ENOMEM, "out of memory");
+	r->paths = paths;
+	for (r->nr = 0; r->nr < nr; r->nr++) {
+		int ret = sonde_run_open(&r->runs[r->nr], paths[r->nr], &why);
+
+		if (ret)
+			return fail(err, ret, "%s", why.text);
+	}
+	return 0;
+}
+
+static void close_readers(struct readers *r)
+{
+	while (r->nr) {
+		kept_release(&r->kept[--r->nr]);
+		sonde_run_close(r->runs[r->nr]);
+	}
+	free(r->kept);
+	free(r->runs);
+}
+
+static int start_worker(struct queue *q, struct worker *w, struct waiting *line,
+			const char *const *paths, unsigned nr, struct error *err)
+{
+	int ret = open_readers(&w->readers, paths, nr, err);
 
 	if (ret)
-		return fail(err, ret, "%s", why.text);
+		return ret;
 	w->queue = q;
 	w->line = line;
 	ret = -pthread_create(&w->thread, NULL, work, w);
@@ -74,7 +133,7 @@ static int start_worker(struct queue *q, struct worker *w, struct waiting *line,
 	return 0;
 }
 
-int queue_open(struct queue **out, const char *path, struct error *err)
+int queue_open(struct queue **out, const char *const *paths, unsigned nr, struct error *err)
 {
 	struct queue *q = calloc(1, sizeof(*q));
 	int ret = 0;
@@ -85,11 +144,8 @@ int queue_open(struct queue **out, const char *path, struct error *err)
 	pthread_mutex_init(&q->lock, NULL);
 	for (unsigned i = 0; i < NR_LINES; i++)
 		pthread_cond_init(&q->lines[i].more, NULL);
-	q->path = strdup(path);
-	if (!q->path)
-		ret = fail(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < NR_WORKERS && !ret; i++)
-		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], err);
+		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], paths, nr, err);
 	if (ret) {
 		queue_end(q);
 		queue_free(q);
@@ -119,7 +175,7 @@ static struct job *take_overtaken(struct waiting *line, const struct request *ne
 
 int queue_push(struct queue *q, struct job *job)
 {
-	struct waiting *line = &q->lines[job->endpoint->line];
+	struct waiting *line = &q->lines[job->line];
 	struct job **last = &line->first;
 	struct job *overtaken;
 	int ret = -EAGAIN;
@@ -186,13 +242,10 @@ void queue_free(struct queue *q)
 {
 	if (!q)
 		return;
-	for (unsigned i = 0; i < NR_WORKERS; i++) {
-		kept_release(&q->workers[i].kept);
-		sonde_run_close(q->workers[i].run);
-	}
+	for (unsigned i = 0; i < NR_WORKERS; i++)
+		close_readers(&q->workers[i].readers);
 	for (unsigned i = 0; i < NR_LINES; i++)
 		pthread_cond_destroy(&q->lines[i].more);
 	pthread_mutex_destroy(&q->lock);
-	free(q->path);
 	free(q);
 }

@@ -5,25 +5,37 @@
 #include "serve/api.h"
 
 /*
- * Workers that answer questions, so that who talks HTTP never waits for the history.
+ * Workers that answer questions, so that who talks HTTP never waits for a history.
  *
- * There are several lines (enum line), each with its own workers, each worker with its own reader of
- * the file; so a long analysis never holds up a picture.  A line that is full takes no more (-EAGAIN).
+ * There are several lines (enum line), each with its own workers, each worker with its own readers
+ * of the files; so a long analysis never holds up a picture.  A line that is full takes no more
+ * (-EAGAIN).
  *
  * A question may belong to a *slot* (parameter "slot", chosen by the page): of those of one slot
  * that still wait, only the newest is answered, the others are told that they were overtaken.
  */
 struct queue;
 
+/* What a worker answers from: the histories, in the order they were given in.  Nobody else uses
+ * them meanwhile. */
+struct readers {
+	struct sonde_run **runs;  /* owned, each owned */
+	const char *const *paths; /* of them; the caller's of queue_open() */
+	struct kept *kept;	  /* owned, each owned */
+	unsigned nr;
+};
+
 struct job {
-	const struct endpoint *endpoint;
-	struct request request;
+	enum line line;
+	struct request request; /* its slot is looked at */
 	struct reply reply;
+	void (*answer)(struct job *job, const struct readers *readers); /* into .reply */
 	void (*done)(struct job *job); /* called by a worker, once; the job is then the caller's */
 	struct job *next;	       /* the queue's */
 };
 
-int queue_open(struct queue **out, const char *path, struct error *err);
+/* @paths stay in place until queue_free(). */
+int queue_open(struct queue **out, const char *const *paths, unsigned nr, struct error *err);
 
 /* 0, -EAGAIN: the line is full, or -ESHUTDOWN: queue_end() was called.  The caller keeps the memory
  * in place until done(). */

@@ -5,8 +5,9 @@
 #include "base/error.h"
 
 /*
- * Shows a run to browsers of this machine: the page that is built into the program, and the answers
- * it asks for (docs/serve.md).
+ * Shows runs to browsers of this machine: the page that is built into the program, and the answers
+ * it asks for (docs/serve.md); and to other people's viewers (serve/tsp.h).  serve/guard.h says who
+ * is answered.
  *
  *	struct server *s;
  *	if (server_start(&s, &options, &err))
@@ -20,15 +21,23 @@
 struct server;
 
 struct server_options {
-	const char *path; /* of the history */
-	unsigned port;	  /* 0 = any that is free */
+	const char *const *paths; /* of the histories; in place until server_stop() */
+	unsigned nr_paths;
+	unsigned port;		    /* 0 = any that is free */
+	bool tsp;		    /* the Trace Server Protocol without the key, too */
+	const char *const *origins; /* that may use it, guard_origin_valid(); in place likewise */
+	unsigned nr_origins;
 };
 
 /* Listens on 127.0.0.1 only.  0, or a negative errno and a sentence. */
 int server_start(struct server **out, const struct server_options *options, struct error *err);
 
-/* Where it is, the key that lets in included; lives as long as the server. */
-const char *server_url(const struct server *s);
+/* Where the page of a run is, the key that lets in included; behind the first one's is, at
+ * "tsp/api", the Trace Server Protocol of all.  Lives as long as the server. */
+const char *server_url(const struct server *s, unsigned run);
+
+/* Where it is without the key; NULL when it is not. */
+const char *server_tsp_url(const struct server *s);
 
 /* Ends what is being answered, and frees everything. */
 void server_stop(struct server *s);

@@ -37,22 +37,22 @@ static void test_origins(void **state)
 	struct guard_headers h = {.host = "localhost:8", .nr_hosts = 1};
 
 	(void)state;
-	assert_int_equal(guard_headers(&h), 0);
+	assert_int_equal(guard_headers(&h, NULL), 0);
 	h.origin = "http://localhost:8";
-	assert_int_equal(guard_headers(&h), 0);
+	assert_int_equal(guard_headers(&h, NULL), 0);
 	h.origin = "http://localhost:80";
-	assert_int_equal(guard_headers(&h), 403);
+	assert_int_equal(guard_headers(&h, NULL), 403);
 	h.origin = "null";
-	assert_int_equal(guard_headers(&h), 403);
+	assert_int_equal(guard_headers(&h, NULL), 403);
 	h.origin = NULL;
 	h.fetch_site = "cross-site";
-	assert_int_equal(guard_headers(&h), 403);
+	assert_int_equal(guard_headers(&h, NULL), 403);
 	h.fetch_site = "same-origin";
-	assert_int_equal(guard_headers(&h), 0);
+	assert_int_equal(guard_headers(&h, NULL), 0);
 	h.nr_hosts = 2;
-	assert_int_equal(guard_headers(&h), 403);
+	assert_int_equal(guard_headers(&h, NULL), 403);
 	h = (struct guard_headers){.host = "localhost", .nr_hosts = 1, .has_body = true};
-	assert_int_equal(guard_headers(&h), 413);
+	assert_int_equal(guard_headers(&h, NULL), 413);
 }
 
 static void test_keys(void **state)

@@ -135,7 +135,7 @@ export class App {
         loadAll(run.nr_contexts, this.model.contexts, (f) => this.api.contexts(f)),
         loadAll(run.nr_threads, this.model.threads, (f) => this.api.threads(f)),
       ]);
-      this.model.loaded = true;
+      this.model.allLoaded();
       this.timeline.restyle(this.theme, this.filter);
       this.rowsArrived();
       this.drawLegend();

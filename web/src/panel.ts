@@ -55,6 +55,7 @@ export class Panel {
   /** What is counted: the chosen range, else what is shown. */
   private window(): { begin: number; end: number; what: string } {
     const { range, begin, end } = this.view.shown;
+    if (this.api.wholeOnly) return { begin: 0, end: this.view.length, what: "all that this report has" };
     if (range) return { begin: Math.floor(range[0]), end: Math.ceil(range[1]), what: "the chosen range" };
     const all = begin <= 0 && end >= this.view.length;
     return { begin: Math.floor(begin), end: Math.ceil(end), what: all ? "the whole run" : "what is shown" };

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SERVE_SEND_H
+#define SERVE_SEND_H
+
+#include "serve/guard.h"
+
+#include <microhttpd.h>
+
+/*
+ * Answers on their way to libmicrohttpd, with the headers that keep a browser from doing with them
+ * what it was not asked to.  @also: the origins whose pages may read the answer, for other viewers;
+ * NULL for what belongs to the page.
+ */
+enum MHD_Result send_bytes(struct MHD_Connection *connection, const struct guard_origins *also,
+			   unsigned status, const char *type, const void *data, size_t len,
+			   enum MHD_ResponseMemoryMode mode);
+
+/* Says no more than the status: who has no key learns nothing. */
+enum MHD_Result refuse(struct MHD_Connection *connection, const struct guard_origins *also,
+		       unsigned status);
+
+#endif
