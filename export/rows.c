@@ -60,7 +60,7 @@ int rows_init(struct rows *r, struct sonde_run *run, const struct export_options
 	if (!r->threads)
 		return -ENOMEM;
 	for (int64_t row = 0; row < nr; row++) {
-		attr_t state = run_thread_attr(run, row, "state");
+		attr_t state = sonde_attr_of_thread(run, row, "state");
 		struct sonde_thread t;
 
 		if (sonde_thread(run, row, &t) || state == ATTR_NONE || !wants_thread(r, &t))
@@ -71,7 +71,7 @@ int rows_init(struct rows *r, struct sonde_run *run, const struct export_options
 					    .pid = t.pid,
 					    .tid = t.tid,
 					    .state = state,
-					    .waker = run_thread_attr(run, row, "waker")};
+					    .waker = sonde_attr_of_thread(run, row, "waker")};
 	}
 	qsort(r->threads, r->nr_threads, sizeof(*r->threads), by_process);
 	return 0;
@@ -155,8 +155,7 @@ static size_t clip_losses(const struct rows *r, struct sonde_loss *losses, size_
 
 int rows_losses(const struct rows *r, struct sonde_loss **out, size_t *nr)
 {
-	struct sonde_loss *losses =
-		calloc((size_t)sonde_nr_losses(r->run) + 1, sizeof(*losses));
+	struct sonde_loss *losses = calloc((size_t)sonde_nr_losses(r->run) + 1, sizeof(*losses));
 	size_t found = 0;
 
 	if (!losses)
@@ -228,8 +227,8 @@ int rows_walk(const struct rows *r, const struct piece *p, attr_t attr,
 
 /* ---- output -------------------------------------------------------------------------------- */
 
-/* Only that a write failed is known by now; trying again tells why.  A signal that asks to stop may make
- * a write fail, too. */
+/* Only that a write failed is known by now; trying again tells why.  A signal that asks to stop may
+ * make a write fail, too. */
 int rows_output(const struct rows *r, FILE *out)
 {
 	if (!ferror(out))
