@@ -10,6 +10,7 @@
 # make bench-web  the page in Chromium: first paint, frames, replies (RUN=FILE.sonde)
 # make install    everything below PREFIX (/usr/local), after DESTDIR
 # make SANITIZE=1 with address and undefined-behaviour sanitizers, in build-san/
+# make SANITIZE=thread  with the thread sanitizer, in build-tsan/
 # make FUZZ=1     fuzz targets for libFuzzer (clang), in build-fuzz/: make FUZZ=1 fuzz
 #
 # SONDE_NO_INSTALL=1 keeps demo, check, lab and bench from installing packages.
@@ -17,13 +18,14 @@
 ifeq ($(origin CC),default)
 CC := $(if $(FUZZ),clang-14,gcc)
 endif
-B := $(if $(FUZZ),build-fuzz,$(if $(SANITIZE),build-san,build))
+B := $(if $(FUZZ),build-fuzz,$(if $(filter thread,$(SANITIZE)),build-tsan,$(if $(SANITIZE),build-san,build)))
 OPT ?= $(if $(SANITIZE)$(FUZZ),-O1,-O2)
 PKGS := libzstd zlib libxxhash jansson smartcols
 RECORD_PKGS := libtracefs libtraceevent nettle
 SERVE_PKGS := libmicrohttpd
+SQL_PKGS := sqlite3
 TERM_PKGS := ncursesw
-HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS) 2>/dev/null && echo yes)
+HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS) $(SQL_PKGS) 2>/dev/null && echo yes)
 PKG_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
 PKG_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(PKGS)))
 RECORD_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(RECORD_PKGS)))
@@ -31,13 +33,15 @@ RECORD_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(RECORD_PKGS)))
 RECORD_STATIC_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --static --libs $(RECORD_PKGS)))
 TERM_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(TERM_PKGS)))
 SERVE_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(SERVE_PKGS)))
+SQL_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(SQL_PKGS)))
 # Hypertrace calls are folded by a BPF program, where it can be built; else record says so.
 BPF_CLANG := $(firstword $(shell command -v clang-14 clang))
 BPFTOOL := $(firstword $(shell command -v bpftool) $(wildcard /usr/sbin/bpftool))
 HAVE_BPF := $(if $(and $(BPF_CLANG),$(BPFTOOL),$(shell pkg-config --exists 'libbpf >= 1' && echo yes)),yes)
 BPF_LIBS := $(if $(HAVE_BPF),$(shell pkg-config --libs libbpf))
 comma := ,
-SAN_FLAGS := $(if $(SANITIZE)$(FUZZ),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
+SAN_FLAGS := $(if $(SANITIZE)$(FUZZ),-fsanitize=$(if $(filter thread,$(SANITIZE)),thread,address$(comma)undefined) \
+	-fno-sanitize-recover=all)
 # clang 14 calls NULL + 0 an overflow of a pointer.
 SAN_FLAGS += $(if $(FUZZ),-fsanitize=fuzzer-no-link -fno-sanitize=pointer-overflow)
 VERSION := 0.1.0
@@ -50,6 +54,10 @@ LDFLAGS += $(SAN_FLAGS)
 # (tools/check-layers).
 LIB_DIRS := base channel source source/ctf source/dat source/hyper source/folded clock merge history model analysis report lib
 SERVE_SRC := $(wildcard serve/*.c)
+EXPORT_SRC := $(wildcard export/*.c)
+SQL_SRC := $(filter-out sql/extension.c,$(wildcard sql/*.c))
+# What a loaded extension has no use for: a session of the program, and its queries.
+SQL_EXTENSION_SRC := $(filter-out sql/session.c sql/ready.c,$(wildcard sql/*.c))
 TERM_SRC := $(wildcard term/*.c)
 RECORD_SRC := $(filter-out $(if $(HAVE_BPF),,record/hypercalls_bpf.c),$(wildcard record/*.c))
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
@@ -62,6 +70,9 @@ TEST_TOOL_SRC := $(wildcard tests/clock/*.c tests/oracle/*.c tests/differential/
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 RECORD_OBJ := $(RECORD_SRC:%.c=$(B)/%.o)
 SERVE_OBJ := $(SERVE_SRC:%.c=$(B)/%.o)
+EXPORT_OBJ := $(EXPORT_SRC:%.c=$(B)/%.o)
+SQL_OBJ := $(SQL_SRC:%.c=$(B)/%.o)
+SQL_EXTENSION_OBJ := $(SQL_EXTENSION_SRC:%.c=$(B)/extension/%.o)
 TERM_OBJ := $(TERM_SRC:%.c=$(B)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
@@ -82,11 +93,11 @@ endif
 
 .PHONY: all man completion install clean tests benches fuzz need demo check bench bench-guest lab check-lab \
 	lab-programs lab-workloads
-all: $(B)/libsonde.a $(B)/sonde $(B)/sonde-agent $(B)/libsonde.so man completion
+all: $(B)/libsonde.a $(B)/sonde $(B)/sonde-agent $(B)/libsonde.so $(B)/sonde_sqlite.so man completion
 
 need:
 ifneq ($(HAVE_PKGS),yes)
-	@echo "make: pkg-config does not find all of: $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS)" >&2
+	@echo "make: pkg-config does not find all of: $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS) $(SQL_PKGS)" >&2
 	@echo "make: run tools/install-deps, then make again" >&2
 	@false
 endif
@@ -113,10 +124,26 @@ $(B)/librecord.a: $(RECORD_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
-# What shows runs to browsers is the program's alone, too.
+# What shows runs to browsers, and what writes other programs' formats, are the program's alone, too.
 $(B)/libserve.a: $(SERVE_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
+$(B)/libexport.a: $(EXPORT_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
+# So are queries; other programs ask the same of an extension for SQLite, which takes in all it needs
+# and calls SQLite only through what the program that loads it hands over.
+$(SQL_OBJ): CFLAGS += -DSQLITE_CORE
+$(B)/cmd/sql.o $(B)/cmd/sql_output.o: CFLAGS += -DSQLITE_CORE
+$(B)/libsql.a: $(SQL_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+$(B)/extension/%.o: %.c | need
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/sonde_sqlite.so: $(SQL_EXTENSION_OBJ) $(B)/libsonde.a
+	$(CC) $(LDFLAGS) -shared -Wl,-z,defs -Wl,--exclude-libs,ALL -o $@ $^ $(LDLIBS)
 
 # What has a terminal for itself, as well.
 $(B)/libterm.a: $(TERM_OBJ)
@@ -145,8 +172,8 @@ $(B)/record/hypercalls_bpf.o: CFLAGS += -I$(B)
 NO_BPF := $(B)/cmd/static/no_bpf.o
 
 $(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libserve.a \
-	$(B)/libterm.a $(B)/libsonde.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(TERM_LIBS) $(BPF_LIBS) $(LDLIBS)
+	$(B)/libexport.a $(B)/libterm.a $(B)/libsql.a $(B)/libsonde.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(TERM_LIBS) $(SQL_LIBS) $(BPF_LIBS) $(LDLIBS)
 
 # `sonde agent` alone, to be copied into guests: static, without the debug information.
 AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/limits \
@@ -186,6 +213,7 @@ install: all $(B)/installed/libsonde.a
 	install -D -m 755 $(B)/sonde $(DESTDIR)$(PREFIX)/bin/sonde
 	install -D -m 755 $(B)/sonde-agent $(DESTDIR)$(PREFIX)/bin/sonde-agent
 	install -D -m 755 $(B)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	install -D -m 755 $(B)/sonde_sqlite.so $(DESTDIR)$(PREFIX)/lib/sonde_sqlite.so
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libsonde.so
 	install -D -m 644 $(B)/installed/libsonde.a $(DESTDIR)$(PREFIX)/lib/libsonde.a
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
@@ -210,10 +238,17 @@ $(B)/tests/test_record%: LDLIBS += $(RECORD_LIBS)
 $(B)/tests/test_record%: $(B)/tests/unit/test_record%.o $(NO_BPF) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+$(B)/tests/test_export: $(B)/tests/unit/test_export.o $(B)/libexport.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 SERVE_TESTS := $(addprefix $(B)/tests/test_,serve tsp)
 $(SERVE_TESTS): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libserve.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SERVE_LIBS) $(LDLIBS)
+$(B)/tests/unit/test_sql.o: CFLAGS += -DSQLITE_CORE
+$(B)/tests/test_sql: $(B)/tests/unit/test_sql.o $(B)/libsql.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SQL_LIBS) $(LDLIBS)
 $(B)/tests/test_term: $(B)/tests/unit/test_term.o $(B)/libterm.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(TERM_LIBS) $(LDLIBS)
@@ -348,7 +383,7 @@ check-lab:
 	@lab/check --every-kernel --resume --tries 5
 
 clean:
-	rm -rf build build-san build-clang build-fuzz
+	rm -rf build build-san build-tsan build-clang build-fuzz
 
 # (What the lab keeps below $(B)/lab is not ours to read.)
 -include $(shell find $(B) -path $(B)/lab -prune -o -name '*.d' -print 2>/dev/null)

@@ -64,9 +64,9 @@ static struct walker walker_of(struct finder *f, int64_t thread, unsigned depth)
 
 	sonde_thread(f->run, thread, &t);
 	w.machine = t.machine;
-	w.state = run_thread_attr(f->run, thread, "state");
-	w.cpu = run_thread_attr(f->run, thread, "cpu");
-	w.waker = run_thread_attr(f->run, thread, "waker");
+	w.state = sonde_attr_of_thread(f->run, thread, "state");
+	w.cpu = sonde_attr_of_thread(f->run, thread, "cpu");
+	w.waker = sonde_attr_of_thread(f->run, thread, "waker");
 	w.first_cpu = run_first_cpu(f->run, thread);
 	return w;
 }

@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exits summed up: per reason, per guest thread that caused them, and what nesting multiplies. */
+#include "analysis/exit_sums.h"
 #include "analysis/exits.h"
 #include "analysis/facts.h"
-#include "analysis/keyed.h"
-#include "analysis/strip.h"
-#include "base/histogram.h"
-#include "source/exits.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static unsigned machine_of_cpu(const struct sonde_run *run, int64_t cpu)
-{
-	struct sonde_cpu c;
-
-	/* A damaged file names machines that are not there. */
-	if (sonde_cpu(run, cpu, &c) || c.machine >= sonde_nr_machines(run))
-		return 0;
-	return c.machine;
-}
 
 static int64_t parent_of(const struct sonde_run *run, int64_t machine)
 {
@@ -29,82 +11,17 @@ static int64_t parent_of(const struct sonde_run *run, int64_t machine)
 	return sonde_machine(run, machine, &m) ? -1 : m.parent;
 }
 
-/* Calls exits_scan() for all vCPUs. */
-static int scan_vcpus(struct sonde_run *run, ns_t begin, ns_t end,
-		      bool (*each)(const struct exit_interval *e, void *data), void *data,
-		      const bool *stop, struct error *err)
-{
-	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !*stop; vcpu++) {
-		int ret = exits_scan(run, vcpu, begin, end, each, data);
-
-		if (ret)
-			return fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret));
-	}
-	return *stop ? fail(err, -ENOMEM, "out of memory") : 0;
-}
-
 /* ---- per reason ---------------------------------------------------------------------------- */
-
-enum reason_key { REASON_VM, REASON_FROM, REASON_NR, REASON_ISA, REASON_NR_CELLS };
-
-struct reason_sum {
-	struct histogram *lengths; /* owned */
-	uint64_t to_user;
-	ns_t user_ns;
-	ns_t longest_at;
-};
-
-struct reasons {
-	struct sonde_run *run;
-	struct keyed keys;
-	struct reason_sum *list; /* owned, per key */
-	size_t room;
-	bool no_memory;
-};
-
-static bool add_reason(const struct exit_interval *e, void *data)
-{
-	struct reasons *r = data;
-	int64_t key[REASON_NR_CELLS] = {machine_of_cpu(r->run, e->vcpu),
-					machine_of_cpu(r->run, e->from), e->reason, e->isa};
-	int64_t at = keyed_get(&r->keys, key);
-	struct reason_sum *sum;
-
-	if (at < 0 || !keyed_room(&r->keys, (void **)&r->list, &r->room, sizeof(*r->list)))
-		goto no_memory;
-	sum = &r->list[at];
-	if (!sum->lengths)
-		sum->lengths = calloc(1, sizeof(*sum->lengths));
-	if (!sum->lengths)
-		goto no_memory;
-	if (e->end - e->begin > sum->lengths->greatest_ns || !sum->lengths->count)
-		sum->longest_at = e->begin;
-	histogram_add(sum->lengths, e->end - e->begin);
-	sum->to_user += e->user_reason >= 0;
-	sum->user_ns += e->end - e->user_begin;
-	return true;
-no_memory:
-	r->no_memory = true;
-	return false;
-}
-
-static void release_reasons(struct reasons *r)
-{
-	for (size_t i = 0; i < r->room; i++)
-		free(r->list[i].lengths);
-	free(r->list);
-	keyed_release(&r->keys);
-}
 
 static int find_exits(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		      struct error *err)
 {
-	struct reasons r = {.run = run, .keys.nr_cells = REASON_NR_CELLS};
-	int ret = scan_vcpus(run, begin, end, add_reason, &r, &r.no_memory, err);
+	const struct exit_sums *s;
+	int ret = exit_sums_get(&s, run, begin, end, err);
 
-	for (size_t i = 0; i < r.keys.nr && !ret; i++) {
-		const int64_t *key = keyed_cells(&r.keys, i);
-		const struct reason_sum *sum = &r.list[i];
+	for (size_t i = 0; !ret && i < s->reason_keys.nr; i++) {
+		const int64_t *key = keyed_cells(&s->reason_keys, i);
+		const struct exit_reason *sum = &s->reasons[i];
 		const struct histogram *h = sum->lengths;
 
 		facts_add(out, (union sonde_cell[]){
@@ -125,7 +42,6 @@ static int find_exits(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 				       cell_int(sum->user_ns),
 			       });
 	}
-	release_reasons(&r);
 	facts_sort(out, "total");
 	return ret;
 }
@@ -190,12 +106,11 @@ static void add_spread(struct sonde_facts *out, const struct sonde_run *run, con
 static int find_spread(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		       struct error *err)
 {
-	struct reasons r = {.run = run, .keys.nr_cells = REASON_NR_CELLS};
-	int ret = scan_vcpus(run, begin, end, add_reason, &r, &r.no_memory, err);
+	const struct exit_sums *s;
+	int ret = exit_sums_get(&s, run, begin, end, err);
 
-	for (size_t i = 0; i < r.keys.nr && !ret; i++)
-		add_spread(out, run, keyed_cells(&r.keys, i), r.list[i].lengths);
-	release_reasons(&r);
+	for (size_t i = 0; !ret && i < s->reason_keys.nr; i++)
+		add_spread(out, run, keyed_cells(&s->reason_keys, i), s->reasons[i].lengths);
 	return ret;
 }
 
@@ -216,64 +131,15 @@ const struct analysis exit_histogram_analysis = {
 
 /* ---- per guest thread ---------------------------------------------------------------------- */
 
-enum cause_key { CAUSE_THREAD, CAUSE_FROM, CAUSE_NR, CAUSE_ISA, CAUSE_NR_CELLS };
-
-struct cause_sum {
-	uint64_t count;
-	ns_t total_ns, longest_ns, longest_at, user_ns;
-};
-
-struct causes {
-	struct sonde_run *run;
-	struct strips strips;
-	struct keyed keys;
-	struct cause_sum *list; /* owned, per key */
-	size_t room;
-	bool no_memory;
-};
-
-/* Who ran in the guest: its kernel's current thread at the exit, when it has a trace. */
-static int64_t guest_thread(struct causes *c, const struct exit_interval *e)
-{
-	struct sonde_interval task;
-
-	if (strip_at(&c->strips, c->run->cpu_attrs[e->from][CPU_TASK], e->begin, &task))
-		return -1;
-	return (int64_t)task.value - 1;
-}
-
-static bool add_cause(const struct exit_interval *e, void *data)
-{
-	struct causes *c = data;
-	int64_t key[CAUSE_NR_CELLS] = {guest_thread(c, e), machine_of_cpu(c->run, e->from),
-				       e->reason, e->isa};
-	int64_t at = keyed_get(&c->keys, key);
-	struct cause_sum *sum;
-
-	if (at < 0 || !keyed_room(&c->keys, (void **)&c->list, &c->room, sizeof(*c->list))) {
-		c->no_memory = true;
-		return false;
-	}
-	sum = &c->list[at];
-	sum->count++;
-	sum->total_ns += e->end - e->begin;
-	sum->user_ns += e->end - e->user_begin;
-	if (e->end - e->begin > sum->longest_ns || sum->count == 1) {
-		sum->longest_ns = e->end - e->begin;
-		sum->longest_at = e->begin;
-	}
-	return true;
-}
-
 static int find_causes(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		       struct error *err)
 {
-	struct causes c = {.run = run, .strips.run = run, .keys.nr_cells = CAUSE_NR_CELLS};
-	int ret = scan_vcpus(run, begin, end, add_cause, &c, &c.no_memory, err);
+	const struct exit_sums *s;
+	int ret = exit_sums_get(&s, run, begin, end, err);
 
-	for (size_t i = 0; i < c.keys.nr && !ret; i++) {
-		const int64_t *key = keyed_cells(&c.keys, i);
-		const struct cause_sum *sum = &c.list[i];
+	for (size_t i = 0; !ret && i < s->cause_keys.nr; i++) {
+		const int64_t *key = keyed_cells(&s->cause_keys, i);
+		const struct exit_cause *sum = &s->causes[i];
 
 		if (key[CAUSE_THREAD] < 0) /* a VM without a trace: "exits" says it all */
 			continue;
@@ -290,9 +156,6 @@ static int find_causes(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 				       cell_int(sum->user_ns),
 			       });
 	}
-	free(c.list);
-	keyed_release(&c.keys);
-	strips_release(&c.strips);
 	facts_sort(out, "total");
 	return ret;
 }
@@ -320,78 +183,14 @@ const struct analysis exit_cause_analysis = {
 
 /* ---- nesting ------------------------------------------------------------------------------- */
 
-/*
- * A nested guest's exit comes to the host of its host.  That either handles it, or gives it to its
- * host, which executes a number of instructions that exit, too, before it enters its guest again
- * (VMRUN, VMRESUME): all these belong to that one exit.
- */
-struct nest {
-	int64_t inner;	 /* machine, -1: none yet */
-	uint64_t nested; /* exits of the nested guest's code */
-	uint64_t handed; /* of them, those that its own hypervisor had to handle */
-	uint64_t follow; /* exits of its hypervisor meanwhile */
-	ns_t nested_ns, follow_ns;
-	ns_t handling_ns; /* from an exit that is handed on to the next entry of the nested guest */
-};
-
-struct nesting {
-	struct sonde_run *run;
-	struct nest *list; /* owned, per machine: as the inner one */
-	bool stop;
-	/* Of the vCPU at hand. */
-	int64_t vcpu, inner; /* the nested machine that ran last; -1 none */
-	ns_t since;	     /* when it exited last */
-	uint64_t exits;	     /* of its hypervisor since then */
-	ns_t exits_ns;
-};
-
-static bool add_nested(const struct exit_interval *e, void *data)
-{
-	struct nesting *n = data;
-	unsigned vm = machine_of_cpu(n->run, e->vcpu);
-	unsigned from = machine_of_cpu(n->run, e->from);
-	struct nest *nest;
-
-	if (n->vcpu != e->vcpu) {
-		n->vcpu = e->vcpu;
-		n->inner = -1;
-	}
-	if (from != vm) {
-		n->list[from].nested++;
-		n->list[from].nested_ns += e->end - e->begin;
-		n->inner = from;
-		n->since = e->begin;
-		n->exits = 0;
-		n->exits_ns = 0;
-		return true;
-	}
-	if (n->inner < 0)
-		return true;
-	n->exits++;
-	n->exits_ns += e->end - e->begin;
-	if (!exit_starts_guest(e->reason, e->isa))
-		return true;
-	nest = &n->list[n->inner];
-	nest->handed++;
-	nest->follow += n->exits;
-	nest->follow_ns += n->exits_ns;
-	nest->handling_ns += e->end - n->since;
-	n->inner = -1;
-	return true;
-}
-
 static int find_nesting(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 			struct error *err)
 {
-	struct nesting n = {.run = run, .vcpu = -1};
-	int ret;
+	const struct exit_sums *s;
+	int ret = exit_sums_get(&s, run, begin, end, err);
 
-	n.list = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*n.list));
-	if (!n.list)
-		return fail(err, -ENOMEM, "out of memory");
-	ret = scan_vcpus(run, begin, end, add_nested, &n, &n.stop, err);
 	for (int64_t inner = 0; inner < sonde_nr_machines(run) && !ret; inner++) {
-		const struct nest *nest = &n.list[inner];
+		const struct exit_nest *nest = &s->nests[inner];
 		int64_t host = parent_of(run, inner);
 
 		if (!nest->nested)
@@ -412,7 +211,6 @@ static int find_nesting(struct sonde_facts *out, struct sonde_run *run, ns_t beg
 				  cell_int(nest->nested_ns + nest->follow_ns),
 			  });
 	}
-	free(n.list);
 	facts_sort(out, "total");
 	return ret;
 }

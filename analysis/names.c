@@ -2,6 +2,7 @@
 /* What numbers and rows are called. */
 #include "analysis/exits.h"
 #include "analysis/run.h"
+#include "model/context.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -209,6 +210,29 @@ const char *sonde_mode_name(enum sonde_mode mode)
 	return (unsigned)mode < SONDE_NR_MODES ? mode_names[mode] : "unknown";
 }
 
+const char *run_vcpu_state_name(uint32_t state)
+{
+	static const char *const names[] = {
+		[VCPU_NONE] = "none",		[VCPU_UNKNOWN] = "unknown",
+		[VCPU_ON_CPU] = "on_cpu",	[VCPU_PREEMPTED] = "preempted",
+		[VCPU_WAITING] = "waiting",	[VCPU_GONE] = "gone",
+	};
+
+	return names[state < ARRAY_SIZE(names) ? state : VCPU_UNKNOWN];
+}
+
+const char *run_thread_state_name(uint32_t state)
+{
+	static const char *const names[] = {
+		[THREAD_NONE] = "none",		[THREAD_UNKNOWN] = "unknown",
+		[THREAD_RUNNING] = "running",	[THREAD_RUNNABLE] = "runnable",
+		[THREAD_SLEEPING] = "sleeping", [THREAD_BLOCKED] = "blocked",
+		[THREAD_STOPPED] = "stopped",	[THREAD_DEAD] = "dead",
+	};
+
+	return names[state < ARRAY_SIZE(names) ? state : THREAD_UNKNOWN];
+}
+
 int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size_t room)
 {
 	struct sonde_thread t;
@@ -253,7 +277,7 @@ int sonde_pid_ns_label(const struct sonde_run *run, int64_t row, char *buf, size
 	return snprintf(buf, room, "%s:[%llu]", init.comm, (unsigned long long)ns.inum);
 }
 
-static int mode_label(const struct sonde_context *c, char *buf, size_t room)
+int context_mode_label(const struct sonde_context *c, char *buf, size_t room)
 {
 	const char *mode = sonde_mode_name(c->mode);
 
@@ -275,7 +299,7 @@ int sonde_context_label(const struct sonde_run *run, int64_t row, char *buf, siz
 
 	if (sonde_context(run, row, &c) || sonde_machine(run, c.machine, &m))
 		return snprintf(buf, room, "unknown");
-	mode_label(&c, mode, sizeof(mode));
+	context_mode_label(&c, mode, sizeof(mode));
 	if (c.mode == SONDE_MODE_IDLE)
 		return snprintf(buf, room, "%s idle", m.name);
 	sonde_thread_label(run, c.thread, thread, sizeof(thread));

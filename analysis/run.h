@@ -35,11 +35,25 @@ enum run_table {
 
 #define RUN_COLUMNS_MAX 16
 
-enum cpu_attr { CPU_RUNS, CPU_STATE, CPU_ON, CPU_TASK, CPU_EXIT, CPU_WOKEN, CPU_WHY_OFF, CPU_NR_ATTRS };
+/* A vCPU's or a physical CPU's attributes, and what they are called. */
+enum cpu_attr {
+	CPU_RUNS,
+	CPU_STATE,
+	CPU_ON,
+	CPU_TASK,
+	CPU_EXIT,
+	CPU_WOKEN,
+	CPU_WHY_OFF,
+	CPU_NR_ATTRS
+};
+extern const char *const run_cpu_attr_names[CPU_NR_ATTRS];
 
 struct thread_key;
 struct culprits;
 struct cpu_users;
+struct exit_sums;
+struct hypervisor_work;
+struct facts_kept;
 
 struct sonde_run {
 	char *path; /* owned */
@@ -54,6 +68,9 @@ struct sonde_run {
 	struct thread_key *threads;		       /* owned; sorted; made when first needed */
 	struct culprits *culprits;		       /* owned; made when first needed */
 	struct cpu_users *cpu_users;		       /* the same */
+	struct exit_sums *exit_sums;		       /* owned; of the window asked for last */
+	struct hypervisor_work *hypervisor_work;       /* the same */
+	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */
 };
 
@@ -84,17 +101,21 @@ static inline bool cpu_is_physical(const struct sonde_cpu *cpu)
 /* @machine is @outer, or inside it. */
 bool run_is_inside(const struct sonde_run *run, int64_t machine, int64_t outer);
 
-/* A thread's attribute: "state", "cpu", "waker" ...; ATTR_NONE when it has none. */
-attr_t run_thread_attr(const struct sonde_run *run, int64_t thread, const char *name);
-
 /* Number of the first CPU a thread was seen on; it is there until its attribute "cpu" says
  * otherwise.  -1 unknown. */
 int run_first_cpu(const struct sonde_run *run, int64_t thread);
+
+/* What a context's CPU does, without by whom: "syscall openat", "irq 236"; what snprintf() returns. */
+int context_mode_label(const struct sonde_context *c, char *buf, size_t room);
 
 /* What an exit reason, a softirq or an interrupt vector is called; NULL when it has no name. */
 const char *exit_reason_name(bool is_svm, int64_t reason);
 const char *softirq_name(int64_t nr);
 const char *vector_name(int64_t vector);
+
+/* Values of a vCPU's and of a thread's `state`. */
+const char *run_vcpu_state_name(uint32_t state);
+const char *run_thread_state_name(uint32_t state);
 
 /* True when @reason can only be AMD's: Intel's basic exit reasons end at 77. */
 bool exit_reason_is_svm(int64_t reason);

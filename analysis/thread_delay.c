@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/thread_delay.h"
 #include "analysis/cpu_users.h"
-#include "analysis/preemption.h"
 #include "model/context.h"
 
 #include <string.h>
@@ -16,8 +15,7 @@ struct scan {
 	attr_t cpu;    /* where it is or was last, ATTR_NONE: it never moved */
 	bool (*each)(const struct thread_delay *d, void *data);
 	void *data;
-	int64_t victim;	  /* asked for last */
-	bool tell_victim; /* it is nobody's idle thread, nor a vCPU's */
+	struct victim victim;
 	bool stop;
 	int ret;
 };
@@ -80,10 +78,10 @@ static int scan_thread(struct scan *s, int64_t row)
 	sonde_thread(s->run, row, &t);
 	if (!t.tid || t.vcpu >= 0 || t.begin >= s->end || (t.end >= 0 && t.end <= s->begin))
 		return 0;
-	state = run_thread_attr(s->run, row, "state");
+	state = sonde_attr_of_thread(s->run, row, "state");
 	if (state == ATTR_NONE)
 		return 0;
-	s->cpu = run_thread_attr(s->run, row, "cpu");
+	s->cpu = sonde_attr_of_thread(s->run, row, "cpu");
 	s->first_cpu = run_first_cpu(s->run, row);
 	s->machine = t.machine;
 	s->d.thread = row;
@@ -91,21 +89,19 @@ static int scan_thread(struct scan *s, int64_t row)
 	return ret ? ret : s->ret;
 }
 
-static bool tell_preemption(const struct preemption *p, void *data)
+bool victim_delay(struct victim *v, const struct preemption *p, struct thread_delay *out)
 {
-	struct scan *s = data;
-
 	if (p->victim < 0)
-		return true;
-	if (p->victim != s->victim) {
+		return false;
+	if (p->victim != v->thread) {
 		struct sonde_thread t;
 
-		s->victim = p->victim;
-		s->tell_victim = !sonde_thread(s->run, p->victim, &t) && t.tid && t.vcpu < 0;
+		v->thread = p->victim;
+		v->counts = !sonde_thread(v->run, p->victim, &t) && t.tid && t.vcpu < 0;
 	}
-	if (!s->tell_victim)
-		return true;
-	s->d = (struct thread_delay){.thread = p->victim,
+	if (!v->counts)
+		return false;
+	*out = (struct thread_delay){.thread = p->victim,
 				     .in_guest = true,
 				     .begin = p->begin,
 				     .end = p->end,
@@ -113,7 +109,15 @@ static bool tell_preemption(const struct preemption *p, void *data)
 				     .context = p->context,
 				     .from = p->from,
 				     .to = p->to};
-	s->stop = !s->each(&s->d, s->data);
+	return true;
+}
+
+static bool tell_preemption(const struct preemption *p, void *data)
+{
+	struct scan *s = data;
+
+	if (victim_delay(&s->victim, p, &s->d))
+		s->stop = !s->each(&s->d, s->data);
 	return !s->stop;
 }
 
@@ -141,8 +145,12 @@ int thread_delay_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		      bool (*each)(const struct thread_delay *d, void *data), void *data,
 		      struct error *err)
 {
-	struct scan s = {
-		.run = run, .begin = begin, .end = end, .each = each, .data = data, .victim = -1};
+	struct scan s = {.run = run,
+			 .begin = begin,
+			 .end = end,
+			 .each = each,
+			 .data = data,
+			 .victim = {.run = run, .thread = -1}};
 	int ret = scan_threads(&s, err);
 
 	return ret || s.stop ? ret : preemption_scan(run, begin, end, tell_preemption, &s, err);

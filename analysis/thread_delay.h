@@ -2,6 +2,7 @@
 #ifndef ANALYSIS_THREAD_DELAY_H
 #define ANALYSIS_THREAD_DELAY_H
 
+#include "analysis/preemption.h"
 #include "analysis/run.h"
 
 /*
@@ -27,5 +28,14 @@ int thread_delay_scan(struct sonde_run *run, ns_t begin, ns_t end,
 int thread_waits_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		      bool (*each)(const struct thread_delay *d, void *data), void *data,
 		      struct error *err);
+
+/* A preemption as its victim's delay; false when it has none that counts: an idle thread, a nested
+ * vCPU's.  For who looks at preemptions anyway. */
+struct victim {
+	struct sonde_run *run;
+	int64_t thread; /* asked for last; -1 none yet */
+	bool counts;
+};
+bool victim_delay(struct victim *v, const struct preemption *p, struct thread_delay *out);
 
 #endif

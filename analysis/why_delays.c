@@ -132,20 +132,8 @@ static void add_piece(struct loser *loser, ns_t begin, ns_t end, int64_t victim,
 	loser->total_ns += length;
 }
 
-static bool add_preemption(const struct preemption *p, void *data)
+static bool lose_thread_time(struct losers *l, const struct thread_delay *d)
 {
-	struct losers *l = data;
-	struct loser *loser = loser_get(l, p->vcpu);
-
-	if (!loser)
-		return false;
-	add_piece(loser, p->begin, p->end, p->victim, p->to - p->from);
-	return add_cause(l, (size_t)(loser - l->list), p->context, p->on, p->to - p->from);
-}
-
-static bool add_delay(const struct thread_delay *d, void *data)
-{
-	struct losers *l = data;
 	struct loser *loser = loser_get(l, d->thread);
 
 	if (!loser)
@@ -154,6 +142,34 @@ static bool add_delay(const struct thread_delay *d, void *data)
 	if (d->in_guest)
 		loser->in_guest_ns += d->to - d->from;
 	return add_cause(l, (size_t)(loser - l->list), d->context, d->on, d->to - d->from);
+}
+
+/* Both who lost the vCPU's time, and whom: one look at each preemption. */
+struct both {
+	struct losers vcpus, threads;
+	struct victim victim;
+};
+
+static bool add_delay(const struct thread_delay *d, void *data)
+{
+	struct both *b = data;
+
+	return lose_thread_time(&b->threads, d);
+}
+
+static bool add_preemption(const struct preemption *p, void *data)
+{
+	struct both *b = data;
+	struct losers *l = &b->vcpus;
+	struct loser *loser = loser_get(l, p->vcpu);
+	struct thread_delay d;
+
+	if (!loser)
+		return false;
+	add_piece(loser, p->begin, p->end, p->victim, p->to - p->from);
+	if (!add_cause(l, (size_t)(loser - l->list), p->context, p->on, p->to - p->from))
+		return false;
+	return !victim_delay(&b->victim, p, &d) || lose_thread_time(&b->threads, &d);
 }
 
 static struct culprit culprit_at(const struct losers *l, size_t cause)
@@ -364,42 +380,40 @@ static void release(struct losers *l)
 	free(l->cause_list);
 }
 
-static int tell(struct why *w, struct losers *l, int ret, struct error *err,
-		void (*verdict)(struct why *w, const struct losers *l, const struct loser *loser))
+static void tell(struct why *w, struct losers *l,
+		 void (*verdict)(struct why *w, const struct losers *l, const struct loser *loser))
 {
-	if (!ret && l->no_memory)
-		ret = fail(err, -ENOMEM, "out of memory");
-	if (!ret)
-		rank_causes(l);
-	for (size_t i = 0; i < l->rows.nr && !ret; i++)
+	rank_causes(l);
+	for (size_t i = 0; i < l->rows.nr; i++)
 		verdict(w, l, &l->list[i]);
-	release(l);
-	return ret;
 }
 
-static int losers_init(struct losers *l, const struct why *w, struct error *err)
+static bool losers_init(struct losers *l, const struct why *w)
 {
 	*l = (struct losers){
 		.run = w->run, .last_row = -1, .rows.nr_cells = 1, .causes.nr_cells = NR_CAUSE_KEY};
-	return memo_init(&l->memo, sonde_nr_contexts(w->run)) ? fail(err, -ENOMEM, "out of memory")
-							      : 0;
+	return !memo_init(&l->memo, sonde_nr_contexts(w->run));
 }
 
 int why_delays(struct why *w, struct error *err)
 {
-	struct losers l;
-	int ret = losers_init(&l, w, err);
+	struct both b = {.victim = {.run = w->run, .thread = -1}};
+	bool fits = losers_init(&b.vcpus, w);
+	int ret = 0;
 
-	if (ret)
-		return ret;
-	ret = preemption_scan(w->run, w->begin, w->end, add_preemption, &l, err);
-	ret = tell(w, &l, ret, err, vcpu_verdict);
-	if (!ret)
-		ret = losers_init(&l, w, err);
-	if (ret)
-		return ret;
-	ret = thread_delay_scan(w->run, w->begin, w->end, add_delay, &l, err);
-	if (!l.no_memory)
-		sum_classes(&l);
-	return tell(w, &l, ret, err, thread_verdict);
+	fits &= losers_init(&b.threads, w);
+	if (fits)
+		ret = thread_waits_scan(w->run, w->begin, w->end, add_delay, &b, err);
+	if (fits && !ret && !b.threads.no_memory)
+		ret = preemption_scan(w->run, w->begin, w->end, add_preemption, &b, err);
+	if (!fits || b.vcpus.no_memory || b.threads.no_memory)
+		ret = fail(err, -ENOMEM, "out of memory");
+	if (!ret) {
+		tell(w, &b.vcpus, vcpu_verdict);
+		sum_classes(&b.threads);
+		tell(w, &b.threads, thread_verdict);
+	}
+	release(&b.vcpus);
+	release(&b.threads);
+	return ret;
 }

@@ -28,7 +28,7 @@ for (let i = 0; i < 10; i++) {
   await page.goto("about:blank");
   await page.goto(server.url + "#panel=");
   await settled(page);
-  first.push(await page.evaluate(() => window.sonde.data.firstAt));
+  first.push(await page.evaluate(() => window.sonde.timeline.firstDrawn));
 }
 
 // As many rows as are asked for, small: the threads of all machines, opened.

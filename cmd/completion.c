@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bash completion, made from the tables of commands and options. */
 #include "cmd/command.h"
+#include "sql/ready.h"
 
 #include <stdio.h>
 
@@ -37,9 +38,17 @@ static void print_sections(FILE *out)
 	unsigned nr;
 
 	list = sonde_analyses(&nr);
-	fputs("\t--section|-s) words=\"help", out);
+	fputs("\t--section|-s|--facts) words=\"help", out);
 	for (unsigned i = 0; i < nr; i++)
 		fprintf(out, " %s", list[i]->name);
+	fputs("\" ;;\n", out);
+}
+
+static void print_ready(FILE *out)
+{
+	fputs("\t--ready|-r) words=\"", out);
+	for (unsigned i = 0; i < nr_ready_queries; i++)
+		fprintf(out, "%s%s", i ? " " : "", ready_queries[i].name);
 	fputs("\" ;;\n", out);
 }
 
@@ -75,6 +84,7 @@ void print_completion(FILE *out)
 		print_choices(out, &own);
 	}
 	print_sections(out);
+	print_ready(out);
 	fputs("\tesac\n"
 	      "\tif [[ -n $words ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"

@@ -29,15 +29,19 @@ enum exit_code write_outfile(const struct invocation *inv, const char *path,
 	int ret;
 
 	if (!strcmp(path, "-")) {
-		if (write(inv->screen.out, data, &err))
-			return complain(inv, EXIT_FAILED, "%s", err.text);
-		return EXIT_DONE;
+		ret = write(inv->screen.out, data, &err);
+		return !ret ? EXIT_DONE
+			    : complain(inv, ret == -EINTR ? EXIT_INTERRUPTED : EXIT_FAILED, "%s",
+				       err.text);
 	}
 	if (replace_begin(&place, path, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	ret = write_file(place.write_to, write, data, &err);
 	if (ret) {
 		replace_end(&place, false, NULL);
+		if (ret == -EINTR)
+			return complain(inv, EXIT_INTERRUPTED, "interrupted; %s is not written",
+					path);
 		return complain(inv, EXIT_FAILED, "cannot write %s: %s", path,
 				*err.text ? err.text : strerror(-ret));
 	}

@@ -169,6 +169,10 @@ struct value_time {
 int history_sum(struct history *h, attr_t attr, ns_t begin, ns_t end, struct value_time **out,
 		unsigned *nr);
 
+/* Where the piece of the file that holds @t ends.  Who reads many attributes of a long time reads them
+ * piece by piece: each piece is then decoded once, and not once for each of them. */
+ns_t history_piece_end(const struct history *h, ns_t t);
+
 /*
  * A window as a picture: for each of @nr attributes at most one run per pixel.  Pixel p is
  * [begin + p * (end - begin) / pixels, ...).  A run covers whole pixels in which the same value is

@@ -32,6 +32,14 @@ int history_at(struct history *h, attr_t attr, ns_t t, struct interval *out)
 	return ret < 0 ? ret : 0;
 }
 
+ns_t history_piece_end(const struct history *h, ns_t t)
+{
+	uint32_t group = stream_find(&h->groups, t);
+	uint32_t next = group == STREAM_NONE ? 0 : group + 1;
+
+	return next < h->groups.nr ? stream_begin(&h->groups, next) : h->end;
+}
+
 int history_next_change(struct history *h, attr_t attr, ns_t t, ns_t *out)
 {
 	struct found f;

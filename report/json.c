@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/json.h"
 
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <assert.h>
@@ -109,6 +110,27 @@ void json_uint(struct json *j, const char *key, uint64_t value)
 	fprintf(j->out, "%llu", (unsigned long long)value);
 }
 
+void json_milli(struct json *j, const char *key, int64_t value)
+{
+	uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+	begin_value(j, key);
+	fprintf(j->out, "%s%llu.%03u", value < 0 ? "-" : "", (unsigned long long)(size / 1000),
+		(unsigned)(size % 1000));
+}
+
+void json_real(struct json *j, const char *key, double value)
+{
+	char text[UNIT_TEXT];
+
+	if (isfinite(value)) {
+		begin_value(j, key);
+		fputs(unit_real(text, value), j->out);
+	} else {
+		json_put_null(j, key);
+	}
+}
+
 void json_str(struct json *j, const char *key, const char *value)
 {
 	begin_value(j, key);
@@ -119,16 +141,6 @@ void json_bool(struct json *j, const char *key, bool value)
 {
 	begin_value(j, key);
 	fputs(value ? "true" : "false", j->out);
-}
-
-void json_number(struct json *j, const char *key, double value)
-{
-	if (!isfinite(value)) {
-		json_put_null(j, key);
-		return;
-	}
-	begin_value(j, key);
-	fprintf(j->out, "%.6g", value);
 }
 
 void json_put_null(struct json *j, const char *key)

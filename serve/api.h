@@ -59,10 +59,11 @@ void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, struc
 #define PIXELS_MAX 8192	    /* of their width */
 #define CHUNK_MAX 16384	    /* rows of a table in one answer */
 #define FACTS_MAX 2000	    /* rows of facts in one answer */
-#define EVENTS_MAX 1000	    /* in one answer */
+#define EVENTS_MAX 10000    /* in one answer */
 #define EVENTS_READ_MAX 2000000 /* looked at for one answer */
 #define STEPS_MAX 200000    /* changes looked at for one step */
 #define CHANGES_MAX 1000000 /* in one answer */
+#define ARROW_ROWS_MAX 256  /* threads, or CPUs, in one question */
 #define ARROWS_MAX 20000    /* of each kind in one answer */
 #define ARROWS_WALKED_EACH 24 /* changes looked at for each that is asked for */
 

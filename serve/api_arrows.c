@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define ROWS_ARROWS_MAX 256
-
 struct arrows {
 	struct call *call;
 	struct json *json;
@@ -230,7 +228,7 @@ static int find_preemptions(struct arrows *a, const uint32_t *cpus, unsigned nr,
 
 int answer_arrows(struct call *c, struct error *err)
 {
-	uint32_t threads[ROWS_ARROWS_MAX], cpus[ROWS_ARROWS_MAX];
+	uint32_t threads[ARROW_ROWS_MAX], cpus[ARROW_ROWS_MAX];
 	struct json j = {.out = c->reply->out, .flat = 2};
 	struct arrows a = {.call = c, .json = &j};
 	int nr_threads = 0, nr_cpus = 0;
@@ -241,9 +239,9 @@ int answer_arrows(struct call *c, struct error *err)
 		ret = request_int(c->request, "max", 1, ARROWS_MAX, &max, err);
 	if (!ret)
 		nr_threads =
-			request_list(c->request, "threads", threads, ROWS_ARROWS_MAX, err);
+			request_list(c->request, "threads", threads, ARROW_ROWS_MAX, err);
 	if (!ret && nr_threads >= 0)
-		nr_cpus = request_list(c->request, "cpus", cpus, ROWS_ARROWS_MAX, err);
+		nr_cpus = request_list(c->request, "cpus", cpus, ARROW_ROWS_MAX, err);
 	if (ret || nr_threads < 0 || nr_cpus < 0)
 		return ret ? ret : nr_threads < 0 ? nr_threads : nr_cpus;
 	a.begin = c->begin + (a.begin < 0 ? 0 : a.begin);

@@ -26,6 +26,7 @@ struct event_line {
 /* What is asked for. */
 struct wanted {
 	int64_t t;	   /* of the run's clock */
+	int64_t from, to;  /* the same: nothing outside of these */
 	int64_t machine;   /* row, -1 any */
 	const char *named; /* a part of the name, "" any */
 };
@@ -87,7 +88,8 @@ static int read_page(struct page *p, struct call *c, const struct wanted *w, int
 
 	p->nr_before = 0;
 	p->nr_after = 0;
-	sonde_events_only_time(e, w->t - reach, w->t + reach);
+	sonde_events_only_time(e, w->t - reach > w->from ? w->t - reach : w->from,
+			       w->t + reach < w->to ? w->t + reach : w->to);
 	while (p->nr_after < p->max / 2 && p->nr_read < EVENTS_READ_MAX &&
 	       (ret = sonde_events_next(e, &event)) > 0) {
 		int64_t machine = sonde_find_machine(c->run, event.machine_name);
@@ -107,6 +109,7 @@ static int find_page(struct page *p, struct call *c, const struct wanted *w, str
 	     reach *= REACH_FACTOR) {
 		ret = read_page(p, c, w, reach, err);
 		if ((p->nr_before >= p->max / 2 && p->nr_after >= p->max / 2) ||
+		    (w->t - reach < w->from && w->t + reach > w->to) ||
 		    p->nr_read >= EVENTS_READ_MAX)
 			break;
 	}
@@ -144,8 +147,15 @@ static void write_page(struct call *c, const struct page *p)
 static int get_wanted(const struct call *c, struct wanted *w, int64_t *nr, struct error *err)
 {
 	int ret = request_int(c->request, "t", 0, c->length, &w->t, err);
+	int64_t from = -REACH_LAST_NS, to = c->length + REACH_LAST_NS;
 
+	if (!ret && request_text(c->request, "from"))
+		ret = request_int(c->request, "from", 0, c->length, &from, err);
+	if (!ret && request_text(c->request, "to"))
+		ret = request_int(c->request, "to", 0, c->length, &to, err);
 	w->t += c->begin;
+	w->from = c->begin + from;
+	w->to = c->begin + to;
 	w->machine = -1;
 	w->named = request_text(c->request, "named");
 	if (!w->named)

@@ -2,13 +2,19 @@
 #include "serve/html.h"
 
 #include "serve/api.h"
+#include "serve/buckets.h"
+#include "serve/buckets.h"
 #include "serve/page.h"
+#include "sonde/facts.h"
 #include "sonde/sonde.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define PATHS_CARRIED 24
+#define PATH_STEPS_CARRIED 500
 
 struct html {
 	FILE *out;
@@ -131,6 +137,94 @@ static int add_load(struct html *h)
 	return add_answer(h, "load", "load");
 }
 
+/* "0,1,2 ..." of rows first .. first + nr - 1; as many as fit. */
+static void list_rows(char *text, size_t room, int64_t first, int64_t nr)
+{
+	size_t len = 0;
+
+	*text = '\0';
+	for (int64_t row = first; row < first + nr && len + 24 < room; row++)
+		len += (size_t)snprintf(text + len, room - len, "%s%" PRId64,
+					row > first ? "," : "", row);
+}
+
+/* Between all rows, in parts of as many as one question may have. */
+static int add_arrows(struct html *h)
+{
+	int64_t nr_threads = sonde_nr_threads(h->run), nr_cpus = sonde_nr_cpus(h->run);
+	int64_t nr = nr_threads > nr_cpus ? nr_threads : nr_cpus;
+	int ret = 0;
+
+	for (int64_t first = 0; first < nr && !ret; first += ARROW_ROWS_MAX) {
+		char text[ARROW_ROWS_MAX * 12], key[40];
+		int64_t threads = nr_threads - first, cpus = nr_cpus - first;
+
+		add_int(h->request, "begin", 0);
+		add_int(h->request, "end", h->end - h->begin);
+		add_int(h->request, "max", ARROWS_MAX);
+		list_rows(text, sizeof(text), first,
+			  threads < ARROW_ROWS_MAX ? threads : ARROW_ROWS_MAX);
+		request_add(h->request, "threads", text);
+		list_rows(text, sizeof(text), first, cpus < ARROW_ROWS_MAX ? cpus : ARROW_ROWS_MAX);
+		request_add(h->request, "cpus", text);
+		snprintf(key, sizeof(key), "arrows %" PRId64, first);
+		ret = add_answer(h, "arrows", key);
+	}
+	return ret;
+}
+
+static int add_exits(struct html *h)
+{
+	add_int(h->request, "begin", 0);
+	add_int(h->request, "end", h->end - h->begin);
+	add_int(h->request, "nr", BUCKETS_MAX);
+	return add_answer(h, "exits", "exits");
+}
+
+/* The critical paths of those that used the CPU most. */
+static int add_paths(struct html *h)
+{
+	struct sonde_error why = {0};
+	struct sonde_facts *f;
+	int column, ret = sonde_facts_get(&f, h->run, "thread_time", h->begin, h->end, &why);
+
+	if (ret)
+		return fail(h->err, ret, "%s", why.text);
+	column = sonde_facts_column(f, "thread");
+	for (size_t row = 0; column >= 0 && row < sonde_facts_nr_rows(f) && row < PATHS_CARRIED;
+	     row++) {
+		int64_t thread = sonde_facts_cell(f, row, (unsigned)column).i;
+		char key[40];
+
+		if (thread < 0)
+			continue;
+		add_int(h->request, "thread", thread);
+		add_int(h->request, "begin", 0);
+		add_int(h->request, "end", h->end - h->begin);
+		add_int(h->request, "max", PATH_STEPS_CARRIED);
+		snprintf(key, sizeof(key), "path %" PRId64, thread);
+		ret = add_answer(h, "path", key);
+		if (ret)
+			break;
+	}
+	sonde_facts_free(f);
+	return ret;
+}
+
+/* Without its traces a report has no events; all else it has from the history. */
+static void add_events(struct html *h)
+{
+	struct error *err = h->err, ignored = {0};
+
+	add_int(h->request, "t", (h->end - h->begin) / 2);
+	add_int(h->request, "nr", EVENTS_MAX);
+	add_int(h->request, "from", 0);
+	add_int(h->request, "to", h->end - h->begin);
+	h->err = &ignored;
+	add_answer(h, "events", "events");
+	h->err = err;
+}
+
 static void write_file(FILE *out, const char *name)
 {
 	const struct page_file *file = page_find(name);
@@ -151,7 +245,17 @@ static int write_answers(struct html *h)
 		ret = add_load(h);
 	if (!ret)
 		ret = add_rows(h);
-	return ret ? ret : add_facts(h);
+	if (!ret)
+		ret = add_arrows(h);
+	if (!ret)
+		ret = add_exits(h);
+	if (!ret)
+		ret = add_facts(h);
+	if (!ret)
+		ret = add_paths(h);
+	if (!ret)
+		add_events(h);
+	return ret;
 }
 
 int html_write(FILE *out, struct sonde_run *run, int64_t begin, int64_t end, struct error *err)

@@ -32,11 +32,44 @@ struct queue {
 	struct worker workers[NR_WORKERS];
 };
 
+#define WARM_CPUS 64
+#define WARM_PIXELS 2048
+
+static void see_nothing(unsigned row, const struct sonde_pixels *runs, unsigned nr, void *data)
+{
+	(void)row;
+	(void)runs;
+	(void)nr;
+	(void)data;
+}
+
+/* What a page asks first: the whole of its run, the first, and of that the first CPUs.  While a
+ * browser starts, its parts of the file are read and unpacked. */
+static void warm_up(struct sonde_run *run)
+{
+	uint32_t attrs[2 * WARM_CPUS];
+	unsigned nr = 0;
+
+	for (int64_t row = 0; row < WARM_CPUS && row < sonde_nr_cpus(run); row++) {
+		static const char *const names[] = {"runs", "state"};
+
+		for (unsigned i = 0; i < 2; i++) {
+			attrs[nr] = sonde_attr_of_cpu(run, row, names[i]);
+			nr += attrs[nr] != SONDE_NO_ATTR;
+		}
+	}
+	if (nr)
+		sonde_pixels(run, attrs, nr, sonde_run_begin(run), sonde_run_end(run), WARM_PIXELS,
+			     see_nothing, NULL);
+}
+
 static void *work(void *data)
 {
 	struct worker *w = data;
 	struct queue *q = w->queue;
 
+	if (w->line == &q->lines[LINE_QUICK])
+		warm_up(w->readers.runs[0]);
 	pthread_mutex_lock(&q->lock);
 	while (!q->ending) {
 		struct job *job = w->line->first;

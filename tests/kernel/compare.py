@@ -91,8 +91,6 @@ def read_ftrace(path):
         if not match or match[4] not in FTRACE:
             continue
         name, arguments = FTRACE[match[4]]
-        if name == "syscall_exit" and signed(number(fields_of(match[5])["id"])) < 0:
-            continue    # what a new task returns from: no system call
         values = tuple(signed(v) if isinstance(v, int) and name == "syscall_exit" else v
                        for v in arguments(fields_of(match[5])))
         cpus[int(match[2])].append((int(match[3]), name, values))

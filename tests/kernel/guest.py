@@ -4,11 +4,13 @@
 """The guest's module in the lab: by hypercall, in memory and through its device, what it sent equals ftrace's own record of the same time;
 it can be loaded and unloaded under load; shutdown and panic arrive to their last steps; no kernel complains.
 
-    tests/kernel/guest.py [6.1|6.12] [TIMES]     TIMES it is loaded and unloaded; default: 6.1 30
+    tests/kernel/guest.py [6.1|6.12] [TIMES] [--read]     TIMES it is loaded and unloaded; default: 6.1 30
 
-By hand, it waits for other lab runs as long as it takes, and what it finds stays in build/lab/runs/guest-KERNEL.
+By hand, it waits for other lab runs as long as it takes, and what it finds stays in build/lab/runs/guest-KERNEL; --read
+makes only runs that are not there.
 """
 import collections
+import json
 import re
 import subprocess
 import sys
@@ -62,9 +64,17 @@ class Given:
     kernel = tracer = None
     accel, qemu, tries, seed = "tcg", None, 3, 1
     limit, within, wait = LIMIT_S, LIMIT_S, WAIT_S
+    read = False
+
+
+def is_whole(directory):
+    report = directory / engine.MARK
+    return report.is_file() and "command_statuses" in json.loads(report.read_text())
 
 
 def run_lab(name, kernel, commands, directory):
+    if Given.read and is_whole(directory):
+        return
     stopwatch = Stopwatch(False)
     chosen = scenario.load(str(HERE / f"{name}.toml"))
     chosen.kernel = kernel
@@ -73,7 +83,6 @@ def run_lab(name, kernel, commands, directory):
     payload.build_programs(stopwatch)
     report = engine.run(chosen, built, options.of_engine(directory, Given, stopwatch, put, list(commands)), stopwatch)
     lib.check(not any(report["command_statuses"]), f"{name}: every step succeeded: {report['command_statuses']}")
-    return report
 
 
 def said(directory, machine):
@@ -102,7 +111,8 @@ def compare(channel, directory, sent):
 
 
 def sent_functions(text):
-    """(name, when it was called) in order of that, of the calls that began between the last two marks."""
+    """(when it was called, name) in order of that, of the calls that began between the last two marks.  Each load of the
+    module numbers its functions anew, and a name may come after the first call: of the last load all are there at the end."""
     symbols, calls, marks = {}, [], {}
     for words in map(str.split, text.splitlines()):
         if words[2] == "symbol":
@@ -110,16 +120,16 @@ def sent_functions(text):
         elif words[2] == "mark":
             marks[words[-1]] = int(words[1])
         elif words[2] == "function":
-            calls.append((int(words[1]) - int(words[4]), symbols[words[3]]))
+            calls.append((int(words[1]) - int(words[4]), words[3]))
     begin, end = marks["compare-begin"], marks["compare-end"]
-    return begin, end, sorted(call for call in calls if begin < call[0] < end)
+    return begin, end, sorted((when, symbols[which]) for when, which in calls if begin < when < end)
 
 
 def check_functions(directory, sent, said_text):
     begin, end, ours = sent_functions(sent.read_text())
     text = lib.run("trace-cmd", "report", "-R", "-i", directory / "vm-a/functions.dat")
     theirs = collections.Counter(
-        match[2] for match in re.finditer(r"\[\d+\]\s*(\d+): function:.*?(\w+) <--", text) if begin < int(match[1]) < end)
+        match[2] for match in re.finditer(r"\[\d+\]\s*(\d+): function: +(?:ip=)?(\w+)", text) if begin < int(match[1]) < end)
     print(f"functions: {len(ours)} calls; {theirs}")
     lib.check(len(ours) > 20 and theirs == collections.Counter(name for _, name in ours),
               f"the calls that ftrace saw: {theirs}, {collections.Counter(name for _, name in ours)}")
@@ -181,8 +191,10 @@ def everything(kernel, times, place):
 
 def main():
     lib.need("qemu-system-x86_64", "trace-cmd", "make", "gcc")
-    kernel = sys.argv[1] if len(sys.argv) > 1 else "6.1"
-    times = int(sys.argv[2]) if len(sys.argv) > 2 else 30
+    Given.read = "--read" in sys.argv
+    words = [word for word in sys.argv[1:] if word != "--read"]
+    kernel = words[0] if words else "6.1"
+    times = int(words[1]) if len(words) > 1 else 30
     if len(sys.argv) > 1:
         Given.wait = None
         Given.limit = LIMIT_S + 4 * times

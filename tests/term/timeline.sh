@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# time-limit: 600
 # sonde timeline on a terminal: keys, filter, search, sizes, ways to leave.
 . "$(dirname "$0")/../lib.sh"
 . tests/cmd/common.sh
@@ -75,7 +76,7 @@ sees "nothing of that name is in this run"
 keys / 60.083s Enter
 sees " at 60.083000000"
 keys / vm-b/0 Enter
-sees "vm-b/0 is"
+sees " vm-b/0 is on a CPU"
 # vm-b's vCPU is on a CPU then, with all that is around and in it.
 sees "b-burn[162]"
 keys /
@@ -100,7 +101,8 @@ sees "? help"
 keys Escape
 sees_no_longer "filter:"
 sees_no_longer "░"
-keys f C-u -l "state:nothing-like-it"
+keys f C-u
+keys -l "state:nothing-like-it"
 keys Enter
 sees "░"
 keys Escape Escape
@@ -112,7 +114,7 @@ keys x
 sees_no_longer "filter:"
 
 # ---- a range
-keys [ d d ] 
+keys [ d d ]
 sees "range "
 keys Escape
 sees_no_longer "range "
@@ -126,7 +128,7 @@ keys '?'
 sees "sonde timeline: keys"
 sees "zoom in at the cursor"
 keys x
-sees "Physical CPUs"
+sees "b-burn[162] on vm-b"
 
 # ---- sizes: smaller than anything is made for, and back
 for size in "20 5" "1 1" "200 60" "80 24"; do
@@ -134,7 +136,7 @@ for size in "20 5" "1 1" "200 60" "80 24"; do
 	on_terminal resize-window -t t -x "$1" -y "$2"
 	sleep 0.3
 done
-keys Home Up Up Up Up
+keys Home PPage PPage PPage PPage PPage PPage
 sees "Physical CPUs"
 sees "? help"
 

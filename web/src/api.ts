@@ -15,6 +15,8 @@ export type Params = Record<string, string | number | undefined>;
 
 /** Where answers come from: the server, or what a self-contained report carries. */
 export interface Source {
+  /** Only the whole run is known to analyses. */
+  wholeOnly: boolean;
   json<T>(name: string, params: Params): Promise<T>;
   rows(begin: number, end: number, px: number, attrs: number[], names: boolean): Promise<RowsAnswer>;
 }
@@ -47,6 +49,7 @@ async function get(name: string, params: Params): Promise<Response> {
 }
 
 export const server: Source = {
+  wholeOnly: false,
   async json<T>(name: string, params: Params) {
     return (await (await get(name, params)).json()) as T;
   },
@@ -116,6 +119,12 @@ export interface Facts {
   rows: (number | string)[][];
 }
 
+export interface Exits {
+  begin?: number;
+  end?: number;
+  vcpus: { cpu: number; counts: number[] }[];
+}
+
 export interface Load {
   cpus: number;
   buckets: number;
@@ -139,6 +148,10 @@ const ARROWS_MAX = 1500;
 
 export class Api {
   constructor(private readonly source: Source) {}
+
+  get wholeOnly(): boolean {
+    return this.source.wholeOnly;
+  }
 
   model(): Promise<RunModel> {
     return this.source.json("model", {});
@@ -181,7 +194,8 @@ export class Api {
     return this.source.json("path", { thread, begin, end, max: 500, slot: "path" });
   }
 
-  exits(begin: number, end: number, nr: number): Promise<{ vcpus: { cpu: number; counts: number[] }[] }> {
+  /** @begin and @end in the answer, if there: what was counted instead. */
+  exits(begin: number, end: number, nr: number): Promise<Exits> {
     return this.source.json("exits", { begin, end, nr, slot: "exits" });
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A report in one file (sonde report --html) carries the answers: tables and analyses as the server
 // would give them, and every change of every row, from which pictures are made here.
-import { ApiError, type At, type Params, type RowsAnswer, type Runs, type Source } from "./api";
-import type { Context, RunModel, Thread } from "./model";
+import { ApiError, type Arrows, type At, type EventLine, type Exits, type Params, type RowsAnswer, type Runs, type Source } from "./api";
+import { type Context, type RunModel, type Thread, THREAD_RUNNABLE, THREAD_RUNNING, VCPU_PREEMPTED } from "./model";
 
 type Answers = Record<string, unknown>;
 
@@ -13,6 +13,8 @@ interface Changes {
 }
 
 class Carried implements Source {
+  readonly wholeOnly = true;
+  private readonly arrows: Arrows = { wakes: [], wakes_more: false, preemptions: [], preemptions_more: false };
   private readonly changes = new Map<number, Changes>();
   private readonly model: RunModel;
   private readonly contexts: Context[];
@@ -23,6 +25,7 @@ class Carried implements Source {
     this.contexts = this.table("contexts") as Context[];
     this.threads = this.table("threads") as Thread[];
     for (const [key, value] of Object.entries(answers)) {
+      if (key.startsWith("arrows ")) this.addArrows(value as Arrows);
       if (!key.startsWith("changes ")) continue;
       const flat = (value as number[][])[0];
       const times = new Float64Array(flat.length / 2);
@@ -33,6 +36,13 @@ class Carried implements Source {
       }
       this.changes.set(Number(key.slice(8)), { times, values });
     }
+  }
+
+  private addArrows(part: Arrows): void {
+    this.arrows.wakes.push(...part.wakes);
+    this.arrows.preemptions.push(...part.preemptions);
+    this.arrows.wakes_more ||= part.wakes_more;
+    this.arrows.preemptions_more ||= part.preemptions_more;
   }
 
   private table(name: string): unknown[] {
@@ -63,9 +73,73 @@ class Carried implements Source {
         return { t: this.step(Number(p.attr), Number(p.t), p) };
       case "time":
         return { t: this.time(String(p.text)) };
+      case "arrows":
+        return this.arrowsIn(p);
+      case "exits":
+        return this.exitsIn(Number(p.begin), Number(p.end));
+      case "events":
+        return this.eventsAt(p);
+      case "path":
+        return this.path(Number(p.thread));
       default:
         throw new ApiError(404, "a report in one file does not carry this; sonde serve has it");
     }
+  }
+
+  private arrowsIn(p: Params): Arrows {
+    const [begin, end, max] = [p.begin, p.end, p.max].map(Number);
+    const rows = (list: unknown) => new Set(String(list).split(",").map(Number));
+    const [threads, cpus] = [rows(p.threads), rows(p.cpus)];
+    const wakes = this.arrows.wakes.filter((a) => a[0] >= begin && a[0] < end && threads.has(a[1]));
+    const preemptions = this.arrows.preemptions.filter((a) => a[0] >= begin && a[0] < end && cpus.has(a[2]));
+    return {
+      wakes: wakes.slice(0, max), wakes_more: this.arrows.wakes_more || wakes.length > max,
+      preemptions: preemptions.slice(0, max),
+      preemptions_more: this.arrows.preemptions_more || preemptions.length > max,
+    };
+  }
+
+  /** The parts of time that were counted, as far as they are in the window. */
+  private exitsIn(begin: number, end: number): Exits {
+    const { vcpus } = this.answers.exits as Exits;
+    const nr = vcpus[0]?.counts.length ?? 1;
+    const wide = this.model.length / nr;
+    const from = Math.max(0, Math.floor(begin / wide));
+    const to = Math.min(nr, Math.ceil(end / wide));
+    return {
+      begin: from * wide, end: to * wide,
+      vcpus: vcpus.map((v) => ({ cpu: v.cpu, counts: v.counts.slice(from, to) })),
+    };
+  }
+
+  private eventsAt(p: Params): { events: EventLine[] } {
+    const carried = this.answers.events as { events: EventLine[] } | undefined;
+    if (!carried) throw new ApiError(404, "the traces were not there when this report was made: it has no events");
+    const all = carried.events.filter((e) =>
+      (p.machine === undefined || e[1] === Number(p.machine)) && (p.named === undefined || e[4].includes(String(p.named))));
+    const after = all.findIndex((e) => e[0] >= Number(p.t));
+    const at = after < 0 ? all.length : after;
+    const half = Number(p.nr) / 2;
+    return { events: all.slice(Math.max(0, at - half), at + half) };
+  }
+
+  private path(thread: number): unknown {
+    const path = this.answers[`path ${thread}`];
+    if (path) return path;
+    const all = Object.keys(this.answers).filter((k) => k.startsWith("path ")).map((k) => this.label(Number(k.slice(5))).label);
+    throw new ApiError(404, `this report carries the critical paths of ${all.join(", ")}; sonde serve has all`);
+  }
+
+  private woken(thread: number, t: number): At["woken"] {
+    const wake = this.arrows.wakes.filter((w) => w[1] === thread && w[0] <= t).pop();
+    if (!wake) return undefined;
+    const [when, , by, machine, cpu, mode] = wake;
+    return { t: when, by: this.label(by), machine, cpu, mode, detail: "" };
+  }
+
+  private instead(vcpu: number, t: number): Partial<At> {
+    const taken = this.arrows.preemptions.find((a) => a[2] === vcpu && t >= a[0] && t < a[0] + a[1]);
+    return taken ? { instead: this.label(taken[6]), instead_machine: taken[5] } : {};
   }
 
   async rows(begin: number, end: number, px: number, attrs: number[]): Promise<RowsAnswer> {
@@ -140,11 +214,15 @@ class Carried implements Source {
     if (!piece) throw new ApiError(404, "nothing is known of this row then");
     const { begin, end, value } = piece;
     if (kind === "thread")
-      return { begin, end, state: value, thread: this.label(row), containers: this.containers(row) };
+      return {
+        begin, end, state: value, thread: this.label(row), containers: this.containers(row),
+        woken: value === THREAD_RUNNING || value === THREAD_RUNNABLE ? this.woken(row, t) : undefined,
+      };
     if (kind === "vcpu") {
       const task = this.piece(cpus[row].task, t);
       return {
         begin, end, state: value, host_thread: this.label(cpus[row].host_thread),
+        ...(value === VCPU_PREEMPTED ? this.instead(row, t) : {}),
         ...(task?.value ? { task: this.label(task.value - 1) } : {}),
       };
     }

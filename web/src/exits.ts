@@ -15,6 +15,7 @@ interface Counted {
   begin: number;
   end: number;
   most: number;
+  buckets: number;
   byCpu: Map<number, number[]>;
 }
 
@@ -41,6 +42,7 @@ export class Exits implements Artist {
     this.why = answer ? "" : error instanceof Error ? error.message : String(error);
     this.counted = answer && {
       begin: answer.begin,
+      buckets: Math.max(1, answer.vcpus[0]?.counts.length ?? 1),
       end: answer.end,
       most: Math.max(1, ...answer.vcpus.map((v) => Math.max(...v.counts))),
       byCpu: new Map(answer.vcpus.map((v) => [v.cpu, v.counts])),
@@ -81,7 +83,7 @@ export class Exits implements Artist {
     const c = this.counted;
     const { pen, theme } = scene;
     const text = c
-      ? `highest: ${c.most} in ${scene.clock.length((c.end - c.begin) / BUCKETS)}`
+      ? `highest: ${c.most} in ${scene.clock.length((c.end - c.begin) / c.buckets)}`
       : this.why;
     if (!text || p.height < 18) return;
     pen.font = "10px system-ui, 'DejaVu Sans', sans-serif";

@@ -18,8 +18,7 @@ export interface LegendItem {
 export function legendItems(model: Model, theme: Theme, colourBy: string, threads = false): LegendItem[] {
   const item = (group: number, name: string, colour: Rgb, word: string, hatched = false): LegendItem =>
     ({ name, colour, word, hatched, group });
-  const there = new Set(model.contexts.map((c) => c[3]));
-  const modes = colourBy === "process" ? [] : [2, 3, 8, 9, 4, 5, 6, 7, 1, 0].filter((m) => there.has(m));
+  const modes = colourBy === "process" ? [] : [2, 3, 8, 9, 4, 5, 6, 7, 1, 0].filter((m) => model.modes.has(m));
   const states = threads ? [3, 5] : [];
   return [
     ...model.run.machines.map((m, i) => item(0, m.name, machineColour(theme, i), term("machine", m.name))),

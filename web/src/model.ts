@@ -103,17 +103,28 @@ export const THREAD_STATES = [
 ];
 export const VCPU_PREEMPTED = 3;
 export const THREAD_RUNNING = 2;
+export const THREAD_RUNNABLE = 3;
 
 export class Model {
   contexts: Context[] = []; // with holes until .loaded
   threads: Thread[] = [];
   loaded = false;
+  /** Modes of all contexts that have come. */
+  readonly modes = new Set<number>();
 
   constructor(readonly run: RunModel) {}
 
   learn(names: Names): void {
-    for (const [row, ...cells] of names.contexts) this.contexts[row] ??= cells;
+    for (const [row, ...cells] of names.contexts) {
+      this.contexts[row] ??= cells;
+      this.modes.add(cells[3]);
+    }
     for (const [row, ...cells] of names.threads) this.threads[row] ??= cells;
+  }
+
+  allLoaded(): void {
+    for (const c of this.contexts) this.modes.add(c[3]);
+    this.loaded = true;
   }
 
   machine(row: number): Machine | undefined {

@@ -65,8 +65,12 @@ export class Overview {
     const width = canvas.clientWidth;
     const height = canvas.clientHeight;
     const ratio = window.devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
+    const w = Math.round(width * ratio);
+    const high = Math.round(height * ratio);
+    if (canvas.width !== w || canvas.height !== high) {
+      canvas.width = w;
+      canvas.height = high;
+    }
     const context = canvas.getContext("2d", { alpha: false });
     if (!context || width < 2) return;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);

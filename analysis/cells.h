@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANALYSIS_CELLS_H
+#define ANALYSIS_CELLS_H
+
+#include "analysis/run.h"
+
+/*
+ * The cells of a run's tables, for run*.c alone: others ask for rows, or for cells with run_cell(),
+ * which looks whether the row is there.
+ */
+static inline int64_t run_nr_rows(const struct sonde_run *run, enum run_table table)
+{
+	return run->table[table] < 0 ? 0 : history_nr_rows(run->history, run->table[table]);
+}
+
+static inline int64_t run_number(const struct sonde_run *run, enum run_table table, int64_t row,
+				 unsigned column)
+{
+	int in_file = run->column[table][column];
+
+	return in_file < 0 ? -1
+			   : history_cell(run->history, run->table[table], row, (unsigned)in_file);
+}
+
+static inline const char *run_string(const struct sonde_run *run, enum run_table table, int64_t row,
+				     unsigned column)
+{
+	int64_t id = run_number(run, table, row, column);
+
+	return id <= 0 ? "" : history_string(run->history, (uint32_t)id);
+}
+
+static inline bool run_has_row(const struct sonde_run *run, enum run_table table, int64_t row)
+{
+	return row >= 0 && row < run_nr_rows(run, table);
+}
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/exit_sums.h"
+#include "analysis/exits.h"
+#include "analysis/strip.h"
+#include "source/exits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pass {
+	struct exit_sums *sums;
+	struct sonde_run *run;
+	struct strips strips;
+	unsigned *machines; /* owned, per CPU row */
+	/* Nested exits of the vCPU at hand. */
+	int64_t vcpu, inner; /* the nested machine that ran last; -1 none */
+	ns_t since;	     /* when it exited last */
+	uint64_t exits;	     /* of its hypervisor since then */
+	ns_t exits_ns;
+	bool no_memory;
+};
+
+static bool add_reason(struct pass *p, const struct exit_interval *e)
+{
+	struct exit_sums *s = p->sums;
+	int64_t at = keyed_get(&s->reason_keys,
+			       (int64_t[REASON_NR_CELLS]){p->machines[e->vcpu],
+							  p->machines[e->from], e->reason, e->isa});
+	struct exit_reason *sum;
+
+	if (at < 0 || !keyed_room(&s->reason_keys, (void **)&s->reasons, &s->reasons_room,
+				  sizeof(*s->reasons)))
+		return false;
+	sum = &s->reasons[at];
+	if (!sum->lengths)
+		sum->lengths = calloc(1, sizeof(*sum->lengths));
+	if (!sum->lengths)
+		return false;
+	if (e->end - e->begin > sum->lengths->greatest_ns || !sum->lengths->count)
+		sum->longest_at = e->begin;
+	histogram_add(sum->lengths, e->end - e->begin);
+	sum->to_user += e->user_reason >= 0;
+	sum->user_ns += e->end - e->user_begin;
+	return true;
+}
+
+/* Who ran in the guest: its kernel's current thread at the exit, when it has a trace. */
+static int64_t guest_thread(struct pass *p, const struct exit_interval *e)
+{
+	struct sonde_interval task;
+
+	if (strip_at(&p->strips, p->run->cpu_attrs[e->from][CPU_TASK], e->begin, &task))
+		return -1;
+	return (int64_t)task.value - 1;
+}
+
+static bool add_cause(struct pass *p, const struct exit_interval *e)
+{
+	struct exit_sums *s = p->sums;
+	int64_t key[CAUSE_NR_CELLS] = {guest_thread(p, e), p->machines[e->from], e->reason, e->isa};
+	int64_t at = keyed_get(&s->cause_keys, key);
+	struct exit_cause *sum;
+
+	if (at < 0 ||
+	    !keyed_room(&s->cause_keys, (void **)&s->causes, &s->causes_room, sizeof(*s->causes)))
+		return false;
+	sum = &s->causes[at];
+	sum->count++;
+	sum->total_ns += e->end - e->begin;
+	sum->user_ns += e->end - e->user_begin;
+	if (e->end - e->begin > sum->longest_ns || sum->count == 1) {
+		sum->longest_ns = e->end - e->begin;
+		sum->longest_at = e->begin;
+	}
+	return true;
+}
+
+static void add_nested(struct pass *p, const struct exit_interval *e)
+{
+	unsigned vm = p->machines[e->vcpu], from = p->machines[e->from];
+	struct exit_nest *nest;
+
+	if (p->vcpu != e->vcpu) {
+		p->vcpu = e->vcpu;
+		p->inner = -1;
+	}
+	if (from != vm) {
+		p->sums->nests[from].nested++;
+		p->sums->nests[from].nested_ns += e->end - e->begin;
+		p->inner = from;
+		p->since = e->begin;
+		p->exits = 0;
+		p->exits_ns = 0;
+		return;
+	}
+	if (p->inner < 0)
+		return;
+	p->exits++;
+	p->exits_ns += e->end - e->begin;
+	if (!exit_starts_guest(e->reason, e->isa))
+		return;
+	nest = &p->sums->nests[p->inner];
+	nest->handed++;
+	nest->follow += p->exits;
+	nest->follow_ns += p->exits_ns;
+	nest->handling_ns += e->end - p->since;
+	p->inner = -1;
+}
+
+static bool add_exit(const struct exit_interval *e, void *data)
+{
+	struct pass *p = data;
+
+	if (!add_reason(p, e) || !add_cause(p, e)) {
+		p->no_memory = true;
+		return false;
+	}
+	add_nested(p, e);
+	return true;
+}
+
+/* A damaged file names machines that are not there. */
+static void read_machines(struct pass *p)
+{
+	for (int64_t row = 0; row < sonde_nr_cpus(p->run); row++) {
+		struct sonde_cpu c;
+
+		if (!sonde_cpu(p->run, row, &c) && c.machine < sonde_nr_machines(p->run))
+			p->machines[row] = c.machine;
+	}
+}
+
+static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
+{
+	struct pass p = {.sums = s, .run = run, .strips.run = run, .vcpu = -1};
+	int ret = 0;
+
+	s->reason_keys.nr_cells = REASON_NR_CELLS;
+	s->cause_keys.nr_cells = CAUSE_NR_CELLS;
+	s->nests = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*s->nests));
+	p.machines = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.machines));
+	p.no_memory = !s->nests || !p.machines;
+	if (!p.no_memory)
+		read_machines(&p);
+	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !p.no_memory && !ret; vcpu++)
+		ret = exits_scan(run, vcpu, s->begin, s->end, add_exit, &p);
+	strips_release(&p.strips);
+	free(p.machines);
+	if (p.no_memory)
+		return fail(err, -ENOMEM, "out of memory");
+	return ret ? fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret)) : 0;
+}
+
+int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
+		  struct error *err)
+{
+	struct exit_sums *s = run->exit_sums;
+	int ret;
+
+	*out = s;
+	if (s && s->begin == begin && s->end == end)
+		return 0;
+	exit_sums_free(s);
+	run->exit_sums = NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return fail(err, -ENOMEM, "out of memory");
+	s->begin = begin;
+	s->end = end;
+	ret = sum_up(s, run, err);
+	if (ret) {
+		exit_sums_free(s);
+		return ret;
+	}
+	*out = run->exit_sums = s;
+	return 0;
+}
+
+void exit_sums_free(struct exit_sums *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->reasons_room; i++)
+		free(s->reasons[i].lengths);
+	free(s->reasons);
+	free(s->causes);
+	free(s->nests);
+	keyed_release(&s->reason_keys);
+	keyed_release(&s->cause_keys);
+	free(s);
+}

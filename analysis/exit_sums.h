@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANALYSIS_EXIT_SUMS_H
+#define ANALYSIS_EXIT_SUMS_H
+
+#include "analysis/keyed.h"
+#include "analysis/run.h"
+#include "base/histogram.h"
+
+/*
+ * All that is summed up of exits, from one pass over them: several facts ask for the same window
+ * one after the other, so the run keeps the sums of the last window that was asked for.
+ */
+enum reason_key { REASON_VM, REASON_FROM, REASON_NR, REASON_ISA, REASON_NR_CELLS };
+
+struct exit_reason {
+	struct histogram *lengths; /* owned */
+	uint64_t to_user;
+	ns_t user_ns;
+	ns_t longest_at;
+};
+
+enum cause_key { CAUSE_THREAD, CAUSE_FROM, CAUSE_NR, CAUSE_ISA, CAUSE_NR_CELLS };
+
+struct exit_cause {
+	uint64_t count;
+	ns_t total_ns, longest_ns, longest_at, user_ns;
+};
+
+/*
+ * A nested guest's exit comes to the host of its host.  That either handles it, or gives it to its
+ * host, which executes a number of instructions that exit, too, before it enters its guest again
+ * (VMRUN, VMRESUME): all these belong to that one exit.
+ */
+struct exit_nest {
+	uint64_t nested; /* exits of the nested guest's code */
+	uint64_t handed; /* of them, those that its own hypervisor had to handle */
+	uint64_t follow; /* exits of its hypervisor meanwhile */
+	ns_t nested_ns, follow_ns;
+	ns_t handling_ns; /* from an exit that is handed on to the next entry of the nested guest */
+};
+
+struct exit_sums {
+	ns_t begin, end;
+	struct keyed reason_keys, cause_keys;
+	struct exit_reason *reasons; /* owned, per key */
+	size_t reasons_room;
+	struct exit_cause *causes; /* owned, per key */
+	size_t causes_room;
+	struct exit_nest *nests; /* owned, per machine: as the inner one */
+};
+
+/* The run's own: it is there until the next question. */
+int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
+		  struct error *err);
+void exit_sums_free(struct exit_sums *s);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANALYSIS_HYPERVISOR_H
+#define ANALYSIS_HYPERVISOR_H
+
+#include "analysis/run.h"
+
+/*
+ * What hypervisors did on physical CPUs, summed up by VM, hypervisor and exit reason.  The run
+ * keeps it for the window that was asked for last: several facts ask for the same.
+ *
+ * An exit is one stay of a vCPU outside guest mode, as one hypervisor sees it.  Interrupt handlers
+ * and other threads cut it into several hypervisor intervals; they are one exit until code inside
+ * that vCPU has run.  Its reason is the last one said: a nested hypervisor works for a while before
+ * its own trace says why.
+ */
+/* Exits of one VM's vCPUs with one reason, handled by one machine. */
+struct hypervisor_exits {
+	int64_t vm;
+	int64_t by;
+	int64_t reason;
+	const char *name;
+	uint64_t count;
+	ns_t time_ns;
+	ns_t longest_ns;
+};
+
+struct hypervisor_work {
+	ns_t begin, end;
+	struct hypervisor_exits *list; /* owned */
+	size_t nr;
+};
+
+/* The run's own: it is there until the next question. */
+int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *run, ns_t begin,
+			ns_t end, struct error *err);
+void hypervisor_work_free(struct hypervisor_work *w);
+
+#endif

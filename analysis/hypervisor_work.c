@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/hypervisor.h"
+#include "base/map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A vCPU outside guest mode, as one hypervisor sees it. */
+struct open_exit {
+	bool open;
+	const struct sonde_context *context; /* of the last interval */
+	ns_t time_ns;			     /* spent in it so far */
+};
+
+/* A machine and those around it: at[level] is the machine of that level. */
+struct lineage {
+	unsigned level;
+	int64_t at[SONDE_LAYERS_MAX];
+};
+
+struct scan {
+	struct sonde_run *run;
+	ns_t begin, end;
+	/* Looked at for every interval: the run's tables, read once. */
+	struct sonde_context *contexts; /* owned */
+	struct sonde_cpu *cpus;		/* owned */
+	struct lineage *machines;	/* owned */
+	struct hypervisor_exits *list;	/* owned */
+	size_t nr, room;
+	struct map by_key;
+	struct open_exit (*open)[SONDE_LAYERS_MAX]; /* owned: per CPU row, level of hypervisor */
+	/* CPU row for which each level's hypervisor worked last on this physical CPU, or -1. */
+	int64_t served[SONDE_LAYERS_MAX];
+	bool no_memory;
+};
+
+static size_t exits_find(struct scan *s, const struct sonde_context *c, int64_t vm)
+{
+	uint64_t key = (uint64_t)vm << 48 ^ (uint64_t)c->machine << 36 ^
+		       ((uint64_t)c->detail & 0xfffffffff);
+	uint32_t *at = map_get(&s->by_key, key);
+
+	if (at)
+		return *at;
+	if (s->nr == s->room) {
+		size_t room = s->room ? s->room * 2 : 64;
+		struct hypervisor_exits *grown = reallocarray(s->list, room, sizeof(*grown));
+
+		if (!grown)
+			return SIZE_MAX;
+		s->list = grown;
+		s->room = room;
+	}
+	if (map_put(&s->by_key, key, (uint32_t)s->nr))
+		return SIZE_MAX;
+	s->list[s->nr] = (struct hypervisor_exits){
+		.vm = vm, .by = c->machine, .reason = c->detail, .name = c->detail_text};
+	return s->nr++;
+}
+
+static void close_exit(struct scan *s, int64_t cpu, unsigned level)
+{
+	struct open_exit *o = &s->open[cpu][level];
+	struct hypervisor_exits *e;
+	size_t index;
+
+	if (!o->open)
+		return;
+	o->open = false;
+	index = exits_find(s, o->context, s->cpus[cpu].machine);
+	if (index == SIZE_MAX) {
+		s->no_memory = true;
+		return;
+	}
+	e = &s->list[index];
+	e->count++;
+	e->time_ns += o->time_ns;
+	if (o->time_ns > e->longest_ns)
+		e->longest_ns = o->time_ns;
+}
+
+/* Code of a guest runs: the hypervisors around it are done with the exits of the vCPUs that it
+ * runs in, and with those of vCPUs inside these. */
+static void code_runs(struct scan *s, const struct sonde_context *c)
+{
+	const struct lineage *runs = &s->machines[c->machine];
+
+	for (unsigned i = 0; i < runs->level; i++) {
+		const struct sonde_cpu *served;
+
+		if (s->served[i] < 0)
+			continue;
+		served = &s->cpus[s->served[i]];
+		if (s->machines[served->machine].at[i + 1] != runs->at[i + 1])
+			continue;
+		if (served->machine == c->machine && served->number != c->cpu)
+			continue;
+		close_exit(s, s->served[i], i);
+		s->served[i] = -1;
+	}
+}
+
+static void hypervisor_interval(struct scan *s, const struct sonde_context *c, ns_t length_ns)
+{
+	unsigned level = s->machines[c->machine].level;
+	struct open_exit *o = &s->open[c->serves][level];
+
+	if (!o->open)
+		o->time_ns = 0;
+	o->open = true;
+	o->context = c;
+	o->time_ns += length_ns;
+	s->served[level] = c->serves;
+}
+
+static bool scan_interval(const struct sonde_interval *i, void *data)
+{
+	struct scan *s = data;
+	const struct sonde_context *c;
+	ns_t from = i->begin < s->begin ? s->begin : i->begin;
+	ns_t to = i->end > s->end ? s->end : i->end;
+
+	if (!i->value || i->value > sonde_nr_contexts(s->run))
+		return true;
+	c = &s->contexts[i->value - 1];
+	if (c->machine >= sonde_nr_machines(s->run))
+		return true;
+	code_runs(s, c);
+	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < sonde_nr_cpus(s->run))
+		hypervisor_interval(s, c, to - from);
+	return !s->no_memory;
+}
+
+static int scan_run(struct scan *s, struct error *err)
+{
+	for (int64_t row = 0; row < sonde_nr_cpus(s->run); row++) {
+		struct sonde_cpu cpu;
+		int ret;
+
+		sonde_cpu(s->run, row, &cpu);
+		if (!cpu_is_physical(&cpu))
+			continue;
+		memset(s->served, -1, sizeof(s->served));
+		ret = sonde_walk(s->run, s->run->cpu_attrs[row][CPU_RUNS], s->begin, s->end,
+				 scan_interval, s);
+		if (ret)
+			return fail(err, ret, "cannot read what ran on CPU %d: %s", cpu.number,
+				    strerror(-ret));
+		/* A vCPU may go on elsewhere; what is open here has been counted. */
+		for (int64_t i = 0; i < sonde_nr_cpus(s->run); i++) {
+			for (unsigned level = 0; level < SONDE_LAYERS_MAX; level++)
+				close_exit(s, i, level);
+		}
+	}
+	return s->no_memory ? fail(err, -ENOMEM, "out of memory") : 0;
+}
+
+static void find_lineage(struct scan *s, int64_t machine)
+{
+	struct lineage *l = &s->machines[machine];
+	struct sonde_machine m;
+
+	memset(l->at, -1, sizeof(l->at));
+	sonde_machine(s->run, machine, &m);
+	l->level = m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1;
+	while (machine >= 0 && !sonde_machine(s->run, machine, &m)) {
+		if (m.level < SONDE_LAYERS_MAX)
+			l->at[m.level] = machine;
+		machine = m.parent;
+	}
+}
+
+static bool read_tables(struct scan *s)
+{
+	size_t nr_contexts = (size_t)sonde_nr_contexts(s->run);
+	size_t nr_machines = (size_t)sonde_nr_machines(s->run);
+	size_t nr_cpus = (size_t)sonde_nr_cpus(s->run);
+
+	s->open = calloc(nr_cpus + 1, sizeof(*s->open));
+	s->contexts = calloc(nr_contexts + 1, sizeof(*s->contexts));
+	s->cpus = calloc(nr_cpus + 1, sizeof(*s->cpus));
+	s->machines = calloc(nr_machines + 1, sizeof(*s->machines));
+	if (!s->open || !s->contexts || !s->cpus || !s->machines)
+		return false;
+	for (size_t i = 0; i < nr_contexts; i++)
+		sonde_context(s->run, (int64_t)i, &s->contexts[i]);
+	for (size_t i = 0; i < nr_machines; i++)
+		find_lineage(s, (int64_t)i);
+	for (size_t i = 0; i < nr_cpus; i++) {
+		sonde_cpu(s->run, (int64_t)i, &s->cpus[i]);
+		if (s->cpus[i].machine >= nr_machines) /* a damaged file */
+			s->cpus[i].machine = 0;
+	}
+	return true;
+}
+
+static void scan_release(struct scan *s)
+{
+	free(s->list);
+	free(s->open);
+	free(s->contexts);
+	free(s->cpus);
+	free(s->machines);
+	map_release(&s->by_key);
+}
+
+int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *run, ns_t begin,
+			ns_t end, struct error *err)
+{
+	struct scan s = {.run = run, .begin = begin, .end = end};
+	struct hypervisor_work *w = run->hypervisor_work;
+	int ret;
+
+	*out = w;
+	if (w && w->begin == begin && w->end == end)
+		return 0;
+	hypervisor_work_free(w);
+	run->hypervisor_work = NULL;
+	ret = read_tables(&s) ? scan_run(&s, err) : fail(err, -ENOMEM, "out of memory");
+	w = ret ? NULL : malloc(sizeof(*w));
+	if (w) {
+		*w = (struct hypervisor_work){begin, end, s.list, s.nr};
+		s.list = NULL;
+	} else if (!ret) {
+		ret = fail(err, -ENOMEM, "out of memory");
+	}
+	scan_release(&s);
+	*out = run->hypervisor_work = w;
+	return ret;
+}
+
+void hypervisor_work_free(struct hypervisor_work *w)
+{
+	if (!w)
+		return;
+	free(w->list);
+	free(w);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde export: a run in the formats of other programs. */
+#include "export/export.h"
+#include "base/now.h"
+#include "base/units.h"
+#include "cmd/command.h"
+#include "cmd/outdir.h"
+#include "cmd/outfile.h"
+#include "cmd/progress.h"
+#include "cmd/signals.h"
+#include "report/csv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct export_values {
+	const char *to;
+	const char *only;
+	const char *facts;
+	struct text_list machines;
+};
+
+#define FIELD(field) offsetof(struct export_values, field)
+
+static const struct option_row option_rows[] = {
+	{0, "to", OPTION_CHOICE, FIELD(to), "FORMAT", "perfetto|chrome|ctf|csv",
+	 "perfetto (ui.perfetto.dev), chrome (JSON), ctf (babeltrace2, Trace Compass) or csv", 0},
+	{0, "only", OPTION_TEXT, FIELD(only), "LIST", "cpus|vcpus|threads|values|all",
+	 "some of cpus, vcpus, threads, values, with commas between (default: all)", 0},
+	{'m', "machine", OPTION_LIST, FIELD(machines), "NAME", NULL,
+	 "only this machine's rows; may be repeated", 0},
+	{0, "facts", OPTION_TEXT, FIELD(facts), "NAME", NULL,
+	 "csv: not states, but what that analysis finds; sonde report -s help lists them", 0},
+};
+
+/* ---- what the user asked for --------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	unsigned bits;
+} row_names[] = {
+	{"cpus", EXPORT_CPUS},	     {"vcpus", EXPORT_VCPUS}, {"threads", EXPORT_THREADS},
+	{"values", EXPORT_VALUES}, {"all", EXPORT_ALL},
+};
+
+static bool parse_rows(const char *text, unsigned *rows)
+{
+	*rows = 0;
+	while (*text) {
+		size_t len = strcspn(text, ",");
+		unsigned bits = 0;
+
+		for (size_t i = 0; i < ARRAY_SIZE(row_names); i++) {
+			if (strlen(row_names[i].name) == len &&
+			    !strncmp(row_names[i].name, text, len))
+				bits = row_names[i].bits;
+		}
+		if (!bits)
+			return false;
+		*rows |= bits;
+		text += len + (text[len] == ',');
+	}
+	return *rows != 0;
+}
+
+/* *out is NULL when all are wanted. */
+static enum exit_code choose_machines(const struct invocation *inv, struct sonde_run *run,
+				      bool **out)
+{
+	const struct export_values *opt = inv->values;
+
+	*out = NULL;
+	if (!opt->machines.nr)
+		return EXIT_DONE;
+	*out = calloc((size_t)sonde_nr_machines(run), sizeof(**out));
+	if (!*out)
+		return complain(inv, EXIT_FAILED, "out of memory");
+	for (unsigned i = 0; i < opt->machines.nr; i++) {
+		int64_t row = sonde_find_machine(run, opt->machines.items[i]);
+
+		if (row < 0)
+			return complain(inv, EXIT_USAGE,
+					"--machine: there is no machine \"%s\"; sonde tree lists "
+					"them",
+					opt->machines.items[i]);
+		(*out)[row] = true;
+	}
+	return EXIT_DONE;
+}
+
+/* Before anything takes time. */
+static enum exit_code check_command_line(const struct invocation *inv)
+{
+	const struct export_values *opt = inv->values;
+	const char *output = inv->common.output;
+	bool is_dir = opt->to && !strcmp(opt->to, "ctf");
+	struct stat st;
+
+	if (!opt->to)
+		return complain(inv, EXIT_USAGE,
+				"--to FORMAT is missing: perfetto, chrome, ctf or csv");
+	if (!output)
+		return complain(inv, EXIT_USAGE, "-o %s is missing: where is it to be written?",
+				is_dir ? "DIR" : "FILE");
+	if (opt->facts && strcmp(opt->to, "csv"))
+		return complain(inv, EXIT_USAGE, "--facts is for --to csv");
+	if (opt->facts && (opt->only || opt->machines.nr))
+		return complain(inv, EXIT_USAGE, "--facts has no rows that --only or --machine "
+						 "could choose from");
+	if (strcmp(output, "-") && !stat(output, &st) &&
+	    (is_dir || S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size)))
+		return complain(inv, EXIT_FAILED,
+				"%s exists: it is not overwritten; remove it or choose another "
+				"name",
+				output);
+	return EXIT_DONE;
+}
+
+/* ---- the work ------------------------------------------------------------------------------ */
+
+struct work {
+	struct sonde_run *run;
+	struct export_options options;
+	const struct export_values *values;
+	struct progress progress;
+};
+
+static bool go_on(double done, void *data)
+{
+	return progress_report("export", done, data);
+}
+
+static int write_facts(FILE *out, struct work *w, struct error *err)
+{
+	struct sonde_error why = {0};
+	struct sonde_facts *facts;
+	int ret = sonde_facts_get(&facts, w->run, w->values->facts, w->options.begin,
+				  w->options.end, &why);
+
+	if (ret)
+		return fail(err, ret, "%s", why.text);
+	facts_csv(out, w->run, facts);
+	sonde_facts_free(facts);
+	return 0;
+}
+
+static int write_export(FILE *out, void *data, struct error *err)
+{
+	struct work *w = data;
+
+	if (w->values->facts)
+		return write_facts(out, w, err);
+	switch (w->values->to[1]) {
+	case 'e':
+		return export_perfetto(out, w->run, &w->options, err);
+	case 'h':
+		return export_chrome(out, w->run, &w->options, err);
+	default:
+		return export_csv(out, w->run, &w->options, err);
+	}
+}
+
+static int write_ctf(const char *dir, void *data, struct error *err)
+{
+	struct work *w = data;
+
+	return export_ctf(dir, w->run, &w->options, err);
+}
+
+static enum exit_code write_output(const struct invocation *inv, struct work *w)
+{
+	enum exit_code code;
+
+	signals_catch_interrupt();
+	progress_init(&w->progress, inv);
+	if (!strcmp(w->values->to, "ctf"))
+		code = write_outdir(inv, inv->common.output, write_ctf, w);
+	else
+		code = write_outfile(inv, inv->common.output, write_export, w);
+	progress_end(&w->progress);
+	return code;
+}
+
+static enum exit_code export(const struct invocation *inv, struct sonde_run *run)
+{
+	struct work w = {.run = run, .values = inv->values, .options = {.rows = EXPORT_ALL}};
+	double begin_s = now_s();
+	char length[UNIT_TEXT];
+	enum exit_code code;
+	struct stop stop;
+	bool *machines;
+
+	if (!get_window(inv, run, &w.options.begin, &w.options.end))
+		return EXIT_USAGE;
+	if (w.values->only && !parse_rows(w.values->only, &w.options.rows))
+		return complain(inv, EXIT_USAGE,
+				"--only: \"%s\" is no list of cpus, vcpus, threads and values",
+				w.values->only);
+	code = choose_machines(inv, run, &machines);
+	stop_init(&stop, go_on, &w.progress);
+	w.options.stop = &stop;
+	w.options.machines = machines;
+	if (!code)
+		code = write_output(inv, &w);
+	free(machines);
+	if (!code && !inv->common.quiet && strcmp(inv->common.output, "-"))
+		fprintf(inv->screen.out, "%s: %s of %lld machine%s, in %.2f s\n",
+			inv->common.output,
+			unit_length(length, w.options.end - w.options.begin,
+				    sonde_run_ticks_are_ns(run)),
+			(long long)sonde_nr_machines(run),
+			sonde_nr_machines(run) == 1 ? "" : "s", now_s() - begin_s);
+	return code;
+}
+
+static enum exit_code run_export(const struct invocation *inv)
+{
+	enum exit_code code = check_command_line(inv);
+
+	return code ? code : with_input(inv, export);
+}
+
+const struct command export_command = {
+	.name = "export",
+	.summary = "the run for other viewers: Perfetto, Chrome, CTF, CSV",
+	.operands = "[FILE]",
+	.about =
+		"Writes what the run shows as a Perfetto trace, Chrome trace events (JSON), a CTF\n"
+		"trace (a directory), or CSV: what ran on each physical CPU, vCPUs, threads, who\n"
+		"woke and who preempted whom.  docs/export.md says how to open each.\n",
+	.common = COMMON_INPUT | COMMON_OUTPUT | COMMON_TIME,
+	.options = option_rows,
+	.nr_options = ARRAY_SIZE(option_rows),
+	.values_bytes = sizeof(struct export_values),
+	.run = run_export,
+};
