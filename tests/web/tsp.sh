@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The client that other people's trace viewers are made with, against `sonde serve`, for every output.
-# time-limit: 200
+# time-limit: 400
 . "$(dirname "$0")/../lib.sh"
 . tests/web/common.sh
 packages
