@@ -53,6 +53,7 @@ struct culprits;
 struct cpu_users;
 struct exit_sums;
 struct hypervisor_work;
+struct facts_kept;
 
 struct sonde_run {
 	char *path; /* owned */
@@ -69,6 +70,7 @@ struct sonde_run {
 	struct cpu_users *cpu_users;		       /* the same */
 	struct exit_sums *exit_sums;		       /* owned; of the window asked for last */
 	struct hypervisor_work *hypervisor_work;       /* the same */
+	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */
 };
 

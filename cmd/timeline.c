@@ -231,11 +231,13 @@ const struct command timeline_command = {
 	.name = "timeline",
 	.summary = "what ran when: walk through it on a terminal; or a picture",
 	.operands = "[FILE]",
-	.about = "On a terminal: zoom, move, open what is inside, highlight; ? there lists the keys.\n"
-		 "With --plain, --rows or --width, in a pipe and as SVG it is a picture: a row per\n"
-		 "physical CPU shows what really ran on it.  Below, the same rows for each machine\n"
-		 "show its part only, and a row per vCPU shows when it was on a CPU, preempted or\n"
-		 "waiting.\n",
+	.about =
+		"On a terminal: zoom, move, open what is inside, highlight; ? there lists the "
+		"keys.\n"
+		"With --plain, --rows or --width, in a pipe and as SVG it is a picture: a row per\n"
+		"physical CPU shows what really ran on it.  Below, the same rows for each machine\n"
+		"show its part only, and a row per vCPU shows when it was on a CPU, preempted or\n"
+		"waiting.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),
