@@ -2,57 +2,12 @@
 // Every hand and key of the page, in a real browser: node tests/web/interact.mjs SONDE RUN
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { browse, serve, settled } from "./page.mjs";
+import { drive } from "./page.mjs";
 
 const [sonde, run] = process.argv.slice(2);
-const server = await serve(sonde, run);
-const browser = await browse({ viewport: { width: 1280, height: 1300 } });
-const { page } = browser;
-const complaints = [];
-page.on("pageerror", (e) => complaints.push(e.message));
-page.on("console", (m) => {
-  // 409: a newer question took its place, as it should be when one moves on.
-  if (m.type() === "error" && !m.text().includes("409")) complaints.push(m.text());
-});
-
-const shown = () => page.evaluate(() => structuredClone(window.sonde.view.shown));
-const look = () => page.evaluate(() => structuredClone(window.sonde.view.look));
-const span = async () => {
-  const s = await shown();
-  return s.end - s.begin;
-};
-const rowIds = () => page.evaluate(() => window.sonde.timeline.rows.rows.map((r) => r.id));
-const picture = () => page.locator("canvas.rows").boundingBox();
-/** The colours of a row's middle line, one text per pixel. */
-const pixels = (id) =>
-  page.evaluate((rowId) => {
-    const { timeline } = window.sonde;
-    const p = timeline.placed.find((q) => q.row.id === rowId);
-    const c = timeline.canvas;
-    const ratio = c.width / c.clientWidth;
-    const y = Math.round((p.y + p.height * 0.85) * ratio);
-    const d = new Uint32Array(c.getContext("2d").getImageData(0, y, c.width, 1).data.buffer);
-    return [...d];
-  }, id);
-const rowMiddle = (id) =>
-  page.evaluate((rowId) => {
-    const { timeline } = window.sonde;
-    const p = timeline.placed.find((q) => q.row.id === rowId);
-    const box = timeline.canvas.getBoundingClientRect();
-    return { x: box.x, y: box.y + p.y + p.height / 2 };
-  }, id);
-const key = async (name) => {
-  await page.keyboard.press(name);
-  await settled(page);
-};
-
-async function fresh(hash = "") {
-  await page.goto("about:blank");
-  await page.goto(server.url + hash);
-  await settled(page);
-  await page.waitForFunction(() => window.sonde.model.loaded);
-  await settled(page);
-}
+const d = await drive(sonde, run, { width: 1280, height: 1300 });
+const { page, url, fresh, key, shown, look, span, rowIds, picture, pixels, rowMiddle } = d;
+const settled = () => d.settled();
 
 async function sumsOfRows() {
   await fresh("#t=480000000-500000000&panel=");
@@ -79,7 +34,7 @@ async function wheelAndDrag() {
   await page.mouse.move(x, box.y + 60);
   const under = await page.evaluate((px) => window.sonde.timeline.time(px), box.width * 0.25);
   for (let i = 0; i < 5; i++) await page.mouse.wheel(0, -240);
-  await settled(page);
+  await settled();
   const zoomed = await span();
   assert.ok(zoomed < 0.2 * 1.5e9, `wheel: ${zoomed}`);
   const after = await page.evaluate((px) => window.sonde.timeline.time(px), box.width * 0.25);
@@ -185,7 +140,7 @@ async function filters() {
   await page.keyboard.press("f");
   await page.keyboard.type("machine:vm-b");
   await page.keyboard.press("Enter");
-  await settled(page);
+  await settled();
   const after = await pixels("p/0");
   assert.ok(before.some((v, i) => v !== after[i]), "the rest fades");
   const vmb = await pixels("o:vm-b/1");
@@ -196,7 +151,7 @@ async function filters() {
   const link = page.url();
   await page.goto("about:blank");
   await page.goto(link);
-  await settled(page);
+  await settled();
   assert.equal((await shown()).filter, "machine:vm-b", "a deep link");
   await key("Escape");
   assert.equal((await shown()).filter, "");
@@ -240,9 +195,9 @@ async function searching() {
   release();
   await page.waitForFunction(() => window.sonde.busy.size > 0);
   await page.unroute(/slot=busy/);
-  await settled(page);
+  await settled();
   assert.notDeepEqual(await rowIds(), before, "rows have come");
-  await settled(page);
+  await settled();
   assert.equal(await label.count(), 1, "its row is in view");
   await page.keyboard.press("/");
   await page.keyboard.type("50%");
@@ -274,7 +229,7 @@ async function notesAndClocks() {
   await page.keyboard.press("Tab");
   await page.waitForFunction(() => location.hash.includes("here"));
   await page.reload();
-  await settled(page);
+  await settled();
   assert.deepEqual((await shown()).notes, [{ t: 700000000, text: "here it waits" }]);
   const before = await page.locator(".span").innerText();
   await page.locator("canvas.rows").focus();
@@ -336,7 +291,7 @@ async function exitsAndPath() {
   for (const [cpu, n] of counts[0]) sums[told[1][cpu]] = (sums[told[1][cpu]] ?? 0) + n;
   assert.deepEqual(sums, told[0], "as many as the analysis counts");
   await page.waitForFunction(() => window.sonde.exits.counted !== null);
-  await settled(page);
+  await settled();
   const bars = await pixels("x:vm-a/0");
   assert.ok(new Set(bars).size > 1, "bars are drawn");
 }
@@ -374,20 +329,5 @@ async function badLinks() {
   }
 }
 
-const tests = [sumsOfRows, wheelAndDrag, keysMove, stepsAndRows, ranges, filters, searching, tooltips,
-  notesAndClocks, panels, exitsAndPath, saving, neverStretched, badLinks];
-let failed = 0;
-for (const test of tests) {
-  try {
-    await test();
-    assert.deepEqual(complaints, [], "the browser complained");
-    console.log(`ok ${test.name}`);
-  } catch (e) {
-    failed++;
-    complaints.length = 0;
-    console.log(`FAILED ${test.name}: ${e.stack}`);
-  }
-}
-await browser.stop();
-await server.stop();
-process.exit(failed ? 1 : 0);
+await d.run([sumsOfRows, wheelAndDrag, keysMove, stepsAndRows, ranges, filters, searching, tooltips,
+  notesAndClocks, panels, exitsAndPath, saving, neverStretched, badLinks]);

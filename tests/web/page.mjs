@@ -59,3 +59,81 @@ export async function settled(page) {
   });
   await page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));
 }
+
+/** A page of a run with hands on it: what tests do and ask again and again. */
+export async function drive(sonde, run, viewport) {
+  const server = await serve(sonde, run);
+  const browser = await browse({ viewport });
+  const { page } = browser;
+  const complaints = [];
+  page.on("pageerror", (e) => complaints.push(e.message));
+  page.on("console", (m) => {
+    // 409: a newer question took its place, as it should be when one moves on.
+    if (m.type() === "error" && !m.text().includes("409")) complaints.push(m.text());
+  });
+  const d = {
+    page, complaints, url: server.url,
+    settled: () => settled(page),
+    shown: () => page.evaluate(() => structuredClone(window.sonde.view.shown)),
+    look: () => page.evaluate(() => structuredClone(window.sonde.view.look)),
+    span: async () => {
+      const s = await d.shown();
+      return s.end - s.begin;
+    },
+    rowIds: () => page.evaluate(() => window.sonde.timeline.rows.rows.map((r) => r.id)),
+    picture: () => page.locator("canvas.rows").boundingBox(),
+    /** The colours of a line of a row, low in it, one number per pixel. */
+    pixels: (id) =>
+      page.evaluate((rowId) => {
+        const { timeline } = window.sonde;
+        const p = timeline.placed.find((q) => q.row.id === rowId);
+        const c = timeline.canvas;
+        const ratio = c.width / c.clientWidth;
+        const y = Math.round((p.y + p.height * 0.85) * ratio);
+        const d = new Uint32Array(c.getContext("2d").getImageData(0, y, c.width, 1).data.buffer);
+        return [...d];
+      }, id),
+    rowMiddle: (id) =>
+      page.evaluate((rowId) => {
+        const { timeline } = window.sonde;
+        const p = timeline.placed.find((q) => q.row.id === rowId);
+        const box = timeline.canvas.getBoundingClientRect();
+        return { x: box.x, y: box.y + p.y + p.height / 2 };
+      }, id),
+    key: async (name) => {
+      await page.keyboard.press(name);
+      await settled(page);
+    },
+    fresh: async (hash = "") => {
+      await page.goto("about:blank");
+      await page.goto(server.url + hash);
+      await settled(page);
+      await page.waitForFunction(() => window.sonde.model.loaded);
+      await settled(page);
+    },
+    stop: async () => {
+      await browser.stop();
+      await server.stop();
+    },
+    /** Runs all tests, says how each went, and ends the program. */
+    run: async (tests) => {
+      const only = process.env.ONLY;
+      let failed = 0;
+      for (const test of tests) {
+        if (only && test.name !== only) continue;
+        try {
+          await test();
+          if (complaints.length) throw new Error(`the browser complained: ${complaints.join("; ")}`);
+          console.log(`ok ${test.name}`);
+        } catch (e) {
+          failed++;
+          complaints.length = 0;
+          console.log(`FAILED ${test.name}: ${e.stack}`);
+        }
+      }
+      await d.stop();
+      process.exit(failed ? 1 : 0);
+    },
+  };
+  return d;
+}

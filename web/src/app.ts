@@ -206,12 +206,25 @@ export class App {
 
   /** Between picture and panel: drag makes one larger. */
   private splitter(): HTMLElement {
-    const bar = h("div", { class: "splitter", role: "separator" });
+    const bar = h("div", {
+      class: "splitter", role: "separator", tabindex: 0, "aria-label": "size of the panel",
+      "aria-orientation": "horizontal", title: "drag, or arrow keys",
+    });
+    const size = (px: number) => {
+      const high = Math.max(60, Math.min(innerHeight - 220, px));
+      document.documentElement.style.setProperty("--panel", `${high}px`);
+    };
+    bar.addEventListener("keydown", (e) => {
+      const by = e.key === "ArrowUp" ? 30 : e.key === "ArrowDown" ? -30 : 0;
+      if (!by) return;
+      e.preventDefault();
+      e.stopPropagation();
+      size(this.panel.element.clientHeight + by);
+    });
     bar.addEventListener("pointerdown", (e) => bar.setPointerCapture(e.pointerId));
     bar.addEventListener("pointermove", (e) => {
       if (!bar.hasPointerCapture(e.pointerId)) return;
-      const high = Math.max(60, Math.min(innerHeight - 220, innerHeight - e.clientY));
-      document.documentElement.style.setProperty("--panel", `${high}px`);
+      size(innerHeight - e.clientY);
     });
     return bar;
   }
@@ -299,8 +312,10 @@ export class App {
 
   private drawLegend(): void {
     const threads = this.timeline.rows.rows.some((r) => r.kind === "thread") || this.timeline.rows.pinned.some((r) => r.kind === "thread");
+    const focus = [...this.legendBox.children].indexOf(document.activeElement as Element);
     fill(this.legendBox, ...legend(this.model, this.theme, this.filter, this.view.look.colourBy, threads,
       (word) => this.setFilter(this.filter.toggled(word))));
+    if (focus >= 0) (this.legendBox.children[focus] as HTMLElement | undefined)?.focus();
   }
 
   scrollTo(y: number): void {

@@ -74,7 +74,7 @@ class Carried implements Source {
       case "time":
         return { t: this.time(String(p.text)) };
       case "arrows":
-        return this.arrowsIn(Number(p.begin), Number(p.end), Number(p.max));
+        return this.arrowsIn(p);
       case "exits":
         return this.exitsIn(Number(p.begin), Number(p.end));
       case "events":
@@ -86,10 +86,12 @@ class Carried implements Source {
     }
   }
 
-  private arrowsIn(begin: number, end: number, max: number): Arrows {
-    const inside = <T extends [number, ...unknown[]]>(list: T[]) => list.filter((a) => a[0] >= begin && a[0] < end);
-    const wakes = inside(this.arrows.wakes);
-    const preemptions = inside(this.arrows.preemptions);
+  private arrowsIn(p: Params): Arrows {
+    const [begin, end, max] = [p.begin, p.end, p.max].map(Number);
+    const rows = (list: unknown) => new Set(String(list).split(",").map(Number));
+    const [threads, cpus] = [rows(p.threads), rows(p.cpus)];
+    const wakes = this.arrows.wakes.filter((a) => a[0] >= begin && a[0] < end && threads.has(a[1]));
+    const preemptions = this.arrows.preemptions.filter((a) => a[0] >= begin && a[0] < end && cpus.has(a[2]));
     return {
       wakes: wakes.slice(0, max), wakes_more: this.arrows.wakes_more || wakes.length > max,
       preemptions: preemptions.slice(0, max),

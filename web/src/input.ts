@@ -31,6 +31,8 @@ export function listenKeys(commands: Command[]): void {
   const byKey = new Map(commands.flatMap((c) => c.keys.map((k) => [k, c] as const)));
   document.addEventListener("keydown", (e) => {
     if (isTyping(e.target)) return;
+    // A control that has the focus is worked by these itself.
+    if (e.target instanceof HTMLButtonElement && (e.key === "Enter" || e.key === " ")) return;
     const command = byKey.get(keyName(e));
     if (!command) return;
     e.preventDefault();

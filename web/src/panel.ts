@@ -46,6 +46,11 @@ export class Panel {
   ) {
     this.table = new FactTable(model, clock, actions);
     this.analysis = model.run.analyses[0]?.name ?? "";
+    fill(this.tabs, ...TABS.map(([name, title]) =>
+      h("button", {
+        type: "button", role: "tab", class: "tab", "data-tab": name,
+        onclick: () => view.setLook({ panel: name === view.look.panel ? "" : name }),
+      }, title)));
   }
 
   private has(name: string): boolean {
@@ -64,13 +69,11 @@ export class Panel {
   /** Follows the view, once it has come to rest. */
   update(): void {
     const open = this.view.look.panel;
-    fill(this.tabs,
-      ...TABS.map(([name, title]) =>
-        h("button", {
-          type: "button", role: "tab", class: name === open ? "tab on" : "tab", "data-tab": name,
-          "aria-selected": String(name === open),
-          onclick: () => this.view.setLook({ panel: name === open ? "" : name }),
-        }, title)));
+    for (const tab of this.tabs.children) {
+      const on = (tab as HTMLElement).dataset.tab === open;
+      tab.classList.toggle("on", on);
+      tab.setAttribute("aria-selected", String(on));
+    }
     this.element.classList.toggle("closed", !open);
     if (open !== "path") this.critical.clear();
     if (!open || !this.model.loaded) return;

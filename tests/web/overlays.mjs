@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page draws beside its rows of values, and what can be done with it, in a real browser:
+//   node tests/web/overlays.mjs SONDE RUN RUN-IN-WHICH-A-VM-ENDS
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { drive } from "./page.mjs";
+
+const [sonde, run, ending] = process.argv.slice(2);
+const d = await drive(sonde, run, { width: 1280, height: 1300 });
+const { page, fresh, key, shown, look, pixels, rowMiddle } = d;
+
+const drawn = () =>
+  page.evaluate(() => window.sonde.arrows.drawn.map(({ x, from, to, kind }) => ({ x, from, to, kind })));
+const arrowsThere = () => page.waitForFunction(() => window.sonde.arrows.drawn.length > 0);
+/** Puts the pointer on an arrow, away from rows that have one of their own, and reads what it says. */
+async function read(arrow) {
+  const box = await page.locator("canvas.rows").boundingBox();
+  await page.mouse.move(box.x + arrow.x, box.y + (arrow.from + arrow.to) / 2);
+  await page.waitForSelector(".tooltip .line");
+  return page.locator(".tooltip").innerText();
+}
+
+async function wakeArrows() {
+  await fresh("#t=480000000-500000000&panel=&o=T:host0&h=m:vm-a&h=m:vm-b");
+  await page.waitForFunction(() => window.sonde.busy.size > 0);
+  await arrowsThere();
+  const wakes = (await drawn()).filter((a) => a.kind === "wake");
+  assert.ok(wakes.length >= 4, `${wakes.length} wake-ups`);
+  // Each is a moment in which a thread that slept became ready to run.
+  const truth = await page.evaluate(async () => {
+    const { api, model } = window.sonde;
+    const threads = model.threads.map((_, i) => i).filter((i) => model.threads[i][6] !== null).slice(0, 256);
+    const { wakes } = await api.arrows(480000000, 500000000, threads, []);
+    const out = [];
+    for (const [t, thread, , , , , ran] of wakes)
+      out.push([(await api.at("thread", thread, t - 1)).state, (await api.at("thread", thread, t)).state,
+        (await api.at("thread", thread, t)).woken?.t === t, ran === null || (await api.at("thread", thread, ran)).begin === ran]);
+    return out;
+  });
+  assert.ok(truth.length >= 4, `${truth.length} wake-ups`);
+  for (const [before, after, told, ran] of truth) {
+    assert.ok(before >= 4 && before <= 6, `slept: ${before}`);
+    assert.ok(after === 2 || after === 3, `ready: ${after}`);
+    assert.ok(told && ran, "told by the row itself, too");
+  }
+  const text = await read(wakes[0]);
+  assert.match(text, /woken[^]*by[^]*later|not in this window/, text);
+  await key("Shift+G");
+  assert.equal((await drawn()).length, 0, "no arrows");
+  await page.waitForFunction(() => location.hash.includes("arrows=0"));
+}
+
+async function preemptionArrows() {
+  await fresh("#t=480000000-500000000&panel=");
+  await arrowsThere();
+  const arrows = (await drawn()).filter((a) => a.kind === "preemption");
+  assert.ok(arrows.length >= 3, `${arrows.length} preemptions`);
+  // From the vCPU's row to the physical CPU's, where the one runs that the analysis names.
+  const rows = await page.evaluate(() => window.sonde.timeline.placed.map((p) => [p.row.id, p.y + p.height / 2]));
+  for (const a of arrows) {
+    assert.match(rows.find((r) => r[1] === a.from)[0], /^v:/);
+    assert.match(rows.find((r) => r[1] === a.to)[0], /^p\//);
+  }
+  const wrong = await page.evaluate(async () => {
+    const { api, model } = window.sonde;
+    const cpus = model.run.cpus.map((_, i) => i);
+    const { preemptions } = await api.arrows(480000000, 500000000, [], cpus);
+    const list = await api.facts("preemption_list", 480000000, 500000000, 2000);
+    const at = (name) => list.columns.findIndex((c) => c.name === name);
+    return preemptions.filter(([t, , vcpu, , , machine, thread, had]) => {
+      const time = new Map();
+      for (const r of list.rows)
+        if (r[at("vcpu")] === vcpu && r[at("preemption_begin")] === t) {
+          const k = `${r[at("culprit_machine")]} ${r[at("culprit")]}`;
+          time.set(k, (time.get(k) ?? 0) + r[at("length")]);
+        }
+      return had !== Math.max(...time.values()) || time.get(`${machine} ${thread}`) !== had;
+    });
+  });
+  assert.deepEqual(wrong, [], "who had it longest");
+  const text = await read(arrows.at(-1));
+  assert.match(text, /preempted[^]*most of it/, text);
+}
+
+async function following() {
+  await fresh("#t=480000000-500000000&panel=&r=t:163&c=493300000&o=T:host0");
+  await key("g");
+  await page.waitForFunction(() => window.sonde.view.shown.row !== "t:163");
+  const s = await shown();
+  const truth = await page.evaluate(() => window.sonde.api.at("thread", 163, 493300000));
+  assert.equal(s.row, `t:${truth.woken.by.row}`);
+  assert.equal(s.cursor, truth.woken.t);
+  assert.equal(await page.locator(`.label[data-row="${s.row}"]`).count(), 1, "its row is in view");
+  await fresh("#t=480000000-500000000&panel=&r=v:vm-a/1&c=499000000");
+  await key("g");
+  await page.waitForFunction(() => window.sonde.view.shown.row.startsWith("t:"));
+  const instead = await page.evaluate(() => {
+    const row = window.sonde.model.run.cpus.findIndex((_, i) => window.sonde.model.cpuLabel(i) === "vm-a/1");
+    return window.sonde.api.at("vcpu", row, 499000000);
+  });
+  assert.equal((await shown()).row, `t:${instead.instead.row}`, "who runs in its place");
+}
+
+async function criticalPath() {
+  await fresh("#t=480000000-500000000&panel=path&r=t:40&c=490000000&o=T:host0");
+  await page.waitForFunction(() => window.sonde.path.steps.length > 0);
+  await d.settled();
+  const { sum, thread, touched, pinned } = await page.evaluate(() => {
+    const { path, timeline } = window.sonde;
+    return {
+      sum: path.steps.reduce((n, s) => n + s.end - s.begin, 0), thread: path.thread, touched: path.touched,
+      pinned: timeline.rows.pinned.map((r) => r.id),
+    };
+  });
+  assert.equal(sum, 20000000, "the steps add up");
+  assert.equal(thread, 40);
+  assert.deepEqual(pinned, ["path:"]);
+  assert.ok(touched > 1, `the line goes through ${touched} rows`);
+  assert.ok(new Set(await pixels("path:")).size > 3, "its row has colours");
+  const { x, y } = await rowMiddle("path:");
+  await page.mouse.move(x + 300, y);
+  await page.waitForSelector(".tooltip .what");
+  const step = await page.evaluate(() => {
+    const t = window.sonde.timeline.time(300);
+    return window.sonde.path.steps.find((s) => t >= s.begin && t < s.end);
+  });
+  assert.ok((await page.locator(".tooltip").innerText()).includes(step.kind), "what the step is");
+  await page.locator('[data-tab="run"]').click();
+  await page.waitForFunction(() => !window.sonde.timeline.rows.pinned.length);
+}
+
+async function phases() {
+  const other = await drive(sonde, ending, { width: 1280, height: 900 });
+  try {
+    await other.fresh("#panel=phases");
+    await other.page.waitForSelector(".chart .stack span");
+    const facts = await other.page.evaluate(() => {
+      const { api, view, phases } = window.sonde;
+      return api.facts("shutdown", 0, view.length, 100).then((f) => [f, phases.list]);
+    });
+    const at = (name) => facts[0].columns.findIndex((c) => c.name === name);
+    assert.ok(facts[0].rows.length > 0, "the sample has a VM that ends");
+    const lengths = facts[0].rows.map((r) => r[at("length")]);
+    const list = facts[1].filter((p) => p.what === "shutdown");
+    assert.deepEqual(list.map((p) => p.length), lengths);
+    for (const p of list) assert.equal(p.parts.reduce((a, b) => a + b, 0), p.length, "its parts add up");
+    const vm = await other.page.evaluate(() => {
+      const { model, phases } = window.sonde;
+      return model.machineName(phases.list.find((p) => p.what === "shutdown").vm);
+    });
+    assert.ok((await other.rowIds()).includes(`shutdown:${vm}`), "a row of the VM");
+    await other.page.locator(".chart .link").last().click();
+    const s = await other.shown();
+    const last = list.at(-1);
+    assert.ok(s.begin <= last.begin && s.end >= last.begin + last.length, "a bar is a way to its place");
+    await other.settled();
+    assert.ok(new Set(await other.pixels(`shutdown:${vm}`)).size > 1, "and its row is drawn there");
+    assert.deepEqual(other.complaints, []);
+  } finally {
+    await other.stop();
+  }
+}
+
+/** How the picture's pixels change when the model is another. */
+async function changes(change) {
+  const take = () => page.evaluate(() => {
+    const c = window.sonde.timeline.canvas;
+    const all = new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer);
+    window.before ??= all.slice();
+    let n = 0;
+    for (let i = 0; i < all.length; i++) n += all[i] !== window.before[i];
+    return n;
+  });
+  await page.evaluate(() => delete window.before);
+  await take();
+  await page.evaluate(change);
+  await d.settled();
+  return take();
+}
+
+async function lossesAndBounds() {
+  await fresh("#t=484000000-486000000&panel=&arrows=0");
+  const bounds = await changes(() => {
+    window.sonde.model.run.clocks = [];
+    window.sonde.timeline.request();
+  });
+  assert.ok(bounds > 50, `the bounds of clocks are drawn: ${bounds}`);
+  const losses = await changes(() => {
+    window.sonde.model.run.losses = [[0, 1, 484500000, 485000000, 7]];
+    window.sonde.timeline.request();
+  });
+  const quarter = await page.evaluate(() => window.sonde.timeline.width / 4);
+  assert.ok(losses >= quarter * 2 * 2 * 0.9, `losses are drawn on the rows of that CPU: ${losses}`);
+}
+
+async function bookmarksAndHidden() {
+  await fresh("#n=300000000~one&n=900000000~two&c=500000000");
+  await page.locator("canvas.rows").focus();
+  await key("m");
+  assert.equal((await shown()).cursor, 900000000, "next");
+  await key("Shift+M");
+  assert.equal((await shown()).cursor, 300000000, "last");
+  await page.locator('.label[data-row="p/0"]').hover();
+  await page.locator('.label[data-row="p/0"] .tools button[title="hide"]').click();
+  await page.waitForSelector(".hidden-rows >> text=1 hidden row");
+  await key("u");
+  assert.deepEqual((await shown()).hidden, [], "undone");
+  await key("Shift+U");
+  await page.locator(".hidden-rows").click();
+  assert.deepEqual((await shown()).hidden, [], "shown again");
+  assert.equal(await page.locator(".hidden-rows").count(), 0);
+}
+
+/** Colours that stand for different things must be apart for all eyes: in lightness, or in what
+ * every kind of eye tells apart, blue against yellow. */
+async function palettes() {
+  await fresh("#t=480000000-500000000&panel=");
+  const usual = await pixels("p/1");
+  await key("Shift+T");
+  assert.equal((await look()).safe, true);
+  assert.notDeepEqual(await pixels("p/1"), usual, "other colours");
+  for (const dark of [false, true]) {
+    const close = await page.evaluate((isDark) => {
+      const { theme } = window.sonde;
+      if (theme.dark !== isDark) window.sonde.nextTheme();
+      const t = window.sonde.theme;
+      const apart = ([r, g, b], [R, G, B]) => {
+        const light = 0.299 * (r - R) + 0.587 * (g - G) + 0.114 * (b - B);
+        const blue = b - B - (r + g - R - G) / 2;
+        return Math.hypot(light, blue / 2);
+      };
+      const out = [];
+      // user, system call, interrupt, soft interrupt, hypervisor, guest, kernel
+      const modes = [2, 3, 4, 5, 6, 7, 8];
+      for (const a of modes) for (const b of modes) if (a < b && apart(t.modes[a], t.modes[b]) < 14) out.push([a, b]);
+      if (apart(t.vcpu[2], t.vcpu[3]) < 20) out.push("vcpu");
+      if (apart(t.thread[2], t.thread[3]) < 20) out.push("thread");
+      return out;
+    }, dark);
+    assert.deepEqual(close, [], dark ? "dark" : "light");
+  }
+}
+
+async function eventsTable() {
+  await fresh("#t=489990000-490040000&c=490000000&panel=events");
+  await page.waitForSelector(".events tr.now");
+  const all = await page.locator(".events tbody tr").count();
+  assert.equal(all, 300, "as many as fit, though few are in the window");
+  const seen = await page.evaluate(() => {
+    const body = document.querySelector(".panel-body").getBoundingClientRect();
+    const now = document.querySelector(".events tr.now").getBoundingClientRect();
+    return now.top >= body.top && now.bottom <= body.bottom;
+  });
+  assert.ok(seen, "the cursor's place is in view");
+  await page.selectOption('.panel-body select', { label: "vm-b" });
+  await page.waitForFunction(() => [...document.querySelectorAll(".events tbody tr")].every((r) => r.cells[2].textContent === "vm-b"));
+  await page.fill('.panel-body input[type="search"]', "sched_");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => {
+    const rows = [...document.querySelectorAll(".events tbody tr")];
+    return rows.length > 10 && rows.every((r) => r.cells[5].textContent.includes("sched_"));
+  });
+  await page.fill('.panel-body input[type="search"]', "no such event");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("text=No such event within a minute");
+}
+
+async function savedPictures() {
+  await fresh("#t=480000000-500000000&panel=path&r=t:40&c=490000000&o=T:host0");
+  await page.waitForFunction(() => window.sonde.path.steps.length > 0);
+  await arrowsThere();
+  await d.settled();
+  const [file] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("e")]);
+  const text = readFileSync(await file.path(), "utf8");
+  const said = await page.evaluate((svg) => {
+    const doc = new DOMParser().parseFromString(svg, "image/svg+xml");
+    return {
+      wrong: doc.querySelector("parsererror")?.textContent ?? "",
+      words: [...doc.querySelectorAll("text")].map((t) => t.textContent),
+      arrows: doc.querySelectorAll("path").length,
+    };
+  }, text);
+  assert.equal(said.wrong, "");
+  for (const word of ["CPU 0", "Critical path rcu_preempt[15]", "hypervisor", "vm-a", "preempted", "0.485"])
+    assert.ok(said.words.includes(word), `the SVG lacks "${word}"`);
+  assert.ok(said.arrows >= (await drawn()).length, `${said.arrows} heads of arrows`);
+}
+
+async function printing() {
+  await fresh("#t=480000000-500000000&panel=range");
+  await page.emulateMedia({ media: "print" });
+  assert.ok(!(await page.locator(".search").isVisible()));
+  assert.ok(await page.locator("canvas.rows").isVisible());
+  const pdf = await page.pdf();
+  await page.emulateMedia({ media: "screen" });
+  assert.ok(pdf.length > 20000, `${pdf.length} bytes`);
+}
+
+async function narrowWindows() {
+  for (const [width, height] of [[1000, 700], [640, 620], [420, 800]]) {
+    await page.setViewportSize({ width, height });
+    await fresh("#t=480000000-500000000&panel=events&c=490000000");
+    const { wide, picture, high, tabs } = await page.evaluate(() => ({
+      wide: document.documentElement.scrollWidth, picture: window.sonde.timeline.width,
+      high: window.sonde.timeline.canvas.clientHeight,
+      tabs: document.querySelector(".tabs").clientHeight,
+    }));
+    assert.ok(wide <= width, `${width}: nothing sticks out (${wide})`);
+    assert.ok(picture > width * 0.6, `${width}: most of it is picture (${picture})`);
+    assert.ok(high > 150, `${width} × ${height}: rows are to be seen (${high})`);
+    assert.ok(tabs < 40, "tabs stand on one line");
+  }
+  await page.setViewportSize({ width: 1280, height: 1300 });
+}
+
+/** Without a pointer: every control is reached by Tab, and does what it says. */
+async function keyboardAlone() {
+  await fresh("#panel=verdicts");
+  const reached = new Set();
+  await page.evaluate(() => document.activeElement.blur());
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press("Tab");
+    reached.add(await page.evaluate(() => {
+      const e = document.activeElement;
+      return e.getAttribute("aria-label") ?? e.dataset.tab ?? e.textContent;
+    }));
+  }
+  for (const what of ["search", "highlight filter", "time line", "colour by", "range", "size of the panel"])
+    assert.ok(reached.has(what), `Tab does not reach ${what}: ${[...reached].join(" | ")}`);
+  await page.locator('[data-tab="run"]').focus();
+  await page.keyboard.press("Enter");
+  assert.equal((await look()).panel, "run");
+  const high = () => page.evaluate(() => document.querySelector(".panel").clientHeight);
+  const before = await high();
+  await page.locator(".splitter").focus();
+  await page.keyboard.press("ArrowUp");
+  assert.ok((await high()) > before, "the panel grows by a key");
+}
+
+await d.run([wakeArrows, preemptionArrows, following, criticalPath, phases, lossesAndBounds, bookmarksAndHidden,
+  palettes, eventsTable, savedPictures, printing, narrowWindows, keyboardAlone]);
