@@ -23,8 +23,9 @@ OPT ?= $(if $(SANITIZE)$(FUZZ),-O1,-O2)
 PKGS := libzstd zlib libxxhash jansson smartcols
 RECORD_PKGS := libtracefs libtraceevent nettle
 SERVE_PKGS := libmicrohttpd
+SQL_PKGS := sqlite3
 TERM_PKGS := ncursesw
-HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS) 2>/dev/null && echo yes)
+HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS) $(SQL_PKGS) 2>/dev/null && echo yes)
 PKG_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
 PKG_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(PKGS)))
 RECORD_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(RECORD_PKGS)))
@@ -32,6 +33,7 @@ RECORD_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(RECORD_PKGS)))
 RECORD_STATIC_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --static --libs $(RECORD_PKGS)))
 TERM_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(TERM_PKGS)))
 SERVE_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(SERVE_PKGS)))
+SQL_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(SQL_PKGS)))
 # Hypertrace calls are folded by a BPF program, where it can be built; else record says so.
 BPF_CLANG := $(firstword $(shell command -v clang-14 clang))
 BPFTOOL := $(firstword $(shell command -v bpftool) $(wildcard /usr/sbin/bpftool))
@@ -53,6 +55,9 @@ LDFLAGS += $(SAN_FLAGS)
 LIB_DIRS := base channel source source/ctf source/dat source/hyper source/folded clock merge history model analysis report lib
 SERVE_SRC := $(wildcard serve/*.c)
 EXPORT_SRC := $(wildcard export/*.c)
+SQL_SRC := $(filter-out sql/extension.c,$(wildcard sql/*.c))
+# What a loaded extension has no use for: a session of the program, and its queries.
+SQL_EXTENSION_SRC := $(filter-out sql/session.c sql/ready.c,$(wildcard sql/*.c))
 TERM_SRC := $(wildcard term/*.c)
 RECORD_SRC := $(filter-out $(if $(HAVE_BPF),,record/hypercalls_bpf.c),$(wildcard record/*.c))
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
@@ -66,6 +71,8 @@ LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 RECORD_OBJ := $(RECORD_SRC:%.c=$(B)/%.o)
 SERVE_OBJ := $(SERVE_SRC:%.c=$(B)/%.o)
 EXPORT_OBJ := $(EXPORT_SRC:%.c=$(B)/%.o)
+SQL_OBJ := $(SQL_SRC:%.c=$(B)/%.o)
+SQL_EXTENSION_OBJ := $(SQL_EXTENSION_SRC:%.c=$(B)/extension/%.o)
 TERM_OBJ := $(TERM_SRC:%.c=$(B)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
@@ -86,11 +93,11 @@ endif
 
 .PHONY: all man completion install clean tests benches fuzz need demo check bench bench-guest lab check-lab \
 	lab-programs lab-workloads
-all: $(B)/libsonde.a $(B)/sonde $(B)/sonde-agent $(B)/libsonde.so man completion
+all: $(B)/libsonde.a $(B)/sonde $(B)/sonde-agent $(B)/libsonde.so $(B)/sonde_sqlite.so man completion
 
 need:
 ifneq ($(HAVE_PKGS),yes)
-	@echo "make: pkg-config does not find all of: $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS)" >&2
+	@echo "make: pkg-config does not find all of: $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS) $(SQL_PKGS)" >&2
 	@echo "make: run tools/install-deps, then make again" >&2
 	@false
 endif
@@ -125,6 +132,19 @@ $(B)/libexport.a: $(EXPORT_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
+# So are queries; other programs ask the same of an extension for SQLite, which takes in all it needs
+# and calls SQLite only through what the program that loads it hands over.
+$(SQL_OBJ): CFLAGS += -DSQLITE_CORE
+$(B)/cmd/sql.o $(B)/cmd/sql_output.o: CFLAGS += -DSQLITE_CORE
+$(B)/libsql.a: $(SQL_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+$(B)/extension/%.o: %.c | need
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/sonde_sqlite.so: $(SQL_EXTENSION_OBJ) $(B)/libsonde.a
+	$(CC) $(LDFLAGS) -shared -Wl,-z,defs -Wl,--exclude-libs,ALL -o $@ $^ $(LDLIBS)
+
 # What has a terminal for itself, as well.
 $(B)/libterm.a: $(TERM_OBJ)
 	@rm -f $@
@@ -152,8 +172,8 @@ $(B)/record/hypercalls_bpf.o: CFLAGS += -I$(B)
 NO_BPF := $(B)/cmd/static/no_bpf.o
 
 $(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libserve.a \
-	$(B)/libexport.a $(B)/libterm.a $(B)/libsonde.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(TERM_LIBS) $(BPF_LIBS) $(LDLIBS)
+	$(B)/libexport.a $(B)/libterm.a $(B)/libsql.a $(B)/libsonde.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(TERM_LIBS) $(SQL_LIBS) $(BPF_LIBS) $(LDLIBS)
 
 # `sonde agent` alone, to be copied into guests: static, without the debug information.
 AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/limits \
@@ -193,6 +213,7 @@ install: all $(B)/installed/libsonde.a
 	install -D -m 755 $(B)/sonde $(DESTDIR)$(PREFIX)/bin/sonde
 	install -D -m 755 $(B)/sonde-agent $(DESTDIR)$(PREFIX)/bin/sonde-agent
 	install -D -m 755 $(B)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	install -D -m 755 $(B)/sonde_sqlite.so $(DESTDIR)$(PREFIX)/lib/sonde_sqlite.so
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libsonde.so
 	install -D -m 644 $(B)/installed/libsonde.a $(DESTDIR)$(PREFIX)/lib/libsonde.a
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
@@ -223,6 +244,10 @@ $(B)/tests/test_export: $(B)/tests/unit/test_export.o $(B)/libexport.a $(B)/libs
 $(B)/tests/test_serve: $(B)/tests/unit/test_serve.o $(B)/libserve.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SERVE_LIBS) $(LDLIBS)
+$(B)/tests/unit/test_sql.o: CFLAGS += -DSQLITE_CORE
+$(B)/tests/test_sql: $(B)/tests/unit/test_sql.o $(B)/libsql.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SQL_LIBS) $(LDLIBS)
 $(B)/tests/test_term: $(B)/tests/unit/test_term.o $(B)/libterm.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(TERM_LIBS) $(LDLIBS)

@@ -110,36 +110,87 @@ int64_t share_ppm(ns_t part, ns_t whole)
 	return whole > 0 ? (int64_t)(((__int128)part * 1000000 + whole / 2) / whole) : 0;
 }
 
+static struct sonde_facts *find_kept(const struct sonde_run *run, const struct analysis *a,
+				     ns_t begin, ns_t end)
+{
+	for (unsigned i = 0; run->facts_kept && i < FACTS_KEPT; i++) {
+		const struct kept_facts *k = &run->facts_kept->list[i];
+
+		if (k->facts && k->facts->analysis == &a->public && k->begin == begin &&
+		    k->end == end)
+			return k->facts;
+	}
+	return NULL;
+}
+
+/* Without the memory for it, it is made again. */
+static void keep(struct sonde_run *run, struct sonde_facts *f, ns_t begin, ns_t end)
+{
+	struct kept_facts *k;
+
+	if (f->nr_rows * f->analysis->nr_columns > FACTS_KEPT_CELLS)
+		return;
+	if (!run->facts_kept)
+		run->facts_kept = calloc(1, sizeof(*run->facts_kept));
+	if (!run->facts_kept)
+		return;
+	k = &run->facts_kept->list[run->facts_kept->next++ % FACTS_KEPT];
+	sonde_facts_free(k->facts);
+	*k = (struct kept_facts){begin, end, f};
+	f->users++;
+}
+
+void facts_kept_free(struct facts_kept *kept)
+{
+	for (unsigned i = 0; kept && i < FACTS_KEPT; i++)
+		sonde_facts_free(kept->list[i].facts);
+	free(kept);
+}
+
+static int find_facts(struct sonde_facts **out, struct sonde_run *run, const struct analysis *a,
+		      ns_t begin, ns_t end, struct error *err)
+{
+	struct sonde_facts *f = calloc(1, sizeof(*f));
+	int ret;
+
+	if (!f)
+		return fail(err, -ENOMEM, "out of memory");
+	f->analysis = &a->public;
+	f->users = 1;
+	ret = a->find(f, run, begin, end, err);
+	if (!ret && f->no_memory)
+		ret = fail(err, -ENOMEM, "out of memory in analysis %s", a->public.name);
+	if (ret) {
+		sonde_facts_free(f);
+		return ret;
+	}
+	keep(run, f, begin, end);
+	*out = f;
+	return 0;
+}
+
 int sonde_facts_get(struct sonde_facts **out, struct sonde_run *run, const char *name,
 		    int64_t begin, int64_t end, struct sonde_error *err)
 {
 	const struct analysis *a = find_analysis(name);
 	struct error inner = {0};
-	struct sonde_facts *f;
-	int ret;
 
 	*out = NULL;
 	if (!a)
 		return run_error(err, fail(&inner, -ENOENT, "there is no analysis \"%s\"", name),
 				 &inner);
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
-	f->analysis = &a->public;
-	ret = a->find(f, run, begin, end, &inner);
-	if (!ret && f->no_memory)
-		ret = fail(&inner, -ENOMEM, "out of memory in analysis %s", name);
-	if (ret) {
-		sonde_facts_free(f);
-		return run_error(err, ret, &inner);
+	*out = find_kept(run, a, begin, end);
+	if (*out) {
+		(*out)->users++;
+		return 0;
 	}
-	*out = f;
-	return 0;
+	return run_error(err, find_facts(out, run, a, begin, end, &inner), &inner);
 }
 
+/* Those that are not made here (a comparison, a path) have no users but their caller. */
 void sonde_facts_free(struct sonde_facts *f)
 {
-	if (!f)
+	if (!f || (f->users && --f->users))
 		return;
 	arena_release(&f->arena);
 	free(f->cells);

@@ -23,7 +23,25 @@ struct sonde_facts {
 	size_t nr_rows;
 	size_t room;
 	bool no_memory; /* a row was lost: the whole answer is an error */
+	unsigned users; /* the caller, and the run that keeps it */
 };
+
+/*
+ * Facts are asked for over and over: by those that are made of others, and by people who look at
+ * one window.  A run keeps the last few answers that are small.
+ */
+#define FACTS_KEPT 48
+#define FACTS_KEPT_CELLS 65536
+
+struct facts_kept {
+	struct kept_facts {
+		ns_t begin, end;
+		struct sonde_facts *facts; /* NULL: none yet */
+	} list[FACTS_KEPT];
+	unsigned next; /* to be replaced */
+};
+
+void facts_kept_free(struct facts_kept *kept);
 
 /* Adds a row; @cells in column order. */
 void facts_add(struct sonde_facts *f, const union sonde_cell *cells);

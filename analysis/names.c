@@ -2,6 +2,7 @@
 /* What numbers and rows are called. */
 #include "analysis/exits.h"
 #include "analysis/run.h"
+#include "model/context.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -207,6 +208,29 @@ const char *vector_name(int64_t vector)
 const char *sonde_mode_name(enum sonde_mode mode)
 {
 	return (unsigned)mode < SONDE_NR_MODES ? mode_names[mode] : "unknown";
+}
+
+const char *run_vcpu_state_name(uint32_t state)
+{
+	static const char *const names[] = {
+		[VCPU_NONE] = "none",		[VCPU_UNKNOWN] = "unknown",
+		[VCPU_ON_CPU] = "on_cpu",	[VCPU_PREEMPTED] = "preempted",
+		[VCPU_WAITING] = "waiting",	[VCPU_GONE] = "gone",
+	};
+
+	return names[state < ARRAY_SIZE(names) ? state : VCPU_UNKNOWN];
+}
+
+const char *run_thread_state_name(uint32_t state)
+{
+	static const char *const names[] = {
+		[THREAD_NONE] = "none",		[THREAD_UNKNOWN] = "unknown",
+		[THREAD_RUNNING] = "running",	[THREAD_RUNNABLE] = "runnable",
+		[THREAD_SLEEPING] = "sleeping", [THREAD_BLOCKED] = "blocked",
+		[THREAD_STOPPED] = "stopped",	[THREAD_DEAD] = "dead",
+	};
+
+	return names[state < ARRAY_SIZE(names) ? state : THREAD_UNKNOWN];
 }
 
 int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size_t room)

@@ -5,6 +5,7 @@
 #include "analysis/culprit.h"
 #include "analysis/exit_sums.h"
 #include "analysis/exits.h"
+#include "analysis/facts.h"
 #include "analysis/hypervisor.h"
 #include "analysis/phases.h"
 #include "model/context.h"
@@ -267,6 +268,7 @@ void sonde_run_close(struct sonde_run *run)
 	cpu_users_free(run->cpu_users);
 	exit_sums_free(run->exit_sums);
 	hypervisor_work_free(run->hypervisor_work);
+	facts_kept_free(run->facts_kept);
 	free(run->path);
 	free(run);
 }

@@ -53,6 +53,7 @@ struct culprits;
 struct cpu_users;
 struct exit_sums;
 struct hypervisor_work;
+struct facts_kept;
 
 struct sonde_run {
 	char *path; /* owned */
@@ -69,6 +70,7 @@ struct sonde_run {
 	struct cpu_users *cpu_users;		       /* the same */
 	struct exit_sums *exit_sums;		       /* owned; of the window asked for last */
 	struct hypervisor_work *hypervisor_work;       /* the same */
+	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */
 };
 
@@ -110,6 +112,10 @@ int context_mode_label(const struct sonde_context *c, char *buf, size_t room);
 const char *exit_reason_name(bool is_svm, int64_t reason);
 const char *softirq_name(int64_t nr);
 const char *vector_name(int64_t vector);
+
+/* Values of a vCPU's and of a thread's `state`. */
+const char *run_vcpu_state_name(uint32_t state);
+const char *run_thread_state_name(uint32_t state);
 
 /* True when @reason can only be AMD's: Intel's basic exit reasons end at 77. */
 bool exit_reason_is_svm(int64_t reason);

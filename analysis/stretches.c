@@ -2,6 +2,7 @@
 /* Delays one by one, the longest of all: each stretch in which a vCPU or a thread wanted to run and
  * did not, and each exit that took long without being a halt. */
 #include "analysis/exits.h"
+#include "analysis/keyed.h"
 #include "analysis/preemption.h"
 #include "analysis/thread_delay.h"
 #include "analysis/why.h"
@@ -35,6 +36,8 @@ struct stretches {
 	bool open;
 	bool counts; /* the one at hand: it may be kept */
 	struct stretch now;
+	uint64_t serial;      /* of that one */
+	struct memo memo;     /* numbers of its causes */
 	struct stretch *heap; /* owned: the longest so far, the shortest of them first */
 	unsigned nr;
 };
@@ -109,30 +112,43 @@ static void begin_stretch(struct stretches *s, enum stretch_kind kind, int64_t r
 	s->now.begin = begin;
 	s->now.end = end;
 	s->now.nr_causes = 0;
+	s->serial++;
 	s->open = true;
 	s->counts = s->nr < STRETCHES_MAX || end - begin > length(&s->heap[0]);
+}
+
+/* The cause's number among those of the stretch at hand; CAUSES_MAX when there is no room for it.
+ */
+static size_t cause_of(struct stretches *s, int64_t context, int64_t on)
+{
+	struct culprit c;
+	size_t at;
+
+	/* Mostly one of those that were met before. */
+	if (memo_get(&s->memo, context, s->serial, &at) && s->now.causes[at].on == on)
+		return at;
+	c = culprit_of(s->run, context);
+	for (at = 0; at < s->now.nr_causes; at++) {
+		struct stretch_cause *cause = &s->now.causes[at];
+
+		if (!memcmp(&cause->culprit, &c, sizeof(c)) && cause->on == on)
+			break;
+	}
+	if (at == CAUSES_MAX)
+		return at;
+	if (at == s->now.nr_causes)
+		s->now.causes[s->now.nr_causes++] = (struct stretch_cause){c, on, 0};
+	memo_put(&s->memo, context, s->serial, at);
+	return at;
 }
 
 /* A piece of the stretch at hand: what had the CPU meanwhile. */
 static void add_piece(struct stretches *s, int64_t context, int64_t on, ns_t time_ns)
 {
-	struct culprit c;
-	unsigned i;
+	size_t at = s->counts ? cause_of(s, context, on) : CAUSES_MAX;
 
-	if (!s->counts)
-		return;
-	c = culprit_of(s->run, context);
-	for (i = 0; i < s->now.nr_causes; i++) {
-		struct stretch_cause *cause = &s->now.causes[i];
-
-		if (!memcmp(&cause->culprit, &c, sizeof(c)) && cause->on == on)
-			break;
-	}
-	if (i == CAUSES_MAX)
-		return;
-	if (i == s->now.nr_causes)
-		s->now.causes[s->now.nr_causes++] = (struct stretch_cause){c, on, 0};
-	s->now.causes[i].time_ns += time_ns;
+	if (at < CAUSES_MAX)
+		s->now.causes[at].time_ns += time_ns;
 }
 
 static bool add_preemption(const struct preemption *p, void *data)
@@ -297,15 +313,17 @@ static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t b
 	int ret;
 
 	s.heap = calloc(STRETCHES_MAX, sizeof(*s.heap));
-	if (!s.heap)
-		return fail(err, -ENOMEM, "out of memory");
-	ret = collect(&s, &w, err);
+	if (!s.heap || memo_init(&s.memo, sonde_nr_contexts(run)))
+		ret = fail(err, -ENOMEM, "out of memory");
+	else
+		ret = collect(&s, &w, err);
 	for (unsigned i = 0; i < s.nr && !ret; i++) {
 		struct verdict v = verdict_of(&w, &s.heap[i]);
 
 		why_add(&w, &v);
 	}
 	free(s.heap);
+	memo_release(&s.memo);
 	facts_sort(out, "cost");
 	return ret;
 }

@@ -58,15 +58,15 @@ static int resize(struct strips *s, struct strip *strip, unsigned room)
 }
 
 /* An attribute whose strip was too short is likely to be read again from its begin: the next strip
- * is longer, until it holds all.  What cannot be held whole is read in short pieces. */
+ * is much longer, until it holds all.  What cannot be held whole is read in short pieces. */
 static int make_room(struct strips *s, struct strip *strip)
 {
 	if (!strip->room)
 		return resize(s, strip, STRIP_ROOM);
 	if (!strip->filled || strip->stays_short)
 		return 0;
-	if (s->intervals + strip->room <= STRIPS_MAX)
-		return resize(s, strip, strip->room * 2);
+	if (s->intervals + (STRIP_GROWTH - 1) * strip->room <= STRIPS_MAX)
+		return resize(s, strip, strip->room * STRIP_GROWTH);
 	strip->stays_short = true;
 	return resize(s, strip, STRIP_ROOM);
 }

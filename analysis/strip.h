@@ -10,13 +10,14 @@
  * An analysis that asks for many moments of one attribute, mostly in the order of time, would pay
  * for a search in the file each time.  A strip holds STRIP_ROOM intervals from the moment asked
  * for; the next questions are answered from it, until one falls outside.  A strip that has to be
- * filled again gets twice as long, as long as all together hold no more than STRIPS_MAX (24 bytes
+ * filled again gets eight times as long, as long as all together hold no more than STRIPS_MAX (24 bytes
  * each): so who asks for one attribute over and over decodes it once.  Memory does not depend on
  * the length of the run.
  *
  * Zero-initialise with .run set, strips_release() at the end.
  */
 #define STRIP_ROOM 1024
+#define STRIP_GROWTH 8
 #define STRIPS_MAX (2u << 20)
 
 struct strip;

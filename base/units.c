@@ -115,3 +115,11 @@ char *unit_count(char buf[static UNIT_TEXT], int64_t n)
 	*to = '\0';
 	return buf;
 }
+
+char *unit_real(char buf[static UNIT_TEXT], double value)
+{
+	snprintf(buf, UNIT_TEXT, "%.15g", value);
+	if (strtod(buf, NULL) != value)
+		snprintf(buf, UNIT_TEXT, "%.17g", value);
+	return buf;
+}

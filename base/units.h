@@ -23,6 +23,9 @@ char *unit_share(char buf[static UNIT_TEXT], int64_t ppm);
 /* "47.1 MB". */
 char *unit_bytes(char buf[static UNIT_TEXT], uint64_t bytes);
 
+/* A number with a fraction: the fewest digits, 15 or 17, that read as the same number again. */
+char *unit_real(char buf[static UNIT_TEXT], double value);
+
 /* "1,234,567". */
 char *unit_count(char buf[static UNIT_TEXT], int64_t n);
 

@@ -60,6 +60,7 @@ extern const struct command state_command;
 extern const struct command timeline_command;
 extern const struct command top_command;
 extern const struct command events_command;
+extern const struct command sql_command;
 extern const struct command check_command;
 extern const struct command serve_command;
 extern const struct command export_command;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bash completion, made from the tables of commands and options. */
 #include "cmd/command.h"
+#include "sql/ready.h"
 
 #include <stdio.h>
 
@@ -43,6 +44,14 @@ static void print_sections(FILE *out)
 	fputs("\" ;;\n", out);
 }
 
+static void print_ready(FILE *out)
+{
+	fputs("\t--ready|-r) words=\"", out);
+	for (unsigned i = 0; i < nr_ready_queries; i++)
+		fprintf(out, "%s%s", i ? " " : "", ready_queries[i].name);
+	fputs("\" ;;\n", out);
+}
+
 static void print_command(FILE *out, const struct command *c)
 {
 	struct option_set own = {c->options, c->nr_options, 0, NULL};
@@ -75,6 +84,7 @@ void print_completion(FILE *out)
 		print_choices(out, &own);
 	}
 	print_sections(out);
+	print_ready(out);
 	fputs("\tesac\n"
 	      "\tif [[ -n $words ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"

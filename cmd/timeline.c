@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde timeline: what ran when: to be walked through on a terminal, or as a picture. */
 #include "cmd/command.h"
+#include "analysis/run.h"
 #include "cmd/outfile.h"
 #include "cmd/signals.h"
 #include "report/facts.h"
@@ -98,8 +99,6 @@ static int write_picture(FILE *out, void *data, struct error *err)
 static void json_run(struct json *j, const struct picture *p, unsigned row, unsigned first,
 		     unsigned end, uint32_t value)
 {
-	static const char *const states[] = {"none",	  "unknown", "on_cpu",
-					     "preempted", "waiting", "gone"};
 	struct sonde_context c;
 
 	if (!value)
@@ -108,7 +107,7 @@ static void json_run(struct json *j, const struct picture *p, unsigned row, unsi
 	json_uint(j, "first", first);
 	json_uint(j, "nr", end - first);
 	if (p->rows[row].kind == ROW_VCPU) {
-		json_str(j, "state", states[value < ARRAY_SIZE(states) ? value : 1]);
+		json_str(j, "state", run_vcpu_state_name(value));
 	} else if (!sonde_context(p->run, (int64_t)value - 1, &c)) {
 		json_machine(j, "machine", p->run, c.machine);
 		json_str(j, "mode", sonde_mode_name(c.mode));
@@ -232,11 +231,13 @@ const struct command timeline_command = {
 	.name = "timeline",
 	.summary = "what ran when: walk through it on a terminal; or a picture",
 	.operands = "[FILE]",
-	.about = "On a terminal: zoom, move, open what is inside, highlight; ? there lists the keys.\n"
-		 "With --plain, --rows or --width, in a pipe and as SVG it is a picture: a row per\n"
-		 "physical CPU shows what really ran on it.  Below, the same rows for each machine\n"
-		 "show its part only, and a row per vCPU shows when it was on a CPU, preempted or\n"
-		 "waiting.\n",
+	.about =
+		"On a terminal: zoom, move, open what is inside, highlight; ? there lists the "
+		"keys.\n"
+		"With --plain, --rows or --width, in a pipe and as SVG it is a picture: a row per\n"
+		"physical CPU shows what really ran on it.  Below, the same rows for each machine\n"
+		"show its part only, and a row per vCPU shows when it was on a CPU, preempted or\n"
+		"waiting.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

@@ -56,9 +56,9 @@ struct top_command {
 
 static unsigned threads_max(const struct top_command *c)
 {
-	return c->opt->threads	       ? (unsigned)(c->opt->threads > 100000 ? 100000 : c->opt->threads)
+	return c->opt->threads ? (unsigned)(c->opt->threads > 100000 ? 100000 : c->opt->threads)
 	       : c->screen || is_json(c->inv) ? THREADS_SCREEN
-				       : THREADS_BATCH;
+					      : THREADS_BATCH;
 }
 
 static enum top_order order_of(const struct top_command *c)
@@ -102,7 +102,8 @@ static void about_live(const struct live_window *w, char *buf, size_t room)
 		 unit_length(watched, w->cost.watched_ns, true),
 		 unit_length(elapsed, w->cost.elapsed_ns, true),
 		 lost_text((int64_t)w->cost.events_lost, lost, sizeof(lost)),
-		 100.0 * (double)w->cost.cpu_ns / (double)(w->cost.elapsed_ns ? w->cost.elapsed_ns : 1));
+		 100.0 * (double)w->cost.cpu_ns /
+			 (double)(w->cost.elapsed_ns ? w->cost.elapsed_ns : 1));
 }
 
 static void about_run(struct sonde_run *run, const struct top *top, char *buf, size_t room)
@@ -111,8 +112,8 @@ static void about_run(struct sonde_run *run, const struct top *top, char *buf, s
 	const char *name = strrchr(sonde_run_path(run), '/');
 	char from[UNIT_TEXT], span[UNIT_TEXT], after[UNIT_TEXT], lost[64];
 
-	snprintf(buf, room, " %s  from %s (+%s) for %s, %s",
-		 name ? name + 1 : sonde_run_path(run), unit_time(from, top->begin, is_ns),
+	snprintf(buf, room, " %s  from %s (+%s) for %s, %s", name ? name + 1 : sonde_run_path(run),
+		 unit_time(from, top->begin, is_ns),
 		 unit_length(after, top->begin - sonde_run_begin(run), is_ns),
 		 unit_length(span, top->end - top->begin, is_ns),
 		 lost_text(top->lost, lost, sizeof(lost)));
@@ -441,9 +442,12 @@ const struct command top_command = {
 	.name = "top",
 	.summary = "what VMs, vCPUs and threads do, and who keeps them from it: now, or in a run",
 	.operands = "[FILE]",
-	.about = "Without FILE: this machine as it is now, as root.  A window is recorded into memory\n"
-		 "and analysed, again and again; the first line says how much of the time was watched\n"
-		 "and what that cost.  With FILE: a run, to be scrolled through.  ? lists the keys.\n"
+	.about = "Without FILE: this machine as it is now, as root.  A window is recorded into "
+		 "memory\n"
+		 "and analysed, again and again; the first line says how much of the time was "
+		 "watched\n"
+		 "and what that cost.  With FILE: a run, to be scrolled through.  ? lists the "
+		 "keys.\n"
 		 "In a pipe or with --batch the tables are printed.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT | COMMON_TIME,
 	.options = option_rows,

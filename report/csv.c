@@ -4,26 +4,35 @@
 #include "report/safe.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FIELD_MAX 1200
 
 void csv_text(FILE *out, const char *text)
 {
-	char safe[FIELD_MAX];
+	size_t room = strlen(text) + 1;
+	char field[FIELD_MAX];
+	char *safe = room > sizeof(field) ? malloc(room) : field;
 
-	safe_text(safe, sizeof(safe), text);
-	if (!strpbrk(safe, ",\"\n\r")) {
+	if (!safe) { /* the begin of it is better than none */
+		safe = field;
+		room = sizeof(field);
+	}
+	safe_text(safe, room, text);
+	if (!strpbrk(safe, ",\"")) {
 		fputs(safe, out);
-		return;
+	} else {
+		fputc('"', out);
+		for (const char *c = safe; *c; c++) {
+			if (*c == '"')
+				fputc('"', out);
+			fputc(*c, out);
+		}
+		fputc('"', out);
 	}
-	fputc('"', out);
-	for (const char *c = safe; *c; c++) {
-		if (*c == '"')
-			fputc('"', out);
-		fputc(*c, out);
-	}
-	fputc('"', out);
+	if (safe != field)
+		free(safe);
 }
 
 static void put_cell(FILE *out, struct sonde_run *run, enum sonde_column_type type,

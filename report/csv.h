@@ -8,12 +8,13 @@
 
 /*
  * Facts as comma-separated values (RFC 4180, lines end in \n): a line of column names, a line per
- * row.  Times and lengths are integers in ns, shares in parts per million, machines, CPUs and threads
- * their labels, what is unknown an empty field.
+ * row.  Times and lengths are integers in ns, shares in parts per million, machines, CPUs and
+ * threads their labels, what is unknown an empty field.
  */
 void facts_csv(FILE *out, struct sonde_run *run, const struct sonde_facts *facts);
 
-/* One field that is text: quoted where it has to be, without control bytes. */
+/* One field that is text: quoted where it has to be; control characters and what is not UTF-8
+ * become '?'. */
 void csv_text(FILE *out, const char *text);
 
 #endif

@@ -236,7 +236,7 @@ static bool term_hits(const struct filter_term *t, const struct facets *f)
 static bool matches(const struct filter *f, const struct facets *facets)
 {
 	for (unsigned i = 0; i < f->nr; i++) {
-		if (term_hits(&f->terms[i], facets) == f->terms[i].not)
+		if (term_hits(&f->terms[i], facets) == f->terms[i].not )
 			return false;
 	}
 	return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/json.h"
 
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <assert.h>
@@ -118,6 +119,28 @@ void json_milli(struct json *j, const char *key, int64_t value)
 		(unsigned)(size % 1000));
 }
 
+void json_rounded(struct json *j, const char *key, double value)
+{
+	if (!isfinite(value)) {
+		json_put_null(j, key);
+		return;
+	}
+	begin_value(j, key);
+	fprintf(j->out, "%.6g", value);
+}
+
+void json_real(struct json *j, const char *key, double value)
+{
+	char text[UNIT_TEXT];
+
+	if (isfinite(value)) {
+		begin_value(j, key);
+		fputs(unit_real(text, value), j->out);
+	} else {
+		json_put_null(j, key);
+	}
+}
+
 void json_str(struct json *j, const char *key, const char *value)
 {
 	begin_value(j, key);
@@ -128,16 +151,6 @@ void json_bool(struct json *j, const char *key, bool value)
 {
 	begin_value(j, key);
 	fputs(value ? "true" : "false", j->out);
-}
-
-void json_number(struct json *j, const char *key, double value)
-{
-	if (!isfinite(value)) {
-		json_put_null(j, key);
-		return;
-	}
-	begin_value(j, key);
-	fprintf(j->out, "%.6g", value);
 }
 
 void json_put_null(struct json *j, const char *key)

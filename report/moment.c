@@ -58,9 +58,9 @@ static void culprit_text(struct sonde_run *run, const struct sonde_facts *f, siz
 		snprintf(label, sizeof(label), "%s",
 			 mode < 0 ? "unknown"
 				  : sonde_mode_name((enum sonde_mode)sonde_facts_cell(
-					    f, row, (unsigned)mode).i));
-	if (where >= 0 &&
-	    !sonde_machine(run, sonde_facts_cell(f, row, (unsigned)where).i, &m))
+							    f, row, (unsigned)mode)
+							    .i));
+	if (where >= 0 && !sonde_machine(run, sonde_facts_cell(f, row, (unsigned)where).i, &m))
 		snprintf(buf, room, "%s on %s", label, m.name);
 	else
 		snprintf(buf, room, "%s", label);
@@ -102,8 +102,8 @@ void vcpu_wait_text(struct sonde_run *run, int64_t vcpu, int64_t at, char *buf, 
 	if (sonde_at(run, attr, at, &now))
 		return;
 	/* What ended the wait is known from the VM entry behind it. */
-	if (!now.value && (sonde_next_change(run, attr, at, &next) ||
-			   next == SONDE_TIME_MAX || sonde_at(run, attr, next, &now)))
+	if (!now.value && (sonde_next_change(run, attr, at, &next) || next == SONDE_TIME_MAX ||
+			   sonde_at(run, attr, next, &now)))
 		return;
 	if (!sonde_wake(run, (int64_t)now.value - 1, &wake))
 		snprintf(buf, room, "for %s%s%s: %s", sonde_cause_name(wake.cause),

@@ -19,8 +19,8 @@ bool stack_is_uncertain(const struct sonde_stack *s, int64_t at);
 /* The container that a thread (a row) is in; "" for none. */
 void container_text(const struct sonde_run *run, int64_t thread, char *buf, size_t room);
 
-/* Who had the CPU while a vCPU (a row) was ready to run, and why it lost it: "instead of it h-burn[519]
- * on host0; its time was up"; "" when nothing is known, or it was not ready. */
+/* Who had the CPU while a vCPU (a row) was ready to run, and why it lost it: "instead of it
+ * h-burn[519] on host0; its time was up"; "" when nothing is known, or it was not ready. */
 void vcpu_off_text(struct sonde_run *run, int64_t vcpu, int64_t at, char *buf, size_t room);
 
 /* What a waiting vCPU waits for: "for timer local_timer: its own thread found ..."; "" as above. */

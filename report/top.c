@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/top.h"
 #include "analysis/usage.h"
-#include "base/units.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -252,8 +251,8 @@ static void culprit_label(const struct maker *m, const struct sonde_facts *f, si
 		return;
 	}
 	sonde_machine(m->run, cell(f, i, "culprit_machine"), &machine);
-	snprintf(buf, room, "%s on %s",
-		 sonde_mode_name((enum sonde_mode)cell(f, i, "mode")), machine.name);
+	snprintf(buf, room, "%s on %s", sonde_mode_name((enum sonde_mode)cell(f, i, "mode")),
+		 machine.name);
 }
 
 /* Who ran instead of vCPUs (key "vcpu") or of threads (key "thread"). */
@@ -414,8 +413,7 @@ static int make(struct maker *m, const struct usages *usages, enum top_order ord
 	if (ret)
 		return ret;
 	take_threads(m, usages);
-	ret = take_culprits(m, "thread_delay", "thread", &m->thread_rows, TOP_THREAD,
-			    err);
+	ret = take_culprits(m, "thread_delay", "thread", &m->thread_rows, TOP_THREAD, err);
 	if (!ret)
 		ret = count_lost(m, err);
 	if (ret)
@@ -458,86 +456,4 @@ void top_release(struct top *top)
 	free(top->rows);
 	arena_release(&top->arena);
 	*top = (struct top){0};
-}
-
-/* ---- as text ------------------------------------------------------------------------------- */
-
-static const struct top_column cpu_table[] = {
-	{"CPU", "cpu", "", 0, TOP_NAME},
-	{"RUNS", "run", "ran", TOP_RUN, TOP_SHARE},
-	{"GUESTS", "guest", "VMs", TOP_GUEST, TOP_SHARE},
-	{"HYPERV", "hypervisor", "hypervisor", TOP_HYP, TOP_SHARE},
-	{"IRQ", "irq", "interrupts", TOP_IRQ, TOP_SHARE},
-	{"IDLE", "idle", "idle", TOP_WAIT, TOP_SHARE},
-	{"UNKN", "unknown", "not known", TOP_UNKNOWN, TOP_SHARE},
-	{"MOSTLY", "mostly", "mostly", 0, TOP_MOSTLY},
-};
-static const struct top_column vm_table[] = {
-	{"VM", "vm", "", 0, TOP_NAME},
-	{"RUNS", "run", "ran", TOP_RUN, TOP_SHARE},
-	{"HYPERV", "hypervisor", "hypervisor", TOP_HYP, TOP_SHARE},
-	{"IRQ", "irq", "interrupts", TOP_IRQ, TOP_SHARE},
-	{"STOLEN", "stolen", "stolen", TOP_OFF, TOP_SHARE},
-	{"WAITS", "wait", "waited", TOP_WAIT, TOP_SHARE},
-	{"FOR", "waits_for", "waits for", 0, TOP_WAITS_FOR},
-	{"STOLEN BY", "stolen_by", "stolen by", 0, TOP_OFF_BY},
-};
-static const struct top_column thread_table[] = {
-	{"THREAD", "thread", "", 0, TOP_NAME},
-	{"RUNS", "run", "ran", TOP_RUN, TOP_SHARE},
-	{"HYPERV", "hypervisor", "hypervisor", TOP_HYP, TOP_SHARE},
-	{"IRQ", "irq", "interrupts", TOP_IRQ, TOP_SHARE},
-	{"KEPT", "kept", "kept", TOP_OFF, TOP_SHARE},
-	{"KEPT FROM RUNNING BY", "kept_by", "kept by", 0, TOP_OFF_BY},
-};
-
-const struct top_column *top_columns(enum top_kind kind, unsigned *nr)
-{
-	switch (kind) {
-	case TOP_CPU:
-		*nr = ARRAY_SIZE(cpu_table);
-		return cpu_table;
-	case TOP_THREAD:
-		*nr = ARRAY_SIZE(thread_table);
-		return thread_table;
-	default:
-		*nr = ARRAY_SIZE(vm_table);
-		return vm_table;
-	}
-}
-
-static char *cause_text(const struct top_row *row, const struct top_cause *cause, char *buf,
-			size_t room)
-{
-	char share[UNIT_TEXT];
-
-	*buf = '\0';
-	if (cause->text && cause->time_ns)
-		snprintf(buf, room, "%s %s",
-			 unit_share(share, share_ppm(cause->time_ns, row->all_ns)), cause->text);
-	return buf;
-}
-
-char *top_cell(const struct top_row *row, const struct top_column *column, char *buf, size_t room)
-{
-	char share[UNIT_TEXT];
-
-	switch (column->what) {
-	case TOP_NAME:
-		snprintf(buf, room, "%s", row->name);
-		break;
-	case TOP_SHARE:
-		snprintf(buf, room, "%s",
-			 row->parts[column->part]
-				 ? unit_share(share, share_ppm(row->parts[column->part], row->all_ns))
-				 : "-");
-		break;
-	case TOP_MOSTLY:
-		return cause_text(row, &row->mostly, buf, room);
-	case TOP_WAITS_FOR:
-		return cause_text(row, &row->waits_for, buf, room);
-	case TOP_OFF_BY:
-		return cause_text(row, &row->off_by, buf, room);
-	}
-	return buf;
 }

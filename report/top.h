@@ -7,9 +7,9 @@
 #include "sonde/run.h"
 
 /*
- * What `sonde top` tells of a window: what each physical CPU, VM and vCPU did and waited for and who
- * kept it from running, and the threads.  Made of the same facts as all
- * reports; a run of a second that was just recorded is as good as any.
+ * What `sonde top` tells of a window: what each physical CPU, VM and vCPU did and waited for and
+ *who kept it from running, and the threads.  Made of the same facts as all reports; a run of a
+ *second that was just recorded is as good as any.
  *
  *	ret = top_make(&top, run, begin, end, TOP_BY_CPU, 20, &err);
  *	... top.rows ...
@@ -59,8 +59,8 @@ struct top {
 	int64_t begin, end;
 	struct top_row *rows; /* owned: CPUs, then each VM and its vCPUs, then threads */
 	unsigned nr, room;
-	unsigned threads;     /* that ran or wanted to, shown or not */
-	int64_t lost;	      /* events that are missing in the window, -1 not counted */
+	unsigned threads; /* that ran or wanted to, shown or not */
+	int64_t lost;	  /* events that are missing in the window, -1 not counted */
 	struct arena arena;
 };
 

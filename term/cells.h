@@ -12,8 +12,8 @@
  */
 struct cells {
 	unsigned pixels;
-	struct map rows;    /* attribute -> row of values */
-	uint32_t *values;   /* owned */
+	struct map rows;  /* attribute -> row of values */
+	uint32_t *values; /* owned */
 	size_t room;
 };
 
@@ -29,9 +29,9 @@ uint32_t cells_value(const struct cells *c, struct sonde_run *run, const struct 
 /* ---- how a value looks --------------------------------------------------------------------- */
 
 struct look {
-	int color;	/* of the 256, -1 nothing is there */
-	char letter;	/* where there are no colours */
-	bool matches;	/* the filter */
+	int color;    /* of the 256, -1 nothing is there */
+	char letter;  /* where there are no colours */
+	bool matches; /* the filter */
 };
 
 struct look value_look(struct sonde_run *run, const struct line *line, uint32_t value, bool safe,

@@ -64,8 +64,8 @@ static void say_frame(struct sheet *sheet, const struct sonde_stack *stack, unsi
 	if (f->thread >= 0)
 		sonde_thread_label(s->run, f->thread, thread, sizeof(thread));
 	stack_does_text(s->run, stack, i, does, sizeof(does));
-	say(sheet, i + 1 == stack->nr ? TTY_BOLD : TTY_PLAIN, "%*sL%u %s%s  %s%s  %s",
-	    (int)(2 * i), "", m.level, m.name, cpu, thread,
+	say(sheet, i + 1 == stack->nr ? TTY_BOLD : TTY_PLAIN, "%*sL%u %s%s  %s%s  %s", (int)(2 * i),
+	    "", m.level, m.name, cpu, thread,
 	    in_container(s, f->thread, container, sizeof(container)), does);
 }
 
@@ -83,12 +83,12 @@ static void say_stack(struct sheet *sheet, int cpu)
 	for (unsigned i = 0; i < stack.nr; i++)
 		say_frame(sheet, &stack, i);
 	if (stack.context >= 0 && stack_is_uncertain(&stack, at))
-		snprintf(uncertain, sizeof(uncertain), "; a change is nearer than the clocks' error");
+		snprintf(uncertain, sizeof(uncertain),
+			 "; a change is nearer than the clocks' error");
 	if (stack.context >= 0 && stack.bound_ns > 0)
 		snprintf(uncertain + strlen(uncertain), sizeof(uncertain) - strlen(uncertain),
 			 " (%s)", length_text(s, stack.bound_ns, bound));
-	say(sheet, TTY_FAINT, "for %s, since %s%s",
-	    length_text(s, stack.end - stack.begin, length),
+	say(sheet, TTY_FAINT, "for %s, since %s%s", length_text(s, stack.end - stack.begin, length),
 	    length_text(s, at - stack.begin, since), uncertain);
 }
 

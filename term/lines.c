@@ -218,7 +218,8 @@ static void list_threads(struct lines *l, int64_t machine, unsigned depth, bool 
 		nr++;
 	}
 	for (int64_t row = 0; row < sonde_nr_threads(l->run); row++) {
-		if (!(every || map_get(&l->extra, (uint64_t)row) || (!l->nr_busy && nr < THREADS_SHOWN)) ||
+		if (!(every || map_get(&l->extra, (uint64_t)row) ||
+		      (!l->nr_busy && nr < THREADS_SHOWN)) ||
 		    map_get(&shown, (uint64_t)row) || !is_thread_of(l, row, machine))
 			continue;
 		add_thread(l, row, depth);
@@ -261,7 +262,9 @@ static void add_machine(struct lines *l, int64_t row, unsigned depth, unsigned n
 			      "what really ran", true))
 		add_physical(l, TOPIC_PHYSICAL, 0, depth + 1, 0, -1, -1);
 	snprintf(note, sizeof(note), "%s%s",
-		 !row ? "physical machine" : m.level > 1 ? "nested VM" : "VM",
+		 !row	       ? "physical machine"
+		 : m.level > 1 ? "nested VM"
+			       : "VM",
 		 m.traced ? "" : ", no trace");
 	if (!add_group(l, id_of(TOPIC_MACHINE, row, -1), depth, row, m.name, note, true))
 		return;
@@ -392,23 +395,32 @@ static int place_in(const struct lines *l, int after, const struct lines *all)
 	return -1;
 }
 
-int lines_search(struct lines *l, const char *text, int after)
+/* The next one after @from, round about; @whole: of just that name. */
+static int next_named(const struct lines *all, const char *text, bool whole, int from)
+{
+	for (unsigned n = 1; n <= all->nr; n++) {
+		unsigned i = (unsigned)(from + (int)n) % all->nr;
+		char name[160];
+
+		search_name(all, &all->list[i], name, sizeof(name));
+		if (whole ? !strcasecmp(name, text) : strcasestr(name, text) != NULL)
+			return (int)i;
+	}
+	return -1;
+}
+
+int lines_search(struct lines *l, const char *text, int after, bool again)
 {
 	struct lines all;
 	uint64_t id = 0;
-	int from, found = -1;
+	int from, found;
 
 	if (build_all(l, &all))
 		return -1;
 	from = place_in(l, after, &all);
-	for (unsigned n = 1; n <= all.nr && found < 0; n++) {
-		unsigned i = (unsigned)(from + (int)n) % all.nr;
-		char name[160];
-
-		search_name(&all, &all.list[i], name, sizeof(name));
-		if (strcasestr(name, text))
-			found = (int)i;
-	}
+	found = again ? -1 : next_named(&all, text, true, from);
+	if (found < 0)
+		found = next_named(&all, text, false, from);
 	if (found >= 0) {
 		const struct line *line = &all.list[found];
 

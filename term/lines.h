@@ -6,10 +6,10 @@
 #include "sonde/run.h"
 
 /*
- * The lines of the picture: the tree machine → physical CPUs, vCPUs, containers, threads, VMs, as on
- * the page (web/src/rows.ts).  A line of a machine or a container shows the same attribute as a
- * physical CPU's, but only where its own code ran: laid over each other the machines' lines give the
- * physical ones back.
+ * The lines of the picture: the tree machine → physical CPUs, vCPUs, containers, threads, VMs, as
+ * on the page (web/src/rows.ts).  A line of a machine or a container shows the same attribute as a
+ * physical CPU's, but only where its own code ran: laid over each other the machines' lines give
+ * the physical ones back.
  *
  * Groups are opened and closed; lines_build() makes the list anew, and costs nothing but that.
  */
@@ -29,10 +29,10 @@ struct line {
 	char note[48]; /* small print behind it */
 	uint32_t attr; /* SONDE_NO_ATTR for groups */
 	int64_t machine;
-	int64_t cpu;	/* row, -1 none */
-	int64_t thread; /* row, -1 none */
+	int64_t cpu;			   /* row, -1 none */
+	int64_t thread;			   /* row, -1 none */
 	int64_t only_machine, only_pid_ns; /* rows: what the line is limited to, -1 all */
-	bool open;	/* of a group */
+	bool open;			   /* of a group */
 };
 
 struct lines {
@@ -41,7 +41,7 @@ struct lines {
 	unsigned nr, room;
 	struct map open;  /* id of a group -> open; others are as they are by default */
 	struct map extra; /* threads (rows) that are shown beside the busiest */
-	int64_t *busy;	  /* owned: threads (rows), the busiest first; the owner calls lines_busy() */
+	int64_t *busy; /* owned: threads (rows), the busiest first; the owner calls lines_busy() */
 	size_t nr_busy;
 	bool no_memory;
 };
@@ -62,10 +62,11 @@ void lines_open_all(struct lines *l, bool open);
 int lines_find(const struct lines *l, uint64_t id);
 
 /*
- * The line of the next thing, after line @after, whose name holds @text: a machine, CPU, container
- * or thread; what hides it is opened.  -1: there is none.
+ * The line of the next thing, after line @after, whose name holds @text: a machine, vCPU, container
+ * or thread; unless @again, one that is called just that comes before the others.  What hides it is
+ * opened.  -1: there is none.
  */
-int lines_search(struct lines *l, const char *text, int after);
+int lines_search(struct lines *l, const char *text, int after, bool again);
 
 /* What a line shows of a value of its attribute; 0 when that is not its own. */
 uint32_t line_value(struct sonde_run *run, const struct line *line, uint32_t value);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define CONTROL(letter) ((letter) & 0x1f)
+#define CONTROL(letter) ((letter)&0x1f)
 
 void prompt_begin(struct prompt *p, const char *title, const char *text)
 {

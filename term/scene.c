@@ -40,8 +40,7 @@ char *scene_time(const struct scene *s, ns_t t, char *buf, size_t room)
 {
 	char text[UNIT_TEXT];
 
-	unit_time(text, s->from_begin ? t - s->view.run_begin : t,
-		  sonde_run_ticks_are_ns(s->run));
+	unit_time(text, s->from_begin ? t - s->view.run_begin : t, sonde_run_ticks_are_ns(s->run));
 	snprintf(buf, room, "%s%s", s->from_begin ? "+" : "", text);
 	return buf;
 }
@@ -78,9 +77,10 @@ static ns_t tick_step(const struct scene *s, unsigned columns)
 
 	while (power * 10 <= least && power < INT64_MAX / 100)
 		power *= 10;
-	return power >= least ? power : power * 2 >= least ? power * 2
-	       : power * 5 >= least			    ? power * 5
-							    : power * 10;
+	return power >= least	    ? power
+	       : power * 2 >= least ? power * 2
+	       : power * 5 >= least ? power * 5
+				    : power * 10;
 }
 
 static void draw_ticks(const struct scene *s, const struct layout *l)
@@ -121,10 +121,10 @@ static void draw_axis(const struct scene *s, const struct layout *l)
 static void draw_name(const struct scene *s, const struct layout *l, unsigned row,
 		      const struct line *line, bool chosen)
 {
-	const char *caret = line->kind != LINE_GROUP	 ? ""
+	const char *caret = line->kind != LINE_GROUP  ? ""
 			    : !tty_has_blocks(s->tty) ? (line->open ? "- " : "+ ")
-			    : line->open			 ? "▾ "
-							 : "▸ ";
+			    : line->open	      ? "▾ "
+						      : "▸ ";
 	unsigned indent = line->depth + (line->kind == LINE_GROUP ? 0 : 1);
 	enum tty_style style = chosen			  ? TTY_CHOSEN
 			       : line->kind == LINE_GROUP ? TTY_BOLD
@@ -176,14 +176,13 @@ static void draw_names_on(struct scene *s, const struct layout *l, unsigned row,
 {
 	unsigned per = scene_pixels_per_column(s);
 
-	for (unsigned x = 0, end; x < l->cells; x = end > x ? end : x + 1) {
+	for (unsigned x = 0, end; x<l->cells; x = end> x ? end : x + 1) {
 		uint32_t value = cells_value(&s->cells, s->run, line, x * per);
 		struct look look;
 		char name[96];
 
 		end = x;
-		while (end < l->cells &&
-		       cells_value(&s->cells, s->run, line, end * per) == value &&
+		while (end < l->cells && cells_value(&s->cells, s->run, line, end * per) == value &&
 		       cells_value(&s->cells, s->run, line, end * per + per - 1) == value)
 			end++;
 		if (!value || end - x < 4)
@@ -200,9 +199,8 @@ static void draw_cursor(struct scene *s, const struct layout *l, unsigned row,
 {
 	unsigned per = scene_pixels_per_column(s);
 	unsigned x = view_column(&s->view, s->view.cursor, l->cells);
-	struct look look =
-		value_look(s->run, line, cells_value(&s->cells, s->run, line, x * per),
-			   s->palette == PALETTE_SAFE, &s->filter);
+	struct look look = value_look(s->run, line, cells_value(&s->cells, s->run, line, x * per),
+				      s->palette == PALETTE_SAFE, &s->filter);
 
 	if (has_letters(s) && look.color >= 0)
 		return; /* the letter tells more */
@@ -220,9 +218,9 @@ static void draw_line(struct scene *s, const struct layout *l, unsigned row, uns
 	if (line->kind == LINE_GROUP)
 		return;
 	for (unsigned x = 0; x < l->cells; x++) {
-		struct look left = value_look(
-			s->run, line, cells_value(&s->cells, s->run, line, x * per), safe,
-			&s->filter);
+		struct look left =
+			value_look(s->run, line, cells_value(&s->cells, s->run, line, x * per),
+				   safe, &s->filter);
 		struct look right = left;
 
 		if (per > 1)
@@ -255,8 +253,8 @@ static void draw_separator(const struct scene *s, const struct layout *l, unsign
 	unsigned shown = s->lines.nr - s->first < l->lines ? s->lines.nr - s->first : l->lines;
 
 	if (shown < s->lines.nr)
-		snprintf(more, sizeof(more), "   lines %u-%u of %u", s->first + 1,
-			 s->first + shown, s->lines.nr);
+		snprintf(more, sizeof(more), "   lines %u-%u of %u", s->first + 1, s->first + shown,
+			 s->lines.nr);
 	snprintf(text, sizeof(text), " at %s%s", scene_time(s, s->view.cursor, when, sizeof(when)),
 		 more);
 	tty_put(s->tty, row, 0, l->columns, TTY_BAR, true, text);

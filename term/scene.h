@@ -56,6 +56,16 @@ int scene_draw(struct scene *s);
 /* A time as the user wants it told. */
 char *scene_time(const struct scene *s, ns_t t, char *buf, size_t room);
 
+/*
+ * term/step.c: the cursor goes to the next or last moment at which the chosen line shows something
+ * else; with @same, at which the same thread runs again, or the state comes again.  NULL, or why it
+ * stays where it is.
+ */
+const char *scene_step(struct scene *s, bool forward, bool same);
+
+/* And the filter's term for the thread at the cursor, or else for the line's machine; false: none. */
+bool scene_term(const struct scene *s, char *buf, size_t room);
+
 /* term/details.c: what is known of the chosen line at the cursor, from @row on, on at most @nr. */
 void details_draw(struct scene *s, unsigned row, unsigned nr);
 

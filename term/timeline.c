@@ -12,8 +12,7 @@
 #include <string.h>
 
 #define UNDO_MAX 32
-#define LOOK_STEPS 512 /* changes that are looked at between two looks at the keyboard */
-#define CONTROL(letter) ((letter) & 0x1f)
+#define CONTROL(letter) ((letter)&0x1f)
 
 enum mode { MODE_KEYS, MODE_FILTER, MODE_SEARCH };
 
@@ -234,58 +233,12 @@ static void close_or_open_all(struct timeline *t)
 
 /* ---- steps from change to change ----------------------------------------------------------- */
 
-/* Is this value the one that is looked for?  @thread: of a context, -1 any. */
-static bool is_wanted(const struct timeline *t, const struct line *line, uint32_t value,
-		      uint32_t from, bool same, int64_t thread)
-{
-	struct sonde_context c;
-
-	if (!same)
-		return value != from;
-	if (line->kind == LINE_CPU)
-		return !sonde_context(t->scene.run, (int64_t)value - 1, &c) && c.thread == thread;
-	return value == from;
-}
-
-/*
- * To the next or last moment at which the line shows something else; with @same, at which the same
- * thread runs again, or the state comes again.
- */
 static void step(struct timeline *t, bool forward, bool same)
 {
-	struct scene *s = &t->scene;
-	const struct line *line = chosen_line(t);
-	struct sonde_context c = {.thread = -1};
-	struct sonde_interval now;
-	ns_t at = s->view.cursor;
-	uint32_t from;
+	const char *why = scene_step(&t->scene, forward, same);
 
-	if (!line || line->attr == SONDE_NO_ATTR) {
-		message(t, "a group does not change: choose a line of it");
-		return;
-	}
-	if (sonde_at(s->run, line->attr, at, &now))
-		return;
-	from = line_value(s->run, line, now.value);
-	sonde_context(s->run, (int64_t)from - 1, &c);
-	for (unsigned n = 1;; n++) {
-		int ret = forward ? sonde_next_change(s->run, line->attr, at, &at)
-				  : sonde_prev_change(s->run, line->attr, at - 1, &at);
-
-		if (ret || at < s->view.run_begin || at >= s->view.run_end ||
-		    sonde_at(s->run, line->attr, at, &now)) {
-			message(t, forward ? "nothing more until the end of the run"
-					   : "nothing more until the begin of the run");
-			return;
-		}
-		if (is_wanted(t, line, line_value(s->run, line, now.value), from, same, c.thread))
-			break;
-		if (n % LOOK_STEPS == 0 && tty_key_waits(s->tty)) {
-			message(t, "stopped looking");
-			return;
-		}
-	}
-	view_move_cursor(&s->view, at);
+	if (why)
+		message(t, why);
 }
 
 static void next_change(struct timeline *t)
@@ -338,25 +291,27 @@ static void begin_search(struct timeline *t)
 	prompt_begin(&t->prompt, " find a thread, machine, container, or a time: ", "");
 }
 
+/* As the user wrote it; nothing: the same again. */
 static void find(struct timeline *t, const char *text)
 {
 	struct scene *s = &t->scene;
+	bool again = !*text || !strcmp(text, t->searched);
 	struct sonde_error err = {0};
 	int64_t at;
 	int line;
 
-	if (!*text)
-		text = t->searched;
-	if (!*text)
-		return;
 	if (isdigit((unsigned char)*text) || *text == '+' || !strncmp(text, "tsc:", 4)) {
 		if (!sonde_run_time(s->run, text, &at, &err)) {
 			view_move_cursor(&s->view, at);
 			return;
 		}
 	}
-	snprintf(t->searched, sizeof(t->searched), "%s", text);
-	line = lines_search(&s->lines, t->searched, (int)s->chosen);
+	if (*text)
+		snprintf(t->searched, sizeof(t->searched), "%s", text);
+	if (!*t->searched)
+		return;
+	lines_busy(&s->lines, s->view.begin, s->view.end);
+	line = lines_search(&s->lines, t->searched, (int)s->chosen, again);
 	if (line >= 0)
 		s->chosen = (unsigned)line;
 	else
@@ -366,32 +321,10 @@ static void find(struct timeline *t, const char *text)
 /* The thread at the cursor, or the machine of a group: highlighted, or no longer. */
 static void highlight(struct timeline *t)
 {
-	struct scene *s = &t->scene;
-	const struct line *line = chosen_line(t);
-	char label[160], term[200];
-	int64_t thread = line ? line->thread : -1;
-	struct sonde_interval now;
-	struct sonde_machine m;
-	struct sonde_context c;
+	char term[PROMPT_ROOM];
 
-	if (!line)
-		return;
-	if (line->attr != SONDE_NO_ATTR && !sonde_at(s->run, line->attr, s->view.cursor, &now)) {
-		if (line->kind == LINE_TASK)
-			thread = (int64_t)now.value - 1;
-		if (line->kind == LINE_CPU && !sonde_context(s->run, (int64_t)now.value - 1, &c))
-			thread = c.thread;
-	}
-	if (thread >= 0) {
-		sonde_thread_label(s->run, thread, label, sizeof(label));
-		snprintf(term, sizeof(term), strpbrk(label, " ,") ? "thread=\"%s\"" : "thread=%s",
-			 label);
-	} else if (!sonde_machine(s->run, line->machine, &m)) {
-		snprintf(term, sizeof(term), "machine=%s", m.name);
-	} else {
-		return;
-	}
-	set_filter(t, strcmp(s->filter_text, term) ? term : "");
+	if (scene_term(&t->scene, term, sizeof(term)))
+		set_filter(t, strcmp(t->scene.filter_text, term) ? term : "");
 }
 
 static void escape(struct timeline *t)
@@ -406,9 +339,10 @@ static void escape(struct timeline *t)
 
 static void next_palette(struct timeline *t)
 {
-	static const char *const names[] = {"the usual colours", "colours for all eyes",
-					    "letters: u user, s system call, k kernel, i interrupt, "
-					    "h hypervisor, g guest, ! not on a CPU, ~ waits"};
+	static const char *const names[] = {
+		"the usual colours", "colours for all eyes",
+		("letters: u user, s system call, k kernel, i interrupt, "
+		 "h hypervisor, g guest, ! not on a CPU, ~ waits")};
 	struct scene *s = &t->scene;
 
 	if (tty_has_colors(s->tty))
@@ -444,7 +378,7 @@ static const struct binding {
 	{{'A'}, "A", "a screen to the left", screen_left},
 	{{'D'}, "D", "a screen to the right", screen_right},
 	{{'0'}, "0", "the whole run", whole_run},
-	{{'u', CONTROL('z')}, "u", "undo a zoom", undo},
+	{{'u'}, "u", "undo a zoom", undo},
 	{{TTY_LEFT, 'h'}, "Left h", "the cursor to the left", cursor_left},
 	{{TTY_RIGHT, 'l'}, "Right l", "the cursor to the right", cursor_right},
 	{{TTY_HOME}, "Home", "the cursor to the begin of the run", to_begin},
@@ -459,7 +393,9 @@ static const struct binding {
 	{{TTY_PAGE_DOWN}, "PgDn", "a screen down", page_down},
 	{{TTY_ENTER, ' '}, "Enter Space", "open or close a group", toggle},
 	{{'*'}, "*", "open or close all groups", close_or_open_all},
-	{{'/', CONTROL('f')}, "/", "find a thread, machine, CPU, container; or go to a time",
+	{{'/', CONTROL('f')},
+	 "/",
+	 "find a thread, machine, CPU, container; or go to a time",
 	 begin_search},
 	{{'f'}, "f", "highlight filter", begin_filter},
 	{{'x'}, "x", "highlight the thread at the cursor", highlight},

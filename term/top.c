@@ -82,7 +82,7 @@ static void widths_of(enum top_kind kind, unsigned columns, unsigned widths[TOP_
 	unsigned name = kind == TOP_THREAD ? 26 : 12;
 
 	for (unsigned i = 0; i < nr; i++) {
-		widths[i] = list[i].what == TOP_NAME	    ? name + (extra / 3 < 16 ? extra / 3 : 16)
+		widths[i] = list[i].what == TOP_NAME ? name + (extra / 3 < 16 ? extra / 3 : 16)
 			    : list[i].what == TOP_WAITS_FOR ? 13 + (extra / 5 < 10 ? extra / 5 : 10)
 							    : SHARE_WIDTH;
 		if (i + 1 < nr)
@@ -136,9 +136,9 @@ static void draw_row(struct screen_of_top *s, unsigned y, unsigned index)
 			snprintf(text, sizeof(text), "%*s", SHARE_WIDTH, cell);
 		else
 			snprintf(text, sizeof(text), "%s%s",
-				 i			   ? "  "
+				 i			 ? "  "
 				 : row->kind == TOP_VCPU ? " "
-							   : "",
+							 : "",
 				 cell);
 		tty_put(s->tty, y, x, widths[i], style, chosen, text);
 		if (columns[i].what == TOP_NAME && strlen(text) >= widths[i])
@@ -438,8 +438,7 @@ static int run_live(struct screen_of_top *s, struct error *err)
 			wait_with_keys(-1, s);
 			continue;
 		}
-		ret = s->source->next(s->source->data, wait_with_keys, s, s->order, &next,
-				      err);
+		ret = s->source->next(s->source->data, wait_with_keys, s, s->order, &next, err);
 		if (ret == -EINTR)
 			continue; /* paused, or to be left */
 		if (ret)
@@ -462,8 +461,8 @@ static int run_recorded(struct screen_of_top *s, struct error *err)
 
 		if (s->moved) {
 			struct top_window next = {0};
-			int ret = s->source->at(s->source->data, s->view.begin, s->view.end, s->order,
-						&next, err);
+			int ret = s->source->at(s->source->data, s->view.begin, s->view.end,
+						s->order, &next, err);
 
 			if (ret)
 				return ret;

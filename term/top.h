@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /*
- * `sonde top` with all of the terminal for it: tables of CPUs, VMs with their vCPUs, and threads, of
- * one window after the other: of now, or of a run that is scrolled through.
+ * `sonde top` with all of the terminal for it: tables of CPUs, VMs with their vCPUs, and threads,
+ * of one window after the other: of now, or of a run that is scrolled through.
  */
 struct top_window {
 	struct top top;	  /* the screen's, once it has been given */

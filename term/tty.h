@@ -22,10 +22,10 @@ enum tty_style {
 	TTY_PLAIN,
 	TTY_FAINT,
 	TTY_BOLD,
-	TTY_BAR,      /* title and status lines */
-	TTY_CHOSEN,   /* the row, or entry, where the user is */
-	TTY_BAD,      /* what should be seen */
-	TTY_KEY,      /* names of keys */
+	TTY_BAR,    /* title and status lines */
+	TTY_CHOSEN, /* the row, or entry, where the user is */
+	TTY_BAD,    /* what should be seen */
+	TTY_KEY,    /* names of keys */
 };
 
 /* @stop: true when the program is to end (a signal came); may be NULL. */

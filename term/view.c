@@ -24,8 +24,12 @@ void view_init(struct view *v, ns_t run_begin, ns_t run_end)
 {
 	if (run_end <= run_begin)
 		run_end = run_begin + 1;
-	*v = (struct view){.run_begin = run_begin, .run_end = run_end, .begin = run_begin,
-			   .end = run_end, .cursor = run_begin, .span_min = 1};
+	*v = (struct view){.run_begin = run_begin,
+			   .run_end = run_end,
+			   .begin = run_begin,
+			   .end = run_end,
+			   .cursor = run_begin,
+			   .span_min = 1};
 }
 
 void view_show(struct view *v, ns_t begin, ns_t end)

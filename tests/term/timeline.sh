@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# time-limit: 600
 # sonde timeline on a terminal: keys, filter, search, sizes, ways to leave.
 . "$(dirname "$0")/../lib.sh"
 . tests/cmd/common.sh
@@ -75,7 +76,7 @@ sees "nothing of that name is in this run"
 keys / 60.083s Enter
 sees " at 60.083000000"
 keys / vm-b/0 Enter
-sees "vm-b/0 is"
+sees " vm-b/0 is on a CPU"
 # vm-b's vCPU is on a CPU then, with all that is around and in it.
 sees "b-burn[162]"
 keys /

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# time-limit: 600
 # sonde top on a terminal: through a run, and live where we may.
 . "$(dirname "$0")/../lib.sh"
 . tests/cmd/common.sh

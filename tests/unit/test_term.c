@@ -189,18 +189,20 @@ static void lines_search_opens(void **state)
 	lines_build(&l);
 	lines_open_all(&l, false);
 	lines_build(&l);
-	line = lines_search(&l, "APP", 0);
+	line = lines_search(&l, "APP", 0, false);
 	assert_true(line > 0);
 	assert_int_equal(l.list[line].thread, APP);
 	/* Again: there is no other. */
-	assert_int_equal(lines_search(&l, "app", line), line);
-	first = lines_search(&l, "vm-a", line);
-	assert_true(first >= 0);
-	line = lines_search(&l, "vm-a", first);
+	assert_int_equal(lines_search(&l, "app", line, true), line);
+	/* What is called just that comes first, then whatever has it in its name, one by one. */
+	first = lines_search(&l, "vm-a", line, false);
+	assert_string_equal(l.list[first].label, "vm-a");
+	line = lines_search(&l, "vm-a", first, true);
 	assert_true(line >= 0 && line != first);
-	assert_int_equal(lines_search(&l, "nobody", 0), -1);
-	assert_int_equal(lines_search(&l, "nobody", -1), -1);
-	assert_int_equal(lines_search(&l, "nobody", 100000), -1);
+	assert_true(lines_search(&l, "vm-a", line, true) != first);
+	assert_int_equal(lines_search(&l, "nobody", 0, false), -1);
+	assert_int_equal(lines_search(&l, "nobody", -1, false), -1);
+	assert_int_equal(lines_search(&l, "nobody", 100000, false), -1);
 	lines_release(&l);
 }
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SQL_RUN_H
+#define SQL_RUN_H
+
+#include "base/error.h"
+#include "base/map.h"
+#include "sonde/facts.h"
+#include "sonde/run.h"
+
+/*
+ * A history behind SQL tables: opened once, shared by all tables made of it, and by their cursors.
+ * SQLite never runs two of them at once (a connection has one mutex), so nothing here is locked.
+ */
+
+/* What has been read so far: costs that a query can be held to. */
+enum sql_cost {
+	COST_ATTRIBUTES, /* attributes whose intervals were asked for */
+	COST_INTERVALS,	 /* intervals read of those */
+	COST_EVENTS,	 /* events that the traces' reader handed over */
+	COST_ANALYSES,	 /* analyses computed */
+	COST_ANALYSED,	 /* time these were computed over, in ns */
+	COST_NR
+};
+
+#define FACTS_KEPT 8
+
+/* Facts of one analysis over one window. */
+struct sql_facts {
+	struct sonde_facts *facts; /* owned */
+	int64_t begin, end;
+	unsigned users; /* cursors that read them */
+};
+
+struct sql_run {
+	struct sonde_run *run; /* owned */
+	char *path;	       /* owned: what it was opened as */
+	unsigned users;
+	struct sql_run *next;		    /* in the list of those that are open */
+	int64_t begin, end;		    /* the window, unless a query names one */
+	struct map cpu_dirs;		    /* attribute of a CPU's directory -> row */
+	struct map machine_dirs;	    /* attribute of a machine's directory -> row */
+	struct sql_facts *kept[FACTS_KEPT]; /* owned unless in use; the last used first */
+	uint64_t cost[COST_NR];
+	bool (*go_on)(void *data); /* asked now and then; false ends a query; NULL: nobody asks */
+	void *data;
+};
+
+/* Takes @run, which is released with it, in case of an error, too.  Its one user is the caller. */
+int sql_run_new(struct sql_run **out, struct sonde_run *run, struct error *err);
+
+/* Opens the file. */
+int sql_run_open(struct sql_run **out, const char *path, struct error *err);
+
+void sql_run_put(struct sql_run *r);
+
+/* False: the query is to end; what runs then returns -EINTR. */
+bool sql_run_goes_on(const struct sql_run *r);
+
+/*
+ * The facts of an analysis over [begin, end): computed, or those that were asked for not long ago.
+ * Returned with sql_facts_put().
+ */
+int sql_facts_get(struct sql_facts **out, struct sql_run *r, const struct sonde_analysis *analysis,
+		  int64_t begin, int64_t end, struct error *err);
+void sql_facts_put(struct sql_run *r, struct sql_facts *f);
+
+const char *sql_cost_name(enum sql_cost cost);
+
+#endif
