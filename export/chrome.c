@@ -4,6 +4,7 @@
  * process, a track a thread of it, both under numbers of their own. */
 #include "base/map.h"
 #include "export/canvas.h"
+#include "history/bytes.h"
 #include "report/json.h"
 #include "sonde/run.h"
 
@@ -19,6 +20,7 @@
 struct place {
 	uint32_t process, thread; /* numbers in the file, from 1 on */
 	char *name;		  /* owned: of a counter; of a group, with those of its parents */
+	struct bytes open;	  /* names of the slices that have not ended, the innermost last */
 };
 
 struct chrome {
@@ -35,12 +37,12 @@ static struct chrome *chrome_of(struct canvas *c)
 	return (struct chrome *)c;
 }
 
-static const struct place *find_place(const struct chrome *h, uint64_t track)
+/* NULL: it was not declared, or memory is out. */
+static struct place *find_place(const struct chrome *h, uint64_t track)
 {
-	static const struct place none = {0, 0, (char *)""};
 	const uint32_t *at = map_get(&h->by_track, track);
 
-	return at ? &h->places[*at] : &none;
+	return at ? &h->places[*at] : NULL;
 }
 
 /* ---- events -------------------------------------------------------------------------------- */
@@ -50,89 +52,117 @@ static void put_time(struct chrome *h, ns_t t)
 	json_milli(&h->json, "ts", t - h->canvas.origin);
 }
 
-static void begin_event(struct chrome *h, const char *phase, uint64_t track)
+static void begin_event(struct chrome *h, const char *phase, const struct place *p)
 {
-	const struct place *p = find_place(h, track);
-
 	json_begin_object(&h->json, NULL);
 	json_str(&h->json, "ph", phase);
 	json_uint(&h->json, "pid", p->process);
 	json_uint(&h->json, "tid", p->thread);
 }
 
-static void put_notes(struct chrome *h, const struct sign *s)
+static void put_text(struct json *j, const struct sign *s)
 {
+	json_str(j, "name", s->name);
+	json_str(j, "cat", s->category);
 	if (!s->nr_notes)
 		return;
-	json_begin_object(&h->json, "args");
+	json_begin_object(j, "args");
 	for (unsigned i = 0; i < s->nr_notes; i++) {
 		const struct note *n = &s->notes[i];
 
 		if (n->text)
-			json_str(&h->json, n->key, n->text);
+			json_str(j, n->key, n->text);
 		else
-			json_int(&h->json, n->key, n->number);
+			json_int(j, n->key, n->number);
 	}
-	json_end(&h->json);
+	json_end(j);
 }
 
 /* An arrow's end binds to the slice that begins at its time. */
-static void put_flow(struct chrome *h, uint64_t track, ns_t t, const struct sign *s)
+static void put_flow(struct chrome *h, const struct place *p, ns_t t, uint64_t flow, bool ends)
 {
-	if (!s->flow)
+	if (!flow)
 		return;
-	begin_event(h, s->flow_ends ? "f" : "s", track);
+	begin_event(h, ends ? "f" : "s", p);
 	put_time(h, t);
-	json_uint(&h->json, "id", s->flow);
+	json_uint(&h->json, "id", flow);
 	json_str(&h->json, "name", "why");
 	json_str(&h->json, "cat", "flow");
-	if (s->flow_ends)
+	if (ends)
 		json_str(&h->json, "bp", "e");
 	json_end(&h->json);
 }
 
-static void put_sign(struct chrome *h, const char *phase, uint64_t track, ns_t t,
-		     const struct sign *s)
-{
-	begin_event(h, phase, track);
-	put_time(h, t);
-	json_str(&h->json, "name", s->name);
-	json_str(&h->json, "cat", s->category);
-	if (*phase == 'X')
-		json_int(&h->json, "dur", 0);
-	put_notes(h, s);
-	json_end(&h->json);
-	put_flow(h, track, t, s);
-}
-
 static void put_begin(struct canvas *c, uint64_t track, ns_t t, const struct sign *s)
 {
-	put_sign(chrome_of(c), "B", track, t, s);
+	struct chrome *h = chrome_of(c);
+	struct place *p = find_place(h, track);
+
+	if (!p)
+		return;
+	bytes_put(&p->open, s->name, strlen(s->name) + 1);
+	begin_event(h, "B", p);
+	put_time(h, t);
+	put_text(&h->json, s);
+	json_end(&h->json);
+	put_flow(h, p, t, s->flow, s->flow_ends);
 }
 
+/* Takes the name of what began last out of @open. */
+static const char *last_opened(struct bytes *open)
+{
+	if (!open->len_bytes)
+		return "";
+	for (open->len_bytes--; open->len_bytes; open->len_bytes--) {
+		if (!open->data[open->len_bytes - 1])
+			break;
+	}
+	return (const char *)open->data + open->len_bytes;
+}
+
+/* Begin and end are events of their own: a length, in fractions of microseconds, would not be exact.
+ * Some readers want to be told what ends. */
 static void put_end(struct canvas *c, uint64_t track, ns_t t)
 {
 	struct chrome *h = chrome_of(c);
+	struct place *p = find_place(h, track);
 
-	begin_event(h, "E", track);
+	if (!p)
+		return;
+	begin_event(h, "E", p);
 	put_time(h, t);
+	json_str(&h->json, "name", last_opened(&p->open));
 	json_end(&h->json);
 }
 
-/* Arrows hold on to slices only: a moment with one is a slice of no length. */
+/* Arrows hold on to slices only: a moment with one is the shortest slice there is.  (One of no length ends,
+ * to some readers, before it begins.) */
 static void put_moment(struct canvas *c, uint64_t track, ns_t t, const struct sign *s)
 {
-	put_sign(chrome_of(c), s->flow ? "X" : "i", track, t, s);
+	struct chrome *h = chrome_of(c);
+	const struct place *p = find_place(h, track);
+
+	if (!p)
+		return;
+	begin_event(h, s->flow ? "X" : "i", p);
+	put_time(h, t);
+	if (s->flow)
+		json_milli(&h->json, "dur", 1);
+	put_text(&h->json, s);
+	json_end(&h->json);
+	put_flow(h, p, t, s->flow, s->flow_ends);
 }
 
 static void put_value(struct canvas *c, uint64_t track, ns_t t, double value)
 {
 	struct chrome *h = chrome_of(c);
-	const char *name = find_place(h, track)->name;
+	const struct place *p = find_place(h, track);
 
-	begin_event(h, "C", track);
+	if (!p || !p->name)
+		return;
+	begin_event(h, "C", p);
 	put_time(h, t);
-	json_str(&h->json, "name", name ? name : "");
+	json_str(&h->json, "name", p->name);
 	json_begin_object(&h->json, "args");
 	json_milli(&h->json, "value", (int64_t)(value * 1000));
 	json_end(&h->json);
@@ -141,9 +171,9 @@ static void put_value(struct canvas *c, uint64_t track, ns_t t, double value)
 
 /* ---- tracks -------------------------------------------------------------------------------- */
 
-static void put_label(struct chrome *h, uint64_t track, const char *what, const char *name)
+static void put_label(struct chrome *h, const struct place *p, const char *what, const char *name)
 {
-	begin_event(h, "M", track);
+	begin_event(h, "M", p);
 	json_str(&h->json, "name", what);
 	json_begin_object(&h->json, "args");
 	json_str(&h->json, "name", name);
@@ -151,9 +181,9 @@ static void put_label(struct chrome *h, uint64_t track, const char *what, const 
 	json_end(&h->json);
 }
 
-static void put_rank(struct chrome *h, uint64_t track, const char *what, unsigned rank)
+static void put_rank(struct chrome *h, const struct place *p, const char *what, unsigned rank)
 {
-	begin_event(h, "M", track);
+	begin_event(h, "M", p);
 	json_str(&h->json, "name", what);
 	json_begin_object(&h->json, "args");
 	json_uint(&h->json, "sort_index", rank);
@@ -161,15 +191,19 @@ static void put_rank(struct chrome *h, uint64_t track, const char *what, unsigne
 	json_end(&h->json);
 }
 
-static char *name_within(const struct place *parent, const char *name)
+/* "@outer: @name", or "@name (@unit)"; NULL when memory is out. */
+static char *join(const char *outer, const char *name, const char *unit)
 {
-	size_t room = (parent->name ? strlen(parent->name) : 0) + strlen(name) + 3;
-	char *text = malloc(room);
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
 
-	if (text && parent->name && *parent->name)
-		snprintf(text, room, "%s: %s", parent->name, name);
-	else if (text)
-		snprintf(text, room, "%s", name);
+	if (!out)
+		return NULL;
+	fprintf(out, "%s%s%s", outer ? outer : "", outer ? ": " : "", name);
+	if (unit)
+		fprintf(out, " (%s)", unit);
+	fclose(out);
 	return text;
 }
 
@@ -196,30 +230,25 @@ static void put_track(struct canvas *c, const struct track *t)
 	struct place *p = new_place(h, t->id);
 	const struct place *parent = find_place(h, t->parent);
 
-	if (!p) {
+	if (p && t->type != TRACK_SLICES)
+		p->name = t->type == TRACK_GROUP ? join(parent ? parent->name : NULL, t->name, NULL)
+						 : join(NULL, t->name, t->unit);
+	if (!p || (t->type != TRACK_SLICES && !p->name)) {
 		h->no_memory = true;
 		return;
 	}
 	if (t->type == TRACK_GROUP) {
 		p->process = ++h->processes;
-		p->name = name_within(parent, t->name);
-		put_label(h, t->id, "process_name", p->name ? p->name : t->name);
-		put_rank(h, t->id, "process_sort_index", p->process);
+		put_label(h, p, "process_name", p->name);
+		put_rank(h, p, "process_sort_index", p->process);
 		return;
 	}
-	p->process = parent->process;
+	p->process = parent ? parent->process : 0;
 	p->thread = h->nr;
-	if (t->type == TRACK_COUNTER) {
-		size_t room = strlen(t->name) + (t->unit ? strlen(t->unit) : 0) + 4;
-
-		p->name = malloc(room);
-		if (p->name)
-			snprintf(p->name, room, t->unit ? "%s (%s)" : "%s", t->name, t->unit);
-		h->no_memory |= !p->name;
-		return;
+	if (t->type == TRACK_SLICES) {
+		put_label(h, p, "thread_name", t->name);
+		put_rank(h, p, "thread_sort_index", p->thread);
 	}
-	put_label(h, t->id, "thread_name", t->name);
-	put_rank(h, t->id, "thread_sort_index", p->thread);
 }
 
 /* ---- the file ------------------------------------------------------------------------------ */
@@ -227,7 +256,7 @@ static void put_track(struct canvas *c, const struct track *t)
 static int close_chrome(struct canvas *c)
 {
 	struct chrome *h = chrome_of(c);
-	int ret = h->no_memory ? -ENOMEM : 0;
+	int ret;
 
 	json_end(&h->json);
 	json_begin_object(&h->json, "otherData");
@@ -235,10 +264,12 @@ static int close_chrome(struct canvas *c)
 	json_int(&h->json, "origin_ns", h->canvas.origin);
 	json_end(&h->json);
 	json_end(&h->json);
-	if (ferror(c->out))
-		ret = -EIO;
-	for (uint32_t i = 0; i < h->nr; i++)
+	for (uint32_t i = 0; i < h->nr; i++) {
+		h->no_memory |= h->places[i].open.failed;
+		bytes_release(&h->places[i].open);
 		free(h->places[i].name);
+	}
+	ret = h->no_memory ? -ENOMEM : ferror(c->out) ? -EIO : 0;
 	free(h->places);
 	map_release(&h->by_track);
 	free(h);
@@ -263,7 +294,7 @@ struct canvas *chrome_open(FILE *out, const struct sonde_run *run)
 	h->canvas = (struct canvas){.ops = &chrome_ops, .out = out};
 	if (sonde_run_begin(run) < 0 || sonde_run_end(run) > EXACT_NS)
 		h->canvas.origin = sonde_run_begin(run);
-	h->json = (struct json){.out = out, .flat = 2};
+	h->json = (struct json){.out = out};
 	json_begin_object(&h->json, NULL);
 	json_str(&h->json, "displayTimeUnit", "ns");
 	json_begin_array(&h->json, "traceEvents");

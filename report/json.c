@@ -119,6 +119,16 @@ void json_milli(struct json *j, const char *key, int64_t value)
 		(unsigned)(size % 1000));
 }
 
+void json_rounded(struct json *j, const char *key, double value)
+{
+	if (!isfinite(value)) {
+		json_put_null(j, key);
+		return;
+	}
+	begin_value(j, key);
+	fprintf(j->out, "%.6g", value);
+}
+
 void json_real(struct json *j, const char *key, double value)
 {
 	char text[UNIT_TEXT];

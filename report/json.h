@@ -37,7 +37,9 @@ void json_int(struct json *j, const char *key, int64_t value);
 void json_uint(struct json *j, const char *key, uint64_t value);
 /* Thousandths as a decimal: 1234567 is written 1234.567. */
 void json_milli(struct json *j, const char *key, int64_t value);
-/* null when it is infinite or no number. */
+/* Six significant digits: the Trace Server Protocol's client takes long numbers for big integers. */
+void json_rounded(struct json *j, const char *key, double value);
+/* All digits.  Both: null when it is infinite or no number. */
 void json_real(struct json *j, const char *key, double value);
 void json_str(struct json *j, const char *key, const char *value);
 void json_bool(struct json *j, const char *key, bool value);

@@ -33,8 +33,8 @@ static void put_style_of(struct json *j, const char *key, const char *group, con
 	json_str(j, "style-group", group);
 	json_str(j, "background-color", color);
 	json_str(j, "color", color);
-	json_real(j, "height", 1);
-	json_real(j, "opacity", 1);
+	json_rounded(j, "height", 1);
+	json_rounded(j, "opacity", 1);
 	json_end(j);
 	json_end(j);
 }
@@ -64,9 +64,9 @@ static void put_mark_style(struct json *j, const char *key, const char *name, co
 	json_begin_object(j, "values");
 	json_str(j, "style-name", name);
 	json_str(j, "color", color);
-	json_real(j, "opacity", opacity);
+	json_rounded(j, "opacity", opacity);
 	json_str(j, "symbol-type", "triangle");
-	json_real(j, "height", 0.5);
+	json_rounded(j, "height", 0.5);
 	json_end(j);
 	json_end(j);
 }

@@ -119,7 +119,7 @@ static void put_series(const struct chart *x, int64_t id, const char *name, cons
 	json_end(j);
 	json_begin_array(j, "yValues");
 	for (unsigned b = 0; b < x->nr; b++)
-		json_real(j, NULL, values[b]);
+		json_rounded(j, NULL, values[b]);
 	json_end(j);
 	put_axis(j, "xValuesDescription", "time", "ns", "TIMESTAMP");
 	put_axis(j, "yValuesDescription", charts[kind].label, charts[kind].unit, "NUMBER");
