@@ -419,13 +419,13 @@ static enum exit_code draw(const struct invocation *inv, struct sonde_run *run,
 {
 	const struct report_options *opt = inv->values;
 	struct drawing d = {.run = run, .topic = topic};
+	char names[TOPIC_NAMES];
 	enum exit_code code;
 
 	if (!topic || !topic->drawn)
-		return complain(
-			inv, EXIT_USAGE,
-			"--svg: there is no picture of that; there is one of boot, shutdown, "
-			"wakeup and exits");
+		return complain(inv, EXIT_USAGE,
+				"--svg: there is no picture of that; there is one of %s",
+				topic_names(names, sizeof(names), true));
 	code = fetch(inv, run, topic->drawn, begin, end, &d.facts);
 	if (code)
 		return code;
@@ -479,6 +479,7 @@ static enum exit_code run_report(const struct invocation *inv)
 	const struct report_options *opt = inv->values;
 	struct invocation asked = *inv;
 	const struct topic *topic = take_topic(&asked);
+	char names[TOPIC_NAMES];
 	struct sonde_run *run;
 	enum exit_code code;
 
@@ -497,9 +498,8 @@ static enum exit_code run_report(const struct invocation *inv)
 	}
 	if (!topic && inv->nr_operands == 2 && access(inv->operands[0], F_OK))
 		return complain(inv, EXIT_USAGE,
-				"no topic \"%s\"; topics are wait, wakeup, preempt, exits, boot, "
-				"shutdown and vms",
-				inv->operands[0]);
+				"no topic \"%s\"; topics are %s", inv->operands[0],
+				topic_names(names, sizeof(names), false));
 	code = open_input(&asked, &run);
 	if (code)
 		return code;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/report_topics.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* What the phases of a start or an end leave to JSON. */
@@ -60,4 +61,22 @@ const struct topic *topic_find(const char *name)
 			return &topics[i];
 	}
 	return NULL;
+}
+
+const char *topic_names(char *out, size_t room, bool drawn)
+{
+	const char *last = NULL;
+	size_t n = 0;
+
+	*out = '\0';
+	for (unsigned i = 0; i < nr_topics; i++) {
+		if (drawn && !topics[i].drawn)
+			continue;
+		if (last && n < room)
+			n += (size_t)snprintf(out + n, room - n, "%s%s", n ? ", " : "", last);
+		last = topics[i].name;
+	}
+	if (last && n < room)
+		snprintf(out + n, room - n, "%s%s", n ? " and " : "", last);
+	return out;
 }

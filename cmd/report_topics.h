@@ -29,4 +29,8 @@ extern const unsigned nr_topics;
 /* NULL when there is none of that name. */
 const struct topic *topic_find(const char *name);
 
+/* "wait, wakeup and boot": all topics, or those that can be @drawn. */
+#define TOPIC_NAMES 128
+const char *topic_names(char *out, size_t room, bool drawn);
+
 #endif

@@ -22,6 +22,11 @@ run 0 "$sonde" report shutdown "$history"
 says out "no VM ended in this run"
 run 2 "$sonde" report foo "$history"
 says err 'no topic "foo"; topics are wait, wakeup'
+# The help has the same ones.
+topics=$(sed -n 's/.*topics are //p' "$scratch/err" | sed 's/,\| and / /g')
+run 0 "$sonde" report --help
+help=$(tr '\n' ' ' <"$scratch/out" | sed -n 's/.*Topics go deeper: \([^.]*\)\..*/\1/p' | tr -d ,)
+[ "$(echo $topics)" = "$(echo $help)" ] || fail "topics are $topics, and help has $help"
 run 0 "$sonde" report wait "$history"
 says out "What vCPUs waited for"
 run 0 "$sonde" report preempt "$history" -n 2

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIB_INPUTS_SPAN_H
+#define LIB_INPUTS_SPAN_H
+
+#include "source/trace.h"
+
+/* The times of the first and the last event of a stream; for the latter its last packet that has any
+ * is decoded.  1, 0 when there is no event, or -ENOMEM. */
+int stream_first_tick(struct stream *s, ticks_t *out);
+int stream_last_tick(struct stream *s, ticks_t *out);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far a run can be trusted: the rows of clocks, losses and problems. */
+#include "model/tables.h"
+
+#include <stdio.h>
+
+/* ns per tick that the clock would have if it ran exactly like L0's. */
+static double nominal_mult(const struct topology *topo, const struct trace *t)
+{
+	const struct machine *l0 = &topo->machines[0];
+
+	if (t->clock.kind == l0->trace->clock.kind && l0->clock.nr_pieces)
+		return (double)l0->clock.pieces[0].mult;
+	if (t->clock.freq_hz)
+		return (double)(UINT64_C(1) << CLOCK_SHIFT) * NS_PER_SEC / (double)t->clock.freq_hz;
+	return (double)(UINT64_C(1) << CLOCK_SHIFT);
+}
+
+static uint32_t put_clock(struct model *m, uint32_t row, unsigned machine, ns_t end)
+{
+	const struct machine *mc = &m->topo->machines[machine];
+	const struct clock_model *clock = &mc->clock;
+	double nominal = nominal_mult(m->topo, mc->trace);
+
+	for (unsigned i = 0; i < clock->nr_pieces; i++) {
+		const struct clock_piece *p = &clock->pieces[i];
+		bool last = i + 1 == clock->nr_pieces;
+		int64_t cells[] = {
+			table_row_of(m->machines[machine]),
+			i ? p->at_ns : m->begin,
+			last ? end : clock->pieces[i + 1].at_ns,
+			p->bound_ns == CLOCK_NO_BOUND ? -1 : p->bound_ns,
+			table_string(m, clock_method_name(clock->method)),
+			(int64_t)clock->nr_pairs,
+			(int64_t)clock->nr_violations,
+			clock->worst_violation_ns,
+			(int64_t)(((double)p->mult / nominal - 1) * 1e9),
+		};
+
+		table_put_row(m, TABLE_CLOCK, row++, cells);
+	}
+	return row;
+}
+
+void tables_put_clocks(struct model *m, ns_t end)
+{
+	uint32_t row = 0;
+
+	for (unsigned i = 0; i < m->topo->nr_machines; i++)
+		row = put_clock(m, row, i, end);
+}
+
+void tables_put_losses(struct model *m, uint32_t from, ns_t end)
+{
+	for (uint32_t i = from; i < m->nr_losses; i++) {
+		const struct loss *l = &m->losses[i];
+		/* Of a CPU that is missing: only what is missing in this run. */
+		bool inside = l->begin < end && l->end > m->begin;
+		int64_t cells[] = {table_row_of(l->machine), l->cpu,
+				   inside && l->begin < m->begin ? m->begin : l->begin,
+				   inside && l->end > end ? end : l->end, l->events};
+
+		table_put_row(m, TABLE_LOSS, i, cells);
+	}
+}
+
+static void write_problem_list(struct model *m, int64_t machine, const struct problems *p)
+{
+	for (unsigned i = 0; i < p->nr; i++) {
+		int64_t cells[] = {machine, table_string(m, p->list[i].text), (int64_t)p->list[i].count};
+
+		table_add_row(m, TABLE_PROBLEM, cells);
+	}
+	if (p->dropped) {
+		int64_t cells[] = {machine, table_string(m, "further problems, not listed"),
+				   (int64_t)p->dropped};
+
+		table_add_row(m, TABLE_PROBLEM, cells);
+	}
+}
+
+void tables_write_problems(struct model *m)
+{
+	write_problem_list(m, -1, &m->topo->problems);
+	for (unsigned i = 0; i < m->topo->nr_machines; i++) {
+		for (const struct trace *t = m->topo->machines[i].trace; t; t = t->part)
+			write_problem_list(m, table_row_of(m->machines[i]), &t->problems);
+	}
+	for (uint32_t i = 0; i < m->nr_machines; i++) {
+		struct machine_state *mc = m->machines[i];
+		int64_t cells[] = {table_row_of(mc),
+				   table_string(m, "events at times at which the host's trace says that "
+					     "the vCPU was not running them"),
+				   (int64_t)mc->violations};
+
+		if (mc->violations)
+			table_add_row(m, TABLE_PROBLEM, cells);
+	}
+	if (m->marks_dropped)
+		problems_add(&m->problems, "%llu marks more than a history keeps are left out",
+			     (unsigned long long)m->marks_dropped);
+	write_problem_list(m, -1, &m->problems);
+}
+
+void model_meta(struct model *m, const char *key, const char *value)
+{
+	int64_t cells[] = {table_string(m, key), table_string(m, value)};
+
+	table_add_row(m, TABLE_META, cells);
+}
+
+void tables_write_meta(struct model *m, ns_t end)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%lld", (long long)m->begin);
+	model_meta(m, "begin_ns", text);
+	snprintf(text, sizeof(text), "%lld", (long long)end);
+	model_meta(m, "end_ns", text);
+}
