@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# time-limit: 900
 """sonde sql says what other commands say: every table of facts is the report's, row by row; each ready
 query's answer follows from the fact, report or state that it mirrors; docs/sql.md has every column."""
 
