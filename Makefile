@@ -241,7 +241,8 @@ $(B)/tests/test_record%: $(B)/tests/unit/test_record%.o $(NO_BPF) $(B)/librecord
 $(B)/tests/test_export: $(B)/tests/unit/test_export.o $(B)/libexport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
-$(B)/tests/test_serve: $(B)/tests/unit/test_serve.o $(B)/libserve.a $(B)/libsonde.a
+SERVE_TESTS := $(addprefix $(B)/tests/test_,serve tsp)
+$(SERVE_TESTS): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libserve.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SERVE_LIBS) $(LDLIBS)
 $(B)/tests/unit/test_sql.o: CFLAGS += -DSQLITE_CORE
@@ -329,6 +330,9 @@ FUZZ_MAIN := $(if $(FUZZ),,$(B)/tests/fuzz/replay.o)
 FUZZ_RECORD := $(addprefix $(B)/fuzz/fuzz_,join vmm wire)
 $(FUZZ_RECORD): LDLIBS += $(RECORD_LIBS)
 $(FUZZ_RECORD): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(B)/librecord.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LDLIBS)
+$(B)/fuzz/fuzz_request: $(B)/tests/fuzz/fuzz_request.o $(FUZZ_MAIN) $(B)/libserve.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LDLIBS)
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(B)/libsonde.a

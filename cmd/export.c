@@ -42,7 +42,7 @@ static const struct {
 	const char *name;
 	unsigned bits;
 } row_names[] = {
-	{"cpus", EXPORT_CPUS},	     {"vcpus", EXPORT_VCPUS}, {"threads", EXPORT_THREADS},
+	{"cpus", EXPORT_CPUS},	   {"vcpus", EXPORT_VCPUS}, {"threads", EXPORT_THREADS},
 	{"values", EXPORT_VALUES}, {"all", EXPORT_ALL},
 };
 
@@ -108,8 +108,9 @@ static enum exit_code check_command_line(const struct invocation *inv)
 	if (opt->facts && strcmp(opt->to, "csv"))
 		return complain(inv, EXIT_USAGE, "--facts is for --to csv");
 	if (opt->facts && (opt->only || opt->machines.nr))
-		return complain(inv, EXIT_USAGE, "--facts has no rows that --only or --machine "
-						 "could choose from");
+		return complain(inv, EXIT_USAGE,
+				"--facts has no rows that --only or --machine "
+				"could choose from");
 	if (strcmp(output, "-") && !stat(output, &st) &&
 	    (is_dir || S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size)))
 		return complain(inv, EXIT_FAILED,
@@ -184,7 +185,7 @@ static enum exit_code write_output(const struct invocation *inv, struct work *w)
 	return code;
 }
 
-static enum exit_code export(const struct invocation *inv, struct sonde_run *run)
+static enum exit_code export_run(const struct invocation *inv, struct sonde_run *run)
 {
 	struct work w = {.run = run, .values = inv->values, .options = {.rows = EXPORT_ALL}};
 	double begin_s = now_s();
@@ -211,8 +212,8 @@ static enum exit_code export(const struct invocation *inv, struct sonde_run *run
 			inv->common.output,
 			unit_length(length, w.options.end - w.options.begin,
 				    sonde_run_ticks_are_ns(run)),
-			(long long)sonde_nr_machines(run),
-			sonde_nr_machines(run) == 1 ? "" : "s", now_s() - begin_s);
+			(long long)sonde_nr_machines(run), sonde_nr_machines(run) == 1 ? "" : "s",
+			now_s() - begin_s);
 	return code;
 }
 
@@ -220,7 +221,7 @@ static enum exit_code run_export(const struct invocation *inv)
 {
 	enum exit_code code = check_command_line(inv);
 
-	return code ? code : with_input(inv, export);
+	return code ? code : with_input(inv, export_run);
 }
 
 const struct command export_command = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde serve: a run as a page in a browser of this machine. */
+/* sonde serve: runs as pages in a browser of this machine, and in trace viewers. */
 #define _GNU_SOURCE /* ppoll */
 #include "cmd/command.h"
 #include "cmd/signals.h"
@@ -145,13 +145,13 @@ static enum exit_code run_serve(const struct invocation *inv)
 
 const struct command serve_command = {
 	.name = "serve",
-	.summary = "the run as a page: prints a URL for a browser of this machine",
+	.summary = "runs as a page, and in trace viewers: prints a URL for a browser of this machine",
 	.operands = "[FILE...]",
-	.about =
-		"Prints one URL, and serves until ^C.  Only this machine can reach it, and only "
-		"who\n"
-		"has the URL is answered: it holds a key that is new each time.  For a browser on\n"
-		"another machine: ssh -L 8080:127.0.0.1:PORT, and 8080 for PORT in the URL.\n",
+	.about = "Prints one URL per run, and serves until ^C.  Only this machine can reach it, and\n"
+		 "only who has a URL is answered: it holds a key that is new each time.  For a\n"
+		 "browser on another machine: ssh -L 8080:127.0.0.1:PORT, and 8080 for PORT.\n"
+		 "Trace viewers (VS Code, Theia) ask at tsp/api behind the URL, or, with --tsp, at\n"
+		 "http://127.0.0.1:PORT/tsp/api.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

@@ -56,7 +56,7 @@ static int json_value(struct json *j, const char *key, const struct sql_value *v
 		json_int(j, key, v->i);
 		return 0;
 	case SQL_REAL:
-		json_real(j, key, v->real);
+		json_exact(j, key, v->real);
 		return 0;
 	case SQL_NULL:
 		json_put_null(j, key);

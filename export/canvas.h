@@ -9,14 +9,15 @@
 struct sonde_run;
 
 /*
- * What viewers of time lines have in common: a tree of tracks, and on them slices of time that nest,
- * moments, arrows between them, and values over time.  draw.h draws a run on a canvas; each format
- * of such a viewer is a canvas (perfetto.c, chrome.c).
+ * What viewers of time lines have in common: a tree of tracks, and on them slices of time that
+ * nest, moments, arrows between them, and values over time.  draw.h draws a run on a canvas; each
+ * format of such a viewer is a canvas (perfetto.c, chrome.c).
  *
  * Tracks are declared first, a parent before its children.  On one track, slices come in order of
  * time, and of two at one time the one that ends comes first; moments, values and different tracks
- * are in no order.  Times are those of the run, in ns.  Nothing is kept but what a format needs per track and
- * per name.  Texts come out of guests and may hold anything; a canvas makes them safe for its format.
+ * are in no order.  Times are those of the run, in ns.  Nothing is kept but what a format needs per
+ * track and per name.  Texts come out of guests and may hold anything; a canvas makes them safe for
+ * its format.
  *
  * Errors are kept, and come out of canvas_close().
  */
@@ -62,7 +63,7 @@ struct canvas_ops {
 
 struct canvas {
 	const struct canvas_ops *ops;
-	FILE *out; /* not owned */
+	FILE *out;   /* not owned */
 	ns_t origin; /* subtracted from all times; 0 unless the format could not hold them */
 };
 

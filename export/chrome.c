@@ -26,7 +26,7 @@ struct place {
 struct chrome {
 	struct canvas canvas;
 	struct json json;
-	struct map by_track; /* id -> index of places */
+	struct map by_track;  /* id -> index of places */
 	struct place *places; /* owned */
 	uint32_t nr, room, processes;
 	bool no_memory;
@@ -120,8 +120,8 @@ static const char *last_opened(struct bytes *open)
 	return (const char *)open->data + open->len_bytes;
 }
 
-/* Begin and end are events of their own: a length, in fractions of microseconds, would not be exact.
- * Some readers want to be told what ends. */
+/* Begin and end are events of their own: a length, in fractions of microseconds, would not be
+ * exact. Some readers want to be told what ends. */
 static void put_end(struct canvas *c, uint64_t track, ns_t t)
 {
 	struct chrome *h = chrome_of(c);
@@ -135,8 +135,8 @@ static void put_end(struct canvas *c, uint64_t track, ns_t t)
 	json_end(&h->json);
 }
 
-/* Arrows hold on to slices only: a moment with one is the shortest slice there is.  (One of no length ends,
- * to some readers, before it begins.) */
+/* Arrows hold on to slices only: a moment with one is the shortest slice there is.  (One of no
+ * length ends, to some readers, before it begins.) */
 static void put_moment(struct canvas *c, uint64_t track, ns_t t, const struct sign *s)
 {
 	struct chrome *h = chrome_of(c);

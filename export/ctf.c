@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fused run as a trace in the Common Trace Format, 1.8: an event for each change of what a CPU runs
- * and of what vCPUs and threads do.  A stream for each CPU of each machine, one for each machine's
- * threads, and one for losses. */
+/* The fused run as a trace in the Common Trace Format, 1.8: an event for each change of what a CPU
+ * runs and of what vCPUs and threads do.  A stream for each CPU of each machine, one for each
+ * machine's threads, and one for losses. */
 #include "export/ctf.h"
 #include "export/ctf_stream.h"
 #include "export/rows.h"

@@ -8,8 +8,8 @@
 
 struct sonde_run;
 
-/* Writes the metadata of the streams of ctf_stream.h: TSDL, the language of CTF 1.8.  @origin is what
- * was subtracted from times. */
+/* Writes the metadata of the streams of ctf_stream.h: TSDL, the language of CTF 1.8.  @origin is
+ * what was subtracted from times. */
 void ctf_metadata(FILE *out, struct sonde_run *run, ns_t begin, ns_t end, ns_t origin);
 
 #endif

@@ -13,8 +13,9 @@
  *	...
  *	ctf_close(&s, end);
  *
- * Events come in order of time.  A packet is written when it is full; its file is open only for as long
- * as that takes, since there is one for each CPU of each machine.  Errors come out of ctf_close().
+ * Events come in order of time.  A packet is written when it is full; its file is open only for as
+ * long as that takes, since there is one for each CPU of each machine.  Errors come out of
+ * ctf_close().
  */
 enum ctf_class { CTF_CPU, CTF_VCPU, CTF_THREADS, CTF_LOST, CTF_NR_CLASSES };
 enum ctf_event { CTF_RUNS, CTF_VCPU_STATE, CTF_THREAD_STATE, CTF_LOSS };
@@ -23,7 +24,7 @@ enum ctf_event { CTF_RUNS, CTF_VCPU_STATE, CTF_THREAD_STATE, CTF_LOSS };
 #define CTF_NAME_MAX 64
 
 struct ctf_stream {
-	const char *dir; /* not owned */
+	const char *dir;	 /* not owned */
 	char name[CTF_NAME_MAX]; /* of its file */
 	enum ctf_class class;
 	uint32_t cpu; /* CTF_CPU, CTF_VCPU: its number */

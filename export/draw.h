@@ -18,8 +18,8 @@
  *	    <VM in it>
  *	about                                where all this comes from
  *
- * Arrows go from who woke a thread or a vCPU to it, and from a physical CPU to the vCPU that lost it.
- * draw.c declares the tracks and goes through the time; draw_*.c draw the rows.
+ * Arrows go from who woke a thread or a vCPU to it, and from a physical CPU to the vCPU that lost
+ * it. draw.c declares the tracks and goes through the time; draw_*.c draw the rows.
  */
 enum track_kind {
 	DRAW_MACHINE = 1, /* of a machine */
@@ -39,6 +39,8 @@ enum track_kind {
 	DRAW_ABOUT,
 };
 
+_Static_assert(DRAW_ABOUT < 16, "four bits of a track's id");
+
 static inline uint64_t track_id(enum track_kind kind, int64_t row)
 {
 	return (uint64_t)row << 4 | kind;
@@ -52,7 +54,7 @@ struct draw {
 	struct sonde_run *run;
 	const struct export_options *options;
 	struct canvas *canvas;
-	struct cpu_users *users; /* the run's */
+	struct cpu_users *users;  /* the run's */
 	struct cpu_stack *stacks; /* owned, per CPU row */
 	struct values *values;	  /* owned; NULL: not wanted */
 	uint64_t flows;		  /* so far */
@@ -69,8 +71,8 @@ const char *draw_machine_name(const struct draw *d, int64_t machine);
 bool draw_has_thread(const struct draw *d, int64_t thread);
 bool draw_has_cpu(const struct draw *d, int64_t cpu); /* physical or a vCPU's */
 
-/* An arrow from @from at @t, where a moment called @name is drawn, to what is drawn next with the flow
- * that is returned. */
+/* An arrow from @from at @t, where a moment called @name is drawn, to what is drawn next with the
+ * flow that is returned. */
 uint64_t draw_arrow(struct draw *d, uint64_t from, ns_t t, const char *name, const char *category);
 
 /* What draws the rows of a piece: 0 or a negative errno. */

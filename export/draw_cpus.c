@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What really runs on each physical CPU, as slices within slices: L0's thread, in it the guest's that
- * runs in that vCPU, and so on, innermost what that one does.  A layer that stays goes on as one slice
- * while what is in it changes. */
+/* What really runs on each physical CPU, as slices within slices: L0's thread, in it the guest's
+ * that runs in that vCPU, and so on, innermost what that one does.  A layer that stays goes on as
+ * one slice while what is in it changes. */
 #include "export/draw.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ enum layer_kind { LAYER_THREAD = 1, LAYER_VCPU, LAYER_DOES };
 /* Compared as a whole. */
 struct layer {
 	int64_t kind;
-	int64_t row;	/* of the thread, of the CPU, of the machine for LAYER_DOES */
+	int64_t row; /* of the thread, of the CPU, of the machine for LAYER_DOES */
 	int64_t mode, detail, vmm;
 };
 

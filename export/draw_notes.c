@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is no row of a run: where events were lost, what was marked, how good the clocks are, and where
- * all of it comes from. */
+/* What is no row of a run: where events were lost, what was marked, how good the clocks are, and
+ * where all of it comes from. */
 #include "base/units.h"
 #include "export/draw.h"
 #include "sonde/facts.h"
@@ -111,8 +111,7 @@ static void draw_marks_of(struct draw *d, int64_t machine)
 
 static void about(struct draw *d, const char *name, const struct note *notes, unsigned nr)
 {
-	const struct sign s = {
-		.name = name, .category = "about", .notes = notes, .nr_notes = nr};
+	const struct sign s = {.name = name, .category = "about", .notes = notes, .nr_notes = nr};
 
 	d->canvas->ops->moment(d->canvas, ABOUT, d->options->begin, &s);
 }
@@ -123,11 +122,11 @@ static void draw_meta(struct draw *d)
 	unsigned nr = 0;
 
 	notes[nr++] = (struct note){"written by sonde", sonde_version(), 0};
-	notes[nr++] = (struct note){
-		"unit of time",
-		sonde_run_ticks_are_ns(d->run) ? "ns of the host's clock"
-					       : "cycles of a counter of unknown rate, shown as ns",
-		0};
+	notes[nr++] = (struct note){"unit of time",
+				    sonde_run_ticks_are_ns(d->run)
+					    ? "ns of the host's clock"
+					    : "cycles of a counter of unknown rate, shown as ns",
+				    0};
 	notes[nr++] = (struct note){
 		"whole", sonde_run_complete(d->run) ? "yes" : "no: the history is not complete", 0};
 	for (int64_t row = 0; row < sonde_nr_meta(d->run) && row < META_MAX; row++) {

@@ -10,8 +10,8 @@ struct row {
 	ns_t before_end;
 };
 
-/* The context that woke it for @i; false: that is not known.  A thread that runs at once, without having
- * been runnable, may have been woken unseen: then its waker is that of an earlier time. */
+/* The context that woke it for @i; false: that is not known.  A thread that runs at once, without
+ * having been runnable, may have been woken unseen: then its waker is that of an earlier time. */
 static bool woken_by(const struct row *row, const struct sonde_interval *i,
 		     struct sonde_context *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vCPUs as their hosts see them: on a CPU, preempted, waiting; what ended each wait; and who had the
- * CPU while they were ready to run. */
+/* vCPUs as their hosts see them: on a CPU, preempted, waiting; what ended each wait; and who had
+ * the CPU while they were ready to run. */
 #include "analysis/preemption.h"
 #include "analysis/waits.h"
 #include "analysis/words.h"
@@ -44,8 +44,9 @@ static uint64_t waker_track(const struct draw *d, const struct sonde_wake *w)
 	return 0;
 }
 
-static unsigned wait_notes(const struct draw *d, const struct wait *wait, const struct sonde_wake *w,
-			   struct note notes[5], char text[2][LABEL_MAX])
+static unsigned wait_notes(const struct draw *d, const struct wait *wait,
+			   const struct sonde_wake *w, struct note notes[5],
+			   char text[2][LABEL_MAX])
 {
 	unsigned nr = 0;
 
@@ -62,8 +63,8 @@ static unsigned wait_notes(const struct draw *d, const struct wait *wait, const 
 		notes[nr++] = (struct note){"woken by", text[0], 0};
 	}
 	if (wait->polled)
-		notes[nr++] = (struct note){"polled", "the hypervisor polled: its thread did not sleep",
-					    0};
+		notes[nr++] = (struct note){"polled",
+					    "the hypervisor polled: its thread did not sleep", 0};
 	return nr;
 }
 
@@ -136,8 +137,8 @@ static bool each_preemption(const struct preemption *p, void *data)
 	struct kept_off *k = data;
 	struct culprit culprit = culprit_of(k->draw->run, p->context);
 
-	if (k->open && k->now.vcpu == p->vcpu && k->now.begin == p->begin &&
-	    k->now.to == p->from && !memcmp(&culprit, &k->culprit, sizeof(culprit))) {
+	if (k->open && k->now.vcpu == p->vcpu && k->now.begin == p->begin && k->now.to == p->from &&
+	    !memcmp(&culprit, &k->culprit, sizeof(culprit))) {
 		k->now.to = p->to;
 		return true;
 	}

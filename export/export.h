@@ -10,15 +10,16 @@
 struct sonde_run;
 
 /*
- * A run in the formats of other programs: docs/export.md says what is in each, and how they are opened.
+ * A run in the formats of other programs: docs/export.md says what is in each, and how they are
+ * opened.
  *
- * All are written as the run is read, from its begin to its end; memory does not depend on its length,
- * only on how many machines, CPUs, threads and names there are.  Times are the run's: ns on L0's clock.
- * -EINTR: options->stop asked to end, and what was written is not whole.
+ * All are written as the run is read, from its begin to its end; memory does not depend on its
+ * length, only on how many machines, CPUs, threads and names there are.  Times are the run's: ns on
+ * L0's clock. -EINTR: options->stop asked to end, and what was written is not whole.
  */
 enum export_rows {
-	EXPORT_CPUS = 1,    /* what really runs on each physical CPU */
-	EXPORT_VCPUS = 2,   /* vCPUs' states, what they wait for, who has the CPU when they want it */
+	EXPORT_CPUS = 1,  /* what really runs on each physical CPU */
+	EXPORT_VCPUS = 2, /* vCPUs' states, what they wait for, who has the CPU when they want it */
 	EXPORT_THREADS = 4, /* threads' states, and who wakes whom */
 	EXPORT_VALUES = 8,  /* over time: use of CPUs, rate of exits, clocks' bounds */
 };
@@ -38,8 +39,7 @@ int export_chrome(FILE *out, struct sonde_run *run, const struct export_options 
 		  struct error *err);
 
 /* A line for each interval of each row. */
-int export_csv(FILE *out, struct sonde_run *run, const struct export_options *o,
-	       struct error *err);
+int export_csv(FILE *out, struct sonde_run *run, const struct export_options *o, struct error *err);
 
 /* Into a directory that is there, and empty. */
 int export_ctf(const char *dir, struct sonde_run *run, const struct export_options *o,

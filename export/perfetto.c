@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A canvas that is a Perfetto trace: a sequence of TracePacket messages, perfetto.dev/docs/reference/
- * trace-packet-proto and .../synthetic-track-event.  tests/cmd/perfetto.proto has the fields used
- * here under their names, and the tests decode what is written with them. */
+/* A canvas that is a Perfetto trace: a sequence of TracePacket messages,
+ * perfetto.dev/docs/reference/ trace-packet-proto and .../synthetic-track-event.
+ * tests/cmd/perfetto.proto has the fields used here under their names, and the tests decode what is
+ * written with them. */
 #include "base/strings.h"
 #include "export/canvas.h"
 #include "export/proto.h"
@@ -90,7 +91,8 @@ static void end_packet(struct perfetto *p, size_t begin, unsigned flags)
 		fwrite(p->packet.data, 1, p->packet.len_bytes, p->canvas.out);
 }
 
-/* The number by which the reader knows @text from this packet on, 0 when it has to be written out. */
+/* The number by which the reader knows @text from this packet on, 0 when it has to be written out.
+ */
 static uint32_t intern(struct perfetto *p, struct interned *of, enum interned_kind kind,
 		       const char *text)
 {
@@ -257,8 +259,8 @@ static void put_clock(struct perfetto *p, enum clock_id id, int64_t t)
 	proto_end(&p->packet, clock);
 }
 
-/* Times are told as the boot clock's, which is what readers take them for anyway; when the traces tell
- * what the wall clock said, so does this. */
+/* Times are told as the boot clock's, which is what readers take them for anyway; when the traces
+ * tell what the wall clock said, so does this. */
 static void put_first(struct perfetto *p, const struct sonde_run *run)
 {
 	int64_t begin = sonde_run_begin(run), wall;

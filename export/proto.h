@@ -5,8 +5,9 @@
 #include "history/bytes.h"
 
 /*
- * Protocol Buffers' wire format, as far as a writer needs it (protobuf.dev/programming-guides/encoding):
- * a message is a sequence of fields, each a varint of number << 3 | kind, then the value.
+ * Protocol Buffers' wire format, as far as a writer needs it
+ *(protobuf.dev/programming-guides/encoding): a message is a sequence of fields, each a varint of
+ * number << 3 | kind, then the value.
  *
  *	size_t packet = proto_begin(&b, 1);
  *	proto_uint(&b, 8, t);

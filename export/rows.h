@@ -7,8 +7,8 @@
 
 /*
  * The rows of a run that an export is about, and the way through its time that all exports take:
- * piece by piece of the history, in each all rows.  What an interval of a row becomes is the export's
- * business.
+ * piece by piece of the history, in each all rows.  What an interval of a row becomes is the
+ * export's business.
  */
 struct thread_row {
 	int64_t thread;
@@ -39,8 +39,8 @@ int64_t rows_find_thread(const struct rows *r, int64_t thread);
 const char *vcpu_state_name(uint32_t state);
 const char *thread_state_name(uint32_t state);
 
-/* The losses of machines that are wanted, cut to the window, by machine, CPU and begin; of one CPU, none
- * lies upon another.  *out is the caller's to free.  0 or -ENOMEM. */
+/* The losses of machines that are wanted, cut to the window, by machine, CPU and begin; of one CPU,
+ * none lies upon another.  *out is the caller's to free.  0 or -ENOMEM. */
 int rows_losses(const struct rows *r, struct sonde_loss **out, size_t *nr);
 
 /* A piece of the time. */
@@ -54,9 +54,9 @@ struct piece {
 int rows_pieces(const struct rows *r, int (*each)(const struct piece *p, void *data), void *data);
 
 /*
- * Calls @each for the intervals of @attr that begin in the piece, and in the first piece for the one
- * that holds its begin; clipped to the window.  So each interval is seen once, and rows in order of time.
- * An attribute that there is not is like one without intervals.  -EINTR as above.
+ * Calls @each for the intervals of @attr that begin in the piece, and in the first piece for the
+ * one that holds its begin; clipped to the window.  So each interval is seen once, and rows in
+ * order of time. An attribute that there is not is like one without intervals.  -EINTR as above.
  */
 int rows_walk(const struct rows *r, const struct piece *p, attr_t attr,
 	      bool (*each)(const struct sonde_interval *i, void *data), void *data);
@@ -64,10 +64,12 @@ int rows_walk(const struct rows *r, const struct piece *p, attr_t attr,
 /* 0, or why @out has not taken all it was given. */
 int rows_output(const struct rows *r, FILE *out);
 
-/* Says in @err what @ret means, which came out of reading the run or of rows_output(); returns @ret. */
+/* Says in @err what @ret means, which came out of reading the run or of rows_output(); returns
+ * @ret. */
 int rows_fail(struct error *err, int ret, FILE *out);
 
-/* The same test for what other scans find: it begins in the piece, or is there when the window begins. */
+/* The same test for what other scans find: it begins in the piece, or is there when the window
+ * begins. */
 bool piece_has(const struct piece *p, ns_t begin);
 
 #endif

@@ -11,8 +11,8 @@
 struct values {
 	ns_t begin, length;
 	unsigned nr_buckets;
-	int64_t *use_ns;  /* owned: [machine][bucket] */
-	uint64_t *exits;  /* owned: the same */
+	int64_t *use_ns; /* owned: [machine][bucket] */
+	uint64_t *exits; /* owned: the same */
 };
 
 struct row {
@@ -79,8 +79,8 @@ void values_add_use(struct draw *d, unsigned machine, const struct sonde_interva
 	}
 }
 
-/* What is learned of an exit on its way makes it go on as another one: it counts once.  Whatever was
- * between two pieces was not left: each begins where the one before ended. */
+/* What is learned of an exit on its way makes it go on as another one: it counts once.  Whatever
+ * was between two pieces was not left: each begins where the one before ended. */
 static bool each_exit(const struct sonde_interval *i, void *data)
 {
 	struct row *row = data;
@@ -105,9 +105,8 @@ static bool each_bound(const struct sonde_interval *i, void *data)
 
 	/* No limit is no value. */
 	if (i->value != UINT32_MAX)
-		row->draw->canvas->ops->value(row->draw->canvas,
-					      track_id(DRAW_BOUND, row->machine), i->begin,
-					      i->value);
+		row->draw->canvas->ops->value(row->draw->canvas, track_id(DRAW_BOUND, row->machine),
+					      i->begin, i->value);
 	return true;
 }
 
@@ -141,9 +140,8 @@ int values_piece(struct draw *d, const struct piece *p)
 
 		sonde_cpu(d->run, cpu, &c);
 		if (attr != ATTR_NONE && rows_has_machine(&d->rows, c.machine)) {
-			struct row row = {.draw = d,
-					  .machine = c.machine,
-					  .inside = was_inside(d, attr, p)};
+			struct row row = {
+				.draw = d, .machine = c.machine, .inside = was_inside(d, attr, p)};
 
 			ret = rows_walk(&d->rows, p, attr, each_exit, &row);
 		}

@@ -75,10 +75,11 @@ static int open_files(struct inputs *in, const struct sonde_run *run, struct err
 			continue;
 		paths[told.nr_paths++] = m.trace_path;
 		if (access(m.trace_path, R_OK))
-			ret = fail(err, -ENOENT,
-				   "the trace of %s is not at %s any more: events are read from the "
-				   "traces, the history has what became of them",
-				   m.name, m.trace_path);
+			ret = fail(
+				err, -ENOENT,
+				"the trace of %s is not at %s any more: events are read from the "
+				"traces, the history has what became of them",
+				m.name, m.trace_path);
 	}
 	if (!ret)
 		ret = inputs_open_traces(in, &told, NULL, err);

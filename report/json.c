@@ -129,7 +129,7 @@ void json_rounded(struct json *j, const char *key, double value)
 	fprintf(j->out, "%.6g", value);
 }
 
-void json_real(struct json *j, const char *key, double value)
+void json_exact(struct json *j, const char *key, double value)
 {
 	char text[UNIT_TEXT];
 

@@ -40,7 +40,7 @@ void json_milli(struct json *j, const char *key, int64_t value);
 /* Six significant digits: the Trace Server Protocol's client takes long numbers for big integers. */
 void json_rounded(struct json *j, const char *key, double value);
 /* All digits.  Both: null when it is infinite or no number. */
-void json_real(struct json *j, const char *key, double value);
+void json_exact(struct json *j, const char *key, double value);
 void json_str(struct json *j, const char *key, const char *value);
 void json_bool(struct json *j, const char *key, bool value);
 

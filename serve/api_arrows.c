@@ -122,8 +122,15 @@ static bool among(int64_t row, const uint32_t *list, unsigned nr)
 /* Columns of the analysis. */
 enum { AT, LENGTH, VCPU, VICTIM, ON, MACHINE, CULPRIT, BEGIN, WHOLE, NR_COLUMNS };
 static const char *const column_names[NR_COLUMNS] = {
-	"at",		   "length",  "vcpu",		  "victim",	       "on",
-	"culprit_machine", "culprit", "preemption_begin", "preemption_length",
+	"at",
+	"length",
+	"vcpu",
+	"victim",
+	"on",
+	"culprit_machine",
+	"culprit",
+	"preemption_begin",
+	"preemption_length",
 };
 
 /* Those who ran in one preemption; who ran longest is to be named. */
@@ -150,8 +157,7 @@ static void add_taker(struct preemption *p, const int64_t *cells)
 		}
 	}
 	if (p->nr < TAKERS_MAX)
-		p->takers[p->nr++] =
-			(struct taker){cells[MACHINE], cells[CULPRIT], cells[LENGTH]};
+		p->takers[p->nr++] = (struct taker){cells[MACHINE], cells[CULPRIT], cells[LENGTH]};
 }
 
 /* [t, length, vcpu, victim, on, machine, thread, how long that one had it] */
@@ -238,8 +244,7 @@ int answer_arrows(struct call *c, struct error *err)
 	if (!ret)
 		ret = request_int(c->request, "max", 1, ARROWS_MAX, &max, err);
 	if (!ret)
-		nr_threads =
-			request_list(c->request, "threads", threads, ARROW_ROWS_MAX, err);
+		nr_threads = request_list(c->request, "threads", threads, ARROW_ROWS_MAX, err);
 	if (!ret && nr_threads >= 0)
 		nr_cpus = request_list(c->request, "cpus", cpus, ARROW_ROWS_MAX, err);
 	if (ret || nr_threads < 0 || nr_cpus < 0)
@@ -255,5 +260,6 @@ int answer_arrows(struct call *c, struct error *err)
 	if (!ret)
 		ret = find_preemptions(&a, cpus, (unsigned)nr_cpus, err);
 	json_end(&j);
-	return ret && !err->code ? fail(err, ret, "cannot read the history: %s", strerror(-ret)) : ret;
+	return ret && !err->code ? fail(err, ret, "cannot read the history: %s", strerror(-ret))
+				 : ret;
 }

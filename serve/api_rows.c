@@ -287,6 +287,7 @@ static int write_exits(struct json *j, struct call *c, struct exit_counts *x, in
 		return ret == -ENOENT ? 0 : ret;
 	json_begin_object(j, NULL);
 	json_int(j, "cpu", cpu);
+	json_bool(j, "about", x->about);
 	json_begin_array(j, "counts");
 	for (unsigned b = 0; b < x->nr_buckets; b++)
 		json_uint(j, NULL, x->counts[b]);
@@ -316,8 +317,5 @@ int answer_exits(struct call *c, struct error *err)
 	json_end(&j);
 	json_end(&j);
 	exit_counts_release(&x);
-	if (ret == -E2BIG)
-		return fail(err, -EINVAL, "there are more than %d exits in this window: zoom in",
-			    EXITS_MAX);
 	return ret;
 }

@@ -69,6 +69,8 @@ void load_release(struct load *l)
 	l->time_ns = NULL;
 }
 
+#define SAMPLE_LEAST 64 /* changes of a bucket that are looked at in any case */
+
 /* ---- exits --------------------------------------------------------------------------------- */
 
 int exit_counts_init(struct exit_counts *x, int64_t begin, int64_t end, unsigned nr)
@@ -93,18 +95,59 @@ static bool count_exit(const struct sonde_interval *i, void *data)
 	if (i->value && !x->inside && i->begin >= x->begin && i->begin < x->end)
 		x->counts[(__int128)(i->begin - x->begin) * x->nr_buckets / (x->end - x->begin)]++;
 	x->inside = i->value != 0;
-	return ++x->counted < EXITS_MAX;
+	return --x->left;
+}
+
+/* The begin of a bucket, which stands for the rest of it. */
+struct sample {
+	int64_t begin, end; /* of the bucket */
+	int64_t seen;	    /* up to here */
+	uint64_t exits;
+	unsigned left;
+	bool inside;
+};
+
+static bool sample_exit(const struct sonde_interval *i, void *data)
+{
+	struct sample *s = data;
+
+	s->exits += i->value && !s->inside && i->begin >= s->begin && i->begin < s->end;
+	s->inside = i->value != 0;
+	s->seen = i->end;
+	return --s->left;
+}
+
+static int estimate_bucket(struct exit_counts *x, struct sonde_run *run, uint32_t attr, unsigned b,
+			   unsigned each)
+{
+	struct sample s = {
+		.begin = bucket_begin(x->begin, x->end, x->nr_buckets, b),
+		.end = bucket_begin(x->begin, x->end, x->nr_buckets, b + 1),
+		.left = each,
+	};
+	/* One ns before it: whether it begins inside of an exit. */
+	int ret = sonde_walk(run, attr, s.begin - 1, s.end, sample_exit, &s);
+
+	if (!s.left && s.seen > s.begin && s.seen < s.end)
+		s.exits = (uint64_t)((__int128)s.exits * (s.end - s.begin) / (s.seen - s.begin));
+	x->counts[b] = s.exits < UINT32_MAX ? (uint32_t)s.exits : UINT32_MAX;
+	return ret;
 }
 
 int exit_counts_of(struct exit_counts *x, struct sonde_run *run, int64_t cpu)
 {
 	uint32_t attr = sonde_attr_of_cpu(run, cpu, "exit");
+	unsigned most = EXITS_MAX / (unsigned)(sonde_nr_cpus(run) + 1) + 1;
 	int ret;
 
 	if (attr == SONDE_NO_ATTR)
 		return -ENOENT;
 	x->inside = false;
+	x->left = most;
 	memset(x->counts, 0, x->nr_buckets * sizeof(*x->counts));
 	ret = sonde_walk(run, attr, x->begin, x->end, count_exit, x);
-	return !ret && x->counted >= EXITS_MAX ? -E2BIG : ret;
+	x->about = !x->left;
+	for (unsigned b = 0; b < x->nr_buckets && x->about && !ret; b++)
+		ret = estimate_bucket(x, run, attr, b, most / x->nr_buckets + SAMPLE_LEAST);
+	return ret;
 }

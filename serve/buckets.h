@@ -11,7 +11,7 @@
  * CPUs exit_counts  how often a vCPU left its guest
  */
 #define BUCKETS_MAX 600	  /* of a chart */
-#define EXITS_MAX 3000000 /* counted for one */
+#define EXITS_MAX 1000000 /* changes looked at for one; where there are more, a part is counted */
 
 struct load {
 	int64_t *time_ns; /* owned: [machine][mode][bucket] */
@@ -37,14 +37,15 @@ struct exit_counts {
 	uint32_t *counts; /* owned: per bucket, of the vCPU asked for last */
 	int64_t begin, end;
 	unsigned nr_buckets;
-	uint64_t counted; /* changes, of all vCPUs so far */
+	bool about;	  /* counted in the first part of each bucket, and estimated for all of it */
+	unsigned left;	  /* of the changes that may be looked at */
 	bool inside;	  /* of an exit */
 };
 
 int exit_counts_init(struct exit_counts *x, int64_t begin, int64_t end, unsigned nr);
 void exit_counts_release(struct exit_counts *x);
 
-/* -ENOENT: the CPU (a row) has no exits; -E2BIG: more than EXITS_MAX, all vCPUs together. */
+/* -ENOENT: the CPU (a row) has no exits. */
 int exit_counts_of(struct exit_counts *x, struct sonde_run *run, int64_t cpu);
 
 #endif

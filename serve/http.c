@@ -301,7 +301,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 		return answer(s, x, url, method);
 	status = check(s, connection, method, is_tsp);
 	if (status)
-		return refuse(connection, is_tsp ? &s->origins : NULL, status);
+		return refuse(connection, is_tsp && status != 403 ? &s->origins : NULL, status);
 	x = calloc(1, sizeof(*x));
 	if (!x)
 		return refuse(connection, is_tsp ? &s->origins : NULL, 503);

@@ -212,6 +212,9 @@ static int put_exits(const struct chart *x, const struct tsp_part *p, double *va
 		if (!ret)
 			put_vcpu_exits(x, p, &counts, row, values);
 		ret = ret == -ENOENT ? 0 : ret;
+		if (counts.about)
+			snprintf(x->call->message, sizeof(x->call->message),
+				 "there are so many exits in this window that rates are estimated: zoom in");
 	}
 	exit_counts_release(&counts);
 	return ret;
@@ -270,11 +273,5 @@ int tsp_xy(struct tsp_call *c, struct error *err)
 	json_end(&c->json);
 	json_end(&c->json);
 	free(items);
-	if (ret == -E2BIG) {
-		c->status = "FAILED";
-		snprintf(c->message, sizeof(c->message),
-			 "there are more than %d exits in this window: zoom in", EXITS_MAX);
-		return 0;
-	}
 	return ret ? fail(err, ret, "cannot read the history: %s", strerror(-ret)) : 0;
 }

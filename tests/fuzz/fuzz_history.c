@@ -3,15 +3,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "history/format.h"
 #include "history/history.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "tests/fuzz/mended_history.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 
@@ -21,38 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
  */
 #define INPUT_MAX (1u << 20)
 #define ASK 8
-
-static void mend_parts(uint8_t *d, size_t len)
-{
-	size_t at = FILE_HEADER_BYTES;
-
-	while (at <= len && len - at >= PART_HEADER_BYTES) {
-		uint8_t *h = d + at;
-		uint64_t room = len - at - PART_HEADER_BYTES;
-
-		if (get_u32(h) != PART_MAGIC || get_u64(h + 8) > room)
-			return;
-		set_u64(h + 32, XXH3_64bits(h + PART_HEADER_BYTES, get_u64(h + 8)));
-		set_u64(h + 40, XXH3_64bits(h, 40));
-		at += PART_HEADER_BYTES + ((get_u64(h + 8) + 7) & ~7ull);
-	}
-}
-
-static void mend(uint8_t *d, size_t len)
-{
-	uint8_t *t = d + len - TRAILER_BYTES;
-
-	if (len < FILE_HEADER_BYTES)
-		return;
-	memcpy(d, FILE_MAGIC, 8);
-	set_u32(d + 8, FORMAT_VERSION);
-	set_u64(d + 56, XXH3_64bits(d, 56));
-	mend_parts(d, len);
-	if (len < FILE_HEADER_BYTES + TRAILER_BYTES || memcmp(t, TRAILER_MAGIC, 8))
-		return;
-	set_u64(t + 32, len);
-	set_u64(t + 56, XXH3_64bits(t, 56));
-}
 
 static bool take_interval(const struct interval *i, void *data)
 {
@@ -119,21 +82,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
 	char path[64];
 	struct history *h;
-	uint8_t *copy;
 	int fd;
 
 	if (!len_bytes || len_bytes > INPUT_MAX)
 		return 0;
-	fd = memfd_create("fuzz_history", MFD_CLOEXEC);
-	copy = malloc(len_bytes);
-	if (fd < 0 || !copy)
-		abort();
-	memcpy(copy, data, len_bytes);
-	mend(copy, len_bytes);
-	if (write(fd, copy, len_bytes) != (ssize_t)len_bytes)
-		abort();
-	free(copy);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fd = mended_history(data, len_bytes, path, sizeof(path));
 	if (!history_open(&h, path, NULL)) {
 		ask_all(h);
 		history_close(h);

@@ -6,6 +6,8 @@
 #include "model/context.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What exports are made of: protobuf's bytes, packets of CTF, the way through a run's time, and what is
- * drawn of the history of small_run.h. */
+/* What exports are made of: protobuf's bytes, packets of CTF, the way through a run's time, and
+ * what is drawn of the history of small_run.h. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 /* The examples of the format's own description. */
 static void proto_bytes(void **state)
 {
-	static const uint8_t want[] = {0x08, 0x96, 0x01, 0x12, 0x07, 't',  'e',	 's',  't', 'i',
+	static const uint8_t want[] = {0x08, 0x96, 0x01, 0x12, 0x07, 't',  'e',	 's',  't',  'i',
 				       'n',  'g',  0x1a, 0x03, 0x08, 0x96, 0x01, 0x20, 0xfe, 0xff,
 				       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x29, 1,
 				       2,    0,	   0,	 0,    0,    0,	   0x80};
@@ -37,8 +37,9 @@ static void proto_bytes(void **state)
 	assert_memory_equal(b.data, want, sizeof(want));
 	bytes_clear(&b);
 	proto_text(&b, 1, "a\xff\xc3\xa9");
-	assert_memory_equal(b.data, "\x0a\x04"
-				    "a?\xc3\xa9",
+	assert_memory_equal(b.data,
+			    "\x0a\x04"
+			    "a?\xc3\xa9",
 			    6);
 	bytes_release(&b);
 }
@@ -178,7 +179,8 @@ static int count_piece(const struct piece *p, void *data)
 	return rows_walk(c->rows, p, c->attr, count_interval, c);
 }
 
-/* Whatever the pieces, each interval is seen once, and the first and the last are cut to the window. */
+/* Whatever the pieces, each interval is seen once, and the first and the last are cut to the
+ * window. */
 static void pieces_of_time(void **state)
 {
 	static const int64_t windows[][2] = {
@@ -326,8 +328,8 @@ static int record_close(struct canvas *c)
 	return 0;
 }
 
-static const struct canvas_ops recorder_ops = {
-	record_track, record_begin, record_end, record_moment, record_value, record_close};
+static const struct canvas_ops recorder_ops = {record_track,  record_begin, record_end,
+					       record_moment, record_value, record_close};
 
 /* Lines that begin with @track, without it, are @want. */
 static void assert_drawn(const char *text, const char *track, const char *want)
@@ -367,19 +369,21 @@ static void drawn_rows(void **state)
 
 	(void)state;
 	/* L0's vCPU thread goes on while guest and hypervisor take turns in it. */
-	assert_drawn(text, "CPU 0",
-		     "+1000 idle\n-1100 \n+1100 CPU 0/KVM[100]=vm-a/0\n+1100 hypervisor HLT\n-1150 \n"
-		     "+1150 vm-a: app[60]\n+1150 user\n-1300 \n-1300 \n-1300 \n"
-		     "+1300 burn[300]\n+1300 user\n-1400 \n-1400 \n"
-		     "+1400 CPU 0/KVM[100]=vm-a/0\n+1400 hypervisor INTR\n-1450 \n"
-		     "+1450 vm-a: CPU 0/KVM[50]=vm-a-n/0\n+1450 hypervisor VMRUN\n-1500 \n"
-		     "+1500 vm-a-n: \033[31mtask<&>[7]\n+1500 user\n-1700 \n-1700 \n-1700 \n"
-		     "+1700 irq local_timer\n-1720 \n-1720 \n+1720 burn[300]\n+1720 syscall openat\n"
-		     /* Preempted vCPUs, and burn, which an interrupt woke. */
-		     "!1300 vm-a/0 1\n!1720 vm-a/0 2\n!1150 vm-a-n/0 3\n!1250 burn[300] 5\n"
-		     "-2000 \n-2000 \n");
-	assert_drawn(text, "CPU 1", "+1000 CPU 0/KVM[200]=vm-b/0\n+1000 guest\n-1500 \n-1500 \n"
-				    "+1500 unknown\n-2000 \n");
+	assert_drawn(
+		text, "CPU 0",
+		"+1000 idle\n-1100 \n+1100 CPU 0/KVM[100]=vm-a/0\n+1100 hypervisor HLT\n-1150 \n"
+		"+1150 vm-a: app[60]\n+1150 user\n-1300 \n-1300 \n-1300 \n"
+		"+1300 burn[300]\n+1300 user\n-1400 \n-1400 \n"
+		"+1400 CPU 0/KVM[100]=vm-a/0\n+1400 hypervisor INTR\n-1450 \n"
+		"+1450 vm-a: CPU 0/KVM[50]=vm-a-n/0\n+1450 hypervisor VMRUN\n-1500 \n"
+		"+1500 vm-a-n: \033[31mtask<&>[7]\n+1500 user\n-1700 \n-1700 \n-1700 \n"
+		"+1700 irq local_timer\n-1720 \n-1720 \n+1720 burn[300]\n+1720 syscall openat\n"
+		/* Preempted vCPUs, and burn, which an interrupt woke. */
+		"!1300 vm-a/0 1\n!1720 vm-a/0 2\n!1150 vm-a-n/0 3\n!1250 burn[300] 5\n"
+		"-2000 \n-2000 \n");
+	assert_drawn(text, "CPU 1",
+		     "+1000 CPU 0/KVM[200]=vm-b/0\n+1000 guest\n-1500 \n-1500 \n"
+		     "+1500 unknown\n-2000 \n");
 	assert_drawn(text, "vm-a/0",
 		     "+1000 waiting\n-1100 \n+1100 on_cpu\n-1300 \n+1300 preempted\n-1400 \n"
 		     "+1400 on_cpu\n-1720 \n+1720 preempted\n-1900 \n+1900 waiting\n-2000 \n"
@@ -399,15 +403,13 @@ static void drawn_rows(void **state)
 	free(text);
 }
 
-/* A window cuts what sticks out of it, and a wake-up before it is none; other machines' rows and other
- * kinds are not there, nor arrows from them. */
+/* A window cuts what sticks out of it, and a wake-up before it is none; other machines' rows and
+ * other kinds are not there, nor arrows from them. */
 static void drawn_window(void **state)
 {
 	const bool machines[SMALL_MACHINES] = {[HOST] = true};
-	const struct export_options o = {.begin = 1260000,
-					 .end = 1410000,
-					 .rows = EXPORT_THREADS,
-					 .machines = machines};
+	const struct export_options o = {
+		.begin = 1260000, .end = 1410000, .rows = EXPORT_THREADS, .machines = machines};
 	char *text = draw(&o);
 
 	(void)state;
@@ -444,10 +446,10 @@ static void drawn_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(proto_bytes),	  cmocka_unit_test(proto_lengths),
-		cmocka_unit_test(ctf_packets),	  cmocka_unit_test(pieces_of_time),
-		cmocka_unit_test(stopped),	  cmocka_unit_test(full_disk),
-		cmocka_unit_test(drawn_rows),	  cmocka_unit_test(drawn_window),
+		cmocka_unit_test(proto_bytes),	cmocka_unit_test(proto_lengths),
+		cmocka_unit_test(ctf_packets),	cmocka_unit_test(pieces_of_time),
+		cmocka_unit_test(stopped),	cmocka_unit_test(full_disk),
+		cmocka_unit_test(drawn_rows),	cmocka_unit_test(drawn_window),
 		cmocka_unit_test(drawn_values),
 	};
 

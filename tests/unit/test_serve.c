@@ -55,6 +55,39 @@ static void test_origins(void **state)
 	assert_int_equal(guard_headers(&h, NULL), 413);
 }
 
+static void test_listed_origins(void **state)
+{
+	static const char *const good[] = {"http://localhost:3000", "https://a.example",
+					   "vscode-webview://", "vscode-webview://0a1b"};
+	static const char *const bad[] = {"",	     "*",	 "localhost",  "http://",
+					  "https://", "file://",  "http://a/",  "http://a/b",
+					  "http://u@a", "://x",	  "HTTP://a",   "http://a b",
+					  "http://*",	"a,http://b", "http://a?b"};
+	static const char *const list[] = {"http://localhost:3000", "vscode-webview://"};
+	const struct guard_origins origins = {list, 2};
+	struct guard_headers h = {.host = "localhost:8", .nr_hosts = 1, .has_body = true};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(good) / sizeof(*good); i++)
+		assert_true(guard_origin_valid(good[i]));
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_false(guard_origin_valid(bad[i]));
+	assert_int_equal(guard_headers(&h, &origins), 0);
+	h.origin = "http://localhost:3000";
+	h.fetch_site = "cross-site";
+	assert_int_equal(guard_headers(&h, &origins), 0);
+	assert_int_equal(guard_headers(&h, NULL), 403);
+	h.origin = "vscode-webview://any";
+	assert_int_equal(guard_headers(&h, &origins), 0);
+	h.origin = "http://localhost:30000";
+	assert_int_equal(guard_headers(&h, &origins), 403);
+	h.origin = "http://localhost:3000";
+	h.host = "evil.example";
+	assert_int_equal(guard_headers(&h, &origins), 403);
+	h = (struct guard_headers){.host = "localhost", .nr_hosts = 1, .fetch_site = "cross-site"};
+	assert_int_equal(guard_headers(&h, &origins), 403);
+}
+
 static void test_keys(void **state)
 {
 	char key[GUARD_KEY_CHARS + 1], other[GUARD_KEY_CHARS + 1];
@@ -143,6 +176,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hosts), cmocka_unit_test(test_origins),
+		cmocka_unit_test(test_listed_origins),
 		cmocka_unit_test(test_keys),  cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_lists), cmocka_unit_test(test_bounds),
 	};

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Who has no business with `sonde serve` learns nothing, and nothing brings it down: wrong keys,
-names rebound to this machine, other origins, paths, bodies, huge and broken requests, crowds."""
+names rebound to this machine, other origins, paths, bodies, huge and broken requests, crowds.  The same
+of the Trace Server Protocol, with and without the key."""
 
 import http.client
 import json
@@ -24,9 +25,9 @@ CROWD = 1000
 
 
 class Server:
-    def __init__(self, run):
-        self.process = subprocess.Popen([lib.SONDE, "serve", "-q", run], stdout=subprocess.PIPE,
-                                        text=True)
+    def __init__(self, run, *options):
+        self.process = subprocess.Popen([lib.SONDE, "serve", "-q", *options, run],
+                                        stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
         match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/", self.url)
         check(match, f"the URL is {self.url!r}")
@@ -39,10 +40,10 @@ class Server:
     def threads(self):
         return len(list(Path(f"/proc/{self.process.pid}/task").iterdir()))
 
-    def get(self, path, headers=None, method="GET", body=None):
+    def get(self, path, headers=None, method="GET", body=None, key=True):
         """Status, headers and body; @path is behind the key."""
         link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        link.request(method, f"/{self.key}/{path}", body, headers or {})
+        link.request(method, f"/{self.key}/{path}" if key else f"/{path}", body, headers or {})
         answer = link.getresponse()
         data = answer.read()
         link.close()
@@ -248,6 +249,185 @@ def test_address(s):
     check(own == ["0100007F"], f"listens on {own}")
 
 
+ALLOWED = "http://localhost:3000"
+TSP_OPTIONS = ("--tsp", "--tsp-origin", ALLOWED, "--tsp-origin", "vscode-webview://")
+
+
+def post(s, path, body, headers=None, key=True):
+    if not isinstance(body, (bytes, str)):
+        body = json.dumps(body)
+    return s.get("tsp/api/" + path, {"Content-Type": "application/json", **(headers or {})}, "POST", body, key)
+
+
+def experiment(s):
+    return "experiments/" + json.loads(s.get("tsp/api/experiments")[2])[0]["UUID"]
+
+
+def tsp_is_closed(s):
+    """Without --tsp and --tsp-origin: with the key, and for no page but its own."""
+    check(s.get("tsp/api/health")[0] == 200, "behind the key")
+    for path in ("tsp/api/health", "tsp/api/experiments", "tsp/api/"):
+        status, _, body = s.get(path, key=False)
+        check(status == 404 and b"UP" not in body, f"{path} without the key: {status}")
+    for origin in (ALLOWED, "null", "vscode-webview://a", f"https://127.0.0.1:{s.port}"):
+        for method in ("GET", "OPTIONS", "DELETE"):
+            status, headers, _ = s.get("tsp/api/experiments", {"Origin": origin}, method)
+            check(status == 403, f"{origin} {method}: {status}")
+            check("Access-Control-Allow-Origin" not in headers, f"{origin} is let in")
+
+
+def tsp_who(s):
+    for key in (True, False):
+        for headers in ({"Origin": ALLOWED}, {"Origin": "vscode-webview://0a1b2c"}, {},
+                        {"Origin": ALLOWED, "Sec-Fetch-Site": "cross-site"},
+                        {"Origin": f"http://127.0.0.1:{s.port}"}):
+            status, got, _ = s.get("tsp/api/health", headers, key=key)
+            check(status == 200, f"{headers}: {status}")
+            check(got["Content-Type"] == "application/json", got["Content-Type"])
+            listed = headers.get("Origin") if "localhost" in headers.get("Origin", "") or \
+                "vscode" in headers.get("Origin", "") else None
+            check(got.get("Access-Control-Allow-Origin") == listed, f"{headers}: {got}")
+        for headers in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": ALLOWED + "0"},
+                        {"Origin": ALLOWED + ".evil.example"}, {"Origin": "https://localhost:3000"},
+                        {"Origin": "vscode-webview:"}, {"Origin": "http://x/vscode-webview://"},
+                        {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"},
+                        {"Origin": ALLOWED, "Host": "evil.example"}, {"Host": "evil.example"}):
+            for method in ("GET", "POST", "DELETE", "OPTIONS"):
+                status, got, body = s.get("tsp/api/experiments", headers, method, key=key)
+                check(status == 403 and b"UUID" not in body, f"{headers} {method}: {status}")
+                check("Access-Control-Allow-Origin" not in got, f"{headers} is let in")
+
+
+def tsp_preflight(s):
+    status, headers, body = s.get("tsp/api/experiments", {
+        "Origin": ALLOWED, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type",
+        "Access-Control-Request-Private-Network": "true"}, "OPTIONS", key=False)
+    check(status == 204 and not body, f"preflight: {status}")
+    check(headers["Access-Control-Allow-Origin"] == ALLOWED, "origin")
+    check("POST" in headers["Access-Control-Allow-Methods"], "methods")
+    check("Content-Type" in headers["Access-Control-Allow-Headers"], "headers")
+    check(headers["Access-Control-Allow-Private-Network"] == "true", "private network")
+
+
+def tsp_page_is_kept(s):
+    """The origins are let in to the protocol, not to the page; nor is the page without the key."""
+    check(s.get("api/model", {"Origin": ALLOWED})[0] == 403, "the page's answers")
+    check(s.get("", {"Origin": ALLOWED})[0] == 403, "the page")
+    for path in ("", "api/model", "app.js", "tsp/api/../../api/model", "tsp/api"):
+        check(s.get(path, key=False)[0] == 404, f"{path} without the key")
+
+
+def tsp_bodies(s):
+    states = experiment(s) + "/outputs/timeGraph/fused/states"
+    whole = {"requested_timerange": {"start": 0, "end": 1, "nbTimes": 5}, "requested_items": [1]}
+    check(post(s, states, {"parameters": whole})[0] == 200, "a good one")
+    bad = [b"", b"{", b"[]", b"7", b'"x"', b"null", b"{}", b'{"parameters": 5}', b'{"parameters": []}',
+           b'{"parameters": {}} x', b'{"parameters": {}, "parameters": {}}', b"\xff\xfe", b'{"parameters": {"x": "\\u0000"}}',
+           b"[" * 100000, b'{"parameters":' * 10000, b'{"parameters": {"requested_items": ' + b"[" * 3000]
+    ranges = [5, [], {}, {"start": 0}, {"start": 5, "end": 5}, {"start": 5, "end": 1}, {"start": 0.5, "end": 2},
+              {"start": "0", "end": "1"}, {"start": 0, "end": 10**19}, {"start": 0, "end": 1, "nbTimes": 0},
+              {"start": 0, "end": 1, "nbTimes": 65537}, {"start": 0, "end": 1, "nbTimes": -1},
+              {"start": None, "end": 1}, {"start": 0, "end": 1, "nbTimes": 1e3}]
+    bad += [json.dumps({"parameters": {**whole, "requested_timerange": r}}).encode() for r in ranges]
+    bad += [json.dumps({"parameters": {**whole, "requested_items": i}}).encode()
+            for i in (5, {}, "1", ["1"], [1.5], [None], [[1]], [10**30], [0] * 16385)]
+    for body in bad:
+        status, headers, answer = post(s, states, body)
+        check(status == 400, f"{body[:60]}: {status}")
+        check(json.loads(answer)["title"], f"{body[:60]} is not explained")
+    strange = [{**whole, "requested_items": [-1, 2**31, 2**62, 99999]},
+               {**whole, "requested_timerange": {"start": -2**63, "end": 2**63 - 1, "nbTimes": 65536}},
+               {**whole, "requested_timerange": {"start": 2**63 - 2, "end": 2**63 - 1}},
+               {**whole, "requested_timerange": {"start": -2**63, "end": -2**63 + 1}}]
+    for outputs in ("timeGraph/fused/states", "timeGraph/vcpus/states", "timeGraph/threads/states",
+                    "timeGraph/vcpus/arrows", "timeGraph/threads/tree", "XY/cpu-use/xy", "XY/exit-rate/xy",
+                    "fused/annotations", "data/statistics.machine_time/tree"):
+        for parameters in strange:
+            status, _, answer = post(s, f"{experiment(s)}/outputs/{outputs}", {"parameters": parameters})
+            check(status == 200 and json.loads(answer)["status"], f"{outputs} {parameters}: {status}")
+    for where in ("table/events/lines", "table/facts.why/lines"):
+        for parameters in ({"requested_table_index": 2**63 - 1, "requested_table_count": 2**31 - 1},
+                           {"requested_times": [-2**63], "requested_table_count": 1},
+                           {"requested_times": [2**63 - 1], "requested_table_count": 1},
+                           {"requested_table_index": 0, "requested_table_count": 1,
+                            "table_search_expressions": {"1": "(" * 5000}, "table_search_direction": "NEXT"}):
+            status, _, answer = post(s, f"{experiment(s)}/outputs/{where}", {"parameters": parameters})
+            check(status == 200 and json.loads(answer)["model"]["size"] >= 0, f"{where} {parameters}: {status}")
+        for parameters in ({}, {"requested_table_count": -1}, {"requested_table_count": 1, "requested_table_index": -1},
+                           {"requested_table_count": 1, "table_search_expressions": {"77": "x"}}):
+            check(post(s, f"{experiment(s)}/outputs/{where}", {"parameters": parameters})[0] == 400, str(parameters))
+
+
+def tsp_sizes(s):
+    path = f"/{s.key}/tsp/api/traces"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    for length in ("262145", "99999999999999999999", "18446744073709551616", "-1", "1e9"):
+        status = s.status_of((head + f"Content-Length: {length}\r\n\r\n").encode() + b"x" * 1000)
+        check(status in (0, 400, 413), f"length {length}: {status}")
+    chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+    got = s.raw((head + "Transfer-Encoding: chunked\r\n\r\n").encode() + chunk * 100 + b"0\r\n\r\n")
+    check(b" 200 " not in got[:20], "a body without an end is taken")
+    check(post(s, "traces", b" " * 262144)[0] == 400, "the largest that is read")
+    s.is_well("large bodies")
+
+
+def tsp_paths(s):
+    for path in ("/etc/passwd", "../../etc/passwd", "file:///etc/passwd", "", "x" * 5000, "http://evil.example/",
+                 "/proc/self/mem", "/dev/zero"):
+        status, _, answer = post(s, "traces", {"parameters": {"uri": path, "name": path}})
+        check(status == 404 and b"root:" not in answer, f"{path[:40]}: {status}")
+    for path in ("traces/" + "a" * 100, "experiments/..", "experiments/%2e%2e/outputs", "experiments//outputs",
+                 experiment(s) + "/outputs/timeGraph/" + "b" * 64 + "/tree", experiment(s) + "/outputs/facts./style"):
+        status, headers, _ = s.get("tsp/api/" + path)
+        check(status in (404, 405) and headers["Content-Type"] == "application/json", f"{path[:60]}: {status}")
+    for method in ("PUT", "PATCH", "TRACE", "HEAD"):
+        check(s.get("tsp/api/experiments", method=method)[0] == 405, method)
+
+
+def tsp_session(s):
+    """Viewers make experiments, but not without end; what they unmake is not the files."""
+    trace = json.loads(s.get("tsp/api/traces")[2])[0]
+    first = experiment(s)
+    made = []
+    for i in range(100):
+        status, _, answer = post(s, "experiments", {"parameters": {"name": f"x{i}", "traces": [trace["UUID"]]}})
+        if status != 200:
+            break
+        made.append(json.loads(answer)["UUID"])
+    check(len(made) == 63 and status == 500, f"{len(made)} experiments, then {status}")
+    for uuid in made:
+        check(s.get("tsp/api/experiments/" + uuid, method="DELETE")[0] == 200, "removed")
+    for name in ("", "n" * 200, 5, None):
+        body = {"parameters": {"name": name, "traces": [trace["UUID"]]}}
+        check(post(s, "experiments", body)[0] == 400, f"name {name!r}")
+    for traces in ([], [trace["UUID"]] * 2, ["x"], [5], "x", [trace["UUID"]] * 20):
+        check(post(s, "experiments", {"parameters": {"name": "y", "traces": traces}})[0] in (400, 404), str(traces)[:40])
+    check(s.get("tsp/api/traces/" + trace["UUID"], method="DELETE")[0] == 409, "it is used")
+    check(s.get("tsp/api/" + first, method="DELETE")[0] == 200, "removed")
+    check(s.get("tsp/api/traces/" + trace["UUID"], method="DELETE")[0] == 200, "closed")
+    check(Path(trace["path"]).exists(), "the file is gone")
+    check(json.loads(s.get("tsp/api/traces")[2]) == [], "still open")
+    check(post(s, "traces", {"parameters": {"uri": trace["path"]}})[0] == 200, "open again")
+    body = {"parameters": {"name": "again", "traces": [trace["UUID"]]}}
+    check(post(s, "experiments", body)[0] == 200, "made again")
+
+
+def tsp_garbage(s):
+    random.seed(7)
+    body = json.dumps({"parameters": {"requested_timerange": {"start": 0, "end": 10**10, "nbTimes": 100},
+                                      "requested_items": [0, 4, 5, 6]}}).encode()
+    path = f"/{s.key}/tsp/api/{experiment(s)}/outputs/timeGraph/fused/states"
+    good = (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+    check(post(s, path.split("api/", 1)[1], body)[0] == 200, "what is to become garbage")
+    for _ in range(300):
+        data = bytearray(good)
+        for _ in range(random.randint(1, 8)):
+            data[random.randrange(len(data))] = random.randrange(256)
+        s.throw(bytes(data[:random.randint(0, len(data))]))
+    s.is_well("garbage")
+
+
 def end_while_asked(run):
     """Links that are open when the server is told to end go on asking."""
     for _ in range(5):
@@ -271,6 +451,31 @@ def end_while_asked(run):
         check(status == 0, f"exit status {status} when asked while it ends")
 
 
+def viewers(run):
+    s = Server(run)
+    try:
+        tsp_is_closed(s)
+    finally:
+        s.process.terminate()
+        status = s.process.wait(20)
+    check(status == 0, f"exit status {status}")
+    for origin in ("http://", "https://", "file://", "x", "http://a/b", "http://a,http://b", "*", "http://*", "",
+                   "http://a b"):
+        got = subprocess.run([lib.SONDE, "serve", "-q", "--tsp-origin", origin, run], stdin=subprocess.DEVNULL,
+                             capture_output=True, timeout=20, check=False)
+        check(got.returncode == 2, f"--tsp-origin {origin}: {got.returncode}")
+    s = Server(run, *TSP_OPTIONS)
+    try:
+        for name, test in list(globals().items()):
+            if name.startswith("tsp_") and test is not tsp_is_closed:
+                test(s)
+                s.is_well(name)
+    finally:
+        s.process.terminate()
+        status = s.process.wait(20)
+    check(status == 0, f"exit status {status}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         run = f"{scratch}/run.sonde"
@@ -285,6 +490,7 @@ def main():
             s.process.send_signal(signal.SIGTERM)
             status = s.process.wait(20)
         check(status == 0, f"exit status {status}")
+        viewers(run)
         end_while_asked(run)
         again = Server(run)
         again.process.terminate()

@@ -122,7 +122,8 @@ export interface Facts {
 export interface Exits {
   begin?: number;
   end?: number;
-  vcpus: { cpu: number; counts: number[] }[];
+  /** about: estimated from the first part of each bucket. */
+  vcpus: { cpu: number; about: boolean; counts: number[] }[];
 }
 
 export interface Load {

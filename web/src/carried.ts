@@ -108,7 +108,7 @@ class Carried implements Source {
     const to = Math.min(nr, Math.ceil(end / wide));
     return {
       begin: from * wide, end: to * wide,
-      vcpus: vcpus.map((v) => ({ cpu: v.cpu, counts: v.counts.slice(from, to) })),
+      vcpus: vcpus.map((v) => ({ cpu: v.cpu, about: v.about, counts: v.counts.slice(from, to) })),
     };
   }
 

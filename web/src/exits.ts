@@ -16,10 +16,11 @@ interface Counted {
   end: number;
   most: number;
   buckets: number;
+  about: boolean;
   byCpu: Map<number, number[]>;
 }
 
-type Answer = { begin: number; end: number; vcpus: { cpu: number; counts: number[] }[] };
+type Answer = { begin: number; end: number; vcpus: { cpu: number; about: boolean; counts: number[] }[] };
 
 export class Exits implements Artist {
   private counted: Counted | null = null;
@@ -45,6 +46,7 @@ export class Exits implements Artist {
       buckets: Math.max(1, answer.vcpus[0]?.counts.length ?? 1),
       end: answer.end,
       most: Math.max(1, ...answer.vcpus.map((v) => Math.max(...v.counts))),
+      about: answer.vcpus.some((v) => v.about),
       byCpu: new Map(answer.vcpus.map((v) => [v.cpu, v.counts])),
     };
   }
@@ -83,7 +85,7 @@ export class Exits implements Artist {
     const c = this.counted;
     const { pen, theme } = scene;
     const text = c
-      ? `highest: ${c.most} in ${scene.clock.length((c.end - c.begin) / c.buckets)}`
+      ? `highest: ${c.about ? "about " : ""}${count(c.most)} in ${scene.clock.length((c.end - c.begin) / c.buckets)}`
       : this.why;
     if (!text || p.height < 18) return;
     pen.font = "10px system-ui, 'DejaVu Sans', sans-serif";
@@ -106,7 +108,7 @@ export class Exits implements Artist {
     if (i < 0 || i >= counts.length) return null;
     const each = (c.end - c.begin) / counts.length;
     return [
-      h("div", {}, `${count(counts[i])} exits in ${this.clock.length(each)}`),
+      h("div", {}, `${c.about ? "about " : ""}${count(counts[i])} exits in ${this.clock.length(each)}`),
       h("div", { class: "quiet" }, this.clock.ticks_are_ns ? `${count(Math.round((counts[i] * 1e9) / each))} per second` : ""),
     ];
   }

@@ -65,7 +65,7 @@ export class Labels {
     const indent = 6 + row.depth * 13;
     const group = row.kind === "group";
     const word = rowTerm(this.model, row);
-    const classes = ["label", row.kind, pinned && "pinned", row.id === this.view.shown.row && "chosen"];
+    const classes = ["label", row.kind, pinned && "pinned", height < 14 && "small", row.id === this.view.shown.row && "chosen"];
     const e = h(
       "div",
       {

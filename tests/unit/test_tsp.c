@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Trace Server Protocol without HTTP: which call a path is, what a body may hold, answers of
+ * two runs of small_run.h side by side. */
+#include "tests/unit/unit.h"
+
+#include "serve/tsp.h"
+#include "serve/tsp_query.h"
+#include "tests/unit/small_run.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNIX_NS INT64_C(1700000000000000000) /* of small_run.h: add to its times */
+
+/* ---- paths --------------------------------------------------------------------------------- */
+
+static void test_routes(void **state)
+{
+	struct tsp_route r;
+
+	(void)state;
+	assert_int_equal(tsp_route(&r, "GET", "health"), 0);
+	assert_int_equal(tsp_route(&r, "POST", "health"), -EOPNOTSUPP);
+	assert_int_equal(tsp_route(&r, "GET", "health/"), -ENOENT);
+	assert_int_equal(tsp_route(&r, "GET", ""), -ENOENT);
+	assert_int_equal(tsp_route(&r, "GET", "traces/"), -ENOENT);
+	assert_int_equal(tsp_route(&r, "DELETE", "traces/abc"), 0);
+	assert_string_equal(r.trace, "abc");
+	assert_int_equal(tsp_route(&r, "POST", "experiments/x-1/outputs/timeGraph/fused/states"),
+			 0);
+	assert_string_equal(r.trace, "x-1");
+	assert_string_equal(r.output, "fused");
+	assert_int_equal(tsp_route_line(&r), LINE_QUICK);
+	assert_int_equal(tsp_route(&r, "POST", "experiments/x/outputs/table/events/lines"), 0);
+	assert_int_equal(tsp_route_line(&r), LINE_TRACES);
+	assert_int_equal(tsp_route(&r, "POST", "experiments/x/outputs/table/facts.why/lines"), 0);
+	assert_int_equal(tsp_route_line(&r), LINE_SLOW);
+	assert_int_equal(tsp_route(&r, "GET", "experiments//outputs"), -ENOENT);
+}
+
+static void test_long_ids(void **state)
+{
+	char path[200] = "traces/";
+	struct tsp_route r;
+
+	(void)state;
+	memset(path + 7, 'a', TSP_ID_MAX - 1);
+	assert_int_equal(tsp_route(&r, "GET", path), 0);
+	assert_int_equal(strlen(r.trace), TSP_ID_MAX - 1);
+	path[7 + TSP_ID_MAX - 1] = 'a';
+	assert_int_equal(tsp_route(&r, "GET", path), -ENOENT);
+}
+
+/* ---- bodies -------------------------------------------------------------------------------- */
+
+static int range_of(const char *text, struct tsp_range *range)
+{
+	struct error err = {0};
+	struct tsp_query q;
+	int ret = tsp_query_parse(&q, text, strlen(text), &err);
+
+	if (!ret)
+		ret = tsp_query_range(&q, range, &err);
+	tsp_query_release(&q);
+	return ret;
+}
+
+static void test_ranges(void **state)
+{
+	struct tsp_range r = {0};
+
+	(void)state;
+	assert_int_equal(range_of("{\"parameters\": {\"requested_timerange\": {\"start\": "
+				  "1700000000000000001, \"end\": 1700000000000000002}}}",
+				  &r),
+			 0);
+	assert_int_equal(r.start, UNIX_NS + 1);
+	assert_int_equal(r.nr, 0);
+	assert_int_equal(range_of("", &r), -ENODATA);
+	assert_int_equal(range_of("{\"parameters\": {}}", &r), -ENODATA);
+	assert_int_equal(range_of("{}", &r), -EINVAL);
+	assert_int_equal(range_of("[]", &r), -EINVAL);
+	assert_int_equal(
+		range_of("{\"parameters\": {\"requested_timerange\": {\"start\": 1}}}", &r),
+		-EINVAL);
+	assert_int_equal(range_of("{\"parameters\": {\"requested_timerange\": {\"start\": 1, "
+				  "\"end\": 2, \"nbTimes\": 65537}}}",
+				  &r),
+			 -EINVAL);
+}
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+struct world {
+	char names[2][64];
+	const char *paths[2];
+	struct sonde_run *runs[2];
+	struct kept kept[2];
+	struct tsp *tsp;
+	struct readers readers;
+};
+
+static void world_open(struct world *w)
+{
+	*w = (struct world){0};
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(small_run_write(w->names[i]), 0);
+		w->paths[i] = w->names[i];
+		assert_int_equal(sonde_run_open(&w->runs[i], w->paths[i], NULL), 0);
+	}
+	assert_int_equal(tsp_open(&w->tsp, w->paths, 2, NULL), 0);
+	w->readers = (struct readers){.runs = w->runs, .paths = w->paths, .kept = w->kept, .nr = 2};
+}
+
+static void world_close(struct world *w)
+{
+	tsp_close(w->tsp);
+	for (unsigned i = 0; i < 2; i++) {
+		sonde_run_close(w->runs[i]);
+		unlink(w->paths[i]);
+	}
+}
+
+/* The caller's to json_decref(). */
+static json_t *ask(struct world *w, unsigned status, const char *method, const char *path,
+		   const char *body)
+{
+	static const struct request none;
+	struct reply reply = {0};
+	struct tsp_route route;
+	json_t *answer;
+
+	assert_int_equal(tsp_route(&route, method, path), 0);
+	tsp_answer(w->tsp, &route, body, strlen(body), &none, &w->readers, &reply);
+	assert_int_equal(reply.status, status);
+	assert_string_equal(reply.type, "application/json");
+	answer = json_loadb(reply.body, reply.len_bytes, 0, NULL);
+	assert_non_null(answer);
+	reply_release(&reply);
+	return answer;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+static json_int_t int_of(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+/* The third experiment: both runs. */
+static void both_runs(struct world *w, char *path, size_t room, const char *rest)
+{
+	json_t *list = ask(w, 200, "GET", "experiments", "");
+
+	assert_int_equal(json_array_size(list), 3);
+	snprintf(path, room, "experiments/%s/outputs/%s", text_of(json_array_get(list, 2), "UUID"),
+		 rest);
+	json_decref(list);
+}
+
+static void test_tree_of_two(void **state)
+{
+	struct world w;
+	json_t *answer, *entries;
+	char path[200];
+	size_t roots = 0;
+
+	(void)state;
+	world_open(&w);
+	both_runs(&w, path, sizeof(path), "timeGraph/vcpus/tree");
+	answer = ask(&w, 200, "POST", path, "{\"parameters\": {}}");
+	entries = json_object_get(json_object_get(answer, "model"), "entries");
+	for (size_t i = 0; i < json_array_size(entries); i++) {
+		const json_t *e = json_array_get(entries, i);
+
+		roots += int_of(e, "parentId") == -1;
+		assert_int_equal(int_of(e, "start"), UNIX_NS + SMALL_BEGIN);
+		for (size_t k = 0; k < i; k++)
+			assert_int_not_equal(int_of(json_array_get(entries, k), "id"),
+					     int_of(e, "id"));
+	}
+	assert_int_equal(roots, 2);
+	json_decref(answer);
+	world_close(&w);
+}
+
+/* CPU 0 of the small run, state by state: its picture in small_run.h. */
+static void test_states(void **state)
+{
+	static const struct {
+		int64_t begin, end;
+		const char *style;
+	} want[] = {
+		{1000000, 1100000, "mode-1"}, {1100000, 1150000, "mode-6"},
+		{1150000, 1300000, "mode-2"}, {1300000, 1400000, "mode-2"},
+		{1400000, 1450000, "mode-6"}, {1450000, 1500000, "mode-6"},
+		{1500000, 1700000, "mode-2"}, {1700000, 1720000, "mode-4"},
+	};
+	struct world w;
+	json_t *answer, *states;
+	char path[200];
+
+	(void)state;
+	world_open(&w);
+	both_runs(&w, path, sizeof(path), "timeGraph/fused/states");
+	answer = ask(&w, 200, "POST", path,
+		     "{\"parameters\": {\"requested_timerange\": {\"start\": 1700000000001000000, "
+		     "\"end\": 1700000000001710000, \"nbTimes\": 100}, \"requested_items\": [4]}}");
+	states = json_object_get(
+		json_array_get(json_object_get(json_object_get(answer, "model"), "rows"), 0),
+		"states");
+	assert_int_equal(json_array_size(states), sizeof(want) / sizeof(*want));
+	for (size_t i = 0; i < json_array_size(states); i++) {
+		const json_t *s = json_array_get(states, i);
+
+		assert_int_equal(int_of(s, "start"), UNIX_NS + want[i].begin);
+		assert_int_equal(int_of(s, "end"), UNIX_NS + want[i].end);
+		assert_string_equal(text_of(json_object_get(s, "style"), "parentKey"),
+				    want[i].style);
+	}
+	json_decref(answer);
+	world_close(&w);
+}
+
+/* Sixteen is what one server shows; a path of another file is not opened. */
+static void test_refused(void **state)
+{
+	const char *many[TSP_RUNS_MAX + 1] = {0};
+	struct tsp *tsp;
+	struct world w;
+
+	(void)state;
+	assert_int_equal(tsp_open(&tsp, many, TSP_RUNS_MAX + 1, NULL), -EINVAL);
+	world_open(&w);
+	json_decref(ask(&w, 404, "POST", "traces", "{\"parameters\": {\"uri\": \"/etc/passwd\"}}"));
+	json_decref(ask(&w, 400, "POST", "traces", "{\"parameters\": {}}"));
+	json_decref(ask(&w, 404, "GET", "experiments/none", ""));
+	json_decref(ask(&w, 400, "POST", "experiments", "{\"parameters\": {\"name\": \"x\"}}"));
+	world_close(&w);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_routes), cmocka_unit_test(test_long_ids),
+		cmocka_unit_test(test_ranges), cmocka_unit_test(test_tree_of_two),
+		cmocka_unit_test(test_states), cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
