@@ -12,7 +12,10 @@ struct tsp_trace_state {
 	int64_t nr_events; /* 0 = not counted yet */
 };
 
-#define TSP_CACHED_FACTS 6
+/* One answer has the facts of all its runs at the same time, and the longest unused ones make room:
+ * with fewer places than runs, those of its first run would be gone when its last one's are there.
+ */
+#define TSP_CACHED_FACTS TSP_RUNS_MAX
 
 /* Facts of a whole run, kept for the next page of their table. */
 struct tsp_cached_facts {

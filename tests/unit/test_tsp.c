@@ -94,30 +94,37 @@ static void test_ranges(void **state)
 /* ---- answers ------------------------------------------------------------------------------- */
 
 struct world {
-	char names[2][64];
-	const char *paths[2];
-	struct sonde_run *runs[2];
-	struct kept kept[2];
+	unsigned nr;
+	char names[TSP_RUNS_MAX][64];
+	const char *paths[TSP_RUNS_MAX];
+	struct sonde_run *runs[TSP_RUNS_MAX];
+	struct kept kept[TSP_RUNS_MAX];
 	struct tsp *tsp;
 	struct readers readers;
 };
 
-static void world_open(struct world *w)
+static void world_open_runs(struct world *w, unsigned nr)
 {
-	*w = (struct world){0};
-	for (unsigned i = 0; i < 2; i++) {
+	*w = (struct world){.nr = nr};
+	for (unsigned i = 0; i < nr; i++) {
 		assert_int_equal(small_run_write(w->names[i]), 0);
 		w->paths[i] = w->names[i];
 		assert_int_equal(sonde_run_open(&w->runs[i], w->paths[i], NULL), 0);
 	}
-	assert_int_equal(tsp_open(&w->tsp, w->paths, 2, NULL), 0);
-	w->readers = (struct readers){.runs = w->runs, .paths = w->paths, .kept = w->kept, .nr = 2};
+	assert_int_equal(tsp_open(&w->tsp, w->paths, nr, NULL), 0);
+	w->readers =
+		(struct readers){.runs = w->runs, .paths = w->paths, .kept = w->kept, .nr = nr};
+}
+
+static void world_open(struct world *w)
+{
+	world_open_runs(w, 2);
 }
 
 static void world_close(struct world *w)
 {
 	tsp_close(w->tsp);
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < w->nr; i++) {
 		sonde_run_close(w->runs[i]);
 		unlink(w->paths[i]);
 	}
@@ -152,14 +159,14 @@ static json_int_t int_of(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
-/* The third experiment: both runs. */
-static void both_runs(struct world *w, char *path, size_t room, const char *rest)
+/* The last experiment: all runs. */
+static void all_runs(struct world *w, char *path, size_t room, const char *rest)
 {
 	json_t *list = ask(w, 200, "GET", "experiments", "");
 
-	assert_int_equal(json_array_size(list), 3);
-	snprintf(path, room, "experiments/%s/outputs/%s", text_of(json_array_get(list, 2), "UUID"),
-		 rest);
+	assert_int_equal(json_array_size(list), w->nr + 1);
+	snprintf(path, room, "experiments/%s/outputs/%s",
+		 text_of(json_array_get(list, w->nr), "UUID"), rest);
 	json_decref(list);
 }
 
@@ -172,7 +179,7 @@ static void test_tree_of_two(void **state)
 
 	(void)state;
 	world_open(&w);
-	both_runs(&w, path, sizeof(path), "timeGraph/vcpus/tree");
+	all_runs(&w, path, sizeof(path), "timeGraph/vcpus/tree");
 	answer = ask(&w, 200, "POST", path, "{\"parameters\": {}}");
 	entries = json_object_get(json_object_get(answer, "model"), "entries");
 	for (size_t i = 0; i < json_array_size(entries); i++) {
@@ -207,7 +214,7 @@ static void test_states(void **state)
 
 	(void)state;
 	world_open(&w);
-	both_runs(&w, path, sizeof(path), "timeGraph/fused/states");
+	all_runs(&w, path, sizeof(path), "timeGraph/fused/states");
 	answer = ask(&w, 200, "POST", path,
 		     "{\"parameters\": {\"requested_timerange\": {\"start\": 1700000000001000000, "
 		     "\"end\": 1700000000001710000, \"nbTimes\": 100}, \"requested_items\": [4]}}");
@@ -223,6 +230,26 @@ static void test_states(void **state)
 		assert_string_equal(text_of(json_object_get(s, "style"), "parentKey"),
 				    want[i].style);
 	}
+	json_decref(answer);
+	world_close(&w);
+}
+
+/* A table of as many runs as there may be: the facts of all of them are there at the same time. */
+static void test_facts_of_many(void **state)
+{
+	struct world w;
+	json_t *answer, *lines;
+	char path[200];
+
+	(void)state;
+	world_open_runs(&w, TSP_RUNS_MAX);
+	all_runs(&w, path, sizeof(path), "table/facts.machine_time/lines");
+	answer = ask(&w, 200, "POST", path,
+		     "{\"parameters\": {\"requested_table_index\": 0, "
+		     "\"requested_table_count\": 1000}}");
+	lines = json_object_get(json_object_get(answer, "model"), "lines");
+	assert_int_equal(json_array_size(lines) % TSP_RUNS_MAX, 0);
+	assert_true(json_array_size(lines) > 0);
 	json_decref(answer);
 	world_close(&w);
 }
@@ -249,7 +276,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_routes), cmocka_unit_test(test_long_ids),
 		cmocka_unit_test(test_ranges), cmocka_unit_test(test_tree_of_two),
-		cmocka_unit_test(test_states), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_states), cmocka_unit_test(test_facts_of_many),
+		cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
