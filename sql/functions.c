@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "sonde/time.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,17 @@ static const char *find_field(const char *fields, const char *name, size_t *len)
 	return NULL;
 }
 
+/* False: @text is no number, or one that SQLite's integers do not hold, as addresses are. */
+static bool read_number(const char *text, long long *out)
+{
+	bool is_hex = !strncmp(text, "0x", 2);
+	char *end;
+
+	errno = 0;
+	*out = strtoll(text, &end, is_hex ? 16 : 10);
+	return end != text && !*end && !errno;
+}
+
 /* A number where it is one. */
 static void read_field(sqlite3_context *out, int argc, sqlite3_value **argv)
 {
@@ -103,7 +115,6 @@ static void read_field(sqlite3_context *out, int argc, sqlite3_value **argv)
 	const char *name = (const char *)sqlite3_value_text(argv[1]);
 	const char *value;
 	size_t len;
-	char *end;
 	char number[32];
 	long long i;
 
@@ -114,8 +125,7 @@ static void read_field(sqlite3_context *out, int argc, sqlite3_value **argv)
 	if (len && len < sizeof(number)) {
 		memcpy(number, value, len);
 		number[len] = '\0';
-		i = strtoll(number, &end, 0);
-		if (!*end) {
+		if (read_number(number, &i)) {
 			sqlite3_result_int64(out, i);
 			return;
 		}
