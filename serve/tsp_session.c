@@ -59,11 +59,12 @@ static struct tsp_experiment *add_experiment(struct tsp *tsp, const char *name,
 			continue;
 		*x = (struct tsp_experiment){.nr_runs = nr_runs};
 		snprintf(x->name, sizeof(x->name), "%s", name);
-		used = (size_t)snprintf(text, sizeof(text), "%s", x->name);
 		for (unsigned r = 0; r < nr_runs; r++) {
 			x->runs[r] = runs[r];
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "/%u", runs[r]);
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%u/", runs[r]);
 		}
+		/* Last, and told apart by its colon: a name may hold "/1", too. */
+		snprintf(text + used, sizeof(text) - used, ":%s", x->name);
 		make_uuid(x->uuid, text);
 		return x;
 	}

@@ -254,6 +254,33 @@ static void test_facts_of_many(void **state)
 	world_close(&w);
 }
 
+/* A name may look like another one's name and runs. */
+static void test_names_of_experiments(void **state)
+{
+	char body[300], first[64], second[64];
+	json_t *traces, *answer;
+	struct world w;
+
+	(void)state;
+	world_open(&w);
+	traces = ask(&w, 200, "GET", "traces", "");
+	snprintf(first, sizeof(first), "%s", text_of(json_array_get(traces, 0), "UUID"));
+	snprintf(second, sizeof(second), "%s", text_of(json_array_get(traces, 1), "UUID"));
+	json_decref(traces);
+	snprintf(body, sizeof(body),
+		 "{\"parameters\": {\"name\": \"x\", \"traces\": [\"%s\", \"%s\"]}}", first,
+		 second);
+	answer = ask(&w, 200, "POST", "experiments", body);
+	snprintf(first, sizeof(first), "%s", text_of(answer, "UUID"));
+	json_decref(answer);
+	snprintf(body, sizeof(body), "{\"parameters\": {\"name\": \"x/0\", \"traces\": [\"%s\"]}}",
+		 second);
+	answer = ask(&w, 200, "POST", "experiments", body);
+	assert_string_not_equal(text_of(answer, "UUID"), first);
+	json_decref(answer);
+	world_close(&w);
+}
+
 /* Sixteen is what one server shows; a path of another file is not opened. */
 static void test_refused(void **state)
 {
@@ -274,9 +301,13 @@ static void test_refused(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_routes), cmocka_unit_test(test_long_ids),
-		cmocka_unit_test(test_ranges), cmocka_unit_test(test_tree_of_two),
-		cmocka_unit_test(test_states), cmocka_unit_test(test_facts_of_many),
+		cmocka_unit_test(test_routes),
+		cmocka_unit_test(test_long_ids),
+		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_tree_of_two),
+		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_facts_of_many),
+		cmocka_unit_test(test_names_of_experiments),
 		cmocka_unit_test(test_refused),
 	};
 
