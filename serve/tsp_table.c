@@ -86,21 +86,35 @@ static bool line_matches(const struct tsp_rows *rows, const struct search *s)
 	return s->nr > 0;
 }
 
-static int64_t search_forward(const struct tsp_rows *rows, const struct search *s, int64_t from)
+/* That nothing was found so far must not be taken for that there is nothing. */
+static void say_given_up(struct tsp_call *c)
 {
-	for (int64_t i = from; i < rows->size && i - from < SEARCHED_MAX; i++) {
+	snprintf(c->message, sizeof(c->message),
+		 "not found in %d lines, the rest was not searched: go on from further away",
+		 SEARCHED_MAX);
+}
+
+static int64_t search_forward(struct tsp_call *c, const struct tsp_rows *rows,
+			      const struct search *s, int64_t from)
+{
+	for (int64_t i = from; i < rows->size; i++) {
 		int ret = rows->go(rows->data, i);
 
 		if (ret)
 			return ret;
 		if (line_matches(rows, s))
 			return i;
+		if (i - from >= SEARCHED_MAX) {
+			say_given_up(c);
+			break;
+		}
 	}
 	return rows->size;
 }
 
 /* Block by block, since lines come cheap in order only. */
-static int64_t search_back(const struct tsp_rows *rows, const struct search *s, int64_t from)
+static int64_t search_back(struct tsp_call *c, const struct tsp_rows *rows, const struct search *s,
+			   int64_t from)
 {
 	int64_t end = from < rows->size ? from + 1 : rows->size;
 	int64_t looked_at = 0, found = rows->size;
@@ -118,14 +132,16 @@ static int64_t search_back(const struct tsp_rows *rows, const struct search *s, 
 		}
 		end = begin;
 	}
+	if (end > 0 && found == rows->size)
+		say_given_up(c);
 	return found;
 }
 
 /* ---- which lines --------------------------------------------------------------------------- */
 
 /* The first line of the answer; the table's size when there is none. */
-static int64_t first_line(const struct tsp_call *c, const struct tsp_rows *rows,
-			  const struct search *s, struct error *err)
+static int64_t first_line(struct tsp_call *c, const struct tsp_rows *rows, const struct search *s,
+			  struct error *err)
 {
 	const char *direction = tsp_query_text(c->query, "table_search_direction");
 	int64_t *times = NULL, at = 0;
@@ -142,8 +158,8 @@ static int64_t first_line(const struct tsp_call *c, const struct tsp_rows *rows,
 	if (ret < 0 || at < 0)
 		return ret < 0 ? ret : fail(err, (int)at, "cannot read: %s", strerror((int)-at));
 	if (s->nr && direction)
-		at = strcasecmp(direction, "PREVIOUS") ? search_forward(rows, s, at)
-						       : search_back(rows, s, at);
+		at = strcasecmp(direction, "PREVIOUS") ? search_forward(c, rows, s, at)
+						       : search_back(c, rows, s, at);
 	return at < rows->size ? at : rows->size;
 }
 
