@@ -3,7 +3,6 @@
 
 #include "serve/api.h"
 #include "serve/buckets.h"
-#include "serve/buckets.h"
 #include "serve/page.h"
 #include "sonde/facts.h"
 #include "sonde/sonde.h"
