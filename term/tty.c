@@ -44,9 +44,10 @@ static void prepare_abandon(int in, int out)
 		const char *text = tigetstr(names[i]);
 		size_t len = text && text != (char *)-1 ? strlen(text) : 0;
 
-		if (used + len < sizeof(abandoned.leave))
-			memcpy(abandoned.leave + used, text, len);
-		used += used + len < sizeof(abandoned.leave) ? len : 0;
+		if (!len || used + len >= sizeof(abandoned.leave))
+			continue;
+		memcpy(abandoned.leave + used, text, len);
+		used += len;
 	}
 	abandoned.leave_len = used;
 	abandoned.in = in;

@@ -472,7 +472,8 @@ static void functions_answer(void **state)
 	SAYS("select sonde_field('a=1', 'b'), sonde_field('a=1', ''), sonde_field(NULL, 'a')",
 	     "-|-|-");
 	SAYS("select sonde_field('c={a=1 b=2} a=3', 'a')", "3");
-	SAYS("select sonde_field('ip=18446744071579664384', 'ip'), typeof(sonde_field('a=0x10', 'a'))",
+	SAYS("select sonde_field('ip=18446744071579664384', 'ip'), typeof(sonde_field('a=0x10', "
+	     "'a'))",
 	     "18446744071579664384|integer");
 	SAYS("select sonde_field('ip=0xffffffff81000000', 'ip'), sonde_field('a=010', 'a')",
 	     "0xffffffff81000000|10");
