@@ -7,13 +7,18 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+/* Between 1970 and 2116: so that times of several runs can be subtracted from each other. */
+static bool is_unix_time(int64_t t, int64_t offset)
+{
+	return !__builtin_add_overflow(t, offset, &t) && t >= 0 && t < INT64_C(1) << 62;
+}
+
 static bool knows_unix_time(const struct sonde_run *run, int64_t *offset)
 {
-	int64_t t;
-
 	return sonde_run_ticks_are_ns(run) && sonde_run_wall_offset(run, offset) &&
-	       !__builtin_add_overflow(sonde_run_begin(run), *offset, &t) &&
-	       !__builtin_add_overflow(sonde_run_end(run), *offset, &t);
+	       *offset > -(INT64_C(1) << 62) && *offset < INT64_C(1) << 62 &&
+	       is_unix_time(sonde_run_begin(run), *offset) &&
+	       is_unix_time(sonde_run_end(run), *offset);
 }
 
 int tsp_view_of(struct tsp_view *v, const struct readers *readers, const unsigned *runs,

@@ -341,10 +341,10 @@ static inline void small_changes(struct history_writer *w)
 }
 
 /* Writes the history into a new file below $TMPDIR or /tmp; @path takes its name. */
-static inline int small_run_write(char path[static 64])
+static inline int small_run_write_at(char path[static 64], int64_t wall_offset)
 {
 	struct history_writer_options opt = {
-		.ticks_are_ns = true, .wall_known = true, .wall_offset_ns = 1700000000000000000};
+		.ticks_are_ns = true, .wall_known = true, .wall_offset_ns = wall_offset};
 	struct history_writer *w;
 	int fd;
 
@@ -363,6 +363,11 @@ static inline int small_run_write(char path[static 64])
 	small_exits(w);
 	small_quality(w);
 	return history_writer_close(w, SMALL_END, NULL);
+}
+
+static inline int small_run_write(char path[static 64])
+{
+	return small_run_write_at(path, 1700000000000000000);
 }
 
 #endif

@@ -254,6 +254,24 @@ static void test_facts_of_many(void **state)
 	world_close(&w);
 }
 
+/* A run's file may say that it was at the end of all times. */
+static void test_wild_offset(void **state)
+{
+	struct world w = {.nr = 1};
+	json_t *list;
+
+	(void)state;
+	assert_int_equal(small_run_write_at(w.names[0], INT64_MAX - SMALL_END), 0);
+	w.paths[0] = w.names[0];
+	assert_int_equal(sonde_run_open(&w.runs[0], w.paths[0], NULL), 0);
+	assert_int_equal(tsp_open(&w.tsp, w.paths, 1, NULL), 0);
+	w.readers = (struct readers){.runs = w.runs, .paths = w.paths, .kept = w.kept, .nr = 1};
+	list = ask(&w, 200, "GET", "experiments", "");
+	assert_int_equal(int_of(json_array_get(list, 0), "start"), SMALL_BEGIN);
+	json_decref(list);
+	world_close(&w);
+}
+
 /* A name may look like another one's name and runs. */
 static void test_names_of_experiments(void **state)
 {
@@ -308,6 +326,7 @@ int main(void)
 		cmocka_unit_test(test_states),
 		cmocka_unit_test(test_facts_of_many),
 		cmocka_unit_test(test_names_of_experiments),
+		cmocka_unit_test(test_wild_offset),
 		cmocka_unit_test(test_refused),
 	};
 
