@@ -251,7 +251,7 @@ static int make_run(struct live *live, int64_t length_ns, const struct live_wait
 int live_window(struct live *live, int64_t length_ns, const struct live_wait *wait,
 		struct live_window *out, struct error *err)
 {
-	int64_t times[2], now, cpu;
+	int64_t times[2] = {0}, now, cpu;
 	int ret;
 
 	*out = (struct live_window){0};

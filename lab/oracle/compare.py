@@ -77,11 +77,13 @@ def print_ranges(judged):
         of = [r for r in judged if r.sample["is"] == kind]
         sure = [r for r in of if r.state]
         entering = [r for r in sure if r.entering()]
-        sure = [r for r in sure if not r.entering()]
+        silent = [r for r in sure if r.silent()]
+        sure = [r for r in sure if not r.entering() and not r.silent()]
         misses = [r for r in sure if not r.agrees()]
         agree, of_all = agree + len(sure) - len(misses), of_all + len(sure)
         print(f"  {kind}: {len(sure) - len(misses)} of {len(sure)} agree; {len(entering)} more were "
-              f"at the door of a guest; the history shows changes while {len(of) - len(sure) - len(entering)} were read")
+              f"at the door of a guest; the history shows changes while {sum(not r.state for r in of)} were read"
+              + (f"; {len(silent)} more where events were lost" if silent else ""))
         for miss in misses[:MISSES_SHOWN]:
             print("  miss:", miss.says())
     return agree, of_all

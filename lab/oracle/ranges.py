@@ -29,6 +29,10 @@ class Range:
         return (shown in self.inside.get(hardware, ())
                 or self.state.mode in HYPERVISORS and hardware in self.inside.get(shown, ()))
 
+    def silent(self):
+        """Events were lost, and the history says nothing."""
+        return self.state.mode == "unknown"
+
     def agrees(self):
         if self.sample["is"] == "idle":
             return self.state.mode == "idle"

@@ -227,13 +227,14 @@ def check_ranges():
         return {"is": kind, "n": 0, "cpu": 0, "machine": machine, "l0_tsc_range": [low, high]}
     cases = [at("idle", 2100, 2900), at("idle", 1100, 1200), at("idle", 1900, 2100),
              at("idle", 1100, 1990), at("kernel", 1100, 1200, "vm-a"), at("kernel", 1100, 1200),
-             at("kernel", 2100, 2200, "vm-a")]
+             at("kernel", 2100, 2200, "vm-a"), at("idle", 5000, 5100)]
     judged = ranges.judge(FakeHistory(), cases, "l0_tsc")
-    lib.check([r.state is not None for r in judged] == [True, True, False, False, True, True, True],
+    lib.check([r.state is not None for r in judged] == [True, True, False, False, True, True, True, True],
               "a change between the limits, or within the bound of them, settles nothing")
-    lib.check([r.agrees() for r in judged if r.state] == [True, False, True, False, False], "who agrees")
-    lib.check([r.entering() for r in judged if r.state] == [False, False, False, True, False],
+    lib.check([r.agrees() for r in judged if r.state] == [True, False, True, False, False, False], "who agrees")
+    lib.check([r.entering() for r in judged if r.state] == [False, False, False, True, False, False],
               "a host that is about to enter the guest the history shows")
+    lib.check([r.silent() for r in judged if r.state] == [False] * 5 + [True], "nothing is known of the last one")
 
 
 def check_names():
