@@ -15,6 +15,7 @@ struct arrows {
 	uint32_t waker;	    /* its attribute */
 	bool slept;	    /* so far */
 	int64_t woken;	    /* when, and not yet run; -1 none */
+	uint32_t woken_to;  /* state */
 	unsigned nr, max;   /* in the answer */
 	unsigned walked, walked_max;
 	bool more; /* than there is room for */
@@ -25,11 +26,9 @@ static void write_wake(struct arrows *a, int64_t ran)
 {
 	struct sonde_context by = {.thread = -1, .mode = SONDE_MODE_UNKNOWN, .cpu = -1};
 	struct json *j = a->json;
-	struct sonde_interval i;
 	int64_t machine = -1;
 
-	if (!sonde_at(a->call->run, a->waker, a->woken, &i) && i.value &&
-	    !sonde_context(a->call->run, (int64_t)i.value - 1, &by))
+	if (thread_woken_by(a->call->run, a->waker, a->woken_to, a->woken, &by))
 		machine = by.machine;
 	json_begin_array(j, NULL);
 	json_int(j, NULL, a->woken - a->call->begin);
@@ -53,6 +52,7 @@ static bool see_state(const struct sonde_interval *i, void *data)
 		write_wake(a, runs ? i->begin : -1);
 	if (a->slept && i->begin >= a->begin && (runs || i->value == THREAD_RUNNABLE)) {
 		a->woken = i->begin;
+		a->woken_to = i->value;
 		if (runs)
 			write_wake(a, i->begin);
 	}

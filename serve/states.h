@@ -2,7 +2,13 @@
 #ifndef SERVE_STATES_H
 #define SERVE_STATES_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/types.h"
+
+struct sonde_context;
+struct sonde_run;
 
 /* Values of a vCPU's and of a thread's attribute `state`: docs/formats/schema.md. */
 enum vcpu_state { VCPU_UNKNOWN = 1, VCPU_ON_CPU, VCPU_PREEMPTED, VCPU_WAITING, VCPU_GONE };
@@ -20,5 +26,13 @@ static inline bool thread_sleeps(uint32_t state)
 {
 	return state >= THREAD_SLEEPING && state <= THREAD_STOPPED;
 }
+
+/*
+ * Who woke a thread: @at is the begin of its state @state after a sleep, @waker its attribute.
+ * False when that is not known: a thread that runs without having been runnable may have been woken
+ * unseen, and its attribute may then tell of an earlier time.
+ */
+bool thread_woken_by(struct sonde_run *run, uint32_t waker, uint32_t state, int64_t at,
+		     struct sonde_context *out);
 
 #endif

@@ -109,13 +109,11 @@ static int add_migrations(struct arrows *a)
 static bool follow_state(const struct sonde_interval *i, void *data)
 {
 	struct arrows *a = data;
-	struct sonde_interval by;
 	struct sonde_context x;
 
 	if (thread_sleeps(a->before.value) &&
 	    (i->value == THREAD_RUNNABLE || i->value == THREAD_RUNNING) && i->begin >= a->begin &&
-	    !sonde_at(a->part->run, a->waker, i->begin, &by) &&
-	    !sonde_context(a->part->run, (int64_t)by.value - 1, &x))
+	    thread_woken_by(a->part->run, a->waker, i->value, i->begin, &x))
 		add_arrow(a, TSP_THREAD, x.thread, a->row, i->begin, i->begin, "wakeup");
 	a->before = *i;
 	a->looked_at++;
