@@ -143,7 +143,7 @@ static void no_syscalls(struct why *w, int64_t machine, const struct sonde_machi
 		return;
 	say(&v.says,
 	    "%s's trace has no system calls: what its threads asked for when they began to "
-	    "wait is not known. Record raw_syscalls, too.",
+	    "wait is not known. Record raw_syscalls, too (sonde record --for io).",
 	    m->name);
 	why_add(w, &v);
 }

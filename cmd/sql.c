@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define QUERY_MAX_BYTES (1 << 20)
 
@@ -272,6 +273,11 @@ static enum exit_code run_sql(const struct invocation *inv)
 				"a query is expected: sonde sql FILE \"select ...\"; "
 				"--ready lists some, --schema what there is");
 	query = inv->operands[--history.nr_operands];
+	if (!opt->ready && !history.nr_operands && !access(query, F_OK))
+		return complain(inv, EXIT_USAGE,
+				"%s is a file: what is asked of it? sonde sql %s \"select ...\"; "
+				"--ready lists some, --schema what there is",
+				query, query);
 	if (opt->ready) {
 		ready = ready_find(query);
 		if (!ready)

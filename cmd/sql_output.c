@@ -209,7 +209,9 @@ int sql_output_end(struct sql_output *o, bool went_well)
 	/* An array that breaks off is no JSON: whoever reads it does not take it for the whole. */
 	if (went_well && is_json(o->inv))
 		json_end(&o->json);
-	else if (went_well && o->nr && !is_csv(o->inv) && (o->nr_waiting || !o->nr_rows))
+	else if (went_well && !is_csv(o->inv) && !o->nr_rows)
+		fputs("no rows\n", o->inv->screen.out);
+	else if (went_well && !is_csv(o->inv) && o->nr_waiting)
 		ret = flush_table(o);
 	for (size_t i = 0; i < o->nr_waiting * o->nr; i++)
 		free(o->cells[i]);

@@ -16,6 +16,7 @@ says out one
 run 0 "$sonde" sql "$history" - <<<"select 2 as two; -- from stdin"
 says out two
 run 0 "$sonde" sql "$history" "select 1 where 0"
+[ "$(cat "$scratch/out")" = "no rows" ] || fail "no rows: $(cat "$scratch/out")"
 run 0 "$sonde" sql --format json "$history" "select 1 as x, 2 as x, 0.1 as r, null as n, 'é\"' as t, x'00ff' as b"
 json 'j == [{"x": 1, "x_2": 2, "r": 0.1, "n": None, "t": "é\"", "b": "00ff"}]'
 run 0 "$sonde" sql --format json "$history" "select 1 where 0"
@@ -42,6 +43,8 @@ run 2 "$sonde" sql "$history" --ready nothing
 says err 'no ready query "nothing"'
 run 2 "$sonde" sql
 says err "a query is expected"
+run 2 "$sonde" sql "$history"
+says err "is a file: what is asked of it?"
 run 1 "$sonde" sql /nonexistent.sonde "select 1"
 run 2 "$sonde" sql "$history" "select 1" --time nonsense,
 "$sonde" --completion bash >"$scratch/completion"
