@@ -203,14 +203,10 @@ static void check_history(struct check *c, struct sonde_run *run)
 /* ---- traces -------------------------------------------------------------------------------- */
 
 /* Each switch leaves the thread that the one before went to: else one between them is not recorded,
- * though nothing was lost. */
+ * though nothing was lost.  The trace is whole all the same: it holds what its kernel gave. */
 struct switches {
 	uint64_t nr, unseen;
 };
-
-/* More unseen switches than this in a thousand, and what is said of waiting threads is not sound.
- */
-#define UNSEEN_PER_THOUSAND 10
 
 struct decoded {
 	int64_t running; /* TID on this stream's CPU, -1 unknown */
@@ -257,12 +253,10 @@ static void tell_switches(struct check *c, const char *path, const struct switch
 		return;
 	snprintf(text, sizeof(text),
 		 "%s: %s of %s switches come from another thread than the one before went to, "
-		 "though "
-		 "nothing was lost: the kernel does not record all of them. What CPUs did and who "
-		 "waited for them is unknown there",
+		 "though nothing was lost: the kernel does not record all of them. What CPUs did "
+		 "and who waited for them is unknown there",
 		 path, unit_count(unseen, (int64_t)s->unseen), unit_count(nr, (int64_t)s->nr));
-	c->finding(s->unseen * 1000 > s->nr * UNSEEN_PER_THOUSAND ? SONDE_FAULT : SONDE_NOTE, text,
-		   c->data);
+	c->finding(SONDE_NOTE, text, c->data);
 }
 
 static void tell_problem(struct check *c, const struct problem *p)
