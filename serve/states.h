@@ -5,22 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/types.h"
+#include "model/context.h"
 
 struct sonde_context;
 struct sonde_run;
-
-/* Values of a vCPU's and of a thread's attribute `state`: docs/formats/schema.md. */
-enum vcpu_state { VCPU_UNKNOWN = 1, VCPU_ON_CPU, VCPU_PREEMPTED, VCPU_WAITING, VCPU_GONE };
-enum thread_state {
-	THREAD_UNKNOWN = 1,
-	THREAD_RUNNING,
-	THREAD_RUNNABLE,
-	THREAD_SLEEPING,
-	THREAD_BLOCKED,
-	THREAD_STOPPED,
-	THREAD_DEAD
-};
 
 static inline bool thread_sleeps(uint32_t state)
 {
