@@ -105,6 +105,7 @@ def get(name, stopwatch):
     variant = VARIANTS[kind]
     with cache.lock():
         deb = source.package(line, stopwatch)
+    with cache.lock(f"guest-kernel-{name}"):
         patches = [patch for series in variant.series for patch in source.patches(line, series)]
         key = cache.digest(deb.name, image.INIT, HERE / "guest.py", *(HERE / file for file in variant.configs),
                            *map(source.changes, patches), *(CHANNEL if variant.channel else ()))
