@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # time-limit: 1500
+# alone: lab
 """What a guest sent to its host equals its own ftrace record of the same run, event by event, as Sonde reads both.
 
     tests/lab/sent.py            runs the lab: an agent records the guest while its module sends, by hypercall and in memory
