@@ -173,12 +173,11 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         try:
-            run = run_lab(kept or scratch / "lab", scratch)
+            lib.within_tries(1 if kept else 2, lambda: check_run(run_lab(kept or scratch / "lab", scratch)))
         except engine.NoTrySucceeded as failure:
             lib.skip(f"NO LIVE RUN: {failure}".replace("\n", " "))
         except Failure as failure:
             lib.skip(f"the lab cannot run: {failure}".replace("\n", " "))
-        check_run(run)
     return None
 
 
