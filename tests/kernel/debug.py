@@ -80,7 +80,7 @@ def check(name, times, place):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("kernels", nargs="*", choices=[[], *KERNELS])
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL")
     parser.add_argument("--times", type=int, default=5)
     given = parser.parse_args()
     lib.need("qemu-system-x86_64", "make", "gcc")
