@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # time-limit: 1800
+# alone: lab
 """Kernels that look for faults (lockdep, KASAN, debug objects) find none in the guest's module, nor in what traces the boot from start_kernel on.
 
     tests/kernel/debug.py [--times TIMES] [KERNEL…]     of lab/kernels; default: those that are built, 5 times
