@@ -305,7 +305,8 @@ $(B)/lab/%: lab/guest/%.c
 	$(LAB_CC) -o $@ $<
 
 # The guest's kernel module, for the kernel whose headers are in KDIR.  It shares channel/ with user
-# space, so its sources are brought together first: the same directory is what DKMS takes.
+# space, so its sources are brought together first: the same directory is what DKMS takes.  Kernels that
+# make a module's BTF need pahole for it; the module needs no BTF.
 KDIR ?= /lib/modules/$(shell uname -r)/build
 KRELEASE = $(or $(shell sed -n 's/^#define UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null),none)
 GUEST_DIR = $(abspath $(B))/guest/$(KRELEASE)
@@ -318,7 +319,7 @@ guest-source:
 	@cp -u $(filter channel/%,$(GUEST_SRC)) $(GUEST_DIR)/channel
 guest-module: guest-source
 	@test -e $(KDIR)/Makefile || { echo "make: no kernel headers in $(KDIR); set KDIR=" >&2; false; }
-	$(MAKE) -C $(KDIR) M=$(GUEST_DIR) modules
+	$(MAKE) -C $(KDIR) M=$(GUEST_DIR) $(if $(shell command -v pahole),,CONFIG_DEBUG_INFO_BTF_MODULES=) modules
 
 benches: $(BENCHES)
 $(B)/bench/bench_history: $(B)/bench/history_stream.o
