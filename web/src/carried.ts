@@ -190,7 +190,7 @@ class Carried implements Source {
     const out: { row: number; label: string }[] = [];
     for (let row = this.threads[thread]?.[4] ?? -1; out.length < 32; ) {
       const ns = this.model.pid_ns[row];
-      if (!ns || ns.parent < 0) break;
+      if (!ns?.level) break;
       out.push({ row, label: ns.label });
       row = ns.parent;
     }

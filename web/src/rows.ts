@@ -109,7 +109,7 @@ class Builder {
 
   private containers(machine: number, depth: number): void {
     this.model.run.pid_ns.forEach((ns, row) => {
-      if (ns.machine !== machine || ns.parent < 0) return;
+      if (ns.machine !== machine || !this.model.isContainer(row)) return;
       const id = `c:${row}`;
       if (this.group(id, ns.label, "container", depth, machine, this.physical().length, false))
         this.masked(id, depth + 1, machine, { pidNs: row });

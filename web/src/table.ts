@@ -25,7 +25,7 @@ export class FactTable {
     if (type === "machine") return term("machine", this.model.machineName(row));
     if (type === "cpu") return term("cpu", this.model.cpuLabel(row));
     if (type === "thread") return term("thread", this.model.threadLabel(row).replace(/=.*$/, ""));
-    if (type === "pid_ns") return term("container", this.model.containerLabel(row));
+    if (type === "pid_ns" && this.model.isContainer(row)) return term("container", this.model.containerLabel(row));
     return "";
   }
 
@@ -105,7 +105,8 @@ export class FactTable {
       .map((column, i) => ({ column, i }))
       .filter(({ column, i }) =>
         !drop.includes(column.name) &&
-        facts.rows.some((r) => r[i] !== 0 && r[i] !== -1 && r[i] !== ""));
+        facts.rows.some((r) => r[i] !== 0 && r[i] !== -1 && r[i] !== "" &&
+          (column.type !== "pid_ns" || this.model.isContainer(Number(r[i])))));
     const lengthAt = facts.columns.findIndex((c) => c.type === "ns");
     const head = h("tr", {}, ...used.map(({ column }) =>
       h("th", { title: column.help, class: RIGHT.has(column.type) ? "number" : "" },
