@@ -288,6 +288,21 @@ void json_machine(struct json *j, const char *key, const struct sonde_run *run, 
 		json_str(j, key, m.name);
 }
 
+void json_machine_members(struct json *j, const struct sonde_run *run, int64_t row)
+{
+	struct sonde_machine m;
+
+	sonde_machine(run, row, &m);
+	json_str(j, "name", m.name);
+	json_uint(j, "level", m.level);
+	json_bool(j, "traced", m.traced);
+	json_row(j, "vm_pid", m.vm_pid);
+	json_bool(j, "pid_known", m.pid_known);
+	json_str(j, "release", m.release);
+	json_str(j, "tracer", m.tracer);
+	json_str(j, "evidence", m.evidence);
+}
+
 void json_cpu(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
 {
 	struct sonde_cpu cpu;

@@ -12,7 +12,7 @@ export interface Machine {
   release: string;
   tracer: string;
   evidence: string;
-  vm_pid: number;
+  vm_pid: number | null;
 }
 
 export interface Cpu {
@@ -147,6 +147,10 @@ export class Model {
     if (!t) return `thread ${row}`;
     if (t[1] === 0) return "idle";
     return `${t[3]}[${t[1]}]` + (t[5] >= 0 ? `=${this.cpuLabel(t[5])}` : "");
+  }
+
+  get hasVcpus(): boolean {
+    return this.run.cpus.some((c) => c.state !== null);
   }
 
   /** A machine's first namespace is none. */
