@@ -11,6 +11,7 @@ export interface TableActions {
   highlight(word: string): void;
 }
 
+const LONG = 40; // letters that are too many for one line of a cell
 const RIGHT = new Set(["int", "signed", "ns", "ppm", "time"]);
 
 export class FactTable {
@@ -59,7 +60,8 @@ export class FactTable {
 
   private cell(column: Column, value: number | string, length: number): HTMLElement {
     const text = this.text(column.type, value);
-    const td = h("td", { class: RIGHT.has(column.type) ? "number" : "" });
+    const long = typeof value === "string" && value.length > LONG;
+    const td = h("td", { class: RIGHT.has(column.type) ? "number" : long ? "text" : "" });
     const word = typeof value === "number" ? this.word(column.type, value) : "";
     if (column.type === "time" && typeof value === "number")
       td.append(h("button", {
