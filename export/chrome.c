@@ -16,7 +16,7 @@
 /* Numbers in JSON are doubles to their readers: microseconds with three digits behind the point are
  * exact up to here, 52 days of ns. */
 #define EXACT_NS (1LL << 52)
-/* Values whose thousandths fit 64 bits; larger ones, and what is no number, are written otherwise. */
+/* Thousandths of what is below fit 64 bits; what is not, or is no number, is written otherwise. */
 #define VALUE_MAX 9e15
 
 struct place {

@@ -9,7 +9,7 @@
 
 #define FIELDS_MAX 400
 #define NAMES_MAX 48
-/* How far around the moment is looked: wider each time, until the page is full or the last is done. */
+/* How far around the moment is looked: wider each time, until the page is full. */
 #define REACH_FIRST_NS 200000
 #define REACH_FACTOR 16
 #define REACH_LAST_NS INT64_C(60000000000)
