@@ -118,6 +118,8 @@ export class App {
     new ResizeObserver(() => this.timeline.resized()).observe(this.timeline.canvas);
     window.addEventListener("resize", () => this.drawStrips());
     this.changed("look");
+    // Now, not at the next frame: it asks for what the first picture needs.
+    this.timeline.resized();
     void this.load();
   }
 
