@@ -19,6 +19,11 @@ for columns in 80 100 120; do
 		tr -d ' \n' <"$scratch/out" | grep -q "theycountasunknown" || fail "$command at $columns: a problem is cut"
 	done
 done
+# A bound of nothing is told, not left out.
+"$sonde" analyze -q samples/ftrace/host0.dat -o "$scratch/host.sonde"
+run 0 "$sonde" info "$scratch/host.sonde"
+grep -qE '^MACHINE +METHOD +BOUND ' "$scratch/out" || fail "no column of bounds"
+grep -qE '^host0 +reference +0 ns ' "$scratch/out" || fail "a bound of 0 ns is not told"
 run 0 "$sonde" info -i "$history" --format json
 json 'j["complete"] and j["ticks_are_ns"] and j["end"] > j["begin"]'
 json '[m["name"] for m in j["machines"]][0] == "host0"'
