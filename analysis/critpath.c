@@ -74,8 +74,7 @@ static void add_plain(const struct walker *w, enum path_kind kind, int64_t conte
 
 static struct walker walker_of(struct finder *f, int64_t thread, unsigned depth)
 {
-	struct walker w = {
-		.f = f, .thread = thread, .depth = depth, .ready = -1, .waits = NO_WAIT};
+	struct walker w = {.f = f, .thread = thread, .depth = depth, .ready = -1, .waits = NO_WAIT};
 	struct sonde_thread t;
 
 	sonde_thread(f->run, thread, &t);
@@ -198,9 +197,9 @@ static int64_t waking_thread(const struct walker *w, const struct sonde_context 
 	return sonde_thread(w->f->run, c->thread, &t) || !t.tid ? -1 : c->thread;
 }
 
-/* It waits for an interrupt (a context, -1 unknown) that a CPU of a VM handled in the end.  While that
- * was ready and did not run, it could not have handled it: who ran instead is told, be it why this
- * took so long or not. */
+/* It waits for an interrupt (a context, -1 unknown) that a CPU of a VM handled in the end.  While
+ * that was ready and did not run, it could not have handled it: who ran instead is told, be it why
+ * this took so long or not. */
 static void add_wait(struct walker *w, int64_t context, const struct sonde_context *c, ns_t begin,
 		     ns_t end)
 {

@@ -58,9 +58,8 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	one.from = i->begin > w->from ? i->begin : w->from;
 	one.to = i->end < w->to ? i->end : w->to;
 	if (i->value == VCPU_ON_CPU && w->parent)
-		w->ret = strip_walk(&w->users->strips,
-				    w->users->run->cpu_attrs[w->vcpu][CPU_ON], one.from, one.to,
-				    step_out, &one);
+		w->ret = strip_walk(&w->users->strips, w->users->run->cpu_attrs[w->vcpu][CPU_ON],
+				    one.from, one.to, step_out, &one);
 	else
 		w->ret = add(w->out, i->value == VCPU_PREEMPTED ? w->vcpu : -1, one.from, one.to);
 	if (!w->ret)
@@ -88,7 +87,7 @@ static int follow(const struct walk *inner, unsigned machine, int number, ns_t f
 }
 
 int ready_under_find(struct ready_list *out, struct cpu_users *users, unsigned machine, int number,
-	       ns_t from, ns_t to)
+		     ns_t from, ns_t to)
 {
 	const struct walk w = {.users = users, .out = out};
 

@@ -24,7 +24,7 @@ struct ready_list {
 /* What was ready in [from, to) under CPU @number of @machine.  0 or a negative errno; to be
  * released in either case. */
 int ready_under_find(struct ready_list *out, struct cpu_users *users, unsigned machine, int number,
-	       ns_t from, ns_t to);
+		     ns_t from, ns_t to);
 void ready_under_release(struct ready_list *r);
 
 #endif

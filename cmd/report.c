@@ -87,6 +87,26 @@ static union sonde_cell cell_named(const struct sonde_facts *facts, size_t row, 
 	return sonde_facts_cell(facts, row, (unsigned)sonde_facts_column(facts, column));
 }
 
+/* The begin of its sentence; a nested VM's vCPU also loses what those that it is on lose. */
+static void print_lost(const struct invocation *inv, const struct sonde_facts *vcpus, size_t row,
+		       const char *name, bool is_ns)
+{
+	int64_t inherited = cell_named(vcpus, row, "inherited").i;
+	char text[UNIT_TEXT], share[UNIT_TEXT];
+
+	fputs(name, inv->screen.out);
+	if (inherited) {
+		fprintf(inv->screen.out, " lost %s (%s), ",
+			unit_length(text, cell_named(vcpus, row, "lost").i, is_ns),
+			unit_share(share, cell_named(vcpus, row, "lost_share").i));
+		fprintf(inv->screen.out, "%s of it inherited from the vCPU it was on;\n ",
+			unit_length(text, inherited, is_ns));
+	}
+	fputs(inherited ? " it was ready to run but did not for "
+			: " was ready to run but did not for ",
+	      inv->screen.out);
+}
+
 /* "who lost most": a sentence per vCPU that was kept off the CPU for 1% of the window or more. */
 static void print_losers(const struct invocation *inv, struct sonde_run *run,
 			 const struct sonde_facts *vcpus, const struct sonde_facts *pairs)
@@ -97,19 +117,20 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 
 	for (size_t v = 0; v < sonde_facts_nr_rows(vcpus); v++) {
 		int64_t vcpu = cell_named(vcpus, v, "vcpu").i;
-		int64_t lost = cell_named(vcpus, v, "preempted").i;
-		int64_t share = cell_named(vcpus, v, "share").i;
+		int64_t ready = cell_named(vcpus, v, "preempted").i;
 		char name[80], text[UNIT_TEXT], percent[UNIT_TEXT];
 		unsigned culprits = 0;
 
-		if (share < 10000)
+		if (cell_named(vcpus, v, "lost_share").i < 10000)
 			continue;
 		if (!any)
 			screen_title(&inv->screen, "Who was kept off the CPU");
 		any = true;
 		sonde_cpu_label(run, vcpu, name, sizeof(name));
-		fprintf(out, "%s was ready to run but did not for %s (%s), because of\n", name,
-			unit_length(text, lost, is_ns), unit_share(percent, share));
+		print_lost(inv, vcpus, v, name, is_ns);
+		fprintf(out, "%s (%s)%s\n", unit_length(text, ready, is_ns),
+			unit_share(percent, cell_named(vcpus, v, "share").i),
+			ready ? ", because of" : "");
 		for (size_t p = 0; p < sonde_facts_nr_rows(pairs) && culprits < 3; p++) {
 			char machine[80], thread[80];
 			int64_t by = cell_named(pairs, p, "culprit").i;
@@ -497,8 +518,7 @@ static enum exit_code run_report(const struct invocation *inv)
 					opt->sections.items[i]);
 	}
 	if (!topic && inv->nr_operands == 2 && access(inv->operands[0], F_OK))
-		return complain(inv, EXIT_USAGE,
-				"no topic \"%s\"; topics are %s", inv->operands[0],
+		return complain(inv, EXIT_USAGE, "no topic \"%s\"; topics are %s", inv->operands[0],
 				topic_names(names, sizeof(names), false));
 	code = open_input(&asked, &run);
 	if (code)
