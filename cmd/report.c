@@ -103,7 +103,7 @@ static void print_lost(const struct invocation *inv, const struct sonde_facts *v
 		fprintf(inv->screen.out, " lost %s (%s), ",
 			unit_length(text, cell_named(vcpus, row, "lost").i, is_ns),
 			unit_share(share, cell_named(vcpus, row, "lost_share").i));
-		fprintf(inv->screen.out, "%s of it inherited from the vCPU it was on;\n ",
+		fprintf(inv->screen.out, "%s of it inherited;\n ",
 			unit_length(text, inherited, is_ns));
 	}
 	fputs(inherited ? " it was ready to run but did not for "
