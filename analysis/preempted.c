@@ -335,7 +335,7 @@ static const struct sonde_column vcpu_columns[] = {
 	{"parent", "ON CPUS OF", SONDE_COL_MACHINE,
 	 "machine on whose CPUs its thread runs; those of a VM may themselves be off the CPU"},
 	{"on_cpu", "ON A CPU", SONDE_COL_NS, "its thread ran on a CPU of its parent"},
-	{"preempted", "READY, NOT RUN", SONDE_COL_NS,
+	{"preempted", "READY", SONDE_COL_NS,
 	 "its thread was ready, but did not run: fact vcpu_state's queued, preempted and "
 	 "throttled"},
 	{"waiting", "WAITING", SONDE_COL_NS, "blocked or halted"},
@@ -345,7 +345,7 @@ static const struct sonde_column vcpu_columns[] = {
 	{"inherited", "INHERITED", SONDE_COL_NS,
 	 "of its time on a CPU: the vCPU that it was on did not run itself"},
 	{"lost", "LOST", SONDE_COL_NS, "ready but not running, or inherited"},
-	{"lost_share", "LOST, OF RUN", SONDE_COL_PPM, "of the window's length"},
+	{"lost_share", "LOST OF RUN", SONDE_COL_PPM, "of the window's length"},
 };
 
 const struct analysis vcpu_time_analysis = {

@@ -50,7 +50,7 @@ static const struct {
 } sections[] = {
 	{"machine_time", true, {NULL}},
 	{"hypervisor", true, {NULL}},
-	{"vcpu_time", true, {NULL}},
+	{"vcpu_time", true, {"parent", NULL}},
 	{"preemption", false, {NULL}},
 	{"preemption_victim", false, {"share", NULL}},
 	{"exit_reason", false, {"reason", NULL}},
