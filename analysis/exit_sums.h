@@ -41,11 +41,8 @@ struct exit_nest {
 
 struct exit_sums {
 	ns_t begin, end;
-	struct keyed reason_keys, cause_keys;
-	struct exit_reason *reasons; /* owned, per key */
-	size_t reasons_room;
-	struct exit_cause *causes; /* owned, per key */
-	size_t causes_room;
+	struct keyed reasons;	 /* struct exit_reason */
+	struct keyed causes;	 /* struct exit_cause */
 	struct exit_nest *nests; /* owned, per machine: as the inner one */
 };
 

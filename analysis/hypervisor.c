@@ -70,14 +70,15 @@ static uint64_t exits_of(struct sonde_run *run, const struct exit_sums *s, int64
 {
 	uint64_t per_level[SONDE_LAYERS_MAX] = {0}, most = 0;
 
-	for (size_t i = 0; i < s->reason_keys.nr; i++) {
-		const int64_t *key = keyed_cells(&s->reason_keys, i);
+	for (size_t i = 0; i < s->reasons.nr; i++) {
+		const struct exit_reason *sum = keyed_sum_at(&s->reasons, i);
+		const int64_t *key = keyed_cells(&s->reasons, i);
 		struct sonde_machine m;
 
 		if (key[REASON_FROM] != vm || sonde_machine(run, key[REASON_VM], &m))
 			continue;
 		per_level[m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1] +=
-			s->reasons[i].lengths->count;
+			sum->lengths->count;
 	}
 	for (unsigned level = 0; level < SONDE_LAYERS_MAX; level++)
 		most = per_level[level] > most ? per_level[level] : most;

@@ -119,55 +119,53 @@ static void begin_stretch(struct stretches *s, enum stretch_kind kind, int64_t r
 
 /* The cause's number among those of the stretch at hand; CAUSES_MAX when there is no room for it.
  */
-static size_t cause_of(struct stretches *s, int64_t context, int64_t on)
+static size_t cause_of(struct stretches *s, const struct cpu_use *use)
 {
-	struct culprit c;
 	size_t at;
 
 	/* Mostly one of those that were met before. */
-	if (memo_get(&s->memo, context, s->serial, &at) && s->now.causes[at].on == on)
+	if (memo_get(&s->memo, use->number, s->serial, &at) && s->now.causes[at].on == use->on)
 		return at;
-	c = culprit_of(s->run, context);
 	for (at = 0; at < s->now.nr_causes; at++) {
 		struct stretch_cause *cause = &s->now.causes[at];
 
-		if (!memcmp(&cause->culprit, &c, sizeof(c)) && cause->on == on)
+		if (!memcmp(&cause->culprit, use->by, sizeof(*use->by)) && cause->on == use->on)
 			break;
 	}
 	if (at == CAUSES_MAX)
 		return at;
 	if (at == s->now.nr_causes)
-		s->now.causes[s->now.nr_causes++] = (struct stretch_cause){c, on, 0};
-	memo_put(&s->memo, context, s->serial, at);
+		s->now.causes[s->now.nr_causes++] = (struct stretch_cause){*use->by, use->on, 0};
+	memo_put(&s->memo, use->number, s->serial, at);
 	return at;
 }
 
-/* A piece of the stretch at hand: what had the CPU meanwhile. */
-static void add_piece(struct stretches *s, int64_t context, int64_t on, ns_t time_ns)
+/* What had the CPU in the stretch at hand. */
+static void add_use(struct stretches *s, const struct cpu_use *use)
 {
-	size_t at = s->counts ? cause_of(s, context, on) : CAUSES_MAX;
+	size_t at = s->counts ? cause_of(s, use) : CAUSES_MAX;
 
 	if (at < CAUSES_MAX)
-		s->now.causes[at].time_ns += time_ns;
+		s->now.causes[at].time_ns += use->time_ns;
 }
 
-static bool add_preemption(const struct preemption *p, void *data)
+static bool add_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
 {
 	struct stretches *s = data;
 
 	if (!goes_on(s, p->vcpu, p->begin))
 		begin_stretch(s, STRETCH_VCPU, p->vcpu, p->victim, p->begin, p->end);
-	add_piece(s, p->context, p->on, p->to - p->from);
+	add_use(s, use);
 	return true;
 }
 
-static bool add_delay(const struct thread_delay *d, void *data)
+static bool add_delay(const struct thread_delay *d, const struct cpu_use *use, void *data)
 {
 	struct stretches *s = data;
 
 	if (!goes_on(s, d->thread, d->begin))
 		begin_stretch(s, STRETCH_THREAD, d->thread, 0, d->begin, d->end);
-	add_piece(s, d->context, d->on, d->to - d->from);
+	add_use(s, use);
 	return true;
 }
 
@@ -291,7 +289,7 @@ static struct verdict verdict_of(const struct why *w, struct stretch *stretch)
 
 static int collect(struct stretches *s, const struct why *w, struct error *err)
 {
-	int ret = preemption_scan(w->run, w->begin, w->end, add_preemption, s, err);
+	int ret = preemption_sum(w->run, w->begin, w->end, add_preemption, s, err);
 
 	close_stretch(s);
 	if (!ret) /* what delays a guest's thread without its knowledge is its vCPU's delay */
@@ -310,10 +308,11 @@ static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t b
 {
 	struct why w = {.out = out, .run = run, .begin = begin, .end = end};
 	struct stretches s = {.run = run};
+	const struct culprits *culprits;
 	int ret;
 
 	s.heap = calloc(STRETCHES_MAX, sizeof(*s.heap));
-	if (!s.heap || memo_init(&s.memo, sonde_nr_contexts(run)))
+	if (!s.heap || culprits_get(&culprits, run) || memo_init(&s.memo, culprits->nr))
 		ret = fail(err, -ENOMEM, "out of memory");
 	else
 		ret = collect(&s, &w, err);

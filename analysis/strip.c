@@ -151,6 +151,19 @@ int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out)
 	return ret;
 }
 
+int strip_from(struct strips *s, attr_t attr, ns_t t, const struct sonde_interval **list,
+	       unsigned *nr)
+{
+	struct strip *strip;
+	int ret = find(s, attr, t, &strip);
+
+	if (ret)
+		return ret;
+	*list = strip->list + strip->at;
+	*nr = strip->nr - strip->at;
+	return 0;
+}
+
 int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 	       bool (*each)(const struct sonde_interval *i, void *data), void *data)
 {

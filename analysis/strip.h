@@ -33,6 +33,11 @@ struct strips {
 /* The interval of @attr that holds @t; 0, -ENOENT for ATTR_NONE, or a negative errno. */
 int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out);
 
+/* The intervals from the one on that holds @t, as many as the strip has at hand, at least one; good
+ * until the next question about @attr. */
+int strip_from(struct strips *s, attr_t attr, ns_t t, const struct sonde_interval **list,
+	       unsigned *nr);
+
 /*
  * As sonde_walk().  @each may read other attributes through the same strips, but not @attr.
  */
