@@ -18,6 +18,7 @@ struct culprit {
 struct culprits {
 	int64_t nr_contexts;
 	uint32_t *numbers; /* owned, by context + 1; culprit 0 is that of an unknown context */
+	uint8_t *modes;	   /* owned, the same: enum sonde_mode, not as culprit_class() has it */
 	uint32_t nr;
 	struct culprit *list; /* owned, by number */
 	uint32_t *who;	      /* owned, by number: the same for those that differ in .vcpu alone */
@@ -31,6 +32,12 @@ void culprits_free(struct culprits *c);
 static inline uint32_t culprit_number(const struct culprits *c, uint32_t value)
 {
 	return c->numbers[value <= c->nr_contexts ? value : 0];
+}
+
+/* What it does, not as a class. */
+static inline enum sonde_mode culprit_mode(const struct culprits *c, uint32_t value)
+{
+	return (enum sonde_mode)c->modes[value <= c->nr_contexts ? value : 0];
 }
 
 struct culprit culprit_of(struct sonde_run *run, int64_t context);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/exit_sums.h"
-#include "analysis/exits.h"
 #include "analysis/strip.h"
 #include "source/exits.h"
 
@@ -99,6 +98,21 @@ static void add_nested(struct pass *p, const struct exit_interval *e)
 	p->inner = -1;
 }
 
+static void keep_exit(struct exit_sums *s, const struct exit_interval *e)
+{
+	if (s->all_kept && s->nr == s->room) {
+		size_t room = s->room ? s->room * 2 : 1024;
+		struct exit_interval *grown =
+			room <= EXITS_KEPT ? reallocarray(s->list, room, sizeof(*grown)) : NULL;
+
+		s->all_kept = grown != NULL;
+		s->list = grown ? grown : s->list;
+		s->room = room;
+	}
+	if (s->all_kept)
+		s->list[s->nr++] = *e;
+}
+
 static bool add_exit(const struct exit_interval *e, void *data)
 {
 	struct pass *p = data;
@@ -108,6 +122,7 @@ static bool add_exit(const struct exit_interval *e, void *data)
 		return false;
 	}
 	add_nested(p, e);
+	keep_exit(p->sums, e);
 	return true;
 }
 
@@ -161,12 +176,28 @@ int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begi
 		return fail(err, -ENOMEM, "out of memory");
 	s->begin = begin;
 	s->end = end;
+	s->all_kept = true;
 	ret = sum_up(s, run, err);
 	if (ret) {
 		exit_sums_free(s);
 		return ret;
 	}
 	*out = run->exit_sums = s;
+	return 0;
+}
+
+int exit_sums_each(const struct exit_sums *s, struct sonde_run *run,
+		   bool (*each)(const struct exit_interval *e, void *data), void *data)
+{
+	int ret = 0;
+
+	if (!s->all_kept) {
+		for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !ret; vcpu++)
+			ret = exits_scan(run, vcpu, s->begin, s->end, each, data);
+		return ret;
+	}
+	for (size_t i = 0; i < s->nr && each(&s->list[i], data); i++)
+		continue;
 	return 0;
 }
 
@@ -177,6 +208,7 @@ void exit_sums_free(struct exit_sums *s)
 	for (size_t i = 0; i < s->reasons.nr; i++)
 		free(((struct exit_reason *)keyed_sum_at(&s->reasons, i))->lengths);
 	free(s->nests);
+	free(s->list);
 	keyed_release(&s->reasons);
 	keyed_release(&s->causes);
 	free(s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/hypervisor.h"
+#include "analysis/cpu_users.h"
 #include "base/map.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@ struct lineage {
 
 struct scan {
 	struct sonde_run *run;
+	struct cpu_users *users;
 	ns_t begin, end;
 	/* Looked at for every interval: the run's tables, read once. */
 	struct sonde_context *contexts; /* owned */
@@ -142,8 +144,8 @@ static int scan_run(struct scan *s, struct error *err)
 		if (!cpu_is_physical(&cpu))
 			continue;
 		memset(s->served, -1, sizeof(s->served));
-		ret = sonde_walk(s->run, s->run->cpu_attrs[row][CPU_RUNS], s->begin, s->end,
-				 scan_interval, s);
+		ret = strip_walk(&s->users->strips, s->run->cpu_attrs[row][CPU_RUNS], s->begin,
+				 s->end, scan_interval, s);
 		if (ret)
 			return fail(err, ret, "cannot read what ran on CPU %d: %s", cpu.number,
 				    strerror(-ret));
@@ -217,7 +219,9 @@ int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *ru
 		return 0;
 	hypervisor_work_free(w);
 	run->hypervisor_work = NULL;
-	ret = read_tables(&s) ? scan_run(&s, err) : fail(err, -ENOMEM, "out of memory");
+	ret = !cpu_users_get(&s.users, run) && read_tables(&s)
+		      ? scan_run(&s, err)
+		      : fail(err, -ENOMEM, "out of memory");
 	w = ret ? NULL : malloc(sizeof(*w));
 	if (w) {
 		*w = (struct hypervisor_work){begin, end, s.list, s.nr};

@@ -10,56 +10,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The cells of a culprit in tables. */
-static void culprit_cells(struct sonde_run *run, int64_t context, union sonde_cell cells[3])
-{
-	struct culprit culprit = culprit_of(run, context);
-
-	cells[0].i = culprit.machine;
-	cells[1].i = culprit.thread;
-	cells[2].i = culprit.mode;
-}
-
 /* ---- all of them --------------------------------------------------------------------------- */
 
 struct list {
 	struct sonde_facts *out;
-	struct sonde_run *run;
+	const struct culprits *culprits;
 };
 
 static bool add_preemption(const struct preemption *p, void *data)
 {
 	const struct list *l = data;
-	union sonde_cell culprit[3];
-	struct sonde_context c;
-	union sonde_cell row[] = {
-		cell_int(p->from),
-		cell_int(p->to - p->from),
-		cell_int(p->vcpu),
-		cell_int(p->victim),
-		cell_int(p->on),
-		cell_int(0),
-		cell_int(0),
-		cell_int(0),
-		cell_int(p->begin),
-		cell_int(p->end - p->begin),
-		cell_str(sonde_off_name(p->why)),
-	};
+	uint32_t value = (uint32_t)(p->context + 1);
+	const struct culprit *by = &l->culprits->list[culprit_number(l->culprits, value)];
 
-	culprit_cells(l->run, p->context, culprit);
-	if (!sonde_context(l->run, p->context, &c)) /* one by one: not as classes */
-		culprit[2].i = c.mode;
-	memcpy(row + 5, culprit, sizeof(culprit));
-	facts_add(l->out, row);
+	facts_add(l->out, (union sonde_cell[]){
+				  cell_int(p->from),
+				  cell_int(p->to - p->from),
+				  cell_int(p->vcpu),
+				  cell_int(p->victim),
+				  cell_int(p->on),
+				  cell_int(by->machine),
+				  cell_int(by->thread),
+				  cell_int(culprit_mode(l->culprits, value)),
+				  cell_int(p->begin),
+				  cell_int(p->end - p->begin),
+				  cell_str(sonde_off_name(p->why)),
+			  });
 	return !l->out->no_memory;
 }
 
 static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	struct list l = {out, run};
+	struct list l = {.out = out};
+	int ret = culprits_get(&l.culprits, run);
 
-	return preemption_scan(run, begin, end, add_preemption, &l, err);
+	return ret ? fail(err, ret, "out of memory")
+		   : preemption_scan(run, begin, end, add_preemption, &l, err);
 }
 
 static const struct sonde_column list_columns[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/preemption.h"
+#include "analysis/use_log.h"
 #include "model/context.h"
 
 #include <string.h>
@@ -13,6 +14,7 @@ struct scan {
 	bool (*each)(const struct preemption *p, void *data); /* NULL: sums are asked for */
 	bool (*each_use)(const struct preemption *p, const struct cpu_use *use, void *data);
 	void *data;
+	struct use_log *log; /* of sums */
 	bool stop;
 	int ret;
 };
@@ -33,8 +35,16 @@ static bool blame_use(const struct cpu_use *use, void *data)
 {
 	struct scan *s = data;
 
+	use_log_add(s->log, &s->p, use);
 	s->stop = !s->each_use(&s->p, use, s->data);
 	return !s->stop;
+}
+
+static bool tell_again(const void *preemption, const struct cpu_use *use, void *data)
+{
+	struct scan *s = data;
+
+	return s->each_use(preemption, use, s->data);
 }
 
 static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
@@ -132,6 +142,13 @@ int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end,
 		   void *data, struct error *err)
 {
 	struct scan s = {.run = run, .begin = begin, .end = end, .each_use = each, .data = data};
+	int ret;
 
-	return scan_run(&s, err);
+	if (use_log_tell(run->preemptions, begin, end, tell_again, &s))
+		return 0;
+	memset(&s.p, 0, sizeof(s.p)); /* what is between its members, too */
+	s.log = use_log_new(begin, end, sizeof(s.p));
+	ret = scan_run(&s, err);
+	use_log_keep(&run->preemptions, s.log, !ret && !s.stop);
+	return ret;
 }

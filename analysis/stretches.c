@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Delays one by one, the longest of all: each stretch in which a vCPU or a thread wanted to run and
  * did not, and each exit that took long without being a halt. */
-#include "analysis/exits.h"
+#include "analysis/exit_sums.h"
 #include "analysis/keyed.h"
 #include "analysis/preemption.h"
 #include "analysis/thread_delay.h"
@@ -289,18 +289,19 @@ static struct verdict verdict_of(const struct why *w, struct stretch *stretch)
 
 static int collect(struct stretches *s, const struct why *w, struct error *err)
 {
+	const struct exit_sums *exits;
 	int ret = preemption_sum(w->run, w->begin, w->end, add_preemption, s, err);
 
 	close_stretch(s);
 	if (!ret) /* what delays a guest's thread without its knowledge is its vCPU's delay */
 		ret = thread_waits_scan(w->run, w->begin, w->end, add_delay, s, err);
 	close_stretch(s);
-	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(w->run) && !ret; vcpu++) {
-		ret = exits_scan(w->run, vcpu, w->begin, w->end, add_exit, s);
-		if (ret)
-			fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret));
-	}
-	return ret;
+	if (!ret)
+		ret = exit_sums_get(&exits, w->run, w->begin, w->end, err);
+	if (ret)
+		return ret;
+	ret = exit_sums_each(exits, w->run, add_exit, s);
+	return ret ? fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret)) : 0;
 }
 
 static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,

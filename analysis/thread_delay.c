@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/thread_delay.h"
+#include "analysis/use_log.h"
 #include "model/context.h"
 
 #include <string.h>
@@ -14,6 +15,7 @@ struct scan {
 	attr_t cpu;    /* where it is or was last, ATTR_NONE: it never moved */
 	bool (*each)(const struct thread_delay *d, const struct cpu_use *use, void *data);
 	void *data;
+	struct use_log *log;
 	struct victim victim;
 	bool stop;
 	int ret;
@@ -23,7 +25,16 @@ static bool tell_use(const struct cpu_use *use, void *data)
 {
 	struct scan *s = data;
 
+	use_log_add(s->log, &s->d, use);
 	s->stop = !s->each(&s->d, use, s->data);
+	return !s->stop;
+}
+
+static bool tell_again(const void *delay, const struct cpu_use *use, void *data)
+{
+	struct scan *s = data;
+
+	s->stop = !s->each(delay, use, s->data);
 	return !s->stop;
 }
 
@@ -110,8 +121,13 @@ static int scan_threads(struct scan *s, struct error *err)
 
 	if (ret)
 		return fail(err, ret, "out of memory");
+	if (use_log_tell(s->run->waits, s->begin, s->end, tell_again, s))
+		return 0;
+	memset(&s->d, 0, sizeof(s->d)); /* what is between its members, too */
+	s->log = use_log_new(s->begin, s->end, sizeof(s->d));
 	for (int64_t row = 0; row < sonde_nr_threads(s->run) && !s->stop && !ret; row++)
 		ret = scan_thread(s, row);
+	use_log_keep(&s->run->waits, s->log, !ret && !s->stop);
 	return ret ? fail(err, ret, "cannot follow a thread's states: %s", strerror(-ret)) : 0;
 }
 
