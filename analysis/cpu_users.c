@@ -35,7 +35,7 @@ static void clip(const struct piece *piece, const struct sonde_interval *i, ns_t
 	*to = i->end < piece->to ? i->end : piece->to;
 }
 
-static void sum_up(struct sums *s, uint32_t value, ns_t from, ns_t to)
+static inline void sum_up(struct sums *s, uint32_t value, ns_t from, ns_t to)
 {
 	const struct culprits *culprits = s->users->culprits;
 	uint32_t number = culprit_number(culprits, value), who = culprits->who[number];
@@ -55,6 +55,25 @@ static void sum_up(struct sums *s, uint32_t value, ns_t from, ns_t to)
 	}
 	s->last_who = who;
 	s->last_end = to;
+}
+
+/* The part [begin, end) of a list, of which only the first and the last may stick out; returns how
+ * far it reaches. */
+static ns_t sum_list(struct sums *s, const struct sonde_interval *list, unsigned nr, ns_t begin,
+		     ns_t end)
+{
+	ns_t from = list[0].begin > begin ? list[0].begin : begin;
+
+	for (unsigned i = 0; i < nr; i++) {
+		if (list[i].end >= end) {
+			if (end > from)
+				sum_up(s, list[i].value, from, end);
+			return end;
+		}
+		sum_up(s, list[i].value, from, list[i].end);
+		from = list[i].end;
+	}
+	return from;
 }
 
 /* All sums of the CPU @on; they begin anew. */
@@ -109,14 +128,8 @@ static int sum_contexts(struct piece *piece, attr_t runs)
 		unsigned nr = 0;
 
 		ret = strip_from(&piece->users->strips, runs, t, &list, &nr);
-		for (unsigned i = 0; i < nr && list[i].begin < piece->to; i++) {
-			ns_t from, to;
-
-			clip(piece, &list[i], &from, &to);
-			if (to > from)
-				sum_up(piece->sums, list[i].value, from, to);
-		}
-		t = nr ? list[nr - 1].end : piece->to;
+		if (!ret)
+			t = sum_list(piece->sums, list, nr, piece->from, piece->to);
 	}
 	*piece->stop = !tell_sums(piece->sums, piece->row, !ret && !*piece->stop);
 	return ret;

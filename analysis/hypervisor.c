@@ -117,19 +117,19 @@ static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t 
 {
 	const struct hypervisor_work *work;
 	const struct exit_sums *sums;
-	struct usages u = {0};
+	const struct usages *u;
 	int ret = hypervisor_work_get(&work, run, begin, end, err);
 
 	if (!ret)
 		ret = exit_sums_get(&sums, run, begin, end, err);
 	if (!ret)
-		ret = usages_init(&u, run, begin, end, err);
+		ret = usages_get(&u, run, begin, end, err);
 	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++) {
 		struct vm_cost cost = {0};
 		struct sonde_machine m;
 
 		sonde_machine(run, vm, &m);
-		add_guest_time(run, &u, vm, &cost);
+		add_guest_time(run, u, vm, &cost);
 		for (size_t i = 0; i < work->nr; i++) {
 			if (work->list[i].vm == vm)
 				cost.hypervisor_ns += work->list[i].time_ns;
@@ -145,7 +145,6 @@ static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t 
 				       cell_str(cost_note(out, run, m.parent)),
 			       });
 	}
-	usages_release(&u);
 	facts_sort(out, "hypervisor");
 	return ret;
 }

@@ -8,6 +8,7 @@
 #include "analysis/facts.h"
 #include "analysis/hypervisor.h"
 #include "analysis/phases.h"
+#include "analysis/usage.h"
 #include "analysis/use_log.h"
 #include "model/context.h"
 
@@ -273,6 +274,7 @@ void sonde_run_close(struct sonde_run *run)
 	cpu_users_free(run->cpu_users);
 	exit_sums_free(run->exit_sums);
 	hypervisor_work_free(run->hypervisor_work);
+	usages_free(run->usages);
 	use_log_free(run->waits);
 	use_log_free(run->preemptions);
 	facts_kept_free(run->facts_kept);

@@ -56,6 +56,7 @@ struct exit_sums;
 struct hypervisor_work;
 struct facts_kept;
 struct use_log;
+struct usages;
 
 struct sonde_run {
 	char *path; /* owned */
@@ -75,6 +76,7 @@ struct sonde_run {
 	struct exit_sums *exit_sums;		       /* owned; of the window asked for last */
 	struct hypervisor_work *hypervisor_work;       /* the same */
 	struct use_log *waits, *preemptions;	       /* the same: of thread_delay.h, preemption.h */
+	struct usages *usages;			       /* the same */
 	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */
 };

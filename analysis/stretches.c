@@ -38,7 +38,8 @@ struct stretches {
 	struct stretch now;
 	uint64_t serial;      /* of that one */
 	struct memo memo;     /* numbers of its causes */
-	struct stretch *heap; /* owned: the longest so far, the shortest of them first */
+	struct stretch *kept; /* owned: the longest so far */
+	struct stretch **heap; /* owned: the same, the shortest of them first */
 	unsigned nr;
 };
 
@@ -47,9 +48,9 @@ static ns_t length(const struct stretch *s)
 	return s->end - s->begin;
 }
 
-static void swap(struct stretch *a, struct stretch *b)
+static void swap(struct stretch **a, struct stretch **b)
 {
-	struct stretch keep = *a;
+	struct stretch *keep = *a;
 
 	*a = *b;
 	*b = keep;
@@ -62,27 +63,34 @@ static void sift_down(struct stretches *s)
 	for (;;) {
 		unsigned child = 2 * i + 1;
 
-		if (child + 1 < s->nr && length(&s->heap[child + 1]) < length(&s->heap[child]))
+		if (child + 1 < s->nr && length(s->heap[child + 1]) < length(s->heap[child]))
 			child++;
-		if (child >= s->nr || length(&s->heap[i]) <= length(&s->heap[child]))
+		if (child >= s->nr || length(s->heap[i]) <= length(s->heap[child]))
 			return;
 		swap(&s->heap[i], &s->heap[child]);
 		i = child;
 	}
 }
 
+/* Not shorter than all that are kept. */
+static bool may_keep(const struct stretches *s, ns_t length_ns)
+{
+	return s->nr < STRETCHES_MAX || length_ns > length(s->heap[0]);
+}
+
 static void keep(struct stretches *s, const struct stretch *stretch)
 {
+	if (!may_keep(s, length(stretch)))
+		return;
 	if (s->nr == STRETCHES_MAX) {
-		if (length(stretch) <= length(&s->heap[0]))
-			return;
-		s->heap[0] = *stretch;
+		*s->heap[0] = *stretch;
 		sift_down(s);
 		return;
 	}
-	s->heap[s->nr] = *stretch;
+	s->heap[s->nr] = &s->kept[s->nr];
+	*s->heap[s->nr] = *stretch;
 	for (unsigned i = s->nr++; i; i = (i - 1) / 2) {
-		if (length(&s->heap[(i - 1) / 2]) <= length(&s->heap[i]))
+		if (length(s->heap[(i - 1) / 2]) <= length(s->heap[i]))
 			return;
 		swap(&s->heap[(i - 1) / 2], &s->heap[i]);
 	}
@@ -114,7 +122,7 @@ static void begin_stretch(struct stretches *s, enum stretch_kind kind, int64_t r
 	s->now.nr_causes = 0;
 	s->serial++;
 	s->open = true;
-	s->counts = s->nr < STRETCHES_MAX || end - begin > length(&s->heap[0]);
+	s->counts = may_keep(s, end - begin);
 }
 
 /* The cause's number among those of the stretch at hand; CAUSES_MAX when there is no room for it.
@@ -172,17 +180,18 @@ static bool add_delay(const struct thread_delay *d, const struct cpu_use *use, v
 static bool add_exit(const struct exit_interval *e, void *data)
 {
 	struct stretches *s = data;
-	const struct stretch of = {.kind = STRETCH_EXIT,
-				   .row = e->vcpu,
-				   .begin = e->begin,
-				   .end = e->end,
-				   .reason = e->reason,
-				   .isa = e->isa,
-				   .user_reason = e->user_reason,
-				   .from = e->from};
 
-	if (strcmp(exit_name(s->run, e->isa, e->reason), "HLT"))
-		keep(s, &of);
+	if (!may_keep(s, e->end - e->begin) ||
+	    !strcmp(exit_name(s->run, e->isa, e->reason), "HLT"))
+		return true;
+	keep(s, &(struct stretch){.kind = STRETCH_EXIT,
+				  .row = e->vcpu,
+				  .begin = e->begin,
+				  .end = e->end,
+				  .reason = e->reason,
+				  .isa = e->isa,
+				  .user_reason = e->user_reason,
+				  .from = e->from});
 	return true;
 }
 
@@ -312,16 +321,18 @@ static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t b
 	const struct culprits *culprits;
 	int ret;
 
+	s.kept = calloc(STRETCHES_MAX, sizeof(*s.kept));
 	s.heap = calloc(STRETCHES_MAX, sizeof(*s.heap));
-	if (!s.heap || culprits_get(&culprits, run) || memo_init(&s.memo, culprits->nr))
+	if (!s.kept || !s.heap || culprits_get(&culprits, run) || memo_init(&s.memo, culprits->nr))
 		ret = fail(err, -ENOMEM, "out of memory");
 	else
 		ret = collect(&s, &w, err);
 	for (unsigned i = 0; i < s.nr && !ret; i++) {
-		struct verdict v = verdict_of(&w, &s.heap[i]);
+		struct verdict v = verdict_of(&w, s.heap[i]);
 
 		why_add(&w, &v);
 	}
+	free(s.kept);
 	free(s.heap);
 	memo_release(&s.memo);
 	facts_sort(out, "cost");
