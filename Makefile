@@ -2,7 +2,8 @@
 # make            build/sonde, build/sonde-agent, build/libsonde.a, build/libsonde.so
 # make demo       install what is needed (Debian), build, analyse the shipped samples
 # make check      install what is needed (Debian), build in every way, all tests
-# make lab        a nested KVM machine in software: record, gather, analyse, compare with the hardware
+# make lab        a nested KVM machine in software: record, gather, analyse, compare with the hardware (QEMU=stock: in Debian's
+#                 emulator, which loses most runs)
 # make check-lab  all scenarios of the lab, on both kernels
 # make bench      timings beside peers; BIG=1 adds a run on 10 GB
 # make bench-guest  what hypertracing costs, in the lab: a table in bench/results
@@ -175,11 +176,11 @@ $(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libser
 	$(B)/libexport.a $(B)/libterm.a $(B)/libsql.a $(B)/libsonde.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(TERM_LIBS) $(SQL_LIBS) $(BPF_LIBS) $(LDLIBS)
 
-# `sonde agent` alone, to be copied into guests: static, without the debug information.
+# `sonde agent` alone, to be copied into guests: static, without the debug information.  (Sanitizers cannot be linked statically.)
 AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/limits \
 	cmd/options cmd/help cmd/signals lib/version))
 $(B)/sonde-agent: $(B)/cmd/static/no_plugins.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
-	$(CC) -static -s -o $@ $^ $(RECORD_STATIC_LIBS) -lpthread
+	$(CC) $(if $(SAN_FLAGS),$(SAN_FLAGS),-static -s) -o $@ $^ $(RECORD_STATIC_LIBS) -lpthread
 
 # The shared library shows what include/sonde marks with SONDE_API.  The static one that is
 # installed is a single object whose other names are hidden as well: they cannot meet a user's.
@@ -304,7 +305,8 @@ $(B)/lab/%: lab/guest/%.c
 	$(LAB_CC) -o $@ $<
 
 # The guest's kernel module, for the kernel whose headers are in KDIR.  It shares channel/ with user
-# space, so its sources are brought together first: the same directory is what DKMS takes.
+# space, so its sources are brought together first: the same directory is what DKMS takes.  Kernels that
+# make a module's BTF need pahole for it; the module needs no BTF.
 KDIR ?= /lib/modules/$(shell uname -r)/build
 KRELEASE = $(or $(shell sed -n 's/^#define UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null),none)
 GUEST_DIR = $(abspath $(B))/guest/$(KRELEASE)
@@ -317,7 +319,7 @@ guest-source:
 	@cp -u $(filter channel/%,$(GUEST_SRC)) $(GUEST_DIR)/channel
 guest-module: guest-source
 	@test -e $(KDIR)/Makefile || { echo "make: no kernel headers in $(KDIR); set KDIR=" >&2; false; }
-	$(MAKE) -C $(KDIR) M=$(GUEST_DIR) modules
+	$(MAKE) -C $(KDIR) M=$(GUEST_DIR) $(if $(shell command -v pahole),,CONFIG_DEBUG_INFO_BTF_MODULES=) modules
 
 benches: $(BENCHES)
 $(B)/bench/bench_history: $(B)/bench/history_stream.o
@@ -345,12 +347,14 @@ demo:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all
 	@tools/demo
 
-# Without the lab's packages the rest is still tested, and the live runs say that they were skipped.  Where nobody
-# waits, the live runs get the emulator that loses fewer of them; it takes five minutes to build.
+# Debian's emulator loses most of the lab's runs (lab/qemu/README.md); ours takes five minutes to build, once.  QEMU=stock does without.
+LAB_EMULATOR := $(if $(filter stock,$(QEMU)),true,{ tools/install-deps qemu && lab/qemu/build; } || echo "the lab's emulator is Debian's")
+
+# Without the lab's packages the rest is still tested, and the live runs say that they were skipped.
 check:
 	@tools/install-deps build test
 	@tools/install-deps lab || true
-	@[ -z "$$CI" ] || { tools/install-deps qemu && lab/qemu/build; } || echo "check: the lab's emulator is Debian's"
+	@[ -z "$$CI" ] || $(LAB_EMULATOR)
 	@tests/run
 
 bench:
@@ -374,13 +378,15 @@ bench-web:
 # A nested KVM machine in software (lab/README.md): one scenario from end to end; all scenarios.
 lab:
 	@tools/install-deps build lab
+	@$(LAB_EMULATOR)
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all lab-programs
-	@lab/check -v three-level
+	@lab/check -v three-level $(QEMU:%=--qemu %)
 
 check-lab:
 	@tools/install-deps build test lab
+	@$(LAB_EMULATOR)
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all lab-programs
-	@lab/check --every-kernel --resume --tries 5
+	@lab/check --every-kernel --resume --tries 5 $(QEMU:%=--qemu %)
 
 clean:
 	rm -rf build build-san build-tsan build-clang build-fuzz
