@@ -96,19 +96,18 @@ static bool take_vcpu(struct measures *m, struct sonde_run *run, unsigned slice,
 int known_take(struct measures *m, struct sonde_run *run, unsigned slice, ns_t begin, ns_t end,
 	       const struct sonde_facts *states, struct error *err)
 {
-	struct usages u = {0};
+	const struct usages *u;
 	ns_t unknown = 0;
-	int ret = usages_init(&u, run, begin, end, err);
+	int ret = usages_get(&u, run, begin, end, err);
 	bool fits = true;
 
-	for (size_t i = 0; i < u.nr && !ret; i++) {
-		if (u.list[i].context.mode == SONDE_MODE_UNKNOWN)
-			unknown += u.list[i].time_ns;
+	for (size_t i = 0; !ret && i < u->nr; i++) {
+		if (u->list[i].context.mode == SONDE_MODE_UNKNOWN)
+			unknown += u->list[i].time_ns;
 	}
 	for (unsigned i = 0; i < NR_NEEDS && !ret; i++)
 		fits &= forget(m, "", -1, slice, (enum measure_needs)i,
-			       !u.total_ns || is_much(unknown, u.total_ns));
-	usages_release(&u);
+			       !u->total_ns || is_much(unknown, u->total_ns));
 	for (size_t row = 0; row < sonde_facts_nr_rows(states) && !ret; row++)
 		fits &= take_vcpu(m, run, slice, states, row);
 	return ret || fits ? ret : fail(err, -ENOMEM, "out of memory");
