@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/facts.h"
+#include "report/moment.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -19,7 +20,6 @@ char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union 
 	bool is_ns = sonde_run_ticks_are_ns(run);
 	char text[UNIT_TEXT];
 	struct sonde_machine m;
-	struct sonde_pid_ns ns;
 
 	switch (type) {
 	case SONDE_COL_INT:
@@ -56,10 +56,10 @@ char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union 
 			sonde_thread_label(run, cell.i, buf, room);
 		break;
 	case SONDE_COL_PID_NS:
-		if (sonde_pid_ns(run, cell.i, &ns) || !ns.level)
-			snprintf(buf, room, "-"); /* not in a container */
-		else
+		if (is_container(run, cell.i))
 			sonde_pid_ns_label(run, cell.i, buf, room);
+		else
+			snprintf(buf, room, "-");
 		break;
 	case SONDE_COL_MODE:
 		snprintf(buf, room, "%s", sonde_mode_name((enum sonde_mode)cell.i));
@@ -304,6 +304,21 @@ void json_machine(struct json *j, const char *key, const struct sonde_run *run, 
 		json_put_null(j, key);
 	else
 		json_str(j, key, m.name);
+}
+
+void json_machine_members(struct json *j, const struct sonde_run *run, int64_t row)
+{
+	struct sonde_machine m;
+
+	sonde_machine(run, row, &m);
+	json_str(j, "name", m.name);
+	json_uint(j, "level", m.level);
+	json_bool(j, "traced", m.traced);
+	json_row(j, "vm_pid", m.vm_pid);
+	json_bool(j, "pid_known", m.pid_known);
+	json_str(j, "release", m.release);
+	json_str(j, "tracer", m.tracer);
+	json_str(j, "evidence", m.evidence);
 }
 
 void json_cpu(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
