@@ -84,7 +84,7 @@ says out "vm-b: absent in $scratch/inner.sonde"
 not_says out "vm-b vCPU 0"
 run 0 "$sonde" compare "$scratch/inner.sonde" "$history" --format json
 json 'all(r["chance"] == -1 and r["change"] == r["known_before"] == 0 for r in j["compare"] if r["absent"] == "before")'
-json '({r["machine"] for r in j["compare"] if r["absent"]} == {"vm-a", "vm-b"} and
+json '({r["machine"] for r in j["compare"] if r["absent"]} == {"vm-a (after)", "vm-b"} and
 	{r["absent"] for r in j["compare"]} == {"", "before"})'
 
 run 2 "$sonde" compare "$history"
