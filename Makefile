@@ -176,11 +176,11 @@ $(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libser
 	$(B)/libexport.a $(B)/libterm.a $(B)/libsql.a $(B)/libsonde.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(TERM_LIBS) $(SQL_LIBS) $(BPF_LIBS) $(LDLIBS)
 
-# `sonde agent` alone, to be copied into guests: static, without the debug information.
+# `sonde agent` alone, to be copied into guests: static, without the debug information.  (Sanitizers cannot be linked statically.)
 AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/limits \
 	cmd/options cmd/help cmd/signals lib/version))
 $(B)/sonde-agent: $(B)/cmd/static/no_plugins.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
-	$(CC) -static -s -o $@ $^ $(RECORD_STATIC_LIBS) -lpthread
+	$(CC) $(if $(SAN_FLAGS),$(SAN_FLAGS),-static -s) -o $@ $^ $(RECORD_STATIC_LIBS) -lpthread
 
 # The shared library shows what include/sonde marks with SONDE_API.  The static one that is
 # installed is a single object whose other names are hidden as well: they cannot meet a user's.
