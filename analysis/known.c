@@ -77,17 +77,16 @@ static bool take_vcpu(struct measures *m, struct sonde_run *run, unsigned slice,
 		[NEEDS_CODE] = is_much(unknown + cell(states, row, "guest"), total),
 		[NEEDS_CAUSE] = is_much(unknown + cell(states, row, "wait_unknown"), total),
 	};
-	struct sonde_machine machine;
 	struct sonde_cpu cpu;
+	const char *machine;
 
-	if (sonde_cpu(run, cell(states, row, "vcpu"), &cpu) ||
-	    sonde_machine(run, cpu.machine, &machine))
+	if (sonde_cpu(run, cell(states, row, "vcpu"), &cpu))
 		return true;
+	machine = measures_machine(m, run, cpu.machine);
 	for (unsigned i = 0; i < NR_NEEDS; i++) {
 		/* What is not known of one of its vCPUs is not known of the machine. */
-		if (!forget(m, machine.name, cpu.number, slice, (enum measure_needs)i,
-			    is_unknown[i]) ||
-		    !forget(m, machine.name, -1, slice, (enum measure_needs)i, is_unknown[i]))
+		if (!forget(m, machine, cpu.number, slice, (enum measure_needs)i, is_unknown[i]) ||
+		    !forget(m, machine, -1, slice, (enum measure_needs)i, is_unknown[i]))
 			return false;
 	}
 	return true;
@@ -120,7 +119,7 @@ uint32_t known_slices(const struct measures *m, const struct measure *measure,
 	const struct known *k = known_find(m, measure->machine, measure->cpu);
 	uint32_t slices = run ? run->slices[needs] : 0;
 
-	if (!k) /* a vCPU that this run does not have: as its machine */
+	if (!k) /* a machine of which no vCPU is known: as the run */
 		k = known_find(m, measure->machine, -1);
 	return k ? slices & k->slices[needs] : slices;
 }
