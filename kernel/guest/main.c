@@ -8,6 +8,7 @@
 #include "ends.h"
 #include "functions.h"
 #include "probes.h"
+#include "stolen.h"
 #include "stream.h"
 
 static char *channel = "hypercall,device";
@@ -38,9 +39,12 @@ static int __init sonde_guest_init(void)
 	ret = control_add();
 	if (ret)
 		goto out_streams;
-	ret = panic_watch();
+	ret = stolen_add();
 	if (ret)
 		goto out_control;
+	ret = panic_watch();
+	if (ret)
+		goto out_stolen;
 	ret = shutdown_watch();
 	if (ret)
 		goto out_panic;
@@ -57,6 +61,8 @@ out_probes:
 	shutdown_unwatch();
 out_panic:
 	panic_unwatch();
+out_stolen:
+	stolen_remove();
 out_control:
 	control_remove();
 out_streams:
@@ -72,6 +78,7 @@ static void __exit sonde_guest_exit(void)
 	probes_stop();
 	shutdown_unwatch();
 	panic_unwatch();
+	stolen_remove();
 	streams_close();
 }
 
