@@ -38,13 +38,16 @@ static const struct option_row option_rows[] = {
 	 "where the host tells (default " STOLEN_DEVICE ")", 0},
 };
 
-/* False: interrupted. */
-static bool wait_s(double seconds)
+/* False: interrupted.  @w may be NULL. */
+static bool wait_s(double seconds, struct stolen_window *w)
 {
 	double until = now_s() + seconds;
 
-	while (now_s() < until && !signals_interrupted())
+	while (now_s() < until && !signals_interrupted()) {
 		usleep(STEP_US);
+		if (w)
+			stolen_window_look(w);
+	}
 	return !signals_interrupted();
 }
 
@@ -100,7 +103,7 @@ static enum exit_code watch(const struct invocation *inv, struct stolen_reader *
 	for (uint64_t n = 0; !count || n < count; n++) {
 		stolen_window_begin(w);
 		/* What was told until the user had enough is shown. */
-		if (!wait_s(seconds) && !compare)
+		if (!wait_s(seconds, w) && !compare)
 			break;
 		stolen_window_end(w);
 		if (is_json(inv))
@@ -131,7 +134,7 @@ static enum exit_code list(const struct invocation *inv, struct stolen_reader *r
 		json_begin_array(&j, NULL);
 	while (!seconds || now_s() < until) {
 		const struct stolen_stretch *s;
-		bool go_on = wait_s(LIST_S);
+		bool go_on = wait_s(LIST_S, NULL);
 
 		stolen_list_fill(l);
 		while ((s = stolen_list_next(l))) {

@@ -28,6 +28,8 @@ struct stolen_window {
 /* NULL: no memory. */
 struct stolen_window *stolen_window_new(struct stolen_reader *r);
 void stolen_window_begin(struct stolen_window *w);
+/* Some times a second in between: rings have room for some hundred stretches. */
+void stolen_window_look(struct stolen_window *w);
 void stolen_window_end(struct stolen_window *w);
 void stolen_window_free(struct stolen_window *w);
 

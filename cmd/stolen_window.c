@@ -106,10 +106,8 @@ static int64_t told_span(const struct stolen_cpu *c)
 	return (int64_t)((double)cycles / (double)c->end.tsc_hz * NS_PER_SEC);
 }
 
-void stolen_window_end(struct stolen_window *w)
+void stolen_window_look(struct stolen_window *w)
 {
-	struct clock_reading now;
-
 	for (unsigned i = 0; i < w->nr; i++) {
 		struct stolen_cpu *c = &w->cpus[i];
 		struct st_told told;
@@ -123,6 +121,13 @@ void stolen_window_end(struct stolen_window *w)
 		take_records(w, i);
 		c->span_ns = told_span(c);
 	}
+}
+
+void stolen_window_end(struct stolen_window *w)
+{
+	struct clock_reading now;
+
+	stolen_window_look(w);
 	read_steal(w, false);
 	clock_read(&now);
 	w->end_tsc = now.tsc;

@@ -30,7 +30,7 @@ static inline const char *bpf_open_advice(int code)
 {
 	if (access("/sys/kernel/btf/vmlinux", F_OK))
 		return "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)";
-	if (code == -EPERM || code == -EACCES)
+	if ((code == -EPERM || code == -EACCES) && geteuid())
 		return "this user may not load BPF programs";
 	if (code == -ESRCH || code == -ENOENT)
 		return "this kernel's KVM has no BTF, or is not loaded";

@@ -5,7 +5,7 @@
  * is told.
  *
  * What happens most often costs least: a switch between two threads that are no vCPUs, on a CPU
- * where none waits, is two look-ups and a store; exits that are short are summed up here.
+ * where none waits, is three look-ups and a store; exits that are short are summed up here.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,7 +56,7 @@ struct thread {
 	uint64_t exit_ns; /* out of the guest since; 0 in it, or halted */
 	uint64_t waits_ns; /* of that, it waited so long for a CPU */
 	uint64_t wait_ns;  /* it waits since; 0 it does not */
-	uint64_t sum_ns, longest_ns, told_ns, announced_ns;
+	uint64_t sum_ns, longest_ns, told_ns, here_ns, gone_ns;
 	uint64_t vcpu; /* struct kvm_vcpu */
 	uint32_t sum_nr, reason;
 	uint32_t tid, tgid, vcpu_id;
@@ -76,31 +76,35 @@ static struct thread *thread_of(struct task_struct *task)
 	return bpf_task_storage_get(&threads, task, NULL, 0);
 }
 
-/* NULL: there is no room, which is counted. */
-static struct holdup *tell(uint16_t kind, const struct thread *t, uint64_t now)
+static void fill(struct holdup *h, uint16_t kind, const struct thread *t, uint64_t now)
 {
-	struct holdup *h = bpf_ringbuf_reserve(&ring, sizeof(*h), 0);
-
-	if (!h) {
-		__sync_fetch_and_add(&records_lost, 1);
-		return NULL;
-	}
-	__builtin_memset(h, 0, sizeof(*h));
 	h->kind = kind;
 	h->time_ns = now;
-	if (!t)
-		return h;
 	h->tid = t->tid;
 	h->tgid = t->tgid;
 	h->vcpu = t->vcpu_id;
 	h->flags = t->is_vmx ? HU_VMX : 0;
-	return h;
 }
 
 /* From under a run queue's lock nobody can be woken: user space looks by itself. */
 static void send(struct holdup *h)
 {
-	bpf_ringbuf_submit(h, BPF_RB_NO_WAKEUP);
+	if (bpf_ringbuf_output(&ring, h, sizeof(*h), BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&records_lost, 1);
+}
+
+/* Of run queues; @t NULL: of nobody. */
+static __attribute__((noinline)) int tell(uint16_t kind, const struct thread *t, uint64_t now,
+					  uint32_t cpu, uint32_t runner)
+{
+	struct holdup h = {.kind = kind, .time_ns = now};
+
+	if (t)
+		fill(&h, kind, t, now);
+	h.cpu = cpu;
+	h.runner = runner;
+	send(&h);
+	return 0;
 }
 
 static void fill_vcpu(struct holdup *h, struct kvm_vcpu *vcpu)
@@ -119,31 +123,21 @@ static struct cpu *cpu_at(uint32_t nr)
 
 static void begin_wait(struct thread *t, uint32_t nr, struct cpu *cpu, uint64_t now)
 {
-	struct holdup *h = tell(HU_WAIT, t, now);
-
 	t->wait_ns = now;
 	t->wait_cpu = nr;
 	__sync_fetch_and_add(&cpu->waiting, 1);
-	if (!h)
-		return;
-	h->cpu = nr;
-	h->runner = cpu->runner;
-	send(h);
+	tell(HU_WAIT, t, now, nr, cpu->runner);
 }
 
 static void end_wait(struct thread *t, uint32_t nr, uint64_t now)
 {
 	struct cpu *was = cpu_at(t->wait_cpu);
-	struct holdup *h = tell(HU_RUN, t, now);
 
 	t->waits_ns += now - t->wait_ns;
 	t->wait_ns = 0;
 	if (was)
 		__sync_fetch_and_add(&was->waiting, (uint32_t)-1);
-	if (!h)
-		return;
-	h->cpu = nr;
-	send(h);
+	tell(HU_RUN, t, now, nr, 0);
 }
 
 SEC("tp_btf/sched_switch")
@@ -151,8 +145,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 {
 	uint32_t nr = bpf_get_smp_processor_id();
 	struct cpu *cpu = cpu_at(nr);
+	uint64_t now = bpf_ktime_get_ns();
 	struct thread *from, *to;
-	uint64_t now = 0;
 	uint32_t runner;
 
 	if (!cpu || !prev || !next)
@@ -160,8 +154,6 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	from = thread_of(prev);
 	to = thread_of(next);
 	runner = BPF_CORE_READ(next, tgid);
-	if (from || to || cpu->waiting)
-		now = bpf_ktime_get_ns();
 	if (to && to->wait_ns)
 		end_wait(to, nr, now);
 	if (to && to->halted && !to->exit_ns) {
@@ -169,15 +161,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		to->exit_ns = now;
 		to->waits_ns = 0;
 	}
-	if (cpu->waiting && cpu->runner != runner) {
-		struct holdup *h = tell(HU_RUNNER, NULL, now);
-
-		if (h) {
-			h->cpu = nr;
-			h->runner = runner;
-			send(h);
-		}
-	}
+	if (cpu->waiting && cpu->runner != runner)
+		tell(HU_RUNNER, NULL, now, nr, runner);
 	cpu->runner = runner;
 	if (!from)
 		return 0;
@@ -210,7 +195,6 @@ int BPF_PROG(on_migrate, struct task_struct *task, int to)
 {
 	struct thread *t = task ? thread_of(task) : NULL;
 	struct cpu *was, *will;
-	struct holdup *h;
 
 	if (!t || !t->wait_ns || t->wait_cpu == (uint32_t)to)
 		return 0;
@@ -221,12 +205,7 @@ int BPF_PROG(on_migrate, struct task_struct *task, int to)
 	__sync_fetch_and_add(&was->waiting, (uint32_t)-1);
 	__sync_fetch_and_add(&will->waiting, 1);
 	t->wait_cpu = (uint32_t)to;
-	h = tell(HU_MOVE, t, bpf_ktime_get_ns());
-	if (!h)
-		return 0;
-	h->cpu = (uint32_t)to;
-	h->runner = will->runner;
-	send(h);
+	tell(HU_MOVE, t, bpf_ktime_get_ns(), (uint32_t)to, will->runner);
 	return 0;
 }
 
@@ -278,23 +257,21 @@ int BPF_PROG(on_exit, struct kvm_vcpu *vcpu, uint32_t isa)
 static void tell_exit(struct thread *t, struct kvm_vcpu *vcpu, uint64_t begin, uint64_t held,
 		      uint64_t now)
 {
-	struct holdup *h = tell(HU_EXIT, t, now);
+	struct holdup h = {.cpu = bpf_get_smp_processor_id()};
 
-	if (!h)
-		return;
-	fill_vcpu(h, vcpu);
-	h->cpu = bpf_get_smp_processor_id();
-	h->exit.begin_ns = begin;
-	h->exit.held_ns = held;
-	h->exit.reason = t->reason;
-	h->exit.sum_ns = t->sum_ns;
-	h->exit.sum_nr = t->sum_nr;
-	h->exit.longest_ns = t->longest_ns;
+	fill(&h, HU_EXIT, t, now);
+	fill_vcpu(&h, vcpu);
+	h.exit.begin_ns = begin;
+	h.exit.held_ns = held;
+	h.exit.reason = t->reason;
+	h.exit.sum_ns = t->sum_ns;
+	h.exit.sum_nr = t->sum_nr;
+	h.exit.longest_ns = t->longest_ns;
 	t->sum_ns = 0;
 	t->sum_nr = 0;
 	t->longest_ns = 0;
 	t->told_ns = now;
-	send(h);
+	send(&h);
 }
 
 SEC("tp_btf/kvm_entry")
@@ -330,10 +307,10 @@ SEC("tp_btf/kvm_hypercall")
 int BPF_PROG(on_hypercall, unsigned long nr, unsigned long a0, unsigned long a1, unsigned long a2,
 	     unsigned long a3)
 {
-	struct thread *t;
+	struct holdup h = {.cpu = 0};
 	struct kvm_vcpu *vcpu;
-	struct holdup *h;
-	uint64_t now;
+	struct thread *t;
+	uint64_t now, *last;
 
 	if (nr >> 48 != ANNOUNCE_MAGIC)
 		return 0;
@@ -342,20 +319,19 @@ int BPF_PROG(on_hypercall, unsigned long nr, unsigned long a0, unsigned long a1,
 		return 0;
 	now = bpf_ktime_get_ns();
 	/* A guest that does nothing else fills nobody's ring. */
-	if (!(nr >> 32 & 0xff) && now - t->announced_ns < ANNOUNCE_EVERY_NS)
+	last = nr >> 32 & 0xff ? &t->gone_ns : &t->here_ns;
+	if (now - *last < ANNOUNCE_EVERY_NS)
 		return 0;
-	h = tell(HU_ANNOUNCE, t, now);
-	if (!h)
-		return 0;
-	t->announced_ns = now;
+	*last = now;
 	vcpu = (void *)t->vcpu;
-	fill_vcpu(h, vcpu);
-	h->announce.nr = nr;
-	h->announce.gpa = a0;
-	h->announce.bytes = a1;
-	h->announce.nonce = a2;
-	h->announce.ring_bytes = a3;
-	memslot_find(vcpu, a0, &h->announce.at, &h->announce.room);
-	send(h);
+	fill(&h, HU_ANNOUNCE, t, now);
+	fill_vcpu(&h, vcpu);
+	h.announce.nr = nr;
+	h.announce.gpa = a0;
+	h.announce.bytes = a1;
+	h.announce.nonce = a2;
+	h.announce.ring_bytes = a3;
+	memslot_find(vcpu, a0, &h.announce.at, &h.announce.room);
+	send(&h);
 	return 0;
 }

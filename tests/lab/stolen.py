@@ -88,9 +88,9 @@ def run_lab(directory, scratch):
 
 # ---- what the host's trace says
 
-SWITCH = re.compile(r"\s(\d+): sched_switch: .*?prev_pid=(\d+) .*?prev_state=(\S+) ==> .*next_pid=(\d+)")
-SWITCH_SHORT = re.compile(r"\s(\d+): sched_switch: +\S*:(\d+) \[\d+\] (\S+) ==> \S.*:(\d+) \[\d+\]")
-WAKEUP = re.compile(r"\s(\d+): sched_wakeup: +\S*?(?:pid=|:)(\d+)")
+SWITCH = re.compile(r"[\s\]](\d+): sched_switch: .*?prev_pid=(\d+) .*?prev_state=(\S+) ==> .*next_pid=(\d+)")
+SWITCH_SHORT = re.compile(r"[\s\]](\d+): sched_switch: +.*?:(\d+) \[\d+\] (\S+) ==> .*:(\d+) \[\d+\]")
+WAKEUP = re.compile(r"[\s\]](\d+): sched_wakeup: +.*?(?:pid=|:)(\d+) ")
 
 
 def events(trace):
@@ -177,13 +177,13 @@ def check_run(directory):
     stretches = json.loads((directory / "vm-a/list.json").read_text())
     hz = round((cpu["until_tsc"] - cpu["begin_tsc"]) * 1e9 / cpu["span_ns"])
     print(f"sum: {cpu}")
-    told = joined([s for s in stretches if s["by"] in STOLEN], hz)
+    told = joined([s for s in stretches if s["by"] in STOLEN], hz)[1:-1]  # the list may begin and end in the midst of one
     lib.check(len(told) >= LEAST, f"{len(told)} waits are enough to compare")
     traced = [[b + offset, e + offset] for b, e in waits_of(directory / "L0/host.dat", tid)]
     equal, missing, untold, (said_ms, is_ms) = compare(told, traced, hz)
     print(f"{equal} waits equal ({said_ms:.3f} ms told, {is_ms:.3f} ms in the trace), {missing} told and not in the trace, {untold} not told")
     lib.check(not missing and not untold, "each wait that was told is in the host's trace, and the other way round")
-    lib.check(abs(said_ms - is_ms) <= equal * APART_NS / 1e6 / 4, "and as long")
+    lib.check(abs(said_ms - is_ms) <= is_ms / 100, "and as long")
     lib.check(cpu["other_vm"]["ns"] > cpu["stolen_ns"] / 2, "it was mostly the other VM")
     lib.check(not cpu["lost"] and not cpu["missed"], "nothing was lost")
     steal = cpu["proc_stat_steal_ns"]
