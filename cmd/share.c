@@ -111,12 +111,14 @@ const struct command share_command = {
 	.name = "share",
 	.summary = "tell guests when and by what their vCPUs were held up",
 	.operands = "",
-	.about = "Guests that have the module sonde_guest see it with `sonde stolen`, live: their "
-		 "own\n"
-		 "vCPUs' waits for a CPU and exits, with no names of others.  It takes the right to "
-		 "load\n"
-		 "BPF programs and to write into the memory of VMs' processes: only where a guest's\n"
-		 "module says, and KVM that it is the guest's memory.\n",
+	.about =
+		"Guests that have the module sonde_guest see it with `sonde stolen`, live: their "
+		"own\n"
+		"vCPUs' waits for a CPU and exits, with no names of others.  It takes the right to "
+		"load\n"
+		"BPF programs and to write into the memory of VMs' processes: only where a "
+		"guest's\n"
+		"module says, and KVM that it is the guest's memory.\n",
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),
 	.values_bytes = sizeof(struct share_options),

@@ -213,11 +213,13 @@ const struct command stolen_command = {
 	.name = "stolen",
 	.summary = "in a guest: when and by what its vCPUs were held up",
 	.operands = "",
-	.about = "Per vCPU and second: how long it was ready to run and something else ran (a task "
-		 "of\n"
-		 "the host, another VM, its own VM, nobody), and how long the hypervisor worked for "
-		 "it.\n"
-		 "The host says so where `sonde share` runs; the guest needs the module sonde_guest.\n",
+	.about =
+		"Per vCPU and second: how long it was ready to run and something else ran (a task "
+		"of\n"
+		"the host, another VM, its own VM, nobody), and how long the hypervisor worked for "
+		"it.\n"
+		"The host says so where `sonde share` runs; the guest needs the module "
+		"sonde_guest.\n",
 	.common = COMMON_FORMAT,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

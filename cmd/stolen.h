@@ -12,7 +12,7 @@
 struct stolen_cpu {
 	bool is_told; /* in this window or before */
 	struct st_told begin, end;
-	int64_t span_ns; /* that was told of, in the guest's own time */
+	int64_t span_ns;		/* that was told of, in the guest's own time */
 	struct st_record longest, last; /* of the window; number 0: none */
 	uint64_t next, missed;
 	int64_t steal_ns, steal_begin_ns; /* as /proc/stat has it; -1 it has not */

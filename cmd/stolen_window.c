@@ -180,7 +180,7 @@ char *stolen_about(const struct stolen_window *w, char *buf, size_t room)
 	return buf;
 }
 
-static const char *const titles[] = {"CPU",    "STOLEN",     "HOST",    "OTHER VM", "OWN VM",
+static const char *const titles[] = {"CPU",    "STOLEN",     "HOST",	"OTHER VM", "OWN VM",
 				     "NOBODY", "HYPERVISOR", "LONGEST", "LAST",	    "/proc/stat"};
 
 unsigned stolen_columns(bool compare)
@@ -224,8 +224,7 @@ static char *last_cell(const struct stolen_window *w, const struct stolen_cpu *c
 	*buf = '\0';
 	if (!c->last.number || !c->end.tsc_hz)
 		return buf;
-	ns = (double)(int64_t)(w->end_tsc - c->last.begin_tsc) / (double)c->end.tsc_hz *
-	     NS_PER_SEC;
+	ns = (double)(int64_t)(w->end_tsc - c->last.begin_tsc) / (double)c->end.tsc_hz * NS_PER_SEC;
 	snprintf(buf, room, "%s ago, %s", unit_length(ago, (int64_t)ns, true),
 		 stolen_words(&c->last, c->end.flags & ST_VMX, words, sizeof(words)));
 	return buf;
@@ -248,8 +247,7 @@ char *stolen_cell(const struct stolen_window *w, unsigned cpu, unsigned column, 
 		return last_cell(w, c, buf, room);
 	case 9:
 		snprintf(buf, room, "?");
-		return steal_ns(c) < 0 ? buf
-				       : rate_cell(c, (uint64_t)steal_ns(c), buf, room);
+		return steal_ns(c) < 0 ? buf : rate_cell(c, (uint64_t)steal_ns(c), buf, room);
 	default:
 		return rate_cell(c, part(c, column - 2), buf, room);
 	}

@@ -57,8 +57,7 @@ static int open_all(struct stolen_reader *r, const char *path, struct error *err
 		return fail(err, -EINVAL, "%s is not the memory of sonde_guest, version %d", path,
 			    ST_VERSION);
 	r->map = map(r->fd, r->bytes);
-	return r->map ? 0
-		      : fail(err, -errno, "cannot look into %s: %s", path, strerror(errno));
+	return r->map ? 0 : fail(err, -errno, "cannot look into %s: %s", path, strerror(errno));
 }
 
 int stolen_reader_open(struct stolen_reader **out, const char *path, struct error *err)

@@ -22,8 +22,8 @@ unsigned stolen_reader_nr(const struct stolen_reader *r);
 /* What was told last of this CPU; false when nothing was. */
 bool stolen_reader_told(const struct stolen_reader *r, unsigned cpu, struct st_told *out);
 
-/* Up to @room records of this CPU from number *@next (0 the first) on, as @told has them; *@next goes
- * behind them, *@missed counts those that had been written over.  Returns how many. */
+/* Up to @room records of this CPU from number *@next (0 the first) on, as @told has them; *@next
+ * goes behind them, *@missed counts those that had been written over.  Returns how many. */
 unsigned stolen_reader_take(const struct stolen_reader *r, unsigned cpu, const struct st_told *told,
 			    struct st_record *out, unsigned room, uint64_t *next, uint64_t *missed);
 

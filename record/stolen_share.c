@@ -38,7 +38,7 @@ struct guest {
 	uint32_t vcpu;	/* that announced */
 	int64_t offset; /* of its counter: a reset changes it */
 	uint64_t stretches, missed, lost_before;
-	bool is_vmx, is_quiet; /* quiet: its memory map changed, so it is to announce again */
+	bool is_vmx, is_quiet;	  /* quiet: its memory map changed, so it is to announce again */
 	struct counter *counters; /* owned */
 	unsigned nr;
 };

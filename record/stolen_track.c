@@ -14,11 +14,11 @@
 struct thread {
 	int tid;
 	uint32_t tgid, vcpu;
-	uint32_t cpu;	   /* waits there */
-	uint32_t ran_cpu;  /* ran there last; NONE not known */
-	int64_t since_ns;  /* the stretch began; 0 it does not wait */
+	uint32_t cpu;	    /* waits there */
+	uint32_t ran_cpu;   /* ran there last; NONE not known */
+	int64_t since_ns;   /* the stretch began; 0 it does not wait */
 	enum st_class kind; /* of it */
-	uint32_t next;	   /* thread that waits on the same CPU; NONE the last */
+	uint32_t next;	    /* thread that waits on the same CPU; NONE the last */
 	int64_t tsc_offset;
 	uint64_t tsc_ratio;
 };
@@ -27,7 +27,7 @@ struct stolen_track {
 	void (*take)(void *data, const struct hold *hold);
 	void *data;
 	struct map by_tid;
-	struct map vms; /* process: second at which a vCPU of it was seen last */
+	struct map vms;		/* process: second at which a vCPU of it was seen last */
 	struct thread *threads; /* owned */
 	uint32_t nr, room;
 	uint32_t *first; /* owned; by CPU: a thread that waits there */

@@ -6,7 +6,8 @@
 #include "channel/stolen.h"
 
 /*
- * Makes stretches in which a vCPU was held up out of what the BPF program tells (channel/holdups.h).
+ * Makes stretches in which a vCPU was held up out of what the BPF program tells
+ * (channel/holdups.h).
  *
  * A wait for a CPU is cut where another process begins to run there: each stretch has one class.
  * Who ran is only told as a class: a process that has vCPUs is a VM, this one's or another.
@@ -19,9 +20,9 @@ struct hold {
 	uint32_t tgid, vcpu;
 	int64_t begin_ns, length_ns; /* CLOCK_MONOTONIC */
 	enum st_class kind;
-	uint32_t reason;     /* of an exit */
-	bool moved, is_vmx;  /* moved: it goes on on another CPU than it ran on */
-	int64_t tsc_offset;  /* of the vCPU; ratio 0: not known yet */
+	uint32_t reason;    /* of an exit */
+	bool moved, is_vmx; /* moved: it goes on on another CPU than it ran on */
+	int64_t tsc_offset; /* of the vCPU; ratio 0: not known yet */
 	uint64_t tsc_ratio;
 	/* Exits that were too short to be told one by one, in begin_ns + length_ns' place: */
 	uint32_t sum_nr; /* 0: this is one stretch */
@@ -31,7 +32,8 @@ struct hold {
 struct stolen_track;
 
 /* -ENOMEM: NULL. */
-struct stolen_track *stolen_track_new(void (*take)(void *data, const struct hold *hold), void *data);
+struct stolen_track *stolen_track_new(void (*take)(void *data, const struct hold *hold),
+				      void *data);
 
 /* In the order in which they were told; those of another order do no harm. */
 void stolen_track_put(struct stolen_track *t, const struct holdup *h);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of what loads BPF programs (record/…_bpf.c), where there is no libbpf: the agent, and builds without. */
+/* In place of what loads BPF programs (record/…_bpf.c), where there is no libbpf: the agent, and
+ * builds without. */
 #include "record/hypercalls_bpf.h"
 #include "record/stolen_bpf.h"
 

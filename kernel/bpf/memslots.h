@@ -8,8 +8,8 @@
  * Where a VM's memory is in its VMM's process, as KVM itself has it: by no guess, and nothing but
  * memory that the guest may write to.  Linux 5.17 and later; before it nothing is found.
  */
-#define MEMSLOT_DEPTH_MAX 32   /* of a tree that is balanced: of 65536 slots */
-#define MEMSLOT_READONLY 2     /* KVM_MEM_READONLY */
+#define MEMSLOT_DEPTH_MAX 32 /* of a tree that is balanced: of 65536 slots */
+#define MEMSLOT_READONLY 2   /* KVM_MEM_READONLY */
 #define MEMSLOT_PAGE_SHIFT 12
 
 static __always_inline struct kvm_memslots *memslots_of(struct kvm_vcpu *vcpu)

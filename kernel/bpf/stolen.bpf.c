@@ -40,7 +40,7 @@ struct {
 } ring SEC(".maps");
 
 struct cpu {
-	uint32_t runner; /* process; 0 nobody, or not known yet */
+	uint32_t runner;  /* process; 0 nobody, or not known yet */
 	uint32_t waiting; /* vCPUs */
 };
 
@@ -53,7 +53,7 @@ struct {
 
 /* Of a vCPU's thread.  Only what holds its run queue's lock, or runs as it, writes here. */
 struct thread {
-	uint64_t exit_ns; /* out of the guest since; 0 in it, or halted */
+	uint64_t exit_ns;  /* out of the guest since; 0 in it, or halted */
 	uint64_t waits_ns; /* of that, it waited so long for a CPU */
 	uint64_t wait_ns;  /* it waits since; 0 it does not */
 	uint64_t sum_ns, longest_ns, told_ns, here_ns, gone_ns;

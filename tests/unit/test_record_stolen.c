@@ -189,7 +189,7 @@ static void test_disorder(void **state)
 #define RING_BYTES 4096u
 #define REGION_BYTES (ST_PAGE_BYTES + RINGS * RING_BYTES)
 #define NONCE UINT64_C(0x1122334455667788)
-#define VCPU(i) ((i) * 2) /* APIC IDs with holes */
+#define VCPU(i) ((i)*2) /* APIC IDs with holes */
 
 struct fake_vm {
 	int fd;
@@ -279,8 +279,7 @@ static void assert_untouched(const struct fake_vm *vm)
 static void add(struct stolen_board *b, uint32_t vcpu, enum st_class kind, uint64_t begin,
 		uint64_t length)
 {
-	const struct st_record r = {
-		.begin_tsc = begin, .length_ns = length, .kind = (uint8_t)kind};
+	const struct st_record r = {.begin_tsc = begin, .length_ns = length, .kind = (uint8_t)kind};
 
 	assert_true(stolen_board_add(b, vcpu, &r, 0, 0));
 }
@@ -307,8 +306,7 @@ static void test_told(void **state)
 	assert_true(stolen_board_add(b, VCPU(2), &(struct st_record){.length_ns = 70, .kind = 4}, 7,
 				     30));
 	assert_false(stolen_board_add(b, 1, &(struct st_record){.length_ns = 1}, 0, 0));
-	assert_false(
-		stolen_board_add(b, VCPU(1), &(struct st_record){.kind = ST_CLASSES}, 0, 0));
+	assert_false(stolen_board_add(b, VCPU(1), &(struct st_record){.kind = ST_CLASSES}, 0, 0));
 	stolen_board_set_clock(b, VCPU(1), 5000, 1000000);
 	assert_int_equal(stolen_board_tell(b, &nothing_special, false), 0);
 	assert_untouched(&vm);
@@ -483,10 +481,10 @@ static void test_taken_away(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_classes),	 cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_exits),	 cmocka_unit_test(test_disorder),
-		cmocka_unit_test(test_told),	 cmocka_unit_test(test_wraps),
-		cmocka_unit_test(test_lies),	 cmocka_unit_test(test_taken_away),
+		cmocka_unit_test(test_classes), cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_exits),	cmocka_unit_test(test_disorder),
+		cmocka_unit_test(test_told),	cmocka_unit_test(test_wraps),
+		cmocka_unit_test(test_lies),	cmocka_unit_test(test_taken_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
