@@ -52,6 +52,11 @@ static int check(struct stolen_board *b, const struct stolen_place *p, struct er
 	struct st_region region;
 
 	b->place = *p;
+	if (!p->room)
+		return fail(err, -EINVAL,
+			    "what the guest of process %d announces is no memory of its own, or "
+			    "KVM does not say where that is (Linux before 5.17)",
+			    p->pid);
 	if (!is_sane(p))
 		return fail(err, -EINVAL,
 			    "what the guest of process %d announces of memory for its stolen time "

@@ -6,18 +6,27 @@
 #include "record/stolen_board.h"
 #include "record/stolen_bpf.h"
 #include "record/stolen_track.h"
+#include "record/tasks.h"
 #include "record/vmm.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #define GUESTS_MAX 1024u
 /* A guest whose device is open announces every five seconds. */
 #define LISTENS_FOR_NS (15 * NS_PER_SEC)
 #define TELL_ALL_NS NS_PER_SEC
 #define RATE_SPAN_NS NS_PER_SEC
+/* A guest that comes and goes all the time fills nobody's log, and does not keep us busy. */
+#define SAID_MAX 20u
+#define SAID_SPAN_NS (10 * NS_PER_SEC)
+#define NEW_EVERY_NS (NS_PER_SEC / 10)
+#define LOCK_FILE "/run/sonde-share.lock"
 #define VCPUS_MAX 4096u
 #define SVM_RATIO_BITS 32
 #define VMX_RATIO_BITS 48
@@ -52,6 +61,9 @@ struct stolen_share {
 	struct clock_reading first, now;
 	double hz; /* of this machine's counter */
 	int64_t told_all_ns;
+	int64_t said_since_ns;
+	unsigned said;
+	int lock; /* -1: none */
 };
 
 /* ---- time ---------------------------------------------------------------------------------- */
@@ -106,7 +118,22 @@ static struct counter *counter_of(struct guest *g, uint32_t vcpu)
 
 /* ---- guests -------------------------------------------------------------------------------- */
 
-static void say(const struct stolen_share *s, const struct guest *g, bool ended)
+static bool may_say(struct stolen_share *s)
+{
+	if (s->now.mono - s->said_since_ns > SAID_SPAN_NS) {
+		s->said_since_ns = s->now.mono;
+		s->said = 0;
+	}
+	return s->said++ < SAID_MAX;
+}
+
+static void notice(struct stolen_share *s, const char *text)
+{
+	if (s->options.notice && may_say(s))
+		s->options.notice(text, s->options.data);
+}
+
+static void say(struct stolen_share *s, const struct guest *g, bool ended)
 {
 	const struct stolen_guest shown = {
 		.pid = g->pid,
@@ -115,7 +142,7 @@ static void say(const struct stolen_share *s, const struct guest *g, bool ended)
 		.ended = ended,
 	};
 
-	if (s->options.guest)
+	if (s->options.guest && may_say(s))
 		s->options.guest(&shown, s->options.data);
 }
 
@@ -164,8 +191,7 @@ static void add_guest(struct stolen_share *s, const struct stolen_place *place)
 		return;
 	g->pid = place->pid;
 	if (stolen_board_open(&g->board, place, &err)) {
-		if (s->options.notice)
-			s->options.notice(err.text, s->options.data);
+		notice(s, err.text);
 		free(g);
 		return;
 	}
@@ -200,6 +226,8 @@ static void hear(struct stolen_share *s, const struct holdup *h)
 		}
 		return;
 	}
+	if (g && (int64_t)h->time_ns - g->heard_ns < NEW_EVERY_NS)
+		return;
 	if (g && (!stolen_board_is_at(g->board, place.pid, place.nonce) ||
 		  stolen_board_again(g->board, &place, NULL))) {
 		drop(s, i);
@@ -305,28 +333,48 @@ void stolen_share_tick(struct stolen_share *s)
 	}
 }
 
+/* Two that write to the same guests would each undo what the other told. */
+static int be_alone(struct stolen_share *s, struct error *err)
+{
+	s->lock = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (s->lock >= 0 && flock(s->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return fail(err, -EBUSY, "another sonde share runs on this machine");
+	return 0;
+}
+
+static int open_all(struct stolen_share *s, struct error *err)
+{
+	struct tsc_rate rate;
+	int ret = be_alone(s, err);
+
+	if (ret)
+		return ret;
+	if (in_pid_namespace())
+		return fail(err, -ENOTSUP,
+			    "this program runs in a PID namespace (a container): processes of VMs "
+			    "have other numbers here than in KVM's events");
+	s->track = stolen_track_new(take_hold, s);
+	if (!s->track)
+		return fail(err, -ENOMEM, "out of memory");
+	if (!tsc_rate(&rate))
+		return fail(err, -ENODEV, "this machine has no cycle counter that could be used");
+	s->hz = (double)rate.khz * 1000;
+	clock_read(&s->first);
+	return stolen_bpf_open(&s->bpf, s->options.least_ns, take, s, err);
+}
+
 int stolen_share_open(struct stolen_share **out, const struct stolen_share_options *options,
 		      struct error *err)
 {
 	struct stolen_share *s = calloc(1, sizeof(*s));
-	struct tsc_rate rate;
 	int ret;
 
 	*out = NULL;
 	if (!s)
 		return fail(err, -ENOMEM, "out of memory");
 	s->options = *options;
-	s->track = stolen_track_new(take_hold, s);
-	if (!s->track || !tsc_rate(&rate)) {
-		ret = fail(err, s->track ? -ENODEV : -ENOMEM, "%s",
-			   s->track ? "this machine has no cycle counter that could be used"
-				    : "out of memory");
-		stolen_share_close(s);
-		return ret;
-	}
-	s->hz = (double)rate.khz * 1000;
-	clock_read(&s->first);
-	ret = stolen_bpf_open(&s->bpf, options->least_ns, take, s, err);
+	s->lock = -1;
+	ret = open_all(s, err);
 	if (ret)
 		stolen_share_close(s);
 	else
@@ -348,6 +396,8 @@ void stolen_share_close(struct stolen_share *s)
 			stolen_board_end(s->guests[0]->board);
 		drop(s, 0);
 	}
+	if (s->lock >= 0)
+		close(s->lock);
 	stolen_bpf_close(s->bpf);
 	stolen_track_free(s->track);
 	free(s->guests);

@@ -25,6 +25,8 @@ HERE = Path(__file__).resolve().parent
 STOLEN = {"host", "other_vm", "own_vm", "nobody"}
 # The trace's probe and ours run one after the other, emulated: so far apart are their clocks' readings.
 APART_NS = 400_000
+# ... but for when the emulator itself lost its CPU between the two, for milliseconds: of so many waits one.
+ODD = 100
 LEAST = 30  # waits, for a comparison to say anything
 TICK_NS = 10_000_000  # of /proc/stat
 
@@ -66,6 +68,11 @@ sonde stolen -d 6s --format json >sum.json
 wait $!
 sonde stolen -n 2 --delay 500ms
 rmmod sonde_guest
+for i in 1 2 3 4 5; do
+    insmod $(command -v sonde_guest.ko) channel=memory,hypercall || exit 1
+    sonde stolen -n 1 --delay 200ms >again.$i || exit 1
+    rmmod sonde_guest || exit 1
+done
 dmesg | grep -c -E 'BUG|WARNING|Oops|does not answer' || true
 """
 
@@ -184,7 +191,7 @@ def check_run(directory):
     traced = [[b + offset, e + offset] for b, e in waits_of(directory / "L0/host.dat", tid)]
     equal, missing, untold, (said_ms, is_ms) = compare(told, traced, hz)
     print(f"{equal} waits equal ({said_ms:.3f} ms told, {is_ms:.3f} ms in the trace), {missing} told and not in the trace, {untold} not told")
-    lib.check(not missing and not untold, "each wait that was told is in the host's trace, and the other way round")
+    lib.check(max(missing, untold) <= len(told) // ODD, "each wait that was told is in the host's trace, and the other way round")
     lib.check(abs(said_ms - is_ms) <= is_ms / 100, "and as long")
     window_ms = sum(max(0, min(e, cpu["until_tsc"]) - max(b, cpu["begin_tsc"])) for b, e in traced) * 1000 / hz
     longest_ms = max(e - b for b, e in traced) * 1000 / hz
@@ -196,9 +203,12 @@ def check_run(directory):
     steal = cpu["proc_stat_steal_ns"]
     print(f"/proc/stat: {steal / 1e6:.0f} ms stolen, told {cpu['stolen_ns'] / 1e6:.1f} ms")
     lib.check(abs(steal - cpu["stolen_ns"]) <= 10 * TICK_NS + cpu["stolen_ns"] / 20, "/proc/stat says the same")
+    again = [(directory / f"vm-a/again.{i}").read_text() for i in range(1, 6)]
+    lib.check(all("nothing lost" in text for text in again), f"loaded and unloaded: {again}")
     said = "\n".join(p.read_text() for p in sorted((directory / "vm-a/exec").glob("*")))
     print(said)
     lib.check("another VM" in said, "sonde stolen shows it")
+    lib.check(said.strip().endswith("\n0"), "no complaint of the guest's kernel, and the host gave back what it was lent")
 
 
 def main():
