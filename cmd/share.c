@@ -99,6 +99,7 @@ static enum exit_code run_share(const struct invocation *inv)
 	if (stolen_share_open(&s, &options, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	signals_catch_interrupt();
+	tell_notice("guests are told, when they ask", (void *)inv);
 	serve_until(s, seconds, period);
 	if (stolen_share_lost(s))
 		complain(inv, EXIT_DONE, "%llu events were lost",
