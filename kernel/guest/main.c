@@ -4,6 +4,7 @@
 
 #include <linux/module.h>
 
+#include "chardev.h"
 #include "control.h"
 #include "ends.h"
 #include "functions.h"
@@ -36,15 +37,9 @@ static int __init sonde_guest_init(void)
 	ret = streams_open(channel);
 	if (ret)
 		return ret;
-	ret = control_add();
-	if (ret)
-		goto out_streams;
-	ret = stolen_add();
-	if (ret)
-		goto out_control;
 	ret = panic_watch();
 	if (ret)
-		goto out_stolen;
+		goto out_streams;
 	ret = shutdown_watch();
 	if (ret)
 		goto out_panic;
@@ -53,18 +48,31 @@ static int __init sonde_guest_init(void)
 	if (ret)
 		goto out_probes;
 	functions_begin();
+	/* Last what users can reach: they may do so at once. */
+	ret = control_add();
+	if (ret)
+		goto out_functions;
+	ret = streams_channel()->readable ? chardev_add() : 0;
+	if (ret)
+		goto out_control;
+	ret = stolen_add();
+	if (ret)
+		goto out_chardev;
 	pr_info("channel %s\n", streams_channel()->name);
 	return 0;
 
+out_chardev:
+	if (streams_channel()->readable)
+		chardev_remove();
+out_control:
+	control_remove();
+out_functions:
+	functions_end();
 out_probes:
 	probes_stop();
 	shutdown_unwatch();
 out_panic:
 	panic_unwatch();
-out_stolen:
-	stolen_remove();
-out_control:
-	control_remove();
 out_streams:
 	streams_close();
 	return ret;
@@ -72,13 +80,15 @@ out_streams:
 
 static void __exit sonde_guest_exit(void)
 {
+	stolen_remove();
+	if (streams_channel()->readable)
+		chardev_remove();
 	/* Nobody may switch events on any more. */
 	control_remove();
 	functions_end();
 	probes_stop();
 	shutdown_unwatch();
 	panic_unwatch();
-	stolen_remove();
 	streams_close();
 }
 
