@@ -25,6 +25,7 @@
 
 #define ANNOUNCE_EVERY (5 * HZ)
 #define ANSWER_MS 2000 /* a host that shares looks ten times a second */
+#define ASK_AGAIN_MS 400
 #define REGION_BYTES_MAX (4u << 20)
 
 static unsigned int stolen_kib = 16;
@@ -217,8 +218,9 @@ static void free_region(void)
 	unsigned int waited;
 
 	if (announced) {
-		announce(ST_GONE);
 		for (waited = 0; waited < ANSWER_MS && !is_over; waited += 20) {
+			if (waited % ASK_AGAIN_MS == 0) /* the host may lose one */
+				announce(ST_GONE);
 			msleep(20);
 			told = was_told(&is_over);
 		}
