@@ -58,6 +58,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	int tgid;
+	void *bpf_storage; /* NULL: no program keeps anything of it */
 };
 
 /* AMD; in the module kvm_amd. */

@@ -5,7 +5,7 @@
  * is told.
  *
  * What happens most often costs least: a switch between two threads that are no vCPUs, on a CPU
- * where none waits, is three look-ups and a store; exits that are short are summed up here.
+ * where none waits, is a look-up and a store; exits that are short are summed up here.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,7 +73,7 @@ struct {
 
 static struct thread *thread_of(struct task_struct *task)
 {
-	return bpf_task_storage_get(&threads, task, NULL, 0);
+	return task->bpf_storage ? bpf_task_storage_get(&threads, task, NULL, 0) : NULL;
 }
 
 static void fill(struct holdup *h, uint16_t kind, const struct thread *t, uint64_t now)
@@ -145,15 +145,20 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 {
 	uint32_t nr = bpf_get_smp_processor_id();
 	struct cpu *cpu = cpu_at(nr);
-	uint64_t now = bpf_ktime_get_ns();
 	struct thread *from, *to;
 	uint32_t runner;
+	uint64_t now;
 
 	if (!cpu || !prev || !next)
 		return 0;
+	runner = (uint32_t)next->tgid;
+	if (!prev->bpf_storage && !next->bpf_storage && !cpu->waiting) {
+		cpu->runner = runner;
+		return 0;
+	}
+	now = bpf_ktime_get_ns();
 	from = thread_of(prev);
 	to = thread_of(next);
-	runner = BPF_CORE_READ(next, tgid);
 	if (to && to->wait_ns)
 		end_wait(to, nr, now);
 	if (to && to->halted && !to->exit_ns) {
