@@ -88,7 +88,10 @@ def main():
     parser.add_argument("--times", type=int, default=5)
     given = parser.parse_args()
     lib.need("qemu-system-x86_64", "make", "gcc")
-    kernels = given.kernels or [name for name in KERNELS if guest.is_built(name, Stopwatch(False))]
+    try:
+        kernels = given.kernels or [name for name in KERNELS if guest.is_built(name, Stopwatch(False))]
+    except Failure as failure:
+        lib.skip(f"the lab cannot run: {failure}".replace("\n", " "))
     if not kernels:
         lib.skip("no debug kernel has been built, which takes a while: tests/kernel/debug.py 6.1-early-debug")
     for name in kernels:
