@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 STOLEN = {"host", "other_vm", "own_vm", "nobody"}
 # The trace's probe and ours run one after the other, emulated: so far apart are their clocks' readings.
 APART_NS = 400_000
-# ... but for when the emulator itself lost its CPU between the two, for milliseconds: of so many waits one.
+# ... but for when milliseconds pass between the two in which nothing runs, as on a busy machine: of so many waits one.
 ODD = 100
 LEAST = 30  # waits, for a comparison to say anything
 TICK_NS = 10_000_000  # of /proc/stat
