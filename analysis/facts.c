@@ -37,6 +37,10 @@
 	X(wakeup)                                                                                  \
 	X(wakeup_list)                                                                             \
 	X(wakeup_histogram)                                                                        \
+	X(io)                                                                                      \
+	X(io_leg)                                                                                  \
+	X(io_list)                                                                                 \
+	X(io_step)                                                                                 \
 	X(clock)                                                                                   \
 	X(loss)                                                                                    \
 	X(problem)

@@ -215,7 +215,7 @@ struct cursor {
 };
 
 #define WANT(kind) (UINT64_C(1) << EV_##kind)
-_Static_assert(EV_NR_KINDS <= 64, "event kinds fit the bits of cursor.want");
+_Static_assert(EV_NR_KINDS < 64, "event kinds fit the bits of cursor.want");
 
 int cursor_init(struct cursor *c, struct stream *s, uint32_t first, uint32_t nr, uint64_t want,
 		struct error *err);
