@@ -40,7 +40,7 @@ static const struct option_row option_rows[] = {
 	{0, "duration", OPTION_TEXT, FIELD(duration), "TIME", NULL,
 	 "end after TIME: 10, 10s, 500ms, 2m", 0},
 	{0, "tracer", OPTION_CHOICE, FIELD(tracer), "NAME", "ftrace|lttng",
-	 "ftrace (default) or lttng", 0},
+	 "of this machine: ftrace (default) or lttng; agents in guests use ftrace", 0},
 	{0, "buffer-size", OPTION_NUMBER, FIELD(buffer_kb), "KB", NULL,
 	 "trace buffer of each CPU (default: up to 8192)", 0},
 	{0, "clock", OPTION_TEXT, FIELD(clock), "NAME", "x86-tsc|mono|boot|local",

@@ -57,7 +57,13 @@ class Control:
         return self.emulator.process.stdout.read().decode(errors="replace").strip()[-500:]
 
     def send(self, machine, *words):
-        self.port.sendall((" ".join(map(str, (machine, *words))) + "\n").encode())
+        self.write(" ".join(map(str, (machine, *words))))
+
+    def write(self, line):
+        try:
+            self.port.sendall(f"{line}\n".encode())
+        except ConnectionError as error:
+            raise RunBroken(f"the emulator hears no more: {error}") from None
 
     def console(self, machine, line):
         if machine not in self.consoles:
@@ -88,13 +94,20 @@ class Control:
             else:
                 self.message(text)
 
+    @staticmethod
+    def read(source, place):
+        """What has come; nothing once the emulator has ended, in whatever way."""
+        try:
+            return source.recv(65536) if place == "control" else source.read1(65536)
+        except ConnectionError:
+            return b""
+
     def pump(self, seconds):
         """Takes what comes within so many seconds; returns as soon as something came."""
         for key, _ in self.selector.select(max(seconds, 0)):
-            source = key.fileobj
-            data = source.recv(65536) if key.data == "control" else source.read1(65536)
+            data = self.read(key.fileobj, key.data)
             if not data:
-                self.selector.unregister(source)
+                self.selector.unregister(key.fileobj)
             self.last_sign = time.monotonic()
             self.take(key.data, data)
         if not self.selector.get_map():
@@ -106,7 +119,7 @@ class Control:
     def poke(self):
         """An empty line: wakes who did not notice an earlier one."""
         if time.monotonic() - self.last_sign > SILENCE:
-            self.port.sendall(b"\n")
+            self.write("")
             self.last_sign = time.monotonic()
 
     def wait(self, what, condition, seconds=None):

@@ -31,10 +31,11 @@ class Outcome:
                 share("others", "others_of"), str(self.tries), f"{self.seconds:.0f}")
 
 
-def all_scenarios():
-    """Those that have work to do; the others are for trying things out."""
+def all_scenarios(kernel):
+    """Those that have work to do on it (None: on some kernel); the others are for trying things out."""
     names = sorted(path.stem for path in paths.SCENARIOS.glob("*.toml"))
-    return [name for name in names if scenario.load(name).work]
+    all_there_are = {name: scenario.load(name) for name in names}
+    return [name for name, one in all_there_are.items() if one.work and (kernel or one.kernel) in one.kernels]
 
 
 def inputs_of(chosen, built):

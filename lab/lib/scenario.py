@@ -88,6 +88,7 @@ class Scenario:
     seconds: float = 6.0        # how long the work lasts
     tracer: str = "sonde"       # sonde record in L0 and an agent in each guest; or trace-cmd, or none
     record: str = ""            # more options for sonde record
+    kernels: list = field(default_factory=lambda: list(KERNELS))   # that have what it needs
     sample: bool = True         # read the emulated CPUs' registers meanwhile
     limit: int = 0              # wall clock seconds for one try; 0: by the deepest level
     machine: list = field(default_factory=list)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # time-limit: 400
+# alone: lab
 """sonde-agent in a guest that has nothing else: busybox, no /etc, no udev, no network; over its
 virtio-serial port, into a run of `sonde record` on this machine."""
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # time-limit: 600
+# alone: lab
 # A live run of the lab: host, virtual machines, a nested one, containers, traced at every level; analysed, and compared with
 # what the emulated hardware did.  An emulator that fails every time makes this a skip, not a failure: the stored traces
 # are what the other tests rest on.

@@ -43,7 +43,7 @@ class Project:
         self.program(f"build-san/tests/test_{name}", text)
 
     def run(self):
-        done = subprocess.run([self.root / "tests/run", "--no-build"], stdin=subprocess.DEVNULL,
+        done = subprocess.run([self.root / "tests/run", "--no-build", "-j", "3"], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=60)
         return done.returncode, done.stdout
 
@@ -93,6 +93,20 @@ def a_script_hangs(p):
     p.program("tests/area/a.sh", "#!/bin/sh\n# time-limit: 1\nsleep 50\n")
 
 
+def two_that_must_not_meet(p):
+    for name in "ab":
+        p.program(f"tests/area/{name}.sh", """#!/bin/sh
+# alone: lab
+mkdir here || exit 1
+sleep 0.3
+rmdir here
+""")
+
+
+def a_failure_says_why(p):
+    p.program("tests/area/a.sh", "#!/bin/sh\necho the last word\nexit 1\n")
+
+
 def a_program_is_not_built(p):
     p.unit("a", ["ok 1 - one"])
     (p.root / "build-san/tests/test_a").unlink()
@@ -108,6 +122,8 @@ def main():
     expect(0, "1 passed, 0 failed, 1 skipped", a_script_is_skipped, "no such hardware")
     expect(1, "0 passed, 1 failed", a_script_hangs, "stopped after 1 s")
     expect(1, "1 passed, 1 failed", a_program_is_not_built, "cannot run")
+    expect(0, "2 passed, 0 failed", two_that_must_not_meet)
+    expect(1, "0 passed, 1 failed", a_failure_says_why, "FAIL area/a", "     | the last word", "---- area/a")
     expect(1, "0 passed, 0 failed", lambda p: None)
 
 
