@@ -161,6 +161,7 @@ static void feed_thread(struct cpu *cpu, const struct event *e)
 		break;
 	case EV_STATE_LINE:
 		state_line_feed(mc, e);
+		mark_line(cpu, e);
 		break;
 	default:
 		break;

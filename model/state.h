@@ -660,6 +660,7 @@ bool cgroup_container(const char *path, char *out, size_t room);
 /* ---- marks.c ---- */
 void mark_hypercall(struct cpu *cpu, const struct event *e);
 void mark_event(struct cpu *cpu, const struct event *e);
+void mark_line(struct cpu *cpu, const struct event *e);
 
 /* ---- agenda.c ---- */
 int agenda_open(struct model *m);
