@@ -28,6 +28,7 @@
 	X(mark)                                                                                    \
 	X(thread_delay)                                                                            \
 	X(boot)                                                                                    \
+	X(initcall)                                                                                \
 	X(shutdown)                                                                                \
 	X(vms)                                                                                     \
 	X(vcpu_state)                                                                              \

@@ -83,6 +83,7 @@ extern const struct analysis why_analysis;
 extern const struct analysis delay_analysis;
 extern const struct analysis vms_analysis;
 extern const struct analysis boot_analysis;
+extern const struct analysis initcall_analysis;
 extern const struct analysis shutdown_analysis;
 extern const struct analysis vcpu_state_analysis;
 extern const struct analysis wait_analysis;

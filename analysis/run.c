@@ -53,6 +53,8 @@ static const struct {
 			  "bytes",    "depth",	  "queued",	"issued",   "kicked", "picked",
 			  "disk_begin", "disk_end", "sent",	"injected", "handled", "done",
 			  "worker",   "sender",	  "irq_cpu",	"vector",   "covered"}},
+	[RUN_INITCALL] = {"initcall",
+			  {"machine", "thread", "name", "level", "begin", "end", "result"}},
 	[RUN_EXIT] = {"exit", {"reason", "isa", "serves", "user_reason"}},
 	[RUN_MILESTONE] = {"milestone", {"machine", "cpu", "since", "at", "kind", "text"}},
 };

@@ -31,6 +31,7 @@ enum run_table {
 	RUN_VECTOR,
 	RUN_MARK,
 	RUN_REQUEST,
+	RUN_INITCALL,
 	RUN_NR_TABLES
 };
 

@@ -44,6 +44,7 @@ uint64_t model_want(void)
 static void release(struct model *m)
 {
 	requests_release(m);
+	initcalls_release(m);
 	machines_release(m);
 	contexts_release(m);
 	free(m->threads);
@@ -134,7 +135,7 @@ static void feed_thread(struct cpu *cpu, const struct event *e)
 		milestone_exec(mc, e);
 		break;
 	case EV_INITCALL:
-		milestone_level(mc, e);
+		initcall_event(cpu, e);
 		break;
 	case EV_EXIT:
 		thread_exit(mc, e);

@@ -11,6 +11,7 @@
 #include "model/wake.h"
 #include "source/exits.h"
 #include "source/state_line.h"
+#include "source/symbols.h"
 
 /*
  * What the model knows at the current moment; private to model/.
@@ -33,6 +34,7 @@
  *	preempt.c    why a vCPU's thread loses its CPU
  *	exits.c      exits, from kvm_exit to kvm_entry
  *	request.c    requests to devices, through the layers: request.h
+ *	initcalls.c  levels and initcalls of a kernel that starts
  *	milestones.c when a machine's kernel began, and the like
  *	fuse.c       what a physical CPU really runs
  *	context.c    contexts, numbered
@@ -241,6 +243,9 @@ struct machine_state {
 	int32_t timer_vector;	    /* of its own local timer; -1 unknown */
 	bool sees_requests;	    /* requests to block devices are */
 	bool sees_packets;	    /* packets handed to network devices are */
+	uint32_t boot_level;	    /* string id: its initcalls' level; 0 none yet */
+	bool symbols_read;
+	struct symbols symbols;	    /* when first wanted */
 	struct pending pending;	    /* requests under way */
 	struct handler disk_handler; /* its last handler of a disk's interrupt */
 	bool sees_waking;	    /* wake-ups are recorded where they come from */
@@ -347,6 +352,15 @@ struct milestone {
 	uint32_t text; /* string id */
 };
 
+struct initcall {
+	struct machine_state *machine;
+	struct thread *thread;
+	uint64_t func;
+	uint32_t name, level; /* string ids; level 0: a module's */
+	ns_t begin, end;      /* NS_MIN: not seen */
+	int64_t result;
+};
+
 /* A thread known by TID to run a vCPU before any of its events said so. */
 struct hint {
 	struct machine_state *vm;
@@ -405,6 +419,7 @@ enum table {
 	TABLE_EXIT,
 	TABLE_MILESTONE,
 	TABLE_REQUEST,
+	TABLE_INITCALL,
 	NR_TABLES
 };
 
@@ -440,6 +455,8 @@ struct model {
 	struct map by_exit; /* see exits.c */
 	struct milestone *milestones;
 	uint32_t nr_milestones, milestones_room;
+	struct initcall *initcalls;
+	uint32_t nr_initcalls, initcalls_room;
 	struct pid_ns *namespaces;
 	uint32_t nr_namespaces, namespaces_room;
 	struct map by_inum;
@@ -622,7 +639,11 @@ void milestone_entry(struct cpu *vcpu);
 /* @address: where its code was. */
 void milestone_exit(struct cpu *vcpu, uint64_t address);
 void milestone_exec(struct machine_state *mc, const struct event *e);
-void milestone_level(struct machine_state *mc, const struct event *e);
+void milestone_add(struct model *m, const struct milestone *milestone);
+
+/* ---- initcalls.c ---- */
+void initcall_event(struct cpu *cpu, const struct event *e);
+void initcalls_release(struct model *m);
 
 /* ---- fuse.c ---- */
 void fuse(struct cpu *cpu);

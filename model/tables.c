@@ -331,6 +331,20 @@ static int64_t thread_row_of(const struct thread *th)
 	return th ? (int64_t)th->row : -1;
 }
 
+/* One that has not ended yet may do so later. */
+static void put_initcalls(struct model *m)
+{
+	for (uint32_t i = 0; i < m->nr_initcalls; i++) {
+		const struct initcall *c = &m->initcalls[i];
+		int64_t cells[] = {
+			table_row_of(c->machine), thread_row_of(c->thread), c->name,   c->level,
+			c->begin,		  c->end == NS_MIN ? -1 : c->end, c->result,
+		};
+
+		table_put_row(m, TABLE_INITCALL, i, cells);
+	}
+}
+
 static void put_requests(struct model *m, uint32_t from)
 {
 	for (uint32_t i = from; i < m->nr_requests; i++) {
@@ -419,6 +433,7 @@ void tables_close(struct model *m, ns_t end)
 	put_exits(m, 0);
 	put_milestones(m, 0);
 	put_requests(m, 0);
+	put_initcalls(m);
 	history_writer_end_table(m->w, m->tables[TABLE_MACHINE], nr_machines);
 	history_writer_end_table(m->w, m->tables[TABLE_CPU], nr_cpus);
 	tables_write_problems(m);

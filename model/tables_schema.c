@@ -77,6 +77,10 @@ static const struct column milestone_columns[] = {
 	{"machine", COL_INT}, {"cpu", COL_INT}, {"since", COL_NS}, {"at", COL_NS},
 	{"kind", COL_STRING}, {"text", COL_STRING},
 };
+static const struct column initcall_columns[] = {
+	{"machine", COL_INT}, {"thread", COL_INT}, {"name", COL_STRING}, {"level", COL_STRING},
+	{"begin", COL_NS}, {"end", COL_NS}, {"result", COL_INT},
+};
 static const struct column request_columns[] = {
 	{"machine", COL_INT}, {"cpu", COL_INT}, {"thread", COL_INT}, {"kind", COL_INT},
 	{"dev", COL_INT}, {"sector", COL_INT}, {"bytes", COL_INT}, {"depth", COL_INT},
@@ -104,4 +108,5 @@ const struct table_schema table_schemas[NR_TABLES] = {
 	[TABLE_VECTOR] = TABLE(vector),	  [TABLE_IRQ] = TABLE(irq),
 	[TABLE_STAT] = TABLE(stat),	  [TABLE_EXIT] = TABLE(exit),
 	[TABLE_MILESTONE] = TABLE(milestone), [TABLE_REQUEST] = TABLE(request),
+	[TABLE_INITCALL] = TABLE(initcall),
 };

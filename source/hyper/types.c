@@ -175,6 +175,9 @@ int hyper_event_field(const struct stream *s, const struct event *e, const char 
 			continue;
 		*out = (struct field_value){.cls = f->shown == SHOWN_INT ? FIELD_INT : FIELD_UINT,
 					    .i = e->arg[f->slot]};
+		if (f->shown == SHOWN_SYMBOL)
+			out->text = symbol_name(h, (uint64_t)e->arg[f->slot]);
+		out->len = out->text ? strlen(out->text) : 0;
 		return 0;
 	}
 	if (plan->text && !strcmp(plan->text, name)) {
