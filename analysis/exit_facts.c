@@ -19,9 +19,9 @@ static int find_exits(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 	const struct exit_sums *s;
 	int ret = exit_sums_get(&s, run, begin, end, err);
 
-	for (size_t i = 0; !ret && i < s->reason_keys.nr; i++) {
-		const int64_t *key = keyed_cells(&s->reason_keys, i);
-		const struct exit_reason *sum = &s->reasons[i];
+	for (size_t i = 0; !ret && i < s->reasons.nr; i++) {
+		const int64_t *key = keyed_cells(&s->reasons, i);
+		const struct exit_reason *sum = keyed_sum_at(&s->reasons, i);
 		const struct histogram *h = sum->lengths;
 
 		facts_add(out, (union sonde_cell[]){
@@ -54,7 +54,7 @@ static const struct sonde_column exits_columns[] = {
 	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
 	{"count", "EXITS", SONDE_COL_INT, "how many, that were followed by an entry"},
-	{"total", "TIME", SONDE_COL_NS,
+	{"total", "UNTIL ENTRY", SONDE_COL_NS,
 	 "from exit to entry, be the thread on a CPU or not: a halt lasts as long as it sleeps"},
 	{"mean", "MEAN", SONDE_COL_NS, "per exit"},
 	{"min", "MIN", SONDE_COL_NS, "shortest"},
@@ -109,8 +109,11 @@ static int find_spread(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 	const struct exit_sums *s;
 	int ret = exit_sums_get(&s, run, begin, end, err);
 
-	for (size_t i = 0; !ret && i < s->reason_keys.nr; i++)
-		add_spread(out, run, keyed_cells(&s->reason_keys, i), s->reasons[i].lengths);
+	for (size_t i = 0; !ret && i < s->reasons.nr; i++) {
+		const struct exit_reason *sum = keyed_sum_at(&s->reasons, i);
+
+		add_spread(out, run, keyed_cells(&s->reasons, i), sum->lengths);
+	}
 	return ret;
 }
 
@@ -137,9 +140,9 @@ static int find_causes(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 	const struct exit_sums *s;
 	int ret = exit_sums_get(&s, run, begin, end, err);
 
-	for (size_t i = 0; !ret && i < s->cause_keys.nr; i++) {
-		const int64_t *key = keyed_cells(&s->cause_keys, i);
-		const struct exit_cause *sum = &s->causes[i];
+	for (size_t i = 0; !ret && i < s->causes.nr; i++) {
+		const int64_t *key = keyed_cells(&s->causes, i);
+		const struct exit_cause *sum = keyed_sum_at(&s->causes, i);
 
 		if (key[CAUSE_THREAD] < 0) /* a VM without a trace: "exits" says it all */
 			continue;
@@ -167,7 +170,7 @@ static const struct sonde_column cause_columns[] = {
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
 	{"count", "EXITS", SONDE_COL_INT,
 	 "how many; with nesting, each hypervisor that records counts its own"},
-	{"total", "TIME", SONDE_COL_NS, "from exit to entry"},
+	{"total", "UNTIL ENTRY", SONDE_COL_NS, "from exit to entry"},
 	{"mean", "MEAN", SONDE_COL_NS, "per exit"},
 	{"max", "MAX", SONDE_COL_NS, "longest"},
 	{"max_at", "MAX AT", SONDE_COL_TIME, "when the longest began"},
@@ -229,7 +232,7 @@ static const struct sonde_column nesting_columns[] = {
 	 "would be the price without nesting"},
 	{"mean", "MEAN UNTIL BACK", SONDE_COL_NS,
 	 "from an exit that is handed on until the nested VM's entry, its host's sleep included"},
-	{"total", "TIME", SONDE_COL_NS, "of all these exits, from exit to entry"},
+	{"total", "UNTIL ENTRY", SONDE_COL_NS, "of all these exits, from exit to entry"},
 };
 
 const struct analysis nesting_analysis = {

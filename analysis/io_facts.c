@@ -139,11 +139,6 @@ struct sum {
 	struct io_request any; /* for its device's name */
 };
 
-struct sums {
-	struct keyed keys;
-	struct sum *list; /* owned, per key */
-	size_t room;
-};
 
 static bool note_length(struct histogram **h, ns_t *longest_at, ns_t at, ns_t length)
 {
@@ -157,15 +152,13 @@ static bool note_length(struct histogram **h, ns_t *longest_at, ns_t at, ns_t le
 	return true;
 }
 
-static bool sum_request(struct sums *s, const struct io_request *r, bool per_kind)
+static bool sum_request(struct keyed *sums, const struct io_request *r, bool per_kind)
 {
 	int64_t key[] = {r->vm, r->kind == IO_SEND ? -2 : r->dev, per_kind ? (int64_t)r->kind : -1};
-	int64_t at = keyed_get(&s->keys, key);
-	struct sum *sum;
+	struct sum *sum = keyed_sum(sums, key);
 
-	if (at < 0 || !keyed_room(&s->keys, (void **)&s->list, &s->room, sizeof(*s->list)))
+	if (!sum)
 		return false;
-	sum = &s->list[at];
 	if (!sum->lengths || (sum->any.vector < 0 && r->vector >= 0))
 		sum->any = *r;
 	if (!note_length(&sum->lengths, &sum->longest_at, r->begin, r->end - r->begin))
@@ -184,23 +177,27 @@ static bool sum_request(struct sums *s, const struct io_request *r, bool per_kin
 	return true;
 }
 
-static void sums_release(struct sums *s)
+static struct sum *sum_at(const struct keyed *sums, size_t i)
 {
-	for (size_t i = 0; i < s->room; i++) {
-		free(s->list[i].lengths);
-		for (unsigned leg = 0; leg < NR_LEGS; leg++)
-			free(s->list[i].legs[leg]);
-	}
-	free(s->list);
-	keyed_release(&s->keys);
+	return keyed_sum_at(sums, i);
 }
 
-static int sums_init(struct sums *s, struct sonde_run *run, ns_t begin, ns_t end, bool per_kind,
+static void sums_release(struct keyed *sums)
+{
+	for (size_t i = 0; i < sums->nr; i++) {
+		free(sum_at(sums, i)->lengths);
+		for (unsigned leg = 0; leg < NR_LEGS; leg++)
+			free(sum_at(sums, i)->legs[leg]);
+	}
+	keyed_release(sums);
+}
+
+static int sums_init(struct keyed *s, struct sonde_run *run, ns_t begin, ns_t end, bool per_kind,
 		     struct error *err)
 {
 	struct io_request r;
 
-	*s = (struct sums){.keys = {.nr_cells = KEY_NR_CELLS}};
+	*s = (struct keyed){.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)};
 	for (int64_t row = 0; row < run_nr_requests(run); row++) {
 		if (run_request(run, row, &r) && in_window(&r, begin, end) &&
 		    !sum_request(s, &r, per_kind))
@@ -253,11 +250,11 @@ static void add_sum(struct sonde_facts *out, struct sonde_run *run, const struct
 static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	struct sums s;
+	struct keyed s;
 	int ret = sums_init(&s, run, begin, end, true, err);
 
-	for (size_t i = 0; i < s.keys.nr && !ret; i++)
-		add_sum(out, run, &s.list[i]);
+	for (size_t i = 0; i < s.nr && !ret; i++)
+		add_sum(out, run, sum_at(&s, i));
 	sums_release(&s);
 	facts_sort(out, "count");
 	return ret;
@@ -332,13 +329,13 @@ static void add_legs(struct sonde_facts *out, struct sonde_run *run, const struc
 }
 
 /* A VM of which nothing was seen: said, with what would show it. */
-static void add_unseen(struct sonde_facts *out, struct sonde_run *run, const struct sums *s)
+static void add_unseen(struct sonde_facts *out, struct sonde_run *run, const struct keyed *s)
 {
 	for (int64_t vm = 1; vm < sonde_nr_machines(run); vm++) {
 		bool seen = io_sees(run, vm, SEES_REQUESTS);
 
-		for (size_t i = 0; i < s->keys.nr && !seen; i++)
-			seen = s->list[i].any.vm == vm;
+		for (size_t i = 0; i < s->nr && !seen; i++)
+			seen = sum_at(s, i)->any.vm == vm;
 		if (seen)
 			continue;
 		facts_add(out, (union sonde_cell[]){
@@ -353,12 +350,12 @@ static void add_unseen(struct sonde_facts *out, struct sonde_run *run, const str
 static int find_legs(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	struct sums s;
+	struct keyed s;
 	int ret = sums_init(&s, run, begin, end, false, err);
 
-	for (size_t i = 0; i < s.keys.nr && !ret; i++) {
-		if (s.list[i].any.vm)
-			add_legs(out, run, &s.list[i]);
+	for (size_t i = 0; i < s.nr && !ret; i++) {
+		if (sum_at(&s, i)->any.vm)
+			add_legs(out, run, sum_at(&s, i));
 	}
 	if (!ret)
 		add_unseen(out, run, &s);

@@ -82,7 +82,7 @@ static int find_why(struct sonde_facts *out, struct sonde_run *run, ns_t begin, 
 }
 
 const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
-	{"text", "WHY", SONDE_COL_STRING, "the verdict as a sentence"},
+	{"text", "VERDICT", SONDE_COL_STRING, "the verdict as a sentence"},
 	{"cost", "COST", SONDE_COL_NS, "time it cost; 0 for what cannot be known"},
 	{"share", "OF RUN", SONDE_COL_PPM, "of the window's length"},
 	{"begin", "FROM", SONDE_COL_TIME, "where to look: begin of its worst stretch"},
@@ -108,7 +108,7 @@ const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 };
 
 const struct analysis why_analysis = {
-	{"why", "Why", "what cost time, most costly first, each with its greatest cause",
+	{"why", "What cost time", "verdicts, most costly first, each with its greatest cause",
 	 why_columns, WHY_NR_COLUMNS},
 	find_why,
 };

@@ -278,16 +278,10 @@ static void json_machine_row(struct json *j, struct sonde_run *run, int64_t row)
 
 	sonde_machine(run, row, &m);
 	json_begin_object(j, NULL);
-	json_str(j, "name", m.name);
+	json_machine_members(j, run, row);
 	json_machine(j, "parent", run, m.parent);
-	json_uint(j, "level", m.level);
-	json_bool(j, "traced", m.traced);
 	json_str(j, "hostname", m.hostname);
-	json_str(j, "release", m.release);
-	json_str(j, "tracer", m.tracer);
 	json_str(j, "trace_path", m.trace_path);
-	json_str(j, "evidence", m.evidence);
-	json_row(j, "vm_pid", m.vm_pid);
 	json_end(j);
 }
 

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 struct serve_options {
 	uint64_t port;
@@ -114,12 +115,28 @@ static enum exit_code check_options(const struct invocation *inv)
 	return EXIT_DONE;
 }
 
+/* Whether @path is one of the files before it, by whatever name: served twice, a run would have two
+ * pages, and trace viewers would be told of two. */
+static bool is_there(const char *const *paths, unsigned nr, const char *path)
+{
+	struct stat a, b;
+
+	if (stat(path, &a))
+		return false;
+	for (unsigned i = 0; i < nr; i++) {
+		if (!stat(paths[i], &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+			return true;
+	}
+	return false;
+}
+
 /* Errors of a file are told as everywhere; the server's workers open it for themselves. */
 static enum exit_code run_serve(const struct invocation *inv)
 {
 	unsigned nr = inv->nr_operands > 1 ? (unsigned)inv->nr_operands : 1;
 	struct sonde_run *runs[TSP_RUNS_MAX] = {0};
 	const char *paths[TSP_RUNS_MAX];
+	unsigned nr_paths = 0;
 	enum exit_code code = check_options(inv);
 
 	if (!code && nr > TSP_RUNS_MAX)
@@ -132,11 +149,17 @@ static enum exit_code run_serve(const struct invocation *inv)
 			one.nr_operands = 1;
 		}
 		code = open_input(&one, &runs[i]);
-		paths[i] = code ? NULL : sonde_run_path(runs[i]);
+		if (code)
+			break;
+		if (!is_there(paths, nr_paths, sonde_run_path(runs[i])))
+			paths[nr_paths++] = sonde_run_path(runs[i]);
+		else if (!inv->common.quiet)
+			complain(inv, EXIT_DONE, "%s is named twice: served once",
+				 sonde_run_path(runs[i]));
 	}
 	if (!code) {
 		signals_catch_interrupt();
-		code = serve(inv, paths, nr);
+		code = serve(inv, paths, nr_paths);
 	}
 	for (unsigned i = 0; i < TSP_RUNS_MAX; i++)
 		sonde_run_close(runs[i]);

@@ -127,18 +127,41 @@ static int table_row(struct sql_output *o, const struct sql_value *values)
 
 /* ---- the sink ------------------------------------------------------------------------------ */
 
-/* Members of a JSON object have names of their own: the second "x" is "x_2". */
+/* Whether a column other than @c has the name: one before it, or, as the query calls it, any. */
+static bool is_taken(const struct sql_output *o, const char *const *names, unsigned c,
+		     const char *name)
+{
+	for (unsigned i = 0; i < o->nr; i++) {
+		if (i != c && !strcmp(i < c ? o->names[i] : names[i], name))
+			return true;
+	}
+	return false;
+}
+
+/* How many columns before @c the query calls the same. */
+static unsigned same_before(const char *const *names, unsigned c)
+{
+	unsigned same = 0;
+
+	for (unsigned before = 0; before < c; before++)
+		same += !strcmp(names[before], names[c]);
+	return same;
+}
+
+/* Members of a JSON object have names of their own: the second "x" is "x_2", or, where that is
+ * another column, "x_3". */
 static int name_columns(struct sql_output *o, const char *const *names)
 {
 	for (unsigned c = 0; c < o->nr; c++) {
-		unsigned same = 1;
+		size_t room = strlen(names[c]) + sizeof("_4294967295");
+		unsigned same = same_before(names, c);
 
-		for (unsigned before = 0; before < c; before++)
-			same += !strcmp(names[before], names[c]);
-		o->names[c] = malloc(strlen(names[c]) + sizeof("_4294967295"));
+		o->names[c] = malloc(room);
 		if (!o->names[c])
 			return -ENOMEM;
-		sprintf(o->names[c], same > 1 ? "%s_%u" : "%s", names[c], same);
+		snprintf(o->names[c], room, "%s", names[c]);
+		for (unsigned n = same + 1; same && is_taken(o, names, c, o->names[c]); n++)
+			snprintf(o->names[c], room, "%s_%u", names[c], n);
 	}
 	return 0;
 }

@@ -249,18 +249,11 @@ static void json_containers(struct json *j, struct tree *t, unsigned machine, in
 
 static void json_tree(struct json *j, struct tree *t, int64_t row)
 {
-	struct sonde_machine m;
 	int number = INT_MIN;
 	int64_t c;
 
-	sonde_machine(t->run, row, &m);
 	json_begin_object(j, NULL);
-	json_str(j, "name", m.name);
-	json_uint(j, "level", m.level);
-	json_bool(j, "traced", m.traced);
-	json_row(j, "vm_pid", m.vm_pid);
-	json_bool(j, "pid_known", m.pid_known);
-	json_str(j, "evidence", m.evidence);
+	json_machine_members(j, t->run, row);
 	json_str(j, "vm_name", sonde_identity_of(t->run, row, "vm_name"));
 	json_int(j, "threads", t->counts.per_machine[row]);
 	json_begin_array(j, "cpus");

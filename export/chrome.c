@@ -16,6 +16,8 @@
 /* Numbers in JSON are doubles to their readers: microseconds with three digits behind the point are
  * exact up to here, 52 days of ns. */
 #define EXACT_NS (1LL << 52)
+/* Thousandths of what is below fit 64 bits; what is not, or is no number, is written otherwise. */
+#define VALUE_MAX 9e15
 
 struct place {
 	uint32_t process, thread; /* numbers in the file, from 1 on */
@@ -164,7 +166,10 @@ static void put_value(struct canvas *c, uint64_t track, ns_t t, double value)
 	put_time(h, t);
 	json_str(&h->json, "name", p->name);
 	json_begin_object(&h->json, "args");
-	json_milli(&h->json, "value", (int64_t)(value * 1000));
+	if (value > -VALUE_MAX && value < VALUE_MAX)
+		json_milli(&h->json, "value", (int64_t)(value * 1000));
+	else
+		json_exact(&h->json, "value", value);
 	json_end(&h->json);
 	json_end(&h->json);
 }

@@ -3,6 +3,7 @@
 #include "report/csv.h"
 #include "analysis/cpu_users.h"
 #include "export/rows.h"
+#include "report/moment.h"
 
 #include <inttypes.h>
 
@@ -56,10 +57,8 @@ static void put_context(const struct line *l, const struct sonde_interval *i)
 		sonde_thread_label(run, c.thread, label, sizeof(label));
 		csv_text(out, label);
 		fputc(',', out);
-		if (t.pid_ns >= 0) {
-			sonde_pid_ns_label(run, t.pid_ns, label, sizeof(label));
-			csv_text(out, label);
-		}
+		container_text(run, c.thread, label, sizeof(label));
+		csv_text(out, label);
 	} else {
 		fputc(',', out);
 	}

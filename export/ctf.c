@@ -6,6 +6,7 @@
 #include "export/ctf_stream.h"
 #include "export/rows.h"
 #include "model/context.h"
+#include "report/moment.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -49,7 +50,6 @@ static bool each_run(const struct sonde_interval *i, void *data)
 	char thread[200] = "", container[200] = "";
 	struct sonde_machine m = {.name = ""};
 	struct sonde_thread t;
-	struct sonde_pid_ns ns;
 	bool has_thread;
 
 	if (sonde_context(run, (int64_t)i->value - 1, &c) || sonde_machine(run, c.machine, &m)) {
@@ -59,8 +59,7 @@ static bool each_run(const struct sonde_interval *i, void *data)
 	has_thread = !sonde_thread(run, c.thread, &t);
 	if (has_thread)
 		sonde_thread_label(run, c.thread, thread, sizeof(thread));
-	if (has_thread && !sonde_pid_ns(run, t.pid_ns, &ns) && ns.level)
-		sonde_pid_ns_label(run, t.pid_ns, container, sizeof(container));
+	container_text(run, c.thread, container, sizeof(container));
 	ctf_event(s, i->begin, CTF_RUNS);
 	ctf_text(s, m.name);
 	ctf_i32(s, c.cpu);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/draw.h"
+#include "report/moment.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -101,15 +102,12 @@ static void declare_cpus(struct draw *d, int64_t machine)
 
 static void thread_name_in_group(const struct draw *d, int64_t thread, char buf[static LABEL_MAX])
 {
-	struct sonde_pid_ns ns;
-	struct sonde_thread t;
 	char label[120];
 
 	sonde_thread_label(d->run, thread, buf, LABEL_MAX);
-	if (sonde_thread(d->run, thread, &t) || sonde_pid_ns(d->run, t.pid_ns, &ns) || !ns.level)
-		return;
-	sonde_pid_ns_label(d->run, t.pid_ns, label, sizeof(label));
-	snprintf(buf + strlen(buf), LABEL_MAX - strlen(buf), " in %s", label);
+	container_text(d->run, thread, label, sizeof(label));
+	if (*label)
+		snprintf(buf + strlen(buf), LABEL_MAX - strlen(buf), " in %s", label);
 }
 
 /* Threads of one process that has several are in a group called as its first thread is. */

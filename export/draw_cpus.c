@@ -3,6 +3,7 @@
  * that runs in that vCPU, and so on, innermost what that one does.  A layer that stays goes on as
  * one slice while what is in it changes. */
 #include "export/draw.h"
+#include "report/moment.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -99,14 +100,13 @@ static void begin_thread(struct draw *d, uint64_t track, ns_t t, int64_t thread)
 	struct note note = {.key = "container"};
 	char name[LABEL_MAX], container[120];
 	struct sonde_thread th;
-	struct sonde_pid_ns ns;
 	struct sign s = {.name = name, .notes = &note};
 
 	draw_thread_label(d, thread, name);
 	sonde_thread(d->run, thread, &th);
 	s.category = draw_machine_name(d, th.machine);
-	if (!sonde_pid_ns(d->run, th.pid_ns, &ns) && ns.level) {
-		sonde_pid_ns_label(d->run, th.pid_ns, container, sizeof(container));
+	container_text(d->run, thread, container, sizeof(container));
+	if (*container) {
 		note.text = container;
 		s.nr_notes = 1;
 	}

@@ -33,6 +33,8 @@ char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union 
 
 /* References, also for other users: {"row": 3, "machine": "vm-a", "cpu": 1} and the like. */
 void json_machine(struct json *j, const char *key, const struct sonde_run *run, int64_t row);
+/* What a machine is, into an object that has begun; who is around it is the caller's to tell. */
+void json_machine_members(struct json *j, const struct sonde_run *run, int64_t row);
 void json_cpu(struct json *j, const char *key, const struct sonde_run *run, int64_t row);
 void json_thread(struct json *j, const char *key, const struct sonde_run *run, int64_t row);
 void json_pid_ns(struct json *j, const char *key, const struct sonde_run *run, int64_t row);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/filter.h"
+#include "report/moment.h"
 #include "base/types.h"
 #include "report/palette.h"
 
@@ -196,7 +197,7 @@ static void thread_facets(struct facets *f, const struct sonde_run *run, int64_t
 	facet_number(f, KEY_PROCESS, t.pid);
 	row = t.pid_ns;
 	for (unsigned i = 0; i < NS_DEPTH_MAX; i++, row = ns.parent) {
-		if (sonde_pid_ns(run, row, &ns) || ns.parent < 0)
+		if (!is_container(run, row) || sonde_pid_ns(run, row, &ns))
 			break;
 		sonde_pid_ns_label(run, row, facet(f, KEY_CONTAINER), FACET_ROOM);
 	}

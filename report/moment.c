@@ -31,13 +31,19 @@ bool stack_is_uncertain(const struct sonde_stack *s, int64_t at)
 	return s->bound_ns < 0 || at - s->begin < s->bound_ns || s->end - at <= s->bound_ns;
 }
 
+bool is_container(const struct sonde_run *run, int64_t pid_ns)
+{
+	struct sonde_pid_ns ns;
+
+	return !sonde_pid_ns(run, pid_ns, &ns) && ns.level;
+}
+
 void container_text(const struct sonde_run *run, int64_t thread, char *buf, size_t room)
 {
 	struct sonde_thread t;
-	struct sonde_pid_ns ns;
 
 	*buf = '\0';
-	if (!sonde_thread(run, thread, &t) && !sonde_pid_ns(run, t.pid_ns, &ns) && ns.parent >= 0)
+	if (!sonde_thread(run, thread, &t) && is_container(run, t.pid_ns))
 		sonde_pid_ns_label(run, t.pid_ns, buf, room);
 }
 

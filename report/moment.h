@@ -16,6 +16,9 @@ void stack_does_text(const struct sonde_run *run, const struct sonde_stack *s, u
 /* True when a clock's error may have put @at on the wrong side of a change. */
 bool stack_is_uncertain(const struct sonde_stack *s, int64_t at);
 
+/* Whether a PID namespace (a row, or -1) is a container: all are but a machine's first. */
+bool is_container(const struct sonde_run *run, int64_t pid_ns);
+
 /* The container that a thread (a row) is in; "" for none. */
 void container_text(const struct sonde_run *run, int64_t thread, char *buf, size_t room);
 

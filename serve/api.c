@@ -5,10 +5,12 @@
 #include <string.h>
 
 #define JSON "application/json"
+#define HTML "text/html; charset=utf-8"
 #define BINARY "application/octet-stream"
 
 /* clang-format off */
 static const struct endpoint endpoints[] = {
+	{"page",     HTML,   LINE_QUICK,  answer_index},
 	{"model",    JSON,   LINE_QUICK,  answer_model},
 	{"contexts", JSON,   LINE_QUICK,  answer_contexts},
 	{"threads",  JSON,   LINE_QUICK,  answer_threads},

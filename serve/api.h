@@ -71,6 +71,7 @@ void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, struc
 void context_cells(struct json *j, const struct call *c, int64_t row);
 void thread_cells(struct json *j, const struct call *c, int64_t row);
 
+int answer_index(struct call *c, struct error *err);
 int answer_model(struct call *c, struct error *err);
 int answer_contexts(struct call *c, struct error *err);
 int answer_threads(struct call *c, struct error *err);

@@ -5,6 +5,7 @@
 #include "sonde/facts.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct arrows {
@@ -110,13 +111,20 @@ static bool too_many(struct arrows *a, const uint32_t *cpus, unsigned nr)
 	return !left;
 }
 
+static int by_row(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* @list is sorted. */
 static bool among(int64_t row, const uint32_t *list, unsigned nr)
 {
-	for (unsigned i = 0; i < nr; i++) {
-		if (list[i] == row)
-			return true;
-	}
-	return false;
+	uint32_t wanted = (uint32_t)row;
+
+	return row >= 0 && row <= UINT32_MAX && nr &&
+	       bsearch(&wanted, list, nr, sizeof(*list), by_row);
 }
 
 /* Columns of the analysis. */
@@ -213,12 +221,13 @@ static void write_preemptions(struct arrows *a, const struct sonde_facts *f, con
 		write_preemption(a, &p);
 }
 
-static int find_preemptions(struct arrows *a, const uint32_t *cpus, unsigned nr, struct error *err)
+static int find_preemptions(struct arrows *a, uint32_t *cpus, unsigned nr, struct error *err)
 {
 	struct sonde_facts *f = NULL;
 	struct sonde_error why = {0};
 	int ret = 0;
 
+	qsort(cpus, nr, sizeof(*cpus), by_row);
 	a->nr = 0;
 	a->more = too_many(a, cpus, nr);
 	json_begin_array(a->json, "preemptions");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One moment of one row with all that is around it, and the way to the next one. */
 #include "serve/api.h"
+#include "report/moment.h"
 #include "serve/states.h"
 #include "sonde/facts.h"
 #include "sonde/sonde.h"
@@ -35,7 +36,7 @@ static void json_containers(struct json *j, const struct call *c, int64_t thread
 		unsigned depth = 0;
 
 		for (row = t.pid_ns;
-		     !sonde_pid_ns(c->run, row, &ns) && ns.parent >= 0 && depth < 32;
+		     is_container(c->run, row) && !sonde_pid_ns(c->run, row, &ns) && depth < 32;
 		     row = ns.parent, depth++) {
 			sonde_pid_ns_label(c->run, row, label, sizeof(label));
 			json_begin_object(j, NULL);

@@ -29,6 +29,7 @@ struct wanted {
 	int64_t from, to;  /* the same: nothing outside of these */
 	int64_t machine;   /* row, -1 any */
 	const char *named; /* a part of the name, "" any */
+	int64_t look;	   /* at so many events at most */
 };
 
 /* The last half of a page of events before the moment, and those after it. */
@@ -37,7 +38,7 @@ struct page {
 	unsigned max;
 	unsigned nr_before; /* seen; the last max / 2 of them stand in a ring */
 	unsigned nr_after;
-	unsigned nr_read; /* in all, what is not wanted included */
+	int64_t from, to; /* of all events between these it has those that are wanted */
 };
 
 void kept_release(struct kept *k)
@@ -79,41 +80,64 @@ static void keep(struct page *p, const struct sonde_events *e, const struct sond
 	sonde_event_print(e, l->fields, sizeof(l->fields));
 }
 
+/* 1 when it was read to its end, 0 when @left, the events that may still be looked at, ran out. */
 static int read_page(struct page *p, struct call *c, const struct wanted *w, int64_t reach,
-		     struct error *err)
+		     int64_t *left, struct error *err)
 {
 	struct sonde_events *e = c->kept->events;
 	struct sonde_event event;
-	int ret = 0;
+	int ret = 1;
 
 	p->nr_before = 0;
 	p->nr_after = 0;
-	sonde_events_only_time(e, w->t - reach > w->from ? w->t - reach : w->from,
-			       w->t + reach < w->to ? w->t + reach : w->to);
-	while (p->nr_after < p->max / 2 && p->nr_read < EVENTS_READ_MAX &&
-	       (ret = sonde_events_next(e, &event)) > 0) {
+	p->from = w->t - reach > w->from ? w->t - reach : w->from;
+	p->to = w->t + reach < w->to ? w->t + reach : w->to;
+	sonde_events_only_time(e, p->from, p->to);
+	while (p->nr_after < p->max / 2 && *left > 0 && (ret = sonde_events_next(e, &event)) > 0) {
 		int64_t machine = sonde_find_machine(c->run, event.machine_name);
 
-		p->nr_read++;
+		--*left;
 		if (is_wanted(w, &event, machine))
 			keep(p, e, &event, machine, event.t_ns < w->t);
 	}
-	return ret < 0 ? fail(err, ret, "cannot read the traces: %s", strerror(-ret)) : 0;
+	if (ret < 0)
+		return fail(err, ret, "cannot read the traces: %s", strerror(-ret));
+	if (p->nr_after == p->max / 2)
+		p->to = event.t_ns;
+	return !ret || p->nr_after == p->max / 2;
 }
 
-static int find_page(struct page *p, struct call *c, const struct wanted *w, struct error *err)
+static bool is_done(const struct page *p, const struct wanted *w, int64_t reach)
 {
-	int ret = 0;
+	return (p->nr_before >= p->max / 2 && p->nr_after >= p->max / 2) ||
+	       (w->t - reach < w->from && w->t + reach > w->to) || reach >= REACH_LAST_NS;
+}
 
-	for (int64_t reach = REACH_FIRST_NS; reach <= REACH_LAST_NS && !ret;
-	     reach *= REACH_FACTOR) {
-		ret = read_page(p, c, w, reach, err);
-		if ((p->nr_before >= p->max / 2 && p->nr_after >= p->max / 2) ||
-		    (w->t - reach < w->from && w->t + reach > w->to) ||
-		    p->nr_read >= EVENTS_READ_MAX)
-			break;
+/* Events are read in their order.  A look that has to end in the midst has those at its begin, far
+ * from the moment, and lacks those near it: then the page is what the look before found. */
+static int find_page(struct page *p, struct call *c, const struct wanted *w, bool *gave_up,
+		     struct error *err)
+{
+	struct page wider = {.max = p->max, .lines = calloc(p->max, sizeof(*p->lines))};
+	int64_t reach = REACH_FIRST_NS, left = w->look;
+	int ret = wider.lines ? 1 : fail(err, -ENOMEM, "out of memory");
+
+	p->from = p->to = w->t;
+	while (ret > 0) {
+		ret = read_page(&wider, c, w, reach, &left, err);
+		*gave_up = !ret;
+		if (ret > 0) {
+			struct page last = *p;
+
+			*p = wider;
+			wider = last;
+			if (is_done(p, w, reach))
+				break;
+		}
+		reach = reach < REACH_LAST_NS / REACH_FACTOR ? reach * REACH_FACTOR : REACH_LAST_NS;
 	}
-	return ret;
+	free(wider.lines);
+	return ret < 0 ? ret : 0;
 }
 
 static void write_line(struct json *j, const struct call *c, const struct event_line *l)
@@ -128,7 +152,7 @@ static void write_line(struct json *j, const struct call *c, const struct event_
 	json_end(j);
 }
 
-static void write_page(struct call *c, const struct page *p)
+static void write_page(struct call *c, const struct page *p, bool gave_up)
 {
 	struct json j = {.out = c->reply->out, .flat = 2};
 	unsigned half = p->max / 2;
@@ -141,6 +165,9 @@ static void write_page(struct call *c, const struct page *p)
 	for (unsigned i = 0; i < p->nr_after; i++)
 		write_line(&j, c, &p->lines[half + i]);
 	json_end(&j);
+	json_int(&j, "from", p->from - c->begin);
+	json_int(&j, "to", p->to - c->begin);
+	json_bool(&j, "gave_up", gave_up);
 	json_end(&j);
 }
 
@@ -162,6 +189,9 @@ static int get_wanted(const struct call *c, struct wanted *w, int64_t *nr, struc
 		w->named = "";
 	if (!ret)
 		ret = request_int(c->request, "nr", 2, EVENTS_MAX, nr, err);
+	w->look = EVENTS_READ_MAX;
+	if (!ret && request_text(c->request, "look"))
+		ret = request_int(c->request, "look", 1, EVENTS_READ_MAX, &w->look, err);
 	if (!ret && request_text(c->request, "machine"))
 		ret = request_int(c->request, "machine", 0, sonde_nr_machines(c->run) - 1,
 				  &w->machine, err);
@@ -172,6 +202,7 @@ int answer_events(struct call *c, struct error *err)
 {
 	struct page p = {0};
 	struct wanted w;
+	bool gave_up = false;
 	int64_t nr;
 	int ret = get_wanted(c, &w, &nr, err);
 
@@ -181,9 +212,9 @@ int answer_events(struct call *c, struct error *err)
 		return ret;
 	p.max = (unsigned)nr & ~1u;
 	p.lines = calloc(p.max, sizeof(*p.lines));
-	ret = p.lines ? find_page(&p, c, &w, err) : fail(err, -ENOMEM, "out of memory");
+	ret = p.lines ? find_page(&p, c, &w, &gave_up, err) : fail(err, -ENOMEM, "out of memory");
 	if (!ret)
-		write_page(c, &p);
+		write_page(c, &p, gave_up);
 	free(p.lines);
 	return ret;
 }

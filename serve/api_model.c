@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What there is: machines, CPUs, containers, clocks, losses; contexts and threads by the chunk. */
 #include "serve/api.h"
+#include "report/facts.h"
 #include "sonde/facts.h"
 #include "sonde/sonde.h"
 
@@ -63,14 +64,8 @@ static void write_machines(struct json *j, const struct call *c)
 
 		sonde_machine(c->run, row, &m);
 		json_begin_object(j, NULL);
-		json_str(j, "name", m.name);
 		json_int(j, "parent", m.parent);
-		json_uint(j, "level", m.level);
-		json_bool(j, "traced", m.traced);
-		json_str(j, "release", m.release);
-		json_str(j, "tracer", m.tracer);
-		json_str(j, "evidence", m.evidence);
-		json_int(j, "vm_pid", m.vm_pid);
+		json_machine_members(j, c->run, row);
 		json_end(j);
 	}
 	json_end(j);

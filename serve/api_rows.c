@@ -221,6 +221,23 @@ int answer_changes(struct call *c, struct error *err)
 	return ret;
 }
 
+/* What every chart is asked with: a window, in the run's time, and how many parts of it. */
+static int get_chart(const struct call *c, int64_t *begin, int64_t *end, unsigned *nr,
+		     struct error *err)
+{
+	int64_t parts;
+	int ret = request_window(c->request, c->length, begin, end, err);
+
+	if (!ret)
+		ret = request_int(c->request, "nr", 1, BUCKETS_MAX, &parts, err);
+	if (ret)
+		return ret;
+	*begin += c->begin;
+	*end += c->begin;
+	*nr = (unsigned)parts;
+	return 0;
+}
+
 /* ---- load ---------------------------------------------------------------------------------- */
 
 static bool any_time(const int64_t *cells, unsigned nr)
@@ -263,14 +280,13 @@ static void write_load(const struct load *l, struct call *c)
 int answer_load(struct call *c, struct error *err)
 {
 	struct load l;
-	int64_t begin, end, nr;
-	int ret = request_window(c->request, c->length, &begin, &end, err);
+	int64_t begin, end;
+	unsigned nr;
+	int ret = get_chart(c, &begin, &end, &nr, err);
 
-	if (!ret)
-		ret = request_int(c->request, "nr", 1, BUCKETS_MAX, &nr, err);
 	if (ret)
 		return ret;
-	ret = load_init(&l, c->run, c->begin + begin, c->begin + end, (unsigned)nr);
+	ret = load_init(&l, c->run, begin, end, nr);
 	if (!ret)
 		write_load(&l, c);
 	load_release(&l);
@@ -300,14 +316,13 @@ int answer_exits(struct call *c, struct error *err)
 {
 	struct json j = {.out = c->reply->out, .flat = 2};
 	struct exit_counts x;
-	int64_t begin, end, nr;
-	int ret = request_window(c->request, c->length, &begin, &end, err);
+	int64_t begin, end;
+	unsigned nr;
+	int ret = get_chart(c, &begin, &end, &nr, err);
 
-	if (!ret)
-		ret = request_int(c->request, "nr", 1, BUCKETS_MAX, &nr, err);
 	if (ret)
 		return ret;
-	ret = exit_counts_init(&x, c->begin + begin, c->begin + end, (unsigned)nr);
+	ret = exit_counts_init(&x, begin, end, nr);
 	if (ret)
 		return fail(err, ret, "out of memory");
 	json_begin_object(&j, NULL);

@@ -25,17 +25,6 @@ struct html {
 	bool any;		 /* an answer stands before */
 };
 
-/* "<" begins no tag inside of a script when it is written so; in JSON it occurs in text only. */
-static void write_json(FILE *out, const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '<')
-			fputs("\\u003c", out);
-		else
-			fputc(text[i], out);
-	}
-}
-
 static void add_int(struct request *r, const char *name, int64_t value)
 {
 	char text[24];
@@ -58,7 +47,7 @@ static int add_answer(struct html *h, const char *name, const char *key)
 			   reply.body ? reply.body : "");
 	} else {
 		fprintf(h->out, "%s\"%s\":", h->any ? ",\n" : "", key);
-		write_json(h->out, reply.body, reply.len_bytes);
+		write_script_json(h->out, reply.body, reply.len_bytes);
 		h->any = true;
 	}
 	reply_release(&reply);

@@ -173,11 +173,14 @@ static enum MHD_Result answer_to_page(struct server *s, struct exchange *x, cons
 	name = take_run(s, name, &x->run);
 	if (!name)
 		return refuse(x->connection, NULL, 404);
-	file = page_find(name);
+	file = *name ? page_find(name) : NULL;
 	if (file)
 		return send_bytes(x->connection, NULL, 200, file->type, file->data,
 				  (size_t)(file->end - file->data), MHD_RESPMEM_PERSISTENT);
-	x->endpoint = strncmp(name, "api/", 4) ? NULL : endpoint_find(name + 4);
+	if (*name)
+		x->endpoint = strncmp(name, "api/", 4) ? NULL : endpoint_find(name + 4);
+	else
+		x->endpoint = endpoint_find("page");
 	if (!x->endpoint)
 		return refuse(x->connection, NULL, 404);
 	request_name(&x->job.request, x->endpoint->name);

@@ -44,6 +44,16 @@ void reply_fail(struct reply *r, unsigned status, const char *text)
 	r->status = status;
 }
 
+void write_script_json(FILE *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '<')
+			fputs("\\u003c", out);
+		else
+			fputc(text[i], out);
+	}
+}
+
 void reply_release(struct reply *r)
 {
 	if (r->out)

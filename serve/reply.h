@@ -23,6 +23,10 @@ void reply_end(struct reply *r);
 /* Drops what was written, and says in JSON what is wrong: {"error": "..."}. */
 void reply_fail(struct reply *r, unsigned status, const char *text);
 
+/* JSON for inside a script element: "<" begins no tag when it is written as an escape, and in JSON
+ * it stands in text only. */
+void write_script_json(FILE *out, const char *text, size_t len);
+
 void reply_release(struct reply *r);
 
 #endif

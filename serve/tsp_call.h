@@ -153,8 +153,8 @@ const char *tsp_state_style(enum tsp_output_kind output, const struct sonde_run 
 void tsp_state_label(enum tsp_output_kind output, const struct sonde_run *run, uint32_t value,
 		     char *buf, size_t room);
 
-/* The range of the question, and the entries it wants: all when it names none (*nr is then -1).
- * *items is the caller's to free. */
+/* The range of the question, and the entries it wants, sorted: all when it names none (*nr is then
+ * -1).  *items is the caller's to free. */
 int tsp_get_range(const struct tsp_call *c, struct tsp_range *range, struct error *err);
 int tsp_get_items(const struct tsp_call *c, int64_t **items, int *nr, struct error *err);
 bool tsp_wants(const int64_t *items, int nr, int64_t id);

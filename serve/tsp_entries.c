@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The trees of time graphs: machines, CPUs, containers, threads. */
 #include "serve/tsp_call.h"
+#include "report/moment.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -155,13 +156,11 @@ static void put_cpus(struct tsp_call *c, const struct tsp_part *p, unsigned mach
 /* The container a namespace is, under the one around it. */
 static int64_t container_parent(const struct tsp_part *p, int64_t row)
 {
-	struct sonde_pid_ns ns, around;
+	struct sonde_pid_ns ns;
 
 	if (sonde_pid_ns(p->run, row, &ns))
 		return -1;
-	if (!ns.level)
-		return tsp_entry_id(p, TSP_MACHINE, ns.machine);
-	if (!sonde_pid_ns(p->run, ns.parent, &around) && around.level)
+	if (ns.level && is_container(p->run, ns.parent))
 		return tsp_entry_id(p, TSP_PID_NS, ns.parent);
 	return tsp_entry_id(p, TSP_MACHINE, ns.machine);
 }
@@ -169,10 +168,9 @@ static int64_t container_parent(const struct tsp_part *p, int64_t row)
 static void put_containers(struct tsp_call *c, const struct tsp_part *p, unsigned nr_labels)
 {
 	for (int64_t row = 0; row < sonde_nr_pid_ns(p->run); row++) {
-		struct sonde_pid_ns ns;
 		char label[160];
 
-		if (sonde_pid_ns(p->run, row, &ns) || !ns.level)
+		if (!is_container(p->run, row))
 			continue;
 		begin_entry(c, p, TSP_PID_NS, row, container_parent(p, row));
 		sonde_pid_ns_label(p->run, row, label, sizeof(label));
@@ -186,11 +184,10 @@ static void put_thread(struct tsp_call *c, const struct tsp_part *p, int64_t row
 		       const struct sonde_thread *t)
 {
 	struct json *j = &c->json;
-	struct sonde_pid_ns ns;
 	int64_t parent = tsp_entry_id(p, TSP_MACHINE, t->machine);
 	char text[32];
 
-	if (!sonde_pid_ns(p->run, t->pid_ns, &ns) && ns.level)
+	if (is_container(p->run, t->pid_ns))
 		parent = tsp_entry_id(p, TSP_PID_NS, t->pid_ns);
 	begin_entry(c, p, TSP_THREAD, row, parent);
 	json_str(j, NULL, *t->comm ? t->comm : "?");

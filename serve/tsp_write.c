@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NR_SAMPLES 1920 /* when the question does not say: a screen's width */
@@ -140,21 +141,26 @@ int tsp_get_range(const struct tsp_call *c, struct tsp_range *range, struct erro
 	return ret;
 }
 
+static int by_id(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
 int tsp_get_items(const struct tsp_call *c, int64_t **items, int *nr, struct error *err)
 {
 	int ret = tsp_query_list(c->query, "requested_items", items, err);
 
 	*nr = ret < 0 ? -1 : ret;
+	if (ret > 0)
+		qsort(*items, (size_t)ret, sizeof(**items), by_id);
 	return ret < 0 && ret != -ENODATA ? ret : 0;
 }
 
 bool tsp_wants(const int64_t *items, int nr, int64_t id)
 {
-	for (int i = 0; i < nr; i++) {
-		if (items[i] == id)
-			return true;
-	}
-	return nr < 0;
+	return nr < 0 || (nr && bsearch(&id, items, (size_t)nr, sizeof(*items), by_id));
 }
 
 union sonde_cell tsp_cell(const struct sonde_facts *f, size_t row, const char *column)

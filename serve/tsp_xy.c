@@ -9,9 +9,10 @@
 
 static const struct {
 	const char *title, *label, *unit;
+	const char *cycles_unit; /* where the rate of the run's counter is not known */
 } charts[] = {
-	[TSP_CPU_USE] = {"CPU use by machine", "CPU use", "%"},
-	[TSP_EXIT_RATE] = {"VM exits", "exits", "1/s"},
+	[TSP_CPU_USE] = {"CPU use by machine", "CPU use", "%", "%"},
+	[TSP_EXIT_RATE] = {"VM exits", "exits", "1/s", "per 10^9 cycles"},
 };
 
 static int check_output(const struct tsp_call *c, struct error *err)
@@ -105,8 +106,10 @@ static void put_axis(struct json *j, const char *key, const char *label, const c
 }
 
 /* The value of a bucket belongs to the time where it begins. */
-static void put_series(const struct chart *x, int64_t id, const char *name, const double *values)
+static void put_series(const struct chart *x, const struct tsp_part *p, int64_t id,
+		       const char *name, const double *values)
 {
+	bool is_ns = sonde_run_ticks_are_ns(p->run);
 	struct json *j = &x->call->json;
 	enum tsp_output_kind kind = x->call->output.kind;
 
@@ -121,8 +124,9 @@ static void put_series(const struct chart *x, int64_t id, const char *name, cons
 	for (unsigned b = 0; b < x->nr; b++)
 		json_rounded(j, NULL, values[b]);
 	json_end(j);
-	put_axis(j, "xValuesDescription", "time", "ns", "TIMESTAMP");
-	put_axis(j, "yValuesDescription", charts[kind].label, charts[kind].unit, "NUMBER");
+	put_axis(j, "xValuesDescription", "time", is_ns ? "ns" : "cycles", "TIMESTAMP");
+	put_axis(j, "yValuesDescription", charts[kind].label,
+		 is_ns ? charts[kind].unit : charts[kind].cycles_unit, "NUMBER");
 	json_begin_object(j, "style");
 	json_begin_object(j, "values");
 	json_str(j, "series-type", "line");
@@ -168,7 +172,7 @@ static void put_machine_use(const struct chart *x, const struct tsp_part *p, con
 	}
 	sonde_machine(p->run, machine, &m);
 	series_name(x, p, m.name, name, sizeof(name));
-	put_series(x, tsp_entry_id(p, TSP_MACHINE, machine), name, values);
+	put_series(x, p, tsp_entry_id(p, TSP_MACHINE, machine), name, values);
 }
 
 static int put_use(const struct chart *x, const struct tsp_part *p, double *values)
@@ -197,7 +201,7 @@ static void put_vcpu_exits(const struct chart *x, const struct tsp_part *p,
 	}
 	sonde_cpu_label(p->run, row, label, sizeof(label));
 	series_name(x, p, label, name, sizeof(name));
-	put_series(x, tsp_entry_id(p, TSP_CPU, row), name, values);
+	put_series(x, p, tsp_entry_id(p, TSP_CPU, row), name, values);
 }
 
 static int put_exits(const struct chart *x, const struct tsp_part *p, double *values)

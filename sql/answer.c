@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values as SQL sees them. */
 #include "report/facts.h"
+#include "report/moment.h"
 #include "sql/table.h"
 
 #define LABEL_MAX 512
@@ -10,17 +11,15 @@ static void answer_label(sqlite3_context *out, struct sql_run *r, enum sonde_col
 {
 	char text[LABEL_MAX];
 	struct sonde_machine m;
-	struct sonde_pid_ns ns;
 	struct sonde_cpu cpu;
 	bool there = row >= 0;
 
-	/* A machine's first namespace is no container. */
 	if (type == SONDE_COL_MACHINE)
 		there = !sonde_machine(r->run, row, &m);
 	else if (type == SONDE_COL_CPU)
 		there = !sonde_cpu(r->run, row, &cpu);
 	else if (type == SONDE_COL_PID_NS)
-		there = !sonde_pid_ns(r->run, row, &ns) && ns.level;
+		there = is_container(r->run, row);
 	if (there)
 		sqlite3_result_text(out,
 				    facts_cell_text(r->run, type, (union sonde_cell){.i = row},

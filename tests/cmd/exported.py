@@ -54,6 +54,9 @@ def check_csv(rows, info):
         check(sum(x["length"] for x in lines) == info["end"] - info["begin"], "gaps")
         for line in lines:
             times[line["machine"] or "host0"] += line["length"]
+    # A machine's first PID namespace is no container.
+    told = {x["container"].split(":")[0] for lines in rows.values() for x in lines} - {""}
+    check(told == {"wl-ping", "c1-nap"}, f"containers: {told}")
     for row in report("report", RUN, "-s", "machine_time")["machine_time"]:
         check(times[row["machine"]] == row["total"], f"{row['machine']}: {times[row['machine']]}")
     preempted = sum(x["length"] for x in rows["vcpu", "vm-a/1"] if x["state"] == "preempted")

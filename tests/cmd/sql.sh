@@ -19,6 +19,9 @@ run 0 "$sonde" sql "$history" "select 1 where 0"
 [ "$(cat "$scratch/out")" = "no rows" ] || fail "no rows: $(cat "$scratch/out")"
 run 0 "$sonde" sql --format json "$history" "select 1 as x, 2 as x, 0.1 as r, null as n, 'é\"' as t, x'00ff' as b"
 json 'j == [{"x": 1, "x_2": 2, "r": 0.1, "n": None, "t": "é\"", "b": "00ff"}]'
+run 0 "$sonde" sql --format json "$history" "select 1 as x, 2 as x, 3 as x_2, 4 as x"
+json 'j == [{"x": 1, "x_3": 2, "x_2": 3, "x_4": 4}]'
+[ "$(python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))[0]))' "$scratch/out")" = 4 ] || fail "a column is lost"
 run 0 "$sonde" sql --format json "$history" "select 1 where 0"
 json 'j == []'
 run 0 "$sonde" sql --format csv "$history" "select 'a,b' as \"x,y\", null as n, char(27) || '[31m' as e, 1e300 as big"

@@ -10,23 +10,7 @@
 #include "term/lines.h"
 #include "term/prompt.h"
 #include "term/view.h"
-#include "tests/unit/small_run.h"
-
-static struct sonde_run *run;
-static char path[64];
-
-static int setup(void **state)
-{
-	(void)state;
-	return small_run_write(path) ? -1 : sonde_run_open(&run, path, NULL);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	sonde_run_close(run);
-	return unlink(path);
-}
+#include "tests/unit/small_run_test.h"
 
 /* ---- the window ---------------------------------------------------------------------------- */
 
@@ -479,11 +463,11 @@ static void top_is_of_its_window(void **state)
 	assert_true(top.threads > 1);
 	columns = top_columns(TOP_VCPU, &nr);
 	for (unsigned i = 0; i < nr; i++) {
-		if (!strcmp(columns[i].name, "stolen"))
+		if (!strcmp(columns[i].name, "lost"))
 			assert_string_equal(top_cell(top_row_of(&top, TOP_VCPU, "vm-a/0"),
 						     &columns[i], cell, sizeof(cell)),
 					    "100.0%");
-		if (!strcmp(columns[i].name, "stolen_by"))
+		if (!strcmp(columns[i].name, "lost_to"))
 			assert_string_equal(top_cell(top_row_of(&top, TOP_VCPU, "vm-a/0"),
 						     &columns[i], cell, sizeof(cell)),
 					    "100.0% burn[300]");
@@ -515,5 +499,5 @@ int main(void)
 		cmocka_unit_test(top_is_of_its_window),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);
 }

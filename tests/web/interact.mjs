@@ -248,6 +248,26 @@ async function notesAndClocks() {
   assert.ok(!(await page.locator(".sheet").isVisible()));
 }
 
+/** The ruler's times are the report's, and told apart however far in it is. */
+async function rulerTimes() {
+  for (const [hash, least] of [["", 4], ["#t=480000000-480000400", 3], ["#t=480000000-480000400&clock=relative", 3],
+    ["#t=480000000-480000400&clock=wall", 3], ["#t=100-150", 2]]) {
+    await fresh(hash);
+    const [ticks, begin, span] = await page.evaluate(() => {
+      const { timeline, view } = window.sonde;
+      return [timeline.ticks(), view.shown.begin, view.span / timeline.width];
+    });
+    assert.ok(ticks.length >= least, `${hash}: ${ticks.length} marks`);
+    assert.equal(new Set(ticks.map((t) => t[1])).size, ticks.length, `${hash}: ${ticks.map((t) => t[1])}`);
+    for (let i = 1; i < ticks.length; i++)
+      assert.ok(ticks[i][0] - ticks[i - 1][0] > ticks[i - 1][1].length * 6.4, `${hash}: "${ticks[i - 1][1]}" has room`);
+    if (hash.includes("clock")) continue;
+    const [x, text] = ticks[1];
+    const ns = Number(BigInt(text.replace(".", "").padEnd(text.indexOf(".") + 9, "0")) - 59599906000n);
+    assert.ok(Math.abs(ns - (begin + x * span)) <= span, `${hash}: ${text} stands at its place`);
+  }
+}
+
 async function panels() {
   await fresh("#t=480000000-500000000&c=484000000");
   for (const [tab, text] of [["range", "CPU time by machine"], ["events", "kvm_"], ["run", "How it was found"],
@@ -261,6 +281,17 @@ async function panels() {
   const s = await shown();
   await page.locator(".panel-body td .link[title='show this moment']").first().click();
   assert.notEqual((await shown()).begin, s.begin, "a row is a way to its place");
+  await page.selectOption(".panel-body select", "why");
+  await page.waitForSelector("td.text");
+  const [names, wide, room] = await page.evaluate(() => [
+    [document.querySelector(".facts h3").textContent, document.querySelector(".facts th").textContent],
+    document.querySelector("td.text").clientWidth, document.querySelector(".panel-body").clientWidth,
+  ]);
+  assert.notEqual(names[0].toLowerCase(), names[1], "heading and column");
+  assert.ok(wide < room * 0.7, `sentences go on in the next line: ${wide} of ${room} pixels`);
+  await page.selectOption(".panel-body select", "process_time");
+  await page.waitForSelector("h3 >> text=CPU time by process");
+  assert.ok(!(await page.locator(".facts").innerText()).includes("pid:["), "who is in no container");
 }
 
 async function exitsAndPath() {
@@ -330,4 +361,4 @@ async function badLinks() {
 }
 
 await d.run([sumsOfRows, wheelAndDrag, keysMove, stepsAndRows, ranges, filters, searching, tooltips,
-  notesAndClocks, panels, exitsAndPath, saving, neverStretched, badLinks]);
+  notesAndClocks, rulerTimes, panels, exitsAndPath, saving, neverStretched, badLinks]);

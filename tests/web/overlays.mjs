@@ -82,6 +82,23 @@ async function preemptionArrows() {
   assert.match(text, /preempted[^]*most of it/, text);
 }
 
+/** Arrows are drawn where they can be told apart; elsewhere it is said how many there are. */
+async function roomForArrows() {
+  await fresh("#panel=");
+  await page.waitForFunction(() => window.sonde.arrows.dense.length > 0);
+  const crowded = await page.evaluate(() => {
+    const { arrows, timeline } = window.sonde;
+    return [arrows.drawn.length, arrows.found.length, timeline.width, arrows.dense.reduce((n, x) => n + x.nr, 0)];
+  });
+  assert.ok(crowded[0] * 28 <= crowded[2], `${crowded[0]} arrows on ${crowded[2]} pixels`);
+  assert.equal(crowded[0] + crowded[3], crowded[1], "each is an arrow, or counted in a strip");
+  assert.ok(crowded[1] > 40, "there are many");
+  await page.evaluate(() => window.sonde.view.setCursor(1, "v:vm-a/1"));
+  await page.waitForFunction(() => window.sonde.arrows.drawn.some((a) => a.id === "v:vm-a/1"));
+  const left = await page.evaluate(() => window.sonde.arrows.dense.filter((x) => x.id === "v:vm-a/1").length);
+  assert.equal(left, 0, "the chosen row has all of its arrows");
+}
+
 async function following() {
   await fresh("#t=480000000-500000000&panel=&r=t:163&c=493300000&o=T:host0");
   await key("g");
@@ -262,7 +279,16 @@ async function eventsTable() {
   });
   await page.fill('.panel-body input[type="search"]', "no such event");
   await page.keyboard.press("Enter");
-  await page.waitForSelector("text=No such event within a minute");
+  await page.waitForSelector("text=/No such event in .* around the cursor/");
+  // What it has no time for is said, and what is shown is what lies around the cursor.
+  const [cut, whole] = await page.evaluate(async () => {
+    const ask = (look) => window.sonde.api.events(490000000, 10000, { look });
+    return [await ask(2000), await ask(undefined)];
+  });
+  assert.deepEqual([cut.gave_up, whole.gave_up], [true, false]);
+  assert.ok(cut.from > whole.from && cut.from < 490000000 && cut.to > 490000000 && cut.to < whole.to, "a narrower look");
+  const there = whole.events.filter((e) => e[0] >= cut.from && e[0] < cut.to);
+  assert.deepEqual(cut.events, there, "all that is in it");
 }
 
 async function savedPictures() {
@@ -282,7 +308,7 @@ async function savedPictures() {
     };
   }, text);
   assert.equal(said.wrong, "");
-  for (const word of ["CPU 0", "Critical path rcu_preempt[15]", "hypervisor", "vm-a", "preempted", "0.485"])
+  for (const word of ["CPU 0", "Critical path rcu_preempt[15]", "hypervisor", "vm-a", "preempted", "60.085"])
     assert.ok(said.words.includes(word), `the SVG lacks "${word}"`);
   assert.ok(said.arrows >= shown, `${said.arrows} heads of ${shown} arrows`);
 }
@@ -338,5 +364,5 @@ async function keyboardAlone() {
   assert.ok((await high()) > before, "the panel grows by a key");
 }
 
-await d.run([wakeArrows, preemptionArrows, following, criticalPath, phases, lossesAndBounds, bookmarksAndHidden,
+await d.run([wakeArrows, preemptionArrows, roomForArrows, following, criticalPath, phases, lossesAndBounds, bookmarksAndHidden,
   palettes, eventsTable, savedPictures, printing, narrowWindows, keyboardAlone]);

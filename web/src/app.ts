@@ -8,7 +8,7 @@ import { Data } from "./data";
 import { button, fill, h, icon } from "./dom";
 import { Exits } from "./exits";
 import { Filter, term } from "./filter";
-import { Clock } from "./format";
+import { Clock, digitsFor } from "./format";
 import { help, legend } from "./help";
 import { listenKeys, Pointer } from "./input";
 import { Labels, rowTerm } from "./labels";
@@ -118,6 +118,8 @@ export class App {
     new ResizeObserver(() => this.timeline.resized()).observe(this.timeline.canvas);
     window.addEventListener("resize", () => this.drawStrips());
     this.changed("look");
+    // Now, not at the next frame: it asks for what the first picture needs.
+    this.timeline.resized();
     void this.load();
   }
 
@@ -245,7 +247,7 @@ export class App {
   private changed(what: "shown" | "look"): void {
     if (what === "look") {
       this.theme = this.makeTheme();
-      this.clock.format = this.clock.formats.includes(this.view.look.time) ? this.view.look.time : "relative";
+      this.clock.format = this.clock.formats.includes(this.view.look.time) ? this.view.look.time : "trace";
       document.documentElement.dataset.theme = this.theme.dark ? "dark" : "light";
       this.drawLegend();
     }
@@ -276,6 +278,7 @@ export class App {
       path: this.path.thread < 0 ? null : this.model.threadLabel(this.path.thread),
     }));
     this.drawHidden();
+    this.drawLegend();
   }
 
   /** Rows that come in above the chosen one do not push it out of view. */
@@ -302,7 +305,9 @@ export class App {
     this.labels.update(this.theme, this.filter);
     this.scrolled.style.height = `${this.timeline.contentHeight}px`;
     const { begin, end } = this.view.shown;
-    this.span.textContent = `${this.clock.time(begin, 6)}  +${this.clock.length(end - begin)}`;
+    // As many digits as tell one pixel from the next.
+    const pixel = 10 ** Math.floor(Math.log10(Math.max(1, (end - begin) / Math.max(1, this.timeline.width))));
+    this.span.textContent = `from ${this.clock.time(begin, digitsFor(pixel))} for ${this.clock.length(end - begin)}`;
     this.drawStrips();
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A report in one file (sonde report --html) carries the answers: tables and analyses as the server
 // would give them, and every change of every row, from which pictures are made here.
-import { ApiError, type Arrows, type At, type EventLine, type Exits, type Params, type RowsAnswer, type Runs, type Source } from "./api";
+import { ApiError, type Arrows, type At, type EventLine, type Events, type Exits, type Params, type RowsAnswer, type Runs, type Source } from "./api";
 import { type Context, type RunModel, type Thread, THREAD_RUNNABLE, THREAD_RUNNING, VCPU_PREEMPTED } from "./model";
 
 type Answers = Record<string, unknown>;
@@ -112,7 +112,7 @@ class Carried implements Source {
     };
   }
 
-  private eventsAt(p: Params): { events: EventLine[] } {
+  private eventsAt(p: Params): Events {
     const carried = this.answers.events as { events: EventLine[] } | undefined;
     if (!carried) throw new ApiError(404, "the traces were not there when this report was made: it has no events");
     const all = carried.events.filter((e) =>
@@ -120,7 +120,7 @@ class Carried implements Source {
     const after = all.findIndex((e) => e[0] >= Number(p.t));
     const at = after < 0 ? all.length : after;
     const half = Number(p.nr) / 2;
-    return { events: all.slice(Math.max(0, at - half), at + half) };
+    return { events: all.slice(Math.max(0, at - half), at + half), from: 0, to: this.model.length, gave_up: false };
   }
 
   private path(thread: number): unknown {
@@ -190,7 +190,7 @@ class Carried implements Source {
     const out: { row: number; label: string }[] = [];
     for (let row = this.threads[thread]?.[4] ?? -1; out.length < 32; ) {
       const ns = this.model.pid_ns[row];
-      if (!ns || ns.parent < 0) break;
+      if (!ns?.level) break;
       out.push({ row, label: ns.label });
       row = ns.parent;
     }

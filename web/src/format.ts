@@ -5,7 +5,7 @@ import type { RunModel } from "./model";
 export type TimeFormat = "relative" | "trace" | "wall";
 
 export class Clock {
-  format: TimeFormat = "relative";
+  format: TimeFormat = "trace";
   private readonly base: bigint;
   private readonly wall: bigint | null;
 
@@ -19,14 +19,21 @@ export class Clock {
   }
 
   get formats(): TimeFormat[] {
-    return this.wall === null ? ["relative", "trace"] : ["relative", "trace", "wall"];
+    return this.wall === null ? ["trace", "relative"] : ["trace", "relative", "wall"];
+  }
+
+  /** How far the run's begin lies behind a round time of this format: marks of a ruler stand at round times. */
+  past(step: number): number {
+    const zero = this.format === "relative" ? 0n : this.base + (this.format === "wall" ? this.wall ?? 0n : 0n);
+    const each = BigInt(Math.max(1, Math.round(step)));
+    return Number(((zero % each) + each) % each);
   }
 
   /** A moment with @digits after the second's point (9 = ns). */
   time(t: number, digits = 9): string {
     const ns = BigInt(Math.round(t));
     if (!this.run.ticks_are_ns) return (this.format === "relative" ? ns : this.base + ns).toString();
-    if (this.format === "relative") return seconds(ns, digits);
+    if (this.format === "relative") return `+${seconds(ns, digits)}`;
     if (this.format === "trace" || this.wall === null) return seconds(this.base + ns, digits);
     const unix = this.base + ns + this.wall;
     const whole = new Date(Number(unix / 1000000000n) * 1000).toISOString().slice(11, 19);
@@ -67,6 +74,13 @@ export function count(n: number): string {
 export function ppm(n: number): string {
   if (n > 0 && n < 1000) return "<0.1%";
   return `${(n / 10000).toFixed(1)}%`;
+}
+
+/** Digits after the second's point that tell times @step ns apart. */
+export function digitsFor(step: number): number {
+  let digits = 9;
+  for (let each = 10; digits > 0 && step % each === 0; each *= 10) digits--;
+  return digits;
 }
 
 /** 1, 2 or 5 times a power of ten, at least @least. */

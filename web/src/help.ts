@@ -23,7 +23,7 @@ export function legendItems(model: Model, theme: Theme, colourBy: string, thread
   return [
     ...model.run.machines.map((m, i) => item(0, m.name, machineColour(theme, i), term("machine", m.name))),
     ...modes.map((m) => item(1, MODE_NAMES[m], theme.modes[m], term("state", MODE_NAMES[m]), m === 0)),
-    ...[3, 4].map((s) => item(2, VCPU_STATES[s], theme.vcpu[s], term("state", VCPU_STATES[s]))),
+    ...(model.hasVcpus ? [3, 4] : []).map((s) => item(2, VCPU_STATES[s], theme.vcpu[s], term("state", VCPU_STATES[s]))),
     ...states.map((s) => item(3, THREAD_STATES[s], theme.thread[s], term("state", THREAD_STATES[s]))),
   ];
 }
@@ -82,5 +82,6 @@ export function help(all: Command[], close: () => void): HTMLElement {
       "Each piece: the narrow stripe is the machine, the body what it does. Paler pieces held only part of their " +
       "pixels. Hatched: unknown. Red below a row: events were lost. Brackets below a change: where it may lie, " +
       "by the error bound of its machine's clock. Thin arrows: from who woke a thread to that thread. Red ones: from a " +
-      "preempted vCPU to the CPU where another ran instead. Rest the pointer on one to read it."));
+      "preempted vCPU to the CPU where another ran instead. Where they have no room, a strip below the row says how " +
+      "many there are. Rest the pointer on one to read it."));
 }

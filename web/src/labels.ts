@@ -79,7 +79,9 @@ export class Labels {
       h("span", { class: "name" }, row.label),
       row.note ? h("span", { class: "note" }, row.note) : null,
     );
-    e.style.cssText = `top:${y}px;height:${height}px;padding-left:${indent}px`;
+    // A small row is less high than its letters: its name has the gap, too.
+    const high = height < 14 ? height + this.timeline.gap : height;
+    e.style.cssText = `top:${y}px;height:${high}px;padding-left:${indent}px`;
     if (height >= 18 && row.kind !== "path") e.append(this.tools(row, word, filter, group, pinned));
     return e;
   }

@@ -12,7 +12,7 @@ export interface Machine {
   release: string;
   tracer: string;
   evidence: string;
-  vm_pid: number;
+  vm_pid: number | null;
 }
 
 export interface Cpu {
@@ -149,20 +149,29 @@ export class Model {
     return `${t[3]}[${t[1]}]` + (t[5] >= 0 ? `=${this.cpuLabel(t[5])}` : "");
   }
 
+  get hasVcpus(): boolean {
+    return this.run.cpus.some((c) => c.state !== null);
+  }
+
+  /** A machine's first namespace is none. */
+  isContainer(row: number): boolean {
+    return (this.run.pid_ns[row]?.level ?? 0) > 0;
+  }
+
   /** The containers a namespace stands for, from the innermost out. */
   containers(pidNs: number): number[] {
     const chain: number[] = [];
     for (let row = pidNs; chain.length < 32; ) {
-      const ns = this.run.pid_ns[row];
-      if (!ns || ns.parent < 0) break;
+      if (!this.isContainer(row)) break;
       chain.push(row);
-      row = ns.parent;
+      row = this.run.pid_ns[row].parent;
     }
     return chain;
   }
 
+  /** "" for a machine's first namespace. */
   containerLabel(row: number): string {
-    return this.run.pid_ns[row]?.label ?? "";
+    return this.isContainer(row) ? this.run.pid_ns[row].label : "";
   }
 
   /** What stands on a piece: the thread, or why a hypervisor works. */

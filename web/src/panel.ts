@@ -24,6 +24,7 @@ const TABS = [
 
 const RANGE_FACTS = ["machine_time", "process_time", "vcpu_time", "container_time", "wait", "hypervisor", "exits"];
 const SETTLE_MS = 250;
+const TOO_MANY = "; there are too many others to look further";
 
 export class Panel {
   readonly body = h("div", { class: "panel-body" });
@@ -236,13 +237,15 @@ export class Panel {
     }
     const bar = this.eventsBar();
     if (!this.body.querySelector(".events")) put(bar, h("p", { class: "quiet" }, "reading the traces…"));
-    const { events } = await this.api.events(Math.round(cursor), 300, {
+    const { events, from, to, gave_up } = await this.api.events(Math.round(cursor), 300, {
       machine: this.eventsMachine < 0 ? undefined : this.eventsMachine, named: this.eventsNamed || undefined,
     });
     if (!events.length) {
-      put(bar, h("p", { class: "quiet events" }, "No such event within a minute of the cursor."));
+      const looked = `No such event in ${this.clock.length(to - from)} around the cursor`;
+      put(bar, h("p", { class: "quiet events" }, `${looked}${gave_up ? TOO_MANY : ""}.`));
       return;
     }
+    if (gave_up) bar.append(h("span", { class: "warn" }, `${this.clock.length(to - from)} around the cursor${TOO_MANY}`));
     const row = (e: EventLine) =>
       h("tr", { class: e[0] < cursor ? "past" : "" },
         h("td", { class: "number" }, h("button", {

@@ -46,6 +46,10 @@ class Builder {
     private readonly options: RowOptions,
   ) {}
 
+  private get alone(): boolean {
+    return this.model.run.machines.length === 1;
+  }
+
   private add(row: Partial<Row> & Pick<Row, "id" | "kind" | "depth" | "label" | "machine">): void {
     const full: Row = {
       note: "",
@@ -109,7 +113,7 @@ class Builder {
 
   private containers(machine: number, depth: number): void {
     this.model.run.pid_ns.forEach((ns, row) => {
-      if (ns.machine !== machine || ns.parent < 0) return;
+      if (ns.machine !== machine || !this.model.isContainer(row)) return;
       const id = `c:${row}`;
       if (this.group(id, ns.label, "container", depth, machine, this.physical().length, false))
         this.masked(id, depth + 1, machine, { pidNs: row });
@@ -135,7 +139,7 @@ class Builder {
     const { loaded } = this.model;
     if (loaded ? !all.length : !this.model.machine(machine)?.traced) return;
     const note = loaded ? String(all.length) : "…";
-    if (!this.group(`T:${name}`, "Threads", note, depth, machine, all.length, false)) return;
+    if (!this.group(`T:${name}`, "Threads", note, depth, machine, all.length, this.alone)) return;
     const busy = this.options.busy;
     all.sort((a, b) => (busy.get(b) ?? 0) - (busy.get(a) ?? 0) || a - b);
     const every = this.options.open(`A:${name}`, false);
@@ -164,7 +168,8 @@ class Builder {
           depth: depth + 1, machine: row,
         });
     const own = `o:${m.name}`;
-    if (this.group(own, "On physical CPUs", "its own code", depth + 1, row, 1, true))
+    // With no other machine these are the physical CPUs' rows once more.
+    if (this.group(own, "On physical CPUs", "its own code", depth + 1, row, 1, !this.alone))
       this.masked(own, depth + 2, row, { machine: row });
     this.vcpus(row, depth + 1);
     this.containers(row, depth + 1);

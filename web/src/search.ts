@@ -98,7 +98,7 @@ export class Search {
         add(label, "vCPU", () => this.actions.toRow(`v:${label}`));
     });
     m.run.pid_ns.forEach((ns, row) => {
-      if (ns.parent >= 0 && ns.label.toLowerCase().includes(text))
+      if (m.isContainer(row) && ns.label.toLowerCase().includes(text))
         add(ns.label, `container in ${m.machineName(ns.machine)}`, () => this.actions.toRow(`c:${row}`));
     });
     for (let row = 0; row < m.threads.length && out.length < FOUND_MAX; row++) {

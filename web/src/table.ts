@@ -11,6 +11,7 @@ export interface TableActions {
   highlight(word: string): void;
 }
 
+const LONG = 40; // letters that are too many for one line of a cell
 const RIGHT = new Set(["int", "signed", "ns", "ppm", "time"]);
 
 export class FactTable {
@@ -25,7 +26,7 @@ export class FactTable {
     if (type === "machine") return term("machine", this.model.machineName(row));
     if (type === "cpu") return term("cpu", this.model.cpuLabel(row));
     if (type === "thread") return term("thread", this.model.threadLabel(row).replace(/=.*$/, ""));
-    if (type === "pid_ns") return term("container", this.model.containerLabel(row));
+    if (type === "pid_ns" && this.model.isContainer(row)) return term("container", this.model.containerLabel(row));
     return "";
   }
 
@@ -59,7 +60,8 @@ export class FactTable {
 
   private cell(column: Column, value: number | string, length: number): HTMLElement {
     const text = this.text(column.type, value);
-    const td = h("td", { class: RIGHT.has(column.type) ? "number" : "" });
+    const long = typeof value === "string" && value.length > LONG;
+    const td = h("td", { class: RIGHT.has(column.type) ? "number" : long ? "text" : "" });
     const word = typeof value === "number" ? this.word(column.type, value) : "";
     if (column.type === "time" && typeof value === "number")
       td.append(h("button", {
@@ -105,7 +107,8 @@ export class FactTable {
       .map((column, i) => ({ column, i }))
       .filter(({ column, i }) =>
         !drop.includes(column.name) &&
-        facts.rows.some((r) => r[i] !== 0 && r[i] !== -1 && r[i] !== ""));
+        facts.rows.some((r) => r[i] !== 0 && r[i] !== -1 && r[i] !== "" &&
+          (column.type !== "pid_ns" || this.model.isContainer(Number(r[i])))));
     const lengthAt = facts.columns.findIndex((c) => c.type === "ns");
     const head = h("tr", {}, ...used.map(({ column }) =>
       h("th", { title: column.help, class: RIGHT.has(column.type) ? "number" : "" },

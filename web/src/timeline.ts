@@ -5,7 +5,7 @@ import type { Artist, Pen, Scene } from "./artist";
 import type { Data } from "./data";
 import { h } from "./dom";
 import type { Filter } from "./filter";
-import { type Clock, niceStep } from "./format";
+import { type Clock, digitsFor, niceStep } from "./format";
 import { MODE, type Model, THREAD_STATES, VCPU_STATES } from "./model";
 import { Painter, type Placed, type Span } from "./paint";
 import { css, inkOn, machineColour, nameColour, type Rgb, type Theme } from "./palette";
@@ -20,6 +20,8 @@ const NAME_ROOM = 34;
 const NAMES_MAX = 500;
 const NAMES_MOVING = 160;
 export const RULER = 24;
+const TICK_ROOM = 110; // pixels between marks of the ruler, at least
+const DIGIT_WIDE = 6.4;
 const FONT = "10.5px system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 
 export interface Hit {
@@ -293,16 +295,19 @@ export class Timeline {
 
   /** Where the ruler's marks stand, and what is written there. */
   ticks(): [number, string][] {
-    const step = this.step();
-    const digits = Math.max(0, Math.min(9, 9 - Math.floor(Math.log10(step))));
+    const { begin, end } = this.view.shown;
+    let step = niceStep((this.view.span * TICK_ROOM) / Math.max(1, this.width));
+    // Long times need more room.
+    for (let i = 0; i < 3; i++) {
+      const wide = this.clock.time(end, digitsFor(step)).length * DIGIT_WIDE + 14;
+      step = niceStep((this.view.span * Math.max(wide, TICK_ROOM)) / Math.max(1, this.width));
+    }
+    const digits = digitsFor(step);
+    const past = this.clock.past(step);
     const out: [number, string][] = [];
-    for (let t = Math.ceil(this.view.shown.begin / step) * step; t < this.view.shown.end; t += step)
+    for (let t = Math.ceil((begin + past) / step) * step - past; t < end; t += step)
       out.push([Math.round(this.x(t)), this.clock.time(t, digits)]);
     return out;
-  }
-
-  private step(): number {
-    return niceStep((this.view.span * 110) / Math.max(1, this.width));
   }
 
   private drawRuler(width: number): void {

@@ -52,7 +52,7 @@ export class View {
       pinned: [], toggled: [], notes: [],
     };
     this.look = {
-      theme: "auto", safe: false, colourBy: "state", rowSize: 1, time: "relative", panel: "verdicts",
+      theme: "auto", safe: false, colourBy: "state", rowSize: 1, time: "trace", panel: "verdicts",
       arrows: true,
     };
     this.read();
@@ -186,7 +186,7 @@ export class View {
     if (l.safe) p.set("safe", "1");
     if (l.colourBy !== "state") p.set("by", l.colourBy);
     if (l.rowSize !== 1) p.set("z", String(l.rowSize));
-    if (l.time !== "relative") p.set("clock", l.time);
+    if (l.time !== "trace") p.set("clock", l.time);
     if (l.panel !== "verdicts") p.set("panel", l.panel);
     if (!l.arrows) p.set("arrows", "0");
     const text = p.toString();
@@ -233,7 +233,7 @@ export class View {
       safe: p.get("safe") === "1",
       colourBy: one(p.get("by"), ["state", "machine", "process"] as const),
       rowSize: p.get("z") === "0" ? 0 : p.get("z") === "2" ? 2 : 1,
-      time: one(p.get("clock"), ["relative", "trace", "wall"] as const),
+      time: one(p.get("clock"), ["trace", "relative", "wall"] as const),
       arrows: p.get("arrows") !== "0",
       panel: p.has("panel") ? (p.get("panel") ?? "") : "verdicts",
     };
