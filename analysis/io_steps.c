@@ -108,7 +108,7 @@ static void tell_vmm(struct teller *t, ns_t until, bool disk_next, struct senten
 		say_who(s, r->sender, "the VMM");
 	else
 		say_who(s, r->worker, "the VMM");
-	say(s, disk_next		  ? " works for it, until the host's disk gets it"
+	say(s, disk_next		  ? " works for it, until the disk gets it"
 	       : r->kind == IO_SEND ? " works for it, until the packet is handed on"
 				    : " ends it, until the interrupt is sent");
 	add_step(t, t->at, until, "vmm", t->host, sends ? r->sender : r->worker, s);
