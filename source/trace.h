@@ -215,7 +215,7 @@ struct cursor {
 };
 
 #define WANT(kind) (UINT64_C(1) << EV_##kind)
-_Static_assert(EV_NR_KINDS <= 64, "event kinds fit the bits of cursor.want");
+_Static_assert(EV_NR_KINDS < 64, "event kinds fit the bits of cursor.want");
 
 int cursor_init(struct cursor *c, struct stream *s, uint32_t first, uint32_t nr, uint64_t want,
 		struct error *err);
@@ -266,6 +266,9 @@ struct trace_ops {
 			   struct field_value *out);
 	size_t (*event_print)(const struct stream *s, const struct event *e, char *buf,
 			      size_t room);
+	/* The kernel's functions, as /proc/kallsyms lists them; NULL when there are none.  NULL
+	 * itself: there never are.  See source/symbols.h. */
+	const char *(*symbols)(struct trace *t, size_t *len_bytes);
 };
 
 extern const struct trace_ops ctf_trace_ops;
