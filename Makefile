@@ -176,11 +176,11 @@ $(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libser
 	$(B)/libexport.a $(B)/libterm.a $(B)/libsql.a $(B)/libsonde.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(TERM_LIBS) $(SQL_LIBS) $(BPF_LIBS) $(LDLIBS)
 
-# `sonde agent` alone, to be copied into guests: static, without the debug information.
+# `sonde agent` alone, to be copied into guests: static, without the debug information.  (Sanitizers cannot be linked statically.)
 AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/limits \
 	cmd/options cmd/help cmd/signals lib/version))
 $(B)/sonde-agent: $(B)/cmd/static/no_plugins.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
-	$(CC) -static -s -o $@ $^ $(RECORD_STATIC_LIBS) -lpthread
+	$(CC) $(if $(SAN_FLAGS),$(SAN_FLAGS),-static -s) -o $@ $^ $(RECORD_STATIC_LIBS) -lpthread
 
 # The shared library shows what include/sonde marks with SONDE_API.  The static one that is
 # installed is a single object whose other names are hidden as well: they cannot meet a user's.
@@ -305,7 +305,8 @@ $(B)/lab/%: lab/guest/%.c
 	$(LAB_CC) -o $@ $<
 
 # The guest's kernel module, for the kernel whose headers are in KDIR.  It shares channel/ with user
-# space, so its sources are brought together first: the same directory is what DKMS takes.
+# space, so its sources are brought together first: the same directory is what DKMS takes.  Kernels that
+# make a module's BTF need pahole for it; the module needs no BTF.
 KDIR ?= /lib/modules/$(shell uname -r)/build
 KRELEASE = $(or $(shell sed -n 's/^#define UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null),none)
 GUEST_DIR = $(abspath $(B))/guest/$(KRELEASE)
@@ -318,7 +319,7 @@ guest-source:
 	@cp -u $(filter channel/%,$(GUEST_SRC)) $(GUEST_DIR)/channel
 guest-module: guest-source
 	@test -e $(KDIR)/Makefile || { echo "make: no kernel headers in $(KDIR); set KDIR=" >&2; false; }
-	$(MAKE) -C $(KDIR) M=$(GUEST_DIR) modules
+	$(MAKE) -C $(KDIR) M=$(GUEST_DIR) $(if $(shell command -v pahole),,CONFIG_DEBUG_INFO_BTF_MODULES=) modules
 
 benches: $(BENCHES)
 $(B)/bench/bench_history: $(B)/bench/history_stream.o

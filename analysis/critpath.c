@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/critpath.h"
-#include "analysis/cpu_users.h"
+#include "analysis/ready_under.h"
 #include "model/context.h"
 
 #include <errno.h>
@@ -9,6 +9,9 @@
 
 /* Wake-ups that the path is followed through; a file that is no real one may have circles. */
 #define DEPTH_MAX 64
+/* Code of a guest other than handlers that may run between its vCPU's return to a CPU and a handler
+ * for that to have been what the handler waited for: what was interrupted goes on until then. */
+#define RETURN_NS 50000
 
 struct finder {
 	struct path *path;
@@ -16,6 +19,8 @@ struct finder {
 	struct cpu_users *users;
 	int ret;
 };
+
+#define NO_WAIT (-2)
 
 /* A thread whose path is being followed. */
 struct walker {
@@ -25,7 +30,9 @@ struct walker {
 	unsigned depth;
 	attr_t state, cpu, waker;
 	int first_cpu;
-	bool queued; /* the interval at hand: it waits for a CPU */
+	bool queued;   /* the interval at hand: it waits for a CPU */
+	int64_t ready; /* the stretch at hand: the vCPU under it that does not run, -1 */
+	int64_t waits; /* the same: context that ends its wait, -1 unknown; NO_WAIT */
 };
 
 static bool add(struct finder *f, const struct path_step *step)
@@ -52,14 +59,22 @@ static bool add(struct finder *f, const struct path_step *step)
 static void add_plain(const struct walker *w, enum path_kind kind, int64_t context, ns_t begin,
 		      ns_t end)
 {
-	const struct path_step step = {begin, end, kind, w->depth, w->thread, context, -1};
+	const struct path_step step = {.begin = begin,
+				       .end = end,
+				       .kind = kind,
+				       .depth = w->depth,
+				       .thread = w->thread,
+				       .context = context,
+				       .on = -1,
+				       .ready = -1,
+				       .instead = -1};
 
 	add(w->f, &step);
 }
 
 static struct walker walker_of(struct finder *f, int64_t thread, unsigned depth)
 {
-	struct walker w = {.f = f, .thread = thread, .depth = depth};
+	struct walker w = {.f = f, .thread = thread, .depth = depth, .ready = -1, .waits = NO_WAIT};
 	struct sonde_thread t;
 
 	sonde_thread(f->run, thread, &t);
@@ -116,9 +131,17 @@ static bool add_piece(const struct cpu_user *ran, void *data)
 				 .depth = w->depth,
 				 .thread = w->thread,
 				 .context = ran->context,
-				 .on = ran->on};
+				 .on = ran->on,
+				 .ready = w->ready,
+				 .instead = -1};
 	struct sonde_context c;
 
+	if (w->waits != NO_WAIT) {
+		step.kind = PATH_WAITS;
+		step.context = w->waits;
+		step.instead = ran->context;
+		return add(w->f, &step);
+	}
 	if (sonde_context(w->f->run, ran->context, &c))
 		step.kind = PATH_UNKNOWN;
 	else
@@ -128,9 +151,19 @@ static bool add_piece(const struct cpu_user *ran, void *data)
 	return add(w->f, &step);
 }
 
+/* A step for each that had the CPU under @number of @machine. */
+static void add_users(struct walker *w, unsigned machine, int number, ns_t begin, ns_t end)
+{
+	int ret = cpu_users_walk(w->f->users, machine, number, begin, end, add_piece, w);
+
+	if (ret && !w->f->ret)
+		w->f->ret = ret;
+}
+
 static void wants_to_run(struct walker *w, bool queued, ns_t begin, ns_t end, ns_t runs_at)
 {
 	int cpu = cpu_at(w, runs_at < sonde_run_end(w->f->run) ? runs_at : end - 1);
+	struct ready_list ready;
 	int ret;
 
 	w->queued = queued;
@@ -138,7 +171,13 @@ static void wants_to_run(struct walker *w, bool queued, ns_t begin, ns_t end, ns
 		add_plain(w, queued ? PATH_QUEUED : PATH_UNKNOWN, -1, begin, end);
 		return;
 	}
-	ret = cpu_users_walk(w->f->users, w->machine, cpu, begin, end, add_piece, w);
+	ret = ready_under_find(&ready, w->f->users, w->machine, cpu, begin, end);
+	for (size_t i = 0; i < ready.nr && !ret; i++) {
+		w->ready = ready.list[i].vcpu;
+		add_users(w, w->machine, cpu, ready.list[i].from, ready.list[i].to);
+	}
+	w->ready = -1;
+	ready_under_release(&ready);
 	if (ret && !w->f->ret)
 		w->f->ret = ret;
 }
@@ -156,6 +195,79 @@ static int64_t waking_thread(const struct walker *w, const struct sonde_context 
 	    c->mode == SONDE_MODE_IDLE || c->thread == w->thread)
 		return -1;
 	return sonde_thread(w->f->run, c->thread, &t) || !t.tid ? -1 : c->thread;
+}
+
+/* It waits for an interrupt (a context, -1 unknown) that a CPU of a VM handled in the end.  While
+ * that was ready and did not run, it could not have handled it: who ran instead is told, be it why
+ * this took so long or not. */
+static void add_wait(struct walker *w, int64_t context, const struct sonde_context *c, ns_t begin,
+		     ns_t end)
+{
+	struct ready_list ready;
+	int ret = ready_under_find(&ready, w->f->users, c->machine, c->cpu, begin, end);
+
+	for (size_t i = 0; i < ready.nr && !ret; i++) {
+		const struct ready_stretch *r = &ready.list[i];
+
+		if (r->vcpu < 0) {
+			add_plain(w, PATH_WAITS, context, r->from, r->to);
+			continue;
+		}
+		w->ready = r->vcpu;
+		w->waits = context;
+		add_users(w, c->machine, c->cpu, r->from, r->to);
+		w->waits = NO_WAIT;
+		w->ready = -1;
+	}
+	ready_under_release(&ready);
+	if (ret && !w->f->ret)
+		w->f->ret = ret;
+}
+
+/* Code of a vCPU's guest that is no handler. */
+struct own_code {
+	struct sonde_run *run;
+	unsigned machine;
+	ns_t left; /* of what there may be; negative: there was more */
+};
+
+static bool take_own_code(const struct cpu_user *user, void *data)
+{
+	struct own_code *own = data;
+	struct sonde_context c;
+
+	if (!sonde_context(own->run, user->context, &c) &&
+	    run_is_inside(own->run, c.machine, own->machine) && c.mode != SONDE_MODE_IRQ &&
+	    c.mode != SONDE_MODE_SOFTIRQ && c.mode != SONDE_MODE_IDLE)
+		own->left -= user->to - user->from;
+	return own->left >= 0;
+}
+
+/* Since when a vCPU had been ready before it ran the handler that ends at @end; false when it was
+ * not, or other code of its guest ran in between. */
+static bool ready_since(struct finder *f, int64_t vcpu, const struct sonde_cpu *cpu, ns_t begin,
+			ns_t end, ns_t *since)
+{
+	attr_t state = f->run->cpu_attrs[vcpu][CPU_STATE];
+	struct own_code own = {f->run, cpu->machine, RETURN_NS};
+	bool was_ready = false;
+	struct sonde_interval i;
+
+	while (end > begin && !sonde_at(f->run, state, end - 1, &i)) {
+		ns_t from = i.begin > begin ? i.begin : begin;
+
+		if (i.value == VCPU_PREEMPTED) {
+			*since = from;
+			was_ready = true;
+		} else if (i.value != VCPU_ON_CPU ||
+			   cpu_users_walk(f->users, cpu->machine, cpu->number, from, end,
+					  take_own_code, &own) ||
+			   own.left < 0) {
+			break;
+		}
+		end = from;
+	}
+	return was_ready;
 }
 
 /* The last sleep of @vcpu's thread that ended in (begin, end]; false when it had none. */
@@ -176,17 +288,27 @@ static bool last_sleep(struct finder *f, int64_t vcpu, ns_t begin, ns_t end,
 }
 
 /* Why a vCPU was woken that slept: what it waited for began where the guest's thread fell asleep,
- * which may be before the vCPU did. */
-static bool follow_outwards(struct walker *w, const struct sonde_context *c, ns_t begin, ns_t end)
+ * which may be before the vCPU did.  Or why one that did not sleep ran its handler no sooner.
+ * @context: row of @c. */
+static bool follow_outwards(struct walker *w, int64_t context, const struct sonde_context *c,
+			    ns_t begin, ns_t end)
 {
 	int64_t vcpu = sonde_find_cpu(w->f->run, c->machine, c->cpu);
 	struct sonde_interval sleep;
 	struct sonde_cpu cpu;
 	struct walker host;
+	ns_t since;
 
 	if (!c->machine || sonde_cpu(w->f->run, vcpu, &cpu) || cpu.host_thread < 0 ||
-	    w->depth + 1 >= DEPTH_MAX || !last_sleep(w->f, vcpu, begin, end, &sleep))
+	    w->depth + 1 >= DEPTH_MAX)
 		return false;
+	if (!last_sleep(w->f, vcpu, begin, end, &sleep)) {
+		if (!ready_since(w->f, vcpu, &cpu, begin, end, &since))
+			return false;
+		follow(w->f, cpu.host_thread, w->depth + 1, since, end);
+		add_wait(w, context, c, begin, since);
+		return true;
+	}
 	/* From the wake-up on, the vCPU's thread is what is waited for. */
 	follow(w->f, cpu.host_thread, w->depth + 1, sleep.end, end);
 	host = walker_of(w->f, cpu.host_thread, w->depth + 1);
@@ -197,17 +319,17 @@ static bool follow_outwards(struct walker *w, const struct sonde_context *c, ns_
 	/* As if the thread had slept until then in its host. */
 	struct sonde_interval woken;
 	struct sonde_context by;
-	int64_t waker = -1, context = -1;
+	int64_t waker = -1, woken_by = -1;
 
-	if (!sonde_at(w->f->run, host.waker, sleep.end, &woken) && woken.value) {
-		context = (int64_t)woken.value - 1;
-		if (!sonde_context(w->f->run, context, &by))
-			waker = waking_thread(&host, &by);
+	if (!sonde_at(w->f->run, host.waker, sleep.end, &woken) && woken.value &&
+	    !sonde_context(w->f->run, (int64_t)woken.value - 1, &by)) {
+		woken_by = (int64_t)woken.value - 1;
+		waker = waking_thread(&host, &by);
 	}
 	if (waker >= 0)
 		follow(w->f, waker, w->depth + 2, begin, sleep.end);
-	else if (context < 0 || !follow_outwards(&host, &by, begin, sleep.end))
-		add_plain(w, PATH_WAITS, context, begin, sleep.end);
+	else if (woken_by < 0 || !follow_outwards(&host, woken_by, &by, begin, sleep.end))
+		add_wait(w, woken_by, c, begin, sleep.end);
 	return true;
 }
 
@@ -216,18 +338,19 @@ static void slept(struct walker *w, ns_t begin, ns_t end)
 {
 	struct sonde_interval i;
 	struct sonde_context c;
-	int64_t waker;
+	int64_t waker, context;
 
 	if (w->waker == ATTR_NONE || sonde_at(w->f->run, w->waker, end, &i) || !i.value ||
 	    sonde_context(w->f->run, (int64_t)i.value - 1, &c)) {
 		add_plain(w, PATH_WAITS, -1, begin, end);
 		return;
 	}
+	context = (int64_t)i.value - 1;
 	waker = waking_thread(w, &c);
 	if (waker >= 0)
 		follow(w->f, waker, w->depth + 1, begin, end);
-	else if (!follow_outwards(w, &c, begin, end))
-		add_plain(w, PATH_WAITS, (int64_t)i.value - 1, begin, end);
+	else if (!follow_outwards(w, context, &c, begin, end))
+		add_wait(w, context, &c, begin, end);
 }
 
 /* Before its first moment: whoever made it. */
@@ -302,7 +425,8 @@ static int by_begin(const void *a, const void *b)
 static bool goes_on(const struct path_step *a, const struct path_step *b)
 {
 	return a->end == b->begin && a->kind == b->kind && a->thread == b->thread &&
-	       a->context == b->context && a->on == b->on && a->depth == b->depth;
+	       a->context == b->context && a->on == b->on && a->depth == b->depth &&
+	       a->ready == b->ready && a->instead == b->instead;
 }
 
 static void settle(struct path *p)

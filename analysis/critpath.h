@@ -9,9 +9,10 @@
  *
  * While the thread wants to run, the path is its own.  While it sleeps, the path is that of whoever
  * woke it at the end of the sleep, over the same time; and so on.  An interrupt handler that wakes
- * a thread of a VM leads outwards: to what woke the vCPU that handled it, when that slept itself.
- * Where nobody is known to go on with, the time is a wait, for that interrupt or for what is
- * unknown.  The steps partition the window.
+ * a thread of a VM leads outwards: to what woke the vCPU that handled it, when that slept itself; to
+ * the vCPU's thread, while that was ready until the handler ran, but did not.  Where nobody is known
+ * to go on with, the time is a wait, for that interrupt or for what is unknown.  The steps partition
+ * the window.
  */
 enum path_kind {
 	PATH_RUNS,	  /* its code really ran */
@@ -31,6 +32,8 @@ struct path_step {
 	int64_t thread;	 /* row: whose part of the path this is, -1 unknown */
 	int64_t context; /* row: what the physical CPU ran; PATH_WAITS: what woke it; -1 unknown */
 	int64_t on;	 /* CPU row of the physical CPU, -1 */
+	int64_t ready;	 /* CPU row of a vCPU under it that was ready and did not run; -1 none */
+	int64_t instead; /* PATH_WAITS, with @ready: row of what @on ran instead; -1 unknown */
 };
 
 struct path {

@@ -44,6 +44,45 @@ static void say_wait(struct sentence *s, const struct path_step *step,
 	}
 }
 
+static bool is_vcpu_thread(const struct sentence *s, int64_t thread)
+{
+	struct sonde_thread t;
+
+	return !sonde_thread(s->run, thread, &t) && t.vcpu >= 0;
+}
+
+/* "web1 vCPU 2 was ready, CPU 3 ran postgres[12] of host0"; of that vCPU's own thread "ready, CPU 3
+ * ran ..."; of other threads "behind postgres[12] of host0" */
+static void say_others(struct sentence *s, const struct path_step *step, const struct culprit *by)
+{
+	bool ready = step->ready >= 0;
+
+	if (ready) {
+		say_cpu(s, step->ready);
+		say(s, " was ");
+	}
+	if (step->kind == PATH_QUEUED && is_vcpu_thread(s, step->thread))
+		ready = true;
+	if (ready)
+		say(s, "ready");
+	if (step->on < 0)
+		return;
+	if (ready)
+		say(s, ", ");
+	if (by->mode == SONDE_MODE_IDLE) {
+		say(s, "on its way to ");
+		say_cpu(s, step->on);
+		return;
+	}
+	if (ready) {
+		say_cpu(s, step->on);
+		say(s, " ran ");
+	} else {
+		say(s, "behind ");
+	}
+	say_culprit(s, by);
+}
+
 /* What a step was about, beyond its kind and its thread. */
 static void say_step(struct sentence *s, const struct path_step *step)
 {
@@ -63,18 +102,15 @@ static void say_step(struct sentence *s, const struct path_step *step)
 		break;
 	case PATH_OFF_CPU:
 	case PATH_QUEUED:
-		if (culprit.mode == SONDE_MODE_IDLE) {
-			say(s, "on its way to ");
-			say_cpu(s, step->on);
-			break;
-		}
-		if (step->context < 0)
-			break;
-		say(s, "behind ");
-		say_culprit(s, &culprit);
+		say_others(s, step, &culprit);
 		break;
 	case PATH_WAITS:
 		say_wait(s, step, &c);
+		if (step->ready < 0)
+			break;
+		culprit = culprit_of(s->run, step->instead);
+		say(s, "; ");
+		say_others(s, step, &culprit);
 		break;
 	default:
 		break;
@@ -86,7 +122,8 @@ static void say_step(struct sentence *s, const struct path_step *step)
 
 static void add_step(struct sonde_facts *out, struct sonde_run *run, const struct path_step *step)
 {
-	struct culprit by = culprit_of(run, step->context);
+	bool instead = step->kind == PATH_WAITS && step->ready >= 0;
+	struct culprit by = culprit_of(run, instead ? step->instead : step->context);
 	struct sentence says = {.run = run};
 	struct sonde_thread t;
 	char *text;
@@ -109,6 +146,7 @@ static void add_step(struct sonde_facts *out, struct sonde_run *run, const struc
 			  cell_int(by.machine),
 			  cell_int(by.thread),
 			  cell_int(by.mode),
+			  cell_int(step->ready),
 		  });
 }
 
@@ -127,9 +165,10 @@ static const struct sonde_column columns[] = {
 	{"what", "WHAT", SONDE_COL_STRING, "in words"},
 	{"on", "ON", SONDE_COL_CPU, "physical CPU"},
 	{"by_machine", "BY", SONDE_COL_MACHINE,
-	 "machine of what that CPU ran, or of what ended the wait"},
+	 "machine of what that CPU ran, or, where none is told, of what ended the wait"},
 	{"by", "BY THREAD", SONDE_COL_THREAD, "its thread"},
 	{"mode", "AS", SONDE_COL_MODE, "what it did"},
+	{"ready", "READY", SONDE_COL_CPU, "vCPU under the thread that was ready and did not run"},
 };
 
 static const struct sonde_analysis critical_path = {

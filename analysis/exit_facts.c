@@ -54,7 +54,7 @@ static const struct sonde_column exits_columns[] = {
 	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
 	{"count", "EXITS", SONDE_COL_INT, "how many, that were followed by an entry"},
-	{"total", "TIME", SONDE_COL_NS,
+	{"total", "UNTIL ENTRY", SONDE_COL_NS,
 	 "from exit to entry, be the thread on a CPU or not: a halt lasts as long as it sleeps"},
 	{"mean", "MEAN", SONDE_COL_NS, "per exit"},
 	{"min", "MIN", SONDE_COL_NS, "shortest"},
@@ -167,7 +167,7 @@ static const struct sonde_column cause_columns[] = {
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
 	{"count", "EXITS", SONDE_COL_INT,
 	 "how many; with nesting, each hypervisor that records counts its own"},
-	{"total", "TIME", SONDE_COL_NS, "from exit to entry"},
+	{"total", "UNTIL ENTRY", SONDE_COL_NS, "from exit to entry"},
 	{"mean", "MEAN", SONDE_COL_NS, "per exit"},
 	{"max", "MAX", SONDE_COL_NS, "longest"},
 	{"max_at", "MAX AT", SONDE_COL_TIME, "when the longest began"},
@@ -229,7 +229,7 @@ static const struct sonde_column nesting_columns[] = {
 	 "would be the price without nesting"},
 	{"mean", "MEAN UNTIL BACK", SONDE_COL_NS,
 	 "from an exit that is handed on until the nested VM's entry, its host's sleep included"},
-	{"total", "TIME", SONDE_COL_NS, "of all these exits, from exit to entry"},
+	{"total", "UNTIL ENTRY", SONDE_COL_NS, "of all these exits, from exit to entry"},
 };
 
 const struct analysis nesting_analysis = {

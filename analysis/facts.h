@@ -49,6 +49,11 @@ void facts_add(struct sonde_facts *f, const union sonde_cell *cells);
 /* Sorts rows by an integer column, greatest first. */
 void facts_sort(struct sonde_facts *f, const char *column);
 
+/* A copy with those rows that are about @machine or one inside it: whose row it is says the first
+ * column that names a machine or a CPU.  Without such a column, no row is.  0 or -ENOMEM. */
+int facts_of_machine(struct sonde_facts **out, const struct sonde_run *run,
+		     const struct sonde_facts *all, int64_t machine);
+
 static inline union sonde_cell cell_int(int64_t i)
 {
 	return (union sonde_cell){.i = i};

@@ -39,10 +39,11 @@ static const struct sonde_column reason_columns[] = {
 	{"by", "HANDLED BY", SONDE_COL_MACHINE, "machine whose hypervisor did the work"},
 	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
-	{"count", "EXITS", SONDE_COL_INT,
+	{"count", "STAYS", SONDE_COL_INT,
 	 "stays outside guest mode; with nesting, each hypervisor that records counts its own"},
-	{"total", "TIME", SONDE_COL_NS, "hypervisor time"},
-	{"mean", "MEAN", SONDE_COL_NS, "per exit"},
+	{"total", "HYPERVISOR", SONDE_COL_NS,
+	 "hypervisor time, that is CPU time: while it sleeps or others run, it does not count"},
+	{"mean", "MEAN", SONDE_COL_NS, "per stay"},
 	{"longest", "LONGEST", SONDE_COL_NS, "longest on one physical CPU"},
 };
 

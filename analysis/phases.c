@@ -42,9 +42,9 @@ static ns_t sum(const struct sonde_facts *f, size_t row, const char *const *colu
 static void account_vcpu(struct account *a, const struct sonde_facts *f, size_t row)
 {
 	ns_t own = SUM(f, row, "user", "kernel", "guest", "nested");
-	ns_t hypervisor = SUM(f, row, "hypervisor", "halting");
+	ns_t hypervisor = SUM(f, row, "kvm", "halting", "nesting");
 	ns_t vmm = SUM(f, row, "vmm");
-	ns_t lost = SUM(f, row, "ready", "preempted", "throttled", "interrupts", "below");
+	ns_t lost = SUM(f, row, "ready", "preempted", "throttled", "inherited", "outer_irq");
 	ns_t waits = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(wait_columns); i++) {
@@ -98,8 +98,8 @@ static int account_thread(struct account *a, struct sonde_run *run, const struct
 
 	a->waits_for = "";
 	a->total = p->end - p->begin;
-	ret = sonde_sum(run, sonde_attr_of_thread(run, p->thread, "state"), p->begin, p->end, &shares,
-			&nr);
+	ret = sonde_sum(run, sonde_attr_of_thread(run, p->thread, "state"), p->begin, p->end,
+			&shares, &nr);
 	if (ret)
 		return fail(err, ret, "cannot sum up a thread's states: %s", strerror(-ret));
 	for (unsigned i = 0; i < nr; i++) {

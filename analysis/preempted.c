@@ -261,9 +261,23 @@ const struct analysis preemption_victim_analysis = {
 
 /* ---- each vCPU's time ---------------------------------------------------------------------- */
 
-static int vcpu_row(struct sonde_facts *out, struct sonde_run *run, int64_t vcpu, ns_t begin,
-		    ns_t end)
+/* What a vCPU lost because those that it was on did not run. */
+static ns_t inherited_by(const struct sonde_facts *states, int64_t vcpu)
 {
+	unsigned who = (unsigned)sonde_facts_column(states, "vcpu");
+	unsigned inherited = (unsigned)sonde_facts_column(states, "inherited");
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(states); row++) {
+		if (sonde_facts_cell(states, row, who).i == vcpu)
+			return sonde_facts_cell(states, row, inherited).i;
+	}
+	return 0;
+}
+
+static int vcpu_row(struct sonde_facts *out, struct sonde_run *run,
+		    const struct sonde_facts *states, int64_t vcpu, ns_t begin, ns_t end)
+{
+	ns_t inherited = inherited_by(states, vcpu), lost;
 	ns_t per_state[VCPU_GONE + 1] = {0};
 	ns_t unknown_ns;
 	struct sonde_machine m;
@@ -282,33 +296,38 @@ static int vcpu_row(struct sonde_facts *out, struct sonde_run *run, int64_t vcpu
 	sonde_cpu(run, vcpu, &cpu);
 	sonde_machine(run, cpu.machine, &m);
 	unknown_ns = per_state[VCPU_UNKNOWN] + per_state[VCPU_NONE];
-	facts_add(out,
-		  (union sonde_cell[]){
-			  cell_int(vcpu),
-			  cell_int(m.parent),
-			  cell_int(per_state[VCPU_ON_CPU]),
-			  cell_int(per_state[VCPU_PREEMPTED]),
-			  cell_int(per_state[VCPU_WAITING]),
-			  cell_int(per_state[VCPU_GONE]),
-			  cell_int(unknown_ns),
-			  cell_int(share_ppm(per_state[VCPU_PREEMPTED], end - begin - unknown_ns)),
-		  });
+	lost = per_state[VCPU_PREEMPTED] + inherited;
+	facts_add(out, (union sonde_cell[]){
+			       cell_int(vcpu),
+			       cell_int(m.parent),
+			       cell_int(per_state[VCPU_ON_CPU]),
+			       cell_int(per_state[VCPU_PREEMPTED]),
+			       cell_int(per_state[VCPU_WAITING]),
+			       cell_int(per_state[VCPU_GONE]),
+			       cell_int(unknown_ns),
+			       cell_int(share_ppm(per_state[VCPU_PREEMPTED], end - begin)),
+			       cell_int(inherited),
+			       cell_int(lost),
+			       cell_int(share_ppm(lost, end - begin)),
+		       });
 	return 0;
 }
 
 static int find_vcpu_time(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 			  struct error *err)
 {
-	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
-		int ret;
+	struct sonde_error public_err = {0};
+	struct sonde_facts *states;
+	int ret = sonde_facts_get(&states, run, "vcpu_state", begin, end, &public_err);
 
-		if (run->cpu_attrs[row][CPU_STATE] == ATTR_NONE)
-			continue;
-		ret = vcpu_row(out, run, row, begin, end);
-		if (ret)
-			return fail(err, ret, "cannot sum up a vCPU's states: %s", strerror(-ret));
+	if (ret)
+		return fail(err, ret, "%s", public_err.text);
+	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
+		if (run->cpu_attrs[row][CPU_STATE] != ATTR_NONE)
+			ret = vcpu_row(out, run, states, row, begin, end);
 	}
-	return 0;
+	sonde_facts_free(states);
+	return ret ? fail(err, ret, "cannot sum up a vCPU's states: %s", strerror(-ret)) : 0;
 }
 
 static const struct sonde_column vcpu_columns[] = {
@@ -316,13 +335,17 @@ static const struct sonde_column vcpu_columns[] = {
 	{"parent", "ON CPUS OF", SONDE_COL_MACHINE,
 	 "machine on whose CPUs its thread runs; those of a VM may themselves be off the CPU"},
 	{"on_cpu", "ON A CPU", SONDE_COL_NS, "its thread ran on a CPU of its parent"},
-	{"preempted", "READY, NOT RUN", SONDE_COL_NS,
+	{"preempted", "READY", SONDE_COL_NS,
 	 "its thread was ready, but did not run: fact vcpu_state's queued, preempted and "
 	 "throttled"},
 	{"waiting", "WAITING", SONDE_COL_NS, "blocked or halted"},
 	{"gone", "GONE", SONDE_COL_NS, "after its end"},
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known"},
-	{"share", "OF KNOWN", SONDE_COL_PPM, "that, of all time but the unknown"},
+	{"share", "OF RUN", SONDE_COL_PPM, "ready but not running, of the window's length"},
+	{"inherited", "INHERITED", SONDE_COL_NS,
+	 "of its time on a CPU: the vCPU that it was on did not run itself"},
+	{"lost", "LOST", SONDE_COL_NS, "ready but not running, or inherited"},
+	{"lost_share", "LOST OF RUN", SONDE_COL_PPM, "of the window's length"},
 };
 
 const struct analysis vcpu_time_analysis = {

@@ -110,7 +110,7 @@ static const struct sonde_column steal_columns[] = {
 	{"length", "FOR", SONDE_COL_NS, "until the last reading, or the window's end"},
 	{"guest", "GUEST SAYS", SONDE_COL_NS, "stolen in that time, by its guest's /proc/stat"},
 	{"unit", "+-", SONDE_COL_NS, "unit of that count"},
-	{"found", "READY, NOT RUN", SONDE_COL_NS,
+	{"found", "READY", SONDE_COL_NS,
 	 "its thread was ready to run and did not; all that follows"},
 	{"ready", "QUEUED", SONDE_COL_NS, "it had been woken, and waited for its turn"},
 	{"slice", "SLICE", SONDE_COL_NS, "its time was up"},

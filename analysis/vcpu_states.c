@@ -17,11 +17,12 @@
 	X(KERNEL, "kernel", "KERNEL", "its kernel ran")                                            \
 	X(GUEST, "guest", "GUEST", "its code ran, user or kernel not known")                       \
 	X(NESTED, "nested", "NESTED", "code of VMs in it ran, or their hypervisor in it")          \
-	X(HYPERVISOR, "hypervisor", "HYPERVISOR", "the hypervisors around it worked for it")       \
+	X(KVM, "kvm", "KVM", "its hypervisor worked for it")                                       \
 	X(VMM, "vmm", "VMM", "its VMM's user space handled an exit")                               \
 	X(HALTING, "halting", "HALTING", "its hypervisor polled, put it to sleep or woke it up")   \
-	X(INTERRUPTS, "interrupts", "INTERRUPTS", "interrupt handlers of the machines around it")  \
-	X(BELOW, "below", "BELOW", "the vCPU that it was on did not run itself")                   \
+	X(NESTING, "nesting", "NESTING", "hypervisors worked for the vCPU it was on, or for one in it") \
+	X(OUTER_IRQ, "outer_irq", "OUTER IRQ", "interrupt handlers of the machines around it")     \
+	X(INHERITED, "inherited", "INHERITED", "the vCPU that it was on did not run itself")        \
 	X(READY, "ready", "QUEUED", "it had been woken, and waited for a CPU")                      \
 	X(PREEMPTED, "preempted", "PREEMPTED", "it could have gone on, and something else ran")    \
 	X(THROTTLED, "throttled", "THROTTLED", "its cgroup's quota was used up: its CPU idled")    \
@@ -102,17 +103,17 @@ static enum share outer_code(const struct scan *s, const struct sonde_context *c
 
 	switch (c->mode) {
 	case SONDE_MODE_HYPERVISOR:
-		if (!is_related(s, c->serves))
-			return SHARE_BELOW;
-		return c->vmm >= 0 ? SHARE_VMM : SHARE_HYPERVISOR;
+		if (c->serves != s->vcpu)
+			return is_related(s, c->serves) ? SHARE_NESTING : SHARE_INHERITED;
+		return c->vmm >= 0 ? SHARE_VMM : SHARE_KVM;
 	case SONDE_MODE_IRQ:
 	case SONDE_MODE_SOFTIRQ:
-		return for_it ? SHARE_INTERRUPTS : SHARE_BELOW;
+		return for_it ? SHARE_OUTER_IRQ : SHARE_INHERITED;
 	case SONDE_MODE_UNKNOWN:
 	case SONDE_MODE_GUEST:
 		return SHARE_UNKNOWN;
 	default:
-		return for_it ? SHARE_HYPERVISOR : SHARE_BELOW;
+		return !for_it ? SHARE_INHERITED : th.vcpu == s->vcpu ? SHARE_KVM : SHARE_NESTING;
 	}
 }
 
@@ -121,12 +122,12 @@ static enum share share_of(const struct scan *s, const struct sonde_context *c)
 	if (c->machine >= sonde_nr_machines(s->run))
 		return SHARE_UNKNOWN;
 	if (c->machine == s->cpu.machine)
-		return c->cpu == s->cpu.number ? own_code(c) : SHARE_BELOW;
+		return c->cpu == s->cpu.number ? own_code(c) : SHARE_INHERITED;
 	if (is_inside(s, c->machine, s->cpu.machine))
 		return SHARE_NESTED;
 	if (is_inside(s, s->cpu.machine, c->machine))
 		return outer_code(s, c);
-	return SHARE_BELOW;
+	return SHARE_INHERITED;
 }
 
 /* From the exit by which it halts to the next entry, the hypervisor's work is for the halt. */
@@ -150,7 +151,7 @@ static bool each_user(const struct cpu_user *p, void *data)
 			s->kinds[p->context] = (uint8_t)(share_of(s, &s->contexts[p->context]) + 1);
 		share = (enum share)(s->kinds[p->context] - 1);
 	}
-	if (share == SHARE_HYPERVISOR && is_halting(s, p->from))
+	if (share == SHARE_KVM && is_halting(s, p->from))
 		share = SHARE_HALTING;
 	s->shares[share] += p->to - p->from;
 	return true;
@@ -282,9 +283,10 @@ static const struct sonde_column vcpu_columns[] = {
 
 const struct analysis vcpu_state_analysis = {
 	{"vcpu_state", "What each vCPU did",
-	 "running its own code, its hypervisor's doing, ready but not running (queued, preempted "
-	 "or "
-	 "throttled), waiting and what for: adds up to the window's length",
+	 "running its own code; its hypervisor's work (KVM, VMM and halting) and what nesting "
+	 "adds; "
+	 "lost: inherited from the vCPU it was on, or ready but not running (queued, preempted or "
+	 "throttled); waiting and what for: adds up to the window's length",
 	 vcpu_columns, ARRAY_SIZE(vcpu_columns)},
 	find_vcpu_states,
 };

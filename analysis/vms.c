@@ -11,8 +11,11 @@
 
 enum mix {
 	MIX_OWN,
-	MIX_HYPERVISOR,
+	MIX_KVM,
 	MIX_VMM,
+	MIX_HALTING,
+	MIX_NESTING,
+	MIX_OUTER_IRQ,
 	MIX_LOST,
 	MIX_TIMER,
 	MIX_DISK,
@@ -33,11 +36,12 @@ static const struct {
 	{"kernel", MIX_OWN},
 	{"guest", MIX_OWN},
 	{"nested", MIX_OWN},
-	{"hypervisor", MIX_HYPERVISOR},
-	{"halting", MIX_HYPERVISOR},
+	{"kvm", MIX_KVM},
 	{"vmm", MIX_VMM},
-	{"interrupts", MIX_LOST},
-	{"below", MIX_LOST},
+	{"halting", MIX_HALTING},
+	{"nesting", MIX_NESTING},
+	{"outer_irq", MIX_OUTER_IRQ},
+	{"inherited", MIX_LOST},
 	{"ready", MIX_LOST},
 	{"preempted", MIX_LOST},
 	{"throttled", MIX_LOST},
@@ -54,10 +58,11 @@ static const struct {
 struct profile {
 	const char *run, *vm;
 	int64_t vcpus;
-	ns_t known_ns; /* of all its vCPUs' time */
-	double mix[NR_MIX];
-	bool is_ns;	/* its run's time is in ns; else in cycles */
-	bool has_rates; /* they compare to those of the others: all are of one unit */
+	ns_t all_ns;	    /* the window, once per vCPU */
+	ns_t known_ns;	    /* of that */
+	double mix[NR_MIX]; /* of what is known, so that VMs can be compared */
+	bool is_ns;	    /* its run's time is in ns; else in cycles */
+	bool has_rates;	    /* they compare to those of the others: all are of one unit */
 	double rates[NR_RATES];
 	int kind, group;
 	double silhouette;
@@ -89,6 +94,7 @@ static void add_mix(struct profile *p, const struct sonde_run *run, int64_t vm,
 		if (!is_of(run, cell(states, row, "vcpu").i, vm))
 			continue;
 		p->vcpus++;
+		p->all_ns += cell(states, row, "total").i;
 		for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 			ns_t time = cell(states, row, parts[i].column).i;
 
@@ -262,7 +268,8 @@ static int find_groups(struct profiles *ps)
 
 static void add_row(struct sonde_facts *out, const struct profile *p)
 {
-	union sonde_cell row[6 + NR_MIX + NR_RATES];
+	union sonde_cell row[7 + NR_MIX + NR_RATES];
+	double known = (double)p->known_ns / (double)p->all_ns;
 	unsigned n = 0;
 
 	row[n++] = cell_str(p->vm);
@@ -271,7 +278,8 @@ static void add_row(struct sonde_facts *out, const struct profile *p)
 	row[n++] = cell_int(llround(p->silhouette * 1e6));
 	row[n++] = cell_int(p->vcpus);
 	for (unsigned i = 0; i < NR_MIX; i++)
-		row[n++] = cell_int(llround(p->mix[i] * 1e6));
+		row[n++] = cell_int(llround(p->mix[i] * known * 1e6));
+	row[n++] = cell_int(llround((1 - known) * 1e6));
 	for (unsigned i = 0; i < NR_RATES; i++)
 		row[n++] = cell_int(p->has_rates ? llround(p->rates[i]) : -1);
 	row[n++] = cell_str(!p->has_rates ? "" : p->is_ns ? "per s" : "per 10^9 cycles");
@@ -287,19 +295,24 @@ static const struct sonde_column columns[] = {
 	 "all "
 	 "are of one group"},
 	{"vcpus", "VCPUS", SONDE_COL_INT, "that it has"},
-	{"own", "OWN CODE", SONDE_COL_PPM, "of its vCPUs' time: its code ran"},
-	{"hypervisor", "KVM", SONDE_COL_PPM, "KVM worked for it"},
-	{"vmm", "VMM", SONDE_COL_PPM, "its VMM's user space worked for it"},
+	{"own", "RUNS", SONDE_COL_PPM,
+	 "of the window, once per vCPU, as all that follows: its code ran, VMs in it included"},
+	{"kvm", "KVM", SONDE_COL_PPM, "its hypervisor worked for it"},
+	{"vmm", "VMM", SONDE_COL_PPM, "its VMM's user space handled an exit"},
+	{"halting", "HALTING", SONDE_COL_PPM,
+	 "its hypervisor polled, put it to sleep or woke it up"},
+	{"nesting", "NESTING", SONDE_COL_PPM,
+	 "hypervisors worked for the vCPUs it was on, or for VMs in it"},
+	{"outer_irq", "OUTER IRQ", SONDE_COL_PPM, "interrupt handlers of the machines around it"},
 	{"lost", "LOST", SONDE_COL_PPM,
-	 "it could have gone on, and did not: ready but not running, interrupted by machines "
-	 "around "
-	 "it, or on a vCPU that did not run itself"},
+	 "ready but not running, or inherited: on a vCPU that did not run itself"},
 	{"timer", "TIMER", SONDE_COL_PPM, "it waited for a timer"},
 	{"disk", "DISK", SONDE_COL_PPM, "for a disk"},
 	{"network", "NETWORK", SONDE_COL_PPM, "for the network"},
 	{"ipi", "IPI", SONDE_COL_PPM, "for another of its vCPUs"},
 	{"device", "DEVICE", SONDE_COL_PPM, "for another device"},
 	{"other", "OTHER", SONDE_COL_PPM, "for its VMM, its host, or what is not known"},
+	{"unknown", "UNKNOWN", SONDE_COL_PPM, "not known, or after its end"},
 	{"exits", "EXITS/S", SONDE_COL_INT,
 	 "exits per second of a vCPU's time; -1 in a run whose unit is cycles, beside one in ns"},
 	{"waits", "WAITS/S", SONDE_COL_INT, "waits, likewise"},

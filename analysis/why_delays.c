@@ -308,6 +308,34 @@ static struct verdict verdict_of(const struct why *w, const struct losers *l,
 	return v;
 }
 
+static int64_t cell(const struct sonde_facts *f, size_t row, const char *column)
+{
+	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column)).i;
+}
+
+/* Of a nested VM's vCPU: what it lost besides, because the vCPU that it was on did not run. */
+static void say_inherited(struct sentence *s, const struct why *w, int64_t vcpu)
+{
+	struct sonde_error err;
+	struct sonde_facts *f;
+
+	if (sonde_facts_get(&f, w->run, "vcpu_time", w->begin, w->end, &err))
+		return;
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+		ns_t inherited = cell(f, row, "inherited");
+		char share[UNIT_TEXT];
+
+		if (cell(f, row, "vcpu") != vcpu || !inherited)
+			continue;
+		say(s, " With ");
+		say_length(s, inherited);
+		say(s, " inherited from the vCPU that it was on, it lost ");
+		say_length(s, cell(f, row, "lost"));
+		say(s, " (%s).", unit_share(share, cell(f, row, "lost_share")));
+	}
+	sonde_facts_free(f);
+}
+
 static void vcpu_verdict(struct why *w, const struct losers *l, const struct loser *loser)
 {
 	struct sonde_cpu cpu;
@@ -322,6 +350,7 @@ static void vcpu_verdict(struct why *w, const struct losers *l, const struct los
 	say_window(&v.says, w, loser);
 	say_causes(&v.says, l, loser);
 	say_worst(&v.says, loser);
+	say_inherited(&v.says, w, loser->row);
 	why_add(w, &v);
 }
 

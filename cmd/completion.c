@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bash completion, made from the tables of commands and options. */
 #include "cmd/command.h"
+#include "cmd/report_topics.h"
 #include "sql/ready.h"
 
 #include <stdio.h>
@@ -52,13 +53,24 @@ static void print_ready(FILE *out)
 	fputs("\" ;;\n", out);
 }
 
+/* What may stand where a file may. */
+static void print_topics(FILE *out)
+{
+	fputs("topics=\"", out);
+	for (unsigned i = 0; i < nr_topics; i++)
+		fprintf(out, "%s%s", i ? " " : "", topics[i].name);
+	fputs("\" ", out);
+}
+
 static void print_command(FILE *out, const struct command *c)
 {
 	struct option_set own = {c->options, c->nr_options, 0, NULL};
 	struct option_set common = {common_rows, nr_common_rows, c->common, NULL};
 
-	fprintf(out, "\t%s) %swords=\"", c->name,
-		c->common & COMMON_INPUT ? "only='!*.sonde' " : "");
+	fprintf(out, "\t%s) %s", c->name, c->common & COMMON_INPUT ? "only='!*.sonde' " : "");
+	if (c == &report_command)
+		print_topics(out);
+	fputs("words=\"", out);
 	print_words(out, &own);
 	print_words(out, &common);
 	fputs("\" ;;\n", out);
@@ -71,7 +83,7 @@ void print_completion(FILE *out)
 	fputs("# bash completion for sonde; made by: sonde --completion bash\n"
 	      "_sonde() {\n"
 	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words= "
-	      "only=\n"
+	      "only= topics=\n"
 	      "\tlocal command=${COMP_WORDS[1]}\n"
 	      "\t[[ ${COMP_WORDS[0]##*/} != sonde-agent ]] || command=agent\n"
 	      "\tCOMPREPLY=()\n"
@@ -106,7 +118,8 @@ void print_completion(FILE *out)
 	      "\tif [[ $cur == -* ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
 	      "\telif [[ -n $only && $prev != -* ]]; then\n"
-	      "\t\tCOMPREPLY=($(compgen -f -X \"$only\" -- \"$cur\"; compgen -d -- \"$cur\"))\n"
+	      "\t\tCOMPREPLY=($(compgen -W \"$topics\" -- \"$cur\"; "
+	      "compgen -f -X \"$only\" -- \"$cur\"; compgen -d -- \"$cur\"))\n"
 	      "\telse\n"
 	      "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"
 	      "\tfi\n"

@@ -381,8 +381,9 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 				err.text);
 	}
 	s.begin_s = now_s();
-	if (!inv->common.quiet && !s.workload.pid && !s.duration_s)
-		fprintf(stderr, "sonde record: recording into %s; ^C ends it\n", s.path);
+	if (!inv->common.quiet && !s.workload.pid)
+		fprintf(stderr, "sonde record: recording into %s%s%s; ^C ends it\n", s.path,
+			s.duration_s ? " for " : "", s.duration_s ? opt->duration : "");
 	return end(&s, wait_for_end(&s));
 }
 

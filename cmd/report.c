@@ -4,6 +4,7 @@
 #include "cmd/outfile.h"
 #include "cmd/report_sections.h"
 #include "cmd/report_topics.h"
+#include "analysis/facts.h"
 #include "report/chart.h"
 #include "report/csv.h"
 #include "report/facts.h"
@@ -19,6 +20,7 @@
 struct report_options {
 	uint64_t top;
 	struct text_list sections;
+	const char *vm;
 	const char *svg;
 	const char *html;
 };
@@ -29,6 +31,8 @@ struct report_options {
 static const struct option_row option_rows[] = {
 	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
 	 "rows per table (default 15; JSON has all of them)", 0},
+	{0, "vm", OPTION_TEXT, FIELD(vm), "NAME", NULL,
+	 "only what is about this machine, and those inside it", 0},
 	{0, "svg", OPTION_TEXT, FIELD(svg), "FILE", NULL,
 	 "draw the topic (boot, shutdown, wakeup, exits) as SVG; - for the screen", 0},
 	{'s', "section", OPTION_LIST, FIELD(sections), "NAME", NULL,
@@ -46,7 +50,7 @@ static const struct {
 } sections[] = {
 	{"machine_time", true, {NULL}},
 	{"hypervisor", true, {NULL}},
-	{"vcpu_time", true, {NULL}},
+	{"vcpu_time", true, {"parent", NULL}},
 	{"preemption", false, {NULL}},
 	{"preemption_victim", false, {"share", NULL}},
 	{"exit_reason", false, {"reason", NULL}},
@@ -87,6 +91,26 @@ static union sonde_cell cell_named(const struct sonde_facts *facts, size_t row, 
 	return sonde_facts_cell(facts, row, (unsigned)sonde_facts_column(facts, column));
 }
 
+/* The begin of its sentence; a nested VM's vCPU also loses what those that it is on lose. */
+static void print_lost(const struct invocation *inv, const struct sonde_facts *vcpus, size_t row,
+		       const char *name, bool is_ns)
+{
+	int64_t inherited = cell_named(vcpus, row, "inherited").i;
+	char text[UNIT_TEXT], share[UNIT_TEXT];
+
+	fputs(name, inv->screen.out);
+	if (inherited) {
+		fprintf(inv->screen.out, " lost %s (%s), ",
+			unit_length(text, cell_named(vcpus, row, "lost").i, is_ns),
+			unit_share(share, cell_named(vcpus, row, "lost_share").i));
+		fprintf(inv->screen.out, "%s of it inherited;\n ",
+			unit_length(text, inherited, is_ns));
+	}
+	fputs(inherited ? " it was ready to run but did not for "
+			: " was ready to run but did not for ",
+	      inv->screen.out);
+}
+
 /* "who lost most": a sentence per vCPU that was kept off the CPU for 1% of the window or more. */
 static void print_losers(const struct invocation *inv, struct sonde_run *run,
 			 const struct sonde_facts *vcpus, const struct sonde_facts *pairs)
@@ -97,19 +121,20 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 
 	for (size_t v = 0; v < sonde_facts_nr_rows(vcpus); v++) {
 		int64_t vcpu = cell_named(vcpus, v, "vcpu").i;
-		int64_t lost = cell_named(vcpus, v, "preempted").i;
-		int64_t share = cell_named(vcpus, v, "share").i;
+		int64_t ready = cell_named(vcpus, v, "preempted").i;
 		char name[80], text[UNIT_TEXT], percent[UNIT_TEXT];
 		unsigned culprits = 0;
 
-		if (share < 10000)
+		if (cell_named(vcpus, v, "lost_share").i < 10000)
 			continue;
 		if (!any)
 			screen_title(&inv->screen, "Who was kept off the CPU");
 		any = true;
 		sonde_cpu_label(run, vcpu, name, sizeof(name));
-		fprintf(out, "%s was ready to run but did not for %s (%s), because of\n", name,
-			unit_length(text, lost, is_ns), unit_share(percent, share));
+		print_lost(inv, vcpus, v, name, is_ns);
+		fprintf(out, "%s (%s)%s\n", unit_length(text, ready, is_ns),
+			unit_share(percent, cell_named(vcpus, v, "share").i),
+			ready ? ", because of" : "");
 		for (size_t p = 0; p < sonde_facts_nr_rows(pairs) && culprits < 3; p++) {
 			char machine[80], thread[80];
 			int64_t by = cell_named(pairs, p, "culprit").i;
@@ -180,6 +205,21 @@ static void print_unknown(const struct invocation *inv, struct sonde_run *run,
 	fputc('\n', inv->screen.out);
 }
 
+/* Only the rows of --vm, when it is given. */
+static enum exit_code choose_rows(const struct invocation *inv, struct sonde_run *run,
+				  struct sonde_facts **facts)
+{
+	const struct report_options *opt = inv->values;
+	struct sonde_facts *all = *facts;
+	int ret;
+
+	if (!opt->vm)
+		return EXIT_DONE;
+	ret = facts_of_machine(facts, run, all, sonde_find_machine(run, opt->vm));
+	sonde_facts_free(all);
+	return ret ? complain(inv, EXIT_FAILED, "out of memory") : EXIT_DONE;
+}
+
 static enum exit_code fetch(const struct invocation *inv, struct sonde_run *run, const char *name,
 			    int64_t begin, int64_t end, struct sonde_facts **out)
 {
@@ -190,7 +230,7 @@ static enum exit_code fetch(const struct invocation *inv, struct sonde_run *run,
 	ret = sonde_facts_get(out, run, name, begin, end, &err);
 	ticker_hide(inv->ticker);
 	if (!ret)
-		return EXIT_DONE;
+		return choose_rows(inv, run, out);
 	if (err.code == -EIO)
 		return complain(inv, EXIT_FAILED,
 				"%s: the history is damaged; sonde check lists where; analyse the "
@@ -231,7 +271,7 @@ static enum exit_code print_section(const struct invocation *inv, struct sonde_r
 	*rows += sonde_facts_nr_rows(facts);
 	if (facts_print(&inv->screen, run, facts, view))
 		code = complain(inv, EXIT_FAILED, "out of memory");
-	if (!strcmp(name, "machine_time"))
+	if (!strcmp(name, "machine_time") && !opt->vm)
 		print_sum(inv, run, facts, end - begin);
 	sonde_facts_free(facts);
 	return code;
@@ -240,6 +280,7 @@ static enum exit_code print_section(const struct invocation *inv, struct sonde_r
 static enum exit_code print_summary(const struct invocation *inv, struct sonde_run *run,
 				    int64_t begin, int64_t end)
 {
+	const struct report_options *opt = inv->values;
 	struct sonde_facts *vcpus = NULL;
 	struct sonde_facts *pairs = NULL;
 	struct sonde_facts *machines = NULL;
@@ -250,7 +291,7 @@ static enum exit_code print_summary(const struct invocation *inv, struct sonde_r
 
 	if (!code)
 		code = fetch(inv, run, "preemption", begin, end, &pairs);
-	if (!code)
+	if (!code && !opt->vm)
 		code = fetch(inv, run, "machine_time", begin, end, &machines);
 	if (!code) {
 		sonde_machine(run, 0, &l0);
@@ -261,7 +302,8 @@ static enum exit_code print_summary(const struct invocation *inv, struct sonde_r
 			fprintf(inv->screen.out,
 				"Times are cycles (cy): the traces do not tell the rate of the "
 				"counter; sonde analyze --tsc-khz N tells it\n");
-		print_unknown(inv, run, machines, begin, end);
+		if (machines)
+			print_unknown(inv, run, machines, begin, end);
 		print_losers(inv, run, vcpus, pairs);
 	}
 	sonde_facts_free(machines);
@@ -284,8 +326,8 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 		code = print_section(inv, run, topic->sections[i].name, &view, begin, end, &rows);
 	}
 	if (topic && !code && !rows)
-		fprintf(inv->screen.out, "%s in this run%s\n", topic->nothing,
-			inv->common.time ? "'s window" : "");
+		fprintf(inv->screen.out, "%s%s%s in this run%s\n", opt->vm ? opt->vm : "",
+			opt->vm ? ": " : "", topic->nothing, inv->common.time ? "'s window" : "");
 	if (topic)
 		return code;
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++)
@@ -458,6 +500,12 @@ static enum exit_code report(const struct invocation *inv, struct sonde_run *run
 	const struct report_options *opt = inv->values;
 	int64_t begin, end;
 
+	if (opt->vm && sonde_find_machine(run, opt->vm) < 0)
+		return complain(inv, EXIT_USAGE,
+				"--vm: there is no machine \"%s\"; sonde tree lists them", opt->vm);
+	if (opt->vm && opt->html)
+		return complain(inv, EXIT_USAGE,
+				"--html: the page has all machines, not those of --vm");
 	if (!get_window(inv, run, &begin, &end))
 		return EXIT_USAGE;
 	if (opt->svg)
@@ -497,8 +545,7 @@ static enum exit_code run_report(const struct invocation *inv)
 					opt->sections.items[i]);
 	}
 	if (!topic && inv->nr_operands == 2 && access(inv->operands[0], F_OK))
-		return complain(inv, EXIT_USAGE,
-				"no topic \"%s\"; topics are %s", inv->operands[0],
+		return complain(inv, EXIT_USAGE, "no topic \"%s\"; topics are %s", inv->operands[0],
 				topic_names(names, sizeof(names), false));
 	code = open_input(&asked, &run);
 	if (code)

@@ -22,7 +22,7 @@ const struct topic topics[] = {
 	{.name = "preempt",
 	 .about = "who took whose CPU",
 	 .nothing = "nothing was preempted",
-	 .sections = {{.name = "vcpu_time"},
+	 .sections = {{.name = "vcpu_time", .hide = {"parent"}},
 		      {.name = "steal"},
 		      {.name = "preemption"},
 		      {.name = "preemption_victim", .hide = {"share"}},

@@ -207,7 +207,7 @@ static void json_top_row(struct json *j, struct sonde_run *run, const struct top
 		json_int(j, "unknown", row->parts[TOP_UNKNOWN]);
 	json_cause(j, "mostly", &row->mostly);
 	json_cause(j, "waits_for", &row->waits_for);
-	json_cause(j, row->kind == TOP_THREAD ? "kept_by" : "stolen_by", &row->off_by);
+	json_cause(j, row->kind == TOP_THREAD ? "kept_by" : "lost_to", &row->off_by);
 	json_end(j);
 }
 

@@ -83,9 +83,32 @@ static bool is_hidden(const struct facts_view *view, const char *name)
 	return false;
 }
 
+/* A bound of nothing is the best there is, not a column without a use: "0 ns". */
+static bool zero_tells(const struct sonde_facts *facts, unsigned column)
+{
+	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+
+	return !strcmp(a->name, "clock") && !strcmp(a->columns[column].name, "bound");
+}
+
+static char *table_text(struct sonde_run *run, const struct sonde_facts *facts, size_t row,
+			unsigned column, char *buf, size_t room)
+{
+	union sonde_cell cell = sonde_facts_cell(facts, row, column);
+
+	if (!cell.i && zero_tells(facts, column))
+		snprintf(buf, room, "0 %s", sonde_run_ticks_are_ns(run) ? "ns" : "cy");
+	else
+		facts_cell_text(run, sonde_facts_analysis(facts)->columns[column].type, cell, buf,
+				room);
+	return buf;
+}
+
 static bool is_empty(struct sonde_run *run, const struct sonde_facts *facts, unsigned column,
 		     enum sonde_column_type type)
 {
+	if (zero_tells(facts, column))
+		return false;
 	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++) {
 		union sonde_cell cell = sonde_facts_cell(facts, row, column);
 		char text[CELL_TEXT];
@@ -114,8 +137,7 @@ static size_t column_width(struct sonde_run *run, const struct sonde_facts *fact
 	char text[CELL_TEXT];
 
 	for (size_t row = 0; row < rows; row++) {
-		size_t len = strlen(facts_cell_text(
-			run, c->type, sonde_facts_cell(facts, row, column), text, sizeof(text)));
+		size_t len = strlen(table_text(run, facts, row, column, text, sizeof(text)));
 
 		width = len > width ? len : width;
 	}
@@ -133,9 +155,7 @@ static bool wraps(struct sonde_run *run, const struct sonde_facts *facts, unsign
 	char text[CELL_TEXT];
 
 	for (size_t row = 0; row < rows && c->type == SONDE_COL_STRING; row++) {
-		facts_cell_text(run, c->type, sonde_facts_cell(facts, row, column), text,
-				sizeof(text));
-		if (strlen(text) > SHORT_TEXT)
+		if (strlen(table_text(run, facts, row, column, text, sizeof(text))) > SHORT_TEXT)
 			return true;
 	}
 	return false;
@@ -223,9 +243,7 @@ static void print_row(struct table *t, struct sonde_run *run, const struct sonde
 
 		if (!shown[c])
 			continue;
-		facts_cell_text(run, a->columns[c].type, sonde_facts_cell(facts, row, c), text,
-				sizeof(text));
-		table_cell(t, line, at++, text);
+		table_cell(t, line, at++, table_text(run, facts, row, c, text, sizeof(text)));
 	}
 }
 

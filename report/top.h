@@ -30,8 +30,9 @@ enum top_part {
 	TOP_RUN,   /* its own code ran: a CPU's threads, a vCPU's guest code, a thread */
 	TOP_GUEST, /* of a CPU: code of VMs */
 	TOP_HYP,   /* hypervisor work, VMM included; of a vCPU: on its behalf */
-	TOP_IRQ,   /* interrupt handlers */
-	TOP_OFF,   /* ready to run, but did not */
+	TOP_NEST,  /* of a vCPU: hypervisors worked for the vCPU it was on, or for one in it */
+	TOP_IRQ,   /* interrupt handlers; of a vCPU: of the machines around it */
+	TOP_OFF,   /* a vCPU's lost time (docs/lost-time.md); of a thread: it wanted to run */
 	TOP_WAIT,  /* of a CPU: idle */
 	TOP_UNKNOWN,
 	NR_TOP_PARTS
@@ -52,7 +53,7 @@ struct top_row {
 	int64_t all_ns;		    /* what shares are of: the window, of a VM once per vCPU */
 	struct top_cause mostly;    /* of a CPU: what ran there most */
 	struct top_cause waits_for; /* of a vCPU */
-	struct top_cause off_by;    /* who ran instead */
+	struct top_cause off_by;    /* who ran instead, while it was ready itself */
 };
 
 struct top {
@@ -71,7 +72,7 @@ void top_release(struct top *top);
 
 /* ---- as text ------------------------------------------------------------------------------- */
 
-#define TOP_COLUMNS_MAX 8
+#define TOP_COLUMNS_MAX 9
 
 /* A column of the table of a kind: a part as a share, or a text. */
 struct top_column {

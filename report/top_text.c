@@ -20,11 +20,12 @@ static const struct top_column vm_table[] = {
 	{"VM", "vm", "", 0, TOP_NAME},
 	{"RUNS", "run", "ran", TOP_RUN, TOP_SHARE},
 	{"HYPERV", "hypervisor", "hypervisor", TOP_HYP, TOP_SHARE},
-	{"IRQ", "irq", "interrupts", TOP_IRQ, TOP_SHARE},
-	{"STOLEN", "stolen", "stolen", TOP_OFF, TOP_SHARE},
+	{"NESTING", "nesting", "nesting", TOP_NEST, TOP_SHARE},
+	{"OUTER IRQ", "outer_irq", "outer interrupts", TOP_IRQ, TOP_SHARE},
+	{"LOST", "lost", "lost", TOP_OFF, TOP_SHARE},
 	{"WAITS", "wait", "waited", TOP_WAIT, TOP_SHARE},
 	{"FOR", "waits_for", "waits for", 0, TOP_WAITS_FOR},
-	{"STOLEN BY", "stolen_by", "stolen by", 0, TOP_OFF_BY},
+	{"LOST TO", "lost_to", "lost to", 0, TOP_OFF_BY},
 };
 static const struct top_column thread_table[] = {
 	{"THREAD", "thread", "", 0, TOP_NAME},

@@ -34,10 +34,11 @@ const struct ready_query ready_queries[] = {
 	 "group by 1, 2 order by sum(p.total) desc"},
 
 	{"lost", "How much of its time did each vCPU lose?",
-	 "select vcpu, parent, " MS("on_cpu") " as on_cpu_ms, " MS("preempted") " as lost_ms,\n"
-	 "       " PERCENT("share") " as lost_percent, " MS("waiting") " as waiting_ms,\n"
+	 "select vcpu, parent, " MS("on_cpu") " as on_cpu_ms, " MS("preempted") " as ready_ms,\n"
+	 "       " MS("inherited") " as inherited_ms, " MS("lost") " as lost_ms,\n"
+	 "       " PERCENT("lost_share") " as lost_percent, " MS("waiting") " as waiting_ms,\n"
 	 "       " MS("unknown") " as unknown_ms\n"
-	 "from vcpu_time order by preempted desc"},
+	 "from vcpu_time order by lost desc"},
 
 	{"steal", "What is behind the steal time that guests see?",
 	 "select vcpu, " MS("found") " as found_ms, " MS("guest") " as guest_counted_ms,\n"

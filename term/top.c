@@ -11,7 +11,7 @@
 
 #define PLAY_MS 700
 #define SHARE_WIDTH 7
-#define BAD_PPM 200000 /* of its time stolen: worth a colour */
+#define BAD_PPM 200000 /* of its time lost: worth a colour */
 
 struct screen_of_top {
 	const struct top_view *source;

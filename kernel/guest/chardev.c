@@ -19,7 +19,7 @@
 #define LOOK_AGAIN_MS 20
 
 struct reading {
-	struct mutex lock;
+	struct mutex lock; /* of the rest: threads may share a file */
 	u8 block[HT_SLOT_BLOCK_MAX];
 	u64 next[]; /* by CPU */
 };
@@ -41,12 +41,14 @@ static int device_file_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* Copies the next block that is still there, and sets *@next to it; its length, 0 when there is
- * none yet. */
+/*
+ * Copies the next block that is still there, and sets *@next to it; its length, 0 when there is
+ * none yet.
+ */
 static u32 copy_block(const struct ht_ring *ring, u64 *next, u8 *to)
 {
 	for (;;) {
-		u64 written = smp_load_acquire(&ring->written);
+		u64 written = smp_load_acquire(&ring->written); /* ring_end() */
 		const struct ht_slot *slot;
 		u32 len;
 
@@ -56,7 +58,7 @@ static u32 copy_block(const struct ht_ring *ring, u64 *next, u8 *to)
 			*next = written - ring->nr_slots + 1;
 		slot = (const void *)ring + (*next % ring->nr_slots + 1) * HT_SLOT_BYTES;
 		memcpy(to, slot->block, HT_SLOT_BLOCK_MAX);
-		smp_rmb();
+		smp_rmb(); /* ring_end(): who saw newer bytes sees the count that tells of it */
 		if (READ_ONCE(ring->written) >= *next + ring->nr_slots)
 			continue;
 		len = to[4] | to[5] << 8;
@@ -70,8 +72,8 @@ static ssize_t read_blocks(struct reading *r, char __user *to, size_t len)
 	unsigned int cpu;
 	size_t done = 0;
 
-	for_each_possible_cpu(cpu)
-	{
+	for_each_possible_cpu(cpu) {
+		/* ring_add_cpu() */
 		const struct ht_ring *ring = smp_load_acquire(&per_cpu(sonde_streams, cpu).ring);
 
 		while (ring && len - done >= HT_SLOT_BLOCK_MAX) {

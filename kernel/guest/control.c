@@ -75,22 +75,29 @@ static ssize_t mark_store(struct kobject *kobj, struct kobj_attribute *attr, con
 }
 
 /* One file per number; each is read while its CPU writes it, so it may be a little old. */
-#define TOTAL(field)                                                                               \
+#define TOTAL(field, of_stream)                                                                    \
 	static ssize_t field##_show(struct kobject *kobj, struct kobj_attribute *attr, char *to)   \
 	{                                                                                          \
 		unsigned int cpu;                                                                  \
 		u64 sum = 0;                                                                       \
                                                                                                    \
-		for_each_possible_cpu(cpu) sum += READ_ONCE(per_cpu(sonde_streams, cpu).field);    \
+		for_each_possible_cpu(cpu)                                                         \
+			sum += of_stream(per_cpu_ptr(&sonde_streams, cpu));                        \
 		return sysfs_emit(to, "%llu\n", sum);                                              \
 	}                                                                                          \
 	static struct kobj_attribute field##_attribute =                                           \
 		__ATTR(total_##field, 0444, field##_show, NULL)
 
-TOTAL(events);
-TOTAL(bytes);
-TOTAL(calls);
-TOTAL(dropped);
+#define EVENTS_OF(s) READ_ONCE((s)->events)
+#define BYTES_OF(s) READ_ONCE((s)->bytes)
+#define CALLS_OF(s) READ_ONCE((s)->calls)
+/* Those that the host has been told of, and those that wait for the next block. */
+#define DROPPED_OF(s) (READ_ONCE((s)->dropped) + READ_ONCE((s)->dropped_now))
+
+TOTAL(events, EVENTS_OF);
+TOTAL(bytes, BYTES_OF);
+TOTAL(calls, CALLS_OF);
+TOTAL(dropped, DROPPED_OF);
 
 static struct kobj_attribute classes_attribute = __ATTR(events, 0644, classes_show, classes_store);
 static struct kobj_attribute functions_attribute =

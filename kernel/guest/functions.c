@@ -26,6 +26,7 @@
 #define TELL_EVERY 10 /* looks */
 /* Calls of one function at a time; those that sleep may be many. */
 #define ACTIVE_MAX 64
+#define REMOVED_AT_ONCE 64
 
 static unsigned int function_depth = 16;
 module_param(function_depth, uint, 0644);
@@ -99,7 +100,7 @@ static int on_exit(struct kretprobe_instance *instance, struct pt_regs *regs)
 	struct call *call = (struct call *)instance->data;
 	u64 took = rdtsc() - call->begin;
 
-	if (f && took * 1000000 >= (u64)READ_ONCE(function_threshold_ns) * tsc_khz) {
+	if (f && took >= (u64)READ_ONCE(function_threshold_ns) * tsc_khz / 1000000) {
 		const u64 args[] = {f->symbol, took, call->depth};
 
 		stream_record(HT_FUNCTION, args, ARRAY_SIZE(args));
@@ -112,7 +113,8 @@ static u64 calls_of(const struct function *f)
 	unsigned int cpu;
 	u64 sum = 0;
 
-	for_each_possible_cpu(cpu) sum += READ_ONCE(*per_cpu_ptr(f->calls, cpu));
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(*per_cpu_ptr(f->calls, cpu));
 	return sum;
 }
 
@@ -127,8 +129,7 @@ static void look_for_hot(struct work_struct *work)
 	struct function *f;
 
 	mutex_lock(&hot_lock);
-	list_for_each_entry(f, &functions, list)
-	{
+	list_for_each_entry(f, &functions, list) {
 		u64 calls = calls_of(f);
 
 		if (rate && !f->hot && calls - f->calls_before > rate) {
@@ -202,18 +203,33 @@ int functions_add(const char *list)
 	return 0;
 }
 
-void functions_clear(void)
+/* One grace period for many: each would take one of its own. */
+static void remove_some(void)
 {
+	struct kretprobe *probes[REMOVED_AT_ONCE];
 	struct function *f, *next;
+	unsigned int nr = 0;
 
-	mutex_lock(&hot_lock);
-	list_for_each_entry_safe(f, next, &functions, list)
-	{
-		unregister_kretprobe(&f->probe);
+	list_for_each_entry(f, &functions, list) {
+		probes[nr++] = &f->probe;
+		if (nr == ARRAY_SIZE(probes))
+			break;
+	}
+	unregister_kretprobes(probes, nr);
+	list_for_each_entry_safe(f, next, &functions, list) {
+		if (!nr--)
+			break;
 		list_del(&f->list);
 		free_percpu(f->calls);
 		kfree(f);
 	}
+}
+
+void functions_clear(void)
+{
+	mutex_lock(&hot_lock);
+	while (!list_empty(&functions))
+		remove_some();
 	nr_functions = 0;
 	mutex_unlock(&hot_lock);
 }
@@ -224,9 +240,9 @@ int functions_print(char *to, size_t size)
 	int used = 0;
 
 	mutex_lock(&hot_lock);
-	list_for_each_entry(f, &functions, list) used +=
-		scnprintf(to + used, size - used, "%s %llu %d%s\n", f->name, calls_of(f),
-			  f->probe.nmissed, f->hot ? " hot" : "");
+	list_for_each_entry(f, &functions, list)
+		used += scnprintf(to + used, size - used, "%s %llu %d%s\n", f->name, calls_of(f),
+				  f->probe.nmissed, f->hot ? " hot" : "");
 	mutex_unlock(&hot_lock);
 	return used;
 }

@@ -4,6 +4,9 @@
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 
+#include <trace/events/block.h>
+#include <trace/events/net.h>
+
 #include "probes.h"
 #include "stream.h"
 
@@ -48,10 +51,10 @@ static void on_receive(void *data, struct sk_buff *skb)
 }
 
 static struct probe probes[] = {
-	PROBE(BLOCK, "block_rq_issue", on_issue),
-	PROBE(BLOCK, "block_rq_complete", on_complete),
-	PROBE(NET, "net_dev_xmit", on_send),
-	PROBE(NET, "netif_receive_skb", on_receive),
+	PROBE(BLOCK, block_rq_issue, on_issue),
+	PROBE(BLOCK, block_rq_complete, on_complete),
+	PROBE(NET, net_dev_xmit, on_send),
+	PROBE(NET, netif_receive_skb, on_receive),
 };
 
 const struct probe_table io_probes = {probes, ARRAY_SIZE(probes)};

@@ -4,6 +4,7 @@
 
 #include <linux/module.h>
 
+#include "chardev.h"
 #include "control.h"
 #include "ends.h"
 #include "functions.h"
@@ -35,12 +36,9 @@ static int __init sonde_guest_init(void)
 	ret = streams_open(channel);
 	if (ret)
 		return ret;
-	ret = control_add();
-	if (ret)
-		goto out_streams;
 	ret = panic_watch();
 	if (ret)
-		goto out_control;
+		goto out_streams;
 	ret = shutdown_watch();
 	if (ret)
 		goto out_panic;
@@ -49,16 +47,25 @@ static int __init sonde_guest_init(void)
 	if (ret)
 		goto out_probes;
 	functions_begin();
+	/* Last what users can reach: they may do so at once. */
+	ret = control_add();
+	if (ret)
+		goto out_functions;
+	ret = streams_channel()->readable ? chardev_add() : 0;
+	if (ret)
+		goto out_control;
 	pr_info("channel %s\n", streams_channel()->name);
 	return 0;
 
+out_control:
+	control_remove();
+out_functions:
+	functions_end();
 out_probes:
 	probes_stop();
 	shutdown_unwatch();
 out_panic:
 	panic_unwatch();
-out_control:
-	control_remove();
 out_streams:
 	streams_close();
 	return ret;
@@ -66,6 +73,8 @@ out_streams:
 
 static void __exit sonde_guest_exit(void)
 {
+	if (streams_channel()->readable)
+		chardev_remove();
 	/* Nobody may switch events on any more. */
 	control_remove();
 	functions_end();

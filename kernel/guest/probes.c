@@ -25,7 +25,9 @@ static void take_tracepoint(struct tracepoint *tracepoint, void *unused)
 	struct probe *p;
 	unsigned int t;
 
-	for_each_probe(t, p) if (!strcmp(p->tracepoint, tracepoint->name)) p->at = tracepoint;
+	for_each_probe(t, p)
+		if (!strcmp(p->tracepoint, tracepoint->name))
+			p->at = tracepoint;
 }
 
 void probes_find(void)
@@ -34,8 +36,9 @@ void probes_find(void)
 	unsigned int t;
 
 	for_each_kernel_tracepoint(take_tracepoint, NULL);
-	for_each_probe(t, p) if (!p->at)
-		pr_info("this kernel has no tracepoint %s\n", p->tracepoint);
+	for_each_probe(t, p)
+		if (!p->at)
+			pr_info("this kernel has no tracepoint %s\n", p->tracepoint);
 }
 
 static int probe_switch(struct probe *p, bool on)
@@ -54,19 +57,28 @@ static int probe_switch(struct probe *p, bool on)
 	return ret;
 }
 
-int probes_set(unsigned long classes)
+static int switch_all(unsigned long classes)
 {
 	struct probe *p;
 	unsigned int t;
 	int ret = 0;
 
-	for_each_probe(t, p)
-	{
+	for_each_probe(t, p) {
 		int one = probe_switch(p, classes & BIT(p->class));
 
 		ret = ret ?: one;
 	}
-	classes_on = classes;
+	return ret;
+}
+
+int probes_set(unsigned long classes)
+{
+	int ret = switch_all(classes);
+
+	if (ret)
+		switch_all(classes_on);
+	else
+		classes_on = classes;
 	return ret;
 }
 
@@ -77,7 +89,7 @@ unsigned long probes_classes(void)
 
 void probes_stop(void)
 {
-	probes_set(0);
+	switch_all(0);
 	tracepoint_synchronize_unregister();
 }
 

@@ -2,6 +2,7 @@
 #ifndef SONDE_GUEST_PROBES_H
 #define SONDE_GUEST_PROBES_H
 
+#include <linux/build_bug.h>
 #include <linux/tracepoint.h>
 
 /* Classes of events, as users name them: each is switched on and off as one. */
@@ -23,7 +24,10 @@ enum event_class {
 		NR_CLASSES,
 };
 
-/* A tracepoint, found by its name when the module loads: most are not exported. */
+/*
+ * A tracepoint, found by its name when the module loads: most are not exported.  Files that fill a
+ * table in include the header of each tracepoint's events.
+ */
 struct probe {
 	const char *tracepoint;
 	void *function;
@@ -32,10 +36,14 @@ struct probe {
 	bool on;
 };
 
+/* Calls nothing: a probe that takes other arguments than its tracepoint has does not compile. */
+#define PROBE_FITS(name, probe_function)                                                           \
+	(sizeof((check_trace_callback_type_##name(probe_function), 0)) == sizeof(int))
+
 #define PROBE(class_id, name, probe_function)                                                      \
 	{                                                                                          \
-		.tracepoint = (name), .function = (void *)(probe_function),                        \
-		.class = CLASS_##class_id                                                          \
+		.tracepoint = #name, .function = (void *)(probe_function),                         \
+		.class = CLASS_##class_id + BUILD_BUG_ON_ZERO(!PROBE_FITS(name, probe_function))   \
 	}
 
 struct probe_table {
@@ -47,7 +55,10 @@ extern const struct probe_table sched_probes, interrupt_probes, io_probes;
 
 /* Finds the tracepoints; those that a kernel lacks are said in its log and left out. */
 void probes_find(void);
-/* Switches to the classes in the bit mask @classes.  Not in parallel with itself. */
+/*
+ * Switches to the classes in the bit mask @classes; when that fails, back to those that were on.
+ * Not in parallel with itself.
+ */
 int probes_set(unsigned long classes);
 unsigned long probes_classes(void);
 /* After it no probe runs any more. */

@@ -12,7 +12,6 @@
 #include <linux/moduleparam.h>
 #include <linux/random.h>
 
-#include "chardev.h"
 #include "hypercall.h"
 #include "stream.h"
 
@@ -52,7 +51,6 @@ static void free_region(void)
 static int device_open(void)
 {
 	u64 nonce;
-	int ret;
 
 	if (!is_power_of_2(ring_kib) || ring_kib < 16 || ring_kib > 4096) {
 		pr_err("ring_kib=%u is not a power of two from 16 to 4096\n", ring_kib);
@@ -72,10 +70,7 @@ static int device_open(void)
 	region->bytes = PAGE_SIZE << region_order;
 	region->nonce = nonce;
 	memcpy(region->magic, HT_REGION_MAGIC, sizeof(region->magic));
-	ret = chardev_add();
-	if (ret)
-		free_region();
-	return ret;
+	return 0;
 }
 
 static int memory_open(void)
@@ -96,8 +91,8 @@ static void device_close(void)
 {
 	unsigned int cpu;
 
-	chardev_remove();
-	for_each_possible_cpu(cpu) free_ring(per_cpu_ptr(&sonde_streams, cpu));
+	for_each_possible_cpu(cpu)
+		free_ring(per_cpu_ptr(&sonde_streams, cpu));
 	free_region();
 }
 
@@ -125,7 +120,9 @@ static int ring_add_cpu(struct stream *s)
 	ring->nonce = region->nonce;
 	memcpy(ring->magic, HT_RING_MAGIC, sizeof(ring->magic));
 	s->slot = 0;
+	/* Whoever sees a ring sees its header: read_blocks() … */
 	smp_store_release(&s->ring, ring);
+	/* … and the host. */
 	smp_store_release(&region->rings[s->cpu], virt_to_phys(ring));
 	return 0;
 }
@@ -146,6 +143,7 @@ static void ring_end(struct stream *s)
 
 	s->bytes += ht_end(&s->w);
 	slot_at(ring, s->slot)->events = s->events;
+	/* Who sees the count sees the block. */
 	smp_store_release(&ring->written, ring->written + 1);
 	/* Who sees the next block's bytes sees that this one's predecessor there is gone. */
 	smp_wmb();
@@ -159,6 +157,7 @@ const struct channel memory_channel = {
 	.add_cpu = ring_add_cpu,
 	.begin = ring_begin,
 	.end = ring_end,
+	.readable = true,
 	.announce = memory_announce,
 };
 
@@ -169,4 +168,5 @@ const struct channel device_channel = {
 	.add_cpu = ring_add_cpu,
 	.begin = ring_begin,
 	.end = ring_end,
+	.readable = true,
 };

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Events of the scheduler, of tasks' lives, and system calls. */
 #include <linux/binfmts.h>
+#include <linux/mm_types.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
 
 #include <asm/syscall.h>
+
+#include <trace/events/sched.h>
+#include <trace/events/syscalls.h>
+#include <trace/events/task.h>
 
 #include "probes.h"
 #include "stream.h"
@@ -115,24 +120,24 @@ static void on_sys_enter(void *data, struct pt_regs *regs, long id)
 
 static void on_sys_exit(void *data, struct pt_regs *regs, long ret)
 {
-	/* -1 at the end of a signal handler: rt_sigreturn has put the interrupted call's result back. */
+	/* -1 at the end of a signal handler: rt_sigreturn put back what was interrupted. */
 	const u64 args[] = {ht_signed(syscall_get_nr(current, regs)), ht_signed(ret)};
 
 	stream_record(HT_SYSCALL_EXIT, args, 2);
 }
 
 static struct probe probes[] = {
-	PROBE(SCHED, "sched_switch", on_switch),
-	PROBE(SCHED, "sched_waking", on_waking),
-	PROBE(SCHED, "sched_wakeup", on_wakeup),
-	PROBE(SCHED, "sched_wakeup_new", on_wakeup_new),
-	PROBE(SCHED, "sched_migrate_task", on_migrate),
-	PROBE(TASK, "sched_process_fork", on_fork),
-	PROBE(TASK, "sched_process_exec", on_exec),
-	PROBE(TASK, "sched_process_exit", on_exit),
-	PROBE(TASK, "task_rename", on_rename),
-	PROBE(SYSCALL, "sys_enter", on_sys_enter),
-	PROBE(SYSCALL, "sys_exit", on_sys_exit),
+	PROBE(SCHED, sched_switch, on_switch),
+	PROBE(SCHED, sched_waking, on_waking),
+	PROBE(SCHED, sched_wakeup, on_wakeup),
+	PROBE(SCHED, sched_wakeup_new, on_wakeup_new),
+	PROBE(SCHED, sched_migrate_task, on_migrate),
+	PROBE(TASK, sched_process_fork, on_fork),
+	PROBE(TASK, sched_process_exec, on_exec),
+	PROBE(TASK, sched_process_exit, on_exit),
+	PROBE(TASK, task_rename, on_rename),
+	PROBE(SYSCALL, sys_enter, on_sys_enter),
+	PROBE(SYSCALL, sys_exit, on_sys_exit),
 };
 
 const struct probe_table sched_probes = {probes, ARRAY_SIZE(probes)};

@@ -107,8 +107,7 @@ static bool is_watched(const void *function)
 	return false;
 }
 
-/* Not every function can be probed; one that cannot is not worth a word in the log of a shutdown.
- */
+/* Not every function can be probed; one that cannot is not worth a word in a shutdown's log. */
 static void watch(void *function, bool device)
 {
 	struct watched *w = &watched[nr_watched];
@@ -166,8 +165,7 @@ static void watch_devices(void)
 	if (!devices)
 		return;
 	spin_lock(&all->list_lock);
-	list_for_each_entry(one, &all->list, entry)
-	{
+	list_for_each_entry(one, &all->list, entry) {
 		struct device *device = container_of(one, struct device, kobj);
 
 		if (nr < DEVICES_MAX && kobject_get_unless_zero(one))
@@ -181,12 +179,12 @@ static void watch_devices(void)
 	kvfree(devices);
 }
 
-/* We are the first in the list, and it is locked while it calls us. */
+/* We are the first in the list, and it is locked (for those who change it) while it calls us. */
 static void watch_notifiers(struct notifier_block *first)
 {
-	struct notifier_block *nb;
+	struct notifier_block *nb = first;
 
-	for (nb = first->next; nb; nb = nb->next)
+	while ((nb = rcu_dereference_protected(nb->next, true)))
 		watch(nb->notifier_call, false);
 }
 

@@ -129,7 +129,7 @@ static bool due(unsigned long *when)
 /* For what is no event: leaves without counting one. */
 static void leave_uncounted(struct stream *s, unsigned long flags)
 {
-	s->busy = false;
+	stream_release(s);
 	local_irq_restore(flags);
 }
 
@@ -137,15 +137,17 @@ static void leave_uncounted(struct stream *s, unsigned long flags)
 static void flush(bool aged)
 {
 	unsigned long flags;
+	struct stream *s;
 
 	local_irq_save(flags);
-	if (this_cpu_read(sonde_streams.open)) {
-		struct stream *s = stream_enter_irqs_off();
-
-		if (s) {
-			stream_flush(s, aged);
-			s->busy = false;
-		}
+	s = this_cpu_ptr(&sonde_streams);
+	/* Not stream_enter(): nothing is lost when there is no block, or nobody to end it. */
+	if (s->open && !s->busy) {
+		WRITE_ONCE(s->busy, true);
+		barrier();
+		s->now = rdtsc();
+		stream_flush(s, aged);
+		stream_release(s);
 	}
 	local_irq_restore(flags);
 }
@@ -168,8 +170,10 @@ static void tell(void)
 
 static void stream_tick(struct timer_list *timer)
 {
+	struct stream *s = from_timer(s, timer, timer);
+
 	flush(true);
-	if (due(&this_cpu_ptr(&sonde_streams)->tables_due))
+	if (due(&s->tables_due))
 		tell();
 	if (channel->announce && smp_processor_id() == cpumask_first(cpu_online_mask) &&
 	    due(&announce_due))
@@ -257,8 +261,7 @@ static void end_of_the_gone(void)
 {
 	unsigned int cpu;
 
-	for_each_possible_cpu(cpu)
-	{
+	for_each_possible_cpu(cpu) {
 		struct stream *s = per_cpu_ptr(&sonde_streams, cpu);
 		unsigned long flags;
 
@@ -277,17 +280,34 @@ void streams_close(void)
 	channel->close();
 }
 
+/* No CPU comes or goes meanwhile: one that is online has had its turn in cpu_comes(). */
+static bool all_have_room(void)
+{
+	unsigned int cpu;
+	bool all = true;
+
+	cpus_read_lock();
+	for_each_online_cpu(cpu)
+		all &= has_room(per_cpu_ptr(&sonde_streams, cpu));
+	cpus_read_unlock();
+	return all;
+}
+
 int streams_open(const char *list)
 {
 	unsigned int cpu;
-	int ret = choose_channel(list);
+	int ret;
 
+	if (shift < -1 || shift > HT_SHIFT_MASK) {
+		pr_err("shift=%d is not from 0 to %d\n", shift, HT_SHIFT_MASK);
+		return -EINVAL;
+	}
+	ret = choose_channel(list);
 	if (ret)
 		return ret;
 	age_cycles = (u64)tsc_khz * age_ms;
 	announce_due = jiffies;
-	for_each_possible_cpu(cpu)
-	{
+	for_each_possible_cpu(cpu) {
 		struct stream *s = per_cpu_ptr(&sonde_streams, cpu);
 
 		ht_writer_init(&s->w, cpu, shift < 0 ? channel->default_shift : shift);
@@ -301,8 +321,7 @@ int streams_open(const char *list)
 		return ret;
 	}
 	hotplug_state = ret;
-	for_each_online_cpu(cpu) if (!has_room(per_cpu_ptr(&sonde_streams, cpu)))
-	{
+	if (!all_have_room()) {
 		streams_close();
 		return -ENOMEM;
 	}
@@ -317,8 +336,7 @@ void streams_rescue(void)
 {
 	unsigned int cpu;
 
-	for_each_possible_cpu(cpu)
-	{
+	for_each_possible_cpu(cpu) {
 		struct stream *s = per_cpu_ptr(&sonde_streams, cpu);
 
 		if (cpu == raw_smp_processor_id())

@@ -22,7 +22,7 @@
  *
  * Interrupts are off in between, so a CPU's stream has one writer at a time; what comes in between
  * nevertheless (an NMI, a fault in a probe) finds it busy and is counted, never waits.  Nothing
- *here takes a lock, allocates or sleeps: probes run below any of the kernel's locks.
+ * here takes a lock, allocates or sleeps: probes run below any of the kernel's locks.
  */
 
 struct stream {
@@ -62,6 +62,7 @@ struct channel {
 	void (*send)(struct stream *s); /* w.used has reached send_at; may be NULL */
 	void (*end)(struct stream *s);
 	void (*announce)(void); /* every ten seconds; may be NULL */
+	bool readable;		/* by programs in the guest: chardev.h */
 };
 
 extern const struct channel hypercall_channel, memory_channel, device_channel;
@@ -82,6 +83,13 @@ void stream_drop(void);
 /* In panic, other CPUs stopped: sends what they had not. */
 void streams_rescue(void);
 
+/* The stream is whole again: whatever interrupts from here on may write. */
+static __always_inline void stream_release(struct stream *s)
+{
+	barrier();
+	WRITE_ONCE(s->busy, false);
+}
+
 static __always_inline struct stream *stream_enter_irqs_off(void)
 {
 	struct stream *s = this_cpu_ptr(&sonde_streams);
@@ -90,11 +98,11 @@ static __always_inline struct stream *stream_enter_irqs_off(void)
 		stream_drop();
 		return NULL;
 	}
-	s->busy = true;
+	WRITE_ONCE(s->busy, true);
 	barrier();
 	s->now = rdtsc();
 	if (unlikely(!s->open) && !stream_renew(s)) {
-		s->busy = false;
+		stream_release(s);
 		return NULL;
 	}
 	return s;
@@ -105,8 +113,7 @@ static __always_inline void stream_leave_irqs_off(struct stream *s)
 	s->events++;
 	if (unlikely(s->w.used >= s->send_at))
 		stream_send(s);
-	barrier();
-	s->busy = false;
+	stream_release(s);
 }
 
 static __always_inline struct stream *stream_enter(unsigned long *flags)

@@ -99,14 +99,28 @@ def build(directory, deb, patches, variant, name, stopwatch):
     shutil.rmtree(tree)
 
 
-def get(name, stopwatch):
-    """The directory of the kernel `name`: boot/vmlinux and boot/initramfs.cpio, and headers/."""
+def inputs(name, stopwatch):
+    """What the kernel `name` is made of: Debian's package, patches, variant, and a digest of it all."""
     line, _, kind = name.partition("-")
     variant = VARIANTS[kind]
     with cache.lock():
         deb = source.package(line, stopwatch)
-        patches = [patch for series in variant.series for patch in source.patches(line, series)]
-        key = cache.digest(deb.name, image.INIT, HERE / "guest.py", *(HERE / file for file in variant.configs),
-                           *map(source.changes, patches), *(CHANNEL if variant.channel else ()))
+    patches = [patch for series in variant.series for patch in source.patches(line, series)]
+    key = cache.digest(deb.name, image.INIT, HERE / "guest.py", *(HERE / file for file in variant.configs),
+                       *map(source.changes, patches), *(CHANNEL if variant.channel else ()))
+    return deb, patches, variant, key
+
+
+def is_built(name, stopwatch):
+    """get() would build nothing.  Downloads nothing either where no such kernel was ever built."""
+    if not any(paths.CACHE.glob(f"guest-kernel-{name}-" + "[0-9a-f]" * 16)):
+        return False
+    return (paths.CACHE / f"guest-kernel-{name}-{inputs(name, stopwatch)[-1]}").is_dir()
+
+
+def get(name, stopwatch):
+    """The directory of the kernel `name`: boot/vmlinux and boot/initramfs.cpio, and headers/."""
+    deb, patches, variant, key = inputs(name, stopwatch)
+    with cache.lock(f"guest-kernel-{name}"):
         return cache.entry(f"guest-kernel-{name}", key,
                            lambda directory: build(directory, deb, patches, variant, name, stopwatch))

@@ -23,10 +23,11 @@ def digest(*parts):
 
 
 @contextlib.contextmanager
-def lock():
-    """Two runs that begin together do not build the same thing twice."""
+def lock(name=""):
+    """Two runs that begin together do not build the same thing twice.  What takes many minutes has a lock with a name of
+    its own, so that nobody else waits for it."""
     paths.CACHE.mkdir(parents=True, exist_ok=True)
-    with open(paths.CACHE / "lock", "w") as handle:
+    with open(paths.CACHE / (f"{name}.lock" if name else "lock"), "w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One scenario, run until a try succeeds: boot, phases, gathering, truth."""
 import contextlib
+import dataclasses
 import fcntl
 import json
 import os
@@ -101,6 +102,15 @@ def extras_of(scenario, image, stopwatch):
     return extras
 
 
+def image_of_host(scenario, image, stopwatch):
+    """What L0 boots: the image, or a kernel of our own with the image's root."""
+    if not scenario.host_kernel:
+        return image
+    boot = guest.get(scenario.host_kernel, stopwatch) / "boot"
+    return dataclasses.replace(image, release=scenario.host_kernel, vmlinux=boot / "vmlinux",
+                               initramfs=boot / "initramfs.cpio")
+
+
 def attempt(scenario, image, options, stopwatch, place, extras):
     """One try.  Gives what it found out; RunBroken when the emulated machines failed."""
     disk = payload.make(scenario, options.put, place, extras)
@@ -165,6 +175,7 @@ def run(scenario, image, options, stopwatch):
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     stopwatch.say(f"the emulator: {fixed.describe(options.emulator)}")
     extras = extras_of(scenario, image, stopwatch)  # minutes, in which others may run
+    image = image_of_host(scenario, image, stopwatch)
     with alone(stopwatch, options.wait):
         begin = stopwatch.elapsed()
         found, lost = try_until_done(scenario, image, options, stopwatch, extras)

@@ -13,8 +13,10 @@ def add_to(parser):
     parser.add_argument("--kernel", choices=scenario.KERNELS)
     parser.add_argument("--kvm", choices=scenario.KVMS,
                         help="L0's KVM: the kernel's own (stock), or with the patches of kernel/patches")
-    parser.add_argument("--guest-kernel", choices=scenario.GUEST_KERNELS,
-                        help="what guests boot, when it is not to be L0's kernel (lab/kernels/README.md)")
+    parser.add_argument("--guest-kernel", choices=scenario.OWN_KERNELS,
+                        help="what guests boot, when it is not to be Debian's kernel (lab/kernels/README.md)")
+    parser.add_argument("--host-kernel", choices=scenario.OWN_KERNELS,
+                        help="what L0 boots: such a kernel as the outermost machine, several times as fast as inside one")
     parser.add_argument("--tracer", choices=scenario.TRACERS, help="instead of the scenario's")
     parser.add_argument("--accel", choices=("tcg", "count", "kvm"), default="tcg",
                         help="tcg (default) emulates; count does it counting instructions, on one CPU; kvm needs nested virtualization that works")
@@ -38,6 +40,7 @@ def choose(name, given):
     chosen.kernel = given.kernel or chosen.kernel
     chosen.kvm = given.kvm or chosen.kvm
     chosen.guest_kernel = given.guest_kernel or chosen.guest_kernel
+    chosen.host_kernel = given.host_kernel or chosen.host_kernel
     chosen.tracer = given.tracer or chosen.tracer
     return chosen
 

@@ -14,7 +14,7 @@ from .failure import Failure
 
 KERNELS = ("6.1", "6.12")
 KVMS = ("stock", "nested")      # of L0: the kernel's own, or with kernel/patches/*/nested
-GUEST_KERNELS = tuple(f"{line}-{variant}" for line in KERNELS for variant in ("small", "debug", "early", "early-debug"))
+OWN_KERNELS = tuple(f"{line}-{variant}" for line in KERNELS for variant in ("small", "debug", "early", "early-debug"))
 TRACERS = ("sonde", "agent", "trace-cmd", "lttng", "none")
 HOST = "L0"
 # Verbs of actions, and what they need besides `machine` and `at`.
@@ -84,7 +84,8 @@ class Scenario:
     title: str = ""
     kernel: str = "6.1"
     kvm: str = "stock"          # of L0
-    guest_kernel: str = ""      # of all machines but L0; empty: the same as L0's
+    guest_kernel: str = ""      # of all machines but L0; empty: Debian's
+    host_kernel: str = ""       # of L0; empty: Debian's
     seconds: float = 6.0        # how long the work lasts
     tracer: str = "sonde"       # sonde record in L0 and an agent in each guest; or trace-cmd, or none
     record: str = ""            # more options for sonde record
@@ -149,8 +150,8 @@ def check(scenario, file):
     refuse(len(machines) != len(scenario.machine), "two machines have one name")
     refuse(scenario.kernel not in KERNELS, f"kernel must be one of {', '.join(KERNELS)}")
     refuse(scenario.kvm not in KVMS, f"kvm must be one of {', '.join(KVMS)}")
-    refuse(scenario.guest_kernel and scenario.guest_kernel not in GUEST_KERNELS,
-           f"guest-kernel must be one of {', '.join(GUEST_KERNELS)}")
+    for own in (scenario.guest_kernel, scenario.host_kernel):
+        refuse(own and own not in OWN_KERNELS, f"guest-kernel and host-kernel must be of {', '.join(OWN_KERNELS)}")
     refuse(scenario.machine[0].name != HOST, f"the first machine must be {HOST}")
     for index, machine in enumerate(scenario.machine):
         machine.index = index

@@ -72,6 +72,42 @@ END
 run 0 "$sonde" critpath "$history" --vm "${ended%% *}" --task "${ended#* }"
 says out " to its end, "
 
+# A VM's CPU that is ready and does not run handles no interrupt: a wait for one says so, and names
+# who ran instead.
+run 0 "$sonde" critpath "$history" --vm vm-a --task "c1-nap[387]" --format json
+says out "for irq local_timer on vm-a vCPU 1; vm-a vCPU 1 was ready, CPU 1 ran h-burn[519] of host0"
+says out "vm-a vCPU 1 was ready, CPU 1 ran vm-b vCPU 0 (b-burn[162])"
+# Its thread's part of the path says the same.
+json 'any(s["what"] == "ready, CPU 1 ran h-burn[519] of host0" and s["kind"] == "queued"
+	and s["thread"]["tid"] == 169 and s["ready"] is None for s in j["critical_path"])'
+"$sonde" report "$history" -s preemption_list --format json >"$scratch/list"
+for who in "vm-a c1-nap[387]" "vm-a wl-ping[389]"; do
+	"$sonde" critpath "$history" --vm "${who% *}" --task "${who#* }" --format json >"$scratch/out"
+	python3 - "$scratch/out" "$scratch/list" <<'END' || fail "$who: a wait hides a preemption"
+import json, re, sys
+steps = json.load(open(sys.argv[1]))["critical_path"]
+lost = {}
+for row in json.load(open(sys.argv[2]))["preemption_list"]:
+    lost.setdefault((row["vcpu"]["machine"], row["vcpu"]["cpu"]), []).append(row)
+named = 0
+for step in steps:
+    what = re.match(r"for .* on (\S+) vCPU (\d+)", step["what"]) if step["kind"] == "waits" else None
+    if not what:
+        continue
+    vcpu = (what[1], int(what[2]))
+    begin, end = step["at"], step["at"] + step["length"]
+    under = [r for r in lost.get(vcpu, []) if r["at"] < end and r["at"] + r["length"] > begin]
+    ready = step["ready"] and (step["ready"]["machine"], step["ready"]["cpu"])
+    assert bool(under) == (ready == vcpu), (step, under)
+    if under:
+        same = all((r["culprit_machine"], r["on"]) == (step["by_machine"], step["on"]) and
+                   (r["culprit"] == step["by"] or step["mode"] in ("irq", "softirq")) for r in under)
+        assert same, (step, under)
+        named += step["length"]
+assert named > 10**6, named
+END
+done
+
 run 2 "$sonde" critpath "$history"
 says err "--task NAME is missing"
 run 2 "$sonde" critpath "$history" --task nobody

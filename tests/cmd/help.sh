@@ -31,6 +31,8 @@ complete_words() {
 [ "$(complete_words sonde-agent --vs)" = --vsock ] || fail "completion of sonde-agent"
 [ "$(complete_words sonde report -s preemption_v)" = preemption_victim ] || fail "completion of a section"
 [ "$(complete_words sonde timeline --rows vc)" = vcpus ] || fail "completion of rows"
+[ "$(complete_words sonde report wak)" = wakeup ] || fail "completion of a topic"
+[ -z "$(complete_words sonde why wak)" ] || fail "a topic is offered to sonde why"
 mkdir "$scratch/files" "$scratch/files/dir"
 touch "$scratch/files/a.sonde" "$scratch/files/a.txt"
 [ "$(complete_words sonde report "$scratch/files/")" = "$scratch/files/a.sonde $scratch/files/dir" ] ||

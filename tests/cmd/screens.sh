@@ -19,6 +19,11 @@ for columns in 80 100 120; do
 		tr -d ' \n' <"$scratch/out" | grep -q "theycountasunknown" || fail "$command at $columns: a problem is cut"
 	done
 done
+# A bound of nothing is told, not left out.
+"$sonde" analyze -q samples/ftrace/host0.dat -o "$scratch/host.sonde"
+run 0 "$sonde" info "$scratch/host.sonde"
+grep -qE '^MACHINE +METHOD +BOUND ' "$scratch/out" || fail "no column of bounds"
+grep -qE '^host0 +reference +0 ns ' "$scratch/out" || fail "a bound of 0 ns is not told"
 run 0 "$sonde" info -i "$history" --format json
 json 'j["complete"] and j["ticks_are_ns"] and j["end"] > j["begin"]'
 json '[m["name"] for m in j["machines"]][0] == "host0"'
@@ -45,12 +50,21 @@ says out "CPU time by machine"
 says out "Who preempted which vCPU"
 not_says out "IS NOT"
 # The sentences and the table behind them name the same times.
-"$sonde" report "$history" | awk '
-	/ was ready to run but did not for / { said[$1] = $10 " " $11 " " $12 }
-	/^VCPU .*OF KNOWN/ { table = 1; next }
-	!NF { table = 0 }
-	table && $1 in said { rows++; if (said[$1] != $5 " " $6 " (" $NF "),") { print $1, said[$1], "but", $0; bad = 1 } }
-	END { exit bad || !rows }' || fail "the sentences differ from the table"
+"$sonde" report "$history" >"$scratch/out"
+python3 - "$scratch/out" <<'END' || fail "the sentences differ from the table"
+import re, sys
+text = open(sys.argv[1]).read()
+sentence = re.compile(r"^(\S+)(?: lost (\S+ \S+) \((\S+)\), (\S+ \S+) of it inherited;\n  it)?"
+                      r" was ready to run but did not for (\S+ \S+) \((\S+)\)", re.M)
+table = text.split("went into\n")[1].split("\n\n")[0].split("\n")
+assert "OF RUN" in table[0] and "LOST" in table[0], table[0]
+rows = {line.split()[0]: line for line in table[1:]}
+told = sentence.findall(text)
+assert len(told) == 4 and sum(bool(t[1]) for t in told) == 1, told
+for name, *numbers in told:
+    for number in filter(None, numbers):
+        assert re.search(rf" {re.escape(number)}( |$)", rows[name]), (name, number, rows[name])
+END
 run 0 "$sonde" report "$history" --time 25%,75% --section machine_time
 says out "physical CPUs"
 not_says out "IS NOT"

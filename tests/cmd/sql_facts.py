@@ -90,8 +90,9 @@ MIRRORS = {
                                            "mode": ("mode", SAME)}),
     "victims": ("preemption_victim", "total", 30, {"ms": ("total", MS), "count": ("count", SAME),
                                                    "longest_ms": ("longest", MS)}),
-    "lost": ("vcpu_time", "preempted", None, {
-        "on_cpu_ms": ("on_cpu", MS), "lost_ms": ("preempted", MS), "lost_percent": ("share", PERCENT),
+    "lost": ("vcpu_time", "lost", None, {
+        "on_cpu_ms": ("on_cpu", MS), "ready_ms": ("preempted", MS), "inherited_ms": ("inherited", MS),
+        "lost_ms": ("lost", MS), "lost_percent": ("lost_share", PERCENT),
         "waiting_ms": ("waiting", MS), "unknown_ms": ("unknown", MS)}),
     "steal": ("steal", "found", None, {
         "found_ms": ("found", MS), "woken_ms": ("ready", MS), "slice_ms": ("slice", MS),

@@ -52,6 +52,39 @@ for table in tables:
 names = [r["name"] for r in csv.DictReader(tables[1].split("\n"))]
 assert "HLT" in names and "VMRUN" in names
 END
+# Of one machine and those inside it.
+for topic in "" wait wakeup preempt exits vms; do
+	run 0 "$sonde" report $topic "$history" --vm vm-a --format json
+	cp "$scratch/out" "$scratch/some"
+	run 0 "$sonde" report $topic "$history" --format json
+	python3 - "$scratch/some" "$scratch/out" <<'END' || fail "report $topic --vm"
+import json, sys
+some, whole = (json.load(open(name)) for name in sys.argv[1:])
+WHOSE = ("vm", "vcpu", "machine")
+def of(row):
+    name = next(row[c] for c in WHOSE if c in row)
+    return (name["machine"] if isinstance(name, dict) else name) in ("vm-a", "vm-a-n")
+assert some.keys() == whole.keys()
+tables = [name for name in whole if isinstance(whole[name], list)]
+for name in tables:
+    assert some[name] == [row for row in whole[name] if of(row)], name
+assert tables and any(some[name] for name in tables)
+assert sum(len(some[name]) for name in tables) < sum(len(whole[name]) for name in tables)
+END
+done
+run 0 "$sonde" report "$history" --vm vm-a-n
+says out "vm-a-n/0 lost "
+not_says out "vm-b"
+not_says out "vm-a/1 was ready"
+run 0 "$sonde" report wait "$history" --vm host0 -n 1
+says out "What vCPUs waited for"
+run 0 "$sonde" report boot "$history" --vm vm-b
+says out "vm-b: no VM was started in this run"
+run 0 "$sonde" report exits "$history" --vm vm-b --svg -
+grep -q "vm-b" "$scratch/out" || fail "no picture of vm-b"
+run 2 "$sonde" report "$history" --vm nobody
+says err 'there is no machine "nobody"'
+run 2 "$sonde" report "$history" --vm vm-b --html "$scratch/page.html"
 run 2 "$sonde" report nonsense "$history"
 says err 'no topic'
 

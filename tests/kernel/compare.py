@@ -16,8 +16,8 @@ import sys
 # How ftrace's prev_state says what the format says; it is a bit, or 0x100 for "preempted".
 STATES = {0: 0, 0x100: 0, 1: 1, 2: 2, 4: 3, 8: 3, 0x10: 4, 0x20: 4, 0x40: 6, 0x80: 5}
 LOOK_AHEAD = 64
-# An interrupt's length, with the softirqs and the task that it lets in, in emulation.
-MOVED_CYCLES = 50_000_000
+# An interrupt's length, with the softirqs and the task that it lets in, in an emulator that has to share its CPUs: 55 M were seen.
+MOVED_CYCLES = 1_000_000_000
 LINE = re.compile(r"^.{16,}?-(\d+)\s+\[(\d+)\]\s*(\d+): (\w+):\s*(.*)$")
 
 
