@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Smaller than this in both runs, a share or a rate is not looked at. */
 #define SHARE_MIN 0.001
@@ -14,14 +15,15 @@
 struct pair {
 	const struct measure *measure; /* either run's */
 	struct series before, after;
-	unsigned known[2]; /* slices, of either run */
-	bool told;	   /* what changed can be told */
+	const char *absent; /* "before" or "after": that run has no such machine or vCPU; "" */
+	unsigned known[2];  /* slices, of either run */
+	bool told;	    /* what changed can be told */
 	struct difference d;
 };
 
 struct comparison {
 	struct measures before, after;
-	struct sonde_run *runs[2];
+	const struct match *match;
 	bool same_unit, is_ns;
 	struct pair *pairs; /* owned */
 	unsigned nr;
@@ -59,15 +61,31 @@ static bool same_rest(const struct comparison *c, const struct measure *m)
 /* Only a VM's own trace names its threads. */
 static bool same_view(const struct comparison *c, const char *machine)
 {
+	int64_t row = machine ? sonde_find_machine(c->match->before, machine) : -1;
 	struct sonde_machine m[2];
 
-	if (!machine)
+	if (row < 0 || c->match->to_after[row] < 0)
 		return true;
-	for (unsigned i = 0; i < 2; i++) {
-		if (sonde_machine(c->runs[i], sonde_find_machine(c->runs[i], machine), &m[i]))
-			return true;
-	}
+	sonde_machine(c->match->before, row, &m[0]);
+	sonde_machine(c->match->after, c->match->to_after[row], &m[1]);
 	return m[0].traced == m[1].traced;
+}
+
+static bool has(const struct sonde_run *run, int64_t machine, int cpu)
+{
+	return machine >= 0 && (cpu < 0 || sonde_find_cpu(run, (unsigned)machine, cpu) >= 0);
+}
+
+/* The run that has no such machine or vCPU: there its values are not 0, there are none. */
+static const char *absent_in(const struct match *m, const struct measure *of)
+{
+	int64_t after = sonde_nr_machines(m->after) - 1;
+
+	if (!has(m->before, sonde_find_machine(m->before, of->machine), of->cpu))
+		return "before";
+	while (after >= 0 && strcmp(m->names[after], of->machine))
+		after--;
+	return has(m->after, after, of->cpu) ? "" : "after";
 }
 
 static void add_pair(struct comparison *c, const struct measure *of, const struct measure *before,
@@ -75,12 +93,14 @@ static void add_pair(struct comparison *c, const struct measure *of, const struc
 {
 	struct pair *p = &c->pairs[c->nr];
 
-	*p = (struct pair){.measure = of};
+	*p = (struct pair){.measure = of, .absent = absent_in(c->match, of)};
 	p->before = known_series(before, known_slices(&c->before, of, of->needs), &p->known[0]);
 	p->after = known_series(after, known_slices(&c->after, of, of->needs), &p->known[1]);
-	p->told = p->known[0] >= COMPARE_SLICES_MIN && p->known[1] >= COMPARE_SLICES_MIN &&
-		  (of->is_share || c->same_unit) && same_view(c, of->by) &&
-		  (!of->is_rest_of_code || same_rest(c, of));
+	p->told = !*p->absent && p->known[0] >= COMPARE_SLICES_MIN &&
+		  p->known[1] >= COMPARE_SLICES_MIN && (of->is_share || c->same_unit) &&
+		  same_view(c, of->by) && (!of->is_rest_of_code || same_rest(c, of));
+	if (*p->absent)
+		p->known[!strcmp(p->absent, "after")] = 0;
 	if (p->told && !matters(p))
 		return;
 	if (p->told) {
@@ -158,6 +178,7 @@ static void add_rows(struct sonde_facts *out, const struct comparison *c)
 				       cell_int(change < 0 ? -change : change),
 				       cell_int(p->known[0]),
 				       cell_int(p->known[1]),
+				       cell_str(p->absent),
 			       });
 		told += p->told;
 	}
@@ -185,46 +206,63 @@ static const struct sonde_column columns[] = {
 	{"known_before", "KNOWN BEFORE", SONDE_COL_INT,
 	 "parts of the first run's window, of 24, in which it is known; the others do not count"},
 	{"known_after", "KNOWN AFTER", SONDE_COL_INT, "of the second's"},
+	{"absent", "ABSENT", SONDE_COL_STRING,
+	 "before or after: that run has no such machine or vCPU, and its value is none"},
 };
 
 static const struct sonde_analysis comparison = {
 	"compare", "What changed", "measures of two runs, each in 24 equal parts of its window",
 	columns, ARRAY_SIZE(columns)};
 
-int sonde_compare(struct sonde_facts **out, struct sonde_run *before, int64_t before_begin,
-		  int64_t before_end, struct sonde_run *after, int64_t after_begin,
-		  int64_t after_end, struct sonde_error *err)
+int compare_windows(struct sonde_facts **out, const struct compare_window *before,
+		    const struct compare_window *after, const struct match *match,
+		    struct error *err)
 {
 	struct sonde_facts *f = calloc(1, sizeof(*f));
-	struct comparison c = {.runs = {before, after}};
-	struct sonde_machine host = {0};
-	struct error inner = {0};
+	struct comparison c = {.match = match};
 	int ret;
 
 	*out = NULL;
 	if (!f)
-		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
+		return fail(err, -ENOMEM, "out of memory");
 	f->analysis = &comparison;
-	c.is_ns = sonde_run_ticks_are_ns(after);
-	c.same_unit = c.is_ns == sonde_run_ticks_are_ns(before);
-	sonde_machine(before, 0, &host);
-	ret = measures_take(&c.before, before, host.name, before_begin, before_end, &inner);
+	c.is_ns = sonde_run_ticks_are_ns(after->run);
+	c.same_unit = c.is_ns == sonde_run_ticks_are_ns(before->run);
+	ret = measures_take(&c.before, before->run, NULL, before->begin, before->end, err);
 	if (!ret)
-		ret = measures_take(&c.after, after, host.name, after_begin, after_end, &inner);
+		ret = measures_take(&c.after, after->run, match->names, after->begin, after->end,
+				    err);
 	if (!ret)
-		ret = compare(&c, &inner);
+		ret = compare(&c, err);
 	if (!ret)
 		add_rows(f, &c);
 	if (!ret && f->no_memory)
-		ret = fail(&inner, -ENOMEM, "out of memory");
+		ret = fail(err, -ENOMEM, "out of memory");
 	free(c.pairs);
 	free(c.p);
 	measures_release(&c.before);
 	measures_release(&c.after);
-	if (ret) {
+	if (ret)
 		sonde_facts_free(f);
+	else
+		*out = f;
+	return ret;
+}
+
+int sonde_compare(struct sonde_facts **out, struct sonde_run *before, int64_t before_begin,
+		  int64_t before_end, struct sonde_run *after, int64_t after_begin,
+		  int64_t after_end, struct sonde_error *err)
+{
+	const struct compare_window windows[2] = {{before, before_begin, before_end},
+						  {after, after_begin, after_end}};
+	struct error inner = {0};
+	struct match match;
+	int ret = match_make(&match, before, after, NULL, 0, &inner);
+
+	*out = NULL;
+	if (ret)
 		return run_error(err, ret, &inner);
-	}
-	*out = f;
-	return 0;
+	ret = compare_windows(out, &windows[0], &windows[1], &match, &inner);
+	match_release(&match);
+	return run_error(err, ret, &inner);
 }

@@ -3,6 +3,7 @@
 #define ANALYSIS_COMPARE_H
 
 #include "analysis/facts.h"
+#include "analysis/match.h"
 
 /*
  * What a run measured, as many named series: each measure's value in each of COMPARE_SLICES equal
@@ -44,21 +45,23 @@ struct known {
 
 struct measures {
 	struct arena arena;
-	const char *host;     /* what the outermost machine is called here */
+	const char *const *names; /* per machine: what it is called here; NULL: by its name */
 	struct measure *list; /* owned */
 	size_t nr, room;
 	struct known *known; /* owned */
 	size_t nr_known, known_room;
 };
 
-/* @host: what the outermost machine shall be called, NULL: by its name.  Those of two runs are each
- * other's, whatever their names: that of a trace without one is "L0". */
-int measures_take(struct measures *m, struct sonde_run *run, const char *host, ns_t begin, ns_t end,
-		  struct error *err);
+/* @names: per machine of the run, what it shall be called (match.h); NULL: by its name. */
+int measures_take(struct measures *m, struct sonde_run *run, const char *const *names, ns_t begin,
+		  ns_t end, struct error *err);
 void measures_release(struct measures *m);
 
 /* The measure of that name in another run, NULL when it has none. */
 const struct measure *measures_find(const struct measures *m, const struct measure *like);
+
+/* What a machine of the run is called in its measures. */
+const char *measures_machine(const struct measures *m, const struct sonde_run *run, int64_t row);
 
 /* known.c: in which slices a measure's values count, a bit each. */
 uint32_t known_slices(const struct measures *m, const struct measure *measure,
@@ -66,5 +69,15 @@ uint32_t known_slices(const struct measures *m, const struct measure *measure,
 /* Takes down what is known in slice @slice, [begin, end). */
 int known_take(struct measures *m, struct sonde_run *run, unsigned slice, ns_t begin, ns_t end,
 	       const struct sonde_facts *states, struct error *err);
+
+/* sonde_compare() with machines matched as @match says. */
+struct compare_window {
+	struct sonde_run *run;
+	ns_t begin, end;
+};
+
+int compare_windows(struct sonde_facts **out, const struct compare_window *before,
+		    const struct compare_window *after, const struct match *match,
+		    struct error *err);
 
 #endif

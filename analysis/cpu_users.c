@@ -12,16 +12,82 @@ struct piece {
 	int cpu;
 	int64_t row; /* of that CPU, -1 unknown */
 	ns_t from, to;
-	bool (*each)(const struct cpu_user *user, void *data);
+	bool (*each)(const struct cpu_user *user, void *data); /* NULL: sums are asked for */
 	void *data;
 	bool *stop;
+	struct sums *sums;
 	int ret;
+};
+
+/* What is summed up of a piece of a physical CPU's time. */
+struct sums {
+	struct cpu_users *users;
+	unsigned nr; /* culprits met on the CPU at hand */
+	uint32_t last_who;
+	ns_t last_end;
+	bool (*each)(const struct cpu_use *use, void *data);
+	void *data;
 };
 
 static void clip(const struct piece *piece, const struct sonde_interval *i, ns_t *from, ns_t *to)
 {
 	*from = i->begin > piece->from ? i->begin : piece->from;
 	*to = i->end < piece->to ? i->end : piece->to;
+}
+
+static inline void sum_up(struct sums *s, uint32_t value, ns_t from, ns_t to)
+{
+	const struct culprits *culprits = s->users->culprits;
+	uint32_t number = culprit_number(culprits, value), who = culprits->who[number];
+	struct cpu_use *use = &s->users->uses[number];
+	ns_t length = to - from;
+
+	if (!use->time_ns) {
+		s->users->met[s->nr++] = number;
+		use->count = 0;
+		use->longest_ns = 0;
+	}
+	use->count += s->last_who != who || s->last_end != from;
+	use->time_ns += length;
+	if (length > use->longest_ns) {
+		use->longest_ns = length;
+		use->longest_at = from;
+	}
+	s->last_who = who;
+	s->last_end = to;
+}
+
+/* The part [begin, end) of a list, of which only the first and the last may stick out; returns how
+ * far it reaches. */
+static ns_t sum_list(struct sums *s, const struct sonde_interval *list, unsigned nr, ns_t begin,
+		     ns_t end)
+{
+	ns_t from = list[0].begin > begin ? list[0].begin : begin;
+
+	for (unsigned i = 0; i < nr; i++) {
+		if (list[i].end >= end) {
+			if (end > from)
+				sum_up(s, list[i].value, from, end);
+			return end;
+		}
+		sum_up(s, list[i].value, from, list[i].end);
+		from = list[i].end;
+	}
+	return from;
+}
+
+/* All sums of the CPU @on; they begin anew. */
+static bool tell_sums(struct sums *s, int64_t on, bool more)
+{
+	for (unsigned i = 0; i < s->nr; i++) {
+		struct cpu_use *use = &s->users->uses[s->users->met[i]];
+
+		use->on = on;
+		more = more && s->each(use, s->data);
+		use->time_ns = 0;
+	}
+	s->nr = 0;
+	return more;
 }
 
 static bool tell(const struct piece *piece, int64_t on, int64_t context, ns_t from, ns_t to)
@@ -33,6 +99,16 @@ static bool tell(const struct piece *piece, int64_t on, int64_t context, ns_t fr
 	return !*piece->stop;
 }
 
+static bool tell_unknown(const struct piece *piece, ns_t from, ns_t to)
+{
+	if (piece->each)
+		return tell(piece, -1, -1, from, to);
+	if (to > from)
+		sum_up(piece->sums, 0, from, to);
+	*piece->stop = !tell_sums(piece->sums, -1, !*piece->stop);
+	return !*piece->stop;
+}
+
 static bool tell_context(const struct sonde_interval *i, void *data)
 {
 	const struct piece *piece = data;
@@ -40,6 +116,23 @@ static bool tell_context(const struct sonde_interval *i, void *data)
 
 	clip(piece, i, &from, &to);
 	return tell(piece, piece->row, (int64_t)i->value - 1, from, to);
+}
+
+static int sum_contexts(struct piece *piece, attr_t runs)
+{
+	ns_t t = piece->from;
+	int ret = 0;
+
+	while (t < piece->to && !ret) {
+		const struct sonde_interval *list;
+		unsigned nr = 0;
+
+		ret = strip_from(&piece->users->strips, runs, t, &list, &nr);
+		if (!ret)
+			t = sum_list(piece->sums, list, nr, piece->from, piece->to);
+	}
+	*piece->stop = !tell_sums(piece->sums, piece->row, !ret && !*piece->stop);
+	return ret;
 }
 
 static int follow(struct piece *piece);
@@ -61,7 +154,7 @@ static bool step_out(const struct sonde_interval *i, void *data)
 	outer.machine = parent_of(u, piece->machine);
 	outer.cpu = i->value ? (int)i->value - 1 : cpu_users_parent_cpu(u, piece->row, outer.from);
 	if (outer.cpu < 0)
-		return tell(piece, -1, -1, outer.from, outer.to);
+		return tell_unknown(piece, outer.from, outer.to);
 	piece->ret = follow(&outer);
 	return !piece->ret && !*piece->stop;
 }
@@ -74,9 +167,11 @@ static int follow(struct piece *piece)
 	int ret;
 
 	if (row < 0) {
-		tell(piece, -1, -1, piece->from, piece->to);
+		tell_unknown(piece, piece->from, piece->to);
 		return 0;
 	}
+	if (physical && !piece->each)
+		return sum_contexts(piece, run->cpu_attrs[row][CPU_RUNS]);
 	ret = strip_walk(&piece->users->strips, run->cpu_attrs[row][physical ? CPU_RUNS : CPU_ON],
 			 piece->from, piece->to, physical ? tell_context : step_out, piece);
 	return ret ? ret : piece->ret;
@@ -96,6 +191,25 @@ int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from,
 			      .stop = &stop};
 
 	return follow(&piece);
+}
+
+int cpu_users_sum(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
+		  bool (*each)(const struct cpu_use *use, void *data), void *data)
+{
+	bool stop = false;
+	struct sums sums = {.users = u, .last_who = UINT32_MAX, .each = each, .data = data};
+	struct piece piece = {.users = u,
+			      .machine = machine,
+			      .cpu = number,
+			      .from = from,
+			      .to = to,
+			      .stop = &stop,
+			      .sums = &sums};
+
+	if (number >= 0)
+		return follow(&piece);
+	tell_unknown(&piece, from, to);
+	return 0;
 }
 
 /* The attribute that says on which of the parent's CPUs the thread of a vCPU is or was last. */
@@ -125,7 +239,19 @@ int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t)
 
 static int make(struct cpu_users *u, struct sonde_run *run)
 {
+	int ret = culprits_get(&u->culprits, run);
+
+	if (ret)
+		return ret;
 	u->run = u->strips.run = run;
+	u->met = calloc(u->culprits->nr, sizeof(*u->met));
+	u->uses = calloc(u->culprits->nr, sizeof(*u->uses));
+	if (!u->met || !u->uses)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < u->culprits->nr; i++) {
+		u->uses[i].by = &u->culprits->list[i];
+		u->uses[i].number = i;
+	}
 	u->thread_cpus = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*u->thread_cpus));
 	u->parents = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*u->parents));
 	if (!u->thread_cpus || !u->parents)
@@ -163,5 +289,7 @@ void cpu_users_free(struct cpu_users *u)
 	strips_release(&u->strips);
 	free(u->thread_cpus);
 	free(u->parents);
+	free(u->uses);
+	free(u->met);
 	free(u);
 }

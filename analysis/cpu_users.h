@@ -2,6 +2,7 @@
 #ifndef ANALYSIS_CPU_USERS_H
 #define ANALYSIS_CPU_USERS_H
 
+#include "analysis/culprit.h"
 #include "analysis/strip.h"
 
 /*
@@ -17,6 +18,9 @@ struct cpu_users {
 	struct strips strips;
 	attr_t *thread_cpus; /* owned, per CPU row */
 	int *parents;	     /* owned, per machine: the one that it runs in */
+	const struct culprits *culprits;
+	struct cpu_use *uses; /* owned, per culprit: of cpu_users_sum(); .time_ns 0 = not met */
+	uint32_t *met;	      /* owned: culprits met, in order */
 };
 
 /* One piece of the time asked for, in order. */
@@ -26,6 +30,16 @@ struct cpu_user {
 	ns_t from, to;
 };
 
+/* All that one culprit had of a CPU in the time asked for, on one physical CPU. */
+struct cpu_use {
+	int64_t on; /* CPU row of the physical CPU, -1 unknown */
+	const struct culprit *by;
+	uint32_t number;	     /* of that culprit */
+	uint32_t count;		     /* of stretches: those that touch are one, whatever vCPU they were for */
+	ns_t time_ns;		     /* in all */
+	ns_t longest_ns, longest_at; /* of the pieces that cpu_users_walk() tells, the first such */
+};
+
 /* The run's own, made when first asked for; it goes with the run.  0 or -ENOMEM. */
 int cpu_users_get(struct cpu_users **out, struct sonde_run *run);
 void cpu_users_free(struct cpu_users *u);
@@ -33,6 +47,15 @@ void cpu_users_free(struct cpu_users *u);
 /* Who had CPU @number of @machine in [from, to); @each returns false to stop. */
 int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
 		   bool (*each)(const struct cpu_user *user, void *data), void *data);
+
+/*
+ * The same, summed up: culprits in the order in which each was met first; where the CPU is a vCPU's,
+ * separately for each time that it was on one physical CPU.  For who does not ask when each piece
+ * was: many threads wait for one CPU at a time, and each has to look at all that it did.  Negative
+ * @number: the CPU is not known.
+ */
+int cpu_users_sum(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
+		  bool (*each)(const struct cpu_use *use, void *data), void *data);
 
 /* The parent's CPU that a vCPU (a CPU row) is on at @t, or was on last; -1 unknown. */
 int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t);

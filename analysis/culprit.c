@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/culprit.h"
+#include "analysis/keyed.h"
 
+#include <errno.h>
 #include <stdlib.h>
-
-struct culprits {
-	int64_t nr;
-	struct culprit of[]; /* per context */
-};
 
 int64_t culprit_class(int64_t mode)
 {
@@ -38,30 +35,93 @@ static struct culprit make(struct sonde_run *run, int64_t context)
 	return culprit;
 }
 
-static struct culprits *make_all(struct sonde_run *run)
-{
-	int64_t nr = sonde_nr_contexts(run);
-	struct culprits *all = malloc(sizeof(*all) + (size_t)nr * sizeof(all->of[0]));
+/* Cells of a culprit as a key. */
+enum { CELL_MACHINE, CELL_THREAD, CELL_MODE, CELL_VCPU, NR_CELLS };
 
-	if (!all)
-		return NULL;
-	all->nr = nr;
-	for (int64_t i = 0; i < nr; i++)
-		all->of[i] = make(run, i);
-	return all;
+static bool number_contexts(struct culprits *all, struct sonde_run *run, struct keyed *keys)
+{
+	for (int64_t i = -1; i < all->nr_contexts; i++) {
+		struct culprit c = make(run, i);
+		struct sonde_context context;
+		int64_t number = keyed_get(
+			keys, (int64_t[NR_CELLS]){c.machine, c.thread, c.mode, c.vcpu});
+
+		if (number < 0)
+			return false;
+		all->numbers[i + 1] = (uint32_t)number;
+		all->modes[i + 1] = (uint8_t)(sonde_context(run, i, &context) ? SONDE_MODE_UNKNOWN
+									       : context.mode);
+	}
+	all->nr = (uint32_t)keys->nr;
+	return true;
+}
+
+static bool list_culprits(struct culprits *all, const struct keyed *keys, struct keyed *whos)
+{
+	all->list = calloc(keys->nr, sizeof(*all->list));
+	all->who = calloc(keys->nr, sizeof(*all->who));
+	if (!all->list || !all->who)
+		return false;
+	for (size_t i = 0; i < keys->nr; i++) {
+		const int64_t *key = keyed_cells(keys, i);
+		int64_t who = keyed_get(whos, key);
+
+		if (who < 0)
+			return false;
+		all->who[i] = (uint32_t)who;
+		all->list[i] = (struct culprit){key[CELL_MACHINE], key[CELL_THREAD], key[CELL_MODE],
+						key[CELL_VCPU]};
+	}
+	return true;
+}
+
+static bool make_all(struct culprits *all, struct sonde_run *run)
+{
+	struct keyed keys = {.nr_cells = NR_CELLS}, whos = {.nr_cells = CELL_VCPU};
+	bool made;
+
+	all->nr_contexts = sonde_nr_contexts(run);
+	all->numbers = calloc((size_t)all->nr_contexts + 1, sizeof(*all->numbers));
+	all->modes = calloc((size_t)all->nr_contexts + 1, sizeof(*all->modes));
+	made = all->numbers && all->modes && number_contexts(all, run, &keys) &&
+	       list_culprits(all, &keys, &whos);
+	keyed_release(&keys);
+	keyed_release(&whos);
+	return made;
+}
+
+int culprits_get(const struct culprits **out, struct sonde_run *run)
+{
+	if (!run->culprits) {
+		struct culprits *all = calloc(1, sizeof(*all));
+
+		if (!all || !make_all(all, run)) {
+			culprits_free(all);
+			return -ENOMEM;
+		}
+		run->culprits = all;
+	}
+	*out = run->culprits;
+	return 0;
 }
 
 struct culprit culprit_of(struct sonde_run *run, int64_t context)
 {
-	if (!run->culprits)
-		run->culprits = make_all(run);
+	const struct culprits *all;
+
 	/* Without the memory for all of them each costs more, and is the same. */
-	if (!run->culprits || context < 0 || context >= run->culprits->nr)
+	if (context < 0 || context >= sonde_nr_contexts(run) || culprits_get(&all, run))
 		return make(run, context);
-	return run->culprits->of[context];
+	return all->list[all->numbers[context + 1]];
 }
 
 void culprits_free(struct culprits *c)
 {
+	if (!c)
+		return;
+	free(c->numbers);
+	free(c->modes);
+	free(c->list);
+	free(c->who);
 	free(c);
 }

@@ -13,9 +13,33 @@ struct culprit {
 	int64_t vcpu; /* CPU row when the machine is a VM, or of the vCPU a hypervisor serves; -1 */
 };
 
-/* The first question makes it of every context, once per run: analyses ask for each piece of time. */
-struct culprits;
+/* The culprits of a run, numbered: analyses ask for each piece of time, and most contexts are one
+ * culprit with others. */
+struct culprits {
+	int64_t nr_contexts;
+	uint32_t *numbers; /* owned, by context + 1; culprit 0 is that of an unknown context */
+	uint8_t *modes;	   /* owned, the same: enum sonde_mode, not as culprit_class() has it */
+	uint32_t nr;
+	struct culprit *list; /* owned, by number */
+	uint32_t *who;	      /* owned, by number: the same for those that differ in .vcpu alone */
+};
+
+/* The run's own, made by the first question.  0 or -ENOMEM. */
+int culprits_get(const struct culprits **out, struct sonde_run *run);
 void culprits_free(struct culprits *c);
+
+/* The culprit's number that stands behind a value of a CPU's `runs`. */
+static inline uint32_t culprit_number(const struct culprits *c, uint32_t value)
+{
+	return c->numbers[value <= c->nr_contexts ? value : 0];
+}
+
+/* What it does, not as a class. */
+static inline enum sonde_mode culprit_mode(const struct culprits *c, uint32_t value)
+{
+	return (enum sonde_mode)c->modes[value <= c->nr_contexts ? value : 0];
+}
+
 struct culprit culprit_of(struct sonde_run *run, int64_t context);
 
 /* What a thread did is one thing, be it in user space or in the kernel: SONDE_MODE_TASK; its work

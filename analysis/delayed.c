@@ -1,65 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kept which thread from running, summed up from thread_delay.h's scan. */
-#include "analysis/culprit.h"
 #include "analysis/facts.h"
 #include "analysis/keyed.h"
 #include "analysis/thread_delay.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum key { KEY_THREAD, KEY_IN_GUEST, KEY_MACHINE, KEY_CULPRIT, KEY_MODE, NR_KEY };
 
 struct sum {
-	ns_t total_ns, longest_ns, longest_at, last_end;
+	ns_t total_ns, longest_ns, longest_at;
 	uint64_t count;
 };
 
 struct sums {
-	struct sonde_run *run;
 	struct keyed keys;
 	struct memo memo; /* numbers of keys */
-	struct sum *list; /* owned, per key */
-	size_t room;
 	bool no_memory;
 };
 
-static bool find_sum(struct sums *s, const struct thread_delay *d, size_t *at)
+static struct sum *find_sum(struct sums *s, const struct thread_delay *d, const struct cpu_use *use)
 {
 	uint64_t owner = (uint64_t)d->thread * 2 + d->in_guest;
-	struct culprit culprit;
 	int64_t found;
-
-	if (memo_get(&s->memo, d->context, owner, at))
-		return true;
-	culprit = culprit_of(s->run, d->context);
-	found = keyed_get(&s->keys, (int64_t[NR_KEY]){d->thread, d->in_guest, culprit.machine,
-						      culprit.thread, culprit.mode});
-	if (found < 0 || !keyed_room(&s->keys, (void **)&s->list, &s->room, sizeof(*s->list)))
-		return false;
-	*at = (size_t)found;
-	memo_put(&s->memo, d->context, owner, *at);
-	return true;
-}
-
-static bool add_delay(const struct thread_delay *d, void *data)
-{
-	struct sums *s = data;
-	struct sum *sum;
 	size_t at;
 
-	if (!find_sum(s, d, &at)) {
-		s->no_memory = true;
+	if (memo_get(&s->memo, use->number, owner, &at))
+		return keyed_sum_at(&s->keys, at);
+	found = keyed_get(&s->keys, (int64_t[NR_KEY]){d->thread, d->in_guest, use->by->machine,
+						      use->by->thread, use->by->mode});
+	if (found < 0)
+		return NULL;
+	memo_put(&s->memo, use->number, owner, (size_t)found);
+	return keyed_sum_at(&s->keys, (size_t)found);
+}
+
+static bool add_delay(const struct thread_delay *d, const struct cpu_use *use, void *data)
+{
+	struct sums *s = data;
+	struct sum *sum = find_sum(s, d, use);
+
+	s->no_memory = !sum;
+	if (!sum)
 		return false;
-	}
-	sum = &s->list[at];
-	/* Stretches of one culprit that touch are one. */
-	sum->count += !sum->count || sum->last_end != d->from;
-	sum->last_end = d->to;
-	sum->total_ns += d->to - d->from;
-	if (d->to - d->from > sum->longest_ns) {
-		sum->longest_ns = d->to - d->from;
-		sum->longest_at = d->from;
+	sum->count += use->count;
+	sum->total_ns += use->time_ns;
+	if (use->longest_ns > sum->longest_ns) {
+		sum->longest_ns = use->longest_ns;
+		sum->longest_at = use->longest_at;
 	}
 	return true;
 }
@@ -67,16 +53,19 @@ static bool add_delay(const struct thread_delay *d, void *data)
 static int find_delays(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		       struct error *err)
 {
-	struct sums s = {.run = run, .keys.nr_cells = NR_KEY};
-	int ret = memo_init(&s.memo, sonde_nr_contexts(run));
+	struct sums s = {.keys = {.nr_cells = NR_KEY, .sum_bytes = sizeof(struct sum)}};
+	const struct culprits *culprits;
+	int ret = culprits_get(&culprits, run);
 
+	if (!ret)
+		ret = memo_init(&s.memo, culprits->nr);
 	if (ret)
 		return fail(err, ret, "out of memory");
 	ret = thread_delay_scan(run, begin, end, add_delay, &s, err);
 	out->no_memory = s.no_memory;
 	for (size_t i = 0; i < s.keys.nr && !ret; i++) {
 		const int64_t *key = keyed_cells(&s.keys, i);
-		const struct sum *sum = &s.list[i];
+		const struct sum *sum = keyed_sum_at(&s.keys, i);
 		struct sonde_thread t;
 
 		sonde_thread(run, key[KEY_THREAD], &t);
@@ -94,7 +83,6 @@ static int find_delays(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 				       cell_int(sum->longest_at),
 			       });
 	}
-	free(s.list);
 	keyed_release(&s.keys);
 	memo_release(&s.memo);
 	facts_sort(out, "total");

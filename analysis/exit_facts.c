@@ -19,9 +19,9 @@ static int find_exits(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 	const struct exit_sums *s;
 	int ret = exit_sums_get(&s, run, begin, end, err);
 
-	for (size_t i = 0; !ret && i < s->reason_keys.nr; i++) {
-		const int64_t *key = keyed_cells(&s->reason_keys, i);
-		const struct exit_reason *sum = &s->reasons[i];
+	for (size_t i = 0; !ret && i < s->reasons.nr; i++) {
+		const int64_t *key = keyed_cells(&s->reasons, i);
+		const struct exit_reason *sum = keyed_sum_at(&s->reasons, i);
 		const struct histogram *h = sum->lengths;
 
 		facts_add(out, (union sonde_cell[]){
@@ -109,8 +109,11 @@ static int find_spread(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 	const struct exit_sums *s;
 	int ret = exit_sums_get(&s, run, begin, end, err);
 
-	for (size_t i = 0; !ret && i < s->reason_keys.nr; i++)
-		add_spread(out, run, keyed_cells(&s->reason_keys, i), s->reasons[i].lengths);
+	for (size_t i = 0; !ret && i < s->reasons.nr; i++) {
+		const struct exit_reason *sum = keyed_sum_at(&s->reasons, i);
+
+		add_spread(out, run, keyed_cells(&s->reasons, i), sum->lengths);
+	}
 	return ret;
 }
 
@@ -137,9 +140,9 @@ static int find_causes(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 	const struct exit_sums *s;
 	int ret = exit_sums_get(&s, run, begin, end, err);
 
-	for (size_t i = 0; !ret && i < s->cause_keys.nr; i++) {
-		const int64_t *key = keyed_cells(&s->cause_keys, i);
-		const struct exit_cause *sum = &s->causes[i];
+	for (size_t i = 0; !ret && i < s->causes.nr; i++) {
+		const int64_t *key = keyed_cells(&s->causes, i);
+		const struct exit_cause *sum = keyed_sum_at(&s->causes, i);
 
 		if (key[CAUSE_THREAD] < 0) /* a VM without a trace: "exits" says it all */
 			continue;

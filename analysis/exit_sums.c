@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/exit_sums.h"
-#include "analysis/exits.h"
 #include "analysis/strip.h"
 #include "source/exits.h"
 
@@ -23,19 +22,13 @@ struct pass {
 
 static bool add_reason(struct pass *p, const struct exit_interval *e)
 {
-	struct exit_sums *s = p->sums;
-	int64_t at = keyed_get(&s->reason_keys,
-			       (int64_t[REASON_NR_CELLS]){p->machines[e->vcpu],
-							  p->machines[e->from], e->reason, e->isa});
-	struct exit_reason *sum;
+	struct exit_reason *sum = keyed_sum(
+		&p->sums->reasons, (int64_t[REASON_NR_CELLS]){p->machines[e->vcpu],
+							      p->machines[e->from], e->reason, e->isa});
 
-	if (at < 0 || !keyed_room(&s->reason_keys, (void **)&s->reasons, &s->reasons_room,
-				  sizeof(*s->reasons)))
-		return false;
-	sum = &s->reasons[at];
-	if (!sum->lengths)
+	if (sum && !sum->lengths)
 		sum->lengths = calloc(1, sizeof(*sum->lengths));
-	if (!sum->lengths)
+	if (!sum || !sum->lengths)
 		return false;
 	if (e->end - e->begin > sum->lengths->greatest_ns || !sum->lengths->count)
 		sum->longest_at = e->begin;
@@ -57,15 +50,12 @@ static int64_t guest_thread(struct pass *p, const struct exit_interval *e)
 
 static bool add_cause(struct pass *p, const struct exit_interval *e)
 {
-	struct exit_sums *s = p->sums;
-	int64_t key[CAUSE_NR_CELLS] = {guest_thread(p, e), p->machines[e->from], e->reason, e->isa};
-	int64_t at = keyed_get(&s->cause_keys, key);
-	struct exit_cause *sum;
+	struct exit_cause *sum = keyed_sum(
+		&p->sums->causes, (int64_t[CAUSE_NR_CELLS]){guest_thread(p, e), p->machines[e->from],
+							    e->reason, e->isa});
 
-	if (at < 0 ||
-	    !keyed_room(&s->cause_keys, (void **)&s->causes, &s->causes_room, sizeof(*s->causes)))
+	if (!sum)
 		return false;
-	sum = &s->causes[at];
 	sum->count++;
 	sum->total_ns += e->end - e->begin;
 	sum->user_ns += e->end - e->user_begin;
@@ -108,6 +98,21 @@ static void add_nested(struct pass *p, const struct exit_interval *e)
 	p->inner = -1;
 }
 
+static void keep_exit(struct exit_sums *s, const struct exit_interval *e)
+{
+	if (s->all_kept && s->nr == s->room) {
+		size_t room = s->room ? s->room * 2 : 1024;
+		struct exit_interval *grown =
+			room <= EXITS_KEPT ? reallocarray(s->list, room, sizeof(*grown)) : NULL;
+
+		s->all_kept = grown != NULL;
+		s->list = grown ? grown : s->list;
+		s->room = room;
+	}
+	if (s->all_kept)
+		s->list[s->nr++] = *e;
+}
+
 static bool add_exit(const struct exit_interval *e, void *data)
 {
 	struct pass *p = data;
@@ -117,6 +122,7 @@ static bool add_exit(const struct exit_interval *e, void *data)
 		return false;
 	}
 	add_nested(p, e);
+	keep_exit(p->sums, e);
 	return true;
 }
 
@@ -136,8 +142,10 @@ static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 	struct pass p = {.sums = s, .run = run, .strips.run = run, .vcpu = -1};
 	int ret = 0;
 
-	s->reason_keys.nr_cells = REASON_NR_CELLS;
-	s->cause_keys.nr_cells = CAUSE_NR_CELLS;
+	s->reasons.nr_cells = REASON_NR_CELLS;
+	s->reasons.sum_bytes = sizeof(struct exit_reason);
+	s->causes.nr_cells = CAUSE_NR_CELLS;
+	s->causes.sum_bytes = sizeof(struct exit_cause);
 	s->nests = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*s->nests));
 	p.machines = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.machines));
 	p.no_memory = !s->nests || !p.machines;
@@ -168,6 +176,7 @@ int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begi
 		return fail(err, -ENOMEM, "out of memory");
 	s->begin = begin;
 	s->end = end;
+	s->all_kept = true;
 	ret = sum_up(s, run, err);
 	if (ret) {
 		exit_sums_free(s);
@@ -177,16 +186,30 @@ int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begi
 	return 0;
 }
 
+int exit_sums_each(const struct exit_sums *s, struct sonde_run *run,
+		   bool (*each)(const struct exit_interval *e, void *data), void *data)
+{
+	int ret = 0;
+
+	if (!s->all_kept) {
+		for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !ret; vcpu++)
+			ret = exits_scan(run, vcpu, s->begin, s->end, each, data);
+		return ret;
+	}
+	for (size_t i = 0; i < s->nr && each(&s->list[i], data); i++)
+		continue;
+	return 0;
+}
+
 void exit_sums_free(struct exit_sums *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->reasons_room; i++)
-		free(s->reasons[i].lengths);
-	free(s->reasons);
-	free(s->causes);
+	for (size_t i = 0; i < s->reasons.nr; i++)
+		free(((struct exit_reason *)keyed_sum_at(&s->reasons, i))->lengths);
 	free(s->nests);
-	keyed_release(&s->reason_keys);
-	keyed_release(&s->cause_keys);
+	free(s->list);
+	keyed_release(&s->reasons);
+	keyed_release(&s->causes);
 	free(s);
 }

@@ -2,14 +2,18 @@
 #ifndef ANALYSIS_EXIT_SUMS_H
 #define ANALYSIS_EXIT_SUMS_H
 
+#include "analysis/exits.h"
 #include "analysis/keyed.h"
 #include "analysis/run.h"
 #include "base/histogram.h"
 
 /*
  * All that is summed up of exits, from one pass over them: several facts ask for the same window
- * one after the other, so the run keeps the sums of the last window that was asked for.
+ * one after the other, so the run keeps the sums of the last window that was asked for, and the exits
+ * themselves when they are not many (64 bytes each).
  */
+#define EXITS_KEPT (1u << 18)
+
 enum reason_key { REASON_VM, REASON_FROM, REASON_NR, REASON_ISA, REASON_NR_CELLS };
 
 struct exit_reason {
@@ -41,17 +45,20 @@ struct exit_nest {
 
 struct exit_sums {
 	ns_t begin, end;
-	struct keyed reason_keys, cause_keys;
-	struct exit_reason *reasons; /* owned, per key */
-	size_t reasons_room;
-	struct exit_cause *causes; /* owned, per key */
-	size_t causes_room;
+	struct keyed reasons;	 /* struct exit_reason */
+	struct keyed causes;	 /* struct exit_cause */
 	struct exit_nest *nests; /* owned, per machine: as the inner one */
+	struct exit_interval *list; /* owned: all of them, unless they are more than EXITS_KEPT */
+	size_t nr, room;
+	bool all_kept;
 };
 
 /* The run's own: it is there until the next question. */
 int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
 		  struct error *err);
+/* As exits_scan(), of all vCPUs of the window. */
+int exit_sums_each(const struct exit_sums *s, struct sonde_run *run,
+		   bool (*each)(const struct exit_interval *e, void *data), void *data);
 void exit_sums_free(struct exit_sums *s);
 
 #endif

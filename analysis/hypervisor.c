@@ -71,14 +71,15 @@ static uint64_t exits_of(struct sonde_run *run, const struct exit_sums *s, int64
 {
 	uint64_t per_level[SONDE_LAYERS_MAX] = {0}, most = 0;
 
-	for (size_t i = 0; i < s->reason_keys.nr; i++) {
-		const int64_t *key = keyed_cells(&s->reason_keys, i);
+	for (size_t i = 0; i < s->reasons.nr; i++) {
+		const struct exit_reason *sum = keyed_sum_at(&s->reasons, i);
+		const int64_t *key = keyed_cells(&s->reasons, i);
 		struct sonde_machine m;
 
 		if (key[REASON_FROM] != vm || sonde_machine(run, key[REASON_VM], &m))
 			continue;
 		per_level[m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1] +=
-			s->reasons[i].lengths->count;
+			sum->lengths->count;
 	}
 	for (unsigned level = 0; level < SONDE_LAYERS_MAX; level++)
 		most = per_level[level] > most ? per_level[level] : most;
@@ -117,19 +118,19 @@ static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t 
 {
 	const struct hypervisor_work *work;
 	const struct exit_sums *sums;
-	struct usages u = {0};
+	const struct usages *u;
 	int ret = hypervisor_work_get(&work, run, begin, end, err);
 
 	if (!ret)
 		ret = exit_sums_get(&sums, run, begin, end, err);
 	if (!ret)
-		ret = usages_init(&u, run, begin, end, err);
+		ret = usages_get(&u, run, begin, end, err);
 	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++) {
 		struct vm_cost cost = {0};
 		struct sonde_machine m;
 
 		sonde_machine(run, vm, &m);
-		add_guest_time(run, &u, vm, &cost);
+		add_guest_time(run, u, vm, &cost);
 		for (size_t i = 0; i < work->nr; i++) {
 			if (work->list[i].vm == vm)
 				cost.hypervisor_ns += work->list[i].time_ns;
@@ -145,7 +146,6 @@ static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t 
 				       cell_str(cost_note(out, run, m.parent)),
 			       });
 	}
-	usages_release(&u);
 	facts_sort(out, "hypervisor");
 	return ret;
 }

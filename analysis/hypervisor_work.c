@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/hypervisor.h"
+#include "analysis/cpu_users.h"
 #include "base/map.h"
 
 #include <errno.h>
@@ -21,7 +22,9 @@ struct lineage {
 
 struct scan {
 	struct sonde_run *run;
+	struct cpu_users *users;
 	ns_t begin, end;
+	int64_t nr_contexts, nr_machines, nr_cpus;
 	/* Looked at for every interval: the run's tables, read once. */
 	struct sonde_context *contexts; /* owned */
 	struct sonde_cpu *cpus;		/* owned */
@@ -121,13 +124,13 @@ static bool scan_interval(const struct sonde_interval *i, void *data)
 	ns_t from = i->begin < s->begin ? s->begin : i->begin;
 	ns_t to = i->end > s->end ? s->end : i->end;
 
-	if (!i->value || i->value > sonde_nr_contexts(s->run))
+	if (!i->value || i->value > s->nr_contexts)
 		return true;
 	c = &s->contexts[i->value - 1];
-	if (c->machine >= sonde_nr_machines(s->run))
+	if (c->machine >= s->nr_machines)
 		return true;
 	code_runs(s, c);
-	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < sonde_nr_cpus(s->run))
+	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < s->nr_cpus)
 		hypervisor_interval(s, c, to - from);
 	return !s->no_memory;
 }
@@ -142,8 +145,8 @@ static int scan_run(struct scan *s, struct error *err)
 		if (!cpu_is_physical(&cpu))
 			continue;
 		memset(s->served, -1, sizeof(s->served));
-		ret = sonde_walk(s->run, s->run->cpu_attrs[row][CPU_RUNS], s->begin, s->end,
-				 scan_interval, s);
+		ret = strip_walk(&s->users->strips, s->run->cpu_attrs[row][CPU_RUNS], s->begin,
+				 s->end, scan_interval, s);
 		if (ret)
 			return fail(err, ret, "cannot read what ran on CPU %d: %s", cpu.number,
 				    strerror(-ret));
@@ -173,9 +176,9 @@ static void find_lineage(struct scan *s, int64_t machine)
 
 static bool read_tables(struct scan *s)
 {
-	size_t nr_contexts = (size_t)sonde_nr_contexts(s->run);
-	size_t nr_machines = (size_t)sonde_nr_machines(s->run);
-	size_t nr_cpus = (size_t)sonde_nr_cpus(s->run);
+	size_t nr_contexts = (size_t)s->nr_contexts;
+	size_t nr_machines = (size_t)s->nr_machines;
+	size_t nr_cpus = (size_t)s->nr_cpus;
 
 	s->open = calloc(nr_cpus + 1, sizeof(*s->open));
 	s->contexts = calloc(nr_contexts + 1, sizeof(*s->contexts));
@@ -208,7 +211,12 @@ static void scan_release(struct scan *s)
 int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *run, ns_t begin,
 			ns_t end, struct error *err)
 {
-	struct scan s = {.run = run, .begin = begin, .end = end};
+	struct scan s = {.run = run,
+			 .begin = begin,
+			 .end = end,
+			 .nr_contexts = sonde_nr_contexts(run),
+			 .nr_machines = sonde_nr_machines(run),
+			 .nr_cpus = sonde_nr_cpus(run)};
 	struct hypervisor_work *w = run->hypervisor_work;
 	int ret;
 
@@ -217,7 +225,9 @@ int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *ru
 		return 0;
 	hypervisor_work_free(w);
 	run->hypervisor_work = NULL;
-	ret = read_tables(&s) ? scan_run(&s, err) : fail(err, -ENOMEM, "out of memory");
+	ret = !cpu_users_get(&s.users, run) && read_tables(&s)
+		      ? scan_run(&s, err)
+		      : fail(err, -ENOMEM, "out of memory");
 	w = ret ? NULL : malloc(sizeof(*w));
 	if (w) {
 		*w = (struct hypervisor_work){begin, end, s.list, s.nr};

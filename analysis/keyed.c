@@ -11,17 +11,30 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash * 0xff51afd7ed558ccdull;
 }
 
+static int grow(struct keyed *k)
+{
+	size_t room = k->room ? k->room * 2 : 64;
+	int64_t *cells = reallocarray(k->cells, room, k->nr_cells * sizeof(*cells));
+	char *sums;
+
+	if (!cells)
+		return -ENOMEM;
+	k->cells = cells;
+	if (k->sum_bytes) {
+		sums = reallocarray(k->sums, room, k->sum_bytes);
+		if (!sums)
+			return -ENOMEM;
+		memset(sums + k->room * k->sum_bytes, 0, (room - k->room) * k->sum_bytes);
+		k->sums = sums;
+	}
+	k->room = room;
+	return 0;
+}
+
 static int add(struct keyed *k, uint64_t hash, const int64_t *cells)
 {
-	if (k->nr == k->room) {
-		size_t room = k->room ? k->room * 2 : 64;
-		int64_t *grown = reallocarray(k->cells, room, k->nr_cells * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		k->cells = grown;
-		k->room = room;
-	}
+	if (k->nr == k->room && grow(k))
+		return -ENOMEM;
 	if (map_put(&k->by_key, hash, (uint32_t)k->nr))
 		return -ENOMEM;
 	memcpy(k->cells + k->nr++ * k->nr_cells, cells, k->nr_cells * sizeof(*cells));
@@ -43,36 +56,18 @@ int64_t keyed_get(struct keyed *k, const int64_t *cells)
 	return add(k, hash, cells) ? -ENOMEM : (int64_t)k->nr - 1;
 }
 
-bool keyed_room(const struct keyed *k, void **list, size_t *room, size_t each_bytes)
-{
-	size_t more = k->room;
-	char *grown;
-
-	if (*room >= k->nr)
-		return true;
-	grown = reallocarray(*list, more, each_bytes);
-	if (!grown)
-		return false;
-	memset(grown + *room * each_bytes, 0, (more - *room) * each_bytes);
-	*list = grown;
-	*room = more;
-	return true;
-}
-
 void keyed_release(struct keyed *k)
 {
 	free(k->cells);
+	free(k->sums);
 	map_release(&k->by_key);
 	*k = (struct keyed){0};
 }
 
-int memo_init(struct memo *m, int64_t nr_contexts)
+int memo_init(struct memo *m, uint32_t nr_culprits)
 {
-	m->slots = calloc((size_t)nr_contexts + 1, sizeof(*m->slots));
-	if (!m->slots)
-		return -ENOMEM;
-	m->nr = nr_contexts + 1;
-	return 0;
+	m->slots = calloc((size_t)nr_culprits + 1, sizeof(*m->slots));
+	return m->slots ? 0 : -ENOMEM;
 }
 
 void memo_release(struct memo *m)

@@ -77,17 +77,16 @@ static bool take_vcpu(struct measures *m, struct sonde_run *run, unsigned slice,
 		[NEEDS_CODE] = is_much(unknown + cell(states, row, "guest"), total),
 		[NEEDS_CAUSE] = is_much(unknown + cell(states, row, "wait_unknown"), total),
 	};
-	struct sonde_machine machine;
 	struct sonde_cpu cpu;
+	const char *machine;
 
-	if (sonde_cpu(run, cell(states, row, "vcpu"), &cpu) ||
-	    sonde_machine(run, cpu.machine, &machine))
+	if (sonde_cpu(run, cell(states, row, "vcpu"), &cpu))
 		return true;
+	machine = measures_machine(m, run, cpu.machine);
 	for (unsigned i = 0; i < NR_NEEDS; i++) {
 		/* What is not known of one of its vCPUs is not known of the machine. */
-		if (!forget(m, machine.name, cpu.number, slice, (enum measure_needs)i,
-			    is_unknown[i]) ||
-		    !forget(m, machine.name, -1, slice, (enum measure_needs)i, is_unknown[i]))
+		if (!forget(m, machine, cpu.number, slice, (enum measure_needs)i, is_unknown[i]) ||
+		    !forget(m, machine, -1, slice, (enum measure_needs)i, is_unknown[i]))
 			return false;
 	}
 	return true;
@@ -96,19 +95,18 @@ static bool take_vcpu(struct measures *m, struct sonde_run *run, unsigned slice,
 int known_take(struct measures *m, struct sonde_run *run, unsigned slice, ns_t begin, ns_t end,
 	       const struct sonde_facts *states, struct error *err)
 {
-	struct usages u = {0};
+	const struct usages *u;
 	ns_t unknown = 0;
-	int ret = usages_init(&u, run, begin, end, err);
+	int ret = usages_get(&u, run, begin, end, err);
 	bool fits = true;
 
-	for (size_t i = 0; i < u.nr && !ret; i++) {
-		if (u.list[i].context.mode == SONDE_MODE_UNKNOWN)
-			unknown += u.list[i].time_ns;
+	for (size_t i = 0; !ret && i < u->nr; i++) {
+		if (u->list[i].context.mode == SONDE_MODE_UNKNOWN)
+			unknown += u->list[i].time_ns;
 	}
 	for (unsigned i = 0; i < NR_NEEDS && !ret; i++)
 		fits &= forget(m, "", -1, slice, (enum measure_needs)i,
-			       !u.total_ns || is_much(unknown, u.total_ns));
-	usages_release(&u);
+			       !u->total_ns || is_much(unknown, u->total_ns));
 	for (size_t row = 0; row < sonde_facts_nr_rows(states) && !ret; row++)
 		fits &= take_vcpu(m, run, slice, states, row);
 	return ret || fits ? ret : fail(err, -ENOMEM, "out of memory");
@@ -121,7 +119,7 @@ uint32_t known_slices(const struct measures *m, const struct measure *measure,
 	const struct known *k = known_find(m, measure->machine, measure->cpu);
 	uint32_t slices = run ? run->slices[needs] : 0;
 
-	if (!k) /* a vCPU that this run does not have: as its machine */
+	if (!k) /* a machine of which no vCPU is known: as the run */
 		k = known_find(m, measure->machine, -1);
 	return k ? slices & k->slices[needs] : slices;
 }

@@ -56,13 +56,18 @@ static int add(struct taker *t, const struct measure *like, double value)
 	return 0;
 }
 
+const char *measures_machine(const struct measures *m, const struct sonde_run *run, int64_t row)
+{
+	struct sonde_machine machine;
+
+	if (sonde_machine(run, row, &machine))
+		return "?";
+	return m->names ? m->names[row] : machine.name;
+}
+
 static const char *machine_name(const struct taker *t, int64_t row)
 {
-	struct sonde_machine m;
-
-	if (!row && t->m->host)
-		return t->m->host;
-	return sonde_machine(t->run, row, &m) ? "?" : m.name;
+	return measures_machine(t->m, t->run, row);
 }
 
 static double of_slice(const struct taker *t, int64_t ns)
@@ -98,10 +103,12 @@ static enum measure_needs needs_of(const char *state)
 static int take_states(struct taker *t, const struct sonde_facts *f, size_t row)
 {
 	const struct sonde_analysis *a = sonde_facts_analysis(f);
+	struct sonde_machine vm;
 	struct sonde_cpu cpu;
 	int ret = 0;
 
 	sonde_cpu(t->run, cell(f, row, "vcpu"), &cpu);
+	sonde_machine(t->run, cpu.machine, &vm);
 	for (unsigned c = 0; c < a->nr_columns && !ret; c++) {
 		char what[160];
 		struct measure like = {.machine = machine_name(t, cpu.machine),
@@ -109,6 +116,9 @@ static int take_states(struct taker *t, const struct sonde_facts *f, size_t row)
 				       .what = what,
 				       .is_share = true};
 
+		/* A nested VM's hypervisor shows in the trace of the machine that it is in. */
+		if (vm.parent > 0)
+			like.by = machine_name(t, vm.parent);
 		if (a->columns[c].type != SONDE_COL_NS || !strcmp(a->columns[c].name, "total") ||
 		    !strcmp(a->columns[c].name, "unknown"))
 			continue;
@@ -189,13 +199,13 @@ static int take_slice(struct taker *t)
 	return ret;
 }
 
-int measures_take(struct measures *m, struct sonde_run *run, const char *host, ns_t begin, ns_t end,
-		  struct error *err)
+int measures_take(struct measures *m, struct sonde_run *run, const char *const *names, ns_t begin,
+		  ns_t end, struct error *err)
 {
 	struct taker t = {.m = m, .run = run, .err = err};
 	ns_t step = (end - begin) / COMPARE_SLICES;
 
-	*m = (struct measures){.host = host};
+	*m = (struct measures){.names = names};
 	if (step <= 0)
 		return fail(err, -ERANGE, "the window is too short to be compared");
 	for (t.slice = 0; t.slice < COMPARE_SLICES; t.slice++) {

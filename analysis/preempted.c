@@ -2,6 +2,7 @@
 /* Who preempted whom: the tables made from preemption.h's scan, and the time of each vCPU. */
 #include "analysis/culprit.h"
 #include "analysis/facts.h"
+#include "analysis/keyed.h"
 #include "analysis/preemption.h"
 #include "model/context.h"
 
@@ -9,56 +10,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The cells of a culprit in tables. */
-static void culprit_cells(struct sonde_run *run, int64_t context, union sonde_cell cells[3])
-{
-	struct culprit culprit = culprit_of(run, context);
-
-	cells[0].i = culprit.machine;
-	cells[1].i = culprit.thread;
-	cells[2].i = culprit.mode;
-}
-
 /* ---- all of them --------------------------------------------------------------------------- */
 
 struct list {
 	struct sonde_facts *out;
-	struct sonde_run *run;
+	const struct culprits *culprits;
 };
 
 static bool add_preemption(const struct preemption *p, void *data)
 {
 	const struct list *l = data;
-	union sonde_cell culprit[3];
-	struct sonde_context c;
-	union sonde_cell row[] = {
-		cell_int(p->from),
-		cell_int(p->to - p->from),
-		cell_int(p->vcpu),
-		cell_int(p->victim),
-		cell_int(p->on),
-		cell_int(0),
-		cell_int(0),
-		cell_int(0),
-		cell_int(p->begin),
-		cell_int(p->end - p->begin),
-		cell_str(sonde_off_name(p->why)),
-	};
+	uint32_t value = (uint32_t)(p->context + 1);
+	const struct culprit *by = &l->culprits->list[culprit_number(l->culprits, value)];
 
-	culprit_cells(l->run, p->context, culprit);
-	if (!sonde_context(l->run, p->context, &c)) /* one by one: not as classes */
-		culprit[2].i = c.mode;
-	memcpy(row + 5, culprit, sizeof(culprit));
-	facts_add(l->out, row);
+	facts_add(l->out, (union sonde_cell[]){
+				  cell_int(p->from),
+				  cell_int(p->to - p->from),
+				  cell_int(p->vcpu),
+				  cell_int(p->victim),
+				  cell_int(p->on),
+				  cell_int(by->machine),
+				  cell_int(by->thread),
+				  cell_int(culprit_mode(l->culprits, value)),
+				  cell_int(p->begin),
+				  cell_int(p->end - p->begin),
+				  cell_str(sonde_off_name(p->why)),
+			  });
 	return !l->out->no_memory;
 }
 
 static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	struct list l = {out, run};
+	struct list l = {.out = out};
+	int ret = culprits_get(&l.culprits, run);
 
-	return preemption_scan(run, begin, end, add_preemption, &l, err);
+	return ret ? fail(err, ret, "out of memory")
+		   : preemption_scan(run, begin, end, add_preemption, &l, err);
 }
 
 static const struct sonde_column list_columns[] = {
@@ -93,100 +81,47 @@ const struct analysis preemption_list_analysis = {
 enum pair_cell { PAIR_VCPU, PAIR_VICTIM, PAIR_MACHINE, PAIR_CULPRIT, PAIR_MODE, PAIR_NR_CELLS };
 
 struct pair {
-	union sonde_cell cells[PAIR_NR_CELLS];
-	ns_t total_ns, longest_ns;
-	ns_t longest_at, last_end;
+	ns_t total_ns, longest_ns, longest_at;
 	int64_t count;
 };
 
 struct pairs {
-	struct sonde_run *run;
+	struct keyed keys; /* struct pair */
 	bool by_victim;	   /* tell a vCPU's guest threads apart */
-	struct pair *list; /* owned */
-	size_t nr, room;
-	struct map by_key;
 	bool no_memory;
 };
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
-	return hash * 0xff51afd7ed558ccdull;
-}
-
-static bool same_pair(const struct pair *a, const struct pair *b)
-{
-	for (unsigned i = 0; i < PAIR_NR_CELLS; i++) {
-		if (a->cells[i].i != b->cells[i].i)
-			return false;
-	}
-	return true;
-}
-
-/* Equal hashes of different pairs: try the next key. */
-static struct pair *pair_get(struct pairs *ps, const struct pair *want)
-{
-	uint64_t key = 0;
-	uint32_t *at;
-
-	for (unsigned i = 0; i < PAIR_NR_CELLS; i++)
-		key = mix(key, (uint64_t)want->cells[i].i);
-	while ((at = map_get(&ps->by_key, key))) {
-		if (same_pair(&ps->list[*at], want))
-			return &ps->list[*at];
-		key++;
-	}
-	if (ps->nr == ps->room) {
-		size_t room = ps->room ? ps->room * 2 : 64;
-		struct pair *grown = reallocarray(ps->list, room, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		ps->list = grown;
-		ps->room = room;
-	}
-	if (map_put(&ps->by_key, key, (uint32_t)ps->nr))
-		return NULL;
-	ps->list[ps->nr] = *want;
-	return &ps->list[ps->nr++];
-}
-
-static bool sum_preemption(const struct preemption *p, void *data)
+static bool sum_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
 {
 	struct pairs *ps = data;
-	struct pair want = {.last_end = NS_MIN};
-	struct pair *pair;
-	ns_t length = p->to - p->from;
+	struct pair *pair = keyed_sum(
+		&ps->keys,
+		(int64_t[PAIR_NR_CELLS]){p->vcpu, ps->by_victim ? p->victim : -1, use->by->machine,
+					 use->by->thread, use->by->mode});
 
-	want.cells[PAIR_VCPU].i = p->vcpu;
-	want.cells[PAIR_VICTIM].i = ps->by_victim ? p->victim : -1;
-	culprit_cells(ps->run, p->context, &want.cells[PAIR_MACHINE]);
-	pair = pair_get(ps, &want);
-	if (!pair) {
-		ps->no_memory = true;
+	ps->no_memory = !pair;
+	if (!pair)
 		return false;
-	}
-	/* Stretches of one culprit that touch are one. */
-	if (pair->last_end != p->from)
-		pair->count++;
-	pair->last_end = p->to;
-	pair->total_ns += length;
-	if (length > pair->longest_ns) {
-		pair->longest_ns = length;
-		pair->longest_at = p->from;
+	pair->count += use->count;
+	pair->total_ns += use->time_ns;
+	if (use->longest_ns > pair->longest_ns) {
+		pair->longest_ns = use->longest_ns;
+		pair->longest_at = use->longest_at;
 	}
 	return true;
 }
 
 /* The row without the victim's column when victims are not told apart. */
-static void add_pair(struct sonde_facts *out, const struct pair *p, bool by_victim, ns_t length)
+static void add_pair(struct sonde_facts *out, const struct pairs *ps, size_t at, ns_t length)
 {
+	const int64_t *key = keyed_cells(&ps->keys, at);
+	const struct pair *p = keyed_sum_at(&ps->keys, at);
 	union sonde_cell row[PAIR_NR_CELLS + 5];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < PAIR_NR_CELLS; i++) {
-		if (i != PAIR_VICTIM || by_victim)
-			row[n++] = p->cells[i];
+		if (i != PAIR_VICTIM || ps->by_victim)
+			row[n++] = cell_int(key[i]);
 	}
 	row[n++] = cell_int(p->total_ns);
 	row[n++] = cell_int(share_ppm(p->total_ns, length));
@@ -199,14 +134,14 @@ static void add_pair(struct sonde_facts *out, const struct pair *p, bool by_vict
 static int sum_pairs(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		     bool by_victim, struct error *err)
 {
-	struct pairs ps = {.run = run, .by_victim = by_victim};
-	int ret = preemption_scan(run, begin, end, sum_preemption, &ps, err);
+	struct pairs ps = {.keys = {.nr_cells = PAIR_NR_CELLS, .sum_bytes = sizeof(struct pair)},
+			   .by_victim = by_victim};
+	int ret = preemption_sum(run, begin, end, sum_preemption, &ps, err);
 
 	out->no_memory = ps.no_memory;
-	for (size_t i = 0; i < ps.nr && !ret; i++)
-		add_pair(out, &ps.list[i], by_victim, end - begin);
-	free(ps.list);
-	map_release(&ps.by_key);
+	for (size_t i = 0; i < ps.keys.nr && !ret; i++)
+		add_pair(out, &ps, i, end - begin);
+	keyed_release(&ps.keys);
 	facts_sort(out, "total");
 	return ret;
 }

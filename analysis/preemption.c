@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/preemption.h"
-#include "analysis/cpu_users.h"
+#include "analysis/use_log.h"
 #include "model/context.h"
 
 #include <string.h>
@@ -11,8 +11,10 @@ struct scan {
 	ns_t begin, end;
 	unsigned parent; /* machine that the vCPU's runs in */
 	struct preemption p;
-	bool (*each)(const struct preemption *p, void *data);
+	bool (*each)(const struct preemption *p, void *data); /* NULL: sums are asked for */
+	bool (*each_use)(const struct preemption *p, const struct cpu_use *use, void *data);
 	void *data;
+	struct use_log *log; /* of sums */
 	bool stop;
 	int ret;
 };
@@ -29,6 +31,22 @@ static bool blame(const struct cpu_user *user, void *data)
 	return !s->stop;
 }
 
+static bool blame_use(const struct cpu_use *use, void *data)
+{
+	struct scan *s = data;
+
+	use_log_add(s->log, &s->p, use);
+	s->stop = !s->each_use(&s->p, use, s->data);
+	return !s->stop;
+}
+
+static bool tell_again(const void *preemption, const struct cpu_use *use, void *data)
+{
+	struct scan *s = data;
+
+	return s->each_use(preemption, use, s->data);
+}
+
 static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
 {
 	const attr_t *attrs = s->run->cpu_attrs[s->p.vcpu];
@@ -40,7 +58,9 @@ static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
 	if (!strip_at(&s->users->strips, attrs[CPU_TASK], from, &task) && task.value)
 		s->p.victim = (int64_t)task.value - 1;
 	number = cpu_users_parent_cpu(s->users, s->p.vcpu, from);
-	if (number >= 0)
+	if (!s->each)
+		s->ret = cpu_users_sum(s->users, s->parent, number, from, to, blame_use, s);
+	else if (number >= 0)
 		s->ret = cpu_users_walk(s->users, s->parent, number, from, to, blame, s);
 	else if (to > from)
 		blame(&nobody, s);
@@ -101,15 +121,34 @@ static int scan_vcpus(struct scan *s, struct error *err)
 	return 0;
 }
 
+static int scan_run(struct scan *s, struct error *err)
+{
+	int ret = cpu_users_get(&s->users, s->run);
+
+	return ret ? fail(err, ret, "out of memory") : scan_vcpus(s, err);
+}
+
 int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, void *data), void *data,
 		    struct error *err)
 {
 	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
-	int ret = cpu_users_get(&s.users, run);
 
-	if (ret)
-		return fail(err, ret, "out of memory");
-	ret = scan_vcpus(&s, err);
+	return scan_run(&s, err);
+}
+
+int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end,
+		   bool (*each)(const struct preemption *p, const struct cpu_use *use, void *data),
+		   void *data, struct error *err)
+{
+	struct scan s = {.run = run, .begin = begin, .end = end, .each_use = each, .data = data};
+	int ret;
+
+	if (use_log_tell(run->preemptions, begin, end, tell_again, &s))
+		return 0;
+	memset(&s.p, 0, sizeof(s.p)); /* what is between its members, too */
+	s.log = use_log_new(begin, end, sizeof(s.p));
+	ret = scan_run(&s, err);
+	use_log_keep(&run->preemptions, s.log, !ret && !s.stop);
 	return ret;
 }

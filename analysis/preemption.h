@@ -2,7 +2,7 @@
 #ifndef ANALYSIS_PREEMPTION_H
 #define ANALYSIS_PREEMPTION_H
 
-#include "analysis/strip.h"
+#include "analysis/cpu_users.h"
 
 /*
  * Who ran while a vCPU was ready to run but did not.
@@ -26,6 +26,12 @@ struct preemption {
 int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, void *data), void *data,
 		    struct error *err);
+
+/* The same, with all that each culprit had of a preemption at a time, as cpu_users_sum() tells it:
+ * .on, .context, .from and .to of @p are not set. */
+int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end,
+		   bool (*each)(const struct preemption *p, const struct cpu_use *use, void *data),
+		   void *data, struct error *err);
 
 /* Why @vcpu did not run in @i, an interval of its `state` in which it is preempted: it had been woken
  * and waited for its turn, or it lost the CPU. */

@@ -8,6 +8,8 @@
 #include "analysis/facts.h"
 #include "analysis/hypervisor.h"
 #include "analysis/phases.h"
+#include "analysis/usage.h"
+#include "analysis/use_log.h"
 #include "model/context.h"
 
 #include <errno.h>
@@ -217,6 +219,9 @@ static int open_run(struct sonde_run *run, const char *path, struct error *err)
 	ret = check_run(run, path, err);
 	if (ret)
 		return ret;
+	ret = run_index_exits(run, err);
+	if (ret)
+		return ret;
 	run->is_svm = reasons_are_svm(run);
 	ret = index_namespaces(run, err);
 	if (!ret)
@@ -263,11 +268,15 @@ void sonde_run_close(struct sonde_run *run)
 	free(run->cpu_attrs);
 	free(run->cpus);
 	free(run->ns_init);
+	free(run->exit_kinds);
 	free(run->threads);
 	culprits_free(run->culprits);
 	cpu_users_free(run->cpu_users);
 	exit_sums_free(run->exit_sums);
 	hypervisor_work_free(run->hypervisor_work);
+	usages_free(run->usages);
+	use_log_free(run->waits);
+	use_log_free(run->preemptions);
 	facts_kept_free(run->facts_kept);
 	free(run->path);
 	free(run);

@@ -49,11 +49,14 @@ enum cpu_attr {
 extern const char *const run_cpu_attr_names[CPU_NR_ATTRS];
 
 struct thread_key;
+struct exit_kind;
 struct culprits;
 struct cpu_users;
 struct exit_sums;
 struct hypervisor_work;
 struct facts_kept;
+struct use_log;
+struct usages;
 
 struct sonde_run {
 	char *path; /* owned */
@@ -65,11 +68,15 @@ struct sonde_run {
 	attr_t (*cpu_attrs)[CPU_NR_ATTRS];	       /* owned, per CPU row */
 	struct sonde_cpu *cpus;			       /* owned, per CPU row: analyses ask often */
 	int64_t *ns_init;			       /* owned, per pid_ns row: its first thread */
+	struct exit_kind *exit_kinds;		       /* owned, per exit row: asked for per exit */
+	int64_t nr_exit_kinds;
 	struct thread_key *threads;		       /* owned; sorted; made when first needed */
 	struct culprits *culprits;		       /* owned; made when first needed */
 	struct cpu_users *cpu_users;		       /* the same */
 	struct exit_sums *exit_sums;		       /* owned; of the window asked for last */
 	struct hypervisor_work *hypervisor_work;       /* the same */
+	struct use_log *waits, *preemptions;	       /* the same: of thread_delay.h, preemption.h */
+	struct usages *usages;			       /* the same */
 	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */
 };
@@ -83,6 +90,7 @@ const char *run_text(const struct sonde_run *run, enum run_table table, int64_t 
 		     unsigned column);
 
 int run_index_vectors(struct sonde_run *run, struct error *err);
+int run_index_exits(struct sonde_run *run, struct error *err);
 
 /* Hands a struct to a caller whose own may be of another version, and shorter or longer: see
  * sonde/types.h. */

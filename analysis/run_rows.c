@@ -7,6 +7,7 @@
 #include "model/context.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NR_ROWS(function, table)                                                                   \
@@ -306,16 +307,32 @@ int run_first_cpu(const struct sonde_run *run, int64_t thread)
 						    : -1;
 }
 
+int run_index_exits(struct sonde_run *run, struct error *err)
+{
+	int64_t nr = run_nr_rows(run, RUN_EXIT);
+
+	run->exit_kinds = calloc((size_t)nr + 1, sizeof(*run->exit_kinds));
+	if (!run->exit_kinds)
+		return fail(err, -ENOMEM, "out of memory");
+	for (int64_t row = 0; row < nr; row++) {
+		struct exit_kind *kind = &run->exit_kinds[row];
+
+		kind->reason = run_number(run, RUN_EXIT, row, 0);
+		kind->isa = run_number(run, RUN_EXIT, row, 1);
+		kind->serves = run_number(run, RUN_EXIT, row, 2) - 1;
+		if (kind->serves < 0 || kind->serves >= run_nr_rows(run, RUN_CPU))
+			kind->serves = -1;
+		kind->user_reason = run_number(run, RUN_EXIT, row, 3);
+	}
+	run->nr_exit_kinds = nr;
+	return 0;
+}
+
 bool run_exit_kind(const struct sonde_run *run, int64_t row, struct exit_kind *out)
 {
-	if (row <= 0 || row >= run_nr_rows(run, RUN_EXIT))
+	if (row <= 0 || row >= run->nr_exit_kinds)
 		return false;
-	out->reason = run_number(run, RUN_EXIT, row, 0);
-	out->isa = run_number(run, RUN_EXIT, row, 1);
-	out->serves = run_number(run, RUN_EXIT, row, 2) - 1;
-	if (out->serves < 0 || out->serves >= run_nr_rows(run, RUN_CPU))
-		out->serves = -1;
-	out->user_reason = run_number(run, RUN_EXIT, row, 3);
+	*out = run->exit_kinds[row];
 	return true;
 }
 

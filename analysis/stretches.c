@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Delays one by one, the longest of all: each stretch in which a vCPU or a thread wanted to run and
  * did not, and each exit that took long without being a halt. */
-#include "analysis/exits.h"
+#include "analysis/exit_sums.h"
 #include "analysis/keyed.h"
 #include "analysis/preemption.h"
 #include "analysis/thread_delay.h"
@@ -38,7 +38,8 @@ struct stretches {
 	struct stretch now;
 	uint64_t serial;      /* of that one */
 	struct memo memo;     /* numbers of its causes */
-	struct stretch *heap; /* owned: the longest so far, the shortest of them first */
+	struct stretch *kept; /* owned: the longest so far */
+	struct stretch **heap; /* owned: the same, the shortest of them first */
 	unsigned nr;
 };
 
@@ -47,9 +48,9 @@ static ns_t length(const struct stretch *s)
 	return s->end - s->begin;
 }
 
-static void swap(struct stretch *a, struct stretch *b)
+static void swap(struct stretch **a, struct stretch **b)
 {
-	struct stretch keep = *a;
+	struct stretch *keep = *a;
 
 	*a = *b;
 	*b = keep;
@@ -62,27 +63,34 @@ static void sift_down(struct stretches *s)
 	for (;;) {
 		unsigned child = 2 * i + 1;
 
-		if (child + 1 < s->nr && length(&s->heap[child + 1]) < length(&s->heap[child]))
+		if (child + 1 < s->nr && length(s->heap[child + 1]) < length(s->heap[child]))
 			child++;
-		if (child >= s->nr || length(&s->heap[i]) <= length(&s->heap[child]))
+		if (child >= s->nr || length(s->heap[i]) <= length(s->heap[child]))
 			return;
 		swap(&s->heap[i], &s->heap[child]);
 		i = child;
 	}
 }
 
+/* Not shorter than all that are kept. */
+static bool may_keep(const struct stretches *s, ns_t length_ns)
+{
+	return s->nr < STRETCHES_MAX || length_ns > length(s->heap[0]);
+}
+
 static void keep(struct stretches *s, const struct stretch *stretch)
 {
+	if (!may_keep(s, length(stretch)))
+		return;
 	if (s->nr == STRETCHES_MAX) {
-		if (length(stretch) <= length(&s->heap[0]))
-			return;
-		s->heap[0] = *stretch;
+		*s->heap[0] = *stretch;
 		sift_down(s);
 		return;
 	}
-	s->heap[s->nr] = *stretch;
+	s->heap[s->nr] = &s->kept[s->nr];
+	*s->heap[s->nr] = *stretch;
 	for (unsigned i = s->nr++; i; i = (i - 1) / 2) {
-		if (length(&s->heap[(i - 1) / 2]) <= length(&s->heap[i]))
+		if (length(s->heap[(i - 1) / 2]) <= length(s->heap[i]))
 			return;
 		swap(&s->heap[(i - 1) / 2], &s->heap[i]);
 	}
@@ -114,77 +122,76 @@ static void begin_stretch(struct stretches *s, enum stretch_kind kind, int64_t r
 	s->now.nr_causes = 0;
 	s->serial++;
 	s->open = true;
-	s->counts = s->nr < STRETCHES_MAX || end - begin > length(&s->heap[0]);
+	s->counts = may_keep(s, end - begin);
 }
 
 /* The cause's number among those of the stretch at hand; CAUSES_MAX when there is no room for it.
  */
-static size_t cause_of(struct stretches *s, int64_t context, int64_t on)
+static size_t cause_of(struct stretches *s, const struct cpu_use *use)
 {
-	struct culprit c;
 	size_t at;
 
 	/* Mostly one of those that were met before. */
-	if (memo_get(&s->memo, context, s->serial, &at) && s->now.causes[at].on == on)
+	if (memo_get(&s->memo, use->number, s->serial, &at) && s->now.causes[at].on == use->on)
 		return at;
-	c = culprit_of(s->run, context);
 	for (at = 0; at < s->now.nr_causes; at++) {
 		struct stretch_cause *cause = &s->now.causes[at];
 
-		if (!memcmp(&cause->culprit, &c, sizeof(c)) && cause->on == on)
+		if (!memcmp(&cause->culprit, use->by, sizeof(*use->by)) && cause->on == use->on)
 			break;
 	}
 	if (at == CAUSES_MAX)
 		return at;
 	if (at == s->now.nr_causes)
-		s->now.causes[s->now.nr_causes++] = (struct stretch_cause){c, on, 0};
-	memo_put(&s->memo, context, s->serial, at);
+		s->now.causes[s->now.nr_causes++] = (struct stretch_cause){*use->by, use->on, 0};
+	memo_put(&s->memo, use->number, s->serial, at);
 	return at;
 }
 
-/* A piece of the stretch at hand: what had the CPU meanwhile. */
-static void add_piece(struct stretches *s, int64_t context, int64_t on, ns_t time_ns)
+/* What had the CPU in the stretch at hand. */
+static void add_use(struct stretches *s, const struct cpu_use *use)
 {
-	size_t at = s->counts ? cause_of(s, context, on) : CAUSES_MAX;
+	size_t at = s->counts ? cause_of(s, use) : CAUSES_MAX;
 
 	if (at < CAUSES_MAX)
-		s->now.causes[at].time_ns += time_ns;
+		s->now.causes[at].time_ns += use->time_ns;
 }
 
-static bool add_preemption(const struct preemption *p, void *data)
+static bool add_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
 {
 	struct stretches *s = data;
 
 	if (!goes_on(s, p->vcpu, p->begin))
 		begin_stretch(s, STRETCH_VCPU, p->vcpu, p->victim, p->begin, p->end);
-	add_piece(s, p->context, p->on, p->to - p->from);
+	add_use(s, use);
 	return true;
 }
 
-static bool add_delay(const struct thread_delay *d, void *data)
+static bool add_delay(const struct thread_delay *d, const struct cpu_use *use, void *data)
 {
 	struct stretches *s = data;
 
 	if (!goes_on(s, d->thread, d->begin))
 		begin_stretch(s, STRETCH_THREAD, d->thread, 0, d->begin, d->end);
-	add_piece(s, d->context, d->on, d->to - d->from);
+	add_use(s, use);
 	return true;
 }
 
 static bool add_exit(const struct exit_interval *e, void *data)
 {
 	struct stretches *s = data;
-	const struct stretch of = {.kind = STRETCH_EXIT,
-				   .row = e->vcpu,
-				   .begin = e->begin,
-				   .end = e->end,
-				   .reason = e->reason,
-				   .isa = e->isa,
-				   .user_reason = e->user_reason,
-				   .from = e->from};
 
-	if (strcmp(exit_name(s->run, e->isa, e->reason), "HLT"))
-		keep(s, &of);
+	if (!may_keep(s, e->end - e->begin) ||
+	    !strcmp(exit_name(s->run, e->isa, e->reason), "HLT"))
+		return true;
+	keep(s, &(struct stretch){.kind = STRETCH_EXIT,
+				  .row = e->vcpu,
+				  .begin = e->begin,
+				  .end = e->end,
+				  .reason = e->reason,
+				  .isa = e->isa,
+				  .user_reason = e->user_reason,
+				  .from = e->from});
 	return true;
 }
 
@@ -291,18 +298,19 @@ static struct verdict verdict_of(const struct why *w, struct stretch *stretch)
 
 static int collect(struct stretches *s, const struct why *w, struct error *err)
 {
-	int ret = preemption_scan(w->run, w->begin, w->end, add_preemption, s, err);
+	const struct exit_sums *exits;
+	int ret = preemption_sum(w->run, w->begin, w->end, add_preemption, s, err);
 
 	close_stretch(s);
 	if (!ret) /* what delays a guest's thread without its knowledge is its vCPU's delay */
 		ret = thread_waits_scan(w->run, w->begin, w->end, add_delay, s, err);
 	close_stretch(s);
-	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(w->run) && !ret; vcpu++) {
-		ret = exits_scan(w->run, vcpu, w->begin, w->end, add_exit, s);
-		if (ret)
-			fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret));
-	}
-	return ret;
+	if (!ret)
+		ret = exit_sums_get(&exits, w->run, w->begin, w->end, err);
+	if (ret)
+		return ret;
+	ret = exit_sums_each(exits, w->run, add_exit, s);
+	return ret ? fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret)) : 0;
 }
 
 static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
@@ -310,18 +318,21 @@ static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t b
 {
 	struct why w = {.out = out, .run = run, .begin = begin, .end = end};
 	struct stretches s = {.run = run};
+	const struct culprits *culprits;
 	int ret;
 
+	s.kept = calloc(STRETCHES_MAX, sizeof(*s.kept));
 	s.heap = calloc(STRETCHES_MAX, sizeof(*s.heap));
-	if (!s.heap || memo_init(&s.memo, sonde_nr_contexts(run)))
+	if (!s.kept || !s.heap || culprits_get(&culprits, run) || memo_init(&s.memo, culprits->nr))
 		ret = fail(err, -ENOMEM, "out of memory");
 	else
 		ret = collect(&s, &w, err);
 	for (unsigned i = 0; i < s.nr && !ret; i++) {
-		struct verdict v = verdict_of(&w, &s.heap[i]);
+		struct verdict v = verdict_of(&w, s.heap[i]);
 
 		why_add(&w, &v);
 	}
+	free(s.kept);
 	free(s.heap);
 	memo_release(&s.memo);
 	facts_sort(out, "cost");

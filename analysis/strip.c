@@ -84,6 +84,45 @@ static int fill(struct strips *s, struct strip *strip, ns_t t)
 	return ret;
 }
 
+/* The last @nr intervals come before all others. */
+static bool move_to_front(struct strip *strip, unsigned nr)
+{
+	size_t bytes = nr * sizeof(*strip->list);
+	struct sonde_interval *moved = malloc(bytes + 1);
+
+	if (!moved)
+		return false;
+	memcpy(moved, strip->list + strip->nr - nr, bytes);
+	memmove(strip->list + nr, strip->list, (strip->nr - nr) * sizeof(*strip->list));
+	memcpy(strip->list, moved, bytes);
+	free(moved);
+	return true;
+}
+
+/* A strip that reaches the end of the run and is asked for an earlier moment: what it has is kept
+ * when what is missing fits in, too. */
+static int fill_front(struct strips *s, struct strip *strip, ns_t t)
+{
+	ns_t until = strip->list[0].begin;
+	unsigned had = strip->nr;
+	int ret = sonde_walk(s->run, strip->attr, t, until, take, strip);
+
+	if (!ret && strip->nr > had && strip->list[strip->nr - 1].end == until &&
+	    move_to_front(strip, strip->nr - had)) {
+		strip->filled = strip->nr == strip->room;
+		strip->at = 0;
+		return 0;
+	}
+	strip->nr = had;
+	return ret ? ret : fill(s, strip, t);
+}
+
+/* Whether the strip ends where the run does, and what comes before it may fit in. */
+static bool may_begin_earlier(const struct strip *strip, ns_t t)
+{
+	return strip->nr && !strip->filled && !strip->stays_short && t < strip->list[0].begin;
+}
+
 static bool covers(const struct strip *strip, ns_t t)
 {
 	return strip->nr && t >= strip->list[0].begin && t < strip->list[strip->nr - 1].end;
@@ -131,7 +170,7 @@ static int find(struct strips *s, attr_t attr, ns_t t, struct strip **out)
 	if (!strip)
 		return -ENOMEM;
 	if (!covers(strip, t))
-		ret = fill(s, strip, t);
+		ret = may_begin_earlier(strip, t) ? fill_front(s, strip, t) : fill(s, strip, t);
 	if (ret)
 		return ret;
 	if (!covers(strip, t))
@@ -149,6 +188,19 @@ int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out)
 	if (!ret)
 		*out = strip->list[strip->at];
 	return ret;
+}
+
+int strip_from(struct strips *s, attr_t attr, ns_t t, const struct sonde_interval **list,
+	       unsigned *nr)
+{
+	struct strip *strip;
+	int ret = find(s, attr, t, &strip);
+
+	if (ret)
+		return ret;
+	*list = strip->list + strip->at;
+	*nr = strip->nr - strip->at;
+	return 0;
 }
 
 int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,

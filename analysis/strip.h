@@ -11,7 +11,8 @@
  * for a search in the file each time.  A strip holds STRIP_ROOM intervals from the moment asked
  * for; the next questions are answered from it, until one falls outside.  A strip that has to be
  * filled again gets eight times as long, as long as all together hold no more than STRIPS_MAX (24 bytes
- * each): so who asks for one attribute over and over decodes it once.  Memory does not depend on
+ * each), and one that reaches the end of the run is completed to the front: so who asks for one
+ * attribute over and over decodes it once.  Memory does not depend on
  * the length of the run.
  *
  * Zero-initialise with .run set, strips_release() at the end.
@@ -32,6 +33,11 @@ struct strips {
 
 /* The interval of @attr that holds @t; 0, -ENOENT for ATTR_NONE, or a negative errno. */
 int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out);
+
+/* The intervals from the one on that holds @t, as many as the strip has at hand, at least one; good
+ * until the next question about @attr. */
+int strip_from(struct strips *s, attr_t attr, ns_t t, const struct sonde_interval **list,
+	       unsigned *nr);
 
 /*
  * As sonde_walk().  @each may read other attributes through the same strips, but not @attr.

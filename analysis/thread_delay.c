@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/thread_delay.h"
-#include "analysis/cpu_users.h"
+#include "analysis/use_log.h"
 #include "model/context.h"
 
 #include <string.h>
@@ -13,22 +13,28 @@ struct scan {
 	unsigned machine;
 	int first_cpu; /* where it was first, -1 unknown */
 	attr_t cpu;    /* where it is or was last, ATTR_NONE: it never moved */
-	bool (*each)(const struct thread_delay *d, void *data);
+	bool (*each)(const struct thread_delay *d, const struct cpu_use *use, void *data);
 	void *data;
+	struct use_log *log;
 	struct victim victim;
 	bool stop;
 	int ret;
 };
 
-static bool tell_piece(const struct cpu_user *ran, void *data)
+static bool tell_use(const struct cpu_use *use, void *data)
 {
 	struct scan *s = data;
 
-	s->d.on = ran->on;
-	s->d.context = ran->context;
-	s->d.from = ran->from;
-	s->d.to = ran->to;
-	s->stop = !s->each(&s->d, s->data);
+	use_log_add(s->log, &s->d, use);
+	s->stop = !s->each(&s->d, use, s->data);
+	return !s->stop;
+}
+
+static bool tell_again(const void *delay, const struct cpu_use *use, void *data)
+{
+	struct scan *s = data;
+
+	s->stop = !s->each(delay, use, s->data);
 	return !s->stop;
 }
 
@@ -49,23 +55,15 @@ static int cpu_waited_for(struct scan *s, ns_t end)
 static bool each_state(const struct sonde_interval *i, void *data)
 {
 	struct scan *s = data;
-	struct cpu_user nobody = {-1, -1, i->begin, i->end};
-	int cpu;
+	ns_t from = i->begin > s->begin ? i->begin : s->begin;
+	ns_t to = i->end < s->end ? i->end : s->end;
 
 	if (i->value != THREAD_RUNNABLE)
 		return true;
-	if (nobody.from < s->begin)
-		nobody.from = s->begin;
-	if (nobody.to > s->end)
-		nobody.to = s->end;
 	s->d.begin = i->begin;
 	s->d.end = i->end;
-	cpu = cpu_waited_for(s, i->end);
-	if (cpu < 0)
-		tell_piece(&nobody, s);
-	else
-		s->ret = cpu_users_walk(s->users, s->machine, cpu, nobody.from, nobody.to,
-					tell_piece, s);
+	s->ret = cpu_users_sum(s->users, s->machine, cpu_waited_for(s, i->end), from, to, tell_use,
+			       s);
 	return !s->stop && !s->ret;
 }
 
@@ -104,20 +102,16 @@ bool victim_delay(struct victim *v, const struct preemption *p, struct thread_de
 	*out = (struct thread_delay){.thread = p->victim,
 				     .in_guest = true,
 				     .begin = p->begin,
-				     .end = p->end,
-				     .on = p->on,
-				     .context = p->context,
-				     .from = p->from,
-				     .to = p->to};
+				     .end = p->end};
 	return true;
 }
 
-static bool tell_preemption(const struct preemption *p, void *data)
+static bool tell_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
 {
 	struct scan *s = data;
 
 	if (victim_delay(&s->victim, p, &s->d))
-		s->stop = !s->each(&s->d, s->data);
+		s->stop = !s->each(&s->d, use, s->data);
 	return !s->stop;
 }
 
@@ -127,14 +121,20 @@ static int scan_threads(struct scan *s, struct error *err)
 
 	if (ret)
 		return fail(err, ret, "out of memory");
+	if (use_log_tell(s->run->waits, s->begin, s->end, tell_again, s))
+		return 0;
+	memset(&s->d, 0, sizeof(s->d)); /* what is between its members, too */
+	s->log = use_log_new(s->begin, s->end, sizeof(s->d));
 	for (int64_t row = 0; row < sonde_nr_threads(s->run) && !s->stop && !ret; row++)
 		ret = scan_thread(s, row);
+	use_log_keep(&s->run->waits, s->log, !ret && !s->stop);
 	return ret ? fail(err, ret, "cannot follow a thread's states: %s", strerror(-ret)) : 0;
 }
 
 int thread_waits_scan(struct sonde_run *run, ns_t begin, ns_t end,
-		      bool (*each)(const struct thread_delay *d, void *data), void *data,
-		      struct error *err)
+		      bool (*each)(const struct thread_delay *d, const struct cpu_use *use,
+				   void *data),
+		      void *data, struct error *err)
 {
 	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
 
@@ -142,8 +142,9 @@ int thread_waits_scan(struct sonde_run *run, ns_t begin, ns_t end,
 }
 
 int thread_delay_scan(struct sonde_run *run, ns_t begin, ns_t end,
-		      bool (*each)(const struct thread_delay *d, void *data), void *data,
-		      struct error *err)
+		      bool (*each)(const struct thread_delay *d, const struct cpu_use *use,
+				   void *data),
+		      void *data, struct error *err)
 {
 	struct scan s = {.run = run,
 			 .begin = begin,
@@ -153,5 +154,5 @@ int thread_delay_scan(struct sonde_run *run, ns_t begin, ns_t end,
 			 .victim = {.run = run, .thread = -1}};
 	int ret = scan_threads(&s, err);
 
-	return ret || s.stop ? ret : preemption_scan(run, begin, end, tell_preemption, &s, err);
+	return ret || s.stop ? ret : preemption_sum(run, begin, end, tell_preemption, &s, err);
 }

@@ -2,8 +2,8 @@
 #ifndef ANALYSIS_THREAD_DELAY_H
 #define ANALYSIS_THREAD_DELAY_H
 
+#include "analysis/cpu_users.h"
 #include "analysis/preemption.h"
-#include "analysis/run.h"
 
 /*
  * What kept threads from running that wanted to: they waited for a CPU of their own machine, or
@@ -14,20 +14,20 @@ struct thread_delay {
 	int64_t thread;	 /* row */
 	bool in_guest;	 /* its kernel took it for running; its vCPU was preempted */
 	ns_t begin, end; /* of the whole delay */
-	int64_t on;	 /* CPU row of the physical CPU it waited for, -1 unknown */
-	int64_t context; /* row of what ran there, -1 unknown */
-	ns_t from, to;	 /* when that ran, within [begin, end) */
 };
 
-/* Calls @each for each piece of each delay in [begin, end), pieces of one delay in order. */
+/* Calls @each for all that each culprit had of each delay in [begin, end): those of one delay one
+ * after the other, as cpu_users_sum() tells them.  False stops. */
 int thread_delay_scan(struct sonde_run *run, ns_t begin, ns_t end,
-		      bool (*each)(const struct thread_delay *d, void *data), void *data,
-		      struct error *err);
+		      bool (*each)(const struct thread_delay *d, const struct cpu_use *use,
+				   void *data),
+		      void *data, struct error *err);
 
 /* The same of those only that waited for a CPU of their own machine. */
 int thread_waits_scan(struct sonde_run *run, ns_t begin, ns_t end,
-		      bool (*each)(const struct thread_delay *d, void *data), void *data,
-		      struct error *err);
+		      bool (*each)(const struct thread_delay *d, const struct cpu_use *use,
+				   void *data),
+		      void *data, struct error *err);
 
 /* A preemption as its victim's delay; false when it has none that counts: an idle thread, a nested
  * vCPU's.  For who looks at preemptions anyway. */

@@ -57,24 +57,38 @@ static int collect_cpu(struct usages *u, struct sonde_run *run, int64_t row, ns_
 	return ret ? fail(err, ret, "out of memory") : 0;
 }
 
-int usages_init(struct usages *u, struct sonde_run *run, ns_t begin, ns_t end, struct error *err)
+int usages_get(const struct usages **out, struct sonde_run *run, ns_t begin, ns_t end,
+	       struct error *err)
 {
-	memset(u, 0, sizeof(*u));
-	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
-		int ret = collect_cpu(u, run, row, begin, end, err);
+	struct usages *u = run->usages;
+	int ret = 0;
 
-		if (ret) {
-			usages_release(u);
-			return ret;
-		}
+	*out = u;
+	if (u && u->begin == begin && u->end == end)
+		return 0;
+	usages_free(u);
+	run->usages = NULL;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return fail(err, -ENOMEM, "out of memory");
+	u->begin = begin;
+	u->end = end;
+	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++)
+		ret = collect_cpu(u, run, row, begin, end, err);
+	if (ret) {
+		usages_free(u);
+		return ret;
 	}
+	*out = run->usages = u;
 	return 0;
 }
 
-void usages_release(struct usages *u)
+void usages_free(struct usages *u)
 {
+	if (!u)
+		return;
 	free(u->list);
-	memset(u, 0, sizeof(*u));
+	free(u);
 }
 
 /* ---- grouping ------------------------------------------------------------------------------ */
@@ -145,32 +159,28 @@ int usage_group(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t
 		const struct grouping *grouping, struct error *err)
 {
 	struct groups g = {.nr_key = grouping->nr_key};
-	struct usages u;
-	int ret = usages_init(&u, run, begin, end, err);
+	const struct usages *u;
+	int ret = usages_get(&u, run, begin, end, err);
 
 	if (ret)
 		return ret;
-	g.list = calloc(u.nr + 1, sizeof(*g.list));
-	if (!g.list) {
-		ret = fail(err, -ENOMEM, "out of memory");
-		goto out;
-	}
-	for (size_t i = 0; i < u.nr; i++) {
+	g.list = calloc(u->nr + 1, sizeof(*g.list));
+	if (!g.list)
+		return fail(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < u->nr; i++) {
 		struct group *group = &g.list[g.nr];
 
 		memset(group, 0, sizeof(*group));
-		if (!grouping->cells(run, &u.list[i], group->cells))
+		if (!grouping->cells(run, &u->list[i], group->cells))
 			continue;
-		group->per_mode[u.list[i].context.mode] = u.list[i].time_ns;
-		group->total_ns = u.list[i].time_ns;
+		group->per_mode[u->list[i].context.mode] = u->list[i].time_ns;
+		group->total_ns = u->list[i].time_ns;
 		g.nr++;
 	}
 	fold(&g);
 	for (size_t i = 0; i < g.nr; i++)
-		emit(out, &g.list[i], grouping->nr_cells, u.total_ns);
+		emit(out, &g.list[i], grouping->nr_cells, u->total_ns);
 	facts_sort(out, "total");
-out:
 	free(g.list);
-	usages_release(&u);
-	return ret;
+	return 0;
 }

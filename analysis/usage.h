@@ -16,14 +16,17 @@ struct usage {
 };
 
 struct usages {
+	ns_t begin, end;
 	struct usage *list; /* owned */
 	size_t nr;
 	size_t room;
 	ns_t total_ns; /* window length x physical CPUs */
 };
 
-int usages_init(struct usages *u, struct sonde_run *run, ns_t begin, ns_t end, struct error *err);
-void usages_release(struct usages *u);
+/* Those of a window; they are the run's, which has them until the next question. */
+int usages_get(const struct usages **out, struct sonde_run *run, ns_t begin, ns_t end,
+	       struct error *err);
+void usages_free(struct usages *u);
 
 /*
  * Grouping: the sum of usages with the same key, one row each, longest first.  A row is: the

@@ -50,6 +50,7 @@ struct scan {
 	struct cpu_users *users;
 	ns_t begin, end;
 	struct sonde_context *contexts; /* owned */
+	int64_t nr_contexts;
 	uint8_t *kinds;	  /* owned: per context, enum share + 1 for this vCPU; 0 none yet */
 	int64_t *parents; /* owned, per machine */
 	int64_t vcpu;
@@ -146,7 +147,7 @@ static bool each_user(const struct cpu_user *p, void *data)
 	struct scan *s = data;
 	enum share share = SHARE_UNKNOWN;
 
-	if (p->context >= 0 && p->context < sonde_nr_contexts(s->run)) {
+	if (p->context >= 0 && p->context < s->nr_contexts) {
 		if (!s->kinds[p->context])
 			s->kinds[p->context] = (uint8_t)(share_of(s, &s->contexts[p->context]) + 1);
 		share = (enum share)(s->kinds[p->context] - 1);
@@ -241,6 +242,7 @@ static bool read_tables(struct scan *s)
 	size_t nr_contexts = (size_t)sonde_nr_contexts(s->run);
 	size_t nr_machines = (size_t)sonde_nr_machines(s->run);
 
+	s->nr_contexts = (int64_t)nr_contexts;
 	s->contexts = calloc(nr_contexts + 1, sizeof(*s->contexts));
 	s->kinds = calloc(nr_contexts + 1, sizeof(*s->kinds));
 	s->parents = calloc(nr_machines + 1, sizeof(*s->parents));

@@ -106,9 +106,7 @@ struct sum {
 
 struct sums {
 	struct sonde_run *run;
-	struct keyed keys;
-	struct sum *list; /* owned, per key */
-	size_t room;
+	struct keyed keys; /* struct sum */
 	bool no_memory;
 };
 
@@ -117,15 +115,12 @@ static bool sum_wait(const struct wait *w, void *data)
 	struct sums *s = data;
 	struct sonde_wake wake;
 	struct sum *sum;
-	int64_t at;
 
 	wait_wake(s->run, w, &wake);
-	at = keyed_get(&s->keys, (int64_t[]){w->vcpu, wake.cause, wake.vector, wake.from});
-	if (at < 0 || !keyed_room(&s->keys, (void **)&s->list, &s->room, sizeof(*s->list))) {
-		s->no_memory = true;
+	sum = keyed_sum(&s->keys, (int64_t[]){w->vcpu, wake.cause, wake.vector, wake.from});
+	s->no_memory = !sum;
+	if (!sum)
 		return false;
-	}
-	sum = &s->list[at];
 	sum->total_ns += w->time_ns;
 	sum->polled_ns += w->polled ? w->time_ns : 0;
 	sum->count++;
@@ -139,7 +134,7 @@ static bool sum_wait(const struct wait *w, void *data)
 
 static void add_sum(struct sonde_facts *out, const struct sums *s, size_t i, ns_t length)
 {
-	const struct sum *sum = &s->list[i];
+	const struct sum *sum = keyed_sum_at(&s->keys, i);
 	struct sonde_wake wake;
 
 	wait_wake(s->run,
@@ -165,12 +160,12 @@ static void add_sum(struct sonde_facts *out, const struct sums *s, size_t i, ns_
 static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	struct sums s = {.run = run, .keys = {.nr_cells = KEY_NR_CELLS}};
+	struct sums s = {.run = run,
+			 .keys = {.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)}};
 	int ret = scan_vcpus(run, begin, end, sum_wait, &s, &s.no_memory, err);
 
 	for (size_t i = 0; i < s.keys.nr && !ret; i++)
 		add_sum(out, &s, i, end - begin);
-	free(s.list);
 	keyed_release(&s.keys);
 	facts_sort(out, "total");
 	return ret;

@@ -114,9 +114,7 @@ struct sum {
 
 struct sums {
 	struct sonde_run *run;
-	struct keyed keys;
-	struct sum *list; /* owned, per key */
-	size_t room;
+	struct keyed keys; /* struct sum */
 	bool no_memory;
 };
 
@@ -124,16 +122,12 @@ static struct sum *sum_get(struct sums *s, const struct wakeup *w)
 {
 	struct sonde_cpu cpu;
 	struct sum *sum;
-	int64_t at;
 
 	sonde_cpu(s->run, w->wait->vcpu, &cpu);
-	at = keyed_get(&s->keys, (int64_t[]){cpu.machine, w->level, w->wake.cause});
-	if (at < 0 || !keyed_room(&s->keys, (void **)&s->list, &s->room, sizeof(*s->list)))
-		return NULL;
-	sum = &s->list[at];
-	if (!sum->lengths)
+	sum = keyed_sum(&s->keys, (int64_t[]){cpu.machine, w->level, w->wake.cause});
+	if (sum && !sum->lengths)
 		sum->lengths = calloc(1, sizeof(*sum->lengths));
-	return sum->lengths ? sum : NULL;
+	return sum && sum->lengths ? sum : NULL;
 }
 
 static bool sum_wakeup(const struct wakeup *w, void *data)
@@ -157,22 +151,22 @@ static bool sum_wakeup(const struct wakeup *w, void *data)
 
 static int sums_init(struct sums *s, struct sonde_run *run, ns_t begin, ns_t end, struct error *err)
 {
-	*s = (struct sums){.run = run, .keys = {.nr_cells = KEY_NR_CELLS}};
+	*s = (struct sums){.run = run,
+			   .keys = {.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)}};
 	return scan(run, begin, end, sum_wakeup, s, &s->no_memory, err);
 }
 
 static void sums_release(struct sums *s)
 {
-	for (size_t i = 0; i < s->room; i++)
-		free(s->list[i].lengths);
-	free(s->list);
+	for (size_t i = 0; i < s->keys.nr; i++)
+		free(((struct sum *)keyed_sum_at(&s->keys, i))->lengths);
 	keyed_release(&s->keys);
 }
 
 static void add_sum(struct sonde_facts *out, const struct sums *s, size_t i)
 {
 	const int64_t *key = keyed_cells(&s->keys, i);
-	const struct sum *sum = &s->list[i];
+	const struct sum *sum = keyed_sum_at(&s->keys, i);
 	const struct histogram *h = sum->lengths;
 	ns_t count = (ns_t)h->count;
 
@@ -249,10 +243,11 @@ static void count_powers(const struct histogram *h, uint64_t counts[NR_POWERS])
 
 static void add_powers(struct sonde_facts *out, const struct sums *s, size_t i)
 {
+	const struct sum *sum = keyed_sum_at(&s->keys, i);
 	const int64_t *key = keyed_cells(&s->keys, i);
 	uint64_t counts[NR_POWERS];
 
-	count_powers(s->list[i].lengths, counts);
+	count_powers(sum->lengths, counts);
 	for (unsigned power = 0; power < NR_POWERS; power++) {
 		if (!counts[power])
 			continue;

@@ -89,7 +89,8 @@ static bool is_idle(const struct scan *s, uint32_t task)
 	return !task || sonde_thread(s->run, (int64_t)task - 1, &th) || !th.tid;
 }
 
-/* The first thread that the guest runs after the entry, unless it halts before. */
+/* The first thread that the guest runs after the entry, unless it halts before.  Where nothing is known
+ * of the guest yet, as before its own trace begins, the first that shows is not known to be that. */
 static void find_thread(struct scan *s, struct wakeup *w)
 {
 	const attr_t *attrs = s->run->cpu_attrs[w->wait->vcpu];
@@ -97,7 +98,8 @@ static void find_thread(struct scan *s, struct wakeup *w)
 	struct sonde_thread th;
 	ns_t t = w->wait->entry;
 
-	if (strip_at(&s->strips, attrs[CPU_TASK], t, &task) || !is_idle(s, task.value) ||
+	if (strip_at(&s->strips, attrs[CPU_TASK], t, &task) || !task.value ||
+	    !is_idle(s, task.value) ||
 	    strip_at(&s->strips, attrs[CPU_WOKEN], t, &awake) || task.end >= awake.end ||
 	    strip_at(&s->strips, attrs[CPU_TASK], task.end, &task) || is_idle(s, task.value))
 		return;

@@ -7,7 +7,6 @@
 #include "base/units.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 /* What had the CPU that a thread waited for, in the words of the whole. */
 enum delay_class {
@@ -52,74 +51,79 @@ struct cause {
 
 struct losers {
 	struct sonde_run *run;
-	struct keyed rows; /* numbers of losers, by row */
-	struct loser *list;
-	size_t room;
-	int64_t last_row; /* of the loser asked for last, -1 none */
-	size_t last;	  /* its number */
-	struct keyed causes;
-	struct memo memo; /* numbers of causes */
-	struct cause *cause_list;
-	size_t cause_room;
+	struct keyed rows;   /* struct loser, by row */
+	int64_t last_row;    /* of the loser asked for last, -1 none */
+	size_t last;	     /* its number */
+	struct keyed causes; /* struct cause */
+	struct memo memo;    /* numbers of causes */
 	bool no_memory;
 };
+
+static struct loser *loser_at(const struct losers *l, size_t number)
+{
+	return keyed_sum_at(&l->rows, number);
+}
+
+static struct cause *cause_at(const struct losers *l, size_t number)
+{
+	return keyed_sum_at(&l->causes, number);
+}
 
 static struct loser *loser_get(struct losers *l, int64_t row)
 {
 	int64_t at;
 
 	if (row == l->last_row)
-		return &l->list[l->last];
+		return loser_at(l, l->last);
 	at = keyed_get(&l->rows, &row);
-	if (at < 0 || !keyed_room(&l->rows, (void **)&l->list, &l->room, sizeof(*l->list))) {
+	if (at < 0) {
 		l->no_memory = true;
 		return NULL;
 	}
 	l->last_row = row;
 	l->last = (size_t)at;
-	return &l->list[at];
+	return loser_at(l, l->last);
 }
 
-static struct cause *cause_get(struct losers *l, size_t loser, int64_t context, int64_t on)
+/* Of the loser asked for last. */
+static struct cause *cause_get(struct losers *l, const struct cpu_use *use)
 {
-	struct culprit c;
+	const struct culprit *c = use->by;
 	size_t before = l->causes.nr, at;
 	int64_t found;
 
-	if (memo_get(&l->memo, context, loser, &at))
-		return &l->cause_list[at];
-	c = culprit_of(l->run, context);
-	found = keyed_get(&l->causes, (int64_t[NR_CAUSE_KEY]){(int64_t)loser, c.machine, c.thread,
-							      c.mode, c.vcpu});
-	if (found < 0 || !keyed_room(&l->causes, (void **)&l->cause_list, &l->cause_room,
-				     sizeof(*l->cause_list)))
+	if (memo_get(&l->memo, use->number, l->last, &at))
+		return cause_at(l, at);
+	found = keyed_get(&l->causes, (int64_t[NR_CAUSE_KEY]){(int64_t)l->last, c->machine,
+							      c->thread, c->mode, c->vcpu});
+	if (found < 0)
 		return NULL;
 	at = (size_t)found;
 	if (l->causes.nr > before)
-		l->cause_list[at] = (struct cause){.loser = loser, .on = on};
-	memo_put(&l->memo, context, loser, at);
-	return &l->cause_list[at];
+		*cause_at(l, at) = (struct cause){.loser = l->last, .on = use->on};
+	memo_put(&l->memo, use->number, l->last, at);
+	return cause_at(l, at);
 }
 
-static bool add_cause(struct losers *l, size_t loser, int64_t context, int64_t on, ns_t length)
+static bool add_cause(struct losers *l, const struct cpu_use *use)
 {
-	struct cause *cause = cause_get(l, loser, context, on);
+	struct cause *cause = cause_get(l, use);
 
 	if (!cause) {
 		l->no_memory = true;
 		return false;
 	}
-	cause->several_cpus |= cause->on != on;
-	cause->total_ns += length;
-	if (length > cause->longest_ns) {
-		cause->longest_ns = length;
-		cause->on = on;
+	cause->several_cpus |= cause->on != use->on;
+	cause->total_ns += use->time_ns;
+	if (use->longest_ns > cause->longest_ns) {
+		cause->longest_ns = use->longest_ns;
+		cause->on = use->on;
 	}
 	return true;
 }
 
-/* A piece of a stretch [begin, end); pieces of one come one after the other. */
-static void add_piece(struct loser *loser, ns_t begin, ns_t end, int64_t victim, ns_t length)
+/* A part of a stretch [begin, end); those of one come one after the other. */
+static void add_part(struct loser *loser, ns_t begin, ns_t end, int64_t victim, ns_t length)
 {
 	if (!loser->total_ns)
 		loser->now = loser->worst = (struct piece_sum){NS_MIN, NS_MIN, -1};
@@ -132,16 +136,17 @@ static void add_piece(struct loser *loser, ns_t begin, ns_t end, int64_t victim,
 	loser->total_ns += length;
 }
 
-static bool lose_thread_time(struct losers *l, const struct thread_delay *d)
+static bool lose_thread_time(struct losers *l, const struct thread_delay *d,
+			     const struct cpu_use *use)
 {
 	struct loser *loser = loser_get(l, d->thread);
 
 	if (!loser)
 		return false;
-	add_piece(loser, d->begin, d->end, -1, d->to - d->from);
+	add_part(loser, d->begin, d->end, -1, use->time_ns);
 	if (d->in_guest)
-		loser->in_guest_ns += d->to - d->from;
-	return add_cause(l, (size_t)(loser - l->list), d->context, d->on, d->to - d->from);
+		loser->in_guest_ns += use->time_ns;
+	return add_cause(l, use);
 }
 
 /* Both who lost the vCPU's time, and whom: one look at each preemption. */
@@ -150,14 +155,14 @@ struct both {
 	struct victim victim;
 };
 
-static bool add_delay(const struct thread_delay *d, void *data)
+static bool add_delay(const struct thread_delay *d, const struct cpu_use *use, void *data)
 {
 	struct both *b = data;
 
-	return lose_thread_time(&b->threads, d);
+	return lose_thread_time(&b->threads, d, use);
 }
 
-static bool add_preemption(const struct preemption *p, void *data)
+static bool add_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
 {
 	struct both *b = data;
 	struct losers *l = &b->vcpus;
@@ -166,10 +171,10 @@ static bool add_preemption(const struct preemption *p, void *data)
 
 	if (!loser)
 		return false;
-	add_piece(loser, p->begin, p->end, p->victim, p->to - p->from);
-	if (!add_cause(l, (size_t)(loser - l->list), p->context, p->on, p->to - p->from))
+	add_part(loser, p->begin, p->end, p->victim, use->time_ns);
+	if (!add_cause(l, use))
 		return false;
-	return !victim_delay(&b->victim, p, &d) || lose_thread_time(&b->threads, &d);
+	return !victim_delay(&b->victim, p, &d) || lose_thread_time(&b->threads, &d, use);
 }
 
 static struct culprit culprit_at(const struct losers *l, size_t cause)
@@ -184,17 +189,19 @@ static struct culprit culprit_at(const struct losers *l, size_t cause)
 static void rank_causes(struct losers *l)
 {
 	for (size_t i = 0; i < l->rows.nr; i++) {
-		l->list[i].row = *keyed_cells(&l->rows, i);
-		l->list[i].top[0] = l->list[i].top[1] = SIZE_MAX;
+		struct loser *loser = loser_at(l, i);
+
+		loser->row = *keyed_cells(&l->rows, i);
+		loser->top[0] = loser->top[1] = SIZE_MAX;
 	}
 	for (size_t i = 0; i < l->causes.nr; i++) {
-		size_t *top = l->list[l->cause_list[i].loser].top;
-		ns_t total = l->cause_list[i].total_ns;
+		size_t *top = loser_at(l, cause_at(l, i)->loser)->top;
+		ns_t total = cause_at(l, i)->total_ns;
 
-		if (top[0] == SIZE_MAX || total > l->cause_list[top[0]].total_ns) {
+		if (top[0] == SIZE_MAX || total > cause_at(l, top[0])->total_ns) {
 			top[1] = top[0];
 			top[0] = i;
-		} else if (top[1] == SIZE_MAX || total > l->cause_list[top[1]].total_ns) {
+		} else if (top[1] == SIZE_MAX || total > cause_at(l, top[1])->total_ns) {
 			top[1] = i;
 		}
 	}
@@ -220,21 +227,22 @@ static enum delay_class class_of(struct sonde_run *run, int64_t thread, const st
 static void sum_classes(struct losers *l)
 {
 	for (size_t i = 0; i < l->causes.nr; i++) {
-		const struct cause *cause = &l->cause_list[i];
+		const struct cause *cause = cause_at(l, i);
 		int64_t thread = *keyed_cells(&l->rows, cause->loser);
 		struct culprit c = culprit_at(l, i);
 
-		l->list[cause->loser].per_class[class_of(l->run, thread, &c)] += cause->total_ns;
+		loser_at(l, cause->loser)->per_class[class_of(l->run, thread, &c)] +=
+			cause->total_ns;
 	}
 }
 
 /* "22.1 ms of it while db1 vCPU 0 (postgres[12]) had CPU 3" */
 static void say_cause(struct sentence *s, const struct losers *l, size_t at)
 {
-	const struct cause *cause = &l->cause_list[at];
+	const struct cause *cause = cause_at(l, at);
 	struct culprit culprit = culprit_at(l, at);
 
-	if (cause->total_ns == l->list[cause->loser].total_ns)
+	if (cause->total_ns == loser_at(l, cause->loser)->total_ns)
 		say(s, "all");
 	else
 		say_length(s, cause->total_ns);
@@ -260,7 +268,7 @@ static void say_causes(struct sentence *s, const struct losers *l, const struct 
 	say(s, "; ");
 	say_cause(s, l, top[0]);
 	/* A second one that matters, too. */
-	if (top[1] != SIZE_MAX && l->cause_list[top[1]].total_ns * 5 >= loser->total_ns) {
+	if (top[1] != SIZE_MAX && cause_at(l, top[1])->total_ns * 5 >= loser->total_ns) {
 		say(s, ", ");
 		say_cause(s, l, top[1]);
 	}
@@ -303,7 +311,7 @@ static struct verdict verdict_of(const struct why *w, const struct losers *l,
 	v.end = loser->worst.end;
 	if (loser->top[0] != SIZE_MAX) {
 		v.by = culprit_at(l, loser->top[0]);
-		v.by_ns = l->cause_list[loser->top[0]].total_ns;
+		v.by_ns = cause_at(l, loser->top[0])->total_ns;
 	}
 	return v;
 }
@@ -405,8 +413,6 @@ static void release(struct losers *l)
 	keyed_release(&l->rows);
 	keyed_release(&l->causes);
 	memo_release(&l->memo);
-	free(l->list);
-	free(l->cause_list);
 }
 
 static void tell(struct why *w, struct losers *l,
@@ -414,14 +420,20 @@ static void tell(struct why *w, struct losers *l,
 {
 	rank_causes(l);
 	for (size_t i = 0; i < l->rows.nr; i++)
-		verdict(w, l, &l->list[i]);
+		verdict(w, l, loser_at(l, i));
 }
 
 static bool losers_init(struct losers *l, const struct why *w)
 {
+	const struct culprits *culprits;
+
 	*l = (struct losers){
-		.run = w->run, .last_row = -1, .rows.nr_cells = 1, .causes.nr_cells = NR_CAUSE_KEY};
-	return !memo_init(&l->memo, sonde_nr_contexts(w->run));
+		.run = w->run,
+		.last_row = -1,
+		.rows = {.nr_cells = 1, .sum_bytes = sizeof(struct loser)},
+		.causes = {.nr_cells = NR_CAUSE_KEY, .sum_bytes = sizeof(struct cause)},
+	};
+	return !culprits_get(&culprits, w->run) && !memo_init(&l->memo, culprits->nr);
 }
 
 int why_delays(struct why *w, struct error *err)
@@ -434,7 +446,7 @@ int why_delays(struct why *w, struct error *err)
 	if (fits)
 		ret = thread_waits_scan(w->run, w->begin, w->end, add_delay, &b, err);
 	if (fits && !ret && !b.threads.no_memory)
-		ret = preemption_scan(w->run, w->begin, w->end, add_preemption, &b, err);
+		ret = preemption_sum(w->run, w->begin, w->end, add_preemption, &b, err);
 	if (!fits || b.vcpus.no_memory || b.threads.no_memory)
 		ret = fail(err, -ENOMEM, "out of memory");
 	if (!ret) {

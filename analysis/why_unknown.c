@@ -14,26 +14,25 @@
 static int unknown_cpu_time(struct why *w, struct error *err)
 {
 	struct verdict v = why_verdict(w, "unknown", 0);
-	struct usages u = {0};
+	const struct usages *u;
 	char share[UNIT_TEXT];
 	ns_t unknown = 0;
-	int ret = usages_init(&u, w->run, w->begin, w->end, err);
+	int ret = usages_get(&u, w->run, w->begin, w->end, err);
 
 	if (ret)
 		return ret;
-	for (size_t i = 0; i < u.nr; i++) {
-		if (u.list[i].context.mode == SONDE_MODE_UNKNOWN)
-			unknown += u.list[i].time_ns;
+	for (size_t i = 0; i < u->nr; i++) {
+		if (u->list[i].context.mode == SONDE_MODE_UNKNOWN)
+			unknown += u->list[i].time_ns;
 	}
-	if (share_ppm(unknown, u.total_ns) >= UNKNOWN_PPM) {
+	if (share_ppm(unknown, u->total_ns) >= UNKNOWN_PPM) {
 		say(&v.says,
 		    "What CPUs did is not known for %s of their time: the host's trace begins "
 		    "late, ends early, lost events or leaves out switches (sonde check counts them). "
 		    "Let its recording begin before what is looked for, and give it larger buffers.",
-		    unit_share(share, share_ppm(unknown, u.total_ns)));
+		    unit_share(share, share_ppm(unknown, u->total_ns)));
 		why_add(w, &v);
 	}
-	usages_release(&u);
 	return 0;
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde compare: what changed from one run to another, beyond chance. */
+#include "analysis/compare.h"
 #include "base/units.h"
 #include "cmd/command.h"
 #include "report/csv.h"
 #include "report/facts.h"
 #include "report/paragraph.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@
 struct compare_options {
 	uint64_t top;
 	const char *time2;
+	struct text_list match;
 };
 
 #define FIELD(field) offsetof(struct compare_options, field)
@@ -24,6 +27,8 @@ struct compare_options {
 static const struct option_row option_rows[] = {
 	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
 	 "changes of each kind (default 15; JSON and CSV have all of them)", 0},
+	{0, "match", OPTION_LIST, FIELD(match), "A=B", NULL,
+	 "machine A of the first run is B of the second; may be repeated", 0},
 	{0, "time2", OPTION_TEXT, FIELD(time2), "A,B", NULL,
 	 "window in the second run (default: as --time in the first)", 0},
 };
@@ -31,6 +36,7 @@ static const struct option_row option_rows[] = {
 struct pair {
 	struct sonde_run *runs[2];
 	int64_t begin[2], end[2];
+	struct match match;
 	struct sonde_facts *facts;
 };
 
@@ -114,10 +120,88 @@ static size_t print_kind(const struct invocation *inv, const struct sonde_facts 
 	return nr;
 }
 
+/* ---- what one of the runs does not have ---------------------------------------------------- */
+
+static bool same_absence(const struct sonde_facts *f, size_t a, size_t b)
+{
+	return cell(f, a, "cpu").i == cell(f, b, "cpu").i &&
+	       !strcmp(cell(f, a, "absent").s, cell(f, b, "absent").s) &&
+	       !strcmp(cell(f, a, "machine").s, cell(f, b, "machine").s);
+}
+
+static bool is_absent(const struct sonde_facts *f, size_t row)
+{
+	return *cell(f, row, "absent").s;
+}
+
+/* All of its machine is absent, which is told once. */
+static bool goes_with_machine(const struct sonde_facts *f, size_t row)
+{
+	for (size_t i = 0; cell(f, row, "cpu").i >= 0 && i < sonde_facts_nr_rows(f); i++) {
+		if (cell(f, i, "cpu").i < 0 && is_absent(f, i) &&
+		    !strcmp(cell(f, i, "machine").s, cell(f, row, "machine").s))
+			return true;
+	}
+	return false;
+}
+
+/* Each machine and vCPU once. */
+static void print_absent(const struct invocation *inv, const struct sonde_facts *f)
+{
+	size_t nr = 0;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+		bool after = !strcmp(cell(f, row, "absent").s, "after");
+		char text[600], who[120];
+		size_t first = 0;
+
+		if (!is_absent(f, row))
+			continue;
+		while (!same_absence(f, first, row))
+			first++;
+		if (first < row || goes_with_machine(f, row))
+			continue;
+		if (!nr++)
+			screen_title(&inv->screen, "In one of the runs only");
+		snprintf(text, sizeof(text), "%s: absent in %s", who_text(f, row, who, sizeof(who)),
+			 inv->operands[after]);
+		paragraph_print(&inv->screen, "  ", text);
+	}
+	if (nr)
+		fprintf(inv->screen.out, "--match A=B tells which machine of the first run is "
+					 "which of the second\n");
+}
+
+/* Machines whose names differ, and how it is known that they are one. */
+static void print_matches(const struct invocation *inv, const struct pair *p)
+{
+	const struct match *m = &p->match;
+
+	for (int64_t row = 0; row < sonde_nr_machines(m->after); row++) {
+		struct sonde_machine before, after;
+		char text[600];
+
+		if (m->by[row] != MATCH_STRUCTURE && m->by[row] != MATCH_TOLD)
+			continue;
+		sonde_machine(m->before, m->to_before[row], &before);
+		sonde_machine(m->after, row, &after);
+		snprintf(text, sizeof(text), "%s is %s of %s, %s", before.name, after.name,
+			 inv->operands[1],
+			 m->by[row] == MATCH_TOLD
+				 ? "by --match"
+				 : "by its place, its number of vCPUs and of VMs in it");
+		paragraph_print(&inv->screen, "", text);
+	}
+}
+
+/* ---- what cannot be told ------------------------------------------------------------------- */
+
 static bool same_doubt(const struct sonde_facts *f, size_t a, size_t b)
 {
 	static const char *const columns[] = {"cpu", "known_before", "known_after"};
 
+	if (is_absent(f, a))
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
 		if (cell(f, a, columns[i]).i != cell(f, b, columns[i]).i)
 			return false;
@@ -158,7 +242,7 @@ static void print_doubts(const struct invocation *inv, const struct pair *p, siz
 		 unit_count(number, (int64_t)nr), nr == 1 ? "" : "s", why);
 	paragraph_print(&inv->screen, "", text);
 	for (size_t row = 0; row < sonde_facts_nr_rows(p->facts); row++) {
-		if (!is_told(p->facts, row))
+		if (!is_told(p->facts, row) && !is_absent(p->facts, row))
 			print_doubt(inv, p->facts, row);
 	}
 }
@@ -166,22 +250,31 @@ static void print_doubts(const struct invocation *inv, const struct pair *p, siz
 static void print_text(const struct invocation *inv, const struct pair *p)
 {
 	char length[2][UNIT_TEXT], number[UNIT_TEXT];
-	size_t told = 0, beyond, all = sonde_facts_nr_rows(p->facts);
+	size_t told = 0, absent = 0, beyond, all = sonde_facts_nr_rows(p->facts);
 
 	for (unsigned i = 0; i < 2; i++)
 		unit_length(length[i], p->end[i] - p->begin[i], sonde_run_ticks_are_ns(p->runs[i]));
 	fprintf(inv->screen.out, "%s of %s, against %s of %s before\n", length[1], inv->operands[1],
 		length[0], inv->operands[0]);
+	print_matches(inv, p);
 	beyond = print_kind(inv, p->facts, true, "Shares of time that changed");
 	beyond += print_kind(inv, p->facts, false, "Rates that changed");
-	for (size_t row = 0; row < all; row++)
+	for (size_t row = 0; row < all; row++) {
 		told += is_told(p->facts, row);
+		absent += is_absent(p->facts, row);
+	}
 	fprintf(inv->screen.out,
 		"\n%s of %zu measures differ by no more than chance makes likely.\n",
 		unit_count(number, (int64_t)(told - beyond)), told);
-	if (told < all)
-		print_doubts(inv, p, all - told);
+	if (told + absent < all)
+		print_doubts(inv, p, all - told - absent);
+	print_absent(inv, p->facts);
 }
+
+static const char *const match_names[] = {[MATCH_OUTERMOST] = "outermost",
+					  [MATCH_TOLD] = "told",
+					  [MATCH_NAME] = "name",
+					  [MATCH_STRUCTURE] = "structure"};
 
 static void print_json(const struct invocation *inv, const struct pair *p)
 {
@@ -195,6 +288,17 @@ static void print_json(const struct invocation *inv, const struct pair *p)
 		json_int(&j, "end", p->end[i]);
 		json_end(&j);
 	}
+	json_begin_array(&j, "matched");
+	for (int64_t row = 0; row < sonde_nr_machines(p->match.after); row++) {
+		if (p->match.by[row] == MATCH_NONE)
+			continue;
+		json_begin_object(&j, NULL);
+		json_machine(&j, "before", p->runs[0], p->match.to_before[row]);
+		json_machine(&j, "after", p->runs[1], row);
+		json_str(&j, "by", match_names[p->match.by[row]]);
+		json_end(&j);
+	}
+	json_end(&j);
 	facts_json(&j, "compare", p->runs[0], p->facts);
 	json_end(&j);
 }
@@ -222,23 +326,67 @@ static enum exit_code open_runs(const struct invocation *inv, struct pair *p)
 	return EXIT_DONE;
 }
 
+#define MATCHES_MAX 64
+
+/* "--match A=B" */
+static enum exit_code take_matches(const struct invocation *inv, struct pair *p)
+{
+	const struct compare_options *opt = inv->values;
+	struct match_pair pairs[MATCHES_MAX];
+	char names[MATCHES_MAX][160];
+	struct error err = {0};
+
+	if (opt->match.nr > MATCHES_MAX)
+		return complain(inv, EXIT_USAGE, "--match: at most %d are possible", MATCHES_MAX);
+	for (unsigned i = 0; i < opt->match.nr; i++) {
+		char *equals;
+
+		snprintf(names[i], sizeof(names[i]), "%s", opt->match.items[i]);
+		equals = strchr(names[i], '=');
+		if (!equals)
+			return complain(inv, EXIT_USAGE, "--match: \"%s\" is not like A=B",
+					opt->match.items[i]);
+		*equals = '\0';
+		pairs[i] = (struct match_pair){names[i], equals + 1};
+	}
+	switch (match_make(&p->match, p->runs[0], p->runs[1], pairs, (unsigned)opt->match.nr,
+			   &err)) {
+	case 0:
+		return EXIT_DONE;
+	case -ENOENT:
+		return complain(inv, EXIT_USAGE, "--match: %s; sonde tree lists them", err.text);
+	default:
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	}
+}
+
+static enum exit_code compare(const struct invocation *inv, struct pair *p)
+{
+	const struct compare_window before = {p->runs[0], p->begin[0], p->end[0]};
+	const struct compare_window after = {p->runs[1], p->begin[1], p->end[1]};
+	struct error err = {0};
+	int ret;
+
+	ticker_say(inv->ticker, "comparing");
+	ret = compare_windows(&p->facts, &before, &after, &p->match, &err);
+	ticker_hide(inv->ticker);
+	return ret ? complain(inv, EXIT_FAILED, "%s", err.text) : EXIT_DONE;
+}
+
 static enum exit_code run_compare(const struct invocation *inv)
 {
 	struct pair p = {0};
-	struct sonde_error err = {0};
 	enum exit_code code;
 
 	if (inv->nr_operands != 2)
 		return complain(inv, EXIT_USAGE, "two histories are expected: before and after");
 	code = open_runs(inv, &p);
+	if (!code)
+		code = take_matches(inv, &p);
+	if (!code)
+		code = compare(inv, &p);
 	if (!code) {
-		ticker_say(inv->ticker, "comparing");
-		sonde_compare(&p.facts, p.runs[0], p.begin[0], p.end[0], p.runs[1], p.begin[1],
-			      p.end[1], &err);
-		ticker_hide(inv->ticker);
-		if (err.code)
-			code = complain(inv, EXIT_FAILED, "%s", err.text);
-		else if (is_json(inv))
+		if (is_json(inv))
 			print_json(inv, &p);
 		else if (is_csv(inv))
 			facts_csv(inv->screen.out, p.runs[0], p.facts);
@@ -246,6 +394,7 @@ static enum exit_code run_compare(const struct invocation *inv)
 			print_text(inv, &p);
 	}
 	sonde_facts_free(p.facts);
+	match_release(&p.match);
 	sonde_run_close(p.runs[0]);
 	sonde_run_close(p.runs[1]);
 	return code;
@@ -255,8 +404,8 @@ const struct command compare_command = {
 	.name = "compare",
 	.summary = "what changed from one run to another, beyond chance",
 	.operands = "BEFORE AFTER",
-	.about = "Machines are matched by name, vCPUs by number.  Each measure is taken in 24 "
-		 "parts\n"
+	.about = "Machines are matched by name, else by their place; vCPUs by number.\n"
+		 "Each measure is taken in 24 parts\n"
 		 "of each run; what differs by more than their scatter explains is told, with "
 		 "limits.\n",
 	.common = COMMON_FORMAT_CSV | COMMON_TIME,

@@ -434,15 +434,14 @@ int top_make(struct top *top, struct sonde_run *run, int64_t begin, int64_t end,
 	     enum top_order order, unsigned threads_max, struct error *err)
 {
 	struct maker m = {.top = top, .run = run};
-	struct usages usages;
+	const struct usages *usages;
 	int ret;
 
 	*top = (struct top){.begin = begin, .end = end};
-	ret = usages_init(&usages, run, begin, end, err);
+	ret = usages_get(&usages, run, begin, end, err);
 	if (ret)
 		return ret;
-	ret = make(&m, &usages, order, threads_max, err);
-	usages_release(&usages);
+	ret = make(&m, usages, order, threads_max, err);
 	map_release(&m.cpu_rows);
 	map_release(&m.vcpu_rows);
 	map_release(&m.thread_rows);

@@ -73,7 +73,7 @@ SONDE_API int sonde_critical_path(struct sonde_facts **out, struct sonde_run *ru
 
 /** sonde_compare - what changed from a window of one run to a window of another
  * A row per measure (a machine's or vCPU's share of time in a state, rate of exits ...), matched by the
- * names of machines, with the change, its limits, and how likely chance alone makes it.
+ * names of machines, else by their place, with the change, its limits, and how likely chance alone makes it.
  */
 SONDE_API int sonde_compare(struct sonde_facts **out, struct sonde_run *before, int64_t before_begin,
 			    int64_t before_end, struct sonde_run *after, int64_t after_begin,

@@ -27,7 +27,7 @@ json '[r for r in j["compare"] if r["machine"] == "vm-b" and r["what"] == "it wa
 run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --time2 50%,60% --format json
 json 'sum(r["chance"] <= 10000 for r in j["compare"]) <= 3'
 run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --format csv
-[ "$(head -1 "$scratch/out")" = machine,cpu,what,unit,before,after,change,low,high,chance,size,known_before,known_after ] || fail "CSV"
+[ "$(head -1 "$scratch/out")" = machine,cpu,what,unit,before,after,change,low,high,chance,size,known_before,known_after,absent ] || fail "CSV"
 
 # Without its guests' traces a run does not know user from kernel: that is no change, nor none.
 "$sonde" analyze -q samples/ftrace/host0.dat -o "$scratch/host.sonde"
@@ -53,6 +53,39 @@ if [ -e "$cycles" ]; then
 	run 0 "$sonde" vms "$scratch/cycles.sonde" --format json
 	json 'j and all(r["exits"] >= 0 and r["unit"] == "per 10^9 cycles" for r in j)'
 fi
+
+# Names differ where nobody tells them: the place of a machine does. It is said, and can be overruled.
+"$sonde" analyze -q samples/lttng/host0 -o "$scratch/lone.sonde"
+run 0 "$sonde" compare "$history" "$scratch/lone.sonde"
+says out "vm-a is vm-"
+# Of the nested VM's vCPUs the host's trace alone tells no numbers.
+says out "vm-a-n vCPU 0: absent in $scratch/lone.sonde"
+[ "$(grep -c "absent in" "$scratch/out")" = 1 ] || fail "$(cat "$scratch/out")"
+run 0 "$sonde" compare "$history" "$scratch/lone.sonde" --format json
+json '{m["before"]: m["by"] for m in j["matched"]} == {"host0": "outermost", "vm-a": "structure",
+	"vm-b": "structure", "vm-a-n": "structure"}'
+json '{r["machine"] for r in j["compare"]} == {"host0", "vm-a", "vm-b", "vm-a-n"}'
+json '{(r["machine"], r["cpu"]) for r in j["compare"] if r["absent"]} == {("vm-a-n", 0)}'
+inner=$(python3 -c 'import json,sys; print(next(m["after"] for m in json.load(open(sys.argv[1]))["matched"] if m["before"] == "vm-a-n"))' "$scratch/out")
+run 0 "$sonde" compare "$history" "$scratch/lone.sonde" --match "vm-b=$inner" --format json
+json '{m["before"]: m["by"] for m in j["matched"]}["vm-b"] == "told"'
+json '{r["machine"] for r in j["compare"] if r["absent"] == "after" and r["cpu"] < 0} == {"vm-a-n"}'
+run 2 "$sonde" compare "$history" "$scratch/lone.sonde" --match vm-b
+says err 'is not like A=B'
+run 2 "$sonde" compare "$history" "$scratch/lone.sonde" --match vm-z=vm-b
+says err 'the first run has no machine "vm-z"'
+run 2 "$sonde" compare "$history" "$history" --match vm-b=vm-a --match vm-a=vm-a
+says err 'one has a match already'
+# What only one of them has is absent in the other, not 0.
+"$sonde" analyze -q samples/lttng/vm-a samples/lttng/vm-a-n -o "$scratch/inner.sonde"
+run 0 "$sonde" compare "$history" "$scratch/inner.sonde"
+says out "In one of the runs only"
+says out "vm-b: absent in $scratch/inner.sonde"
+not_says out "vm-b vCPU 0"
+run 0 "$sonde" compare "$scratch/inner.sonde" "$history" --format json
+json 'all(r["chance"] == -1 and r["change"] == r["known_before"] == 0 for r in j["compare"] if r["absent"] == "before")'
+json '({r["machine"] for r in j["compare"] if r["absent"]} == {"vm-a (after)", "vm-b"} and
+	{r["absent"] for r in j["compare"]} == {"", "before"})'
 
 run 2 "$sonde" compare "$history"
 says err "two histories are expected: before and after"

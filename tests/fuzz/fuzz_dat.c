@@ -1,86 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Fuzz target: a trace.dat file.  All events are decoded, whole and packet by packet, printed, and
- * looked at by field.
- */
-#include "tests/fuzz/fake_mapfile.h"
-#include "source/trace.h"
-
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define EVENTS_MAX 20000
-
-static const uint8_t *input;
-static size_t input_len;
-
-static struct fake_file fake_file_at(const char *path)
-{
-	(void)path;
-	return (struct fake_file){input, input_len};
-}
-
-static volatile uint64_t sink;
-
-static void look(const struct stream *s, const struct event *e)
-{
-	char text[300];
-	struct field_value v;
-
-	trace_event_print(s, e, text, sizeof(text));
-	sink += strlen(text);
-	if (!trace_event_field(s, e, "next_comm", &v) && v.cls == FIELD_STRING && v.len)
-		sink += (uint64_t)v.text[v.len - 1];
-	if (e->kind == EV_SCHED_SWITCH && e->arg[3])
-		sink += strnlen(event_str(e, 3), 16);
-}
-
-static unsigned walk(struct stream *s, uint32_t first, uint32_t nr, unsigned room)
-{
-	struct event events[64];
-	struct cursor c;
-	unsigned total = 0;
-	uint64_t last = 0;
-	unsigned n;
-
-	if (cursor_init(&c, s, first, nr, 0, NULL))
-		return 0;
-	while (total < EVENTS_MAX && (n = cursor_next(&c, events, room))) {
-		for (unsigned i = 0; i < n; i++) {
-			if (events[i].time.v < last || events[i].kind >= EV_NR_KINDS ||
-			    events[i].type >= s->trace->nr_types)
-				abort();
-			last = events[i].time.v;
-			look(s, &events[i]);
-		}
-		total += n;
-	}
-	cursor_release(&c);
-	return total;
-}
+/* Fuzz target: a trace.dat file. */
+#include "tests/fuzz/one_file_trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
-	struct trace *t = calloc(1, sizeof(*t));
-	struct error err = {0};
-
-	input = data;
-	input_len = len_bytes;
-	t->ops = &dat_trace_ops;
-	t->path = strdup("input");
-	if (t->ops->open(t, &err) && !err.text[0])
-		abort();
-	for (unsigned i = 0; !err.code && i < t->nr_streams && i < 64; i++) {
-		struct stream *s = &t->streams[i];
-
-		walk(s, 0, s->nr_packets, 64);
-		for (uint32_t p = 0; p < s->nr_packets && p < 8; p++)
-			walk(s, p, 1, 3);
-	}
-	trace_release(t);
+	fuzz_trace(&dat_trace_ops, data, len_bytes);
 	return 0;
 }

@@ -3,29 +3,9 @@
 #include "tests/unit/unit.h"
 
 #include "sonde/sonde.h"
-#include "tests/unit/small_run.h"
+#include "tests/unit/small_run_test.h"
 
 #include <errno.h>
-
-static struct sonde_run *run;
-static char path[64];
-
-static int setup(void **state)
-{
-	struct sonde_error err = {0};
-
-	(void)state;
-	if (small_run_write(path))
-		return -1;
-	return sonde_run_open(&run, path, &err);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	sonde_run_close(run);
-	return unlink(path);
-}
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
@@ -561,5 +541,5 @@ int main(void)
 		cmocka_unit_test(namespaces_that_are_no_tree_stand_alone),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);
 }

@@ -10,7 +10,7 @@
 #include "export/ctf_stream.h"
 #include "export/draw.h"
 #include "export/proto.h"
-#include "tests/unit/small_run.h"
+#include "tests/unit/small_run_test.h"
 
 /* ---- protobuf ------------------------------------------------------------------------------ */
 
@@ -131,22 +131,6 @@ static void ctf_packets(void **state)
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
-
-static struct sonde_run *run;
-static char path[64];
-
-static int setup(void **state)
-{
-	(void)state;
-	return small_run_write(path) ? -1 : sonde_run_open(&run, path, NULL);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	sonde_run_close(run);
-	return unlink(path);
-}
 
 #define MANY 400000 /* changes: more than a piece of a file holds */
 
@@ -453,5 +437,5 @@ int main(void)
 		cmocka_unit_test(drawn_values),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);
 }

@@ -5,25 +5,15 @@
 #include "report/facts.h"
 #include "report/picture.h"
 #include "report/safe.h"
-#include "tests/unit/small_run.h"
+#include "tests/unit/small_run_test.h"
 
-static struct sonde_run *run;
-static char path[64];
 static char *text;
 static size_t text_len;
 
-static int setup(void **state)
-{
-	(void)state;
-	return small_run_write(path) ? -1 : sonde_run_open(&run, path, NULL);
-}
-
 static int teardown(void **state)
 {
-	(void)state;
-	sonde_run_close(run);
 	free(text);
-	return unlink(path);
+	return small_run_teardown(state);
 }
 
 static FILE *open_text(void)
@@ -236,5 +226,5 @@ int main(void)
 		cmocka_unit_test(marks_on_the_axis),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, small_run_setup, teardown);
 }

@@ -10,23 +10,7 @@
 #include "term/lines.h"
 #include "term/prompt.h"
 #include "term/view.h"
-#include "tests/unit/small_run.h"
-
-static struct sonde_run *run;
-static char path[64];
-
-static int setup(void **state)
-{
-	(void)state;
-	return small_run_write(path) ? -1 : sonde_run_open(&run, path, NULL);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	sonde_run_close(run);
-	return unlink(path);
-}
+#include "tests/unit/small_run_test.h"
 
 /* ---- the window ---------------------------------------------------------------------------- */
 
@@ -515,5 +499,5 @@ int main(void)
 		cmocka_unit_test(top_is_of_its_window),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);
 }

@@ -4,29 +4,9 @@
 
 #include "base/histogram.h"
 #include "sonde/sonde.h"
-#include "tests/unit/small_run.h"
+#include "tests/unit/small_run_test.h"
 
 #include <errno.h>
-
-static struct sonde_run *run;
-static char path[64];
-
-static int setup(void **state)
-{
-	struct sonde_error err = {0};
-
-	(void)state;
-	if (small_run_write(path))
-		return -1;
-	return sonde_run_open(&run, path, &err);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	sonde_run_close(run);
-	return unlink(path);
-}
 
 static struct sonde_facts *facts(const char *name, int64_t begin, int64_t end)
 {
@@ -365,5 +345,5 @@ int main(void)
 		cmocka_unit_test(buckets_have_no_gaps),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);
 }

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/use_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool use_log_tell(const struct use_log *log, ns_t begin, ns_t end,
+		  bool (*each)(const void *delay, const struct cpu_use *use, void *data),
+		  void *data)
+{
+	if (!log || log->begin != begin || log->end != end)
+		return false;
+	for (size_t i = 0; i < log->nr; i++) {
+		const struct use_log_entry *e = &log->entries[i];
+
+		if (!each(log->delays + e->delay * log->delay_bytes, &e->use, data))
+			break;
+	}
+	return true;
+}
+
+struct use_log *use_log_new(ns_t begin, ns_t end, size_t delay_bytes)
+{
+	struct use_log *log = calloc(1, sizeof(*log));
+
+	if (log)
+		*log = (struct use_log){.begin = begin, .end = end, .delay_bytes = delay_bytes};
+	return log;
+}
+
+static bool make_room(void *list, size_t nr, size_t *room, size_t each_bytes)
+{
+	size_t more = *room ? *room * 2 : 256;
+	void *grown;
+
+	if (nr < *room)
+		return true;
+	grown = reallocarray(*(void **)list, more, each_bytes);
+	if (!grown)
+		return false;
+	*(void **)list = grown;
+	*room = more;
+	return true;
+}
+
+static bool is_last_delay(const struct use_log *log, const void *delay)
+{
+	return log->nr_delays &&
+	       !memcmp(log->delays + (log->nr_delays - 1) * log->delay_bytes, delay,
+		       log->delay_bytes);
+}
+
+static bool add_delay(struct use_log *log, const void *delay)
+{
+	if (is_last_delay(log, delay))
+		return true;
+	if (!make_room(&log->delays, log->nr_delays, &log->delays_room, log->delay_bytes))
+		return false;
+	memcpy(log->delays + log->nr_delays++ * log->delay_bytes, delay, log->delay_bytes);
+	return true;
+}
+
+void use_log_add(struct use_log *log, const void *delay, const struct cpu_use *use)
+{
+	if (!log || log->too_long)
+		return;
+	if (log->nr == USE_LOG_MAX || !add_delay(log, delay) ||
+	    !make_room(&log->entries, log->nr, &log->room, sizeof(*log->entries))) {
+		log->too_long = true;
+		return;
+	}
+	log->entries[log->nr++] = (struct use_log_entry){log->nr_delays - 1, *use};
+}
+
+void use_log_keep(struct use_log **kept, struct use_log *log, bool whole)
+{
+	if (!log || log->too_long || !whole) {
+		use_log_free(log);
+		return;
+	}
+	use_log_free(*kept);
+	*kept = log;
+}
+
+void use_log_free(struct use_log *log)
+{
+	if (!log)
+		return;
+	free(log->delays);
+	free(log->entries);
+	free(log);
+}
