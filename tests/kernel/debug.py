@@ -64,8 +64,10 @@ def check_boot(name, directory, stopwatch):
     run_lab(chosen, directory, [], [], stopwatch)
     words = [line.split() for line in lib.run(paths.BUILD / "sonde", "events", directory / "L0/trace.dat").splitlines()]
     levels = [int(line[-1].removeprefix("level=")) for line in words if "boot_level:" in line]
-    print(f"boot levels {levels}, {sum('initcall_entry:' in line for line in words)} initcalls")
+    started, finished = (sum(f"initcall_{what}:" in line for line in words) for what in ("start", "finish"))
+    print(f"boot levels {levels}, {started} initcalls")
     lib.check(levels == LEVELS, f"the boot's steps arrived in their order: {levels}")
+    lib.check(started == finished > 100, f"initcalls begin and end: {started}, {finished}")
 
 
 def check(name, times, place):
