@@ -4,15 +4,21 @@
 
 #include <errno.h>
 
-int hypercalls_bpf_open(struct hypercalls_bpf **out,
+int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks,
 			void (*take)(void *data, const struct hc_record *r), void *data,
 			struct error *err)
 {
+	(void)tasks;
 	(void)take;
 	(void)data;
 	*out = NULL;
 	return fail(err, -ENOSYS,
 		    "this program was built without BPF (tools/install-deps bpf, and make again)");
+}
+
+const char *hypercalls_bpf_no_spaces(void)
+{
+	return "this program was built without BPF";
 }
 
 /* Nobody has one. */
