@@ -317,6 +317,16 @@ static void put_milestones(struct model *m, uint32_t from)
 	}
 }
 
+static void put_spaces(struct model *m, uint32_t from)
+{
+	for (uint32_t i = from; i < m->nr_spaces; i++) {
+		const struct space *s = m->spaces[i];
+		int64_t cells[] = {s->thread->row, (int64_t)s->page, s->times, s->doubt};
+
+		table_put_row(m, TABLE_ADDRESS_SPACE, i, cells);
+	}
+}
+
 /* Rows that are there already are looked through only when @all says so: there may be many. */
 static void put_rows(struct model *m, bool all, ns_t end)
 {
@@ -333,6 +343,7 @@ static void put_rows(struct model *m, bool all, ns_t end)
 	put_stats(m);
 	put_marks(m, all ? 0 : m->nr_written[TABLE_MARK]);
 	put_wakes(m, all ? 0 : m->nr_written[TABLE_WAKE]);
+	put_spaces(m, all ? 0 : m->nr_written[TABLE_ADDRESS_SPACE]);
 	if (all)
 		put_vectors(m);
 	tables_put_clocks(m, end);
@@ -369,6 +380,7 @@ void tables_close(struct model *m, ns_t end)
 	state_lines_settle(m);
 	group_vms(m);
 	namespaces_settle(m);
+	spaces_settle(m);
 	nr_machines = number_machines(m);
 	nr_cpus = number_cpus(m);
 	put_rows(m, true, end);

@@ -77,6 +77,9 @@ static const struct column milestone_columns[] = {
 	{"machine", COL_INT}, {"cpu", COL_INT}, {"since", COL_NS}, {"at", COL_NS},
 	{"kind", COL_STRING}, {"text", COL_STRING},
 };
+static const struct column address_space_columns[] = {
+	{"thread", COL_INT}, {"cr3", COL_INT}, {"times", COL_INT}, {"doubt", COL_NS},
+};
 /* clang-format on */
 
 #define TABLE(name)                                                                                \
@@ -96,4 +99,5 @@ const struct table_schema table_schemas[NR_TABLES] = {
 	[TABLE_VECTOR] = TABLE(vector),	  [TABLE_IRQ] = TABLE(irq),
 	[TABLE_STAT] = TABLE(stat),	  [TABLE_EXIT] = TABLE(exit),
 	[TABLE_MILESTONE] = TABLE(milestone),
+	[TABLE_ADDRESS_SPACE] = TABLE(address_space),
 };
