@@ -197,15 +197,21 @@ static void start_program(struct ftrace *f, const struct record_options *opt)
 {
 	unsigned tasks = program_tasks(f, opt);
 	struct error why = {0};
+	int ret = 0;
 
-	if (tasks && hypercalls_start(&f->calls, &f->instance, f->tracer.sink, tasks, &why)) {
-		if (tasks & HYPERCALLS_FOLD)
-			tracer_notice(opt,
-				      "each hypertrace call of a guest is recorded as three "
-				      "events: %s",
-				      why.text);
-		tasks = 0;
+	if (tasks)
+		ret = hypercalls_start(&f->calls, &f->instance, f->tracer.sink, tasks, &why);
+	/* What reads guests' registers is the part that a kernel may refuse. */
+	if (ret && tasks == (HYPERCALLS_FOLD | HYPERCALLS_SPACES)) {
+		tasks = HYPERCALLS_FOLD;
+		ret = hypercalls_start(&f->calls, &f->instance, f->tracer.sink, tasks, NULL);
 	}
+	if (ret && tasks & HYPERCALLS_FOLD)
+		tracer_notice(opt,
+			      "each hypertrace call of a guest is recorded as three events: %s",
+			      why.text);
+	if (ret)
+		tasks = 0;
 	if (opt->want_spaces && !(tasks & HYPERCALLS_SPACES))
 		tracer_notice(opt, "processes of guests without a tracer are not told apart: %s",
 			      *why.text			   ? why.text
