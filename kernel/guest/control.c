@@ -80,7 +80,7 @@ static ssize_t mark_store(struct kobject *kobj, struct kobj_attribute *attr, con
 	{                                                                                          \
 		unsigned int cpu;                                                                  \
 		u64 sum = 0;                                                                       \
-                                                                                                   \
+												   \
 		for_each_possible_cpu(cpu)                                                         \
 			sum += of_stream(per_cpu_ptr(&sonde_streams, cpu));                        \
 		return sysfs_emit(to, "%llu\n", sum);                                              \

@@ -152,12 +152,19 @@ def match_moved(missing, extra):
     return still_missing, left, len(missing) - len(still_missing)
 
 
+def without_edge(events, other_side):
+    """Without those that the other recorded as well, but on the other side of a mark: another CPU's mark falls between the
+    two probes."""
+    return match_moved(events, other_side)[0]
+
+
 def compare_cpu(cpu, theirs, ours, window):
-    def inside(events):
-        return [event for event in events if window["begin"] < event[0] < window["end"]]
+    def inside(events, wanted=True):
+        return [event for event in events if (window["begin"] < event[0] < window["end"]) == wanted]
 
     pairs, missing, extra = align(inside(theirs), inside(ours))
     missing, extra, moved = match_moved(missing, extra)
+    missing, extra = without_edge(missing, inside(ours, False)), without_edge(extra, inside(theirs, False))
     kinds = collections.Counter(ours_one[1] for _, ours_one in pairs)
     print(f"CPU {cpu}: {len(pairs)} equal, {moved} more in another order, {len(missing)} only in ftrace, {len(extra)} only sent; " +
           " ".join(f"{name} {nr}" for name, nr in sorted(kinds.items())))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # time-limit: 1800
+# alone: lab
 """Kernels that look for faults (lockdep, KASAN, debug objects) find none in the guest's module, nor in what traces the boot from start_kernel on.
 
     tests/kernel/debug.py [--times TIMES] [KERNEL…]     of lab/kernels; default: those that are built, 5 times
@@ -80,7 +81,7 @@ def check(name, times, place):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("kernels", nargs="*", choices=[[], *KERNELS])
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL")
     parser.add_argument("--times", type=int, default=5)
     given = parser.parse_args()
     lib.need("qemu-system-x86_64", "make", "gcc")
