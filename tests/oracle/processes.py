@@ -7,8 +7,8 @@ Judged at random moments at which the vCPU executes its guest and the guest's tr
 is the share of those at which a process is named that are right, recall the share of all. A name of the host's ("process 3")
 means the process of the guest's that it mostly goes with: several may mean one, for an exec changes the page table.  While
 kernel threads and the idle task run, the page table is borrowed: told apart, and not judged.
-And switches from one process to another: how many of the guest's the host's trace shows before the next one, how late, and
-how many of those it shows there were.
+And switches from one process to another: how many of the guest's the host's trace shows, how much too early, and
+how many of those it shows there were.  Last, at random moments of the physical CPUs, in which nested guests show up as well.
 
 usage: processes.py [RUN...]: directories of lab runs (L0/run); without any, those in samples/lab and the shared sets."""
 
@@ -65,16 +65,53 @@ def lines(history, kind, value_of):
     return found
 
 
-def truth_of(history):
-    """What the guests say: by vCPU, the process that runs; KERNEL; None where that is not known."""
+def processes_of(history):
+    """What makes of a row of `threads` (None: unknown) its process; KERNEL; None where that is not known."""
     threads = {row: (tid, pid, ppid) for row, tid, pid, ppid in ask(history, "select row, tid, pid, ppid from threads")}
 
-    def process(value):
-        tid, pid, ppid = threads[value] if value is not None else (None, None, None)
+    def process(row):
+        tid, pid, ppid = threads[row] if row is not None else (None, None, None)
         if tid == 0 or tid == 2 or ppid == 2:
             return KERNEL
         return pid
-    return lines(history, "task", process)
+    return process
+
+
+def truth_of(history):
+    """What the guests say: by vCPU, the process that runs."""
+    return lines(history, "task", processes_of(history))
+
+
+def runs_of(history, process):
+    """What physical CPUs run, by CPU's number: (machine, process)."""
+    contexts = {row: (machine, process(thread)) for row, machine, thread in
+                ask(history, "select row, machine, thread_row from contexts")}
+    found = defaultdict(Line)
+    for cpu, line in lines(history, "runs", contexts.get).items():
+        found[cpu.rsplit("/", 1)[1]] = line
+    return found
+
+
+def judge_machines(both, numbers):
+    """{machine: [moments in its user processes, those named rightly]} over all guests, nested ones too."""
+    truth, told = runs_of(both[0], processes_of(both[0])), runs_of(both[1], lambda row: row)
+    outermost = ask(both[0], "select name from machines where level = 0")[0][0]
+    pairs = Counter()
+    for cpu, line in truth.items():
+        for _ in range(MOMENTS if cpu in told else 0):
+            time = numbers.randrange(line.begins[0], line.begins[-1])
+            pairs[told[cpu].at(time) or (None, None), line.at(time) or (None, None)] += 1
+    guests = {pair: n for pair, n in pairs.items() if pair[1][0] not in (None, outermost)
+              and pair[1][1] not in (None, KERNEL)}
+    together = defaultdict(Counter)
+    for (name, process), count in guests.items():
+        together[name][process] += count
+    machines = defaultdict(lambda: [0, 0])
+    for (name, process), count in guests.items():
+        right = name[1] is not None and together[name].most_common(1)[0][0] == process
+        machines[process[0]][0] += count
+        machines[process[0]][1] += count if right else 0
+    return machines
 
 
 def executing(history):
@@ -186,6 +223,8 @@ def check(title, everything, host, scratch):
           f"({sums['found'] / max(sums['shown'], 1):.2%})"
           + (f"; too early by {early[len(early) // 2] / 1e3:.0f} µs of guest time in the median, "
              f"{early[len(early) * 9 // 10] / 1e3:.0f} µs at 90 %" if early else ""))
+    for machine, (moments_in, right) in sorted(judge_machines(both, numbers).items()):
+        print(f"{title}: on physical CPUs, {moments_in} moments in user processes of {machine}: {right / moments_in:.2%} right")
     lib.check(precision >= RIGHT, f"{title}: precision is {precision:.2%}")
     lib.check(recall >= RIGHT, f"{title}: recall is {recall:.2%}")
     lib.check(sums["found"] >= SHOWN_RIGHT * sums["shown"], f"{title}: switches are shown that there were not")
