@@ -60,7 +60,7 @@ SQL_SRC := $(filter-out sql/extension.c,$(wildcard sql/*.c))
 # What a loaded extension has no use for: a session of the program, and its queries.
 SQL_EXTENSION_SRC := $(filter-out sql/session.c sql/ready.c,$(wildcard sql/*.c))
 TERM_SRC := $(wildcard term/*.c)
-RECORD_SRC := $(filter-out $(if $(HAVE_BPF),,record/hypercalls_bpf.c),$(wildcard record/*.c))
+RECORD_SRC := $(filter-out $(if $(HAVE_BPF),,record/%_bpf.c),$(wildcard record/*.c))
 LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
 CMD_SRC := $(wildcard cmd/*.c)
 TEST_SRC := $(wildcard tests/unit/test_*.c)
@@ -161,15 +161,16 @@ $(B)/serve/page.o: $(PAGE)/stamp
 $(B)/serve/page.o: CFLAGS += $(shell test -e $(PAGE)/app.js && echo '-DPAGE_DIR=\"$(PAGE)\"')
 
 # The BPF program, in a header with what libbpf needs to load it.
-$(B)/gen/%.bpf.o: kernel/bpf/%.bpf.c $(wildcard kernel/bpf/*.h) channel/hypercalls.h
+$(B)/gen/%.bpf.o: kernel/bpf/%.bpf.c $(wildcard kernel/bpf/*.h) channel/hypercalls.h channel/holdups.h
 	@mkdir -p $(@D)
 	$(BPF_CLANG) -target bpf -O2 -g -std=gnu17 -ffreestanding -Wall -Wextra -Werror \
 		-Wno-unused-parameter -I. -I/usr/include/$(shell $(CC) -print-multiarch) -c -o $@ $<
 $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
-	$(BPFTOOL) gen skeleton $< name $*_bpf > $@.new && mv $@.new $@
+	$(BPFTOOL) gen skeleton $< name $*_skel > $@.new && mv $@.new $@
 $(B)/record/hypercalls_bpf.o: $(B)/gen/hypertrace.skel.h
-$(B)/record/hypercalls_bpf.o: CFLAGS += -I$(B)
-# In place of record/hypercalls_bpf.c where there is no libbpf: always in the agent.
+$(B)/record/stolen_bpf.o: $(B)/gen/stolen.skel.h
+$(B)/record/hypercalls_bpf.o $(B)/record/stolen_bpf.o: CFLAGS += -I$(B)
+# In place of record/*_bpf.c where there is no libbpf: always in the agent.
 NO_BPF := $(B)/cmd/static/no_bpf.o
 
 $(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libserve.a \
@@ -311,7 +312,7 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 KRELEASE = $(or $(shell sed -n 's/^#define UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null),none)
 GUEST_DIR = $(abspath $(B))/guest/$(KRELEASE)
 GUEST_SRC := $(wildcard kernel/guest/*) channel/writer.c channel/records.c channel/writer.h \
-	     channel/hypertrace.h channel/port.h
+	     channel/hypertrace.h channel/port.h channel/stolen.h
 .PHONY: guest-module guest-source
 guest-source:
 	@mkdir -p $(GUEST_DIR)/channel

@@ -7,8 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What was found for the last exit of its kind, by a hash of that: most need no search. */
+#define RECENT_SLOTS 64
+
+struct recent {
+	int64_t vcpu, from, reason, isa, thread; /* vcpu -1: none yet */
+	size_t reason_at, cause_at;
+};
+
 struct pass {
 	struct exit_sums *sums;
+	struct recent recent[RECENT_SLOTS];
 	struct sonde_run *run;
 	struct strips strips;
 	unsigned *machines; /* owned, per CPU row */
@@ -20,24 +29,6 @@ struct pass {
 	bool no_memory;
 };
 
-static bool add_reason(struct pass *p, const struct exit_interval *e)
-{
-	struct exit_reason *sum = keyed_sum(
-		&p->sums->reasons, (int64_t[REASON_NR_CELLS]){p->machines[e->vcpu],
-							      p->machines[e->from], e->reason, e->isa});
-
-	if (sum && !sum->lengths)
-		sum->lengths = calloc(1, sizeof(*sum->lengths));
-	if (!sum || !sum->lengths)
-		return false;
-	if (e->end - e->begin > sum->lengths->greatest_ns || !sum->lengths->count)
-		sum->longest_at = e->begin;
-	histogram_add(sum->lengths, e->end - e->begin);
-	sum->to_user += e->user_reason >= 0;
-	sum->user_ns += e->end - e->user_begin;
-	return true;
-}
-
 /* Who ran in the guest: its kernel's current thread at the exit, when it has a trace. */
 static int64_t guest_thread(struct pass *p, const struct exit_interval *e)
 {
@@ -48,14 +39,49 @@ static int64_t guest_thread(struct pass *p, const struct exit_interval *e)
 	return (int64_t)task.value - 1;
 }
 
-static bool add_cause(struct pass *p, const struct exit_interval *e)
+static bool is_recent(const struct recent *r, const struct exit_interval *e, int64_t thread)
 {
-	struct exit_cause *sum = keyed_sum(
-		&p->sums->causes, (int64_t[CAUSE_NR_CELLS]){guest_thread(p, e), p->machines[e->from],
-							    e->reason, e->isa});
+	return r->vcpu == e->vcpu && r->from == e->from && r->reason == e->reason &&
+	       r->isa == e->isa && r->thread == thread;
+}
 
-	if (!sum)
+/* Numbers of the two sums that the exit is part of; NULL: no memory. */
+static const struct recent *find_sums(struct pass *p, const struct exit_interval *e)
+{
+	struct recent *r = &p->recent[(uint64_t)(e->reason * 7 + e->from) % RECENT_SLOTS];
+	int64_t thread = guest_thread(p, e);
+	int64_t reason, cause;
+
+	if (is_recent(r, e, thread))
+		return r;
+	reason = keyed_get(&p->sums->reasons,
+			   (int64_t[REASON_NR_CELLS]){p->machines[e->vcpu], p->machines[e->from],
+						      e->reason, e->isa});
+	cause = keyed_get(&p->sums->causes, (int64_t[CAUSE_NR_CELLS]){thread, p->machines[e->from],
+								      e->reason, e->isa});
+	if (reason < 0 || cause < 0)
+		return NULL;
+	*r = (struct recent){e->vcpu, e->from,	      e->reason,    e->isa,
+			     thread,  (size_t)reason, (size_t)cause};
+	return r;
+}
+
+static bool add_reason(struct exit_reason *sum, const struct exit_interval *e)
+{
+	if (!sum->lengths)
+		sum->lengths = calloc(1, sizeof(*sum->lengths));
+	if (!sum->lengths)
 		return false;
+	if (e->end - e->begin > sum->lengths->greatest_ns || !sum->lengths->count)
+		sum->longest_at = e->begin;
+	histogram_add(sum->lengths, e->end - e->begin);
+	sum->to_user += e->user_reason >= 0;
+	sum->user_ns += e->end - e->user_begin;
+	return true;
+}
+
+static void add_cause(struct exit_cause *sum, const struct exit_interval *e)
+{
 	sum->count++;
 	sum->total_ns += e->end - e->begin;
 	sum->user_ns += e->end - e->user_begin;
@@ -63,7 +89,6 @@ static bool add_cause(struct pass *p, const struct exit_interval *e)
 		sum->longest_ns = e->end - e->begin;
 		sum->longest_at = e->begin;
 	}
-	return true;
 }
 
 static void add_nested(struct pass *p, const struct exit_interval *e)
@@ -117,10 +142,12 @@ static bool add_exit(const struct exit_interval *e, void *data)
 {
 	struct pass *p = data;
 
-	if (!add_reason(p, e) || !add_cause(p, e)) {
-		p->no_memory = true;
+	const struct recent *r = find_sums(p, e);
+
+	p->no_memory = !r || !add_reason(keyed_sum_at(&p->sums->reasons, r->reason_at), e);
+	if (p->no_memory)
 		return false;
-	}
+	add_cause(keyed_sum_at(&p->sums->causes, r->cause_at), e);
 	add_nested(p, e);
 	keep_exit(p->sums, e);
 	return true;
@@ -142,6 +169,8 @@ static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 	struct pass p = {.sums = s, .run = run, .strips.run = run, .vcpu = -1};
 	int ret = 0;
 
+	for (unsigned i = 0; i < RECENT_SLOTS; i++)
+		p.recent[i].vcpu = -1;
 	s->reasons.nr_cells = REASON_NR_CELLS;
 	s->reasons.sum_bytes = sizeof(struct exit_reason);
 	s->causes.nr_cells = CAUSE_NR_CELLS;

@@ -10,6 +10,7 @@
 #include "analysis/phases.h"
 #include "analysis/usage.h"
 #include "analysis/use_log.h"
+#include "analysis/wakeups.h"
 #include "model/context.h"
 
 #include <errno.h>
@@ -275,6 +276,7 @@ void sonde_run_close(struct sonde_run *run)
 	exit_sums_free(run->exit_sums);
 	hypervisor_work_free(run->hypervisor_work);
 	usages_free(run->usages);
+	wakeup_sums_free(run->wakeup_sums);
 	use_log_free(run->waits);
 	use_log_free(run->preemptions);
 	facts_kept_free(run->facts_kept);

@@ -57,6 +57,7 @@ struct hypervisor_work;
 struct facts_kept;
 struct use_log;
 struct usages;
+struct wakeup_sums;
 
 struct sonde_run {
 	char *path; /* owned */
@@ -77,6 +78,7 @@ struct sonde_run {
 	struct hypervisor_work *hypervisor_work;       /* the same */
 	struct use_log *waits, *preemptions;	       /* the same: of thread_delay.h, preemption.h */
 	struct usages *usages;			       /* the same */
+	struct wakeup_sums *wakeup_sums;	       /* the same */
 	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */
 };

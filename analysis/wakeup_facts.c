@@ -112,13 +112,14 @@ struct sum {
 	ns_t longest_at;
 };
 
-struct sums {
+struct wakeup_sums {
+	ns_t begin, end; /* of the window */
 	struct sonde_run *run;
 	struct keyed keys; /* struct sum */
 	bool no_memory;
 };
 
-static struct sum *sum_get(struct sums *s, const struct wakeup *w)
+static struct sum *sum_get(struct wakeup_sums *s, const struct wakeup *w)
 {
 	struct sonde_cpu cpu;
 	struct sum *sum;
@@ -132,7 +133,7 @@ static struct sum *sum_get(struct sums *s, const struct wakeup *w)
 
 static bool sum_wakeup(const struct wakeup *w, void *data)
 {
-	struct sums *s = data;
+	struct wakeup_sums *s = data;
 	struct sum *sum = sum_get(s, w);
 
 	s->no_memory = !sum;
@@ -149,21 +150,46 @@ static bool sum_wakeup(const struct wakeup *w, void *data)
 	return true;
 }
 
-static int sums_init(struct sums *s, struct sonde_run *run, ns_t begin, ns_t end, struct error *err)
+void wakeup_sums_free(struct wakeup_sums *s)
 {
-	*s = (struct sums){.run = run,
-			   .keys = {.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)}};
-	return scan(run, begin, end, sum_wakeup, s, &s->no_memory, err);
-}
-
-static void sums_release(struct sums *s)
-{
+	if (!s)
+		return;
 	for (size_t i = 0; i < s->keys.nr; i++)
 		free(((struct sum *)keyed_sum_at(&s->keys, i))->lengths);
 	keyed_release(&s->keys);
+	free(s);
 }
 
-static void add_sum(struct sonde_facts *out, const struct sums *s, size_t i)
+static int sums_get(const struct wakeup_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
+		    struct error *err)
+{
+	struct wakeup_sums *s = run->wakeup_sums;
+	int ret;
+
+	*out = s;
+	if (s && s->begin == begin && s->end == end)
+		return 0;
+	wakeup_sums_free(s);
+	run->wakeup_sums = NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return fail(err, -ENOMEM, "out of memory");
+	*s = (struct wakeup_sums){
+		.begin = begin,
+		.end = end,
+		.run = run,
+		.keys = {.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)},
+	};
+	ret = scan(run, begin, end, sum_wakeup, s, &s->no_memory, err);
+	if (ret) {
+		wakeup_sums_free(s);
+		return ret;
+	}
+	*out = run->wakeup_sums = s;
+	return 0;
+}
+
+static void add_sum(struct sonde_facts *out, const struct wakeup_sums *s, size_t i)
 {
 	const int64_t *key = keyed_cells(&s->keys, i);
 	const struct sum *sum = keyed_sum_at(&s->keys, i);
@@ -191,12 +217,11 @@ static void add_sum(struct sonde_facts *out, const struct sums *s, size_t i)
 static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	struct sums s;
-	int ret = sums_init(&s, run, begin, end, err);
+	const struct wakeup_sums *s;
+	int ret = sums_get(&s, run, begin, end, err);
 
-	for (size_t i = 0; i < s.keys.nr && !ret; i++)
-		add_sum(out, &s, i);
-	sums_release(&s);
+	for (size_t i = 0; !ret && i < s->keys.nr; i++)
+		add_sum(out, s, i);
 	facts_sort(out, "count");
 	return ret;
 }
@@ -241,7 +266,7 @@ static void count_powers(const struct histogram *h, uint64_t counts[NR_POWERS])
 	}
 }
 
-static void add_powers(struct sonde_facts *out, const struct sums *s, size_t i)
+static void add_powers(struct sonde_facts *out, const struct wakeup_sums *s, size_t i)
 {
 	const struct sum *sum = keyed_sum_at(&s->keys, i);
 	const int64_t *key = keyed_cells(&s->keys, i);
@@ -265,12 +290,11 @@ static void add_powers(struct sonde_facts *out, const struct sums *s, size_t i)
 static int find_histogram(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 			  struct error *err)
 {
-	struct sums s;
-	int ret = sums_init(&s, run, begin, end, err);
+	const struct wakeup_sums *s;
+	int ret = sums_get(&s, run, begin, end, err);
 
-	for (size_t i = 0; i < s.keys.nr && !ret; i++)
-		add_powers(out, &s, i);
-	sums_release(&s);
+	for (size_t i = 0; !ret && i < s->keys.nr; i++)
+		add_powers(out, s, i);
 	return ret;
 }
 

@@ -67,6 +67,8 @@ extern const struct command export_command;
 extern const struct command record_command;
 extern const struct command agent_command;
 extern const struct command mark_command;
+extern const struct command share_command;
+extern const struct command stolen_command;
 
 extern const struct command *const commands[];
 extern const unsigned nr_commands;

@@ -152,7 +152,8 @@ int history_state(struct history *h, ns_t t, uint32_t *values, ns_t *since);
 int history_at(struct history *h, attr_t attr, ns_t t, struct interval *out);
 
 /* Walks the intervals of @attr that touch [begin, end), in order, clipped to nothing: first and
- * last may stick out.  @each returns false to stop. */
+ * last may stick out.  None is empty, and each begins where the one before it ends, or it is -EIO.
+ * @each returns false to stop. */
 int history_walk(struct history *h, attr_t attr, ns_t begin, ns_t end,
 		 bool (*each)(const struct interval *i, void *data), void *data);
 

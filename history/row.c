@@ -177,7 +177,7 @@ void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t 
 
 	r->h = h;
 	r->attr = attr;
-	r->after = after;
+	r->after = r->last = after;
 	r->before = before;
 	r->group = stream_find(&h->groups, after);
 	if (r->group == STREAM_NONE)
@@ -280,12 +280,12 @@ static int open_slice(struct row_reader *r)
 	return open_range(r, n, row, &r->slice);
 }
 
-/* Turns the places that were decoded into times.  Times that do not rise or leave the window are
- * not from our writer. */
+/* Turns the places that were decoded into times.  Times that do not rise, from one part to the next
+ * as well, or leave the window are not from our writer. */
 static bool make_times(struct row_reader *r, const struct node *n)
 {
 	uint64_t base = n->nr_times ? 0 : (uint64_t)n->base;
-	ns_t last = r->after;
+	ns_t last = r->last;
 	bool good = true;
 
 	if (n->nr_times)
@@ -297,6 +297,7 @@ static bool make_times(struct row_reader *r, const struct node *n)
 		last = t;
 		r->times[i] = (uint64_t)t;
 	}
+	r->last = last;
 	return good && last < r->before;
 }
 

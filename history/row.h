@@ -54,6 +54,7 @@ struct row_reader {
 	struct history *h;
 	attr_t attr;
 	ns_t after, before;
+	ns_t last; /* of the changes read so far; .after when there is none */
 	uint32_t group, end_group; /* next one to open */
 	uint32_t next_row;	   /* the attribute's row in it, when it is not the first */
 	uint32_t first_slice;	   /* of the open group */

@@ -2,30 +2,20 @@
 #include "record/hypercalls_bpf.h"
 #include "channel/hypercalls.h"
 #include "gen/hypertrace.skel.h"
+#include "record/bpf_open.h"
 
-#include <bpf/btf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define RING_BYTES (4u << 20) /* 35,000 calls */
 
 struct hypercalls_bpf {
-	struct hypertrace_bpf *skel;
+	struct hypertrace_skel *skel;
 	struct ring_buffer *ring;
 	void (*take)(void *data, const struct hc_record *r);
 	void *data;
 };
-
-/* What goes wrong is said by us. */
-static int print_nothing(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	(void)level;
-	(void)fmt;
-	(void)ap;
-	return 0;
-}
 
 static int take_record(void *data, void *record, size_t len_bytes)
 {
@@ -34,17 +24,6 @@ static int take_record(void *data, void *record, size_t len_bytes)
 	if (len_bytes == sizeof(struct hc_record))
 		b->take(b->data, record);
 	return 0;
-}
-
-static const char *advice(int code)
-{
-	if (access("/sys/kernel/btf/vmlinux", F_OK))
-		return "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)";
-	if (code == -EPERM || code == -EACCES)
-		return "this user may not load BPF programs";
-	if (code == -ESRCH || code == -ENOENT)
-		return "this kernel's KVM has no BTF, or is not loaded";
-	return strerror(-code);
 }
 
 static bool exists(const char *path)
@@ -69,7 +48,7 @@ static int open_all(struct hypercalls_bpf *b, unsigned tasks, struct error *err)
 {
 	int ret;
 
-	b->skel = hypertrace_bpf__open();
+	b->skel = hypertrace_skel__open();
 	if (!b->skel)
 		return fail(err, -errno, "the BPF program cannot be opened: %s", strerror(errno));
 	bpf_map__set_max_entries(b->skel->maps.ring, RING_BYTES);
@@ -78,14 +57,14 @@ static int open_all(struct hypercalls_bpf *b, unsigned tasks, struct error *err)
 	b->skel->rodata->tells_spaces = !!(tasks & HYPERCALLS_SPACES);
 	bpf_program__set_autoload(b->skel->progs.on_hypercall, tasks & HYPERCALLS_FOLD);
 	bpf_program__set_autoload(b->skel->progs.on_entry, tasks & HYPERCALLS_FOLD);
-	ret = hypertrace_bpf__load(b->skel);
+	ret = hypertrace_skel__load(b->skel);
 	if (ret)
-		return fail(err, ret, "the BPF program cannot be loaded: %s", advice(ret));
+		return fail(err, ret, "the BPF program cannot be loaded: %s", bpf_open_advice(ret));
 	b->ring = ring_buffer__new(bpf_map__fd(b->skel->maps.ring), take_record, b, NULL);
 	if (!b->ring)
 		return fail(err, -errno, "the BPF program's ring cannot be mapped: %s",
 			    strerror(errno));
-	ret = hypertrace_bpf__attach(b->skel);
+	ret = hypertrace_skel__attach(b->skel);
 	if (ret)
 		return fail(err, ret, "the BPF program cannot be attached: %s", strerror(-ret));
 	return 0;
@@ -103,7 +82,7 @@ int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks,
 		return fail(err, -ENOMEM, "out of memory");
 	b->take = take;
 	b->data = data;
-	libbpf_set_print(print_nothing);
+	bpf_open_quietly();
 	ret = open_all(b, tasks, err);
 	if (ret) {
 		hypercalls_bpf_close(b);
@@ -152,8 +131,8 @@ void hypercalls_bpf_close(struct hypercalls_bpf *b)
 	if (!b)
 		return;
 	if (b->skel)
-		hypertrace_bpf__detach(b->skel);
+		hypertrace_skel__detach(b->skel);
 	ring_buffer__free(b->ring);
-	hypertrace_bpf__destroy(b->skel);
+	hypertrace_skel__destroy(b->skel);
 	free(b);
 }

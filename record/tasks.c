@@ -55,14 +55,19 @@ static void find_cgroups(struct task_walk *w)
 		fclose(file);
 }
 
-int task_walk_open(struct task_walk *w, struct line *line, struct comms *comms)
+bool in_pid_namespace(void)
 {
 	struct stat own;
 
+	return !stat("/proc/self/ns/pid", &own) && own.st_ino != FIRST_PIDNS;
+}
+
+int task_walk_open(struct task_walk *w, struct line *line, struct comms *comms)
+{
 	memset(w, 0, sizeof(*w));
 	w->line = line;
 	w->comms = comms;
-	if (!stat("/proc/self/ns/pid", &own) && own.st_ino != FIRST_PIDNS)
+	if (in_pid_namespace())
 		return -ENOTSUP;
 	find_cgroups(w);
 	return 0;

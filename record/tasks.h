@@ -35,4 +35,8 @@ int task_walk_all(struct task_walk *w);
 int task_walk_process(struct task_walk *w, int pid);
 void task_walk_release(struct task_walk *w);
 
+/* This program is in a PID namespace: numbers that the kernel's events have are not those that it
+ * can use. */
+bool in_pid_namespace(void);
+
 #endif

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of record/hypercalls_bpf.c where there is no libbpf: the agent, and builds without. */
+/* In place of what loads BPF programs (record/…_bpf.c), where there is no libbpf: the agent, and
+ * builds without. */
 #include "record/hypercalls_bpf.h"
+#include "record/stolen_bpf.h"
 
 #include <errno.h>
+
+static int built_without(struct error *err)
+{
+	return fail(err, -ENOSYS,
+		    "this program was built without BPF (tools/install-deps bpf, and make again)");
+}
 
 int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks,
 			void (*take)(void *data, const struct hc_record *r), void *data,
@@ -12,8 +20,7 @@ int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks,
 	(void)take;
 	(void)data;
 	*out = NULL;
-	return fail(err, -ENOSYS,
-		    "this program was built without BPF (tools/install-deps bpf, and make again)");
+	return built_without(err);
 }
 
 const char *hypercalls_bpf_no_spaces(void)
@@ -54,6 +61,32 @@ uint64_t hypercalls_bpf_lost(const struct hypercalls_bpf *b)
 }
 
 void hypercalls_bpf_close(struct hypercalls_bpf *b)
+{
+	(void)b;
+}
+
+int stolen_bpf_open(struct stolen_bpf **out, uint64_t least_ns,
+		    void (*take)(void *data, const struct holdup *h), void *data, struct error *err)
+{
+	(void)least_ns;
+	(void)take;
+	(void)data;
+	*out = NULL;
+	return built_without(err);
+}
+
+void stolen_bpf_poll(struct stolen_bpf *b)
+{
+	(void)b;
+}
+
+uint64_t stolen_bpf_lost(const struct stolen_bpf *b)
+{
+	(void)b;
+	return 0;
+}
+
+void stolen_bpf_close(struct stolen_bpf *b)
 {
 	(void)b;
 }

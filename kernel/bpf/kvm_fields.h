@@ -20,9 +20,47 @@ struct kvm_vcpu_arch {
 	bool guest_state_protected;
 };
 
+/* What a VM's memory is, by guest-physical pages. */
+struct rb_node {
+	struct rb_node *rb_right, *rb_left;
+};
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+struct kvm_memory_slot {
+	struct rb_node gfn_node[2];
+	uint64_t base_gfn;
+	unsigned long npages, userspace_addr;
+	uint32_t flags;
+};
+
+struct kvm_memslots {
+	uint64_t generation;
+	struct rb_root gfn_tree;
+	int node_idx;
+};
+
+struct kvm {
+	struct kvm_memslots *memslots[1];
+};
+
 struct kvm_vcpu {
+	struct kvm *kvm;
 	int vcpu_id;
 	struct kvm_vcpu_arch arch;
+};
+
+struct thread_info {
+	uint32_t cpu;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	int tgid;
+	void *bpf_storage; /* NULL: no program keeps anything of it */
 };
 
 /* AMD; in the module kvm_amd. */

@@ -9,6 +9,7 @@
 #include "ends.h"
 #include "functions.h"
 #include "probes.h"
+#include "stolen.h"
 #include "stream.h"
 
 static char *channel = "hypercall,device";
@@ -54,9 +55,15 @@ static int __init sonde_guest_init(void)
 	ret = streams_channel()->readable ? chardev_add() : 0;
 	if (ret)
 		goto out_control;
+	ret = stolen_add();
+	if (ret)
+		goto out_chardev;
 	pr_info("channel %s\n", streams_channel()->name);
 	return 0;
 
+out_chardev:
+	if (streams_channel()->readable)
+		chardev_remove();
 out_control:
 	control_remove();
 out_functions:
@@ -73,6 +80,7 @@ out_streams:
 
 static void __exit sonde_guest_exit(void)
 {
+	stolen_remove();
 	if (streams_channel()->readable)
 		chardev_remove();
 	/* Nobody may switch events on any more. */

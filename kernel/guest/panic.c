@@ -4,6 +4,7 @@
 #include <linux/panic_notifier.h>
 
 #include "ends.h"
+#include "stolen.h"
 #include "stream.h"
 
 /* The other CPUs have been stopped; this one may have stopped anywhere, in a probe as well. */
@@ -17,6 +18,7 @@ static int on_panic(struct notifier_block *nb, unsigned long action, void *messa
 	stream_text(HT_PANIC, NULL, 0, message);
 	stream_flush_now();
 	streams_rescue();
+	stolen_end();
 	return NOTIFY_DONE;
 }
 

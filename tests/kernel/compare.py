@@ -18,6 +18,7 @@ STATES = {0: 0, 0x100: 0, 1: 1, 2: 2, 4: 3, 8: 3, 0x10: 4, 0x20: 4, 0x40: 6, 0x8
 LOOK_AHEAD = 64
 # An interrupt's length, with the softirqs and the task that it lets in, in an emulator that has to share its CPUs: 55 M were seen.
 MOVED_CYCLES = 1_000_000_000
+EDGE_CYCLES = 5_000_000
 LINE = re.compile(r"^.{16,}?-(\d+)\s+\[(\d+)\]\s*(\d+): (\w+):\s*(.*)$")
 
 
@@ -138,13 +139,13 @@ def align(theirs, ours):
     return pairs, missing + theirs[i:], extra + ours[j:]
 
 
-def match_moved(missing, extra):
+def match_moved(missing, extra, within=MOVED_CYCLES):
     """Both recorded it, but an interrupt came between the two probes of one tracepoint: its events stand before one's
     and behind the other's.  Gives what is left of both, and the number of pairs."""
     left = list(extra)
     still_missing = []
     for event in missing:
-        twin = next((one for one in left if one[1:] == event[1:] and abs(one[0] - event[0]) < MOVED_CYCLES), None)
+        twin = next((one for one in left if one[1:] == event[1:] and abs(one[0] - event[0]) < within), None)
         if twin:
             left.remove(twin)
         else:
@@ -155,7 +156,7 @@ def match_moved(missing, extra):
 def without_edge(events, other_side):
     """Without those that the other recorded as well, but on the other side of a mark: another CPU's mark falls between the
     two probes."""
-    return match_moved(events, other_side)[0]
+    return match_moved(events, other_side, EDGE_CYCLES)[0]
 
 
 def compare_cpu(cpu, theirs, ours, window):

@@ -24,8 +24,11 @@ sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
 import lib  # noqa: E402
 
 sys.path[:0] = [str(lib.ROOT)]
-from lab.oracle import names  # noqa: E402
+import fused  # noqa: E402
+import hardware  # noqa: E402
+from lab.oracle import compare, names  # noqa: E402
 from lab.oracle.history import History  # noqa: E402
+from lab.oracle.judge import clock_of  # noqa: E402
 
 SHARE_RIGHT = 0.99
 SHOWN = 5
@@ -114,35 +117,37 @@ def has_one_vcpu(told, machine):
 
 def names_culprit(row, sample, traced):
     blamed = row["culprit"]
-    if row["culprit_machine"] != sample["machine"]:
+    if row["culprit_machine"] != sample.machine:
         return False
-    return not traced or sample["tid"] is None or bool(blamed and blamed["tid"] == sample["tid"])
+    return not traced or sample.tid is None or bool(blamed and blamed["tid"] == sample.tid)
 
 
-def hold(title, run, told, samples, shift=0):
-    """The samples, moved in time, against those who are blamed and those who did not run."""
+def hold(title, told, samples, shift=0):
+    """The samples, (time, Program) each, moved in time, against those who are blamed and those who did not run."""
     blames, bounds = Blames(told["preemption_list"]), bounds_of(told)
     culprits = Tally(title, "samples while a vCPU was ready: who is said to have the CPU")
     victims = Tally(title, "the same samples: that the vCPU did not run")
-    for sample in samples:
-        t, machine = run.l0_time(sample["l0_tsc"]) + shift, sample["machine"]
-        margin, ran = max(bounds.values()) + MARGIN_NS, f"{machine} {sample['comm']}[{sample['tid']}] ran"
-        for row in blames.at(sample["cpu"], t, margin):
+    for t, sample in samples:
+        t, machine = t + shift, sample.machine
+        margin, ran = max(bounds.values()) + MARGIN_NS, f"{machine} {sample.comm}[{sample.tid}] ran"
+        for row in blames.at(sample.cpu, t, margin):
             blamed, victim = row["culprit"], row["vcpu"]["machine"]
             named = f"{row['culprit_machine']} {blamed['comm'] if blamed else row['mode']}"
-            culprits.add(names_culprit(row, sample, machine in bounds), f"CPU {sample['cpu']} at {t}: {named} is blamed, {ran}")
+            culprits.add(names_culprit(row, sample, machine in bounds), f"CPU {sample.cpu} at {t}: {named} is blamed, {ran}")
             victims.add(victim not in lineage(told, machine) or not has_one_vcpu(told, victim),
                         f"{victim} vCPU {row['vcpu']['cpu']} is said to be off the CPU at {t}, and {ran}")
     return culprits, victims
 
 
-def sampled(title, history, told, made):
-    """What the emulated CPUs ran while others are said to have waited for them."""
+def sampled(title, history, told, programs):
+    """What the emulated CPUs ran while others are said to have waited for them; programs: of the history → samples."""
     run = History(history)
-    samples = [s for s in names.renamed(run, made["machines"], made["samples"]) if s["is"] == "program"]
-    for tally in hold(title, run, told, samples):
+    programs = programs(run)
+    clock = clock_of(run, programs)
+    samples = [(run.l0_time(getattr(program, clock)), program) for program in programs]
+    for tally in hold(title, told, samples):
         tally.close()
-    moved = [hold(title, run, told, samples, shift)[0] for shift in (-MOVED_NS, MOVED_NS)]
+    moved = [hold(title, told, samples, shift)[0] for shift in (-MOVED_NS, MOVED_NS)]
     right, judged = sum(tally.right for tally in moved), sum(tally.judged for tally in moved)
     if judged >= ENOUGH:
         print(f"{title}: the same, all samples moved by {MOVED_NS / 1e6:.0f} ms: {right / judged:.1%} of {judged}")
@@ -228,7 +233,7 @@ def lateness(title, told, truth):
         late = next((said["late_max_ns"] for said in work["said"] if "late_max_ns" in said), None)
         tids = {thread["tid"] for thread in work["threads"]}
         for row in told["wakeup_list"] if late else []:
-            if row["thread"] and row["thread"]["tid"] in tids and row["thread"]["machine"] == work["machine"]:
+            if row["thread"] and row["thread"]["tid"] in tids and row["thread"]["machine"].endswith(work["machine"]):
                 tally.add(row["total"] <= late + MARGIN_NS, f"{row['thread']['comm']}: {row['total']} ns, it noted {late}")
     tally.close(1)
 
@@ -244,6 +249,11 @@ def analyse(title, traces, scratch):
     return history, facts(history, *FACTS)
 
 
+def samples_of(made):
+    """Of a run of the lab, by the names that a history has for its machines."""
+    return lambda run: compare.programs_of(names.renamed(run, made["machines"], made["samples"]))
+
+
 def check_run(name, directory, scratch):
     made = json.loads((directory / "samples.json").read_text())
     truth = json.loads((directory / "truth.json").read_text())
@@ -252,13 +262,13 @@ def check_run(name, directory, scratch):
     host = next(path for path in (gathered / "host0/trace.dat", directory / "L0/trace.dat") if path.exists())
     title = f"{name}, guests traced"
     history, told = analyse(title, traces, scratch)
-    sampled(title, history, told, made)
+    sampled(title, history, told, samples_of(made))
     pinned_works(title, told, truth)
     woken(title, told, traces)
     lateness(title, told, truth)
     title = f"{name}, host alone"
     history, told = analyse(title, [host], scratch)
-    sampled(title, history, told, made)
+    sampled(title, history, told, samples_of(made))
     pinned_works(title, told, truth)
 
 
@@ -269,6 +279,15 @@ def check_set(name, scratch):
     _, told = analyse(name, traces, scratch)
     pinned_vcpus(name, told, *PINNED[name])
     woken(name, told, traces)
+
+
+def check_hardware(name, scratch):
+    """The sets whose samples hardware.py compares."""
+    directory = lib.shared_set(name)
+    scratch = scratch / name
+    scratch.mkdir()
+    history = fused.analyse(directory, scratch)
+    sampled(name, history, facts(history, *FACTS), lambda run: list(hardware.programs_of(directory)))
 
 
 def main():
@@ -283,6 +302,8 @@ def main():
                 check_run(archive.name.removesuffix(".tar.zst"), lib.unpacked(archive), scratch)
         for name in PINNED:
             check_set(name, scratch)
+        for name in hardware.SETS:
+            check_hardware(name, scratch)
 
 
 if __name__ == "__main__":

@@ -85,9 +85,8 @@ static void structs_may_be_shorter_or_longer(void **state)
 	memset(&shorter, 0x55, sizeof(shorter));
 	memset(&longer, 0x55, sizeof(longer));
 	assert_int_equal(sonde_thread(run, KVM_A, &thread), 0);
-	assert_int_equal(sonde_thread_sized(run, KVM_A, &shorter,
-					    offsetof(struct sonde_thread, comm)),
-			 0);
+	assert_int_equal(
+		sonde_thread_sized(run, KVM_A, &shorter, offsetof(struct sonde_thread, comm)), 0);
 	assert_int_equal(shorter.tid, thread.tid);
 	assert_int_equal(((unsigned char *)&shorter.comm)[0], 0x55);
 	assert_int_equal(sonde_thread_sized(run, KVM_A, &longer.known, sizeof(longer)), 0);
@@ -357,10 +356,14 @@ static void time_of_a_vcpu(void **state)
 	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "parent"), VM_A);
 	assert_int_equal(look_up(f, "vcpu", VM_A_0, "share"), 280000);
 	assert_int_equal(look_up(f, "vcpu", VM_B_0, "unknown"), 500000);
-	/* The share is of the time that is known. */
+	/* Shares are of all time, known or not; vm-a-n/0 inherits that vm-a/0 did not run from
+	 * 1720000 on, but not what that lost while it was not on it. */
 	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "unknown"), 150000);
 	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "preempted"), 300000);
-	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "share"), 352941);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "share"), 300000);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "inherited"), 280000);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "lost"), 580000);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "lost_share"), 580000);
 	sonde_facts_free(f);
 }
 
@@ -464,10 +467,10 @@ static const int64_t good_tree[2][2] = {{-1, 0}, {0, 1}};
 static void machines_must_be_a_tree(void **state)
 {
 	static const int64_t bad[][2][2] = {
-		{{0, 0}, {0, 1}},   /* inside itself */
-		{{1, 2}, {0, 1}},   /* inside each other */
-		{{-1, 0}, {0, 2}},  /* a level is left out */
-		{{-1, 0}, {9, 1}},  /* nowhere */
+		{{0, 0}, {0, 1}},  /* inside itself */
+		{{1, 2}, {0, 1}},  /* inside each other */
+		{{-1, 0}, {0, 2}}, /* a level is left out */
+		{{-1, 0}, {9, 1}}, /* nowhere */
 		{{-1, 0}, {-2, 1}},
 	};
 	struct sonde_error err = {0};

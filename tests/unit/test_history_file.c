@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* memfd_create() */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/fuzz/mended_history.h"
 #include "tests/unit/oracle.h"
 
 #include <cmocka.h>
@@ -454,6 +456,44 @@ static void time_steps_back(void **state)
 	history_close(h);
 }
 
+static bool is_not_empty(const struct interval *i, void *data)
+{
+	(void)data;
+	assert_true(i->begin < i->end);
+	return true;
+}
+
+/* In each part of this file times rise, but its second slice begins long before the first ends. */
+static void slices_that_overlap(void **state)
+{
+	struct history_writer *w = open_writer(copy, 0);
+	attr_t a = history_writer_attr(w, ATTR_ROOT, "a", ATTR_NUMBER, 0);
+	size_t len_bytes, at = FILE_HEADER_BYTES;
+	unsigned slices = 0;
+	struct history *h;
+	uint8_t *data;
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * SLICE_CHANGES + 100; i++)
+		history_writer_set(w, a, (ns_t)(100 + 7 * i + pick(7)), (uint32_t)pick(1u << 30));
+	assert_int_equal(history_writer_close(w, 20 * SLICE_CHANGES, NULL), 0);
+	data = load(copy, &len_bytes);
+	for (; get_u32(data + at) == PART_MAGIC; /* the next part */
+	     at += PART_HEADER_BYTES + ((get_u64(data + at + 8) + 7) & ~7ull)) {
+		uint8_t *base = data + at + PART_HEADER_BYTES;
+
+		if ((get_u32(data + at + 4) & 0xffff) == PART_SLICE && ++slices == 2)
+			set_u64(base, get_u64(base) - 1000);
+	}
+	assert_true(slices >= 2);
+	mend(data, len_bytes);
+	store(data, len_bytes);
+	free(data);
+	assert_int_equal(history_open(&h, copy, NULL), 0);
+	assert_int_equal(history_walk(h, a, 0, 20 * SLICE_CHANGES, is_not_empty, NULL), -EIO);
+	history_close(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -462,7 +502,7 @@ int main(void)
 		cmocka_unit_test(killed_writer),
 		cmocka_unit_test(same_bytes),	   cmocka_unit_test(disk_full),
 		cmocka_unit_test(not_a_history),   cmocka_unit_test(nothing_ever_changed),
-		cmocka_unit_test(time_steps_back),
+		cmocka_unit_test(time_steps_back), cmocka_unit_test(slices_that_overlap),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, drop_file);

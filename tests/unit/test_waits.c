@@ -43,7 +43,7 @@ static void changes(struct history_writer *w)
 		{1000000, app, THREAD_RUNNING},
 		{1100000, runs, C_HLT + 1},
 		{1100000, woken, 0},
-		{1100000, task, 0},
+		{1100000, task, IDLE_0 + 1}, /* any idle task: nothing (0) would not be known */
 		{1100000, app, THREAD_SLEEPING},
 		{1110000, runs, C_IDLE + 1},
 		{1110000, state, VCPU_WAITING},

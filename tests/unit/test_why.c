@@ -273,7 +273,8 @@ static void a_path_leads_out_of_the_guest(void **state)
 		{1100000, 50000, KVM_A, "hypervisor", "host0's, HLT for vm-a vCPU 0"},
 		{1150000, 150000, APP, "runs", "user"},
 		{1300000, 100000, APP, "off cpu",
-		 "behind burn[300] in container burn:[4026532324] of host0"},
+		 "vm-a vCPU 0 was ready, CPU 0 ran burn[300] in container burn:[4026532324] of "
+		 "host0"},
 	};
 
 	(void)state;

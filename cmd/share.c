@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde share: tells the guests of this host when and by what their vCPUs were held up. */
+#include "cmd/command.h"
+#include "base/units.h"
+#include "cmd/duration.h"
+#include "cmd/signals.h"
+#include "record/stolen_share.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+struct share_options {
+	const char *duration;
+	const char *period;
+	const char *least;
+};
+
+#define FIELD(field) offsetof(struct share_options, field)
+#define PERIOD_S 0.1
+#define PERIOD_MAX_S 0.5 /* a guest that takes its memory back waits for us */
+#define LEAST_S 20e-6
+
+static const struct option_row option_rows[] = {
+	{'d', "duration", OPTION_TEXT, FIELD(duration), "TIME", NULL,
+	 "end after so long: 10s, 2m (default: until ^C)", 0},
+	{0, "period", OPTION_TEXT, FIELD(period), "TIME", NULL,
+	 "how often guests are told, up to 500ms (default: 100ms)", 0},
+	{0, "least", OPTION_TEXT, FIELD(least), "TIME", NULL,
+	 "exits as long as this are told one by one, shorter ones in sums (default: 20us)", 0},
+};
+
+static void tell_guest(const struct stolen_guest *guest, void *data)
+{
+	const struct invocation *inv = data;
+	char count[UNIT_TEXT];
+
+	if (inv->common.quiet)
+		return;
+	fprintf(stderr, "sonde share: process %d%s%s ", guest->pid, *guest->name ? ", " : "",
+		guest->name);
+	if (guest->ended)
+		fprintf(stderr, "listens no more: %s stretches were told\n",
+			unit_count(count, (int64_t)guest->stretches));
+	else
+		fprintf(stderr, "listens\n");
+}
+
+static void tell_notice(const char *text, void *data)
+{
+	const struct invocation *inv = data;
+
+	if (!inv->common.quiet)
+		fprintf(stderr, "sonde share: %s\n", text);
+}
+
+/* One of the options that are times; false: the user has been told. */
+static bool get_time(const struct invocation *inv, const char *name, const char *text, double *out)
+{
+	if (!text || parse_duration(text, out))
+		return true;
+	complain(inv, EXIT_USAGE, "--%s %s: not a time such as 10s or 200ms", name, text);
+	return false;
+}
+
+static void serve_until(struct stolen_share *s, double seconds, double period)
+{
+	for (double done = 0; !signals_interrupted() && (!seconds || done < seconds);
+	     done += period) {
+		usleep((useconds_t)(period * 1e6));
+		stolen_share_tick(s);
+	}
+}
+
+static enum exit_code run_share(const struct invocation *inv)
+{
+	const struct share_options *opt = inv->values;
+	double seconds = 0, period = PERIOD_S, least = LEAST_S;
+	struct stolen_share_options options = {
+		.guest = tell_guest,
+		.notice = tell_notice,
+		.data = (void *)inv,
+	};
+	struct stolen_share *s;
+	struct error err = {0};
+
+	if (inv->nr_operands)
+		return complain(inv, EXIT_USAGE, "what is \"%s\"? see sonde share --help",
+				inv->operands[0]);
+	if (!get_time(inv, "duration", opt->duration, &seconds) ||
+	    !get_time(inv, "period", opt->period, &period) ||
+	    !get_time(inv, "least", opt->least, &least))
+		return EXIT_USAGE;
+	if (period > PERIOD_MAX_S)
+		return complain(inv, EXIT_USAGE, "--period: at most 500ms");
+	if (geteuid())
+		return complain(inv, EXIT_FAILED,
+				"one has to be root to see what holds vCPUs up, and to tell them");
+	options.least_ns = (uint64_t)(least * 1e9);
+	if (stolen_share_open(&s, &options, &err))
+		return complain(inv, EXIT_FAILED, "%s", err.text);
+	signals_catch_interrupt();
+	tell_notice("guests are told, when they ask", (void *)inv);
+	serve_until(s, seconds, period);
+	if (stolen_share_lost(s))
+		complain(inv, EXIT_DONE, "%llu events were lost",
+			 (unsigned long long)stolen_share_lost(s));
+	stolen_share_close(s);
+	return EXIT_DONE;
+}
+
+const struct command share_command = {
+	.name = "share",
+	.summary = "tell guests when and by what their vCPUs were held up",
+	.operands = "",
+	.about =
+		"Guests that have the module sonde_guest see it with `sonde stolen`, live: their "
+		"own\n"
+		"vCPUs' waits for a CPU and exits, with no names of others.  It takes the right to "
+		"load\n"
+		"BPF programs and to write into the memory of VMs' processes: only where a "
+		"guest's\n"
+		"module says, and KVM that it is the guest's memory.\n",
+	.options = option_rows,
+	.nr_options = ARRAY_SIZE(option_rows),
+	.values_bytes = sizeof(struct share_options),
+	.run = run_share,
+};

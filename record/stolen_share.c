@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/stolen_share.h"
+#include "base/now.h"
+#include "channel/holdups.h"
+#include "record/clocks.h"
+#include "record/stolen_board.h"
+#include "record/stolen_bpf.h"
+#include "record/stolen_track.h"
+#include "record/tasks.h"
+#include "record/vmm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define GUESTS_MAX 1024u
+/* A guest whose device is open announces every five seconds. */
+#define LISTENS_FOR_NS (15 * NS_PER_SEC)
+#define TELL_ALL_NS NS_PER_SEC
+#define RATE_SPAN_NS NS_PER_SEC
+/* A guest that comes and goes all the time fills nobody's log, and does not keep us busy. */
+#define SAID_MAX 20u
+#define SAID_SPAN_NS (10 * NS_PER_SEC)
+#define NEW_EVERY_NS (NS_PER_SEC / 10)
+#define LOCK_FILE "/run/sonde-share.lock"
+#define VCPUS_MAX 4096u
+#define SVM_RATIO_BITS 32
+#define VMX_RATIO_BITS 48
+
+/* How a vCPU's counter stands to this machine's. */
+struct counter {
+	uint32_t vcpu;
+	int64_t offset;
+	uint64_t ratio; /* 0: not known */
+	bool is_vmx;
+};
+
+struct guest {
+	struct stolen_board *board;
+	int pid;
+	char name[128];
+	int64_t heard_ns;
+	uint32_t vcpu;	/* that announced */
+	int64_t offset; /* of its counter: a reset changes it */
+	uint64_t stretches, missed, lost_before;
+	bool is_vmx, is_quiet;	  /* quiet: its memory map changed, so it is to announce again */
+	struct counter *counters; /* owned */
+	unsigned nr;
+};
+
+struct stolen_share {
+	struct stolen_share_options options;
+	struct stolen_bpf *bpf;
+	struct stolen_track *track;
+	struct guest **guests; /* owned */
+	unsigned nr;
+	struct clock_reading first, now;
+	double hz; /* of this machine's counter */
+	int64_t told_all_ns;
+	int64_t said_since_ns;
+	unsigned said;
+	int lock; /* -1: none */
+};
+
+/* ---- time ---------------------------------------------------------------------------------- */
+
+static void read_clock(struct stolen_share *s)
+{
+	int64_t span;
+
+	clock_read(&s->now);
+	span = s->now.mono - s->first.mono;
+	if (span >= RATE_SPAN_NS)
+		s->hz = (double)(s->now.tsc - s->first.tsc) / (double)span * NS_PER_SEC;
+}
+
+static uint64_t scale(const struct counter *c, uint64_t cycles)
+{
+	unsigned bits = c->is_vmx ? VMX_RATIO_BITS : SVM_RATIO_BITS;
+
+	return (uint64_t)((unsigned __int128)cycles * c->ratio >> bits);
+}
+
+/* The guest's counter at @ns, which is not long ago. */
+static uint64_t guest_tsc(const struct stolen_share *s, const struct counter *c, int64_t ns)
+{
+	double cycles = (double)(s->now.mono - ns) * s->hz / NS_PER_SEC;
+
+	return scale(c, s->now.tsc - (uint64_t)(int64_t)cycles) + (uint64_t)c->offset;
+}
+
+static uint64_t guest_hz(const struct stolen_share *s, const struct counter *c)
+{
+	return scale(c, (uint64_t)s->hz);
+}
+
+static struct counter *counter_of(struct guest *g, uint32_t vcpu)
+{
+	struct counter *grown;
+
+	for (unsigned i = 0; i < g->nr; i++) {
+		if (g->counters[i].vcpu == vcpu)
+			return &g->counters[i];
+	}
+	if (g->nr == VCPUS_MAX)
+		return NULL;
+	grown = reallocarray(g->counters, g->nr + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	g->counters = grown;
+	grown[g->nr] = (struct counter){.vcpu = vcpu};
+	return &grown[g->nr++];
+}
+
+/* ---- guests -------------------------------------------------------------------------------- */
+
+static bool may_say(struct stolen_share *s)
+{
+	if (s->now.mono - s->said_since_ns > SAID_SPAN_NS) {
+		s->said_since_ns = s->now.mono;
+		s->said = 0;
+	}
+	return s->said++ < SAID_MAX;
+}
+
+static void notice(struct stolen_share *s, const char *text)
+{
+	if (s->options.notice && may_say(s))
+		s->options.notice(text, s->options.data);
+}
+
+static void say(struct stolen_share *s, const struct guest *g, bool ended)
+{
+	const struct stolen_guest shown = {
+		.pid = g->pid,
+		.name = g->name,
+		.stretches = g->stretches,
+		.ended = ended,
+	};
+
+	if (s->options.guest && may_say(s))
+		s->options.guest(&shown, s->options.data);
+}
+
+static void drop(struct stolen_share *s, unsigned i)
+{
+	struct guest *g = s->guests[i];
+
+	say(s, g, true);
+	stolen_board_close(g->board);
+	free(g->counters);
+	free(g);
+	s->guests[i] = s->guests[--s->nr];
+}
+
+static struct guest *find(const struct stolen_share *s, int pid, uint64_t nonce, unsigned *index)
+{
+	for (unsigned i = 0; i < s->nr; i++) {
+		*index = i;
+		if (stolen_board_is_at(s->guests[i]->board, pid, nonce))
+			return s->guests[i];
+	}
+	return NULL;
+}
+
+static void describe(struct guest *g)
+{
+	struct vm_info vm = {.pid = g->pid};
+
+	vmm_describe(&vm);
+	snprintf(g->name, sizeof(g->name), "%s", vm.name);
+	free(vm.vcpus);
+}
+
+static void add_guest(struct stolen_share *s, const struct stolen_place *place)
+{
+	struct error err = {0};
+	struct guest **grown, *g;
+
+	grown = s->nr == GUESTS_MAX ? NULL
+				    : reallocarray(s->guests, s->nr + 1, sizeof(struct guest *));
+	if (!grown)
+		return;
+	s->guests = grown;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return;
+	g->pid = place->pid;
+	if (stolen_board_open(&g->board, place, &err)) {
+		notice(s, err.text);
+		free(g);
+		return;
+	}
+	g->lost_before = stolen_bpf_lost(s->bpf);
+	describe(g);
+	s->guests[s->nr++] = g;
+	say(s, g, false);
+}
+
+/* One region of a VM at a time: the last that was announced. */
+static void hear(struct stolen_share *s, const struct holdup *h)
+{
+	const struct stolen_place place = {
+		.pid = (int)h->tgid,
+		.at = h->announce.at,
+		.room = h->announce.room,
+		.generation = h->generation,
+		.nonce = h->announce.nonce,
+		.bytes = h->announce.bytes,
+		.nr_rings = (uint32_t)h->announce.nr,
+		.ring_bytes = h->announce.ring_bytes,
+	};
+	unsigned i;
+	struct guest *g = find(s, place.pid, 0, &i);
+
+	if ((h->announce.nr >> 40 & 0xff) != ST_VERSION)
+		return;
+	if ((h->announce.nr >> 32 & 0xff) == ST_GONE) {
+		if (g && stolen_board_is_at(g->board, place.pid, place.nonce)) {
+			stolen_board_end(g->board);
+			drop(s, i);
+		}
+		return;
+	}
+	if (g && (int64_t)h->time_ns - g->heard_ns < NEW_EVERY_NS)
+		return;
+	if (g && (!stolen_board_is_at(g->board, place.pid, place.nonce) ||
+		  stolen_board_again(g->board, &place, NULL))) {
+		drop(s, i);
+		g = NULL;
+	}
+	if (!g) {
+		add_guest(s, &place);
+		g = find(s, place.pid, place.nonce, &i);
+	}
+	if (!g)
+		return;
+	g->heard_ns = (int64_t)h->time_ns;
+	g->vcpu = h->vcpu;
+	g->offset = h->tsc_offset;
+	g->is_quiet = false;
+}
+
+/* ---- what happens -------------------------------------------------------------------------- */
+
+static void take_hold(void *data, const struct hold *hold)
+{
+	struct stolen_share *s = data;
+	unsigned i;
+	struct guest *g = find(s, (int)hold->tgid, 0, &i);
+	struct counter *c = g && hold->tsc_ratio ? counter_of(g, hold->vcpu) : NULL;
+	struct st_record r = {
+		.length_ns = (uint64_t)(hold->sum_nr ? hold->sum_ns : hold->length_ns),
+		.kind = (uint8_t)hold->kind,
+		.flags = hold->moved ? ST_MOVED : 0,
+		.reason = hold->reason,
+	};
+
+	if (g && (!c || g->is_quiet))
+		g->missed++;
+	if (!c || g->is_quiet)
+		return;
+	*c = (struct counter){hold->vcpu, hold->tsc_offset, hold->tsc_ratio, hold->is_vmx};
+	g->is_vmx = hold->is_vmx;
+	r.begin_tsc = guest_tsc(s, c, hold->begin_ns);
+	if (stolen_board_add(g->board, hold->vcpu, &r, hold->sum_nr, (uint64_t)hold->longest_ns))
+		g->stretches += hold->sum_nr ? hold->sum_nr : 1;
+	else
+		g->missed++;
+}
+
+static void take(void *data, const struct holdup *h)
+{
+	struct stolen_share *s = data;
+	unsigned i;
+	struct guest *g;
+
+	stolen_track_put(s->track, h);
+	if (h->kind == HU_ANNOUNCE)
+		hear(s, h);
+	if (h->kind != HU_EXIT)
+		return;
+	g = find(s, (int)h->tgid, 0, &i);
+	if (!g)
+		return;
+	/* Memory may be elsewhere now; a guest that begins anew has other plans for it. */
+	if (h->generation != stolen_board_generation(g->board) ||
+	    (h->vcpu == g->vcpu && h->tsc_offset != g->offset))
+		g->is_quiet = true;
+}
+
+/* ---- telling ------------------------------------------------------------------------------- */
+
+static void tell(struct stolen_share *s, struct guest *g, bool all)
+{
+	const struct stolen_state state = {
+		.lost = stolen_bpf_lost(s->bpf) - g->lost_before + g->missed,
+		.bound_ns = (uint32_t)((double)s->now.width / s->hz * NS_PER_SEC) + 1,
+		.is_vmx = g->is_vmx,
+	};
+
+	for (unsigned i = 0; i < g->nr; i++)
+		stolen_board_set_clock(g->board, g->counters[i].vcpu,
+				       guest_tsc(s, &g->counters[i], s->now.mono),
+				       guest_hz(s, &g->counters[i]));
+	if (stolen_board_tell(g->board, &state, all))
+		g->heard_ns = 0;
+}
+
+void stolen_share_tick(struct stolen_share *s)
+{
+	bool all;
+
+	read_clock(s); /* what comes now was there before */
+	stolen_bpf_poll(s->bpf);
+	all = s->now.mono - s->told_all_ns >= TELL_ALL_NS;
+	if (all)
+		s->told_all_ns = s->now.mono;
+	for (unsigned i = s->nr; i--;) {
+		struct guest *g = s->guests[i];
+
+		if (!g->is_quiet)
+			tell(s, g, all);
+		if (s->now.mono - g->heard_ns < LISTENS_FOR_NS)
+			continue;
+		if (!g->is_quiet)
+			stolen_board_end(g->board);
+		drop(s, i);
+	}
+}
+
+/* Two that write to the same guests would each undo what the other told. */
+static int be_alone(struct stolen_share *s, struct error *err)
+{
+	s->lock = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (s->lock >= 0 && flock(s->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return fail(err, -EBUSY, "another sonde share runs on this machine");
+	return 0;
+}
+
+static int open_all(struct stolen_share *s, struct error *err)
+{
+	struct tsc_rate rate;
+	int ret = be_alone(s, err);
+
+	if (ret)
+		return ret;
+	if (in_pid_namespace())
+		return fail(err, -ENOTSUP,
+			    "this program runs in a PID namespace (a container): processes of VMs "
+			    "have other numbers here than in KVM's events");
+	s->track = stolen_track_new(take_hold, s);
+	if (!s->track)
+		return fail(err, -ENOMEM, "out of memory");
+	if (!tsc_rate(&rate))
+		return fail(err, -ENODEV, "this machine has no cycle counter that could be used");
+	s->hz = (double)rate.khz * 1000;
+	clock_read(&s->first);
+	return stolen_bpf_open(&s->bpf, s->options.least_ns, take, s, err);
+}
+
+int stolen_share_open(struct stolen_share **out, const struct stolen_share_options *options,
+		      struct error *err)
+{
+	struct stolen_share *s = calloc(1, sizeof(*s));
+	int ret;
+
+	*out = NULL;
+	if (!s)
+		return fail(err, -ENOMEM, "out of memory");
+	s->options = *options;
+	s->lock = -1;
+	ret = open_all(s, err);
+	if (ret)
+		stolen_share_close(s);
+	else
+		*out = s;
+	return ret;
+}
+
+uint64_t stolen_share_lost(const struct stolen_share *s)
+{
+	return stolen_bpf_lost(s->bpf);
+}
+
+void stolen_share_close(struct stolen_share *s)
+{
+	if (!s)
+		return;
+	while (s->nr) {
+		if (!s->guests[0]->is_quiet)
+			stolen_board_end(s->guests[0]->board);
+		drop(s, 0);
+	}
+	if (s->lock >= 0)
+		close(s->lock);
+	stolen_bpf_close(s->bpf);
+	stolen_track_free(s->track);
+	free(s->guests);
+	free(s);
+}

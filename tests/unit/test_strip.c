@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strips against the history that they are read from, what a CPU did against its sums, and facts
+ * against those of a run that was asked for nothing before. */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "analysis/cpu_users.h"
+#include "sonde/facts.h"
+#include "tests/unit/small_run_test.h"
+
+/* ---- strips -------------------------------------------------------------------------------- */
+
+#define CHANGES (STRIP_ROOM * 30) /* a strip has to grow twice to hold them */
+#define STEP 10
+
+static void write_many(char name[static 64])
+{
+	const struct history_writer_options opt = {.ticks_are_ns = true};
+	struct history_writer *w;
+	attr_t attr;
+	int fd;
+
+	snprintf(name, 64, "/tmp/sonde-strip-XXXXXX");
+	fd = mkstemp(name);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(history_writer_open(&w, name, &opt, NULL), 0);
+	attr = history_writer_attr(w, ATTR_ROOT, "many", ATTR_NUMBER, 0);
+	for (uint32_t i = 0; i < CHANGES; i++)
+		history_writer_set(w, attr, (ns_t)i * STEP, 1 + i);
+	assert_int_equal(history_writer_close(w, (ns_t)CHANGES * STEP, NULL), 0);
+}
+
+static void is_at(struct strips *s, attr_t attr, ns_t t)
+{
+	struct sonde_interval i;
+
+	assert_int_equal(strip_at(s, attr, t, &i), 0);
+	assert_int_equal(i.value, 1 + t / STEP);
+	assert_int_equal(i.begin, t / STEP * STEP);
+	assert_int_equal(i.end, i.begin + STEP);
+}
+
+static bool count(const struct sonde_interval *i, void *data)
+{
+	uint32_t *next = data;
+
+	assert_int_equal(i->value, 1 + (*next)++);
+	return true;
+}
+
+/* Forwards, backwards, far and near: each time what the history says. */
+static void strips_are_the_history(void **state)
+{
+	static const ns_t at[] = {0,  1, 5000, 4000, CHANGES - 1, CHANGES - 2000, CHANGES - 3000,
+				  20, 0, CHANGES / 2, CHANGES / 4, CHANGES - 1, 3, CHANGES / 3};
+	struct sonde_run *many;
+	struct strips s = {0};
+	uint32_t next = 0;
+	char name[64];
+	attr_t attr;
+
+	(void)state;
+	write_many(name);
+	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
+	s.run = many;
+	attr = sonde_attr(many, "many");
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+		is_at(&s, attr, at[i] * STEP);
+		is_at(&s, attr, at[i] * STEP + STEP - 1);
+	}
+	assert_int_equal(strip_walk(&s, attr, 0, (ns_t)CHANGES * STEP, count, &next), 0);
+	assert_int_equal(next, CHANGES);
+	assert_int_equal(strip_at(&s, attr, (ns_t)CHANGES * STEP, &(struct sonde_interval){0}),
+			 -ERANGE);
+	strips_release(&s);
+	sonde_run_close(many);
+	unlink(name);
+}
+
+/* ---- sums ---------------------------------------------------------------------------------- */
+
+struct seen {
+	const struct culprits *culprits;
+	ns_t time_ns[SMALL_CONTEXTS + 1], longest_ns[SMALL_CONTEXTS + 1]; /* per culprit */
+	ns_t total_ns;
+};
+
+static bool see_piece(const struct cpu_user *user, void *data)
+{
+	struct seen *seen = data;
+	uint32_t number = culprit_number(seen->culprits, (uint32_t)(user->context + 1));
+	ns_t length = user->to - user->from;
+
+	seen->total_ns += length;
+	seen->time_ns[number] += length;
+	if (length > seen->longest_ns[number])
+		seen->longest_ns[number] = length;
+	return true;
+}
+
+static bool see_use(const struct cpu_use *use, void *data)
+{
+	struct seen *seen = data;
+
+	assert_true(use->count >= 1);
+	assert_ptr_equal(use->by, &seen->culprits->list[use->number]);
+	seen->total_ns += use->time_ns;
+	seen->time_ns[use->number] += use->time_ns;
+	if (use->longest_ns > seen->longest_ns[use->number])
+		seen->longest_ns[use->number] = use->longest_ns;
+	return true;
+}
+
+static void sums_are_those_of_the_pieces(void **state)
+{
+	static const ns_t windows[][2] = {
+		{SMALL_BEGIN, SMALL_END}, {1120000, 1460000}, {1300001, 1300002}, {1710000, 1990000}};
+	struct cpu_users *u;
+
+	(void)state;
+	assert_int_equal(cpu_users_get(&u, run), 0);
+	for (unsigned machine = 0; machine < SMALL_MACHINES; machine++) {
+		for (size_t i = 0; i < ARRAY_SIZE(windows); i++) {
+			ns_t from = windows[i][0], to = windows[i][1];
+			struct seen pieces = {.culprits = u->culprits}, sums = pieces;
+
+			assert_int_equal(
+				cpu_users_walk(u, machine, 0, from, to, see_piece, &pieces), 0);
+			assert_int_equal(cpu_users_sum(u, machine, 0, from, to, see_use, &sums), 0);
+			assert_int_equal(sums.total_ns, to - from);
+			assert_memory_equal(&pieces, &sums, sizeof(sums));
+		}
+	}
+}
+
+static bool count_uses(const struct cpu_use *use, void *data)
+{
+	unsigned *nr = data;
+
+	(*nr)++;
+	assert_true(use->on == HOST_0);
+	return true;
+}
+
+static void one_sum_for_each_culprit(void **state)
+{
+	struct cpu_users *u;
+	unsigned nr = 0;
+
+	(void)state;
+	assert_int_equal(cpu_users_get(&u, run), 0);
+	/* Of the nine contexts on CPU 0 KVM for vm-a/0, after HLT and after INTR, is one culprit, and
+	 * burn's user space and its system call are one. */
+	assert_int_equal(cpu_users_sum(u, HOST, 0, SMALL_BEGIN, SMALL_END, count_uses, &nr), 0);
+	assert_int_equal(nr, 7);
+}
+
+/* ---- kept between questions ---------------------------------------------------------------- */
+
+static void same_facts(const struct sonde_facts *a, const struct sonde_facts *b)
+{
+	const struct sonde_analysis *analysis = sonde_facts_analysis(a);
+
+	assert_int_equal(sonde_facts_nr_rows(a), sonde_facts_nr_rows(b));
+	for (size_t row = 0; row < sonde_facts_nr_rows(a); row++) {
+		for (unsigned i = 0; i < analysis->nr_columns; i++) {
+			union sonde_cell x = sonde_facts_cell(a, row, i);
+			union sonde_cell y = sonde_facts_cell(b, row, i);
+
+			if (analysis->columns[i].type == SONDE_COL_STRING)
+				assert_string_equal(x.s, y.s);
+			else
+				assert_int_equal(x.i, y.i);
+		}
+	}
+}
+
+/* Of another window first, so that what is kept of that would be found. */
+static void facts_do_not_depend_on_earlier_ones(void **state)
+{
+	static const ns_t windows[][2] = {
+		{1200000, 1500000}, {SMALL_BEGIN, SMALL_END}, {1200000, 1800000}};
+	const struct sonde_analysis *const *list;
+	unsigned nr;
+
+	(void)state;
+	list = sonde_analyses(&nr);
+	for (size_t w = 0; w < ARRAY_SIZE(windows); w++) {
+		for (unsigned i = 0; i < nr; i++) {
+			struct sonde_facts *kept, *fresh;
+			struct sonde_run *other;
+
+			assert_int_equal(sonde_run_open(&other, path, NULL), 0);
+			assert_int_equal(sonde_facts_get(&fresh, other, list[i]->name,
+							 windows[w][0], windows[w][1], NULL),
+					 0);
+			assert_int_equal(sonde_facts_get(&kept, run, list[i]->name, windows[w][0],
+							 windows[w][1], NULL),
+					 0);
+			same_facts(kept, fresh);
+			sonde_facts_free(kept);
+			sonde_facts_free(fresh);
+			sonde_run_close(other);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(strips_are_the_history),
+		cmocka_unit_test(sums_are_those_of_the_pieces),
+		cmocka_unit_test(one_sum_for_each_culprit),
+		cmocka_unit_test(facts_do_not_depend_on_earlier_ones),
+	};
+
+	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);
+}
