@@ -7,9 +7,11 @@
 #include "base/strings.h"
 #include "model/context.h"
 #include "model/model.h"
+#include "model/request.h"
 #include "model/wake.h"
 #include "source/exits.h"
 #include "source/state_line.h"
+#include "source/symbols.h"
 
 /*
  * What the model knows at the current moment; private to model/.
@@ -32,6 +34,8 @@
  *	space.c      address spaces of VMs without a trace: processes, as far as their parent sees
  *	preempt.c    why a vCPU's thread loses its CPU
  *	exits.c      exits, from kvm_exit to kvm_entry
+ *	request.c    requests to devices, through the layers: request.h
+ *	initcalls.c  levels and initcalls of a kernel that starts
  *	milestones.c when a machine's kernel began, and the like
  *	fuse.c       what a physical CPU really runs
  *	context.c    contexts, numbered
@@ -80,6 +84,7 @@ struct vcpu {
 	struct note note;	/* what has ended or will end this rest, as far as known */
 	int16_t injected;	/* first vector injected since it began; -1 none */
 	int16_t delivered;	/* last vector that its kernel has not yet shown to handle; -1 none */
+	struct kick kick;
 	struct cpu *nested_cpu; /* the nested vCPU that the VM entered last, as told by the address
 				   of its vmcb12/vmcs12; NULL unknown */
 };
@@ -162,6 +167,7 @@ struct cpu {
 	int32_t irq_vector;    /* of the last interrupt; -1 one of a device, or none yet */
 	ns_t irq_at;
 	uint8_t named_vectors[32]; /* bits: those whose name vector.c has read */
+	struct handler handler; /* of a VM's CPU: the last of a line */
 	struct thread *lost_by; /* vCPU's thread that was preempted here last; NULL none */
 	struct vcpu vcpu;     /* of a VM's CPU */
 	uint8_t vcpu_state;   /* enum vcpu_state: what "state" holds now */
@@ -204,6 +210,9 @@ struct thread {
 	int first_cpu;	  /* number of the first CPU it was seen on; -1 none yet */
 	struct cpu *vcpu; /* the vCPU it is; NULL none */
 	uint8_t acts_for; /* FOR_ bits: what it was woken for */
+	bool picks_up;	  /* it was woken to work for a VM, and has not run since */
+	struct machine_state *works_for; /* that VM; NULL none yet */
+	struct machine_state *woken_for; /* the VM that who woke it last works for; NULL none */
 	ns_t woken_at, ran_at; /* last; NS_MIN not yet */
 	char comm[COMM_LEN];
 	uint32_t comm_id, first_comm_id;
@@ -244,6 +253,13 @@ struct machine_state {
 	bool sees_deliveries;	    /* interrupts sent to vCPUs are */
 	bool sees_injections;	    /* interrupts given to vCPUs are */
 	int32_t timer_vector;	    /* of its own local timer; -1 unknown */
+	bool sees_requests;	    /* requests to block devices are */
+	bool sees_packets;	    /* packets handed to network devices are */
+	uint32_t boot_level;	    /* string id: its initcalls' level; 0 none yet */
+	bool symbols_read;
+	struct symbols symbols;	    /* when first wanted */
+	struct pending pending;	    /* requests under way */
+	struct handler disk_handler; /* its last handler of a disk's interrupt */
 	bool sees_waking;	    /* wake-ups are recorded where they come from */
 	int32_t new_tid;	    /* of the last new-task event */
 	bool new_is_thread;	    /* ... made within its maker's process */
@@ -359,6 +375,15 @@ struct milestone {
 	uint32_t text; /* string id */
 };
 
+struct initcall {
+	struct machine_state *machine;
+	struct thread *thread;
+	uint64_t func;
+	uint32_t name, level; /* string ids; level 0: a module's */
+	ns_t begin, end;      /* NS_MIN: not seen */
+	int64_t result;
+};
+
 /* A thread known by TID to run a vCPU before any of its events said so. */
 struct hint {
 	struct machine_state *vm;
@@ -416,6 +441,8 @@ enum table {
 	TABLE_IRQ,
 	TABLE_EXIT,
 	TABLE_MILESTONE,
+	TABLE_REQUEST,
+	TABLE_INITCALL,
 	TABLE_ADDRESS_SPACE,
 	NR_TABLES
 };
@@ -456,6 +483,8 @@ struct model {
 	struct map by_exit; /* see exits.c */
 	struct milestone *milestones;
 	uint32_t nr_milestones, milestones_room;
+	struct initcall *initcalls;
+	uint32_t nr_initcalls, initcalls_room;
 	struct pid_ns *namespaces;
 	uint32_t nr_namespaces, namespaces_room;
 	struct map by_inum;
@@ -474,6 +503,10 @@ struct model {
 	struct mark *marks;
 	uint32_t nr_marks, marks_room;
 	uint64_t marks_dropped;
+	struct request *requests; /* that have ended */
+	uint32_t nr_requests, requests_room;
+	uint32_t request_serial;
+	uint64_t requests_dropped;
 	bool blocks_missed; /* guests' blocks were met that nobody had read: see model.h */
 	struct map ended; /* machine << 32 | tid -> the block it ended in */
 	struct wakes wakes;
@@ -643,7 +676,11 @@ void milestone_entry(struct cpu *vcpu);
 /* @address: where its code was. */
 void milestone_exit(struct cpu *vcpu, uint64_t address);
 void milestone_exec(struct machine_state *mc, const struct event *e);
-void milestone_level(struct machine_state *mc, const struct event *e);
+void milestone_add(struct model *m, const struct milestone *milestone);
+
+/* ---- initcalls.c ---- */
+void initcall_event(struct cpu *cpu, const struct event *e);
+void initcalls_release(struct model *m);
 
 /* ---- fuse.c ---- */
 void fuse(struct cpu *cpu);
@@ -681,6 +718,7 @@ bool cgroup_container(const char *path, char *out, size_t room);
 /* ---- marks.c ---- */
 void mark_hypercall(struct cpu *cpu, const struct event *e);
 void mark_event(struct cpu *cpu, const struct event *e);
+void mark_line(struct cpu *cpu, const struct event *e);
 
 /* ---- agenda.c ---- */
 int agenda_open(struct model *m);

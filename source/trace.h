@@ -272,6 +272,9 @@ struct trace_ops {
 			   struct field_value *out);
 	size_t (*event_print)(const struct stream *s, const struct event *e, char *buf,
 			      size_t room);
+	/* The kernel's functions, as /proc/kallsyms lists them; NULL when there are none.  NULL
+	 * itself: there never are.  See source/symbols.h. */
+	const char *(*symbols)(struct trace *t, size_t *len_bytes);
 };
 
 extern const struct trace_ops ctf_trace_ops;
