@@ -37,6 +37,8 @@ static int put_told(struct match *m, const struct match_pair *pairs, unsigned nr
 			return fail(err, -ENOENT, "the %s run has no machine \"%s\"",
 				    before < 0 ? "first" : "second",
 				    before < 0 ? pairs[i].before : pairs[i].after);
+		if (m->to_after[before] == after) /* the outermost are each other's anyway */
+			continue;
 		if (m->to_after[before] >= 0 || m->to_before[after] >= 0)
 			return fail(err, -ENOENT, "\"%s\" and \"%s\": one has a match already",
 				    pairs[i].before, pairs[i].after);

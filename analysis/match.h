@@ -31,8 +31,8 @@ struct match_pair {
 	const char *before, *after;
 };
 
-/* 0, -ENOENT when a pair names a machine that there is not, or one twice, or -ENOMEM.  Both runs
- * must outlive it. */
+/* 0, -ENOENT when a pair names a machine that there is not, or one that is another's, or -ENOMEM.
+ * Both runs must outlive it. */
 int match_make(struct match *m, const struct sonde_run *before, const struct sonde_run *after,
 	       const struct match_pair *pairs, unsigned nr, struct error *err);
 void match_release(struct match *m);

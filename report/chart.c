@@ -47,7 +47,7 @@ static const struct {
 	{"own", "own code", SONDE_MODE_USER, 0},
 	{"hypervisor", "KVM", SONDE_MODE_HYPERVISOR, 0},
 	{"vmm", "VMM", SONDE_MODE_SYSCALL, 0},
-	{"host", "ready, not running", SONDE_MODE_UNKNOWN, 0xd03a36},
+	{"host", "the host's doing", SONDE_MODE_UNKNOWN, 0xd03a36},
 	{"waits", "waits", SONDE_MODE_UNKNOWN, 0xf0e0b0},
 	{"unknown", "unknown", SONDE_MODE_UNKNOWN, 0xdddddd},
 };

@@ -102,6 +102,8 @@ static int read_page(struct page *p, struct call *c, const struct wanted *w, int
 	}
 	if (ret < 0)
 		return fail(err, ret, "cannot read the traces: %s", strerror(-ret));
+	if (p->nr_before > p->max / 2) /* the ring dropped what came before its oldest */
+		p->from = p->lines[p->nr_before % (p->max / 2)].t;
 	if (p->nr_after == p->max / 2)
 		p->to = event.t_ns;
 	return !ret || p->nr_after == p->max / 2;

@@ -76,6 +76,8 @@ run 2 "$sonde" compare "$history" "$scratch/lone.sonde" --match vm-z=vm-b
 says err 'the first run has no machine "vm-z"'
 run 2 "$sonde" compare "$history" "$history" --match vm-b=vm-a --match vm-a=vm-a
 says err 'one has a match already'
+# The outermost are each other's: who says so is right.
+run 0 "$sonde" compare "$history" "$history" --match host0=host0
 # What only one of them has is absent in the other, not 0.
 "$sonde" analyze -q samples/lttng/vm-a samples/lttng/vm-a-n -o "$scratch/inner.sonde"
 run 0 "$sonde" compare "$history" "$scratch/inner.sonde"

@@ -33,5 +33,15 @@ inside = re.search(r'<script type="application/json" id="sonde-model">(.*?)</scr
 sys.exit(json.loads(inside) != json.loads(model))
 END
 fi
+
+# A page of few events says how far they reach: in between none is missing.
+curl -sf "${url}api/events?t=490000000&nr=20" >"$scratch/few"
+curl -sf "${url}api/events?t=490000000&nr=10000" >"$scratch/many"
+python3 - "$scratch/few" "$scratch/many" <<'END' || fail "events between from and to: $(cat "$scratch/few")"
+import json, sys
+few, many = (json.load(open(path)) for path in sys.argv[1:])
+between = [e for e in many["events"] if few["from"] < e[0] < few["to"]]
+sys.exit(len(few["events"]) != 20 or len(between) < 10 or any(e not in few["events"] for e in between))
+END
 kill $server
 wait $server || fail "it ends with $?"

@@ -25,7 +25,7 @@ const PARTS: readonly { column: string; title: string; colour: (t: Theme) => Rgb
   { column: "own", title: "own code", colour: (t) => t.modes[MODE.user] },
   { column: "hypervisor", title: "KVM", colour: (t) => t.modes[MODE.hypervisor] },
   { column: "vmm", title: "VMM", colour: (t) => t.modes[MODE.syscall] },
-  { column: "host", title: "ready, but others ran", colour: (t) => t.vcpu[3] },
+  { column: "host", title: "the host's doing", colour: (t) => t.vcpu[3] },
   { column: "waits", title: "waits", colour: (t) => t.vcpu[4] },
   { column: "unknown", title: "unknown", colour: (t) => t.vcpu[5] },
 ];
