@@ -38,7 +38,8 @@ uint64_t model_want(void)
 	       WANT(KVM_MSI_SET_IRQ) | WANT(KVM_SET_IRQ) | WANT(KVM_APIC_IPI) |
 	       WANT(KVM_VCPU_WAKEUP) | WANT(KVM_USERSPACE_EXIT) | WANT(BLOCK_COMPLETE) |
 	       WANT(NET_XMIT) | WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | WANT(MARK) |
-	       WANT(CPUHP_ENTER) | WANT(CPUHP_EXIT) | WANT(BLOCK_ISSUE) | WANT(KVM_MMIO);
+	       WANT(CPUHP_ENTER) | WANT(CPUHP_EXIT) | WANT(BLOCK_ISSUE) | WANT(KVM_MMIO) |
+	       WANT(GUEST_CR3);
 }
 
 static void release(struct model *m)
@@ -64,6 +65,8 @@ static void release(struct model *m)
 	map_release(&m->vm_by_pid);
 	map_release(&m->by_vmcb);
 	map_release(&m->by_pgd);
+	map_release(&m->by_space);
+	free(m->spaces);
 	map_release(&m->wakeups);
 	strings_release(&m->names);
 	map_release(&m->by_inum);
@@ -293,6 +296,12 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 
 	if (unlikely(e->kind == EV_LOST)) {
 		cpu_lost(cpu, e);
+		return;
+	}
+	/* Not from the trace: it may stand a little before or after its exit, so it says nothing of
+	 * the CPU. */
+	if (unlikely(e->kind == EV_GUEST_CR3)) {
+		space_feed(cpu->machine, e);
 		return;
 	}
 	if (cpu->machine->parent && unlikely(!vcpu_may_execute(cpu)))

@@ -31,6 +31,7 @@
  *	thread.c     incarnations, states, names
  *	vcpu.c       KVM events: entry, exit, nesting
  *	wake.c, source.c, vector.c  what ends the waits of vCPUs: wake.h
+ *	space.c      address spaces of VMs without a trace: processes, as far as their parent sees
  *	preempt.c    why a vCPU's thread loses its CPU
  *	exits.c      exits, from kvm_exit to kvm_entry
  *	request.c    requests to devices, through the layers: request.h
@@ -47,6 +48,7 @@
  */
 
 struct machine_state;
+struct space;
 struct thread;
 
 enum nested {
@@ -67,6 +69,7 @@ struct vcpu {
 	uint8_t nested;		/* enum nested */
 	int64_t reason;		/* of the last exit; -1 unknown */
 	uint8_t life;		/* how far its start has come: see milestones.c */
+	ns_t entered_ns;	/* when it was entered last; 0 never */
 	ns_t exited_ns;		/* when it exited last; 0 never */
 	uint32_t exit;		/* what "exit" holds now: row of table "exit" + 1; 0 in guest mode */
 	bool reason_told;	/* ... by the host, before its own hypervisor's exit event */
@@ -146,6 +149,8 @@ struct cpu {
 	char path[128];	       /* of its attributes in the history; \"\" when it has none */
 	struct thread *thread; /* runs now; NULL unknown */
 	struct thread *idle;   /* its TID 0; NULL not seen yet */
+	struct space *space;   /* of a VM without a trace: the one it is in; NULL unknown */
+	ns_t arrived_ns;       /* in it, from another one, and it has not exited since; else NS_MAX */
 	struct thread *left;   /* threads that last ran here and run nowhere now */
 	bool lost;	       /* events were lost on it, and nothing has told since who runs */
 	bool in_doubt;	       /* whoever runs may have left it unseen: see mute.c */
@@ -168,6 +173,7 @@ struct cpu {
 	uint8_t vcpu_state;   /* enum vcpu_state: what "state" holds now */
 	bool known;	      /* whether what it is on, out to L0, is known: see cpu_reveal() */
 	struct context shown; /* L0: what "runs" holds now */
+	attr_t dir;	      /* of a vCPU's attributes where its VM has no trace */
 	attr_t runs, task;    /* ATTR_NONE when there is none */
 	attr_t state, on, woken, why_off;
 	attr_t exit; /* of a vCPU that a thread runs */
@@ -232,6 +238,12 @@ struct machine_state {
 	struct cpu **cpus;		  /* by number; owned; holes are NULL */
 	unsigned nr_cpus;
 	struct thread *threads; /* newest first */
+	struct space *spaces;	/* newest first */
+	uint32_t nr_spaces;
+	uint8_t nr_plain;	/* exits that show that user space and kernel share a page table */
+	uint32_t nr_processes;	/* at the end: numbered so far, and the sums of their spaces */
+	uint64_t nr_arrivals;
+	ns_t doubt;
 	int32_t vm_pid;		/* process of the parent that is this VM; -1 unknown */
 	bool pid_known;
 	bool sees_interrupts;	    /* interrupt handlers are recorded in its trace */
@@ -288,6 +300,17 @@ struct identity {
 	struct machine_state *machine;
 	const char *key;
 	uint32_t value; /* string id */
+};
+
+/* A page table that a vCPU of a VM without a trace was seen to use: see space.c. */
+struct space {
+	struct machine_state *vm;
+	struct space *next_of_vm;
+	uint64_t page;	       /* its address as it was first seen */
+	uint64_t key;	       /* in by_space */
+	struct thread *thread; /* stands for whatever runs in it */
+	uint32_t times;	       /* that a vCPU was found in it after another one */
+	ns_t doubt;	       /* guest time in which it may have come there later, all together */
 };
 
 /* A VM that a machine's state lines list. */
@@ -420,6 +443,7 @@ enum table {
 	TABLE_MILESTONE,
 	TABLE_REQUEST,
 	TABLE_INITCALL,
+	TABLE_ADDRESS_SPACE,
 	NR_TABLES
 };
 
@@ -448,6 +472,10 @@ struct model {
 	struct map wakeups;   /* see group.c */
 	struct hint *hints;
 	unsigned nr_hints;
+
+	struct map by_space; /* see space.c */
+	struct space **spaces;
+	uint32_t nr_spaces, spaces_room;
 
 	struct context_table contexts;
 	struct exit_kind *exits;
@@ -615,6 +643,15 @@ struct cpu *vcpu_innermost(struct cpu *vcpu);
 struct cpu *vcpu_inner(const struct cpu *vcpu);
 /* False when the parent's events say that @vcpu was not executing its own kernel now. */
 bool vcpu_may_execute(const struct cpu *vcpu);
+
+/* The nested vCPU of @vm that its vmcb12/vmcs12 at this address is; NULL unknown. */
+struct cpu *vcpu_of_address(const struct machine_state *vm, uint64_t address);
+
+/* ---- space.c ---- */
+void space_feed(struct machine_state *host, const struct event *e);
+/* @vcpu, which a thread of its parent runs, has exited. */
+void space_exit(struct cpu *vcpu);
+void spaces_settle(struct model *m); /* at the end, when VMs have been grouped */
 
 /* ---- preempt.c ---- */
 /* The CPU's thread, a vCPU's, is about to lose it to thread @next, though it could go on. */

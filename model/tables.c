@@ -326,6 +326,16 @@ static void put_milestones(struct model *m, uint32_t from)
 	}
 }
 
+static void put_spaces(struct model *m, uint32_t from)
+{
+	for (uint32_t i = from; i < m->nr_spaces; i++) {
+		const struct space *s = m->spaces[i];
+		int64_t cells[] = {s->thread->row, (int64_t)s->page, s->times, s->doubt};
+
+		table_put_row(m, TABLE_ADDRESS_SPACE, i, cells);
+	}
+}
+
 static int64_t thread_row_of(const struct thread *th)
 {
 	return th ? (int64_t)th->row : -1;
@@ -389,6 +399,7 @@ static void put_rows(struct model *m, bool all, ns_t end)
 	put_stats(m);
 	put_marks(m, all ? 0 : m->nr_written[TABLE_MARK]);
 	put_wakes(m, all ? 0 : m->nr_written[TABLE_WAKE]);
+	put_spaces(m, all ? 0 : m->nr_written[TABLE_ADDRESS_SPACE]);
 	if (all)
 		put_vectors(m);
 	tables_put_clocks(m, end);
@@ -426,6 +437,7 @@ void tables_close(struct model *m, ns_t end)
 	state_lines_settle(m);
 	group_vms(m);
 	namespaces_settle(m);
+	spaces_settle(m);
 	nr_machines = number_machines(m);
 	nr_cpus = number_cpus(m);
 	put_rows(m, true, end);

@@ -77,6 +77,9 @@ static const struct column milestone_columns[] = {
 	{"machine", COL_INT}, {"cpu", COL_INT}, {"since", COL_NS}, {"at", COL_NS},
 	{"kind", COL_STRING}, {"text", COL_STRING},
 };
+static const struct column address_space_columns[] = {
+	{"thread", COL_INT}, {"cr3", COL_INT}, {"times", COL_INT}, {"doubt", COL_NS},
+};
 static const struct column initcall_columns[] = {
 	{"machine", COL_INT}, {"thread", COL_INT}, {"name", COL_STRING}, {"level", COL_STRING},
 	{"begin", COL_NS}, {"end", COL_NS}, {"result", COL_INT},
@@ -109,4 +112,5 @@ const struct table_schema table_schemas[NR_TABLES] = {
 	[TABLE_STAT] = TABLE(stat),	  [TABLE_EXIT] = TABLE(exit),
 	[TABLE_MILESTONE] = TABLE(milestone), [TABLE_REQUEST] = TABLE(request),
 	[TABLE_INITCALL] = TABLE(initcall),
+	[TABLE_ADDRESS_SPACE] = TABLE(address_space),
 };

@@ -137,13 +137,19 @@ static struct cpu *nested_vcpu_new(struct machine_state *vm, uint64_t address, u
 	return cpu;
 }
 
+struct cpu *vcpu_of_address(const struct machine_state *vm, uint64_t address)
+{
+	const uint32_t *known = map_get(&vm->model->by_vmcb, nested_key(vm, address));
+
+	return known ? vm->model->cpus[*known] : NULL;
+}
+
 /* Whose nested entry is that?  Learns the page table, too: it may change over a VM's life. */
 static struct cpu *nested_by_address(struct cpu *vcpu, uint64_t address, uint64_t pgd)
 {
 	struct machine_state *vm = vcpu->machine;
 	struct model *m = vm->model;
-	uint32_t *known = map_get(&m->by_vmcb, nested_key(vm, address));
-	struct cpu *cpu = known ? m->cpus[*known] : NULL;
+	struct cpu *cpu = vcpu_of_address(vm, address);
 
 	if (vm->trace)
 		return cpu;
@@ -272,6 +278,7 @@ void vcpu_entry(struct cpu *host_cpu, const struct event *e)
 	settle_start(vcpu, host_cpu->machine);
 	wake_entry(vcpu, e);
 	vcpu->vcpu.entered = true;
+	vcpu->vcpu.entered_ns = host_cpu->machine->model->now;
 	vcpu->vcpu.kick.at = NS_MIN;
 	vcpu->vcpu.vmm = -1;
 	vcpu->vcpu.reason_told = false;
@@ -293,6 +300,7 @@ void vcpu_exit(struct cpu *host_cpu, const struct event *e)
 	v = &vcpu->vcpu;
 	if (v->entered)
 		vcpu_leave(vcpu);
+	space_exit(vcpu);
 	v->seen = true;
 	v->reason = e->arg[0];
 	if (v->nested == NESTED_UNKNOWN && exit_of_hypervisor(e->arg[0], e->arg[3]))

@@ -109,6 +109,10 @@
 	X(KVM_MMU_GET_PAGE, "kvm_mmu_get_page")                                                    \
 	/* vcpu_id, tsc_timestamp, system_time, tsc_to_system_mul, tsc_shift */                    \
 	X(KVM_PVCLOCK_UPDATE, "kvm_pvclock_update")                                                \
+	/* cr3 (PCID and all), tid and tgid of the vCPU's thread, vmcb12 (address of the nested        \
+	 * guest's, 0: the VM itself), rip in the guest: at its next exit the vCPU will be in another  \
+	 * address space than at the one that is now, or was last */                                 \
+	X(GUEST_CR3, "guest_cr3")                                                                  \
 	/* guest side of a sync hypercall, before and after it: nr, a0, a1, a2, a3 as the parent's \
 	 * kvm_hypercall shows them */                                                             \
 	X(SYNC_REQUEST, "sync_request")                                                            \

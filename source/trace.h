@@ -165,6 +165,8 @@ struct trace {
 	struct trace *part;         /* owned: joined to this one; see trace_join() */
 	struct stream *own_streams; /* without those of parts, when there are parts */
 	unsigned nr_own_streams;
+	struct event_type *own_types; /* the reader's, when trace_add_type() has made others */
+	unsigned nr_own_types;
 };
 
 /* Opens a trace.dat file, a directory that holds a CTF "metadata" file, or a file of a guest's blocks
@@ -182,6 +184,10 @@ int trace_join(struct trace *t, struct trace *part, struct error *err);
 
 /* The same without a look at what they are: for readers that make @part fit. */
 int trace_take(struct trace *t, struct trace *part, struct error *err);
+
+/* Adds a type, for events that only a part has; what @type points to must live as long as @t.
+ * Before anybody uses @t.  -ENOMEM; -EFBIG: there are as many as an event can name. */
+int trace_add_type(struct trace *t, const struct event_type *type);
 
 /* True when @path looks like something trace_open() takes (magic bytes; a directory with a
  * metadata file).  Never reports an error. */
@@ -215,7 +221,7 @@ struct cursor {
 };
 
 #define WANT(kind) (UINT64_C(1) << EV_##kind)
-_Static_assert(EV_NR_KINDS < 64, "event kinds fit the bits of cursor.want");
+_Static_assert(EV_NR_KINDS <= 64, "event kinds fit the bits of cursor.want");
 
 int cursor_init(struct cursor *c, struct stream *s, uint32_t first, uint32_t nr, uint64_t want,
 		struct error *err);
