@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/folded/folded.h"
-#include "base/arena.h"
-#include "base/mapfile.h"
 #include "base/text.h"
-#include "channel/hypercalls.h"
 #include "source/exits.h"
+#include "source/folded/host_clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,22 +26,14 @@ struct ref {
 	uint8_t what;
 };
 
-/* CLOCK_MONOTONIC and the host's TSC. */
-struct moment {
-	uint64_t ns, tick;
-};
-
 struct folded {
-	struct mapfile file;
+	struct folded_records records;
+	struct host_clock clock;
 	struct arena arena;
-	size_t record_bytes, nr_records;
 	struct ref *refs; /* owned; by CPU, then time */
 	size_t nr_refs, room;
-	int type[WHATS]; /* of the host's trace; -1 it has none */
-	bool ticks_are_ns;
-	uint64_t from;		/* ticks: what is earlier is not in the trace, either */
-	struct moment *moments; /* in the arena, in order */
-	size_t nr_moments;
+	int type[WHATS];   /* of the host's trace; -1 it has none */
+	uint64_t from;	   /* ticks: what is earlier is not in the trace, either */
 	uint64_t unplaced; /* records without a time */
 	uint64_t late;	   /* changes of address space that were told at a later exit */
 };
@@ -70,7 +60,7 @@ static void folded_release(struct trace *t)
 
 	if (!f)
 		return;
-	mapfile_release(&f->file);
+	mapfile_release(&f->records.file);
 	arena_release(&f->arena);
 	free(f->refs);
 	free(f);
@@ -87,123 +77,23 @@ static int folded_open(struct trace *t, struct error *err)
 	t->format = TRACE_FOLDED;
 	t->reader = f;
 	snprintf(t->tracer, sizeof(t->tracer), "folded hypercalls");
-	ret = mapfile_open(&f->file, t->path, err);
+	ret = mapfile_open(&f->records.file, t->path, err);
 	if (ret)
 		return ret;
-	if (f->file.len_bytes < sizeof(head))
+	if (f->records.file.len_bytes < sizeof(head))
 		return fail(err, -EINVAL, "%s is too short for its header", t->path);
-	memcpy(&head, f->file.data, sizeof(head));
+	memcpy(&head, f->records.file.data, sizeof(head));
 	if (head.version != HC_VERSION || head.record_bytes < HC_RECORD_BYTES ||
 	    head.record_bytes > 65536)
 		return fail(err, -EINVAL,
 			    "%s is of version %u with records of %u bytes; this program reads "
 			    "version %d",
 			    t->path, head.version, head.record_bytes, HC_VERSION);
-	f->record_bytes = head.record_bytes;
-	f->nr_records = (f->file.len_bytes - sizeof(head)) / f->record_bytes;
-	if (f->nr_records >= UINT32_MAX)
+	f->records.record_bytes = head.record_bytes;
+	f->records.nr = (f->records.file.len_bytes - sizeof(head)) / f->records.record_bytes;
+	if (f->records.nr >= UINT32_MAX)
 		return fail(err, -EFBIG, "%s has more records than can be read", t->path);
 	return 0;
-}
-
-static void record_at(const struct folded *f, size_t i, struct hc_record *out)
-{
-	memcpy(out, f->file.data + sizeof(struct hc_header) + i * f->record_bytes, sizeof(*out));
-}
-
-/* ---- time --------------------------------------------------------------------------------------
- */
-
-/* The host's TSC at the time of a record, as far as it says: of a call, when it left the guest. */
-static bool host_tsc(const struct hc_record *r, uint64_t *tsc)
-{
-	*tsc = r->kind == HC_CLOCK ? r->tsc : r->tsc - (uint64_t)r->tsc_offset;
-	if (r->kind == HC_CLOCK)
-		return r->tsc;
-	return (r->kind == HC_CALL || r->kind == HC_EXIT) && r->tsc && !(r->flags & HC_SCALED);
-}
-
-static void add_moment(struct folded *f, const struct hc_record *r)
-{
-	const struct moment *last = f->nr_moments ? &f->moments[f->nr_moments - 1] : NULL;
-	uint64_t tsc;
-
-	if (host_tsc(r, &tsc) && (!last || (r->time_ns > last->ns && tsc > last->tick)))
-		f->moments[f->nr_moments++] = (struct moment){r->time_ns, tsc};
-}
-
-/* The clock records; where the recorder was killed before there were two, the last call stands for
- * the second. */
-static int find_moments(struct folded *f)
-{
-	struct hc_record r;
-	size_t nr = 0;
-
-	for (size_t i = 0; i < f->nr_records; i++) {
-		record_at(f, i, &r);
-		nr += r.kind == HC_CLOCK;
-	}
-	f->moments = arena_alloc(&f->arena, (nr + 1) * sizeof(*f->moments));
-	if (!f->moments)
-		return -ENOMEM;
-	for (size_t i = 0; i < f->nr_records; i++) {
-		record_at(f, i, &r);
-		if (r.kind == HC_CLOCK)
-			add_moment(f, &r);
-	}
-	for (size_t i = f->nr_records; i-- && f->nr_moments == 1;) {
-		record_at(f, i, &r);
-		add_moment(f, &r);
-	}
-	return 0;
-}
-
-/* By the straight line through the two moments around it; false: there are none. */
-static bool tick_of_ns(const struct folded *f, uint64_t ns, uint64_t *tick)
-{
-	size_t lo = 0, hi = f->nr_moments - 1;
-	const struct moment *at;
-	double ticks;
-
-	if (f->nr_moments < 2)
-		return false;
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (f->moments[mid].ns <= ns)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	at = &f->moments[lo];
-	ticks = (double)at->tick + ((double)ns - (double)at->ns) * (double)(at[1].tick - at->tick) /
-					   (double)(at[1].ns - at->ns);
-	*tick = ticks > 0 && ticks < 9e18 ? (uint64_t)ticks : 0;
-	return *tick;
-}
-
-/*
- * When a record's events are, on the host's clock; *entry 0: not known.  An exit is not where its
- * TSC says: that is when the guest was left, and the thread may have been interrupted, and have
- * moved to another CPU, before KVM came to the event.  It is never before that.
- */
-static bool ticks_of(const struct folded *f, const struct hc_record *r, uint64_t *exit,
-		     uint64_t *entry)
-{
-	bool is_whole = r->kind == HC_CALL && r->overhead_ns != HC_UNKNOWN;
-	uint64_t until_ns = r->time_ns + r->overhead_ns, left;
-
-	*exit = r->time_ns;
-	*entry = is_whole ? until_ns : 0;
-	if (f->ticks_are_ns)
-		return true;
-	if (!tick_of_ns(f, r->time_ns, exit) || (is_whole && !tick_of_ns(f, until_ns, entry)))
-		return false;
-	if (host_tsc(r, &left) && left > *exit)
-		*exit = left;
-	if (is_whole && *entry <= *exit)
-		*entry = *exit + 1;
-	return true;
 }
 
 /* Calls are taken a little before tracing begins. */
@@ -271,7 +161,7 @@ static int add_space(struct folded *f, const struct hc_record *r, size_t i, uint
 	f->late += !!(r->flags & HC_LATE);
 	if (r->args[1] && r->args[1] < r->time_ns) {
 		before = r->args[1];
-		if (f->ticks_are_ns || tick_of_ns(f, r->args[1], &before))
+		if (f->clock.ticks_are_ns || host_clock_tick(&f->clock, r->args[1], &before))
 			tick = before;
 	}
 	return add(f, tick, i, r->cpu, WHAT_SPACE);
@@ -284,7 +174,7 @@ static int add_record(struct folded *f, const struct hc_record *r, size_t i)
 
 	if ((r->kind < HC_CALL || r->kind > HC_ENTRY) && r->kind != HC_SPACE)
 		return 0;
-	if (!ticks_of(f, r, &begin, &entry)) {
+	if (!host_clock_of(&f->clock, r, &begin, &entry)) {
 		f->unplaced++;
 		return 0;
 	}
@@ -319,8 +209,8 @@ static int list_events(struct trace *t)
 	uint64_t lost = 0;
 	int ret = 0;
 
-	for (size_t i = 0; i < f->nr_records && !ret; i++) {
-		record_at(f, i, &r);
+	for (size_t i = 0; i < f->records.nr && !ret; i++) {
+		folded_record_at(&f->records, i, &r);
 		if (r.kind == HC_LOST && r.tsc > lost)
 			lost = r.tsc;
 		ret = add_record(f, &r, i);
@@ -339,7 +229,7 @@ static int list_events(struct trace *t)
 	if (f->unplaced)
 		trace_problem(t, "%s: %llu records have no time on the trace's clock", t->path,
 			      (unsigned long long)f->unplaced);
-	mapfile_forget(&f->file, 0, f->file.len_bytes);
+	mapfile_forget(&f->records.file, 0, f->records.file.len_bytes);
 	return ret;
 }
 
@@ -411,8 +301,8 @@ static bool has_spaces(const struct folded *f)
 {
 	struct hc_record r;
 
-	for (size_t i = 0; i < f->nr_records; i++) {
-		record_at(f, i, &r);
+	for (size_t i = 0; i < f->records.nr; i++) {
+		folded_record_at(&f->records, i, &r);
 		if (r.kind == HC_SPACE)
 			return true;
 	}
@@ -444,8 +334,8 @@ int folded_attach(struct trace *host, struct trace *part, struct error *err)
 	struct folded *f = part->reader;
 	int ret;
 
-	f->ticks_are_ns = host->clock.kind == CLOCK_MONO;
-	if (!f->ticks_are_ns && host->clock.kind != CLOCK_TSC)
+	f->clock.ticks_are_ns = host->clock.kind == CLOCK_MONO;
+	if (!f->clock.ticks_are_ns && host->clock.kind != CLOCK_TSC)
 		return fail(err, -EINVAL, "%s: the clock of %s is neither x86-tsc nor mono",
 			    part->path, host->path);
 	f->type[WHAT_EXIT] = type_of_kind(host, EV_KVM_EXIT);
@@ -457,7 +347,7 @@ int folded_attach(struct trace *host, struct trace *part, struct error *err)
 			    host->path);
 	f->from = begin_of(host);
 	if (!ret)
-		ret = find_moments(f);
+		ret = host_clock_find(&f->clock, &f->records, &f->arena);
 	if (!ret)
 		ret = list_events(part);
 	if (!ret)
@@ -488,7 +378,7 @@ static void fill(const struct folded *f, const struct ref *ref, struct event *e)
 	struct hc_record r;
 	bool vmx;
 
-	record_at(f, ref->record, &r);
+	folded_record_at(&f->records, ref->record, &r);
 	vmx = r.flags & HC_VMX;
 	*e = (struct event){.time.v = ref->tick,
 			    .tid = (int32_t)r.tid,
