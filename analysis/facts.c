@@ -28,6 +28,7 @@
 	X(mark)                                                                                    \
 	X(thread_delay)                                                                            \
 	X(boot)                                                                                    \
+	X(initcall)                                                                                \
 	X(shutdown)                                                                                \
 	X(vms)                                                                                     \
 	X(vcpu_state)                                                                              \
@@ -37,6 +38,10 @@
 	X(wakeup)                                                                                  \
 	X(wakeup_list)                                                                             \
 	X(wakeup_histogram)                                                                        \
+	X(io)                                                                                      \
+	X(io_leg)                                                                                  \
+	X(io_list)                                                                                 \
+	X(io_step)                                                                                 \
 	X(clock)                                                                                   \
 	X(loss)                                                                                    \
 	X(problem)

@@ -242,6 +242,8 @@ int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size
 		return snprintf(buf, room, "unknown");
 	if (t.tid == 0)
 		return snprintf(buf, room, "idle");
+	if (t.tid < 0) /* an address space: it has a name alone */
+		return snprintf(buf, room, "%s", t.comm);
 	/* All VMMs of one kind give their threads the same names: say which vCPU this one is. */
 	if (t.vcpu >= 0) {
 		sonde_cpu_label(run, t.vcpu, vcpu, sizeof(vcpu));

@@ -28,7 +28,7 @@ static const struct {
 } schema[RUN_NR_TABLES] = {
 	[RUN_MACHINE] = {"machine",
 			 {"name", "parent", "level", "traced", "hostname", "release", "tracer",
-			  "trace_path", "evidence", "vm_pid", "pid_known"}},
+			  "trace_path", "evidence", "vm_pid", "pid_known", "sees"}},
 	[RUN_CPU] = {"cpu", {"machine", "cpu", "host_tid", "nested_id", "host_thread", "path"}},
 	[RUN_THREAD] = {"thread",
 			{"machine", "tid", "pid", "ppid", "comm", "pid_ns", "begin", "end",
@@ -51,6 +51,13 @@ static const struct {
 	[RUN_WAKE] = {"wake", {"cpu", "cause", "vector", "from_cpu", "by", "evidence"}},
 	[RUN_VECTOR] = {"vector", {"cpu", "vector", "cause", "irq", "times", "agree", "evidence"}},
 	[RUN_MARK] = {"mark", {"at", "machine", "cpu", "thread", "kind", "id", "text", "by_host"}},
+	[RUN_REQUEST] = {"request",
+			 {"machine",  "cpu",	  "thread",	"kind",	    "dev",   "sector",
+			  "bytes",    "depth",	  "queued",	"issued",   "kicked", "picked",
+			  "disk_begin", "disk_end", "sent",	"injected", "handled", "done",
+			  "worker",   "sender",	  "irq_cpu",	"vector",   "covered"}},
+	[RUN_INITCALL] = {"initcall",
+			  {"machine", "thread", "name", "level", "begin", "end", "result"}},
 	[RUN_EXIT] = {"exit", {"reason", "isa", "serves", "user_reason"}},
 	[RUN_MILESTONE] = {"milestone", {"machine", "cpu", "since", "at", "kind", "text"}},
 };

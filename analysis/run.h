@@ -30,10 +30,12 @@ enum run_table {
 	RUN_WAKE,
 	RUN_VECTOR,
 	RUN_MARK,
+	RUN_REQUEST,
+	RUN_INITCALL,
 	RUN_NR_TABLES
 };
 
-#define RUN_COLUMNS_MAX 16
+#define RUN_COLUMNS_MAX 24
 
 /* A vCPU's or a physical CPU's attributes, and what they are called. */
 enum cpu_attr {
@@ -91,6 +93,10 @@ int64_t run_cell(const struct sonde_run *run, enum run_table table, int64_t row,
 const char *run_text(const struct sonde_run *run, enum run_table table, int64_t row,
 		     unsigned column);
 
+/* What its guest calls an interrupt of a vCPU; "" unknown. */
+const char *run_vector_irq(const struct sonde_run *run, int64_t vcpu, int64_t vector);
+/* What it is for, all deliveries of the run taken together. */
+enum sonde_cause run_vector_cause(const struct sonde_run *run, int64_t vcpu, int64_t vector);
 int run_index_vectors(struct sonde_run *run, struct error *err);
 int run_index_exits(struct sonde_run *run, struct error *err);
 

@@ -84,6 +84,30 @@ int sonde_vector_sized(const struct sonde_run *run, int64_t row, struct sonde_ve
 	return ret;
 }
 
+static bool find_vector(const struct sonde_run *run, int64_t vcpu, int64_t vector,
+			struct sonde_vector *out)
+{
+	const uint32_t *at = vcpu >= 0 && vector >= 0
+				     ? map_get(&run->vector_rows, vector_key(vcpu, vector))
+				     : NULL;
+
+	return at && !sonde_vector(run, *at, out);
+}
+
+const char *run_vector_irq(const struct sonde_run *run, int64_t vcpu, int64_t vector)
+{
+	struct sonde_vector v;
+
+	return find_vector(run, vcpu, vector, &v) ? v.irq : "";
+}
+
+enum sonde_cause run_vector_cause(const struct sonde_run *run, int64_t vcpu, int64_t vector)
+{
+	struct sonde_vector v;
+
+	return find_vector(run, vcpu, vector, &v) ? v.cause : SONDE_CAUSE_UNKNOWN;
+}
+
 /* What was learned of the vector: the guest's own name for it counts for more than what its host
  * saw; what the host saw of all deliveries, for more than nothing seen of this one. */
 static void add_vector(const struct sonde_run *run, struct sonde_wake *w)

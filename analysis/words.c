@@ -77,7 +77,8 @@ void say_thread(struct sentence *s, int64_t row)
 		say_cpu(s, t.vcpu);
 		return;
 	}
-	say(s, "%s[%lld]", *t.comm ? t.comm : "?", (long long)t.tid);
+	sonde_thread_label(s->run, row, label, sizeof(label));
+	say(s, "%s", label);
 	if (sonde_pid_ns(s->run, t.pid_ns, &ns) || !ns.level)
 		return;
 	sonde_pid_ns_label(s->run, t.pid_ns, label, sizeof(label));

@@ -12,12 +12,13 @@
 #define HC_HEADER_BYTES 64
 #define HC_RECORD_BYTES 112
 
-enum hc_kind { HC_CALL = 1, HC_EXIT, HC_ENTRY, HC_CLOCK, HC_LOST };
+enum hc_kind { HC_CALL = 1, HC_EXIT, HC_ENTRY, HC_CLOCK, HC_LOST, HC_SPACE };
 
 #define HC_SCALED 1 /* flags */
 #define HC_VMX 2
 #define HC_NO_EXIT 4  /* of a call: its kvm_exit is not in the trace */
 #define HC_NO_ENTRY 8 /* ... its kvm_entry is not */
+#define HC_LATE 16    /* of a space: it was there at an earlier exit already, whose record was lost */
 
 #define HC_CALL_BYTES 3 /* of the instruction, vmcall or vmmcall */
 
@@ -43,8 +44,9 @@ struct hc_record {
 	uint32_t overhead_ns;
 	uint32_t entry_cpu;
 	uint64_t rip;
-	uint64_t nr;
-	uint64_t args[4];
+	uint64_t nr;	  /* space: CR3 */
+	uint64_t args[4]; /* space: address of the nested guest's vmcb12, 0 it is none; time of the exit
+			     before, by which it was in another one, 0 unknown */
 	uint64_t reserved;
 };
 

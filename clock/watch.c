@@ -44,8 +44,8 @@ uint64_t watch_wanted(const struct watch *w)
 		return calls;
 	if (w->purpose == SAMPLE_HOST)
 		return host | (w->wants_mono ? WANT(HRTIMER_EXPIRE_ENTRY) : 0);
-	return ((UINT64_C(1) << EV_NR_KINDS) - 1) & ~WANT(OTHER) & ~WANT(STATEDUMP_PROCESS) &
-	       ~WANT(STATEDUMP_PID_NS);
+	return (UINT64_MAX >> (64 - EV_NR_KINDS)) & ~WANT(OTHER) & ~WANT(GUEST_CR3) &
+	       ~WANT(STATEDUMP_PROCESS) & ~WANT(STATEDUMP_PID_NS);
 }
 
 static uint64_t mix(uint64_t h, uint64_t v)

@@ -2,6 +2,7 @@
 /* sonde critpath: what a thread waited for, followed through all layers. */
 #include "base/units.h"
 #include "cmd/command.h"
+#include "cmd/critpath_marks.h"
 #include "report/facts.h"
 
 #include <errno.h>
@@ -13,6 +14,8 @@
 struct critpath_options {
 	const char *task;
 	const char *vm;
+	const char *from, *to;
+	uint64_t nth;
 	uint64_t top;
 	bool folded;
 };
@@ -25,6 +28,11 @@ static const struct option_row option_rows[] = {
 	 "whose path: a thread's name, or NAME[TID]", 0},
 	{0, "vm", OPTION_TEXT, FIELD(vm), "NAME", NULL,
 	 "machine the thread is in, when several have one", 0},
+	{0, "from", OPTION_TEXT, FIELD(from), "MARK", NULL,
+	 "from this mark, or, without --to, of spans of this name", 0},
+	{0, "to", OPTION_TEXT, FIELD(to), "MARK", NULL,
+	 "to the mark that follows; of several such requests the longest", 0},
+	{0, "nth", OPTION_NUMBER, FIELD(nth), "N", NULL, "the Nth longest of them instead", 0},
 	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
 	 "how many steps, the longest ones (default 40; JSON has all of them)", 0},
 	{0, "folded", OPTION_FLAG, FIELD(folded), NULL, NULL,
@@ -103,6 +111,35 @@ static enum exit_code find_thread(const struct invocation *inv, struct sonde_run
 				"thread_time lists them",
 				opt->task);
 	*out = rows[0];
+	return EXIT_DONE;
+}
+
+/* ---- whose path, from when to when --------------------------------------------------------- */
+
+/* Whose path: that of --task, else of who made the second mark. */
+static enum exit_code choose(const struct invocation *inv, struct sonde_run *run, int64_t *begin,
+			     int64_t *end, struct marked_request *request, int64_t *thread)
+{
+	const struct critpath_options *opt = inv->values;
+	enum exit_code code = EXIT_DONE;
+
+	if (opt->from)
+		code = marked_request_find(inv, run,
+					   &(struct marks_wanted){opt->from, opt->to, opt->nth},
+					   *begin, *end, request);
+	if (code)
+		return code;
+	if (opt->from) {
+		*begin = request->pair.from.t;
+		*end = request->pair.to.t;
+	}
+	if (opt->task)
+		return find_thread(inv, run, *begin, *end, thread);
+	*thread = mark_thread(run, &request->pair.to);
+	if (*thread < 0)
+		return complain(inv, EXIT_USAGE,
+				"it is not known which thread made the second mark: say whose path with "
+				"--task");
 	return EXIT_DONE;
 }
 
@@ -348,7 +385,8 @@ static int print_folded(const struct invocation *inv, struct sonde_run *run,
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
 static int print_json(const struct invocation *inv, struct sonde_run *run,
-		      const struct sonde_facts *f, int64_t thread, int64_t begin, int64_t end)
+		      const struct sonde_facts *f, int64_t thread, int64_t begin, int64_t end,
+		      const struct marked_request *request)
 {
 	struct json j = {.out = inv->screen.out};
 	bool ended = ended_at(run, thread, &end);
@@ -359,6 +397,7 @@ static int print_json(const struct invocation *inv, struct sonde_run *run,
 	json_bool(&j, "ended", ended);
 	json_bool(&j, "ticks_are_ns", sonde_run_ticks_are_ns(run));
 	json_thread(&j, "thread", run, thread);
+	marked_request_json(&j, run, request);
 	facts_json(&j, "critical_path", run, f);
 	json_end(&j);
 	return 0;
@@ -369,18 +408,22 @@ static int print_json(const struct invocation *inv, struct sonde_run *run,
 static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 {
 	const struct critpath_options *opt = inv->values;
+	struct marked_request request = {.nr_pairs = 0};
 	struct sonde_facts *facts;
 	struct sonde_error err = {0};
 	int64_t begin, end, thread = -1;
 	enum exit_code code;
 	int ret;
 
-	if (!opt->task)
+	if ((opt->to || opt->nth) && !opt->from)
+		return complain(inv, EXIT_USAGE, "--from MARK is missing: where does it begin?");
+	if (!opt->task && !opt->from)
 		return complain(inv, EXIT_USAGE,
-				"--task NAME is missing: whose critical path is asked for?");
+				"--task NAME is missing: whose critical path is asked for? (--from and "
+				"--to MARK: that of a request)");
 	if (!get_window(inv, run, &begin, &end))
 		return EXIT_USAGE;
-	code = find_thread(inv, run, begin, end, &thread);
+	code = choose(inv, run, &begin, &end, &request, &thread);
 	if (code)
 		return code;
 	ticker_say(inv->ticker, "critical path");
@@ -388,12 +431,14 @@ static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 	ticker_hide(inv->ticker);
 	if (ret)
 		return complain(inv, EXIT_FAILED, "%s", err.text);
-	if (is_json(inv))
-		ret = print_json(inv, run, facts, thread, begin, end);
-	else if (opt->folded)
+	if (is_json(inv)) {
+		ret = print_json(inv, run, facts, thread, begin, end, &request);
+	} else if (opt->folded) {
 		ret = print_folded(inv, run, facts);
-	else
+	} else {
+		marked_request_print(inv, run, &request);
 		ret = print_text(inv, run, facts, thread, begin, end);
+	}
 	sonde_facts_free(facts);
 	return ret ? complain(inv, EXIT_FAILED, "out of memory") : EXIT_DONE;
 }
@@ -407,10 +452,11 @@ const struct command critpath_command = {
 	.name = "critpath",
 	.summary = "what a thread waited for, through wake-ups, vCPUs and hosts",
 	.operands = "[FILE]",
-	.about = "From the end of --time backwards: while the thread wants to run, its own time, "
-		 "and\n"
-		 "who had the CPU; while it sleeps, the time of whoever woke it, in whatever "
-		 "layer.\n",
+	.about = "From the end of --time, or of a request between two marks, backwards: while the "
+		 "thread\n"
+		 "wants to run, its own time, and who had the CPU; while it sleeps, the time of "
+		 "whoever\n"
+		 "woke it, in whatever layer.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

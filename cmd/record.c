@@ -47,6 +47,8 @@ static const struct option_row option_rows[] = {
 	 "trace clock (default: x86-tsc where it is sound, else mono)", 0},
 	{0, "hypercalls", OPTION_CHOICE, FIELD(hypercalls), "HOW", "folded|raw",
 	 "guests' hypertrace calls: one record each (folded, default), or three events (raw)", 0},
+	{0, "cr3", OPTION_CHOICE, FIELD(cr3), "HOW", "on|off",
+	 "tell processes of guests without a tracer apart by their CR3 (default: where it can be)", 0},
 	{0, "check", OPTION_FLAG, FIELD(check), NULL, NULL,
 	 "only tell what this machine lacks, and how to mend it", 0},
 	{0, "recover", OPTION_TEXT, FIELD(recover), "DIR", NULL,
@@ -193,6 +195,8 @@ static int begin(struct session *s, struct error *err)
 		.buffer_kb = (unsigned)s->opt->buffer_kb,
 		.clock = s->opt->clock,
 		.fold_calls = !s->opt->hypercalls || !strcmp(s->opt->hypercalls, "folded"),
+		.tell_spaces = !s->opt->cr3 || !strcmp(s->opt->cr3, "on"),
+		.want_spaces = s->opt->cr3 && !strcmp(s->opt->cr3, "on"),
 		.notice = on_notice,
 		.notice_data = s,
 	};

@@ -562,7 +562,7 @@ const struct command report_command = {
 	.about = "CPU time by machine, VM, container and process; what hypervisors cost; which\n"
 		 "vCPU and which guest thread was preempted by whom; how far clocks and traces\n"
 		 "can be trusted.  Topics go deeper: wait, wakeup, preempt, exits,\n"
-		 "boot, shutdown, vms.\n",
+		 "io, boot, shutdown, vms.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT_CSV | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

@@ -70,6 +70,8 @@ static void run(struct cpu *cpu, struct thread *next)
 	if (likely(!mute_is(next)))
 		cpu->in_doubt = false;
 	next->ran_at = cpu->machine->model->now;
+	if (unlikely(next->picks_up))
+		request_picked(next);
 	thread_set_on(next, cpu);
 	thread_set_state(next, THREAD_RUNNING);
 	assert(next->on == cpu && cpu->thread == next);
@@ -341,6 +343,7 @@ void cpu_uncovered(struct cpu *cpu)
 void cpu_lost(struct cpu *cpu, const struct event *e)
 {
 	note_loss(cpu, e);
+	request_lost(cpu->machine);
 	cpu_uncovered(cpu);
 	cpu->machine->nr_lost += !cpu->lost;
 	cpu->lost = true;

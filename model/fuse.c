@@ -64,10 +64,20 @@ static struct context in_thread(const struct cpu *cpu)
 	return layer(cpu, th->where == WHERE_USER ? MODE_USER : MODE_TASK, 0);
 }
 
+/* Something in an address space of a guest that nothing more is known about. */
+static struct context in_space(const struct cpu *cpu)
+{
+	uint64_t thread = (uint64_t)cpu->space->thread->row + 1;
+
+	return (struct context){thread << 32 | (cpu->index + 1), MODE_TASK, 0};
+}
+
 /* No thread is known.  In a VM that says at least that it runs. */
 static struct context in_unknown(const struct cpu *cpu)
 {
-	return cpu->machine->parent ? in_guest(cpu) : layer(cpu, MODE_UNKNOWN, 0);
+	if (!cpu->machine->parent)
+		return layer(cpu, MODE_UNKNOWN, 0);
+	return cpu->space ? in_space(cpu) : in_guest(cpu);
 }
 
 /* The layer itself runs, not a guest of it. */

@@ -69,6 +69,7 @@ struct machine_state *machine_add(struct model *m, struct machine_state *parent)
 	mc->level = parent ? parent->level + 1 : 0;
 	mc->vm_pid = -1;
 	mc->timer_vector = -1;
+	mc->disk_handler.at = NS_MIN;
 	mc->dir = mc->threads_dir = mc->vcpus_dir = ATTR_NONE;
 	m->machines[m->nr_machines++] = mc;
 	return mc;
@@ -114,14 +115,13 @@ static void attrs_of_untraced(struct cpu *cpu, const struct thread *host)
 	struct machine_state *mc = host->machine;
 	struct history_writer *w = mc->model->w;
 	char name[24];
-	attr_t dir;
 
 	snprintf(name, sizeof(name), "%u", host->row);
 	snprintf(cpu->path, sizeof(cpu->path), "%s/vcpus/%s", mc->name, name);
 	if (mc->vcpus_dir == ATTR_NONE)
 		mc->vcpus_dir = history_writer_attr(w, mc->dir, "vcpus", ATTR_DIR, 0);
-	dir = history_writer_attr(w, mc->vcpus_dir, name, ATTR_DIR, 0);
-	attrs_of_vcpu(cpu, dir);
+	cpu->dir = history_writer_attr(w, mc->vcpus_dir, name, ATTR_DIR, 0);
+	attrs_of_vcpu(cpu, cpu->dir);
 }
 
 void machine_number_vcpu(struct cpu *cpu, int64_t number)
@@ -146,7 +146,9 @@ struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number)
 	cpu->index = m->nr_cpus;
 	vcpu_init(&cpu->vcpu, NULL);
 	cpu->irq_vector = -1;
-	cpu->runs = cpu->task = ATTR_NONE;
+	cpu->arrived_ns = NS_MAX;
+	cpu->dir = cpu->runs = cpu->task = ATTR_NONE;
+	cpu->handler.at = NS_MIN;
 	cpu->state = cpu->on = cpu->exit = cpu->woken = cpu->why_off = ATTR_NONE;
 	m->cpus[m->nr_cpus++] = cpu;
 	return cpu;

@@ -12,6 +12,9 @@
 /* A guest may mark without end; what is kept of it is not. */
 #define MARKS_MAX (4u << 20)
 
+/* ... nor is all of a line. */
+#define LINE_MAX_BYTES 80
+
 static void add(struct model *m, struct cpu *cpu, const char *text, size_t len_bytes, int kind,
 		uint32_t id, bool by_host)
 {
@@ -56,6 +59,23 @@ void mark_hypercall(struct cpu *cpu, const struct event *e)
 	if (ht_is_mark(nr) && ht_mark_take(&mark, nr, (uint64_t)e->arg[1], (uint64_t)e->arg[2],
 					   (uint64_t)e->arg[3], (uint64_t)e->arg[4]))
 		add(m, vcpu ? vcpu : cpu, mark.text, strlen(mark.text), mark.kind, mark.id, true);
+}
+
+/* Text that somebody wrote into the machine's trace (trace_marker) and that is no state line. */
+void mark_line(struct cpu *cpu, const struct event *e)
+{
+	struct state_line line;
+	const char *text;
+	size_t len;
+
+	if (!state_line_text(cpu->machine->model->stream, e, &text, &len) ||
+	    state_line_parse(&line, text, len))
+		return;
+	len = strnlen(text, len < LINE_MAX_BYTES ? len : LINE_MAX_BYTES);
+	while (len && text[len - 1] == '\n')
+		len--;
+	if (len)
+		add(cpu->machine->model, cpu, text, len, 0, 0, false);
 }
 
 void mark_event(struct cpu *cpu, const struct event *e)

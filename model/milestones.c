@@ -6,15 +6,12 @@
  *	kernel	the first exit of such a vCPU's own code at an address where x86-64 Linux has its
  *		kernel: firmware and the kernel's decompressor run at low ones
  *	user	the first exit after that at an address of user space
- *	level	the machine's own kernel begins a level of its initcalls
+ *	level	the machine's own kernel begins a step of its boot, or a level of its initcalls
  *	init	its first process executes a file
  *
  * What was between two exits is not seen: `since` is the last exit that was still before.
  */
 #include "model/state.h"
-#include "source/trace.h"
-
-#include <string.h>
 
 #define KERNEL_BEGIN 0xffffffff80000000u
 /* Programs stand at 4 MB when they are static, else far beyond 4 GB.  What is between may be the
@@ -32,7 +29,7 @@ static bool is_user(uint64_t address)
 	       (address >= USER_BEGIN && address < USER_END);
 }
 
-static void add(struct model *m, const struct milestone *milestone)
+void milestone_add(struct model *m, const struct milestone *milestone)
 {
 	if (!model_grow(m, (void **)&m->milestones, m->nr_milestones, &m->milestones_room,
 			sizeof(*m->milestones)))
@@ -44,7 +41,7 @@ static void add_of_vcpu(struct cpu *vcpu, const char *kind, ns_t since)
 	const struct milestone milestone = {
 		.vcpu = vcpu, .since = since, .at = vcpu->machine->model->now, .kind = kind};
 
-	add(vcpu->machine->model, &milestone);
+	milestone_add(vcpu->machine->model, &milestone);
 }
 
 void milestone_entry(struct cpu *vcpu)
@@ -84,18 +81,5 @@ void milestone_exec(struct machine_state *mc, const struct event *e)
 					    .text = th ? th->comm_id : 0};
 
 	if (th)
-		add(mc->model, &milestone);
-}
-
-void milestone_level(struct machine_state *mc, const struct event *e)
-{
-	struct model *m = mc->model;
-	struct milestone milestone = {
-		.machine = mc, .since = m->now, .at = m->now, .kind = "level"};
-	struct field_value level;
-
-	if (trace_event_field(m->stream, e, "level", &level) || !level.text)
-		return;
-	milestone.text = history_writer_string(m->w, level.text, strnlen(level.text, level.len));
-	add(m, &milestone);
+		milestone_add(mc->model, &milestone);
 }

@@ -33,16 +33,19 @@ uint64_t model_want(void)
 	       WANT(VECTOR_ENTRY) | WANT(VECTOR_EXIT) | WANT(CPU_IDLE) | WANT(KVM_ENTRY) |
 	       WANT(KVM_EXIT) | WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT) |
 	       WANT(KVM_NESTED_VMEXIT_INJECT) | WANT(KVM_MMU_GET_PAGE) | WANT(STATEDUMP_PROCESS) |
-	       WANT(STATEDUMP_PID_NS) | WANT(STATE_LINE) | WANT(INITCALL_LEVEL) |
+	       WANT(STATEDUMP_PID_NS) | WANT(STATE_LINE) | WANT(INITCALL) |
 	       WANT(SCHED_MIGRATE) | WANT(KVM_INJ_VIRQ) | WANT(KVM_APIC_ACCEPT_IRQ) |
 	       WANT(KVM_MSI_SET_IRQ) | WANT(KVM_SET_IRQ) | WANT(KVM_APIC_IPI) |
 	       WANT(KVM_VCPU_WAKEUP) | WANT(KVM_USERSPACE_EXIT) | WANT(BLOCK_COMPLETE) |
 	       WANT(NET_XMIT) | WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | WANT(MARK) |
-	       WANT(CPUHP_ENTER) | WANT(CPUHP_EXIT);
+	       WANT(CPUHP_ENTER) | WANT(CPUHP_EXIT) | WANT(BLOCK_ISSUE) | WANT(KVM_MMIO) |
+	       WANT(GUEST_CR3);
 }
 
 static void release(struct model *m)
 {
+	requests_release(m);
+	initcalls_release(m);
 	machines_release(m);
 	contexts_release(m);
 	free(m->threads);
@@ -62,6 +65,8 @@ static void release(struct model *m)
 	map_release(&m->vm_by_pid);
 	map_release(&m->by_vmcb);
 	map_release(&m->by_pgd);
+	map_release(&m->by_space);
+	free(m->spaces);
 	map_release(&m->wakeups);
 	strings_release(&m->names);
 	map_release(&m->by_inum);
@@ -132,8 +137,8 @@ static void feed_thread(struct cpu *cpu, const struct event *e)
 		thread_exec(mc, e);
 		milestone_exec(mc, e);
 		break;
-	case EV_INITCALL_LEVEL:
-		milestone_level(mc, e);
+	case EV_INITCALL:
+		initcall_event(cpu, e);
 		break;
 	case EV_EXIT:
 		thread_exit(mc, e);
@@ -160,6 +165,7 @@ static void feed_thread(struct cpu *cpu, const struct event *e)
 		break;
 	case EV_STATE_LINE:
 		state_line_feed(mc, e);
+		mark_line(cpu, e);
 		break;
 	default:
 		break;
@@ -186,10 +192,18 @@ static void feed_wakes(struct cpu *cpu, const struct event *e)
 	case EV_KVM_APIC_IPI:
 		cpu->sends = true;
 		break;
+	case EV_BLOCK_ISSUE:
+		request_issue(cpu, e);
+		break;
+	case EV_KVM_MMIO:
+		request_mmio(cpu, e);
+		break;
 	case EV_BLOCK_COMPLETE:
+		request_complete(cpu, e);
 		cpu->acts_for |= FOR_DISK;
 		break;
 	case EV_NET_XMIT:
+		request_xmit(cpu);
 		cpu->acts_for |= FOR_NET;
 		break;
 	case EV_KVM_HYPERCALL:
@@ -282,6 +296,12 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 
 	if (unlikely(e->kind == EV_LOST)) {
 		cpu_lost(cpu, e);
+		return;
+	}
+	/* Not from the trace: it may stand a little before or after its exit, so it says nothing of
+	 * the CPU. */
+	if (unlikely(e->kind == EV_GUEST_CR3)) {
+		space_feed(cpu->machine, e);
 		return;
 	}
 	if (cpu->machine->parent && unlikely(!vcpu_may_execute(cpu)))

@@ -7,9 +7,11 @@
 #include "base/strings.h"
 #include "model/context.h"
 #include "model/model.h"
+#include "model/request.h"
 #include "model/wake.h"
 #include "source/exits.h"
 #include "source/state_line.h"
+#include "source/symbols.h"
 
 /*
  * What the model knows at the current moment; private to model/.
@@ -29,8 +31,11 @@
  *	thread.c     incarnations, states, names
  *	vcpu.c       KVM events: entry, exit, nesting
  *	wake.c, source.c, vector.c  what ends the waits of vCPUs: wake.h
+ *	space.c      address spaces of VMs without a trace: processes, as far as their parent sees
  *	preempt.c    why a vCPU's thread loses its CPU
  *	exits.c      exits, from kvm_exit to kvm_entry
+ *	request.c    requests to devices, through the layers: request.h
+ *	initcalls.c  levels and initcalls of a kernel that starts
  *	milestones.c when a machine's kernel began, and the like
  *	fuse.c       what a physical CPU really runs
  *	context.c    contexts, numbered
@@ -43,6 +48,7 @@
  */
 
 struct machine_state;
+struct space;
 struct thread;
 
 enum nested {
@@ -63,6 +69,7 @@ struct vcpu {
 	uint8_t nested;		/* enum nested */
 	int64_t reason;		/* of the last exit; -1 unknown */
 	uint8_t life;		/* how far its start has come: see milestones.c */
+	ns_t entered_ns;	/* when it was entered last; 0 never */
 	ns_t exited_ns;		/* when it exited last; 0 never */
 	uint32_t exit;		/* what "exit" holds now: row of table "exit" + 1; 0 in guest mode */
 	bool reason_told;	/* ... by the host, before its own hypervisor's exit event */
@@ -77,6 +84,7 @@ struct vcpu {
 	struct note note;	/* what has ended or will end this rest, as far as known */
 	int16_t injected;	/* first vector injected since it began; -1 none */
 	int16_t delivered;	/* last vector that its kernel has not yet shown to handle; -1 none */
+	struct kick kick;
 	struct cpu *nested_cpu; /* the nested vCPU that the VM entered last, as told by the address
 				   of its vmcb12/vmcs12; NULL unknown */
 };
@@ -141,6 +149,8 @@ struct cpu {
 	char path[128];	       /* of its attributes in the history; \"\" when it has none */
 	struct thread *thread; /* runs now; NULL unknown */
 	struct thread *idle;   /* its TID 0; NULL not seen yet */
+	struct space *space;   /* of a VM without a trace: the one it is in; NULL unknown */
+	ns_t arrived_ns;       /* in it, from another one, and it has not exited since; else NS_MAX */
 	struct thread *left;   /* threads that last ran here and run nowhere now */
 	bool lost;	       /* events were lost on it, and nothing has told since who runs */
 	bool in_doubt;	       /* whoever runs may have left it unseen: see mute.c */
@@ -157,11 +167,13 @@ struct cpu {
 	int32_t irq_vector;    /* of the last interrupt; -1 one of a device, or none yet */
 	ns_t irq_at;
 	uint8_t named_vectors[32]; /* bits: those whose name vector.c has read */
+	struct handler handler; /* of a VM's CPU: the last of a line */
 	struct thread *lost_by; /* vCPU's thread that was preempted here last; NULL none */
 	struct vcpu vcpu;     /* of a VM's CPU */
 	uint8_t vcpu_state;   /* enum vcpu_state: what "state" holds now */
 	bool known;	      /* whether what it is on, out to L0, is known: see cpu_reveal() */
 	struct context shown; /* L0: what "runs" holds now */
+	attr_t dir;	      /* of a vCPU's attributes where its VM has no trace */
 	attr_t runs, task;    /* ATTR_NONE when there is none */
 	attr_t state, on, woken, why_off;
 	attr_t exit; /* of a vCPU that a thread runs */
@@ -198,6 +210,9 @@ struct thread {
 	int first_cpu;	  /* number of the first CPU it was seen on; -1 none yet */
 	struct cpu *vcpu; /* the vCPU it is; NULL none */
 	uint8_t acts_for; /* FOR_ bits: what it was woken for */
+	bool picks_up;	  /* it was woken to work for a VM, and has not run since */
+	struct machine_state *works_for; /* that VM; NULL none yet */
+	struct machine_state *woken_for; /* the VM that who woke it last works for; NULL none */
 	ns_t woken_at, ran_at; /* last; NS_MIN not yet */
 	char comm[COMM_LEN];
 	uint32_t comm_id, first_comm_id;
@@ -223,6 +238,12 @@ struct machine_state {
 	struct cpu **cpus;		  /* by number; owned; holes are NULL */
 	unsigned nr_cpus;
 	struct thread *threads; /* newest first */
+	struct space *spaces;	/* newest first */
+	uint32_t nr_spaces;
+	uint8_t nr_plain;	/* exits that show that user space and kernel share a page table */
+	uint32_t nr_processes;	/* at the end: numbered so far, and the sums of their spaces */
+	uint64_t nr_arrivals;
+	ns_t doubt;
 	int32_t vm_pid;		/* process of the parent that is this VM; -1 unknown */
 	bool pid_known;
 	bool sees_interrupts;	    /* interrupt handlers are recorded in its trace */
@@ -232,6 +253,13 @@ struct machine_state {
 	bool sees_deliveries;	    /* interrupts sent to vCPUs are */
 	bool sees_injections;	    /* interrupts given to vCPUs are */
 	int32_t timer_vector;	    /* of its own local timer; -1 unknown */
+	bool sees_requests;	    /* requests to block devices are */
+	bool sees_packets;	    /* packets handed to network devices are */
+	uint32_t boot_level;	    /* string id: its initcalls' level; 0 none yet */
+	bool symbols_read;
+	struct symbols symbols;	    /* when first wanted */
+	struct pending pending;	    /* requests under way */
+	struct handler disk_handler; /* its last handler of a disk's interrupt */
 	bool sees_waking;	    /* wake-ups are recorded where they come from */
 	int32_t new_tid;	    /* of the last new-task event */
 	bool new_is_thread;	    /* ... made within its maker's process */
@@ -272,6 +300,17 @@ struct identity {
 	struct machine_state *machine;
 	const char *key;
 	uint32_t value; /* string id */
+};
+
+/* A page table that a vCPU of a VM without a trace was seen to use: see space.c. */
+struct space {
+	struct machine_state *vm;
+	struct space *next_of_vm;
+	uint64_t page;	       /* its address as it was first seen */
+	uint64_t key;	       /* in by_space */
+	struct thread *thread; /* stands for whatever runs in it */
+	uint32_t times;	       /* that a vCPU was found in it after another one */
+	ns_t doubt;	       /* guest time in which it may have come there later, all together */
 };
 
 /* A VM that a machine's state lines list. */
@@ -336,6 +375,15 @@ struct milestone {
 	uint32_t text; /* string id */
 };
 
+struct initcall {
+	struct machine_state *machine;
+	struct thread *thread;
+	uint64_t func;
+	uint32_t name, level; /* string ids; level 0: a module's */
+	ns_t begin, end;      /* NS_MIN: not seen */
+	int64_t result;
+};
+
 /* A thread known by TID to run a vCPU before any of its events said so. */
 struct hint {
 	struct machine_state *vm;
@@ -393,6 +441,9 @@ enum table {
 	TABLE_IRQ,
 	TABLE_EXIT,
 	TABLE_MILESTONE,
+	TABLE_REQUEST,
+	TABLE_INITCALL,
+	TABLE_ADDRESS_SPACE,
 	NR_TABLES
 };
 
@@ -422,12 +473,18 @@ struct model {
 	struct hint *hints;
 	unsigned nr_hints;
 
+	struct map by_space; /* see space.c */
+	struct space **spaces;
+	uint32_t nr_spaces, spaces_room;
+
 	struct context_table contexts;
 	struct exit_kind *exits;
 	uint32_t nr_exits, exits_room;
 	struct map by_exit; /* see exits.c */
 	struct milestone *milestones;
 	uint32_t nr_milestones, milestones_room;
+	struct initcall *initcalls;
+	uint32_t nr_initcalls, initcalls_room;
 	struct pid_ns *namespaces;
 	uint32_t nr_namespaces, namespaces_room;
 	struct map by_inum;
@@ -446,6 +503,10 @@ struct model {
 	struct mark *marks;
 	uint32_t nr_marks, marks_room;
 	uint64_t marks_dropped;
+	struct request *requests; /* that have ended */
+	uint32_t nr_requests, requests_room;
+	uint32_t request_serial;
+	uint64_t requests_dropped;
 	bool blocks_missed; /* guests' blocks were met that nobody had read: see model.h */
 	struct map ended; /* machine << 32 | tid -> the block it ended in */
 	struct wakes wakes;
@@ -583,6 +644,15 @@ struct cpu *vcpu_inner(const struct cpu *vcpu);
 /* False when the parent's events say that @vcpu was not executing its own kernel now. */
 bool vcpu_may_execute(const struct cpu *vcpu);
 
+/* The nested vCPU of @vm that its vmcb12/vmcs12 at this address is; NULL unknown. */
+struct cpu *vcpu_of_address(const struct machine_state *vm, uint64_t address);
+
+/* ---- space.c ---- */
+void space_feed(struct machine_state *host, const struct event *e);
+/* @vcpu, which a thread of its parent runs, has exited. */
+void space_exit(struct cpu *vcpu);
+void spaces_settle(struct model *m); /* at the end, when VMs have been grouped */
+
 /* ---- preempt.c ---- */
 /* The CPU's thread, a vCPU's, is about to lose it to thread @next, though it could go on. */
 void preempt_vcpu(struct cpu *cpu, const struct event *e);
@@ -606,7 +676,11 @@ void milestone_entry(struct cpu *vcpu);
 /* @address: where its code was. */
 void milestone_exit(struct cpu *vcpu, uint64_t address);
 void milestone_exec(struct machine_state *mc, const struct event *e);
-void milestone_level(struct machine_state *mc, const struct event *e);
+void milestone_add(struct model *m, const struct milestone *milestone);
+
+/* ---- initcalls.c ---- */
+void initcall_event(struct cpu *cpu, const struct event *e);
+void initcalls_release(struct model *m);
 
 /* ---- fuse.c ---- */
 void fuse(struct cpu *cpu);
@@ -644,6 +718,7 @@ bool cgroup_container(const char *path, char *out, size_t room);
 /* ---- marks.c ---- */
 void mark_hypercall(struct cpu *cpu, const struct event *e);
 void mark_event(struct cpu *cpu, const struct event *e);
+void mark_line(struct cpu *cpu, const struct event *e);
 
 /* ---- agenda.c ---- */
 int agenda_open(struct model *m);

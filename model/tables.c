@@ -65,6 +65,14 @@ static uint32_t number_cpus(struct model *m)
 	return row;
 }
 
+/* What kinds of events its trace was seen to have; the bits are in docs/formats/schema.md. */
+static int64_t sees(const struct machine_state *mc)
+{
+	return mc->sees_requests << 0 | mc->sees_packets << 1 | mc->sees_interrupts << 2 |
+	       mc->sees_kvm << 3 | mc->sees_deliveries << 4 | mc->sees_injections << 5 |
+	       mc->sees_waking << 6;
+}
+
 static void put_machine(struct model *m, const struct machine_state *mc)
 {
 	const struct trace *t = mc->trace;
@@ -86,6 +94,7 @@ static void put_machine(struct model *m, const struct machine_state *mc)
 		mc->vm_pid,
 		mc->pid_known,
 		(int64_t)mc->violations,
+		sees(mc),
 	};
 	table_put_row(m, TABLE_MACHINE, mc->row, cells);
 }
@@ -317,6 +326,63 @@ static void put_milestones(struct model *m, uint32_t from)
 	}
 }
 
+static void put_spaces(struct model *m, uint32_t from)
+{
+	for (uint32_t i = from; i < m->nr_spaces; i++) {
+		const struct space *s = m->spaces[i];
+		int64_t cells[] = {s->thread->row, (int64_t)s->page, s->times, s->doubt};
+
+		table_put_row(m, TABLE_ADDRESS_SPACE, i, cells);
+	}
+}
+
+static int64_t thread_row_of(const struct thread *th)
+{
+	return th ? (int64_t)th->row : -1;
+}
+
+/* One that has not ended yet may do so later. */
+static void put_initcalls(struct model *m)
+{
+	for (uint32_t i = 0; i < m->nr_initcalls; i++) {
+		const struct initcall *c = &m->initcalls[i];
+		int64_t cells[] = {
+			table_row_of(c->machine), thread_row_of(c->thread), c->name,   c->level,
+			c->begin,		  c->end == NS_MIN ? -1 : c->end, c->result,
+		};
+
+		table_put_row(m, TABLE_INITCALL, i, cells);
+	}
+}
+
+static void put_requests(struct model *m, uint32_t from)
+{
+	for (uint32_t i = from; i < m->nr_requests; i++) {
+		const struct request *r = &m->requests[i];
+		const struct cpu *cpu = r->cpu ? cpu_root(r->cpu) : NULL;
+		int64_t cells[8 + NR_REQUEST_TIMES + 5] = {
+			table_row_of(cpu ? cpu->machine : r->machine),
+			cpu ? (int64_t)cpu->row : -1,
+			thread_row_of(r->thread),
+			r->kind,
+			r->dev,
+			r->sector,
+			r->bytes,
+			r->depth,
+		};
+
+		for (unsigned t = 0; t < NR_REQUEST_TIMES; t++)
+			cells[8 + t] = r->at[t] == NS_MIN ? -1 : r->at[t];
+		cells[8 + NR_REQUEST_TIMES] = thread_row_of(r->worker);
+		cells[9 + NR_REQUEST_TIMES] = thread_row_of(r->sender);
+		cells[10 + NR_REQUEST_TIMES] = r->irq_cpu ? (int64_t)cpu_root(r->irq_cpu)->row : -1;
+		cells[11 + NR_REQUEST_TIMES] = r->vector;
+		cells[12 + NR_REQUEST_TIMES] = r->covered;
+		assert(table_schemas[TABLE_REQUEST].nr_columns == ARRAY_SIZE(cells));
+		table_put_row(m, TABLE_REQUEST, i, cells);
+	}
+}
+
 /* Rows that are there already are looked through only when @all says so: there may be many. */
 static void put_rows(struct model *m, bool all, ns_t end)
 {
@@ -333,6 +399,7 @@ static void put_rows(struct model *m, bool all, ns_t end)
 	put_stats(m);
 	put_marks(m, all ? 0 : m->nr_written[TABLE_MARK]);
 	put_wakes(m, all ? 0 : m->nr_written[TABLE_WAKE]);
+	put_spaces(m, all ? 0 : m->nr_written[TABLE_ADDRESS_SPACE]);
 	if (all)
 		put_vectors(m);
 	tables_put_clocks(m, end);
@@ -351,6 +418,7 @@ static void sync(void *data)
 	put_contexts(m, m->nr_written[TABLE_CONTEXT]);
 	put_exits(m, m->nr_written[TABLE_EXIT]);
 	put_milestones(m, m->nr_written[TABLE_MILESTONE]);
+	put_requests(m, m->nr_written[TABLE_REQUEST]);
 }
 
 void tables_open(struct model *m)
@@ -369,12 +437,15 @@ void tables_close(struct model *m, ns_t end)
 	state_lines_settle(m);
 	group_vms(m);
 	namespaces_settle(m);
+	spaces_settle(m);
 	nr_machines = number_machines(m);
 	nr_cpus = number_cpus(m);
 	put_rows(m, true, end);
 	put_contexts(m, 0);
 	put_exits(m, 0);
 	put_milestones(m, 0);
+	put_requests(m, 0);
+	put_initcalls(m);
 	history_writer_end_table(m->w, m->tables[TABLE_MACHINE], nr_machines);
 	history_writer_end_table(m->w, m->tables[TABLE_CPU], nr_cpus);
 	tables_write_problems(m);

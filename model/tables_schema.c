@@ -7,7 +7,7 @@ static const struct column machine_columns[] = {
 	{"name", COL_STRING}, {"parent", COL_INT}, {"level", COL_INT}, {"traced", COL_BOOL},
 	{"hostname", COL_STRING}, {"release", COL_STRING}, {"tracer", COL_STRING},
 	{"trace_path", COL_STRING}, {"evidence", COL_STRING}, {"vm_pid", COL_INT},
-	{"pid_known", COL_BOOL}, {"violations", COL_INT},
+	{"pid_known", COL_BOOL}, {"violations", COL_INT}, {"sees", COL_INT},
 };
 static const struct column cpu_columns[] = {
 	{"machine", COL_INT}, {"cpu", COL_INT}, {"host_tid", COL_INT}, {"nested_id", COL_INT},
@@ -77,6 +77,21 @@ static const struct column milestone_columns[] = {
 	{"machine", COL_INT}, {"cpu", COL_INT}, {"since", COL_NS}, {"at", COL_NS},
 	{"kind", COL_STRING}, {"text", COL_STRING},
 };
+static const struct column address_space_columns[] = {
+	{"thread", COL_INT}, {"cr3", COL_INT}, {"times", COL_INT}, {"doubt", COL_NS},
+};
+static const struct column initcall_columns[] = {
+	{"machine", COL_INT}, {"thread", COL_INT}, {"name", COL_STRING}, {"level", COL_STRING},
+	{"begin", COL_NS}, {"end", COL_NS}, {"result", COL_INT},
+};
+static const struct column request_columns[] = {
+	{"machine", COL_INT}, {"cpu", COL_INT}, {"thread", COL_INT}, {"kind", COL_INT},
+	{"dev", COL_INT}, {"sector", COL_INT}, {"bytes", COL_INT}, {"depth", COL_INT},
+	{"queued", COL_NS}, {"issued", COL_NS}, {"kicked", COL_NS}, {"picked", COL_NS},
+	{"disk_begin", COL_NS}, {"disk_end", COL_NS}, {"sent", COL_NS}, {"injected", COL_NS},
+	{"handled", COL_NS}, {"done", COL_NS}, {"worker", COL_INT}, {"sender", COL_INT},
+	{"irq_cpu", COL_INT}, {"vector", COL_INT}, {"covered", COL_BOOL},
+};
 /* clang-format on */
 
 #define TABLE(name)                                                                                \
@@ -95,5 +110,7 @@ const struct table_schema table_schemas[NR_TABLES] = {
 	[TABLE_WAKE] = TABLE(wake),
 	[TABLE_VECTOR] = TABLE(vector),	  [TABLE_IRQ] = TABLE(irq),
 	[TABLE_STAT] = TABLE(stat),	  [TABLE_EXIT] = TABLE(exit),
-	[TABLE_MILESTONE] = TABLE(milestone),
+	[TABLE_MILESTONE] = TABLE(milestone), [TABLE_REQUEST] = TABLE(request),
+	[TABLE_INITCALL] = TABLE(initcall),
+	[TABLE_ADDRESS_SPACE] = TABLE(address_space),
 };

@@ -36,7 +36,7 @@ struct thread *thread_new(struct machine_state *mc, int32_t tid)
 	th->machine = mc;
 	th->row = m->nr_threads;
 	th->tid = tid;
-	th->pid = tid <= 2 ? tid : -1; /* idle, init and kthreadd */
+	th->pid = tid >= 0 && tid <= 2 ? tid : -1; /* idle, init and kthreadd */
 	th->ppid = -1;
 	th->maker = -1;
 	th->first_cpu = -1;
@@ -47,14 +47,14 @@ struct thread *thread_new(struct machine_state *mc, int32_t tid)
 	th->state = THREAD_NONE;
 	th->kind = tid == 0 || tid == 2 ? KIND_KERNEL : KIND_UNKNOWN; /* 2 is kthreadd */
 	th->dir = th->state_attr = th->cpu_attr = th->comm_attr = th->waker_attr = ATTR_NONE;
-	if (tid && map_put(&m->by_tid, pair_key(mc, (uint32_t)tid), th->row)) {
+	if (tid > 0 && map_put(&m->by_tid, pair_key(mc, (uint32_t)tid), th->row)) {
 		m->broken = m->broken ? m->broken : -ENOMEM;
 		return NULL;
 	}
 	m->threads[m->nr_threads++] = th;
 	th->next_of_machine = mc->threads;
 	mc->threads = th;
-	if (tid) {
+	if (tid > 0) {
 		make_attrs(th);
 		thread_set_state(th, THREAD_UNKNOWN);
 	}

@@ -58,7 +58,13 @@ bool vcpu_may_execute(const struct cpu *vcpu)
 void vcpu_init(struct vcpu *v, struct thread *host)
 {
 	*v = (struct vcpu){
-		.host = host, .reason = -1, .vmm = -1, .injected = -1, .delivered = -1};
+		.host = host,
+		.reason = -1,
+		.vmm = -1,
+		.injected = -1,
+		.delivered = -1,
+		.kick = {.at = NS_MIN, .xmit_at = NS_MIN},
+	};
 }
 
 void vcpu_forget(struct cpu *vcpu)
@@ -131,13 +137,19 @@ static struct cpu *nested_vcpu_new(struct machine_state *vm, uint64_t address, u
 	return cpu;
 }
 
+struct cpu *vcpu_of_address(const struct machine_state *vm, uint64_t address)
+{
+	const uint32_t *known = map_get(&vm->model->by_vmcb, nested_key(vm, address));
+
+	return known ? vm->model->cpus[*known] : NULL;
+}
+
 /* Whose nested entry is that?  Learns the page table, too: it may change over a VM's life. */
 static struct cpu *nested_by_address(struct cpu *vcpu, uint64_t address, uint64_t pgd)
 {
 	struct machine_state *vm = vcpu->machine;
 	struct model *m = vm->model;
-	uint32_t *known = map_get(&m->by_vmcb, nested_key(vm, address));
-	struct cpu *cpu = known ? m->cpus[*known] : NULL;
+	struct cpu *cpu = vcpu_of_address(vm, address);
 
 	if (vm->trace)
 		return cpu;
@@ -266,6 +278,8 @@ void vcpu_entry(struct cpu *host_cpu, const struct event *e)
 	settle_start(vcpu, host_cpu->machine);
 	wake_entry(vcpu, e);
 	vcpu->vcpu.entered = true;
+	vcpu->vcpu.entered_ns = host_cpu->machine->model->now;
+	vcpu->vcpu.kick.at = NS_MIN;
 	vcpu->vcpu.vmm = -1;
 	vcpu->vcpu.reason_told = false;
 	vcpu->vcpu.seen = true;
@@ -286,6 +300,7 @@ void vcpu_exit(struct cpu *host_cpu, const struct event *e)
 	v = &vcpu->vcpu;
 	if (v->entered)
 		vcpu_leave(vcpu);
+	space_exit(vcpu);
 	v->seen = true;
 	v->reason = e->arg[0];
 	if (v->nested == NESTED_UNKNOWN && exit_of_hypervisor(e->arg[0], e->arg[3]))
@@ -294,6 +309,7 @@ void vcpu_exit(struct cpu *host_cpu, const struct event *e)
 	v->vmenter = false;
 	v->vmm = -1;
 	exit_begin(vcpu, e->arg[3]);
+	request_exit(vcpu, e->arg[0], e->arg[3]);
 	milestone_exit(vcpu, (uint64_t)e->arg[2]);
 	/* Its guest's halt is its own affair. */
 	if (v->nested != NESTED_YES && exit_halts(e->arg[0], e->arg[3]))
@@ -308,6 +324,7 @@ void vcpu_userspace(struct cpu *host_cpu, const struct event *e)
 	if (!vcpu)
 		return;
 	vcpu->vcpu.vmm = e->arg[1] < 0 ? KVM_EXIT_INTR : (int32_t)(e->arg[0] & 0xffff);
+	request_userspace(vcpu, vcpu->vcpu.vmm);
 	if (vcpu->vcpu.vmm != KVM_EXIT_HLT)
 		wake_userspace(vcpu);
 	exit_to_user(host_cpu, e);

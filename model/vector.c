@@ -151,10 +151,13 @@ void vector_irq_entry(struct cpu *cpu, const struct event *e)
 {
 	int number = take_delivered(cpu);
 	struct vector *v = number >= 0 ? vector_get(cpu->machine->model, cpu, number) : NULL;
+	const struct irq_name *irq;
 
 	cpu->irq_vector = -1;
 	cpu->irq_at = cpu->machine->model->now;
 	irq_learn(cpu->machine, e);
+	irq = irq_find(cpu->machine->model, cpu->machine, (int32_t)e->arg[0]);
+	request_handler(cpu, number, irq && irq->cause == WAKE_DISK);
 	if (v && e->arg[0] >= 0)
 		vote(v, (int32_t)e->arg[0]);
 }

@@ -175,12 +175,18 @@ static void inject(struct cpu *vcpu, int vector)
 	vcpu->vcpu.delivered = (int16_t)vector;
 }
 
+static void give(struct cpu *vcpu, int vector)
+{
+	inject(vcpu, vector);
+	request_injected(vcpu, vector);
+}
+
 void wake_entry(struct cpu *vcpu, const struct event *e)
 {
 	uint32_t info = (uint32_t)e->arg[2];
 
 	if ((info & INTR_INFO_VALID) && !(info & INTR_INFO_TYPE))
-		inject(vcpu, (int)(info & UINT8_MAX));
+		give(vcpu, (int)(info & UINT8_MAX));
 	if (vcpu->vcpu.resting)
 		end_rest(vcpu);
 }
@@ -261,6 +267,8 @@ static struct cpu *target_of(const struct cpu *cpu, int number)
 	vm = th->vcpu ? th->vcpu->machine : machine_of_pid(cpu->machine, process);
 	if (!vm)
 		vm = machine_of_process(th);
+	if (!vm && process < 0)
+		vm = th->works_for;
 	vcpu = vm ? vcpu_of_vm(vm, number) : NULL;
 	return vcpu ? vcpu : vcpu_of_process(cpu->machine, process, number);
 }
@@ -320,6 +328,7 @@ void wake_delivery(struct cpu *cpu, const struct event *e)
 	cpu->delivered_at = cpu->machine->model->now;
 	if (!vcpu)
 		return;
+	request_sent(vcpu, n.vector, n.cause == WAKE_DISK || n.cause == WAKE_DEVICE, n.by);
 	vector_learn(vcpu->machine->model, vcpu, &n);
 	if (vcpu->vcpu.resting && !vcpu->vcpu.woken && is_weak(&vcpu->vcpu.note))
 		vcpu->vcpu.note = n;
@@ -331,7 +340,7 @@ void wake_injection(struct cpu *host_cpu, const struct event *e)
 
 	host_cpu->machine->sees_injections = true;
 	if (vcpu && !e->arg[1])
-		inject(vcpu, (int)e->arg[0]);
+		give(vcpu, (int)e->arg[0]);
 }
 
 /* A vCPU's thread is woken: by what the waker has just delivered, or for something else.  What
@@ -359,6 +368,7 @@ void wake_thread(struct cpu *cpu, struct thread *woken)
 {
 	woken->woken_at = cpu->machine->model->now;
 	woken->acts_for |= (uint8_t)source_activity(cpu, woken);
+	request_woken(cpu, woken);
 	if (!woken->vcpu)
 		return;
 	/* How its rest began was not seen. */

@@ -215,7 +215,7 @@ static void check_hypercalls(struct check_row *row, struct place *p)
 		say(row, CHECK_NOTE, "no KVM here: there are no guests' calls", "");
 		return;
 	}
-	if (!hypercalls_bpf_open(&bpf, take_nothing, NULL, &err)) {
+	if (!hypercalls_bpf_open(&bpf, HYPERCALLS_FOLD, take_nothing, NULL, &err)) {
 		hypercalls_bpf_close(bpf);
 		say(row, CHECK_GOOD, "a BPF program folds each into one record", "");
 		return;
@@ -224,6 +224,18 @@ static void check_hypercalls(struct check_row *row, struct place *p)
 	say(row, CHECK_NOTE, cause ? cause + 2 : err.text,
 	    "nothing, if three events for each call will do; else a kernel with BTF, root, and a "
 	    "sonde that was built with libbpf");
+}
+
+static void check_processes(struct check_row *row, struct place *p)
+{
+	const char *why_not = hypercalls_bpf_no_spaces();
+
+	if (!p->kvm)
+		say(row, CHECK_NOTE, "no KVM here: there are no guests", "");
+	else if (why_not)
+		say(row, CHECK_NOTE, why_not, "nothing here; an agent in the guest tells them, too");
+	else
+		say(row, CHECK_GOOD, "a BPF program reads the guests' CR3 at exits", "");
 }
 
 unsigned check_machine(struct check_row rows[static CHECK_ROWS_MAX])
@@ -246,6 +258,8 @@ unsigned check_machine(struct check_row rows[static CHECK_ROWS_MAX])
 		{"vsock", check_vsock, "one way to record guests together with their host"},
 		{"hypercalls", check_hypercalls,
 		 "guests can send events and marks by hypercall (hypertrace)"},
+		{"processes", check_processes,
+		 "processes of guests without a tracer, told apart by their page tables"},
 		{"lttng", check_lttng, "another tracer, used only on request"},
 	};
 	struct place place = {.root = !geteuid()};

@@ -83,6 +83,7 @@ static const struct event_row rows[] = {
 	{"kvm", "kvm_async_pf_not_present", "kvm_async_pf_not_present", WAIT, EVENT_RARE},
 	{"kvm", "kvm_async_pf_ready", "kvm_async_pf_ready", WAIT, EVENT_RARE},
 	{"kvm", "kvm_fast_mmio", NULL, IO, EVENT_USUAL},
+	{"kvm", "kvm_mmio", "kvm_mmio", IO, EVENT_USUAL},
 	{"sched", "sched_wakeup", "sched_wakeup", WAIT, EVENT_USUAL},
 	{"irq", "softirq_raise", "irq_softirq_raise", WAIT, EVENT_USUAL},
 	{"timer", "hrtimer_start", "timer_hrtimer_start", WAIT, EVENT_USUAL},

@@ -6,6 +6,7 @@
 #include "record/datfile.h"
 #include "record/drain.h"
 #include "record/hypercalls.h"
+#include "record/hypercalls_bpf.h"
 #include "record/tracer.h"
 
 #include <errno.h>
@@ -178,17 +179,44 @@ static bool has_event(const struct event_list *list, const char *system, const c
 	return false;
 }
 
-static void fold_calls(struct ftrace *f, const struct record_options *opt)
+/* What the BPF program beside the trace can do for these events. */
+static unsigned program_tasks(const struct ftrace *f, const struct record_options *opt)
 {
-	struct error why = {0};
+	unsigned tasks = 0;
 
-	if (!opt->fold_calls || !has_event(&f->events, "kvm", "kvm_hypercall") ||
-	    !has_event(&f->events, "kvm", "kvm_exit") || !has_event(&f->events, "kvm", "kvm_entry"))
-		return;
-	if (hypercalls_start(&f->calls, &f->instance, f->tracer.sink, &why))
+	if (!has_event(&f->events, "kvm", "kvm_exit") || !has_event(&f->events, "kvm", "kvm_entry"))
+		return 0;
+	if (opt->fold_calls && has_event(&f->events, "kvm", "kvm_hypercall"))
+		tasks |= HYPERCALLS_FOLD;
+	if (opt->tell_spaces && !hypercalls_bpf_no_spaces())
+		tasks |= HYPERCALLS_SPACES;
+	return tasks;
+}
+
+static void start_program(struct ftrace *f, const struct record_options *opt)
+{
+	unsigned tasks = program_tasks(f, opt);
+	struct error why = {0};
+	int ret = 0;
+
+	if (tasks)
+		ret = hypercalls_start(&f->calls, &f->instance, f->tracer.sink, tasks, &why);
+	/* What reads guests' registers is the part that a kernel may refuse. */
+	if (ret && tasks == (HYPERCALLS_FOLD | HYPERCALLS_SPACES)) {
+		tasks = HYPERCALLS_FOLD;
+		ret = hypercalls_start(&f->calls, &f->instance, f->tracer.sink, tasks, NULL);
+	}
+	if (ret && tasks & HYPERCALLS_FOLD)
 		tracer_notice(opt,
 			      "each hypertrace call of a guest is recorded as three events: %s",
 			      why.text);
+	if (ret)
+		tasks = 0;
+	if (opt->want_spaces && !(tasks & HYPERCALLS_SPACES))
+		tracer_notice(opt, "processes of guests without a tracer are not told apart: %s",
+			      *why.text			   ? why.text
+			      : hypercalls_bpf_no_spaces() ? hypercalls_bpf_no_spaces()
+							   : "no VM's exits are recorded");
 }
 
 static int ftrace_on(struct tracer *t, struct error *err)
@@ -304,7 +332,7 @@ static int prepare(struct ftrace *f, const struct record_options *opt, struct er
 	if (!ret)
 		ret = enable_events(f, err);
 	if (!ret) {
-		fold_calls(f, opt);
+		start_program(f, opt);
 		f->tracer.marker = f->instance.marker;
 	}
 	return ret;

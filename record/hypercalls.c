@@ -186,25 +186,28 @@ static void *thread_main(void *data)
 	return NULL;
 }
 
-static int start(struct hypercalls *h, struct error *err)
+static int start(struct hypercalls *h, unsigned tasks, struct error *err)
 {
-	int ret = hypercalls_bpf_open(&h->bpf, take, h, err);
+	bool folds = tasks & HYPERCALLS_FOLD;
+	int ret = hypercalls_bpf_open(&h->bpf, tasks, take, h, err);
 
 	if (ret)
 		return ret;
 	read_clock(&h->first_clock);
-	ret = instance_set(h->in, "events/kvm/kvm_hypercall/filter", NO_CALLS, err);
+	if (folds)
+		ret = instance_set(h->in, "events/kvm/kvm_hypercall/filter", NO_CALLS, err);
 	if (ret)
 		return ret;
 	ret = -pthread_create(&h->thread, NULL, thread_main, h);
 	if (!ret)
 		return 0;
-	instance_set(h->in, "events/kvm/kvm_hypercall/filter", "0", NULL);
+	if (folds)
+		instance_set(h->in, "events/kvm/kvm_hypercall/filter", "0", NULL);
 	return fail(err, ret, "cannot make a thread: %s", strerror(-ret));
 }
 
 int hypercalls_start(struct hypercalls **out, struct instance *in, struct sink *sink,
-		     struct error *err)
+		     unsigned tasks, struct error *err)
 {
 	struct hypercalls *h = calloc(1, sizeof(*h));
 	int ret;
@@ -214,7 +217,7 @@ int hypercalls_start(struct hypercalls **out, struct instance *in, struct sink *
 		return fail(err, -ENOMEM, "out of memory");
 	h->in = in;
 	h->sink = sink;
-	ret = start(h, err);
+	ret = start(h, tasks, err);
 	if (ret) {
 		hypercalls_bpf_close(h->bpf);
 		free(h);

@@ -9,6 +9,9 @@
  * Folds the hypertrace calls of this machine's guests: each becomes one record in the part
  * SINK_CALLS (docs/formats/hypercalls.md), and its three events are kept out of the instance.
  *
+ * And tells which address spaces (page tables: CR3) its guests' vCPUs are in, at exits: one record
+ * in the same part for each change.  On AMD only, see hypercalls_bpf_no_spaces().
+ *
  * A thread of its own takes the records, writes them at least every CALLS_TICK_MS, and lets the
  * instance's filters follow the places that calls come from.
  */
@@ -16,9 +19,10 @@
 
 struct hypercalls;
 
-/* With tracing off and kvm's events on.  An error: the events are recorded as they are. */
+/* With tracing off and kvm's events on.  @tasks: bits of enum hypercalls_task (hypercalls_bpf.h).  An
+ * error: the events are recorded as they are. */
 int hypercalls_start(struct hypercalls **out, struct instance *in, struct sink *sink,
-		     struct error *err);
+		     unsigned tasks, struct error *err);
 
 uint64_t hypercalls_bytes(const struct hypercalls *h);
 uint64_t hypercalls_lost(const struct hypercalls *h);

@@ -26,7 +26,25 @@ static int take_record(void *data, void *record, size_t len_bytes)
 	return 0;
 }
 
-static int open_all(struct hypercalls_bpf *b, struct error *err)
+static bool exists(const char *path)
+{
+	return !access(path, F_OK);
+}
+
+/* The CPU keeps its guest's CR3 in memory that the program can read only on AMD. */
+const char *hypercalls_bpf_no_spaces(void)
+{
+	if (!exists("/sys/module/kvm_amd"))
+		return exists("/sys/module/kvm_intel")
+			       ? "Intel's CPUs show a guest's CR3 to KVM alone"
+			       : "no KVM for AMD's CPUs is loaded";
+	if (!exists("/sys/kernel/btf/vmlinux") ||
+	    (exists("/sys/module/kvm_amd/initstate") && !exists("/sys/kernel/btf/kvm_amd")))
+		return "this kernel's kvm_amd has no BTF (CONFIG_DEBUG_INFO_BTF_MODULES)";
+	return NULL;
+}
+
+static int open_all(struct hypercalls_bpf *b, unsigned tasks, struct error *err)
 {
 	int ret;
 
@@ -35,6 +53,10 @@ static int open_all(struct hypercalls_bpf *b, struct error *err)
 		return fail(err, -errno, "the BPF program cannot be opened: %s", strerror(errno));
 	bpf_map__set_max_entries(b->skel->maps.ring, RING_BYTES);
 	b->skel->rodata->wake_bytes = RING_BYTES / 4;
+	b->skel->rodata->folds_calls = !!(tasks & HYPERCALLS_FOLD);
+	b->skel->rodata->tells_spaces = !!(tasks & HYPERCALLS_SPACES);
+	bpf_program__set_autoload(b->skel->progs.on_hypercall, tasks & HYPERCALLS_FOLD);
+	bpf_program__set_autoload(b->skel->progs.on_entry, tasks & HYPERCALLS_FOLD);
 	ret = hypertrace_skel__load(b->skel);
 	if (ret)
 		return fail(err, ret, "the BPF program cannot be loaded: %s", bpf_open_advice(ret));
@@ -48,7 +70,7 @@ static int open_all(struct hypercalls_bpf *b, struct error *err)
 	return 0;
 }
 
-int hypercalls_bpf_open(struct hypercalls_bpf **out,
+int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks,
 			void (*take)(void *data, const struct hc_record *r), void *data,
 			struct error *err)
 {
@@ -61,7 +83,7 @@ int hypercalls_bpf_open(struct hypercalls_bpf **out,
 	b->take = take;
 	b->data = data;
 	bpf_open_quietly();
-	ret = open_all(b, err);
+	ret = open_all(b, tasks, err);
 	if (ret) {
 		hypercalls_bpf_close(b);
 		return ret;

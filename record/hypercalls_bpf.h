@@ -14,8 +14,15 @@
 struct hypercalls_bpf;
 struct hc_record;
 
-/* @take is called in hypercalls_bpf_poll(), for each record. */
-int hypercalls_bpf_open(struct hypercalls_bpf **out,
+/* What the program is to do. */
+enum hypercalls_task {
+	HYPERCALLS_FOLD = 1 << 0,   /* hypertrace calls: HC_CALL, HC_EXIT, HC_ENTRY */
+	HYPERCALLS_SPACES = 1 << 1, /* address spaces of guests: HC_SPACE */
+};
+
+/* @tasks: bits of enum hypercalls_task, at least one.  @take is called in hypercalls_bpf_poll(), for
+ * each record. */
+int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks,
 			void (*take)(void *data, const struct hc_record *r), void *data,
 			struct error *err);
 
@@ -24,6 +31,10 @@ void hypercalls_bpf_poll(struct hypercalls_bpf *b, int timeout_ms);
 
 /* False: this KVM's exit reasons are not known, so kvm_exit and kvm_entry must not be filtered. */
 bool hypercalls_bpf_knows_exits(const struct hypercalls_bpf *b);
+
+/* Why guests' address spaces cannot be told on this machine; NULL: they can, where a program can be
+ * loaded at all. */
+const char *hypercalls_bpf_no_spaces(void);
 
 /* From now on, and no longer: kvm_exit by a call at @rip, and kvm_entry behind it, are told when
  * they are no part of a hypertrace call. */

@@ -33,6 +33,8 @@ struct record_options {
 	unsigned buffer_kb; /* per CPU; 0 = choose */
 	const char *clock;  /* trace_clock to use; NULL = x86-tsc where sound */
 	bool fold_calls;    /* guests' hypertrace calls as one record each, where that can be */
+	bool tell_spaces;   /* guests' address spaces, where that can be */
+	bool want_spaces;   /* ... and the reason is told where it cannot */
 
 	/* Of a tracer whose trace stays on this machine until its end (LTTng): recorder_check() says
 	 * when there is so much.  0 = no limit.  A sink has its own limit. */

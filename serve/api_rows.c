@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A window of time as rows of pixels, and as a chart of who used the CPUs. */
 #include "serve/api.h"
-#include "serve/buckets.h"
+#include "report/buckets.h"
 
 #include <endian.h>
 #include <errno.h>

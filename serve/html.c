@@ -2,7 +2,7 @@
 #include "serve/html.h"
 
 #include "serve/api.h"
-#include "serve/buckets.h"
+#include "report/buckets.h"
 #include "serve/page.h"
 #include "sonde/facts.h"
 #include "sonde/sonde.h"

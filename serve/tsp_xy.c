@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Charts over time: how much of the CPUs each machine used, how often vCPUs left their guests. */
-#include "serve/buckets.h"
+#include "report/buckets.h"
 #include "serve/tsp_call.h"
 
 #include <errno.h>

@@ -25,7 +25,9 @@ static const struct dialect_row rows[] = {
 	{FTRACE, "sched_process_exec", EV_EXEC, {{"pid", -1}}},
 	{BOTH, "sched_process_exit", EV_EXIT, {{"tid|pid", -1}, {NULL, 0}, {"comm", 0}}},
 	{BOTH, "sched_process_free", EV_FREE, {{"tid|pid", -1}, {NULL, 0}, {"comm", 0}}},
-	{FTRACE, "initcall_level", EV_INITCALL_LEVEL, {{NULL, 0}}},
+	{FTRACE, "initcall_level", EV_INITCALL, {{NULL, 0}}},
+	{FTRACE, "initcall_start", EV_INITCALL, {{NULL, 0}}},
+	{FTRACE, "initcall_finish", EV_INITCALL, {{NULL, 0}}},
 	{FTRACE, "task_rename", EV_RENAME, {{"pid", -1}, {NULL, 0}, {"newcomm", 0}}},
 
 	{LTTNG, "syscall_entry_*", EV_SYSCALL_ENTRY, {{NULL, -1}}},
@@ -96,7 +98,11 @@ static const struct dialect_row rows[] = {
 	{BOTH, "kvm_mmu_get_page", EV_KVM_MMU_GET_PAGE, {{"gfn", 0}}},
 #undef KVM
 
-	{BOTH, "block_rq_complete", EV_BLOCK_COMPLETE, {{NULL, 0}}},
+	{BOTH, "kvm_mmio", EV_KVM_MMIO, {{"type", -1}, {"gpa", 0}}},
+	{BOTH, "kvm_fast_mmio", EV_KVM_MMIO, {{NULL, 2}, {"gpa", 0}}},
+	{BOTH, "block_rq_insert", EV_BLOCK_ISSUE, {{"dev", -1}, {"sector", -1}, {"bytes", 0}, {NULL, -1}, {NULL, 1}}},
+	{BOTH, "block_rq_issue", EV_BLOCK_ISSUE, {{"dev", -1}, {"sector", -1}, {"bytes", 0}, {NULL, -1}, {NULL, 0}}},
+	{BOTH, "block_rq_complete", EV_BLOCK_COMPLETE, {{"dev", -1}, {"sector", -1}}},
 	{FTRACE, "net_dev_start_xmit", EV_NET_XMIT, {{NULL, 0}}},
 	{LTTNG, "net_dev_queue", EV_NET_XMIT, {{NULL, 0}}},
 

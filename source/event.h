@@ -96,7 +96,12 @@
 	X(KVM_SET_IRQ, "kvm_set_irq")                                                              \
 	/* icr_low, dest_id: a vCPU sends an interrupt to others */                                \
 	X(KVM_APIC_IPI, "kvm_apic_ipi")                                                            \
-	/* no arguments: a block device is done with a request */                                  \
+	/* type (2: a write), gpa: a guest touched a device's memory */                            \
+	X(KVM_MMIO, "kvm_mmio")                                                                    \
+	/* dev, sector (-1: none, of a flush), bytes, write (1; 0 no; -1: field rwbs tells), and 1    \
+	 * when it only goes into a scheduler's queue, 0 when its device gets it */                \
+	X(BLOCK_ISSUE, "block_issue")                                                              \
+	/* dev, sector: a block device is done with a request */                                   \
 	X(BLOCK_COMPLETE, "block_complete")                                                        \
 	/* no arguments: a packet is handed to a network device */                                 \
 	X(NET_XMIT, "net_xmit")                                                                    \
@@ -104,6 +109,10 @@
 	X(KVM_MMU_GET_PAGE, "kvm_mmu_get_page")                                                    \
 	/* vcpu_id, tsc_timestamp, system_time, tsc_to_system_mul, tsc_shift */                    \
 	X(KVM_PVCLOCK_UPDATE, "kvm_pvclock_update")                                                \
+	/* cr3 (PCID and all), tid and tgid of the vCPU's thread, vmcb12 (address of the nested        \
+	 * guest's, 0: the VM itself), rip in the guest: at its next exit the vCPU will be in another  \
+	 * address space than at the one that is now, or was last */                                 \
+	X(GUEST_CR3, "guest_cr3")                                                                  \
 	/* guest side of a sync hypercall, before and after it: nr, a0, a1, a2, a3 as the parent's \
 	 * kvm_hypercall shows them */                                                             \
 	X(SYNC_REQUEST, "sync_request")                                                            \
@@ -120,8 +129,9 @@
 	X(STATEDUMP_END, "statedump_end")                                                          \
 	/* kind (0 point, 1 begin, 2 end), id (0 none); text is a raw field.  What a guest marked. */ \
 	X(MARK, "mark")                                                                            \
-	/* level is a raw field */                                                                \
-	X(INITCALL_LEVEL, "initcall_level")                                                        \
+	/* no arguments: the type's name says whether a level or an initcall begins, or one ends;  \
+	 * level, func and ret are raw fields */                                                   \
+	X(INITCALL, "initcall")                                                                    \
 	/* no arguments: text that somebody wrote into the trace; source/state_line.h reads it */  \
 	X(STATE_LINE, "state_line")
 

@@ -13,10 +13,15 @@
 #define ISA_SVM 2
 
 #define SVM_EXIT_HLT 0x78
+#define SVM_EXIT_IOIO 0x7b
+#define SVM_EXIT_NPF 0x400
 #define SVM_EXIT_VMRUN 0x80
 #define SVM_EXIT_VMLOAD 0x82
 #define SVM_EXIT_CLGI 0x85
 #define VMX_EXIT_HLT 12
+#define VMX_EXIT_IO 30
+#define VMX_EXIT_EPT_VIOLATION 48
+#define VMX_EXIT_EPT_MISCONFIG 49
 #define VMX_EXIT_VMCLEAR 19
 #define VMX_EXIT_VMLAUNCH 20
 #define VMX_EXIT_VMRESUME 24
@@ -26,6 +31,15 @@
 static inline bool exit_halts(int64_t reason, int64_t isa)
 {
 	return reason == (isa == ISA_VMX ? VMX_EXIT_HLT : SVM_EXIT_HLT);
+}
+
+/* It touched memory or a port that is not its own: a device is told of something, maybe. */
+static inline bool exit_may_kick(int64_t reason, int64_t isa)
+{
+	if (isa == ISA_VMX)
+		return reason == VMX_EXIT_IO || reason == VMX_EXIT_EPT_VIOLATION ||
+		       reason == VMX_EXIT_EPT_MISCONFIG;
+	return reason == SVM_EXIT_NPF || reason == SVM_EXIT_IOIO;
 }
 
 /* The guest tried to start a guest of its own. */

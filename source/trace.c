@@ -128,6 +128,39 @@ int trace_take(struct trace *t, struct trace *part, struct error *err)
 	return 0;
 }
 
+int trace_add_type(struct trace *t, const struct event_type *type)
+{
+	struct event_type *types;
+
+	if (t->nr_types >= UINT16_MAX)
+		return -EFBIG;
+	types = calloc(t->nr_types + 1, sizeof(*types));
+	if (!types)
+		return -ENOMEM;
+	if (t->nr_types)
+		memcpy(types, t->types, t->nr_types * sizeof(*types));
+	types[t->nr_types] = *type;
+	if (t->own_types) {
+		free(t->types);
+	} else {
+		t->own_types = t->types;
+		t->nr_own_types = t->nr_types;
+	}
+	t->types = types;
+	t->nr_types++;
+	return 0;
+}
+
+/* Its own types are the reader's again. */
+static void types_from(struct trace *t)
+{
+	if (!t->own_types)
+		return;
+	free(t->types);
+	t->types = t->own_types;
+	t->nr_types = t->nr_own_types;
+}
+
 /* Its own streams are the reader's again. */
 static void part_from(struct trace *t)
 {
@@ -144,6 +177,7 @@ void trace_release(struct trace *t)
 	if (!t)
 		return;
 	part_from(t);
+	types_from(t);
 	t->ops->release(t);
 	problems_release(&t->problems);
 	free((char *)t->path);

@@ -165,6 +165,8 @@ struct trace {
 	struct trace *part;         /* owned: joined to this one; see trace_join() */
 	struct stream *own_streams; /* without those of parts, when there are parts */
 	unsigned nr_own_streams;
+	struct event_type *own_types; /* the reader's, when trace_add_type() has made others */
+	unsigned nr_own_types;
 };
 
 /* Opens a trace.dat file, a directory that holds a CTF "metadata" file, or a file of a guest's blocks
@@ -182,6 +184,10 @@ int trace_join(struct trace *t, struct trace *part, struct error *err);
 
 /* The same without a look at what they are: for readers that make @part fit. */
 int trace_take(struct trace *t, struct trace *part, struct error *err);
+
+/* Adds a type, for events that only a part has; what @type points to must live as long as @t.
+ * Before anybody uses @t.  -ENOMEM; -EFBIG: there are as many as an event can name. */
+int trace_add_type(struct trace *t, const struct event_type *type);
 
 /* True when @path looks like something trace_open() takes (magic bytes; a directory with a
  * metadata file).  Never reports an error. */
@@ -266,6 +272,9 @@ struct trace_ops {
 			   struct field_value *out);
 	size_t (*event_print)(const struct stream *s, const struct event *e, char *buf,
 			      size_t room);
+	/* The kernel's functions, as /proc/kallsyms lists them; NULL when there are none.  NULL
+	 * itself: there never are.  See source/symbols.h. */
+	const char *(*symbols)(struct trace *t, size_t *len_bytes);
 };
 
 extern const struct trace_ops ctf_trace_ops;

@@ -32,8 +32,8 @@ static int make_room(struct cells *c, size_t values)
 	return 0;
 }
 
-int cells_query(struct cells *c, const struct lines *lines, unsigned first, unsigned nr,
-		int64_t begin, int64_t end, unsigned pixels)
+int cells_query(struct cells *c, struct sonde_run *run, const struct line *const *lines,
+		unsigned nr, int64_t begin, int64_t end, unsigned pixels)
 {
 	uint32_t *attrs = calloc((size_t)nr + 1, sizeof(*attrs));
 	unsigned nr_attrs = 0;
@@ -41,8 +41,8 @@ int cells_query(struct cells *c, const struct lines *lines, unsigned first, unsi
 
 	map_clear(&c->rows);
 	c->pixels = pixels;
-	for (unsigned i = first; i < first + nr && i < lines->nr && !ret; i++) {
-		uint32_t attr = lines->list[i].attr;
+	for (unsigned i = 0; i < nr && !ret; i++) {
+		uint32_t attr = lines[i]->attr;
 
 		if (attr == SONDE_NO_ATTR || map_get(&c->rows, attr))
 			continue;
@@ -52,7 +52,7 @@ int cells_query(struct cells *c, const struct lines *lines, unsigned first, unsi
 	if (!ret)
 		ret = make_room(c, (size_t)nr_attrs * pixels + 1);
 	if (!ret && nr_attrs)
-		ret = sonde_pixels(lines->run, attrs, nr_attrs, begin, end, pixels, take, c);
+		ret = sonde_pixels(run, attrs, nr_attrs, begin, end, pixels, take, c);
 	free(attrs);
 	return ret;
 }
@@ -126,6 +126,7 @@ struct look value_look(struct sonde_run *run, const struct line *line, uint32_t 
 		look.matches = filter_thread_state(filter, line->thread, value);
 		break;
 	case LINE_GROUP:
+	case LINE_EXITS:
 		break;
 	}
 	return look;

@@ -17,9 +17,9 @@ struct cells {
 	size_t room;
 };
 
-/* The lines [@first, @first + @nr) in [@begin, @end); 0 or -errno. */
-int cells_query(struct cells *c, const struct lines *lines, unsigned first, unsigned nr,
-		int64_t begin, int64_t end, unsigned pixels);
+/* These lines in [@begin, @end); 0 or -errno. */
+int cells_query(struct cells *c, struct sonde_run *run, const struct line *const *lines,
+		unsigned nr, int64_t begin, int64_t end, unsigned pixels);
 void cells_release(struct cells *c);
 
 /* The value of @line there, with what it is limited to taken into account; 0 nothing. */

@@ -188,12 +188,32 @@ static void say_all(struct sheet *sheet)
 	}
 }
 
+/* The bar at the cursor, in numbers. */
+static void say_exits(struct sheet *sheet, const struct line *line)
+{
+	struct scene *s = sheet->s;
+	char each[UNIT_TEXT], here[UNIT_TEXT], most[UNIT_TEXT];
+	struct layout l;
+	uint32_t n;
+
+	scene_layout(s, &l);
+	n = exits_count(&s->exits, line, view_column(&s->view, s->view.cursor, l.cells), l.cells);
+	if (!s->exits.nr)
+		return;
+	say(sheet, TTY_BOLD, "%s%s exits in %s; the highest bar is %s",
+	    s->exits.about ? "about " : "", unit_count(here, n),
+	    length_text(s, (s->view.end - s->view.begin) / (ns_t)s->exits.nr, each),
+	    unit_count(most, s->exits.most));
+}
+
 void details_draw(struct scene *s, unsigned row, unsigned nr)
 {
 	struct sheet sheet = {s, row, row + nr};
 	const struct line *line = s->chosen < s->lines.nr ? &s->lines.list[s->chosen] : NULL;
 	struct sonde_cpu cpu;
 
+	if (line && line->kind == LINE_EXITS)
+		say_exits(&sheet, line);
 	if (!line || line->kind == LINE_GROUP)
 		say_all(&sheet);
 	else if (line->kind == LINE_CPU && !sonde_cpu(s->run, line->cpu, &cpu))

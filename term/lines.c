@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* strcasestr */
 #include "term/lines.h"
+#include "report/moment.h"
 #include "sonde/facts.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@ enum topic {
 	TOPIC_THREADS,
 	TOPIC_ALL_THREADS,
 	TOPIC_THREAD,
+	TOPIC_EXITS,
 };
 
 static uint64_t id_of(enum topic topic, int64_t row, int64_t cpu)
@@ -126,24 +128,35 @@ static void add_physical(struct lines *l, enum topic topic, int64_t row, unsigne
 	}
 }
 
+/* What there is to be seen of a vCPU. */
+static const struct vcpu_line {
+	enum line_kind kind;
+	enum topic topic;
+	const char *attr, *note;
+} vcpu_lines[] = {
+	{LINE_VCPU, TOPIC_VCPU, "state", "state"},
+	{LINE_EXITS, TOPIC_EXITS, "exit", "exits"},
+	{LINE_TASK, TOPIC_TASK, "task", "thread"},
+};
+
 static void add_vcpu_line(struct lines *l, int64_t cpu, const struct sonde_cpu *c, unsigned depth,
-			  bool task)
+			  const struct vcpu_line *what)
 {
-	uint32_t attr = sonde_attr_of_cpu(l->run, cpu, task ? "task" : "state");
+	uint32_t attr = sonde_attr_of_cpu(l->run, cpu, what->attr);
 	struct line *line;
 
 	if (attr == SONDE_NO_ATTR)
 		return;
-	line = add(l, task ? LINE_TASK : LINE_VCPU, id_of(task ? TOPIC_TASK : TOPIC_VCPU, cpu, -1),
-		   depth, c->machine);
+	line = add(l, what->kind, id_of(what->topic, cpu, -1), depth, c->machine);
 	if (!line)
 		return;
 	if (c->number < 0)
 		snprintf(line->label, sizeof(line->label), "vCPUs");
 	else
 		snprintf(line->label, sizeof(line->label), "vCPU %d", c->number);
-	snprintf(line->note, sizeof(line->note), "%s", task ? "thread" : "state");
-	line->attr = attr;
+	snprintf(line->note, sizeof(line->note), "%s", what->note);
+	if (what->kind != LINE_EXITS)
+		line->attr = attr;
 	line->cpu = cpu;
 }
 
@@ -157,8 +170,8 @@ static void add_vcpus(struct lines *l, int64_t machine, unsigned depth)
 
 		sonde_cpu(l->run, cpu, &c);
 		number = c.number;
-		add_vcpu_line(l, cpu, &c, depth, false);
-		add_vcpu_line(l, cpu, &c, depth, true);
+		for (unsigned i = 0; i < ARRAY_SIZE(vcpu_lines); i++)
+			add_vcpu_line(l, cpu, &c, depth, &vcpu_lines[i]);
 	}
 }
 
@@ -171,7 +184,8 @@ static void add_containers(struct lines *l, int64_t machine, unsigned depth)
 		struct sonde_pid_ns ns;
 		char label[96];
 
-		if (sonde_pid_ns(l->run, row, &ns) || ns.machine != machine || ns.parent < 0)
+		if (sonde_pid_ns(l->run, row, &ns) || ns.machine != machine ||
+		    !is_container(l->run, row))
 			continue;
 		sonde_pid_ns_label(l->run, row, label, sizeof(label));
 		if (add_group(l, id, depth, machine, label, "container", false))

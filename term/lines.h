@@ -19,6 +19,7 @@ enum line_kind {
 	LINE_VCPU,   /* a vCPU's state */
 	LINE_TASK,   /* the thread on a vCPU, as its own kernel sees it */
 	LINE_THREAD, /* a thread's state */
+	LINE_EXITS,  /* how often a vCPU left its guest: no attribute, term/exits.h counts */
 };
 
 struct line {

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAMES_LEAST 14
@@ -24,6 +25,8 @@ void scene_layout(const struct scene *s, struct layout *out)
 	out->cells = columns - out->names;
 	out->details = rows < 12 ? 1 : rows / 4 < 9 ? rows / 4 : 9;
 	out->lines = rows > around + out->details ? rows - around - out->details : 1;
+	out->pins = s->nr_pins < out->lines / 2 ? s->nr_pins : out->lines / 2;
+	out->lines -= out->pins;
 }
 
 static bool has_letters(const struct scene *s)
@@ -109,6 +112,13 @@ static void draw_axis(const struct scene *s, const struct layout *l)
 	bool reached = s->has_range && s->range_begin < v->end && s->range_end > v->begin;
 
 	draw_ticks(s, l);
+	for (unsigned i = 0; i < s->nr_bookmarks; i++) {
+		ns_t t = s->bookmarks[i].t;
+
+		if (t >= v->begin && t < v->end)
+			tty_put(s->tty, 1, l->names + view_column(v, t, l->cells), 1, TTY_KEY,
+				false, blocks ? "⚑" : "#");
+	}
 	for (unsigned x = reached ? view_column(v, s->range_begin, l->cells) : l->cells;
 	     x <= view_column(v, s->range_end, l->cells) && x < l->cells; x++)
 		tty_put(s->tty, 1, l->names + x, 1, TTY_BOLD, false, blocks ? "━" : "=");
@@ -208,14 +218,33 @@ static void draw_cursor(struct scene *s, const struct layout *l, unsigned row,
 		   tty_has_blocks(s->tty) ? "│" : "|");
 }
 
-static void draw_line(struct scene *s, const struct layout *l, unsigned row, unsigned index)
+/* A bar in each column, as high as the highest on the screen where it is as much. */
+static void draw_exits(const struct scene *s, const struct layout *l, unsigned row,
+		       const struct line *line)
 {
-	const struct line *line = &s->lines.list[index];
+	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const digits[] = {"1", "2", "3", "4", "5", "6", "7", "8"};
+	const char *const *marks = tty_has_blocks(s->tty) ? bars : digits;
+
+	for (unsigned x = 0; x < l->cells; x++) {
+		uint32_t n = exits_count(&s->exits, line, x, l->cells);
+
+		if (n)
+			tty_put(s->tty, row, l->names + x, 1, TTY_PLAIN, false,
+				marks[((uint64_t)n * ARRAY_SIZE(bars) - 1) / s->exits.most]);
+	}
+}
+
+static void draw_line(struct scene *s, const struct layout *l, unsigned row,
+		      const struct line *line, bool chosen)
+{
 	unsigned per = scene_pixels_per_column(s);
 	bool safe = s->palette == PALETTE_SAFE;
 
-	draw_name(s, l, row, line, index == s->chosen);
-	if (line->kind == LINE_GROUP)
+	draw_name(s, l, row, line, chosen);
+	if (line->kind == LINE_EXITS)
+		draw_exits(s, l, row, line);
+	if (line->kind == LINE_GROUP || line->kind == LINE_EXITS)
 		return;
 	for (unsigned x = 0; x < l->cells; x++) {
 		struct look left =
@@ -249,20 +278,40 @@ static void scroll_to_chosen(struct scene *s, const struct layout *l)
 
 static void draw_separator(const struct scene *s, const struct layout *l, unsigned row)
 {
-	char when[64], text[160], more[48] = "";
+	char when[64], text[260], more[48] = "", note[96] = "";
 	unsigned shown = s->lines.nr - s->first < l->lines ? s->lines.nr - s->first : l->lines;
 
 	if (shown < s->lines.nr)
 		snprintf(more, sizeof(more), "   lines %u-%u of %u", s->first + 1, s->first + shown,
 			 s->lines.nr);
-	snprintf(text, sizeof(text), " at %s%s", scene_time(s, s->view.cursor, when, sizeof(when)),
-		 more);
+	for (unsigned i = 0; i < s->nr_bookmarks; i++) {
+		if (s->bookmarks[i].t == s->view.cursor)
+			snprintf(note, sizeof(note), "   bookmark %s", s->bookmarks[i].text);
+	}
+	snprintf(text, sizeof(text), " at %s%s%s",
+		 scene_time(s, s->view.cursor, when, sizeof(when)), note, more);
 	tty_put(s->tty, row, 0, l->columns, TTY_BAR, true, text);
+}
+
+/* The lines on the screen, from the top; returns how many. */
+static unsigned take_shown(const struct scene *s, const struct layout *l, const struct line **out)
+{
+	unsigned nr = 0;
+
+	while (nr < l->pins) {
+		out[nr] = &s->pins[nr];
+		nr++;
+	}
+	for (unsigned i = 0; i < l->lines && s->first + i < s->lines.nr; i++)
+		out[nr++] = &s->lines.list[s->first + i];
+	return nr;
 }
 
 int scene_draw(struct scene *s)
 {
+	const struct line **shown;
 	struct layout l;
+	unsigned nr;
 	int ret;
 
 	scene_layout(s, &l);
@@ -271,13 +320,22 @@ int scene_draw(struct scene *s)
 		view_show(&s->view, s->view.begin, s->view.end);
 	scroll_to_chosen(s, &l);
 	tty_clear(s->tty);
-	ret = cells_query(&s->cells, &s->lines, s->first, l.lines, s->view.begin, s->view.end,
+	shown = calloc(l.pins + l.lines, sizeof(*shown));
+	if (!shown)
+		return -ENOMEM;
+	nr = take_shown(s, &l, shown);
+	ret = cells_query(&s->cells, s->run, shown, nr, s->view.begin, s->view.end,
 			  l.cells * scene_pixels_per_column(s));
+	if (!ret)
+		ret = exits_query(&s->exits, s->run, shown, nr, s->view.begin, s->view.end,
+				  l.cells);
 	draw_title(s, &l);
 	draw_axis(s, &l);
-	for (unsigned i = 0; i < l.lines && s->first + i < s->lines.nr && !ret; i++)
-		draw_line(s, &l, 2 + i, s->first + i);
-	draw_separator(s, &l, 2 + l.lines);
-	details_draw(s, 3 + l.lines, l.details);
+	for (unsigned i = 0; i < nr && !ret; i++)
+		draw_line(s, &l, 2 + i, shown[i],
+			  i >= l.pins && s->first + i - l.pins == s->chosen);
+	draw_separator(s, &l, 2 + l.pins + l.lines);
+	details_draw(s, 3 + l.pins + l.lines, l.details);
+	free(shown);
 	return ret;
 }

@@ -3,6 +3,7 @@
 #define TERM_SCENE_H
 
 #include "term/cells.h"
+#include "term/exits.h"
 #include "term/tty.h"
 #include "term/view.h"
 
@@ -12,12 +13,20 @@
  *
  *	row 0          what is shown, the filter
  *	row 1          time axis, the cursor and the range
- *	...            names | lines of cells
+ *	...            names | lines of cells: those that are pinned, then the others
  *	separator      the moment under the cursor
  *	...            details: the full stack there
  *	last row       keys, a message, or what the user writes
  */
+#define PINS_MAX 8
+#define BOOKMARKS_MAX 100
+
 enum palette { PALETTE_USUAL, PALETTE_SAFE, PALETTE_LETTERS, NR_PALETTES };
+
+struct bookmark {
+	ns_t t;
+	char text[80];
+};
 
 struct scene {
 	struct sonde_run *run;
@@ -25,10 +34,15 @@ struct scene {
 	struct view view;
 	struct lines lines;
 	struct cells cells;
+	struct exits exits;
 	struct filter filter;
 	char filter_text[256];
-	unsigned chosen; /* line */
-	unsigned first;	 /* line on top */
+	unsigned chosen;	    /* line */
+	unsigned first;		    /* line on top */
+	struct line pins[PINS_MAX]; /* named as outside of the tree */
+	unsigned nr_pins;
+	struct bookmark bookmarks[BOOKMARKS_MAX]; /* in the order of time */
+	unsigned nr_bookmarks;
 	bool has_range;
 	ns_t range_begin, range_end;
 	enum palette palette;
@@ -41,7 +55,8 @@ struct layout {
 	unsigned rows, columns;
 	unsigned names;	  /* columns of names */
 	unsigned cells;	  /* columns of cells */
-	unsigned lines;	  /* rows of the picture */
+	unsigned pins;	  /* rows on top of the picture */
+	unsigned lines;	  /* rows of the picture below them */
 	unsigned details; /* rows below the separator */
 };
 
@@ -63,7 +78,8 @@ char *scene_time(const struct scene *s, ns_t t, char *buf, size_t room);
  */
 const char *scene_step(struct scene *s, bool forward, bool same);
 
-/* And the filter's term for the thread at the cursor, or else for the line's machine; false: none. */
+/* And the filter's term for the thread at the cursor, or else for the line's machine; false: none.
+ */
 bool scene_term(const struct scene *s, char *buf, size_t room);
 
 /* term/details.c: what is known of the chosen line at the cursor, from @row on, on at most @nr. */

@@ -33,6 +33,8 @@ const char *scene_step(struct scene *s, bool forward, bool same)
 	ns_t at = s->view.cursor;
 	uint32_t from;
 
+	if (line && line->kind == LINE_EXITS)
+		return "bars have no changes: choose another line of this vCPU";
 	if (!line || line->attr == SONDE_NO_ATTR)
 		return "a group does not change: choose a line of it";
 	if (sonde_at(s->run, line->attr, at, &now))

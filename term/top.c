@@ -277,7 +277,8 @@ static const struct help_line columns_help[] = {
 	{"GUESTS", "a CPU: code of VMs ran on it"},
 	{"HYPERV", "hypervisor and VMM; of a vCPU: on its behalf"},
 	{"IRQ", "interrupt handlers; of a vCPU: those of the machines around it"},
-	{"STOLEN, KEPT", "ready to run, but something else did: BY says what most"},
+	{"LOST", "a vCPU: it, or a vCPU that it runs on, was ready, but did not run"},
+	{"KEPT", "a thread: ready to run, but something else did; BY says what most"},
 	{"WAITS FOR", "halted or blocked: what ended most of it"},
 	{"IDLE, UNKN", "of a CPU; not known: also where events were lost"},
 };

@@ -12,14 +12,20 @@ static int built_without(struct error *err)
 		    "this program was built without BPF (tools/install-deps bpf, and make again)");
 }
 
-int hypercalls_bpf_open(struct hypercalls_bpf **out,
+int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks,
 			void (*take)(void *data, const struct hc_record *r), void *data,
 			struct error *err)
 {
+	(void)tasks;
 	(void)take;
 	(void)data;
 	*out = NULL;
 	return built_without(err);
+}
+
+const char *hypercalls_bpf_no_spaces(void)
+{
+	return "this program was built without BPF";
 }
 
 /* Nobody has one. */

@@ -84,8 +84,10 @@ def interrupt(run):
     else:
         sys.exit("no wait for a disk that ended with a process")
     who = row["thread"]
-    show("critpath", run, "--task", name_of(who), "--vm", who["machine"], "-n", "40", "--time",
-         f"{seconds(wait['at'])},{seconds(row['at'] + row['total'] + 1000)}")
+    window = f"{seconds(wait['at'])},{seconds(row['at'] + row['total'] + 1000)}"
+    if ask("report", run, "-s", "io_step", "--time", window)["io_step"]:
+        show("report", run, "-s", "io_step", "--time", window)
+    show("critpath", run, "--task", name_of(who), "--vm", who["machine"], "-n", "40", "--time", window)
 
 
 def main():

@@ -7,6 +7,9 @@
  * kvm_entry go by the address of the guest's instruction (fold_sites).  Whatever such a filter
  * drops although it is no part of a call is written here as a record of its own, so nothing gets
  * lost.
+ *
+ * Beside that it tells, at a vCPU's exit, when the guest's page table (CR3) is another one than when
+ * the same guest exited before: that is how processes of guests without a tracer are told apart.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +32,8 @@
 #define CALL_MAGIC 0x5348 /* channel/hypertrace.h */
 #define MARK_MAGIC 0x534d
 #define WAKE_EVERY 16 /* calls of places that are not folded yet */
+#define CR3_PAGE 0x000ffffffffff000ull /* without PCID and the bit that keeps the TLB */
+#define NESTED_CTL_NPT 1
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -37,6 +42,8 @@ uint64_t records_lost;
 uint32_t nr_sites;		    /* in fold_sites; 0 saves the look-ups */
 uint32_t knows_exits;		    /* exit reasons can be read: set with the first hypercall */
 const volatile uint64_t wake_bytes; /* user space is woken when so much waits */
+const volatile uint8_t folds_calls;
+const volatile uint8_t tells_spaces;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -51,6 +58,12 @@ struct {
 	__type(value, uint8_t);
 } fold_sites SEC(".maps");
 
+/* Where a guest was at its last exit. */
+struct space {
+	uint64_t page; /* of CR3; 0 none yet */
+	uint64_t vmcb12;
+};
+
 /* Of a vCPU's thread.  It may go to sleep, or to another CPU, between any two of its events. */
 struct thread {
 	struct hc_record exit; /* of the last exit; after kvm_hypercall: the call */
@@ -58,6 +71,9 @@ struct thread {
 	uint32_t unfolded; /* calls of places that are not in fold_sites */
 	uint8_t is_call;   /* a hypertrace call is under way */
 	uint8_t left_out;  /* the trace leaves this exit out */
+	uint8_t late;	   /* a record of a space was lost */
+	uint64_t told_ns;  /* last exit whose space is told, or was no news */
+	struct space own, nested;
 };
 
 struct {
@@ -149,6 +165,79 @@ static void fill_tsc(struct hc_record *r, struct kvm_vcpu *vcpu)
 	r->tsc_offset = (int64_t)vcpu->arch.l1_tsc_offset;
 }
 
+/*
+ * CR3 of what has just exited, as its CPU had it, and which nested guest that was (*@vmcb12, 0: the
+ * VM itself).  0: not known.  Without nested paging the CPU's CR3 is KVM's own, and KVM knows its
+ * guest's.
+ */
+static uint64_t read_space(struct kvm_vcpu *vcpu, uint64_t *vmcb12)
+{
+	struct vcpu_svm *svm = (void *)vcpu;
+	struct vmcb *vmcb;
+
+	*vmcb12 = 0;
+	if (!bpf_core_type_exists(struct vcpu_svm) || !bpf_core_field_exists(svm->vmcb01) ||
+	    !bpf_core_field_exists(svm->nested.vmcb12_gpa))
+		return 0;
+	if (bpf_core_field_exists(vcpu->arch.guest_state_protected) &&
+	    vcpu->arch.guest_state_protected)
+		return 0;
+	vmcb = BPF_CORE_READ(svm, vmcb);
+	if (vmcb != BPF_CORE_READ(svm, vmcb01.ptr))
+		*vmcb12 = BPF_CORE_READ(svm, nested.vmcb12_gpa);
+	else if (!(BPF_CORE_READ(vmcb, control.nested_ctl) & NESTED_CTL_NPT))
+		return vcpu->arch.cr3;
+	return BPF_CORE_READ(vmcb, save.cr3);
+}
+
+/* False: there was no room. */
+static bool emit_space(struct thread *t, struct kvm_vcpu *vcpu, uint64_t cr3, uint64_t vmcb12,
+		       uint64_t before_ns)
+{
+	struct hc_record *out = bpf_ringbuf_reserve(&ring, sizeof(*out), 0);
+
+	if (!out)
+		return false;
+	fill_exit(out, vcpu, ISA_SVM);
+	out->kind = HC_SPACE;
+	out->flags = t->late ? HC_LATE : 0;
+	out->nr = cr3;
+	out->args[0] = vmcb12;
+	out->args[1] = before_ns;
+	bpf_ringbuf_submit(out, wake_flags(t, out));
+	return true;
+}
+
+static void tell_space(struct kvm_vcpu *vcpu, uint32_t isa)
+{
+	struct space *s;
+	uint64_t cr3, vmcb12;
+	struct thread *t;
+	bool same_guest;
+
+	if (isa != ISA_SVM)
+		return;
+	cr3 = read_space(vcpu, &vmcb12);
+	if (!(cr3 & CR3_PAGE))
+		return;
+	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
+				 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t)
+		return;
+	s = vmcb12 ? &t->nested : &t->own;
+	same_guest = s->page && s->vmcb12 == vmcb12;
+	if (!same_guest || s->page != (cr3 & CR3_PAGE)) {
+		if (!emit_space(t, vcpu, cr3, vmcb12, same_guest ? t->told_ns : 0)) {
+			t->late = 1; /* the next exit tries again */
+			return;
+		}
+		t->late = 0;
+		s->page = cr3 & CR3_PAGE;
+		s->vmcb12 = vmcb12;
+	}
+	t->told_ns = bpf_ktime_get_ns();
+}
+
 SEC("tp_btf/kvm_exit")
 int BPF_PROG(on_exit, struct kvm_vcpu *vcpu, uint32_t isa)
 {
@@ -156,7 +245,11 @@ int BPF_PROG(on_exit, struct kvm_vcpu *vcpu, uint32_t isa)
 	bool known;
 
 	/* Newer verifiers take any argument of a tracepoint for one that may be NULL. */
-	if (!vcpu || !may_be_hypercall(vcpu, isa, &known))
+	if (!vcpu)
+		return 0;
+	if (tells_spaces)
+		tell_space(vcpu, isa);
+	if (!folds_calls || !may_be_hypercall(vcpu, isa, &known))
 		return 0;
 	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
 				 BPF_LOCAL_STORAGE_GET_F_CREATE);

@@ -16,6 +16,8 @@ struct kvm_vcpu_arch {
 	uint64_t last_guest_tsc;
 	uint64_t l1_tsc_offset;
 	uint64_t l1_tsc_scaling_ratio;
+	unsigned long cr3;
+	bool guest_state_protected;
 };
 
 /* What a VM's memory is, by guest-physical pages. */
@@ -64,15 +66,31 @@ struct task_struct {
 /* AMD; in the module kvm_amd. */
 struct vmcb_control_area {
 	uint32_t exit_code;
+	uint64_t nested_ctl;
+};
+
+struct vmcb_save_area {
+	uint64_t cr3;
 };
 
 struct vmcb {
 	struct vmcb_control_area control;
+	struct vmcb_save_area save;
+};
+
+struct kvm_vmcb_info {
+	struct vmcb *ptr;
+};
+
+struct svm_nested_state {
+	uint64_t vmcb12_gpa;
 };
 
 struct vcpu_svm {
 	struct kvm_vcpu vcpu;
 	struct vmcb *vmcb;
+	struct kvm_vmcb_info vmcb01;
+	struct svm_nested_state nested;
 };
 
 /* Intel; in the module kvm_intel. */

@@ -34,6 +34,9 @@ static int __init sonde_guest_init(void)
 		       events);
 		return ret;
 	}
+	ret = stolen_check();
+	if (ret)
+		return ret;
 	ret = streams_open(channel);
 	if (ret)
 		return ret;
@@ -48,22 +51,17 @@ static int __init sonde_guest_init(void)
 	if (ret)
 		goto out_probes;
 	functions_begin();
-	/* Last what users can reach: they may do so at once. */
+	/* Last what users can reach, for they may do so at once: with a device there, no failure. */
 	ret = control_add();
 	if (ret)
 		goto out_functions;
 	ret = streams_channel()->readable ? chardev_add() : 0;
 	if (ret)
 		goto out_control;
-	ret = stolen_add();
-	if (ret)
-		goto out_chardev;
+	stolen_add();
 	pr_info("channel %s\n", streams_channel()->name);
 	return 0;
 
-out_chardev:
-	if (streams_channel()->readable)
-		chardev_remove();
 out_control:
 	control_remove();
 out_functions:

@@ -262,20 +262,25 @@ void stolen_end(void)
 	announce(ST_GONE);
 }
 
-int stolen_add(void)
+int stolen_check(void)
 {
-	int ret;
-
 	if (stolen_kib % 4 || stolen_kib > 1024) {
 		pr_err("stolen_kib=%u is no multiple of 4 up to 1024\n", stolen_kib);
 		return -EINVAL;
 	}
+	return 0;
+}
+
+void stolen_add(void)
+{
+	int ret;
+
 	if (!stolen_kib || !hypercalls_work())
-		return 0;
+		return;
 	if (alloc_region()) {
 		pr_warn("no memory in one piece for /dev/sonde_stolen; a smaller stolen_kib may "
 			"do\n");
-		return 0;
+		return;
 	}
 	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "sonde/stolen:online", cpu_prepare, NULL);
 	if (ret < 0)
@@ -284,12 +289,12 @@ int stolen_add(void)
 	register_reboot_notifier(&reboot_block);
 	ret = misc_register(&device);
 	if (!ret)
-		return 0;
+		return;
 	unregister_reboot_notifier(&reboot_block);
 	cpuhp_remove_state_nocalls(hotplug_state);
 out_region:
 	free_region();
-	return ret;
+	pr_warn("there is no /dev/sonde_stolen: error %d\n", ret);
 }
 
 void stolen_remove(void)

@@ -8,8 +8,11 @@
  * device, and may write while it is open: where nobody looks nothing is done.
  */
 
-/* 0 where there can be none, too: no such device is there then. */
-int stolen_add(void);
+/* Are the parameters good?  0 or -EINVAL. */
+int stolen_check(void);
+
+/* Where there can be none, there is no such device.  Never fails: other devices may be open by now. */
+void stolen_add(void);
 
 /* Takes the memory back from the host: may take seconds, when it does not answer. */
 void stolen_remove(void);

@@ -115,6 +115,16 @@ static int dat_open(struct trace *t, struct error *err)
 	return 0;
 }
 
+static const char *dat_symbols(struct trace *t, size_t *len_bytes)
+{
+	struct dat *d = t->reader;
+	const struct bytes *b = &d->file.tables[DAT_SYMBOLS];
+
+	dat_section_symbols(&d->file);
+	*len_bytes = b->bad ? 0 : b->len_bytes;
+	return b->bad ? NULL : (const char *)b->data;
+}
+
 const struct trace_ops dat_trace_ops = {
 	.probe = dat_file_probe,
 	.open = dat_open,
@@ -124,4 +134,5 @@ const struct trace_ops dat_trace_ops = {
 	.cursor_release = dat_cursor_release,
 	.event_field = dat_event_field,
 	.event_print = dat_event_print,
+	.symbols = dat_symbols,
 };

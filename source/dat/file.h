@@ -50,7 +50,7 @@ struct dat_stat {
 };
 
 /* The parts that hold tables, unpacked, in the file's own layout.  Bad when not there. */
-enum dat_table { DAT_HEADERS, DAT_FTRACE_FORMATS, DAT_EVENT_FORMATS, DAT_CMDLINES, DAT_NR_TABLES };
+enum dat_table { DAT_HEADERS, DAT_FTRACE_FORMATS, DAT_EVENT_FORMATS, DAT_CMDLINES, DAT_SYMBOLS, DAT_NR_TABLES };
 
 struct dat_file {
 	struct trace *trace; /* takes the problems, and what the options say */
@@ -68,6 +68,7 @@ struct dat_file {
 	struct dat_stat *stats;  /* CPUSTAT, newest first */
 	const char *stat_buffer; /* the buffer that the next CPUSTAT is about */
 	struct bytes tables[DAT_NR_TABLES];
+	uint64_t symbols_section; /* version 7: where DAT_SYMBOLS is unpacked from when it is wanted */
 	struct dat_buffer *buffers; /* in the arena; [0] is the top buffer */
 	unsigned nr_buffers;
 };
@@ -99,6 +100,9 @@ void dat_section_table(struct dat_file *f, uint64_t offset_bytes, uint16_t id,
 
 /* Reads a section of any kind that was found by its place, if that was not done before. */
 void dat_section_found(struct dat_file *f, uint64_t offset_bytes, uint16_t id);
+
+/* Unpacks DAT_SYMBOLS, if that was not done before. */
+void dat_section_symbols(struct dat_file *f);
 
 /* Version 7: looks for the sections that the options no longer lead to, from @first on. */
 void dat_salvage(struct dat_file *f, uint64_t first);

@@ -26,6 +26,7 @@ enum option_id {
 	OPTION_HEADER_INFO = 16,
 	OPTION_FTRACE_EVENTS = 17,
 	OPTION_EVENT_FORMATS = 18,
+	OPTION_KALLSYMS = 19,
 	OPTION_CMDLINES = 21,
 	OPTION_BUFFER_TEXT = 22,
 };
@@ -351,9 +352,19 @@ void dat_section_found(struct dat_file *f, uint64_t offset_bytes, uint16_t id)
 		if (tables[i].id == id)
 			dat_section_table(f, offset_bytes, id, tables[i].table);
 	}
+	/* Large, and seldom wanted. */
+	if (id == OPTION_KALLSYMS && !f->symbols_section)
+		f->symbols_section = offset_bytes;
 }
 
-/* What is not here (hooks, process maps, kallsyms, printk formats) decodes no event. */
+void dat_section_symbols(struct dat_file *f)
+{
+	if (f->symbols_section)
+		dat_section_table(f, f->symbols_section, OPTION_KALLSYMS, DAT_SYMBOLS);
+	f->symbols_section = 0;
+}
+
+/* What is not here (hooks, process maps, printk formats) decodes no event. */
 static const struct {
 	uint16_t id;
 	const char *name;
@@ -380,6 +391,8 @@ static void option_read(struct dat_file *f, uint16_t id, struct bytes *b, uint64
 		if (tables[i].id == id && bytes_left(b) >= 8)
 			dat_section_found(f, bytes_u64(b), id);
 	}
+	if (id == OPTION_KALLSYMS && bytes_left(b) >= 8)
+		dat_section_found(f, bytes_u64(b), id);
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		if (options[i].id != id)
 			continue;

@@ -18,7 +18,7 @@
 #define SVM_EXIT_VMMCALL 0x81
 #define VMX_EXIT_VMCALL 18
 
-enum what { WHAT_LOST, WHAT_EXIT, WHAT_CALL, WHAT_ENTRY, WHATS };
+enum what { WHAT_LOST, WHAT_EXIT, WHAT_CALL, WHAT_ENTRY, WHAT_SPACE, WHATS };
 
 /* An event, by the record that it is from. */
 struct ref {
@@ -45,6 +45,7 @@ struct folded {
 	struct moment *moments; /* in the arena, in order */
 	size_t nr_moments;
 	uint64_t unplaced; /* records without a time */
+	uint64_t late;	   /* changes of address space that were told at a later exit */
 };
 
 static bool folded_probe(const char *path)
@@ -222,8 +223,14 @@ static uint64_t begin_of(const struct trace *host)
 
 static int add(struct folded *f, uint64_t tick, size_t record, uint32_t cpu, enum what what)
 {
-	if (cpu >= TRACE_CPUS_MAX || tick < f->from || (what != WHAT_LOST && f->type[what] < 0))
+	if (cpu >= TRACE_CPUS_MAX || (what != WHAT_LOST && f->type[what] < 0))
 		return 0;
+	if (tick < f->from) {
+		/* An address space stays until another is told. */
+		if (what != WHAT_SPACE)
+			return 0;
+		tick = f->from;
+	}
 	if (f->nr_refs == f->room) {
 		size_t room = f->room ? f->room * 2 : 1024;
 		struct ref *grown = reallocarray(f->refs, room, sizeof(*grown));
@@ -253,17 +260,36 @@ static int add_call(struct folded *f, const struct hc_record *r, size_t i, uint6
 	return ret;
 }
 
+/*
+ * An exit shows what its guest came to since its exit before.  That is when the event is: as a rule
+ * it is what ends an exit, an interrupt above all, that lets the guest's kernel switch.
+ */
+static int add_space(struct folded *f, const struct hc_record *r, size_t i, uint64_t tick)
+{
+	uint64_t before;
+
+	f->late += !!(r->flags & HC_LATE);
+	if (r->args[1] && r->args[1] < r->time_ns) {
+		before = r->args[1];
+		if (f->ticks_are_ns || tick_of_ns(f, r->args[1], &before))
+			tick = before;
+	}
+	return add(f, tick, i, r->cpu, WHAT_SPACE);
+}
+
 static int add_record(struct folded *f, const struct hc_record *r, size_t i)
 {
 	uint64_t begin, entry;
 	int ret = 0;
 
-	if (r->kind < HC_CALL || r->kind > HC_ENTRY)
+	if ((r->kind < HC_CALL || r->kind > HC_ENTRY) && r->kind != HC_SPACE)
 		return 0;
 	if (!ticks_of(f, r, &begin, &entry)) {
 		f->unplaced++;
 		return 0;
 	}
+	if (r->kind == HC_SPACE)
+		return add_space(f, r, i, begin);
 	if (r->lost)
 		ret = add(f, begin, i, r->cpu, WHAT_LOST);
 	if (ret)
@@ -305,6 +331,11 @@ static int list_events(struct trace *t)
 	if (lost)
 		trace_problem(t, "%s: %llu hypertrace calls were lost by the recorder", t->path,
 			      (unsigned long long)lost);
+	if (f->late)
+		trace_problem(t,
+			      "%s: %llu times a vCPU went to another address space before the "
+			      "exit that told so: the recorder had no room",
+			      t->path, (unsigned long long)f->late);
 	if (f->unplaced)
 		trace_problem(t, "%s: %llu records have no time on the trace's clock", t->path,
 			      (unsigned long long)f->unplaced);
@@ -371,6 +402,43 @@ static int type_of_kind(const struct trace *t, uint16_t kind)
 	return -1;
 }
 
+static const struct field_desc space_fields[] = {
+	{"cr3", FIELD_UINT},	{"tid", FIELD_UINT}, {"tgid", FIELD_UINT},
+	{"vmcb12", FIELD_UINT}, {"rip", FIELD_UINT},
+};
+
+static bool has_spaces(const struct folded *f)
+{
+	struct hc_record r;
+
+	for (size_t i = 0; i < f->nr_records; i++) {
+		record_at(f, i, &r);
+		if (r.kind == HC_SPACE)
+			return true;
+	}
+	return false;
+}
+
+/* No tracer has such events: the host's trace gets a type for them. */
+static int add_space_type(struct trace *host, struct folded *f)
+{
+	static const struct event_type type = {
+		.name = "guest_cr3",
+		.id = UINT64_MAX,
+		.kind = EV_GUEST_CR3,
+		.syscall = -1,
+		.system = "sonde",
+		.fields = space_fields,
+		.nr_fields = ARRAY_SIZE(space_fields),
+	};
+	int ret = 0;
+
+	if (has_spaces(f) && type_of_kind(host, EV_GUEST_CR3) < 0)
+		ret = trace_add_type(host, &type);
+	f->type[WHAT_SPACE] = type_of_kind(host, EV_GUEST_CR3);
+	return ret == -EFBIG ? 0 : ret;
+}
+
 int folded_attach(struct trace *host, struct trace *part, struct error *err)
 {
 	struct folded *f = part->reader;
@@ -383,11 +451,13 @@ int folded_attach(struct trace *host, struct trace *part, struct error *err)
 	f->type[WHAT_EXIT] = type_of_kind(host, EV_KVM_EXIT);
 	f->type[WHAT_CALL] = type_of_kind(host, EV_KVM_HYPERCALL);
 	f->type[WHAT_ENTRY] = type_of_kind(host, EV_KVM_ENTRY);
-	if (f->type[WHAT_CALL] < 0)
+	ret = add_space_type(host, f);
+	if (f->type[WHAT_CALL] < 0 && f->type[WHAT_SPACE] < 0)
 		return fail(err, -EINVAL, "%s: %s does not know kvm_hypercall", part->path,
 			    host->path);
 	f->from = begin_of(host);
-	ret = find_moments(f);
+	if (!ret)
+		ret = find_moments(f);
 	if (!ret)
 		ret = list_events(part);
 	if (!ret)
@@ -442,6 +512,16 @@ static void fill(const struct folded *f, const struct ref *ref, struct event *e)
 		for (unsigned i = 0; i < 4; i++)
 			e->arg[1 + i] = (int64_t)r.args[i];
 		break;
+	case WHAT_SPACE:
+		/* Who runs on the CPU is the trace's word: it has the better clock. */
+		e->tid = -1;
+		e->kind = EV_GUEST_CR3;
+		e->arg[0] = (int64_t)r.nr;
+		e->arg[1] = (int32_t)r.tid;
+		e->arg[2] = (int32_t)r.tgid;
+		e->arg[3] = (int64_t)r.args[0];
+		e->arg[4] = (int64_t)r.rip;
+		break;
 	default:
 		e->kind = EV_KVM_ENTRY;
 		e->arg[0] = r.vcpu_id;
@@ -457,6 +537,7 @@ static bool is_wanted(const struct cursor *c, const struct ref *ref)
 		[WHAT_EXIT] = WANT(KVM_EXIT),
 		[WHAT_CALL] = WANT(KVM_HYPERCALL),
 		[WHAT_ENTRY] = WANT(KVM_ENTRY),
+		[WHAT_SPACE] = WANT(GUEST_CR3),
 	};
 
 	return ref->tick >= c->from &&
@@ -497,6 +578,7 @@ static const char *const field_names[WHATS][EVENT_ARGS] = {
 	[WHAT_EXIT] = {"exit_reason", "vcpu_id", "guest_rip", "isa"},
 	[WHAT_CALL] = {"nr", "a0", "a1", "a2", "a3"},
 	[WHAT_ENTRY] = {"vcpu_id", "rip"},
+	[WHAT_SPACE] = {"cr3", "tid", "tgid", "vmcb12", "rip"},
 };
 
 static enum what what_of(const struct event *e)
@@ -504,6 +586,7 @@ static enum what what_of(const struct event *e)
 	return e->kind == EV_KVM_EXIT	     ? WHAT_EXIT
 	       : e->kind == EV_KVM_HYPERCALL ? WHAT_CALL
 	       : e->kind == EV_KVM_ENTRY     ? WHAT_ENTRY
+	       : e->kind == EV_GUEST_CR3     ? WHAT_SPACE
 					     : WHAT_LOST;
 }
 

@@ -8,7 +8,8 @@
  * The hypertrace calls of a host that are not in its trace but, folded, in a file beside it
  * (docs/formats/hypercalls.md).  Opened, that file is a trace without streams; attached to the
  * host's own it gets one for each CPU, in which each call is the three events that it was:
- * kvm_exit, kvm_hypercall, kvm_entry.
+ * kvm_exit, kvm_hypercall, kvm_entry; and EV_GUEST_CR3 for each change of a vCPU's address space, under
+ * the name "guest_cr3", which the host's trace gets as one more type.
  */
 
 /*

@@ -37,7 +37,7 @@ static const struct hyper_plan rows[] = {
 	{HT_HRTIMER_CANCEL, EV_HRTIMER_CANCEL, "hrtimer_cancel", {U("hrtimer", 0)}, NULL},
 	{HT_HRTIMER_EXPIRE_ENTRY, EV_HRTIMER_EXPIRE_ENTRY, "hrtimer_expire_entry", {U("hrtimer", 0)}, NULL},
 	{HT_HRTIMER_EXPIRE_EXIT, EV_HRTIMER_EXPIRE_EXIT, "hrtimer_expire_exit", {U("hrtimer", 0)}, NULL},
-	{HT_BLOCK_ISSUE, EV_OTHER, "block_rq_issue", {U("dev", 0), U("sector", 1), U("bytes", 2), U("write", 3)}, NULL},
+	{HT_BLOCK_ISSUE, EV_BLOCK_ISSUE, "block_rq_issue", {U("dev", 0), U("sector", 1), U("bytes", 2), U("write", 3)}, NULL},
 	{HT_BLOCK_COMPLETE, EV_BLOCK_COMPLETE, "block_rq_complete", {U("dev", 0), U("sector", 1), U("bytes", 2), U("write", 3)}, NULL},
 	{HT_NET_SEND, EV_NET_XMIT, "net_dev_xmit", {U("ifindex", 0), U("len", 1)}, NULL},
 	{HT_NET_RECEIVE, EV_OTHER, "netif_receive_skb", {U("ifindex", 0), U("len", 1)}, NULL},
@@ -45,9 +45,9 @@ static const struct hyper_plan rows[] = {
 	{HT_FUNCTION_ENTRY, EV_OTHER, "function_entry", {SYM("func", 0)}, NULL},
 	{HT_FUNCTION_EXIT, EV_OTHER, "function_exit", {SYM("func", 0)}, NULL},
 	{HT_MARK, EV_MARK, "mark", {I("kind", 0), U("id", 1)}, "text"},
-	{HT_BOOT_LEVEL, EV_OTHER, "boot_level", {U("level", 0)}, NULL},
-	{HT_INITCALL_ENTRY, EV_OTHER, "initcall_start", {SYM("func", 0)}, NULL},
-	{HT_INITCALL_EXIT, EV_OTHER, "initcall_finish", {SYM("func", 0), I("ret", 1)}, NULL},
+	{HT_BOOT_LEVEL, EV_INITCALL, "boot_level", {U("level", 0)}, NULL},
+	{HT_INITCALL_ENTRY, EV_INITCALL, "initcall_start", {SYM("func", 0)}, NULL},
+	{HT_INITCALL_EXIT, EV_INITCALL, "initcall_finish", {SYM("func", 0), I("ret", 1)}, NULL},
 	{HT_SHUTDOWN_PHASE, EV_OTHER, "shutdown_phase", {U("phase", 0)}, NULL},
 	{HT_NOTIFIER_ENTRY, EV_OTHER, "notifier_entry", {SYM("func", 0)}, NULL},
 	{HT_NOTIFIER_EXIT, EV_OTHER, "notifier_exit", {SYM("func", 0)}, NULL},
@@ -175,6 +175,9 @@ int hyper_event_field(const struct stream *s, const struct event *e, const char 
 			continue;
 		*out = (struct field_value){.cls = f->shown == SHOWN_INT ? FIELD_INT : FIELD_UINT,
 					    .i = e->arg[f->slot]};
+		if (f->shown == SHOWN_SYMBOL)
+			out->text = symbol_name(h, (uint64_t)e->arg[f->slot]);
+		out->len = out->text ? strlen(out->text) : 0;
 		return 0;
 	}
 	if (plan->text && !strcmp(plan->text, name)) {

@@ -116,3 +116,47 @@ run 2 "$sonde" critpath "$history" --task CPU --vm vm-z
 says err 'there is no machine "vm-z"'
 run 2 "$sonde" critpath "$history" --task "CPU 0/KVM"
 says err "several threads are called so"
+
+# Requests between marks: those of one id pair, the longest is taken, and the path is that of who
+# made the second mark.
+compiler=${CC:-gcc}
+need "$compiler"
+case $build in
+*san*) exit 0 ;; # a program that is not built like its library
+esac
+$compiler -std=gnu17 -I. -Iinclude tests/cmd/marked.c "$build/libsonde.a" -lzstd -lz -lxxhash -ljansson \
+	-lsmartcols -lpthread -lm -o "$scratch/marked"
+marked=$("$scratch/marked")
+mv "$marked" "$scratch/marked.sonde"
+marked=$scratch/marked.sonde
+run 0 "$sonde" critpath "$marked" --from asked --to answered
+says out '"asked" to "answered": the longest of 2, 130.0 us; the median is 30.00 us'
+says out 'vm-a app[60]: the 130.0 us from'
+run 0 "$sonde" critpath "$marked" --from asked --to answered --format json
+json 'j["begin"] == 1160000 and j["end"] == 1290000 and j["request"]["requests"] == 2'
+json 'j["request"]["from"]["id"] == j["request"]["to"]["id"] == 7 and j["thread"]["comm"] == "app"'
+json 'sum(s["length"] for s in j["critical_path"]) == 130000'
+run 0 "$sonde" critpath "$marked" --from asked --to answered --nth 2 --format json
+json 'j["begin"] == 1170000 and j["end"] == 1200000 and j["request"]["nth"] == 2'
+run 2 "$sonde" critpath "$marked" --from asked --to answered --nth 3
+says err "there are only 2"
+# Another machine's path over the same time.
+run 0 "$sonde" critpath "$marked" --from asked --to answered --task "burn" --format json
+json 'j["begin"] == 1160000 and j["thread"]["comm"] == "burn"'
+# A span; of a VM that has no trace it is the vCPU's thread of its host.
+run 0 "$sonde" critpath "$marked" --from work --format json
+json 'j["begin"] == 1510000 and j["end"] == 1690000 and j["thread"]["machine"] == "vm-a-n"'
+run 0 "$sonde" critpath "$marked" --from alone --format json
+json 'j["thread"]["machine"] == "host0" and j["thread"]["tid"] == 200'
+# What cannot be.
+run 2 "$sonde" critpath "$marked" --from asked
+says err 'no span "asked" begins'
+run 2 "$sonde" critpath "$marked" --from nonsense --to answered
+says err 'nothing marked "nonsense"'
+run 2 "$sonde" critpath "$marked" --from answered --to asked
+says err 'no mark "asked" follows a mark "answered"'
+run 2 "$sonde" critpath "$marked" --to answered
+says err "--from MARK is missing"
+# Marks outside of the window do not count.
+run 0 "$sonde" critpath "$marked" --from asked --to answered --time ,+250us --format json
+json 'j["begin"] == 1170000 and j["request"]["requests"] == 1'

@@ -43,14 +43,14 @@ for command in $commands; do
 	run 0 "$sonde" "$command" --help
 	page=docs/man/sonde-$command.1.scd
 	[ -f "$page" ] || fail "there is no $page"
-	options=$(grep -oE '(^  |, )--[a-z-]+' "$scratch/out" | tr -d ' ,')
+	options=$(grep -oE '(^  |, )--[a-z0-9-]+' "$scratch/out" | tr -d ' ,')
 	[ -n "$options" ] || fail "$command: no options"
 	for option in $options; do
 		grep -q -- "\\*$option\\*" "$page" || fail "$page does not describe $option"
 		complete_words sonde "$command" "$option" | grep -qw -- "$option" ||
 			fail "$command $option is not completed"
 	done
-	for option in $(grep -oE '^\*(-[a-zA-Z]\*, \*)?--[a-z-]+' "$page" | grep -oE -- '--[a-z-]+'); do
+	for option in $(grep -oE '^\*(-[a-zA-Z]\*, \*)?--[a-z0-9-]+' "$page" | grep -oE -- '--[a-z0-9-]+'); do
 		grep -qw -- "$option" "$scratch/out" || fail "$page describes $option: there is none"
 	done
 	grep -q "sonde-$command" docs/man/sonde.1.scd || fail "sonde.1 lacks $command"

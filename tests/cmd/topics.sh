@@ -88,6 +88,42 @@ run 2 "$sonde" report "$history" --vm vm-b --html "$scratch/page.html"
 run 2 "$sonde" report nonsense "$history"
 says err 'no topic'
 
+# Requests to disks: the sample has block events in every machine, at every level.
+run 0 "$sonde" report io "$history"
+says out "Requests to devices"
+says out "until vm-a vCPU"
+run 0 "$sonde" report io "$history" --format json
+python3 - "$scratch/out" <<'END' || fail "io"
+import json, sys
+j = json.load(open(sys.argv[1]))
+legs = ("queue", "submit", "wake", "vmm", "disk", "inject", "deliver", "finish")
+assert {r["vm"] for r in j["io_list"]} >= {"host0", "vm-a", "vm-a-n"}
+for r in j["io_list"]:  # what is known and what is not divided is all of it
+    assert sum(max(r[leg], 0) for leg in legs) + r["undivided"] == r["total"], r
+    assert r["undivided"] == 0 or any(r[leg] == -1 for leg in legs), r
+# All that was recorded at both ends is divided.
+whole = [r for r in j["io_list"] if r["vm"] == "vm-a" and r["undivided"] == 0]
+assert len(whole) >= 0.9 * sum(r["vm"] == "vm-a" for r in j["io_list"]) > 10, len(whole)
+# A VM's disk that is a disk of the host: its disk's time is what the host counts there.
+host = {r["kind"]: r for r in j["io"] if r["device"] == "254:80"}
+mine = {r["kind"]: r for r in j["io"] if r["vm"] == "vm-a" and r["device"].endswith(" 254:48")}
+for kind in ("read", "write"):
+    assert host[kind]["count"] == mine[kind]["count"] > 5, (host[kind], mine[kind])
+    assert abs(host[kind]["disk"] - mine[kind]["disk"]) <= 1000, (host[kind], mine[kind])
+# Steps follow each other and add up.
+for number in {s["request"] for s in j["io_step"]}:
+    steps = [s for s in j["io_step"] if s["request"] == number]
+    whole = next(r for r in j["io_list"] if r["request"] == number)
+    assert steps[0]["at"] == whole["at"] and sum(s["length"] for s in steps) == whole["total"]
+    assert all(a["at"] + a["length"] == b["at"] for a, b in zip(steps, steps[1:])), steps
+for leg in j["io_leg"]:
+    assert leg["unknown"] <= 0 or leg["count"] == 0 or leg["median"] <= leg["p99"] <= leg["longest"]
+END
+# The host's trace alone: the guest's legs are unknown, and it says what shows them.
+"$sonde" analyze -q samples/lttng/host0 -o "$scratch/alone.sonde"
+run 0 "$sonde" report io "$scratch/alone.sonde"
+says out "the VM's own block events: record it, too, with --for io"
+
 dir=$(shared_set lab-boot-ftrace) || { echo "$dir"; exit 77; }
 "$sonde" analyze -q "$dir"/L0/trace.dat "$dir"/L1/trace.dat -o "$scratch/boot.sonde"
 run 0 "$sonde" report boot "$scratch/boot.sonde" --format json
@@ -100,6 +136,16 @@ levels = [n.removeprefix("kernel: ") for n in names if n.startswith("kernel: ")]
 assert levels == ["start", "console", "early", "pure", "core", "postcore", "arch", "subsys", "fs",
                   "device", "late"], levels
 assert names[-1] == "user space"
+calls = json.load(open(sys.argv[1]))["initcall"]
+assert len(calls) == 680 and calls[0]["name"] == "acpi_init" and calls[0]["level"] == "subsys"
+assert all(c["length"] >= 0 for c in calls)
+phase = {r["phase"]: r for r in rows}
+for c in calls:  # each lies in the phase of its level; names of modules' are not made up
+    if c["level"] == "module":
+        assert c["name"].startswith("0xffffffffc"), c
+        continue
+    of = phase["kernel: " + c["level"]]
+    assert of["begin"] <= c["at"] and c["at"] + c["length"] <= of["begin"] + of["length"], c
 at = rows[0]["begin"]
 for r in rows:  # one after the other, each accounted for to the nanosecond (one vCPU)
     assert r["begin"] == at, r

@@ -19,6 +19,9 @@ run 0 docs/examples/use_cases.py "$scratch/boot.sonde" interrupt
 for step in "qemu-system-x86[138]" "CPU 0/KVM[152]=vm-boot/0  hypervisor" "irq 25" "vm-boot sh[1]"; do
 	says out "$step"
 done
+for leg in submit wake vmm disk inject deliver finish; do
+	grep -Eq "^ +[0-9]+ .* $leg  " "$scratch/out" || fail "the request has no leg $leg"
+done
 # From the outside in: VMM, then vCPU, then the guest's process.
 python3 - "$scratch/out" <<'END' || fail "steps are not in that order"
 import sys

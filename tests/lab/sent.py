@@ -152,7 +152,7 @@ def run_lab(directory, scratch):
     steps.chmod(0o755)
     stopwatch = Stopwatch(False)
     chosen = scenario.load("l1")
-    chosen.machines()["L0"].cpus = 1  # why: tests/kernel/guest.toml
+    chosen.machines()["L0"].cpus = 1  # why: tests/kernel/ends.toml
     built = image.get(chosen.kernel, stopwatch)
     put = [guest_module.get(chosen.kernel, built, stopwatch), steps]
     payload.build_programs(stopwatch)

@@ -14,7 +14,7 @@ sees "Physical CPUs what really ran"
 sees "59.599906000, 1.500 s"
 sees "? help"
 screen_has "host0 physical machine" || fail "no machine"
-screen_has "lines 1-14 of 33" || fail "lines"
+screen_has "lines 1-14 of 37" || fail "lines"
 # The moment under the cursor is what sonde state says of it.
 at=$(screen | sed -n 's/^ at \([0-9.]*\).*/\1/p')
 run 0 "$sonde" state "$history" --at "$at" --cpu 0 --format json
@@ -118,6 +118,48 @@ keys [ d d ]
 sees "range "
 keys Escape
 sees_no_longer "range "
+
+# ---- exits: bars, and how many they stand for
+keys Escape Escape 0 / vm-a/0 Enter
+sees " vm-a/0 is"
+screen | grep -q 'vCPU 0 exits .*[▁▂▃▄▅▆▇█]' || fail "no bars: $(screen)"
+keys Down
+sees " exits in "
+keys .
+sees "bars have no changes"
+screen | grep -q "[0-9] exits in [0-9.]* ms; the highest bar is [1-9]" || fail "no count: $(screen)"
+
+# ---- pins: on top whatever is shown below, once more: gone
+keys p
+sees "vm-a vCPU 0 exits"
+keys PPage PPage PPage PPage
+sees "Physical CPUs what"
+screen_has "vm-a vCPU 0 exits" || fail "a pinned line is scrolled away"
+keys P
+sees_no_longer "vm-a vCPU 0 exits"
+keys p
+sees "a group cannot be pinned"
+
+# ---- bookmarks: kept with their notes, found again, removed
+keys / 60.083s Enter
+sees " at 60.083000000"
+keys b
+sees "bookmark, with a note:"
+keys -l "here it waits"
+keys Enter
+sees "bookmark here it waits"
+keys Home M
+sees "⚑"
+sees "no bookmark before the cursor"
+keys m
+sees " at 60.083000000   bookmark here it waits"
+keys m
+sees "no bookmark after the cursor"
+keys b
+sees "the bookmark is gone"
+keys Home
+sees_no_longer "⚑"
+keys / b-burn Enter
 
 # ---- letters; help
 keys T T

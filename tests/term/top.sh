@@ -10,7 +10,7 @@ make_history
 # ---- through a run
 terminal 80 24 "$sonde top $history -d 500ms"
 sees "run.sonde  from 59.599906000 (+0) for 500.0 ms"
-screen_has "STOLEN BY" || fail "no VMs"
+screen_has "LOST TO" || fail "no VMs"
 keys Right
 sees "(+250.0 ms) for 500.0 ms"
 keys S-Right
@@ -26,11 +26,11 @@ sees "(+0) for 1.500 s"
 keys Down Down Down Down
 sees " vm-a/1:  waits for 8.3% timer"
 keys t
-sees_no_longer "STOLEN BY"
+sees_no_longer "LOST TO"
 keys o
 sees "KEPT FROM RUNNING BY"
 keys t
-sees "STOLEN BY"
+sees "LOST TO"
 keys '?'
 sees "sonde top: keys"
 keys x

@@ -20,10 +20,10 @@
 
 #define FAKE_ATTRS 8192
 #define FAKE_CHANGES 65536
-#define FAKE_STRINGS 2048
-#define FAKE_TABLES 20
-#define FAKE_ROWS 4096
-#define FAKE_CELLS 16
+#define FAKE_STRINGS 8192
+#define FAKE_TABLES 24
+#define FAKE_ROWS 8192
+#define FAKE_CELLS 24
 #define FAKE_BATCH 500 /* changes */
 
 static struct {

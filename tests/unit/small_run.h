@@ -340,8 +340,38 @@ static inline void small_changes(struct history_writer *w)
 		history_writer_set(w, changes[i].attr, changes[i].t, changes[i].value);
 }
 
+/* Not in every small run: marks, of two requests at once, of a span, and of one that no thread is
+ * known of. */
+static inline void small_marks(struct history_writer *w)
+{
+	static const struct column columns[] = {
+		{"at", COL_NS},	   {"machine", COL_INT}, {"cpu", COL_INT},	 {"thread", COL_INT},
+		{"kind", COL_INT}, {"id", COL_INT},	 {"text", COL_STRING}, {"by_host", COL_BOOL},
+	};
+	static const struct {
+		int64_t at, machine, thread, kind, id;
+		const char *text;
+	} rows[] = {
+		{1160000, VM_A, APP, 0, 7, "asked"},	   {1170000, VM_A, APP, 0, 8, "asked"},
+		{1200000, VM_A, APP, 0, 8, "answered"},	   {1290000, VM_A, APP, 0, 7, "answered"},
+		{1295000, VM_A, APP, 0, 9, "answered"},	   {1510000, VM_AN, TASK, 1, 0, "work"},
+		{1600000, VM_B, -1, 1, 3, "alone"},	   {1650000, VM_B, -1, 2, 3, "alone"},
+		{1690000, VM_AN, TASK, 2, 0, "work"},
+	};
+	int table = history_writer_table(w, "mark", columns, ARRAY_SIZE(columns));
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int64_t cells[] = {rows[i].at,	 rows[i].machine, 0,
+				   rows[i].thread, rows[i].kind,    rows[i].id,
+				   small_string(w, rows[i].text), rows[i].machine == VM_B};
+
+		history_writer_row(w, table, cells);
+	}
+}
+
 /* Writes the history into a new file below $TMPDIR or /tmp; @path takes its name. */
-static inline int small_run_write_at(char path[static 64], int64_t wall_offset)
+static inline int small_run_write_with(char path[static 64], int64_t wall_offset,
+				       void (*more)(struct history_writer *w))
 {
 	struct history_writer_options opt = {
 		.ticks_are_ns = true, .wall_known = true, .wall_offset_ns = wall_offset};
@@ -362,7 +392,14 @@ static inline int small_run_write_at(char path[static 64], int64_t wall_offset)
 	small_contexts(w);
 	small_exits(w);
 	small_quality(w);
+	if (more)
+		more(w);
 	return history_writer_close(w, SMALL_END, NULL);
+}
+
+static inline int small_run_write_at(char path[static 64], int64_t wall_offset)
+{
+	return small_run_write_with(path, wall_offset, NULL);
 }
 
 static inline int small_run_write(char path[static 64])

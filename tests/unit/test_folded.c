@@ -269,6 +269,70 @@ static void a_broken_file_costs_only_itself(void **state)
 	teardown(&w);
 }
 
+/* @after_ns: of the exit that shows it; @before_ns: of the exit before, 0 not known. */
+static struct hc_record *add_space(struct world *w, unsigned after_ns, unsigned before_ns)
+{
+	struct hc_record *r = &w->records[w->nr++];
+
+	*r = (struct hc_record){
+		.kind = HC_SPACE,
+		.time_ns = MONO_0 + after_ns,
+		.tid = 42,
+		.tgid = 40,
+		.cpu = 1,
+		.rip = 0x401000,
+		.nr = 0x5000 + w->nr,
+		.args = {7, before_ns ? MONO_0 + before_ns : 0},
+	};
+	return r;
+}
+
+static void an_address_space_counts_from_the_exit_before(void **state)
+{
+	struct world w;
+	struct event e[16];
+	struct error err = {0};
+	struct trace *t;
+	char text[160];
+
+	(void)state;
+	setup(&w);
+	add_space(&w, 0, 0)->time_ns = 5; /* before the trace began, and it stays */
+	add_space(&w, 3000, 2000);
+	add_space(&w, 5000, 0)->flags = HC_LATE;
+	add_space(&w, 6000, 7000); /* before it was after it */
+	add_space(&w, 6500, 0)->cpu = 100000;
+	add_space(&w, 9000, 0)->args[1] = UINT64_MAX;
+	write_file(&w, 0);
+	t = attach(&w, &err);
+	assert_non_null(t);
+	assert_int_equal(w.host->nr_types, 5);
+	assert_int_equal(t->nr_types, 5);
+	assert_int_equal(read_cpu(t, 1, 0, e, 16), 5);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(e[i].kind, EV_GUEST_CR3);
+		assert_int_equal(t->types[e[i].type].kind, EV_GUEST_CR3);
+		assert_int_equal(e[i].tid, -1);
+		assert_int_equal(e[i].arg[1], 42);
+		assert_int_equal(e[i].arg[2], 40);
+		assert_int_equal(e[i].arg[3], 7);
+		assert_int_equal(e[i].arg[4], 0x401000);
+	}
+	assert_int_equal(e[0].time.v, TSC_0);
+	assert_int_equal(e[1].time.v, TSC_0 + 3 * 2000);
+	assert_int_equal(e[1].arg[0], 0x5004);
+	assert_int_equal(e[2].time.v, TSC_0 + 3 * 5000);
+	assert_int_equal(e[3].time.v, TSC_0 + 3 * 6000);
+	assert_int_equal(e[4].time.v, TSC_0 + 3 * 9000);
+	assert_int_equal(read_cpu(t, 1, WANT(KVM_EXIT), e, 16), 0);
+	assert_int_equal(read_cpu(t, 1, WANT(GUEST_CR3), e, 16), 5);
+	trace_event_print(&t->streams[0], &e[1], text, sizeof(text));
+	assert_string_equal(text, "cr3=20484 tid=42 tgid=40 vmcb12=7 rip=4198400");
+	assert_int_equal(t->problems.nr, 1); /* the late one */
+	assert_non_null(strstr(t->problems.list[0].text, "1 times"));
+	teardown(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +340,7 @@ int main(void)
 		cmocka_unit_test(events_are_where_kvm_came_to_them),
 		cmocka_unit_test(exits_and_entries_of_others),
 		cmocka_unit_test(a_broken_file_costs_only_itself),
+		cmocka_unit_test(an_address_space_counts_from_the_exit_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

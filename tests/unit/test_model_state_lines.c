@@ -350,6 +350,25 @@ static void cpu_times_are_kept(void **state)
 	assert_int_equal(fake_cell("stat", 0, "guest_nice"), -1);
 }
 
+static void other_text_is_a_mark(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(VM, 1, 90, 0, RUNNABLE, 5);
+	tells(VM, 100, 5, "request 7 begins\n");
+	tells(VM, 101, 5, "sonde: begin version=1 cause=end");
+	tells(HOST, 102, 900, "of the host");
+	world_close(300);
+	assert_int_equal(fake_rows("mark"), 2);
+	assert_string_equal(fake_string("mark", 0, "text"), "request 7 begins");
+	assert_int_equal(fake_cell("mark", 0, "at"), 100);
+	assert_int_equal(fake_cell("mark", 0, "machine"), VM);
+	assert_int_equal(fake_cell("mark", 0, "cpu"), 1);
+	assert_int_equal(fake_cell("mark", 0, "thread"), thread_row(VM, 5));
+	assert_int_equal(fake_cell("mark", 0, "kind"), 0);
+	assert_int_equal(fake_cell("mark", 1, "machine"), HOST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -367,6 +386,7 @@ int main(void)
 		cmocka_unit_test(a_listed_vm_with_a_trace_is_that_machine),
 		cmocka_unit_test(each_block_lists_all_again),
 		cmocka_unit_test(cpu_times_are_kept),
+		cmocka_unit_test(other_text_is_a_mark),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -503,6 +503,8 @@ export class App {
     if (!row || cursor === null) return;
     const want = row.kind === "cpu" ? await this.taskAt(row, cursor) : { thread: row.thread };
     const thread = want.thread === undefined ? undefined : this.model.threads[want.thread];
-    if (thread) this.setFilter(this.filter.toggled(term("thread", `${thread[3]}[${thread[1]}]`)));
+    if (!thread) return;
+    const label = thread[1] < 0 ? thread[3] : `${thread[3]}[${thread[1]}]`;
+    this.setFilter(this.filter.toggled(term("thread", label)));
   }
 }

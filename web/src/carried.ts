@@ -183,7 +183,7 @@ class Carried implements Source {
     if (!t) return { row: null, label: "" };
     const cpu = this.model.cpus[t[5]];
     const of = cpu ? `=${this.model.machines[cpu.machine].name}/${cpu.number}` : "";
-    return { row, label: t[1] === 0 ? "idle" : `${t[3]}[${t[1]}]${of}` };
+    return { row, label: t[1] === 0 ? "idle" : t[1] < 0 ? t[3] : `${t[3]}[${t[1]}]${of}` };
   }
 
   private containers(thread: number): { row: number; label: string }[] {

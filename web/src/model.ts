@@ -146,6 +146,7 @@ export class Model {
     if (row < 0) return "unknown thread";
     if (!t) return `thread ${row}`;
     if (t[1] === 0) return "idle";
+    if (t[1] < 0) return t[3]; // an address space: it has a name alone
     return `${t[3]}[${t[1]}]` + (t[5] >= 0 ? `=${this.cpuLabel(t[5])}` : "");
   }
 

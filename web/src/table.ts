@@ -12,6 +12,7 @@ export interface TableActions {
 }
 
 const LONG = 40; // letters that are too many for one line of a cell
+const VERDICTS_SHOWN = 8;
 const RIGHT = new Set(["int", "signed", "ns", "ppm", "time"]);
 
 export class FactTable {
@@ -85,7 +86,7 @@ export class FactTable {
     const at = (name: string) => facts.columns.findIndex((c) => c.name === name);
     const [why, cost, share, from, to] = ["text", "cost", "share", "begin", "end"].map(at);
     if (why < 0 || cost < 0) return this.element(facts);
-    const items = facts.rows.map((row) => {
+    const item = (row: (number | string)[]) => {
       const bar = h("span", { class: "bar" });
       bar.style.width = `${share < 0 ? 0 : Math.min(100, Number(row[share]) / 10000)}%`;
       const begin = Number(row[from]);
@@ -95,10 +96,20 @@ export class FactTable {
         from < 0 || to < 0 ? h("span", {}, String(row[why]))
           : h("button", { type: "button", class: "link", title: "show the worst stretch", onclick: show },
             String(row[why])));
-    });
+    };
+    // The costliest; what stands below the list is not to be far away.
+    const list = h("ol", {}, ...facts.rows.slice(0, VERDICTS_SHOWN).map(item));
+    const rest = facts.rows.slice(VERDICTS_SHOWN);
+    const more = rest.length > 0 && h("button", {
+      type: "button", class: "link more", onclick: (e: Event) => {
+        list.append(...rest.map(item));
+        (e.target as HTMLElement).remove();
+      },
+    }, `${count(rest.length)} more that cost less`);
     return h("div", { class: "facts verdicts" },
       h("h3", { title: facts.help }, "What cost the most"),
-      items.length ? h("ol", {}, ...items) : h("p", { class: "quiet" }, "nothing worth a word was found"));
+      facts.rows.length ? list : h("p", { class: "quiet" }, "nothing worth a word was found"),
+      more);
   }
 
   /** Columns that say nothing in any row are left out; so is what stands in @drop. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SERVE_BUCKETS_H
-#define SERVE_BUCKETS_H
+#ifndef REPORT_BUCKETS_H
+#define REPORT_BUCKETS_H
 
 #include "sonde/run.h"
 
@@ -37,9 +37,9 @@ struct exit_counts {
 	uint32_t *counts; /* owned: per bucket, of the vCPU asked for last */
 	int64_t begin, end;
 	unsigned nr_buckets;
-	bool about;	  /* counted in the first part of each bucket, and estimated for all of it */
-	unsigned left;	  /* of the changes that may be looked at */
-	bool inside;	  /* of an exit */
+	bool about;    /* counted in the first part of each bucket, and estimated for all of it */
+	unsigned left; /* of the changes that may be looked at */
+	bool inside;   /* of an exit */
 };
 
 int exit_counts_init(struct exit_counts *x, int64_t begin, int64_t end, unsigned nr);

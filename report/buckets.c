@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/buckets.h"
+#include "report/buckets.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests to devices as facts: one by one, summed up per device, and per leg of their way. */
+#include "analysis/facts.h"
+#include "analysis/keyed.h"
+#include "analysis/requests.h"
+#include "base/histogram.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool in_window(const struct io_request *r, ns_t begin, ns_t end)
+{
+	return r->begin < end && r->end >= begin;
+}
+
+static const char *keep_text(struct sonde_facts *out, const char *text)
+{
+	const char *kept = arena_strdup(&out->arena, text);
+
+	out->no_memory |= !kept;
+	return kept ? kept : "";
+}
+
+/* A leg that the request did not take shows as one of no length. */
+static int64_t leg_cell(const struct io_request *r, enum io_leg leg)
+{
+	return r->legs[leg] == LEG_NONE ? 0 : r->legs[leg];
+}
+
+/* clang-format off */
+#define VM_COLUMN {"vm", "VM", SONDE_COL_MACHINE, "whose device it is; the host's own count, too"}
+#define DEVICE_COLUMN                                                                              \
+	{"device", "DEVICE", SONDE_COL_STRING,                                                     \
+	 "what its interrupt is called, and its number; \"network\" for packets, \"disk\" where "    \
+	 "the VM's own events do not tell its number"}
+#define KIND_COLUMN                                                                                \
+	{"kind", "KIND", SONDE_COL_STRING,                                                         \
+	 "read, write, flush, send (a packet, until it is handed to a device of the host), or "    \
+	 "unknown: only its kick and its interrupt were seen"}
+#define LEG_COLUMNS                                                                                \
+	{"queue", "QUEUE", SONDE_COL_NS, "in its own kernel's scheduler's queue"},                 \
+	{"submit", "SUBMIT", SONDE_COL_NS, "its driver, until the vCPU left guest mode to tell"},  \
+	{"wake", "WAKE", SONDE_COL_NS, "until the VMM's thread, or vhost's, ran"},                 \
+	{"vmm", "VMM", SONDE_COL_NS, "that thread's work, and others' for it, without the disk"},  \
+	{"disk", "DISK", SONDE_COL_NS, "the host's own device had it"},                            \
+	{"inject", "INJECT", SONDE_COL_NS,                                                         \
+	 "from the interrupt's being sent until a vCPU was given it"},                             \
+	{"deliver", "DELIVER", SONDE_COL_NS, "until its handler began"},                           \
+	{"finish", "FINISH", SONDE_COL_NS, "until the handler was done with the request"},         \
+	{"undivided", "UNDIVIDED", SONDE_COL_NS, "what the traces do not tell apart"}
+/* clang-format on */
+
+/* ---- one by one ---------------------------------------------------------------------------- */
+
+static void add_request(struct sonde_facts *out, struct sonde_run *run, int64_t row,
+			const struct io_request *r)
+{
+	char device[96];
+
+	io_device_name(run, r, device, sizeof(device));
+	facts_add(out, (union sonde_cell[]){
+			       cell_int(r->begin),
+			       cell_int(r->end - r->begin),
+			       cell_int(r->vm),
+			       cell_str(keep_text(out, device)),
+			       cell_str(io_kind_names[r->kind]),
+			       cell_int(r->bytes),
+			       cell_int(r->depth),
+			       cell_int(r->thread),
+			       cell_int(leg_cell(r, LEG_QUEUE)),
+			       cell_int(leg_cell(r, LEG_SUBMIT)),
+			       cell_int(leg_cell(r, LEG_WAKE)),
+			       cell_int(leg_cell(r, LEG_VMM)),
+			       cell_int(leg_cell(r, LEG_DISK)),
+			       cell_int(leg_cell(r, LEG_INJECT)),
+			       cell_int(leg_cell(r, LEG_DELIVER)),
+			       cell_int(leg_cell(r, LEG_FINISH)),
+			       cell_int(r->undivided),
+			       cell_int(r->cpu),
+			       cell_int(r->sector),
+			       cell_int(r->worker),
+			       cell_int(r->sender),
+			       cell_int(row),
+		       });
+}
+
+static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		     struct error *err)
+{
+	struct io_request r;
+
+	(void)err;
+	for (int64_t row = 0; row < run_nr_requests(run) && !out->no_memory; row++) {
+		if (run_request(run, row, &r) && in_window(&r, begin, end))
+			add_request(out, run, row, &r);
+	}
+	facts_sort(out, "total");
+	return 0;
+}
+
+static const struct sonde_column list_columns[] = {
+	{"at", "AT", SONDE_COL_TIME, "when it was queued or issued, or its kick"},
+	{"total", "TOOK", SONDE_COL_NS, "until it was done; the legs add up to it"},
+	VM_COLUMN,
+	DEVICE_COLUMN,
+	KIND_COLUMN,
+	{"bytes", "BYTES", SONDE_COL_INT, "how much"},
+	{"depth", "DEPTH", SONDE_COL_INT,
+	 "so many of its device were under way when it was issued, itself included"},
+	{"thread", "FOR", SONDE_COL_THREAD, "whose request it is, -1 unknown"},
+	LEG_COLUMNS,
+	{"cpu", "VCPU", SONDE_COL_CPU, "that issued it"},
+	{"sector", "SECTOR", SONDE_COL_INT, "where on the device"},
+	{"worker", "WORKER", SONDE_COL_THREAD, "thread of the VM's host that took it up"},
+	{"sender", "SENDER", SONDE_COL_THREAD, "thread that sent the interrupt"},
+	{"request", "REQUEST", SONDE_COL_INT, "its number, as in io_step"},
+};
+
+const struct analysis io_list_analysis = {
+	{"io_list", "Requests to devices, slowest first",
+	 "each with the legs of its way from its VM through the host and back; -1: not known",
+	 list_columns, ARRAY_SIZE(list_columns)},
+	find_list,
+};
+
+/* ---- summed up per device ------------------------------------------------------------------- */
+
+enum key { KEY_VM, KEY_DEV, KEY_KIND, KEY_NR_CELLS };
+
+struct sum {
+	struct histogram *lengths; /* owned */
+	struct histogram *legs[NR_LEGS]; /* owned; NULL until one is known */
+	uint64_t unknown[NR_LEGS];
+	uint64_t uncovered;
+	ns_t leg_longest_at[NR_LEGS];
+	ns_t longest_at, undivided;
+	int64_t bytes, depth;
+	struct io_request any; /* for its device's name */
+};
+
+
+static bool note_length(struct histogram **h, ns_t *longest_at, ns_t at, ns_t length)
+{
+	if (!*h)
+		*h = calloc(1, sizeof(**h));
+	if (!*h)
+		return false;
+	if (!(*h)->count || length > (*h)->greatest_ns)
+		*longest_at = at;
+	histogram_add(*h, length);
+	return true;
+}
+
+static bool sum_request(struct keyed *sums, const struct io_request *r, bool per_kind)
+{
+	int64_t key[] = {r->vm, r->kind == IO_SEND ? -2 : r->dev, per_kind ? (int64_t)r->kind : -1};
+	struct sum *sum = keyed_sum(sums, key);
+
+	if (!sum)
+		return false;
+	if (!sum->lengths || (sum->any.vector < 0 && r->vector >= 0))
+		sum->any = *r;
+	if (!note_length(&sum->lengths, &sum->longest_at, r->begin, r->end - r->begin))
+		return false;
+	sum->undivided += r->undivided;
+	sum->uncovered += !r->covered;
+	sum->bytes += r->bytes;
+	sum->depth = r->depth > sum->depth ? r->depth : sum->depth;
+	for (unsigned i = 0; i < NR_LEGS; i++) {
+		if (r->legs[i] == LEG_UNKNOWN)
+			sum->unknown[i]++;
+		else if (r->legs[i] != LEG_NONE &&
+			 !note_length(&sum->legs[i], &sum->leg_longest_at[i], r->begin, r->legs[i]))
+			return false;
+	}
+	return true;
+}
+
+static struct sum *sum_at(const struct keyed *sums, size_t i)
+{
+	return keyed_sum_at(sums, i);
+}
+
+static void sums_release(struct keyed *sums)
+{
+	for (size_t i = 0; i < sums->nr; i++) {
+		free(sum_at(sums, i)->lengths);
+		for (unsigned leg = 0; leg < NR_LEGS; leg++)
+			free(sum_at(sums, i)->legs[leg]);
+	}
+	keyed_release(sums);
+}
+
+static int sums_init(struct keyed *s, struct sonde_run *run, ns_t begin, ns_t end, bool per_kind,
+		     struct error *err)
+{
+	struct io_request r;
+
+	*s = (struct keyed){.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)};
+	for (int64_t row = 0; row < run_nr_requests(run); row++) {
+		if (run_request(run, row, &r) && in_window(&r, begin, end) &&
+		    !sum_request(s, &r, per_kind))
+			return fail(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+/* Of all requests, those that did not take the leg included; -1 when none of them is known. */
+static int64_t leg_mean(const struct sum *sum, enum io_leg leg)
+{
+	uint64_t known = sum->lengths->count - sum->unknown[leg];
+
+	if (!known)
+		return -1;
+	return sum->legs[leg] ? sum->legs[leg]->total_ns / (ns_t)known : 0;
+}
+
+static void add_sum(struct sonde_facts *out, struct sonde_run *run, const struct sum *sum)
+{
+	const struct histogram *h = sum->lengths;
+	ns_t count = (ns_t)h->count;
+	char device[96];
+
+	io_device_name(run, &sum->any, device, sizeof(device));
+	facts_add(out, (union sonde_cell[]){
+			       cell_int(sum->any.vm),
+			       cell_str(keep_text(out, device)),
+			       cell_str(io_kind_names[sum->any.kind]),
+			       cell_int(count),
+			       cell_int(sum->bytes),
+			       cell_int(sum->depth),
+			       cell_int(h->total_ns / count),
+			       cell_int(histogram_quantile(h, 500000)),
+			       cell_int(histogram_quantile(h, 990000)),
+			       cell_int(h->greatest_ns),
+			       cell_int(sum->longest_at),
+			       cell_int(leg_mean(sum, LEG_QUEUE)),
+			       cell_int(leg_mean(sum, LEG_SUBMIT)),
+			       cell_int(leg_mean(sum, LEG_WAKE)),
+			       cell_int(leg_mean(sum, LEG_VMM)),
+			       cell_int(leg_mean(sum, LEG_DISK)),
+			       cell_int(leg_mean(sum, LEG_INJECT)),
+			       cell_int(leg_mean(sum, LEG_DELIVER)),
+			       cell_int(leg_mean(sum, LEG_FINISH)),
+			       cell_int(sum->undivided / count),
+		       });
+}
+
+static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		     struct error *err)
+{
+	struct keyed s;
+	int ret = sums_init(&s, run, begin, end, true, err);
+
+	for (size_t i = 0; i < s.nr && !ret; i++)
+		add_sum(out, run, sum_at(&s, i));
+	sums_release(&s);
+	facts_sort(out, "count");
+	return ret;
+}
+
+static const struct sonde_column sum_columns[] = {
+	VM_COLUMN,
+	DEVICE_COLUMN,
+	KIND_COLUMN,
+	{"count", "TIMES", SONDE_COL_INT, "how many requests"},
+	{"bytes", "BYTES", SONDE_COL_INT, "of all of them"},
+	{"depth", "DEPTH", SONDE_COL_INT, "the most that were under way at once"},
+	{"mean", "MEAN", SONDE_COL_NS, "from its being queued or issued until it was done"},
+	{"median", "MEDIAN", SONDE_COL_NS, "half of them took no longer"},
+	{"p99", "P99", SONDE_COL_NS, "99 % of them took no longer"},
+	{"longest", "LONGEST", SONDE_COL_NS, "the longest"},
+	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that began"},
+	LEG_COLUMNS,
+};
+
+const struct analysis io_analysis = {
+	{"io", "Requests to devices",
+	 "how many there were per VM, device and kind, and how long they took; the legs are means",
+	 sum_columns, ARRAY_SIZE(sum_columns)},
+	find_sums,
+};
+
+/* ---- per leg -------------------------------------------------------------------------------- */
+
+static const char *missing(const struct sonde_run *run, const struct sum *sum, enum io_leg leg)
+{
+	const char *text = io_missing(run, sum->any.vm, leg);
+
+	return *text || !sum->uncovered ? text : "the host's trace of all of that time";
+}
+
+static void add_leg(struct sonde_facts *out, struct sonde_run *run, const struct sum *sum,
+		    unsigned leg, const char *device)
+{
+	const struct histogram *h = leg < NR_LEGS ? sum->legs[leg] : sum->lengths;
+	int64_t unknown = leg < NR_LEGS ? (int64_t)sum->unknown[leg] : 0;
+
+	if (!h && !unknown)
+		return;
+	facts_add(out,
+		  (union sonde_cell[]){
+			  cell_int(sum->any.vm),
+			  cell_str(device),
+			  cell_str(leg < NR_LEGS ? io_leg_names[leg] : "all"),
+			  cell_int(h ? (int64_t)h->count : 0),
+			  cell_int(unknown),
+			  cell_int(h ? h->total_ns / (ns_t)h->count : -1),
+			  cell_int(h ? histogram_quantile(h, 500000) : -1),
+			  cell_int(h ? histogram_quantile(h, 990000) : -1),
+			  cell_int(h ? h->greatest_ns : -1),
+			  cell_int(h && leg < NR_LEGS ? sum->leg_longest_at[leg] : sum->longest_at),
+			  cell_int(h ? share_ppm(h->total_ns, sum->lengths->total_ns) : 0),
+			  cell_str(unknown ? missing(run, sum, (enum io_leg)leg) : ""),
+		  });
+}
+
+static void add_legs(struct sonde_facts *out, struct sonde_run *run, const struct sum *sum)
+{
+	const char *device;
+	char name[96];
+
+	io_device_name(run, &sum->any, name, sizeof(name));
+	device = keep_text(out, name);
+	add_leg(out, run, sum, NR_LEGS, device);
+	for (unsigned leg = 0; leg < NR_LEGS; leg++)
+		add_leg(out, run, sum, leg, device);
+}
+
+/* A VM of which nothing was seen: said, with what would show it. */
+static void add_unseen(struct sonde_facts *out, struct sonde_run *run, const struct keyed *s)
+{
+	for (int64_t vm = 1; vm < sonde_nr_machines(run); vm++) {
+		bool seen = io_sees(run, vm, SEES_REQUESTS);
+
+		for (size_t i = 0; i < s->nr && !seen; i++)
+			seen = sum_at(s, i)->any.vm == vm;
+		if (seen)
+			continue;
+		facts_add(out, (union sonde_cell[]){
+				       cell_int(vm), cell_str(""), cell_str("all"), cell_int(0),
+				       cell_int(-1), cell_int(-1), cell_int(-1), cell_int(-1),
+				       cell_int(-1), cell_int(-1), cell_int(0),
+				       cell_str(io_missing(run, vm, LEG_SUBMIT)),
+			       });
+	}
+}
+
+static int find_legs(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		     struct error *err)
+{
+	struct keyed s;
+	int ret = sums_init(&s, run, begin, end, false, err);
+
+	for (size_t i = 0; i < s.nr && !ret; i++) {
+		if (sum_at(&s, i)->any.vm)
+			add_legs(out, run, sum_at(&s, i));
+	}
+	if (!ret)
+		add_unseen(out, run, &s);
+	sums_release(&s);
+	return ret;
+}
+
+static const struct sonde_column leg_columns[] = {
+	VM_COLUMN,
+	DEVICE_COLUMN,
+	{"leg", "LEG", SONDE_COL_STRING, "part of the way; \"all\": the whole of it"},
+	{"count", "TIMES", SONDE_COL_INT, "requests that took this leg, as far as known"},
+	{"unknown", "UNKNOWN", SONDE_COL_INT, "requests of which this leg's length is not known"},
+	{"mean", "MEAN", SONDE_COL_NS, "of those that took it"},
+	{"median", "MEDIAN", SONDE_COL_NS, "half of them took no longer"},
+	{"p99", "P99", SONDE_COL_NS, "99 % of them took no longer"},
+	{"longest", "LONGEST", SONDE_COL_NS, "the longest"},
+	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when the request of that began; the longest one's begin where none is known"},
+	{"share", "SHARE", SONDE_COL_PPM, "of the time of all requests of the device"},
+	{"missing", "TO KNOW MORE", SONDE_COL_STRING, "what to record where something is unknown"},
+};
+
+const struct analysis io_leg_analysis = {
+	{"io_leg", "Where requests spend their time",
+	 "per device of VMs: each leg of their way through guest, hypervisor, VMM, disk and back",
+	 leg_columns, ARRAY_SIZE(leg_columns)},
+	find_legs,
+};

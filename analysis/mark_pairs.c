@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/mark_pairs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KIND_BEGIN 1
+#define KIND_END 2
+
+/* Begins that have not been ended, newest last. */
+struct open_marks {
+	struct sonde_mark *list; /* owned */
+	size_t nr, room;
+};
+
+static int push(struct open_marks *o, const struct sonde_mark *m)
+{
+	if (o->nr == o->room) {
+		size_t room = o->room ? o->room * 2 : 64;
+		struct sonde_mark *grown = reallocarray(o->list, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		o->list = grown;
+		o->room = room;
+	}
+	o->list[o->nr++] = *m;
+	return 0;
+}
+
+/* Takes out the newest that @m ends; false: there is none. */
+static bool pop(struct open_marks *o, const struct sonde_mark *m, struct sonde_mark *from)
+{
+	for (size_t i = o->nr; i-- > 0;) {
+		if (o->list[i].id != m->id)
+			continue;
+		*from = o->list[i];
+		memmove(&o->list[i], &o->list[i + 1], (o->nr - i - 1) * sizeof(*o->list));
+		o->nr--;
+		return true;
+	}
+	return false;
+}
+
+static int add(struct mark_pairs *p, const struct sonde_mark *from, const struct sonde_mark *to)
+{
+	if (p->nr == p->room) {
+		size_t room = p->room ? p->room * 2 : 64;
+		struct mark_pair *grown = reallocarray(p->list, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		p->list = grown;
+		p->room = room;
+	}
+	p->list[p->nr++] = (struct mark_pair){*from, *to};
+	return 0;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const struct mark_pair *x = a, *y = b;
+	ns_t of_x = x->to.t - x->from.t, of_y = y->to.t - y->from.t;
+
+	return of_x != of_y ? (of_x < of_y) - (of_x > of_y)
+			    : (x->from.t > y->from.t) - (x->from.t < y->from.t);
+}
+
+static bool ends(const struct sonde_mark *m, const char *from, const char *to)
+{
+	return to ? !strcmp(m->text, to) : m->kind == KIND_END && !strcmp(m->text, from);
+}
+
+static bool begins(const struct sonde_mark *m, const char *from, const char *to)
+{
+	return !strcmp(m->text, from) && (to || m->kind == KIND_BEGIN);
+}
+
+int mark_pairs_find(struct mark_pairs *out, const struct sonde_run *run, const char *from,
+		    const char *to, ns_t begin, ns_t end)
+{
+	struct open_marks open = {0};
+	int ret = 0;
+
+	*out = (struct mark_pairs){0};
+	for (int64_t row = 0; row < sonde_nr_marks(run) && !ret; row++) {
+		struct sonde_mark m, first;
+
+		if (sonde_mark(run, row, &m) || m.t < begin || m.t >= end)
+			continue;
+		/* Of equal texts every second one is an end. */
+		if (ends(&m, from, to)) {
+			out->ends++;
+			if (pop(&open, &m, &first)) {
+				ret = add(out, &first, &m);
+				continue;
+			}
+		}
+		if (begins(&m, from, to)) {
+			out->begins++;
+			ret = push(&open, &m);
+		}
+	}
+	free(open.list);
+	if (out->nr)
+		qsort(out->list, out->nr, sizeof(*out->list), by_length);
+	return ret;
+}
+
+void mark_pairs_release(struct mark_pairs *p)
+{
+	free(p->list);
+	*p = (struct mark_pairs){0};
+}
+
+int64_t mark_thread(const struct sonde_run *run, const struct sonde_mark *m)
+{
+	struct sonde_cpu cpu;
+
+	if (m->thread >= 0)
+		return m->thread;
+	return sonde_cpu(run, sonde_find_cpu(run, m->machine, m->cpu), &cpu) ? -1
+									    : cpu.host_thread;
+}

@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests to devices, one by one: see request.h. */
+#include "model/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/state.h"
+#include "source/trace.h"
+
+/* More than any device has under way; what a broken trace leaves unfinished makes room. */
+#define PENDING_MAX 1024
+
+/* A run may have requests without end; what is kept of them is not. */
+#define REQUESTS_MAX (1u << 20)
+
+#define MMIO_WRITE 2
+#define USER_IO 2 /* reasons of kvm_userspace_exit, as in linux/kvm.h */
+#define USER_MMIO 6
+
+/* APICs stand there; guests touch them for other reasons. */
+#define APICS_BEGIN UINT64_C(0xfec00000)
+#define APICS_END UINT64_C(0xfef00000)
+
+static bool known(ns_t t)
+{
+	return t != NS_MIN;
+}
+
+static ns_t now_of(const struct machine_state *mc)
+{
+	return mc->model->now;
+}
+
+/* ---- those under way ---------------------------------------------------------------------------
+ */
+
+static void drop(struct pending *p, uint32_t i)
+{
+	memmove(&p->list[i], &p->list[i + 1], (p->nr - i - 1) * sizeof(*p->list));
+	p->nr--;
+}
+
+static struct request *begin(struct machine_state *mc)
+{
+	struct pending *p = &mc->pending;
+	struct model *m = mc->model;
+	struct request *r;
+
+	if (p->nr == PENDING_MAX)
+		drop(p, 0);
+	if (model_grow(m, (void **)&p->list, p->nr, &p->room, sizeof(*p->list)))
+		return NULL;
+	r = &p->list[p->nr++];
+	*r = (struct request){
+		.machine = mc, .dev = -1, .sector = -1, .vector = -1, .serial = ++m->request_serial};
+	for (unsigned i = 0; i < NR_REQUEST_TIMES; i++)
+		r->at[i] = NS_MIN;
+	return r;
+}
+
+static void end(struct machine_state *mc, struct request *r)
+{
+	struct model *m = mc->model;
+
+	r->at[REQUEST_DONE] = m->now;
+	r->covered &= r->cpu && r->cpu->vcpu.seen;
+	if (m->nr_requests >= REQUESTS_MAX)
+		m->requests_dropped++;
+	else if (!model_grow(m, (void **)&m->requests, m->nr_requests, &m->requests_room,
+			     sizeof(*m->requests)))
+		m->requests[m->nr_requests++] = *r;
+	drop(&mc->pending, (uint32_t)(r - mc->pending.list));
+}
+
+static struct request *by_sector(struct machine_state *mc, int64_t dev, int64_t sector)
+{
+	for (uint32_t i = 0; i < mc->pending.nr; i++) {
+		struct request *r = &mc->pending.list[i];
+
+		if (r->dev == dev && r->sector == sector && dev >= 0)
+			return r;
+	}
+	return NULL;
+}
+
+static struct request *by_serial(struct machine_state *mc, uint32_t serial)
+{
+	for (uint32_t i = 0; mc && serial && i < mc->pending.nr; i++) {
+		if (mc->pending.list[i].serial == serial)
+			return &mc->pending.list[i];
+	}
+	return NULL;
+}
+
+void requests_release(struct model *m)
+{
+	for (uint32_t i = 0; i < m->nr_machines; i++)
+		free(m->machines[i]->pending.list);
+	free(m->requests);
+}
+
+/* What was under way may have ended unseen; what was sent may have arrived. */
+void request_lost(struct machine_state *mc)
+{
+	struct model *m = mc->model;
+
+	mc->pending.nr = 0;
+	for (uint32_t i = 0; i < m->nr_cpus; i++) {
+		struct kick *k = &m->cpus[i]->vcpu.kick;
+
+		if (m->cpus[i]->machine->parent != mc)
+			continue;
+		k->at = NS_MIN;
+		for (unsigned s = 0; k->sends && s < SENDS; s++)
+			k->sends[s].first = k->sends[s].last = k->sends[s].injected = NS_MIN;
+	}
+}
+
+/* ---- a machine's own requests ------------------------------------------------------------------
+ */
+
+/* ftrace's text, "WS" or "R", or LTTng's bits: 1 a write, 4 a read; where neither is there and it has
+ * no data it is a flush. */
+static uint8_t kind_of(const struct cpu *cpu, const struct event *e)
+{
+	struct field_value rwbs;
+	size_t len;
+
+	if (e->arg[2] <= 0)
+		return REQUEST_FLUSH;
+	if (e->arg[3] >= 0)
+		return e->arg[3] ? REQUEST_WRITE : REQUEST_READ;
+	if (trace_event_field(cpu->machine->model->stream, e, "rwbs", &rwbs))
+		return REQUEST_UNKNOWN;
+	if (!rwbs.text)
+		return rwbs.cls == FIELD_STRING ? REQUEST_UNKNOWN
+		       : rwbs.u & 1		? REQUEST_WRITE
+						: REQUEST_READ;
+	len = strnlen(rwbs.text, rwbs.len);
+	return memchr(rwbs.text, 'R', len) ? REQUEST_READ : REQUEST_WRITE;
+}
+
+/* The handler's thread did not ask for it. */
+static struct thread *asker(const struct cpu *cpu)
+{
+	return cpu->nr_irqs || !cpu->thread || !cpu->thread->tid ? NULL : cpu->thread;
+}
+
+/* The oldest request of a VM that its host, by this one, may be working on. */
+static struct request *served_by(struct machine_state *vm, const struct request *host)
+{
+	for (uint32_t i = 0; i < vm->pending.nr; i++) {
+		struct request *r = &vm->pending.list[i];
+
+		if (r->kind == REQUEST_SEND || known(r->at[REQUEST_SENT]) ||
+		    (!known(r->at[REQUEST_ISSUED]) && !known(r->at[REQUEST_KICKED])))
+			continue;
+		if (r->kind == REQUEST_UNKNOWN ? !known(r->at[REQUEST_DISK_BEGIN])
+					       : r->kind == host->kind &&
+							 (r->disk_bytes < r->bytes ||
+							  !known(r->at[REQUEST_DISK_BEGIN])))
+			return r;
+	}
+	return NULL;
+}
+
+/* The VM that a thread works for, by its process or by who woke it. */
+static struct machine_state *vm_of(const struct thread *th)
+{
+	struct machine_state *vm = th ? machine_of_process(th) : NULL;
+
+	if (vm || !th)
+		return vm;
+	return th->works_for ? th->works_for : th->woken_for;
+}
+
+static void serve_vm(struct request *host)
+{
+	struct machine_state *vm = vm_of(host->thread);
+	struct request *r = vm ? served_by(vm, host) : NULL;
+
+	if (!r)
+		return;
+	if (!known(r->at[REQUEST_DISK_BEGIN]))
+		r->at[REQUEST_DISK_BEGIN] = host->at[REQUEST_ISSUED];
+	r->disk_bytes += host->bytes;
+	host->for_vm = vm;
+	host->for_serial = r->serial;
+}
+
+static uint16_t depth_of(const struct machine_state *mc, int64_t dev)
+{
+	uint16_t depth = 0;
+
+	for (uint32_t i = 0; i < mc->pending.nr; i++)
+		depth += mc->pending.list[i].dev == dev &&
+			 known(mc->pending.list[i].at[REQUEST_ISSUED]);
+	return depth;
+}
+
+void request_issue(struct cpu *cpu, const struct event *e)
+{
+	struct machine_state *mc = cpu->machine;
+	int64_t sector = e->arg[1] > 0 ? e->arg[1] : 0;
+	struct request *r = by_sector(mc, e->arg[0], sector);
+	bool queued = e->arg[4];
+
+	mc->sees_requests = true;
+	/* Given back by the driver, and taken again: what went before counts for the queue. */
+	if (!r)
+		r = begin(mc);
+	if (!r || e->arg[0] < 0)
+		return;
+	r->dev = e->arg[0];
+	r->sector = sector;
+	r->bytes = e->arg[2];
+	r->kind = kind_of(cpu, e);
+	if (queued) {
+		r->at[REQUEST_QUEUED] = mc->model->now;
+		r->thread = asker(cpu);
+		return;
+	}
+	if (!known(r->at[REQUEST_QUEUED]))
+		r->thread = asker(cpu);
+	r->at[REQUEST_ISSUED] = mc->model->now;
+	r->cpu = cpu;
+	r->issuer = cpu->thread;
+	r->covered = cpu->vcpu.seen;
+	r->depth = depth_of(mc, r->dev);
+	serve_vm(r);
+}
+
+/* The handler that this completion runs in; where another CPU does the rest of the work, the last
+ * one of a disk. */
+static const struct handler *handler_of(const struct cpu *cpu, const struct request *r)
+{
+	const struct handler *h = &cpu->machine->disk_handler;
+
+	for (unsigned i = 0; i < cpu->nr_irqs; i++) {
+		if (cpu->irqs[i].mode == MODE_IRQ && cpu->handler.cpu && known(cpu->handler.at))
+			h = &cpu->handler;
+	}
+	return h->cpu && known(h->at) && h->at >= r->at[REQUEST_ISSUED] ? h : NULL;
+}
+
+/* Several requests may be told of by one interrupt, and an interrupt may be sent again before it has
+ * arrived: the first that was sent when all of its work was done. */
+static ns_t sent_for(const struct send *s, const struct request *r)
+{
+	ns_t after = known(r->at[REQUEST_DISK_END]) ? r->at[REQUEST_DISK_END]
+						    : r->at[REQUEST_ISSUED];
+
+	return s->first >= after ? s->first : s->last >= after ? s->last : NS_MIN;
+}
+
+static void take_handler(struct request *r, const struct handler *h)
+{
+	r->at[REQUEST_HANDLED] = h->at;
+	r->irq_cpu = h->cpu;
+	r->vector = h->send.vector;
+	if (h->send.vector < 0)
+		return;
+	r->sender = h->send.by;
+	if (known(h->send.first))
+		r->at[REQUEST_SENT] = sent_for(&h->send, r);
+	if (known(h->send.injected) &&
+	    (!known(r->at[REQUEST_SENT]) || h->send.injected >= r->at[REQUEST_SENT]))
+		r->at[REQUEST_INJECTED] = h->send.injected;
+}
+
+void request_complete(struct cpu *cpu, const struct event *e)
+{
+	struct machine_state *mc = cpu->machine;
+	struct request *r = by_sector(mc, e->arg[0], e->arg[1] > 0 ? e->arg[1] : 0), *of_vm;
+	const struct handler *h;
+
+	mc->sees_requests = true;
+	if (!r)
+		return;
+	if (!known(r->at[REQUEST_ISSUED])) {
+		drop(&mc->pending, (uint32_t)(r - mc->pending.list));
+		return;
+	}
+	h = handler_of(cpu, r);
+	if (h)
+		take_handler(r, h);
+	of_vm = by_serial(r->for_vm, r->for_serial);
+	if (of_vm)
+		of_vm->at[REQUEST_DISK_END] = now_of(mc);
+	end(mc, r);
+}
+
+/* ---- interrupts --------------------------------------------------------------------------------
+ */
+
+static struct send *send_of(struct cpu *vcpu, int vector)
+{
+	struct kick *k = &vcpu->vcpu.kick;
+
+	for (unsigned i = 0; k->sends && i < SENDS; i++) {
+		if (k->sends[i].vector == vector)
+			return &k->sends[i];
+	}
+	return NULL;
+}
+
+/* A place for the vector: that of the one that was sent least recently. */
+static struct send *send_add(struct cpu *vcpu, int vector)
+{
+	struct kick *k = &vcpu->vcpu.kick;
+	struct send *s = send_of(vcpu, vector);
+
+	if (s)
+		return s;
+	if (!k->sends) {
+		k->sends = arena_alloc(&vcpu->machine->model->arena, SENDS * sizeof(*k->sends));
+		if (!k->sends)
+			return NULL;
+		for (unsigned i = 0; i < SENDS; i++)
+			k->sends[i] = (struct send){-1, false, NS_MIN, NS_MIN, NS_MIN, NULL};
+	}
+	s = k->sends;
+	for (unsigned i = 1; i < SENDS; i++) {
+		if (k->sends[i].last < s->last)
+			s = &k->sends[i];
+	}
+	*s = (struct send){(int16_t)vector, false, NS_MIN, NS_MIN, NS_MIN, NULL};
+	return s;
+}
+
+void request_sent(struct cpu *vcpu, int vector, bool may_answer, struct thread *by)
+{
+	struct send *s = vector >= 0 ? send_add(vcpu, vector) : NULL;
+
+	if (!s)
+		return;
+	s->last = now_of(vcpu->machine);
+	if (known(s->first))
+		return;
+	s->first = s->last;
+	s->by = by;
+	s->may_answer = may_answer;
+}
+
+/* Nothing tells of the requests of that VM but their kicks: an interrupt by the thread that was
+ * kicked answers them, unless it is known to be for something else. */
+static void answer(struct cpu *vcpu, const struct send *s)
+{
+	struct machine_state *vm = vcpu->machine;
+
+	for (uint32_t i = 0; i < vm->pending.nr;) {
+		struct request *r = &vm->pending.list[i];
+
+		if (r->kind != REQUEST_UNKNOWN || !s->by || r->worker != s->by ||
+		    !known(r->at[REQUEST_PICKED]) || r->at[REQUEST_PICKED] > s->first) {
+			i++;
+			continue;
+		}
+		r->at[REQUEST_SENT] = sent_for(s, r);
+		r->at[REQUEST_INJECTED] = s->injected;
+		r->sender = s->by;
+		r->irq_cpu = vcpu;
+		r->vector = s->vector;
+		end(vm, r);
+	}
+}
+
+void request_injected(struct cpu *vcpu, int vector)
+{
+	struct send *s = send_of(vcpu, vector);
+
+	if (!s || !known(s->first) || known(s->injected))
+		return;
+	s->injected = now_of(vcpu->machine);
+	if (vcpu->machine->sees_requests)
+		return;
+	if (s->may_answer)
+		answer(vcpu, s);
+	/* No handler will be seen to take it. */
+	s->first = s->last = s->injected = NS_MIN;
+}
+
+void request_handler(struct cpu *cpu, int vector, bool of_disk)
+{
+	struct send *s = vector >= 0 ? send_of(cpu, vector) : NULL;
+
+	cpu->handler = (struct handler){
+		.at = now_of(cpu->machine), .cpu = cpu, .send = {.vector = (int16_t)vector}};
+	cpu->handler.send.first = cpu->handler.send.last = cpu->handler.send.injected = NS_MIN;
+	if (s) {
+		cpu->handler.send = *s;
+		s->first = s->last = s->injected = NS_MIN;
+	}
+	if (of_disk)
+		cpu->machine->disk_handler = cpu->handler;
+}
+
+/* ---- kicks -------------------------------------------------------------------------------------
+ */
+
+void request_exit(struct cpu *vcpu, int64_t reason, int64_t isa)
+{
+	bool own = vcpu->vcpu.nested != NESTED_YES;
+
+	vcpu->vcpu.kick.at = own && exit_may_kick(reason, isa) ? now_of(vcpu->machine) : NS_MIN;
+	vcpu->vcpu.kick.told = false;
+}
+
+/* The guest's code that runs has given the request to its driver: the exit tells of that. */
+static bool kicks(const struct cpu *vcpu, const struct request *r)
+{
+	return r->cpu == vcpu && r->issuer == vcpu->thread && known(r->at[REQUEST_ISSUED]) &&
+	       !known(r->at[REQUEST_KICKED]);
+}
+
+/* True when the last exit told of requests, whoever was told. */
+static bool kick(struct cpu *vcpu)
+{
+	struct machine_state *vm = vcpu->machine;
+	ns_t at = vcpu->vcpu.kick.at;
+	bool any = false;
+
+	for (uint32_t i = 0; i < vm->pending.nr; i++) {
+		struct request *r = &vm->pending.list[i];
+
+		if (kicks(vcpu, r))
+			r->at[REQUEST_KICKED] = at;
+		any |= r->cpu == vcpu && r->at[REQUEST_KICKED] == at;
+	}
+	return any;
+}
+
+/* A packet, or, where the guest's requests are not seen, anything. */
+static void kick_unknown(struct cpu *vcpu)
+{
+	struct kick *k = &vcpu->vcpu.kick;
+	struct request *r = begin(vcpu->machine);
+
+	if (!r)
+		return;
+	r->cpu = vcpu;
+	r->covered = true;
+	r->at[REQUEST_KICKED] = k->at;
+	r->thread = vcpu->thread && vcpu->thread->tid ? vcpu->thread : NULL;
+	if (known(k->xmit_at) && k->xmit_by == vcpu->thread) {
+		r->kind = REQUEST_SEND;
+		r->at[REQUEST_ISSUED] = k->xmit_at;
+	}
+	k->xmit_at = NS_MIN;
+}
+
+static void take_up(struct cpu *vcpu, struct thread *worker, bool at_once)
+{
+	struct machine_state *vm = vcpu->machine;
+	ns_t at = vcpu->vcpu.kick.at;
+
+	for (uint32_t i = 0; i < vm->pending.nr; i++) {
+		struct request *r = &vm->pending.list[i];
+
+		if (r->cpu != vcpu || r->at[REQUEST_KICKED] != at || r->worker)
+			continue;
+		r->worker = worker;
+		if (at_once)
+			r->at[REQUEST_PICKED] = now_of(vm);
+	}
+	worker->works_for = vm;
+	worker->picks_up = !at_once;
+}
+
+void request_mmio(struct cpu *host_cpu, const struct event *e)
+{
+	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
+	uint64_t address = (uint64_t)e->arg[1];
+
+	if (!vcpu || !known(vcpu->vcpu.kick.at) || e->arg[0] != MMIO_WRITE ||
+	    (address >= APICS_BEGIN && address < APICS_END))
+		return;
+	vcpu->vcpu.kick.told = true;
+	kick(vcpu);
+}
+
+/* The vCPU's own thread does the work. */
+void request_userspace(struct cpu *vcpu, int64_t reason)
+{
+	if ((reason == USER_IO || reason == USER_MMIO) && known(vcpu->vcpu.kick.at) && kick(vcpu))
+		take_up(vcpu, vcpu->vcpu.host, true);
+}
+
+/* A vhost worker is a kernel thread of its own before Linux 6.4.  Where processes are not known, who
+ * is woken while a device is told of something works for that VM. */
+static bool is_of_vmm(const struct thread *th, const struct thread *vcpu, bool told)
+{
+	int32_t process = machine_process_of(vcpu), of_woken = machine_process_of(th);
+
+	if (!memcmp(th->comm, "vhost-", 6))
+		return true;
+	return process >= 0 && of_woken >= 0 ? process == of_woken
+					     : told && th->kind != KIND_KERNEL;
+}
+
+void request_woken(struct cpu *host_cpu, struct thread *woken)
+{
+	struct thread *th = host_cpu->nr_irqs ? NULL : host_cpu->thread;
+	struct cpu *vcpu = th ? th->vcpu : NULL;
+	bool any;
+
+	woken->woken_for = th && !vcpu ? th->works_for : NULL;
+	if (!vcpu || !known(vcpu->vcpu.kick.at) || woken->vcpu)
+		return;
+	any = kick(vcpu);
+	if (!is_of_vmm(woken, th, any || vcpu->vcpu.kick.told))
+		return;
+	if (!any)
+		kick_unknown(vcpu);
+	take_up(vcpu, woken, false);
+}
+
+void request_picked(struct thread *worker)
+{
+	struct machine_state *vm = worker->works_for;
+
+	worker->picks_up = false;
+	for (uint32_t i = 0; i < vm->pending.nr; i++) {
+		struct request *r = &vm->pending.list[i];
+
+		if (r->worker == worker && !known(r->at[REQUEST_PICKED]))
+			r->at[REQUEST_PICKED] = now_of(vm);
+	}
+}
+
+/* ---- packets -----------------------------------------------------------------------------------
+ */
+
+/* A VMM's worker hands a packet to a device of the host: those it was kicked for are on their way. */
+static void forward(struct thread *worker)
+{
+	struct machine_state *vm = worker->works_for;
+
+	for (uint32_t i = 0; i < vm->pending.nr;) {
+		struct request *r = &vm->pending.list[i];
+		bool packet = r->kind == REQUEST_SEND ||
+			      (r->kind == REQUEST_UNKNOWN && !known(r->at[REQUEST_DISK_BEGIN]));
+
+		if (r->worker == worker && packet && known(r->at[REQUEST_PICKED])) {
+			r->kind = REQUEST_SEND;
+			end(vm, r);
+		} else {
+			i++;
+		}
+	}
+}
+
+void request_xmit(struct cpu *cpu)
+{
+	cpu->machine->sees_packets = true;
+	if (cpu->thread && cpu->thread->works_for)
+		forward(cpu->thread);
+	if (cpu->machine->parent) {
+		cpu->vcpu.kick.xmit_at = now_of(cpu->machine);
+		cpu->vcpu.kick.xmit_by = cpu->thread;
+	}
+}

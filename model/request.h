@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MODEL_REQUEST_H
+#define MODEL_REQUEST_H
+
+#include "base/types.h"
+#include "source/event.h"
+
+/*
+ * Requests to devices, and their way through the layers; private to model/.  docs/fusion.md has the
+ * rules, section 9.
+ *
+ * A request to a disk begins and ends with its own machine's block events.  In between, its machine's
+ * parent tells what it did for it: the kick that stopped the vCPU, the thread that took it up, the
+ * request to a disk of its own, the interrupt that it sent and gave to a vCPU.  Where the machine's
+ * own events are missing, a kick and the interrupt that answers it are what is left.
+ */
+struct cpu;
+struct thread;
+struct model;
+struct machine_state;
+
+enum request_kind {
+	REQUEST_UNKNOWN, /* only its kick was seen */
+	REQUEST_READ,
+	REQUEST_WRITE,
+	REQUEST_FLUSH, /* no data: what was written is to be safe */
+	REQUEST_SEND,  /* a packet */
+	NR_REQUEST_KINDS
+};
+
+/* Moments of a request; NS_MIN when not known. */
+enum request_time {
+	REQUEST_QUEUED,	    /* put into a scheduler's queue */
+	REQUEST_ISSUED,	    /* given to its device's driver */
+	REQUEST_KICKED,	    /* the vCPU left guest mode to tell its VMM */
+	REQUEST_PICKED,	    /* the thread that works for it runs */
+	REQUEST_DISK_BEGIN, /* the host's own device got it */
+	REQUEST_DISK_END,
+	REQUEST_SENT,	  /* the interrupt is on its way */
+	REQUEST_INJECTED, /* ... and given to the vCPU */
+	REQUEST_HANDLED,  /* its handler begins */
+	REQUEST_DONE,
+	NR_REQUEST_TIMES
+};
+
+struct request {
+	struct machine_state *machine;
+	struct cpu *cpu;	/* that issued it; NULL unknown */
+	struct thread *thread;	/* whose it is; NULL unknown, or a handler */
+	struct thread *issuer;	/* that gave it to the driver */
+	struct thread *worker;	/* of the parent, that took it up */
+	struct thread *sender;	/* of the parent, that sent the interrupt; NULL a handler */
+	struct cpu *irq_cpu;	/* that got the interrupt */
+	ns_t at[NR_REQUEST_TIMES];
+	int64_t dev;	     /* -1 unknown */
+	int64_t sector;	     /* -1 none */
+	int64_t bytes, disk_bytes;
+	uint32_t serial;     /* of pending ones: 0 none */
+	uint32_t for_serial; /* the request of a VM that this one of its host is for */
+	struct machine_state *for_vm;
+	int16_t vector;
+	uint16_t depth; /* so many of its device were under way when it was issued, itself included */
+	uint8_t kind;	/* enum request_kind */
+	bool covered;	/* its parent's trace tells of its vCPU, from its begin to its end */
+};
+
+/* Those that have not ended, oldest first. */
+struct pending {
+	struct request *list; /* owned */
+	uint32_t nr, room;
+};
+
+/* Interrupts that were sent to a vCPU, by vector: the last few vectors. */
+#define SENDS 6
+struct send {
+	int16_t vector; /* -1: no entry */
+	bool may_answer; /* its cause is a disk, or a device that is not known better */
+	ns_t first, last; /* since its handler ran last; NS_MIN none */
+	ns_t injected;	  /* after the first of them */
+	struct thread *by;
+};
+
+/* An interrupt handler of a vCPU's own kernel, and how it came to run. */
+struct handler {
+	ns_t at; /* NS_MIN none */
+	struct cpu *cpu;
+	struct send send; /* vector -1: not known */
+};
+
+struct kick {
+	ns_t at;	/* of an exit by which devices are told; NS_MIN: the last one was another */
+	bool told;	/* ... and a device was told of something by it, surely */
+	ns_t xmit_at;	/* the guest handed a packet to a network device, and has not kicked since */
+	struct thread *xmit_by;
+	struct send *sends; /* SENDS of them, in the arena; NULL none yet */
+};
+
+/* ---- what the machine's own kernel does ---- */
+void request_issue(struct cpu *cpu, const struct event *e);
+void request_complete(struct cpu *cpu, const struct event *e);
+void request_xmit(struct cpu *cpu);
+/* A handler of a line begins, of the vector that its host injected last (-1 unknown). */
+void request_handler(struct cpu *cpu, int vector, bool of_disk);
+
+/* ---- what its parent's does ---- */
+void request_exit(struct cpu *vcpu, int64_t reason, int64_t isa);
+void request_mmio(struct cpu *host_cpu, const struct event *e);
+void request_userspace(struct cpu *vcpu, int64_t reason);
+void request_woken(struct cpu *host_cpu, struct thread *woken);
+void request_picked(struct thread *worker);
+void request_sent(struct cpu *vcpu, int vector, bool may_answer, struct thread *by);
+void request_injected(struct cpu *vcpu, int vector);
+
+/* Events of the machine were lost. */
+void request_lost(struct machine_state *mc);
+void requests_release(struct model *m);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests to devices: which moments of their way the model notes.
+ *
+ * Threads of the host: 100 and 101 run vm's CPUs, 10 is the VMM's main thread and 11 one of its
+ * pool, 20 belongs to nobody.
+ */
+#include "tests/unit/model_world.h"
+
+enum { MAIN = 10, WORKER = 11, OTHER = 20, SHELL = 7 };
+enum { VEC_DISK = 40, IRQ_DISK = 25, DISK = 254 << 20, HOST_DISK = 8 << 20 };
+enum { EXIT_NPF = 0x400, USER_MMIO = 6, MMIO_WRITE = 2 };
+#define DOORBELL 0xfe000000
+
+static void issues(unsigned machine, int cpu, ns_t t, int thread, int64_t dev, int64_t sector,
+		   int64_t bytes, int write)
+{
+	happens(machine, cpu, t, BLOCK_ISSUE, thread, dev, sector, bytes, write, 0);
+}
+
+static void queues(unsigned machine, int cpu, ns_t t, int thread, int64_t dev, int64_t sector)
+{
+	happens(machine, cpu, t, BLOCK_ISSUE, thread, dev, sector, 4096, 0, 1);
+}
+
+static void completes(unsigned machine, int cpu, ns_t t, int thread, int64_t dev, int64_t sector)
+{
+	happens(machine, cpu, t, BLOCK_COMPLETE, thread, dev, sector);
+}
+
+static void wakes(int cpu, ns_t t, int waker, int woken)
+{
+	happens(HOST, cpu, t, SCHED_WAKING, waker, woken, cpu);
+}
+
+static int64_t cell(unsigned row, const char *column)
+{
+	return fake_cell("request", row, column);
+}
+
+#define assert_cell(row, column, value) assert_int_equal(cell(row, column), value)
+
+static void open_world(unsigned nr)
+{
+	world_open(nr);
+	happens(HOST, 1, 1, FORK, 1, 1, MAIN, STR("qemu"), MAIN);
+	happens(HOST, 1, 2, FORK, MAIN, MAIN, WORKER, STR("worker"), MAIN);
+	happens(HOST, 1, 3, FORK, MAIN, MAIN, 100, STR("CPU 0/KVM"), MAIN);
+	happens(HOST, 1, 4, FORK, MAIN, MAIN, 101, STR("CPU 1/KVM"), MAIN);
+	switches(HOST, 0, 10, 0, RUNNABLE, 100);
+	switches(HOST, 1, 11, 1, ASLEEP, 0);
+	happens(HOST, 0, 15, KVM_EXIT, 100, EXIT_INTR, 0, 0, SVM); /* that thread is vCPU 0 */
+	enters(HOST, 0, 20, 100);
+	if (nr > 1)
+		switches(VM, 0, 30, 0, RUNNABLE, SHELL);
+}
+
+/* vCPU 0 tells at 110; the main thread takes it up at 130, the pool reads at 150 to 170, and the main
+ * thread sends the interrupt at 190. */
+static void host_works(void)
+{
+	exits(HOST, 0, 110, 100, EXIT_NPF);
+	happens(HOST, 0, 112, KVM_MMIO, 100, MMIO_WRITE, DOORBELL);
+	wakes(0, 115, 100, MAIN);
+	enters(HOST, 0, 120, 100);
+	switches(HOST, 1, 130, 0, RUNNABLE, MAIN);
+	wakes(1, 140, MAIN, WORKER);
+	switches(HOST, 1, 145, MAIN, ASLEEP, WORKER);
+	issues(HOST, 1, 150, WORKER, HOST_DISK, 7000, 4096, 0);
+	switches(HOST, 1, 155, WORKER, BLOCKED, 0);
+	happens(HOST, 1, 165, IRQ_ENTRY, 0, 30);
+	completes(HOST, 1, 170, 0, HOST_DISK, 7000);
+	wakes(1, 172, 0, MAIN);
+	happens(HOST, 1, 175, IRQ_EXIT, 0, 30);
+	switches(HOST, 1, 180, 0, RUNNABLE, MAIN);
+	happens(HOST, 1, 190, KVM_APIC_ACCEPT_IRQ, MAIN, 0, VEC_DISK, 0);
+}
+
+/* vCPU 0 is given it at 210. */
+static void host_injects(void)
+{
+	exits(HOST, 0, 200, 100, EXIT_INTR);
+	happens(HOST, 0, 210, KVM_INJ_VIRQ, 100, VEC_DISK, 0);
+	enters(HOST, 0, 212, 100);
+}
+
+/* ... and handles it at 220. */
+static void guest_handles(int64_t sector)
+{
+	world.irq_name = "virtio0-req.0";
+	happens(VM, 0, 220, IRQ_ENTRY, SHELL, IRQ_DISK);
+	completes(VM, 0, 230, SHELL, DISK, sector);
+	happens(VM, 0, 240, IRQ_EXIT, SHELL, IRQ_DISK);
+	world.irq_name = NULL;
+}
+
+static void a_request_goes_through_all_layers(void **state)
+{
+	(void)state;
+	open_world(2);
+	queues(VM, 0, 90, SHELL, DISK, 64);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	host_works();
+	host_injects();
+	guest_handles(64);
+	world_close(300);
+
+	/* The host's own ended first. */
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(0, "machine", 0);
+	assert_cell(0, "issued", 150);
+	assert_cell(0, "done", 170);
+	assert_cell(1, "machine", 1);
+	assert_cell(1, "kind", 1);
+	assert_cell(1, "dev", DISK);
+	assert_cell(1, "bytes", 4096);
+	assert_cell(1, "thread", thread_row(VM, SHELL));
+	assert_cell(1, "queued", 90);
+	assert_cell(1, "issued", 100);
+	assert_cell(1, "kicked", 110);
+	assert_cell(1, "picked", 130);
+	assert_cell(1, "worker", thread_row(HOST, MAIN));
+	assert_cell(1, "disk_begin", 150);
+	assert_cell(1, "disk_end", 170);
+	assert_cell(1, "sent", 190);
+	assert_cell(1, "sender", thread_row(HOST, MAIN));
+	assert_cell(1, "injected", 210);
+	assert_cell(1, "handled", 220);
+	assert_cell(1, "done", 230);
+	assert_cell(1, "vector", VEC_DISK);
+	assert_cell(1, "depth", 1);
+	assert_cell(1, "covered", 1);
+}
+
+static void without_the_guests_events_its_kick_and_the_answer_are_left(void **state)
+{
+	(void)state;
+	open_world(1);
+	host_works();
+	host_injects();
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "kind", 0);
+	assert_cell(1, "dev", -1);
+	assert_cell(1, "issued", -1);
+	assert_cell(1, "kicked", 110);
+	assert_cell(1, "picked", 130);
+	assert_cell(1, "disk_begin", 150);
+	assert_cell(1, "sent", 190);
+	assert_cell(1, "injected", 210);
+	assert_cell(1, "handled", -1);
+	assert_cell(1, "done", 210);
+}
+
+static void without_the_hosts_events_only_the_ends_are_known(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(VM, 0, 30, 0, RUNNABLE, SHELL);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 1);
+	guest_handles(64);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 1);
+	assert_cell(0, "kind", 2);
+	assert_cell(0, "issued", 100);
+	assert_cell(0, "kicked", -1);
+	assert_cell(0, "sent", -1);
+	assert_cell(0, "handled", 220);
+	assert_cell(0, "done", 230);
+	assert_cell(0, "covered", 0);
+}
+
+static void one_kick_tells_of_all_requests_before_it(void **state)
+{
+	(void)state;
+	open_world(2);
+	issues(VM, 0, 95, SHELL, DISK, 64, 4096, 0);
+	issues(VM, 0, 100, SHELL, DISK, 128, 4096, 0);
+	host_works();
+	issues(VM, 0, 195, SHELL, DISK, 512, 4096, 0);
+	host_injects();
+	world.irq_name = "virtio0-req.0";
+	happens(VM, 0, 220, IRQ_ENTRY, SHELL, IRQ_DISK);
+	completes(VM, 0, 225, SHELL, DISK, 64);
+	completes(VM, 0, 230, SHELL, DISK, 128);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 3);
+	assert_cell(1, "sector", 64);
+	assert_cell(1, "kicked", 110);
+	assert_cell(1, "depth", 1);
+	assert_cell(2, "sector", 128);
+	assert_cell(2, "kicked", 110);
+	assert_cell(2, "depth", 2);
+	/* There was one request to the host's disk: it was for the first of them. */
+	assert_cell(1, "disk_begin", 150);
+	assert_cell(2, "disk_begin", -1);
+}
+
+static void an_exit_for_something_else_is_no_kick(void **state)
+{
+	(void)state;
+	open_world(2);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	exits(HOST, 0, 105, 100, EXIT_INTR);
+	wakes(0, 106, 100, MAIN);
+	enters(HOST, 0, 107, 100);
+	/* Its interrupt controller, not a device. */
+	exits(HOST, 0, 110, 100, EXIT_NPF);
+	happens(HOST, 0, 112, KVM_MMIO, 100, MMIO_WRITE, 0xfee00300);
+	enters(HOST, 0, 120, 100);
+	guest_handles(64);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 1);
+	assert_cell(0, "kicked", -1);
+	assert_cell(0, "worker", -1);
+	assert_cell(0, "covered", 1);
+}
+
+static void the_vcpus_own_thread_may_do_the_work(void **state)
+{
+	(void)state;
+	open_world(2);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	exits(HOST, 0, 110, 100, EXIT_NPF);
+	happens(HOST, 0, 125, KVM_USERSPACE_EXIT, 100, USER_MMIO, 0);
+	enters(HOST, 0, 150, 100);
+	guest_handles(64);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 1);
+	assert_cell(0, "kicked", 110);
+	assert_cell(0, "picked", 125);
+	assert_cell(0, "worker", thread_row(HOST, 100));
+}
+
+static void an_interrupt_from_before_a_request_is_not_its_answer(void **state)
+{
+	(void)state;
+	open_world(2);
+	/* Sent at 50 for something else, and given to the vCPU only at 210. */
+	switches(HOST, 1, 45, 0, RUNNABLE, MAIN);
+	happens(HOST, 1, 50, KVM_APIC_ACCEPT_IRQ, MAIN, 0, VEC_DISK, 0);
+	switches(HOST, 1, 60, MAIN, ASLEEP, 0);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	host_injects();
+	guest_handles(64);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 1);
+	assert_cell(0, "sent", -1);
+	assert_cell(0, "injected", 210);
+}
+
+static void lost_events_end_what_is_under_way(void **state)
+{
+	(void)state;
+	open_world(2);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	happens(VM, 0, 150, LOST, -1, 3, 140, 150);
+	completes(VM, 0, 230, SHELL, DISK, 64);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 0);
+}
+
+static void a_packet_ends_where_the_host_hands_it_on(void **state)
+{
+	(void)state;
+	open_world(2);
+	happens(VM, 0, 100, NET_XMIT, SHELL, 0);
+	exits(HOST, 0, 110, 100, EXIT_NPF);
+	wakes(0, 115, 100, WORKER);
+	enters(HOST, 0, 120, 100);
+	switches(HOST, 1, 130, 0, RUNNABLE, WORKER);
+	happens(HOST, 1, 160, NET_XMIT, WORKER, 0);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 1);
+	assert_cell(0, "kind", 4);
+	assert_cell(0, "issued", 100);
+	assert_cell(0, "kicked", 110);
+	assert_cell(0, "picked", 130);
+	assert_cell(0, "done", 160);
+}
+
+static void requests_without_an_end_do_not_fill_the_memory(void **state)
+{
+	(void)state;
+	open_world(2);
+	for (int i = 0; i < 5000; i++)
+		issues(VM, 0, 100 + i, SHELL, DISK, 64 + i, 4096, 0);
+	completes(VM, 0, 6000, SHELL, DISK, 64);
+	completes(VM, 0, 6001, SHELL, DISK, 64 + 4999);
+	world_close(7000);
+
+	assert_int_equal(fake_rows("request"), 1);
+	assert_cell(0, "sector", 64 + 4999);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_request_goes_through_all_layers),
+		cmocka_unit_test(without_the_guests_events_its_kick_and_the_answer_are_left),
+		cmocka_unit_test(without_the_hosts_events_only_the_ends_are_known),
+		cmocka_unit_test(one_kick_tells_of_all_requests_before_it),
+		cmocka_unit_test(an_exit_for_something_else_is_no_kick),
+		cmocka_unit_test(the_vcpus_own_thread_may_do_the_work),
+		cmocka_unit_test(an_interrupt_from_before_a_request_is_not_its_answer),
+		cmocka_unit_test(lost_events_end_what_is_under_way),
+		cmocka_unit_test(a_packet_ends_where_the_host_hands_it_on),
+		cmocka_unit_test(requests_without_an_end_do_not_fill_the_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
