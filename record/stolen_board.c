@@ -10,8 +10,7 @@
 
 #define PENDING 64u /* records of a vCPU that wait to be written */
 #define REGION_BYTES_MAX (UINT64_C(64) << 20)
-/* Rings are looked for where vCPUs have their number, and in all of them, but not all the time. */
-#define SEARCHES_MAX 64u
+#define NO_VCPU UINT32_MAX
 
 struct vcpu {
 	uint32_t number, ring;
@@ -25,7 +24,8 @@ struct stolen_board {
 	struct stolen_place place;
 	struct vcpu **list; /* owned, each of them too */
 	unsigned nr;
-	unsigned searches; /* for vCPUs without a ring, since it was announced */
+	uint32_t *numbers; /* owned; by ring: its vCPU when all were looked through */
+	bool looked;	   /* that was done since it was announced */
 	bool gone;
 };
 
@@ -78,19 +78,29 @@ static uint64_t ring_at(const struct stolen_board *b, uint32_t ring)
 	return ST_PAGE_BYTES + ring * b->place.ring_bytes;
 }
 
-/* Whether that ring is this vCPU's, now. */
-static int look_at(const struct stolen_board *b, uint32_t ring, uint32_t number)
+/* The vCPU whose ring that is, now; -ENODEV: it is none. */
+static int read_head(const struct stolen_board *b, uint32_t ring, uint32_t *number)
 {
 	struct st_own own;
 	int ret = read_at(b, ring_at(b, ring), &own, sizeof(own));
 
 	if (ret)
 		return ret;
+	*number = own.vcpu;
 	return memcmp(own.magic, ST_RING_MAGIC, sizeof(own.magic)) || own.version != ST_VERSION ||
 			       own.nonce != b->place.nonce || own.cpu != ring ||
-			       own.vcpu != number || own.ring_bytes != b->place.ring_bytes
+			       own.ring_bytes != b->place.ring_bytes
 		       ? -ENODEV
 		       : 0;
+}
+
+/* Whether that ring is this vCPU's, now. */
+static int look_at(const struct stolen_board *b, uint32_t ring, uint32_t number)
+{
+	uint32_t whose;
+	int ret = read_head(b, ring, &whose);
+
+	return !ret && whose != number ? -ENODEV : ret;
 }
 
 /* ---- vCPUs --------------------------------------------------------------------------------- */
@@ -104,20 +114,28 @@ static struct vcpu *find(const struct stolen_board *b, uint32_t number)
 	return NULL;
 }
 
+/* The guest says how many rings there are, so they are read once per announcement, not per vCPU. */
+static void look_through(struct stolen_board *b)
+{
+	b->looked = true;
+	if (!b->numbers)
+		b->numbers = malloc(b->place.nr_rings * sizeof(*b->numbers));
+	for (uint32_t i = 0; b->numbers && i < b->place.nr_rings; i++) {
+		if (read_head(b, i, &b->numbers[i]))
+			b->numbers[i] = NO_VCPU;
+	}
+}
+
 static bool find_ring(struct stolen_board *b, uint32_t number, uint32_t *ring)
 {
-	if (number < b->place.nr_rings && !look_at(b, number, number)) {
-		*ring = number;
+	*ring = number;
+	if (number < b->place.nr_rings && !look_at(b, number, number))
 		return true;
-	}
-	if (b->searches == SEARCHES_MAX)
-		return false;
-	b->searches++;
-	for (uint32_t i = 0; i < b->place.nr_rings; i++) {
-		if (!look_at(b, i, number)) {
-			*ring = i;
-			return true;
-		}
+	if (!b->looked)
+		look_through(b);
+	for (*ring = 0; b->numbers && *ring < b->place.nr_rings; ++*ring) {
+		if (b->numbers[*ring] == number)
+			return !look_at(b, *ring, number);
 	}
 	return false;
 }
@@ -164,7 +182,7 @@ int stolen_board_again(struct stolen_board *b, const struct stolen_place *place,
 {
 	if (place->ring_bytes != b->place.ring_bytes || place->nr_rings != b->place.nr_rings)
 		return fail(err, -EINVAL, "the guest of process %d changed its mind", place->pid);
-	b->searches = 0;
+	b->looked = false;
 	return check(b, place, err);
 }
 
@@ -319,5 +337,6 @@ void stolen_board_close(struct stolen_board *b)
 	for (unsigned i = 0; i < b->nr; i++)
 		free(b->list[i]);
 	free(b->list);
+	free(b->numbers);
 	free(b);
 }

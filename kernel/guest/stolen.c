@@ -38,6 +38,7 @@ static int hotplug_state = -1;
 static DEFINE_MUTEX(lock);
 static unsigned int nr_open;
 static bool announced; /* since it was loaded */
+static bool ended;     /* the kernel ends: nothing is announced any more but that */
 
 static struct st_ring *ring_of(unsigned int cpu)
 {
@@ -65,6 +66,8 @@ static DECLARE_DELAYED_WORK(again, announce_again);
 
 static void announce_again(struct work_struct *work)
 {
+	if (READ_ONCE(ended))
+		return;
 	announce(ST_HERE);
 	schedule_delayed_work(&again, ANNOUNCE_EVERY);
 }
@@ -237,6 +240,9 @@ static void free_region(void)
 
 static int on_reboot(struct notifier_block *block, unsigned long action, void *data)
 {
+	/* With kexec readers are still there, and one that opens would call the host back. */
+	WRITE_ONCE(ended, true);
+	cancel_delayed_work_sync(&again);
 	stolen_end();
 	return NOTIFY_DONE;
 }
@@ -245,8 +251,15 @@ static struct notifier_block reboot_block = {.notifier_call = on_reboot};
 
 void stolen_end(void)
 {
-	if (region && announced)
-		announce(ST_GONE);
+	unsigned int cpu;
+
+	if (!region || !announced)
+		return;
+	/* Nobody waits for the host's answer: without the nonce it writes to no ring, even if the call is
+	 * lost. */
+	for_each_possible_cpu(cpu)
+		WRITE_ONCE(ring_of(cpu)->own.nonce, 0);
+	announce(ST_GONE);
 }
 
 int stolen_check(void)

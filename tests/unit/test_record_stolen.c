@@ -478,6 +478,32 @@ static void test_taken_away(void **state)
 	drop_vm(&vm);
 }
 
+/* However many vCPUs have no ring, the rings are looked through once: what comes later is found when it
+ * is announced. */
+static void test_looked_through(void **state)
+{
+	const struct st_record r = {.length_ns = 1};
+	struct stolen_place place;
+	struct stolen_board *b;
+	struct fake_vm vm;
+
+	(void)state;
+	make_vm(&vm);
+	place = place_of(&vm);
+	ring_of(&vm, 0)->own = (struct st_own){.vcpu = VCPU(2)}; /* not online yet */
+	ring_of(&vm, 1)->own.vcpu = 77;
+	assert_int_equal(stolen_board_open(&b, &place, NULL), 0);
+	assert_false(stolen_board_add(b, 1000, &r, 0, 0));
+	ring_of(&vm, 1)->own.vcpu = VCPU(1);
+	assert_false(stolen_board_add(b, VCPU(1), &r, 0, 0));
+	assert_true(stolen_board_add(b, VCPU(2), &r, 0, 0));
+	assert_false(stolen_board_add(b, UINT32_MAX, &r, 0, 0));
+	assert_int_equal(stolen_board_again(b, &place, NULL), 0);
+	assert_true(stolen_board_add(b, VCPU(1), &r, 0, 0));
+	stolen_board_close(b);
+	drop_vm(&vm);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -485,6 +511,7 @@ int main(void)
 		cmocka_unit_test(test_exits),	cmocka_unit_test(test_disorder),
 		cmocka_unit_test(test_told),	cmocka_unit_test(test_wraps),
 		cmocka_unit_test(test_lies),	cmocka_unit_test(test_taken_away),
+		cmocka_unit_test(test_looked_through),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
