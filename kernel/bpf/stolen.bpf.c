@@ -57,11 +57,13 @@ struct thread {
 	uint64_t waits_ns; /* of that, it waited so long for a CPU */
 	uint64_t wait_ns;  /* it waits since; 0 it does not */
 	uint64_t sum_ns, longest_ns, told_ns, here_ns, gone_ns;
-	uint64_t vcpu; /* struct kvm_vcpu */
 	uint32_t sum_nr, reason;
 	uint32_t tid, tgid, vcpu_id;
 	uint32_t wait_cpu;
 	uint8_t is_vmx, asleep, halted;
+	struct {
+		uint64_t nr, gpa, bytes, nonce, ring_bytes;
+	} asked; /* an announcement, until the entry after it; nr 0 there is none */
 };
 
 struct {
@@ -245,7 +247,6 @@ int BPF_PROG(on_exit, struct kvm_vcpu *vcpu, uint32_t isa)
 		__sync_fetch_and_add(&records_lost, 1);
 		return 0;
 	}
-	t->vcpu = (uint64_t)vcpu;
 	t->tid = (uint32_t)id;
 	t->tgid = (uint32_t)(id >> 32);
 	t->vcpu_id = (uint32_t)vcpu->vcpu_id;
@@ -279,13 +280,75 @@ static void tell_exit(struct thread *t, struct kvm_vcpu *vcpu, uint64_t begin, u
 	send(&h);
 }
 
+/* ---- announcements ---- */
+
+/*
+ * User space of a guest can make hypercalls, too, and would have its host write into memory that
+ * the guest's kernel has given to somebody else.  Where the call came from is known when the guest
+ * goes on behind it: a kernel lives in the upper half.
+ */
+static bool goes_on_in_kernel(struct kvm_vcpu *vcpu)
+{
+	return (int64_t)BPF_CORE_READ(vcpu, arch.regs[VCPU_RIP]) < 0;
+}
+
+static __attribute__((noinline)) int tell_announcement(struct thread *t, struct kvm_vcpu *vcpu)
+{
+	uint64_t *last = t->asked.nr >> 32 & 0xff ? &t->gone_ns : &t->here_ns;
+	uint64_t now = bpf_ktime_get_ns();
+	struct holdup h = {.cpu = 0};
+
+	/* A guest that does nothing else fills nobody's ring. */
+	if (now - *last < ANNOUNCE_EVERY_NS)
+		return 0;
+	*last = now;
+	fill(&h, HU_ANNOUNCE, t, now);
+	fill_vcpu(&h, vcpu);
+	h.announce.nr = t->asked.nr;
+	h.announce.gpa = t->asked.gpa;
+	h.announce.bytes = t->asked.bytes;
+	h.announce.nonce = t->asked.nonce;
+	h.announce.ring_bytes = t->asked.ring_bytes;
+	memslot_find(vcpu, t->asked.gpa, &h.announce.at, &h.announce.room);
+	send(&h);
+	return 0;
+}
+
+SEC("tp_btf/kvm_hypercall")
+int BPF_PROG(on_hypercall, unsigned long nr, unsigned long a0, unsigned long a1, unsigned long a2,
+	     unsigned long a3)
+{
+	struct thread *t;
+
+	if (nr >> 48 != ANNOUNCE_MAGIC)
+		return 0;
+	t = thread_of(bpf_get_current_task_btf());
+	if (!t)
+		return 0;
+	t->asked.nr = nr;
+	t->asked.gpa = a0;
+	t->asked.bytes = a1;
+	t->asked.nonce = a2;
+	t->asked.ring_bytes = a3;
+	return 0;
+}
+
+/* ---- entries ---- */
+
 SEC("tp_btf/kvm_entry")
 int BPF_PROG(on_entry, struct kvm_vcpu *vcpu)
 {
 	struct thread *t = thread_of(bpf_get_current_task_btf());
 	uint64_t now, begin, held;
 
-	if (!vcpu || !t || !t->exit_ns)
+	if (!vcpu || !t)
+		return 0;
+	if (t->asked.nr) {
+		if (goes_on_in_kernel(vcpu))
+			tell_announcement(t, vcpu);
+		t->asked.nr = 0;
+	}
+	if (!t->exit_ns)
 		return 0;
 	now = bpf_ktime_get_ns();
 	begin = t->exit_ns;
@@ -303,40 +366,5 @@ int BPF_PROG(on_entry, struct kvm_vcpu *vcpu)
 		t->longest_ns = held;
 	if (now - t->told_ns >= SUM_EVERY_NS)
 		tell_exit(t, vcpu, begin, 0, now);
-	return 0;
-}
-
-/* ---- announcements ---- */
-
-SEC("tp_btf/kvm_hypercall")
-int BPF_PROG(on_hypercall, unsigned long nr, unsigned long a0, unsigned long a1, unsigned long a2,
-	     unsigned long a3)
-{
-	struct holdup h = {.cpu = 0};
-	struct kvm_vcpu *vcpu;
-	struct thread *t;
-	uint64_t now, *last;
-
-	if (nr >> 48 != ANNOUNCE_MAGIC)
-		return 0;
-	t = thread_of(bpf_get_current_task_btf());
-	if (!t || !t->vcpu)
-		return 0;
-	now = bpf_ktime_get_ns();
-	/* A guest that does nothing else fills nobody's ring. */
-	last = nr >> 32 & 0xff ? &t->gone_ns : &t->here_ns;
-	if (now - *last < ANNOUNCE_EVERY_NS)
-		return 0;
-	*last = now;
-	vcpu = (void *)t->vcpu;
-	fill(&h, HU_ANNOUNCE, t, now);
-	fill_vcpu(&h, vcpu);
-	h.announce.nr = nr;
-	h.announce.gpa = a0;
-	h.announce.bytes = a1;
-	h.announce.nonce = a2;
-	h.announce.ring_bytes = a3;
-	memslot_find(vcpu, a0, &h.announce.at, &h.announce.room);
-	send(&h);
 	return 0;
 }
