@@ -24,6 +24,7 @@
 #include "stolen.h"
 
 #define ANNOUNCE_EVERY (5 * HZ)
+#define SETTLE_MS 200
 #define ANSWER_MS 2000 /* a host that shares looks ten times a second */
 #define ASK_AGAIN_MS 400
 #define REGION_BYTES_MAX (4u << 20)
@@ -79,8 +80,7 @@ static void forget_last_words(void)
 {
 	unsigned int cpu;
 
-	for_each_possible_cpu(cpu)
-	{
+	for_each_possible_cpu(cpu) {
 		if (READ_ONCE(ring_of(cpu)->told.begun) == ST_LAST_WORD)
 			WRITE_ONCE(ring_of(cpu)->told.begun, 0);
 	}
@@ -199,8 +199,7 @@ static bool was_told(bool *is_over)
 	bool told = false, over = true;
 	unsigned int cpu;
 
-	for_each_possible_cpu(cpu)
-	{
+	for_each_possible_cpu(cpu) {
 		u64 begun = READ_ONCE(ring_of(cpu)->told.begun);
 
 		told |= begun != 0;
@@ -208,6 +207,15 @@ static bool was_told(bool *is_over)
 	}
 	*is_over = told && over;
 	return told;
+}
+
+/* Without its nonce the host writes to no ring, even if it has not heard the call. */
+static void forget_nonces(void)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu)
+		WRITE_ONCE(ring_of(cpu)->own.nonce, 0);
 }
 
 /*
@@ -225,6 +233,12 @@ static void free_region(void)
 			if (waited % ASK_AGAIN_MS == 0) /* the host may lose one */
 				announce(ST_GONE);
 			msleep(20);
+			told = was_told(&is_over);
+		}
+		if (!told) {
+			/* One that has looked and not written yet may still do so. */
+			forget_nonces();
+			msleep(SETTLE_MS);
 			told = was_told(&is_over);
 		}
 	}
@@ -251,14 +265,10 @@ static struct notifier_block reboot_block = {.notifier_call = on_reboot};
 
 void stolen_end(void)
 {
-	unsigned int cpu;
-
 	if (!region || !announced)
 		return;
-	/* Nobody waits for the host's answer: without the nonce it writes to no ring, even if the call is
-	 * lost. */
-	for_each_possible_cpu(cpu)
-		WRITE_ONCE(ring_of(cpu)->own.nonce, 0);
+	/* Nobody waits for the host's answer. */
+	forget_nonces();
 	announce(ST_GONE);
 }
 
