@@ -303,6 +303,13 @@ static const struct tracer_ops ftrace_ops = {
 	.close = ftrace_close,
 };
 
+/* What is written into the machine's own trace_marker, too, not only into this instance's, whose
+ * name nobody knows; Linux 6.16 can, and older ones record without. */
+static void take_marks(struct ftrace *f)
+{
+	instance_set(&f->instance, "options/copy_trace_marker", "1", NULL);
+}
+
 /* Each step needs what those before it have made. */
 static int prepare(struct ftrace *f, const struct record_options *opt, struct error *err)
 {
@@ -332,6 +339,7 @@ static int prepare(struct ftrace *f, const struct record_options *opt, struct er
 	if (!ret)
 		ret = enable_events(f, err);
 	if (!ret) {
+		take_marks(f);
 		start_program(f, opt);
 		f->tracer.marker = f->instance.marker;
 	}

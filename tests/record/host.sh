@@ -55,6 +55,14 @@ json 'j["machines"][0]["folder"] == "host0" and j["machines"][0]["parent"] is No
 json 'j["machines"][0]["complete"] and j["machines"][0]["cost"]["events_lost"] >= 0'
 json 'j["machines"][0]["clock"] == "x86-tsc" or j["machines"][0]["clock_reason"]'
 
+# What anybody writes into the machine's own trace_marker is in the run, where the kernel can copy it.
+if [ -e /sys/kernel/tracing/options/copy_trace_marker ]; then
+	run 0 "$sonde" record -o "$scratch/marked" -- sh -c 'echo "a mark of host.sh" >/sys/kernel/tracing/trace_marker'
+	run 0 "$sonde" analyze -o "$scratch/marked.sonde" "$scratch/marked"
+	run 0 "$sonde" report "$scratch/marked.sonde" -s mark
+	says out "a mark of host.sh"
+fi
+
 # Another clock, other events, to the end of a time.
 run 0 "$sonde" record --clock mono -e sched:sched_stat_runtime --for cpu,io --duration 300ms -o "$scratch/mono"
 says out "clock mono (it was asked for)"
