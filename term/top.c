@@ -74,6 +74,14 @@ static unsigned line_of(const struct entry *entries, unsigned nr, unsigned row)
 	return 0;
 }
 
+/* A share's title has a blank before it: where there is little room, by being cut. */
+static unsigned share_width(const struct top_column *column, unsigned columns)
+{
+	unsigned title = (unsigned)strlen(column->title) + 1;
+
+	return title > SHARE_WIDTH && columns >= 90 ? title : SHARE_WIDTH;
+}
+
 /* How wide each column is: shares are, names and causes have the rest. */
 static void widths_of(enum top_kind kind, unsigned columns, unsigned widths[TOP_COLUMNS_MAX])
 {
@@ -84,7 +92,7 @@ static void widths_of(enum top_kind kind, unsigned columns, unsigned widths[TOP_
 	for (unsigned i = 0; i < nr; i++) {
 		widths[i] = list[i].what == TOP_NAME ? name + (extra / 3 < 16 ? extra / 3 : 16)
 			    : list[i].what == TOP_WAITS_FOR ? 13 + (extra / 5 < 10 ? extra / 5 : 10)
-							    : SHARE_WIDTH;
+							    : share_width(&list[i], columns);
 		if (i + 1 < nr)
 			used += widths[i];
 	}
@@ -103,7 +111,8 @@ static void draw_title(struct screen_of_top *s, unsigned y, enum top_kind kind)
 		char text[64];
 
 		if (columns[i].what == TOP_SHARE)
-			snprintf(text, sizeof(text), "%*s", SHARE_WIDTH, columns[i].title);
+			snprintf(text, sizeof(text), "%*.*s", (int)widths[i], (int)widths[i] - 1,
+				 columns[i].title);
 		else
 			snprintf(text, sizeof(text), "%s%s", i ? "  " : "", columns[i].title);
 		tty_put(s->tty, y, x, widths[i], TTY_BOLD, false, text);
@@ -133,7 +142,7 @@ static void draw_row(struct screen_of_top *s, unsigned y, unsigned index)
 
 		top_cell(row, &columns[i], cell, sizeof(cell));
 		if (columns[i].what == TOP_SHARE)
-			snprintf(text, sizeof(text), "%*s", SHARE_WIDTH, cell);
+			snprintf(text, sizeof(text), "%*s", (int)widths[i], cell);
 		else
 			snprintf(text, sizeof(text), "%s%s",
 				 i			 ? "  "
@@ -253,7 +262,7 @@ static const struct help_line live_help[] = {
 	{"Up Down PgUp PgDn", "choose a row; the line below tells all of it"},
 	{"Space", "pauses: what is shown stays, nothing is recorded"},
 	{"t", "only threads, or all"},
-	{"o", "threads by CPU time, or by how long they were kept from running"},
+	{"o", "threads by CPU time, or by time kept from running"},
 	{"q", "leave"},
 };
 
@@ -267,19 +276,20 @@ static const struct help_line run_help[] = {
 	{"0", "the whole run"},
 	{"Space", "plays: one window after the other"},
 	{"t", "only threads, or all"},
-	{"o", "threads by CPU time, or by how long they were kept from running"},
+	{"o", "threads by CPU time, or by time kept from running"},
 	{"q", "leave"},
 };
 
 static const struct help_line columns_help[] = {
 	{NULL, "Columns: shares of the window's time"},
-	{"RUNS", "a CPU: its machine's own threads; a vCPU: guest code; a thread: it ran"},
+	{"RUNS", "a CPU: own threads; a vCPU: guest code; a thread: it ran"},
 	{"GUESTS", "a CPU: code of VMs ran on it"},
 	{"HYPERV", "hypervisor and VMM; of a vCPU: on its behalf"},
-	{"IRQ", "interrupt handlers; of a vCPU: those of the machines around it"},
-	{"LOST", "a vCPU: it, or a vCPU that it runs on, was ready, but did not run"},
-	{"KEPT", "a thread: ready to run, but something else did; BY says what most"},
-	{"WAITS FOR", "halted or blocked: what ended most of it"},
+	{"NESTING", "a vCPU: hypervisors for the one it is on, or one in it"},
+	{"IRQ, OUTER IRQ", "interrupt handlers; a vCPU: of the machines around it"},
+	{"LOST", "a vCPU: it, or one it is on, was ready and did not run"},
+	{"KEPT", "a thread: ready, but something else ran; BY says what"},
+	{"WAITS, FOR", "halted or blocked: what ended most of it"},
 	{"IDLE, UNKN", "of a CPU; not known: also where events were lost"},
 };
 

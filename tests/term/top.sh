@@ -11,6 +11,7 @@ make_history
 terminal 80 24 "$sonde top $history -d 500ms"
 sees "run.sonde  from 59.599906000 (+0) for 500.0 ms"
 screen_has "LOST TO" || fail "no VMs"
+screen_has "HYPERV NESTIN OUTER    LOST" || fail "titles run into each other"
 keys Right
 sees "(+250.0 ms) for 500.0 ms"
 keys S-Right
@@ -33,6 +34,7 @@ keys t
 sees "LOST TO"
 keys '?'
 sees "sonde top: keys"
+screen_has "something else ran; BY says what" || fail "the help is cut at 80 columns"
 keys x
 sees "run.sonde  from"
 keys - Home + + + Space
