@@ -153,6 +153,10 @@ static enum exit_code run_main_option(int argc, char **argv)
 		print_completion(stdout);
 		return EXIT_DONE;
 	}
+	if (!strcmp(word, "--completion")) {
+		fputs("sonde: --completion: there is one for bash\n", stderr);
+		return EXIT_USAGE;
+	}
 	fprintf(stderr,
 		*word == '-' ? "sonde: unknown option %s before a command; see sonde --help\n"
 			     : "sonde: there is no command \"%s\"; see sonde --help\n",
