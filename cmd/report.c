@@ -326,8 +326,9 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 		code = print_section(inv, run, topic->sections[i].name, &view, begin, end, &rows);
 	}
 	if (topic && !code && !rows)
-		fprintf(inv->screen.out, "%s%s%s in this run%s\n", opt->vm ? opt->vm : "",
-			opt->vm ? ": " : "", topic->nothing, inv->common.time ? "'s window" : "");
+		fprintf(inv->screen.out, "%s%s%s in this run%s%s\n", opt->vm ? opt->vm : "",
+			opt->vm ? ": " : "", topic->nothing, inv->common.time ? "'s window" : "",
+			topic->record ? topic->record : "");
 	if (topic)
 		return code;
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++)

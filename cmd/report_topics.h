@@ -14,6 +14,7 @@ struct topic {
 	const char *name;
 	const char *about;   /* one line */
 	const char *nothing; /* what is said when there is no row */
+	const char *record;  /* ... and how there would be, or NULL */
 	struct topic_section {
 		const char *name;
 		const char *hide[TOPIC_HIDE_MAX + 1]; /* columns the text leaves out */
