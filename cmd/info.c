@@ -142,7 +142,7 @@ static int print_identities(const struct invocation *inv, struct sonde_run *run)
 	t = table_new(&inv->screen);
 	table_column(t, "MACHINE", 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(columns); i++)
-		table_column(t, columns[i].title, TABLE_TRUNC);
+		table_column(t, columns[i].title, TABLE_WRAP);
 	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
 		int line = table_line(t, TABLE_NO_PARENT);
 		struct sonde_machine m;

@@ -217,7 +217,7 @@ static int print_text(const struct invocation *inv, struct tree *t)
 	t->table = table_new(&inv->screen);
 	table_column(t->table, "MACHINE", TABLE_TREE);
 	table_column(t->table, "THREADS", TABLE_RIGHT);
-	table_column(t->table, "WHAT", TABLE_TRUNC);
+	table_column(t->table, "WHAT", TABLE_WRAP);
 	if (sonde_nr_machines(t->run))
 		add_machine(t, TABLE_NO_PARENT, 0);
 	return table_print(t->table);

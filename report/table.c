@@ -39,17 +39,98 @@ struct table *table_new(const struct screen *screen)
 	return t;
 }
 
+/* ---- text that goes on in the next line, from a blank on ----------------------------------- */
+
+/* Columns that UTF-8 text takes, for text without wide or combining characters. */
+static size_t columns_of(const char *text, size_t len)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < len; i++)
+		nr += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return nr;
+}
+
+static size_t wrapped_width(const struct libscols_column *column, const char *text, void *arg)
+{
+	(void)column;
+	(void)arg;
+	return columns_of(text, strlen(text));
+}
+
+/* Where the next line begins; NULL: there is room for all.  The blank before it is left out. */
+static char *wrapped_rest(const struct libscols_column *column, char *text, void *arg)
+{
+	size_t width = scols_column_get_width(column), nr = 0;
+	char *blank = NULL;
+
+	(void)arg;
+	for (char *p = text; p && *p; p++) {
+		if (((unsigned char)*p & 0xc0) == 0x80)
+			continue;
+		if (*p == ' ' && p > text)
+			blank = p;
+		if (nr++ < width)
+			continue;
+		if (!blank)
+			return NULL; /* one word, longer than the line: break_words() */
+		*blank = '\0';
+		return blank + 1;
+	}
+	return NULL;
+}
+
+static bool has_longer_word(struct libscols_table *table, struct libscols_column *column)
+{
+	size_t width = scols_column_get_width(column);
+
+	for (size_t i = 0; i < scols_table_get_nlines(table); i++) {
+		struct libscols_line *line = scols_table_get_line(table, i);
+		const char *word = scols_line_get_column_data(line, column);
+
+		while (word && *word) {
+			size_t len = strcspn(word, " ");
+
+			if (columns_of(word, len) > width)
+				return true;
+			word += len + strspn(word + len, " ");
+		}
+	}
+	return false;
+}
+
+/* Columns that came out narrower than a word are broken anywhere; true: there are some. */
+static bool break_words(struct libscols_table *table)
+{
+	bool some = false;
+
+	for (size_t i = 0; i < scols_table_get_ncols(table); i++) {
+		struct libscols_column *column = scols_table_get_column(table, i);
+
+		if (!scols_column_is_customwrap(column) || !has_longer_word(table, column))
+			continue;
+		some |= !scols_column_set_wrapfunc(column, NULL, NULL, NULL) &&
+			!scols_column_set_flags(column, SCOLS_FL_WRAP);
+	}
+	return some;
+}
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
 void table_column(struct table *t, const char *title, unsigned flags)
 {
 	int scols_flags = (flags & TABLE_RIGHT ? SCOLS_FL_RIGHT : 0) |
 			  (flags & TABLE_TREE ? SCOLS_FL_TREE : 0) |
 			  (flags & TABLE_TRUNC ? SCOLS_FL_TRUNC : 0) |
-			  (flags & TABLE_WRAP ? SCOLS_FL_WRAP : 0);
+			  (flags & TABLE_WRAP ? SCOLS_FL_WRAP | SCOLS_FL_TRUNC : 0);
 	struct libscols_column *column;
 
 	if (!t)
 		return;
 	column = scols_table_new_column(t->scols, title, 0, scols_flags);
+	if (column && flags & TABLE_WRAP &&
+	    scols_column_set_wrapfunc(column, wrapped_width, wrapped_rest, NULL))
+		t->failed = true;
 	if (!column)
 		t->failed = true;
 	else
@@ -112,6 +193,11 @@ int table_print(struct table *t)
 	if (!t)
 		return -ENOMEM;
 	ret = t->failed ? -ENOMEM : scols_print_table_to_string(t->scols, &text);
+	if (!ret && break_words(t->scols)) {
+		free(text);
+		text = NULL;
+		ret = scols_print_table_to_string(t->scols, &text);
+	}
 	if (!ret && text)
 		print_lines(t->screen->out, text);
 	free(text);
