@@ -10,6 +10,7 @@
 #define CELL_TEXT 512
 #define WRAP_WIDTH 18
 #define SHORT_TEXT 24
+#define SHARES_ENOUGH 4 /* a table with more shares is made of them */
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
@@ -185,6 +186,30 @@ static int least_detail(const struct sonde_facts *facts, const bool *shown)
 	return found;
 }
 
+/* The shares beside the first are details, too, where a table is made of them. */
+static int least_share(const struct sonde_facts *facts, const bool *shown)
+{
+	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+	int64_t least = INT64_MAX;
+	unsigned nr = 0;
+	int found = -1;
+
+	for (unsigned c = 0; c < a->nr_columns; c++) {
+		int64_t sum = 0;
+
+		if (a->columns[c].type != SONDE_COL_PPM || !shown[c])
+			continue;
+		nr++;
+		for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++)
+			sum += sonde_facts_cell(facts, row, c).i;
+		if (nr > 1 && strcmp(a->columns[c].name, "unknown") && sum < least) {
+			least = sum;
+			found = (int)c;
+		}
+	}
+	return nr > SHARES_ENOUGH ? found : -1;
+}
+
 /* When no time is left to go: when it was, how often, in which state; the last of these. */
 static int other_detail(const struct sonde_facts *facts, const bool *shown)
 {
@@ -194,7 +219,8 @@ static int other_detail(const struct sonde_facts *facts, const bool *shown)
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
 		for (unsigned c = a->nr_columns; c-- > 1;) {
-			if (shown[c] && a->columns[c].type == order[i])
+			if (shown[c] && a->columns[c].type == order[i] &&
+			    strcmp(a->columns[c].name, "group") != 0) /* what is asked for */
 				return (int)c;
 		}
 	}
@@ -217,6 +243,8 @@ static void fit_columns(struct sonde_run *run, const struct sonde_facts *facts, 
 	while (screen_width && width > screen_width + 2) {
 		int drop = least_detail(facts, shown);
 
+		if (drop < 0)
+			drop = least_share(facts, shown);
 		if (drop < 0)
 			drop = other_detail(facts, shown);
 		if (drop < 0)

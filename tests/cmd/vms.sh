@@ -17,6 +17,11 @@ cp "$history" "$scratch/again.sonde"
 run 0 "$sonde" vms "$history" "$scratch/again.sonde" --format json
 json 'len(j) == 6 and all(a["group"] == b["group"] and a["own"] == b["own"] for a, b in zip(j[:3], j[3:]))'
 json 'len({r["group"] for r in j}) >= 2'
+# On a narrow screen the group stays: it is what is asked for.
+for columns in 80 100; do
+	COLUMNS=$columns run 0 "$sonde" vms "$history" "$history"
+	grep -qE '^VM +RUN +GROUP +FIT ' "$scratch/out" || fail "no groups at $columns: $(cat "$scratch/out")"
+done
 run 0 "$sonde" report vms "$history"
 says out "What VMs are like"
 run 0 "$sonde" vms "$history" --format csv
