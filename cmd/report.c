@@ -331,8 +331,13 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 			topic->record ? topic->record : "");
 	if (topic)
 		return code;
-	for (unsigned i = 0; i < opt->sections.nr && !code; i++)
+	for (unsigned i = 0; i < opt->sections.nr && !code; i++, rows = 0) {
 		code = print_section(inv, run, opt->sections.items[i], &view, begin, end, &rows);
+		if (!code && !rows)
+			fprintf(inv->screen.out, "%s%s%s: nothing of it in this run%s\n",
+				opt->vm ? opt->vm : "", opt->vm ? ": " : "", opt->sections.items[i],
+				inv->common.time ? "'s window" : "");
+	}
 	if (opt->sections.nr)
 		return code;
 	code = print_summary(inv, run, begin, end);

@@ -20,6 +20,8 @@ run 0 "$sonde" report boot "$history"
 says out "no VM was started in this run"
 run 0 "$sonde" report shutdown "$history"
 says out "no VM ended in this run"
+run 0 "$sonde" report -s mark "$history"
+says out "mark: nothing of it in this run"
 run 2 "$sonde" report foo "$history"
 says err 'no topic "foo"; topics are wait, wakeup'
 # The help has the same ones.
