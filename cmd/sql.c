@@ -280,6 +280,15 @@ static enum exit_code run_sql(const struct invocation *inv)
 				query, query);
 	if (opt->ready) {
 		ready = ready_find(query);
+		if (!ready && inv->nr_operands == 2) { /* the other way round */
+			ready = ready_find(inv->operands[0]);
+			history.operands += ready != NULL;
+		}
+		if (!ready && !access(query, F_OK))
+			return complain(inv, EXIT_USAGE,
+					"%s is a file: what is asked of it? sonde sql %s --ready "
+					"NAME; sonde sql --ready lists them",
+					query, query);
 		if (!ready)
 			return complain(inv, EXIT_USAGE,
 					"there is no ready query \"%s\"; sonde sql --ready lists "

@@ -49,6 +49,11 @@ static enum exit_code print(const struct invocation *inv, struct sonde_run *run,
 		facts_csv(inv->screen.out, run, facts);
 		return EXIT_DONE;
 	}
+	if (!sonde_facts_nr_rows(facts)) {
+		fprintf(inv->screen.out, "there was no VM in %s\n",
+			inv->nr_operands == 1 ? "this run" : "these runs");
+		return EXIT_DONE;
+	}
 	return facts_print(&inv->screen, run, facts, &view)
 		       ? complain(inv, EXIT_FAILED, "out of memory")
 		       : EXIT_DONE;

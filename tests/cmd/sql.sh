@@ -42,6 +42,9 @@ says out "what value each attribute had from when to when"
 run 0 "$sonde" sql --schema steal states
 says out window_begin
 run 2 "$sonde" sql --schema nothing
+run 0 "$sonde" sql --ready machines "$history" # the other way round
+run 2 "$sonde" sql --ready "$history"
+says err "is a file: what is asked of it?"
 run 2 "$sonde" sql "$history" --ready nothing
 says err 'no ready query "nothing"'
 run 2 "$sonde" sql

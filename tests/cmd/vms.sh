@@ -26,6 +26,9 @@ run 0 "$sonde" report vms "$history"
 says out "What VMs are like"
 run 0 "$sonde" vms "$history" --format csv
 [ "$(wc -l <"$scratch/out")" = 4 ] || fail "CSV"
+"$sonde" analyze -q samples/ftrace/vm-b.dat -o "$scratch/alone.sonde"
+run 0 "$sonde" vms "$scratch/alone.sonde"
+says out "there was no VM in this run"
 run 2 "$sonde" vms
 says err "one history or more are expected"
 run 1 "$sonde" vms "$history" /nonexistent.sonde
