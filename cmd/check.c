@@ -35,12 +35,18 @@ static void keep_note(struct check *c, const char *text)
 static void on_finding(enum sonde_finding kind, const char *text, void *data)
 {
 	struct check *c = data;
+	size_t len = strlen(c->path);
 	char safe[640];
 
 	ticker_hide(c->inv->ticker);
 	c->faults += kind == SONDE_FAULT;
 	if (!is_json(c->inv)) {
-		if (kind == SONDE_FAULT || !c->inv->common.quiet)
+		/* Of one file both begin with its name. */
+		if (!strncmp(text, c->path, len) && !strncmp(text + len, ": ", 2))
+			text += len + 2;
+		if (kind == SONDE_FAULT && !strncmp(text, c->path, len) && text[len] == ',')
+			fprintf(c->inv->screen.out, "%s\n", safe_text(safe, sizeof(safe), text));
+		else if (kind == SONDE_FAULT || !c->inv->common.quiet)
 			fprintf(c->inv->screen.out, "%s: %s%s\n", c->path,
 				kind == SONDE_NOTE ? "note: " : "",
 				safe_text(safe, sizeof(safe), text));

@@ -285,7 +285,9 @@ static void check_trace(struct check *c, const char *path)
 		tell_problem(c, &t->problems.list[i]);
 	if (t->problems.dropped)
 		find(c, "and %llu more problems", (unsigned long long)t->problems.dropped);
-	if (t->loss.events || t->loss.unknown || t->loss.packets)
+	if (!t->loss.events && t->loss.unknown && !t->loss.packets)
+		find(c, "the tracer lost events that nobody counted");
+	else if (t->loss.events || t->loss.unknown || t->loss.packets)
 		find(c, "the tracer lost %llu events%s, %llu packets are missing",
 		     (unsigned long long)t->loss.events,
 		     t->loss.unknown ? " and more that nobody counted" : "",
