@@ -259,18 +259,21 @@ static void say_cause(struct sentence *s, const struct losers *l, size_t at)
 		say_cpu(s, cause->on);
 }
 
-static void say_causes(struct sentence *s, const struct losers *l, const struct loser *loser)
+/* @classed: an idle CPU has been told of, with all that went into it. */
+static void say_causes(struct sentence *s, const struct losers *l, const struct loser *loser,
+		       bool classed)
 {
-	const size_t *top = loser->top;
+	const char *before = "; ";
 
-	if (top[0] == SIZE_MAX)
-		return;
-	say(s, "; ");
-	say_cause(s, l, top[0]);
-	/* A second one that matters, too. */
-	if (top[1] != SIZE_MAX && cause_at(l, top[1])->total_ns * 5 >= loser->total_ns) {
-		say(s, ", ");
-		say_cause(s, l, top[1]);
+	for (unsigned i = 0; i < ARRAY_SIZE(loser->top) && loser->top[i] != SIZE_MAX; i++) {
+		/* A second one when it matters, too. */
+		if (*before == ',' && cause_at(l, loser->top[i])->total_ns * 5 < loser->total_ns)
+			return;
+		if (classed && culprit_at(l, loser->top[i]).mode == SONDE_MODE_IDLE)
+			continue;
+		say(s, "%s", before);
+		say_cause(s, l, loser->top[i]);
+		before = ", ";
 	}
 }
 
@@ -356,20 +359,20 @@ static void vcpu_verdict(struct why *w, const struct losers *l, const struct los
 	say(&v.says, " was ready but not running for ");
 	say_length(&v.says, loser->total_ns);
 	say_window(&v.says, w, loser);
-	say_causes(&v.says, l, loser);
+	say_causes(&v.says, l, loser, false);
 	say_worst(&v.says, loser);
 	say_inherited(&v.says, w, loser->row);
 	why_add(w, &v);
 }
 
 /* Which kinds of things it waited for, when they are several. */
-static void say_classes(struct sentence *s, const struct loser *loser)
+static bool say_classes(struct sentence *s, const struct loser *loser)
 {
 	unsigned told = 0;
 
 	for (unsigned i = 0; i < NR_CLASSES; i++) {
 		if (loser->per_class[i] == loser->total_ns)
-			return;
+			return false;
 	}
 	for (unsigned i = 0; i < NR_CLASSES; i++) {
 		if (loser->per_class[i] * 20 < loser->total_ns)
@@ -378,6 +381,7 @@ static void say_classes(struct sentence *s, const struct loser *loser)
 		say_length(s, loser->per_class[i]);
 		say(s, " %s", class_words[i]);
 	}
+	return told;
 }
 
 static void thread_verdict(struct why *w, const struct losers *l, const struct loser *loser)
@@ -402,8 +406,7 @@ static void thread_verdict(struct why *w, const struct losers *l, const struct l
 			say(&v.says, "all");
 		say(&v.says, " of that unknown to its own kernel)");
 	}
-	say_classes(&v.says, loser);
-	say_causes(&v.says, l, loser);
+	say_causes(&v.says, l, loser, say_classes(&v.says, loser));
 	say_worst(&v.says, loser);
 	why_add(w, &v);
 }
