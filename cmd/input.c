@@ -21,15 +21,34 @@ static enum exit_code complain_empty(const struct invocation *inv, const char *p
 			path, unit_count(size, (int64_t)st.st_size));
 }
 
+/* A trace where a history is expected: trace-cmd's begins so. */
+static bool is_trace(const char *path)
+{
+	static const char magic[10] = {0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
+	char head[sizeof(magic)];
+	FILE *file = fopen(path, "re");
+	bool is = file && fread(head, 1, sizeof(head), file) == sizeof(head) &&
+		  !memcmp(head, magic, sizeof(head));
+
+	if (file)
+		fclose(file);
+	return is;
+}
+
 static enum exit_code open_run(const struct invocation *inv, const char *path,
 			       struct sonde_run **out)
 {
 	struct sonde_error err = {0};
-	struct stat st;
+	struct stat st = {0};
 
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		return complain(inv, EXIT_FAILED,
 				"%s is a directory; sonde %s reads a history: make one with "
+				"sonde analyze %s -o run.sonde",
+				path, inv->command->name, path);
+	if (S_ISREG(st.st_mode) && is_trace(path))
+		return complain(inv, EXIT_FAILED,
+				"%s is a trace; sonde %s reads a history: make one with "
 				"sonde analyze %s -o run.sonde",
 				path, inv->command->name, path);
 	if (sonde_run_open(out, path, &err))

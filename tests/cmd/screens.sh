@@ -88,6 +88,8 @@ not_says out "Who preempted which guest thread"
 rm "$scratch/host.sonde"
 run 0 "$sonde" report --section help
 says out "preemption_victim"
+run 1 "$sonde" report samples/ftrace/host0.dat
+says err "is a trace; sonde report reads a history"
 run 2 "$sonde" report --section nonsense "$history"
 says err 'there is no section "nonsense"'
 run 0 "$sonde" report -n 2 -s exit_reason "$history"
