@@ -32,7 +32,7 @@ VERBS = {
 }
 ENDS = ("panic", "poweroff", "quit")
 # Seconds for one try, by its deepest level: three times what a good one takes on two busy CPUs.
-LIMIT_S = (60, 180, 300, 900)
+LIMIT_S = (60, 180, 420, 900)
 
 
 @dataclass

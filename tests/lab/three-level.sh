@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# time-limit: 600
+# time-limit: 1200
 # alone: lab
 # A live run of the lab: host, virtual machines, a nested one, containers, traced at every level; analysed, and compared with
 # what the emulated hardware did.  An emulator that fails every time makes this a skip, not a failure: the stored traces
@@ -13,7 +13,7 @@ done
 image=$(lab/image 6.1 2>&1) || skip "no image can be built: $(tail -1 <<<"$image")"
 
 status=0
-lab/check three-level --kernel 6.1 --tries 3 --limit 230 --within 150 --wait 60 -o "$scratch/run" \
+lab/check three-level --kernel 6.1 --tries 3 --limit 380 --within 240 --wait 60 -o "$scratch/run" \
 	>"$scratch/said" 2>"$scratch/progress" || status=$?
 cat "$scratch/said"
 case $status in
