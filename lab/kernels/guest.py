@@ -115,13 +115,6 @@ def inputs(name, stopwatch):
     return deb, patches, variant, key
 
 
-def is_built(name, stopwatch):
-    """get() would build nothing.  Downloads nothing either where no such kernel was ever built."""
-    if not any(paths.CACHE.glob(f"guest-kernel-{name}-" + "[0-9a-f]" * 16)):
-        return False
-    return (paths.CACHE / f"guest-kernel-{name}-{inputs(name, stopwatch)[-1]}").is_dir()
-
-
 def get(name, stopwatch):
     """The directory of the kernel `name`: boot/vmlinux and boot/initramfs.cpio, and headers/."""
     deb, patches, variant, key = inputs(name, stopwatch)
