@@ -74,17 +74,5 @@ def check(condition, message):
         sys.exit(1)
 
 
-def within_tries(tries, attempt, *arguments):
-    """For live runs of the lab: an emulator that runs one instruction wrong makes a machine misbehave, but not twice in the
-    same way; a fault of ours does."""
-    for left in reversed(range(tries)):
-        try:
-            return attempt(*arguments)
-        except SystemExit as end:
-            if end.code == SKIP or not left:
-                raise
-            print("ONCE MORE", flush=True)
-
-
 if __name__ == "__main__":
     print(shared_set(sys.argv[1]))

@@ -17,9 +17,9 @@ from pathlib import Path
 # The lab's package before tests/lab.
 sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent.parent)]
 import lib  # noqa: E402
+import live  # noqa: E402
 from lab.kernels import guest  # noqa: E402
 from lab.lib import engine, guest_module, image, options, payload, paths, scenario  # noqa: E402
-from lab.lib.failure import Failure  # noqa: E402
 from lab.lib.stopwatch import Stopwatch  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -71,14 +71,9 @@ def check_boot(name, directory, stopwatch):
 
 def check(name, times, place):
     stopwatch = Stopwatch(False)
-    try:
-        check_module(name, times, place / "module", stopwatch)
-        if "early" in name:
-            check_boot(name, place / "boot", stopwatch)
-    except engine.NoTrySucceeded as failure:
-        lib.skip(f"NO LIVE RUN: {failure}".replace("\n", " "))
-    except Failure as failure:
-        lib.skip(f"the lab cannot run: {failure}".replace("\n", " "))
+    live.within_tries(1, check_module, name, times, place / "module", stopwatch)
+    if "early" in name:
+        live.within_tries(1, check_boot, name, place / "boot", stopwatch)
 
 
 def main():

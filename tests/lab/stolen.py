@@ -18,8 +18,8 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent.parent)]
 import lib  # noqa: E402
+import live  # noqa: E402
 from lab.lib import engine, guest_module, image, options, payload, scenario  # noqa: E402
-from lab.lib.failure import Failure  # noqa: E402
 from lab.lib.stopwatch import Stopwatch  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -224,16 +224,12 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         directory = kept or scratch / "lab"
+
         def attempt():
             run_lab(directory, scratch)
             check_run(directory)
 
-        try:
-            lib.within_tries(1 if kept else 2, attempt)
-        except engine.NoTrySucceeded as failure:
-            lib.skip(f"NO LIVE RUN: {failure}".replace("\n", " "))
-        except Failure as failure:
-            lib.skip(f"the lab cannot run: {failure}".replace("\n", " "))
+        live.within_tries(1 if kept else 2, attempt)
     return None
 
 
