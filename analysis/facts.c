@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* qsort_r */
 #include "analysis/facts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,4 +227,12 @@ int sonde_facts_column(const struct sonde_facts *f, const char *name)
 			return (int)i;
 	}
 	return -1;
+}
+
+union sonde_cell facts_named(const struct sonde_facts *f, size_t row, const char *column)
+{
+	int at = sonde_facts_column(f, column);
+
+	assert(at >= 0);
+	return sonde_facts_cell(f, row, (unsigned)at);
 }

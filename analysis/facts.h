@@ -49,6 +49,9 @@ void facts_add(struct sonde_facts *f, const union sonde_cell *cells);
 /* Sorts rows by an integer column, greatest first. */
 void facts_sort(struct sonde_facts *f, const char *column);
 
+/* The cell of a column that there is. */
+union sonde_cell facts_named(const struct sonde_facts *f, size_t row, const char *column);
+
 /* A copy with those rows that are about @machine or one inside it: whose row it is says the first
  * column that names a machine or a CPU.  Without such a column, no row is.  0 or -ENOMEM. */
 int facts_of_machine(struct sonde_facts **out, const struct sonde_run *run,

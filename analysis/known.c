@@ -63,24 +63,21 @@ static bool is_much(int64_t part_ns, int64_t of_ns)
 	return share_ppm(part_ns, of_ns) > UNKNOWN_MAX_PPM;
 }
 
-static int64_t cell(const struct sonde_facts *f, size_t row, const char *column)
-{
-	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column)).i;
-}
-
 static bool take_vcpu(struct measures *m, struct sonde_run *run, unsigned slice,
 		      const struct sonde_facts *states, size_t row)
 {
-	int64_t unknown = cell(states, row, "unknown"), total = cell(states, row, "total");
+	int64_t unknown = facts_named(states, row, "unknown").i,
+		total = facts_named(states, row, "total").i;
 	const bool is_unknown[NR_NEEDS] = {
 		[NEEDS_STATE] = is_much(unknown, total),
-		[NEEDS_CODE] = is_much(unknown + cell(states, row, "guest"), total),
-		[NEEDS_CAUSE] = is_much(unknown + cell(states, row, "wait_unknown"), total),
+		[NEEDS_CODE] = is_much(unknown + facts_named(states, row, "guest").i, total),
+		[NEEDS_CAUSE] =
+			is_much(unknown + facts_named(states, row, "wait_unknown").i, total),
 	};
 	struct sonde_cpu cpu;
 	const char *machine;
 
-	if (sonde_cpu(run, cell(states, row, "vcpu"), &cpu))
+	if (sonde_cpu(run, facts_named(states, row, "vcpu").i, &cpu))
 		return true;
 	machine = measures_machine(m, run, cpu.machine);
 	for (unsigned i = 0; i < NR_NEEDS; i++) {

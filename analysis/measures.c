@@ -75,21 +75,16 @@ static double of_slice(const struct taker *t, int64_t ns)
 	return (double)ns / (double)(t->end - t->begin);
 }
 
-static int64_t cell(const struct sonde_facts *f, size_t row, const char *column)
-{
-	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column)).i;
-}
-
 /* ---- what is measured ---------------------------------------------------------------------- */
 
 static int take_machine(struct taker *t, const struct sonde_facts *f, size_t row)
 {
-	const struct measure like = {.machine = machine_name(t, cell(f, row, "machine")),
+	const struct measure like = {.machine = machine_name(t, facts_named(f, row, "machine").i),
 				     .cpu = -1,
 				     .what = "CPU time of its own code, in CPUs",
 				     .is_share = true};
 
-	return add(t, &like, of_slice(t, cell(f, row, "total")));
+	return add(t, &like, of_slice(t, facts_named(f, row, "total").i));
 }
 
 static enum measure_needs needs_of(const char *state)
@@ -107,7 +102,7 @@ static int take_states(struct taker *t, const struct sonde_facts *f, size_t row)
 	struct sonde_cpu cpu;
 	int ret = 0;
 
-	sonde_cpu(t->run, cell(f, row, "vcpu"), &cpu);
+	sonde_cpu(t->run, facts_named(f, row, "vcpu").i, &cpu);
 	sonde_machine(t->run, cpu.machine, &vm);
 	for (unsigned c = 0; c < a->nr_columns && !ret; c++) {
 		char what[160];
@@ -136,26 +131,26 @@ static int take_preemption(struct taker *t, const struct sonde_facts *f, size_t 
 	struct sonde_cpu cpu;
 	char what[200];
 	struct measure like = {.what = what, .is_share = true};
-	int64_t mode = cell(f, row, "mode");
+	int64_t mode = facts_named(f, row, "mode").i;
 
-	sonde_cpu(t->run, cell(f, row, "vcpu"), &cpu);
+	sonde_cpu(t->run, facts_named(f, row, "vcpu").i, &cpu);
 	like.machine = machine_name(t, cpu.machine);
 	like.cpu = cpu.number;
-	like.by = machine_name(t, cell(f, row, "culprit_machine"));
+	like.by = machine_name(t, facts_named(f, row, "culprit_machine").i);
 	/* Numbers of threads mean nothing in another run. */
-	if (!sonde_thread(t->run, cell(f, row, "culprit"), &thread) && thread.vcpu < 0)
+	if (!sonde_thread(t->run, facts_named(f, row, "culprit").i, &thread) && thread.vcpu < 0)
 		snprintf(what, sizeof(what), "it was kept off the CPU by %s of %s", thread.comm,
 			 like.by);
 	else
 		snprintf(what, sizeof(what), "it was kept off the CPU by %s of %s",
 			 sonde_mode_name((enum sonde_mode)mode), like.by);
-	return add(t, &like, of_slice(t, cell(f, row, "total")));
+	return add(t, &like, of_slice(t, facts_named(f, row, "total").i));
 }
 
 static int take_exits(struct taker *t, const struct sonde_facts *f, size_t row)
 {
 	const char *name = sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "name")).s;
-	int64_t vm = cell(f, row, "vm"), from = cell(f, row, "from");
+	int64_t vm = facts_named(f, row, "vm").i, from = facts_named(f, row, "from").i;
 	char what[200];
 	struct measure like = {.machine = machine_name(t, vm), .cpu = -1, .what = what};
 	double seconds = (double)(t->end - t->begin) / 1e9;
@@ -165,7 +160,7 @@ static int take_exits(struct taker *t, const struct sonde_facts *f, size_t row)
 	else
 		snprintf(what, sizeof(what), "%s exits of %s in it", *name ? name : "unnamed",
 			 machine_name(t, from));
-	return add(t, &like, (double)cell(f, row, "count") / seconds);
+	return add(t, &like, (double)facts_named(f, row, "count").i / seconds);
 }
 
 static const struct {

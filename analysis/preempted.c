@@ -199,12 +199,9 @@ const struct analysis preemption_victim_analysis = {
 /* What a vCPU lost because those that it was on did not run. */
 static ns_t inherited_by(const struct sonde_facts *states, int64_t vcpu)
 {
-	unsigned who = (unsigned)sonde_facts_column(states, "vcpu");
-	unsigned inherited = (unsigned)sonde_facts_column(states, "inherited");
-
 	for (size_t row = 0; row < sonde_facts_nr_rows(states); row++) {
-		if (sonde_facts_cell(states, row, who).i == vcpu)
-			return sonde_facts_cell(states, row, inherited).i;
+		if (facts_named(states, row, "vcpu").i == vcpu)
+			return facts_named(states, row, "inherited").i;
 	}
 	return 0;
 }

@@ -73,11 +73,6 @@ struct profiles {
 	unsigned nr;
 };
 
-static union sonde_cell cell(const struct sonde_facts *f, size_t row, const char *column)
-{
-	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column));
-}
-
 /* ---- one VM -------------------------------------------------------------------------------- */
 
 static bool is_of(const struct sonde_run *run, int64_t cpu, int64_t vm)
@@ -91,12 +86,12 @@ static void add_mix(struct profile *p, const struct sonde_run *run, int64_t vm,
 		    const struct sonde_facts *states)
 {
 	for (size_t row = 0; row < sonde_facts_nr_rows(states); row++) {
-		if (!is_of(run, cell(states, row, "vcpu").i, vm))
+		if (!is_of(run, facts_named(states, row, "vcpu").i, vm))
 			continue;
 		p->vcpus++;
-		p->all_ns += cell(states, row, "total").i;
+		p->all_ns += facts_named(states, row, "total").i;
 		for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-			ns_t time = cell(states, row, parts[i].column).i;
+			ns_t time = facts_named(states, row, parts[i].column).i;
 
 			p->mix[parts[i].part] += (double)time;
 			p->known_ns += time;
@@ -113,14 +108,14 @@ static void add_rates(struct profile *p, const struct sonde_run *run, int64_t vm
 	double slept = 0;
 
 	for (size_t row = 0; row < sonde_facts_nr_rows(exits); row++) {
-		if (cell(exits, row, "vm").i == vm)
-			p->rates[RATE_EXITS] += (double)cell(exits, row, "count").i;
+		if (facts_named(exits, row, "vm").i == vm)
+			p->rates[RATE_EXITS] += (double)facts_named(exits, row, "count").i;
 	}
 	for (size_t row = 0; row < sonde_facts_nr_rows(waits); row++) {
-		if (!is_of(run, cell(waits, row, "vcpu").i, vm))
+		if (!is_of(run, facts_named(waits, row, "vcpu").i, vm))
 			continue;
-		p->rates[RATE_WAITS] += (double)cell(waits, row, "count").i;
-		slept += (double)cell(waits, row, "total").i;
+		p->rates[RATE_WAITS] += (double)facts_named(waits, row, "count").i;
+		slept += (double)facts_named(waits, row, "total").i;
 	}
 	if (p->rates[RATE_WAITS] > 0)
 		p->rates[RATE_WAIT_LENGTH] = slept / p->rates[RATE_WAITS];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/why.h"
 
-#include <assert.h>
 #include <stdio.h>
 
 struct verdict why_verdict(const struct why *w, const char *kind, int64_t machine)
@@ -55,14 +54,6 @@ int why_facts(const struct why *w, const char *analysis, struct sonde_facts **ou
 	int ret = sonde_facts_get(out, w->run, analysis, w->begin, w->end, &public_err);
 
 	return ret ? fail(err, ret, "%s", public_err.text) : 0;
-}
-
-union sonde_cell why_cell(const struct sonde_facts *f, size_t row, const char *column)
-{
-	int at = sonde_facts_column(f, column);
-
-	assert(at >= 0);
-	return sonde_facts_cell(f, row, (unsigned)at);
 }
 
 static int find_why(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,

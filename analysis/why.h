@@ -45,7 +45,5 @@ int why_unknown(struct why *w, struct error *err);
 /* The facts of another analysis over the same window; the caller releases them. */
 int why_facts(const struct why *w, const char *analysis, struct sonde_facts **out,
 	      struct error *err);
-/* A cell by its column's name. */
-union sonde_cell why_cell(const struct sonde_facts *f, size_t row, const char *column);
 
 #endif

@@ -319,11 +319,6 @@ static struct verdict verdict_of(const struct why *w, const struct losers *l,
 	return v;
 }
 
-static int64_t cell(const struct sonde_facts *f, size_t row, const char *column)
-{
-	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column)).i;
-}
-
 /* Of a nested VM's vCPU: what it lost besides, because the vCPU that it was on did not run. */
 static void say_inherited(struct sentence *s, const struct why *w, int64_t vcpu)
 {
@@ -333,16 +328,16 @@ static void say_inherited(struct sentence *s, const struct why *w, int64_t vcpu)
 	if (sonde_facts_get(&f, w->run, "vcpu_time", w->begin, w->end, &err))
 		return;
 	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
-		ns_t inherited = cell(f, row, "inherited");
+		ns_t inherited = facts_named(f, row, "inherited").i;
 		char share[UNIT_TEXT];
 
-		if (cell(f, row, "vcpu") != vcpu || !inherited)
+		if (facts_named(f, row, "vcpu").i != vcpu || !inherited)
 			continue;
 		say(s, " With ");
 		say_length(s, inherited);
 		say(s, " inherited from the vCPU that it was on, it lost ");
-		say_length(s, cell(f, row, "lost"));
-		say(s, " (%s).", unit_share(share, cell(f, row, "lost_share")));
+		say_length(s, facts_named(f, row, "lost").i);
+		say(s, " (%s).", unit_share(share, facts_named(f, row, "lost_share").i));
 	}
 	sonde_facts_free(f);
 }

@@ -17,14 +17,14 @@ static struct top_exit top_exit(const struct sonde_facts *reasons, int64_t vm)
 	struct top_exit top = {0};
 
 	for (size_t i = 0; i < sonde_facts_nr_rows(reasons); i++) {
-		if (why_cell(reasons, i, "vm").i != vm)
+		if (facts_named(reasons, i, "vm").i != vm)
 			continue;
-		if (why_cell(reasons, i, "total").i <= top.total)
+		if (facts_named(reasons, i, "total").i <= top.total)
 			continue;
-		top.name = why_cell(reasons, i, "name").s;
-		top.by = why_cell(reasons, i, "by").i;
-		top.count = why_cell(reasons, i, "count").i;
-		top.total = why_cell(reasons, i, "total").i;
+		top.name = facts_named(reasons, i, "name").s;
+		top.by = facts_named(reasons, i, "by").i;
+		top.count = facts_named(reasons, i, "count").i;
+		top.total = facts_named(reasons, i, "total").i;
 	}
 	return top;
 }
@@ -35,13 +35,13 @@ static void point_at_longest(const struct sonde_facts *exits, int64_t vm, struct
 	ns_t longest = -1;
 
 	for (size_t i = 0; i < sonde_facts_nr_rows(exits); i++) {
-		ns_t max = why_cell(exits, i, "max").i;
+		ns_t max = facts_named(exits, i, "max").i;
 
-		if (why_cell(exits, i, "from").i != vm || max <= longest ||
-		    !strcmp(why_cell(exits, i, "name").s, "HLT"))
+		if (facts_named(exits, i, "from").i != vm || max <= longest ||
+		    !strcmp(facts_named(exits, i, "name").s, "HLT"))
 			continue;
 		longest = max;
-		v->begin = why_cell(exits, i, "max_at").i;
+		v->begin = facts_named(exits, i, "max_at").i;
 		v->end = v->begin + max;
 	}
 	if (longest < 0)
@@ -56,17 +56,17 @@ static void point_at_longest(const struct sonde_facts *exits, int64_t vm, struct
 static void say_nesting(const struct sonde_facts *nesting, int64_t vm, struct verdict *v)
 {
 	for (size_t i = 0; i < sonde_facts_nr_rows(nesting); i++) {
-		int64_t per_thousand = why_cell(nesting, i, "per_thousand").i;
+		int64_t per_thousand = facts_named(nesting, i, "per_thousand").i;
 		char text[UNIT_TEXT];
 
-		if (why_cell(nesting, i, "vm").i != vm || per_thousand < 0)
+		if (facts_named(nesting, i, "vm").i != vm || per_thousand < 0)
 			continue;
 		say(&v->says, " Each of its %s exits that ",
-		    unit_count(text, why_cell(nesting, i, "handed").i));
-		say_machine(&v->says, why_cell(nesting, i, "host").i);
+		    unit_count(text, facts_named(nesting, i, "handed").i));
+		say_machine(&v->says, facts_named(nesting, i, "host").i);
 		say(&v->says, " had to handle cost %lld.%lld exits to ",
 		    (long long)per_thousand / 1000, (long long)per_thousand % 1000 / 100);
-		say_machine(&v->says, why_cell(nesting, i, "by").i);
+		say_machine(&v->says, facts_named(nesting, i, "by").i);
 		say(&v->says, ".");
 	}
 }
@@ -89,27 +89,27 @@ static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
 		       const struct sonde_facts *reasons, const struct sonde_facts *exits,
 		       const struct sonde_facts *nesting)
 {
-	int64_t vm = why_cell(vms, row, "vm").i;
+	int64_t vm = facts_named(vms, row, "vm").i;
 	struct top_exit top = top_exit(reasons, vm);
 	struct verdict v = why_verdict(w, "hypervisor", vm);
-	const char *note = why_cell(vms, row, "note").s;
+	const char *note = facts_named(vms, row, "note").s;
 	char share[UNIT_TEXT], exits_text[UNIT_TEXT];
 
-	v.cost_ns = why_cell(vms, row, "hypervisor").i;
+	v.cost_ns = facts_named(vms, row, "hypervisor").i;
 	if (!v.cost_ns)
 		return;
-	v.by = (struct culprit){top.count ? top.by : why_cell(vms, row, "parent").i, -1,
+	v.by = (struct culprit){top.count ? top.by : facts_named(vms, row, "parent").i, -1,
 				SONDE_MODE_HYPERVISOR, -1};
 	v.by_ns = top.total;
-	v.count = why_cell(vms, row, "exits").i;
+	v.count = facts_named(vms, row, "exits").i;
 	v.cause = top.count ? top.name : "";
 	say(&v.says, "Hypervisors worked %s", *note ? "at least " : "");
 	say_length(&v.says, v.cost_ns);
 	say(&v.says, " for ");
 	say_machine(&v.says, vm);
 	say(&v.says, ", %s of all time that it had a CPU, in %s exits",
-	    unit_share(share, why_cell(vms, row, "share").i),
-	    unit_count(exits_text, why_cell(vms, row, "exits").i));
+	    unit_share(share, facts_named(vms, row, "share").i),
+	    unit_count(exits_text, facts_named(vms, row, "exits").i));
 	say_top(&top, &v);
 	say(&v.says, ".");
 	say_nesting(nesting, vm, &v);

@@ -39,23 +39,23 @@ static bool is_guess(const char *evidence)
 
 static void wait_verdict(struct why *w, const struct sonde_facts *waits, size_t row)
 {
-	int cause = find_cause(why_cell(waits, row, "cause").s);
-	const char *irq = why_cell(waits, row, "irq").s;
-	const char *evidence = why_cell(waits, row, "evidence").s;
+	int cause = find_cause(facts_named(waits, row, "cause").s);
+	const char *irq = facts_named(waits, row, "irq").s;
+	const char *evidence = facts_named(waits, row, "evidence").s;
 	const char *probably = is_guess(evidence) ? "probably " : "";
-	int64_t count = why_cell(waits, row, "count").i;
+	int64_t count = facts_named(waits, row, "count").i;
 	struct sonde_cpu cpu;
 	struct verdict v;
 	char text[UNIT_TEXT];
 
-	if (cause < 0 || sonde_cpu(w->run, why_cell(waits, row, "vcpu").i, &cpu))
+	if (cause < 0 || sonde_cpu(w->run, facts_named(waits, row, "vcpu").i, &cpu))
 		return;
 	v = why_verdict(w, "wait", cpu.machine);
-	v.vcpu = why_cell(waits, row, "vcpu").i;
-	v.cost_ns = why_cell(waits, row, "total").i;
-	v.begin = why_cell(waits, row, "longest_at").i;
-	v.end = v.begin + why_cell(waits, row, "longest").i;
-	v.by.vcpu = why_cell(waits, row, "from").i;
+	v.vcpu = facts_named(waits, row, "vcpu").i;
+	v.cost_ns = facts_named(waits, row, "total").i;
+	v.begin = facts_named(waits, row, "longest_at").i;
+	v.end = v.begin + facts_named(waits, row, "longest").i;
+	v.by.vcpu = facts_named(waits, row, "from").i;
 	v.by_ns = v.by.vcpu >= 0 ? v.cost_ns : 0;
 	v.count = count;
 	v.cause = causes[cause].cause;
@@ -74,7 +74,7 @@ static void wait_verdict(struct why *w, const struct sonde_facts *waits, size_t 
 	say_length(&v.says, w->end - w->begin);
 	if (count > 1) {
 		say(&v.says, ", %s times, ", unit_count(text, count));
-		say_length(&v.says, why_cell(waits, row, "mean").i);
+		say_length(&v.says, facts_named(waits, row, "mean").i);
 		say(&v.says, " on average; the longest took ");
 		say_length(&v.says, v.end - v.begin);
 	}
@@ -102,31 +102,31 @@ static void say_slowest_step(struct sentence *s, const struct sonde_facts *wakeu
 	int64_t length;
 
 	for (size_t i = 1; i < ARRAY_SIZE(steps); i++) {
-		if (why_cell(wakeups, row, steps[i].column).i >
-		    why_cell(wakeups, row, steps[greatest].column).i)
+		if (facts_named(wakeups, row, steps[i].column).i >
+		    facts_named(wakeups, row, steps[greatest].column).i)
 			greatest = i;
 	}
-	length = why_cell(wakeups, row, steps[greatest].column).i;
+	length = facts_named(wakeups, row, steps[greatest].column).i;
 	say(s, "; %s of that, ",
-	    2 * length > why_cell(wakeups, row, "mean").i ? "most" : "the largest part");
+	    2 * length > facts_named(wakeups, row, "mean").i ? "most" : "the largest part");
 	say_length(s, length);
 	say(s, ", because %s", steps[greatest].words);
 }
 
 static void wakeup_verdict(struct why *w, const struct sonde_facts *wakeups, size_t row)
 {
-	struct verdict v = why_verdict(w, "wakeup", why_cell(wakeups, row, "vm").i);
-	int64_t count = why_cell(wakeups, row, "count").i;
-	int64_t mean = why_cell(wakeups, row, "mean").i;
-	const char *name = why_cell(wakeups, row, "cause").s;
+	struct verdict v = why_verdict(w, "wakeup", facts_named(wakeups, row, "vm").i);
+	int64_t count = facts_named(wakeups, row, "count").i;
+	int64_t mean = facts_named(wakeups, row, "mean").i;
+	const char *name = facts_named(wakeups, row, "cause").s;
 	int cause = find_cause(name);
 	char text[UNIT_TEXT];
 
 	v.cost_ns = mean * count;
 	v.count = count;
 	v.cause = name;
-	v.begin = why_cell(wakeups, row, "longest_at").i;
-	v.end = v.begin + why_cell(wakeups, row, "longest").i;
+	v.begin = facts_named(wakeups, row, "longest_at").i;
+	v.end = v.begin + facts_named(wakeups, row, "longest").i;
 	say_machine(&v.says, v.machine);
 	say(&v.says, "'s %s wake-up%s by %s took ", unit_count(text, count), count == 1 ? "" : "s",
 	    cause < 0 ? strcmp(name, "timer") ? "something unknown" : "a timer" : causes[cause].by);
@@ -134,7 +134,7 @@ static void wakeup_verdict(struct why *w, const struct sonde_facts *wakeups, siz
 	say(&v.says, "%s until its thread ran", count == 1 ? "" : " on average");
 	if (count > 1) {
 		say(&v.says, " (half of them ");
-		say_length(&v.says, why_cell(wakeups, row, "median").i);
+		say_length(&v.says, facts_named(wakeups, row, "median").i);
 		say(&v.says, " or less)");
 	}
 	say_slowest_step(&v.says, wakeups, row);

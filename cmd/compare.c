@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde compare: what changed from one run to another, beyond chance. */
 #include "analysis/compare.h"
+#include "analysis/facts.h"
 #include "base/units.h"
 #include "cmd/command.h"
 #include "report/csv.h"
@@ -40,41 +41,36 @@ struct pair {
 	struct sonde_facts *facts;
 };
 
-static union sonde_cell cell(const struct sonde_facts *f, size_t row, const char *column)
-{
-	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column));
-}
-
 /* ---- text ---------------------------------------------------------------------------------- */
 
 static bool is_share(const struct sonde_facts *f, size_t row)
 {
-	return !strcmp(cell(f, row, "unit").s, "ppm");
+	return !strcmp(facts_named(f, row, "unit").s, "ppm");
 }
 
 /* "20.5%", "-3.2%", "1234.0/s", or "1234.0/Gcy". */
 static char *value_text(const struct sonde_facts *f, size_t row, const char *column, bool sign,
 			char *buf, size_t room)
 {
-	double v = (double)cell(f, row, column).i;
+	double v = (double)facts_named(f, row, column).i;
 
 	if (is_share(f, row))
 		snprintf(buf, room, sign ? "%+.2f%%" : "%.2f%%", v / 1e4);
 	else
 		snprintf(buf, room, sign ? "%+.1f%s" : "%.1f%s", v / 1e3,
-			 strcmp(cell(f, row, "unit").s, "per 1000 s") ? "/Gcy" : "/s");
+			 strcmp(facts_named(f, row, "unit").s, "per 1000 s") ? "/Gcy" : "/s");
 	return buf;
 }
 
 /* "web1 vCPU 2", or "web1". */
 static char *who_text(const struct sonde_facts *f, size_t row, char *buf, size_t room)
 {
-	int64_t cpu = cell(f, row, "cpu").i;
+	int64_t cpu = facts_named(f, row, "cpu").i;
 
 	if (cpu >= 0)
-		snprintf(buf, room, "%s vCPU %" PRId64, cell(f, row, "machine").s, cpu);
+		snprintf(buf, room, "%s vCPU %" PRId64, facts_named(f, row, "machine").s, cpu);
 	else
-		snprintf(buf, room, "%s", cell(f, row, "machine").s);
+		snprintf(buf, room, "%s", facts_named(f, row, "machine").s);
 	return buf;
 }
 
@@ -85,7 +81,7 @@ static void print_change(const struct invocation *inv, const struct sonde_facts 
 	snprintf(lead, sizeof(lead), "%12s  ",
 		 value_text(f, row, "change", true, change, sizeof(change)));
 	snprintf(text, sizeof(text), "%s: %s: %s, was %s; the change is %s to %s",
-		 who_text(f, row, who, sizeof(who)), cell(f, row, "what").s,
+		 who_text(f, row, who, sizeof(who)), facts_named(f, row, "what").s,
 		 value_text(f, row, "after", false, after, sizeof(after)),
 		 value_text(f, row, "before", false, before, sizeof(before)),
 		 value_text(f, row, "low", true, low, sizeof(low)),
@@ -95,7 +91,7 @@ static void print_change(const struct invocation *inv, const struct sonde_facts 
 
 static bool is_told(const struct sonde_facts *f, size_t row)
 {
-	return cell(f, row, "chance").i >= 0;
+	return facts_named(f, row, "chance").i >= 0;
 }
 
 /* Changes of shares, or of rates; returns how many there are beyond chance. */
@@ -108,7 +104,7 @@ static size_t print_kind(const struct invocation *inv, const struct sonde_facts 
 
 	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
 		if (is_share(f, row) != share || !is_told(f, row) ||
-		    cell(f, row, "chance").i > CHANCE_PPM)
+		    facts_named(f, row, "chance").i > CHANCE_PPM)
 			continue;
 		if (!nr)
 			screen_title(&inv->screen, title);
@@ -124,22 +120,22 @@ static size_t print_kind(const struct invocation *inv, const struct sonde_facts 
 
 static bool same_absence(const struct sonde_facts *f, size_t a, size_t b)
 {
-	return cell(f, a, "cpu").i == cell(f, b, "cpu").i &&
-	       !strcmp(cell(f, a, "absent").s, cell(f, b, "absent").s) &&
-	       !strcmp(cell(f, a, "machine").s, cell(f, b, "machine").s);
+	return facts_named(f, a, "cpu").i == facts_named(f, b, "cpu").i &&
+	       !strcmp(facts_named(f, a, "absent").s, facts_named(f, b, "absent").s) &&
+	       !strcmp(facts_named(f, a, "machine").s, facts_named(f, b, "machine").s);
 }
 
 static bool is_absent(const struct sonde_facts *f, size_t row)
 {
-	return *cell(f, row, "absent").s;
+	return *facts_named(f, row, "absent").s;
 }
 
 /* All of its machine is absent, which is told once. */
 static bool goes_with_machine(const struct sonde_facts *f, size_t row)
 {
-	for (size_t i = 0; cell(f, row, "cpu").i >= 0 && i < sonde_facts_nr_rows(f); i++) {
-		if (cell(f, i, "cpu").i < 0 && is_absent(f, i) &&
-		    !strcmp(cell(f, i, "machine").s, cell(f, row, "machine").s))
+	for (size_t i = 0; facts_named(f, row, "cpu").i >= 0 && i < sonde_facts_nr_rows(f); i++) {
+		if (facts_named(f, i, "cpu").i < 0 && is_absent(f, i) &&
+		    !strcmp(facts_named(f, i, "machine").s, facts_named(f, row, "machine").s))
 			return true;
 	}
 	return false;
@@ -151,7 +147,7 @@ static void print_absent(const struct invocation *inv, const struct sonde_facts 
 	size_t nr = 0;
 
 	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
-		bool after = !strcmp(cell(f, row, "absent").s, "after");
+		bool after = !strcmp(facts_named(f, row, "absent").s, "after");
 		char text[600], who[120];
 		size_t first = 0;
 
@@ -203,10 +199,11 @@ static bool same_doubt(const struct sonde_facts *f, size_t a, size_t b)
 	if (is_absent(f, a))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-		if (cell(f, a, columns[i]).i != cell(f, b, columns[i]).i)
+		if (facts_named(f, a, columns[i]).i != facts_named(f, b, columns[i]).i)
 			return false;
 	}
-	return !is_told(f, a) && !strcmp(cell(f, a, "machine").s, cell(f, b, "machine").s);
+	return !is_told(f, a) &&
+	       !strcmp(facts_named(f, a, "machine").s, facts_named(f, b, "machine").s);
 }
 
 /* What it is about, once for all measures that share it. */
@@ -226,8 +223,8 @@ static void print_doubt(const struct invocation *inv, const struct sonde_facts *
 		 "%s: %s measure%s \"%s\"; known in %" PRId64 " of 24 parts before, in %" PRId64
 		 " after",
 		 who_text(f, row, who, sizeof(who)), unit_count(number, nr),
-		 nr == 1 ? "," : "s, among them", cell(f, row, "what").s,
-		 cell(f, row, "known_before").i, cell(f, row, "known_after").i);
+		 nr == 1 ? "," : "s, among them", facts_named(f, row, "what").s,
+		 facts_named(f, row, "known_before").i, facts_named(f, row, "known_after").i);
 	paragraph_print(&inv->screen, "  ", text);
 }
 

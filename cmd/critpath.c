@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde critpath: what a thread waited for, followed through all layers. */
+#include "analysis/facts.h"
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/critpath_marks.h"
@@ -38,11 +39,6 @@ static const struct option_row option_rows[] = {
 	{0, "folded", OPTION_FLAG, FIELD(folded), NULL, NULL,
 	 "one line per kind of step, as flame graph programs read it: thread;is;what ns", 0},
 };
-
-static union sonde_cell cell(const struct sonde_facts *f, size_t row, const char *column)
-{
-	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column));
-}
 
 /* ---- which thread -------------------------------------------------------------------------- */
 
@@ -137,9 +133,10 @@ static enum exit_code choose(const struct invocation *inv, struct sonde_run *run
 		return find_thread(inv, run, *begin, *end, thread);
 	*thread = mark_thread(run, &request->pair.to);
 	if (*thread < 0)
-		return complain(inv, EXIT_USAGE,
-				"it is not known which thread made the second mark: say whose path with "
-				"--task");
+		return complain(
+			inv, EXIT_USAGE,
+			"it is not known which thread made the second mark: say whose path with "
+			"--task");
 	return EXIT_DONE;
 }
 
@@ -185,8 +182,9 @@ static bool sum_up(const struct sonde_facts *f, bool with_what, struct sums *out
 		return false;
 	for (size_t i = 0; i < nr; i++)
 		out->list[i] = (struct sum){
-			cell(f, i, "machine").i, cell(f, i, "thread").i, cell(f, i, "kind").s,
-			with_what ? cell(f, i, "what").s : "", cell(f, i, "length").i};
+			facts_named(f, i, "machine").i, facts_named(f, i, "thread").i,
+			facts_named(f, i, "kind").s, with_what ? facts_named(f, i, "what").s : "",
+			facts_named(f, i, "length").i};
 	qsort(out->list, nr, sizeof(*out->list), by_identity);
 	for (size_t i = 1; i < nr; i++) {
 		if (by_identity(&out->list[kept], &out->list[i]))
@@ -262,7 +260,7 @@ static int64_t shortest_shown(const struct sonde_facts *f, uint64_t top)
 	if (!lengths)
 		return 0;
 	for (size_t i = 0; i < nr; i++)
-		lengths[i] = cell(f, i, "length").i;
+		lengths[i] = facts_named(f, i, "length").i;
 	qsort(lengths, nr, sizeof(*lengths), by_length);
 	if (nr > top)
 		shortest = lengths[top - 1];
@@ -302,7 +300,7 @@ static int print_steps(const struct invocation *inv, struct sonde_run *run,
 	table_column(t, "IS", 0);
 	table_column(t, "WHAT", TABLE_WRAP);
 	for (size_t i = 0; i < sonde_facts_nr_rows(f); i++) {
-		int64_t length = cell(f, i, "length").i;
+		int64_t length = facts_named(f, i, "length").i;
 		char text[200], unit[UNIT_TEXT];
 		int line;
 
@@ -315,12 +313,12 @@ static int print_steps(const struct invocation *inv, struct sonde_run *run,
 		left_out = 0;
 		left_out_time = 0;
 		line = table_line(t, TABLE_NO_PARENT);
-		table_cell(t, line, 0, unit_time(unit, cell(f, i, "at").i, is_ns));
+		table_cell(t, line, 0, unit_time(unit, facts_named(f, i, "at").i, is_ns));
 		table_cell(t, line, 1, unit_length(unit, length, is_ns));
-		thread_text(run, cell(f, i, "thread").i, text, sizeof(text));
+		thread_text(run, facts_named(f, i, "thread").i, text, sizeof(text));
 		table_cell(t, line, 2, text);
-		table_cell(t, line, 3, cell(f, i, "kind").s);
-		table_cell(t, line, 4, cell(f, i, "what").s);
+		table_cell(t, line, 3, facts_named(f, i, "kind").s);
+		table_cell(t, line, 4, facts_named(f, i, "what").s);
 	}
 	print_left_out(t, left_out, left_out_time, is_ns);
 	screen_title(&inv->screen, "Step by step");
@@ -418,9 +416,10 @@ static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 	if ((opt->to || opt->nth) && !opt->from)
 		return complain(inv, EXIT_USAGE, "--from MARK is missing: where does it begin?");
 	if (!opt->task && !opt->from)
-		return complain(inv, EXIT_USAGE,
-				"--task NAME is missing: whose critical path is asked for? (--from and "
-				"--to MARK: that of a request)");
+		return complain(
+			inv, EXIT_USAGE,
+			"--task NAME is missing: whose critical path is asked for? (--from and "
+			"--to MARK: that of a request)");
 	if (!get_window(inv, run, &begin, &end))
 		return EXIT_USAGE;
 	code = choose(inv, run, &begin, &end, &request, &thread);

@@ -86,23 +86,18 @@ static void print_sum(const struct invocation *inv, struct sonde_run *run,
 		sum == length * cpus ? "=" : "IS NOT", length, unit, cpus, cpus == 1 ? "" : "s");
 }
 
-static union sonde_cell cell_named(const struct sonde_facts *facts, size_t row, const char *column)
-{
-	return sonde_facts_cell(facts, row, (unsigned)sonde_facts_column(facts, column));
-}
-
 /* The begin of its sentence; a nested VM's vCPU also loses what those that it is on lose. */
 static void print_lost(const struct invocation *inv, const struct sonde_facts *vcpus, size_t row,
 		       const char *name, bool is_ns)
 {
-	int64_t inherited = cell_named(vcpus, row, "inherited").i;
+	int64_t inherited = facts_named(vcpus, row, "inherited").i;
 	char text[UNIT_TEXT], share[UNIT_TEXT];
 
 	fputs(name, inv->screen.out);
 	if (inherited) {
 		fprintf(inv->screen.out, " lost %s (%s), ",
-			unit_length(text, cell_named(vcpus, row, "lost").i, is_ns),
-			unit_share(share, cell_named(vcpus, row, "lost_share").i));
+			unit_length(text, facts_named(vcpus, row, "lost").i, is_ns),
+			unit_share(share, facts_named(vcpus, row, "lost_share").i));
 		fprintf(inv->screen.out, "%s of it inherited;\n ",
 			unit_length(text, inherited, is_ns));
 	}
@@ -120,12 +115,12 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 	bool any = false;
 
 	for (size_t v = 0; v < sonde_facts_nr_rows(vcpus); v++) {
-		int64_t vcpu = cell_named(vcpus, v, "vcpu").i;
-		int64_t ready = cell_named(vcpus, v, "preempted").i;
+		int64_t vcpu = facts_named(vcpus, v, "vcpu").i;
+		int64_t ready = facts_named(vcpus, v, "preempted").i;
 		char name[80], text[UNIT_TEXT], percent[UNIT_TEXT];
 		unsigned culprits = 0;
 
-		if (cell_named(vcpus, v, "lost_share").i < 10000)
+		if (facts_named(vcpus, v, "lost_share").i < 10000)
 			continue;
 		if (!any)
 			screen_title(&inv->screen, "Who was kept off the CPU");
@@ -133,25 +128,25 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 		sonde_cpu_label(run, vcpu, name, sizeof(name));
 		print_lost(inv, vcpus, v, name, is_ns);
 		fprintf(out, "%s (%s)%s\n", unit_length(text, ready, is_ns),
-			unit_share(percent, cell_named(vcpus, v, "share").i),
+			unit_share(percent, facts_named(vcpus, v, "share").i),
 			ready ? ", because of" : "");
 		for (size_t p = 0; p < sonde_facts_nr_rows(pairs) && culprits < 3; p++) {
 			char machine[80], thread[80];
-			int64_t by = cell_named(pairs, p, "culprit").i;
+			int64_t by = facts_named(pairs, p, "culprit").i;
 
-			if (cell_named(pairs, p, "vcpu").i != vcpu)
+			if (facts_named(pairs, p, "vcpu").i != vcpu)
 				continue;
 			facts_cell_text(run, SONDE_COL_MACHINE,
-					cell_named(pairs, p, "culprit_machine"), machine,
+					facts_named(pairs, p, "culprit_machine"), machine,
 					sizeof(machine));
 			if (by >= 0)
 				sonde_thread_label(run, by, thread, sizeof(thread));
 			else
 				snprintf(thread, sizeof(thread), "%s",
 					 sonde_mode_name(
-						 (enum sonde_mode)cell_named(pairs, p, "mode").i));
+						 (enum sonde_mode)facts_named(pairs, p, "mode").i));
 			fprintf(out, "  %10s  %s on %s\n",
-				unit_length(text, cell_named(pairs, p, "total").i, is_ns), thread,
+				unit_length(text, facts_named(pairs, p, "total").i, is_ns), thread,
 				machine);
 			culprits++;
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/chart.h"
+#include "analysis/facts.h"
 #include "base/units.h"
 #include "report/facts.h"
 #include "report/palette.h"
@@ -16,13 +17,8 @@
 #define ROW 22
 #define BAR 16
 #define AXIS 30
-#define PANEL 64 /* a distribution: its columns and the space above */
+#define PANEL 64			  /* a distribution: its columns and the space above */
 #define PLOT (WIDTH - 3 * MARGIN - LABEL) /* room for half a label of the axis */
-
-static int64_t cell(const struct sonde_facts *f, size_t row, const char *column)
-{
-	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column)).i;
-}
 
 static void begin_svg(FILE *out, unsigned height, const char *title)
 {
@@ -73,26 +69,27 @@ static void phase_keys(FILE *out)
 static void phase_bar(FILE *out, struct sonde_run *run, const struct sonde_facts *f, size_t row,
 		      double scale, int64_t begin, unsigned y)
 {
-	double x = MARGIN + LABEL + (double)(cell(f, row, "begin") - begin) * scale;
-	double width = (double)cell(f, row, "length") * scale;
+	double x = MARGIN + LABEL + (double)(facts_named(f, row, "begin").i - begin) * scale;
+	double width = (double)facts_named(f, row, "length").i * scale;
 	char label[160], safe[400], length[UNIT_TEXT];
 	struct sonde_machine m;
 	int64_t sum = 0;
 
-	sonde_machine(run, cell(f, row, "vm"), &m);
-	unit_length(length, cell(f, row, "length"), sonde_run_ticks_are_ns(run));
+	sonde_machine(run, facts_named(f, row, "vm").i, &m);
+	unit_length(length, facts_named(f, row, "length").i, sonde_run_ticks_are_ns(run));
 	snprintf(label, sizeof(label), "%s %s  %s", m.name,
 		 sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "phase")).s, length);
 	fprintf(out, "<text class=\"l\" x=\"%d\" y=\"%u\">%s</text>\n", MARGIN + LABEL - 8,
 		y + BAR - 4, safe_xml(safe, sizeof(safe), label));
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		sum += cell(f, row, parts[i].column);
+		sum += facts_named(f, row, parts[i].column).i;
 	for (size_t i = 0; i < ARRAY_SIZE(parts) && sum > 0; i++) {
-		double part = width * (double)cell(f, row, parts[i].column) / (double)sum;
+		double part = width * (double)facts_named(f, row, parts[i].column).i / (double)sum;
 
 		if (part <= 0)
 			continue;
-		unit_length(length, cell(f, row, parts[i].column), sonde_run_ticks_are_ns(run));
+		unit_length(length, facts_named(f, row, parts[i].column).i,
+			    sonde_run_ticks_are_ns(run));
 		fprintf(out,
 			"<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"#%06x\">"
 			"<title>%s: %s</title></rect>\n",
@@ -122,7 +119,8 @@ void chart_phases(FILE *out, struct sonde_run *run, const struct sonde_facts *f)
 	unsigned bottom = HEAD + (unsigned)nr * ROW;
 
 	for (size_t row = 0; row < nr; row++) {
-		int64_t from = cell(f, row, "begin"), to = from + cell(f, row, "length");
+		int64_t from = facts_named(f, row, "begin").i,
+			to = from + facts_named(f, row, "length").i;
 
 		begin = from < begin ? from : begin;
 		end = to > end ? to : end;
@@ -192,7 +190,7 @@ static void panel(FILE *out, struct sonde_run *run, const struct sonde_facts *f,
 	int64_t most = 1, sum = 0;
 
 	for (size_t row = first; row < end; row++) {
-		int64_t count = cell(f, row, "count");
+		int64_t count = facts_named(f, row, "count").i;
 
 		sum += count;
 		most = count > most ? count : most;
@@ -201,9 +199,10 @@ static void panel(FILE *out, struct sonde_run *run, const struct sonde_facts *f,
 	fprintf(out, "<line class=\"grid\" x1=\"%d\" y1=\"%u\" x2=\"%d\" y2=\"%u\"/>\n",
 		MARGIN + LABEL, y, WIDTH - MARGIN, y);
 	for (size_t row = first; row < end; row++) {
-		double x = x_of(axis, cell(f, row, "from"));
-		double width = x_of(axis, cell(f, row, "to")) - x;
-		double height = (PANEL - 14) * (double)cell(f, row, "count") / (double)most;
+		double x = x_of(axis, facts_named(f, row, "from").i);
+		double width = x_of(axis, facts_named(f, row, "to").i) - x;
+		double height =
+			(PANEL - 14) * (double)facts_named(f, row, "count").i / (double)most;
 		char from[UNIT_TEXT], to[UNIT_TEXT], number[UNIT_TEXT];
 		bool is_ns = sonde_run_ticks_are_ns(run);
 
@@ -211,9 +210,9 @@ static void panel(FILE *out, struct sonde_run *run, const struct sonde_facts *f,
 			"<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
 			"fill=\"#2f7fc1\"><title>%s to %s: %s</title></rect>\n",
 			x + 0.5, y - height, width > 1.5 ? width - 1 : 0.5, height,
-			unit_length(from, cell(f, row, "from"), is_ns),
-			unit_length(to, cell(f, row, "to"), is_ns),
-			unit_count(number, cell(f, row, "count")));
+			unit_length(from, facts_named(f, row, "from").i, is_ns),
+			unit_length(to, facts_named(f, row, "to").i, is_ns),
+			unit_count(number, facts_named(f, row, "count").i));
 	}
 }
 
@@ -249,8 +248,8 @@ static struct log_axis axis_of(const struct sonde_facts *f)
 	struct log_axis axis = {64, 0};
 
 	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
-		double from = log2((double)cell(f, row, "from") + 1);
-		double to = log2((double)cell(f, row, "to") + 1);
+		double from = log2((double)facts_named(f, row, "from").i + 1);
+		double to = log2((double)facts_named(f, row, "to").i + 1);
 
 		axis.low = from < axis.low ? from : axis.low;
 		axis.high = to > axis.high ? to : axis.high;
