@@ -28,6 +28,7 @@ static int64_t leg_cell(const struct io_request *r, enum io_leg leg)
 	return r->legs[leg] == LEG_NONE ? 0 : r->legs[leg];
 }
 
+/* LEG_COLUMNS are in the order of enum io_leg. */
 /* clang-format off */
 #define VM_COLUMN {"vm", "VM", SONDE_COL_MACHINE, "whose device it is; the host's own count, too"}
 #define DEVICE_COLUMN                                                                              \
@@ -53,52 +54,6 @@ static int64_t leg_cell(const struct io_request *r, enum io_leg leg)
 
 /* ---- one by one ---------------------------------------------------------------------------- */
 
-static void add_request(struct sonde_facts *out, struct sonde_run *run, int64_t row,
-			const struct io_request *r)
-{
-	char device[96];
-
-	io_device_name(run, r, device, sizeof(device));
-	facts_add(out, (union sonde_cell[]){
-			       cell_int(r->begin),
-			       cell_int(r->end - r->begin),
-			       cell_int(r->vm),
-			       cell_str(keep_text(out, device)),
-			       cell_str(io_kind_names[r->kind]),
-			       cell_int(r->bytes),
-			       cell_int(r->depth),
-			       cell_int(r->thread),
-			       cell_int(leg_cell(r, LEG_QUEUE)),
-			       cell_int(leg_cell(r, LEG_SUBMIT)),
-			       cell_int(leg_cell(r, LEG_WAKE)),
-			       cell_int(leg_cell(r, LEG_VMM)),
-			       cell_int(leg_cell(r, LEG_DISK)),
-			       cell_int(leg_cell(r, LEG_INJECT)),
-			       cell_int(leg_cell(r, LEG_DELIVER)),
-			       cell_int(leg_cell(r, LEG_FINISH)),
-			       cell_int(r->undivided),
-			       cell_int(r->cpu),
-			       cell_int(r->sector),
-			       cell_int(r->worker),
-			       cell_int(r->sender),
-			       cell_int(row),
-		       });
-}
-
-static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-		     struct error *err)
-{
-	struct io_request r;
-
-	(void)err;
-	for (int64_t row = 0; row < run_nr_requests(run) && !out->no_memory; row++) {
-		if (run_request(run, row, &r) && in_window(&r, begin, end))
-			add_request(out, run, row, &r);
-	}
-	facts_sort(out, "total");
-	return 0;
-}
-
 static const struct sonde_column list_columns[] = {
 	{"at", "AT", SONDE_COL_TIME, "when it was queued or issued, or its kick"},
 	{"total", "TOOK", SONDE_COL_NS, "until it was done; the legs add up to it"},
@@ -117,6 +72,47 @@ static const struct sonde_column list_columns[] = {
 	{"request", "REQUEST", SONDE_COL_INT, "its number, as in io_step"},
 };
 
+static void add_request(struct sonde_facts *out, struct sonde_run *run, int64_t row,
+			const struct io_request *r)
+{
+	union sonde_cell cells[ARRAY_SIZE(list_columns)];
+	unsigned n = 0;
+	char device[96];
+
+	io_device_name(run, r, device, sizeof(device));
+	cells[n++] = cell_int(r->begin);
+	cells[n++] = cell_int(r->end - r->begin);
+	cells[n++] = cell_int(r->vm);
+	cells[n++] = cell_str(keep_text(out, device));
+	cells[n++] = cell_str(io_kind_names[r->kind]);
+	cells[n++] = cell_int(r->bytes);
+	cells[n++] = cell_int(r->depth);
+	cells[n++] = cell_int(r->thread);
+	for (unsigned leg = 0; leg < NR_LEGS; leg++)
+		cells[n++] = cell_int(leg_cell(r, leg));
+	cells[n++] = cell_int(r->undivided);
+	cells[n++] = cell_int(r->cpu);
+	cells[n++] = cell_int(r->sector);
+	cells[n++] = cell_int(r->worker);
+	cells[n++] = cell_int(r->sender);
+	cells[n++] = cell_int(row);
+	facts_add(out, cells);
+}
+
+static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		     struct error *err)
+{
+	struct io_request r;
+
+	(void)err;
+	for (int64_t row = 0; row < run_nr_requests(run) && !out->no_memory; row++) {
+		if (run_request(run, row, &r) && in_window(&r, begin, end))
+			add_request(out, run, row, &r);
+	}
+	facts_sort(out, "total");
+	return 0;
+}
+
 const struct analysis io_list_analysis = {
 	{"io_list", "Requests to devices, slowest first",
 	 "each with the legs of its way from its VM through the host and back; -1: not known",
@@ -129,7 +125,7 @@ const struct analysis io_list_analysis = {
 enum key { KEY_VM, KEY_DEV, KEY_KIND, KEY_NR_CELLS };
 
 struct sum {
-	struct histogram *lengths; /* owned */
+	struct histogram *lengths;	 /* owned */
 	struct histogram *legs[NR_LEGS]; /* owned; NULL until one is known */
 	uint64_t unknown[NR_LEGS];
 	uint64_t uncovered;
@@ -138,7 +134,6 @@ struct sum {
 	int64_t bytes, depth;
 	struct io_request any; /* for its device's name */
 };
-
 
 static bool note_length(struct histogram **h, ns_t *longest_at, ns_t at, ns_t length)
 {
@@ -216,50 +211,6 @@ static int64_t leg_mean(const struct sum *sum, enum io_leg leg)
 	return sum->legs[leg] ? sum->legs[leg]->total_ns / (ns_t)known : 0;
 }
 
-static void add_sum(struct sonde_facts *out, struct sonde_run *run, const struct sum *sum)
-{
-	const struct histogram *h = sum->lengths;
-	ns_t count = (ns_t)h->count;
-	char device[96];
-
-	io_device_name(run, &sum->any, device, sizeof(device));
-	facts_add(out, (union sonde_cell[]){
-			       cell_int(sum->any.vm),
-			       cell_str(keep_text(out, device)),
-			       cell_str(io_kind_names[sum->any.kind]),
-			       cell_int(count),
-			       cell_int(sum->bytes),
-			       cell_int(sum->depth),
-			       cell_int(h->total_ns / count),
-			       cell_int(histogram_quantile(h, 500000)),
-			       cell_int(histogram_quantile(h, 990000)),
-			       cell_int(h->greatest_ns),
-			       cell_int(sum->longest_at),
-			       cell_int(leg_mean(sum, LEG_QUEUE)),
-			       cell_int(leg_mean(sum, LEG_SUBMIT)),
-			       cell_int(leg_mean(sum, LEG_WAKE)),
-			       cell_int(leg_mean(sum, LEG_VMM)),
-			       cell_int(leg_mean(sum, LEG_DISK)),
-			       cell_int(leg_mean(sum, LEG_INJECT)),
-			       cell_int(leg_mean(sum, LEG_DELIVER)),
-			       cell_int(leg_mean(sum, LEG_FINISH)),
-			       cell_int(sum->undivided / count),
-		       });
-}
-
-static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-		     struct error *err)
-{
-	struct keyed s;
-	int ret = sums_init(&s, run, begin, end, true, err);
-
-	for (size_t i = 0; i < s.nr && !ret; i++)
-		add_sum(out, run, sum_at(&s, i));
-	sums_release(&s);
-	facts_sort(out, "count");
-	return ret;
-}
-
 static const struct sonde_column sum_columns[] = {
 	VM_COLUMN,
 	DEVICE_COLUMN,
@@ -274,6 +225,45 @@ static const struct sonde_column sum_columns[] = {
 	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that began"},
 	LEG_COLUMNS,
 };
+
+static void add_sum(struct sonde_facts *out, struct sonde_run *run, const struct sum *sum)
+{
+	const struct histogram *h = sum->lengths;
+	union sonde_cell cells[ARRAY_SIZE(sum_columns)];
+	ns_t count = (ns_t)h->count;
+	unsigned n = 0;
+	char device[96];
+
+	io_device_name(run, &sum->any, device, sizeof(device));
+	cells[n++] = cell_int(sum->any.vm);
+	cells[n++] = cell_str(keep_text(out, device));
+	cells[n++] = cell_str(io_kind_names[sum->any.kind]);
+	cells[n++] = cell_int(count);
+	cells[n++] = cell_int(sum->bytes);
+	cells[n++] = cell_int(sum->depth);
+	cells[n++] = cell_int(h->total_ns / count);
+	cells[n++] = cell_int(histogram_quantile(h, 500000));
+	cells[n++] = cell_int(histogram_quantile(h, 990000));
+	cells[n++] = cell_int(h->greatest_ns);
+	cells[n++] = cell_int(sum->longest_at);
+	for (unsigned leg = 0; leg < NR_LEGS; leg++)
+		cells[n++] = cell_int(leg_mean(sum, leg));
+	cells[n++] = cell_int(sum->undivided / count);
+	facts_add(out, cells);
+}
+
+static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		     struct error *err)
+{
+	struct keyed s;
+	int ret = sums_init(&s, run, begin, end, true, err);
+
+	for (size_t i = 0; i < s.nr && !ret; i++)
+		add_sum(out, run, sum_at(&s, i));
+	sums_release(&s);
+	facts_sort(out, "count");
+	return ret;
+}
 
 const struct analysis io_analysis = {
 	{"io", "Requests to devices",
@@ -339,9 +329,17 @@ static void add_unseen(struct sonde_facts *out, struct sonde_run *run, const str
 		if (seen)
 			continue;
 		facts_add(out, (union sonde_cell[]){
-				       cell_int(vm), cell_str(""), cell_str("all"), cell_int(0),
-				       cell_int(-1), cell_int(-1), cell_int(-1), cell_int(-1),
-				       cell_int(-1), cell_int(-1), cell_int(0),
+				       cell_int(vm),
+				       cell_str(""),
+				       cell_str("all"),
+				       cell_int(0),
+				       cell_int(-1),
+				       cell_int(-1),
+				       cell_int(-1),
+				       cell_int(-1),
+				       cell_int(-1),
+				       cell_int(-1),
+				       cell_int(0),
 				       cell_str(io_missing(run, vm, LEG_SUBMIT)),
 			       });
 	}
@@ -373,7 +371,8 @@ static const struct sonde_column leg_columns[] = {
 	{"median", "MEDIAN", SONDE_COL_NS, "half of them took no longer"},
 	{"p99", "P99", SONDE_COL_NS, "99 % of them took no longer"},
 	{"longest", "LONGEST", SONDE_COL_NS, "the longest"},
-	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when the request of that began; the longest one's begin where none is known"},
+	{"longest_at", "LONGEST AT", SONDE_COL_TIME,
+	 "when the request of that began; the longest one's begin where none is known"},
 	{"share", "SHARE", SONDE_COL_PPM, "of the time of all requests of the device"},
 	{"missing", "TO KNOW MORE", SONDE_COL_STRING, "what to record where something is unknown"},
 };
