@@ -9,6 +9,8 @@
 
 #include <bpf/libbpf.h>
 
+#include "base/error.h"
+
 /* What the files that load BPF programs share: only those include it. */
 
 static inline int bpf_print_nothing(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -35,6 +37,28 @@ static inline const char *bpf_open_advice(int code)
 	if (code == -ESRCH || code == -ENOENT)
 		return "this kernel's KVM has no BTF, or is not loaded";
 	return strerror(-code);
+}
+
+/*
+ * Loads the program of @skeleton, which has been opened, maps its @ring into *@out, and attaches
+ * it. What *@out holds is the caller's also when a later step fails; 0 or -errno.
+ */
+static inline int bpf_open_start(struct bpf_object_skeleton *skeleton, struct bpf_map *ring,
+				 ring_buffer_sample_fn take, void *data, struct ring_buffer **out,
+				 struct error *err)
+{
+	int ret = bpf_object__load_skeleton(skeleton);
+
+	if (ret)
+		return fail(err, ret, "the BPF program cannot be loaded: %s", bpf_open_advice(ret));
+	*out = ring_buffer__new(bpf_map__fd(ring), take, data, NULL);
+	if (!*out)
+		return fail(err, -errno, "the BPF program's ring cannot be mapped: %s",
+			    strerror(errno));
+	ret = bpf_object__attach_skeleton(skeleton);
+	if (ret)
+		return fail(err, ret, "the BPF program cannot be attached: %s", strerror(-ret));
+	return 0;
 }
 
 #endif

@@ -46,8 +46,6 @@ const char *hypercalls_bpf_no_spaces(void)
 
 static int open_all(struct hypercalls_bpf *b, unsigned tasks, struct error *err)
 {
-	int ret;
-
 	b->skel = hypertrace_skel__open();
 	if (!b->skel)
 		return fail(err, -errno, "the BPF program cannot be opened: %s", strerror(errno));
@@ -57,17 +55,7 @@ static int open_all(struct hypercalls_bpf *b, unsigned tasks, struct error *err)
 	b->skel->rodata->tells_spaces = !!(tasks & HYPERCALLS_SPACES);
 	bpf_program__set_autoload(b->skel->progs.on_hypercall, tasks & HYPERCALLS_FOLD);
 	bpf_program__set_autoload(b->skel->progs.on_entry, tasks & HYPERCALLS_FOLD);
-	ret = hypertrace_skel__load(b->skel);
-	if (ret)
-		return fail(err, ret, "the BPF program cannot be loaded: %s", bpf_open_advice(ret));
-	b->ring = ring_buffer__new(bpf_map__fd(b->skel->maps.ring), take_record, b, NULL);
-	if (!b->ring)
-		return fail(err, -errno, "the BPF program's ring cannot be mapped: %s",
-			    strerror(errno));
-	ret = hypertrace_skel__attach(b->skel);
-	if (ret)
-		return fail(err, ret, "the BPF program cannot be attached: %s", strerror(-ret));
-	return 0;
+	return bpf_open_start(b->skel->skeleton, b->skel->maps.ring, take_record, b, &b->ring, err);
 }
 
 int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks,

@@ -26,23 +26,11 @@ static int take_record(void *data, void *record, size_t len_bytes)
 
 static int open_all(struct stolen_bpf *b, uint64_t least_ns, struct error *err)
 {
-	int ret;
-
 	b->skel = stolen_skel__open();
 	if (!b->skel)
 		return fail(err, -errno, "the BPF program cannot be opened: %s", strerror(errno));
 	b->skel->rodata->least_ns = least_ns ? least_ns : 1;
-	ret = stolen_skel__load(b->skel);
-	if (ret)
-		return fail(err, ret, "the BPF program cannot be loaded: %s", bpf_open_advice(ret));
-	b->ring = ring_buffer__new(bpf_map__fd(b->skel->maps.ring), take_record, b, NULL);
-	if (!b->ring)
-		return fail(err, -errno, "the BPF program's ring cannot be mapped: %s",
-			    strerror(errno));
-	ret = stolen_skel__attach(b->skel);
-	if (ret)
-		return fail(err, ret, "the BPF program cannot be attached: %s", strerror(-ret));
-	return 0;
+	return bpf_open_start(b->skel->skeleton, b->skel->maps.ring, take_record, b, &b->ring, err);
 }
 
 int stolen_bpf_open(struct stolen_bpf **out, uint64_t least_ns,
