@@ -27,7 +27,7 @@ STOLEN = {"host", "other_vm", "own_vm", "nobody"}
 # The trace's probe and ours run one after the other, emulated: so far apart are their clocks' readings.
 APART_NS = 400_000
 # ... but for when milliseconds pass between the two in which nothing runs, as on a busy machine: of so many waits one.
-ODD = 30
+ODD = 100
 LEAST = 30  # waits, for a comparison to say anything
 TICK_NS = 10_000_000  # of /proc/stat
 
