@@ -56,6 +56,9 @@ bool vm_source_changed(struct vm_source *s);
 int vms_find(struct vm_source *s, struct vms *out);
 void vms_release(struct vms *v);
 
+/* The process of the VM that has this UUID; 0 when there is none. */
+int vm_of_uuid(const char *uuid);
+
 /*
  * debugfs' root directory, also when it is not mounted anywhere: a mount of our own that nobody
  * sees.  A descriptor, or -errno.
