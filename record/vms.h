@@ -30,6 +30,7 @@ struct vm_info {
 	char name[128]; /* "" = unknown, like all text here */
 	char uuid[40];
 	char manager[24];	 /* "libvirt", "qemu", "firecracker", ... */
+	bool shares_memory;	 /* it has an ivshmem device */
 	struct vcpu_info *vcpus; /* owned, by id */
 	unsigned nr_vcpus;
 };
