@@ -6,7 +6,24 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "model/agenda.h"
+#include "model/contexts.h"
+#include "model/cpu.h"
+#include "model/exits.h"
+#include "model/fuse.h"
+#include "model/initcalls.h"
+#include "model/machine.h"
+#include "model/marks.h"
+#include "model/milestones.h"
+#include "model/mute.h"
+#include "model/preempt.h"
+#include "model/space.h"
 #include "model/state.h"
+#include "model/state_lines.h"
+#include "model/statedump.h"
+#include "model/tables.h"
+#include "model/thread.h"
+#include "model/vcpu.h"
 
 int model_grow(struct model *m, void **list, uint32_t nr, uint32_t *room, size_t each_bytes)
 {
