@@ -77,6 +77,10 @@ static void divide_work(const struct sonde_run *run, struct io_request *r, int64
 		*disk = LEG_NONE;
 		return;
 	}
+	if (r->disputed) {
+		*disk = r->legs[LEG_VMM] = LEG_UNKNOWN;
+		return;
+	}
 	*disk = between(r->at[IO_DISK_BEGIN], r->at[IO_DISK_END]);
 	if (r->at[IO_DISK_BEGIN] < 0 && r->covered && io_sees(run, host, SEES_REQUESTS))
 		*disk = LEG_NONE;
@@ -166,6 +170,7 @@ bool run_request(const struct sonde_run *run, int64_t row, struct io_request *ou
 		.irq_cpu = run_number(run, t, row, 20),
 		.vector = run_number(run, t, row, 21),
 		.covered = run_number(run, t, row, 22) > 0,
+		.disputed = run_number(run, t, row, 23) > 0,
 	};
 	kind = run_number(run, t, row, 3);
 	out->kind = kind >= 0 && kind < NR_IO_KINDS ? (enum io_kind)kind : IO_UNKNOWN;

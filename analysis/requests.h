@@ -54,7 +54,8 @@ struct io_request {
 	int64_t worker, sender; /* threads of its parent, -1 */
 	int64_t irq_cpu, vector;
 	ns_t at[NR_IO_TIMES];
-	bool covered; /* by its parent's trace */
+	bool covered;  /* by its parent's trace */
+	bool disputed; /* its parent's disk worked for it or for another one */
 	ns_t begin, end;
 	ns_t legs[NR_LEGS];
 	ns_t undivided;

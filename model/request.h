@@ -62,12 +62,28 @@ struct request {
 	uint16_t depth; /* so many of its device were under way when it was issued, itself included */
 	uint8_t kind;	/* enum request_kind */
 	bool covered;	/* its parent's trace tells of its vCPU, from its begin to its end */
+	bool disputed;	/* a disk of its host's worked for it or for another one: it is not known which */
 };
 
 /* Those that have not ended, oldest first. */
 struct pending {
 	struct request *list; /* owned */
 	uint32_t nr, room;
+};
+
+/*
+ * Where a disk of a VM lies on a disk of its host: so many sectors further on.  A file may lie there
+ * in pieces: the last few distances that were seen.
+ */
+#define PLACES 8
+struct place {
+	int64_t dev, host_dev; /* -1: no entry */
+	int64_t distance;
+};
+
+struct places {
+	struct place *list; /* PLACES of them, in the arena; NULL none yet */
+	unsigned next;	    /* the one to be overwritten */
 };
 
 /* Interrupts that were sent to a vCPU, by vector: the last few vectors. */

@@ -37,6 +37,7 @@
  *	preempt.c    why a vCPU's thread loses its CPU
  *	exits.c      exits, from kvm_exit to kvm_entry
  *	request.c    requests to devices, through the layers: request.h
+ *	served.c     which request of a VM one of its host's is for
  *	initcalls.c  levels and initcalls of a kernel that starts
  *	milestones.c when a machine's kernel began, and the like
  *	fuse.c       what a physical CPU really runs
@@ -215,7 +216,7 @@ struct thread {
 	uint8_t acts_for; /* FOR_ bits: what it was woken for */
 	bool picks_up;	  /* it was woken to work for a VM, and has not run since */
 	struct machine_state *works_for; /* that VM; NULL none yet */
-	struct machine_state *woken_for; /* the VM that who woke it last works for; NULL none */
+	struct thread *woken_by; /* who woke it last: no vCPU's thread and no interrupt; NULL none */
 	ns_t woken_at, ran_at; /* last; NS_MIN not yet */
 	char comm[COMM_LEN];
 	uint32_t comm_id, first_comm_id;
@@ -262,6 +263,7 @@ struct machine_state {
 	bool symbols_read;
 	struct symbols symbols;	    /* when first wanted */
 	struct pending pending;	    /* requests under way */
+	struct places places;	    /* of its disks on those of its parent */
 	struct handler disk_handler; /* its last handler of a disk's interrupt */
 	bool sees_waking;	    /* wake-ups are recorded where they come from */
 	int32_t new_tid;	    /* of the last new-task event */
