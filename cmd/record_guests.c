@@ -177,6 +177,14 @@ uint64_t guests_rings_limit(const struct invocation *inv, const struct guest_opt
 	return limit_bytes(opt, share_bytes(inv, RING_SHARES));
 }
 
+static enum record_tracer tracer_of_guests(const struct guest_options *opt,
+					   const struct record_options *record)
+{
+	const char *of_module = record_tracer_name(RECORD_HYPERTRACE);
+
+	return opt->tracer && !strcmp(opt->tracer, of_module) ? RECORD_HYPERTRACE : record->tracer;
+}
+
 static int fill_request(struct guests *g, const struct guest_options *opt,
 			const struct record_options *record, struct remote_options *ro,
 			struct error *err)
@@ -186,7 +194,7 @@ static int fill_request(struct guests *g, const struct guest_options *opt,
 
 	ro->link_limit_bytes = opt->limit_mb ? 0 : share;
 	*r = (struct wire_request){
-		.tracer = record->tracer,
+		.tracer = tracer_of_guests(opt, record),
 		.purpose = record->purpose,
 		.buffer_kb = record->buffer_kb,
 		.depth = (opt->depth ? opt->depth : DEFAULT_DEPTH) - 1,
@@ -241,7 +249,7 @@ int guests_connect(struct guests **out, const struct invocation *inv,
 	ro.given_up = given_up;
 	g->run = run;
 	g->host = host;
-	g->tracer = record_tracer_name(record->tracer);
+	g->tracer = record_tracer_name(tracer_of_guests(opt, record));
 	g->ops = (struct remote_ops){open_machine, machine_done, machine_notice};
 	pthread_mutex_init(&g->lock, NULL);
 	signal(SIGPIPE, SIG_IGN);
