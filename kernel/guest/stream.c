@@ -229,36 +229,58 @@ static void note_try(const struct channel *c, const char *how)
 	pr_info("channel %s: %s\n", c->name, how);
 }
 
-/* Tries each name; that of a channel which does not exist is an error, wherever it stands. */
+/* The next name in the list, behind which *@list is set; NULL at its end.  "a,,b" has an empty one. */
+static const char *next_name(const char **list, size_t *len)
+{
+	const char *name = *list;
+
+	if (!name)
+		return NULL;
+	*len = strcspn(name, ",");
+	*list = name[*len] ? name + *len + 1 : NULL;
+	return name;
+}
+
+/* A name that no channel has is an error wherever it stands. */
+static int check_names(const char *list)
+{
+	const char *name;
+	size_t len;
+
+	while ((name = next_name(&list, &len))) {
+		if (find_channel(name, len))
+			continue;
+		pr_err("no channel is named \"%.*s\"; there are hypercall, memory, ivshmem, "
+		       "device, and auto for all of them\n",
+		       (int)len, name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int choose_channel(const char *list)
 {
-	int ret = -EINVAL;
+	const char *name;
+	size_t len;
+	int ret;
 
 	if (!strcmp(list, "auto"))
 		list = "ivshmem,memory,hypercall,device";
-	for (;;) {
-		size_t len = strcspn(list, ",");
-		const struct channel *candidate = find_channel(list, len);
+	ret = check_names(list);
+	if (ret)
+		return ret;
+	while ((name = next_name(&list, &len))) {
+		const struct channel *candidate = find_channel(name, len);
 		const char *why = "it does not work here";
 
-		if (!candidate) {
-			pr_err("no channel is named \"%.*s\"; there are hypercall, memory, "
-			       "ivshmem, device, and auto for all of them\n",
-			       (int)len, list);
-			return -EINVAL;
-		}
 		ret = candidate->open(&why);
+		note_try(candidate, ret ? why : "in use");
 		if (!ret) {
-			note_try(candidate, "in use");
 			channel = candidate;
 			return 0;
 		}
-		note_try(candidate, why);
-		list += len;
-		if (!*list)
-			return ret;
-		list++;
 	}
+	return ret;
 }
 
 /*

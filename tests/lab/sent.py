@@ -191,7 +191,16 @@ done
 # What agents pass on: three of them, beside the one that records with ftrace.
 TOKEN = "of-guest-and-host-0123456789"
 AGENTS = f"""
-insmod $(command -v sonde_guest.ko) channel=device {EVENTS} || exit 1
+module=$(command -v sonde_guest.ko)
+tried=/sys/kernel/sonde_guest/channels_tried
+insmod $module channel=auto || exit 1
+grep -qx "ivshmem: in use" $tried || exit 1
+rmmod sonde_guest
+insmod $module channel=auto ivshmem=0000:00:1e.0 || exit 1
+grep -qx "ivshmem: there is no such device" $tried && grep -qx "memory: in use" $tried || exit 1
+rmmod sonde_guest
+insmod $module channel=ivshmem,nothing && exit 1
+insmod $module channel=device {EVENTS} || exit 1
 echo {TOKEN} >/data/token
 sonde-agent --vsock 21328 --tracer hypertrace &
 sonde-agent --virtio /dev/virtio-ports/org.sonde.agent --tracer hypertrace &
