@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* qsort_r */
 #include "analysis/facts.h"
 
 #include <assert.h>
@@ -86,24 +85,6 @@ void facts_add(struct sonde_facts *f, const union sonde_cell *cells)
 		return;
 	}
 	memcpy(f->cells + f->nr_rows++ * nr, cells, nr * sizeof(*cells));
-}
-
-static int by_column(const void *a, const void *b, void *data)
-{
-	unsigned column = *(const unsigned *)data;
-	int64_t x = ((const union sonde_cell *)a)[column].i;
-	int64_t y = ((const union sonde_cell *)b)[column].i;
-
-	return x == y ? 0 : x > y ? -1 : 1;
-}
-
-void facts_sort(struct sonde_facts *f, const char *name)
-{
-	unsigned column = (unsigned)sonde_facts_column(f, name);
-
-	if (f->nr_rows)
-		qsort_r(f->cells, f->nr_rows, f->analysis->nr_columns * sizeof(*f->cells),
-			by_column, &column);
 }
 
 int64_t share_ppm(ns_t part, ns_t whole)

@@ -13,7 +13,7 @@
  * the request's but not told apart.  The legs that are known and what is not divided add up to the
  * request's length.
  */
-enum io_kind { IO_UNKNOWN, IO_READ, IO_WRITE, IO_FLUSH, IO_SEND, NR_IO_KINDS };
+enum io_kind { IO_UNKNOWN, IO_READ, IO_WRITE, IO_FLUSH, IO_SEND, IO_RECEIVE, NR_IO_KINDS };
 
 enum io_leg {
 	LEG_QUEUE,   /* in a scheduler's queue, of its own kernel */

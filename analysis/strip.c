@@ -278,18 +278,22 @@ static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 	return ret;
 }
 
-int strip_scan(struct strips *s, attr_t attr, ns_t begin, ns_t end,
-	       bool (*each)(const struct sonde_interval *i, void *data), void *data)
+int strip_hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 {
-	int ret;
-
 	if (attr == ATTR_NONE)
 		return -ENOENT;
 	begin = begin < sonde_run_begin(s->run) ? sonde_run_begin(s->run) : begin;
 	end = end > sonde_run_end(s->run) ? sonde_run_end(s->run) : end;
-	if (begin >= end)
-		return 0;
-	ret = hold(s, attr, begin, end);
+	return begin < end ? hold(s, attr, begin, end) : 0;
+}
+
+int strip_scan(struct strips *s, attr_t attr, ns_t begin, ns_t end,
+	       bool (*each)(const struct sonde_interval *i, void *data), void *data)
+{
+	int ret = strip_hold(s, attr, begin, end);
+
+	begin = begin < sonde_run_begin(s->run) ? sonde_run_begin(s->run) : begin;
+	end = end > sonde_run_end(s->run) ? sonde_run_end(s->run) : end;
 	return ret ? ret : strip_walk(s, attr, begin, end, each, data);
 }
 

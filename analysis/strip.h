@@ -44,6 +44,10 @@ int strip_from(struct strips *s, attr_t attr, ns_t t, const struct sonde_interva
 int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 	       bool (*each)(const struct sonde_interval *i, void *data), void *data);
 
+/* Has what of a window can be held read at once, and not more than the window: for who will ask for many
+ * moments of it. */
+int strip_hold(struct strips *s, attr_t attr, ns_t begin, ns_t end);
+
 /* The same for a whole window, which others will read, too: what of it can be held is read once, and not
  * more than the window. */
 int strip_scan(struct strips *s, attr_t attr, ns_t begin, ns_t end,

@@ -536,6 +536,28 @@ static void forward(struct thread *worker)
 	}
 }
 
+/* Where the interrupt came from is known: a request of its own, which ends where its handler begins. */
+void request_received(struct cpu *cpu)
+{
+	const struct send *sent = &cpu->handler.send;
+	struct request *r;
+
+	if (sent->vector < 0 || !sent->by || !known(sent->first))
+		return;
+	r = begin(cpu->machine);
+	if (!r)
+		return;
+	r->kind = REQUEST_RECEIVE;
+	r->cpu = r->irq_cpu = cpu;
+	r->covered = true;
+	r->sender = sent->by;
+	r->vector = sent->vector;
+	r->at[REQUEST_SENT] = sent->first;
+	r->at[REQUEST_INJECTED] = sent->injected;
+	r->at[REQUEST_HANDLED] = cpu->handler.at;
+	end(cpu->machine, r);
+}
+
 void request_xmit(struct cpu *cpu)
 {
 	cpu->machine->sees_packets = true;

@@ -25,6 +25,7 @@ enum request_kind {
 	REQUEST_WRITE,
 	REQUEST_FLUSH, /* no data: what was written is to be safe */
 	REQUEST_SEND,  /* a packet */
+	REQUEST_RECEIVE, /* packets that came: from the interrupt that told of them to its handler */
 	NR_REQUEST_KINDS
 };
 
@@ -117,6 +118,8 @@ void request_complete(struct cpu *cpu, const struct event *e);
 void request_xmit(struct cpu *cpu);
 /* A handler of a line begins, of the vector that its host injected last (-1 unknown). */
 void request_handler(struct cpu *cpu, int vector, bool of_disk);
+/* ... and it is a network device's. */
+void request_received(struct cpu *cpu);
 
 /* ---- what its parent's does ---- */
 void request_exit(struct cpu *vcpu, int64_t reason, int64_t isa);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # time-limit: 300
 """Wake-ups in L1 and L2 against what the programs themselves noted (lab/workloads/nap --list): for each time that one was due,
-Sonde's wake-up of that thread must begin after it was due and end before the program was back in user space, and what the
-legs do not cover must be small.
+Sonde's wake-up of that thread must end after it was due and before the program was back in user space.  It begins
+after it was due, too, but where the vCPU had been woken for something else shortly before: then both are one wake-up of the vCPU.
 
 usage: wakeups.py [RUN...]: directories of lab runs; without any, the kept run of the scenario "wakeups" in samples/lab."""
 
@@ -21,8 +21,9 @@ import attribution  # noqa: E402
 from lab.oracle.history import History  # noqa: E402
 
 MARGIN_NS = 20_000          # the guest reads its clock and the counter one after the other
-COVERED = 0.5               # of the lateness of those that are matched lies within Sonde's legs
-MATCHED = 0.5               # of the wake-ups in which the vCPU had halted; at least so many of all are found
+COVERED = 0.5               # of the lateness lies within Sonde's legs; the rest is the timer's own, and the way to user space
+MATCHED = 0.9               # of the wake-ups that Sonde tells of are ones that the program noted
+EARLY = 0.02                # of them may have begun for something else
 MOVED_NS = 5_000_000
 
 
@@ -68,7 +69,7 @@ def judge(title, naps, rows):
           f"before the timer's interrupt {before / 1e6:.3f} ms, from running to user space "
           f"{(whole - covered - before) / 1e6:.3f} ms; {len(early)} begin before they were due")
     lib.check(pairs, f"{title}: no wake-up is told of")
-    lib.check(not early, f"{title}: wake-ups begin before they were due: {early[:5]} ns")
+    lib.check(len(early) <= EARLY * len(pairs), f"{title}: wake-ups begin before they were due: {early[:5]} ns")
     lib.check(len(pairs) >= MATCHED * len(rows), f"{title}: Sonde tells of wake-ups that the program did not note")
     lib.check(covered >= COVERED * whole, f"{title}: too little of the lateness is covered")
     moved = sum(len(list(matches(naps, rows, shift))) for shift in (-MOVED_NS, MOVED_NS)) / 2
