@@ -4,10 +4,10 @@
 # alone: lab
 """What a guest sent to its host equals its own ftrace record of the same run, event by event, as Sonde reads both.
 
-    tests/lab/sent.py            runs the lab: an agent records the guest while its module sends, by hypercall and in memory
-    tests/lab/sent.py RUN        compares in a run directory that is there
-    tests/lab/sent.py --keep DIR the lab's run stays in DIR; other lab runs are waited for as long as it takes
+Without RUN the lab is run: an agent records the guest while its module sends, by hypercall and in memory. With -o that run
+stays, and other lab runs are waited for as long as it takes.
 """
+import argparse
 import bisect
 import collections
 import json
@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent.parent)]
 import lib  # noqa: E402
 import live  # noqa: E402
-from lab.lib import engine, guest_module, image, options, payload, scenario  # noqa: E402
+from lab.lib import engine, guest_module, image, options, payload  # noqa: E402
 from lab.lib.stopwatch import Stopwatch  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -44,13 +44,6 @@ APART_TICKS = 500_000_000
 EDGE_TICKS = 5_000_000_000
 OWN_EDGE_TICKS = 50_000_000
 LEAST = 200  # events, for a comparison to say anything
-
-
-class Given:
-    """What the lab's options are when nothing is said."""
-    kernel = tracer = None
-    accel, qemu, tries, seed = "tcg", None, 3, 1
-    limit, within, wait = 300, 300, 60
 
 
 def fields(text):
@@ -154,10 +147,11 @@ def compare(name, own, sent):
 
 def check_run(run):
     machines, losses = events_of(run)
-    manifest = json.loads((Path(run) / "run.json").read_text())
-    own = next(m["name"] for m in manifest["machines"] if m["parent"] and m["tracer"] == "ftrace")
-    sent = [name for name in machines if name != own and name.startswith(own)]
-    lib.check(sent, f"{own} sent something: {sorted(machines)}")
+    traced = {m["name"]: m["parent"] for m in json.loads((Path(run) / "run.json").read_text())["machines"] if m["tracer"] == "ftrace"}
+    own = next(name for name in traced if name not in traced.values())   # the innermost
+    sent = [name for name in machines if name not in traced]
+    print(f"{own}: what it sent is {', '.join(sent)}")
+    lib.check(len(sent) == 2, f"{own} sent by both channels: {sorted(machines)}")
     for name in sent:
         equal, missing, extra = compare(name, machines[own], machines[name])
         lib.check(equal >= LEAST, f"{name}: {equal} events are enough to compare")
@@ -179,33 +173,58 @@ done
 """
 
 
-def run_lab(directory, scratch):
+def commands(chosen):
+    """Every guest has an agent; the innermost sends."""
+    guests = [name for name in chosen.machines() if name != "L0"]
+    folder = f"run/{'.'.join(guests)}"
+    if chosen.kvm == "nested":
+        yield f"{guests[0]}:insmod /lab/kvm/msr.ko"
+        yield f"{guests[0]}:hypercalls leave 0x5348 0x534d"
+    for name in guests:
+        yield f"{name}:sonde-agent &"
+    yield "sleep 8"
+    yield "sonde record -o run --guest all -e raw_syscalls -- sh -c 'until [ -e sent ]; do sleep 1; done' &"
+    yield f"until [ -e {folder} ]; do sleep 1; done; sleep 8"
+    yield f"{guests[-1]}:steps"
+    yield "touch sent; until [ -e run/host0/trace.dat ]; do sleep 1; done; sleep 1"
+
+
+def run_lab(given, directory, scratch):
     steps = scratch / "steps"
     steps.write_text("#!/bin/sh" + STEPS)
     steps.chmod(0o755)
     stopwatch = Stopwatch(False)
-    chosen = scenario.load("l1")
+    chosen = options.choose("l2" if given.nested else "l1", given)
     chosen.machines()["L0"].cpus = 1  # why: tests/kernel/ends.toml
     built = image.get(chosen.kernel, stopwatch)
     put = [guest_module.get(chosen.kernel, built, stopwatch), steps]
     payload.build_programs(stopwatch)
-    commands = ["vm-a:sonde-agent &", "sleep 8", "sonde record -o run --guest all -e raw_syscalls --duration 60 &", "sleep 8", "vm-a:steps",
-                "while [ ! -e run/host0/trace.dat ]; do usleep 200000; done; sleep 1"]
-    report = engine.run(chosen, built, options.of_engine(directory, Given, stopwatch, put, commands), stopwatch)
+    report = engine.run(chosen, built, options.of_engine(directory, given, stopwatch, put, list(commands(chosen))), stopwatch)
     lib.check(not any(report["command_statuses"]), f"every step succeeded: {report['command_statuses']}")
     return directory / "L0/run"
 
 
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("run", nargs="?", help="compare in this run directory, which is there")
+    parser.add_argument("--nested", action="store_true", help="the guest is a guest's guest")
+    options.add_to(parser)
+    given = parser.parse_args()
+    if not given.directory:     # nobody asked for just this run
+        given.wait = given.wait or 60
+    given.limit = given.limit or (600 if given.nested else 300)
+    given.within = given.within or given.limit
+    return given
+
+
 def main():
+    given = arguments()
+    if given.run:
+        return check_run(given.run)
     lib.need("qemu-system-x86_64", "make", "gcc")
-    kept = None
-    if sys.argv[1:2] == ["--keep"]:
-        kept, Given.wait = Path(sys.argv[2]), None
-    elif len(sys.argv) > 1:
-        return check_run(sys.argv[1])
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        live.within_tries(1 if kept else 2, lambda: check_run(run_lab(kept or scratch / "lab", scratch)))
+        live.within_tries(1 if given.directory else 2, lambda: check_run(run_lab(given, given.directory or scratch / "lab", scratch)))
     return None
 
 
