@@ -268,6 +268,11 @@ void guests_unlock(struct guests *g)
 		pthread_mutex_unlock(&g->lock);
 }
 
+bool guests_has_agent(struct guests *g, pid_t vm)
+{
+	return g && remote_has_agent(g->remote, vm);
+}
+
 void guests_start(struct guests *g)
 {
 	if (!g)

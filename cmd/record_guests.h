@@ -82,6 +82,9 @@ void guests_unlock(struct guests *g);
 
 void guests_start(struct guests *g);
 
+/* The VM's agent has answered. */
+bool guests_has_agent(struct guests *g, pid_t vm);
+
 /* For a live display. */
 void guests_progress(struct guests *g, unsigned *recording, uint64_t *bytes,
 		     uint64_t *events_lost);
