@@ -67,9 +67,13 @@ static int open_machine(void *data, struct remote_machine *m, struct error *err)
 	pthread_mutex_lock(&g->lock);
 	rm = run_add_machine(g->run, path, parent ? parent : g->host, err);
 	if (rm) {
-		snprintf(rm->tracer, sizeof(rm->tracer), "%s", g->tracer);
+		snprintf(rm->tracer, sizeof(rm->tracer), "%s",
+			 m->identity.content == WIRE_BLOCKS ? "hypertrace" : g->tracer);
 		snprintf(rm->product_uuid, sizeof(rm->product_uuid), "%s",
 			 m->identity.product_uuid);
+		/* Of one that came late: guests_start() has saved those before. */
+		if (m->identity.content == WIRE_BLOCKS)
+			run_save(g->run, NULL);
 	}
 	pthread_mutex_unlock(&g->lock);
 	if (!rm)
@@ -184,6 +188,7 @@ static int fill_request(struct guests *g, const struct guest_options *opt,
 		.buffer_kb = record->buffer_kb,
 		.depth = (opt->depth ? opt->depth : DEFAULT_DEPTH) - 1,
 		.limit_bytes = limit_bytes(opt, share),
+		.rings = opt->rings,
 	};
 	snprintf(r->clock, sizeof(r->clock), "%s", record->clock ? record->clock : "");
 	for (unsigned i = 0; i < record->nr_events; i++) {
@@ -319,10 +324,16 @@ void guests_print(struct guests *g, FILE *out)
 		fprintf(out, "guests: no VM was found on this machine\n");
 	for (unsigned i = 0; i < remote_nr_machines(g->remote); i++) {
 		const struct remote_machine *m = remote_machine(g->remote, i);
-		char path[256], bytes[UNIT_TEXT];
+		char path[256], bytes[UNIT_TEXT], lost[UNIT_TEXT];
 
 		remote_path(m, path, sizeof(path));
-		if (m->recorded)
+		if (m->recorded && m->identity.content == WIRE_BLOCKS)
+			fprintf(out, "guest %s: %s from its memory, %s events lost%s%s\n", path,
+				unit_bytes(bytes, m->cost.bytes),
+				m->cost.events_lost ? unit_count(lost, (int64_t)m->cost.events_lost)
+						    : "no",
+				m->complete ? "" : "; not complete: ", m->why);
+		else if (m->recorded)
 			/* The agent tells the clock at the end: a lost link leaves it untold. */
 			fprintf(out, "guest %s: %s%s%s%s%s\n", path,
 				unit_bytes(bytes, m->cost.bytes), *m->cost.clock ? ", clock " : "",

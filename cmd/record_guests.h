@@ -15,6 +15,7 @@
  *	guests_print() or guests_json(), guests_close()
  */
 struct guest_options {
+	bool rings; /* what guests keep in memory, too */
 	struct text_list guests;
 	const char *token_file;
 	uint64_t limit_mb;
