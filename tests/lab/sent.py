@@ -11,6 +11,7 @@ import argparse
 import bisect
 import collections
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,7 +38,8 @@ FIELDS = {
     "softirq_exit": ("vec",),
 }
 # Probes of one tracepoint run one after the other; an interrupt may come between them, and another machine get the CPU.
-APART_TICKS = 500_000_000
+# Of a guest's guest more machines can, and each of its exits costs it many of its host's.
+APART_TICKS = {1: 500_000_000, 2: 2_000_000_000}
 # A module that is loaded or unloaded has some of its probes only, for seconds on a busy machine: what must have been
 # sent is what lies between the first and the last event of its own name, and, whatever its name, what is far from both
 # ends. The CPUs of a guest begin to see a probe one after the other.
@@ -107,56 +109,85 @@ def by_fields(events):
     return out
 
 
-def partners(mine, theirs):
-    """For events with the same fields on one CPU: how many are equal, and what only ftrace, only the sender has. ftrace's
-    probe was there first and runs first, so an event that was sent is the last one before it that ftrace recorded."""
-    equal, missing, extra = 0, [], []
+def partners(mine, theirs, most):
+    """For events with the same fields on one CPU: how far apart those are that are equal, and what only ftrace, only the
+    sender has. ftrace's probe was there first and runs first, so an event that was sent is the last one before it that
+    ftrace recorded."""
+    apart, missing, extra = [], [], []
     i = 0
     for ticks in theirs:
         end = bisect.bisect_right(mine, ticks)
-        if end > i and ticks - mine[end - 1] < APART_TICKS:
+        if end > i and ticks - mine[end - 1] < most:
             missing += mine[i:end - 1]
-            equal += 1
+            apart.append(ticks - mine[end - 1])
         else:
             missing += mine[i:end]
             extra.append(ticks)
         i = end
-    return equal, missing + mine[i:], extra
+    return apart, missing + mine[i:], extra
 
 
-def compare(name, own, sent):
+def compare(name, own, sent, level):
     """Counts of equal events, and what only one side has, inside what was sent."""
     sending = Sending(sent)
-    equal, missing, extra = 0, [], []
+    apart, missing, extra = [], [], []
     names = {name for _, name in own} & {name for _, name in sent}
     for key in sorted((key for key in set(own) | set(sent) if key[1] in names), key=str):
         mine, theirs = by_fields(own.get(key, [])), by_fields(sent.get(key, []))
         for what in sorted(set(mine) | set(theirs), key=str):
-            same, not_sent, only_sent = partners(mine[what], theirs[what])
-            equal += same
+            same, not_sent, only_sent = partners(mine[what], theirs[what], APART_TICKS[level])
+            apart += same
             missing += [(key, ticks, what) for ticks in not_sent if sending.must(key[1], ticks)]
             extra += [(key, ticks, what) for ticks in only_sent]
     recorded = sorted(ticks for events in own.values() for ticks, _ in events)
     extra = [row for row in extra if recorded[0] < row[1] < recorded[-1]]
-    print(f"{name}: {equal} events equal, {len(missing)} not sent, {len(extra)} sent and not in its own record")
+    equal = len(apart)
+    print(f"{name}: {equal} events equal (half of them within {sorted(apart)[equal // 2] if equal else 0} ticks, all within"
+          f" {max(apart, default=0)}), {len(missing)} not sent, {len(extra)} sent and not in its own record")
     for what, rows in (("not sent", missing), ("only sent", extra)):
         for row in rows[:5]:
             print(f"  {what}: {row}")
     return equal, missing, extra
 
 
+def machines_of(tree):
+    yield tree
+    for vm in tree["vms"]:
+        yield from machines_of(vm)
+
+
+def check_alone(run, manifest, own, name):
+    """The inside of the guest is there without a trace of its own: as if it had no agent."""
+    with tempfile.TemporaryDirectory() as place:
+        alone, history = Path(place) / "run", Path(place) / "run.sonde"
+        shutil.copytree(run, alone, ignore=lambda _, names: [own] if own in names else [])
+        kept = [m for m in manifest["machines"] if m["name"] != own]
+        (alone / "run.json").write_text(json.dumps({**manifest, "machines": kept}))
+        subprocess.run([lib.SONDE, "analyze", alone, "-q", "-o", history], check=True)
+        tree = json.loads(subprocess.run([lib.SONDE, "tree", history, "--format", "json"], check=True, capture_output=True).stdout)
+    shown = [m for m in machines_of(tree) if m["name"] == name]
+    threads = shown[0]["threads"] if shown else 0
+    print(f"{name} without {own}'s own trace: {threads} threads at level {shown and shown[0]['level']}")
+    lib.check(threads >= 10 and shown[0]["level"] == own.count(".") + 1 and shown[0]["traced"], f"{name} alone shows its inside")
+
+
 def check_run(run):
     machines, losses = events_of(run)
-    traced = {m["name"]: m["parent"] for m in json.loads((Path(run) / "run.json").read_text())["machines"] if m["tracer"] == "ftrace"}
+    manifest = json.loads((Path(run) / "run.json").read_text())
+    traced = {m["name"]: m["parent"] for m in manifest["machines"] if m["tracer"] == "ftrace"}
     own = next(name for name in traced if name not in traced.values())   # the innermost
+    level = own.count(".") + 1
     sent = [name for name in machines if name not in traced]
     print(f"{own}: what it sent is {', '.join(sent)}")
     lib.check(len(sent) == 2, f"{own} sent by both channels: {sorted(machines)}")
     for name in sent:
-        equal, missing, extra = compare(name, machines[own], machines[name])
+        equal, missing, extra = compare(name, machines[own], machines[name], level)
         lib.check(equal >= LEAST, f"{name}: {equal} events are enough to compare")
         lib.check(not losses[name], f"{name}: nothing that it sent was lost")
         lib.check(not missing and not extra, f"{name}: what it sent is what ftrace recorded")
+    for m in manifest["machines"]:
+        if m["tracer"] == "hypertrace":
+            check_alone(run, manifest, own, m["name"])
 
 
 STEPS = """
