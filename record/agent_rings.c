@@ -40,6 +40,7 @@ static int tell(struct agent_rings *r, const struct rings_guest *guest, struct e
 	snprintf(id.name, sizeof(id.name), "vm-%d", guest->pid);
 	if (*guest->name)
 		snprintf(id.name, sizeof(id.name), "%s", guest->name);
+	snprintf(id.tracer, sizeof(id.tracer), "%s", record_tracer_name(RECORD_HYPERTRACE));
 	snprintf(id.product_uuid, sizeof(id.product_uuid), "%s", guest->uuid);
 	ret = agent_machines_add(r->machines, &id, &t->number, err);
 	if (ret)

@@ -164,6 +164,7 @@ static int unpack_identity(struct wire_identity *id, const uint8_t *payload, siz
 	remote_clean_text(id->boot_id);
 	remote_clean_text(id->release);
 	remote_clean_text(id->sonde);
+	remote_clean_text(id->tracer);
 	remote_clean_text(id->name);
 	remote_clean_text(id->no_agent);
 	if (id->content > WIRE_BLOCKS)
@@ -405,6 +406,7 @@ static bool right_part(const struct session_machine *sm, const struct wire_heade
 		return h->kind == SINK_BLOCKS && !h->number;
 	switch (h->kind) {
 	case SINK_HEAD:
+	case SINK_BLOCKS:
 		return !h->number;
 	case SINK_CPU:
 		return h->number < sm->m.identity.cpus;

@@ -24,12 +24,13 @@ struct field {
 	}
 
 static const struct field identity_fields[] = {
-	TEXT(1, wire_identity, hostname),   TEXT(2, wire_identity, product_uuid),
-	TEXT(3, wire_identity, boot_id),    TEXT(4, wire_identity, release),
-	TEXT(5, wire_identity, sonde),	    NUMBER(6, wire_identity, cpus),
-	TEXT(7, wire_identity, name),	    NUMBER(8, wire_identity, parent),
-	NUMBER(9, wire_identity, vm_pid),   TEXT(10, wire_identity, no_agent),
-	NUMBER(11, wire_identity, content),
+	TEXT(1, wire_identity, hostname), TEXT(2, wire_identity, product_uuid),
+	TEXT(3, wire_identity, boot_id),  TEXT(4, wire_identity, release),
+	TEXT(5, wire_identity, sonde),	  NUMBER(6, wire_identity, cpus),
+	TEXT(7, wire_identity, name),	  NUMBER(8, wire_identity, parent),
+	NUMBER(9, wire_identity, vm_pid), TEXT(10, wire_identity, no_agent),
+	TEXT(11, wire_identity, tracer),
+	NUMBER(12, wire_identity, content),
 };
 
 static const struct field request_fields[] = {

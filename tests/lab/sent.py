@@ -4,8 +4,9 @@
 # alone: lab
 """What a guest sent to its host equals its own ftrace record of the same run, event by event, as Sonde reads both.
 
-Without RUN the lab is run: an agent records the guest while its module sends, by hypercall and in memory. With -o that run
-stays, and other lab runs are waited for as long as it takes.
+Without RUN the lab is run: an agent records the guest while its module sends: by hypercall, in memory and in a device's
+memory; then to agents that pass it on by vsock, a virtio port and TCP. A guest's guest (--nested) sends by hypercall and in
+memory. With -o that run stays, and other lab runs are waited for as long as it takes.
 """
 import argparse
 import bisect
@@ -61,10 +62,10 @@ def fields(text):
 
 
 def events_of(run):
-    """Per machine, CPU and name: (ticks, fields), in order."""
+    """Per machine, CPU and name: (ticks, fields), in order; losses by machine; hypercalls that went past their own host."""
     command = [lib.SONDE, "events", run, "--format", "json"]
     machines = collections.defaultdict(lambda: collections.defaultdict(list))
-    losses = collections.Counter()
+    losses, past = collections.Counter(), 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
             e = json.loads(line)
@@ -74,8 +75,9 @@ def events_of(run):
                 found = fields(e["fields"])
                 key = tuple(found.get(f) for f in FIELDS[e["name"]])
                 machines[e["machine"]][e["cpu"], e["name"]].append((e["ticks"], key))
+            past += e["name"] == "kvm_nested_hypercall"
     lib.check(process.returncode == 0, "sonde events reads the run")
-    return machines, losses
+    return machines, losses, past
 
 
 def spans(ticks):
@@ -171,29 +173,38 @@ def check_alone(run, manifest, own, name):
     lib.check(threads >= 10 and shown[0]["level"] == own.count(".") + 1 and shown[0]["traced"], f"{name} alone shows its inside")
 
 
-def check_run(run):
-    machines, losses = events_of(run)
+def check_run(run, patched):
+    machines, losses, past = events_of(run)
     manifest = json.loads((Path(run) / "run.json").read_text())
     traced = {m["name"]: m["parent"] for m in manifest["machines"] if m["tracer"] == "ftrace"}
     own = next(name for name in traced if name not in traced.values())   # the innermost
     level = own.count(".") + 1
     sent = [name for name in machines if name not in traced]
-    print(f"{own}: what it sent is {', '.join(sent)}")
-    lib.check(len(sent) == 2, f"{own} sent by both channels: {sorted(machines)}")
+    told = [m["name"] for m in manifest["machines"] if m["tracer"] == "hypertrace"]
+    print(f"{own}: what it sent is {', '.join(sent)}; {past} hypercalls went past their own host")
+    lib.check(not patched or past, f"{own}: the host's host took its hypercalls")
+    lib.check(sent and set(told) <= set(sent), f"{own} sent something, {told} at least: {sorted(machines)}")
+    lib.check(level == 1 or len(sent) == 2, f"{own} sent by hypercall and in memory: {sorted(machines)}")
     for name in sent:
         equal, missing, extra = compare(name, machines[own], machines[name], level)
         lib.check(equal >= LEAST, f"{name}: {equal} events are enough to compare")
         lib.check(not losses[name], f"{name}: nothing that it sent was lost")
         lib.check(not missing and not extra, f"{name}: what it sent is what ftrace recorded")
-    for m in manifest["machines"]:
-        if m["tracer"] == "hypertrace":
-            check_alone(run, manifest, own, m["name"])
+    if level > 1:
+        check_alone(run, manifest, own, *told)
 
 
-STEPS = """
+def check_runs(runs, patched=False):
+    for run in runs:
+        check_run(run, patched)
+
+
+EVENTS = "events=sched,irq,task,softirq,syscall"
+STEPS = f"""
 module=$(command -v sonde_guest.ko)
-for channel in hypercall memory; do
-    insmod $module channel=$channel events=sched,irq,task,softirq,syscall || exit 1
+for channel; do     # those that the module serves by itself
+    insmod $module channel=$channel {EVENTS} || exit 1
+    [ "$(cat /sys/kernel/sonde_guest/channel)" = $channel ] || exit 1
     sleep 1
     sonde mark $channel -- sleep 0.2
     for i in 1 2 3 4 5 6 7 8; do cat /proc/stat >/dev/null; sleep 0.05; done
@@ -202,6 +213,34 @@ for channel in hypercall memory; do
     sleep 2
 done
 """
+# What agents pass on: three of them, beside the one that records with ftrace.
+TOKEN = "of-guest-and-host-0123456789"
+AGENTS = f"""
+module=$(command -v sonde_guest.ko)
+tried=/sys/kernel/sonde_guest/channels_tried
+insmod $module channel=auto || exit 1
+grep -qx "ivshmem: in use" $tried || exit 1
+rmmod sonde_guest
+insmod $module channel=auto ivshmem=0000:00:1e.0 || exit 1
+grep -qx "ivshmem: there is no such device" $tried && grep -qx "memory: in use" $tried || exit 1
+rmmod sonde_guest
+insmod $module channel=ivshmem,nothing && exit 1
+insmod $module channel=device {EVENTS} || exit 1
+echo {TOKEN} >/data/token
+sonde-agent --vsock 21328 --tracer hypertrace &
+sonde-agent --virtio /dev/virtio-ports/org.sonde.agent --tracer hypertrace &
+sonde-agent --tcp 0.0.0.0:5000 --token-file /data/token --tracer hypertrace &
+wait
+"""
+LINKS = {"by-vsock": "vsock:3:21328", "by-port": "unix:/run/vm/vm-a/agent", "by-tcp": "tcp:10.9.0.11:5000"}
+WORK = """
+for i in 1 2 3 4 5 6 7 8; do cat /proc/stat >/dev/null; sleep 0.05; done
+sleep 12
+"""
+
+
+RECORD = "sonde record -e raw_syscalls --guest-timeout 30"
+END = "for i in $(seq 600); do [ -e {0}/host0/trace.dat ] && break; usleep 200000; done; sleep 1; [ -e {0}/host0/trace.dat ]"
 
 
 def commands(chosen):
@@ -212,32 +251,46 @@ def commands(chosen):
         yield f"{guests[0]}:insmod /lab/kvm/msr.ko"
         yield f"{guests[0]}:hypercalls leave 0x5348 0x534d"
     for name in guests:
-        yield f"{name}:sonde-agent &"
+        yield f"{name}:sonde-agent --vsock 21327 &"
     yield "sleep 8"
-    yield "sonde record -o run --guest all -e raw_syscalls -- sh -c 'until [ -e sent ]; do sleep 1; done' &"
+    yield f"{RECORD} -o run --guest all -- sh -c 'until [ -e sent ]; do sleep 1; done' &"
     yield f"until [ -e {folder} ]; do sleep 1; done; sleep 8"
-    yield f"{guests[-1]}:steps"
-    yield "touch sent; until [ -e run/host0/trace.dat ]; do sleep 1; done; sleep 1"
+    yield f"{guests[-1]}:steps hypercall memory {'ivshmem' if len(guests) == 1 else ''}"
+    yield "touch sent"
+    yield END.format("run")
+
+
+def commands_for_agents():
+    links = " ".join(f"--guest {name}={link}" for name, link in LINKS.items())
+    return ["vm-a:agents &", f"echo {TOKEN} >token", "sleep 6",
+            f"{RECORD} -o passed-on --guest vm-a=vsock:3 {links} --token-file token --duration 30 &", "sleep 8", "vm-a:work",
+            END.format("passed-on")]
 
 
 def run_lab(given, directory, scratch):
-    steps = scratch / "steps"
-    steps.write_text("#!/bin/sh" + STEPS)
-    steps.chmod(0o755)
     stopwatch = Stopwatch(False)
     chosen = options.choose("l2" if given.nested else "l1", given)
     chosen.machines()["L0"].cpus = 1  # why: tests/kernel/ends.toml
+    steps = list(commands(chosen))
+    if not given.nested:
+        guest = chosen.machines()["vm-a"]
+        guest.port, guest.shared, guest.network = True, 8, "virtio"
+        steps += commands_for_agents()
     built = image.get(chosen.kernel, stopwatch)
-    put = [guest_module.get(chosen.kernel, built, stopwatch), steps]
+    put = [guest_module.get(chosen.kernel, built, stopwatch)]
+    for name, text in (("steps", STEPS), ("agents", AGENTS), ("work", WORK)):
+        put.append(scratch / name)
+        put[-1].write_text("#!/bin/sh" + text)
+        put[-1].chmod(0o755)
     payload.build_programs(stopwatch)
-    report = engine.run(chosen, built, options.of_engine(directory, given, stopwatch, put, list(commands(chosen))), stopwatch)
+    report = engine.run(chosen, built, options.of_engine(directory, given, stopwatch, put, steps), stopwatch)
     lib.check(not any(report["command_statuses"]), f"every step succeeded: {report['command_statuses']}")
-    return directory / "L0/run"
+    return [directory / "L0/run"] if given.nested else [directory / "L0/run", directory / "L0/passed-on"]
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("run", nargs="?", help="compare in this run directory, which is there")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="compare in these run directories, which are there")
     parser.add_argument("--nested", action="store_true", help="the guest is a guest's guest")
     options.add_to(parser)
     given = parser.parse_args()
@@ -250,12 +303,13 @@ def arguments():
 
 def main():
     given = arguments()
-    if given.run:
-        return check_run(given.run)
+    if given.runs:
+        return check_runs(given.runs)
     lib.need("qemu-system-x86_64", "make", "gcc")
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        live.within_tries(1 if given.directory else 2, lambda: check_run(run_lab(given, given.directory or scratch / "lab", scratch)))
+        live.within_tries(1 if given.directory else 2, lambda: check_runs(run_lab(given, given.directory or scratch / "lab", scratch),
+                                                                          given.kvm == "nested"))
     return None
 
 
