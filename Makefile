@@ -263,7 +263,7 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 $(B)/clock/%: $(B)/tests/clock/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-$(B)/agent/fake_agent: $(B)/tests/agent/fake_recorder.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
+$(B)/agent/fake_agent: $(B)/tests/agent/fake_recorder.o $(B)/tests/agent/fake_rings.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
 $(B)/agent/gather: $(B)/tests/agent/gather.o $(NO_BPF) $(B)/librecord.a $(B)/libsonde.a
