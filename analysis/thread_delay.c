@@ -133,6 +133,7 @@ static int scan_threads(struct scan *s, struct error *err)
 		return fail(err, ret, "out of memory");
 	if (use_log_tell(s->run->waits, s->begin, s->end, tell_again, s))
 		return 0;
+	run_threads(s->run); /* without the memory for all of them each costs more */
 	memset(&s->d, 0, sizeof(s->d)); /* what is between its members, too */
 	s->log = use_log_new(s->begin, s->end, sizeof(s->d));
 	for (int64_t row = 0; row < sonde_nr_threads(s->run) && !s->stop && !ret; row++)
