@@ -2,6 +2,7 @@
 #include "analysis/critpath.h"
 #include "analysis/packets.h"
 #include "analysis/ready_under.h"
+#include "base/grow.h"
 #include "model/context.h"
 
 #include <errno.h>
@@ -45,16 +46,9 @@ static bool add(struct finder *f, const struct path_step *step)
 
 	if (step->end <= step->begin)
 		return true;
-	if (p->nr == p->room) {
-		size_t room = p->room ? p->room * 2 : 64;
-		struct path_step *grown = reallocarray(p->steps, room, sizeof(*grown));
-
-		if (!grown) {
-			f->ret = -ENOMEM;
-			return false;
-		}
-		p->steps = grown;
-		p->room = room;
+	if (!room_for_one(&p->steps, p->nr, &p->room)) {
+		f->ret = -ENOMEM;
+		return false;
 	}
 	p->steps[p->nr++] = *step;
 	return true;

@@ -278,6 +278,8 @@ void sonde_run_close(struct sonde_run *run)
 	free(run->cpus);
 	free(run->ns_init);
 	free(run->exit_kinds);
+	free(run->contexts);
+	free(run->thread_rows);
 	free(run->threads);
 	culprits_free(run->culprits);
 	cpu_users_free(run->cpu_users);

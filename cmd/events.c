@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde events: all events of all traces as one sequence in L0 time. */
+#include "base/grow.h"
 #include "cmd/command.h"
 #include "cmd/progress.h"
 #include "cmd/signals.h"
@@ -372,15 +373,8 @@ static bool tally(struct tallies *t, const struct sonde_event *e)
 			return true;
 		}
 	}
-	if (t->nr == t->room) {
-		size_t room = t->room ? t->room * 2 : 64;
-		struct tally *grown = reallocarray(t->list, room, sizeof(*grown));
-
-		if (!grown)
-			return false;
-		t->list = grown;
-		t->room = room;
-	}
+	if (!room_for_one(&t->list, t->nr, &t->room))
+		return false;
 	t->list[t->nr++] = (struct tally){e->machine_name, e->name, 1};
 	return true;
 }

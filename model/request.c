@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/machine.h"
 #include "model/served.h"
 #include "model/state.h"
 #include "source/trace.h"

@@ -10,11 +10,17 @@
  * Until the end the rows of machines and CPUs are in the order in which they were made; then those
  * that turned out to be others are dropped, and what names them is numbered anew.
  */
+#include "model/tables.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "model/tables.h"
+#include "model/group.h"
+#include "model/machine.h"
+#include "model/namespace.h"
+#include "model/space.h"
+#include "model/state_lines.h"
 
 void table_put_row(struct model *m, enum table table, uint32_t row, const int64_t *cells)
 {
