@@ -375,8 +375,10 @@ static void packets_that_came_go_back_to_who_told_of_them(void **state)
 {
 	(void)state;
 	open_world(2);
-	switches(HOST, 1, 150, 0, RUNNABLE, WORKER);
-	happens(HOST, 1, 190, KVM_APIC_ACCEPT_IRQ, WORKER, 0, VEC_DISK, 0);
+	happens(VM, 0, 40, IRQ_ENTRY, SHELL, 1);
+	happens(VM, 0, 45, IRQ_EXIT, SHELL, 1);
+	switches(HOST, 1, 150, 0, RUNNABLE, MAIN);
+	happens(HOST, 1, 190, KVM_APIC_ACCEPT_IRQ, MAIN, 0, VEC_DISK, 0);
 	host_injects();
 	world.irq_name = "virtio1-input.0";
 	happens(VM, 0, 220, IRQ_ENTRY, SHELL, IRQ_DISK);
@@ -390,7 +392,7 @@ static void packets_that_came_go_back_to_who_told_of_them(void **state)
 	assert_int_equal(fake_rows("request"), 1);
 	assert_cell(0, "machine", 1);
 	assert_cell(0, "kind", 5);
-	assert_cell(0, "sender", thread_row(HOST, WORKER));
+	assert_cell(0, "sender", thread_row(HOST, MAIN));
 	assert_cell(0, "sent", 190);
 	assert_cell(0, "injected", 210);
 	assert_cell(0, "handled", 220);
