@@ -158,7 +158,7 @@ PAGE_SRC := $(wildcard web/*.json web/*.html web/*.ts web/.npmrc web/src/*.ts we
 $(PAGE)/stamp: tools/build-page $(PAGE_SRC)
 	@tools/build-page $(PAGE)
 $(B)/serve/page.o: $(PAGE)/stamp
-$(B)/serve/page.o: CFLAGS += $(shell test -e $(PAGE)/app.js && echo '-DPAGE_DIR=\"$(PAGE)\"')
+$(B)/serve/page.o: CFLAGS += $(shell cat $(PAGE)/flags 2>/dev/null)
 
 # The BPF program, in a header with what libbpf needs to load it.
 $(B)/gen/%.bpf.o: kernel/bpf/%.bpf.c $(wildcard kernel/bpf/*.h) channel/hypercalls.h channel/holdups.h

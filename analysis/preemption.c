@@ -113,7 +113,7 @@ static int scan_vcpus(struct scan *s, struct error *err)
 		sonde_machine(s->run, cpu.machine, &m);
 		s->parent = (unsigned)m.parent;
 		s->p.vcpu = row;
-		ret = sonde_walk(s->run, state, s->begin, s->end, each_state, s);
+		ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 		if (ret || s->ret)
 			return fail(err, ret ? ret : s->ret, "cannot follow a vCPU's states: %s",
 				    strerror(ret ? -ret : -s->ret));

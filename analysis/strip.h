@@ -39,10 +39,18 @@ int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out);
 int strip_from(struct strips *s, attr_t attr, ns_t t, const struct sonde_interval **list,
 	       unsigned *nr);
 
-/*
- * As sonde_walk().  @each may read other attributes through the same strips, but not @attr.
- */
+/* As sonde_walk(), for short pieces of an attribute's time.  @each may read any attribute through the
+ * same strips. */
 int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
+	       bool (*each)(const struct sonde_interval *i, void *data), void *data);
+
+/* Has what of a window can be held read at once, and not more than the window: for who will ask for many
+ * moments of it. */
+int strip_hold(struct strips *s, attr_t attr, ns_t begin, ns_t end);
+
+/* The same for a whole window, which others will read, too: what of it can be held is read once, and not
+ * more than the window. */
+int strip_scan(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 	       bool (*each)(const struct sonde_interval *i, void *data), void *data);
 
 void strips_release(struct strips *s);

@@ -13,6 +13,7 @@ struct scan {
 	unsigned machine;
 	int first_cpu; /* where it was first, -1 unknown */
 	attr_t cpu;    /* where it is or was last, ATTR_NONE: it never moved */
+	struct strips strips; /* of the thread's own attributes */
 	bool (*each)(const struct thread_delay *d, const struct cpu_use *use, void *data);
 	void *data;
 	struct use_log *log;
@@ -42,12 +43,19 @@ static bool tell_again(const void *delay, const struct cpu_use *use, void *data)
 static int cpu_waited_for(struct scan *s, ns_t end)
 {
 	struct sonde_interval i;
+	int ret;
 
 	if (s->cpu == ATTR_NONE)
 		return s->first_cpu;
 	if (end >= sonde_run_end(s->run))
 		end = sonde_run_end(s->run) - 1;
-	if (sonde_at(s->run, s->cpu, end, &i) || !i.value)
+	if (end >= s->end)
+		ret = sonde_at(s->run, s->cpu, end, &i);
+	else
+		ret = strip_hold(&s->strips, s->cpu, s->begin, s->end);
+	if (!ret && end < s->end)
+		ret = strip_at(&s->strips, s->cpu, end, &i);
+	if (ret || !i.value)
 		return s->first_cpu;
 	return (int)i.value - 1;
 }
@@ -83,7 +91,9 @@ static int scan_thread(struct scan *s, int64_t row)
 	s->first_cpu = run_first_cpu(s->run, row);
 	s->machine = t.machine;
 	s->d.thread = row;
-	ret = sonde_walk(s->run, state, s->begin, s->end, each_state, s);
+	s->strips.run = s->run;
+	ret = strip_scan(&s->strips, state, s->begin, s->end, each_state, s);
+	strips_release(&s->strips);
 	return ret ? ret : s->ret;
 }
 

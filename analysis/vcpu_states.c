@@ -49,7 +49,7 @@ struct scan {
 	struct sonde_run *run;
 	struct cpu_users *users;
 	ns_t begin, end;
-	struct sonde_context *contexts; /* owned */
+	const struct sonde_context *contexts;
 	int64_t nr_contexts;
 	uint8_t *kinds;	  /* owned: per context, enum share + 1 for this vCPU; 0 none yet */
 	int64_t *parents; /* owned, per machine */
@@ -230,7 +230,7 @@ static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 	s->rest = (struct sonde_interval){0};
 	memset(s->shares, 0, sizeof(s->shares));
 	memset(s->kinds, 0, (size_t)sonde_nr_contexts(s->run));
-	ret = sonde_walk(s->run, state, s->begin, s->end, each_state, s);
+	ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
 		row[i + 2] = cell_int(s->shares[i]);
 	facts_add(out, row);
@@ -243,13 +243,11 @@ static bool read_tables(struct scan *s)
 	size_t nr_machines = (size_t)sonde_nr_machines(s->run);
 
 	s->nr_contexts = (int64_t)nr_contexts;
-	s->contexts = calloc(nr_contexts + 1, sizeof(*s->contexts));
+	s->contexts = run_contexts(s->run);
 	s->kinds = calloc(nr_contexts + 1, sizeof(*s->kinds));
 	s->parents = calloc(nr_machines + 1, sizeof(*s->parents));
 	if (!s->contexts || !s->kinds || !s->parents)
 		return false;
-	for (size_t i = 0; i < nr_contexts; i++)
-		sonde_context(s->run, (int64_t)i, &s->contexts[i]);
 	for (size_t i = 0; i < nr_machines; i++) {
 		struct sonde_machine m;
 
@@ -269,7 +267,6 @@ static int find_vcpu_states(struct sonde_facts *out, struct sonde_run *run, ns_t
 		ret = -ENOMEM;
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !ret; vcpu++)
 		ret = add_vcpu(out, &s, vcpu);
-	free(s.contexts);
 	free(s.kinds);
 	free(s.parents);
 	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", strerror(-ret)) : 0;

@@ -210,7 +210,7 @@ static int begin(struct session *s, struct error *err)
 	if (!s->machine)
 		return -ENOMEM;
 	snprintf(s->machine->tracer, sizeof(s->machine->tracer), "%s",
-		 options.tracer == RECORD_LTTNG ? "lttng" : "ftrace");
+		 record_tracer_name(options.tracer));
 	product_uuid(s->machine->product_uuid, sizeof(s->machine->product_uuid));
 	ret = run_save(s->run, err);
 	if (!ret)

@@ -17,6 +17,7 @@
 struct guest_options {
 	struct text_list guests;
 	const char *token_file;
+	const char *tracer;
 	uint64_t limit_mb;
 	uint64_t timeout_s;
 	uint64_t depth;
@@ -39,6 +40,14 @@ struct guest_options {
 		 "FILE",                                                                           \
 		 NULL,                                                                             \
 		 "the secret that guests' agents were given",                                      \
+		 0},                                                                               \
+		{0,                                                                                \
+		 "guest-tracer",                                                                   \
+		 OPTION_CHOICE,                                                                    \
+		 offsetof(type, field.tracer),                                                     \
+		 "NAME",                                                                           \
+		 "ftrace|hypertrace",                                                              \
+		 "of agents: ftrace (default), or what the kernel module sonde_guest there sends", \
 		 0},                                                                               \
 		{0,                                                                                \
 		 "guest-limit",                                                                    \

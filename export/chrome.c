@@ -2,6 +2,7 @@
 /* A canvas that is a file of trace events in JSON, as chrome://tracing and many others read it (the
  * "Trace Event Format").  That format knows processes and threads only: a group of tracks becomes a
  * process, a track a thread of it, both under numbers of their own. */
+#include "base/grow.h"
 #include "base/map.h"
 #include "export/canvas.h"
 #include "history/bytes.h"
@@ -216,15 +217,8 @@ static char *join(const char *outer, const char *name, const char *unit)
 
 static struct place *new_place(struct chrome *h, uint64_t track)
 {
-	if (h->nr == h->room) {
-		uint32_t room = h->room ? 2 * h->room : 256;
-		struct place *grown = reallocarray(h->places, room, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		h->places = grown;
-		h->room = room;
-	}
+	if (!room_for_one(&h->places, h->nr, &h->room))
+		return NULL;
 	if (map_put(&h->by_track, track, h->nr))
 		return NULL;
 	h->places[h->nr] = (struct place){0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/agent_job.h"
+#include "record/agent.h"
 #include "record/agent_relay.h"
 #include "record/wire_sink.h"
 
@@ -18,8 +19,7 @@
 
 struct agent_job {
 	struct wire_request request;
-	const struct wire_token *token;
-	const struct remote_targets *guests;
+	const struct agent_options *opt;
 	struct wire_sender *sender;
 	struct wire_sink sink;
 	pthread_t thread;
@@ -46,6 +46,14 @@ static void on_notice(const char *text, void *data)
 	wire_send_message(job->sender, WIRE_NOTICE, 0, WIRE_TEXT, &notice, NULL);
 }
 
+static enum record_tracer tracer_for(const struct agent_job *job)
+{
+	if (job->opt->module)
+		return RECORD_HYPERTRACE;
+	return job->request.tracer <= RECORD_HYPERTRACE ? (enum record_tracer)job->request.tracer
+							: RECORD_FTRACE;
+}
+
 /* The request as the recorder wants it; @events holds what it points to. */
 static void record_options(struct agent_job *job, struct record_options *o,
 			   const char *events[EVENTS_MAX])
@@ -54,7 +62,7 @@ static void record_options(struct agent_job *job, struct record_options *o,
 	char *save, *text = request->events;
 
 	*o = (struct record_options){
-		.tracer = request->tracer == RECORD_LTTNG ? RECORD_LTTNG : RECORD_FTRACE,
+		.tracer = tracer_for(job),
 		.purpose = (unsigned)request->purpose,
 		.events = events,
 		.buffer_kb = (unsigned)request->buffer_kb,
@@ -166,8 +174,8 @@ static void *thread_main(void *data)
 	uint64_t one = 1;
 
 	record_options(job, &options, events);
-	if (job->request.depth &&
-	    agent_relay_open(&relay, &job->request, job->token, job->guests, job->sender, &err))
+	if (job->request.depth && agent_relay_open(&relay, &job->request, job->opt->token,
+						   job->opt->guests, job->sender, &err))
 		send_done(job, NULL, err.text);
 	else
 		record(job, &options, relay);
@@ -179,8 +187,7 @@ static void *thread_main(void *data)
 }
 
 int agent_job_start(struct agent_job **out, const struct wire_request *request,
-		    const struct wire_token *token, const struct remote_targets *guests,
-		    struct wire_sender *sender, struct error *err)
+		    const struct agent_options *opt, struct wire_sender *sender, struct error *err)
 {
 	struct agent_job *job = calloc(1, sizeof(*job));
 	int ret;
@@ -189,8 +196,7 @@ int agent_job_start(struct agent_job **out, const struct wire_request *request,
 	if (!job)
 		return fail(err, -ENOMEM, "out of memory for a recording");
 	job->request = *request;
-	job->token = token;
-	job->guests = guests;
+	job->opt = opt;
 	job->sender = sender;
 	wire_sink_init(&job->sink, sender, 0);
 	pthread_mutex_init(&job->lock, NULL);

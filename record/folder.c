@@ -54,6 +54,8 @@ static int part_name(enum sink_part kind, unsigned number, char *name, size_t ro
 		snprintf(name, room, "cpu%u.raw", number);
 	else if (kind == SINK_CALLS && !number)
 		snprintf(name, room, "hypercalls");
+	else if (kind == SINK_BLOCKS && !number)
+		snprintf(name, room, "hypertrace");
 	else
 		return -EINVAL;
 	return 0;

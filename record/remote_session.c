@@ -164,6 +164,7 @@ static int unpack_identity(struct wire_identity *id, const uint8_t *payload, siz
 	remote_clean_text(id->boot_id);
 	remote_clean_text(id->release);
 	remote_clean_text(id->sonde);
+	remote_clean_text(id->tracer);
 	remote_clean_text(id->name);
 	remote_clean_text(id->no_agent);
 	if (id->cpus > CPUS_MAX || (!id->cpus && !*id->no_agent))
@@ -392,6 +393,7 @@ static bool right_part(const struct session_machine *sm, const struct wire_heade
 {
 	switch (h->kind) {
 	case SINK_HEAD:
+	case SINK_BLOCKS:
 		return !h->number;
 	case SINK_CPU:
 		return h->number < sm->m.identity.cpus;

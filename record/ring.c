@@ -33,6 +33,7 @@ struct ring {
 struct ring_set {
 	struct vm_memory memory;
 	uint64_t at, nonce; /* of the region, in the VM's process */
+	bool in_device;	    /* addresses count from the region's begin, and end with its mapping */
 	uint32_t nr_rings, ring_bytes;
 	uint64_t *gpas;	    /* owned: the region's table, as last read */
 	struct ring *rings; /* owned */
@@ -53,6 +54,13 @@ static bool is_region(const void *bytes, void *data)
 
 	return !memcmp(r->magic, HT_REGION_MAGIC, sizeof(r->magic)) &&
 	       r->version == HT_RING_VERSION && r->nonce && (!*nonce || r->nonce == *nonce);
+}
+
+static bool is_device_region(const void *bytes, void *data)
+{
+	const struct ht_region *r = bytes;
+
+	return is_region(bytes, data) && r->flags & HT_REGION_RELATIVE;
 }
 
 struct region_search {
@@ -95,6 +103,22 @@ static bool look_for_ring(uint64_t at, const void *bytes, void *data)
 	return true;
 }
 
+static bool find_ring(struct ring_set *s, struct ring *r, struct ring_id *id)
+{
+	uint64_t room;
+	struct ht_ring head;
+
+	if (!s->in_device)
+		return vm_memory_find(&s->memory, r->gpa, HEAD_BYTES, is_ring, id, &r->at);
+	/* No further: what stands behind it in the process is none of the guest's. */
+	room = vm_memory_room(&s->memory, s->at);
+	if (r->gpa >= room || room - r->gpa < s->ring_bytes ||
+	    vm_memory_read(&s->memory, s->at + r->gpa, &head, sizeof(head)) || !is_ring(&head, id))
+		return false;
+	r->at = s->at + r->gpa;
+	return true;
+}
+
 static int read_table(struct ring_set *s)
 {
 	return vm_memory_read(&s->memory, s->at + HEAD_BYTES, s->gpas,
@@ -120,9 +144,9 @@ static void find_rings(struct ring_set *s, uint64_t *pages)
 		if (r->at || !s->gpas[i] || r->gpa == s->gpas[i])
 			continue;
 		r->gpa = s->gpas[i]; /* looked for once */
-		missing += !vm_memory_find(&s->memory, r->gpa, HEAD_BYTES, is_ring, &id, &r->at);
+		missing += !find_ring(s, r, &id);
 	}
-	s->scan = s->scan || missing;
+	s->scan = (s->scan || missing) && !s->in_device;
 	if (!s->scan || !*pages) /* others used them up: the next time */
 		return;
 	vm_memory_scan(&s->memory, HEAD_BYTES, pages, look_for_ring, s);
@@ -134,8 +158,7 @@ static void find_rings(struct ring_set *s, uint64_t *pages)
 static bool is_sane(const struct ht_region *r)
 {
 	return r->nr_rings && r->nr_rings <= HT_RINGS_MAX && r->ring_bytes <= HT_RING_BYTES_MAX &&
-	       r->ring_bytes >= HT_SLOT_BYTES * (1 + SLOTS_MIN) &&
-	       !(r->ring_bytes % HT_SLOT_BYTES) && !(r->flags & HT_REGION_RELATIVE);
+	       r->ring_bytes >= HT_SLOT_BYTES * (1 + SLOTS_MIN) && !(r->ring_bytes % HT_SLOT_BYTES);
 }
 
 static int find_region(struct ring_set *s, const struct ring_announcement *a, uint64_t *pages,
@@ -145,8 +168,11 @@ static int find_region(struct ring_set *s, const struct ring_announcement *a, ui
 	struct ht_region region;
 	int ret;
 
-	if (!a->region || !vm_memory_find(&s->memory, a->region, HEAD_BYTES, is_region,
-					  &search.nonce, &search.at))
+	if (a->in_device)
+		vm_memory_find(&s->memory, 0, HEAD_BYTES, is_device_region, &search.nonce,
+			       &search.at);
+	else if (!a->region || !vm_memory_find(&s->memory, a->region, HEAD_BYTES, is_region,
+					       &search.nonce, &search.at))
 		vm_memory_scan(&s->memory, HEAD_BYTES, pages, look_for_region, &search);
 	if (!search.at)
 		return fail(err, -ENODATA, "process %d has no rings of a guest in its memory",
@@ -161,6 +187,7 @@ static int find_region(struct ring_set *s, const struct ring_announcement *a, ui
 			    "the guest of process %d says that it has %u rings of %u bytes",
 			    s->memory.pid, region.nr_rings, region.ring_bytes);
 	s->nonce = region.nonce;
+	s->in_device = region.flags & HT_REGION_RELATIVE;
 	s->nr_rings = region.nr_rings;
 	s->ring_bytes = region.ring_bytes;
 	return 0;
@@ -397,4 +424,9 @@ struct ring_counts ring_set_counts(const struct ring_set *s)
 uint64_t ring_set_nonce(const struct ring_set *s)
 {
 	return s->nonce;
+}
+
+bool ring_set_in_device(const struct ring_set *s)
+{
+	return s->in_device;
 }

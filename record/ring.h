@@ -6,8 +6,9 @@
 #include "record/vmmem.h"
 
 /*
- * The rings of one guest, in its VM's memory (docs/formats/hypertrace.md, "By shared memory"): read
- * without the guest's help, and written to a stream file.  Nothing that the guest wrote is believed
+ * The rings of one guest, in its VM's memory (docs/formats/hypertrace.md, "By shared memory"), its
+ * own or that of a device (ivshmem), which the VM's process has mapped like the other: read without
+ * the guest's help, and written to a stream file.  Nothing that the guest wrote is believed
  * before it is checked, and all of it is copied first.
  *
  *	ret = ring_set_open(&s, pid, &announcement, &err);
@@ -15,6 +16,8 @@
  *	ring_set_close(s);
  */
 struct ring_announcement {
+	bool in_device;	 /* nobody announced it: a region at the begin of a device's memory, if any
+			  */
 	uint64_t region; /* guest-physical; 0 with a nonce of 0: any region that is found */
 	uint64_t nonce;
 	uint32_t ring_bytes, nr_rings; /* as announced; what the region says counts */
@@ -45,5 +48,6 @@ void ring_set_close(struct ring_set *s);
 
 struct ring_counts ring_set_counts(const struct ring_set *s);
 uint64_t ring_set_nonce(const struct ring_set *s);
+bool ring_set_in_device(const struct ring_set *s);
 
 #endif

@@ -24,6 +24,7 @@
 #define PAUSE_MS 5000
 #define PAUSE_DOUBLED_MAX 8
 #define LIARS_MAX 64u
+#define DEVICES_MS 1000 /* between two looks into devices' memory without rings */
 
 struct guest {
 	int pid, fd; /* fd: -1 when it has ended */
@@ -44,6 +45,10 @@ struct liar {
 struct rings {
 	struct rings_options options;
 	struct announce announce;
+	struct vm_source source; /* of VMs with devices */
+	int *sharing;		 /* owned: the PIDs of VMs that share memory by a device */
+	unsigned nr_sharing;
+	int64_t look_ms;       /* when they are looked at again */
 	struct guest **guests; /* owned, each owned: some hold a pointer to one */
 	unsigned nr;
 	struct liar liars[LIARS_MAX];
@@ -225,21 +230,66 @@ static void look_for_announced(struct rings *r, int pid, const struct ring_annou
 	l->times += l->times < PAUSE_DOUBLED_MAX;
 }
 
+static void note_sharing(struct rings *r, const struct vms *vms)
+{
+	int *grown = reallocarray(r->sharing, vms->nr + 1, sizeof(*grown));
+
+	if (!grown) /* those that are known stay */
+		return;
+	r->sharing = grown;
+	r->nr_sharing = 0;
+	for (unsigned i = 0; i < vms->nr; i++) {
+		if (vms->list[i].shares_memory)
+			r->sharing[r->nr_sharing++] = vms->list[i].pid;
+	}
+}
+
 /* Rings that were announced before anybody listened. */
 static void look_into_vms(struct rings *r)
 {
 	static const struct ring_announcement any;
 	uint64_t pages = PAGES_AT_START;
-	struct vm_source source;
 	struct vms vms;
 
-	vm_source_open(&source);
-	if (!vms_find(&source, &vms)) {
-		for (unsigned i = 0; i < vms.nr; i++)
-			look(r, vms.list[i].pid, &any, &pages, NULL);
+	if (vms_find(&r->source, &vms))
+		return;
+	for (unsigned i = 0; i < vms.nr; i++)
+		look(r, vms.list[i].pid, &any, &pages, NULL);
+	note_sharing(r, &vms);
+	vms_release(&vms);
+}
+
+static bool has_device_rings(const struct rings *r, int pid)
+{
+	for (unsigned i = 0; i < r->nr; i++) {
+		const struct guest *g = r->guests[i];
+
+		if (g->pid == pid && g->set && ring_set_in_device(g->set))
+			return true;
+	}
+	return false;
+}
+
+/* Rings in devices' memory are announced by nobody: a guest begins them without a word. */
+static void look_into_devices(struct rings *r)
+{
+	static const struct ring_announcement in_device = {.in_device = true};
+	uint64_t none = 0;
+	struct vms vms;
+
+	if (now_ms() < r->look_ms)
+		return;
+	r->look_ms = now_ms() + DEVICES_MS;
+	/* Without debugfs a look is too expensive for every second. */
+	if (r->source.kvm_dir >= 0 && vm_source_changed(&r->source) &&
+	    !vms_find(&r->source, &vms)) {
+		note_sharing(r, &vms);
 		vms_release(&vms);
 	}
-	vm_source_close(&source);
+	for (unsigned i = 0; i < r->nr_sharing; i++) {
+		if (!has_device_rings(r, r->sharing[i]))
+			look(r, r->sharing[i], &in_device, &none, NULL);
+	}
 }
 
 static void hear(struct rings *r)
@@ -262,6 +312,7 @@ int rings_open(struct rings **out, const struct rings_options *options, struct e
 	if (!r)
 		return fail(err, -ENOMEM, "out of memory");
 	r->options = *options;
+	vm_source_open(&r->source);
 	announce_open(&r->announce, NULL); /* without KVM, without its events: nothing to hear */
 	look_into_vms(r);
 	*out = r;
@@ -298,6 +349,7 @@ void rings_tick(struct rings *r)
 {
 	r->pages = PAGES_PER_TICK;
 	hear(r);
+	look_into_devices(r);
 	for (unsigned i = 0; i < r->nr; i++) {
 		if (r->guests[i]->set)
 			drain(r, r->guests[i]);
@@ -319,6 +371,8 @@ void rings_close(struct rings *r)
 	if (!r)
 		return;
 	announce_close(&r->announce);
+	vm_source_close(&r->source);
+	free(r->sharing);
 	for (unsigned i = 0; i < r->nr; i++) {
 		ring_set_close(r->guests[i]->set);
 		if (r->guests[i]->fd >= 0)

@@ -8,7 +8,8 @@
 /*
  * The rings of all guests of this machine that have any (docs/formats/hypertrace.md): found where
  * they were announced before, by looking through the VMs' memory once, and later as they are
- * announced; drained at each tick.
+ * announced; in the memory of ivshmem devices, where nobody announces them, by looking there every
+ * second; drained at each tick.
  *
  *	ret = rings_open(&r, &options, &err);
  *	rings_tick(r);                          some times a second

@@ -28,6 +28,7 @@ struct wire_identity {
 	char release[80]; /* kernel */
 	char sonde[24];	  /* version of the agent */
 	uint64_t cpus;	  /* possible ones: CPU numbers are below it */
+	char tracer[16];  /* "hypertrace": it records with that one, whatever is asked for; or "" */
 	/* Only in MACHINE: */
 	char name[80];	    /* as its host calls it */
 	uint64_t parent;    /* number of the machine it runs in */

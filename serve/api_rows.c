@@ -43,9 +43,18 @@ static void mark(uint8_t *bits, int64_t nr, int64_t row)
 		bits[row / 8] |= (uint8_t)(1u << row % 8);
 }
 
-static bool is_marked(const uint8_t *bits, int64_t row)
+/* The first from @row on, or @nr; few of very many are marked. */
+static int64_t next_marked(const uint8_t *bits, int64_t row, int64_t nr)
 {
-	return bits[row / 8] >> row % 8 & 1;
+	for (; row < nr; row++) {
+		uint8_t rest = bits[row / 8] >> row % 8;
+
+		if (rest & 1)
+			return row;
+		if (!rest)
+			row |= 7;
+	}
+	return nr;
 }
 
 static void mark_values(struct named *n, unsigned row, const struct sonde_pixels *runs, unsigned nr)
@@ -112,9 +121,8 @@ static void write_marked(struct json *j, const struct call *c, const char *key, 
 			 void (*write)(struct json *j, const struct call *c, int64_t row))
 {
 	json_begin_array(j, key);
-	for (int64_t row = 0; row < nr; row++) {
-		if (!is_marked(bits, row))
-			continue;
+	for (int64_t row = next_marked(bits, 0, nr); row < nr;
+	     row = next_marked(bits, row + 1, nr)) {
 		json_begin_array(j, NULL);
 		json_int(j, NULL, row);
 		write(j, c, row);
@@ -128,10 +136,11 @@ static void write_named(struct named *n, const struct call *c)
 {
 	struct json j = {.out = c->reply->out, .flat = 2};
 
-	for (int64_t row = 0; row < n->nr_contexts; row++) {
+	for (int64_t row = next_marked(n->contexts, 0, n->nr_contexts); row < n->nr_contexts;
+	     row = next_marked(n->contexts, row + 1, n->nr_contexts)) {
 		struct sonde_context x;
 
-		if (is_marked(n->contexts, row) && !sonde_context(c->run, row, &x))
+		if (!sonde_context(c->run, row, &x))
 			mark(n->threads, n->nr_threads, x.thread);
 	}
 	json_begin_object(&j, NULL);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP: who asks is checked, the page's files are handed out, questions go to the queue. */
+/* HTTP: who asks is checked, questions go to the queue; the page itself is one of them. */
 #include "serve/api.h"
 #include "serve/guard.h"
-#include "serve/page.h"
 #include "serve/queue.h"
 #include "serve/send.h"
 #include "serve/serve.h"
@@ -168,15 +167,9 @@ static const char *take_run(const struct server *s, const char *name, unsigned *
 /* @name: what stands behind the key. */
 static enum MHD_Result answer_to_page(struct server *s, struct exchange *x, const char *name)
 {
-	const struct page_file *file;
-
 	name = take_run(s, name, &x->run);
 	if (!name)
 		return refuse(x->connection, NULL, 404);
-	file = *name ? page_find(name) : NULL;
-	if (file)
-		return send_bytes(x->connection, NULL, 200, file->type, file->data,
-				  (size_t)(file->end - file->data), MHD_RESPMEM_PERSISTENT);
 	if (*name)
 		x->endpoint = strncmp(name, "api/", 4) ? NULL : endpoint_find(name + 4);
 	else

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/send.h"
 
+#include "serve/page.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-/* The page may load what this server sends, and nothing else; nobody may frame it. */
-#define POLICY                                                                                     \
-	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "            \
-	"img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /* Pages of origins that the user let in may read the answer. */
 static void add_origin(struct MHD_Response *r, const struct guard_origins *origins,
@@ -31,7 +28,6 @@ static void add_headers(struct MHD_Response *r, const char *type)
 {
 	static const char *const fixed[][2] = {
 		{"Cache-Control", "no-store"},
-		{"Content-Security-Policy", POLICY},
 		{"X-Content-Type-Options", "nosniff"},
 		{"X-Frame-Options", "DENY"},
 		{"Referrer-Policy", "no-referrer"},
@@ -41,6 +37,7 @@ static void add_headers(struct MHD_Response *r, const char *type)
 
 	for (unsigned i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
 		MHD_add_response_header(r, fixed[i][0], fixed[i][1]);
+	MHD_add_response_header(r, "Content-Security-Policy", page_policy());
 	MHD_add_response_header(r, "Content-Type", type);
 }
 

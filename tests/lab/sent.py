@@ -4,8 +4,9 @@
 # alone: lab
 """What a guest sent to its host equals its own ftrace record of the same run, event by event, as Sonde reads both.
 
-    tests/lab/sent.py            runs the lab: an agent records the guest while its module sends, by hypercall and in memory
-    tests/lab/sent.py RUN        compares in a run directory that is there
+    tests/lab/sent.py            runs the lab: an agent records the guest while its module sends: by hypercall, in memory and
+                                 in a device's memory; then to agents that pass it on by vsock, a virtio port and TCP
+    tests/lab/sent.py RUN…       compares in run directories that are there
     tests/lab/sent.py --keep DIR the lab's run stays in DIR; other lab runs are waited for as long as it takes
 """
 import bisect
@@ -156,8 +157,10 @@ def check_run(run):
     machines, losses = events_of(run)
     manifest = json.loads((Path(run) / "run.json").read_text())
     own = next(m["name"] for m in manifest["machines"] if m["parent"] and m["tracer"] == "ftrace")
-    sent = [name for name in machines if name != own and name.startswith(own)]
-    lib.check(sent, f"{own} sent something: {sorted(machines)}")
+    hosts = [m["name"] for m in manifest["machines"] if not m["parent"]]
+    sent = [name for name in machines if name != own and name not in hosts]
+    told = [m["name"] for m in manifest["machines"] if m["tracer"] == "hypertrace"]
+    lib.check(sent and set(told) <= set(sent), f"{own} sent something, {told} at least: {sorted(machines)}")
     for name in sent:
         equal, missing, extra = compare(name, machines[own], machines[name])
         lib.check(equal >= LEAST, f"{name}: {equal} events are enough to compare")
@@ -165,10 +168,18 @@ def check_run(run):
         lib.check(not missing and not extra, f"{name}: what it sent is what ftrace recorded")
 
 
-STEPS = """
+def check_runs(runs):
+    for run in runs:
+        check_run(run)
+
+
+EVENTS = "events=sched,irq,task,softirq,syscall"
+DIRECT = ("hypercall", "memory", "ivshmem")    # channels that the module serves by itself
+STEPS = f"""
 module=$(command -v sonde_guest.ko)
-for channel in hypercall memory; do
-    insmod $module channel=$channel events=sched,irq,task,softirq,syscall || exit 1
+for channel in {' '.join(DIRECT)}; do
+    insmod $module channel=$channel {EVENTS} || exit 1
+    [ "$(cat /sys/kernel/sonde_guest/channel)" = $channel ] || exit 1
     sleep 1
     sonde mark $channel -- sleep 0.2
     for i in 1 2 3 4 5 6 7 8; do cat /proc/stat >/dev/null; sleep 0.05; done
@@ -177,23 +188,56 @@ for channel in hypercall memory; do
     sleep 2
 done
 """
+# What agents pass on: three of them, beside the one that records with ftrace.
+TOKEN = "of-guest-and-host-0123456789"
+AGENTS = f"""
+module=$(command -v sonde_guest.ko)
+tried=/sys/kernel/sonde_guest/channels_tried
+insmod $module channel=auto || exit 1
+grep -qx "ivshmem: in use" $tried || exit 1
+rmmod sonde_guest
+insmod $module channel=auto ivshmem=0000:00:1e.0 || exit 1
+grep -qx "ivshmem: there is no such device" $tried && grep -qx "memory: in use" $tried || exit 1
+rmmod sonde_guest
+insmod $module channel=ivshmem,nothing && exit 1
+insmod $module channel=device {EVENTS} || exit 1
+echo {TOKEN} >/data/token
+sonde-agent --vsock 21328 --tracer hypertrace &
+sonde-agent --virtio /dev/virtio-ports/org.sonde.agent --tracer hypertrace &
+sonde-agent --tcp 0.0.0.0:5000 --token-file /data/token --tracer hypertrace &
+wait
+"""
+LINKS = {"by-vsock": "vsock:3:21328", "by-port": "unix:/run/vm/vm-a/agent", "by-tcp": "tcp:10.9.0.11:5000"}
+WORK = """
+for i in 1 2 3 4 5 6 7 8; do cat /proc/stat >/dev/null; sleep 0.05; done
+sleep 12
+"""
 
 
 def run_lab(directory, scratch):
-    steps = scratch / "steps"
-    steps.write_text("#!/bin/sh" + STEPS)
-    steps.chmod(0o755)
     stopwatch = Stopwatch(False)
     chosen = scenario.load("l1")
     chosen.machines()["L0"].cpus = 1  # why: tests/kernel/ends.toml
+    guest = chosen.machines()["vm-a"]
+    guest.port, guest.shared, guest.network = True, 8, "virtio"
     built = image.get(chosen.kernel, stopwatch)
-    put = [guest_module.get(chosen.kernel, built, stopwatch), steps]
+    put = [guest_module.get(chosen.kernel, built, stopwatch)]
+    for name, text in (("steps", STEPS), ("agents", AGENTS), ("work", WORK)):
+        put.append(scratch / name)
+        put[-1].write_text("#!/bin/sh" + text)
+        put[-1].chmod(0o755)
     payload.build_programs(stopwatch)
-    commands = ["vm-a:sonde-agent &", "sleep 8", "sonde record -o run --guest all -e raw_syscalls --duration 60 &", "sleep 8", "vm-a:steps",
-                "while [ ! -e run/host0/trace.dat ]; do usleep 200000; done; sleep 1"]
+    links = " ".join(f"--guest {name}={link}" for name, link in LINKS.items())
+    record = "sonde record -e raw_syscalls --guest-timeout 30"
+    end = "for i in $(seq 600); do [ -e {0}/host0/trace.dat ] && break; usleep 200000; done; sleep 1; [ -e {0}/host0/trace.dat ]"
+    commands = ["vm-a:sonde-agent --vsock 21327 &", "sleep 8",
+                f"{record} -o run --guest all --duration 80 &", "sleep 8", "vm-a:steps", end.format("run"),
+                "vm-a:agents &", f"echo {TOKEN} >token", "sleep 6",
+                f"{record} -o passed-on --guest vm-a=vsock:3 {links} --token-file token --duration 30 &", "sleep 8", "vm-a:work",
+                end.format("passed-on")]
     report = engine.run(chosen, built, options.of_engine(directory, Given, stopwatch, put, commands), stopwatch)
     lib.check(not any(report["command_statuses"]), f"every step succeeded: {report['command_statuses']}")
-    return directory / "L0/run"
+    return [directory / "L0/run", directory / "L0/passed-on"]
 
 
 def main():
@@ -202,10 +246,10 @@ def main():
     if sys.argv[1:2] == ["--keep"]:
         kept, Given.wait = Path(sys.argv[2]), None
     elif len(sys.argv) > 1:
-        return check_run(sys.argv[1])
+        return check_runs(sys.argv[1:])
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        live.within_tries(1 if kept else 2, lambda: check_run(run_lab(kept or scratch / "lab", scratch)))
+        live.within_tries(1 if kept else 2, lambda: check_runs(run_lab(kept or scratch / "lab", scratch)))
     return None
 
 

@@ -287,6 +287,82 @@ static void test_searches(void **state)
 	drop_vm(&vm);
 }
 
+/* The same rings in a device's memory: the region is where it begins, and nobody announces it. */
+static void make_device(struct fake_vm *vm)
+{
+	memcpy(vm->memory, region_of(vm), HT_SLOT_BYTES);
+	memset(region_of(vm), 0, HT_SLOT_BYTES);
+	((struct ht_region *)vm->memory)->flags = HT_REGION_RELATIVE;
+}
+
+static const struct ring_announcement in_device = {.in_device = true};
+
+static void test_device(void **state)
+{
+	uint64_t blocks[CPUS], events[CPUS], none = 0;
+	struct ht_region *region;
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	assert_int_equal(ring_set_open(&s, vm.pid, &in_device, &none, NULL), -ENODATA);
+	make_device(&vm);
+	region = (struct ht_region *)vm.memory;
+	write_block(&vm, 0, 2);
+	write_block(&vm, 1, 3);
+	/* No page is looked at for it. */
+	assert_int_equal(ring_set_open(&s, vm.pid, &in_device, &none, NULL), 0);
+	assert_true(ring_set_in_device(s));
+	assert_int_equal(ring_set_drain(s, &none, fileno(vm.out), NULL), 0);
+	count_blocks(&vm, blocks, events);
+	assert_int_equal(events[0], 2);
+	assert_int_equal(events[1], 3);
+	/* A module that goes, and another one that comes. */
+	region->nonce = 0;
+	assert_int_equal(ring_set_drain(s, &none, fileno(vm.out), NULL), -ENODEV);
+	ring_set_close(s);
+	assert_int_equal(ring_set_open(&s, vm.pid, &in_device, &none, NULL), -ENODATA);
+	region->nonce = NONCE + 1;
+	assert_int_equal(ring_set_open(&s, vm.pid, &in_device, &none, NULL), 0);
+	assert_int_equal(ring_set_nonce(s), NONCE + 1);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+/* A ring that would end behind the device's memory is none, whatever stands where it begins. */
+static void test_device_lies(void **state)
+{
+	static const uint64_t places[] = {MEMORY - HT_SLOT_BYTES,
+					  MEMORY - RING_BYTES + HT_SLOT_BYTES, MEMORY, UINT64_MAX,
+					  UINT64_MAX - RING_BYTES};
+	struct ht_region *region;
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	make_device(&vm);
+	region = (struct ht_region *)vm.memory;
+	write_block(&vm, 0, 1);
+	memcpy(vm.memory + MEMORY - HT_SLOT_BYTES, ring_of(&vm, 0), HT_SLOT_BYTES);
+	memcpy(vm.memory + MEMORY - RING_BYTES + HT_SLOT_BYTES, ring_of(&vm, 0), 2 * HT_SLOT_BYTES);
+	memcpy(vm.memory + MEMORY - RING_BYTES, ring_of(&vm, 0), 2 * HT_SLOT_BYTES);
+	for (unsigned i = 0; i < ARRAY_SIZE(places); i++) {
+		region->rings[0] = places[i];
+		s = open_rings(&vm, &in_device);
+		assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+		assert_int_equal(ring_set_counts(s).blocks, 0);
+		ring_set_close(s);
+	}
+	region->rings[0] = MEMORY - RING_BYTES;
+	s = open_rings(&vm, &in_device);
+	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(ring_set_counts(s).blocks, 1);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
 static int try_open(struct fake_vm *vm)
 {
 	uint64_t pages = 1 << 20;
@@ -339,7 +415,8 @@ static void test_lies(void **state)
 	ring_set_close(s);
 	ring_of(&vm, 0)->nr_slots = SLOTS;
 
-	/* A ring that is there, but not in the table; it is found when another one is looked for. */
+	/* A ring that is there, but not in the table; it is found when another one is looked for.
+	 */
 	region->rings[0] = 0;
 	region->rings[1] = UINT64_C(1) << 41;
 	write_block(&vm, 0, 1);
@@ -513,6 +590,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_drain),	     cmocka_unit_test(test_overrun),
+		cmocka_unit_test(test_device),	     cmocka_unit_test(test_device_lies),
 		cmocka_unit_test(test_found_anyway), cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_bad_blocks),   cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_searches),     cmocka_unit_test(test_limit),
