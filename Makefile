@@ -324,6 +324,7 @@ guest-module: guest-source
 
 benches: $(BENCHES)
 $(B)/bench/bench_history: $(B)/bench/history_stream.o
+$(B)/bench/bench_facts: $(B)/cmd/heap.o
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)

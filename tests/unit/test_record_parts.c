@@ -342,6 +342,7 @@ static void folder_names_its_files(void **state)
 	assert_true(is_there(in(state, "machine/tail1")));
 	assert_true(is_there(in(state, "machine/hypertrace")));
 	assert_true(is_there(in(state, "machine/cpu17.raw")));
+	assert_true(is_there(in(state, "machine/hypertrace")));
 	assert_true(is_there(in(state, "machine/lttng/kernel/index/ch_0.idx")));
 	assert_false(is_there(in(state, "machine/reserve")));
 }

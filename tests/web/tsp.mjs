@@ -194,7 +194,7 @@ const tests = {
         const told = await s.tooltip("fused", id, t);
         for (const [level, frame] of cpu.stack.entries()) {
           const thread = told[`L${level} ${frame.machine}/${frame.cpu}`];
-          const name = frame.thread.tid ? `${frame.thread.comm}[${frame.thread.tid}]` : "idle";
+          const name = !frame.thread ? "unknown" : frame.thread.tid ? `${frame.thread.comm}[${frame.thread.tid}]` : "idle";
           assert(thread.startsWith(name), `${thread}: ${name}`);
         }
         assert(told["Clock uncertainty"], "no clock bound");
