@@ -363,7 +363,8 @@ void request_injected(struct cpu *vcpu, int vector)
 	if (s->may_answer)
 		answer(vcpu, s);
 	/* No handler will be seen to take it. */
-	s->first = s->last = s->injected = NS_MIN;
+	if (!vcpu->machine->sees_interrupts)
+		s->first = s->last = s->injected = NS_MIN;
 }
 
 void request_handler(struct cpu *cpu, int vector, bool of_disk)

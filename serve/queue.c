@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/queue.h"
+#include "base/now.h"
 #include "serve/first.h"
 
 #include <errno.h>
@@ -53,6 +54,18 @@ static void warm_up(struct sonde_run *run)
 			     see_nothing, NULL);
 }
 
+static void answer(struct job *job, const struct readers *readers)
+{
+	int64_t begin = now_ns(CLOCK_MONOTONIC), cpu = now_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	job->answer(job, readers);
+	job->times = (struct send_times){
+		.wait_ns = begin - job->pushed_ns,
+		.answer_ns = now_ns(CLOCK_MONOTONIC) - begin,
+		.cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu,
+	};
+}
+
 static void *work(void *data)
 {
 	struct worker *w = data;
@@ -71,7 +84,7 @@ static void *work(void *data)
 		w->line->first = job->next;
 		w->line->nr--;
 		pthread_mutex_unlock(&q->lock);
-		job->answer(job, &w->readers);
+		answer(job, &w->readers);
 		job->done(job);
 		pthread_mutex_lock(&q->lock);
 	}
@@ -170,6 +183,7 @@ int queue_push(struct queue *q, struct job *job)
 	struct job *overtaken;
 	int ret = -EAGAIN;
 
+	job->pushed_ns = now_ns(CLOCK_MONOTONIC);
 	pthread_mutex_lock(&q->lock);
 	if (q->ending) {
 		pthread_mutex_unlock(&q->lock);

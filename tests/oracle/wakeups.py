@@ -23,7 +23,7 @@ from lab.oracle.history import History  # noqa: E402
 MARGIN_NS = 20_000          # the guest reads its clock and the counter one after the other
 COVERED = 0.5               # of the lateness lies within Sonde's legs; the rest is the timer's own, and the way to user space
 MATCHED = 0.9               # of the wake-ups that Sonde tells of are ones that the program noted
-EARLY = 0.02                # of them may have begun for something else
+EARLY = (0, 0.02, 0.3)      # of them, by level, may have begun for something else: a nested vCPU takes long to halt again
 MOVED_NS = 5_000_000
 
 
@@ -57,7 +57,7 @@ def matches(naps, rows, shift=0):
             yield due + shift, back + shift, *rows[index]
 
 
-def judge(title, naps, rows):
+def judge(title, level, naps, rows):
     """One program.  What is early or late is false; how much of the lateness the wake-ups cover."""
     pairs = list(matches(naps, rows))
     early = [begin - due for due, _, begin, _ in pairs if begin < due - MARGIN_NS]
@@ -69,7 +69,7 @@ def judge(title, naps, rows):
           f"before the timer's interrupt {before / 1e6:.3f} ms, from running to user space "
           f"{(whole - covered - before) / 1e6:.3f} ms; {len(early)} begin before they were due")
     lib.check(pairs, f"{title}: no wake-up is told of")
-    lib.check(len(early) <= EARLY * len(pairs), f"{title}: wake-ups begin before they were due: {early[:5]} ns")
+    lib.check(len(early) <= EARLY[level] * len(pairs), f"{title}: wake-ups begin before they were due: {early[:5]} ns")
     lib.check(len(pairs) >= MATCHED * len(rows), f"{title}: Sonde tells of wake-ups that the program did not note")
     lib.check(covered >= COVERED * whole, f"{title}: too little of the lateness is covered")
     moved = sum(len(list(matches(naps, rows, shift))) for shift in (-MOVED_NS, MOVED_NS)) / 2
@@ -83,7 +83,7 @@ def check_run(directory, scratch):
     lib.check(found, f"{directory.name}: no program of a guest noted its wake-ups")
     for (machine, tid), naps in found.items():
         level = truth["machines"][machine]["level"]
-        judge(f"{directory.name}: L{level} {machine}", naps, told_of(told, machine, tid))
+        judge(f"{directory.name}: L{level} {machine}", level, naps, told_of(told, machine, tid))
 
 
 def main():

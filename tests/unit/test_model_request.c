@@ -371,6 +371,34 @@ static void a_packet_ends_where_the_host_hands_it_on(void **state)
 	assert_cell(0, "done", 160);
 }
 
+static void packets_that_came_go_back_to_who_told_of_them(void **state)
+{
+	(void)state;
+	open_world(2);
+	happens(VM, 0, 40, IRQ_ENTRY, SHELL, 1);
+	happens(VM, 0, 45, IRQ_EXIT, SHELL, 1);
+	switches(HOST, 1, 150, 0, RUNNABLE, MAIN);
+	happens(HOST, 1, 190, KVM_APIC_ACCEPT_IRQ, MAIN, 0, VEC_DISK, 0);
+	host_injects();
+	world.irq_name = "virtio1-input.0";
+	happens(VM, 0, 220, IRQ_ENTRY, SHELL, IRQ_DISK);
+	happens(VM, 0, 240, IRQ_EXIT, SHELL, IRQ_DISK);
+	/* Nothing was sent since. */
+	happens(VM, 0, 250, IRQ_ENTRY, SHELL, IRQ_DISK);
+	happens(VM, 0, 260, IRQ_EXIT, SHELL, IRQ_DISK);
+	world.irq_name = NULL;
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 1);
+	assert_cell(0, "machine", 1);
+	assert_cell(0, "kind", 5);
+	assert_cell(0, "sender", thread_row(HOST, MAIN));
+	assert_cell(0, "sent", 190);
+	assert_cell(0, "injected", 210);
+	assert_cell(0, "handled", 220);
+	assert_cell(0, "done", 220);
+}
+
 static void requests_without_an_end_do_not_fill_the_memory(void **state)
 {
 	(void)state;
@@ -400,6 +428,7 @@ int main(void)
 		cmocka_unit_test(an_interrupt_from_before_a_request_is_not_its_answer),
 		cmocka_unit_test(lost_events_end_what_is_under_way),
 		cmocka_unit_test(a_packet_ends_where_the_host_hands_it_on),
+		cmocka_unit_test(packets_that_came_go_back_to_who_told_of_them),
 		cmocka_unit_test(requests_without_an_end_do_not_fill_the_memory),
 	};
 
