@@ -36,6 +36,7 @@
  *	exits.c      exits, from kvm_exit to kvm_entry
  *	request.c    requests to devices, through the layers: request.h
  *	initcalls.c  levels and initcalls of a kernel that starts
+ *	booted.c     ... that started before anybody recorded
  *	milestones.c when a machine's kernel began, and the like
  *	fuse.c       what a physical CPU really runs
  *	context.c    contexts, numbered
@@ -256,6 +257,7 @@ struct machine_state {
 	bool sees_requests;	    /* requests to block devices are */
 	bool sees_packets;	    /* packets handed to network devices are */
 	uint32_t boot_level;	    /* string id: its initcalls' level; 0 none yet */
+	uint32_t booted_level;	    /* ... of a boot that is told afterwards */
 	bool symbols_read;
 	struct symbols symbols;	    /* when first wanted */
 	struct pending pending;	    /* requests under way */
@@ -382,6 +384,7 @@ struct initcall {
 	uint32_t name, level; /* string ids; level 0: a module's */
 	ns_t begin, end;      /* NS_MIN: not seen */
 	int64_t result;
+	bool is_over; /* no event will tell more of it */
 };
 
 /* A thread known by TID to run a vCPU before any of its events said so. */
@@ -456,6 +459,7 @@ struct model {
 	ns_t begin;
 	bool begun;
 	const struct stream *stream; /* of the event at hand, for fields by name */
+	const struct clock_model *clock; /* ... of its machine, to L0 */
 
 	struct machine_state **machines; /* [0 .. topo->nr_machines) as in the topology */
 	uint32_t nr_machines, machines_room;
@@ -678,7 +682,12 @@ void milestone_exit(struct cpu *vcpu, uint64_t address);
 void milestone_exec(struct machine_state *mc, const struct event *e);
 void milestone_add(struct model *m, const struct milestone *milestone);
 
+/* ---- booted.c ---- */
+struct state_line;
+void booted_line(struct machine_state *mc, const struct state_line *l);
+
 /* ---- initcalls.c ---- */
+void initcall_add(struct model *m, const struct initcall *c);
 void initcall_event(struct cpu *cpu, const struct event *e);
 void initcalls_release(struct model *m);
 

@@ -300,6 +300,9 @@ void state_line_feed(struct machine_state *mc, const struct event *e)
 	case STATE_STAT:
 		on_stat(mc, &l);
 		break;
+	case STATE_BOOTED:
+		booted_line(mc, &l);
+		break;
 	case STATE_END:
 		on_end(mc, &l);
 		break;
