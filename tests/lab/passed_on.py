@@ -4,13 +4,12 @@
 # alone: lab
 """What a guest's module keeps in a device's memory arrives at its host on four ways at once: the host reads the rings there
 (ivshmem), and agents pass them on by vsock, a virtio port and TCP. All of it equals the guest's own ftrace record, event by
-event; the module takes the channels in the order that it is given; a host finds rings that come while it records; and what a
-guest that panicked did last is in the file behind the device.
+event.
 
-    tests/lab/passed_on.py                       runs the lab
-    tests/lab/passed_on.py RUN                   compares in a run directory that is there
-    tests/lab/passed_on.py --keep DIR [KERNEL]   the lab's run stays in DIR; other lab runs are waited for as long as it takes
+The module takes the channels in the order that it is given; a host finds rings that come while it records; and what a guest that
+panicked did last is in the file behind the device. With -o that run stays, and other lab runs are waited for as long as it takes.
 """
+import argparse
 import json
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from lab.lib.stopwatch import Stopwatch  # noqa: E402
 TOKEN = "of-guest-and-host-0123456789"
 LINKS = {"by-vsock": "vsock:3:21328", "by-port": "unix:/run/vm/vm-a/agent", "by-tcp": "tcp:10.9.0.11:5000"}
 FILE = "/run/vm/vm-a/shared"    # behind the ivshmem device
-LOAD = """
+LOAD = f"""
 module=$(command -v sonde_guest.ko)
 tried=/sys/kernel/sonde_guest/channels_tried
 insmod $module channel=auto || exit 1
@@ -37,10 +36,7 @@ grep -qx "ivshmem: there is no such device" $tried && grep -qx "memory: in use" 
 rmmod sonde_guest
 insmod $module channel=ivshmem,nothing && exit 1
 insmod $module channel=device && [ -e /dev/sonde_guest ] && rmmod sonde_guest || exit 1
-insmod $module channel=ivshmem events=sched,irq,task,softirq,syscall
-"""
-AGAIN = """
-insmod $(command -v sonde_guest.ko) channel=ivshmem
+insmod $module channel=ivshmem {sent.EVENTS}
 """
 AGENTS = f"""
 sonde-agent --vsock 21327 &
@@ -56,19 +52,15 @@ sleep 12
 """
 
 
-class Given(sent.Given):
-    kernel = None
-
-
 def check_run(run):
-    machines, losses = sent.events_of(run)
+    machines, losses, _ = sent.events_of(run)
     manifest = json.loads((Path(run) / "run.json").read_text())["machines"]
     own = next(m["name"] for m in manifest if m["parent"] and m["tracer"] == "ftrace")
     senders = [m["name"] for m in manifest if m["tracer"] == "hypertrace"]
     lib.check(len(senders) == 1 + len(LINKS), f"the host read the rings, and agents passed them on: {senders}")
     for name in senders:
         # The module was loaded before ftrace recorded, so its probes run first: the other way round than in sent.py.
-        equal, missing, extra = sent.compare(name, machines[name], machines[own])
+        equal, missing, extra = sent.compare(name, machines[name], machines[own], 1)
         lib.check(equal >= sent.LEAST, f"{name}: {equal} events are enough to compare")
         lib.check(not losses[name], f"{name}: nothing that it sent was lost")
         lib.check(not missing and not extra, f"{name}: what it sent is what ftrace recorded")
@@ -76,7 +68,7 @@ def check_run(run):
 
 def check_late(run):
     """The module was loaded while the host recorded, and nobody told it."""
-    machines, losses = sent.events_of(run)
+    machines, losses, _ = sent.events_of(run)
     [name] = [m["name"] for m in json.loads((run / "run.json").read_text())["machines"] if m["tracer"] == "hypertrace"]
     nr = sum(map(len, machines[name].values()))
     lib.check(nr >= sent.LEAST and not losses[name], f"{name}: {nr} events of rings that came late, {losses[name]} losses")
@@ -95,49 +87,47 @@ def check_all(directory):
     check_file(directory / "L0/shared")
 
 
-def scripts(scratch):
-    for name, text in (("load", LOAD), ("agents", AGENTS), ("work", WORK), ("again", AGAIN)):
-        script = scratch / name
-        script.write_text("#!/bin/sh" + text)
-        script.chmod(0o755)
-        yield script
+def commands():
+    links = " ".join(f"--guest {name}={link}" for name, link in LINKS.items())
+    yield "vm-a:load"
+    yield "vm-a:agents &"
+    yield f"echo {TOKEN} >token; sleep 8"
+    yield f"{sent.RECORD} -o run --guest vm-a=vsock:3 {links} --token-file token --duration 30 &"
+    yield "sleep 8"
+    yield "vm-a:work"
+    yield sent.END.format("run")
+    yield "vm-a:rmmod sonde_guest"
+    yield "sonde record -o late --duration 10 &"
+    yield "sleep 2"
+    yield "vm-a:insmod $(command -v sonde_guest.ko) channel=ivshmem"
+    yield sent.END.format("late")
+    yield "vm-a:sleep 0.5; echo c >/proc/sysrq-trigger &"
+    yield f"while [ -e /run/vm/vm-a/control.in ]; do usleep 100000; done; cp {FILE} shared"
 
 
-def run_lab(directory, scratch):
+def run_lab(given, directory, scratch):
     stopwatch = Stopwatch(False)
-    chosen = scenario.load("l1")
-    chosen.kernel = Given.kernel or chosen.kernel
+    chosen = options.choose("l1", given)
     chosen.machines()["L0"].cpus = 1  # why: tests/kernel/ends.toml
     guest = chosen.machines()["vm-a"]
     guest.port, guest.shared, guest.network = True, 8, "virtio"
     chosen.action.append(scenario.Action(at=0.5, do="panic", machine="vm-a"))   # a command does it; this says that it is no failure
     built = image.get(chosen.kernel, stopwatch)
-    put = [guest_module.get(chosen.kernel, built, stopwatch), *scripts(scratch)]
+    put = [guest_module.get(chosen.kernel, built, stopwatch), *sent.scripts(scratch, load=LOAD, agents=AGENTS, work=WORK)]
     payload.build_programs(stopwatch)
-    until = "for i in $(seq 600); do [ -e {0}/host0/trace.dat ] && break; usleep 200000; done; sleep 1; [ -e {0}/host0/trace.dat ]"
-    links = " ".join(f"--guest {name}={link}" for name, link in LINKS.items())
-    commands = ["vm-a:load", "vm-a:agents &", f"echo {TOKEN} >token", "sleep 8",
-                f"sonde record -o run -e raw_syscalls --guest-timeout 30 --guest vm-a=vsock:3 {links} --token-file token --duration 30 &",
-                "sleep 8", "vm-a:work",
-                until.format("run"), "vm-a:rmmod sonde_guest", "sonde record -o late --duration 10 &", "sleep 2", "vm-a:again",
-                until.format("late"), "vm-a:sleep 0.5; echo c >/proc/sysrq-trigger &",
-                "while [ -e /run/vm/vm-a/control.in ]; do usleep 100000; done", f"cp {FILE} shared"]
-    report = engine.run(chosen, built, options.of_engine(directory, Given, stopwatch, put, commands), stopwatch)
+    report = engine.run(chosen, built, options.of_engine(directory, given, stopwatch, put, list(commands())), stopwatch)
     lib.check(not any(report["command_statuses"]), f"every step succeeded: {report['command_statuses']}")
     return directory
 
 
 def main():
+    given = sent.arguments(argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0]))
+    if given.runs:
+        return [check_run(run) for run in given.runs]
     lib.need("qemu-system-x86_64", "make", "gcc")
-    kept = None
-    if sys.argv[1:2] == ["--keep"]:
-        kept, Given.wait = Path(sys.argv[2]), None
-        Given.kernel = (sys.argv[3:] or [None])[0]
-    elif len(sys.argv) > 1:
-        return check_run(Path(sys.argv[1]))
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        live.within_tries(1 if kept else 2, lambda: check_all(run_lab(kept or scratch / "lab", scratch)))
+        live.within_tries(1 if given.directory else 2, lambda: check_all(run_lab(given, given.directory or scratch / "lab", scratch)))
     return None
 
 
