@@ -4,20 +4,18 @@
 # alone: lab
 """What a guest's module keeps in a device's memory arrives at its host on four ways at once: the host reads the rings there
 (ivshmem), and agents pass them on by vsock, a virtio port and TCP. All of it equals the guest's own ftrace record, event by
-event.
+event; the module takes the channels in the order that it is given; a host finds rings that come while it records; and what a
+guest that panicked did last is in the file behind the device.
 
-The module takes the channels in the order that it is given; a host finds rings that come while it records; and what a guest that
-panicked did last is in the file behind the device. With -o that run stays, and other lab runs are waited for as long as it takes.
+Without RUN the lab is run. With -o that run stays, and other lab runs are waited for as long as it takes.
 """
 import argparse
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent.parent)]
 import lib  # noqa: E402
-import live  # noqa: E402
 import sent  # noqa: E402
 from lab.lib import engine, guest_module, image, options, payload, scenario  # noqa: E402
 from lab.lib.stopwatch import Stopwatch  # noqa: E402
@@ -25,7 +23,7 @@ from lab.lib.stopwatch import Stopwatch  # noqa: E402
 TOKEN = "of-guest-and-host-0123456789"
 LINKS = {"by-vsock": "vsock:3:21328", "by-port": "unix:/run/vm/vm-a/agent", "by-tcp": "tcp:10.9.0.11:5000"}
 FILE = "/run/vm/vm-a/shared"    # behind the ivshmem device
-LOAD = f"""
+LOAD = """
 module=$(command -v sonde_guest.ko)
 tried=/sys/kernel/sonde_guest/channels_tried
 insmod $module channel=auto || exit 1
@@ -36,7 +34,10 @@ grep -qx "ivshmem: there is no such device" $tried && grep -qx "memory: in use" 
 rmmod sonde_guest
 insmod $module channel=ivshmem,nothing && exit 1
 insmod $module channel=device && [ -e /dev/sonde_guest ] && rmmod sonde_guest || exit 1
-insmod $module channel=ivshmem {sent.EVENTS}
+insmod $module channel=ivshmem events=sched,irq,task,softirq,syscall
+"""
+AGAIN = """
+insmod $(command -v sonde_guest.ko) channel=ivshmem
 """
 AGENTS = f"""
 sonde-agent --vsock 21327 &
@@ -60,7 +61,7 @@ def check_run(run):
     lib.check(len(senders) == 1 + len(LINKS), f"the host read the rings, and agents passed them on: {senders}")
     for name in senders:
         # The module was loaded before ftrace recorded, so its probes run first: the other way round than in sent.py.
-        equal, missing, extra = sent.compare(name, machines[name], machines[own], 1)
+        equal, missing, extra = sent.compare(name, machines[name], machines[own])
         lib.check(equal >= sent.LEAST, f"{name}: {equal} events are enough to compare")
         lib.check(not losses[name], f"{name}: nothing that it sent was lost")
         lib.check(not missing and not extra, f"{name}: what it sent is what ftrace recorded")
@@ -87,24 +88,6 @@ def check_all(directory):
     check_file(directory / "L0/shared")
 
 
-def commands():
-    links = " ".join(f"--guest {name}={link}" for name, link in LINKS.items())
-    yield "vm-a:load"
-    yield "vm-a:agents &"
-    yield f"echo {TOKEN} >token; sleep 8"
-    yield f"{sent.RECORD} -o run --guest vm-a=vsock:3 {links} --token-file token --duration 30 &"
-    yield "sleep 8"
-    yield "vm-a:work"
-    yield sent.END.format("run")
-    yield "vm-a:rmmod sonde_guest"
-    yield "sonde record -o late --duration 10 &"
-    yield "sleep 2"
-    yield "vm-a:insmod $(command -v sonde_guest.ko) channel=ivshmem"
-    yield sent.END.format("late")
-    yield "vm-a:sleep 0.5; echo c >/proc/sysrq-trigger &"
-    yield f"while [ -e /run/vm/vm-a/control.in ]; do usleep 100000; done; cp {FILE} shared"
-
-
 def run_lab(given, directory, scratch):
     stopwatch = Stopwatch(False)
     chosen = options.choose("l1", given)
@@ -113,23 +96,25 @@ def run_lab(given, directory, scratch):
     guest.port, guest.shared, guest.network = True, 8, "virtio"
     chosen.action.append(scenario.Action(at=0.5, do="panic", machine="vm-a"))   # a command does it; this says that it is no failure
     built = image.get(chosen.kernel, stopwatch)
-    put = [guest_module.get(chosen.kernel, built, stopwatch), *sent.scripts(scratch, load=LOAD, agents=AGENTS, work=WORK)]
+    scripts = (("load", LOAD), ("agents", AGENTS), ("work", WORK), ("again", AGAIN))
+    put = [guest_module.get(chosen.kernel, built, stopwatch), *(sent.script(scratch, name, text) for name, text in scripts)]
     payload.build_programs(stopwatch)
-    report = engine.run(chosen, built, options.of_engine(directory, given, stopwatch, put, list(commands())), stopwatch)
+    links = " ".join(f"--guest {name}={link}" for name, link in LINKS.items())
+    commands = ["vm-a:load", "vm-a:agents &", f"echo {TOKEN} >token", "sleep 8",
+                f"sonde record -o run -e raw_syscalls --guest-timeout 30 --guest vm-a=vsock:3 {links} --token-file token --duration 30 &",
+                "sleep 8", "vm-a:work",
+                sent.until_recorded("run"), "vm-a:rmmod sonde_guest", "sonde record -o late --duration 10 &", "sleep 2", "vm-a:again",
+                sent.until_recorded("late"), "vm-a:sleep 0.5; echo c >/proc/sysrq-trigger &",
+                "while [ -e /run/vm/vm-a/control.in ]; do usleep 100000; done", f"cp {FILE} shared"]
+    report = engine.run(chosen, built, options.of_engine(directory, given, stopwatch, put, commands), stopwatch)
     lib.check(not any(report["command_statuses"]), f"every step succeeded: {report['command_statuses']}")
     return directory
 
 
 def main():
-    given = sent.arguments(argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0]))
-    if given.runs:
-        return [check_run(run) for run in given.runs]
-    lib.need("qemu-system-x86_64", "make", "gcc")
-    with tempfile.TemporaryDirectory() as name:
-        scratch = Path(name)
-        live.within_tries(1 if given.directory else 2, lambda: check_all(run_lab(given, given.directory or scratch / "lab", scratch)))
-    return None
+    given = sent.options_of(argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0]), lambda given: 300)
+    sent.run_or_compare(given, lambda directory, scratch: run_lab(given, directory, scratch),
+                        check_run if given.runs else check_all)
 
 
-if __name__ == "__main__":
-    main()
+main()
