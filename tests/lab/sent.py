@@ -227,7 +227,7 @@ def commands(chosen):
     yield "sonde record -o run --guest all -e raw_syscalls --guest-timeout 30 -- sh -c 'until [ -e sent ]; do sleep 1; done' &"
     yield f"until [ -e {folder} ]; do sleep 1; done; sleep 8"
     yield f"{guests[-1]}:steps"
-    yield "touch sent; " + until_recorded("run")
+    yield f"touch sent; {until_recorded('run')}"
 
 
 def script(scratch, name, text):
