@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/state_lines.h"
 
+#include "model/booted.h"
 #include "model/cgroup.h"
 #include "model/machine.h"
 #include "model/namespace.h"
@@ -295,6 +296,9 @@ void state_line_feed(struct machine_state *mc, const struct event *e)
 		break;
 	case STATE_STAT:
 		on_stat(mc, &l);
+		break;
+	case STATE_BOOTED:
+		booted_line(mc, &l);
 		break;
 	case STATE_END:
 		on_end(mc, &l);

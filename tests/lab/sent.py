@@ -208,8 +208,10 @@ for channel in hypercall memory; do
 done
 """
 
+
 # Two minutes at most: where the recording failed there is no such file.
-UNTIL_RECORDED = "for i in $(seq 600); do [ -e run/host0/trace.dat ] && break; usleep 200000; done; sleep 1; [ -e run/host0/trace.dat ]"
+def until_recorded(run):
+    return f"for i in $(seq 600); do [ -e {run}/host0/trace.dat ] && break; usleep 200000; done; sleep 1; [ -e {run}/host0/trace.dat ]"
 
 
 def commands(chosen):
@@ -225,7 +227,7 @@ def commands(chosen):
     yield "sonde record -o run --guest all -e raw_syscalls --guest-timeout 30 -- sh -c 'until [ -e sent ]; do sleep 1; done' &"
     yield f"until [ -e {folder} ]; do sleep 1; done; sleep 8"
     yield f"{guests[-1]}:steps"
-    yield f"touch sent; {UNTIL_RECORDED}"
+    yield "touch sent; " + until_recorded("run")
 
 
 def script(scratch, name, text):
