@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/state_lines.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "model/booted.h"
 #include "model/cgroup.h"
 #include "model/machine.h"
 #include "model/namespace.h"
 #include "model/thread.h"
 #include "source/state_line.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #define LEVELS_MAX 33 /* of PID namespaces, see namespace.c */
 
