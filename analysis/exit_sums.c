@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* What was found for the last exit of its kind, by a hash of that: most need no search. */
-#define RECENT_SLOTS 64
+#define RECENT_SLOTS 256
 
 struct recent {
 	int64_t vcpu, from, reason, isa, thread; /* vcpu -1: none yet */
@@ -48,8 +48,9 @@ static bool is_recent(const struct recent *r, const struct exit_interval *e, int
 /* Numbers of the two sums that the exit is part of; NULL: no memory. */
 static const struct recent *find_sums(struct pass *p, const struct exit_interval *e)
 {
-	struct recent *r = &p->recent[(uint64_t)(e->reason * 7 + e->from) % RECENT_SLOTS];
 	int64_t thread = guest_thread(p, e);
+	struct recent *r = &p->recent[(uint64_t)(e->reason * 7 + e->from + thread * 31) %
+				      RECENT_SLOTS];
 	int64_t reason, cause;
 
 	if (is_recent(r, e, thread))
@@ -123,8 +124,37 @@ static void add_nested(struct pass *p, const struct exit_interval *e)
 	p->inner = -1;
 }
 
-static void keep_exit(struct exit_sums *s, const struct exit_interval *e)
+/* Puts @length into the heap, in the place of the shortest when it is full. */
+static void add_length(struct exit_sums *s, ns_t length)
 {
+	ns_t *heap = s->longest;
+	unsigned i = 0;
+
+	if (s->nr_longest < EXITS_LONGEST) {
+		for (i = s->nr_longest++; i && heap[(i - 1) / 2] > length; i = (i - 1) / 2)
+			heap[i] = heap[(i - 1) / 2];
+		heap[i] = length;
+		return;
+	}
+	for (unsigned child = 1; child < EXITS_LONGEST; child = 2 * i + 1) {
+		child += child + 1 < EXITS_LONGEST && heap[child + 1] < heap[child];
+		if (length <= heap[child])
+			break;
+		heap[i] = heap[child];
+		i = child;
+	}
+	heap[i] = length;
+}
+
+static void keep_exit(struct exit_sums *s, const struct sonde_run *run,
+		      const struct exit_interval *e)
+{
+	ns_t length = e->end - e->begin;
+
+	if ((s->nr_longest == EXITS_LONGEST && length <= s->longest[0]) ||
+	    exit_is_halt(run, e->isa, e->reason))
+		return;
+	add_length(s, length);
 	if (s->all_kept && s->nr == s->room) {
 		size_t room = s->room ? s->room * 2 : 1024;
 		struct exit_interval *grown =
@@ -149,7 +179,7 @@ static bool add_exit(const struct exit_interval *e, void *data)
 		return false;
 	add_cause(keyed_sum_at(&p->sums->causes, r->cause_at), e);
 	add_nested(p, e);
-	keep_exit(p->sums, e);
+	keep_exit(p->sums, p->run, e);
 	return true;
 }
 
@@ -215,8 +245,8 @@ int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begi
 	return 0;
 }
 
-int exit_sums_each(const struct exit_sums *s, struct sonde_run *run,
-		   bool (*each)(const struct exit_interval *e, void *data), void *data)
+int exit_sums_longest(const struct exit_sums *s, struct sonde_run *run,
+		      bool (*each)(const struct exit_interval *e, void *data), void *data)
 {
 	int ret = 0;
 

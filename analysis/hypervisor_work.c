@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/hypervisor.h"
 #include "analysis/cpu_users.h"
+#include "base/grow.h"
 #include "base/map.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ struct scan {
 	ns_t begin, end;
 	int64_t nr_contexts, nr_machines, nr_cpus;
 	/* Looked at for every interval: the run's tables, read once. */
-	struct sonde_context *contexts; /* owned */
+	const struct sonde_context *contexts;
 	struct sonde_cpu *cpus;		/* owned */
 	struct lineage *machines;	/* owned */
 	struct hypervisor_exits *list;	/* owned */
@@ -46,15 +47,8 @@ static size_t exits_find(struct scan *s, const struct sonde_context *c, int64_t 
 
 	if (at)
 		return *at;
-	if (s->nr == s->room) {
-		size_t room = s->room ? s->room * 2 : 64;
-		struct hypervisor_exits *grown = reallocarray(s->list, room, sizeof(*grown));
-
-		if (!grown)
-			return SIZE_MAX;
-		s->list = grown;
-		s->room = room;
-	}
+	if (!room_for_one(&s->list, s->nr, &s->room))
+		return SIZE_MAX;
 	if (map_put(&s->by_key, key, (uint32_t)s->nr))
 		return SIZE_MAX;
 	s->list[s->nr] = (struct hypervisor_exits){
@@ -176,18 +170,15 @@ static void find_lineage(struct scan *s, int64_t machine)
 
 static bool read_tables(struct scan *s)
 {
-	size_t nr_contexts = (size_t)s->nr_contexts;
 	size_t nr_machines = (size_t)s->nr_machines;
 	size_t nr_cpus = (size_t)s->nr_cpus;
 
 	s->open = calloc(nr_cpus + 1, sizeof(*s->open));
-	s->contexts = calloc(nr_contexts + 1, sizeof(*s->contexts));
+	s->contexts = run_contexts(s->run);
 	s->cpus = calloc(nr_cpus + 1, sizeof(*s->cpus));
 	s->machines = calloc(nr_machines + 1, sizeof(*s->machines));
 	if (!s->open || !s->contexts || !s->cpus || !s->machines)
 		return false;
-	for (size_t i = 0; i < nr_contexts; i++)
-		sonde_context(s->run, (int64_t)i, &s->contexts[i]);
 	for (size_t i = 0; i < nr_machines; i++)
 		find_lineage(s, (int64_t)i);
 	for (size_t i = 0; i < nr_cpus; i++) {
@@ -202,7 +193,6 @@ static void scan_release(struct scan *s)
 {
 	free(s->list);
 	free(s->open);
-	free(s->contexts);
 	free(s->cpus);
 	free(s->machines);
 	map_release(&s->by_key);

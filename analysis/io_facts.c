@@ -37,7 +37,8 @@ static int64_t leg_cell(const struct io_request *r, enum io_leg leg)
 	 "the VM's own events do not tell its number"}
 #define KIND_COLUMN                                                                                \
 	{"kind", "KIND", SONDE_COL_STRING,                                                         \
-	 "read, write, flush, send (a packet, until it is handed to a device of the host), or "    \
+	 "read, write, flush, send (a packet, until it is handed to a device of the host), "        \
+	 "receive (packets, from the interrupt's being sent to its handler), or "                  \
 	 "unknown: only its kick and its interrupt were seen"}
 #define LEG_COLUMNS                                                                                \
 	{"queue", "QUEUE", SONDE_COL_NS, "in its own kernel's scheduler's queue"},                 \

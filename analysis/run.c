@@ -55,7 +55,8 @@ static const struct {
 			 {"machine",  "cpu",	  "thread",	"kind",	    "dev",   "sector",
 			  "bytes",    "depth",	  "queued",	"issued",   "kicked", "picked",
 			  "disk_begin", "disk_end", "sent",	"injected", "handled", "done",
-			  "worker",   "sender",	  "irq_cpu",	"vector",   "covered"}},
+			  "worker",   "sender",	  "irq_cpu",	"vector",   "covered",
+			  "disputed"}},
 	[RUN_INITCALL] = {"initcall",
 			  {"machine", "thread", "name", "level", "begin", "end", "result"}},
 	[RUN_EXIT] = {"exit", {"reason", "isa", "serves", "user_reason"}},
@@ -277,6 +278,8 @@ void sonde_run_close(struct sonde_run *run)
 	free(run->cpus);
 	free(run->ns_init);
 	free(run->exit_kinds);
+	free(run->contexts);
+	free(run->thread_rows);
 	free(run->threads);
 	culprits_free(run->culprits);
 	cpu_users_free(run->cpu_users);

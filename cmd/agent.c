@@ -19,6 +19,7 @@ struct options {
 	const char *tcp;
 	const char *token_file;
 	struct text_list guests;
+	const char *tracer;
 	bool once, boot_line;
 };
 
@@ -37,6 +38,8 @@ static const struct option_row rows[] = {
 	 "a guest of this machine that is not found by itself: tcp:ADDRESS:PORT, vsock:CID, "
 	 "unix:PATH",
 	 0},
+	{0, "tracer", OPTION_CHOICE, FIELD(tracer), "NAME", "ftrace|hypertrace",
+	 "hypertrace: send what the kernel module sonde_guest records (default: ftrace)", 0},
 	{0, "once", OPTION_FLAG, FIELD(once), NULL, NULL, "end after one recording", 0},
 	{0, "boot-line", OPTION_FLAG, FIELD(boot_line), NULL, NULL,
 	 "print what is to be on a kernel's command line for its boot to be recorded, and end", 0},
@@ -106,6 +109,7 @@ static enum exit_code run_agent(const struct invocation *inv)
 		.wait_for_devices = !told,
 		.token = opt->token_file ? &token : NULL,
 		.guests = &guests,
+		.module = opt->tracer && !strcmp(opt->tracer, "hypertrace"),
 		.once = opt->once,
 		.version = sonde_version(),
 		.say = say,

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A boot that a kernel recorded before any recorder was there, as a recorder said it again
- * (docs/formats/state.md, "booted"): the levels of its initcalls, the initcalls, its first program.
- * The times are of the trace's own clock, mostly before the trace begins, and may be before the run
- * does: in the tables they are what they are.
- */
-#include "model/state.h"
+#include "model/booted.h"
+
+#include "model/initcalls.h"
+#include "model/milestones.h"
+#include "model/thread.h"
 
 #include <string.h>
-
-#include "source/state_line.h"
 
 static void step(struct machine_state *mc, const char *kind, const char *name, ns_t at)
 {

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a kernel does while it starts, by its own events: the levels of its initcalls (a milestone
- * each), and the initcalls, each from its start to its finish.  Initcalls of modules come later,
- * and several at once; the function and the thread tell them apart.
- */
+#include "model/initcalls.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/state.h"
+#include "model/milestones.h"
 #include "source/trace.h"
 
 /* A kernel has some thousands; a guest may send any number. */

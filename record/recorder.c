@@ -2,7 +2,7 @@
 #include "record/recorder.h"
 #include "base/now.h"
 #include "record/booted.h"
-#include "record/tracer.h"
+#include "record/module.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -56,8 +56,11 @@ static int write_state(struct recorder *r, const char *cause, struct error *err)
 	uint64_t begin = (uint64_t)now_ns(CLOCK_MONOTONIC);
 	struct error why = {0};
 	struct vms vms;
-	int ret = vms_find(&r->vms, &vms);
+	int ret;
 
+	if (block.fd < 0) /* it takes no lines */
+		return 0;
+	ret = vms_find(&r->vms, &vms);
 	if (ret)
 		return fail(err, ret, "out of memory for the VMs of this machine");
 	block.vms = &vms;
@@ -117,7 +120,7 @@ static void note_boot(struct recorder *r)
 	struct error err = {0};
 	int ret;
 
-	if (!(r->options.purpose & RECORD_BOOT) || !booted_was_told_to())
+	if (!(r->options.purpose & RECORD_BOOT) || r->tracer->marker < 0 || !booted_was_told_to())
 		return;
 	if (strcmp(r->tracer->clock, "x86-tsc")) {
 		tracer_notice(&r->options,
@@ -167,7 +170,7 @@ static void *watcher_main(void *data)
 
 static void watcher_start(struct recorder *r)
 {
-	r->watching = !pthread_create(&r->watcher, NULL, watcher_main, r);
+	r->watching = r->tracer->marker >= 0 && !pthread_create(&r->watcher, NULL, watcher_main, r);
 }
 
 static void watcher_stop(struct recorder *r)
@@ -209,11 +212,21 @@ static struct recorder *new_recorder(const struct record_options *options)
 	return r;
 }
 
+static int open_tracer(struct recorder *r, struct sink *sink, struct error *err)
+{
+	switch (r->options.tracer) {
+	case RECORD_LTTNG:
+		return lttng_open(&r->tracer, &r->options, sink, err);
+	case RECORD_HYPERTRACE:
+		return module_open(&r->tracer, &r->options, MODULE_DEVICE, sink, err);
+	default:
+		return ftrace_open(&r->tracer, &r->options, sink, err);
+	}
+}
+
 static int start(struct recorder *r, struct sink *sink, struct error *err)
 {
-	int ret = r->options.tracer == RECORD_LTTNG
-			  ? lttng_open(&r->tracer, &r->options, sink, err)
-			  : ftrace_open(&r->tracer, &r->options, sink, err);
+	int ret = open_tracer(r, sink, err);
 
 	if (ret)
 		return ret;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/top.h"
 #include "analysis/usage.h"
+#include "base/grow.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,16 +24,9 @@ static unsigned add_row(struct maker *m, enum top_kind kind, int64_t all_ns)
 {
 	struct top *top = m->top;
 
-	if (top->nr == top->room) {
-		unsigned room = top->room ? top->room * 2 : 64;
-		struct top_row *grown = reallocarray(top->rows, room, sizeof(*grown));
-
-		if (!grown) {
-			m->no_memory = true;
-			return UINT32_MAX;
-		}
-		top->rows = grown;
-		top->room = room;
+	if (!room_for_one(&top->rows, top->nr, &top->room)) {
+		m->no_memory = true;
+		return UINT32_MAX;
 	}
 	top->rows[top->nr] = (struct top_row){
 		.kind = kind, .machine = -1, .cpu = -1, .thread = -1, .all_ns = all_ns};

@@ -94,6 +94,14 @@ says err 'no topic'
 run 0 "$sonde" report io "$history"
 says out "Requests to devices"
 says out "until vm-a vCPU"
+# On a narrow screen the legs go below, and nothing is left out.
+for columns in 80 100; do
+	COLUMNS=$columns run 0 "$sonde" report "$history" -s io -s io_list
+	for leg in QUEUE SUBMIT WAKE VMM DISK INJECT DELIVER FINISH; do
+		[ "$(grep -cw "$leg" "$scratch/out")" = 2 ] || fail "io at $columns columns: no $leg"
+	done
+	not_says out "no room for"
+done
 run 0 "$sonde" report io "$history" --format json
 python3 - "$scratch/out" <<'END' || fail "io"
 import json, sys

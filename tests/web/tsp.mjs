@@ -194,7 +194,7 @@ const tests = {
         const told = await s.tooltip("fused", id, t);
         for (const [level, frame] of cpu.stack.entries()) {
           const thread = told[`L${level} ${frame.machine}/${frame.cpu}`];
-          const name = frame.thread.tid ? `${frame.thread.comm}[${frame.thread.tid}]` : "idle";
+          const name = !frame.thread ? "unknown" : frame.thread.tid ? `${frame.thread.comm}[${frame.thread.tid}]` : "idle";
           assert(thread.startsWith(name), `${thread}: ${name}`);
         }
         assert(told["Clock uncertainty"], "no clock bound");
@@ -421,16 +421,33 @@ const tests = {
       assert.equal(page.lowIndex, events.findIndex((e) => BigInt(e.t) + s.offset >= t), "by time");
     }
     const name = columns.find((c) => c.name === "Event type").id;
-    const wanted = events.map((e, i) => [e, i]).filter(([e]) => e.name.includes("sched_switch")).map(([, i]) => i);
-    const search = (from, direction) => s.lines("events", [], from, 1, {
-      table_search_expressions: { [name]: "SCHED_switch" }, table_search_direction: direction });
-    for (const from of [0, wanted[10], wanted[10] + 1, 9000]) {
-      const next = wanted.find((i) => i >= from), previous = wanted.findLast((i) => i <= from);
-      const forward = await search(from, "NEXT");
-      assert.equal(forward.lines[0]?.index, next);
-      if (next !== undefined) assert.equal(forward.lines[0].tags, 8, "what was found is marked");
-      assert.equal((await search(from, "PREVIOUS")).lines[0]?.index, previous);
+    // Viewers mark what was found by the browser's own expressions: both find the same.
+    const id = (name) => columns.find((c) => c.name === name).id;
+    for (const [column, of, text] of [
+      ["Event type", (e) => e.name, "sched_switch"],
+      ["Event type", (e) => e.name, "^kvm_(x86_)?(entry|hypercall)$"],
+      ["Event type", (e) => e.name, "SCHED_switch"],
+      ["Machine", (e) => e.machine, "vm-[^a]$"],
+      ["Contents", (e) => e.fields, "\\bvcpu_?id=1\\b|irq=\\d{2,3}"],
+    ]) {
+      const wanted = events.map((e, i) => [e, i]).filter(([e]) => new RegExp(text).test(of(e))).map(([, i]) => i);
+      const search = (from, direction) => s.lines("events", [], from, 1, {
+        table_search_expressions: { [id(column)]: text }, table_search_direction: direction });
+      for (const from of [0, wanted[10] ?? 5, (wanted[10] ?? 5) + 1, 9000]) {
+        const next = wanted.find((i) => i >= from), previous = wanted.findLast((i) => i <= from);
+        const forward = await search(from, "NEXT");
+        assert.equal(forward.lines[0]?.index, next, text);
+        if (next !== undefined) assert.equal(forward.lines[0].tags, 8, "what was found is marked");
+        assert.equal((await search(from, "PREVIOUS")).lines[0]?.index, previous, text);
+      }
+      // Without a direction all lines come, and those that have it are marked.
+      const page = await s.lines("events", [], 200, 300, { table_search_expressions: { [id(column)]: text } });
+      assert.deepEqual(page.lines.filter((l) => l.tags).map((l) => l.index), wanted.filter((i) => i >= 200 && i < 500), text);
     }
+    const broken = await s.client.fetchTableLines(s.id, "events", QueryHelper.tableQuery([], 0, 1, {
+      table_search_expressions: { [id("Machine")]: "(vm" }, table_search_direction: "NEXT" }));
+    assert.equal(broken.getStatusCode(), 400);
+    assert.match(broken.getErrorResponse().title + broken.getErrorResponse().detail, /a \( without \)/);
   },
 
   async dataTrees(s) {
