@@ -158,7 +158,7 @@ PAGE_SRC := $(wildcard web/*.json web/*.html web/*.ts web/.npmrc web/src/*.ts we
 $(PAGE)/stamp: tools/build-page $(PAGE_SRC)
 	@tools/build-page $(PAGE)
 $(B)/serve/page.o: $(PAGE)/stamp
-$(B)/serve/page.o: CFLAGS += $(shell test -e $(PAGE)/app.js && echo '-DPAGE_DIR=\"$(PAGE)\"')
+$(B)/serve/page.o: CFLAGS += $(shell cat $(PAGE)/flags 2>/dev/null)
 
 # The BPF program, in a header with what libbpf needs to load it.
 $(B)/gen/%.bpf.o: kernel/bpf/%.bpf.c $(wildcard kernel/bpf/*.h) channel/hypercalls.h channel/holdups.h
@@ -243,7 +243,7 @@ $(B)/tests/test_record%: $(B)/tests/unit/test_record%.o $(NO_BPF) $(B)/librecord
 $(B)/tests/test_export: $(B)/tests/unit/test_export.o $(B)/libexport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
-SERVE_TESTS := $(addprefix $(B)/tests/test_,serve tsp)
+SERVE_TESTS := $(addprefix $(B)/tests/test_,pattern serve tsp)
 $(SERVE_TESTS): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libserve.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SERVE_LIBS) $(LDLIBS)
@@ -263,7 +263,7 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 $(B)/clock/%: $(B)/tests/clock/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-$(B)/agent/fake_agent: $(B)/tests/agent/fake_recorder.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
+$(B)/agent/fake_agent: $(B)/tests/agent/fake_recorder.o $(B)/tests/agent/fake_rings.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
 $(B)/agent/gather: $(B)/tests/agent/gather.o $(NO_BPF) $(B)/librecord.a $(B)/libsonde.a

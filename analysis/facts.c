@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #define ANALYSES(X)                                                                                \
 	X(why)                                                                                     \
 	X(delay)                                                                                   \
@@ -41,6 +43,7 @@
 	X(io)                                                                                      \
 	X(io_leg)                                                                                  \
 	X(io_list)                                                                                 \
+	X(io_histogram)                                                                            \
 	X(io_step)                                                                                 \
 	X(clock)                                                                                   \
 	X(loss)                                                                                    \
@@ -78,16 +81,9 @@ void facts_add(struct sonde_facts *f, const union sonde_cell *cells)
 {
 	unsigned nr = f->analysis->nr_columns;
 
-	if (f->nr_rows == f->room) {
-		size_t room = f->room ? f->room * 2 : 64;
-		union sonde_cell *grown = reallocarray(f->cells, room * nr, sizeof(*grown));
-
-		if (!grown) {
-			f->no_memory = true;
-			return;
-		}
-		f->cells = grown;
-		f->room = room;
+	if (f->nr_rows == f->room && !grow_array(&f->cells, &f->room, nr * sizeof(*f->cells))) {
+		f->no_memory = true;
+		return;
 	}
 	memcpy(f->cells + f->nr_rows++ * nr, cells, nr * sizeof(*cells));
 }

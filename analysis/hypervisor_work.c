@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/hypervisor.h"
 #include "analysis/cpu_users.h"
+#include "base/grow.h"
 #include "base/map.h"
 
 #include <errno.h>
@@ -46,15 +47,8 @@ static size_t exits_find(struct scan *s, const struct sonde_context *c, int64_t 
 
 	if (at)
 		return *at;
-	if (s->nr == s->room) {
-		size_t room = s->room ? s->room * 2 : 64;
-		struct hypervisor_exits *grown = reallocarray(s->list, room, sizeof(*grown));
-
-		if (!grown)
-			return SIZE_MAX;
-		s->list = grown;
-		s->room = room;
-	}
+	if (!room_for_one(&s->list, s->nr, &s->room))
+		return SIZE_MAX;
 	if (map_put(&s->by_key, key, (uint32_t)s->nr))
 		return SIZE_MAX;
 	s->list[s->nr] = (struct hypervisor_exits){

@@ -1,44 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page itself, with the model of its run inside: that is one question less before the first
- * picture, and its names and CPUs are there when the script begins. */
+/* The page in one document, with the model of its run inside: names and CPUs are there when the
+ * script begins.  The rows of the first picture are a question of their own, which the document's head
+ * has: a browser asks it while it reads the rest. */
 #define _GNU_SOURCE /* memmem */
 #include "serve/api.h"
+#include "serve/first.h"
 #include "serve/page.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
-/* Where the model goes. */
-static const char mark[] = "</body>";
+/* Before these go question and style, model and script. */
+static const char head_end[] = "</head>";
+static const char body_end[] = "</body>";
 
-int answer_index(struct call *c, struct error *err)
+static void write_question(const struct call *c)
 {
-	const struct page_file *page = page_find("");
-	size_t len = (size_t)(page->end - page->data);
-	const char *at = memmem(page->data, len, mark, strlen(mark));
+	FILE *out = c->reply->out;
+	uint32_t attrs[FIRST_ATTRS];
+	unsigned nr = first_attrs(c->run, attrs);
+
+	if (!nr || c->length <= 0)
+		return;
+	fprintf(out,
+		"<link rel=\"preload\" as=\"fetch\" crossorigin id=\"sonde-first\" "
+		"href=\"api/rows?begin=0&amp;end=%" PRId64 "&amp;px=%d&amp;names=1&amp;attrs=",
+		c->length, FIRST_PIXELS);
+	for (unsigned i = 0; i < nr; i++)
+		fprintf(out, "%s%u", i ? "," : "", attrs[i]);
+	fputs("\">\n", out);
+}
+
+static int write_model(const struct call *c, struct error *err)
+{
 	struct reply model = {0};
 	struct call ask = *c;
-	FILE *out = c->reply->out;
 	int ret;
 
-	if (!at) { /* it was built without */
-		fwrite(page->data, 1, len, out);
-		return 0;
-	}
 	ask.reply = &model;
 	ret = reply_begin(&model, "application/json");
 	if (!ret)
 		ret = answer_model(&ask, err);
 	reply_end(&model);
 	if (!ret && model.body) {
-		fwrite(page->data, 1, (size_t)(at - page->data), out);
-		fputs("<script type=\"application/json\" id=\"sonde-model\">", out);
-		write_script_json(out, model.body, model.len_bytes);
-		fputs("</script>", out);
-		fwrite(at, 1, len - (size_t)(at - page->data), out);
+		fputs("<script type=\"application/json\" id=\"sonde-model\">", c->reply->out);
+		write_script_json(c->reply->out, model.body, model.len_bytes);
+		fputs("</script>", c->reply->out);
 	} else if (!ret) {
 		ret = fail(err, -ENOMEM, "out of memory");
 	}
 	reply_release(&model);
+	return ret;
+}
+
+/* The page from @from up to @mark, which is where the next part begins; without it, up to its end. */
+static const char *copy_until(FILE *out, const char *from, const char *end, const char *mark)
+{
+	const char *at = memmem(from, (size_t)(end - from), mark, strlen(mark));
+
+	if (!at)
+		at = end;
+	fwrite(from, 1, (size_t)(at - from), out);
+	return at;
+}
+
+int answer_index(struct call *c, struct error *err)
+{
+	struct page_text frame = page_frame();
+	FILE *out = c->reply->out;
+	const char *at;
+	int ret = 0;
+
+	at = copy_until(out, frame.data, frame.end, head_end);
+	if (page_is_built()) {
+		write_question(c);
+		page_write_style(out);
+		at = copy_until(out, at, frame.end, body_end);
+		ret = write_model(c, err);
+		page_write_script(out);
+	}
+	fwrite(at, 1, (size_t)(frame.end - at), out);
 	return ret;
 }

@@ -213,14 +213,6 @@ static void add_events(struct html *h)
 	h->err = err;
 }
 
-static void write_file(FILE *out, const char *name)
-{
-	const struct page_file *file = page_find(name);
-
-	if (file)
-		fwrite(file->data, 1, (size_t)(file->end - file->data), out);
-}
-
 static int write_answers(struct html *h)
 {
 	int ret = add_answer(h, "model", "model");
@@ -260,14 +252,14 @@ int html_write(FILE *out, struct sonde_run *run, int64_t begin, int64_t end, str
 	fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 	      "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:\">\n"
-	      "<title>Sonde</title>\n<style>",
+	      "<title>Sonde</title>\n",
 	      out);
-	write_file(out, "app.css");
-	fputs("</style>\n<script type=\"application/json\" id=\"sonde-answers\">{\n", out);
+	page_write_style(out);
+	fputs("<script type=\"application/json\" id=\"sonde-answers\">{\n", out);
 	ret = write_answers(&h);
-	fputs("}</script></head><body></body>\n<script type=\"module\">", out);
-	write_file(out, "app.js");
-	fputs("</script></html>\n", out);
+	fputs("}</script></head><body></body>\n", out);
+	page_write_script(out);
+	fputs("</html>\n", out);
 	kept_release(&h.kept);
 	free(h.request);
 	return ret;

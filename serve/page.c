@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/page.h"
 
-#include <string.h>
+#define POLICY(script, style)                                                                      \
+	"default-src 'none'; script-src '" script "'; style-src '" style                           \
+	"'; connect-src 'self'; img-src 'self' data: blob:; base-uri 'none'; "                     \
+	"form-action 'none'; frame-ancestors 'none'"
 
 #ifdef PAGE_DIR
 /* The assembler takes the files in as they are. */
@@ -18,15 +21,38 @@ EMBED(page_index, "index.html");
 EMBED(page_script, "app.js");
 EMBED(page_style, "app.css");
 
-static const struct page_file files[] = {
-	{"", "text/html; charset=utf-8", page_index, page_index_end},
-	{"app.js", "text/javascript; charset=utf-8", page_script, page_script_end},
-	{"app.css", "text/css; charset=utf-8", page_style, page_style_end},
-};
-
 bool page_is_built(void)
 {
 	return true;
+}
+
+struct page_text page_frame(void)
+{
+	return (struct page_text){page_index, page_index_end};
+}
+
+static void write_element(FILE *out, const char *begin, const char *data, const char *data_end,
+			  const char *end)
+{
+	fputs(begin, out);
+	fwrite(data, 1, (size_t)(data_end - data), out);
+	fputs(end, out);
+}
+
+void page_write_style(FILE *out)
+{
+	write_element(out, "<style>", page_style, page_style_end, "</style>\n");
+}
+
+void page_write_script(FILE *out)
+{
+	write_element(out, "<script type=\"module\">", page_script, page_script_end, "</script>\n");
+}
+
+/* Of style and script that stand in the document the browser compares the hashes. */
+const char *page_policy(void)
+{
+	return POLICY(PAGE_SCRIPT, PAGE_STYLE);
 }
 #else
 static const char no_page[] = "<!doctype html><meta charset=utf-8><title>Sonde</title>\n"
@@ -36,21 +62,28 @@ static const char no_page[] = "<!doctype html><meta charset=utf-8><title>Sonde</
 			      "npm, run make again where\n"
 			      "it was built, and start sonde serve once more.\n";
 
-static const struct page_file files[] = {
-	{"", "text/html; charset=utf-8", no_page, no_page + sizeof(no_page) - 1},
-};
-
 bool page_is_built(void)
 {
 	return false;
 }
-#endif
 
-const struct page_file *page_find(const char *name)
+struct page_text page_frame(void)
 {
-	for (unsigned i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		if (!strcmp(files[i].name, name))
-			return &files[i];
-	}
-	return NULL;
+	return (struct page_text){no_page, no_page + sizeof(no_page) - 1};
 }
+
+void page_write_style(FILE *out)
+{
+	(void)out;
+}
+
+void page_write_script(FILE *out)
+{
+	(void)out;
+}
+
+const char *page_policy(void)
+{
+	return POLICY("none", "none");
+}
+#endif

@@ -4,20 +4,28 @@
 
 #include "base/types.h"
 
+#include <stdio.h>
+
 /*
- * The files of the page, as web/ built them, inside the program.  They are found by their whole
- * name in a fixed list: no path of a request ever reaches the file system.
+ * The parts of the page, as web/ built them, inside the program.  Who hands it out makes one document
+ * of them: a file that a browser has to ask for beside it takes longer to come than to be read.
  */
-struct page_file {
-	const char *name; /* "" is the page itself */
-	const char *type; /* MIME */
+struct page_text {
 	const char *data, *end;
 };
 
-/* NULL when there is none of that name. */
-const struct page_file *page_find(const char *name);
+/* The document without what stands below; of a page that was not built, why there is none. */
+struct page_text page_frame(void);
 
-/* False: the program was built where the page could not be; "" then says so to browsers. */
+/* Elements of the document, or nothing when the page was not built. */
+void page_write_style(FILE *out);
+void page_write_script(FILE *out);
+
+/* False: the program was built where the page could not be. */
 bool page_is_built(void);
+
+/* What a browser may do with what this program sends (Content-Security-Policy): run this script and
+ * no other, ask this server and nobody else, and let nobody frame it. */
+const char *page_policy(void);
 
 #endif

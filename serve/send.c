@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/send.h"
 
+#include "serve/page.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-/* The page may load what this server sends, and nothing else; nobody may frame it. */
-#define POLICY                                                                                     \
-	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "            \
-	"img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /* Pages of origins that the user let in may read the answer. */
 static void add_origin(struct MHD_Response *r, const struct guard_origins *origins,
@@ -31,7 +28,6 @@ static void add_headers(struct MHD_Response *r, const char *type)
 {
 	static const char *const fixed[][2] = {
 		{"Cache-Control", "no-store"},
-		{"Content-Security-Policy", POLICY},
 		{"X-Content-Type-Options", "nosniff"},
 		{"X-Frame-Options", "DENY"},
 		{"Referrer-Policy", "no-referrer"},
@@ -41,12 +37,22 @@ static void add_headers(struct MHD_Response *r, const char *type)
 
 	for (unsigned i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
 		MHD_add_response_header(r, fixed[i][0], fixed[i][1]);
+	MHD_add_response_header(r, "Content-Security-Policy", page_policy());
 	MHD_add_response_header(r, "Content-Type", type);
+}
+
+static void add_times(struct MHD_Response *r, const struct send_times *t)
+{
+	char text[120];
+
+	snprintf(text, sizeof(text), "wait;dur=%.3f, answer;dur=%.3f, cpu;dur=%.3f",
+		 (double)t->wait_ns / 1e6, (double)t->answer_ns / 1e6, (double)t->cpu_ns / 1e6);
+	MHD_add_response_header(r, "Server-Timing", text);
 }
 
 enum MHD_Result send_bytes(struct MHD_Connection *connection, const struct guard_origins *also,
 			   unsigned status, const char *type, const void *data, size_t len,
-			   enum MHD_ResponseMemoryMode mode)
+			   enum MHD_ResponseMemoryMode mode, const struct send_times *times)
 {
 	struct MHD_Response *r = MHD_create_response_from_buffer(len, (void *)data, mode);
 	enum MHD_Result result;
@@ -59,6 +65,8 @@ enum MHD_Result send_bytes(struct MHD_Connection *connection, const struct guard
 	add_headers(r, type);
 	if (also)
 		add_origin(r, also, connection);
+	if (times)
+		add_times(r, times);
 	if (status == 405)
 		MHD_add_response_header(r, "Allow", also ? "GET, POST, DELETE" : "GET, HEAD");
 	if (status == 413)
@@ -81,5 +89,5 @@ enum MHD_Result refuse(struct MHD_Connection *connection, const struct guard_ori
 			text = words[i];
 	}
 	return send_bytes(connection, also, status, "text/plain; charset=utf-8", text, strlen(text),
-			  MHD_RESPMEM_PERSISTENT);
+			  MHD_RESPMEM_PERSISTENT, NULL);
 }

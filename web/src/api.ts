@@ -18,6 +18,8 @@ export interface Source {
   /** Only the whole run is known to analyses. */
   wholeOnly: boolean;
   json<T>(name: string, params: Params): Promise<T>;
+  /** The first picture, which was asked for with the page; null: it is to be asked for. */
+  first(): First | null;
   rows(begin: number, end: number, px: number, attrs: number[], names: boolean): Promise<RowsAnswer>;
 }
 
@@ -27,17 +29,28 @@ export interface Names {
   threads: [number, ...Thread][];
 }
 
+/** The whole run, of the first rows. */
+export interface First {
+  end: number;
+  px: number;
+  answer: Promise<RowsAnswer>;
+}
+
 export interface RowsAnswer {
   rows: Map<number, Runs>;
   names: Names | null;
 }
 
-async function get(name: string, params: Params): Promise<Response> {
+function get(name: string, params: Params): Promise<Response> {
   const query = Object.entries(params)
     .filter(([, v]) => v !== undefined)
     .map(([k, v]) => `${k}=${encodeURIComponent(String(v))}`)
     .join("&");
-  const response = await fetch(`api/${name}${query && "?" + query}`);
+  return getAt(`api/${name}${query && "?" + query}`);
+}
+
+async function getAt(url: string): Promise<Response> {
+  const response = await fetch(url);
   if (response.ok) return response;
   let text = response.statusText;
   try {
@@ -54,6 +67,16 @@ function modelInside(): unknown {
   return inside ? JSON.parse(inside.textContent ?? "") : null;
 }
 
+/** The browser asks what the page's head names at once: here its answer is taken. */
+function firstInside(): First | null {
+  const link = document.getElementById("sonde-first") as HTMLLinkElement | null;
+  if (!link) return null;
+  const asked = new URL(link.href).searchParams;
+  const attrs = (asked.get("attrs") ?? "").split(",").map(Number);
+  const answer = getAt(link.href).then(async (r) => decodeRows(await r.arrayBuffer(), attrs, true));
+  return { end: Number(asked.get("end")), px: Number(asked.get("px")), answer };
+}
+
 export const server: Source = {
   wholeOnly: false,
   async json<T>(name: string, params: Params) {
@@ -61,6 +84,7 @@ export const server: Source = {
     if (inside) return inside as T;
     return (await (await get(name, params)).json()) as T;
   },
+  first: firstInside,
   async rows(begin: number, end: number, px: number, attrs: number[], names: boolean) {
     const params = { begin, end, px, attrs: attrs.join(","), names: names ? 1 : undefined };
     return decodeRows(await (await get("rows", params)).arrayBuffer(), attrs, names);
@@ -176,6 +200,10 @@ export class Api {
 
   contexts(first: number): Promise<Context[]> {
     return this.source.json("contexts", { first, nr: CHUNK });
+  }
+
+  first(): First | null {
+    return this.source.first();
   }
 
   threads(first: number): Promise<Thread[]> {

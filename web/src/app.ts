@@ -24,6 +24,7 @@ import { Tooltip } from "./tooltip";
 import { View } from "./view";
 
 const LOAD_BUCKETS = 400;
+const FIRST_WAIT_MS = 150;
 
 export class App {
   readonly view: View;
@@ -57,6 +58,7 @@ export class App {
   private readonly status = h("span", { class: "status", role: "status" });
   private readonly darkQuery = window.matchMedia("(prefers-color-scheme: dark)");
   private rowsKey = "";
+  private legendDue = false;
   private filterText = "";
 
   constructor(
@@ -104,8 +106,13 @@ export class App {
     });
   }
 
-  begin(): void {
-    this.layOut();
+  /** One frame with all that is to be seen, rather than an empty one first; but not for long. */
+  async begin(): Promise<void> {
+    const first = this.api.first();
+    const page = this.layOut();
+    if (first)
+      await Promise.race([this.data.take(first), new Promise((r) => setTimeout(r, FIRST_WAIT_MS))]);
+    fill(document.body, ...page);
     this.timeline.afterDraw = () => this.afterDraw();
     this.view.listen((what) => this.changed(what));
     listenKeys(commands(this));
@@ -176,7 +183,7 @@ export class App {
     this.status.textContent = e instanceof Error ? e.message : String(e ?? "");
   }
 
-  private layOut(): void {
+  private layOut(): HTMLElement[] {
     const colourBy = h("select", {
       "aria-label": "colour by", title: "colour by",
       onchange: (e: Event) =>
@@ -200,10 +207,10 @@ export class App {
     this.scroller.append(this.scrolled);
     const labelColumn = h("div", { class: "label-column" }, this.labelHead, this.labels.element);
     const stage = h("main", { class: "stage" }, labelColumn, this.timeline.element, this.scroller);
-    fill(document.body,
+    return [
       h("div", { class: "page" }, top, this.overview.canvas, filterBar, stage, this.splitter(), this.panel.element),
-      this.tooltip.element, this.helpBox);
-    fill(this.helpBox, help(commands(this), () => this.toggleHelp()));
+      this.tooltip.element, this.helpBox,
+    ];
   }
 
   /** Between picture and panel: drag makes one larger. */
@@ -241,6 +248,7 @@ export class App {
   }
 
   toggleHelp(): void {
+    if (!this.helpBox.firstChild) fill(this.helpBox, help(commands(this), () => this.toggleHelp()));
     this.helpBox.hidden = !this.helpBox.hidden;
   }
 
@@ -308,6 +316,7 @@ export class App {
     // As many digits as tell one pixel from the next.
     const pixel = 10 ** Math.floor(Math.log10(Math.max(1, (end - begin) / Math.max(1, this.timeline.width))));
     this.span.textContent = `from ${this.clock.time(begin, digitsFor(pixel))} for ${this.clock.length(end - begin)}`;
+    if (this.legendDue) this.makeLegend();
     this.drawStrips();
   }
 
@@ -315,7 +324,14 @@ export class App {
     this.overview.draw(this.theme);
   }
 
+  /** With the next picture. */
   private drawLegend(): void {
+    this.legendDue = true;
+    this.timeline.request();
+  }
+
+  private makeLegend(): void {
+    this.legendDue = false;
     const threads = this.timeline.rows.rows.some((r) => r.kind === "thread") || this.timeline.rows.pinned.some((r) => r.kind === "thread");
     const focus = [...this.legendBox.children].indexOf(document.activeElement as Element);
     fill(this.legendBox, ...legend(this.model, this.theme, this.filter, this.view.look.colourBy, threads,

@@ -51,6 +51,10 @@ class Carried implements Source {
     return parts.flatMap((k) => this.answers[k] as unknown[]);
   }
 
+  first(): null {
+    return null;
+  }
+
   async json<T>(name: string, params: Params): Promise<T> {
     return this.answer(name, params) as T;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of pixels, fetched so that moving never waits: the whole run once, coarse, and around what is
 // shown as sharp as the screen, half a screen beyond both edges.
-import type { Api, Names, Runs } from "./api";
+import type { Api, First, Names, Runs } from "./api";
 
 export interface Layer {
   begin: number;
@@ -42,14 +42,41 @@ export class Data {
     return rows;
   }
 
+  /** The first picture, of the whole run, that was asked for together with the page. */
+  async take(first: First): Promise<void> {
+    try {
+      const { rows, names } = await first.answer;
+      if (names) this.names.learn(names);
+      this.base ??= { begin: 0, end: first.end, px: first.px, rows };
+    } catch {
+      // What the picture needs is asked for as always, and then it is said what is wrong.
+    }
+  }
+
   get idle(): boolean {
     return !this.busy && this.wanted === null;
   }
 
   /** The picture needs this; only the newest wish is followed. */
   want(begin: number, end: number, width: number, attrs: number[]): void {
-    this.wanted = { begin, end, width, attrs };
-    if (!this.busy) void this.work();
+    // The very first picture is drawn of what came with the page, if that will do.
+    if (!this.firstAt && this.has(begin, end, width, attrs)) this.arrived();
+    else {
+      this.wanted = { begin, end, width, attrs };
+      if (!this.busy) void this.work();
+    }
+  }
+
+  /** All of these are there, as sharp as the screen. */
+  has(begin: number, end: number, width: number, attrs: number[]): boolean {
+    return [this.fine, this.base].some((layer) =>
+      this.sharp(layer, begin, end, width) && attrs.every((a) => layer.rows.has(a)));
+  }
+
+  private arrived(): void {
+    this.settledAt = performance.now();
+    this.firstAt ||= this.settledAt;
+    this.firstCame();
   }
 
   private async work(): Promise<void> {
@@ -59,9 +86,7 @@ export class Data {
         const w = this.wanted;
         this.wanted = null;
         await this.fetchFine(w.begin, w.end, w.width, w.attrs);
-        this.settledAt = performance.now();
-        this.firstAt ||= this.settledAt;
-        this.firstCame();
+        this.arrived();
         if (!this.wanted) await this.fetchBase(w.attrs);
       }
     } catch (e) {

@@ -82,7 +82,12 @@ export class Labels {
     // A small row is less high than its letters: its name has the gap, too.
     const high = height < 14 ? height + this.timeline.gap : height;
     e.style.cssText = `top:${y}px;height:${high}px;padding-left:${indent}px`;
-    if (height >= 18 && row.kind !== "path") e.append(this.tools(row, word, filter, group, pinned));
+    if (height >= 18 && row.kind !== "path") {
+      // Seen when the pointer is here, or something is switched on: most are never made.
+      const add = () => e.append(this.tools(row, word, filter, group, pinned));
+      if (pinned || (word && filter.has(word))) add();
+      else e.addEventListener("pointerenter", add, { once: true });
+    }
     return e;
   }
 

@@ -13,9 +13,9 @@ async function start(): Promise<void> {
   const model = new Model(await api.model());
   document.title = `${model.run.file} · Sonde`;
   const app = new App(model, api);
-  app.begin();
   // For tests, and for who is curious at the console.
   Object.assign(window, { sonde: app });
+  await app.begin();
 }
 
 start().catch((e: unknown) => {

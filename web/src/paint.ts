@@ -18,17 +18,28 @@ function level(share: number, pixels: number): number {
   return pixels >= 8 ? 3 : pixels >= 3 && own < 2 ? 2 : own;
 }
 
-/** Colours by value, each found when it is first drawn: a long run has many more values than are seen.
- * Of body the index is level × size + value. */
+/** How values are drawn, each found when it is first drawn: a long run has many more values than are
+ * seen.  slot[value] is its place in the other lists, of body times LEVELS; 0: not found yet. */
 interface Lut {
-  size: number;
-  known: Uint8Array;
-  body: Uint32Array;
-  stripe: Uint32Array | null;
-  hatch: Uint8Array; // 1: unknown, drawn hatched; 2: and faded
-  faded: Uint8Array;
+  slot: Uint32Array;
+  body: number[];
+  stripe: number[] | null;
+  hatch: number[]; // 1: unknown, drawn hatched; 2: and faded
+  faded: boolean[];
   ground: number;
-  find: (v: number) => void; // makes a value known
+  find: (v: number) => number; // makes a value known, returns its slot
+}
+
+interface Masked {
+  bySlot: number[];
+  shows: (v: number) => boolean;
+}
+
+function isShown(mask: Masked, slot: number, value: number): boolean {
+  const { bySlot } = mask;
+  while (bySlot.length <= slot) bySlot.push(0);
+  if (!bySlot[slot]) bySlot[slot] = mask.shows(value) ? 2 : 1;
+  return bySlot[slot] === 2;
 }
 
 export interface Span {
@@ -46,7 +57,7 @@ export interface Placed {
 
 export class Painter {
   private luts = new Map<string, Lut>();
-  private masks = new Map<string, { bits: Uint8Array; shows: (v: number) => boolean }>();
+  private masks = new Map<string, Masked>();
   private readonly plain = new Map<Rgb, number[]>();
   private readonly fadedLevels = new Map<Rgb, number[]>();
   private readonly byName = new Map<string, Rgb>();
@@ -95,27 +106,26 @@ export class Painter {
   private makeLut(size: number, colour: (v: number) => Rgb | null, match: (v: number) => boolean,
     unknown: (v: number) => boolean, stripe?: (v: number) => Rgb | null): Lut {
     const row = this.theme.row;
+    const ground = pixel(row, row, 1);
     const lut: Lut = {
-      size,
-      known: new Uint8Array(size),
-      body: new Uint32Array(size * LEVELS),
-      stripe: stripe ? new Uint32Array(size) : null,
-      hatch: new Uint8Array(size),
-      faded: new Uint8Array(size),
-      ground: pixel(row, row, 1),
+      slot: new Uint32Array(size),
+      body: new Array<number>(LEVELS).fill(ground),
+      stripe: stripe ? [ground] : null,
+      hatch: [0],
+      faded: [false],
+      ground,
       find: (v) => {
-        lut.known[v] = 1;
         const c = v ? colour(v) : null;
         const kept = !c || this.filter.empty || match(v);
         const keep = kept ? 1 : 1 - this.theme.fade;
         const levels = c ? this.levelsOf(c, keep) : null;
-        for (let l = 0; l < LEVELS; l++) lut.body[l * size + v] = levels ? levels[l] : lut.ground;
+        for (let l = 0; l < LEVELS; l++) lut.body.push(levels ? levels[l] : ground);
         if (lut.stripe && stripe) {
           const s = v ? stripe(v) : null;
-          lut.stripe[v] = s ? this.levelsOf(s, keep)[LEVELS - 1] : lut.body[(LEVELS - 1) * size + v];
+          lut.stripe.push(s ? this.levelsOf(s, keep)[LEVELS - 1] : lut.body[lut.body.length - 1]);
         }
-        lut.faded[v] = kept ? 0 : 1;
-        lut.hatch[v] = v && c && unknown(v) ? (kept ? 1 : 2) : 0;
+        lut.faded.push(!kept);
+        return (lut.slot[v] = lut.hatch.push(v && c && unknown(v) ? (kept ? 1 : 2) : 0) - 1);
       },
     };
     return lut;
@@ -171,8 +181,8 @@ export class Painter {
     return lut;
   }
 
-  /** Which contexts a machine's or a container's row shows: 0 not found out yet, 1 no, 2 yes. */
-  private mask(mask: Mask): { bits: Uint8Array; shows: (v: number) => boolean } {
+  /** Which contexts a machine's or a container's row shows, by slot: 0 not found out yet, 1 no, 2 yes. */
+  private mask(mask: Mask): Masked {
     const key = `${mask.machine ?? ""}:${mask.pidNs ?? ""}`;
     let made = this.masks.get(key);
     if (made) return made;
@@ -184,7 +194,7 @@ export class Painter {
         ? m.containers(m.threads[c[2]]?.[4] ?? -1).includes(mask.pidNs)
         : c[0] === mask.machine;
     };
-    made = { bits: new Uint8Array(m.run.nr_contexts + 1), shows };
+    made = { bySlot: [], shows };
     this.masks.set(key, made);
     return made;
   }
@@ -215,7 +225,7 @@ export class Painter {
     return lut;
   }
 
-  private lay(runs: Runs, lut: Lut, mask: ReturnType<Painter["mask"]> | null, origin: number,
+  private lay(runs: Runs, lut: Lut, mask: Masked | null, origin: number,
     step: number, width: number): void {
     const { value, first, nr, share } = runs;
     const { values, colours, stripes } = this;
@@ -223,14 +233,11 @@ export class Painter {
       const x0 = Math.round(origin + first[i] * step);
       if (x0 >= width) break;
       const v = value[i];
-      if (mask && v < mask.bits.length) {
-        if (!mask.bits[v]) mask.bits[v] = mask.shows(v) ? 2 : 1;
-        if (mask.bits[v] === 1) continue;
-      }
-      const known = v < lut.size ? v : 0;
-      if (!lut.known[known]) lut.find(known);
-      const colour = lut.body[level(share[i], nr[i]) * lut.size + known];
-      const stripe = lut.stripe ? lut.stripe[known] : 0;
+      const known = v < lut.slot.length ? v : 0;
+      const slot = lut.slot[known] || lut.find(known);
+      if (mask && !isShown(mask, slot, known)) continue;
+      const colour = lut.body[slot * LEVELS + level(share[i], nr[i])];
+      const stripe = lut.stripe ? lut.stripe[slot] : 0;
       const stop = Math.min(width, Math.round(origin + (first[i] + nr[i]) * step));
       for (let x = x0 < 0 ? 0 : x0; x < stop; x++) {
         values[x] = v;
@@ -255,7 +262,7 @@ export class Painter {
       const layers = this.layersFor(row, data, begin, end);
       const lut = this.scan(row, layers, begin, end, width);
       this.blit(out, width, height, y, h, lut);
-      return room < Infinity || lut.hatch.length ? this.spans(out, width, height, y, h, lut, room) : [];
+      return this.spans(out, width, height, y, h, lut, room);
     });
   }
 
@@ -287,9 +294,10 @@ export class Painter {
     for (let x = 1; x <= width; x++) {
       if (x < width && values[x] === values[x0]) continue;
       const v = values[x0];
-      const hatch = v < lut.size ? lut.hatch[v] : 0;
+      const slot = lut.slot[v] ?? 0;
+      const hatch = lut.hatch[slot];
       if (hatch) this.hatch(out, width, height, x0, x, y, h, hatch === 2);
-      if (v && x - x0 >= room) spans.push({ x0, x1: x, value: v, faded: v < lut.size && lut.faded[v] === 1 });
+      if (v && x - x0 >= room) spans.push({ x0, x1: x, value: v, faded: lut.faded[slot] });
       x0 = x;
     }
     return spans;

@@ -132,11 +132,12 @@ class Builder {
   private threads(machine: number, depth: number): void {
     const name = this.model.machineName(machine);
     const all: number[] = [];
-    this.model.threads.forEach((t, row) => {
-      if (t[0] === machine && t[6] !== null) all.push(row);
-    });
     // Until the table is there: whoever has a trace has threads.
     const { loaded } = this.model;
+    if (loaded)
+      this.model.threads.forEach((t, row) => {
+        if (t[0] === machine && t[6] !== null) all.push(row);
+      });
     if (loaded ? !all.length : !this.model.machine(machine)?.traced) return;
     const note = loaded ? String(all.length) : "…";
     if (!this.group(`T:${name}`, "Threads", note, depth, machine, all.length, this.alone)) return;

@@ -40,12 +40,13 @@ export class Timeline {
   moving = false;
   hoverX: number | null = null;
   private list: RowList = { pinned: [], rows: [], byId: new Map() };
-  private image: ImageData | null = null;
+  private image: ImageData | null = null; // as high as the rows in it need
+  private drawn = { width: 0, height: 0 }; // in CSS pixels
   private ratio = 1;
   private frame = 0;
   private readonly painter: Painter;
   artists: Artist[] = [];
-  /** When the first picture with all that was asked for had been drawn: for the bench. */
+  /** When the first picture of all visible rows, as sharp as the screen, had been drawn: for the bench. */
   firstDrawn = 0;
   /** How long the last pictures took, in ms: for tests and for the bench. */
   readonly took: number[] = [];
@@ -96,6 +97,8 @@ export class Timeline {
 
   /** Draws now: a frame with the old picture would show it stretched to the new size. */
   resized(): void {
+    const { clientWidth, clientHeight } = this.canvas;
+    if (clientWidth === this.drawn.width && clientHeight === this.drawn.height) return;
     cancelAnimationFrame(this.frame);
     this.draw();
   }
@@ -157,15 +160,18 @@ export class Timeline {
     const width = this.canvas.clientWidth;
     const height = this.canvas.clientHeight;
     if (width < 2 || height < 2) return;
+    this.drawn = { width, height };
     this.ratio = window.devicePixelRatio || 1;
     this.layout(height);
     const { begin, end } = this.view.shown;
-    this.data.want(begin, end, Math.round(width * this.ratio), this.attrs(height));
+    const attrs = this.attrs(height);
+    const pixels = Math.round(width * this.ratio);
+    this.data.want(begin, end, pixels, attrs);
     const anything = this.data.fine !== null || this.data.base !== null;
     if (anything) this.drawRows(width, height);
     this.drawRuler(width);
     this.afterDraw();
-    if (this.data.fine) this.firstDrawn ||= performance.now();
+    if (!this.firstDrawn && this.data.has(begin, end, pixels, attrs)) this.firstDrawn = performance.now();
     this.took.push(performance.now() - begun);
     if (this.took.length > 1000) this.took.splice(0, 500);
   }
@@ -174,10 +180,9 @@ export class Timeline {
     const w = Math.round(width * this.ratio);
     const hgt = Math.round(height * this.ratio);
     const { canvas } = this;
-    if (canvas.width !== w || canvas.height !== hgt || !this.image) {
+    if (canvas.width !== w || canvas.height !== hgt) {
       canvas.width = w;
       canvas.height = hgt;
-      this.image = new ImageData(w, hgt);
     }
     const context = canvas.getContext("2d", { alpha: false });
     if (!context) return;
@@ -186,11 +191,17 @@ export class Timeline {
     const scaled = this.placed.map((p) => ({
       row: p.row, y: Math.round(p.y * this.ratio), height: Math.round(p.height * this.ratio),
     }));
-    const out = new Uint32Array(this.image.data.buffer);
+    const last = scaled.reduce((most, p) => Math.max(most, p.y + p.height), 1);
+    const lines = Math.min(hgt, last);
+    if (!this.image || this.image.width !== w || this.image.height < lines) this.image = new ImageData(w, lines);
+    const out = new Uint32Array(this.image.data.buffer, 0, w * lines);
     this.spans = this.painter.paint(
-      out, w, hgt, scaled, this.data, begin, end, named ? NAME_ROOM * this.ratio : Infinity,
+      out, w, lines, scaled, this.data, begin, end, named ? NAME_ROOM * this.ratio : Infinity,
     );
-    context.putImageData(this.image, 0, 0);
+    context.putImageData(this.image, 0, 0, 0, 0, w, lines);
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.fillStyle = css(this.theme.page);
+    context.fillRect(0, lines, w, hgt - lines);
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.drawOver(context, width, height);
   }
