@@ -15,7 +15,7 @@ struct strip {
 	struct sonde_interval *list; /* owned */
 };
 
-static struct strip *strip_get(struct strips *s, attr_t attr)
+static struct strip *strip_make(struct strips *s, attr_t attr)
 {
 	uint32_t *index = map_get(&s->by_attr, attr);
 	struct strip **grown;
@@ -35,6 +35,15 @@ static struct strip *strip_get(struct strips *s, attr_t attr)
 	strip->attr = attr;
 	s->list[s->nr++] = strip;
 	return strip;
+}
+
+static struct strip *strip_get(struct strips *s, attr_t attr)
+{
+	struct strip **recent = &s->recent[attr % STRIPS_RECENT];
+
+	if (!*recent || (*recent)->attr != attr)
+		*recent = strip_make(s, attr);
+	return *recent;
 }
 
 static int resize(struct strips *s, struct strip *strip, unsigned room)
@@ -143,25 +152,21 @@ static bool covers(const struct strip *strip, ns_t t)
 	return strip->nr && t >= strip->list[0].begin && t < strip_end(strip);
 }
 
-/* Puts strip->at on the interval that holds @t.  The next questions are mostly about the same
- * interval or one soon after: steps get longer the further it is. */
-static void seek(struct strip *strip, ns_t t)
+/* The interval of the strip that holds @t, or comes last before; @low is one that does not begin later.
+ * It is mostly the same or one soon after: steps get longer the further it is. */
+static unsigned search(const struct strip *strip, unsigned low, ns_t t)
 {
 	const struct sonde_interval *list = strip->list;
-	unsigned low = strip->at;
 	unsigned high = strip->nr;
 
-	if (t < list[low].begin) {
-		high = low;
-		low = 0;
-	} else {
-		for (unsigned step = 1; low + step < strip->nr; step *= 2) {
-			if (list[low + step].begin > t) {
-				high = low + step;
-				break;
-			}
-			low += step;
+	if (t < list[low].end)
+		return low;
+	for (unsigned step = 1; low + step < strip->nr; step *= 2) {
+		if (list[low + step].begin > t) {
+			high = low + step;
+			break;
 		}
+		low += step;
 	}
 	while (low + 1 < high) {
 		unsigned middle = low + (high - low) / 2;
@@ -171,7 +176,18 @@ static void seek(struct strip *strip, ns_t t)
 		else
 			high = middle;
 	}
-	strip->at = low;
+	return low;
+}
+
+static void seek(struct strip *strip, ns_t t)
+{
+	const struct sonde_interval *list = strip->list;
+	unsigned low = strip->at;
+
+	/* Of what came before, the nearest is asked for most, too. */
+	for (unsigned step = 1; list[low].begin > t; step *= 2)
+		low = low > step ? low - step : 0;
+	strip->at = search(strip, low, t);
 }
 
 static int refill(struct strips *s, struct strip *strip, ns_t t, ns_t until)
@@ -210,7 +226,7 @@ int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out)
 	return ret;
 }
 
-int strip_from(struct strips *s, attr_t attr, ns_t t, const struct sonde_interval **list,
+int strip_list(struct strips *s, attr_t attr, ns_t t, ns_t end, const struct sonde_interval **list,
 	       unsigned *nr)
 {
 	struct strip *strip;
@@ -219,7 +235,7 @@ int strip_from(struct strips *s, attr_t attr, ns_t t, const struct sonde_interva
 	if (ret)
 		return ret;
 	*list = strip->list + strip->at;
-	*nr = strip->nr - strip->at;
+	*nr = search(strip, strip->at, end - 1) - strip->at + 1;
 	return 0;
 }
 

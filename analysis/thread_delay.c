@@ -26,7 +26,7 @@ static bool tell_use(const struct cpu_use *use, void *data)
 {
 	struct scan *s = data;
 
-	use_log_add(s->log, &s->d, use);
+	use_log_add(s->log, use);
 	s->stop = !s->each(&s->d, use, s->data);
 	return !s->stop;
 }
@@ -70,6 +70,7 @@ static bool each_state(const struct sonde_interval *i, void *data)
 		return true;
 	s->d.begin = i->begin;
 	s->d.end = i->end;
+	use_log_begin(s->log, &s->d);
 	s->ret = cpu_users_sum(s->users, s->machine, cpu_waited_for(s, i->end), from, to, tell_use,
 			       s);
 	return !s->stop && !s->ret;
@@ -133,8 +134,10 @@ static int scan_threads(struct scan *s, struct error *err)
 		return fail(err, ret, "out of memory");
 	if (use_log_tell(s->run->waits, s->begin, s->end, tell_again, s))
 		return 0;
+	run_threads(s->run); /* without the memory for all of them each costs more */
 	memset(&s->d, 0, sizeof(s->d)); /* what is between its members, too */
-	s->log = use_log_new(s->begin, s->end, sizeof(s->d));
+	s->log = use_log_new(s->begin, s->end, sizeof(s->d), s->users->culprits);
+	ret = cpu_users_hold(s->users, s->begin, s->end);
 	for (int64_t row = 0; row < sonde_nr_threads(s->run) && !s->stop && !ret; row++)
 		ret = scan_thread(s, row);
 	use_log_keep(&s->run->waits, s->log, !ret && !s->stop);

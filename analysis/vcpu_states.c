@@ -142,19 +142,29 @@ static bool is_halting(struct scan *s, ns_t t)
 	return !s->rest.value && s->rest.begin > sonde_run_begin(s->run);
 }
 
-static bool each_user(const struct cpu_user *p, void *data)
+static enum share share_of_context(struct scan *s, uint32_t value)
+{
+	if (!value || value > s->nr_contexts)
+		return SHARE_UNKNOWN;
+	if (!s->kinds[value - 1])
+		s->kinds[value - 1] = (uint8_t)(share_of(s, &s->contexts[value - 1]) + 1);
+	return (enum share)(s->kinds[value - 1] - 1);
+}
+
+static bool each_run(const struct cpu_run *r, void *data)
 {
 	struct scan *s = data;
-	enum share share = SHARE_UNKNOWN;
+	ns_t from = r->from;
 
-	if (p->context >= 0 && p->context < s->nr_contexts) {
-		if (!s->kinds[p->context])
-			s->kinds[p->context] = (uint8_t)(share_of(s, &s->contexts[p->context]) + 1);
-		share = (enum share)(s->kinds[p->context] - 1);
+	for (unsigned i = 0; i < r->nr; i++) {
+		ns_t to = i + 1 < r->nr ? r->list[i].end : r->to;
+		enum share share = share_of_context(s, r->list[i].value);
+
+		if (share == SHARE_KVM && is_halting(s, from))
+			share = SHARE_HALTING;
+		s->shares[share] += to - from;
+		from = to;
 	}
-	if (share == SHARE_KVM && is_halting(s, p->from))
-		share = SHARE_HALTING;
-	s->shares[share] += p->to - p->from;
 	return true;
 }
 
@@ -198,8 +208,8 @@ static bool each_state(const struct sonde_interval *i, void *data)
 
 	switch (i->value) {
 	case VCPU_ON_CPU:
-		s->ret = cpu_users_walk(s->users, s->cpu.machine, s->cpu.number, from, to,
-					each_user, s);
+		s->ret = cpu_users_runs(s->users, s->cpu.machine, s->cpu.number, from, to,
+					each_run, s);
 		break;
 	case VCPU_WAITING:
 		s->shares[share_of_wait(s, from)] += to - from;

@@ -149,6 +149,7 @@ int wakeups_scan(struct sonde_run *run, ns_t begin, ns_t end,
 	bool found = true;
 	int ret = -ENOMEM;
 
+	run_threads(run); /* without the memory for all of them each costs more */
 	s.states = malloc((nr_threads + 1) * sizeof(*s.states));
 	if (s.states) {
 		for (size_t i = 0; i < nr_threads; i++)

@@ -163,6 +163,7 @@ static struct guest_options wanted_guests(const struct record_command *opt)
 {
 	struct guest_options wanted = opt->guests;
 
+	wanted.rings = !opt->no_rings;
 	for (unsigned i = 0; i < opt->guests.guests.nr; i++) {
 		if (!strcmp(opt->guests.guests.items[i], "none"))
 			wanted.guests.nr = 0;

@@ -77,6 +77,9 @@ static int open_machine(void *data, struct remote_machine *m, struct error *err)
 			rm->vm_pid = vm_of_uuid(m->identity.product_uuid);
 		snprintf(rm->product_uuid, sizeof(rm->product_uuid), "%s",
 			 m->identity.product_uuid);
+		/* Of one that came late: guests_start() has saved those before. */
+		if (m->identity.content == WIRE_BLOCKS)
+			run_save(g->run, NULL);
 	}
 	pthread_mutex_unlock(&g->lock);
 	if (!rm)
@@ -199,6 +202,7 @@ static int fill_request(struct guests *g, const struct guest_options *opt,
 		.buffer_kb = record->buffer_kb,
 		.depth = (opt->depth ? opt->depth : DEFAULT_DEPTH) - 1,
 		.limit_bytes = limit_bytes(opt, share),
+		.rings = opt->rings,
 	};
 	snprintf(r->clock, sizeof(r->clock), "%s", record->clock ? record->clock : "");
 	for (unsigned i = 0; i < record->nr_events; i++) {
@@ -283,6 +287,11 @@ void guests_unlock(struct guests *g)
 		pthread_mutex_unlock(&g->lock);
 }
 
+bool guests_has_agent(struct guests *g, pid_t vm)
+{
+	return g && remote_has_agent(g->remote, vm);
+}
+
 void guests_start(struct guests *g)
 {
 	if (!g)
@@ -329,10 +338,16 @@ void guests_print(struct guests *g, FILE *out)
 		fprintf(out, "guests: no VM was found on this machine\n");
 	for (unsigned i = 0; i < remote_nr_machines(g->remote); i++) {
 		const struct remote_machine *m = remote_machine(g->remote, i);
-		char path[256], bytes[UNIT_TEXT];
+		char path[256], bytes[UNIT_TEXT], lost[UNIT_TEXT];
 
 		remote_path(m, path, sizeof(path));
-		if (m->recorded)
+		if (m->recorded && m->identity.content == WIRE_BLOCKS)
+			fprintf(out, "guest %s: %s from its memory, %s events lost%s%s\n", path,
+				unit_bytes(bytes, m->cost.bytes),
+				m->cost.events_lost ? unit_count(lost, (int64_t)m->cost.events_lost)
+						    : "no",
+				m->complete ? "" : "; not complete: ", m->why);
+		else if (m->recorded)
 			/* The agent tells the clock at the end: a lost link leaves it untold. */
 			fprintf(out, "guest %s: %s%s%s%s%s\n", path,
 				unit_bytes(bytes, m->cost.bytes), *m->cost.clock ? ", clock " : "",

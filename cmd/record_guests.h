@@ -15,6 +15,7 @@
  *	guests_print() or guests_json(), guests_close()
  */
 struct guest_options {
+	bool rings; /* what guests keep in memory, too */
 	struct text_list guests;
 	const char *token_file;
 	const char *tracer;
@@ -90,6 +91,9 @@ void guests_lock(struct guests *g);
 void guests_unlock(struct guests *g);
 
 void guests_start(struct guests *g);
+
+/* The VM's agent has answered. */
+bool guests_has_agent(struct guests *g, pid_t vm);
 
 /* For a live display. */
 void guests_progress(struct guests *g, unsigned *recording, uint64_t *bytes,

@@ -5,10 +5,10 @@
 #include "record/vmm.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define GUESTS_MAX 1024u
 /* Regions of one VM at a time: a kernel that crashed may leave one behind, and kdump's. */
@@ -27,7 +27,8 @@
 #define DEVICES_MS 1000 /* between two looks into devices' memory without rings */
 
 struct guest {
-	int pid, fd; /* fd: -1 when it has ended */
+	int pid;
+	struct sink *sink; /* the caller's */
 	char name[128], uuid[40];
 	struct ring_set *set; /* NULL: it has ended */
 	uint64_t nonce;
@@ -116,9 +117,6 @@ static void end_guest(struct guest *g, const char *why)
 	g->counts = counts_of(g);
 	ring_set_close(g->set);
 	g->set = NULL;
-	if (g->fd >= 0)
-		close(g->fd);
-	g->fd = -1;
 	snprintf(g->why, sizeof(g->why), "%.250s", why);
 }
 
@@ -164,7 +162,7 @@ static struct guest *take_place(struct rings *r, const struct guest *vm, unsigne
 
 static void add(struct rings *r, int pid, struct ring_set *set)
 {
-	struct guest vm = {.pid = pid, .fd = -1}, *g;
+	struct guest vm = {.pid = pid}, *g;
 	struct rings_guest shown;
 	unsigned index = 0;
 
@@ -177,8 +175,8 @@ static void add(struct rings *r, int pid, struct ring_set *set)
 	g->set = set;
 	g->nonce = ring_set_nonce(set);
 	shown = show(g, index);
-	g->fd = r->options.place(&shown, r->options.data);
-	if (g->fd < 0)
+	g->sink = r->options.place(&shown, r->options.data);
+	if (!g->sink)
 		end_guest(g, "there is no place for what it sends");
 }
 
@@ -230,6 +228,22 @@ static void look_for_announced(struct rings *r, int pid, const struct ring_annou
 	l->times += l->times < PAUSE_DOUBLED_MAX;
 }
 
+/* Its pages are in the VM's memory, but only the VM knows where. */
+static void tell_of_nested(struct rings *r, int pid)
+{
+	struct guest vm = {.pid = pid};
+	char text[256];
+
+	if (r->options.is_asked && r->options.is_asked(pid, r->options.asked_data))
+		return;
+	describe(&vm);
+	snprintf(text, sizeof(text),
+		 "the VM %s (process %d) has rings of a guest of its own in its memory; they are "
+		 "not read: an agent in the VM could",
+		 vm.name, pid);
+	notice(r, text);
+}
+
 static void note_sharing(struct rings *r, const struct vms *vms)
 {
 	int *grown = reallocarray(r->sharing, vms->nr + 1, sizeof(*grown));
@@ -253,8 +267,10 @@ static void look_into_vms(struct rings *r)
 
 	if (vms_find(&r->source, &vms))
 		return;
-	for (unsigned i = 0; i < vms.nr; i++)
-		look(r, vms.list[i].pid, &any, &pages, NULL);
+	for (unsigned i = 0; i < vms.nr; i++) {
+		if (look(r, vms.list[i].pid, &any, &pages, NULL) == -EREMOTE)
+			tell_of_nested(r, vms.list[i].pid);
+	}
 	note_sharing(r, &vms);
 	vms_release(&vms);
 }
@@ -338,7 +354,7 @@ static void drain(struct rings *r, struct guest *g)
 	int ret;
 
 	limit(r, g);
-	ret = ring_set_drain(g->set, &r->pages, g->fd, &err);
+	ret = ring_set_drain(g->set, &r->pages, g->sink, &err);
 	if (ret == -ENODEV || ret == -ESRCH) /* it ended as guests end */
 		end_guest(g, "");
 	else if (ret)
@@ -366,6 +382,17 @@ struct rings_guest rings_guest(const struct rings *r, unsigned i)
 	return show(r->guests[i], i);
 }
 
+bool rings_outcome(const struct rings_guest *g, struct record_cost *cost, char why[static 256])
+{
+	*cost = (struct record_cost){.bytes = g->counts.bytes,
+				     .events_lost = g->counts.events_lost};
+	snprintf(cost->clock, sizeof(cost->clock), "x86-tsc");
+	snprintf(why, 256, "%.250s", g->why);
+	if (!*why && g->counts.broken)
+		snprintf(why, 256, "%" PRIu64 " blocks in its rings were none", g->counts.broken);
+	return !*why;
+}
+
 void rings_close(struct rings *r)
 {
 	if (!r)
@@ -375,8 +402,6 @@ void rings_close(struct rings *r)
 	free(r->sharing);
 	for (unsigned i = 0; i < r->nr; i++) {
 		ring_set_close(r->guests[i]->set);
-		if (r->guests[i]->fd >= 0)
-			close(r->guests[i]->fd);
 		free(r->guests[i]);
 	}
 	free(r->guests);

@@ -37,6 +37,34 @@ const struct endpoint *endpoint_find(const char *name)
 	return NULL;
 }
 
+bool endpoint_splits(const struct endpoint *e, const struct request *request)
+{
+	return e->answer == answer_rows && rows_split(request);
+}
+
+void endpoint_join(struct reply *even, struct reply *odd)
+{
+	struct reply whole = {0};
+	int ret;
+
+	if (even->status != 200)
+		return;
+	if (odd->status != 200) {
+		whole = *odd;
+		*odd = *even;
+		*even = whole;
+		return;
+	}
+	ret = reply_begin(&whole, even->type);
+	if (!ret)
+		ret = rows_join(whole.out, even, odd);
+	reply_end(&whole);
+	if (ret)
+		reply_fail(&whole, 503, "no memory for the answer");
+	reply_release(even);
+	*even = whole;
+}
+
 static unsigned status_of(int ret)
 {
 	switch (ret) {

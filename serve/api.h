@@ -46,6 +46,12 @@ struct endpoint {
 
 const struct endpoint *endpoint_find(const char *name);
 
+/* Whether two workers may answer at a time, one with PART_EVEN and one with PART_ODD. */
+bool endpoint_splits(const struct endpoint *e, const struct request *request);
+
+/* Makes the whole of what they answered, in @even; @odd is to be released all the same. */
+void endpoint_join(struct reply *even, struct reply *odd);
+
 /* Answers into @reply whatever happens. */
 void endpoint_answer(const struct endpoint *e, struct sonde_run *run, struct kept *kept,
 		     const char *path, const struct request *request, struct reply *reply);
@@ -76,6 +82,8 @@ int answer_model(struct call *c, struct error *err);
 int answer_contexts(struct call *c, struct error *err);
 int answer_threads(struct call *c, struct error *err);
 int answer_rows(struct call *c, struct error *err);
+bool rows_split(const struct request *request);
+int rows_join(FILE *out, const struct reply *even, const struct reply *odd);
 int answer_changes(struct call *c, struct error *err);
 int answer_load(struct call *c, struct error *err);
 int answer_at(struct call *c, struct error *err);

@@ -6,10 +6,12 @@
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 #define ROWS_VERSION 1
+#define HEAD_BYTES 12
 
 static void put32(FILE *out, uint32_t value)
 {
@@ -149,6 +151,64 @@ static void write_named(struct named *n, const struct call *c)
 	json_end(&j);
 }
 
+/* Fewer are answered before a second worker has begun. */
+#define SPLIT_ATTRS 32
+
+/* With names it is not: both halves would have the same ones. */
+bool rows_split(const struct request *request)
+{
+	const char *attrs = request_text(request, "attrs");
+	unsigned nr = 1;
+
+	if (!attrs || request_text(request, "names"))
+		return false;
+	for (; *attrs; attrs++)
+		nr += *attrs == ',';
+	return nr >= SPLIT_ATTRS;
+}
+
+/* Every other one; returns how many. */
+static unsigned take_part(uint32_t *attrs, unsigned nr, bool odd)
+{
+	unsigned n = 0;
+
+	for (unsigned i = odd; i < nr; i += 2)
+		attrs[n++] = attrs[i];
+	return n;
+}
+
+/* The row that @at begins with, up to where the next one begins. */
+static const char *copy_row(FILE *out, const char *at, const char *end)
+{
+	uint32_t nr;
+	size_t len;
+
+	if (end - at < 4)
+		return end;
+	memcpy(&nr, at, sizeof(nr));
+	nr = le32toh(nr);
+	len = 4 + 8 * (size_t)nr + ((nr + 3) & ~3u);
+	if (len > (size_t)(end - at))
+		return end;
+	fwrite(at, 1, len, out);
+	return at + len;
+}
+
+int rows_join(FILE *out, const struct reply *even, const struct reply *odd)
+{
+	const char *end[] = {even->body + even->len_bytes, odd->body + odd->len_bytes};
+	const char *at[] = {even->body + HEAD_BYTES, odd->body + HEAD_BYTES};
+
+	if (!even->body || !odd->body)
+		return -ENOMEM;
+	fwrite(even->body, 1, HEAD_BYTES, out);
+	while (at[0] < end[0]) {
+		at[0] = copy_row(out, at[0], end[0]);
+		at[1] = copy_row(out, at[1], end[1]);
+	}
+	return 0;
+}
+
 int answer_rows(struct call *c, struct error *err)
 {
 	uint32_t attrs[ROWS_MAX];
@@ -174,6 +234,8 @@ int answer_rows(struct call *c, struct error *err)
 	put32(c->reply->out, ROWS_VERSION);
 	put32(c->reply->out, (uint32_t)nr);
 	put32(c->reply->out, (uint32_t)pixels);
+	if (c->request->part != PART_ALL)
+		nr = (int)take_part(attrs, (unsigned)nr, c->request->part == PART_ODD);
 	if (!ret)
 		ret = sonde_pixels(c->run, attrs, (unsigned)nr, c->begin + begin, c->begin + end,
 				   (unsigned)pixels, write_row, &rows);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -35,9 +36,19 @@ struct server {
 	char tsp_url[64];
 };
 
+struct exchange;
+
+/* Of a question that two workers answer, the second part. */
+struct other {
+	struct job job;
+	struct exchange *exchange;
+};
+
 /* One request from its headers to the end of its answer. */
 struct exchange {
 	struct job job;
+	struct other *other; /* owned; NULL: one worker answers it all */
+	atomic_uint to_come; /* parts of the answer */
 	struct MHD_Connection *connection;
 	const struct server *server;
 	bool asked;    /* it is, or was, in the queue */
@@ -64,7 +75,7 @@ static enum MHD_Result send_reply(struct exchange *x)
 		return refuse(x->connection, also, r->status ? r->status : 503);
 	r->body = NULL;
 	return send_bytes(x->connection, also, r->status, r->type, body, r->len_bytes,
-			  MHD_RESPMEM_MUST_FREE);
+			  MHD_RESPMEM_MUST_FREE, x->asked ? &x->job.times : NULL);
 }
 
 /* ---- questions ----------------------------------------------------------------------------- */
@@ -99,21 +110,56 @@ static enum MHD_Result take_param(void *data, enum MHD_ValueKind kind, const cha
 	return MHD_YES;
 }
 
-/* Called by a worker. */
-static void on_answer(struct job *job)
+static int64_t most(int64_t a, int64_t b)
 {
-	struct exchange *x = (struct exchange *)job;
+	return a > b ? a : b;
+}
 
+static void join(struct exchange *x)
+{
+	struct send_times *t = &x->job.times, *other = &x->other->job.times;
+
+	endpoint_join(&x->job.reply, &x->other->job.reply);
+	t->wait_ns = most(t->wait_ns, other->wait_ns);
+	t->answer_ns = most(t->answer_ns, other->answer_ns);
+	t->cpu_ns += other->cpu_ns;
+}
+
+/* Called by the worker whose part is there. */
+static void part_came(struct exchange *x)
+{
+	if (atomic_fetch_sub(&x->to_come, 1) > 1)
+		return;
+	if (x->other)
+		join(x);
 	x->answered = true;
 	MHD_resume_connection(x->connection);
 }
 
-static void answer_page(struct job *job, const struct readers *readers)
+static void on_answer(struct job *job)
 {
-	struct exchange *x = (struct exchange *)job;
+	part_came((struct exchange *)job);
+}
 
+static void on_other_answer(struct job *job)
+{
+	part_came(((struct other *)job)->exchange);
+}
+
+static void answer_part(const struct exchange *x, struct job *job, const struct readers *readers)
+{
 	endpoint_answer(x->endpoint, readers->runs[x->run], &readers->kept[x->run],
 			readers->paths[x->run], &job->request, &job->reply);
+}
+
+static void answer_page(struct job *job, const struct readers *readers)
+{
+	answer_part((struct exchange *)job, job, readers);
+}
+
+static void answer_other(struct job *job, const struct readers *readers)
+{
+	answer_part(((struct other *)job)->exchange, job, readers);
 }
 
 static void answer_tsp(struct job *job, const struct readers *readers)
@@ -124,9 +170,42 @@ static void answer_tsp(struct job *job, const struct readers *readers)
 		   &job->reply);
 }
 
+static void push_job(struct server *s, struct job *job)
+{
+	int ret = queue_push(s->queue, job);
+
+	if (!ret)
+		return;
+	reply_fail(&job->reply, 503,
+		   ret == -ESHUTDOWN ? "the server is ending" : "too many questions at a time");
+	job->done(job);
+}
+
+/* A picture of many rows is made by as many workers as there are for pictures, which is two. */
+static void split(struct exchange *x)
+{
+	struct other *o;
+
+	if (x->is_tsp || !endpoint_splits(x->endpoint, &x->job.request))
+		return;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return;
+	o->exchange = x;
+	o->job.line = x->job.line;
+	o->job.answer = answer_other;
+	o->job.done = on_other_answer;
+	request_name(&o->job.request, x->endpoint->name);
+	MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, take_param,
+				  &o->job.request);
+	o->job.request.part = PART_ODD;
+	x->job.request.part = PART_EVEN;
+	x->other = o;
+}
+
 static enum MHD_Result push(struct server *s, struct exchange *x)
 {
-	int ret;
+	struct other *other;
 
 	MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, take_param,
 				  &x->job.request);
@@ -134,15 +213,14 @@ static enum MHD_Result push(struct server *s, struct exchange *x)
 		return refuse(x->connection, x->is_tsp ? &s->origins : NULL, 413);
 	x->job.done = on_answer;
 	x->asked = true;
-	/* Suspended first: the answer may be there before queue_push() returns. */
+	split(x);
+	other = x->other;
+	atomic_init(&x->to_come, other ? 2 : 1);
+	/* Suspended first: the answer may be there before queue_push() returns, and then @x is gone. */
 	MHD_suspend_connection(x->connection);
-	ret = queue_push(s->queue, &x->job);
-	if (ret) {
-		reply_fail(&x->job.reply, 503,
-			   ret == -ESHUTDOWN ? "the server is ending"
-					     : "too many questions at a time");
-		on_answer(&x->job);
-	}
+	push_job(s, &x->job);
+	if (other)
+		push_job(s, &other->job);
 	return MHD_YES;
 }
 
@@ -198,7 +276,7 @@ static const char *tsp_name(const struct server *s, const char *url)
 static enum MHD_Result answer_preflight(struct server *s, struct MHD_Connection *connection)
 {
 	return send_bytes(connection, &s->origins, 204, "text/plain", "", 0,
-			  MHD_RESPMEM_PERSISTENT);
+			  MHD_RESPMEM_PERSISTENT, NULL);
 }
 
 static enum MHD_Result answer_to_viewer(struct server *s, struct exchange *x, const char *name,
@@ -319,6 +397,9 @@ static void on_completed(void *data, struct MHD_Connection *connection, void **m
 	if (!x)
 		return;
 	reply_release(&x->job.reply);
+	if (x->other)
+		reply_release(&x->other->job.reply);
+	free(x->other);
 	free(x->body);
 	free(x);
 	*mine = NULL;

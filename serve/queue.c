@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/queue.h"
+#include "base/now.h"
 #include "serve/first.h"
 
 #include <errno.h>
@@ -33,37 +34,38 @@ struct queue {
 	struct worker workers[NR_WORKERS];
 };
 
-static void see_nothing(unsigned row, const struct sonde_pixels *runs, unsigned nr, void *data)
+static void answer(struct job *job, const struct readers *readers)
 {
-	(void)row;
-	(void)runs;
-	(void)nr;
-	(void)data;
-}
+	int64_t begin = now_ns(CLOCK_MONOTONIC), cpu = now_ns(CLOCK_THREAD_CPUTIME_ID);
 
-/* While a browser starts, the parts of the file that its page asks for first are read and unpacked:
- * of the first run, the whole. */
-static void warm_up(struct sonde_run *run)
-{
-	uint32_t attrs[FIRST_ATTRS];
-	unsigned nr = first_attrs(run, attrs);
-
-	if (nr)
-		sonde_pixels(run, attrs, nr, sonde_run_begin(run), sonde_run_end(run), FIRST_PIXELS,
-			     see_nothing, NULL);
+	job->answer(job, readers);
+	job->times = (struct send_times){
+		.wait_ns = begin - job->pushed_ns,
+		.answer_ns = now_ns(CLOCK_MONOTONIC) - begin,
+		.cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu,
+	};
 }
 
 static void *work(void *data)
 {
 	struct worker *w = data;
 	struct queue *q = w->queue;
+	bool draws = w->line == &q->lines[LINE_QUICK];
+	struct ahead ahead = {0};
 
-	if (w->line == &q->lines[LINE_QUICK])
-		warm_up(w->readers.runs[0]);
+	/* While a browser starts. */
+	if (draws)
+		first_read(w->readers.runs[0]);
 	pthread_mutex_lock(&q->lock);
 	while (!q->ending) {
 		struct job *job = w->line->first;
 
+		if (!job && draws) {
+			pthread_mutex_unlock(&q->lock);
+			draws = ahead_step(&ahead, w->readers.runs[0]);
+			pthread_mutex_lock(&q->lock);
+			continue;
+		}
 		if (!job) {
 			pthread_cond_wait(&w->line->more, &q->lock);
 			continue;
@@ -71,7 +73,7 @@ static void *work(void *data)
 		w->line->first = job->next;
 		w->line->nr--;
 		pthread_mutex_unlock(&q->lock);
-		job->answer(job, &w->readers);
+		answer(job, &w->readers);
 		job->done(job);
 		pthread_mutex_lock(&q->lock);
 	}
@@ -170,6 +172,7 @@ int queue_push(struct queue *q, struct job *job)
 	struct job *overtaken;
 	int ret = -EAGAIN;
 
+	job->pushed_ns = now_ns(CLOCK_MONOTONIC);
 	pthread_mutex_lock(&q->lock);
 	if (q->ending) {
 		pthread_mutex_unlock(&q->lock);

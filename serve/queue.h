@@ -3,6 +3,7 @@
 #define SERVE_QUEUE_H
 
 #include "serve/api.h"
+#include "serve/send.h"
 
 /*
  * Workers that answer questions, so that who talks HTTP never waits for a history.
@@ -31,7 +32,9 @@ struct job {
 	struct reply reply;
 	void (*answer)(struct job *job, const struct readers *readers); /* into .reply */
 	void (*done)(struct job *job); /* called by a worker, once; the job is then the caller's */
-	struct job *next;	       /* the queue's */
+	struct send_times times;       /* there when it is done */
+	int64_t pushed_ns;	       /* the queue's, like .next */
+	struct job *next;
 };
 
 /* @paths stay in place until queue_free(). */

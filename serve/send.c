@@ -41,9 +41,18 @@ static void add_headers(struct MHD_Response *r, const char *type)
 	MHD_add_response_header(r, "Content-Type", type);
 }
 
+static void add_times(struct MHD_Response *r, const struct send_times *t)
+{
+	char text[120];
+
+	snprintf(text, sizeof(text), "wait;dur=%.3f, answer;dur=%.3f, cpu;dur=%.3f",
+		 (double)t->wait_ns / 1e6, (double)t->answer_ns / 1e6, (double)t->cpu_ns / 1e6);
+	MHD_add_response_header(r, "Server-Timing", text);
+}
+
 enum MHD_Result send_bytes(struct MHD_Connection *connection, const struct guard_origins *also,
 			   unsigned status, const char *type, const void *data, size_t len,
-			   enum MHD_ResponseMemoryMode mode)
+			   enum MHD_ResponseMemoryMode mode, const struct send_times *times)
 {
 	struct MHD_Response *r = MHD_create_response_from_buffer(len, (void *)data, mode);
 	enum MHD_Result result;
@@ -56,6 +65,8 @@ enum MHD_Result send_bytes(struct MHD_Connection *connection, const struct guard
 	add_headers(r, type);
 	if (also)
 		add_origin(r, also, connection);
+	if (times)
+		add_times(r, times);
 	if (status == 405)
 		MHD_add_response_header(r, "Allow", also ? "GET, POST, DELETE" : "GET, HEAD");
 	if (status == 413)
@@ -78,5 +89,5 @@ enum MHD_Result refuse(struct MHD_Connection *connection, const struct guard_ori
 			text = words[i];
 	}
 	return send_bytes(connection, also, status, "text/plain; charset=utf-8", text, strlen(text),
-			  MHD_RESPMEM_PERSISTENT);
+			  MHD_RESPMEM_PERSISTENT, NULL);
 }

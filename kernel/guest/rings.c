@@ -55,8 +55,8 @@ static int check_ring_kib(const char **why)
 	return -EINVAL;
 }
 
-/* The region is there for whoever looks when its nonce is. */
-static void fill_region(u64 bytes, u32 flags)
+/* The region is there for whoever looks when its nonce is; where no host is to look, nameless. */
+static void fill_region(u64 bytes, u32 flags, bool named)
 {
 	u64 nonce;
 
@@ -68,11 +68,12 @@ static void fill_region(u64 bytes, u32 flags)
 	region->nr_rings = nr_cpu_ids;
 	region->ring_bytes = ring_bytes;
 	region->bytes = bytes;
-	memcpy(region->magic, HT_REGION_MAGIC, sizeof(region->magic));
+	if (named)
+		memcpy(region->magic, HT_REGION_MAGIC, sizeof(region->magic));
 	smp_store_release(&region->nonce, nonce);
 }
 
-static int device_open(const char **why)
+static int pages_open(const char **why, bool named)
 {
 	int ret = check_ring_kib(why);
 
@@ -85,13 +86,19 @@ static int device_open(const char **why)
 	*why = "no memory";
 	if (!region)
 		return -ENOMEM;
-	fill_region(PAGE_SIZE << region_order, 0);
+	fill_region(PAGE_SIZE << region_order, 0, named);
 	return 0;
 }
 
 static int memory_open(const char **why)
 {
-	return hypercalls_work(why) ? device_open(why) : -ENODEV;
+	return hypercalls_work(why) ? pages_open(why, true) : -ENODEV;
+}
+
+/* A program in the guest says who gets it: a host that looks through memory does not. */
+static int device_open(const char **why)
+{
+	return pages_open(why, false);
 }
 
 /* Rings as large as ring_kib, or as the device has room for: its memory is given, not chosen. */
@@ -118,7 +125,7 @@ static int ivshmem_open(const char **why)
 	WRITE_ONCE(region->nonce, 0); /* what an earlier load left ends here */
 	smp_wmb();
 	memset(region, 0, table);
-	fill_region(table, HT_REGION_RELATIVE);
+	fill_region(table, HT_REGION_RELATIVE, true);
 	return 0;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace viewer of Theia and VS Code, as far as it is a component, over `sonde serve --tsp`:
 //   node tests/web/viewer.mjs SONDE RUN FOLDER TRACE...    the traces RUN was made of
-// FOLDER has app.js and app.css, built by viewer/build.mjs.  With SHOTS=DIR, pictures are left there.
+// FOLDER has app.js and app.css, built by viewer/build.mjs.  With SHOTS=DIR, pictures are left there;
+// with ONLY=OUTPUT, that one is tried.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
