@@ -243,6 +243,20 @@ int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t)
 	return (int)i.value - 1;
 }
 
+int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end)
+{
+	int ret = 0;
+
+	for (int64_t row = 0; row < sonde_nr_cpus(u->run) && !ret; row++) {
+		struct sonde_cpu cpu;
+
+		sonde_cpu(u->run, row, &cpu);
+		if (cpu_is_physical(&cpu) && u->run->cpu_attrs[row][CPU_RUNS] != ATTR_NONE)
+			ret = strip_hold(&u->strips, u->run->cpu_attrs[row][CPU_RUNS], begin, end);
+	}
+	return ret;
+}
+
 static int make(struct cpu_users *u, struct sonde_run *run)
 {
 	int ret = culprits_get(&u->culprits, run);

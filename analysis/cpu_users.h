@@ -71,6 +71,9 @@ int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from,
 int cpu_users_sum(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
 		  bool (*each)(const struct cpu_use *use, void *data), void *data);
 
+/* For who will follow all CPUs through a window: reads what physical CPUs ran in it at once.  0, -errno. */
+int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end);
+
 /* The parent's CPU that a vCPU (a CPU row) is on at @t, or was on last; -1 unknown. */
 int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t);
 

@@ -20,7 +20,8 @@ struct pass {
 	struct recent recent[RECENT_SLOTS];
 	struct sonde_run *run;
 	struct strips strips;
-	unsigned *machines; /* owned, per CPU row */
+	unsigned *machines;	      /* owned, per CPU row */
+	struct sonde_interval *tasks; /* owned, the same: of its `task`, asked for last */
 	/* Nested exits of the vCPU at hand. */
 	int64_t vcpu, inner; /* the nested machine that ran last; -1 none */
 	ns_t since;	     /* when it exited last */
@@ -32,11 +33,12 @@ struct pass {
 /* Who ran in the guest: its kernel's current thread at the exit, when it has a trace. */
 static int64_t guest_thread(struct pass *p, const struct exit_interval *e)
 {
-	struct sonde_interval task;
+	struct sonde_interval *task = &p->tasks[e->from];
 
-	if (strip_at(&p->strips, p->run->cpu_attrs[e->from][CPU_TASK], e->begin, &task))
+	if ((e->begin < task->begin || e->begin >= task->end) &&
+	    strip_at(&p->strips, p->run->cpu_attrs[e->from][CPU_TASK], e->begin, task))
 		return -1;
-	return (int64_t)task.value - 1;
+	return (int64_t)task->value - 1;
 }
 
 static bool is_recent(const struct recent *r, const struct exit_interval *e, int64_t thread)
@@ -207,13 +209,15 @@ static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 	s->causes.sum_bytes = sizeof(struct exit_cause);
 	s->nests = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*s->nests));
 	p.machines = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.machines));
-	p.no_memory = !s->nests || !p.machines;
+	p.tasks = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.tasks));
+	p.no_memory = !s->nests || !p.machines || !p.tasks;
 	if (!p.no_memory)
 		read_machines(&p);
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !p.no_memory && !ret; vcpu++)
 		ret = exits_scan(run, vcpu, s->begin, s->end, add_exit, &p);
 	strips_release(&p.strips);
 	free(p.machines);
+	free(p.tasks);
 	if (p.no_memory)
 		return fail(err, -ENOMEM, "out of memory");
 	return ret ? fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret)) : 0;

@@ -43,6 +43,7 @@
 	X(io)                                                                                      \
 	X(io_leg)                                                                                  \
 	X(io_list)                                                                                 \
+	X(io_histogram)                                                                            \
 	X(io_step)                                                                                 \
 	X(clock)                                                                                   \
 	X(loss)                                                                                    \

@@ -111,36 +111,48 @@ static void hypervisor_interval(struct scan *s, const struct sonde_context *c, n
 	s->served[level] = c->serves;
 }
 
-static bool scan_interval(const struct sonde_interval *i, void *data)
+static void scan_interval(struct scan *s, uint32_t value, ns_t length)
 {
-	struct scan *s = data;
 	const struct sonde_context *c;
-	ns_t from = i->begin < s->begin ? s->begin : i->begin;
-	ns_t to = i->end > s->end ? s->end : i->end;
 
-	if (!i->value || i->value > s->nr_contexts)
-		return true;
-	c = &s->contexts[i->value - 1];
+	if (!value || value > s->nr_contexts)
+		return;
+	c = &s->contexts[value - 1];
 	if (c->machine >= s->nr_machines)
-		return true;
+		return;
 	code_runs(s, c);
 	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < s->nr_cpus)
-		hypervisor_interval(s, c, to - from);
+		hypervisor_interval(s, c, length);
+}
+
+static bool scan_list(const struct cpu_run *run, void *data)
+{
+	struct scan *s = data;
+	ns_t from = run->from;
+
+	for (unsigned i = 0; i < run->nr && !s->no_memory; i++) {
+		ns_t to = i + 1 < run->nr ? run->list[i].end : run->to;
+
+		scan_interval(s, run->list[i].value, to - from);
+		from = to;
+	}
 	return !s->no_memory;
 }
 
 static int scan_run(struct scan *s, struct error *err)
 {
+	int held = cpu_users_hold(s->users, s->begin, s->end);
+
 	for (int64_t row = 0; row < sonde_nr_cpus(s->run); row++) {
 		struct sonde_cpu cpu;
-		int ret;
+		int ret = held;
 
 		sonde_cpu(s->run, row, &cpu);
 		if (!cpu_is_physical(&cpu))
 			continue;
 		memset(s->served, -1, sizeof(s->served));
-		ret = strip_walk(&s->users->strips, s->run->cpu_attrs[row][CPU_RUNS], s->begin,
-				 s->end, scan_interval, s);
+		if (!ret)
+			ret = cpu_users_runs(s->users, 0, cpu.number, s->begin, s->end, scan_list, s);
 		if (ret)
 			return fail(err, ret, "cannot read what ran on CPU %d: %s", cpu.number,
 				    strerror(-ret));

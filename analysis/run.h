@@ -73,6 +73,8 @@ struct sonde_run {
 	int64_t *ns_init;			       /* owned, per pid_ns row: its first thread */
 	struct exit_kind *exit_kinds;		       /* owned, per exit row: asked for per exit */
 	int64_t nr_exit_kinds;
+	struct sonde_machine *machines;		       /* owned, per row: the same */
+	struct sonde_vector *vectors;		       /* owned, per row: the same */
 	struct sonde_context *contexts;		       /* owned; NULL: not read yet */
 	struct sonde_thread *thread_rows;	       /* the same */
 	struct thread_key *threads;		       /* owned; sorted; made when first needed */

@@ -38,6 +38,10 @@ static int read_machine(const struct sonde_run *run, int64_t row, struct sonde_m
 	memset(out, 0, sizeof(*out));
 	if (!run_has_row(run, t, row))
 		return -ENOENT;
+	if (run->machines) {
+		*out = run->machines[row];
+		return 0;
+	}
 	out->name = run_string(run, t, row, 0);
 	out->parent = (int)run_number(run, t, row, 1);
 	out->level = (unsigned)run_number(run, t, row, 2);

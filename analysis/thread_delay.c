@@ -137,6 +137,7 @@ static int scan_threads(struct scan *s, struct error *err)
 	run_threads(s->run); /* without the memory for all of them each costs more */
 	memset(&s->d, 0, sizeof(s->d)); /* what is between its members, too */
 	s->log = use_log_new(s->begin, s->end, sizeof(s->d), s->users->culprits);
+	ret = cpu_users_hold(s->users, s->begin, s->end);
 	for (int64_t row = 0; row < sonde_nr_threads(s->run) && !s->stop && !ret; row++)
 		ret = scan_thread(s, row);
 	use_log_keep(&s->run->waits, s->log, !ret && !s->stop);

@@ -343,6 +343,16 @@ int64_t node_time_slow(const struct node *n, uint64_t place)
 	return (int64_t)((uint64_t)n->base + sorted_join(&n->times, i, bit));
 }
 
+#define TIMES_AHEAD 16
+
+/* An attribute's times lie far apart in the list: waiting for memory is most of what they cost.
+ * (gcc 12 takes calls of a function away that does no more than this.) */
+static inline __attribute__((always_inline)) void fetch_time(const struct node *n, uint64_t k)
+{
+	if (k < n->nr_times)
+		__builtin_prefetch(n->times.low + (k * n->times.low_bits >> 3));
+}
+
 void node_times(const struct node *n, uint64_t *places, uint32_t nr)
 {
 	uint64_t bit = 0;
@@ -353,10 +363,14 @@ void node_times(const struct node *n, uint64_t *places, uint32_t nr)
 			places[i] += (uint64_t)n->base;
 		return;
 	}
+	for (uint32_t i = 0; i < nr && i < TIMES_AHEAD; i++)
+		fetch_time(n, places[i]);
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t k = places[i] < n->nr_times ? (uint32_t)places[i] : n->nr_times - 1;
 		uint32_t sample = k / NODE_SAMPLE * NODE_SAMPLE;
 
+		if (i + TIMES_AHEAD < nr)
+			fetch_time(n, places[i + TIMES_AHEAD]);
 		if (before < sample || before > k) {
 			before = sample;
 			bit = get_u32(n->samples + sample / NODE_SAMPLE * 4);

@@ -10,6 +10,7 @@
  * and several at once; the function and the thread tell them apart.
  */
 
+void initcall_add(struct model *m, const struct initcall *c);
 void initcall_event(struct cpu *cpu, const struct event *e);
 void initcalls_release(struct model *m);
 

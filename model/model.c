@@ -336,6 +336,7 @@ void model_feed(struct model *m, const struct merge_input *input, const struct e
 	if (unlikely(!m->begun) && nr)
 		begin(m, times[0]);
 	m->stream = input->stream;
+	m->clock = input->clock;
 	assert(!nr || (times[0] >= m->now && times[nr - 1] >= times[0]));
 	for (unsigned i = 0; i < nr; i++) {
 		if (unlikely(times[i] >= m->next_moment_t))

@@ -39,6 +39,7 @@
  *	request.c    requests to devices, through the layers: request.h
  *	served.c     which request of a VM one of its host's is for
  *	initcalls.c  levels and initcalls of a kernel that starts
+ *	booted.c     ... that started before anybody recorded
  *	milestones.c when a machine's kernel began, and the like
  *	fuse.c       what a physical CPU really runs
  *	contexts.c   contexts, numbered
@@ -260,6 +261,7 @@ struct machine_state {
 	bool sees_requests;	    /* requests to block devices are */
 	bool sees_packets;	    /* packets handed to network devices are */
 	uint32_t boot_level;	    /* string id: its initcalls' level; 0 none yet */
+	uint32_t booted_level;	    /* ... of a boot that is told afterwards */
 	bool symbols_read;
 	struct symbols symbols;	    /* when first wanted */
 	struct pending pending;	    /* requests under way */
@@ -387,6 +389,7 @@ struct initcall {
 	uint32_t name, level; /* string ids; level 0: a module's */
 	ns_t begin, end;      /* NS_MIN: not seen */
 	int64_t result;
+	bool is_over; /* no event will tell more of it */
 };
 
 /* A thread known by TID to run a vCPU before any of its events said so. */
@@ -461,6 +464,7 @@ struct model {
 	ns_t begin;
 	bool begun;
 	const struct stream *stream; /* of the event at hand, for fields by name */
+	const struct clock_model *clock; /* ... of its machine, to L0 */
 
 	struct machine_state **machines; /* [0 .. topo->nr_machines) as in the topology */
 	uint32_t nr_machines, machines_room;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/state_lines.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/booted.h"
 #include "model/cgroup.h"
 #include "model/machine.h"
 #include "model/namespace.h"
 #include "model/thread.h"
 #include "source/state_line.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #define LEVELS_MAX 33 /* of PID namespaces, see namespace.c */
 
@@ -295,6 +296,9 @@ void state_line_feed(struct machine_state *mc, const struct event *e)
 		break;
 	case STATE_STAT:
 		on_stat(mc, &l);
+		break;
+	case STATE_BOOTED:
+		booted_line(mc, &l);
 		break;
 	case STATE_END:
 		on_end(mc, &l);

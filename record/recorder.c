@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/recorder.h"
 #include "base/now.h"
+#include "record/booted.h"
 #include "record/module.h"
+#include "record/tracer.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -108,6 +110,33 @@ static void note_clocks(struct recorder *r)
 	pthread_mutex_unlock(&r->state_lock);
 }
 
+/* What this kernel recorded of its own boot, for who asks about boots. */
+static void note_boot(struct recorder *r)
+{
+	struct state_block block = {
+		.fd = r->tracer->marker,
+		.cause = "boot",
+		.tsc_khz = r->tracer->tsc_khz,
+	};
+	struct error err = {0};
+	int ret;
+
+	if (!(r->options.purpose & RECORD_BOOT) || !booted_was_told_to())
+		return;
+	if (strcmp(r->tracer->clock, "x86-tsc")) {
+		tracer_notice(&r->options,
+			      "what this kernel recorded of its boot is left out: that has the "
+			      "clock x86-tsc, this recording %s",
+			      r->tracer->clock);
+		return;
+	}
+	pthread_mutex_lock(&r->state_lock);
+	ret = state_write(&block, &err);
+	pthread_mutex_unlock(&r->state_lock);
+	if (ret)
+		tracer_notice(&r->options, "%s", err.text);
+}
+
 /* False when the watcher is to end. */
 static bool wait_a_period(struct recorder *r)
 {
@@ -209,6 +238,8 @@ static int start(struct recorder *r, struct sink *sink, struct error *err)
 		ret = r->tracer->ops->named(r->tracer, err);
 	if (ret)
 		r->tracer->ops->close(r->tracer, NULL);
+	else
+		note_boot(r);
 	return ret;
 }
 

@@ -34,26 +34,6 @@ struct queue {
 	struct worker workers[NR_WORKERS];
 };
 
-static void see_nothing(unsigned row, const struct sonde_pixels *runs, unsigned nr, void *data)
-{
-	(void)row;
-	(void)runs;
-	(void)nr;
-	(void)data;
-}
-
-/* While a browser starts, the parts of the file that its page asks for first are read and unpacked:
- * of the first run, the whole. */
-static void warm_up(struct sonde_run *run)
-{
-	uint32_t attrs[FIRST_ATTRS];
-	unsigned nr = first_attrs(run, attrs);
-
-	if (nr)
-		sonde_pixels(run, attrs, nr, sonde_run_begin(run), sonde_run_end(run), FIRST_PIXELS,
-			     see_nothing, NULL);
-}
-
 static void answer(struct job *job, const struct readers *readers)
 {
 	int64_t begin = now_ns(CLOCK_MONOTONIC), cpu = now_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -70,13 +50,22 @@ static void *work(void *data)
 {
 	struct worker *w = data;
 	struct queue *q = w->queue;
+	bool draws = w->line == &q->lines[LINE_QUICK];
+	struct ahead ahead = {0};
 
-	if (w->line == &q->lines[LINE_QUICK])
-		warm_up(w->readers.runs[0]);
+	/* While a browser starts. */
+	if (draws)
+		first_read(w->readers.runs[0]);
 	pthread_mutex_lock(&q->lock);
 	while (!q->ending) {
 		struct job *job = w->line->first;
 
+		if (!job && draws) {
+			pthread_mutex_unlock(&q->lock);
+			draws = ahead_step(&ahead, w->readers.runs[0]);
+			pthread_mutex_lock(&q->lock);
+			continue;
+		}
 		if (!job) {
 			pthread_cond_wait(&w->line->more, &q->lock);
 			continue;

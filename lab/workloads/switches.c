@@ -76,14 +76,6 @@ static uint64_t play(const struct side *s, uint64_t rounds)
 	return tsc_now() - begin;
 }
 
-static void print(const char *name, const uint64_t *value, uint64_t nr)
-{
-	printf(",\"%s\":[", name);
-	for (uint64_t i = 0; i < nr; i++)
-		printf("%s%" PRIu64, i ? "," : "", value[i]);
-	printf("]");
-}
-
 int main(int argc, char **argv)
 {
 	uint64_t rounds = 1000, repeat = 5, cpu = 0, preempt = 1;
@@ -123,9 +115,10 @@ int main(int argc, char **argv)
 		tsc[i] = play(&sides[0], rounds);
 		taken[i] = preempted() - before;
 	}
-	printf("{\"rounds\":%" PRIu64, rounds);
-	print("tsc", tsc, repeat);
-	print("preempted", taken, repeat);
+	printf("{\"rounds\":%" PRIu64 ",", rounds);
+	print_numbers("tsc", tsc, repeat);
+	printf(",");
+	print_numbers("preempted", taken, repeat);
 	printf("}\n");
 	pthread_join(second, NULL);
 	free(tsc);

@@ -202,7 +202,7 @@ def machines_without_end(place):
 def machines_that_come_late(place):
     """While recording goes on only guests' memory may come, where it was asked for, and nothing else of it."""
     def memory(agent, content=1):
-        return agent.identity(name="vm") + number(12, content)
+        return agent.identity(name="vm") + number(13, content)
 
     late = {
         "announced machine 1": lambda agent: frame(STARTED) + frame(MACHINE, agent.identity(name="vm"), machine=1),
@@ -214,9 +214,9 @@ def machines_that_come_late(place):
             frame(MACHINE, memory(agent) + number(8, n - 1), machine=n) for n in range(1, 9)),
         "part 0 of kind 1": lambda agent: frame(STARTED) + frame(MACHINE, memory(agent), machine=1) + frame(
             PART, b"data", CPU, machine=1),
-        "part 1 of kind 5": lambda agent: frame(STARTED) + frame(MACHINE, memory(agent), machine=1) + frame(
+        "part 1 of kind 4": lambda agent: frame(STARTED) + frame(MACHINE, memory(agent), machine=1) + frame(
             PART, b"data", BLOCKS, machine=1, number=1),
-        "part 0 of kind 4": lambda agent: frame(STARTED) + frame(PART, b"data", CALLS),
+        "part 0 of kind 5": lambda agent: frame(STARTED) + frame(PART, b"data", CALLS),
         "DONE for machine 1": lambda agent: frame(STARTED) + frame(MACHINE, memory(agent), machine=1) + frame(
             DONE, number(7, 1), machine=1) * 2,
     }

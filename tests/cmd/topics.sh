@@ -129,6 +129,12 @@ for number in {s["request"] for s in j["io_step"]}:
 for leg in j["io_leg"]:
     assert leg["unknown"] <= 0 or leg["count"] == 0 or leg["median"] <= leg["p99"] <= leg["longest"]
 END
+run 0 "$sonde" report "$history" -s io -s io_histogram --format json
+json '{(r["vm"], r["device"], r["kind"]): r["count"] for r in j["io"]} == {
+	k: sum(r["count"] for r in j["io_histogram"] if (r["vm"], r["device"], r["kind"]) == k)
+	for k in {(r["vm"], r["device"], r["kind"]) for r in j["io_histogram"]}}'
+run 0 "$sonde" report io "$history" --svg -
+grep -q "vm-a virtio3 254:48 write" "$scratch/out" || fail "no distribution of requests"
 # The host's trace alone: the guest's legs are unknown, and it says what shows them.
 "$sonde" analyze -q samples/lttng/host0 -o "$scratch/alone.sonde"
 run 0 "$sonde" report io "$scratch/alone.sonde"
