@@ -142,6 +142,14 @@ static int64_t scaled(const struct pair *p, double value)
 	return llround(v);
 }
 
+/* Few and scattered values leave limits beyond what a share can change. */
+static int64_t limit(const struct pair *p, double value)
+{
+	if (p->measure->is_share)
+		value = value < -1 ? -1 : value > 1 ? 1 : value;
+	return scaled(p, value);
+}
+
 static const char *unit_of(const struct comparison *c, const struct measure *m)
 {
 	if (m->is_share)
@@ -172,8 +180,8 @@ static void add_rows(struct sonde_facts *out, const struct comparison *c)
 				       cell_int(scaled(p, p->before.mean)),
 				       cell_int(scaled(p, p->after.mean)),
 				       cell_int(change),
-				       cell_int(scaled(p, p->d.low)),
-				       cell_int(scaled(p, p->d.high)),
+				       cell_int(limit(p, p->d.low)),
+				       cell_int(limit(p, p->d.high)),
 				       cell_int(p->told ? llround(c->p[told] * 1e6) : -1),
 				       cell_int(change < 0 ? -change : change),
 				       cell_int(p->known[0]),

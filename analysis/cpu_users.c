@@ -12,127 +12,44 @@ struct piece {
 	int cpu;
 	int64_t row; /* of that CPU, -1 unknown */
 	ns_t from, to;
-	bool (*each)(const struct cpu_user *user, void *data); /* NULL: sums are asked for */
+	bool (*each)(const struct cpu_run *run, void *data);
 	void *data;
 	bool *stop;
-	struct sums *sums;
 	int ret;
 };
 
-/* What is summed up of a piece of a physical CPU's time. */
-struct sums {
-	struct cpu_users *users;
-	unsigned nr; /* culprits met on the CPU at hand */
-	uint32_t last_who;
-	ns_t last_end;
-	bool (*each)(const struct cpu_use *use, void *data);
-	void *data;
-};
-
-static void clip(const struct piece *piece, const struct sonde_interval *i, ns_t *from, ns_t *to)
+static void tell(const struct piece *piece, const struct cpu_run *run)
 {
-	*from = i->begin > piece->from ? i->begin : piece->from;
-	*to = i->end < piece->to ? i->end : piece->to;
-}
-
-static inline void sum_up(struct sums *s, uint32_t value, ns_t from, ns_t to)
-{
-	const struct culprits *culprits = s->users->culprits;
-	uint32_t number = culprit_number(culprits, value), who = culprits->who[number];
-	struct cpu_use *use = &s->users->uses[number];
-	ns_t length = to - from;
-
-	if (!use->time_ns) {
-		s->users->met[s->nr++] = number;
-		use->count = 0;
-		use->longest_ns = 0;
-	}
-	use->count += s->last_who != who || s->last_end != from;
-	use->time_ns += length;
-	if (length > use->longest_ns) {
-		use->longest_ns = length;
-		use->longest_at = from;
-	}
-	s->last_who = who;
-	s->last_end = to;
-}
-
-/* The part [begin, end) of a list, of which only the first and the last may stick out; returns how
- * far it reaches. */
-static ns_t sum_list(struct sums *s, const struct sonde_interval *list, unsigned nr, ns_t begin,
-		     ns_t end)
-{
-	ns_t from = list[0].begin > begin ? list[0].begin : begin;
-
-	for (unsigned i = 0; i < nr; i++) {
-		if (list[i].end >= end) {
-			if (end > from)
-				sum_up(s, list[i].value, from, end);
-			return end;
-		}
-		sum_up(s, list[i].value, from, list[i].end);
-		from = list[i].end;
-	}
-	return from;
-}
-
-/* All sums of the CPU @on; they begin anew. */
-static bool tell_sums(struct sums *s, int64_t on, bool more)
-{
-	for (unsigned i = 0; i < s->nr; i++) {
-		struct cpu_use *use = &s->users->uses[s->users->met[i]];
-
-		use->on = on;
-		more = more && s->each(use, s->data);
-		use->time_ns = 0;
-	}
-	s->nr = 0;
-	return more;
-}
-
-static bool tell(const struct piece *piece, int64_t on, int64_t context, ns_t from, ns_t to)
-{
-	const struct cpu_user user = {on, context, from, to};
-
-	if (to > from && !*piece->stop)
-		*piece->stop = !piece->each(&user, piece->data);
-	return !*piece->stop;
+	*piece->stop = *piece->stop || !piece->each(run, piece->data);
 }
 
 static bool tell_unknown(const struct piece *piece, ns_t from, ns_t to)
 {
-	if (piece->each)
-		return tell(piece, -1, -1, from, to);
-	if (to > from)
-		sum_up(piece->sums, 0, from, to);
-	*piece->stop = !tell_sums(piece->sums, -1, !*piece->stop);
+	const struct sonde_interval nothing = {from, to, 0};
+
+	if (from < to)
+		tell(piece, &(struct cpu_run){-1, &nothing, 1, from, to, true});
 	return !*piece->stop;
 }
 
-static bool tell_context(const struct sonde_interval *i, void *data)
+static int tell_physical(struct piece *piece, attr_t runs)
 {
-	const struct piece *piece = data;
-	ns_t from, to;
-
-	clip(piece, i, &from, &to);
-	return tell(piece, piece->row, (int64_t)i->value - 1, from, to);
-}
-
-static int sum_contexts(struct piece *piece, attr_t runs)
-{
-	ns_t t = piece->from;
+	struct cpu_run run = {.on = piece->row, .from = piece->from};
 	int ret = 0;
 
-	while (t < piece->to && !ret) {
-		const struct sonde_interval *list;
-		unsigned nr = 0;
-
-		ret = strip_from(&piece->users->strips, runs, t, &list, &nr);
-		if (!ret)
-			t = sum_list(piece->sums, list, nr, piece->from, piece->to);
+	while (run.from < piece->to && !ret && !*piece->stop) {
+		ret = strip_list(&piece->users->strips, runs, run.from, piece->to, &run.list,
+				 &run.nr);
+		if (ret)
+			return ret;
+		run.to = run.list[run.nr - 1].end;
+		run.is_last = run.to >= piece->to;
+		if (run.is_last)
+			run.to = piece->to;
+		tell(piece, &run);
+		run.from = run.to;
 	}
-	*piece->stop = !tell_sums(piece->sums, piece->row, !ret && !*piece->stop);
-	return ret;
+	return 0;
 }
 
 static int follow(struct piece *piece);
@@ -150,7 +67,8 @@ static bool step_out(const struct sonde_interval *i, void *data)
 	struct cpu_users *u = piece->users;
 	struct piece outer = *piece;
 
-	clip(piece, i, &outer.from, &outer.to);
+	outer.from = i->begin > piece->from ? i->begin : piece->from;
+	outer.to = i->end < piece->to ? i->end : piece->to;
 	outer.machine = parent_of(u, piece->machine);
 	outer.cpu = i->value ? (int)i->value - 1 : cpu_users_parent_cpu(u, piece->row, outer.from);
 	if (outer.cpu < 0)
@@ -163,22 +81,21 @@ static int follow(struct piece *piece)
 {
 	struct sonde_run *run = piece->users->run;
 	int64_t row = piece->row = sonde_find_cpu(run, piece->machine, piece->cpu);
-	bool physical = piece->machine == 0;
 	int ret;
 
 	if (row < 0) {
 		tell_unknown(piece, piece->from, piece->to);
 		return 0;
 	}
-	if (physical && !piece->each)
-		return sum_contexts(piece, run->cpu_attrs[row][CPU_RUNS]);
-	ret = strip_walk(&piece->users->strips, run->cpu_attrs[row][physical ? CPU_RUNS : CPU_ON],
-			 piece->from, piece->to, physical ? tell_context : step_out, piece);
+	if (piece->machine == 0)
+		return tell_physical(piece, run->cpu_attrs[row][CPU_RUNS]);
+	ret = strip_walk(&piece->users->strips, run->cpu_attrs[row][CPU_ON], piece->from, piece->to,
+			 step_out, piece);
 	return ret ? ret : piece->ret;
 }
 
-int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
-		   bool (*each)(const struct cpu_user *user, void *data), void *data)
+int cpu_users_runs(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
+		   bool (*each)(const struct cpu_run *run, void *data), void *data)
 {
 	bool stop = false;
 	struct piece piece = {.users = u,
@@ -190,26 +107,115 @@ int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from,
 			      .data = data,
 			      .stop = &stop};
 
-	return follow(&piece);
+	if (number >= 0)
+		return follow(&piece);
+	tell_unknown(&piece, from, to);
+	return 0;
+}
+
+/* ---- one by one ---------------------------------------------------------------------------- */
+
+struct walk {
+	bool (*each)(const struct cpu_user *user, void *data);
+	void *data;
+};
+
+static bool walk_run(const struct cpu_run *run, void *data)
+{
+	const struct walk *w = data;
+	struct cpu_user user = {.on = run->on, .to = run->from};
+
+	for (unsigned i = 0; i < run->nr; i++) {
+		user.context = (int64_t)run->list[i].value - 1;
+		user.from = user.to;
+		user.to = i + 1 < run->nr ? run->list[i].end : run->to;
+		if (!w->each(&user, w->data))
+			return false;
+	}
+	return true;
+}
+
+int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
+		   bool (*each)(const struct cpu_user *user, void *data), void *data)
+{
+	struct walk w = {each, data};
+
+	return cpu_users_runs(u, machine, number, from, to, walk_run, &w);
+}
+
+/* ---- summed up ----------------------------------------------------------------------------- */
+
+struct sums {
+	struct cpu_users *users;
+	unsigned nr; /* culprits met on the CPU at hand */
+	uint32_t last_who;
+	ns_t last_end;
+	bool (*each)(const struct cpu_use *use, void *data);
+	void *data;
+};
+
+/* All sums of the CPU @on; they begin anew. */
+static bool tell_sums(struct sums *s, int64_t on)
+{
+	bool more = true;
+
+	for (unsigned i = 0; i < s->nr; i++) {
+		struct cpu_use *use = &s->users->uses[s->users->met[i]];
+
+		use->on = on;
+		more = more && s->each(use, s->data);
+		use->time_ns = 0;
+	}
+	s->nr = 0;
+	return more;
+}
+
+/* Many threads wait for one CPU at a time, and each has to look at all that it did. */
+static bool sum_run(const struct cpu_run *run, void *data)
+{
+	struct sums *s = data;
+	const struct culprits *culprits = s->users->culprits;
+	struct cpu_use *uses = s->users->uses;
+	uint32_t *met = s->users->met;
+	uint32_t last_who = s->last_end == run->from ? s->last_who : UINT32_MAX;
+	ns_t from = run->from;
+
+	for (unsigned i = 0; i < run->nr; i++) {
+		uint32_t number = culprit_number(culprits, run->list[i].value);
+		uint32_t who = culprits->who[number];
+		struct cpu_use *use = &uses[number];
+		ns_t to = i + 1 < run->nr ? run->list[i].end : run->to;
+		ns_t length = to - from;
+
+		if (!use->time_ns) {
+			met[s->nr++] = number;
+			use->count = 0;
+			use->longest_ns = 0;
+		}
+		use->count += last_who != who;
+		use->time_ns += length;
+		if (length > use->longest_ns) {
+			use->longest_ns = length;
+			use->longest_at = from;
+		}
+		last_who = who;
+		from = to;
+	}
+	s->last_who = last_who;
+	s->last_end = from;
+	return !run->is_last || tell_sums(s, run->on);
 }
 
 int cpu_users_sum(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
 		  bool (*each)(const struct cpu_use *use, void *data), void *data)
 {
-	bool stop = false;
-	struct sums sums = {.users = u, .last_who = UINT32_MAX, .each = each, .data = data};
-	struct piece piece = {.users = u,
-			      .machine = machine,
-			      .cpu = number,
-			      .from = from,
-			      .to = to,
-			      .stop = &stop,
-			      .sums = &sums};
+	struct sums s = {.users = u, .last_who = UINT32_MAX, .each = each, .data = data};
+	int ret = cpu_users_runs(u, machine, number, from, to, sum_run, &s);
 
-	if (number >= 0)
-		return follow(&piece);
-	tell_unknown(&piece, from, to);
-	return 0;
+	s.each = NULL;
+	for (unsigned i = 0; i < s.nr; i++) /* reading failed */
+		u->uses[u->met[i]].time_ns = 0;
+	return ret;
 }
 
 /* The attribute that says on which of the parent's CPUs the thread of a vCPU is or was last. */
@@ -235,6 +241,20 @@ int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t)
 	if (vcpu < 0 || strip_at(&u->strips, u->thread_cpus[vcpu], t, &i) || !i.value)
 		return -1;
 	return (int)i.value - 1;
+}
+
+int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end)
+{
+	int ret = 0;
+
+	for (int64_t row = 0; row < sonde_nr_cpus(u->run) && !ret; row++) {
+		struct sonde_cpu cpu;
+
+		sonde_cpu(u->run, row, &cpu);
+		if (cpu_is_physical(&cpu) && u->run->cpu_attrs[row][CPU_RUNS] != ATTR_NONE)
+			ret = strip_hold(&u->strips, u->run->cpu_attrs[row][CPU_RUNS], begin, end);
+	}
+	return ret;
 }
 
 static int make(struct cpu_users *u, struct sonde_run *run)

@@ -30,6 +30,16 @@ struct cpu_user {
 	ns_t from, to;
 };
 
+/* The same, many at a time: intervals of the physical CPU's `runs` that cover [from, to), of which only the
+ * first and the last may stick out. */
+struct cpu_run {
+	int64_t on;			   /* CPU row of the physical CPU, -1 unknown */
+	const struct sonde_interval *list; /* the value is a context's row + 1, 0 unknown */
+	unsigned nr;			   /* at least 1 */
+	ns_t from, to;
+	bool is_last; /* that is all for now that is asked of this CPU */
+};
+
 /* All that one culprit had of a CPU in the time asked for, on one physical CPU. */
 struct cpu_use {
 	int64_t on; /* CPU row of the physical CPU, -1 unknown */
@@ -44,18 +54,25 @@ struct cpu_use {
 int cpu_users_get(struct cpu_users **out, struct sonde_run *run);
 void cpu_users_free(struct cpu_users *u);
 
-/* Who had CPU @number of @machine in [from, to); @each returns false to stop. */
+/* Who had CPU @number of @machine in [from, to); @each returns false to stop.  It must not ask for what ran
+ * on a physical CPU.  Negative @number: the CPU is not known. */
+int cpu_users_runs(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
+		   bool (*each)(const struct cpu_run *run, void *data), void *data);
+
+/* The same, piece by piece. */
 int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
 		   bool (*each)(const struct cpu_user *user, void *data), void *data);
 
 /*
  * The same, summed up: culprits in the order in which each was met first; where the CPU is a vCPU's,
  * separately for each time that it was on one physical CPU.  For who does not ask when each piece
- * was: many threads wait for one CPU at a time, and each has to look at all that it did.  Negative
- * @number: the CPU is not known.
+ * was.
  */
 int cpu_users_sum(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
 		  bool (*each)(const struct cpu_use *use, void *data), void *data);
+
+/* For who will follow all CPUs through a window: reads what physical CPUs ran in it at once.  0, -errno. */
+int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end);
 
 /* The parent's CPU that a vCPU (a CPU row) is on at @t, or was on last; -1 unknown. */
 int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/critpath.h"
+#include "analysis/packets.h"
 #include "analysis/ready_under.h"
+#include "base/grow.h"
 #include "model/context.h"
 
 #include <errno.h>
@@ -12,11 +14,14 @@
 /* Code of a guest other than handlers that may run between its vCPU's return to a CPU and a handler
  * for that to have been what the handler waited for: what was interrupted goes on until then. */
 #define RETURN_NS 50000
+/* Its number in Linux. */
+#define SOFTIRQ_NET_RX 3
 
 struct finder {
 	struct path *path;
 	struct sonde_run *run;
 	struct cpu_users *users;
+	struct packets packets;
 	int ret;
 };
 
@@ -41,16 +46,9 @@ static bool add(struct finder *f, const struct path_step *step)
 
 	if (step->end <= step->begin)
 		return true;
-	if (p->nr == p->room) {
-		size_t room = p->room ? p->room * 2 : 64;
-		struct path_step *grown = reallocarray(p->steps, room, sizeof(*grown));
-
-		if (!grown) {
-			f->ret = -ENOMEM;
-			return false;
-		}
-		p->steps = grown;
-		p->room = room;
+	if (!room_for_one(&p->steps, p->nr, &p->room)) {
+		f->ret = -ENOMEM;
+		return false;
 	}
 	p->steps[p->nr++] = *step;
 	return true;
@@ -333,6 +331,42 @@ static bool follow_outwards(struct walker *w, int64_t context, const struct sond
 	return true;
 }
 
+/* A softirq of its own kernel woke it for a packet that had come meanwhile: who told of that packet, and
+ * then the way of the interrupt to its vCPU, be that one asleep or busy. */
+static bool follow_received(struct walker *w, const struct sonde_context *c, ns_t begin, ns_t end)
+{
+	int64_t vcpu = sonde_find_cpu(w->f->run, c->machine, c->cpu);
+	const struct packet *p;
+	struct sonde_cpu cpu;
+
+	if (c->mode != SONDE_MODE_SOFTIRQ || c->detail != SOFTIRQ_NET_RX || !c->machine ||
+	    w->depth + 2 >= DEPTH_MAX || sonde_cpu(w->f->run, vcpu, &cpu) || cpu.host_thread < 0)
+		return false;
+	p = packets_last(&w->f->packets, true, vcpu, begin, end);
+	if (!p || p->since < begin || p->since >= end)
+		return false;
+	follow(w->f, cpu.host_thread, w->depth + 1, p->since, end);
+	follow(w->f, p->from, w->depth + 2, begin, p->since);
+	return true;
+}
+
+/* A vCPU's thread woke it for a packet: the way goes on with the guest's thread that sent it. */
+static bool follow_sent(struct walker *w, int64_t vcpu_thread, ns_t begin, ns_t end)
+{
+	const struct packet *p = NULL;
+	struct sonde_interval i;
+
+	/* It was taken up when the sleeper ran, after its sleep. */
+	if (w->depth + 2 >= DEPTH_MAX || sonde_at(w->f->run, w->state, end, &i))
+		return false;
+	p = packets_last(&w->f->packets, false, w->thread, end, i.end);
+	if (!p || p->from < 0 || p->since < begin || p->since > end)
+		return false;
+	follow(w->f, vcpu_thread, w->depth + 1, p->since, end);
+	follow(w->f, p->from, w->depth + 2, begin, p->since);
+	return true;
+}
+
 /* It slept in [begin, end), and was woken at its end. */
 static void slept(struct walker *w, ns_t begin, ns_t end)
 {
@@ -347,6 +381,10 @@ static void slept(struct walker *w, ns_t begin, ns_t end)
 	}
 	context = (int64_t)i.value - 1;
 	waker = waking_thread(w, &c);
+	if (follow_received(w, &c, begin, end))
+		return;
+	if (waker >= 0 && follow_sent(w, waker, begin, end))
+		return;
 	if (waker >= 0)
 		follow(w->f, waker, w->depth + 1, begin, end);
 	else if (!follow_outwards(w, context, &c, begin, end))
@@ -452,10 +490,13 @@ int path_find(struct path *p, struct sonde_run *run, int64_t thread, ns_t begin,
 	int ret = cpu_users_get(&f.users, run);
 
 	*p = (struct path){0};
+	if (!ret)
+		ret = packets_read(&f.packets, run);
 	if (!ret) {
 		follow(&f, thread, 0, begin, end);
 		ret = f.ret;
 	}
+	packets_release(&f.packets);
 	settle(p);
 	if (!ret)
 		return 0;

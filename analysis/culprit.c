@@ -83,7 +83,7 @@ static bool make_all(struct culprits *all, struct sonde_run *run)
 	all->nr_contexts = sonde_nr_contexts(run);
 	all->numbers = calloc((size_t)all->nr_contexts + 1, sizeof(*all->numbers));
 	all->modes = calloc((size_t)all->nr_contexts + 1, sizeof(*all->modes));
-	made = all->numbers && all->modes && number_contexts(all, run, &keys) &&
+	made = all->numbers && all->modes && run_contexts(run) && number_contexts(all, run, &keys) &&
 	       list_culprits(all, &keys, &whos);
 	keyed_release(&keys);
 	keyed_release(&whos);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* What was found for the last exit of its kind, by a hash of that: most need no search. */
-#define RECENT_SLOTS 64
+#define RECENT_SLOTS 256
 
 struct recent {
 	int64_t vcpu, from, reason, isa, thread; /* vcpu -1: none yet */
@@ -20,7 +20,8 @@ struct pass {
 	struct recent recent[RECENT_SLOTS];
 	struct sonde_run *run;
 	struct strips strips;
-	unsigned *machines; /* owned, per CPU row */
+	unsigned *machines;	      /* owned, per CPU row */
+	struct sonde_interval *tasks; /* owned, the same: of its `task`, asked for last */
 	/* Nested exits of the vCPU at hand. */
 	int64_t vcpu, inner; /* the nested machine that ran last; -1 none */
 	ns_t since;	     /* when it exited last */
@@ -32,11 +33,12 @@ struct pass {
 /* Who ran in the guest: its kernel's current thread at the exit, when it has a trace. */
 static int64_t guest_thread(struct pass *p, const struct exit_interval *e)
 {
-	struct sonde_interval task;
+	struct sonde_interval *task = &p->tasks[e->from];
 
-	if (strip_at(&p->strips, p->run->cpu_attrs[e->from][CPU_TASK], e->begin, &task))
+	if ((e->begin < task->begin || e->begin >= task->end) &&
+	    strip_at(&p->strips, p->run->cpu_attrs[e->from][CPU_TASK], e->begin, task))
 		return -1;
-	return (int64_t)task.value - 1;
+	return (int64_t)task->value - 1;
 }
 
 static bool is_recent(const struct recent *r, const struct exit_interval *e, int64_t thread)
@@ -48,8 +50,9 @@ static bool is_recent(const struct recent *r, const struct exit_interval *e, int
 /* Numbers of the two sums that the exit is part of; NULL: no memory. */
 static const struct recent *find_sums(struct pass *p, const struct exit_interval *e)
 {
-	struct recent *r = &p->recent[(uint64_t)(e->reason * 7 + e->from) % RECENT_SLOTS];
 	int64_t thread = guest_thread(p, e);
+	struct recent *r = &p->recent[(uint64_t)(e->reason * 7 + e->from + thread * 31) %
+				      RECENT_SLOTS];
 	int64_t reason, cause;
 
 	if (is_recent(r, e, thread))
@@ -123,8 +126,37 @@ static void add_nested(struct pass *p, const struct exit_interval *e)
 	p->inner = -1;
 }
 
-static void keep_exit(struct exit_sums *s, const struct exit_interval *e)
+/* Puts @length into the heap, in the place of the shortest when it is full. */
+static void add_length(struct exit_sums *s, ns_t length)
 {
+	ns_t *heap = s->longest;
+	unsigned i = 0;
+
+	if (s->nr_longest < EXITS_LONGEST) {
+		for (i = s->nr_longest++; i && heap[(i - 1) / 2] > length; i = (i - 1) / 2)
+			heap[i] = heap[(i - 1) / 2];
+		heap[i] = length;
+		return;
+	}
+	for (unsigned child = 1; child < EXITS_LONGEST; child = 2 * i + 1) {
+		child += child + 1 < EXITS_LONGEST && heap[child + 1] < heap[child];
+		if (length <= heap[child])
+			break;
+		heap[i] = heap[child];
+		i = child;
+	}
+	heap[i] = length;
+}
+
+static void keep_exit(struct exit_sums *s, const struct sonde_run *run,
+		      const struct exit_interval *e)
+{
+	ns_t length = e->end - e->begin;
+
+	if ((s->nr_longest == EXITS_LONGEST && length <= s->longest[0]) ||
+	    exit_is_halt(run, e->isa, e->reason))
+		return;
+	add_length(s, length);
 	if (s->all_kept && s->nr == s->room) {
 		size_t room = s->room ? s->room * 2 : 1024;
 		struct exit_interval *grown =
@@ -149,7 +181,7 @@ static bool add_exit(const struct exit_interval *e, void *data)
 		return false;
 	add_cause(keyed_sum_at(&p->sums->causes, r->cause_at), e);
 	add_nested(p, e);
-	keep_exit(p->sums, e);
+	keep_exit(p->sums, p->run, e);
 	return true;
 }
 
@@ -177,13 +209,15 @@ static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 	s->causes.sum_bytes = sizeof(struct exit_cause);
 	s->nests = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*s->nests));
 	p.machines = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.machines));
-	p.no_memory = !s->nests || !p.machines;
+	p.tasks = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.tasks));
+	p.no_memory = !s->nests || !p.machines || !p.tasks;
 	if (!p.no_memory)
 		read_machines(&p);
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !p.no_memory && !ret; vcpu++)
 		ret = exits_scan(run, vcpu, s->begin, s->end, add_exit, &p);
 	strips_release(&p.strips);
 	free(p.machines);
+	free(p.tasks);
 	if (p.no_memory)
 		return fail(err, -ENOMEM, "out of memory");
 	return ret ? fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret)) : 0;
@@ -215,8 +249,8 @@ int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begi
 	return 0;
 }
 
-int exit_sums_each(const struct exit_sums *s, struct sonde_run *run,
-		   bool (*each)(const struct exit_interval *e, void *data), void *data)
+int exit_sums_longest(const struct exit_sums *s, struct sonde_run *run,
+		      bool (*each)(const struct exit_interval *e, void *data), void *data)
 {
 	int ret = 0;
 

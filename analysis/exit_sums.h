@@ -9,10 +9,11 @@
 
 /*
  * All that is summed up of exits, from one pass over them: several facts ask for the same window
- * one after the other, so the run keeps the sums of the last window that was asked for, and the exits
- * themselves when they are not many (64 bytes each).
+ * one after the other, so the run keeps the sums of the last window that was asked for, and the longest
+ * exits.
  */
-#define EXITS_KEPT (1u << 18)
+#define EXITS_LONGEST 1000
+#define EXITS_KEPT (1u << 18) /* 64 bytes each */
 
 enum reason_key { REASON_VM, REASON_FROM, REASON_NR, REASON_ISA, REASON_NR_CELLS };
 
@@ -48,16 +49,21 @@ struct exit_sums {
 	struct keyed reasons;	 /* struct exit_reason */
 	struct keyed causes;	 /* struct exit_cause */
 	struct exit_nest *nests; /* owned, per machine: as the inner one */
-	struct exit_interval *list; /* owned: all of them, unless they are more than EXITS_KEPT */
+	/* Owned: all exits before which there were less than EXITS_LONGEST that took as long and were no
+	 * halts. */
+	struct exit_interval *list;
 	size_t nr, room;
-	bool all_kept;
+	bool all_kept;		     /* they were not more than EXITS_KEPT */
+	ns_t longest[EXITS_LONGEST]; /* so long were these, the shortest first: a heap */
+	unsigned nr_longest;
 };
 
 /* The run's own: it is there until the next question. */
 int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
 		  struct error *err);
-/* As exits_scan(), of all vCPUs of the window. */
-int exit_sums_each(const struct exit_sums *s, struct sonde_run *run,
+/* Calls @each for the exits that may be among the EXITS_LONGEST longest that are no halts, in the order
+ * of vCPUs and times; others may be told, too.  False stops. */
+int exit_sums_longest(const struct exit_sums *s, struct sonde_run *run,
 		   bool (*each)(const struct exit_interval *e, void *data), void *data);
 void exit_sums_free(struct exit_sums *s);
 

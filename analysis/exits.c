@@ -93,3 +93,8 @@ const char *exit_name(const struct sonde_run *run, int64_t isa, int64_t reason)
 
 	return name ? name : "";
 }
+
+bool exit_is_halt(const struct sonde_run *run, int64_t isa, int64_t reason)
+{
+	return !strcmp(exit_name(run, isa, reason), "HLT");
+}

@@ -36,6 +36,7 @@ int exits_scan(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
 
 /* Its name, "" when it has none. */
 const char *exit_name(const struct sonde_run *run, int64_t isa, int64_t reason);
+bool exit_is_halt(const struct sonde_run *run, int64_t isa, int64_t reason);
 /* Why the VMM's user space was called: "IO", "MMIO" ... */
 const char *user_exit_name(int64_t reason);
 

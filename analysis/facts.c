@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* qsort_r */
 #include "analysis/facts.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/grow.h"
 
 #define ANALYSES(X)                                                                                \
 	X(why)                                                                                     \
@@ -42,6 +43,7 @@
 	X(io)                                                                                      \
 	X(io_leg)                                                                                  \
 	X(io_list)                                                                                 \
+	X(io_histogram)                                                                            \
 	X(io_step)                                                                                 \
 	X(clock)                                                                                   \
 	X(loss)                                                                                    \
@@ -79,36 +81,11 @@ void facts_add(struct sonde_facts *f, const union sonde_cell *cells)
 {
 	unsigned nr = f->analysis->nr_columns;
 
-	if (f->nr_rows == f->room) {
-		size_t room = f->room ? f->room * 2 : 64;
-		union sonde_cell *grown = reallocarray(f->cells, room * nr, sizeof(*grown));
-
-		if (!grown) {
-			f->no_memory = true;
-			return;
-		}
-		f->cells = grown;
-		f->room = room;
+	if (f->nr_rows == f->room && !grow_array(&f->cells, &f->room, nr * sizeof(*f->cells))) {
+		f->no_memory = true;
+		return;
 	}
 	memcpy(f->cells + f->nr_rows++ * nr, cells, nr * sizeof(*cells));
-}
-
-static int by_column(const void *a, const void *b, void *data)
-{
-	unsigned column = *(const unsigned *)data;
-	int64_t x = ((const union sonde_cell *)a)[column].i;
-	int64_t y = ((const union sonde_cell *)b)[column].i;
-
-	return x == y ? 0 : x > y ? -1 : 1;
-}
-
-void facts_sort(struct sonde_facts *f, const char *name)
-{
-	unsigned column = (unsigned)sonde_facts_column(f, name);
-
-	if (f->nr_rows)
-		qsort_r(f->cells, f->nr_rows, f->analysis->nr_columns * sizeof(*f->cells),
-			by_column, &column);
 }
 
 int64_t share_ppm(ns_t part, ns_t whole)

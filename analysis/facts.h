@@ -103,6 +103,7 @@ extern const struct analysis wakeup_histogram_analysis;
 extern const struct analysis io_analysis;
 extern const struct analysis io_leg_analysis;
 extern const struct analysis io_list_analysis;
+extern const struct analysis io_histogram_analysis;
 extern const struct analysis io_step_analysis;
 extern const struct analysis clock_analysis;
 extern const struct analysis loss_analysis;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/hypervisor.h"
 #include "analysis/cpu_users.h"
+#include "base/grow.h"
 #include "base/map.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ struct scan {
 	ns_t begin, end;
 	int64_t nr_contexts, nr_machines, nr_cpus;
 	/* Looked at for every interval: the run's tables, read once. */
-	struct sonde_context *contexts; /* owned */
+	const struct sonde_context *contexts;
 	struct sonde_cpu *cpus;		/* owned */
 	struct lineage *machines;	/* owned */
 	struct hypervisor_exits *list;	/* owned */
@@ -46,15 +47,8 @@ static size_t exits_find(struct scan *s, const struct sonde_context *c, int64_t 
 
 	if (at)
 		return *at;
-	if (s->nr == s->room) {
-		size_t room = s->room ? s->room * 2 : 64;
-		struct hypervisor_exits *grown = reallocarray(s->list, room, sizeof(*grown));
-
-		if (!grown)
-			return SIZE_MAX;
-		s->list = grown;
-		s->room = room;
-	}
+	if (!room_for_one(&s->list, s->nr, &s->room))
+		return SIZE_MAX;
 	if (map_put(&s->by_key, key, (uint32_t)s->nr))
 		return SIZE_MAX;
 	s->list[s->nr] = (struct hypervisor_exits){
@@ -117,36 +111,48 @@ static void hypervisor_interval(struct scan *s, const struct sonde_context *c, n
 	s->served[level] = c->serves;
 }
 
-static bool scan_interval(const struct sonde_interval *i, void *data)
+static void scan_interval(struct scan *s, uint32_t value, ns_t length)
 {
-	struct scan *s = data;
 	const struct sonde_context *c;
-	ns_t from = i->begin < s->begin ? s->begin : i->begin;
-	ns_t to = i->end > s->end ? s->end : i->end;
 
-	if (!i->value || i->value > s->nr_contexts)
-		return true;
-	c = &s->contexts[i->value - 1];
+	if (!value || value > s->nr_contexts)
+		return;
+	c = &s->contexts[value - 1];
 	if (c->machine >= s->nr_machines)
-		return true;
+		return;
 	code_runs(s, c);
 	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < s->nr_cpus)
-		hypervisor_interval(s, c, to - from);
+		hypervisor_interval(s, c, length);
+}
+
+static bool scan_list(const struct cpu_run *run, void *data)
+{
+	struct scan *s = data;
+	ns_t from = run->from;
+
+	for (unsigned i = 0; i < run->nr && !s->no_memory; i++) {
+		ns_t to = i + 1 < run->nr ? run->list[i].end : run->to;
+
+		scan_interval(s, run->list[i].value, to - from);
+		from = to;
+	}
 	return !s->no_memory;
 }
 
 static int scan_run(struct scan *s, struct error *err)
 {
+	int held = cpu_users_hold(s->users, s->begin, s->end);
+
 	for (int64_t row = 0; row < sonde_nr_cpus(s->run); row++) {
 		struct sonde_cpu cpu;
-		int ret;
+		int ret = held;
 
 		sonde_cpu(s->run, row, &cpu);
 		if (!cpu_is_physical(&cpu))
 			continue;
 		memset(s->served, -1, sizeof(s->served));
-		ret = strip_walk(&s->users->strips, s->run->cpu_attrs[row][CPU_RUNS], s->begin,
-				 s->end, scan_interval, s);
+		if (!ret)
+			ret = cpu_users_runs(s->users, 0, cpu.number, s->begin, s->end, scan_list, s);
 		if (ret)
 			return fail(err, ret, "cannot read what ran on CPU %d: %s", cpu.number,
 				    strerror(-ret));
@@ -176,18 +182,15 @@ static void find_lineage(struct scan *s, int64_t machine)
 
 static bool read_tables(struct scan *s)
 {
-	size_t nr_contexts = (size_t)s->nr_contexts;
 	size_t nr_machines = (size_t)s->nr_machines;
 	size_t nr_cpus = (size_t)s->nr_cpus;
 
 	s->open = calloc(nr_cpus + 1, sizeof(*s->open));
-	s->contexts = calloc(nr_contexts + 1, sizeof(*s->contexts));
+	s->contexts = run_contexts(s->run);
 	s->cpus = calloc(nr_cpus + 1, sizeof(*s->cpus));
 	s->machines = calloc(nr_machines + 1, sizeof(*s->machines));
 	if (!s->open || !s->contexts || !s->cpus || !s->machines)
 		return false;
-	for (size_t i = 0; i < nr_contexts; i++)
-		sonde_context(s->run, (int64_t)i, &s->contexts[i]);
 	for (size_t i = 0; i < nr_machines; i++)
 		find_lineage(s, (int64_t)i);
 	for (size_t i = 0; i < nr_cpus; i++) {
@@ -202,7 +205,6 @@ static void scan_release(struct scan *s)
 {
 	free(s->list);
 	free(s->open);
-	free(s->contexts);
 	free(s->cpus);
 	free(s->machines);
 	map_release(&s->by_key);

@@ -37,7 +37,8 @@ static int64_t leg_cell(const struct io_request *r, enum io_leg leg)
 	 "the VM's own events do not tell its number"}
 #define KIND_COLUMN                                                                                \
 	{"kind", "KIND", SONDE_COL_STRING,                                                         \
-	 "read, write, flush, send (a packet, until it is handed to a device of the host), or "    \
+	 "read, write, flush, send (a packet, until it is handed to a device of the host), "        \
+	 "receive (packets, from the interrupt's being sent to its handler), or "                  \
 	 "unknown: only its kick and its interrupt were seen"}
 #define LEG_COLUMNS                                                                                \
 	{"queue", "QUEUE", SONDE_COL_NS, "in its own kernel's scheduler's queue"},                 \
@@ -149,7 +150,7 @@ static bool note_length(struct histogram **h, ns_t *longest_at, ns_t at, ns_t le
 
 static bool sum_request(struct keyed *sums, const struct io_request *r, bool per_kind)
 {
-	int64_t key[] = {r->vm, r->kind == IO_SEND ? -2 : r->dev, per_kind ? (int64_t)r->kind : -1};
+	int64_t key[] = {r->vm, r->kind >= IO_SEND ? -2 : r->dev, per_kind ? (int64_t)r->kind : -1};
 	struct sum *sum = keyed_sum(sums, key);
 
 	if (!sum)
@@ -270,6 +271,58 @@ const struct analysis io_analysis = {
 	 "how many there were per VM, device and kind, and how long they took; the legs are means",
 	 sum_columns, ARRAY_SIZE(sum_columns)},
 	find_sums,
+};
+
+/* ---- how they spread ------------------------------------------------------------------------ */
+
+static void add_powers(struct sonde_facts *out, struct sonde_run *run, const struct sum *sum)
+{
+	uint64_t counts[HISTOGRAM_POWERS];
+	const char *device;
+	char name[96];
+
+	io_device_name(run, &sum->any, name, sizeof(name));
+	device = keep_text(out, name);
+	histogram_powers(sum->lengths, counts);
+	for (unsigned power = 0; power < HISTOGRAM_POWERS; power++) {
+		if (!counts[power])
+			continue;
+		facts_add(out, (union sonde_cell[]){
+				       cell_int(sum->any.vm),
+				       cell_str(device),
+				       cell_str(io_kind_names[sum->any.kind]),
+				       cell_int(power ? (ns_t)1 << power : 0),
+				       cell_int((ns_t)1 << (power + 1)),
+				       cell_int((int64_t)counts[power]),
+			       });
+	}
+}
+
+static int find_spread(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		       struct error *err)
+{
+	struct keyed s;
+	int ret = sums_init(&s, run, begin, end, true, err);
+
+	for (size_t i = 0; i < s.nr && !ret; i++)
+		add_powers(out, run, sum_at(&s, i));
+	sums_release(&s);
+	return ret;
+}
+
+static const struct sonde_column spread_columns[] = {
+	VM_COLUMN,
+	DEVICE_COLUMN,
+	KIND_COLUMN,
+	{"from", "FROM", SONDE_COL_NS, "they took so long or longer"},
+	{"to", "TO", SONDE_COL_NS, "... and less than this"},
+	{"count", "TIMES", SONDE_COL_INT, "how many there were"},
+};
+
+const struct analysis io_histogram_analysis = {
+	{"io_histogram", "How requests spread", "requests by how long they took, in powers of 2",
+	 spread_columns, ARRAY_SIZE(spread_columns)},
+	find_spread,
 };
 
 /* ---- per leg -------------------------------------------------------------------------------- */

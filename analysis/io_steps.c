@@ -66,6 +66,8 @@ static void tell_gap(struct teller *t, ns_t until)
 	if (!*missing && !t->r->covered)
 		missing = "the host's trace of that time";
 	say(&s, "not told apart%s%s", *missing ? "; missing: " : "", missing);
+	if (!*missing && t->r->disputed)
+		say(&s, "; the host's disk worked for it or for another request that was under way");
 	add_step(t, t->at, until, "unknown", -1, -1, &s);
 }
 

@@ -2,6 +2,7 @@
 /* In which parts of its window a run knows what it is asked to compare. */
 #include "analysis/compare.h"
 #include "analysis/usage.h"
+#include "base/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,15 +30,8 @@ static struct known *known_get(struct measures *m, const char *machine, int cpu)
 
 	if (k)
 		return k;
-	if (m->nr_known == m->known_room) {
-		size_t room = m->known_room ? m->known_room * 2 : 16;
-		struct known *grown = reallocarray(m->known, room, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		m->known = grown;
-		m->known_room = room;
-	}
+	if (!room_for_one(&m->known, m->nr_known, &m->known_room))
+		return NULL;
 	name = arena_strdup(&m->arena, machine);
 	if (!name)
 		return NULL;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #define KIND_BEGIN 1
 #define KIND_END 2
 
@@ -16,15 +18,8 @@ struct open_marks {
 
 static int push(struct open_marks *o, const struct sonde_mark *m)
 {
-	if (o->nr == o->room) {
-		size_t room = o->room ? o->room * 2 : 64;
-		struct sonde_mark *grown = reallocarray(o->list, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		o->list = grown;
-		o->room = room;
-	}
+	if (!room_for_one(&o->list, o->nr, &o->room))
+		return -ENOMEM;
 	o->list[o->nr++] = *m;
 	return 0;
 }
@@ -45,15 +40,8 @@ static bool pop(struct open_marks *o, const struct sonde_mark *m, struct sonde_m
 
 static int add(struct mark_pairs *p, const struct sonde_mark *from, const struct sonde_mark *to)
 {
-	if (p->nr == p->room) {
-		size_t room = p->room ? p->room * 2 : 64;
-		struct mark_pair *grown = reallocarray(p->list, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		p->list = grown;
-		p->room = room;
-	}
+	if (!room_for_one(&p->list, p->nr, &p->room))
+		return -ENOMEM;
 	p->list[p->nr++] = (struct mark_pair){*from, *to};
 	return 0;
 }

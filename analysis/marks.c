@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What guests marked: points, and spans from a begin to its end. */
 #include "analysis/facts.h"
+#include "base/grow.h"
 #include "base/map.h"
 
 #include <errno.h>
@@ -42,15 +43,8 @@ static int begin_span(struct spans *s, const struct sonde_mark *m)
 	uint64_t key = key_of(m);
 	const uint32_t *outer = map_get(&s->innermost, key);
 
-	if (s->nr == s->room) {
-		uint32_t room = s->room ? s->room * 2 : 64;
-		struct open_span *grown = reallocarray(s->list, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		s->list = grown;
-		s->room = room;
-	}
+	if (!room_for_one(&s->list, s->nr, &s->room))
+		return -ENOMEM;
 	s->list[s->nr++] = (struct open_span){.mark = *m, .outer = outer ? *outer : 0};
 	return map_put(&s->innermost, key, s->nr);
 }

@@ -87,17 +87,33 @@ struct pair {
 
 struct pairs {
 	struct keyed keys; /* struct pair */
+	struct memo memo;  /* numbers of keys */
 	bool by_victim;	   /* tell a vCPU's guest threads apart */
 	bool no_memory;
 };
 
+static struct pair *find_pair(struct pairs *ps, const struct preemption *p,
+			      const struct cpu_use *use)
+{
+	int64_t victim = ps->by_victim ? p->victim : -1;
+	uint64_t owner = (uint64_t)p->vcpu << 32 ^ (uint64_t)(victim + 1);
+	int64_t found;
+	size_t at;
+
+	if (memo_get(&ps->memo, use->number, owner, &at))
+		return keyed_sum_at(&ps->keys, at);
+	found = keyed_get(&ps->keys, (int64_t[PAIR_NR_CELLS]){p->vcpu, victim, use->by->machine,
+							      use->by->thread, use->by->mode});
+	if (found < 0)
+		return NULL;
+	memo_put(&ps->memo, use->number, owner, (size_t)found);
+	return keyed_sum_at(&ps->keys, (size_t)found);
+}
+
 static bool sum_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
 {
 	struct pairs *ps = data;
-	struct pair *pair = keyed_sum(
-		&ps->keys,
-		(int64_t[PAIR_NR_CELLS]){p->vcpu, ps->by_victim ? p->victim : -1, use->by->machine,
-					 use->by->thread, use->by->mode});
+	struct pair *pair = find_pair(ps, p, use);
 
 	ps->no_memory = !pair;
 	if (!pair)
@@ -136,12 +152,19 @@ static int sum_pairs(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 {
 	struct pairs ps = {.keys = {.nr_cells = PAIR_NR_CELLS, .sum_bytes = sizeof(struct pair)},
 			   .by_victim = by_victim};
-	int ret = preemption_sum(run, begin, end, sum_preemption, &ps, err);
+	const struct culprits *culprits;
+	int ret = culprits_get(&culprits, run);
 
+	if (!ret)
+		ret = memo_init(&ps.memo, culprits->nr);
+	if (ret)
+		return fail(err, ret, "out of memory");
+	ret = preemption_sum(run, begin, end, sum_preemption, &ps, err);
 	out->no_memory = ps.no_memory;
 	for (size_t i = 0; i < ps.keys.nr && !ret; i++)
 		add_pair(out, &ps, i, end - begin);
 	keyed_release(&ps.keys);
+	memo_release(&ps.memo);
 	facts_sort(out, "total");
 	return ret;
 }

@@ -35,7 +35,7 @@ static bool blame_use(const struct cpu_use *use, void *data)
 {
 	struct scan *s = data;
 
-	use_log_add(s->log, &s->p, use);
+	use_log_add(s->log, use);
 	s->stop = !s->each_use(&s->p, use, s->data);
 	return !s->stop;
 }
@@ -57,6 +57,7 @@ static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
 	s->p.victim = -1;
 	if (!strip_at(&s->users->strips, attrs[CPU_TASK], from, &task) && task.value)
 		s->p.victim = (int64_t)task.value - 1;
+	use_log_begin(s->log, &s->p);
 	number = cpu_users_parent_cpu(s->users, s->p.vcpu, from);
 	if (!s->each)
 		s->ret = cpu_users_sum(s->users, s->parent, number, from, to, blame_use, s);
@@ -113,7 +114,7 @@ static int scan_vcpus(struct scan *s, struct error *err)
 		sonde_machine(s->run, cpu.machine, &m);
 		s->parent = (unsigned)m.parent;
 		s->p.vcpu = row;
-		ret = sonde_walk(s->run, state, s->begin, s->end, each_state, s);
+		ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 		if (ret || s->ret)
 			return fail(err, ret ? ret : s->ret, "cannot follow a vCPU's states: %s",
 				    strerror(ret ? -ret : -s->ret));
@@ -125,7 +126,11 @@ static int scan_run(struct scan *s, struct error *err)
 {
 	int ret = cpu_users_get(&s->users, s->run);
 
-	return ret ? fail(err, ret, "out of memory") : scan_vcpus(s, err);
+	if (ret)
+		return fail(err, ret, "out of memory");
+	if (s->each_use)
+		s->log = use_log_new(s->begin, s->end, sizeof(s->p), s->users->culprits);
+	return scan_vcpus(s, err);
 }
 
 int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
@@ -147,7 +152,6 @@ int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end,
 	if (use_log_tell(run->preemptions, begin, end, tell_again, &s))
 		return 0;
 	memset(&s.p, 0, sizeof(s.p)); /* what is between its members, too */
-	s.log = use_log_new(begin, end, sizeof(s.p));
 	ret = scan_run(&s, err);
 	use_log_keep(&run->preemptions, s.log, !ret && !s.stop);
 	return ret;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/ready_under.h"
+#include "base/grow.h"
 #include "model/context.h"
 
 #include <errno.h>
@@ -23,15 +24,8 @@ static int add(struct ready_list *r, int64_t vcpu, ns_t from, ns_t to)
 		r->list[r->nr - 1].to = to;
 		return 0;
 	}
-	if (r->nr == r->room) {
-		size_t room = r->room ? r->room * 2 : 64;
-		struct ready_stretch *grown = reallocarray(r->list, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		r->list = grown;
-		r->room = room;
-	}
+	if (!room_for_one(&r->list, r->nr, &r->room))
+		return -ENOMEM;
 	r->list[r->nr++] = (struct ready_stretch){vcpu, from, to};
 	return 0;
 }

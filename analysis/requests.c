@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const io_kind_names[NR_IO_KINDS] = {"unknown", "read", "write", "flush", "send"};
+const char *const io_kind_names[NR_IO_KINDS] = {"unknown", "read",	"write",
+						       "flush",	  "send",	"receive"};
 const char *const io_leg_names[NR_LEGS] = {"queue", "submit", "wake",	 "vmm",
 					   "disk",  "inject", "deliver", "finish"};
 
@@ -77,6 +78,10 @@ static void divide_work(const struct sonde_run *run, struct io_request *r, int64
 		*disk = LEG_NONE;
 		return;
 	}
+	if (r->disputed) {
+		*disk = r->legs[LEG_VMM] = LEG_UNKNOWN;
+		return;
+	}
 	*disk = between(r->at[IO_DISK_BEGIN], r->at[IO_DISK_END]);
 	if (r->at[IO_DISK_BEGIN] < 0 && r->covered && io_sees(run, host, SEES_REQUESTS))
 		*disk = LEG_NONE;
@@ -119,6 +124,15 @@ static void divide_kick(const struct sonde_run *run, struct io_request *r, int64
 		r->legs[LEG_WAKE] = LEG_NONE;
 }
 
+/* Packets that came: who sent the interrupt had them already, and its handler is its end. */
+static void divide_received(struct io_request *r)
+{
+	for (unsigned i = 0; i < NR_LEGS; i++)
+		r->legs[i] = LEG_NONE;
+	divide_interrupt(r);
+	r->legs[LEG_FINISH] = LEG_NONE;
+}
+
 static void divide(const struct sonde_run *run, struct io_request *r)
 {
 	int64_t host = parent_of(run, r->vm);
@@ -126,7 +140,9 @@ static void divide(const struct sonde_run *run, struct io_request *r)
 	r->legs[LEG_QUEUE] = between(r->at[IO_QUEUED], r->at[IO_ISSUED]);
 	if (r->legs[LEG_QUEUE] == LEG_UNKNOWN && r->at[IO_ISSUED] >= 0)
 		r->legs[LEG_QUEUE] = LEG_NONE;
-	if (host < 0) {
+	if (r->kind == IO_RECEIVE) {
+		divide_received(r);
+	} else if (host < 0) {
 		for (unsigned i = LEG_SUBMIT; i < NR_LEGS; i++)
 			r->legs[i] = LEG_NONE;
 		r->legs[LEG_DISK] = between(r->at[IO_ISSUED], r->at[IO_DONE]);
@@ -166,6 +182,7 @@ bool run_request(const struct sonde_run *run, int64_t row, struct io_request *ou
 		.irq_cpu = run_number(run, t, row, 20),
 		.vector = run_number(run, t, row, 21),
 		.covered = run_number(run, t, row, 22) > 0,
+		.disputed = run_number(run, t, row, 23) > 0,
 	};
 	kind = run_number(run, t, row, 3);
 	out->kind = kind >= 0 && kind < NR_IO_KINDS ? (enum io_kind)kind : IO_UNKNOWN;
@@ -196,7 +213,7 @@ void io_device_name(const struct sonde_run *run, const struct io_request *r, cha
 	const char *irq = run_vector_irq(run, r->irq_cpu, r->vector);
 	int len = (int)strcspn(irq, "-"); /* "virtio0-req.0" */
 
-	if (r->kind == IO_SEND)
+	if (r->kind == IO_SEND || r->kind == IO_RECEIVE)
 		snprintf(out, room, "network");
 	else if (r->dev < 0)
 		snprintf(out, room, "%.*s%sdisk", len, irq, len ? " " : "");

@@ -13,7 +13,7 @@
  * the request's but not told apart.  The legs that are known and what is not divided add up to the
  * request's length.
  */
-enum io_kind { IO_UNKNOWN, IO_READ, IO_WRITE, IO_FLUSH, IO_SEND, NR_IO_KINDS };
+enum io_kind { IO_UNKNOWN, IO_READ, IO_WRITE, IO_FLUSH, IO_SEND, IO_RECEIVE, NR_IO_KINDS };
 
 enum io_leg {
 	LEG_QUEUE,   /* in a scheduler's queue, of its own kernel */
@@ -54,7 +54,8 @@ struct io_request {
 	int64_t worker, sender; /* threads of its parent, -1 */
 	int64_t irq_cpu, vector;
 	ns_t at[NR_IO_TIMES];
-	bool covered; /* by its parent's trace */
+	bool covered;  /* by its parent's trace */
+	bool disputed; /* its parent's disk worked for it or for another one */
 	ns_t begin, end;
 	ns_t legs[NR_LEGS];
 	ns_t undivided;

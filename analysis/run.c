@@ -55,7 +55,8 @@ static const struct {
 			 {"machine",  "cpu",	  "thread",	"kind",	    "dev",   "sector",
 			  "bytes",    "depth",	  "queued",	"issued",   "kicked", "picked",
 			  "disk_begin", "disk_end", "sent",	"injected", "handled", "done",
-			  "worker",   "sender",	  "irq_cpu",	"vector",   "covered"}},
+			  "worker",   "sender",	  "irq_cpu",	"vector",   "covered",
+			  "disputed"}},
 	[RUN_INITCALL] = {"initcall",
 			  {"machine", "thread", "name", "level", "begin", "end", "result"}},
 	[RUN_EXIT] = {"exit", {"reason", "isa", "serves", "user_reason"}},
@@ -216,6 +217,19 @@ static int check_run(const struct sonde_run *run, const char *path, struct error
 	return 0;
 }
 
+static int index_machines(struct sonde_run *run, struct error *err)
+{
+	int64_t nr = run_nr_rows(run, RUN_MACHINE);
+	struct sonde_machine *all = calloc((size_t)nr + 1, sizeof(*all));
+
+	if (!all)
+		return fail(err, -ENOMEM, "out of memory");
+	for (int64_t row = 0; row < nr; row++)
+		sonde_machine(run, row, &all[row]);
+	run->machines = all;
+	return 0;
+}
+
 static int open_run(struct sonde_run *run, const char *path, struct error *err)
 {
 	int ret = history_open(&run->history, path, err);
@@ -227,7 +241,9 @@ static int open_run(struct sonde_run *run, const char *path, struct error *err)
 	ret = check_run(run, path, err);
 	if (ret)
 		return ret;
-	ret = run_index_exits(run, err);
+	ret = index_machines(run, err);
+	if (!ret)
+		ret = run_index_exits(run, err);
 	if (ret)
 		return ret;
 	run->is_svm = reasons_are_svm(run);
@@ -277,6 +293,10 @@ void sonde_run_close(struct sonde_run *run)
 	free(run->cpus);
 	free(run->ns_init);
 	free(run->exit_kinds);
+	free(run->machines);
+	free(run->vectors);
+	free(run->contexts);
+	free(run->thread_rows);
 	free(run->threads);
 	culprits_free(run->culprits);
 	cpu_users_free(run->cpu_users);

@@ -73,6 +73,10 @@ struct sonde_run {
 	int64_t *ns_init;			       /* owned, per pid_ns row: its first thread */
 	struct exit_kind *exit_kinds;		       /* owned, per exit row: asked for per exit */
 	int64_t nr_exit_kinds;
+	struct sonde_machine *machines;		       /* owned, per row: the same */
+	struct sonde_vector *vectors;		       /* owned, per row: the same */
+	struct sonde_context *contexts;		       /* owned; NULL: not read yet */
+	struct sonde_thread *thread_rows;	       /* the same */
 	struct thread_key *threads;		       /* owned; sorted; made when first needed */
 	struct culprits *culprits;		       /* owned; made when first needed */
 	struct cpu_users *cpu_users;		       /* the same */
@@ -87,6 +91,11 @@ struct sonde_run {
 
 /* Puts an inner error where the public interface wants it; returns @ret. */
 int run_error(struct sonde_error *out, int ret, const struct error *err);
+
+/* All contexts, and all threads, by row: for analyses that look at many; once they are there,
+ * sonde_context() and sonde_thread() take them from there, too.  NULL: no memory. */
+const struct sonde_context *run_contexts(struct sonde_run *run);
+const struct sonde_thread *run_threads(struct sonde_run *run);
 
 /* A cell, and a cell that holds text; -1 and "" where there is none. */
 int64_t run_cell(const struct sonde_run *run, enum run_table table, int64_t row, unsigned column);

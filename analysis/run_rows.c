@@ -38,6 +38,10 @@ static int read_machine(const struct sonde_run *run, int64_t row, struct sonde_m
 	memset(out, 0, sizeof(*out));
 	if (!run_has_row(run, t, row))
 		return -ENOENT;
+	if (run->machines) {
+		*out = run->machines[row];
+		return 0;
+	}
 	out->name = run_string(run, t, row, 0);
 	out->parent = (int)run_number(run, t, row, 1);
 	out->level = (unsigned)run_number(run, t, row, 2);
@@ -64,9 +68,15 @@ static int read_thread(const struct sonde_run *run, int64_t row, struct sonde_th
 {
 	const enum run_table t = RUN_THREAD;
 
-	memset(out, 0, sizeof(*out));
-	if (!run_has_row(run, t, row))
+	if (!run_has_row(run, t, row)) {
+		memset(out, 0, sizeof(*out));
 		return -ENOENT;
+	}
+	if (run->thread_rows) {
+		*out = run->thread_rows[row];
+		return 0;
+	}
+	memset(out, 0, sizeof(*out));
 	out->machine = (unsigned)run_number(run, t, row, 0);
 	out->tid = run_number(run, t, row, 1);
 	out->pid = run_number(run, t, row, 2);
@@ -126,9 +136,15 @@ static int read_context(const struct sonde_run *run, int64_t row, struct sonde_c
 	const enum run_table t = RUN_CONTEXT;
 	int64_t mode;
 
-	memset(out, 0, sizeof(*out));
-	if (!run_has_row(run, t, row))
+	if (!run_has_row(run, t, row)) {
+		memset(out, 0, sizeof(*out));
 		return -ENOENT;
+	}
+	if (run->contexts) {
+		*out = run->contexts[row];
+		return 0;
+	}
+	memset(out, 0, sizeof(*out));
 	out->machine = (unsigned)run_number(run, t, row, 0);
 	out->cpu = (int)run_number(run, t, row, 1);
 	out->thread = run_number(run, t, row, 2);
@@ -300,6 +316,34 @@ SIZED(cpu_times)
 SIZED(mark)
 
 /* ---- for analyses -------------------------------------------------------------------------- */
+
+const struct sonde_context *run_contexts(struct sonde_run *run)
+{
+	int64_t nr = run_nr_rows(run, RUN_CONTEXT);
+	struct sonde_context *all;
+
+	if (run->contexts)
+		return run->contexts;
+	all = calloc((size_t)nr + 1, sizeof(*all));
+	for (int64_t row = 0; all && row < nr; row++)
+		read_context(run, row, &all[row]);
+	run->contexts = all;
+	return all;
+}
+
+const struct sonde_thread *run_threads(struct sonde_run *run)
+{
+	int64_t nr = run_nr_rows(run, RUN_THREAD);
+	struct sonde_thread *all;
+
+	if (run->thread_rows)
+		return run->thread_rows;
+	all = calloc((size_t)nr + 1, sizeof(*all));
+	for (int64_t row = 0; all && row < nr; row++)
+		read_thread(run, row, &all[row]);
+	run->thread_rows = all;
+	return all;
+}
 
 int run_first_cpu(const struct sonde_run *run, int64_t thread)
 {

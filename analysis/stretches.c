@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STRETCHES_MAX 1000
+#define STRETCHES_MAX EXITS_LONGEST
 #define CAUSES_MAX                                                                                 \
 	24 /* of one stretch, told apart: the first that came; further ones are not told */
 
@@ -22,13 +22,13 @@ struct stretch {
 	int64_t row;	/* CPU or thread */
 	int64_t victim; /* STRETCH_VCPU: guest thread; STRETCH_EXIT: unused */
 	ns_t begin, end;
+	int64_t reason, isa, user_reason, from; /* STRETCH_EXIT */
 	unsigned nr_causes;
 	struct stretch_cause {
 		struct culprit culprit;
 		int64_t on;
 		ns_t time_ns;
 	} causes[CAUSES_MAX];
-	int64_t reason, isa, user_reason, from; /* STRETCH_EXIT */
 };
 
 struct stretches {
@@ -72,6 +72,13 @@ static void sift_down(struct stretches *s)
 	}
 }
 
+/* Without the room for causes that it does not have: most have few. */
+static void copy(struct stretch *to, const struct stretch *from)
+{
+	memcpy(to, from,
+	       offsetof(struct stretch, causes) + from->nr_causes * sizeof(*from->causes));
+}
+
 /* Not shorter than all that are kept. */
 static bool may_keep(const struct stretches *s, ns_t length_ns)
 {
@@ -83,12 +90,12 @@ static void keep(struct stretches *s, const struct stretch *stretch)
 	if (!may_keep(s, length(stretch)))
 		return;
 	if (s->nr == STRETCHES_MAX) {
-		*s->heap[0] = *stretch;
+		copy(s->heap[0], stretch);
 		sift_down(s);
 		return;
 	}
 	s->heap[s->nr] = &s->kept[s->nr];
-	*s->heap[s->nr] = *stretch;
+	copy(s->heap[s->nr], stretch);
 	for (unsigned i = s->nr++; i; i = (i - 1) / 2) {
 		if (length(s->heap[(i - 1) / 2]) <= length(s->heap[i]))
 			return;
@@ -180,18 +187,21 @@ static bool add_delay(const struct thread_delay *d, const struct cpu_use *use, v
 static bool add_exit(const struct exit_interval *e, void *data)
 {
 	struct stretches *s = data;
+	struct stretch *now = &s->now;
 
-	if (!may_keep(s, e->end - e->begin) ||
-	    !strcmp(exit_name(s->run, e->isa, e->reason), "HLT"))
+	if (!may_keep(s, e->end - e->begin) || exit_is_halt(s->run, e->isa, e->reason))
 		return true;
-	keep(s, &(struct stretch){.kind = STRETCH_EXIT,
-				  .row = e->vcpu,
-				  .begin = e->begin,
-				  .end = e->end,
-				  .reason = e->reason,
-				  .isa = e->isa,
-				  .user_reason = e->user_reason,
-				  .from = e->from});
+	now->kind = STRETCH_EXIT;
+	now->row = e->vcpu;
+	now->victim = 0;
+	now->begin = e->begin;
+	now->end = e->end;
+	now->reason = e->reason;
+	now->isa = e->isa;
+	now->user_reason = e->user_reason;
+	now->from = e->from;
+	now->nr_causes = 0;
+	keep(s, now);
 	return true;
 }
 
@@ -309,7 +319,7 @@ static int collect(struct stretches *s, const struct why *w, struct error *err)
 		ret = exit_sums_get(&exits, w->run, w->begin, w->end, err);
 	if (ret)
 		return ret;
-	ret = exit_sums_each(exits, w->run, add_exit, s);
+	ret = exit_sums_longest(exits, w->run, add_exit, s);
 	return ret ? fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret)) : 0;
 }
 

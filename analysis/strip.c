@@ -8,12 +8,14 @@
 struct strip {
 	attr_t attr;
 	unsigned nr, room;
-	unsigned at; /* where the last answer was */
-	bool filled, stays_short;
+	unsigned at;	/* where the last answer was */
+	unsigned fills; /* counts: what stood in the list may be elsewhere or gone */
+	bool filled;	/* it was not long enough for all that was wanted */
+	bool stays_short;
 	struct sonde_interval *list; /* owned */
 };
 
-static struct strip *strip_get(struct strips *s, attr_t attr)
+static struct strip *strip_make(struct strips *s, attr_t attr)
 {
 	uint32_t *index = map_get(&s->by_attr, attr);
 	struct strip **grown;
@@ -35,26 +37,31 @@ static struct strip *strip_get(struct strips *s, attr_t attr)
 	return strip;
 }
 
-static bool take(const struct sonde_interval *i, void *data)
+static struct strip *strip_get(struct strips *s, attr_t attr)
 {
-	struct strip *strip = data;
+	struct strip **recent = &s->recent[attr % STRIPS_RECENT];
 
-	strip->list[strip->nr++] = *i;
-	return strip->nr < strip->room;
+	if (!*recent || (*recent)->attr != attr)
+		*recent = strip_make(s, attr);
+	return *recent;
 }
 
 static int resize(struct strips *s, struct strip *strip, unsigned room)
 {
-	struct sonde_interval *list = malloc(room * sizeof(*list));
+	struct sonde_interval *list = realloc(strip->list, room * sizeof(*list));
 
 	if (!list)
 		return -ENOMEM;
-	free(strip->list);
 	strip->list = list;
 	s->intervals += room;
 	s->intervals -= strip->room;
 	strip->room = room;
 	return 0;
+}
+
+static bool may_grow(const struct strips *s, const struct strip *strip)
+{
+	return s->intervals + (STRIP_GROWTH - 1) * strip->room <= STRIPS_MAX;
 }
 
 /* An attribute whose strip was too short is likely to be read again from its begin: the next strip
@@ -65,13 +72,25 @@ static int make_room(struct strips *s, struct strip *strip)
 		return resize(s, strip, STRIP_ROOM);
 	if (!strip->filled || strip->stays_short)
 		return 0;
-	if (s->intervals + (STRIP_GROWTH - 1) * strip->room <= STRIPS_MAX)
+	if (may_grow(s, strip))
 		return resize(s, strip, strip->room * STRIP_GROWTH);
 	strip->stays_short = true;
 	return resize(s, strip, STRIP_ROOM);
 }
 
-static int fill(struct strips *s, struct strip *strip, ns_t t)
+/* Reads on from @t, behind what the strip has. */
+static int append(struct strips *s, struct strip *strip, ns_t t, ns_t until)
+{
+	unsigned nr, room = strip->room - strip->nr;
+	int ret = history_list(s->run->history, strip->attr, t, until,
+			       (struct interval *)(strip->list + strip->nr), room, &nr);
+
+	strip->nr += nr;
+	strip->filled = nr == room;
+	return ret;
+}
+
+static int fill(struct strips *s, struct strip *strip, ns_t t, ns_t until)
 {
 	int ret = make_room(s, strip);
 
@@ -79,9 +98,13 @@ static int fill(struct strips *s, struct strip *strip, ns_t t)
 		return ret;
 	strip->nr = 0;
 	strip->at = 0;
-	ret = sonde_walk(s->run, strip->attr, t, sonde_run_end(s->run), take, strip);
-	strip->filled = strip->nr == strip->room;
-	return ret;
+	strip->fills++;
+	return append(s, strip, t, until);
+}
+
+static ns_t strip_end(const struct strip *strip)
+{
+	return strip->list[strip->nr - 1].end;
 }
 
 /* The last @nr intervals come before all others. */
@@ -99,25 +122,26 @@ static bool move_to_front(struct strip *strip, unsigned nr)
 	return true;
 }
 
-/* A strip that reaches the end of the run and is asked for an earlier moment: what it has is kept
- * when what is missing fits in, too. */
+/* A strip that is asked for an earlier moment: what it has is kept when what is missing fits in,
+ * too. */
 static int fill_front(struct strips *s, struct strip *strip, ns_t t)
 {
 	ns_t until = strip->list[0].begin;
 	unsigned had = strip->nr;
-	int ret = sonde_walk(s->run, strip->attr, t, until, take, strip);
+	int ret = append(s, strip, t, until);
 
-	if (!ret && strip->nr > had && strip->list[strip->nr - 1].end == until &&
+	if (!ret && strip->nr > had && strip_end(strip) == until &&
 	    move_to_front(strip, strip->nr - had)) {
 		strip->filled = strip->nr == strip->room;
 		strip->at = 0;
+		strip->fills++;
 		return 0;
 	}
 	strip->nr = had;
-	return ret ? ret : fill(s, strip, t);
+	return ret ? ret : fill(s, strip, t, sonde_run_end(s->run));
 }
 
-/* Whether the strip ends where the run does, and what comes before it may fit in. */
+/* Whether what comes before the strip may fit in. */
 static bool may_begin_earlier(const struct strip *strip, ns_t t)
 {
 	return strip->nr && !strip->filled && !strip->stays_short && t < strip->list[0].begin;
@@ -125,28 +149,24 @@ static bool may_begin_earlier(const struct strip *strip, ns_t t)
 
 static bool covers(const struct strip *strip, ns_t t)
 {
-	return strip->nr && t >= strip->list[0].begin && t < strip->list[strip->nr - 1].end;
+	return strip->nr && t >= strip->list[0].begin && t < strip_end(strip);
 }
 
-/* Puts strip->at on the interval that holds @t.  The next questions are mostly about the same
- * interval or one soon after: steps get longer the further it is. */
-static void seek(struct strip *strip, ns_t t)
+/* The interval of the strip that holds @t, or comes last before; @low is one that does not begin later.
+ * It is mostly the same or one soon after: steps get longer the further it is. */
+static unsigned search(const struct strip *strip, unsigned low, ns_t t)
 {
 	const struct sonde_interval *list = strip->list;
-	unsigned low = strip->at;
 	unsigned high = strip->nr;
 
-	if (t < list[low].begin) {
-		high = low;
-		low = 0;
-	} else {
-		for (unsigned step = 1; low + step < strip->nr; step *= 2) {
-			if (list[low + step].begin > t) {
-				high = low + step;
-				break;
-			}
-			low += step;
+	if (t < list[low].end)
+		return low;
+	for (unsigned step = 1; low + step < strip->nr; step *= 2) {
+		if (list[low + step].begin > t) {
+			high = low + step;
+			break;
 		}
+		low += step;
 	}
 	while (low + 1 < high) {
 		unsigned middle = low + (high - low) / 2;
@@ -156,7 +176,23 @@ static void seek(struct strip *strip, ns_t t)
 		else
 			high = middle;
 	}
-	strip->at = low;
+	return low;
+}
+
+static void seek(struct strip *strip, ns_t t)
+{
+	const struct sonde_interval *list = strip->list;
+	unsigned low = strip->at;
+
+	/* Of what came before, the nearest is asked for most, too. */
+	for (unsigned step = 1; list[low].begin > t; step *= 2)
+		low = low > step ? low - step : 0;
+	strip->at = search(strip, low, t);
+}
+
+static int refill(struct strips *s, struct strip *strip, ns_t t, ns_t until)
+{
+	return may_begin_earlier(strip, t) ? fill_front(s, strip, t) : fill(s, strip, t, until);
 }
 
 static int find(struct strips *s, attr_t attr, ns_t t, struct strip **out)
@@ -170,7 +206,7 @@ static int find(struct strips *s, attr_t attr, ns_t t, struct strip **out)
 	if (!strip)
 		return -ENOMEM;
 	if (!covers(strip, t))
-		ret = may_begin_earlier(strip, t) ? fill_front(s, strip, t) : fill(s, strip, t);
+		ret = refill(s, strip, t, sonde_run_end(s->run));
 	if (ret)
 		return ret;
 	if (!covers(strip, t))
@@ -190,7 +226,7 @@ int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out)
 	return ret;
 }
 
-int strip_from(struct strips *s, attr_t attr, ns_t t, const struct sonde_interval **list,
+int strip_list(struct strips *s, attr_t attr, ns_t t, ns_t end, const struct sonde_interval **list,
 	       unsigned *nr)
 {
 	struct strip *strip;
@@ -199,8 +235,26 @@ int strip_from(struct strips *s, attr_t attr, ns_t t, const struct sonde_interva
 	if (ret)
 		return ret;
 	*list = strip->list + strip->at;
-	*nr = strip->nr - strip->at;
+	*nr = search(strip, strip->at, end - 1) - strip->at + 1;
 	return 0;
+}
+
+/* Tells what the strip has from where it is on, up to @end; false: that was all, or it is enough.  @each
+ * may have had the strip filled anew: then @begin is where to go on. */
+static bool tell(struct strip *strip, ns_t *begin, ns_t end,
+		 bool (*each)(const struct sonde_interval *i, void *data), void *data)
+{
+	unsigned fills = strip->fills;
+
+	for (unsigned at = strip->at; at < strip->nr && strip->fills == fills; at++) {
+		const struct sonde_interval i = strip->list[at];
+
+		strip->at = at;
+		*begin = i.end;
+		if (!each(&i, data) || i.end >= end)
+			return false;
+	}
+	return true;
 }
 
 int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
@@ -212,15 +266,51 @@ int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 
 		if (ret)
 			return ret;
-		for (;; strip->at++) {
-			begin = strip->list[strip->at].end;
-			if (!each(&strip->list[strip->at], data))
-				return 0;
-			if (begin >= end || strip->at + 1 >= strip->nr)
-				break;
-		}
+		if (!tell(strip, &begin, end, each, data))
+			return 0;
 	}
 	return 0;
+}
+
+/* Has the strip hold all from @begin to @end, as long as it may grow. */
+static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
+{
+	struct strip *strip = strip_get(s, attr);
+	int ret = 0;
+
+	if (!strip)
+		return -ENOMEM;
+	if (!covers(strip, begin))
+		ret = refill(s, strip, begin, end);
+	while (!ret && covers(strip, begin) && strip_end(strip) < end && !strip->stays_short) {
+		if (strip->nr == strip->room && !may_grow(s, strip))
+			return 0;
+		if (strip->nr == strip->room)
+			ret = resize(s, strip, strip->room * STRIP_GROWTH);
+		if (!ret)
+			ret = append(s, strip, strip_end(strip), end);
+		strip->fills++;
+	}
+	return ret;
+}
+
+int strip_hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
+{
+	if (attr == ATTR_NONE)
+		return -ENOENT;
+	begin = begin < sonde_run_begin(s->run) ? sonde_run_begin(s->run) : begin;
+	end = end > sonde_run_end(s->run) ? sonde_run_end(s->run) : end;
+	return begin < end ? hold(s, attr, begin, end) : 0;
+}
+
+int strip_scan(struct strips *s, attr_t attr, ns_t begin, ns_t end,
+	       bool (*each)(const struct sonde_interval *i, void *data), void *data)
+{
+	int ret = strip_hold(s, attr, begin, end);
+
+	begin = begin < sonde_run_begin(s->run) ? sonde_run_begin(s->run) : begin;
+	end = end > sonde_run_end(s->run) ? sonde_run_end(s->run) : end;
+	return ret ? ret : strip_walk(s, attr, begin, end, each, data);
 }
 
 void strips_release(struct strips *s)

@@ -20,6 +20,7 @@
 #define STRIP_ROOM 1024
 #define STRIP_GROWTH 8
 #define STRIPS_MAX (2u << 20)
+#define STRIPS_RECENT 32
 
 struct strip;
 
@@ -27,6 +28,7 @@ struct strips {
 	struct sonde_run *run;
 	struct map by_attr;  /* attribute -> index into list */
 	struct strip **list; /* owned, each owned */
+	struct strip *recent[STRIPS_RECENT]; /* asked for lately, by attribute */
 	unsigned nr;
 	size_t intervals; /* that there is room for */
 };
@@ -34,15 +36,23 @@ struct strips {
 /* The interval of @attr that holds @t; 0, -ENOENT for ATTR_NONE, or a negative errno. */
 int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out);
 
-/* The intervals from the one on that holds @t, as many as the strip has at hand, at least one; good
- * until the next question about @attr. */
-int strip_from(struct strips *s, attr_t attr, ns_t t, const struct sonde_interval **list,
+/* The intervals from the one on that holds @t to the one that reaches @end, or as many of them as the strip
+ * has at hand, at least one; good until the next question about @attr. */
+int strip_list(struct strips *s, attr_t attr, ns_t t, ns_t end, const struct sonde_interval **list,
 	       unsigned *nr);
 
-/*
- * As sonde_walk().  @each may read other attributes through the same strips, but not @attr.
- */
+/* As sonde_walk(), for short pieces of an attribute's time.  @each may read any attribute through the
+ * same strips. */
 int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
+	       bool (*each)(const struct sonde_interval *i, void *data), void *data);
+
+/* Has what of a window can be held read at once, and not more than the window: for who will ask for many
+ * moments of it. */
+int strip_hold(struct strips *s, attr_t attr, ns_t begin, ns_t end);
+
+/* The same for a whole window, which others will read, too: what of it can be held is read once, and not
+ * more than the window. */
+int strip_scan(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 	       bool (*each)(const struct sonde_interval *i, void *data), void *data);
 
 void strips_release(struct strips *s);

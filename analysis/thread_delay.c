@@ -13,6 +13,7 @@ struct scan {
 	unsigned machine;
 	int first_cpu; /* where it was first, -1 unknown */
 	attr_t cpu;    /* where it is or was last, ATTR_NONE: it never moved */
+	struct strips strips; /* of the thread's own attributes */
 	bool (*each)(const struct thread_delay *d, const struct cpu_use *use, void *data);
 	void *data;
 	struct use_log *log;
@@ -25,7 +26,7 @@ static bool tell_use(const struct cpu_use *use, void *data)
 {
 	struct scan *s = data;
 
-	use_log_add(s->log, &s->d, use);
+	use_log_add(s->log, use);
 	s->stop = !s->each(&s->d, use, s->data);
 	return !s->stop;
 }
@@ -42,12 +43,19 @@ static bool tell_again(const void *delay, const struct cpu_use *use, void *data)
 static int cpu_waited_for(struct scan *s, ns_t end)
 {
 	struct sonde_interval i;
+	int ret;
 
 	if (s->cpu == ATTR_NONE)
 		return s->first_cpu;
 	if (end >= sonde_run_end(s->run))
 		end = sonde_run_end(s->run) - 1;
-	if (sonde_at(s->run, s->cpu, end, &i) || !i.value)
+	if (end >= s->end)
+		ret = sonde_at(s->run, s->cpu, end, &i);
+	else
+		ret = strip_hold(&s->strips, s->cpu, s->begin, s->end);
+	if (!ret && end < s->end)
+		ret = strip_at(&s->strips, s->cpu, end, &i);
+	if (ret || !i.value)
 		return s->first_cpu;
 	return (int)i.value - 1;
 }
@@ -62,6 +70,7 @@ static bool each_state(const struct sonde_interval *i, void *data)
 		return true;
 	s->d.begin = i->begin;
 	s->d.end = i->end;
+	use_log_begin(s->log, &s->d);
 	s->ret = cpu_users_sum(s->users, s->machine, cpu_waited_for(s, i->end), from, to, tell_use,
 			       s);
 	return !s->stop && !s->ret;
@@ -83,7 +92,9 @@ static int scan_thread(struct scan *s, int64_t row)
 	s->first_cpu = run_first_cpu(s->run, row);
 	s->machine = t.machine;
 	s->d.thread = row;
-	ret = sonde_walk(s->run, state, s->begin, s->end, each_state, s);
+	s->strips.run = s->run;
+	ret = strip_scan(&s->strips, state, s->begin, s->end, each_state, s);
+	strips_release(&s->strips);
 	return ret ? ret : s->ret;
 }
 
@@ -123,8 +134,10 @@ static int scan_threads(struct scan *s, struct error *err)
 		return fail(err, ret, "out of memory");
 	if (use_log_tell(s->run->waits, s->begin, s->end, tell_again, s))
 		return 0;
+	run_threads(s->run); /* without the memory for all of them each costs more */
 	memset(&s->d, 0, sizeof(s->d)); /* what is between its members, too */
-	s->log = use_log_new(s->begin, s->end, sizeof(s->d));
+	s->log = use_log_new(s->begin, s->end, sizeof(s->d), s->users->culprits);
+	ret = cpu_users_hold(s->users, s->begin, s->end);
 	for (int64_t row = 0; row < sonde_nr_threads(s->run) && !s->stop && !ret; row++)
 		ret = scan_thread(s, row);
 	use_log_keep(&s->run->waits, s->log, !ret && !s->stop);

@@ -73,6 +73,7 @@ int usages_get(const struct usages **out, struct sonde_run *run, ns_t begin, ns_
 		return fail(err, -ENOMEM, "out of memory");
 	u->begin = begin;
 	u->end = end;
+	run_contexts(run); /* without the memory for all of them each costs more */
 	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++)
 		ret = collect_cpu(u, run, row, begin, end, err);
 	if (ret) {

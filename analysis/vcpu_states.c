@@ -49,7 +49,7 @@ struct scan {
 	struct sonde_run *run;
 	struct cpu_users *users;
 	ns_t begin, end;
-	struct sonde_context *contexts; /* owned */
+	const struct sonde_context *contexts;
 	int64_t nr_contexts;
 	uint8_t *kinds;	  /* owned: per context, enum share + 1 for this vCPU; 0 none yet */
 	int64_t *parents; /* owned, per machine */
@@ -142,19 +142,29 @@ static bool is_halting(struct scan *s, ns_t t)
 	return !s->rest.value && s->rest.begin > sonde_run_begin(s->run);
 }
 
-static bool each_user(const struct cpu_user *p, void *data)
+static enum share share_of_context(struct scan *s, uint32_t value)
+{
+	if (!value || value > s->nr_contexts)
+		return SHARE_UNKNOWN;
+	if (!s->kinds[value - 1])
+		s->kinds[value - 1] = (uint8_t)(share_of(s, &s->contexts[value - 1]) + 1);
+	return (enum share)(s->kinds[value - 1] - 1);
+}
+
+static bool each_run(const struct cpu_run *r, void *data)
 {
 	struct scan *s = data;
-	enum share share = SHARE_UNKNOWN;
+	ns_t from = r->from;
 
-	if (p->context >= 0 && p->context < s->nr_contexts) {
-		if (!s->kinds[p->context])
-			s->kinds[p->context] = (uint8_t)(share_of(s, &s->contexts[p->context]) + 1);
-		share = (enum share)(s->kinds[p->context] - 1);
+	for (unsigned i = 0; i < r->nr; i++) {
+		ns_t to = i + 1 < r->nr ? r->list[i].end : r->to;
+		enum share share = share_of_context(s, r->list[i].value);
+
+		if (share == SHARE_KVM && is_halting(s, from))
+			share = SHARE_HALTING;
+		s->shares[share] += to - from;
+		from = to;
 	}
-	if (share == SHARE_KVM && is_halting(s, p->from))
-		share = SHARE_HALTING;
-	s->shares[share] += p->to - p->from;
 	return true;
 }
 
@@ -198,8 +208,8 @@ static bool each_state(const struct sonde_interval *i, void *data)
 
 	switch (i->value) {
 	case VCPU_ON_CPU:
-		s->ret = cpu_users_walk(s->users, s->cpu.machine, s->cpu.number, from, to,
-					each_user, s);
+		s->ret = cpu_users_runs(s->users, s->cpu.machine, s->cpu.number, from, to,
+					each_run, s);
 		break;
 	case VCPU_WAITING:
 		s->shares[share_of_wait(s, from)] += to - from;
@@ -230,7 +240,7 @@ static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 	s->rest = (struct sonde_interval){0};
 	memset(s->shares, 0, sizeof(s->shares));
 	memset(s->kinds, 0, (size_t)sonde_nr_contexts(s->run));
-	ret = sonde_walk(s->run, state, s->begin, s->end, each_state, s);
+	ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
 		row[i + 2] = cell_int(s->shares[i]);
 	facts_add(out, row);
@@ -243,13 +253,11 @@ static bool read_tables(struct scan *s)
 	size_t nr_machines = (size_t)sonde_nr_machines(s->run);
 
 	s->nr_contexts = (int64_t)nr_contexts;
-	s->contexts = calloc(nr_contexts + 1, sizeof(*s->contexts));
+	s->contexts = run_contexts(s->run);
 	s->kinds = calloc(nr_contexts + 1, sizeof(*s->kinds));
 	s->parents = calloc(nr_machines + 1, sizeof(*s->parents));
 	if (!s->contexts || !s->kinds || !s->parents)
 		return false;
-	for (size_t i = 0; i < nr_contexts; i++)
-		sonde_context(s->run, (int64_t)i, &s->contexts[i]);
 	for (size_t i = 0; i < nr_machines; i++) {
 		struct sonde_machine m;
 
@@ -269,7 +277,6 @@ static int find_vcpu_states(struct sonde_facts *out, struct sonde_run *run, ns_t
 		ret = -ENOMEM;
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !ret; vcpu++)
 		ret = add_vcpu(out, &s, vcpu);
-	free(s.contexts);
 	free(s.kinds);
 	free(s.parents);
 	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", strerror(-ret)) : 0;

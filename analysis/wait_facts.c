@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What vCPUs waited for: one by one, and summed up. */
+#include "analysis/cpu_users.h"
 #include "analysis/facts.h"
 #include "analysis/keyed.h"
 #include "analysis/waits.h"
@@ -13,12 +14,11 @@ static int scan_vcpus(struct sonde_run *run, ns_t begin, ns_t end,
 		      bool (*each)(const struct wait *w, void *data), void *data,
 		      const bool *no_memory, struct error *err)
 {
-	struct strips strips = {.run = run};
-	int ret = 0;
+	struct cpu_users *users;
+	int ret = cpu_users_get(&users, run);
 
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !ret && !*no_memory; vcpu++)
-		ret = waits_scan(&strips, vcpu, begin, end, each, data);
-	strips_release(&strips);
+		ret = waits_scan(&users->strips, vcpu, begin, end, each, data);
 	if (*no_memory)
 		return fail(err, -ENOMEM, "out of memory");
 	return ret ? fail(err, ret, "cannot read a vCPU's waits: %s", strerror(-ret)) : 0;

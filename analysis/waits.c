@@ -104,10 +104,10 @@ int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
 		return 0;
 	s.each = each;
 	s.data = data;
-	ret = sonde_walk(strips->run, woken, begin, end, each_woken, &s);
+	ret = strip_scan(strips, woken, begin, end, each_woken, &s);
 	if (!ret && s.pending && !s.stop) {
 		if (s.w.entry < sonde_run_end(strips->run))
-			ret = sonde_at(strips->run, woken, s.w.entry, &next);
+			ret = strip_at(strips, woken, s.w.entry, &next);
 		emit(&s, next.value);
 	}
 	return ret ? ret : s.ret;

@@ -4,6 +4,7 @@
 #include "model/context.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert((int)NR_WAKE_CAUSES == (int)SONDE_NR_CAUSES, "public causes are the model's");
@@ -47,11 +48,17 @@ static uint64_t vector_key(int64_t vcpu, int64_t vector)
 
 int run_index_vectors(struct sonde_run *run, struct error *err)
 {
-	for (int64_t row = 0; row < sonde_nr_vectors(run); row++) {
-		struct sonde_vector v;
+	int64_t nr = sonde_nr_vectors(run);
+	struct sonde_vector *all = calloc((size_t)nr + 1, sizeof(*all));
 
-		sonde_vector(run, row, &v);
-		if (map_put(&run->vector_rows, vector_key(v.vcpu, v.number), (uint32_t)row))
+	if (!all)
+		return fail(err, -ENOMEM, "out of memory");
+	for (int64_t row = 0; row < nr; row++)
+		sonde_vector(run, row, &all[row]);
+	run->vectors = all;
+	for (int64_t row = 0; row < nr; row++) {
+		if (map_put(&run->vector_rows, vector_key(all[row].vcpu, all[row].number),
+			    (uint32_t)row))
 			return fail(err, -ENOMEM, "out of memory");
 	}
 	return 0;
@@ -64,6 +71,10 @@ static int read_vector(const struct sonde_run *run, int64_t row, struct sonde_ve
 	memset(out, 0, sizeof(*out));
 	if (row < 0 || row >= sonde_nr_vectors(run))
 		return -ENOENT;
+	if (run->vectors) {
+		*out = run->vectors[row];
+		return 0;
+	}
 	out->vcpu = run_cell(run, t, row, 0);
 	out->number = run_cell(run, t, row, 1);
 	out->cause = cause_of(run_cell(run, t, row, 2));
@@ -84,28 +95,28 @@ int sonde_vector_sized(const struct sonde_run *run, int64_t row, struct sonde_ve
 	return ret;
 }
 
-static bool find_vector(const struct sonde_run *run, int64_t vcpu, int64_t vector,
-			struct sonde_vector *out)
+static const struct sonde_vector *find_vector(const struct sonde_run *run, int64_t vcpu,
+					      int64_t vector)
 {
 	const uint32_t *at = vcpu >= 0 && vector >= 0
 				     ? map_get(&run->vector_rows, vector_key(vcpu, vector))
 				     : NULL;
 
-	return at && !sonde_vector(run, *at, out);
+	return at ? &run->vectors[*at] : NULL;
 }
 
 const char *run_vector_irq(const struct sonde_run *run, int64_t vcpu, int64_t vector)
 {
-	struct sonde_vector v;
+	const struct sonde_vector *v = find_vector(run, vcpu, vector);
 
-	return find_vector(run, vcpu, vector, &v) ? v.irq : "";
+	return v ? v->irq : "";
 }
 
 enum sonde_cause run_vector_cause(const struct sonde_run *run, int64_t vcpu, int64_t vector)
 {
-	struct sonde_vector v;
+	const struct sonde_vector *v = find_vector(run, vcpu, vector);
 
-	return find_vector(run, vcpu, vector, &v) ? v.cause : SONDE_CAUSE_UNKNOWN;
+	return v ? v->cause : SONDE_CAUSE_UNKNOWN;
 }
 
 /* What was learned of the vector: the guest's own name for it counts for more than what its host
@@ -113,19 +124,20 @@ enum sonde_cause run_vector_cause(const struct sonde_run *run, int64_t vcpu, int
 static void add_vector(const struct sonde_run *run, struct sonde_wake *w)
 {
 	const uint32_t *at;
-	struct sonde_vector v;
+	const struct sonde_vector *v;
 
 	if (w->vector < 0)
 		return;
 	at = map_get(&run->vector_rows, vector_key(w->vcpu, w->vector));
-	if (!at || sonde_vector(run, *at, &v))
+	if (!at)
 		return;
-	w->irq = v.irq;
-	if (v.cause == SONDE_CAUSE_UNKNOWN || v.cause == w->cause)
+	v = &run->vectors[*at];
+	w->irq = v->irq;
+	if (v->cause == SONDE_CAUSE_UNKNOWN || v->cause == w->cause)
 		return;
-	if (*v.irq || w->cause == SONDE_CAUSE_UNKNOWN || w->cause == SONDE_CAUSE_DEVICE) {
-		w->cause = v.cause;
-		w->evidence = v.evidence;
+	if (*v->irq || w->cause == SONDE_CAUSE_UNKNOWN || w->cause == SONDE_CAUSE_DEVICE) {
+		w->cause = v->cause;
+		w->evidence = v->evidence;
 	}
 }
 

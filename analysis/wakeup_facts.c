@@ -250,30 +250,14 @@ const struct analysis wakeup_analysis = {
 
 /* ---- how they spread ----------------------------------------------------------------------- */
 
-#define NR_POWERS 63
-
-/* How many of a histogram's lengths lie in [2^n, 2^(n+1)), for each n; those of 0 are with n = 0.
- */
-static void count_powers(const struct histogram *h, uint64_t counts[NR_POWERS])
-{
-	unsigned power = 0;
-
-	memset(counts, 0, NR_POWERS * sizeof(*counts));
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
-		while (power + 1 < NR_POWERS && histogram_bucket_begin(i) >> (power + 1))
-			power++;
-		counts[power] += h->buckets[i];
-	}
-}
-
 static void add_powers(struct sonde_facts *out, const struct wakeup_sums *s, size_t i)
 {
 	const struct sum *sum = keyed_sum_at(&s->keys, i);
 	const int64_t *key = keyed_cells(&s->keys, i);
-	uint64_t counts[NR_POWERS];
+	uint64_t counts[HISTOGRAM_POWERS];
 
-	count_powers(sum->lengths, counts);
-	for (unsigned power = 0; power < NR_POWERS; power++) {
+	histogram_powers(sum->lengths, counts);
+	for (unsigned power = 0; power < HISTOGRAM_POWERS; power++) {
 		if (!counts[power])
 			continue;
 		facts_add(out, (union sonde_cell[]){

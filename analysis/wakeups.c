@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wakeups.h"
+#include "base/grow.h"
 #include "model/context.h"
 
 #include <errno.h>
@@ -41,15 +42,8 @@ static int keep_chain(struct scan *s, const struct wakeup *w)
 
 	if (w->runnable < 0 || sonde_thread(s->run, w->thread, &th) || th.vcpu < 0)
 		return 0;
-	if (s->nr == s->room) {
-		size_t room = s->room ? s->room * 2 : 256;
-		struct chain *grown = reallocarray(s->chains, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		s->chains = grown;
-		s->room = room;
-	}
+	if (!room_for_one(&s->chains, s->nr, &s->room))
+		return -ENOMEM;
 	s->chains[s->nr] = (struct chain){w->thread, w->runnable, w->begin};
 	return map_put(&s->by_runnable, chain_key(w->thread, w->runnable), (uint32_t)s->nr++);
 }
@@ -155,6 +149,7 @@ int wakeups_scan(struct sonde_run *run, ns_t begin, ns_t end,
 	bool found = true;
 	int ret = -ENOMEM;
 
+	run_threads(run); /* without the memory for all of them each costs more */
 	s.states = malloc((nr_threads + 1) * sizeof(*s.states));
 	if (s.states) {
 		for (size_t i = 0; i < nr_threads; i++)

@@ -95,7 +95,8 @@ const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 	{"culprit_time", "ITS PART", SONDE_COL_NS, "of the cost"},
 	{"count", "TIMES", SONDE_COL_INT, "how many stretches, waits, wake-ups or exits these are"},
 	{"cause", "CAUSE", SONDE_COL_STRING,
-	 "what was waited for, by what it was woken, or the exit's name; empty for others"},
+	 "what was waited for, by what it was woken, or the exit's name; of what is unknown: cpus "
+	 "(what they did), lost (events), trace (there is none), clock, syscalls; empty for others"},
 };
 
 const struct analysis why_analysis = {

@@ -11,26 +11,34 @@
 /* Order of events is no longer sure when a clock may be this wrong. */
 #define BOUND_WORTH_NS 1000000
 
+static struct verdict unknown(const struct why *w, const char *what, int64_t machine)
+{
+	struct verdict v = why_verdict(w, "unknown", machine);
+
+	v.cause = what;
+	return v;
+}
+
 static int unknown_cpu_time(struct why *w, struct error *err)
 {
-	struct verdict v = why_verdict(w, "unknown", 0);
+	struct verdict v = unknown(w, "cpus", 0);
 	const struct usages *u;
 	char share[UNIT_TEXT];
-	ns_t unknown = 0;
+	ns_t time = 0;
 	int ret = usages_get(&u, w->run, w->begin, w->end, err);
 
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < u->nr; i++) {
 		if (u->list[i].context.mode == SONDE_MODE_UNKNOWN)
-			unknown += u->list[i].time_ns;
+			time += u->list[i].time_ns;
 	}
-	if (share_ppm(unknown, u->total_ns) >= UNKNOWN_PPM) {
+	if (share_ppm(time, u->total_ns) >= UNKNOWN_PPM) {
 		say(&v.says,
 		    "What CPUs did is not known for %s of their time: the host's trace begins "
 		    "late, ends early, lost events or leaves out switches (sonde check counts them). "
 		    "Let its recording begin before what is looked for, and give it larger buffers.",
-		    unit_share(share, share_ppm(unknown, u->total_ns)));
+		    unit_share(share, share_ppm(time, u->total_ns)));
 		why_add(w, &v);
 	}
 	return 0;
@@ -61,7 +69,7 @@ static struct lost lost_of(const struct why *w, int64_t machine)
 
 static void lost_events(struct why *w, int64_t machine)
 {
-	struct verdict v = why_verdict(w, "unknown", machine);
+	struct verdict v = unknown(w, "lost", machine);
 	struct lost lost = lost_of(w, machine);
 	char text[UNIT_TEXT];
 
@@ -82,7 +90,7 @@ static void lost_events(struct why *w, int64_t machine)
 
 static void no_trace(struct why *w, int64_t machine, const struct sonde_machine *m)
 {
-	struct verdict v = why_verdict(w, "unknown", machine);
+	struct verdict v = unknown(w, "trace", machine);
 
 	if (m->traced)
 		return;
@@ -95,7 +103,7 @@ static void no_trace(struct why *w, int64_t machine, const struct sonde_machine 
 
 static void loose_clock(struct why *w, int64_t machine, const struct sonde_machine *m)
 {
-	struct verdict v = why_verdict(w, "unknown", machine);
+	struct verdict v = unknown(w, "clock", machine);
 	struct sonde_clock c;
 	ns_t worst = 0;
 
@@ -127,7 +135,7 @@ static void loose_clock(struct why *w, int64_t machine, const struct sonde_machi
 /* Traces without system calls tell no more of a thread than that it ran. */
 static void no_syscalls(struct why *w, int64_t machine, const struct sonde_machine *m)
 {
-	struct verdict v = why_verdict(w, "unknown", machine);
+	struct verdict v = unknown(w, "syscalls", machine);
 	struct sonde_context c;
 	bool threads = false;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/histogram.h"
 
+#include <string.h>
+
 /* Lengths below HISTOGRAM_STEPS have a bucket each; from there on the buckets of a doubling are
  * told by the bits behind the highest one. */
 unsigned histogram_bucket(ns_t length_ns)
@@ -87,4 +89,16 @@ ns_t histogram_quantile(const struct histogram *h, unsigned ppm)
 			return middle_of(h, i);
 	}
 	return h->greatest_ns;
+}
+
+void histogram_powers(const struct histogram *h, uint64_t counts[HISTOGRAM_POWERS])
+{
+	unsigned power = 0;
+
+	memset(counts, 0, HISTOGRAM_POWERS * sizeof(*counts));
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		while (power + 1 < HISTOGRAM_POWERS && histogram_bucket_begin(i) >> (power + 1))
+			power++;
+		counts[power] += h->buckets[i];
+	}
 }

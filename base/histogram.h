@@ -35,4 +35,8 @@ ns_t histogram_quantile(const struct histogram *h, unsigned ppm);
 unsigned histogram_bucket(ns_t length_ns);
 ns_t histogram_bucket_begin(unsigned bucket);
 
+/* How many lengths lie in [2^n, 2^(n+1)), for each n; those of 0 are with n = 0. */
+#define HISTOGRAM_POWERS 63
+void histogram_powers(const struct histogram *h, uint64_t counts[HISTOGRAM_POWERS]);
+
 #endif

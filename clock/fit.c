@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "clock/hull.h"
 #include "clock/sort.h"
 
@@ -48,15 +49,8 @@ struct knot {
 
 int constraints_add(struct constraints *c, uint64_t x, uint64_t y, bool upper)
 {
-	if (c->nr == c->room) {
-		size_t room = c->room ? c->room * 2 : 256;
-		struct constraint *n = realloc(c->list, room * sizeof(*n));
-
-		if (!n)
-			return -ENOMEM;
-		c->list = n;
-		c->room = room;
-	}
+	if (!room_for_one(&c->list, c->nr, &c->room))
+		return -ENOMEM;
 	c->list[c->nr++] = (struct constraint){x, y, upper, false};
 	return 0;
 }
@@ -151,15 +145,8 @@ static struct stretch *new_stretch(struct fit *fit, size_t begin)
 {
 	struct stretch *s;
 
-	if (fit->nr == fit->room) {
-		unsigned room = fit->room ? fit->room * 2 : 8;
-		struct stretch *n = realloc(fit->list, room * sizeof(*n));
-
-		if (!n)
-			return NULL;
-		fit->list = n;
-		fit->room = room;
-	}
+	if (!room_for_one(&fit->list, fit->nr, &fit->room))
+		return NULL;
 	s = &fit->list[fit->nr++];
 	memset(s, 0, sizeof(*s));
 	hull_init(&s->hull, fit->slope_limit);

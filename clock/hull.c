@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 void hull_init(struct hull *h, double slope_limit)
 {
 	memset(h, 0, sizeof(*h));
@@ -50,15 +52,8 @@ static int chain_add(struct hull_chain *c, struct hull_point p, int sign)
 	}
 	while (c->nr >= 2 && turn(&c->points[c->nr - 2], &c->points[c->nr - 1], &p) * sign <= 0)
 		c->nr--;
-	if (c->nr == c->room) {
-		unsigned room = c->room ? c->room * 2 : 16;
-		struct hull_point *n = realloc(c->points, room * sizeof(*n));
-
-		if (!n)
-			return -ENOMEM;
-		c->points = n;
-		c->room = room;
-	}
+	if (!room_for_one(&c->points, c->nr, &c->room))
+		return -ENOMEM;
 	c->points[c->nr++] = p;
 	return 0;
 }

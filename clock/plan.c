@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 static uint32_t least(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
@@ -14,15 +16,8 @@ static int add_part(struct plan *p, struct part part)
 {
 	if (!part.nr)
 		return 0;
-	if (p->nr == p->room) {
-		size_t room = p->room ? p->room * 2 : 16;
-		struct part *n = realloc(p->list, room * sizeof(*n));
-
-		if (!n)
-			return -ENOMEM;
-		p->list = n;
-		p->room = room;
-	}
+	if (!room_for_one(&p->list, p->nr, &p->room))
+		return -ENOMEM;
 	p->list[p->nr++] = part;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "clock/gather.h"
 #include "clock/sort.h"
 #include "clock/watch.h"
 
@@ -93,7 +94,7 @@ static void read_and_gather(void *data, unsigned i)
 		atomic_store(&r->failed, ret);
 	if (atomic_fetch_sub(&g->left, 1) != 1 || atomic_load(&r->failed))
 		return;
-	ret = watch_gather(g->sample, g->watches, g->nr);
+	ret = sample_gather(g->sample, g->watches, g->nr);
 	if (ret)
 		atomic_store(&r->failed, ret);
 }
@@ -203,6 +204,16 @@ static int monos_by_time(const void *a, const void *b)
 }
 
 #define sort_list(l, order) sort_runs((l)->list, (l)->nr, sizeof(*(l)->list), order)
+
+int stay_list_add(struct stay_list *l, int32_t tid, int32_t cpu, uint64_t begin, uint64_t end, bool unsure)
+{
+	struct stay *s = sample_add(l);
+
+	if (!s)
+		return -ENOMEM;
+	*s = (struct stay){begin, end, tid, cpu, NESTED_UNKNOWN, unsure};
+	return 0;
+}
 
 static void fold_stays(struct stay_list *l)
 {

@@ -125,5 +125,7 @@ void sample_settle_stays(struct sample *s);
 		 : (typeof((l)->list))sample_grow((void **)&(l)->list, &(l)->nr, &(l)->room,       \
 						  sizeof(*(l)->list)))
 void *sample_grow(void **list, size_t *nr, size_t *room, size_t size);
+/* Adds a stay of which it is not known whose guest ran; 0 or -ENOMEM. */
+int stay_list_add(struct stay_list *l, int32_t tid, int32_t cpu, uint64_t begin, uint64_t end, bool unsure);
 
 #endif

@@ -395,8 +395,10 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 		ret = find(&p, &s, err);
 	out->orphan = p.t.orphan;
 	if (ret == 0) {
-		for (unsigned i = 0; i < nr; i++)
+		for (unsigned i = 0; i < nr; i++) {
 			p.t.machines[i].carries_blocks = s.carries_blocks[p.order[i]];
+			p.t.machines[i].vm_pid = in[p.order[i]].vm_pid;
+		}
 		*out = p.t;
 		memset(&p.t, 0, sizeof(p.t));
 		stop.done = 1;

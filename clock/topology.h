@@ -30,6 +30,7 @@ struct machine {
 	struct clock_model to_parent; /* to the parent's ticks; its bounds are parent ticks, too */
 	struct vcpu_hint *vcpus;   /* owned */
 	unsigned nr_vcpus;
+	int vm_pid;                /* as the input says */
 	bool carries_blocks;       /* hypercalls of the hypertrace format were seen in its trace */
 	char evidence[MACHINE_EVIDENCE]; /* how role and parent were found, in words */
 };

@@ -7,7 +7,6 @@
 
 #include "base/map.h"
 #include "channel/reader.h"
-#include "clock/contain.h"
 #include "clock/rates.h"
 #include "clock/sort.h"
 #include "source/exits.h"
@@ -68,17 +67,6 @@ static int note_call(struct watch *w, struct call_list *l, const struct event *e
 	return 0;
 }
 
-static int note_stay(struct stay_list *l, int32_t tid, int32_t cpu, uint64_t begin, uint64_t end,
-		     bool unsure)
-{
-	struct stay *s = sample_add(l);
-
-	if (!s)
-		return -ENOMEM;
-	*s = (struct stay){begin, end, tid, cpu, NESTED_UNKNOWN, unsure};
-	return 0;
-}
-
 static int note_nesting(struct watch *w, uint64_t time, bool in)
 {
 	struct nesting *n;
@@ -101,12 +89,12 @@ static int host_runs(struct watch *w, uint64_t time)
 		return 0;
 	w->mode = MODE_OUT;
 	if (was == MODE_IN)
-		return note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, time, false);
+		return stay_list_add(&w->stays, w->guest_tid, w->stream->cpu, w->since, time, false);
 	if (was != MODE_NOT_KNOWN)
 		return 0;
 	if (w->tid < 0) /* whosever it was */
-		return note_stay(&w->lost, -1, -1, w->since, time, true);
-	return note_stay(&w->stays, w->tid, w->stream->cpu, w->since, time, true);
+		return stay_list_add(&w->lost, -1, -1, w->since, time, true);
+	return stay_list_add(&w->stays, w->tid, w->stream->cpu, w->since, time, true);
 }
 
 static int on_kvm_entry(struct watch *w, uint64_t time)
@@ -136,9 +124,9 @@ static int on_lost(struct watch *w, const struct event *e)
 	int ret = 0;
 
 	if (w->mode == MODE_IN)
-		ret = note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, begin, true);
+		ret = stay_list_add(&w->stays, w->guest_tid, w->stream->cpu, w->since, begin, true);
 	if (ret == 0)
-		ret = note_stay(&w->lost, -1, -1, begin, end, true);
+		ret = stay_list_add(&w->lost, -1, -1, begin, end, true);
 	w->mode = MODE_NOT_KNOWN;
 	w->since = begin;
 	w->tid = -1;
@@ -258,7 +246,7 @@ static int note_break(struct watch *w, uint64_t time)
 		w->mode = MODE_NOT_KNOWN;
 		w->since = w->last;
 	}
-	return note_stay(&w->silent, -1, -1, w->last, time, true);
+	return stay_list_add(&w->silent, -1, -1, w->last, time, true);
 }
 
 static int watch_event(struct watch *w, const struct event *e)
@@ -397,7 +385,7 @@ int watch_end(struct watch *w)
 	if (w->purpose == SAMPLE_CALLS)
 		return 0;
 	if (w->mode == MODE_IN)
-		ret = note_stay(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last, true);
+		ret = stay_list_add(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last, true);
 	if (ret == 0)
 		ret = group_by_thread((void **)&w->stays.list, w->stays.nr, sizeof(*w->stays.list),
 				      offsetof(struct stay, tid));
@@ -420,329 +408,4 @@ void watch_release(struct watch *w)
 	free(w->lost.list);
 	free(w->silent.list);
 	memset(w, 0, sizeof(*w));
-}
-
-/* Moves what is in one list behind another. */
-#define append(to, from)                                                                           \
-	append_list((void **)&(to)->list, &(to)->nr, &(to)->room, (void **)&(from)->list,          \
-		    &(from)->nr, sizeof(*(to)->list))
-
-static int append_list(void **to, size_t *nr, size_t *room, void **from, size_t *nr_from,
-		       size_t size)
-{
-	size_t more = *nr_from;
-	void *n;
-
-	if (!more)
-		return 0;
-	if (!*nr) {
-		free(*to);
-		*to = *from;
-		*from = NULL;
-		*nr_from = 0;
-		*nr = *room = more;
-		return 0;
-	}
-	n = realloc(*to, (*nr + more) * size);
-	if (!n)
-		return -ENOMEM;
-	memcpy((char *)n + *nr * size, *from, more * size);
-	*to = n;
-	*nr_from = 0;
-	*nr += more;
-	*room = *nr;
-	return 0;
-}
-
-static int gather_one(struct sample *s, struct watch *w)
-{
-	unsigned cpu = w->stream->cpu < 0 ? 0 : (unsigned)w->stream->cpu;
-	int ret = append(&s->calls, &w->calls);
-
-	if (ret == 0)
-		ret = append(&s->requests, &w->requests);
-	if (ret == 0)
-		ret = append(&s->acks, &w->acks);
-	if (ret == 0)
-		ret = append(&s->stays, &w->stays);
-	if (ret == 0)
-		ret = append(&s->tsc_writes, &w->tsc_writes);
-	if (ret == 0)
-		ret = append(&s->monos, &w->monos);
-	if (ret == 0 && cpu < s->nr_cpus)
-		ret = append(&s->events[cpu], &w->events);
-	return ret;
-}
-
-/* A page of ftrace's does not say when it ends: where nothing was read, its last event tells. */
-static uint64_t end_of_packet(struct stream *s, uint32_t packet)
-{
-	uint64_t last = s->packets[packet].end ? s->packets[packet].end : s->packets[packet].begin;
-	struct event events[64];
-	struct cursor c;
-	unsigned n;
-
-	if (s->packets[packet].end || cursor_init(&c, s, packet, 1, 0, NULL))
-		return last;
-	while ((n = cursor_next(&c, events, ARRAY_SIZE(events))))
-		last = events[n - 1].time.v;
-	cursor_release(&c);
-	return last;
-}
-
-/* The trace's own first and last tick.  The first packet's begin is no witness: LTTng's begin when
- * the buffers are made, before anything is recorded. */
-static void gather_limits(struct sample *s, const struct watch *w, unsigned nr)
-{
-	s->first = UINT64_MAX;
-	s->last = 0;
-	s->active = 0;
-	s->known_until = UINT64_MAX;
-	for (unsigned i = 0; i < nr; i++) {
-		struct stream *st = w[i].stream;
-		bool from_start = w[i].nr_parts && !w[i].parts[0].first && w[i].nr_events;
-		uint64_t first, last;
-
-		if (!st->nr_packets)
-			continue;
-		first = from_start ? w[i].first : st->packets[0].begin;
-		last = w[i].last;
-		if (!last || st->packets[st->nr_packets - 1].end > last)
-			last = end_of_packet(st, st->nr_packets - 1);
-		last = last > first ? last : first;
-		s->first = first < s->first ? first : s->first;
-		s->last = last > s->last ? last : s->last;
-		s->active = w[i].last > s->active ? w[i].last : s->active;
-		if (w[i].cut && w[i].last < s->known_until)
-			s->known_until = w[i].last;
-	}
-	if (s->first > s->last)
-		s->first = s->last;
-}
-
-/* What is known of all CPUs.  One where no vCPU was ever seen does not count: it may rest for
- * long. */
-static void gather_span(struct sample *s, const struct watch *w, unsigned nr)
-{
-	s->begin = 0;
-	s->end = UINT64_MAX;
-	for (unsigned i = 0; i < nr; i++) {
-		if (!w[i].has_entries)
-			continue;
-		s->begin = w[i].first > s->begin ? w[i].first : s->begin;
-		s->end = w[i].last < s->end ? w[i].last : s->end;
-	}
-	if (s->begin > s->end)
-		s->end = s->begin;
-}
-
-/* Threads that are only suspected of running a guest run none. */
-static int keep_vcpu_threads(struct stay_list *l, struct tick_list *tids)
-{
-	size_t out = 0, at = 0;
-
-	for (size_t i = 0; i < l->nr; i = at) {
-		bool sure = false;
-
-		for (at = i; at < l->nr && l->list[at].tid == l->list[i].tid; at++)
-			sure |= !l->list[at].unsure;
-		if (!sure)
-			continue;
-		uint64_t *tid = sample_add(tids);
-
-		if (!tid)
-			return -ENOMEM;
-		*tid = (uint32_t)l->list[i].tid;
-		memmove(&l->list[out], &l->list[i], (at - i) * sizeof(*l->list));
-		out += at - i;
-	}
-	l->nr = out;
-	return 0;
-}
-
-/* Adds the times of @l as stays that cannot be ruled out, to all threads. */
-static int add_unsure(struct sample *s, uint64_t begin, uint64_t end, const struct tick_list *tids)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < tids->nr && ret == 0; i++)
-		ret = note_stay(&s->stays, (int32_t)tids->list[i], -1, begin, end, true);
-	return ret;
-}
-
-/* While events were lost, any vCPU may have run. */
-static int add_losses(struct sample *s, const struct watch *w, unsigned nr,
-		      const struct tick_list *tids)
-{
-	int ret = 0;
-
-	for (unsigned i = 0; i < nr; i++) {
-		for (size_t k = 0; k < w[i].lost.nr && ret == 0; k++)
-			ret = add_unsure(s, w[i].lost.list[k].begin, w[i].lost.list[k].end, tids);
-	}
-	return ret;
-}
-
-static int silent_ranges(struct ranges *out, const struct watch *w)
-{
-	*out = (struct ranges){.to = UINT64_MAX};
-	for (size_t i = 0; i < w->silent.nr; i++) {
-		struct range *r = sample_add(out);
-
-		if (!r)
-			return -ENOMEM;
-		*r = (struct range){w->silent.list[i].begin, w->silent.list[i].end};
-	}
-	return 0;
-}
-
-/* While all CPUs were silent, nothing was recorded: any vCPU may have run. */
-static int add_silences(struct sample *s, const struct watch *w, unsigned nr,
-			const struct tick_list *tids)
-{
-	struct ranges all = {0};
-	bool first = true;
-	int ret = 0;
-
-	for (unsigned i = 0; i < nr && ret == 0; i++) {
-		struct ranges one;
-
-		if (!w[i].has_entries)
-			continue;
-		ret = silent_ranges(&one, &w[i]);
-		if (ret == 0 && !first)
-			ret = ranges_intersect(&one, &all);
-		ranges_release(&all);
-		all = one;
-		first = false;
-	}
-	for (size_t i = 0; i < all.nr && ret == 0; i++)
-		ret = add_unsure(s, all.list[i].begin, all.list[i].end, tids);
-	ranges_release(&all);
-	return ret;
-}
-
-static int ticks_up(const void *a, const void *b)
-{
-	uint64_t p = *(const uint64_t *)a, q = *(const uint64_t *)b;
-
-	return (p > q) - (p < q);
-}
-
-static int nestings_by_thread(const void *a, const void *b)
-{
-	const struct nesting *p = a, *q = b;
-
-	if (p->tid != q->tid)
-		return (p->tid > q->tid) - (p->tid < q->tid);
-	return (p->time > q->time) - (p->time < q->time);
-}
-
-static int gather_nestings(struct nesting_list *all, struct tick_list *forgotten,
-			   struct watch *w, unsigned nr)
-{
-	for (unsigned i = 0; i < nr; i++) {
-		if (append(all, &w[i].nestings))
-			return -ENOMEM;
-		for (size_t k = 0; k < w[i].lost.nr; k++) {
-			uint64_t *t = sample_add(forgotten);
-
-			if (!t)
-				return -ENOMEM;
-			*t = w[i].lost.list[k].end;
-		}
-		for (size_t k = 0; k < w[i].silent.nr; k++) {
-			uint64_t *t = sample_add(forgotten);
-
-			if (!t)
-				return -ENOMEM;
-			*t = w[i].silent.list[k].end;
-		}
-	}
-	sort_runs(all->list, all->nr, sizeof(*all->list), nestings_by_thread);
-	sort_runs(forgotten->list, forgotten->nr, sizeof(*forgotten->list), ticks_up);
-	return 0;
-}
-
-/* The last of the sorted ticks that is not after @t; 0 when there is none. */
-static uint64_t last_before(const struct tick_list *l, uint64_t t)
-{
-	size_t lo = 0, hi = l->nr;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->list[mid] <= t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? l->list[lo - 1] : 0;
-}
-
-/* Tells each stay whose guest ran in it: by the thread's last change of nesting before, unless
- * events were lost since. */
-static int mark_nested(struct sample *s, struct watch *w, unsigned nr)
-{
-	struct nesting_list all = {0};
-	struct tick_list forgotten = {0};
-	size_t at = 0;
-	int ret = gather_nestings(&all, &forgotten, w, nr);
-
-	for (size_t i = 0; i < s->stays.nr && ret == 0; i++) {
-		struct stay *stay = &s->stays.list[i];
-		const struct nesting *last;
-
-		while (at < all.nr && (all.list[at].tid < stay->tid ||
-				       (all.list[at].tid == stay->tid &&
-					all.list[at].time <= stay->begin)))
-			at++;
-		last = at && all.list[at - 1].tid == stay->tid ? &all.list[at - 1] : NULL;
-		if (last && last->time >= last_before(&forgotten, stay->begin))
-			stay->nested = last->in ? NESTED_YES : NESTED_NO;
-		else if (!last && !forgotten.nr &&
-			 (at == all.nr || all.list[at].tid != stay->tid))
-			stay->nested = NESTED_NO; /* it never changes */
-	}
-	free(all.list);
-	free(forgotten.list);
-	return ret;
-}
-
-int watch_gather(struct sample *s, struct watch *w, unsigned nr)
-{
-	struct tick_list tids = {0};
-	size_t settled = 0;
-	int ret = 0;
-
-	s->nr_cpus = s->trace->nr_cpus < TRACE_CPUS_MAX ? s->trace->nr_cpus : TRACE_CPUS_MAX;
-	for (unsigned i = 0; i < nr; i++) {
-		if (w[i].stream->cpu >= 0 && (unsigned)w[i].stream->cpu >= s->nr_cpus &&
-		    w[i].stream->cpu < TRACE_CPUS_MAX)
-			s->nr_cpus = (unsigned)w[i].stream->cpu + 1;
-	}
-	s->events = calloc(s->nr_cpus ? s->nr_cpus : 1, sizeof(*s->events));
-	if (!s->events)
-		return -ENOMEM;
-	gather_limits(s, w, nr);
-	gather_span(s, w, nr);
-	for (unsigned i = 0; i < nr && ret == 0; i++) {
-		s->carries_blocks |= w[i].carries_blocks;
-		ret = gather_one(s, &w[i]);
-	}
-	if (ret == 0) {
-		sample_settle(s);
-		ret = mark_nested(s, w, nr);
-	}
-	if (ret == 0)
-		ret = keep_vcpu_threads(&s->stays, &tids);
-	settled = s->stays.nr;
-	if (ret == 0 && tids.nr)
-		ret = add_losses(s, w, nr, &tids);
-	if (ret == 0 && tids.nr)
-		ret = add_silences(s, w, nr, &tids);
-	free(tids.list);
-	if (ret == 0 && s->stays.nr != settled)
-		sample_settle_stays(s);
-	return ret;
 }

@@ -6,7 +6,7 @@
 
 /*
  * A watch sits on one stream while it is read and notes what clock/sample.h wants of it.  When all
- * streams of a trace are done, their notes are gathered into its sample.
+ * streams of a trace are done, their notes are gathered into its sample (gather.h).
  *
  * When the guest ran, seen from one CPU's stream of the hypervisor: kvm_entry is recorded before
  * the CPU enters the guest, kvm_exit after it left; on some processors and kernels long after:
@@ -74,8 +74,5 @@ int watch_events(struct watch *w, const struct event *events, unsigned nr);
 /* The stream was read as far as it will be. */
 int watch_end(struct watch *w);
 void watch_release(struct watch *w);
-
-/* Moves the notes of @nr watches, the streams of one trace, into @s. */
-int watch_gather(struct sample *s, struct watch *watches, unsigned nr);
 
 #endif

@@ -5,6 +5,7 @@
 #include "cmd/limits.h"
 #include "cmd/signals.h"
 #include "record/agent.h"
+#include "record/booted.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -18,7 +19,8 @@ struct options {
 	const char *tcp;
 	const char *token_file;
 	struct text_list guests;
-	bool once;
+	const char *tracer;
+	bool once, boot_line;
 };
 
 #define FIELD(field) offsetof(struct options, field)
@@ -36,7 +38,11 @@ static const struct option_row rows[] = {
 	 "a guest of this machine that is not found by itself: tcp:ADDRESS:PORT, vsock:CID, "
 	 "unix:PATH",
 	 0},
+	{0, "tracer", OPTION_CHOICE, FIELD(tracer), "NAME", "ftrace|hypertrace",
+	 "hypertrace: send what the kernel module sonde_guest records (default: ftrace)", 0},
 	{0, "once", OPTION_FLAG, FIELD(once), NULL, NULL, "end after one recording", 0},
+	{0, "boot-line", OPTION_FLAG, FIELD(boot_line), NULL, NULL,
+	 "print what is to be on a kernel's command line for its boot to be recorded, and end", 0},
 };
 
 static void say(void *data, const char *text)
@@ -76,6 +82,17 @@ static int add_guests(struct remote_targets *t, const struct text_list *list, st
 	return ret;
 }
 
+static enum exit_code print_boot_line(const struct invocation *inv)
+{
+	puts(BOOTED_COMMAND_LINE);
+	if (!inv->common.quiet && isatty(STDERR_FILENO))
+		fputs("# Add it to the kernel's command line; with GRUB: to GRUB_CMDLINE_LINUX\n"
+		      "# in /etc/default/grub, then update-grub.  After that boot,\n"
+		      "# sonde record --for boot finds what the kernel recorded.\n",
+		      stderr);
+	return EXIT_DONE;
+}
+
 static enum exit_code run_agent(const struct invocation *inv)
 {
 	const struct options *opt = inv->values;
@@ -92,6 +109,7 @@ static enum exit_code run_agent(const struct invocation *inv)
 		.wait_for_devices = !told,
 		.token = opt->token_file ? &token : NULL,
 		.guests = &guests,
+		.module = opt->tracer && !strcmp(opt->tracer, "hypertrace"),
 		.once = opt->once,
 		.version = sonde_version(),
 		.say = say,
@@ -101,6 +119,8 @@ static enum exit_code run_agent(const struct invocation *inv)
 	if (inv->nr_operands)
 		return complain(inv, EXIT_USAGE, "what is \"%s\"? see sonde agent --help",
 				inv->operands[0]);
+	if (opt->boot_line)
+		return print_boot_line(inv);
 	if (opt->tcp && !opt->token_file)
 		return complain(inv, EXIT_USAGE, "anybody can call by TCP: give a --token-file");
 	if (add_guests(&guests, &opt->guests, &err))

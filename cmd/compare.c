@@ -22,12 +22,13 @@ struct compare_options {
 
 #define FIELD(field) offsetof(struct compare_options, field)
 #define TOP_DEFAULT 15
+#define TOP_UNPROVEN_DEFAULT 5
 /* A change is told when chance makes any measure look so different once in a hundred times. */
 #define CHANCE_PPM 10000
 
 static const struct option_row option_rows[] = {
 	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
-	 "changes of each kind (default 15; JSON and CSV have all of them)", 0},
+	 "changes of each kind (default 15, and 5 that are not proven; JSON and CSV have all of them)", 0},
 	{0, "match", OPTION_LIST, FIELD(match), "A=B", NULL,
 	 "machine A of the first run is B of the second; may be repeated", 0},
 	{0, "time2", OPTION_TEXT, FIELD(time2), "A,B", NULL,
@@ -94,20 +95,33 @@ static bool is_told(const struct sonde_facts *f, size_t row)
 	return facts_named(f, row, "chance").i >= 0;
 }
 
-/* Changes of shares, or of rates; returns how many there are beyond chance. */
-static size_t print_kind(const struct invocation *inv, const struct sonde_facts *f, bool share,
-			 const char *title)
+/* One kind of changes: of shares or of rates, beyond chance or not. */
+struct kind {
+	const char *title;
+	bool share, proven;
+};
+
+static bool is_of_kind(const struct sonde_facts *f, size_t row, const struct kind *k)
 {
-	const struct compare_options *opt = inv->values;
-	uint64_t top = opt->top ? opt->top : TOP_DEFAULT;
+	int64_t chance = facts_named(f, row, "chance").i;
+
+	if (is_share(f, row) != k->share || !is_told(f, row))
+		return false;
+	return k->proven ? chance <= CHANCE_PPM
+			 : chance > CHANCE_PPM && facts_named(f, row, "change").i;
+}
+
+/* The @top greatest of them; returns how many there are. */
+static size_t print_kind(const struct invocation *inv, const struct sonde_facts *f,
+			 const struct kind *k, uint64_t top)
+{
 	size_t nr = 0;
 
 	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
-		if (is_share(f, row) != share || !is_told(f, row) ||
-		    facts_named(f, row, "chance").i > CHANCE_PPM)
+		if (!is_of_kind(f, row, k))
 			continue;
 		if (!nr)
-			screen_title(&inv->screen, title);
+			screen_title(&inv->screen, k->title);
 		if (nr++ < top)
 			print_change(inv, f, row);
 	}
@@ -247,15 +261,29 @@ static void print_doubts(const struct invocation *inv, const struct pair *p, siz
 static void print_text(const struct invocation *inv, const struct pair *p)
 {
 	char length[2][UNIT_TEXT], number[UNIT_TEXT];
-	size_t told = 0, absent = 0, beyond, all = sonde_facts_nr_rows(p->facts);
+	static const struct kind kinds[] = {
+		{"Shares of time that changed", true, true},
+		{"Rates that changed", false, true},
+		{"Shares of time that may have changed: chance alone makes some look so different",
+		 true, false},
+		{"Rates that may have changed", false, false},
+	};
+	const struct compare_options *opt = inv->values;
+	size_t told = 0, absent = 0, beyond = 0, all = sonde_facts_nr_rows(p->facts);
 
 	for (unsigned i = 0; i < 2; i++)
 		unit_length(length[i], p->end[i] - p->begin[i], sonde_run_ticks_are_ns(p->runs[i]));
 	fprintf(inv->screen.out, "%s of %s, against %s of %s before\n", length[1], inv->operands[1],
 		length[0], inv->operands[0]);
 	print_matches(inv, p);
-	beyond = print_kind(inv, p->facts, true, "Shares of time that changed");
-	beyond += print_kind(inv, p->facts, false, "Rates that changed");
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		uint64_t top = opt->top		? opt->top
+			       : kinds[i].proven ? TOP_DEFAULT
+						 : TOP_UNPROVEN_DEFAULT;
+		size_t nr = print_kind(inv, p->facts, &kinds[i], top);
+
+		beyond += kinds[i].proven ? nr : 0;
+	}
 	for (size_t row = 0; row < all; row++) {
 		told += is_told(p->facts, row);
 		absent += is_absent(p->facts, row);

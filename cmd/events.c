@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde events: all events of all traces as one sequence in L0 time. */
+#include "base/grow.h"
 #include "cmd/command.h"
 #include "cmd/progress.h"
 #include "cmd/signals.h"
@@ -192,8 +193,9 @@ static void emit_place(struct printer *p, const struct sonde_event *e)
 	text_str(&line, e->machine_name);
 	while (line.len < name_end)
 		text_char(&line, ' ');
-	text_str(&line, e->cpu < 0 ? " [-" : " [");
-	text_u64_zeros(&line, (uint64_t)labs(e->cpu), e->cpu < 0 ? 2 : 3);
+	text_str(&line, e->cpu < 0 ? " [  -" : " [");
+	if (e->cpu >= 0)
+		text_u64_zeros(&line, (uint64_t)e->cpu, 3);
 	text_str(&line, "] ");
 	text_i64_right(&line, e->tid, 6);
 	text_str(&line, "  ");
@@ -297,6 +299,17 @@ static void printer_release(struct printer *p)
 	free(p->field_seen);
 }
 
+/* That is an answer, no error; but silence could be taken for one. */
+static void say_nothing_found(const struct invocation *inv)
+{
+	const struct events_options *opt = inv->values;
+	bool filters = opt->names.nr || opt->machines.nr || opt->cpus.nr;
+
+	if (!inv->common.quiet)
+		complain(inv, EXIT_DONE, "no event%s%s", filters ? " of these" : "",
+			 inv->common.time ? " in that window" : "");
+}
+
 static enum exit_code print_events(const struct invocation *inv, struct sonde_events *events)
 {
 	const struct events_options *opt = inv->values;
@@ -325,6 +338,8 @@ static enum exit_code print_events(const struct invocation *inv, struct sonde_ev
 		code = EXIT_INTERRUPTED;
 	else if (nr)
 		code = complain_fields(inv, &p);
+	else
+		say_nothing_found(inv);
 	printer_release(&p);
 	return code;
 }
@@ -358,15 +373,8 @@ static bool tally(struct tallies *t, const struct sonde_event *e)
 			return true;
 		}
 	}
-	if (t->nr == t->room) {
-		size_t room = t->room ? t->room * 2 : 64;
-		struct tally *grown = reallocarray(t->list, room, sizeof(*grown));
-
-		if (!grown)
-			return false;
-		t->list = grown;
-		t->room = room;
-	}
+	if (!room_for_one(&t->list, t->nr, &t->room))
+		return false;
 	t->list[t->nr++] = (struct tally){e->machine_name, e->name, 1};
 	return true;
 }

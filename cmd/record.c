@@ -163,6 +163,7 @@ static struct guest_options wanted_guests(const struct record_command *opt)
 {
 	struct guest_options wanted = opt->guests;
 
+	wanted.rings = !opt->no_rings;
 	for (unsigned i = 0; i < opt->guests.guests.nr; i++) {
 		if (!strcmp(opt->guests.guests.items[i], "none"))
 			wanted.guests.nr = 0;
@@ -210,7 +211,7 @@ static int begin(struct session *s, struct error *err)
 	if (!s->machine)
 		return -ENOMEM;
 	snprintf(s->machine->tracer, sizeof(s->machine->tracer), "%s",
-		 options.tracer == RECORD_LTTNG ? "lttng" : "ftrace");
+		 record_tracer_name(options.tracer));
 	product_uuid(s->machine->product_uuid, sizeof(s->machine->product_uuid));
 	ret = run_save(s->run, err);
 	if (!ret)

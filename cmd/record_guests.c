@@ -5,6 +5,7 @@
 #include "record/buffer.h"
 #include "record/folder.h"
 #include "record/remote_targets.h"
+#include "record/vms.h"
 #include "report/safe.h"
 #include "base/units.h"
 
@@ -60,6 +61,7 @@ static int open_machine(void *data, struct remote_machine *m, struct error *err)
 	struct guests *g = data;
 	struct run_machine *parent = m->parent ? m->parent->user : g->host;
 	struct run_machine *rm;
+	const char *of_module = record_tracer_name(RECORD_HYPERTRACE);
 	char path[256];
 	int ret;
 
@@ -67,9 +69,17 @@ static int open_machine(void *data, struct remote_machine *m, struct error *err)
 	pthread_mutex_lock(&g->lock);
 	rm = run_add_machine(g->run, path, parent ? parent : g->host, err);
 	if (rm) {
-		snprintf(rm->tracer, sizeof(rm->tracer), "%s", g->tracer);
+		/* What it says is only compared: run.json has our own words. */
+		snprintf(rm->tracer, sizeof(rm->tracer), "%s",
+			 strcmp(m->identity.tracer, of_module) ? g->tracer : of_module);
+		rm->vm_pid = m->vm_pid;
+		if (!m->parent && !m->vm_pid) /* it was named with its link */
+			rm->vm_pid = vm_of_uuid(m->identity.product_uuid);
 		snprintf(rm->product_uuid, sizeof(rm->product_uuid), "%s",
 			 m->identity.product_uuid);
+		/* Of one that came late: guests_start() has saved those before. */
+		if (m->identity.content == WIRE_BLOCKS)
+			run_save(g->run, NULL);
 	}
 	pthread_mutex_unlock(&g->lock);
 	if (!rm)
@@ -170,6 +180,14 @@ uint64_t guests_rings_limit(const struct invocation *inv, const struct guest_opt
 	return limit_bytes(opt, share_bytes(inv, RING_SHARES));
 }
 
+static enum record_tracer tracer_of_guests(const struct guest_options *opt,
+					   const struct record_options *record)
+{
+	const char *of_module = record_tracer_name(RECORD_HYPERTRACE);
+
+	return opt->tracer && !strcmp(opt->tracer, of_module) ? RECORD_HYPERTRACE : record->tracer;
+}
+
 static int fill_request(struct guests *g, const struct guest_options *opt,
 			const struct record_options *record, struct remote_options *ro,
 			struct error *err)
@@ -179,11 +197,12 @@ static int fill_request(struct guests *g, const struct guest_options *opt,
 
 	ro->link_limit_bytes = opt->limit_mb ? 0 : share;
 	*r = (struct wire_request){
-		.tracer = record->tracer,
+		.tracer = tracer_of_guests(opt, record),
 		.purpose = record->purpose,
 		.buffer_kb = record->buffer_kb,
 		.depth = (opt->depth ? opt->depth : DEFAULT_DEPTH) - 1,
 		.limit_bytes = limit_bytes(opt, share),
+		.rings = opt->rings,
 	};
 	snprintf(r->clock, sizeof(r->clock), "%s", record->clock ? record->clock : "");
 	for (unsigned i = 0; i < record->nr_events; i++) {
@@ -234,7 +253,7 @@ int guests_connect(struct guests **out, const struct invocation *inv,
 	ro.given_up = given_up;
 	g->run = run;
 	g->host = host;
-	g->tracer = record->tracer == RECORD_LTTNG ? "lttng" : "ftrace";
+	g->tracer = record_tracer_name(tracer_of_guests(opt, record));
 	g->ops = (struct remote_ops){open_machine, machine_done, machine_notice};
 	pthread_mutex_init(&g->lock, NULL);
 	signal(SIGPIPE, SIG_IGN);
@@ -266,6 +285,11 @@ void guests_unlock(struct guests *g)
 {
 	if (g)
 		pthread_mutex_unlock(&g->lock);
+}
+
+bool guests_has_agent(struct guests *g, pid_t vm)
+{
+	return g && remote_has_agent(g->remote, vm);
 }
 
 void guests_start(struct guests *g)
@@ -314,10 +338,16 @@ void guests_print(struct guests *g, FILE *out)
 		fprintf(out, "guests: no VM was found on this machine\n");
 	for (unsigned i = 0; i < remote_nr_machines(g->remote); i++) {
 		const struct remote_machine *m = remote_machine(g->remote, i);
-		char path[256], bytes[UNIT_TEXT];
+		char path[256], bytes[UNIT_TEXT], lost[UNIT_TEXT];
 
 		remote_path(m, path, sizeof(path));
-		if (m->recorded)
+		if (m->recorded && m->identity.content == WIRE_BLOCKS)
+			fprintf(out, "guest %s: %s from its memory, %s events lost%s%s\n", path,
+				unit_bytes(bytes, m->cost.bytes),
+				m->cost.events_lost ? unit_count(lost, (int64_t)m->cost.events_lost)
+						    : "no",
+				m->complete ? "" : "; not complete: ", m->why);
+		else if (m->recorded)
 			/* The agent tells the clock at the end: a lost link leaves it untold. */
 			fprintf(out, "guest %s: %s%s%s%s%s\n", path,
 				unit_bytes(bytes, m->cost.bytes), *m->cost.clock ? ", clock " : "",

@@ -15,8 +15,10 @@
  *	guests_print() or guests_json(), guests_close()
  */
 struct guest_options {
+	bool rings; /* what guests keep in memory, too */
 	struct text_list guests;
 	const char *token_file;
+	const char *tracer;
 	uint64_t limit_mb;
 	uint64_t timeout_s;
 	uint64_t depth;
@@ -39,6 +41,14 @@ struct guest_options {
 		 "FILE",                                                                           \
 		 NULL,                                                                             \
 		 "the secret that guests' agents were given",                                      \
+		 0},                                                                               \
+		{0,                                                                                \
+		 "guest-tracer",                                                                   \
+		 OPTION_CHOICE,                                                                    \
+		 offsetof(type, field.tracer),                                                     \
+		 "NAME",                                                                           \
+		 "ftrace|hypertrace",                                                              \
+		 "of agents: ftrace (default), or what the kernel module sonde_guest there sends", \
 		 0},                                                                               \
 		{0,                                                                                \
 		 "guest-limit",                                                                    \
@@ -81,6 +91,9 @@ void guests_lock(struct guests *g);
 void guests_unlock(struct guests *g);
 
 void guests_start(struct guests *g);
+
+/* The VM's agent has answered. */
+bool guests_has_agent(struct guests *g, pid_t vm);
 
 /* For a live display. */
 void guests_progress(struct guests *g, unsigned *recording, uint64_t *bytes,

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/record_rings.h"
 #include "base/units.h"
+#include "record/folder.h"
 #include "record/rings.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define FILE_NAME "hypertrace"
 
 /* What is told of a guest when the run is gone. */
 struct ring_machine {
 	struct run_machine *machine; /* the run's; NULL: there was no room for it */
+	struct sink *sink;	     /* its folder */
 	char name[64], why[256];
 	bool complete;
 };
@@ -29,24 +25,6 @@ struct record_rings {
 	struct ring_machine *list; /* owned; by guest */
 	unsigned nr;
 };
-
-/* The folder of a machine, and in it the file: a new one, or (@again) what it has. */
-static int open_file(const struct run_machine *m, bool again)
-{
-	int flags = again ? O_APPEND : O_CREAT | O_EXCL;
-	int dir, fd;
-
-	if (mkdir(m->folder, 0777) && errno != EEXIST)
-		return -errno;
-	dir = open(m->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0)
-		return -errno;
-	fd = openat(dir, FILE_NAME, O_WRONLY | flags | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0)
-		fd = -errno;
-	close(dir);
-	return fd;
-}
 
 /* The list has all guests up to this one; false: no memory. */
 static bool grow(struct record_rings *r, unsigned index)
@@ -86,18 +64,24 @@ static struct run_machine *add_machine(struct record_rings *r, const struct ring
 	return m;
 }
 
-static int place(const struct rings_guest *guest, void *data)
+static struct sink *place(const struct rings_guest *guest, void *data)
 {
 	struct record_rings *r = data;
-	struct run_machine *m;
+	struct ring_machine *l;
 
 	if (!grow(r, guest->index))
-		return -ENOMEM;
-	m = r->list[guest->index].machine;
-	if (m)
-		return open_file(m, true);
-	m = add_machine(r, guest);
-	return m ? open_file(m, false) : -ENOMEM;
+		return NULL;
+	l = &r->list[guest->index];
+	if (!l->machine && !add_machine(r, guest))
+		return NULL;
+	if (!l->sink)
+		folder_open(&l->sink, l->machine->folder, NULL, NULL);
+	return l->sink;
+}
+
+static bool is_asked(int pid, void *data)
+{
+	return guests_has_agent(data, pid);
 }
 
 static void say(const char *text, void *data)
@@ -116,6 +100,8 @@ int record_rings_start(struct record_rings **out, const struct invocation *inv,
 	struct rings_options options = {
 		.limit_bytes = guests_rings_limit(inv, opt),
 		.place = place,
+		.is_asked = is_asked,
+		.asked_data = guests,
 		.notice = say,
 		.data = r,
 	};
@@ -139,17 +125,14 @@ void record_rings_tick(struct record_rings *r)
 static void settle(struct ring_machine *l, const struct rings_guest *g)
 {
 	struct run_machine *m = l->machine;
+	struct record_cost cost;
 
-	snprintf(l->why, sizeof(l->why), "%.250s", g->why);
-	if (!*g->why && g->counts.broken)
-		snprintf(l->why, sizeof(l->why), "%" PRIu64 " blocks in its rings were none",
-			 g->counts.broken);
-	l->complete = !*l->why;
+	l->complete = rings_outcome(g, &cost, l->why);
+	folder_close(l->sink);
+	l->sink = NULL;
 	if (!m)
 		return;
-	m->cost.bytes = g->counts.bytes;
-	m->cost.events_lost = g->counts.events_lost;
-	snprintf(m->cost.clock, sizeof(m->cost.clock), "x86-tsc");
+	m->cost = cost;
 	m->complete = l->complete;
 	memcpy(m->why, l->why, sizeof(m->why));
 }
@@ -209,6 +192,8 @@ void record_rings_close(struct record_rings *r)
 	if (!r)
 		return;
 	rings_close(r->rings);
+	for (unsigned i = 0; i < r->nr; i++)
+		folder_close(r->list[i].sink);
 	free(r->list);
 	free(r);
 }

@@ -34,7 +34,7 @@ static const struct option_row option_rows[] = {
 	{0, "vm", OPTION_TEXT, FIELD(vm), "NAME", NULL,
 	 "only what is about this machine, and those inside it", 0},
 	{0, "svg", OPTION_TEXT, FIELD(svg), "FILE", NULL,
-	 "draw the topic (boot, shutdown, wakeup, exits) as SVG; - for the screen", 0},
+	 "draw the topic (wakeup, exits, io, boot, shutdown) as SVG; - for the screen", 0},
 	{'s', "section", OPTION_LIST, FIELD(sections), "NAME", NULL,
 	 "only this table; may be repeated; --section help lists them", 0},
 	{0, "html", OPTION_TEXT, FIELD(html), "FILE", NULL,

@@ -2,6 +2,7 @@
 /* sonde timeline: what ran when: to be walked through on a terminal, or as a picture. */
 #include "cmd/command.h"
 #include "analysis/run.h"
+#include "base/units.h"
 #include "cmd/outfile.h"
 #include "cmd/signals.h"
 #include "report/facts.h"
@@ -164,10 +165,31 @@ static bool is_interactive(const struct invocation *inv)
 	       isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && strcmp(term, "dumb");
 }
 
+struct bookmarks {
+	FILE *out;
+	bool ticks_are_ns;
+	unsigned nr;
+};
+
+/* As they can be gone to again: "/" takes these times. */
+static void print_bookmark(int64_t t, const char *note, void *data)
+{
+	struct bookmarks *b = data;
+	char when[UNIT_TEXT];
+
+	if (!b->nr++)
+		fprintf(b->out, "Bookmarks\n");
+	fprintf(b->out, "%s%s%s\n", unit_time(when, t, b->ticks_are_ns), *note ? "  " : "", note);
+}
+
 static enum exit_code walk_through(const struct invocation *inv, struct sonde_run *run)
 {
 	const struct timeline_options *opt = inv->values;
+	struct bookmarks bookmarks = {.out = inv->screen.out,
+				      .ticks_are_ns = sonde_run_ticks_are_ns(run)};
 	struct timeline_view view = {
+		.bookmark = print_bookmark,
+		.data = &bookmarks,
 		.in = stdin,
 		.out = stdout,
 		.color = inv->screen.color,

@@ -62,13 +62,19 @@ static union sonde_cell cell(const struct question *q, size_t row, int column)
 	return sonde_facts_cell(q->facts, row, (unsigned)column);
 }
 
-static bool is_inside(const struct question *q, int64_t machine)
+/* @inner is in @outer, or it is that. */
+static bool is_around(const struct question *q, int64_t outer, int64_t inner)
 {
 	struct sonde_machine m;
 
-	while (machine >= 0 && machine != q->vm && !sonde_machine(q->run, machine, &m))
-		machine = m.parent;
-	return machine == q->vm;
+	while (inner >= 0 && inner != outer && !sonde_machine(q->run, inner, &m))
+		inner = m.parent;
+	return inner == outer;
+}
+
+static bool is_inside(const struct question *q, int64_t machine)
+{
+	return is_around(q, q->vm, machine);
 }
 
 static bool is_task(const struct question *q, int64_t thread)
@@ -87,8 +93,29 @@ static bool is_unknown(const struct question *q, size_t row)
 	return !strcmp(cell(q, row, q->kind).s, "unknown");
 }
 
+/* The machine that is unknown in some way is a task's own, or one around it whose events are. */
+static bool concerns_task(const struct question *q, size_t row)
+{
+	int64_t machine = cell(q, row, q->machine).i;
+	const char *what = cell(q, row, q->cause).s;
+	bool of_around = !strcmp(what, "cpus") || !strcmp(what, "lost");
+
+	for (int64_t i = 0; i < sonde_nr_threads(q->run); i++) {
+		struct sonde_thread t;
+
+		if (!is_task(q, i) || sonde_thread(q->run, i, &t) ||
+		    (q->vm >= 0 && !is_inside(q, t.machine)))
+			continue;
+		if (t.machine == machine || (of_around && is_around(q, machine, t.machine)))
+			return true;
+	}
+	return false;
+}
+
 static bool wanted(const struct question *q, size_t row)
 {
+	if (is_unknown(q, row) && q->task)
+		return concerns_task(q, row);
 	if (q->vm >= 0 && !is_inside(q, cell(q, row, q->machine).i))
 		return false;
 	if (is_unknown(q, row))

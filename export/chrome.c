@@ -2,6 +2,7 @@
 /* A canvas that is a file of trace events in JSON, as chrome://tracing and many others read it (the
  * "Trace Event Format").  That format knows processes and threads only: a group of tracks becomes a
  * process, a track a thread of it, both under numbers of their own. */
+#include "base/grow.h"
 #include "base/map.h"
 #include "export/canvas.h"
 #include "history/bytes.h"
@@ -13,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers in JSON are doubles to their readers: microseconds with three digits behind the point are
- * exact up to here, 52 days of ns. */
-#define EXACT_NS (1LL << 52)
+/* Numbers in JSON are doubles to their readers: microseconds with three digits behind the point, times
+ * 1000, are the same ns again up to here, 50 days. */
+#define EXACT_NS ((1LL << 42) * 1000)
 /* Thousandths of what is below fit 64 bits; what is not, or is no number, is written otherwise. */
 #define VALUE_MAX 9e15
 
@@ -137,8 +138,6 @@ static void put_end(struct canvas *c, uint64_t track, ns_t t)
 	json_end(&h->json);
 }
 
-/* Arrows hold on to slices only: a moment with one is the shortest slice there is.  (One of no
- * length ends, to some readers, before it begins.) */
 static void put_moment(struct canvas *c, uint64_t track, ns_t t, const struct sign *s)
 {
 	struct chrome *h = chrome_of(c);
@@ -146,13 +145,17 @@ static void put_moment(struct canvas *c, uint64_t track, ns_t t, const struct si
 
 	if (!p)
 		return;
-	begin_event(h, s->flow ? "X" : "i", p);
+	/* Arrows hold on to slices only: one of no length.  Were it longer, what ends at its time
+	 * would be taken for the end of it. */
+	if (s->flow) {
+		put_begin(c, track, t, s);
+		put_end(c, track, t);
+		return;
+	}
+	begin_event(h, "i", p);
 	put_time(h, t);
-	if (s->flow)
-		json_milli(&h->json, "dur", 1);
 	put_text(&h->json, s);
 	json_end(&h->json);
-	put_flow(h, p, t, s->flow, s->flow_ends);
 }
 
 static void put_value(struct canvas *c, uint64_t track, ns_t t, double value)
@@ -214,15 +217,8 @@ static char *join(const char *outer, const char *name, const char *unit)
 
 static struct place *new_place(struct chrome *h, uint64_t track)
 {
-	if (h->nr == h->room) {
-		uint32_t room = h->room ? 2 * h->room : 256;
-		struct place *grown = reallocarray(h->places, room, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		h->places = grown;
-		h->room = room;
-	}
+	if (!room_for_one(&h->places, h->nr, &h->room))
+		return NULL;
 	if (map_put(&h->by_track, track, h->nr))
 		return NULL;
 	h->places[h->nr] = (struct place){0};

@@ -3,6 +3,7 @@
  * runs and of what vCPUs and threads do.  A stream for each CPU of each machine, one for each
  * machine's threads, and one for losses. */
 #include "export/ctf.h"
+#include "base/grow.h"
 #include "export/ctf_stream.h"
 #include "export/rows.h"
 #include "model/context.h"
@@ -122,16 +123,9 @@ static bool each_thread_state(const struct sonde_interval *i, void *data)
 	const struct row *row = data;
 	struct ctf *c = row->ctf;
 
-	if (c->nr_changes == c->room) {
-		size_t room = c->room ? 2 * c->room : 65536;
-		struct change *grown = reallocarray(c->changes, room, sizeof(*grown));
-
-		if (!grown) {
-			c->ret = -ENOMEM;
-			return false;
-		}
-		c->changes = grown;
-		c->room = room;
+	if (!room_for_one(&c->changes, c->nr_changes, &c->room)) {
+		c->ret = -ENOMEM;
+		return false;
 	}
 	c->changes[c->nr_changes++] = (struct change){i->begin, row->thread, i->value};
 	return true;

@@ -91,32 +91,51 @@ static void end_packet(struct perfetto *p, size_t begin, unsigned flags)
 		fwrite(p->packet.data, 1, p->packet.len_bytes, p->canvas.out);
 }
 
-/* The number by which the reader knows @text from this packet on, 0 when it has to be written out.
- */
-static uint32_t intern(struct perfetto *p, struct interned *of, enum interned_kind kind,
-		       const char *text)
-{
-	uint32_t id = strings_put(&of->strings, text, strlen(text));
-	size_t data, entry;
+/* What was found for @text: the number by which the reader knows it from this packet on, 0 when it
+ * has to be written out, and whether the packet must tell the reader so. */
+struct known {
+	uint32_t id;
+	bool is_new;
+};
 
+static struct known intern(struct interned *of, const char *text)
+{
+	uint32_t id;
+
+	if (of->known >= INTERNED_MAX)
+		return (struct known){0};
+	id = strings_put(&of->strings, text, strlen(text));
 	if (id == UINT32_MAX || !id)
-		return 0;
+		return (struct known){0};
 	if (id < of->known)
-		return id;
-	data = proto_begin(&p->packet, PACKET_INTERNED);
-	entry = proto_begin(&p->packet, (unsigned)kind);
+		return (struct known){id, false};
+	of->known = id + 1;
+	return (struct known){id, true};
+}
+
+static void put_interned(struct perfetto *p, enum interned_kind kind, uint32_t id, const char *text)
+{
+	size_t entry = proto_begin(&p->packet, (unsigned)kind);
+
 	proto_uint(&p->packet, INTERNED_IID, id);
 	proto_text(&p->packet, INTERNED_TEXT, text);
 	proto_end(&p->packet, entry);
-	proto_end(&p->packet, data);
-	of->known = id + 1;
-	return id;
 }
 
-static uint32_t number_of(struct perfetto *p, struct interned *of, enum interned_kind kind,
-			  const char *text)
+/* Both in one message: of two in a packet, readers take the last alone. */
+static void put_new(struct perfetto *p, const struct sign *s, struct known category,
+		    struct known name)
 {
-	return of->known < INTERNED_MAX ? intern(p, of, kind, text) : 0;
+	size_t data;
+
+	if (!category.is_new && !name.is_new)
+		return;
+	data = proto_begin(&p->packet, PACKET_INTERNED);
+	if (category.is_new)
+		put_interned(p, INTERNED_CATEGORY, category.id, s->category);
+	if (name.is_new)
+		put_interned(p, INTERNED_NAME, name.id, s->name);
+	proto_end(&p->packet, data);
 }
 
 /* ---- tracks -------------------------------------------------------------------------------- */
@@ -167,20 +186,21 @@ static void put_event(struct canvas *c, enum event_type type, uint64_t track, ns
 {
 	struct perfetto *p = perfetto_of(c);
 	size_t packet = begin_packet(p);
-	uint32_t category = number_of(p, &p->categories, INTERNED_CATEGORY, s->category);
-	uint32_t name = number_of(p, &p->names, INTERNED_NAME, s->name);
+	struct known category = intern(&p->categories, s->category);
+	struct known name = intern(&p->names, s->name);
 	size_t event;
 
+	put_new(p, s, category, name);
 	proto_uint(&p->packet, PACKET_TIMESTAMP, (uint64_t)(t - c->origin));
 	event = proto_begin(&p->packet, PACKET_TRACK_EVENT);
 	proto_uint(&p->packet, EVENT_TYPE, type);
 	proto_uint(&p->packet, EVENT_TRACK, track);
-	if (category)
-		proto_uint(&p->packet, EVENT_CATEGORY_IID, category);
+	if (category.id)
+		proto_uint(&p->packet, EVENT_CATEGORY_IID, category.id);
 	else
 		proto_text(&p->packet, EVENT_CATEGORY, s->category);
-	if (name)
-		proto_uint(&p->packet, EVENT_NAME_IID, name);
+	if (name.id)
+		proto_uint(&p->packet, EVENT_NAME_IID, name.id);
 	else
 		proto_text(&p->packet, EVENT_NAME, s->name);
 	put_notes(p, s);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 int node_writer_init(struct node_writer *w)
 {
 	memset(w, 0, sizeof(*w));
@@ -30,16 +32,9 @@ void node_start(struct node_writer *w, bool has_shares)
 
 void node_add(struct node_writer *w, uint32_t attr, uint32_t mask, const struct segment_entries *e)
 {
-	if (w->nr_rows == w->room) {
-		uint32_t room = w->room ? w->room * 2 : 1024;
-		void *rows = realloc(w->rows, room * sizeof(*w->rows));
-
-		if (!rows) {
-			w->failed = true;
-			return;
-		}
-		w->rows = rows;
-		w->room = room;
+	if (!room_for_one(&w->rows, w->nr_rows, &w->room)) {
+		w->failed = true;
+		return;
 	}
 	w->rows[w->nr_rows++] = (struct node_row){
 		.attr = attr, .mask = mask, .offset = (uint32_t)w->segments.len_bytes};

@@ -10,6 +10,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/grow.h"
+
 static void put(struct outfile *f, const void *data, size_t len_bytes)
 {
 	const uint8_t *p = data;
@@ -67,16 +69,9 @@ int outfile_open(struct outfile *f, const char *path, uint32_t flags, int64_t wa
 
 static void remember(struct outfile *f, enum part_kind kind, unsigned level, ns_t begin)
 {
-	if (f->nr_parts == f->room) {
-		size_t room = f->room ? f->room * 2 : 256;
-		void *parts = realloc(f->parts, room * sizeof(*f->parts));
-
-		if (!parts) {
-			fail(&f->error, -ENOMEM, "no memory for the index of %s", f->path);
-			return;
-		}
-		f->parts = parts;
-		f->room = room;
+	if (!room_for_one(&f->parts, f->nr_parts, &f->room)) {
+		fail(&f->error, -ENOMEM, "no memory for the index of %s", f->path);
+		return;
 	}
 	f->parts[f->nr_parts++] = (struct outfile_part){.kind = (uint16_t)kind,
 							.level = (uint16_t)level,

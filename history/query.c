@@ -206,28 +206,49 @@ int history_state(struct history *h, ns_t t, uint32_t *values, ns_t *since)
 	return ret;
 }
 
-int history_walk(struct history *h, attr_t attr, ns_t begin, ns_t end,
-		 bool (*each)(const struct interval *i, void *data), void *data)
+/* Where to read a window from: its first interval, of which the end is not known yet, and the changes in
+ * it.  1, 0 when the window is empty, -errno. */
+static int open_window(struct row_reader *r, struct history *h, attr_t attr, ns_t begin, ns_t *end,
+		       struct interval *first)
 {
-	struct interval i = {.begin = h->begin};
-	struct row_reader r;
 	struct found f;
 	int ret;
 
 	if (attr >= h->names.nr_attrs)
 		return -EINVAL;
 	begin = begin < h->begin ? h->begin : begin;
-	end = end > h->end ? h->end : end;
-	if (begin >= end)
+	*end = *end > h->end ? h->end : *end;
+	if (begin >= *end)
 		return 0;
+	*first = (struct interval){.begin = h->begin};
 	ret = row_last(h, attr, begin, &f);
-	if (ret < 0)
-		return ret;
-	if (ret) {
-		i.begin = f.t;
-		i.value = f.value;
+	if (ret > 0) {
+		first->begin = f.t;
+		first->value = f.value;
 	}
-	row_reader_init(&r, h, attr, begin, end);
+	row_reader_init(r, h, attr, begin, *end);
+	return ret < 0 ? ret : 1;
+}
+
+/* Where the last interval of a window ends. */
+static int last_end(struct history *h, attr_t attr, ns_t end, ns_t *out)
+{
+	struct found f;
+	int ret = row_next(h, attr, end - 1, &f);
+
+	*out = ret > 0 ? f.t : h->end;
+	return ret < 0 ? ret : 0;
+}
+
+int history_walk(struct history *h, attr_t attr, ns_t begin, ns_t end,
+		 bool (*each)(const struct interval *i, void *data), void *data)
+{
+	struct row_reader r;
+	struct interval i;
+	int ret = open_window(&r, h, attr, begin, &end, &i);
+
+	if (ret <= 0)
+		return ret;
 	while ((ret = row_reader_next(&r)) > 0) {
 		for (uint32_t k = 0; k < r.nr; k++) {
 			i.end = (ns_t)r.times[k];
@@ -239,9 +260,37 @@ int history_walk(struct history *h, attr_t attr, ns_t begin, ns_t end,
 	}
 	if (ret < 0)
 		return ret;
-	ret = row_next(h, attr, end - 1, &f);
-	i.end = ret > 0 ? f.t : h->end;
-	if (ret >= 0)
+	ret = last_end(h, attr, end, &i.end);
+	if (!ret)
 		each(&i, data);
-	return ret < 0 ? ret : 0;
+	return ret;
+}
+
+int history_list(struct history *h, attr_t attr, ns_t begin, ns_t end, struct interval *out,
+		 unsigned room, unsigned *nr)
+{
+	const struct interval *stop = out + room;
+	struct interval *at = out;
+	struct row_reader r;
+	int ret = open_window(&r, h, attr, begin, &end, out);
+
+	*nr = 0;
+	if (ret <= 0)
+		return ret;
+	while ((ret = row_reader_next(&r)) > 0) {
+		for (uint32_t k = 0; k < r.nr; k++) {
+			at->end = (ns_t)r.times[k];
+			if (++at == stop) {
+				*nr = room;
+				return 0;
+			}
+			at->begin = (ns_t)r.times[k];
+			at->value = r.values[k];
+		}
+	}
+	if (ret < 0)
+		return ret;
+	ret = last_end(h, attr, end, &at->end);
+	*nr = ret ? 0 : (unsigned)(at - out) + 1;
+	return ret;
 }

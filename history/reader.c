@@ -279,6 +279,7 @@ out:
 
 static void stream_release(struct stream *s)
 {
+	stream_times_release(s);
 	free(s->nodes);
 	free(s->unpacked);
 	free(s->checked);

@@ -32,6 +32,14 @@ struct unpacked {
 	unsigned holds;
 };
 
+/* The time list of a node, decoded. */
+struct plain_times {
+	uint64_t *list;	/* owned; NULL: it is not */
+	uint64_t asked; /* how many times of it were asked for until then */
+};
+
+#define PLAIN_TIMES_MAX (4u << 20) /* in all lists of a history, 8 bytes each */
+
 struct part {
 	const uint8_t *payload;
 	uint64_t len_bytes;
@@ -46,6 +54,7 @@ struct stream {
 	struct node *nodes;	/* owned; of kinds that are nodes; attrs NULL: not touched yet */
 	bool *checked;		/* owned; of other kinds */
 	struct unpacked **unpacked; /* owned; NULL: none is */
+	struct plain_times *times;  /* owned; NULL: none was asked for */
 };
 
 struct history {
@@ -64,6 +73,7 @@ struct history {
 	uint32_t nr_unpacked, unpacked_room;
 	uint64_t unpacked_bytes, touches;
 	uint64_t unpacked_max; /* bytes; UNPACKED_BYTES */
+	uint64_t nr_plain_times;
 	struct stream totals[TOTALS_LEVELS];
 	struct stream summaries[SUMMARY_LEVELS];
 };
@@ -93,6 +103,14 @@ static inline const struct node *stream_ready(const struct stream *s, uint32_t i
 	return i < s->nr && s->nodes && s->nodes[i].attrs ? &s->nodes[i] : NULL;
 }
 int stream_part(struct history *h, struct stream *s, uint32_t i, struct part *out);
+
+/*
+ * All times of node @i of the stream, @n, for who wants @nr of them.  They are decoded when so many have
+ * been asked for one by one that it would have been cheaper; NULL until then.  Good until the next call.
+ */
+const uint64_t *stream_times(struct history *h, struct stream *s, uint32_t i, const struct node *n,
+			     uint32_t nr);
+void stream_times_release(struct stream *s);
 
 /* Sets @p to the plain form of packed part @i, which @p is.  0, -EIO, -ENOMEM. */
 int unpacked_open(struct history *h, struct stream *s, uint32_t i, struct part *p);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/grow.h"
 #include "history/outfile.h"
 #include "history/reader.h"
 
@@ -30,15 +31,8 @@ struct walk {
 
 static int remember(struct walk *w, unsigned kind, ns_t begin, uint64_t at)
 {
-	if (w->nr == w->room) {
-		size_t room = w->room ? w->room * 2 : 256;
-		void *parts = realloc(w->parts, room * sizeof(*w->parts));
-
-		if (!parts)
-			return -ENOMEM;
-		w->parts = parts;
-		w->room = room;
-	}
+	if (!room_for_one(&w->parts, w->nr, &w->room))
+		return -ENOMEM;
 	w->parts[w->nr++] = (struct outfile_part){
 		.kind = kind & 0xffff & ~PART_PACKED, .level = (uint16_t)(kind >> 16), .begin = begin, .at = at};
 	return 0;

@@ -280,16 +280,30 @@ static int open_slice(struct row_reader *r)
 	return open_range(r, n, row, &r->slice);
 }
 
-/* Turns the places that were decoded into times.  Times that do not rise, from one part to the next
- * as well, or leave the window are not from our writer. */
-static bool make_times(struct row_reader *r, const struct node *n)
+/* Turns the places that were decoded into times, which a damaged file may have too great. */
+static void look_up_times(struct row_reader *r, const struct row_range *range)
 {
-	uint64_t base = n->nr_times ? 0 : (uint64_t)n->base;
+	const struct node *n = range->node;
+	const uint64_t *all = stream_times(r->h, range->stream, range->i, n, r->nr);
+
+	if (!all) {
+		node_times(n, r->times, r->nr);
+		return;
+	}
+	for (uint32_t i = 0; i < r->nr; i++)
+		r->times[i] = all[r->times[i] < n->nr_times ? r->times[i] : n->nr_times - 1];
+}
+
+/* Times that do not rise, from one part to the next as well, or leave the window are not from our
+ * writer. */
+static bool make_times(struct row_reader *r, const struct row_range *range)
+{
+	uint64_t base = range->node->nr_times ? 0 : (uint64_t)range->node->base;
 	ns_t last = r->last;
 	bool good = true;
 
-	if (n->nr_times)
-		node_times(n, r->times, r->nr);
+	if (range->node->nr_times)
+		look_up_times(r, range);
 	for (uint32_t i = 0; i < r->nr; i++) {
 		ns_t t = (ns_t)(base + r->times[i]);
 
@@ -312,7 +326,7 @@ static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
 	sorted_decode(&range->segment.places, range->at, r->nr, r->times, &range->hint);
 	segment_values(&range->segment, range->at, r->nr, r->values);
 	range->at += r->nr;
-	return make_times(r, range->node) ? 1 : -EIO;
+	return make_times(r, range) ? 1 : -EIO;
 }
 
 int row_reader_next(struct row_reader *r)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "history/row.h"
 
 /*
@@ -28,15 +29,8 @@ static int sum_add(struct sum *s, uint32_t value, ns_t time_ns)
 
 		return __builtin_add_overflow(*sum, time_ns, sum) ? -EIO : 0;
 	}
-	if (s->nr == s->room) {
-		uint32_t room = s->room ? s->room * 2 : 64;
-		void *list = realloc(s->list, room * sizeof(*s->list));
-
-		if (!list)
-			return -ENOMEM;
-		s->list = list;
-		s->room = room;
-	}
+	if (!room_for_one(&s->list, s->nr, &s->room))
+		return -ENOMEM;
 	s->list[s->nr] = (struct value_time){.value = value, .time_ns = time_ns};
 	return map_put(&s->places, value, s->nr++);
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "history/find.h"
 
 /* An attribute's finest level has buckets at least this many times as long as its intervals. */
@@ -204,16 +205,9 @@ static void put_run(struct summary *s, struct row *r, unsigned level, int64_t bu
 
 	if (o->started && o->run_value == value && o->run_share == share)
 		return;
-	if (l->nr == l->room) {
-		uint32_t room = l->room ? l->room * 2 : 1024;
-		void *runs = realloc(l->runs, room * sizeof(*l->runs));
-
-		if (!runs) {
-			s->failed = true;
-			return;
-		}
-		l->runs = runs;
-		l->room = room;
+	if (!room_for_one(&l->runs, l->nr, &l->room)) {
+		s->failed = true;
+		return;
 	}
 	o->started = true;
 	o->run_value = value;

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 void totals_release(struct totals *t)
 {
 	for (unsigned i = 0; i < TOTALS_LEVELS; i++) {
@@ -21,15 +23,8 @@ static bool level_add(struct totals_level *l, const struct total *add)
 		l->list[*place].time_ns += add->time_ns;
 		return true;
 	}
-	if (l->nr == l->room) {
-		uint32_t room = l->room ? l->room * 2 : 256;
-		void *list = realloc(l->list, room * sizeof(*l->list));
-
-		if (!list)
-			return false;
-		l->list = list;
-		l->room = room;
-	}
+	if (!room_for_one(&l->list, l->nr, &l->room))
+		return false;
 	if (map_put(&l->places, key, l->nr))
 		return false;
 	l->list[l->nr++] = *add;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/grow.h"
 #include "history/reader.h"
 
 #include <errno.h>
@@ -49,15 +50,8 @@ static int add(struct history *h, struct unpacked *u)
 		u->stream->unpacked = calloc(u->stream->nr, sizeof(struct unpacked *));
 	if (!u->stream->unpacked)
 		return -ENOMEM;
-	if (h->nr_unpacked == h->unpacked_room) {
-		uint32_t room = h->unpacked_room ? h->unpacked_room * 2 : 64;
-		void *list = realloc(h->unpacked, room * sizeof(*h->unpacked));
-
-		if (!list)
-			return -ENOMEM;
-		h->unpacked = list;
-		h->unpacked_room = room;
-	}
+	if (!room_for_one(&h->unpacked, h->nr_unpacked, &h->unpacked_room))
+		return -ENOMEM;
 	h->unpacked[h->nr_unpacked++] = u;
 	h->unpacked_bytes += u->plain.room_bytes;
 	u->stream->unpacked[u->i] = u;

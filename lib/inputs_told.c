@@ -27,20 +27,31 @@ static bool is_under(const char *path, const char *dir)
 	return !strncmp(real_path, real_dir, len) && (!real_path[len] || real_path[len] == '/');
 }
 
+static void apply_machine(struct topology_input *input, const struct rundir_machine *machine,
+			  bool alone)
+{
+	input->name = machine->name;
+	input->vm_pid = machine->vm_pid;
+	/* The machine on which a recorder ran is the outermost of its own run; beside others it may
+	 * well be inside one: what a guest recorded by itself. */
+	if (!machine->parent && !alone)
+		return;
+	input->parent = machine->parent ? machine->parent : "-";
+	input->recorded = true;
+}
+
 /* What manifests say of the traces.  What the user says comes later, and counts more. */
 static void apply_runs(struct topology_input *list, unsigned nr, const struct inputs *in)
 {
 	for (unsigned r = 0; r < in->nr_runs; r++) {
+		bool alone = in->nr_runs == 1 && in->runs[r].nr >= nr;
+
 		for (unsigned m = 0; m < in->runs[r].nr; m++) {
 			const struct rundir_machine *machine = &in->runs[r].machines[m];
 
 			for (unsigned i = 0; i < nr; i++) {
-				if (!is_under(list[i].trace->path, machine->folder))
-					continue;
-				list[i].name = machine->name;
-				list[i].parent = machine->parent ? machine->parent : "-";
-				list[i].recorded = true;
-				list[i].vm_pid = machine->vm_pid;
+				if (is_under(list[i].trace->path, machine->folder))
+					apply_machine(&list[i], machine, alone);
 			}
 		}
 	}

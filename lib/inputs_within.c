@@ -259,17 +259,54 @@ static bool share_vcpu(const struct machine *a, const struct machine *b)
 	return false;
 }
 
-/* The guest of which there is a trace by its own tracer, too: its events would count twice. */
+/* Where the packets of a trace begin, from the first to the last, in its own ticks; false: it has
+ * none. */
+static bool packets_span(const struct trace *t, uint64_t *first, uint64_t *last)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		const struct stream *s = &t->streams[i];
+
+		if (!s->nr_packets)
+			continue;
+		if (!any || s->packets[0].begin < *first)
+			*first = s->packets[0].begin;
+		if (!any || s->packets[s->nr_packets - 1].begin > *last)
+			*last = s->packets[s->nr_packets - 1].begin;
+		any = true;
+	}
+	return any;
+}
+
+/* The same VM at the same time, on two ways: not one kernel after the other, as with kdump. */
+static bool is_sent_twice(const struct machine *a, const struct machine *b)
+{
+	uint64_t a_first, a_last, b_first, b_last;
+
+	return a->vm_pid > 0 && a->vm_pid == b->vm_pid &&
+	       packets_span(a->trace, &a_first, &a_last) &&
+	       packets_span(b->trace, &b_first, &b_last) && a_first <= b_last && b_first <= a_last;
+}
+
+/* The same guest once more, whose events would count twice: by its own tracer, or, where there is
+ * none, as it sent them on another way, of which the first one counts. */
 static const struct machine *find_double(const struct topology *t, const struct machine *m)
 {
+	const struct machine *found = NULL;
+
 	for (unsigned i = 0; i < t->nr_machines && m->trace->format == TRACE_HYPER; i++) {
 		const struct machine *other = &t->machines[i];
 
-		if (other->parent == m->parent && other->trace->format != TRACE_HYPER &&
-		    share_vcpu(m, other))
+		if (other->parent != m->parent)
+			continue;
+		if (other->trace->format != TRACE_HYPER && share_vcpu(m, other))
 			return other;
+		if (other->trace->format == TRACE_HYPER && other < m && !found &&
+		    is_sent_twice(m, other))
+			found = other;
 	}
-	return NULL;
+	return found;
 }
 
 static bool is_listed(struct trace *const *list, unsigned nr, const struct trace *t)
@@ -316,11 +353,11 @@ int inputs_drop_doubles(struct inputs *in, struct problems *problems)
 
 		if (!other)
 			continue;
-		problems_note(
-			problems,
-			"%.60s sent its events to its host as well (%.120s): its own trace is "
-			"used",
-			other->name, m->trace->path);
+		problems_note(problems, "%.60s sent its events to its host as well (%.120s): %s",
+			      other->name, m->trace->path,
+			      other->trace->format == TRACE_HYPER
+				      ? "those in its first trace are used"
+				      : "its own trace is used");
 		doubles[nr++] = m->trace;
 	}
 	if (nr) {

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
+
 /* For file systems that know no file without a name. */
 static int open_unlinked(const char *dir)
 {
@@ -56,15 +58,8 @@ static int put_extent(struct spool *s, struct spool_writer *w)
 		w->list[w->nr - 1].len_bytes += w->used;
 		return 0;
 	}
-	if (w->nr == w->room) {
-		size_t room = w->room ? w->room * 2 : 16;
-		struct hyper_extent *grown = reallocarray(w->list, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		w->list = grown;
-		w->room = room;
-	}
+	if (!room_for_one(&w->list, w->nr, &w->room))
+		return -ENOMEM;
 	w->list[w->nr++] = (struct hyper_extent){s->len_bytes, w->used};
 	return 0;
 }

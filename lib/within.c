@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/within.h"
+#include "base/grow.h"
 #include "base/map.h"
 #include "channel/reader.h"
 #include "clock/declared.h"
@@ -69,15 +70,8 @@ static struct caller *caller_get(struct search *s, int32_t tid, uint64_t vmcb)
 		s->too_many = true;
 		return NULL;
 	}
-	if (s->nr == s->room) {
-		unsigned room = s->room ? s->room * 2 : 16;
-		struct caller **grown = reallocarray(s->callers, room, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		s->callers = grown;
-		s->room = room;
-	}
+	if (!room_for_one(&s->callers, s->nr, &s->room))
+		return NULL;
 	c = calloc(1, sizeof(*c));
 	if (!c || map_put(&s->by_vcpu, key, s->nr + 1)) {
 		free(c);

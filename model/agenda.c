@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What happens at a time that is known beforehand, without an event: a machine's clock bound
- * changes with the pieces of its clock model, a machine's trace ends while others go on, and it
- * covers one of the machine's CPUs only from some time on, or up to some time, or not at all.
- */
+#include "model/agenda.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/state.h"
+#include "model/cpu.h"
+#include "model/thread.h"
 
 static int by_time(const void *a, const void *b)
 {

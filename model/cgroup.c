@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Cgroups: which there are, and which container a path belongs to.
- *
- * A container is a PID namespace; the cgroup of its first process says which engine made it and
- * what that engine calls it.
- */
-#include "model/state.h"
+#include "model/cgroup.h"
+
+#include "source/state_line.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "source/state_line.h"
 
 #define ID_BITS 48 /* kernels count up from 1; what is larger is a lie */
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A CPU's own state: which thread it runs, and the interrupt handlers stacked upon it.
- */
+#include "model/cpu.h"
+
 #include <assert.h>
 #include <string.h>
 
-#include "model/state.h"
+#include "model/fuse.h"
+#include "model/machine.h"
+#include "model/mute.h"
+#include "model/preempt.h"
+#include "model/thread.h"
 #include "source/dialect.h"
 #include "source/syscalls.h"
 

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Exits, one by one: each vCPU's attribute "exit" names, from kvm_exit to the next kvm_entry, the
- * row of table "exit" that says why its thread left guest mode.
- *
- * What is learned later about an exit (that it was a nested guest's, that it goes on in the VMM's
- * user space) makes it go on as another row of the same reason.  An exit of which nobody knows how
- * it ended goes over into row 0, "not known": so that no reader takes what it sees for a whole one.
- */
-#include <errno.h>
+#include "model/exits.h"
 
-#include "model/state.h"
+#include <errno.h>
 
 #define ROW_UNKNOWN 0u
 

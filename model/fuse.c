@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a physical CPU really runs: a walk inwards from L0's current thread.  At each layer:
- *
- *	interrupt handler              that is what runs
- *	no vCPU thread                 the thread runs
- *	vCPU thread, not entered       the hypervisor of this layer runs
- *	vCPU thread, entered           go on with the CPU of the VM that it runs
- *
- * "Entered" in L1 and deeper is what that kernel believes: the hardware knows only one level, and
- * L0 takes part in every entry.  So a layer is believed only if the layer below it says "nested"
- * about the vCPU that the layer runs on; otherwise the layer is on its way into or out of its
- * guest, and it is its hypervisor code that runs.  The other way round, where L0 says "nested" and
- * the layer does not know of an entry, L0 is right.
- */
-#include "model/state.h"
+#include "model/fuse.h"
+
+#include "model/contexts.h"
+#include "model/vcpu.h"
 
 static struct cpu *physical(struct cpu *cpu)
 {

@@ -1,28 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Which vCPUs of VMs without a trace are one VM: decided at the end, on all that was seen.
- *
- * Evidence, in this order:
- *
- *	process    Their threads are of one process: a state dump, or fork events, say so.  ftrace's
- *	           fork event alone names only who made a thread; a VMM's threads are all made by
- *	           its main thread, so that counts as the process.
- *	wake-ups   One has, on a VM exit, woken the other, not from within an interrupt handler:
- *	           that is how KVM delivers an interrupt between vCPUs.
- *	nested     They entered the same nested vCPU (address of its vmcb12 or vmcs12) with the
- *	           same page table: it moved from one to the other.  Equal images use equal
- *	           addresses, so this counts only if all who did can be one VM.
- *
- * The last two never join vCPUs of the same number, and never those of different processes.  What
- * remains apart is told as machines of their own, with the evidence (or the lack of it) in words.
- */
+#include "model/group.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/state.h"
+#include "model/machine.h"
 
 /* Fewer direct wake-ups than this prove nothing. */
 #define WAKEUPS_MIN 3

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a kernel does while it starts, by its own events: the levels of its initcalls (a milestone
- * each), and the initcalls, each from its start to its finish.  Initcalls of modules come later,
- * and several at once; the function and the thread tell them apart.
- */
+#include "model/initcalls.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/state.h"
+#include "model/milestones.h"
 #include "source/trace.h"
 
 /* A kernel has some thousands; a guest may send any number. */
@@ -95,32 +92,36 @@ static struct initcall *under_way(struct model *m, const struct cpu *cpu, uint64
 	for (uint32_t i = m->nr_initcalls; i-- > from;) {
 		struct initcall *c = &m->initcalls[i];
 
-		if (c->end == NS_MIN && c->machine == cpu->machine && c->func == func &&
-		    c->thread == cpu->thread)
+		if (c->end == NS_MIN && !c->is_over && c->machine == cpu->machine &&
+		    c->func == func && c->thread == cpu->thread)
 			return c;
 	}
 	return NULL;
+}
+
+void initcall_add(struct model *m, const struct initcall *c)
+{
+	if (m->nr_initcalls < INITCALLS_MAX &&
+	    !model_grow(m, (void **)&m->initcalls, m->nr_initcalls, &m->initcalls_room,
+			sizeof(*m->initcalls)))
+		m->initcalls[m->nr_initcalls++] = *c;
 }
 
 static void initcall_begins(struct cpu *cpu, const struct field_value *func)
 {
 	bool of_module = cpu->thread && cpu->thread->tid > 1;
 	struct machine_state *mc = cpu->machine;
-	struct model *m = mc->model;
-
-	if (m->nr_initcalls >= INITCALLS_MAX ||
-	    model_grow(m, (void **)&m->initcalls, m->nr_initcalls, &m->initcalls_room,
-		       sizeof(*m->initcalls)))
-		return;
-	m->initcalls[m->nr_initcalls++] = (struct initcall){
+	const struct initcall c = {
 		.machine = mc,
 		.thread = cpu->thread,
 		.func = func->u,
 		.name = name_of(mc, func, of_module),
 		.level = of_module ? 0 : mc->boot_level,
-		.begin = m->now,
+		.begin = mc->model->now,
 		.end = NS_MIN,
 	};
+
+	initcall_add(mc->model, &c);
 }
 
 static void initcall_ends(struct cpu *cpu, const struct event *e, const struct field_value *func)

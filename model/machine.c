@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Machines and their CPUs.  Those with a trace come from the topology; VMs without one are found
- * when a thread does a VM entry or exit that belongs to none of the known VMs.  Which of these are
- * one VM, and what they are called, is decided at the end, when all evidence is in: group.c.
- */
-#include "model/state.h"
+#include "model/machine.h"
+
+#include "model/thread.h"
+#include "model/vcpu.h"
 
 #include <assert.h>
 #include <errno.h>

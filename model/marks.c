@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What guests mark: by hypercalls of their user space, which their host recorded, or as events of
- * their own.  A mark is of the thread that ran on the vCPU at that moment; who that was is the
- * guest's own trace's word, where there is one, and as exact as its clock.
- */
+#include "model/marks.h"
+
 #include <string.h>
 
 #include "channel/reader.h"
-#include "model/state.h"
 
 /* A guest may mark without end; what is kept of it is not. */
 #define MARKS_MAX (4u << 20)

@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Milestones: moments in the life of a machine that only one event each tells.
- *
- *	entry	a vCPU whose thread was made while its host was recorded enters guest mode first
- *	kernel	the first exit of such a vCPU's own code at an address where x86-64 Linux has its
- *		kernel: firmware and the kernel's decompressor run at low ones
- *	user	the first exit after that at an address of user space
- *	level	the machine's own kernel begins a step of its boot, or a level of its initcalls
- *	init	its first process executes a file
- *
- * What was between two exits is not seen: `since` is the last exit that was still before.
- */
-#include "model/state.h"
+#include "model/milestones.h"
+
+#include "model/thread.h"
 
 #define KERNEL_BEGIN 0xffffffff80000000u
 /* Programs stand at 4 MB when they are static, else far beyond 4 GB.  What is between may be the

@@ -5,23 +5,32 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
+#include "model/agenda.h"
+#include "model/contexts.h"
+#include "model/cpu.h"
+#include "model/exits.h"
+#include "model/fuse.h"
+#include "model/initcalls.h"
+#include "model/machine.h"
+#include "model/marks.h"
+#include "model/milestones.h"
+#include "model/mute.h"
+#include "model/preempt.h"
+#include "model/space.h"
 #include "model/state.h"
+#include "model/state_lines.h"
+#include "model/statedump.h"
+#include "model/tables.h"
+#include "model/thread.h"
+#include "model/vcpu.h"
 
 int model_grow(struct model *m, void **list, uint32_t nr, uint32_t *room, size_t each_bytes)
 {
-	uint32_t more = *room ? *room * 2 : 64;
-	void *grown;
-
-	if (likely(nr < *room))
+	if (likely(nr < *room) || grow_array_u32(list, room, each_bytes))
 		return 0;
-	grown = more > *room ? realloc(*list, more * each_bytes) : NULL;
-	if (!grown) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
-		return -ENOMEM;
-	}
-	*list = grown;
-	*room = more;
-	return 0;
+	m->broken = m->broken ? m->broken : -ENOMEM;
+	return -ENOMEM;
 }
 
 uint64_t model_want(void)
@@ -327,6 +336,7 @@ void model_feed(struct model *m, const struct merge_input *input, const struct e
 	if (unlikely(!m->begun) && nr)
 		begin(m, times[0]);
 	m->stream = input->stream;
+	m->clock = input->clock;
 	assert(!nr || (times[0] >= m->now && times[nr - 1] >= times[0]));
 	for (unsigned i = 0; i < nr; i++) {
 		if (unlikely(times[i] >= m->next_moment_t))

@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Threads that leave their CPUs without a word.
- *
- * There are kernels (a virtual machine's 6.18, for one) that record no events of some threads but
- * those of the interrupts upon them: of a CPU's idle task, or of any other.  The switch to such a
- * thread is there, that away from it is missing: the thread that follows shows with an event of its
- * own, as a rule when it leaves.  Taken as it is, such a trace says that the CPU went on idling
- * while a thread waited for it.
- *
- * A thread that was found gone twice, and was never seen to go, is mute.  Where it is switched to,
- * nobody knows how long it stays; the idle task stays until somebody is woken for its CPU.  From
- * then on until the next thread shows what the CPU runs is unknown, and so is whether a thread
- * waits that was woken for it.
- */
-#include "model/state.h"
+#include "model/mute.h"
+
+#include "model/cpu.h"
+#include "model/thread.h"
 
 #define MUTE_AFTER 2
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * PID namespaces: which there are, how they nest, and which TID a thread has in each.
- *
- * A thread is in one namespace per level, from 0 (the machine's own) to its innermost.  A state
- * dump names them all; a fork names only the child's innermost one, and the child's TID at every
- * level: the namespaces around are the parent's.
- */
+#include "model/namespace.h"
+
 #include <errno.h>
 
-#include "model/state.h"
+#include "model/cgroup.h"
 
 /* Linux nests no deeper. */
 #define LEVELS_MAX 33

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Why a vCPU's thread loses its CPU though it could go on.
- *
- * No event says so, but what came right before does: a scheduler decides anew in the timer's
- * interrupt (the time is up), when it wakes a thread (which is due before), and when the thread
- * that runs must be moved.  A CPU that then idles had nothing else to run: the thread itself may
- * not, and on stock kernels that is a quota's doing.
- */
+#include "model/preempt.h"
+
 #include <string.h>
 
-#include "model/state.h"
+#include "model/thread.h"
 #include "source/trace.h"
 
 #define RT_PRIO_END 100 /* below: real-time; -1: deadline */

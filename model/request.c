@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/machine.h"
+#include "model/served.h"
 #include "model/state.h"
 #include "source/trace.h"
 
@@ -147,24 +149,6 @@ static struct thread *asker(const struct cpu *cpu)
 	return cpu->nr_irqs || !cpu->thread || !cpu->thread->tid ? NULL : cpu->thread;
 }
 
-/* The oldest request of a VM that its host, by this one, may be working on. */
-static struct request *served_by(struct machine_state *vm, const struct request *host)
-{
-	for (uint32_t i = 0; i < vm->pending.nr; i++) {
-		struct request *r = &vm->pending.list[i];
-
-		if (r->kind == REQUEST_SEND || known(r->at[REQUEST_SENT]) ||
-		    (!known(r->at[REQUEST_ISSUED]) && !known(r->at[REQUEST_KICKED])))
-			continue;
-		if (r->kind == REQUEST_UNKNOWN ? !known(r->at[REQUEST_DISK_BEGIN])
-					       : r->kind == host->kind &&
-							 (r->disk_bytes < r->bytes ||
-							  !known(r->at[REQUEST_DISK_BEGIN])))
-			return r;
-	}
-	return NULL;
-}
-
 /* The VM that a thread works for, by its process or by who woke it. */
 static struct machine_state *vm_of(const struct thread *th)
 {
@@ -172,18 +156,19 @@ static struct machine_state *vm_of(const struct thread *th)
 
 	if (vm || !th)
 		return vm;
-	return th->works_for ? th->works_for : th->woken_for;
+	return th->works_for ? th->works_for : th->woken_by ? th->woken_by->works_for : NULL;
 }
 
 static void serve_vm(struct request *host)
 {
 	struct machine_state *vm = vm_of(host->thread);
-	struct request *r = vm ? served_by(vm, host) : NULL;
+	struct request *r = vm ? served_choose(vm, host) : NULL;
 
 	if (!r)
 		return;
 	if (!known(r->at[REQUEST_DISK_BEGIN]))
 		r->at[REQUEST_DISK_BEGIN] = host->at[REQUEST_ISSUED];
+	served_learn(vm, r, host);
 	r->disk_bytes += host->bytes;
 	host->for_vm = vm;
 	host->for_serial = r->serial;
@@ -378,7 +363,8 @@ void request_injected(struct cpu *vcpu, int vector)
 	if (s->may_answer)
 		answer(vcpu, s);
 	/* No handler will be seen to take it. */
-	s->first = s->last = s->injected = NS_MIN;
+	if (!vcpu->machine->sees_interrupts)
+		s->first = s->last = s->injected = NS_MIN;
 }
 
 void request_handler(struct cpu *cpu, int vector, bool of_disk)
@@ -505,7 +491,7 @@ void request_woken(struct cpu *host_cpu, struct thread *woken)
 	struct cpu *vcpu = th ? th->vcpu : NULL;
 	bool any;
 
-	woken->woken_for = th && !vcpu ? th->works_for : NULL;
+	woken->woken_by = th && !vcpu ? th : NULL;
 	if (!vcpu || !known(vcpu->vcpu.kick.at) || woken->vcpu)
 		return;
 	any = kick(vcpu);
@@ -549,6 +535,28 @@ static void forward(struct thread *worker)
 			i++;
 		}
 	}
+}
+
+/* Where the interrupt came from is known: a request of its own, which ends where its handler begins. */
+void request_received(struct cpu *cpu)
+{
+	const struct send *sent = &cpu->handler.send;
+	struct request *r;
+
+	if (sent->vector < 0 || !sent->by || !known(sent->first))
+		return;
+	r = begin(cpu->machine);
+	if (!r)
+		return;
+	r->kind = REQUEST_RECEIVE;
+	r->cpu = r->irq_cpu = cpu;
+	r->covered = true;
+	r->sender = sent->by;
+	r->vector = sent->vector;
+	r->at[REQUEST_SENT] = sent->first;
+	r->at[REQUEST_INJECTED] = sent->injected;
+	r->at[REQUEST_HANDLED] = cpu->handler.at;
+	end(cpu->machine, r);
 }
 
 void request_xmit(struct cpu *cpu)

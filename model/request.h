@@ -25,6 +25,7 @@ enum request_kind {
 	REQUEST_WRITE,
 	REQUEST_FLUSH, /* no data: what was written is to be safe */
 	REQUEST_SEND,  /* a packet */
+	REQUEST_RECEIVE, /* packets that came: from the interrupt that told of them to its handler */
 	NR_REQUEST_KINDS
 };
 
@@ -62,12 +63,28 @@ struct request {
 	uint16_t depth; /* so many of its device were under way when it was issued, itself included */
 	uint8_t kind;	/* enum request_kind */
 	bool covered;	/* its parent's trace tells of its vCPU, from its begin to its end */
+	bool disputed;	/* a disk of its host's worked for it or for another one: it is not known which */
 };
 
 /* Those that have not ended, oldest first. */
 struct pending {
 	struct request *list; /* owned */
 	uint32_t nr, room;
+};
+
+/*
+ * Where a disk of a VM lies on a disk of its host: so many sectors further on.  A file may lie there
+ * in pieces: the last few distances that were seen.
+ */
+#define PLACES 8
+struct place {
+	int64_t dev, host_dev; /* -1: no entry */
+	int64_t distance;
+};
+
+struct places {
+	struct place *list; /* PLACES of them, in the arena; NULL none yet */
+	unsigned next;	    /* the one to be overwritten */
 };
 
 /* Interrupts that were sent to a vCPU, by vector: the last few vectors. */
@@ -101,6 +118,8 @@ void request_complete(struct cpu *cpu, const struct event *e);
 void request_xmit(struct cpu *cpu);
 /* A handler of a line begins, of the vector that its host injected last (-1 unknown). */
 void request_handler(struct cpu *cpu, int vector, bool of_disk);
+/* ... and it is a network device's. */
+void request_received(struct cpu *cpu);
 
 /* ---- what its parent's does ---- */
 void request_exit(struct cpu *vcpu, int64_t reason, int64_t isa);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/machine.h"
 #include "model/state.h"
 
 #define SOFTIRQ_NET_TX 2

@@ -1,23 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Processes of VMs without a trace of their own, as far as their parent's hardware shows them: by
- * the page table (CR3) that a vCPU has when it exits, which the recorder writes down whenever it is
- * another one than before (EV_GUEST_CR3).  docs/fusion.md has the rules.
- *
- * Each page table is an address space, and each address space a thread of the VM, for all purposes
- * but its numbers: it has no TID (negative ones are ours), and it stands for all threads of its
- * process, and for the kernel's threads and its idle task while they have borrowed the page table.
- *
- * What an exit shows is taken to have run since the guest was entered: mostly it is the end of the
- * exit before, with an interrupt, that lets a guest's kernel switch.  In truth the switch took place
- * at an unknown moment between that entry and this exit: that time is counted (struct space, doubt).
- *
- * PCID and the like are no part of a page's address.  Where the guest isolates its kernel's page
- * table (KPTI), user space has the page behind: bit 12 is not looked at until it is proven that it
- * tells page tables apart, as user space has been seen without it.
- */
+#include "model/space.h"
+
 #include "base/units.h"
-#include "model/state.h"
+#include "model/fuse.h"
+#include "model/machine.h"
+#include "model/thread.h"
+#include "model/vcpu.h"
 
 #include <errno.h>
 #include <stdio.h>

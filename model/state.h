@@ -16,10 +16,11 @@
 /*
  * What the model knows at the current moment; private to model/.
  *
- *	machine   (struct machine_state; the topology's struct machine is what it comes from) a
- *kernel: L0, or a VM at any depth, with or without a trace of its own cpu       a CPU of a machine.
- *A VM's CPU is a vCPU: beside the state that its own trace gives it, it has the state that its
- *parent's KVM events give it (struct vcpu) thread    one incarnation of a TID in a machine
+ *	machine	a kernel: L0, or a VM at any depth, with or without a trace of its own (struct machine_state; the
+ *		topology's struct machine is what it comes from)
+ *	cpu	a CPU of a machine.  A VM's CPU is a vCPU: beside the state that its own trace gives it, it has the
+ *		state that its parent's KVM events give it (struct vcpu)
+ *	thread	one incarnation of a TID in a machine
  *
  * All of them live in the model's arena, so pointers to them stay good; each also has a number,
  * the order in which it was made.
@@ -28,6 +29,7 @@
  *	machine.c    machines and their CPUs; vCPUs found from KVM events
  *	group.c      which of those are one VM
  *	cpu.c        a CPU's own state: current thread, interrupts, system calls, losses
+ *	mute.c       threads that leave their CPUs without an event
  *	thread.c     incarnations, states, names
  *	vcpu.c       KVM events: entry, exit, nesting
  *	wake.c, source.c, vector.c  what ends the waits of vCPUs: wake.h
@@ -35,11 +37,14 @@
  *	preempt.c    why a vCPU's thread loses its CPU
  *	exits.c      exits, from kvm_exit to kvm_entry
  *	request.c    requests to devices, through the layers: request.h
+ *	served.c     which request of a VM one of its host's is for
  *	initcalls.c  levels and initcalls of a kernel that starts
+ *	booted.c     ... that started before anybody recorded
  *	milestones.c when a machine's kernel began, and the like
  *	fuse.c       what a physical CPU really runs
- *	context.c    contexts, numbered
+ *	contexts.c   contexts, numbered
  *	namespace.c  PID namespaces
+ *	marks.c      what guests mark
  *	statedump.c  LTTng's dump of what was there at the start
  *	state_lines.c  the same by sonde record
  *	cgroup.c     cgroups, and which container a path means
@@ -212,7 +217,7 @@ struct thread {
 	uint8_t acts_for; /* FOR_ bits: what it was woken for */
 	bool picks_up;	  /* it was woken to work for a VM, and has not run since */
 	struct machine_state *works_for; /* that VM; NULL none yet */
-	struct machine_state *woken_for; /* the VM that who woke it last works for; NULL none */
+	struct thread *woken_by; /* who woke it last: no vCPU's thread and no interrupt; NULL none */
 	ns_t woken_at, ran_at; /* last; NS_MIN not yet */
 	char comm[COMM_LEN];
 	uint32_t comm_id, first_comm_id;
@@ -256,9 +261,11 @@ struct machine_state {
 	bool sees_requests;	    /* requests to block devices are */
 	bool sees_packets;	    /* packets handed to network devices are */
 	uint32_t boot_level;	    /* string id: its initcalls' level; 0 none yet */
+	uint32_t booted_level;	    /* ... of a boot that is told afterwards */
 	bool symbols_read;
 	struct symbols symbols;	    /* when first wanted */
 	struct pending pending;	    /* requests under way */
+	struct places places;	    /* of its disks on those of its parent */
 	struct handler disk_handler; /* its last handler of a disk's interrupt */
 	bool sees_waking;	    /* wake-ups are recorded where they come from */
 	int32_t new_tid;	    /* of the last new-task event */
@@ -382,6 +389,7 @@ struct initcall {
 	uint32_t name, level; /* string ids; level 0: a module's */
 	ns_t begin, end;      /* NS_MIN: not seen */
 	int64_t result;
+	bool is_over; /* no event will tell more of it */
 };
 
 /* A thread known by TID to run a vCPU before any of its events said so. */
@@ -456,6 +464,7 @@ struct model {
 	ns_t begin;
 	bool begun;
 	const struct stream *stream; /* of the event at hand, for fields by name */
+	const struct clock_model *clock; /* ... of its machine, to L0 */
 
 	struct machine_state **machines; /* [0 .. topo->nr_machines) as in the topology */
 	uint32_t nr_machines, machines_room;
@@ -535,197 +544,5 @@ static inline uint64_t pair_key(const struct machine_state *mc, uint32_t low)
 {
 	return (uint64_t)mc->index << 32 | low;
 }
-
-/* ---- machine.c ---- */
-int machines_open(struct model *m);
-void machines_release(struct model *m);
-struct machine_state *machine_root(struct machine_state *mc); /* follows merged_into */
-struct machine_state *machine_add(struct model *m, struct machine_state *parent);
-void machine_name(struct machine_state *mc, const char *name);
-struct cpu *machine_cpu_slow(struct machine_state *mc, int number);
-/* A CPU of a machine without a trace. */
-struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number);
-void machine_number_vcpu(struct cpu *cpu, int64_t number);
-/* The vCPU that this thread, which has done a VM entry or exit, runs.  @may_wait: NULL when a later
- * event may number the vCPU better than we could now. */
-struct cpu *machine_vcpu_of(struct thread *host, int64_t vcpu_id, bool may_wait);
-/* The VM that the thread's process is; NULL unknown. */
-struct machine_state *machine_of_process(const struct thread *th);
-struct machine_state *machine_of_pid(const struct machine_state *host, int32_t pid);
-/* The process that is the thread's VM: known, or the thread that made it, or -1. */
-int32_t machine_process_of(const struct thread *host);
-void machine_learn_process(struct machine_state *vm, const struct thread *host);
-
-/* CPU @number of the machine, made when it is new; NULL for numbers out of range. */
-static inline struct cpu *machine_cpu(struct machine_state *mc, int number)
-{
-	if (likely(number >= 0 && (unsigned)number < mc->nr_cpus && mc->cpus[number]))
-		return mc->cpus[number];
-	return machine_cpu_slow(mc, number);
-}
-
-/* ---- group.c ---- */
-void group_note_wakeup(struct cpu *waker, struct cpu *woken);
-void group_vms(struct model *m);
-
-/* ---- cpu.c ---- */
-/* Other code executes from here on: what the one before did says nothing of it. */
-static inline void cpu_left_code(struct cpu *cpu)
-{
-	cpu->acts_for = 0;
-	cpu->routes = cpu->sends = false;
-	cpu->delivery.evidence = EVIDENCE_NONE;
-}
-
-void cpu_lose_thread(struct cpu *cpu);
-void cpu_adopt(struct cpu *cpu, int32_t tid);
-void cpu_switch(struct cpu *cpu, const struct event *e);
-void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail);
-void cpu_irq_exit(struct cpu *cpu, uint32_t mode, int64_t detail);
-void cpu_syscall_entry(struct cpu *cpu, const struct event *e);
-void cpu_syscall_exit(struct cpu *cpu);
-void cpu_idle(struct cpu *cpu);
-void cpu_forget(struct cpu *cpu);
-
-/* mute.c: threads that leave a CPU without an event. */
-void mute_left_unseen(struct thread *th);
-void mute_left(struct thread *th);
-bool mute_is(const struct thread *th);
-/* An event of @cpu has been taken in: drops the thread that is known to have gone, or may have. */
-void mute_settle(struct cpu *cpu);
-/* @th is to run on the CPU of that number from now on; true when it is not known whether it waits. */
-bool mute_woken(struct thread *th, int64_t number);
-void mute_moved(struct machine_state *mc, const struct event *e);
-/* Whether the CPU is known may have changed: then so have the states of the vCPUs that are on it
- * or wait for it.  Of L0's CPUs it is known when their thread is; of a vCPU, when its state is and
- * the CPU that it is on or was on last is known. */
-void cpu_reveal(struct cpu *cpu);
-/* A step of taking another CPU down or up, as @by recorded it. */
-void cpu_hotplug(struct cpu *by, const struct event *e);
-void cpu_lost(struct cpu *cpu, const struct event *e);
-void cpu_uncovered(struct cpu *cpu);
-/* Adds to the list of losses. */
-void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t events);
-
-/* ---- thread.c ---- */
-struct thread *thread_get(struct machine_state *mc, int32_t tid, struct cpu *cpu);
-struct thread *thread_find(struct machine_state *mc, int32_t tid);
-struct thread *thread_new(struct machine_state *mc, int32_t tid);
-void thread_set_state(struct thread *th, enum thread_state state);
-void thread_set_on(struct thread *th, struct cpu *cpu);
-void thread_set_comm(struct thread *th, const char *comm);
-void thread_show_vcpu(struct thread *th);
-void thread_show_vcpu_state(struct thread *th);
-void thread_forget(struct thread *th);
-void thread_end(struct thread *th);
-/* Takes it off the list of its CPU: nothing is known of it, or it is dead. */
-void thread_leave_list(struct thread *th, enum thread_state state);
-enum thread_state thread_state_of(int64_t prev_state);
-void thread_wake(struct cpu *cpu, const struct event *e);
-void thread_fork(struct machine_state *mc, const struct event *e);
-void thread_new_task(struct machine_state *mc, const struct event *e);
-void thread_exec(struct machine_state *mc, const struct event *e);
-void thread_exit(struct machine_state *mc, const struct event *e);
-void thread_free(struct machine_state *mc, const struct event *e);
-void thread_rename(struct machine_state *mc, const struct event *e);
-
-/* ---- vcpu.c ---- */
-void vcpu_init(struct vcpu *v, struct thread *host);
-void vcpu_entry(struct cpu *host_cpu, const struct event *e);
-void vcpu_exit(struct cpu *host_cpu, const struct event *e);
-void vcpu_userspace(struct cpu *host_cpu, const struct event *e);
-void vcpu_nested(struct cpu *host_cpu, const struct event *e);
-void vcpu_leave(struct cpu *vcpu);
-void vcpu_forget(struct cpu *vcpu);
-/* The innermost vCPU that runs when @vcpu is entered; NULL when it cannot be told. */
-struct cpu *vcpu_innermost(struct cpu *vcpu);
-/* The vCPU one level further in, when @vcpu is in nested guest mode. */
-struct cpu *vcpu_inner(const struct cpu *vcpu);
-/* False when the parent's events say that @vcpu was not executing its own kernel now. */
-bool vcpu_may_execute(const struct cpu *vcpu);
-
-/* The nested vCPU of @vm that its vmcb12/vmcs12 at this address is; NULL unknown. */
-struct cpu *vcpu_of_address(const struct machine_state *vm, uint64_t address);
-
-/* ---- space.c ---- */
-void space_feed(struct machine_state *host, const struct event *e);
-/* @vcpu, which a thread of its parent runs, has exited. */
-void space_exit(struct cpu *vcpu);
-void spaces_settle(struct model *m); /* at the end, when VMs have been grouped */
-
-/* ---- preempt.c ---- */
-/* The CPU's thread, a vCPU's, is about to lose it to thread @next, though it could go on. */
-void preempt_vcpu(struct cpu *cpu, const struct event *e);
-void preempt_idle(struct cpu *cpu);
-void preempt_moved(struct machine_state *mc, const struct event *e);
-/* ---- exits.c ---- */
-int exits_open(struct model *m);
-/* kvm_exit, when @vcpu knows its reason and whom it served. */
-void exit_begin(struct cpu *vcpu, int64_t isa);
-/* That exit was a nested guest's. */
-void exit_was_nested(struct cpu *vcpu);
-/* kvm_userspace_exit */
-void exit_to_user(struct cpu *host_cpu, const struct event *e);
-/* kvm_entry */
-void exit_end(struct cpu *vcpu);
-/* How it goes on was not seen. */
-void exit_forget(struct cpu *vcpu);
-
-/* ---- milestones.c ---- */
-void milestone_entry(struct cpu *vcpu);
-/* @address: where its code was. */
-void milestone_exit(struct cpu *vcpu, uint64_t address);
-void milestone_exec(struct machine_state *mc, const struct event *e);
-void milestone_add(struct model *m, const struct milestone *milestone);
-
-/* ---- initcalls.c ---- */
-void initcall_event(struct cpu *cpu, const struct event *e);
-void initcalls_release(struct model *m);
-
-/* ---- fuse.c ---- */
-void fuse(struct cpu *cpu);
-/* What the CPU does as its own kernel sees it, whether or not it runs itself. */
-struct context cpu_own_context(const struct cpu *cpu);
-
-/* ---- context.c ---- */
-uint32_t context_row(struct model *m, const struct context *c); /* row + 1; 0: no memory */
-void contexts_release(struct model *m);
-
-/* ---- namespace.c ---- */
-void namespace_add(struct thread *th, int32_t level, int64_t inum, int32_t vtid);
-void namespace_fork(struct thread *parent, struct thread *child, const struct event *e);
-int64_t namespace_of(const struct thread *th); /* innermost; -1 unknown */
-/* A state line names it and the one around it, 0 for none. */
-void namespace_declare(struct machine_state *mc, uint32_t inum, uint32_t outer, int level);
-/* The one around it; 0 unknown or none. */
-uint32_t namespace_outer(struct machine_state *mc, uint32_t inum);
-void namespaces_settle(struct model *m);       /* at the end: those whose parent no event told */
-
-/* ---- statedump.c ---- */
-void statedump_process(struct machine_state *mc, const struct event *e);
-void statedump_pid_ns(struct machine_state *mc, const struct event *e);
-
-/* ---- state_lines.c ---- */
-void state_line_feed(struct machine_state *mc, const struct event *e);
-void state_lines_settle(struct model *m); /* at the end, before VMs are grouped */
-
-/* ---- cgroup.c ---- */
-uint32_t cgroup_get(struct machine_state *mc, uint64_t id); /* index + 1; 0 for id 0 */
-void cgroup_name(struct machine_state *mc, const struct state_line *l);
-/* The container that a cgroup's path names; false when it names none. */
-bool cgroup_container(const char *path, char *out, size_t room);
-
-/* ---- marks.c ---- */
-void mark_hypercall(struct cpu *cpu, const struct event *e);
-void mark_event(struct cpu *cpu, const struct event *e);
-void mark_line(struct cpu *cpu, const struct event *e);
-
-/* ---- agenda.c ---- */
-int agenda_open(struct model *m);
-void agenda_run(struct model *m, ns_t until);
-
-/* ---- tables.c ---- */
-void tables_open(struct model *m);
-void tables_close(struct model *m, ns_t end);
 
 #endif

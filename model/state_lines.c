@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What sonde record found there and wrote into the trace as state lines (docs/formats/state.md):
- * threads, PID namespaces, cgroups, VMs with their vCPUs, and /proc/stat.
- *
- * A block takes a while to write, and events happen meanwhile: what they have shown since the block
- * began is fresher.  So a line only fills in what is not known yet, and a thread that has ended
- * since then is not brought back to life.
- */
-#include "model/state.h"
+#include "model/state_lines.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "model/booted.h"
+#include "model/cgroup.h"
+#include "model/machine.h"
+#include "model/namespace.h"
+#include "model/thread.h"
 #include "source/state_line.h"
 
 #define LEVELS_MAX 33 /* of PID namespaces, see namespace.c */
@@ -299,6 +296,9 @@ void state_line_feed(struct machine_state *mc, const struct event *e)
 		break;
 	case STATE_STAT:
 		on_stat(mc, &l);
+		break;
+	case STATE_BOOTED:
+		booted_line(mc, &l);
 		break;
 	case STATE_END:
 		on_end(mc, &l);

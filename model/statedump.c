@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * LTTng's state dump: the threads that were there when tracing started.
- *
- * Current lttng-modules write one lttng_statedump_process_state per thread and, for each PID
- * namespace it is in, one lttng_statedump_process_pid_ns.  Older ones repeat the first event per
- * namespace and carry vtid, ns_level and ns_inum in it.
- */
-#include "model/state.h"
+#include "model/statedump.h"
+
+#include "model/namespace.h"
+#include "model/thread.h"
 
 /* Values of the field "status". */
 enum {

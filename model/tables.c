@@ -10,11 +10,17 @@
  * Until the end the rows of machines and CPUs are in the order in which they were made; then those
  * that turned out to be others are dropped, and what names them is numbered anew.
  */
+#include "model/tables.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "model/tables.h"
+#include "model/group.h"
+#include "model/machine.h"
+#include "model/namespace.h"
+#include "model/space.h"
+#include "model/state_lines.h"
 
 void table_put_row(struct model *m, enum table table, uint32_t row, const int64_t *cells)
 {
@@ -360,7 +366,7 @@ static void put_requests(struct model *m, uint32_t from)
 	for (uint32_t i = from; i < m->nr_requests; i++) {
 		const struct request *r = &m->requests[i];
 		const struct cpu *cpu = r->cpu ? cpu_root(r->cpu) : NULL;
-		int64_t cells[8 + NR_REQUEST_TIMES + 5] = {
+		int64_t cells[8 + NR_REQUEST_TIMES + 6] = {
 			table_row_of(cpu ? cpu->machine : r->machine),
 			cpu ? (int64_t)cpu->row : -1,
 			thread_row_of(r->thread),
@@ -378,6 +384,7 @@ static void put_requests(struct model *m, uint32_t from)
 		cells[10 + NR_REQUEST_TIMES] = r->irq_cpu ? (int64_t)cpu_root(r->irq_cpu)->row : -1;
 		cells[11 + NR_REQUEST_TIMES] = r->vector;
 		cells[12 + NR_REQUEST_TIMES] = r->covered;
+		cells[13 + NR_REQUEST_TIMES] = r->disputed;
 		assert(table_schemas[TABLE_REQUEST].nr_columns == ARRAY_SIZE(cells));
 		table_put_row(m, TABLE_REQUEST, i, cells);
 	}

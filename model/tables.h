@@ -13,6 +13,9 @@ struct table_schema {
 };
 extern const struct table_schema table_schemas[NR_TABLES];
 
+void tables_open(struct model *m);
+void tables_close(struct model *m, ns_t end);
+
 /* Adds the row, or changes those of its cells that are not as they were. */
 void table_put_row(struct model *m, enum table table, uint32_t row, const int64_t *cells);
 void table_add_row(struct model *m, enum table table, const int64_t *cells);

@@ -91,6 +91,7 @@ static const struct column request_columns[] = {
 	{"disk_begin", COL_NS}, {"disk_end", COL_NS}, {"sent", COL_NS}, {"injected", COL_NS},
 	{"handled", COL_NS}, {"done", COL_NS}, {"worker", COL_INT}, {"sender", COL_INT},
 	{"irq_cpu", COL_INT}, {"vector", COL_INT}, {"covered", COL_BOOL},
+	{"disputed", COL_BOOL},
 };
 /* clang-format on */
 

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Threads: which incarnation a TID means now, what state it is in, what it is called.
- */
+#include "model/thread.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "model/state.h"
+#include "model/contexts.h"
+#include "model/cpu.h"
+#include "model/fuse.h"
+#include "model/group.h"
+#include "model/mute.h"
+#include "model/namespace.h"
+#include "model/vcpu.h"
 #include "source/trace.h"
 
 static void make_attrs(struct thread *th)

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the KVM events of a machine say about the vCPUs of its VMs.  docs/fusion.md explains the
- * rules.
- *
- * Nested VMs without a trace of the VM in between are told apart by the address of their vmcb12 or
- * vmcs12: it stays the same for the life of a nested vCPU.  Two of them are vCPUs of one nested VM
- * when they have ever used the same nested page table.
- */
+#include "model/vcpu.h"
+
 #include <errno.h>
 
-#include "model/state.h"
+#include "model/cpu.h"
+#include "model/exits.h"
+#include "model/machine.h"
+#include "model/milestones.h"
+#include "model/space.h"
 
 /* Reasons of kvm_userspace_exit, as in linux/kvm.h. */
 #define KVM_EXIT_HLT 5

@@ -120,7 +120,8 @@ static void irq_learn(struct machine_state *mc, const struct event *e)
 		memcpy(text, name.text, len < sizeof(text) ? len : sizeof(text) - 1);
 	}
 	w->irqs[w->nr_irqs++] = (struct irq_name){
-		mc, irq, history_writer_string(m->w, text, strlen(text)), cause_of_name(text)};
+		mc, irq, history_writer_string(m->w, text, strlen(text)), cause_of_name(text),
+		cause_of_name(text) == WAKE_NETWORK && !strstr(text, "-output.")};
 }
 
 /* The guest's handler of what was injected last.  Only the lead of the most frequent line is kept:
@@ -158,6 +159,8 @@ void vector_irq_entry(struct cpu *cpu, const struct event *e)
 	irq_learn(cpu->machine, e);
 	irq = irq_find(cpu->machine->model, cpu->machine, (int32_t)e->arg[0]);
 	request_handler(cpu, number, irq && irq->cause == WAKE_DISK);
+	if (irq && irq->receives)
+		request_received(cpu);
 	if (v && e->arg[0] >= 0)
 		vote(v, (int32_t)e->arg[0]);
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/machine.h"
 #include "model/state.h"
 
 /* Delivery modes, as in an APIC's command register. */

@@ -81,6 +81,7 @@ struct irq_name {
 	int32_t irq;
 	uint32_t name; /* string id */
 	uint8_t cause; /* what that says */
+	bool receives; /* packets, as far as its name tells */
 };
 
 struct wakes {

@@ -19,8 +19,9 @@ struct agent_options {
 	bool wait_for_devices; /* vsock and the port may appear later (a guest that boots) */
 	const struct wire_token *token;	     /* NULL: none; needed for tcp */
 	const struct remote_targets *guests; /* beside those that are found; NULL: none */
-	bool once;			     /* end after one recording */
-	unsigned timeout_ms;		     /* 0: AGENT_SILENCE_MS */
+	bool module; /* records what the kernel module sonde_guest writes, whatever is asked for */
+	bool once;   /* end after one recording */
+	unsigned timeout_ms; /* 0: AGENT_SILENCE_MS */
 	const char *version;
 	int stop_fd;				   /* readable: end, after what is being recorded */
 	void (*say)(void *data, const char *text); /* what happens, for a log */

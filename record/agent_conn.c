@@ -59,6 +59,8 @@ static int send_hello(struct agent_conn *c, struct error *err)
 		h.len_bytes = WIRE_PROOF_BYTES;
 	}
 	agent_identity(&id, c->opt->version);
+	if (c->opt->module)
+		snprintf(id.tracer, sizeof(id.tracer), "%s", record_tracer_name(RECORD_HYPERTRACE));
 	h.len_bytes += (uint32_t)wire_pack(WIRE_IDENTITY, &id, payload + h.len_bytes,
 					   sizeof(payload) - h.len_bytes);
 	return wire_send(&c->sender, &h, payload, err);
@@ -94,7 +96,7 @@ static int take_start(struct agent_conn *c, const struct wire_header *h, const u
 		return fail(err, -EBUSY, "it asked for a second recording during the first");
 	if (request.depth > WIRE_DEPTH_MAX)
 		request.depth = WIRE_DEPTH_MAX;
-	return agent_job_start(&c->job, &request, c->opt->token, c->opt->guests, &c->sender, err);
+	return agent_job_start(&c->job, &request, c->opt, &c->sender, err);
 }
 
 static int take_stop(struct agent_conn *c, const struct wire_header *h, const uint8_t *payload,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/agent_job.h"
+#include "record/agent.h"
 #include "record/agent_relay.h"
+#include "record/agent_rings.h"
 #include "record/wire_sink.h"
 
 #include <errno.h>
@@ -15,12 +17,16 @@
 /* A name and a comma each: more do not fit into a request. */
 #define EVENTS_MAX (sizeof(((struct wire_request *)NULL)->events) / 2)
 #define NOTE_BYTES 64
+#define TICK_MS 1000
+#define RINGS_TICK_MS 200 /* as for the host's own guests: a ring that is full is written over */
+#define NS_PER_MS 1000000
+#define NS_PER_S 1000000000
 
 struct agent_job {
 	struct wire_request request;
-	const struct wire_token *token;
-	const struct remote_targets *guests;
+	const struct agent_options *opt;
 	struct wire_sender *sender;
+	struct agent_machines machines;
 	struct wire_sink sink;
 	pthread_t thread;
 	int done_fd;
@@ -34,6 +40,7 @@ struct agent_job {
 	char early[256];       /* why it ended before it was asked to; "" it did not */
 	struct recorder *recorder;
 	struct agent_relay *relay;
+	uint64_t rings_lost; /* events, in guests' memory */
 };
 
 /* What the recorder has to say is for who asked for the recording. */
@@ -46,6 +53,14 @@ static void on_notice(const char *text, void *data)
 	wire_send_message(job->sender, WIRE_NOTICE, 0, WIRE_TEXT, &notice, NULL);
 }
 
+static enum record_tracer tracer_for(const struct agent_job *job)
+{
+	if (job->opt->module)
+		return RECORD_HYPERTRACE;
+	return job->request.tracer <= RECORD_HYPERTRACE ? (enum record_tracer)job->request.tracer
+							: RECORD_FTRACE;
+}
+
 /* The request as the recorder wants it; @events holds what it points to. */
 static void record_options(struct agent_job *job, struct record_options *o,
 			   const char *events[EVENTS_MAX])
@@ -54,7 +69,7 @@ static void record_options(struct agent_job *job, struct record_options *o,
 	char *save, *text = request->events;
 
 	*o = (struct record_options){
-		.tracer = request->tracer == RECORD_LTTNG ? RECORD_LTTNG : RECORD_FTRACE,
+		.tracer = tracer_for(job),
 		.purpose = (unsigned)request->purpose,
 		.events = events,
 		.buffer_kb = (unsigned)request->buffer_kb,
@@ -87,13 +102,15 @@ static void write_note(struct agent_job *job, const char *note)
 }
 
 /* False when it is to stop; @note is what was asked for meanwhile. */
-static bool wait_a_second(struct agent_job *job, char note[static NOTE_BYTES])
+static bool wait_a_moment(struct agent_job *job, long ms, char note[static NOTE_BYTES])
 {
 	struct timespec until;
 	bool go_on;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
+	until.tv_nsec += ms * NS_PER_MS;
+	until.tv_sec += until.tv_nsec / NS_PER_S;
+	until.tv_nsec %= NS_PER_S;
 	pthread_mutex_lock(&job->lock);
 	while (!job->stop && !*job->note &&
 	       !pthread_cond_timedwait(&job->changed, &job->lock, &until))
@@ -105,17 +122,27 @@ static bool wait_a_second(struct agent_job *job, char note[static NOTE_BYTES])
 	return go_on;
 }
 
+static void read_rings(struct agent_job *job, struct agent_rings *rings)
+{
+	agent_rings_tick(rings);
+	pthread_mutex_lock(&job->lock);
+	job->rings_lost = agent_rings_events_lost(rings);
+	pthread_mutex_unlock(&job->lock);
+}
+
 /* Until it is to stop, or the recorder has ended by itself. */
-static unsigned wait_for_stop(struct agent_job *job)
+static unsigned wait_for_stop(struct agent_job *job, struct agent_rings *rings)
 {
 	char note[NOTE_BYTES];
 	struct error err = {0};
 
-	while (wait_a_second(job, note)) {
+	while (wait_a_moment(job, rings ? RINGS_TICK_MS : TICK_MS, note)) {
 		if (*note)
 			write_note(job, note);
 		if (recorder_check(job->recorder, &err))
 			agent_job_stop(job, 0, err.text);
+		if (rings)
+			read_rings(job, rings);
 	}
 	return job->limit_ms;
 }
@@ -128,11 +155,33 @@ static void set_running(struct agent_job *job, struct recorder *recorder, struct
 	pthread_mutex_unlock(&job->lock);
 }
 
+static bool is_asked(int pid, void *data)
+{
+	return agent_relay_has_agent(data, pid);
+}
+
+/* NULL: not asked for, or it cannot be had, which costs only that. */
+static struct agent_rings *open_rings(struct agent_job *job, struct agent_relay *relay)
+{
+	struct rings_options options = {
+		.limit_bytes = job->request.limit_bytes,
+		.is_asked = is_asked,
+		.asked_data = relay,
+	};
+	struct agent_rings *rings = NULL;
+	struct error err = {0};
+
+	if (relay && job->request.rings && agent_rings_open(&rings, &options, &job->machines, &err))
+		on_notice(err.text, job);
+	return rings;
+}
+
 /* Guests start after this machine and stop before it: it sees all of what they do. */
 static void record(struct agent_job *job, const struct record_options *options,
 		   struct agent_relay *relay)
 {
 	struct recorder *recorder;
+	struct agent_rings *rings;
 	struct record_cost cost = {0};
 	struct error err = {0};
 	unsigned limit_ms;
@@ -141,13 +190,17 @@ static void record(struct agent_job *job, const struct record_options *options,
 		send_done(job, NULL, err.text);
 		return;
 	}
+	rings = open_rings(job, relay);
 	if (relay)
 		agent_relay_start(relay);
 	set_running(job, recorder, relay);
 	wire_send_message(job->sender, WIRE_STARTED, 0, WIRE_TEXT, &(struct wire_text){0}, NULL);
-	limit_ms = wait_for_stop(job);
+	limit_ms = wait_for_stop(job, rings);
 	if (relay)
 		agent_relay_stop(relay, limit_ms);
+	if (rings)
+		agent_rings_stop(rings);
+	agent_rings_close(rings);
 	set_running(job, NULL, NULL);
 	err.text[0] = '\0';
 	if (recorder_stop(recorder, &cost, &err))
@@ -166,8 +219,8 @@ static void *thread_main(void *data)
 	uint64_t one = 1;
 
 	record_options(job, &options, events);
-	if (job->request.depth &&
-	    agent_relay_open(&relay, &job->request, job->token, job->guests, job->sender, &err))
+	if (job->request.depth && agent_relay_open(&relay, &job->request, job->opt->token,
+						   job->opt->guests, &job->machines, &err))
 		send_done(job, NULL, err.text);
 	else
 		record(job, &options, relay);
@@ -179,8 +232,7 @@ static void *thread_main(void *data)
 }
 
 int agent_job_start(struct agent_job **out, const struct wire_request *request,
-		    const struct wire_token *token, const struct remote_targets *guests,
-		    struct wire_sender *sender, struct error *err)
+		    const struct agent_options *opt, struct wire_sender *sender, struct error *err)
 {
 	struct agent_job *job = calloc(1, sizeof(*job));
 	int ret;
@@ -189,9 +241,9 @@ int agent_job_start(struct agent_job **out, const struct wire_request *request,
 	if (!job)
 		return fail(err, -ENOMEM, "out of memory for a recording");
 	job->request = *request;
-	job->token = token;
-	job->guests = guests;
+	job->opt = opt;
 	job->sender = sender;
+	agent_machines_init(&job->machines, sender);
 	wire_sink_init(&job->sink, sender, 0);
 	pthread_mutex_init(&job->lock, NULL);
 	pthread_cond_init(&job->changed, NULL);
@@ -203,6 +255,7 @@ int agent_job_start(struct agent_job **out, const struct wire_request *request,
 	}
 	if (job->done_fd >= 0)
 		close(job->done_fd);
+	agent_machines_release(&job->machines);
 	free(job);
 	return fail(err, ret, "cannot make a thread: %s", strerror(-ret));
 }
@@ -234,9 +287,10 @@ void agent_job_note(struct agent_job *job, const char *cause)
 
 uint64_t agent_job_events_lost(struct agent_job *job)
 {
-	uint64_t lost = 0;
+	uint64_t lost;
 
 	pthread_mutex_lock(&job->lock);
+	lost = job->rings_lost;
 	if (job->recorder)
 		lost += recorder_events_lost(job->recorder);
 	if (job->relay)
@@ -256,6 +310,7 @@ bool agent_job_finish(struct agent_job *job)
 	pthread_cond_destroy(&job->changed);
 	pthread_mutex_destroy(&job->lock);
 	close(job->done_fd);
+	agent_machines_release(&job->machines);
 	sent = job->done_sent;
 	free(job);
 	return sent;

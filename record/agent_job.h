@@ -12,10 +12,11 @@
  */
 struct agent_job;
 
-/* @token, @guests (told by the user; NULL: none) and @sender outlive the job. */
+struct agent_options;
+
+/* Of @opt the token, the guests and the tracer count; it and @sender outlive the job. */
 int agent_job_start(struct agent_job **out, const struct wire_request *request,
-		    const struct wire_token *token, const struct remote_targets *guests,
-		    struct wire_sender *sender, struct error *err);
+		    const struct agent_options *opt, struct wire_sender *sender, struct error *err);
 
 /* Readable when the job is done: everything was sent, or could not be. */
 int agent_job_done_fd(const struct agent_job *job);

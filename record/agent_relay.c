@@ -12,40 +12,38 @@
 
 /* A relayed machine: remote_machine.user.  Number 0 is our own machine. */
 struct relayed {
-	uint16_t number; /* on the link to our recorder */
+	uint16_t number; /* on the link to our recorder; below, its place in the list */
 	struct wire_sink sink;
 };
 
 struct agent_relay {
-	struct wire_sender *sender;
+	struct agent_machines *machines;
 	struct remote *remote;
 	struct remote_targets targets;
-	struct relayed machines[WIRE_MACHINES_MAX];
-	uint16_t nr_machines; /* announced, and ours */
+	struct relayed list[WIRE_MACHINES_MAX];
 };
 
 /* Tells our recorder of the machine. */
 static int announce(struct agent_relay *relay, struct remote_machine *m, const char *no_agent,
 		    struct error *err)
 {
-	const struct relayed *parent = m->parent ? m->parent->user : &relay->machines[0];
-	struct relayed *r = &relay->machines[relay->nr_machines];
+	const struct relayed *parent = m->parent ? m->parent->user : &relay->list[0];
 	struct wire_identity id = m->identity;
+	uint16_t number;
 	int ret;
 
-	if (relay->nr_machines == WIRE_MACHINES_MAX || !parent)
+	if (!parent)
 		return fail(err, -E2BIG, "more than %u machines on one link", WIRE_MACHINES_MAX);
-	r->number = relay->nr_machines;
 	snprintf(id.name, sizeof(id.name), "%s", m->name);
 	snprintf(id.no_agent, sizeof(id.no_agent), "%s", no_agent);
 	id.parent = parent->number;
 	id.vm_pid = (uint64_t)m->vm_pid;
-	ret = wire_send_message(relay->sender, WIRE_MACHINE, r->number, WIRE_IDENTITY, &id, err);
+	ret = agent_machines_add(relay->machines, &id, &number, err);
 	if (ret)
 		return ret;
-	wire_sink_init(&r->sink, relay->sender, r->number);
-	relay->nr_machines++;
-	m->user = r;
+	m->user = &relay->list[number];
+	relay->list[number].number = number;
+	wire_sink_init(&relay->list[number].sink, relay->machines->sender, number);
 	return 0;
 }
 
@@ -68,7 +66,7 @@ static void tell_of(struct agent_relay *relay, const struct remote_machine *m, c
 	remote_path(m, path, sizeof(path));
 	snprintf(notice.text, sizeof(notice.text), "its guest %s is not recorded: %.200s", path,
 		 why);
-	wire_send_message(relay->sender, WIRE_NOTICE, 0, WIRE_TEXT, &notice, NULL);
+	wire_send_message(relay->machines->sender, WIRE_NOTICE, 0, WIRE_TEXT, &notice, NULL);
 }
 
 static void relay_done(void *data, struct remote_machine *m)
@@ -87,8 +85,8 @@ static void relay_done(void *data, struct remote_machine *m)
 	}
 	snprintf(done.why, sizeof(done.why), "%s", m->why);
 	if (m->user)
-		wire_send_message(relay->sender, WIRE_DONE, ((struct relayed *)m->user)->number,
-				  WIRE_COST, &done, NULL);
+		wire_send_message(relay->machines->sender, WIRE_DONE,
+				  ((struct relayed *)m->user)->number, WIRE_COST, &done, NULL);
 }
 
 static void relay_notice(void *data, struct remote_machine *m, const char *text)
@@ -98,13 +96,13 @@ static void relay_notice(void *data, struct remote_machine *m, const char *text)
 
 	snprintf(notice.text, sizeof(notice.text), "%s", text);
 	if (m->user)
-		wire_send_message(relay->sender, WIRE_NOTICE, ((struct relayed *)m->user)->number,
-				  WIRE_TEXT, &notice, NULL);
+		wire_send_message(relay->machines->sender, WIRE_NOTICE,
+				  ((struct relayed *)m->user)->number, WIRE_TEXT, &notice, NULL);
 }
 
 int agent_relay_open(struct agent_relay **out, const struct wire_request *request,
 		     const struct wire_token *token, const struct remote_targets *told,
-		     struct wire_sender *sender, struct error *err)
+		     struct agent_machines *machines, struct error *err)
 {
 	static const struct remote_ops ops = {relay_open, relay_done, relay_notice};
 	struct agent_relay *relay = calloc(1, sizeof(*relay));
@@ -120,8 +118,7 @@ int agent_relay_open(struct agent_relay **out, const struct wire_request *reques
 	*out = NULL;
 	if (!relay)
 		return fail(err, -ENOMEM, "out of memory for relaying guests");
-	relay->sender = sender;
-	relay->nr_machines = 1;
+	relay->machines = machines;
 	if (told)
 		relay->targets = *told;
 	ret = remote_targets_add(&relay->targets, "all", NULL, err);
@@ -155,6 +152,11 @@ uint64_t agent_relay_events_lost(struct agent_relay *relay)
 
 	remote_progress(relay->remote, &recording, &lost, &bytes);
 	return lost;
+}
+
+bool agent_relay_has_agent(struct agent_relay *relay, pid_t vm)
+{
+	return remote_has_agent(relay->remote, vm);
 }
 
 void agent_relay_stop(struct agent_relay *relay, unsigned limit_ms)

@@ -6,21 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 int comms_put(struct comms *c, int tid, const char *name)
 {
 	const uint32_t *known = map_get(&c->by_tid, (uint64_t)tid);
 	struct comm *at;
 
 	if (!known) {
-		if (c->nr == c->room) {
-			unsigned room = c->room ? 2 * c->room : 512;
-			struct comm *grown = reallocarray(c->list, room, sizeof(*grown));
-
-			if (!grown)
-				return -ENOMEM;
-			c->list = grown;
-			c->room = room;
-		}
+		if (!room_for_one(&c->list, c->nr, &c->room))
+			return -ENOMEM;
 		if (map_put(&c->by_tid, (uint64_t)tid, c->nr))
 			return -ENOMEM;
 		c->list[c->nr].tid = tid;

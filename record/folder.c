@@ -52,6 +52,8 @@ static int part_name(enum sink_part kind, unsigned number, char *name, size_t ro
 		snprintf(name, room, "tail%u", number);
 	else if (kind == SINK_CPU && number < CPUS_MAX)
 		snprintf(name, room, "cpu%u.raw", number);
+	else if (kind == SINK_BLOCKS && !number)
+		snprintf(name, room, "hypertrace");
 	else if (kind == SINK_CALLS && !number)
 		snprintf(name, room, "hypercalls");
 	else

@@ -8,6 +8,7 @@
  * A sink that is a folder on this machine: the files of docs/formats/run.md, one per part.
  *
  *	SINK_HEAD -> head   SINK_CPU n -> cpuN.raw   SINK_TAIL 0, 1 -> tail0, tail1
+ *	SINK_CALLS -> hypercalls   SINK_BLOCKS -> hypertrace
  *	SINK_FILE n -> the name that file() announced for n, below lttng/
  *
  * What comes through it may be what a guest sent: numbers and names are checked, no more than

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/recorder.h"
 #include "base/now.h"
+#include "record/booted.h"
+#include "record/module.h"
 #include "record/tracer.h"
 
 #include <errno.h>
@@ -55,8 +57,11 @@ static int write_state(struct recorder *r, const char *cause, struct error *err)
 	uint64_t begin = (uint64_t)now_ns(CLOCK_MONOTONIC);
 	struct error why = {0};
 	struct vms vms;
-	int ret = vms_find(&r->vms, &vms);
+	int ret;
 
+	if (block.fd < 0) /* it takes no lines */
+		return 0;
+	ret = vms_find(&r->vms, &vms);
 	if (ret)
 		return fail(err, ret, "out of memory for the VMs of this machine");
 	block.vms = &vms;
@@ -105,6 +110,33 @@ static void note_clocks(struct recorder *r)
 	pthread_mutex_unlock(&r->state_lock);
 }
 
+/* What this kernel recorded of its own boot, for who asks about boots. */
+static void note_boot(struct recorder *r)
+{
+	struct state_block block = {
+		.fd = r->tracer->marker,
+		.cause = "boot",
+		.tsc_khz = r->tracer->tsc_khz,
+	};
+	struct error err = {0};
+	int ret;
+
+	if (!(r->options.purpose & RECORD_BOOT) || !booted_was_told_to())
+		return;
+	if (strcmp(r->tracer->clock, "x86-tsc")) {
+		tracer_notice(&r->options,
+			      "what this kernel recorded of its boot is left out: that has the "
+			      "clock x86-tsc, this recording %s",
+			      r->tracer->clock);
+		return;
+	}
+	pthread_mutex_lock(&r->state_lock);
+	ret = state_write(&block, &err);
+	pthread_mutex_unlock(&r->state_lock);
+	if (ret)
+		tracer_notice(&r->options, "%s", err.text);
+}
+
 /* False when the watcher is to end. */
 static bool wait_a_period(struct recorder *r)
 {
@@ -139,7 +171,7 @@ static void *watcher_main(void *data)
 
 static void watcher_start(struct recorder *r)
 {
-	r->watching = !pthread_create(&r->watcher, NULL, watcher_main, r);
+	r->watching = r->tracer->marker >= 0 && !pthread_create(&r->watcher, NULL, watcher_main, r);
 }
 
 static void watcher_stop(struct recorder *r)
@@ -181,11 +213,21 @@ static struct recorder *new_recorder(const struct record_options *options)
 	return r;
 }
 
+static int open_tracer(struct recorder *r, struct sink *sink, struct error *err)
+{
+	switch (r->options.tracer) {
+	case RECORD_LTTNG:
+		return lttng_open(&r->tracer, &r->options, sink, err);
+	case RECORD_HYPERTRACE:
+		return module_open(&r->tracer, &r->options, MODULE_DEVICE, sink, err);
+	default:
+		return ftrace_open(&r->tracer, &r->options, sink, err);
+	}
+}
+
 static int start(struct recorder *r, struct sink *sink, struct error *err)
 {
-	int ret = r->options.tracer == RECORD_LTTNG
-			  ? lttng_open(&r->tracer, &r->options, sink, err)
-			  : ftrace_open(&r->tracer, &r->options, sink, err);
+	int ret = open_tracer(r, sink, err);
 
 	if (ret)
 		return ret;
@@ -196,6 +238,8 @@ static int start(struct recorder *r, struct sink *sink, struct error *err)
 		ret = r->tracer->ops->named(r->tracer, err);
 	if (ret)
 		r->tracer->ops->close(r->tracer, NULL);
+	else
+		note_boot(r);
 	return ret;
 }
 

@@ -13,7 +13,19 @@
  *	ret = recorder_stop(r, &cost, &err);               everything is in the sink
  */
 
-enum record_tracer { RECORD_FTRACE, RECORD_LTTNG };
+enum record_tracer {
+	RECORD_FTRACE,
+	RECORD_LTTNG,
+	RECORD_HYPERTRACE, /* what the kernel module sonde_guest writes: record/module.h */
+};
+
+/* As run.json calls it. */
+static inline const char *record_tracer_name(enum record_tracer tracer)
+{
+	static const char *const names[] = {"ftrace", "lttng", "hypertrace"};
+
+	return names[tracer];
+}
 
 /* What the recording is to answer: bits of a set of events, record/events.h. */
 enum record_purpose {
@@ -36,8 +48,8 @@ struct record_options {
 	bool tell_spaces;   /* guests' address spaces, where that can be */
 	bool want_spaces;   /* ... and the reason is told where it cannot */
 
-	/* Of a tracer whose trace stays on this machine until its end (LTTng): recorder_check() says
-	 * when there is so much.  0 = no limit.  A sink has its own limit. */
+	/* Of a tracer whose trace stays on this machine until its end (LTTng): recorder_check()
+	 * says when there is so much.  0 = no limit.  A sink has its own limit. */
 	uint64_t limit_bytes;
 
 	/* Optional: told, in words, what is good to know and stops nothing: events that this

@@ -561,6 +561,17 @@ struct remote_machine *remote_machine(struct remote *r, unsigned i)
 	return &g->session.machines[i]->m;
 }
 
+bool remote_has_agent(struct remote *r, pid_t vm)
+{
+	for (unsigned i = 0; i < r->nr; i++) {
+		const struct remote_machine *m = &r->guests[i].session.machines[0]->m;
+
+		if (m->vm_pid == vm && !m->over)
+			return true;
+	}
+	return false;
+}
+
 void remote_close(struct remote *r)
 {
 	if (!r)

@@ -113,6 +113,9 @@ void remote_progress(struct remote *r, unsigned *recording, uint64_t *events_los
 unsigned remote_nr_machines(const struct remote *r);
 struct remote_machine *remote_machine(struct remote *r, unsigned i);
 
+/* The agent of this VM, one of the targets, is there. */
+bool remote_has_agent(struct remote *r, pid_t vm);
+
 /* Cuts all links (their agents stop tracing) and frees @r. */
 void remote_close(struct remote *r);
 

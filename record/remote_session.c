@@ -164,8 +164,11 @@ static int unpack_identity(struct wire_identity *id, const uint8_t *payload, siz
 	remote_clean_text(id->boot_id);
 	remote_clean_text(id->release);
 	remote_clean_text(id->sonde);
+	remote_clean_text(id->tracer);
 	remote_clean_text(id->name);
 	remote_clean_text(id->no_agent);
+	if (id->content > WIRE_BLOCKS)
+		return fail(err, -EPROTO, "it has a machine of kind %" PRIu64, id->content);
 	if (id->cpus > CPUS_MAX || (!id->cpus && !*id->no_agent))
 		return fail(err, -EPROTO, "it says it has %" PRIu64 " CPUs", id->cpus);
 	return 0;
@@ -185,6 +188,7 @@ static int take_hello(struct remote_session *s, const struct wire_header *h, con
 	ret = unpack_identity(id, payload + skip, h->len_bytes - skip, err);
 	if (ret)
 		return ret;
+	id->content = WIRE_KERNEL; /* only of guests anything else is recorded */
 	if (s->opt->own_boot_id && *id->boot_id && !strcmp(id->boot_id, s->opt->own_boot_id))
 		return fail(err, -EINVAL,
 			    "its link leads to this machine itself, not to a guest (the agent that "
@@ -203,6 +207,15 @@ static unsigned depth_of(const struct remote_machine *m)
 	return depth;
 }
 
+/* Guests begin with the agent's own machine; what they keep in memory is found when they have it,
+ * and where that was asked for. */
+static bool may_announce(const struct remote_session *s, const struct wire_identity *id)
+{
+	if (id->content == WIRE_BLOCKS)
+		return s->opt->request.rings && s->state >= SESSION_STARTING;
+	return s->state == SESSION_STARTING || s->state == SESSION_STOPPING;
+}
+
 static int take_machine(struct remote_session *s, const struct wire_header *h,
 			const uint8_t *payload, struct error *err)
 {
@@ -213,8 +226,7 @@ static int take_machine(struct remote_session *s, const struct wire_header *h,
 
 	if (ret)
 		return ret;
-	if ((s->state != SESSION_STARTING && s->state != SESSION_STOPPING) ||
-	    h->machine != s->nr_machines || id.parent >= s->nr_machines)
+	if (!may_announce(s, &id) || h->machine != s->nr_machines || id.parent >= s->nr_machines)
 		return fail(err, -EPROTO, "it announced machine %u in %" PRIu64 " when it has %u",
 			    h->machine, id.parent, s->nr_machines);
 	parent = &s->machines[id.parent]->m;
@@ -390,8 +402,11 @@ static int take_frame(void *data, const struct wire_header *h, const uint8_t *pa
 
 static bool right_part(const struct session_machine *sm, const struct wire_header *h)
 {
+	if (sm->m.identity.content == WIRE_BLOCKS)
+		return h->kind == SINK_BLOCKS && !h->number;
 	switch (h->kind) {
 	case SINK_HEAD:
+	case SINK_BLOCKS:
 		return !h->number;
 	case SINK_CPU:
 		return h->number < sm->m.identity.cpus;

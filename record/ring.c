@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define HEAD_BYTES 64
 #define RING_HEAD_BYTES 72
@@ -13,6 +12,7 @@
 /* All rings of a guest; beyond it is a lie or a mistake. */
 #define RINGS_BYTES_MAX (UINT64_C(4) << 30)
 #define SLOTS_MIN 2
+#define OWN_RINGS 8u /* looked at to see whose a region is */
 /* A search that did not find all doubles how many drains go by before the next one. */
 #define WAIT_DOUBLED_MAX 10
 
@@ -33,6 +33,7 @@ struct ring {
 struct ring_set {
 	struct vm_memory memory;
 	uint64_t at, nonce; /* of the region, in the VM's process */
+	bool in_device;	    /* addresses count from the region's begin, and end with its mapping */
 	uint32_t nr_rings, ring_bytes;
 	uint64_t *gpas;	    /* owned: the region's table, as last read */
 	struct ring *rings; /* owned */
@@ -55,17 +56,11 @@ static bool is_region(const void *bytes, void *data)
 	       r->version == HT_RING_VERSION && r->nonce && (!*nonce || r->nonce == *nonce);
 }
 
-struct region_search {
-	uint64_t nonce, at;
-};
-
-static bool look_for_region(uint64_t at, const void *bytes, void *data)
+static bool is_device_region(const void *bytes, void *data)
 {
-	struct region_search *s = data;
+	const struct ht_region *r = bytes;
 
-	if (is_region(bytes, &s->nonce))
-		s->at = at;
-	return !s->at;
+	return is_region(bytes, data) && r->flags & HT_REGION_RELATIVE;
 }
 
 struct ring_id {
@@ -83,6 +78,54 @@ static bool is_ring(const void *bytes, void *data)
 	       r->nr_slots == id->nr_slots;
 }
 
+static bool is_sane(const struct ht_region *r)
+{
+	return r->nr_rings && r->nr_rings <= HT_RINGS_MAX && r->ring_bytes <= HT_RING_BYTES_MAX &&
+	       r->ring_bytes >= HT_SLOT_BYTES * (1 + SLOTS_MIN) && !(r->ring_bytes % HT_SLOT_BYTES);
+}
+
+/* The region's own addresses lead to one of its rings: it is this guest's, and not one of a guest
+ * that runs in this one, whose memory is somewhere in this one's. */
+static bool is_own(const struct vm_memory *m, uint64_t at)
+{
+	uint64_t gpas[OWN_RINGS], found;
+	struct ht_region r;
+
+	if (vm_memory_read(m, at, &r, sizeof(r)) || !is_sane(&r))
+		return false;
+	r.nr_rings = r.nr_rings < OWN_RINGS ? r.nr_rings : OWN_RINGS;
+	if (vm_memory_read(m, at + HEAD_BYTES, gpas, r.nr_rings * sizeof(*gpas)))
+		return false;
+	for (uint32_t i = 0; i < r.nr_rings; i++) {
+		struct ring_id id = {r.nonce, i, r.ring_bytes / HT_SLOT_BYTES - 1};
+
+		if (gpas[i] && vm_memory_find(m, gpas[i], HEAD_BYTES, is_ring, &id, &found))
+			return true;
+	}
+	return false;
+}
+
+struct region_search {
+	const struct vm_memory *memory;
+	uint64_t nonce, at;
+	bool others; /* there is one that is not this guest's own */
+};
+
+static bool look_for_region(uint64_t at, const void *bytes, void *data)
+{
+	struct region_search *s = data;
+
+	/* One in a device is where the device's memory begins, and looked for there. */
+	if (!is_region(bytes, &s->nonce) || (!s->nonce && is_device_region(bytes, &s->nonce)))
+		return true;
+	/* Which was announced by this guest is this guest's. */
+	if (s->nonce || is_own(s->memory, at))
+		s->at = at;
+	else
+		s->others = true;
+	return !s->at;
+}
+
 /* Where the guest's addresses do not lead to its rings, they are looked for everywhere. */
 static bool look_for_ring(uint64_t at, const void *bytes, void *data)
 {
@@ -92,6 +135,22 @@ static bool look_for_ring(uint64_t at, const void *bytes, void *data)
 
 	if (is_ring(bytes, &id) && r->cpu < s->nr_rings && !s->rings[r->cpu].at)
 		s->rings[r->cpu].at = at;
+	return true;
+}
+
+static bool find_ring(struct ring_set *s, struct ring *r, struct ring_id *id)
+{
+	uint64_t room;
+	struct ht_ring head;
+
+	if (!s->in_device)
+		return vm_memory_find(&s->memory, r->gpa, HEAD_BYTES, is_ring, id, &r->at);
+	/* No further: what stands behind it in the process is none of the guest's. */
+	room = vm_memory_room(&s->memory, s->at);
+	if (r->gpa >= room || room - r->gpa < s->ring_bytes ||
+	    vm_memory_read(&s->memory, s->at + r->gpa, &head, sizeof(head)) || !is_ring(&head, id))
+		return false;
+	r->at = s->at + r->gpa;
 	return true;
 }
 
@@ -120,9 +179,9 @@ static void find_rings(struct ring_set *s, uint64_t *pages)
 		if (r->at || !s->gpas[i] || r->gpa == s->gpas[i])
 			continue;
 		r->gpa = s->gpas[i]; /* looked for once */
-		missing += !vm_memory_find(&s->memory, r->gpa, HEAD_BYTES, is_ring, &id, &r->at);
+		missing += !find_ring(s, r, &id);
 	}
-	s->scan = s->scan || missing;
+	s->scan = (s->scan || missing) && !s->in_device;
 	if (!s->scan || !*pages) /* others used them up: the next time */
 		return;
 	vm_memory_scan(&s->memory, HEAD_BYTES, pages, look_for_ring, s);
@@ -131,23 +190,23 @@ static void find_rings(struct ring_set *s, uint64_t *pages)
 	s->wait = 1u << s->missed;
 }
 
-static bool is_sane(const struct ht_region *r)
-{
-	return r->nr_rings && r->nr_rings <= HT_RINGS_MAX && r->ring_bytes <= HT_RING_BYTES_MAX &&
-	       r->ring_bytes >= HT_SLOT_BYTES * (1 + SLOTS_MIN) &&
-	       !(r->ring_bytes % HT_SLOT_BYTES) && !(r->flags & HT_REGION_RELATIVE);
-}
-
 static int find_region(struct ring_set *s, const struct ring_announcement *a, uint64_t *pages,
 		       struct error *err)
 {
-	struct region_search search = {.nonce = a->nonce};
+	struct region_search search = {.memory = &s->memory, .nonce = a->nonce};
 	struct ht_region region;
 	int ret;
 
-	if (!a->region || !vm_memory_find(&s->memory, a->region, HEAD_BYTES, is_region,
-					  &search.nonce, &search.at))
+	if (a->in_device)
+		vm_memory_find(&s->memory, 0, HEAD_BYTES, is_device_region, &search.nonce,
+			       &search.at);
+	else if (!a->region || !vm_memory_find(&s->memory, a->region, HEAD_BYTES, is_region,
+					       &search.nonce, &search.at))
 		vm_memory_scan(&s->memory, HEAD_BYTES, pages, look_for_region, &search);
+	if (!search.at && search.others)
+		return fail(err, -EREMOTE,
+			    "process %d has rings in its memory that are of a guest of its guest",
+			    s->memory.pid);
 	if (!search.at)
 		return fail(err, -ENODATA, "process %d has no rings of a guest in its memory",
 			    s->memory.pid);
@@ -161,6 +220,7 @@ static int find_region(struct ring_set *s, const struct ring_announcement *a, ui
 			    "the guest of process %d says that it has %u rings of %u bytes",
 			    s->memory.pid, region.nr_rings, region.ring_bytes);
 	s->nonce = region.nonce;
+	s->in_device = region.flags & HT_REGION_RELATIVE;
 	s->nr_rings = region.nr_rings;
 	s->ring_bytes = region.ring_bytes;
 	return 0;
@@ -216,33 +276,28 @@ void ring_set_close(struct ring_set *s)
 /* ---- draining ----------------------------------------------------------------------------------
  */
 
+static int read_memory(const struct ring_set *s, uint64_t at, void *to, size_t len_bytes,
+		       struct error *err)
+{
+	int ret = vm_memory_read(&s->memory, at, to, len_bytes);
+
+	return ret ? fail(err, ret, "cannot read the rings of process %d: %s", s->memory.pid,
+			  strerror(-ret))
+		   : 0;
+}
+
 /* How many blocks the guest has completed; false when this is its ring no more. */
 static bool read_head(const struct ring_set *s, const struct ring *r, uint32_t cpu,
-		      uint64_t *written, int *ret)
+		      uint64_t *written, int *ret, struct error *err)
 {
 	struct ring_id id = {s->nonce, cpu, r->nr_slots};
 	struct ht_ring head;
 
-	*ret = vm_memory_read(&s->memory, r->at, &head, sizeof(head));
+	*ret = read_memory(s, r->at, &head, sizeof(head), err);
 	if (*ret || !is_ring(&head, &id))
 		return false;
 	*written = head.written;
 	return true;
-}
-
-static int write_all(int fd, const void *data, size_t len)
-{
-	const uint8_t *from = data;
-
-	while (len) {
-		ssize_t n = write(fd, from, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		from += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
 }
 
 static uint64_t events_in(const uint8_t *block, uint32_t len)
@@ -269,7 +324,7 @@ static uint64_t events_before(const struct ring *r, const struct ht_slot *slot, 
 
 /* A copy of block @k that is known to be whole. */
 static int take_slot(struct ring_set *s, struct ring *r, uint32_t cpu, uint64_t k,
-		     const struct ht_slot *slot, int fd)
+		     const struct ht_slot *slot, struct sink *sink, struct error *err)
 {
 	uint32_t len = ht_block_length(slot->block, HT_SLOT_BLOCK_MAX);
 	uint32_t seq = 0;
@@ -284,8 +339,8 @@ static int take_slot(struct ring_set *s, struct ring *r, uint32_t cpu, uint64_t 
 		return 0;
 	}
 	if (s->limit_bytes - s->counts.bytes < len)
-		return -EDQUOT;
-	ret = write_all(fd, slot->block, len);
+		return fail(err, -EDQUOT, "it reached the limit of what a guest may send");
+	ret = sink->ops->write(sink, SINK_BLOCKS, 0, slot->block, len, err);
 	if (ret)
 		return ret;
 	if (r->gap)
@@ -308,7 +363,8 @@ static void skip_to(struct ring_set *s, struct ring *r, uint64_t k)
 }
 
 /* Blocks from r->next on, no more than a batch, and none that is behind the ring's end. */
-static int drain_batch(struct ring_set *s, struct ring *r, uint32_t cpu, uint64_t written, int fd)
+static int drain_batch(struct ring_set *s, struct ring *r, uint32_t cpu, uint64_t written,
+		       struct sink *sink, struct error *err)
 {
 	uint32_t slot = (uint32_t)(r->next % r->nr_slots), nr = r->nr_slots - slot;
 	uint64_t first = r->next, now;
@@ -316,11 +372,11 @@ static int drain_batch(struct ring_set *s, struct ring *r, uint32_t cpu, uint64_
 
 	nr = nr < BATCH_SLOTS ? nr : BATCH_SLOTS;
 	nr = written - first < nr ? (uint32_t)(written - first) : nr;
-	ret = vm_memory_read(&s->memory, r->at + (slot + UINT64_C(1)) * HT_SLOT_BYTES, s->batch,
-			     nr * sizeof(*s->batch));
+	ret = read_memory(s, r->at + (slot + UINT64_C(1)) * HT_SLOT_BYTES, s->batch,
+			  nr * sizeof(*s->batch), err);
 	if (ret)
 		return ret;
-	if (!read_head(s, r, cpu, &now, &ret) || now < written) {
+	if (!read_head(s, r, cpu, &now, &ret, err) || now < written) {
 		r->sealed = true;
 		return ret;
 	}
@@ -328,18 +384,19 @@ static int drain_batch(struct ring_set *s, struct ring *r, uint32_t cpu, uint64_
 		if (now >= first + i + r->nr_slots) /* written over while we read */
 			skip_to(s, r, first + i + 1);
 		else
-			ret = take_slot(s, r, cpu, first + i, &s->batch[i], fd);
+			ret = take_slot(s, r, cpu, first + i, &s->batch[i], sink, err);
 	}
 	r->began = true;
 	return ret;
 }
 
-static int drain_ring(struct ring_set *s, struct ring *r, uint32_t cpu, int fd)
+static int drain_ring(struct ring_set *s, struct ring *r, uint32_t cpu, struct sink *sink,
+		      struct error *err)
 {
 	uint64_t written, oldest;
 	int ret;
 
-	if (!read_head(s, r, cpu, &written, &ret)) {
+	if (!read_head(s, r, cpu, &written, &ret, err)) {
 		r->sealed = !ret;
 		return ret;
 	}
@@ -351,37 +408,31 @@ static int drain_ring(struct ring_set *s, struct ring *r, uint32_t cpu, int fd)
 	skip_to(s, r, oldest);
 	/* What comes while we read is for the next time: a guest cannot keep us here. */
 	while (r->next < written && !r->sealed && !ret)
-		ret = drain_batch(s, r, cpu, written, fd);
+		ret = drain_batch(s, r, cpu, written, sink, err);
 	return ret;
 }
 
-static bool region_is_there(const struct ring_set *s, int *ret)
+static int check_region(const struct ring_set *s, struct error *err)
 {
 	struct ht_region region;
 	uint64_t nonce = s->nonce;
+	int ret = read_memory(s, s->at, &region, sizeof(region), err);
 
-	*ret = vm_memory_read(&s->memory, s->at, &region, sizeof(region));
-	return !*ret && is_region(&region, &nonce);
+	if (ret || is_region(&region, &nonce))
+		return ret;
+	return fail(err, -ENODEV, "the guest of process %d took its rings away", s->memory.pid);
 }
 
-int ring_set_drain(struct ring_set *s, uint64_t *pages, int fd, struct error *err)
+int ring_set_drain(struct ring_set *s, uint64_t *pages, struct sink *sink, struct error *err)
 {
 	int ret = 0;
 
 	find_rings(s, pages);
 	for (uint32_t i = 0; i < s->nr_rings && !ret; i++) {
 		if (s->rings[i].at && !s->rings[i].sealed)
-			ret = drain_ring(s, &s->rings[i], i, fd);
+			ret = drain_ring(s, &s->rings[i], i, sink, err);
 	}
-	if (!ret && !region_is_there(s, &ret))
-		ret = ret ? ret : -ENODEV;
-	if (ret == -EDQUOT)
-		return fail(err, ret, "it reached the limit of what a guest may send");
-	if (ret == -ENODEV)
-		return fail(err, ret, "the guest of process %d took its rings away", s->memory.pid);
-	return ret ? fail(err, ret, "cannot read the rings of process %d: %s", s->memory.pid,
-			  strerror(-ret))
-		   : 0;
+	return ret ? ret : check_region(s, err);
 }
 
 void ring_set_limit(struct ring_set *s, uint64_t bytes)
@@ -397,4 +448,9 @@ struct ring_counts ring_set_counts(const struct ring_set *s)
 uint64_t ring_set_nonce(const struct ring_set *s)
 {
 	return s->nonce;
+}
+
+bool ring_set_in_device(const struct ring_set *s)
+{
+	return s->in_device;
 }

@@ -3,25 +3,29 @@
 #define RECORD_RING_H
 
 #include "channel/hypertrace.h"
+#include "record/sink.h"
 #include "record/vmmem.h"
 
 /*
- * The rings of one guest, in its VM's memory (docs/formats/hypertrace.md, "By shared memory"): read
- * without the guest's help, and written to a stream file.  Nothing that the guest wrote is believed
+ * The rings of one guest, in its VM's memory (docs/formats/hypertrace.md, "By shared memory"), its
+ * own or that of a device (ivshmem), which the VM's process has mapped like the other: read without
+ * the guest's help, and written into a sink (SINK_BLOCKS).  Nothing that the guest wrote is believed
  * before it is checked, and all of it is copied first.
  *
  *	ret = ring_set_open(&s, pid, &announcement, &err);
- *	ret = ring_set_drain(s, &pages, fd, &err);              now and then
+ *	ret = ring_set_drain(s, &pages, sink, &err);            now and then
  *	ring_set_close(s);
  */
 struct ring_announcement {
+	bool in_device;	 /* nobody announced it: a region at the begin of a device's memory, if any
+			  */
 	uint64_t region; /* guest-physical; 0 with a nonce of 0: any region that is found */
 	uint64_t nonce;
 	uint32_t ring_bytes, nr_rings; /* as announced; what the region says counts */
 };
 
 struct ring_counts {
-	uint64_t blocks, bytes; /* written to the file */
+	uint64_t blocks, bytes; /* written into the sink */
 	uint64_t blocks_lost;	/* overwritten before they were read */
 	uint64_t events_lost;	/* in them, as the guest counted */
 	uint64_t broken;	/* blocks that are none */
@@ -30,7 +34,8 @@ struct ring_counts {
 struct ring_set;
 
 /* *@pages: how many pages may be looked at where addresses do not lead to the region; counted down.
- * -ENODATA: no such region, or nothing that could be one.  -E2BIG: more memory than is sane. */
+ * -ENODATA: no such region, or nothing that could be one.  -EREMOTE: any was wanted, and what there
+ * is belongs to a guest of this guest.  -E2BIG: more memory than is sane. */
 int ring_set_open(struct ring_set **out, int pid, const struct ring_announcement *a,
 		  uint64_t *pages, struct error *err);
 
@@ -39,11 +44,12 @@ void ring_set_limit(struct ring_set *s, uint64_t bytes);
 
 /* *@pages: as above, for rings that are not where the region says.
  * 0; -ESRCH: the VM is gone; -ENODEV: the guest took the region away; -EDQUOT: the limit is
- * reached; -ENOSPC and others of writing. */
-int ring_set_drain(struct ring_set *s, uint64_t *pages, int fd, struct error *err);
+ * reached; -ENOSPC and others of the sink. */
+int ring_set_drain(struct ring_set *s, uint64_t *pages, struct sink *sink, struct error *err);
 void ring_set_close(struct ring_set *s);
 
 struct ring_counts ring_set_counts(const struct ring_set *s);
 uint64_t ring_set_nonce(const struct ring_set *s);
+bool ring_set_in_device(const struct ring_set *s);
 
 #endif

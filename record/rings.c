@@ -5,10 +5,10 @@
 #include "record/vmm.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define GUESTS_MAX 1024u
 /* Regions of one VM at a time: a kernel that crashed may leave one behind, and kdump's. */
@@ -24,9 +24,11 @@
 #define PAUSE_MS 5000
 #define PAUSE_DOUBLED_MAX 8
 #define LIARS_MAX 64u
+#define DEVICES_MS 1000 /* between two looks into devices' memory without rings */
 
 struct guest {
-	int pid, fd; /* fd: -1 when it has ended */
+	int pid;
+	struct sink *sink; /* the caller's */
 	char name[128], uuid[40];
 	struct ring_set *set; /* NULL: it has ended */
 	uint64_t nonce;
@@ -44,6 +46,10 @@ struct liar {
 struct rings {
 	struct rings_options options;
 	struct announce announce;
+	struct vm_source source; /* of VMs with devices */
+	int *sharing;		 /* owned: the PIDs of VMs that share memory by a device */
+	unsigned nr_sharing;
+	int64_t look_ms;       /* when they are looked at again */
 	struct guest **guests; /* owned, each owned: some hold a pointer to one */
 	unsigned nr;
 	struct liar liars[LIARS_MAX];
@@ -111,9 +117,6 @@ static void end_guest(struct guest *g, const char *why)
 	g->counts = counts_of(g);
 	ring_set_close(g->set);
 	g->set = NULL;
-	if (g->fd >= 0)
-		close(g->fd);
-	g->fd = -1;
 	snprintf(g->why, sizeof(g->why), "%.250s", why);
 }
 
@@ -159,7 +162,7 @@ static struct guest *take_place(struct rings *r, const struct guest *vm, unsigne
 
 static void add(struct rings *r, int pid, struct ring_set *set)
 {
-	struct guest vm = {.pid = pid, .fd = -1}, *g;
+	struct guest vm = {.pid = pid}, *g;
 	struct rings_guest shown;
 	unsigned index = 0;
 
@@ -172,8 +175,8 @@ static void add(struct rings *r, int pid, struct ring_set *set)
 	g->set = set;
 	g->nonce = ring_set_nonce(set);
 	shown = show(g, index);
-	g->fd = r->options.place(&shown, r->options.data);
-	if (g->fd < 0)
+	g->sink = r->options.place(&shown, r->options.data);
+	if (!g->sink)
 		end_guest(g, "there is no place for what it sends");
 }
 
@@ -225,21 +228,84 @@ static void look_for_announced(struct rings *r, int pid, const struct ring_annou
 	l->times += l->times < PAUSE_DOUBLED_MAX;
 }
 
+/* Its pages are in the VM's memory, but only the VM knows where. */
+static void tell_of_nested(struct rings *r, int pid)
+{
+	struct guest vm = {.pid = pid};
+	char text[256];
+
+	if (r->options.is_asked && r->options.is_asked(pid, r->options.asked_data))
+		return;
+	describe(&vm);
+	snprintf(text, sizeof(text),
+		 "the VM %s (process %d) has rings of a guest of its own in its memory; they are "
+		 "not read: an agent in the VM could",
+		 vm.name, pid);
+	notice(r, text);
+}
+
+static void note_sharing(struct rings *r, const struct vms *vms)
+{
+	int *grown = reallocarray(r->sharing, vms->nr + 1, sizeof(*grown));
+
+	if (!grown) /* those that are known stay */
+		return;
+	r->sharing = grown;
+	r->nr_sharing = 0;
+	for (unsigned i = 0; i < vms->nr; i++) {
+		if (vms->list[i].shares_memory)
+			r->sharing[r->nr_sharing++] = vms->list[i].pid;
+	}
+}
+
 /* Rings that were announced before anybody listened. */
 static void look_into_vms(struct rings *r)
 {
 	static const struct ring_announcement any;
 	uint64_t pages = PAGES_AT_START;
-	struct vm_source source;
 	struct vms vms;
 
-	vm_source_open(&source);
-	if (!vms_find(&source, &vms)) {
-		for (unsigned i = 0; i < vms.nr; i++)
-			look(r, vms.list[i].pid, &any, &pages, NULL);
+	if (vms_find(&r->source, &vms))
+		return;
+	for (unsigned i = 0; i < vms.nr; i++) {
+		if (look(r, vms.list[i].pid, &any, &pages, NULL) == -EREMOTE)
+			tell_of_nested(r, vms.list[i].pid);
+	}
+	note_sharing(r, &vms);
+	vms_release(&vms);
+}
+
+static bool has_device_rings(const struct rings *r, int pid)
+{
+	for (unsigned i = 0; i < r->nr; i++) {
+		const struct guest *g = r->guests[i];
+
+		if (g->pid == pid && g->set && ring_set_in_device(g->set))
+			return true;
+	}
+	return false;
+}
+
+/* Rings in devices' memory are announced by nobody: a guest begins them without a word. */
+static void look_into_devices(struct rings *r)
+{
+	static const struct ring_announcement in_device = {.in_device = true};
+	uint64_t none = 0;
+	struct vms vms;
+
+	if (now_ms() < r->look_ms)
+		return;
+	r->look_ms = now_ms() + DEVICES_MS;
+	/* Without debugfs a look is too expensive for every second. */
+	if (r->source.kvm_dir >= 0 && vm_source_changed(&r->source) &&
+	    !vms_find(&r->source, &vms)) {
+		note_sharing(r, &vms);
 		vms_release(&vms);
 	}
-	vm_source_close(&source);
+	for (unsigned i = 0; i < r->nr_sharing; i++) {
+		if (!has_device_rings(r, r->sharing[i]))
+			look(r, r->sharing[i], &in_device, &none, NULL);
+	}
 }
 
 static void hear(struct rings *r)
@@ -262,6 +328,7 @@ int rings_open(struct rings **out, const struct rings_options *options, struct e
 	if (!r)
 		return fail(err, -ENOMEM, "out of memory");
 	r->options = *options;
+	vm_source_open(&r->source);
 	announce_open(&r->announce, NULL); /* without KVM, without its events: nothing to hear */
 	look_into_vms(r);
 	*out = r;
@@ -287,7 +354,7 @@ static void drain(struct rings *r, struct guest *g)
 	int ret;
 
 	limit(r, g);
-	ret = ring_set_drain(g->set, &r->pages, g->fd, &err);
+	ret = ring_set_drain(g->set, &r->pages, g->sink, &err);
 	if (ret == -ENODEV || ret == -ESRCH) /* it ended as guests end */
 		end_guest(g, "");
 	else if (ret)
@@ -298,6 +365,7 @@ void rings_tick(struct rings *r)
 {
 	r->pages = PAGES_PER_TICK;
 	hear(r);
+	look_into_devices(r);
 	for (unsigned i = 0; i < r->nr; i++) {
 		if (r->guests[i]->set)
 			drain(r, r->guests[i]);
@@ -314,15 +382,26 @@ struct rings_guest rings_guest(const struct rings *r, unsigned i)
 	return show(r->guests[i], i);
 }
 
+bool rings_outcome(const struct rings_guest *g, struct record_cost *cost, char why[static 256])
+{
+	*cost = (struct record_cost){.bytes = g->counts.bytes,
+				     .events_lost = g->counts.events_lost};
+	snprintf(cost->clock, sizeof(cost->clock), "x86-tsc");
+	snprintf(why, 256, "%.250s", g->why);
+	if (!*why && g->counts.broken)
+		snprintf(why, 256, "%" PRIu64 " blocks in its rings were none", g->counts.broken);
+	return !*why;
+}
+
 void rings_close(struct rings *r)
 {
 	if (!r)
 		return;
 	announce_close(&r->announce);
+	vm_source_close(&r->source);
+	free(r->sharing);
 	for (unsigned i = 0; i < r->nr; i++) {
 		ring_set_close(r->guests[i]->set);
-		if (r->guests[i]->fd >= 0)
-			close(r->guests[i]->fd);
 		free(r->guests[i]);
 	}
 	free(r->guests);

@@ -2,13 +2,15 @@
 #ifndef RECORD_RINGS_H
 #define RECORD_RINGS_H
 
+#include "record/recorder.h"
 #include "record/ring.h"
 #include "record/vms.h"
 
 /*
  * The rings of all guests of this machine that have any (docs/formats/hypertrace.md): found where
  * they were announced before, by looking through the VMs' memory once, and later as they are
- * announced; drained at each tick.
+ * announced; in the memory of ivshmem devices, where nobody announces them, by looking there every
+ * second; drained at each tick.
  *
  *	ret = rings_open(&r, &options, &err);
  *	rings_tick(r);                          some times a second
@@ -28,10 +30,15 @@ struct rings_guest {
 
 struct rings_options {
 	uint64_t limit_bytes; /* of each VM, which is stopped when it has reached it; 0 none */
-	/* Where a guest's blocks go: a descriptor, which is closed when the guest ends, or -errno:
-	 * it is left out.  *guest is that of rings_guest().  Asked again, with the same index, when
-	 * a guest that had ended is there anew: what it sends then goes behind what it had sent. */
-	int (*place)(const struct rings_guest *guest, void *data);
+	/* Where a guest's blocks go, as SINK_BLOCKS; the sink stays the caller's, and lives as long
+	 * as the rings.  NULL: the guest is left out.  *guest is that of rings_guest().  Asked
+	 * again, with the same index, when a guest that had ended is there anew: what it sends then
+	 * goes behind what it had sent. */
+	struct sink *(*place)(const struct rings_guest *guest, void *data);
+	/* Optional: this VM can tell by itself what its own guests keep in memory.  Of others a
+	 * notice says that there is such a thing, and that it is not read. */
+	bool (*is_asked)(int pid, void *asked_data);
+	void *asked_data;
 	/* In words, what is good to know. */
 	void (*notice)(const char *text, void *data);
 	void *data;
@@ -44,6 +51,9 @@ int rings_open(struct rings **out, const struct rings_options *options, struct e
 void rings_tick(struct rings *r);
 unsigned rings_nr_guests(const struct rings *r);
 struct rings_guest rings_guest(const struct rings *r, unsigned i);
+
+/* How it went: true when nothing is missing; else @why. */
+bool rings_outcome(const struct rings_guest *g, struct record_cost *cost, char why[static 256]);
 void rings_close(struct rings *r);
 
 #endif

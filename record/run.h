@@ -21,7 +21,7 @@ struct run_machine {
 	char name[64];	   /* unique in the run; also its folder's */
 	char parent[64];   /* "" for the host */
 	char folder[4096]; /* path, from where the program was started */
-	char tracer[16];   /* "ftrace", "lttng" */
+	char tracer[16];   /* record_tracer_name() */
 	char product_uuid[40];
 	int vm_pid;		 /* the process of its parent that it is; 0 = not known */
 	bool complete;

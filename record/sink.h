@@ -15,11 +15,12 @@
  * a file.  Parts may be written from several threads at once, each part by one thread at a time.
  */
 enum sink_part {
-	SINK_HEAD,  /* number 0: what comes first in a trace.dat */
-	SINK_CPU,   /* number = CPU: raw sub-buffers, whole pages */
-	SINK_TAIL,  /* command names and options; 0: as the start knows them, 1: as the end does */
-	SINK_FILE,  /* number = index of a file announced with file(): a CTF trace's files */
-	SINK_CALLS, /* number 0: hypertrace calls of guests, only on this machine */
+	SINK_HEAD,   /* number 0: what comes first in a trace.dat */
+	SINK_CPU,    /* number = CPU: raw sub-buffers, whole pages */
+	SINK_TAIL,   /* command names and options; 0: as the start knows them, 1: as the end does */
+	SINK_FILE,   /* number = index of a file announced with file(): a CTF trace's files */
+	SINK_BLOCKS, /* number 0: blocks of the hypertrace format, whole ones in each write */
+	SINK_CALLS,  /* number 0: hypertrace calls of guests, only on this machine */
 	SINK_KINDS
 };
 

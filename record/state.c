@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/state.h"
+#include "record/booted.h"
 #include "record/clocks.h"
 #include "record/line.h"
 #include "record/tasks.h"
@@ -148,7 +149,7 @@ static void write_stat(struct line *l)
 /* All that is known of this machine, not only what has changed. */
 static bool is_whole(const struct state_block *b)
 {
-	return strcmp(b->cause, "vm") && strcmp(b->cause, "clock");
+	return strcmp(b->cause, "vm") && strcmp(b->cause, "clock") && strcmp(b->cause, "boot");
 }
 
 /* @nr_tasks: how many lines there are. */
@@ -182,6 +183,8 @@ int state_write(const struct state_block *b, struct error *err)
 		ret = write_tasks(&l, b, &nr_tasks);
 	if (is_whole(b))
 		write_stat(&l);
+	if (!strcmp(b->cause, "boot"))
+		ret = booted_write(&l, err);
 	line_begin(&l, "end");
 	line_text(&l, "cause", b->cause);
 	line_number(&l, "tasks", nr_tasks);
@@ -194,6 +197,8 @@ int state_write(const struct state_block *b, struct error *err)
 		return fail(err, ret,
 			    "this program runs in a PID namespace (a container): threads that are "
 			    "there already cannot be named");
+	if (ret && !strcmp(b->cause, "boot"))
+		return ret; /* err has the reason */
 	return ret ? fail(err, ret, "cannot read the threads of this machine: %s", strerror(-ret))
 		   : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* process_vm_writev() */
 #include "record/stolen_board.h"
+#include "base/map.h"
 #include "record/vmmem.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@ struct stolen_board {
 	struct stolen_place place;
 	struct vcpu **list; /* owned, each of them too */
 	unsigned nr;
+	struct map by_number; /* vCPU: index into the list */
 	uint32_t *numbers; /* owned; by ring: its vCPU when all were looked through */
 	bool looked;	   /* that was done since it was announced */
 	bool gone;
@@ -107,11 +109,9 @@ static int look_at(const struct stolen_board *b, uint32_t ring, uint32_t number)
 
 static struct vcpu *find(const struct stolen_board *b, uint32_t number)
 {
-	for (unsigned i = 0; i < b->nr; i++) {
-		if (b->list[i]->number == number)
-			return b->list[i];
-	}
-	return NULL;
+	const uint32_t *i = map_get(&b->by_number, number);
+
+	return i ? b->list[*i] : NULL;
 }
 
 /* The guest says how many rings there are, so they are read once per announcement, not per vCPU. */
@@ -152,8 +152,10 @@ static struct vcpu *vcpu_of(struct stolen_board *b, uint32_t number)
 		return NULL;
 	b->list = grown;
 	v = calloc(1, sizeof(*v));
-	if (!v)
+	if (!v || map_put(&b->by_number, number, b->nr)) {
+		free(v);
 		return NULL;
+	}
 	v->number = number;
 	v->ring = ring;
 	b->list[b->nr++] = v;
@@ -337,6 +339,7 @@ void stolen_board_close(struct stolen_board *b)
 	for (unsigned i = 0; i < b->nr; i++)
 		free(b->list[i]);
 	free(b->list);
+	map_release(&b->by_number);
 	free(b->numbers);
 	free(b);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/stolen_share.h"
+#include "base/map.h"
 #include "base/now.h"
 #include "channel/holdups.h"
 #include "record/clocks.h"
@@ -50,6 +51,7 @@ struct guest {
 	bool is_vmx, is_quiet;	  /* quiet: its memory map changed, so it is to announce again */
 	struct counter *counters; /* owned */
 	unsigned nr;
+	struct map by_vcpu; /* index into counters */
 };
 
 struct stolen_share {
@@ -58,6 +60,8 @@ struct stolen_share {
 	struct stolen_track *track;
 	struct guest **guests; /* owned */
 	unsigned nr;
+	struct map by_pid; /* of them: index into guests */
+	struct map begun;  /* process: millisecond at which a guest of it was added last */
 	struct clock_reading first, now;
 	double hz; /* of this machine's counter */
 	int64_t told_all_ns;
@@ -100,18 +104,19 @@ static uint64_t guest_hz(const struct stolen_share *s, const struct counter *c)
 
 static struct counter *counter_of(struct guest *g, uint32_t vcpu)
 {
+	const uint32_t *i = map_get(&g->by_vcpu, vcpu);
 	struct counter *grown;
 
-	for (unsigned i = 0; i < g->nr; i++) {
-		if (g->counters[i].vcpu == vcpu)
-			return &g->counters[i];
-	}
+	if (i)
+		return &g->counters[*i];
 	if (g->nr == VCPUS_MAX)
 		return NULL;
 	grown = reallocarray(g->counters, g->nr + 1, sizeof(*grown));
 	if (!grown)
 		return NULL;
 	g->counters = grown;
+	if (map_put(&g->by_vcpu, vcpu, g->nr))
+		return NULL;
 	grown[g->nr] = (struct counter){.vcpu = vcpu};
 	return &grown[g->nr++];
 }
@@ -148,23 +153,38 @@ static void say(struct stolen_share *s, const struct guest *g, bool ended)
 
 static void drop(struct stolen_share *s, unsigned i)
 {
-	struct guest *g = s->guests[i];
+	struct guest *g = s->guests[i], *last = s->guests[--s->nr];
 
 	say(s, g, true);
+	s->guests[i] = last;
+	*map_get(&s->by_pid, (uint64_t)last->pid) = i;
+	map_del(&s->by_pid, (uint64_t)g->pid);
 	stolen_board_close(g->board);
+	map_release(&g->by_vcpu);
 	free(g->counters);
 	free(g);
-	s->guests[i] = s->guests[--s->nr];
 }
 
-static struct guest *find(const struct stolen_share *s, int pid, uint64_t nonce, unsigned *index)
+static struct guest *find(const struct stolen_share *s, int pid, unsigned *index)
 {
-	for (unsigned i = 0; i < s->nr; i++) {
-		*index = i;
-		if (stolen_board_is_at(s->guests[i]->board, pid, nonce))
-			return s->guests[i];
-	}
-	return NULL;
+	const uint32_t *at = map_get(&s->by_pid, (uint64_t)pid);
+
+	*index = at ? *at : 0;
+	return at ? s->guests[*at] : NULL;
+}
+
+/* To begin with a guest costs a look at its process and its memory.  One whose vCPUs announce and
+ * take back in turn has that no more often than one that only announces. */
+static bool may_begin(struct stolen_share *s, int pid, int64_t now)
+{
+	uint32_t ms = (uint32_t)(now / (NS_PER_SEC / 1000));
+	const uint32_t *last = map_get(&s->begun, (uint64_t)pid);
+
+	if (last && ms - *last < NEW_EVERY_NS / (NS_PER_SEC / 1000))
+		return false;
+	if (s->begun.nr >= GUESTS_MAX)
+		map_clear(&s->begun);
+	return !map_put(&s->begun, (uint64_t)pid, ms);
 }
 
 static void describe(struct guest *g)
@@ -195,6 +215,11 @@ static void add_guest(struct stolen_share *s, const struct stolen_place *place)
 		free(g);
 		return;
 	}
+	if (map_put(&s->by_pid, (uint64_t)g->pid, s->nr)) {
+		stolen_board_close(g->board);
+		free(g);
+		return;
+	}
 	g->lost_before = stolen_bpf_lost(s->bpf);
 	describe(g);
 	s->guests[s->nr++] = g;
@@ -215,7 +240,7 @@ static void hear(struct stolen_share *s, const struct holdup *h)
 		.ring_bytes = h->announce.ring_bytes,
 	};
 	unsigned i;
-	struct guest *g = find(s, place.pid, 0, &i);
+	struct guest *g = find(s, place.pid, &i);
 
 	if ((h->announce.nr >> 40 & 0xff) != ST_VERSION)
 		return;
@@ -233,9 +258,9 @@ static void hear(struct stolen_share *s, const struct holdup *h)
 		drop(s, i);
 		g = NULL;
 	}
-	if (!g) {
+	if (!g && may_begin(s, place.pid, (int64_t)h->time_ns)) {
 		add_guest(s, &place);
-		g = find(s, place.pid, place.nonce, &i);
+		g = find(s, place.pid, &i);
 	}
 	if (!g)
 		return;
@@ -251,7 +276,7 @@ static void take_hold(void *data, const struct hold *hold)
 {
 	struct stolen_share *s = data;
 	unsigned i;
-	struct guest *g = find(s, (int)hold->tgid, 0, &i);
+	struct guest *g = find(s, (int)hold->tgid, &i);
 	struct counter *c = g && hold->tsc_ratio ? counter_of(g, hold->vcpu) : NULL;
 	struct st_record r = {
 		.length_ns = (uint64_t)(hold->sum_nr ? hold->sum_ns : hold->length_ns),
@@ -284,7 +309,7 @@ static void take(void *data, const struct holdup *h)
 		hear(s, h);
 	if (h->kind != HU_EXIT)
 		return;
-	g = find(s, (int)h->tgid, 0, &i);
+	g = find(s, (int)h->tgid, &i);
 	if (!g)
 		return;
 	/* Memory may be elsewhere now; a guest that begins anew has other plans for it. */
@@ -400,6 +425,8 @@ void stolen_share_close(struct stolen_share *s)
 		close(s->lock);
 	stolen_bpf_close(s->bpf);
 	stolen_track_free(s->track);
+	map_release(&s->by_pid);
+	map_release(&s->begun);
 	free(s->guests);
 	free(s);
 }

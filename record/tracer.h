@@ -31,7 +31,7 @@ struct tracer_ops {
 struct tracer {
 	const struct tracer_ops *ops;
 	struct sink *sink;
-	int marker;		/* where state lines are written to; the tracer's own */
+	int marker;		/* where state lines are written to; the tracer's own; -1: nowhere */
 	char clock[32];		/* as trace_clock calls it */
 	char clock_reason[128]; /* why not x86-tsc */
 	uint64_t tsc_khz;	/* 0 = unknown */

@@ -87,6 +87,8 @@ static void take_option(struct vm_info *vm, const char *word, const char *value)
 		take_value(value, "uuid", vm->uuid, sizeof(vm->uuid));
 	} else if (!strcmp(word, "--id")) {
 		snprintf(vm->name, sizeof(vm->name), "%.127s", value);
+	} else if (!strcmp(word, "-device") && strstr(value, "ivshmem-")) {
+		vm->shares_memory = true;
 	}
 }
 

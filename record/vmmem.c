@@ -110,6 +110,15 @@ int vm_memory_read(const struct vm_memory *m, uint64_t at, void *to, size_t len_
 	return (size_t)n == len_bytes ? 0 : -EFAULT;
 }
 
+uint64_t vm_memory_room(const struct vm_memory *m, uint64_t at)
+{
+	for (unsigned i = 0; i < m->nr; i++) {
+		if (at >= m->list[i].begin && at < m->list[i].end)
+			return m->list[i].end - at;
+	}
+	return 0;
+}
+
 static bool fits_at(const struct vm_memory *m, const struct vm_mapping *map, uint64_t offset,
 		    size_t len_bytes, bool (*fits)(const void *bytes, void *data), void *data)
 {

@@ -29,6 +29,9 @@ void vm_memory_close(struct vm_memory *m);
 /* All of it or nothing: 0, or -errno (-ESRCH: the process is gone; -EFAULT: nothing is there). */
 int vm_memory_read(const struct vm_memory *m, uint64_t at, void *to, size_t len_bytes);
 
+/* How many bytes there are from @at on in the mapping that has it; 0: none has. */
+uint64_t vm_memory_room(const struct vm_memory *m, uint64_t at);
+
 /* The address in the process of guest-physical @gpa: the first place where @fits says so of its
  * first @len_bytes bytes (8, 16, ... 64), which are aligned to 8.  False when there is none. */
 bool vm_memory_find(const struct vm_memory *m, uint64_t gpa, size_t len_bytes,

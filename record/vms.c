@@ -299,3 +299,21 @@ void vms_release(struct vms *v)
 	free(v->list);
 	*v = (struct vms){0};
 }
+
+int vm_of_uuid(const char *uuid)
+{
+	struct vm_source source;
+	struct vms vms;
+	int pid = 0;
+
+	if (!*uuid)
+		return 0;
+	vm_source_open(&source);
+	if (!vms_find(&source, &vms)) {
+		for (unsigned i = 0; i < vms.nr && !pid; i++)
+			pid = strcmp(vms.list[i].uuid, uuid) ? 0 : vms.list[i].pid;
+		vms_release(&vms);
+	}
+	vm_source_close(&source);
+	return pid;
+}

@@ -30,6 +30,7 @@ struct vm_info {
 	char name[128]; /* "" = unknown, like all text here */
 	char uuid[40];
 	char manager[24];	 /* "libvirt", "qemu", "firecracker", ... */
+	bool shares_memory;	 /* it has an ivshmem device */
 	struct vcpu_info *vcpus; /* owned, by id */
 	unsigned nr_vcpus;
 };
@@ -55,6 +56,9 @@ bool vm_source_changed(struct vm_source *s);
 /* 0 or -ENOMEM.  *out is the caller's: vms_release(). */
 int vms_find(struct vm_source *s, struct vms *out);
 void vms_release(struct vms *v);
+
+/* The process of the VM that has this UUID; 0 when there is none. */
+int vm_of_uuid(const char *uuid);
 
 /*
  * debugfs' root directory, also when it is not mounted anywhere: a mount of our own that nobody

@@ -52,7 +52,8 @@ enum wire_type {
 	/* from the agent */
 	WIRE_HELLO = 16, /* proof of the token, identity */
 	WIRE_MACHINE,	 /* one more machine: a guest of one that is known */
-	WIRE_STARTED,	 /* tracing is on, in all machines that could; no MACHINE comes after it */
+	WIRE_STARTED,	 /* tracing is on, in all machines that could; a MACHINE that comes after it
+			    is one whose memory is read */
 	WIRE_PART,	 /* bytes of a part */
 	WIRE_FILE,	 /* the name of file @number */
 	WIRE_DONE,	 /* everything of this machine was sent; cost */

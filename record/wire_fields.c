@@ -29,6 +29,7 @@ static const struct field identity_fields[] = {
 	TEXT(5, wire_identity, sonde),	  NUMBER(6, wire_identity, cpus),
 	TEXT(7, wire_identity, name),	  NUMBER(8, wire_identity, parent),
 	NUMBER(9, wire_identity, vm_pid), TEXT(10, wire_identity, no_agent),
+	TEXT(12, wire_identity, tracer), NUMBER(13, wire_identity, content),
 };
 
 static const struct field request_fields[] = {
@@ -36,6 +37,7 @@ static const struct field request_fields[] = {
 	NUMBER(3, wire_request, buffer_kb),   TEXT(4, wire_request, clock),
 	TEXT(5, wire_request, events),	      NUMBER(6, wire_request, depth),
 	NUMBER(7, wire_request, limit_bytes), NUMBER(8, wire_request, timeout_ms),
+	NUMBER(9, wire_request, rings),
 };
 
 static const struct field cost_fields[] = {

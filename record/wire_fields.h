@@ -21,6 +21,12 @@ enum wire_message {
 	WIRE_MESSAGES
 };
 
+/* What is recorded of a machine. */
+enum wire_content {
+	WIRE_KERNEL, /* its kernel's trace */
+	WIRE_BLOCKS, /* what it keeps in its memory for its host, as the host reads it (rings.h) */
+};
+
 struct wire_identity {
 	char hostname[65];
 	char product_uuid[40]; /* DMI system UUID, lower case; "" unknown */
@@ -28,11 +34,13 @@ struct wire_identity {
 	char release[80]; /* kernel */
 	char sonde[24];	  /* version of the agent */
 	uint64_t cpus;	  /* possible ones: CPU numbers are below it */
+	char tracer[16];  /* "hypertrace": it records with that one, whatever is asked for; or "" */
 	/* Only in MACHINE: */
 	char name[80];	    /* as its host calls it */
 	uint64_t parent;    /* number of the machine it runs in */
 	uint64_t vm_pid;    /* its process in the parent */
 	char no_agent[200]; /* why it will not be recorded; "": it is */
+	uint64_t content;   /* enum wire_content */
 };
 
 struct wire_request {
@@ -42,6 +50,7 @@ struct wire_request {
 	uint64_t depth;	      /* how many levels of guests to relay; 0: none */
 	uint64_t limit_bytes; /* of each machine */
 	uint64_t timeout_ms;  /* for guests that are silent */
+	uint64_t rings;	      /* 1: relay what guests keep in memory, too, whenever it is found */
 };
 
 struct wire_cost {

@@ -275,46 +275,107 @@ static void print_row(struct table *t, struct sonde_run *run, const struct sonde
 	}
 }
 
-int facts_print(const struct screen *screen, struct sonde_run *run, const struct sonde_facts *facts,
-		const struct facts_view *view)
+/* Tables whose columns are parts of one sum: those that the screen has no room for go below, where
+ * these columns tell the rows. */
+static const struct {
+	const char *analysis;
+	const char *keys[4]; /* NULL-terminated */
+} goes_on[] = {
+	{"io", {"vm", "device", "kind", NULL}},
+	{"io_list", {"at", "vm", NULL}},
+};
+
+static const char *const *keys_of(const struct sonde_analysis *a)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(goes_on); i++) {
+		if (!strcmp(goes_on[i].analysis, a->name))
+			return goes_on[i].keys;
+	}
+	return NULL;
+}
+
+static bool is_key(const char *const *keys, const char *name)
+{
+	for (; keys && *keys; keys++) {
+		if (!strcmp(*keys, name))
+			return true;
+	}
+	return false;
+}
+
+static int print_columns(const struct screen *screen, struct sonde_run *run,
+			 const struct sonde_facts *facts, size_t rows, const bool *shown)
 {
 	const struct sonde_analysis *a = sonde_facts_analysis(facts);
-	size_t nr = sonde_facts_nr_rows(facts);
-	size_t show = view->rows_max && view->rows_max < nr ? view->rows_max : nr;
-	bool *shown;
-	char left_out[128];
-	struct table *t;
-	int ret;
+	struct table *t = table_new(screen);
 
-	if (!nr)
-		return 0;
-	shown = calloc(a->nr_columns, sizeof(*shown));
-	t = table_new(screen);
-	if (!shown || !t) {
-		free(shown);
+	if (!t)
 		return -ENOMEM;
-	}
-	for (unsigned c = 0; c < a->nr_columns; c++) {
-		const struct sonde_column *column = &a->columns[c];
-
-		shown[c] = !is_hidden(view, column->name) &&
-			   (view->keep_empty || !is_empty(run, facts, c, column->type));
-	}
-	fit_columns(run, facts, show, screen->width, shown, left_out, sizeof(left_out));
 	for (unsigned c = 0; c < a->nr_columns; c++) {
 		const struct sonde_column *column = &a->columns[c];
 
 		if (shown[c])
 			table_column(t, column->title,
 				     is_number(column->type)	  ? TABLE_RIGHT
-				     : wraps(run, facts, c, show) ? TABLE_WRAP
+				     : wraps(run, facts, c, rows) ? TABLE_WRAP
 								  : 0);
 	}
-	for (size_t row = 0; row < show; row++)
+	for (size_t row = 0; row < rows; row++)
 		print_row(t, run, facts, row, shown);
-	free(shown);
+	return table_print(t);
+}
+
+/* After a table of the columns @shown of @wanted: which are left for one below it.  False when none
+ * is, or none but its keys would find room. */
+static bool take_rest(struct sonde_run *run, const struct sonde_facts *facts, size_t rows,
+		      unsigned screen_width, bool *wanted, bool *shown, char *left_out, size_t room)
+{
+	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+	const char *const *keys = keys_of(a);
+	bool any = false;
+
+	for (unsigned c = 0; c < a->nr_columns; c++)
+		wanted[c] &= !shown[c] || is_key(keys, a->columns[c].name);
+	memcpy(shown, wanted, a->nr_columns * sizeof(*shown));
+	if (!*left_out || !keys)
+		return false;
+	fit_columns(run, facts, rows, screen_width, shown, left_out, room);
+	for (unsigned c = 0; c < a->nr_columns; c++)
+		any |= shown[c] && !is_key(keys, a->columns[c].name);
+	return any;
+}
+
+int facts_print(const struct screen *screen, struct sonde_run *run, const struct sonde_facts *facts,
+		const struct facts_view *view)
+{
+	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+	size_t nr = sonde_facts_nr_rows(facts);
+	size_t show = view->rows_max && view->rows_max < nr ? view->rows_max : nr;
+	bool *wanted, *shown;
+	char left_out[256];
+	int ret;
+
+	if (!nr)
+		return 0;
+	wanted = calloc(a->nr_columns, 2 * sizeof(*wanted));
+	if (!wanted)
+		return -ENOMEM;
+	shown = wanted + a->nr_columns;
+	for (unsigned c = 0; c < a->nr_columns; c++) {
+		const struct sonde_column *column = &a->columns[c];
+
+		wanted[c] = shown[c] = !is_hidden(view, column->name) &&
+				       (view->keep_empty || !is_empty(run, facts, c, column->type));
+	}
+	fit_columns(run, facts, show, screen->width, shown, left_out, sizeof(left_out));
 	screen_title(screen, a->title);
-	ret = table_print(t);
+	ret = print_columns(screen, run, facts, show, shown);
+	while (!ret && take_rest(run, facts, show, screen->width, wanted, shown, left_out,
+				 sizeof(left_out))) {
+		fputs("... the same rows:\n", screen->out);
+		ret = print_columns(screen, run, facts, show, shown);
+	}
+	free(wanted);
 	if (show < nr)
 		fprintf(screen->out, "... and %zu more\n", nr - show);
 	if (*left_out)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/top.h"
 #include "analysis/usage.h"
+#include "base/grow.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,16 +24,9 @@ static unsigned add_row(struct maker *m, enum top_kind kind, int64_t all_ns)
 {
 	struct top *top = m->top;
 
-	if (top->nr == top->room) {
-		unsigned room = top->room ? top->room * 2 : 64;
-		struct top_row *grown = reallocarray(top->rows, room, sizeof(*grown));
-
-		if (!grown) {
-			m->no_memory = true;
-			return UINT32_MAX;
-		}
-		top->rows = grown;
-		top->room = room;
+	if (!room_for_one(&top->rows, top->nr, &top->room)) {
+		m->no_memory = true;
+		return UINT32_MAX;
 	}
 	top->rows[top->nr] = (struct top_row){
 		.kind = kind, .machine = -1, .cpu = -1, .thread = -1, .all_ns = all_ns};
@@ -365,15 +359,29 @@ static int by_number(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
+/* A guest's thread is told with its machine: each has its own of the same name. */
+static void thread_name(const struct maker *m, int64_t thread, char *buf, size_t room)
+{
+	struct sonde_machine machine;
+	struct sonde_thread t;
+	int used = 0;
+
+	if (!sonde_thread(m->run, thread, &t) && !sonde_machine(m->run, t.machine, &machine) &&
+	    machine.level > 0)
+		used = snprintf(buf, room, "%s: ", machine.name);
+	if ((size_t)used < room)
+		sonde_thread_label(m->run, thread, buf + used, room - (size_t)used);
+}
+
 static void name_row(struct maker *m, struct top_row *row)
 {
 	struct sonde_machine machine;
-	char label[128] = "";
+	char label[200] = "";
 
 	if (row->kind == TOP_VM && !sonde_machine(m->run, row->machine, &machine))
 		snprintf(label, sizeof(label), "%s", machine.name);
 	else if (row->kind == TOP_THREAD)
-		sonde_thread_label(m->run, row->thread, label, sizeof(label));
+		thread_name(m, row->thread, label, sizeof(label));
 	else
 		sonde_cpu_label(m->run, row->cpu, label, sizeof(label));
 	row->name = keep(m, label);

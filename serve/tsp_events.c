@@ -7,6 +7,7 @@
  * until all are counted.  Every few thousand events it is noted when and the how manieth event that
  * was, so that a line is found by going on from the note before it.
  */
+#include "base/grow.h"
 #include "serve/tsp_session.h"
 #include "serve/tsp_table.h"
 #include "base/units.h"
@@ -152,15 +153,8 @@ void tsp_events_free(struct tsp_events *e)
 
 static int add_note(struct tsp_events *e, int64_t t, int64_t nr)
 {
-	if (e->nr_notes == e->room) {
-		size_t room = e->room ? e->room * 2 : 64;
-		struct note *notes = reallocarray(e->notes, room, sizeof(*notes));
-
-		if (!notes)
-			return -ENOMEM;
-		e->notes = notes;
-		e->room = room;
-	}
+	if (!room_for_one(&e->notes, e->nr_notes, &e->room))
+		return -ENOMEM;
 	e->notes[e->nr_notes++] = (struct note){t, nr};
 	return 0;
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* strcasestr */
 #include "serve/tsp_table.h"
+#include "serve/pattern.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LINES_MAX 5000	    /* in one answer */
 #define SEARCHED_MAX 200000 /* lines looked at for one answer */
+#define COST_MAX 300000000  /* steps of patterns for one answer: a second or so */
 #define BLOCK 4096	    /* of lines, for a search backwards */
-#define SEARCHES_MAX 8
+#define SEARCHES_MAX 4	    /* columns at once */
 #define TAG_HIGHLIGHT 8
 
 void tsp_add_column(struct tsp_rows *rows, int64_t id, const char *name, const char *help,
@@ -37,12 +39,13 @@ void tsp_put_columns(struct tsp_call *c, const struct tsp_rows *rows)
 
 /* ---- what is looked for -------------------------------------------------------------------- */
 
-/* Texts that columns are to have in them, whatever the case of their letters; no patterns, whose
- * cost nobody could limit. */
+/* What columns are to have in them: viewers mark it by the same expressions, as browsers have them.
+ */
 struct search {
 	unsigned columns[SEARCHES_MAX];
-	const char *texts[SEARCHES_MAX];
+	struct pattern patterns[SEARCHES_MAX];
 	unsigned nr;
+	uint64_t cost; /* so far */
 };
 
 static int find_column(const struct tsp_rows *rows, int64_t id)
@@ -61,41 +64,50 @@ static int get_search(const struct tsp_call *c, const struct tsp_rows *rows, str
 	int64_t id;
 
 	s->nr = 0;
+	s->cost = 0;
 	for (unsigned i = 0; tsp_query_search(c->query, i, &id, &text); i++) {
-		int column = find_column(rows, id);
+		int column = find_column(rows, id), ret;
 
 		if (column < 0 || s->nr == SEARCHES_MAX)
 			return fail(err, -EINVAL,
 				    "table_search_expressions: no such column, or "
 				    "too many");
 		s->columns[s->nr] = (unsigned)column;
-		s->texts[s->nr++] = text;
+		ret = pattern_parse(&s->patterns[s->nr++], text, err);
+		if (ret)
+			return ret;
 	}
 	return 0;
 }
 
-static bool line_matches(const struct tsp_rows *rows, const struct search *s)
+static bool line_matches(const struct tsp_rows *rows, struct search *s)
 {
 	char text[TSP_CELL_MAX];
 
 	for (unsigned i = 0; i < s->nr; i++) {
 		rows->text(rows->data, s->columns[i], text);
-		if (!strcasestr(text, s->texts[i]))
+		if (!pattern_found(&s->patterns[i], text, &s->cost))
 			return false;
 	}
 	return s->nr > 0;
 }
 
 /* That nothing was found so far must not be taken for that there is nothing. */
-static void say_given_up(struct tsp_call *c)
+static void say_given_up(struct tsp_call *c, int64_t looked_at)
 {
 	snprintf(c->message, sizeof(c->message),
-		 "not found in %d lines, the rest was not searched: go on from further away",
-		 SEARCHED_MAX);
+		 "not found in %" PRId64
+		 " lines, the rest was not searched: go on from further away",
+		 looked_at);
 }
 
-static int64_t search_forward(struct tsp_call *c, const struct tsp_rows *rows,
-			      const struct search *s, int64_t from)
+static bool is_enough(const struct search *s, int64_t looked_at)
+{
+	return looked_at >= SEARCHED_MAX || s->cost >= COST_MAX;
+}
+
+static int64_t search_forward(struct tsp_call *c, const struct tsp_rows *rows, struct search *s,
+			      int64_t from)
 {
 	for (int64_t i = from; i < rows->size; i++) {
 		int ret = rows->go(rows->data, i);
@@ -104,8 +116,8 @@ static int64_t search_forward(struct tsp_call *c, const struct tsp_rows *rows,
 			return ret;
 		if (line_matches(rows, s))
 			return i;
-		if (i - from >= SEARCHED_MAX) {
-			say_given_up(c);
+		if (is_enough(s, i - from + 1)) {
+			say_given_up(c, i - from + 1);
 			break;
 		}
 	}
@@ -113,13 +125,13 @@ static int64_t search_forward(struct tsp_call *c, const struct tsp_rows *rows,
 }
 
 /* Block by block, since lines come cheap in order only. */
-static int64_t search_back(struct tsp_call *c, const struct tsp_rows *rows, const struct search *s,
+static int64_t search_back(struct tsp_call *c, const struct tsp_rows *rows, struct search *s,
 			   int64_t from)
 {
 	int64_t end = from < rows->size ? from + 1 : rows->size;
 	int64_t looked_at = 0, found = rows->size;
 
-	while (end > 0 && looked_at < SEARCHED_MAX && found == rows->size) {
+	while (end > 0 && !is_enough(s, looked_at) && found == rows->size) {
 		int64_t begin = end > BLOCK ? end - BLOCK : 0;
 
 		for (int64_t i = begin; i < end; i++, looked_at++) {
@@ -133,14 +145,14 @@ static int64_t search_back(struct tsp_call *c, const struct tsp_rows *rows, cons
 		end = begin;
 	}
 	if (end > 0 && found == rows->size)
-		say_given_up(c);
+		say_given_up(c, looked_at);
 	return found;
 }
 
 /* ---- which lines --------------------------------------------------------------------------- */
 
 /* The first line of the answer; the table's size when there is none. */
-static int64_t first_line(struct tsp_call *c, const struct tsp_rows *rows, const struct search *s,
+static int64_t first_line(struct tsp_call *c, const struct tsp_rows *rows, struct search *s,
 			  struct error *err)
 {
 	const char *direction = tsp_query_text(c->query, "table_search_direction");
@@ -188,7 +200,7 @@ static int get_columns(const struct tsp_call *c, const struct tsp_rows *rows,
 }
 
 static int put_line(struct tsp_call *c, const struct tsp_rows *rows, int64_t index,
-		    const unsigned *columns, int nr_columns, const struct search *s)
+		    const unsigned *columns, int nr_columns, struct search *s)
 {
 	struct json *j = &c->json;
 	char text[TSP_CELL_MAX];

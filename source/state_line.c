@@ -12,6 +12,7 @@ static const struct {
 	{"begin", STATE_BEGIN},	  {"clock", STATE_CLOCK}, {"pidns", STATE_PIDNS},
 	{"cgroup", STATE_CGROUP}, {"task", STATE_TASK},	  {"vm", STATE_VM},
 	{"vcpu", STATE_VCPU},	  {"stat", STATE_STAT},	  {"end", STATE_END},
+	{"booted", STATE_BOOTED},
 };
 
 static bool equals(const char *text, size_t len, const char *word)

@@ -26,6 +26,7 @@ enum state_kind {
 	STATE_VM,
 	STATE_VCPU,
 	STATE_STAT,
+	STATE_BOOTED,
 	STATE_END,
 };
 

@@ -146,6 +146,19 @@ const struct ready_query ready_queries[] = {
 	 "       " MS("guest") " as guest_ms, " MS("queue") " as queue_ms, thread\n"
 	 "from wakeup_list order by total desc limit 20"},
 
+	{"io", "Where do requests to devices spend their time?",
+	 "select vm, device, kind, count, mean / 1000.0 as mean_us, p99 / 1000.0 as p99_us,\n"
+	 "       queue / 1000.0 as queue_us, submit / 1000.0 as submit_us, wake / 1000.0 as wake_us,\n"
+	 "       vmm / 1000.0 as vmm_us, disk / 1000.0 as disk_us, inject / 1000.0 as inject_us,\n"
+	 "       deliver / 1000.0 as deliver_us, finish / 1000.0 as finish_us\n"
+	 "from io order by count * mean desc"},
+
+	{"slow-io", "Which requests took longest, and for whom?",
+	 "select vm, device, kind, " SECONDS("at") " as at, " MS("total") " as ms, bytes, depth, thread,\n"
+	 "       " MS("vmm") " as vmm_ms, " MS("disk") " as disk_ms, " MS("inject") " as inject_ms,\n"
+	 "       " MS("undivided") " as undivided_ms\n"
+	 "from io_list order by total desc limit 20"},
+
 	{"delays", "Which were the longest delays of all?",
 	 "select " MS("cost") " as ms, " SECONDS("begin") " as begin, text\n"
 	 "from delay order by cost desc limit 20"},

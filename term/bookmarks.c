@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys for bookmarks: moments with a note, kept until the user leaves. */
+/* Keys for bookmarks: moments with a note, kept until the user leaves, who is then told them. */
 #include "term/commands.h"
 
 #include <stdio.h>

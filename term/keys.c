@@ -75,7 +75,7 @@ static const struct binding {
 	{{'c'}, "c", "times of the trace, or from the begin of the run", next_clock},
 	{{'p'}, "p", "the line stays on top, or no longer does", pin},
 	{{'P'}, "P", "no line stays on top", no_pins},
-	{{'b'}, "b", "a bookmark at the cursor, with a note; or it goes", begin_note},
+	{{'b'}, "b", "a bookmark with a note, or it goes; told when you leave", begin_note},
 	{{'m'}, "m", "next bookmark", next_note},
 	{{'M'}, "M", "last bookmark", last_note},
 	{{'T'}, "T", "usual colours, colours for all eyes, letters", next_palette},

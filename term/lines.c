@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* strcasestr */
 #include "term/lines.h"
+#include "base/grow.h"
 #include "report/moment.h"
 #include "sonde/facts.h"
 
@@ -60,16 +61,9 @@ static struct line *add(struct lines *l, enum line_kind kind, uint64_t id, unsig
 {
 	struct line *line;
 
-	if (l->nr == l->room) {
-		unsigned room = l->room ? l->room * 2 : 64;
-		struct line *grown = reallocarray(l->list, room, sizeof(*grown));
-
-		if (!grown) {
-			l->no_memory = true;
-			return NULL;
-		}
-		l->list = grown;
-		l->room = room;
+	if (!room_for_one(&l->list, l->nr, &l->room)) {
+		l->no_memory = true;
+		return NULL;
 	}
 	line = &l->list[l->nr++];
 	*line = (struct line){

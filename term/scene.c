@@ -258,9 +258,11 @@ static void draw_line(struct scene *s, const struct layout *l, unsigned row,
 					   &s->filter);
 		draw_cell(s, l, row, x, &left, &right);
 	}
+	/* Names go over it: it stands in all other lines, too, and names without a letter are none.
+	 */
+	draw_cursor(s, l, row, line);
 	if (!has_letters(s))
 		draw_names_on(s, l, row, line);
-	draw_cursor(s, l, row, line);
 }
 
 /* The chosen line stays on the screen. */

@@ -42,8 +42,8 @@ static void draw_last_row(struct timeline *t)
 	tty_no_cursor(tty);
 	tty_put(tty, row, 0, tty_columns(tty), TTY_BAR, true,
 		*t->scene.message ? t->scene.message
-				  : " ? help  w s zoom  a d pan  . , next, last change  f filter  "
-				    "/ find  Enter open  q leave");
+				  : " ? help  q leave  w s zoom  a d pan  . , next, last change  "
+				    "f filter  / find  Enter open");
 }
 
 static int loop(struct timeline *t, struct error *err)
@@ -105,6 +105,8 @@ int timeline_run(struct sonde_run *run, const struct timeline_view *view, struct
 	if (!ret)
 		ret = loop(t, err);
 	tty_close(t->scene.tty);
+	for (unsigned i = 0; i < t->scene.nr_bookmarks && view->bookmark; i++)
+		view->bookmark(t->scene.bookmarks[i].t, t->scene.bookmarks[i].text, view->data);
 	cells_release(&t->scene.cells);
 	exits_release(&t->scene.exits);
 	lines_release(&t->scene.lines);

@@ -11,6 +11,7 @@ SONDE names the program (default: the one that was built in this repository, els
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,7 @@ def interrupt(run):
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)   # who reads no further ends this, as any command
     which = sys.argv[2:] or ["container", "wakeup", "interrupt"]
     for question in which:
         function = {"container": container, "wakeup": wakeup, "interrupt": interrupt}[question]
@@ -100,4 +102,7 @@ def main():
         function(sys.argv[1])
 
 
-main()
+try:
+    main()
+except subprocess.CalledProcessError as failed:     # it has said why, or nobody wanted to read it
+    sys.exit(failed.returncode if failed.returncode > 0 else 128 - failed.returncode)

@@ -74,6 +74,9 @@ struct thread {
 	uint8_t late;	   /* a record of a space was lost */
 	uint64_t told_ns;  /* last exit whose space is told, or was no news */
 	struct space own, nested;
+	const struct kvm_vcpu *vcpu; /* of which vmcb01 and nested_paging were read */
+	const struct vmcb *vmcb01;
+	uint8_t nested_paging;
 };
 
 struct {
@@ -83,15 +86,24 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
+/* What the CPU was given to run, and left; NULL: not AMD's, or not known.  Each read of memory that the
+ * verifier does not know the type of is a call, and counts at every exit. */
+static const struct vmcb *current_vmcb(struct kvm_vcpu *vcpu, uint32_t isa)
+{
+	struct vcpu_svm *svm = (void *)vcpu; /* its first member */
+
+	if (isa != ISA_SVM || !bpf_core_type_exists(struct vcpu_svm))
+		return NULL;
+	return BPF_CORE_READ(svm, vmcb);
+}
+
 /* Whether an exit is one by a hypercall; where that cannot be read, it may be. */
-static bool may_be_hypercall(struct kvm_vcpu *vcpu, uint32_t isa, bool *known)
+static bool may_be_hypercall(struct kvm_vcpu *vcpu, const struct vmcb *vmcb, uint32_t isa,
+			     bool *known)
 {
 	*known = true;
-	if (isa == ISA_SVM && bpf_core_type_exists(struct vcpu_svm)) {
-		struct vcpu_svm *svm = (void *)vcpu; /* its first member */
-
-		return BPF_CORE_READ(svm, vmcb, control.exit_code) == SVM_EXIT_VMMCALL;
-	}
+	if (vmcb)
+		return BPF_CORE_READ(vmcb, control.exit_code) == SVM_EXIT_VMMCALL;
 	if (isa == ISA_VMX && bpf_core_field_exists(((struct vcpu_vmx *)0)->exit_reason)) {
 		struct vcpu_vmx *vmx = (void *)vcpu;
 
@@ -170,10 +182,10 @@ static void fill_tsc(struct hc_record *r, struct kvm_vcpu *vcpu)
  * VM itself).  0: not known.  Without nested paging the CPU's CR3 is KVM's own, and KVM knows its
  * guest's.
  */
-static uint64_t read_space(struct kvm_vcpu *vcpu, uint64_t *vmcb12)
+static uint64_t read_space(struct thread *t, struct kvm_vcpu *vcpu, const struct vmcb *vmcb,
+			   uint64_t *vmcb12)
 {
 	struct vcpu_svm *svm = (void *)vcpu;
-	struct vmcb *vmcb;
 
 	*vmcb12 = 0;
 	if (!bpf_core_type_exists(struct vcpu_svm) || !bpf_core_field_exists(svm->vmcb01) ||
@@ -182,12 +194,17 @@ static uint64_t read_space(struct kvm_vcpu *vcpu, uint64_t *vmcb12)
 	if (bpf_core_field_exists(vcpu->arch.guest_state_protected) &&
 	    vcpu->arch.guest_state_protected)
 		return 0;
-	vmcb = BPF_CORE_READ(svm, vmcb);
-	if (vmcb != BPF_CORE_READ(svm, vmcb01.ptr))
-		*vmcb12 = BPF_CORE_READ(svm, nested.vmcb12_gpa);
-	else if (!(BPF_CORE_READ(vmcb, control.nested_ctl) & NESTED_CTL_NPT))
-		return vcpu->arch.cr3;
-	return BPF_CORE_READ(vmcb, save.cr3);
+	/* A vCPU has one of its own for life; any other is of a nested guest. */
+	if (vmcb != t->vmcb01 || vcpu != t->vcpu) {
+		if (vmcb != BPF_CORE_READ(svm, vmcb01.ptr)) {
+			*vmcb12 = BPF_CORE_READ(svm, nested.vmcb12_gpa);
+			return BPF_CORE_READ(vmcb, save.cr3);
+		}
+		t->vcpu = vcpu;
+		t->vmcb01 = vmcb;
+		t->nested_paging = !!(BPF_CORE_READ(vmcb, control.nested_ctl) & NESTED_CTL_NPT);
+	}
+	return t->nested_paging ? BPF_CORE_READ(vmcb, save.cr3) : vcpu->arch.cr3;
 }
 
 /* False: there was no room. */
@@ -208,21 +225,19 @@ static bool emit_space(struct thread *t, struct kvm_vcpu *vcpu, uint64_t cr3, ui
 	return true;
 }
 
-static void tell_space(struct kvm_vcpu *vcpu, uint32_t isa)
+static void tell_space(struct kvm_vcpu *vcpu, const struct vmcb *vmcb)
 {
 	struct space *s;
 	uint64_t cr3, vmcb12;
 	struct thread *t;
 	bool same_guest;
 
-	if (isa != ISA_SVM)
-		return;
-	cr3 = read_space(vcpu, &vmcb12);
-	if (!(cr3 & CR3_PAGE))
-		return;
 	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
 				 BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t)
+		return;
+	cr3 = read_space(t, vcpu, vmcb, &vmcb12);
+	if (!(cr3 & CR3_PAGE))
 		return;
 	s = vmcb12 ? &t->nested : &t->own;
 	same_guest = s->page && s->vmcb12 == vmcb12;
@@ -241,15 +256,17 @@ static void tell_space(struct kvm_vcpu *vcpu, uint32_t isa)
 SEC("tp_btf/kvm_exit")
 int BPF_PROG(on_exit, struct kvm_vcpu *vcpu, uint32_t isa)
 {
+	const struct vmcb *vmcb;
 	struct thread *t;
 	bool known;
 
 	/* Newer verifiers take any argument of a tracepoint for one that may be NULL. */
 	if (!vcpu)
 		return 0;
-	if (tells_spaces)
-		tell_space(vcpu, isa);
-	if (!folds_calls || !may_be_hypercall(vcpu, isa, &known))
+	vmcb = current_vmcb(vcpu, isa);
+	if (tells_spaces && vmcb)
+		tell_space(vcpu, vmcb);
+	if (!folds_calls || !may_be_hypercall(vcpu, vmcb, isa, &known))
 		return 0;
 	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
 				 BPF_LOCAL_STORAGE_GET_F_CREATE);

@@ -236,7 +236,6 @@ static uint32_t reason_of(struct kvm_vcpu *vcpu, uint32_t isa)
 SEC("tp_btf/kvm_exit")
 int BPF_PROG(on_exit, struct kvm_vcpu *vcpu, uint32_t isa)
 {
-	uint64_t id = bpf_get_current_pid_tgid();
 	struct thread *t;
 
 	if (!vcpu)
@@ -247,8 +246,12 @@ int BPF_PROG(on_exit, struct kvm_vcpu *vcpu, uint32_t isa)
 		__sync_fetch_and_add(&records_lost, 1);
 		return 0;
 	}
-	t->tid = (uint32_t)id;
-	t->tgid = (uint32_t)(id >> 32);
+	if (!t->tid) {
+		uint64_t id = bpf_get_current_pid_tgid();
+
+		t->tid = (uint32_t)id;
+		t->tgid = (uint32_t)(id >> 32);
+	}
 	t->vcpu_id = (uint32_t)vcpu->vcpu_id;
 	t->is_vmx = isa == ISA_VMX;
 	t->reason = reason_of(vcpu, isa);

@@ -62,6 +62,11 @@ static ssize_t channel_show(struct kobject *kobj, struct kobj_attribute *attr, c
 	return sysfs_emit(to, "%s\n", streams_channel()->name);
 }
 
+static ssize_t tried_show(struct kobject *kobj, struct kobj_attribute *attr, char *to)
+{
+	return sysfs_emit(to, "%s", streams_tried());
+}
+
 static ssize_t mark_store(struct kobject *kobj, struct kobj_attribute *attr, const char *from,
 			  size_t len)
 {
@@ -103,12 +108,14 @@ static struct kobj_attribute classes_attribute = __ATTR(events, 0644, classes_sh
 static struct kobj_attribute functions_attribute =
 	__ATTR(functions, 0644, functions_show, functions_store);
 static struct kobj_attribute channel_attribute = __ATTR(channel, 0444, channel_show, NULL);
+static struct kobj_attribute tried_attribute = __ATTR(channels_tried, 0444, tried_show, NULL);
 static struct kobj_attribute mark_attribute = __ATTR(mark, 0200, NULL, mark_store);
 
 static struct attribute *attributes[] = {
 	&classes_attribute.attr, &functions_attribute.attr, &channel_attribute.attr,
-	&mark_attribute.attr,	 &events_attribute.attr,    &bytes_attribute.attr,
-	&calls_attribute.attr,	 &dropped_attribute.attr,   NULL,
+	&tried_attribute.attr,	 &mark_attribute.attr,	    &events_attribute.attr,
+	&bytes_attribute.attr,	 &calls_attribute.attr,	    &dropped_attribute.attr,
+	NULL,
 };
 
 static const struct attribute_group group = {.attrs = attributes};

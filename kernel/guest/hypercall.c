@@ -6,14 +6,20 @@
 #include "hypercall.h"
 #include "stream.h"
 
-bool hypercalls_work(void)
+bool hypercalls_work(const char **why)
 {
-	return kvm_para_available() && !cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT);
+	if (!kvm_para_available())
+		*why = "this is no guest of KVM";
+	else if (cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT))
+		*why = "this guest's registers and memory are encrypted";
+	else
+		return true;
+	return false;
 }
 
-static int hypercall_open(void)
+static int hypercall_open(const char **why)
 {
-	return hypercalls_work() ? 0 : -ENODEV;
+	return hypercalls_work(why) ? 0 : -ENODEV;
 }
 
 static void hypercall_close(void)

@@ -20,7 +20,7 @@ static inline void hypercall(const struct ht_call *call)
 		     : "memory");
 }
 
-/* This is a guest of KVM whose registers and memory its host can see. */
-bool hypercalls_work(void);
+/* This is a guest of KVM whose registers and memory its host can see; if not, *why in words. */
+bool hypercalls_work(const char **why);
 
 #endif

@@ -15,7 +15,8 @@
 static char *channel = "hypercall,device";
 module_param(channel, charp, 0444);
 MODULE_PARM_DESC(channel,
-		 "hypercall, memory, device; of several the first that works (hypercall,device)");
+		 "hypercall, memory, ivshmem, device; of several the first that works; auto: of "
+		 "all (hypercall,device)");
 
 static char *events = "sched,task,irq,softirq";
 module_param(events, charp, 0444);
@@ -59,7 +60,6 @@ static int __init sonde_guest_init(void)
 	if (ret)
 		goto out_control;
 	stolen_add();
-	pr_info("channel %s\n", streams_channel()->name);
 	return 0;
 
 out_control:

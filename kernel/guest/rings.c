@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Channels in memory: a ring of blocks per CPU, which nobody but this CPU writes.  The host reads
- * them out of the VM's memory ("memory": a hypercall says where they are), or a program in the
- * guest through /dev/sonde_guest ("device").  Layout: docs/formats/hypertrace.md, By shared memory.
+ * them out of the VM's memory ("memory": a hypercall says where they are) or out of a device's
+ * ("ivshmem": they are where the host looks), or a program in the guest through /dev/sonde_guest
+ * ("device").  Layout: docs/formats/hypertrace.md, By shared memory.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -13,14 +14,18 @@
 #include <linux/random.h>
 
 #include "hypercall.h"
+#include "ivshmem.h"
 #include "stream.h"
+
+#define RING_KIB_MIN 16
 
 static unsigned int ring_kib = 1024;
 module_param(ring_kib, uint, 0444);
 MODULE_PARM_DESC(ring_kib, "memory of a CPU's ring in KiB, a power of two from 16 to 4096 (1024)");
 
 static struct ht_region *region;
-static unsigned int region_order, ring_order;
+static unsigned int region_order, ring_order, ring_bytes;
+static void *device_memory; /* region and rings, where a device has them */
 
 static void announce(enum ht_announcement what)
 {
@@ -41,49 +46,107 @@ static void memory_announce(void)
 	announce(HT_REGION_HERE);
 }
 
-static void free_region(void)
+static int check_ring_kib(const char **why)
 {
-	region->nonce = 0;
-	free_pages((unsigned long)region, region_order);
-	region = NULL;
+	if (is_power_of_2(ring_kib) && ring_kib >= RING_KIB_MIN && ring_kib <= 4096)
+		return 0;
+	pr_err("ring_kib=%u is not a power of two from 16 to 4096\n", ring_kib);
+	*why = "ring_kib is wrong";
+	return -EINVAL;
 }
 
-static int device_open(void)
+/* The region is there for whoever looks when its nonce is; where no host is to look, nameless. */
+static void fill_region(u64 bytes, u32 flags, bool named)
 {
 	u64 nonce;
 
-	if (!is_power_of_2(ring_kib) || ring_kib < 16 || ring_kib > 4096) {
-		pr_err("ring_kib=%u is not a power of two from 16 to 4096\n", ring_kib);
-		return -EINVAL;
-	}
-	ring_order = get_order(ring_kib << 10);
-	region_order = get_order(struct_size(region, rings, nr_cpu_ids));
-	region = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO, region_order);
-	if (!region)
-		return -ENOMEM;
 	do {
 		get_random_bytes(&nonce, sizeof(nonce));
 	} while (!nonce);
 	region->version = HT_RING_VERSION;
+	region->flags = flags;
 	region->nr_rings = nr_cpu_ids;
-	region->ring_bytes = ring_kib << 10;
-	region->bytes = PAGE_SIZE << region_order;
-	region->nonce = nonce;
-	memcpy(region->magic, HT_REGION_MAGIC, sizeof(region->magic));
+	region->ring_bytes = ring_bytes;
+	region->bytes = bytes;
+	if (named)
+		memcpy(region->magic, HT_REGION_MAGIC, sizeof(region->magic));
+	smp_store_release(&region->nonce, nonce);
+}
+
+static int pages_open(const char **why, bool named)
+{
+	int ret = check_ring_kib(why);
+
+	if (ret)
+		return ret;
+	ring_bytes = ring_kib << 10;
+	ring_order = get_order(ring_bytes);
+	region_order = get_order(struct_size(region, rings, nr_cpu_ids));
+	region = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO, region_order);
+	*why = "no memory";
+	if (!region)
+		return -ENOMEM;
+	fill_region(PAGE_SIZE << region_order, 0, named);
 	return 0;
 }
 
-static int memory_open(void)
+static int memory_open(const char **why)
 {
-	return hypercalls_work() ? device_open() : -ENODEV;
+	return hypercalls_work(why) ? pages_open(why, true) : -ENODEV;
+}
+
+/* A program in the guest says who gets it: a host that looks through memory does not. */
+static int device_open(const char **why)
+{
+	return pages_open(why, false);
+}
+
+/* Rings as large as ring_kib, or as the device has room for: its memory is given, not chosen. */
+static int ivshmem_open(const char **why)
+{
+	size_t table = PAGE_ALIGN(struct_size(region, rings, nr_cpu_ids)), bytes;
+	int ret = check_ring_kib(why);
+
+	if (!ret)
+		ret = ivshmem_take(&device_memory, &bytes, why);
+	if (ret)
+		return ret;
+	ring_bytes = ring_kib << 10;
+	while (ring_bytes >= RING_KIB_MIN << 10 &&
+	       (bytes < table || (bytes - table) / nr_cpu_ids < ring_bytes))
+		ring_bytes /= 2;
+	if (ring_bytes < RING_KIB_MIN << 10) {
+		*why = "the device has too little memory for so many CPUs";
+		ivshmem_give_back();
+		device_memory = NULL;
+		return -ENOSPC;
+	}
+	region = device_memory;
+	WRITE_ONCE(region->nonce, 0); /* what an earlier load left ends here */
+	smp_wmb();
+	memset(region, 0, table);
+	fill_region(table, HT_REGION_RELATIVE, true);
+	return 0;
+}
+
+static void free_region(void)
+{
+	WRITE_ONCE(region->nonce, 0);
+	if (device_memory)
+		ivshmem_give_back();
+	else
+		free_pages((unsigned long)region, region_order);
+	device_memory = NULL;
+	region = NULL;
 }
 
 static void free_ring(struct stream *s)
 {
 	if (!s->ring)
 		return;
-	s->ring->nonce = 0;
-	free_pages((unsigned long)s->ring, ring_order);
+	WRITE_ONCE(s->ring->nonce, 0);
+	if (!device_memory)
+		free_pages((unsigned long)s->ring, ring_order);
 	s->ring = NULL;
 }
 
@@ -102,28 +165,43 @@ static void memory_close(void)
 	device_close();
 }
 
+static struct ht_ring *ring_of_pages(unsigned int cpu)
+{
+	struct page *pages = alloc_pages_node(cpu_to_node(cpu),
+					      GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN, ring_order);
+
+	if (pages)
+		return page_address(pages);
+	pr_err("no %u KiB in one piece for the ring of CPU %u; a smaller ring_kib may do\n",
+	       ring_kib, cpu);
+	return NULL;
+}
+
+static struct ht_ring *ring_in_device(unsigned int cpu)
+{
+	struct ht_ring *ring = device_memory + region->bytes + (size_t)cpu * ring_bytes;
+
+	memset(ring, 0, HT_SLOT_BYTES);
+	return ring;
+}
+
 static int ring_add_cpu(struct stream *s)
 {
-	struct page *pages = alloc_pages_node(cpu_to_node(s->cpu),
-					      GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN, ring_order);
-	struct ht_ring *ring;
+	struct ht_ring *ring = device_memory ? ring_in_device(s->cpu) : ring_of_pages(s->cpu);
 
-	if (!pages) {
-		pr_err("no %u KiB in one piece for the ring of CPU %u; a smaller ring_kib may do\n",
-		       ring_kib, s->cpu);
+	if (!ring)
 		return -ENOMEM;
-	}
-	ring = page_address(pages);
 	ring->version = HT_RING_VERSION;
 	ring->cpu = s->cpu;
-	ring->nr_slots = (ring_kib << 10) / HT_SLOT_BYTES - 1;
+	ring->nr_slots = ring_bytes / HT_SLOT_BYTES - 1;
 	ring->nonce = region->nonce;
 	memcpy(ring->magic, HT_RING_MAGIC, sizeof(ring->magic));
 	s->slot = 0;
 	/* Whoever sees a ring sees its header: read_blocks() … */
 	smp_store_release(&s->ring, ring);
 	/* … and the host. */
-	smp_store_release(&region->rings[s->cpu], virt_to_phys(ring));
+	smp_store_release(&region->rings[s->cpu],
+			  device_memory ? (u64)((void *)ring - device_memory) : virt_to_phys(ring));
 	return 0;
 }
 
@@ -164,6 +242,16 @@ const struct channel memory_channel = {
 const struct channel device_channel = {
 	.name = "device",
 	.open = device_open,
+	.close = device_close,
+	.add_cpu = ring_add_cpu,
+	.begin = ring_begin,
+	.end = ring_end,
+	.readable = true,
+};
+
+const struct channel ivshmem_channel = {
+	.name = "ivshmem",
+	.open = ivshmem_open,
 	.close = device_close,
 	.add_cpu = ring_add_cpu,
 	.begin = ring_begin,

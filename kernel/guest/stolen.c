@@ -283,9 +283,10 @@ int stolen_check(void)
 
 void stolen_add(void)
 {
+	const char *why;
 	int ret;
 
-	if (!stolen_kib || !hypercalls_work())
+	if (!stolen_kib || !hypercalls_work(&why))
 		return;
 	if (alloc_region()) {
 		pr_warn("no memory in one piece for /dev/sonde_stolen; a smaller stolen_kib may "

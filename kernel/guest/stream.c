@@ -26,6 +26,7 @@ MODULE_PARM_DESC(shift, "time in units of 2^shift cycles, 0-15; -1: what suits t
 DEFINE_PER_CPU(struct stream, sonde_streams);
 
 static const struct channel *channel;
+static char tried[512]; /* and how it went: streams_tried() */
 static u64 age_cycles;
 static unsigned long announce_due;
 static enum cpuhp_state hotplug_state;
@@ -206,7 +207,7 @@ static int cpu_goes(unsigned int cpu)
 static const struct channel *find_channel(const char *name, size_t len)
 {
 	static const struct channel *const channels[] = {&hypercall_channel, &memory_channel,
-							 &device_channel};
+							 &ivshmem_channel, &device_channel};
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(channels); i++)
@@ -215,32 +216,71 @@ static const struct channel *find_channel(const char *name, size_t len)
 	return NULL;
 }
 
-/* Tries each name; that of a channel which does not exist is an error, wherever it stands. */
+const char *streams_tried(void)
+{
+	return tried;
+}
+
+static void note_try(const struct channel *c, const char *how)
+{
+	size_t used = strlen(tried);
+
+	scnprintf(tried + used, sizeof(tried) - used, "%s: %s\n", c->name, how);
+	pr_info("channel %s: %s\n", c->name, how);
+}
+
+/* The next name in the list, behind which *@list is set; NULL at its end.  "a,,b" has an empty one. */
+static const char *next_name(const char **list, size_t *len)
+{
+	const char *name = *list;
+
+	if (!name)
+		return NULL;
+	*len = strcspn(name, ",");
+	*list = name[*len] ? name + *len + 1 : NULL;
+	return name;
+}
+
+/* A name that no channel has is an error wherever it stands. */
+static int check_names(const char *list)
+{
+	const char *name;
+	size_t len;
+
+	while ((name = next_name(&list, &len))) {
+		if (find_channel(name, len))
+			continue;
+		pr_err("no channel is named \"%.*s\"; there are hypercall, memory, ivshmem, "
+		       "device, and auto for all of them\n",
+		       (int)len, name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int choose_channel(const char *list)
 {
-	int ret = -EINVAL;
+	const char *name;
+	size_t len;
+	int ret;
 
-	for (;;) {
-		size_t len = strcspn(list, ",");
-		const struct channel *candidate = find_channel(list, len);
+	if (!strcmp(list, "auto"))
+		list = "ivshmem,memory,hypercall,device";
+	ret = check_names(list);
+	if (ret)
+		return ret;
+	while ((name = next_name(&list, &len))) {
+		const struct channel *candidate = find_channel(name, len);
+		const char *why = "it does not work here";
 
-		if (!candidate) {
-			pr_err("no channel is named \"%.*s\"; there are hypercall, memory, "
-			       "device\n",
-			       (int)len, list);
-			return -EINVAL;
-		}
-		ret = candidate->open();
+		ret = candidate->open(&why);
+		note_try(candidate, ret ? why : "in use");
 		if (!ret) {
 			channel = candidate;
 			return 0;
 		}
-		pr_info("channel %s does not work here (%d)\n", candidate->name, ret);
-		list += len;
-		if (!*list)
-			return ret;
-		list++;
 	}
+	return ret;
 }
 
 /*

@@ -55,7 +55,7 @@ DECLARE_PER_CPU(struct stream, sonde_streams);
 struct channel {
 	const char *name;
 	int default_shift;		  /* of time */
-	int (*open)(void);		  /* -ENODEV: not on this machine */
+	int (*open)(const char **why);	  /* -errno: not on this machine, and why not */
 	void (*close)(void);		  /* no probe runs any more */
 	int (*add_cpu)(struct stream *s); /* may sleep; called once for a CPU */
 	void (*begin)(struct stream *s);
@@ -65,10 +65,13 @@ struct channel {
 	bool readable;		/* by programs in the guest: chardev.h */
 };
 
-extern const struct channel hypercall_channel, memory_channel, device_channel;
+extern const struct channel hypercall_channel, memory_channel, ivshmem_channel, device_channel;
 
-/* Opens the first of the names in @list ("memory,hypercall") that works here. */
+/* Opens the first of the names in @list ("memory,hypercall") that works here; "auto" stands for
+ * all, those first that cost a guest the least. */
 int streams_open(const char *list);
+/* A line for each channel that was tried: why it did not work, or that it does. */
+const char *streams_tried(void);
 /* Ends all blocks; no probe runs any more. */
 void streams_close(void);
 const struct channel *streams_channel(void);

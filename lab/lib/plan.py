@@ -7,6 +7,8 @@ A plan is lines of words; the first word says what the line is:
     vm NAME CPUS MIB UUID CID NETWORK BOOT
                         a machine to run inside this one; CID is its vsock address
     cmdline NAME WORD…  more for its kernel's command line
+    port NAME           it has a virtio port for an agent
+    shared NAME MIB     it has an ivshmem device
     disk NAME SERIAL    one of this machine's disks that it hands on to NAME
     pin NAME VCPU CPU   thread of a virtual CPU to a CPU of this machine
     route NAME CHILD    messages for NAME go through the machine CHILD
@@ -53,6 +55,10 @@ def vm_lines(scenario, machine):
                child.network or "-", child.boot)
         if child.command_line:
             yield ("cmdline", child.name, child.command_line)
+        if child.port:
+            yield ("port", child.name)
+        if child.shared:
+            yield ("shared", child.name, child.shared)
         for owner in (child, *scenario.descendants(child.name)):
             for serial in disks_of(owner):
                 yield ("disk", child.name, serial)

@@ -49,6 +49,8 @@ class Machine:
     containers: list = field(default_factory=list)
     network: str = ""           # "", "virtio" or "vhost": a card on the parent's bridge
     disk: int = 0               # MiB of a scratch disk, /run/disk/scratch
+    port: bool = False          # a virtio port for an agent; on the parent /run/vm/NAME/agent
+    shared: int = 0             # MiB of memory shared with the parent: an ivshmem device; there /run/vm/NAME/shared
     boot: str = "first"         # or "later": started by an action
     command_line: str = ""      # more words for its kernel
     level: int = 0              # these are computed

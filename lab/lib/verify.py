@@ -144,6 +144,16 @@ def folded(scenario, directory):
     return Verdict("marks", *found) if found else None
 
 
+def answered(scenario, directory):
+    """Who asks another machine gets an answer: else there was no network, and nothing waited for it."""
+    works = json.loads((directory / "truth.json").read_text())["works"].values()
+    asked = [(work["machine"], said["periods"]) for work in works for said in work["said"]
+             if said.get("workload") == "net" and said["at"] == "end" and "--serve" not in work["program"]]
+    silent = [machine for machine, answers in asked if not answers]
+    return Verdict("network", not silent, f"no answer ever came to {', '.join(silent)}" if silent else
+                   "; ".join(f"{machine}: {answers} answers" for machine, answers in asked)) if asked else None
+
+
 def healthy(report):
     lines = [f"{machine}: {line}" for machine, some in report["complaints"].items() for line in some]
     return Verdict("kernels", not lines, "\n".join(lines) or "no complaint in any kernel's log")
@@ -151,7 +161,7 @@ def healthy(report):
 
 def run(scenario, directory, report):
     """All checks that fit the scenario; those after a failed analysis are left out."""
-    verdicts = [healthy(report), analyze(scenario, directory)]
+    verdicts = [healthy(report), answered(scenario, directory), analyze(scenario, directory)]
     if verdicts[-1].passed and (directory / HISTORY).is_file():
         verdicts += [sound(scenario, directory), machine_tree(scenario, directory),
                      oracle(scenario, directory), folded(scenario, directory)]

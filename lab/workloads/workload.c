@@ -286,6 +286,14 @@ void workload_begin(struct workload *w, const struct option_spec *specs)
 	w->tsc_end = tsc_now() + tsc_of_us(w, w->run_ms * 1000);
 }
 
+void print_numbers(const char *name, const uint64_t *value, uint64_t nr)
+{
+	printf("\"%s\":[", name);
+	for (uint64_t i = 0; i < nr; i++)
+		printf("%s%" PRIu64, i ? "," : "", value[i]);
+	printf("]");
+}
+
 void workload_end(const struct workload *w, const char *name, ...)
 {
 	va_list list;

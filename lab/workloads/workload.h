@@ -64,6 +64,9 @@ void workload_begin(struct workload *w, const struct option_spec *specs);
 /* Prints the last line, with what was counted under the names given: name, value, …, NULL. */
 void workload_end(const struct workload *w, const char *name, ...) __attribute__((sentinel));
 
+/* "name":[1,2] of a line of JSON. */
+void print_numbers(const char *name, const uint64_t *value, uint64_t nr);
+
 /* Ends the program with status 1 and a line on standard error: what failed, and errno. */
 void die(const char *what) __attribute__((noreturn));
 

@@ -6,8 +6,8 @@
 #include "source/ctf/tsdl_lex.h"
 
 /*
- * The TSDL parser, shared by tsdl.c (blocks: trace, env, clock, stream, event) and tsdl_types.c
- * (types and declarations).  Recursive descent, one token of look-ahead in @tok.
+ * The TSDL parser, shared by tsdl.c (blocks: trace, env, clock, stream, event), tsdl_types.c
+ * (types and declarations) and tsdl_attrs.c (types without members).  Recursive descent, one token of look-ahead in @tok.
  *
  * Every function returns 0 or a negative errno; the first failure has set @err and ends the parse.
  */
@@ -60,5 +60,12 @@ int tsdl_parse_declaration(struct tsdl *p);
 
 /* A type on the right of ":=", a copy of its own. */
 int tsdl_parse_type(struct tsdl *p, struct ctf_fc **out);
+
+/* What stands behind the words "integer", "floating_point" and "string". */
+int tsdl_parse_integer(struct tsdl *p, struct ctf_fc **out);
+int tsdl_parse_float(struct tsdl *p, struct ctf_fc **out);
+int tsdl_parse_string(struct tsdl *p, struct ctf_fc **out);
+/* The alignment that an attribute, or a structure's "align(N)", says. */
+int tsdl_set_align(struct tsdl *p, const struct tsdl_value *v, struct ctf_fc *fc);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/folded/folded.h"
+#include "base/grow.h"
 #include "base/text.h"
 #include "source/exits.h"
 #include "source/folded/host_clock.h"
@@ -121,15 +122,8 @@ static int add(struct folded *f, uint64_t tick, size_t record, uint32_t cpu, enu
 			return 0;
 		tick = f->from;
 	}
-	if (f->nr_refs == f->room) {
-		size_t room = f->room ? f->room * 2 : 1024;
-		struct ref *grown = reallocarray(f->refs, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		f->refs = grown;
-		f->room = room;
-	}
+	if (!room_for_one(&f->refs, f->nr_refs, &f->room))
+		return -ENOMEM;
 	f->refs[f->nr_refs++] = (struct ref){tick, (uint32_t)record, (uint16_t)cpu, (uint8_t)what};
 	return 0;
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces of the hypertrace format: opening and releasing.  See hyper.h and reader.h. */
+#define _GNU_SOURCE /* memfd_create() */
 #include "source/hyper/hyper.h"
 #include "source/hyper/reader.h"
+#include "source/hyper/ring_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,8 +28,9 @@ static bool hyper_probe(const char *path)
 	if (fd < 0)
 		return false;
 	is_it = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
-		read(fd, header, sizeof(header)) == sizeof(header) &&
-		ht_block_length(header, sizeof(header));
+		((read(fd, header, sizeof(header)) == sizeof(header) &&
+		  ht_block_length(header, sizeof(header))) ||
+		 ring_file_is(fd));
 	close(fd);
 	return is_it;
 }
@@ -67,9 +71,35 @@ static int open_file(struct trace *t, const char *path, const struct hyper_exten
 	return ret ? ret : hyper_index(h, list, nr, err);
 }
 
+/* Its guest may still write: what is read is a copy, which nobody changes. */
+static int open_ring_file(struct trace *t, int fd, struct error *err)
+{
+	int copy = memfd_create("sonde-rings", MFD_CLOEXEC);
+	char path[32];
+	int ret = copy < 0 ? -errno : ring_file_copy(fd, copy);
+
+	if (ret) {
+		fail(err, ret, "cannot copy the rings in %s: %s", t->path, strerror(-ret));
+	} else if (!lseek(copy, 0, SEEK_CUR)) {
+		ret = fail(err, -ENODATA, "%s has rings of a guest, and nothing in them", t->path);
+	} else {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", copy);
+		ret = open_file(t, path, NULL, 0, err);
+	}
+	if (copy >= 0)
+		close(copy);
+	return ret;
+}
+
 static int hyper_open_all(struct trace *t, struct error *err)
 {
-	return open_file(t, t->path, NULL, 0, err);
+	int fd = open(t->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool is_ring_file = fd >= 0 && ring_file_is(fd);
+	int ret = is_ring_file ? open_ring_file(t, fd, err) : open_file(t, t->path, NULL, 0, err);
+
+	if (fd >= 0)
+		close(fd);
+	return ret;
 }
 
 const struct trace_ops hyper_trace_ops = {

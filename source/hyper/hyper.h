@@ -6,9 +6,9 @@
 
 /*
  * A guest's events as its blocks of the hypertrace format (docs/formats/hypertrace.md), one after
- * the other: a stream file, as a ring, a socket or a virtio port was drained into, which
- * trace_open() opens like any trace; or parts of a file into which the hypercalls of a host's trace
- * were put together.
+ * the other: a stream file, as a ring, a socket or a virtio port was drained into, or the file
+ * behind an ivshmem device, both of which trace_open() opens like any trace; or parts of a file
+ * into which the hypercalls of a host's trace were put together.
  *
  * A stream per CPU of the guest; a packet is a run of its blocks.  A block's events are followed by
  * an EV_SYNC_REQUEST with the registers of the last hypercall that it takes, and the next block

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One walk over the headers of all blocks, when a trace is opened: where each CPU's blocks are,
  * what is missing between them, and the tables. */
+#include "base/grow.h"
 #include "source/hyper/hyper.h"
 #include "source/hyper/reader.h"
 
@@ -60,15 +61,8 @@ static int take_symbol(struct walk *w, const struct ht_item *item)
 		w->symbols_dropped = true;
 		return 0;
 	}
-	if (h->nr_symbols == h->symbols_room) {
-		uint32_t room = h->symbols_room ? h->symbols_room * 2 : 256;
-		const char **grown = reallocarray(h->symbol_names, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		h->symbol_names = grown;
-		h->symbols_room = room;
-	}
+	if (!room_for_one(&h->symbol_names, h->nr_symbols, &h->symbols_room))
+		return -ENOMEM;
 	h->symbol_names[h->nr_symbols++] = name;
 	return map_put(&h->symbols, number, h->nr_symbols);
 }
@@ -148,15 +142,8 @@ static uint64_t block_begin(const uint8_t *block)
 
 static struct hyper_packet *new_packet(struct hyper *h)
 {
-	if (h->nr_packets == h->packets_room) {
-		size_t room = h->packets_room ? h->packets_room * 2 : 64;
-		struct hyper_packet *grown = reallocarray(h->packets, room, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		h->packets = grown;
-		h->packets_room = room;
-	}
+	if (!room_for_one(&h->packets, h->nr_packets, &h->packets_room))
+		return NULL;
 	return &h->packets[h->nr_packets++];
 }
 

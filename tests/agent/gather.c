@@ -2,7 +2,8 @@
 /*
  * A recorder for guests only: connects, starts, waits for the end of its input, stops.
  *
- *	gather OUT [token=FILE] [limit=BYTES] [timeout=MS] [depth=N] [events=LIST] [tracer=lttng] GUEST...
+ *	gather OUT [token=FILE] [limit=BYTES] [timeout=MS] [depth=N] [rings=1] [events=LIST]
+ *		[tracer=lttng] GUEST...
  *
  * Prints "ready N", "started N" and then a JSON line per machine.  A line of input before its end
  * is a note for all guests.
@@ -92,6 +93,8 @@ static int take_arg(const char *arg, struct remote_options *o, struct remote_tar
 		o->timeout_ms = (unsigned)strtoul(value, NULL, 10);
 	else if (take_setting(arg, "depth", &value))
 		o->request.depth = strtoull(value, NULL, 10);
+	else if (take_setting(arg, "rings", &value))
+		o->request.rings = strtoull(value, NULL, 10);
 	else if (take_setting(arg, "events", &value))
 		snprintf(o->request.events, sizeof(o->request.events), "%s", value);
 	else if (take_setting(arg, "tracer", &value))

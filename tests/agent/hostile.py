@@ -8,7 +8,7 @@ import time
 
 import wire
 from agents import PATIENCE_S, check, run_tests, wait_until
-from wire import CPU, DONE, FILE, FILES, HEAD, HELLO, MACHINE, PART, PONG, STARTED, TAIL, frame, number, text
+from wire import BLOCKS, CALLS, CPU, DONE, FILE, FILES, HEAD, HELLO, MACHINE, PART, PONG, STARTED, TAIL, frame, number, text
 
 
 def beside_an_honest_one(place, behave, why, greet=True, started=None, recorded=True, token=None,
@@ -26,7 +26,7 @@ def beside_an_honest_one(place, behave, why, greet=True, started=None, recorded=
     check(why in machines["bad"]["why"], f"not \"{why}\": {machines['bad']['why']}")
     check(bad.cut.wait(PATIENCE_S), "its link was not cut")
     files = [p for p in g.out.rglob("*") if p.is_file()]
-    check(all(p.parts[len(g.out.parts)] in ("good", "bad") for p in files), files)
+    check(all(p.parts[len(g.out.parts)].split(".")[0] in ("good", "bad") for p in files), files)
     return g.out / "bad", machines
 
 
@@ -199,6 +199,38 @@ def machines_without_end(place):
     beside_an_honest_one(place, nowhere, "announced machine 1 in 5", depth=3)
 
 
+def machines_that_come_late(place):
+    """While recording goes on only guests' memory may come, where it was asked for, and nothing else of it."""
+    def memory(agent, content=1):
+        return agent.identity(name="vm") + number(13, content)
+
+    late = {
+        "announced machine 1": lambda agent: frame(STARTED) + frame(MACHINE, agent.identity(name="vm"), machine=1),
+        "a machine of kind 2": lambda agent: frame(STARTED) + frame(MACHINE, memory(agent, 2), machine=1),
+        "announced machine 2": lambda agent: frame(STARTED) + frame(MACHINE, memory(agent), machine=2),
+        "frame for machine 64": lambda agent: frame(STARTED) + b"".join(
+            frame(MACHINE, memory(agent), machine=n) for n in range(1, 100)),
+        "deeper than asked for": lambda agent: frame(STARTED) + b"".join(
+            frame(MACHINE, memory(agent) + number(8, n - 1), machine=n) for n in range(1, 9)),
+        "part 0 of kind 1": lambda agent: frame(STARTED) + frame(MACHINE, memory(agent), machine=1) + frame(
+            PART, b"data", CPU, machine=1),
+        "part 1 of kind 4": lambda agent: frame(STARTED) + frame(MACHINE, memory(agent), machine=1) + frame(
+            PART, b"data", BLOCKS, machine=1, number=1),
+        "part 0 of kind 5": lambda agent: frame(STARTED) + frame(PART, b"data", CALLS),
+        "DONE for machine 1": lambda agent: frame(STARTED) + frame(MACHINE, memory(agent), machine=1) + frame(
+            DONE, number(7, 1), machine=1) * 2,
+    }
+
+    def run(name, bytes_of, why, **settings):
+        place.path = place.path / name
+        place.path.mkdir()
+        beside_an_honest_one(place, lambda agent: agent.send(bytes_of(agent)), why, depth=3, **settings)
+
+    for n, (why, bytes_of) in enumerate(late.items()):
+        run(str(n), bytes_of, why, rings=1)
+    run("not-asked", lambda agent: frame(STARTED) + frame(MACHINE, memory(agent), machine=1), "announced machine 1")
+
+
 def texts_for_a_terminal(place):
     """Escape sequences in what it says."""
     def behave(agent):
@@ -228,5 +260,5 @@ if __name__ == "__main__":
     run_tests([garbage_instead_of_an_answer, a_hello_that_never_ends, silence, a_wrong_proof,
                a_proof_given_back, no_token_at_all, another_version, garbage_after_the_start,
                bytes_that_break_rules, names_of_files, files_that_were_not_announced,
-               a_hundred_gigabytes, too_much_but_honest, machines_without_end,
+               a_hundred_gigabytes, too_much_but_honest, machines_without_end, machines_that_come_late,
                texts_for_a_terminal, an_end_that_never_comes])

@@ -177,8 +177,87 @@ def more_than_a_link_can_name(place):
     check(sorted(told + [m.split(".")[1] for m in machines if m != "a"]) == names, "not all")
 
 
+def lines_of(path):
+    """What a guest's rings gave: a line for each tick, all of them."""
+    lines = path.read_text().splitlines()
+    name = path.parent.name.split(".")[-1]
+    check(lines == [f"{name} {n}" for n in range(len(lines))], f"{path}: {lines}")
+    return len(lines)
+
+
+def rings_of_guests_guests(place):
+    """What a guest's guest keeps in its memory comes through the guest's agent, found while recording goes on: one
+    more level, no agent."""
+    n = place.agent("vm-a-n", rings="deep", **STEADY)
+    a = place.agent("vm-a", *guests(n), rings="vm-a-m,vm-a-o", **STEADY)
+    g = place.gather("run", a, depth=8, rings=1).begin(1, 2)
+    paths = ["vm-a.vm-a-m", "vm-a.vm-a-n.deep", "vm-a.vm-a-o"]
+    files = [g.out / path / "hypertrace" for path in paths]
+    for file in files:
+        wait_until(lambda file=file: file.exists() and lines_of(file) > 3, f"{file} grows")
+    machines = g.end()
+    check(sorted(machines) == ["vm-a", *paths[:1], "vm-a.vm-a-n", *paths[1:]], sorted(machines))
+    for path, file in zip(paths, files):
+        machine = machines[path]
+        check(machine["complete"] and not machine["why"], machine)
+        check(machine["bytes"] == file.stat().st_size and machine["events_lost"] == 3, machine)
+        check(sorted(p.name for p in file.parent.iterdir()) == ["hypertrace"], "there is more in its folder")
+    for path in "vm-a", "vm-a.vm-a-n":
+        g.check_whole(machines[path])
+
+
+def rings_nobody_asked_for(place):
+    """A recorder that does not know of them, or wants none, or no guests' guests."""
+    for number, settings in enumerate(({"depth": 8}, {"depth": 0, "rings": 1}, {"depth": 8, "rings": 0})):
+        a = place.agent("vm-a", rings="vm-a-m", **STEADY)
+        g = place.gather(f"run{number}", a, **settings).begin(1, 1)
+        time.sleep(1.5)
+        machines = g.end()
+        check(list(machines) == ["vm-a"], f"{settings}: {machines}")
+        g.check_whole(machines["vm-a"])
+
+
+def rings_of_an_agent_that_dies(place):
+    """What came until then is kept."""
+    a = place.agent("vm-a", rings="vm-a-m", **STEADY)
+    g = place.gather("run", a, depth=1, rings=1).begin(1, 1)
+    file = g.out / "vm-a.vm-a-m/hypertrace"
+    wait_until(lambda: file.exists() and lines_of(file) > 3, "it grows")
+    a.kill()
+    machines = g.end()
+    check("link to its agent was lost" in machines["vm-a.vm-a-m"]["why"], machines)
+    lines_of(file)
+
+
+def rings_with_too_much(place):
+    """The limit holds for what is in memory, too."""
+    limit = 1 << 20
+    a = place.agent("vm-a", rings="vm-a-m", rings_bytes=300000, pages=20)
+    g = place.gather("run", a, depth=1, rings=1, limit=limit).begin(1, 1)
+    file = g.out / "vm-a.vm-a-m/hypertrace"
+    wait_until(lambda: file.exists() and file.stat().st_size > limit // 2, "it grows")
+    time.sleep(1)
+    machines = g.end()
+    check(f"limit of {limit} bytes" in machines["vm-a.vm-a-m"]["why"], machines)
+    check(file.stat().st_size <= limit, f"{file.stat().st_size} bytes")
+    g.check_whole(machines["vm-a"], pages=20)
+
+
+def more_rings_than_a_link_can_name(place):
+    """Of the first that has no number a notice tells."""
+    names = [f"m{i:02}" for i in range(66)]
+    a = place.agent("a", rings=",".join(names), **STEADY)
+    g = place.gather("run", a, depth=8, rings=1).begin(1)
+    wait_until(lambda: (g.out / "a.m62").exists(), "the last one is there")
+    machines = g.end()
+    check(len(machines) == 64, len(machines))
+    told = re.findall(r"its guest (m\d\d) keeps in memory is not read: more than 64 machines", g.notices.read_text())
+    check(told == ["m63"], told)
+
+
 if __name__ == "__main__":
     run_tests([four_levels, order_of_start_and_stop, no_deeper_than_asked_for,
                a_nested_agent_dies, an_agent_in_between_dies, a_nested_agent_hangs,
                the_recorder_dies, the_limit_holds_for_each, a_guest_without_an_agent,
-               notes_reach_all, notices_come_from_all, more_than_a_link_can_name])
+               notes_reach_all, notices_come_from_all, more_than_a_link_can_name, rings_of_guests_guests,
+               rings_nobody_asked_for, rings_of_an_agent_that_dies, rings_with_too_much, more_rings_than_a_link_can_name])

@@ -7,6 +7,7 @@ make_history
 
 run 0 "$sonde" compare "$history" "$history"
 not_says out "that changed"
+not_says out "may have changed"
 says out "differ by no more than chance makes likely"
 run 0 "$sonde" compare "$history" "$history" --format json
 json 'len(j["compare"]) > 50 and all(r["change"] == 0 for r in j["compare"])'
@@ -26,6 +27,12 @@ json '[r for r in j["compare"] if r["machine"] == "vm-b" and r["what"] == "it wa
 # Two windows of one steady load: nothing much.
 run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --time2 50%,60% --format json
 json 'sum(r["chance"] <= 10000 for r in j["compare"]) <= 3'
+# ... and how much it may be all the same.
+run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --time2 50%,60%
+says out "Shares of time that may have changed"
+grep -q 'the change is -[0-9.]*% to +[0-9.]*%' "$scratch/out" || fail "no limits of what is not proven"
+run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --time2 50%,60% --format json
+json 'all(-1000000 <= r["low"] <= r["high"] <= 1000000 for r in j["compare"] if r["unit"] == "ppm")'
 run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --format csv
 [ "$(head -1 "$scratch/out")" = machine,cpu,what,unit,before,after,change,low,high,chance,size,known_before,known_after,absent ] || fail "CSV"
 

@@ -21,6 +21,14 @@ awk '$5 ~ /^sched_/' "$scratch/all" | cmp -s - "$scratch/out" || fail "-e"
 run 0 "$sonde" events -q samples/lttng -e kvm_exit # Sonde's name for LTTng's kvm_x86_exit
 awk '$5 == "kvm_x86_exit:"' "$scratch/all" | cmp -s - "$scratch/out" || fail "-e by kind"
 
+# A window without events: that is said.
+from=$(awk 'NR > 20000 && last != "" && $1 - last > 1e-6 {print last; exit} {last = $1}' "$scratch/all")
+run 0 "$sonde" events samples/lttng --time "$(python3 -c "
+from decimal import Decimal as D
+print(D('$from') + D('1e-9'), D('$from') + D('2e-9'), sep=',')")"
+says err "no event in that window"
+[ ! -s "$scratch/out" ] || fail "events between $from and the next"
+
 # A window, from well into the streams (packets before it are skipped).
 from=$(awk 'NR == 20000 {print $1}' "$scratch/all")
 to=$(awk 'NR == 25000 {print $1}' "$scratch/all")

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 SONDE, RUN, DIR = sys.argv[1], sys.argv[2], Path(sys.argv[3])
-BEGIN_PHASES = {"B": "begin", "E": "end", "i": "moment", "X": "moment", "C": "value"}
+BEGIN_PHASES = {"B": "begin", "E": "end", "i": "moment", "C": "value"}
 
 
 def check(condition, what):
@@ -94,7 +94,9 @@ class Tracks:
                 check(self.open[track], f"an end on {self.names[track]} at {t}, without begin")
                 begin, name = self.open[track].pop()
                 depth = len(self.open[track])
-                self.slices.append((self.names[track], depth, name, begin, t))
+                # One of no length is a moment, where arrows can hold on to slices only.
+                if t > begin:
+                    self.slices.append((self.names[track], depth, name, begin, t))
         check(not any(self.open.values()), "slices that do not end")
         check(self.flow_begins == self.flow_ends, "arrows that lead nowhere")
         check(len(self.flow_begins) > 100, f"{len(self.flow_begins)} arrows")
@@ -160,13 +162,18 @@ def read_perfetto():
     lines = text.stdout.decode().splitlines()
     unknown = [x for x in lines if re.match(r" *\d+[: ]", x)]
     check(not unknown, f"fields that perfetto.proto does not have: {unknown[:3]}")
-    tracks, names, parents = Tracks(), {}, {}
+    tracks, names, categories, parents = Tracks(), {}, {}, {}
     kinds = {"TYPE_SLICE_BEGIN": "begin", "TYPE_SLICE_END": "end", "TYPE_INSTANT": "moment",
              "TYPE_COUNTER": "value"}
     for packet in text_format(lines):
+        check(packet["trusted_packet_sequence_id"] == [1], "another sequence")
+        # Of two in one packet, the importer takes the last alone; protoc joins them.
+        check(len(packet.get("interned_data", [])) <= 1, "interned data twice in a packet")
         for data in packet.get("interned_data", []):
-            for entry in data.get("event_names", []):
-                names[entry["iid"][0]] = entry["name"][0]
+            for known, key in ((names, "event_names"), (categories, "event_categories")):
+                for entry in data.get(key, []):
+                    check(entry["iid"][0] not in known, f"{key} {entry['iid']} twice")
+                    known[entry["iid"][0]] = entry["name"][0]
         for track in packet.get("track_descriptor", []):
             parent = track.get("parent_uuid", [0])[0]
             check(not parent or parent in tracks.names, "a parent comes after its child")
@@ -175,7 +182,10 @@ def read_perfetto():
             parents[track["uuid"][0]] = parent
         for event in packet.get("track_event", []):
             name = names[event["name_iid"][0]] if "name_iid" in event else ""
-            check(name or event["type"][0] in ("TYPE_SLICE_END", "TYPE_COUNTER"), "no name")
+            short = event["type"][0] in ("TYPE_SLICE_END", "TYPE_COUNTER")
+            check(name or short, "no name")
+            check(short or categories[event["category_iids"][0]], "no category")
+            check(short == ("sequence_flags" not in packet), "what needs the interned data says so")
             tracks.add(kinds[event["type"][0]], event["track_uuid"][0], packet["timestamp"][0],
                        name, event.get("flow_ids", [None])[0],
                        event.get("terminating_flow_ids", [None])[0])

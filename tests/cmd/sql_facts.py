@@ -136,6 +136,9 @@ MIRRORS = {
     "slow-wakeups": ("wakeup_list", "total", 20, {
         "ms": ("total", MS), "cause": ("cause", SAME), "to_cpu_ms": ("to_cpu", MS),
         "to_entry_ms": ("to_entry", MS), "guest_ms": ("guest", MS), "queue_ms": ("queue", MS)}),
+    "slow-io": ("io_list", "total", 20, {
+        "device": ("device", SAME), "kind": ("kind", SAME), "ms": ("total", MS), "bytes": ("bytes", SAME),
+        "depth": ("depth", SAME)}),
     "delays": ("delay", "cost", 20, {"ms": ("cost", MS), "text": ("text", SAME)}),
     "clocks": ("clock", None, None, {
         "machine": ("machine", SAME), "method": ("method", SAME), "bound_us": ("bound", US),
@@ -143,6 +146,9 @@ MIRRORS = {
 }
 # Sorted otherwise than by one number: compared as sets of rows.
 UNSORTED = {
+    "io": ("io", {
+        "vm": ("vm", SAME), "device": ("device", SAME), "kind": ("kind", SAME), "count": ("count", SAME),
+        "mean_us": ("mean", US), "p99_us": ("p99", US)}),
     "wakeups": ("wakeup", {
         "vm": ("vm", SAME), "level": ("level", SAME), "cause": ("cause", SAME), "count": ("count", SAME),
         "median_us": ("median", US), "p99_us": ("p99", US), "longest_us": ("longest", US),

@@ -11,6 +11,7 @@ says out "from 59.599906000 (+0) for 1.500 s, no events lost"
 says out "host0/0"
 grep -qE '^[^ ]*vm-b/0 .* timer +[0-9.]+% h-burn\[519\]' "$scratch/out" || fail "vm-b/0: $(cat "$scratch/out")"
 grep -qE '^h-burn\[519\] ' "$scratch/out" || fail "no threads"
+grep -qE '^vm-b: b-burn\[162\] ' "$scratch/out" || fail "a guest's thread without its machine"
 says out "more"
 run 0 "$sonde" top "$history" -d 1s
 [ "$(grep -c 'run.sonde  from' "$scratch/out")" = 2 ] || fail "windows"

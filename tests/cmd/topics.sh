@@ -94,6 +94,14 @@ says err 'no topic'
 run 0 "$sonde" report io "$history"
 says out "Requests to devices"
 says out "until vm-a vCPU"
+# On a narrow screen the legs go below, and nothing is left out.
+for columns in 80 100; do
+	COLUMNS=$columns run 0 "$sonde" report "$history" -s io -s io_list
+	for leg in QUEUE SUBMIT WAKE VMM DISK INJECT DELIVER FINISH; do
+		[ "$(grep -cw "$leg" "$scratch/out")" = 2 ] || fail "io at $columns columns: no $leg"
+	done
+	not_says out "no room for"
+done
 run 0 "$sonde" report io "$history" --format json
 python3 - "$scratch/out" <<'END' || fail "io"
 import json, sys
@@ -121,6 +129,12 @@ for number in {s["request"] for s in j["io_step"]}:
 for leg in j["io_leg"]:
     assert leg["unknown"] <= 0 or leg["count"] == 0 or leg["median"] <= leg["p99"] <= leg["longest"]
 END
+run 0 "$sonde" report "$history" -s io -s io_histogram --format json
+json '{(r["vm"], r["device"], r["kind"]): r["count"] for r in j["io"]} == {
+	k: sum(r["count"] for r in j["io_histogram"] if (r["vm"], r["device"], r["kind"]) == k)
+	for k in {(r["vm"], r["device"], r["kind"]) for r in j["io_histogram"]}}'
+run 0 "$sonde" report io "$history" --svg -
+grep -q "vm-a virtio3 254:48 write" "$scratch/out" || fail "no distribution of requests"
 # The host's trace alone: the guest's legs are unknown, and it says what shows them.
 "$sonde" analyze -q samples/lttng/host0 -o "$scratch/alone.sonde"
 run 0 "$sonde" report io "$scratch/alone.sonde"

@@ -9,6 +9,9 @@ export SONDE=$sonde
 run 0 docs/examples/use_cases.py "$history" container
 says out "in container c1-nap:[4026532268] of vm-a wanted to run but did not"
 says out "vm-a vCPU 1 was ready, CPU 1 ran vm-b vCPU 0 (b-burn[162])"
+# Who reads no further than the first line hears of no error.
+{ docs/examples/use_cases.py "$history" container 2>"$scratch/err" || true; } | head -1 >/dev/null
+[ ! -s "$scratch/err" ] || fail "into head: $(cat "$scratch/err")"
 multi=$(shared_set lab-multi-ftrace-tsc) || { echo "$multi"; exit 77; }
 "$sonde" analyze -q "$multi"/L*/trace.dat -o "$scratch/multi.sonde"
 run 0 docs/examples/use_cases.py "$scratch/multi.sonde" wakeup

@@ -84,6 +84,10 @@ run 0 "$sonde" why "$history" --vm vm-a --format json
 json 'j["why"] and all(r["machine"] in ("vm-a", "vm-a-n") for r in j["why"])'
 run 0 "$sonde" why "$history" --task b-burn --format json
 json '{r["thread"]["comm"] for r in j["why"] if r["kind"] == "thread"} == {"b-burn"}'
+# ... and of what cannot be known what concerns it: not the system calls of machines that it is not in.
+run 0 "$sonde" why "$history" --task b-burn
+not_says out "- host0's trace has no system calls"
+not_says out "- vm-a"
 run 0 "$sonde" why "$history" --task "b-burn[162]" --slower-than 10ms --format json
 json 'len(j["why"]) > 3 and all(r["cost"] >= 10**7 for r in j["why"])'
 # A place that one verdict names can be asked about.

@@ -28,6 +28,7 @@ struct checked_sink {
 	struct sink sink;
 	struct world *world;
 	unsigned index;
+	bool blocks; /* of a guest's memory: nothing else may come */
 };
 
 static int sink_write(struct sink *base, enum sink_part kind, unsigned number, const void *data,
@@ -37,6 +38,8 @@ static int sink_write(struct sink *base, enum sink_part kind, unsigned number, c
 	volatile uint8_t sum = 0;
 
 	if (kind >= SINK_KINDS || number > WIRE_NUMBER_MAX || !len_bytes)
+		abort();
+	if (s->blocks ? kind != SINK_BLOCKS || number : kind == SINK_CALLS)
 		abort();
 	/* A sanitizer sees it when these are not all there. */
 	for (size_t i = 0; i < len_bytes; i++)
@@ -73,6 +76,9 @@ static int open_sink(void *data, struct remote_machine *m, struct error *err)
 	s->sink.ops = &ops;
 	s->world = w;
 	s->index = w->opened++;
+	s->blocks = m->identity.content == WIRE_BLOCKS;
+	if (s->blocks && !m->parent)
+		abort();
 	m->sink = &s->sink;
 	return 0;
 }
@@ -145,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	const struct remote_options opt = {
 		.ops = &ops,
 		.data = &w,
-		.request = {.limit_bytes = LIMIT_BYTES, .depth = 3},
+		.request = {.limit_bytes = LIMIT_BYTES, .depth = 3, .rings = 1},
 		.link_limit_bytes = LINK_LIMIT_BYTES,
 	};
 	const struct remote_target target = {.name = "fuzz"};

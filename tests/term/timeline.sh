@@ -15,6 +15,7 @@ sees "59.599906000, 1.500 s"
 sees "? help"
 screen_has "host0 physical machine" || fail "no machine"
 screen_has "lines 1-14 of 37" || fail "lines"
+screen_has "q leave" || fail "how to leave is cut off"
 # The moment under the cursor is what sonde state says of it.
 at=$(screen | sed -n 's/^ at \([0-9.]*\).*/\1/p')
 run 0 "$sonde" state "$history" --at "$at" --cpu 0 --format json
@@ -159,6 +160,13 @@ keys b
 sees "the bookmark is gone"
 keys Home
 sees_no_longer "⚑"
+keys / 60.2s Enter b
+sees "bookmark, with a note:"
+keys Enter
+keys / 60.1s Enter b
+sees "bookmark, with a note:"
+keys -l "the first of two"
+keys Enter
 keys / b-burn Enter
 
 # ---- letters; help
@@ -182,9 +190,11 @@ keys Home PPage PPage PPage PPage PPage PPage
 sees "Physical CPUs"
 sees "? help"
 
-# ---- ways to leave
+# ---- ways to leave; bookmarks are told
 keys q
 ends 0
+[ "$(screen | grep -A2 '^Bookmarks$' | tr '\n' ';')" = "Bookmarks;60.100000000  the first of two;60.200000000;" ] ||
+	fail "bookmarks when one leaves: $(screen)"
 screen_lacks "Physical CPUs" || fail "the picture is left on the screen"
 terminal 80 24 "$timeline"
 sees "? help"

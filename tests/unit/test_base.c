@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/map.h"
 #include "base/mapfile.h"
 #include "base/strings.h"
@@ -136,12 +138,40 @@ static void a_mapped_file_has_the_files_bytes_and_errors_name_the_file(void **st
 	assert_int_equal(mapfile_open(&m, "/tmp", &err), -EINVAL);
 }
 
+static void an_array_grows_and_stays_as_it_was_when_it_cannot(void **state)
+{
+	struct {
+		uint64_t *list;
+		uint32_t nr, room;
+	} few = {0};
+	struct {
+		char (*list)[1 << 16];
+		size_t nr, room;
+	} large = {.room = SIZE_MAX >> 16, .nr = SIZE_MAX >> 16};
+
+	(void)state;
+	for (; few.nr < 1000; few.nr++) {
+		assert_true(room_for_one(&few.list, few.nr, &few.room));
+		few.list[few.nr] = few.nr;
+	}
+	for (unsigned i = 0; i < few.nr; i++)
+		assert_int_equal(few.list[i], i);
+	free(few.list);
+	few.room = few.nr = UINT32_MAX;
+	few.list = NULL;
+	assert_false(room_for_one(&few.list, few.nr, &few.room));
+	assert_int_equal(few.room, UINT32_MAX);
+	assert_false(room_for_one(&large.list, large.nr, &large.room));
+	assert_null(large.list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_error_says_what_and_the_prefix_says_where),
 		cmocka_unit_test(equal_problems_are_counted_and_the_list_is_bounded),
 		cmocka_unit_test(an_arena_gives_zeroed_memory_up_to_its_limit),
+		cmocka_unit_test(an_array_grows_and_stays_as_it_was_when_it_cannot),
 		cmocka_unit_test(a_map_keeps_what_an_array_keeps),
 		cmocka_unit_test(equal_strings_have_one_id),
 		cmocka_unit_test(a_mapped_file_has_the_files_bytes_and_errors_name_the_file),

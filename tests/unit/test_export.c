@@ -4,6 +4,8 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -239,6 +241,80 @@ static void full_disk(void **state)
 	fclose(out);
 }
 
+/* ---- Chrome -------------------------------------------------------------------------------- */
+
+/* A trace of events at @begin and each of the 500 ns before @end, as its readers see it; @origin:
+ * what it says times are less by. */
+static json_t *chrome_trace(int64_t begin, int64_t end, int64_t *origin)
+{
+	const struct history_writer_options options = {.ticks_are_ns = true};
+	const struct track track = {.id = 7, .type = TRACK_SLICES, .name = "x"};
+	const struct sign sign = {.name = "moment", .category = "x"};
+	char file[] = "/tmp/sonde-export-XXXXXX", *text = NULL;
+	struct history_writer *w;
+	struct sonde_run *late;
+	struct canvas *c;
+	json_t *trace;
+	size_t len;
+	FILE *out;
+
+	close(mkstemp(file));
+	assert_int_equal(history_writer_open(&w, file, &options, NULL), 0);
+	history_writer_set(w, history_writer_attr(w, ATTR_ROOT, "x", ATTR_NUMBER, 0), begin, 1);
+	assert_int_equal(history_writer_close(w, end, NULL), 0);
+	assert_int_equal(sonde_run_open(&late, file, NULL), 0);
+	out = open_memstream(&text, &len);
+	c = chrome_open(out, late);
+	c->ops->track(c, &track);
+	c->ops->moment(c, 7, begin, &sign);
+	for (int64_t t = end - 500; t <= end; t++)
+		c->ops->moment(c, 7, t, &sign);
+	assert_int_equal(canvas_close(c), 0);
+	fclose(out);
+	trace = json_loadb(text, len, 0, NULL);
+	assert_non_null(trace);
+	*origin = json_integer_value(
+		json_object_get(json_object_get(trace, "otherData"), "origin_ns"));
+	free(text);
+	sonde_run_close(late);
+	unlink(file);
+	return trace;
+}
+
+/* Every ns can be told from the next, up to where readers' doubles can hold them; behind that, and
+ * before 0, times are less the begin. */
+static void chrome_times(void **state)
+{
+	static const int64_t last = (INT64_C(1) << 42) * 1000; /* 50 days */
+	static const struct {
+		int64_t begin, end, origin;
+	} runs[] = {{0, 1000, 0},
+		    {1000, last, 0},
+		    {1000, last + 1, 1000},
+		    {last * 4, last * 4 + 1000, last * 4},
+		    {-2000, 1000, -2000}};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(runs); i++) {
+		int64_t origin, want = runs[i].begin;
+		json_t *trace = chrome_trace(runs[i].begin, runs[i].end, &origin), *event;
+		size_t at, nr = 0;
+
+		assert_int_equal(origin, runs[i].origin);
+		json_array_foreach(json_object_get(trace, "traceEvents"), at, event)
+		{
+			json_t *ts = json_object_get(event, "ts");
+
+			if (!ts)
+				continue;
+			assert_int_equal(llround(json_number_value(ts) * 1000) + origin, want);
+			want = nr++ ? want + 1 : runs[i].end - 500;
+		}
+		assert_int_equal(nr, 502);
+		json_decref(trace);
+	}
+}
+
 /* ---- what is drawn ------------------------------------------------------------------------- */
 
 /* A canvas that writes down what comes, of tracks whose names are looked for. */
@@ -434,7 +510,7 @@ int main(void)
 		cmocka_unit_test(ctf_packets),	cmocka_unit_test(pieces_of_time),
 		cmocka_unit_test(stopped),	cmocka_unit_test(full_disk),
 		cmocka_unit_test(drawn_rows),	cmocka_unit_test(drawn_window),
-		cmocka_unit_test(drawn_values),
+		cmocka_unit_test(drawn_values), cmocka_unit_test(chrome_times),
 	};
 
 	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);

@@ -80,6 +80,43 @@ static void test_doubles(void **state)
 	inputs_release(&in);
 }
 
+/* What one VM sent on two ways counts once; what two of its kernels sent, one after the other, does
+ * not count as that, and what another VM sent is another's. */
+static void test_sent_twice(void **state)
+{
+	static const uint64_t begins[][2] = {
+		{0, 0}, {100, 200}, {150, 250}, {300, 400}, {100, 200}};
+	struct packet packets[5][2] = {0};
+	struct stream streams[5] = {0};
+	struct inputs in = {.threads = 1};
+	struct problems problems = {0};
+	struct trace *traces[5];
+
+	(void)state;
+	in.topology.machines = calloc(5, sizeof(struct machine));
+	assert_non_null(in.topology.machines);
+	for (unsigned i = 0; i < 5; i++) {
+		traces[i] = add(&in, i ? TRACE_HYPER : TRACE_DAT, "/sent");
+		packets[i][0].begin = begins[i][0];
+		packets[i][1].begin = begins[i][1];
+		streams[i] = (struct stream){.packets = packets[i], .nr_packets = 2};
+		traces[i]->streams = &streams[i];
+		traces[i]->nr_streams = 1;
+		add_machine(&in, traces[i], i ? 0 : -1, (int)i + 1);
+		in.topology.machines[i].vm_pid = i == 4 ? 78 : 77;
+	}
+	assert_int_equal(inputs_drop_doubles(&in, &problems), 1);
+	assert_int_equal(problems.nr, 1);
+	assert_int_equal(in.nr_traces, 4);
+	assert_ptr_equal(in.traces[1], traces[1]);
+	assert_ptr_equal(in.traces[2], traces[3]);
+	assert_ptr_equal(in.traces[3], traces[4]);
+	for (unsigned i = 0; i < in.nr_traces; i++)
+		in.traces[i]->nr_streams = 0;
+	problems_release(&problems);
+	inputs_release(&in);
+}
+
 /* A file of calls beside two traces may be of either: it joins none, and that is said. */
 static void test_two_hosts(void **state)
 {
@@ -101,6 +138,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_doubles),
+		cmocka_unit_test(test_sent_twice),
 		cmocka_unit_test(test_two_hosts),
 	};
 

@@ -2,12 +2,12 @@
 /*
  * Requests to devices: which moments of their way the model notes.
  *
- * Threads of the host: 100 and 101 run vm's CPUs, 10 is the VMM's main thread and 11 one of its
- * pool, 20 belongs to nobody.
+ * Threads of the host: 100 and 101 run vm's CPUs, 10 is the VMM's main thread, 11 one of its pool and
+ * 12 another thread for devices, 20 belongs to nobody.
  */
 #include "tests/unit/model_world.h"
 
-enum { MAIN = 10, WORKER = 11, OTHER = 20, SHELL = 7 };
+enum { MAIN = 10, WORKER = 11, SECOND = 12, OTHER = 20, SHELL = 7 };
 enum { VEC_DISK = 40, IRQ_DISK = 25, DISK = 254 << 20, HOST_DISK = 8 << 20 };
 enum { EXIT_NPF = 0x400, USER_MMIO = 6, MMIO_WRITE = 2 };
 #define DOORBELL 0xfe000000
@@ -194,9 +194,93 @@ static void one_kick_tells_of_all_requests_before_it(void **state)
 	assert_cell(2, "sector", 128);
 	assert_cell(2, "kicked", 110);
 	assert_cell(2, "depth", 2);
-	/* There was one request to the host's disk: it was for the first of them. */
-	assert_cell(1, "disk_begin", 150);
+	/* There was one request to the host's disk: nothing tells which of them it was for. */
+	assert_cell(1, "disk_begin", -1);
+	assert_cell(1, "disputed", 1);
 	assert_cell(2, "disk_begin", -1);
+	assert_cell(2, "disputed", 1);
+}
+
+/* Two of the VM's are under way when the host's disk works from 150 to 170. */
+static void two_are_served(int64_t bytes, int64_t other_bytes)
+{
+	issues(VM, 0, 95, SHELL, DISK, 64, bytes, 0);
+	issues(VM, 0, 100, SHELL, DISK, 128, other_bytes, 0);
+	host_works();
+	host_injects();
+	world.irq_name = "virtio0-req.0";
+	happens(VM, 0, 220, IRQ_ENTRY, SHELL, IRQ_DISK);
+	completes(VM, 0, 225, SHELL, DISK, 64);
+	completes(VM, 0, 230, SHELL, DISK, 128);
+	happens(VM, 0, 235, IRQ_EXIT, SHELL, IRQ_DISK);
+}
+
+static void the_size_tells_which_request_the_disk_works_for(void **state)
+{
+	(void)state;
+	open_world(2);
+	two_are_served(8192, 4096);
+	world_close(300);
+
+	assert_cell(1, "sector", 64);
+	assert_cell(1, "disk_begin", -1);
+	assert_cell(1, "disputed", 0);
+	assert_cell(2, "disk_begin", 150);
+	assert_cell(2, "disk_end", 170);
+}
+
+static void the_place_tells_which_request_the_disk_works_for(void **state)
+{
+	(void)state;
+	open_world(2);
+	/* Alone: sector 1000 of the VM's disk is 7872 of the host's. */
+	issues(VM, 0, 40, SHELL, DISK, 1000, 4096, 0);
+	switches(HOST, 1, 50, 0, RUNNABLE, WORKER);
+	issues(HOST, 1, 55, WORKER, HOST_DISK, 7872, 4096, 0);
+	completes(HOST, 1, 60, WORKER, HOST_DISK, 7872);
+	switches(HOST, 1, 70, WORKER, ASLEEP, 0);
+	happens(VM, 0, 75, IRQ_ENTRY, SHELL, IRQ_DISK);
+	completes(VM, 0, 80, SHELL, DISK, 1000);
+	happens(VM, 0, 85, IRQ_EXIT, SHELL, IRQ_DISK);
+	/* 7000 is 128 then, not 64. */
+	two_are_served(4096, 4096);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 5);
+	assert_cell(1, "sector", 1000);
+	assert_cell(1, "disk_begin", 55);
+	assert_cell(3, "sector", 64);
+	assert_cell(3, "disk_begin", -1);
+	assert_cell(3, "disputed", 0);
+	assert_cell(4, "sector", 128);
+	assert_cell(4, "disk_begin", 150);
+}
+
+static void the_thread_tells_which_request_the_disk_works_for(void **state)
+{
+	(void)state;
+	open_world(2);
+	happens(HOST, 1, 35, FORK, MAIN, MAIN, SECOND, STR("iothread"), MAIN);
+	/* The one at 40 is told to another thread, which is at work on it. */
+	issues(VM, 0, 40, SHELL, DISK, 1000, 4096, 0);
+	exits(HOST, 0, 50, 100, EXIT_NPF);
+	happens(HOST, 0, 52, KVM_MMIO, 100, MMIO_WRITE, DOORBELL);
+	wakes(0, 55, 100, SECOND);
+	enters(HOST, 0, 60, 100);
+	switches(HOST, 1, 65, 0, RUNNABLE, SECOND);
+	switches(HOST, 1, 70, SECOND, ASLEEP, 0);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	host_works();
+	host_injects();
+	guest_handles(64);
+	completes(VM, 0, 250, SHELL, DISK, 1000);
+	world_close(300);
+
+	assert_cell(1, "sector", 64);
+	assert_cell(1, "disk_begin", 150);
+	assert_cell(2, "sector", 1000);
+	assert_cell(2, "disk_begin", -1);
+	assert_cell(2, "disputed", 0);
 }
 
 static void an_exit_for_something_else_is_no_kick(void **state)
@@ -287,6 +371,34 @@ static void a_packet_ends_where_the_host_hands_it_on(void **state)
 	assert_cell(0, "done", 160);
 }
 
+static void packets_that_came_go_back_to_who_told_of_them(void **state)
+{
+	(void)state;
+	open_world(2);
+	happens(VM, 0, 40, IRQ_ENTRY, SHELL, 1);
+	happens(VM, 0, 45, IRQ_EXIT, SHELL, 1);
+	switches(HOST, 1, 150, 0, RUNNABLE, MAIN);
+	happens(HOST, 1, 190, KVM_APIC_ACCEPT_IRQ, MAIN, 0, VEC_DISK, 0);
+	host_injects();
+	world.irq_name = "virtio1-input.0";
+	happens(VM, 0, 220, IRQ_ENTRY, SHELL, IRQ_DISK);
+	happens(VM, 0, 240, IRQ_EXIT, SHELL, IRQ_DISK);
+	/* Nothing was sent since. */
+	happens(VM, 0, 250, IRQ_ENTRY, SHELL, IRQ_DISK);
+	happens(VM, 0, 260, IRQ_EXIT, SHELL, IRQ_DISK);
+	world.irq_name = NULL;
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 1);
+	assert_cell(0, "machine", 1);
+	assert_cell(0, "kind", 5);
+	assert_cell(0, "sender", thread_row(HOST, MAIN));
+	assert_cell(0, "sent", 190);
+	assert_cell(0, "injected", 210);
+	assert_cell(0, "handled", 220);
+	assert_cell(0, "done", 220);
+}
+
 static void requests_without_an_end_do_not_fill_the_memory(void **state)
 {
 	(void)state;
@@ -308,11 +420,15 @@ int main(void)
 		cmocka_unit_test(without_the_guests_events_its_kick_and_the_answer_are_left),
 		cmocka_unit_test(without_the_hosts_events_only_the_ends_are_known),
 		cmocka_unit_test(one_kick_tells_of_all_requests_before_it),
+		cmocka_unit_test(the_size_tells_which_request_the_disk_works_for),
+		cmocka_unit_test(the_place_tells_which_request_the_disk_works_for),
+		cmocka_unit_test(the_thread_tells_which_request_the_disk_works_for),
 		cmocka_unit_test(an_exit_for_something_else_is_no_kick),
 		cmocka_unit_test(the_vcpus_own_thread_may_do_the_work),
 		cmocka_unit_test(an_interrupt_from_before_a_request_is_not_its_answer),
 		cmocka_unit_test(lost_events_end_what_is_under_way),
 		cmocka_unit_test(a_packet_ends_where_the_host_hands_it_on),
+		cmocka_unit_test(packets_that_came_go_back_to_who_told_of_them),
 		cmocka_unit_test(requests_without_an_end_do_not_fill_the_memory),
 	};
 

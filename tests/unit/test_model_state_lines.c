@@ -369,6 +369,57 @@ static void other_text_is_a_mark(void **state)
 	assert_int_equal(fake_cell("mark", 1, "machine"), HOST);
 }
 
+/* A boot that the kernel recorded before: times of the trace's clock, before its first event. */
+static void a_boot_that_was_recorded_is_told(void **state)
+{
+	(void)state;
+	world_open(2);
+	world.traces[VM].clock.kind = CLOCK_TSC;
+	tells(VM, 1000, 5, "sonde: begin version=1 cause=boot");
+	tells(VM, 1001, 5, "sonde: booted time=100 what=level name=early");
+	tells(VM, 1002, 5,
+	      "sonde: booted time=110 what=initcall name=one tid=1 end=150 result=-19");
+	tells(VM, 1003, 5, "sonde: booted time=160 what=initcall name=two tid=9");
+	tells(VM, 1004, 5, "sonde: booted time=200 what=init name=init");
+	/* What cannot be: in the future, an end before its begin, no time, no name. */
+	tells(VM, 1005, 5, "sonde: booted time=2000 what=level name=early");
+	tells(VM, 1006, 5, "sonde: booted time=120 what=initcall name=three end=119");
+	tells(VM, 1007, 5, "sonde: booted time=120 what=initcall name=three end=1008");
+	tells(VM, 1008, 5, "sonde: booted what=init name=init");
+	tells(VM, 1009, 5, "sonde: booted time=1 what=init");
+	tells(VM, 1010, 5, "sonde: booted time=1 what=other name=a");
+	tells(VM, 1011, 5, "sonde: end cause=boot");
+	world_close(1100);
+	assert_int_equal(fake_rows("milestone"), 2);
+	assert_string_equal(fake_string("milestone", 0, "kind"), "level");
+	assert_string_equal(fake_string("milestone", 0, "text"), "early");
+	assert_int_equal(fake_cell("milestone", 0, "at"), 100);
+	assert_string_equal(fake_string("milestone", 1, "kind"), "init");
+	assert_int_equal(fake_cell("milestone", 1, "at"), 200);
+	assert_int_equal(fake_rows("initcall"), 2);
+	assert_int_equal(fake_cell("initcall", 0, "machine"), VM);
+	assert_string_equal(fake_string("initcall", 0, "name"), "one");
+	assert_string_equal(fake_string("initcall", 0, "level"), "early");
+	assert_int_equal(fake_cell("initcall", 0, "begin"), 110);
+	assert_int_equal(fake_cell("initcall", 0, "end"), 150);
+	assert_int_equal(fake_cell("initcall", 0, "result"), -19);
+	assert_int_equal(fake_cell("initcall", 1, "end"), -1);
+	assert_int_equal(fake_rows("problem"), 0);
+}
+
+/* Another clock than the one that the lines speak of. */
+static void a_boot_in_another_clock_is_left_out(void **state)
+{
+	(void)state;
+	world_open(2);
+	world.traces[VM].clock.kind = CLOCK_MONO;
+	tells(VM, 1000, 5, "sonde: begin version=1 cause=boot");
+	tells(VM, 1001, 5, "sonde: booted time=100 what=level name=early");
+	tells(VM, 1002, 5, "sonde: end cause=boot");
+	world_close(1100);
+	assert_int_equal(fake_rows("milestone"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -387,6 +438,8 @@ int main(void)
 		cmocka_unit_test(each_block_lists_all_again),
 		cmocka_unit_test(cpu_times_are_kept),
 		cmocka_unit_test(other_text_is_a_mark),
+		cmocka_unit_test(a_boot_that_was_recorded_is_told),
+		cmocka_unit_test(a_boot_in_another_clock_is_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

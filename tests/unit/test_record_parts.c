@@ -322,13 +322,15 @@ static void folder_names_its_files(void **state)
 	assert_int_equal(s->ops->write(s, SINK_CPU, 17, "d", 1, NULL), 0);
 	assert_int_equal(s->ops->file(s, 3, "kernel/index/ch_0.idx", NULL), 0);
 	assert_int_equal(s->ops->write(s, SINK_FILE, 3, "f", 1, NULL), 0);
-	assert_int_equal(folder_bytes(s), 5);
+	assert_int_equal(s->ops->write(s, SINK_BLOCKS, 0, "b", 1, NULL), 0);
+	assert_int_equal(folder_bytes(s), 6);
 
 	/* What a guest may try. */
 	assert_int_equal(s->ops->write(s, SINK_HEAD, 1, "x", 1, NULL), -EINVAL);
 	assert_int_equal(s->ops->write(s, SINK_TAIL, 2, "x", 1, NULL), -EINVAL);
 	assert_int_equal(s->ops->write(s, SINK_CPU, 4000000000u, "x", 1, NULL), -EINVAL);
 	assert_int_equal(s->ops->write(s, SINK_FILE, 4, "x", 1, NULL), -EINVAL);
+	assert_int_equal(s->ops->write(s, SINK_BLOCKS, 1, "x", 1, NULL), -EINVAL);
 	assert_int_equal(s->ops->write(s, SINK_KINDS, 0, "x", 1, NULL), -EINVAL);
 	assert_int_equal(s->ops->write(s, (enum sink_part) - 1, 0, "x", 1, NULL), -EINVAL);
 	assert_int_equal(s->ops->file(s, 3, "again", NULL), -EEXIST);
@@ -338,7 +340,9 @@ static void folder_names_its_files(void **state)
 
 	assert_true(is_there(in(state, "machine/head")));
 	assert_true(is_there(in(state, "machine/tail1")));
+	assert_true(is_there(in(state, "machine/hypertrace")));
 	assert_true(is_there(in(state, "machine/cpu17.raw")));
+	assert_true(is_there(in(state, "machine/hypertrace")));
 	assert_true(is_there(in(state, "machine/lttng/kernel/index/ch_0.idx")));
 	assert_false(is_there(in(state, "machine/reserve")));
 }

@@ -30,7 +30,8 @@
 struct fake_vm {
 	uint8_t *memory;
 	pid_t pid;
-	FILE *out;
+	struct sink sink;
+	FILE *out; /* where it leads */
 	struct ht_writer writers[CPUS];
 	uint64_t events[CPUS];
 };
@@ -45,8 +46,22 @@ static struct ht_ring *ring_of(struct fake_vm *vm, unsigned cpu)
 	return (struct ht_ring *)(vm->memory + RINGS + cpu * RING_BYTES);
 }
 
+static int write_out(struct sink *sink, enum sink_part kind, unsigned number, const void *data,
+		     size_t len_bytes, struct error *err)
+{
+	struct fake_vm *vm = (struct fake_vm *)((char *)sink - offsetof(struct fake_vm, sink));
+
+	assert_int_equal(kind, SINK_BLOCKS);
+	assert_int_equal(number, 0);
+	if (!vm->out)
+		return fail(err, -EPIPE, "the link is lost");
+	assert_int_equal(fwrite(data, 1, len_bytes, vm->out), len_bytes);
+	return 0;
+}
+
 static void make_vm(struct fake_vm *vm)
 {
+	static const struct sink_ops ops = {.write = write_out};
 	struct ht_region *region;
 	uint8_t sum = 0;
 	int ready[2];
@@ -87,6 +102,7 @@ static void make_vm(struct fake_vm *vm)
 	assert_int_equal(read(ready[0], &sum, 1), 1);
 	close(ready[0]);
 	close(ready[1]);
+	vm->sink.ops = &ops;
 	vm->out = tmpfile();
 	assert_non_null(vm->out);
 }
@@ -135,11 +151,11 @@ static struct ring_set *open_rings(struct fake_vm *vm, const struct ring_announc
 	return s;
 }
 
-static int drain(struct ring_set *s, int fd, struct error *err)
+static int drain(struct ring_set *s, struct sink *sink, struct error *err)
 {
 	uint64_t pages = 1 << 20;
 
-	return ring_set_drain(s, &pages, fd, err);
+	return ring_set_drain(s, &pages, sink, err);
 }
 
 /* Blocks in the file, by CPU; each is whole, and in order. */
@@ -186,7 +202,7 @@ static void test_drain(void **state)
 		write_block(&vm, 0, i % 5 + 1);
 		if (i % 3 == 0)
 			write_block(&vm, 1, 40);
-		assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+		assert_int_equal(drain(s, &vm.sink, NULL), 0);
 	}
 	count_blocks(&vm, blocks, events);
 	assert_int_equal(blocks[0], 100);
@@ -211,10 +227,10 @@ static void test_overrun(void **state)
 	make_vm(&vm);
 	s = open_rings(&vm, &announced);
 	write_block(&vm, 0, 3);
-	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
 	for (unsigned i = 0; i < 50; i++)
 		write_block(&vm, 0, 3 + i % 4);
-	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
 	count_blocks(&vm, blocks, events);
 	c = ring_set_counts(s);
 	/* The slot that is written next may be half written already. */
@@ -240,13 +256,68 @@ static void test_found_anyway(void **state)
 	write_block(&vm, 0, 2);
 	write_block(&vm, 1, 2);
 	s = open_rings(&vm, &lost);
-	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
 	count_blocks(&vm, blocks, events);
 	assert_int_equal(blocks[0], 1);
 	assert_int_equal(blocks[1], 1);
 	ring_set_close(s);
 	s = open_rings(&vm, &any);
 	assert_int_equal(ring_set_nonce(s), NONCE);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+/* Memory of a guest of this guest is in this guest's, wherever: what it has there is not taken for
+ * this guest's own, unless this guest has said so itself. */
+static void test_of_a_guests_guest(void **state)
+{
+	static const struct ring_announcement any;
+	struct error err = {0};
+	struct fake_vm vm;
+	uint64_t pages = 1 << 20;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	for (unsigned i = 0; i < CPUS; i++)
+		region_of(&vm)->rings[i] += MEMORY / 2;
+	assert_int_equal(ring_set_open(&s, vm.pid, &any, &pages, &err), -EREMOTE);
+	assert_non_null(strstr(err.text, "guest of its guest"));
+	assert_null(s);
+	s = open_rings(&vm, &announced);
+	ring_set_close(s);
+
+	/* Its own counts, wherever it comes. */
+	memcpy(vm.memory + REGION / 2, region_of(&vm), HT_SLOT_BYTES);
+	memcpy(vm.memory + 2 * REGION, region_of(&vm), HT_SLOT_BYTES);
+	for (unsigned i = 0; i < CPUS; i++)
+		((struct ht_region *)(vm.memory + 2 * REGION))->rings[i] -= MEMORY / 2;
+	s = open_rings(&vm, &any);
+	write_block(&vm, 0, 3);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
+	assert_int_equal(ring_set_counts(s).blocks, 1);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+/* Where the blocks go takes no more. */
+static void test_sink_fails(void **state)
+{
+	struct error err = {0};
+	struct fake_vm vm;
+	struct ring_set *s;
+	FILE *out;
+
+	(void)state;
+	make_vm(&vm);
+	s = open_rings(&vm, &announced);
+	write_block(&vm, 0, 3);
+	out = vm.out;
+	vm.out = NULL;
+	assert_int_equal(drain(s, &vm.sink, &err), -EPIPE);
+	assert_string_equal(err.text, "the link is lost");
+	assert_int_equal(ring_set_counts(s).blocks, 0);
+	vm.out = out;
 	ring_set_close(s);
 	drop_vm(&vm);
 }
@@ -265,10 +336,10 @@ static void test_searches(void **state)
 	region_of(&vm)->rings[0] = UINT64_C(1) << 41;
 	write_block(&vm, 0, 2);
 	s = open_rings(&vm, &announced);
-	assert_int_equal(ring_set_drain(s, &none, fileno(vm.out), NULL), 0);
+	assert_int_equal(ring_set_drain(s, &none, &vm.sink, NULL), 0);
 	count_blocks(&vm, blocks, events);
 	assert_int_equal(blocks[0], 0);
-	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
 	count_blocks(&vm, blocks, events);
 	assert_int_equal(blocks[0], 1);
 	ring_set_close(s);
@@ -279,10 +350,86 @@ static void test_searches(void **state)
 		uint64_t pages = 1 << 20;
 
 		region_of(&vm)->rings[0] = (UINT64_C(1) << 41) + i * HT_SLOT_BYTES;
-		assert_int_equal(ring_set_drain(s, &pages, fileno(vm.out), NULL), 0);
+		assert_int_equal(ring_set_drain(s, &pages, &vm.sink, NULL), 0);
 		searches += pages != 1 << 20;
 	}
 	assert_in_range(searches, 2, 12);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+/* The same rings in a device's memory: the region is where it begins, and nobody announces it. */
+static void make_device(struct fake_vm *vm)
+{
+	memcpy(vm->memory, region_of(vm), HT_SLOT_BYTES);
+	memset(region_of(vm), 0, HT_SLOT_BYTES);
+	((struct ht_region *)vm->memory)->flags = HT_REGION_RELATIVE;
+}
+
+static const struct ring_announcement in_device = {.in_device = true};
+
+static void test_device(void **state)
+{
+	uint64_t blocks[CPUS], events[CPUS], none = 0;
+	struct ht_region *region;
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	assert_int_equal(ring_set_open(&s, vm.pid, &in_device, &none, NULL), -ENODATA);
+	make_device(&vm);
+	region = (struct ht_region *)vm.memory;
+	write_block(&vm, 0, 2);
+	write_block(&vm, 1, 3);
+	/* No page is looked at for it. */
+	assert_int_equal(ring_set_open(&s, vm.pid, &in_device, &none, NULL), 0);
+	assert_true(ring_set_in_device(s));
+	assert_int_equal(ring_set_drain(s, &none, &vm.sink, NULL), 0);
+	count_blocks(&vm, blocks, events);
+	assert_int_equal(events[0], 2);
+	assert_int_equal(events[1], 3);
+	/* A module that goes, and another one that comes. */
+	region->nonce = 0;
+	assert_int_equal(ring_set_drain(s, &none, &vm.sink, NULL), -ENODEV);
+	ring_set_close(s);
+	assert_int_equal(ring_set_open(&s, vm.pid, &in_device, &none, NULL), -ENODATA);
+	region->nonce = NONCE + 1;
+	assert_int_equal(ring_set_open(&s, vm.pid, &in_device, &none, NULL), 0);
+	assert_int_equal(ring_set_nonce(s), NONCE + 1);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+/* A ring that would end behind the device's memory is none, whatever stands where it begins. */
+static void test_device_lies(void **state)
+{
+	static const uint64_t places[] = {MEMORY - HT_SLOT_BYTES,
+					  MEMORY - RING_BYTES + HT_SLOT_BYTES, MEMORY, UINT64_MAX,
+					  UINT64_MAX - RING_BYTES};
+	struct ht_region *region;
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	make_device(&vm);
+	region = (struct ht_region *)vm.memory;
+	write_block(&vm, 0, 1);
+	memcpy(vm.memory + MEMORY - HT_SLOT_BYTES, ring_of(&vm, 0), HT_SLOT_BYTES);
+	memcpy(vm.memory + MEMORY - RING_BYTES + HT_SLOT_BYTES, ring_of(&vm, 0), 2 * HT_SLOT_BYTES);
+	memcpy(vm.memory + MEMORY - RING_BYTES, ring_of(&vm, 0), 2 * HT_SLOT_BYTES);
+	for (unsigned i = 0; i < ARRAY_SIZE(places); i++) {
+		region->rings[0] = places[i];
+		s = open_rings(&vm, &in_device);
+		assert_int_equal(drain(s, &vm.sink, NULL), 0);
+		assert_int_equal(ring_set_counts(s).blocks, 0);
+		ring_set_close(s);
+	}
+	region->rings[0] = MEMORY - RING_BYTES;
+	s = open_rings(&vm, &in_device);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
+	assert_int_equal(ring_set_counts(s).blocks, 1);
 	ring_set_close(s);
 	drop_vm(&vm);
 }
@@ -327,24 +474,25 @@ static void test_lies(void **state)
 	ring_of(&vm, 0)->nr_slots = 1000000;
 	write_block(&vm, 1, 1);
 	s = open_rings(&vm, &announced);
-	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
 	assert_int_equal(ring_set_counts(s).blocks, 1);
 	/* Time does not go back. */
 	ring_of(&vm, 1)->written = 0;
-	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
 	ring_of(&vm, 1)->written = 1;
 	write_block(&vm, 1, 1);
-	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
 	assert_int_equal(ring_set_counts(s).blocks, 1);
 	ring_set_close(s);
 	ring_of(&vm, 0)->nr_slots = SLOTS;
 
-	/* A ring that is there, but not in the table; it is found when another one is looked for. */
+	/* A ring that is there, but not in the table; it is found when another one is looked for.
+	 */
 	region->rings[0] = 0;
 	region->rings[1] = UINT64_C(1) << 41;
 	write_block(&vm, 0, 1);
 	s = open_rings(&vm, &announced);
-	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
 	assert_int_equal(ring_set_counts(s).blocks, 3);
 	ring_set_close(s);
 	drop_vm(&vm);
@@ -366,13 +514,13 @@ static void test_bad_blocks(void **state)
 	slot[1].block[0] ^= 1;	  /* no magic */
 	slot[2].block[5] = 0xff;  /* longer than a slot */
 	slot[3].block[8] ^= 0x10; /* another's number */
-	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
 	assert_int_equal(ring_set_counts(s).broken, 3);
 	count_blocks(&vm, blocks, events);
 	assert_int_equal(blocks[0], 2);
 	/* A number that no guest reaches: the rest of the ring is not what it should be. */
 	ring_of(&vm, 0)->written = UINT64_MAX - 3;
-	assert_int_equal(drain(s, fileno(vm.out), NULL), 0);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
 	count_blocks(&vm, blocks, events);
 	assert_int_equal(blocks[0], 2);
 	ring_set_close(s);
@@ -389,13 +537,13 @@ static void test_ends(void **state)
 	make_vm(&vm);
 	s = open_rings(&vm, &announced);
 	write_block(&vm, 0, 4);
-	assert_int_equal(drain(s, fileno(vm.out), &err), 0);
+	assert_int_equal(drain(s, &vm.sink, &err), 0);
 	region_of(&vm)->nonce = 0;
-	assert_int_equal(drain(s, fileno(vm.out), &err), -ENODEV);
+	assert_int_equal(drain(s, &vm.sink, &err), -ENODEV);
 	region_of(&vm)->nonce = NONCE;
-	assert_int_equal(drain(s, fileno(vm.out), &err), 0);
+	assert_int_equal(drain(s, &vm.sink, &err), 0);
 	end_vm(&vm);
-	assert_int_equal(drain(s, fileno(vm.out), &err), -ESRCH);
+	assert_int_equal(drain(s, &vm.sink, &err), -ESRCH);
 	ring_set_close(s);
 	drop_vm(&vm);
 }
@@ -412,12 +560,12 @@ static void test_limit(void **state)
 	make_vm(&vm);
 	s = open_rings(&vm, &announced);
 	write_block(&vm, 0, 4);
-	assert_int_equal(drain(s, fileno(vm.out), &err), 0);
+	assert_int_equal(drain(s, &vm.sink, &err), 0);
 	one = ring_set_counts(s).bytes;
 	ring_set_limit(s, one * 3 + one / 2);
 	for (unsigned i = 0; i < 5; i++)
 		write_block(&vm, 0, 4);
-	assert_int_equal(drain(s, fileno(vm.out), &err), -EDQUOT);
+	assert_int_equal(drain(s, &vm.sink, &err), -EDQUOT);
 	assert_non_null(strstr(err.text, "limit"));
 	assert_true(ring_set_counts(s).bytes <= one * 3 + one / 2);
 	count_blocks(&vm, blocks, events);
@@ -426,7 +574,7 @@ static void test_limit(void **state)
 	/* Less than what there is already: nothing more. */
 	ring_set_limit(s, 1);
 	write_block(&vm, 1, 4);
-	assert_int_equal(drain(s, fileno(vm.out), &err), -EDQUOT);
+	assert_int_equal(drain(s, &vm.sink, &err), -EDQUOT);
 	assert_int_equal(ring_set_counts(s).blocks, blocks[0]);
 	ring_set_close(s);
 	drop_vm(&vm);
@@ -461,12 +609,12 @@ static void test_race(void **state)
 	make_vm(&race.vm);
 	s = open_rings(&race.vm, &announced);
 	write_block(&race.vm, 0, 1);
-	assert_int_equal(drain(s, fileno(race.vm.out), NULL), 0);
+	assert_int_equal(drain(s, &race.vm.sink, NULL), 0);
 	assert_int_equal(pthread_create(&writer, NULL, write_blocks, &race), 0);
 	while (!race.stop)
-		assert_int_equal(drain(s, fileno(race.vm.out), NULL), 0);
+		assert_int_equal(drain(s, &race.vm.sink, NULL), 0);
 	pthread_join(writer, NULL);
-	assert_int_equal(drain(s, fileno(race.vm.out), NULL), 0);
+	assert_int_equal(drain(s, &race.vm.sink, NULL), 0);
 	c = ring_set_counts(s);
 	count_blocks(&race.vm, blocks, events);
 	assert_int_equal(c.broken, 0);
@@ -513,8 +661,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_drain),	     cmocka_unit_test(test_overrun),
+		cmocka_unit_test(test_device),	     cmocka_unit_test(test_device_lies),
 		cmocka_unit_test(test_found_anyway), cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_bad_blocks),   cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_of_a_guests_guest), cmocka_unit_test(test_sink_fails),
 		cmocka_unit_test(test_searches),     cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_race),	     cmocka_unit_test(test_announcement),
 	};

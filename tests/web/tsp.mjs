@@ -163,6 +163,21 @@ const tests = {
     if (wall) assert.equal(BigInt(Date.parse(`${wall[1]}T${wall[2]}Z`)) / 1000n, s.begin / 1_000_000_000n, "Unix time");
   },
 
+  /** In which unit times are, and what is told per second of them, is said. */
+  async units(s) {
+    const [trace] = await asked(() => s.client.fetchTraces());
+    const rates = await asked(() => s.client.fetchXYTree(s.id, "exit-rate", s.range()));
+    const query = QueryHelper.selectionTimeRangeQuery(s.begin, s.end, 10, rates.entries.map((e) => e.id));
+    const { series } = await asked(() => s.client.fetchXY(s.id, "exit-rate", query));
+    assert(series.length, "no vCPUs");
+    assert(series.every((x) => x.xValuesDescription.unit === (inCycles ? "cycles" : "ns")));
+    assert(series.every((x) => x.yValuesDescription.unit === (inCycles ? "per 10^9 cycles" : "1/s")));
+    const wall = /wall time/.test(tell("info", runPath));
+    assert.match(trace.properties.times, inCycles ? /^cycles of the physical machine's counter$/ : wall ? /^Unix time, ns$/ : /ns/);
+    // Cycles have no wall clock: they are the run's own.
+    if (inCycles) assert.deepEqual([s.begin, s.end], [BigInt(run.begin), BigInt(run.end)]);
+  },
+
   async outputs(s) {
     const outputs = await asked(() => s.client.experimentOutputs(s.id));
     const sections = tell("report", "--section", "help", runPath).trimEnd().split("\n").map((l) => l.split(/\s+/)[0]);
@@ -194,7 +209,7 @@ const tests = {
         const told = await s.tooltip("fused", id, t);
         for (const [level, frame] of cpu.stack.entries()) {
           const thread = told[`L${level} ${frame.machine}/${frame.cpu}`];
-          const name = frame.thread.tid ? `${frame.thread.comm}[${frame.thread.tid}]` : "idle";
+          const name = !frame.thread ? "unknown" : frame.thread.tid ? `${frame.thread.comm}[${frame.thread.tid}]` : "idle";
           assert(thread.startsWith(name), `${thread}: ${name}`);
         }
         assert(told["Clock uncertainty"], "no clock bound");
@@ -281,7 +296,7 @@ const tests = {
         assert(a.start <= a.end && a.end >= from && a.start < to, "its time");
         assert(styles.includes(a.style.parentKey), a.style.parentKey);
       }
-      if (output !== "fused") assert(arrows.length, `no arrows between ${output}`);
+      if (output !== "fused" && !inCycles) assert(arrows.length, `no arrows between ${output}`);
       if (output === "threads")
         for (const a of arrows.filter((x) => x.style.parentKey === "wakeup").slice(0, 50)) {
           const [before, after] = [a.end - 1n, a.end].map((t) => s.states(output, [a.targetId], t, t + 1n, 10));
@@ -421,16 +436,33 @@ const tests = {
       assert.equal(page.lowIndex, events.findIndex((e) => BigInt(e.t) + s.offset >= t), "by time");
     }
     const name = columns.find((c) => c.name === "Event type").id;
-    const wanted = events.map((e, i) => [e, i]).filter(([e]) => e.name.includes("sched_switch")).map(([, i]) => i);
-    const search = (from, direction) => s.lines("events", [], from, 1, {
-      table_search_expressions: { [name]: "SCHED_switch" }, table_search_direction: direction });
-    for (const from of [0, wanted[10], wanted[10] + 1, 9000]) {
-      const next = wanted.find((i) => i >= from), previous = wanted.findLast((i) => i <= from);
-      const forward = await search(from, "NEXT");
-      assert.equal(forward.lines[0]?.index, next);
-      if (next !== undefined) assert.equal(forward.lines[0].tags, 8, "what was found is marked");
-      assert.equal((await search(from, "PREVIOUS")).lines[0]?.index, previous);
+    // Viewers mark what was found by the browser's own expressions: both find the same.
+    const id = (name) => columns.find((c) => c.name === name).id;
+    for (const [column, of, text] of [
+      ["Event type", (e) => e.name, "sched_switch"],
+      ["Event type", (e) => e.name, "^kvm_(x86_)?(entry|hypercall)$"],
+      ["Event type", (e) => e.name, "SCHED_switch"],
+      ["Machine", (e) => e.machine, "vm-[^a]$"],
+      ["Contents", (e) => e.fields, "\\bvcpu_?id=1\\b|irq=\\d{2,3}"],
+    ]) {
+      const wanted = events.map((e, i) => [e, i]).filter(([e]) => new RegExp(text).test(of(e))).map(([, i]) => i);
+      const search = (from, direction) => s.lines("events", [], from, 1, {
+        table_search_expressions: { [id(column)]: text }, table_search_direction: direction });
+      for (const from of [0, wanted[10] ?? 5, (wanted[10] ?? 5) + 1, 9000]) {
+        const next = wanted.find((i) => i >= from), previous = wanted.findLast((i) => i <= from);
+        const forward = await search(from, "NEXT");
+        assert.equal(forward.lines[0]?.index, next, text);
+        if (next !== undefined) assert.equal(forward.lines[0].tags, 8, "what was found is marked");
+        assert.equal((await search(from, "PREVIOUS")).lines[0]?.index, previous, text);
+      }
+      // Without a direction all lines come, and those that have it are marked.
+      const page = await s.lines("events", [], 200, 300, { table_search_expressions: { [id(column)]: text } });
+      assert.deepEqual(page.lines.filter((l) => l.tags).map((l) => l.index), wanted.filter((i) => i >= 200 && i < 500), text);
     }
+    const broken = await s.client.fetchTableLines(s.id, "events", QueryHelper.tableQuery([], 0, 1, {
+      table_search_expressions: { [id("Machine")]: "(vm" }, table_search_direction: "NEXT" }));
+    assert.equal(broken.getStatusCode(), 400);
+    assert.match(broken.getErrorResponse().title + broken.getErrorResponse().detail, /a \( without \)/);
   },
 
   async dataTrees(s) {
@@ -448,7 +480,7 @@ const tests = {
       for (const row of rows) {
         const text = model.entries.find((e) => e.labels[0] === row.machine).labels[own];
         const [, number, unit] = /^([\d.,]+) ?(\w*)$/.exec(text);
-        const scale = { s: 1e9, ms: 1e6, us: 1e3, ns: 1, "": 1 }[unit];
+        const scale = { s: 1e9, ms: 1e6, us: 1e3, ns: 1, cy: 1, "": 1 }[unit];
         close(Number(number.replaceAll(",", "")) * scale, row.total, 1e-3, `${row.machine}: ${text}`);
       }
     }
@@ -493,32 +525,80 @@ async function experiments(s) {
   await asked(() => make("all runs", traces.map((t) => t.UUID)));
 }
 
-/** Two runs in one: every output has both. */
-async function bothRuns(s, single) {
-  await s.open("all runs");
-  assert.equal(s.experiment.traces.length, 2);
-  for (const output of ["fused", "vcpus", "threads"]) {
-    const tree = await s.tree(output);
-    checkTree(tree);
-    assert(tree.entries.length > (await single.tree(output)).entries.length);
-    const roots = tree.entries.filter((e) => e.parentId === -1).map((e) => e.labels[0]);
-    assert.equal(new Set(roots).size, 2, `both runs by name: ${roots}`);
-    const items = tree.entries.filter((e) => e.hasData).map((e) => e.id);
-    const rows = await s.states(output, items, s.begin, s.end, 100);
-    assert.equal(rows.size, items.length);
-    for (const [id, states] of rows) if (output === "fused") assert(states.length, `row ${id} is empty`);
+/** Two runs in one: every output says of each what it says when that run is alone. */
+async function bothRuns(both, singles) {
+  await both.open("all runs");
+  assert.equal(both.experiment.traces.length, 2);
+  const starts = both.experiment.traces.map((t) => t.start);
+  assert.deepEqual([both.begin, both.end], [starts.reduce((a, b) => (a < b ? a : b)), both.experiment.traces.map((t) => t.end).reduce((a, b) => (a > b ? a : b))]);
+  const firstIds = [0];
+  for (const [i, single] of singles.entries()) {
+    const ids = new Set(); // of this run's entries, in its own experiment
+    const shift = starts[i] - single.begin; // in time
+    for (const output of ["fused", "vcpus", "threads", "cpu-use", "exit-rate"]) {
+      const tree = (s) => (output.includes("-") ? asked(() => s.client.fetchXYTree(s.id, output, s.range())) : s.tree(output));
+      const [all, own] = [await tree(both), await tree(single)];
+      checkTree(all);
+      own.entries.forEach((e) => ids.add(e.id));
+      // The second run's entries follow the first's, in all outputs alike.
+      const root = (t, nr) => t.entries.filter((e) => e.parentId === -1)[nr].id;
+      firstIds[i] ??= root(all, i) - root(own, 0);
+      const firstId = firstIds[i];
+      const mine = new Map(all.entries.map((e) => [e.id - firstId, e]));
+      for (const e of own.entries) {
+        const same = mine.get(e.id);
+        assert(same, `${output}: entry ${e.id} of run ${i} is missing`);
+        assert.deepEqual(same.labels.slice(1), e.labels.slice(1));
+        assert(same.labels[0].includes(e.labels[0]), `${same.labels[0]}: ${e.labels[0]}`);
+        assert.equal(same.parentId, e.parentId === -1 ? -1 : e.parentId + firstId);
+      }
+      const items = own.entries.filter((e) => e.hasData).map((e) => e.id);
+      const [from, to] = [single.begin, single.begin + (single.end - single.begin) / 7n];
+      if (output.includes("-")) {
+        const values = async (s, add, by) => (await asked(() => s.client.fetchXY(s.id, output,
+          QueryHelper.selectionTimeRangeQuery(from + by, to + by, 100, items.map((id) => id + add))))).series.map((x) => x.yValues);
+        assert.deepEqual(await values(both, firstId, shift), await values(single, 0, 0n), `${output} of run ${i}`);
+        continue;
+      }
+      const [theirs, mineNow] = [await both.states(output, items.map((id) => id + firstId), from + shift, to + shift, 300), await single.states(output, items, from, to, 300)];
+      for (const id of items) {
+        const plain = (states, by) => states.map((x) => [x.start - by, x.end - by, x.label, x.style.parentKey]);
+        assert.deepEqual(plain(theirs.get(id + firstId), shift), plain(mineNow.get(id), 0n), `${output} ${id} of run ${i}`);
+      }
+      const arrows = async (s, add, by) => (await asked(() => s.client.fetchTimeGraphArrows(s.id, output, s.range(from + by, to + by))))
+        .map((a) => [a.start - by, a.end - by, a.sourceId - add, a.targetId - add, a.style.parentKey]);
+      const here = (await arrows(both, firstId, shift)).filter((a) => ids.has(a[2]) && ids.has(a[3]));
+      assert.deepEqual(here, await arrows(single, 0, 0n), `arrows between ${output} of run ${i}`);
+      const [one] = items;
+      assert.deepEqual(await both.tooltip(output, one + firstId, from + shift + 1000n), await single.tooltip(output, one, from + 1000n));
+    }
   }
-  const series = (await asked(() => s.client.fetchXY(s.id, "cpu-use", s.range()))).series;
-  assert.equal(new Set(series.map((x) => x.seriesName)).size, series.length);
-  const columns = await asked(() => s.client.fetchTableColumns(s.id, "facts.machine_time", QueryHelper.query()));
-  assert.equal(columns[0].name, "Run");
-  if (!traces.length) return;
-  const page = await s.lines("events", [], s.experiment.nbEvents / 2, 100);
-  const times = page.lines.map((l) => BigInt(l.cells.at(-1).content));
-  assert(times.every((t, i) => !i || times[i - 1] <= t), "events of both runs in order");
-  assert(s.experiment.nbEvents > single.experiment.nbEvents);
+  await bothTables(both, singles);
 }
 
+async function bothTables(both, singles) {
+  const all = await asked(() => both.client.fetchAnnotations(both.id, "threads", QueryHelper.timeRangeQuery(both.begin, both.end, 1000)));
+  const own = await Promise.all(singles.map((s) => asked(() => s.client.fetchAnnotations(s.id, "threads", QueryHelper.timeRangeQuery(s.begin, s.end, 1000)))));
+  for (const category of Object.keys(all.annotations))
+    assert.equal(all.annotations[category].length, own.reduce((n, x) => n + (x.annotations[category]?.length ?? 0), 0), category);
+  for (const output of ["facts.machine_time", "facts.preemption", "facts.exits"]) {
+    const columns = await asked(() => both.client.fetchTableColumns(both.id, output, QueryHelper.query()));
+    assert.equal(columns[0].name, "Run");
+    const lines = async (s, skip) => (await s.lines(output, [], 0, 5000)).lines.map((l) => l.cells.slice(skip).filter((_, i, a) => i < a.length - 1).map((c) => c.content));
+    const theirs = await lines(both, 1);
+    assert.deepEqual(theirs, (await Promise.all(singles.map((s) => lines(s, 0)))).flat(), output);
+  }
+  const trees = await Promise.all([both, ...singles].map((s) => asked(() => s.client.fetchDataTree(s.id, "statistics.machine_time", s.range()))));
+  assert.equal(trees[0].entries.length, trees[1].entries.length + trees[2].entries.length, "statistics of both");
+  assert.equal(both.experiment.nbEvents, singles.reduce((n, s) => n + s.experiment.nbEvents, 0), "events of both");
+  if (!both.experiment.nbEvents) return;
+  const page = await both.lines("events", [], Math.floor(both.experiment.nbEvents / 2), 100);
+  const times = page.lines.map((l) => BigInt(l.cells.at(-1).content));
+  assert(times.every((t, i) => !i || times[i - 1] <= t), "events of both runs in order");
+}
+
+/** Of a counter whose rate nobody knows: its "ns" are cycles, and what is told per second is not. */
+const inCycles = !JSON.parse(tell("info", "--format", "json", runPath)).ticks_are_ns;
 const told = JSON.parse(tell("report", "-s", "machine_time", "--format", "json", runPath));
 const run = { begin: told.begin, end: told.end, machines: JSON.parse(tell("info", "--format", "json", runPath)).machines.length };
 const one = await serve("--tsp", runPath);
@@ -532,7 +612,12 @@ try {
   }
   const behindKey = new Session(two.urls[0] + "tsp/api");
   await experiments(behindKey);
-  await bothRuns(behindKey, keyless);
+  const singles = [];
+  for (const trace of await asked(() => behindKey.client.fetchTraces())) {
+    await asked(() => behindKey.client.createExperiment(QueryHelper.query({ name: `alone ${trace.UUID}`, traces: [trace.UUID] })));
+    singles.push(await new Session(two.urls[0] + "tsp/api").open(`alone ${trace.UUID}`));
+  }
+  await bothRuns(behindKey, singles);
   const without = await new HttpTspClient(new URL(two.urls[0]).origin + "/tsp/api").checkHealth();
   assert.equal(without.getStatusCode(), 404, "without --tsp, only behind the key");
 } finally {

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The component that the trace viewers of Theia and VS Code show traces with, over sonde serve --tsp.
-# It is in no npm registry: SONDE_VIEWER is local-libs/traceviewer-libs of a checkout of
-# https://github.com/eclipse-cdt-cloud/theia-trace-extension
+# It is in no npm registry: SONDE_VIEWER is a checkout of https://github.com/eclipse-cdt-cloud/traceviewer-libs
 # time-limit: 900
 . "$(dirname "$0")/../lib.sh"
 [ -n "${SONDE_VIEWER:-}" ] || skip "SONDE_VIEWER names no sources of the trace viewer"
@@ -17,4 +16,4 @@ npm install --ignore-scripts --legacy-peer-deps --no-audit --no-fund >npm.log 2>
 	skip "npm cannot fetch what tests/web/viewer/package.json names: $(tail -1 npm.log)"
 node build.mjs "$SONDE_VIEWER" "$scratch/app.js"
 cd "$here"
-node tests/web/viewer.mjs "$build/sonde" "$scratch/run.sonde" "$scratch"
+node tests/web/viewer.mjs "$build/sonde" "$scratch/run.sonde" "$scratch" samples/lttng

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace viewer's own component over one experiment: ?tsp=URL&outputs=ID,ID
+import "@ag-grid-community/styles/ag-grid.css";
+import "@ag-grid-community/styles/ag-theme-balham.css";
 import { createRoot } from "react-dom/client";
 import { HttpTspClient } from "tsp-typescript-client/lib/protocol/http-tsp-client";
 import { MessageManager } from "traceviewer-base/lib/message-manager";

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Contexts, numbered: every distinct one once.  Open addressing with linear probing, at most half
- * full.
- */
+#include "model/contexts.h"
+
 #include <errno.h>
 #include <stdlib.h>
-
-#include "model/state.h"
 
 static uint32_t hash(const struct context *c)
 {

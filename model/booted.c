@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/booted.h"
+
+#include <string.h>
+
+#include "model/initcalls.h"
+#include "model/milestones.h"
+#include "model/thread.h"
+#include "source/state_line.h"
+
+static void step(struct machine_state *mc, const char *kind, const char *name, ns_t at)
+{
+	struct model *m = mc->model;
+	const struct milestone milestone = {
+		.machine = mc,
+		.since = at,
+		.at = at,
+		.kind = kind,
+		.text = history_writer_string(m->w, name, strlen(name)),
+	};
+
+	milestone_add(m, &milestone);
+}
+
+static void initcall(struct machine_state *mc, const struct state_line *l, const char *name,
+		     ns_t begin)
+{
+	struct model *m = mc->model;
+	uint64_t end = state_uint(l, "end", 0);
+	int64_t tid = state_int(l, "tid", 1);
+	struct initcall c = {
+		.machine = mc,
+		.thread = tid == 1 ? thread_find(mc, 1) : NULL,
+		.name = history_writer_string(m->w, name, strlen(name)),
+		.level = tid > 1 ? 0 : mc->booted_level,
+		.begin = begin,
+		.end = end ? clock_to_l0(m->clock, (ticks_t){end}) : NS_MIN,
+		.result = state_int(l, "result", 0),
+		.is_over = true,
+	};
+
+	if (c.end != NS_MIN && (c.end < begin || c.end > m->now))
+		return;
+	initcall_add(m, &c);
+}
+
+void booted_line(struct machine_state *mc, const struct state_line *l)
+{
+	uint64_t time = state_uint(l, "time", 0);
+	char what[16], name[128];
+	ns_t at;
+
+	if (!mc->trace || mc->trace->clock.kind != CLOCK_TSC || !time ||
+	    !state_text(l, "what", what, sizeof(what)) ||
+	    !state_text(l, "name", name, sizeof(name)))
+		return;
+	at = clock_to_l0(mc->model->clock, (ticks_t){time});
+	if (at > mc->model->now)
+		return;
+	if (!strcmp(what, "initcall")) {
+		initcall(mc, l, name, at);
+	} else if (!strcmp(what, "level")) {
+		mc->booted_level = history_writer_string(mc->model->w, name, strlen(name));
+		step(mc, "level", name, at);
+	} else if (!strcmp(what, "init")) {
+		step(mc, "init", name, at);
+	}
+}

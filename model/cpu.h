@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MODEL_CPU_H
+#define MODEL_CPU_H
+
+#include "model/state.h"
+
+/*
+ * A CPU's own state: which thread it runs, and the interrupt handlers stacked upon it.
+ */
+
+/* Other code executes from here on: what the one before did says nothing of it. */
+static inline void cpu_left_code(struct cpu *cpu)
+{
+	cpu->acts_for = 0;
+	cpu->routes = cpu->sends = false;
+	cpu->delivery.evidence = EVIDENCE_NONE;
+}
+
+void cpu_lose_thread(struct cpu *cpu);
+void cpu_adopt(struct cpu *cpu, int32_t tid);
+void cpu_switch(struct cpu *cpu, const struct event *e);
+void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail);
+void cpu_irq_exit(struct cpu *cpu, uint32_t mode, int64_t detail);
+void cpu_syscall_entry(struct cpu *cpu, const struct event *e);
+void cpu_syscall_exit(struct cpu *cpu);
+void cpu_idle(struct cpu *cpu);
+void cpu_forget(struct cpu *cpu);
+/* Whether the CPU is known may have changed: then so have the states of the vCPUs that are on it
+ * or wait for it.  Of L0's CPUs it is known when their thread is; of a vCPU, when its state is and
+ * the CPU that it is on or was on last is known. */
+void cpu_reveal(struct cpu *cpu);
+/* A step of taking another CPU down or up, as @by recorded it. */
+void cpu_hotplug(struct cpu *by, const struct event *e);
+void cpu_lost(struct cpu *cpu, const struct event *e);
+void cpu_uncovered(struct cpu *cpu);
+/* Adds to the list of losses. */
+void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t events);
+
+#endif

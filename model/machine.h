@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MODEL_MACHINE_H
+#define MODEL_MACHINE_H
+
+#include "model/state.h"
+
+/*
+ * Machines and their CPUs.  Those with a trace come from the topology; VMs without one are found
+ * when a thread does a VM entry or exit that belongs to none of the known VMs.  Which of these are
+ * one VM, and what they are called, is decided at the end, when all evidence is in: group.c.
+ */
+
+int machines_open(struct model *m);
+void machines_release(struct model *m);
+struct machine_state *machine_root(struct machine_state *mc); /* follows merged_into */
+struct machine_state *machine_add(struct model *m, struct machine_state *parent);
+void machine_name(struct machine_state *mc, const char *name);
+struct cpu *machine_cpu_slow(struct machine_state *mc, int number);
+/* A CPU of a machine without a trace. */
+struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number);
+void machine_number_vcpu(struct cpu *cpu, int64_t number);
+/* The vCPU that this thread, which has done a VM entry or exit, runs.  @may_wait: NULL when a later
+ * event may number the vCPU better than we could now. */
+struct cpu *machine_vcpu_of(struct thread *host, int64_t vcpu_id, bool may_wait);
+/* The VM that the thread's process is; NULL unknown. */
+struct machine_state *machine_of_process(const struct thread *th);
+struct machine_state *machine_of_pid(const struct machine_state *host, int32_t pid);
+/* The process that is the thread's VM: known, or the thread that made it, or -1. */
+int32_t machine_process_of(const struct thread *host);
+void machine_learn_process(struct machine_state *vm, const struct thread *host);
+
+/* CPU @number of the machine, made when it is new; NULL for numbers out of range. */
+static inline struct cpu *machine_cpu(struct machine_state *mc, int number)
+{
+	if (likely(number >= 0 && (unsigned)number < mc->nr_cpus && mc->cpus[number]))
+		return mc->cpus[number];
+	return machine_cpu_slow(mc, number);
+}
+
+#endif

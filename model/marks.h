@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MODEL_MARKS_H
+#define MODEL_MARKS_H
+
+#include "model/state.h"
+
+/*
+ * What guests mark: by hypercalls of their user space, which their host recorded, or as events of
+ * their own.  A mark is of the thread that ran on the vCPU at that moment; who that was is the
+ * guest's own trace's word, where there is one, and as exact as its clock.
+ */
+
+void mark_hypercall(struct cpu *cpu, const struct event *e);
+void mark_event(struct cpu *cpu, const struct event *e);
+void mark_line(struct cpu *cpu, const struct event *e);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MODEL_NAMESPACE_H
+#define MODEL_NAMESPACE_H
+
+#include "model/state.h"
+
+/*
+ * PID namespaces: which there are, how they nest, and which TID a thread has in each.
+ *
+ * A thread is in one namespace per level, from 0 (the machine's own) to its innermost.  A state
+ * dump names them all; a fork names only the child's innermost one, and the child's TID at every
+ * level: the namespaces around are the parent's.
+ */
+
+void namespace_add(struct thread *th, int32_t level, int64_t inum, int32_t vtid);
+void namespace_fork(struct thread *parent, struct thread *child, const struct event *e);
+int64_t namespace_of(const struct thread *th); /* innermost; -1 unknown */
+/* A state line names it and the one around it, 0 for none. */
+void namespace_declare(struct machine_state *mc, uint32_t inum, uint32_t outer, int level);
+/* The one around it; 0 unknown or none. */
+uint32_t namespace_outer(struct machine_state *mc, uint32_t inum);
+void namespaces_settle(struct model *m);       /* at the end: those whose parent no event told */
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MODEL_VCPU_H
+#define MODEL_VCPU_H
+
+#include "model/state.h"
+
+/*
+ * What the KVM events of a machine say about the vCPUs of its VMs.  docs/fusion.md explains the
+ * rules.
+ *
+ * Nested VMs without a trace of the VM in between are told apart by the address of their vmcb12 or
+ * vmcs12: it stays the same for the life of a nested vCPU.  Two of them are vCPUs of one nested VM
+ * when they have ever used the same nested page table.
+ */
+
+void vcpu_init(struct vcpu *v, struct thread *host);
+void vcpu_entry(struct cpu *host_cpu, const struct event *e);
+void vcpu_exit(struct cpu *host_cpu, const struct event *e);
+void vcpu_userspace(struct cpu *host_cpu, const struct event *e);
+void vcpu_nested(struct cpu *host_cpu, const struct event *e);
+void vcpu_leave(struct cpu *vcpu);
+void vcpu_forget(struct cpu *vcpu);
+/* The innermost vCPU that runs when @vcpu is entered; NULL when it cannot be told. */
+struct cpu *vcpu_innermost(struct cpu *vcpu);
+/* The vCPU one level further in, when @vcpu is in nested guest mode. */
+struct cpu *vcpu_inner(const struct cpu *vcpu);
+/* False when the parent's events say that @vcpu was not executing its own kernel now. */
+bool vcpu_may_execute(const struct cpu *vcpu);
+
+/* The nested vCPU of @vm that its vmcb12/vmcs12 at this address is; NULL unknown. */
+struct cpu *vcpu_of_address(const struct machine_state *vm, uint64_t address);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A boot that a kernel recorded: from ftrace's text to state lines. */
+#define _GNU_SOURCE /* pipe2() */
+#include "tests/unit/unit.h"
+
+#include "record/booted.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+static void lines_of_ftrace(void **state)
+{
+	static const struct {
+		const char *line;
+		enum booted_kind kind;
+		uint64_t time;
+		int tid;
+		const char *name;
+		int64_t result;
+	} cases[] = {
+		{"       swapper/0-1       [000] .....  1234567890: initcall_level: level=early\n",
+		 BOOTED_LEVEL, 1234567890, 1, "early", 0},
+		{"          <idle>-0       [000] .....  77: initcall_level: level=console\n",
+		 BOOTED_LEVEL, 77, 0, "console", 0},
+		{"       swapper/0-1       [001] .....  5: initcall_start: "
+		 "func=kvm_init+0x0/0x28\n",
+		 BOOTED_START, 5, 1, "kvm_init", 0},
+		{"   modprobe-117     [001] .....  9: initcall_start: func=a_init+0x0/0x8 [a]\n",
+		 BOOTED_START, 9, 117, "a_init", 0},
+		{"       swapper/0-1  [001] .....  6: initcall_finish: func=kvm_init+0x0/0x28 "
+		 "ret=-19\n",
+		 BOOTED_FINISH, 6, 1, "kvm_init", -19},
+		{"  init-1  [001] .....  8: sched_process_exec: filename=/sbin/init pid=1 "
+		 "old_pid=1\n",
+		 BOOTED_INIT, 8, 1, "init", 0},
+		{"  modprobe-117 [001] .....  9: module_load: virtio_blk \n", BOOTED_MODULE, 9, 117,
+		 "virtio_blk", 0},
+		/* Not the first process; no time; a comm that lies; a name that does. */
+		{"  sh-7  [001] .....  8: sched_process_exec: filename=/bin/sh pid=7 old_pid=7\n",
+		 BOOTED_NOTHING, 0, 0, "", 0},
+		{": initcall_level: level=early\n", BOOTED_NOTHING, 0, 0, "", 0},
+		{"x: initcall_level: level=early\n", BOOTED_NOTHING, 0, 0, "", 0},
+		{" a] [9-1  [001] .....  4: initcall_start: func=b\n", BOOTED_START, 4, 1, "b", 0},
+		{"  i-1  [001] .....  8: sched_process_exec: filename=/a/9:: initcall_level: "
+		 "level=x\n",
+		 BOOTED_INIT, 8, 1, "9::", 0},
+		{"  i-1  [0] . 99999999999999999999999: initcall_level: level=early\n",
+		 BOOTED_NOTHING, 0, 0, "", 0},
+		{"  i-1  [0] . 5: initcall_start: func=+0x0/0x28\n", BOOTED_NOTHING, 0, 0, "", 0},
+		{"# tracer: nop\n", BOOTED_NOTHING, 0, 0, "", 0},
+		{"", BOOTED_NOTHING, 0, 0, "", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct booted_event e;
+		bool is = cases[i].kind != BOOTED_NOTHING;
+
+		assert_int_equal(booted_parse(&e, cases[i].line), is);
+		if (!is)
+			continue;
+		assert_int_equal(e.kind, cases[i].kind);
+		assert_int_equal(e.time, cases[i].time);
+		assert_int_equal(e.tid, cases[i].tid);
+		assert_string_equal(e.name, cases[i].name);
+		assert_int_equal(e.result, cases[i].result);
+	}
+}
+
+static void a_boot_becomes_state_lines(void **state)
+{
+	static char text[] =
+		"# tracer: nop\n"
+		"  swapper/0-1 [000] ..... 10: initcall_level: level=core\n"
+		"  swapper/0-1 [000] ..... 11: initcall_start: func=one+0x0/0x8\n"
+		"  swapper/0-1 [000] ..... 15: initcall_finish: func=one+0x0/0x8 ret=-19\n"
+		"  swapper/0-1 [000] ..... 16: initcall_finish: func=unseen+0x0/0x8 ret=0\n"
+		"  modprobe-8 [000] ..... 16: initcall_start: func=of_another+0x8/0x8\n"
+		"  modprobe-9 [000] ..... 16: module_load: two OE\n"
+		"  modprobe-9 [000] ..... 17: initcall_start: func=of_another+0x0/0x8\n"
+		"  modprobe-8 [000] ..... 17: initcall_finish: func=else+0x8/0x8 ret=0\n"
+		"  swapper/0-1 [000] ..... 18: sched_process_exec: filename=/init pid=1 "
+		"old_pid=1\n";
+	static const char expected[] =
+		"sonde: booted time=10 what=level name=core|"
+		"sonde: booted time=11 what=initcall name=one tid=1 end=15 result=-19|"
+		"sonde: booted time=16 what=initcall name=[?] tid=8 end=17 result=0|"
+		"sonde: booted time=18 what=init name=init|"
+		"sonde: booted time=17 what=initcall name=[two] tid=9|";
+	FILE *trace = fmemopen(text, sizeof(text) - 1, "r");
+	char got[1024] = "", line[512];
+	struct line l = {0};
+	int ends[2];
+	ssize_t n;
+
+	(void)state;
+	/* Each write is one event of the tracer: packets keep them apart. */
+	assert_int_equal(pipe2(ends, O_DIRECT | O_NONBLOCK), 0);
+	l.fd = ends[1];
+	assert_int_equal(booted_tell(&l, trace), 3);
+	assert_int_equal(l.error, 0);
+	while ((n = read(ends[0], line, sizeof(line) - 1)) > 0) {
+		line[n] = '\0';
+		strcat(strcat(got, line), "|");
+	}
+	assert_string_equal(got, expected);
+	fclose(trace);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* More under way than it keeps: none is lost. */
+static void many_under_way_are_all_told(void **state)
+{
+	FILE *trace = tmpfile();
+	struct line l = {.fd = open("/dev/null", O_WRONLY)};
+
+	(void)state;
+	for (int i = 0; i < 200; i++)
+		fprintf(trace, "  m-%d [0] . %d: initcall_start: func=f%d\n", i + 2, i + 10, i);
+	rewind(trace);
+	assert_int_equal(booted_tell(&l, trace), 200);
+	fclose(trace);
+	close(l.fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_of_ftrace),
+		cmocka_unit_test(a_boot_becomes_state_lines),
+		cmocka_unit_test(many_under_way_are_all_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
