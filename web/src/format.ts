@@ -73,6 +73,11 @@ export function length(ns: number): string {
   return `${Math.round(ns)} ns`;
 }
 
+/** A sentence of the library's, which writes for terminals, with the page's own unit. */
+export function sentence(text: string): string {
+  return text.replace(/(\d) us\b/g, "$1 µs");
+}
+
 export function count(n: number): string {
   return n.toLocaleString("en-US");
 }
