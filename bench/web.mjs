@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast the page is, in Chromium without a window and without a graphics card:
 //   node bench/web.mjs SONDE RUN [ROWS [PIXELS]]
-// First paint: from the navigation's start until all visible rows are drawn as sharp as the screen.
+// First paint: from the navigation's start until the browser has painted something (its own
+// first-contentful-paint), and until all visible rows were drawn as sharp as the screen; beside it,
+// what the browser takes for a page with two words of the same server, which no page can undercut.
 // Frames: what drawing one takes while the picture is panned and zoomed, ROWS rows in view.
-// Replies: `rows` questions of ROWS attributes and PIXELS pixels, in windows of all sizes.
+// Replies: `rows` questions of ROWS attributes and PIXELS pixels, in windows of all sizes: as the page
+// sees them, and what the server says of them (Server-Timing): in line, with its workers, CPU time of
+// all of these.  What the page sees beyond is the browser's.
 import { statSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { browse, serve, settled } from "../tests/web/page.mjs";
@@ -23,12 +27,23 @@ const server = await serve(sonde, run);
 const browser = await browse({ viewport: { width: pixels + LABELS, height: 260 + rows * 10 } });
 const { page } = browser;
 
-const first = [];
+// Nothing is asked of the page before it is done: that would be work for it.
+const OPENS_MS = 1500;
+const empty = [];
+const painted = [];
+const sharp = [];
+const paint = () => page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
 for (let i = 0; i < 10; i++) {
   await page.goto("about:blank");
-  await page.goto(server.url + "#panel=");
+  await page.goto(`${server.url}nothing`);
+  await page.waitForTimeout(300);
+  empty.push(await paint());
+  await page.goto("about:blank");
+  await page.goto(`${server.url}#panel=`, { waitUntil: "commit" });
+  await page.waitForTimeout(OPENS_MS);
   await settled(page);
-  first.push(await page.evaluate(() => window.sonde.timeline.firstDrawn));
+  painted.push(await paint());
+  sharp.push(await page.evaluate(() => window.sonde.timeline.firstDrawn));
 }
 
 // As many rows as are asked for, small: the threads of all machines, opened.
@@ -73,6 +88,9 @@ const answers = await page.evaluate(async ([wanted, px]) => {
   const app = window.sonde;
   const attrs = [...new Set(app.timeline.rows.rows.map((r) => r.attr).filter((a) => a !== null))].slice(0, wanted);
   const times = [];
+  const server = { wait: [], answer: [], cpu: [] };
+  performance.clearResourceTimings();
+  performance.setResourceTimingBufferSize(1000);
   for (let i = 0; i < 300; i++) {
     const span = app.view.length / 2 ** (i % 12);
     const begin = Math.floor(((i * 7919) % 1000) / 1000 * (app.view.length - span));
@@ -81,16 +99,24 @@ const answers = await page.evaluate(async ([wanted, px]) => {
       .then((r) => r.arrayBuffer());
     times.push(performance.now() - t);
   }
-  return { times, attrs: attrs.length };
+  const asked = performance.getEntriesByType("resource").filter((e) => e.name.includes("/api/rows?"));
+  for (const entry of asked)
+    for (const { name, duration } of entry.serverTiming) server[name]?.push(duration);
+  return { times, server, attrs: attrs.length };
 }, [rows, pixels]);
 
 console.log(`load average ${loadavg()[0].toFixed(1)} on ${cpus().length} CPUs`);
 console.log(`${run.replace(/.*\//, "")}: ${(statSync(run).size / 1e6).toFixed(1)} MB; ` +
   `${shownRows} rows in view, ${answers.attrs} attributes in a reply, ${pixels} pixels wide\n`);
 console.log("| ms | n | p10 | median | p99 | max |\n|---|---|---|---|---|---|");
-line("first paint", first);
+line("an empty page of this server", empty);
+line("first contentful paint", painted);
+line("all visible rows drawn, sharp", sharp);
 line("drawing a frame, pan and zoom", frames.drawn);
 line("frame to frame, pan and zoom", frames.apart);
 line("reply to `rows`, as the page sees it", answers.times);
+line("of it in line", answers.server.wait);
+line("of it with a worker, the slower one", answers.server.answer);
+line("CPU time of both workers", answers.server.cpu);
 await browser.stop();
 await server.stop();

@@ -14,7 +14,7 @@ static const struct {
 	const char *name;
 	int64_t ns;
 } units[] = {
-	{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", NS_PER_SEC}, {"min", 60 * NS_PER_SEC},
+	{"ns", 1}, {"us", 1000}, {"µs", 1000}, {"ms", 1000000}, {"s", NS_PER_SEC}, {"min", 60 * NS_PER_SEC},
 };
 
 /* A decimal number: whole part and nine digits after the point, exact. */

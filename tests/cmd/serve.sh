@@ -32,7 +32,45 @@ page, model = (open(path).read() for path in sys.argv[1:])
 inside = re.search(r'<script type="application/json" id="sonde-model">(.*?)</script>', page, re.S).group(1)
 sys.exit(json.loads(inside) != json.loads(model))
 END
+	# It is one document, of which a browser is told to run this script and no other; and its
+	# head asks for rows.
+	curl -sfD "$scratch/head" -o /dev/null "$url"
+	python3 - "$scratch/page" "$scratch/head" "$url" <<'END' || fail "the page's parts"
+import base64, hashlib, html, re, struct, sys, urllib.request
+page, head = (open(path, newline="").read() for path in sys.argv[1:3])
+for part, text in (("script", re.search(r'<script type="module">(.*?)</script>', page, re.S).group(1)),
+                   ("style", re.search(r"<style>(.*?)</style>", page, re.S).group(1))):
+    own = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    assert f"{part}-src 'sha256-{own}';" in head, part
+assert not re.search(r'src="|rel="stylesheet"', page)
+assert re.search(r"^Server-Timing: wait;dur=[\d.]+, answer;dur=[\d.]+, cpu;dur=[\d.]+\r?$", head, re.M), head
+asked = html.unescape(re.search(r'<link rel="preload" as="fetch" crossorigin id="sonde-first" href="(.*?)">', page).group(1))
+rows = urllib.request.urlopen(sys.argv[3] + asked).read()
+attrs = re.search(r"attrs=([\d,]+)$", asked).group(1).split(",")
+assert struct.unpack_from("<III", rows) == (1, len(attrs), 2048), asked
+END
 fi
+
+# Of many rows two workers answer every other one: together they are what is answered one by one.
+python3 - "$url" <<'END' || fail "rows that two workers answered"
+import json, sys, urllib.request
+def get(question):
+    return urllib.request.urlopen(sys.argv[1] + "api/" + question).read()
+length = json.loads(get("model"))["length"]
+threads = [t[6] for t in json.loads(get("threads?first=0&nr=1000")) if t[6] is not None]
+def rows(attrs):
+    return get(f"rows?begin=0&end={length}&px=500&attrs={','.join(map(str, attrs))}")
+for nr in (31, 32, 33, 60):
+    assert len(threads) >= nr
+    alone = b"".join(rows([a])[12:] for a in threads[:nr])
+    assert rows(threads[:nr])[12:] == alone, nr
+wrong = f"rows?begin=0&end={length}&px=500&attrs=" + ",".join(["1"] * 40 + ["999999999"])
+try:
+    get(wrong)
+    sys.exit("an attribute that is not there")
+except urllib.error.HTTPError as e:
+    assert e.code == 400, e.code
+END
 
 # A page of few events says how far they reach: in between none is missing.
 curl -sf "${url}api/events?t=490000000&nr=20" >"$scratch/few"

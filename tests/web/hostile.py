@@ -123,7 +123,7 @@ def test_methods(s):
 
 def test_paths(s):
     for path in ("../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "..%2f..%2fetc%2fpasswd", "api/../model",
-                 "api/", "api/nothing", "app.js/", "./app.js", "app.js%00.html", "index.html/..", "api/model/",
+                 "api/", "api/nothing", "app.js", "app.js/", "./app.js", "app.js%00.html", "index.html/..", "api/model/",
                  "//etc/passwd", "\\..\\x", "%", "%zz"):
         status, _, body = s.get(path)
         check(status == 404 and b"root:" not in body, f"{path}: {status}")

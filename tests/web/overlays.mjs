@@ -250,6 +250,9 @@ async function palettes() {
       // user, system call, interrupt, soft interrupt, hypervisor, guest, kernel
       const modes = [2, 3, 4, 5, 6, 7, 8];
       for (const a of modes) for (const b of modes) if (a < b && apart(t.modes[a], t.modes[b]) < 14) out.push([a, b]);
+      // What means different things looks different: preempted, runnable, blocked are none of these.
+      for (const [name, c] of [["preempted", t.vcpu[3]], ["runnable", t.thread[3]], ["blocked", t.thread[5]]])
+        for (const m of modes) if (apart(t.modes[m], c) < 14) out.push([name, m]);
       if (apart(t.vcpu[2], t.vcpu[3]) < 20) out.push("vcpu");
       if (apart(t.thread[2], t.thread[3]) < 20) out.push("thread");
       return out;

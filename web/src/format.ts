@@ -29,6 +29,12 @@ export class Clock {
     return Number(((zero % each) + each) % each);
   }
 
+  /** The first moment from @t on that stands at a round time: digits that are left out would name one before it. */
+  roundUp(t: number, step: number): number {
+    const over = (t + this.past(step)) % step;
+    return over ? t + step - over : t;
+  }
+
   /** A moment with @digits after the second's point (9 = ns). */
   time(t: number, digits = 9): string {
     const ns = BigInt(Math.round(t));
@@ -65,6 +71,11 @@ export function length(ns: number): string {
   ] as const)
     if (abs >= size) return `${(ns / size).toPrecision(4)} ${unit}`;
   return `${Math.round(ns)} ns`;
+}
+
+/** A sentence of the library's, which writes for terminals, with the page's own unit. */
+export function sentence(text: string): string {
+  return text.replace(/(\d) us\b/g, "$1 µs");
 }
 
 export function count(n: number): string {

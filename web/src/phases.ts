@@ -4,7 +4,7 @@
 import type { Api, Facts } from "./api";
 import type { Artist, Scene } from "./artist";
 import { h } from "./dom";
-import type { Clock } from "./format";
+import { type Clock, sentence } from "./format";
 import { MODE, type Model } from "./model";
 import { css, inkOn, nameColour, type Rgb, type Theme } from "./palette";
 
@@ -38,7 +38,7 @@ function read(facts: Facts, what: Phase["what"]): Phase[] {
   return facts.rows.map((r) => ({
     vm: Number(r[vm]), what, name: String(r[phase]), begin: Number(r[begin]), length: Number(r[length]),
     parts: parts.map((i) => Math.max(0, Number(r[i]))), waitsFor: String(r[waitsFor]),
-    doubt: Math.max(0, Number(r[doubt])), evidence: String(r[evidence]),
+    doubt: Math.max(0, Number(r[doubt])), evidence: sentence(String(r[evidence])),
   }));
 }
 

@@ -3,7 +3,7 @@
 import type { Column, Facts } from "./api";
 import { h } from "./dom";
 import { term } from "./filter";
-import { type Clock, count, ppm } from "./format";
+import { type Clock, count, ppm, sentence } from "./format";
 import { MODE_NAMES, type Model } from "./model";
 
 export interface TableActions {
@@ -32,7 +32,7 @@ export class FactTable {
   }
 
   text(type: string, cell: number | string): string {
-    if (typeof cell === "string") return cell;
+    if (typeof cell === "string") return sentence(cell);
     switch (type) {
       case "ns":
         return cell < 0 ? "" : this.clock.length(cell);
@@ -93,9 +93,9 @@ export class FactTable {
       const show = () => this.actions.jump(begin, Number(row[to]) - begin);
       return h("li", {},
         h("span", { class: "cost" }, bar, h("span", { class: "over" }, this.text("ns", row[cost]))),
-        from < 0 || to < 0 ? h("span", {}, String(row[why]))
+        from < 0 || to < 0 ? h("span", {}, this.text("text", row[why]))
           : h("button", { type: "button", class: "link", title: "show the worst stretch", onclick: show },
-            String(row[why])));
+            this.text("text", row[why])));
     };
     // The costliest; what stands below the list is not to be far away.
     const list = h("ol", {}, ...facts.rows.slice(0, VERDICTS_SHOWN).map(item));
