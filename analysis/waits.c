@@ -14,6 +14,7 @@ struct scan {
 	void *data;
 	bool stop;
 	int ret;
+	ns_t on_cpu_ns; /* of the wait at hand */
 };
 
 static ns_t later(ns_t a, ns_t b)
@@ -47,8 +48,10 @@ static bool each_state(const struct sonde_interval *i, void *data)
 		w->woken = to;
 		w->ran = w->entry;
 		w->time_ns += within(s, from, to);
-	} else if (i->value == VCPU_ON_CPU && !w->polled && w->ran > from) {
-		w->ran = from;
+	} else if (i->value == VCPU_ON_CPU) {
+		s->on_cpu_ns += within(s, from, to);
+		if (!w->polled && w->ran > from)
+			w->ran = from;
 	}
 	return true;
 }
@@ -68,11 +71,11 @@ static void emit(struct scan *s, uint32_t value)
 	w->ended = value != 0;
 	w->polled = true;
 	w->asleep = w->woken = w->ran = w->entry;
-	w->time_ns = 0;
+	w->time_ns = s->on_cpu_ns = 0;
 	s->ret = strip_walk(s->strips, s->strips->run->cpu_attrs[s->vcpu][CPU_STATE], w->begin,
 			    w->entry, each_state, s);
 	if (w->polled)
-		w->time_ns = within(s, w->begin, w->entry);
+		w->time_ns = s->on_cpu_ns;
 	if (w->polled && run_cell(s->strips->run, RUN_WAKE, w->wake, 1) == WAKE_NONE)
 		return;
 	if (!s->ret && is_wait(s))

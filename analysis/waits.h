@@ -20,7 +20,7 @@ struct wait {
 	int64_t vcpu; /* CPU row */
 	int64_t wake; /* row of table "wake": what ended it; -1 it goes on, or that is not known */
 	ns_t begin, asleep, woken, ran, entry;
-	ns_t time_ns; /* slept, or when @polled halted, within the window */
+	ns_t time_ns; /* slept, or when @polled its thread had a CPU to poll on, within the window */
 	bool polled;
 	bool ended; /* the entry was seen; else @entry is the end of the run */
 };

@@ -91,9 +91,20 @@ static void lost_events(struct why *w, int64_t machine)
 static void no_trace(struct why *w, int64_t machine, const struct sonde_machine *m)
 {
 	struct verdict v = unknown(w, "trace", machine);
+	struct sonde_machine parent;
 
 	if (m->traced)
 		return;
+	if (m->level > 1 && !sonde_machine(w->run, m->parent, &parent) && !parent.traced) {
+		say(&v.says,
+		    "Neither %s nor %s, which it is in, has a trace: when its vCPUs were ready, or "
+		    "waited, and for what, only the kernel of %s knows; while all of that waited, "
+		    "they did, and what for is told of its vCPUs. Next time run sonde-agent in "
+		    "both, and record with --guest all.",
+		    m->name, parent.name, parent.name);
+		why_add(w, &v);
+		return;
+	}
 	say(&v.says,
 	    "%s has no trace of its own: which of its threads ran, waited or was hit is "
 	    "not known. Next time run sonde-agent in it, and record with --guest all.",

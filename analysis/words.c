@@ -4,12 +4,28 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+/* Text as it is: most of a sentence, and there is a sentence for each verdict. */
+static void say_text(struct sentence *s, const char *text)
+{
+	size_t room = sizeof(s->text) - 1 - s->len;
+	size_t len = strnlen(text, room);
+
+	memcpy(s->text + s->len, text, len);
+	s->len += len;
+	s->text[s->len] = 0;
+}
 
 void say(struct sentence *s, const char *fmt, ...)
 {
 	va_list args;
 	int n;
 
+	if (!strchr(fmt, '%')) {
+		say_text(s, fmt);
+		return;
+	}
 	va_start(args, fmt);
 	n = vsnprintf(s->text + s->len, sizeof(s->text) - s->len, fmt, args);
 	va_end(args);
@@ -23,21 +39,21 @@ void say_length(struct sentence *s, ns_t length)
 {
 	char text[UNIT_TEXT];
 
-	say(s, "%s", unit_length(text, length, sonde_run_ticks_are_ns(s->run)));
+	say_text(s, unit_length(text, length, sonde_run_ticks_are_ns(s->run)));
 }
 
 void say_time(struct sentence *s, ns_t t)
 {
 	char text[UNIT_TEXT];
 
-	say(s, "%s", unit_time(text, t, sonde_run_ticks_are_ns(s->run)));
+	say_text(s, unit_time(text, t, sonde_run_ticks_are_ns(s->run)));
 }
 
 void say_machine(struct sentence *s, int64_t machine)
 {
 	struct sonde_machine m;
 
-	say(s, "%s", sonde_machine(s->run, machine, &m) ? "an unknown machine" : m.name);
+	say_text(s, sonde_machine(s->run, machine, &m) ? "an unknown machine" : m.name);
 }
 
 void say_cpu(struct sentence *s, int64_t row)
@@ -78,7 +94,7 @@ void say_thread(struct sentence *s, int64_t row)
 		return;
 	}
 	sonde_thread_label(s->run, row, label, sizeof(label));
-	say(s, "%s", label);
+	say_text(s, label);
 	if (sonde_pid_ns(s->run, t.pid_ns, &ns) || !ns.level)
 		return;
 	sonde_pid_ns_label(s->run, t.pid_ns, label, sizeof(label));

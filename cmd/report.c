@@ -2,6 +2,7 @@
 /* sonde report: who used the CPU, who lost it, and to whom. */
 #include "cmd/command.h"
 #include "cmd/outfile.h"
+#include "cmd/place.h"
 #include "cmd/report_sections.h"
 #include "cmd/report_topics.h"
 #include "analysis/facts.h"
@@ -249,6 +250,21 @@ static bool repeats_pairs(const char *name, const struct sonde_facts *facts)
 	return true;
 }
 
+/* Lists that begin with what took longest: where that is. */
+static void print_place(const struct invocation *inv, struct sonde_run *run,
+			const struct sonde_facts *facts)
+{
+	const char *name = sonde_facts_analysis(facts)->name;
+	char place[PLACE_TEXT];
+	int64_t at;
+
+	if ((strcmp(name, "wakeup_list") && strcmp(name, "io_list")) || !sonde_facts_nr_rows(facts))
+		return;
+	at = facts_named(facts, 0, "at").i;
+	fprintf(inv->screen.out, "the slowest of them: --time %s\n",
+		place_text(place, run, at, at + facts_named(facts, 0, "total").i));
+}
+
 static enum exit_code print_section(const struct invocation *inv, struct sonde_run *run,
 				    const char *name, const struct facts_view *view, int64_t begin,
 				    int64_t end, size_t *rows)
@@ -266,6 +282,7 @@ static enum exit_code print_section(const struct invocation *inv, struct sonde_r
 	*rows += sonde_facts_nr_rows(facts);
 	if (facts_print(&inv->screen, run, facts, view))
 		code = complain(inv, EXIT_FAILED, "out of memory");
+	print_place(inv, run, facts);
 	if (!strcmp(name, "machine_time") && !opt->vm)
 		print_sum(inv, run, facts, end - begin);
 	sonde_facts_free(facts);

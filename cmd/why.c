@@ -2,6 +2,7 @@
 /* sonde why: what cost time, most costly first, in sentences. */
 #include "base/units.h"
 #include "cmd/command.h"
+#include "cmd/place.h"
 #include "report/facts.h"
 #include "report/paragraph.h"
 #include "report/time.h"
@@ -127,19 +128,13 @@ static bool wanted(const struct question *q, size_t row)
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-/* What to look at: a fifth of its length on each side, so that one sees where it came from. */
+/* What to look at. */
 static void print_place(const struct invocation *inv, const struct question *q, size_t row)
 {
-	bool is_ns = sonde_run_ticks_are_ns(q->run);
-	int64_t begin = cell(q, row, q->begin).i;
-	int64_t end = cell(q, row, q->end).i;
-	int64_t margin = (end - begin) / 5 + 1;
-	char from[UNIT_TEXT], to[UNIT_TEXT];
+	char place[PLACE_TEXT];
 
-	begin = begin - margin < sonde_run_begin(q->run) ? sonde_run_begin(q->run) : begin - margin;
-	end = end + margin > sonde_run_end(q->run) ? sonde_run_end(q->run) : end + margin;
-	fprintf(inv->screen.out, "%11s--time %s,%s\n", "", unit_time(from, begin, is_ns),
-		unit_time(to, end, is_ns));
+	fprintf(inv->screen.out, "%11s--time %s\n", "",
+		place_text(place, q->run, cell(q, row, q->begin).i, cell(q, row, q->end).i));
 }
 
 /* ---- of one cause -------------------------------------------------------------------------- */

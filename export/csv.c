@@ -2,10 +2,12 @@
 /* Every interval of every row as a line: docs/export.md has the columns. */
 #include "report/csv.h"
 #include "analysis/cpu_users.h"
+#include "analysis/run.h"
 #include "export/rows.h"
 #include "report/moment.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 struct csv {
 	struct rows rows;
@@ -47,9 +49,8 @@ static void put_context(const struct line *l, const struct sonde_interval *i)
 		return;
 	}
 	put_begin(l, i, sonde_mode_name(c.mode));
-	csv_text(out, c.detail_text);
-	if (!*c.detail_text && c.detail >= 0 && c.mode != SONDE_MODE_SYSCALL)
-		fprintf(out, "%" PRId64, c.detail);
+	context_mode_label(&c, label, sizeof(label));
+	csv_text(out, label[strcspn(label, " ")] ? strchr(label, ' ') + 1 : "");
 	fputc(',', out);
 	csv_text(out, sonde_machine(run, c.machine, &m) ? "" : m.name);
 	fprintf(out, ",%d,", c.cpu);

@@ -133,7 +133,8 @@ static void drop_unplaced(const struct inputs *in, struct within *found, unsigne
 		trace_problem(t,
 			      "what %.40s sent is left out: it is a guest of the VM that thread %d "
 			      "runs, of which there is no trace",
-			      found->list[i].name, found->list[i].tid);
+			      *found->list[i].name ? found->list[i].name : "a guest's guest",
+			      found->list[i].tid);
 		trace_release(found->list[i].trace);
 	}
 	found->nr = kept;

@@ -99,8 +99,7 @@ static void learn_machine(struct caller *c, const uint8_t *block, uint32_t len)
 	struct ht_reader r;
 	struct ht_item item;
 
-	if (c->hostname[0] || len <= HT_HEADER_BYTES ||
-	    (!(block[3] & HT_FLAG_TABLES) && block[HT_HEADER_BYTES] != HT_MACHINE))
+	if (c->hostname[0])
 		return;
 	ht_reader_init(&r);
 	if (ht_block_open(&r, block, len))

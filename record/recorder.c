@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/recorder.h"
-#include "base/now.h"
-#include "record/booted.h"
-#include "record/module.h"
-#include "record/tracer.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/now.h"
+#include "record/booted.h"
+#include "record/module.h"
+#include "record/tracer.h"
 
 #define WATCH_PERIOD_S 1
 #define CLOCK_PERIODS 10 /* and once after the first, for what is killed early */
@@ -121,7 +122,7 @@ static void note_boot(struct recorder *r)
 	struct error err = {0};
 	int ret;
 
-	if (!(r->options.purpose & RECORD_BOOT) || !booted_was_told_to())
+	if (!(r->options.purpose & RECORD_BOOT) || r->tracer->marker < 0 || !booted_was_told_to())
 		return;
 	if (strcmp(r->tracer->clock, "x86-tsc")) {
 		tracer_notice(&r->options,

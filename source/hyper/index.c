@@ -100,14 +100,6 @@ static int take_tables(struct walk *w, const uint8_t *block, uint32_t len)
 	return ret;
 }
 
-/* Blocks of tables say so; a writer that does not bother begins one with a table at least. */
-static bool has_tables(const uint8_t *block, uint32_t len)
-{
-	return (block[3] & HT_FLAG_TABLES) ||
-	       (len > HT_HEADER_BYTES && block[HT_HEADER_BYTES] >= HT_SYMBOL &&
-		block[HT_HEADER_BYTES] <= HT_TABLE_LAST);
-}
-
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
 static void count_gap(struct walk *w, uint32_t expected, uint32_t seq)
@@ -174,7 +166,7 @@ static int take_block(struct walk *w, uint64_t at, const uint8_t *block, uint32_
 	}
 	p->len_bytes += len;
 	p->next_seq = seq + 1;
-	return has_tables(block, len) ? take_tables(w, block, len) : 0;
+	return take_tables(w, block, len);
 }
 
 static uint32_t length_at(const uint8_t *data, uint64_t left)

@@ -65,6 +65,41 @@ def check_csv(rows, info):
             check(row["preempted"] == preempted, f"{preempted} is not {row['preempted']}")
 
 
+def check_rows(rows):
+    """Each line is an interval that SQL has, and all are there."""
+    kinds = {"cpu": "runs", "vcpu": "vcpu_state", "thread": "thread_state"}
+    told = report("sql", RUN, f"select * from states where kind in {tuple(kinds.values())} "
+                  "and value is not null and text not in ('', 'dead')")
+    names = {v: k for k, v in kinds.items()}
+    wanted = collections.defaultdict(list)
+    for x in sorted(told, key=lambda x: x["begin"]):
+        row = f"{x['machine']}: {x['thread']}" if x["kind"] == "thread_state" else x["cpu"]
+        wanted[names[x["kind"]], row].append((x["begin"], x["end"], x["text"]))
+    check(set(wanted) == set(rows), f"rows: {sorted(set(wanted) ^ set(rows))[:5]}")
+    for name, lines in rows.items():
+        if name[0] == "cpu":
+            # An unknown stretch has no context; of idle CPUs the thread is not told twice.
+            lines = [x for x in lines if x["machine"]]
+            for x, (begin, end, text) in zip(lines, wanted[name]):
+                words = (x["machine"], x["thread"] or "unknown", x["state"], x["detail"])
+                both = " ".join(w for w in words if w)
+                check((x["begin"], x["end"]) == (begin, end) and
+                      text in (both, both.replace("idle idle", "idle")), f"{x}, not {text}")
+            check(len(lines) == len(wanted[name]), f"lines of {name}")
+            continue
+        check([(x["begin"], x["end"], x["state"]) for x in lines] == wanted[name], f"lines of {name}")
+    if not shutil.which("sqlite3"):
+        print("sqlite3 is not installed: it has not imported the CSV file")
+        return
+    # As another program reads it: quotes, numbers and all.
+    out = subprocess.check_output(
+        ["sqlite3", ":memory:", "-cmd", f".import --csv {DIR / 'run.csv'} t", "-cmd", ".mode json",
+         "select kind, row, count(*) as nr, sum(length) as length from t group by 1, 2"])
+    for x in json.loads(out):
+        lines = rows[x["kind"], x["row"]]
+        check((x["nr"], x["length"]) == (len(lines), sum(y["length"] for y in lines)), f"sqlite3: {x}")
+
+
 # ---- time lines
 
 class Tracks:
@@ -261,6 +296,7 @@ def main():
     info = report("info", RUN)
     rows = read_csv()
     check_csv(rows, info)
+    check_rows(rows)
     chrome = read_chrome(info)
     chrome.finish(info)
     check_slices(chrome, rows)

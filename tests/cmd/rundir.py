@@ -69,6 +69,19 @@ def the_user_counts_more(path):
                                   "iron.a.n": "rust"}, info["parents"])
 
 
+def each_by_itself(path):
+    """Recorders that did not know of each other: each says that its machine is the outermost."""
+    runs = []
+    for machine in make_run(path)["machines"]:
+        run = path.parent / f"of-{machine['name']}"
+        run.mkdir()
+        shutil.move(path / machine["name"], run)
+        save(run, {"version": 1, "state": "complete", "machines": [{**machine, "parent": None}]})
+        runs.append(run)
+    info = analyze(runs[0], options=runs[1:])
+    lib.check(info["parents"] == PARENTS, info["parents"])
+
+
 def partial(path):
     manifest = make_run(path, state="partial")
     guest = manifest["machines"][2]
@@ -140,7 +153,7 @@ def nothing(path):
 
 
 def main():
-    for test in whole, the_user_counts_more, partial, without_the_middle, killed, hostile, nothing:
+    for test in whole, the_user_counts_more, each_by_itself, partial, without_the_middle, killed, hostile, nothing:
         with tempfile.TemporaryDirectory() as scratch:
             test(Path(scratch) / "run")
         print(f"{test.__name__}: ok")

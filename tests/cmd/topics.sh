@@ -90,6 +90,14 @@ run 2 "$sonde" report "$history" --vm vm-b --html "$scratch/page.html"
 run 2 "$sonde" report nonsense "$history"
 says err 'no topic'
 
+# What took longest can be looked at.
+run 0 "$sonde" report wakeup "$history"
+place=$(sed -n 's/^the slowest of them: --time //p' "$scratch/out")
+run 0 "$sonde" report "$history" -s wakeup_list --time "$place" --format json
+slowest=$("$sonde" report "$history" -s wakeup_list --format json | python3 -c 'import json, sys
+print(json.load(sys.stdin)["wakeup_list"][0]["at"])')
+json "any(r['at'] == $slowest for r in j['wakeup_list'])"
+
 # Requests to disks: the sample has block events in every machine, at every level.
 run 0 "$sonde" report io "$history"
 says out "Requests to devices"

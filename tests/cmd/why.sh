@@ -97,6 +97,14 @@ says out "most costly first"
 run 0 "$sonde" why "$history" --slower-than 100s
 says out "Nothing was kept from running that long."
 
+# A VM in a VM, from the outermost host's trace alone: who would know what it waited for.
+tar -C "$scratch" --zstd -xf samples/lab/lab-run-containers-6.1.tar.zst
+"$sonde" analyze -q "$scratch"/containers-6.1/L0/run/host0/trace.dat -o "$scratch/outermost.sonde"
+run 0 "$sonde" why "$scratch/outermost.sonde"
+says out "only the kernel of vm-a knows"
+run 0 "$sonde" why "$history"
+not_says out "only the kernel of"
+
 run 2 "$sonde" why "$history" --vm vm-c
 says err 'there is no machine "vm-c"; sonde tree lists them'
 run 2 "$sonde" why "$history" --task nobody

@@ -217,17 +217,16 @@ def until_recorded(run):
 def commands(chosen):
     """Every guest has an agent; the innermost sends."""
     guests = [name for name in chosen.machines() if name != "L0"]
-    folder = f"run/{'.'.join(guests)}"
     if chosen.kvm == "nested":
         yield f"{guests[0]}:insmod /lab/kvm/msr.ko"
         yield f"{guests[0]}:hypercalls leave 0x5348 0x534d"
     for name in guests:
         yield f"{name}:sonde-agent --vsock 21327 &"
     yield "sleep 8"
-    yield "sonde record -o run --guest all -e raw_syscalls --guest-timeout 30 -- sh -c 'until [ -e sent ]; do sleep 1; done' &"
-    yield f"until [ -e {folder} ]; do sleep 1; done; sleep 8"
+    yield "sonde record -o run --guest all -e raw_syscalls --guest-timeout 30 -- sh -c '>began; until [ -e sent ]; do sleep 1; done' &"
+    yield "until [ -e began ]; do sleep 1; done; sleep 2"   # all guests trace
     yield f"{guests[-1]}:steps"
-    yield "touch sent; " + until_recorded("run")
+    yield f"touch sent; {until_recorded('run')}"
 
 
 def script(scratch, name, text):

@@ -5,7 +5,8 @@
 Sonde's wake-up of that thread must end after it was due and before the program was back in user space.  It begins
 after it was due, too, but where the vCPU had been woken for something else shortly before: then both are one wake-up of the vCPU.
 
-usage: wakeups.py [RUN...]: directories of lab runs; without any, the kept run of the scenario "wakeups" in samples/lab."""
+usage: wakeups.py [RUN...]: directories of lab runs; without any, those of the scenario "wakeups" among the shared sets and in
+build/lab/runs (lab/run wakeups makes one, which is too large for samples/lab)."""
 
 import bisect
 import json
@@ -88,8 +89,10 @@ def check_run(directory, scratch):
 
 def main():
     runs = [Path(argument) for argument in sys.argv[1:]] or [
-        lib.unpacked(archive) for archive in sorted((lib.ROOT / "samples/lab").glob("lab-run-wakeups*.tar.zst"))]
-    lib.check(runs, "a run of the scenario wakeups is in samples/lab")
+        *(lib.unpacked(archive) for archive in sorted(lib.TRACES.glob("lab-run-wakeups*.tar.zst"))),
+        *sorted((lib.BUILD / "lab/runs").glob("wakeups-*[0-9]"))]
+    if not runs:
+        lib.skip("there is no run of the scenario wakeups; lab/run wakeups makes one")
     with tempfile.TemporaryDirectory() as scratch:
         for directory in runs:
             check_run(directory, Path(scratch))

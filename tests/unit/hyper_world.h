@@ -206,9 +206,10 @@ static inline void world_begin_block(const struct world *w, struct world_vcpu *v
 	else
 		ht_begin(&v->w, v->block, WORLD_BLOCK, tsc);
 	v->fragment = 0;
+	ht_current(&v->w, &now);
+	/* Behind the task, as the module has it. */
 	if (first)
 		ht_machine(&v->w, "vm-a", "6.1.0-test", 3000000, WORLD_CPUS);
-	ht_current(&v->w, &now);
 }
 
 /* False: the block is full. */

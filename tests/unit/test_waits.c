@@ -6,7 +6,7 @@
  *	1100000 halts; 1110000 asleep; 1200000 woken, for vector 40; 1230000 has a CPU; 1250000 goes
  *on in its kernel, which makes app ready at 1260000; 1280000 app runs 1300000 preempted by burn;
  *1350000 the CPU idles, and it may not run until 1400000 1500000 halts; its hypervisor polls; a
- *timer, 1520000 1600000 halts, and goes on at once, 1605000 1700000 halts; 1710000 asleep, until
+ *timer, 1520000 (it has no CPU from 1505000 to 1510000) 1600000 halts, and goes on at once, 1605000 1700000 halts; 1710000 asleep, until
  *the end
  *
  * Its guest's count of stolen time, in 100 us: 5 at 1290000, 6 at 1450000.
@@ -69,6 +69,8 @@ static void changes(struct history_writer *w)
 		{1400000, runs, C_APP + 1},
 		{1500000, runs, C_HLT + 1},
 		{1500000, woken, 0},
+		{1505000, state, VCPU_PREEMPTED},
+		{1510000, state, VCPU_ON_CPU},
 		{1520000, runs, C_APP + 1},
 		{1520000, woken, W_TIMER + 1},
 		{1600000, runs, C_HLT + 1},
@@ -218,7 +220,7 @@ static void each_wait_has_its_cause(void **state)
 					      "ready", "entry",	 "until"};
 	static const int64_t rows[][ARRAY_SIZE(columns)] = {
 		{1110000, 90000, 40, false, 30000, 20000, 1250000},
-		{1500000, 20000, 236, true, 0, 0, 1520000},
+		{1500000, 15000, 236, true, 0, 0, 1520000},
 		{1710000, 290000, -1, false, -1, -1, 2000000}};
 	static const char *const causes[] = {"disk", "timer", "unknown"};
 	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
@@ -255,8 +257,8 @@ static void a_vcpus_time_adds_up(void **state)
 	static const char *const columns[] = {"total",	   "user",	"kernel",
 					      "halting",   "wait_disk", "ready",
 					      "preempted", "throttled", "wait_unknown"};
-	static const int64_t values[] = {1000000, 395000, 30000,  65000, 90000,
-					 30000,	  0,	  100000, 290000};
+	static const int64_t values[] = {1000000, 395000, 30000,  60000, 90000,
+					 30000,	  0,	  105000, 290000};
 	static const int64_t windows[][2] = {
 		{1000000, 2000000}, {1000000, 1000001}, {1115000, 1255000}, {1234567, 1765432}};
 	struct sonde_facts *f = facts_of("vcpu_state", SMALL_BEGIN, SMALL_END);
@@ -317,7 +319,7 @@ static void why_a_vcpu_was_off(void **state)
 	struct sonde_facts *f = facts_of("preemption_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 3);
+	assert_int_equal(sonde_facts_nr_rows(f), 4);
 	assert_string_equal(cell(f, 0, "why").s, "ready");
 	assert_string_equal(cell(f, 1, "why").s, "quota");
 	assert_string_equal(cell(f, 2, "why").s, "quota");

@@ -53,6 +53,8 @@ async function wheelAndDrag() {
   await page.mouse.move(box.x + 5, box.y + 60);
   for (let i = 0; i < 40; i++) await page.mouse.wheel(0, 240);
   assert.equal(await span(), 1499933552, "no further out than the run");
+  const [, from] = (await page.locator(".span").innerText()).match(/^from ([\d.]+) for/);
+  assert.ok(Number(from) >= 59.599906, `the header's ${from} is not before the run's begin`);
 }
 
 async function keysMove() {

@@ -321,7 +321,8 @@ export class App {
     const { begin, end } = this.view.shown;
     // As many digits as tell one pixel from the next.
     const pixel = 10 ** Math.floor(Math.log10(Math.max(1, (end - begin) / Math.max(1, this.timeline.width))));
-    this.span.textContent = `from ${this.clock.time(begin, digitsFor(pixel))} for ${this.clock.length(end - begin)}`;
+    const from = this.clock.time(this.clock.roundUp(begin, pixel), digitsFor(pixel));
+    this.span.textContent = `from ${from} for ${this.clock.length(end - begin)}`;
     if (this.legendDue) this.makeLegend();
     this.drawStrips();
   }

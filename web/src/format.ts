@@ -29,6 +29,12 @@ export class Clock {
     return Number(((zero % each) + each) % each);
   }
 
+  /** The first moment from @t on that stands at a round time: digits that are left out would name one before it. */
+  roundUp(t: number, step: number): number {
+    const over = (t + this.past(step)) % step;
+    return over ? t + step - over : t;
+  }
+
   /** A moment with @digits after the second's point (9 = ns). */
   time(t: number, digits = 9): string {
     const ns = BigInt(Math.round(t));
