@@ -83,6 +83,14 @@ static void say_others(struct sentence *s, const struct path_step *step, const s
 	say_culprit(s, by);
 }
 
+/* Of who made it nothing is known, either. */
+static bool is_before_birth(const struct sentence *s, const struct path_step *step)
+{
+	struct sonde_thread t;
+
+	return !sonde_thread(s->run, step->thread, &t) && t.begin >= step->end;
+}
+
 /* What a step was about, beyond its kind and its thread. */
 static void say_step(struct sentence *s, const struct path_step *step)
 {
@@ -111,6 +119,10 @@ static void say_step(struct sentence *s, const struct path_step *step)
 		culprit = culprit_of(s->run, step->instead);
 		say(s, "; ");
 		say_others(s, step, &culprit);
+		break;
+	case PATH_UNKNOWN:
+		if (is_before_birth(s, step))
+			say(s, "before it was first seen");
 		break;
 	default:
 		break;
