@@ -8,33 +8,38 @@
 static struct sonde_run *run;
 static char path[64];
 
-/* As the model writes them: a request whose disk is not known (its kick, its worker, its interrupt),
- * one of 254:16, a packet sent (until its worker had it), and two that came. */
+/* As the model writes them: a request of 254:16, one whose disk is not known, a packet sent (until
+ * its worker had it), and two that came. */
 static void requests(struct history_writer *w)
 {
 	static const char *const names[] = {
-		"machine", "cpu",	 "thread",   "kind",	 "dev",	   "sector",
-		"bytes",   "depth",	 "queued",   "issued",	 "kicked", "picked",
-		"disk_begin", "disk_end", "sent",   "injected", "handled", "done",
-		"worker",  "sender",	 "irq_cpu",  "vector",	 "covered", "disputed"};
+		"machine",    "cpu",	  "thread",  "kind",	 "dev",	    "sector",
+		"bytes",      "depth",	  "queued",  "issued",	 "kicked",  "picked",
+		"disk_begin", "disk_end", "sent",    "injected", "handled", "done",
+		"worker",     "sender",	  "irq_cpu", "vector",	 "covered", "disputed"};
 	static const int64_t rows[][ARRAY_SIZE(names)] = {
-		{VM_A, VM_A_0, APP, 1, 254 << 20 | 16, 8, 4096, 1, 1100000, 1110000, 1120000,
-		 1130000, -1, -1, 1140000, 1150000, 1160000, 1170000, -1, -1, VM_A_0, 40, 1, 0},
-		{VM_A, VM_A_0, APP, 1, -1, -1, 0, 0, 1200000, 1210000, 1220000, 1230000, -1, -1,
-		 1240000, 1250000, 1260000, 1270000, -1, -1, -1, -1, 1, 0},
-		{VM_A, VM_A_0, APP, 4, -1, -1, 0, 0, -1, 1300000, 1310000, 1320000, -1, -1, -1,
-		 -1, -1, 1330000, -1, -1, -1, -1, 1, 0},
-		{VM_A, VM_A_0, -1, 5, -1, -1, 0, 0, -1, -1, -1, -1, -1, -1, 1400000, 1410000,
-		 1420000, 1420000, -1, -1, VM_A_0, 41, 1, 0},
-		{VM_A, VM_A_0, -1, 5, -1, -1, 0, 0, -1, -1, -1, -1, -1, -1, 1500000, 1510000,
-		 1530000, 1530000, -1, -1, VM_A_0, 41, 1, 0},
+		{VM_A,	  VM_A_0,  APP,	    1,	     254 << 20 | 16,
+		 8,	  4096,	   1,	    1100000, 1110000,
+		 1120000, 1130000, -1,	    -1,	     1140000,
+		 1150000, 1160000, 1170000, -1,	     -1,
+		 VM_A_0,  40,	   1,	    0},
+		{VM_A,	  VM_A_0,  APP,	    1,	     -1, -1, 0,	      0,
+		 1200000, 1210000, 1220000, 1230000, -1, -1, 1240000, 1250000,
+		 1260000, 1270000, -1,	    -1,	     -1, -1, 1,	      0},
+		{VM_A, VM_A_0, APP, 4,	-1, -1,	     0,	 0,  -1, 1300000, 1310000, 1320000,
+		 -1,   -1,     -1,  -1, -1, 1330000, -1, -1, -1, -1,	  1,	   0},
+		{VM_A, VM_A_0, -1,	5,	 -1,	  -1,	   0,  0,  -1,	   -1, -1, -1,
+		 -1,   -1,     1400000, 1410000, 1420000, 1420000, -1, -1, VM_A_0, 41, 1,  0},
+		{VM_A, VM_A_0, -1,	5,	 -1,	  -1,	   0,  0,  -1,	   -1, -1, -1,
+		 -1,   -1,     1500000, 1510000, 1530000, 1530000, -1, -1, VM_A_0, 41, 1,  0},
 	};
 	struct column columns[ARRAY_SIZE(names)];
 	int table;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		columns[i] = (struct column){
-			names[i], i >= 8 && i < 18 ? COL_NS : i >= 22 ? COL_BOOL : COL_INT};
+		columns[i] = (struct column){names[i], i >= 8 && i < 18 ? COL_NS
+						       : i >= 22	? COL_BOOL
+									: COL_INT};
 	table = history_writer_table(w, "request", columns, ARRAY_SIZE(names));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		history_writer_row(w, table, rows[i]);
@@ -67,7 +72,8 @@ static int64_t times(const char *device, const char *leg)
 			sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "leg")).s;
 
 		if (!strcmp(of, device) && !strcmp(part, leg))
-			count = sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "count")).i;
+			count = sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "count"))
+					.i;
 	}
 	sonde_facts_free(f);
 	return count;
