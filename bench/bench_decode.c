@@ -34,12 +34,12 @@ struct share {
 struct job {
 	struct share *shares;
 	unsigned nr;
-	uint64_t want;
+	kinds_t want;
 	_Atomic unsigned next;
 	_Atomic uint64_t events, sum;
 };
 
-static uint64_t decode_share(const struct share *s, uint64_t want, uint64_t *sum)
+static uint64_t decode_share(const struct share *s, kinds_t want, uint64_t *sum)
 {
 	struct event events[BATCH];
 	struct error err = {0};
@@ -97,7 +97,7 @@ static void cut_shares(struct job *job, struct trace *t)
 	}
 }
 
-static double run(struct trace *t, uint64_t want, unsigned threads, uint64_t *events)
+static double run(struct trace *t, kinds_t want, unsigned threads, uint64_t *events)
 {
 	struct job job = {.want = want};
 	pthread_t ids[MAX_THREADS];
@@ -117,17 +117,17 @@ static double run(struct trace *t, uint64_t want, unsigned threads, uint64_t *ev
 	return now_s() - begin;
 }
 
-static uint64_t parse_kind(const char *name)
+static kinds_t parse_kind(const char *name)
 {
 	for (unsigned kind = 0; kind < EV_NR_KINDS; kind++) {
 		if (!strcmp(event_kind_name(kind), name))
-			return UINT64_C(1) << kind;
+			return KIND_BIT(kind);
 	}
 	fprintf(stderr, "bench_decode: there is no kind \"%s\"\n", name);
 	exit(2);
 }
 
-static double bench(const char *path, uint64_t want, unsigned threads, unsigned rounds,
+static double bench(const char *path, kinds_t want, unsigned threads, unsigned rounds,
 		    uint64_t *events)
 {
 	struct error err = {0};
@@ -155,7 +155,8 @@ static double bench(const char *path, uint64_t want, unsigned threads, unsigned 
 int main(int argc, char **argv)
 {
 	unsigned threads = 1, rounds = 1;
-	uint64_t want = 0, events = 0;
+	kinds_t want = 0;
+	uint64_t events = 0;
 	double seconds = 0;
 	int opt;
 

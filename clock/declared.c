@@ -62,7 +62,7 @@ static int keep_write(struct declared *d, const struct event *e)
 }
 
 static int read_packets(struct declared *d, struct stream *s, uint32_t first, uint32_t nr,
-			uint64_t want)
+			kinds_t want)
 {
 	struct event events[64];
 	struct cursor c;

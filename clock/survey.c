@@ -36,10 +36,10 @@
 #define WINDOWS_EVENTS (SAMPLE_EVENTS_MAX / 2)
 #define EVENT_BYTES 40
 
-static bool has_kind(const struct trace *t, uint64_t kinds)
+static bool has_kind(const struct trace *t, kinds_t kinds)
 {
 	for (unsigned i = 0; i < t->nr_types; i++) {
-		if (t->types[i].kind < EV_NR_KINDS && kinds >> t->types[i].kind & 1)
+		if (t->types[i].kind < EV_NR_KINDS && (kinds & KIND_BIT(t->types[i].kind)))
 			return true;
 	}
 	return false;
@@ -47,9 +47,9 @@ static bool has_kind(const struct trace *t, uint64_t kinds)
 
 int survey_taste(struct plan *p, const struct trace *t, unsigned effort)
 {
-	uint64_t host = WANT(KVM_HYPERCALL) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
-	uint64_t guest = WANT(SYNC_REQUEST) | WANT(SYNC_ACK) | WANT(VMSYNC_GH_GUEST) |
-			 WANT(VMSYNC_HG_GUEST);
+	kinds_t host = WANT(KVM_HYPERCALL) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
+	kinds_t guest =
+		WANT(SYNC_REQUEST) | WANT(SYNC_ACK) | WANT(VMSYNC_GH_GUEST) | WANT(VMSYNC_HG_GUEST);
 	uint64_t wanted = t->len_bytes / HEAD_BYTES, heads = 1;
 	size_t times = 1;
 	int ret = 0;

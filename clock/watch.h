@@ -68,7 +68,7 @@ void watch_init(struct watch *w, struct stream *s);
 void watch_part(struct watch *w, uint64_t from);
 /* So much was noted that the rest is not read. */
 bool watch_full(const struct watch *w);
-uint64_t watch_wanted(const struct watch *w);
+kinds_t watch_wanted(const struct watch *w);
 /* 0 or -ENOMEM */
 int watch_events(struct watch *w, const struct event *events, unsigned nr);
 /* The stream was read as far as it will be. */

@@ -12,6 +12,7 @@ char *place_text(char buf[static PLACE_TEXT], const struct sonde_run *run, int64
 
 	begin = begin - margin < sonde_run_begin(run) ? sonde_run_begin(run) : begin - margin;
 	end = end + margin > sonde_run_end(run) ? sonde_run_end(run) : end + margin;
-	snprintf(buf, PLACE_TEXT, "%s,%s", unit_time(from, begin, is_ns), unit_time(to, end, is_ns));
+	snprintf(buf, PLACE_TEXT, "%s,%s", unit_time(from, begin, is_ns),
+		 unit_time(to, end, is_ns));
 	return buf;
 }

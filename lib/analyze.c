@@ -6,11 +6,13 @@
 #include "model/model.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define RUNS_PER_REPORT 256
 
@@ -121,7 +123,7 @@ static int fuse(const struct inputs *in, struct merge *merge, struct model *mode
 static void write_provenance(struct model *model, const char *command_line)
 {
 	time_t now = time(NULL);
-	char text[32];
+	char text[32], directory[PATH_MAX];
 	struct tm tm;
 
 	model_meta(model, "version", sonde_version());
@@ -129,6 +131,9 @@ static void write_provenance(struct model *model, const char *command_line)
 		model_meta(model, "created", text);
 	if (command_line)
 		model_meta(model, "command", command_line);
+	/* Paths of traces are as they were given. */
+	if (getcwd(directory, sizeof(directory)))
+		model_meta(model, "directory", directory);
 }
 
 /* From a writer that is open to a history that is closed, whatever happens on the way. */

@@ -233,22 +233,22 @@ void sonde_events_only_time(struct sonde_events *e, int64_t begin, int64_t end)
 }
 
 /* The kinds that filters by name leave, as a cursor wants them; 0 = all. */
-static uint64_t wanted_kinds(const struct sonde_events *e)
+static kinds_t wanted_kinds(const struct sonde_events *e)
 {
-	uint64_t want = 0;
+	kinds_t want = 0;
 
 	for (unsigned m = 0; e->names_given && m < e->inputs.topology.nr_machines; m++) {
 		const struct trace *t = e->inputs.topology.machines[m].trace;
 
 		for (unsigned i = 0; i < t->nr_types; i++) {
 			if (e->types[m][i])
-				want |= UINT64_C(1) << t->types[i].kind;
+				want |= KIND_BIT(t->types[i].kind);
 		}
 	}
 	/* A mark's thread is the one that was switched to last. */
 	if (e->names_given && e->marks_wanted)
-		want |= WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) |
-			WANT(SCHED_SWITCH) | WANT(MARK);
+		want |= WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | WANT(SCHED_SWITCH) |
+			WANT(MARK);
 	return want;
 }
 

@@ -48,41 +48,95 @@ int clock_of_run(struct clock_model *out, const struct sonde_run *run, int64_t m
 	return 0;
 }
 
+/* ---- where the traces are -------------------------------------------------------------------- */
+
+static bool join(char out[static PATH_MAX], const char *folder, size_t len, const char *path)
+{
+	return len && snprintf(out, PATH_MAX, "%.*s/%s", (int)len, folder, path) < PATH_MAX && !access(out, R_OK);
+}
+
+static const char *meta_of(const struct sonde_run *run, const char *key)
+{
+	struct sonde_meta meta;
+
+	for (int64_t i = 0; i < sonde_nr_meta(run); i++) {
+		if (!sonde_meta(run, i, &meta) && !strcmp(meta.key, key))
+			return meta.value;
+	}
+	return "";
+}
+
+/* A path that analyze was given, as it is reached from here: where analyze ran, from here, or beside the history.
+ * False, and the path as it is, when nothing is there. */
+static bool locate(const struct sonde_run *run, const char *path, char out[static PATH_MAX])
+{
+	const char *ran_in = meta_of(run, "directory"), *slash = strrchr(run->path, '/');
+
+	if (*path != '/' && (join(out, ran_in, strlen(ran_in), path) ||
+			     (slash && join(out, run->path, (size_t)(slash - run->path), path))))
+		return true;
+	snprintf(out, PATH_MAX, "%s", path);
+	return !access(out, R_OK);
+}
+
 /* A machine of the history whose trace is a file, or was one. */
 static bool has_file(const struct sonde_run *run, int64_t row, struct sonde_machine *m)
 {
 	struct sonde_machine host;
+	char path[PATH_MAX];
 
 	if (sonde_machine(run, row, m) || !m->traced)
 		return false;
-	if (!access(m->trace_path, R_OK) || sonde_machine(run, m->parent, &host))
+	if (locate(run, m->trace_path, path) || sonde_machine(run, m->parent, &host))
 		return true;
 	/* "HOST'S TRACE: hypercalls of ..." */
 	return strncmp(m->trace_path, host.trace_path, strlen(host.trace_path)) != 0 ||
 	       m->trace_path[strlen(host.trace_path)] != ':';
 }
 
+static int keep(struct sonde_inputs *told, char **paths, const char *path, struct error *err)
+{
+	paths[told->nr_paths] = strdup(path);
+	return paths[told->nr_paths] ? (void)told->nr_paths++, 0 : fail(err, -ENOMEM, "out of memory");
+}
+
+/* The trace of a machine and what stands beside it: the calls that its recorder folded. */
+static int keep_files(struct sonde_inputs *told, char **paths, const struct sonde_run *run,
+		      const struct sonde_machine *m, struct error *err)
+{
+	char path[PATH_MAX], beside[PATH_MAX];
+	const char *slash;
+	int ret;
+
+	if (!locate(run, m->trace_path, path))
+		return fail(err, -ENOENT,
+			    "the trace of %s is not at %s any more: events are read from the "
+			    "traces, the history has what became of them",
+			    m->name, m->trace_path);
+	ret = keep(told, paths, path, err);
+	slash = strrchr(path, '/');
+	if (!ret && join(beside, slash ? path : ".", slash ? (size_t)(slash - path) : 1, "hypercalls") &&
+	    strcmp(beside, path) != 0)
+		ret = keep(told, paths, beside, err);
+	return ret;
+}
+
 static int open_files(struct inputs *in, const struct sonde_run *run, struct error *err)
 {
 	int64_t nr = sonde_nr_machines(run);
-	const char **paths = calloc((size_t)nr + 1, sizeof(*paths));
-	struct sonde_inputs told = {.paths = paths, .threads = 1};
+	char **paths = calloc((size_t)nr + 1, 2 * sizeof(*paths));
+	struct sonde_inputs told = {.paths = (const char **)paths, .threads = 1};
 	struct sonde_machine m;
 	int ret = paths ? 0 : fail(err, -ENOMEM, "out of memory");
 
 	for (int64_t row = 0; row < nr && !ret; row++) {
-		if (!has_file(run, row, &m))
-			continue;
-		paths[told.nr_paths++] = m.trace_path;
-		if (access(m.trace_path, R_OK))
-			ret = fail(
-				err, -ENOENT,
-				"the trace of %s is not at %s any more: events are read from the "
-				"traces, the history has what became of them",
-				m.name, m.trace_path);
+		if (has_file(run, row, &m))
+			ret = keep_files(&told, paths, run, &m, err);
 	}
 	if (!ret)
 		ret = inputs_open_traces(in, &told, NULL, err);
+	for (unsigned i = 0; i < told.nr_paths; i++)
+		free(paths[i]);
 	free(paths);
 	return ret;
 }
@@ -122,11 +176,13 @@ static int add_machine(struct inputs *in, const struct sonde_run *run, int64_t r
 	struct topology *t = &in->topology;
 	struct machine *m = &t->machines[t->nr_machines];
 	struct sonde_machine known;
+	char path[PATH_MAX];
 	int ret;
 
 	if (!has_file(run, row, &known))
 		return 0;
-	m->trace = find_trace(in, known.trace_path);
+	locate(run, known.trace_path, path);
+	m->trace = find_trace(in, path);
 	if (!m->trace)
 		return fail(err, -EINVAL, "the trace of %s at %s cannot be opened", known.name,
 			    known.trace_path);

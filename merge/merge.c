@@ -305,8 +305,7 @@ static int make_ranks(struct merge *m, const struct merge_input *inputs)
 	return 0;
 }
 
-static int feed_open(struct feed *f, const struct merge_input *in, uint64_t want,
-		     struct error *err)
+static int feed_open(struct feed *f, const struct merge_input *in, kinds_t want, struct error *err)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		f->batches[i].events = aligned_alloc(64, MERGE_BATCH * sizeof(struct event));
@@ -351,7 +350,7 @@ static void prime(struct merge *m)
 		sift_down(m, i);
 }
 
-int merge_open(struct merge **out, const struct merge_input *inputs, unsigned nr, uint64_t want,
+int merge_open(struct merge **out, const struct merge_input *inputs, unsigned nr, kinds_t want,
 	       unsigned threads, struct error *err)
 {
 	struct merge *m = calloc(1, sizeof(*m));

@@ -34,7 +34,7 @@ struct run {
 struct merge;
 
 /* @want as in struct cursor; @threads 0: decode in the calling thread. */
-int merge_open(struct merge **out, const struct merge_input *inputs, unsigned nr, uint64_t want,
+int merge_open(struct merge **out, const struct merge_input *inputs, unsigned nr, kinds_t want,
 	       unsigned threads, struct error *err);
 bool merge_next(struct merge *m, struct run *run);
 

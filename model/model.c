@@ -33,7 +33,7 @@ int model_grow(struct model *m, void **list, uint32_t nr, uint32_t *room, size_t
 	return -ENOMEM;
 }
 
-uint64_t model_want(void)
+kinds_t model_want(void)
 {
 	return WANT(SCHED_SWITCH) | WANT(SCHED_WAKING) | WANT(SCHED_WAKEUP) |
 	       WANT(SCHED_WAKEUP_NEW) | WANT(FORK) | WANT(NEW_TASK) | WANT(EXEC) | WANT(EXIT) |

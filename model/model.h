@@ -42,6 +42,6 @@ int model_close(struct model *m, ns_t end, struct error *err);
 void model_meta(struct model *m, const char *key, const char *value);
 
 /* Event kinds the model looks at: the @want of its merge. */
-uint64_t model_want(void);
+kinds_t model_want(void);
 
 #endif

@@ -73,8 +73,8 @@ static bool same_size(const struct machine_state *vm, const struct request *r,
 #define NR_EVIDENCE_KINDS 4
 static evidence_fn *const kinds[NR_EVIDENCE_KINDS] = {may_be, same_thread, same_place, same_size};
 
-static bool has(const struct machine_state *vm, const struct request *r,
-		const struct request *host, unsigned evidence)
+static bool has(const struct machine_state *vm, const struct request *r, const struct request *host,
+		unsigned evidence)
 {
 	for (unsigned i = 0; i < NR_EVIDENCE_KINDS; i++) {
 		if ((evidence & 1u << i) && !kinds[i](vm, r, host))

@@ -142,6 +142,13 @@ enum event_kind {
 	EV_NR_KINDS
 };
 
+/* A set of kinds: WANT(x) | WANT(y). */
+__extension__ typedef unsigned __int128 kinds_t;
+
+#define KIND_BIT(kind) ((kinds_t)1 << (kind))
+#define WANT(kind) KIND_BIT(EV_##kind)
+_Static_assert(EV_NR_KINDS < 8 * sizeof(kinds_t), "event kinds fit the bits of kinds_t");
+
 #define EVENT_ARGS 5
 
 /* One cache line.  Batches of these flow through the whole program. */

@@ -223,12 +223,13 @@ void trace_loss_add(struct trace *t, const struct trace_loss *more)
 	pthread_mutex_unlock(&problem_lock);
 }
 
-int cursor_init(struct cursor *c, struct stream *s, uint32_t first, uint32_t nr, uint64_t want,
+int cursor_init(struct cursor *c, struct stream *s, uint32_t first, uint32_t nr, kinds_t want,
 		struct error *err)
 {
 	memset(c, 0, sizeof(*c));
 	c->stream = s;
-	c->want = want;
+	for (unsigned kind = 0; kind < EV_NR_KINDS; kind++)
+		c->wants[kind] = !want || (want & KIND_BIT(kind));
 	c->packet = first;
 	c->records_left = UINT64_MAX;
 	c->packet_end = nr > s->nr_packets - first ? s->nr_packets : first + nr;

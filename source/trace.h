@@ -203,7 +203,7 @@ void trace_loss_add(struct trace *t, const struct trace_loss *more);
 
 /*
  * A cursor decodes packets [first, first + nr) of one stream, in order.
- * @want: bit EV_x set = decode arguments of that kind; kinds not wanted are skipped (not
+ * @want: WANT(x) | WANT(y) ...: decode arguments of these kinds; kinds not wanted are skipped (not
  * returned).  0 = everything, EV_OTHER included.  EV_LOST is always returned.
  *
  * Who wants only a part sets, after cursor_init(), @from: events before that tick are skipped; and
@@ -212,18 +212,15 @@ void trace_loss_add(struct trace *t, const struct trace_loss *more);
  */
 struct cursor {
 	struct stream *stream;
-	uint64_t want;
-	uint32_t packet;       /* being decoded */
+	bool wants[EV_NR_KINDS]; /* a byte each: readers ask of every event */
+	uint32_t packet;	 /* being decoded */
 	uint32_t packet_end;
 	uint64_t from;         /* ticks */
 	uint64_t records_left; /* UINT64_MAX from cursor_init() */
 	void *buffer;          /* the reader's own, freed by cursor_release */
 };
 
-#define WANT(kind) (UINT64_C(1) << EV_##kind)
-_Static_assert(EV_NR_KINDS <= 64, "event kinds fit the bits of cursor.want");
-
-int cursor_init(struct cursor *c, struct stream *s, uint32_t first, uint32_t nr, uint64_t want,
+int cursor_init(struct cursor *c, struct stream *s, uint32_t first, uint32_t nr, kinds_t want,
 		struct error *err);
 
 /*

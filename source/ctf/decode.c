@@ -474,7 +474,8 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 	const uint8_t *data = cur->data, *end = data + cur->end / 8;
 	const uint8_t *safe_end = cur->map->data + cur->map->len_bytes - LOAD_SLACK;
 	const uintptr_t place = (uintptr_t)ctf_place(cur->file, cur->file_bit);
-	const uint64_t want = c->want ? c->want : UINT64_MAX, from = c->from;
+	const bool *wants = c->wants;
+	const uint64_t from = c->from;
 	const uint8_t *p = data + cur->pos / 8;
 	struct clockwork now = cur->now;
 	uint64_t left = c->records_left;
@@ -494,7 +495,7 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 						(uint64_t)(begin - data) * 8);
 
 			p = body + id.fixed_bytes;
-			if (!(want >> id.kind & 1) || t < from)
+			if (!wants[id.kind] || t < from)
 				continue;
 			e->time.v = t;
 			if (likely(plan->is_quick && p < safe_end))
@@ -505,7 +506,7 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 				check_vcpu(c, cur, e);
 		} else {
 			p = decode_any(c, cur, &now, begin, compact, e);
-			if (p && (!(want >> e->kind & 1) || e->time.v < from))
+			if (p && (!wants[e->kind] || e->time.v < from))
 				continue;
 		}
 		if (unlikely(!p))
@@ -582,12 +583,11 @@ static bool walk_event(struct cursor *c, struct ctf_cursor *cur, struct event *e
 static unsigned decode_walking(struct cursor *c, struct ctf_cursor *cur, struct event *events,
 			       unsigned room)
 {
-	uint64_t want = c->want ? c->want : UINT64_MAX;
 	unsigned n = 0;
 
 	while (n < room && c->records_left && walk_event(c, cur, &events[n])) {
 		c->records_left--;
-		n += want >> events[n].kind & 1 && events[n].time.v >= c->from;
+		n += c->wants[events[n].kind] && events[n].time.v >= c->from;
 		if (cur->pos >= cur->end) {
 			cur->phase = AT_PACKET_END;
 			break;

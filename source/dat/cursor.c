@@ -327,7 +327,7 @@ static __attribute__((noinline)) void event_args_edge(struct event *e, const str
 static inline __attribute__((always_inline)) bool event_fill(struct dat_cursor *k, struct event *e,
 							     const uint8_t *record,
 							     const uint8_t *data, uint32_t len,
-							     const uint64_t want, const bool swap)
+							     const bool *wants, const bool swap)
 {
 	const struct dat *d = k->d;
 	const struct dat_plan *p =
@@ -335,7 +335,7 @@ static inline __attribute__((always_inline)) bool event_fill(struct dat_cursor *
 
 	if (unlikely(!p->type))
 		issue(k, DAT_UNKNOWN_ID);
-	if (!(want >> p->kind & 1))
+	if (!wants[p->kind])
 		return false;
 	e->kind = p->kind;
 	e->type = p->type;
@@ -345,7 +345,7 @@ static inline __attribute__((always_inline)) bool event_fill(struct dat_cursor *
 		issue(k, DAT_SHORT_RECORD);
 		e->kind = EV_OTHER;
 		memset(e->arg, 0, sizeof(e->arg));
-		return want & WANT(OTHER);
+		return wants[EV_OTHER];
 	}
 	if (likely(data + p->reach <= k->readable))
 		event_args(e, p, data, len, swap);
@@ -415,9 +415,10 @@ static bool page_rest_is_padding(const uint8_t *pos, const uint8_t *end, bool sw
 }
 
 /* See page.h for the layout.  Ends at the page's end or when @room is used up. */
-static inline __attribute__((always_inline)) unsigned
-page_decode(struct dat_cursor *k, struct event *events, unsigned room, const uint64_t want,
-	    const bool swap)
+static inline __attribute__((always_inline)) unsigned page_decode(struct dat_cursor *k,
+								  struct event *events,
+								  unsigned room, const bool *wants,
+								  const bool swap)
 {
 	const uint8_t *pos = k->pos;
 	const uint8_t *record = pos;
@@ -461,7 +462,7 @@ page_decode(struct dat_cursor *k, struct event *events, unsigned room, const uin
 		else
 			last = time;
 		k->has_last = true;
-		if (last >= from && event_fill(k, &events[n], record, pos, len, want, swap))
+		if (last >= from && event_fill(k, &events[n], record, pos, len, wants, swap))
 			events[n++].time.v = last;
 		pos += (len + 3) & ~3u;
 	}
@@ -477,26 +478,25 @@ out:
 	return n;
 }
 
-static unsigned decode(struct dat_cursor *k, struct event *events, unsigned room, uint64_t want)
+static unsigned decode(struct dat_cursor *k, struct event *events, unsigned room)
 {
 	if (unlikely(k->lost_waits)) {
 		events[0] = k->lost;
 		k->lost_waits = false;
 		return 1;
 	}
-	return k->d->file.swap ? page_decode(k, events, room, want, true)
-			       : page_decode(k, events, room, want, false);
+	return k->d->file.swap ? page_decode(k, events, room, k->c->wants, true)
+			       : page_decode(k, events, room, k->c->wants, false);
 }
 
 unsigned dat_cursor_next(struct cursor *c, struct event *events, unsigned room)
 {
 	struct dat_cursor *k = c->buffer;
-	uint64_t want = c->want ? c->want : UINT64_MAX;
 	unsigned n = 0;
 
 	k->c = c; /* its owner may have moved it */
 	while (n < room && c->records_left && advance(k, n > 0))
-		n += decode(k, events + n, room - n, want);
+		n += decode(k, events + n, room - n);
 	if (n)
 		k->handed_out = true;
 	return n;

@@ -417,15 +417,14 @@ static void fill(const struct folded *f, const struct ref *ref, struct event *e)
 
 static bool is_wanted(const struct cursor *c, const struct ref *ref)
 {
-	static const uint64_t kinds[WHATS] = {
-		[WHAT_EXIT] = WANT(KVM_EXIT),
-		[WHAT_CALL] = WANT(KVM_HYPERCALL),
-		[WHAT_ENTRY] = WANT(KVM_ENTRY),
-		[WHAT_SPACE] = WANT(GUEST_CR3),
+	static const uint16_t kinds[WHATS] = {
+		[WHAT_EXIT] = EV_KVM_EXIT,
+		[WHAT_CALL] = EV_KVM_HYPERCALL,
+		[WHAT_ENTRY] = EV_KVM_ENTRY,
+		[WHAT_SPACE] = EV_GUEST_CR3,
 	};
 
-	return ref->tick >= c->from &&
-	       (ref->what == WHAT_LOST || !c->want || (c->want & kinds[ref->what]));
+	return ref->tick >= c->from && (ref->what == WHAT_LOST || c->wants[kinds[ref->what]]);
 }
 
 static unsigned folded_cursor_next(struct cursor *c, struct event *events, unsigned room)

@@ -103,7 +103,7 @@ static bool fill(struct hyper_cursor *k, struct event *e, const struct ht_item *
 	uint8_t opcode = item->opcode < 0x80 ? HYPER_OP_SWITCH : item->opcode;
 	int type = k->h->type_of[opcode];
 
-	if (type < 0 || (k->c->want && !(k->c->want >> k->h->plans[type].kind & 1)))
+	if (type < 0 || !k->c->wants[k->h->plans[type].kind])
 		return false;
 	memset(e, 0, sizeof(*e));
 	e->kind = k->h->plans[type].kind;
@@ -223,7 +223,7 @@ static bool fill_call(struct hyper_cursor *k, struct event *e, uint8_t opcode,
 	int type = k->h->type_of[opcode];
 	uint16_t kind = k->h->plans[type].kind;
 
-	if (k->c->want && !(k->c->want >> kind & 1))
+	if (!k->c->wants[kind])
 		return false;
 	*e = (struct event){
 		.time.v = in_order(k, tsc),

@@ -69,7 +69,7 @@ static unsigned made_cursor_next(struct cursor *c, struct event *events, unsigne
 
 		c->records_left--;
 		s->looked_at++;
-		if (!c->want || e->kind == EV_LOST || c->want >> e->kind & 1)
+		if (e->kind == EV_LOST || c->wants[e->kind])
 			events[n++] = *e;
 	}
 	return n;

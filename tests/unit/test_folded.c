@@ -112,7 +112,7 @@ static struct trace *attach(struct world *w, struct error *err)
 	return NULL;
 }
 
-static unsigned read_cpu(const struct trace *t, int cpu, uint64_t want, struct event *out,
+static unsigned read_cpu(const struct trace *t, int cpu, kinds_t want, struct event *out,
 			 unsigned room)
 {
 	struct cursor c;

@@ -217,6 +217,24 @@ static bool check_interval(const struct interval *got, void *data)
 	return true;
 }
 
+/* The same as a list, cut off where there is no room. */
+static void check_list(const struct fixture *f, unsigned row, ns_t begin, ns_t end, size_t first,
+		       size_t nr)
+{
+	struct interval list[32];
+
+	for (unsigned room = 1; room <= ARRAY_SIZE(list); room *= 2) {
+		struct walk_check c = {.f = f, .row = row, .i = first};
+		unsigned found;
+
+		assert_int_equal(
+			history_list(f->h, f->attrs[row], begin, end, list, room, &found), 0);
+		assert_int_equal(found, nr < room ? nr : room);
+		for (unsigned i = 0; i < found; i++)
+			check_interval(&list[i], &c);
+	}
+}
+
 static void check_walk(struct fixture *f)
 {
 	for (unsigned i = 0; i < 200; i++) {
@@ -233,6 +251,8 @@ static void check_walk(struct fixture *f)
 		assert_int_equal(
 			history_walk(f->h, f->attrs[c.row], begin, end, check_interval, &c), 0);
 		assert_int_equal(c.i, last + 1);
+		c.i = oracle_upto(&f->o, c.row, begin);
+		check_list(f, c.row, begin, end, c.i, last + 1 - c.i);
 	}
 }
 

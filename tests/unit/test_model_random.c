@@ -48,7 +48,7 @@ static struct event random_event(ns_t t)
 	if (random_below(100))
 		do
 			e.kind = (uint16_t)random_below(EV_NR_KINDS);
-		while (!(model_want() >> e.kind & 1));
+		while (!(model_want() & KIND_BIT(e.kind)));
 	if (!random_below(6))
 		e.kind = EV_STATE_LINE;
 	if (e.kind == EV_STATE_LINE && random_below(8))

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analysis/cpu_users.h"
+#include "analysis/facts.h"
 #include "sonde/facts.h"
 #include "tests/unit/small_run_test.h"
 
@@ -78,6 +79,85 @@ static void strips_are_the_history(void **state)
 	strips_release(&s);
 	sonde_run_close(many);
 	unlink(name);
+}
+
+struct scan {
+	struct strips *strips;
+	attr_t attr;
+	uint32_t next;
+};
+
+/* Reads elsewhere meanwhile, so that the strip may be filled anew. */
+static bool count_and_jump(const struct sonde_interval *i, void *data)
+{
+	struct scan *c = data;
+
+	assert_int_equal(i->value, 1 + c->next++);
+	if (i->value % 1000 == 0)
+		is_at(c->strips, c->attr, (ns_t)(CHANGES - i->value) * STEP);
+	return true;
+}
+
+static void scans_are_the_history(void **state)
+{
+	static const uint32_t windows[][2] = {
+		{100, 120}, {90, 110}, {2000, 9000}, {0, CHANGES}, {0, CHANGES + 7}, {5000, 5001}};
+	struct sonde_run *many;
+	struct strips s = {0};
+	char name[64];
+
+	(void)state;
+	write_many(name);
+	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(windows) * 2; i++) {
+		const uint32_t *w = windows[i % ARRAY_SIZE(windows)];
+		struct scan c = {&s, sonde_attr(many, "many"), w[0]};
+
+		s.run = many;
+		assert_int_equal(strip_scan(&s, c.attr, (ns_t)w[0] * STEP, (ns_t)w[1] * STEP,
+					    count_and_jump, &c),
+				 0);
+		assert_int_equal(c.next, w[1] < CHANGES ? w[1] : CHANGES);
+		if (i % 3 == 0)
+			strips_release(&s);
+	}
+	assert_int_equal(strip_scan(&s, ATTR_NONE, 0, 1, count, NULL), -ENOENT);
+	strips_release(&s);
+	sonde_run_close(many);
+	unlink(name);
+}
+
+/* ---- long lists ---------------------------------------------------------------------------- */
+
+#define ROWS 3000
+
+static void long_lists_are_sorted(void **state)
+{
+	static const struct sonde_column columns[] = {{"nr", "NR", SONDE_COL_INT, ""},
+						      {"key", "KEY", SONDE_COL_NS, ""}};
+	static const struct sonde_analysis analysis = {"list", "", "", columns, 2};
+	struct sonde_facts f = {.analysis = &analysis};
+	uint64_t seed = 1;
+
+	(void)state;
+	for (int64_t i = 0; i < ROWS; i++) {
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		/* Many are equal, some are negative, some differ in their highest bits alone. */
+		facts_add(&f, (union sonde_cell[]){
+				      {.i = i}, {.i = (int64_t)(seed >> 60) << (seed >> 58 & 60)}});
+	}
+	facts_sort(&f, "key");
+	assert_int_equal(f.nr_rows, ROWS);
+	for (size_t row = 1; row < ROWS; row++) {
+		int64_t before = sonde_facts_cell(&f, row - 1, 1).i;
+		int64_t key = sonde_facts_cell(&f, row, 1).i;
+
+		assert_true(before >= key);
+		if (before == key)
+			assert_true(sonde_facts_cell(&f, row - 1, 0).i <
+				    sonde_facts_cell(&f, row, 0).i);
+	}
+	free(f.cells);
 }
 
 /* ---- sums ---------------------------------------------------------------------------------- */
@@ -212,6 +292,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strips_are_the_history),
+		cmocka_unit_test(scans_are_the_history),
+		cmocka_unit_test(long_lists_are_sorted),
 		cmocka_unit_test(sums_are_those_of_the_pieces),
 		cmocka_unit_test(one_sum_for_each_culprit),
 		cmocka_unit_test(facts_do_not_depend_on_earlier_ones),

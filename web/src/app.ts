@@ -59,6 +59,7 @@ export class App {
   private readonly darkQuery = window.matchMedia("(prefers-color-scheme: dark)");
   private rowsKey = "";
   private legendDue = false;
+  private ready = false;
   private filterText = "";
 
   constructor(
@@ -131,15 +132,20 @@ export class App {
   }
 
   /** Whether what is not needed for the first picture may be asked for. */
-  private readonly settled = (): boolean => this.data.firstAt > 0;
+  private readonly settled = (): boolean => this.ready;
 
   /** Tables and analyses come by and by: the first picture brings the names that it needs. */
   private async load(): Promise<void> {
     const { run } = this.model;
     await this.data.first;
     try {
-      this.overview.setLoad(await this.api.load(0, run.length, LOAD_BUCKETS));
-      this.drawStrips();
+      // These wait in one line, in this order: the strip, the verdicts, and then what artists ask for.
+      this.api.load(0, run.length, LOAD_BUCKETS).then((load) => {
+        this.overview.setLoad(load);
+        this.drawStrips();
+      }).catch((e: unknown) => this.say(e));
+      this.panel.ahead();
+      this.ready = true;
       await Promise.all([
         loadAll(run.nr_contexts, this.model.contexts, (f) => this.api.contexts(f)),
         loadAll(run.nr_threads, this.model.threads, (f) => this.api.threads(f)),

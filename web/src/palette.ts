@@ -43,7 +43,7 @@ const VCPU_SAFE_DARK = "14181c 23282e 1f8f76 b3170a 4d4728 5a6067";
 const THREAD = "ffffff eceef0 5aa469 ffe94a e6e9ec c06a84 9aa1a8 7b8187";
 const THREAD_DARK = "14181c 23282e 5fae70 ffe94a 2a3037 b96a86 6b737b 5a6067";
 const THREAD_SAFE = "ffffff eceef0 009e73 f4e04d e6e9ec 661f66 9aa1a8 7b8187";
-const THREAD_SAFE_DARK = "14181c 23282e 00a87a f4e04d 2a3037 8a5cf0 6b737b 5a6067";
+const THREAD_SAFE_DARK = "14181c 23282e 00a87a f4e04d 2a3037 993df5 6b737b 5a6067";
 const MACHINES = "4c6a8a d2803f 7a57a8 3f9c8f c25579 8a7a2f 5f8f3e 9a5b3a 4477cc 777777";
 const MACHINES_DARK = "7d9cc0 e69a5c a98ad4 5cc2b4 e07b9c c0ae58 8bbf66 c98561 7aa2ee a0a0a0";
 

@@ -54,6 +54,19 @@ export class Panel {
       }, title)));
   }
 
+  private verdictsAsked: Promise<Facts> | null = null;
+
+  /** The page begins with its verdicts, and who asks late waits behind everything else that takes long. */
+  ahead(): void {
+    if (this.view.look.panel !== "verdicts" || !this.has("why")) return;
+    this.verdictsAsked = this.why();
+    this.verdictsAsked.catch(() => undefined); // said when they are to be shown
+  }
+
+  private why(): Promise<Facts> {
+    return this.facts_("why", 0, this.view.length, 200);
+  }
+
   private has(name: string): boolean {
     return this.model.run.analyses.some((a) => a.name === name);
   }
@@ -132,7 +145,9 @@ export class Panel {
       out.push(h("p", { class: "warn" }, "The file is not complete: the run is shown as far as it goes."));
     if (!this.body.childElementCount) put(h("p", { class: "quiet" }, "looking through the run…"));
     if (this.has("why")) {
-      const why = await this.facts_("why", ...all, 200);
+      const asked = this.verdictsAsked ?? this.why();
+      this.verdictsAsked = null;
+      const why = await asked;
       out.push(this.table.sentences(why));
       put(...out);
     }

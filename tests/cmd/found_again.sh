@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The traces of a history are found again: from another directory, and moved along with it; with what stands beside them.
+. "$(dirname "$0")/../lib.sh"
+. tests/cmd/common.sh
+
+program=$(realpath "$sonde")
+count() { (cd / && "$program" sql --format csv "$1" "select count(*) from events" 2>"$scratch/err" | tail -n +2); }
+
+mkdir "$scratch/work" "$scratch/work/out"
+cp -r samples/lttng "$scratch/work/traces"
+(cd "$scratch/work" && "$program" analyze -q traces -o out/run.sonde && cp out/run.sonde .)
+all=$("$program" events "$scratch/work/traces" --format json | grep -vc "\"name\": *\"lost\"")
+[ "$(count "$scratch/work/out/run.sonde")" = "$all" ] || fail "from /: $(count "$scratch/work/out/run.sonde"), not $all; $(cat "$scratch/err")"
+
+mv "$scratch/work" "$scratch/moved"
+[ "$(count "$scratch/moved/run.sonde")" = "$all" ] || fail "beside the history: $(cat "$scratch/err")"
+[ -z "$(count "$scratch/moved/out/run.sonde")" ] || fail "events of no trace"
+says err "is not at traces/"
+
+# A recorder that folds calls keeps some events beside the trace.
+command -v zstd >/dev/null || { echo "zstd is not installed"; exit 77; }
+tar --zstd -xf samples/lab/lab-run-net-vhost-6.1.tar.zst -C "$scratch"
+"$sonde" analyze -q "$scratch"/net-vhost-6.1/L0/run -o "$scratch/net.sonde"
+all=$("$sonde" events "$scratch"/net-vhost-6.1/L0/run --format json | grep -c guest_cr3)
+[ "$all" -gt 0 ] || fail "the sample has no folded events"
+[ "$("$sonde" sql --format csv "$scratch/net.sonde" "select count(*) from events where name = 'guest_cr3'" | tail -1)" = "$all" ] ||
+	fail "folded events: not $all"
