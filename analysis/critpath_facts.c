@@ -13,13 +13,20 @@ static const char *const kind_names[PATH_NR_KINDS] = {
 	[PATH_UNKNOWN] = "unknown",
 };
 
+/* "irq 25 (virtio0-req.0)": its number, as its kernel counts, and what its handler is called. */
 static void say_mode(struct sentence *s, const struct sonde_context *c)
 {
+	const char *name;
+
 	say(s, "%s%s%s", sonde_mode_name(c->mode), *c->detail_text ? " " : "", c->detail_text);
 	if (!*c->detail_text && c->detail >= 0 &&
 	    (c->mode == SONDE_MODE_IRQ || c->mode == SONDE_MODE_HYPERVISOR ||
 	     c->mode == SONDE_MODE_SOFTIRQ))
 		say(s, " %lld", (long long)c->detail);
+	if (!*c->detail_text && c->mode == SONDE_MODE_IRQ) {
+		name = run_irq_name(s->run, c->machine, c->detail);
+		say(s, "%s%s%s", *name ? " (" : "", name, *name ? ")" : "");
+	}
 }
 
 static void say_wait(struct sentence *s, const struct path_step *step,
