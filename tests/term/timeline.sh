@@ -85,25 +85,6 @@ keys -l "wl-ping:["
 keys Enter Enter
 sees "▾ wl-ping:[4026532324] container"
 
-# A thread that is not there yet: n leads to where it runs first; and from there to the next time.
-keys /
-keys -l "sleep[166]"
-keys Enter
-sees "sleep[166] on vm-b"
-keys Home
-sees " sleep[166] is not there"
-keys n
-sees " sleep[166] is running"
-screen_lacks "nothing more" || fail "n finds nothing: $(screen)"
-
-# ---- the ruler: a number that the cursor would break is left out, and comes again
-keys Home
-for ((i = 0; i < 12; i++)); do
-	keys Right
-	# The mark stands alone, or right before a number: never behind or within one.
-	! screen | sed -n 2p | grep -q '[0-9.] *▼[0-9. ]*s' || fail "the cursor is in a number: $(screen | sed -n 2p)"
-done
-
 # ---- filter: at once, kept, taken back
 keys 0 f
 sees "highlight (machine:"
@@ -236,6 +217,29 @@ keys q
 ends 0
 terminal 80 24 "LC_ALL=C NO_COLOR=1 $timeline"
 sees "- Physical CPUs"
+keys q
+ends 0
+
+# ---- a thread that is not there yet: n leads to where it runs first; and from there to the next time.
+terminal 80 24 "$timeline"
+sees "? help"
+keys /
+keys -l "sleep[166]"
+keys Enter
+sees "sleep[166] on vm-b"
+keys Home
+sees "sleep[166] on vm-b is not there"
+keys n
+sees "sleep[166] on vm-b is running"
+screen_lacks "nothing more" || fail "n finds nothing: $(screen)"
+
+# ---- the ruler: a number that the cursor would break is left out, and comes again
+keys Home
+for ((i = 0; i < 24; i++)); do
+	keys Right
+	# The mark stands alone, or right before a number: never behind or within one.
+	! screen | sed -n 2p | grep -q '[0-9.] *▼[0-9. ]*s' || fail "the cursor is in a number: $(screen | sed -n 2p)"
+done
 keys q
 ends 0
 
