@@ -31,7 +31,7 @@ struct report_options {
 
 static const struct option_row option_rows[] = {
 	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
-	 "rows per table (default 15; JSON has all of them)", 0},
+	 "rows per table (default 15, and short tables whole; JSON has all of them)", 0},
 	{0, "vm", OPTION_TEXT, FIELD(vm), "NAME", NULL,
 	 "only what is about this machine, and those inside it", 0},
 	{0, "svg", OPTION_TEXT, FIELD(svg), "FILE", NULL,
@@ -338,17 +338,23 @@ static bool is_recorded(struct sonde_run *run, const struct topic *topic)
 	return found;
 }
 
+/* What the user chose holds for every table. */
+static size_t rows_of(const struct report_options *opt, bool whole)
+{
+	return opt->top ? opt->top : whole ? 0 : TOP_DEFAULT;
+}
+
 static enum exit_code print_text(const struct invocation *inv, struct sonde_run *run,
 				 const struct topic *topic, int64_t begin, int64_t end)
 {
 	const struct report_options *opt = inv->values;
-	struct facts_view view = {.rows_max = opt->top ? opt->top : TOP_DEFAULT};
+	struct facts_view view = {.rows_max = rows_of(opt, false)};
 	enum exit_code code = EXIT_DONE;
 	size_t rows = 0;
 
 	for (unsigned i = 0; topic && topic->sections[i].name && !code; i++) {
 		view.hide = topic->sections[i].hide;
-		view.rows_max = topic->sections[i].whole ? 0 : opt->top ? opt->top : TOP_DEFAULT;
+		view.rows_max = rows_of(opt, topic->sections[i].whole);
 		code = print_section(inv, run, topic->sections[i].name, &view, begin, end, &rows);
 	}
 	if (topic && !code && !rows)
@@ -369,7 +375,7 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 	code = print_summary(inv, run, begin, end);
 	for (size_t i = 0; i < ARRAY_SIZE(sections) && !code; i++) {
 		view.hide = sections[i].hide;
-		view.rows_max = sections[i].whole ? 0 : opt->top ? opt->top : TOP_DEFAULT;
+		view.rows_max = rows_of(opt, sections[i].whole);
 		code = print_section(inv, run, sections[i].name, &view, begin, end, &rows);
 	}
 	return code;
