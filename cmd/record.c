@@ -362,6 +362,7 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 		.workload.pidfd = -1,
 	};
 	struct error err = {0};
+	char length[UNIT_TEXT];
 	int ret;
 
 	if (opt->duration && !parse_duration(opt->duration, &s.duration_s))
@@ -389,7 +390,7 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 	s.begin_s = now_s();
 	if (!inv->common.quiet && !s.workload.pid)
 		fprintf(stderr, "sonde record: recording into %s%s%s; ^C ends it\n", s.path,
-			s.duration_s ? " for " : "", s.duration_s ? opt->duration : "");
+			s.duration_s ? " for " : "", s.duration_s ? unit_length(length, (int64_t)(s.duration_s * 1e9), true) : "");
 	return end(&s, wait_for_end(&s));
 }
 

@@ -515,6 +515,7 @@ struct model {
 	uint64_t marks_dropped;
 	struct request *requests; /* that have ended */
 	uint32_t nr_requests, requests_room;
+	uint32_t nr_packets; /* of them */
 	uint32_t request_serial;
 	uint64_t requests_dropped;
 	bool blocks_missed; /* guests' blocks were met that nobody had read: see model.h */

@@ -248,8 +248,7 @@ static int open_device(struct module *m, const char *device, struct error *err)
 	m->device = open(device, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (m->device < 0)
 		return fail(err, -errno, "cannot open %s: %s%s", device, strerror(errno),
-			    errno == ENOENT ? "; insmod sonde_guest.ko channel=device makes it"
-					    : "");
+			    errno == ENOENT ? "; " MODULE_DEVICE_HINT : "");
 	m->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (m->stop_fd < 0)
 		return fail(err, -errno, "cannot make an eventfd: %s", strerror(errno));
