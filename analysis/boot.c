@@ -84,10 +84,20 @@ static char *text_of(struct start *s, const char *format, const char *text)
 
 /* ---- the kernel's own levels --------------------------------------------------------------- */
 
+/* What is missing of what it recorded itself, for the evidence; "" nothing. */
+static const char *missing(struct start *s)
+{
+	struct milestone lost;
+
+	return first_milestone(s, "lost", NS_MIN, &lost)
+		       ? text_of(s, "; %s of its record of the boot are missing", lost.text)
+		       : "";
+}
+
 /* "kernel: early" ... from the machine's own trace, up to the first after @until. */
 static void kernel_levels(struct start *s, ns_t until)
 {
-	const char *level = "start";
+	const char *level = "start", *lost = missing(s);
 	struct milestone ms;
 	ns_t after = s->at;
 
@@ -98,7 +108,7 @@ static void kernel_levels(struct start *s, ns_t until)
 		after = ms.at + 1;
 	}
 	next_phase(s, text_of(s, "kernel: %s", level), -1, until, 0,
-		   "its own trace: process 1 executes a file");
+		   text_of(s, "its own trace: process 1 executes a file%s", lost));
 }
 
 /* ---- until it has settled ------------------------------------------------------------------ */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What cannot be known of the window, and what to record next time. */
+#include "analysis/phases.h"
 #include "analysis/usage.h"
 #include "analysis/why.h"
 #include "base/units.h"
@@ -213,6 +214,25 @@ static void no_syscalls(struct why *w, int64_t machine, const struct sonde_machi
 	why_add(w, &v);
 }
 
+/* Of a boot that is told afterwards. */
+static void lost_boot(struct why *w, int64_t machine, const struct sonde_machine *m)
+{
+	struct verdict v = unknown(w, "boot", machine);
+	struct milestone ms;
+
+	for (int64_t row = 0; !run_milestone(w->run, row, &ms); row++) {
+		if (ms.machine != machine || strcmp(ms.kind, "lost"))
+			continue;
+		say(&v.says,
+		    "Of what %s's kernel recorded of its boot %s had been overwritten, or was not "
+		    "read: levels and initcalls are missing. Record it sooner after the boot, or "
+		    "with a larger trace_buf_size=.",
+		    m->name, ms.text);
+		why_add(w, &v);
+		return;
+	}
+}
+
 int why_unknown(struct why *w, struct error *err)
 {
 	int ret = unknown_cpu_time(w, err);
@@ -222,6 +242,7 @@ int why_unknown(struct why *w, struct error *err)
 
 		sonde_machine(w->run, machine, &m);
 		lost_events(w, machine);
+		lost_boot(w, machine, &m);
 		no_trace(w, machine, &m);
 		loose_clock(w, machine, &m);
 		no_syscalls(w, machine, &m);

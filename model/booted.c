@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/booted.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "model/initcalls.h"
@@ -44,12 +45,38 @@ static void initcall(struct machine_state *mc, const struct state_line *l, const
 	initcall_add(m, &c);
 }
 
+static void lost(struct machine_state *mc, const struct state_line *l)
+{
+	uint64_t nr = state_uint(l, "lost", 0);
+	char text[64];
+
+	if (nr) {
+		snprintf(text, sizeof(text), "at least %llu events", (unsigned long long)nr);
+		step(mc, "lost", text, mc->model->now);
+		problems_add(&mc->model->problems,
+			     "%s: of what its kernel recorded of its boot at least %llu events were "
+			     "overwritten before they were read: levels and initcalls are missing, "
+			     "the first ones before others",
+			     mc->name, (unsigned long long)nr);
+	}
+	if (state_uint(l, "cut", 0)) {
+		step(mc, "lost", "its end", mc->model->now);
+		problems_add(&mc->model->problems,
+			     "%s: what its kernel recorded of its boot was not read to its end",
+			     mc->name);
+	}
+}
+
 void booted_line(struct machine_state *mc, const struct state_line *l)
 {
 	uint64_t time = state_uint(l, "time", 0);
 	char what[16], name[128];
 	ns_t at;
 
+	if (state_text(l, "what", what, sizeof(what)) && !strcmp(what, "lost")) {
+		lost(mc, l);
+		return;
+	}
 	if (!mc->trace || mc->trace->clock.kind != CLOCK_TSC || !time ||
 	    !state_text(l, "what", what, sizeof(what)) ||
 	    !state_text(l, "name", name, sizeof(name)))

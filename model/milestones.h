@@ -13,6 +13,8 @@
  *	user	the first exit after that at an address of user space
  *	level	the machine's own kernel begins a step of its boot, or a level of its initcalls
  *	init	its first process executes a file
+ *	lost	so much of what its kernel recorded of its boot was not there any more when it was
+ *		told, which was then
  *
  * What was between two exits is not seen: `since` is the last exit that was still before.
  */

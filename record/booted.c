@@ -216,22 +216,57 @@ static unsigned tell(struct line *l, struct under_way *u, struct booted_event *e
 	}
 }
 
+bool booted_parse_loss(struct booted_losses *losses, const char *line)
+{
+	static const char head[] = "# entries-in-buffer/entries-written:";
+	unsigned long long there, written, lost;
+
+	if (!strncmp(line, head, sizeof(head) - 1)) {
+		if (sscanf(line + sizeof(head) - 1, " %20llu/%20llu", &there, &written) != 2)
+			return false;
+		losses->header = written > there ? written - there : 0;
+		return true;
+	}
+	if (sscanf(line, "CPU:%*u [LOST %20llu EVENTS]", &lost) != 1)
+		return false;
+	losses->lines = lost < UINT64_MAX - losses->lines ? losses->lines + lost : UINT64_MAX;
+	return true;
+}
+
+/* Both counts may be of the same events: so many are missing at least. */
+static void tell_losses(struct line *l, const struct booted_losses *losses)
+{
+	uint64_t lost = losses->header > losses->lines ? losses->header : losses->lines;
+
+	if (!lost && !losses->cut)
+		return;
+	line_begin(l, "booted");
+	line_text(l, "what", "lost");
+	line_number(l, "lost", lost);
+	if (losses->cut)
+		line_number(l, "cut", 1);
+	line_end(l);
+}
+
 unsigned booted_tell(struct line *l, FILE *trace)
 {
 	struct under_way u = {.nr = 0};
+	struct booted_losses losses = {0};
 	struct booted_event e;
 	size_t room = 0, read = 0;
 	unsigned nr = 0;
 	char *line = NULL;
-	ssize_t len;
+	ssize_t len = 0;
 
 	while (read < TEXT_MAX && !l->error && (len = getline(&line, &room, trace)) > 0) {
 		read += (size_t)len;
-		if (booted_parse(&e, line))
+		if (!booted_parse_loss(&losses, line) && booted_parse(&e, line))
 			nr += tell(l, &u, &e);
 	}
+	losses.cut = len > 0 || !feof(trace);
 	for (unsigned i = 0; i < u.nr; i++)
 		tell_initcall(l, &u.calls[i], NULL);
+	tell_losses(l, &losses);
 	free(line);
 	return nr + u.nr;
 }

@@ -16,6 +16,9 @@
  *
  * Of a module's initcall ftrace no longer knows the function: its memory is given to others as soon
  * as it is done.  It is called after the module, "[virtio_blk]".
+ *
+ * The buffer overwrites its oldest events: every exec after the boot is one more (the command line
+ * has no filter for it; trace_trigger= of Linux 6.2 and later would end tracing too early).  What was overwritten is told with the rest.
  */
 
 /* What is to be on the kernel's command line.  The clock is the one that relates a guest's times to
@@ -44,7 +47,18 @@ struct booted_event {
 /* A line of tracefs' file "trace"; false: none of these events. */
 bool booted_parse(struct booted_event *out, const char *line);
 
-/* What tracefs' file "trace" says, @trace, as state lines written to @l; how many initcalls. */
+/* What is not there of what was recorded. */
+struct booted_losses {
+	uint64_t header; /* "# entries-in-buffer/entries-written: a/b" */
+	uint64_t lines;	 /* "CPU:0 [LOST n EVENTS]" */
+	bool cut;	 /* it was not read to its end */
+};
+
+/* False: the line says nothing of losses. */
+bool booted_parse_loss(struct booted_losses *losses, const char *line);
+
+/* What tracefs' file "trace" says, @trace, as state lines written to @l, losses last; how many
+ * initcalls. */
 unsigned booted_tell(struct line *l, FILE *trace);
 
 /* Whether this kernel was told to record its boot. */

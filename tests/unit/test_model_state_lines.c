@@ -413,6 +413,25 @@ static void a_boot_that_was_recorded_is_told(void **state)
 	assert_int_equal(fake_rows("problem"), 0);
 }
 
+/* A boot of which something is missing is not told as whole. */
+static void a_boot_that_is_not_whole_is_told(void **state)
+{
+	(void)state;
+	world_open(2);
+	world.traces[VM].clock.kind = CLOCK_TSC;
+	tells(VM, 1000, 5, "sonde: begin version=1 cause=boot");
+	tells(VM, 1001, 5, "sonde: booted what=lost lost=700 cut=1");
+	tells(VM, 1002, 5, "sonde: end cause=boot");
+	world_close(1100);
+	assert_int_equal(fake_rows("problem"), 2);
+	assert_non_null(strstr(fake_string("problem", 0, "text"), "at least 700 events"));
+	assert_non_null(strstr(fake_string("problem", 1, "text"), "not read to its e"));
+	assert_int_equal(fake_rows("milestone"), 2);
+	assert_string_equal(fake_string("milestone", 0, "kind"), "lost");
+	assert_string_equal(fake_string("milestone", 0, "text"), "at least 700 events");
+	assert_string_equal(fake_string("milestone", 1, "text"), "its end");
+}
+
 /* A guest may tell any number of them. */
 static void milestones_have_an_end(void **state)
 {
@@ -444,6 +463,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_are_known_without_any_event),
 		cmocka_unit_test(milestones_have_an_end),
+		cmocka_unit_test(a_boot_that_is_not_whole_is_told),
 		cmocka_unit_test(a_runnable_thread_waits_only_where_no_cpu_may_run_it),
 		cmocka_unit_test(events_since_the_block_began_are_fresher),
 		cmocka_unit_test(a_loss_since_the_block_began_leaves_states_unknown),

@@ -113,6 +113,55 @@ static void a_boot_becomes_state_lines(void **state)
 	close(ends[1]);
 }
 
+/* A boot that is partly overwritten is not told as whole. */
+static void what_is_missing_is_told(void **state)
+{
+	static char text[] =
+		"# tracer: nop\n"
+		"#\n"
+		"# entries-in-buffer/entries-written: 300/1000   #P:2\n"
+		"CPU:1 [LOST 40 EVENTS]\n"
+		"  swapper/0-1 [000] ..... 10: initcall_level: level=core\n"
+		"CPU:0 [LOST 2 EVENTS]\n";
+	FILE *trace = fmemopen(text, sizeof(text) - 1, "r");
+	struct booted_losses losses = {0};
+	char got[512] = "", line[512];
+	struct line l = {0};
+	int ends[2];
+	ssize_t n;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_DIRECT | O_NONBLOCK), 0);
+	l.fd = ends[1];
+	assert_int_equal(booted_tell(&l, trace), 0);
+	while ((n = read(ends[0], line, sizeof(line) - 1)) > 0) {
+		line[n] = '\0';
+		strcat(strcat(got, line), "|");
+	}
+	assert_string_equal(got, "sonde: booted time=10 what=level name=core|"
+				 "sonde: booted what=lost lost=700|");
+	fclose(trace);
+	/* A file that cannot be read to its end. */
+	trace = fopen("/", "r");
+	assert_non_null(trace);
+	booted_tell(&l, trace);
+	n = read(ends[0], line, sizeof(line) - 1);
+	assert_true(n > 0);
+	line[n] = '\0';
+	assert_string_equal(line, "sonde: booted what=lost lost=0 cut=1");
+	fclose(trace);
+	close(ends[0]);
+	close(ends[1]);
+
+	assert_true(booted_parse_loss(&losses, "CPU:12 [LOST 18446744073709551615 EVENTS]\n"));
+	assert_true(booted_parse_loss(&losses, "CPU:12 [LOST 5 EVENTS]\n"));
+	assert_int_equal(losses.lines, UINT64_MAX);
+	assert_true(booted_parse_loss(&losses, "# entries-in-buffer/entries-written: 9/8\n"));
+	assert_int_equal(losses.header, 0);
+	assert_false(booted_parse_loss(&losses, "# entries-in-buffer/entries-written: x\n"));
+	assert_false(booted_parse_loss(&losses, "  a-1 [0] . 5: x: CPU:0 [LOST 5 EVENTS]\n"));
+}
+
 /* More under way than it keeps: none is lost. */
 static void many_under_way_are_all_told(void **state)
 {
@@ -134,6 +183,7 @@ int main(void)
 		cmocka_unit_test(lines_of_ftrace),
 		cmocka_unit_test(a_boot_becomes_state_lines),
 		cmocka_unit_test(many_under_way_are_all_told),
+		cmocka_unit_test(what_is_missing_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
