@@ -207,11 +207,18 @@ static inline void small_quality(struct history_writer *w)
 						     {"bound", COL_NS}};
 	int64_t clock[] = {VM_A, SMALL_BEGIN, SMALL_END, 25, small_string(w, "hypercall pairs"),
 			   12,	 0,	      0,	 -40};
+	static const struct column milestone_columns[] = {
+		{"machine", COL_INT}, {"cpu", COL_INT},	    {"since", COL_NS},
+		{"at", COL_NS},	      {"kind", COL_STRING}, {"text", COL_STRING}};
 	int64_t loss[] = {VM_A, 0, 1600000, 1650000, -1};
+	int64_t lost[] = {VM_A,	       -1,
+			  SMALL_BEGIN, SMALL_BEGIN,
+			  small_string(w, "lost"), small_string(w, "at least 700 events")};
 	int64_t tick[] = {HOST, 5000, SMALL_BEGIN, INT64_C(1) << 33, 0}; /* 2 ns per tick */
 
 	history_writer_row(w, history_writer_table(w, "clock", clock_columns, 9), clock);
 	history_writer_row(w, history_writer_table(w, "loss", loss_columns, 5), loss);
+	history_writer_row(w, history_writer_table(w, "milestone", milestone_columns, 6), lost);
 	history_writer_row(w, history_writer_table(w, "tick", tick_columns, 5), tick);
 }
 

@@ -168,6 +168,15 @@ static const char *verdict_about(const struct sonde_facts *f, const char *kind, 
 	return "none";
 }
 
+static bool is_said(const struct sonde_facts *f, const char *words)
+{
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+		if (strstr(cell_text(f, row, "text"), words))
+			return true;
+	}
+	return false;
+}
+
 static void verdicts_are_sentences_with_numbers(void **state)
 {
 	struct sonde_facts *f = facts("why", SMALL_BEGIN, SMALL_END);
@@ -195,6 +204,8 @@ static void verdicts_are_sentences_with_numbers(void **state)
 		strstr(verdict_about(f, "hypervisor", "machine", VM_AN),
 		       "Each of its 1 exits that vm-a had to handle cost 2.0 exits to host0"));
 	assert_non_null(strstr(verdict_about(f, "unknown", "machine", VM_B), "has no trace"));
+	assert_true(is_said(f, "Of what vm-a's kernel recorded of its boot at least 700 events had "
+			       "been overwritten"));
 	for (size_t row = 1; row < sonde_facts_nr_rows(f); row++)
 		assert_true(cell(f, row - 1, "cost") >= cell(f, row, "cost"));
 	sonde_facts_free(f);
