@@ -330,6 +330,20 @@ static size_t rows_of(const struct report_options *opt, bool whole)
 	return opt->top ? opt->top : whole ? 0 : TOP_DEFAULT;
 }
 
+/* The run has some of it, be it at another time or of another VM. */
+static bool is_recorded(struct sonde_run *run, const struct topic *topic)
+{
+	struct sonde_facts *f;
+	bool found;
+
+	if (sonde_facts_get(&f, run, topic->sections[0].name, sonde_run_begin(run),
+			    sonde_run_end(run), NULL))
+		return false;
+	found = sonde_facts_nr_rows(f) > 0;
+	sonde_facts_free(f);
+	return found;
+}
+
 static enum exit_code print_text(const struct invocation *inv, struct sonde_run *run,
 				 const struct topic *topic, int64_t begin, int64_t end)
 {
@@ -346,13 +360,13 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 	if (topic && !code && !rows)
 		fprintf(inv->screen.out, "%s%s%s in this run%s%s\n", opt->vm ? opt->vm : "",
 			opt->vm ? ": " : "", topic->nothing, inv->common.time ? "'s window" : "",
-			topic->record ? topic->record : "");
+			topic->record && !is_recorded(run, topic) ? topic->record : "");
 	if (topic)
 		return code;
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++, rows = 0) {
 		code = print_section(inv, run, opt->sections.items[i], &view, begin, end, &rows);
 		if (!code && !rows)
-			fprintf(inv->screen.out, "%s%s%s: nothing of it in this run%s\n",
+			fprintf(inv->screen.out, "%s%sno rows of fact %s in this run%s\n",
 				opt->vm ? opt->vm : "", opt->vm ? ": " : "", opt->sections.items[i],
 				inv->common.time ? "'s window" : "");
 	}
