@@ -311,8 +311,9 @@ static enum exit_code end(struct session *s, enum ending ending)
 	record_rings_stop(s->rings);
 	ret = recorder_stop(s->recorder, &s->machine->cost, &err);
 	folder_close(s->sink);
-	s->machine->complete = !ret;
-	snprintf(s->machine->why, sizeof(s->machine->why), "%.250s", ret ? err.text : "");
+	s->machine->complete = !ret && !*s->machine->cost.missing;
+	snprintf(s->machine->why, sizeof(s->machine->why), "%.250s",
+		 ret ? err.text : s->machine->cost.missing);
 	wipe(s);
 	joined = run_join(s->run, &end_err);
 	guests_joined(s->guests);

@@ -324,12 +324,6 @@ static enum exit_code print_summary(const struct invocation *inv, struct sonde_r
 	return code;
 }
 
-/* What the user chose holds for every table. */
-static size_t rows_of(const struct report_options *opt, bool whole)
-{
-	return opt->top ? opt->top : whole ? 0 : TOP_DEFAULT;
-}
-
 /* The run has some of it, be it at another time or of another VM. */
 static bool is_recorded(struct sonde_run *run, const struct topic *topic)
 {
@@ -342,6 +336,12 @@ static bool is_recorded(struct sonde_run *run, const struct topic *topic)
 	found = sonde_facts_nr_rows(f) > 0;
 	sonde_facts_free(f);
 	return found;
+}
+
+/* What the user chose holds for every table. */
+static size_t rows_of(const struct report_options *opt, bool whole)
+{
+	return opt->top ? opt->top : whole ? 0 : TOP_DEFAULT;
 }
 
 static enum exit_code print_text(const struct invocation *inv, struct sonde_run *run,

@@ -260,6 +260,7 @@ struct machine_state {
 	int32_t timer_vector;	    /* of its own local timer; -1 unknown */
 	bool sees_requests;	    /* requests to block devices are */
 	bool sees_packets;	    /* packets handed to network devices are */
+	bool has_init;		    /* its thread 1 was seen to execute a file */
 	uint32_t boot_level;	    /* string id: its initcalls' level; 0 none yet */
 	uint32_t booted_level;	    /* ... of a boot that is told afterwards */
 	bool symbols_read;

@@ -43,26 +43,28 @@ static int device_file_release(struct inode *inode, struct file *file)
 
 /*
  * Copies the next block that is still there, and sets *@next to it; its length, 0 when there is
- * none yet.
+ * none yet.  What is no block was written by somebody else, and is passed over.
  */
-static u32 copy_block(const struct ht_ring *ring, u64 *next, u8 *to)
+static u32 copy_block(const struct stream *s, const struct ht_ring *ring, u64 *next, u8 *to)
 {
 	for (;;) {
-		u64 written = smp_load_acquire(&ring->written); /* ring_end() */
+		u64 written = smp_load_acquire(&s->written); /* ring_end() */
 		const struct ht_slot *slot;
 		u32 len;
 
 		if (*next == written)
 			return 0;
-		if (*next + ring->nr_slots <= written)
-			*next = written - ring->nr_slots + 1;
-		slot = (const void *)ring + (*next % ring->nr_slots + 1) * HT_SLOT_BYTES;
+		if (*next + s->nr_slots <= written)
+			*next = written - s->nr_slots + 1;
+		slot = (const void *)ring + (*next % s->nr_slots + 1) * HT_SLOT_BYTES;
 		memcpy(to, slot->block, HT_SLOT_BLOCK_MAX);
 		smp_rmb(); /* ring_end(): who saw newer bytes sees the count that tells of it */
-		if (READ_ONCE(ring->written) >= *next + ring->nr_slots)
+		if (READ_ONCE(s->written) >= *next + s->nr_slots)
 			continue;
 		len = to[4] | to[5] << 8;
-		return min_t(u32, len, HT_SLOT_BLOCK_MAX);
+		if (len >= HT_HEADER_BYTES && len <= HT_SLOT_BLOCK_MAX)
+			return len;
+		++*next;
 	}
 }
 
@@ -73,11 +75,12 @@ static ssize_t read_blocks(struct reading *r, char __user *to, size_t len)
 	size_t done = 0;
 
 	for_each_possible_cpu(cpu) {
+		const struct stream *s = per_cpu_ptr(&sonde_streams, cpu);
 		/* ring_add_cpu() */
-		const struct ht_ring *ring = smp_load_acquire(&per_cpu(sonde_streams, cpu).ring);
+		const struct ht_ring *ring = smp_load_acquire(&s->ring);
 
 		while (ring && len - done >= HT_SLOT_BLOCK_MAX) {
-			u32 bytes = copy_block(ring, &r->next[cpu], r->block);
+			u32 bytes = copy_block(s, ring, &r->next[cpu], r->block);
 
 			if (!bytes)
 				break;

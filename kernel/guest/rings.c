@@ -23,7 +23,12 @@ static unsigned int ring_kib = 1024;
 module_param(ring_kib, uint, 0444);
 MODULE_PARM_DESC(ring_kib, "memory of a CPU's ring in KiB, a power of two from 16 to 4096 (1024)");
 
+/*
+ * Region and rings may lie in memory to which others write, too: what is in them is for others to
+ * read, and everything that the module itself goes by is here or in struct stream.
+ */
 static struct ht_region *region;
+static u64 region_nonce, region_bytes;
 static unsigned int region_order, ring_order, ring_bytes;
 static void *device_memory; /* region and rings, where a device has them */
 
@@ -31,11 +36,11 @@ static void announce(enum ht_announcement what)
 {
 	struct ht_call call = {
 		.nr = (u64)HT_ANNOUNCE_MAGIC << 48 | (u64)HT_RING_VERSION << 40 | (u64)what << 32 |
-		      region->nr_rings,
+		      nr_cpu_ids,
 		.a0 = virt_to_phys(region),
-		.a1 = region->bytes,
-		.a2 = region->nonce,
-		.a3 = region->ring_bytes,
+		.a1 = region_bytes,
+		.a2 = region_nonce,
+		.a3 = ring_bytes,
 	};
 
 	hypercall(&call);
@@ -58,11 +63,10 @@ static int check_ring_kib(const char **why)
 /* The region is there for whoever looks when its nonce is; where no host is to look, nameless. */
 static void fill_region(u64 bytes, u32 flags, bool named)
 {
-	u64 nonce;
-
+	region_bytes = bytes;
 	do {
-		get_random_bytes(&nonce, sizeof(nonce));
-	} while (!nonce);
+		get_random_bytes(&region_nonce, sizeof(region_nonce));
+	} while (!region_nonce);
 	region->version = HT_RING_VERSION;
 	region->flags = flags;
 	region->nr_rings = nr_cpu_ids;
@@ -70,7 +74,7 @@ static void fill_region(u64 bytes, u32 flags, bool named)
 	region->bytes = bytes;
 	if (named)
 		memcpy(region->magic, HT_REGION_MAGIC, sizeof(region->magic));
-	smp_store_release(&region->nonce, nonce);
+	smp_store_release(&region->nonce, region_nonce);
 }
 
 static int pages_open(const char **why, bool named)
@@ -179,7 +183,7 @@ static struct ht_ring *ring_of_pages(unsigned int cpu)
 
 static struct ht_ring *ring_in_device(unsigned int cpu)
 {
-	struct ht_ring *ring = device_memory + region->bytes + (size_t)cpu * ring_bytes;
+	struct ht_ring *ring = device_memory + region_bytes + (size_t)cpu * ring_bytes;
 
 	memset(ring, 0, HT_SLOT_BYTES);
 	return ring;
@@ -193,10 +197,12 @@ static int ring_add_cpu(struct stream *s)
 		return -ENOMEM;
 	ring->version = HT_RING_VERSION;
 	ring->cpu = s->cpu;
-	ring->nr_slots = ring_bytes / HT_SLOT_BYTES - 1;
-	ring->nonce = region->nonce;
+	s->nr_slots = ring_bytes / HT_SLOT_BYTES - 1;
+	ring->nr_slots = s->nr_slots;
+	ring->nonce = region_nonce;
 	memcpy(ring->magic, HT_RING_MAGIC, sizeof(ring->magic));
 	s->slot = 0;
+	s->written = 0;
 	/* Whoever sees a ring sees its header: read_blocks() … */
 	smp_store_release(&s->ring, ring);
 	/* … and the host. */
@@ -221,11 +227,12 @@ static void ring_end(struct stream *s)
 
 	s->bytes += ht_end(&s->w);
 	slot_at(ring, s->slot)->events = s->events;
-	/* Who sees the count sees the block. */
-	smp_store_release(&ring->written, ring->written + 1);
+	/* Who sees the count sees the block: read_blocks() this one, the host the ring's. */
+	smp_store_release(&s->written, s->written + 1);
+	smp_store_release(&ring->written, s->written);
 	/* Who sees the next block's bytes sees that this one's predecessor there is gone. */
 	smp_wmb();
-	s->slot = s->slot + 1 == ring->nr_slots ? 0 : s->slot + 1;
+	s->slot = s->slot + 1 == s->nr_slots ? 0 : s->slot + 1;
 }
 
 const struct channel memory_channel = {

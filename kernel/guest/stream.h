@@ -39,8 +39,10 @@ struct stream {
 	u64 bytes, calls;	  /* that left */
 	unsigned long tables_due; /* jiffies */
 	struct timer_list timer;
-	struct ht_ring *ring; /* of channels in memory */
-	u32 slot;
+	/* Of channels in memory: others may write to the ring, so nothing is ever read back from it. */
+	struct ht_ring *ring;
+	u32 slot, nr_slots;
+	u64 written; /* blocks */
 	u8 *buffer; /* of channels that send: a block */
 	u32 sent;   /* bytes of it that left */
 };
