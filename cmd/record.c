@@ -165,8 +165,10 @@ static struct guest_options wanted_guests(const struct record_command *opt)
 
 	wanted.rings = !opt->no_rings;
 	for (unsigned i = 0; i < opt->guests.guests.nr; i++) {
-		if (!strcmp(opt->guests.guests.items[i], "none"))
+		if (!strcmp(opt->guests.guests.items[i], "none")) {
 			wanted.guests.nr = 0;
+			wanted.tracer = NULL;
+		}
 	}
 	return wanted;
 }
@@ -390,7 +392,9 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 	s.begin_s = now_s();
 	if (!inv->common.quiet && !s.workload.pid)
 		fprintf(stderr, "sonde record: recording into %s%s%s; ^C ends it\n", s.path,
-			s.duration_s ? " for " : "", s.duration_s ? unit_length(length, (int64_t)(s.duration_s * 1e9), true) : "");
+			s.duration_s ? " for " : "",
+			s.duration_s ? unit_length(length, (int64_t)(s.duration_s * 1e9), true)
+				     : "");
 	return end(&s, wait_for_end(&s));
 }
 

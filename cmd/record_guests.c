@@ -257,9 +257,10 @@ int guests_connect(struct guests **out, const struct invocation *inv,
 
 	*out = NULL;
 	if (!opt->guests.nr && opt->tracer)
-		return fail(err, -EINVAL,
-			    "no guest is recorded: --guest-tracer is for guests; add --guest all, or "
-			    "--guest NAME");
+		return fail(
+			err, -EINVAL,
+			"no guest is recorded: --guest-tracer is for guests; add --guest all, or "
+			"--guest NAME");
 	if (!opt->guests.nr)
 		return 0;
 	g = calloc(1, sizeof(*g));

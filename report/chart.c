@@ -171,8 +171,11 @@ static size_t append_owner(char *label, size_t room, struct sonde_run *run,
 		title[i] = (char)tolower((unsigned char)column->title[i]);
 	title[i] = '\0';
 	facts_cell_text(run, column->type, sonde_facts_cell(f, row, c), text, sizeof(text));
-	return (size_t)snprintf(label, room, "%s%s%s%s", second ? ", " : c ? " " : "", title,
-				second ? " " : "", text);
+	return (size_t)snprintf(label, room, "%s%s%s%s",
+				second ? ", "
+				: c    ? " "
+				       : "",
+				title, second ? " " : "", text);
 }
 
 static void panel_label(FILE *out, struct sonde_run *run, const struct sonde_facts *f, size_t row,

@@ -44,7 +44,8 @@ int picture_init(struct picture *p, struct sonde_run *run, int64_t begin, int64_
 		 unsigned width, unsigned which, struct error *err);
 void picture_release(struct picture *p);
 
-/* What the filter does not match becomes nothing: a picture of what is left has no faded colours. */
+/* What the filter does not match becomes nothing: a picture of what is left has no faded colours.
+ */
 void picture_keep(struct picture *p, struct filter *filter);
 
 /* The value of a cell as this row shows it; 0 when it shows nothing. */
