@@ -25,6 +25,7 @@ struct comparison {
 	struct measures before, after;
 	const struct match *match;
 	bool same_unit, is_ns;
+	unsigned nr_cpus;    /* physical ones of the second run */
 	struct pair *pairs; /* owned */
 	unsigned nr;
 	double *p; /* owned, of those pairs that are told, in their order */
@@ -142,12 +143,30 @@ static int64_t scaled(const struct pair *p, double value)
 	return llround(v);
 }
 
-/* Few and scattered values leave limits beyond what a share can change. */
-static int64_t limit(const struct pair *p, double value)
+/* Few and scattered values leave limits beyond what is possible: less than nothing afterwards, or
+ * more than all. */
+static int64_t limit(const struct comparison *c, const struct pair *p, double value)
 {
-	if (p->measure->is_share)
-		value = value < -1 ? -1 : value > 1 ? 1 : value;
+	double least = -p->before.mean;
+	double most = (p->measure->in_cpus ? c->nr_cpus : 1) - p->before.mean;
+
+	if (!p->told)
+		return 0;
+	if (value < least)
+		value = least;
+	if (p->measure->is_share && value > most)
+		value = most > p->d.change ? most : p->d.change;
 	return scaled(p, value);
+}
+
+static unsigned nr_physical_cpus(const struct sonde_run *run)
+{
+	struct sonde_cpu cpu;
+	unsigned nr = 0;
+
+	for (int64_t row = 0; !sonde_cpu(run, row, &cpu); row++)
+		nr += !cpu.machine;
+	return nr;
 }
 
 static const char *unit_of(const struct comparison *c, const struct measure *m)
@@ -180,8 +199,8 @@ static void add_rows(struct sonde_facts *out, const struct comparison *c)
 				       cell_int(scaled(p, p->before.mean)),
 				       cell_int(scaled(p, p->after.mean)),
 				       cell_int(change),
-				       cell_int(limit(p, p->d.low)),
-				       cell_int(limit(p, p->d.high)),
+				       cell_int(limit(c, p, p->d.low)),
+				       cell_int(limit(c, p, p->d.high)),
 				       cell_int(p->told ? llround(c->p[told] * 1e6) : -1),
 				       cell_int(change < 0 ? -change : change),
 				       cell_int(p->known[0]),
@@ -234,6 +253,7 @@ int compare_windows(struct sonde_facts **out, const struct compare_window *befor
 	if (!f)
 		return fail(err, -ENOMEM, "out of memory");
 	f->analysis = &comparison;
+	c.nr_cpus = nr_physical_cpus(after->run);
 	c.is_ns = sonde_run_ticks_are_ns(after->run);
 	c.same_unit = c.is_ns == sonde_run_ticks_are_ns(before->run);
 	ret = measures_take(&c.before, before->run, NULL, before->begin, before->end, err);

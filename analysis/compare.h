@@ -28,6 +28,7 @@ struct measure {
 	int cpu;	     /* -1: of the whole machine */
 	const char *what;
 	bool is_share; /* values are parts of 1; else they are counts per second */
+	bool in_cpus;  /* the share is of one CPU: of n CPUs it is n at most */
 	enum measure_needs needs;
 	/* It has what is told otherwise where a machine's trace says more: "user or kernel not
 	 * known" shrinks when the guest is traced. */

@@ -391,11 +391,48 @@ static void slept(struct walker *w, ns_t begin, ns_t end)
 		add_wait(w, context, &c, begin, end);
 }
 
-/* Before its first moment: whoever made it. */
+/* Who made it, by the wake-up that starts it: that comes after the fork, before it runs first. */
+static int64_t first_waker(const struct walker *w, ns_t birth)
+{
+	struct sonde_interval first, none, woken;
+	struct sonde_context c;
+
+	if (w->waker == ATTR_NONE || sonde_at(w->f->run, w->state, birth, &first) ||
+	    first.value != THREAD_RUNNABLE || sonde_at(w->f->run, w->waker, birth, &none) ||
+	    none.value || none.end > first.end || none.end >= sonde_run_end(w->f->run) ||
+	    sonde_at(w->f->run, w->waker, none.end, &woken) || !woken.value ||
+	    sonde_context(w->f->run, (int64_t)woken.value - 1, &c))
+		return -1;
+	return waking_thread(w, &c);
+}
+
+/* The first thread of the process that made its process, where it is one's first itself; -1. */
+static int64_t first_of_parent(const struct walker *w, ns_t birth)
+{
+	struct sonde_thread t;
+
+	if (sonde_thread(w->f->run, w->thread, &t) || t.begin != birth || t.tid != t.pid ||
+	    t.ppid <= 0)
+		return -1;
+	return sonde_find_thread(w->f->run, t.machine, t.ppid, birth);
+}
+
+/* Before its first moment it did not wait: the path goes on with who made it.  One that was there,
+ * but is seen first when it is woken, slept. */
 static void before_birth(struct walker *w, ns_t begin, ns_t end)
 {
-	if (w->waker != ATTR_NONE)
+	struct sonde_interval i;
+	int64_t maker;
+
+	if (w->waker != ATTR_NONE && !sonde_at(w->f->run, w->waker, end, &i) && i.value) {
 		slept(w, begin, end);
+		return;
+	}
+	maker = first_waker(w, end);
+	if (maker < 0)
+		maker = first_of_parent(w, end);
+	if (maker >= 0 && maker != w->thread)
+		follow(w->f, maker, w->depth + 1, begin, end);
 	else
 		add_plain(w, PATH_UNKNOWN, -1, begin, end);
 }

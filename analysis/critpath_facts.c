@@ -13,13 +13,20 @@ static const char *const kind_names[PATH_NR_KINDS] = {
 	[PATH_UNKNOWN] = "unknown",
 };
 
+/* "irq 25 (virtio0-req.0)": its number, as its kernel counts, and what its handler is called. */
 static void say_mode(struct sentence *s, const struct sonde_context *c)
 {
+	const char *name;
+
 	say(s, "%s%s%s", sonde_mode_name(c->mode), *c->detail_text ? " " : "", c->detail_text);
 	if (!*c->detail_text && c->detail >= 0 &&
 	    (c->mode == SONDE_MODE_IRQ || c->mode == SONDE_MODE_HYPERVISOR ||
 	     c->mode == SONDE_MODE_SOFTIRQ))
 		say(s, " %lld", (long long)c->detail);
+	if (!*c->detail_text && c->mode == SONDE_MODE_IRQ) {
+		name = run_irq_name(s->run, c->machine, c->detail);
+		say(s, "%s%s%s", *name ? " (" : "", name, *name ? ")" : "");
+	}
 }
 
 static void say_wait(struct sentence *s, const struct path_step *step,
@@ -83,6 +90,14 @@ static void say_others(struct sentence *s, const struct path_step *step, const s
 	say_culprit(s, by);
 }
 
+/* Of who made it nothing is known, either. */
+static bool is_before_birth(const struct sentence *s, const struct path_step *step)
+{
+	struct sonde_thread t;
+
+	return !sonde_thread(s->run, step->thread, &t) && t.begin >= step->end;
+}
+
 /* What a step was about, beyond its kind and its thread. */
 static void say_step(struct sentence *s, const struct path_step *step)
 {
@@ -111,6 +126,10 @@ static void say_step(struct sentence *s, const struct path_step *step)
 		culprit = culprit_of(s->run, step->instead);
 		say(s, "; ");
 		say_others(s, step, &culprit);
+		break;
+	case PATH_UNKNOWN:
+		if (is_before_birth(s, step))
+			say(s, "before it was first seen");
 		break;
 	default:
 		break;

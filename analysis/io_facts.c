@@ -6,6 +6,7 @@
 #include "base/histogram.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,9 +149,23 @@ static bool note_length(struct histogram **h, ns_t *longest_at, ns_t at, ns_t le
 	return true;
 }
 
+/* Packets that are sent and packets that come go different ways, and neither is a disk whose number is
+ * not known (-1). */
+static int64_t device_key(const struct io_request *r)
+{
+	switch (r->kind) {
+	case IO_SEND:
+		return -2;
+	case IO_RECEIVE:
+		return -3;
+	default:
+		return r->dev;
+	}
+}
+
 static bool sum_request(struct keyed *sums, const struct io_request *r, bool per_kind)
 {
-	int64_t key[] = {r->vm, r->kind >= IO_SEND ? -2 : r->dev, per_kind ? (int64_t)r->kind : -1};
+	int64_t key[] = {r->vm, device_key(r), per_kind ? (int64_t)r->kind : -1};
 	struct sum *sum = keyed_sum(sums, key);
 
 	if (!sum)
@@ -362,10 +377,12 @@ static void add_leg(struct sonde_facts *out, struct sonde_run *run, const struct
 static void add_legs(struct sonde_facts *out, struct sonde_run *run, const struct sum *sum)
 {
 	const char *device;
-	char name[96];
+	char name[96], way[112];
 
 	io_device_name(run, &sum->any, name, sizeof(name));
-	device = keep_text(out, name);
+	snprintf(way, sizeof(way), "%s%s%s", name, sum->any.kind >= IO_SEND ? " " : "",
+		 sum->any.kind >= IO_SEND ? io_kind_names[sum->any.kind] : "");
+	device = keep_text(out, way);
 	add_leg(out, run, sum, NR_LEGS, device);
 	for (unsigned leg = 0; leg < NR_LEGS; leg++)
 		add_leg(out, run, sum, leg, device);
@@ -416,7 +433,8 @@ static int find_legs(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 
 static const struct sonde_column leg_columns[] = {
 	VM_COLUMN,
-	DEVICE_COLUMN,
+	{"device", "DEVICE", SONDE_COL_STRING,
+	 "as in io, for packets with their direction: \"network send\", \"network receive\""},
 	{"leg", "LEG", SONDE_COL_STRING, "part of the way; \"all\": the whole of it"},
 	{"count", "TIMES", SONDE_COL_INT, "requests that took this leg, as far as known"},
 	{"unknown", "UNKNOWN", SONDE_COL_INT, "requests of which this leg's length is not known"},

@@ -82,7 +82,8 @@ static int take_machine(struct taker *t, const struct sonde_facts *f, size_t row
 	const struct measure like = {.machine = machine_name(t, facts_named(f, row, "machine").i),
 				     .cpu = -1,
 				     .what = "CPU time of its own code, in CPUs",
-				     .is_share = true};
+				     .is_share = true,
+				     .in_cpus = true};
 
 	return add(t, &like, of_slice(t, facts_named(f, row, "total").i));
 }

@@ -50,6 +50,7 @@ static const struct {
 		       "iowait", "irq", "softirq", "steal", "guest", "guest_nice"}},
 	[RUN_WAKE] = {"wake", {"cpu", "cause", "vector", "from_cpu", "by", "evidence"}},
 	[RUN_VECTOR] = {"vector", {"cpu", "vector", "cause", "irq", "times", "agree", "evidence"}},
+	[RUN_IRQ] = {"irq", {"machine", "irq", "name"}},
 	[RUN_MARK] = {"mark", {"at", "machine", "cpu", "thread", "kind", "id", "text", "by_host"}},
 	[RUN_REQUEST] = {"request",
 			 {"machine",  "cpu",	  "thread",	"kind",	    "dev",   "sector",

@@ -29,6 +29,7 @@ enum run_table {
 	RUN_MILESTONE,
 	RUN_WAKE,
 	RUN_VECTOR,
+	RUN_IRQ,
 	RUN_MARK,
 	RUN_REQUEST,
 	RUN_INITCALL,
@@ -104,6 +105,8 @@ const char *run_text(const struct sonde_run *run, enum run_table table, int64_t 
 
 /* What its guest calls an interrupt of a vCPU; "" unknown. */
 const char *run_vector_irq(const struct sonde_run *run, int64_t vcpu, int64_t vector);
+/* What the handlers of a machine's interrupt line are called there; "" unknown. */
+const char *run_irq_name(const struct sonde_run *run, int64_t machine, int64_t irq);
 /* What it is for, all deliveries of the run taken together. */
 enum sonde_cause run_vector_cause(const struct sonde_run *run, int64_t vcpu, int64_t vector);
 int run_index_vectors(struct sonde_run *run, struct error *err);

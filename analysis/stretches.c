@@ -262,7 +262,8 @@ static void say_delay(struct sentence *s, const struct stretch *stretch)
 		say(s, " of ");
 		say_machine(s, t.machine);
 	}
-	say(s, " was ready but not running for ");
+	say(s, stretch->kind == STRETCH_VCPU ? " was ready but not running for "
+					     : " wanted to run but did not for ");
 	say_length(s, length(stretch));
 	if (stretch->kind == STRETCH_VCPU && !sonde_thread(s->run, stretch->victim, &t) && t.tid) {
 		say(s, ", which delayed ");

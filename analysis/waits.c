@@ -78,6 +78,9 @@ static void emit(struct scan *s, uint32_t value)
 		w->time_ns = s->on_cpu_ns;
 	if (w->polled && run_cell(s->strips->run, RUN_WAKE, w->wake, 1) == WAKE_NONE)
 		return;
+	/* A vCPU on its way to sleep halts before it sleeps: what it waits for it does not yet. */
+	if ((w->polled ? w->begin : w->asleep) >= s->end)
+		return;
 	if (!s->ret && is_wait(s))
 		s->stop = !s->each(w, s->data);
 }

@@ -25,7 +25,8 @@ struct wait {
 	bool ended; /* the entry was seen; else @entry is the end of the run */
 };
 
-/* Calls @each for every wait of @vcpu that touches [begin, end), in order; false stops. */
+/* Calls @each for every wait of @vcpu that touches [begin, end), in order; false stops.  One that
+ * halted in it, but slept first at @end or later, does not. */
 int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
 	       bool (*each)(const struct wait *w, void *data), void *data);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ended a wait: the tables "wake" and "vector". */
+#include "analysis/cells.h"
 #include "analysis/run.h"
 #include "model/context.h"
 
@@ -103,6 +104,20 @@ static const struct sonde_vector *find_vector(const struct sonde_run *run, int64
 				     : NULL;
 
 	return at ? &run->vectors[*at] : NULL;
+}
+
+/* More lines than this no machine has; a file that is no real one may. */
+#define IRQS_MAX 4096
+
+const char *run_irq_name(const struct sonde_run *run, int64_t machine, int64_t irq)
+{
+	int64_t nr = run_nr_rows(run, RUN_IRQ);
+
+	for (int64_t row = 0; row < nr && row < IRQS_MAX; row++) {
+		if (run_cell(run, RUN_IRQ, row, 0) == machine && run_cell(run, RUN_IRQ, row, 1) == irq)
+			return run_text(run, RUN_IRQ, row, 2);
+	}
+	return "";
 }
 
 const char *run_vector_irq(const struct sonde_run *run, int64_t vcpu, int64_t vector)

@@ -44,6 +44,52 @@ static int unknown_cpu_time(struct why *w, struct error *err)
 	return 0;
 }
 
+/* When a VM's vCPUs were ready or waited nobody can tell where neither it nor what it is in has a
+ * trace: no_trace() says so of all of them. */
+static bool is_dark(const struct why *w, const struct sonde_machine *m)
+{
+	struct sonde_machine parent;
+
+	return !m->traced && m->level > 1 && !sonde_machine(w->run, m->parent, &parent) &&
+	       !parent.traced;
+}
+
+static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
+{
+	struct verdict v = unknown(w, "vcpus", -1);
+	struct sonde_machine m;
+	struct sonde_cpu cpu;
+	char share[UNIT_TEXT];
+
+	if (share_ppm(time, total) < UNKNOWN_PPM || sonde_cpu(w->run, vcpu, &cpu) ||
+	    sonde_machine(w->run, cpu.machine, &m) || is_dark(w, &m))
+		return;
+	v.machine = cpu.machine;
+	v.vcpu = vcpu;
+	say(&v.says, "What ");
+	say_cpu(&v.says, vcpu);
+	say(&v.says, " did is not known for ");
+	say_length(&v.says, time);
+	say(&v.says,
+	    " of its time (%s): nothing had been seen of it yet, or events of it or of a machine that "
+	    "it is in are missing.",
+	    unit_share(share, share_ppm(time, total)));
+	why_add(w, &v);
+}
+
+static int unknown_vcpu_time(struct why *w, struct error *err)
+{
+	struct sonde_facts *f;
+	int ret = why_facts(w, "vcpu_state", &f, err);
+
+	for (size_t row = 0; !ret && row < sonde_facts_nr_rows(f); row++)
+		unknown_vcpu(w, facts_named(f, row, "vcpu").i, facts_named(f, row, "unknown").i,
+			     facts_named(f, row, "total").i);
+	if (!ret)
+		sonde_facts_free(f);
+	return ret;
+}
+
 struct lost {
 	int64_t events, places, uncounted;
 	ns_t begin, end; /* of the longest */
@@ -95,7 +141,8 @@ static void no_trace(struct why *w, int64_t machine, const struct sonde_machine 
 
 	if (m->traced)
 		return;
-	if (m->level > 1 && !sonde_machine(w->run, m->parent, &parent) && !parent.traced) {
+	if (is_dark(w, m)) {
+		sonde_machine(w->run, m->parent, &parent);
 		say(&v.says,
 		    "Neither %s nor %s, which it is in, has a trace: when its vCPUs were ready, or "
 		    "waited, and for what, only the kernel of %s knows; while all of that waited, "
@@ -179,5 +226,5 @@ int why_unknown(struct why *w, struct error *err)
 		loose_clock(w, machine, &m);
 		no_syscalls(w, machine, &m);
 	}
-	return ret;
+	return ret ? ret : unknown_vcpu_time(w, err);
 }

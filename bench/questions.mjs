@@ -48,10 +48,12 @@ class Hands {
     for (let i = 0; i < 40; i++) {
       const inView = await found.evaluate((e) => {
         const box = e.getBoundingClientRect();
-        const around = e.closest(".panel-body, .tooltip").getBoundingClientRect();
-        return box.top >= around.top && box.bottom <= around.bottom;
+        const around = e.closest(".panel-body, .tooltip")?.getBoundingClientRect();
+        // Taken out meanwhile: the panel was drawn anew, and the text is looked for once more.
+        return around && box.top >= around.top && box.bottom <= around.bottom;
       });
       if (inView) return;
+      if (inView === undefined) continue;
       await this.page.locator(".panel-body").hover();
       await this.page.mouse.wheel(0, 160);
       await this.page.waitForTimeout(20);

@@ -6,6 +6,7 @@
 #include "cmd/signals.h"
 #include "record/agent.h"
 #include "record/booted.h"
+#include "record/module.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -131,6 +132,9 @@ static enum exit_code run_agent(const struct invocation *inv)
 	if (geteuid())
 		say((void *)inv,
 		    "only root can record: who asks will be told that it cannot be done");
+	if (a.module && access(MODULE_DEVICE, F_OK))
+		say((void *)inv, MODULE_DEVICE
+		    " is not there, nothing can be sent until it is: " MODULE_DEVICE_HINT);
 	a.stop_fd = stop_signals();
 	if (agent_run(&a, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);

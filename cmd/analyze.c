@@ -96,8 +96,8 @@ static void print_text(const struct invocation *inv, const char *output,
 	if (inv->common.quiet)
 		return;
 	fprintf(inv->screen.out,
-		"%s: %s events that say what a CPU does, of %u traced machine%s over %s, %s%s in, "
-		"%s out, in %.2f s\n",
+		"%s: %s events that say what a CPU does, of %u traced machine%s over %s from "
+		"the first to the last, %s%s of events in, %s out, in %.2f s\n",
 		output, unit_count(events, (int64_t)r->events), r->machines,
 		r->machines == 1 ? "" : "s",
 		unit_length(length, r->end - r->begin, r->ticks_are_ns), part,

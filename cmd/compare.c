@@ -75,18 +75,34 @@ static char *who_text(const struct sonde_facts *f, size_t row, char *buf, size_t
 	return buf;
 }
 
+/* Few and scattered values: the share afterwards may be anything. */
+static bool says_nothing(const struct sonde_facts *f, size_t row)
+{
+	int64_t before = facts_named(f, row, "before").i;
+
+	/* What a whole machine uses is no part of 1. */
+	return is_share(f, row) && facts_named(f, row, "cpu").i >= 0 &&
+	       facts_named(f, row, "low").i <= -before &&
+	       facts_named(f, row, "high").i >= 1000000 - before;
+}
+
 static void print_change(const struct invocation *inv, const struct sonde_facts *f, size_t row)
 {
 	char lead[48], text[600], before[32], after[32], low[32], high[32], change[32], who[120];
+	char limits[80];
 
 	snprintf(lead, sizeof(lead), "%12s  ",
 		 value_text(f, row, "change", true, change, sizeof(change)));
-	snprintf(text, sizeof(text), "%s: %s: %s, was %s; the change is %s to %s",
+	if (says_nothing(f, row))
+		snprintf(limits, sizeof(limits), "limits of the change cannot be told");
+	else
+		snprintf(limits, sizeof(limits), "the change is %s to %s",
+			 value_text(f, row, "low", true, low, sizeof(low)),
+			 value_text(f, row, "high", true, high, sizeof(high)));
+	snprintf(text, sizeof(text), "%s: %s: %s, was %s; %s",
 		 who_text(f, row, who, sizeof(who)), facts_named(f, row, "what").s,
 		 value_text(f, row, "after", false, after, sizeof(after)),
-		 value_text(f, row, "before", false, before, sizeof(before)),
-		 value_text(f, row, "low", true, low, sizeof(low)),
-		 value_text(f, row, "high", true, high, sizeof(high)));
+		 value_text(f, row, "before", false, before, sizeof(before)), limits);
 	paragraph_print(&inv->screen, lead, text);
 }
 
@@ -258,9 +274,48 @@ static void print_doubts(const struct invocation *inv, const struct pair *p, siz
 	}
 }
 
+/* How to read what was printed of changes. */
+static void print_notes(const struct invocation *inv, const struct sonde_facts *f)
+{
+	bool skips = false;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++)
+		skips |= is_told(f, row) && (facts_named(f, row, "known_before").i < COMPARE_SLICES ||
+					     facts_named(f, row, "known_after").i < COMPARE_SLICES);
+	fprintf(inv->screen.out, "\n");
+	paragraph_print(&inv->screen, "",
+			"Limits hold for each measure by itself, with a probability of 95 %; they are "
+			"not corrected for how many there are, so that some exclude 0 by chance.");
+	if (skips)
+		paragraph_print(&inv->screen, "",
+				"Values are means over the parts of a window of which no more than "
+				"2 % is unknown, and may differ from those of sonde report, which "
+				"has all of it.");
+}
+
+/* How many of those that can be told did not change. */
+static void print_rest(const struct invocation *inv, const struct pair *p, size_t told,
+		       size_t beyond)
+{
+	bool no_vms = sonde_nr_machines(p->runs[0]) == 1 || sonde_nr_machines(p->runs[1]) == 1;
+	char number[UNIT_TEXT];
+
+	fprintf(inv->screen.out, "\n");
+	if (told == 1 && !beyond)
+		fprintf(inv->screen.out, "The only measure that could be compared differs by no "
+					 "more than chance makes likely.\n");
+	else
+		fprintf(inv->screen.out,
+			"%s of %zu measures differ by no more than chance makes likely.\n",
+			unit_count(number, (int64_t)(told - beyond)), told);
+	if (no_vms)
+		fprintf(inv->screen.out, "There is no VM in both of them: nothing but the CPU time of "
+					 "machines is compared.\n");
+}
+
 static void print_text(const struct invocation *inv, const struct pair *p)
 {
-	char length[2][UNIT_TEXT], number[UNIT_TEXT];
+	char length[2][UNIT_TEXT];
 	static const struct kind kinds[] = {
 		{"Shares of time that changed", true, true},
 		{"Rates that changed", false, true},
@@ -269,7 +324,7 @@ static void print_text(const struct invocation *inv, const struct pair *p)
 		{"Rates that may have changed", false, false},
 	};
 	const struct compare_options *opt = inv->values;
-	size_t told = 0, absent = 0, beyond = 0, all = sonde_facts_nr_rows(p->facts);
+	size_t told = 0, absent = 0, beyond = 0, shown = 0, all = sonde_facts_nr_rows(p->facts);
 
 	for (unsigned i = 0; i < 2; i++)
 		unit_length(length[i], p->end[i] - p->begin[i], sonde_run_ticks_are_ns(p->runs[i]));
@@ -283,14 +338,15 @@ static void print_text(const struct invocation *inv, const struct pair *p)
 		size_t nr = print_kind(inv, p->facts, &kinds[i], top);
 
 		beyond += kinds[i].proven ? nr : 0;
+		shown += nr;
 	}
 	for (size_t row = 0; row < all; row++) {
 		told += is_told(p->facts, row);
 		absent += is_absent(p->facts, row);
 	}
-	fprintf(inv->screen.out,
-		"\n%s of %zu measures differ by no more than chance makes likely.\n",
-		unit_count(number, (int64_t)(told - beyond)), told);
+	if (shown)
+		print_notes(inv, p->facts);
+	print_rest(inv, p, told, beyond);
 	if (told + absent < all)
 		print_doubts(inv, p, all - told - absent);
 	print_absent(inv, p->facts);

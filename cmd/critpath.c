@@ -35,7 +35,7 @@ static const struct option_row option_rows[] = {
 	 "to the mark that follows; of several such requests the longest", 0},
 	{0, "nth", OPTION_NUMBER, FIELD(nth), "N", NULL, "the Nth longest of them instead", 0},
 	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
-	 "how many steps, the longest ones (default 40; JSON has all of them)", 0},
+	 "how many lines of \"Step by step\", the longest steps (default 40; JSON has all)", 0},
 	{0, "folded", OPTION_FLAG, FIELD(folded), NULL, NULL,
 	 "one line per kind of step, as flame graph programs read it: thread;is;what ns", 0},
 };

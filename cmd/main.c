@@ -128,6 +128,12 @@ static char *join_words(int argc, char **argv)
 	return line;
 }
 
+static enum exit_code no_command(const char *word)
+{
+	fprintf(stderr, "sonde: there is no command \"%s\"; see sonde --help\n", word);
+	return EXIT_USAGE;
+}
+
 static enum exit_code run_main_option(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
@@ -145,6 +151,8 @@ static enum exit_code run_main_option(int argc, char **argv)
 
 		if (command)
 			print_help(stdout, command);
+		else if (argc > 2 && !strcmp(word, "help"))
+			return no_command(argv[2]);
 		else
 			print_overview(stdout);
 		return EXIT_DONE;
@@ -157,10 +165,9 @@ static enum exit_code run_main_option(int argc, char **argv)
 		fputs("sonde: --completion: there is one for bash\n", stderr);
 		return EXIT_USAGE;
 	}
-	fprintf(stderr,
-		*word == '-' ? "sonde: unknown option %s before a command; see sonde --help\n"
-			     : "sonde: there is no command \"%s\"; see sonde --help\n",
-		word);
+	if (*word != '-')
+		return no_command(word);
+	fprintf(stderr, "sonde: unknown option %s before a command; see sonde --help\n", word);
 	return EXIT_USAGE;
 }
 

@@ -165,8 +165,10 @@ static struct guest_options wanted_guests(const struct record_command *opt)
 
 	wanted.rings = !opt->no_rings;
 	for (unsigned i = 0; i < opt->guests.guests.nr; i++) {
-		if (!strcmp(opt->guests.guests.items[i], "none"))
+		if (!strcmp(opt->guests.guests.items[i], "none")) {
 			wanted.guests.nr = 0;
+			wanted.tracer = NULL;
+		}
 	}
 	return wanted;
 }
@@ -309,8 +311,9 @@ static enum exit_code end(struct session *s, enum ending ending)
 	record_rings_stop(s->rings);
 	ret = recorder_stop(s->recorder, &s->machine->cost, &err);
 	folder_close(s->sink);
-	s->machine->complete = !ret;
-	snprintf(s->machine->why, sizeof(s->machine->why), "%.250s", ret ? err.text : "");
+	s->machine->complete = !ret && !*s->machine->cost.missing;
+	snprintf(s->machine->why, sizeof(s->machine->why), "%.250s",
+		 ret ? err.text : s->machine->cost.missing);
 	wipe(s);
 	joined = run_join(s->run, &end_err);
 	guests_joined(s->guests);
@@ -361,6 +364,7 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 		.workload.pidfd = -1,
 	};
 	struct error err = {0};
+	char length[UNIT_TEXT];
 	int ret;
 
 	if (opt->duration && !parse_duration(opt->duration, &s.duration_s))
@@ -388,7 +392,9 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 	s.begin_s = now_s();
 	if (!inv->common.quiet && !s.workload.pid)
 		fprintf(stderr, "sonde record: recording into %s%s%s; ^C ends it\n", s.path,
-			s.duration_s ? " for " : "", s.duration_s ? opt->duration : "");
+			s.duration_s ? " for " : "",
+			s.duration_s ? unit_length(length, (int64_t)(s.duration_s * 1e9), true)
+				     : "");
 	return end(&s, wait_for_end(&s));
 }
 

@@ -56,6 +56,22 @@ static void say(const struct guests *g, const struct remote_machine *m, const ch
 		what, text);
 }
 
+/* Where the link does not show which VM is at its end the guest's own UUID is all there is. */
+static pid_t vm_by_its_word(const struct guests *g, struct remote_machine *m)
+{
+	pid_t vm = vm_of_uuid(m->identity.product_uuid);
+	char text[256];
+	bool is_free;
+
+	if (!vm)
+		return 0;
+	is_free = remote_claim_vm(g->remote, m, vm);
+	snprintf(text, sizeof(text), "it says by its UUID that it is the VM of process %d; %s",
+		 (int)vm, is_free ? "that is its word alone" : "not believed: another guest is it");
+	say(g, m, "", text);
+	return is_free ? vm : 0;
+}
+
 static int open_machine(void *data, struct remote_machine *m, struct error *err)
 {
 	struct guests *g = data;
@@ -74,7 +90,7 @@ static int open_machine(void *data, struct remote_machine *m, struct error *err)
 			 strcmp(m->identity.tracer, of_module) ? g->tracer : of_module);
 		rm->vm_pid = m->vm_pid;
 		if (!m->parent && !m->vm_pid) /* it was named with its link */
-			rm->vm_pid = vm_of_uuid(m->identity.product_uuid);
+			rm->vm_pid = vm_by_its_word(g, m);
 		snprintf(rm->product_uuid, sizeof(rm->product_uuid), "%s",
 			 m->identity.product_uuid);
 		/* Of one that came late: guests_start() has saved those before. */
@@ -240,6 +256,11 @@ int guests_connect(struct guests **out, const struct invocation *inv,
 	int ret;
 
 	*out = NULL;
+	if (!opt->guests.nr && opt->tracer)
+		return fail(
+			err, -EINVAL,
+			"no guest is recorded: --guest-tracer is for guests; add --guest all, or "
+			"--guest NAME");
 	if (!opt->guests.nr)
 		return 0;
 	g = calloc(1, sizeof(*g));

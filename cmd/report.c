@@ -31,7 +31,7 @@ struct report_options {
 
 static const struct option_row option_rows[] = {
 	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
-	 "rows per table (default 15; JSON has all of them)", 0},
+	 "rows per table (default 15, and short tables whole; JSON has all of them)", 0},
 	{0, "vm", OPTION_TEXT, FIELD(vm), "NAME", NULL,
 	 "only what is about this machine, and those inside it", 0},
 	{0, "svg", OPTION_TEXT, FIELD(svg), "FILE", NULL,
@@ -324,29 +324,49 @@ static enum exit_code print_summary(const struct invocation *inv, struct sonde_r
 	return code;
 }
 
+/* The run has some of it, be it at another time or of another VM. */
+static bool is_recorded(struct sonde_run *run, const struct topic *topic)
+{
+	struct sonde_facts *f;
+	bool found;
+
+	if (sonde_facts_get(&f, run, topic->sections[0].name, sonde_run_begin(run),
+			    sonde_run_end(run), NULL))
+		return false;
+	found = sonde_facts_nr_rows(f) > 0;
+	sonde_facts_free(f);
+	return found;
+}
+
+/* What the user chose holds for every table. */
+static size_t rows_of(const struct report_options *opt, bool whole)
+{
+	return opt->top ? opt->top : whole ? 0 : TOP_DEFAULT;
+}
+
 static enum exit_code print_text(const struct invocation *inv, struct sonde_run *run,
 				 const struct topic *topic, int64_t begin, int64_t end)
 {
 	const struct report_options *opt = inv->values;
-	struct facts_view view = {.rows_max = opt->top ? opt->top : TOP_DEFAULT};
+	struct facts_view view = {.rows_max = rows_of(opt, false)};
 	enum exit_code code = EXIT_DONE;
 	size_t rows = 0;
 
 	for (unsigned i = 0; topic && topic->sections[i].name && !code; i++) {
 		view.hide = topic->sections[i].hide;
-		view.rows_max = topic->sections[i].whole ? 0 : opt->top ? opt->top : TOP_DEFAULT;
+		view.rows_max = rows_of(opt, topic->sections[i].whole);
 		code = print_section(inv, run, topic->sections[i].name, &view, begin, end, &rows);
 	}
 	if (topic && !code && !rows)
 		fprintf(inv->screen.out, "%s%s%s in this run%s%s\n", opt->vm ? opt->vm : "",
 			opt->vm ? ": " : "", topic->nothing, inv->common.time ? "'s window" : "",
-			topic->record ? topic->record : "");
+			topic->record && !is_recorded(run, topic) ? topic->record : "");
 	if (topic)
 		return code;
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++, rows = 0) {
 		code = print_section(inv, run, opt->sections.items[i], &view, begin, end, &rows);
 		if (!code && !rows)
-			fprintf(inv->screen.out, "%s%s%s: nothing of it in this run%s\n",
+			fprintf(inv->screen.out, "%s%sno rows of fact %s in this run%s\n",
 				opt->vm ? opt->vm : "", opt->vm ? ": " : "", opt->sections.items[i],
 				inv->common.time ? "'s window" : "");
 	}
@@ -355,7 +375,7 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 	code = print_summary(inv, run, begin, end);
 	for (size_t i = 0; i < ARRAY_SIZE(sections) && !code; i++) {
 		view.hide = sections[i].hide;
-		view.rows_max = sections[i].whole ? 0 : opt->top ? opt->top : TOP_DEFAULT;
+		view.rows_max = rows_of(opt, sections[i].whole);
 		code = print_section(inv, run, sections[i].name, &view, begin, end, &rows);
 	}
 	return code;

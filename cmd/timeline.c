@@ -37,7 +37,8 @@ static const struct option_row option_rows[] = {
 	{0, "plain", OPTION_FLAG, FIELD(plain), NULL, NULL,
 	 "print the picture, also on a terminal, where it could be walked through", 0},
 	{0, "filter", OPTION_TEXT, FIELD(filter), "TERMS", NULL,
-	 "highlight what matches, like \"machine:vm-a state:preempted\" (on a terminal)", 0},
+	 "highlight what matches, like \"machine:vm-a state:preempted\"; a picture shows only that",
+	 0},
 	{0, "palette", OPTION_CHOICE, FIELD(palette), "NAME", "usual|safe",
 	 "usual (default), or colours that all eyes tell apart (on a terminal)", 0},
 	{'w', "width", OPTION_NUMBER, FIELD(width), "N", NULL,
@@ -214,6 +215,7 @@ static enum exit_code draw(const struct invocation *inv, struct sonde_run *run, 
 	const struct timeline_options *opt = inv->values;
 	enum exit_code code = EXIT_DONE;
 	struct error err = {0};
+	struct filter filter = {0};
 	int64_t begin, end;
 	struct picture p;
 
@@ -221,6 +223,13 @@ static enum exit_code draw(const struct invocation *inv, struct sonde_run *run, 
 		return EXIT_USAGE;
 	if (picture_init(&p, run, begin, end, picture_width(inv), which, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
+	if (opt->filter && filter_init(&filter, run, opt->filter)) {
+		picture_release(&p);
+		return complain(inv, EXIT_FAILED, "out of memory for the filter");
+	}
+	if (opt->filter)
+		picture_keep(&p, &filter);
+	filter_release(&filter);
 	if (opt->svg)
 		code = write_outfile(inv, opt->svg, write_picture, &p);
 	else if (is_json(inv))

@@ -2,6 +2,7 @@
 /* sonde tree: machines with their CPUs, containers and the VMs inside them. */
 #include "cmd/command.h"
 #include "report/facts.h"
+#include "report/moment.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -154,28 +155,13 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 	}
 }
 
-/* The outermost machine is called physical, unless it has said itself that it is not. */
-static void what_machine(const struct sonde_run *run, int64_t row, const struct sonde_machine *m,
-			 char *what, size_t room)
-{
-	const char *hypervisor = sonde_identity_of(run, row, "hypervisor");
-
-	if (m->parent >= 0)
-		snprintf(what, room, "%s", m->level > 1 ? "nested VM" : "VM");
-	else if (*hypervisor && strcmp(hypervisor, "none"))
-		snprintf(what, room, "outermost machine with a trace, itself a VM (%.20s)",
-			 hypervisor);
-	else
-		snprintf(what, room, "physical machine");
-}
-
 /* What the machine is, and how that was found out. */
 static void machine_notes(const struct sonde_run *run, int64_t row, const struct sonde_machine *m,
 			  char *notes, size_t room)
 {
 	char process[48] = "", what[80];
 
-	what_machine(run, row, m, what, sizeof(what));
+	machine_kind_text(run, row, false, what, sizeof(what));
 
 	if (m->vm_pid > 0 && m->parent >= 0)
 		snprintf(process, sizeof(process), ", process %" PRId64, m->vm_pid);

@@ -206,7 +206,7 @@ static void print_group(const struct invocation *inv, const struct question *q, 
 		 unit_count(nr, (int64_t)g->more + 1),
 		 about_thread && !opt->slower_than
 			 ? "threads of that name that the same kept off the CPU most"
-			 : "of the same cause",
+			 : "of the same greatest cause",
 		 unit_length(all, g->cost, is_ns), unit_length(least, g->least, is_ns));
 	paragraph_print(&inv->screen, "           ", text);
 }

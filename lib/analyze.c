@@ -120,10 +120,11 @@ static int fuse(const struct inputs *in, struct merge *merge, struct model *mode
 }
 
 /* Where this history came from. */
-static void write_provenance(struct model *model, const char *command_line)
+static void write_provenance(struct model *model, const struct inputs *in, const char *command_line)
 {
 	time_t now = time(NULL);
 	char text[32], directory[PATH_MAX];
+	unsigned parts = 0;
 	struct tm tm;
 
 	model_meta(model, "version", sonde_version());
@@ -134,6 +135,13 @@ static void write_provenance(struct model *model, const char *command_line)
 	/* Paths of traces are as they were given. */
 	if (getcwd(directory, sizeof(directory)))
 		model_meta(model, "directory", directory);
+	/* Files that belong to a machine's trace beside the one that its row names. */
+	for (unsigned i = 0; i < in->nr_traces; i++) {
+		for (const struct trace *t = in->traces[i]->part; t; t = t->part) {
+			snprintf(text, sizeof(text), "part%u", ++parts);
+			model_meta(model, text, t->path);
+		}
+	}
 }
 
 /* From a writer that is open to a history that is closed, whatever happens on the way. */
@@ -147,7 +155,7 @@ static int write_history(const struct inputs *in, const struct sonde_inputs *tol
 	int closed;
 
 	if (!ret) {
-		write_provenance(model, told->command_line);
+		write_provenance(model, in, told->command_line);
 		write_ticks(w, &in->topology);
 	}
 	if (!ret)

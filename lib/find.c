@@ -216,7 +216,8 @@ int find_traces(const char *path, struct problems *suspects, char ***out, struct
 				   ? "no trace under %s: neither a trace.dat file nor a directory "
 				     "with a CTF \"metadata\" file"
 				   : "%s is not a trace: neither a trace.dat file nor a directory "
-				     "with a CTF \"metadata\" file",
+				     "with a CTF \"metadata\" file, and no ring of the module "
+				     "sonde_guest is in it",
 			   path);
 	if (!ret) {
 		qsort(f.list, f.nr, sizeof(*f.list), by_name);

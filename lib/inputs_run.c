@@ -100,39 +100,46 @@ static int keep(struct sonde_inputs *told, char **paths, const char *path, struc
 	return paths[told->nr_paths] ? (void)told->nr_paths++, 0 : fail(err, -ENOMEM, "out of memory");
 }
 
-/* The trace of a machine and what stands beside it: the calls that its recorder folded. */
-static int keep_files(struct sonde_inputs *told, char **paths, const struct sonde_run *run,
-		      const struct sonde_machine *m, struct error *err)
+static int keep_file(struct sonde_inputs *told, char **paths, const struct sonde_run *run, const char *given,
+		     const char *of, struct error *err)
 {
-	char path[PATH_MAX], beside[PATH_MAX];
-	const char *slash;
-	int ret;
+	char path[PATH_MAX];
 
-	if (!locate(run, m->trace_path, path))
+	if (!locate(run, given, path))
 		return fail(err, -ENOENT,
 			    "the trace of %s is not at %s any more: events are read from the "
 			    "traces, the history has what became of them",
-			    m->name, m->trace_path);
-	ret = keep(told, paths, path, err);
-	slash = strrchr(path, '/');
-	if (!ret && join(beside, slash ? path : ".", slash ? (size_t)(slash - path) : 1, "hypercalls") &&
-	    strcmp(beside, path) != 0)
-		ret = keep(told, paths, beside, err);
+			    of, given);
+	return keep(told, paths, path, err);
+}
+
+/* Files that were joined to those of the machines. */
+static int keep_parts(struct sonde_inputs *told, char **paths, const struct sonde_run *run, struct error *err)
+{
+	struct sonde_meta meta;
+	int ret = 0;
+
+	for (int64_t i = 0; i < sonde_nr_meta(run) && !ret; i++) {
+		if (!sonde_meta(run, i, &meta) && !strncmp(meta.key, "part", 4))
+			ret = keep_file(told, paths, run, meta.value, "a machine", err);
+	}
 	return ret;
 }
 
 static int open_files(struct inputs *in, const struct sonde_run *run, struct error *err)
 {
 	int64_t nr = sonde_nr_machines(run);
-	char **paths = calloc((size_t)nr + 1, 2 * sizeof(*paths));
+	char **paths = calloc((size_t)(nr + sonde_nr_meta(run)) + 1, sizeof(*paths));
 	struct sonde_inputs told = {.paths = (const char **)paths, .threads = 1};
 	struct sonde_machine m;
 	int ret = paths ? 0 : fail(err, -ENOMEM, "out of memory");
 
 	for (int64_t row = 0; row < nr && !ret; row++) {
 		if (has_file(run, row, &m))
-			ret = keep_files(&told, paths, run, &m, err);
+			ret = keep_file(&told, paths, run, m.trace_path, m.name, err);
 	}
+	if (!ret)
+		ret = keep_parts(&told, paths, run, err);
 	if (!ret)
 		ret = inputs_open_traces(in, &told, NULL, err);
 	for (unsigned i = 0; i < told.nr_paths; i++)

@@ -64,5 +64,6 @@ void booted_line(struct machine_state *mc, const struct state_line *l)
 		step(mc, "level", name, at);
 	} else if (!strcmp(what, "init")) {
 		step(mc, "init", name, at);
+		mc->booted_level = 0; /* what thread 1 calls from now on is a module's */
 	}
 }

@@ -109,8 +109,10 @@ void initcall_add(struct model *m, const struct initcall *c)
 
 static void initcall_begins(struct cpu *cpu, const struct field_value *func)
 {
-	bool of_module = cpu->thread && cpu->thread->tid > 1;
 	struct machine_state *mc = cpu->machine;
+	/* Thread 1 calls the kernel's own, until it is the first program. */
+	bool of_module = cpu->thread && (cpu->thread->tid > 1 ||
+					 (cpu->thread->tid == 1 && mc->has_init));
 	const struct initcall c = {
 		.machine = mc,
 		.thread = cpu->thread,

@@ -3,6 +3,9 @@
 
 #include "model/thread.h"
 
+/* A boot has some dozens; a guest may tell any number. */
+#define MILESTONES_MAX 65536
+
 #define KERNEL_BEGIN 0xffffffff80000000u
 /* Programs stand at 4 MB when they are static, else far beyond 4 GB.  What is between may be the
  * kernel's first code, at its physical address (16 MB and on), from where it goes on at high ones. */
@@ -21,7 +24,8 @@ static bool is_user(uint64_t address)
 
 void milestone_add(struct model *m, const struct milestone *milestone)
 {
-	if (!model_grow(m, (void **)&m->milestones, m->nr_milestones, &m->milestones_room,
+	if (m->nr_milestones < MILESTONES_MAX &&
+	    !model_grow(m, (void **)&m->milestones, m->nr_milestones, &m->milestones_room,
 			sizeof(*m->milestones)))
 		m->milestones[m->nr_milestones++] = *milestone;
 }
@@ -70,6 +74,8 @@ void milestone_exec(struct machine_state *mc, const struct event *e)
 					    .kind = "init",
 					    .text = th ? th->comm_id : 0};
 
-	if (th)
-		milestone_add(mc->model, &milestone);
+	if (!th)
+		return;
+	mc->has_init = true;
+	milestone_add(mc->model, &milestone);
 }

@@ -15,6 +15,11 @@
 
 /* A run may have requests without end; what is kept of them is not. */
 #define REQUESTS_MAX (1u << 20)
+#define PACKETS_MAX (REQUESTS_MAX / 2)
+
+/* No disk is larger, no request either; what a broken trace says is not calculated with. */
+#define SECTOR_MAX ((INT64_C(1) << 55) - 1)
+#define BYTES_MAX (INT64_C(1) << 40)
 
 #define MMIO_WRITE 2
 #define USER_IO 2 /* reasons of kvm_userspace_exit, as in linux/kvm.h */
@@ -27,6 +32,11 @@
 static bool known(ns_t t)
 {
 	return t != NS_MIN;
+}
+
+static int64_t within(int64_t value, int64_t max)
+{
+	return value < 0 ? 0 : value < max ? value : max;
 }
 
 static ns_t now_of(const struct machine_state *mc)
@@ -43,35 +53,48 @@ static void drop(struct pending *p, uint32_t i)
 	p->nr--;
 }
 
+static struct request blank(struct machine_state *mc)
+{
+	struct request r = {
+		.machine = mc, .dev = -1, .sector = -1, .vector = -1, .serial = ++mc->model->request_serial};
+
+	for (unsigned i = 0; i < NR_REQUEST_TIMES; i++)
+		r.at[i] = NS_MIN;
+	return r;
+}
+
 static struct request *begin(struct machine_state *mc)
 {
 	struct pending *p = &mc->pending;
 	struct model *m = mc->model;
-	struct request *r;
 
 	if (p->nr == PENDING_MAX)
 		drop(p, 0);
 	if (model_grow(m, (void **)&p->list, p->nr, &p->room, sizeof(*p->list)))
 		return NULL;
-	r = &p->list[p->nr++];
-	*r = (struct request){
-		.machine = mc, .dev = -1, .sector = -1, .vector = -1, .serial = ++m->request_serial};
-	for (unsigned i = 0; i < NR_REQUEST_TIMES; i++)
-		r->at[i] = NS_MIN;
-	return r;
+	p->list[p->nr] = blank(mc);
+	return &p->list[p->nr++];
+}
+
+/* Packets, of which there may be any number, leave room for requests to disks. */
+static void keep(struct model *m, const struct request *r)
+{
+	bool packet = r->kind == REQUEST_SEND || r->kind == REQUEST_RECEIVE;
+
+	if (m->nr_requests >= REQUESTS_MAX || (packet && m->nr_packets >= PACKETS_MAX)) {
+		m->requests_dropped++;
+	} else if (!model_grow(m, (void **)&m->requests, m->nr_requests, &m->requests_room,
+			       sizeof(*m->requests))) {
+		m->requests[m->nr_requests++] = *r;
+		m->nr_packets += packet;
+	}
 }
 
 static void end(struct machine_state *mc, struct request *r)
 {
-	struct model *m = mc->model;
-
-	r->at[REQUEST_DONE] = m->now;
+	r->at[REQUEST_DONE] = mc->model->now;
 	r->covered &= r->cpu && r->cpu->vcpu.seen;
-	if (m->nr_requests >= REQUESTS_MAX)
-		m->requests_dropped++;
-	else if (!model_grow(m, (void **)&m->requests, m->nr_requests, &m->requests_room,
-			     sizeof(*m->requests)))
-		m->requests[m->nr_requests++] = *r;
+	keep(mc->model, r);
 	drop(&mc->pending, (uint32_t)(r - mc->pending.list));
 }
 
@@ -169,7 +192,7 @@ static void serve_vm(struct request *host)
 	if (!known(r->at[REQUEST_DISK_BEGIN]))
 		r->at[REQUEST_DISK_BEGIN] = host->at[REQUEST_ISSUED];
 	served_learn(vm, r, host);
-	r->disk_bytes += host->bytes;
+	r->disk_bytes = within(r->disk_bytes + host->bytes, 2 * BYTES_MAX);
 	host->for_vm = vm;
 	host->for_serial = r->serial;
 }
@@ -187,7 +210,7 @@ static uint16_t depth_of(const struct machine_state *mc, int64_t dev)
 void request_issue(struct cpu *cpu, const struct event *e)
 {
 	struct machine_state *mc = cpu->machine;
-	int64_t sector = e->arg[1] > 0 ? e->arg[1] : 0;
+	int64_t sector = within(e->arg[1], SECTOR_MAX);
 	struct request *r = by_sector(mc, e->arg[0], sector);
 	bool queued = e->arg[4];
 
@@ -199,7 +222,7 @@ void request_issue(struct cpu *cpu, const struct event *e)
 		return;
 	r->dev = e->arg[0];
 	r->sector = sector;
-	r->bytes = e->arg[2];
+	r->bytes = within(e->arg[2], BYTES_MAX);
 	r->kind = kind_of(cpu, e);
 	if (queued) {
 		r->at[REQUEST_QUEUED] = mc->model->now;
@@ -257,7 +280,7 @@ static void take_handler(struct request *r, const struct handler *h)
 void request_complete(struct cpu *cpu, const struct event *e)
 {
 	struct machine_state *mc = cpu->machine;
-	struct request *r = by_sector(mc, e->arg[0], e->arg[1] > 0 ? e->arg[1] : 0), *of_vm;
+	struct request *r = by_sector(mc, e->arg[0], within(e->arg[1], SECTOR_MAX)), *of_vm;
 	const struct handler *h;
 
 	mc->sees_requests = true;
@@ -541,22 +564,21 @@ static void forward(struct thread *worker)
 void request_received(struct cpu *cpu)
 {
 	const struct send *sent = &cpu->handler.send;
-	struct request *r;
+	struct request r;
 
 	if (sent->vector < 0 || !sent->by || !known(sent->first))
 		return;
-	r = begin(cpu->machine);
-	if (!r)
-		return;
-	r->kind = REQUEST_RECEIVE;
-	r->cpu = r->irq_cpu = cpu;
-	r->covered = true;
-	r->sender = sent->by;
-	r->vector = sent->vector;
-	r->at[REQUEST_SENT] = sent->first;
-	r->at[REQUEST_INJECTED] = sent->injected;
-	r->at[REQUEST_HANDLED] = cpu->handler.at;
-	end(cpu->machine, r);
+	r = blank(cpu->machine);
+	r.kind = REQUEST_RECEIVE;
+	r.cpu = r.irq_cpu = cpu;
+	r.covered = cpu->vcpu.seen;
+	r.sender = sent->by;
+	r.vector = sent->vector;
+	r.at[REQUEST_SENT] = sent->first;
+	r.at[REQUEST_INJECTED] = sent->injected;
+	r.at[REQUEST_HANDLED] = cpu->handler.at;
+	r.at[REQUEST_DONE] = cpu->machine->model->now;
+	keep(cpu->machine->model, &r);
 }
 
 void request_xmit(struct cpu *cpu)

@@ -260,6 +260,7 @@ struct machine_state {
 	int32_t timer_vector;	    /* of its own local timer; -1 unknown */
 	bool sees_requests;	    /* requests to block devices are */
 	bool sees_packets;	    /* packets handed to network devices are */
+	bool has_init;		    /* its thread 1 was seen to execute a file */
 	uint32_t boot_level;	    /* string id: its initcalls' level; 0 none yet */
 	uint32_t booted_level;	    /* ... of a boot that is told afterwards */
 	bool symbols_read;
@@ -514,6 +515,7 @@ struct model {
 	uint64_t marks_dropped;
 	struct request *requests; /* that have ended */
 	uint32_t nr_requests, requests_room;
+	uint32_t nr_packets; /* of them */
 	uint32_t request_serial;
 	uint64_t requests_dropped;
 	bool blocks_missed; /* guests' blocks were met that nobody had read: see model.h */

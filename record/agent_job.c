@@ -206,7 +206,7 @@ static void record(struct agent_job *job, const struct record_options *options,
 	if (recorder_stop(recorder, &cost, &err))
 		send_done(job, &cost, *err.text ? err.text : "its recorder failed");
 	else
-		send_done(job, &cost, job->early);
+		send_done(job, &cost, *job->early ? job->early : cost.missing);
 }
 
 static void *thread_main(void *data)

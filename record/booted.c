@@ -139,6 +139,7 @@ struct under_way {
 	unsigned nr;
 	struct booted_event modules[OPEN_MAX]; /* the last that were loaded, by thread */
 	unsigned nr_modules;		       /* ever; they take turns */
+	bool has_init;			       /* the first program runs */
 };
 
 static void note_module(struct under_way *u, const struct booted_event *e)
@@ -146,12 +147,13 @@ static void note_module(struct under_way *u, const struct booted_event *e)
 	u->modules[u->nr_modules++ % OPEN_MAX] = *e;
 }
 
-/* Thread 1 calls the kernel's own; any other the one of the module that it has loaded. */
+/* Thread 1 calls the kernel's own until it is the first program; that one, and any other thread, the
+ * one of the module that it has loaded. */
 static void name_after_module(const struct under_way *u, struct booted_event *e)
 {
 	const char *name = "?";
 
-	if (e->tid <= 1)
+	if (e->tid < 1 || (e->tid == 1 && !u->has_init))
 		return;
 	for (unsigned i = 0; i < u->nr_modules && i < OPEN_MAX; i++) {
 		const struct booted_event *m = &u->modules[(u->nr_modules - 1 - i) % OPEN_MAX];
@@ -189,6 +191,7 @@ static unsigned tell(struct line *l, struct under_way *u, struct booted_event *e
 		return 0;
 	case BOOTED_INIT:
 		tell_step(l, "init", e);
+		u->has_init = true;
 		return 0;
 	case BOOTED_MODULE:
 		note_module(u, e);

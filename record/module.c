@@ -29,7 +29,6 @@
 
 struct module {
 	struct tracer tracer;
-	struct record_options options;
 	int device, stop_fd;
 	pthread_t thread;
 	bool has_thread;
@@ -209,11 +208,12 @@ static int module_off(struct tracer *t, struct error *err)
 	struct module *m = module_of(t);
 
 	end_thread(m);
+	/* How many events were in them their headers do not say. */
 	if (m->losses.blocks)
-		tracer_notice(&m->options,
-			      "%" PRIu64 " blocks of events were overwritten before they could be "
-			      "sent: a larger ring_kib of the module loses fewer",
-			      m->losses.blocks);
+		snprintf(t->missing, sizeof(t->missing),
+			 "%" PRIu64 " blocks were overwritten before they were read: a larger "
+			 "ring_kib of the module loses fewer",
+			 m->losses.blocks);
 	return module_check(t, err);
 }
 
@@ -248,16 +248,14 @@ static int open_device(struct module *m, const char *device, struct error *err)
 	m->device = open(device, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (m->device < 0)
 		return fail(err, -errno, "cannot open %s: %s%s", device, strerror(errno),
-			    errno == ENOENT ? "; insmod sonde_guest.ko channel=device makes it"
-					    : "");
+			    errno == ENOENT ? "; " MODULE_DEVICE_HINT : "");
 	m->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (m->stop_fd < 0)
 		return fail(err, -errno, "cannot make an eventfd: %s", strerror(errno));
 	return 0;
 }
 
-int module_open(struct tracer **out, const struct record_options *options, const char *device,
-		struct sink *sink, struct error *err)
+int module_open(struct tracer **out, const char *device, struct sink *sink, struct error *err)
 {
 	static const struct tracer_ops ops = {
 		.on = module_on,
@@ -276,7 +274,6 @@ int module_open(struct tracer **out, const struct record_options *options, const
 		return fail(err, -ENOMEM, "out of memory");
 	m->tracer = (struct tracer){.ops = &ops, .sink = sink, .marker = -1};
 	snprintf(m->tracer.clock, sizeof(m->tracer.clock), "x86-tsc");
-	m->options = *options;
 	m->device = m->stop_fd = -1;
 	m->next = calloc(CPUS_MAX, sizeof(*m->next));
 	m->buf = malloc(READ_BYTES);

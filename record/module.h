@@ -16,10 +16,10 @@
  * Rings are read from the oldest block on that they have: a recording begins before its begin.
  */
 #define MODULE_DEVICE "/dev/sonde_guest"
+#define MODULE_DEVICE_HINT "insmod sonde_guest.ko channel=device makes it"
 
 /* -ENOENT: the module is not loaded, or with a channel that has no device. */
-int module_open(struct tracer **out, const struct record_options *options, const char *device,
-		struct sink *sink, struct error *err);
+int module_open(struct tracer **out, const char *device, struct sink *sink, struct error *err);
 
 /* How much of the streams was not there any more; a block's header says so. */
 struct module_losses {

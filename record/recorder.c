@@ -220,7 +220,7 @@ static int open_tracer(struct recorder *r, struct sink *sink, struct error *err)
 	case RECORD_LTTNG:
 		return lttng_open(&r->tracer, &r->options, sink, err);
 	case RECORD_HYPERTRACE:
-		return module_open(&r->tracer, &r->options, MODULE_DEVICE, sink, err);
+		return module_open(&r->tracer, MODULE_DEVICE, sink, err);
 	default:
 		return ftrace_open(&r->tracer, &r->options, sink, err);
 	}
@@ -298,6 +298,7 @@ int recorder_stop(struct recorder *r, struct record_cost *cost, struct error *er
 	cost->state_ns = r->state_ns;
 	snprintf(cost->clock, sizeof(cost->clock), "%s", t->clock);
 	snprintf(cost->clock_reason, sizeof(cost->clock_reason), "%s", t->clock_reason);
+	snprintf(cost->missing, sizeof(cost->missing), "%s", t->missing);
 	cost->cpu_ns = r->cpu_ns + t->cpu_ns;
 	closed = t->ops->close(t, &close_err);
 	if (!ret && closed && err)

@@ -66,6 +66,7 @@ struct record_cost {
 	uint64_t state_ns;	/* time the state blocks took */
 	char clock[32];		/* trace_clock used */
 	char clock_reason[128]; /* why it is not x86-tsc; "" when it is */
+	char missing[128];	/* "" or why it is not complete, though nothing failed */
 };
 
 struct recorder;

@@ -572,6 +572,16 @@ bool remote_has_agent(struct remote *r, pid_t vm)
 	return false;
 }
 
+bool remote_claim_vm(struct remote *r, struct remote_machine *m, pid_t vm)
+{
+	for (unsigned i = 0; i < r->nr; i++) {
+		if (remote_is_vm(&r->guests[i].session.machines[0]->m, m, vm))
+			return false;
+	}
+	m->claimed_pid = vm;
+	return true;
+}
+
 void remote_close(struct remote *r)
 {
 	if (!r)

@@ -48,6 +48,7 @@ struct remote_machine {
 	struct remote_machine *parent; /* NULL: a guest of this machine */
 	struct wire_identity identity; /* as it says */
 	pid_t vm_pid;		       /* in its parent; 0 not known */
+	pid_t claimed_pid;	       /* ... by its own word alone; 0 none */
 	struct sink *sink;	       /* while it is open */
 	bool recorded;		       /* it had an agent that could record */
 	bool early;		       /* it was over while recording went on */
@@ -115,6 +116,12 @@ struct remote_machine *remote_machine(struct remote *r, unsigned i);
 
 /* The agent of this VM, one of the targets, is there. */
 bool remote_has_agent(struct remote *r, pid_t vm);
+
+/*
+ * @m, whose link does not show which VM it is, says that it is this one: kept as its claimed_pid.
+ * False: another guest that is recorded is that VM, by its link or because it said so first.
+ */
+bool remote_claim_vm(struct remote *r, struct remote_machine *m, pid_t vm);
 
 /* Cuts all links (their agents stop tracing) and frees @r. */
 void remote_close(struct remote *r);

@@ -55,3 +55,11 @@ void remote_path(const struct remote_machine *m, char *out, size_t room)
 	used = strlen(out);
 	snprintf(out + used, room - used, "%s%s", used ? "." : "", m->name);
 }
+
+bool remote_is_vm(const struct remote_machine *other, const struct remote_machine *m, pid_t vm)
+{
+	/* What has ended without a recording was a VM without an agent. */
+	if (other == m || (other->over && !other->recorded))
+		return false;
+	return other->vm_pid == vm || other->claimed_pid == vm;
+}

@@ -16,4 +16,7 @@ void remote_clean_text(char *text);
 void remote_fit_name(char out[static 64], const char *wanted, const struct remote_machine *parent,
 		     struct remote_machine *const *siblings, unsigned nr_siblings);
 
+/* Whether @other, a guest that is recorded or may be, and is not @m, is VM @vm already. */
+bool remote_is_vm(const struct remote_machine *other, const struct remote_machine *m, pid_t vm);
+
 #endif

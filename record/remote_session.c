@@ -212,7 +212,8 @@ static unsigned depth_of(const struct remote_machine *m)
 static bool may_announce(const struct remote_session *s, const struct wire_identity *id)
 {
 	if (id->content == WIRE_BLOCKS)
-		return s->opt->request.rings && s->state >= SESSION_STARTING;
+		return s->opt->request.rings && s->state >= SESSION_STARTING &&
+		       s->state < SESSION_OVER;
 	return s->state == SESSION_STARTING || s->state == SESSION_STOPPING;
 }
 
@@ -369,6 +370,9 @@ static int take_frame(void *data, const struct wire_header *h, const uint8_t *pa
 	struct remote_session *s = data;
 	struct session_machine *sm = NULL;
 
+	/* What was read together with the last DONE: nobody ends any more what it would begin. */
+	if (s->state == SESSION_OVER)
+		return 0;
 	if (h->type == WIRE_ERROR)
 		return take_error(payload, h, err);
 	if (h->type == WIRE_HELLO)
@@ -476,9 +480,12 @@ static int take_part(void *data, const struct wire_header *h, const uint8_t *pie
 		     size_t len_bytes, struct error *err)
 {
 	struct remote_session *s = data;
-	struct session_machine *sm = recorded_machine(s, h, err);
+	struct session_machine *sm;
 	int ret;
 
+	if (s->state == SESSION_OVER)
+		return 0;
+	sm = recorded_machine(s, h, err);
 	if (!sm)
 		return -EPROTO;
 	if (!right_part(sm, h))

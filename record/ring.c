@@ -24,6 +24,7 @@ struct ring {
 	uint64_t gpa, at; /* at: in the VM's process; 0 not found */
 	uint32_t nr_slots;
 	uint64_t next;	 /* block to be read */
+	uint64_t seen;	 /* blocks that were there when it was seen first */
 	bool began;	 /* something was read of it: what is skipped now is lost */
 	bool gap;	 /* blocks were lost since the last one that was read */
 	bool sealed;	 /* it broke its own rules: it is read no more */
@@ -433,6 +434,37 @@ int ring_set_drain(struct ring_set *s, uint64_t *pages, struct sink *sink, struc
 			ret = drain_ring(s, &s->rings[i], i, sink, err);
 	}
 	return ret ? ret : check_region(s, err);
+}
+
+void ring_set_see(struct ring_set *s, bool skip)
+{
+	uint64_t none = 0;
+	int ret;
+
+	find_rings(s, &none);
+	for (uint32_t i = 0; i < s->nr_rings; i++) {
+		struct ring *r = &s->rings[i];
+
+		if (r->at && read_head(s, r, i, &r->seen, &ret, NULL) && skip)
+			r->next = r->seen;
+	}
+}
+
+int ring_set_has_moved(struct ring_set *s)
+{
+	uint64_t none = 0, written;
+	int ret = check_region(s, NULL);
+
+	if (ret)
+		return ret;
+	find_rings(s, &none); /* a CPU's that came later */
+	for (uint32_t i = 0; i < s->nr_rings; i++) {
+		const struct ring *r = &s->rings[i];
+
+		if (r->at && read_head(s, r, i, &written, &ret, NULL) && written > r->seen)
+			return 1;
+	}
+	return 0;
 }
 
 void ring_set_limit(struct ring_set *s, uint64_t bytes)

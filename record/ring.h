@@ -39,6 +39,14 @@ struct ring_set;
 int ring_set_open(struct ring_set **out, int pid, const struct ring_announcement *a,
 		  uint64_t *pages, struct error *err);
 
+/*
+ * A device's memory may still have what an earlier life of the VM left: rings that never move.
+ * ring_set_see() notes how far they are; with @skip what is in them now will not be read.
+ * ring_set_has_moved(): 1 when something was written since; 0; -errno as ring_set_drain().
+ */
+void ring_set_see(struct ring_set *s, bool skip);
+int ring_set_has_moved(struct ring_set *s);
+
 /* No more than so many bytes are written, those included that were. */
 void ring_set_limit(struct ring_set *s, uint64_t bytes);
 

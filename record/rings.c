@@ -24,6 +24,7 @@
 #define PAUSE_MS 5000
 #define PAUSE_DOUBLED_MAX 8
 #define LIARS_MAX 64u
+#define TWICE_MAX 64u
 #define DEVICES_MS 1000 /* between two looks into devices' memory without rings */
 
 struct guest {
@@ -43,12 +44,22 @@ struct liar {
 	int64_t until_ms;
 };
 
+/* A VM that shares memory by a device. */
+struct sharer {
+	int pid;
+	bool looked;	      /* what comes now is new */
+	struct ring_set *old; /* owned: was there at the first look; not a guest until it moves */
+};
+
 struct rings {
 	struct rings_options options;
 	struct announce announce;
 	struct vm_source source; /* of VMs with devices */
-	int *sharing;		 /* owned: the PIDs of VMs that share memory by a device */
+	struct sharer *sharing;	 /* owned */
 	unsigned nr_sharing;
+	bool begun;		   /* what is seen first now came while recording goes on */
+	uint64_t twice[TWICE_MAX]; /* nonces of rings that two VMs have */
+	unsigned nr_twice;
 	int64_t look_ms;       /* when they are looked at again */
 	struct guest **guests; /* owned, each owned: some hold a pointer to one */
 	unsigned nr;
@@ -108,6 +119,17 @@ static struct guest *find(const struct rings *r, int pid, uint64_t nonce)
 			return r->guests[i];
 	}
 	return NULL;
+}
+
+static void tell_of_two(const struct rings *r, int pid, int other)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "the VMs of processes %d and %d have the same ivshmem memory: whose the rings in it "
+		 "are cannot be told, and they are not read; give each VM a device of its own",
+		 pid, other);
+	notice(r, text);
 }
 
 static void end_guest(struct guest *g, const char *why)
@@ -195,6 +217,53 @@ static struct liar *liar_of(struct rings *r, int pid)
 	return first;
 }
 
+static bool has_in_device(const struct guest *g, uint64_t nonce)
+{
+	return g->set && ring_set_in_device(g->set) && g->nonce == nonce;
+}
+
+/* Another VM has the same rings: whose they are nothing tells, so they are nobody's any more. */
+static bool take_from_others(struct rings *r, int pid, uint64_t nonce)
+{
+	static const char why[] = "the memory of its device is another VM's, too";
+	int other = 0;
+
+	for (unsigned i = 0; i < r->nr; i++) {
+		if (r->guests[i]->pid == pid || !has_in_device(r->guests[i], nonce))
+			continue;
+		other = r->guests[i]->pid;
+		end_guest(r->guests[i], why);
+	}
+	for (unsigned i = 0; i < r->nr_sharing; i++) {
+		struct sharer *v = &r->sharing[i];
+
+		if (v->pid == pid || !v->old || ring_set_nonce(v->old) != nonce)
+			continue;
+		other = v->pid;
+		ring_set_close(v->old);
+		v->old = NULL;
+	}
+	if (!other)
+		return false;
+	if (r->nr_twice < TWICE_MAX)
+		r->twice[r->nr_twice++] = nonce;
+	tell_of_two(r, pid, other);
+	return true;
+}
+
+static bool is_of_two(struct rings *r, int pid, const struct ring_set *set)
+{
+	uint64_t nonce = ring_set_nonce(set);
+
+	if (!ring_set_in_device(set))
+		return false;
+	for (unsigned i = 0; i < r->nr_twice; i++) {
+		if (r->twice[i] == nonce)
+			return true;
+	}
+	return take_from_others(r, pid, nonce);
+}
+
 /* -errno of ring_set_open(). */
 static int look(struct rings *r, int pid, const struct ring_announcement *a, uint64_t *pages,
 		struct error *err)
@@ -204,7 +273,7 @@ static int look(struct rings *r, int pid, const struct ring_announcement *a, uin
 
 	if (ret)
 		return ret;
-	if (find(r, pid, ring_set_nonce(set)))
+	if (find(r, pid, ring_set_nonce(set)) || is_of_two(r, pid, set))
 		ring_set_close(set);
 	else
 		add(r, pid, set);
@@ -244,17 +313,47 @@ static void tell_of_nested(struct rings *r, int pid)
 	notice(r, text);
 }
 
+int rings_share(struct rings *r, int pid)
+{
+	struct sharer *grown;
+
+	for (unsigned i = 0; i < r->nr_sharing; i++) {
+		if (r->sharing[i].pid == pid)
+			return 0;
+	}
+	grown = reallocarray(r->sharing, r->nr_sharing + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	r->sharing = grown;
+	r->sharing[r->nr_sharing++] = (struct sharer){.pid = pid};
+	r->look_ms = 0;
+	return 0;
+}
+
+static bool is_there(const struct vms *vms, int pid)
+{
+	for (unsigned i = 0; i < vms->nr; i++) {
+		if (vms->list[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
 static void note_sharing(struct rings *r, const struct vms *vms)
 {
-	int *grown = reallocarray(r->sharing, vms->nr + 1, sizeof(*grown));
+	for (unsigned i = 0; i < r->nr_sharing;) {
+		struct sharer *v = &r->sharing[i];
 
-	if (!grown) /* those that are known stay */
-		return;
-	r->sharing = grown;
-	r->nr_sharing = 0;
+		if (is_there(vms, v->pid)) {
+			i++;
+			continue;
+		}
+		ring_set_close(v->old);
+		*v = r->sharing[--r->nr_sharing];
+	}
 	for (unsigned i = 0; i < vms->nr; i++) {
 		if (vms->list[i].shares_memory)
-			r->sharing[r->nr_sharing++] = vms->list[i].pid;
+			rings_share(r, vms->list[i].pid);
 	}
 }
 
@@ -286,12 +385,50 @@ static bool has_device_rings(const struct rings *r, int pid)
 	return false;
 }
 
+static void look_into_device(struct rings *r, struct sharer *v)
+{
+	static const struct ring_announcement in_device = {.in_device = true};
+	bool is_first = !v->looked;
+	uint64_t none = 0;
+	struct ring_set *set;
+
+	v->looked = true;
+	if (!is_first) {
+		look(r, v->pid, &in_device, &none, NULL);
+		return;
+	}
+	if (ring_set_open(&set, v->pid, &in_device, &none, NULL))
+		return;
+	if (is_of_two(r, v->pid, set)) {
+		ring_set_close(set);
+		return;
+	}
+	ring_set_see(set, !r->begun);
+	v->old = set;
+}
+
+/* It is not of an earlier life when it moves; it is gone when the module is loaded anew. */
+static void follow_old(struct rings *r, struct sharer *v)
+{
+	struct ring_set *set = v->old;
+	int moved = set ? ring_set_has_moved(set) : 0;
+
+	if (!moved)
+		return;
+	v->old = NULL;
+	if (moved > 0)
+		add(r, v->pid, set);
+	else
+		ring_set_close(set);
+}
+
 /* Rings in devices' memory are announced by nobody: a guest begins them without a word. */
 static void look_into_devices(struct rings *r)
 {
-	static const struct ring_announcement in_device = {.in_device = true};
-	uint64_t none = 0;
 	struct vms vms;
+
+	for (unsigned i = 0; i < r->nr_sharing; i++)
+		follow_old(r, &r->sharing[i]);
 
 	if (now_ms() < r->look_ms)
 		return;
@@ -303,8 +440,10 @@ static void look_into_devices(struct rings *r)
 		vms_release(&vms);
 	}
 	for (unsigned i = 0; i < r->nr_sharing; i++) {
-		if (!has_device_rings(r, r->sharing[i]))
-			look(r, r->sharing[i], &in_device, &none, NULL);
+		struct sharer *v = &r->sharing[i];
+
+		if (!v->old && !has_device_rings(r, v->pid))
+			look_into_device(r, v);
 	}
 }
 
@@ -331,6 +470,8 @@ int rings_open(struct rings **out, const struct rings_options *options, struct e
 	vm_source_open(&r->source);
 	announce_open(&r->announce, NULL); /* without KVM, without its events: nothing to hear */
 	look_into_vms(r);
+	look_into_devices(r);
+	r->begun = true;
 	*out = r;
 	return 0;
 }
@@ -399,6 +540,8 @@ void rings_close(struct rings *r)
 		return;
 	announce_close(&r->announce);
 	vm_source_close(&r->source);
+	for (unsigned i = 0; i < r->nr_sharing; i++)
+		ring_set_close(r->sharing[i].old);
 	free(r->sharing);
 	for (unsigned i = 0; i < r->nr; i++) {
 		ring_set_close(r->guests[i]->set);

@@ -12,6 +12,12 @@
  * announced; in the memory of ivshmem devices, where nobody announces them, by looking there every
  * second; drained at each tick.
  *
+ * What is in a device's memory when its VM is seen first may be of an earlier life, which nothing
+ * tells but that it never moves: it is no guest until it does, and of a VM that was there when
+ * recording began blocks are read from then on.  Rings that come later are new, and read from their
+ * first block.  A device that two VMs have would make one guest two: neither is read, and a notice
+ * says so.
+ *
  *	ret = rings_open(&r, &options, &err);
  *	rings_tick(r);                          some times a second
  *	rings_close(r);                         after the last tick
@@ -49,6 +55,11 @@ struct rings;
 /* Fails only for memory: where nothing can be found nothing is. */
 int rings_open(struct rings **out, const struct rings_options *options, struct error *err);
 void rings_tick(struct rings *r);
+
+/* The VM of this process has such a device: from the next tick on it is looked into.  VMs that KVM
+ * or /proc shows are found without it.  -ENOMEM. */
+int rings_share(struct rings *r, int pid);
+
 unsigned rings_nr_guests(const struct rings *r);
 struct rings_guest rings_guest(const struct rings *r, unsigned i);
 

@@ -6,6 +6,7 @@
 #include "report/palette.h"
 #include "report/safe.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -154,18 +155,38 @@ static bool same_panel(const struct sonde_facts *f, size_t a, size_t b)
 	return true;
 }
 
+/* One of the columns that say whose a row is.  A second machine is told with its column's title,
+ * and not at all where it is the first: "vm-a, code of vm-a-n MSR", "vm-a MSR". */
+static size_t append_owner(char *label, size_t room, struct sonde_run *run,
+			   const struct sonde_facts *f, size_t row, unsigned c)
+{
+	const struct sonde_column *column = &sonde_facts_analysis(f)->columns[c];
+	bool second = c && column->type == SONDE_COL_MACHINE && column[-1].type == column->type;
+	char text[120], title[40];
+	size_t i = 0;
+
+	if (second && sonde_facts_cell(f, row, c).i == sonde_facts_cell(f, row, c - 1).i)
+		return 0;
+	for (; second && column->title[i] && i + 1 < sizeof(title); i++)
+		title[i] = (char)tolower((unsigned char)column->title[i]);
+	title[i] = '\0';
+	facts_cell_text(run, column->type, sonde_facts_cell(f, row, c), text, sizeof(text));
+	return (size_t)snprintf(label, room, "%s%s%s%s",
+				second ? ", "
+				: c    ? " "
+				       : "",
+				title, second ? " " : "", text);
+}
+
 static void panel_label(FILE *out, struct sonde_run *run, const struct sonde_facts *f, size_t row,
 			int64_t count, unsigned y)
 {
-	char label[300] = "", text[120], safe[700], number[UNIT_TEXT];
+	char label[300] = "", safe[700], number[UNIT_TEXT];
 	int from = sonde_facts_column(f, "from");
 	size_t used = 0;
 
 	for (int c = 0; c < from && used < sizeof(label); c++)
-		used += (size_t)snprintf(
-			label + used, sizeof(label) - used, "%s%s", c ? " " : "",
-			facts_cell_text(run, sonde_facts_analysis(f)->columns[c].type,
-					sonde_facts_cell(f, row, (unsigned)c), text, sizeof(text)));
+		used += append_owner(label + used, sizeof(label) - used, run, f, row, (unsigned)c);
 	fprintf(out,
 		"<text class=\"l\" x=\"%d\" y=\"%u\">%s</text>"
 		"<text class=\"l k\" x=\"%d\" y=\"%u\">%s</text>\n",

@@ -3,6 +3,7 @@
 #include "sonde/facts.h"
 
 #include <stdio.h>
+#include <string.h>
 
 void stack_does_text(const struct sonde_run *run, const struct sonde_stack *s, unsigned layer,
 		     char *buf, size_t room)
@@ -29,6 +30,24 @@ void stack_does_text(const struct sonde_run *run, const struct sonde_stack *s, u
 bool stack_is_uncertain(const struct sonde_stack *s, int64_t at)
 {
 	return s->bound_ns < 0 || at - s->begin < s->bound_ns || s->end - at <= s->bound_ns;
+}
+
+/* The outermost machine is called physical, unless it has said itself that it is not. */
+void machine_kind_text(const struct sonde_run *run, int64_t machine, bool brief, char *buf,
+		       size_t room)
+{
+	const char *hypervisor = sonde_identity_of(run, machine, "hypervisor");
+	struct sonde_machine m;
+
+	if (sonde_machine(run, machine, &m))
+		snprintf(buf, room, "%s", "");
+	else if (m.parent >= 0)
+		snprintf(buf, room, "%s", m.level > 1 ? "nested VM" : "VM");
+	else if (*hypervisor && strcmp(hypervisor, "none"))
+		snprintf(buf, room, "%sitself a VM (%.20s)",
+			 brief ? "" : "outermost machine with a trace, ", hypervisor);
+	else
+		snprintf(buf, room, "physical machine");
 }
 
 bool is_container(const struct sonde_run *run, int64_t pid_ns)

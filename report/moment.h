@@ -16,6 +16,12 @@ void stack_does_text(const struct sonde_run *run, const struct sonde_stack *s, u
 /* True when a clock's error may have put @at on the wrong side of a change. */
 bool stack_is_uncertain(const struct sonde_stack *s, int64_t at);
 
+/* What a machine (a row) is: "VM", "nested VM", "physical machine"; an outermost one that has said
+ * itself that it is a VM: "outermost machine with a trace, itself a VM (kvm)", or, @brief, the last
+ * words of that.  "" for no row. */
+void machine_kind_text(const struct sonde_run *run, int64_t machine, bool brief, char *buf,
+		       size_t room);
+
 /* Whether a PID namespace (a row, or -1) is a container: all are but a machine's first. */
 bool is_container(const struct sonde_run *run, int64_t pid_ns);
 

@@ -131,6 +131,23 @@ int picture_init(struct picture *p, struct sonde_run *run, int64_t begin, int64_
 	return ret;
 }
 
+void picture_keep(struct picture *p, struct filter *filter)
+{
+	for (unsigned i = 0; i < p->nr_rows; i++) {
+		const struct picture_row *r = &p->rows[i];
+
+		for (unsigned x = 0; r->cells && x < p->width; x++) {
+			uint32_t value = r->cells[x];
+			bool kept = r->kind == ROW_VCPU
+					    ? filter_vcpu_state(filter, r->cpu, value)
+					    : filter_context(filter, (int64_t)value - 1);
+
+			if (value && !kept)
+				r->cells[x] = 0;
+		}
+	}
+}
+
 void picture_release(struct picture *p)
 {
 	free(p->rows);

@@ -3,6 +3,7 @@
 #define REPORT_PICTURE_H
 
 #include "base/error.h"
+#include "report/filter.h"
 #include "sonde/run.h"
 
 /*
@@ -42,6 +43,10 @@ struct picture {
 int picture_init(struct picture *p, struct sonde_run *run, int64_t begin, int64_t end,
 		 unsigned width, unsigned which, struct error *err);
 void picture_release(struct picture *p);
+
+/* What the filter does not match becomes nothing: a picture of what is left has no faded colours.
+ */
+void picture_keep(struct picture *p, struct filter *filter);
 
 /* The value of a cell as this row shows it; 0 when it shows nothing. */
 uint32_t picture_cell(const struct picture *p, unsigned row, unsigned pixel);

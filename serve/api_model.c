@@ -2,6 +2,7 @@
 /* What there is: machines, CPUs, containers, clocks, losses; contexts and threads by the chunk. */
 #include "serve/api.h"
 #include "report/facts.h"
+#include "report/moment.h"
 #include "sonde/facts.h"
 #include "sonde/sonde.h"
 
@@ -61,10 +62,13 @@ static void write_machines(struct json *j, const struct call *c)
 	json_begin_array(j, "machines");
 	for (int64_t row = 0; row < sonde_nr_machines(c->run); row++) {
 		struct sonde_machine m;
+		char kind[32];
 
 		sonde_machine(c->run, row, &m);
+		machine_kind_text(c->run, row, true, kind, sizeof(kind));
 		json_begin_object(j, NULL);
 		json_int(j, "parent", m.parent);
+		json_str(j, "kind", kind);
 		json_machine_members(j, c->run, row);
 		json_end(j);
 	}

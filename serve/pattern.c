@@ -214,11 +214,13 @@ static int parse_any(struct parser *c)
 	uint8_t *set;
 	int ret = new_set(c, &set);
 
+	if (ret)
+		return ret;
 	for (unsigned byte = 1; byte < 256; byte++) {
 		if (byte != '\n' && byte != '\r')
 			set_add(set, byte);
 	}
-	return ret;
+	return 0;
 }
 
 static int parse_escape(struct parser *c)
@@ -232,7 +234,8 @@ static int parse_escape(struct parser *c)
 	if (set_add_class(found, *c->at)) {
 		c->at++;
 		ret = new_set(c, &set);
-		memcpy(set, found, sizeof(found));
+		if (!ret)
+			memcpy(set, found, sizeof(found));
 		return ret;
 	}
 	ret = escaped(c, &byte);

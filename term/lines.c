@@ -262,18 +262,15 @@ static void add_threads(struct lines *l, int64_t machine, unsigned depth)
 static void add_machine(struct lines *l, int64_t row, unsigned depth, unsigned nested)
 {
 	struct sonde_machine m, child;
-	char note[48];
+	char note[48], kind[32];
 
 	if (nested > DEPTH_MAX || sonde_machine(l->run, row, &m))
 		return;
 	if (!row && add_group(l, id_of(TOPIC_PHYSICAL, 0, -1), depth, 0, "Physical CPUs",
 			      "what really ran", true))
 		add_physical(l, TOPIC_PHYSICAL, 0, depth + 1, 0, -1, -1);
-	snprintf(note, sizeof(note), "%s%s",
-		 !row	       ? "physical machine"
-		 : m.level > 1 ? "nested VM"
-			       : "VM",
-		 m.traced ? "" : ", no trace");
+	machine_kind_text(l->run, row, true, kind, sizeof(kind));
+	snprintf(note, sizeof(note), "%s%s", kind, m.traced ? "" : ", no trace");
 	if (!add_group(l, id_of(TOPIC_MACHINE, row, -1), depth, row, m.name, note, true))
 		return;
 	if (add_group(l, id_of(TOPIC_OWN, row, -1), depth + 1, row, "On CPUs", "its own code",

@@ -86,6 +86,23 @@ static ns_t tick_step(const struct scene *s, unsigned columns)
 				    : power * 10;
 }
 
+/* Whether a flag or the cursor stands on what would be written behind a tick at column @x. */
+static bool is_covered(const struct scene *s, const struct layout *l, unsigned x, size_t len)
+{
+	const struct view *v = &s->view;
+	unsigned at = view_column(v, v->cursor, l->cells);
+	bool covered = at > x && at <= x + len;
+
+	for (unsigned i = 0; i < s->nr_bookmarks && !covered; i++) {
+		ns_t t = s->bookmarks[i].t;
+
+		at = view_column(v, t, l->cells);
+		covered = t >= v->begin && t < v->end && at > x && at <= x + len;
+	}
+	return covered;
+}
+
+/* A number that would be broken is left out: "12▼ s" is none. */
 static void draw_ticks(const struct scene *s, const struct layout *l)
 {
 	const struct view *v = &s->view;
@@ -99,7 +116,8 @@ static void draw_ticks(const struct scene *s, const struct layout *l)
 		char text[UNIT_TEXT + 8], number[UNIT_TEXT];
 
 		unit_tick(number, t - zero, step, sonde_run_ticks_are_ns(s->run));
-		snprintf(text, sizeof(text), "%s%s", tty_has_blocks(s->tty) ? "╷" : "|", number);
+		snprintf(text, sizeof(text), "%s%s", tty_has_blocks(s->tty) ? "╷" : "|",
+			 is_covered(s, l, x, strlen(number)) ? "" : number);
 		if (x + strlen(number) + 2 < l->cells)
 			tty_put(s->tty, 1, l->names + x, l->cells - x, TTY_FAINT, false, text);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From change to change of the chosen line, and what it shows at the cursor as a filter's term. */
 #include "term/scene.h"
+#include "model/context.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,8 @@ static const struct line *chosen_line(const struct scene *s)
 	return s->chosen < s->lines.nr ? &s->lines.list[s->chosen] : NULL;
 }
 
-/* Is this value the one that is looked for?  @thread: of a context, -1 any. */
+/* Is this value the one that is looked for?  @thread: of a context, -1 any.  A thread's own line
+ * is asked when it runs next, whatever it does now. */
 static bool is_wanted(struct sonde_run *run, const struct line *line, uint32_t value, uint32_t from,
 		      bool same, int64_t thread)
 {
@@ -20,6 +22,8 @@ static bool is_wanted(struct sonde_run *run, const struct line *line, uint32_t v
 
 	if (!same)
 		return value != from;
+	if (line->kind == LINE_THREAD)
+		return value == THREAD_RUNNING;
 	if (line->kind == LINE_CPU)
 		return !sonde_context(run, (int64_t)value - 1, &c) && c.thread == thread;
 	return value == from;

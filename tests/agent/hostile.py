@@ -231,6 +231,19 @@ def machines_that_come_late(place):
     run("not-asked", lambda agent: frame(STARTED) + frame(MACHINE, memory(agent), machine=1), "announced machine 1")
 
 
+def machines_after_the_end(place):
+    """In one read with its own DONE: what they would begin nobody would end."""
+    def behave(agent):
+        vm = agent.identity(name="vm") + number(13, 1)
+        agent.started()
+        agent.wait_for_stop()
+        agent.send(frame(DONE, text(8, "it said so")) + frame(MACHINE, vm, machine=1)
+                   + frame(PART, bytes(4096), BLOCKS, machine=1))
+    folder, machines = beside_an_honest_one(place, behave, "it said so", depth=3, rings=1)
+    check(sorted(machines) == ["bad", "good"], sorted(machines))
+    check(not [p for p in folder.parent.rglob("*") if "vm" in p.name], "it began")
+
+
 def texts_for_a_terminal(place):
     """Escape sequences in what it says."""
     def behave(agent):
@@ -261,4 +274,5 @@ if __name__ == "__main__":
                a_proof_given_back, no_token_at_all, another_version, garbage_after_the_start,
                bytes_that_break_rules, names_of_files, files_that_were_not_announced,
                a_hundred_gigabytes, too_much_but_honest, machines_without_end, machines_that_come_late,
+               machines_after_the_end,
                texts_for_a_terminal, an_end_that_never_comes])

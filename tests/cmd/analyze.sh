@@ -8,6 +8,7 @@ root=$PWD
 run 0 "$sonde" analyze samples/lttng -o "$scratch/a.sonde"
 says out "4 traced machines over 1.500 s"
 says out "sonde info $scratch/a.sonde lists them"
+says out "of events in"
 run 0 "$sonde" analyze -q samples/lttng -o "$scratch/a.sonde" # a history may be overwritten
 [ ! -s "$scratch/out" ] && [ ! -s "$scratch/err" ] || fail "-q is not quiet"
 run 0 "$sonde" analyze samples/ftrace -o "$scratch/b.sonde" --format json
@@ -104,6 +105,10 @@ run 1 "$sonde" analyze tests/cmd -o "$scratch/x.sonde"
 says err "no trace under tests/cmd"
 run 1 "$sonde" analyze README.md -o "$scratch/x.sonde"
 says err "README.md is not a trace"
+# The memory of a guest that has not loaded its module.
+truncate -s 16M "$scratch/empty-shm"
+run 1 "$sonde" analyze "$scratch/empty-shm" -o "$scratch/none.sonde"
+says err "no ring of the module sonde_guest is in it"
 run 1 "$sonde" analyze samples/lttng -o "$scratch/no/such/dir.sonde"
 says err "$scratch/no/such/dir.sonde"
 run 2 "$sonde" analyze

@@ -31,10 +31,22 @@ json 'sum(r["chance"] <= 10000 for r in j["compare"]) <= 3'
 run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --time2 50%,60%
 says out "Shares of time that may have changed"
 grep -q 'the change is -[0-9.]*% to +[0-9.]*%' "$scratch/out" || fail "no limits of what is not proven"
+says out "not corrected for how many there are"
+# The end of the load: some measures have so few independent parts that nothing is excluded.
+run 0 "$sonde" compare "$multi" "$multi" --time 0%,50% --time2 50%,100% -n 300
+says out "limits of the change cannot be told"
 run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --time2 50%,60% --format json
-json 'all(-1000000 <= r["low"] <= r["high"] <= 1000000 for r in j["compare"] if r["unit"] == "ppm")'
+# Limits that leave what is possible: no less than nothing afterwards, no more than all.
+json 'all(-r["before"] <= r["low"] <= r["high"] <= (1000000 if r["cpu"] >= 0 else 4000000) - r["before"] + 1
+	for r in j["compare"] if r["unit"] == "ppm" and r["chance"] >= 0)'
+json 'any(r["low"] == -r["before"] < 0 for r in j["compare"])'
 run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --format csv
 [ "$(head -1 "$scratch/out")" = machine,cpu,what,unit,before,after,change,low,high,chance,size,known_before,known_after,absent ] || fail "CSV"
+# A run without VMs.
+"$sonde" analyze -q samples/lttng/vm-b -o "$scratch/one.sonde"
+run 0 "$sonde" compare "$scratch/one.sonde" "$scratch/one.sonde"
+says out "There is no VM in both of them"
+not_says out "1 of 1 measures"
 
 # Without its guests' traces a run does not know user from kernel: that is no change, nor none.
 "$sonde" analyze -q samples/ftrace/host0.dat -o "$scratch/host.sonde"

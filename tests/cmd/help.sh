@@ -15,6 +15,8 @@ run 2 "$sonde" --nonsense
 says err 'unknown option --nonsense before a command'
 run 0 "$sonde" --version
 grep -qE '^sonde [0-9]+\.[0-9]+\.[0-9]+$' "$scratch/out" || fail "--version"
+run 2 "$sonde" help nosuch
+says err 'there is no command "nosuch"'
 run 0 "$sonde" help report
 says out "--section NAME"
 

@@ -95,6 +95,10 @@ says err 'there is no section "nonsense"'
 run 0 "$sonde" report -n 2 -s exit_reason "$history"
 [ "$(grep -c host0 "$scratch/out")" -le 2 ] || fail "-n 2 shows more"
 says out "more"
+# -n cuts all tables alike, those that are short, too.
+run 0 "$sonde" report -n 1 "$history"
+awk '/^$/ { rows = 0 } /^(host0|vm-[a-n-]*) / && ++rows > 1 { print }' "$scratch/out" >"$scratch/rows"
+[ ! -s "$scratch/rows" ] || fail "-n 1 shows more than one row: $(head -3 "$scratch/rows")"
 
 # ---- state
 run 0 "$sonde" state "$history" --at 50%

@@ -21,7 +21,7 @@ says out "no VM was started in this run"
 run 0 "$sonde" report shutdown "$history"
 says out "no VM ended in this run"
 run 0 "$sonde" report -s mark "$history"
-says out "mark: nothing of it in this run"
+says out "no rows of fact mark in this run"
 run 2 "$sonde" report foo "$history"
 says err 'no topic "foo"; topics are wait, wakeup'
 # The help has the same ones.
@@ -99,6 +99,10 @@ print(json.load(sys.stdin)["wakeup_list"][0]["at"])')
 json "any(r['at'] == $slowest for r in j['wakeup_list'])"
 
 # Requests to disks: the sample has block events in every machine, at every level.
+# Who recorded requests is not told to record them because a window has none.
+run 0 "$sonde" report io "$history" --vm vm-a --time 0%,0.0001%
+says out "no request to a device was seen in this run's window"
+not_says out "sonde record --for io"
 run 0 "$sonde" report io "$history"
 says out "Requests to devices"
 says out "until vm-a vCPU"

@@ -19,7 +19,7 @@ says out "vm-a-n      2  timer"
 boot=$(shared_set lab-boot-ftrace) || { echo "$boot"; exit 77; }
 "$sonde" analyze -q "$boot"/L0/trace.dat "$boot"/L1/trace.dat -o "$scratch/boot.sonde"
 run 0 docs/examples/use_cases.py "$scratch/boot.sonde" interrupt
-for step in "qemu-system-x86[138]" "CPU 0/KVM[152]=vm-boot/0  hypervisor" "irq 25" "vm-boot sh[1]"; do
+for step in "qemu-system-x86[138]" "CPU 0/KVM[152]=vm-boot/0  hypervisor" "irq 25 (virtio0-req.0)" "vm-boot sh[1]"; do
 	says out "$step"
 done
 for leg in submit wake vmm disk inject deliver finish; do

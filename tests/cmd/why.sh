@@ -13,6 +13,12 @@ says out "more that cost less"
 run 0 "$sonde" why "$history" -n 1000
 not_says out "more that cost less"
 
+# Threads want to run, vCPUs are ready; those told together have more causes than the greatest.
+run 0 "$sonde" why "$history" --slower-than 1ms -n 1000
+grep -Eq "of vm-a(-n)? wanted to run but did not for" "$scratch/out" || fail "words for threads"
+! grep -Eq "\] (in container [^ ]* )?of [^ ]* was ready but not running" "$scratch/out" || fail "a thread is ready"
+says out "of the same greatest cause"
+
 # The sentence's numbers are those of the other facts; costs come in order, places lie in the run.
 run 0 "$sonde" report "$history" -s vcpu_time -s hypervisor --format json
 cp "$scratch/out" "$scratch/report"

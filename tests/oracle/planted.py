@@ -260,6 +260,11 @@ def main():
     print(table(rows))
     missed = [" ".join(row.cells()) for row in rows if any(side.misses() for side in row.sides)]
     lib.check(rows, "there is a planted cause")
+    # A row may have nothing to judge, but a side that sees nothing anywhere is blind.
+    for side, name in enumerate(("with guests' traces", "from the host alone")):
+        for of_time, what in ((True, "waits and pauses"), (False, "who had the CPU")):
+            of_kind = [row.sides[side] for row in rows if row.of_time == of_time]
+            lib.check(not of_kind or any(found.planted for found in of_kind), f"{what} were judged {name}")
     lib.check(not missed, "the goal is missed: " + "; ".join(missed))
 
 

@@ -25,6 +25,8 @@ refused 2 '"soon" is not a time' --duration soon
 refused 2 '"0" is not a time' --duration 0
 refused 1 "cannot write" --buffer-size 999999999 -- true
 refused 2 "--buffer-size: 99999999999 KB for each CPU is more than" --buffer-size 99999999999 -- true
+refused 1 'no guest is recorded: --guest-tracer is for guests' --guest-tracer hypertrace -- true
+run 0 "$sonde" record -q -o "$scratch/alone" --guest all --guest-tracer hypertrace --guest none -- true
 # Nothing is overwritten.
 mkdir there
 touch there/file

@@ -220,9 +220,46 @@ sees "- Physical CPUs"
 keys q
 ends 0
 
+# ---- a thread that is not there yet: n leads to where it runs first; and from there to the next time.
+terminal 80 24 "$timeline"
+sees "? help"
+keys /
+keys -l "sleep[166]"
+keys Enter
+sees "sleep[166] on vm-b"
+keys Home
+sees "sleep[166] on vm-b is not there"
+keys n
+sees "sleep[166] on vm-b is running"
+screen_lacks "nothing more" || fail "n finds nothing: $(screen)"
+
+# ---- the ruler: a number that the cursor would break is left out, and comes again
+keys Home
+for ((i = 0; i < 24; i++)); do
+	keys Right
+	# The mark stands alone, or right before a number: never behind or within one.
+	! screen | sed -n 2p | grep -q '[0-9.] *▼[0-9. ]*s' || fail "the cursor is in a number: $(screen | sed -n 2p)"
+done
+keys q
+ends 0
+
+# ---- a lab run: its outermost machine has said that it is a VM, in the tree and on the screen
+tar -C "$scratch" -xf samples/lab/lab-run-shutdown-6.1.tar.zst
+"$sonde" analyze -q "$scratch"/*/L0/run -o "$scratch/lab.sonde"
+run 0 "$sonde" tree "$scratch/lab.sonde"
+says out "outermost machine with a trace, itself a VM (tcg)"
+terminal 80 24 "$sonde timeline $scratch/lab.sonde"
+sees "host0 itself a VM (tcg)"
+keys q
+ends 0
+
 # ---- not on a terminal, or not wanted: the picture
 run 0 "$sonde" timeline "$history" --width 60
 says out "host0: what really ran"
+# The filter holds for it, too: what it does not match is not drawn.
+run 0 "$sonde" timeline "$history" --width 60 --filter state:preempted
+! grep -qE 'cpu [01] +[a-z.]' "$scratch/out" || fail "CPUs are drawn that are no preempted vCPU"
+grep -qE 'vcpu [01] [ !]*![ !]*$' "$scratch/out" || fail "no preempted vCPU"
 terminal 80 60 "$timeline --plain"
 sees "host0: what really ran"
 ends 0

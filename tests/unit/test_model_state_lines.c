@@ -5,6 +5,8 @@
  */
 #include "tests/unit/model_world.h"
 
+#include "model/milestones.h"
+
 #define REC 900
 #define BEGIN "sonde: begin version=1 cause=start hostname=h boot_id=b tsc_khz=3000000"
 #define END "sonde: end cause=start"
@@ -381,6 +383,8 @@ static void a_boot_that_was_recorded_is_told(void **state)
 	      "sonde: booted time=110 what=initcall name=one tid=1 end=150 result=-19");
 	tells(VM, 1003, 5, "sonde: booted time=160 what=initcall name=two tid=9");
 	tells(VM, 1004, 5, "sonde: booted time=200 what=init name=init");
+	tells(VM, 1004, 5,
+	      "sonde: booted time=210 what=initcall name=[four] tid=1 end=220 result=0");
 	/* What cannot be: in the future, an end before its begin, no time, no name. */
 	tells(VM, 1005, 5, "sonde: booted time=2000 what=level name=early");
 	tells(VM, 1006, 5, "sonde: booted time=120 what=initcall name=three end=119");
@@ -396,7 +400,7 @@ static void a_boot_that_was_recorded_is_told(void **state)
 	assert_int_equal(fake_cell("milestone", 0, "at"), 100);
 	assert_string_equal(fake_string("milestone", 1, "kind"), "init");
 	assert_int_equal(fake_cell("milestone", 1, "at"), 200);
-	assert_int_equal(fake_rows("initcall"), 2);
+	assert_int_equal(fake_rows("initcall"), 3);
 	assert_int_equal(fake_cell("initcall", 0, "machine"), VM);
 	assert_string_equal(fake_string("initcall", 0, "name"), "one");
 	assert_string_equal(fake_string("initcall", 0, "level"), "early");
@@ -404,7 +408,22 @@ static void a_boot_that_was_recorded_is_told(void **state)
 	assert_int_equal(fake_cell("initcall", 0, "end"), 150);
 	assert_int_equal(fake_cell("initcall", 0, "result"), -19);
 	assert_int_equal(fake_cell("initcall", 1, "end"), -1);
+	/* The first program loads modules, too. */
+	assert_int_equal(fake_cell("initcall", 2, "level"), 0);
 	assert_int_equal(fake_rows("problem"), 0);
+}
+
+/* A guest may tell any number of them. */
+static void milestones_have_an_end(void **state)
+{
+	static const struct milestone milestone = {.kind = "level"};
+	static struct model m;
+
+	(void)state;
+	for (unsigned i = 0; i < 70000; i++)
+		milestone_add(&m, &milestone);
+	assert_int_equal(m.nr_milestones, 65536);
+	free(m.milestones);
 }
 
 /* Another clock than the one that the lines speak of. */
@@ -424,6 +443,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_are_known_without_any_event),
+		cmocka_unit_test(milestones_have_an_end),
 		cmocka_unit_test(a_runnable_thread_waits_only_where_no_cpu_may_run_it),
 		cmocka_unit_test(events_since_the_block_began_are_fresher),
 		cmocka_unit_test(a_loss_since_the_block_began_leaves_states_unknown),

@@ -82,6 +82,9 @@ static void what_is_refused(void **state)
 	assert_int_equal(pattern_parse(&p, deep, &err), -EINVAL);
 	memset(many, '.', 100);
 	assert_int_equal(pattern_parse(&p, many, &err), -EINVAL);
+	for (unsigned i = 0; i < 80; i++)
+		memcpy(many + 2 * i, "\\d", 2);
+	assert_int_equal(pattern_parse(&p, many, &err), -EINVAL);
 }
 
 /* What takes others the age of the universe. */

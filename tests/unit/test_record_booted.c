@@ -80,12 +80,16 @@ static void a_boot_becomes_state_lines(void **state)
 		"  modprobe-9 [000] ..... 17: initcall_start: func=of_another+0x0/0x8\n"
 		"  modprobe-8 [000] ..... 17: initcall_finish: func=else+0x8/0x8 ret=0\n"
 		"  swapper/0-1 [000] ..... 18: sched_process_exec: filename=/init pid=1 "
-		"old_pid=1\n";
+		"old_pid=1\n"
+		"  systemd-1 [000] ..... 19: module_load: autofs4 \n"
+		"  systemd-1 [000] ..... 20: initcall_start: func=of_a_module+0x0/0x8\n"
+		"  systemd-1 [000] ..... 21: initcall_finish: func=of_a_module+0x0/0x8 ret=0\n";
 	static const char expected[] =
 		"sonde: booted time=10 what=level name=core|"
 		"sonde: booted time=11 what=initcall name=one tid=1 end=15 result=-19|"
 		"sonde: booted time=16 what=initcall name=[?] tid=8 end=17 result=0|"
 		"sonde: booted time=18 what=init name=init|"
+		"sonde: booted time=20 what=initcall name=[autofs4] tid=1 end=21 result=0|"
 		"sonde: booted time=17 what=initcall name=[two] tid=9|";
 	FILE *trace = fmemopen(text, sizeof(text) - 1, "r");
 	char got[1024] = "", line[512];
@@ -97,7 +101,7 @@ static void a_boot_becomes_state_lines(void **state)
 	/* Each write is one event of the tracer: packets keep them apart. */
 	assert_int_equal(pipe2(ends, O_DIRECT | O_NONBLOCK), 0);
 	l.fd = ends[1];
-	assert_int_equal(booted_tell(&l, trace), 3);
+	assert_int_equal(booted_tell(&l, trace), 4);
 	assert_int_equal(l.error, 0);
 	while ((n = read(ends[0], line, sizeof(line) - 1)) > 0) {
 		line[n] = '\0';

@@ -21,7 +21,6 @@ struct taken {
 	int code; /* what writing returns */
 	atomic_uint len;
 	uint8_t bytes[ROOM];
-	char notice[200];
 };
 
 static int take(struct sink *s, enum sink_part kind, unsigned number, const void *data,
@@ -40,13 +39,6 @@ static int take(struct sink *s, enum sink_part kind, unsigned number, const void
 	return 0;
 }
 
-static void note(const char *text, void *data)
-{
-	struct taken *t = data;
-
-	snprintf(t->notice, sizeof(t->notice), "%s", text);
-}
-
 struct world {
 	char path[64];
 	int device; /* the module's end */
@@ -58,7 +50,6 @@ struct world {
 static void begin(struct world *w, int code)
 {
 	static const struct sink_ops ops = {.write = take};
-	struct record_options options = {.notice = note, .notice_data = &w->taken};
 
 	memset(w, 0, sizeof(*w));
 	w->taken.sink.ops = &ops;
@@ -69,7 +60,7 @@ static void begin(struct world *w, int code)
 	w->device = open(w->path, O_RDWR | O_CLOEXEC);
 	assert_true(w->device >= 0);
 	ht_writer_init(&w->writer, 3, 0);
-	assert_int_equal(module_open(&w->tracer, &options, w->path, &w->taken.sink, NULL), 0);
+	assert_int_equal(module_open(&w->tracer, w->path, &w->taken.sink, NULL), 0);
 	assert_int_equal(w->tracer->marker, -1);
 	assert_int_equal(w->tracer->ops->on(w->tracer, NULL), 0);
 }
@@ -122,10 +113,11 @@ static void test_passes_on(void **state)
 	w.writer.seq += 5;
 	ht_lost(&w.writer, 70);
 	sent += send_block(&w);
+	assert_string_equal(w.tracer->missing, "");
 	assert_int_equal(w.tracer->ops->off(w.tracer, NULL), 0);
 	assert_int_equal(w.taken.len, sent);
 	assert_int_equal(w.tracer->ops->lost(w.tracer), 70);
-	assert_non_null(strstr(w.taken.notice, "5 blocks"));
+	assert_non_null(strstr(w.tracer->missing, "5 blocks were overwritten"));
 	end(&w);
 }
 
@@ -157,12 +149,11 @@ static void test_ends(void **state)
 
 static void test_no_device(void **state)
 {
-	struct record_options options = {0};
 	struct error err = {0};
 	struct tracer *t;
 
 	(void)state;
-	assert_int_equal(module_open(&t, &options, "/dev/no/such", NULL, &err), -ENOENT);
+	assert_int_equal(module_open(&t, "/dev/no/such", NULL, &err), -ENOENT);
 	assert_null(t);
 	assert_non_null(strstr(err.text, "insmod"));
 }

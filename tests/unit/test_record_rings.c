@@ -17,6 +17,7 @@
 #include "channel/writer.h"
 #include "record/announce.h"
 #include "record/ring.h"
+#include "record/rings.h"
 
 #define MEMORY (8u << 20)
 #define REGION 0x10000u
@@ -401,6 +402,175 @@ static void test_device(void **state)
 	drop_vm(&vm);
 }
 
+/* What was in a device's memory when it was seen first is not read, or not before it moves. */
+static void test_device_of_an_earlier_life(void **state)
+{
+	uint64_t blocks[CPUS], events[CPUS];
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	(void)state;
+	make_vm(&vm);
+	make_device(&vm);
+	write_block(&vm, 0, 2);
+	write_block(&vm, 0, 2);
+	s = open_rings(&vm, &in_device);
+	ring_set_see(s, true);
+	assert_int_equal(ring_set_has_moved(s), 0);
+	write_block(&vm, 0, 5);
+	write_block(&vm, 1, 3);
+	assert_int_equal(ring_set_has_moved(s), 1);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
+	count_blocks(&vm, blocks, events);
+	assert_int_equal(blocks[0], 1);
+	assert_int_equal(events[0], 5);
+	assert_int_equal(events[1], 3);
+	((struct ht_region *)vm.memory)->nonce = 0;
+	assert_int_equal(ring_set_has_moved(s), -ENODEV);
+	ring_set_close(s);
+	drop_vm(&vm);
+}
+
+struct told {
+	struct sink *sink;
+	unsigned guests, notices;
+	char notice[256];
+};
+
+static struct sink *place_guest(const struct rings_guest *guest, void *data)
+{
+	struct told *told = data;
+
+	(void)guest;
+	told->guests++;
+	return told->sink;
+}
+
+static void note(const char *text, void *data)
+{
+	struct told *told = data;
+
+	if (!strstr(text, "ivshmem"))
+		return;
+	told->notices++;
+	snprintf(told->notice, sizeof(told->notice), "%.255s", text);
+}
+
+static struct rings *open_all(struct told *told, struct fake_vm *vm)
+{
+	const struct rings_options options = {
+		.place = place_guest, .notice = note, .data = told};
+	struct rings *r;
+
+	*told = (struct told){.sink = &vm->sink};
+	assert_int_equal(rings_open(&r, &options, NULL), 0);
+	assert_int_equal(rings_share(r, vm->pid), 0);
+	rings_tick(r);
+	return r;
+}
+
+/* The next look into devices is a second later. */
+static void next_look(struct rings *r)
+{
+	usleep(1100000);
+	rings_tick(r);
+}
+
+static void test_devices_guests(void **state)
+{
+	uint64_t blocks[CPUS], events[CPUS];
+	struct fake_vm vm;
+	struct told told;
+	struct rings *r;
+
+	(void)state;
+	make_vm(&vm);
+	make_device(&vm);
+	write_block(&vm, 0, 2);
+	r = open_all(&told, &vm);
+	next_look(r);
+	assert_int_equal(told.guests, 0);
+	/* The module is loaded: new rings are read from their first block. */
+	((struct ht_region *)vm.memory)->nonce = NONCE + 1;
+	for (unsigned i = 0; i < CPUS; i++)
+		ring_of(&vm, i)->nonce = NONCE + 1;
+	next_look(r);
+	assert_int_equal(told.guests, 1);
+	count_blocks(&vm, blocks, events);
+	assert_int_equal(events[0], 2);
+	rings_close(r);
+	drop_vm(&vm);
+
+	/* A VM that came while recording goes on: all of it is its own when it moves. */
+	make_vm(&vm);
+	make_device(&vm);
+	write_block(&vm, 0, 2);
+	r = open_all(&told, &vm);
+	write_block(&vm, 0, 3);
+	rings_tick(r);
+	assert_int_equal(told.guests, 1);
+	count_blocks(&vm, blocks, events);
+	assert_int_equal(events[0], 5);
+	rings_close(r);
+	drop_vm(&vm);
+}
+
+/* Another process that has the same memory. */
+static pid_t have_it_too(const struct fake_vm *vm)
+{
+	uint8_t sum = 0;
+	int ready[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (size_t at = 0; at < MEMORY; at += HT_SLOT_BYTES)
+			sum += *(volatile uint8_t *)(vm->memory + at);
+		if (write(ready[1], &sum, 1) != 1)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &sum, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void test_a_device_of_two_vms(void **state)
+{
+	struct fake_vm vm;
+	struct told told;
+	struct rings *r;
+	pid_t other;
+
+	(void)state;
+	make_vm(&vm);
+	make_device(&vm);
+	other = have_it_too(&vm);
+	r = open_all(&told, &vm);
+	write_block(&vm, 0, 3);
+	rings_tick(r);
+	assert_int_equal(told.guests, 1);
+	assert_int_equal(rings_share(r, other), 0);
+	next_look(r);
+	write_block(&vm, 0, 3);
+	next_look(r);
+	assert_int_equal(told.guests, 1);
+	assert_int_equal(told.notices, 1);
+	assert_non_null(strstr(told.notice, "same ivshmem memory"));
+	assert_true(rings_guest(r, 0).ended);
+	assert_non_null(strstr(rings_guest(r, 0).why, "another VM's"));
+	assert_int_equal(rings_guest(r, 0).counts.blocks, 1);
+	rings_close(r);
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	drop_vm(&vm);
+}
+
 /* A ring that would end behind the device's memory is none, whatever stands where it begins. */
 static void test_device_lies(void **state)
 {
@@ -666,6 +836,9 @@ int main(void)
 		cmocka_unit_test(test_bad_blocks),   cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_of_a_guests_guest), cmocka_unit_test(test_sink_fails),
 		cmocka_unit_test(test_searches),     cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_device_of_an_earlier_life),
+		cmocka_unit_test(test_devices_guests),
+		cmocka_unit_test(test_a_device_of_two_vms),
 		cmocka_unit_test(test_race),	     cmocka_unit_test(test_announcement),
 	};
 

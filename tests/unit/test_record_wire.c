@@ -319,6 +319,24 @@ static void test_file_names(void **state)
 	assert_true(file_name_is_fit(longest));
 }
 
+/* Which VM a guest is may be its own word; two guests are not one VM. */
+static void a_vm_is_one_guest(void **state)
+{
+	struct remote_machine m = {.claimed_pid = 77}, by_link = {.vm_pid = 77};
+	struct remote_machine other = {.vm_pid = 78};
+
+	(void)state;
+	assert_false(remote_is_vm(&m, &m, 77));
+	assert_true(remote_is_vm(&by_link, &m, 77));
+	assert_true(remote_is_vm(&m, &other, 77));
+	assert_false(remote_is_vm(&other, &m, 77));
+	/* It had no agent: the VM may be recorded by another link. */
+	by_link.over = true;
+	assert_false(remote_is_vm(&by_link, &m, 77));
+	by_link.recorded = true;
+	assert_true(remote_is_vm(&by_link, &m, 77));
+}
+
 static void test_machine_names(void **state)
 {
 	struct remote_machine parent = {.name = "p"}, a = {.parent = &parent}, b = a;
@@ -464,6 +482,7 @@ static void test_what_users_say(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_vm_is_one_guest),
 		cmocka_unit_test(test_any_pieces),
 		cmocka_unit_test(test_inside),
 		cmocka_unit_test(test_handler_fails),

@@ -252,6 +252,28 @@ static void a_window_cuts_waits(void **state)
 	sonde_facts_free(f);
 }
 
+/* It halts at 1100000 and sleeps from 1110000 on: a window that ends in between has no wait. */
+static void a_wait_begins_with_its_sleep(void **state)
+{
+	static const char *const lists[] = {"wait", "wait_list"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		struct sonde_facts *f = facts_of(lists[i], 1050000, 1110000);
+
+		assert_int_equal(sonde_facts_nr_rows(f), 0);
+		sonde_facts_free(f);
+		f = facts_of(lists[i], 1050000, 1110001);
+		assert_int_equal(sonde_facts_nr_rows(f), 1);
+		sonde_facts_free(f);
+	}
+	/* One that polls and never sleeps begins at once. */
+	struct sonde_facts *f = facts_of("wait", 1490000, 1501000);
+
+	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	sonde_facts_free(f);
+}
+
 static void a_vcpus_time_adds_up(void **state)
 {
 	static const char *const columns[] = {"total",	   "user",	"kernel",
@@ -332,6 +354,7 @@ int main(void)
 		cmocka_unit_test(what_a_wake_row_says_in_the_end),
 		cmocka_unit_test(each_wait_has_its_cause),
 		cmocka_unit_test(a_window_cuts_waits),
+		cmocka_unit_test(a_wait_begins_with_its_sleep),
 		cmocka_unit_test(a_vcpus_time_adds_up),
 		cmocka_unit_test(a_wakeup_step_by_step),
 		cmocka_unit_test(steal_is_held_against_the_guests_own),

@@ -200,6 +200,18 @@ static void verdicts_are_sentences_with_numbers(void **state)
 	sonde_facts_free(f);
 }
 
+static void what_a_vcpu_did_may_not_be_known(void **state)
+{
+	struct sonde_facts *f = facts("why", SMALL_BEGIN, SMALL_END);
+	const char *text = verdict_about(f, "unknown", "vcpu", VM_AN_0);
+
+	(void)state;
+	assert_non_null(strstr(text, "What vm-a-n vCPU 0 did is not known for 150.0 us of its time "
+				     "(15.0%)"));
+	assert_string_equal(verdict_about(f, "unknown", "vcpu", VM_A_0), "none");
+	sonde_facts_free(f);
+}
+
 static void delays_one_by_one_are_the_longest(void **state)
 {
 	struct sonde_facts *f = facts("delay", SMALL_BEGIN, SMALL_END);
@@ -338,6 +350,7 @@ int main(void)
 		cmocka_unit_test(nesting_is_counted),
 		cmocka_unit_test(delays_of_threads_name_who_had_the_cpu),
 		cmocka_unit_test(verdicts_are_sentences_with_numbers),
+		cmocka_unit_test(what_a_vcpu_did_may_not_be_known),
 		cmocka_unit_test(delays_one_by_one_are_the_longest),
 		cmocka_unit_test(a_path_says_who_had_the_cpu),
 		cmocka_unit_test(a_path_leads_out_of_the_guest),

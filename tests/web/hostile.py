@@ -348,14 +348,28 @@ def tsp_bodies(s):
     for where in ("table/events/lines", "table/facts.why/lines"):
         for parameters in ({"requested_table_index": 2**63 - 1, "requested_table_count": 2**31 - 1},
                            {"requested_times": [-2**63], "requested_table_count": 1},
-                           {"requested_times": [2**63 - 1], "requested_table_count": 1},
-                           {"requested_table_index": 0, "requested_table_count": 1,
-                            "table_search_expressions": {"1": "(" * 5000}, "table_search_direction": "NEXT"}):
+                           {"requested_times": [2**63 - 1], "requested_table_count": 1}):
             status, _, answer = post(s, f"{experiment(s)}/outputs/{where}", {"parameters": parameters})
             check(status == 200 and json.loads(answer)["model"]["size"] >= 0, f"{where} {parameters}: {status}")
         for parameters in ({}, {"requested_table_count": -1}, {"requested_table_count": 1, "requested_table_index": -1},
                            {"requested_table_count": 1, "table_search_expressions": {"77": "x"}}):
             check(post(s, f"{experiment(s)}/outputs/{where}", {"parameters": parameters})[0] == 400, str(parameters))
+
+
+def tsp_patterns(s):
+    """Regular expressions: those that are too much, or none, are told from those that cost a lot elsewhere."""
+    lines = experiment(s) + "/outputs/table/events/lines"
+    search = {"requested_table_index": 0, "requested_table_count": 1, "table_search_direction": "NEXT"}
+    for pattern in ("(" * 5000, "(" * 33 + "a" + ")" * 33, "a{1000}", "((a{50}){50}){50}", "a" * 60000, "[a]" * 5000,
+                    "|" * 20000, "(", ")", "[", "*", "a**", "\\", "(?=a)", "(a)\\1"):
+        status, _, answer = post(s, lines, {"parameters": {**search, "table_search_expressions": {"1": pattern}}})
+        check(status == 400, f"{pattern[:30]}: {status}")
+        check(json.loads(answer)["title"].startswith("regular expression: "), f"{pattern[:30]}: {answer[:200]}")
+    for pattern in ("(a*)*b", "(a|aa)+$", "(.*)(.*)(.*)(.*)x{9}", "((((a?){9})*)*)*b"):
+        before = s.cpu_seconds()
+        status, _, answer = post(s, lines, {"parameters": {**search, "table_search_expressions": {"1": pattern}}})
+        check(status == 200 and json.loads(answer)["model"]["size"] >= 0, f"{pattern}: {status}")
+        check(s.cpu_seconds() - before < 5, f"{pattern}: {s.cpu_seconds() - before:.1f} s of CPU")
 
 
 def tsp_sizes(s):

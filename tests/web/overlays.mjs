@@ -210,6 +210,24 @@ async function lossesAndBounds() {
   assert.ok(losses >= quarter * 2 * 2 * 0.9, `losses are drawn on the rows of that CPU: ${losses}`);
 }
 
+/** What is written on flags does not run into the next one; a flag without words has none. */
+async function flags() {
+  await fresh("#n=300000000~one~two&n=301000000~three&n=900000000");
+  assert.deepEqual((await shown()).notes.map((n) => n.text), ["one~two", "three", ""]);
+  const written = () => page.evaluate(() => {
+    const texts = [];
+    const nothing = () => {};
+    window.sonde.timeline.drawRulerWith({
+      fillRect: nothing, beginPath: nothing, moveTo: nothing, lineTo: nothing, fill: nothing,
+      measureText: (text) => ({ width: 6 * text.length }), fillText: (text) => texts.push(text),
+    }, 1000);
+    return texts.filter((text) => /^[a-z]/.test(text));
+  });
+  assert.deepEqual(await written(), ["three"]);
+  await fresh("#n=300000000~one~two&n=900000000~three");
+  assert.deepEqual(await written(), ["one~two", "three"]);
+}
+
 async function bookmarksAndHidden() {
   await fresh("#n=300000000~one&n=900000000~two&c=500000000");
   await page.locator("canvas.rows").focus();
@@ -367,5 +385,5 @@ async function keyboardAlone() {
   assert.ok((await high()) > before, "the panel grows by a key");
 }
 
-await d.run([wakeArrows, preemptionArrows, roomForArrows, following, criticalPath, phases, lossesAndBounds, bookmarksAndHidden,
+await d.run([wakeArrows, preemptionArrows, roomForArrows, following, criticalPath, phases, lossesAndBounds, flags, bookmarksAndHidden,
   palettes, eventsTable, savedPictures, printing, narrowWindows, keyboardAlone]);

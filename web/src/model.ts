@@ -7,6 +7,8 @@ import type { Names } from "./api";
 export interface Machine {
   name: string;
   parent: number;
+  /** "VM", "nested VM", or what the outermost machine is. */
+  kind: string;
   level: number;
   traced: boolean;
   release: string;

@@ -42,6 +42,12 @@ function read(facts: Facts, what: Phase["what"]): Phase[] {
   }));
 }
 
+function swatch(colour: Rgb): HTMLElement {
+  const e = h("span", { class: "swatch" });
+  e.style.background = css(colour);
+  return e;
+}
+
 export class Phases implements Artist {
   list: Phase[] = [];
 
@@ -124,11 +130,6 @@ export class Phases implements Artist {
     }
     if (!groups.size)
       return [h("p", { class: "quiet" }, "No VM was seen to start or to end in this run.")];
-    const swatch = (colour: Rgb) => {
-      const e = h("span", { class: "swatch" });
-      e.style.background = css(colour);
-      return e;
-    };
     const legend = h("p", { class: "chart-legend" },
       ...PARTS.map((part) => h("span", { class: "key" }, swatch(part.colour(theme)), part.title)));
     return [legend, ...[...groups].map(([title, phases]) => this.group(theme, title, phases, jump))];
@@ -147,7 +148,8 @@ export class Phases implements Artist {
         bar.append(e);
       });
       return h("tr", {},
-        h("td", {}, h("button", {
+        // Its row is drawn in the colour of its name, the bar in those of its parts.
+        h("td", {}, swatch(nameColour(p.name, theme.dark)), h("button", {
           type: "button", class: "link", title: "show it", onclick: () => jump(p.begin, p.length),
         }, p.name)),
         h("td", { class: "number" }, this.clock.length(p.length)),

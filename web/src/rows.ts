@@ -155,8 +155,7 @@ class Builder {
   machine(row: number, depth: number): void {
     const m = this.model.run.machines[row];
     const id = `m:${m.name}`;
-    const note = row === 0 ? "physical machine" : m.level > 1 ? "nested VM" : "VM";
-    const traced = m.traced ? note : `${note}, no trace of its own`;
+    const traced = m.traced ? m.kind : `${m.kind}, no trace of its own`;
     if (row === 0) {
       if (this.group("p:", "Physical CPUs", "what really ran", depth, 0, this.physical().length))
         this.masked("p", depth + 1, 0, null);

@@ -348,7 +348,8 @@ export class Timeline {
     }
     const { range, cursor, notes } = this.view.shown;
     if (range) this.drawRangeHead(pen, range, width);
-    for (const note of notes) this.drawFlag(pen, this.x(note.t), note.text);
+    const flags = [...notes].sort((a, b) => a.t - b.t).map((note) => ({ x: this.x(note.t), text: note.text }));
+    flags.forEach(({ x, text }, i) => this.drawFlag(pen, x, text, (flags[i + 1]?.x ?? Infinity) - x));
     if (cursor !== null) {
       pen.fillStyle = this.theme.accent;
       const x = this.x(cursor);
@@ -376,8 +377,8 @@ export class Timeline {
     pen.fillText(text, at + 5, 12.5);
   }
 
-  /** A bookmark's flag, with the begin of what is written on it. */
-  private drawFlag(pen: Pen, x: number, text: string): void {
+  /** A bookmark's flag, with as much of what is written on it as has room before the next one. */
+  private drawFlag(pen: Pen, x: number, text: string, room: number): void {
     if (x < -200 || x > this.width) return;
     pen.fillStyle = this.theme.note;
     pen.beginPath();
@@ -386,8 +387,9 @@ export class Timeline {
     pen.lineTo(x + 9, RULER - 9.5);
     pen.lineTo(x, RULER - 6);
     pen.fill();
-    if (!text) return;
-    const shown = text.length > 24 ? `${text.slice(0, 23)}…` : text;
+    const fits = Math.min(24, Math.floor((room - 18) / pen.measureText("0").width));
+    if (!text || fits < Math.min(3, text.length)) return;
+    const shown = text.length > fits ? `${text.slice(0, fits - 1)}…` : text;
     const wide = pen.measureText(shown).width + 8;
     pen.fillStyle = css(this.theme.page);
     pen.fillRect(x + 10, 5, wide, 14);

@@ -223,8 +223,9 @@ export class View {
       pinned: p.getAll("p").slice(0, 64),
       toggled: p.getAll("o").slice(0, 1000),
       notes: p.getAll("n").slice(0, 500).flatMap((n) => {
-        const t = number(n.split("~", 1)[0]);
-        return t === null ? [] : [{ t, text: n.slice(n.indexOf("~") + 1).slice(0, 500) }];
+        const [at, ...text] = n.split("~");
+        const t = number(at);
+        return t === null ? [] : [{ t, text: text.join("~").slice(0, 500) }];
       }),
     };
     this.clamp();

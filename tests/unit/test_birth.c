@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Critical paths of threads that begin in the window, on a history written by hand. */
+#include "tests/unit/unit.h"
+
+#include "sonde/sonde.h"
+#include "tests/unit/small_run.h"
+
+/*
+ * On cpu 0 of the host, BURN runs and makes threads: the vCPU's thread KVM_A (its wake-up tells of
+ * BURN a little after the fork), KVM_B (no wake-up was recorded).  IDLE_1's row stands for a thread
+ * that was there, but is seen first when BURN wakes it.
+ */
+static struct sonde_run *run;
+static char path[64];
+
+#define FORK 1300000
+#define WOKEN 1310000
+#define FIRST_RUN 1400000
+
+static void changes(struct history_writer *w)
+{
+	attr_t runs = small_attr(w, "host0", "cpu0", "runs", ATTR_ROW, ATTR_SUMMED);
+	attr_t burn_state = small_attr(w, "host0", "threads/4", "state", ATTR_ENUM, 0);
+	attr_t burn_cpu = small_attr(w, "host0", "threads/4", "cpu", ATTR_NUMBER, 0);
+	attr_t a_state = small_attr(w, "host0", "threads/2", "state", ATTR_ENUM, 0);
+	attr_t a_cpu = small_attr(w, "host0", "threads/2", "cpu", ATTR_NUMBER, 0);
+	attr_t a_waker = small_attr(w, "host0", "threads/2", "waker", ATTR_ROW, 0);
+	attr_t b_state = small_attr(w, "host0", "threads/3", "state", ATTR_ENUM, 0);
+	attr_t b_waker = small_attr(w, "host0", "threads/3", "waker", ATTR_ROW, 0);
+	attr_t seen_state = small_attr(w, "host0", "threads/1", "state", ATTR_ENUM, 0);
+	attr_t seen_waker = small_attr(w, "host0", "threads/1", "waker", ATTR_ROW, 0);
+	const struct small_change list[] = {
+		{1000000, runs, C_BURN_USER + 1},
+		{1000000, burn_state, THREAD_RUNNING},
+		{1000000, burn_cpu, 1},
+		{1000000, a_cpu, 1},
+		{FORK, a_state, THREAD_RUNNABLE},
+		{FORK, b_state, THREAD_RUNNABLE},
+		{FORK, seen_state, THREAD_RUNNABLE},
+		{FORK, seen_waker, C_BURN_USER + 1},
+		{WOKEN, a_waker, C_BURN_USER + 1},
+		{FIRST_RUN, runs, C_HLT + 1},
+		{FIRST_RUN, burn_state, THREAD_RUNNABLE},
+		{FIRST_RUN, a_state, THREAD_RUNNING},
+		{FIRST_RUN, b_state, THREAD_RUNNING},
+		{1500000, b_state, THREAD_SLEEPING},
+		{1600000, b_waker, C_BURN_USER + 1}, /* much later: not who made it */
+		{1600000, b_state, THREAD_RUNNABLE},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
+}
+
+static int setup(void **state)
+{
+	struct history_writer_options opt = {.ticks_are_ns = true};
+	struct history_writer *w;
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/sonde-birth-XXXXXX");
+	fd = mkstemp(path);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	if (history_writer_open(&w, path, &opt, NULL))
+		return -1;
+	changes(w);
+	small_machines(w);
+	small_cpus_and_threads(w);
+	small_namespaces(w);
+	small_contexts(w);
+	if (history_writer_close(w, SMALL_END, NULL))
+		return -1;
+	return sonde_run_open(&run, path, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sonde_run_close(run);
+	return unlink(path);
+}
+
+static void assert_first_step(int64_t of, int64_t end, int64_t thread, const char *kind,
+			      int64_t length)
+{
+	struct sonde_facts *f;
+
+	assert_int_equal(sonde_critical_path(&f, run, of, SMALL_BEGIN, end, NULL), 0);
+	assert_string_equal(sonde_facts_cell(f, 0, (unsigned)sonde_facts_column(f, "kind")).s,
+			    kind);
+	assert_int_equal(sonde_facts_cell(f, 0, (unsigned)sonde_facts_column(f, "thread")).i,
+			 thread);
+	assert_int_equal(sonde_facts_cell(f, 0, (unsigned)sonde_facts_column(f, "length")).i,
+			 length);
+	sonde_facts_free(f);
+}
+
+static void a_path_goes_on_with_who_made_the_thread(void **state)
+{
+	(void)state;
+	assert_first_step(KVM_A, 1500000, BURN, "runs", FORK - SMALL_BEGIN);
+}
+
+static void a_thread_does_not_wait_before_it_exists(void **state)
+{
+	(void)state;
+	assert_first_step(KVM_B, 1500000, KVM_B, "unknown", FORK - SMALL_BEGIN);
+}
+
+static void who_was_there_slept_until_its_first_wake_up(void **state)
+{
+	(void)state;
+	assert_first_step(IDLE_1, FIRST_RUN, BURN, "runs", FORK - SMALL_BEGIN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_path_goes_on_with_who_made_the_thread),
+		cmocka_unit_test(a_thread_does_not_wait_before_it_exists),
+		cmocka_unit_test(who_was_there_slept_until_its_first_wake_up),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests to devices as facts, on rows written by hand. */
+#include "tests/unit/unit.h"
+
+#include "sonde/sonde.h"
+#include "tests/unit/small_run.h"
+
+static struct sonde_run *run;
+static char path[64];
+
+/* As the model writes them: a request of 254:16, one whose disk is not known, a packet sent (until
+ * its worker had it), and two that came. */
+static void requests(struct history_writer *w)
+{
+	static const char *const names[] = {
+		"machine",    "cpu",	  "thread",  "kind",	 "dev",	    "sector",
+		"bytes",      "depth",	  "queued",  "issued",	 "kicked",  "picked",
+		"disk_begin", "disk_end", "sent",    "injected", "handled", "done",
+		"worker",     "sender",	  "irq_cpu", "vector",	 "covered", "disputed"};
+	static const int64_t rows[][ARRAY_SIZE(names)] = {
+		{VM_A,	  VM_A_0,  APP,	    1,	     254 << 20 | 16,
+		 8,	  4096,	   1,	    1100000, 1110000,
+		 1120000, 1130000, -1,	    -1,	     1140000,
+		 1150000, 1160000, 1170000, -1,	     -1,
+		 VM_A_0,  40,	   1,	    0},
+		{VM_A,	  VM_A_0,  APP,	    1,	     -1, -1, 0,	      0,
+		 1200000, 1210000, 1220000, 1230000, -1, -1, 1240000, 1250000,
+		 1260000, 1270000, -1,	    -1,	     -1, -1, 1,	      0},
+		{VM_A, VM_A_0, APP, 4,	-1, -1,	     0,	 0,  -1, 1300000, 1310000, 1320000,
+		 -1,   -1,     -1,  -1, -1, 1330000, -1, -1, -1, -1,	  1,	   0},
+		{VM_A, VM_A_0, -1,	5,	 -1,	  -1,	   0,  0,  -1,	   -1, -1, -1,
+		 -1,   -1,     1400000, 1410000, 1420000, 1420000, -1, -1, VM_A_0, 41, 1,  0},
+		{VM_A, VM_A_0, -1,	5,	 -1,	  -1,	   0,  0,  -1,	   -1, -1, -1,
+		 -1,   -1,     1500000, 1510000, 1530000, 1530000, -1, -1, VM_A_0, 41, 1,  0},
+	};
+	struct column columns[ARRAY_SIZE(names)];
+	int table;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		columns[i] = (struct column){names[i], i >= 8 && i < 18 ? COL_NS
+						       : i >= 22	? COL_BOOL
+									: COL_INT};
+	table = history_writer_table(w, "request", columns, ARRAY_SIZE(names));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		history_writer_row(w, table, rows[i]);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return small_run_write_with(path, 0, requests) ? -1 : sonde_run_open(&run, path, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sonde_run_close(run);
+	return unlink(path);
+}
+
+/* The requests that took @leg of @device; -1 where there is no such row. */
+static int64_t times(const char *device, const char *leg)
+{
+	struct sonde_facts *f;
+	int64_t count = -1;
+
+	assert_int_equal(sonde_facts_get(&f, run, "io_leg", SMALL_BEGIN, SMALL_END, NULL), 0);
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+		const char *of =
+			sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "device")).s;
+		const char *part =
+			sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "leg")).s;
+
+		if (!strcmp(of, device) && !strcmp(part, leg))
+			count = sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "count"))
+					.i;
+	}
+	sonde_facts_free(f);
+	return count;
+}
+
+static void packets_are_no_disk(void **state)
+{
+	(void)state;
+	assert_int_equal(times("disk", "all"), 1);
+	assert_int_equal(times("254:16", "all"), 1);
+}
+
+static void packets_that_come_have_legs_of_their_own(void **state)
+{
+	(void)state;
+	assert_int_equal(times("network send", "all"), 1);
+	assert_int_equal(times("network send", "inject"), -1);
+	assert_int_equal(times("network receive", "all"), 2);
+	assert_int_equal(times("network receive", "deliver"), 2);
+	assert_int_equal(times("network receive", "wake"), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(packets_are_no_disk),
+		cmocka_unit_test(packets_that_come_have_legs_of_their_own),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
