@@ -10,6 +10,7 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/rwsem.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -68,6 +69,19 @@ static u32 copy_block(const struct stream *s, const struct ht_ring *ring, u64 *n
 	}
 }
 
+static u32 next_block(const struct stream *s, u64 *next, u8 *to)
+{
+	const struct ht_ring *ring;
+	u32 bytes = 0;
+
+	down_read(&sonde_rings_lock);
+	ring = smp_load_acquire(&s->ring); /* ring_start() */
+	if (ring)
+		bytes = copy_block(s, ring, next, to);
+	up_read(&sonde_rings_lock);
+	return bytes;
+}
+
 /* As many blocks as there are and fit. */
 static ssize_t read_blocks(struct reading *r, char __user *to, size_t len)
 {
@@ -76,11 +90,9 @@ static ssize_t read_blocks(struct reading *r, char __user *to, size_t len)
 
 	for_each_possible_cpu(cpu) {
 		const struct stream *s = per_cpu_ptr(&sonde_streams, cpu);
-		/* ring_add_cpu() */
-		const struct ht_ring *ring = smp_load_acquire(&s->ring);
 
-		while (ring && len - done >= HT_SLOT_BLOCK_MAX) {
-			u32 bytes = copy_block(s, ring, &r->next[cpu], r->block);
+		while (len - done >= HT_SLOT_BLOCK_MAX) {
+			u32 bytes = next_block(s, &r->next[cpu], r->block);
 
 			if (!bytes)
 				break;

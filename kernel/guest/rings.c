@@ -7,11 +7,13 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cpu.h>
 #include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/random.h>
+#include <linux/rwsem.h>
 
 #include "hypercall.h"
 #include "ivshmem.h"
@@ -105,27 +107,50 @@ static int device_open(const char **why)
 	return pages_open(why, false);
 }
 
-/* Rings as large as ring_kib, or as the device has room for: its memory is given, not chosen. */
-static int ivshmem_open(const char **why)
+static void pages_close(void)
 {
-	size_t table = PAGE_ALIGN(struct_size(region, rings, nr_cpu_ids)), bytes;
-	int ret = check_ring_kib(why);
+	unsigned int cpu;
 
-	if (!ret)
-		ret = ivshmem_take(&device_memory, &bytes, why);
-	if (ret)
-		return ret;
+	WRITE_ONCE(region->nonce, 0);
+	for_each_possible_cpu(cpu) {
+		struct stream *s = per_cpu_ptr(&sonde_streams, cpu);
+
+		if (!s->ring)
+			continue;
+		WRITE_ONCE(s->ring->nonce, 0);
+		free_pages((unsigned long)s->ring, ring_order);
+		s->ring = NULL;
+	}
+	free_pages((unsigned long)region, region_order);
+	region = NULL;
+}
+
+static void memory_close(void)
+{
+	announce(HT_REGION_GONE);
+	pages_close();
+}
+
+static struct ht_ring *ring_in_device(unsigned int cpu)
+{
+	return device_memory + region_bytes + (size_t)cpu * ring_bytes;
+}
+
+/* Rings as large as ring_kib, or as the device has room for: its memory is given, not chosen. */
+static int take_device(void *memory, size_t bytes, const char **why)
+{
+	size_t table = PAGE_ALIGN(struct_size(region, rings, nr_cpu_ids));
+
 	ring_bytes = ring_kib << 10;
 	while (ring_bytes >= RING_KIB_MIN << 10 &&
 	       (bytes < table || (bytes - table) / nr_cpu_ids < ring_bytes))
 		ring_bytes /= 2;
 	if (ring_bytes < RING_KIB_MIN << 10) {
 		*why = "the device has too little memory for so many CPUs";
-		ivshmem_give_back();
-		device_memory = NULL;
 		return -ENOSPC;
 	}
-	region = device_memory;
+	device_memory = memory;
+	region = memory;
 	WRITE_ONCE(region->nonce, 0); /* what an earlier load left ends here */
 	smp_wmb();
 	memset(region, 0, table);
@@ -133,40 +158,29 @@ static int ivshmem_open(const char **why)
 	return 0;
 }
 
-static void free_region(void)
-{
-	WRITE_ONCE(region->nonce, 0);
-	if (device_memory)
-		ivshmem_give_back();
-	else
-		free_pages((unsigned long)region, region_order);
-	device_memory = NULL;
-	region = NULL;
-}
-
-static void free_ring(struct stream *s)
-{
-	if (!s->ring)
-		return;
-	WRITE_ONCE(s->ring->nonce, 0);
-	if (!device_memory)
-		free_pages((unsigned long)s->ring, ring_order);
-	s->ring = NULL;
-}
-
-static void device_close(void)
+/* Whether the channel is closed or the device is removed under it. */
+static void lose_device(void)
 {
 	unsigned int cpu;
 
+	down_write(&sonde_rings_lock);
+	cpus_read_lock();
+	streams_leave_rings();
+	WRITE_ONCE(region->nonce, 0);
 	for_each_possible_cpu(cpu)
-		free_ring(per_cpu_ptr(&sonde_streams, cpu));
-	free_region();
+		WRITE_ONCE(ring_in_device(cpu)->nonce, 0);
+	device_memory = NULL;
+	region = NULL;
+	cpus_read_unlock();
+	up_write(&sonde_rings_lock);
 }
 
-static void memory_close(void)
+static int ivshmem_open(const char **why)
 {
-	announce(HT_REGION_GONE);
-	device_close();
+	static const struct ivshmem_user user = {.take = take_device, .lose = lose_device};
+	int ret = check_ring_kib(why);
+
+	return ret ? ret : ivshmem_take(&user, why);
 }
 
 static struct ht_ring *ring_of_pages(unsigned int cpu)
@@ -181,20 +195,8 @@ static struct ht_ring *ring_of_pages(unsigned int cpu)
 	return NULL;
 }
 
-static struct ht_ring *ring_in_device(unsigned int cpu)
+static void ring_start(struct stream *s, struct ht_ring *ring, u64 address)
 {
-	struct ht_ring *ring = device_memory + region_bytes + (size_t)cpu * ring_bytes;
-
-	memset(ring, 0, HT_SLOT_BYTES);
-	return ring;
-}
-
-static int ring_add_cpu(struct stream *s)
-{
-	struct ht_ring *ring = device_memory ? ring_in_device(s->cpu) : ring_of_pages(s->cpu);
-
-	if (!ring)
-		return -ENOMEM;
 	ring->version = HT_RING_VERSION;
 	ring->cpu = s->cpu;
 	s->nr_slots = ring_bytes / HT_SLOT_BYTES - 1;
@@ -206,8 +208,28 @@ static int ring_add_cpu(struct stream *s)
 	/* Whoever sees a ring sees its header: read_blocks() … */
 	smp_store_release(&s->ring, ring);
 	/* … and the host. */
-	smp_store_release(&region->rings[s->cpu],
-			  device_memory ? (u64)((void *)ring - device_memory) : virt_to_phys(ring));
+	smp_store_release(&region->rings[s->cpu], address);
+}
+
+static int pages_add_cpu(struct stream *s)
+{
+	struct ht_ring *ring = ring_of_pages(s->cpu);
+
+	if (!ring)
+		return -ENOMEM;
+	ring_start(s, ring, virt_to_phys(ring));
+	return 0;
+}
+
+static int ivshmem_add_cpu(struct stream *s)
+{
+	struct ht_ring *ring;
+
+	if (!device_memory)
+		return -ENODEV; /* it was removed */
+	ring = ring_in_device(s->cpu);
+	memset(ring, 0, HT_SLOT_BYTES);
+	ring_start(s, ring, (void *)ring - device_memory);
 	return 0;
 }
 
@@ -239,7 +261,7 @@ const struct channel memory_channel = {
 	.name = "memory",
 	.open = memory_open,
 	.close = memory_close,
-	.add_cpu = ring_add_cpu,
+	.add_cpu = pages_add_cpu,
 	.begin = ring_begin,
 	.end = ring_end,
 	.readable = true,
@@ -249,8 +271,8 @@ const struct channel memory_channel = {
 const struct channel device_channel = {
 	.name = "device",
 	.open = device_open,
-	.close = device_close,
-	.add_cpu = ring_add_cpu,
+	.close = pages_close,
+	.add_cpu = pages_add_cpu,
 	.begin = ring_begin,
 	.end = ring_end,
 	.readable = true,
@@ -259,8 +281,8 @@ const struct channel device_channel = {
 const struct channel ivshmem_channel = {
 	.name = "ivshmem",
 	.open = ivshmem_open,
-	.close = device_close,
-	.add_cpu = ring_add_cpu,
+	.close = ivshmem_give_back,
+	.add_cpu = ivshmem_add_cpu,
 	.begin = ring_begin,
 	.end = ring_end,
 	.readable = true,

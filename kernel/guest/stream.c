@@ -6,6 +6,7 @@
 #include <linux/cpuhotplug.h>
 #include <linux/kallsyms.h>
 #include <linux/moduleparam.h>
+#include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/utsname.h>
 
@@ -24,6 +25,7 @@ module_param(shift, int, 0444);
 MODULE_PARM_DESC(shift, "time in units of 2^shift cycles, 0-15; -1: what suits the channel");
 
 DEFINE_PER_CPU(struct stream, sonde_streams);
+DECLARE_RWSEM(sonde_rings_lock);
 
 static const struct channel *channel;
 static char tried[512]; /* and how it went: streams_tried() */
@@ -313,10 +315,41 @@ static void end_of_the_gone(void)
 	}
 }
 
+static void leave_ring(void *unused)
+{
+	struct stream *s = this_cpu_ptr(&sonde_streams);
+
+	/* Whatever interrupts even here finds it busy; nothing else is writing. */
+	WRITE_ONCE(s->busy, true);
+	barrier();
+	if (s->open && s->events != s->begin_events)
+		stream_end(s);
+	s->open = false;
+	s->ring = NULL;
+	stream_release(s);
+}
+
+void streams_leave_rings(void)
+{
+	unsigned int cpu;
+
+	on_each_cpu(leave_ring, NULL, 1);
+	for_each_possible_cpu(cpu) {
+		struct stream *s = per_cpu_ptr(&sonde_streams, cpu);
+
+		if (cpu_online(cpu))
+			continue;
+		s->open = false;
+		s->ring = NULL;
+	}
+}
+
 void streams_close(void)
 {
 	cpuhp_remove_state(hotplug_state);
+	down_read(&sonde_rings_lock);
 	end_of_the_gone();
+	up_read(&sonde_rings_lock);
 	channel->close();
 }
 
@@ -355,7 +388,9 @@ int streams_open(const char *list)
 		s->tables_due = jiffies;
 		s->send_at = U32_MAX;
 	}
+	down_read(&sonde_rings_lock);
 	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "sonde_guest:online", cpu_comes, cpu_goes);
+	up_read(&sonde_rings_lock);
 	if (ret < 0) {
 		channel->close();
 		return ret;

@@ -5,6 +5,7 @@
 #include <asm/msr.h>
 #include <linux/irqflags.h>
 #include <linux/percpu.h>
+#include <linux/rwsem.h>
 #include <linux/sched.h>
 #include <linux/timer.h>
 
@@ -39,15 +40,21 @@ struct stream {
 	u64 bytes, calls;	  /* that left */
 	unsigned long tables_due; /* jiffies */
 	struct timer_list timer;
-	/* Of channels in memory: others may write to the ring, so nothing is ever read back from it. */
+	/* Of channels in memory: others may write to the ring, so nothing is read back from it. */
 	struct ht_ring *ring;
 	u32 slot, nr_slots;
 	u64 written; /* blocks */
-	u8 *buffer; /* of channels that send: a block */
-	u32 sent;   /* bytes of it that left */
+	u8 *buffer;  /* of channels that send: a block */
+	u32 sent;    /* bytes of it that left */
 };
 
 DECLARE_PER_CPU(struct stream, sonde_streams);
+
+/*
+ * Rings in a device's memory go when the device is removed, while everything runs.  Held for
+ * writing while they go, for reading by who uses rings and is not the CPU whose ring it is.
+ */
+extern struct rw_semaphore sonde_rings_lock;
 
 /*
  * Where blocks go.  begin, send and end are called with interrupts off and the stream entered; end
@@ -77,6 +84,11 @@ const char *streams_tried(void);
 /* Ends all blocks; no probe runs any more. */
 void streams_close(void);
 const struct channel *streams_channel(void);
+/*
+ * Ends all blocks; no CPU has a ring any more, and events are dropped and counted.  With
+ * sonde_rings_lock held for writing, and below cpus_read_lock(), lest one that comes gets a ring.
+ */
+void streams_leave_rings(void);
 
 /* Makes room: ends the block and begins another.  False when there can be none. */
 bool stream_renew(struct stream *s);
