@@ -144,7 +144,7 @@ static void long_lists_are_sorted(void **state)
 		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
 		/* Many are equal, some are negative, some differ in their highest bits alone. */
 		facts_add(&f, (union sonde_cell[]){
-				      {.i = i}, {.i = (int64_t)(seed >> 60) << (seed >> 58 & 60)}});
+				      {.i = i}, {.i = (int64_t)(seed >> 60 << (seed >> 58 & 60))}});
 	}
 	facts_sort(&f, "key");
 	assert_int_equal(f.nr_rows, ROWS);
