@@ -94,12 +94,6 @@ static bool has_file(const struct sonde_run *run, int64_t row, struct sonde_mach
 	       m->trace_path[strlen(host.trace_path)] != ':';
 }
 
-static int keep(struct sonde_inputs *told, char **paths, const char *path, struct error *err)
-{
-	paths[told->nr_paths] = strdup(path);
-	return paths[told->nr_paths] ? (void)told->nr_paths++, 0 : fail(err, -ENOMEM, "out of memory");
-}
-
 static int keep_file(struct sonde_inputs *told, char **paths, const struct sonde_run *run, const char *given,
 		     const char *of, struct error *err)
 {
@@ -110,7 +104,11 @@ static int keep_file(struct sonde_inputs *told, char **paths, const struct sonde
 			    "the trace of %s is not at %s any more: events are read from the "
 			    "traces, the history has what became of them",
 			    of, given);
-	return keep(told, paths, path, err);
+	paths[told->nr_paths] = strdup(path);
+	if (!paths[told->nr_paths])
+		return fail(err, -ENOMEM, "out of memory");
+	told->nr_paths++;
+	return 0;
 }
 
 /* Files that were joined to those of the machines. */
