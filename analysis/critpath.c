@@ -21,7 +21,7 @@ struct finder {
 	struct path *path;
 	struct sonde_run *run;
 	struct cpu_users *users;
-	struct packets packets;
+	const struct packets *packets;
 	int ret;
 };
 
@@ -342,7 +342,7 @@ static bool follow_received(struct walker *w, const struct sonde_context *c, ns_
 	if (c->mode != SONDE_MODE_SOFTIRQ || c->detail != SOFTIRQ_NET_RX || !c->machine ||
 	    w->depth + 2 >= DEPTH_MAX || sonde_cpu(w->f->run, vcpu, &cpu) || cpu.host_thread < 0)
 		return false;
-	p = packets_last(&w->f->packets, true, vcpu, begin, end);
+	p = packets_last(w->f->packets, true, vcpu, begin, end);
 	if (!p || p->since < begin || p->since >= end)
 		return false;
 	follow(w->f, cpu.host_thread, w->depth + 1, p->since, end);
@@ -359,7 +359,7 @@ static bool follow_sent(struct walker *w, int64_t vcpu_thread, ns_t begin, ns_t 
 	/* It was taken up when the sleeper ran, after its sleep. */
 	if (w->depth + 2 >= DEPTH_MAX || sonde_at(w->f->run, w->state, end, &i))
 		return false;
-	p = packets_last(&w->f->packets, false, w->thread, end, i.end);
+	p = packets_last(w->f->packets, false, w->thread, end, i.end);
 	if (!p || p->from < 0 || p->since < begin || p->since > end)
 		return false;
 	follow(w->f, vcpu_thread, w->depth + 1, p->since, end);
@@ -528,12 +528,11 @@ int path_find(struct path *p, struct sonde_run *run, int64_t thread, ns_t begin,
 
 	*p = (struct path){0};
 	if (!ret)
-		ret = packets_read(&f.packets, run);
+		ret = packets_get(&f.packets, run);
 	if (!ret) {
 		follow(&f, thread, 0, begin, end);
 		ret = f.ret;
 	}
-	packets_release(&f.packets);
 	settle(p);
 	if (!ret)
 		return 0;

@@ -4,20 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int add(struct packets *p, const struct packet *packet)
-{
-	if (p->nr == p->room) {
-		size_t room = p->room ? p->room * 2 : 256;
-		struct packet *grown = reallocarray(p->list, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		p->list = grown;
-		p->room = room;
-	}
-	p->list[p->nr++] = *packet;
-	return 0;
-}
+#include "analysis/run.h"
+#include "base/grow.h"
 
 /* False: it is no packet, or not known well enough. */
 static bool packet_of(const struct io_request *r, struct packet *out)
@@ -49,28 +37,40 @@ static int by_holder(const void *a, const void *b)
 	return order(a, y->received, y->holder, y->at);
 }
 
-int packets_read(struct packets *p, const struct sonde_run *run)
+static int read_all(struct packets *p, const struct sonde_run *run)
 {
 	struct io_request r;
 	struct packet one;
-	int ret = 0;
 
-	if (p->read)
-		return 0;
-	for (int64_t row = 0; row < run_nr_requests(run) && !ret; row++) {
-		if (run_request(run, row, &r) && packet_of(&r, &one))
-			ret = add(p, &one);
+	for (int64_t row = 0; row < run_nr_requests(run); row++) {
+		if (!run_request(run, row, &r) || !packet_of(&r, &one))
+			continue;
+		if (!room_for_one(&p->list, p->nr, &p->room))
+			return -ENOMEM;
+		p->list[p->nr++] = one;
 	}
 	if (p->nr)
 		qsort(p->list, p->nr, sizeof(*p->list), by_holder);
-	p->read = !ret;
-	return ret;
+	return 0;
 }
 
-void packets_release(struct packets *p)
+int packets_get(const struct packets **out, struct sonde_run *run)
 {
-	free(p->list);
-	*p = (struct packets){0};
+	struct packets *p = run->packets ? NULL : calloc(1, sizeof(*p));
+
+	if (p && !read_all(p, run))
+		run->packets = p;
+	else
+		packets_free(p);
+	*out = run->packets;
+	return *out ? 0 : -ENOMEM;
+}
+
+void packets_free(struct packets *p)
+{
+	if (p)
+		free(p->list);
+	free(p);
 }
 
 const struct packet *packets_last(const struct packets *p, bool received, int64_t holder, ns_t from,

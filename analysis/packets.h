@@ -6,7 +6,7 @@
 
 /*
  * Packets on their way between VMs and their hosts, found by the thread or the vCPU that has them at
- * some moment.  Read from the run's requests when first asked for.
+ * some moment.  Read from the run's requests when first asked for, and kept with the run.
  */
 struct packet {
 	ns_t at;	/* when its taker was woken for it, or its handler began */
@@ -19,11 +19,11 @@ struct packet {
 struct packets {
 	struct packet *list; /* owned, by holder and time */
 	size_t nr, room;
-	bool read;
 };
 
-int packets_read(struct packets *p, const struct sonde_run *run);
-void packets_release(struct packets *p);
+/* 0 or -ENOMEM; they are the run's. */
+int packets_get(const struct packets **out, struct sonde_run *run);
+void packets_free(struct packets *p);
 
 /* The last one that @holder got in [from, to]; NULL none. */
 const struct packet *packets_last(const struct packets *p, bool received, int64_t holder, ns_t from,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 static const enum sonde_mode mode_order[] = {
 	SONDE_MODE_USER, SONDE_MODE_SYSCALL, SONDE_MODE_KERNEL,	    SONDE_MODE_TASK,
 	SONDE_MODE_IRQ,	 SONDE_MODE_SOFTIRQ, SONDE_MODE_HYPERVISOR, SONDE_MODE_GUEST,
@@ -17,15 +19,8 @@ static int usage_add(struct usages *u, struct sonde_run *run, int cpu,
 {
 	struct usage *item;
 
-	if (u->nr == u->room) {
-		size_t room = u->room ? u->room * 2 : 256;
-		struct usage *grown = reallocarray(u->list, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		u->list = grown;
-		u->room = room;
-	}
+	if (!room_for_one(&u->list, u->nr, &u->room))
+		return -ENOMEM;
 	item = &u->list[u->nr++];
 	*item = (struct usage){
 		.cpu = cpu, .row = (int64_t)share->value - 1, .time_ns = share->time_ns};

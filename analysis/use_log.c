@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 bool use_log_tell(const struct use_log *log, ns_t begin, ns_t end,
 		  bool (*each)(const void *delay, const struct cpu_use *use, void *data),
 		  void *data)
@@ -41,21 +43,6 @@ struct use_log *use_log_new(ns_t begin, ns_t end, size_t delay_bytes,
 	return log;
 }
 
-static bool make_room(void *list, size_t nr, size_t *room, size_t each_bytes)
-{
-	size_t more = *room ? *room * 2 : 256;
-	void *grown;
-
-	if (nr < *room)
-		return true;
-	grown = reallocarray(*(void **)list, more, each_bytes);
-	if (!grown)
-		return false;
-	*(void **)list = grown;
-	*room = more;
-	return true;
-}
-
 void use_log_begin(struct use_log *log, const void *delay)
 {
 	if (log)
@@ -64,7 +51,8 @@ void use_log_begin(struct use_log *log, const void *delay)
 
 static bool add_delay(struct use_log *log)
 {
-	if (!make_room(&log->delays, log->nr_delays, &log->delays_room, log->delay_bytes))
+	if (log->nr_delays == log->delays_room &&
+	    !grow_array(&log->delays, &log->delays_room, log->delay_bytes))
 		return false;
 	memcpy(log->delays + log->nr_delays++ * log->delay_bytes, log->now, log->delay_bytes);
 	log->now = NULL;
@@ -76,7 +64,7 @@ void use_log_add(struct use_log *log, const struct cpu_use *use)
 	if (!log || log->too_long)
 		return;
 	if (log->nr == USE_LOG_MAX || (log->now && !add_delay(log)) ||
-	    !make_room(&log->entries, log->nr, &log->room, sizeof(*log->entries))) {
+	    !room_for_one(&log->entries, log->nr, &log->room)) {
 		log->too_long = true;
 		return;
 	}
