@@ -10,6 +10,7 @@ struct scan {
 	ns_t begin, end;
 	struct wait w; /* seen to begin; complete when what comes after it is known */
 	bool pending;
+	bool no_thread;
 	bool (*each)(const struct wait *w, void *data);
 	void *data;
 	bool stop;
@@ -44,6 +45,8 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	if (i->value == VCPU_WAITING) {
 		if (w->polled)
 			w->asleep = from;
+		else if (w->no_thread) /* it waits again: so it had not been woken */
+			w->time_ns += within(s, w->woken, from);
 		w->polled = false;
 		w->woken = to;
 		w->ran = w->entry;
@@ -76,6 +79,8 @@ static void emit(struct scan *s, uint32_t value)
 			    w->entry, each_state, s);
 	if (w->polled)
 		w->time_ns = s->on_cpu_ns;
+	else if (w->no_thread)
+		w->ran = w->woken;
 	if (w->polled && run_cell(s->strips->run, RUN_WAKE, w->wake, 1) == WAKE_NONE)
 		return;
 	/* A vCPU on its way to sleep halts before it sleeps: what it waits for it does not yet. */
@@ -93,7 +98,8 @@ static bool each_woken(const struct sonde_interval *i, void *data)
 		emit(s, i->value);
 	if (i->value || i->begin >= s->end || s->stop || s->ret)
 		return !s->stop && !s->ret;
-	s->w = (struct wait){.vcpu = s->vcpu, .begin = i->begin, .entry = i->end};
+	s->w = (struct wait){
+		.vcpu = s->vcpu, .begin = i->begin, .entry = i->end, .no_thread = s->no_thread};
 	s->pending = true;
 	return true;
 }
@@ -104,10 +110,12 @@ int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
 	struct scan s = {.strips = strips, .vcpu = vcpu, .begin = begin, .end = end};
 	attr_t woken = strips->run->cpu_attrs[vcpu][CPU_WOKEN];
 	struct sonde_interval next = {0};
+	struct sonde_cpu cpu;
 	int ret;
 
 	if (woken == ATTR_NONE)
 		return 0;
+	s.no_thread = sonde_cpu(strips->run, vcpu, &cpu) || cpu.host_thread < 0;
 	s.each = each;
 	s.data = data;
 	ret = strip_scan(strips, woken, begin, end, each_woken, &s);

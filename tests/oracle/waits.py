@@ -78,14 +78,26 @@ def analyse(traces, scratch, name):
     return waits_of(history)
 
 
+def found_again(waits, other):
+    """How many of a vCPU's waits are among others: they begin at the same time; or, where the other history has no trace
+    of the machine around a nested vCPU, they lie within one, which begins and ends in that machine's host."""
+    its = sorted((wait["at"], wait["until"]) for wait in other)
+    begins = [at for at, _ in its]
+    same = sum(bisect.bisect_left(begins, wait["at"] - NEAR_NS) < bisect.bisect_right(begins, wait["at"] + NEAR_NS) for wait in waits)
+    within = 0
+    for wait in waits:
+        index = bisect.bisect_right(begins, wait["at"] + NEAR_NS) - 1
+        within += index >= 0 and wait["until"] <= its[index][1] + NEAR_NS
+    return max(same, within if 2 * within > len(waits) else 0)
+
+
 def alone_of(vcpu, waits, alone):
     """The same vCPU's waits in the history of the host alone, where its machine has another name."""
-    times = [wait["at"] for wait in waits]
+    nested = vcpu[0].count(".")
     best, hits = [], 0
-    for (_, number), other in alone.items():
-        its = sorted(wait["at"] for wait in other)
-        found = sum(bisect.bisect_left(its, t - NEAR_NS) < bisect.bisect_right(its, t + NEAR_NS) for t in times)
-        if number == vcpu[1] and found > hits:
+    for (machine, number), other in alone.items():
+        found = found_again(waits, other) if number == vcpu[1] and bool(machine.count(".")) == bool(nested) else 0
+        if found > hits:
             best, hits = other, found
     return best
 
