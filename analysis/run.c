@@ -10,6 +10,7 @@
 #include "analysis/packets.h"
 #include "analysis/phases.h"
 #include "analysis/usage.h"
+#include "analysis/thread_waits.h"
 #include "analysis/use_log.h"
 #include "analysis/wakeups.h"
 #include "model/context.h"
@@ -307,7 +308,7 @@ void sonde_run_close(struct sonde_run *run)
 	usages_free(run->usages);
 	wakeup_sums_free(run->wakeup_sums);
 	packets_free(run->packets);
-	use_log_free(run->waits);
+	thread_waits_free(run->thread_waits);
 	use_log_free(run->preemptions);
 	facts_kept_free(run->facts_kept);
 	free(run->path);
