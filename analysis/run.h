@@ -60,6 +60,7 @@ struct hypervisor_work;
 struct facts_kept;
 struct use_log;
 struct thread_waits;
+struct waits;
 struct usages;
 struct packets;
 struct wakeup_sums;
@@ -86,6 +87,7 @@ struct sonde_run {
 	struct exit_sums *exit_sums;		       /* owned; of the window asked for last */
 	struct hypervisor_work *hypervisor_work;       /* the same */
 	struct thread_waits *thread_waits;	       /* the same */
+	struct waits *waits;			       /* the same */
 	struct use_log *preemptions;		       /* the same: of preemption.h */
 	struct usages *usages;			       /* the same */
 	struct wakeup_sums *wakeup_sums;	       /* the same */
