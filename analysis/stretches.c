@@ -31,6 +31,7 @@ struct stretch {
 	unsigned nr_causes;
 	struct stretch_cause {
 		struct culprit culprit;
+		uint32_t number; /* its */
 		int64_t on;
 		ns_t time_ns;
 	} causes[CAUSES_MAX];
@@ -38,6 +39,7 @@ struct stretch {
 
 struct stretches {
 	struct sonde_run *run;
+	const struct culprits *culprits;
 	bool open;
 	bool counts; /* the one at hand: it may be kept */
 	struct stretch now;
@@ -139,34 +141,35 @@ static void begin_stretch(struct stretches *s, enum stretch_kind kind, int64_t r
 
 /* The cause's number among those of the stretch at hand; CAUSES_MAX when there is no room for it.
  */
-static size_t cause_of(struct stretches *s, const struct cpu_use *use)
+static size_t cause_of(struct stretches *s, uint32_t number, int64_t on)
 {
 	size_t at;
 
 	/* Mostly one of those that were met before. */
-	if (memo_get(&s->memo, use->number, s->serial, &at) && s->now.causes[at].on == use->on)
+	if (memo_get(&s->memo, number, s->serial, &at) && s->now.causes[at].on == on)
 		return at;
 	for (at = 0; at < s->now.nr_causes; at++) {
 		struct stretch_cause *cause = &s->now.causes[at];
 
-		if (!memcmp(&cause->culprit, use->by, sizeof(*use->by)) && cause->on == use->on)
+		if (cause->number == number && cause->on == on)
 			break;
 	}
 	if (at == CAUSES_MAX)
 		return at;
 	if (at == s->now.nr_causes)
-		s->now.causes[s->now.nr_causes++] = (struct stretch_cause){*use->by, use->on, 0};
-	memo_put(&s->memo, use->number, s->serial, at);
+		s->now.causes[s->now.nr_causes++] = (struct stretch_cause){
+			s->culprits->list[number], number, on, 0};
+	memo_put(&s->memo, number, s->serial, at);
 	return at;
 }
 
 /* What had the CPU in the stretch at hand. */
-static void add_use(struct stretches *s, const struct cpu_use *use)
+static void add_use(struct stretches *s, uint32_t number, int64_t on, ns_t time_ns)
 {
-	size_t at = s->counts ? cause_of(s, use) : CAUSES_MAX;
+	size_t at = s->counts ? cause_of(s, number, on) : CAUSES_MAX;
 
 	if (at < CAUSES_MAX)
-		s->now.causes[at].time_ns += use->time_ns;
+		s->now.causes[at].time_ns += time_ns;
 }
 
 static bool add_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
@@ -175,7 +178,7 @@ static bool add_preemption(const struct preemption *p, const struct cpu_use *use
 
 	if (!goes_on(s, p->vcpu, p->begin))
 		begin_stretch(s, STRETCH_VCPU, p->vcpu, p->victim, p->begin, p->end);
-	add_use(s, use);
+	add_use(s, use->number, use->on, use->time_ns);
 	return true;
 }
 
@@ -197,9 +200,9 @@ static void add_wait(const struct thread_wait *wait, void *data)
 	keep(s, now);
 }
 
-static bool add_wait_use(const struct cpu_use *use, void *data)
+static bool add_part(const struct wait_part *part, void *data)
 {
-	add_use(data, use);
+	add_use(data, part->culprit, part->on, part->time_ns);
 	return true;
 }
 
@@ -216,7 +219,7 @@ static int find_causes(struct stretches *s, const struct thread_waits *waits)
 		s->now.nr_causes = 0;
 		s->counts = true;
 		s->serial++;
-		ret = thread_wait_uses(waits, s->run, &stretch->wait, add_wait_use, s);
+		ret = thread_wait_parts(waits, s->run, &stretch->wait, add_part, s);
 		stretch->nr_causes = s->now.nr_causes;
 		memcpy(stretch->causes, s->now.causes, s->now.nr_causes * sizeof(*s->now.causes));
 	}
@@ -373,12 +376,12 @@ static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t b
 {
 	struct why w = {.out = out, .run = run, .begin = begin, .end = end};
 	struct stretches s = {.run = run};
-	const struct culprits *culprits;
 	int ret;
 
 	s.kept = calloc(STRETCHES_MAX, sizeof(*s.kept));
 	s.heap = calloc(STRETCHES_MAX, sizeof(*s.heap));
-	if (!s.kept || !s.heap || culprits_get(&culprits, run) || memo_init(&s.memo, culprits->nr))
+	if (!s.kept || !s.heap || culprits_get(&s.culprits, run) ||
+	    memo_init(&s.memo, s.culprits->nr))
 		ret = fail(err, -ENOMEM, "out of memory");
 	else
 		ret = collect(&s, &w, err);

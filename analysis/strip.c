@@ -19,6 +19,7 @@ struct strip_index {
 };
 #define INDEX_MIN 4096 /* intervals: shorter lists stay in the processor's cache */
 #define INDEX_EACH 4   /* intervals per piece, on average */
+#define SEARCH_NEAR 4  /* so many intervals are looked at before the index is */
 
 struct strip {
 	attr_t attr;
@@ -214,8 +215,10 @@ static unsigned search(const struct strip *strip, unsigned low, ns_t t)
 	const struct sonde_interval *list = strip->list;
 	unsigned high = strip->nr;
 
-	if (t < list[low].end)
-		return low;
+	for (unsigned step = 0; step < SEARCH_NEAR; step++, low++) {
+		if (t < list[low].end || low + 1 == high)
+			return low;
+	}
 	low = near(strip, low, t);
 	for (unsigned step = 1; low + step < strip->nr; step *= 2) {
 		if (list[low + step].begin > t) {

@@ -179,24 +179,31 @@ static struct waiter *waiter_of(struct sums *s, int64_t thread)
 	return &w->waiters[w->nr_waiters++];
 }
 
-static bool keep_long_use(const struct cpu_use *use, void *data)
+static struct wait_part part_of(const struct cpu_use *use)
+{
+	return (struct wait_part){use->number, (int32_t)use->on, use->time_ns};
+}
+
+static bool keep_part(const struct cpu_use *use, void *data)
 {
 	struct sums *s = data;
+	struct thread_waits *w = s->w;
 
 	use_sums_add(&s->of_thread, use);
-	return keep_use(use, s->w);
+	if (w->nr_parts == UINT32_MAX || !room_for_one(&w->parts, w->nr_parts, &w->parts_room))
+		return false;
+	w->parts[w->nr_parts++] = part_of(use);
+	return true;
 }
 
 static int sum_long_wait(struct sums *s, struct thread_wait *wait, ns_t from, ns_t to)
 {
 	struct thread_waits *w = s->w;
-	size_t first = w->nr_uses;
-	int ret = cpu_users_sum(s->users, wait->machine, wait->cpu, from, to, keep_long_use, s);
+	int ret;
 
-	if (w->nr_uses > UINT32_MAX)
-		return ret;
-	wait->uses = (uint32_t)first;
-	wait->nr_uses = (uint32_t)(w->nr_uses - first);
+	wait->parts = (uint32_t)w->nr_parts;
+	ret = cpu_users_sum(s->users, wait->machine, wait->cpu, from, to, keep_part, s);
+	wait->nr_parts = (uint32_t)w->nr_parts - wait->parts;
 	return ret;
 }
 
@@ -315,20 +322,34 @@ int thread_waits_scan(const struct thread_waits *w, struct sonde_run *run,
 	return ret ? failed(err, ret) : 0;
 }
 
-int thread_wait_uses(const struct thread_waits *w, struct sonde_run *run,
-		     const struct thread_wait *wait,
-		     bool (*each)(const struct cpu_use *use, void *data), void *data)
+struct telling {
+	bool (*each)(const struct wait_part *part, void *data);
+	void *data;
+};
+
+static bool tell_part(const struct cpu_use *use, void *data)
 {
+	const struct telling *t = data;
+	const struct wait_part part = part_of(use);
+
+	return t->each(&part, t->data);
+}
+
+int thread_wait_parts(const struct thread_waits *w, struct sonde_run *run,
+		      const struct thread_wait *wait,
+		      bool (*each)(const struct wait_part *part, void *data), void *data)
+{
+	struct telling t = {each, data};
 	struct cpu_users *users;
 	int ret = cpu_users_get(&users, run);
 
-	if (ret || !wait->nr_uses)
+	if (ret || !wait->nr_parts)
 		return ret ? ret
 			   : cpu_users_sum(users, wait->machine, wait->cpu,
-					   wait_from(wait, w->begin), wait_to(wait, w->end), each,
-					   data);
-	for (uint32_t i = wait->uses; i < wait->uses + wait->nr_uses; i++) {
-		if (!each(&w->uses[i], data))
+					   wait_from(wait, w->begin), wait_to(wait, w->end),
+					   tell_part, &t);
+	for (uint32_t i = 0; i < wait->nr_parts; i++) {
+		if (!each(&w->parts[wait->parts + i], data))
 			break;
 	}
 	return 0;
@@ -340,6 +361,7 @@ void thread_waits_free(struct thread_waits *w)
 		return;
 	free(w->waiters);
 	free(w->uses);
+	free(w->parts);
 	free(w->list);
 	free(w);
 }

@@ -18,7 +18,14 @@ struct thread_wait {
 	ns_t begin, end; /* of the whole wait */
 	unsigned machine;
 	int cpu;	    /* number, in its machine: the one that it then ran on; -1 unknown */
-	uint32_t uses, nr_uses; /* of one of the longest: in thread_waits.uses; else .nr_uses is 0 */
+	uint32_t parts, nr_parts; /* of one of the longest: in thread_waits.parts; else .nr_parts is 0 */
+};
+
+/* What one culprit had of a long wait, on one physical CPU. */
+struct wait_part {
+	uint32_t culprit; /* number */
+	int32_t on;	  /* CPU row, -1 unknown */
+	ns_t time_ns;
 };
 
 /* A thread that waited, and what it waited behind: @nr uses from @first on, in the order in which each culprit
@@ -35,9 +42,10 @@ struct waiter {
 struct thread_waits {
 	ns_t begin, end;
 	struct waiter *waiters; /* owned, by thread row */
-	struct cpu_use *uses;	/* owned */
+	struct cpu_use *uses;	/* owned: of the waiters */
+	struct wait_part *parts; /* owned: of the longest waits */
 	struct thread_wait *list; /* owned, by thread row and time */
-	size_t nr_waiters, waiters_room, nr_uses, uses_room, nr, room;
+	size_t nr_waiters, waiters_room, nr_uses, uses_room, nr_parts, parts_room, nr, room;
 	bool too_many; /* @list is not kept */
 };
 
@@ -51,9 +59,9 @@ int thread_waits_scan(const struct thread_waits *w, struct sonde_run *run,
 		      struct error *err);
 
 /* What had the CPU during one of them, within the window, as cpu_users_sum() tells it. */
-int thread_wait_uses(const struct thread_waits *w, struct sonde_run *run,
-		     const struct thread_wait *wait,
-		     bool (*each)(const struct cpu_use *use, void *data), void *data);
+int thread_wait_parts(const struct thread_waits *w, struct sonde_run *run,
+		      const struct thread_wait *wait,
+		      bool (*each)(const struct wait_part *part, void *data), void *data);
 
 void thread_waits_free(struct thread_waits *w);
 
