@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 /*
- * Rows in the order of one column; those that are equal in it stay as they are.  Only their numbers are sorted: in long
- * lists digit by digit, in short ones, where it is not worth counting all digits, by comparing them.
+ * Rows in the order of one column; those that are equal in it stay as they are.  Only their numbers
+ * are sorted: in long lists digit by digit, in short ones, where it is not worth counting all
+ * digits, by comparing them.
  */
 #define DIGIT_BITS 11
 #define DIGITS (1u << DIGIT_BITS)

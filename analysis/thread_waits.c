@@ -12,8 +12,8 @@
 struct scan {
 	struct sonde_run *run;
 	ns_t begin, end;
-	int first_cpu; /* where the thread was first, -1 unknown */
-	attr_t cpu;    /* where it is or was last, ATTR_NONE: it never moved */
+	int first_cpu;	      /* where the thread was first, -1 unknown */
+	attr_t cpu;	      /* where it is or was last, ATTR_NONE: it never moved */
 	struct strips strips; /* of the thread's own attributes */
 	struct thread_wait wait;
 	void (*each)(const struct thread_wait *wait, void *data);
@@ -128,7 +128,8 @@ static ns_t find_long(const struct thread_waits *w)
 	ns_t found;
 
 	if (!longest)
-		return NS_MAX; /* what such a wait was made of is then summed up when it is asked for */
+		return NS_MAX; /* what such a wait was made of is then summed up when it is asked
+				  for */
 	for (size_t i = 0; i < w->nr; i++)
 		longest_add(longest, w->list[i].end - w->list[i].begin);
 	found = longest_least(longest);
