@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/cpu_users.h"
-#include "analysis/packets.h"
+#include "analysis/handed.h"
 #include "base/grow.h"
 #include "model/context.h"
 
@@ -194,7 +194,7 @@ int path_find(struct path *p, struct sonde_run *run, int64_t thread, ns_t begin,
 
 	*p = (struct path){0};
 	if (!ret)
-		ret = packets_get(&f.packets, run);
+		ret = handed_get(&f.handed, run);
 	if (!ret) {
 		path_follow(&f, thread, 0, begin, end);
 		ret = f.ret;

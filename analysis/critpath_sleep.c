@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Critical paths while a thread sleeps: see critpath_walk.h. */
 #include "analysis/critpath_walk.h"
-#include "analysis/packets.h"
+#include "analysis/handed.h"
 #include "analysis/ready_under.h"
 #include "model/context.h"
 
@@ -130,41 +130,54 @@ static bool follow_outwards(struct path_walker *w, int64_t context, const struct
 	return true;
 }
 
-/* A softirq of its own kernel woke it for a packet that had come meanwhile: who told of that
- * packet, and then the way of the interrupt to its vCPU, be that one asleep or busy. */
-static bool follow_received(struct path_walker *w, const struct sonde_context *c, ns_t begin,
-			    ns_t end)
+/* What a handler of its own kernel woke it for, if its VM's host is known to have told of that. */
+static const struct handed *told_of(const struct path_walker *w, const struct sonde_context *c,
+				    int64_t vcpu, ns_t begin, ns_t end)
+{
+	enum handed_kind kind = HANDED_DONE;
+
+	if (c->mode == SONDE_MODE_SOFTIRQ && c->detail == SOFTIRQ_NET_RX)
+		kind = HANDED_RECEIVED;
+	else if (c->mode != SONDE_MODE_IRQ && c->mode != SONDE_MODE_SOFTIRQ)
+		return NULL;
+	return handed_last(w->f->handed, kind, vcpu, begin, end);
+}
+
+/* The sender of the interrupt, and then its way to its vCPU, be that one asleep or busy.  One that
+ * was sent before the sleeper fell asleep had only that way to go. */
+static bool follow_told(struct path_walker *w, const struct sonde_context *c, ns_t begin, ns_t end)
 {
 	int64_t vcpu = sonde_find_cpu(w->f->run, c->machine, c->cpu);
-	const struct packet *p;
+	const struct handed *h;
 	struct sonde_cpu cpu;
+	ns_t since;
 
-	if (c->mode != SONDE_MODE_SOFTIRQ || c->detail != SOFTIRQ_NET_RX || !c->machine ||
-	    w->depth + 2 >= PATH_DEPTH_MAX || sonde_cpu(w->f->run, vcpu, &cpu) ||
+	if (!c->machine || w->depth + 2 >= PATH_DEPTH_MAX || sonde_cpu(w->f->run, vcpu, &cpu) ||
 	    cpu.host_thread < 0)
 		return false;
-	p = packets_last(w->f->packets, true, vcpu, begin, end);
-	if (!p || p->since < begin || p->since >= end)
+	h = told_of(w, c, vcpu, begin, end);
+	if (!h || h->since >= end)
 		return false;
-	path_follow(w->f, cpu.host_thread, w->depth + 1, p->since, end);
-	path_follow(w->f, p->from, w->depth + 2, begin, p->since);
+	since = h->since > begin ? h->since : begin;
+	path_follow(w->f, cpu.host_thread, w->depth + 1, since, end);
+	path_follow(w->f, h->from, w->depth + 2, begin, since);
 	return true;
 }
 
 /* A vCPU's thread woke it for a packet: the way goes on with the guest's thread that sent it. */
 static bool follow_sent(struct path_walker *w, int64_t vcpu_thread, ns_t begin, ns_t end)
 {
-	const struct packet *p = NULL;
+	const struct handed *h;
 	struct sonde_interval i;
 
 	/* It was taken up when the sleeper ran, after its sleep. */
 	if (w->depth + 2 >= PATH_DEPTH_MAX || sonde_at(w->f->run, w->state, end, &i))
 		return false;
-	p = packets_last(w->f->packets, false, w->thread, end, i.end);
-	if (!p || p->from < 0 || p->since < begin || p->since > end)
+	h = handed_last(w->f->handed, HANDED_SENT, w->thread, end, i.end);
+	if (!h || h->from < 0 || h->since < begin || h->since > end)
 		return false;
-	path_follow(w->f, vcpu_thread, w->depth + 1, p->since, end);
-	path_follow(w->f, p->from, w->depth + 2, begin, p->since);
+	path_follow(w->f, vcpu_thread, w->depth + 1, h->since, end);
+	path_follow(w->f, h->from, w->depth + 2, begin, h->since);
 	return true;
 }
 
@@ -181,7 +194,7 @@ void path_slept(struct path_walker *w, ns_t begin, ns_t end)
 	}
 	context = (int64_t)i.value - 1;
 	waker = path_waking_thread(w, &c);
-	if (follow_received(w, &c, begin, end))
+	if (follow_told(w, &c, begin, end))
 		return;
 	if (waker >= 0 && follow_sent(w, waker, begin, end))
 		return;

@@ -5,7 +5,7 @@
 #include "analysis/critpath.h"
 
 struct cpu_users;
-struct packets;
+struct handed_list;
 struct sonde_context;
 
 /*
@@ -26,7 +26,7 @@ struct path_finder {
 	struct path *path;
 	struct sonde_run *run;
 	struct cpu_users *users;
-	const struct packets *packets;
+	const struct handed_list *handed;
 	int ret;
 };
 

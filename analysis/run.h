@@ -60,7 +60,7 @@ struct hypervisor_work;
 struct facts_kept;
 struct use_log;
 struct usages;
-struct packets;
+struct handed_list;
 struct wakeup_sums;
 
 struct sonde_run {
@@ -87,7 +87,7 @@ struct sonde_run {
 	struct use_log *waits, *preemptions;	       /* the same: of thread_delay.h, preemption.h */
 	struct usages *usages;			       /* the same */
 	struct wakeup_sums *wakeup_sums;	       /* the same */
-	struct packets *packets;		       /* owned; made when first needed */
+	struct handed_list *handed;	       /* owned; made when first needed */
 	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */
 };
