@@ -9,6 +9,7 @@ host's trace alone, side by side.
   steal    who has the CPU while a vCPU is ready; judged by the emulated hardware's registers (attribution.py), sample by sample
   held up  a work that never sleeps, on a vCPU that is pinned: whenever another program has its CPU, it is held up by that one
   pause    a machine that its VMM stops: the time that was asked for
+  quota    virtual CPUs in a cgroup with cpu.max: the time for which the kernel says (cpu.stat) that it was used up
 
 "Right" is the share of the planted time (or samples) that is put down to its cause, "false" what is put down to something else;
 what Sonde calls unknown is neither.  The goal is 99 %, and no false one.
@@ -234,7 +235,42 @@ def rows_of_pause(run):
                   [found_pause(side, machine, begin, end, asked) for side in (run.all, run.alone)])
 
 
-KINDS = (rows_of_waits, rows_of_steal, rows_of_held_up, rows_of_pause)
+def limits(run):
+    """(machine, begin, end, ns for which its quota was used up, by its parent's kernel)"""
+    began = {}
+    for action in run.truth["actions"]:
+        verb, *words = action["action"].split()
+        if verb == "limit":
+            at = run.all.run.l0_time(action["tsc"])
+            if action["moment"] == "begin":
+                began[words[0]] = at
+            elif words[0] in began:
+                yield words[0], began[words[0]], at, run.truth["limits"][words[0]]["throttled_usec"] * 1000
+
+
+def found_quota(side, machine, begin, end, planted):
+    """More than that by a hundredth is false."""
+    told = 0
+    for row in side.told["preemption_list"]:
+        if row["why"] == "quota":
+            ns = min(row["at"] + row["length"], end) - max(row["at"], begin)
+            told += max(ns, 0) if is_machine(row["vcpu"]["machine"], machine) else 0
+    return Found(planted, min(told, planted), int(told > (2 - GOAL) * planted))
+
+
+def rows_of_quota(run):
+    of_all = list(limits(run))
+    for machine, begin, end, planted in of_all:
+        yield Row(run.name, "quota", machine, True,
+                  [found_quota(side, machine, begin, end, planted) for side in (run.all, run.alone)])
+    for side in (run.all, run.alone):
+        limited = [machine for machine, *_ in of_all]
+        others = [row for row in side.told["preemption_list"] if row["why"] == "quota"
+                  and not any(is_machine(row["vcpu"]["machine"], machine) for machine in limited)]
+        lib.check(not others, f"{run.name}: a quota is told of vCPUs that have none: {others[:3]}")
+
+
+KINDS = (rows_of_waits, rows_of_steal, rows_of_held_up, rows_of_pause, rows_of_quota)
 
 
 def kept_runs():
