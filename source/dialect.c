@@ -154,6 +154,8 @@ bool event_slot_is_text(enum event_kind kind, unsigned slot)
 	case EV_EXIT:
 	case EV_FREE:
 	case EV_RENAME:
+	case EV_CGROUP_MKDIR:
+	case EV_CGROUP_ATTACH:
 		return slot == 2;
 	default:
 		return false;
