@@ -123,11 +123,27 @@ def planted_waits(run):
     return found
 
 
-def judge_waits(run, of_vcpu, begin, end):
-    """What was planted and what was told, by cause, of the waits of some vCPUs; and the false ones."""
-    sums, false = Counter(), []
+def unplugged(run, machine):
+    """{CPU: (since, until)} of those that the machine took down and up again."""
+    found = {}
+    for action in run.truth["actions"]:
+        verb, cpu, *_ = action["action"].split() + [None]
+        if action["by"] == machine and verb in ("unplug", "plug"):
+            at = run.all.run.l0_time(action["tsc"] - run.truth["machines"][machine]["tsc_offset_to_l0"])
+            since, _ = found.get(int(cpu), (at, None))
+            found[int(cpu)] = (since, at)
+    return found
+
+
+def judge_waits(run, machine, of_vcpu, begin, end):
+    """What was planted and what was told, by cause, of the waits of some vCPUs; and the false ones.  One that is unplugged
+    waits for nothing of that, whatever it handles first when it is back."""
+    sums, false, away = Counter(), [], unplugged(run, machine)
     for vcpu, its in of_vcpu.items():
-        one, wrong = waits.judge([wait for wait in its if begin <= wait["at"] and wait["until"] <= end], run.guests, vcpu)
+        since, until = away.get(vcpu[1], (end, end))
+        its = [wait for wait in its if begin <= wait["at"] and wait["until"] <= end
+               and (wait["until"] <= since or wait["at"] >= until)]
+        one, wrong = waits.judge(its, run.guests, vcpu)
         sums += one
         false += wrong
     return sums, false
@@ -142,7 +158,7 @@ def rows_of_waits(run):
     for machine, (causes, begin, end) in planted_waits(run).items():
         its = {vcpu: found for vcpu, found in run.all.waits.items() if is_machine(vcpu[0], machine)}
         alone = {vcpu: waits.alone_of(vcpu, found, run.alone.waits) for vcpu, found in its.items()}
-        judged = [judge_waits(run, of, begin, end) for of in (its, {vcpu: found for vcpu, found in alone.items() if found})]
+        judged = [judge_waits(run, machine, of, begin, end) for of in (its, {vcpu: found for vcpu, found in alone.items() if found})]
         for cause in sorted(causes):
             sides = [found_waits(judged[0], cause, "none"),
                      found_waits(judged[1], cause, "not seen" if run.level(machine) > 1 else "none")]
