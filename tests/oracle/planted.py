@@ -92,13 +92,23 @@ class Run:
         self.all = Side(f"{self.name}-all", [gathered], scratch)
         self.alone = Side(f"{self.name}-host", [host], scratch)
         self.guests = waits.Guests([gathered])
+        self.clocks = [self.truth["machines"]["L0"][moment][0] for moment in ("clocks_begin", "clocks_end")]
+
+    def l0_time(self, tsc):
+        """The history's time for L0's cycle counter, whichever clock L0 was recorded with."""
+        begin, end = self.all.run.limits()
+        first, last = self.clocks
+        if begin <= self.all.run.l0_time(first["tsc"]) <= end:
+            return self.all.run.l0_time(tsc)
+        ns_per_tick = (last["mono_ns"] - first["mono_ns"]) / (last["tsc"] - first["tsc"])
+        return self.all.run.l0_time(first["mono_ns"] + round((tsc - first["tsc"]) * ns_per_tick))
 
     def works(self):
         """(work, begin, end) in L0's time, of those that came to their end."""
         for work in self.truth["works"].values():
             offset = self.truth["machines"][work["machine"]]["tsc_offset_to_l0"]
             if offset is not None and work["tsc_begin"] and work["tsc_end"]:
-                yield work, *(self.all.run.l0_time(work[moment] - offset) for moment in ("tsc_begin", "tsc_end"))
+                yield work, *(self.l0_time(work[moment] - offset) for moment in ("tsc_begin", "tsc_end"))
 
     def level(self, machine):
         return self.truth["machines"][machine]["level"]
@@ -119,6 +129,7 @@ def planted_waits(run):
         if run.level(work["machine"]) and work["causes"]:
             causes, first, last = found.get(work["machine"], (set(), begin, end))
             causes = causes | {waits.PLANTED.get(cause, cause) for cause in work["causes"]}
+            causes -= {"ipi"} if run.truth["machines"][work["machine"]]["cpus"] == 1 else set()
             found[work["machine"]] = (causes, min(first, begin), max(last, end))
     return found
 
@@ -129,7 +140,7 @@ def unplugged(run, machine):
     for action in run.truth["actions"]:
         verb, cpu, *_ = action["action"].split() + [None]
         if action["by"] == machine and verb in ("unplug", "plug"):
-            at = run.all.run.l0_time(action["tsc"] - run.truth["machines"][machine]["tsc_offset_to_l0"])
+            at = run.l0_time(action["tsc"] - run.truth["machines"][machine]["tsc_offset_to_l0"])
             since, _ = found.get(int(cpu), (at, None))
             found[int(cpu)] = (since, at)
     return found
@@ -230,7 +241,7 @@ def pauses(run):
     for action in run.truth["actions"]:
         verb, *words = action["action"].split()
         if verb == "pause":
-            at = run.all.run.l0_time(action["tsc"])
+            at = run.l0_time(action["tsc"])
             if action["moment"] == "begin":
                 began[words[0]] = at
             elif words[0] in began:
@@ -257,7 +268,7 @@ def limits(run):
     for action in run.truth["actions"]:
         verb, *words = action["action"].split()
         if verb == "limit":
-            at = run.all.run.l0_time(action["tsc"])
+            at = run.l0_time(action["tsc"])
             if action["moment"] == "begin":
                 began[words[0]] = at
             elif words[0] in began:
