@@ -15,7 +15,7 @@ from ..lib.failure import Failure
 
 HERE = Path(__file__).resolve().parent
 HOST_MODULES = ("ata_piix", "sd_mod", "ext4")
-GUEST_MODULES = ("virtio_pci", "vmw_vsock_virtio_transport")
+GUEST_MODULES = ("virtio_pci", "virtio_blk", "ext4", "vmw_vsock_virtio_transport")
 # What one second of the emulated machine is, in instructions; its counter counts them.
 INSTRUCTIONS_PER_SECOND = 100_000_000
 KERNEL_WORDS = ("console=ttyS0 quiet mitigations=off nokaslr no_timer_check tsc=reliable random.trust_cpu=on oops=panic panic=-1 "
