@@ -15,6 +15,10 @@ static const struct dialect_row rows[] = {
 	{BOTH, "sched_wakeup", EV_SCHED_WAKEUP, {{"tid|pid", -1}, {"target_cpu", -1}, {"comm", 0}}},
 	{BOTH, "sched_wakeup_new", EV_SCHED_WAKEUP_NEW, {{"tid|pid", -1}, {"target_cpu", -1}, {"comm", 0}}},
 	{BOTH, "sched_migrate_task", EV_SCHED_MIGRATE, {{"tid|pid", -1}, {"orig_cpu", -1}, {"dest_cpu", -1}}},
+	{FTRACE, "cpu_throttle", EV_CPU_THROTTLE, {{"cgroup", 0}, {"cpu", -1}}},
+	{FTRACE, "cpu_unthrottle", EV_CPU_UNTHROTTLE, {{"cgroup", 0}, {"cpu", -1}}},
+	{BOTH, "cgroup_mkdir", EV_CGROUP_MKDIR, {{"id", 0}, {NULL, 0}, {"path", 0}}},
+	{BOTH, "cgroup_attach_task", EV_CGROUP_ATTACH, {{"dst_id", 0}, {"pid", -1}, {"dst_path", 0}}},
 	{FTRACE, "cpuhp_enter", EV_CPUHP_ENTER, {{"cpu", -1}, {"target", -1}, {"idx", -1}}},
 	{FTRACE, "cpuhp_exit", EV_CPUHP_EXIT, {{"cpu", -1}}},
 	{LTTNG, "sched_process_fork", EV_FORK,
@@ -150,6 +154,8 @@ bool event_slot_is_text(enum event_kind kind, unsigned slot)
 	case EV_EXIT:
 	case EV_FREE:
 	case EV_RENAME:
+	case EV_CGROUP_MKDIR:
+	case EV_CGROUP_ATTACH:
 		return slot == 2;
 	default:
 		return false;

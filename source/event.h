@@ -29,6 +29,13 @@
 	X(SCHED_WAKEUP_NEW, "sched_wakeup_new")                                                    \
 	/* tid, orig_cpu, dest_cpu */                                                              \
 	X(SCHED_MIGRATE, "sched_migrate_task")                                                     \
+	/* cgroup (id), cpu: its quota is used up there, and its threads may not run; and they may again.             \
+	 * Each cgroup below it has events of its own. */                                          \
+	X(CPU_THROTTLE, "cpu_throttle")                                                            \
+	X(CPU_UNTHROTTLE, "cpu_unthrottle")                                                        \
+	/* id, -, path_str; id, tid, path_str of where it goes to */                               \
+	X(CGROUP_MKDIR, "cgroup_mkdir")                                                            \
+	X(CGROUP_ATTACH, "cgroup_attach_task")                                                     \
 	/* a step of taking a CPU down or up begins: cpu, state it goes to (0 off), step */        \
 	X(CPUHP_ENTER, "cpuhp_enter")                                                              \
 	/* ... and has ended: cpu */                                                               \
