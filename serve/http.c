@@ -32,6 +32,7 @@ struct server {
 	bool tsp_open; /* without the key */
 	struct guard_origins origins;
 	char key[GUARD_KEY_CHARS + 1];
+	const char *paths[TSP_RUNS_MAX];
 	char urls[TSP_RUNS_MAX][128];
 	char tsp_url[64];
 };
@@ -149,7 +150,7 @@ static void on_other_answer(struct job *job)
 static void answer_part(const struct exchange *x, struct job *job, const struct readers *readers)
 {
 	endpoint_answer(x->endpoint, readers->runs[x->run], &readers->kept[x->run],
-			readers->paths[x->run], &job->request, &job->reply);
+			sonde_run_path(readers->runs[x->run]), &job->request, &job->reply);
 }
 
 static void answer_page(struct job *job, const struct readers *readers)
@@ -473,13 +474,17 @@ int server_start(struct server **out, const struct server_options *options, stru
 	ret = guard_make_key(s->key);
 	if (ret)
 		fail(err, ret, "cannot make a key: no random numbers");
-	s->nr_runs = options->nr_paths;
+	if (!ret && options->nr_runs > TSP_RUNS_MAX)
+		ret = fail(err, -EINVAL, "more than %d histories at a time", TSP_RUNS_MAX);
+	for (unsigned i = 0; i < options->nr_runs && !ret; i++)
+		s->paths[i] = sonde_run_path(options->runs[i]);
+	s->nr_runs = options->nr_runs;
 	s->tsp_open = options->tsp;
 	s->origins = (struct guard_origins){options->origins, options->nr_origins};
 	if (!ret)
-		ret = tsp_open(&s->tsp, options->paths, options->nr_paths, err);
+		ret = tsp_open(&s->tsp, s->paths, s->nr_runs, err);
 	if (!ret)
-		ret = queue_open(&s->queue, options->paths, options->nr_paths, err);
+		ret = queue_open(&s->queue, options->runs, s->nr_runs, err);
 	if (!ret)
 		ret = start_daemon(s, options->port, err);
 	if (ret) {

@@ -81,7 +81,8 @@ static void *work(void *data)
 	return NULL;
 }
 
-static int open_readers(struct readers *r, const char *const *paths, unsigned nr, struct error *err)
+static int open_readers(struct readers *r, struct sonde_run *const *runs, unsigned nr,
+			struct error *err)
 {
 	struct sonde_error why = {0};
 
@@ -89,9 +90,8 @@ static int open_readers(struct readers *r, const char *const *paths, unsigned nr
 	r->kept = calloc(nr, sizeof(*r->kept));
 	if (!r->runs || !r->kept)
 		return fail(err, -ENOMEM, "out of memory");
-	r->paths = paths;
 	for (r->nr = 0; r->nr < nr; r->nr++) {
-		int ret = sonde_run_open(&r->runs[r->nr], paths[r->nr], &why);
+		int ret = sonde_run_again(&r->runs[r->nr], runs[r->nr], &why);
 
 		if (ret)
 			return fail(err, ret, "%s", why.text);
@@ -110,9 +110,9 @@ static void close_readers(struct readers *r)
 }
 
 static int start_worker(struct queue *q, struct worker *w, struct waiting *line,
-			const char *const *paths, unsigned nr, struct error *err)
+			struct sonde_run *const *runs, unsigned nr, struct error *err)
 {
-	int ret = open_readers(&w->readers, paths, nr, err);
+	int ret = open_readers(&w->readers, runs, nr, err);
 
 	if (ret)
 		return ret;
@@ -125,7 +125,7 @@ static int start_worker(struct queue *q, struct worker *w, struct waiting *line,
 	return 0;
 }
 
-int queue_open(struct queue **out, const char *const *paths, unsigned nr, struct error *err)
+int queue_open(struct queue **out, struct sonde_run *const *runs, unsigned nr, struct error *err)
 {
 	struct queue *q = calloc(1, sizeof(*q));
 	int ret = 0;
@@ -137,7 +137,7 @@ int queue_open(struct queue **out, const char *const *paths, unsigned nr, struct
 	for (unsigned i = 0; i < NR_LINES; i++)
 		pthread_cond_init(&q->lines[i].more, NULL);
 	for (unsigned i = 0; i < NR_WORKERS && !ret; i++)
-		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], paths, nr, err);
+		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], runs, nr, err);
 	if (ret) {
 		queue_end(q);
 		queue_free(q);

@@ -21,8 +21,8 @@
 struct server;
 
 struct server_options {
-	const char *const *paths; /* of the histories; in place until server_stop() */
-	unsigned nr_paths;
+	struct sonde_run *const *runs; /* each stays open until server_stop() */
+	unsigned nr_runs;
 	unsigned port;		    /* 0 = any that is free */
 	bool tsp;		    /* the Trace Server Protocol without the key, too */
 	const char *const *origins; /* that may use it, guard_origin_valid(); in place likewise */

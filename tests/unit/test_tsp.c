@@ -113,7 +113,7 @@ static void world_open_runs(struct world *w, unsigned nr)
 	}
 	assert_int_equal(tsp_open(&w->tsp, w->paths, nr, NULL), 0);
 	w->readers =
-		(struct readers){.runs = w->runs, .paths = w->paths, .kept = w->kept, .nr = nr};
+		(struct readers){.runs = w->runs, .kept = w->kept, .nr = nr};
 }
 
 static void world_open(struct world *w)
@@ -265,7 +265,7 @@ static void test_wild_offset(void **state)
 	w.paths[0] = w.names[0];
 	assert_int_equal(sonde_run_open(&w.runs[0], w.paths[0], NULL), 0);
 	assert_int_equal(tsp_open(&w.tsp, w.paths, 1, NULL), 0);
-	w.readers = (struct readers){.runs = w.runs, .paths = w.paths, .kept = w.kept, .nr = 1};
+	w.readers = (struct readers){.runs = w.runs, .kept = w.kept, .nr = 1};
 	list = ask(&w, 200, "GET", "experiments", "");
 	assert_int_equal(int_of(json_array_get(list, 0), "start"), SMALL_BEGIN);
 	json_decref(list);
