@@ -194,12 +194,14 @@ static void split(struct exchange *x)
 		return;
 	o->exchange = x;
 	o->job.line = x->job.line;
+	o->job.question = x;
 	o->job.answer = answer_other;
 	o->job.done = on_other_answer;
 	request_name(&o->job.request, x->endpoint->name);
 	MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, take_param,
 				  &o->job.request);
 	o->job.request.part = PART_ODD;
+	x->job.question = x;
 	x->job.request.part = PART_EVEN;
 	x->other = o;
 }

@@ -13,7 +13,8 @@
  * (-EAGAIN).
  *
  * A question may belong to a *slot* (parameter "slot", chosen by the page): of those of one slot
- * that still wait, only the newest is answered, the others are told that they were overtaken.
+ * that still wait, only the newest is answered, the others are told that they were overtaken.  A
+ * question may have several parts, each a job: they do not overtake each other.
  */
 struct queue;
 
@@ -28,6 +29,7 @@ struct readers {
 struct job {
 	enum line line;
 	struct request request; /* its slot is looked at */
+	const void *question;	/* the same for all parts of one; NULL: it has one part */
 	struct reply reply;
 	void (*answer)(struct job *job, const struct readers *readers); /* into .reply */
 	void (*done)(struct job *job); /* called by a worker, once; the job is then the caller's */
