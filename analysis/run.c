@@ -341,6 +341,11 @@ const char *sonde_run_path(const struct sonde_run *run)
 	return run->path;
 }
 
+int sonde_run_file(const struct sonde_run *run, char *buf, size_t room)
+{
+	return history_file(run->history, buf, room);
+}
+
 int64_t sonde_run_begin(const struct sonde_run *run)
 {
 	return history_begin(run->history);

@@ -15,7 +15,7 @@
 
 struct serve_options {
 	uint64_t port;
-	bool tsp;
+	bool tsp, no_cache;
 	struct text_list origins;
 };
 
@@ -28,6 +28,8 @@ static const struct option_row option_rows[] = {
 	 "answer trace viewers at /tsp/api without the key, too: any user of this machine", 0},
 	{0, "tsp-origin", OPTION_LIST, FIELD(origins), "ORIGIN", NULL,
 	 "let in a viewer that is a page of ORIGIN; may be repeated", 0},
+	{0, "no-cache", OPTION_FLAG, FIELD(no_cache), NULL, NULL,
+	 "neither keep for the next start what took long, nor use what was kept", 0},
 };
 
 /* Until ^C.  The signals are let in while it waits only: none comes between the look at the flag
@@ -69,6 +71,7 @@ static enum exit_code serve(const struct invocation *inv, struct sonde_run *cons
 		.runs = runs,
 		.nr_runs = nr,
 		.port = (unsigned)opt->port,
+		.cache = !opt->no_cache,
 		.tsp = opt->tsp,
 		.origins = opt->origins.items,
 		.nr_origins = opt->origins.nr,

@@ -133,6 +133,9 @@ struct history_damage {
 int history_verify(const struct history *h,
 		   void (*bad)(const struct history_damage *damage, void *data), void *data);
 
+/* Which file it is, as text: another file, or this one changed, has another.  Like snprintf(). */
+int history_file(const struct history *h, char *buf, size_t room);
+
 ns_t history_begin(const struct history *h);
 ns_t history_end(const struct history *h);
 bool history_complete(const struct history *h);

@@ -2,8 +2,18 @@
 #include "history/reader.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 /* What of a history is not a state over time: header, attribute tree, strings, tables. */
+
+int history_file(const struct history *h, char *buf, size_t room)
+{
+	const struct mapfile *m = &h->of->file;
+
+	return snprintf(buf, room, "%llx:%llx:%llu:%lld:%lld", (unsigned long long)m->device,
+			(unsigned long long)m->inode, (unsigned long long)m->len_bytes,
+			(long long)m->modified_ns, (long long)m->changed_ns);
+}
 
 ns_t history_begin(const struct history *h)
 {

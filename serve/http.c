@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP: who asks is checked, questions go to the queue; the page itself is one of them. */
 #include "serve/api.h"
+#include "serve/cache.h"
 #include "serve/guard.h"
 #include "serve/queue.h"
 #include "serve/send.h"
@@ -32,6 +33,7 @@ struct server {
 	bool tsp_open; /* without the key */
 	struct guard_origins origins;
 	char key[GUARD_KEY_CHARS + 1];
+	char cache[CACHE_PATH_MAX]; /* "": nothing is kept */
 	const char *paths[TSP_RUNS_MAX];
 	char urls[TSP_RUNS_MAX][128];
 	char tsp_url[64];
@@ -481,12 +483,15 @@ int server_start(struct server **out, const struct server_options *options, stru
 	for (unsigned i = 0; i < options->nr_runs && !ret; i++)
 		s->paths[i] = sonde_run_path(options->runs[i]);
 	s->nr_runs = options->nr_runs;
+	if (!options->cache || cache_directory(s->cache))
+		s->cache[0] = '\0';
 	s->tsp_open = options->tsp;
 	s->origins = (struct guard_origins){options->origins, options->nr_origins};
 	if (!ret)
 		ret = tsp_open(&s->tsp, s->paths, s->nr_runs, err);
 	if (!ret)
-		ret = queue_open(&s->queue, options->runs, s->nr_runs, err);
+		ret = queue_open(&s->queue, options->runs, s->nr_runs, *s->cache ? s->cache : NULL,
+				 err);
 	if (!ret)
 		ret = start_daemon(s, options->port, err);
 	if (ret) {

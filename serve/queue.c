@@ -82,7 +82,7 @@ static void *work(void *data)
 }
 
 static int open_readers(struct readers *r, struct sonde_run *const *runs, unsigned nr,
-			struct error *err)
+			const char *cache, struct error *err)
 {
 	struct sonde_error why = {0};
 
@@ -95,6 +95,7 @@ static int open_readers(struct readers *r, struct sonde_run *const *runs, unsign
 
 		if (ret)
 			return fail(err, ret, "%s", why.text);
+		r->kept[r->nr].cache = cache;
 	}
 	return 0;
 }
@@ -110,9 +111,10 @@ static void close_readers(struct readers *r)
 }
 
 static int start_worker(struct queue *q, struct worker *w, struct waiting *line,
-			struct sonde_run *const *runs, unsigned nr, struct error *err)
+			struct sonde_run *const *runs, unsigned nr, const char *cache,
+			struct error *err)
 {
-	int ret = open_readers(&w->readers, runs, nr, err);
+	int ret = open_readers(&w->readers, runs, nr, cache, err);
 
 	if (ret)
 		return ret;
@@ -125,7 +127,8 @@ static int start_worker(struct queue *q, struct worker *w, struct waiting *line,
 	return 0;
 }
 
-int queue_open(struct queue **out, struct sonde_run *const *runs, unsigned nr, struct error *err)
+int queue_open(struct queue **out, struct sonde_run *const *runs, unsigned nr, const char *cache,
+	       struct error *err)
 {
 	struct queue *q = calloc(1, sizeof(*q));
 	int ret = 0;
@@ -137,7 +140,7 @@ int queue_open(struct queue **out, struct sonde_run *const *runs, unsigned nr, s
 	for (unsigned i = 0; i < NR_LINES; i++)
 		pthread_cond_init(&q->lines[i].more, NULL);
 	for (unsigned i = 0; i < NR_WORKERS && !ret; i++)
-		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], runs, nr, err);
+		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], runs, nr, cache, err);
 	if (ret) {
 		queue_end(q);
 		queue_free(q);

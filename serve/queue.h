@@ -38,8 +38,10 @@ struct job {
 	struct job *next;
 };
 
-/* @runs may be used and closed meanwhile. */
-int queue_open(struct queue **out, struct sonde_run *const *runs, unsigned nr, struct error *err);
+/* @runs may be used and closed meanwhile.  @cache: of serve/cache.h, in place until queue_free(); NULL:
+ * none. */
+int queue_open(struct queue **out, struct sonde_run *const *runs, unsigned nr, const char *cache,
+	       struct error *err);
 
 /* 0, -EAGAIN: the line is full, or -ESHUTDOWN: queue_end() was called.  The caller keeps the memory
  * in place until done(). */

@@ -24,6 +24,7 @@ struct server_options {
 	struct sonde_run *const *runs; /* each stays open until server_stop() */
 	unsigned nr_runs;
 	unsigned port;		    /* 0 = any that is free */
+	bool cache;		    /* keep what took long for the next start: serve/cache.h */
 	bool tsp;		    /* the Trace Server Protocol without the key, too */
 	const char *const *origins; /* that may use it, guard_origin_valid(); in place likewise */
 	unsigned nr_origins;

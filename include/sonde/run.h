@@ -34,6 +34,11 @@ SONDE_API int sonde_run_again(struct sonde_run **out, const struct sonde_run *of
 /** sonde_run_path - the path it was opened by */
 SONDE_API const char *sonde_run_path(const struct sonde_run *run);
 
+/** sonde_run_file - which file it is, as text, which differs for every other file and once it is changed
+ * For who keeps what was computed from a run.  Returns what snprintf() returns; 128 bytes are enough.
+ */
+SONDE_API int sonde_run_file(const struct sonde_run *run, char *buf, size_t room);
+
 SONDE_API int64_t sonde_run_begin(const struct sonde_run *run);
 SONDE_API int64_t sonde_run_end(const struct sonde_run *run);
 

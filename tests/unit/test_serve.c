@@ -223,7 +223,7 @@ static void test_slots(void **state)
 	(void)state;
 	assert_int_equal(sem_init(&let_go, 0, 0), 0);
 	assert_int_equal(sem_init(&begun, 0, 0), 0);
-	assert_int_equal(queue_open(&q, &run, 1, NULL), 0);
+	assert_int_equal(queue_open(&q, &run, 1, NULL, NULL), 0);
 	make_job(&holds, NULL, "a");
 	holds.answer = hold_worker;
 	assert_int_equal(queue_push(q, &holds), 0);
