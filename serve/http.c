@@ -294,7 +294,7 @@ static enum MHD_Result answer_to_viewer(struct server *s, struct exchange *x, co
 			 ret == -ENOENT ? "there is no such call" : "not by this method");
 		return send_reply(x);
 	}
-	x->job.line = tsp_route_line(&x->route);
+	x->job.line = tsp_route_line(&x->route, x->body, x->body_bytes);
 	x->job.answer = answer_tsp;
 	return push(s, x);
 }
