@@ -11,6 +11,7 @@
 #define SAMPLES_MAX 8192  /* of a row */
 #define LABEL_MAX 200
 #define WALKED_MAX 3000000 /* changes looked at for one answer, when a filter is to see all states */
+#define SAMPLE_WALKED_MAX 64 /* changes of one sample, when a filter is about times */
 #define NOTHING UINT_MAX   /* tags of no state */
 
 /* A state between samples that a filter wants to see. */
@@ -155,16 +156,33 @@ static void put_with_hits(struct row *r, int64_t begin, int64_t end, uint32_t va
 	put_state(r, begin, end, value, tags);
 }
 
-/* How long a value is all over a sample does not tell how long the state lasted. */
+/* The longest of those that a sample's value stands for, as far as it is looked. */
+struct longest {
+	struct sonde_interval found;
+	uint32_t value;
+	unsigned nr;
+};
+
+static bool see_longest(const struct sonde_interval *i, void *data)
+{
+	struct longest *l = data;
+
+	if (i->value == l->value && i->end - i->begin > l->found.end - l->found.begin)
+		l->found = *i;
+	return ++l->nr < SAMPLE_WALKED_MAX;
+}
+
+/* For how long a value is drawn does not tell how long a state lasted. */
 static unsigned tags_of_sample(struct row *r, int64_t begin, int64_t end, uint32_t value)
 {
-	struct sonde_interval i = {begin, end, value};
-	struct sonde_interval real;
+	struct sonde_interval drawn = {begin, end, value};
+	struct longest l = {.value = value};
 
-	if (r->filter && tsp_filter_uses_times(r->filter) &&
-	    !sonde_at(r->part->run, r->attr, begin + (end - begin) / 2, &real))
-		i = real.value == value ? real : (struct sonde_interval){begin, begin, value};
-	return find_tags(r, &i);
+	if (!r->filter || !tsp_filter_uses_times(r->filter))
+		return find_tags(r, &drawn);
+	if (sonde_walk(r->part->run, r->attr, begin, end, see_longest, &l) || !l.found.value)
+		return find_tags(r, &drawn);
+	return find_tags(r, &l.found);
 }
 
 static void put_pixels(unsigned row, const struct sonde_pixels *runs, unsigned nr, void *data)
