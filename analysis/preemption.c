@@ -86,6 +86,19 @@ enum sonde_off preemption_why(struct strips *strips, int64_t vcpu, const struct 
 								: SONDE_OFF_UNKNOWN;
 }
 
+bool victim_counts(struct victim *v, const struct preemption *p)
+{
+	if (p->victim < 0)
+		return false;
+	if (p->victim != v->thread) {
+		struct sonde_thread t;
+
+		v->thread = p->victim;
+		v->counts = !sonde_thread(v->run, p->victim, &t) && t.tid && t.vcpu < 0;
+	}
+	return v->counts;
+}
+
 static bool each_state(const struct sonde_interval *i, void *data)
 {
 	struct scan *s = data;

@@ -33,6 +33,15 @@ int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end,
 		   bool (*each)(const struct preemption *p, const struct cpu_use *use, void *data),
 		   void *data, struct error *err);
 
+/* Whether the thread that would have run was delayed by it, too: an idle thread was not, and what is a nested vCPU's
+ * counts there. */
+struct victim {
+	struct sonde_run *run;
+	int64_t thread; /* asked for last; -1 none yet */
+	bool counts;
+};
+bool victim_counts(struct victim *v, const struct preemption *p);
+
 /* Why @vcpu did not run in @i, an interval of its `state` in which it is preempted: it had been woken
  * and waited for its turn, or it lost the CPU. */
 enum sonde_off preemption_why(struct strips *strips, int64_t vcpu, const struct sonde_interval *i);

@@ -59,6 +59,8 @@ struct exit_sums;
 struct hypervisor_work;
 struct facts_kept;
 struct use_log;
+struct thread_waits;
+struct waits;
 struct usages;
 struct packets;
 struct wakeup_sums;
@@ -84,7 +86,9 @@ struct sonde_run {
 	struct cpu_users *cpu_users;		       /* the same */
 	struct exit_sums *exit_sums;		       /* owned; of the window asked for last */
 	struct hypervisor_work *hypervisor_work;       /* the same */
-	struct use_log *waits, *preemptions;	       /* the same: of thread_delay.h, preemption.h */
+	struct thread_waits *thread_waits;	       /* the same */
+	struct waits *waits;			       /* the same */
+	struct use_log *preemptions;		       /* the same: of preemption.h */
 	struct usages *usages;			       /* the same */
 	struct wakeup_sums *wakeup_sums;	       /* the same */
 	struct packets *packets;		       /* owned; made when first needed */

@@ -5,6 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
+/*
+ * Where to look for a moment in a long list: for each of many equal pieces of its time, the interval that holds the
+ * piece's begin.  Looking for it by halves waits for memory at each step.
+ */
+struct strip_index {
+	uint32_t *first; /* owned, per piece; NULL: none */
+	unsigned nr, room;
+	unsigned shift; /* a piece is so long, as a power of two */
+	ns_t begin;
+};
+#define INDEX_MIN 4096 /* intervals: shorter lists stay in the processor's cache */
+#define INDEX_EACH 4   /* intervals per piece, on average */
+#define SEARCH_NEAR 4  /* so many intervals are looked at before the index is */
+
 struct strip {
 	attr_t attr;
 	unsigned nr, room;
@@ -13,6 +29,7 @@ struct strip {
 	bool filled;	/* it was not long enough for all that was wanted */
 	bool stays_short;
 	struct sonde_interval *list; /* owned */
+	struct strip_index index;    /* of a list that is held; .nr 0: none */
 };
 
 static struct strip *strip_make(struct strips *s, attr_t attr)
@@ -98,6 +115,7 @@ static int fill(struct strips *s, struct strip *strip, ns_t t, ns_t until)
 		return ret;
 	strip->nr = 0;
 	strip->at = 0;
+	strip->index.nr = 0;
 	strip->fills++;
 	return append(s, strip, t, until);
 }
@@ -134,6 +152,7 @@ static int fill_front(struct strips *s, struct strip *strip, ns_t t)
 	    move_to_front(strip, strip->nr - had)) {
 		strip->filled = strip->nr == strip->room;
 		strip->at = 0;
+		strip->index.nr = 0;
 		strip->fills++;
 		return 0;
 	}
@@ -152,6 +171,43 @@ static bool covers(const struct strip *strip, ns_t t)
 	return strip->nr && t >= strip->list[0].begin && t < strip_end(strip);
 }
 
+/* Makes the index of what the strip holds; without the memory for it, there is none. */
+static void make_index(struct strip *strip)
+{
+	struct strip_index *x = &strip->index;
+	ns_t begin = strip->list[0].begin, length = strip_end(strip) - begin;
+	unsigned at = 0;
+
+	x->nr = x->shift = 0;
+	while (length >> x->shift > strip->nr / INDEX_EACH)
+		x->shift++;
+	x->begin = begin;
+	while (x->room <= (unsigned)(length >> x->shift)) {
+		if (!grow_array_u32(&x->first, &x->room, sizeof(*x->first)))
+			return;
+	}
+	for (; x->nr <= (unsigned)((length - 1) >> x->shift); x->nr++) {
+		ns_t t = begin + ((ns_t)x->nr << x->shift);
+
+		while (strip->list[at].end <= t)
+			at++;
+		x->first[x->nr] = at;
+	}
+}
+
+/* An interval that holds @t or comes before; @low is one that does not begin later. */
+static unsigned near(const struct strip *strip, unsigned low, ns_t t)
+{
+	const struct strip_index *x = &strip->index;
+	uint64_t piece = (uint64_t)(t - x->begin) >> x->shift;
+	unsigned first;
+
+	if (!x->nr)
+		return low;
+	first = x->first[piece < x->nr ? piece : x->nr - 1];
+	return first > low ? first : low;
+}
+
 /* The interval of the strip that holds @t, or comes last before; @low is one that does not begin later.
  * It is mostly the same or one soon after: steps get longer the further it is. */
 static unsigned search(const struct strip *strip, unsigned low, ns_t t)
@@ -159,8 +215,11 @@ static unsigned search(const struct strip *strip, unsigned low, ns_t t)
 	const struct sonde_interval *list = strip->list;
 	unsigned high = strip->nr;
 
-	if (t < list[low].end)
-		return low;
+	for (unsigned step = 0; step < SEARCH_NEAR; step++, low++) {
+		if (t < list[low].end || low + 1 == high)
+			return low;
+	}
+	low = near(strip, low, t);
 	for (unsigned step = 1; low + step < strip->nr; step *= 2) {
 		if (list[low + step].begin > t) {
 			high = low + step;
@@ -184,6 +243,8 @@ static void seek(struct strip *strip, ns_t t)
 	const struct sonde_interval *list = strip->list;
 	unsigned low = strip->at;
 
+	if (list[low].begin > t && strip->index.nr)
+		low = near(strip, 0, t);
 	/* Of what came before, the nearest is asked for most, too. */
 	for (unsigned step = 1; list[low].begin > t; step *= 2)
 		low = low > step ? low - step : 0;
@@ -283,6 +344,7 @@ static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 	if (!covers(strip, begin))
 		ret = refill(s, strip, begin, end);
 	while (!ret && covers(strip, begin) && strip_end(strip) < end && !strip->stays_short) {
+		strip->index.nr = 0;
 		if (strip->nr == strip->room && !may_grow(s, strip))
 			return 0;
 		if (strip->nr == strip->room)
@@ -291,6 +353,8 @@ static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 			ret = append(s, strip, strip_end(strip), end);
 		strip->fills++;
 	}
+	if (!ret && strip->nr >= INDEX_MIN && !strip->index.nr)
+		make_index(strip);
 	return ret;
 }
 
@@ -317,6 +381,7 @@ void strips_release(struct strips *s)
 {
 	for (unsigned i = 0; i < s->nr; i++) {
 		free(s->list[i]->list);
+		free(s->list[i]->index.first);
 		free(s->list[i]);
 	}
 	free(s->list);

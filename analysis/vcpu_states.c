@@ -51,7 +51,7 @@ struct scan {
 	ns_t begin, end;
 	const struct sonde_context *contexts;
 	int64_t nr_contexts;
-	uint8_t *kinds;	  /* owned: per context, enum share + 1 for this vCPU; 0 none yet */
+	uint8_t *kinds;	  /* owned: per context + 1, enum share + 1 for this vCPU; 0 none yet */
 	int64_t *parents; /* owned, per machine */
 	int64_t vcpu;
 	struct sonde_cpu cpu;
@@ -144,21 +144,27 @@ static bool is_halting(struct scan *s, ns_t t)
 
 static enum share share_of_context(struct scan *s, uint32_t value)
 {
-	if (!value || value > s->nr_contexts)
-		return SHARE_UNKNOWN;
-	if (!s->kinds[value - 1])
-		s->kinds[value - 1] = (uint8_t)(share_of(s, &s->contexts[value - 1]) + 1);
-	return (enum share)(s->kinds[value - 1] - 1);
+	enum share share = value && value <= s->nr_contexts
+				   ? share_of(s, &s->contexts[value - 1])
+				   : SHARE_UNKNOWN;
+
+	if (value <= s->nr_contexts)
+		s->kinds[value] = (uint8_t)(share + 1);
+	return share;
 }
 
 static bool each_run(const struct cpu_run *r, void *data)
 {
 	struct scan *s = data;
+	const uint8_t *kinds = s->kinds;
+	const uint32_t nr_contexts = (uint32_t)s->nr_contexts;
+	const struct sonde_interval *list = r->list;
 	ns_t from = r->from;
 
-	for (unsigned i = 0; i < r->nr; i++) {
-		ns_t to = i + 1 < r->nr ? r->list[i].end : r->to;
-		enum share share = share_of_context(s, r->list[i].value);
+	for (unsigned left = r->nr; left; left--, list++) {
+		ns_t to = left > 1 ? list->end : r->to;
+		unsigned kind = list->value <= nr_contexts ? kinds[list->value] : 0;
+		enum share share = kind ? (enum share)(kind - 1) : share_of_context(s, list->value);
 
 		if (share == SHARE_KVM && is_halting(s, from))
 			share = SHARE_HALTING;
@@ -239,7 +245,7 @@ static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 	s->vcpu = vcpu;
 	s->rest = (struct sonde_interval){0};
 	memset(s->shares, 0, sizeof(s->shares));
-	memset(s->kinds, 0, (size_t)sonde_nr_contexts(s->run));
+	memset(s->kinds, 0, (size_t)s->nr_contexts + 1);
 	ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
 		row[i + 2] = cell_int(s->shares[i]);

@@ -25,8 +25,26 @@ struct wait {
 	bool ended; /* the entry was seen; else @entry is the end of the run */
 };
 
+/*
+ * Several facts are made of the same waits: a run keeps those of the window asked for last, up to WAITS_MAX (80
+ * bytes each).
+ */
+#define WAITS_MAX (1u << 18)
+
+struct waits {
+	ns_t begin, end;
+	struct wait *list; /* owned */
+	size_t nr, room;
+	struct waits_of {
+		bool known;
+		size_t first, nr;
+	} *vcpus; /* owned, per CPU row */
+};
+
+void waits_free(struct waits *w);
+
 /* Calls @each for every wait of @vcpu that touches [begin, end), in order; false stops.  One that
- * halted in it, but slept first at @end or later, does not. */
+ * halted in it, but slept first at @end or later, does not.  @each may not ask for waits itself. */
 int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
 	       bool (*each)(const struct wait *w, void *data), void *data);
 

@@ -2,7 +2,7 @@
 /* Who was kept from running: vCPUs, and threads of every machine. */
 #include "analysis/keyed.h"
 #include "analysis/preemption.h"
-#include "analysis/thread_delay.h"
+#include "analysis/thread_waits.h"
 #include "analysis/why.h"
 #include "base/units.h"
 
@@ -113,7 +113,7 @@ static bool add_cause(struct losers *l, const struct cpu_use *use)
 		l->no_memory = true;
 		return false;
 	}
-	cause->several_cpus |= cause->on != use->on;
+	cause->several_cpus |= use->several_cpus || cause->on != use->on;
 	cause->total_ns += use->time_ns;
 	if (use->longest_ns > cause->longest_ns) {
 		cause->longest_ns = use->longest_ns;
@@ -136,45 +136,46 @@ static void add_part(struct loser *loser, ns_t begin, ns_t end, int64_t victim, 
 	loser->total_ns += length;
 }
 
-static bool lose_thread_time(struct losers *l, const struct thread_delay *d,
-			     const struct cpu_use *use)
-{
-	struct loser *loser = loser_get(l, d->thread);
-
-	if (!loser)
-		return false;
-	add_part(loser, d->begin, d->end, -1, use->time_ns);
-	if (d->in_guest)
-		loser->in_guest_ns += use->time_ns;
-	return add_cause(l, use);
-}
-
 /* Both who lost the vCPU's time, and whom: one look at each preemption. */
 struct both {
 	struct losers vcpus, threads;
 	struct victim victim;
 };
 
-static bool add_delay(const struct thread_delay *d, const struct cpu_use *use, void *data)
+static void add_waiter(struct losers *l, const struct thread_waits *w, const struct waiter *waiter)
 {
-	struct both *b = data;
+	struct loser *loser = loser_get(l, waiter->thread);
 
-	return lose_thread_time(&b->threads, d, use);
+	if (!loser)
+		return;
+	loser->total_ns = waiter->total_ns;
+	loser->count = waiter->count;
+	loser->worst = (struct piece_sum){waiter->worst_begin, waiter->worst_end, -1};
+	loser->now = (struct piece_sum){waiter->last_begin, waiter->last_begin, -1};
+	for (size_t i = waiter->first; i < waiter->first + waiter->nr; i++) {
+		if (!add_cause(l, &w->uses[i]))
+			return;
+	}
 }
 
 static bool add_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
 {
 	struct both *b = data;
-	struct losers *l = &b->vcpus;
-	struct loser *loser = loser_get(l, p->vcpu);
-	struct thread_delay d;
+	struct loser *vcpu = loser_get(&b->vcpus, p->vcpu), *thread;
 
-	if (!loser)
+	if (!vcpu)
 		return false;
-	add_part(loser, p->begin, p->end, p->victim, use->time_ns);
-	if (!add_cause(l, use))
+	add_part(vcpu, p->begin, p->end, p->victim, use->time_ns);
+	if (!add_cause(&b->vcpus, use))
 		return false;
-	return !victim_delay(&b->victim, p, &d) || lose_thread_time(&b->threads, &d, use);
+	if (!victim_counts(&b->victim, p))
+		return true;
+	thread = loser_get(&b->threads, p->victim);
+	if (!thread)
+		return false;
+	add_part(thread, p->begin, p->end, -1, use->time_ns);
+	thread->in_guest_ns += use->time_ns;
+	return add_cause(&b->threads, use);
 }
 
 static struct culprit culprit_at(const struct losers *l, size_t cause)
@@ -437,15 +438,16 @@ static bool losers_init(struct losers *l, const struct why *w)
 int why_delays(struct why *w, struct error *err)
 {
 	struct both b = {.victim = {.run = w->run, .thread = -1}};
+	const struct thread_waits *waits;
 	bool fits = losers_init(&b.vcpus, w);
-	int ret = 0;
+	int ret = thread_waits_get(&waits, w->run, w->begin, w->end, err);
 
 	fits &= losers_init(&b.threads, w);
-	if (fits)
-		ret = thread_waits_scan(w->run, w->begin, w->end, add_delay, &b, err);
+	for (size_t i = 0; fits && !ret && i < waits->nr_waiters && !b.threads.no_memory; i++)
+		add_waiter(&b.threads, waits, &waits->waiters[i]);
 	if (fits && !ret && !b.threads.no_memory)
 		ret = preemption_sum(w->run, w->begin, w->end, add_preemption, &b, err);
-	if (!fits || b.vcpus.no_memory || b.threads.no_memory)
+	if (!ret && (!fits || b.vcpus.no_memory || b.threads.no_memory))
 		ret = fail(err, -ENOMEM, "out of memory");
 	if (!ret) {
 		tell(w, &b.vcpus, vcpu_verdict);
