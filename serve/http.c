@@ -3,6 +3,7 @@
 #include "serve/api.h"
 #include "serve/cache.h"
 #include "serve/guard.h"
+#include "serve/links.h"
 #include "serve/queue.h"
 #include "serve/send.h"
 #include "serve/serve.h"
@@ -27,6 +28,7 @@
 
 struct server {
 	struct MHD_Daemon *daemon;
+	struct links *links;
 	struct queue *queue;
 	struct tsp *tsp;
 	unsigned nr_runs;
@@ -376,8 +378,10 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 		*body_bytes = 0;
 		return status ? MHD_NO : MHD_YES;
 	}
-	if (x)
+	if (x) {
+		link_asks(connection);
 		return answer(s, x, url, method);
+	}
 	status = check(s, connection, method, is_tsp);
 	if (status)
 		return refuse(connection, is_tsp && status != 403 ? &s->origins : NULL, status);
@@ -397,8 +401,8 @@ static void on_completed(void *data, struct MHD_Connection *connection, void **m
 	struct exchange *x = *mine;
 
 	(void)data;
-	(void)connection;
 	(void)how;
+	link_is_idle(connection);
 	if (!x)
 		return;
 	reply_release(&x->job.reply);
@@ -454,7 +458,8 @@ static int start_daemon(struct server *s, unsigned port, struct error *err)
 		s, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT,
 		CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED,
-		on_completed, s, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_END);
+		on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, links_notify, s->links,
+		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_END);
 	if (!s->daemon) {
 		int code = errno ? -errno : -EIO;
 
@@ -493,6 +498,8 @@ int server_start(struct server **out, const struct server_options *options, stru
 		ret = queue_open(&s->queue, options->runs, s->nr_runs, *s->cache ? s->cache : NULL,
 				 err);
 	if (!ret)
+		ret = links_open(&s->links, err);
+	if (!ret)
 		ret = start_daemon(s, options->port, err);
 	if (ret) {
 		server_stop(s);
@@ -527,6 +534,7 @@ void server_stop(struct server *s)
 	queue_end(s->queue);
 	if (s->daemon)
 		MHD_stop_daemon(s->daemon);
+	links_close(s->links);
 	tsp_close(s->tsp);
 	queue_free(s->queue);
 	free(s);

@@ -221,7 +221,7 @@ const tests = {
   async filtered(s) {
     const filter = (strategy, map) => ({ filter_query_parameters: { strategy, filter_expressions_map: map } });
     for (const output of ["fused", "vcpus", "threads"]) {
-      const items = (await s.tree(output)).entries.filter((e) => e.hasData).map((e) => e.id).slice(0, 8);
+      const items = (await s.tree(output)).entries.filter((e) => e.hasData).map((e) => e.id).slice(0, 4);
       for (const item of items) {
         const all = [];
         for await (const x of s.exact(output, item)) all.push(x);
