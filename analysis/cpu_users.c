@@ -25,10 +25,11 @@ static void tell(const struct piece *piece, const struct cpu_run *run)
 
 static bool tell_unknown(const struct piece *piece, ns_t from, ns_t to)
 {
-	const struct sonde_interval nothing = {from, to, 0};
+	const ns_t begins[] = {from, to};
+	const uint32_t unknown = 0;
 
 	if (from < to)
-		tell(piece, &(struct cpu_run){-1, &nothing, 1, from, to, true});
+		tell(piece, &(struct cpu_run){-1, {begins, &unknown, 1}, from, to, true});
 	return !*piece->stop;
 }
 
@@ -38,11 +39,10 @@ static int tell_physical(struct piece *piece, attr_t runs)
 	int ret = 0;
 
 	while (run.from < piece->to && !ret && !*piece->stop) {
-		ret = strip_list(&piece->users->strips, runs, run.from, piece->to, &run.list,
-				 &run.nr);
+		ret = strip_list(&piece->users->strips, runs, run.from, piece->to, &run.list);
 		if (ret)
 			return ret;
-		run.to = run.list[run.nr - 1].end;
+		run.to = run.list.begins[run.list.nr];
 		run.is_last = run.to >= piece->to;
 		if (run.is_last)
 			run.to = piece->to;
@@ -125,10 +125,10 @@ static bool walk_run(const struct cpu_run *run, void *data)
 	const struct walk *w = data;
 	struct cpu_user user = {.on = run->on, .to = run->from};
 
-	for (unsigned i = 0; i < run->nr; i++) {
-		user.context = (int64_t)run->list[i].value - 1;
+	for (unsigned i = 0; i < run->list.nr; i++) {
+		user.context = (int64_t)run->list.values[i] - 1;
 		user.from = user.to;
-		user.to = i + 1 < run->nr ? run->list[i].end : run->to;
+		user.to = cpu_run_to(run, i);
 		if (!w->each(&user, w->data))
 			return false;
 	}
@@ -145,77 +145,69 @@ int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from,
 
 /* ---- summed up ----------------------------------------------------------------------------- */
 
-struct sums {
-	struct cpu_users *users;
-	unsigned nr; /* culprits met on the CPU at hand */
+struct adding {
+	const struct culprits *culprits;
+	struct use_sums *sums;
 	uint32_t last_who;
 	ns_t last_end;
-	bool (*each)(const struct cpu_use *use, void *data);
+	bool (*each)(const struct cpu_use *use, void *data); /* NULL: they go on to be added to */
 	void *data;
 };
 
-/* All sums of the CPU @on; they begin anew. */
-static bool tell_sums(struct sums *s, int64_t on)
+/* Many threads wait for one CPU at a time, and each has to look at all that it did: this is where most of the
+ * time goes that facts take. */
+static bool add_run(const struct cpu_run *run, void *data)
 {
-	bool more = true;
-
-	for (unsigned i = 0; i < s->nr; i++) {
-		struct cpu_use *use = &s->users->uses[s->users->met[i]];
-
-		use->on = on;
-		more = more && s->each(use, s->data);
-		use->time_ns = 0;
-	}
-	s->nr = 0;
-	return more;
-}
-
-/* Many threads wait for one CPU at a time, and each has to look at all that it did. */
-static bool sum_run(const struct cpu_run *run, void *data)
-{
-	struct sums *s = data;
-	const struct culprits *culprits = s->users->culprits;
-	struct cpu_use *uses = s->users->uses;
-	uint32_t *met = s->users->met;
-	uint32_t last_who = s->last_end == run->from ? s->last_who : UINT32_MAX;
+	struct adding *a = data;
+	const struct culprits culprits = *a->culprits;
+	struct cpu_use *const uses = a->sums->uses;
+	const uint32_t *value = run->list.values;
+	const ns_t *ends = run->list.begins + 1;
+	uint32_t last_who = a->last_end == run->from ? a->last_who : UINT32_MAX;
+	const int64_t on = run->on;
 	ns_t from = run->from;
 
-	for (unsigned i = 0; i < run->nr; i++) {
-		uint32_t number = culprit_number(culprits, run->list[i].value);
-		uint32_t who = culprits->who[number];
+	for (unsigned left = run->list.nr; left; left--, value++, ends++) {
+		uint32_t number = culprit_number(&culprits, *value);
+		uint32_t who = culprits.who[number];
 		struct cpu_use *use = &uses[number];
-		ns_t to = i + 1 < run->nr ? run->list[i].end : run->to;
+		ns_t to = left > 1 ? *ends : run->to;
 		ns_t length = to - from;
 
-		if (!use->time_ns) {
-			met[s->nr++] = number;
-			use->count = 0;
-			use->longest_ns = 0;
-		}
+		if (!use->time_ns)
+			use_sums_meet(a->sums, number, on);
+		use->several_cpus |= use->on != on;
 		use->count += last_who != who;
 		use->time_ns += length;
 		if (length > use->longest_ns) {
 			use->longest_ns = length;
 			use->longest_at = from;
+			use->on = on;
 		}
 		last_who = who;
 		from = to;
 	}
-	s->last_who = last_who;
-	s->last_end = from;
-	return !run->is_last || tell_sums(s, run->on);
+	a->last_who = last_who;
+	a->last_end = from;
+	return !run->is_last || !a->each || use_sums_take(a->sums, a->each, a->data);
 }
 
 int cpu_users_sum(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
 		  bool (*each)(const struct cpu_use *use, void *data), void *data)
 {
-	struct sums s = {.users = u, .last_who = UINT32_MAX, .each = each, .data = data};
-	int ret = cpu_users_runs(u, machine, number, from, to, sum_run, &s);
+	struct adding a = {u->culprits, &u->sums, UINT32_MAX, NS_MIN, each, data};
+	int ret = cpu_users_runs(u, machine, number, from, to, add_run, &a);
 
-	s.each = NULL;
-	for (unsigned i = 0; i < s.nr; i++) /* reading failed */
-		u->uses[u->met[i]].time_ns = 0;
+	use_sums_clear(&u->sums); /* of a CPU that could not be read to its end */
 	return ret;
+}
+
+int cpu_users_add(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
+		  struct use_sums *sums)
+{
+	struct adding a = {u->culprits, sums, UINT32_MAX, NS_MIN, NULL, NULL};
+
+	return cpu_users_runs(u, machine, number, from, to, add_run, &a);
 }
 
 /* The attribute that says on which of the parent's CPUs the thread of a vCPU is or was last. */
@@ -264,14 +256,8 @@ static int make(struct cpu_users *u, struct sonde_run *run)
 	if (ret)
 		return ret;
 	u->run = u->strips.run = run;
-	u->met = calloc(u->culprits->nr, sizeof(*u->met));
-	u->uses = calloc(u->culprits->nr, sizeof(*u->uses));
-	if (!u->met || !u->uses)
+	if (use_sums_init(&u->sums, u->culprits))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < u->culprits->nr; i++) {
-		u->uses[i].by = &u->culprits->list[i];
-		u->uses[i].number = i;
-	}
 	u->thread_cpus = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*u->thread_cpus));
 	u->parents = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*u->parents));
 	if (!u->thread_cpus || !u->parents)
@@ -309,7 +295,6 @@ void cpu_users_free(struct cpu_users *u)
 	strips_release(&u->strips);
 	free(u->thread_cpus);
 	free(u->parents);
-	free(u->uses);
-	free(u->met);
+	use_sums_release(&u->sums);
 	free(u);
 }

@@ -2,8 +2,8 @@
 #ifndef ANALYSIS_CPU_USERS_H
 #define ANALYSIS_CPU_USERS_H
 
-#include "analysis/culprit.h"
 #include "analysis/strip.h"
+#include "analysis/use_sums.h"
 
 /*
  * Who had a CPU: what the physical CPU behind any machine's CPU ran.
@@ -19,8 +19,7 @@ struct cpu_users {
 	attr_t *thread_cpus; /* owned, per CPU row */
 	int *parents;	     /* owned, per machine: the one that it runs in */
 	const struct culprits *culprits;
-	struct cpu_use *uses; /* owned, per culprit: of cpu_users_sum(); .time_ns 0 = not met */
-	uint32_t *met;	      /* owned: culprits met, in order */
+	struct use_sums sums; /* of cpu_users_sum() */
 };
 
 /* One piece of the time asked for, in order. */
@@ -33,22 +32,17 @@ struct cpu_user {
 /* The same, many at a time: intervals of the physical CPU's `runs` that cover [from, to), of which only the
  * first and the last may stick out. */
 struct cpu_run {
-	int64_t on;			   /* CPU row of the physical CPU, -1 unknown */
-	const struct sonde_interval *list; /* the value is a context's row + 1, 0 unknown */
-	unsigned nr;			   /* at least 1 */
+	int64_t on;	/* CPU row of the physical CPU, -1 unknown */
+	struct strip_list list; /* the value is a context's row + 1, 0 unknown */
 	ns_t from, to;
 	bool is_last; /* that is all for now that is asked of this CPU */
 };
 
-/* All that one culprit had of a CPU in the time asked for, on one physical CPU. */
-struct cpu_use {
-	int64_t on; /* CPU row of the physical CPU, -1 unknown */
-	const struct culprit *by;
-	uint32_t number;	     /* of that culprit */
-	uint32_t count;		     /* of stretches: those that touch are one, whatever vCPU they were for */
-	ns_t time_ns;		     /* in all */
-	ns_t longest_ns, longest_at; /* of the pieces that cpu_users_walk() tells, the first such */
-};
+/* Where its @i-th interval ends, as far as it was asked for. */
+static inline ns_t cpu_run_to(const struct cpu_run *run, unsigned i)
+{
+	return i + 1 < run->list.nr ? run->list.begins[i + 1] : run->to;
+}
 
 /* The run's own, made when first asked for; it goes with the run.  0 or -ENOMEM. */
 int cpu_users_get(struct cpu_users **out, struct sonde_run *run);
@@ -70,6 +64,10 @@ int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from,
  */
 int cpu_users_sum(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
 		  bool (*each)(const struct cpu_use *use, void *data), void *data);
+
+/* The same, added to @sums, whatever the physical CPU. */
+int cpu_users_add(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
+		  struct use_sums *sums);
 
 /* For who will follow all CPUs through a window: reads what physical CPUs ran in it at once.  0, -errno. */
 int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kept which thread from running, summed up from thread_delay.h's scan. */
+/* What kept which thread from running, by thread_waits.h's sums and preemption.h's scan. */
 #include "analysis/facts.h"
 #include "analysis/keyed.h"
-#include "analysis/thread_delay.h"
+#include "analysis/preemption.h"
+#include "analysis/thread_waits.h"
 
 enum key { KEY_THREAD, KEY_IN_GUEST, KEY_MACHINE, KEY_CULPRIT, KEY_MODE, NR_KEY };
 
@@ -14,18 +15,20 @@ struct sum {
 struct sums {
 	struct keyed keys;
 	struct memo memo; /* numbers of keys */
+	struct victim victim;
 	bool no_memory;
 };
 
-static struct sum *find_sum(struct sums *s, const struct thread_delay *d, const struct cpu_use *use)
+static struct sum *find_sum(struct sums *s, int64_t thread, bool in_guest,
+			    const struct cpu_use *use)
 {
-	uint64_t owner = (uint64_t)d->thread * 2 + d->in_guest;
+	uint64_t owner = (uint64_t)thread * 2 + in_guest;
 	int64_t found;
 	size_t at;
 
 	if (memo_get(&s->memo, use->number, owner, &at))
 		return keyed_sum_at(&s->keys, at);
-	found = keyed_get(&s->keys, (int64_t[NR_KEY]){d->thread, d->in_guest, use->by->machine,
+	found = keyed_get(&s->keys, (int64_t[NR_KEY]){thread, in_guest, use->by->machine,
 						      use->by->thread, use->by->mode});
 	if (found < 0)
 		return NULL;
@@ -33,35 +36,59 @@ static struct sum *find_sum(struct sums *s, const struct thread_delay *d, const 
 	return keyed_sum_at(&s->keys, (size_t)found);
 }
 
-static bool add_delay(const struct thread_delay *d, const struct cpu_use *use, void *data)
+static void add_use(struct sums *s, int64_t thread, bool in_guest, const struct cpu_use *use)
 {
-	struct sums *s = data;
-	struct sum *sum = find_sum(s, d, use);
+	struct sum *sum = find_sum(s, thread, in_guest, use);
 
 	s->no_memory = !sum;
 	if (!sum)
-		return false;
+		return;
 	sum->count += use->count;
 	sum->total_ns += use->time_ns;
-	if (use->longest_ns > sum->longest_ns) {
+	if (use->longest_ns > sum->longest_ns ||
+	    (use->longest_ns == sum->longest_ns && use->longest_at < sum->longest_at)) {
 		sum->longest_ns = use->longest_ns;
 		sum->longest_at = use->longest_at;
 	}
-	return true;
+}
+
+static bool add_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
+{
+	struct sums *s = data;
+
+	if (victim_counts(&s->victim, p))
+		add_use(s, p->victim, true, use);
+	return !s->no_memory;
+}
+
+static void add_waits(struct sums *s, const struct thread_waits *w)
+{
+	for (size_t i = 0; i < w->nr_waiters; i++) {
+		const struct waiter *waiter = &w->waiters[i];
+
+		for (size_t u = waiter->first; u < waiter->first + waiter->nr && !s->no_memory; u++)
+			add_use(s, waiter->thread, false, &w->uses[u]);
+	}
 }
 
 static int find_delays(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		       struct error *err)
 {
-	struct sums s = {.keys = {.nr_cells = NR_KEY, .sum_bytes = sizeof(struct sum)}};
+	struct sums s = {.keys = {.nr_cells = NR_KEY, .sum_bytes = sizeof(struct sum)},
+			 .victim = {.run = run, .thread = -1}};
 	const struct culprits *culprits;
+	const struct thread_waits *waits;
 	int ret = culprits_get(&culprits, run);
 
 	if (!ret)
 		ret = memo_init(&s.memo, culprits->nr);
 	if (ret)
 		return fail(err, ret, "out of memory");
-	ret = thread_delay_scan(run, begin, end, add_delay, &s, err);
+	ret = thread_waits_get(&waits, run, begin, end, err);
+	if (!ret) {
+		add_waits(&s, waits);
+		ret = preemption_sum(run, begin, end, add_preemption, &s, err);
+	}
 	out->no_memory = s.no_memory;
 	for (size_t i = 0; i < s.keys.nr && !ret; i++) {
 		const int64_t *key = keyed_cells(&s.keys, i);

@@ -126,37 +126,15 @@ static void add_nested(struct pass *p, const struct exit_interval *e)
 	p->inner = -1;
 }
 
-/* Puts @length into the heap, in the place of the shortest when it is full. */
-static void add_length(struct exit_sums *s, ns_t length)
-{
-	ns_t *heap = s->longest;
-	unsigned i = 0;
-
-	if (s->nr_longest < EXITS_LONGEST) {
-		for (i = s->nr_longest++; i && heap[(i - 1) / 2] > length; i = (i - 1) / 2)
-			heap[i] = heap[(i - 1) / 2];
-		heap[i] = length;
-		return;
-	}
-	for (unsigned child = 1; child < EXITS_LONGEST; child = 2 * i + 1) {
-		child += child + 1 < EXITS_LONGEST && heap[child + 1] < heap[child];
-		if (length <= heap[child])
-			break;
-		heap[i] = heap[child];
-		i = child;
-	}
-	heap[i] = length;
-}
-
 static void keep_exit(struct exit_sums *s, const struct sonde_run *run,
 		      const struct exit_interval *e)
 {
 	ns_t length = e->end - e->begin;
 
-	if ((s->nr_longest == EXITS_LONGEST && length <= s->longest[0]) ||
+	if (length <= longest_least(&s->longest) ||
 	    exit_is_halt(run, e->isa, e->reason))
 		return;
-	add_length(s, length);
+	longest_add(&s->longest, length);
 	if (s->all_kept && s->nr == s->room) {
 		size_t room = s->room ? s->room * 2 : 1024;
 		struct exit_interval *grown =

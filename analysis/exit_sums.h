@@ -4,6 +4,7 @@
 
 #include "analysis/exits.h"
 #include "analysis/keyed.h"
+#include "analysis/longest.h"
 #include "analysis/run.h"
 #include "base/histogram.h"
 
@@ -12,7 +13,6 @@
  * one after the other, so the run keeps the sums of the last window that was asked for, and the longest
  * exits.
  */
-#define EXITS_LONGEST 1000
 #define EXITS_KEPT (1u << 18) /* 64 bytes each */
 
 enum reason_key { REASON_VM, REASON_FROM, REASON_NR, REASON_ISA, REASON_NR_CELLS };
@@ -49,19 +49,18 @@ struct exit_sums {
 	struct keyed reasons;	 /* struct exit_reason */
 	struct keyed causes;	 /* struct exit_cause */
 	struct exit_nest *nests; /* owned, per machine: as the inner one */
-	/* Owned: all exits before which there were less than EXITS_LONGEST that took as long and were no
+	/* Owned: all exits before which there were less than LONGEST_MAX that took as long and were no
 	 * halts. */
 	struct exit_interval *list;
 	size_t nr, room;
 	bool all_kept;		     /* they were not more than EXITS_KEPT */
-	ns_t longest[EXITS_LONGEST]; /* so long were these, the shortest first: a heap */
-	unsigned nr_longest;
+	struct longest longest;
 };
 
 /* The run's own: it is there until the next question. */
 int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
 		  struct error *err);
-/* Calls @each for the exits that may be among the EXITS_LONGEST longest that are no halts, in the order
+/* Calls @each for the exits that may be among the LONGEST_MAX longest that are no halts, in the order
  * of vCPUs and times; others may be told, too.  False stops. */
 int exit_sums_longest(const struct exit_sums *s, struct sonde_run *run,
 		   bool (*each)(const struct exit_interval *e, void *data), void *data);

@@ -24,8 +24,8 @@ struct exit_interval {
 	ns_t user_begin; /* from when on in the VMM's user space; @end: never */
 };
 
-/* A row of table "exit"; false when there is none, or it says that nothing is known. */
-bool run_exit_kind(const struct sonde_run *run, int64_t row, struct exit_kind *out);
+/* A row of table "exit", as long as the run is open; NULL when there is none, or it says that nothing is known. */
+const struct exit_kind *run_exit_kind(const struct sonde_run *run, int64_t row);
 
 /*
  * Calls @each for every exit of @vcpu (a CPU row) that begins in [begin, end) and whose end was

@@ -77,15 +77,32 @@ static const struct analysis *find_analysis(const char *name)
 	return NULL;
 }
 
+union sonde_cell *facts_new_row(struct sonde_facts *f)
+{
+	size_t pages = f->nr_rows / FACTS_PAGE;
+
+	if (f->nr_rows % FACTS_PAGE == 0) {
+		union sonde_cell *page =
+			f->nr_rows < UINT32_MAX && room_for_one(&f->pages, pages, &f->pages_room)
+				? malloc(FACTS_PAGE * f->analysis->nr_columns * sizeof(*page))
+				: NULL;
+
+		if (!page) {
+			f->no_memory = true;
+			return NULL;
+		}
+		f->pages[pages] = page;
+	}
+	f->nr_rows++;
+	return f->pages[pages] + (f->nr_rows - 1) % FACTS_PAGE * f->analysis->nr_columns;
+}
+
 void facts_add(struct sonde_facts *f, const union sonde_cell *cells)
 {
-	unsigned nr = f->analysis->nr_columns;
+	union sonde_cell *row = facts_new_row(f);
 
-	if (f->nr_rows == f->room && !grow_array(&f->cells, &f->room, nr * sizeof(*f->cells))) {
-		f->no_memory = true;
-		return;
-	}
-	memcpy(f->cells + f->nr_rows++ * nr, cells, nr * sizeof(*cells));
+	if (row)
+		memcpy(row, cells, f->analysis->nr_columns * sizeof(*cells));
 }
 
 int64_t share_ppm(ns_t part, ns_t whole)
@@ -176,7 +193,10 @@ void sonde_facts_free(struct sonde_facts *f)
 	if (!f || (f->users && --f->users))
 		return;
 	arena_release(&f->arena);
-	free(f->cells);
+	for (size_t i = 0; i * FACTS_PAGE < f->nr_rows; i++)
+		free(f->pages[i]);
+	free(f->pages);
+	free(f->order);
 	free(f);
 }
 
@@ -194,7 +214,7 @@ union sonde_cell sonde_facts_cell(const struct sonde_facts *f, size_t row, unsig
 {
 	if (row >= f->nr_rows || column >= f->analysis->nr_columns)
 		return cell_int(-1);
-	return f->cells[row * f->analysis->nr_columns + column];
+	return facts_row(f, row)[column];
 }
 
 int sonde_facts_column(const struct sonde_facts *f, const char *name)

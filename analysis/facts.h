@@ -18,10 +18,11 @@ struct analysis {
 
 struct sonde_facts {
 	const struct sonde_analysis *analysis;
-	struct arena arena;	 /* owned: strings made by the analysis */
-	union sonde_cell *cells; /* owned, row by row */
+	struct arena arena;	  /* owned: strings made by the analysis */
+	union sonde_cell **pages; /* owned, each owned: FACTS_PAGE rows each, in the order in which they came */
+	size_t pages_room;
 	size_t nr_rows;
-	size_t room;
+	uint32_t *order; /* owned: rows as they are told; NULL: as they came */
 	bool no_memory; /* a row was lost: the whole answer is an error */
 	unsigned users; /* the caller, and the run that keeps it */
 };
@@ -43,11 +44,27 @@ struct facts_kept {
 
 void facts_kept_free(struct facts_kept *kept);
 
+/* Lists of what was found one by one are long: their rows stay where they were put, and what is sorted is numbers. */
+#define FACTS_PAGE 128
+
+/* A new row, to be filled in column order; NULL: no memory. */
+union sonde_cell *facts_new_row(struct sonde_facts *f);
+
 /* Adds a row; @cells in column order. */
 void facts_add(struct sonde_facts *f, const union sonde_cell *cells);
 
-/* Sorts rows by an integer column, greatest first. */
+/* The cells of a row. */
+static inline union sonde_cell *facts_row(const struct sonde_facts *f, size_t row)
+{
+	size_t came = f->order ? f->order[row] : row;
+
+	return f->pages[came / FACTS_PAGE] + came % FACTS_PAGE * f->analysis->nr_columns;
+}
+
+/* Sorts rows by an integer column, greatest first; those that are equal in it stay as they are. */
 void facts_sort(struct sonde_facts *f, const char *column);
+/* The same, least first. */
+void facts_sort_rising(struct sonde_facts *f, const char *column);
 
 /* The cell of a column that there is. */
 union sonde_cell facts_named(const struct sonde_facts *f, size_t row, const char *column);

@@ -38,10 +38,10 @@ static void copy_row(struct sonde_facts *out, const struct sonde_facts *all, siz
 	const struct sonde_analysis *a = all->analysis;
 	union sonde_cell *copy;
 
-	facts_add(out, all->cells + row * a->nr_columns);
-	if (out->no_memory)
+	copy = facts_new_row(out);
+	if (!copy)
 		return;
-	copy = out->cells + (out->nr_rows - 1) * a->nr_columns;
+	memcpy(copy, facts_row(all, row), a->nr_columns * sizeof(*copy));
 	for (unsigned c = 0; c < a->nr_columns; c++) {
 		if (a->columns[c].type != SONDE_COL_STRING || !copy[c].s)
 			continue;

@@ -1,28 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* qsort_r */
 #include "analysis/facts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /*
- * Rows in falling order of one column; those that are equal in it stay as they are.  Lists of what was
- * found one by one are long: of these only numbers are sorted, digit by digit, and each row is moved
- * once.
+ * Rows in the order of one column; those that are equal in it stay as they are.  Only their numbers
+ * are sorted: in long lists digit by digit, in short ones, where it is not worth counting all
+ * digits, by comparing them.
  */
 #define DIGIT_BITS 11
 #define DIGITS (1u << DIGIT_BITS)
-#define LONG_LIST 512 /* below, it is not worth counting all digits */
+#define LONG_LIST 512
 
 struct item {
-	uint64_t key; /* rises as the column falls */
-	size_t row;
+	uint64_t key; /* rows come in the order of their keys */
+	uint32_t row;
 };
-
-static uint64_t key_of(int64_t cell)
-{
-	return ~((uint64_t)cell ^ 1ull << 63);
-}
 
 static void sort_by_digit(const struct item *from, struct item *to, size_t nr, unsigned shift)
 {
@@ -42,66 +35,74 @@ static void sort_by_digit(const struct item *from, struct item *to, size_t nr, u
 }
 
 /* Fills @items with the rows' keys; returns which bits are not the same in all of them. */
-static uint64_t take_keys(const struct sonde_facts *f, unsigned column, struct item *items)
+static uint64_t take_keys(const struct sonde_facts *f, unsigned column, bool rising,
+			  struct item *items)
 {
-	const union sonde_cell *cell = f->cells + column;
+	uint64_t flip = rising ? 1ull << 63 : ~(1ull << 63);
 	uint64_t differ = 0;
 
-	for (size_t i = 0; i < f->nr_rows; i++, cell += f->analysis->nr_columns) {
-		items[i] = (struct item){key_of(cell->i), i};
+	for (size_t i = 0; i < f->nr_rows; i++) {
+		items[i].key = (uint64_t)facts_row(f, i)[column].i ^ flip;
+		items[i].row = f->order ? f->order[i] : (uint32_t)i;
 		differ |= items[i].key ^ items[0].key;
 	}
 	return differ;
 }
 
-static bool sort_long(struct sonde_facts *f, unsigned column)
+/* Which of the two lists has them at the end. */
+static struct item *sort_long(struct item *from, struct item *to, size_t nr, uint64_t differ)
 {
-	unsigned nr = f->analysis->nr_columns;
-	struct item *items = malloc(2 * f->nr_rows * sizeof(*items));
-	union sonde_cell *cells = malloc(f->nr_rows * nr * sizeof(*cells));
-	struct item *from = items, *to = items ? items + f->nr_rows : NULL;
-	uint64_t differ;
-
-	if (!items || !cells) {
-		free(items);
-		free(cells);
-		return false;
-	}
-	differ = take_keys(f, column, items);
 	for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
 		struct item *swap = from;
 
 		if (!(differ >> shift & (DIGITS - 1)))
 			continue;
-		sort_by_digit(from, to, f->nr_rows, shift);
+		sort_by_digit(from, to, nr, shift);
 		from = to;
 		to = swap;
 	}
-	for (size_t i = 0; i < f->nr_rows; i++)
-		memcpy(cells + i * nr, f->cells + from[i].row * nr, nr * sizeof(*cells));
-	free(items);
-	free(f->cells);
-	f->cells = cells;
-	f->room = f->nr_rows;
-	return true;
+	return from;
 }
 
-static int by_column(const void *a, const void *b, void *data)
+static int by_key(const void *a, const void *b)
 {
-	unsigned column = *(const unsigned *)data;
-	int64_t x = ((const union sonde_cell *)a)[column].i;
-	int64_t y = ((const union sonde_cell *)b)[column].i;
+	const struct item *x = a, *y = b;
 
-	return x == y ? 0 : x > y ? -1 : 1;
+	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-void facts_sort(struct sonde_facts *f, const char *name)
+static void sort(struct sonde_facts *f, const char *name, bool rising)
 {
 	unsigned column = (unsigned)sonde_facts_column(f, name);
+	size_t nr = f->nr_rows;
+	struct item *items = malloc((2 * nr + 1) * sizeof(*items)), *sorted = items;
+	uint32_t *order = malloc((nr + 1) * sizeof(*order));
+	uint64_t differ;
 
-	if (f->nr_rows >= LONG_LIST && sort_long(f, column))
+	if (!items || !order) {
+		f->no_memory = true;
+		free(items);
+		free(order);
 		return;
-	if (f->nr_rows)
-		qsort_r(f->cells, f->nr_rows, f->analysis->nr_columns * sizeof(*f->cells),
-			by_column, &column);
+	}
+	differ = take_keys(f, column, rising, items);
+	if (nr >= LONG_LIST)
+		sorted = sort_long(items, items + nr, nr, differ);
+	else if (differ)
+		qsort(items, nr, sizeof(*items), by_key); /* glibc's is stable */
+	for (size_t i = 0; i < nr; i++)
+		order[i] = sorted[i].row;
+	free(items);
+	free(f->order);
+	f->order = order;
+}
+
+void facts_sort(struct sonde_facts *f, const char *column)
+{
+	sort(f, column, false);
+}
+
+void facts_sort_rising(struct sonde_facts *f, const char *column)
+{
+	sort(f, column, true);
 }

@@ -15,6 +15,13 @@ struct open_exit {
 	ns_t time_ns;			     /* spent in it so far */
 };
 
+/* What is asked of every interval's context: of the run's table, next to each other. */
+struct worker {
+	uint8_t level; /* of its machine */
+	bool known;	 /* it names a machine that there is */
+	int32_t serves; /* a hypervisor's: CPU row of the vCPU that it works for; else -1 */
+};
+
 /* A machine and those around it: at[level] is the machine of that level. */
 struct lineage {
 	unsigned level;
@@ -28,6 +35,7 @@ struct scan {
 	int64_t nr_contexts, nr_machines, nr_cpus;
 	/* Looked at for every interval: the run's tables, read once. */
 	const struct sonde_context *contexts;
+	struct worker *workers;		/* owned, by context */
 	struct sonde_cpu *cpus;		/* owned */
 	struct lineage *machines;	/* owned */
 	struct hypervisor_exits *list;	/* owned */
@@ -36,6 +44,7 @@ struct scan {
 	struct open_exit (*open)[SONDE_LAYERS_MAX]; /* owned: per CPU row, level of hypervisor */
 	/* CPU row for which each level's hypervisor worked last on this physical CPU, or -1. */
 	int64_t served[SONDE_LAYERS_MAX];
+	unsigned serving; /* levels that it did so for, a bit each */
 	bool no_memory;
 };
 
@@ -95,34 +104,22 @@ static void code_runs(struct scan *s, const struct sonde_context *c)
 			continue;
 		close_exit(s, s->served[i], i);
 		s->served[i] = -1;
+		s->serving &= ~(1u << i);
 	}
 }
 
-static void hypervisor_interval(struct scan *s, const struct sonde_context *c, ns_t length_ns)
+static void hypervisor_interval(struct scan *s, const struct worker *w,
+				const struct sonde_context *c, ns_t length_ns)
 {
-	unsigned level = s->machines[c->machine].level;
-	struct open_exit *o = &s->open[c->serves][level];
+	struct open_exit *o = &s->open[w->serves][w->level];
 
 	if (!o->open)
 		o->time_ns = 0;
 	o->open = true;
 	o->context = c;
 	o->time_ns += length_ns;
-	s->served[level] = c->serves;
-}
-
-static void scan_interval(struct scan *s, uint32_t value, ns_t length)
-{
-	const struct sonde_context *c;
-
-	if (!value || value > s->nr_contexts)
-		return;
-	c = &s->contexts[value - 1];
-	if (c->machine >= s->nr_machines)
-		return;
-	code_runs(s, c);
-	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < s->nr_cpus)
-		hypervisor_interval(s, c, length);
+	s->served[w->level] = w->serves;
+	s->serving |= 1u << w->level;
 }
 
 static bool scan_list(const struct cpu_run *run, void *data)
@@ -130,11 +127,22 @@ static bool scan_list(const struct cpu_run *run, void *data)
 	struct scan *s = data;
 	ns_t from = run->from;
 
-	for (unsigned i = 0; i < run->nr && !s->no_memory; i++) {
-		ns_t to = i + 1 < run->nr ? run->list[i].end : run->to;
+	for (unsigned i = 0; i < run->list.nr && !s->no_memory; i++) {
+		ns_t to = cpu_run_to(run, i);
+		uint32_t value = run->list.values[i];
+		const struct worker *w;
+		ns_t length = to - from;
 
-		scan_interval(s, run->list[i].value, to - from);
 		from = to;
+		if (!value || value > s->nr_contexts)
+			continue;
+		w = &s->workers[value - 1];
+		if (!w->known)
+			continue;
+		if (s->serving & ((1u << w->level) - 1))
+			code_runs(s, &s->contexts[value - 1]);
+		if (w->serves >= 0)
+			hypervisor_interval(s, w, &s->contexts[value - 1], length);
 	}
 	return !s->no_memory;
 }
@@ -151,6 +159,7 @@ static int scan_run(struct scan *s, struct error *err)
 		if (!cpu_is_physical(&cpu))
 			continue;
 		memset(s->served, -1, sizeof(s->served));
+		s->serving = 0;
 		if (!ret)
 			ret = cpu_users_runs(s->users, 0, cpu.number, s->begin, s->end, scan_list, s);
 		if (ret)
@@ -180,6 +189,18 @@ static void find_lineage(struct scan *s, int64_t machine)
 	}
 }
 
+static struct worker worker_of(const struct scan *s, const struct sonde_context *c)
+{
+	struct worker w = {.serves = -1};
+
+	w.known = c->machine < s->nr_machines;
+	if (w.known)
+		w.level = (uint8_t)s->machines[c->machine].level;
+	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < s->nr_cpus)
+		w.serves = (int32_t)c->serves;
+	return w;
+}
+
 static bool read_tables(struct scan *s)
 {
 	size_t nr_machines = (size_t)s->nr_machines;
@@ -189,7 +210,8 @@ static bool read_tables(struct scan *s)
 	s->contexts = run_contexts(s->run);
 	s->cpus = calloc(nr_cpus + 1, sizeof(*s->cpus));
 	s->machines = calloc(nr_machines + 1, sizeof(*s->machines));
-	if (!s->open || !s->contexts || !s->cpus || !s->machines)
+	s->workers = calloc((size_t)s->nr_contexts + 1, sizeof(*s->workers));
+	if (!s->open || !s->contexts || !s->cpus || !s->machines || !s->workers)
 		return false;
 	for (size_t i = 0; i < nr_machines; i++)
 		find_lineage(s, (int64_t)i);
@@ -198,6 +220,8 @@ static bool read_tables(struct scan *s)
 		if (s->cpus[i].machine >= nr_machines) /* a damaged file */
 			s->cpus[i].machine = 0;
 	}
+	for (int64_t i = 0; i < s->nr_contexts; i++)
+		s->workers[i] = worker_of(s, &s->contexts[i]);
 	return true;
 }
 
@@ -207,6 +231,7 @@ static void scan_release(struct scan *s)
 	free(s->open);
 	free(s->cpus);
 	free(s->machines);
+	free(s->workers);
 	map_release(&s->by_key);
 }
 

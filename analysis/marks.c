@@ -78,13 +78,6 @@ static void add(struct sonde_facts *out, const struct sonde_mark *m, const char 
 		       });
 }
 
-static int by_time(const void *a, const void *b)
-{
-	int64_t x = ((const union sonde_cell *)a)->i, y = ((const union sonde_cell *)b)->i;
-
-	return (x > y) - (x < y);
-}
-
 /* Spans that touch the window are in it. */
 static int find_marks(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		      struct error *err)
@@ -112,9 +105,7 @@ static int find_marks(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 	map_release(&s.innermost);
 	if (ret)
 		return fail(err, ret, "out of memory");
-	if (out->nr_rows)
-		qsort(out->cells, out->nr_rows, out->analysis->nr_columns * sizeof(*out->cells),
-		      by_time);
+	facts_sort_rising(out, "at");
 	return 0;
 }
 

@@ -23,20 +23,22 @@ static bool add_preemption(const struct preemption *p, void *data)
 	uint32_t value = (uint32_t)(p->context + 1);
 	const struct culprit *by = &l->culprits->list[culprit_number(l->culprits, value)];
 
-	facts_add(l->out, (union sonde_cell[]){
-				  cell_int(p->from),
-				  cell_int(p->to - p->from),
-				  cell_int(p->vcpu),
-				  cell_int(p->victim),
-				  cell_int(p->on),
-				  cell_int(by->machine),
-				  cell_int(by->thread),
-				  cell_int(culprit_mode(l->culprits, value)),
-				  cell_int(p->begin),
-				  cell_int(p->end - p->begin),
-				  cell_str(sonde_off_name(p->why)),
-			  });
-	return !l->out->no_memory;
+	union sonde_cell *row = facts_new_row(l->out);
+
+	if (!row)
+		return false;
+	*row++ = cell_int(p->from);
+	*row++ = cell_int(p->to - p->from);
+	*row++ = cell_int(p->vcpu);
+	*row++ = cell_int(p->victim);
+	*row++ = cell_int(p->on);
+	*row++ = cell_int(by->machine);
+	*row++ = cell_int(by->thread);
+	*row++ = cell_int(culprit_mode(l->culprits, value));
+	*row++ = cell_int(p->begin);
+	*row++ = cell_int(p->end - p->begin);
+	*row = cell_str(sonde_off_name(p->why));
+	return true;
 }
 
 static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
@@ -63,9 +65,8 @@ static const struct sonde_column list_columns[] = {
 	{"why", "WHY", SONDE_COL_STRING,
 	 "why it did not run: slice (its time was up), wakeup (another was woken that is due "
 	 "before "
-	 "it), class (real-time), moved, quota (its CPU idled), ready (it had been woken and "
-	 "waited "
-	 "for its turn), unknown"},
+	 "it), class (real-time), moved, quota (of its cgroup), ready (it had been woken, or its "
+	 "quota was there again, and it waited for its turn), unknown"},
 };
 
 const struct analysis preemption_list_analysis = {

@@ -7,10 +7,12 @@
 #include "analysis/exits.h"
 #include "analysis/facts.h"
 #include "analysis/hypervisor.h"
-#include "analysis/packets.h"
+#include "analysis/handed.h"
 #include "analysis/phases.h"
 #include "analysis/usage.h"
+#include "analysis/thread_waits.h"
 #include "analysis/use_log.h"
+#include "analysis/waits.h"
 #include "analysis/wakeups.h"
 #include "model/context.h"
 
@@ -180,11 +182,11 @@ static int index_namespaces(struct sonde_run *run, struct error *err)
  * (0x400). */
 static bool reasons_are_svm(const struct sonde_run *run)
 {
-	struct exit_kind kind;
+	const struct exit_kind *kind;
 
-	for (int64_t row = 1; run_exit_kind(run, row, &kind); row++) {
-		if (kind.isa)
-			return kind.isa == 2;
+	for (int64_t row = 1; (kind = run_exit_kind(run, row)); row++) {
+		if (kind->isa)
+			return kind->isa == 2;
 	}
 	for (int64_t row = 0; row < run_nr_rows(run, RUN_CONTEXT); row++) {
 		if (run_number(run, RUN_CONTEXT, row, 3) == MODE_HYPERVISOR &&
@@ -306,8 +308,9 @@ void sonde_run_close(struct sonde_run *run)
 	hypervisor_work_free(run->hypervisor_work);
 	usages_free(run->usages);
 	wakeup_sums_free(run->wakeup_sums);
-	packets_free(run->packets);
-	use_log_free(run->waits);
+	handed_free(run->handed);
+	thread_waits_free(run->thread_waits);
+	waits_free(run->waits);
 	use_log_free(run->preemptions);
 	facts_kept_free(run->facts_kept);
 	free(run->path);

@@ -59,8 +59,10 @@ struct exit_sums;
 struct hypervisor_work;
 struct facts_kept;
 struct use_log;
+struct thread_waits;
+struct waits;
 struct usages;
-struct packets;
+struct handed_list;
 struct wakeup_sums;
 
 struct sonde_run {
@@ -84,10 +86,12 @@ struct sonde_run {
 	struct cpu_users *cpu_users;		       /* the same */
 	struct exit_sums *exit_sums;		       /* owned; of the window asked for last */
 	struct hypervisor_work *hypervisor_work;       /* the same */
-	struct use_log *waits, *preemptions;	       /* the same: of thread_delay.h, preemption.h */
+	struct thread_waits *thread_waits;	       /* the same */
+	struct waits *waits;			       /* the same */
+	struct use_log *preemptions;		       /* the same: of preemption.h */
 	struct usages *usages;			       /* the same */
 	struct wakeup_sums *wakeup_sums;	       /* the same */
-	struct packets *packets;		       /* owned; made when first needed */
+	struct handed_list *handed;	       /* owned; made when first needed */
 	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */
 };

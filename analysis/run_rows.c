@@ -372,12 +372,9 @@ int run_index_exits(struct sonde_run *run, struct error *err)
 	return 0;
 }
 
-bool run_exit_kind(const struct sonde_run *run, int64_t row, struct exit_kind *out)
+const struct exit_kind *run_exit_kind(const struct sonde_run *run, int64_t row)
 {
-	if (row <= 0 || row >= run->nr_exit_kinds)
-		return false;
-	*out = run->exit_kinds[row];
-	return true;
+	return row > 0 && row < run->nr_exit_kinds ? &run->exit_kinds[row] : NULL;
 }
 
 int run_milestone(const struct sonde_run *run, int64_t row, struct milestone *out)

@@ -40,10 +40,8 @@ struct last_exit {
 static bool note_exit(const struct sonde_interval *i, void *data)
 {
 	struct last_exit *last = data;
-	struct exit_kind kind;
 
-	if (i->value && run_exit_kind(last->run, (int64_t)i->value - 1, &kind) &&
-	    i->begin > last->at)
+	if (i->value && run_exit_kind(last->run, (int64_t)i->value - 1) && i->begin > last->at)
 		last->at = i->begin;
 	return true;
 }

@@ -4,14 +4,14 @@
 #include "analysis/exit_sums.h"
 #include "analysis/keyed.h"
 #include "analysis/preemption.h"
-#include "analysis/thread_delay.h"
+#include "analysis/thread_waits.h"
 #include "analysis/why.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define STRETCHES_MAX EXITS_LONGEST
+#define STRETCHES_MAX LONGEST_MAX
 #define CAUSES_MAX                                                                                 \
 	24 /* of one stretch, told apart: the first that came; further ones are not told */
 
@@ -22,10 +22,16 @@ struct stretch {
 	int64_t row;	/* CPU or thread */
 	int64_t victim; /* STRETCH_VCPU: guest thread; STRETCH_EXIT: unused */
 	ns_t begin, end;
-	int64_t reason, isa, user_reason, from; /* STRETCH_EXIT */
+	union {
+		struct {
+			int64_t reason, isa, user_reason, from;
+		}; /* STRETCH_EXIT */
+		struct thread_wait wait; /* STRETCH_THREAD */
+	};
 	unsigned nr_causes;
 	struct stretch_cause {
 		struct culprit culprit;
+		uint32_t number; /* its */
 		int64_t on;
 		ns_t time_ns;
 	} causes[CAUSES_MAX];
@@ -33,6 +39,7 @@ struct stretch {
 
 struct stretches {
 	struct sonde_run *run;
+	const struct culprits *culprits;
 	bool open;
 	bool counts; /* the one at hand: it may be kept */
 	struct stretch now;
@@ -134,34 +141,35 @@ static void begin_stretch(struct stretches *s, enum stretch_kind kind, int64_t r
 
 /* The cause's number among those of the stretch at hand; CAUSES_MAX when there is no room for it.
  */
-static size_t cause_of(struct stretches *s, const struct cpu_use *use)
+static size_t cause_of(struct stretches *s, uint32_t number, int64_t on)
 {
 	size_t at;
 
 	/* Mostly one of those that were met before. */
-	if (memo_get(&s->memo, use->number, s->serial, &at) && s->now.causes[at].on == use->on)
+	if (memo_get(&s->memo, number, s->serial, &at) && s->now.causes[at].on == on)
 		return at;
 	for (at = 0; at < s->now.nr_causes; at++) {
 		struct stretch_cause *cause = &s->now.causes[at];
 
-		if (!memcmp(&cause->culprit, use->by, sizeof(*use->by)) && cause->on == use->on)
+		if (cause->number == number && cause->on == on)
 			break;
 	}
 	if (at == CAUSES_MAX)
 		return at;
 	if (at == s->now.nr_causes)
-		s->now.causes[s->now.nr_causes++] = (struct stretch_cause){*use->by, use->on, 0};
-	memo_put(&s->memo, use->number, s->serial, at);
+		s->now.causes[s->now.nr_causes++] = (struct stretch_cause){
+			s->culprits->list[number], number, on, 0};
+	memo_put(&s->memo, number, s->serial, at);
 	return at;
 }
 
 /* What had the CPU in the stretch at hand. */
-static void add_use(struct stretches *s, const struct cpu_use *use)
+static void add_use(struct stretches *s, uint32_t number, int64_t on, ns_t time_ns)
 {
-	size_t at = s->counts ? cause_of(s, use) : CAUSES_MAX;
+	size_t at = s->counts ? cause_of(s, number, on) : CAUSES_MAX;
 
 	if (at < CAUSES_MAX)
-		s->now.causes[at].time_ns += use->time_ns;
+		s->now.causes[at].time_ns += time_ns;
 }
 
 static bool add_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
@@ -170,18 +178,52 @@ static bool add_preemption(const struct preemption *p, const struct cpu_use *use
 
 	if (!goes_on(s, p->vcpu, p->begin))
 		begin_stretch(s, STRETCH_VCPU, p->vcpu, p->victim, p->begin, p->end);
-	add_use(s, use);
+	add_use(s, use->number, use->on, use->time_ns);
 	return true;
 }
 
-static bool add_delay(const struct thread_delay *d, const struct cpu_use *use, void *data)
+/* Its causes are looked for when it is known to be one of the longest. */
+static void add_wait(const struct thread_wait *wait, void *data)
 {
 	struct stretches *s = data;
+	struct stretch *now = &s->now;
 
-	if (!goes_on(s, d->thread, d->begin))
-		begin_stretch(s, STRETCH_THREAD, d->thread, 0, d->begin, d->end);
-	add_use(s, use);
+	if (!may_keep(s, wait->end - wait->begin))
+		return;
+	now->kind = STRETCH_THREAD;
+	now->row = wait->thread;
+	now->victim = 0;
+	now->begin = wait->begin;
+	now->end = wait->end;
+	now->wait = *wait;
+	now->nr_causes = 0;
+	keep(s, now);
+}
+
+static bool add_part(const struct wait_part *part, void *data)
+{
+	add_use(data, part->culprit, part->on, part->time_ns);
 	return true;
+}
+
+/* What had the CPU in those waits of threads that are kept. */
+static int find_causes(struct stretches *s, const struct thread_waits *waits)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < s->nr && !ret; i++) {
+		struct stretch *stretch = s->heap[i];
+
+		if (stretch->kind != STRETCH_THREAD)
+			continue;
+		s->now.nr_causes = 0;
+		s->counts = true;
+		s->serial++;
+		ret = thread_wait_parts(waits, s->run, &stretch->wait, add_part, s);
+		stretch->nr_causes = s->now.nr_causes;
+		memcpy(stretch->causes, s->now.causes, s->now.nr_causes * sizeof(*s->now.causes));
+	}
+	return ret;
 }
 
 static bool add_exit(const struct exit_interval *e, void *data)
@@ -309,19 +351,24 @@ static struct verdict verdict_of(const struct why *w, struct stretch *stretch)
 
 static int collect(struct stretches *s, const struct why *w, struct error *err)
 {
+	const struct thread_waits *waits;
 	const struct exit_sums *exits;
 	int ret = preemption_sum(w->run, w->begin, w->end, add_preemption, s, err);
 
 	close_stretch(s);
 	if (!ret) /* what delays a guest's thread without its knowledge is its vCPU's delay */
-		ret = thread_waits_scan(w->run, w->begin, w->end, add_delay, s, err);
-	close_stretch(s);
+		ret = thread_waits_get(&waits, w->run, w->begin, w->end, err);
+	if (!ret)
+		ret = thread_waits_scan(waits, w->run, add_wait, s, err);
 	if (!ret)
 		ret = exit_sums_get(&exits, w->run, w->begin, w->end, err);
 	if (ret)
 		return ret;
 	ret = exit_sums_longest(exits, w->run, add_exit, s);
-	return ret ? fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret)) : 0;
+	if (ret)
+		return fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret));
+	ret = find_causes(s, waits);
+	return ret ? fail(err, ret, "cannot read what ran on a CPU: %s", strerror(-ret)) : 0;
 }
 
 static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
@@ -329,12 +376,12 @@ static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t b
 {
 	struct why w = {.out = out, .run = run, .begin = begin, .end = end};
 	struct stretches s = {.run = run};
-	const struct culprits *culprits;
 	int ret;
 
 	s.kept = calloc(STRETCHES_MAX, sizeof(*s.kept));
 	s.heap = calloc(STRETCHES_MAX, sizeof(*s.heap));
-	if (!s.kept || !s.heap || culprits_get(&culprits, run) || memo_init(&s.memo, culprits->nr))
+	if (!s.kept || !s.heap || culprits_get(&s.culprits, run) ||
+	    memo_init(&s.memo, s.culprits->nr))
 		ret = fail(err, -ENOMEM, "out of memory");
 	else
 		ret = collect(&s, &w, err);

@@ -25,7 +25,7 @@
 	X(INHERITED, "inherited", "INHERITED", "the vCPU that it was on did not run itself")        \
 	X(READY, "ready", "QUEUED", "it had been woken, and waited for a CPU")                      \
 	X(PREEMPTED, "preempted", "PREEMPTED", "it could have gone on, and something else ran")    \
-	X(THROTTLED, "throttled", "THROTTLED", "its cgroup's quota was used up: its CPU idled")    \
+	X(THROTTLED, "throttled", "THROTTLED", "its cgroup's quota was used up")                   \
 	X(TIMER, "wait_timer", "TIMER", "it waited for a timer")                                   \
 	X(DISK, "wait_disk", "DISK", "it waited for a disk")                                       \
 	X(NETWORK, "wait_network", "NETWORK", "it waited for the network")                         \
@@ -51,7 +51,7 @@ struct scan {
 	ns_t begin, end;
 	const struct sonde_context *contexts;
 	int64_t nr_contexts;
-	uint8_t *kinds;	  /* owned: per context, enum share + 1 for this vCPU; 0 none yet */
+	uint8_t *kinds;	  /* owned: per context + 1, enum share + 1 for this vCPU; 0 none yet */
 	int64_t *parents; /* owned, per machine */
 	int64_t vcpu;
 	struct sonde_cpu cpu;
@@ -144,21 +144,27 @@ static bool is_halting(struct scan *s, ns_t t)
 
 static enum share share_of_context(struct scan *s, uint32_t value)
 {
-	if (!value || value > s->nr_contexts)
-		return SHARE_UNKNOWN;
-	if (!s->kinds[value - 1])
-		s->kinds[value - 1] = (uint8_t)(share_of(s, &s->contexts[value - 1]) + 1);
-	return (enum share)(s->kinds[value - 1] - 1);
+	enum share share = value && value <= s->nr_contexts
+				   ? share_of(s, &s->contexts[value - 1])
+				   : SHARE_UNKNOWN;
+
+	if (value <= s->nr_contexts)
+		s->kinds[value] = (uint8_t)(share + 1);
+	return share;
 }
 
 static bool each_run(const struct cpu_run *r, void *data)
 {
 	struct scan *s = data;
+	const uint8_t *kinds = s->kinds;
+	const uint32_t nr_contexts = (uint32_t)s->nr_contexts;
 	ns_t from = r->from;
 
-	for (unsigned i = 0; i < r->nr; i++) {
-		ns_t to = i + 1 < r->nr ? r->list[i].end : r->to;
-		enum share share = share_of_context(s, r->list[i].value);
+	for (unsigned i = 0; i < r->list.nr; i++) {
+		ns_t to = cpu_run_to(r, i);
+		uint32_t value = r->list.values[i];
+		unsigned kind = value <= nr_contexts ? kinds[value] : 0;
+		enum share share = kind ? (enum share)(kind - 1) : share_of_context(s, value);
 
 		if (share == SHARE_KVM && is_halting(s, from))
 			share = SHARE_HALTING;
@@ -188,15 +194,25 @@ static enum share share_of_wait(struct scan *s, ns_t t)
 	return shares[wake.cause];
 }
 
-static enum share share_of_preemption(struct scan *s, const struct sonde_interval *i)
+static enum share share_of_off(enum sonde_off why)
 {
-	switch (preemption_why(&s->users->strips, s->vcpu, i)) {
+	switch (why) {
 	case SONDE_OFF_READY:
 		return SHARE_READY;
 	case SONDE_OFF_QUOTA:
 		return SHARE_THROTTLED;
 	default:
 		return SHARE_PREEMPTED;
+	}
+}
+
+static void add_preemption(struct scan *s, const struct sonde_interval *i)
+{
+	struct preemption_part part;
+
+	for (ns_t t = i->begin; t < i->end; t = part.end) {
+		preemption_part(&s->users->strips, s->vcpu, i, t, &part);
+		s->shares[share_of_off(part.why)] += preemption_within(&part, s->begin, s->end);
 	}
 }
 
@@ -215,7 +231,7 @@ static bool each_state(const struct sonde_interval *i, void *data)
 		s->shares[share_of_wait(s, from)] += to - from;
 		break;
 	case VCPU_PREEMPTED:
-		s->shares[share_of_preemption(s, i)] += to - from;
+		add_preemption(s, i);
 		break;
 	case VCPU_GONE:
 		s->shares[SHARE_GONE] += to - from;
@@ -239,7 +255,7 @@ static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 	s->vcpu = vcpu;
 	s->rest = (struct sonde_interval){0};
 	memset(s->shares, 0, sizeof(s->shares));
-	memset(s->kinds, 0, (size_t)sonde_nr_contexts(s->run));
+	memset(s->kinds, 0, (size_t)s->nr_contexts + 1);
 	ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
 		row[i + 2] = cell_int(s->shares[i]);

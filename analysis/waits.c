@@ -2,7 +2,10 @@
 #include "analysis/waits.h"
 #include "model/context.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/grow.h"
 
 struct scan {
 	struct strips *strips;
@@ -10,11 +13,13 @@ struct scan {
 	ns_t begin, end;
 	struct wait w; /* seen to begin; complete when what comes after it is known */
 	bool pending;
+	bool no_thread;
 	bool (*each)(const struct wait *w, void *data);
 	void *data;
 	bool stop;
 	int ret;
 	ns_t on_cpu_ns; /* of the wait at hand */
+	struct waits *kept; /* NULL: there is no room for more */
 };
 
 static ns_t later(ns_t a, ns_t b)
@@ -44,6 +49,8 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	if (i->value == VCPU_WAITING) {
 		if (w->polled)
 			w->asleep = from;
+		else if (w->no_thread) /* it waits again: so it had not been woken */
+			w->time_ns += within(s, w->woken, from);
 		w->polled = false;
 		w->woken = to;
 		w->ran = w->entry;
@@ -76,13 +83,21 @@ static void emit(struct scan *s, uint32_t value)
 			    w->entry, each_state, s);
 	if (w->polled)
 		w->time_ns = s->on_cpu_ns;
+	else if (w->no_thread)
+		w->ran = w->woken;
 	if (w->polled && run_cell(s->strips->run, RUN_WAKE, w->wake, 1) == WAKE_NONE)
 		return;
 	/* A vCPU on its way to sleep halts before it sleeps: what it waits for it does not yet. */
 	if ((w->polled ? w->begin : w->asleep) >= s->end)
 		return;
-	if (!s->ret && is_wait(s))
-		s->stop = !s->each(w, s->data);
+	if (s->ret || !is_wait(s))
+		return;
+	if (s->kept && (s->kept->nr == WAITS_MAX ||
+			!room_for_one(&s->kept->list, s->kept->nr, &s->kept->room)))
+		s->kept = NULL;
+	if (s->kept)
+		s->kept->list[s->kept->nr++] = *w;
+	s->stop = !s->each(w, s->data);
 }
 
 static bool each_woken(const struct sonde_interval *i, void *data)
@@ -93,30 +108,98 @@ static bool each_woken(const struct sonde_interval *i, void *data)
 		emit(s, i->value);
 	if (i->value || i->begin >= s->end || s->stop || s->ret)
 		return !s->stop && !s->ret;
-	s->w = (struct wait){.vcpu = s->vcpu, .begin = i->begin, .entry = i->end};
+	s->w = (struct wait){
+		.vcpu = s->vcpu, .begin = i->begin, .entry = i->end, .no_thread = s->no_thread};
 	s->pending = true;
 	return true;
+}
+
+static int scan(struct scan *s)
+{
+	attr_t woken = s->strips->run->cpu_attrs[s->vcpu][CPU_WOKEN];
+	struct sonde_interval next = {0};
+	struct sonde_cpu cpu;
+	int ret;
+
+	if (woken == ATTR_NONE)
+		return 0;
+	s->no_thread = sonde_cpu(s->strips->run, s->vcpu, &cpu) || cpu.host_thread < 0;
+	ret = strip_scan(s->strips, woken, s->begin, s->end, each_woken, s);
+	if (!ret && s->pending && !s->stop) {
+		if (s->w.entry < sonde_run_end(s->strips->run))
+			ret = strip_at(s->strips, woken, s->w.entry, &next);
+		emit(s, next.value);
+	}
+	return ret ? ret : s->ret;
+}
+
+/* ---- kept ---------------------------------------------------------------------------------- */
+
+void waits_free(struct waits *w)
+{
+	if (!w)
+		return;
+	free(w->list);
+	free(w->vcpus);
+	free(w);
+}
+
+/* Those of the window; NULL: no memory, they are then looked for each time. */
+static struct waits *waits_of_window(struct sonde_run *run, ns_t begin, ns_t end)
+{
+	struct waits *w = run->waits;
+
+	if (w && w->begin == begin && w->end == end)
+		return w;
+	waits_free(w);
+	run->waits = NULL;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return NULL;
+	w->vcpus = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*w->vcpus));
+	if (!w->vcpus) {
+		free(w);
+		return NULL;
+	}
+	w->begin = begin;
+	w->end = end;
+	return run->waits = w;
+}
+
+static void tell_kept(const struct waits *w, const struct waits_of *of,
+		      bool (*each)(const struct wait *w, void *data), void *data)
+{
+	for (size_t i = of->first; i < of->first + of->nr; i++) {
+		const struct wait wait = w->list[i];
+
+		if (!each(&wait, data))
+			return;
+	}
 }
 
 int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
 	       bool (*each)(const struct wait *w, void *data), void *data)
 {
 	struct scan s = {.strips = strips, .vcpu = vcpu, .begin = begin, .end = end};
-	attr_t woken = strips->run->cpu_attrs[vcpu][CPU_WOKEN];
-	struct sonde_interval next = {0};
+	struct waits *kept = waits_of_window(strips->run, begin, end);
+	size_t first = kept ? kept->nr : 0;
 	int ret;
 
-	if (woken == ATTR_NONE)
+	if (kept && kept->vcpus[vcpu].known) {
+		tell_kept(kept, &kept->vcpus[vcpu], each, data);
 		return 0;
+	}
 	s.each = each;
 	s.data = data;
-	ret = strip_scan(strips, woken, begin, end, each_woken, &s);
-	if (!ret && s.pending && !s.stop) {
-		if (s.w.entry < sonde_run_end(strips->run))
-			ret = strip_at(strips, woken, s.w.entry, &next);
-		emit(&s, next.value);
-	}
-	return ret ? ret : s.ret;
+	s.kept = kept;
+	ret = scan(&s);
+	if (!kept)
+		return ret;
+	if (s.kept && !ret && !s.stop)
+		kept->vcpus[vcpu] = (struct waits_of){true, first, kept->nr - first};
+	else
+		kept->nr = first;
+	return ret;
 }
 
 void wait_wake(const struct sonde_run *run, const struct wait *w, struct sonde_wake *out)

@@ -15,6 +15,10 @@
  * A hypervisor may poll for a while before it lets the thread sleep; when that is enough, it never
  * sleeps: then @polled, and asleep, woken and ran are @entry.  Else it may sleep several times: then
  * @asleep is the begin of the first, @woken the end of the last.
+ *
+ * Of a nested vCPU whose host has no trace no thread is seen (@no_thread).  Then @woken is when the
+ * vCPU that it is on went on last, and @ran is the same: how long its thread waited for a CPU after
+ * that is not known.
  */
 struct wait {
 	int64_t vcpu; /* CPU row */
@@ -22,11 +26,30 @@ struct wait {
 	ns_t begin, asleep, woken, ran, entry;
 	ns_t time_ns; /* slept, or when @polled its thread had a CPU to poll on, within the window */
 	bool polled;
+	bool no_thread;
 	bool ended; /* the entry was seen; else @entry is the end of the run */
 };
 
+/*
+ * Several facts are made of the same waits: a run keeps those of the window asked for last, up to WAITS_MAX (80
+ * bytes each).
+ */
+#define WAITS_MAX (1u << 18)
+
+struct waits {
+	ns_t begin, end;
+	struct wait *list; /* owned */
+	size_t nr, room;
+	struct waits_of {
+		bool known;
+		size_t first, nr;
+	} *vcpus; /* owned, per CPU row */
+};
+
+void waits_free(struct waits *w);
+
 /* Calls @each for every wait of @vcpu that touches [begin, end), in order; false stops.  One that
- * halted in it, but slept first at @end or later, does not. */
+ * halted in it, but slept first at @end or later, does not.  @each may not ask for waits itself. */
 int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
 	       bool (*each)(const struct wait *w, void *data), void *data);
 

@@ -276,15 +276,13 @@ void attr_value(const struct sql_run *r, const struct attr_info *a, uint32_t val
 
 static void exit_text(const struct sql_run *r, int64_t row, sqlite3_context *out)
 {
-	struct exit_kind kind;
-	const char *name = run_exit_kind(r->run, row, &kind)
-				   ? exit_name(r->run, kind.isa, kind.reason)
-				   : "unknown";
+	const struct exit_kind *kind = run_exit_kind(r->run, row);
+	const char *name = kind ? exit_name(r->run, kind->isa, kind->reason) : "unknown";
 
 	if (*name)
 		sqlite3_result_text(out, name, -1, SQLITE_TRANSIENT);
 	else
-		sqlite3_result_int64(out, kind.reason);
+		sqlite3_result_int64(out, kind->reason);
 }
 
 /* The CPU with that number of the machine on whose CPUs it runs. */

@@ -4,10 +4,13 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "analysis/cpu_users.h"
 #include "analysis/facts.h"
+#include "analysis/longest.h"
+#include "analysis/thread_waits.h"
 #include "sonde/facts.h"
 #include "tests/unit/small_run_test.h"
 
@@ -16,7 +19,18 @@
 #define CHANGES (STRIP_ROOM * 30) /* a strip has to grow twice to hold them */
 #define STEP 10
 
-static void write_many(char name[static 64])
+/* The begin of the @i-th interval when they are as uneven as they come: most in a few bursts. */
+static ns_t uneven(uint32_t i)
+{
+	return (ns_t)i * STEP + (ns_t)(i / 5000) * 1000000000;
+}
+
+static ns_t even(uint32_t i)
+{
+	return (ns_t)i * STEP;
+}
+
+static void write_many(char name[static 64], ns_t (*begin)(uint32_t i))
 {
 	const struct history_writer_options opt = {.ticks_are_ns = true};
 	struct history_writer *w;
@@ -30,8 +44,8 @@ static void write_many(char name[static 64])
 	assert_int_equal(history_writer_open(&w, name, &opt, NULL), 0);
 	attr = history_writer_attr(w, ATTR_ROOT, "many", ATTR_NUMBER, 0);
 	for (uint32_t i = 0; i < CHANGES; i++)
-		history_writer_set(w, attr, (ns_t)i * STEP, 1 + i);
-	assert_int_equal(history_writer_close(w, (ns_t)CHANGES * STEP, NULL), 0);
+		history_writer_set(w, attr, begin(i), 1 + i);
+	assert_int_equal(history_writer_close(w, begin(CHANGES), NULL), 0);
 }
 
 static void is_at(struct strips *s, attr_t attr, ns_t t)
@@ -64,7 +78,7 @@ static void strips_are_the_history(void **state)
 	attr_t attr;
 
 	(void)state;
-	write_many(name);
+	write_many(name, even);
 	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
 	s.run = many;
 	attr = sonde_attr(many, "many");
@@ -107,7 +121,7 @@ static void scans_are_the_history(void **state)
 	char name[64];
 
 	(void)state;
-	write_many(name);
+	write_many(name, even);
 	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(windows) * 2; i++) {
 		const uint32_t *w = windows[i % ARRAY_SIZE(windows)];
@@ -127,37 +141,109 @@ static void scans_are_the_history(void **state)
 	unlink(name);
 }
 
+/* A long list that is held has an index; moments that are far from each other in time are near in it, and the
+ * other way round. */
+static void held_lists_are_the_history(void **state)
+{
+	struct sonde_run *many;
+	struct strips s = {0};
+	uint32_t seed = 1;
+	char name[64];
+	attr_t attr;
+
+	(void)state;
+	write_many(name, uneven);
+	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
+	s.run = many;
+	attr = sonde_attr(many, "many");
+	assert_int_equal(strip_hold(&s, attr, 0, uneven(CHANGES)), 0);
+	for (unsigned i = 0; i < 20000; i++) {
+		struct sonde_interval at;
+		struct strip_list list;
+		uint32_t first, last;
+
+		seed = seed * 1664525 + 1013904223;
+		first = (seed >> 8) % CHANGES;
+		last = first + (seed >> 4) % 300;
+		last = last < CHANGES ? last : CHANGES - 1;
+		assert_int_equal(strip_list(&s, attr, uneven(first), uneven(last) + 1, &list), 0);
+		assert_int_equal(list.nr, last - first + 1);
+		assert_int_equal(list.values[0], 1 + first);
+		assert_int_equal(list.begins[0], uneven(first));
+		assert_int_equal(list.values[list.nr - 1], 1 + last);
+		assert_int_equal(list.begins[list.nr], uneven(last + 1));
+		assert_int_equal(strip_at(&s, attr, uneven(last + 1) - 1, &at), 0);
+		assert_int_equal(at.value, 1 + last);
+	}
+	strips_release(&s);
+	sonde_run_close(many);
+	unlink(name);
+}
+
 /* ---- long lists ---------------------------------------------------------------------------- */
 
-#define ROWS 3000
-
-static void long_lists_are_sorted(void **state)
+static void rows_are_sorted(size_t nr, bool rising)
 {
 	static const struct sonde_column columns[] = {{"nr", "NR", SONDE_COL_INT, ""},
 						      {"key", "KEY", SONDE_COL_NS, ""}};
 	static const struct sonde_analysis analysis = {"list", "", "", columns, 2};
-	struct sonde_facts f = {.analysis = &analysis};
+	struct sonde_facts *f = calloc(1, sizeof(*f));
 	uint64_t seed = 1;
 
-	(void)state;
-	for (int64_t i = 0; i < ROWS; i++) {
+	assert_non_null(f);
+	f->analysis = &analysis;
+	for (size_t i = 0; i < nr; i++) {
 		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
 		/* Many are equal, some are negative, some differ in their highest bits alone. */
-		facts_add(&f, (union sonde_cell[]){
-				      {.i = i}, {.i = (int64_t)(seed >> 60 << (seed >> 58 & 60))}});
+		facts_add(f, (union sonde_cell[]){
+				     {.i = (int64_t)i},
+				     {.i = (int64_t)(seed >> 60 << (seed >> 58 & 60))}});
 	}
-	facts_sort(&f, "key");
-	assert_int_equal(f.nr_rows, ROWS);
-	for (size_t row = 1; row < ROWS; row++) {
-		int64_t before = sonde_facts_cell(&f, row - 1, 1).i;
-		int64_t key = sonde_facts_cell(&f, row, 1).i;
+	if (rising)
+		facts_sort_rising(f, "key");
+	else
+		facts_sort(f, "key");
+	assert_int_equal(f->nr_rows, nr);
+	for (size_t row = 1; row < nr; row++) {
+		int64_t before = sonde_facts_cell(f, row - 1, 1).i;
+		int64_t key = sonde_facts_cell(f, row, 1).i;
 
-		assert_true(before >= key);
+		assert_true(rising ? before <= key : before >= key);
 		if (before == key)
-			assert_true(sonde_facts_cell(&f, row - 1, 0).i <
-				    sonde_facts_cell(&f, row, 0).i);
+			assert_true(sonde_facts_cell(f, row - 1, 0).i <
+				    sonde_facts_cell(f, row, 0).i);
 	}
-	free(f.cells);
+	sonde_facts_free(f);
+}
+
+static void lists_are_sorted(void **state)
+{
+	(void)state;
+	for (unsigned rising = 0; rising < 2; rising++) {
+		rows_are_sorted(0, rising);
+		rows_are_sorted(FACTS_PAGE, rising);
+		rows_are_sorted(FACTS_PAGE + 1, rising);
+		rows_are_sorted(3000, rising);
+	}
+}
+
+static void the_longest_are_known(void **state)
+{
+	struct longest *l = calloc(1, sizeof(*l));
+
+	(void)state;
+	assert_non_null(l);
+	for (ns_t i = 0; i < LONGEST_MAX; i++) {
+		assert_int_equal(longest_least(l), -1);
+		longest_add(l, i * 7919 % LONGEST_MAX); /* each once */
+	}
+	assert_int_equal(longest_least(l), 0);
+	for (ns_t i = 0; i < 500; i++)
+		longest_add(l, LONGEST_MAX + i);
+	assert_int_equal(longest_least(l), 500);
+	longest_add(l, 500);
+	assert_int_equal(longest_least(l), 500);
+	free(l);
 }
 
 /* ---- sums ---------------------------------------------------------------------------------- */
@@ -238,6 +324,68 @@ static void one_sum_for_each_culprit(void **state)
 	assert_int_equal(nr, 7);
 }
 
+/* ---- threads' waits ------------------------------------------------------------------------ */
+
+struct parts {
+	const struct thread_waits *w;
+	struct use_sums sums;
+	const struct waiter *waiter;
+	size_t nr;
+};
+
+static bool add_part(const struct wait_part *part, void *data)
+{
+	struct parts *p = data;
+
+	p->sums.uses[part->culprit].time_ns += part->time_ns;
+	return true;
+}
+
+static void add_parts(const struct thread_wait *wait, void *data)
+{
+	struct parts *p = data;
+
+	if (wait->thread != p->waiter->thread)
+		return;
+	p->nr++;
+	assert_int_equal(thread_wait_parts(p->w, run, wait, add_part, p), 0);
+}
+
+/* What each thread waited behind is what its waits were made of, those together that were kept one by one and those
+ * that were not. */
+static void waits_add_up(void **state)
+{
+	static const ns_t windows[][2] = {{SMALL_BEGIN, SMALL_END}, {1200000, 1500000}};
+	const struct culprits *culprits;
+
+	(void)state;
+	assert_int_equal(culprits_get(&culprits, run), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(windows); i++) {
+		struct parts p = {0};
+
+		assert_int_equal(
+			thread_waits_get(&p.w, run, windows[i][0], windows[i][1], NULL), 0);
+		assert_true(p.w->nr_waiters > 0);
+		for (size_t k = 0; k < p.w->nr_waiters; k++) {
+			ns_t total = 0;
+
+			p.waiter = &p.w->waiters[k];
+			p.nr = 0;
+			assert_int_equal(use_sums_init(&p.sums, culprits), 0);
+			assert_int_equal(thread_waits_scan(p.w, run, add_parts, &p, NULL), 0);
+			assert_int_equal(p.nr, p.waiter->count);
+			for (size_t u = p.waiter->first; u < p.waiter->first + p.waiter->nr; u++) {
+				const struct cpu_use *use = &p.w->uses[u];
+
+				assert_int_equal(use->time_ns, p.sums.uses[use->number].time_ns);
+				total += use->time_ns;
+			}
+			assert_int_equal(total, p.waiter->total_ns);
+			use_sums_release(&p.sums);
+		}
+	}
+}
+
 /* ---- kept between questions ---------------------------------------------------------------- */
 
 static void same_facts(const struct sonde_facts *a, const struct sonde_facts *b)
@@ -293,9 +441,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strips_are_the_history),
 		cmocka_unit_test(scans_are_the_history),
-		cmocka_unit_test(long_lists_are_sorted),
+		cmocka_unit_test(held_lists_are_the_history),
+		cmocka_unit_test(lists_are_sorted),
+		cmocka_unit_test(the_longest_are_known),
 		cmocka_unit_test(sums_are_those_of_the_pieces),
 		cmocka_unit_test(one_sum_for_each_culprit),
+		cmocka_unit_test(waits_add_up),
 		cmocka_unit_test(facts_do_not_depend_on_earlier_ones),
 	};
 
