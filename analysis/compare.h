@@ -4,6 +4,7 @@
 
 #include "analysis/facts.h"
 #include "analysis/match.h"
+#include "base/map.h"
 
 /*
  * What a run measured, as many named series: each measure's value in each of COMPARE_SLICES equal
@@ -35,6 +36,7 @@ struct measure {
 	bool is_rest_of_code;
 	const char *by; /* NULL, or the machine whose own trace tells this measure from others */
 	double values[COMPARE_SLICES];
+	uint32_t next; /* the next of the same hash, counted from 1; 0 none */
 };
 
 /* Slices that are known of a machine or a vCPU, a bit each. */
@@ -42,6 +44,7 @@ struct known {
 	const char *machine; /* "": the physical CPUs */
 	int cpu;
 	uint32_t slices[NR_NEEDS];
+	uint32_t next; /* as in measure */
 };
 
 struct measures {
@@ -49,9 +52,13 @@ struct measures {
 	const char *const *names; /* per machine: what it is called here; NULL: by its name */
 	struct measure *list; /* owned */
 	size_t nr, room;
+	struct map by_hash;  /* measures_hash() -> the last of the list that has it, counted from 1 */
 	struct known *known; /* owned */
 	size_t nr_known, known_room;
+	struct map known_by_hash;
 };
+
+uint64_t measures_hash(const char *machine, int cpu, const char *what);
 
 /* @names: per machine of the run, what it shall be called (match.h); NULL: by its name. */
 int measures_take(struct measures *m, struct sonde_run *run, const char *const *names, ns_t begin,

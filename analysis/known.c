@@ -15,9 +15,13 @@
 
 static struct known *known_find(const struct measures *m, const char *machine, int cpu)
 {
-	for (size_t i = 0; i < m->nr_known; i++) {
-		if (m->known[i].cpu == cpu && !strcmp(m->known[i].machine, machine))
-			return &m->known[i];
+	const uint32_t *last = map_get(&m->known_by_hash, measures_hash(machine, cpu, ""));
+
+	for (uint32_t i = last ? *last : 0; i; i = m->known[i - 1].next) {
+		struct known *k = &m->known[i - 1];
+
+		if (k->cpu == cpu && !strcmp(k->machine, machine))
+			return k;
 	}
 	return NULL;
 }
@@ -25,7 +29,9 @@ static struct known *known_find(const struct measures *m, const char *machine, i
 /* A vCPU that is met in a later slice only was not there, or not seen, in those before. */
 static struct known *known_get(struct measures *m, const char *machine, int cpu)
 {
+	uint64_t hash = measures_hash(machine, cpu, "");
 	struct known *k = known_find(m, machine, cpu);
+	const uint32_t *last;
 	char *name;
 
 	if (k)
@@ -35,8 +41,12 @@ static struct known *known_get(struct measures *m, const char *machine, int cpu)
 	name = arena_strdup(&m->arena, machine);
 	if (!name)
 		return NULL;
-	k = &m->known[m->nr_known++];
-	*k = (struct known){.machine = name, .cpu = cpu};
+	last = map_get(&m->known_by_hash, hash);
+	k = &m->known[m->nr_known];
+	*k = (struct known){.machine = name, .cpu = cpu, .next = last ? *last : 0};
+	if (map_put(&m->known_by_hash, hash, (uint32_t)m->nr_known + 1))
+		return NULL;
+	m->nr_known++;
 	for (unsigned i = 0; i < NR_NEEDS; i++)
 		k->slices[i] = ALL_SLICES;
 	return k;

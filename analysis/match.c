@@ -63,68 +63,108 @@ static void put_named(struct match *m)
 struct shape {
 	int64_t parent; /* row in the second run */
 	unsigned vcpus, vms;
+	int64_t row;
 };
 
-static bool same_shape(const struct shape *a, const struct shape *b)
+/* Of all machines of a run: how many vCPUs and VMs they have. */
+static struct shape *shapes_of(const struct sonde_run *run)
 {
-	return a->parent == b->parent && a->vcpus == b->vcpus && a->vms == b->vms;
-}
+	size_t nr = (size_t)sonde_nr_machines(run);
+	struct shape *shapes = calloc(nr + 1, sizeof(*shapes));
+	struct sonde_cpu cpu;
 
-static struct shape shape_of(const struct sonde_run *run, int64_t row, int64_t parent)
-{
-	struct shape s = {.parent = parent};
-
+	if (!shapes)
+		return NULL;
 	for (int64_t i = 0; i < sonde_nr_cpus(run); i++) {
-		struct sonde_cpu cpu;
-
-		s.vcpus += !sonde_cpu(run, i, &cpu) && cpu.machine == row;
+		if (!sonde_cpu(run, i, &cpu) && cpu.machine < nr)
+			shapes[cpu.machine].vcpus++;
 	}
-	for (int64_t i = 0; i < sonde_nr_machines(run); i++)
-		s.vms += parent_of(run, i) == row;
-	return s;
+	for (int64_t i = 0; i < (int64_t)nr; i++) {
+		int64_t parent = parent_of(run, i);
+
+		if (parent >= 0 && parent < (int64_t)nr)
+			shapes[parent].vms++;
+	}
+	return shapes;
 }
 
-/* The only machine of a run of that shape that has no match yet; -1: none, or several. */
-static int64_t only_of(const struct match *m, bool in_after, const struct shape *want)
+static int by_shape(const void *a, const void *b)
+{
+	const struct shape *x = a, *y = b;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	if (x->vcpus != y->vcpus)
+		return x->vcpus < y->vcpus ? -1 : 1;
+	return x->vms < y->vms ? -1 : x->vms > y->vms;
+}
+
+/* Those of a run that have no match, in a machine that has one, by shape.  @all: as shapes_of(). */
+static size_t open_ones(const struct match *m, bool in_after, const struct shape *all,
+			struct shape *out)
 {
 	const struct sonde_run *run = in_after ? m->after : m->before;
-	int64_t found = -1;
+	size_t nr = 0;
 
 	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
 		int64_t parent = parent_of(run, row);
-		struct shape shape;
 
-		if ((in_after ? m->to_before : m->to_after)[row] >= 0 || parent < 0)
+		if ((in_after ? m->to_before : m->to_after)[row] >= 0 || parent < 0 ||
+		    (in_after ? m->to_before : m->to_after)[parent] < 0)
 			continue;
-		shape = shape_of(run, row, in_after ? parent : m->to_after[parent]);
-		if (!same_shape(&shape, want))
-			continue;
-		if (found >= 0)
-			return -1;
-		found = row;
+		out[nr] = all[row];
+		out[nr].row = row;
+		out[nr++].parent = in_after ? parent : m->to_after[parent];
 	}
-	return found;
+	if (nr)
+		qsort(out, nr, sizeof(*out), by_shape);
+	return nr;
 }
 
-/* Outer machines come first: what is in them may have a match then. */
-static bool put_shaped(struct match *m)
+static bool is_alone(const struct shape *list, size_t nr, size_t i)
 {
+	return (!i || by_shape(&list[i - 1], &list[i])) &&
+	       (i + 1 == nr || by_shape(&list[i], &list[i + 1]));
+}
+
+/* Outer machines come first: what is in them may have a match the next time. */
+static bool put_alike(struct match *m, const struct shape *before, size_t nr_before,
+		      const struct shape *after, size_t nr_after)
+{
+	size_t b = 0;
 	bool any = false;
 
-	for (int64_t row = 0; row < sonde_nr_machines(m->after); row++) {
-		int64_t parent = parent_of(m->after, row), before;
-		struct shape shape;
-
-		if (m->to_before[row] >= 0 || parent < 0 || m->to_before[parent] < 0)
+	for (size_t a = 0; a < nr_after; a++) {
+		while (b < nr_before && by_shape(&before[b], &after[a]) < 0)
+			b++;
+		if (b == nr_before || by_shape(&before[b], &after[a]) ||
+		    !is_alone(before, nr_before, b) || !is_alone(after, nr_after, a))
 			continue;
-		shape = shape_of(m->after, row, parent);
-		before = only_of(m, false, &shape);
-		if (before < 0 || only_of(m, true, &shape) != row)
-			continue;
-		put(m, before, row, MATCH_STRUCTURE);
+		put(m, before[b].row, after[a].row, MATCH_STRUCTURE);
 		any = true;
 	}
 	return any;
+}
+
+static int put_shaped(struct match *m)
+{
+	struct shape *of_before = shapes_of(m->before), *of_after = shapes_of(m->after);
+	struct shape *before = malloc(((size_t)sonde_nr_machines(m->before) + 1) * sizeof(*before));
+	struct shape *after = malloc(((size_t)sonde_nr_machines(m->after) + 1) * sizeof(*after));
+	bool any = of_before && of_after && before && after;
+	int ret = any ? 0 : -ENOMEM;
+
+	while (any) {
+		size_t nr_before = open_ones(m, false, of_before, before);
+		size_t nr_after = open_ones(m, true, of_after, after);
+
+		any = put_alike(m, before, nr_before, after, nr_after);
+	}
+	free(of_before);
+	free(of_after);
+	free(before);
+	free(after);
+	return ret;
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -181,9 +221,9 @@ int match_make(struct match *m, const struct sonde_run *before, const struct son
 	ret = put_told(m, pairs, nr, err);
 	if (!ret) {
 		put_named(m);
-		while (put_shaped(m))
-			;
-		ret = name_all(m) ? 0 : fail(err, -ENOMEM, "out of memory");
+		ret = put_shaped(m);
+		if (ret || !name_all(m))
+			ret = fail(err, -ENOMEM, "out of memory");
 	}
 	if (ret)
 		match_release(m);

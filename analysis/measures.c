@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/compare.h"
+#include "base/grow.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 struct taker {
 	struct measures *m;
@@ -19,13 +21,40 @@ static bool same(const struct measure *a, const struct measure *b)
 	return a->cpu == b->cpu && !strcmp(a->machine, b->machine) && !strcmp(a->what, b->what);
 }
 
+uint64_t measures_hash(const char *machine, int cpu, const char *what)
+{
+	uint64_t hash = XXH3_64bits(machine, strlen(machine));
+
+	return XXH3_64bits_withSeed(what, strlen(what), hash + (uint64_t)cpu);
+}
+
+static uint64_t hash_of(const struct measure *m)
+{
+	return measures_hash(m->machine, m->cpu, m->what);
+}
+
 const struct measure *measures_find(const struct measures *m, const struct measure *like)
 {
-	for (size_t i = 0; i < m->nr; i++) {
-		if (same(&m->list[i], like))
-			return &m->list[i];
+	const uint32_t *last = map_get(&m->by_hash, hash_of(like));
+
+	for (uint32_t i = last ? *last : 0; i; i = m->list[i - 1].next) {
+		if (same(&m->list[i - 1], like))
+			return &m->list[i - 1];
 	}
 	return NULL;
+}
+
+/* Makes the one behind the last of the list part of it; false: memory is out. */
+static bool enlist(struct measures *m)
+{
+	struct measure *at = &m->list[m->nr];
+	const uint32_t *last = map_get(&m->by_hash, hash_of(at));
+
+	at->next = last ? *last : 0;
+	if (map_put(&m->by_hash, hash_of(at), (uint32_t)m->nr + 1))
+		return false;
+	m->nr++;
+	return true;
 }
 
 static int add(struct taker *t, const struct measure *like, double value)
@@ -33,24 +62,16 @@ static int add(struct taker *t, const struct measure *like, double value)
 	struct measures *m = t->m;
 	struct measure *at = (struct measure *)measures_find(m, like);
 
-	if (!at && m->nr == m->room) {
-		size_t room = m->room ? m->room * 2 : 64;
-		struct measure *grown = reallocarray(m->list, room, sizeof(*grown));
-
-		if (!grown)
-			return fail(t->err, -ENOMEM, "out of memory");
-		m->list = grown;
-		m->room = room;
-	}
 	if (!at) {
+		if (!room_for_one(&m->list, m->nr, &m->room))
+			return fail(t->err, -ENOMEM, "out of memory");
 		at = &m->list[m->nr];
 		*at = *like;
 		at->machine = arena_strdup(&m->arena, like->machine);
 		at->what = arena_strdup(&m->arena, like->what);
 		at->by = like->by ? arena_strdup(&m->arena, like->by) : NULL;
-		if (!at->machine || !at->what || (like->by && !at->by))
+		if (!at->machine || !at->what || (like->by && !at->by) || !enlist(m))
 			return fail(t->err, -ENOMEM, "out of memory");
-		m->nr++;
 	}
 	at->values[t->slice] += value;
 	return 0;
@@ -223,5 +244,7 @@ void measures_release(struct measures *m)
 	arena_release(&m->arena);
 	free(m->list);
 	free(m->known);
+	map_release(&m->by_hash);
+	map_release(&m->known_by_hash);
 	*m = (struct measures){0};
 }

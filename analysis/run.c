@@ -7,7 +7,7 @@
 #include "analysis/exits.h"
 #include "analysis/facts.h"
 #include "analysis/hypervisor.h"
-#include "analysis/packets.h"
+#include "analysis/handed.h"
 #include "analysis/phases.h"
 #include "analysis/usage.h"
 #include "analysis/thread_waits.h"
@@ -308,7 +308,7 @@ void sonde_run_close(struct sonde_run *run)
 	hypervisor_work_free(run->hypervisor_work);
 	usages_free(run->usages);
 	wakeup_sums_free(run->wakeup_sums);
-	packets_free(run->packets);
+	handed_free(run->handed);
 	thread_waits_free(run->thread_waits);
 	waits_free(run->waits);
 	use_log_free(run->preemptions);

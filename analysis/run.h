@@ -62,7 +62,7 @@ struct use_log;
 struct thread_waits;
 struct waits;
 struct usages;
-struct packets;
+struct handed_list;
 struct wakeup_sums;
 
 struct sonde_run {
@@ -91,7 +91,7 @@ struct sonde_run {
 	struct use_log *preemptions;		       /* the same: of preemption.h */
 	struct usages *usages;			       /* the same */
 	struct wakeup_sums *wakeup_sums;	       /* the same */
-	struct packets *packets;		       /* owned; made when first needed */
+	struct handed_list *handed;	       /* owned; made when first needed */
 	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */
 };

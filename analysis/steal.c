@@ -69,7 +69,8 @@ static int add_vcpu(struct sonde_facts *out, struct sonde_run *run, int64_t vcpu
 	struct sonde_cpu cpu;
 	int ret;
 
-	if (run->cpu_attrs[vcpu][CPU_STATE] == ATTR_NONE || sonde_cpu(run, vcpu, &cpu))
+	if (run->cpu_attrs[vcpu][CPU_STATE] == ATTR_NONE || sonde_cpu(run, vcpu, &cpu) ||
+	    cpu.host_thread < 0) /* a thread that nobody saw */
 		return 0;
 	find_readings(&s, begin, end, &cpu);
 	ret = sonde_walk(run, run->cpu_attrs[vcpu][CPU_STATE], s.begin, s.end, each_state, &s);

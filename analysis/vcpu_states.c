@@ -158,13 +158,13 @@ static bool each_run(const struct cpu_run *r, void *data)
 	struct scan *s = data;
 	const uint8_t *kinds = s->kinds;
 	const uint32_t nr_contexts = (uint32_t)s->nr_contexts;
-	const struct sonde_interval *list = r->list;
 	ns_t from = r->from;
 
-	for (unsigned left = r->nr; left; left--, list++) {
-		ns_t to = left > 1 ? list->end : r->to;
-		unsigned kind = list->value <= nr_contexts ? kinds[list->value] : 0;
-		enum share share = kind ? (enum share)(kind - 1) : share_of_context(s, list->value);
+	for (unsigned i = 0; i < r->list.nr; i++) {
+		ns_t to = cpu_run_to(r, i);
+		uint32_t value = r->list.values[i];
+		unsigned kind = value <= nr_contexts ? kinds[value] : 0;
+		enum share share = kind ? (enum share)(kind - 1) : share_of_context(s, value);
 
 		if (share == SHARE_KVM && is_halting(s, from))
 			share = SHARE_HALTING;

@@ -293,21 +293,62 @@ static void print_notes(const struct invocation *inv, const struct sonde_facts *
 				"has all of it.");
 }
 
+/* "shares by 3.1% and rates by 12.0/s at most": how much of a difference chance may be. */
+static char *greatest_text(const struct sonde_facts *f, char *buf, size_t room)
+{
+	int64_t greatest[2] = {0};
+	size_t at[2] = {0}, used = 0;
+	char value[32];
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+		bool share = is_share(f, row);
+		int64_t size = facts_named(f, row, "size").i;
+
+		if (is_told(f, row) && facts_named(f, row, "chance").i > CHANCE_PPM &&
+		    size > greatest[share]) {
+			greatest[share] = size;
+			at[share] = row;
+		}
+	}
+	*buf = '\0';
+	for (int share = 1; share >= 0; share--) {
+		if (greatest[share] && used < room)
+			used += (size_t)snprintf(buf + used, room - used, "%s%s by %s",
+						 used ? " and " : "", share ? "shares" : "rates",
+						 value_text(f, at[share], "size", false, value,
+							    sizeof(value)));
+	}
+	if (used && used < room)
+		snprintf(buf + used, room - used, " at most");
+	return buf;
+}
+
 /* How many of those that can be told did not change. */
 static void print_rest(const struct invocation *inv, const struct pair *p, size_t told,
 		       size_t beyond)
 {
 	bool no_vms = sonde_nr_machines(p->runs[0]) == 1 || sonde_nr_machines(p->runs[1]) == 1;
-	char number[UNIT_TEXT];
+	char number[UNIT_TEXT], all[UNIT_TEXT], greatest[120], text[300];
 
 	fprintf(inv->screen.out, "\n");
-	if (told == 1 && !beyond)
-		fprintf(inv->screen.out, "The only measure that could be compared differs by no "
-					 "more than chance makes likely.\n");
+	greatest_text(p->facts, greatest, sizeof(greatest));
+	unit_count(number, (int64_t)(told - beyond));
+	if (told == beyond)
+		snprintf(text, sizeof(text), "%s of %s measures differ by no more than chance makes "
+			 "likely.", number, unit_count(all, (int64_t)told));
+	else if (!*greatest && told == 1)
+		snprintf(text, sizeof(text), "The only measure that could be compared is the same "
+			 "in both.");
+	else if (!*greatest)
+		snprintf(text, sizeof(text), "%s of %s measures %s the same in both.", number,
+			 unit_count(all, (int64_t)told), told - beyond == 1 ? "is" : "are");
+	else if (told == 1)
+		snprintf(text, sizeof(text), "The only measure that could be compared differs by no "
+			 "more than chance makes likely: %s.", greatest);
 	else
-		fprintf(inv->screen.out,
-			"%s of %zu measures differ by no more than chance makes likely.\n",
-			unit_count(number, (int64_t)(told - beyond)), told);
+		snprintf(text, sizeof(text), "%s of %s measures differ by no more than chance makes "
+			 "likely: %s.", number, unit_count(all, (int64_t)told), greatest);
+	paragraph_print(&inv->screen, "", text);
 	if (no_vms)
 		fprintf(inv->screen.out, "There is no VM in both of them: nothing but the CPU time of "
 					 "machines is compared.\n");

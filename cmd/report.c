@@ -48,19 +48,20 @@ static const struct {
 	const char *name;
 	bool whole;
 	const char *hide[2]; /* columns */
+	const char *explain[3]; /* the same */
 } sections[] = {
-	{"machine_time", true, {NULL}},
-	{"hypervisor", true, {NULL}},
-	{"vcpu_time", true, {"parent", NULL}},
-	{"preemption", false, {NULL}},
-	{"preemption_victim", false, {"share", NULL}},
-	{"exit_reason", false, {"reason", NULL}},
-	{"container_time", false, {NULL}},
-	{"process_time", false, {NULL}},
-	{"mark", false, {NULL}},
-	{"clock", true, {NULL}},
-	{"loss", false, {NULL}},
-	{"problem", false, {NULL}},
+	{"machine_time", true, {NULL}, {"task", "guest", NULL}},
+	{"hypervisor", true, {NULL}, {NULL}},
+	{"vcpu_time", true, {"parent", NULL}, {NULL}},
+	{"preemption", false, {NULL}, {NULL}},
+	{"preemption_victim", false, {"share", NULL}, {NULL}},
+	{"exit_reason", false, {"reason", NULL}, {NULL}},
+	{"container_time", false, {NULL}, {NULL}},
+	{"process_time", false, {NULL}, {NULL}},
+	{"mark", false, {NULL}, {NULL}},
+	{"clock", true, {NULL}, {NULL}},
+	{"loss", false, {NULL}, {NULL}},
+	{"problem", false, {NULL}, {NULL}},
 };
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -354,6 +355,7 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 
 	for (unsigned i = 0; topic && topic->sections[i].name && !code; i++) {
 		view.hide = topic->sections[i].hide;
+		view.explain = topic->sections[i].explain;
 		view.rows_max = rows_of(opt, topic->sections[i].whole);
 		code = print_section(inv, run, topic->sections[i].name, &view, begin, end, &rows);
 	}
@@ -375,6 +377,7 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 	code = print_summary(inv, run, begin, end);
 	for (size_t i = 0; i < ARRAY_SIZE(sections) && !code; i++) {
 		view.hide = sections[i].hide;
+		view.explain = sections[i].explain;
 		view.rows_max = rows_of(opt, sections[i].whole);
 		code = print_section(inv, run, sections[i].name, &view, begin, end, &rows);
 	}

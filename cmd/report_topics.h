@@ -9,6 +9,7 @@
  */
 #define TOPIC_SECTIONS_MAX 6
 #define TOPIC_HIDE_MAX 5
+#define TOPIC_EXPLAIN_MAX 13
 
 struct topic {
 	const char *name;
@@ -18,6 +19,7 @@ struct topic {
 	struct topic_section {
 		const char *name;
 		const char *hide[TOPIC_HIDE_MAX + 1]; /* columns the text leaves out */
+		const char *explain[TOPIC_EXPLAIN_MAX + 1]; /* columns that a line below explains */
 		bool whole;			      /* all of its rows, however many */
 	} sections[TOPIC_SECTIONS_MAX + 1];
 	const char *drawn; /* fact that --svg draws; NULL none */

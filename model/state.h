@@ -33,6 +33,7 @@
  *	thread.c     incarnations, states, names
  *	vcpu.c       KVM events: entry, exit, nesting
  *	wake.c, source.c, vector.c  what ends the waits of vCPUs: wake.h
+ *	nested.c     waits of nested vCPUs, where the VM in between has no trace
  *	space.c      address spaces of VMs without a trace: processes, as far as their parent sees
  *	throttle.c   ... because of its cgroup's quota
  *	preempt.c    why a vCPU's thread loses its CPU
@@ -54,6 +55,7 @@
  */
 
 struct machine_state;
+struct nest;
 struct space;
 struct thread;
 
@@ -91,6 +93,9 @@ struct vcpu {
 	int16_t injected;	/* first vector injected since it began; -1 none */
 	int16_t delivered;	/* last vector that its kernel has not yet shown to handle; -1 none */
 	struct kick kick;
+	struct nest *nest;	/* what its entries of nested guests tell: nested.h; NULL nothing yet */
+	struct cpu *sleeps_on;	/* a nested one: the outer vCPU whose list of sleepers it is in; or NULL */
+	struct cpu *next_sleeper;
 	struct cpu *nested_cpu; /* the nested vCPU that the VM entered last, as told by the address
 				   of its vmcb12/vmcs12; NULL unknown */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/facts.h"
 #include "report/moment.h"
+#include "report/paragraph.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #define CELL_TEXT 512
+#define LEGEND_MAX 4096
 #define WRAP_WIDTH 18
 #define SHORT_TEXT 24
 #define SHARES_ENOUGH 4 /* a table with more shares is made of them */
@@ -130,6 +132,36 @@ static bool is_empty(struct sonde_run *run, const struct sonde_facts *facts, uns
 
 /* ---- what fits on the screen --------------------------------------------------------------- */
 
+/* Tables whose columns are parts of one sum, which none may be missing of: those that the screen
+ * has no room for go below, in their order, where these columns tell the rows. */
+static const struct {
+	const char *analysis;
+	const char *keys[4]; /* NULL-terminated */
+} goes_on[] = {
+	{"io", {"vm", "device", "kind", NULL}}, {"io_list", {"at", "vm", NULL}},
+	{"vcpu_state", {"vcpu", NULL}},		{"wakeup", {"vm", "level", "cause", NULL}},
+	{"wakeup_list", {"at", "vcpu", NULL}},	{"boot", {"vm", "phase", NULL}},
+	{"shutdown", {"vm", "phase", NULL}},	{"vms", {"vm", "run", NULL}},
+};
+
+static const char *const *keys_of(const struct sonde_analysis *a)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(goes_on); i++) {
+		if (!strcmp(goes_on[i].analysis, a->name))
+			return goes_on[i].keys;
+	}
+	return NULL;
+}
+
+static bool is_among(const char *const *names, const char *name)
+{
+	for (; names && *names; names++) {
+		if (!strcmp(*names, name))
+			return true;
+	}
+	return false;
+}
+
 static size_t column_width(struct sonde_run *run, const struct sonde_facts *facts, unsigned column,
 			   size_t rows)
 {
@@ -227,6 +259,35 @@ static int other_detail(const struct sonde_facts *facts, const bool *shown)
 	return -1;
 }
 
+/* The last one that may go below: not the only one beside the keys. */
+static int last_column(const struct sonde_analysis *a, const char *const *keys, const bool *shown)
+{
+	int last = -1;
+	unsigned nr = 0;
+
+	for (unsigned c = 0; c < a->nr_columns; c++) {
+		if (!shown[c] || is_among(keys, a->columns[c].name))
+			continue;
+		last = (int)c;
+		nr++;
+	}
+	return nr > 1 ? last : -1;
+}
+
+static int next_to_go(const struct sonde_facts *facts, const bool *shown)
+{
+	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+	const char *const *keys = keys_of(a);
+	int drop;
+
+	if (keys)
+		return last_column(a, keys, shown);
+	drop = least_detail(facts, shown);
+	if (drop < 0)
+		drop = least_share(facts, shown);
+	return drop < 0 ? other_detail(facts, shown) : drop;
+}
+
 /* Leaves columns out until the table fits; their titles go into @left_out. */
 static void fit_columns(struct sonde_run *run, const struct sonde_facts *facts, size_t rows,
 			unsigned screen_width, bool *shown, char *left_out, size_t room)
@@ -241,12 +302,8 @@ static void fit_columns(struct sonde_run *run, const struct sonde_facts *facts, 
 			width += column_width(run, facts, c, rows) + 2;
 	}
 	while (screen_width && width > screen_width + 2) {
-		int drop = least_detail(facts, shown);
+		int drop = next_to_go(facts, shown);
 
-		if (drop < 0)
-			drop = least_share(facts, shown);
-		if (drop < 0)
-			drop = other_detail(facts, shown);
 		if (drop < 0)
 			return;
 		width -= column_width(run, facts, (unsigned)drop, rows) + 2;
@@ -273,34 +330,6 @@ static void print_row(struct table *t, struct sonde_run *run, const struct sonde
 			continue;
 		table_cell(t, line, at++, table_text(run, facts, row, c, text, sizeof(text)));
 	}
-}
-
-/* Tables whose columns are parts of one sum: those that the screen has no room for go below, where
- * these columns tell the rows. */
-static const struct {
-	const char *analysis;
-	const char *keys[4]; /* NULL-terminated */
-} goes_on[] = {
-	{"io", {"vm", "device", "kind", NULL}},
-	{"io_list", {"at", "vm", NULL}},
-};
-
-static const char *const *keys_of(const struct sonde_analysis *a)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(goes_on); i++) {
-		if (!strcmp(goes_on[i].analysis, a->name))
-			return goes_on[i].keys;
-	}
-	return NULL;
-}
-
-static bool is_key(const char *const *keys, const char *name)
-{
-	for (; keys && *keys; keys++) {
-		if (!strcmp(*keys, name))
-			return true;
-	}
-	return false;
 }
 
 static int print_columns(const struct screen *screen, struct sonde_run *run,
@@ -335,14 +364,39 @@ static bool take_rest(struct sonde_run *run, const struct sonde_facts *facts, si
 	bool any = false;
 
 	for (unsigned c = 0; c < a->nr_columns; c++)
-		wanted[c] &= !shown[c] || is_key(keys, a->columns[c].name);
+		wanted[c] &= !shown[c] || is_among(keys, a->columns[c].name);
 	memcpy(shown, wanted, a->nr_columns * sizeof(*shown));
 	if (!*left_out || !keys)
 		return false;
 	fit_columns(run, facts, rows, screen_width, shown, left_out, room);
 	for (unsigned c = 0; c < a->nr_columns; c++)
-		any |= shown[c] && !is_key(keys, a->columns[c].name);
+		any |= shown[c] && !is_among(keys, a->columns[c].name);
 	return any;
+}
+
+static void add_shown(const struct sonde_analysis *a, const bool *shown, bool *printed)
+{
+	for (unsigned c = 0; c < a->nr_columns; c++)
+		printed[c] |= shown[c];
+}
+
+/* What columns mean: "(TASK: in a thread, user or kernel not known; GUEST: ...)". */
+static void explain(const struct screen *screen, const struct sonde_analysis *a,
+		    const char *const *names, const bool *shown)
+{
+	char text[LEGEND_MAX];
+	size_t used = 0;
+
+	for (unsigned c = 0; c < a->nr_columns && used < sizeof(text); c++) {
+		if (shown[c] && is_among(names, a->columns[c].name))
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s: %s",
+						 used ? "; " : "", a->columns[c].title,
+						 a->columns[c].help);
+	}
+	if (!used || used + 2 > sizeof(text))
+		return;
+	memcpy(text + used, ")", 2);
+	paragraph_print(screen, "(", text);
 }
 
 int facts_print(const struct screen *screen, struct sonde_run *run, const struct sonde_facts *facts,
@@ -351,16 +405,17 @@ int facts_print(const struct screen *screen, struct sonde_run *run, const struct
 	const struct sonde_analysis *a = sonde_facts_analysis(facts);
 	size_t nr = sonde_facts_nr_rows(facts);
 	size_t show = view->rows_max && view->rows_max < nr ? view->rows_max : nr;
-	bool *wanted, *shown;
+	bool *wanted, *shown, *printed;
 	char left_out[256];
 	int ret;
 
 	if (!nr)
 		return 0;
-	wanted = calloc(a->nr_columns, 2 * sizeof(*wanted));
+	wanted = calloc(a->nr_columns, 3 * sizeof(*wanted));
 	if (!wanted)
 		return -ENOMEM;
 	shown = wanted + a->nr_columns;
+	printed = shown + a->nr_columns;
 	for (unsigned c = 0; c < a->nr_columns; c++) {
 		const struct sonde_column *column = &a->columns[c];
 
@@ -370,144 +425,19 @@ int facts_print(const struct screen *screen, struct sonde_run *run, const struct
 	fit_columns(run, facts, show, screen->width, shown, left_out, sizeof(left_out));
 	screen_title(screen, a->title);
 	ret = print_columns(screen, run, facts, show, shown);
+	add_shown(a, shown, printed);
 	while (!ret && take_rest(run, facts, show, screen->width, wanted, shown, left_out,
 				 sizeof(left_out))) {
 		fputs("... the same rows:\n", screen->out);
 		ret = print_columns(screen, run, facts, show, shown);
+		add_shown(a, shown, printed);
 	}
-	free(wanted);
 	if (show < nr)
 		fprintf(screen->out, "... and %zu more\n", nr - show);
 	if (*left_out)
 		fprintf(screen->out, "(no room for %s)\n", left_out);
+	if (!ret)
+		explain(screen, a, view->explain, printed);
+	free(wanted);
 	return ret;
-}
-
-/* ---- JSON ---------------------------------------------------------------------------------- */
-
-void json_machine(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
-{
-	struct sonde_machine m;
-
-	if (sonde_machine(run, row, &m))
-		json_put_null(j, key);
-	else
-		json_str(j, key, m.name);
-}
-
-void json_machine_members(struct json *j, const struct sonde_run *run, int64_t row)
-{
-	struct sonde_machine m;
-
-	sonde_machine(run, row, &m);
-	json_str(j, "name", m.name);
-	json_uint(j, "level", m.level);
-	json_bool(j, "traced", m.traced);
-	json_row(j, "vm_pid", m.vm_pid);
-	json_bool(j, "pid_known", m.pid_known);
-	json_str(j, "release", m.release);
-	json_str(j, "tracer", m.tracer);
-	json_str(j, "evidence", m.evidence);
-}
-
-void json_cpu(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
-{
-	struct sonde_cpu cpu;
-
-	if (sonde_cpu(run, row, &cpu)) {
-		json_put_null(j, key);
-		return;
-	}
-	json_begin_object(j, key);
-	json_machine(j, "machine", run, cpu.machine);
-	json_int(j, "cpu", cpu.number);
-	json_end(j);
-}
-
-void json_thread(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
-{
-	struct sonde_thread t;
-
-	if (sonde_thread(run, row, &t)) {
-		json_put_null(j, key);
-		return;
-	}
-	json_begin_object(j, key);
-	json_int(j, "row", row);
-	json_machine(j, "machine", run, t.machine);
-	json_int(j, "tid", t.tid);
-	json_row(j, "pid", t.pid);
-	json_str(j, "comm", t.comm);
-	json_end(j);
-}
-
-void json_pid_ns(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
-{
-	struct sonde_pid_ns ns;
-
-	if (sonde_pid_ns(run, row, &ns)) {
-		json_put_null(j, key);
-		return;
-	}
-	json_begin_object(j, key);
-	json_int(j, "row", row);
-	json_machine(j, "machine", run, ns.machine);
-	json_uint(j, "inum", ns.inum);
-	json_uint(j, "level", ns.level);
-	json_end(j);
-}
-
-static void json_cell(struct json *j, const struct sonde_column *column, struct sonde_run *run,
-		      union sonde_cell cell)
-{
-	switch (column->type) {
-	case SONDE_COL_INT:
-	case SONDE_COL_SIGNED:
-	case SONDE_COL_TIME:
-	case SONDE_COL_PPM:
-	case SONDE_COL_NS:
-		json_int(j, column->name, cell.i);
-		break;
-	case SONDE_COL_BOOL:
-		json_bool(j, column->name, cell.i);
-		break;
-	case SONDE_COL_STRING:
-		json_str(j, column->name, cell.s);
-		break;
-	case SONDE_COL_MACHINE:
-		json_machine(j, column->name, run, cell.i);
-		break;
-	case SONDE_COL_CPU:
-		json_cpu(j, column->name, run, cell.i);
-		break;
-	case SONDE_COL_THREAD:
-		json_thread(j, column->name, run, cell.i);
-		break;
-	case SONDE_COL_PID_NS:
-		json_pid_ns(j, column->name, run, cell.i);
-		break;
-	case SONDE_COL_MODE:
-		json_str(j, column->name, sonde_mode_name((enum sonde_mode)cell.i));
-		break;
-	}
-}
-
-void facts_json_row(struct json *j, struct sonde_run *run, const struct sonde_facts *facts,
-		    size_t row)
-{
-	const struct sonde_analysis *a = sonde_facts_analysis(facts);
-
-	json_begin_object(j, NULL);
-	for (unsigned c = 0; c < a->nr_columns; c++)
-		json_cell(j, &a->columns[c], run, sonde_facts_cell(facts, row, c));
-	json_end(j);
-}
-
-void facts_json(struct json *j, const char *key, struct sonde_run *run,
-		const struct sonde_facts *facts)
-{
-	json_begin_array(j, key);
-	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++)
-		facts_json_row(j, run, facts, row);
-	json_end(j);
 }

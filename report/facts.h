@@ -11,6 +11,7 @@
 struct facts_view {
 	size_t rows_max;	 /* 0 = all; the others are told as a number */
 	const char *const *hide; /* names of columns left out; NULL-terminated, or NULL */
+	const char *const *explain; /* of those shown, which are explained below; the same */
 	bool keep_empty;	 /* else columns that are zero or unknown all over are left out */
 };
 

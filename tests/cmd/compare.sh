@@ -8,7 +8,7 @@ make_history
 run 0 "$sonde" compare "$history" "$history"
 not_says out "that changed"
 not_says out "may have changed"
-says out "differ by no more than chance makes likely"
+says out " measures are the same in both."
 run 0 "$sonde" compare "$history" "$history" --format json
 json 'len(j["compare"]) > 50 and all(r["change"] == 0 for r in j["compare"])'
 
@@ -27,6 +27,13 @@ json '[r for r in j["compare"] if r["machine"] == "vm-b" and r["what"] == "it wa
 # Two windows of one steady load: nothing much.
 run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --time2 50%,60% --format json
 json 'sum(r["chance"] <= 10000 for r in j["compare"]) <= 3'
+# How much of a difference that is, is said, too.
+greatest=$(python3 -c 'import json, sys
+rows = [r for r in json.load(open(sys.argv[1]))["compare"] if r["chance"] > 10000]
+size = lambda share: max(r["size"] for r in rows if (r["unit"] == "ppm") == share)
+print(f"shares by {size(True) / 1e4:.2f}% and rates by {size(False) / 1e3:.1f}/s at most.")' "$scratch/out")
+run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --time2 50%,60%
+says out "differ by no more than chance makes likely: $greatest"
 # ... and how much it may be all the same.
 run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --time2 50%,60%
 says out "Shares of time that may have changed"

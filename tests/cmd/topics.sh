@@ -113,7 +113,25 @@ for columns in 80 100; do
 		[ "$(grep -cw "$leg" "$scratch/out")" = 2 ] || fail "io at $columns columns: no $leg"
 	done
 	not_says out "no room for"
+	# In the order of the way.
+	tr -s ' ' '\n' <"$scratch/out" | grep -xE 'QUEUE|SUBMIT|WAKE|VMM|DISK|INJECT|DELIVER|FINISH' >"$scratch/legs"
+	[ "$(tr '\n' ' ' <"$scratch/legs")" = "$(printf '%s ' QUEUE SUBMIT WAKE VMM DISK INJECT DELIVER FINISH \
+		QUEUE SUBMIT WAKE VMM DISK INJECT DELIVER FINISH)" ] || fail "io at $columns columns: legs out of order"
+	COLUMNS=$columns run 0 "$sonde" report "$history" -s vcpu_state -s wakeup -s wakeup_list -s vms
+	says out "... the same rows:"
+	not_says out "no room for"
+	awk -v max=$columns 'length > max { exit 1 }' "$scratch/out" || fail "a line of more than $columns columns"
 done
+# A topic explains its columns, those that are there, in the words of --section help.
+run 0 "$sonde" report wait "$history"
+says out "; POLLED: "
+COLUMNS=80 run 0 "$sonde" report wait "$history"
+not_says out "POLLED: "
+says out "(WAITED FOR: what ended it: timer, disk,"
+run 0 "$sonde" report "$history" --section wait
+not_says out "WAITED FOR: "
+run 0 "$sonde" report "$history"
+says out "TASK: in a thread, user or kernel not known; GUEST: in a guest of which nothing more is known)"
 run 0 "$sonde" report io "$history" --format json
 python3 - "$scratch/out" <<'END' || fail "io"
 import json, sys

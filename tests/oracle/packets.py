@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # time-limit: 300
-"""The critical path of who asks another VM over the network, in runs of the lab's scenarios net-*: each answer that the program
-counted (truth.json: "periods") came from the program that serves, through its VM's worker (vhost's, or its VMM) and then the asker's,
-and from nobody else in that VM (its kernel may have answered who asked for its address, while any thread of its ran).
+"""The critical path of who asks another VM over the network, in runs of the lab's scenarios net-*: the program counted its
+answers (truth.json: "periods").  Each for which it slept already when the other program began to send (the traces' own events
+say so) came from that program, through its VM's worker and then the asker's, and from nobody else in that VM.  One that was on
+its way before it was waited for is on the path only as far as it had still to go.
 
 usage: packets.py [RUN...]: directories of lab runs; without any, those of net-vhost in samples/lab."""
 
@@ -16,56 +17,80 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
 import lib  # noqa: E402
 
-ANSWERS_FOUND = 0.85        # an answer that is there before it is waited for is on no critical path
-WAY_BACK = 8                # steps from who sent the answer to who asked
+SENDTO, RECVFROM = "id=44 ", "id=45 "       # x86-64
+SLEEPS = "prev_state=1 "
 
 
 def program(truth, serves):
-    """The work that serves, or that asks."""
+    """(machine, thread, what it said at its end)"""
     for work in truth["works"].values():
         if work["program"].startswith("net ") and ("--serve" in work["program"]) == serves:
-            return work
+            return work["machine"], work["threads"][0]["tid"], work["said"][-1]
     lib.skip("nobody asks another machine")
 
 
-def visits(history, truth, work):
-    """Whose parts the path of a work's first thread has, from its begin to its end, in order of time: (machine, process, thread, name)
-    once for each visit; and those of them that ran code of their own there, not only their kernel's soft interrupts."""
-    thread, offset = work["threads"][0], truth["machines"][work["machine"]]["tsc_offset_to_l0"]
-    window = ",".join(f"tsc:{work[moment] - offset}" for moment in ("tsc_begin", "tsc_end"))
-    told = json.loads(lib.run(lib.SONDE, "critpath", history, "--task", f"{thread['comm']}[{thread['tid']}]", "--vm", work["machine"],
-                              "--time", window, "--format", "json"))
-    steps = [(tuple(step["thread"][key] for key in ("machine", "pid", "tid", "comm")), step["kind"])
-             for step in told["critical_path"] if step["thread"]]
-    return [who for who, _ in groupby(who for who, _ in steps)], {who for who, kind in steps if kind == "runs"}
+def path_of(history, machine, thread):
+    told = lib.run(lib.SONDE, "critpath", history, "--task", thread, "--vm", machine, "--format", "json")
+    return json.loads(told)["critical_path"]
 
 
-def worker_of(truth, who):
-    """The machine whose packets that thread hands on: its vhost worker, or a thread of its VMM that is no vCPU's."""
-    machine, pid, tid, name = who
-    guests = {guest: facts for guest, facts in truth["machines"].items() if facts["level"]}
-    for guest, facts in guests.items() if machine not in guests else []:
-        vmm = facts["emulator_pid"]
-        if name == f"vhost-{vmm}" or (pid == vmm and tid not in {vcpu["thread"] for vcpu in facts["vcpus"].values()}):
-            return guest
-    return None
+def visits(path):
+    """Whose parts the path has, in order of time: (who, begin, end)."""
+    steps = [((step["thread"]["machine"], step["thread"]["tid"], step["thread"]["comm"]), step["at"], step["length"])
+             for step in path if step["thread"]]
+    groups = [list(group) for _, group in groupby(steps, lambda step: step[0])]
+    return [(group[0][0], group[0][1], group[-1][1] + group[-1][2]) for group in groups]
+
+
+def events(directory, machine, tid, *names):
+    """Of one thread: (when, event, fields), in order of time."""
+    asked = [word for name in names for word in ("-e", name)]
+    lines = lib.run(lib.SONDE, "events", directory / "L0/run", "-m", machine, *asked, "--format", "json").splitlines()
+    return [(e["t"], e["name"], e["fields"]) for e in map(json.loads, lines) if e["tid"] == tid]
+
+
+def sleeps(directory, machine, tid):
+    """[begin, end) of each time in which it received and slept, until its next system call at the latest."""
+    received, begin, found = False, None, []
+    for t, name, fields in events(directory, machine, tid, "sys_enter", "sched_switch"):
+        if name == "sys_enter":
+            if begin is not None:
+                found.append((begin, t))
+            received, begin = fields.startswith(RECVFROM), None
+        elif received and begin is None and SLEEPS in fields:
+            begin = t
+    return found
+
+
+def slept_for(directory, asker, asks, server, serves):
+    """When answers were sent for which it slept."""
+    sent = [t for t, _, fields in events(directory, server, serves, "sys_enter") if fields.startswith(SENDTO)]
+    slept = sleeps(directory, asker, asks)
+    return [t for t in sent if any(begin < t < end for begin, end in slept)]
 
 
 def check_run(directory, scratch):
     truth = json.loads((directory / "truth.json").read_text())
-    asks, serves = program(truth, False), program(truth, True)
-    asker, server, periods = asks["machine"], serves["machine"], asks["said"][-1]["periods"]
+    asker, asks, end = program(truth, False)
+    server, serves, _ = program(truth, True)
     history = Path(scratch) / "run.sonde"
     lib.run(lib.SONDE, "analyze", "-q", directory / "L0/run", "-o", history)
-    path, ran = visits(history, truth, asks)
-    answers = [i for i, who in enumerate(path) if who[0] == server and who[2] == serves["threads"][0]["tid"]]
-    others = {who for who in ran if who[0] == server and who[2] != serves["threads"][0]["tid"]}
-    workers = [{worker_of(truth, who) for who in path[i:i + WAY_BACK]} for i in answers]
-    both = sum({asker, server} <= machines for machines in workers)
-    print(f"{directory.name}: {periods} answers; the path goes to {server}'s program for {len(answers)}, "
+    steps = path_of(history, asker, f"net-{end['id']}[{asks}]")
+    path = visits(steps)
+    unfollowed = [step["at"] for step in steps if step["kind"] == "waits" and "NET_RX" in step["what"]]
+    answers = [i for i, (who, _, _) in enumerate(path) if who[:2] == (server, serves)]
+    others = {who for who, _, _ in path if who[0] == server and who[1] != serves}
+    workers = [{name for (_, _, name), _, _ in path[i:i + 8] if name.startswith("vhost-")} for i in answers]
+    both = sum(len(names) == 2 for names in workers)
+    slept = slept_for(directory, asker, asks, server, serves)
+    print(f"{directory.name}: {end['periods']} answers, {len(slept)} of them sent while it slept for them; "
+          f"the path goes to {server}'s program for {len(answers)}, "
           f"back through both workers for {both}; through others of {server}: {sorted(others)}")
-    lib.check(len(answers) >= ANSWERS_FOUND * periods, "too few answers are followed to who sent them")
-    lib.check(len(answers) <= periods + 5, "more answers than there were")
+    lib.check(slept, "it slept for some answer")
+    missed = [t for t in slept if not any(path[i][1] <= t < path[i][2] for i in answers)]
+    lib.check(not missed, f"answers are not followed to who sent them: {missed}")
+    lib.check(not unfollowed, f"packets are not followed at all: {unfollowed}")
+    lib.check(len(answers) <= end["periods"], "more answers than there were")
     lib.check(both >= 0.95 * len(answers), "packets go through both VMs' workers")
     lib.check(not others, "threads that sent nothing are on the path")
 

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts as JSON: see facts.h. */
+#include "report/facts.h"
+
+void json_machine(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
+{
+	struct sonde_machine m;
+
+	if (sonde_machine(run, row, &m))
+		json_put_null(j, key);
+	else
+		json_str(j, key, m.name);
+}
+
+void json_machine_members(struct json *j, const struct sonde_run *run, int64_t row)
+{
+	struct sonde_machine m;
+
+	sonde_machine(run, row, &m);
+	json_str(j, "name", m.name);
+	json_uint(j, "level", m.level);
+	json_bool(j, "traced", m.traced);
+	json_row(j, "vm_pid", m.vm_pid);
+	json_bool(j, "pid_known", m.pid_known);
+	json_str(j, "release", m.release);
+	json_str(j, "tracer", m.tracer);
+	json_str(j, "evidence", m.evidence);
+}
+
+void json_cpu(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
+{
+	struct sonde_cpu cpu;
+
+	if (sonde_cpu(run, row, &cpu)) {
+		json_put_null(j, key);
+		return;
+	}
+	json_begin_object(j, key);
+	json_machine(j, "machine", run, cpu.machine);
+	json_int(j, "cpu", cpu.number);
+	json_end(j);
+}
+
+void json_thread(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
+{
+	struct sonde_thread t;
+
+	if (sonde_thread(run, row, &t)) {
+		json_put_null(j, key);
+		return;
+	}
+	json_begin_object(j, key);
+	json_int(j, "row", row);
+	json_machine(j, "machine", run, t.machine);
+	json_int(j, "tid", t.tid);
+	json_row(j, "pid", t.pid);
+	json_str(j, "comm", t.comm);
+	json_end(j);
+}
+
+void json_pid_ns(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
+{
+	struct sonde_pid_ns ns;
+
+	if (sonde_pid_ns(run, row, &ns)) {
+		json_put_null(j, key);
+		return;
+	}
+	json_begin_object(j, key);
+	json_int(j, "row", row);
+	json_machine(j, "machine", run, ns.machine);
+	json_uint(j, "inum", ns.inum);
+	json_uint(j, "level", ns.level);
+	json_end(j);
+}
+
+static void json_cell(struct json *j, const struct sonde_column *column, struct sonde_run *run,
+		      union sonde_cell cell)
+{
+	switch (column->type) {
+	case SONDE_COL_INT:
+	case SONDE_COL_SIGNED:
+	case SONDE_COL_TIME:
+	case SONDE_COL_PPM:
+	case SONDE_COL_NS:
+		json_int(j, column->name, cell.i);
+		break;
+	case SONDE_COL_BOOL:
+		json_bool(j, column->name, cell.i);
+		break;
+	case SONDE_COL_STRING:
+		json_str(j, column->name, cell.s);
+		break;
+	case SONDE_COL_MACHINE:
+		json_machine(j, column->name, run, cell.i);
+		break;
+	case SONDE_COL_CPU:
+		json_cpu(j, column->name, run, cell.i);
+		break;
+	case SONDE_COL_THREAD:
+		json_thread(j, column->name, run, cell.i);
+		break;
+	case SONDE_COL_PID_NS:
+		json_pid_ns(j, column->name, run, cell.i);
+		break;
+	case SONDE_COL_MODE:
+		json_str(j, column->name, sonde_mode_name((enum sonde_mode)cell.i));
+		break;
+	}
+}
+
+void facts_json_row(struct json *j, struct sonde_run *run, const struct sonde_facts *facts,
+		    size_t row)
+{
+	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+
+	json_begin_object(j, NULL);
+	for (unsigned c = 0; c < a->nr_columns; c++)
+		json_cell(j, &a->columns[c], run, sonde_facts_cell(facts, row, c));
+	json_end(j);
+}
+
+void facts_json(struct json *j, const char *key, struct sonde_run *run,
+		const struct sonde_facts *facts)
+{
+	json_begin_array(j, key);
+	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++)
+		facts_json_row(j, run, facts, row);
+	json_end(j);
+}
