@@ -8,6 +8,7 @@
 # make bench      timings beside peers; BIG=1 adds a run on 10 GB
 # make bench-guest  what hypertracing costs, in the lab: a table in bench/results
 # make guest-module KDIR=…  the guest's kernel module (kernel/guest/README.md), in build/guest/RELEASE/
+# make vmx-module KDIR=…  the host's, for Intel's CPUs (kernel/vmx/README.md), in build/vmx/RELEASE/
 # make bench-web  the page in Chromium: first paint, frames, replies (RUN=FILE.sonde)
 # make install    everything below PREFIX (/usr/local), after DESTDIR
 # make SANITIZE=1 with address and undefined-behaviour sanitizers, in build-san/
@@ -313,14 +314,20 @@ KRELEASE = $(or $(shell sed -n 's/^#define UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/in
 GUEST_DIR = $(abspath $(B))/guest/$(KRELEASE)
 GUEST_SRC := $(wildcard kernel/guest/*) channel/writer.c channel/records.c channel/writer.h \
 	     channel/hypertrace.h channel/port.h channel/stolen.h
-.PHONY: guest-module guest-source
+VMX_DIR = $(abspath $(B))/vmx/$(KRELEASE)
+MAKE_MODULE = @test -e $(KDIR)/Makefile || { echo "make: no kernel headers in $(KDIR); set KDIR=" >&2; exit 1; }; \
+	$(MAKE) -C $(KDIR) $(if $(shell command -v pahole),,CONFIG_DEBUG_INFO_BTF_MODULES=) modules
+.PHONY: guest-module guest-source vmx-module
 guest-source:
 	@mkdir -p $(GUEST_DIR)/channel
 	@cp -u $(wildcard kernel/guest/*) $(GUEST_DIR)
 	@cp -u $(filter channel/%,$(GUEST_SRC)) $(GUEST_DIR)/channel
 guest-module: guest-source
-	@test -e $(KDIR)/Makefile || { echo "make: no kernel headers in $(KDIR); set KDIR=" >&2; false; }
-	$(MAKE) -C $(KDIR) M=$(GUEST_DIR) $(if $(shell command -v pahole),,CONFIG_DEBUG_INFO_BTF_MODULES=) modules
+	$(MAKE_MODULE) M=$(GUEST_DIR)
+vmx-module:
+	@mkdir -p $(VMX_DIR)
+	@cp -u $(wildcard kernel/vmx/*) $(VMX_DIR)
+	$(MAKE_MODULE) M=$(VMX_DIR)
 
 benches: $(BENCHES)
 $(B)/bench/bench_history: $(B)/bench/history_stream.o

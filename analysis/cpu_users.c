@@ -25,10 +25,11 @@ static void tell(const struct piece *piece, const struct cpu_run *run)
 
 static bool tell_unknown(const struct piece *piece, ns_t from, ns_t to)
 {
-	const struct sonde_interval nothing = {from, to, 0};
+	const ns_t begins[] = {from, to};
+	const uint32_t unknown = 0;
 
 	if (from < to)
-		tell(piece, &(struct cpu_run){-1, &nothing, 1, from, to, true});
+		tell(piece, &(struct cpu_run){-1, {begins, &unknown, 1}, from, to, true});
 	return !*piece->stop;
 }
 
@@ -38,11 +39,10 @@ static int tell_physical(struct piece *piece, attr_t runs)
 	int ret = 0;
 
 	while (run.from < piece->to && !ret && !*piece->stop) {
-		ret = strip_list(&piece->users->strips, runs, run.from, piece->to, &run.list,
-				 &run.nr);
+		ret = strip_list(&piece->users->strips, runs, run.from, piece->to, &run.list);
 		if (ret)
 			return ret;
-		run.to = run.list[run.nr - 1].end;
+		run.to = run.list.begins[run.list.nr];
 		run.is_last = run.to >= piece->to;
 		if (run.is_last)
 			run.to = piece->to;
@@ -125,10 +125,10 @@ static bool walk_run(const struct cpu_run *run, void *data)
 	const struct walk *w = data;
 	struct cpu_user user = {.on = run->on, .to = run->from};
 
-	for (unsigned i = 0; i < run->nr; i++) {
-		user.context = (int64_t)run->list[i].value - 1;
+	for (unsigned i = 0; i < run->list.nr; i++) {
+		user.context = (int64_t)run->list.values[i] - 1;
 		user.from = user.to;
-		user.to = i + 1 < run->nr ? run->list[i].end : run->to;
+		user.to = cpu_run_to(run, i);
 		if (!w->each(&user, w->data))
 			return false;
 	}
@@ -161,16 +161,17 @@ static bool add_run(const struct cpu_run *run, void *data)
 	struct adding *a = data;
 	const struct culprits culprits = *a->culprits;
 	struct cpu_use *const uses = a->sums->uses;
-	const struct sonde_interval *list = run->list;
+	const uint32_t *value = run->list.values;
+	const ns_t *ends = run->list.begins + 1;
 	uint32_t last_who = a->last_end == run->from ? a->last_who : UINT32_MAX;
 	const int64_t on = run->on;
 	ns_t from = run->from;
 
-	for (unsigned left = run->nr; left; left--, list++) {
-		uint32_t number = culprit_number(&culprits, list->value);
+	for (unsigned left = run->list.nr; left; left--, value++, ends++) {
+		uint32_t number = culprit_number(&culprits, *value);
 		uint32_t who = culprits.who[number];
 		struct cpu_use *use = &uses[number];
-		ns_t to = left > 1 ? list->end : run->to;
+		ns_t to = left > 1 ? *ends : run->to;
 		ns_t length = to - from;
 
 		if (!use->time_ns)

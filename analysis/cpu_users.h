@@ -32,12 +32,17 @@ struct cpu_user {
 /* The same, many at a time: intervals of the physical CPU's `runs` that cover [from, to), of which only the
  * first and the last may stick out. */
 struct cpu_run {
-	int64_t on;			   /* CPU row of the physical CPU, -1 unknown */
-	const struct sonde_interval *list; /* the value is a context's row + 1, 0 unknown */
-	unsigned nr;			   /* at least 1 */
+	int64_t on;	/* CPU row of the physical CPU, -1 unknown */
+	struct strip_list list; /* the value is a context's row + 1, 0 unknown */
 	ns_t from, to;
 	bool is_last; /* that is all for now that is asked of this CPU */
 };
+
+/* Where its @i-th interval ends, as far as it was asked for. */
+static inline ns_t cpu_run_to(const struct cpu_run *run, unsigned i)
+{
+	return i + 1 < run->list.nr ? run->list.begins[i + 1] : run->to;
+}
 
 /* The run's own, made when first asked for; it goes with the run.  0 or -ENOMEM. */
 int cpu_users_get(struct cpu_users **out, struct sonde_run *run);

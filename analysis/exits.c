@@ -14,25 +14,25 @@ struct scan {
 	void *data;
 };
 
-static void begin_exit(struct scan *s, const struct interval *i, const struct exit_kind *kind)
+static void begin_exit(struct scan *s, ns_t begin, const struct exit_kind *kind)
 {
 	s->open = true;
 	s->e.from = kind->serves >= 0 ? kind->serves : s->e.vcpu;
 	s->e.reason = kind->reason;
 	s->e.isa = kind->isa;
 	s->e.user_reason = -1;
-	s->e.begin = i->begin;
+	s->e.begin = begin;
 	s->e.user_begin = NS_MAX;
 }
 
-static void go_on(struct scan *s, const struct interval *i, const struct exit_kind *kind)
+static void go_on(struct scan *s, ns_t begin, const struct exit_kind *kind)
 {
 	if (kind->serves >= 0)
 		s->e.from = kind->serves;
 	if (kind->user_reason < 0 || s->e.user_reason >= 0)
 		return;
 	s->e.user_reason = kind->user_reason;
-	s->e.user_begin = i->begin;
+	s->e.user_begin = begin;
 }
 
 /* Back in guest mode. */
@@ -51,25 +51,25 @@ static bool end_exit(struct scan *s, ns_t t)
 	return more;
 }
 
-static bool add_interval(struct scan *s, const struct interval *i)
+static bool add_interval(struct scan *s, ns_t begin, uint32_t value)
 {
 	const struct exit_kind *kind;
 
-	if (!i->value)
-		return end_exit(s, i->begin);
-	kind = run_exit_kind(s->run, (int64_t)i->value - 1);
+	if (!value)
+		return end_exit(s, begin);
+	kind = run_exit_kind(s->run, (int64_t)value - 1);
 	if (!kind) {
 		s->open = false; /* how it ended was not seen */
 		return true;
 	}
 	if ((s->open || s->outside) && s->e.reason == kind->reason && s->e.isa == kind->isa) {
-		go_on(s, i, kind);
+		go_on(s, begin, kind);
 		return true;
 	}
-	if (i->begin >= s->end)
+	if (begin >= s->end)
 		return false;
-	begin_exit(s, i, kind);
-	s->outside = i->begin < s->begin;
+	begin_exit(s, begin, kind);
+	s->outside = begin < s->begin;
 	s->open = !s->outside;
 	return true;
 }
@@ -85,20 +85,21 @@ int exits_scan(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
 	uint32_t attr = run->cpu_attrs[vcpu][CPU_EXIT];
 	/* Beyond the window, for the end of what begins in it. */
 	ns_t at = begin > sonde_run_begin(run) ? begin : sonde_run_begin(run);
-	struct interval list[EXIT_BATCH];
+	uint32_t values[EXIT_BATCH];
+	ns_t begins[EXIT_BATCH + 1];
 
 	while (attr != ATTR_NONE && at < sonde_run_end(run)) {
 		unsigned nr;
-		int ret = history_list(run->history, attr, at, sonde_run_end(run), list, EXIT_BATCH,
-				       &nr);
+		int ret = history_list(run->history, attr, at, sonde_run_end(run), begins, values,
+				       EXIT_BATCH, &nr);
 
 		if (ret)
 			return ret;
 		for (unsigned i = 0; i < nr; i++) {
-			if (!add_interval(&s, &list[i]))
+			if (!add_interval(&s, begins[i], values[i]))
 				return 0;
 		}
-		at = list[nr - 1].end;
+		at = begins[nr];
 	}
 	return 0;
 }

@@ -127,9 +127,9 @@ static bool scan_list(const struct cpu_run *run, void *data)
 	struct scan *s = data;
 	ns_t from = run->from;
 
-	for (unsigned i = 0; i < run->nr && !s->no_memory; i++) {
-		ns_t to = i + 1 < run->nr ? run->list[i].end : run->to;
-		uint32_t value = run->list[i].value;
+	for (unsigned i = 0; i < run->list.nr && !s->no_memory; i++) {
+		ns_t to = cpu_run_to(run, i);
+		uint32_t value = run->list.values[i];
 		const struct worker *w;
 		ns_t length = to - from;
 

@@ -65,9 +65,8 @@ static const struct sonde_column list_columns[] = {
 	{"why", "WHY", SONDE_COL_STRING,
 	 "why it did not run: slice (its time was up), wakeup (another was woken that is due "
 	 "before "
-	 "it), class (real-time), moved, quota (its CPU idled), ready (it had been woken and "
-	 "waited "
-	 "for its turn), unknown"},
+	 "it), class (real-time), moved, quota (of its cgroup), ready (it had been woken, or its "
+	 "quota was there again, and it waited for its turn), unknown"},
 };
 
 const struct analysis preemption_list_analysis = {

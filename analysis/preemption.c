@@ -74,16 +74,41 @@ static uint32_t value_at(struct strips *strips, int64_t vcpu, enum cpu_attr attr
 	return strip_at(strips, strips->run->cpu_attrs[vcpu][attr], t, &i) ? 0 : i.value;
 }
 
-/* What came before the last moment of it counts: that a quota is used up may come out late. */
-enum sonde_off preemption_why(struct strips *strips, int64_t vcpu, const struct sonde_interval *i)
+/* What is told by the kernel, when it is so. */
+static bool is_exact(uint32_t off)
 {
-	uint32_t before = value_at(strips, vcpu, CPU_STATE, i->begin - 1);
-	uint32_t off = value_at(strips, vcpu, CPU_WHY_OFF, i->end - 1);
+	return off == OFF_THROTTLED || off == OFF_READY;
+}
 
+/*
+ * What a vCPU lost its CPU for is told when it does, and means nothing after a wake-up.  That a
+ * quota is used up may be concluded late: then it was so from the begin on.
+ */
+void preemption_part(struct strips *strips, int64_t vcpu, const struct sonde_interval *i, ns_t from,
+		     struct preemption_part *out)
+{
+	attr_t attr = strips->run->cpu_attrs[vcpu][CPU_WHY_OFF];
+	uint32_t before = value_at(strips, vcpu, CPU_STATE, i->begin - 1);
+	struct sonde_interval off;
+
+	*out = (struct preemption_part){from, i->end, SONDE_OFF_UNKNOWN};
 	if (before == VCPU_WAITING)
-		return SONDE_OFF_READY;
-	return before == VCPU_ON_CPU && off && off < NR_WHY_OFF ? (enum sonde_off)off
-								: SONDE_OFF_UNKNOWN;
+		out->why = SONDE_OFF_READY;
+	else if (before != VCPU_ON_CPU)
+		return;
+	for (ns_t t = from; t < i->end && !strip_at(strips, attr, t, &off); t = off.end) {
+		if (is_exact(off.value) && off.begin > from) {
+			out->end = off.begin;
+			return;
+		}
+		if (is_exact(off.value)) {
+			out->why = off.value == OFF_READY ? SONDE_OFF_READY : SONDE_OFF_QUOTA;
+			out->end = off.end < i->end ? off.end : i->end;
+			return;
+		}
+		if (before == VCPU_ON_CPU && off.value && off.value < OFF_READY)
+			out->why = (enum sonde_off)off.value;
+	}
 }
 
 bool victim_counts(struct victim *v, const struct preemption *p)
@@ -102,14 +127,19 @@ bool victim_counts(struct victim *v, const struct preemption *p)
 static bool each_state(const struct sonde_interval *i, void *data)
 {
 	struct scan *s = data;
+	struct preemption_part part;
 
 	if (i->value != VCPU_PREEMPTED)
 		return true;
 	s->p.begin = i->begin;
 	s->p.end = i->end;
-	s->p.why = preemption_why(&s->users->strips, s->p.vcpu, i);
-	preempted_vcpu(s, i->begin < s->begin ? s->begin : i->begin,
-		       i->end > s->end ? s->end : i->end);
+	for (ns_t t = i->begin; t < i->end && !s->stop && !s->ret; t = part.end) {
+		preemption_part(&s->users->strips, s->p.vcpu, i, t, &part);
+		s->p.why = part.why;
+		if (preemption_within(&part, s->begin, s->end))
+			preempted_vcpu(s, part.begin < s->begin ? s->begin : part.begin,
+				       part.end > s->end ? s->end : part.end);
+	}
 	return !s->stop && !s->ret;
 }
 

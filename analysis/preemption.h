@@ -16,10 +16,11 @@ struct preemption {
 	int64_t vcpu;	 /* row: who lost the CPU */
 	int64_t victim;	 /* thread row: what would have run in it (the vCPU's `task`), -1 unknown */
 	ns_t begin, end; /* of the whole preemption */
-	enum sonde_off why; /* it does not run */
-	int64_t on;	 /* CPU row of the physical CPU it waited for, -1 unknown */
-	int64_t context; /* row of what ran there instead, -1 unknown */
-	ns_t from, to;	 /* when this context ran, within [begin, end) */
+	enum sonde_off why; /* it does not run, in the part at hand: a quota is there again before
+			       it does */
+	int64_t on;	    /* CPU row of the physical CPU it waited for, -1 unknown */
+	int64_t context;    /* row of what ran there instead, -1 unknown */
+	ns_t from, to;	    /* when this context ran, within [begin, end) */
 };
 
 /* Calls @each for every culprit of every preemption in [begin, end); false stops. */
@@ -33,8 +34,8 @@ int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end,
 		   bool (*each)(const struct preemption *p, const struct cpu_use *use, void *data),
 		   void *data, struct error *err);
 
-/* Whether the thread that would have run was delayed by it, too: an idle thread was not, and what is a nested vCPU's
- * counts there. */
+/* Whether the thread that would have run was delayed by it, too: an idle thread was not, and what
+ * is a nested vCPU's counts there. */
 struct victim {
 	struct sonde_run *run;
 	int64_t thread; /* asked for last; -1 none yet */
@@ -42,8 +43,27 @@ struct victim {
 };
 bool victim_counts(struct victim *v, const struct preemption *p);
 
-/* Why @vcpu did not run in @i, an interval of its `state` in which it is preempted: it had been woken
- * and waited for its turn, or it lost the CPU. */
-enum sonde_off preemption_why(struct strips *strips, int64_t vcpu, const struct sonde_interval *i);
+/*
+ * Why @vcpu did not run in @i, an interval of its `state` in which it is preempted, from @from on:
+ * it had been woken and waited for its turn, or it lost the CPU; and until when that is why, the
+ * interval's end or before:
+ *
+ *	for (ns_t t = i->begin; t < i->end; t = part.end)
+ *		preemption_part(strips, vcpu, i, t, &part);
+ */
+struct preemption_part {
+	ns_t begin, end;
+	enum sonde_off why;
+};
+void preemption_part(struct strips *strips, int64_t vcpu, const struct sonde_interval *i, ns_t from,
+		     struct preemption_part *out);
+
+/* The time of the part that lies in [begin, end). */
+static inline ns_t preemption_within(const struct preemption_part *p, ns_t begin, ns_t end)
+{
+	ns_t from = p->begin > begin ? p->begin : begin, to = p->end < end ? p->end : end;
+
+	return to > from ? to - from : 0;
+}
 
 #endif

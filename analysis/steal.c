@@ -25,13 +25,15 @@ struct steal {
 static bool each_state(const struct sonde_interval *i, void *data)
 {
 	struct steal *s = data;
-	ns_t from = i->begin > s->begin ? i->begin : s->begin;
-	ns_t to = i->end < s->end ? i->end : s->end;
+	struct preemption_part part;
 
 	if (i->value != VCPU_PREEMPTED)
 		return true;
-	s->by_why[preemption_why(&s->strips, s->vcpu, i)] += to - from;
-	s->found_ns += to - from;
+	for (ns_t t = i->begin; t < i->end; t = part.end) {
+		preemption_part(&s->strips, s->vcpu, i, t, &part);
+		s->by_why[part.why] += preemption_within(&part, s->begin, s->end);
+		s->found_ns += preemption_within(&part, s->begin, s->end);
+	}
 	return true;
 }
 
@@ -67,7 +69,8 @@ static int add_vcpu(struct sonde_facts *out, struct sonde_run *run, int64_t vcpu
 	struct sonde_cpu cpu;
 	int ret;
 
-	if (run->cpu_attrs[vcpu][CPU_STATE] == ATTR_NONE || sonde_cpu(run, vcpu, &cpu))
+	if (run->cpu_attrs[vcpu][CPU_STATE] == ATTR_NONE || sonde_cpu(run, vcpu, &cpu) ||
+	    cpu.host_thread < 0) /* a thread that nobody saw */
 		return 0;
 	find_readings(&s, begin, end, &cpu);
 	ret = sonde_walk(run, run->cpu_attrs[vcpu][CPU_STATE], s.begin, s.end, each_state, &s);
@@ -117,7 +120,7 @@ static const struct sonde_column steal_columns[] = {
 	{"wakeup", "WAKEUP", SONDE_COL_NS, "a thread was woken that was due before it"},
 	{"class", "CLASS", SONDE_COL_NS, "a thread of a real-time or deadline class had to run"},
 	{"moved", "MOVED", SONDE_COL_NS, "it was being moved to another CPU"},
-	{"quota", "QUOTA", SONDE_COL_NS, "its cgroup's quota was used up: its CPU idled"},
+	{"quota", "QUOTA", SONDE_COL_NS, "its cgroup's quota was used up"},
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known why"},
 };
 

@@ -28,7 +28,8 @@ struct strip {
 	unsigned fills; /* counts: what stood in the list may be elsewhere or gone */
 	bool filled;	/* it was not long enough for all that was wanted */
 	bool stays_short;
-	struct sonde_interval *list; /* owned */
+	ns_t *begins;	  /* owned; behind the last is where that ends */
+	uint32_t *values; /* owned */
 	struct strip_index index;    /* of a list that is held; .nr 0: none */
 };
 
@@ -65,11 +66,16 @@ static struct strip *strip_get(struct strips *s, attr_t attr)
 
 static int resize(struct strips *s, struct strip *strip, unsigned room)
 {
-	struct sonde_interval *list = realloc(strip->list, room * sizeof(*list));
+	ns_t *begins = realloc(strip->begins, (room + 1) * sizeof(*begins));
+	uint32_t *values;
 
-	if (!list)
+	if (!begins)
 		return -ENOMEM;
-	strip->list = list;
+	strip->begins = begins;
+	values = realloc(strip->values, room * sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	strip->values = values;
 	s->intervals += room;
 	s->intervals -= strip->room;
 	strip->room = room;
@@ -99,8 +105,8 @@ static int make_room(struct strips *s, struct strip *strip)
 static int append(struct strips *s, struct strip *strip, ns_t t, ns_t until)
 {
 	unsigned nr, room = strip->room - strip->nr;
-	int ret = history_list(s->run->history, strip->attr, t, until,
-			       (struct interval *)(strip->list + strip->nr), room, &nr);
+	int ret = history_list(s->run->history, strip->attr, t, until, strip->begins + strip->nr,
+			       strip->values + strip->nr, room, &nr);
 
 	strip->nr += nr;
 	strip->filled = nr == room;
@@ -122,20 +128,20 @@ static int fill(struct strips *s, struct strip *strip, ns_t t, ns_t until)
 
 static ns_t strip_end(const struct strip *strip)
 {
-	return strip->list[strip->nr - 1].end;
+	return strip->begins[strip->nr];
 }
 
-/* The last @nr intervals come before all others. */
-static bool move_to_front(struct strip *strip, unsigned nr)
+/* The last @nr elements come before all others. */
+static bool move_to_front(void *list, unsigned nr, unsigned all, size_t each_bytes)
 {
-	size_t bytes = nr * sizeof(*strip->list);
-	struct sonde_interval *moved = malloc(bytes + 1);
+	size_t bytes = nr * each_bytes;
+	char *at = list, *moved = malloc(bytes + 1);
 
 	if (!moved)
 		return false;
-	memcpy(moved, strip->list + strip->nr - nr, bytes);
-	memmove(strip->list + nr, strip->list, (strip->nr - nr) * sizeof(*strip->list));
-	memcpy(strip->list, moved, bytes);
+	memcpy(moved, at + (all - nr) * each_bytes, bytes);
+	memmove(at + bytes, at, (all - nr) * each_bytes);
+	memcpy(at, moved, bytes);
 	free(moved);
 	return true;
 }
@@ -144,38 +150,41 @@ static bool move_to_front(struct strip *strip, unsigned nr)
  * too. */
 static int fill_front(struct strips *s, struct strip *strip, ns_t t)
 {
-	ns_t until = strip->list[0].begin;
+	ns_t until = strip->begins[0], end = strip_end(strip);
 	unsigned had = strip->nr;
 	int ret = append(s, strip, t, until);
+	unsigned nr = strip->nr - had;
 
-	if (!ret && strip->nr > had && strip_end(strip) == until &&
-	    move_to_front(strip, strip->nr - had)) {
+	if (!ret && nr && strip_end(strip) == until &&
+	    move_to_front(strip->begins, nr, strip->nr, sizeof(*strip->begins)) &&
+	    move_to_front(strip->values, nr, strip->nr, sizeof(*strip->values))) {
+		strip->begins[strip->nr] = end;
 		strip->filled = strip->nr == strip->room;
 		strip->at = 0;
 		strip->index.nr = 0;
 		strip->fills++;
 		return 0;
 	}
-	strip->nr = had;
+	strip->nr = 0; /* where its last one ended has been written over */
 	return ret ? ret : fill(s, strip, t, sonde_run_end(s->run));
 }
 
 /* Whether what comes before the strip may fit in. */
 static bool may_begin_earlier(const struct strip *strip, ns_t t)
 {
-	return strip->nr && !strip->filled && !strip->stays_short && t < strip->list[0].begin;
+	return strip->nr && !strip->filled && !strip->stays_short && t < strip->begins[0];
 }
 
 static bool covers(const struct strip *strip, ns_t t)
 {
-	return strip->nr && t >= strip->list[0].begin && t < strip_end(strip);
+	return strip->nr && t >= strip->begins[0] && t < strip_end(strip);
 }
 
 /* Makes the index of what the strip holds; without the memory for it, there is none. */
 static void make_index(struct strip *strip)
 {
 	struct strip_index *x = &strip->index;
-	ns_t begin = strip->list[0].begin, length = strip_end(strip) - begin;
+	ns_t begin = strip->begins[0], length = strip_end(strip) - begin;
 	unsigned at = 0;
 
 	x->nr = x->shift = 0;
@@ -189,7 +198,7 @@ static void make_index(struct strip *strip)
 	for (; x->nr <= (unsigned)((length - 1) >> x->shift); x->nr++) {
 		ns_t t = begin + ((ns_t)x->nr << x->shift);
 
-		while (strip->list[at].end <= t)
+		while (strip->begins[at + 1] <= t)
 			at++;
 		x->first[x->nr] = at;
 	}
@@ -212,16 +221,16 @@ static unsigned near(const struct strip *strip, unsigned low, ns_t t)
  * It is mostly the same or one soon after: steps get longer the further it is. */
 static unsigned search(const struct strip *strip, unsigned low, ns_t t)
 {
-	const struct sonde_interval *list = strip->list;
+	const ns_t *begins = strip->begins;
 	unsigned high = strip->nr;
 
 	for (unsigned step = 0; step < SEARCH_NEAR; step++, low++) {
-		if (t < list[low].end || low + 1 == high)
+		if (t < begins[low + 1] || low + 1 == high)
 			return low;
 	}
 	low = near(strip, low, t);
 	for (unsigned step = 1; low + step < strip->nr; step *= 2) {
-		if (list[low + step].begin > t) {
+		if (begins[low + step] > t) {
 			high = low + step;
 			break;
 		}
@@ -230,7 +239,7 @@ static unsigned search(const struct strip *strip, unsigned low, ns_t t)
 	while (low + 1 < high) {
 		unsigned middle = low + (high - low) / 2;
 
-		if (list[middle].begin <= t)
+		if (begins[middle] <= t)
 			low = middle;
 		else
 			high = middle;
@@ -240,15 +249,20 @@ static unsigned search(const struct strip *strip, unsigned low, ns_t t)
 
 static void seek(struct strip *strip, ns_t t)
 {
-	const struct sonde_interval *list = strip->list;
+	const ns_t *begins = strip->begins;
 	unsigned low = strip->at;
 
-	if (list[low].begin > t && strip->index.nr)
+	if (begins[low] > t && strip->index.nr)
 		low = near(strip, 0, t);
 	/* Of what came before, the nearest is asked for most, too. */
-	for (unsigned step = 1; list[low].begin > t; step *= 2)
+	for (unsigned step = 1; begins[low] > t; step *= 2)
 		low = low > step ? low - step : 0;
 	strip->at = search(strip, low, t);
+}
+
+static struct sonde_interval interval_at(const struct strip *strip, unsigned i)
+{
+	return (struct sonde_interval){strip->begins[i], strip->begins[i + 1], strip->values[i]};
 }
 
 static int refill(struct strips *s, struct strip *strip, ns_t t, ns_t until)
@@ -283,20 +297,20 @@ int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out)
 	int ret = find(s, attr, t, &strip);
 
 	if (!ret)
-		*out = strip->list[strip->at];
+		*out = interval_at(strip, strip->at);
 	return ret;
 }
 
-int strip_list(struct strips *s, attr_t attr, ns_t t, ns_t end, const struct sonde_interval **list,
-	       unsigned *nr)
+int strip_list(struct strips *s, attr_t attr, ns_t t, ns_t end, struct strip_list *out)
 {
 	struct strip *strip;
 	int ret = find(s, attr, t, &strip);
 
 	if (ret)
 		return ret;
-	*list = strip->list + strip->at;
-	*nr = search(strip, strip->at, end - 1) - strip->at + 1;
+	out->begins = strip->begins + strip->at;
+	out->values = strip->values + strip->at;
+	out->nr = search(strip, strip->at, end - 1) - strip->at + 1;
 	return 0;
 }
 
@@ -308,7 +322,7 @@ static bool tell(struct strip *strip, ns_t *begin, ns_t end,
 	unsigned fills = strip->fills;
 
 	for (unsigned at = strip->at; at < strip->nr && strip->fills == fills; at++) {
-		const struct sonde_interval i = strip->list[at];
+		const struct sonde_interval i = interval_at(strip, at);
 
 		strip->at = at;
 		*begin = i.end;
@@ -380,7 +394,8 @@ int strip_scan(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 void strips_release(struct strips *s)
 {
 	for (unsigned i = 0; i < s->nr; i++) {
-		free(s->list[i]->list);
+		free(s->list[i]->begins);
+		free(s->list[i]->values);
 		free(s->list[i]->index.first);
 		free(s->list[i]);
 	}

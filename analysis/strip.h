@@ -10,7 +10,7 @@
  * An analysis that asks for many moments of one attribute, mostly in the order of time, would pay
  * for a search in the file each time.  A strip holds STRIP_ROOM intervals from the moment asked
  * for; the next questions are answered from it, until one falls outside.  A strip that has to be
- * filled again gets eight times as long, as long as all together hold no more than STRIPS_MAX (24 bytes
+ * filled again gets eight times as long, as long as all together hold no more than STRIPS_MAX (12 bytes
  * each), and one that reaches the end of the run is completed to the front: so who asks for one
  * attribute over and over decodes it once.  Memory does not depend on
  * the length of the run.
@@ -38,8 +38,12 @@ int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out);
 
 /* The intervals from the one on that holds @t to the one that reaches @end, or as many of them as the strip
  * has at hand, at least one; good until the next question about @attr. */
-int strip_list(struct strips *s, attr_t attr, ns_t t, ns_t end, const struct sonde_interval **list,
-	       unsigned *nr);
+struct strip_list {
+	const ns_t *begins; /* behind the last is where that ends */
+	const uint32_t *values;
+	unsigned nr;
+};
+int strip_list(struct strips *s, attr_t attr, ns_t t, ns_t end, struct strip_list *out);
 
 /* As sonde_walk(), for short pieces of an attribute's time.  @each may read any attribute through the
  * same strips. */

@@ -25,7 +25,7 @@
 	X(INHERITED, "inherited", "INHERITED", "the vCPU that it was on did not run itself")        \
 	X(READY, "ready", "QUEUED", "it had been woken, and waited for a CPU")                      \
 	X(PREEMPTED, "preempted", "PREEMPTED", "it could have gone on, and something else ran")    \
-	X(THROTTLED, "throttled", "THROTTLED", "its cgroup's quota was used up: its CPU idled")    \
+	X(THROTTLED, "throttled", "THROTTLED", "its cgroup's quota was used up")                   \
 	X(TIMER, "wait_timer", "TIMER", "it waited for a timer")                                   \
 	X(DISK, "wait_disk", "DISK", "it waited for a disk")                                       \
 	X(NETWORK, "wait_network", "NETWORK", "it waited for the network")                         \
@@ -158,13 +158,13 @@ static bool each_run(const struct cpu_run *r, void *data)
 	struct scan *s = data;
 	const uint8_t *kinds = s->kinds;
 	const uint32_t nr_contexts = (uint32_t)s->nr_contexts;
-	const struct sonde_interval *list = r->list;
 	ns_t from = r->from;
 
-	for (unsigned left = r->nr; left; left--, list++) {
-		ns_t to = left > 1 ? list->end : r->to;
-		unsigned kind = list->value <= nr_contexts ? kinds[list->value] : 0;
-		enum share share = kind ? (enum share)(kind - 1) : share_of_context(s, list->value);
+	for (unsigned i = 0; i < r->list.nr; i++) {
+		ns_t to = cpu_run_to(r, i);
+		uint32_t value = r->list.values[i];
+		unsigned kind = value <= nr_contexts ? kinds[value] : 0;
+		enum share share = kind ? (enum share)(kind - 1) : share_of_context(s, value);
 
 		if (share == SHARE_KVM && is_halting(s, from))
 			share = SHARE_HALTING;
@@ -194,15 +194,25 @@ static enum share share_of_wait(struct scan *s, ns_t t)
 	return shares[wake.cause];
 }
 
-static enum share share_of_preemption(struct scan *s, const struct sonde_interval *i)
+static enum share share_of_off(enum sonde_off why)
 {
-	switch (preemption_why(&s->users->strips, s->vcpu, i)) {
+	switch (why) {
 	case SONDE_OFF_READY:
 		return SHARE_READY;
 	case SONDE_OFF_QUOTA:
 		return SHARE_THROTTLED;
 	default:
 		return SHARE_PREEMPTED;
+	}
+}
+
+static void add_preemption(struct scan *s, const struct sonde_interval *i)
+{
+	struct preemption_part part;
+
+	for (ns_t t = i->begin; t < i->end; t = part.end) {
+		preemption_part(&s->users->strips, s->vcpu, i, t, &part);
+		s->shares[share_of_off(part.why)] += preemption_within(&part, s->begin, s->end);
 	}
 }
 
@@ -221,7 +231,7 @@ static bool each_state(const struct sonde_interval *i, void *data)
 		s->shares[share_of_wait(s, from)] += to - from;
 		break;
 	case VCPU_PREEMPTED:
-		s->shares[share_of_preemption(s, i)] += to - from;
+		add_preemption(s, i);
 		break;
 	case VCPU_GONE:
 		s->shares[SHARE_GONE] += to - from;

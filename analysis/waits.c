@@ -13,6 +13,7 @@ struct scan {
 	ns_t begin, end;
 	struct wait w; /* seen to begin; complete when what comes after it is known */
 	bool pending;
+	bool no_thread;
 	bool (*each)(const struct wait *w, void *data);
 	void *data;
 	bool stop;
@@ -48,6 +49,8 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	if (i->value == VCPU_WAITING) {
 		if (w->polled)
 			w->asleep = from;
+		else if (w->no_thread) /* it waits again: so it had not been woken */
+			w->time_ns += within(s, w->woken, from);
 		w->polled = false;
 		w->woken = to;
 		w->ran = w->entry;
@@ -80,6 +83,8 @@ static void emit(struct scan *s, uint32_t value)
 			    w->entry, each_state, s);
 	if (w->polled)
 		w->time_ns = s->on_cpu_ns;
+	else if (w->no_thread)
+		w->ran = w->woken;
 	if (w->polled && run_cell(s->strips->run, RUN_WAKE, w->wake, 1) == WAKE_NONE)
 		return;
 	/* A vCPU on its way to sleep halts before it sleeps: what it waits for it does not yet. */
@@ -103,7 +108,8 @@ static bool each_woken(const struct sonde_interval *i, void *data)
 		emit(s, i->value);
 	if (i->value || i->begin >= s->end || s->stop || s->ret)
 		return !s->stop && !s->ret;
-	s->w = (struct wait){.vcpu = s->vcpu, .begin = i->begin, .entry = i->end};
+	s->w = (struct wait){
+		.vcpu = s->vcpu, .begin = i->begin, .entry = i->end, .no_thread = s->no_thread};
 	s->pending = true;
 	return true;
 }
@@ -112,10 +118,12 @@ static int scan(struct scan *s)
 {
 	attr_t woken = s->strips->run->cpu_attrs[s->vcpu][CPU_WOKEN];
 	struct sonde_interval next = {0};
+	struct sonde_cpu cpu;
 	int ret;
 
 	if (woken == ATTR_NONE)
 		return 0;
+	s->no_thread = sonde_cpu(s->strips->run, s->vcpu, &cpu) || cpu.host_thread < 0;
 	ret = strip_scan(s->strips, woken, s->begin, s->end, each_woken, s);
 	if (!ret && s->pending && !s->stop) {
 		if (s->w.entry < sonde_run_end(s->strips->run))

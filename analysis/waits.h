@@ -15,6 +15,10 @@
  * A hypervisor may poll for a while before it lets the thread sleep; when that is enough, it never
  * sleeps: then @polled, and asleep, woken and ran are @entry.  Else it may sleep several times: then
  * @asleep is the begin of the first, @woken the end of the last.
+ *
+ * Of a nested vCPU whose host has no trace no thread is seen (@no_thread).  Then @woken is when the
+ * vCPU that it is on went on last, and @ran is the same: how long its thread waited for a CPU after
+ * that is not known.
  */
 struct wait {
 	int64_t vcpu; /* CPU row */
@@ -22,6 +26,7 @@ struct wait {
 	ns_t begin, asleep, woken, ran, entry;
 	ns_t time_ns; /* slept, or when @polled its thread had a CPU to poll on, within the window */
 	bool polled;
+	bool no_thread;
 	bool ended; /* the entry was seen; else @entry is the end of the run */
 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 _Static_assert((int)NR_WAKE_CAUSES == (int)SONDE_NR_CAUSES, "public causes are the model's");
-_Static_assert((int)OFF_QUOTA == (int)SONDE_OFF_QUOTA, "public reasons are the model's");
+_Static_assert((int)OFF_THROTTLED == (int)SONDE_OFF_THROTTLED, "public reasons are the model's");
 _Static_assert((int)WAKE_IPI == (int)SONDE_CAUSE_IPI, "public causes are the model's");
 
 const char *sonde_cause_name(enum sonde_cause cause)
@@ -32,6 +32,7 @@ const char *sonde_off_name(enum sonde_off off)
 		[SONDE_OFF_SLICE] = "slice", [SONDE_OFF_WAKEUP] = "wakeup",
 		[SONDE_OFF_CLASS] = "class", [SONDE_OFF_MOVED] = "moved",
 		[SONDE_OFF_QUOTA] = "quota", [SONDE_OFF_READY] = "ready",
+		[SONDE_OFF_THROTTLED] = "quota",
 	};
 
 	return (unsigned)off < SONDE_NR_OFFS ? names[off] : "unknown";

@@ -20,12 +20,12 @@ static ns_t kernel_of(const struct wakeup *w)
 {
 	ns_t ready = w->runnable >= 0 ? w->runnable : w->running;
 
-	return ready > w->wait->entry ? ready - w->wait->entry : 0;
+	return ready > w->entry ? ready - w->entry : 0;
 }
 
 static ns_t queue_of(const struct wakeup *w)
 {
-	return w->running - w->wait->entry - kernel_of(w);
+	return w->running - w->entry - kernel_of(w);
 }
 
 static int scan(struct sonde_run *run, ns_t begin, ns_t end,
@@ -52,9 +52,9 @@ static bool add_wakeup(const struct wakeup *w, void *data)
 			       cell_int(w->level),
 			       cell_str(sonde_cause_name(w->wake.cause)),
 			       cell_str(w->wake.irq),
-			       cell_int(w->wait->woken - w->begin),
-			       cell_int(w->wait->ran - w->wait->woken),
-			       cell_int(w->wait->entry - w->wait->ran),
+			       cell_int(w->woken - w->begin),
+			       cell_int(w->ran - w->woken),
+			       cell_int(w->entry - w->ran),
 			       cell_int(kernel_of(w)),
 			       cell_int(queue_of(w)),
 			       cell_int(w->thread),
@@ -84,7 +84,10 @@ static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 /* clang-format on */
 
 static const struct sonde_column list_columns[] = {
-	{"at", "AT", SONDE_COL_TIME, "when it was woken"},
+	{"at", "AT", SONDE_COL_TIME,
+	 "when it was woken; or, if it was awake already, when it began to handle the interrupt "
+	 "that "
+	 "woke the thread"},
 	{"total", "TOOK", SONDE_COL_NS, "until the guest's thread ran; the steps add up to it"},
 	{"vcpu", "VCPU", SONDE_COL_CPU, "who was woken"},
 	LEVEL_COLUMN,
@@ -142,9 +145,9 @@ static bool sum_wakeup(const struct wakeup *w, void *data)
 	if (!sum->lengths->count || total_of(w) > sum->lengths->greatest_ns)
 		sum->longest_at = w->begin;
 	histogram_add(sum->lengths, total_of(w));
-	sum->steps[STEP_BELOW] += w->wait->woken - w->begin;
-	sum->steps[STEP_TO_CPU] += w->wait->ran - w->wait->woken;
-	sum->steps[STEP_TO_ENTRY] += w->wait->entry - w->wait->ran;
+	sum->steps[STEP_BELOW] += w->woken - w->begin;
+	sum->steps[STEP_TO_CPU] += w->ran - w->woken;
+	sum->steps[STEP_TO_ENTRY] += w->entry - w->ran;
 	sum->steps[STEP_GUEST] += kernel_of(w);
 	sum->steps[STEP_QUEUE] += queue_of(w);
 	return true;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wakeups.h"
+#include "analysis/cpu_users.h"
 #include "base/grow.h"
 #include "model/context.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NO_ATTR_YET (ATTR_NONE - 1)
 
@@ -18,6 +20,7 @@ struct chain {
 struct scan {
 	struct sonde_run *run;
 	struct strips strips;
+	struct cpu_users *users;
 	attr_t *states;	      /* owned, per thread row: its `state` */
 	struct chain *chains; /* owned */
 	size_t nr, room;
@@ -83,8 +86,9 @@ static bool is_idle(const struct scan *s, uint32_t task)
 	return !task || sonde_thread(s->run, (int64_t)task - 1, &th) || !th.tid;
 }
 
-/* The first thread that the guest runs after the entry, unless it halts before.  Where nothing is known
- * of the guest yet, as before its own trace begins, the first that shows is not known to be that. */
+/* The first thread that the guest runs after the entry, unless it halts before.  Where nothing is
+ * known of the guest yet, as before its own trace begins, the first that shows is not known to be
+ * that. */
 static void find_thread(struct scan *s, struct wakeup *w)
 {
 	const attr_t *attrs = s->run->cpu_attrs[w->wait->vcpu];
@@ -93,9 +97,9 @@ static void find_thread(struct scan *s, struct wakeup *w)
 	ns_t t = w->wait->entry;
 
 	if (strip_at(&s->strips, attrs[CPU_TASK], t, &task) || !task.value ||
-	    !is_idle(s, task.value) ||
-	    strip_at(&s->strips, attrs[CPU_WOKEN], t, &awake) || task.end >= awake.end ||
-	    strip_at(&s->strips, attrs[CPU_TASK], task.end, &task) || is_idle(s, task.value))
+	    !is_idle(s, task.value) || strip_at(&s->strips, attrs[CPU_WOKEN], t, &awake) ||
+	    task.end >= awake.end || strip_at(&s->strips, attrs[CPU_TASK], task.end, &task) ||
+	    is_idle(s, task.value))
 		return;
 	w->thread = (int64_t)task.value - 1;
 	w->running = task.begin;
@@ -104,6 +108,101 @@ static void find_thread(struct scan *s, struct wakeup *w)
 		return;
 	if (state.value == THREAD_RUNNABLE && state.begin >= w->wait->woken)
 		w->runnable = state.begin;
+}
+
+/* ---- what woke the thread ----------------------------------------------------------------------
+ */
+
+/* The interrupts that a CPU handled, up to some moment. */
+struct handlers {
+	struct scan *s;
+	struct sonde_cpu cpu;
+	unsigned nr;
+	ns_t begin;	 /* of the last one */
+	int64_t context; /* ... its row; -1: the CPU's own code did something else since */
+	int64_t number;	 /* of its line, or vector */
+};
+
+static bool each_piece(const struct cpu_user *user, void *data)
+{
+	struct handlers *h = data;
+	struct sonde_context c;
+
+	/* What is not its own came in between: it goes on where it was. */
+	if (sonde_context(h->s->run, user->context, &c) || c.machine != h->cpu.machine ||
+	    c.cpu != h->cpu.number)
+		return true;
+	if (c.mode != SONDE_MODE_IRQ) {
+		h->context = -1;
+	} else if (h->context != user->context) {
+		h->nr++;
+		h->begin = user->from;
+		h->context = user->context;
+		h->number = c.detail;
+	}
+	return true;
+}
+
+#define SOFTIRQ_TIMER 1
+#define SOFTIRQ_HRTIMER 8
+
+/* Whether an interrupt on @vcpu woke the thread, by itself or in the soft interrupt in which timers
+ * expire.  What another thread or soft interrupt does may be due to any interrupt before. */
+static bool woken_by_interrupt(struct scan *s, const struct wakeup *w, const struct sonde_cpu *vcpu)
+{
+	attr_t waker = sonde_attr_of_thread(s->run, w->thread, "waker");
+	struct sonde_interval i;
+	struct sonde_context c;
+
+	if (waker == ATTR_NONE || strip_at(&s->strips, waker, w->runnable, &i) || !i.value ||
+	    sonde_context(s->run, (int64_t)i.value - 1, &c) || c.machine != vcpu->machine ||
+	    c.cpu != vcpu->number)
+		return false;
+	return c.mode == SONDE_MODE_IRQ ||
+	       (c.mode == SONDE_MODE_SOFTIRQ &&
+		(c.detail == SOFTIRQ_TIMER || c.detail == SOFTIRQ_HRTIMER));
+}
+
+/* What the interrupt was for that the guest calls line @number, or that has this vector. */
+static void set_wake(const struct sonde_run *run, struct wakeup *w, unsigned machine,
+		     int64_t number)
+{
+	const char *line = run_irq_name(run, machine, number);
+	struct sonde_vector v;
+
+	w->wake = (struct sonde_wake){.vcpu = w->wait->vcpu,
+				      .vector = -1,
+				      .from = -1,
+				      .by = -1,
+				      .irq = line,
+				      .evidence = "the handler that woke the thread"};
+	for (int64_t row = 0; !sonde_vector(run, row, &v); row++) {
+		if (v.vcpu != w->wait->vcpu ||
+		    (*line ? strcmp(v.irq, line) != 0 : v.number != number))
+			continue;
+		w->wake.vector = v.number;
+		w->wake.cause = v.cause;
+		w->wake.irq = v.irq;
+		return;
+	}
+}
+
+/* The first interrupt after the entry is what the vCPU was woken for.  Another one came when it was
+ * awake already. */
+static void find_interrupt(struct scan *s, struct wakeup *w)
+{
+	struct handlers h = {.s = s, .context = -1};
+
+	if (w->runnable <= w->wait->entry || sonde_cpu(s->run, w->wait->vcpu, &h.cpu) ||
+	    !woken_by_interrupt(s, w, &h.cpu))
+		return;
+	s->ret = cpu_users_walk(s->users, h.cpu.machine, h.cpu.number, w->wait->entry, w->runnable,
+				each_piece, &h);
+	if (s->ret || h.nr < 2)
+		return;
+	w->late = true;
+	w->begin = w->woken = w->ran = w->entry = h.begin;
+	set_wake(s->run, w, h.cpu.machine, h.number);
 }
 
 static bool each_wait(const struct wait *wait, void *data)
@@ -115,9 +214,12 @@ static bool each_wait(const struct wait *wait, void *data)
 		return true;
 	wait_wake(s->run, wait, &w.wake);
 	w.begin = chain_begin(s, wait->vcpu, wait->woken);
-	w.running = wait->entry;
+	w.woken = wait->woken;
+	w.ran = wait->ran;
+	w.entry = w.running = wait->entry;
 	find_thread(s, &w);
-	s->ret = keep_chain(s, &w);
+	find_interrupt(s, &w);
+	s->ret = s->ret ? s->ret : keep_chain(s, &w);
 	s->stop = s->ret || !s->each(&w, s->data);
 	return !s->stop;
 }
@@ -154,7 +256,7 @@ int wakeups_scan(struct sonde_run *run, ns_t begin, ns_t end,
 	if (s.states) {
 		for (size_t i = 0; i < nr_threads; i++)
 			s.states[i] = NO_ATTR_YET;
-		ret = 0;
+		ret = cpu_users_get(&s.users, run);
 	}
 	for (unsigned level = 1; found && !ret && !s.stop; level++) {
 		found = false;

@@ -13,13 +13,18 @@
  *
  * Below: a nested vCPU's thread is woken by a kernel that had to be woken itself.  Then @begin is when
  * the outermost of these was, else it is @woken.
+ *
+ * A vCPU that had been woken for something else may be awake still when the interrupt comes that
+ * wakes the thread (@late).  Then @begin is when the guest began to handle that one, and so are @woken,
+ * @ran and @entry: nobody had to be woken for it.
  */
 struct wakeup {
 	const struct wait *wait;
-	struct sonde_wake wake;
+	struct sonde_wake wake; /* when @late, of that interrupt */
 	unsigned level;	 /* of the VM: 1, or more when nested */
 	int64_t thread;	 /* row: the guest's thread that ran; -1 none, or it has no trace */
-	ns_t begin;
+	bool late;
+	ns_t begin, woken, ran, entry;
 	ns_t runnable;	 /* -1: @thread could run before, or there is none */
 	ns_t running;	 /* @thread: when it ran; without one: the entry */
 };

@@ -13,6 +13,7 @@ enum delay_class {
 	CLASS_OWN,	  /* its own machine's code */
 	CLASS_HYPERVISOR, /* hypervisors, for its machine or one around it */
 	CLASS_OTHER,	  /* another machine's code */
+	CLASS_QUOTA,	  /* whoever had it: its vCPU's thread was not allowed to run */
 	CLASS_IDLE,	  /* nobody: it was on its way there */
 	CLASS_UNKNOWN,
 	NR_CLASSES
@@ -22,6 +23,7 @@ static const char *const class_words[NR_CLASSES] = {
 	[CLASS_OWN] = "behind others of its own machine",
 	[CLASS_HYPERVISOR] = "while hypervisors worked for its vCPU",
 	[CLASS_OTHER] = "while other machines had the CPU",
+	[CLASS_QUOTA] = "because its vCPU's quota was used up",
 	[CLASS_IDLE] = "on its way to an idle CPU",
 	[CLASS_UNKNOWN] = "nobody knows behind what",
 };
@@ -31,6 +33,7 @@ struct loser {
 	int64_t row;
 	ns_t total_ns;
 	ns_t in_guest_ns; /* of a thread: while its vCPU was off the CPU */
+	ns_t quota_ns;	  /* it was not allowed to run: no fault of those who did */
 	ns_t per_class[NR_CLASSES];
 	uint64_t count;
 	struct piece_sum {
@@ -122,6 +125,15 @@ static bool add_cause(struct losers *l, const struct cpu_use *use)
 	return true;
 }
 
+static bool add_reason(struct losers *l, struct loser *loser, const struct cpu_use *use,
+		       enum sonde_off why)
+{
+	if (why != SONDE_OFF_QUOTA)
+		return add_cause(l, use);
+	loser->quota_ns += use->time_ns;
+	return true;
+}
+
 /* A part of a stretch [begin, end); those of one come one after the other. */
 static void add_part(struct loser *loser, ns_t begin, ns_t end, int64_t victim, ns_t length)
 {
@@ -166,7 +178,7 @@ static bool add_preemption(const struct preemption *p, const struct cpu_use *use
 	if (!vcpu)
 		return false;
 	add_part(vcpu, p->begin, p->end, p->victim, use->time_ns);
-	if (!add_cause(&b->vcpus, use))
+	if (!add_reason(&b->vcpus, vcpu, use, p->why))
 		return false;
 	if (!victim_counts(&b->victim, p))
 		return true;
@@ -175,7 +187,7 @@ static bool add_preemption(const struct preemption *p, const struct cpu_use *use
 		return false;
 	add_part(thread, p->begin, p->end, -1, use->time_ns);
 	thread->in_guest_ns += use->time_ns;
-	return add_cause(&b->threads, use);
+	return add_reason(&b->threads, thread, use, p->why);
 }
 
 static struct culprit culprit_at(const struct losers *l, size_t cause)
@@ -227,6 +239,8 @@ static enum delay_class class_of(struct sonde_run *run, int64_t thread, const st
 /* How long each thread waited for what kind of thing. */
 static void sum_classes(struct losers *l)
 {
+	for (size_t i = 0; i < l->rows.nr; i++)
+		loser_at(l, i)->per_class[CLASS_QUOTA] = loser_at(l, i)->quota_ns;
 	for (size_t i = 0; i < l->causes.nr; i++) {
 		const struct cause *cause = cause_at(l, i);
 		int64_t thread = *keyed_cells(&l->rows, cause->loser);
@@ -260,12 +274,33 @@ static void say_cause(struct sentence *s, const struct losers *l, size_t at)
 		say_cpu(s, cause->on);
 }
 
+/* "3.1 s of it because the quota of its cgroup /limited was used up"; returns what stands before
+ * what follows. */
+static const char *say_quota(struct sentence *s, const struct loser *loser)
+{
+	struct sonde_thread t;
+	struct sonde_cpu vcpu;
+	struct sonde_cgroup cgroup;
+
+	if (!loser->quota_ns)
+		return "; ";
+	say(s, "; ");
+	if (loser->quota_ns == loser->total_ns)
+		say(s, "all");
+	else
+		say_length(s, loser->quota_ns);
+	say(s, " of it because the quota of its cgroup");
+	if (!sonde_cpu(s->run, loser->row, &vcpu) && !sonde_thread(s->run, vcpu.host_thread, &t) &&
+	    !sonde_cgroup(s->run, t.cgroup, &cgroup) && *cgroup.path)
+		say(s, " %s", cgroup.path);
+	say(s, " was used up");
+	return ", ";
+}
+
 /* @classed: an idle CPU has been told of, with all that went into it. */
 static void say_causes(struct sentence *s, const struct losers *l, const struct loser *loser,
-		       bool classed)
+		       bool classed, const char *before)
 {
-	const char *before = "; ";
-
 	for (unsigned i = 0; i < ARRAY_SIZE(loser->top) && loser->top[i] != SIZE_MAX; i++) {
 		/* A second one when it matters, too. */
 		if (*before == ',' && cause_at(l, loser->top[i])->total_ns * 5 < loser->total_ns)
@@ -317,6 +352,12 @@ static struct verdict verdict_of(const struct why *w, const struct losers *l,
 		v.by = culprit_at(l, loser->top[0]);
 		v.by_ns = cause_at(l, loser->top[0])->total_ns;
 	}
+	/* Nobody's doing, whoever ran meanwhile. */
+	if (loser->quota_ns > v.by_ns) {
+		v.cause = "quota";
+		v.by = why_verdict(w, kind, machine).by;
+		v.by_ns = loser->quota_ns;
+	}
 	return v;
 }
 
@@ -355,7 +396,7 @@ static void vcpu_verdict(struct why *w, const struct losers *l, const struct los
 	say(&v.says, " was ready but not running for ");
 	say_length(&v.says, loser->total_ns);
 	say_window(&v.says, w, loser);
-	say_causes(&v.says, l, loser, false);
+	say_causes(&v.says, l, loser, false, say_quota(&v.says, loser));
 	say_worst(&v.says, loser);
 	say_inherited(&v.says, w, loser->row);
 	why_add(w, &v);
@@ -402,7 +443,7 @@ static void thread_verdict(struct why *w, const struct losers *l, const struct l
 			say(&v.says, "all");
 		say(&v.says, " of that unknown to its own kernel)");
 	}
-	say_causes(&v.says, l, loser, say_classes(&v.says, loser));
+	say_causes(&v.says, l, loser, say_classes(&v.says, loser), "; ");
 	say_worst(&v.says, loser);
 	why_add(w, &v);
 }

@@ -45,8 +45,8 @@ static int unknown_cpu_time(struct why *w, struct error *err)
 	return 0;
 }
 
-/* When a VM's vCPUs were ready or waited nobody can tell where neither it nor what it is in has a
- * trace: no_trace() says so of all of them. */
+/* When a VM's vCPUs were ready nobody can tell where neither it nor what it is in has a trace:
+ * no_trace() says so of all of them. */
 static bool is_dark(const struct why *w, const struct sonde_machine *m)
 {
 	struct sonde_machine parent;
@@ -145,10 +145,10 @@ static void no_trace(struct why *w, int64_t machine, const struct sonde_machine 
 	if (is_dark(w, m)) {
 		sonde_machine(w->run, m->parent, &parent);
 		say(&v.says,
-		    "Neither %s nor %s, which it is in, has a trace: when its vCPUs were ready, or "
-		    "waited, and for what, only the kernel of %s knows; while all of that waited, "
-		    "they did, and what for is told of its vCPUs. Next time run sonde-agent in "
-		    "both, and record with --guest all.",
+		    "Neither %s nor %s, which it is in, has a trace: when its vCPUs were ready only "
+		    "the kernel of %s knows, and what they waited for is told as far as the entries "
+		    "that ended it show. Next time run sonde-agent in both, and record with "
+		    "--guest all.",
 		    m->name, parent.name, parent.name);
 		why_add(w, &v);
 		return;

@@ -45,8 +45,8 @@ struct hc_record {
 	uint32_t entry_cpu;
 	uint64_t rip;
 	uint64_t nr;	  /* space: CR3 */
-	uint64_t args[4]; /* space: address of the nested guest's vmcb12, 0 it is none; time of the exit
-			     before, by which it was in another one, 0 unknown */
+	uint64_t args[4]; /* space: address of the nested guest's vmcb12 or vmcs12, 0 it is none;
+			     time of the exit before, by which it was in another one, 0 unknown */
 	uint64_t reserved;
 };
 

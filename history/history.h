@@ -157,10 +157,10 @@ int history_at(struct history *h, attr_t attr, ns_t t, struct interval *out);
 int history_walk(struct history *h, attr_t attr, ns_t begin, ns_t end,
 		 bool (*each)(const struct interval *i, void *data), void *data);
 
-/* The same intervals, written to @out, which has room for @room of them, at least one: at most so many,
- * from the first on.  *nr tells how many. */
-int history_list(struct history *h, attr_t attr, ns_t begin, ns_t end, struct interval *out,
-		 unsigned room, unsigned *nr);
+/* The same intervals as columns: the @nr-th of them has @values[nr] from @begins[nr] to @begins[nr + 1].  @values has
+ * room for @room of them, at least one, @begins for one more; at most so many are written, from the first on. */
+int history_list(struct history *h, attr_t attr, ns_t begin, ns_t end, ns_t *begins,
+		 uint32_t *values, unsigned room, unsigned *nr);
 
 /* The first change after @t (NS_MAX: none), the last change at or before @t (NS_MIN: none). */
 int history_next_change(struct history *h, attr_t attr, ns_t t, ns_t *out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "history/row.h"
 #include "history/snapshot.h"
@@ -266,31 +267,33 @@ int history_walk(struct history *h, attr_t attr, ns_t begin, ns_t end,
 	return ret;
 }
 
-int history_list(struct history *h, attr_t attr, ns_t begin, ns_t end, struct interval *out,
-		 unsigned room, unsigned *nr)
+int history_list(struct history *h, attr_t attr, ns_t begin, ns_t end, ns_t *begins,
+		 uint32_t *values, unsigned room, unsigned *nr)
 {
-	const struct interval *stop = out + room;
-	struct interval *at = out;
+	struct interval first;
 	struct row_reader r;
-	int ret = open_window(&r, h, attr, begin, &end, out);
+	unsigned at = 1;
+	int ret = open_window(&r, h, attr, begin, &end, &first);
 
 	*nr = 0;
 	if (ret <= 0)
 		return ret;
+	begins[0] = first.begin;
+	values[0] = first.value;
 	while ((ret = row_reader_next(&r)) > 0) {
-		for (uint32_t k = 0; k < r.nr; k++) {
-			at->end = (ns_t)r.times[k];
-			if (++at == stop) {
-				*nr = room;
-				return 0;
-			}
-			at->begin = (ns_t)r.times[k];
-			at->value = r.values[k];
-		}
+		unsigned fits = r.nr < room - at ? r.nr : room - at;
+
+		memcpy(begins + at, r.times, fits * sizeof(*begins));
+		memcpy(values + at, r.values, fits * sizeof(*values));
+		at += fits;
+		if (fits == r.nr)
+			continue;
+		begins[at] = (ns_t)r.times[fits];
+		*nr = at;
+		return 0;
 	}
-	if (ret < 0)
-		return ret;
-	ret = last_end(h, attr, end, &at->end);
-	*nr = ret ? 0 : (unsigned)(at - out) + 1;
+	if (!ret)
+		ret = last_end(h, attr, end, &begins[at]);
+	*nr = ret ? 0 : at;
 	return ret;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/cgroup.h"
 
+#include "model/thread.h"
 #include "source/state_line.h"
 
 #include <errno.h>
@@ -27,24 +28,84 @@ uint32_t cgroup_get(struct machine_state *mc, uint64_t id)
 		m->broken = m->broken ? m->broken : -ENOMEM;
 		return 0;
 	}
-	m->cgroups[m->nr_cgroups] = (struct cgroup){mc, id, ""};
+	m->cgroups[m->nr_cgroups] = (struct cgroup){.machine = mc, .id = id, .path = ""};
 	return ++m->nr_cgroups;
 }
 
-void cgroup_name(struct machine_state *mc, const struct state_line *l)
+static void set_path(struct model *m, uint32_t row, const char *path)
 {
-	struct model *m = mc->model;
-	uint32_t row = cgroup_get(mc, state_uint(l, "id", 0));
-	char path[STATE_LINE_BYTES];
 	const char *copy;
 
-	if (!row || *m->cgroups[row - 1].path || !state_text(l, "path", path, sizeof(path)))
+	if (!row || *m->cgroups[row - 1].path)
 		return;
 	copy = arena_strdup(&m->arena, path);
 	if (copy)
 		m->cgroups[row - 1].path = copy;
 	else
 		m->broken = m->broken ? m->broken : -ENOMEM;
+}
+
+void cgroup_name(struct machine_state *mc, const struct state_line *l)
+{
+	struct model *m = mc->model;
+	char path[STATE_LINE_BYTES];
+
+	if (state_text(l, "path", path, sizeof(path)))
+		set_path(m, cgroup_get(mc, state_uint(l, "id", 0)), path);
+}
+
+void cgroup_made(struct machine_state *mc, const struct event *e)
+{
+	const char *path = event_str(e, 2);
+
+	if (path)
+		set_path(mc->model, cgroup_get(mc, (uint64_t)e->arg[0]), path);
+}
+
+/* A process goes with all its threads, and is named by its first one; that one alone can go only
+ * where threads are told apart, and those that stay have an event of their own then, or had one. */
+void cgroup_attached(struct machine_state *mc, const struct event *e)
+{
+	struct thread *th = thread_get(mc, (int32_t)e->arg[1], NULL);
+	uint32_t cgroup;
+
+	cgroup_made(mc, e);
+	cgroup = cgroup_get(mc, (uint64_t)e->arg[0]);
+	if (!th || !cgroup)
+		return;
+	if (th->pid == th->tid) {
+		for (struct thread *other = mc->threads; other; other = other->next_of_machine) {
+			if (other->pid == th->pid && other->cgroup == th->cgroup && other != th)
+				other->cgroup = cgroup;
+		}
+	}
+	th->cgroup = cgroup;
+}
+
+/* The path of the directory that @path is in is as long as this; the first one's is "/". */
+static size_t above_len(const char *path)
+{
+	const char *last = strrchr(path, '/');
+
+	return !last ? 0 : last == path ? 1 : (size_t)(last - path);
+}
+
+uint32_t cgroup_above(struct model *m, uint32_t cgroup)
+{
+	struct cgroup *c = &m->cgroups[cgroup - 1];
+	size_t len = above_len(c->path);
+
+	if (c->sought == m->nr_cgroups || c->above || !len || !c->path[1])
+		return c->above;
+	c->sought = m->nr_cgroups;
+	for (uint32_t i = 0; i < m->nr_cgroups && !c->above; i++) {
+		const char *path = m->cgroups[i].path;
+
+		if (m->cgroups[i].machine == c->machine && strlen(path) == len &&
+		    !memcmp(path, c->path, len))
+			c->above = i + 1;
+	}
+	return c->above;
 }
 
 /* ---- containers -------------------------------------------------------------------------------

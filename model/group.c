@@ -196,6 +196,7 @@ static void by_wakeups(struct model *m)
 static void merge_cpu(struct cpu *from, struct cpu *to)
 {
 	from->merged_into = to;
+	to->path[0] = '\0'; /* each has a part of what it did: neither tells */
 	if (machine_root(from->machine) != machine_root(to->machine))
 		join(machine_root(from->machine), machine_root(to->machine));
 }

@@ -75,15 +75,23 @@ struct machine_state *machine_add(struct model *m, struct machine_state *parent)
 
 /* ---- CPUs ---------------------------------------------------------------------------------- */
 
-/* What its parent's events say of a vCPU. */
-static void attrs_of_vcpu(struct cpu *cpu, attr_t dir)
+/* When a vCPU ran, where, and what ended its rests. */
+static void attrs_of_rests(struct cpu *cpu, attr_t dir)
 {
 	struct history_writer *w = cpu->machine->model->w;
 
 	cpu->state = history_writer_attr(w, dir, "state", ATTR_ENUM, 0);
 	cpu->on = history_writer_attr(w, dir, "on", ATTR_NUMBER, 0);
-	cpu->exit = history_writer_attr(w, dir, "exit", ATTR_ROW, 0);
 	cpu->woken = history_writer_attr(w, dir, "woken", ATTR_ROW, 0);
+}
+
+/* What its parent's events say of a vCPU. */
+static void attrs_of_vcpu(struct cpu *cpu, attr_t dir)
+{
+	struct history_writer *w = cpu->machine->model->w;
+
+	attrs_of_rests(cpu, dir);
+	cpu->exit = history_writer_attr(w, dir, "exit", ATTR_ROW, 0);
 	cpu->why_off = history_writer_attr(w, dir, "why_off", ATTR_ENUM, 0);
 }
 
@@ -120,6 +128,18 @@ static void attrs_of_untraced(struct cpu *cpu, const struct thread *host)
 		mc->vcpus_dir = history_writer_attr(w, mc->dir, "vcpus", ATTR_DIR, 0);
 	cpu->dir = history_writer_attr(w, mc->vcpus_dir, name, ATTR_DIR, 0);
 	attrs_of_vcpu(cpu, cpu->dir);
+}
+
+void machine_show_nested(struct cpu *cpu, const struct cpu *outer)
+{
+	char name[24];
+
+	if (outer->dir == ATTR_NONE || cpu->machine->model->nr_cpus > VCPUS_MAX)
+		return;
+	snprintf(name, sizeof(name), "nested%u", cpu->index);
+	snprintf(cpu->path, sizeof(cpu->path), "%.96s/%s", outer->path, name);
+	cpu->dir = history_writer_attr(cpu->machine->model->w, outer->dir, name, ATTR_DIR, 0);
+	attrs_of_rests(cpu, cpu->dir);
 }
 
 void machine_number_vcpu(struct cpu *cpu, int64_t number)

@@ -18,6 +18,9 @@ void machine_name(struct machine_state *mc, const char *name);
 struct cpu *machine_cpu_slow(struct machine_state *mc, int number);
 /* A CPU of a machine without a trace. */
 struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number);
+/* Attributes for a nested vCPU whose machine and parent have no trace: under those of the vCPU that
+ * has entered it first. */
+void machine_show_nested(struct cpu *cpu, const struct cpu *outer);
 void machine_number_vcpu(struct cpu *cpu, int64_t number);
 /* The vCPU that this thread, which has done a VM entry or exit, runs.  @may_wait: NULL when a later
  * event may number the vCPU better than we could now. */

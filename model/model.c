@@ -7,6 +7,7 @@
 
 #include "base/grow.h"
 #include "model/agenda.h"
+#include "model/cgroup.h"
 #include "model/contexts.h"
 #include "model/cpu.h"
 #include "model/exits.h"
@@ -23,6 +24,7 @@
 #include "model/statedump.h"
 #include "model/tables.h"
 #include "model/thread.h"
+#include "model/throttle.h"
 #include "model/vcpu.h"
 
 int model_grow(struct model *m, void **list, uint32_t nr, uint32_t *room, size_t each_bytes)
@@ -48,7 +50,8 @@ kinds_t model_want(void)
 	       WANT(KVM_VCPU_WAKEUP) | WANT(KVM_USERSPACE_EXIT) | WANT(BLOCK_COMPLETE) |
 	       WANT(NET_XMIT) | WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | WANT(MARK) |
 	       WANT(CPUHP_ENTER) | WANT(CPUHP_EXIT) | WANT(BLOCK_ISSUE) | WANT(KVM_MMIO) |
-	       WANT(GUEST_CR3);
+	       WANT(GUEST_CR3) | WANT(CPU_THROTTLE) | WANT(CPU_UNTHROTTLE) | WANT(CGROUP_MKDIR) |
+	       WANT(CGROUP_ATTACH);
 }
 
 static void release(struct model *m)
@@ -79,6 +82,7 @@ static void release(struct model *m)
 	map_release(&m->wakeups);
 	strings_release(&m->names);
 	map_release(&m->by_inum);
+	map_release(&m->throttled);
 	map_release(&m->by_cgroup);
 	map_release(&m->by_listed);
 	map_release(&m->ended);
@@ -161,6 +165,16 @@ static void feed_thread(struct cpu *cpu, const struct event *e)
 	case EV_SCHED_MIGRATE:
 		mute_moved(cpu->machine, e);
 		preempt_moved(mc, e);
+		break;
+	case EV_CPU_THROTTLE:
+	case EV_CPU_UNTHROTTLE:
+		throttle_event(mc, e);
+		break;
+	case EV_CGROUP_MKDIR:
+		cgroup_made(mc, e);
+		break;
+	case EV_CGROUP_ATTACH:
+		cgroup_attached(mc, e);
 		break;
 	case EV_CPUHP_ENTER:
 	case EV_CPUHP_EXIT:

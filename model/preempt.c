@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/thread.h"
+#include "model/throttle.h"
 #include "source/trace.h"
 
 #define RT_PRIO_END 100 /* below: real-time; -1: deadline */
@@ -32,8 +33,10 @@ static enum why_off why(const struct cpu *cpu, const struct event *e)
 	const struct machine_state *mc = cpu->machine;
 	const struct thread *next;
 
+	if (throttle_holds(cpu->thread, cpu->number))
+		return OFF_THROTTLED;
 	if (!e->arg[1])
-		return OFF_QUOTA;
+		return mc->sees_throttles ? OFF_UNKNOWN : OFF_QUOTA;
 	next = thread_find(cpu->machine, (int32_t)e->arg[1]);
 	if (next && !strncmp(next->comm, "migration/", 10))
 		return OFF_MOVED;
@@ -48,11 +51,14 @@ static enum why_off why(const struct cpu *cpu, const struct event *e)
 
 void preempt_vcpu(struct cpu *cpu, const struct event *e)
 {
+	const struct machine_state *mc = cpu->machine;
 	struct cpu *vcpu = cpu->thread->vcpu;
 	enum why_off off = why(cpu, e);
 
 	model_set(cpu->machine->model, vcpu->why_off, off);
-	cpu->lost_by = off == OFF_QUOTA ? NULL : cpu->thread;
+	vcpu->lost_for = off;
+	cpu->thread->queued_on = cpu->number;
+	cpu->lost_by = off == OFF_QUOTA || mc->sees_throttles ? NULL : cpu->thread;
 }
 
 /* The CPU has nothing more to run, and yet a vCPU's thread that was preempted here stays off. */
@@ -61,8 +67,10 @@ void preempt_idle(struct cpu *cpu)
 	const struct thread *th = cpu->lost_by;
 
 	cpu->lost_by = NULL;
-	if (th->state == THREAD_RUNNABLE && !th->on && th->last_on == cpu && th->vcpu)
-		model_set(cpu->machine->model, th->vcpu->why_off, OFF_QUOTA);
+	if (th->state != THREAD_RUNNABLE || th->on || th->last_on != cpu || !th->vcpu)
+		return;
+	th->vcpu->lost_for = OFF_QUOTA;
+	model_set(cpu->machine->model, th->vcpu->why_off, OFF_QUOTA);
 }
 
 /* It waits for another CPU now. */
@@ -72,4 +80,6 @@ void preempt_moved(struct machine_state *mc, const struct event *e)
 
 	if (th && th->last_on && th->last_on->lost_by == th)
 		th->last_on->lost_by = NULL;
+	if (th && !th->on && th->state == THREAD_RUNNABLE)
+		throttle_queued(th, e->arg[2]);
 }

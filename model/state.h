@@ -33,7 +33,9 @@
  *	thread.c     incarnations, states, names
  *	vcpu.c       KVM events: entry, exit, nesting
  *	wake.c, source.c, vector.c  what ends the waits of vCPUs: wake.h
+ *	nested.c     waits of nested vCPUs, where the VM in between has no trace
  *	space.c      address spaces of VMs without a trace: processes, as far as their parent sees
+ *	throttle.c   ... because of its cgroup's quota
  *	preempt.c    why a vCPU's thread loses its CPU
  *	exits.c      exits, from kvm_exit to kvm_entry
  *	request.c    requests to devices, through the layers: request.h
@@ -53,6 +55,7 @@
  */
 
 struct machine_state;
+struct nest;
 struct space;
 struct thread;
 
@@ -90,6 +93,9 @@ struct vcpu {
 	int16_t injected;	/* first vector injected since it began; -1 none */
 	int16_t delivered;	/* last vector that its kernel has not yet shown to handle; -1 none */
 	struct kick kick;
+	struct nest *nest;	/* what its entries of nested guests tell: nested.h; NULL nothing yet */
+	struct cpu *sleeps_on;	/* a nested one: the outer vCPU whose list of sleepers it is in; or NULL */
+	struct cpu *next_sleeper;
 	struct cpu *nested_cpu; /* the nested vCPU that the VM entered last, as told by the address
 				   of its vmcb12/vmcs12; NULL unknown */
 };
@@ -180,6 +186,7 @@ struct cpu {
 	struct context shown; /* L0: what "runs" holds now */
 	attr_t dir;	      /* of a vCPU's attributes where its VM has no trace */
 	attr_t runs, task;    /* ATTR_NONE when there is none */
+	uint8_t lost_for;     /* of a VM's CPU: enum why_off, what "why_off" holds now */
 	attr_t state, on, woken, why_off;
 	attr_t exit; /* of a vCPU that a thread runs */
 	uint32_t row; /* in the table; final at the end */
@@ -223,6 +230,7 @@ struct thread {
 	uint32_t comm_id, first_comm_id;
 	uint32_t vtids;	 /* newest entry of model->vtids + 1 */
 	uint32_t cgroup; /* index of model->cgroups + 1; 0 unknown */
+	int32_t queued_on; /* number of the CPU it waited for last while it could run; -1 unknown */
 	ns_t begin, end; /* end NS_MAX: still there */
 	attr_t dir, state_attr, cpu_attr, comm_attr, waker_attr;
 };
@@ -268,6 +276,8 @@ struct machine_state {
 	struct pending pending;	    /* requests under way */
 	struct places places;	    /* of its disks on those of its parent */
 	struct handler disk_handler; /* its last handler of a disk's interrupt */
+	bool sees_throttles;	    /* cgroups whose quota is used up are recorded */
+	uint32_t nr_throttled;	    /* ... of these now, each on each CPU */
 	bool sees_waking;	    /* wake-ups are recorded where they come from */
 	int32_t new_tid;	    /* of the last new-task event */
 	bool new_is_thread;	    /* ... made within its maker's process */
@@ -301,6 +311,8 @@ struct cgroup {
 	struct machine_state *machine;
 	uint64_t id;
 	const char *path; /* in the arena; "" unknown */
+	uint32_t above;	  /* index of the one that it is in + 1; 0 none known */
+	uint32_t sought;  /* how many cgroups there were when that was looked for; 0 never */
 };
 
 /* Something that is known about a machine as a whole. */
@@ -502,6 +514,7 @@ struct model {
 	uint32_t nr_vtids, vtids_room;
 	struct cgroup *cgroups;
 	uint32_t nr_cgroups, cgroups_room;
+	struct map throttled; /* cgroup and CPU -> how often: see throttle.c */
 	struct map by_cgroup; /* machine and id -> index */
 	struct identity *identities;
 	uint32_t nr_identities, identities_room;

@@ -267,7 +267,7 @@ static void put_wakes(struct model *m, uint32_t from)
 		const struct wake *w = &m->wakes.rows[i];
 		const struct note *n = &w->note;
 		int64_t cells[] = {
-			w->vcpu->row,
+			cpu_root(w->vcpu)->row,
 			n->cause,
 			n->vector,
 			n->from ? n->from->row + 1 : 0,
@@ -285,7 +285,7 @@ static void put_vectors(struct model *m)
 		const struct vector *v = &m->wakes.vectors[i];
 		struct verdict verdict = vector_verdict(m, v);
 		int64_t cells[] = {
-			v->vcpu->row,	   v->number,	  verdict.cause, verdict.irq_name,
+			cpu_root(v->vcpu)->row,	   v->number,	  verdict.cause, verdict.irq_name,
 			verdict.times,	   verdict.agree, table_string(m, verdict.evidence),
 		};
 

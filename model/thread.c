@@ -12,6 +12,7 @@
 #include "model/group.h"
 #include "model/mute.h"
 #include "model/namespace.h"
+#include "model/throttle.h"
 #include "model/vcpu.h"
 #include "source/trace.h"
 
@@ -44,7 +45,7 @@ struct thread *thread_new(struct machine_state *mc, int32_t tid)
 	th->pid = tid >= 0 && tid <= 2 ? tid : -1; /* idle, init and kthreadd */
 	th->ppid = -1;
 	th->maker = -1;
-	th->first_cpu = -1;
+	th->first_cpu = th->queued_on = -1;
 	th->losses = mc->losses;
 	th->begin = m->now;
 	th->end = NS_MAX;
@@ -341,6 +342,8 @@ void thread_wake(struct cpu *cpu, const struct event *e)
 		return;
 	if (th->last_on && !th->listed)
 		list(th, th->last_on);
+	if (th->state != THREAD_RUNNABLE)
+		throttle_queued(th, e->arg[1]);
 	thread_set_state(th, mute_woken(th, e->arg[1]) ? THREAD_UNKNOWN : THREAD_RUNNABLE);
 }
 

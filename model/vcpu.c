@@ -7,6 +7,7 @@
 #include "model/exits.h"
 #include "model/machine.h"
 #include "model/milestones.h"
+#include "model/nested.h"
 #include "model/space.h"
 
 /* Reasons of kvm_userspace_exit, as in linux/kvm.h. */
@@ -77,6 +78,8 @@ void vcpu_forget(struct cpu *vcpu)
 	vcpu->vcpu.vmm = -1;
 	vcpu->vcpu.resting = false;
 	vcpu->vcpu.injected = vcpu->vcpu.delivered = -1;
+	if (vcpu->vcpu.nest)
+		nested_forget(vcpu);
 	exit_forget(vcpu);
 }
 
@@ -119,8 +122,9 @@ static void remember(struct model *m, struct map *map, uint64_t key, uint32_t va
 }
 
 /* A nested vCPU of a VM without a trace, seen for the first time. */
-static struct cpu *nested_vcpu_new(struct machine_state *vm, uint64_t address, uint64_t pgd)
+static struct cpu *nested_vcpu_new(const struct cpu *outer, uint64_t address, uint64_t pgd)
 {
+	struct machine_state *vm = outer->machine;
 	struct model *m = vm->model;
 	uint32_t *of_pgd = pgd ? map_get(&m->by_pgd, nested_key(vm, pgd)) : NULL;
 	struct machine_state *inner;
@@ -131,6 +135,7 @@ static struct cpu *nested_vcpu_new(struct machine_state *vm, uint64_t address, u
 	if (!cpu)
 		return NULL;
 	cpu->nested_id = address;
+	machine_show_nested(cpu, outer);
 	remember(m, &m->by_vmcb, nested_key(vm, address), cpu->index);
 	return cpu;
 }
@@ -152,7 +157,7 @@ static struct cpu *nested_by_address(struct cpu *vcpu, uint64_t address, uint64_
 	if (vm->trace)
 		return cpu;
 	if (!cpu)
-		cpu = nested_vcpu_new(vm, address, pgd);
+		cpu = nested_vcpu_new(vcpu, address, pgd);
 	if (cpu)
 		cpu->nested_pgd = pgd;
 	if (cpu && pgd)
@@ -189,6 +194,8 @@ static void on_vmenter(struct cpu *vcpu, const struct event *e)
 		remember(vm->model, &vm->model->by_vmcb, nested_key(vm, address), th->vcpu->index);
 	}
 	vcpu->vcpu.nested_cpu = nested_by_address(vcpu, address, (uint64_t)e->arg[3]);
+	if (!vm->trace)
+		nested_asked(vcpu, e);
 }
 
 /* The guest's attempt to start a guest of its own has come to its end.  Where nested entries are
@@ -222,6 +229,8 @@ static void on_inject(struct cpu *vcpu, const struct event *e)
 {
 	struct cpu *inner = vcpu_inner(vcpu);
 
+	if (unlikely(vcpu->vcpu.nest))
+		nested_reflected(vcpu, e);
 	vcpu->vcpu.nested = NESTED_NO;
 	vcpu->vcpu.starting = false;
 	if (inner && inner->vcpu.entered) {
@@ -275,6 +284,8 @@ void vcpu_entry(struct cpu *host_cpu, const struct event *e)
 	}
 	settle_start(vcpu, host_cpu->machine);
 	wake_entry(vcpu, e);
+	if (unlikely(vcpu->vcpu.nest) && vcpu->vcpu.nested == NESTED_YES)
+		nested_entry(vcpu, e);
 	vcpu->vcpu.entered = true;
 	vcpu->vcpu.entered_ns = host_cpu->machine->model->now;
 	vcpu->vcpu.kick.at = NS_MIN;
@@ -309,6 +320,8 @@ void vcpu_exit(struct cpu *host_cpu, const struct event *e)
 	exit_begin(vcpu, e->arg[3]);
 	request_exit(vcpu, e->arg[0], e->arg[3]);
 	milestone_exit(vcpu, (uint64_t)e->arg[2]);
+	if (unlikely(v->nest) && v->nested == NESTED_YES)
+		nested_exit(vcpu, e);
 	/* Its guest's halt is its own affair. */
 	if (v->nested != NESTED_YES && exit_halts(e->arg[0], e->arg[3]))
 		wake_halt(vcpu);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/nested.h"
 #include "model/state.h"
 #include "source/trace.h"
 
@@ -20,10 +21,21 @@
 /* More lines than any machine has. */
 #define IRQS_MAX 65536
 
+/* ... and of a nested vCPU, which is told of less surely, not before it was seen so often. */
+#define NESTED_TIMES_MIN 3
+
+/* From here on Linux uses vectors for its own purposes: timers, IPIs. */
+#define LINUX_LOCAL_VECTORS 0xec
+
+static uint64_t vector_key(const struct cpu *vcpu, int number)
+{
+	return (uint64_t)vcpu->index << 8 | (uint8_t)number;
+}
+
 static struct vector *vector_get(struct model *m, const struct cpu *vcpu, int number)
 {
 	struct wakes *w = &m->wakes;
-	uint64_t key = (uint64_t)vcpu->index << 8 | (uint8_t)number;
+	uint64_t key = vector_key(vcpu, number);
 	const uint32_t *at = map_get(&w->by_vector, key);
 
 	if (at)
@@ -259,9 +271,36 @@ static struct verdict by_deliveries(const struct vector *v)
 	return out;
 }
 
+/* A nested vCPU's.  A program of the machine in between may have slept until some moment and then
+ * have sent something to the nested guest: so it is its timer only where no device can have the
+ * vector. */
+static struct verdict by_entries(const struct vector *v)
+{
+	struct verdict out = by_deliveries(v);
+	bool local = v->number >= LINUX_LOCAL_VECTORS;
+
+	if (out.agree < NESTED_TIMES_MIN || !agrees(out.agree, out.times) ||
+	    (out.cause == WAKE_TIMER) != local)
+		out.cause = WAKE_UNKNOWN;
+	out.evidence = "what its machine had been woken for, when its nested entries gave it the "
+		       "interrupt";
+	return out;
+}
+
 struct verdict vector_verdict(const struct model *m, const struct vector *v)
 {
-	struct verdict guest = by_guest(m, v);
+	struct verdict guest;
 
+	if (nested_is_dark(v->vcpu))
+		return by_entries(v);
+	guest = by_guest(m, v);
 	return guest.evidence ? guest : by_deliveries(v);
+}
+
+uint8_t vector_cause(const struct model *m, const struct cpu *vcpu, int vector)
+{
+	const uint32_t *at =
+		vector < 0 ? NULL : map_get(&m->wakes.by_vector, vector_key(vcpu, vector));
+
+	return at ? vector_verdict(m, &m->wakes.vectors[*at]).cause : WAKE_UNKNOWN;
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "model/machine.h"
-#include "model/state.h"
+#include "model/nested.h"
 
 /* Delivery modes, as in an APIC's command register. */
 enum { DM_LOWEST = 1, DM_REMOTE_READ = 3, DM_NMI, DM_INIT, DM_STARTUP };
@@ -43,6 +43,8 @@ const char *wake_evidence_text(enum wake_evidence evidence)
 		[EVIDENCE_UNSEEN] = "it was woken; its host's trace does not show interrupts",
 		[EVIDENCE_NOT_HALTED] = "it slept without having halted",
 		[EVIDENCE_PENDING] = "it went on at once: the interrupt was there already",
+		[EVIDENCE_NESTED] = "its nested entry gave it the interrupt",
+		[EVIDENCE_NESTED_NONE] = "its nested entry gave it no interrupt",
 	};
 
 	return texts[evidence];
@@ -119,6 +121,8 @@ static void rest(struct cpu *vcpu, enum halted halted)
 	v->note = (struct note){.vector = -1};
 	v->injected = -1;
 	model_set(vcpu->machine->model, vcpu->woken, 0);
+	if (unlikely(v->nest) && halted == HALTED_YES)
+		nested_outer_rests(vcpu);
 }
 
 void wake_halt(struct cpu *vcpu)
@@ -157,14 +161,21 @@ static struct note verdict(const struct vcpu *v)
 	return n;
 }
 
+void wake_ends(struct cpu *vcpu, const struct note *n)
+{
+	struct model *m = vcpu->machine->model;
+
+	vcpu->vcpu.resting = false;
+	model_set(m, vcpu->woken, wake_row(m, vcpu, n));
+}
+
 static void end_rest(struct cpu *vcpu)
 {
-	struct vcpu *v = &vcpu->vcpu;
-	struct model *m = vcpu->machine->model;
-	struct note n = verdict(v);
+	struct note n = verdict(&vcpu->vcpu);
 
-	v->resting = false;
-	model_set(m, vcpu->woken, wake_row(m, vcpu, &n));
+	wake_ends(vcpu, &n);
+	if (unlikely(vcpu->vcpu.nest))
+		nested_outer_goes_on(vcpu, &n);
 }
 
 static void inject(struct cpu *vcpu, int vector)
@@ -179,6 +190,8 @@ static void inject(struct cpu *vcpu, int vector)
 static void give(struct cpu *vcpu, int vector)
 {
 	inject(vcpu, vector);
+	if (unlikely(vcpu->vcpu.nest))
+		nested_outer_given(vcpu, vector);
 	request_injected(vcpu, vector);
 }
 
@@ -186,7 +199,8 @@ void wake_entry(struct cpu *vcpu, const struct event *e)
 {
 	uint32_t info = (uint32_t)e->arg[2];
 
-	if ((info & INTR_INFO_VALID) && !(info & INTR_INFO_TYPE))
+	/* A nested guest's is not its own. */
+	if ((info & INTR_INFO_VALID) && !(info & INTR_INFO_TYPE) && vcpu->vcpu.nested != NESTED_YES)
 		give(vcpu, (int)(info & UINT8_MAX));
 	if (vcpu->vcpu.resting)
 		end_rest(vcpu);

@@ -40,6 +40,8 @@ enum wake_evidence {
 	EVIDENCE_UNSEEN,       /* woken; interrupts are not in the trace */
 	EVIDENCE_NOT_HALTED,   /* slept without having halted */
 	EVIDENCE_PENDING,      /* neither slept nor polled */
+	EVIDENCE_NESTED,       /* of a nested vCPU: the entry that ended it gave it the interrupt */
+	EVIDENCE_NESTED_NONE,  /* ... or none */
 	NR_EVIDENCE
 };
 
@@ -99,6 +101,8 @@ struct wakes {
 /* ---- wake.c ---- */
 void wake_halt(struct cpu *vcpu);
 void wake_sleep(struct thread *host);
+/* A rest that wake_halt() began has ended, and not by an entry that wake_entry() is told of. */
+void wake_ends(struct cpu *vcpu, const struct note *n);
 void wake_entry(struct cpu *vcpu, const struct event *e);
 void wake_polled(struct cpu *host_cpu);
 void wake_userspace(struct cpu *vcpu);
@@ -117,6 +121,8 @@ struct note source_of_wakeup(const struct cpu *cpu);
 
 /* ---- vector.c ---- */
 void vector_learn(struct model *m, const struct cpu *vcpu, const struct note *n);
+/* What a vector means as far as has been learned: enum wake_cause. */
+uint8_t vector_cause(const struct model *m, const struct cpu *vcpu, int vector);
 /* An interrupt handler begins, by line or by vector: a guest's says what the vector that was
  * injected last means. */
 void vector_irq_entry(struct cpu *cpu, const struct event *e);

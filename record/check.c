@@ -233,9 +233,11 @@ static void check_processes(struct check_row *row, struct place *p)
 	if (!p->kvm)
 		say(row, CHECK_NOTE, "no KVM here: there are no guests", "");
 	else if (why_not)
-		say(row, CHECK_NOTE, why_not, "nothing here; an agent in the guest tells them, too");
+		say(row, CHECK_NOTE, why_not,
+		    "on Intel's CPUs, build and load kernel/vmx; an agent in the guest tells them, "
+		    "too");
 	else
-		say(row, CHECK_GOOD, "a BPF program reads the guests' CR3 at exits", "");
+		say(row, CHECK_GOOD, "guests' CR3 is read at their exits", "");
 }
 
 unsigned check_machine(struct check_row rows[static CHECK_ROWS_MAX])

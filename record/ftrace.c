@@ -7,6 +7,7 @@
 #include "record/drain.h"
 #include "record/hypercalls.h"
 #include "record/hypercalls_bpf.h"
+#include "record/throttle.h"
 #include "record/tracer.h"
 
 #include <errno.h>
@@ -76,7 +77,8 @@ static int enable_events(struct ftrace *f, struct error *err)
 		snprintf(file, sizeof(file), "events/%.64s/%.256s/enable",
 			 f->events.items[i].system, f->events.items[i].name);
 		ret = instance_set(&f->instance, file, "1", err);
-		if (ret)
+		/* Another recorder that ends may have taken the probes with it. */
+		if (ret && strcmp(f->events.items[i].system, "sonde"))
 			return ret;
 	}
 	return 0;
@@ -285,6 +287,8 @@ static int ftrace_close(struct tracer *t, struct error *err)
 	drain_stop(f->drain, NULL, NULL, NULL);
 	hypercalls_stop(f->calls, &t->cpu_ns, &f->bytes, &f->lost, NULL);
 	ret = instance_close(&f->instance, err);
+	if (f->tracing_dir >= 0)
+		throttle_probes_remove(f->tracing_dir);
 	event_list_release(&f->events);
 	comms_release(&t->comms);
 	if (f->tracing_dir >= 0)
@@ -327,6 +331,8 @@ static int prepare(struct ftrace *f, const struct record_options *opt, struct er
 	if (dead)
 		tracer_notice(opt, "removed what %u killed recorder%s left in tracefs", dead,
 			      dead == 1 ? "" : "s");
+	/* Where there are none, an idle CPU tells of a quota, later and not always. */
+	throttle_probes_add(f->tracing_dir, NULL);
 	ret = choose_events(f, opt, err);
 	if (!ret)
 		ret = instance_open(&f->instance, err);

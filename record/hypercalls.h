@@ -10,7 +10,7 @@
  * SINK_CALLS (docs/formats/hypercalls.md), and its three events are kept out of the instance.
  *
  * And tells which address spaces (page tables: CR3) its guests' vCPUs are in, at exits: one record
- * in the same part for each change.  On AMD only, see hypercalls_bpf_no_spaces().
+ * in the same part for each change.  On Intel's CPUs with a module's help, see kernel/vmx.
  *
  * A thread of its own takes the records, writes them at least every CALLS_TICK_MS, and lets the
  * instance's filters follow the places that calls come from.

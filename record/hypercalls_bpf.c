@@ -5,6 +5,7 @@
 #include "record/bpf_open.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,30 +32,63 @@ static bool exists(const char *path)
 	return !access(path, F_OK);
 }
 
-/* The CPU keeps its guest's CR3 in memory that the program can read only on AMD. */
+/* A module without such a file is part of the kernel, and the kernel's BTF has its types. */
+static bool lacks_btf(const char *initstate, const char *btf)
+{
+	return !exists("/sys/kernel/btf/vmlinux") || (exists(initstate) && !exists(btf));
+}
+
+static bool is_vmx(void)
+{
+	return !exists("/sys/module/kvm_amd") && exists("/sys/module/kvm_intel");
+}
+
+/* Without EPT, the page table that the CPU uses is one of KVM's own. */
+static bool has_ept(void)
+{
+	FILE *f = fopen("/sys/module/kvm_intel/parameters/ept", "r");
+	int c = f ? fgetc(f) : 'Y';
+
+	if (f)
+		fclose(f);
+	return c != 'N';
+}
+
+/* AMD's CPUs keep a guest's CR3 in memory that the program can read; Intel's need a module. */
 const char *hypercalls_bpf_no_spaces(void)
 {
+	if (is_vmx()) {
+		if (!has_ept())
+			return "kvm_intel runs without EPT";
+		if (!exists("/sys/module/sonde_vmx"))
+			return "on Intel's CPUs the module sonde_vmx reads them, which is not "
+			       "loaded";
+		if (lacks_btf("/sys/module/kvm_intel/initstate", "/sys/kernel/btf/kvm_intel"))
+			return "this kernel's kvm_intel has no BTF (CONFIG_DEBUG_INFO_BTF_MODULES)";
+		return NULL;
+	}
 	if (!exists("/sys/module/kvm_amd"))
-		return exists("/sys/module/kvm_intel")
-			       ? "Intel's CPUs show a guest's CR3 to KVM alone"
-			       : "no KVM for AMD's CPUs is loaded";
-	if (!exists("/sys/kernel/btf/vmlinux") ||
-	    (exists("/sys/module/kvm_amd/initstate") && !exists("/sys/kernel/btf/kvm_amd")))
+		return "no KVM for this machine's CPUs is loaded";
+	if (lacks_btf("/sys/module/kvm_amd/initstate", "/sys/kernel/btf/kvm_amd"))
 		return "this kernel's kvm_amd has no BTF (CONFIG_DEBUG_INFO_BTF_MODULES)";
 	return NULL;
 }
 
 static int open_all(struct hypercalls_bpf *b, unsigned tasks, struct error *err)
 {
+	bool folds = tasks & HYPERCALLS_FOLD, spaces = tasks & HYPERCALLS_SPACES;
+
 	b->skel = hypertrace_skel__open();
 	if (!b->skel)
 		return fail(err, -errno, "the BPF program cannot be opened: %s", strerror(errno));
 	bpf_map__set_max_entries(b->skel->maps.ring, RING_BYTES);
 	b->skel->rodata->wake_bytes = RING_BYTES / 4;
-	b->skel->rodata->folds_calls = !!(tasks & HYPERCALLS_FOLD);
-	b->skel->rodata->tells_spaces = !!(tasks & HYPERCALLS_SPACES);
-	bpf_program__set_autoload(b->skel->progs.on_hypercall, tasks & HYPERCALLS_FOLD);
-	bpf_program__set_autoload(b->skel->progs.on_entry, tasks & HYPERCALLS_FOLD);
+	b->skel->rodata->folds_calls = folds;
+	b->skel->rodata->tells_spaces = spaces;
+	bpf_program__set_autoload(b->skel->progs.on_exit, folds || !is_vmx());
+	bpf_program__set_autoload(b->skel->progs.on_vmx_exit, spaces && is_vmx());
+	bpf_program__set_autoload(b->skel->progs.on_hypercall, folds);
+	bpf_program__set_autoload(b->skel->progs.on_entry, folds);
 	return bpf_open_start(b->skel->skeleton, b->skel->maps.ring, take_record, b, &b->ring, err);
 }
 

@@ -15,6 +15,10 @@ static const struct dialect_row rows[] = {
 	{BOTH, "sched_wakeup", EV_SCHED_WAKEUP, {{"tid|pid", -1}, {"target_cpu", -1}, {"comm", 0}}},
 	{BOTH, "sched_wakeup_new", EV_SCHED_WAKEUP_NEW, {{"tid|pid", -1}, {"target_cpu", -1}, {"comm", 0}}},
 	{BOTH, "sched_migrate_task", EV_SCHED_MIGRATE, {{"tid|pid", -1}, {"orig_cpu", -1}, {"dest_cpu", -1}}},
+	{FTRACE, "cpu_throttle", EV_CPU_THROTTLE, {{"cgroup", 0}, {"cpu", -1}}},
+	{FTRACE, "cpu_unthrottle", EV_CPU_UNTHROTTLE, {{"cgroup", 0}, {"cpu", -1}}},
+	{BOTH, "cgroup_mkdir", EV_CGROUP_MKDIR, {{"id", 0}, {NULL, 0}, {"path", 0}}},
+	{BOTH, "cgroup_attach_task", EV_CGROUP_ATTACH, {{"dst_id", 0}, {"pid", -1}, {"dst_path", 0}}},
 	{FTRACE, "cpuhp_enter", EV_CPUHP_ENTER, {{"cpu", -1}, {"target", -1}, {"idx", -1}}},
 	{FTRACE, "cpuhp_exit", EV_CPUHP_EXIT, {{"cpu", -1}}},
 	{LTTNG, "sched_process_fork", EV_FORK,
@@ -83,10 +87,10 @@ static const struct dialect_row rows[] = {
 	KVM("inj_virq", EV_KVM_INJ_VIRQ, {{"irq|vector", -1}, {"soft", 0}}),
 	KVM("apic_accept_irq", EV_KVM_APIC_ACCEPT_IRQ, {{"apicid", -1}, {"vec", -1}, {"dm", 0}, {"tm", 0}}),
 	{BOTH, "kvm_apicv_accept_irq", EV_KVM_APIC_ACCEPT_IRQ, {{"apicid", -1}, {"vec", -1}, {"dm", 0}, {"tm", 0}}},
-	KVM("nested_vmrun", EV_KVM_NESTED_VMENTER, {{"rip", 0}, {"vmcb", 0}, {"nested_rip", 0}, {NULL, 0}, {NULL, 0}}),
-	KVM("nested_vmenter", EV_KVM_NESTED_VMENTER, {{"rip", 0}, {"vmcb", 0}, {"nested_rip", 0}, {"guest_pgd", 0}, {"isa", 0}}),
+	KVM("nested_vmrun", EV_KVM_NESTED_VMENTER, {{"event_inj", 0}, {"vmcb", 0}, {"int_ctl", 0}, {NULL, 0}, {NULL, 0}}),
+	KVM("nested_vmenter", EV_KVM_NESTED_VMENTER, {{"event_inj", 0}, {"vmcb", 0}, {"int_ctl", 0}, {"guest_pgd", 0}, {"isa", 0}}),
 	KVM("nested_vmexit", EV_KVM_NESTED_VMEXIT, {{"exit_reason|exit_code", -1}, {"vcpu_id", -1}, {"guest_rip|rip", 0}}),
-	KVM("nested_vmexit_inject", EV_KVM_NESTED_VMEXIT_INJECT, {{"exit_code", -1}}),
+	KVM("nested_vmexit_inject", EV_KVM_NESTED_VMEXIT_INJECT, {{"exit_code", -1}, {"isa", 0}}),
 	KVM("nested_intr_vmexit", EV_KVM_NESTED_INTR_VMEXIT, {{"rip", 0}}),
 	KVM("write_tsc_offset", EV_KVM_WRITE_TSC_OFFSET, {{"vcpu_id", -1}, {"previous_tsc_offset", 0}, {"next_tsc_offset", 0}}),
 	KVM("pvclock_update", EV_KVM_PVCLOCK_UPDATE, {{"vcpu_id", -1}, {"tsc_timestamp", 0}, {"system_time", 0}, {"tsc_to_system_mul", 0}, {"tsc_shift", 0}}),
@@ -150,6 +154,8 @@ bool event_slot_is_text(enum event_kind kind, unsigned slot)
 	case EV_EXIT:
 	case EV_FREE:
 	case EV_RENAME:
+	case EV_CGROUP_MKDIR:
+	case EV_CGROUP_ATTACH:
 		return slot == 2;
 	default:
 		return false;

@@ -29,6 +29,13 @@
 	X(SCHED_WAKEUP_NEW, "sched_wakeup_new")                                                    \
 	/* tid, orig_cpu, dest_cpu */                                                              \
 	X(SCHED_MIGRATE, "sched_migrate_task")                                                     \
+	/* cgroup (id), cpu: its quota is used up there, and its threads may not run; and they may again.             \
+	 * Each cgroup below it has events of its own. */                                          \
+	X(CPU_THROTTLE, "cpu_throttle")                                                            \
+	X(CPU_UNTHROTTLE, "cpu_unthrottle")                                                        \
+	/* id, -, path_str; id, tid, path_str of where it goes to */                               \
+	X(CGROUP_MKDIR, "cgroup_mkdir")                                                            \
+	X(CGROUP_ATTACH, "cgroup_attach_task")                                                     \
 	/* a step of taking a CPU down or up begins: cpu, state it goes to (0 off), step */        \
 	X(CPUHP_ENTER, "cpuhp_enter")                                                              \
 	/* ... and has ended: cpu */                                                               \
@@ -77,11 +84,12 @@
 	X(KVM_INJ_VIRQ, "kvm_inj_virq")                                                            \
 	/* apicid, vec, dm, tm */                                                                  \
 	X(KVM_APIC_ACCEPT_IRQ, "kvm_apic_accept_irq")                                              \
-	/* rip, vmcb (gpa of vmcb12/vmcs12), nested_rip, guest_pgd, isa */                         \
+	/* event_inj (as in an entry's control block: what the nested guest is given), vmcb (gpa of      \
+	 * vmcb12/vmcs12), int_ctl (Intel: the guest interrupt status), guest_pgd, isa */          \
 	X(KVM_NESTED_VMENTER, "kvm_nested_vmenter")                                                \
 	/* exit_reason (-1 unsound), vcpu_id, rip */                                               \
 	X(KVM_NESTED_VMEXIT, "kvm_nested_vmexit")                                                  \
-	/* exit_reason */                                                                          \
+	/* exit_reason, isa */                                                                     \
 	X(KVM_NESTED_VMEXIT_INJECT, "kvm_nested_vmexit_inject")                                    \
 	/* rip */                                                                                  \
 	X(KVM_NESTED_INTR_VMEXIT, "kvm_nested_intr_vmexit")                                        \

@@ -12,12 +12,16 @@
 #define ISA_VMX 1
 #define ISA_SVM 2
 
+#define SVM_EXIT_INTR 0x60
+#define SVM_EXIT_VINTR 0x64
 #define SVM_EXIT_HLT 0x78
 #define SVM_EXIT_IOIO 0x7b
 #define SVM_EXIT_NPF 0x400
 #define SVM_EXIT_VMRUN 0x80
 #define SVM_EXIT_VMLOAD 0x82
 #define SVM_EXIT_CLGI 0x85
+#define VMX_EXIT_INTR 1
+#define VMX_EXIT_WINDOW 7
 #define VMX_EXIT_HLT 12
 #define VMX_EXIT_IO 30
 #define VMX_EXIT_EPT_VIOLATION 48
@@ -31,6 +35,18 @@
 static inline bool exit_halts(int64_t reason, int64_t isa)
 {
 	return reason == (isa == ISA_VMX ? VMX_EXIT_HLT : SVM_EXIT_HLT);
+}
+
+/* An interrupt for the host: the guest may not have executed anything. */
+static inline bool exit_for_interrupt(int64_t reason, int64_t isa)
+{
+	return reason == (isa == ISA_VMX ? VMX_EXIT_INTR : SVM_EXIT_INTR);
+}
+
+/* The guest can take an interrupt now, as its hypervisor wanted to be told. */
+static inline bool exit_opens_window(int64_t reason, int64_t isa)
+{
+	return reason == (isa == ISA_VMX ? VMX_EXIT_WINDOW : SVM_EXIT_VINTR);
 }
 
 /* It touched memory or a port that is not its own: a device is told of something, maybe. */

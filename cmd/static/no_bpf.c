@@ -3,6 +3,7 @@
  * builds without. */
 #include "record/hypercalls_bpf.h"
 #include "record/stolen_bpf.h"
+#include "record/throttle.h"
 
 #include <errno.h>
 
@@ -89,4 +90,15 @@ uint64_t stolen_bpf_lost(const struct stolen_bpf *b)
 void stolen_bpf_close(struct stolen_bpf *b)
 {
 	(void)b;
+}
+
+int throttle_probes_add(int tracing_dir, struct error *err)
+{
+	(void)tracing_dir;
+	return built_without(err);
+}
+
+void throttle_probes_remove(int tracing_dir)
+{
+	(void)tracing_dir;
 }

@@ -235,8 +235,9 @@ enum sonde_off {
 	SONDE_OFF_WAKEUP, /* a thread was woken that is due before it */
 	SONDE_OFF_CLASS,  /* a thread of a real-time or deadline class had to run */
 	SONDE_OFF_MOVED,  /* to be moved to another CPU */
-	SONDE_OFF_QUOTA,  /* its cgroup's quota was used up: its CPU idled */
-	SONDE_OFF_READY,  /* it has been woken, and waits for its turn */
+	SONDE_OFF_QUOTA,  /* its cgroup's quota was used up */
+	SONDE_OFF_READY,  /* it has been woken, or its quota is there again: it waits for its turn */
+	SONDE_OFF_THROTTLED, /* of an attribute's value: SONDE_OFF_QUOTA, as the kernel itself said */
 	SONDE_NR_OFFS
 };
 

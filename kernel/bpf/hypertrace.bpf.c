@@ -10,6 +10,7 @@
  *
  * Beside that it tells, at a vCPU's exit, when the guest's page table (CR3) is another one than when
  * the same guest exited before: that is how processes of guests without a tracer are told apart.
+ * AMD's CPUs leave CR3 in memory; on Intel's the module sonde_vmx (kernel/vmx) reads it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,6 +35,7 @@
 #define WAKE_EVERY 16 /* calls of places that are not folded yet */
 #define CR3_PAGE 0x000ffffffffff000ull /* without PCID and the bit that keeps the TLB */
 #define NESTED_CTL_NPT 1
+#define NO_VMCS12 (~0ull)
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -149,20 +151,26 @@ static void emit(struct thread *t, const struct hc_record *r)
 	bpf_ringbuf_submit(out, wake_flags(t, r));
 }
 
-static void fill_exit(struct hc_record *r, struct kvm_vcpu *vcpu, uint32_t isa)
+/* All but the vCPU's own: its number and RIP. */
+static void fill_place(struct hc_record *r, uint16_t kind, uint32_t isa)
 {
 	uint64_t thread = bpf_get_current_pid_tgid();
 
 	__builtin_memset(r, 0, sizeof(*r));
-	r->kind = HC_EXIT;
+	r->kind = kind;
 	r->flags = isa == ISA_VMX ? HC_VMX : 0;
 	r->time_ns = bpf_ktime_get_ns();
 	r->tid = (uint32_t)thread;
 	r->tgid = (uint32_t)(thread >> 32);
-	r->vcpu_id = (uint32_t)vcpu->vcpu_id;
 	r->cpu = bpf_get_smp_processor_id();
-	r->rip = vcpu->arch.regs[VCPU_RIP];
 	r->overhead_ns = HC_UNKNOWN;
+}
+
+static void fill_exit(struct hc_record *r, struct kvm_vcpu *vcpu, uint32_t isa)
+{
+	fill_place(r, HC_EXIT, isa);
+	r->vcpu_id = (uint32_t)vcpu->vcpu_id;
+	r->rip = vcpu->arch.regs[VCPU_RIP];
 }
 
 /* KVM reads the TSC right after the exit, on some kernels after the event kvm_exit: so these come
@@ -207,50 +215,86 @@ static uint64_t read_space(struct thread *t, struct kvm_vcpu *vcpu, const struct
 	return t->nested_paging ? BPF_CORE_READ(vmcb, save.cr3) : vcpu->arch.cr3;
 }
 
+/* What an exit shows. */
+struct sight {
+	uint64_t cr3; /* 0: not known */
+	uint64_t vmcb12;
+	uint64_t rip;
+	uint32_t isa;
+};
+
 /* False: there was no room. */
-static bool emit_space(struct thread *t, struct kvm_vcpu *vcpu, uint64_t cr3, uint64_t vmcb12,
+static bool emit_space(struct thread *t, struct kvm_vcpu *vcpu, const struct sight *seen,
 		       uint64_t before_ns)
 {
 	struct hc_record *out = bpf_ringbuf_reserve(&ring, sizeof(*out), 0);
 
 	if (!out)
 		return false;
-	fill_exit(out, vcpu, ISA_SVM);
-	out->kind = HC_SPACE;
-	out->flags = t->late ? HC_LATE : 0;
-	out->nr = cr3;
-	out->args[0] = vmcb12;
+	fill_place(out, HC_SPACE, seen->isa);
+	if (t->late)
+		out->flags |= HC_LATE;
+	out->vcpu_id = (uint32_t)BPF_CORE_READ(vcpu, vcpu_id);
+	out->rip = seen->rip;
+	out->nr = seen->cr3;
+	out->args[0] = seen->vmcb12;
 	out->args[1] = before_ns;
 	bpf_ringbuf_submit(out, wake_flags(t, out));
 	return true;
 }
 
-static void tell_space(struct kvm_vcpu *vcpu, const struct vmcb *vmcb)
+static void tell_space(struct thread *t, struct kvm_vcpu *vcpu, const struct sight *seen)
 {
-	struct space *s;
-	uint64_t cr3, vmcb12;
-	struct thread *t;
-	bool same_guest;
+	uint64_t page = seen->cr3 & CR3_PAGE;
+	struct space *s = seen->vmcb12 ? &t->nested : &t->own;
+	bool same_guest = s->page && s->vmcb12 == seen->vmcb12;
 
-	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
-				 BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!t)
+	if (!page)
 		return;
-	cr3 = read_space(t, vcpu, vmcb, &vmcb12);
-	if (!(cr3 & CR3_PAGE))
-		return;
-	s = vmcb12 ? &t->nested : &t->own;
-	same_guest = s->page && s->vmcb12 == vmcb12;
-	if (!same_guest || s->page != (cr3 & CR3_PAGE)) {
-		if (!emit_space(t, vcpu, cr3, vmcb12, same_guest ? t->told_ns : 0)) {
+	if (!same_guest || s->page != page) {
+		if (!emit_space(t, vcpu, seen, same_guest ? t->told_ns : 0)) {
 			t->late = 1; /* the next exit tries again */
 			return;
 		}
 		t->late = 0;
-		s->page = cr3 & CR3_PAGE;
-		s->vmcb12 = vmcb12;
+		s->page = page;
+		s->vmcb12 = seen->vmcb12;
 	}
 	t->told_ns = bpf_ktime_get_ns();
+}
+
+static void tell_svm_space(struct kvm_vcpu *vcpu, const struct vmcb *vmcb)
+{
+	struct sight seen = {.rip = vcpu->arch.regs[VCPU_RIP], .isa = ISA_SVM};
+	struct thread *t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
+						BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!t)
+		return;
+	seen.cr3 = read_space(t, vcpu, vmcb, &seen.vmcb12);
+	tell_space(t, vcpu, &seen);
+}
+
+/* Of the module sonde_vmx.  @vcpu is of no type that the verifier knows. */
+SEC("raw_tp/sonde_vmx_exit")
+int BPF_PROG(on_vmx_exit, struct kvm_vcpu *vcpu, uint64_t cr3, uint64_t rip, bool nested)
+{
+	struct sight seen = {.cr3 = cr3, .rip = rip, .isa = ISA_VMX};
+	struct vcpu_vmx *vmx = (void *)vcpu; /* its first member */
+	struct thread *t;
+
+	if (nested) {
+		if (!bpf_core_field_exists(vmx->nested.current_vmptr))
+			return 0;
+		seen.vmcb12 = BPF_CORE_READ(vmx, nested.current_vmptr);
+		if (seen.vmcb12 == NO_VMCS12) /* it is in memory that L0 and L1 share (Hyper-V) */
+			return 0;
+	}
+	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
+				 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (t)
+		tell_space(t, vcpu, &seen);
+	return 0;
 }
 
 SEC("tp_btf/kvm_exit")
@@ -265,7 +309,7 @@ int BPF_PROG(on_exit, struct kvm_vcpu *vcpu, uint32_t isa)
 		return 0;
 	vmcb = current_vmcb(vcpu, isa);
 	if (tells_spaces && vmcb)
-		tell_space(vcpu, vmcb);
+		tell_svm_space(vcpu, vmcb);
 	if (!folds_calls || !may_be_hypercall(vcpu, vmcb, isa, &known))
 		return 0;
 	t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,

@@ -98,8 +98,13 @@ union vmx_exit_reason {
 	uint32_t full;
 };
 
+struct nested_vmx {
+	uint64_t current_vmptr; /* of vmcs12 */
+};
+
 struct vcpu_vmx {
 	struct kvm_vcpu vcpu;
+	struct nested_vmx nested;
 	union vmx_exit_reason exit_reason;
 };
 

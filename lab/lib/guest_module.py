@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest's kernel module (kernel/guest), built for a kernel of the lab: sonde_guest.ko, to be --put."""
+"""A kernel module of ours, built for a kernel of the lab: the guest's, sonde_guest.ko (kernel/guest), or the host's,
+sonde_vmx.ko (kernel/vmx), to be --put."""
 import re
 import shutil
 
 from . import cache, command, headers, paths
 
 
-def get(kernel_line, image, stopwatch):
-    return of_tree(headers.get(kernel_line, image, stopwatch), stopwatch)
+def get(kernel_line, image, stopwatch, which="guest"):
+    return of_tree(headers.get(kernel_line, image, stopwatch), stopwatch, which)
 
 
 def release_of(tree):
@@ -16,13 +17,13 @@ def release_of(tree):
     return re.search(r'UTS_RELEASE "(.*)"', text)[1]
 
 
-def of_tree(tree, stopwatch):
+def of_tree(tree, stopwatch, which="guest"):
     """For the kernel whose headers these are: Debian's, or those of lab/kernels."""
     release = release_of(tree)
-    with stopwatch.step("building the guest's module"), cache.lock():   # two tests need it
-        command.output("make", "-s", "-j2", "guest-module", f"KDIR={tree}", cwd=paths.REPOSITORY)
-    built = paths.BUILD / "guest" / release / "sonde_guest.ko"
-    stripped = paths.BUILD / "guest" / release / "stripped" / built.name
+    with stopwatch.step(f"building sonde_{which}.ko"), cache.lock():   # two tests need it
+        command.output("make", "-s", "-j2", f"{which}-module", f"KDIR={tree}", cwd=paths.REPOSITORY)
+    built = paths.BUILD / which / release / f"sonde_{which}.ko"
+    stripped = built.parent / "stripped" / built.name
     stripped.parent.mkdir(exist_ok=True)
     shutil.copy(built, stripped)
     command.output("strip", "-g", stripped)

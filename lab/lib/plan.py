@@ -32,7 +32,8 @@ FIRST_CID = 3
 # A nested machine in emulation on a busy day answers late.
 GUEST_TIMEOUT_S = 90
 # Actions on a machine's virtual hardware are carried out by its parent, the others inside it.
-BY_PARENT = ("start", "pause", "move", "quit")
+BY_PARENT = ("start", "pause", "limit", "move", "quit")
+QUOTA_PERIOD_US = 100_000
 
 
 def buffer_kib(machine):
@@ -86,6 +87,7 @@ def program_line(work, scenario):
 
 def action_line(action):
     arguments = {"start": (action.machine,), "pause": (action.machine, f"{action.seconds:g}"),
+                 "limit": (action.machine, action.quota, QUOTA_PERIOD_US, f"{action.seconds:g}"),
                  "move": (action.machine, action.vcpu, action.cpu), "quit": (action.machine,),
                  "unplug": (action.cpu,), "plug": (action.cpu,), "run": (action.command,)}
     return ("act", f"{action.at:g}", action.do, *arguments.get(action.do, ()))

@@ -21,6 +21,7 @@ HOST = "L0"
 VERBS = {
     "start": (),                # a machine with boot = "later" begins
     "pause": ("seconds",),      # its hypervisor stops its virtual CPUs for so long
+    "limit": ("quota", "seconds"),  # its virtual CPUs' threads, all together, get quota µs of every 100 ms
     "move": ("vcpu", "cpu"),    # a virtual CPU's thread goes to another CPU of the parent
     "unplug": ("cpu",),         # CPU goes offline, inside the machine
     "plug": ("cpu",),
@@ -78,6 +79,7 @@ class Action:
     vcpu: int = 0
     cpu: int = 0
     command: str = ""
+    quota: int = 0
 
 
 @dataclass

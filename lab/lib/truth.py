@@ -124,6 +124,16 @@ def actions(scenario, directory):
     return found
 
 
+def limits(scenario, directory):
+    """{machine: what the kernel of its parent counted (cpu.stat) while its virtual CPUs had a quota}"""
+    found = {}
+    for machine in scenario.machine:
+        for line in lines(directory / machine.name / "truth/limits"):
+            name, _, counts = line.partition(" ")
+            found[name] = pairs(counts)
+    return found
+
+
 def collect(scenario, image, directory):
     machines = {machine.name: machine_facts(scenario, machine, directory)
                 for machine in scenario.machine}
@@ -131,7 +141,7 @@ def collect(scenario, image, directory):
     return {"scenario": scenario.name, "title": scenario.title, "kernel": image.release,
             "machines": machines,
             "works": {work.id: work_facts(scenario, work, directory) for work in scenario.work},
-            "actions": actions(scenario, directory)}
+            "actions": actions(scenario, directory), "limits": limits(scenario, directory)}
 
 
 def write(scenario, image, directory):

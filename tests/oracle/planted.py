@@ -9,6 +9,7 @@ host's trace alone, side by side.
   steal    who has the CPU while a vCPU is ready; judged by the emulated hardware's registers (attribution.py), sample by sample
   held up  a work that never sleeps, on a vCPU that is pinned: whenever another program has its CPU, it is held up by that one
   pause    a machine that its VMM stops: the time that was asked for
+  quota    virtual CPUs in a cgroup with cpu.max: the time for which the kernel says (cpu.stat) that it was used up
 
 "Right" is the share of the planted time (or samples) that is put down to its cause, "false" what is put down to something else;
 what Sonde calls unknown is neither.  The goal is 99 %, and no false one.
@@ -91,13 +92,23 @@ class Run:
         self.all = Side(f"{self.name}-all", [gathered], scratch)
         self.alone = Side(f"{self.name}-host", [host], scratch)
         self.guests = waits.Guests([gathered])
+        self.clocks = [self.truth["machines"]["L0"][moment][0] for moment in ("clocks_begin", "clocks_end")]
+
+    def l0_time(self, tsc):
+        """The history's time for L0's cycle counter, whichever clock L0 was recorded with."""
+        begin, end = self.all.run.limits()
+        first, last = self.clocks
+        if begin <= self.all.run.l0_time(first["tsc"]) <= end:
+            return self.all.run.l0_time(tsc)
+        ns_per_tick = (last["mono_ns"] - first["mono_ns"]) / (last["tsc"] - first["tsc"])
+        return self.all.run.l0_time(first["mono_ns"] + round((tsc - first["tsc"]) * ns_per_tick))
 
     def works(self):
         """(work, begin, end) in L0's time, of those that came to their end."""
         for work in self.truth["works"].values():
             offset = self.truth["machines"][work["machine"]]["tsc_offset_to_l0"]
             if offset is not None and work["tsc_begin"] and work["tsc_end"]:
-                yield work, *(self.all.run.l0_time(work[moment] - offset) for moment in ("tsc_begin", "tsc_end"))
+                yield work, *(self.l0_time(work[moment] - offset) for moment in ("tsc_begin", "tsc_end"))
 
     def level(self, machine):
         return self.truth["machines"][machine]["level"]
@@ -118,15 +129,32 @@ def planted_waits(run):
         if run.level(work["machine"]) and work["causes"]:
             causes, first, last = found.get(work["machine"], (set(), begin, end))
             causes = causes | {waits.PLANTED.get(cause, cause) for cause in work["causes"]}
+            causes -= {"ipi"} if run.truth["machines"][work["machine"]]["cpus"] == 1 else set()
             found[work["machine"]] = (causes, min(first, begin), max(last, end))
     return found
 
 
-def judge_waits(run, of_vcpu, begin, end):
-    """What was planted and what was told, by cause, of the waits of some vCPUs; and the false ones."""
-    sums, false = Counter(), []
+def unplugged(run, machine):
+    """{CPU: (since, until)} of those that the machine took down and up again."""
+    found = {}
+    for action in run.truth["actions"]:
+        verb, cpu, *_ = action["action"].split() + [None]
+        if action["by"] == machine and verb in ("unplug", "plug"):
+            at = run.l0_time(action["tsc"] - run.truth["machines"][machine]["tsc_offset_to_l0"])
+            since, _ = found.get(int(cpu), (at, None))
+            found[int(cpu)] = (since, at)
+    return found
+
+
+def judge_waits(run, machine, of_vcpu, begin, end):
+    """What was planted and what was told, by cause, of the waits of some vCPUs; and the false ones.  One that is unplugged
+    waits for nothing of that, whatever it handles first when it is back."""
+    sums, false, away = Counter(), [], unplugged(run, machine)
     for vcpu, its in of_vcpu.items():
-        one, wrong = waits.judge([wait for wait in its if begin <= wait["at"] and wait["until"] <= end], run.guests, vcpu)
+        since, until = away.get(vcpu[1], (end, end))
+        its = [wait for wait in its if begin <= wait["at"] and wait["until"] <= end
+               and (wait["until"] <= since or wait["at"] >= until)]
+        one, wrong = waits.judge(its, run.guests, vcpu)
         sums += one
         false += wrong
     return sums, false
@@ -141,7 +169,7 @@ def rows_of_waits(run):
     for machine, (causes, begin, end) in planted_waits(run).items():
         its = {vcpu: found for vcpu, found in run.all.waits.items() if is_machine(vcpu[0], machine)}
         alone = {vcpu: waits.alone_of(vcpu, found, run.alone.waits) for vcpu, found in its.items()}
-        judged = [judge_waits(run, of, begin, end) for of in (its, {vcpu: found for vcpu, found in alone.items() if found})]
+        judged = [judge_waits(run, machine, of, begin, end) for of in (its, {vcpu: found for vcpu, found in alone.items() if found})]
         for cause in sorted(causes):
             sides = [found_waits(judged[0], cause, "none"),
                      found_waits(judged[1], cause, "not seen" if run.level(machine) > 1 else "none")]
@@ -213,7 +241,7 @@ def pauses(run):
     for action in run.truth["actions"]:
         verb, *words = action["action"].split()
         if verb == "pause":
-            at = run.all.run.l0_time(action["tsc"])
+            at = run.l0_time(action["tsc"])
             if action["moment"] == "begin":
                 began[words[0]] = at
             elif words[0] in began:
@@ -234,7 +262,42 @@ def rows_of_pause(run):
                   [found_pause(side, machine, begin, end, asked) for side in (run.all, run.alone)])
 
 
-KINDS = (rows_of_waits, rows_of_steal, rows_of_held_up, rows_of_pause)
+def limits(run):
+    """(machine, begin, end, ns for which its quota was used up, by its parent's kernel)"""
+    began = {}
+    for action in run.truth["actions"]:
+        verb, *words = action["action"].split()
+        if verb == "limit":
+            at = run.l0_time(action["tsc"])
+            if action["moment"] == "begin":
+                began[words[0]] = at
+            elif words[0] in began:
+                yield words[0], began[words[0]], at, run.truth["limits"][words[0]]["throttled_usec"] * 1000
+
+
+def found_quota(side, machine, begin, end, planted):
+    """More than that by a hundredth is false."""
+    told = 0
+    for row in side.told["preemption_list"]:
+        if row["why"] == "quota":
+            ns = min(row["at"] + row["length"], end) - max(row["at"], begin)
+            told += max(ns, 0) if is_machine(row["vcpu"]["machine"], machine) else 0
+    return Found(planted, min(told, planted), int(told > (2 - GOAL) * planted))
+
+
+def rows_of_quota(run):
+    of_all = list(limits(run))
+    for machine, begin, end, planted in of_all:
+        yield Row(run.name, "quota", machine, True,
+                  [found_quota(side, machine, begin, end, planted) for side in (run.all, run.alone)])
+    for side in (run.all, run.alone):
+        limited = [machine for machine, *_ in of_all]
+        others = [row for row in side.told["preemption_list"] if row["why"] == "quota"
+                  and not any(is_machine(row["vcpu"]["machine"], machine) for machine in limited)]
+        lib.check(not others, f"{run.name}: a quota is told of vCPUs that have none: {others[:3]}")
+
+
+KINDS = (rows_of_waits, rows_of_steal, rows_of_held_up, rows_of_pause, rows_of_quota)
 
 
 def kept_runs():

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # time-limit: 600
 """What Sonde says that vCPUs waited for, against the interrupts that the guests themselves handled next (as their own
-traces have them), with the guests' traces and from the host's trace alone; and, in runs of the lab's scenario "waits",
-against the causes that its workloads planted.
+traces have them), with the guests' traces, from the host's trace alone, and without those of nested guests; and, in runs of
+the lab's scenario "waits", against the causes that its workloads planted.
 
 usage: waits.py [RUN...]: directories of lab runs (truth.json, L0/run); without any, the shared sets."""
 
@@ -78,14 +78,25 @@ def analyse(traces, scratch, name):
     return waits_of(history)
 
 
+def found_again(waits, other):
+    """How many of a vCPU's waits are among others: they begin at the same time; or, where the other history has no trace
+    of the machine around a nested vCPU, they lie within one, which begins and ends in that machine's host."""
+    its = sorted((wait["at"], wait["until"]) for wait in other)
+    begins = [at for at, _ in its]
+    same = sum(bisect.bisect_left(begins, wait["at"] - NEAR_NS) < bisect.bisect_right(begins, wait["at"] + NEAR_NS) for wait in waits)
+    within = 0
+    for wait in waits:
+        index = bisect.bisect_right(begins, wait["at"] + NEAR_NS) - 1
+        within += index >= 0 and wait["until"] <= its[index][1] + NEAR_NS
+    return max(same, within if 2 * within > len(waits) else 0)
+
+
 def alone_of(vcpu, waits, alone):
     """The same vCPU's waits in the history of the host alone, where its machine has another name."""
-    times = [wait["at"] for wait in waits]
     best, hits = [], 0
     for (_, number), other in alone.items():
-        its = sorted(wait["at"] for wait in other)
-        found = sum(bisect.bisect_left(its, t - NEAR_NS) < bisect.bisect_right(its, t + NEAR_NS) for t in times)
-        if number == vcpu[1] and found > hits:
+        found = found_again(waits, other) if number == vcpu[1] else 0
+        if found > hits:
             best, hits = other, found
     return best
 
@@ -142,29 +153,34 @@ def planted(run, history):
         window = f"tsc:{work['tsc_begin'] - offset},tsc:{work['tsc_end'] - offset}"
         found = Counter()
         for (machine, _), waits in waits_of(history, "--time", window).items():
-            for wait in waits if machine == work["machine"] else []:
+            for wait in waits if machine.rsplit(".", 1)[-1] == work["machine"] else []:
                 found[wait["cause"]] += wait["length"]
         planted_here = ", ".join(PLANTED.get(cause, cause) for cause in work["causes"])
         told = ", ".join(f"{cause} {ns / 1e6:.1f} ms" for cause, ns in found.most_common())
         print(f"{run.name}: {work['machine']}, planted {planted_here}: {told}")
 
 
-def check(title, traces, host, scratch):
+def check(title, traces, hidden, scratch):
+    """hidden: what a history is made of, by its name, while all traces tell what the guests handled."""
     guests = Guests(traces)
     waits = analyse(traces, scratch, f"{title}-all")
     shares = [compare(f"{title}, guests traced", waits, guests, waits)]
-    alone = analyse([host], scratch, f"{title}-host")
-    names = {vcpu: alone_of(vcpu, its, alone) for vcpu, its in waits.items()}
-    shares.append(compare(f"{title}, host alone", alone, guests, {v: w for v, w in names.items() if w}))
+    for name, seen in hidden.items():
+        other = analyse(seen, scratch, f"{title}-{name.replace(' ', '-')}")
+        names = {vcpu: alone_of(vcpu, its, other) for vcpu, its in waits.items()}
+        shares.append(compare(f"{title}, {name}", other, guests, {v: w for v, w in names.items() if w}))
     for share in shares:
         lib.check(share >= SHARE_RIGHT, f"{title}: only {share:.2%} of the time is rightly attributed")
 
 
 def check_run(run, scratch):
     gathered = run / "L0/run"
-    hosts = [path for path in gathered.iterdir() if (path / "trace.dat").is_file()
-             and json.loads((gathered / "run.json").read_text()).get("host", "host0") == path.name]
-    check(run.name, [gathered], (hosts or [gathered / "host0"])[0] / "trace.dat", scratch)
+    host = json.loads((gathered / "run.json").read_text()).get("host", "host0")
+    folders = [path for path in gathered.iterdir() if path.is_dir()]
+    hidden = {"host alone": [gathered / host]}
+    if any("." in path.name for path in folders):
+        hidden["nested guests not traced"] = [path for path in folders if "." not in path.name]
+    check(run.name, [gathered], hidden, scratch)
     planted(run, scratch / f"{run.name}-all.sonde")
 
 
@@ -178,7 +194,7 @@ def main():
             directory = lib.shared_set(name)
             machines = sorted(path for path in directory.iterdir() if path.is_dir())
             traces = [path / "trace.dat" if (path / "trace.dat").is_file() else path for path in machines]
-            check(name, traces, traces[machines.index(directory / "L0")], Path(scratch))
+            check(name, traces, {"host alone": [traces[machines.index(directory / "L0")]]}, Path(scratch))
         for path in sorted(lib.TRACES.glob("lab-run-waits*.tar.zst")):
             check_run(lib.shared_set(path.name.removesuffix(".tar.zst")), Path(scratch))
 

@@ -6,7 +6,7 @@
 
 other=$tracefs/instances/sonde-test-other-$$
 mkdir "$other"
-trap 'echo 0 >"$other/tracing_on"; rmdir "$other" 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'echo "-:sonde_test_$$/other" >>"${probes:-/dev/null}"; echo 0 >"$other/tracing_on"; rmdir "$other" 2>/dev/null; rm -rf "$scratch"' EXIT
 echo mono >"$other/trace_clock"
 echo 700 >"$other/buffer_size_kb"
 echo 1 >"$other/events/sched/sched_process_exit/enable"
@@ -21,12 +21,17 @@ settings() {
 		# Who enables events elsewhere at the same time is not our business.
 	done
 	echo "saved_cmdlines_size: $(cat "$tracefs/saved_cmdlines_size")"
+	# Ours are there while we record (those of a recorder elsewhere may be, too).
+	echo "probes: $(grep -v ':sonde/' "$probes")"
 }
 
 exits() {
 	grep -c sched_process_exit "$other/trace" || true
 }
 
+probes=$tracefs/kprobe_events
+[ -e "$probes" ] || probes=/dev/null
+echo "p:sonde_test_$$/other vfs_read" >>"$probes"
 settings >"$scratch/before"
 "$sonde" record -o "$scratch/first" >"$scratch/out" 2>"$scratch/err" &
 first=$!

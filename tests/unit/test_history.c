@@ -221,17 +221,19 @@ static bool check_interval(const struct interval *got, void *data)
 static void check_list(const struct fixture *f, unsigned row, ns_t begin, ns_t end, size_t first,
 		       size_t nr)
 {
-	struct interval list[32];
+	uint32_t values[32];
+	ns_t begins[33];
 
-	for (unsigned room = 1; room <= ARRAY_SIZE(list); room *= 2) {
+	for (unsigned room = 1; room <= ARRAY_SIZE(values); room *= 2) {
 		struct walk_check c = {.f = f, .row = row, .i = first};
 		unsigned found;
 
-		assert_int_equal(
-			history_list(f->h, f->attrs[row], begin, end, list, room, &found), 0);
+		assert_int_equal(history_list(f->h, f->attrs[row], begin, end, begins, values, room,
+					      &found),
+				 0);
 		assert_int_equal(found, nr < room ? nr : room);
 		for (unsigned i = 0; i < found; i++)
-			check_interval(&list[i], &c);
+			check_interval(&(struct interval){begins[i], begins[i + 1], values[i]}, &c);
 	}
 }
 

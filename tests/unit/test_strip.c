@@ -158,18 +158,20 @@ static void held_lists_are_the_history(void **state)
 	attr = sonde_attr(many, "many");
 	assert_int_equal(strip_hold(&s, attr, 0, uneven(CHANGES)), 0);
 	for (unsigned i = 0; i < 20000; i++) {
-		const struct sonde_interval *list;
 		struct sonde_interval at;
+		struct strip_list list;
 		uint32_t first, last;
-		unsigned nr;
 
 		seed = seed * 1664525 + 1013904223;
 		first = (seed >> 8) % CHANGES;
 		last = first + (seed >> 4) % 300;
 		last = last < CHANGES ? last : CHANGES - 1;
-		assert_int_equal(strip_list(&s, attr, uneven(first), uneven(last) + 1, &list, &nr), 0);
-		assert_int_equal(list->value, 1 + first);
-		assert_int_equal(nr, last - first + 1);
+		assert_int_equal(strip_list(&s, attr, uneven(first), uneven(last) + 1, &list), 0);
+		assert_int_equal(list.nr, last - first + 1);
+		assert_int_equal(list.values[0], 1 + first);
+		assert_int_equal(list.begins[0], uneven(first));
+		assert_int_equal(list.values[list.nr - 1], 1 + last);
+		assert_int_equal(list.begins[list.nr], uneven(last + 1));
 		assert_int_equal(strip_at(&s, attr, uneven(last + 1) - 1, &at), 0);
 		assert_int_equal(at.value, 1 + last);
 	}

@@ -24,7 +24,13 @@ import { Tooltip } from "./tooltip";
 import { View } from "./view";
 
 const LOAD_BUCKETS = 400;
-const FIRST_WAIT_MS = 150;
+
+/** After so many frames what was drawn before the first of them can be seen, or nearly so. */
+const FRAMES_TO_SCREEN = 3;
+
+async function frames(nr: number): Promise<void> {
+  for (let i = 0; i < nr; i++) await new Promise((r) => requestAnimationFrame(r));
+}
 
 export class App {
   readonly view: View;
@@ -107,13 +113,10 @@ export class App {
     });
   }
 
-  /** One frame with all that is to be seen, rather than an empty one first; but not for long. */
-  async begin(): Promise<void> {
-    const first = this.api.first();
-    const page = this.layOut();
-    if (first)
-      await Promise.race([this.data.take(first), new Promise((r) => setTimeout(r, FIRST_WAIT_MS))]);
-    fill(document.body, ...page);
+  /** First names, ruler and tools, which need nothing that is still to come; then the rows. */
+  begin(): void {
+    this.data.expect(this.api.first());
+    fill(document.body, ...this.layOut());
     this.timeline.afterDraw = () => this.afterDraw();
     this.view.listen((what) => this.changed(what));
     listenKeys(commands(this));
@@ -138,6 +141,8 @@ export class App {
   private async load(): Promise<void> {
     const { run } = this.model;
     await this.data.first;
+    // What is asked for now would take the processors from who puts the first picture on the screen.
+    await frames(FRAMES_TO_SCREEN);
     try {
       // These wait in one line, in this order: the strip, the verdicts, and then what artists ask for.
       this.api.load(0, run.length, LOAD_BUCKETS).then((load) => {

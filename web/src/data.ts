@@ -13,6 +13,7 @@ export interface Layer {
 const BASE_PX = 2048;
 const FINE_PX_MAX = 8192;
 const ATTRS_MAX = 512; // in one question
+const FIRST_WAIT_MS = 150;
 
 export class Data {
   base: Layer | null = null;
@@ -24,6 +25,7 @@ export class Data {
   /** Resolves when the first picture is there: what can wait, waits for it. */
   readonly first: Promise<void>;
   private firstCame: () => void = () => undefined;
+  private coming: Promise<void> | null = null;
   settledAt = 0;
 
   constructor(
@@ -42,8 +44,15 @@ export class Data {
     return rows;
   }
 
-  /** The first picture, of the whole run, that was asked for together with the page. */
-  async take(first: First): Promise<void> {
+  /** The first picture, of the whole run, was asked for together with the page: nothing else is asked
+   * for until it is here, but not for long. */
+  expect(first: First | null): void {
+    if (!first) return;
+    const waited = new Promise<void>((r) => setTimeout(r, FIRST_WAIT_MS));
+    this.coming = Promise.race([this.take(first), waited]);
+  }
+
+  private async take(first: First): Promise<void> {
     try {
       const { rows, names } = await first.answer;
       if (names) this.names.learn(names);
@@ -59,12 +68,8 @@ export class Data {
 
   /** The picture needs this; only the newest wish is followed. */
   want(begin: number, end: number, width: number, attrs: number[]): void {
-    // The very first picture is drawn of what came with the page, if that will do.
-    if (!this.firstAt && this.has(begin, end, width, attrs)) this.arrived();
-    else {
-      this.wanted = { begin, end, width, attrs };
-      if (!this.busy) void this.work();
-    }
+    this.wanted = { begin, end, width, attrs };
+    if (!this.busy) void this.work();
   }
 
   /** All of these are there, as sharp as the screen. */
@@ -82,6 +87,7 @@ export class Data {
   private async work(): Promise<void> {
     this.busy = true;
     try {
+      if (this.coming) await this.begin(this.coming);
       while (this.wanted) {
         const w = this.wanted;
         this.wanted = null;
@@ -96,6 +102,17 @@ export class Data {
     } finally {
       this.busy = false;
     }
+  }
+
+  /** The very first picture is drawn of what came with the page, if that will do. */
+  private async begin(coming: Promise<void>): Promise<void> {
+    await coming;
+    this.coming = null;
+    const w = this.wanted;
+    if (!w || !this.has(w.begin, w.end, w.width, w.attrs)) return;
+    this.wanted = null;
+    this.arrived();
+    this.changed();
   }
 
   private async fill(layer: Layer, attrs: number[]): Promise<void> {

@@ -15,7 +15,7 @@ async function start(): Promise<void> {
   const app = new App(model, api);
   // For tests, and for who is curious at the console.
   Object.assign(window, { sonde: app });
-  await app.begin();
+  app.begin();
 }
 
 start().catch((e: unknown) => {

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MODEL_NESTED_H
+#define MODEL_NESTED_H
+
+#include "model/state.h"
+
+/*
+ * What a machine's KVM events say about the vCPUs of VMs inside its VMs, where the VM in between
+ * has no trace of its own: when they run, when they wait, and what ends that.  docs/fusion.md has
+ * the rules, section 8.
+ *
+ * The *outer* vCPU is one of the VM in between; its nested ones are those that it enters, told
+ * apart by address.  An outer vCPU gets a struct nest with its first nested entry; all functions
+ * want one that has it.
+ */
+struct nest {
+	int16_t vector; /* that the nested guest is given at the entry under way; -1 none */
+	bool window;	/* ... which only asks for a moment when it can be given one */
+	bool one_cause; /* since the outer one's last rest it was given one vector only */
+	bool entered;	/* ... and has gone on to enter a nested guest */
+	uint8_t cause;	/* enum wake_cause: what that rest ended by */
+	int16_t given;	/* ... and with which vector; -1 unknown */
+	ns_t went_on;	/* when it ended; NS_MIN none yet */
+	unsigned nr_sleepers;
+	struct cpu *sleepers; /* nested ones that have halted, the last one first */
+};
+
+/* The outer vCPU executed VMRUN (VMLAUNCH, VMRESUME). */
+void nested_asked(struct cpu *outer, const struct event *e);
+/* @outer is entered, in nested guest mode. */
+void nested_entry(struct cpu *outer, const struct event *e);
+/* The nested guest has exited; @e is a kvm_exit. */
+void nested_exit(struct cpu *outer, const struct event *e);
+/* ... and its exit is given to the VM in between. */
+void nested_reflected(struct cpu *outer, const struct event *e);
+
+/* The outer vCPU itself: halts or sleeps, goes on for @n, is given an interrupt, is lost from
+ * sight. */
+void nested_outer_rests(struct cpu *outer);
+void nested_outer_goes_on(struct cpu *outer, const struct note *n);
+void nested_outer_given(struct cpu *outer, int vector);
+void nested_forget(struct cpu *outer);
+
+/* Whether all that is known of the vCPU is what this file finds out. */
+static inline bool nested_is_dark(const struct cpu *cpu)
+{
+	return !cpu->vcpu.host && cpu->nested_id && !cpu->machine->trace;
+}
+
+#endif
