@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/throttle.h"
 #include "model/cgroup.h"
+#include "source/trace.h"
 
 #include <errno.h>
 
@@ -77,6 +78,15 @@ static void count(struct machine_state *mc, uint32_t cgroup, int cpu, bool throt
 		mc->model->broken = mc->model->broken ? mc->model->broken : -ENOMEM;
 	else if (!now)
 		mc->nr_throttled++;
+}
+
+bool throttle_is_told(const struct trace *trace)
+{
+	for (unsigned i = 0; trace && i < trace->nr_types; i++) {
+		if (trace->types[i].kind == EV_CPU_THROTTLE)
+			return true;
+	}
+	return false;
 }
 
 void throttle_event(struct machine_state *mc, const struct event *e)

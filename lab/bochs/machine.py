@@ -4,6 +4,7 @@ lab's root, what this run needs, and one for what it leaves behind.
 """
 import os
 import pty
+import re
 import shutil
 import subprocess
 import threading
@@ -107,6 +108,21 @@ def pad(file):
     os.truncate(file, -(-size // CYLINDER_BYTES) * CYLINDER_BYTES)
 
 
+def drain(terminal):
+    """Reads what nobody needs: the kernel speaks over the serial line.  Bochs with a debugger has its screen on a terminal of
+    its own, and stands still when that is full."""
+    told = b""
+    try:
+        while chunk := os.read(terminal, 4096):
+            told = (told + chunk)[-8192:]
+            screen = re.search(rb'connected to screen "([^"]+)"', told)
+            if screen:
+                told = b""
+                threading.Thread(target=drain, args=(os.open(screen[1], os.O_RDONLY | os.O_NOCTTY),), daemon=True).start()
+    except OSError:     # its other end is closed
+        pass
+
+
 class Bochs:
     """One Bochs in `directory`, which is the caller's: bochsrc, serial, log, and the disk "out"."""
 
@@ -132,16 +148,7 @@ class Bochs:
             [str(word) for word in (program or command.find("bochs-bin"), "-q", "-f", configuration, *debugger)],
             stdin=end, stdout=end, stderr=end, env={**os.environ, "TERM": "xterm", "LINES": "25", "COLUMNS": "80"})
         os.close(end)
-        threading.Thread(target=self.drain, args=(terminal,), daemon=True).start()
-
-    @staticmethod
-    def drain(terminal):
-        """The screen shows nothing: the kernel speaks over the serial line."""
-        try:
-            while os.read(terminal, 4096):
-                pass
-        except OSError:
-            pass
+        threading.Thread(target=drain, args=(terminal,), daemon=True).start()
 
     def follow(self, limit_s, say):
         """Until it ends: says each line of the serial line as it comes."""
