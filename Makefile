@@ -244,7 +244,7 @@ $(B)/tests/test_record%: $(B)/tests/unit/test_record%.o $(NO_BPF) $(B)/librecord
 $(B)/tests/test_export: $(B)/tests/unit/test_export.o $(B)/libexport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
-SERVE_TESTS := $(addprefix $(B)/tests/test_,pattern serve tsp)
+SERVE_TESTS := $(addprefix $(B)/tests/test_,cache pattern serve tsp)
 $(SERVE_TESTS): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libserve.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SERVE_LIBS) $(LDLIBS)

@@ -234,12 +234,11 @@ static int index_machines(struct sonde_run *run, struct error *err)
 	return 0;
 }
 
-static int open_run(struct sonde_run *run, const char *path, struct error *err)
+/* All that is found once, in the tables. */
+static int index_run(struct sonde_run *run, const char *path, struct error *err)
 {
-	int ret = history_open(&run->history, path, err);
+	int ret;
 
-	if (ret)
-		return ret;
 	for (unsigned i = 0; i < RUN_NR_TABLES; i++)
 		find_columns(run, (enum run_table)i);
 	ret = check_run(run, path, err);
@@ -267,7 +266,17 @@ int run_error(struct sonde_error *out, int ret, const struct error *err)
 	return ret;
 }
 
-int sonde_run_open(struct sonde_run **out, const char *path, struct sonde_error *err)
+/* @of: NULL, or who has it open already. */
+static int open_history(struct sonde_run *run, const char *path, const struct sonde_run *of,
+			struct error *err)
+{
+	if (!of)
+		return history_open(&run->history, path, err);
+	return history_again(&run->history, of->history) ? fail(err, -ENOMEM, "out of memory") : 0;
+}
+
+static int open_run(struct sonde_run **out, const char *path, const struct sonde_run *of,
+		    struct sonde_error *err)
 {
 	struct error inner = {0};
 	struct sonde_run *run = calloc(1, sizeof(*run));
@@ -277,13 +286,26 @@ int sonde_run_open(struct sonde_run **out, const char *path, struct sonde_error 
 	if (!run)
 		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
 	run->path = strdup(path);
-	ret = run->path ? open_run(run, path, &inner) : fail(&inner, -ENOMEM, "out of memory");
+	ret = run->path ? open_history(run, path, of, &inner)
+			: fail(&inner, -ENOMEM, "out of memory");
+	if (!ret)
+		ret = index_run(run, path, &inner);
 	if (ret) {
 		sonde_run_close(run);
 		return run_error(err, ret, &inner);
 	}
 	*out = run;
 	return 0;
+}
+
+int sonde_run_open(struct sonde_run **out, const char *path, struct sonde_error *err)
+{
+	return open_run(out, path, NULL, err);
+}
+
+int sonde_run_again(struct sonde_run **out, const struct sonde_run *of, struct sonde_error *err)
+{
+	return open_run(out, of->path, of, err);
 }
 
 void sonde_run_close(struct sonde_run *run)
@@ -320,6 +342,11 @@ void sonde_run_close(struct sonde_run *run)
 const char *sonde_run_path(const struct sonde_run *run)
 {
 	return run->path;
+}
+
+int sonde_run_file(const struct sonde_run *run, char *buf, size_t room)
+{
+	return history_file(run->history, buf, room);
 }
 
 int64_t sonde_run_begin(const struct sonde_run *run)

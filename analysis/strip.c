@@ -64,7 +64,7 @@ static struct strip *strip_get(struct strips *s, attr_t attr)
 	return *recent;
 }
 
-static int resize(struct strips *s, struct strip *strip, unsigned room)
+static int lengthen(struct strips *s, struct strip *strip, unsigned room)
 {
 	ns_t *begins = realloc(strip->begins, (room + 1) * sizeof(*begins));
 	uint32_t *values;
@@ -76,10 +76,21 @@ static int resize(struct strips *s, struct strip *strip, unsigned room)
 	if (!values)
 		return -ENOMEM;
 	strip->values = values;
-	s->intervals += room;
-	s->intervals -= strip->room;
+	s->intervals += room - strip->room;
 	strip->room = room;
 	return 0;
+}
+
+/* Forgets what the strip holds, and all room but the least. */
+static int shorten(struct strips *s, struct strip *strip)
+{
+	free(strip->begins);
+	free(strip->values);
+	strip->begins = NULL;
+	strip->values = NULL;
+	s->intervals -= strip->room;
+	strip->nr = strip->room = 0;
+	return lengthen(s, strip, STRIP_ROOM);
 }
 
 static bool may_grow(const struct strips *s, const struct strip *strip)
@@ -92,23 +103,24 @@ static bool may_grow(const struct strips *s, const struct strip *strip)
 static int make_room(struct strips *s, struct strip *strip)
 {
 	if (!strip->room)
-		return resize(s, strip, STRIP_ROOM);
+		return lengthen(s, strip, STRIP_ROOM);
 	if (!strip->filled || strip->stays_short)
 		return 0;
 	if (may_grow(s, strip))
-		return resize(s, strip, strip->room * STRIP_GROWTH);
+		return lengthen(s, strip, strip->room * STRIP_GROWTH);
 	strip->stays_short = true;
-	return resize(s, strip, STRIP_ROOM);
+	return shorten(s, strip);
 }
 
-/* Reads on from @t, behind what the strip has. */
+/* Reads on from @t, behind what the strip has.  An error leaves it empty: where its last one ended may have been
+ * written over. */
 static int append(struct strips *s, struct strip *strip, ns_t t, ns_t until)
 {
 	unsigned nr, room = strip->room - strip->nr;
 	int ret = history_list(s->run->history, strip->attr, t, until, strip->begins + strip->nr,
 			       strip->values + strip->nr, room, &nr);
 
-	strip->nr += nr;
+	strip->nr = ret ? 0 : strip->nr + nr;
 	strip->filled = nr == room;
 	return ret;
 }
@@ -129,6 +141,20 @@ static int fill(struct strips *s, struct strip *strip, ns_t t, ns_t until)
 static ns_t strip_end(const struct strip *strip)
 {
 	return strip->begins[strip->nr];
+}
+
+/* Has the strip go on where it ends.  In a damaged file what comes there may say that it began elsewhere: but times that
+ * do not rise are what nobody who reads a strip expects. */
+static int extend(struct strips *s, struct strip *strip, ns_t until)
+{
+	unsigned had = strip->nr;
+	ns_t t = strip_end(strip);
+	int ret = append(s, strip, t, until);
+
+	if (ret || strip->begins[had] == t)
+		return ret;
+	strip->nr = 0;
+	return -EIO;
 }
 
 /* The last @nr elements come before all others. */
@@ -153,9 +179,9 @@ static int fill_front(struct strips *s, struct strip *strip, ns_t t)
 	ns_t until = strip->begins[0], end = strip_end(strip);
 	unsigned had = strip->nr;
 	int ret = append(s, strip, t, until);
-	unsigned nr = strip->nr - had;
+	unsigned nr = ret ? 0 : strip->nr - had;
 
-	if (!ret && nr && strip_end(strip) == until &&
+	if (nr && strip_end(strip) == until &&
 	    move_to_front(strip->begins, nr, strip->nr, sizeof(*strip->begins)) &&
 	    move_to_front(strip->values, nr, strip->nr, sizeof(*strip->values))) {
 		strip->begins[strip->nr] = end;
@@ -362,9 +388,9 @@ static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 		if (strip->nr == strip->room && !may_grow(s, strip))
 			return 0;
 		if (strip->nr == strip->room)
-			ret = resize(s, strip, strip->room * STRIP_GROWTH);
+			ret = lengthen(s, strip, strip->room * STRIP_GROWTH);
 		if (!ret)
-			ret = append(s, strip, strip_end(strip), end);
+			ret = extend(s, strip, end);
 		strip->fills++;
 	}
 	if (!ret && strip->nr >= INDEX_MIN && !strip->index.nr)

@@ -107,6 +107,7 @@ struct sums {
 	struct cpu_users *users;
 	struct use_sums of_thread; /* what is being summed up for the thread at hand */
 	ns_t long_ns;		   /* so long is one of the longest */
+	bool no_memory;
 	int ret;
 };
 
@@ -191,10 +192,10 @@ static bool keep_part(const struct cpu_use *use, void *data)
 	struct thread_waits *w = s->w;
 
 	use_sums_add(&s->of_thread, use);
-	if (w->nr_parts == UINT32_MAX || !room_for_one(&w->parts, w->nr_parts, &w->parts_room))
-		return false;
-	w->parts[w->nr_parts++] = part_of(use);
-	return true;
+	s->no_memory = !room_for_one(&w->parts, w->nr_parts, &w->parts_room);
+	if (!s->no_memory)
+		w->parts[w->nr_parts++] = part_of(use);
+	return !s->no_memory;
 }
 
 static int sum_long_wait(struct sums *s, struct thread_wait *wait, ns_t from, ns_t to)
@@ -205,7 +206,7 @@ static int sum_long_wait(struct sums *s, struct thread_wait *wait, ns_t from, ns
 	wait->parts = (uint32_t)w->nr_parts;
 	ret = cpu_users_sum(s->users, wait->machine, wait->cpu, from, to, keep_part, s);
 	wait->nr_parts = (uint32_t)w->nr_parts - wait->parts;
-	return ret;
+	return s->no_memory ? -ENOMEM : ret;
 }
 
 static void add_wait(struct sums *s, struct thread_wait *wait)
@@ -224,7 +225,7 @@ static void add_wait(struct sums *s, struct thread_wait *wait)
 		waiter->worst_begin = wait->begin;
 		waiter->worst_end = wait->end;
 	}
-	s->ret = wait->end - wait->begin >= s->long_ns
+	s->ret = wait->end - wait->begin >= s->long_ns && s->w->nr_parts < WAIT_PARTS_MAX
 			 ? sum_long_wait(s, wait, from, to)
 			 : cpu_users_add(s->users, wait->machine, wait->cpu, from, to,
 					 &s->of_thread);
@@ -291,7 +292,7 @@ int thread_waits_get(const struct thread_waits **out, struct sonde_run *run, ns_
 	if (w && w->begin == begin && w->end == end)
 		return 0;
 	thread_waits_free(w);
-	run->thread_waits = NULL;
+	*out = run->thread_waits = NULL;
 	w = calloc(1, sizeof(*w));
 	ret = w ? cpu_users_get(&users, run) : -ENOMEM;
 	if (ret) {

@@ -9,16 +9,18 @@
  * each thread, and for each of the longest waits.  vCPUs' own threads are left out: preemption.h has them.
  *
  * A run keeps what was found of the window asked for last; of a window with more than THREAD_WAITS_MAX waits
- * (48 bytes each) the threads' sums only, and the waits are looked for again.
+ * (40 bytes each) the threads' sums only, and the waits are looked for again.  Of what the longest waits were made of
+ * it keeps as much as WAIT_PARTS_MAX (16 bytes each), for many may be equally long; the rest is summed up again.
  */
 #define THREAD_WAITS_MAX (1u << 20)
+#define WAIT_PARTS_MAX (1u << 20)
 
 struct thread_wait {
 	int64_t thread;	 /* row */
 	ns_t begin, end; /* of the whole wait */
 	unsigned machine;
 	int cpu;	    /* number, in its machine: the one that it then ran on; -1 unknown */
-	uint32_t parts, nr_parts; /* of one of the longest: in thread_waits.parts; else .nr_parts is 0 */
+	uint32_t parts, nr_parts; /* of one of the longest: in thread_waits.parts; .nr_parts 0: not kept */
 };
 
 /* What one culprit had of a long wait, on one physical CPU. */

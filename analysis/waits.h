@@ -31,7 +31,7 @@ struct wait {
 };
 
 /*
- * Several facts are made of the same waits: a run keeps those of the window asked for last, up to WAITS_MAX (80
+ * Several facts are made of the same waits: a run keeps those of the window asked for last, up to WAITS_MAX (72
  * bytes each).
  */
 #define WAITS_MAX (1u << 18)

@@ -75,7 +75,9 @@ static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 #define STEP_COLUMNS                                                                               \
 	{"below", "BELOW", SONDE_COL_NS,                                                           \
 	 "nested: the machine that it runs in had to be woken first"},                             \
-	{"to_cpu", "TO CPU", SONDE_COL_NS, "until its thread had a CPU"},                          \
+	{"to_cpu", "TO CPU", SONDE_COL_NS,                                                         \
+	 "until its thread had a CPU; 0, and part of the next, where the machine that it is in "   \
+	 "has no trace"},                                                                          \
 	{"to_entry", "TO ENTRY", SONDE_COL_NS, "until its hypervisor had entered the guest"},      \
 	{"guest", "IN GUEST", SONDE_COL_NS, "until the guest's kernel had made a thread ready"},   \
 	{"queue", "IN QUEUE", SONDE_COL_NS, "until that thread ran"}

@@ -8,6 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static int64_t ns_of(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
 int mapfile_open(struct mapfile *m, const char *path, struct error *err)
 {
 	struct stat st;
@@ -26,6 +31,10 @@ int mapfile_open(struct mapfile *m, const char *path, struct error *err)
 		ret = fail(err, -EINVAL, "%s is not a regular file", path);
 		goto out;
 	}
+	m->device = st.st_dev;
+	m->inode = st.st_ino;
+	m->modified_ns = ns_of(&st.st_mtim);
+	m->changed_ns = ns_of(&st.st_ctim);
 	if (!st.st_size)
 		goto out;
 	m->data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast the page is, in Chromium without a window and without a graphics card:
 //   node bench/web.mjs SONDE RUN [ROWS [PIXELS]]
-// First paint: from the navigation's start until the browser has painted something (its own
-// first-contentful-paint), and until all visible rows were drawn as sharp as the screen; beside it,
-// what the browser takes for a page with two words of the same server, which no page can undercut.
+// First paint: from the navigation's start until the browser shows something (its own
+// first-contentful-paint: names, ruler, tools), until all visible rows were drawn as sharp as the
+// screen, and until the browser shows the frame that has them (the render time of an element that is
+// added as they are drawn: Element Timing); beside it, what the browser takes for a page with two words
+// of the same server, which no page can undercut.
 // Frames: what drawing one takes while the picture is panned and zoomed, ROWS rows in view.
 // Replies: `rows` questions of ROWS attributes and PIXELS pixels, in windows of all sizes: as the page
 // sees them, and what the server says of them (Server-Timing): in line, with its workers, CPU time of
@@ -32,6 +34,34 @@ const OPENS_MS = 1500;
 const empty = [];
 const painted = [];
 const sharp = [];
+const shown = [];
+await page.addInitScript(() => {
+  const watch = (timeline) => {
+    let drawn = 0;
+    Object.defineProperty(timeline, "firstDrawn", {
+      get: () => drawn,
+      set: (t) => {
+        drawn = t;
+        const mark = document.createElement("p");
+        mark.setAttribute("elementtiming", "sharp");
+        mark.style.cssText = "position:fixed;left:0;top:0;margin:0;z-index:9";
+        mark.textContent = ".";
+        document.body.append(mark);
+        new PerformanceObserver((list) => {
+          window.sharpShown ??= list.getEntries()[0].renderTime;
+          mark.remove();
+        }).observe({ type: "element", buffered: true });
+      },
+    });
+  };
+  Object.defineProperty(window, "sonde", {
+    configurable: true,
+    set: (app) => {
+      Object.defineProperty(window, "sonde", { value: app });
+      watch(app.timeline);
+    },
+  });
+});
 const paint = () => page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
 for (let i = 0; i < 10; i++) {
   await page.goto("about:blank");
@@ -42,7 +72,9 @@ for (let i = 0; i < 10; i++) {
   await page.goto(`${server.url}#panel=`, { waitUntil: "commit" });
   await page.waitForTimeout(OPENS_MS);
   await settled(page);
+  await page.waitForFunction(() => window.sharpShown > 0);
   painted.push(await paint());
+  shown.push(await page.evaluate(() => window.sharpShown));
   sharp.push(await page.evaluate(() => window.sonde.timeline.firstDrawn));
 }
 
@@ -112,6 +144,7 @@ console.log("| ms | n | p10 | median | p99 | max |\n|---|---|---|---|---|---|");
 line("an empty page of this server", empty);
 line("first contentful paint", painted);
 line("all visible rows drawn, sharp", sharp);
+line("... and on the screen", shown);
 line("drawing a frame, pan and zoom", frames.drawn);
 line("frame to frame, pan and zoom", frames.apart);
 line("reply to `rows`, as the page sees it", answers.times);

@@ -22,6 +22,8 @@ struct critpath_options {
 };
 
 #define FIELD(field) offsetof(struct critpath_options, field)
+/* Lines of sums; what is beyond them is little, and told as one. */
+#define SUMS_MAX 15
 #define TOP_DEFAULT 40
 
 static const struct option_row option_rows[] = {
@@ -218,25 +220,35 @@ static int print_sums(const struct invocation *inv, struct sonde_run *run,
 {
 	struct table *t = table_new(&inv->screen);
 	bool is_ns = sonde_run_ticks_are_ns(run);
+	size_t shown = SUMS_MAX;
 	struct sums sums;
+	int64_t rest = 0;
 
 	if (!t || !sum_up(f, false, &sums))
 		return -ENOMEM;
+	/* A line that stands for one other is that one. */
+	if (sums.nr <= shown + 1)
+		shown = sums.nr;
+	for (size_t i = shown; i < sums.nr; i++)
+		rest += sums.list[i].time;
 	table_column(t, "TIME", TABLE_RIGHT);
 	table_column(t, "SHARE", TABLE_RIGHT);
 	table_column(t, "THREAD", 0);
 	table_column(t, "IS", 0);
-	for (size_t i = 0; i < sums.nr; i++) {
+	for (size_t i = 0; i < sums.nr && i <= shown; i++) {
+		int64_t time = i < shown ? sums.list[i].time : rest;
 		char text[200], unit[UNIT_TEXT];
 		int line = table_line(t, TABLE_NO_PARENT);
 
-		table_cell(t, line, 0, unit_length(unit, sums.list[i].time, is_ns));
+		table_cell(t, line, 0, unit_length(unit, time, is_ns));
 		table_cell(t, line, 1,
-			   unit_share(unit,
-				      (int64_t)((double)sums.list[i].time * 1e6 / (double)length)));
-		thread_text(run, sums.list[i].thread, text, sizeof(text));
+			   unit_share(unit, (int64_t)((double)time * 1e6 / (double)length)));
+		if (i < shown)
+			thread_text(run, sums.list[i].thread, text, sizeof(text));
+		else
+			snprintf(text, sizeof(text), "... %zu smaller parts", sums.nr - shown);
 		table_cell(t, line, 2, text);
-		table_cell(t, line, 3, sums.list[i].kind);
+		table_cell(t, line, 3, i < shown ? sums.list[i].kind : "");
 	}
 	free(sums.list);
 	screen_title(&inv->screen, "What the time went into");

@@ -62,9 +62,12 @@ void marked_request_print(const struct invocation *inv, const struct sonde_run *
 		snprintf(nth, sizeof(nth), "number %zu by length", r->nth);
 	safe_text(from, sizeof(from), r->pair.from.text);
 	safe_text(to, sizeof(to), r->pair.to.text);
-	fprintf(inv->screen.out, "\"%s\" to \"%s\": %s of %zu, %s; the median is %s\n", from, to, nth,
-		r->nr_pairs, unit_length(length, r->pair.to.t - r->pair.from.t, is_ns),
-		unit_length(median, r->median, is_ns));
+	unit_length(length, r->pair.to.t - r->pair.from.t, is_ns);
+	if (r->nr_pairs == 1)
+		fprintf(inv->screen.out, "\"%s\" to \"%s\": %s, the only one\n", from, to, length);
+	else
+		fprintf(inv->screen.out, "\"%s\" to \"%s\": %s of %zu, %s; the median is %s\n", from,
+			to, nth, r->nr_pairs, length, unit_length(median, r->median, is_ns));
 }
 
 static void json_mark(struct json *j, const char *key, struct sonde_run *run,

@@ -15,7 +15,7 @@
 
 struct serve_options {
 	uint64_t port;
-	bool tsp;
+	bool tsp, no_cache;
 	struct text_list origins;
 };
 
@@ -28,6 +28,8 @@ static const struct option_row option_rows[] = {
 	 "answer trace viewers at /tsp/api without the key, too: any user of this machine", 0},
 	{0, "tsp-origin", OPTION_LIST, FIELD(origins), "ORIGIN", NULL,
 	 "let in a viewer that is a page of ORIGIN; may be repeated", 0},
+	{0, "no-cache", OPTION_FLAG, FIELD(no_cache), NULL, NULL,
+	 "neither keep for the next start what took long, nor use what was kept", 0},
 };
 
 /* Until ^C.  The signals are let in while it waits only: none comes between the look at the flag
@@ -61,13 +63,15 @@ static void print_urls(const struct invocation *inv, const struct server *s, uns
 	json_end(&j);
 }
 
-static enum exit_code serve(const struct invocation *inv, const char *const *paths, unsigned nr)
+static enum exit_code serve(const struct invocation *inv, struct sonde_run *const *runs,
+			    unsigned nr)
 {
 	const struct serve_options *opt = inv->values;
 	struct server_options options = {
-		.paths = paths,
-		.nr_paths = nr,
+		.runs = runs,
+		.nr_runs = nr,
 		.port = (unsigned)opt->port,
+		.cache = !opt->no_cache,
 		.tsp = opt->tsp,
 		.origins = opt->origins.items,
 		.nr_origins = opt->origins.nr,
@@ -115,28 +119,28 @@ static enum exit_code check_options(const struct invocation *inv)
 	return EXIT_DONE;
 }
 
-/* Whether @path is one of the files before it, by whatever name: served twice, a run would have two
+/* Whether @run's is one of the files before it, by whatever name: served twice, a run would have two
  * pages, and trace viewers would be told of two. */
-static bool is_there(const char *const *paths, unsigned nr, const char *path)
+static bool is_there(struct sonde_run *const *runs, unsigned nr, const struct sonde_run *run)
 {
 	struct stat a, b;
 
-	if (stat(path, &a))
+	if (stat(sonde_run_path(run), &a))
 		return false;
 	for (unsigned i = 0; i < nr; i++) {
-		if (!stat(paths[i], &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		if (!stat(sonde_run_path(runs[i]), &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
 			return true;
 	}
 	return false;
 }
 
-/* Errors of a file are told as everywhere; the server's workers open it for themselves. */
+/* Errors of a file are told as everywhere. */
 static enum exit_code run_serve(const struct invocation *inv)
 {
 	unsigned nr = inv->nr_operands > 1 ? (unsigned)inv->nr_operands : 1;
 	struct sonde_run *runs[TSP_RUNS_MAX] = {0};
-	const char *paths[TSP_RUNS_MAX];
-	unsigned nr_paths = 0;
+	struct sonde_run *run;
+	unsigned nr_runs = 0;
 	enum exit_code code = check_options(inv);
 
 	if (!code && nr > TSP_RUNS_MAX)
@@ -148,20 +152,23 @@ static enum exit_code run_serve(const struct invocation *inv)
 			one.operands = inv->operands + i;
 			one.nr_operands = 1;
 		}
-		code = open_input(&one, &runs[i]);
+		code = open_input(&one, &run);
 		if (code)
 			break;
-		if (!is_there(paths, nr_paths, sonde_run_path(runs[i])))
-			paths[nr_paths++] = sonde_run_path(runs[i]);
-		else if (!inv->common.quiet)
+		if (!is_there(runs, nr_runs, run)) {
+			runs[nr_runs++] = run;
+			continue;
+		}
+		if (!inv->common.quiet)
 			complain(inv, EXIT_DONE, "%s is named twice: served once",
-				 sonde_run_path(runs[i]));
+				 sonde_run_path(run));
+		sonde_run_close(run);
 	}
 	if (!code) {
 		signals_catch_interrupt();
-		code = serve(inv, paths, nr_paths);
+		code = serve(inv, runs, nr_runs);
 	}
-	for (unsigned i = 0; i < TSP_RUNS_MAX; i++)
+	for (unsigned i = 0; i < nr_runs; i++)
 		sonde_run_close(runs[i]);
 	return code;
 }

@@ -112,6 +112,11 @@ struct interval {
  */
 int history_open(struct history **out, const char *path, struct error *err);
 
+/* One more reader of a file that is open, for another thread: it costs little, for the names are shared.
+ * The file is the same one, whatever is at its path now.  Each is closed for itself, in any order.
+ * 0 or -ENOMEM. */
+int history_again(struct history **out, const struct history *of);
+
 /* True when the file begins as a history does, of whatever version and however damaged: something
  * that may be written anew. */
 bool history_probe(const char *path);
@@ -127,6 +132,9 @@ struct history_damage {
 /* Reads the whole file and calls @bad for each damaged part, in order; returns how many. */
 int history_verify(const struct history *h,
 		   void (*bad)(const struct history_damage *damage, void *data), void *data);
+
+/* Which file it is, as text: another file, or this one changed, has another.  Like snprintf(). */
+int history_file(const struct history *h, char *buf, size_t room);
 
 ns_t history_begin(const struct history *h);
 ns_t history_end(const struct history *h);

@@ -307,7 +307,7 @@ int history_pixels(struct history *h, const attr_t *attrs, unsigned nr, ns_t beg
 	if (begin >= end || !pixels)
 		return -EINVAL;
 	for (unsigned i = 0; i < nr; i++) {
-		if (attrs[i] >= h->names.nr_attrs)
+		if (attrs[i] >= h->of->names.nr_attrs)
 			return -EINVAL;
 	}
 	p = malloc(sizeof(*p));

@@ -16,7 +16,7 @@ int history_at(struct history *h, attr_t attr, ns_t t, struct interval *out)
 	struct found f;
 	int ret;
 
-	if (attr >= h->names.nr_attrs)
+	if (attr >= h->of->names.nr_attrs)
 		return -EINVAL;
 	if (outside(h, t))
 		return -ERANGE;
@@ -46,7 +46,7 @@ int history_next_change(struct history *h, attr_t attr, ns_t t, ns_t *out)
 	struct found f;
 	int ret;
 
-	if (attr >= h->names.nr_attrs)
+	if (attr >= h->of->names.nr_attrs)
 		return -EINVAL;
 	ret = row_next(h, attr, t, &f);
 	*out = ret > 0 ? f.t : NS_MAX;
@@ -58,7 +58,7 @@ int history_prev_change(struct history *h, attr_t attr, ns_t t, ns_t *out)
 	struct found f;
 	int ret;
 
-	if (attr >= h->names.nr_attrs)
+	if (attr >= h->of->names.nr_attrs)
 		return -EINVAL;
 	ret = row_last(h, attr, t < h->end ? t : h->end - 1, &f);
 	*out = ret > 0 ? f.t : NS_MIN;
@@ -188,7 +188,7 @@ static int fill_state(struct history *h, struct state *s, ns_t t)
 
 int history_state(struct history *h, ns_t t, uint32_t *values, ns_t *since)
 {
-	struct state s = {.values = values, .since = since, .nr = h->names.nr_attrs};
+	struct state s = {.values = values, .since = since, .nr = h->of->names.nr_attrs};
 	int ret;
 
 	if (outside(h, t))
@@ -215,7 +215,7 @@ static int open_window(struct row_reader *r, struct history *h, attr_t attr, ns_
 	struct found f;
 	int ret;
 
-	if (attr >= h->names.nr_attrs)
+	if (attr >= h->of->names.nr_attrs)
 		return -EINVAL;
 	begin = begin < h->begin ? h->begin : begin;
 	*end = *end > h->end ? h->end : *end;

@@ -51,7 +51,7 @@ static int open_entry(struct history *h, struct stream *s, uint32_t i, struct pa
 {
 	const struct unpacked *plain = unpacked_touch(h, s, i);
 	unsigned kind;
-	int ret = part_open(&h->file, stream_place(s, i), verify && !plain, &kind, p);
+	int ret = part_open(&h->of->file, stream_place(s, i), verify && !plain, &kind, p);
 
 	if (ret || (kind & ~PART_PACKED) != (s->kind | s->level << 16) ||
 	    p->begin != stream_begin(s, i))
@@ -135,18 +135,18 @@ static int apply_names(struct history *h, const uint8_t *entries, uint32_t nr, s
 	for (uint32_t i = 0; i < nr; i++) {
 		struct part p;
 		unsigned kind;
-		int ret = part_open(&h->file, stream_place(&s, i), true, &kind, &p);
+		int ret = part_open(&h->of->file, stream_place(&s, i), true, &kind, &p);
 
 		if (!ret && kind != PART_NAMES)
 			ret = -EIO;
 		if (!ret)
-			ret = names_apply(&h->names, p.payload, p.len_bytes);
+			ret = names_apply(&h->of->names, p.payload, p.len_bytes);
 		if (ret == -ENOMEM)
-			return fail(err, ret, "no memory to read %s", h->path);
+			return fail(err, ret, "no memory to read %s", h->of->path);
 		if (ret)
 			return fail(err, -EIO,
 				    "%s is damaged: its names at offset %llu cannot be read",
-				    h->path, (unsigned long long)stream_place(&s, i));
+				    h->of->path, (unsigned long long)stream_place(&s, i));
 	}
 	return 0;
 }
@@ -165,7 +165,7 @@ static int read_index(struct history *h, const struct part *p, struct error *err
 		uint64_t len_bytes = (uint64_t)nr * INDEX_ENTRY_BYTES;
 
 		if (len_bytes > p->len_bytes - at)
-			return fail(err, -EIO, "%s is damaged: its index makes no sense", h->path);
+			return fail(err, -EIO, "%s is damaged: its index makes no sense", h->of->path);
 		if (s) {
 			s->nr = nr;
 			s->entries = p->payload + at;
@@ -185,17 +185,17 @@ static int read_complete(struct history *h, struct error *err)
 	unsigned kind;
 	int ret;
 
-	if (h->file.len_bytes < FILE_HEADER_BYTES + TRAILER_BYTES)
+	if (h->of->file.len_bytes < FILE_HEADER_BYTES + TRAILER_BYTES)
 		return 0;
-	t = h->file.data + h->file.len_bytes - TRAILER_BYTES;
+	t = h->of->file.data + h->of->file.len_bytes - TRAILER_BYTES;
 	if (memcmp(t, TRAILER_MAGIC, 8) || get_u64(t + 56) != XXH3_64bits(t, 56) ||
-	    get_u64(t + 32) != h->file.len_bytes)
+	    get_u64(t + 32) != h->of->file.len_bytes)
 		return 0;
 	h->begin = (ns_t)get_u64(t + 8);
 	h->end = (ns_t)get_u64(t + 16);
-	if (part_open(&h->file, get_u64(t + 24), true, &kind, &p) || kind != PART_INDEX ||
+	if (part_open(&h->of->file, get_u64(t + 24), true, &kind, &p) || kind != PART_INDEX ||
 	    h->end < h->begin)
-		return fail(err, -EIO, "%s is damaged: its index cannot be read", h->path);
+		return fail(err, -EIO, "%s is damaged: its index cannot be read", h->of->path);
 	ret = read_index(h, &p, err);
 	h->complete = !ret;
 	return ret ? ret : 1;
@@ -208,17 +208,17 @@ static bool times_make_sense(const struct history *h)
 
 static int read_header(struct history *h, struct error *err)
 {
-	const uint8_t *p = h->file.data;
+	const uint8_t *p = h->of->file.data;
 
-	if (h->file.len_bytes < FILE_HEADER_BYTES || memcmp(p, FILE_MAGIC, 8))
+	if (h->of->file.len_bytes < FILE_HEADER_BYTES || memcmp(p, FILE_MAGIC, 8))
 		return fail(err, -EINVAL, "%s is not a history: it does not begin like one",
-			    h->path);
+			    h->of->path);
 	if (get_u32(p + 8) != FORMAT_VERSION)
 		return fail(err, -EINVAL, "%s has format version %u, this program knows %u",
-			    h->path, get_u32(p + 8), FORMAT_VERSION);
+			    h->of->path, get_u32(p + 8), FORMAT_VERSION);
 	if (get_u64(p + 56) != XXH3_64bits(p, 56))
 		return fail(err, -EINVAL, "%s is damaged: checksum of its header is wrong",
-			    h->path);
+			    h->of->path);
 	h->flags = get_u32(p + 12);
 	h->wall_offset_ns = (int64_t)get_u64(p + 16);
 	return 0;
@@ -238,21 +238,36 @@ bool history_probe(const char *path)
 	return found;
 }
 
-int history_open(struct history **out, const char *path, struct error *err)
+static struct history *new_history(void)
 {
 	struct history *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->of = calloc(1, sizeof(*h->of));
+	if (!h->of) {
+		free(h);
+		return NULL;
+	}
+	atomic_init(&h->of->readers, 1);
+	h->unpacked_max = UNPACKED_BYTES;
+	return h;
+}
+
+int history_open(struct history **out, const char *path, struct error *err)
+{
+	struct history *h = new_history();
 	int ret;
 
 	if (!h)
 		return fail(err, -ENOMEM, "no memory to read %s", path);
-	ret = mapfile_open(&h->file, path, err);
+	ret = mapfile_open(&h->of->file, path, err);
 	if (ret)
 		goto out;
-	if (h->file.data)
-		madvise((void *)h->file.data, h->file.len_bytes, MADV_NORMAL);
-	h->unpacked_max = UNPACKED_BYTES;
-	h->path = strdup(path);
-	if (!h->path || names_init(&h->names)) {
+	if (h->of->file.data)
+		madvise((void *)h->of->file.data, h->of->file.len_bytes, MADV_NORMAL);
+	h->of->path = strdup(path);
+	if (!h->of->path || names_init(&h->of->names)) {
 		ret = fail(err, -ENOMEM, "no memory to read %s", path);
 		goto out;
 	}
@@ -261,9 +276,9 @@ int history_open(struct history **out, const char *path, struct error *err)
 		ret = read_complete(h, err);
 	if (!ret) {
 		ret = history_recover(h, err);
-		if (!ret && h->found)
+		if (!ret && h->of->found)
 			ret = read_index(
-				h, &(struct part){.payload = h->found, .len_bytes = h->found_bytes},
+				h, &(struct part){.payload = h->of->found, .len_bytes = h->of->found_bytes},
 				err);
 	}
 	if (ret >= 0 && !times_make_sense(h))
@@ -275,6 +290,50 @@ out:
 	}
 	*out = h;
 	return 0;
+}
+
+/* Where the parts are: what has been touched of them is each reader's own. */
+static void same_parts(struct stream *s, const struct stream *of)
+{
+	s->kind = of->kind;
+	s->level = of->level;
+	s->nr = of->nr;
+	s->entries = of->entries;
+}
+
+int history_again(struct history **out, const struct history *of)
+{
+	struct history *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return -ENOMEM;
+	h->of = of->of;
+	atomic_fetch_add(&h->of->readers, 1);
+	h->begin = of->begin;
+	h->end = of->end;
+	h->complete = of->complete;
+	h->flags = of->flags;
+	h->wall_offset_ns = of->wall_offset_ns;
+	h->unpacked_max = of->unpacked_max;
+	same_parts(&h->slices, &of->slices);
+	same_parts(&h->groups, &of->groups);
+	for (unsigned i = 0; i < TOTALS_LEVELS; i++)
+		same_parts(&h->totals[i], &of->totals[i]);
+	for (unsigned i = 0; i < SUMMARY_LEVELS; i++)
+		same_parts(&h->summaries[i], &of->summaries[i]);
+	*out = h;
+	return 0;
+}
+
+static void opened_release(struct opened *of)
+{
+	if (atomic_fetch_sub(&of->readers, 1) > 1)
+		return;
+	names_release(&of->names);
+	mapfile_release(&of->file);
+	free(of->found);
+	free(of->path);
+	free(of);
 }
 
 static void stream_release(struct stream *s)
@@ -296,9 +355,6 @@ void history_close(struct history *h)
 		stream_release(&h->totals[i]);
 	for (unsigned i = 0; i < SUMMARY_LEVELS; i++)
 		stream_release(&h->summaries[i]);
-	names_release(&h->names);
-	mapfile_release(&h->file);
-	free(h->found);
-	free(h->path);
+	opened_release(h->of);
 	free(h);
 }

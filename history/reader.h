@@ -8,6 +8,8 @@
 #include "history/node.h"
 #include "history/totals.h"
 
+#include <stdatomic.h>
+
 /*
  * An open file as the queries see it: streams of parts in order of time.  A part's checksum is
  * verified when it is first touched.
@@ -57,12 +59,18 @@ struct stream {
 	struct plain_times *times;  /* owned; NULL: none was asked for */
 };
 
-struct history {
+/* What all readers of a file have in common.  Nothing of it changes once the file is open. */
+struct opened {
+	atomic_uint readers;
 	struct mapfile file;
 	struct names names;
 	char *path;	/* owned, for messages */
 	uint8_t *found; /* owned: index made by walking an incomplete file */
 	size_t found_bytes;
+};
+
+struct history {
+	struct opened *of; /* owned by all its readers */
 	ns_t begin, end;
 	bool complete;
 	uint32_t flags;

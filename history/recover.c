@@ -89,7 +89,7 @@ int history_recover(struct history *h, struct error *err)
 	struct bytes index = {0};
 	struct walk w = {0};
 
-	if (walk_parts(&h->file, &w))
+	if (walk_parts(&h->of->file, &w))
 		index.failed = true;
 	else if (w.nr_usable) {
 		h->begin = w.parts[0].begin;
@@ -100,9 +100,9 @@ int history_recover(struct history *h, struct error *err)
 	free(w.parts);
 	if (index.failed) {
 		bytes_release(&index);
-		return fail(err, -ENOMEM, "no memory to read %s", h->path);
+		return fail(err, -ENOMEM, "no memory to read %s", h->of->path);
 	}
-	h->found = index.data;
-	h->found_bytes = index.len_bytes;
+	h->of->found = index.data;
+	h->of->found_bytes = index.len_bytes;
 	return 0;
 }

@@ -170,13 +170,13 @@ int history_sum(struct history *h, attr_t attr, ns_t begin, ns_t end, struct val
 
 	*out = NULL;
 	*nr = 0;
-	if (attr >= h->names.nr_attrs)
+	if (attr >= h->of->names.nr_attrs)
 		return -EINVAL;
 	begin = begin < h->begin ? h->begin : begin;
 	end = end > h->end ? h->end : end;
 	if (begin >= end)
 		return 0;
-	if (h->names.attrs[attr].flags & ATTR_SUMMED)
+	if (h->of->names.attrs[attr].flags & ATTR_SUMMED)
 		ret = sum_level(&s, TOTALS_LEVELS - 1, begin, end);
 	else
 		ret = sum_changes(&s, begin, end);

@@ -2,8 +2,18 @@
 #include "history/reader.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 /* What of a history is not a state over time: header, attribute tree, strings, tables. */
+
+int history_file(const struct history *h, char *buf, size_t room)
+{
+	const struct mapfile *m = &h->of->file;
+
+	return snprintf(buf, room, "%llx:%llx:%llu:%lld:%lld", (unsigned long long)m->device,
+			(unsigned long long)m->inode, (unsigned long long)m->len_bytes,
+			(long long)m->modified_ns, (long long)m->changed_ns);
+}
 
 ns_t history_begin(const struct history *h)
 {
@@ -35,14 +45,14 @@ bool history_wall_offset(const struct history *h, int64_t *offset_ns)
 
 uint32_t history_nr_attrs(const struct history *h)
 {
-	return h->names.nr_attrs;
+	return h->of->names.nr_attrs;
 }
 
 static attr_t child_named(const struct history *h, attr_t parent, const char *name, size_t len)
 {
-	uint32_t id = names_find(&h->names, name, len);
+	uint32_t id = names_find(&h->of->names, name, len);
 
-	return id == UINT32_MAX ? ATTR_NONE : names_child(&h->names, parent, id);
+	return id == UINT32_MAX ? ATTR_NONE : names_child(&h->of->names, parent, id);
 }
 
 attr_t history_child(const struct history *h, attr_t parent, const char *name)
@@ -69,7 +79,7 @@ static const struct name_attr *get(const struct history *h, attr_t attr)
 	static const struct name_attr none = {
 		.parent = ATTR_NONE, .first_child = ATTR_NONE, .next_sibling = ATTR_NONE};
 
-	return attr < h->names.nr_attrs ? &h->names.attrs[attr] : &none;
+	return attr < h->of->names.nr_attrs ? &h->of->names.attrs[attr] : &none;
 }
 
 attr_t history_first_child(const struct history *h, attr_t parent)
@@ -89,7 +99,7 @@ attr_t history_parent(const struct history *h, attr_t attr)
 
 const char *history_attr_name(const struct history *h, attr_t attr)
 {
-	return strings_get(&h->names.strings, get(h, attr)->name);
+	return strings_get(&h->of->names.strings, get(h, attr)->name);
 }
 
 enum attr_type history_attr_type(const struct history *h, attr_t attr)
@@ -99,17 +109,17 @@ enum attr_type history_attr_type(const struct history *h, attr_t attr)
 
 const char *history_string(const struct history *h, uint32_t id)
 {
-	return strings_get(&h->names.strings, id);
+	return strings_get(&h->of->names.strings, id);
 }
 
 static const struct name_table *get_table(const struct history *h, int table)
 {
-	return table >= 0 && (unsigned)table < h->names.nr_tables ? &h->names.tables[table] : NULL;
+	return table >= 0 && (unsigned)table < h->of->names.nr_tables ? &h->of->names.tables[table] : NULL;
 }
 
 int history_table(const struct history *h, const char *name)
 {
-	for (unsigned i = 0; i < h->names.nr_tables; i++) {
+	for (unsigned i = 0; i < h->of->names.nr_tables; i++) {
 		if (!strcmp(history_table_name(h, (int)i), name))
 			return (int)i;
 	}
@@ -118,14 +128,14 @@ int history_table(const struct history *h, const char *name)
 
 unsigned history_nr_tables(const struct history *h)
 {
-	return h->names.nr_tables;
+	return h->of->names.nr_tables;
 }
 
 const char *history_table_name(const struct history *h, int table)
 {
 	const struct name_table *t = get_table(h, table);
 
-	return t ? strings_get(&h->names.strings, t->name) : "";
+	return t ? strings_get(&h->of->names.strings, t->name) : "";
 }
 
 const struct column *history_table_columns(const struct history *h, int table, unsigned *nr)

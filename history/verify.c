@@ -10,7 +10,7 @@ static const char *const kind_names[PART_KIND_MAX] = {
 int history_verify(const struct history *h,
 		   void (*bad)(const struct history_damage *damage, void *data), void *data)
 {
-	uint64_t end = h->file.len_bytes - (h->complete ? TRAILER_BYTES : 0);
+	uint64_t end = h->of->file.len_bytes - (h->complete ? TRAILER_BYTES : 0);
 	uint64_t at = FILE_HEADER_BYTES;
 	int nr = 0;
 
@@ -19,7 +19,7 @@ int history_verify(const struct history *h,
 		unsigned kind;
 		struct part p;
 
-		if (part_open(&h->file, at, false, &kind, &p)) {
+		if (part_open(&h->of->file, at, false, &kind, &p)) {
 			/* An incomplete file may well end inside a part: no news. */
 			if (!h->complete)
 				return nr;
@@ -27,7 +27,7 @@ int history_verify(const struct history *h,
 			bad(&damage, data);
 			return nr + 1;
 		}
-		if (part_open(&h->file, at, true, &kind, &p)) {
+		if (part_open(&h->of->file, at, true, &kind, &p)) {
 			kind &= 0xffff & ~PART_PACKED;
 			damage.len_bytes = PART_HEADER_BYTES + p.len_bytes;
 			damage.what = kind < PART_KIND_MAX ? kind_names[kind] : NULL;

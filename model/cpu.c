@@ -9,6 +9,7 @@
 #include "model/mute.h"
 #include "model/preempt.h"
 #include "model/thread.h"
+#include "model/throttle.h"
 #include "source/dialect.h"
 #include "source/syscalls.h"
 
@@ -336,6 +337,7 @@ void cpu_uncovered(struct cpu *cpu)
 	cpu->machine->losses++;
 	cpu_forget(cpu);
 	forget_threads(cpu);
+	throttle_forget(cpu->machine);
 }
 
 /*

@@ -2,6 +2,7 @@
 #include "model/machine.h"
 
 #include "model/thread.h"
+#include "model/throttle.h"
 #include "model/vcpu.h"
 
 #include <assert.h>
@@ -341,6 +342,7 @@ static int open_traced(struct model *m, const struct machine *from)
 		return -ENOMEM;
 	machine_name(mc, from->name);
 	mc->trace = from->trace;
+	mc->sees_throttles = throttle_is_told(mc->trace);
 	mc->clock = &from->clock;
 	snprintf(mc->evidence, sizeof(mc->evidence), "%s", from->evidence);
 	mc->dir = history_writer_attr(m->w, ATTR_ROOT, mc->name, ATTR_DIR, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/throttle.h"
 #include "model/cgroup.h"
+#include "source/trace.h"
 
 #include <errno.h>
 
@@ -79,6 +80,15 @@ static void count(struct machine_state *mc, uint32_t cgroup, int cpu, bool throt
 		mc->nr_throttled++;
 }
 
+bool throttle_is_told(const struct trace *trace)
+{
+	for (unsigned i = 0; trace && i < trace->nr_types; i++) {
+		if (trace->types[i].kind == EV_CPU_THROTTLE)
+			return true;
+	}
+	return false;
+}
+
 void throttle_event(struct machine_state *mc, const struct event *e)
 {
 	uint32_t cgroup = cgroup_get(mc, (uint64_t)e->arg[0]);
@@ -86,7 +96,8 @@ void throttle_event(struct machine_state *mc, const struct event *e)
 
 	if (!cgroup || !is_cpu(e->arg[1]))
 		return;
-	mc->sees_throttles = true;
+	/* The other one alone may be what a recorder was left with. */
+	mc->sees_throttles |= e->kind == EV_CPU_THROTTLE;
 	count(mc, cgroup, (int)e->arg[1], e->kind == EV_CPU_THROTTLE);
 	for (uint32_t i = 0; i < m->nr_cpus; i++) {
 		struct thread *th = m->cpus[i]->vcpu.host;
@@ -94,5 +105,31 @@ void throttle_event(struct machine_state *mc, const struct event *e)
 		if (th && th->machine == mc && th->vcpu == m->cpus[i] && !th->on &&
 		    th->state == THREAD_RUNNABLE && th->queued_on == e->arg[1])
 			show(th);
+	}
+}
+
+void throttle_forget(struct machine_state *mc)
+{
+	struct model *m = mc->model;
+	struct map *map = &m->throttled;
+
+	if (!mc->nr_throttled)
+		return;
+	/* What is taken out may be replaced by what stood behind it. */
+	for (uint32_t i = 0; i <= map->mask;) {
+		const struct map_slot *slot = &map->slots[i];
+
+		if (slot->used && m->cgroups[(slot->key >> CPU_BITS) - 1].machine == mc)
+			map_del(map, slot->key);
+		else
+			i++;
+	}
+	mc->nr_throttled = 0;
+	for (uint32_t i = 0; i < m->nr_cpus; i++) {
+		struct cpu *vcpu = m->cpus[i];
+
+		if (vcpu->vcpu.host && vcpu->vcpu.host->machine == mc &&
+		    vcpu->lost_for == OFF_THROTTLED)
+			set_why(vcpu, OFF_UNKNOWN);
 	}
 }

@@ -10,6 +10,9 @@
  * was woken for or moved to.
  */
 
+/* Whether the machine's trace would tell: its recorder had these events, used up a quota or not. */
+bool throttle_is_told(const struct trace *trace);
+
 /* EV_CPU_THROTTLE or EV_CPU_UNTHROTTLE of the machine. */
 void throttle_event(struct machine_state *mc, const struct event *e);
 
@@ -18,5 +21,8 @@ bool throttle_holds(const struct thread *th, int cpu);
 
 /* The thread can run, and waits for the CPU of that number (-1 unknown) from now on. */
 void throttle_queued(struct thread *th, int64_t cpu);
+
+/* Events of the machine were lost: that a quota is there again may be among them. */
+void throttle_forget(struct machine_state *mc);
 
 #endif

@@ -119,6 +119,7 @@ static void rest(struct cpu *vcpu, enum halted halted)
 	v->halted = (uint8_t)halted;
 	v->waited = v->woken = false;
 	v->note = (struct note){.vector = -1};
+	v->noted_on = NULL;
 	v->injected = -1;
 	model_set(vcpu->machine->model, vcpu->woken, 0);
 	if (unlikely(v->nest) && halted == HALTED_YES)
@@ -345,8 +346,10 @@ void wake_delivery(struct cpu *cpu, const struct event *e)
 		return;
 	request_sent(vcpu, n.vector, n.cause == WAKE_DISK || n.cause == WAKE_DEVICE, n.by);
 	vector_learn(vcpu->machine->model, vcpu, &n);
-	if (vcpu->vcpu.resting && !vcpu->vcpu.woken && is_weak(&vcpu->vcpu.note))
+	if (vcpu->vcpu.resting && !vcpu->vcpu.woken && is_weak(&vcpu->vcpu.note)) {
 		vcpu->vcpu.note = n;
+		vcpu->vcpu.noted_on = cpu;
+	}
 }
 
 void wake_injection(struct cpu *host_cpu, const struct event *e)
@@ -358,6 +361,13 @@ void wake_injection(struct cpu *host_cpu, const struct event *e)
 		give(vcpu, (int)e->arg[0]);
 }
 
+/* Who delivers an interrupt wakes right after that, on its CPU.  The event comes first, so on another CPU somebody
+ * may come in between. */
+static bool is_overtaken(const struct vcpu *v, const struct cpu *waker)
+{
+	return v->noted_on && v->noted_on != waker && (!v->note.by || v->note.by != waker->thread);
+}
+
 /* A vCPU's thread is woken: by what the waker has just delivered, or for something else.  What
  * comes while it waits for a CPU has not ended its rest. */
 static void wake_vcpu(struct cpu *cpu, struct cpu *vcpu)
@@ -367,6 +377,8 @@ static void wake_vcpu(struct cpu *cpu, struct cpu *vcpu)
 	bool first = !v->woken;
 
 	v->woken = true;
+	if (first && is_overtaken(v, cpu))
+		v->note = (struct note){.vector = -1};
 	if (!first || !is_weak(&v->note))
 		return;
 	if (n->evidence != EVIDENCE_NONE && cpu->delivered_at >= v->rest_at &&

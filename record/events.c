@@ -36,8 +36,8 @@ static const struct event_row rows[] = {
 	{"task", "task_rename", NULL, ANY, EVENT_USUAL},
 	{"cgroup", "cgroup_mkdir", NULL, ANY, EVENT_RARE},
 	{"cgroup", "cgroup_attach_task", NULL, ANY, EVENT_RARE},
-	{"sonde", "cpu_throttle", NULL, ANY, EVENT_RARE}, /* record/throttle.h */
-	{"sonde", "cpu_unthrottle", NULL, ANY, EVENT_RARE},
+	{"sonde", "cpu_unthrottle", NULL, ANY, EVENT_RARE}, /* record/throttle.h: this one first */
+	{"sonde", "cpu_throttle", NULL, ANY, EVENT_RARE},
 	{"power", "cpu_idle", "power_cpu_idle", ANY, EVENT_USUAL},
 
 	{"irq", "irq_handler_entry", "irq_handler_entry", ANY, EVENT_USUAL},

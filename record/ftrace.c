@@ -70,16 +70,22 @@ static int choose_events(struct ftrace *f, const struct record_options *opt, str
 
 static int enable_events(struct ftrace *f, struct error *err)
 {
+	bool no_probes = false;
+
 	for (unsigned i = 0; i < f->events.nr; i++) {
+		bool is_probe = !strcmp(f->events.items[i].system, "sonde");
 		char file[384];
 		int ret;
 
+		if (is_probe && no_probes)
+			continue;
 		snprintf(file, sizeof(file), "events/%.64s/%.256s/enable",
 			 f->events.items[i].system, f->events.items[i].name);
 		ret = instance_set(&f->instance, file, "1", err);
-		/* Another recorder that ends may have taken the probes with it. */
-		if (ret && strcmp(f->events.items[i].system, "sonde"))
+		if (ret && !is_probe)
 			return ret;
+		/* Another recorder that ends may have taken the probes with it. */
+		no_probes |= ret;
 	}
 	return 0;
 }

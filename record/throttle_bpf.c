@@ -10,7 +10,7 @@
 
 static const struct {
 	const char *event, *function;
-} probes[] = {{"cpu_throttle", "tg_throttle_down"}, {"cpu_unthrottle", "tg_unthrottle_up"}};
+} probes[] = {{"cpu_unthrottle", "tg_unthrottle_up"}, {"cpu_throttle", "tg_throttle_down"}};
 
 /* Where the member lies in the structure, in bytes; -1 there is none that is whole bytes. */
 static int offset_of(const struct btf *btf, const char *structure, const char *member)
@@ -94,7 +94,6 @@ int throttle_probes_add(int tracing_dir, struct error *err)
 		if (ret)
 			fail(err, ret, "cannot probe %s(): %s", probes[i].function, strerror(-ret));
 	}
-	/* One without the other would say that a quota is never refilled. */
 	if (ret)
 		throttle_probes_remove(tracing_dir);
 	return ret;
@@ -104,7 +103,7 @@ void throttle_probes_remove(int tracing_dir)
 {
 	char text[64];
 
-	for (size_t i = 0; i < ARRAY_SIZE(probes); i++) {
+	for (size_t i = ARRAY_SIZE(probes); i--;) {
 		snprintf(text, sizeof(text), "-:sonde/%s\n", probes[i].event);
 		if (is_there(tracing_dir, probes[i].event))
 			define(tracing_dir, text);

@@ -24,6 +24,7 @@ struct call {
 /* What stays open from one answer to the next, all zero at first. */
 struct kept {
 	struct sonde_events *events; /* owned: the traces, once they were needed */
+	const char *cache; /* directory of serve/cache.h, the server's; NULL: nothing is kept there */
 };
 
 void kept_release(struct kept *k);

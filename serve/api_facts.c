@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What analyses find in a window, as rows. */
 #include "serve/api.h"
+#include "base/now.h"
+#include "serve/cache.h"
 #include "sonde/facts.h"
 
 #include <errno.h>
@@ -8,6 +10,8 @@
 #include <string.h>
 
 #define EXACT_MAX (INT64_C(1) << 53) /* a page's numbers hold no more */
+#define CACHE_FROM_NS 200000000 /* what took less is found anew */
+_Static_assert(CACHE_ROWS_MAX >= FACTS_MAX, "what is kept answers every question");
 
 static const char *const type_names[] = {
 	[SONDE_COL_INT] = "int",       [SONDE_COL_SIGNED] = "signed",	[SONDE_COL_NS] = "ns",
@@ -52,9 +56,17 @@ static void write_cell(struct json *j, const struct call *c, enum sonde_column_t
 	json_str(j, NULL, text);
 }
 
-static void write_facts(struct call *c, const struct sonde_facts *f, size_t rows_max)
+/* Rows as they were found now, or as they were kept. */
+static union sonde_cell cell_of(const struct sonde_facts *f, const struct cached *kept,
+				unsigned nr_columns, size_t row, unsigned column)
 {
-	const struct sonde_analysis *a = sonde_facts_analysis(f);
+	return f ? sonde_facts_cell(f, row, column) : kept->cells[row * nr_columns + column];
+}
+
+static void write_rows(struct call *c, const struct sonde_analysis *a, const struct sonde_facts *f,
+		       const struct cached *kept, size_t rows_max)
+{
+	size_t total = f ? sonde_facts_nr_rows(f) : kept->total;
 	struct json j = {.out = c->reply->out};
 
 	json_begin_object(&j, NULL);
@@ -62,16 +74,22 @@ static void write_facts(struct call *c, const struct sonde_facts *f, size_t rows
 	json_str(&j, "title", a->title);
 	json_str(&j, "help", a->help);
 	write_columns(&j, a);
-	json_uint(&j, "total", sonde_facts_nr_rows(f));
+	json_uint(&j, "total", total);
 	json_begin_array(&j, "rows");
-	for (size_t row = 0; row < sonde_facts_nr_rows(f) && row < rows_max; row++) {
+	for (size_t row = 0; row < total && row < rows_max; row++) {
 		json_begin_array(&j, NULL);
 		for (unsigned i = 0; i < a->nr_columns; i++)
-			write_cell(&j, c, a->columns[i].type, sonde_facts_cell(f, row, i));
+			write_cell(&j, c, a->columns[i].type,
+				   cell_of(f, kept, a->nr_columns, row, i));
 		json_end(&j);
 	}
 	json_end(&j);
 	json_end(&j);
+}
+
+static void write_facts(struct call *c, const struct sonde_facts *f, size_t rows_max)
+{
+	write_rows(c, sonde_facts_analysis(f), f, NULL, rows_max);
 }
 
 /* The window, of the run's clock and inside of the run, and how many rows are wanted. */
@@ -89,21 +107,54 @@ static int get_extent(const struct call *c, int64_t *begin, int64_t *end, int64_
 	return *begin < *end ? 0 : fail(err, -EINVAL, "the window lies outside of the run");
 }
 
+static const struct sonde_analysis *find_analysis(const char *name)
+{
+	unsigned nr;
+	const struct sonde_analysis *const *all = sonde_analyses(&nr);
+
+	for (unsigned i = 0; i < nr; i++) {
+		if (!strcmp(all[i]->name, name))
+			return all[i];
+	}
+	return NULL;
+}
+
+/* The same as when it was asked for the last time, maybe of an earlier server. */
+static bool answer_kept(struct call *c, const char *name, int64_t max)
+{
+	const struct sonde_analysis *a = find_analysis(name);
+	struct cached kept;
+
+	if (!a || !cache_load(&kept, c->kept->cache, c->run, a))
+		return false;
+	write_rows(c, a, NULL, &kept, (size_t)max);
+	cached_release(&kept);
+	return true;
+}
+
 int answer_facts(struct call *c, struct error *err)
 {
 	const char *name = request_text(c->request, "name");
 	struct sonde_error why = {0};
 	struct sonde_facts *f;
-	int64_t begin, end, max;
+	int64_t begin, end, max, before;
 	int ret = get_extent(c, &begin, &end, &max, err);
+	bool may_keep;
 
 	if (ret)
 		return ret;
 	if (!name)
 		return fail(err, -EINVAL, "name is missing");
+	may_keep = c->kept->cache && begin == sonde_run_begin(c->run) &&
+		   end == sonde_run_end(c->run);
+	if (may_keep && answer_kept(c, name, max))
+		return 0;
+	before = now_ns(CLOCK_MONOTONIC);
 	ret = sonde_facts_get(&f, c->run, name, begin, end, &why);
 	if (ret)
 		return fail(err, ret, "%s", why.text);
+	if (may_keep && now_ns(CLOCK_MONOTONIC) - before >= CACHE_FROM_NS)
+		cache_save(c->kept->cache, c->run, f);
 	write_facts(c, f, (size_t)max);
 	sonde_facts_free(f);
 	return 0;

@@ -11,9 +11,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Before these go question and style, model and script. */
+/* Before this go question, style, model and script. */
 static const char head_end[] = "</head>";
-static const char body_end[] = "</body>";
 
 static void write_question(const struct call *c)
 {
@@ -76,7 +75,6 @@ int answer_index(struct call *c, struct error *err)
 	if (page_is_built()) {
 		write_question(c);
 		page_write_style(out);
-		at = copy_until(out, at, frame.end, body_end);
 		ret = write_model(c, err);
 		page_write_script(out);
 	}

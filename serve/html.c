@@ -257,9 +257,9 @@ int html_write(FILE *out, struct sonde_run *run, int64_t begin, int64_t end, str
 	page_write_style(out);
 	fputs("<script type=\"application/json\" id=\"sonde-answers\">{\n", out);
 	ret = write_answers(&h);
-	fputs("}</script></head><body></body>\n", out);
+	fputs("}</script>\n", out);
 	page_write_script(out);
-	fputs("</html>\n", out);
+	fputs("</head><body></body></html>\n", out);
 	kept_release(&h.kept);
 	free(h.request);
 	return ret;

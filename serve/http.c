@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP: who asks is checked, questions go to the queue; the page itself is one of them. */
 #include "serve/api.h"
+#include "serve/cache.h"
 #include "serve/guard.h"
+#include "serve/links.h"
 #include "serve/queue.h"
 #include "serve/send.h"
 #include "serve/serve.h"
@@ -26,12 +28,15 @@
 
 struct server {
 	struct MHD_Daemon *daemon;
+	struct links *links;
 	struct queue *queue;
 	struct tsp *tsp;
 	unsigned nr_runs;
 	bool tsp_open; /* without the key */
 	struct guard_origins origins;
 	char key[GUARD_KEY_CHARS + 1];
+	char cache[CACHE_PATH_MAX]; /* "": nothing is kept */
+	const char *paths[TSP_RUNS_MAX];
 	char urls[TSP_RUNS_MAX][128];
 	char tsp_url[64];
 };
@@ -149,7 +154,7 @@ static void on_other_answer(struct job *job)
 static void answer_part(const struct exchange *x, struct job *job, const struct readers *readers)
 {
 	endpoint_answer(x->endpoint, readers->runs[x->run], &readers->kept[x->run],
-			readers->paths[x->run], &job->request, &job->reply);
+			sonde_run_path(readers->runs[x->run]), &job->request, &job->reply);
 }
 
 static void answer_page(struct job *job, const struct readers *readers)
@@ -193,12 +198,14 @@ static void split(struct exchange *x)
 		return;
 	o->exchange = x;
 	o->job.line = x->job.line;
+	o->job.question = x;
 	o->job.answer = answer_other;
 	o->job.done = on_other_answer;
 	request_name(&o->job.request, x->endpoint->name);
 	MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, take_param,
 				  &o->job.request);
 	o->job.request.part = PART_ODD;
+	x->job.question = x;
 	x->job.request.part = PART_EVEN;
 	x->other = o;
 }
@@ -289,7 +296,7 @@ static enum MHD_Result answer_to_viewer(struct server *s, struct exchange *x, co
 			 ret == -ENOENT ? "there is no such call" : "not by this method");
 		return send_reply(x);
 	}
-	x->job.line = tsp_route_line(&x->route);
+	x->job.line = tsp_route_line(&x->route, x->body, x->body_bytes);
 	x->job.answer = answer_tsp;
 	return push(s, x);
 }
@@ -371,8 +378,10 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 		*body_bytes = 0;
 		return status ? MHD_NO : MHD_YES;
 	}
-	if (x)
+	if (x) {
+		link_asks(connection);
 		return answer(s, x, url, method);
+	}
 	status = check(s, connection, method, is_tsp);
 	if (status)
 		return refuse(connection, is_tsp && status != 403 ? &s->origins : NULL, status);
@@ -392,8 +401,8 @@ static void on_completed(void *data, struct MHD_Connection *connection, void **m
 	struct exchange *x = *mine;
 
 	(void)data;
-	(void)connection;
 	(void)how;
+	link_is_idle(connection);
 	if (!x)
 		return;
 	reply_release(&x->job.reply);
@@ -449,7 +458,8 @@ static int start_daemon(struct server *s, unsigned port, struct error *err)
 		s, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT,
 		CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED,
-		on_completed, s, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_END);
+		on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, links_notify, s->links,
+		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_END);
 	if (!s->daemon) {
 		int code = errno ? -errno : -EIO;
 
@@ -473,13 +483,22 @@ int server_start(struct server **out, const struct server_options *options, stru
 	ret = guard_make_key(s->key);
 	if (ret)
 		fail(err, ret, "cannot make a key: no random numbers");
-	s->nr_runs = options->nr_paths;
+	if (!ret && options->nr_runs > TSP_RUNS_MAX)
+		ret = fail(err, -EINVAL, "more than %d histories at a time", TSP_RUNS_MAX);
+	for (unsigned i = 0; i < options->nr_runs && !ret; i++)
+		s->paths[i] = sonde_run_path(options->runs[i]);
+	s->nr_runs = options->nr_runs;
+	if (!options->cache || cache_directory(s->cache))
+		s->cache[0] = '\0';
 	s->tsp_open = options->tsp;
 	s->origins = (struct guard_origins){options->origins, options->nr_origins};
 	if (!ret)
-		ret = tsp_open(&s->tsp, options->paths, options->nr_paths, err);
+		ret = tsp_open(&s->tsp, s->paths, s->nr_runs, err);
 	if (!ret)
-		ret = queue_open(&s->queue, options->paths, options->nr_paths, err);
+		ret = queue_open(&s->queue, options->runs, s->nr_runs, *s->cache ? s->cache : NULL,
+				 err);
+	if (!ret)
+		ret = links_open(&s->links, err);
 	if (!ret)
 		ret = start_daemon(s, options->port, err);
 	if (ret) {
@@ -515,6 +534,7 @@ void server_stop(struct server *s)
 	queue_end(s->queue);
 	if (s->daemon)
 		MHD_stop_daemon(s->daemon);
+	links_close(s->links);
 	tsp_close(s->tsp);
 	queue_free(s->queue);
 	free(s);

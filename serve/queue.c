@@ -81,7 +81,8 @@ static void *work(void *data)
 	return NULL;
 }
 
-static int open_readers(struct readers *r, const char *const *paths, unsigned nr, struct error *err)
+static int open_readers(struct readers *r, struct sonde_run *const *runs, unsigned nr,
+			const char *cache, struct error *err)
 {
 	struct sonde_error why = {0};
 
@@ -89,12 +90,12 @@ static int open_readers(struct readers *r, const char *const *paths, unsigned nr
 	r->kept = calloc(nr, sizeof(*r->kept));
 	if (!r->runs || !r->kept)
 		return fail(err, -ENOMEM, "out of memory");
-	r->paths = paths;
 	for (r->nr = 0; r->nr < nr; r->nr++) {
-		int ret = sonde_run_open(&r->runs[r->nr], paths[r->nr], &why);
+		int ret = sonde_run_again(&r->runs[r->nr], runs[r->nr], &why);
 
 		if (ret)
 			return fail(err, ret, "%s", why.text);
+		r->kept[r->nr].cache = cache;
 	}
 	return 0;
 }
@@ -110,9 +111,10 @@ static void close_readers(struct readers *r)
 }
 
 static int start_worker(struct queue *q, struct worker *w, struct waiting *line,
-			const char *const *paths, unsigned nr, struct error *err)
+			struct sonde_run *const *runs, unsigned nr, const char *cache,
+			struct error *err)
 {
-	int ret = open_readers(&w->readers, paths, nr, err);
+	int ret = open_readers(&w->readers, runs, nr, cache, err);
 
 	if (ret)
 		return ret;
@@ -125,7 +127,8 @@ static int start_worker(struct queue *q, struct worker *w, struct waiting *line,
 	return 0;
 }
 
-int queue_open(struct queue **out, const char *const *paths, unsigned nr, struct error *err)
+int queue_open(struct queue **out, struct sonde_run *const *runs, unsigned nr, const char *cache,
+	       struct error *err)
 {
 	struct queue *q = calloc(1, sizeof(*q));
 	int ret = 0;
@@ -137,7 +140,7 @@ int queue_open(struct queue **out, const char *const *paths, unsigned nr, struct
 	for (unsigned i = 0; i < NR_LINES; i++)
 		pthread_cond_init(&q->lines[i].more, NULL);
 	for (unsigned i = 0; i < NR_WORKERS && !ret; i++)
-		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], paths, nr, err);
+		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], runs, nr, cache, err);
 	if (ret) {
 		queue_end(q);
 		queue_free(q);
@@ -147,22 +150,46 @@ int queue_open(struct queue **out, const char *const *paths, unsigned nr, struct
 	return 0;
 }
 
-/* Takes the job of the same slot out of the line, if one waits. */
-static struct job *take_overtaken(struct waiting *line, const struct request *newer)
+/* Whether @newer takes the place of @job, which waits: not when both are parts of one question. */
+static bool overtakes(const struct job *newer, const struct job *job)
 {
-	const char *slot = request_text(newer, "slot");
+	const char *slot = request_text(&newer->request, "slot");
+	const char *other = request_text(&job->request, "slot");
 
-	for (struct job **at = &line->first; slot && *at; at = &(*at)->next) {
-		const char *other = request_text(&(*at)->request, "slot");
+	return slot && other && !strcmp(other, slot) &&
+	       (!newer->question || newer->question != job->question);
+}
+
+/* Takes those out of the line, and makes a list of them. */
+static struct job *take_overtaken(struct waiting *line, const struct job *newer)
+{
+	struct job **at = &line->first, *taken = NULL;
+
+	while (*at) {
 		struct job *job = *at;
 
-		if (!other || strcmp(other, slot))
+		if (!overtakes(newer, job)) {
+			at = &job->next;
 			continue;
+		}
 		*at = job->next;
 		line->nr--;
-		return job;
+		job->next = taken;
+		taken = job;
 	}
-	return NULL;
+	return taken;
+}
+
+/* Nobody else knows of these. */
+static void refuse_list(struct job *job, unsigned status, const char *text)
+{
+	struct job *next;
+
+	for (; job; job = next) {
+		next = job->next; /* the job may be gone when done() returns */
+		reply_fail(&job->reply, status, text);
+		job->done(job);
+	}
 }
 
 int queue_push(struct queue *q, struct job *job)
@@ -178,7 +205,7 @@ int queue_push(struct queue *q, struct job *job)
 		pthread_mutex_unlock(&q->lock);
 		return -ESHUTDOWN;
 	}
-	overtaken = take_overtaken(line, &job->request);
+	overtaken = take_overtaken(line, job);
 	if (line->nr < LINE_MAX_JOBS) {
 		while (*last)
 			last = &(*last)->next;
@@ -189,28 +216,21 @@ int queue_push(struct queue *q, struct job *job)
 		pthread_cond_signal(&line->more);
 	}
 	pthread_mutex_unlock(&q->lock);
-	if (overtaken) {
-		reply_fail(&overtaken->reply, 409, "a newer question took its place");
-		overtaken->done(overtaken);
-	}
+	refuse_list(overtaken, 409, "a newer question took its place");
 	return ret;
 }
 
 /* With the workers gone and `ending` set, nobody else takes from the line or adds to it. */
 static void refuse_all(struct queue *q, struct waiting *line)
 {
-	struct job *job, *next;
+	struct job *job;
 
 	pthread_mutex_lock(&q->lock);
 	job = line->first;
 	line->first = NULL;
 	line->nr = 0;
 	pthread_mutex_unlock(&q->lock);
-	for (; job; job = next) {
-		next = job->next; /* the job may be gone when done() returns */
-		reply_fail(&job->reply, 503, "the server is ending");
-		job->done(job);
-	}
+	refuse_list(job, 503, "the server is ending");
 }
 
 void queue_end(struct queue *q)

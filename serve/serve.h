@@ -16,14 +16,16 @@
  *	server_stop(s);
  *
  * One thread talks HTTP and never waits for the history; workers, each with a reader of its own,
- * answer.  Everything is bounded: connections, the bytes of a request, requests that wait.
+ * answer.  Everything is bounded: connections, the bytes of a request and the time until it is there,
+ * requests that wait.
  */
 struct server;
 
 struct server_options {
-	const char *const *paths; /* of the histories; in place until server_stop() */
-	unsigned nr_paths;
+	struct sonde_run *const *runs; /* each stays open until server_stop() */
+	unsigned nr_runs;
 	unsigned port;		    /* 0 = any that is free */
+	bool cache;		    /* keep what took long for the next start: serve/cache.h */
 	bool tsp;		    /* the Trace Server Protocol without the key, too */
 	const char *const *origins; /* that may use it, guard_origin_valid(); in place likewise */
 	unsigned nr_origins;

@@ -46,7 +46,7 @@ void tsp_close(struct tsp *tsp);
 int tsp_route(struct tsp_route *out, const char *method, const char *path);
 
 /* Where its question waits. */
-enum line tsp_route_line(const struct tsp_route *route);
+enum line tsp_route_line(const struct tsp_route *route, const char *body, size_t body_bytes);
 
 /* Answers into @reply whatever happens.  @request: the parameters of the URL. */
 void tsp_answer(struct tsp *tsp, const struct tsp_route *route, const char *body, size_t body_bytes,

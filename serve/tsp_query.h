@@ -59,4 +59,9 @@ int tsp_query_element(const struct tsp_query *q, struct tsp_element *out, struct
  * behind the last. */
 bool tsp_query_search(const struct tsp_query *q, unsigned i, int64_t *column, const char **text);
 
+/* Of "filter_query_parameters": its "strategy", NULL when there is none, and expression @i of the
+ * list @key of its map, NULL behind the last. */
+const char *tsp_query_filter_strategy(const struct tsp_query *q);
+const char *tsp_query_filter(const struct tsp_query *q, const char *key, unsigned i);
+
 #endif

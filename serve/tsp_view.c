@@ -31,7 +31,7 @@ int tsp_view_of(struct tsp_view *v, const struct readers *readers, const unsigne
 		struct tsp_part *p = &v->parts[i];
 
 		p->run = readers->runs[runs[i]];
-		p->path = readers->paths[runs[i]];
+		p->path = sonde_run_path(readers->runs[runs[i]]);
 		p->begin = sonde_run_begin(p->run);
 		p->end = sonde_run_end(p->run);
 		p->first_id = first_id;

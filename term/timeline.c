@@ -42,7 +42,7 @@ static void draw_last_row(struct timeline *t)
 	tty_no_cursor(tty);
 	tty_put(tty, row, 0, tty_columns(tty), TTY_BAR, true,
 		*t->scene.message ? t->scene.message
-				  : " ? help  q leave  w s zoom  a d pan  . , next, last change  "
+				  : " ? help  q leave  w s zoom  a d pan  . , change  "
 				    "f filter  / find  Enter open");
 }
 

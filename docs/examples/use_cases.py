@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Three questions of "Fine-grained multilayer virtualized systems analysis" (Biancheri & Dagenais, 2016),
-asked of any history:
+and two more, asked of any history:
 
-    docs/examples/use_cases.py RUN.sonde [container|wakeup|interrupt]
+    docs/examples/use_cases.py RUN.sonde [container|wakeup|interrupt|boot|request]
 
 Each prints the commands that it asks with, and their answers; docs/use-cases.md shows them.
 SONDE names the program (default: the one that was built in this repository, else sonde).
@@ -91,13 +91,29 @@ def interrupt(run):
     show("critpath", run, "--task", name_of(who), "--vm", who["machine"], "-n", "40", "--time", window)
 
 
+def boot(run):
+    """Where did the time of a VM's start go?"""
+    show("report", "boot", run)
+
+
+def request(run):
+    """What did a request between two marks wait for?"""
+    marks = ask("report", run, "-s", "mark")["mark"]
+    if len(marks) < 2:
+        sys.exit("there are no two marks")
+    show("report", run, "-s", "mark")
+    show("critpath", run, "--from", marks[0]["text"], "--to", marks[1]["text"], "-n", "8")
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)   # who reads no further ends this, as any command
-    which = sys.argv[2:] or ["container", "wakeup", "interrupt"]
-    for question in which:
-        function = {"container": container, "wakeup": wakeup, "interrupt": interrupt}[question]
+    questions = {f.__name__: f for f in (container, wakeup, interrupt, boot, request)}
+    for question in sys.argv[2:] or ["container", "wakeup", "interrupt"]:
+        if question not in questions:
+            sys.exit(f"{question}: no such question; there are {', '.join(questions)}")
+        function = questions[question]
         print(f"# {function.__doc__}\n")
         function(sys.argv[1])
 

@@ -24,8 +24,20 @@ struct sonde_run;
 SONDE_API int sonde_run_open(struct sonde_run **out, const char *path, struct sonde_error *err);
 SONDE_API void sonde_run_close(struct sonde_run *run);
 
+/** sonde_run_again - the same run once more, for another thread
+ * A run is used by one thread at a time.  What does not change (names, rows) is shared, so this costs
+ * little memory and no time; each is closed for itself, in any order.  @of may be in use meanwhile.
+ */
+SONDE_API int sonde_run_again(struct sonde_run **out, const struct sonde_run *of,
+			      struct sonde_error *err);
+
 /** sonde_run_path - the path it was opened by */
 SONDE_API const char *sonde_run_path(const struct sonde_run *run);
+
+/** sonde_run_file - which file it is, as text, which differs for every other file and once it is changed
+ * For who keeps what was computed from a run.  Returns what snprintf() returns; 128 bytes are enough.
+ */
+SONDE_API int sonde_run_file(const struct sonde_run *run, char *buf, size_t room);
 
 SONDE_API int64_t sonde_run_begin(const struct sonde_run *run);
 SONDE_API int64_t sonde_run_end(const struct sonde_run *run);

@@ -39,7 +39,7 @@ END
 	python3 - "$scratch/page" "$scratch/head" "$url" <<'END' || fail "the page's parts"
 import base64, hashlib, html, re, struct, sys, urllib.request
 page, head = (open(path, newline="").read() for path in sys.argv[1:3])
-for part, text in (("script", re.search(r'<script type="module">(.*?)</script>', page, re.S).group(1)),
+for part, text in (("script", re.search(r'<script type="module" blocking="render">(.*?)</script>', page, re.S).group(1)),
                    ("style", re.search(r"<style>(.*?)</style>", page, re.S).group(1))):
     own = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     assert f"{part}-src 'sha256-{own}';" in head, part

@@ -51,7 +51,7 @@ static void get_experiment(struct world *w, const struct readers *readers)
 
 static struct readers readers_of(struct world *w)
 {
-	return (struct readers){.runs = &w->run, .paths = &w->path, .kept = &w->kept, .nr = 1};
+	return (struct readers){.runs = &w->run, .kept = &w->kept, .nr = 1};
 }
 
 /* Made anew for each input: what one does to the session is not the next one's. */

@@ -67,12 +67,14 @@ def check_shipped():
 def check_plan(directory):
     text = VM + ('cpus = 2\npin = { 1 = 0 }\nnetwork = "vhost"\n'
                  '[[work]]\nmachine = "vm-a"\nrun = "spin --id {id} --seconds {seconds}"\nstart = 1\n'
-                 '[[action]]\nat = 2\ndo = "pause"\nmachine = "vm-a"\nseconds = 1.5\n')
+                 '[[action]]\nat = 2\ndo = "pause"\nmachine = "vm-a"\nseconds = 1.5\n'
+                 '[[action]]\nat = 3\ndo = "limit"\nmachine = "vm-a"\nquota = 20000\nseconds = 2\n')
     made = read("seconds = 4\n" + text, directory)
     host, guest = (plan.text(made, machine).splitlines() for machine in made.machine)
     lib.check(f"vm vm-a 2 528 {made.machine[1].uuid} 3 vhost first" in host, f"the machine: {host}")
     lib.check("pin vm-a 1 0" in host and "bridge 10.9.0.1" in host, f"pin and bridge: {host}")
     lib.check("act 2 pause vm-a 1.5" in host, f"a pause is the parent's to do: {host}")
+    lib.check("act 3 limit vm-a 20000 100000 2" in host, f"so is a quota: {host}")
     lib.check("work 1 - - 1 spin --id 1 --seconds 3" in guest, f"the work: {guest}")
     lib.check("address 10.9.0.11" in guest, f"the address: {guest}")
 

@@ -3,7 +3,8 @@
 # time-limit: 300
 """Wake-ups in L1 and L2 against what the programs themselves noted (lab/workloads/nap --list): for each time that one was due,
 Sonde's wake-up of that thread must end after it was due and before the program was back in user space.  It begins
-after it was due, too, but where the vCPU had been woken for something else shortly before: then both are one wake-up of the vCPU.
+after it was due, too, but where it fell due while the interrupt of another timer was on its way into the guest: one interrupt is
+one wake-up.
 
 usage: wakeups.py [RUN...]: directories of lab runs; without any, those of the scenario "wakeups" among the shared sets and in
 build/lab/runs (lab/run wakeups makes one, which is too large for samples/lab)."""
@@ -24,7 +25,7 @@ from lab.oracle.history import History  # noqa: E402
 MARGIN_NS = 20_000          # the guest reads its clock and the counter one after the other
 COVERED = 0.5               # of the lateness lies within Sonde's legs; the rest is the timer's own, and the way to user space
 MATCHED = 0.9               # of the wake-ups that Sonde tells of are ones that the program noted
-EARLY = (0, 0.02, 0.3)      # of them, by level, may have begun for something else: a nested vCPU takes long to halt again
+EARLY = (0, 0.02, 0.15)     # of them, by level, may have begun for something else: fell due on the way of another timer's interrupt
 MOVED_NS = 5_000_000
 
 

@@ -83,18 +83,27 @@ static inline void small_machines(struct history_writer *w)
 	}
 }
 
-static inline void small_cpus_and_threads(struct history_writer *w)
+/* @of_nested: row of the thread that runs vm-a-n/0; -1 nobody has seen it. */
+static inline void small_cpus(struct history_writer *w, int64_t of_nested)
 {
 	static const struct column cpu_columns[] = {{"machine", COL_INT},
 						    {"cpu", COL_INT},
 						    {"host_tid", COL_INT},
 						    {"nested_id", COL_INT},
 						    {"host_thread", COL_INT}};
-	static const int64_t cpus[][5] = {{HOST, 0, -1, 0, -1},
+	const int64_t cpus[][5] = {{HOST, 0, -1, 0, -1},
 					  {HOST, 1, -1, 0, -1},
 					  {VM_A, 0, 100, 0, KVM_A},
 					  {VM_B, 0, 200, 0, KVM_B},
-					  {VM_AN, 0, 50, 0x1000, KVM_AN}};
+					  {VM_AN, 0, of_nested < 0 ? -1 : 50, 0x1000, of_nested}};
+	int table = history_writer_table(w, "cpu", cpu_columns, 5);
+
+	for (unsigned i = 0; i < SMALL_CPUS; i++)
+		history_writer_row(w, table, cpus[i]);
+}
+
+static inline void small_threads(struct history_writer *w)
+{
 	static const struct column thread_columns[] = {
 		{"machine", COL_INT}, {"tid", COL_INT},	    {"pid", COL_INT},
 		{"ppid", COL_INT},    {"comm", COL_STRING}, {"pid_ns", COL_INT},
@@ -112,11 +121,8 @@ static inline void small_cpus_and_threads(struct history_writer *w)
 		{VM_A, 60, 60, -1, 0, "app"},
 		{VM_AN, 7, 7, -1, 0, "\033[31mtask<&>"},
 	};
-	int table = history_writer_table(w, "cpu", cpu_columns, 5);
+	int table = history_writer_table(w, "thread", thread_columns, 9);
 
-	for (unsigned i = 0; i < SMALL_CPUS; i++)
-		history_writer_row(w, table, cpus[i]);
-	table = history_writer_table(w, "thread", thread_columns, 9);
 	for (unsigned i = 0; i < SMALL_THREADS; i++) {
 		int64_t cells[] = {threads[i].machine,
 				   threads[i].tid,
@@ -130,6 +136,12 @@ static inline void small_cpus_and_threads(struct history_writer *w)
 
 		history_writer_row(w, table, cells);
 	}
+}
+
+static inline void small_cpus_and_threads(struct history_writer *w)
+{
+	small_cpus(w, KVM_AN);
+	small_threads(w);
 }
 
 static inline void small_namespaces(struct history_writer *w)

@@ -437,6 +437,34 @@ static void no_history(void **state)
 	assert_non_null(strstr(err.text, "/nonexistent.sonde"));
 }
 
+/* Whoever has a run may go first, and nobody else's file gets in between. */
+static void a_run_once_more(void **state)
+{
+	struct sonde_error err = {0};
+	struct sonde_run *first, *again;
+	struct sonde_machine machine;
+	struct sonde_stack a, b;
+	int64_t middle;
+	char file[64];
+
+	(void)state;
+	assert_int_equal(small_run_write(file), 0);
+	assert_int_equal(sonde_run_open(&first, file, &err), 0);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(sonde_run_again(&again, first, &err), 0);
+	middle = (sonde_run_begin(first) + sonde_run_end(first)) / 2;
+	assert_int_equal(sonde_stack_at(first, 0, middle, &a), 0);
+	sonde_run_close(first);
+	assert_int_equal(sonde_stack_at(again, 0, middle, &b), 0);
+	assert_int_equal(a.context, b.context);
+	assert_int_equal(a.begin, b.begin);
+	assert_int_equal(a.end, b.end);
+	assert_string_equal(sonde_run_path(again), file);
+	assert_int_equal(sonde_machine(again, 0, &machine), 0);
+	assert_string_not_equal(machine.name, "");
+	sonde_run_close(again);
+}
+
 /* A history of two machines and two PID namespaces that are inside each other as told. */
 static int write_tree(const char *file, const int64_t machines[2][2], const int64_t spaces[2][2],
 		      ns_t end)
@@ -540,6 +568,7 @@ int main(void)
 		cmocka_unit_test(a_raw_time_stamp_finds_its_place),
 		cmocka_unit_test(the_history_is_sound),
 		cmocka_unit_test(no_history),
+		cmocka_unit_test(a_run_once_more),
 		cmocka_unit_test(machines_must_be_a_tree),
 		cmocka_unit_test(namespaces_that_are_no_tree_stand_alone),
 	};

@@ -280,6 +280,44 @@ static void what_may_be_for_another_teaches_nothing(void **state)
 	assert_woken(470, "236, " GAVE);
 }
 
+static void enters_on_the_other(ns_t t, int64_t address, int64_t event_inj)
+{
+	exits(HOST, 1, t, 101, EXIT_VMRUN);
+	happens(HOST, 1, t + 1, KVM_NESTED_VMENTER, 101, event_inj, address, 0, 0x77000 + address,
+		SVM);
+	enters(HOST, 1, t + 2, 101);
+}
+
+/* The VM's other vCPU had gone on before the nested guest halted: not for that one. */
+static void what_came_before_its_halt_teaches_nothing(void **state)
+{
+	(void)state;
+	open_world();
+	happens(HOST, 1, 50, NEW_TASK, MAIN, 101, 0x10000);
+	happens(HOST, 1, 51, FORK, MAIN, MAIN, 101, 0, MAIN);
+	switches(HOST, 1, 52, MAIN, ASLEEP, 101);
+	happens(HOST, 1, 53, KVM_ENTRY, 101, 1);
+	happens(HOST, 1, 54, KVM_EXIT, 101, EXIT_MSR, 1, 0, SVM);
+	enters(HOST, 1, 55, 101);
+	nested_is_given(100, INNER, 0);
+	enters_on_the_other(110, OTHER, 0);
+	exits(HOST, 1, 120, 101, EXIT_MSR);
+	happens(HOST, 1, 121, KVM_NESTED_VMEXIT_INJECT, 101, EXIT_MSR, SVM);
+	enters(HOST, 1, 122, 101);
+	exits(HOST, 1, 130, 101, EXIT_HLT);
+	happens(HOST, 1, 140, KVM_APIC_ACCEPT_IRQ, 101, 1, VEC_TIMER, 0);
+	happens(HOST, 1, 141, KVM_VCPU_WAKEUP, 101, 6, 0, 1);
+	happens(HOST, 1, 142, KVM_INJ_VIRQ, 101, VEC_TIMER, 0);
+	enters(HOST, 1, 143, 101);
+	leaves_nested(200, EXIT_HLT);
+	enters_on_the_other(250, INNER, INJECT | VEC_TIMER);
+	world_close(400);
+	assert_woken(300, "236, " GAVE);
+	assert_state(300, "on");
+	assert_int_equal(nested_at(INNER, "on", 300), 2);
+	assert_vector(VEC_TIMER, "-");
+}
+
 /* AMD: it is entered only to be left when it can take the interrupt. */
 static void an_interrupt_window_is_no_end(void **state)
 {
@@ -403,6 +441,7 @@ int main(void)
 		cmocka_unit_test(a_devices_vector_is_no_timers),
 		cmocka_unit_test(what_disagrees_is_not_known),
 		cmocka_unit_test(what_may_be_for_another_teaches_nothing),
+		cmocka_unit_test(what_came_before_its_halt_teaches_nothing),
 		cmocka_unit_test(an_interrupt_window_is_no_end),
 		cmocka_unit_test(other_ways_to_give_an_interrupt),
 		cmocka_unit_test(a_trace_without_injections),

@@ -142,6 +142,25 @@ static void an_idle_cpu_is_no_quota(void **state)
 	assert_int_not_equal(why_off(250), OFF_QUOTA);
 }
 
+/* Both that a quota is there again, and that it is used up: what was lost may have been either. */
+static void what_was_lost_is_not_known(void **state)
+{
+	(void)state;
+	open_world(7, "/limited");
+	exits_for(100, OTHER);
+	happens(HOST, 1, 200, LOST, -1, 5, 150, 200);
+	switches(HOST, 0, 300, OTHER, RUNNABLE, 100);
+	enters(HOST, 0, 310, 100);
+	exits(HOST, 0, 400, 100, EXIT_INTR);
+	switches(HOST, 0, 404, 100, RUNNABLE, OTHER);
+	throttles(500, OTHER, 7, 0);
+	world_close(600);
+	assert_int_equal(why_off(150), OFF_THROTTLED);
+	assert_int_equal(why_off(250), OFF_UNKNOWN);
+	assert_int_not_equal(why_off(450), OFF_THROTTLED);
+	assert_int_equal(why_off(550), OFF_THROTTLED);
+}
+
 static void nonsense_changes_nothing(void **state)
 {
 	(void)state;
@@ -169,6 +188,7 @@ int main(void)
 		cmocka_unit_test(who_is_woken_may_not_run_either),
 		cmocka_unit_test(twice_is_told_twice),
 		cmocka_unit_test(an_idle_cpu_is_no_quota),
+		cmocka_unit_test(what_was_lost_is_not_known),
 		cmocka_unit_test(nonsense_changes_nothing),
 	};
 

@@ -137,6 +137,26 @@ static void a_timer_is_delivered_by_the_vcpu_itself(void **state)
 	assert_string_equal(vector(0, VEC_TIMER), "timer '' 1/1");
 }
 
+/* On CPU 1 a thread begins to deliver an interrupt, and has not woken the vCPU yet when CPU 0's timer does. */
+static void who_is_late_has_not_woken_it(void **state)
+{
+	(void)state;
+	open_world();
+	switches(HOST, 1, 50, 0, RUNNABLE, WORKER);
+	halts(100);
+	delivers(1, 190, WORKER, 0, VEC_DISK, 0);
+	timer_interrupt(HOST, 0, 200, 0);
+	wakes(0, 201, 0, 100);
+	timer_interrupt_ends(HOST, 0, 202, 0);
+	switches(HOST, 0, 210, 0, RUNNABLE, 100);
+	happens(HOST, 0, 211, KVM_VCPU_WAKEUP, 100, 50, 1, 1);
+	delivers(0, 212, 100, 0, VEC_TIMER, 0);
+	happens(HOST, 0, 213, KVM_INJ_VIRQ, 100, VEC_TIMER, 0);
+	enters(HOST, 0, 220, 100);
+	world_close(300);
+	assert_woken(0, 220, "timer vector 236");
+}
+
 /* What comes after the wake-up has not ended the wait. */
 static void the_first_cause_counts(void **state)
 {
@@ -638,6 +658,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_timer_is_delivered_by_the_vcpu_itself),
+		cmocka_unit_test(who_is_late_has_not_woken_it),
 		cmocka_unit_test(the_first_cause_counts),
 		cmocka_unit_test(an_ipi_names_its_sender),
 		cmocka_unit_test(a_vcpu_that_plays_a_device_sends_no_ipi),

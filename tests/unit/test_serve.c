@@ -3,9 +3,14 @@
 #include "tests/unit/unit.h"
 
 #include "serve/guard.h"
+#include "serve/queue.h"
 #include "serve/request.h"
+#include "tests/unit/small_run_test.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -172,6 +177,89 @@ static void test_bounds(void **state)
 	assert_string_equal(request_text(&large, "p"), "");
 }
 
+/* ---- the lines questions wait in ----------------------------------------------------------- */
+
+static sem_t let_go, begun;
+
+/* A worker is busy with it until it is let go. */
+static void hold_worker(struct job *job, const struct readers *readers)
+{
+	(void)readers;
+	sem_post(&begun);
+	sem_wait(&let_go);
+	job->reply.status = 200;
+}
+
+static void answer_at_once(struct job *job, const struct readers *readers)
+{
+	(void)readers;
+	job->reply.status = 200;
+}
+
+static atomic_uint nr_done;
+
+static void count_done(struct job *job)
+{
+	(void)job;
+	atomic_fetch_add(&nr_done, 1);
+}
+
+static void make_job(struct job *job, const void *question, const char *slot)
+{
+	*job = (struct job){.line = LINE_SLOW,
+			    .answer = answer_at_once,
+			    .done = count_done,
+			    .question = question};
+	if (slot)
+		request_add(&job->request, "slot", slot);
+}
+
+/* Of a slot the newest question is answered, and all of it. */
+static void test_slots(void **state)
+{
+	static struct job holds, old[2], newer[2], alone, other;
+	struct queue *q;
+
+	(void)state;
+	assert_int_equal(sem_init(&let_go, 0, 0), 0);
+	assert_int_equal(sem_init(&begun, 0, 0), 0);
+	assert_int_equal(queue_open(&q, &run, 1, NULL, NULL), 0);
+	make_job(&holds, NULL, "a");
+	holds.answer = hold_worker;
+	assert_int_equal(queue_push(q, &holds), 0);
+	sem_wait(&begun); /* LINE_SLOW has one worker: the others wait */
+	for (unsigned i = 0; i < 2; i++) {
+		make_job(&old[i], old, "a");
+		assert_int_equal(queue_push(q, &old[i]), 0);
+	}
+	assert_int_equal(nr_done, 0); /* its parts do not overtake each other */
+	make_job(&other, NULL, "b");
+	assert_int_equal(queue_push(q, &other), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		make_job(&newer[i], newer, "a");
+		assert_int_equal(queue_push(q, &newer[i]), 0);
+		assert_int_equal(nr_done, 2); /* both, at the first part already */
+		assert_int_equal(old[i].reply.status, 409);
+	}
+	make_job(&alone, NULL, "a");
+	assert_int_equal(queue_push(q, &alone), 0);
+	assert_int_equal(nr_done, 4);
+	sem_post(&let_go);
+	while (nr_done < 7)
+		sched_yield();
+	assert_int_equal(holds.reply.status, 200);
+	assert_int_equal(other.reply.status, 200);
+	assert_int_equal(alone.reply.status, 200);
+	assert_int_equal(newer[0].reply.status, 409);
+	assert_int_equal(newer[1].reply.status, 409);
+	queue_end(q);
+	queue_free(q);
+	for (unsigned i = 0; i < 2; i++) {
+		reply_release(&old[i].reply);
+		reply_release(&newer[i].reply);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -179,7 +267,8 @@ int main(void)
 		cmocka_unit_test(test_listed_origins),
 		cmocka_unit_test(test_keys),  cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_lists), cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_slots),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);
 }

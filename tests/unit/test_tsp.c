@@ -32,11 +32,11 @@ static void test_routes(void **state)
 			 0);
 	assert_string_equal(r.trace, "x-1");
 	assert_string_equal(r.output, "fused");
-	assert_int_equal(tsp_route_line(&r), LINE_QUICK);
+	assert_int_equal(tsp_route_line(&r, NULL, 0), LINE_QUICK);
 	assert_int_equal(tsp_route(&r, "POST", "experiments/x/outputs/table/events/lines"), 0);
-	assert_int_equal(tsp_route_line(&r), LINE_TRACES);
+	assert_int_equal(tsp_route_line(&r, NULL, 0), LINE_TRACES);
 	assert_int_equal(tsp_route(&r, "POST", "experiments/x/outputs/table/facts.why/lines"), 0);
-	assert_int_equal(tsp_route_line(&r), LINE_SLOW);
+	assert_int_equal(tsp_route_line(&r, NULL, 0), LINE_SLOW);
 	assert_int_equal(tsp_route(&r, "GET", "experiments//outputs"), -ENOENT);
 }
 
@@ -113,7 +113,7 @@ static void world_open_runs(struct world *w, unsigned nr)
 	}
 	assert_int_equal(tsp_open(&w->tsp, w->paths, nr, NULL), 0);
 	w->readers =
-		(struct readers){.runs = w->runs, .paths = w->paths, .kept = w->kept, .nr = nr};
+		(struct readers){.runs = w->runs, .kept = w->kept, .nr = nr};
 }
 
 static void world_open(struct world *w)
@@ -234,6 +234,138 @@ static void test_states(void **state)
 	world_close(&w);
 }
 
+/* ---- filters ------------------------------------------------------------------------------- */
+
+/* The answer for the states above, @nr samples, with these lists of expressions. */
+static json_t *ask_filtered(struct world *w, unsigned nr, const char *strategy, const char *lists)
+{
+	char path[200], body[8192];
+
+	all_runs(w, path, sizeof(path), "timeGraph/fused/states");
+	snprintf(body, sizeof(body),
+		 "{\"parameters\": {\"requested_timerange\": {\"start\": 1700000000001000000, "
+		 "\"end\": 1700000000001710000, \"nbTimes\": %u}, \"requested_items\": [4], "
+		 "\"filter_query_parameters\": {\"strategy\": \"%s\", "
+		 "\"filter_expressions_map\": {%s}}}}",
+		 nr, strategy, lists);
+	return ask(w, 200, "POST", path, body);
+}
+
+/* The tags of the answer's states, a digit each. */
+static void read_tags(const json_t *answer, char *tags)
+{
+	json_t *row = json_array_get(json_object_get(json_object_get(answer, "model"), "rows"), 0);
+	json_t *states = json_object_get(row, "states");
+	int64_t end = 0;
+
+	for (size_t i = 0; i < json_array_size(states); i++) {
+		const json_t *s = json_array_get(states, i);
+
+		assert_true(int_of(s, "start") >= end); /* none lies over another */
+		end = int_of(s, "end");
+		assert_true(int_of(s, "start") < end);
+		*tags++ = (char)('0' + int_of(s, "tags"));
+		/* What is left out has nothing to be drawn with. */
+		assert_true((json_object_get(s, "style") == NULL) == (int_of(s, "tags") == 4));
+	}
+	*tags = '\0';
+}
+
+static void test_filters(void **state)
+{
+	static const struct {
+		const char *lists, *tags;
+	} want[] = {
+		{"\"1\": [\"mode == user\"]", "11001101"},
+		{"\"1\": [\"MODE=User\"]", "11001101"},
+		{"\"1\": [\"mode != user\"]", "00110010"},
+		{"\"1\": [\"!(mode == user)\"]", "00110010"},
+		{"\"1\": [\"machine == vm-a\"]", "11011011"},
+		{"\"1\": [\"thread == app\"]", "11011111"},
+		{"\"1\": [\"thread contains BUR\"]", "11101111"},
+		{"\"1\": [\"duration >= 150us\"]", "11011101"},
+		{"\"1\": [\"duration < 0.05ms || duration > 199999\"]", "11111100"},
+		{"\"1\": [\"duration >= 150us && !(machine == vm-a)\"]", "11111101"},
+		{"\"1\": [\"container present\"]", "11101111"},
+		{"\"1\": [\"mode matches ^(idle|irq)$\"]", "01111110"},
+		{"\"1\": [\"vm-a-[n]\"]", "11111001"},
+		{"\"1\": [\"machine == vm-a\", \"mode == user\"]", "11011111"}, /* all of them */
+		{"\"1\": [\"start < 1700000000001150000\"]", "00111111"},
+		{"\"1\": [\"duration > 160us\"], \"4\": [\"mode == user\"]", "411404"},
+		{"\"1\": []", "00000000"},
+		{"", "00000000"},
+	};
+	struct world w;
+
+	(void)state;
+	world_open(&w);
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		json_t *answer = ask_filtered(&w, 100, "SAMPLED", want[i].lists);
+		char tags[100];
+
+		read_tags(answer, tags);
+		assert_string_equal(tags, want[i].tags);
+		assert_string_equal(text_of(answer, "statusMessage"), "Completed");
+		json_decref(answer);
+	}
+	world_close(&w);
+}
+
+/* An expression is sent while it is typed: what is not whole yet hides nothing, and is told. */
+static void test_broken_filters(void **state)
+{
+	static const char *const bad[] = {
+		"tid ==", "(mode == user", "mode == user)", "'mode", "nosuch == 1", "a matches (",
+		"machine matches [", "&& user", "user &&", "!", "()", "mode == user idle", "*", "",
+	};
+	static const char *const pieces[] = {"(", "!", "a||", "mode==user&&", "x"};
+	struct world w;
+
+	(void)state;
+	world_open(&w);
+	for (size_t i = 0; i < ARRAY_SIZE(bad) + ARRAY_SIZE(pieces); i++) {
+		char text[2000] = "", lists[4200], tags[100];
+		json_t *answer;
+
+		if (i < ARRAY_SIZE(bad))
+			snprintf(text, sizeof(text), "%s", bad[i]);
+		for (size_t n = 0; i >= ARRAY_SIZE(bad) && n < 150; n++)
+			strcat(text, pieces[i - ARRAY_SIZE(bad)]);
+		snprintf(lists, sizeof(lists), "\"1\": [\"%s\"], \"4\": [\"%s\"]", text, text);
+		answer = ask_filtered(&w, 100, "SAMPLED", lists);
+		read_tags(answer, tags);
+		assert_string_equal(tags, "00000000");
+		assert_string_not_equal(text_of(answer, "statusMessage"), "Completed");
+		json_decref(answer);
+	}
+	world_close(&w);
+}
+
+/* What lies between samples is found when it is looked for. */
+static void test_deep_filter(void **state)
+{
+	static const char want[] = "\"1\": [\"mode == irq\"]";
+	struct world w;
+	json_t *answer;
+	char tags[100];
+
+	(void)state;
+	world_open(&w);
+	answer = ask_filtered(&w, 1, "SAMPLED", want);
+	read_tags(answer, tags);
+	assert_string_equal(tags, "1");
+	json_decref(answer);
+	answer = ask_filtered(&w, 1, "DEEP", want);
+	read_tags(answer, tags);
+	assert_string_equal(tags, "10");
+	json_decref(answer);
+	answer = ask_filtered(&w, 1, "DEEP", "\"4\": [\"mode == idle\"]");
+	read_tags(answer, tags);
+	assert_string_equal(tags, "04");
+	json_decref(answer);
+	world_close(&w);
+}
+
 /* A table of as many runs as there may be: the facts of all of them are there at the same time. */
 static void test_facts_of_many(void **state)
 {
@@ -265,7 +397,7 @@ static void test_wild_offset(void **state)
 	w.paths[0] = w.names[0];
 	assert_int_equal(sonde_run_open(&w.runs[0], w.paths[0], NULL), 0);
 	assert_int_equal(tsp_open(&w.tsp, w.paths, 1, NULL), 0);
-	w.readers = (struct readers){.runs = w.runs, .paths = w.paths, .kept = w.kept, .nr = 1};
+	w.readers = (struct readers){.runs = w.runs, .kept = w.kept, .nr = 1};
 	list = ask(&w, 200, "GET", "experiments", "");
 	assert_int_equal(int_of(json_array_get(list, 0), "start"), SMALL_BEGIN);
 	json_decref(list);
@@ -324,6 +456,9 @@ int main(void)
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_tree_of_two),
 		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_broken_filters),
+		cmocka_unit_test(test_deep_filter),
 		cmocka_unit_test(test_facts_of_many),
 		cmocka_unit_test(test_names_of_experiments),
 		cmocka_unit_test(test_wild_offset),

@@ -18,7 +18,7 @@
 
 #include <errno.h>
 
-enum { W_TIMER, W_DISK, W_NONE };
+enum { W_TIMER, W_DISK, W_NONE, W_DARK };
 
 static struct sonde_run *run;
 static char path[64];
@@ -104,6 +104,7 @@ static void wakes(struct history_writer *w)
 		{VM_A_0, WAKE_TIMER, 236, 0, -1, small_string(w, "a timer")},
 		{VM_A_0, WAKE_DEVICE, 40, 0, BURN, small_string(w, "a thread")},
 		{VM_A_0, WAKE_NONE, -1, 0, -1, small_string(w, "at once")},
+		{VM_AN_0, WAKE_UNKNOWN, 236, 0, -1, small_string(w, "its entry")},
 	};
 	int64_t vector[] = {VM_A_0,
 			    40,
@@ -132,7 +133,79 @@ static void stats(struct history_writer *w)
 	history_writer_row(w, table, rows[1]);
 }
 
-static int write_run(void)
+/*
+ * Another history.  vm-a/0 waits for a timer until 1200000 and is entered at 1210000; its first interrupt wakes
+ * nobody, the second one, from 1300000 on with an exit in between, wakes app.  At 1500000 it halts, is entered at
+ * 1610000, and its first interrupt wakes app, again with an exit in between.
+ *
+ * A nested vCPU of which only L0 tells: waits from 1100000, its host goes on from 1150000 to 1160000, and from
+ * 1250000 on; it is entered at 1290000.
+ */
+static void late_changes(struct history_writer *w)
+{
+	attr_t runs = small_attr(w, "host0", "cpu0", "runs", ATTR_ROW, ATTR_SUMMED);
+	attr_t state = small_attr(w, "vm-a", "cpu0", "state", ATTR_ENUM, 0);
+	attr_t on = small_attr(w, "vm-a", "cpu0", "on", ATTR_NUMBER, 0);
+	attr_t task = small_attr(w, "vm-a", "cpu0", "task", ATTR_ROW, 0);
+	attr_t woken = small_attr(w, "vm-a", "cpu0", "woken", ATTR_ROW, 0);
+	attr_t app = small_attr(w, "vm-a", "threads/6", "state", ATTR_ENUM, 0);
+	attr_t waker = small_attr(w, "vm-a", "threads/6", "waker", ATTR_ROW, 0);
+	attr_t dark = small_attr(w, "vm-a-n", "cpu0", "state", ATTR_ENUM, 0);
+	attr_t dark_woken = small_attr(w, "vm-a-n", "cpu0", "woken", ATTR_ROW, 0);
+	const struct small_change list[] = {
+		{1000000, runs, C_IDLE + 1},
+		{1000000, state, VCPU_ON_CPU},
+		{1000000, on, 1},
+		{1000000, task, IDLE_0 + 1},
+		{1000000, woken, W_TIMER + 1},
+		{1000000, app, THREAD_SLEEPING},
+		{1000000, waker, C_IRQ_OF_A + 1},
+		{1000000, dark, VCPU_ON_CPU},
+		{1000000, dark_woken, W_TIMER + 1},
+		{1100000, woken, 0},
+		{1100000, state, VCPU_WAITING},
+		{1100000, dark, VCPU_WAITING},
+		{1100000, dark_woken, 0},
+		{1150000, dark, VCPU_UNKNOWN},
+		{1160000, dark, VCPU_WAITING},
+		{1200000, state, VCPU_PREEMPTED},
+		{1205000, state, VCPU_ON_CPU},
+		{1205000, runs, C_HLT + 1},
+		{1210000, woken, W_TIMER + 1},
+		{1220000, runs, C_IRQ_OF_A + 1},
+		{1230000, runs, C_APP + 1}, /* its idle task, say: no handler */
+		{1250000, dark, VCPU_UNKNOWN},
+		{1290000, dark, VCPU_ON_CPU},
+		{1290000, dark_woken, W_DARK + 1},
+		{1300000, runs, C_IRQ_OF_A + 1},
+		{1310000, runs, C_INTR + 1},
+		{1320000, runs, C_IRQ_OF_A + 1},
+		{1330000, app, THREAD_RUNNABLE},
+		{1340000, app, THREAD_RUNNING},
+		{1340000, task, APP + 1},
+		{1340000, runs, C_APP + 1},
+		{1500000, runs, C_IDLE + 1},
+		{1500000, task, IDLE_0 + 1},
+		{1500000, app, THREAD_SLEEPING},
+		{1500000, woken, 0},
+		{1500000, state, VCPU_WAITING},
+		{1600000, state, VCPU_ON_CPU},
+		{1600000, runs, C_HLT + 1},
+		{1610000, woken, W_TIMER + 1},
+		{1620000, runs, C_IRQ_OF_A + 1},
+		{1630000, runs, C_INTR + 1},
+		{1640000, runs, C_IRQ_OF_A + 1},
+		{1650000, app, THREAD_RUNNABLE},
+		{1660000, app, THREAD_RUNNING},
+		{1660000, task, APP + 1},
+		{1660000, runs, C_APP + 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
+}
+
+static int write_run(void (*changes_of)(struct history_writer *w), int64_t of_nested)
 {
 	struct history_writer_options opt = {.ticks_are_ns = true};
 	struct history_writer *w;
@@ -145,9 +218,10 @@ static int write_run(void)
 	close(fd);
 	if (history_writer_open(&w, path, &opt, NULL))
 		return -1;
-	changes(w);
+	changes_of(w);
 	small_machines(w);
-	small_cpus_and_threads(w);
+	small_cpus(w, of_nested);
+	small_threads(w);
 	small_namespaces(w);
 	small_contexts(w);
 	wakes(w);
@@ -160,7 +234,15 @@ static int setup(void **state)
 	struct sonde_error err = {0};
 
 	(void)state;
-	return write_run() ? -1 : sonde_run_open(&run, path, &err);
+	return write_run(changes, KVM_AN) ? -1 : sonde_run_open(&run, path, &err);
+}
+
+static int setup_late(void **state)
+{
+	struct sonde_error err = {0};
+
+	(void)state;
+	return write_run(late_changes, -1) ? -1 : sonde_run_open(&run, path, &err);
 }
 
 static int teardown(void **state)
@@ -214,7 +296,7 @@ static void what_a_wake_row_says_in_the_end(void **state)
 	assert_int_equal(sonde_wake(run, W_TIMER, &w), 0);
 	assert_int_equal(w.cause, SONDE_CAUSE_TIMER);
 	assert_string_equal(w.irq, "");
-	assert_int_equal(sonde_wake(run, 3, &w), -ENOENT);
+	assert_int_equal(sonde_wake(run, W_DARK + 1, &w), -ENOENT);
 }
 
 static void each_wait_has_its_cause(void **state)
@@ -323,6 +405,45 @@ static void a_wakeup_step_by_step(void **state)
 	sonde_facts_free(f);
 }
 
+/* The vCPU had been woken for an interrupt before, and was awake still. */
+static void a_wakeup_begins_with_its_own_interrupt(void **state)
+{
+	static const char *const columns[] = {"at",	  "total", "level", "below", "to_cpu",
+					      "to_entry", "guest", "queue", "thread"};
+	static const int64_t late[] = {1300000, 40000, 1, 0, 0, 0, 30000, 10000, APP};
+	static const int64_t own[] = {1600000, 60000, 1, 0, 0, 10000, 40000, 10000, APP};
+	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 3); /* one is the nested vCPU's */
+	assert_row(f, 0, columns, own, ARRAY_SIZE(columns));
+	assert_int_equal(cell(f, 1, "at").i, late[0]);
+	assert_row(f, 1, columns, late, ARRAY_SIZE(columns));
+	sonde_facts_free(f);
+}
+
+/* What it waited goes on where it turns out not to have been woken; its thread is not seen. */
+static void a_nested_vcpu_that_only_l0_saw(void **state)
+{
+	static const char *const columns[] = {"at", "length", "vector", "ready", "entry", "until"};
+	static const int64_t values[] = {1100000, 150000, 236, -1, 40000, 1290000};
+	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
+	size_t row = sonde_facts_nr_rows(f) - 1;
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 3);
+	assert_int_equal(cell(f, row, "vcpu").i, VM_AN_0);
+	assert_row(f, row, columns, values, ARRAY_SIZE(columns));
+	sonde_facts_free(f);
+	f = facts_of("wakeup_list", 1200000, 1300000);
+	assert_int_equal(sonde_facts_nr_rows(f), 1 + 1);
+	sonde_facts_free(f);
+	f = facts_of("steal", SMALL_BEGIN, SMALL_END);
+	for (row = 0; row < sonde_facts_nr_rows(f); row++)
+		assert_int_not_equal(cell(f, row, "vcpu").i, VM_AN_0);
+	sonde_facts_free(f);
+}
+
 static void steal_is_held_against_the_guests_own(void **state)
 {
 	static const char *const columns[] = {"from",  "length", "guest", "unit",
@@ -368,5 +489,11 @@ int main(void)
 		cmocka_unit_test(why_a_vcpu_was_off),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	const struct CMUnitTest late[] = {
+		cmocka_unit_test(a_wakeup_begins_with_its_own_interrupt),
+		cmocka_unit_test(a_nested_vcpu_that_only_l0_saw),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown) +
+	       cmocka_run_group_tests(late, setup_late, teardown);
 }

@@ -208,6 +208,61 @@ def test_crowd(s):
     s.is_well("a crowd")
 
 
+def test_drip(s):
+    """Links that go on saying a little, without the key, keep nobody out for ever."""
+    links = []
+    for _ in range(100):  # as many as there may be
+        link = socket.create_connection(("127.0.0.1", s.port))
+        link.sendall(b"GET /")
+        links.append(link)
+    begin = time.monotonic()
+    with socket.create_connection(("127.0.0.1", s.port), timeout=1) as honest:
+        honest.sendall(f"GET /{s.key}/api/model HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        answered = False
+        while not answered and time.monotonic() - begin < 40:
+            for link in links:
+                try:
+                    link.send(b"a")
+                except OSError:
+                    pass
+            try:
+                answered = honest.recv(12) == b"HTTP/1.1 200"
+            except TimeoutError:
+                pass
+    check(answered, "links that drip keep others out")
+    for link in links:
+        link.close()
+    s.is_well("links that drip")
+
+
+def test_deaf(s):
+    """Who asks for much and does not read it has no effect on others, and none on the end."""
+    links = []
+    length = json.loads(s.get("api/model")[2])["length"]
+    attrs = ",".join(map(str, range(1, 300)))
+    for question in (f"api/rows?begin=0&end={length}&px=8192&attrs={attrs}", "", "api/threads?first=0&nr=16384") * 10:
+        link = socket.socket()
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        link.connect(("127.0.0.1", s.port))
+        link.sendall(f"GET /{s.key}/{question} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 3)
+        links.append(link)
+    s.is_well("links that do not read")
+    for link in links:
+        link.close()
+    s.is_well("links that did not read")
+
+
+def test_text(s):
+    """Bytes that are no UTF-8, and words of HTTP in parameters."""
+    for text in (b"%ff%fe", b"%c0%af", b"%ed%a0%80", b"%f4%90%80%80", b"%00", b"%0d%0aX-Evil:%20yes", b"\xff\xfe", b"%", b"%zz", b"%25%73"):
+        for question in (b"api/time?text=", b"api/facts?begin=0&end=1000&max=5&name=", b"api/events?t=1000&nr=10&named=", b"api/rows?slot="):
+            answer = s.raw(b"GET /" + s.key.encode() + b"/" + question + text + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            head, _, body = answer.partition(b"\r\n\r\n")
+            check(b"X-Evil" not in head, f"{text}: a header of its own")
+            check(body.decode() is not None, "it is UTF-8")
+    s.is_well("text that is none")
+
+
 def test_quiet(s):
     time.sleep(0.5)
     before = s.cpu_seconds()

@@ -354,6 +354,26 @@ async function neverStretched() {
   assert.equal(bitmap, box, "the picture is as high as its box");
 }
 
+/** Names and ruler are there before any row has come. */
+async function namesFirst() {
+  let go;
+  const told = new Promise((r) => (go = r));
+  await page.route("**/api/rows?**", async (route) => {
+    await told;
+    await route.continue();
+  });
+  await page.goto("about:blank");
+  await page.goto(d.url, { waitUntil: "commit" });
+  await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length > 0);
+  const drawn = () => page.evaluate(() => window.sonde.timeline.firstDrawn);
+  assert.ok((await page.locator(".label .name").count()) > 5, "names");
+  assert.equal(await drawn(), 0, "no rows yet");
+  go();
+  await d.settled();
+  assert.ok((await drawn()) > 0, "and then the rows");
+  await page.unroute("**/api/rows?**");
+}
+
 async function badLinks() {
   for (const hash of ["#t=9-1", "#t=abc", "#t=-5-99999999999999", "#r=nonsense&p=nope&h=%00&o=zzz",
     "#n=x~y&n=1~<img src=x onerror=alert(1)>&f=%22%22%22:::-&panel=none&z=9&theme=pink"]) {
@@ -362,5 +382,5 @@ async function badLinks() {
   }
 }
 
-await d.run([sumsOfRows, wheelAndDrag, keysMove, stepsAndRows, ranges, filters, searching, tooltips,
+await d.run([namesFirst, sumsOfRows, wheelAndDrag, keysMove, stepsAndRows, ranges, filters, searching, tooltips,
   notesAndClocks, rulerTimes, panels, exitsAndPath, saving, neverStretched, badLinks]);

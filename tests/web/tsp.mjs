@@ -95,8 +95,8 @@ class Session {
     return asked(() => this.client.fetchTimeGraphTree(this.id, output, this.range()));
   }
 
-  async states(output, items, from = this.begin, to = this.end, nr = 1000) {
-    const query = QueryHelper.selectionTimeRangeQuery(from, to, nr, items);
+  async states(output, items, from = this.begin, to = this.end, nr = 1000, more = {}) {
+    const query = QueryHelper.selectionTimeRangeQuery(from, to, nr, items, more);
     const model = await asked(() => this.client.fetchTimeGraphStates(this.id, output, query));
     return new Map(model.rows.map((row) => [row.entryId, row.states]));
   }
@@ -214,6 +214,40 @@ const tests = {
         }
         assert(told["Clock uncertainty"], "no clock bound");
       }
+    }
+  },
+
+  /** What the search field of a time graph asks for: the states that do not match are marked, and those between samples looked at. */
+  async filtered(s) {
+    const filter = (strategy, map) => ({ filter_query_parameters: { strategy, filter_expressions_map: map } });
+    for (const output of ["fused", "vcpus", "threads"]) {
+      const items = (await s.tree(output)).entries.filter((e) => e.hasData).map((e) => e.id).slice(0, 4);
+      for (const item of items) {
+        const all = [];
+        for await (const x of s.exact(output, item)) all.push(x);
+        const { label } = all[all.length >> 1];
+        const expressions = [[`label == "${label}"`, (x) => x.label === label], ["duration > 20us", (x) => x.end - x.start > 20000n],
+          [`!(label == "${label}") && duration <= 20us`, (x) => x.label !== label && x.end - x.start <= 20000n]];
+        for (const [text, fits] of expressions) {
+          const from = all[0].start, to = all[Math.min(all.length - 1, 400)].end;
+          const fine = await s.states(output, [item], from, to, 8000, filter("SAMPLED", { 1: [text] }));
+          // The first and the last one stick out of the window.
+          for (const x of fine.get(item).slice(1, -1)) assert.equal(x.tags ?? 0, fits(x) ? 0 : 1, `${text}: ${x.label}`);
+          const coarse = (await s.states(output, [item], s.begin, s.end, 40, filter("DEEP", { 1: [text] }))).get(item);
+          coarse.forEach((x, i) => assert(!i || coarse[i - 1].end <= x.start, "order"));
+          // In each sample in which one begins that fits, one is told.
+          const sample = (t) => (t - s.begin) * 40n / (s.end - s.begin);
+          const shown = coarse.filter((x) => !x.tags);
+          for (const n of new Set(all.filter(fits).map((x) => sample(x.start))))
+            assert(shown.some((x) => sample(x.start) <= n && sample(x.end) >= n), `${text}: none in sample ${n}`);
+          const left = (await s.states(output, [item], s.begin, s.end, 40, filter("DEEP", { 4: [text] }))).get(item);
+          assert(left.every((x) => (x.tags === 4) === (x.style === undefined)), "what is left out is not drawn");
+          assert.equal(left.some((x) => !x.tags), all.some(fits), `${text}: whether anything is left`);
+        }
+      }
+      const typing = QueryHelper.selectionTimeRangeQuery(s.begin, s.end, 40, items, filter("SAMPLED", { 1: ["tid =="] }));
+      const answer = (await s.client.fetchTimeGraphStates(s.id, output, typing)).getModel();
+      assert(answer.statusMessage.startsWith("filter:") && answer.model.rows.every((r) => r.states.every((x) => !x.tags)), "half an expression");
     }
   },
 

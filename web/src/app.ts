@@ -25,13 +25,6 @@ import { View } from "./view";
 
 const LOAD_BUCKETS = 400;
 
-/** After so many frames what was drawn before the first of them can be seen, or nearly so. */
-const FRAMES_TO_SCREEN = 3;
-
-async function frames(nr: number): Promise<void> {
-  for (let i = 0; i < nr; i++) await new Promise((r) => requestAnimationFrame(r));
-}
-
 export class App {
   readonly view: View;
   readonly clock: Clock;
@@ -141,8 +134,6 @@ export class App {
   private async load(): Promise<void> {
     const { run } = this.model;
     await this.data.first;
-    // What is asked for now would take the processors from who puts the first picture on the screen.
-    await frames(FRAMES_TO_SCREEN);
     try {
       // These wait in one line, in this order: the strip, the verdicts, and then what artists ask for.
       this.api.load(0, run.length, LOAD_BUCKETS).then((load) => {
@@ -321,6 +312,8 @@ export class App {
   }
 
   private afterDraw(): void {
+    // Before anything is changed: it asks for its size.
+    this.drawStrips();
     this.labels.update(this.theme, this.filter);
     this.scrolled.style.height = `${this.timeline.contentHeight}px`;
     const { begin, end } = this.view.shown;
@@ -329,7 +322,6 @@ export class App {
     const from = this.clock.time(this.clock.roundUp(begin, pixel), digitsFor(pixel));
     this.span.textContent = `from ${from} for ${this.clock.length(end - begin)}`;
     if (this.legendDue) this.makeLegend();
-    this.drawStrips();
   }
 
   private drawStrips(): void {

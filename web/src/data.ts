@@ -14,6 +14,12 @@ const BASE_PX = 2048;
 const FINE_PX_MAX = 8192;
 const ATTRS_MAX = 512; // in one question
 const FIRST_WAIT_MS = 150;
+/** After so many what was drawn before the first of them is on the screen, or nearly so. */
+const FRAMES_TO_SCREEN = 3;
+
+async function frames(nr: number): Promise<void> {
+  for (let i = 0; i < nr; i++) await new Promise((r) => requestAnimationFrame(r));
+}
 
 export class Data {
   base: Layer | null = null;
@@ -22,10 +28,11 @@ export class Data {
   private busy = false;
   /** When all that was asked for was there, first and last: for tests and for the bench. */
   firstAt = 0;
-  /** Resolves when the first picture is there: what can wait, waits for it. */
+  /** Resolves when the first picture is on the screen, or nearly so: what can wait, waits for it. */
   readonly first: Promise<void>;
   private firstCame: () => void = () => undefined;
   private coming: Promise<void> | null = null;
+  private isShown = false;
   settledAt = 0;
 
   constructor(
@@ -81,7 +88,6 @@ export class Data {
   private arrived(): void {
     this.settledAt = performance.now();
     this.firstAt ||= this.settledAt;
-    this.firstCame();
   }
 
   private async work(): Promise<void> {
@@ -93,6 +99,7 @@ export class Data {
         this.wanted = null;
         await this.fetchFine(w.begin, w.end, w.width, w.attrs);
         this.arrived();
+        await this.shown();
         if (!this.wanted) await this.fetchBase(w.attrs);
       }
     } catch (e) {
@@ -113,6 +120,15 @@ export class Data {
     this.wanted = null;
     this.arrived();
     this.changed();
+    await this.shown();
+  }
+
+  /** What is asked for now would take the processors from who puts the first picture on the screen. */
+  private async shown(): Promise<void> {
+    if (this.isShown) return;
+    await frames(FRAMES_TO_SCREEN);
+    this.isShown = true;
+    this.firstCame();
   }
 
   private async fill(layer: Layer, attrs: number[]): Promise<void> {

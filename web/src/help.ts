@@ -18,7 +18,9 @@ export interface LegendItem {
 export function legendItems(model: Model, theme: Theme, colourBy: string, threads = false): LegendItem[] {
   const item = (group: number, name: string, colour: Rgb, word: string, hatched = false): LegendItem =>
     ({ name, colour, word, hatched, group });
-  const modes = colourBy === "process" ? [] : [2, 3, 8, 9, 4, 5, 6, 7, 1, 0].filter((m) => model.modes.has(m));
+  // Before the first picture any may come: lines that are added later would push it down.
+  const known = (m: number) => !model.modes.size || model.modes.has(m);
+  const modes = colourBy === "process" ? [] : [2, 3, 8, 9, 4, 5, 6, 7, 1, 0].filter(known);
   const states = threads ? [3, 5] : [];
   return [
     ...model.run.machines.map((m, i) => item(0, m.name, machineColour(theme, i), term("machine", m.name))),

@@ -108,20 +108,25 @@ export const THREAD_RUNNING = 2;
 export const THREAD_RUNNABLE = 3;
 
 export class Model {
-  contexts: Context[] = []; // with holes until .loaded
-  threads: Thread[] = [];
+  /** With holes until .loaded, but as long as they will be: a list that grows by holes is a slow one. */
+  readonly contexts: Context[];
+  readonly threads: Thread[];
   loaded = false;
   /** Modes of all contexts that have come. */
   readonly modes = new Set<number>();
 
-  constructor(readonly run: RunModel) {}
+  constructor(readonly run: RunModel) {
+    this.contexts = new Array<Context>(run.nr_contexts);
+    this.threads = new Array<Thread>(run.nr_threads);
+  }
 
   learn(names: Names): void {
-    for (const [row, ...cells] of names.contexts) {
-      this.contexts[row] ??= cells;
+    for (const line of names.contexts) {
+      const cells = line.slice(1) as Context;
+      this.contexts[line[0]] ??= cells;
       this.modes.add(cells[3]);
     }
-    for (const [row, ...cells] of names.threads) this.threads[row] ??= cells;
+    for (const line of names.threads) this.threads[line[0]] ??= line.slice(1) as Thread;
   }
 
   allLoaded(): void {

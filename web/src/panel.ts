@@ -280,8 +280,18 @@ export class Panel {
       h("thead", {}, h("tr", {}, ...titles.map((t, i) => h("th", { class: [0, 1, 3, 4].includes(i) ? "number" : "" }, t)))),
       body)));
     const now = (body.querySelector(".now") ?? body.lastElementChild) as HTMLElement | null;
-    if (now) this.body.scrollTop = now.offsetTop - this.body.clientHeight / 2;
+    if (now) this.scrollToMiddle(now, [...body.children], bar);
     this.body.scrollLeft = 0;
+  }
+
+  /** As near to the middle as whole lines allow: the uppermost, below the bar, is not cut. */
+  private scrollToMiddle(line: HTMLElement, lines: Element[], bar: HTMLElement): void {
+    const { body } = this;
+    const top = (e: Element) => e.getBoundingClientRect().top;
+    body.scrollTop += top(line) - top(body) - body.clientHeight / 2;
+    const edge = bar.getBoundingClientRect().bottom;
+    const first = lines.find((e) => top(e) >= edge);
+    if (first && body.scrollTop) body.scrollTop += top(first) - edge;
   }
 
   private notes(): HTMLElement {

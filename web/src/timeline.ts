@@ -17,6 +17,7 @@ const HEIGHTS = [9, 20, 30];
 const GROUP_HEIGHT = [14, 22, 28];
 const GAP = [1, 3, 4];
 const NAME_ROOM = 34;
+const BAND = 128;
 const NAMES_MAX = 500;
 const NAMES_MOVING = 160;
 export const RULER = 24;
@@ -40,7 +41,7 @@ export class Timeline {
   moving = false;
   hoverX: number | null = null;
   private list: RowList = { pinned: [], rows: [], byId: new Map() };
-  private image: ImageData | null = null; // as high as the rows in it need
+  private image: ImageData | null = null; // of a band of lines
   private drawn = { width: 0, height: 0 }; // in CSS pixels
   private ratio = 1;
   private frame = 0;
@@ -78,8 +79,9 @@ export class Timeline {
     return this.list;
   }
 
+  /** As it was drawn: to ask the browser for it, after anything was changed, has all laid out again. */
   get width(): number {
-    return this.canvas.clientWidth;
+    return this.drawn.width || this.canvas.clientWidth;
   }
 
   heightOf(row: Row): number {
@@ -176,7 +178,9 @@ export class Timeline {
     if (this.took.length > 1000) this.took.splice(0, 500);
   }
 
-  private drawRows(width: number, height: number): void {
+  /** The canvas has lines as far as there are rows: empty ones would be handed over to the screen, too. */
+  private drawRows(width: number, visible: number): void {
+    const height = Math.min(visible, Math.ceil(this.contentHeight));
     const w = Math.round(width * this.ratio);
     const hgt = Math.round(height * this.ratio);
     const { canvas } = this;
@@ -186,24 +190,39 @@ export class Timeline {
     }
     const context = canvas.getContext("2d", { alpha: false });
     if (!context) return;
-    const { begin, end } = this.view.shown;
-    const named = this.view.look.rowSize > 0;
     const scaled = this.placed.map((p) => ({
       row: p.row, y: Math.round(p.y * this.ratio), height: Math.round(p.height * this.ratio),
     }));
-    const last = scaled.reduce((most, p) => Math.max(most, p.y + p.height), 1);
-    const lines = Math.min(hgt, last);
-    if (!this.image || this.image.width !== w || this.image.height < lines) this.image = new ImageData(w, lines);
-    const out = new Uint32Array(this.image.data.buffer, 0, w * lines);
-    this.spans = this.painter.paint(
-      out, w, lines, scaled, this.data, begin, end, named ? NAME_ROOM * this.ratio : Infinity,
-    );
-    context.putImageData(this.image, 0, 0, 0, 0, w, lines);
+    const room = this.view.look.rowSize > 0 ? NAME_ROOM * this.ratio : Infinity;
+    this.spans = [];
+    let to = 0;
+    for (let i = 0; i < scaled.length; ) {
+      const from = Math.max(0, Math.min(to, scaled[i].y));
+      const first = i;
+      to = from + 1;
+      do to = Math.max(to, scaled[i].y + scaled[i].height);
+      while (++i < scaled.length && scaled[i].y + scaled[i].height <= from + BAND);
+      to = Math.min(to, hgt);
+      const band = scaled.slice(first, i).map((p) => ({ ...p, y: p.y - from }));
+      this.spans.push(...this.drawBand(context, w, from, to - from, band, room));
+    }
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.fillStyle = css(this.theme.page);
-    context.fillRect(0, lines, w, hgt - lines);
+    context.fillRect(0, to, w, hgt - to);
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.drawOver(context, width, height);
+  }
+
+  /** Some lines at a time: they stay where the processor has them at hand. */
+  private drawBand(context: CanvasRenderingContext2D, width: number, from: number, lines: number, rows: Placed[],
+    room: number): Span[][] {
+    const { begin, end } = this.view.shown;
+    if (!this.image || this.image.width !== width || this.image.height < lines)
+      this.image = new ImageData(width, Math.max(BAND, lines));
+    const out = new Uint32Array(this.image.data.buffer, 0, width * lines);
+    const spans = this.painter.paint(out, width, lines, rows, this.data, begin, end, room);
+    context.putImageData(this.image, 0, from, 0, 0, width, lines);
+    return spans;
   }
 
   scene(pen: Pen, width: number, height: number): Scene {
