@@ -18,12 +18,13 @@ struct scan {
 	struct thread_wait wait;
 	void (*each)(const struct thread_wait *wait, void *data);
 	void *data;
+	int ret;
 };
 
 /* The CPU it waits for is the one that it then runs on. */
 static int cpu_waited_for(struct scan *s, ns_t end)
 {
-	struct sonde_interval i;
+	struct sonde_interval i = {0};
 	int ret;
 
 	if (s->cpu == ATTR_NONE)
@@ -36,9 +37,8 @@ static int cpu_waited_for(struct scan *s, ns_t end)
 		ret = strip_hold(&s->strips, s->cpu, s->begin, s->end);
 	if (!ret && end < s->end)
 		ret = strip_at(&s->strips, s->cpu, end, &i);
-	if (ret || !i.value)
-		return s->first_cpu;
-	return (int)i.value - 1;
+	s->ret = ret;
+	return i.value ? (int)i.value - 1 : s->first_cpu;
 }
 
 static bool each_state(const struct sonde_interval *i, void *data)
@@ -52,8 +52,9 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	s->wait.begin = i->begin;
 	s->wait.end = i->end;
 	s->wait.cpu = cpu_waited_for(s, i->end);
-	s->each(&s->wait, s->data);
-	return true;
+	if (!s->ret)
+		s->each(&s->wait, s->data);
+	return !s->ret;
 }
 
 static int scan_thread(struct scan *s, int64_t row)
@@ -75,7 +76,7 @@ static int scan_thread(struct scan *s, int64_t row)
 	s->strips.run = s->run;
 	ret = strip_scan(&s->strips, state, s->begin, s->end, each_state, s);
 	strips_release(&s->strips);
-	return ret;
+	return ret ? ret : s->ret;
 }
 
 /* All waits that touch the window. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define ID_BITS 48 /* kernels count up from 1; what is larger is a lie */
 
@@ -32,16 +33,23 @@ uint32_t cgroup_get(struct machine_state *mc, uint64_t id)
 	return ++m->nr_cgroups;
 }
 
+static uint64_t path_key(const struct machine_state *mc, const char *path, size_t len)
+{
+	return XXH3_64bits_withSeed(path, len, mc->index);
+}
+
+/* Of two with one path, the later one is there still. */
 static void set_path(struct model *m, uint32_t row, const char *path)
 {
+	struct cgroup *c = row ? &m->cgroups[row - 1] : NULL;
 	const char *copy;
 
-	if (!row || *m->cgroups[row - 1].path)
+	if (!c || *c->path)
 		return;
 	copy = arena_strdup(&m->arena, path);
 	if (copy)
-		m->cgroups[row - 1].path = copy;
-	else
+		c->path = copy;
+	if (!copy || map_put(&m->by_cgroup_path, path_key(c->machine, path, strlen(path)), row))
 		m->broken = m->broken ? m->broken : -ENOMEM;
 }
 
@@ -94,17 +102,16 @@ uint32_t cgroup_above(struct model *m, uint32_t cgroup)
 {
 	struct cgroup *c = &m->cgroups[cgroup - 1];
 	size_t len = above_len(c->path);
+	const struct cgroup *found;
+	const uint32_t *row;
 
-	if (c->sought == m->nr_cgroups || c->above || !len || !c->path[1])
+	if (c->above || !len || !c->path[1])
 		return c->above;
-	c->sought = m->nr_cgroups;
-	for (uint32_t i = 0; i < m->nr_cgroups && !c->above; i++) {
-		const char *path = m->cgroups[i].path;
-
-		if (m->cgroups[i].machine == c->machine && strlen(path) == len &&
-		    !memcmp(path, c->path, len))
-			c->above = i + 1;
-	}
+	row = map_get(&m->by_cgroup_path, path_key(c->machine, c->path, len));
+	found = row ? &m->cgroups[*row - 1] : NULL;
+	if (found && found->machine == c->machine && strlen(found->path) == len &&
+	    !memcmp(found->path, c->path, len))
+		c->above = *row;
 	return c->above;
 }
 

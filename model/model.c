@@ -84,6 +84,7 @@ static void release(struct model *m)
 	map_release(&m->by_inum);
 	map_release(&m->throttled);
 	map_release(&m->by_cgroup);
+	map_release(&m->by_cgroup_path);
 	map_release(&m->by_listed);
 	map_release(&m->ended);
 	wakes_release(m);

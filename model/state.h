@@ -313,7 +313,6 @@ struct cgroup {
 	uint64_t id;
 	const char *path; /* in the arena; "" unknown */
 	uint32_t above;	  /* index of the one that it is in + 1; 0 none known */
-	uint32_t sought;  /* how many cgroups there were when that was looked for; 0 never */
 };
 
 /* Something that is known about a machine as a whole. */
@@ -517,6 +516,7 @@ struct model {
 	uint32_t nr_cgroups, cgroups_room;
 	struct map throttled; /* cgroup and CPU -> how often: see throttle.c */
 	struct map by_cgroup; /* machine and id -> index */
+	struct map by_cgroup_path; /* hash of machine and path -> index + 1 */
 	struct identity *identities;
 	uint32_t nr_identities, identities_room;
 	struct listed_vm *listed;

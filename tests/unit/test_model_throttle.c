@@ -73,6 +73,25 @@ static void it_holds_what_is_in_the_cgroup(void **state)
 	assert_int_equal(why_off(200), OFF_THROTTLED);
 }
 
+/* Its number was heard of before its path was. */
+static void it_may_be_named_late(void **state)
+{
+	(void)state;
+	world_open(2);
+	happens(HOST, 1, 1, CGROUP_ATTACH, 1, 8, 100, STR("/limited/vcpu0"));
+	switches(HOST, 0, 10, 0, RUNNABLE, 100);
+	enters(HOST, 0, 20, 100);
+	exits_for(100, OTHER);
+	switches(HOST, 0, 200, OTHER, RUNNABLE, 100);
+	happens(HOST, 1, 300, CGROUP_MKDIR, 1, 7, 0, STR("/limited"));
+	enters(HOST, 0, 310, 100);
+	exits(HOST, 0, 400, 100, EXIT_INTR);
+	switches(HOST, 0, 404, 100, RUNNABLE, OTHER);
+	world_close(500);
+	assert_int_not_equal(why_off(150), OFF_THROTTLED);
+	assert_int_equal(why_off(450), OFF_THROTTLED);
+}
+
 static void it_holds_nobody_else(void **state)
 {
 	(void)state;
@@ -197,6 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_told_though_others_have_the_cpu),
 		cmocka_unit_test(it_holds_what_is_in_the_cgroup),
+		cmocka_unit_test(it_may_be_named_late),
 		cmocka_unit_test(it_holds_nobody_else),
 		cmocka_unit_test(it_holds_on_one_cpu),
 		cmocka_unit_test(who_is_woken_may_not_run_either),
