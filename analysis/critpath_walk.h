@@ -16,7 +16,7 @@ struct sonde_context;
  *	critpath_sleep.c	while it sleeps: who woke it, and what that one waited for
  *
  * Steps are added in any order; path_find() sorts them.  A failure is kept in the finder, and ends
- *it all.
+ * it all.
  */
 
 /* Wake-ups that the path is followed through; a file that is no real one may have circles. */

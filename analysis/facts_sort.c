@@ -14,7 +14,7 @@
 
 struct item {
 	uint64_t key; /* rows come in the order of their keys */
-	uint32_t row;
+	uint32_t row; /* as they are told so far */
 };
 
 static void sort_by_digit(const struct item *from, struct item *to, size_t nr, unsigned shift)
@@ -43,7 +43,7 @@ static uint64_t take_keys(const struct sonde_facts *f, unsigned column, bool ris
 
 	for (size_t i = 0; i < f->nr_rows; i++) {
 		items[i].key = (uint64_t)facts_row(f, i)[column].i ^ flip;
-		items[i].row = f->order ? f->order[i] : (uint32_t)i;
+		items[i].row = (uint32_t)i;
 		differ |= items[i].key ^ items[0].key;
 	}
 	return differ;
@@ -68,7 +68,9 @@ static int by_key(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
-	return x->key < y->key ? -1 : x->key > y->key;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->row < y->row ? -1 : 1;
 }
 
 static void sort(struct sonde_facts *f, const char *name, bool rising)
@@ -89,9 +91,9 @@ static void sort(struct sonde_facts *f, const char *name, bool rising)
 	if (nr >= LONG_LIST)
 		sorted = sort_long(items, items + nr, nr, differ);
 	else if (differ)
-		qsort(items, nr, sizeof(*items), by_key); /* glibc's is stable */
+		qsort(items, nr, sizeof(*items), by_key);
 	for (size_t i = 0; i < nr; i++)
-		order[i] = sorted[i].row;
+		order[i] = f->order ? f->order[sorted[i].row] : sorted[i].row;
 	free(items);
 	free(f->order);
 	f->order = order;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/preemption.h"
-#include "analysis/use_log.h"
+#include "analysis/preemption_log.h"
 #include "model/context.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ struct scan {
 	bool (*each)(const struct preemption *p, void *data); /* NULL: sums are asked for */
 	bool (*each_use)(const struct preemption *p, const struct cpu_use *use, void *data);
 	void *data;
-	struct use_log *log; /* of sums */
+	struct preemption_log *log; /* of sums */
 	bool stop;
 	int ret;
 };
@@ -35,16 +35,9 @@ static bool blame_use(const struct cpu_use *use, void *data)
 {
 	struct scan *s = data;
 
-	use_log_add(s->log, use);
+	preemption_log_add(s->log, use);
 	s->stop = !s->each_use(&s->p, use, s->data);
 	return !s->stop;
-}
-
-static bool tell_again(const void *preemption, const struct cpu_use *use, void *data)
-{
-	struct scan *s = data;
-
-	return s->each_use(preemption, use, s->data);
 }
 
 static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
@@ -57,7 +50,7 @@ static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
 	s->p.victim = -1;
 	if (!strip_at(&s->users->strips, attrs[CPU_TASK], from, &task) && task.value)
 		s->p.victim = (int64_t)task.value - 1;
-	use_log_begin(s->log, &s->p);
+	preemption_log_begin(s->log, &s->p);
 	number = cpu_users_parent_cpu(s->users, s->p.vcpu, from);
 	if (!s->each)
 		s->ret = cpu_users_sum(s->users, s->parent, number, from, to, blame_use, s);
@@ -172,7 +165,7 @@ static int scan_run(struct scan *s, struct error *err)
 	if (ret)
 		return fail(err, ret, "out of memory");
 	if (s->each_use)
-		s->log = use_log_new(s->begin, s->end, sizeof(s->p), s->users->culprits);
+		s->log = preemption_log_new(s->begin, s->end, s->users->culprits);
 	return scan_vcpus(s, err);
 }
 
@@ -192,10 +185,9 @@ int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end,
 	struct scan s = {.run = run, .begin = begin, .end = end, .each_use = each, .data = data};
 	int ret;
 
-	if (use_log_tell(run->preemptions, begin, end, tell_again, &s))
+	if (preemption_log_tell(run->preemptions, begin, end, each, data))
 		return 0;
-	memset(&s.p, 0, sizeof(s.p)); /* what is between its members, too */
 	ret = scan_run(&s, err);
-	use_log_keep(&run->preemptions, s.log, !ret && !s.stop);
+	preemption_log_keep(&run->preemptions, s.log, !ret && !s.stop);
 	return ret;
 }

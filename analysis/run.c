@@ -9,9 +9,9 @@
 #include "analysis/hypervisor.h"
 #include "analysis/handed.h"
 #include "analysis/phases.h"
+#include "analysis/preemption_log.h"
 #include "analysis/usage.h"
 #include "analysis/thread_waits.h"
-#include "analysis/use_log.h"
 #include "analysis/waits.h"
 #include "analysis/wakeups.h"
 #include "model/context.h"
@@ -333,7 +333,7 @@ void sonde_run_close(struct sonde_run *run)
 	handed_free(run->handed);
 	thread_waits_free(run->thread_waits);
 	waits_free(run->waits);
-	use_log_free(run->preemptions);
+	preemption_log_free(run->preemptions);
 	facts_kept_free(run->facts_kept);
 	free(run->path);
 	free(run);

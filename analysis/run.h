@@ -58,7 +58,7 @@ struct cpu_users;
 struct exit_sums;
 struct hypervisor_work;
 struct facts_kept;
-struct use_log;
+struct preemption_log;
 struct thread_waits;
 struct waits;
 struct usages;
@@ -88,7 +88,7 @@ struct sonde_run {
 	struct hypervisor_work *hypervisor_work;       /* the same */
 	struct thread_waits *thread_waits;	       /* the same */
 	struct waits *waits;			       /* the same */
-	struct use_log *preemptions;		       /* the same: of preemption.h */
+	struct preemption_log *preemptions;	       /* the same */
 	struct usages *usages;			       /* the same */
 	struct wakeup_sums *wakeup_sums;	       /* the same */
 	struct handed_list *handed;	       /* owned; made when first needed */

@@ -121,7 +121,16 @@ struct handlers {
 	ns_t begin;	 /* of the last one */
 	int64_t context; /* ... its row; -1: the CPU's own code did something else since */
 	int64_t number;	 /* of its line, or vector */
+	const struct sonde_wake *wake; /* what the vCPU was woken for */
+	bool own, own_before; /* the last one is that; one before it was */
 };
+
+static bool is_own(const struct handlers *h, int64_t number)
+{
+	const char *line = run_irq_name(h->s->run, h->cpu.machine, number);
+
+	return *line ? !strcmp(line, h->wake->irq) : number == h->wake->vector;
+}
 
 static bool each_piece(const struct cpu_user *user, void *data)
 {
@@ -139,6 +148,8 @@ static bool each_piece(const struct cpu_user *user, void *data)
 		h->begin = user->from;
 		h->context = user->context;
 		h->number = c.detail;
+		h->own_before |= h->own;
+		h->own = is_own(h, c.detail);
 	}
 	return true;
 }
@@ -187,18 +198,18 @@ static void set_wake(const struct sonde_run *run, struct wakeup *w, unsigned mac
 	}
 }
 
-/* The first interrupt after the entry is what the vCPU was woken for.  Another one came when it was
- * awake already. */
+/* The first interrupt after the entry, or else the first of its kind, is what the vCPU was woken for.  Another one
+ * came when it was awake already. */
 static void find_interrupt(struct scan *s, struct wakeup *w)
 {
-	struct handlers h = {.s = s, .context = -1};
+	struct handlers h = {.s = s, .context = -1, .wake = &w->wake};
 
 	if (w->runnable <= w->wait->entry || sonde_cpu(s->run, w->wait->vcpu, &h.cpu) ||
 	    !woken_by_interrupt(s, w, &h.cpu))
 		return;
 	s->ret = cpu_users_walk(s->users, h.cpu.machine, h.cpu.number, w->wait->entry, w->runnable,
 				each_piece, &h);
-	if (s->ret || h.nr < 2)
+	if (s->ret || h.nr < 2 || (h.own && !h.own_before))
 		return;
 	w->late = true;
 	w->begin = w->woken = w->ran = w->entry = h.begin;

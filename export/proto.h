@@ -6,7 +6,7 @@
 
 /*
  * Protocol Buffers' wire format, as far as a writer needs it
- *(protobuf.dev/programming-guides/encoding): a message is a sequence of fields, each a varint of
+ * (protobuf.dev/programming-guides/encoding): a message is a sequence of fields, each a varint of
  * number << 3 | kind, then the value.
  *
  *	size_t packet = proto_begin(&b, 1);

@@ -29,7 +29,7 @@
  * Nothing that comes from a guest is believed: lengths, numbers, names and amounts have limits, and
  * what breaks the protocol ends that link.  It costs that guest what had not come yet, and no
  * other guest anything.  A guest that is silent is not given up while it records (it may be
- *paused); only starting and stopping have time limits.
+ * paused); only starting and stopping have time limits.
  */
 
 /* A guest to record. */

@@ -8,7 +8,7 @@
  * Tells each guest of this machine that asks for it when and by what its vCPUs were held up: a
  * guest's module announces memory (kernel/guest/stolen.h), and what happens to its own vCPUs is
  * written there, in its own time.  Of others it gets to know their class, nothing else: no names,
- *no numbers of processes or CPUs.
+ * no numbers of processes or CPUs.
  *
  *	ret = stolen_share_open(&s, &options, &err);
  *	stolen_share_tick(s);                   some times a second

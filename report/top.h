@@ -8,8 +8,8 @@
 
 /*
  * What `sonde top` tells of a window: what each physical CPU, VM and vCPU did and waited for and
- *who kept it from running, and the threads.  Made of the same facts as all reports; a run of a
- *second that was just recorded is as good as any.
+ * who kept it from running, and the threads.  Made of the same facts as all reports; a run of a
+ * second that was just recorded is as good as any.
  *
  *	ret = top_make(&top, run, begin, end, TOP_BY_CPU, 20, &err);
  *	... top.rows ...

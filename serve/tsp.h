@@ -6,7 +6,7 @@
 
 /*
  * The Trace Server Protocol, version 0.6: what the trace viewers of VS Code and Theia, and any
- *program that uses tsp-typescript-client, ask of a server.  https://github.com/eclipse-cdt-cloud/
+ * program that uses tsp-typescript-client, ask of a server.  https://github.com/eclipse-cdt-cloud/
  * trace-server-protocol has its description, docs/serve.md what is told of a run.
  *
  *	tsp_open(&tsp, paths, nr, &err);

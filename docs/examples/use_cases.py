@@ -77,16 +77,22 @@ def interrupt(run):
     rows = [r for r in ask("report", run, "-s", "wakeup_list")["wakeup_list"]
             if r["cause"] == "disk" and r["thread"] and r["queue"]]
     waits = {w["until"]: w for w in ask("report", run, "-s", "wait_list")["wait_list"]}
+    found = None
     for row in rows:
         wait = next((w for until, w in sorted(waits.items()) if until >= row["at"]
                      and w["vcpu"] == row["vcpu"]), None)
-        if wait and wait["cause"] == "disk":
+        if not wait or wait["cause"] != "disk":
+            continue
+        window = f"{seconds(wait['at'])},{seconds(row['at'] + row['total'] + 1000)}"
+        legs = {step["leg"] for step in ask("report", run, "-s", "io_step", "--time", window)["io_step"]}
+        if not found or "disk" in legs:
+            found = row["thread"], window, legs
+        if "disk" in legs:      # the host's disk had to work for it, too
             break
-    else:
+    if not found:
         sys.exit("no wait for a disk that ended with a process")
-    who = row["thread"]
-    window = f"{seconds(wait['at'])},{seconds(row['at'] + row['total'] + 1000)}"
-    if ask("report", run, "-s", "io_step", "--time", window)["io_step"]:
+    who, window, legs = found
+    if legs:
         show("report", run, "-s", "io_step", "--time", window)
     show("critpath", run, "--task", name_of(who), "--vm", who["machine"], "-n", "40", "--time", window)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzz target: what browsers and viewers ask of `sonde serve`, from who they say they are to the
- *answer, on a small history.
+ * answer, on a small history.
  *
  *	POST /tsp/api/experiments/@/outputs/timeGraph/fused/tree     "@": the experiment's id
  *	Host: localhost
@@ -9,7 +9,7 @@
  *	{"parameters": {}}
  *
  * Paths of the page are "/api/NAME?PARAMETERS".  Whatever is asked, the answer has a status that
- *says whose fault it is, and is what its type says.
+ * says whose fault it is, and is what its type says.
  */
 #include "serve/api.h"
 #include "serve/guard.h"

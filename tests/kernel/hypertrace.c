@@ -3,9 +3,12 @@
 /*
  * What a guest's module sent, as text, for tests:
  *
- *	hypertrace calls               hypercalls from stdin: lines "THREAD NR A0 A1 A2 A3", the
- *numbers in hex hypertrace stream FILE         blocks of all CPUs, one after the other hypertrace
- *rings PID GPA BYTES NONCE FILE reads the rings of the VM process, until stdin ends, into FILE
+ *	hypertrace calls
+ *		hypercalls from stdin: lines "THREAD NR A0 A1 A2 A3", the numbers in hex
+ *	hypertrace stream FILE
+ *		blocks of all CPUs, one after the other
+ *	hypertrace rings PID GPA BYTES NONCE FILE
+ *		reads the rings of the VM process, until stdin ends, into FILE
  *
  * A line is CPU, TSC, name, arguments; at the end come the counts, after "#".
  */

@@ -5,6 +5,7 @@
  * Threads of the host: 100 runs vm's CPU 0, 20 belongs to nobody.  Cgroup 1 is "/", 7 is "/limited"
  * and 8 "/limited/vcpu0"; 9 is "/limited-not".
  */
+#include "model/throttle.h"
 #include "tests/unit/model_world.h"
 
 enum { OTHER = 20 };
@@ -142,6 +143,19 @@ static void an_idle_cpu_is_no_quota(void **state)
 	assert_int_not_equal(why_off(250), OFF_QUOTA);
 }
 
+/* No quota need be used up for that. */
+static void a_recorder_may_tell(void **state)
+{
+	struct event_type types[] = {{.kind = EV_SCHED_SWITCH}, {.kind = EV_CPU_THROTTLE}};
+	struct trace trace = {.types = types, .nr_types = 1};
+
+	(void)state;
+	assert_false(throttle_is_told(NULL));
+	assert_false(throttle_is_told(&trace));
+	trace.nr_types = 2;
+	assert_true(throttle_is_told(&trace));
+}
+
 /* Both that a quota is there again, and that it is used up: what was lost may have been either. */
 static void what_was_lost_is_not_known(void **state)
 {
@@ -188,6 +202,7 @@ int main(void)
 		cmocka_unit_test(who_is_woken_may_not_run_either),
 		cmocka_unit_test(twice_is_told_twice),
 		cmocka_unit_test(an_idle_cpu_is_no_quota),
+		cmocka_unit_test(a_recorder_may_tell),
 		cmocka_unit_test(what_was_lost_is_not_known),
 		cmocka_unit_test(nonsense_changes_nothing),
 	};

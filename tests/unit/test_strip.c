@@ -182,6 +182,29 @@ static void held_lists_are_the_history(void **state)
 
 /* ---- long lists ---------------------------------------------------------------------------- */
 
+/* Those that are equal in the key stay as they were before. */
+static void is_sorted(const struct sonde_facts *f, bool rising, bool nr_rises)
+{
+	for (size_t row = 1; row < f->nr_rows; row++) {
+		int64_t before = sonde_facts_cell(f, row - 1, 1).i;
+		int64_t key = sonde_facts_cell(f, row, 1).i;
+
+		assert_true(rising ? before <= key : before >= key);
+		if (before == key)
+			assert_int_equal(sonde_facts_cell(f, row - 1, 0).i <
+						 sonde_facts_cell(f, row, 0).i,
+					 nr_rises);
+	}
+}
+
+static void sort_by_key(struct sonde_facts *f, bool rising)
+{
+	if (rising)
+		facts_sort_rising(f, "key");
+	else
+		facts_sort(f, "key");
+}
+
 static void rows_are_sorted(size_t nr, bool rising)
 {
 	static const struct sonde_column columns[] = {{"nr", "NR", SONDE_COL_INT, ""},
@@ -199,20 +222,12 @@ static void rows_are_sorted(size_t nr, bool rising)
 				     {.i = (int64_t)i},
 				     {.i = (int64_t)(seed >> 60 << (seed >> 58 & 60))}});
 	}
-	if (rising)
-		facts_sort_rising(f, "key");
-	else
-		facts_sort(f, "key");
+	sort_by_key(f, rising);
 	assert_int_equal(f->nr_rows, nr);
-	for (size_t row = 1; row < nr; row++) {
-		int64_t before = sonde_facts_cell(f, row - 1, 1).i;
-		int64_t key = sonde_facts_cell(f, row, 1).i;
-
-		assert_true(rising ? before <= key : before >= key);
-		if (before == key)
-			assert_true(sonde_facts_cell(f, row - 1, 0).i <
-				    sonde_facts_cell(f, row, 0).i);
-	}
+	is_sorted(f, rising, true);
+	facts_sort(f, "nr");
+	sort_by_key(f, rising);
+	is_sorted(f, rising, false);
 	sonde_facts_free(f);
 }
 
