@@ -402,9 +402,11 @@ static void vcpu_verdict(struct why *w, const struct losers *l, const struct los
 	why_add(w, &v);
 }
 
-/* Which kinds of things it waited for, when they are several. */
+/* Which kinds of things it waited for, when they are several; small ones together, so that the
+ * parts are the whole. */
 static bool say_classes(struct sentence *s, const struct loser *loser)
 {
+	ns_t rest = loser->total_ns;
 	unsigned told = 0;
 
 	for (unsigned i = 0; i < NR_CLASSES; i++) {
@@ -417,6 +419,12 @@ static bool say_classes(struct sentence *s, const struct loser *loser)
 		say(s, told++ ? ", " : ": ");
 		say_length(s, loser->per_class[i]);
 		say(s, " %s", class_words[i]);
+		rest -= loser->per_class[i];
+	}
+	if (told && rest > 0) {
+		say(s, ", ");
+		say_length(s, rest);
+		say(s, " otherwise");
 	}
 	return told;
 }

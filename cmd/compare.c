@@ -527,9 +527,8 @@ const struct command compare_command = {
 	.summary = "what changed from one run to another, beyond chance",
 	.operands = "BEFORE AFTER",
 	.about = "Machines are matched by name, else by their place; vCPUs by number.\n"
-		 "Each measure is taken in 24 parts\n"
-		 "of each run; what differs by more than their scatter explains is told, with "
-		 "limits.\n",
+		 "Each measure is taken in 24 parts of each run; what differs by more than their\n"
+		 "scatter explains is told, with limits.\n",
 	.common = COMMON_FORMAT_CSV | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

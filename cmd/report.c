@@ -368,8 +368,9 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++, rows = 0) {
 		code = print_section(inv, run, opt->sections.items[i], &view, begin, end, &rows);
 		if (!code && !rows)
-			fprintf(inv->screen.out, "%s%sno rows of fact %s in this run%s\n",
-				opt->vm ? opt->vm : "", opt->vm ? ": " : "", opt->sections.items[i],
+			fprintf(inv->screen.out, "%s%s%s: none in this run%s\n",
+				opt->vm ? opt->vm : "", opt->vm ? ": " : "",
+				report_title(opt->sections.items[i]),
 				inv->common.time ? "'s window" : "");
 	}
 	if (opt->sections.nr)
@@ -580,7 +581,7 @@ static enum exit_code run_report(const struct invocation *inv)
 				report_sections_list(inv->screen.out);
 			return EXIT_DONE;
 		}
-		if (!report_knows(opt->sections.items[i]))
+		if (!report_title(opt->sections.items[i]))
 			return complain(inv, EXIT_USAGE,
 					"there is no section \"%s\"; --section help lists them",
 					opt->sections.items[i]);

@@ -5,16 +5,16 @@
 
 #include <string.h>
 
-bool report_knows(const char *name)
+const char *report_title(const char *name)
 {
 	unsigned nr;
 	const struct sonde_analysis *const *list = sonde_analyses(&nr);
 
 	for (unsigned i = 0; i < nr; i++) {
 		if (!strcmp(list[i]->name, name))
-			return true;
+			return list[i]->title;
 	}
-	return false;
+	return NULL;
 }
 
 void report_sections_list(FILE *out)
@@ -23,7 +23,7 @@ void report_sections_list(FILE *out)
 	const struct sonde_analysis *const *list = sonde_analyses(&nr);
 
 	for (unsigned i = 0; i < nr; i++)
-		fprintf(out, "%-16s  %s\n", list[i]->name, list[i]->title);
+		fprintf(out, "%-17s  %s\n", list[i]->name, list[i]->title);
 }
 
 void report_sections_json(FILE *out)

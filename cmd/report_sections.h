@@ -2,12 +2,12 @@
 #ifndef CMD_REPORT_SECTIONS_H
 #define CMD_REPORT_SECTIONS_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 /* The tables that sonde report can print: all analyses there are. */
 
-bool report_knows(const char *section);
+/* What a section is called; NULL if there is none. */
+const char *report_title(const char *section);
 /* --section help, as text and as JSON with all columns. */
 void report_sections_list(FILE *out);
 void report_sections_json(FILE *out);

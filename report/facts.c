@@ -5,6 +5,7 @@
 #include "base/units.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,19 @@ static bool zero_tells(const struct sonde_facts *facts, unsigned column)
 	return !strcmp(a->name, "clock") && !strcmp(a->columns[column].name, "bound");
 }
 
+/* Numbers that name something: they have no thousands. */
+static bool is_name(const struct sonde_facts *facts, unsigned column)
+{
+	static const char *const names[] = {"pid", "vector", "reason", "request"};
+	const struct sonde_column *c = &sonde_facts_analysis(facts)->columns[column];
+
+	for (size_t i = 0; c->type == SONDE_COL_INT && i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(c->name, names[i]))
+			return true;
+	}
+	return false;
+}
+
 static char *table_text(struct sonde_run *run, const struct sonde_facts *facts, size_t row,
 			unsigned column, char *buf, size_t room)
 {
@@ -101,6 +115,8 @@ static char *table_text(struct sonde_run *run, const struct sonde_facts *facts, 
 
 	if (!cell.i && zero_tells(facts, column))
 		snprintf(buf, room, "0 %s", sonde_run_ticks_are_ns(run) ? "ns" : "cy");
+	else if (cell.i >= 0 && is_name(facts, column))
+		snprintf(buf, room, "%" PRId64, cell.i);
 	else
 		facts_cell_text(run, sonde_facts_analysis(facts)->columns[column].type, cell, buf,
 				room);

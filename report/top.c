@@ -234,20 +234,20 @@ static void take_vcpu(struct maker *m, const struct sonde_facts *f, size_t i)
 	}
 }
 
-/* "h-burn[519]", "irq on vm-a". */
+/* "h-burn[519]", "irq on vm-a", "unknown". */
 static void culprit_label(const struct maker *m, const struct sonde_facts *f, size_t i, char *buf,
 			  size_t room)
 {
 	int64_t thread = cell(f, i, "culprit");
-	struct sonde_machine machine = {.name = "?"};
+	const char *mode = sonde_mode_name((enum sonde_mode)cell(f, i, "mode"));
+	struct sonde_machine machine;
 
-	if (thread >= 0) {
+	if (thread >= 0)
 		sonde_thread_label(m->run, thread, buf, room);
-		return;
-	}
-	sonde_machine(m->run, cell(f, i, "culprit_machine"), &machine);
-	snprintf(buf, room, "%s on %s", sonde_mode_name((enum sonde_mode)cell(f, i, "mode")),
-		 machine.name);
+	else if (sonde_machine(m->run, cell(f, i, "culprit_machine"), &machine))
+		snprintf(buf, room, "%s", mode); /* nobody knows who had the CPU */
+	else
+		snprintf(buf, room, "%s on %s", mode, machine.name);
 }
 
 /* Who ran instead of vCPUs (key "vcpu") or of threads (key "thread"). */

@@ -18,6 +18,11 @@ run 0 "$sonde" top "$history" -d 1s
 run 0 "$sonde" top "$history" -d 100ms -n 3 --time +0.5s,+1s
 [ "$(grep -c 'for 100.0 ms' "$scratch/out")" = 3 ] || fail "-n 3"
 
+# Where nobody knows who had the CPU, there is no machine to name.
+run 0 "$sonde" top "$history" --threads 500 -d 100ms
+says out "% unknown"
+! grep -q "unknown on" "$scratch/out" || fail "a machine that nobody knows"
+
 # ---- a run: numbers.  Every moment is somewhere, and the reports say the same.
 run 0 "$sonde" top "$history" --format json
 json 'len(j) == 1 and len(j[0]["cpus"]) == 2 and len(j[0]["vcpus"]) == 4'

@@ -21,7 +21,9 @@ says out "no VM was started in this run"
 run 0 "$sonde" report shutdown "$history"
 says out "no VM ended in this run"
 run 0 "$sonde" report -s mark "$history"
-says out "no rows of fact mark in this run"
+says out "Marks: none in this run"
+run 0 "$sonde" report -s loss "$history" --time +0s,+1s
+says out "Lost events: none in this run's window"
 run 2 "$sonde" report foo "$history"
 says err 'no topic "foo"; topics are wait, wakeup'
 # The help has the same ones.

@@ -47,7 +47,7 @@ export class FactTable {
       case "cpu":
         return cell < 0 ? "" : this.model.cpuLabel(cell);
       case "thread":
-        return cell < 0 ? "unknown" : this.model.threadLabel(cell);
+        return cell < 0 ? "" : this.model.threadLabel(cell);
       case "pid_ns":
         return cell < 0 ? "" : this.model.containerLabel(cell);
       case "mode":
