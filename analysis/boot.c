@@ -185,7 +185,7 @@ static void started(struct start *s, const struct milestone *entry)
 	if (settled != NS_MAX)
 		next_phase(s, "user space", -1, settled, 0, "each vCPU had slept for 100 ms once");
 	else
-		next_phase(s, "user space", -1, sonde_run_end(s->run), 0,
+		next_phase(s, "user space, and what followed", -1, sonde_run_end(s->run), 0,
 			   "the end of the recording");
 }
 

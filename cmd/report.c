@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct report_options {
@@ -325,6 +326,21 @@ static enum exit_code print_summary(const struct invocation *inv, struct sonde_r
 	return code;
 }
 
+/* No tracer counts what was lost with the link to an agent, or with the end of a file. */
+static const char *note_problems(struct sonde_run *run, const char *section)
+{
+	const char *note = "";
+	struct sonde_facts *f;
+
+	if (strcmp(section, "loss") ||
+	    sonde_facts_get(&f, run, "problem", sonde_run_begin(run), sonde_run_end(run), NULL))
+		return note;
+	if (sonde_facts_nr_rows(f))
+		note = " that a tracer counted; what else is missing: --section problem";
+	sonde_facts_free(f);
+	return note;
+}
+
 /* The run has some of it, be it at another time or of another VM. */
 static bool is_recorded(struct sonde_run *run, const struct topic *topic)
 {
@@ -368,10 +384,11 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++, rows = 0) {
 		code = print_section(inv, run, opt->sections.items[i], &view, begin, end, &rows);
 		if (!code && !rows)
-			fprintf(inv->screen.out, "%s%s%s: none in this run%s\n",
+			fprintf(inv->screen.out, "%s%s%s: none in this run%s%s\n",
 				opt->vm ? opt->vm : "", opt->vm ? ": " : "",
 				report_title(opt->sections.items[i]),
-				inv->common.time ? "'s window" : "");
+				inv->common.time ? "'s window" : "",
+				note_problems(run, opt->sections.items[i]));
 	}
 	if (opt->sections.nr)
 		return code;
@@ -468,12 +485,13 @@ static enum exit_code print_csv(const struct invocation *inv, struct sonde_run *
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-/* "sonde report boot run.sonde": the first operand is a topic, unless it is a file. */
+/* "sonde report boot run.sonde": the first operand is a topic; alone, unless there is a file of that name. */
 static const struct topic *take_topic(struct invocation *inv)
 {
 	const struct topic *topic = inv->nr_operands ? topic_find(inv->operands[0]) : NULL;
+	struct stat st;
 
-	if (!topic || !access(inv->operands[0], F_OK))
+	if (!topic || (inv->nr_operands == 1 && !stat(topic->name, &st) && S_ISREG(st.st_mode)))
 		return NULL;
 	inv->operands++;
 	inv->nr_operands--;

@@ -24,6 +24,18 @@ run 0 "$sonde" report -s mark "$history"
 says out "Marks: none in this run"
 run 0 "$sonde" report -s loss "$history" --time +0s,+1s
 says out "Lost events: none in this run's window"
+# What no tracer counted is no lost event, but it is not kept quiet.
+mkdir "$scratch/shutdown"
+tar -C "$scratch/shutdown" --zstd -xf samples/lab/lab-run-shutdown-6.1.tar.zst
+"$sonde" analyze -q "$scratch"/shutdown/*/L0/run -o "$scratch/shutdown.sonde"
+run 0 "$sonde" report -s loss "$scratch/shutdown.sonde"
+says out "Lost events: none in this run that a tracer counted; what else is missing: --section problem"
+# A topic is one, whatever else is called so here.
+mkdir -p "$scratch/here/boot"
+cp "$history" "$scratch/here/run.sonde"
+bin=$(realpath "$sonde")
+(cd "$scratch/here" && "$bin" report preempt run.sonde && "$bin" report boot run.sonde && "$bin" report boot) >"$scratch/out" 2>&1 ||
+	fail "a directory with the name of a topic: $(cat "$scratch/out")"
 run 2 "$sonde" report foo "$history"
 says err 'no topic "foo"; topics are wait, wakeup'
 # The help has the same ones.
@@ -183,7 +195,7 @@ assert names[:3] == ["VMM starts", "VM is set up", "firmware"], names
 levels = [n.removeprefix("kernel: ") for n in names if n.startswith("kernel: ")]
 assert levels == ["start", "console", "early", "pure", "core", "postcore", "arch", "subsys", "fs",
                   "device", "late"], levels
-assert names[-1] == "user space"
+assert names[-1] == "user space, and what followed"  # it is never done
 calls = json.load(open(sys.argv[1]))["initcall"]
 assert len(calls) == 680 and calls[0]["name"] == "acpi_init" and calls[0]["level"] == "subsys"
 assert all(c["length"] >= 0 for c in calls)
@@ -221,4 +233,4 @@ says err "there is nothing to draw"
 # From the host's trace alone.
 "$sonde" analyze -q "$dir"/L0/trace.dat -o "$scratch/host.sonde"
 run 0 "$sonde" report boot "$scratch/host.sonde" --format json
-json '[r["phase"] for r in j["boot"]] == ["VMM starts", "VM is set up", "firmware", "kernel", "user space"]'
+json '[r["phase"] for r in j["boot"]] == ["VMM starts", "VM is set up", "firmware", "kernel", "user space, and what followed"]'

@@ -58,7 +58,8 @@ def analysed(where, *traces):
 def check_host_only(rows):
     phases = [row["phase"] for row in rows]
     print("from the host's trace alone:", ", ".join(f"{row['phase']} {row['length'] / 1e6:.1f} ms" for row in rows))
-    lib.check(phases == HOST_PHASES, f"the phases in their order: {phases}")
+    known = [phase.removesuffix(", and what followed") for phase in phases]     # it may never settle
+    lib.check(known == HOST_PHASES, f"the phases in their order: {phases}")
     lib.check(all(row["length"] > 0 for row in rows), "each takes its time")
 
 
