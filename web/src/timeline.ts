@@ -359,11 +359,13 @@ export class Timeline {
   drawRulerWith(pen: Pen, width: number): void {
     pen.font = "10.5px ui-monospace, 'DejaVu Sans Mono', monospace";
     pen.textBaseline = "middle";
+    const digit = pen.measureText("0").width;
     for (const [x, text] of this.ticks()) {
       pen.fillStyle = this.theme.grid;
       pen.fillRect(x, 0, 1, RULER);
       pen.fillStyle = this.theme.faint;
-      pen.fillText(text, x + 4, 12);
+      // A time that is cut off reads as another one.
+      if (x + 4 + text.length * digit <= width) pen.fillText(text, x + 4, 12);
     }
     const { range, cursor, notes } = this.view.shown;
     if (range) this.drawRangeHead(pen, range, width);
