@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* splice() */
 #include "record/folder.h"
+#include "base/write_all.h"
 #include "record/cpus.h"
 #include "record/file_name.h"
 
@@ -145,21 +146,6 @@ static int write_failed(struct folder *f, enum sink_part kind, int fd, int code,
 	if (code == -ENOSPC)
 		return fail(err, code, "the disk is full: %s takes no more", f->path);
 	return fail(err, code, "cannot write to %s: %s", f->path, strerror(-code));
-}
-
-static int write_all(int fd, const char *data, size_t len_bytes)
-{
-	while (len_bytes) {
-		ssize_t n = write(fd, data, len_bytes);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		len_bytes -= (size_t)n;
-	}
-	return 0;
 }
 
 /* Room held back: for the head once more, when the parts are joined, and some.  No room for that is

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/cache.h"
+#include "base/write_all.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -321,19 +322,6 @@ static char *make_text(const struct sonde_run *run, const struct sonde_facts *f)
 	return text;
 }
 
-static bool write_whole(int fd, const char *data, size_t len)
-{
-	while (len) {
-		ssize_t put = write(fd, data, len);
-
-		if (put <= 0)
-			return false;
-		data += put;
-		len -= (size_t)put;
-	}
-	return true;
-}
-
 /* It takes its place when it is whole. */
 static void write_file(int dir, const char *name, const char *text, size_t len)
 {
@@ -348,7 +336,7 @@ static void write_file(int dir, const char *name, const char *text, size_t len)
 		return;
 	write_sum(text, len, sum);
 	sum[SUM_CHARS] = '\n';
-	good = write_whole(fd, text, len) && write_whole(fd, sum, SUM_CHARS + 1);
+	good = !write_all(fd, text, len) && !write_all(fd, sum, SUM_CHARS + 1);
 	if (close(fd) || !good || renameat(dir, part, dir, name))
 		unlinkat(dir, part, 0);
 }

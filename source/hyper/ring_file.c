@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/hyper/ring_file.h"
+#include "base/write_all.h"
 #include "channel/reader.h"
 #include "source/hyper/reader.h"
 
@@ -26,21 +27,6 @@ static int read_all(int fd, void *to, size_t len_bytes, uint64_t at)
 		next += n;
 		at += (uint64_t)n;
 		len_bytes -= (size_t)n;
-	}
-	return 0;
-}
-
-static int write_all(int fd, const void *data, size_t len_bytes)
-{
-	const uint8_t *next = data;
-
-	while (len_bytes) {
-		ssize_t n = write(fd, next, len_bytes);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		next += n > 0 ? n : 0;
-		len_bytes -= n > 0 ? (size_t)n : 0;
 	}
 	return 0;
 }
