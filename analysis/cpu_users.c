@@ -154,6 +154,39 @@ struct adding {
 	void *data;
 };
 
+/* What one CPU did, being added. */
+struct adding_run {
+	struct use_sums *sums;
+	uint64_t number; /* use_sums.run */
+	int64_t on;
+	uint32_t last_who;
+};
+
+/* The culprit's first piece in a run: from the next one on it is on the same CPU as before. */
+static __attribute__((noinline)) void meet(struct use_sums *sums, struct cpu_use *use, int64_t on)
+{
+	if (!use->time_ns)
+		use_sums_meet(sums, use->number, on);
+	use->several_cpus |= use->on != on;
+	use->run = sums->run;
+}
+
+static inline void add_piece(struct adding_run *r, struct cpu_use *use, ns_t from, ns_t to)
+{
+	ns_t length = to - from;
+
+	if (unlikely(use->run != r->number))
+		meet(r->sums, use, r->on);
+	use->count += r->last_who != use->who;
+	use->time_ns += length;
+	if (length > use->longest_ns) {
+		use->longest_ns = length;
+		use->longest_at = from;
+		use->on = r->on;
+	}
+	r->last_who = use->who;
+}
+
 /* Many threads wait for one CPU at a time, and each has to look at all that it did: this is where most of the
  * time goes that facts take. */
 static bool add_run(const struct cpu_run *run, void *data)
@@ -161,34 +194,20 @@ static bool add_run(const struct cpu_run *run, void *data)
 	struct adding *a = data;
 	const struct culprits culprits = *a->culprits;
 	struct cpu_use *const uses = a->sums->uses;
-	const uint32_t *value = run->list.values;
-	const ns_t *ends = run->list.begins + 1;
-	uint32_t last_who = a->last_end == run->from ? a->last_who : UINT32_MAX;
-	const int64_t on = run->on;
+	const uint32_t *value = run->list.values, *const last = value + run->list.nr - 1;
+	struct adding_run r = {a->sums, ++a->sums->run, run->on,
+			       a->last_end == run->from ? a->last_who : UINT32_MAX};
 	ns_t from = run->from;
 
-	for (unsigned left = run->list.nr; left; left--, value++, ends++) {
-		uint32_t number = culprit_number(&culprits, *value);
-		uint32_t who = culprits.who[number];
-		struct cpu_use *use = &uses[number];
-		ns_t to = left > 1 ? *ends : run->to;
-		ns_t length = to - from;
+	for (const ns_t *end = run->list.begins + 1; value < last; value++, end++) {
+		const ns_t to = *end;
 
-		if (!use->time_ns)
-			use_sums_meet(a->sums, number, on);
-		use->several_cpus |= use->on != on;
-		use->count += last_who != who;
-		use->time_ns += length;
-		if (length > use->longest_ns) {
-			use->longest_ns = length;
-			use->longest_at = from;
-			use->on = on;
-		}
-		last_who = who;
+		add_piece(&r, &uses[culprit_number(&culprits, *value)], from, to);
 		from = to;
 	}
-	a->last_who = last_who;
-	a->last_end = from;
+	add_piece(&r, &uses[culprit_number(&culprits, *value)], from, run->to);
+	a->last_who = r.last_who;
+	a->last_end = run->to;
 	return !run->is_last || !a->each || use_sums_take(a->sums, a->each, a->data);
 }
 

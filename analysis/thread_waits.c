@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/keyed.h"
 #include "analysis/longest.h"
 #include "base/grow.h"
 #include "model/context.h"
@@ -107,6 +108,9 @@ struct sums {
 	struct thread_waits *w;
 	struct cpu_users *users;
 	struct use_sums of_thread; /* what is being summed up for the thread at hand */
+	struct thread_wait *wait;  /* the long one at hand */
+	struct memo memo;	   /* the last of its parts that was made, by culprit */
+	uint8_t before[WAIT_PARTS_EACH]; /* by its part: the one made before for this culprit, + 1; 0 none */
 	ns_t long_ns;		   /* so long is one of the longest */
 	bool no_memory;
 	int ret;
@@ -182,20 +186,41 @@ static struct waiter *waiter_of(struct sums *s, int64_t thread)
 	return &w->waiters[w->nr_waiters++];
 }
 
-static struct wait_part part_of(const struct cpu_use *use)
+/* The part of the wait at hand that @use belongs to; NULL: there is no room for another. */
+static struct wait_part *find_part(struct sums *s, const struct cpu_use *use)
 {
-	return (struct wait_part){use->number, (int32_t)use->on, use->time_ns};
+	struct thread_waits *w = s->w;
+	struct wait_part *parts;
+	uint64_t owner = s->wait->parts;
+	size_t nr = w->nr_parts - owner, last, at;
+
+	last = memo_get(&s->memo, use->number, owner, &at) ? at + 1 : 0;
+	for (at = last; at; at = s->before[at - 1]) {
+		parts = w->parts + owner;
+		if (parts[at - 1].on == use->on)
+			return &parts[at - 1];
+	}
+	if (nr == WAIT_PARTS_EACH)
+		return NULL;
+	s->no_memory = !room_for_one(&w->parts, w->nr_parts, &w->parts_room);
+	if (s->no_memory)
+		return NULL;
+	s->before[nr] = (uint8_t)last;
+	memo_put(&s->memo, use->number, owner, nr);
+	parts = w->parts + owner;
+	parts[nr] = (struct wait_part){use->number, (int32_t)use->on, 0};
+	w->nr_parts++;
+	return &parts[nr];
 }
 
 static bool keep_part(const struct cpu_use *use, void *data)
 {
 	struct sums *s = data;
-	struct thread_waits *w = s->w;
+	struct wait_part *part = find_part(s, use);
 
 	use_sums_add(&s->of_thread, use);
-	s->no_memory = !room_for_one(&w->parts, w->nr_parts, &w->parts_room);
-	if (!s->no_memory)
-		w->parts[w->nr_parts++] = part_of(use);
+	if (part)
+		part->time_ns += use->time_ns;
 	return !s->no_memory;
 }
 
@@ -204,6 +229,7 @@ static int sum_long_wait(struct sums *s, struct thread_wait *wait, ns_t from, ns
 	struct thread_waits *w = s->w;
 	int ret;
 
+	s->wait = wait;
 	wait->parts = (uint32_t)w->nr_parts;
 	ret = cpu_users_sum(s->users, wait->machine, wait->cpu, from, to, keep_part, s);
 	wait->nr_parts = (uint32_t)w->nr_parts - wait->parts;
@@ -272,8 +298,11 @@ static int sum_up(struct thread_waits *w, struct sonde_run *run, struct cpu_user
 	if (!ret)
 		ret = use_sums_init(&s.of_thread, users->culprits);
 	if (!ret)
+		ret = memo_init(&s.memo, users->culprits->nr);
+	if (!ret)
 		ret = sum_waits(&s, run);
 	use_sums_release(&s.of_thread);
+	memo_release(&s.memo);
 	return ret;
 }
 
@@ -333,7 +362,7 @@ struct telling {
 static bool tell_part(const struct cpu_use *use, void *data)
 {
 	const struct telling *t = data;
-	const struct wait_part part = part_of(use);
+	const struct wait_part part = {use->number, (int32_t)use->on, use->time_ns};
 
 	return t->each(&part, t->data);
 }

@@ -11,9 +11,11 @@
  * A run keeps what was found of the window asked for last; of a window with more than THREAD_WAITS_MAX waits
  * (40 bytes each) the threads' sums only, and the waits are looked for again.  Of what the longest waits were made of
  * it keeps as much as WAIT_PARTS_MAX (16 bytes each), for many may be equally long; the rest is summed up again.
+ * Of each it keeps the first WAIT_PARTS_EACH that were met.
  */
 #define THREAD_WAITS_MAX (1u << 20)
 #define WAIT_PARTS_MAX (1u << 20)
+#define WAIT_PARTS_EACH 24
 
 struct thread_wait {
 	int64_t thread;	 /* row */
@@ -60,7 +62,8 @@ int thread_waits_scan(const struct thread_waits *w, struct sonde_run *run,
 		      void (*each)(const struct thread_wait *wait, void *data), void *data,
 		      struct error *err);
 
-/* What had the CPU during one of them, within the window, as cpu_users_sum() tells it. */
+/* What had the CPU during one of them, within the window, in the order in which it was met first.  A culprit may be
+ * told of more than once for the same CPU. */
 int thread_wait_parts(const struct thread_waits *w, struct sonde_run *run,
 		      const struct thread_wait *wait,
 		      bool (*each)(const struct wait_part *part, void *data), void *data);

@@ -13,6 +13,7 @@ int use_sums_init(struct use_sums *s, const struct culprits *culprits)
 	for (uint32_t i = 0; i < culprits->nr; i++) {
 		s->uses[i].by = &culprits->list[i];
 		s->uses[i].number = i;
+		s->uses[i].who = culprits->who[i];
 	}
 	return 0;
 }

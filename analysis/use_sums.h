@@ -17,13 +17,16 @@ struct cpu_use {
 	uint32_t count;		     /* of stretches: those that touch are one, whatever vCPU they were for */
 	ns_t time_ns;		     /* in all */
 	ns_t longest_ns, longest_at; /* the longest piece, the first such */
+	uint32_t who;		     /* culprits.who of that one */
 	bool several_cpus;	     /* it was met on others, too */
+	uint64_t run;		     /* use_sums.run in which it was met last */
 };
 
 struct use_sums {
 	struct cpu_use *uses; /* owned, by culprit; .time_ns 0 = not met */
 	uint32_t *met;	      /* owned: numbers of those met, in order */
 	unsigned nr;
+	uint64_t run; /* counts the runs of pieces that were added */
 };
 
 /* 0 or -ENOMEM. */
