@@ -18,22 +18,6 @@ int use_sums_init(struct use_sums *s, const struct culprits *culprits)
 	return 0;
 }
 
-void use_sums_add(struct use_sums *s, const struct cpu_use *use)
-{
-	struct cpu_use *sum = &s->uses[use->number];
-
-	if (!sum->time_ns)
-		use_sums_meet(s, use->number, use->on);
-	sum->several_cpus |= use->several_cpus || sum->on != use->on;
-	sum->count += use->count;
-	sum->time_ns += use->time_ns;
-	if (use->longest_ns > sum->longest_ns) {
-		sum->longest_ns = use->longest_ns;
-		sum->longest_at = use->longest_at;
-		sum->on = use->on;
-	}
-}
-
 bool use_sums_take(struct use_sums *s, bool (*each)(const struct cpu_use *use, void *data),
 		   void *data)
 {

@@ -44,9 +44,6 @@ static inline void use_sums_meet(struct use_sums *s, uint32_t number, int64_t on
 	use->longest_ns = 0;
 }
 
-/* Adds what was summed up elsewhere; its pieces come after all that were added before. */
-void use_sums_add(struct use_sums *s, const struct cpu_use *use);
-
 /* Tells all, in the order in which they were met; they begin anew.  False: @each did not want the rest. */
 bool use_sums_take(struct use_sums *s, bool (*each)(const struct cpu_use *use, void *data),
 		   void *data);
