@@ -101,14 +101,15 @@ static ALWAYS_INLINE unsigned nth_set(uint64_t v, unsigned k, bool fast)
 	return fast ? fast_nth_set(v, k) : slow_nth_set(v, k);
 }
 
-/* The bit after the @k-th zero (from 1) of the row; the row's end when it has fewer. */
-static ALWAYS_INLINE uint64_t search_zero(const struct sorted *s, uint64_t k, bool fast)
+/* The bit after the @k-th zero (from 1) of the row from bit @from on; the row's end when it has fewer. */
+static ALWAYS_INLINE uint64_t search_zero(const struct sorted *s, uint64_t k, uint64_t from, bool fast)
 {
 	uint64_t row_bits = s->nr + s->high_max + 1;
+	uint64_t ones = bits_mask(from & 7); /* bits that do not count */
 	uint64_t at;
 
-	for (at = 0; at < row_bits; at += 64) {
-		uint64_t zeros = ~get_u64(s->high + (at >> 3));
+	for (at = from & ~7ull; at < row_bits; at += 64, ones = 0) {
+		uint64_t zeros = ~(get_u64(s->high + (at >> 3)) | ones);
 		unsigned n = count(zeros, fast);
 
 		if (n >= k) {
@@ -196,16 +197,17 @@ static ALWAYS_INLINE uint32_t count_low(const struct sorted *s, uint64_t bit, ui
 }
 
 static ALWAYS_INLINE uint32_t search_upto(const struct sorted *s, uint64_t x, uint64_t *last,
-					  bool fast)
+					  uint64_t from, uint32_t before, bool fast)
 {
 	uint64_t hi = x >> s->low_bits;
+	uint64_t zeros = from - before; /* that stand before @from */
 	uint64_t bit = s->nr + s->high_max + 1;
 	uint32_t i = s->nr;
 
 	if (hi <= s->high_max) {
 		uint32_t n;
 
-		bit = hi ? search_zero(s, hi, fast) : 0;
+		bit = hi > zeros ? search_zero(s, hi - zeros, from, fast) : from;
 		if (bit < hi || bit - hi > s->nr)
 			return 0;
 		i = (uint32_t)(bit - hi);
@@ -218,9 +220,10 @@ static ALWAYS_INLINE uint32_t search_upto(const struct sorted *s, uint64_t x, ui
 	return i;
 }
 
-FAST static uint32_t fast_upto(const struct sorted *s, uint64_t x, uint64_t *last)
+FAST static uint32_t fast_upto(const struct sorted *s, uint64_t x, uint64_t *last, uint64_t from,
+			       uint32_t before)
 {
-	return search_upto(s, x, last, true);
+	return search_upto(s, x, last, from, before, true);
 }
 
 FAST static uint64_t fast_select(const struct sorted *s, uint32_t i, uint64_t from, uint32_t before)
@@ -229,9 +232,9 @@ FAST static uint64_t fast_select(const struct sorted *s, uint32_t i, uint64_t fr
 }
 
 static __attribute__((noinline)) uint32_t slow_upto(const struct sorted *s, uint64_t x,
-						    uint64_t *last)
+						    uint64_t *last, uint64_t from, uint32_t before)
 {
-	return search_upto(s, x, last, false);
+	return search_upto(s, x, last, from, before, false);
 }
 
 static __attribute__((noinline)) uint64_t slow_select(const struct sorted *s, uint32_t i,
@@ -242,7 +245,13 @@ static __attribute__((noinline)) uint64_t slow_select(const struct sorted *s, ui
 
 uint32_t sorted_upto(const struct sorted *s, uint64_t x, uint64_t *last)
 {
-	return is_fast() ? fast_upto(s, x, last) : slow_upto(s, x, last);
+	return is_fast() ? fast_upto(s, x, last, 0, 0) : slow_upto(s, x, last, 0, 0);
+}
+
+uint32_t sorted_upto_from(const struct sorted *s, uint64_t x, uint64_t from, uint32_t before)
+{
+	return is_fast() ? fast_upto(s, x, NULL, from, before)
+			 : slow_upto(s, x, NULL, from, before);
 }
 
 uint64_t sorted_select(const struct sorted *s, uint32_t i, uint64_t from, uint32_t before)
