@@ -184,6 +184,7 @@ void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t 
 		r->group = 0;
 	r->end_group = last == STREAM_NONE ? 0 : last + 1;
 	r->next_row = ROW_UNKNOWN;
+	r->wanted = 0;
 	r->mask = 0;
 	r->own.at = r->own.end = r->own_stop = 0;
 	r->slice.at = r->slice.end = 0;
@@ -319,7 +320,11 @@ static bool make_plain_times(struct row_reader *r, const struct node *n)
 static bool make_times(struct row_reader *r, const struct row_range *range)
 {
 	const struct node *n = range->node;
-	const uint64_t *all = n->nr_times ? stream_times(r->h, range->stream, range->i, n, r->nr) : NULL;
+	uint32_t rest = range->end - range->at, ahead = rest < r->wanted ? rest : r->wanted;
+	const uint64_t *all = NULL;
+
+	if (n->nr_times)
+		all = stream_times(r->h, range->stream, range->i, n, r->nr, ahead);
 
 	return (all ? look_up_times(r, n, all) : make_plain_times(r, n)) && r->last < r->before;
 }
@@ -335,6 +340,7 @@ static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
 	sorted_decode(&range->segment.places, range->at, r->nr, r->times, &range->hint);
 	segment_values(&range->segment, range->at, r->nr, r->values);
 	range->at += r->nr;
+	r->wanted -= r->nr < r->wanted ? r->nr : r->wanted;
 	return make_times(r, range) ? 1 : -EIO;
 }
 
