@@ -43,21 +43,20 @@ static bool blame_use(const struct cpu_use *use, void *data)
 static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
 {
 	const attr_t *attrs = s->run->cpu_attrs[s->p.vcpu];
-	const struct cpu_user nobody = {-1, -1, from, to};
 	struct sonde_interval task = {0};
 	int number;
 
 	s->p.victim = -1;
 	if (!strip_at(&s->users->strips, attrs[CPU_TASK], from, &task) && task.value)
 		s->p.victim = (int64_t)task.value - 1;
-	preemption_log_begin(s->log, &s->p);
 	number = cpu_users_parent_cpu(s->users, s->p.vcpu, from);
-	if (!s->each)
-		s->ret = cpu_users_sum(s->users, s->parent, number, from, to, blame_use, s);
-	else if (number >= 0)
+	s->p.from = from;
+	s->p.to = to;
+	preemption_log_begin(s->log, &s->p, s->parent, number);
+	if (s->each)
 		s->ret = cpu_users_walk(s->users, s->parent, number, from, to, blame, s);
-	else if (to > from)
-		blame(&nobody, s);
+	else
+		s->ret = cpu_users_sum(s->users, s->parent, number, from, to, blame_use, s);
 }
 
 static uint32_t value_at(struct strips *strips, int64_t vcpu, enum cpu_attr attr, ns_t t)
@@ -169,13 +168,29 @@ static int scan_run(struct scan *s, struct error *err)
 	return scan_vcpus(s, err);
 }
 
+/* What is known of each from before: only what ran is read. */
+static int follow_log(struct scan *s, const struct preemption_log *log, struct error *err)
+{
+	int ret = cpu_users_get(&s->users, s->run);
+
+	for (size_t i = 0; i < log->nr_list && !ret && !s->stop; i++) {
+		const struct preemption_logged *l = &log->list[i];
+
+		s->p = l->p;
+		ret = cpu_users_walk(s->users, l->machine, l->cpu, l->p.from, l->p.to, blame, s);
+	}
+	return ret ? fail(err, ret, "cannot read what ran on a CPU: %s", strerror(-ret)) : 0;
+}
+
 int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, void *data), void *data,
 		    struct error *err)
 {
 	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
 
-	return scan_run(&s, err);
+	if (!preemption_log_is_of(run->preemptions, begin, end))
+		return scan_run(&s, err);
+	return follow_log(&s, run->preemptions, err);
 }
 
 int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end,
