@@ -317,10 +317,20 @@ static int find(struct strips *s, attr_t attr, ns_t t, struct strip **out)
 	return 0;
 }
 
+/* Whether the last answer is the answer. */
+static bool is_there(const struct strip *strip, attr_t attr, ns_t t)
+{
+	return strip && strip->attr == attr && strip->nr && t >= strip->begins[strip->at] &&
+	       t < strip->begins[strip->at + 1];
+}
+
 int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out)
 {
-	struct strip *strip;
-	int ret = find(s, attr, t, &strip);
+	struct strip *strip = s->recent[attr % STRIPS_RECENT];
+	int ret = 0;
+
+	if (!is_there(strip, attr, t))
+		ret = find(s, attr, t, &strip);
 
 	if (!ret)
 		*out = interval_at(strip, strip->at);
