@@ -42,7 +42,7 @@ static uint64_t take_keys(const struct sonde_facts *f, unsigned column, bool ris
 	uint64_t differ = 0;
 
 	for (size_t i = 0; i < f->nr_rows; i++) {
-		items[i].key = (uint64_t)facts_row(f, i)[column].i ^ flip;
+		items[i].key = (uint64_t)facts_cell(f, i, column).i ^ flip;
 		items[i].row = (uint32_t)i;
 		differ |= items[i].key ^ items[0].key;
 	}
