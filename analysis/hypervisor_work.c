@@ -53,16 +53,19 @@ static struct hypervisor_exits *exits_find(struct scan *s, uint32_t value)
 {
 	const struct sonde_context *c = &s->contexts[value - 1];
 	struct worker *w = &s->workers[value];
+	struct hypervisor_exits *e;
 	int64_t number;
 
-	if (w->exits >= 0)
+	if (likely(w->exits >= 0))
 		return keyed_sum_at(&s->exits, (size_t)w->exits);
 	number = keyed_get(&s->exits, (int64_t[HYPERVISOR_NR_CELLS]){s->cpus[c->serves].machine,
 								     c->machine, c->detail});
 	if (number < 0)
 		return NULL;
 	w->exits = (int32_t)number;
-	return keyed_sum_at(&s->exits, (size_t)number);
+	e = keyed_sum_at(&s->exits, (size_t)number);
+	e->name = c->detail_text;
+	return e;
 }
 
 static void close_exit(struct scan *s, struct open_exit *o)
@@ -73,7 +76,6 @@ static void close_exit(struct scan *s, struct open_exit *o)
 		s->no_memory = true;
 		return;
 	}
-	e->name = s->contexts[o->value - 1].detail_text;
 	e->count++;
 	e->time_ns += o->time_ns;
 	if (o->time_ns > e->longest_ns)
