@@ -2,6 +2,7 @@
 /* What numbers and rows are called. */
 #include "analysis/exits.h"
 #include "analysis/run.h"
+#include "base/text.h"
 #include "model/context.h"
 
 #include <stdio.h>
@@ -263,6 +264,7 @@ const char *run_thread_state_name(uint32_t state)
 
 int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size_t room)
 {
+	struct text text = text_in(buf, room);
 	struct sonde_thread t;
 	char vcpu[80];
 
@@ -272,13 +274,17 @@ int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size
 		return snprintf(buf, room, "idle");
 	if (t.tid < 0) /* an address space: it has a name alone */
 		return snprintf(buf, room, "%s", t.comm);
+	text_str(&text, *t.comm ? t.comm : "?");
+	text_char(&text, '[');
+	text_i64(&text, t.tid);
+	text_char(&text, ']');
 	/* All VMMs of one kind give their threads the same names: say which vCPU this one is. */
 	if (t.vcpu >= 0) {
 		sonde_cpu_label(run, t.vcpu, vcpu, sizeof(vcpu));
-		return snprintf(buf, room, "%s[%lld]=%s", *t.comm ? t.comm : "?", (long long)t.tid,
-				vcpu);
+		text_char(&text, '=');
+		text_str(&text, vcpu);
 	}
-	return snprintf(buf, room, "%s[%lld]", *t.comm ? t.comm : "?", (long long)t.tid);
+	return (int)text_end(&text, room);
 }
 
 int sonde_cpu_label(const struct sonde_run *run, int64_t row, char *buf, size_t room)
