@@ -14,7 +14,7 @@ static void take_keys(const struct sonde_facts *f, unsigned column, bool rising,
 	uint64_t flip = rising ? 1ull << 63 : ~(1ull << 63);
 
 	for (size_t i = 0; i < f->nr_rows; i++) {
-		items[i].key = (uint64_t)facts_row(f, i)[column].i ^ flip;
+		items[i].key = (uint64_t)facts_cell(f, i, column).i ^ flip;
 		items[i].at = (uint32_t)i;
 	}
 }

@@ -11,7 +11,7 @@ struct scan {
 	ns_t begin, end;
 	unsigned parent; /* machine that the vCPU's runs in */
 	struct preemption p;
-	bool (*each)(const struct preemption *p, void *data); /* NULL: sums are asked for */
+	bool (*each_run)(const struct preemption *p, const struct cpu_run *r, void *data); /* NULL: sums are asked for */
 	bool (*each_use)(const struct preemption *p, const struct cpu_use *use, void *data);
 	void *data;
 	struct preemption_log *log; /* of sums */
@@ -19,15 +19,11 @@ struct scan {
 	int ret;
 };
 
-static bool blame(const struct cpu_user *user, void *data)
+static bool blame(const struct cpu_run *run, void *data)
 {
 	struct scan *s = data;
 
-	s->p.on = user->on;
-	s->p.context = user->context;
-	s->p.from = user->from;
-	s->p.to = user->to;
-	s->stop = !s->each(&s->p, s->data);
+	s->stop = !s->each_run(&s->p, run, s->data);
 	return !s->stop;
 }
 
@@ -53,8 +49,8 @@ static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
 	s->p.from = from;
 	s->p.to = to;
 	preemption_log_begin(s->log, &s->p, s->parent, number);
-	if (s->each)
-		s->ret = cpu_users_walk(s->users, s->parent, number, from, to, blame, s);
+	if (s->each_run)
+		s->ret = cpu_users_runs(s->users, s->parent, number, from, to, blame, s);
 	else
 		s->ret = cpu_users_sum(s->users, s->parent, number, from, to, blame_use, s);
 }
@@ -177,21 +173,56 @@ static int follow_log(struct scan *s, const struct preemption_log *log, struct e
 		const struct preemption_logged *l = &log->list[i];
 
 		s->p = l->p;
-		ret = cpu_users_walk(s->users, l->machine, l->cpu, l->p.from, l->p.to, blame, s);
+		ret = cpu_users_runs(s->users, l->machine, l->cpu, l->p.from, l->p.to, blame, s);
 	}
 	return ret ? fail(err, ret, "cannot read what ran on a CPU: %s", strerror(-ret)) : 0;
+}
+
+int preemption_runs(struct sonde_run *run, ns_t begin, ns_t end,
+		    bool (*each)(const struct preemption *p, const struct cpu_run *r, void *data),
+		    void *data, struct error *err)
+{
+	struct scan s = {.run = run, .begin = begin, .end = end, .each_run = each, .data = data};
+
+	if (!preemption_log_is_of(run->preemptions, begin, end))
+		return scan_run(&s, err);
+	return follow_log(&s, run->preemptions, err);
+}
+
+/* ---- one by one ---------------------------------------------------------------------------- */
+
+struct pieces {
+	bool (*each)(const struct preemption *p, void *data);
+	void *data;
+};
+
+static bool each_piece(const struct preemption *whole, const struct cpu_run *r, void *data)
+{
+	const struct pieces *pieces = data;
+	struct preemption p = *whole;
+
+	p.on = r->on;
+	p.to = r->from;
+	for (unsigned i = 0; i < r->list.nr; i++) {
+		p.context = (int64_t)r->list.values[i] - 1;
+		p.from = p.to;
+		p.to = cpu_run_to(r, i);
+		if (!pieces->each(&p, pieces->data))
+			return false;
+	}
+	return true;
 }
 
 int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, void *data), void *data,
 		    struct error *err)
 {
-	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
+	struct pieces pieces = {each, data};
 
-	if (!preemption_log_is_of(run->preemptions, begin, end))
-		return scan_run(&s, err);
-	return follow_log(&s, run->preemptions, err);
+	return preemption_runs(run, begin, end, each_piece, &pieces, err);
 }
+
+/* ---- summed up ----------------------------------------------------------------------------- */
 
 int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end,
 		   bool (*each)(const struct preemption *p, const struct cpu_use *use, void *data),

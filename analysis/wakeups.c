@@ -5,7 +5,6 @@
 #include "model/context.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +18,8 @@ struct chain {
 
 struct scan {
 	struct sonde_run *run;
-	struct strips strips;
 	struct cpu_users *users;
+	struct strips *strips; /* its */
 	attr_t *states;	      /* owned, per thread row: its `state` */
 	struct chain *chains; /* owned */
 	size_t nr, room;
@@ -64,18 +63,10 @@ static ns_t chain_begin(const struct scan *s, int64_t vcpu, ns_t woken)
 	return s->chains[*at].begin;
 }
 
-static attr_t thread_state(struct scan *s, int64_t thread, const struct sonde_thread *th)
+static attr_t thread_state(struct scan *s, int64_t thread)
 {
-	struct sonde_machine m;
-	char path[160];
-
-	if (s->states[thread] != NO_ATTR_YET)
-		return s->states[thread];
-	s->states[thread] = ATTR_NONE;
-	if (!sonde_machine(s->run, th->machine, &m)) {
-		snprintf(path, sizeof(path), "%s/threads/%lld/state", m.name, (long long)thread);
-		s->states[thread] = sonde_attr(s->run, path);
-	}
+	if (s->states[thread] == NO_ATTR_YET)
+		s->states[thread] = sonde_attr_of_thread(s->run, thread, "state");
 	return s->states[thread];
 }
 
@@ -93,18 +84,17 @@ static void find_thread(struct scan *s, struct wakeup *w)
 {
 	const attr_t *attrs = s->run->cpu_attrs[w->wait->vcpu];
 	struct sonde_interval task, awake, state;
-	struct sonde_thread th;
 	ns_t t = w->wait->entry;
 
-	if (strip_at(&s->strips, attrs[CPU_TASK], t, &task) || !task.value ||
-	    !is_idle(s, task.value) || strip_at(&s->strips, attrs[CPU_WOKEN], t, &awake) ||
-	    task.end >= awake.end || strip_at(&s->strips, attrs[CPU_TASK], task.end, &task) ||
+	if (strip_at(s->strips, attrs[CPU_TASK], t, &task) || !task.value ||
+	    !is_idle(s, task.value) || strip_at(s->strips, attrs[CPU_WOKEN], t, &awake) ||
+	    task.end >= awake.end || strip_at(s->strips, attrs[CPU_TASK], task.end, &task) ||
 	    is_idle(s, task.value))
 		return;
 	w->thread = (int64_t)task.value - 1;
 	w->running = task.begin;
-	if (sonde_thread(s->run, w->thread, &th) ||
-	    strip_at(&s->strips, thread_state(s, w->thread, &th), w->running - 1, &state))
+	if (w->thread >= sonde_nr_threads(s->run) ||
+	    strip_at(s->strips, thread_state(s, w->thread), w->running - 1, &state))
 		return;
 	if (state.value == THREAD_RUNNABLE && state.begin >= w->wait->woken)
 		w->runnable = state.begin;
@@ -165,7 +155,7 @@ static bool woken_by_interrupt(struct scan *s, const struct wakeup *w, const str
 	struct sonde_interval i;
 	struct sonde_context c;
 
-	if (waker == ATTR_NONE || strip_at(&s->strips, waker, w->runnable, &i) || !i.value ||
+	if (waker == ATTR_NONE || strip_at(s->strips, waker, w->runnable, &i) || !i.value ||
 	    sonde_context(s->run, (int64_t)i.value - 1, &c) || c.machine != vcpu->machine ||
 	    c.cpu != vcpu->number)
 		return false;
@@ -248,7 +238,7 @@ static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool
 		if (sonde_machine(s->run, cpu.machine, &m) || m.level != level)
 			continue;
 		*found = true;
-		ret = waits_scan(&s->strips, vcpu, begin, end, each_wait, s);
+		ret = waits_scan(s->strips, vcpu, begin, end, each_wait, s);
 	}
 	return ret ? ret : s->ret;
 }
@@ -256,8 +246,7 @@ static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool
 int wakeups_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		 bool (*each)(const struct wakeup *w, void *data), void *data)
 {
-	struct scan s = {
-		.run = run, .strips = {.run = run}, .end = end, .each = each, .data = data};
+	struct scan s = {.run = run, .end = end, .each = each, .data = data};
 	size_t nr_threads = (size_t)sonde_nr_threads(run);
 	bool found = true;
 	int ret = -ENOMEM;
@@ -269,11 +258,11 @@ int wakeups_scan(struct sonde_run *run, ns_t begin, ns_t end,
 			s.states[i] = NO_ATTR_YET;
 		ret = cpu_users_get(&s.users, run);
 	}
+	s.strips = ret ? NULL : &s.users->strips;
 	for (unsigned level = 1; found && !ret && !s.stop; level++) {
 		found = false;
 		ret = scan_level(&s, level, begin, end, &found);
 	}
-	strips_release(&s.strips);
 	map_release(&s.by_runnable);
 	free(s.chains);
 	free(s.states);
