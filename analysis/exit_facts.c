@@ -169,7 +169,8 @@ static int find_causes(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 
 static const struct sonde_column cause_columns[] = {
 	{"machine", "MACHINE", SONDE_COL_MACHINE, "machine whose code ran"},
-	{"thread", "THREAD", SONDE_COL_THREAD, "its thread that ran until the exit"},
+	{"thread", "THREAD", SONDE_COL_THREAD,
+	 "its thread that ran until the exit; the idle ones of all CPUs count as one"},
 	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
 	{"count", "EXITS", SONDE_COL_INT,

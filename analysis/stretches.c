@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define STRETCHES_MAX LONGEST_MAX
-#define CAUSES_MAX                                                                                 \
-	24 /* of one stretch, told apart: the first that came; further ones are not told */
+/* Of one stretch, told apart: the first that came; further ones are not told. */
+#define CAUSES_MAX WAIT_PARTS_EACH
 
 enum stretch_kind { STRETCH_VCPU, STRETCH_THREAD, STRETCH_EXIT };
 
