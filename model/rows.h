@@ -75,10 +75,10 @@ struct stat_line {
 /* Something that a guest marked. */
 struct mark {
 	ns_t at;
-	struct cpu *cpu;	/* the vCPU; where it is not known, the CPU of the host */
-	struct thread *thread;	/* NULL unknown */
-	uint8_t kind;		/* enum ht_mark */
-	bool by_host;		/* the host saw the hypercall; else the guest's trace has it */
+	struct cpu *cpu;       /* the vCPU; where it is not known, the CPU of the host */
+	struct thread *thread; /* NULL unknown */
+	uint8_t kind;	       /* enum ht_mark */
+	bool by_host;	       /* the host saw the hypercall; else the guest's trace has it */
 	uint32_t id;
 	uint32_t text; /* string id */
 };
@@ -107,9 +107,9 @@ struct exit_kind {
 };
 
 struct milestone {
-	struct cpu *vcpu;		/* whose it is; NULL: the machine's own event */
-	struct machine_state *machine;	/* without a vCPU */
-	ns_t since, at;			/* it was in this time */
+	struct cpu *vcpu;	       /* whose it is; NULL: the machine's own event */
+	struct machine_state *machine; /* without a vCPU */
+	ns_t since, at;		       /* it was in this time */
 	const char *kind;
 	uint32_t text; /* string id */
 };

@@ -92,8 +92,7 @@ static void answer_tsp(struct job *job, const struct readers *readers)
 {
 	struct exchange *x = (struct exchange *)job;
 
-	tsp_answer(x->tsp, &x->route, x->body, x->body_bytes, &job->request, readers,
-		   &job->reply);
+	tsp_answer(x->tsp, &x->route, x->body, x->body_bytes, &job->request, readers, &job->reply);
 }
 
 static void push_job(struct queue *q, struct job *job)
@@ -145,7 +144,7 @@ enum MHD_Result exchange_push(struct exchange *x, struct queue *q)
 	split(x);
 	other = x->other;
 	atomic_init(&x->to_come, other ? 2 : 1);
-	/* Suspended first: the answer may be there before queue_push() returns, and then @x is gone. */
+	/* Suspended first: the answer may be there before queue_push() returns, and @x is gone. */
 	MHD_suspend_connection(x->connection);
 	push_job(q, &x->job);
 	if (other)

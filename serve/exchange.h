@@ -26,8 +26,8 @@ struct exchange {
 	atomic_uint to_come; /* parts of the answer */
 	struct MHD_Connection *connection;
 	const struct guard_origins *also; /* of send_bytes() */
-	bool asked;    /* it is, or was, in the queue */
-	bool answered; /* by a worker; read after the connection was resumed */
+	bool asked;			  /* it is, or was, in the queue */
+	bool answered;			  /* by a worker; read after the connection was resumed */
 	/* Of the page: */
 	const struct endpoint *endpoint;
 	unsigned run;
