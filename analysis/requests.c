@@ -189,7 +189,8 @@ bool run_request(const struct sonde_run *run, int64_t row, struct io_request *ou
 	out->begin = -1;
 	for (unsigned i = 0; i < NR_IO_TIMES; i++) {
 		out->at[i] = run_number(run, t, row, 8 + i);
-		if (out->begin < 0)
+		/* How long packets waited for their interrupt is no part of it: mostly that is not known. */
+		if (out->begin < 0 && (out->kind != IO_RECEIVE || i >= IO_SENT))
 			out->begin = out->at[i];
 	}
 	out->end = out->at[IO_DONE];

@@ -15,6 +15,7 @@
 
 #include "model/machine.h"
 #include "model/nested.h"
+#include "model/tap.h"
 
 /* Delivery modes, as in an APIC's command register. */
 enum { DM_LOWEST = 1, DM_REMOTE_READ = 3, DM_NMI, DM_INIT, DM_STARTUP };
@@ -396,6 +397,7 @@ void wake_thread(struct cpu *cpu, struct thread *woken)
 	woken->woken_at = cpu->machine->model->now;
 	woken->acts_for |= (uint8_t)source_activity(cpu, woken);
 	request_woken(cpu, woken);
+	tap_woken(cpu, woken);
 	if (!woken->vcpu)
 		return;
 	/* How its rest began was not seen. */
