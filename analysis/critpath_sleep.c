@@ -143,8 +143,9 @@ static const struct handed *told_of(const struct path_walker *w, const struct so
 	return handed_last(w->f->handed, kind, vcpu, begin, end);
 }
 
-/* A packet that @thread of the host handed on at @end: if it took it from a VM, the way goes on with the guest's thread
- * that sent it.  The other thread may have been awake before, with something else. */
+/* A packet that @thread of the host handed on at @end: if it took it from a VM, the way goes on
+ * with the guest's thread that sent it.  The other thread may have been awake before, with
+ * something else. */
 static void follow_packet(struct path_walker *w, int64_t thread, ns_t begin, ns_t end)
 {
 	const struct handed *h = handed_last(w->f->handed, HANDED_ON, thread, end, end);
@@ -160,7 +161,8 @@ static void follow_packet(struct path_walker *w, int64_t thread, ns_t begin, ns_
 }
 
 /* The sender of the interrupt, and then its way to its vCPU, be that one asleep or busy.  One that
- * was sent before the sleeper fell asleep had only that way to go.  Packets: who handed them to the sender. */
+ * was sent before the sleeper fell asleep had only that way to go.  Packets: who handed them to the
+ * sender. */
 static bool follow_told(struct path_walker *w, const struct sonde_context *c, ns_t begin, ns_t end)
 {
 	int64_t vcpu = sonde_find_cpu(w->f->run, c->machine, c->cpu);

@@ -12,7 +12,8 @@ static bool is_for_disk(enum io_kind kind)
 	return kind == IO_READ || kind == IO_WRITE || kind == IO_FLUSH;
 }
 
-static struct handed one_of(enum handed_kind kind, ns_t at, int64_t holder, int64_t from, ns_t since)
+static struct handed one_of(enum handed_kind kind, ns_t at, int64_t holder, int64_t from,
+			    ns_t since)
 {
 	return (struct handed){
 		.at = at, .holder = holder, .from = from, .since = since, .by = -1, .kind = kind};

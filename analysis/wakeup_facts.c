@@ -28,11 +28,11 @@ static ns_t queue_of(const struct wakeup *w)
 	return w->running - w->entry - kernel_of(w);
 }
 
-static int scan(struct sonde_run *run, ns_t begin, ns_t end,
+static int scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		bool (*each)(const struct wakeup *w, void *data), void *data, const bool *no_memory,
 		struct error *err)
 {
-	int ret = wakeups_scan(run, begin, end, each, data);
+	int ret = wakeups_scan(run, awake, begin, end, each, data);
 
 	if (*no_memory)
 		ret = -ENOMEM;
@@ -65,7 +65,7 @@ static bool add_wakeup(const struct wakeup *w, void *data)
 static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	int ret = scan(run, begin, end, add_wakeup, out, &out->no_memory, err);
+	int ret = scan(run, false, begin, end, add_wakeup, out, &out->no_memory, err);
 
 	facts_sort(out, "total");
 	return ret;
@@ -165,18 +165,12 @@ void wakeup_sums_free(struct wakeup_sums *s)
 	free(s);
 }
 
-static int sums_get(const struct wakeup_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
-		    struct error *err)
+static int sums_make(struct wakeup_sums **out, struct sonde_run *run, bool awake, ns_t begin,
+		     ns_t end, struct error *err)
 {
-	struct wakeup_sums *s = run->wakeup_sums;
+	struct wakeup_sums *s = calloc(1, sizeof(*s));
 	int ret;
 
-	*out = s;
-	if (s && s->begin == begin && s->end == end)
-		return 0;
-	wakeup_sums_free(s);
-	run->wakeup_sums = NULL;
-	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fail(err, -ENOMEM, "out of memory");
 	*s = (struct wakeup_sums){
@@ -185,13 +179,28 @@ static int sums_get(const struct wakeup_sums **out, struct sonde_run *run, ns_t 
 		.run = run,
 		.keys = {.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)},
 	};
-	ret = scan(run, begin, end, sum_wakeup, s, &s->no_memory, err);
+	ret = scan(run, awake, begin, end, sum_wakeup, s, &s->no_memory, err);
 	if (ret) {
 		wakeup_sums_free(s);
 		return ret;
 	}
-	*out = run->wakeup_sums = s;
+	*out = s;
 	return 0;
+}
+
+static int sums_get(const struct wakeup_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
+		    struct error *err)
+{
+	struct wakeup_sums *s = run->wakeup_sums;
+	int ret = 0;
+
+	if (!s || s->begin != begin || s->end != end) {
+		wakeup_sums_free(s);
+		run->wakeup_sums = NULL;
+		ret = sums_make(&run->wakeup_sums, run, false, begin, end, err);
+	}
+	*out = run->wakeup_sums;
+	return ret;
 }
 
 static void add_sum(struct sonde_facts *out, const struct wakeup_sums *s, size_t i)
@@ -301,4 +310,114 @@ const struct analysis wakeup_histogram_analysis = {
 	 "wake-ups by how long they took, in powers of 2", histogram_columns,
 	 ARRAY_SIZE(histogram_columns)},
 	find_histogram,
+};
+
+/* ---- the vCPU was awake -------------------------------------------------------------------- */
+
+static bool add_awake(const struct wakeup *w, void *data)
+{
+	struct sonde_facts *out = data;
+
+	facts_add(out, (union sonde_cell[]){
+			       cell_int(w->begin),
+			       cell_int(total_of(w)),
+			       cell_int(w->wait->vcpu),
+			       cell_int(w->level),
+			       cell_str(sonde_cause_name(w->wake.cause)),
+			       cell_str(w->wake.irq),
+			       cell_int(kernel_of(w)),
+			       cell_int(queue_of(w)),
+			       cell_int(w->thread),
+		       });
+	return !out->no_memory;
+}
+
+static int find_awake_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			   struct error *err)
+{
+	int ret = scan(run, true, begin, end, add_awake, out, &out->no_memory, err);
+
+	facts_sort(out, "total");
+	return ret;
+}
+
+/* clang-format off */
+#define AWAKE_CAUSE_COLUMN {"cause", "WOKEN FOR", SONDE_COL_STRING, "what the interrupt was for"}
+#define AWAKE_COLUMNS                                                                              \
+	{"guest", "IN GUEST", SONDE_COL_NS, "until the interrupt's handler had made it ready"},    \
+	{"queue", "IN QUEUE", SONDE_COL_NS, "until it ran"}
+/* clang-format on */
+
+static const struct sonde_column awake_list_columns[] = {
+	{"at", "AT", SONDE_COL_TIME,
+	 "when the guest began to handle the interrupt that woke the thread"},
+	{"total", "TOOK", SONDE_COL_NS, "until the thread ran; the steps add up to it"},
+	{"vcpu", "VCPU", SONDE_COL_CPU, "who got the interrupt"},
+	LEVEL_COLUMN,
+	AWAKE_CAUSE_COLUMN,
+	{"irq", "INTERRUPT", SONDE_COL_STRING, "what its guest calls the interrupt"},
+	AWAKE_COLUMNS,
+	{"thread", "FOR", SONDE_COL_THREAD, "guest's thread that was woken"},
+};
+
+const struct analysis wakeup_awake_list_analysis = {
+	{"wakeup_awake_list", "Wake-ups of threads on vCPUs that were awake, slowest first",
+	 "guests' threads that an interrupt woke while another thread had their vCPU, which had "
+	 "not halted: from its "
+	 "handler's begin until the thread ran",
+	 awake_list_columns, ARRAY_SIZE(awake_list_columns)},
+	find_awake_list,
+};
+
+static int find_awake(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		      struct error *err)
+{
+	struct wakeup_sums *s = NULL;
+	int ret = sums_make(&s, run, true, begin, end, err);
+
+	for (size_t i = 0; !ret && i < s->keys.nr; i++) {
+		const int64_t *key = keyed_cells(&s->keys, i);
+		const struct sum *sum = keyed_sum_at(&s->keys, i);
+		const struct histogram *h = sum->lengths;
+		ns_t count = (ns_t)h->count;
+
+		facts_add(out, (union sonde_cell[]){
+				       cell_int(key[KEY_VM]),
+				       cell_int(key[KEY_LEVEL]),
+				       cell_str(sonde_cause_name((enum sonde_cause)key[KEY_CAUSE])),
+				       cell_int(count),
+				       cell_int(h->total_ns / count),
+				       cell_int(histogram_quantile(h, 500000)),
+				       cell_int(histogram_quantile(h, 990000)),
+				       cell_int(h->greatest_ns),
+				       cell_int(sum->longest_at),
+				       cell_int(sum->steps[STEP_GUEST] / count),
+				       cell_int(sum->steps[STEP_QUEUE] / count),
+			       });
+	}
+	wakeup_sums_free(s);
+	facts_sort(out, "count");
+	return ret;
+}
+
+static const struct sonde_column awake_columns[] = {
+	{"vm", "VM", SONDE_COL_MACHINE, "virtual machine"},
+	LEVEL_COLUMN,
+	AWAKE_CAUSE_COLUMN,
+	{"count", "TIMES", SONDE_COL_INT, "how often"},
+	{"mean", "MEAN", SONDE_COL_NS, "from the interrupt's handler until the thread ran"},
+	{"median", "MEDIAN", SONDE_COL_NS, "half of them took no longer"},
+	{"p99", "P99", SONDE_COL_NS, "99 % of them took no longer"},
+	{"longest", "LONGEST", SONDE_COL_NS, "the longest"},
+	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that began"},
+	AWAKE_COLUMNS,
+};
+
+const struct analysis wakeup_awake_analysis = {
+	{"wakeup_awake", "How long wake-ups took on vCPUs that were awake",
+	 "guests' threads that an interrupt woke while another thread had their vCPU, which had "
+	 "not halted; the steps are "
+	 "means",
+	 awake_columns, ARRAY_SIZE(awake_columns)},
+	find_awake,
 };

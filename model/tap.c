@@ -19,7 +19,8 @@ static struct tap *tap_add(struct machine_state *mc, uint32_t name)
 	struct model *m = mc->model;
 	struct tap *tap = m->by_tap.nr < TAPS_MAX ? arena_alloc(&m->arena, sizeof(*tap)) : NULL;
 
-	if (!tap || model_grow(m, (void **)&m->taps, m->nr_taps, &m->taps_room, sizeof(struct tap *)))
+	if (!tap ||
+	    model_grow(m, (void **)&m->taps, m->nr_taps, &m->taps_room, sizeof(struct tap *)))
 		return NULL;
 	if (map_put(&m->by_tap, pair_key(mc, name), m->nr_taps)) {
 		m->broken = m->broken ? m->broken : -ENOMEM;
@@ -125,7 +126,8 @@ static void take(struct tap *tap, ns_t until, struct taken *all)
 {
 	unsigned told = 0;
 
-	/* Of those that are not kept nothing is known: they count as told of, with all before them. */
+	/* Of those that are not kept nothing is known: they count as told of, with all before them.
+	 */
 	if (tap->nr > TAP_HANDED) {
 		all->unclear = true;
 		tap->nr = 0;

@@ -6,19 +6,21 @@
 #include "source/event.h"
 
 /*
- * Who takes the packets that a host hands to its network devices, and who handed them; private to model/.
- * docs/fusion.md has the rules, section 10.
+ * Who takes the packets that a host hands to its network devices, and who handed them; private to
+ * model/. docs/fusion.md has the rules, section 10.
  *
- * A VM's network device is one of its host's, too (a tap), out of which a thread takes packets for the VM: a
- * vhost worker, or one of its VMM.  Which one is learned: who hands a packet to the device wakes
- * it.  A taker that is awake already is not woken, and then the device alone tells whom the packet is for.
+ * A VM's network device is one of its host's, too (a tap), out of which a thread takes packets for
+ * the VM: a vhost worker, or one of its VMM.  Which one is learned: who hands a packet to the
+ * device wakes it.  A taker that is awake already is not woken, and then the device alone tells
+ * whom the packet is for.
  */
 struct cpu;
 struct thread;
 struct model;
 struct machine_state;
 
-/* So many packets that wait to be told of are kept of a device; of more it is only known that there were more. */
+/* So many packets that wait to be told of are kept of a device; of more it is only known that there
+ * were more. */
 #define TAP_HANDED 16
 
 struct handing {
@@ -42,9 +44,9 @@ void tap_xmit(struct cpu *cpu, const struct event *e);
 void tap_woken(struct cpu *cpu, struct thread *woken);
 
 /*
- * The last packet that was handed to @taker before @until, of those that have not been told of, which are told of then.
- * False when there is none, or when they are not all from the same thread: whose it was that mattered is then not
- * known.
+ * The last packet that was handed to @taker before @until, of those that have not been told of,
+ * which are told of then. False when there is none, or when they are not all from the same thread:
+ * whose it was that mattered is then not known.
  */
 bool tap_handed(struct thread *taker, ns_t until, struct handing *out);
 
