@@ -310,8 +310,11 @@ void cpu_forget(struct cpu *cpu)
 /* Threads that last ran where events were lost may be anything by now. */
 static void forget_threads(struct cpu *cpu)
 {
-	while (cpu->left)
+	while (cpu->left) {
+		if (cpu->left->vcpu)
+			wake_lost(cpu->left->vcpu);
 		thread_leave_list(cpu->left, THREAD_UNKNOWN);
+	}
 }
 
 void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t events)

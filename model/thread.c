@@ -254,8 +254,10 @@ void thread_forget(struct thread *th)
 	th->where = WHERE_UNKNOWN;
 	th->in_softirq = false;
 	th->losses = th->machine->losses;
-	if (th->vcpu)
+	if (th->vcpu) {
+		wake_lost(th->vcpu);
 		vcpu_forget(th->vcpu);
+	}
 }
 
 void thread_end(struct thread *th)

@@ -46,6 +46,7 @@ const char *wake_evidence_text(enum wake_evidence evidence)
 		[EVIDENCE_PENDING] = "it went on at once: the interrupt was there already",
 		[EVIDENCE_NESTED] = "its nested entry gave it the interrupt",
 		[EVIDENCE_NESTED_NONE] = "its nested entry gave it no interrupt",
+		[EVIDENCE_LOST] = WAKE_LOST_TEXT,
 	};
 
 	return texts[evidence];
@@ -213,6 +214,15 @@ void wake_userspace(struct cpu *vcpu)
 {
 	if (vcpu->vcpu.resting)
 		end_rest(vcpu);
+}
+
+/* What it waits for, and until when, is unknown from here on. */
+void wake_lost(struct cpu *vcpu)
+{
+	static const struct note lost = {.evidence = EVIDENCE_LOST, .vector = -1};
+
+	if (vcpu->vcpu.resting)
+		wake_ends(vcpu, &lost);
 }
 
 /* KVM says that a halt has ended, whatever the exit's reason was called. */
