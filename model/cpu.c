@@ -73,6 +73,7 @@ static void run(struct cpu *cpu, struct thread *next)
 	next->in_doubt = false;
 	if (likely(!mute_is(next)))
 		cpu->in_doubt = false;
+	thread_goes_on(next);
 	next->ran_at = cpu->machine->model->now;
 	if (unlikely(next->picks_up))
 		request_picked(next);

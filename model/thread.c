@@ -326,6 +326,16 @@ static void show_waker(struct cpu *cpu, struct thread *th, const struct event *e
 	model_set(mc->model, th->waker_attr, context_row(mc->model, &waker));
 }
 
+/* Who woke it before is not who did now. */
+void thread_goes_on(struct thread *th)
+{
+	bool slept = th->state == THREAD_SLEEPING || th->state == THREAD_BLOCKED ||
+		     th->state == THREAD_STOPPED;
+
+	if (slept && th->woken_at <= th->ran_at && th->waker_attr != ATTR_NONE)
+		model_set(th->machine->model, th->waker_attr, 0);
+}
+
 /* Waking starts the wait for a CPU.  A thread that still runs on its way to sleep may be woken,
  * too: it then simply does not sleep. */
 void thread_wake(struct cpu *cpu, const struct event *e)
@@ -340,6 +350,8 @@ void thread_wake(struct cpu *cpu, const struct event *e)
 		note_wakeup(cpu, th);
 	if (e->kind == EV_SCHED_WAKING || !cpu->machine->sees_waking)
 		wake_thread(cpu, th);
+	else if (e->kind == EV_SCHED_WAKEUP)
+		thread_goes_on(th);
 	if (th->on)
 		return;
 	if (th->last_on && !th->listed)

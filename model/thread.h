@@ -22,6 +22,8 @@ void thread_end(struct thread *th);
 void thread_leave_list(struct thread *th, enum thread_state state);
 enum thread_state thread_state_of(int64_t prev_state);
 void thread_wake(struct cpu *cpu, const struct event *e);
+/* It runs, or is ready to.  If it slept, and nobody was seen to wake it since it ran, that event was lost. */
+void thread_goes_on(struct thread *th);
 void thread_fork(struct machine_state *mc, const struct event *e);
 void thread_new_task(struct machine_state *mc, const struct event *e);
 void thread_exec(struct machine_state *mc, const struct event *e);
