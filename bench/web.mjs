@@ -5,7 +5,8 @@
 // first-contentful-paint: names, ruler, tools), until all visible rows were drawn as sharp as the
 // screen, and until the browser shows the frame that has them (the render time of an element that is
 // added as they are drawn: Element Timing); beside it, what the browser takes for a page with two words
-// of the same server, which no page can undercut.
+// of the same server, which no page can undercut.  Then the same for servers that have just started and
+// keep nothing from earlier ones.
 // Frames: what drawing one takes while the picture is panned and zoomed, ROWS rows in view.
 // Replies: `rows` questions of ROWS attributes and PIXELS pixels, in windows of all sizes: as the page
 // sees them, and what the server says of them (Server-Timing): in line, with its workers, CPU time of
@@ -63,19 +64,31 @@ await page.addInitScript(() => {
   });
 });
 const paint = () => page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
+const open = async (url) => {
+  await page.goto("about:blank");
+  await page.goto(`${url}#panel=`, { waitUntil: "commit" });
+  await page.waitForTimeout(OPENS_MS);
+  await settled(page);
+  await page.waitForFunction(() => window.sharpShown > 0);
+};
 for (let i = 0; i < 10; i++) {
   await page.goto("about:blank");
   await page.goto(`${server.url}nothing`);
   await page.waitForTimeout(300);
   empty.push(await paint());
-  await page.goto("about:blank");
-  await page.goto(`${server.url}#panel=`, { waitUntil: "commit" });
-  await page.waitForTimeout(OPENS_MS);
-  await settled(page);
-  await page.waitForFunction(() => window.sharpShown > 0);
+  await open(server.url);
   painted.push(await paint());
   shown.push(await page.evaluate(() => window.sharpShown));
   sharp.push(await page.evaluate(() => window.sonde.timeline.firstDrawn));
+}
+const firstPainted = [];
+const firstShown = [];
+for (let i = 0; i < 5; i++) {
+  const fresh = await serve(sonde, run, { ...process.env, XDG_CACHE_HOME: "/nowhere" });
+  await open(fresh.url);
+  firstPainted.push(await paint());
+  firstShown.push(await page.evaluate(() => window.sharpShown));
+  await fresh.stop();
 }
 
 // As many rows as are asked for, small: the threads of all machines, opened.
@@ -145,6 +158,8 @@ line("an empty page of this server", empty);
 line("first contentful paint", painted);
 line("all visible rows drawn, sharp", sharp);
 line("... and on the screen", shown);
+line("first contentful paint, server just started", firstPainted);
+line("... all visible rows on the screen", firstShown);
 line("drawing a frame, pan and zoom", frames.drawn);
 line("frame to frame, pan and zoom", frames.apart);
 line("reply to `rows`, as the page sees it", answers.times);

@@ -78,6 +78,13 @@ static unsigned status_of(int ret)
 	}
 }
 
+void kept_release(struct kept *k)
+{
+	sonde_events_close(k->events);
+	load_release(&k->load);
+	*k = (struct kept){0};
+}
+
 void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, struct kept *kept,
 			  const char *path, int64_t begin, int64_t end,
 			  const struct request *request, struct reply *reply)

@@ -2,6 +2,7 @@
 #ifndef SERVE_API_H
 #define SERVE_API_H
 
+#include "report/buckets.h"
 #include "serve/reply.h"
 #include "serve/request.h"
 #include "sonde/events.h"
@@ -25,6 +26,7 @@ struct call {
 struct kept {
 	struct sonde_events *events; /* owned: the traces, once they were needed */
 	const char *cache; /* directory of serve/cache.h, the server's; NULL: nothing is kept there */
+	struct load load;  /* owned: of the whole run, which each page begins with; .time_ns NULL: none yet */
 };
 
 void kept_release(struct kept *k);
@@ -65,6 +67,7 @@ void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, struc
 #define ROWS_MAX 1024	    /* attributes in one question */
 #define PIXELS_MAX 8192	    /* of their width */
 #define CHUNK_MAX 16384	    /* rows of a table in one answer */
+#define LIST_MAX 1024	    /* rows of a table that are named in a question */
 #define FACTS_MAX 2000	    /* rows of facts in one answer */
 #define EVENTS_MAX 10000    /* in one answer */
 #define EVENTS_READ_MAX 2000000 /* looked at for one answer */

@@ -41,12 +41,6 @@ struct page {
 	int64_t from, to; /* of all events between these it has those that are wanted */
 };
 
-void kept_release(struct kept *k)
-{
-	sonde_events_close(k->events);
-	*k = (struct kept){0};
-}
-
 /* The traces stay open for the next question. */
 static int open_traces(struct call *c, struct error *err)
 {

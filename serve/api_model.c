@@ -6,6 +6,7 @@
 #include "sonde/facts.h"
 #include "sonde/sonde.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -269,8 +270,35 @@ static int answer_chunk(struct call *c, int64_t nr_rows,
 	return 0;
 }
 
+/* Those rows that are named: of a long run a page has no use for all. */
+static int answer_list(struct call *c, int64_t nr_rows,
+		       void (*write)(struct json *j, const struct call *c, int64_t row),
+		       struct error *err)
+{
+	struct json j = {.out = c->reply->out, .flat = 1};
+	uint32_t rows[LIST_MAX];
+	int nr = request_list(c->request, "rows", rows, LIST_MAX, err);
+
+	if (nr < 0)
+		return nr;
+	for (int i = 0; i < nr; i++) {
+		if (rows[i] >= nr_rows)
+			return fail(err, -EINVAL, "rows has %u, which the run does not", rows[i]);
+	}
+	json_begin_array(&j, NULL);
+	for (int i = 0; i < nr; i++) {
+		json_begin_array(&j, NULL);
+		write(&j, c, rows[i]);
+		json_end(&j);
+	}
+	json_end(&j);
+	return 0;
+}
+
 int answer_contexts(struct call *c, struct error *err)
 {
+	if (request_text(c->request, "rows"))
+		return answer_list(c, sonde_nr_contexts(c->run), context_cells, err);
 	return answer_chunk(c, sonde_nr_contexts(c->run), context_cells, err);
 }
 

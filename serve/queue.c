@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* gettid() */
 #include "serve/queue.h"
 #include "base/now.h"
 #include "serve/first.h"
@@ -7,11 +8,15 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 /* The line of each worker. */
 static const enum line line_of[] = {LINE_QUICK, LINE_QUICK, LINE_SLOW, LINE_TRACES};
 #define NR_WORKERS (sizeof(line_of) / sizeof(*line_of))
 #define LINE_MAX_JOBS 64
+#define AHEAD_REST 4 /* times as long as it took to read a little ahead */
+#define SLOW_NICE 10 /* of workers that do not draw: a picture goes before an analysis on CPUs, too */
 
 struct waiting {
 	pthread_cond_t more;
@@ -46,6 +51,33 @@ static void answer(struct job *job, const struct readers *readers)
 	};
 }
 
+/* Of a thread: on Linux each has its own. */
+static void step_back(void)
+{
+	setpriority(PRIO_PROCESS, (id_t)gettid(), SLOW_NICE);
+}
+
+/* Reads ahead a little, with the lock released, and then leaves the processors to others for longer than that:
+ * a browser may be starting, or painting what it was sent.  False: there is nothing more to be read. */
+static bool read_ahead(struct worker *w, struct ahead *ahead)
+{
+	struct queue *q = w->queue;
+	int64_t begin = now_ns(CLOCK_MONOTONIC), until;
+	struct timespec t;
+	bool more;
+
+	pthread_mutex_unlock(&q->lock);
+	more = ahead_step(ahead, w->readers.runs[0]);
+	until = now_ns(CLOCK_MONOTONIC);
+	until += (until - begin) * AHEAD_REST;
+	t = (struct timespec){.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
+	pthread_mutex_lock(&q->lock);
+	while (more && !q->ending && !w->line->first &&
+	       pthread_cond_timedwait(&w->line->more, &q->lock, &t) != ETIMEDOUT)
+		;
+	return more;
+}
+
 static void *work(void *data)
 {
 	struct worker *w = data;
@@ -53,17 +85,17 @@ static void *work(void *data)
 	bool draws = w->line == &q->lines[LINE_QUICK];
 	struct ahead ahead = {0};
 
-	/* While a browser starts. */
+	/* The first picture's parts are read while a browser starts. */
 	if (draws)
 		first_read(w->readers.runs[0]);
+	else
+		step_back();
 	pthread_mutex_lock(&q->lock);
 	while (!q->ending) {
 		struct job *job = w->line->first;
 
 		if (!job && draws) {
-			pthread_mutex_unlock(&q->lock);
-			draws = ahead_step(&ahead, w->readers.runs[0]);
-			pthread_mutex_lock(&q->lock);
+			draws = read_ahead(w, &ahead);
 			continue;
 		}
 		if (!job) {
@@ -131,14 +163,18 @@ int queue_open(struct queue **out, struct sonde_run *const *runs, unsigned nr, c
 	       struct error *err)
 {
 	struct queue *q = calloc(1, sizeof(*q));
+	pthread_condattr_t attr;
 	int ret = 0;
 
 	*out = NULL;
 	if (!q)
 		return fail(err, -ENOMEM, "out of memory");
 	pthread_mutex_init(&q->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	for (unsigned i = 0; i < NR_LINES; i++)
-		pthread_cond_init(&q->lines[i].more, NULL);
+		pthread_cond_init(&q->lines[i].more, &attr);
+	pthread_condattr_destroy(&attr);
 	for (unsigned i = 0; i < NR_WORKERS && !ret; i++)
 		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], runs, nr, cache, err);
 	if (ret) {

@@ -65,6 +65,15 @@ for nr in (31, 32, 33, 60):
     assert len(threads) >= nr
     alone = b"".join(rows([a])[12:] for a in threads[:nr])
     assert rows(threads[:nr])[12:] == alone, nr
+contexts = json.loads(get("contexts?first=0&nr=1000"))
+last = len(contexts) - 1
+assert json.loads(get(f"contexts?rows=7,3,{last}")) == [contexts[7], contexts[3], contexts[last]]
+for wrong in ("rows=4294967295", "rows=1,x", "rows=" + ",".join(["1"] * 1025)):
+    try:
+        get("contexts?" + wrong)
+        sys.exit(f"contexts?{wrong:.40}")
+    except urllib.error.HTTPError as e:
+        assert e.code == 400, e.code
 wrong = f"rows?begin=0&end={length}&px=500&attrs=" + ",".join(["1"] * 40 + ["999999999"])
 try:
     get(wrong)

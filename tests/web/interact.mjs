@@ -27,6 +27,35 @@ async function sumsOfRows() {
   assert.ok(parts.every((p) => p.some((v) => v !== ground)), "a machine has no part");
 }
 
+/** Of a run with very many contexts the page fetches those that it shows: the same pixels, names included. */
+async function manyContexts() {
+  const where = "#t=480000000-500000000&panel=";
+  await fresh(where);
+  const all = await pixels("p/1");
+  const asked = [];
+  await page.route(url, async (route) => {
+    const response = await route.fetch();
+    const body = (await response.text()).replace(/"nr_contexts":\s*\d+/, '"nr_contexts": 1000000');
+    await route.fulfill({ response, body });
+  });
+  const listen = (r) => r.url().includes("api/contexts") && asked.push(r.url());
+  page.on("request", listen);
+  try {
+    await fresh(where);
+    assert.deepEqual(await pixels("p/1"), all, "the picture is the same");
+    for (let i = 0; i < 4; i++) await key("w");
+    assert.deepEqual(await page.evaluate(() => {
+      const { model, data } = window.sonde;
+      return [model.fewContexts, model.contexts.length, model.unknownContexts(data.fine.rows)];
+    }), [false, 1000000, []], "what is shown has names");
+    assert.ok(asked.length > 0, "names that are missing are asked for");
+    assert.ok(asked.every((u) => u.includes("rows=")), `all contexts were asked for: ${asked[0]}`);
+  } finally {
+    page.off("request", listen);
+    await page.unroute(url);
+  }
+}
+
 async function wheelAndDrag() {
   await fresh();
   const box = await picture();
@@ -382,5 +411,5 @@ async function badLinks() {
   }
 }
 
-await d.run([namesFirst, sumsOfRows, wheelAndDrag, keysMove, stepsAndRows, ranges, filters, searching, tooltips,
-  notesAndClocks, rulerTimes, panels, exitsAndPath, saving, neverStretched, badLinks]);
+await d.run([namesFirst, sumsOfRows, manyContexts, wheelAndDrag, keysMove, stepsAndRows, ranges, filters, searching,
+  tooltips, notesAndClocks, rulerTimes, panels, exitsAndPath, saving, neverStretched, badLinks]);

@@ -13,8 +13,8 @@ const FLAGS = [
 ];
 
 /** Starts `sonde serve`; resolves with its URL and a way to end it. */
-export function serve(sonde, run) {
-  const child = spawn(sonde, ["serve", "-q", run], { stdio: ["ignore", "pipe", "inherit"] });
+export function serve(sonde, run, env = process.env) {
+  const child = spawn(sonde, ["serve", "-q", run], { stdio: ["ignore", "pipe", "inherit"], env });
   return new Promise((resolve, reject) => {
     let text = "";
     child.stdout.on("data", (data) => {

@@ -185,6 +185,7 @@ export interface Events {
 }
 
 const CHUNK = 16384;
+const LIST = 1024; // rows named one by one in a question: its length is limited
 const ARROWS_MAX = 1500;
 
 export class Api {
@@ -200,6 +201,15 @@ export class Api {
 
   contexts(first: number): Promise<Context[]> {
     return this.source.json("contexts", { first, nr: CHUNK });
+  }
+
+  /** Those, each behind its row. */
+  async contextsOf(rows: number[]): Promise<Names["contexts"]> {
+    const parts: number[][] = [];
+    for (let i = 0; i < rows.length; i += LIST) parts.push(rows.slice(i, i + LIST));
+    const told = await Promise.all(
+      parts.map((part) => this.source.json<Context[]>("contexts", { rows: part.join(",") })));
+    return told.flatMap((list, i) => list.map((c, k): [number, ...Context] => [parts[i][k], ...c]));
   }
 
   first(): First | null {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts the page together: what is shown follows from the run, the data that has come, and the view.
-import { type Api, loadAll, type Names } from "./api";
+import { type Api, loadAll, type Names, type Runs } from "./api";
 import { Arrows } from "./arrows";
 import { commands } from "./commands";
 import { CritPath } from "./critpath";
@@ -73,6 +73,7 @@ export class App {
     this.data = new Data(api, model.run.length, redraw, (e) => this.say(e), {
       wanted: () => !model.loaded,
       learn: (names) => this.learn(names),
+      complete: (rows) => this.complete(rows),
     });
     this.timeline = new Timeline(model, this.view, this.data, this.clock, this.theme, this.filter);
     this.exits = new Exits(api, redraw, this.clock, this.settled);
@@ -143,7 +144,8 @@ export class App {
       this.panel.ahead();
       this.ready = true;
       await Promise.all([
-        loadAll(run.nr_contexts, this.model.contexts, (f) => this.api.contexts(f)),
+        (this.model.fewContexts || this.api.wholeOnly) &&
+          loadAll(run.nr_contexts, this.model.contexts, (f) => this.api.contexts(f)),
         loadAll(run.nr_threads, this.model.threads, (f) => this.api.threads(f)),
       ]);
       this.model.allLoaded();
@@ -166,10 +168,14 @@ export class App {
 
   /** Names of what is to be drawn next; the tables they are of come later. */
   private learn(names: Names): void {
-    this.model.learn(names);
-    if (!names.contexts.length && !names.threads.length) return;
+    if (!this.model.learn(names)) return;
     this.timeline.restyle(this.theme, this.filter);
     this.drawLegend();
+  }
+
+  private async complete(rows: Map<number, Runs>): Promise<void> {
+    const contexts = await this.api.contextsOf(this.model.unknownContexts(rows));
+    if (contexts.length) this.learn({ contexts, threads: [] });
   }
 
   /** Says that there are hidden rows, and shows them again. */

@@ -40,7 +40,11 @@ export class Data {
     private readonly length: number,
     private readonly changed: () => void,
     private readonly failed: (e: unknown) => void,
-    private readonly names: { wanted: () => boolean; learn: (names: Names) => void },
+    private readonly names: {
+      wanted: () => boolean;
+      learn: (names: Names) => void;
+      complete: (rows: Map<number, Runs>) => Promise<void>;
+    },
   ) {
     this.first = new Promise((done) => (this.firstCame = done));
   }
@@ -48,6 +52,7 @@ export class Data {
   private async ask(begin: number, end: number, px: number, attrs: number[]): Promise<Map<number, Runs>> {
     const { rows, names } = await this.api.rows(begin, end, px, attrs, this.names.wanted());
     if (names) this.names.learn(names);
+    else await this.names.complete(rows);
     return rows;
   }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run has: machines, CPUs, containers, contexts and threads.  Contexts and threads come by
-// the chunk; what has not come yet is undefined.
+// What a run has: machines, CPUs, containers, contexts and threads.  Threads come by the chunk, and so
+// do contexts where they are few; of very many, those come that a picture shows, with it.  What has not
+// come yet is undefined.
 
-import type { Names } from "./api";
+import type { Names, Runs } from "./api";
 
 export interface Machine {
   name: string;
@@ -107,10 +108,13 @@ export const VCPU_PREEMPTED = 3;
 export const THREAD_RUNNING = 2;
 export const THREAD_RUNNABLE = 3;
 
+const CONTEXTS_AT_ONCE = 65536;
+
 export class Model {
-  /** With holes until .loaded, but as long as they will be: a list that grows by holes is a slow one. */
+  /** With holes, but as long as they may become: a list that grows by holes is a slow one. */
   readonly contexts: Context[];
   readonly threads: Thread[];
+  /** All threads are there. */
   loaded = false;
   /** Modes of all contexts that have come. */
   readonly modes = new Set<number>();
@@ -120,17 +124,39 @@ export class Model {
     this.threads = new Array<Thread>(run.nr_threads);
   }
 
-  learn(names: Names): void {
+  /** Each run has some for each of its threads: a long one has hundreds of thousands. */
+  get fewContexts(): boolean {
+    return this.run.nr_contexts <= CONTEXTS_AT_ONCE;
+  }
+
+  /** The contexts in rows of pixels that have not come yet. */
+  unknownContexts(rows: Map<number, Runs>): number[] {
+    const unknown = new Set<number>();
+    for (const cpu of this.fewContexts ? [] : this.run.cpus)
+      for (const v of (cpu.runs !== null && rows.get(cpu.runs)?.value) || [])
+        if (v > 0 && v <= this.contexts.length && !this.contexts[v - 1]) unknown.add(v - 1);
+    return [...unknown];
+  }
+
+  /** True when something was new. */
+  learn(names: Names): boolean {
+    let isNew = false;
     for (const line of names.contexts) {
-      const cells = line.slice(1) as Context;
-      this.contexts[line[0]] ??= cells;
-      this.modes.add(cells[3]);
+      if (this.contexts[line[0]]) continue;
+      this.contexts[line[0]] = line.slice(1) as Context;
+      this.modes.add(line[4]);
+      isNew = true;
     }
-    for (const line of names.threads) this.threads[line[0]] ??= line.slice(1) as Thread;
+    for (const line of names.threads) {
+      if (this.threads[line[0]]) continue;
+      this.threads[line[0]] = line.slice(1) as Thread;
+      isNew = true;
+    }
+    return isNew;
   }
 
   allLoaded(): void {
-    for (const c of this.contexts) this.modes.add(c[3]);
+    for (const c of this.contexts) if (c) this.modes.add(c[3]);
     this.loaded = true;
   }
 
