@@ -33,14 +33,18 @@ static unsigned handed_of(const struct io_request *r, struct handed out[2])
 		if (told >= 0)
 			out[nr++] = one_of(HANDED_ON, r->at[IO_DONE], r->worker, r->thread, told);
 	} else if ((r->kind == IO_RECEIVE || is_for_disk(r->kind)) && r->irq_cpu >= 0 &&
-		   r->sender >= 0 && r->at[IO_SENT] >= 0 && r->at[IO_HANDLED] >= 0) {
+		   r->sender >= 0 && r->at[IO_HANDLED] >= 0) {
+		ns_t sent = r->at[IO_SENT];
+
 		out[nr] = one_of(r->kind == IO_RECEIVE ? HANDED_RECEIVED : HANDED_DONE,
-				 r->at[IO_HANDLED], r->irq_cpu, r->sender, r->at[IO_SENT]);
+				 r->at[IO_HANDLED], r->irq_cpu, r->sender, sent);
 		if (r->kind == IO_RECEIVE && r->at[IO_PICKED] >= 0) {
 			out[nr].by = r->worker;
 			out[nr].by_at = r->at[IO_PICKED];
+			/* An interrupt was on its way already: only its CPU was missing. */
+			out[nr].since = sent >= 0 ? sent : out[nr].by_at;
 		}
-		nr++;
+		nr += out[nr].since >= 0;
 	}
 	return nr;
 }

@@ -591,12 +591,12 @@ static void forward(struct thread *worker)
 		forward_unasked(worker);
 }
 
-/* Packets for which an interrupt was sent at @sent. */
-static bool receive(struct cpu *cpu, ns_t sent, struct request *r)
+/* Packets that were handed over until @until; false: by whom and when is not known. */
+static bool receive(struct cpu *cpu, ns_t until, struct request *r)
 {
 	const struct send *s = &cpu->handler.send;
 	struct handing handed;
-	bool known_by = tap_handed(s->by, sent, &handed);
+	bool known_by = tap_handed(s->by, until, &handed);
 
 	*r = blank(cpu->machine);
 	r->kind = REQUEST_RECEIVE;
@@ -608,26 +608,40 @@ static bool receive(struct cpu *cpu, ns_t sent, struct request *r)
 		r->worker = handed.by;
 		r->at[REQUEST_PICKED] = handed.at;
 	}
-	r->at[REQUEST_SENT] = sent;
-	r->at[REQUEST_INJECTED] = known(s->injected) && s->injected >= sent ? s->injected : NS_MIN;
 	r->at[REQUEST_HANDLED] = cpu->handler.at;
 	r->at[REQUEST_DONE] = cpu->machine->model->now;
 	return known_by;
 }
 
+static bool receive_sent(struct cpu *cpu, ns_t sent, struct request *r)
+{
+	ns_t injected = cpu->handler.send.injected;
+	bool known_by = receive(cpu, sent, r);
+
+	r->at[REQUEST_SENT] = sent;
+	if (known(injected) && injected >= sent)
+		r->at[REQUEST_INJECTED] = injected;
+	return known_by;
+}
+
 /* Where the interrupt came from is known: a request of its own, which ends where its handler begins.  When it was sent again
- * before that, for packets that came meanwhile, they are another one. */
+ * before that, for packets that came meanwhile, they are another one; and so are those that its sender only put beside
+ * them, as it sleeps again and so has nothing left to do. */
 void request_received(struct cpu *cpu)
 {
 	const struct send *sent = &cpu->handler.send;
+	struct model *m = cpu->machine->model;
 	struct request r;
 
 	if (sent->vector < 0 || !sent->by || !known(sent->first))
 		return;
-	receive(cpu, sent->first, &r);
-	keep(cpu->machine->model, &r);
-	if (sent->last > sent->first && receive(cpu, sent->last, &r))
-		keep(cpu->machine->model, &r);
+	receive_sent(cpu, sent->first, &r);
+	keep(m, &r);
+	if (sent->last > sent->first && receive_sent(cpu, sent->last, &r))
+		keep(m, &r);
+	if (sent->by->state == THREAD_SLEEPING && receive(cpu, m->now, &r) &&
+	    sent->by->ran_at > r.at[REQUEST_PICKED])
+		keep(m, &r);
 }
 
 void request_xmit(struct cpu *cpu)

@@ -416,10 +416,9 @@ static void shows_who_takes(int taker)
 	}
 }
 
-/* The interrupt that OTHER sends at @t, and its handler at @t + 10. */
-static void is_told_of(ns_t t)
+/* The interrupt's handler runs at @t + 10. */
+static void is_handled(ns_t t)
 {
-	happens(HOST, 1, t, KVM_APIC_ACCEPT_IRQ, OTHER, 0, VEC_DISK, 0);
 	exits(HOST, 0, t + 2, 100, EXIT_INTR);
 	happens(HOST, 0, t + 4, KVM_INJ_VIRQ, 100, VEC_DISK, 0);
 	enters(HOST, 0, t + 6, 100);
@@ -427,6 +426,13 @@ static void is_told_of(ns_t t)
 	happens(VM, 0, t + 10, IRQ_ENTRY, SHELL, IRQ_DISK);
 	world.irq_name = NULL;
 	happens(VM, 0, t + 12, IRQ_EXIT, SHELL, IRQ_DISK);
+}
+
+/* ... and OTHER sends it at @t. */
+static void is_told_of(ns_t t)
+{
+	happens(HOST, 1, t, KVM_APIC_ACCEPT_IRQ, OTHER, 0, VEC_DISK, 0);
+	is_handled(t);
 }
 
 /* OTHER is vm's vhost worker, SECOND another VM's. */
@@ -504,6 +510,50 @@ static void an_interrupt_that_is_sent_again_tells_of_other_packets(void **state)
 	assert_cell(1, "picked", 70);
 	assert_cell(2, "sent", 90);
 	assert_cell(2, "picked", 82);
+	assert_cell(2, "handled", 100);
+}
+
+static void a_worker_that_is_awake_may_not_have_taken_it(void **state)
+{
+	(void)state;
+	open_net_world();
+	hands_on(70);
+	switches(HOST, 1, 75, SECOND, RUNNABLE, OTHER);
+	happens(HOST, 1, 78, KVM_APIC_ACCEPT_IRQ, OTHER, 0, VEC_DISK, 0);
+	switches(HOST, 1, 80, OTHER, PREEMPTED, SECOND);
+	hands_on(82);
+	switches(HOST, 1, 84, SECOND, ASLEEP, OTHER);
+	switches(HOST, 1, 86, OTHER, ASLEEP, SECOND);
+	/* It has not taken this one yet. */
+	hands_on(88);
+	wakes(1, 89, SECOND, OTHER);
+	is_handled(90);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "sent", 78);
+	assert_cell(1, "picked", 70);
+}
+
+static void what_a_sleeping_worker_was_handed_it_has_taken(void **state)
+{
+	(void)state;
+	open_net_world();
+	hands_on(70);
+	switches(HOST, 1, 75, SECOND, RUNNABLE, OTHER);
+	happens(HOST, 1, 78, KVM_APIC_ACCEPT_IRQ, OTHER, 0, VEC_DISK, 0);
+	switches(HOST, 1, 80, OTHER, PREEMPTED, SECOND);
+	hands_on(82);
+	switches(HOST, 1, 84, SECOND, ASLEEP, OTHER);
+	switches(HOST, 1, 86, OTHER, ASLEEP, 0);
+	is_handled(90);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 3);
+	assert_cell(2, "sender", thread_row(HOST, OTHER));
+	assert_cell(2, "worker", thread_row(HOST, SECOND));
+	assert_cell(2, "picked", 82);
+	assert_cell(2, "sent", -1);
 	assert_cell(2, "handled", 100);
 }
 
@@ -595,6 +645,8 @@ int main(void)
 		cmocka_unit_test(a_packet_for_a_worker_that_is_awake_is_known_by_its_device),
 		cmocka_unit_test(packets_from_several_are_nobodys),
 		cmocka_unit_test(an_interrupt_that_is_sent_again_tells_of_other_packets),
+		cmocka_unit_test(a_worker_that_is_awake_may_not_have_taken_it),
+		cmocka_unit_test(what_a_sleeping_worker_was_handed_it_has_taken),
 		cmocka_unit_test(a_worker_that_is_at_work_is_not_kicked),
 		cmocka_unit_test(what_a_soft_interrupt_sends_is_no_threads),
 		cmocka_unit_test(requests_without_an_end_do_not_fill_the_memory),
