@@ -124,29 +124,35 @@ struct wakeup_sums {
 	bool no_memory;
 };
 
-static struct sum *sum_get(struct wakeup_sums *s, const struct wakeup *w)
+static struct sum *sum_get(struct wakeup_sums *s, int64_t vcpu, unsigned level,
+			   enum sonde_cause cause)
 {
 	struct sonde_cpu cpu;
 	struct sum *sum;
 
-	sonde_cpu(s->run, w->wait->vcpu, &cpu);
-	sum = keyed_sum(&s->keys, (int64_t[]){cpu.machine, w->level, w->wake.cause});
+	sonde_cpu(s->run, vcpu, &cpu);
+	sum = keyed_sum(&s->keys, (int64_t[]){cpu.machine, level, cause});
 	if (sum && !sum->lengths)
 		sum->lengths = calloc(1, sizeof(*sum->lengths));
 	return sum && sum->lengths ? sum : NULL;
 }
 
+static void add_length(struct sum *sum, ns_t length, ns_t at)
+{
+	if (!sum->lengths->count || length > sum->lengths->greatest_ns)
+		sum->longest_at = at;
+	histogram_add(sum->lengths, length);
+}
+
 static bool sum_wakeup(const struct wakeup *w, void *data)
 {
 	struct wakeup_sums *s = data;
-	struct sum *sum = sum_get(s, w);
+	struct sum *sum = sum_get(s, w->wait->vcpu, w->level, w->wake.cause);
 
 	s->no_memory = !sum;
 	if (!sum)
 		return false;
-	if (!sum->lengths->count || total_of(w) > sum->lengths->greatest_ns)
-		sum->longest_at = w->begin;
-	histogram_add(sum->lengths, total_of(w));
+	add_length(sum, total_of(w), w->begin);
 	sum->steps[STEP_BELOW] += w->woken - w->begin;
 	sum->steps[STEP_TO_CPU] += w->ran - w->woken;
 	sum->steps[STEP_TO_ENTRY] += w->entry - w->ran;
@@ -165,42 +171,41 @@ void wakeup_sums_free(struct wakeup_sums *s)
 	free(s);
 }
 
-static int sums_make(struct wakeup_sums **out, struct sonde_run *run, bool awake, ns_t begin,
-		     ns_t end, struct error *err)
+static struct wakeup_sums *sums_new(struct sonde_run *run, ns_t begin, ns_t end)
 {
 	struct wakeup_sums *s = calloc(1, sizeof(*s));
-	int ret;
 
-	if (!s)
-		return fail(err, -ENOMEM, "out of memory");
-	*s = (struct wakeup_sums){
-		.begin = begin,
-		.end = end,
-		.run = run,
-		.keys = {.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)},
-	};
-	ret = scan(run, awake, begin, end, sum_wakeup, s, &s->no_memory, err);
-	if (ret) {
-		wakeup_sums_free(s);
-		return ret;
-	}
-	*out = s;
-	return 0;
+	if (s)
+		*s = (struct wakeup_sums){
+			.begin = begin,
+			.end = end,
+			.run = run,
+			.keys = {.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)},
+		};
+	return s;
 }
 
 static int sums_get(const struct wakeup_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
 		    struct error *err)
 {
 	struct wakeup_sums *s = run->wakeup_sums;
-	int ret = 0;
+	int ret;
 
-	if (!s || s->begin != begin || s->end != end) {
+	*out = s;
+	if (s && s->begin == begin && s->end == end)
+		return 0;
+	wakeup_sums_free(s);
+	run->wakeup_sums = NULL;
+	s = sums_new(run, begin, end);
+	if (!s)
+		return fail(err, -ENOMEM, "out of memory");
+	ret = scan(run, false, begin, end, sum_wakeup, s, &s->no_memory, err);
+	if (ret) {
 		wakeup_sums_free(s);
-		run->wakeup_sums = NULL;
-		ret = sums_make(&run->wakeup_sums, run, false, begin, end, err);
+		return ret;
 	}
-	*out = run->wakeup_sums;
-	return ret;
+	*out = run->wakeup_sums = s;
+	return 0;
 }
 
 static void add_sum(struct sonde_facts *out, const struct wakeup_sums *s, size_t i)
@@ -369,11 +374,46 @@ const struct analysis wakeup_awake_list_analysis = {
 	find_awake_list,
 };
 
+static enum sonde_cause cause_named(const char *name)
+{
+	unsigned cause = 0;
+
+	while (cause < SONDE_NR_CAUSES - 1 && strcmp(sonde_cause_name(cause), name) != 0)
+		cause++;
+	return (enum sonde_cause)cause;
+}
+
+/* They are summed up from the list, which is looked for only once. */
+static int sum_list(struct wakeup_sums *s, struct error *err)
+{
+	struct sonde_error public_err = {0};
+	struct sonde_facts *list;
+	int ret = sonde_facts_get(&list, s->run, "wakeup_awake_list", s->begin, s->end, &public_err);
+
+	if (ret)
+		return fail(err, ret, "%s", public_err.text);
+	for (size_t row = 0; row < sonde_facts_nr_rows(list) && !ret; row++) {
+		struct sum *sum = sum_get(s, facts_named(list, row, "vcpu").i,
+					  (unsigned)facts_named(list, row, "level").i,
+					  cause_named(facts_named(list, row, "cause").s));
+
+		if (!sum) {
+			ret = fail(err, -ENOMEM, "out of memory");
+			break;
+		}
+		add_length(sum, facts_named(list, row, "total").i, facts_named(list, row, "at").i);
+		sum->steps[STEP_GUEST] += facts_named(list, row, "guest").i;
+		sum->steps[STEP_QUEUE] += facts_named(list, row, "queue").i;
+	}
+	sonde_facts_free(list);
+	return ret;
+}
+
 static int find_awake(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		      struct error *err)
 {
-	struct wakeup_sums *s = NULL;
-	int ret = sums_make(&s, run, true, begin, end, err);
+	struct wakeup_sums *s = sums_new(run, begin, end);
+	int ret = s ? sum_list(s, err) : fail(err, -ENOMEM, "out of memory");
 
 	for (size_t i = 0; !ret && i < s->keys.nr; i++) {
 		const int64_t *key = keyed_cells(&s->keys, i);
