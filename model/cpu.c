@@ -69,7 +69,7 @@ static void run(struct cpu *cpu, struct thread *next)
 	if (unlikely(next->on && next->on != cpu))
 		cpu_lose_thread(next->on);
 	if (unlikely(next->losses != next->machine->losses))
-		thread_forget(next);
+		thread_forget(next, true);
 	next->in_doubt = false;
 	if (likely(!mute_is(next)))
 		cpu->in_doubt = false;
@@ -90,7 +90,7 @@ static void drop_thread(struct cpu *cpu)
 	cpu->thread = NULL;
 	if (!th)
 		return;
-	thread_forget(th);
+	thread_forget(th, false);
 	thread_set_on(th, NULL);
 	thread_set_state(th, THREAD_UNKNOWN);
 }
@@ -313,7 +313,7 @@ static void forget_threads(struct cpu *cpu)
 {
 	while (cpu->left) {
 		if (cpu->left->vcpu)
-			wake_lost(cpu->left->vcpu);
+			wake_lost(cpu->left->vcpu, false);
 		thread_leave_list(cpu->left, THREAD_UNKNOWN);
 	}
 }

@@ -248,14 +248,13 @@ void thread_set_comm(struct thread *th, const char *comm)
 	model_set(m, th->comm_attr, id);
 }
 
-/* Nothing is known about what it does from here on. */
-void thread_forget(struct thread *th)
+void thread_forget(struct thread *th, bool runs)
 {
 	th->where = WHERE_UNKNOWN;
 	th->in_softirq = false;
 	th->losses = th->machine->losses;
 	if (th->vcpu) {
-		wake_lost(th->vcpu);
+		wake_lost(th->vcpu, runs);
 		vcpu_forget(th->vcpu);
 	}
 }
@@ -271,8 +270,10 @@ void thread_end(struct thread *th)
 		thread_set_on(th, NULL);
 		cpu_lose_thread(cpu);
 	}
-	if (th->vcpu)
+	if (th->vcpu) {
+		th->vcpu->vcpu.resting = false;
 		vcpu_forget(th->vcpu);
+	}
 	if (row && *row == th->row)
 		map_del(&m->by_tid, pair_key(th->machine, (uint32_t)th->tid));
 	if (th->machine->block.open && map_put(&m->ended, pair_key(th->machine, (uint32_t)th->tid),

@@ -16,7 +16,8 @@ void thread_set_on(struct thread *th, struct cpu *cpu);
 void thread_set_comm(struct thread *th, const char *comm);
 void thread_show_vcpu(struct thread *th);
 void thread_show_vcpu_state(struct thread *th);
-void thread_forget(struct thread *th);
+/* Nothing is known about what it does from here on, but that it @runs. */
+void thread_forget(struct thread *th, bool runs);
 void thread_end(struct thread *th);
 /* Takes it off the list of its CPU: nothing is known of it, or it is dead. */
 void thread_leave_list(struct thread *th, enum thread_state state);

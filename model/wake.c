@@ -216,13 +216,16 @@ void wake_userspace(struct cpu *vcpu)
 		end_rest(vcpu);
 }
 
-/* What it waits for, and until when, is unknown from here on. */
-void wake_lost(struct cpu *vcpu)
+/* Who was seen to wake it did: only when it went on is unknown, unless that is still to come. */
+void wake_lost(struct cpu *vcpu, bool runs)
 {
-	static const struct note lost = {.evidence = EVIDENCE_LOST, .vector = -1};
+	struct note n = {.evidence = EVIDENCE_LOST, .vector = -1};
 
-	if (vcpu->vcpu.resting)
-		wake_ends(vcpu, &lost);
+	if (!vcpu->vcpu.resting || (runs && vcpu->vcpu.woken))
+		return;
+	if (vcpu->vcpu.woken)
+		n = verdict(&vcpu->vcpu);
+	wake_ends(vcpu, &n);
 }
 
 /* KVM says that a halt has ended, whatever the exit's reason was called. */

@@ -170,14 +170,34 @@ static void a_loss_elsewhere_ends_a_wait_where_its_thread_is_met_again(void **st
 	open_world();
 	halts(100);
 	happens(HOST, 1, 150, LOST, -1, 5, 130, 150);
-	timer_interrupt(HOST, 0, 200, 0);
-	wakes(0, 201, 0, 100);
-	timer_interrupt_ends(HOST, 0, 202, 0);
 	switches(HOST, 0, 210, 0, RUNNABLE, 100);
 	enters(HOST, 0, 220, 100);
 	world_close(300);
 	assert_woken(0, 209, "-");
 	assert_woken(0, 299, "unknown");
+}
+
+static void who_woke_it_after_a_loss_did(void **state)
+{
+	(void)state;
+	open_world();
+	halts(100);
+	happens(HOST, 1, 150, LOST, -1, 5, 130, 150);
+	timer_interrupt(HOST, 0, 200, 0);
+	wakes(0, 201, 0, 100);
+	timer_interrupt_ends(HOST, 0, 202, 0);
+	goes_on(210);
+	/* And here only its entry is lost. */
+	halts(300);
+	timer_interrupt(HOST, 0, 320, 0);
+	wakes(0, 321, 0, 100);
+	timer_interrupt_ends(HOST, 0, 322, 0);
+	happens(HOST, 0, 350, LOST, -1, 5, 330, 350);
+	world_close(400);
+	assert_woken(0, 219, "-");
+	assert_woken(0, 220, "timer");
+	assert_woken(0, 349, "-");
+	assert_woken(0, 350, "timer");
 }
 
 /* On CPU 1 a thread begins to deliver an interrupt, and has not woken the vCPU yet when CPU 0's timer does. */
@@ -703,6 +723,7 @@ int main(void)
 		cmocka_unit_test(a_timer_is_delivered_by_the_vcpu_itself),
 		cmocka_unit_test(a_wait_is_over_where_events_were_lost),
 		cmocka_unit_test(a_loss_elsewhere_ends_a_wait_where_its_thread_is_met_again),
+		cmocka_unit_test(who_woke_it_after_a_loss_did),
 		cmocka_unit_test(who_is_late_has_not_woken_it),
 		cmocka_unit_test(the_first_cause_counts),
 		cmocka_unit_test(an_ipi_names_its_sender),
