@@ -10,16 +10,18 @@
  */
 static inline int64_t run_nr_rows(const struct sonde_run *run, enum run_table table)
 {
-	return run->table[table] < 0 ? 0 : history_nr_rows(run->history, run->table[table]);
+	return run->tables[table].nr_rows;
 }
 
 static inline int64_t run_number(const struct sonde_run *run, enum run_table table, int64_t row,
 				 unsigned column)
 {
+	const struct run_cells *t = &run->tables[table];
 	int in_file = run->column[table][column];
 
-	return in_file < 0 ? -1
-			   : history_cell(run->history, run->table[table], row, (unsigned)in_file);
+	if (in_file < 0 || row < 0 || row >= t->nr_rows)
+		return -1;
+	return t->cells[row * t->nr_columns + in_file];
 }
 
 static inline const char *run_string(const struct sonde_run *run, enum run_table table, int64_t row,

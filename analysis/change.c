@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From one change of an attribute to the next, and the attributes of threads. */
 #include "analysis/run.h"
+#include "base/text.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 
 uint32_t sonde_attr_of_thread(const struct sonde_run *run, int64_t thread, const char *name)
 {
 	struct sonde_thread t;
 	struct sonde_machine m;
 	char path[512];
-	int len;
+	struct text text = text_in(path, sizeof(path));
 
 	if (sonde_thread(run, thread, &t) || sonde_machine(run, t.machine, &m))
 		return SONDE_NO_ATTR;
-	len = snprintf(path, sizeof(path), "%s/threads/%" PRId64 "/%s", m.name, thread, name);
-	return len < (int)sizeof(path) ? history_find(run->history, path) : SONDE_NO_ATTR;
+	text_str(&text, m.name);
+	text_str(&text, "/threads/");
+	text_i64(&text, thread);
+	text_char(&text, '/');
+	text_str(&text, name);
+	return text_end(&text, sizeof(path)) < sizeof(path) ? history_find(run->history, path)
+							    : SONDE_NO_ATTR;
 }
 
 uint32_t sonde_nr_attrs(const struct sonde_run *run)

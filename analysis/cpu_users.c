@@ -146,68 +146,84 @@ int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from,
 /* ---- summed up ----------------------------------------------------------------------------- */
 
 struct adding {
-	const struct culprits *culprits;
-	struct use_sums *sums;
+	struct cpu_users *users;
 	uint32_t last_who;
 	ns_t last_end;
-	bool (*each)(const struct cpu_use *use, void *data); /* NULL: they go on to be added to */
+	bool (*each)(const struct cpu_use *use, void *data);
 	void *data;
 };
 
-/* Many threads wait for one CPU at a time, and each has to look at all that it did: this is where most of the
- * time goes that facts take. */
+/* What one CPU did, being added. */
+struct adding_run {
+	struct use_sums *sums;
+	uint64_t number; /* use_sums.run */
+	int64_t on;
+	uint32_t last_who;
+};
+
+/* The culprit's first piece in a run: from the next one on it is on the same CPU as before. */
+static __attribute__((noinline)) void meet(struct use_sums *sums, struct cpu_use *use, int64_t on)
+{
+	if (!use->time_ns)
+		use_sums_meet(sums, use->number, on);
+	use->several_cpus |= use->on != on;
+	use->run = sums->run;
+}
+
+static inline void add_piece(struct adding_run *r, struct cpu_use *use, ns_t from, ns_t to)
+{
+	ns_t length = to - from;
+
+	if (unlikely(use->run != r->number))
+		meet(r->sums, use, r->on);
+	use->count += r->last_who != use->who;
+	use->time_ns += length;
+	if (length > use->longest_ns) {
+		use->longest_ns = length;
+		use->longest_at = from;
+		use->on = r->on;
+	}
+	r->last_who = use->who;
+}
+
+/* This is where most of the time goes that facts take of what had the CPUs. */
+uint32_t cpu_run_add(const struct cpu_run *run, const struct culprits *culprits, struct use_sums *sums,
+		     uint32_t last_who)
+{
+	const struct culprits all = *culprits;
+	struct cpu_use *const uses = sums->uses;
+	const uint32_t *value = run->list.values, *const last = value + run->list.nr - 1;
+	struct adding_run r = {sums, ++sums->run, run->on, last_who};
+	ns_t from = run->from;
+
+	for (const ns_t *end = run->list.begins + 1; value < last; value++, end++) {
+		const ns_t to = *end;
+
+		add_piece(&r, &uses[culprit_number(&all, *value)], from, to);
+		from = to;
+	}
+	add_piece(&r, &uses[culprit_number(&all, *value)], from, run->to);
+	return r.last_who;
+}
+
 static bool add_run(const struct cpu_run *run, void *data)
 {
 	struct adding *a = data;
-	const struct culprits culprits = *a->culprits;
-	struct cpu_use *const uses = a->sums->uses;
-	const uint32_t *value = run->list.values;
-	const ns_t *ends = run->list.begins + 1;
-	uint32_t last_who = a->last_end == run->from ? a->last_who : UINT32_MAX;
-	const int64_t on = run->on;
-	ns_t from = run->from;
 
-	for (unsigned left = run->list.nr; left; left--, value++, ends++) {
-		uint32_t number = culprit_number(&culprits, *value);
-		uint32_t who = culprits.who[number];
-		struct cpu_use *use = &uses[number];
-		ns_t to = left > 1 ? *ends : run->to;
-		ns_t length = to - from;
-
-		if (!use->time_ns)
-			use_sums_meet(a->sums, number, on);
-		use->several_cpus |= use->on != on;
-		use->count += last_who != who;
-		use->time_ns += length;
-		if (length > use->longest_ns) {
-			use->longest_ns = length;
-			use->longest_at = from;
-			use->on = on;
-		}
-		last_who = who;
-		from = to;
-	}
-	a->last_who = last_who;
-	a->last_end = from;
-	return !run->is_last || !a->each || use_sums_take(a->sums, a->each, a->data);
+	a->last_who = cpu_run_add(run, a->users->culprits, &a->users->sums,
+				  a->last_end == run->from ? a->last_who : UINT32_MAX);
+	a->last_end = run->to;
+	return !run->is_last || use_sums_take(&a->users->sums, a->each, a->data);
 }
 
 int cpu_users_sum(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
 		  bool (*each)(const struct cpu_use *use, void *data), void *data)
 {
-	struct adding a = {u->culprits, &u->sums, UINT32_MAX, NS_MIN, each, data};
+	struct adding a = {u, UINT32_MAX, NS_MIN, each, data};
 	int ret = cpu_users_runs(u, machine, number, from, to, add_run, &a);
 
 	use_sums_clear(&u->sums); /* of a CPU that could not be read to its end */
 	return ret;
-}
-
-int cpu_users_add(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
-		  struct use_sums *sums)
-{
-	struct adding a = {u->culprits, sums, UINT32_MAX, NS_MIN, NULL, NULL};
-
-	return cpu_users_runs(u, machine, number, from, to, add_run, &a);
 }
 
 /* The attribute that says on which of the parent's CPUs the thread of a vCPU is or was last. */
@@ -235,18 +251,39 @@ int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t)
 	return (int)i.value - 1;
 }
 
+/* What a physical CPU runs; ATTR_NONE for others. */
+static attr_t physical_runs(const struct sonde_run *run, int64_t row)
+{
+	struct sonde_cpu cpu;
+
+	sonde_cpu(run, row, &cpu);
+	return cpu_is_physical(&cpu) ? run->cpu_attrs[row][CPU_RUNS] : ATTR_NONE;
+}
+
 int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end)
 {
 	int ret = 0;
 
 	for (int64_t row = 0; row < sonde_nr_cpus(u->run) && !ret; row++) {
-		struct sonde_cpu cpu;
+		attr_t runs = physical_runs(u->run, row);
 
-		sonde_cpu(u->run, row, &cpu);
-		if (cpu_is_physical(&cpu) && u->run->cpu_attrs[row][CPU_RUNS] != ATTR_NONE)
-			ret = strip_hold(&u->strips, u->run->cpu_attrs[row][CPU_RUNS], begin, end);
+		if (runs != ATTR_NONE)
+			ret = strip_hold(&u->strips, runs, begin, end);
 	}
 	return ret;
+}
+
+ns_t cpu_users_held(struct cpu_users *u, ns_t begin)
+{
+	ns_t held = NS_MAX;
+
+	for (int64_t row = 0; row < sonde_nr_cpus(u->run); row++) {
+		attr_t runs = physical_runs(u->run, row);
+		ns_t end = runs == ATTR_NONE ? NS_MAX : strip_held(&u->strips, runs, begin);
+
+		held = end < held ? end : held;
+	}
+	return held;
 }
 
 static int make(struct cpu_users *u, struct sonde_run *run)

@@ -44,6 +44,11 @@ static inline ns_t cpu_run_to(const struct cpu_run *run, unsigned i)
 	return i + 1 < run->list.nr ? run->list.begins[i + 1] : run->to;
 }
 
+/* Adds them to @sums.  @last_who: whose (culprits.who) the piece before was, UINT32_MAX: there is none that touches.
+ * Returns the same of the last one. */
+uint32_t cpu_run_add(const struct cpu_run *run, const struct culprits *culprits, struct use_sums *sums,
+		     uint32_t last_who);
+
 /* The run's own, made when first asked for; it goes with the run.  0 or -ENOMEM. */
 int cpu_users_get(struct cpu_users **out, struct sonde_run *run);
 void cpu_users_free(struct cpu_users *u);
@@ -65,12 +70,11 @@ int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from,
 int cpu_users_sum(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
 		  bool (*each)(const struct cpu_use *use, void *data), void *data);
 
-/* The same, added to @sums, whatever the physical CPU. */
-int cpu_users_add(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
-		  struct use_sums *sums);
-
 /* For who will follow all CPUs through a window: reads what physical CPUs ran in it at once.  0, -errno. */
 int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end);
+
+/* Until when all of that is at hand, NS_MAX when there is nothing to read; @begin: it is too much. */
+ns_t cpu_users_held(struct cpu_users *u, ns_t begin);
 
 /* The parent's CPU that a vCPU (a CPU row) is on at @t, or was on last; -1 unknown. */
 int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t);

@@ -5,9 +5,10 @@
 #include "analysis/preemption.h"
 #include "analysis/thread_waits.h"
 
-enum key { KEY_THREAD, KEY_IN_GUEST, KEY_MACHINE, KEY_CULPRIT, KEY_MODE, NR_KEY };
+enum key { KEY_THREAD, KEY_IN_GUEST, KEY_WHO, NR_KEY };
 
 struct sum {
+	const struct culprit *by; /* one of those that are the same one, on whatever vCPU */
 	ns_t total_ns, longest_ns, longest_at;
 	uint64_t count;
 };
@@ -15,6 +16,7 @@ struct sum {
 struct sums {
 	struct keyed keys;
 	struct memo memo; /* numbers of keys */
+	const struct culprits *culprits;
 	struct victim victim;
 	bool no_memory;
 };
@@ -23,17 +25,20 @@ static struct sum *find_sum(struct sums *s, int64_t thread, bool in_guest,
 			    const struct cpu_use *use)
 {
 	uint64_t owner = (uint64_t)thread * 2 + in_guest;
+	struct sum *sum;
 	int64_t found;
 	size_t at;
 
 	if (memo_get(&s->memo, use->number, owner, &at))
 		return keyed_sum_at(&s->keys, at);
-	found = keyed_get(&s->keys, (int64_t[NR_KEY]){thread, in_guest, use->by->machine,
-						      use->by->thread, use->by->mode});
+	found = keyed_get(&s->keys, (int64_t[NR_KEY]){thread, in_guest,
+						      s->culprits->who[use->number]});
 	if (found < 0)
 		return NULL;
 	memo_put(&s->memo, use->number, owner, (size_t)found);
-	return keyed_sum_at(&s->keys, (size_t)found);
+	sum = keyed_sum_at(&s->keys, (size_t)found);
+	sum->by = use->by;
+	return sum;
 }
 
 static void add_use(struct sums *s, int64_t thread, bool in_guest, const struct cpu_use *use)
@@ -76,12 +81,11 @@ static int find_delays(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 {
 	struct sums s = {.keys = {.nr_cells = NR_KEY, .sum_bytes = sizeof(struct sum)},
 			 .victim = {.run = run, .thread = -1}};
-	const struct culprits *culprits;
 	const struct thread_waits *waits;
-	int ret = culprits_get(&culprits, run);
+	int ret = culprits_get(&s.culprits, run);
 
 	if (!ret)
-		ret = memo_init(&s.memo, culprits->nr);
+		ret = memo_init(&s.memo, s.culprits->nr);
 	if (ret)
 		return fail(err, ret, "out of memory");
 	ret = thread_waits_get(&waits, run, begin, end, err);
@@ -100,9 +104,9 @@ static int find_delays(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 				       cell_int(t.machine),
 				       cell_int(key[KEY_THREAD]),
 				       cell_int(key[KEY_IN_GUEST]),
-				       cell_int(key[KEY_MACHINE]),
-				       cell_int(key[KEY_CULPRIT]),
-				       cell_int(key[KEY_MODE]),
+				       cell_int(sum->by->machine),
+				       cell_int(sum->by->thread),
+				       cell_int(sum->by->mode),
 				       cell_int(sum->total_ns),
 				       cell_int(share_ppm(sum->total_ns, end - begin)),
 				       cell_int((int64_t)sum->count),

@@ -77,30 +77,34 @@ const struct analysis exits_analysis = {
 
 /* ---- how they spread ----------------------------------------------------------------------- */
 
-/* Rows of one reason: buckets of powers of two. */
+static void add_lengths(struct sonde_facts *out, const struct sonde_run *run, const int64_t *key,
+			ns_t from, ns_t to, uint64_t count)
+{
+	if (count)
+		facts_add(out, (union sonde_cell[]){
+				       cell_int(key[REASON_VM]),
+				       cell_int(key[REASON_FROM]),
+				       cell_str(exit_name(run, key[REASON_ISA], key[REASON_NR])),
+				       cell_int(from),
+				       cell_int(to),
+				       cell_int((int64_t)count),
+			       });
+}
+
+/* Rows of one reason: buckets of powers of two, and one of those that took no time. */
 static void add_spread(struct sonde_facts *out, const struct sonde_run *run, const int64_t *key,
 		       const struct histogram *h)
 {
-	for (unsigned first = 0; first < HISTOGRAM_BUCKETS;) {
-		ns_t from = histogram_bucket_begin(first);
-		ns_t to = from < 1 ? 1 : from < NS_MAX / 2 ? from * 2 : NS_MAX;
-		uint64_t count = 0;
-		unsigned i = first;
+	uint64_t counts[HISTOGRAM_POWERS];
+	uint32_t at_once = h->buckets[histogram_bucket(0)];
 
-		for (; i < HISTOGRAM_BUCKETS && histogram_bucket_begin(i) < to; i++)
-			count += h->buckets[i];
-		first = i;
-		if (count)
-			facts_add(out,
-				  (union sonde_cell[]){
-					  cell_int(key[REASON_VM]),
-					  cell_int(key[REASON_FROM]),
-					  cell_str(exit_name(run, key[REASON_ISA], key[REASON_NR])),
-					  cell_int(from),
-					  cell_int(to),
-					  cell_int((int64_t)count),
-				  });
-	}
+	histogram_powers(h, counts);
+	counts[0] -= at_once;
+	add_lengths(out, run, key, 0, 1, at_once);
+	for (unsigned power = 0; power < HISTOGRAM_POWERS; power++)
+		add_lengths(out, run, key, (ns_t)1 << power,
+			    power + 1 < HISTOGRAM_POWERS ? (ns_t)1 << (power + 1) : NS_MAX,
+			    counts[power]);
 }
 
 static int find_spread(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
@@ -165,7 +169,8 @@ static int find_causes(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 
 static const struct sonde_column cause_columns[] = {
 	{"machine", "MACHINE", SONDE_COL_MACHINE, "machine whose code ran"},
-	{"thread", "THREAD", SONDE_COL_THREAD, "its thread that ran until the exit"},
+	{"thread", "THREAD", SONDE_COL_THREAD,
+	 "its thread that ran until the exit; the idle ones of all CPUs count as one"},
 	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
 	{"count", "EXITS", SONDE_COL_INT,

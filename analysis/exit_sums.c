@@ -22,6 +22,7 @@ struct pass {
 	struct strips strips;
 	unsigned *machines;	      /* owned, per CPU row */
 	struct sonde_interval *tasks; /* owned, the same: of its `task`, asked for last */
+	int64_t *idle;		      /* owned, per machine: thread that stands for its idle ones, + 1 */
 	/* Nested exits of the vCPU at hand. */
 	int64_t vcpu, inner; /* the nested machine that ran last; -1 none */
 	ns_t since;	     /* when it exited last */
@@ -39,6 +40,18 @@ static int64_t guest_thread(struct pass *p, const struct exit_interval *e)
 	    strip_at(&p->strips, p->run->cpu_attrs[e->from][CPU_TASK], e->begin, task))
 		return -1;
 	return (int64_t)task->value - 1;
+}
+
+/* Every CPU has an idle thread, and all have the same name: those of a machine count as one. */
+static int64_t idle_as_one(struct pass *p, unsigned machine, int64_t thread)
+{
+	struct sonde_thread t;
+
+	if (sonde_thread(p->run, thread, &t) || t.tid)
+		return thread;
+	if (!p->idle[machine])
+		p->idle[machine] = thread + 1;
+	return p->idle[machine] - 1;
 }
 
 static bool is_recent(const struct recent *r, const struct exit_interval *e, int64_t thread)
@@ -60,8 +73,9 @@ static const struct recent *find_sums(struct pass *p, const struct exit_interval
 	reason = keyed_get(&p->sums->reasons,
 			   (int64_t[REASON_NR_CELLS]){p->machines[e->vcpu], p->machines[e->from],
 						      e->reason, e->isa});
-	cause = keyed_get(&p->sums->causes, (int64_t[CAUSE_NR_CELLS]){thread, p->machines[e->from],
-								      e->reason, e->isa});
+	cause = keyed_get(&p->sums->causes,
+			  (int64_t[CAUSE_NR_CELLS]){idle_as_one(p, p->machines[e->from], thread),
+						    p->machines[e->from], e->reason, e->isa});
 	if (reason < 0 || cause < 0)
 		return NULL;
 	*r = (struct recent){e->vcpu, e->from,	      e->reason,    e->isa,
@@ -188,7 +202,8 @@ static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 	s->nests = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*s->nests));
 	p.machines = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.machines));
 	p.tasks = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.tasks));
-	p.no_memory = !s->nests || !p.machines || !p.tasks;
+	p.idle = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*p.idle));
+	p.no_memory = !s->nests || !p.machines || !p.tasks || !p.idle;
 	if (!p.no_memory)
 		read_machines(&p);
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !p.no_memory && !ret; vcpu++)
@@ -196,6 +211,7 @@ static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 	strips_release(&p.strips);
 	free(p.machines);
 	free(p.tasks);
+	free(p.idle);
 	if (p.no_memory)
 		return fail(err, -ENOMEM, "out of memory");
 	return ret ? fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret)) : 0;

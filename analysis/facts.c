@@ -107,6 +107,13 @@ void facts_add(struct sonde_facts *f, const union sonde_cell *cells)
 		memcpy(row, cells, f->analysis->nr_columns * sizeof(*cells));
 }
 
+void facts_set_log(struct sonde_facts *f, struct facts_log *log, size_t nr_rows)
+{
+	f->no_memory |= nr_rows > UINT32_MAX; /* facts_sort() */
+	f->log = log;
+	f->nr_rows = nr_rows;
+}
+
 int64_t share_ppm(ns_t part, ns_t whole)
 {
 	return whole > 0 ? (int64_t)(((__int128)part * 1000000 + whole / 2) / whole) : 0;
@@ -195,7 +202,9 @@ void sonde_facts_free(struct sonde_facts *f)
 	if (!f || (f->users && --f->users))
 		return;
 	arena_release(&f->arena);
-	for (size_t i = 0; i * FACTS_PAGE < f->nr_rows; i++)
+	if (f->log)
+		f->log->release(f->log);
+	for (size_t i = 0; !f->log && i * FACTS_PAGE < f->nr_rows; i++)
 		free(f->pages[i]);
 	free(f->pages);
 	free(f->order);
@@ -216,7 +225,7 @@ union sonde_cell sonde_facts_cell(const struct sonde_facts *f, size_t row, unsig
 {
 	if (row >= f->nr_rows || column >= f->analysis->nr_columns)
 		return cell_int(-1);
-	return facts_row(f, row)[column];
+	return facts_cell(f, row, column);
 }
 
 int sonde_facts_column(const struct sonde_facts *f, const char *name)

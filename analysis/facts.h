@@ -16,9 +16,19 @@ struct analysis {
 		    struct error *err);
 };
 
+/*
+ * A list of very many rows is not written as rows: its analysis keeps what it found in a form of its own, a fraction of
+ * their size, and makes a cell when somebody asks for it.  Such a struct begins with this one.
+ */
+struct facts_log {
+	union sonde_cell (*cell)(const struct facts_log *log, size_t row, unsigned column);
+	void (*release)(struct facts_log *log);
+};
+
 struct sonde_facts {
 	const struct sonde_analysis *analysis;
 	struct arena arena;	  /* owned: strings made by the analysis */
+	struct facts_log *log;	  /* owned; NULL: the rows are in pages */
 	union sonde_cell **pages; /* owned, each owned: FACTS_PAGE rows each, in the order in which they came */
 	size_t pages_room;
 	size_t nr_rows;
@@ -53,12 +63,17 @@ union sonde_cell *facts_new_row(struct sonde_facts *f);
 /* Adds a row; @cells in column order. */
 void facts_add(struct sonde_facts *f, const union sonde_cell *cells);
 
-/* The cells of a row. */
-static inline union sonde_cell *facts_row(const struct sonde_facts *f, size_t row)
+/* All rows at once, of facts that have none so far; the log is theirs from now on. */
+void facts_set_log(struct sonde_facts *f, struct facts_log *log, size_t nr_rows);
+
+/* A cell that there is. */
+static inline union sonde_cell facts_cell(const struct sonde_facts *f, size_t row, unsigned column)
 {
 	size_t came = f->order ? f->order[row] : row;
 
-	return f->pages[came / FACTS_PAGE] + came % FACTS_PAGE * f->analysis->nr_columns;
+	if (f->log)
+		return f->log->cell(f->log, came, column);
+	return f->pages[came / FACTS_PAGE][came % FACTS_PAGE * f->analysis->nr_columns + column];
 }
 
 /* Sorts rows by an integer column, greatest first; those that are equal in it stay as they are. */

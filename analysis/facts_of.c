@@ -41,8 +41,8 @@ static void copy_row(struct sonde_facts *out, const struct sonde_facts *all, siz
 	copy = facts_new_row(out);
 	if (!copy)
 		return;
-	memcpy(copy, facts_row(all, row), a->nr_columns * sizeof(*copy));
 	for (unsigned c = 0; c < a->nr_columns; c++) {
+		copy[c] = facts_cell(all, row, c);
 		if (a->columns[c].type != SONDE_COL_STRING || !copy[c].s)
 			continue;
 		copy[c].s = arena_strdup(&out->arena, copy[c].s);

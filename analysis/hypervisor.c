@@ -15,12 +15,13 @@ static int find_exit_reasons(struct sonde_facts *out, struct sonde_run *run, ns_
 	const struct hypervisor_work *work;
 	int ret = hypervisor_work_get(&work, run, begin, end, err);
 
-	for (size_t i = 0; !ret && i < work->nr; i++) {
-		const struct hypervisor_exits *e = &work->list[i];
+	for (size_t i = 0; !ret && i < work->exits.nr; i++) {
+		const struct hypervisor_exits *e = keyed_sum_at(&work->exits, i);
+		const int64_t *key = keyed_cells(&work->exits, i);
 		union sonde_cell row[] = {
-			cell_int(e->vm),
-			cell_int(e->by),
-			cell_int(e->reason),
+			cell_int(key[HYPERVISOR_VM]),
+			cell_int(key[HYPERVISOR_BY]),
+			cell_int(key[HYPERVISOR_REASON]),
 			cell_str(e->name),
 			cell_int((int64_t)e->count),
 			cell_int(e->time_ns),
@@ -95,6 +96,17 @@ static void add_guest_time(struct sonde_run *run, const struct usages *u, int64_
 	}
 }
 
+static void add_hypervisor_time(const struct hypervisor_work *work, int64_t vm,
+				struct vm_cost *cost)
+{
+	for (size_t i = 0; i < work->exits.nr; i++) {
+		const struct hypervisor_exits *e = keyed_sum_at(&work->exits, i);
+
+		if (keyed_cells(&work->exits, i)[HYPERVISOR_VM] == vm)
+			cost->hypervisor_ns += e->time_ns;
+	}
+}
+
 /* A hypervisor without a trace does not show: its work counts as its machine's own code. */
 static const char *cost_note(struct sonde_facts *out, struct sonde_run *run, int64_t parent)
 {
@@ -131,10 +143,7 @@ static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t 
 
 		sonde_machine(run, vm, &m);
 		add_guest_time(run, u, vm, &cost);
-		for (size_t i = 0; i < work->nr; i++) {
-			if (work->list[i].vm == vm)
-				cost.hypervisor_ns += work->list[i].time_ns;
-		}
+		add_hypervisor_time(work, vm, &cost);
 		facts_add(out, (union sonde_cell[]){
 				       cell_int(vm),
 				       cell_int(m.parent),

@@ -2,6 +2,7 @@
 #ifndef ANALYSIS_HYPERVISOR_H
 #define ANALYSIS_HYPERVISOR_H
 
+#include "analysis/keyed.h"
 #include "analysis/run.h"
 
 /*
@@ -14,11 +15,10 @@
  * its own trace says why.
  */
 /* Exits of one VM's vCPUs with one reason, handled by one machine. */
+enum hypervisor_key { HYPERVISOR_VM, HYPERVISOR_BY, HYPERVISOR_REASON, HYPERVISOR_NR_CELLS };
+
 struct hypervisor_exits {
-	int64_t vm;
-	int64_t by;
-	int64_t reason;
-	const char *name;
+	const char *name; /* of the reason */
 	uint64_t count;
 	ns_t time_ns;
 	ns_t longest_ns;
@@ -26,8 +26,7 @@ struct hypervisor_exits {
 
 struct hypervisor_work {
 	ns_t begin, end;
-	struct hypervisor_exits *list; /* owned */
-	size_t nr;
+	struct keyed exits; /* struct hypervisor_exits */
 };
 
 /* The run's own: it is there until the next question. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/hypervisor.h"
 #include "analysis/cpu_users.h"
-#include "base/grow.h"
-#include "base/map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,16 +8,21 @@
 
 /* A vCPU outside guest mode, as one hypervisor sees it. */
 struct open_exit {
-	bool open;
-	const struct sonde_context *context; /* of the last interval */
-	ns_t time_ns;			     /* spent in it so far */
+	uint32_t value; /* of the last interval: its context's row + 1; 0: it is not outside */
+	ns_t time_ns;	/* spent in it so far */
 };
 
-/* What is asked of every interval's context: of the run's table, next to each other. */
+/* Which of these it is: that of a vCPU (a CPU row) and a level of hypervisors. */
+#define OPEN_EXIT(cpu, level) ((int64_t)(cpu) * SONDE_LAYERS_MAX + (level))
+_Static_assert(SONDE_LAYERS_MAX <= 8, "struct worker has a bit for each");
+
+/* What is asked of every interval's context, by its row + 1, next to each other. */
 struct worker {
-	uint8_t level; /* of its machine */
-	bool known;	 /* it names a machine that there is */
-	int32_t serves; /* a hypervisor's: CPU row of the vCPU that it works for; else -1 */
+	uint8_t around; /* levels around its machine, a bit each; 0 too where there is no such machine */
+	uint8_t level;	/* of its machine */
+	int32_t open;	/* a hypervisor's: the exit that it works on; else -1 */
+	int32_t ends;	 /* a guest's: the exit found last that is over when its code runs; -1 none yet */
+	int32_t exits;	 /* a hypervisor's: number of the sum that its exits belong to; -1 none yet */
 };
 
 /* A machine and those around it: at[level] is the machine of that level. */
@@ -35,114 +38,110 @@ struct scan {
 	int64_t nr_contexts, nr_machines, nr_cpus;
 	/* Looked at for every interval: the run's tables, read once. */
 	const struct sonde_context *contexts;
-	struct worker *workers;		/* owned, by context */
+	struct worker *workers;		/* owned, by context + 1 */
 	struct sonde_cpu *cpus;		/* owned */
 	struct lineage *machines;	/* owned */
-	struct hypervisor_exits *list;	/* owned */
-	size_t nr, room;
-	struct map by_key;
-	struct open_exit (*open)[SONDE_LAYERS_MAX]; /* owned: per CPU row, level of hypervisor */
-	/* CPU row for which each level's hypervisor worked last on this physical CPU, or -1. */
-	int64_t served[SONDE_LAYERS_MAX];
-	unsigned serving; /* levels that it did so for, a bit each */
+	struct keyed exits;		/* struct hypervisor_exits */
+	struct open_exit *open;		/* owned, by OPEN_EXIT() */
+	/* The exit that each level's hypervisor worked on last on this physical CPU, and for which levels there is one. */
+	int32_t served[SONDE_LAYERS_MAX];
+	uint32_t serving;
 	bool no_memory;
 };
 
-static size_t exits_find(struct scan *s, const struct sonde_context *c, int64_t vm)
+/* The sum that exits of a hypervisor's context belong to; NULL: no memory. */
+static struct hypervisor_exits *exits_find(struct scan *s, uint32_t value)
 {
-	uint64_t key = (uint64_t)vm << 48 ^ (uint64_t)c->machine << 36 ^
-		       ((uint64_t)c->detail & 0xfffffffff);
-	uint32_t *at = map_get(&s->by_key, key);
+	const struct sonde_context *c = &s->contexts[value - 1];
+	struct worker *w = &s->workers[value];
+	struct hypervisor_exits *e;
+	int64_t number;
 
-	if (at)
-		return *at;
-	if (!room_for_one(&s->list, s->nr, &s->room))
-		return SIZE_MAX;
-	if (map_put(&s->by_key, key, (uint32_t)s->nr))
-		return SIZE_MAX;
-	s->list[s->nr] = (struct hypervisor_exits){
-		.vm = vm, .by = c->machine, .reason = c->detail, .name = c->detail_text};
-	return s->nr++;
+	if (likely(w->exits >= 0))
+		return keyed_sum_at(&s->exits, (size_t)w->exits);
+	number = keyed_get(&s->exits, (int64_t[HYPERVISOR_NR_CELLS]){s->cpus[c->serves].machine,
+								     c->machine, c->detail});
+	if (number < 0)
+		return NULL;
+	w->exits = (int32_t)number;
+	e = keyed_sum_at(&s->exits, (size_t)number);
+	e->name = c->detail_text;
+	return e;
 }
 
-static void close_exit(struct scan *s, int64_t cpu, unsigned level)
+static void close_exit(struct scan *s, struct open_exit *o)
 {
-	struct open_exit *o = &s->open[cpu][level];
-	struct hypervisor_exits *e;
-	size_t index;
+	struct hypervisor_exits *e = exits_find(s, o->value);
 
-	if (!o->open)
-		return;
-	o->open = false;
-	index = exits_find(s, o->context, s->cpus[cpu].machine);
-	if (index == SIZE_MAX) {
+	if (!e) {
 		s->no_memory = true;
 		return;
 	}
-	e = &s->list[index];
 	e->count++;
 	e->time_ns += o->time_ns;
 	if (o->time_ns > e->longest_ns)
 		e->longest_ns = o->time_ns;
+	*o = (struct open_exit){0};
+}
+
+/* Whether an exit that a hypervisor of @level works on is over when code of @c runs: that is of the vCPU, or of one
+ * inside. */
+static bool ends_exit(const struct scan *s, const struct sonde_context *c, int32_t open,
+		      unsigned level)
+{
+	const struct sonde_cpu *served = &s->cpus[open / SONDE_LAYERS_MAX];
+
+	if (s->machines[served->machine].at[level + 1] != s->machines[c->machine].at[level + 1])
+		return false;
+	return served->machine != c->machine || served->number == c->cpu;
 }
 
 /* Code of a guest runs: the hypervisors around it are done with the exits of the vCPUs that it
  * runs in, and with those of vCPUs inside these. */
-static void code_runs(struct scan *s, const struct sonde_context *c)
+static void code_runs(struct scan *s, struct worker *w, uint32_t value)
 {
-	const struct lineage *runs = &s->machines[c->machine];
+	for (uint32_t left = s->serving & w->around; left; left &= left - 1) {
+		unsigned level = (unsigned)__builtin_ctz(left);
+		int32_t open = s->served[level];
 
-	for (unsigned i = 0; i < runs->level; i++) {
-		const struct sonde_cpu *served;
-
-		if (s->served[i] < 0)
+		if (open != w->ends && !ends_exit(s, &s->contexts[value - 1], open, level))
 			continue;
-		served = &s->cpus[s->served[i]];
-		if (s->machines[served->machine].at[i + 1] != runs->at[i + 1])
-			continue;
-		if (served->machine == c->machine && served->number != c->cpu)
-			continue;
-		close_exit(s, s->served[i], i);
-		s->served[i] = -1;
-		s->serving &= ~(1u << i);
+		w->ends = open;
+		if (s->open[open].value)
+			close_exit(s, &s->open[open]);
+		s->serving &= ~(1u << level);
 	}
 }
 
-static void hypervisor_interval(struct scan *s, const struct worker *w,
-				const struct sonde_context *c, ns_t length_ns)
+static void hypervisor_interval(struct scan *s, const struct worker *w, uint32_t value,
+				ns_t length_ns)
 {
-	struct open_exit *o = &s->open[w->serves][w->level];
+	struct open_exit *o = &s->open[w->open];
 
-	if (!o->open)
-		o->time_ns = 0;
-	o->open = true;
-	o->context = c;
+	o->value = value;
 	o->time_ns += length_ns;
-	s->served[w->level] = w->serves;
+	s->served[w->level] = w->open;
 	s->serving |= 1u << w->level;
 }
 
 static bool scan_list(const struct cpu_run *run, void *data)
 {
 	struct scan *s = data;
+	const uint32_t nr_contexts = (uint32_t)s->nr_contexts;
+	struct worker *const workers = s->workers;
+	const uint32_t *value = run->list.values;
+	const ns_t *ends = run->list.begins + 1;
 	ns_t from = run->from;
 
-	for (unsigned i = 0; i < run->list.nr && !s->no_memory; i++) {
-		ns_t to = cpu_run_to(run, i);
-		uint32_t value = run->list.values[i];
-		const struct worker *w;
-		ns_t length = to - from;
+	for (unsigned left = run->list.nr; left; left--, value++, ends++) {
+		struct worker *w = &workers[*value <= nr_contexts ? *value : 0];
+		ns_t to = left > 1 ? *ends : run->to;
 
+		if (s->serving & w->around)
+			code_runs(s, w, *value);
+		if (w->open >= 0)
+			hypervisor_interval(s, w, *value, to - from);
 		from = to;
-		if (!value || value > s->nr_contexts)
-			continue;
-		w = &s->workers[value - 1];
-		if (!w->known)
-			continue;
-		if (s->serving & ((1u << w->level) - 1))
-			code_runs(s, &s->contexts[value - 1]);
-		if (w->serves >= 0)
-			hypervisor_interval(s, w, &s->contexts[value - 1], length);
 	}
 	return !s->no_memory;
 }
@@ -158,7 +157,6 @@ static int scan_run(struct scan *s, struct error *err)
 		sonde_cpu(s->run, row, &cpu);
 		if (!cpu_is_physical(&cpu))
 			continue;
-		memset(s->served, -1, sizeof(s->served));
 		s->serving = 0;
 		if (!ret)
 			ret = cpu_users_runs(s->users, 0, cpu.number, s->begin, s->end, scan_list, s);
@@ -166,9 +164,9 @@ static int scan_run(struct scan *s, struct error *err)
 			return fail(err, ret, "cannot read what ran on CPU %d: %s", cpu.number,
 				    strerror(-ret));
 		/* A vCPU may go on elsewhere; what is open here has been counted. */
-		for (int64_t i = 0; i < sonde_nr_cpus(s->run); i++) {
-			for (unsigned level = 0; level < SONDE_LAYERS_MAX; level++)
-				close_exit(s, i, level);
+		for (int64_t i = 0; i < OPEN_EXIT(s->nr_cpus, 0); i++) {
+			if (s->open[i].value)
+				close_exit(s, &s->open[i]);
 		}
 	}
 	return s->no_memory ? fail(err, -ENOMEM, "out of memory") : 0;
@@ -191,13 +189,14 @@ static void find_lineage(struct scan *s, int64_t machine)
 
 static struct worker worker_of(const struct scan *s, const struct sonde_context *c)
 {
-	struct worker w = {.serves = -1};
+	struct worker w = {.open = -1, .ends = -1, .exits = -1};
 
-	w.known = c->machine < s->nr_machines;
-	if (w.known)
-		w.level = (uint8_t)s->machines[c->machine].level;
+	if (c->machine >= s->nr_machines)
+		return w;
+	w.level = (uint8_t)s->machines[c->machine].level;
+	w.around = (uint8_t)((1u << w.level) - 1);
 	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < s->nr_cpus)
-		w.serves = (int32_t)c->serves;
+		w.open = (int32_t)OPEN_EXIT(c->serves, w.level);
 	return w;
 }
 
@@ -206,7 +205,7 @@ static bool read_tables(struct scan *s)
 	size_t nr_machines = (size_t)s->nr_machines;
 	size_t nr_cpus = (size_t)s->nr_cpus;
 
-	s->open = calloc(nr_cpus + 1, sizeof(*s->open));
+	s->open = calloc(nr_cpus * SONDE_LAYERS_MAX + 1, sizeof(*s->open));
 	s->contexts = run_contexts(s->run);
 	s->cpus = calloc(nr_cpus + 1, sizeof(*s->cpus));
 	s->machines = calloc(nr_machines + 1, sizeof(*s->machines));
@@ -220,19 +219,19 @@ static bool read_tables(struct scan *s)
 		if (s->cpus[i].machine >= nr_machines) /* a damaged file */
 			s->cpus[i].machine = 0;
 	}
+	s->workers[0] = (struct worker){.open = -1}; /* of an unknown context */
 	for (int64_t i = 0; i < s->nr_contexts; i++)
-		s->workers[i] = worker_of(s, &s->contexts[i]);
+		s->workers[i + 1] = worker_of(s, &s->contexts[i]);
 	return true;
 }
 
 static void scan_release(struct scan *s)
 {
-	free(s->list);
 	free(s->open);
 	free(s->cpus);
 	free(s->machines);
 	free(s->workers);
-	map_release(&s->by_key);
+	keyed_release(&s->exits);
 }
 
 int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *run, ns_t begin,
@@ -243,7 +242,9 @@ int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *ru
 			 .end = end,
 			 .nr_contexts = sonde_nr_contexts(run),
 			 .nr_machines = sonde_nr_machines(run),
-			 .nr_cpus = sonde_nr_cpus(run)};
+			 .nr_cpus = sonde_nr_cpus(run),
+			 .exits = {.nr_cells = HYPERVISOR_NR_CELLS,
+				   .sum_bytes = sizeof(struct hypervisor_exits)}};
 	struct hypervisor_work *w = run->hypervisor_work;
 	int ret;
 
@@ -257,8 +258,8 @@ int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *ru
 		      : fail(err, -ENOMEM, "out of memory");
 	w = ret ? NULL : malloc(sizeof(*w));
 	if (w) {
-		*w = (struct hypervisor_work){begin, end, s.list, s.nr};
-		s.list = NULL;
+		*w = (struct hypervisor_work){begin, end, s.exits};
+		s.exits = (struct keyed){0};
 	} else if (!ret) {
 		ret = fail(err, -ENOMEM, "out of memory");
 	}
@@ -271,6 +272,6 @@ void hypervisor_work_free(struct hypervisor_work *w)
 {
 	if (!w)
 		return;
-	free(w->list);
+	keyed_release(&w->exits);
 	free(w);
 }

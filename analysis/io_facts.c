@@ -126,9 +126,13 @@ const struct analysis io_list_analysis = {
 
 enum key { KEY_VM, KEY_DEV, KEY_KIND, KEY_NR_CELLS };
 
+/* What is asked for: of requests of a kind the legs' means, or of all of a device how each leg spreads. */
+enum asked { PER_KIND, PER_LEG };
+
 struct sum {
 	struct histogram *lengths;	 /* owned */
-	struct histogram *legs[NR_LEGS]; /* owned; NULL until one is known */
+	struct histogram *legs[NR_LEGS]; /* owned; NULL until one is known, and always with PER_KIND */
+	ns_t leg_ns[NR_LEGS];
 	uint64_t unknown[NR_LEGS];
 	uint64_t uncovered;
 	ns_t leg_longest_at[NR_LEGS];
@@ -163,9 +167,20 @@ static int64_t device_key(const struct io_request *r)
 	}
 }
 
-static bool sum_request(struct keyed *sums, const struct io_request *r, bool per_kind)
+static bool sum_leg(struct sum *sum, const struct io_request *r, unsigned leg, enum asked asked)
 {
-	int64_t key[] = {r->vm, device_key(r), per_kind ? (int64_t)r->kind : -1};
+	if (r->legs[leg] == LEG_UNKNOWN)
+		sum->unknown[leg]++;
+	if (r->legs[leg] == LEG_UNKNOWN || r->legs[leg] == LEG_NONE)
+		return true;
+	sum->leg_ns[leg] += r->legs[leg];
+	return asked == PER_KIND || note_length(&sum->legs[leg], &sum->leg_longest_at[leg],
+						r->begin, r->legs[leg]);
+}
+
+static bool sum_request(struct keyed *sums, const struct io_request *r, enum asked asked)
+{
+	int64_t key[] = {r->vm, device_key(r), asked == PER_KIND ? (int64_t)r->kind : -1};
 	struct sum *sum = keyed_sum(sums, key);
 
 	if (!sum)
@@ -178,11 +193,8 @@ static bool sum_request(struct keyed *sums, const struct io_request *r, bool per
 	sum->uncovered += !r->covered;
 	sum->bytes += r->bytes;
 	sum->depth = r->depth > sum->depth ? r->depth : sum->depth;
-	for (unsigned i = 0; i < NR_LEGS; i++) {
-		if (r->legs[i] == LEG_UNKNOWN)
-			sum->unknown[i]++;
-		else if (r->legs[i] != LEG_NONE &&
-			 !note_length(&sum->legs[i], &sum->leg_longest_at[i], r->begin, r->legs[i]))
+	for (unsigned leg = 0; leg < NR_LEGS; leg++) {
+		if (!sum_leg(sum, r, leg, asked))
 			return false;
 	}
 	return true;
@@ -203,7 +215,7 @@ static void sums_release(struct keyed *sums)
 	keyed_release(sums);
 }
 
-static int sums_init(struct keyed *s, struct sonde_run *run, ns_t begin, ns_t end, bool per_kind,
+static int sums_init(struct keyed *s, struct sonde_run *run, ns_t begin, ns_t end, enum asked asked,
 		     struct error *err)
 {
 	struct io_request r;
@@ -211,7 +223,7 @@ static int sums_init(struct keyed *s, struct sonde_run *run, ns_t begin, ns_t en
 	*s = (struct keyed){.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)};
 	for (int64_t row = 0; row < run_nr_requests(run); row++) {
 		if (run_request(run, row, &r) && in_window(&r, begin, end) &&
-		    !sum_request(s, &r, per_kind))
+		    !sum_request(s, &r, asked))
 			return fail(err, -ENOMEM, "out of memory");
 	}
 	return 0;
@@ -222,9 +234,7 @@ static int64_t leg_mean(const struct sum *sum, enum io_leg leg)
 {
 	uint64_t known = sum->lengths->count - sum->unknown[leg];
 
-	if (!known)
-		return -1;
-	return sum->legs[leg] ? sum->legs[leg]->total_ns / (ns_t)known : 0;
+	return known ? sum->leg_ns[leg] / (ns_t)known : -1;
 }
 
 static const struct sonde_column sum_columns[] = {
@@ -272,7 +282,7 @@ static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 		     struct error *err)
 {
 	struct keyed s;
-	int ret = sums_init(&s, run, begin, end, true, err);
+	int ret = sums_init(&s, run, begin, end, PER_KIND, err);
 
 	for (size_t i = 0; i < s.nr && !ret; i++)
 		add_sum(out, run, sum_at(&s, i));
@@ -317,7 +327,7 @@ static int find_spread(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 		       struct error *err)
 {
 	struct keyed s;
-	int ret = sums_init(&s, run, begin, end, true, err);
+	int ret = sums_init(&s, run, begin, end, PER_KIND, err);
 
 	for (size_t i = 0; i < s.nr && !ret; i++)
 		add_powers(out, run, sum_at(&s, i));
@@ -419,7 +429,7 @@ static int find_legs(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 		     struct error *err)
 {
 	struct keyed s;
-	int ret = sums_init(&s, run, begin, end, false, err);
+	int ret = sums_init(&s, run, begin, end, PER_LEG, err);
 
 	for (size_t i = 0; i < s.nr && !ret; i++) {
 		if (sum_at(&s, i)->any.vm)

@@ -7,8 +7,7 @@
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-	hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
-	return hash * 0xff51afd7ed558ccdull;
+	return ((hash << 23 | hash >> 41) ^ value) * 0xff51afd7ed558ccdull;
 }
 
 static int grow(struct keyed *k)
@@ -41,6 +40,17 @@ static int add(struct keyed *k, uint64_t hash, const int64_t *cells)
 	return 0;
 }
 
+static bool is_key(const struct keyed *k, size_t number, const int64_t *cells)
+{
+	const int64_t *own = keyed_cells(k, number);
+
+	for (unsigned i = 0; i < k->nr_cells; i++) {
+		if (own[i] != cells[i])
+			return false;
+	}
+	return true;
+}
+
 int64_t keyed_get(struct keyed *k, const int64_t *cells)
 {
 	uint64_t hash = 0;
@@ -49,7 +59,7 @@ int64_t keyed_get(struct keyed *k, const int64_t *cells)
 	for (unsigned i = 0; i < k->nr_cells; i++)
 		hash = mix(hash, (uint64_t)cells[i]);
 	while ((at = map_get(&k->by_key, hash))) {
-		if (!memcmp(keyed_cells(k, *at), cells, k->nr_cells * sizeof(*cells)))
+		if (is_key(k, *at, cells))
 			return *at;
 		hash++; /* equal hashes of different keys: try the next */
 	}

@@ -2,6 +2,7 @@
 /* What numbers and rows are called. */
 #include "analysis/exits.h"
 #include "analysis/run.h"
+#include "base/text.h"
 #include "model/context.h"
 
 #include <stdio.h>
@@ -109,21 +110,50 @@ static const char *const svm_names[] = {
 	[0xa4 - SVM_FIRST] = "TLBSYNC",
 };
 
-/* The ranges and the few codes that lie apart. */
+/* A code for each register, by its number. */
+#define OF_EACH_REGISTER(kind, what)                                                               \
+	kind "0" what, kind "1" what, kind "2" what, kind "3" what, kind "4" what, kind "5" what,  \
+		kind "6" what, kind "7" what, kind "8" what, kind "9" what, kind "10" what,        \
+		kind "11" what, kind "12" what, kind "13" what, kind "14" what, kind "15" what
+
+static const char *const svm_registers[] = {
+	OF_EACH_REGISTER("CR", "_READ"),
+	OF_EACH_REGISTER("CR", "_WRITE"),
+	OF_EACH_REGISTER("DR", "_READ"),
+	OF_EACH_REGISTER("DR", "_WRITE"),
+};
+
+#define SVM_CR_TRAP_FIRST 0x90
+static const char *const svm_cr_traps[] = {OF_EACH_REGISTER("CR", "_WRITE_TRAP")};
+
+/* By their vectors. */
+#define SVM_EXCEPTION_FIRST 0x40
+static const char *const svm_exceptions[] = {
+	"EXCEPTION_DE", "EXCEPTION_DB", "EXCEPTION_NMI", "EXCEPTION_BP", "EXCEPTION_OF",
+	"EXCEPTION_BR", "EXCEPTION_UD", "EXCEPTION_NM", "EXCEPTION_DF", "EXCEPTION_9",
+	"EXCEPTION_TS", "EXCEPTION_NP", "EXCEPTION_SS", "EXCEPTION_GP", "EXCEPTION_PF",
+	"EXCEPTION_15", "EXCEPTION_MF", "EXCEPTION_AC", "EXCEPTION_MC", "EXCEPTION_XF",
+	"EXCEPTION_20", "EXCEPTION_CP", "EXCEPTION_22", "EXCEPTION_23", "EXCEPTION_24",
+	"EXCEPTION_25", "EXCEPTION_26", "EXCEPTION_27", "EXCEPTION_HV", "EXCEPTION_VC",
+	"EXCEPTION_SX", "EXCEPTION_31",
+};
+
+#define SVM_PAGING_FIRST 0x400
+static const char *const svm_paging[] = {"NPF", "AVIC_INCOMPLETE_IPI", "AVIC_UNACCELERATED",
+					 "VMGEXIT"};
+
+/* The tables, by the codes with which they begin. */
+#define SVM_TABLE(first, names) {first, names, ARRAY_SIZE(names)}
 static const struct {
-	int64_t first, last;
-	const char *name;
-} svm_ranges[] = {
-	{0x00, 0x0f, "CR_READ"},
-	{0x10, 0x1f, "CR_WRITE"},
-	{0x20, 0x2f, "DR_READ"},
-	{0x30, 0x3f, "DR_WRITE"},
-	{0x40, 0x5f, "EXCEPTION"},
-	{0x90, 0x9f, "CR_WRITE_TRAP"},
-	{0x400, 0x400, "NPF"},
-	{0x401, 0x401, "AVIC_INCOMPLETE_IPI"},
-	{0x402, 0x402, "AVIC_UNACCELERATED"},
-	{0x403, 0x403, "VMGEXIT"},
+	int64_t first;
+	const char *const *names;
+	size_t nr;
+} svm_tables[] = {
+	SVM_TABLE(0, svm_registers),
+	SVM_TABLE(SVM_EXCEPTION_FIRST, svm_exceptions),
+	SVM_TABLE(SVM_FIRST, svm_names),
+	SVM_TABLE(SVM_CR_TRAP_FIRST, svm_cr_traps),
+	SVM_TABLE(SVM_PAGING_FIRST, svm_paging),
 };
 
 /* KVM_EXIT_... of linux/kvm.h: what a VMM's user space is told. */
@@ -164,12 +194,11 @@ const char *exit_reason_name(bool is_svm, int64_t reason)
 	if (!is_svm)
 		return reason >= 0 && reason < (int64_t)ARRAY_SIZE(vmx_names) ? vmx_names[reason]
 									      : NULL;
-	if (reason >= SVM_FIRST && reason < SVM_FIRST + (int64_t)ARRAY_SIZE(svm_names) &&
-	    svm_names[reason - SVM_FIRST])
-		return svm_names[reason - SVM_FIRST];
-	for (size_t i = 0; i < ARRAY_SIZE(svm_ranges); i++) {
-		if (reason >= svm_ranges[i].first && reason <= svm_ranges[i].last)
-			return svm_ranges[i].name;
+	for (size_t i = 0; i < ARRAY_SIZE(svm_tables); i++) {
+		int64_t at = reason - svm_tables[i].first;
+
+		if (at >= 0 && at < (int64_t)svm_tables[i].nr && svm_tables[i].names[at])
+			return svm_tables[i].names[at];
 	}
 	return NULL;
 }
@@ -235,6 +264,7 @@ const char *run_thread_state_name(uint32_t state)
 
 int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size_t room)
 {
+	struct text text = text_in(buf, room);
 	struct sonde_thread t;
 	char vcpu[80];
 
@@ -244,13 +274,17 @@ int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size
 		return snprintf(buf, room, "idle");
 	if (t.tid < 0) /* an address space: it has a name alone */
 		return snprintf(buf, room, "%s", t.comm);
+	text_str(&text, *t.comm ? t.comm : "?");
+	text_char(&text, '[');
+	text_i64(&text, t.tid);
+	text_char(&text, ']');
 	/* All VMMs of one kind give their threads the same names: say which vCPU this one is. */
 	if (t.vcpu >= 0) {
 		sonde_cpu_label(run, t.vcpu, vcpu, sizeof(vcpu));
-		return snprintf(buf, room, "%s[%lld]=%s", *t.comm ? t.comm : "?", (long long)t.tid,
-				vcpu);
+		text_char(&text, '=');
+		text_str(&text, vcpu);
 	}
-	return snprintf(buf, room, "%s[%lld]", *t.comm ? t.comm : "?", (long long)t.tid);
+	return (int)text_end(&text, room);
 }
 
 int sonde_cpu_label(const struct sonde_run *run, int64_t row, char *buf, size_t room)

@@ -11,7 +11,7 @@ struct scan {
 	ns_t begin, end;
 	unsigned parent; /* machine that the vCPU's runs in */
 	struct preemption p;
-	bool (*each)(const struct preemption *p, void *data); /* NULL: sums are asked for */
+	bool (*each_run)(const struct preemption *p, const struct cpu_run *r, void *data); /* NULL: sums are asked for */
 	bool (*each_use)(const struct preemption *p, const struct cpu_use *use, void *data);
 	void *data;
 	struct preemption_log *log; /* of sums */
@@ -19,15 +19,11 @@ struct scan {
 	int ret;
 };
 
-static bool blame(const struct cpu_user *user, void *data)
+static bool blame(const struct cpu_run *run, void *data)
 {
 	struct scan *s = data;
 
-	s->p.on = user->on;
-	s->p.context = user->context;
-	s->p.from = user->from;
-	s->p.to = user->to;
-	s->stop = !s->each(&s->p, s->data);
+	s->stop = !s->each_run(&s->p, run, s->data);
 	return !s->stop;
 }
 
@@ -43,21 +39,20 @@ static bool blame_use(const struct cpu_use *use, void *data)
 static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
 {
 	const attr_t *attrs = s->run->cpu_attrs[s->p.vcpu];
-	const struct cpu_user nobody = {-1, -1, from, to};
 	struct sonde_interval task = {0};
 	int number;
 
 	s->p.victim = -1;
 	if (!strip_at(&s->users->strips, attrs[CPU_TASK], from, &task) && task.value)
 		s->p.victim = (int64_t)task.value - 1;
-	preemption_log_begin(s->log, &s->p);
 	number = cpu_users_parent_cpu(s->users, s->p.vcpu, from);
-	if (!s->each)
+	s->p.from = from;
+	s->p.to = to;
+	preemption_log_begin(s->log, &s->p, s->parent, number);
+	if (s->each_run)
+		s->ret = cpu_users_runs(s->users, s->parent, number, from, to, blame, s);
+	else
 		s->ret = cpu_users_sum(s->users, s->parent, number, from, to, blame_use, s);
-	else if (number >= 0)
-		s->ret = cpu_users_walk(s->users, s->parent, number, from, to, blame, s);
-	else if (to > from)
-		blame(&nobody, s);
 }
 
 static uint32_t value_at(struct strips *strips, int64_t vcpu, enum cpu_attr attr, ns_t t)
@@ -169,14 +164,65 @@ static int scan_run(struct scan *s, struct error *err)
 	return scan_vcpus(s, err);
 }
 
+/* What is known of each from before: only what ran is read. */
+static int follow_log(struct scan *s, const struct preemption_log *log, struct error *err)
+{
+	int ret = cpu_users_get(&s->users, s->run);
+
+	for (size_t i = 0; i < log->nr_list && !ret && !s->stop; i++) {
+		const struct preemption_logged *l = &log->list[i];
+
+		s->p = l->p;
+		ret = cpu_users_runs(s->users, l->machine, l->cpu, l->p.from, l->p.to, blame, s);
+	}
+	return ret ? fail(err, ret, "cannot read what ran on a CPU: %s", strerror(-ret)) : 0;
+}
+
+int preemption_runs(struct sonde_run *run, ns_t begin, ns_t end,
+		    bool (*each)(const struct preemption *p, const struct cpu_run *r, void *data),
+		    void *data, struct error *err)
+{
+	struct scan s = {.run = run, .begin = begin, .end = end, .each_run = each, .data = data};
+
+	if (!preemption_log_is_of(run->preemptions, begin, end))
+		return scan_run(&s, err);
+	return follow_log(&s, run->preemptions, err);
+}
+
+/* ---- one by one ---------------------------------------------------------------------------- */
+
+struct pieces {
+	bool (*each)(const struct preemption *p, void *data);
+	void *data;
+};
+
+static bool each_piece(const struct preemption *whole, const struct cpu_run *r, void *data)
+{
+	const struct pieces *pieces = data;
+	struct preemption p = *whole;
+
+	p.on = r->on;
+	p.to = r->from;
+	for (unsigned i = 0; i < r->list.nr; i++) {
+		p.context = (int64_t)r->list.values[i] - 1;
+		p.from = p.to;
+		p.to = cpu_run_to(r, i);
+		if (!pieces->each(&p, pieces->data))
+			return false;
+	}
+	return true;
+}
+
 int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, void *data), void *data,
 		    struct error *err)
 {
-	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
+	struct pieces pieces = {each, data};
 
-	return scan_run(&s, err);
+	return preemption_runs(run, begin, end, each_piece, &pieces, err);
 }
+
+/* ---- summed up ----------------------------------------------------------------------------- */
 
 int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end,
 		   bool (*each)(const struct preemption *p, const struct cpu_use *use, void *data),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/requests.h"
 #include "analysis/cells.h"
+#include "base/text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 const char *const io_kind_names[NR_IO_KINDS] = {"unknown", "read",	"write",
@@ -214,16 +214,24 @@ void io_device_name(const struct sonde_run *run, const struct io_request *r, cha
 		    size_t room)
 {
 	const char *irq = run_vector_irq(run, r->irq_cpu, r->vector);
-	int len = (int)strcspn(irq, "-"); /* "virtio0-req.0" */
+	size_t len = strcspn(irq, "-"); /* "virtio0-req.0" */
+	struct text text = text_in(out, room);
 
-	if (r->kind == IO_SEND || r->kind == IO_RECEIVE)
-		snprintf(out, room, "network");
-	else if (r->dev < 0)
-		snprintf(out, room, "%.*s%sdisk", len, irq, len ? " " : "");
-	else
-		snprintf(out, room, "%.*s%s%lld:%lld", len, irq, len ? " " : "",
-			 (long long)(r->dev >> MINOR_BITS),
-			 (long long)(r->dev & ((1 << MINOR_BITS) - 1)));
+	if (r->kind == IO_SEND || r->kind == IO_RECEIVE) {
+		text_str(&text, "network");
+		text_end(&text, room);
+		return;
+	}
+	text_put(&text, irq, len);
+	text_str(&text, len ? " " : "");
+	if (r->dev < 0) {
+		text_str(&text, "disk");
+	} else {
+		text_i64(&text, r->dev >> MINOR_BITS);
+		text_char(&text, ':');
+		text_i64(&text, r->dev & ((1 << MINOR_BITS) - 1));
+	}
+	text_end(&text, room);
 }
 
 const char *io_missing(const struct sonde_run *run, int64_t vm, enum io_leg leg)

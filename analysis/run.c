@@ -85,14 +85,16 @@ const char *run_text(const struct sonde_run *run, enum run_table table, int64_t 
 
 static void find_columns(struct sonde_run *run, enum run_table table)
 {
+	int in_file = history_table(run->history, schema[table].name);
 	const struct column *columns;
 	unsigned nr;
 
 	memset(run->column[table], -1, sizeof(run->column[table]));
-	run->table[table] = history_table(run->history, schema[table].name);
-	if (run->table[table] < 0)
+	if (in_file < 0)
 		return;
-	columns = history_table_columns(run->history, run->table[table], &nr);
+	columns = history_table_columns(run->history, in_file, &nr);
+	run->tables[table] = (struct run_cells){history_cells(run->history, in_file),
+						history_nr_rows(run->history, in_file), nr};
 	for (unsigned want = 0; want < RUN_COLUMNS_MAX && schema[table].columns[want]; want++) {
 		for (unsigned i = 0; i < nr && i < INT8_MAX; i++) {
 			if (!strcmp(columns[i].name, schema[table].columns[want]))
@@ -329,7 +331,8 @@ void sonde_run_close(struct sonde_run *run)
 	exit_sums_free(run->exit_sums);
 	hypervisor_work_free(run->hypervisor_work);
 	usages_free(run->usages);
-	wakeup_sums_free(run->wakeup_sums);
+	wakeup_sums_free(run->wakeup_sums[false]);
+	wakeup_sums_free(run->wakeup_sums[true]);
 	handed_free(run->handed);
 	thread_waits_free(run->thread_waits);
 	waits_free(run->waits);

@@ -68,7 +68,11 @@ struct wakeup_sums;
 struct sonde_run {
 	char *path; /* owned */
 	struct history *history;
-	int table[RUN_NR_TABLES];		       /* number, or negative */
+	struct run_cells {
+		const int64_t *cells; /* the history's: row by row */
+		int64_t nr_rows;
+		unsigned nr_columns; /* of the file's own */
+	} tables[RUN_NR_TABLES]; /* all 0: there is none */
 	int8_t column[RUN_NR_TABLES][RUN_COLUMNS_MAX]; /* in the file; -1 = the file lacks it */
 	struct map cpu_rows;			       /* machine << 32 | number -> row */
 	struct map vector_rows;			       /* cpu row << 8 | vector -> row */
@@ -90,7 +94,7 @@ struct sonde_run {
 	struct waits *waits;			       /* the same */
 	struct preemption_log *preemptions;	       /* the same */
 	struct usages *usages;			       /* the same */
-	struct wakeup_sums *wakeup_sums;	       /* the same */
+	struct wakeup_sums *wakeup_sums[2];	       /* the same; [1] of threads on vCPUs that are awake */
 	struct handed_list *handed;	       /* owned; made when first needed */
 	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */

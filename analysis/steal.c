@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct steal {
-	struct strips strips;
+	struct strips *strips; /* the run's */
 	int64_t vcpu;
 	ns_t begin, end;
 	ns_t by_why[SONDE_NR_OFFS];
@@ -30,7 +30,7 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	if (i->value != VCPU_PREEMPTED)
 		return true;
 	for (ns_t t = i->begin; t < i->end; t = part.end) {
-		preemption_part(&s->strips, s->vcpu, i, t, &part);
+		preemption_part(s->strips, s->vcpu, i, t, &part);
 		s->by_why[part.why] += preemption_within(&part, s->begin, s->end);
 		s->found_ns += preemption_within(&part, s->begin, s->end);
 	}
@@ -43,8 +43,8 @@ static void find_readings(struct steal *s, ns_t begin, ns_t end, const struct so
 	struct sonde_cpu_times first = {0}, last = {0}, t;
 	unsigned nr = 0;
 
-	for (int64_t row = 0; row < sonde_nr_cpu_times(s->strips.run); row++) {
-		sonde_cpu_times(s->strips.run, row, &t);
+	for (int64_t row = 0; row < sonde_nr_cpu_times(s->strips->run); row++) {
+		sonde_cpu_times(s->strips->run, row, &t);
 		if (t.machine != cpu->machine || t.cpu != cpu->number || t.t < begin ||
 		    t.t >= end || t.steal < 0 || t.hz <= 0)
 			continue;
@@ -65,16 +65,19 @@ static void find_readings(struct steal *s, ns_t begin, ns_t end, const struct so
 static int add_vcpu(struct sonde_facts *out, struct sonde_run *run, int64_t vcpu, ns_t begin,
 		    ns_t end)
 {
-	struct steal s = {.strips = {.run = run}, .vcpu = vcpu};
+	struct steal s = {.vcpu = vcpu};
+	struct cpu_users *users;
 	struct sonde_cpu cpu;
-	int ret;
+	int ret = cpu_users_get(&users, run);
 
+	if (ret)
+		return ret;
+	s.strips = &users->strips;
 	if (run->cpu_attrs[vcpu][CPU_STATE] == ATTR_NONE || sonde_cpu(run, vcpu, &cpu) ||
 	    cpu.host_thread < 0) /* a thread that nobody saw */
 		return 0;
 	find_readings(&s, begin, end, &cpu);
-	ret = sonde_walk(run, run->cpu_attrs[vcpu][CPU_STATE], s.begin, s.end, each_state, &s);
-	strips_release(&s.strips);
+	ret = strip_scan(s.strips, run->cpu_attrs[vcpu][CPU_STATE], s.begin, s.end, each_state, &s);
 	facts_add(out, (union sonde_cell[]){
 			       cell_int(vcpu),
 			       cell_int(s.begin),

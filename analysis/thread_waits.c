@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/key_sort.h"
 #include "analysis/longest.h"
+#include "analysis/wait_sweep.h"
 #include "base/grow.h"
 #include "model/context.h"
 
@@ -103,23 +105,36 @@ static ns_t wait_to(const struct thread_wait *wait, ns_t end)
 
 /* ---- the sums ------------------------------------------------------------------------------ */
 
-struct sums {
-	struct thread_waits *w;
-	struct cpu_users *users;
-	struct use_sums of_thread; /* what is being summed up for the thread at hand */
-	ns_t long_ns;		   /* so long is one of the longest */
-	bool no_memory;
-	int ret;
+/* What one culprit had of all waits of a thread. */
+struct thread_use {
+	struct cpu_use use;
+	int64_t thread;
+	ns_t met;	/* begin of the wait in which it was met first */
+	uint32_t place; /* among those that were met in that */
 };
 
+struct sums {
+	struct thread_waits *w;
+	struct sonde_run *run;
+	struct cpu_users *users;
+	struct thread_use *uses; /* owned */
+	size_t nr_uses, uses_room;
+	struct map by_key; /* of those, by thread and culprit's number */
+	ns_t long_ns;	   /* so long is one of the longest */
+	ns_t from;	   /* of the part of the window at hand */
+	bool too_many;	   /* in it */
+};
+
+/* A wait counts where it begins, or in the first part of the window. */
 static void keep_wait(const struct thread_wait *wait, void *data)
 {
-	struct thread_waits *w = data;
+	struct sums *s = data;
+	struct thread_waits *w = s->w;
 
-	if (w->too_many)
+	if (s->too_many || (wait->begin < s->from && s->from > w->begin))
 		return;
-	w->too_many = w->nr == THREAD_WAITS_MAX || !room_for_one(&w->list, w->nr, &w->room);
-	if (!w->too_many)
+	s->too_many = w->nr == THREAD_WAITS_MAX || !room_for_one(&w->list, w->nr, &w->room);
+	if (!s->too_many)
 		w->list[w->nr++] = *wait;
 }
 
@@ -139,141 +154,201 @@ static ns_t find_long(const struct thread_waits *w)
 	return found;
 }
 
-static bool keep_use(const struct cpu_use *use, void *data)
+static int keep_parts(struct thread_waits *w, struct thread_wait *wait, const struct tally *tally)
 {
-	struct thread_waits *w = data;
+	wait->parts = (uint32_t)w->nr_parts;
+	for (uint32_t i = 0; i < tally->nr && i < WAIT_PARTS_EACH; i++) {
+		const struct tally_part *part = &tally->parts[i];
 
-	if (!room_for_one(&w->uses, w->nr_uses, &w->uses_room))
-		return false;
-	w->uses[w->nr_uses++] = *use;
-	return true;
-}
-
-static struct waiter *last_waiter(const struct thread_waits *w)
-{
-	return w->nr_waiters ? &w->waiters[w->nr_waiters - 1] : NULL;
-}
-
-/* The thread at hand has no more waits. */
-static int close_waiter(struct sums *s)
-{
-	struct thread_waits *w = s->w;
-	struct waiter *waiter = last_waiter(w);
-
-	if (!waiter)
-		return 0;
-	waiter->first = w->nr_uses;
-	if (!use_sums_take(&s->of_thread, keep_use, w))
-		return -ENOMEM;
-	waiter->nr = w->nr_uses - waiter->first;
+		if (!room_for_one(&w->parts, w->nr_parts, &w->parts_room))
+			return -ENOMEM;
+		w->parts[w->nr_parts++] =
+			(struct wait_part){part->culprit, part->on, part->time_ns};
+	}
+	wait->nr_parts = (uint32_t)w->nr_parts - wait->parts;
 	return 0;
 }
 
-static struct waiter *waiter_of(struct sums *s, int64_t thread)
+static struct thread_use *new_use(struct sums *s, uint64_t key, int64_t thread,
+				  const struct tally_part *part)
 {
-	struct thread_waits *w = s->w;
-	struct waiter *last = last_waiter(w);
+	struct thread_use *sum;
 
-	if (last && last->thread == thread)
-		return last;
-	if (close_waiter(s) || !room_for_one(&w->waiters, w->nr_waiters, &w->waiters_room))
+	if (s->nr_uses == UINT32_MAX || !room_for_one(&s->uses, s->nr_uses, &s->uses_room) ||
+	    map_put(&s->by_key, key, (uint32_t)s->nr_uses))
 		return NULL;
-	w->waiters[w->nr_waiters] = (struct waiter){.thread = thread};
-	return &w->waiters[w->nr_waiters++];
+	sum = &s->uses[s->nr_uses++];
+	*sum = (struct thread_use){.thread = thread, .met = NS_MAX};
+	sum->use = (struct cpu_use){.on = part->on,
+				    .by = &s->users->culprits->list[part->culprit],
+				    .number = part->culprit};
+	return sum;
 }
 
-static struct wait_part part_of(const struct cpu_use *use)
+/* Waits come CPU by CPU, not in the order of time. */
+static int add_part(struct sums *s, const struct thread_wait *wait, const struct tally_part *part,
+		    uint32_t place)
 {
-	return (struct wait_part){use->number, (int32_t)use->on, use->time_ns};
+	uint64_t key = (uint64_t)wait->thread << 32 | part->culprit;
+	const uint32_t *at = map_get(&s->by_key, key);
+	struct thread_use *sum = at ? &s->uses[*at] : new_use(s, key, wait->thread, part);
+	struct cpu_use *use;
+
+	if (!sum)
+		return -ENOMEM;
+	use = &sum->use;
+	use->several_cpus |= use->on != part->on;
+	use->count += part->count;
+	use->time_ns += part->time_ns;
+	if (part->longest_ns > use->longest_ns ||
+	    (part->longest_ns == use->longest_ns && part->longest_at < use->longest_at)) {
+		use->longest_ns = part->longest_ns;
+		use->longest_at = part->longest_at;
+		use->on = part->on;
+	}
+	if (wait->begin < sum->met || (wait->begin == sum->met && place < sum->place)) {
+		sum->met = wait->begin;
+		sum->place = place;
+	}
+	return 0;
 }
 
-static bool keep_part(const struct cpu_use *use, void *data)
+static int add_tally(const struct swept_wait *swept, const struct tally *tally, void *data)
 {
 	struct sums *s = data;
-	struct thread_waits *w = s->w;
+	struct thread_wait *wait = &s->w->list[swept->id];
+	int ret = 0;
 
-	use_sums_add(&s->of_thread, use);
-	s->no_memory = !room_for_one(&w->parts, w->nr_parts, &w->parts_room);
-	if (!s->no_memory)
-		w->parts[w->nr_parts++] = part_of(use);
-	return !s->no_memory;
+	for (uint32_t i = 0; i < tally->nr && !ret; i++)
+		ret = add_part(s, wait, &tally->parts[i], i);
+	if (!ret && wait->end - wait->begin >= s->long_ns && s->w->nr_parts < WAIT_PARTS_MAX)
+		ret = keep_parts(s->w, wait, tally);
+	return ret;
 }
 
-static int sum_long_wait(struct sums *s, struct thread_wait *wait, ns_t from, ns_t to)
+static void add_wait(struct thread_waits *w, const struct thread_wait *wait)
 {
-	struct thread_waits *w = s->w;
-	int ret;
+	struct waiter *waiter = &w->waiters[wait->thread];
 
-	wait->parts = (uint32_t)w->nr_parts;
-	ret = cpu_users_sum(s->users, wait->machine, wait->cpu, from, to, keep_part, s);
-	wait->nr_parts = (uint32_t)w->nr_parts - wait->parts;
-	return s->no_memory ? -ENOMEM : ret;
-}
-
-static void add_wait(struct sums *s, struct thread_wait *wait)
-{
-	ns_t from = wait_from(wait, s->w->begin), to = wait_to(wait, s->w->end);
-	struct waiter *waiter = waiter_of(s, wait->thread);
-
-	if (!waiter) {
-		s->ret = -ENOMEM;
-		return;
-	}
+	waiter->thread = wait->thread;
 	waiter->count++;
-	waiter->total_ns += to - from;
+	waiter->total_ns += wait_to(wait, w->end) - wait_from(wait, w->begin);
 	waiter->last_begin = wait->begin;
 	if (wait->end - wait->begin > waiter->worst_end - waiter->worst_begin) {
 		waiter->worst_begin = wait->begin;
 		waiter->worst_end = wait->end;
 	}
-	s->ret = wait->end - wait->begin >= s->long_ns && s->w->nr_parts < WAIT_PARTS_MAX
-			 ? sum_long_wait(s, wait, from, to)
-			 : cpu_users_add(s->users, wait->machine, wait->cpu, from, to,
-					 &s->of_thread);
 }
 
-/* One of too many to be kept. */
-static void add_passing(const struct thread_wait *wait, void *data)
-{
-	struct sums *s = data;
-	struct thread_wait copy = *wait;
-
-	if (!s->ret)
-		add_wait(s, &copy);
-}
-
-static int sum_waits(struct sums *s, struct sonde_run *run)
+/* Adds all waits of the list. */
+static int sum_list(struct sums *s)
 {
 	struct thread_waits *w = s->w;
-	int ret = 0;
+	struct swept_wait *swept = malloc((w->nr + 1) * sizeof(*swept));
+	int ret;
 
-	if (w->too_many)
-		ret = scan_threads(run, w->begin, w->end, add_passing, s);
-	for (size_t i = 0; i < w->nr && !w->too_many && !s->ret; i++)
-		add_wait(s, &w->list[i]);
-	ret = ret ? ret : s->ret;
-	return ret ? ret : close_waiter(s);
+	if (!swept)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->nr; i++) {
+		const struct thread_wait *wait = &w->list[i];
+
+		add_wait(w, wait);
+		swept[i] = (struct swept_wait){wait_from(wait, w->begin), wait_to(wait, w->end),
+					       wait->machine, wait->cpu, (uint32_t)i};
+	}
+	ret = wait_sweep(s->users, swept, w->nr, add_tally, s);
+	free(swept);
+	return ret;
 }
 
-static int sum_up(struct thread_waits *w, struct sonde_run *run, struct cpu_users *users)
+/* When there are too many in a part of the window, half of it at a time. */
+static int sum_window(struct sums *s, ns_t from, ns_t to)
 {
-	struct sums s = {.w = w, .users = users, .long_ns = NS_MAX};
-	int ret = cpu_users_hold(users, w->begin, w->end);
+	struct thread_waits *w = s->w;
+	ns_t middle = from + (to - from) / 2;
+	int ret;
 
+	w->nr = 0;
+	s->from = from;
+	s->too_many = false;
+	ret = scan_threads(s->run, from, to, keep_wait, s);
+	if (ret)
+		return ret;
+	w->too_many |= s->too_many;
+	s->long_ns = w->too_many ? NS_MAX : find_long(w);
+	if (!s->too_many)
+		return sum_list(s);
+	if (middle == from)
+		return -ENOMEM;
+	ret = sum_window(s, from, middle);
+	return ret ? ret : sum_window(s, middle, to);
+}
+
+/* By thread, and in the order in which they were met. */
+static void sort_uses(const struct sums *s, struct sort_item *items)
+{
+	for (size_t i = 0; i < s->nr_uses; i++)
+		items[i] = (struct sort_item){s->uses[i].place, (uint32_t)i};
+	key_sort(items, s->nr_uses);
+	for (size_t i = 0; i < s->nr_uses; i++)
+		items[i].key = (uint64_t)s->uses[items[i].at].met ^ 1ull << 63;
+	key_sort(items, s->nr_uses);
+	for (size_t i = 0; i < s->nr_uses; i++)
+		items[i].key = (uint64_t)s->uses[items[i].at].thread;
+	key_sort(items, s->nr_uses);
+}
+
+/* Keeps what each thread's waits were made of. */
+static int keep_uses(const struct sums *s)
+{
+	struct sort_item *items = malloc((2 * s->nr_uses + 1) * sizeof(*items));
+	struct thread_waits *w = s->w;
+
+	w->uses = malloc((s->nr_uses + 1) * sizeof(*w->uses));
+	if (!items || !w->uses) {
+		free(items);
+		return -ENOMEM;
+	}
+	sort_uses(s, items);
+	for (size_t i = 0; i < s->nr_uses; i++) {
+		const struct thread_use *use = &s->uses[items[i].at];
+		struct waiter *waiter = &w->waiters[use->thread];
+
+		if (!waiter->nr++)
+			waiter->first = i;
+		w->uses[i] = use->use;
+	}
+	free(items);
+	return 0;
+}
+
+/* Leaves out the threads that did not wait. */
+static void keep_waiters(struct thread_waits *w, int64_t nr_threads)
+{
+	for (int64_t i = 0; i < nr_threads; i++) {
+		if (w->waiters[i].count)
+			w->waiters[w->nr_waiters++] = w->waiters[i];
+	}
+}
+
+static int sum_up(struct sums *s)
+{
+	struct thread_waits *w = s->w;
+	int64_t nr_threads = sonde_nr_threads(s->run);
+	int ret = cpu_users_hold(s->users, w->begin, w->end);
+
+	w->waiters = calloc((size_t)nr_threads + 1, sizeof(*w->waiters));
 	if (!ret)
-		ret = scan_threads(run, w->begin, w->end, keep_wait, w);
+		ret = w->waiters ? sum_window(s, w->begin, w->end) : -ENOMEM;
+	if (!ret)
+		ret = keep_uses(s);
+	if (!ret)
+		keep_waiters(w, nr_threads);
 	if (w->too_many) {
 		free(w->list);
 		w->list = NULL;
 		w->nr = w->room = 0;
-	} else {
-		s.long_ns = find_long(w);
 	}
-	if (!ret)
-		ret = use_sums_init(&s.of_thread, users->culprits);
-	if (!ret)
-		ret = sum_waits(&s, run);
-	use_sums_release(&s.of_thread);
 	return ret;
 }
 
@@ -286,7 +361,7 @@ int thread_waits_get(const struct thread_waits **out, struct sonde_run *run, ns_
 		     struct error *err)
 {
 	struct thread_waits *w = run->thread_waits;
-	struct cpu_users *users;
+	struct sums s = {.run = run};
 	int ret;
 
 	*out = w;
@@ -295,7 +370,7 @@ int thread_waits_get(const struct thread_waits **out, struct sonde_run *run, ns_
 	thread_waits_free(w);
 	*out = run->thread_waits = NULL;
 	w = calloc(1, sizeof(*w));
-	ret = w ? cpu_users_get(&users, run) : -ENOMEM;
+	ret = w ? cpu_users_get(&s.users, run) : -ENOMEM;
 	if (ret) {
 		free(w);
 		return fail(err, ret, "out of memory");
@@ -303,7 +378,10 @@ int thread_waits_get(const struct thread_waits **out, struct sonde_run *run, ns_
 	run_threads(run); /* without the memory for all of them each costs more */
 	w->begin = begin;
 	w->end = end;
-	ret = sum_up(w, run, users);
+	s.w = w;
+	ret = sum_up(&s);
+	free(s.uses);
+	map_release(&s.by_key);
 	if (ret) {
 		thread_waits_free(w);
 		return failed(err, ret);
@@ -333,7 +411,7 @@ struct telling {
 static bool tell_part(const struct cpu_use *use, void *data)
 {
 	const struct telling *t = data;
-	const struct wait_part part = part_of(use);
+	const struct wait_part part = {use->number, (int32_t)use->on, use->time_ns};
 
 	return t->each(&part, t->data);
 }

@@ -8,12 +8,15 @@
  * Threads that waited for a CPU of their own machine: each such wait, and what had the CPU meanwhile, summed up for
  * each thread, and for each of the longest waits.  vCPUs' own threads are left out: preemption.h has them.
  *
+ * They are summed up CPU by CPU in the order of time (wait_sweep.h), for many wait for one CPU at a time.
  * A run keeps what was found of the window asked for last; of a window with more than THREAD_WAITS_MAX waits
- * (40 bytes each) the threads' sums only, and the waits are looked for again.  Of what the longest waits were made of
+ * (40 bytes each), which is summed up in parts, the threads' sums only, and the waits are looked for again.  Of what the longest waits were made of
  * it keeps as much as WAIT_PARTS_MAX (16 bytes each), for many may be equally long; the rest is summed up again.
+ * Of each it keeps the first WAIT_PARTS_EACH that were met.
  */
 #define THREAD_WAITS_MAX (1u << 20)
 #define WAIT_PARTS_MAX (1u << 20)
+#define WAIT_PARTS_EACH 24
 
 struct thread_wait {
 	int64_t thread;	 /* row */
@@ -47,7 +50,7 @@ struct thread_waits {
 	struct cpu_use *uses;	/* owned: of the waiters */
 	struct wait_part *parts; /* owned: of the longest waits */
 	struct thread_wait *list; /* owned, by thread row and time */
-	size_t nr_waiters, waiters_room, nr_uses, uses_room, nr_parts, parts_room, nr, room;
+	size_t nr_waiters, nr_parts, parts_room, nr, room;
 	bool too_many; /* @list is not kept */
 };
 
@@ -60,7 +63,8 @@ int thread_waits_scan(const struct thread_waits *w, struct sonde_run *run,
 		      void (*each)(const struct thread_wait *wait, void *data), void *data,
 		      struct error *err);
 
-/* What had the CPU during one of them, within the window, as cpu_users_sum() tells it. */
+/* What had the CPU during one of them, within the window, in the order in which it was met first.  A culprit may be
+ * told of more than once for the same CPU. */
 int thread_wait_parts(const struct thread_waits *w, struct sonde_run *run,
 		      const struct thread_wait *wait,
 		      bool (*each)(const struct wait_part *part, void *data), void *data);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* qsort_r */
+#include "analysis/keyed.h"
 #include "analysis/usage.h"
 
 #include <errno.h>
@@ -95,12 +96,6 @@ struct group {
 	ns_t total_ns;
 };
 
-struct groups {
-	struct group *list;
-	size_t nr;
-	unsigned nr_key;
-};
-
 /* Keys are compared as numbers; a string in a key is the run's own, one address per text. */
 static int by_key(const void *a, const void *b, void *data)
 {
@@ -114,28 +109,26 @@ static int by_key(const void *a, const void *b, void *data)
 	return 0;
 }
 
-static void add_to(struct group *to, const struct group *from)
+static int add_usage(struct keyed *groups, struct sonde_run *run, const struct usage *u,
+		     const struct grouping *grouping)
 {
-	for (unsigned i = 0; i < SONDE_NR_MODES; i++)
-		to->per_mode[i] += from->per_mode[i];
-	to->total_ns += from->total_ns;
-}
+	union sonde_cell cells[USAGE_KEY_CELLS] = {0};
+	int64_t key[USAGE_KEY_CELLS];
+	size_t before = groups->nr;
+	struct group *group;
 
-/* Sorts by key and folds equal keys together. */
-static void fold(struct groups *g)
-{
-	size_t kept = 0;
-
-	if (!g->nr)
-		return;
-	qsort_r(g->list, g->nr, sizeof(*g->list), by_key, &g->nr_key);
-	for (size_t i = 1; i < g->nr; i++) {
-		if (!by_key(&g->list[kept], &g->list[i], &g->nr_key))
-			add_to(&g->list[kept], &g->list[i]);
-		else
-			g->list[++kept] = g->list[i];
-	}
-	g->nr = kept + 1;
+	if (!grouping->cells(run, u, cells))
+		return 0;
+	for (unsigned i = 0; i < grouping->nr_key; i++)
+		key[i] = cells[i].i;
+	group = keyed_sum(groups, key);
+	if (!group)
+		return -ENOMEM;
+	if (groups->nr > before)
+		memcpy(group->cells, cells, sizeof(cells));
+	group->per_mode[u->context.mode] += u->time_ns;
+	group->total_ns += u->time_ns;
+	return 0;
 }
 
 static void emit(struct sonde_facts *out, const struct group *g, unsigned nr_cells, ns_t total_ns)
@@ -154,29 +147,20 @@ static void emit(struct sonde_facts *out, const struct group *g, unsigned nr_cel
 int usage_group(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		const struct grouping *grouping, struct error *err)
 {
-	struct groups g = {.nr_key = grouping->nr_key};
+	struct keyed groups = {.nr_cells = grouping->nr_key, .sum_bytes = sizeof(struct group)};
+	unsigned nr_key = grouping->nr_key;
 	const struct usages *u;
 	int ret = usages_get(&u, run, begin, end, err);
 
 	if (ret)
 		return ret;
-	g.list = calloc(u->nr + 1, sizeof(*g.list));
-	if (!g.list)
-		return fail(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < u->nr; i++) {
-		struct group *group = &g.list[g.nr];
-
-		memset(group, 0, sizeof(*group));
-		if (!grouping->cells(run, &u->list[i], group->cells))
-			continue;
-		group->per_mode[u->list[i].context.mode] = u->list[i].time_ns;
-		group->total_ns = u->list[i].time_ns;
-		g.nr++;
-	}
-	fold(&g);
-	for (size_t i = 0; i < g.nr; i++)
-		emit(out, &g.list[i], grouping->nr_cells, u->total_ns);
+	for (size_t i = 0; i < u->nr && !ret; i++)
+		ret = add_usage(&groups, run, &u->list[i], grouping);
+	if (groups.nr) /* nobody asks for a key's number any more */
+		qsort_r(groups.sums, groups.nr, sizeof(struct group), by_key, &nr_key);
+	for (size_t i = 0; i < groups.nr && !ret; i++)
+		emit(out, keyed_sum_at(&groups, i), grouping->nr_cells, u->total_ns);
+	keyed_release(&groups);
 	facts_sort(out, "total");
-	free(g.list);
-	return 0;
+	return ret ? fail(err, ret, "out of memory") : 0;
 }

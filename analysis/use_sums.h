@@ -17,13 +17,16 @@ struct cpu_use {
 	uint32_t count;		     /* of stretches: those that touch are one, whatever vCPU they were for */
 	ns_t time_ns;		     /* in all */
 	ns_t longest_ns, longest_at; /* the longest piece, the first such */
+	uint32_t who;		     /* culprits.who of that one */
 	bool several_cpus;	     /* it was met on others, too */
+	uint64_t run;		     /* use_sums.run in which it was met last */
 };
 
 struct use_sums {
 	struct cpu_use *uses; /* owned, by culprit; .time_ns 0 = not met */
 	uint32_t *met;	      /* owned: numbers of those met, in order */
 	unsigned nr;
+	uint64_t run; /* counts the runs of pieces that were added */
 };
 
 /* 0 or -ENOMEM. */
@@ -40,9 +43,6 @@ static inline void use_sums_meet(struct use_sums *s, uint32_t number, int64_t on
 	use->count = 0;
 	use->longest_ns = 0;
 }
-
-/* Adds what was summed up elsewhere; its pieces come after all that were added before. */
-void use_sums_add(struct use_sums *s, const struct cpu_use *use);
 
 /* Tells all, in the order in which they were met; they begin anew.  False: @each did not want the rest. */
 bool use_sums_take(struct use_sums *s, bool (*each)(const struct cpu_use *use, void *data),

@@ -51,11 +51,12 @@ struct scan {
 	ns_t begin, end;
 	const struct sonde_context *contexts;
 	int64_t nr_contexts;
-	uint8_t *kinds;	  /* owned: per context + 1, enum share + 1 for this vCPU; 0 none yet */
+	uint8_t *kinds;	  /* owned: per context + 1, enum share for this vCPU; NR_SHARES: not looked at */
 	int64_t *parents; /* owned, per machine */
 	int64_t vcpu;
 	struct sonde_cpu cpu;
 	struct sonde_interval rest; /* of the vCPU's `woken`, asked for last */
+	bool rests;		    /* it halts then */
 	ns_t shares[NR_SHARES];
 	int ret;
 };
@@ -136,10 +137,11 @@ static bool is_halting(struct scan *s, ns_t t)
 {
 	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
 
-	if ((t < s->rest.begin || t >= s->rest.end) &&
-	    strip_at(&s->users->strips, woken, t, &s->rest))
-		return false;
-	return !s->rest.value && s->rest.begin > sonde_run_begin(s->run);
+	if (likely(t >= s->rest.begin && t < s->rest.end))
+		return s->rests;
+	s->rests = !strip_at(&s->users->strips, woken, t, &s->rest) && !s->rest.value &&
+		   s->rest.begin > sonde_run_begin(s->run);
+	return s->rests;
 }
 
 static enum share share_of_context(struct scan *s, uint32_t value)
@@ -149,8 +151,16 @@ static enum share share_of_context(struct scan *s, uint32_t value)
 				   : SHARE_UNKNOWN;
 
 	if (value <= s->nr_contexts)
-		s->kinds[value] = (uint8_t)(share + 1);
+		s->kinds[value] = (uint8_t)share;
 	return share;
+}
+
+/* What is not found by the context alone. */
+static enum share share_at(struct scan *s, uint32_t value, unsigned kind, ns_t t)
+{
+	enum share share = kind == NR_SHARES ? share_of_context(s, value) : (enum share)kind;
+
+	return share == SHARE_KVM && is_halting(s, t) ? SHARE_HALTING : share;
 }
 
 static bool each_run(const struct cpu_run *r, void *data)
@@ -158,17 +168,17 @@ static bool each_run(const struct cpu_run *r, void *data)
 	struct scan *s = data;
 	const uint8_t *kinds = s->kinds;
 	const uint32_t nr_contexts = (uint32_t)s->nr_contexts;
+	const uint32_t *value = r->list.values;
+	const ns_t *ends = r->list.begins + 1;
 	ns_t from = r->from;
 
-	for (unsigned i = 0; i < r->list.nr; i++) {
-		ns_t to = cpu_run_to(r, i);
-		uint32_t value = r->list.values[i];
-		unsigned kind = value <= nr_contexts ? kinds[value] : 0;
-		enum share share = kind ? (enum share)(kind - 1) : share_of_context(s, value);
+	for (unsigned left = r->list.nr; left; left--, value++, ends++) {
+		ns_t to = left > 1 ? *ends : r->to;
+		unsigned kind = *value <= nr_contexts ? kinds[*value] : NR_SHARES;
 
-		if (share == SHARE_KVM && is_halting(s, from))
-			share = SHARE_HALTING;
-		s->shares[share] += to - from;
+		if (kind == SHARE_KVM || kind == NR_SHARES)
+			kind = share_at(s, *value, kind, from);
+		s->shares[kind] += to - from;
 		from = to;
 	}
 	return true;
@@ -255,7 +265,7 @@ static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 	s->vcpu = vcpu;
 	s->rest = (struct sonde_interval){0};
 	memset(s->shares, 0, sizeof(s->shares));
-	memset(s->kinds, 0, (size_t)s->nr_contexts + 1);
+	memset(s->kinds, NR_SHARES, (size_t)s->nr_contexts + 1);
 	ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
 		row[i + 2] = cell_int(s->shares[i]);

@@ -115,8 +115,9 @@ const char *run_irq_name(const struct sonde_run *run, int64_t machine, int64_t i
 	int64_t nr = run_nr_rows(run, RUN_IRQ);
 
 	for (int64_t row = 0; row < nr && row < IRQS_MAX; row++) {
-		if (run_cell(run, RUN_IRQ, row, 0) == machine && run_cell(run, RUN_IRQ, row, 1) == irq)
-			return run_text(run, RUN_IRQ, row, 2);
+		if (run_number(run, RUN_IRQ, row, 1) == irq &&
+		    run_number(run, RUN_IRQ, row, 0) == machine)
+			return run_string(run, RUN_IRQ, row, 2);
 	}
 	return "";
 }
@@ -162,14 +163,14 @@ static int read_wake(const struct sonde_run *run, int64_t row, struct sonde_wake
 	const enum run_table t = RUN_WAKE;
 
 	memset(out, 0, sizeof(*out));
-	if (row < 0 || row >= sonde_nr_wakes(run))
+	if (!run_has_row(run, t, row))
 		return -ENOENT;
-	out->vcpu = run_cell(run, t, row, 0);
-	out->cause = cause_of(run_cell(run, t, row, 1));
-	out->vector = run_cell(run, t, row, 2);
-	out->from = run_cell(run, t, row, 3) - 1;
-	out->by = run_cell(run, t, row, 4);
-	out->evidence = run_text(run, t, row, 5);
+	out->vcpu = run_number(run, t, row, 0);
+	out->cause = cause_of(run_number(run, t, row, 1));
+	out->vector = run_number(run, t, row, 2);
+	out->from = run_number(run, t, row, 3) - 1;
+	out->by = run_number(run, t, row, 4);
+	out->evidence = run_string(run, t, row, 5);
 	out->irq = "";
 	add_vector(run, out);
 	return 0;

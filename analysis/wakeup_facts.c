@@ -3,29 +3,45 @@
 #include "analysis/facts.h"
 #include "analysis/keyed.h"
 #include "analysis/wakeups.h"
+#include "base/grow.h"
 #include "base/histogram.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static ns_t total_of(const struct wakeup *w)
-{
-	return w->running - w->begin;
-}
+enum step { STEP_BELOW, STEP_TO_CPU, STEP_TO_ENTRY, STEP_GUEST, STEP_QUEUE, NR_STEPS };
 
-/* In the guest's kernel, until the thread may run; then in its run queue.  Another vCPU may have
- * made it ready before this one was there. */
-static ns_t kernel_of(const struct wakeup *w)
+/* A wake-up as it is told. */
+struct told {
+	ns_t at, total, steps[NR_STEPS];
+	int64_t vcpu, thread;
+	unsigned level;
+	enum sonde_cause cause;
+	const char *irq;
+};
+
+static struct told tell(const struct wakeup *w)
 {
+	/* In the guest's kernel, until the thread may run; then in its run queue.  Another vCPU may have
+	 * made it ready before this one was there. */
 	ns_t ready = w->runnable >= 0 ? w->runnable : w->running;
+	ns_t kernel = ready > w->entry ? ready - w->entry : 0;
 
-	return ready > w->entry ? ready - w->entry : 0;
-}
-
-static ns_t queue_of(const struct wakeup *w)
-{
-	return w->running - w->entry - kernel_of(w);
+	return (struct told){
+		.at = w->begin,
+		.total = w->running - w->begin,
+		.steps = {[STEP_BELOW] = w->woken - w->begin,
+			  [STEP_TO_CPU] = w->ran - w->woken,
+			  [STEP_TO_ENTRY] = w->entry - w->ran,
+			  [STEP_GUEST] = kernel,
+			  [STEP_QUEUE] = w->running - w->entry - kernel},
+		.vcpu = w->wait->vcpu,
+		.thread = w->thread,
+		.level = w->level,
+		.cause = w->wake.cause,
+		.irq = w->wake.irq,
+	};
 }
 
 static int scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
@@ -39,36 +55,160 @@ static int scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 	return ret ? fail(err, ret, "cannot follow wake-ups: %s", strerror(-ret)) : 0;
 }
 
+/* ---- all of a window, once ------------------------------------------------------------------- */
+
+#define WAKEUPS_KEPT (1u << 17) /* about 100 bytes each */
+
+enum key { KEY_VM, KEY_LEVEL, KEY_CAUSE, KEY_NR_CELLS };
+
+struct sum {
+	struct histogram *lengths; /* owned */
+	ns_t steps[NR_STEPS];
+	ns_t longest_at;
+};
+
+struct wakeup_sums {
+	ns_t begin, end; /* of the window */
+	struct sonde_run *run;
+	struct keyed keys;  /* struct sum */
+	struct told *list;  /* owned: all of them, in the order of wakeups_scan() */
+	size_t nr, room;
+	bool too_many; /* more than WAKEUPS_KEPT: those are not all */
+	bool no_memory;
+};
+
+static struct sum *sum_get(struct wakeup_sums *s, const struct told *w)
+{
+	struct sonde_cpu cpu;
+	struct sum *sum;
+
+	sonde_cpu(s->run, w->vcpu, &cpu);
+	sum = keyed_sum(&s->keys, (int64_t[]){cpu.machine, w->level, w->cause});
+	if (sum && !sum->lengths)
+		sum->lengths = calloc(1, sizeof(*sum->lengths));
+	return sum && sum->lengths ? sum : NULL;
+}
+
+static void keep_wakeup(struct wakeup_sums *s, const struct told *w)
+{
+	s->too_many |= s->nr == WAKEUPS_KEPT || !room_for_one(&s->list, s->nr, &s->room);
+	if (!s->too_many)
+		s->list[s->nr++] = *w;
+}
+
+static bool sum_wakeup(const struct wakeup *wakeup, void *data)
+{
+	struct told w = tell(wakeup);
+	struct wakeup_sums *s = data;
+	struct sum *sum = sum_get(s, &w);
+
+	s->no_memory = !sum;
+	if (!sum)
+		return false;
+	if (!sum->lengths->count || w.total > sum->lengths->greatest_ns)
+		sum->longest_at = w.at;
+	histogram_add(sum->lengths, w.total);
+	for (unsigned i = 0; i < NR_STEPS; i++)
+		sum->steps[i] += w.steps[i];
+	keep_wakeup(s, &w);
+	return true;
+}
+
+void wakeup_sums_free(struct wakeup_sums *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->keys.nr; i++)
+		free(((struct sum *)keyed_sum_at(&s->keys, i))->lengths);
+	keyed_release(&s->keys);
+	free(s->list);
+	free(s);
+}
+
+static int sums_get(const struct wakeup_sums **out, struct sonde_run *run, bool awake, ns_t begin,
+		    ns_t end, struct error *err)
+{
+	struct wakeup_sums *s = run->wakeup_sums[awake];
+	int ret;
+
+	*out = s;
+	if (s && s->begin == begin && s->end == end)
+		return 0;
+	wakeup_sums_free(s);
+	run->wakeup_sums[awake] = NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return fail(err, -ENOMEM, "out of memory");
+	*s = (struct wakeup_sums){
+		.begin = begin,
+		.end = end,
+		.run = run,
+		.keys = {.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)},
+	};
+	ret = scan(run, awake, begin, end, sum_wakeup, s, &s->no_memory, err);
+	if (ret) {
+		wakeup_sums_free(s);
+		return ret;
+	}
+	*out = run->wakeup_sums[awake] = s;
+	return 0;
+}
+
 /* ---- one by one ---------------------------------------------------------------------------- */
 
-static bool add_wakeup(const struct wakeup *w, void *data)
+static void add_told(struct sonde_facts *out, const struct told *w)
 {
-	struct sonde_facts *out = data;
-
 	facts_add(out, (union sonde_cell[]){
-			       cell_int(w->begin),
-			       cell_int(total_of(w)),
-			       cell_int(w->wait->vcpu),
+			       cell_int(w->at),
+			       cell_int(w->total),
+			       cell_int(w->vcpu),
 			       cell_int(w->level),
-			       cell_str(sonde_cause_name(w->wake.cause)),
-			       cell_str(w->wake.irq),
-			       cell_int(w->woken - w->begin),
-			       cell_int(w->ran - w->woken),
-			       cell_int(w->entry - w->ran),
-			       cell_int(kernel_of(w)),
-			       cell_int(queue_of(w)),
+			       cell_str(sonde_cause_name(w->cause)),
+			       cell_str(w->irq),
+			       cell_int(w->steps[STEP_BELOW]),
+			       cell_int(w->steps[STEP_TO_CPU]),
+			       cell_int(w->steps[STEP_TO_ENTRY]),
+			       cell_int(w->steps[STEP_GUEST]),
+			       cell_int(w->steps[STEP_QUEUE]),
 			       cell_int(w->thread),
 		       });
-	return !out->no_memory;
+}
+
+/* Where a wake-up goes that is found again. */
+struct adding {
+	struct sonde_facts *out;
+	void (*add)(struct sonde_facts *out, const struct told *w);
+};
+
+static bool add_wakeup(const struct wakeup *wakeup, void *data)
+{
+	struct told w = tell(wakeup);
+	struct adding *to = data;
+
+	to->add(to->out, &w);
+	return !to->out->no_memory;
+}
+
+static int list_all(struct sonde_facts *out, struct sonde_run *run, bool awake, ns_t begin,
+		    ns_t end, void (*add)(struct sonde_facts *out, const struct told *w),
+		    struct error *err)
+{
+	struct adding to = {out, add};
+	const struct wakeup_sums *s;
+	int ret = sums_get(&s, run, awake, begin, end, err);
+
+	if (!ret && s->too_many)
+		ret = scan(run, awake, begin, end, add_wakeup, &to, &out->no_memory, err);
+	for (size_t i = 0; !ret && !s->too_many && i < s->nr; i++)
+		add(out, &s->list[i]);
+	facts_sort(out, "total");
+	return ret;
 }
 
 static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	int ret = scan(run, false, begin, end, add_wakeup, out, &out->no_memory, err);
-
-	facts_sort(out, "total");
-	return ret;
+	return list_all(out, run, false, begin, end, add_told, err);
 }
 
 /* clang-format off */
@@ -108,106 +248,6 @@ const struct analysis wakeup_list_analysis = {
 
 /* ---- summed up ----------------------------------------------------------------------------- */
 
-enum key { KEY_VM, KEY_LEVEL, KEY_CAUSE, KEY_NR_CELLS };
-enum step { STEP_BELOW, STEP_TO_CPU, STEP_TO_ENTRY, STEP_GUEST, STEP_QUEUE, NR_STEPS };
-
-struct sum {
-	struct histogram *lengths; /* owned */
-	ns_t steps[NR_STEPS];
-	ns_t longest_at;
-};
-
-struct wakeup_sums {
-	ns_t begin, end; /* of the window */
-	struct sonde_run *run;
-	struct keyed keys; /* struct sum */
-	bool no_memory;
-};
-
-static struct sum *sum_get(struct wakeup_sums *s, int64_t vcpu, unsigned level,
-			   enum sonde_cause cause)
-{
-	struct sonde_cpu cpu;
-	struct sum *sum;
-
-	sonde_cpu(s->run, vcpu, &cpu);
-	sum = keyed_sum(&s->keys, (int64_t[]){cpu.machine, level, cause});
-	if (sum && !sum->lengths)
-		sum->lengths = calloc(1, sizeof(*sum->lengths));
-	return sum && sum->lengths ? sum : NULL;
-}
-
-static void add_length(struct sum *sum, ns_t length, ns_t at)
-{
-	if (!sum->lengths->count || length > sum->lengths->greatest_ns)
-		sum->longest_at = at;
-	histogram_add(sum->lengths, length);
-}
-
-static bool sum_wakeup(const struct wakeup *w, void *data)
-{
-	struct wakeup_sums *s = data;
-	struct sum *sum = sum_get(s, w->wait->vcpu, w->level, w->wake.cause);
-
-	s->no_memory = !sum;
-	if (!sum)
-		return false;
-	add_length(sum, total_of(w), w->begin);
-	sum->steps[STEP_BELOW] += w->woken - w->begin;
-	sum->steps[STEP_TO_CPU] += w->ran - w->woken;
-	sum->steps[STEP_TO_ENTRY] += w->entry - w->ran;
-	sum->steps[STEP_GUEST] += kernel_of(w);
-	sum->steps[STEP_QUEUE] += queue_of(w);
-	return true;
-}
-
-void wakeup_sums_free(struct wakeup_sums *s)
-{
-	if (!s)
-		return;
-	for (size_t i = 0; i < s->keys.nr; i++)
-		free(((struct sum *)keyed_sum_at(&s->keys, i))->lengths);
-	keyed_release(&s->keys);
-	free(s);
-}
-
-static struct wakeup_sums *sums_new(struct sonde_run *run, ns_t begin, ns_t end)
-{
-	struct wakeup_sums *s = calloc(1, sizeof(*s));
-
-	if (s)
-		*s = (struct wakeup_sums){
-			.begin = begin,
-			.end = end,
-			.run = run,
-			.keys = {.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)},
-		};
-	return s;
-}
-
-static int sums_get(const struct wakeup_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
-		    struct error *err)
-{
-	struct wakeup_sums *s = run->wakeup_sums;
-	int ret;
-
-	*out = s;
-	if (s && s->begin == begin && s->end == end)
-		return 0;
-	wakeup_sums_free(s);
-	run->wakeup_sums = NULL;
-	s = sums_new(run, begin, end);
-	if (!s)
-		return fail(err, -ENOMEM, "out of memory");
-	ret = scan(run, false, begin, end, sum_wakeup, s, &s->no_memory, err);
-	if (ret) {
-		wakeup_sums_free(s);
-		return ret;
-	}
-	*out = run->wakeup_sums = s;
-	return 0;
-}
-
 static void add_sum(struct sonde_facts *out, const struct wakeup_sums *s, size_t i)
 {
 	const int64_t *key = keyed_cells(&s->keys, i);
@@ -237,7 +277,7 @@ static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 		     struct error *err)
 {
 	const struct wakeup_sums *s;
-	int ret = sums_get(&s, run, begin, end, err);
+	int ret = sums_get(&s, run, false, begin, end, err);
 
 	for (size_t i = 0; !ret && i < s->keys.nr; i++)
 		add_sum(out, s, i);
@@ -294,7 +334,7 @@ static int find_histogram(struct sonde_facts *out, struct sonde_run *run, ns_t b
 			  struct error *err)
 {
 	const struct wakeup_sums *s;
-	int ret = sums_get(&s, run, begin, end, err);
+	int ret = sums_get(&s, run, false, begin, end, err);
 
 	for (size_t i = 0; !ret && i < s->keys.nr; i++)
 		add_powers(out, s, i);
@@ -319,31 +359,25 @@ const struct analysis wakeup_histogram_analysis = {
 
 /* ---- the vCPU was awake -------------------------------------------------------------------- */
 
-static bool add_awake(const struct wakeup *w, void *data)
+static void add_awake(struct sonde_facts *out, const struct told *w)
 {
-	struct sonde_facts *out = data;
-
 	facts_add(out, (union sonde_cell[]){
-			       cell_int(w->begin),
-			       cell_int(total_of(w)),
-			       cell_int(w->wait->vcpu),
+			       cell_int(w->at),
+			       cell_int(w->total),
+			       cell_int(w->vcpu),
 			       cell_int(w->level),
-			       cell_str(sonde_cause_name(w->wake.cause)),
-			       cell_str(w->wake.irq),
-			       cell_int(kernel_of(w)),
-			       cell_int(queue_of(w)),
+			       cell_str(sonde_cause_name(w->cause)),
+			       cell_str(w->irq),
+			       cell_int(w->steps[STEP_GUEST]),
+			       cell_int(w->steps[STEP_QUEUE]),
 			       cell_int(w->thread),
 		       });
-	return !out->no_memory;
 }
 
 static int find_awake_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 			   struct error *err)
 {
-	int ret = scan(run, true, begin, end, add_awake, out, &out->no_memory, err);
-
-	facts_sort(out, "total");
-	return ret;
+	return list_all(out, run, true, begin, end, add_awake, err);
 }
 
 /* clang-format off */
@@ -374,68 +408,36 @@ const struct analysis wakeup_awake_list_analysis = {
 	find_awake_list,
 };
 
-static enum sonde_cause cause_named(const char *name)
+static void add_awake_sum(struct sonde_facts *out, const struct wakeup_sums *s, size_t i)
 {
-	unsigned cause = 0;
+	const int64_t *key = keyed_cells(&s->keys, i);
+	const struct sum *sum = keyed_sum_at(&s->keys, i);
+	const struct histogram *h = sum->lengths;
+	ns_t count = (ns_t)h->count;
 
-	while (cause < SONDE_NR_CAUSES - 1 && strcmp(sonde_cause_name(cause), name) != 0)
-		cause++;
-	return (enum sonde_cause)cause;
-}
-
-/* They are summed up from the list, which is looked for only once. */
-static int sum_list(struct wakeup_sums *s, struct error *err)
-{
-	struct sonde_error public_err = {0};
-	struct sonde_facts *list;
-	int ret = sonde_facts_get(&list, s->run, "wakeup_awake_list", s->begin, s->end, &public_err);
-
-	if (ret)
-		return fail(err, ret, "%s", public_err.text);
-	for (size_t row = 0; row < sonde_facts_nr_rows(list) && !ret; row++) {
-		struct sum *sum = sum_get(s, facts_named(list, row, "vcpu").i,
-					  (unsigned)facts_named(list, row, "level").i,
-					  cause_named(facts_named(list, row, "cause").s));
-
-		if (!sum) {
-			ret = fail(err, -ENOMEM, "out of memory");
-			break;
-		}
-		add_length(sum, facts_named(list, row, "total").i, facts_named(list, row, "at").i);
-		sum->steps[STEP_GUEST] += facts_named(list, row, "guest").i;
-		sum->steps[STEP_QUEUE] += facts_named(list, row, "queue").i;
-	}
-	sonde_facts_free(list);
-	return ret;
+	facts_add(out, (union sonde_cell[]){
+			       cell_int(key[KEY_VM]),
+			       cell_int(key[KEY_LEVEL]),
+			       cell_str(sonde_cause_name((enum sonde_cause)key[KEY_CAUSE])),
+			       cell_int(count),
+			       cell_int(h->total_ns / count),
+			       cell_int(histogram_quantile(h, 500000)),
+			       cell_int(histogram_quantile(h, 990000)),
+			       cell_int(h->greatest_ns),
+			       cell_int(sum->longest_at),
+			       cell_int(sum->steps[STEP_GUEST] / count),
+			       cell_int(sum->steps[STEP_QUEUE] / count),
+		       });
 }
 
 static int find_awake(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		      struct error *err)
 {
-	struct wakeup_sums *s = sums_new(run, begin, end);
-	int ret = s ? sum_list(s, err) : fail(err, -ENOMEM, "out of memory");
+	const struct wakeup_sums *s;
+	int ret = sums_get(&s, run, true, begin, end, err);
 
-	for (size_t i = 0; !ret && i < s->keys.nr; i++) {
-		const int64_t *key = keyed_cells(&s->keys, i);
-		const struct sum *sum = keyed_sum_at(&s->keys, i);
-		const struct histogram *h = sum->lengths;
-		ns_t count = (ns_t)h->count;
-
-		facts_add(out, (union sonde_cell[]){
-				       cell_int(key[KEY_VM]),
-				       cell_int(key[KEY_LEVEL]),
-				       cell_str(sonde_cause_name((enum sonde_cause)key[KEY_CAUSE])),
-				       cell_int(count),
-				       cell_int(h->total_ns / count),
-				       cell_int(histogram_quantile(h, 500000)),
-				       cell_int(histogram_quantile(h, 990000)),
-				       cell_int(h->greatest_ns),
-				       cell_int(sum->longest_at),
-				       cell_int(sum->steps[STEP_GUEST] / count),
-				       cell_int(sum->steps[STEP_QUEUE] / count),
-			       });
-	}
-	wakeup_sums_free(s);
+	for (size_t i = 0; !ret && i < s->keys.nr; i++)
+		add_awake_sum(out, s, i);
 	facts_sort(out, "count");
 	return ret;
 }

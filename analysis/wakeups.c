@@ -5,7 +5,6 @@
 #include "model/context.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +18,8 @@ struct chain {
 
 struct scan {
 	struct sonde_run *run;
-	struct strips strips;
 	struct cpu_users *users;
+	struct strips *strips; /* its */
 	attr_t *states;	      /* owned, per thread row: its `state` */
 	struct chain *chains; /* owned */
 	size_t nr, room;
@@ -66,18 +65,10 @@ static ns_t chain_begin(const struct scan *s, int64_t vcpu, ns_t woken)
 	return s->chains[*at].begin;
 }
 
-static attr_t thread_state(struct scan *s, int64_t thread, const struct sonde_thread *th)
+static attr_t thread_state(struct scan *s, int64_t thread)
 {
-	struct sonde_machine m;
-	char path[160];
-
-	if (s->states[thread] != NO_ATTR_YET)
-		return s->states[thread];
-	s->states[thread] = ATTR_NONE;
-	if (!sonde_machine(s->run, th->machine, &m)) {
-		snprintf(path, sizeof(path), "%s/threads/%lld/state", m.name, (long long)thread);
-		s->states[thread] = sonde_attr(s->run, path);
-	}
+	if (s->states[thread] == NO_ATTR_YET)
+		s->states[thread] = sonde_attr_of_thread(s->run, thread, "state");
 	return s->states[thread];
 }
 
@@ -95,18 +86,17 @@ static void find_thread(struct scan *s, struct wakeup *w)
 {
 	const attr_t *attrs = s->run->cpu_attrs[w->wait->vcpu];
 	struct sonde_interval task, awake, state;
-	struct sonde_thread th;
 	ns_t t = w->wait->entry;
 
-	if (strip_at(&s->strips, attrs[CPU_TASK], t, &task) || !task.value ||
-	    !is_idle(s, task.value) || strip_at(&s->strips, attrs[CPU_WOKEN], t, &awake) ||
-	    task.end >= awake.end || strip_at(&s->strips, attrs[CPU_TASK], task.end, &task) ||
+	if (strip_at(s->strips, attrs[CPU_TASK], t, &task) || !task.value ||
+	    !is_idle(s, task.value) || strip_at(s->strips, attrs[CPU_WOKEN], t, &awake) ||
+	    task.end >= awake.end || strip_at(s->strips, attrs[CPU_TASK], task.end, &task) ||
 	    is_idle(s, task.value))
 		return;
 	w->thread = (int64_t)task.value - 1;
 	w->running = task.begin;
-	if (sonde_thread(s->run, w->thread, &th) ||
-	    strip_at(&s->strips, thread_state(s, w->thread, &th), w->running - 1, &state))
+	if (w->thread >= sonde_nr_threads(s->run) ||
+	    strip_at(s->strips, thread_state(s, w->thread), w->running - 1, &state))
 		return;
 	if (state.value == THREAD_RUNNABLE && state.begin >= w->wait->woken)
 		w->runnable = state.begin;
@@ -170,7 +160,7 @@ static bool woken_by_interrupt(struct scan *s, const struct wakeup *w, const str
 	struct sonde_interval i;
 	struct sonde_context c;
 
-	if (waker == ATTR_NONE || strip_at(&s->strips, waker, w->runnable, &i) || !i.value ||
+	if (waker == ATTR_NONE || strip_at(s->strips, waker, w->runnable, &i) || !i.value ||
 	    sonde_context(s->run, (int64_t)i.value - 1, &c) || c.machine != vcpu->machine ||
 	    c.cpu != vcpu->number)
 		return false;
@@ -275,7 +265,6 @@ static bool each_task(const struct sonde_interval *i, void *data)
 	struct wait awake = {.vcpu = s->vcpu, .wake = -1, .ended = true};
 	struct wakeup w = {.wait = &awake, .level = s->level, .late = true, .wake = {.irq = "", .vector = -1}};
 	struct sonde_interval state, before, task;
-	struct sonde_thread th;
 	struct sonde_cpu cpu;
 	struct handlers h;
 
@@ -283,14 +272,14 @@ static bool each_task(const struct sonde_interval *i, void *data)
 		return true;
 	w.thread = (int64_t)i->value - 1;
 	w.running = i->begin;
-	if (sonde_thread(s->run, w.thread, &th) ||
-	    strip_at(&s->strips, thread_state(s, w.thread, &th), w.running - 1, &state) ||
+	if (w.thread >= sonde_nr_threads(s->run) ||
+	    strip_at(s->strips, thread_state(s, w.thread), w.running - 1, &state) ||
 	    state.value != THREAD_RUNNABLE || state.begin <= s->begin ||
-	    strip_at(&s->strips, thread_state(s, w.thread, &th), state.begin - 1, &before) ||
+	    strip_at(s->strips, thread_state(s, w.thread), state.begin - 1, &before) ||
 	    (before.value != THREAD_SLEEPING && before.value != THREAD_BLOCKED))
 		return true;
 	w.runnable = state.begin;
-	if (strip_at(&s->strips, s->run->cpu_attrs[s->vcpu][CPU_TASK], w.runnable - 1, &task) ||
+	if (strip_at(s->strips, s->run->cpu_attrs[s->vcpu][CPU_TASK], w.runnable - 1, &task) ||
 	    is_idle(s, task.value) || sonde_cpu(s->run, s->vcpu, &cpu) ||
 	    !woken_by_interrupt(s, &w, &cpu) || !find_handler(s, &w, &cpu, &task, &h))
 		return !s->ret;
@@ -305,7 +294,7 @@ static int scan_awake(struct scan *s)
 	attr_t task = s->run->cpu_attrs[s->vcpu][CPU_TASK];
 
 	return task == ATTR_NONE ? 0
-				 : strip_scan(&s->strips, task, s->begin, s->end, each_task, s);
+				 : strip_scan(s->strips, task, s->begin, s->end, each_task, s);
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */
@@ -325,7 +314,7 @@ static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool
 		*found = true;
 		s->vcpu = vcpu;
 		ret = s->awake ? scan_awake(s)
-			       : waits_scan(&s->strips, vcpu, begin, end, each_wait, s);
+			       : waits_scan(s->strips, vcpu, begin, end, each_wait, s);
 	}
 	return ret ? ret : s->ret;
 }
@@ -334,7 +323,6 @@ int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		 bool (*each)(const struct wakeup *w, void *data), void *data)
 {
 	struct scan s = {.run = run,
-			 .strips = {.run = run},
 			 .awake = awake,
 			 .begin = begin,
 			 .end = end,
@@ -351,11 +339,11 @@ int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 			s.states[i] = NO_ATTR_YET;
 		ret = cpu_users_get(&s.users, run);
 	}
+	s.strips = ret ? NULL : &s.users->strips;
 	for (unsigned level = 1; found && !ret && !s.stop; level++) {
 		found = false;
 		ret = scan_level(&s, level, begin, end, &found);
 	}
-	strips_release(&s.strips);
 	map_release(&s.by_runnable);
 	free(s.chains);
 	free(s.states);

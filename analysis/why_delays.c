@@ -43,7 +43,7 @@ struct loser {
 	size_t top[2]; /* its greatest causes; SIZE_MAX none */
 };
 
-enum cause_key { CAUSE_LOSER, CAUSE_MACHINE, CAUSE_THREAD, CAUSE_MODE, CAUSE_VCPU, NR_CAUSE_KEY };
+enum cause_key { CAUSE_LOSER, CAUSE_CULPRIT, NR_CAUSE_KEY };
 
 struct cause {
 	size_t loser;
@@ -54,6 +54,7 @@ struct cause {
 
 struct losers {
 	struct sonde_run *run;
+	const struct culprits *culprits;
 	struct keyed rows;   /* struct loser, by row */
 	int64_t last_row;    /* of the loser asked for last, -1 none */
 	size_t last;	     /* its number */
@@ -91,14 +92,12 @@ static struct loser *loser_get(struct losers *l, int64_t row)
 /* Of the loser asked for last. */
 static struct cause *cause_get(struct losers *l, const struct cpu_use *use)
 {
-	const struct culprit *c = use->by;
 	size_t before = l->causes.nr, at;
 	int64_t found;
 
 	if (memo_get(&l->memo, use->number, l->last, &at))
 		return cause_at(l, at);
-	found = keyed_get(&l->causes, (int64_t[NR_CAUSE_KEY]){(int64_t)l->last, c->machine,
-							      c->thread, c->mode, c->vcpu});
+	found = keyed_get(&l->causes, (int64_t[NR_CAUSE_KEY]){(int64_t)l->last, use->number});
 	if (found < 0)
 		return NULL;
 	at = (size_t)found;
@@ -192,10 +191,7 @@ static bool add_preemption(const struct preemption *p, const struct cpu_use *use
 
 static struct culprit culprit_at(const struct losers *l, size_t cause)
 {
-	const int64_t *key = keyed_cells(&l->causes, cause);
-
-	return (struct culprit){key[CAUSE_MACHINE], key[CAUSE_THREAD], key[CAUSE_MODE],
-				key[CAUSE_VCPU]};
+	return l->culprits->list[keyed_cells(&l->causes, cause)[CAUSE_CULPRIT]];
 }
 
 /* Each loser's two greatest causes. */
@@ -473,15 +469,13 @@ static void tell(struct why *w, struct losers *l,
 
 static bool losers_init(struct losers *l, const struct why *w)
 {
-	const struct culprits *culprits;
-
 	*l = (struct losers){
 		.run = w->run,
 		.last_row = -1,
 		.rows = {.nr_cells = 1, .sum_bytes = sizeof(struct loser)},
 		.causes = {.nr_cells = NR_CAUSE_KEY, .sum_bytes = sizeof(struct cause)},
 	};
-	return !culprits_get(&culprits, w->run) && !memo_init(&l->memo, culprits->nr);
+	return !culprits_get(&l->culprits, w->run) && !memo_init(&l->memo, l->culprits->nr);
 }
 
 int why_delays(struct why *w, struct error *err)

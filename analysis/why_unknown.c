@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What cannot be known of the window, and what to record next time. */
 #include "analysis/phases.h"
+#include "analysis/unseen.h"
 #include "analysis/usage.h"
 #include "analysis/why.h"
 #include "base/units.h"
@@ -20,10 +21,45 @@ static struct verdict unknown(const struct why *w, const char *what, int64_t mac
 	return v;
 }
 
+/* Which of the ways not to know it are there, how much each is, and what avoids those that are a
+ * tenth of it or more. */
+static void say_unseen(struct sentence *s, const struct unseen *u)
+{
+	const struct {
+		ns_t time;
+		const char *when, *advice;
+	} ways[] = {
+		{u->before, "before the host's trace tells of them",
+		 " Let its recording begin before what is looked for."},
+		{u->after, "after it told of them last",
+		 " Let its recording end after what is looked for."},
+		{u->lost, "after places where its tracer lost events", " Give it larger buffers."},
+		{u->other, "where it tells of no switch",
+		 " sonde check counts, in the trace, the switches that it leaves out."},
+	};
+	ns_t sum = u->before + u->after + u->lost + u->other;
+	const char *between = ": ";
+
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		if (!ways[i].time)
+			continue;
+		say(s, "%s", between);
+		say_length(s, ways[i].time);
+		say(s, " %s", ways[i].when);
+		between = ", ";
+	}
+	say(s, ".");
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		if (ways[i].time && ways[i].time >= sum / 10)
+			say(s, "%s", ways[i].advice);
+	}
+}
+
 static int unknown_cpu_time(struct why *w, struct error *err)
 {
 	struct verdict v = unknown(w, "cpus", 0);
 	const struct usages *u;
+	struct unseen unseen;
 	char share[UNIT_TEXT];
 	ns_t time = 0;
 	int ret = usages_get(&u, w->run, w->begin, w->end, err);
@@ -35,11 +71,10 @@ static int unknown_cpu_time(struct why *w, struct error *err)
 			time += u->list[i].time_ns;
 	}
 	if (share_ppm(time, u->total_ns) >= UNKNOWN_PPM) {
-		say(&v.says,
-		    "What CPUs did is not known for %s of their time: the host's trace begins "
-		    "late, ends early, lost events or leaves out switches (sonde check counts them). "
-		    "Let its recording begin before what is looked for, and give it larger buffers.",
+		say(&v.says, "What CPUs did is not known for %s of their time",
 		    unit_share(share, share_ppm(time, u->total_ns)));
+		unseen_find(&unseen, w->run, w->begin, w->end, time);
+		say_unseen(&v.says, &unseen);
 		why_add(w, &v);
 	}
 	return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/words.h"
+#include "base/text.h"
 #include "base/units.h"
 
 #include <stdarg.h>
@@ -35,6 +36,16 @@ void say(struct sentence *s, const char *fmt, ...)
 		s->len = sizeof(s->text) - 1;
 }
 
+static void say_number(struct sentence *s, int64_t number)
+{
+	char digits[UNIT_TEXT];
+	struct text text = text_in(digits, sizeof(digits));
+
+	text_i64(&text, number);
+	text_end(&text, sizeof(digits));
+	say_text(s, digits);
+}
+
 void say_length(struct sentence *s, ns_t length)
 {
 	char text[UNIT_TEXT];
@@ -65,14 +76,17 @@ void say_cpu(struct sentence *s, int64_t row)
 		return;
 	}
 	if (cpu.machine == 0) {
-		say(s, "CPU %d", cpu.number);
+		say(s, "CPU ");
+		say_number(s, cpu.number);
 		return;
 	}
 	say_machine(s, cpu.machine);
-	if (cpu.number >= 0)
-		say(s, " vCPU %d", cpu.number);
-	else
+	if (cpu.number < 0) {
 		say(s, "'s vCPUs");
+		return;
+	}
+	say(s, " vCPU ");
+	say_number(s, cpu.number);
 }
 
 void say_thread(struct sentence *s, int64_t row)

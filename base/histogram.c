@@ -83,7 +83,7 @@ ns_t histogram_quantile(const struct histogram *h, unsigned ppm)
 		return h->least_ns;
 	if (rank >= h->count)
 		return h->greatest_ns;
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+	for (unsigned i = histogram_bucket(h->least_ns); i < HISTOGRAM_BUCKETS; i++) {
 		seen += h->buckets[i];
 		if (seen >= rank)
 			return middle_of(h, i);
@@ -91,14 +91,26 @@ ns_t histogram_quantile(const struct histogram *h, unsigned ppm)
 	return h->greatest_ns;
 }
 
+/* The power of two that the lengths in a bucket are of. */
+static unsigned power_of(unsigned bucket)
+{
+	ns_t least = histogram_bucket_begin(bucket);
+
+	return least ? 63u - (unsigned)__builtin_clzll((uint64_t)least) : 0;
+}
+
 void histogram_powers(const struct histogram *h, uint64_t counts[HISTOGRAM_POWERS])
 {
-	unsigned power = 0;
+	unsigned last = histogram_bucket(h->greatest_ns);
+	unsigned i = histogram_bucket(h->least_ns);
 
 	memset(counts, 0, HISTOGRAM_POWERS * sizeof(*counts));
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
-		while (power + 1 < HISTOGRAM_POWERS && histogram_bucket_begin(i) >> (power + 1))
-			power++;
-		counts[power] += h->buckets[i];
+	while (h->count && i <= last) {
+		unsigned power = power_of(i);
+		unsigned next = power + 1 < HISTOGRAM_POWERS ? histogram_bucket((ns_t)1 << (power + 1))
+							     : HISTOGRAM_BUCKETS;
+
+		for (; i < next && i <= last; i++)
+			counts[power] += h->buckets[i];
 	}
 }

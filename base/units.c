@@ -40,37 +40,63 @@ char *unit_tick(char buf[static UNIT_TEXT], ns_t t, ns_t step, bool ticks_are_ns
 	return buf;
 }
 
-/* @value in its unit with four significant digits. */
-static void four_digits(char *buf, double value, const char *unit)
-{
-	int decimals = value < 9.9995 ? 3 : value < 99.995 ? 2 : value < 999.95 ? 1 : 0;
+/* A unit of time: @ns of them, and the least lengths that are shown with two, one and no digits behind the point. */
+struct time_unit {
+	const char *name;
+	uint64_t ns, two, one, none;
+};
 
-	snprintf(buf, UNIT_TEXT, "%.*f %s", decimals, value, unit);
+/* Beyond this a double may be an ns off. */
+#define LENGTH_EXACT UINT64_C(1000000000000000)
+
+/*
+ * @length in that unit with four significant digits, rounded as printf() rounds the quotient.  That says of half a digit
+ * which way the quotient's last bit went; all else is found without it.
+ */
+static void four_digits(struct text *text, uint64_t length, const struct time_unit *u)
+{
+	unsigned decimals = length < u->two ? 3 : length < u->one ? 2 : length < u->none ? 1 : 0;
+	uint64_t scale = decimals == 3 ? 1000 : decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
+	uint64_t digit = u->ns / scale, rest = length % digit;
+	uint64_t digits = length / digit + (2 * rest > digit);
+	char printed[UNIT_TEXT];
+
+	if (2 * rest == digit || length > LENGTH_EXACT) {
+		snprintf(printed, sizeof(printed), "%.*f", (int)decimals,
+			 (double)length / (double)u->ns);
+		text_str(text, printed);
+	} else {
+		text_u64(text, digits / scale);
+		if (decimals) {
+			text_char(text, '.');
+			text_u64_zeros(text, digits % scale, decimals);
+		}
+	}
+	text_str(text, u->name);
 }
 
 char *unit_length(char buf[static UNIT_TEXT], ns_t length, bool ticks_are_ns)
 {
-	double size = length < 0 ? -(double)length : (double)length;
-	char *text = buf;
+	static const struct time_unit us = {" us", 1000, 10000, 99995, 999950};
+	static const struct time_unit ms = {" ms", 1000000, 9999500, 99995000, 999950000};
+	static const struct time_unit s = {" s", NS_PER_SEC, 9999500000, 99995000000, 999950000000};
+	uint64_t size = length < 0 ? -(uint64_t)length : (uint64_t)length;
+	struct text text = text_in(buf, UNIT_TEXT);
 
-	if (length == 0) {
-		snprintf(buf, UNIT_TEXT, "0");
-		return buf;
+	if (!ticks_are_ns && length) {
+		text_i64(&text, length);
+		text_str(&text, " cy");
+	} else {
+		text_str(&text, length < 0 ? "-" : "");
+		if (size < 1000) {
+			text_u64(&text, size);
+			text_str(&text, length ? " ns" : "");
+		} else {
+			four_digits(&text, size,
+				    size < us.none ? &us : size < ms.none ? &ms : &s);
+		}
 	}
-	if (!ticks_are_ns) {
-		snprintf(buf, UNIT_TEXT, "%lld cy", (long long)length);
-		return buf;
-	}
-	if (length < 0)
-		*text++ = '-';
-	if (size < 1000)
-		snprintf(text, UNIT_TEXT - 1, "%.0f ns", size);
-	else if (size < 999950)
-		four_digits(text, size / 1e3, "us");
-	else if (size < 999950000.0)
-		four_digits(text, size / 1e6, "ms");
-	else
-		four_digits(text, size / 1e9, "s");
+	text_end(&text, UNIT_TEXT);
 	return buf;
 }
 

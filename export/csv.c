@@ -107,6 +107,8 @@ static int put_threads(struct csv *c, const struct piece *p)
 		struct sonde_machine m;
 		char label[120];
 
+		if (!rows_lives_in(t, p))
+			continue;
 		sonde_machine(c->run, t->machine, &m);
 		sonde_thread_label(c->run, t->thread, label, sizeof(label));
 		snprintf(l.label, sizeof(l.label), "%.70s: %s", m.name, label);

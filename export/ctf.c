@@ -157,7 +157,8 @@ static int put_threads(struct ctf *c, const struct piece *p)
 	for (size_t i = 0; i < c->rows.nr_threads && !ret; i++) {
 		struct row row = {.ctf = c, .thread = (uint32_t)i};
 
-		ret = rows_walk(&c->rows, p, c->rows.threads[i].state, each_thread_state, &row);
+		if (rows_lives_in(&c->rows.threads[i], p))
+			ret = rows_walk(&c->rows, p, c->rows.threads[i].state, each_thread_state, &row);
 	}
 	if (!ret)
 		ret = c->ret;

@@ -17,7 +17,15 @@ const char *draw_machine_name(const struct draw *d, int64_t machine)
 	return sonde_machine(d->run, machine, &m) ? "unknown" : m.name;
 }
 
-void draw_thread_label(const struct draw *d, int64_t thread, char buf[static LABEL_MAX])
+/* The same few threads are drawn over and over. */
+#define LABELS 1024
+
+struct label {
+	int64_t thread; /* + 1; 0: none yet */
+	char text[LABEL_MAX];
+};
+
+static void make_label(const struct draw *d, int64_t thread, char buf[static LABEL_MAX])
 {
 	struct sonde_thread t;
 	int used = 0;
@@ -27,6 +35,17 @@ void draw_thread_label(const struct draw *d, int64_t thread, char buf[static LAB
 	if (used < 0 || used >= LABEL_MAX)
 		used = LABEL_MAX - 1;
 	sonde_thread_label(d->run, thread, buf + used, (size_t)(LABEL_MAX - used));
+}
+
+void draw_thread_label(const struct draw *d, int64_t thread, char buf[static LABEL_MAX])
+{
+	struct label *l = &d->labels[(uint64_t)thread % LABELS];
+
+	if (l->thread != thread + 1 || thread < 0) {
+		make_label(d, thread, l->text);
+		l->thread = thread + 1;
+	}
+	strcpy(buf, l->text);
 }
 
 bool draw_has_thread(const struct draw *d, int64_t thread)
@@ -232,16 +251,21 @@ int draw_run(struct canvas *c, struct sonde_run *run, const struct export_option
 	struct draw d = {.run = run, .options = o, .canvas = c};
 	int ret = rows_init(&d.rows, run, o);
 
+	d.labels = calloc(LABELS, sizeof(*d.labels));
+	if (!ret && !d.labels)
+		ret = -ENOMEM;
 	if (!ret)
 		ret = cpu_users_get(&d.users, run);
 	if (!ret)
 		ret = draw_cpus_begin(&d);
 	if (!ret && o->rows & EXPORT_VALUES)
 		ret = values_new(&d);
+	run_threads(run); /* without the memory for all of them each slice costs more */
 	if (!ret)
 		ret = draw_all(&d);
 	rows_release(&d.rows);
 	free(d.stacks);
+	free(d.labels);
 	values_free(&d);
 	return rows_fail(err, ret, c->out);
 }

@@ -46,7 +46,10 @@ static inline uint64_t track_id(enum track_kind kind, int64_t row)
 	return (uint64_t)row << 4 | kind;
 }
 
+#define LABEL_MAX 200
+
 struct cpu_stack;
+struct label;
 struct values;
 
 struct draw {
@@ -57,10 +60,9 @@ struct draw {
 	struct cpu_users *users;  /* the run's */
 	struct cpu_stack *stacks; /* owned, per CPU row */
 	struct values *values;	  /* owned; NULL: not wanted */
+	struct label *labels;	  /* owned: of threads drawn last */
 	uint64_t flows;		  /* so far */
 };
-
-#define LABEL_MAX 200
 
 /* A thread as one of its machine: "vm-a: wl[164]", of L0 without the machine. */
 void draw_thread_label(const struct draw *d, int64_t thread, char buf[static LABEL_MAX]);

@@ -109,6 +109,8 @@ int draw_threads(struct draw *d, const struct piece *p)
 	for (size_t i = 0; i < d->rows.nr_threads && !ret; i++) {
 		struct row row = {.draw = d, .thread = &d->rows.threads[i]};
 
+		if (!rows_lives_in(row.thread, p))
+			continue;
 		look_back(&row, p);
 		ret = rows_walk(&d->rows, p, row.thread->state, each_state, &row);
 	}

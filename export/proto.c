@@ -6,15 +6,33 @@
 
 enum wire { WIRE_VARINT, WIRE_64, WIRE_LEN };
 
-static void put_key(struct bytes *b, unsigned field, enum wire wire)
+#define VARINT_MAX 10 /* bytes */
+
+/* Most of what is written: without looking for room, and without a copy, where there is some. */
+static inline void put_varint(struct bytes *b, uint64_t v)
 {
-	bytes_put_varint(b, (uint64_t)field << 3 | wire);
+	uint8_t *to;
+
+	if (b->failed || b->room_bytes - b->len_bytes < VARINT_MAX) {
+		bytes_put_varint(b, v);
+		return;
+	}
+	to = b->data + b->len_bytes;
+	for (; v >= 0x80; v >>= 7)
+		*to++ = (uint8_t)v | 0x80;
+	*to++ = (uint8_t)v;
+	b->len_bytes = (size_t)(to - b->data);
+}
+
+static inline void put_key(struct bytes *b, unsigned field, enum wire wire)
+{
+	put_varint(b, (uint64_t)field << 3 | wire);
 }
 
 void proto_uint(struct bytes *b, unsigned field, uint64_t value)
 {
 	put_key(b, field, WIRE_VARINT);
-	bytes_put_varint(b, value);
+	put_varint(b, value);
 }
 
 void proto_int(struct bytes *b, unsigned field, int64_t value)
@@ -42,7 +60,7 @@ void proto_text(struct bytes *b, unsigned field, const char *text)
 	uint8_t *to;
 
 	put_key(b, field, WIRE_LEN);
-	bytes_put_varint(b, len);
+	put_varint(b, len);
 	to = bytes_room(b, len);
 	if (!to)
 		return;
@@ -62,7 +80,7 @@ void proto_text(struct bytes *b, unsigned field, const char *text)
 size_t proto_begin(struct bytes *b, unsigned field)
 {
 	put_key(b, field, WIRE_LEN);
-	bytes_put_u8(b, 0);
+	put_varint(b, 0);
 	return b->len_bytes;
 }
 

@@ -70,6 +70,8 @@ int rows_init(struct rows *r, struct sonde_run *run, const struct export_options
 					    .machine = t.machine,
 					    .pid = t.pid,
 					    .tid = t.tid,
+					    .begin = t.begin,
+					    .end = t.end < 0 ? NS_MAX : t.end,
 					    .state = state,
 					    .waker = sonde_attr_of_thread(run, row, "waker")};
 	}
@@ -175,6 +177,11 @@ int rows_losses(const struct rows *r, struct sonde_loss **out, size_t *nr)
 bool piece_has(const struct piece *p, ns_t begin)
 {
 	return begin < p->end && (p->first || begin >= p->begin);
+}
+
+bool rows_lives_in(const struct thread_row *t, const struct piece *p)
+{
+	return t->begin <= p->end && t->end >= p->begin;
 }
 
 int rows_pieces(const struct rows *r, int (*each)(const struct piece *p, void *data), void *data)

@@ -14,6 +14,7 @@ struct thread_row {
 	int64_t thread;
 	unsigned machine;
 	int64_t pid, tid;
+	ns_t begin, end; /* its life; @end NS_MAX: it did not end */
 	attr_t state, waker;
 };
 
@@ -48,6 +49,10 @@ struct piece {
 	ns_t begin, end;
 	bool first;
 };
+
+/* False: nothing of it is in that piece.  A run may have had a hundred thousand threads, of which
+ * few were there at a time. */
+bool rows_lives_in(const struct thread_row *t, const struct piece *p);
 
 /* Calls @each for the pieces of the window in order, until one returns something else than 0; asks
  * before each whether to go on.  What @each returned, or -EINTR. */

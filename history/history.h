@@ -213,5 +213,7 @@ const char *history_table_name(const struct history *h, int table);
 const struct column *history_table_columns(const struct history *h, int table, unsigned *nr);
 int64_t history_nr_rows(const struct history *h, int table);
 int64_t history_cell(const struct history *h, int table, int64_t row, unsigned column);
+/* All cells of a table, row by row, for who reads very many; they are there as long as @h. */
+const int64_t *history_cells(const struct history *h, int table);
 
 #endif

@@ -322,15 +322,35 @@ int node_walk_next(struct node_walk *w, struct segment *s, bool *any)
 	return (int)nr;
 }
 
+/* The last sample that is certainly before time @x: the first when there is none. */
+static uint32_t sample_before(const struct node *n, uint64_t x)
+{
+	uint32_t low = 0, nr = (n->nr_times + NODE_SAMPLE - 1) / NODE_SAMPLE;
+
+	while (nr > 1) {
+		uint32_t half = nr / 2, at = low + half;
+		uint64_t high = (uint64_t)get_u32(n->samples + at * 4) - at * NODE_SAMPLE;
+
+		low += high < x >> n->times.low_bits ? half : 0;
+		nr -= half;
+	}
+	return low;
+}
+
 uint64_t node_places_upto(const struct node *n, int64_t t)
 {
 	uint64_t x = (uint64_t)t - (uint64_t)n->base;
+	uint32_t sample;
 
 	if (t < n->base)
 		return 0;
 	if (!n->nr_times)
 		return x == UINT64_MAX ? x : x + 1;
-	return sorted_upto(&n->times, x, NULL);
+	sample = sample_before(n, x);
+	if (!sample) /* its bit is not that of upper part 0 */
+		return sorted_upto(&n->times, x, NULL);
+	return sorted_upto_from(&n->times, x, get_u32(n->samples + sample * 4),
+				sample * NODE_SAMPLE);
 }
 
 int64_t node_time_slow(const struct node *n, uint64_t place)

@@ -38,7 +38,7 @@ static uint64_t *decode_all(const struct node *n)
 }
 
 const uint64_t *stream_times(struct history *h, struct stream *s, uint32_t i, const struct node *n,
-			     uint32_t nr)
+			     uint32_t nr, uint32_t ahead)
 {
 	if (s->times && s->times[i].list)
 		return s->times[i].list;
@@ -47,7 +47,7 @@ const uint64_t *stream_times(struct history *h, struct stream *s, uint32_t i, co
 	if (!s->times)
 		return NULL;
 	s->times[i].asked += nr;
-	if (s->times[i].asked * LOOK_UP_COST < n->nr_times || n->nr_times > PLAIN_TIMES_MAX)
+	if ((s->times[i].asked + ahead) * LOOK_UP_COST < n->nr_times || n->nr_times > PLAIN_TIMES_MAX)
 		return NULL;
 	make_room(h, n->nr_times);
 	if (!s->times)

@@ -280,6 +280,7 @@ int history_list(struct history *h, attr_t attr, ns_t begin, ns_t end, ns_t *beg
 		return ret;
 	begins[0] = first.begin;
 	values[0] = first.value;
+	r.wanted = room;
 	while ((ret = row_reader_next(&r)) > 0) {
 		unsigned fits = r.nr < room - at ? r.nr : room - at;
 

@@ -113,11 +113,11 @@ static inline const struct node *stream_ready(const struct stream *s, uint32_t i
 int stream_part(struct history *h, struct stream *s, uint32_t i, struct part *out);
 
 /*
- * All times of node @i of the stream, @n, for who wants @nr of them.  They are decoded when so many have
- * been asked for one by one that it would have been cheaper; NULL until then.  Good until the next call.
+ * All times of node @i of the stream, @n, for who wants @nr of them now and @ahead more soon.  They are decoded when so
+ * many have been asked for one by one that it would have been cheaper; NULL until then.  Good until the next call.
  */
 const uint64_t *stream_times(struct history *h, struct stream *s, uint32_t i, const struct node *n,
-			     uint32_t nr);
+			     uint32_t nr, uint32_t ahead);
 void stream_times_release(struct stream *s);
 
 /* Sets @p to the plain form of packed part @i, which @p is.  0, -EIO, -ENOMEM. */

@@ -184,6 +184,7 @@ void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t 
 		r->group = 0;
 	r->end_group = last == STREAM_NONE ? 0 : last + 1;
 	r->next_row = ROW_UNKNOWN;
+	r->wanted = 0;
 	r->mask = 0;
 	r->own.at = r->own.end = r->own_stop = 0;
 	r->slice.at = r->slice.end = 0;
@@ -280,39 +281,52 @@ static int open_slice(struct row_reader *r)
 	return open_range(r, n, row, &r->slice);
 }
 
-/* Turns the places that were decoded into times, which a damaged file may have too great. */
-static void look_up_times(struct row_reader *r, const struct row_range *range)
+/* Turns the places that were decoded into times, which a damaged file may have too great.  False when times do not
+ * rise. */
+static bool look_up_times(struct row_reader *r, const struct node *n, const uint64_t *all)
 {
-	const struct node *n = range->node;
-	const uint64_t *all = stream_times(r->h, range->stream, range->i, n, r->nr);
-
-	if (!all) {
-		node_times(n, r->times, r->nr);
-		return;
-	}
-	for (uint32_t i = 0; i < r->nr; i++)
-		r->times[i] = all[r->times[i] < n->nr_times ? r->times[i] : n->nr_times - 1];
-}
-
-/* Times that do not rise, from one part to the next as well, or leave the window are not from our
- * writer. */
-static bool make_times(struct row_reader *r, const struct row_range *range)
-{
-	uint64_t base = range->node->nr_times ? 0 : (uint64_t)range->node->base;
+	const uint64_t last_place = n->nr_times - 1;
 	ns_t last = r->last;
 	bool good = true;
 
-	if (range->node->nr_times)
-		look_up_times(r, range);
 	for (uint32_t i = 0; i < r->nr; i++) {
-		ns_t t = (ns_t)(base + r->times[i]);
+		uint64_t place = r->times[i];
+		ns_t t = (ns_t)all[place < last_place ? place : last_place];
 
 		good &= t > last;
 		last = t;
 		r->times[i] = (uint64_t)t;
 	}
 	r->last = last;
-	return good && last < r->before;
+	return good;
+}
+
+static bool make_plain_times(struct row_reader *r, const struct node *n)
+{
+	ns_t last = r->last;
+	bool good = true;
+
+	node_times(n, r->times, r->nr);
+	for (uint32_t i = 0; i < r->nr; i++) {
+		good &= (ns_t)r->times[i] > last;
+		last = (ns_t)r->times[i];
+	}
+	r->last = last;
+	return good;
+}
+
+/* Times that do not rise, from one part to the next as well, or leave the window are not from our
+ * writer. */
+static bool make_times(struct row_reader *r, const struct row_range *range)
+{
+	const struct node *n = range->node;
+	uint32_t rest = range->end - range->at, ahead = rest < r->wanted ? rest : r->wanted;
+	const uint64_t *all = NULL;
+
+	if (n->nr_times)
+		all = stream_times(r->h, range->stream, range->i, n, r->nr, ahead);
+
+	return (all ? look_up_times(r, n, all) : make_plain_times(r, n)) && r->last < r->before;
 }
 
 static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
@@ -326,6 +340,7 @@ static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
 	sorted_decode(&range->segment.places, range->at, r->nr, r->times, &range->hint);
 	segment_values(&range->segment, range->at, r->nr, r->values);
 	range->at += r->nr;
+	r->wanted -= r->nr < r->wanted ? r->nr : r->wanted;
 	return make_times(r, range) ? 1 : -EIO;
 }
 

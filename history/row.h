@@ -61,6 +61,7 @@ struct row_reader {
 	uint32_t mask;		   /* slices of the open group still to read */
 	struct row_range own, slice;
 	uint32_t own_stop;	   /* entries of own that lie before the slice */
+	uint32_t wanted;	   /* so many more changes, if there are; row_reader_init() does not know */
 	uint32_t nr;		   /* what the last call read */
 	uint64_t times[ROW_BATCH]; /* ns_t, as the decoder leaves them */
 	uint32_t values[ROW_BATCH];

@@ -11,7 +11,8 @@
 #define HAS_DICT 0x40
 #define LOW_BITS_MASK 0x3f
 
-#define DICT_MAX 1024	/* more distinct values than this are not worth a dictionary */
+#define DICT_BITS_MAX 10
+#define DICT_MAX (1u << DICT_BITS_MAX) /* more distinct values are not worth a dictionary */
 #define DICT_SLOTS 4096 /* power of two */
 
 struct segment_work {
@@ -225,18 +226,6 @@ static void look_up(const struct segment *s, uint32_t nr, uint32_t *values)
 	}
 }
 
-static void look_up_plain(const struct segment *s, uint32_t nr, uint32_t *values)
-{
-	uint32_t plain[DICT_MAX];
-	uint32_t last = s->nr_dict - 1;
-
-	for (uint32_t i = 0; i < s->nr_dict; i++)
-		plain[i] = s->value_min +
-			   (uint32_t)bits_get(s->dict, (uint64_t)i * s->dict_bits, s->dict_bits);
-	for (uint32_t i = 0; i < nr; i++)
-		values[i] = plain[values[i] < last ? values[i] : last];
-}
-
 /* Four numbers at once come from one load. */
 #define UNPACK_BITS_MAX (BITS_GET_MAX / 4)
 
@@ -261,15 +250,58 @@ static void unpack(const uint8_t *from, uint64_t at, uint32_t nr, unsigned bits,
 		out[i] = min + (uint32_t)(get_u64(from + (at >> 3)) >> (at & 7) & mask);
 }
 
+/* The dictionary, with something for each number that fits in DICT_BITS_MAX. */
+static void make_plain(const struct segment *s, uint32_t *plain)
+{
+	uint32_t room = 1u << s->value_bits;
+
+	unpack(s->dict, 0, s->nr_dict, s->dict_bits, s->value_min, plain);
+	for (uint32_t i = s->nr_dict; i < room; i++)
+		plain[i] = plain[s->nr_dict - 1];
+}
+
+/* The same as unpack(), and each is looked up. */
+static void unpack_plain(const struct segment *s, uint64_t at, uint32_t nr, uint32_t *out)
+{
+	const unsigned bits = s->value_bits;
+	const uint64_t mask = bits_mask(bits);
+	const uint8_t *from = s->values;
+	uint32_t plain[DICT_MAX];
+	uint32_t i = 0;
+
+	make_plain(s, plain);
+	for (; i + 4 <= nr; i += 4, at += 4 * bits) {
+		uint64_t four = get_u64(from + (at >> 3)) >> (at & 7);
+
+		out[i] = plain[four & mask];
+		four >>= bits;
+		out[i + 1] = plain[four & mask];
+		four >>= bits;
+		out[i + 2] = plain[four & mask];
+		four >>= bits;
+		out[i + 3] = plain[four & mask];
+	}
+	for (; i < nr; i++, at += bits)
+		out[i] = plain[get_u64(from + (at >> 3)) >> (at & 7) & mask];
+}
+
+/* Whether making the dictionary plain pays. */
+static bool is_plain(const struct segment *s, uint32_t nr)
+{
+	return nr >= PLAIN_DICT_MIN && nr >= s->nr_dict && s->nr_dict && s->nr_dict <= DICT_MAX &&
+	       s->value_bits <= DICT_BITS_MAX;
+}
+
 void segment_values(const struct segment *s, uint32_t first, uint32_t nr, uint32_t *out)
 {
-	unpack(s->values, (uint64_t)first * s->value_bits, nr, s->value_bits,
-	       s->dict ? 0 : s->value_min, out);
-	if (!s->dict)
+	uint64_t at = (uint64_t)first * s->value_bits;
+
+	if (s->dict && is_plain(s, nr)) {
+		unpack_plain(s, at, nr, out);
 		return;
-	if (nr >= PLAIN_DICT_MIN && nr >= s->nr_dict && s->nr_dict && s->nr_dict <= DICT_MAX)
-		look_up_plain(s, nr, out);
-	else
+	}
+	unpack(s->values, at, nr, s->value_bits, s->dict ? 0 : s->value_min, out);
+	if (s->dict)
 		look_up(s, nr, out);
 }
 

@@ -101,14 +101,15 @@ static ALWAYS_INLINE unsigned nth_set(uint64_t v, unsigned k, bool fast)
 	return fast ? fast_nth_set(v, k) : slow_nth_set(v, k);
 }
 
-/* The bit after the @k-th zero (from 1) of the row; the row's end when it has fewer. */
-static ALWAYS_INLINE uint64_t search_zero(const struct sorted *s, uint64_t k, bool fast)
+/* The bit after the @k-th zero (from 1) of the row from bit @from on; the row's end when it has fewer. */
+static ALWAYS_INLINE uint64_t search_zero(const struct sorted *s, uint64_t k, uint64_t from, bool fast)
 {
 	uint64_t row_bits = s->nr + s->high_max + 1;
+	uint64_t ones = bits_mask(from & 7); /* bits that do not count */
 	uint64_t at;
 
-	for (at = 0; at < row_bits; at += 64) {
-		uint64_t zeros = ~get_u64(s->high + (at >> 3));
+	for (at = from & ~7ull; at < row_bits; at += 64, ones = 0) {
+		uint64_t zeros = ~(get_u64(s->high + (at >> 3)) | ones);
 		unsigned n = count(zeros, fast);
 
 		if (n >= k) {
@@ -196,16 +197,17 @@ static ALWAYS_INLINE uint32_t count_low(const struct sorted *s, uint64_t bit, ui
 }
 
 static ALWAYS_INLINE uint32_t search_upto(const struct sorted *s, uint64_t x, uint64_t *last,
-					  bool fast)
+					  uint64_t from, uint32_t before, bool fast)
 {
 	uint64_t hi = x >> s->low_bits;
+	uint64_t zeros = from - before; /* that stand before @from */
 	uint64_t bit = s->nr + s->high_max + 1;
 	uint32_t i = s->nr;
 
 	if (hi <= s->high_max) {
 		uint32_t n;
 
-		bit = hi ? search_zero(s, hi, fast) : 0;
+		bit = hi > zeros ? search_zero(s, hi - zeros, from, fast) : from;
 		if (bit < hi || bit - hi > s->nr)
 			return 0;
 		i = (uint32_t)(bit - hi);
@@ -218,9 +220,10 @@ static ALWAYS_INLINE uint32_t search_upto(const struct sorted *s, uint64_t x, ui
 	return i;
 }
 
-FAST static uint32_t fast_upto(const struct sorted *s, uint64_t x, uint64_t *last)
+FAST static uint32_t fast_upto(const struct sorted *s, uint64_t x, uint64_t *last, uint64_t from,
+			       uint32_t before)
 {
-	return search_upto(s, x, last, true);
+	return search_upto(s, x, last, from, before, true);
 }
 
 FAST static uint64_t fast_select(const struct sorted *s, uint32_t i, uint64_t from, uint32_t before)
@@ -229,9 +232,9 @@ FAST static uint64_t fast_select(const struct sorted *s, uint32_t i, uint64_t fr
 }
 
 static __attribute__((noinline)) uint32_t slow_upto(const struct sorted *s, uint64_t x,
-						    uint64_t *last)
+						    uint64_t *last, uint64_t from, uint32_t before)
 {
-	return search_upto(s, x, last, false);
+	return search_upto(s, x, last, from, before, false);
 }
 
 static __attribute__((noinline)) uint64_t slow_select(const struct sorted *s, uint32_t i,
@@ -242,7 +245,13 @@ static __attribute__((noinline)) uint64_t slow_select(const struct sorted *s, ui
 
 uint32_t sorted_upto(const struct sorted *s, uint64_t x, uint64_t *last)
 {
-	return is_fast() ? fast_upto(s, x, last) : slow_upto(s, x, last);
+	return is_fast() ? fast_upto(s, x, last, 0, 0) : slow_upto(s, x, last, 0, 0);
+}
+
+uint32_t sorted_upto_from(const struct sorted *s, uint64_t x, uint64_t from, uint32_t before)
+{
+	return is_fast() ? fast_upto(s, x, NULL, from, before)
+			 : slow_upto(s, x, NULL, from, before);
 }
 
 uint64_t sorted_select(const struct sorted *s, uint32_t i, uint64_t from, uint32_t before)
@@ -250,30 +259,70 @@ uint64_t sorted_select(const struct sorted *s, uint32_t i, uint64_t from, uint32
 	return is_fast() ? fast_select(s, i, from, before) : slow_select(s, i, from, before);
 }
 
-/* Entries [first, first + nr), the first of which has bit @bit. */
+/* Entries being decoded one after the other. */
+struct decoding {
+	const uint8_t *high;
+	uint64_t row_bits;
+	uint64_t at, word; /* what is left of the 64 bits of the row from @at on */
+	uint64_t rest;	   /* .at less the number of the next entry */
+	uint64_t mask;	   /* of low parts */
+	unsigned low_bits;
+};
+
+/* The next entry, whose low part stands at the begin of @lows.  A damaged row has too few: then it is less than the
+ * one before. */
+static ALWAYS_INLINE uint64_t next_entry(struct decoding *d, uint64_t lows)
+{
+	uint64_t high;
+
+	while (unlikely(!d->word)) {
+		if (d->at + 64 >= d->row_bits)
+			return 0;
+		d->at += 64;
+		d->rest += 64;
+		d->word = get_u64(d->high + (d->at >> 3));
+	}
+	high = d->rest-- + (unsigned)__builtin_ctzll(d->word);
+	d->word &= d->word - 1;
+	return high << d->low_bits | (lows & d->mask);
+}
+
+/* So many low parts come from one load when they are not wider than that. */
+#define AT_ONCE 4
+#define AT_ONCE_BITS_MAX (BITS_GET_MAX / AT_ONCE)
+
+/* Entries [first, first + nr), at least one, the first of which has bit @bit; returns the bit after the last one's. */
 static ALWAYS_INLINE uint64_t decode(const struct sorted *s, uint32_t first, uint32_t nr,
 				     uint64_t bit, uint64_t *out)
 {
-	const uint64_t row_bits = s->nr + s->high_max + 1;
-	const uint64_t mask = bits_mask(s->low_bits);
 	const unsigned low_bits = s->low_bits;
-	const uint8_t *low = s->low, *high = s->high;
+	const uint8_t *low = s->low;
 	uint64_t low_at = (uint64_t)first * low_bits;
-	uint64_t at = bit & ~7ull;
-	uint64_t word = at < row_bits ? get_u64(high + (at >> 3)) & ~bits_mask(bit & 7) : 0;
+	struct decoding d = {.high = s->high,
+			     .row_bits = s->nr + s->high_max + 1,
+			     .at = bit & ~7ull,
+			     .rest = (bit & ~7ull) - first,
+			     .mask = bits_mask(low_bits),
+			     .low_bits = low_bits};
+	uint64_t *const end = out + nr;
 
-	bit = 0;
-	for (uint32_t i = 0; i < nr; i++, low_at += low_bits) {
-		while (unlikely(!word) && at + 64 < row_bits) {
-			at += 64;
-			word = get_u64(high + (at >> 3));
-		}
-		bit = likely(word) ? at + (unsigned)__builtin_ctzll(word) : row_bits;
-		word &= word - 1;
-		out[i] = (bit - first - i) << low_bits |
-			 (get_u64(low + (low_at >> 3)) >> (low_at & 7) & mask);
+	if (d.at < d.row_bits)
+		d.word = get_u64(d.high + (d.at >> 3)) & ~bits_mask(bit & 7);
+	for (; low_bits <= AT_ONCE_BITS_MAX && end - out >= AT_ONCE; out += AT_ONCE) {
+		uint64_t lows = get_u64(low + (low_at >> 3)) >> (low_at & 7);
+
+		low_at += AT_ONCE * low_bits;
+		out[0] = next_entry(&d, lows);
+		lows >>= low_bits;
+		out[1] = next_entry(&d, lows);
+		lows >>= low_bits;
+		out[2] = next_entry(&d, lows);
+		lows >>= low_bits;
+		out[3] = next_entry(&d, lows);
 	}
-	return bit + 1;
+	for (; out < end; out++, low_at += low_bits)
+		*out = next_entry(&d, get_u64(low + (low_at >> 3)) >> (low_at & 7));
+	return (out[-1] >> low_bits) + first + nr;
 }
 
 FAST static uint64_t fast_decode(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t bit,

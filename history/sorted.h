@@ -70,6 +70,10 @@ static inline bool sorted_open(struct sorted *s, const uint8_t *from, uint64_t l
 /* How many numbers are <= @x; if any, *last becomes the largest of them (unless @last is NULL). */
 uint32_t sorted_upto(const struct sorted *s, uint64_t x, uint64_t *last);
 
+/* The same for who knows bit @from of the row, before which @before entries stand, all of them smaller than @x with
+ * other upper parts. */
+uint32_t sorted_upto_from(const struct sorted *s, uint64_t x, uint64_t from, uint32_t before);
+
 /* Bit of the row that stands for entry @i, searched from bit @from on, before which @before
  * entries stand.  A damaged row ends the search at its end. */
 uint64_t sorted_select(const struct sorted *s, uint32_t i, uint64_t from, uint32_t before);

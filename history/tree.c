@@ -161,3 +161,10 @@ int64_t history_cell(const struct history *h, int table, int64_t row, unsigned c
 		return -1;
 	return t->cells[row * t->nr_columns + column];
 }
+
+const int64_t *history_cells(const struct history *h, int table)
+{
+	const struct name_table *t = get_table(h, table);
+
+	return t ? t->cells : NULL;
+}

@@ -108,18 +108,32 @@ static bool is_name(const struct sonde_facts *facts, unsigned column)
 	return false;
 }
 
+/* Of a process nothing but its number may be known, or not even that. */
+static void name_process(const struct sonde_facts *facts, size_t row, char *buf, size_t room)
+{
+	int pid = sonde_facts_column(facts, "pid");
+	int64_t nr = pid < 0 ? -1 : sonde_facts_cell(facts, row, (unsigned)pid).i;
+
+	if (nr < 0)
+		snprintf(buf, room, "unknown");
+	else
+		snprintf(buf, room, "unnamed (pid %" PRId64 ")", nr);
+}
+
 static char *table_text(struct sonde_run *run, const struct sonde_facts *facts, size_t row,
 			unsigned column, char *buf, size_t room)
 {
+	const struct sonde_column *c = &sonde_facts_analysis(facts)->columns[column];
 	union sonde_cell cell = sonde_facts_cell(facts, row, column);
 
 	if (!cell.i && zero_tells(facts, column))
 		snprintf(buf, room, "0 %s", sonde_run_ticks_are_ns(run) ? "ns" : "cy");
 	else if (cell.i >= 0 && is_name(facts, column))
 		snprintf(buf, room, "%" PRId64, cell.i);
+	else if (c->type == SONDE_COL_STRING && !*cell.s && !strcmp(c->name, "comm"))
+		name_process(facts, row, buf, room);
 	else
-		facts_cell_text(run, sonde_facts_analysis(facts)->columns[column].type, cell, buf,
-				room);
+		facts_cell_text(run, c->type, cell, buf, room);
 	return buf;
 }
 

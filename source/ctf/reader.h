@@ -11,7 +11,8 @@
 /*
  * The CTF reader's own side of struct trace and struct stream.
  *
- *	open.c    finds the files, fills struct trace
+ *	open.c    reads the metadata, fills struct trace
+ *	streams.c finds the files, and which of them are one stream
  *	packet.c  reads one packet's header and context
  *	index.c   makes a stream's list of packets, from LTTng's index file or by walking the packets
  *	decode.c  cursors: packets to events
@@ -101,6 +102,10 @@ struct ctf_packet_info {
 int ctf_packet_read(const struct ctf_trace *t, const uint8_t *data, uint64_t room_bytes,
 		    uint64_t regs[static CTF_REGS], struct ctf_packet_info *out,
 		    struct error *err);
+
+/* Makes t->streams of the files in the directory, with their packets.  -errno, -ENODATA when there is
+ * no file that can be used; those that cannot are problems of the trace. */
+int ctf_open_streams(struct trace *t, struct error *err);
 
 /* Lists the packets of s->reader's files; fills s->packets and s->cpu, adds to t->loss. */
 int ctf_index_stream(struct trace *t, struct stream *s, struct error *err);

@@ -11,6 +11,10 @@ says out "vm-b b-burn[162]"
 says out "h-burn[519] of host0"
 run 0 "$sonde" critpath "$history" --task "b-burn[162]" --time 20%,40% -n 3
 says out "shorter steps"
+# A line says what the words for its steps mean, and no others.
+says out "off cpu: its kernel took it for running"
+run 0 "$sonde" critpath "$history" --vm vm-a --task "wl-ping[389]" --time 59.867194538,59.877572235
+says out "(queued: ready, it waited for a CPU of its machine)"
 
 # Of every thread: steps follow each other without a gap, and none is longer than the window.
 "$sonde" report "$history" -s thread_time --format json >"$scratch/threads"

@@ -57,6 +57,17 @@ json 'j["nesting"][0]["exits"] == sum(e["count"] for e in j["exits"]
 json 'all(e["min"] <= e["median"] <= e["p99"] <= e["max"] and e["user"] <= e["total"]
 	for e in j["exits"])'
 
+# No two rows look alike: registers have names of their own, and idle threads are one.
+"$sonde" analyze -q samples/boot -o "$scratch/starts.sonde"
+run 0 "$sonde" report exits "$scratch/starts.sonde" --format json
+json '{"CR0_READ", "CR4_READ", "CR0_WRITE", "CR4_WRITE"} <= {e["name"] for e in j["exits"]}'
+for run in "$history" "$scratch/starts.sonde"; do
+	run 0 "$sonde" report exits "$run" --format json
+	json 'len(j["exits"]) == len({(e["vm"], e["by"], e["from"], e["name"]) for e in j["exits"]}) > 9'
+	json '(lambda idle: len(idle) == len(set(idle)) > 2)(
+		[(c["machine"], c["name"]) for c in j["exit_cause"] if c["thread"]["tid"] == 0])'
+done
+
 run 0 "$sonde" report exits "$history" --format csv
 python3 - "$scratch/out" <<'END' || fail "CSV"
 import csv, sys

@@ -138,12 +138,6 @@ static inline void small_threads(struct history_writer *w)
 	}
 }
 
-static inline void small_cpus_and_threads(struct history_writer *w)
-{
-	small_cpus(w, KVM_AN);
-	small_threads(w);
-}
-
 static inline void small_namespaces(struct history_writer *w)
 {
 	static const struct column ns_columns[] = {
@@ -388,12 +382,17 @@ static inline void small_marks(struct history_writer *w)
 	}
 }
 
-/* Writes the history into a new file below $TMPDIR or /tmp; @path takes its name. */
-static inline int small_run_write_with(char path[static 64], int64_t wall_offset,
-				       void (*more)(struct history_writer *w))
+/* A history of the machines, CPUs, threads and contexts of above, in which other things happen. */
+struct small_world {
+	struct history_writer_options options;
+	int64_t of_nested; /* as for small_cpus() */
+	void (*changes)(struct history_writer *w);
+	void (*tables[4])(struct history_writer *w); /* others; NULL: no more of them */
+};
+
+/* Writes it into a new file below /tmp; @path takes its name. */
+static inline int small_world_write(char path[static 64], const struct small_world *world)
 {
-	struct history_writer_options opt = {
-		.ticks_are_ns = true, .wall_known = true, .wall_offset_ns = wall_offset};
 	struct history_writer *w;
 	int fd;
 
@@ -402,18 +401,33 @@ static inline int small_run_write_with(char path[static 64], int64_t wall_offset
 	if (fd < 0)
 		return -1;
 	close(fd);
-	if (history_writer_open(&w, path, &opt, NULL))
+	if (history_writer_open(&w, path, &world->options, NULL))
 		return -1;
-	small_changes(w);
+	world->changes(w);
 	small_machines(w);
-	small_cpus_and_threads(w);
+	small_cpus(w, world->of_nested);
+	small_threads(w);
 	small_namespaces(w);
 	small_contexts(w);
-	small_exits(w);
-	small_quality(w);
-	if (more)
-		more(w);
+	for (unsigned i = 0; i < ARRAY_SIZE(world->tables) && world->tables[i]; i++)
+		world->tables[i](w);
 	return history_writer_close(w, SMALL_END, NULL);
+}
+
+/* The history that stands above; @more: tables that not all tests want, NULL none. */
+static inline int small_run_write_with(char path[static 64], int64_t wall_offset,
+				       void (*more)(struct history_writer *w))
+{
+	const struct small_world world = {
+		.options = {.ticks_are_ns = true,
+			    .wall_known = true,
+			    .wall_offset_ns = wall_offset},
+		.of_nested = KVM_AN,
+		.changes = small_changes,
+		.tables = {small_exits, small_quality, more},
+	};
+
+	return small_world_write(path, &world);
 }
 
 static inline int small_run_write_at(char path[static 64], int64_t wall_offset)

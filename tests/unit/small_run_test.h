@@ -6,16 +6,22 @@
 #include "tests/unit/small_run.h"
 
 /*
- * For a test program all of whose tests look at the history of small_run.h: it is there, and open,
- * while they run.  The program gives these two functions to cmocka_run_group_tests().
+ * For a test program whose tests look at a history of small_run.h: it is there, and open, while
+ * they run.  A program gives small_run_setup(), or a function of its own that calls
+ * small_world_setup(), and small_run_teardown() to cmocka_run_group_tests().
  */
 static struct sonde_run *run;
 static char path[64];
 
-static int small_run_setup(void **state)
+static inline int small_run_setup(void **state)
 {
 	(void)state;
 	return small_run_write(path) ? -1 : sonde_run_open(&run, path, NULL);
+}
+
+static inline int small_world_setup(const struct small_world *world)
+{
+	return small_world_write(path, world) ? -1 : sonde_run_open(&run, path, NULL);
 }
 
 static int small_run_teardown(void **state)

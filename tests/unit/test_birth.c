@@ -3,15 +3,13 @@
 #include "tests/unit/unit.h"
 
 #include "sonde/sonde.h"
-#include "tests/unit/small_run.h"
+#include "tests/unit/small_run_test.h"
 
 /*
  * On cpu 0 of the host, BURN runs and makes threads: the vCPU's thread KVM_A (its wake-up tells of
  * BURN a little after the fork), KVM_B (no wake-up was recorded).  IDLE_1's row stands for a thread
  * that was there, but is seen first when BURN wakes it.
  */
-static struct sonde_run *run;
-static char path[64];
 
 #define FORK 1300000
 #define WOKEN 1310000
@@ -54,33 +52,11 @@ static void changes(struct history_writer *w)
 
 static int setup(void **state)
 {
-	struct history_writer_options opt = {.ticks_are_ns = true};
-	struct history_writer *w;
-	int fd;
+	const struct small_world world = {
+		.options.ticks_are_ns = true, .of_nested = KVM_AN, .changes = changes};
 
 	(void)state;
-	snprintf(path, sizeof(path), "/tmp/sonde-birth-XXXXXX");
-	fd = mkstemp(path);
-	if (fd < 0)
-		return -1;
-	close(fd);
-	if (history_writer_open(&w, path, &opt, NULL))
-		return -1;
-	changes(w);
-	small_machines(w);
-	small_cpus_and_threads(w);
-	small_namespaces(w);
-	small_contexts(w);
-	if (history_writer_close(w, SMALL_END, NULL))
-		return -1;
-	return sonde_run_open(&run, path, NULL);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	sonde_run_close(run);
-	return unlink(path);
+	return small_world_setup(&world);
 }
 
 static void assert_first_step(int64_t of, int64_t end, int64_t thread, const char *kind,
@@ -124,5 +100,5 @@ int main(void)
 		cmocka_unit_test(who_was_there_slept_until_its_first_wake_up),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, small_run_teardown);
 }

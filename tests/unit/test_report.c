@@ -2,6 +2,7 @@
 /* JSON, pictures and tables, on the history of small_run.h. */
 #include "tests/unit/unit.h"
 
+#include "analysis/facts.h"
 #include "report/facts.h"
 #include "report/picture.h"
 #include "report/safe.h"
@@ -120,6 +121,32 @@ static void facts_as_text(void **state)
 	assert_null(strstr(text, "\033"));
 }
 
+/* What has no name is told by its number; what has not even that, is unknown. */
+static void processes_without_a_name(void **state)
+{
+	static const struct sonde_column columns[] = {
+		{"pid", "PID", SONDE_COL_INT, ""},
+		{"comm", "COMMAND", SONDE_COL_STRING, ""},
+	};
+	static const struct sonde_analysis analysis = {"test", "Processes", "", columns, 2};
+	struct screen screen = {.out = open_text()};
+	static const struct facts_view view = {.rows_max = 0};
+	struct sonde_facts *f = calloc(1, sizeof(*f));
+
+	(void)state;
+	assert_non_null(f);
+	f->analysis = &analysis;
+	facts_add(f, (union sonde_cell[]){cell_int(4711), cell_str("sh")});
+	facts_add(f, (union sonde_cell[]){cell_int(4712), cell_str("")});
+	facts_add(f, (union sonde_cell[]){cell_int(-1), cell_str("")});
+	assert_int_equal(facts_print(&screen, run, f, &view), 0);
+	fclose(screen.out);
+	sonde_facts_free(f);
+	assert_non_null(strstr(text, "4711  sh\n"));
+	assert_non_null(strstr(text, "4712  unnamed (pid 4712)\n"));
+	assert_non_null(strstr(text, "-  unknown\n"));
+}
+
 /* ---- pictures ------------------------------------------------------------------------------ */
 
 static void machines_rows_add_up_to_the_physical_ones(void **state)
@@ -219,6 +246,7 @@ int main(void)
 		cmocka_unit_test(names_are_made_safe),
 		cmocka_unit_test(facts_as_json),
 		cmocka_unit_test(facts_as_text),
+		cmocka_unit_test(processes_without_a_name),
 		cmocka_unit_test(machines_rows_add_up_to_the_physical_ones),
 		cmocka_unit_test(letters_tell_the_modes),
 		cmocka_unit_test(colour_uses_half_blocks),

@@ -23,6 +23,15 @@ static void make_places(uint64_t *x, uint32_t nr, uint64_t step, bool burst)
 	}
 }
 
+/* Looks for entry @k from entry @i on. */
+static void check_from(const struct sorted *s, const uint64_t *x, uint32_t i, uint32_t k)
+{
+	uint64_t bit = (x[i] >> s->low_bits) + i;
+
+	if ((x[i] >> s->low_bits) < (x[k] >> s->low_bits))
+		assert_int_equal(sorted_upto_from(s, x[k], bit, i), k + 1);
+}
+
 static void check_list(const struct sorted *s, const uint64_t *x, uint32_t nr)
 {
 	for (unsigned i = 0; i < 300; i++) {
@@ -38,6 +47,8 @@ static void check_list(const struct sorted *s, const uint64_t *x, uint32_t nr)
 			if (k)
 				assert_int_equal(last, x[k - 1]);
 		}
+		if ((x[0] >> s->low_bits) < (x[k] >> s->low_bits))
+			check_from(s, x, (uint32_t)(oracle_random(&seed) % k), k);
 		sorted_decode(s, k, some / 2, out, &hint);
 		sorted_decode(s, k + some / 2, some - some / 2, out + some / 2, &hint);
 		assert_memory_equal(out, x + k, some * sizeof(*out));

@@ -15,14 +15,11 @@
 #include "tests/unit/unit.h"
 
 #include "sonde/sonde.h"
-#include "tests/unit/small_run.h"
+#include "tests/unit/small_run_test.h"
 
 #include <errno.h>
 
 enum { W_TIMER, W_DISK, W_NONE, W_DARK };
-
-static struct sonde_run *run;
-static char path[64];
 
 static void changes(struct history_writer *w)
 {
@@ -223,51 +220,28 @@ static void late_changes(struct history_writer *w)
 		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
 }
 
-static int write_run(void (*changes_of)(struct history_writer *w), int64_t of_nested)
+static int setup_world(void (*changes_of)(struct history_writer *w), int64_t of_nested)
 {
-	struct history_writer_options opt = {.ticks_are_ns = true};
-	struct history_writer *w;
-	int fd;
+	const struct small_world world = {
+		.options.ticks_are_ns = true,
+		.of_nested = of_nested,
+		.changes = changes_of,
+		.tables = {wakes, stats},
+	};
 
-	snprintf(path, sizeof(path), "/tmp/sonde-waits-XXXXXX");
-	fd = mkstemp(path);
-	if (fd < 0)
-		return -1;
-	close(fd);
-	if (history_writer_open(&w, path, &opt, NULL))
-		return -1;
-	changes_of(w);
-	small_machines(w);
-	small_cpus(w, of_nested);
-	small_threads(w);
-	small_namespaces(w);
-	small_contexts(w);
-	wakes(w);
-	stats(w);
-	return history_writer_close(w, SMALL_END, NULL);
+	return small_world_setup(&world);
 }
 
 static int setup(void **state)
 {
-	struct sonde_error err = {0};
-
 	(void)state;
-	return write_run(changes, KVM_AN) ? -1 : sonde_run_open(&run, path, &err);
+	return setup_world(changes, KVM_AN);
 }
 
 static int setup_late(void **state)
 {
-	struct sonde_error err = {0};
-
 	(void)state;
-	return write_run(late_changes, -1) ? -1 : sonde_run_open(&run, path, &err);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	sonde_run_close(run);
-	return unlink(path);
+	return setup_world(late_changes, -1);
 }
 
 /* ---- asking --------------------------------------------------------------------------------- */
@@ -535,6 +509,6 @@ int main(void)
 		cmocka_unit_test(a_nested_vcpu_that_only_l0_saw),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown) +
-	       cmocka_run_group_tests(late, setup_late, teardown);
+	return cmocka_run_group_tests(tests, setup, small_run_teardown) +
+	       cmocka_run_group_tests(late, setup_late, small_run_teardown);
 }

@@ -56,6 +56,24 @@ async function manyContexts() {
   }
 }
 
+/** Rows that are scrolled under the pinned ones are not painted over them, half or whole. */
+async function underPinned() {
+  await fresh("#panel=");
+  await page.evaluate(() => {
+    const { view, timeline } = window.sonde;
+    view.set({ pinned: timeline.rows.rows.slice(1, 3).map((r) => r.id) });
+  });
+  for (const y of [0, 7, 15, 23, 40]) {
+    await page.evaluate((to) => window.sonde.scrollTo(to), y);
+    await settled();
+    const over = await page.evaluate(() => {
+      const { placed, pinnedHeight, rows } = window.sonde.timeline;
+      return placed.filter((p) => p.y < pinnedHeight && !rows.pinned.includes(p.row)).map((p) => p.row.id);
+    });
+    assert.deepEqual(over, [], `scrolled to ${y}`);
+  }
+}
+
 async function wheelAndDrag() {
   await fresh();
   const box = await picture();
@@ -411,5 +429,5 @@ async function badLinks() {
   }
 }
 
-await d.run([namesFirst, sumsOfRows, manyContexts, wheelAndDrag, keysMove, stepsAndRows, ranges, filters, searching,
-  tooltips, notesAndClocks, rulerTimes, panels, exitsAndPath, saving, neverStretched, badLinks]);
+await d.run([namesFirst, sumsOfRows, manyContexts, underPinned, wheelAndDrag, keysMove, stepsAndRows, ranges, filters,
+  searching, tooltips, notesAndClocks, rulerTimes, panels, exitsAndPath, saving, neverStretched, badLinks]);

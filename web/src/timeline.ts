@@ -118,7 +118,9 @@ export class Timeline {
     for (const row of this.list.rows) {
       const own = this.heightOf(row);
       const place = top + at - this.scroll;
-      if (place + own > top && place < height) this.placed.push({ row, y: place, height: own });
+      // A row that is half under the pinned ones would be painted over them.
+      const seen = top ? place >= top : place + own > 0;
+      if (seen && place < height) this.placed.push({ row, y: place, height: own });
       at += own + this.gap;
     }
     this.contentHeight = top + at + 8;
@@ -150,9 +152,7 @@ export class Timeline {
 
   hit(x: number, y: number): Hit | null {
     for (const p of this.placed)
-      if (y >= p.y && y < p.y + p.height + this.gap)
-        if (p.y >= this.pinnedHeight || this.list.pinned.includes(p.row))
-          return { row: p.row, t: Math.floor(this.time(x)) };
+      if (y >= p.y && y < p.y + p.height + this.gap) return { row: p.row, t: Math.floor(this.time(x)) };
     return null;
   }
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/tally.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+#define SLOTS_MIN 32
+
+static void take_slot(struct tally *t, uint32_t at)
+{
+	struct tally_part *part = &t->parts[at];
+	uint32_t i = tally_slot(t, part->culprit, part->on);
+
+	while (t->slots[i])
+		i = (i + 1) & (t->nr_slots - 1);
+	t->slots[i] = at + 1;
+	part->slot = i;
+}
+
+/* Twice the slots, or the first ones. */
+static bool grow_slots(struct tally *t)
+{
+	uint32_t nr_slots = t->nr_slots ? t->nr_slots * 2 : SLOTS_MIN;
+	uint32_t *slots = calloc(nr_slots, sizeof(*slots));
+
+	if (!slots)
+		return false;
+	free(t->slots);
+	t->slots = slots;
+	t->nr_slots = nr_slots;
+	for (uint32_t i = 0; i < t->nr; i++)
+		take_slot(t, i);
+	return true;
+}
+
+struct tally_part *tally_new_part(struct tally *t, uint32_t culprit, int32_t on)
+{
+	if (t->nr >= t->nr_slots / 2 && !grow_slots(t))
+		return NULL;
+	if (!room_for_one(&t->parts, t->nr, &t->room))
+		return NULL;
+	t->parts[t->nr] = (struct tally_part){.culprit = culprit, .on = on};
+	take_slot(t, t->nr);
+	return &t->parts[t->nr++];
+}
+
+void tally_clear(struct tally *t)
+{
+	for (uint32_t i = 0; i < t->nr; i++)
+		t->slots[t->parts[i].slot] = 0;
+	t->nr = 0;
+	t->last_who = UINT32_MAX;
+}
+
+void tally_release(struct tally *t)
+{
+	free(t->parts);
+	free(t->slots);
+	*t = (struct tally){0};
+}

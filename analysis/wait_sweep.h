@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ANALYSIS_WAIT_SWEEP_H
+#define ANALYSIS_WAIT_SWEEP_H
+
+#include "analysis/cpu_users.h"
+#include "analysis/tally.h"
+
+/*
+ * What CPUs did while many waited for them, each for some time: all that a CPU did is looked at once, in the order of
+ * time.  Between two moments at which somebody begins or ends to wait it is summed up once for all who wait; only the
+ * piece in which such a moment lies is looked at for each of them.  A run of which not all can be held at once is gone
+ * through part by part.
+ */
+struct swept_wait {
+	ns_t from, to;
+	unsigned machine;
+	int cpu;     /* its number there, negative: not known */
+	uint32_t id; /* the caller's */
+};
+
+/* Calls @done at the end of each of the waits with all that was met in it, CPU by CPU; it returns 0, or -errno to stop.
+ * 0, -errno. */
+int wait_sweep(struct cpu_users *users, const struct swept_wait *waits, size_t nr,
+	       int (*done)(const struct swept_wait *wait, const struct tally *tally, void *data),
+	       void *data);
+
+#endif

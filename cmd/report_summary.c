@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/report_summary.h"
+#include "analysis/facts.h"
+#include "base/units.h"
+#include "report/facts.h"
+
+#include <inttypes.h>
+
+/* The begin of its sentence; a nested VM's vCPU also loses what those that it is on lose. */
+static void print_lost(const struct invocation *inv, const struct sonde_facts *vcpus, size_t row,
+		       const char *name, bool is_ns)
+{
+	int64_t inherited = facts_named(vcpus, row, "inherited").i;
+	char text[UNIT_TEXT], share[UNIT_TEXT];
+
+	fputs(name, inv->screen.out);
+	if (inherited) {
+		fprintf(inv->screen.out, " lost %s (%s), ",
+			unit_length(text, facts_named(vcpus, row, "lost").i, is_ns),
+			unit_share(share, facts_named(vcpus, row, "lost_share").i));
+		fprintf(inv->screen.out, "%s of it inherited;\n ",
+			unit_length(text, inherited, is_ns));
+	}
+	fputs(inherited ? " it was ready to run but did not for "
+			: " was ready to run but did not for ",
+	      inv->screen.out);
+}
+
+/* "who lost most": a sentence per vCPU that was kept off the CPU for 1% of the window or more. */
+static void print_losers(const struct invocation *inv, struct sonde_run *run,
+			 const struct sonde_facts *vcpus, const struct sonde_facts *pairs)
+{
+	bool is_ns = sonde_run_ticks_are_ns(run);
+	FILE *out = inv->screen.out;
+	bool any = false;
+
+	for (size_t v = 0; v < sonde_facts_nr_rows(vcpus); v++) {
+		int64_t vcpu = facts_named(vcpus, v, "vcpu").i;
+		int64_t ready = facts_named(vcpus, v, "preempted").i;
+		char name[80], text[UNIT_TEXT], percent[UNIT_TEXT];
+		unsigned culprits = 0;
+
+		if (facts_named(vcpus, v, "lost_share").i < 10000)
+			continue;
+		if (!any)
+			screen_title(&inv->screen, "Who was kept off the CPU");
+		any = true;
+		sonde_cpu_label(run, vcpu, name, sizeof(name));
+		print_lost(inv, vcpus, v, name, is_ns);
+		fprintf(out, "%s (%s)%s\n", unit_length(text, ready, is_ns),
+			unit_share(percent, facts_named(vcpus, v, "share").i),
+			ready ? ", because of" : "");
+		for (size_t p = 0; p < sonde_facts_nr_rows(pairs) && culprits < 3; p++) {
+			char machine[80], thread[80];
+			int64_t by = facts_named(pairs, p, "culprit").i;
+
+			if (facts_named(pairs, p, "vcpu").i != vcpu)
+				continue;
+			facts_cell_text(run, SONDE_COL_MACHINE,
+					facts_named(pairs, p, "culprit_machine"), machine,
+					sizeof(machine));
+			if (by >= 0)
+				sonde_thread_label(run, by, thread, sizeof(thread));
+			else
+				snprintf(thread, sizeof(thread), "%s",
+					 sonde_mode_name(
+						 (enum sonde_mode)facts_named(pairs, p, "mode").i));
+			fprintf(out, "  %10s  %s on %s\n",
+				unit_length(text, facts_named(pairs, p, "total").i, is_ns), thread,
+				machine);
+			culprits++;
+		}
+	}
+}
+
+/* From when on anything is known of a physical CPU; the window's end when nothing is. */
+static int64_t first_known(struct sonde_run *run, int64_t begin, int64_t end)
+{
+	int64_t first = end;
+
+	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
+		struct sonde_interval i;
+		struct sonde_context c;
+		struct sonde_cpu cpu;
+		int64_t from = begin;
+
+		sonde_cpu(run, row, &cpu);
+		if (cpu.machine != 0 ||
+		    sonde_at(run, sonde_attr_of_cpu(run, row, "runs"), begin, &i))
+			continue;
+		if (sonde_context(run, (int64_t)i.value - 1, &c) || c.mode == SONDE_MODE_UNKNOWN)
+			from = i.end;
+		first = from < first ? from : first;
+	}
+	return first;
+}
+
+/* "a third is not known, because the host's trace begins later than its guests'" */
+static void print_unknown(const struct invocation *inv, struct sonde_run *run,
+			  const struct sonde_facts *machines, int64_t begin, int64_t end)
+{
+	unsigned unknown = (unsigned)sonde_facts_column(machines, "unknown");
+	unsigned total = (unsigned)sonde_facts_column(machines, "total");
+	int64_t first = first_known(run, begin, end);
+	int64_t sum = 0;
+	int64_t lost = 0;
+	char share[UNIT_TEXT], length[UNIT_TEXT];
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(machines); row++) {
+		sum += sonde_facts_cell(machines, row, total).i;
+		lost += sonde_facts_cell(machines, row, unknown).i;
+	}
+	if (lost < sum / 100)
+		return;
+	fprintf(inv->screen.out, "%s of the CPU time is not known",
+		unit_share(share, (int64_t)((double)lost / (double)sum * 1e6)));
+	if (first > begin)
+		fprintf(inv->screen.out, "; the host's events begin %s into it",
+			unit_length(length, first - begin, sonde_run_ticks_are_ns(run)));
+	fputc('\n', inv->screen.out);
+}
+
+/* From where on, and how long, it is. */
+static void print_window(const struct invocation *inv, struct sonde_run *run, int64_t begin,
+			 int64_t end)
+{
+	bool is_ns = sonde_run_ticks_are_ns(run);
+	char from[UNIT_TEXT], length[UNIT_TEXT];
+	struct sonde_machine l0;
+
+	sonde_machine(run, 0, &l0);
+	fprintf(inv->screen.out, "%s: %s from %s, %" PRId64 " machine%s\n", l0.name,
+		unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns),
+		sonde_nr_machines(run), sonde_nr_machines(run) == 1 ? "" : "s");
+	if (!is_ns)
+		fprintf(inv->screen.out,
+			"Times are cycles (cy): the traces do not tell the rate of the "
+			"counter; sonde analyze --tsc-khz N tells it\n");
+}
+
+void report_summary_print(const struct invocation *inv, struct sonde_run *run,
+			  const struct summary_facts *facts, int64_t begin, int64_t end)
+{
+	print_window(inv, run, begin, end);
+	if (facts->machines)
+		print_unknown(inv, run, facts->machines, begin, end);
+	print_losers(inv, run, facts->vcpus, facts->pairs);
+}
