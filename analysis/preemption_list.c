@@ -14,7 +14,8 @@
 
 /* What one physical CPU ran without a gap during a preemption. */
 struct stretch {
-	int32_t vcpu, victim, on; /* rows, -1 unknown */
+	int32_t vcpu, on; /* rows, -1 unknown */
+	uint32_t victim;  /* row + 1, 0 unknown */
 	enum sonde_off why;
 	ns_t begin, end; /* of the whole preemption */
 	ns_t to;	 /* where the last of its rows ends */
@@ -82,7 +83,7 @@ static union sonde_cell list_cell(const struct facts_log *log, size_t row, unsig
 	case VCPU:
 		return cell_int(s->vcpu);
 	case VICTIM:
-		return cell_int(s->victim);
+		return cell_int((int64_t)s->victim - 1);
 	case ON:
 		return cell_int(s->on);
 	case MACHINE:
@@ -129,9 +130,15 @@ static bool add_run(const struct preemption *p, const struct cpu_run *r, void *d
 
 	if (!make_room(l, r->list.nr))
 		return false;
-	l->stretches[l->nr_stretches++] =
-		(struct stretch){(int32_t)p->vcpu, (int32_t)p->victim, (int32_t)r->on, p->why,
-				 p->begin,	   p->end,	       r->to};
+	l->stretches[l->nr_stretches++] = (struct stretch){
+		.vcpu = (int32_t)p->vcpu,
+		.on = (int32_t)r->on,
+		.victim = (uint32_t)(p->victim + 1),
+		.why = p->why,
+		.begin = p->begin,
+		.end = p->end,
+		.to = r->to,
+	};
 	rows = l->rows + l->nr;
 	for (unsigned i = 0; i < r->list.nr; i++)
 		rows[i] = (struct list_row){r->list.begins[i], r->list.values[i], number};

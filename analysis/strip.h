@@ -54,6 +54,9 @@ int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
  * moments of it. */
 int strip_hold(struct strips *s, attr_t attr, ns_t begin, ns_t end);
 
+/* Until when all from @t on is at hand; @t: not even that is. */
+ns_t strip_held(struct strips *s, attr_t attr, ns_t t);
+
 /* The same for a whole window, which others will read, too: what of it can be held is read once, and not
  * more than the window. */
 int strip_scan(struct strips *s, attr_t attr, ns_t begin, ns_t end,
