@@ -43,6 +43,7 @@
  *	exits.c      exits, from kvm_exit to kvm_entry
  *	request.c    requests to devices, through the layers: request.h
  *	served.c     which request of a VM one of its host's is for
+ *	tap.c	     who takes the packets of a VM's network device, and who handed them
  *	initcalls.c  levels and initcalls of a kernel that starts
  *	booted.c     ... that started before anybody recorded
  *	milestones.c when a machine's kernel began, and the like
@@ -136,6 +137,7 @@ struct cpu {
 	struct note delivery;  /* ... and delivered it, last */
 	int delivered_to;      /* ... to the vCPU of this number */
 	ns_t delivered_at;
+	struct tap *tap;       /* the device to which it has handed a packet; NULL none */
 	int32_t irq_vector;    /* of the last interrupt; -1 one of a device, or none yet */
 	ns_t irq_at;
 	uint8_t named_vectors[32]; /* bits: those whose name vector.c has read */
@@ -186,6 +188,7 @@ struct thread {
 	bool picks_up;	  /* it was woken to work for a VM, and has not run since */
 	struct machine_state *works_for; /* that VM; NULL none yet */
 	struct thread *woken_by; /* who woke it last: no vCPU's thread and no interrupt; NULL none */
+	struct tap *taps;	 /* devices out of which it seems to take packets */
 	ns_t woken_at, ran_at; /* last; NS_MIN not yet */
 	char comm[COMM_LEN];
 	uint32_t comm_id, first_comm_id;
@@ -235,6 +238,7 @@ struct machine_state {
 	bool symbols_read;
 	struct symbols symbols;	    /* when first wanted */
 	struct pending pending;	    /* requests under way */
+	struct unsent unsent;	    /* packets for which nobody has been kicked */
 	struct places places;	    /* of its disks on those of its parent */
 	struct handler disk_handler; /* its last handler of a disk's interrupt */
 	bool sees_throttles;	    /* cgroups whose quota is used up are recorded */
@@ -364,6 +368,9 @@ struct model {
 	uint32_t nr_packets; /* of them */
 	uint32_t request_serial;
 	uint64_t requests_dropped;
+	struct tap **taps; /* each in the arena */
+	uint32_t nr_taps, taps_room;
+	struct map by_tap; /* machine << 32 | name -> index of taps */
 	bool blocks_missed; /* guests' blocks were met that nobody had read: see model.h */
 	struct map ended; /* machine << 32 | tid -> the block it ended in */
 	struct wakes wakes;
