@@ -17,15 +17,15 @@ static void print_words(FILE *out, const struct option_set *set)
 	}
 }
 
-/* "--color) choices ;;" for each option with a fixed choice of values. */
-static void print_choices(FILE *out, const struct option_set *set)
+/* "report:--color) choices ;;" for each option with a fixed choice of values: commands differ in theirs. */
+static void print_choices(FILE *out, const struct command *c, const struct option_set *set)
 {
 	for (unsigned i = 0; i < set->nr; i++) {
 		const struct option_row *row = &set->rows[i];
 
-		if (!row->choices)
+		if (!row->choices || !option_taken(set, row))
 			continue;
-		fprintf(out, "\t--%s) words=\"", row->name);
+		fprintf(out, "\t%s:--%s) words=\"", c->name, row->name);
 		for (const char *c = row->choices; *c; c++)
 			putc(*c == '|' ? ' ' : *c, out);
 		fputs("\" ;;\n", out);
@@ -39,7 +39,7 @@ static void print_sections(FILE *out)
 	unsigned nr;
 
 	list = sonde_analyses(&nr);
-	fputs("\t--section|-s|--facts) words=\"help", out);
+	fputs("\t*:--section|*:-s|*:--facts) words=\"help", out);
 	for (unsigned i = 0; i < nr; i++)
 		fprintf(out, " %s", list[i]->name);
 	fputs("\" ;;\n", out);
@@ -47,7 +47,7 @@ static void print_sections(FILE *out)
 
 static void print_ready(FILE *out)
 {
-	fputs("\t--ready|-r) words=\"", out);
+	fputs("\tsql:--ready|sql:-r) words=\"", out);
 	for (unsigned i = 0; i < nr_ready_queries; i++)
 		fprintf(out, "%s%s", i ? " " : "", ready_queries[i].name);
 	fputs("\" ;;\n", out);
@@ -78,8 +78,6 @@ static void print_command(FILE *out, const struct command *c)
 
 void print_completion(FILE *out)
 {
-	struct option_set common = {common_rows, nr_common_rows, ~0u, NULL};
-
 	fputs("# bash completion for sonde; made by: sonde --completion bash\n"
 	      "_sonde() {\n"
 	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words= "
@@ -87,13 +85,15 @@ void print_completion(FILE *out)
 	      "\tlocal command=${COMP_WORDS[1]}\n"
 	      "\t[[ ${COMP_WORDS[0]##*/} != sonde-agent ]] || command=agent\n"
 	      "\tCOMPREPLY=()\n"
-	      "\tcase $prev in\n",
+	      "\tcase $command:$prev in\n",
 	      out);
-	print_choices(out, &common);
 	for (unsigned i = 0; i < nr_commands; i++) {
-		struct option_set own = {commands[i]->options, commands[i]->nr_options, 0, NULL};
+		const struct command *c = commands[i];
+		struct option_set own = {c->options, c->nr_options, 0, NULL};
+		struct option_set common = {common_rows, nr_common_rows, c->common, NULL};
 
-		print_choices(out, &own);
+		print_choices(out, c, &own);
+		print_choices(out, c, &common);
 	}
 	print_sections(out);
 	print_ready(out);

@@ -15,7 +15,8 @@
  *	streams.c finds the files, and which of them are one stream
  *	packet.c  reads one packet's header and context
  *	index.c   makes a stream's list of packets, from LTTng's index file or by walking the packets
- *	decode.c  cursors: packets to events
+ *	cursor.c  cursors: from packet to packet
+ *	decode.c  events of a packet
  *	print.c   any field of any event, by name or as text
  *
  * A data stream is one file, or several when the tracer began a new one now and then: files whose
@@ -129,7 +130,7 @@ int ctf_lttng_index_read(struct ctf_lttng_index *lt, const char *stream_path, st
 /* Time of the last event of a packet; for index.c, while the list is being made. */
 uint64_t ctf_last_event_time(struct stream *s, uint32_t packet);
 
-/* The trace_ops of decode.c and print.c. */
+/* The trace_ops of cursor.c and print.c. */
 int ctf_cursor_init(struct cursor *c, struct error *err);
 unsigned ctf_cursor_next(struct cursor *c, struct event *events, unsigned room);
 void ctf_cursor_release(struct cursor *c);

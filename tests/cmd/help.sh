@@ -40,6 +40,10 @@ touch "$scratch/files/a.sonde" "$scratch/files/a.txt"
 [ "$(complete_words sonde report "$scratch/files/")" = "$scratch/files/a.sonde $scratch/files/dir" ] ||
 	fail "completion of a history"
 [ "$(complete_words sonde report --color al)" = always ] || fail "completion of a choice"
+[ "$(complete_words sonde report --format c)" = csv ] || fail "completion of report's formats"
+[ -z "$(complete_words sonde why --format c)" ] || fail "completion of formats that why does not have"
+[ "$(complete_words sonde agent --tracer h)" = hypertrace ] || fail "completion of the agent's tracers"
+[ "$(complete_words sonde record --tracer l)" = lttng ] || fail "completion of record's tracers"
 
 for command in $commands; do
 	run 0 "$sonde" "$command" --help

@@ -54,7 +54,7 @@ says err "is a file: what is asked of it?"
 run 1 "$sonde" sql /nonexistent.sonde "select 1"
 run 2 "$sonde" sql "$history" "select 1" --time nonsense,
 "$sonde" --completion bash >"$scratch/completion"
-grep -q -- '--ready|-r) words=".*slow-wakeups' "$scratch/completion" || fail "completion of ready queries"
+grep -q -- 'sql:--ready|sql:-r) words=".*slow-wakeups' "$scratch/completion" || fail "completion of ready queries"
 
 # ---- what is wrong with a query
 

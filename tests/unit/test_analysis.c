@@ -56,6 +56,26 @@ static void finding_rows(void **state)
 	assert_int_equal(sonde_find_thread(run, VM_A, 300, 1500000), -1);
 }
 
+/* What a file says may be any number. */
+static void names_of_exit_reasons(void **state)
+{
+	static const int64_t unnamed[] = {INT64_MIN, -1, 0x50000, 0x404, INT64_MAX};
+
+	(void)state;
+	assert_string_equal(exit_reason_name(true, 0), "CR0_READ");
+	assert_string_equal(exit_reason_name(true, 0x3f), "DR15_WRITE");
+	assert_string_equal(exit_reason_name(true, 0x4e), "EXCEPTION_PF");
+	assert_string_equal(exit_reason_name(true, 0x78), "HLT");
+	assert_string_equal(exit_reason_name(true, 0x9f), "CR15_WRITE_TRAP");
+	assert_string_equal(exit_reason_name(true, 0xa4), "TLBSYNC");
+	assert_string_equal(exit_reason_name(true, 0x403), "VMGEXIT");
+	assert_string_equal(exit_reason_name(false, 12), "HLT");
+	for (unsigned i = 0; i < ARRAY_SIZE(unnamed); i++) {
+		assert_null(exit_reason_name(true, unnamed[i]));
+		assert_null(exit_reason_name(false, unnamed[i]));
+	}
+}
+
 static void labels(void **state)
 {
 	char text[64];
@@ -572,6 +592,7 @@ int main(void)
 		cmocka_unit_test(rows_are_read_by_name),
 		cmocka_unit_test(a_row_that_is_not_there),
 		cmocka_unit_test(finding_rows),
+		cmocka_unit_test(names_of_exit_reasons),
 		cmocka_unit_test(labels),
 		cmocka_unit_test(structs_may_be_shorter_or_longer),
 		cmocka_unit_test(a_stack_of_three_layers),

@@ -343,6 +343,27 @@ async function panels() {
   assert.ok(!(await page.locator(".facts").innerText()).includes("pid:["), "who is in no container");
 }
 
+/** A verdict leads to the row of whom it is about, though a machine around it is closed; one step back undoes that. */
+async function verdictsLead() {
+  await fresh();
+  await page.evaluate(() => window.sonde.view.set({ toggled: ["m:vm-a"] }));
+  const before = await shown();
+  for (const [text, id, name] of [["wl[162] of vm-a-n wanted", /^t:\d+$/, "wl"], ["vm-a vCPU 1 was ready", /^v:vm-a\/1$/, "vCPU 1"]]) {
+    await page.locator(".verdicts .link", { hasText: text }).click();
+    await settled();
+    const { row, range } = await shown();
+    assert.match(row, id);
+    assert.ok(range, "its worst stretch");
+    const label = page.locator(`.label[data-row="${row}"]`);
+    assert.equal(await label.count(), 1, `${row} is in view`);
+    assert.ok((await label.innerText()).startsWith(name), await label.innerText());
+  }
+  await page.mouse.move(1, 1);
+  await key("u");
+  await key("u");
+  assert.deepEqual(await shown(), before, "one step back for each");
+}
+
 async function exitsAndPath() {
   await fresh("#t=480000000-500000000&panel=path&r=k:vm-a-n%2F0&c=490000000");
   await page.waitForSelector("text=the steps add up to 20.00 ms");
@@ -430,4 +451,4 @@ async function badLinks() {
 }
 
 await d.run([namesFirst, sumsOfRows, manyContexts, underPinned, wheelAndDrag, keysMove, stepsAndRows, ranges, filters,
-  searching, tooltips, notesAndClocks, rulerTimes, panels, exitsAndPath, saving, neverStretched, badLinks]);
+  searching, tooltips, notesAndClocks, rulerTimes, panels, verdictsLead, exitsAndPath, saving, neverStretched, badLinks]);

@@ -19,6 +19,7 @@ import { Panel } from "./panel";
 import { Phases } from "./phases";
 import { buildRows, type Row } from "./rows";
 import { Search } from "./search";
+import type { Whom } from "./table";
 import { Timeline } from "./timeline";
 import { Tooltip } from "./tooltip";
 import { View } from "./view";
@@ -97,12 +98,12 @@ export class App {
     this.labels.openOf = (row) => this.isOpen(row.id);
     this.overview = new Overview(model, this.view);
     this.panel = new Panel(model, this.view, api, this.clock, this.path, this.phases, () => this.theme, {
-      jump: (t, length) => this.jump(t, length),
+      jump: (t, length, whom) => this.jump(t, length, whom),
       highlight: (word) => this.setFilter(this.filter.toggled(word)),
     });
     this.search = new Search(model, api, {
       toThread: (row) => void this.toThread(row),
-      toRow: (id) => this.toRow(id),
+      toRow: (id, machine) => this.toRow(id, machine),
       toTime: (t) => this.view.reveal(t),
     });
   }
@@ -385,20 +386,41 @@ export class App {
     return [...pinned, ...rows].find((r) => r.id === this.view.shown.row) ?? null;
   }
 
-  jump(t: number, length: number): void {
+  jump(t: number, length: number, whom?: Whom): void {
     const span = Math.max(length * 2.5, Math.min(this.view.span, this.view.length / 50));
     const mid = t + length / 2;
     this.view.set({
       begin: mid - span / 2, end: mid + span / 2, cursor: t,
       range: length > 0 ? [t, Math.min(this.view.length, t + length)] : this.view.shown.range,
     });
+    if (!whom || whom.machine < 0) return;
+    const { machine, cpu, thread } = whom;
+    this.open(typeof this.model.threads[thread]?.[6] === "number" ? `t:${thread}`
+      : cpu >= 0 ? `v:${this.model.cpuLabel(cpu)}` : `m:${this.model.machineName(machine)}`, machine);
   }
 
-  /** Opens what is closed above a row, and brings it into view. */
-  toRow(id: string): void {
-    const closed = this.view.shown.toggled;
-    const group = id.startsWith("c:") && !this.isOpen(id) ? [id] : [];
-    this.view.set({ row: id, toggled: [...closed, ...group], hidden: this.view.shown.hidden.filter((x) => x !== id) });
+  toRow(id: string, machine: number): void {
+    this.view.set({ row: id });
+    this.open(id, machine);
+  }
+
+  /** Chooses a machine's row, opens what is closed or hidden above it, and brings it into view; no step for undo. */
+  private open(id: string, machine: number): void {
+    const { machines } = this.model.run;
+    const above: string[] = [];
+    for (let m = machine; above.length < machines.length && machines[m]; m = machines[m].parent)
+      above.unshift(`m:${machines[m].name}`);
+    if (id.startsWith("c:")) above.push(id);
+    if (id.startsWith("t:")) {
+      above.push(`T:${this.model.machineName(machine)}`);
+      this.extra.add(Number(id.slice(2)));
+    }
+    const hidden = this.view.shown.hidden.filter((x) => x !== id && !above.includes(x));
+    this.view.set({ row: id, hidden }, false);
+    for (const group of above) {
+      this.rebuild(); // how a group is by default is known when those around it are open
+      if (!this.isOpen(group)) this.view.set({ toggled: this.flip(this.view.shown.toggled, group) }, false);
+    }
     this.rebuild();
     this.scrollToRow(id);
   }
@@ -492,17 +514,8 @@ export class App {
   private openThread(row: number, t: number): void {
     const thread = this.model.threads[row];
     if (!thread || thread[6] === null) return;
-    const id = `t:${row}`;
-    const group = `T:${this.model.machineName(thread[0])}`;
-    const { toggled, hidden } = this.view.shown;
-    this.extra.add(row);
-    this.view.set({
-      toggled: this.isOpen(group) ? toggled : [...toggled, group], row: id,
-      hidden: hidden.filter((x) => x !== id && x !== group),
-    });
-    this.rebuild();
-    this.view.reveal(t, id);
-    this.scrollToRow(id);
+    this.view.reveal(t, `t:${row}`);
+    this.open(`t:${row}`, thread[0]);
   }
 
   /** The bookmark after or before the cursor. */

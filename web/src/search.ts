@@ -13,7 +13,7 @@ export interface Found {
 
 export interface SearchActions {
   toThread(row: number): void;
-  toRow(id: string): void;
+  toRow(id: string, machine: number): void;
   toTime(t: number): void;
 }
 
@@ -88,18 +88,18 @@ export class Search {
     const add = (title: string, note: string, go: () => void) => {
       if (out.length < FOUND_MAX) out.push({ title, note, go });
     };
-    m.run.machines.forEach((machine) => {
+    m.run.machines.forEach((machine, row) => {
       if (machine.name.toLowerCase().includes(text))
-        add(machine.name, "machine", () => this.actions.toRow(`m:${machine.name}`));
+        add(machine.name, "machine", () => this.actions.toRow(`m:${machine.name}`, row));
     });
     m.run.cpus.forEach((cpu, row) => {
       const label = m.cpuLabel(row);
       if (cpu.state !== null && label.toLowerCase().includes(text))
-        add(label, "vCPU", () => this.actions.toRow(`v:${label}`));
+        add(label, "vCPU", () => this.actions.toRow(`v:${label}`, cpu.machine));
     });
     m.run.pid_ns.forEach((ns, row) => {
       if (m.isContainer(row) && ns.label.toLowerCase().includes(text))
-        add(ns.label, `container in ${m.machineName(ns.machine)}`, () => this.actions.toRow(`c:${row}`));
+        add(ns.label, `container in ${m.machineName(ns.machine)}`, () => this.actions.toRow(`c:${row}`, ns.machine));
     });
     for (let row = 0; row < m.threads.length && out.length < FOUND_MAX; row++) {
       const t = m.threads[row];
@@ -122,7 +122,7 @@ export class Search {
       }, h("span", {}, f.title), h("span", { class: "quiet" }, f.note)));
     if (!items.length && this.input.value.trim())
       items.push(h("div", { class: "quiet item" },
-        "Enter takes it for a time: 12.5, +1.5s, 50%, 120ms, 13:00:00.5"));
+        "nothing has that name; Enter takes it for a time: 12.5, +1.5s, 50%, 120ms, 13:00:00.5"));
     fill(this.list, ...items);
     this.list.hidden = !items.length;
   }

@@ -6,8 +6,15 @@ import { term } from "./filter";
 import { type Clock, count, ppm, sentence } from "./format";
 import { MODE_NAMES, type Model } from "./model";
 
+/** Whom a sentence is about: rows of the model's tables, -1 none. */
+export interface Whom {
+  machine: number;
+  cpu: number;
+  thread: number;
+}
+
 export interface TableActions {
-  jump(t: number, length: number): void;
+  jump(t: number, length: number, whom?: Whom): void;
   highlight(word: string): void;
 }
 
@@ -81,16 +88,19 @@ export class FactTable {
     return td;
   }
 
-  /** Verdicts: what each costs, the sentence, and the way to its worst stretch. */
+  /** Verdicts: what each costs, the sentence, and the way to its worst stretch and whom it is about. */
   sentences(facts: Facts): HTMLElement {
     const at = (name: string) => facts.columns.findIndex((c) => c.name === name);
     const [why, cost, share, from, to] = ["text", "cost", "share", "begin", "end"].map(at);
     if (why < 0 || cost < 0) return this.element(facts);
+    const [machineAt, cpuAt, threadAt] = ["machine", "vcpu", "thread"].map(at);
+    const rowAt = (row: (number | string)[], i: number) => (i < 0 ? -1 : Number(row[i]));
     const item = (row: (number | string)[]) => {
       const bar = h("span", { class: "bar" });
       bar.style.width = `${share < 0 ? 0 : Math.min(100, Number(row[share]) / 10000)}%`;
       const begin = Number(row[from]);
-      const show = () => this.actions.jump(begin, Number(row[to]) - begin);
+      const whom = { machine: rowAt(row, machineAt), cpu: rowAt(row, cpuAt), thread: rowAt(row, threadAt) };
+      const show = () => this.actions.jump(begin, Number(row[to]) - begin, whom);
       return h("li", {},
         h("span", { class: "cost" }, bar, h("span", { class: "over" }, this.text("ns", row[cost]))),
         from < 0 || to < 0 ? h("span", {}, this.text("text", row[why]))
