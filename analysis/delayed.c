@@ -37,7 +37,7 @@ static struct sum *find_sum(struct sums *s, int64_t thread, bool in_guest,
 		return NULL;
 	memo_put(&s->memo, who, owner, (size_t)found);
 	sum = keyed_sum_at(&s->keys, (size_t)found);
-	sum->by = use->by;
+	sum->by = &s->culprits->list[use->number];
 	return sum;
 }
 
@@ -57,12 +57,18 @@ static void add_use(struct sums *s, int64_t thread, bool in_guest, const struct 
 	}
 }
 
-static bool add_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
+static bool add_preemption(const struct preemption *p, const struct preemption_use *uses, size_t nr,
+			   void *data)
 {
 	struct sums *s = data;
 
-	if (victim_counts(&s->victim, p))
-		add_use(s, p->victim, true, use);
+	if (!victim_counts(&s->victim, p))
+		return true;
+	for (size_t i = 0; i < nr && !s->no_memory; i++) {
+		const struct cpu_use use = preemption_cpu_use(&uses[i]);
+
+		add_use(s, p->victim, true, &use);
+	}
 	return !s->no_memory;
 }
 

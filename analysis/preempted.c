@@ -21,43 +21,48 @@ struct pair {
 };
 
 struct pairs {
+	const struct culprits *culprits;
 	struct keyed keys; /* struct pair */
 	struct memo memo;  /* numbers of keys */
 	bool by_victim;	   /* tell a vCPU's guest threads apart */
 	bool no_memory;
 };
 
-static struct pair *find_pair(struct pairs *ps, const struct preemption *p,
-			      const struct cpu_use *use)
+static struct pair *find_pair(struct pairs *ps, int64_t vcpu, int64_t victim, uint32_t number)
 {
-	int64_t victim = ps->by_victim ? p->victim : -1;
-	uint64_t owner = (uint64_t)p->vcpu << 32 ^ (uint64_t)(victim + 1);
+	uint64_t owner = (uint64_t)vcpu << 32 ^ (uint64_t)(victim + 1);
+	const struct culprit *by = &ps->culprits->list[number];
 	int64_t found;
 	size_t at;
 
-	if (memo_get(&ps->memo, use->number, owner, &at))
+	if (memo_get(&ps->memo, number, owner, &at))
 		return keyed_sum_at(&ps->keys, at);
-	found = keyed_get(&ps->keys, (int64_t[PAIR_NR_CELLS]){p->vcpu, victim, use->by->machine,
-							      use->by->thread, use->by->mode});
+	found = keyed_get(&ps->keys, (int64_t[PAIR_NR_CELLS]){vcpu, victim, by->machine, by->thread,
+							      by->mode});
 	if (found < 0)
 		return NULL;
-	memo_put(&ps->memo, use->number, owner, (size_t)found);
+	memo_put(&ps->memo, number, owner, (size_t)found);
 	return keyed_sum_at(&ps->keys, (size_t)found);
 }
 
-static bool sum_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
+static bool sum_preemption(const struct preemption *p, const struct preemption_use *uses, size_t nr,
+			   void *data)
 {
 	struct pairs *ps = data;
-	struct pair *pair = find_pair(ps, p, use);
+	int64_t victim = ps->by_victim ? p->victim : -1;
 
-	ps->no_memory = !pair;
-	if (!pair)
-		return false;
-	pair->count += use->count;
-	pair->total_ns += use->time_ns;
-	if (use->longest_ns > pair->longest_ns) {
-		pair->longest_ns = use->longest_ns;
-		pair->longest_at = use->longest_at;
+	for (const struct preemption_use *use = uses; use < uses + nr; use++) {
+		struct pair *pair = find_pair(ps, p->vcpu, victim, use->number);
+
+		ps->no_memory = !pair;
+		if (!pair)
+			return false;
+		pair->count += use->count;
+		pair->total_ns += use->time_ns;
+		if (use->longest_ns > pair->longest_ns) {
+			pair->longest_ns = use->longest_ns;
+			pair->longest_at = use->longest_at;
+		}
 	}
 	return true;
 }
@@ -87,11 +92,10 @@ static int sum_pairs(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 {
 	struct pairs ps = {.keys = {.nr_cells = PAIR_NR_CELLS, .sum_bytes = sizeof(struct pair)},
 			   .by_victim = by_victim};
-	const struct culprits *culprits;
-	int ret = culprits_get(&culprits, run);
+	int ret = culprits_get(&ps.culprits, run);
 
 	if (!ret)
-		ret = memo_init(&ps.memo, culprits->nr);
+		ret = memo_init(&ps.memo, ps.culprits->nr);
 	if (ret)
 		return fail(err, ret, "out of memory");
 	ret = preemption_sum(run, begin, end, sum_preemption, &ps, err);

@@ -3,6 +3,7 @@
 #include "analysis/preemption_log.h"
 #include "model/context.h"
 
+#include <errno.h>
 #include <string.h>
 
 struct scan {
@@ -12,7 +13,7 @@ struct scan {
 	unsigned parent; /* machine that the vCPU's runs in */
 	struct preemption p;
 	bool (*each_run)(const struct preemption *p, const struct cpu_run *r, void *data); /* NULL: sums are asked for */
-	bool (*each_use)(const struct preemption *p, const struct cpu_use *use, void *data);
+	preemption_sum_fn *each_sum;
 	void *data;
 	struct preemption_log *log; /* of sums */
 	bool stop;
@@ -27,13 +28,29 @@ static bool blame(const struct cpu_run *run, void *data)
 	return !s->stop;
 }
 
-static bool blame_use(const struct cpu_use *use, void *data)
+static bool log_use(const struct cpu_use *use, void *data)
 {
 	struct scan *s = data;
 
-	preemption_log_add(s->log, use);
-	s->stop = !s->each_use(&s->p, use, s->data);
-	return !s->stop;
+	s->ret = preemption_log_add(s->log, use);
+	if (s->ret == -ENOSPC) {
+		s->stop = !preemption_log_tell_last(s->log, s->each_sum, s->data);
+		preemption_log_forget(s->log);
+		s->ret = preemption_log_add(s->log, use);
+	}
+	return !s->ret && !s->stop;
+}
+
+static int sum_preemption(struct scan *s, int number)
+{
+	int ret = preemption_log_begin(s->log, &s->p, s->parent, number);
+
+	if (!ret)
+		ret = cpu_users_sum(s->users, s->parent, number, s->p.from, s->p.to, log_use, s);
+	if (ret || s->ret)
+		return ret ? ret : s->ret;
+	s->stop = s->stop || !preemption_log_tell_last(s->log, s->each_sum, s->data);
+	return 0;
 }
 
 static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
@@ -48,11 +65,10 @@ static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
 	number = cpu_users_parent_cpu(s->users, s->p.vcpu, from);
 	s->p.from = from;
 	s->p.to = to;
-	preemption_log_begin(s->log, &s->p, s->parent, number);
 	if (s->each_run)
 		s->ret = cpu_users_runs(s->users, s->parent, number, from, to, blame, s);
 	else
-		s->ret = cpu_users_sum(s->users, s->parent, number, from, to, blame_use, s);
+		s->ret = sum_preemption(s, number);
 }
 
 static uint32_t value_at(struct strips *strips, int64_t vcpu, enum cpu_attr attr, ns_t t)
@@ -159,8 +175,6 @@ static int scan_run(struct scan *s, struct error *err)
 
 	if (ret)
 		return fail(err, ret, "out of memory");
-	if (s->each_use)
-		s->log = preemption_log_new(s->begin, s->end, s->users->culprits);
 	return scan_vcpus(s, err);
 }
 
@@ -224,15 +238,17 @@ int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
 
 /* ---- summed up ----------------------------------------------------------------------------- */
 
-int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end,
-		   bool (*each)(const struct preemption *p, const struct cpu_use *use, void *data),
-		   void *data, struct error *err)
+int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end, preemption_sum_fn *each, void *data,
+		   struct error *err)
 {
-	struct scan s = {.run = run, .begin = begin, .end = end, .each_use = each, .data = data};
+	struct scan s = {.run = run, .begin = begin, .end = end, .each_sum = each, .data = data};
 	int ret;
 
 	if (preemption_log_tell(run->preemptions, begin, end, each, data))
 		return 0;
+	s.log = preemption_log_new(begin, end);
+	if (!s.log)
+		return fail(err, -ENOMEM, "out of memory");
 	ret = scan_run(&s, err);
 	preemption_log_keep(&run->preemptions, s.log, !ret && !s.stop);
 	return ret;

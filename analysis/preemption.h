@@ -33,11 +33,32 @@ int preemption_runs(struct sonde_run *run, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, const struct cpu_run *r, void *data),
 		    void *data, struct error *err);
 
-/* The same, with all that each culprit had of a preemption at a time, as cpu_users_sum() tells it:
- * .on and .context of @p are not set, .from and .to tell the part of it that lies in the window and is .why. */
-int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end,
-		   bool (*each)(const struct preemption *p, const struct cpu_use *use, void *data),
-		   void *data, struct error *err);
+/* All that one culprit had of a preemption, as cpu_users_sum() tells it: what of struct cpu_use is kept. */
+struct preemption_use {
+	uint32_t number, count;
+	int32_t on;
+	ns_t time_ns, longest_ns, longest_at;
+};
+
+/* The same, with all culprits of a preemption at a time, at least one: .on and .context of @p are not set, .from and .to
+ * tell the part of it that lies in the window and is .why.  One with very many culprits is told more than once. */
+typedef bool preemption_sum_fn(const struct preemption *p, const struct preemption_use *uses,
+			       size_t nr, void *data);
+int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end, preemption_sum_fn *each, void *data,
+		   struct error *err);
+
+/* For who sums up other uses, too; .by is not set. */
+static inline struct cpu_use preemption_cpu_use(const struct preemption_use *use)
+{
+	return (struct cpu_use){
+		.on = use->on,
+		.number = use->number,
+		.count = use->count,
+		.time_ns = use->time_ns,
+		.longest_ns = use->longest_ns,
+		.longest_at = use->longest_at,
+	};
+}
 
 /* Whether the thread that would have run was delayed by it, too: an idle thread was not, and what
  * is a nested vCPU's counts there. */

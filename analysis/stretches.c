@@ -160,19 +160,21 @@ static size_t cause_of(struct stretches *s, uint32_t number, int32_t on)
 /* What had the CPU in the stretch at hand. */
 static void add_use(struct stretches *s, uint32_t number, int32_t on, ns_t time_ns)
 {
-	size_t at = s->counts ? cause_of(s, number, on) : CAUSES_MAX;
+	size_t at = cause_of(s, number, on);
 
 	if (at < CAUSES_MAX)
 		s->now.causes[at].time_ns += time_ns;
 }
 
-static bool add_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
+static bool add_preemption(const struct preemption *p, const struct preemption_use *uses, size_t nr,
+			   void *data)
 {
 	struct stretches *s = data;
 
 	if (!goes_on(s, p->vcpu, p->begin))
 		begin_stretch(s, STRETCH_VCPU, p->vcpu, p->victim, p->begin, p->end);
-	add_use(s, use->number, (int32_t)use->on, use->time_ns);
+	for (size_t i = 0; s->counts && i < nr; i++)
+		add_use(s, uses[i].number, uses[i].on, uses[i].time_ns);
 	return true;
 }
 
@@ -211,7 +213,6 @@ static int find_causes(struct stretches *s, const struct thread_waits *waits)
 		if (stretch->kind != STRETCH_THREAD)
 			continue;
 		s->now.nr_causes = 0;
-		s->counts = true;
 		s->serial++;
 		ret = thread_wait_parts(waits, s->run, &stretch->wait, add_part, s);
 		stretch->nr_causes = s->now.nr_causes;

@@ -124,12 +124,20 @@ static bool add_cause(struct losers *l, const struct cpu_use *use)
 	return true;
 }
 
-static bool add_reason(struct losers *l, struct loser *loser, const struct cpu_use *use,
-		       enum sonde_off why)
+/* @length: of all of them. */
+static bool add_reasons(struct losers *l, struct loser *loser, const struct preemption_use *uses,
+			size_t nr, ns_t length, enum sonde_off why)
 {
-	if (why != SONDE_OFF_QUOTA)
-		return add_cause(l, use);
-	loser->quota_ns += use->time_ns;
+	if (why == SONDE_OFF_QUOTA) {
+		loser->quota_ns += length;
+		return true;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		const struct cpu_use use = preemption_cpu_use(&uses[i]);
+
+		if (!add_cause(l, &use))
+			return false;
+	}
 	return true;
 }
 
@@ -169,24 +177,28 @@ static void add_waiter(struct losers *l, const struct thread_waits *w, const str
 	}
 }
 
-static bool add_preemption(const struct preemption *p, const struct cpu_use *use, void *data)
+static bool add_preemption(const struct preemption *p, const struct preemption_use *uses, size_t nr,
+			   void *data)
 {
 	struct both *b = data;
 	struct loser *vcpu = loser_get(&b->vcpus, p->vcpu), *thread;
+	ns_t length = 0;
 
 	if (!vcpu)
 		return false;
-	add_part(vcpu, p->begin, p->end, p->victim, use->time_ns);
-	if (!add_reason(&b->vcpus, vcpu, use, p->why))
+	for (size_t i = 0; i < nr; i++)
+		length += uses[i].time_ns;
+	add_part(vcpu, p->begin, p->end, p->victim, length);
+	if (!add_reasons(&b->vcpus, vcpu, uses, nr, length, p->why))
 		return false;
 	if (!victim_counts(&b->victim, p))
 		return true;
 	thread = loser_get(&b->threads, p->victim);
 	if (!thread)
 		return false;
-	add_part(thread, p->begin, p->end, -1, use->time_ns);
-	thread->in_guest_ns += use->time_ns;
-	return add_reason(&b->threads, thread, use, p->why);
+	add_part(thread, p->begin, p->end, -1, length);
+	thread->in_guest_ns += length;
+	return add_reasons(&b->threads, thread, uses, nr, length, p->why);
 }
 
 static struct culprit culprit_at(const struct losers *l, size_t cause)
