@@ -45,13 +45,16 @@ enum share {
 		NR_SHARES
 };
 
+/* What of a context is not the time's share alone: from KIND_ASK on. */
+enum { KIND_ASK = NR_SHARES, KIND_KVM }; /* it was not looked at yet; is it KVM or HALTING? */
+
 struct scan {
 	struct sonde_run *run;
 	struct cpu_users *users;
 	ns_t begin, end;
 	const struct sonde_context *contexts;
-	int64_t nr_contexts;
-	uint8_t *kinds;	  /* owned: per context + 1, enum share for this vCPU; NR_SHARES: not looked at */
+	uint32_t nr_contexts;
+	uint8_t *kinds;	  /* owned: per context + 1, enum share for this vCPU, or KIND_* */
 	int64_t *parents; /* owned, per machine */
 	int64_t vcpu;
 	struct sonde_cpu cpu;
@@ -151,36 +154,40 @@ static enum share share_of_context(struct scan *s, uint32_t value)
 				   : SHARE_UNKNOWN;
 
 	if (value <= s->nr_contexts)
-		s->kinds[value] = (uint8_t)share;
+		s->kinds[value] = (uint8_t)(share == SHARE_KVM ? KIND_KVM : share);
 	return share;
 }
 
 /* What is not found by the context alone. */
 static enum share share_at(struct scan *s, uint32_t value, unsigned kind, ns_t t)
 {
-	enum share share = kind == NR_SHARES ? share_of_context(s, value) : (enum share)kind;
+	enum share share = kind == KIND_ASK ? share_of_context(s, value) : SHARE_KVM;
 
 	return share == SHARE_KVM && is_halting(s, t) ? SHARE_HALTING : share;
+}
+
+static inline void add_piece(struct scan *s, uint32_t value, ns_t from, ns_t to)
+{
+	unsigned kind = value <= s->nr_contexts ? s->kinds[value] : KIND_ASK;
+
+	if (kind >= KIND_ASK)
+		kind = share_at(s, value, kind, from);
+	s->shares[kind] += to - from;
 }
 
 static bool each_run(const struct cpu_run *r, void *data)
 {
 	struct scan *s = data;
-	const uint8_t *kinds = s->kinds;
-	const uint32_t nr_contexts = (uint32_t)s->nr_contexts;
-	const uint32_t *value = r->list.values;
-	const ns_t *ends = r->list.begins + 1;
+	const uint32_t *value = r->list.values, *const last = value + r->list.nr - 1;
 	ns_t from = r->from;
 
-	for (unsigned left = r->list.nr; left; left--, value++, ends++) {
-		ns_t to = left > 1 ? *ends : r->to;
-		unsigned kind = *value <= nr_contexts ? kinds[*value] : NR_SHARES;
+	for (const ns_t *end = r->list.begins + 1; value < last; value++, end++) {
+		const ns_t to = *end;
 
-		if (kind == SHARE_KVM || kind == NR_SHARES)
-			kind = share_at(s, *value, kind, from);
-		s->shares[kind] += to - from;
+		add_piece(s, *value, from, to);
 		from = to;
 	}
+	add_piece(s, *value, from, r->to);
 	return true;
 }
 
@@ -265,7 +272,7 @@ static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 	s->vcpu = vcpu;
 	s->rest = (struct sonde_interval){0};
 	memset(s->shares, 0, sizeof(s->shares));
-	memset(s->kinds, NR_SHARES, (size_t)s->nr_contexts + 1);
+	memset(s->kinds, KIND_ASK, (size_t)s->nr_contexts + 1);
 	ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
 		row[i + 2] = cell_int(s->shares[i]);
@@ -278,7 +285,7 @@ static bool read_tables(struct scan *s)
 	size_t nr_contexts = (size_t)sonde_nr_contexts(s->run);
 	size_t nr_machines = (size_t)sonde_nr_machines(s->run);
 
-	s->nr_contexts = (int64_t)nr_contexts;
+	s->nr_contexts = (uint32_t)nr_contexts;
 	s->contexts = run_contexts(s->run);
 	s->kinds = calloc(nr_contexts + 1, sizeof(*s->kinds));
 	s->parents = calloc(nr_machines + 1, sizeof(*s->parents));
