@@ -251,18 +251,39 @@ int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t)
 	return (int)i.value - 1;
 }
 
+/* What a physical CPU runs; ATTR_NONE for others. */
+static attr_t physical_runs(const struct sonde_run *run, int64_t row)
+{
+	struct sonde_cpu cpu;
+
+	sonde_cpu(run, row, &cpu);
+	return cpu_is_physical(&cpu) ? run->cpu_attrs[row][CPU_RUNS] : ATTR_NONE;
+}
+
 int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end)
 {
 	int ret = 0;
 
 	for (int64_t row = 0; row < sonde_nr_cpus(u->run) && !ret; row++) {
-		struct sonde_cpu cpu;
+		attr_t runs = physical_runs(u->run, row);
 
-		sonde_cpu(u->run, row, &cpu);
-		if (cpu_is_physical(&cpu) && u->run->cpu_attrs[row][CPU_RUNS] != ATTR_NONE)
-			ret = strip_hold(&u->strips, u->run->cpu_attrs[row][CPU_RUNS], begin, end);
+		if (runs != ATTR_NONE)
+			ret = strip_hold(&u->strips, runs, begin, end);
 	}
 	return ret;
+}
+
+ns_t cpu_users_held(struct cpu_users *u, ns_t begin)
+{
+	ns_t held = NS_MAX;
+
+	for (int64_t row = 0; row < sonde_nr_cpus(u->run); row++) {
+		attr_t runs = physical_runs(u->run, row);
+		ns_t end = runs == ATTR_NONE ? NS_MAX : strip_held(&u->strips, runs, begin);
+
+		held = end < held ? end : held;
+	}
+	return held;
 }
 
 static int make(struct cpu_users *u, struct sonde_run *run)

@@ -143,16 +143,34 @@ static const struct handed *told_of(const struct path_walker *w, const struct so
 	return handed_last(w->f->handed, kind, vcpu, begin, end);
 }
 
+/* A packet that @thread of the host handed on at @end: if it took it from a VM, the way goes on
+ * with the guest's thread that sent it.  The other thread may have been awake before, with
+ * something else. */
+static void follow_packet(struct path_walker *w, int64_t thread, ns_t begin, ns_t end)
+{
+	const struct handed *h = handed_last(w->f->handed, HANDED_ON, thread, end, end);
+	ns_t since;
+
+	if (!h || h->from < 0 || h->since > end || w->depth + 4 >= PATH_DEPTH_MAX) {
+		path_follow(w->f, thread, w->depth + 3, begin, end);
+		return;
+	}
+	since = h->since > begin ? h->since : begin;
+	path_follow(w->f, thread, w->depth + 3, since, end);
+	path_follow(w->f, h->from, w->depth + 4, begin, since);
+}
+
 /* The sender of the interrupt, and then its way to its vCPU, be that one asleep or busy.  One that
- * was sent before the sleeper fell asleep had only that way to go. */
+ * was sent before the sleeper fell asleep had only that way to go.  Packets: who handed them to the
+ * sender. */
 static bool follow_told(struct path_walker *w, const struct sonde_context *c, ns_t begin, ns_t end)
 {
 	int64_t vcpu = sonde_find_cpu(w->f->run, c->machine, c->cpu);
 	const struct handed *h;
 	struct sonde_cpu cpu;
-	ns_t since;
+	ns_t since, handed;
 
-	if (!c->machine || w->depth + 2 >= PATH_DEPTH_MAX || sonde_cpu(w->f->run, vcpu, &cpu) ||
+	if (!c->machine || w->depth + 3 >= PATH_DEPTH_MAX || sonde_cpu(w->f->run, vcpu, &cpu) ||
 	    cpu.host_thread < 0)
 		return false;
 	h = told_of(w, c, vcpu, begin, end);
@@ -160,7 +178,10 @@ static bool follow_told(struct path_walker *w, const struct sonde_context *c, ns
 		return false;
 	since = h->since > begin ? h->since : begin;
 	path_follow(w->f, cpu.host_thread, w->depth + 1, since, end);
-	path_follow(w->f, h->from, w->depth + 2, begin, since);
+	handed = h->by < 0 || h->by_at < begin ? begin : h->by_at < since ? h->by_at : since;
+	path_follow(w->f, h->from, w->depth + 2, handed, since);
+	if (handed > begin)
+		follow_packet(w, h->by, begin, handed);
 	return true;
 }
 

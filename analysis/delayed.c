@@ -15,7 +15,7 @@ struct sum {
 
 struct sums {
 	struct keyed keys;
-	struct memo memo; /* numbers of keys */
+	struct memo memo; /* numbers of keys, by culprits.who */
 	const struct culprits *culprits;
 	struct victim victim;
 	bool no_memory;
@@ -25,17 +25,17 @@ static struct sum *find_sum(struct sums *s, int64_t thread, bool in_guest,
 			    const struct cpu_use *use)
 {
 	uint64_t owner = (uint64_t)thread * 2 + in_guest;
+	uint32_t who = s->culprits->who[use->number];
 	struct sum *sum;
 	int64_t found;
 	size_t at;
 
-	if (memo_get(&s->memo, use->number, owner, &at))
+	if (memo_get(&s->memo, who, owner, &at))
 		return keyed_sum_at(&s->keys, at);
-	found = keyed_get(&s->keys, (int64_t[NR_KEY]){thread, in_guest,
-						      s->culprits->who[use->number]});
+	found = keyed_get(&s->keys, (int64_t[NR_KEY]){thread, in_guest, who});
 	if (found < 0)
 		return NULL;
-	memo_put(&s->memo, use->number, owner, (size_t)found);
+	memo_put(&s->memo, who, owner, (size_t)found);
 	sum = keyed_sum_at(&s->keys, (size_t)found);
 	sum->by = use->by;
 	return sum;

@@ -40,6 +40,8 @@
 	X(wakeup)                                                                                  \
 	X(wakeup_list)                                                                             \
 	X(wakeup_histogram)                                                                        \
+	X(wakeup_awake)                                                                            \
+	X(wakeup_awake_list)                                                                       \
 	X(io)                                                                                      \
 	X(io_leg)                                                                                  \
 	X(io_list)                                                                                 \

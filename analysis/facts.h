@@ -132,6 +132,8 @@ extern const struct analysis steal_analysis;
 extern const struct analysis wakeup_analysis;
 extern const struct analysis wakeup_list_analysis;
 extern const struct analysis wakeup_histogram_analysis;
+extern const struct analysis wakeup_awake_analysis;
+extern const struct analysis wakeup_awake_list_analysis;
 extern const struct analysis io_analysis;
 extern const struct analysis io_leg_analysis;
 extern const struct analysis io_list_analysis;

@@ -12,19 +12,41 @@ static bool is_for_disk(enum io_kind kind)
 	return kind == IO_READ || kind == IO_WRITE || kind == IO_FLUSH;
 }
 
-/* False: it was not handed on, or that is not known well enough. */
-static bool handed_of(const struct io_request *r, struct handed *out)
+static struct handed one_of(enum handed_kind kind, ns_t at, int64_t holder, int64_t from,
+			    ns_t since)
 {
-	if (r->kind == IO_SEND && r->worker >= 0 && r->at[IO_KICKED] >= 0 && r->at[IO_PICKED] >= 0)
-		*out = (struct handed){r->at[IO_PICKED], r->worker, r->thread, r->at[IO_KICKED],
-				       HANDED_SENT};
-	else if ((r->kind == IO_RECEIVE || is_for_disk(r->kind)) && r->irq_cpu >= 0 &&
-		 r->sender >= 0 && r->at[IO_SENT] >= 0 && r->at[IO_HANDLED] >= 0)
-		*out = (struct handed){r->at[IO_HANDLED], r->irq_cpu, r->sender, r->at[IO_SENT],
-				       r->kind == IO_RECEIVE ? HANDED_RECEIVED : HANDED_DONE};
-	else
-		return false;
-	return true;
+	return (struct handed){
+		.at = at, .holder = holder, .from = from, .since = since, .by = -1, .kind = kind};
+}
+
+/* How many times it was handed on, as far as that is known well enough. */
+static unsigned handed_of(const struct io_request *r, struct handed out[2])
+{
+	unsigned nr = 0;
+
+	if (r->kind == IO_SEND && r->worker >= 0) {
+		ns_t told = r->at[IO_KICKED], picked = r->at[IO_PICKED];
+
+		if (told >= 0 && picked >= 0)
+			out[nr++] = one_of(HANDED_SENT, picked, r->worker, r->thread, told);
+		told = told >= 0 ? told : r->at[IO_ISSUED];
+		if (told >= 0)
+			out[nr++] = one_of(HANDED_ON, r->at[IO_DONE], r->worker, r->thread, told);
+	} else if ((r->kind == IO_RECEIVE || is_for_disk(r->kind)) && r->irq_cpu >= 0 &&
+		   r->sender >= 0 && r->at[IO_HANDLED] >= 0) {
+		ns_t sent = r->at[IO_SENT];
+
+		out[nr] = one_of(r->kind == IO_RECEIVE ? HANDED_RECEIVED : HANDED_DONE,
+				 r->at[IO_HANDLED], r->irq_cpu, r->sender, sent);
+		if (r->kind == IO_RECEIVE && r->at[IO_PICKED] >= 0) {
+			out[nr].by = r->worker;
+			out[nr].by_at = r->at[IO_PICKED];
+			/* An interrupt was on its way already: only its CPU was missing. */
+			out[nr].since = sent >= 0 ? sent : out[nr].by_at;
+		}
+		nr += out[nr].since >= 0;
+	}
+	return nr;
 }
 
 static int order(const struct handed *a, enum handed_kind kind, int64_t holder, ns_t at)
@@ -36,24 +58,28 @@ static int order(const struct handed *a, enum handed_kind kind, int64_t holder, 
 	return a->at < at ? -1 : a->at > at;
 }
 
+/* Of those that one handler told of the one that came last is the last. */
 static int by_holder(const void *a, const void *b)
 {
-	const struct handed *y = b;
+	const struct handed *x = a, *y = b;
+	int ret = order(x, y->kind, y->holder, y->at);
 
-	return order(a, y->kind, y->holder, y->at);
+	return ret ? ret : x->since < y->since ? -1 : x->since > y->since;
 }
 
 static int read_all(struct handed_list *h, const struct sonde_run *run)
 {
 	struct io_request r;
-	struct handed one;
+	struct handed some[2];
 
 	for (int64_t row = 0; row < run_nr_requests(run); row++) {
-		if (!run_request(run, row, &r) || !handed_of(&r, &one))
-			continue;
-		if (!room_for_one(&h->list, h->nr, &h->room))
-			return -ENOMEM;
-		h->list[h->nr++] = one;
+		unsigned nr = run_request(run, row, &r) ? handed_of(&r, some) : 0;
+
+		for (unsigned i = 0; i < nr; i++) {
+			if (!room_for_one(&h->list, h->nr, &h->room))
+				return -ENOMEM;
+			h->list[h->nr++] = some[i];
+		}
 	}
 	if (h->nr)
 		qsort(h->list, h->nr, sizeof(*h->list), by_holder);

@@ -13,13 +13,17 @@ enum handed_kind {
 	HANDED_SENT,	 /* a packet, by a guest's thread to a thread of the host */
 	HANDED_RECEIVED, /* packets, by a thread of the host to a vCPU */
 	HANDED_DONE,	 /* a disk's answer, in the same way */
+	HANDED_ON, /* a packet, by a guest's thread to the thread of the host that handed it on */
 };
 
 struct handed {
-	ns_t at;	/* when its taker was woken for it, or its handler began */
-	int64_t holder; /* its taker: SENT a thread, else row of a vCPU */
+	ns_t at; /* when its taker was woken for it, its handler began, or it was handed on */
+	int64_t holder; /* its taker: SENT and ON a thread, else row of a vCPU */
 	int64_t from;	/* thread, -1 unknown */
-	ns_t since;	/* SENT: its vCPU told of it; else the interrupt was sent */
+	ns_t since; /* SENT and ON: its vCPU told of it, or its taker was at work already and it was
+		       sent; else the interrupt was sent */
+	int64_t by; /* RECEIVED: the thread that handed it to @from; -1 unknown, or else */
+	ns_t by_at; /* ... and when */
 	enum handed_kind kind;
 };
 

@@ -14,12 +14,13 @@ struct open_exit {
 
 /* Which of these it is: that of a vCPU (a CPU row) and a level of hypervisors. */
 #define OPEN_EXIT(cpu, level) ((int64_t)(cpu) * SONDE_LAYERS_MAX + (level))
+_Static_assert(SONDE_LAYERS_MAX <= 8, "struct worker has a bit for each");
 
 /* What is asked of every interval's context, by its row + 1, next to each other. */
 struct worker {
-	uint32_t around; /* levels around its machine, a bit each; 0 too where there is no such machine */
-	uint8_t level;	 /* of its machine */
-	int32_t open;	 /* a hypervisor's: the exit that it works on; else -1 */
+	uint8_t around; /* levels around its machine, a bit each; 0 too where there is no such machine */
+	uint8_t level;	/* of its machine */
+	int32_t open;	/* a hypervisor's: the exit that it works on; else -1 */
 	int32_t ends;	 /* a guest's: the exit found last that is over when its code runs; -1 none yet */
 	int32_t exits;	 /* a hypervisor's: number of the sum that its exits belong to; -1 none yet */
 };
@@ -127,17 +128,19 @@ static bool scan_list(const struct cpu_run *run, void *data)
 {
 	struct scan *s = data;
 	const uint32_t nr_contexts = (uint32_t)s->nr_contexts;
+	struct worker *const workers = s->workers;
+	const uint32_t *value = run->list.values;
+	const ns_t *ends = run->list.begins + 1;
 	ns_t from = run->from;
 
-	for (unsigned i = 0; i < run->list.nr; i++) {
-		uint32_t value = run->list.values[i];
-		ns_t to = cpu_run_to(run, i);
-		struct worker *w = &s->workers[value <= nr_contexts ? value : 0];
+	for (unsigned left = run->list.nr; left; left--, value++, ends++) {
+		struct worker *w = &workers[*value <= nr_contexts ? *value : 0];
+		ns_t to = left > 1 ? *ends : run->to;
 
 		if (s->serving & w->around)
-			code_runs(s, w, value);
+			code_runs(s, w, *value);
 		if (w->open >= 0)
-			hypervisor_interval(s, w, value, to - from);
+			hypervisor_interval(s, w, *value, to - from);
 		from = to;
 	}
 	return !s->no_memory;
@@ -191,7 +194,7 @@ static struct worker worker_of(const struct scan *s, const struct sonde_context 
 	if (c->machine >= s->nr_machines)
 		return w;
 	w.level = (uint8_t)s->machines[c->machine].level;
-	w.around = (1u << w.level) - 1;
+	w.around = (uint8_t)((1u << w.level) - 1);
 	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < s->nr_cpus)
 		w.open = (int32_t)OPEN_EXIT(c->serves, w.level);
 	return w;

@@ -69,7 +69,7 @@ static const struct sonde_column list_columns[] = {
 	LEG_COLUMNS,
 	{"cpu", "VCPU", SONDE_COL_CPU, "that issued it"},
 	{"sector", "SECTOR", SONDE_COL_INT, "where on the device"},
-	{"worker", "WORKER", SONDE_COL_THREAD, "thread of the VM's host that took it up"},
+	{"worker", "WORKER", SONDE_COL_THREAD, "thread of the VM's host that took it up; of packets that came, that handed them over"},
 	{"sender", "SENDER", SONDE_COL_THREAD, "thread that sent the interrupt"},
 	{"request", "REQUEST", SONDE_COL_INT, "its number, as in io_step"},
 };

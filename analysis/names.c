@@ -195,9 +195,10 @@ const char *exit_reason_name(bool is_svm, int64_t reason)
 		return reason >= 0 && reason < (int64_t)ARRAY_SIZE(vmx_names) ? vmx_names[reason]
 									      : NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(svm_tables); i++) {
-		int64_t at = reason - svm_tables[i].first;
+		/* A file may say any number: a difference of signed ones could overflow. */
+		uint64_t at = (uint64_t)reason - (uint64_t)svm_tables[i].first;
 
-		if (at >= 0 && at < (int64_t)svm_tables[i].nr && svm_tables[i].names[at])
+		if (at < svm_tables[i].nr && svm_tables[i].names[at])
 			return svm_tables[i].names[at];
 	}
 	return NULL;

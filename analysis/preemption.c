@@ -45,8 +45,10 @@ static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
 	s->p.victim = -1;
 	if (!strip_at(&s->users->strips, attrs[CPU_TASK], from, &task) && task.value)
 		s->p.victim = (int64_t)task.value - 1;
-	preemption_log_begin(s->log, &s->p);
 	number = cpu_users_parent_cpu(s->users, s->p.vcpu, from);
+	s->p.from = from;
+	s->p.to = to;
+	preemption_log_begin(s->log, &s->p, s->parent, number);
 	if (s->each_run)
 		s->ret = cpu_users_runs(s->users, s->parent, number, from, to, blame, s);
 	else
@@ -162,13 +164,29 @@ static int scan_run(struct scan *s, struct error *err)
 	return scan_vcpus(s, err);
 }
 
+/* What is known of each from before: only what ran is read. */
+static int follow_log(struct scan *s, const struct preemption_log *log, struct error *err)
+{
+	int ret = cpu_users_get(&s->users, s->run);
+
+	for (size_t i = 0; i < log->nr_list && !ret && !s->stop; i++) {
+		const struct preemption_logged *l = &log->list[i];
+
+		s->p = l->p;
+		ret = cpu_users_runs(s->users, l->machine, l->cpu, l->p.from, l->p.to, blame, s);
+	}
+	return ret ? fail(err, ret, "cannot read what ran on a CPU: %s", strerror(-ret)) : 0;
+}
+
 int preemption_runs(struct sonde_run *run, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, const struct cpu_run *r, void *data),
 		    void *data, struct error *err)
 {
 	struct scan s = {.run = run, .begin = begin, .end = end, .each_run = each, .data = data};
 
-	return scan_run(&s, err);
+	if (!preemption_log_is_of(run->preemptions, begin, end))
+		return scan_run(&s, err);
+	return follow_log(&s, run->preemptions, err);
 }
 
 /* ---- one by one ---------------------------------------------------------------------------- */

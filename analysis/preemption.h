@@ -34,7 +34,7 @@ int preemption_runs(struct sonde_run *run, ns_t begin, ns_t end,
 		    void *data, struct error *err);
 
 /* The same, with all that each culprit had of a preemption at a time, as cpu_users_sum() tells it:
- * .on, .context, .from and .to of @p are not set. */
+ * .on and .context of @p are not set, .from and .to tell the part of it that lies in the window and is .why. */
 int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end,
 		   bool (*each)(const struct preemption *p, const struct cpu_use *use, void *data),
 		   void *data, struct error *err);

@@ -14,7 +14,8 @@
 
 /* What one physical CPU ran without a gap during a preemption. */
 struct stretch {
-	int32_t vcpu, victim, on; /* rows, -1 unknown */
+	int32_t vcpu, on; /* rows, -1 unknown */
+	uint32_t victim;  /* row + 1, 0 unknown */
 	enum sonde_off why;
 	ns_t begin, end; /* of the whole preemption */
 	ns_t to;	 /* where the last of its rows ends */
@@ -29,10 +30,16 @@ struct list {
 		ns_t from;	  /* to where the next of that stretch begins */
 		uint32_t value;	  /* of the physical CPU's `runs` */
 		uint32_t stretch; /* its number */
-	} *rows; /* owned */
-	size_t nr, room;
+	} **blocks; /* owned, each owned: LIST_BLOCK rows each, which stay where they are */
+	size_t nr, blocks_room;
 	bool no_memory;
 };
+#define LIST_BLOCK 4096
+
+static struct list_row *row_at(const struct list *l, size_t row)
+{
+	return &l->blocks[row / LIST_BLOCK][row % LIST_BLOCK];
+}
 
 enum list_column { AT, LENGTH, VCPU, VICTIM, ON, MACHINE, CULPRIT, MODE, BEGIN, WHOLE, WHY };
 
@@ -60,17 +67,16 @@ static const struct sonde_column list_columns[] = {
 
 static ns_t row_end(const struct list *l, size_t row)
 {
-	const struct list_row *r = &l->rows[row];
+	const struct list_row *next = row + 1 < l->nr ? row_at(l, row + 1) : NULL;
+	uint32_t stretch = row_at(l, row)->stretch;
 
-	if (row + 1 < l->nr && r[1].stretch == r->stretch)
-		return r[1].from;
-	return l->stretches[r->stretch].to;
+	return next && next->stretch == stretch ? next->from : l->stretches[stretch].to;
 }
 
 static union sonde_cell list_cell(const struct facts_log *log, size_t row, unsigned column)
 {
 	const struct list *l = (const struct list *)log;
-	const struct list_row *r = &l->rows[row];
+	const struct list_row *r = row_at(l, row);
 	const struct stretch *s = &l->stretches[r->stretch];
 	const struct culprit *by = &l->culprits->list[culprit_number(l->culprits, r->value)];
 
@@ -82,7 +88,7 @@ static union sonde_cell list_cell(const struct facts_log *log, size_t row, unsig
 	case VCPU:
 		return cell_int(s->vcpu);
 	case VICTIM:
-		return cell_int(s->victim);
+		return cell_int((int64_t)s->victim - 1);
 	case ON:
 		return cell_int(s->on);
 	case MACHINE:
@@ -105,39 +111,68 @@ static void list_release(struct facts_log *log)
 {
 	struct list *l = (struct list *)log;
 
+	for (size_t i = 0; i * LIST_BLOCK < l->nr; i++)
+		free(l->blocks[i]);
+	free(l->blocks);
 	free(l->stretches);
-	free(l->rows);
 	free(l);
 }
 
-static bool make_room(struct list *l, unsigned nr_rows)
+static bool add_stretch(struct list *l, const struct stretch *s)
 {
-	bool there = l->nr_stretches < UINT32_MAX &&
-		     room_for_one(&l->stretches, l->nr_stretches, &l->stretches_room);
+	if (l->nr_stretches == UINT32_MAX ||
+	    !room_for_one(&l->stretches, l->nr_stretches, &l->stretches_room))
+		return false;
+	l->stretches[l->nr_stretches++] = *s;
+	return true;
+}
 
-	while (there && l->room - l->nr < nr_rows)
-		there = grow_array(&l->rows, &l->room, sizeof(*l->rows));
-	l->no_memory = !there;
-	return there;
+static bool add_block(struct list *l)
+{
+	size_t blocks = l->nr / LIST_BLOCK;
+
+	if (!room_for_one(&l->blocks, blocks, &l->blocks_room))
+		return false;
+	l->blocks[blocks] = malloc(LIST_BLOCK * sizeof(**l->blocks));
+	return l->blocks[blocks];
+}
+
+/* What ran in the stretch that was added last. */
+static bool add_rows(struct list *l, const struct cpu_run *r)
+{
+	uint32_t stretch = (uint32_t)l->nr_stretches - 1;
+	ns_t from = r->from; /* the first may stick out */
+
+	for (unsigned i = 0; i < r->list.nr;) {
+		size_t room = LIST_BLOCK - l->nr % LIST_BLOCK;
+		unsigned end = r->list.nr - i < room ? r->list.nr : i + (unsigned)room;
+		struct list_row *row;
+
+		if (room == LIST_BLOCK && !add_block(l))
+			return false;
+		row = row_at(l, l->nr);
+		l->nr += end - i;
+		for (; i < end; from = r->list.begins[++i])
+			*row++ = (struct list_row){from, r->list.values[i], stretch};
+	}
+	return true;
 }
 
 static bool add_run(const struct preemption *p, const struct cpu_run *r, void *data)
 {
 	struct list *l = data;
-	uint32_t number = (uint32_t)l->nr_stretches;
-	struct list_row *rows;
+	struct stretch stretch = {
+		.vcpu = (int32_t)p->vcpu,
+		.on = (int32_t)r->on,
+		.victim = (uint32_t)(p->victim + 1),
+		.why = p->why,
+		.begin = p->begin,
+		.end = p->end,
+		.to = r->to,
+	};
 
-	if (!make_room(l, r->list.nr))
-		return false;
-	l->stretches[l->nr_stretches++] =
-		(struct stretch){(int32_t)p->vcpu, (int32_t)p->victim, (int32_t)r->on, p->why,
-				 p->begin,	   p->end,	       r->to};
-	rows = l->rows + l->nr;
-	for (unsigned i = 0; i < r->list.nr; i++)
-		rows[i] = (struct list_row){r->list.begins[i], r->list.values[i], number};
-	rows[0].from = r->from; /* the first may stick out */
-	l->nr += r->list.nr;
-	return true;
+	l->no_memory = !add_stretch(l, &stretch) || !add_rows(l, r);
+	return !l->no_memory;
 }
 
 static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,

@@ -10,7 +10,7 @@ bool preemption_log_tell(const struct preemption_log *log, ns_t begin, ns_t end,
 				      void *data),
 			 void *data)
 {
-	if (!log || log->begin != begin || log->end != end)
+	if (!preemption_log_is_of(log, begin, end))
 		return false;
 	for (size_t i = 0; i < log->nr; i++) {
 		const struct preemption_log_entry *e = &log->entries[i];
@@ -24,7 +24,7 @@ bool preemption_log_tell(const struct preemption_log *log, ns_t begin, ns_t end,
 			.longest_at = e->longest_at,
 		};
 
-		if (!each(&log->list[e->of], &use, data))
+		if (!each(&log->list[e->of].p, &use, data))
 			break;
 	}
 	return true;
@@ -39,17 +39,22 @@ struct preemption_log *preemption_log_new(ns_t begin, ns_t end, const struct cul
 	return log;
 }
 
-void preemption_log_begin(struct preemption_log *log, const struct preemption *p)
+void preemption_log_begin(struct preemption_log *log, const struct preemption *p, unsigned machine,
+			  int cpu)
 {
-	if (log)
-		log->now = p;
+	if (!log)
+		return;
+	log->now = p;
+	log->machine = machine;
+	log->cpu = cpu;
 }
 
 static bool add_preemption(struct preemption_log *log)
 {
 	if (!room_for_one(&log->list, log->nr_list, &log->list_room))
 		return false;
-	log->list[log->nr_list++] = *log->now;
+	log->list[log->nr_list++] =
+		(struct preemption_logged){*log->now, log->machine, log->cpu};
 	log->now = NULL;
 	return true;
 }

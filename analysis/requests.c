@@ -166,6 +166,7 @@ bool run_request(const struct sonde_run *run, int64_t row, struct io_request *ou
 {
 	const enum run_table t = RUN_REQUEST;
 	int64_t kind;
+	bool is_told;
 
 	if (!run_has_row(run, t, row))
 		return false;
@@ -187,9 +188,11 @@ bool run_request(const struct sonde_run *run, int64_t row, struct io_request *ou
 	kind = run_number(run, t, row, 3);
 	out->kind = kind >= 0 && kind < NR_IO_KINDS ? (enum io_kind)kind : IO_UNKNOWN;
 	out->begin = -1;
+	is_told = out->kind == IO_RECEIVE && run_number(run, t, row, 8 + IO_SENT) >= 0;
 	for (unsigned i = 0; i < NR_IO_TIMES; i++) {
 		out->at[i] = run_number(run, t, row, 8 + i);
-		if (out->begin < 0)
+		/* How long packets waited for their interrupt is no part of it: mostly that is not known. */
+		if (out->begin < 0 && (!is_told || i >= IO_SENT))
 			out->begin = out->at[i];
 	}
 	out->end = out->at[IO_DONE];

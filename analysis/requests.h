@@ -51,7 +51,7 @@ struct io_request {
 	int64_t thread; /* whose it is, -1 */
 	enum io_kind kind;
 	int64_t dev, sector, bytes, depth;
-	int64_t worker, sender; /* threads of its parent, -1 */
+	int64_t worker, sender; /* threads of its parent, -1; of packets that came, @worker handed them to @sender, at IO_PICKED */
 	int64_t irq_cpu, vector;
 	ns_t at[NR_IO_TIMES];
 	bool covered;  /* by its parent's trace */

@@ -331,7 +331,8 @@ void sonde_run_close(struct sonde_run *run)
 	exit_sums_free(run->exit_sums);
 	hypervisor_work_free(run->hypervisor_work);
 	usages_free(run->usages);
-	wakeup_sums_free(run->wakeup_sums);
+	wakeup_sums_free(run->wakeup_sums[false]);
+	wakeup_sums_free(run->wakeup_sums[true]);
 	handed_free(run->handed);
 	thread_waits_free(run->thread_waits);
 	waits_free(run->waits);

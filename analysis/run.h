@@ -94,7 +94,7 @@ struct sonde_run {
 	struct waits *waits;			       /* the same */
 	struct preemption_log *preemptions;	       /* the same */
 	struct usages *usages;			       /* the same */
-	struct wakeup_sums *wakeup_sums;	       /* the same */
+	struct wakeup_sums *wakeup_sums[2];	       /* the same; [1] of threads on vCPUs that are awake */
 	struct handed_list *handed;	       /* owned; made when first needed */
 	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */

@@ -29,12 +29,7 @@ struct stretch {
 		struct thread_wait wait; /* STRETCH_THREAD */
 	};
 	unsigned nr_causes;
-	struct stretch_cause {
-		struct culprit culprit;
-		uint32_t number; /* its */
-		int64_t on;
-		ns_t time_ns;
-	} causes[CAUSES_MAX];
+	struct wait_part causes[CAUSES_MAX];
 };
 
 struct stretches {
@@ -141,7 +136,7 @@ static void begin_stretch(struct stretches *s, enum stretch_kind kind, int64_t r
 
 /* The cause's number among those of the stretch at hand; CAUSES_MAX when there is no room for it.
  */
-static size_t cause_of(struct stretches *s, uint32_t number, int64_t on)
+static size_t cause_of(struct stretches *s, uint32_t number, int32_t on)
 {
 	size_t at;
 
@@ -149,22 +144,21 @@ static size_t cause_of(struct stretches *s, uint32_t number, int64_t on)
 	if (memo_get(&s->memo, number, s->serial, &at) && s->now.causes[at].on == on)
 		return at;
 	for (at = 0; at < s->now.nr_causes; at++) {
-		struct stretch_cause *cause = &s->now.causes[at];
+		const struct wait_part *cause = &s->now.causes[at];
 
-		if (cause->number == number && cause->on == on)
+		if (cause->culprit == number && cause->on == on)
 			break;
 	}
 	if (at == CAUSES_MAX)
 		return at;
 	if (at == s->now.nr_causes)
-		s->now.causes[s->now.nr_causes++] = (struct stretch_cause){
-			s->culprits->list[number], number, on, 0};
+		s->now.causes[s->now.nr_causes++] = (struct wait_part){number, on, 0};
 	memo_put(&s->memo, number, s->serial, at);
 	return at;
 }
 
 /* What had the CPU in the stretch at hand. */
-static void add_use(struct stretches *s, uint32_t number, int64_t on, ns_t time_ns)
+static void add_use(struct stretches *s, uint32_t number, int32_t on, ns_t time_ns)
 {
 	size_t at = s->counts ? cause_of(s, number, on) : CAUSES_MAX;
 
@@ -178,7 +172,7 @@ static bool add_preemption(const struct preemption *p, const struct cpu_use *use
 
 	if (!goes_on(s, p->vcpu, p->begin))
 		begin_stretch(s, STRETCH_VCPU, p->vcpu, p->victim, p->begin, p->end);
-	add_use(s, use->number, use->on, use->time_ns);
+	add_use(s, use->number, (int32_t)use->on, use->time_ns);
 	return true;
 }
 
@@ -249,28 +243,36 @@ static bool add_exit(const struct exit_interval *e, void *data)
 
 /* ---- in words ------------------------------------------------------------------------------ */
 
-static int by_time(const void *a, const void *b)
+/* The longest first; there are few. */
+static void sort_causes(struct stretch *stretch)
 {
-	const struct stretch_cause *x = a, *y = b;
+	for (unsigned i = 1; i < stretch->nr_causes; i++) {
+		const struct wait_part cause = stretch->causes[i];
+		unsigned at = i;
 
-	return x->time_ns < y->time_ns ? 1 : x->time_ns > y->time_ns ? -1 : 0;
+		for (; at && stretch->causes[at - 1].time_ns < cause.time_ns; at--)
+			stretch->causes[at] = stretch->causes[at - 1];
+		stretch->causes[at] = cause;
+	}
 }
 
-static void say_causes(struct sentence *s, const struct stretch *stretch)
+static void say_causes(struct sentence *s, const struct culprits *culprits,
+		       const struct stretch *stretch)
 {
 	for (unsigned i = 0; i < stretch->nr_causes && i < 3; i++) {
-		const struct stretch_cause *cause = &stretch->causes[i];
+		const struct wait_part *cause = &stretch->causes[i];
+		const struct culprit *culprit = &culprits->list[cause->culprit];
 
 		if (i && cause->time_ns * 10 < length(stretch))
 			return;
 		say(s, i ? ", " : "; for ");
 		say_length(s, cause->time_ns);
-		if (cause->culprit.mode == SONDE_MODE_IDLE) {
+		if (culprit->mode == SONDE_MODE_IDLE) {
 			say(s, " on its way to an idle CPU");
 			continue;
 		}
 		say(s, " ");
-		say_culprit(s, &cause->culprit);
+		say_culprit(s, culprit);
 		say(s, " had ");
 		say_cpu(s, cause->on);
 	}
@@ -292,7 +294,8 @@ static void say_exit(struct sentence *s, const struct stretch *stretch)
 		say(s, ", through the VMM (%s)", user_exit_name(stretch->user_reason));
 }
 
-static void say_delay(struct sentence *s, const struct stretch *stretch)
+static void say_delay(struct sentence *s, const struct culprits *culprits,
+		      const struct stretch *stretch)
 {
 	struct sonde_thread t;
 
@@ -311,17 +314,18 @@ static void say_delay(struct sentence *s, const struct stretch *stretch)
 		say(s, ", which delayed ");
 		say_thread(s, stretch->victim);
 	}
-	say_causes(s, stretch);
+	say_causes(s, culprits, stretch);
 }
 
-static struct verdict verdict_of(const struct why *w, struct stretch *stretch)
+static struct verdict verdict_of(const struct why *w, const struct culprits *culprits,
+				 struct stretch *stretch)
 {
 	static const char *const kinds[] = {"vcpu", "thread", "exit"};
 	struct verdict v = why_verdict(w, kinds[stretch->kind], -1);
 	struct sonde_thread t;
 	struct sonde_cpu cpu;
 
-	qsort(stretch->causes, stretch->nr_causes, sizeof(*stretch->causes), by_time);
+	sort_causes(stretch);
 	v.cost_ns = length(stretch);
 	v.begin = stretch->begin;
 	v.end = stretch->end;
@@ -334,14 +338,14 @@ static struct verdict verdict_of(const struct why *w, struct stretch *stretch)
 		v.machine = sonde_cpu(w->run, v.vcpu, &cpu) ? -1 : (int64_t)cpu.machine;
 	}
 	if (stretch->nr_causes) {
-		v.by = stretch->causes[0].culprit;
+		v.by = culprits->list[stretch->causes[0].culprit];
 		v.by_ns = stretch->causes[0].time_ns;
 	}
 	if (stretch->kind == STRETCH_EXIT) {
 		v.cause = exit_name(w->run, stretch->isa, stretch->reason);
 		say_exit(&v.says, stretch);
 	} else {
-		say_delay(&v.says, stretch);
+		say_delay(&v.says, culprits, stretch);
 	}
 	say(&v.says, ", from ");
 	say_time(&v.says, v.begin);
@@ -386,7 +390,7 @@ static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t b
 	else
 		ret = collect(&s, &w, err);
 	for (unsigned i = 0; i < s.nr && !ret; i++) {
-		struct verdict v = verdict_of(&w, s.heap[i]);
+		struct verdict v = verdict_of(&w, s.culprits, s.heap[i]);
 
 		why_add(&w, &v);
 	}

@@ -317,10 +317,20 @@ static int find(struct strips *s, attr_t attr, ns_t t, struct strip **out)
 	return 0;
 }
 
+/* Whether the last answer is the answer. */
+static bool is_there(const struct strip *strip, attr_t attr, ns_t t)
+{
+	return strip && strip->attr == attr && strip->nr && t >= strip->begins[strip->at] &&
+	       t < strip->begins[strip->at + 1];
+}
+
 int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out)
 {
-	struct strip *strip;
-	int ret = find(s, attr, t, &strip);
+	struct strip *strip = s->recent[attr % STRIPS_RECENT];
+	int ret = 0;
+
+	if (!is_there(strip, attr, t))
+		ret = find(s, attr, t, &strip);
 
 	if (!ret)
 		*out = interval_at(strip, strip->at);
@@ -373,6 +383,40 @@ int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 	return 0;
 }
 
+/* Begins anew at @t: what was too short for all that was wanted may be long enough for a part of it. */
+static int hold_from(struct strips *s, struct strip *strip, ns_t t, ns_t end)
+{
+	if (may_begin_earlier(strip, t))
+		return fill_front(s, strip, t);
+	strip->filled = strip->stays_short = false;
+	return fill(s, strip, t, end);
+}
+
+/* Makes room of what ends before @t; false: there is nothing. */
+static bool forget_before(struct strip *strip, ns_t t)
+{
+	unsigned nr;
+
+	seek(strip, t);
+	nr = strip->nr - strip->at;
+	if (!strip->at)
+		return false;
+	memmove(strip->begins, strip->begins + strip->at, (nr + 1) * sizeof(*strip->begins));
+	memmove(strip->values, strip->values + strip->at, nr * sizeof(*strip->values));
+	strip->nr = nr;
+	strip->at = 0;
+	return true;
+}
+
+/* How much room a full strip gets that is to reach @end: what it has says how many to expect, and some more. */
+static unsigned room_until(const struct strip *strip, ns_t end)
+{
+	double times = (double)(end - strip->begins[0]) /
+		       (double)(strip_end(strip) - strip->begins[0]) * 1.125;
+
+	return (unsigned)(strip->room * (times < 2 ? 2 : times > STRIP_GROWTH ? STRIP_GROWTH : times));
+}
+
 /* Has the strip hold all from @begin to @end, as long as it may grow. */
 static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 {
@@ -382,13 +426,17 @@ static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 	if (!strip)
 		return -ENOMEM;
 	if (!covers(strip, begin))
-		ret = refill(s, strip, begin, end);
+		ret = hold_from(s, strip, begin, end);
 	while (!ret && covers(strip, begin) && strip_end(strip) < end && !strip->stays_short) {
+		bool is_full = strip->nr == strip->room;
+		unsigned more = is_full ? room_until(strip, end) - strip->room : 0;
+		bool grows = s->intervals + more <= STRIPS_MAX;
+
 		strip->index.nr = 0;
-		if (strip->nr == strip->room && !may_grow(s, strip))
+		if (is_full && !grows && !forget_before(strip, begin))
 			return 0;
-		if (strip->nr == strip->room)
-			ret = lengthen(s, strip, strip->room * STRIP_GROWTH);
+		if (is_full && grows)
+			ret = lengthen(s, strip, strip->room + more);
 		if (!ret)
 			ret = extend(s, strip, end);
 		strip->fills++;
@@ -405,6 +453,13 @@ int strip_hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 	begin = begin < sonde_run_begin(s->run) ? sonde_run_begin(s->run) : begin;
 	end = end > sonde_run_end(s->run) ? sonde_run_end(s->run) : end;
 	return begin < end ? hold(s, attr, begin, end) : 0;
+}
+
+ns_t strip_held(struct strips *s, attr_t attr, ns_t t)
+{
+	const struct strip *strip = attr == ATTR_NONE ? NULL : strip_get(s, attr);
+
+	return strip && covers(strip, t) ? strip_end(strip) : t;
 }
 
 int strip_scan(struct strips *s, attr_t attr, ns_t begin, ns_t end,

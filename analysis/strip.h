@@ -12,8 +12,8 @@
  * for; the next questions are answered from it, until one falls outside.  A strip that has to be
  * filled again gets eight times as long, as long as all together hold no more than STRIPS_MAX (12 bytes
  * each), and one that reaches the end of the run is completed to the front: so who asks for one
- * attribute over and over decodes it once.  Memory does not depend on
- * the length of the run.
+ * attribute over and over decodes it once.  One that is to hold a window gets about as long as what it
+ * has of it lets expect.  Memory does not depend on the length of the run.
  *
  * Zero-initialise with .run set, strips_release() at the end.
  */
@@ -53,6 +53,9 @@ int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 /* Has what of a window can be held read at once, and not more than the window: for who will ask for many
  * moments of it. */
 int strip_hold(struct strips *s, attr_t attr, ns_t begin, ns_t end);
+
+/* Until when all from @t on is at hand; @t: not even that is. */
+ns_t strip_held(struct strips *s, attr_t attr, ns_t t);
 
 /* The same for a whole window, which others will read, too: what of it can be held is read once, and not
  * more than the window. */

@@ -64,10 +64,12 @@ static ns_t unknown_by_losses(struct unseen_cpu *c, ns_t from, ns_t to)
 	for (int64_t row = 0; !sonde_loss(c->run, row, &l); row++) {
 		ns_t at = l.begin > from ? l.begin : from;
 
-		if (l.machine != 0 || (l.cpu >= 0 && l.cpu != c->number) || l.end < from || at >= to)
+		if (l.machine != 0 || (l.cpu >= 0 && l.cpu != c->number) || l.end < from ||
+		    at >= to)
 			continue;
 		from = unknown_until(c, at);
-		if (from == at && l.end > at && l.end < to) /* the event behind it left something open */
+		/* The event behind it may have left something open. */
+		if (from == at && l.end > at && l.end < to)
 			from = unknown_until(c, at = l.end);
 		sum += within(c, at, from);
 	}

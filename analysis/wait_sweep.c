@@ -256,18 +256,52 @@ static int sweep_all(struct sweep *s, const struct sort_item *order, size_t nr)
 	return ret;
 }
 
-/* By CPU and time. */
-static void sort(struct sort_item *items, const struct swept_wait *waits, size_t nr)
+static uint64_t rising(ns_t t)
 {
-	for (size_t i = 0; i < nr; i++)
-		items[i] = (struct sort_item){(uint64_t)waits[i].from ^ 1ull << 63, (uint32_t)i};
-	key_sort(items, nr);
+	return (uint64_t)t ^ 1ull << 63;
+}
+
+/* By CPU, as they are by time. */
+static void sort_by_cpu(const struct sweep *s, struct sort_item *items, size_t nr)
+{
 	for (size_t i = 0; i < nr; i++) {
-		const struct swept_wait *wait = &waits[items[i].at];
+		const struct swept_wait *wait = &s->waits[items[i].at];
 
 		items[i].key = (uint64_t)wait->machine << 32 | (uint32_t)(wait->cpu + 1);
 	}
 	key_sort(items, nr);
+}
+
+/* As much of the time as can be held at once is gone through for all CPUs before what comes next; who waits longer than
+ * until then is looked at in the end.  @all are by time, and have room for three times as many behind them. */
+static int sweep_in_parts(struct sweep *s, struct sort_item *all, size_t nr)
+{
+	struct sort_item *now = all + nr, *late = now + 2 * nr; /* key_sort() wants room, too */
+	size_t nr_late = 0;
+	ns_t end = NS_MIN;
+	int ret = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		end = later(end, s->waits[all[i].at].to);
+	for (size_t i = 0; i < nr && !ret;) {
+		ns_t from = s->waits[all[i].at].from, held;
+		size_t nr_now = 0;
+
+		ret = cpu_users_hold(s->users, from, end);
+		held = cpu_users_held(s->users, from);
+		do {
+			if (s->waits[all[i].at].to <= held)
+				now[nr_now++] = all[i];
+			else
+				late[nr_late++] = all[i];
+		} while (++i < nr && s->waits[all[i].at].from < held);
+		sort_by_cpu(s, now, nr_now);
+		if (!ret)
+			ret = sweep_all(s, now, nr_now);
+	}
+	memcpy(all, late, nr_late * sizeof(*late));
+	sort_by_cpu(s, all, nr_late);
+	return ret ? ret : sweep_all(s, all, nr_late);
 }
 
 int wait_sweep(struct cpu_users *users, const struct swept_wait *waits, size_t nr,
@@ -275,12 +309,14 @@ int wait_sweep(struct cpu_users *users, const struct swept_wait *waits, size_t n
 	       void *data)
 {
 	struct sweep s = {.users = users, .waits = waits, .done = done, .data = data};
-	struct sort_item *items = malloc((2 * nr + 1) * sizeof(*items));
+	struct sort_item *items = malloc((4 * nr + 1) * sizeof(*items));
 	int ret = items ? use_sums_init(&s.segment, users->culprits) : -ENOMEM;
 
+	for (size_t i = 0; i < nr && !ret; i++)
+		items[i] = (struct sort_item){rising(waits[i].from), (uint32_t)i};
 	if (!ret) {
-		sort(items, waits, nr);
-		ret = sweep_all(&s, items, nr);
+		key_sort(items, nr);
+		ret = sweep_in_parts(&s, items, nr);
 	}
 	for (size_t i = 0; i < s.nr_made; i++)
 		tally_release(&s.now[i].tally);

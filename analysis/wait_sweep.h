@@ -6,9 +6,10 @@
 #include "analysis/tally.h"
 
 /*
- * What one CPU did while many waited for it, each for some time: all that it did is looked at once, in the order of
+ * What CPUs did while many waited for them, each for some time: all that a CPU did is looked at once, in the order of
  * time.  Between two moments at which somebody begins or ends to wait it is summed up once for all who wait; only the
- * piece in which such a moment lies is looked at for each of them.
+ * piece in which such a moment lies is looked at for each of them.  A run of which not all can be held at once is gone
+ * through part by part.
  */
 struct swept_wait {
 	ns_t from, to;

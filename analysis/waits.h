@@ -27,7 +27,7 @@ struct wait {
 	ns_t time_ns; /* slept, or when @polled its thread had a CPU to poll on, within the window */
 	bool polled;
 	bool no_thread;
-	bool ended; /* the entry was seen; else @entry is the end of the run */
+	bool ended; /* the entry was seen; else @entry is the end of the run, or where events were lost */
 };
 
 /*

@@ -44,11 +44,11 @@ static struct told tell(const struct wakeup *w)
 	};
 }
 
-static int scan(struct sonde_run *run, ns_t begin, ns_t end,
+static int scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		bool (*each)(const struct wakeup *w, void *data), void *data, const bool *no_memory,
 		struct error *err)
 {
-	int ret = wakeups_scan(run, begin, end, each, data);
+	int ret = wakeups_scan(run, awake, begin, end, each, data);
 
 	if (*no_memory)
 		ret = -ENOMEM;
@@ -125,17 +125,17 @@ void wakeup_sums_free(struct wakeup_sums *s)
 	free(s);
 }
 
-static int sums_get(const struct wakeup_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
-		    struct error *err)
+static int sums_get(const struct wakeup_sums **out, struct sonde_run *run, bool awake, ns_t begin,
+		    ns_t end, struct error *err)
 {
-	struct wakeup_sums *s = run->wakeup_sums;
+	struct wakeup_sums *s = run->wakeup_sums[awake];
 	int ret;
 
 	*out = s;
 	if (s && s->begin == begin && s->end == end)
 		return 0;
 	wakeup_sums_free(s);
-	run->wakeup_sums = NULL;
+	run->wakeup_sums[awake] = NULL;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fail(err, -ENOMEM, "out of memory");
@@ -145,12 +145,12 @@ static int sums_get(const struct wakeup_sums **out, struct sonde_run *run, ns_t 
 		.run = run,
 		.keys = {.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)},
 	};
-	ret = scan(run, begin, end, sum_wakeup, s, &s->no_memory, err);
+	ret = scan(run, awake, begin, end, sum_wakeup, s, &s->no_memory, err);
 	if (ret) {
 		wakeup_sums_free(s);
 		return ret;
 	}
-	*out = run->wakeup_sums = s;
+	*out = run->wakeup_sums[awake] = s;
 	return 0;
 }
 
@@ -174,27 +174,41 @@ static void add_told(struct sonde_facts *out, const struct told *w)
 		       });
 }
 
+/* Where a wake-up goes that is found again. */
+struct adding {
+	struct sonde_facts *out;
+	void (*add)(struct sonde_facts *out, const struct told *w);
+};
+
 static bool add_wakeup(const struct wakeup *wakeup, void *data)
 {
 	struct told w = tell(wakeup);
-	struct sonde_facts *out = data;
+	struct adding *to = data;
 
-	add_told(out, &w);
-	return !out->no_memory;
+	to->add(to->out, &w);
+	return !to->out->no_memory;
+}
+
+static int list_all(struct sonde_facts *out, struct sonde_run *run, bool awake, ns_t begin,
+		    ns_t end, void (*add)(struct sonde_facts *out, const struct told *w),
+		    struct error *err)
+{
+	struct adding to = {out, add};
+	const struct wakeup_sums *s;
+	int ret = sums_get(&s, run, awake, begin, end, err);
+
+	if (!ret && s->too_many)
+		ret = scan(run, awake, begin, end, add_wakeup, &to, &out->no_memory, err);
+	for (size_t i = 0; !ret && !s->too_many && i < s->nr; i++)
+		add(out, &s->list[i]);
+	facts_sort(out, "total");
+	return ret;
 }
 
 static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	const struct wakeup_sums *s;
-	int ret = sums_get(&s, run, begin, end, err);
-
-	if (!ret && s->too_many)
-		ret = scan(run, begin, end, add_wakeup, out, &out->no_memory, err);
-	for (size_t i = 0; !ret && !s->too_many && i < s->nr; i++)
-		add_told(out, &s->list[i]);
-	facts_sort(out, "total");
-	return ret;
+	return list_all(out, run, false, begin, end, add_told, err);
 }
 
 /* clang-format off */
@@ -263,7 +277,7 @@ static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 		     struct error *err)
 {
 	const struct wakeup_sums *s;
-	int ret = sums_get(&s, run, begin, end, err);
+	int ret = sums_get(&s, run, false, begin, end, err);
 
 	for (size_t i = 0; !ret && i < s->keys.nr; i++)
 		add_sum(out, s, i);
@@ -320,7 +334,7 @@ static int find_histogram(struct sonde_facts *out, struct sonde_run *run, ns_t b
 			  struct error *err)
 {
 	const struct wakeup_sums *s;
-	int ret = sums_get(&s, run, begin, end, err);
+	int ret = sums_get(&s, run, false, begin, end, err);
 
 	for (size_t i = 0; !ret && i < s->keys.nr; i++)
 		add_powers(out, s, i);
@@ -341,4 +355,111 @@ const struct analysis wakeup_histogram_analysis = {
 	 "wake-ups by how long they took, in powers of 2", histogram_columns,
 	 ARRAY_SIZE(histogram_columns)},
 	find_histogram,
+};
+
+/* ---- the vCPU was awake -------------------------------------------------------------------- */
+
+static void add_awake(struct sonde_facts *out, const struct told *w)
+{
+	facts_add(out, (union sonde_cell[]){
+			       cell_int(w->at),
+			       cell_int(w->total),
+			       cell_int(w->vcpu),
+			       cell_int(w->level),
+			       cell_str(sonde_cause_name(w->cause)),
+			       cell_str(w->irq),
+			       cell_int(w->steps[STEP_GUEST]),
+			       cell_int(w->steps[STEP_QUEUE]),
+			       cell_int(w->thread),
+		       });
+}
+
+static int find_awake_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			   struct error *err)
+{
+	return list_all(out, run, true, begin, end, add_awake, err);
+}
+
+/* clang-format off */
+#define AWAKE_CAUSE_COLUMN {"cause", "WOKEN FOR", SONDE_COL_STRING, "what the interrupt was for"}
+#define AWAKE_COLUMNS                                                                              \
+	{"guest", "IN GUEST", SONDE_COL_NS, "until the interrupt's handler had made it ready"},    \
+	{"queue", "IN QUEUE", SONDE_COL_NS, "until it ran"}
+/* clang-format on */
+
+static const struct sonde_column awake_list_columns[] = {
+	{"at", "AT", SONDE_COL_TIME,
+	 "when the guest began to handle the interrupt that woke the thread"},
+	{"total", "TOOK", SONDE_COL_NS, "until the thread ran; the steps add up to it"},
+	{"vcpu", "VCPU", SONDE_COL_CPU, "who got the interrupt"},
+	LEVEL_COLUMN,
+	AWAKE_CAUSE_COLUMN,
+	{"irq", "INTERRUPT", SONDE_COL_STRING, "what its guest calls the interrupt"},
+	AWAKE_COLUMNS,
+	{"thread", "FOR", SONDE_COL_THREAD, "guest's thread that was woken"},
+};
+
+const struct analysis wakeup_awake_list_analysis = {
+	{"wakeup_awake_list", "Wake-ups of threads on vCPUs that were awake, slowest first",
+	 "guests' threads that an interrupt woke while another thread had their vCPU, which had "
+	 "not halted: from its "
+	 "handler's begin until the thread ran",
+	 awake_list_columns, ARRAY_SIZE(awake_list_columns)},
+	find_awake_list,
+};
+
+static void add_awake_sum(struct sonde_facts *out, const struct wakeup_sums *s, size_t i)
+{
+	const int64_t *key = keyed_cells(&s->keys, i);
+	const struct sum *sum = keyed_sum_at(&s->keys, i);
+	const struct histogram *h = sum->lengths;
+	ns_t count = (ns_t)h->count;
+
+	facts_add(out, (union sonde_cell[]){
+			       cell_int(key[KEY_VM]),
+			       cell_int(key[KEY_LEVEL]),
+			       cell_str(sonde_cause_name((enum sonde_cause)key[KEY_CAUSE])),
+			       cell_int(count),
+			       cell_int(h->total_ns / count),
+			       cell_int(histogram_quantile(h, 500000)),
+			       cell_int(histogram_quantile(h, 990000)),
+			       cell_int(h->greatest_ns),
+			       cell_int(sum->longest_at),
+			       cell_int(sum->steps[STEP_GUEST] / count),
+			       cell_int(sum->steps[STEP_QUEUE] / count),
+		       });
+}
+
+static int find_awake(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		      struct error *err)
+{
+	const struct wakeup_sums *s;
+	int ret = sums_get(&s, run, true, begin, end, err);
+
+	for (size_t i = 0; !ret && i < s->keys.nr; i++)
+		add_awake_sum(out, s, i);
+	facts_sort(out, "count");
+	return ret;
+}
+
+static const struct sonde_column awake_columns[] = {
+	{"vm", "VM", SONDE_COL_MACHINE, "virtual machine"},
+	LEVEL_COLUMN,
+	AWAKE_CAUSE_COLUMN,
+	{"count", "TIMES", SONDE_COL_INT, "how often"},
+	{"mean", "MEAN", SONDE_COL_NS, "from the interrupt's handler until the thread ran"},
+	{"median", "MEDIAN", SONDE_COL_NS, "half of them took no longer"},
+	{"p99", "P99", SONDE_COL_NS, "99 % of them took no longer"},
+	{"longest", "LONGEST", SONDE_COL_NS, "the longest"},
+	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that began"},
+	AWAKE_COLUMNS,
+};
+
+const struct analysis wakeup_awake_analysis = {
+	{"wakeup_awake", "How long wake-ups took on vCPUs that were awake",
+	 "guests' threads that an interrupt woke while another thread had their vCPU, which had "
+	 "not halted; the steps are "
+	 "means",
+	 awake_columns, ARRAY_SIZE(awake_columns)},
+	find_awake,
 };

@@ -24,7 +24,9 @@ struct scan {
 	struct chain *chains; /* owned */
 	size_t nr, room;
 	struct map by_runnable; /* thread and time -> index of chains */
-	ns_t end;
+	bool awake;
+	ns_t begin, end;
+	int64_t vcpu; /* the one at hand */
 	unsigned level;
 	bool (*each)(const struct wakeup *w, void *data);
 	void *data;
@@ -111,6 +113,8 @@ struct handlers {
 	ns_t begin;	 /* of the last one */
 	int64_t context; /* ... its row; -1: the CPU's own code did something else since */
 	int64_t number;	 /* of its line, or vector */
+	bool whole;	 /* its begin was seen */
+	bool own_code;	 /* the CPU's other code was seen before it */
 	const struct sonde_wake *wake; /* what the vCPU was woken for */
 	bool own, own_before; /* the last one is that; one before it was */
 };
@@ -133,8 +137,9 @@ static bool each_piece(const struct cpu_user *user, void *data)
 		return true;
 	if (c.mode != SONDE_MODE_IRQ) {
 		h->context = -1;
+		h->own_code = true;
 	} else if (h->context != user->context) {
-		h->nr++;
+		h->whole = h->nr++ || h->own_code;
 		h->begin = user->from;
 		h->context = user->context;
 		h->number = c.detail;
@@ -225,6 +230,75 @@ static bool each_wait(const struct wait *wait, void *data)
 	return !s->stop;
 }
 
+/* ---- nobody had to be woken but the thread -----------------------------------------------------
+ */
+
+/* The interrupt that woke it is looked for in so much time before that, first and at most. */
+#define LOOK_BACK_NS 200000
+#define LOOK_BACK_MAX_NS 20000000
+
+/* The interrupt whose handler, or soft interrupt for timers, made the thread ready that goes on later.  It came while
+ * another thread ran, that one's @task. */
+static bool find_handler(struct scan *s, struct wakeup *w, const struct sonde_cpu *vcpu,
+			 const struct sonde_interval *task, struct handlers *h)
+{
+	for (ns_t back = LOOK_BACK_NS; back <= LOOK_BACK_MAX_NS && !s->ret; back *= 10) {
+		ns_t from = w->runnable - back > task->begin ? w->runnable - back : task->begin;
+
+		*h = (struct handlers){.s = s,
+				       .cpu = *vcpu,
+				       .context = -1,
+				       .own_code = from == task->begin,
+				       .wake = &w->wake};
+		s->ret = cpu_users_walk(s->users, vcpu->machine, vcpu->number, from, w->runnable,
+					each_piece, h);
+		if (h->whole || from == task->begin)
+			return h->whole && !s->ret;
+	}
+	return false;
+}
+
+/* @i: a thread runs from its begin on.  Was it woken while another one had the vCPU? */
+static bool each_task(const struct sonde_interval *i, void *data)
+{
+	struct scan *s = data;
+	struct wait awake = {.vcpu = s->vcpu, .wake = -1, .ended = true};
+	struct wakeup w = {.wait = &awake, .level = s->level, .late = true, .wake = {.irq = "", .vector = -1}};
+	struct sonde_interval state, before, task;
+	struct sonde_cpu cpu;
+	struct handlers h;
+
+	if (i->begin <= s->begin || i->begin >= s->end || is_idle(s, i->value))
+		return true;
+	w.thread = (int64_t)i->value - 1;
+	w.running = i->begin;
+	if (w.thread >= sonde_nr_threads(s->run) ||
+	    strip_at(s->strips, thread_state(s, w.thread), w.running - 1, &state) ||
+	    state.value != THREAD_RUNNABLE || state.begin <= s->begin ||
+	    strip_at(s->strips, thread_state(s, w.thread), state.begin - 1, &before) ||
+	    (before.value != THREAD_SLEEPING && before.value != THREAD_BLOCKED))
+		return true;
+	w.runnable = state.begin;
+	if (strip_at(s->strips, s->run->cpu_attrs[s->vcpu][CPU_TASK], w.runnable - 1, &task) ||
+	    is_idle(s, task.value) || sonde_cpu(s->run, s->vcpu, &cpu) ||
+	    !woken_by_interrupt(s, &w, &cpu) || !find_handler(s, &w, &cpu, &task, &h))
+		return !s->ret;
+	set_wake(s->run, &w, cpu.machine, h.number);
+	w.begin = w.woken = w.ran = w.entry = h.begin;
+	s->stop = !s->each(&w, s->data);
+	return !s->stop;
+}
+
+static int scan_awake(struct scan *s)
+{
+	attr_t task = s->run->cpu_attrs[s->vcpu][CPU_TASK];
+
+	return task == ATTR_NONE ? 0
+				 : strip_scan(s->strips, task, s->begin, s->end, each_task, s);
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
 static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool *found)
 {
 	int ret = 0;
@@ -238,15 +312,22 @@ static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool
 		if (sonde_machine(s->run, cpu.machine, &m) || m.level != level)
 			continue;
 		*found = true;
-		ret = waits_scan(s->strips, vcpu, begin, end, each_wait, s);
+		s->vcpu = vcpu;
+		ret = s->awake ? scan_awake(s)
+			       : waits_scan(s->strips, vcpu, begin, end, each_wait, s);
 	}
 	return ret ? ret : s->ret;
 }
 
-int wakeups_scan(struct sonde_run *run, ns_t begin, ns_t end,
+int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		 bool (*each)(const struct wakeup *w, void *data), void *data)
 {
-	struct scan s = {.run = run, .end = end, .each = each, .data = data};
+	struct scan s = {.run = run,
+			 .awake = awake,
+			 .begin = begin,
+			 .end = end,
+			 .each = each,
+			 .data = data};
 	size_t nr_threads = (size_t)sonde_nr_threads(run);
 	bool found = true;
 	int ret = -ENOMEM;

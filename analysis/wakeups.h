@@ -29,9 +29,15 @@ struct wakeup {
 	ns_t running;	 /* @thread: when it ran; without one: the entry */
 };
 
-/* Calls @each for every wait in [begin, end) that has ended there and in which the vCPU's thread slept,
- * outer machines first; false stops. */
-int wakeups_scan(struct sonde_run *run, ns_t begin, ns_t end,
+/*
+ * Calls @each for every wait in [begin, end) that has ended there and in which the vCPU's thread slept,
+ * outer machines first; false stops.
+ *
+ * Or, if @awake, for every thread of a guest that ran first in [begin, end) after an interrupt on its vCPU had woken it, while
+ * another thread of the guest had the vCPU: so it had not halted, and no wait tells of it.  All of these are @late, of an
+ * @wait only vcpu is set.
+ */
+int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		 bool (*each)(const struct wakeup *w, void *data), void *data);
 
 /* Their sums per VM and cause, and if they are not very many they themselves, which a run keeps for the window that was

@@ -251,8 +251,8 @@ static void print_legend(const struct invocation *inv, const struct sonde_facts 
 	paragraph_print(&inv->screen, "(", text);
 }
 
-int critpath_print(const struct invocation *inv, struct sonde_run *run,
-		   const struct sonde_facts *f, const struct critpath_asked *asked)
+int critpath_print(const struct invocation *inv, struct sonde_run *run, const struct sonde_facts *f,
+		   const struct critpath_asked *asked)
 {
 	int64_t begin = asked->begin, end = asked->end;
 	bool ended = critpath_ended(run, asked->thread, &end);

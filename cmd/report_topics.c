@@ -25,6 +25,8 @@ const struct topic topics[] = {
 	 .sections = {{.name = "wakeup",
 		       .explain = {"below", "to_cpu", "to_entry", "guest", "queue"}},
 		      {.name = "wakeup_list"},
+		      {.name = "wakeup_awake", .explain = {"guest", "queue"}},
+		      {.name = "wakeup_awake_list"},
 		      {.name = "wakeup_histogram"}},
 	 .drawn = "wakeup_histogram"},
 	{.name = "preempt",

@@ -3,17 +3,11 @@
 
 #include <stdlib.h>
 
-#include <zstd.h>
-
 #include "history/node.h"
-#include "history/pack_model.h"
+#include "history/pack_columns.h"
 #include "history/snapshot.h"
 
-#define ZSTD_LEVEL 1
-#define SEEN_BITS 20	   /* of the set in which places are looked up before they are sorted */
-#define ENTRY_NUMBERS 3	   /* an entry is at most so many numbers, */
-#define ROW_NUMBERS 4	   /* and a row so many more, */
-#define SNAPSHOT_NUMBERS 3 /* and one of a snapshot so many */
+#define SEEN_BITS 20 /* of the set in which places are looked up before they are sorted */
 
 struct pack_row {
 	uint32_t attr, mask, from, nr;
@@ -22,13 +16,7 @@ struct pack_row {
 
 struct pack {
 	struct model model;
-	ZSTD_CCtx *zstd;
-	uint8_t *columns; /* owned: room for all of them */
-	size_t columns_room;
-	uint8_t *begin[NR_COLUMNS], *end[NR_COLUMNS];
-	uint8_t *bits; /* owned */
-	size_t bits_room;
-	struct bits_sink sink;
+	struct pack_columns to;
 
 	/* The part at hand, plain; all owned. */
 	struct pack_row *rows;
@@ -47,9 +35,8 @@ struct pack *pack_new(void)
 
 	if (!p)
 		return NULL;
-	p->zstd = ZSTD_createCCtx();
 	p->seen = malloc((1u << SEEN_BITS) / 8);
-	if (!p->zstd || !p->seen) {
+	if (pack_columns_init(&p->to) || !p->seen) {
 		pack_free(p);
 		return NULL;
 	}
@@ -82,11 +69,9 @@ void pack_free(struct pack *p)
 {
 	if (!p)
 		return;
-	ZSTD_freeCCtx(p->zstd);
+	pack_columns_release(&p->to);
 	release_entries(p);
 	release_rows(p);
-	free(p->columns);
-	free(p->bits);
 	free(p->seen);
 	free(p);
 }
@@ -118,120 +103,6 @@ static bool room_for_rows(struct pack *p, uint32_t nr)
 		return false;
 	p->row_room = nr;
 	return true;
-}
-
-/* What there is at most in a part. */
-struct pack_size {
-	uint64_t rows, entries, snapshot;
-};
-
-static uint64_t column_room(unsigned column, const struct pack_size *size)
-{
-	if (column <= COLUMN_MODE)
-		return size->rows;
-	return column >= COLUMN_SNAPSHOT_ATTR && column <= COLUMN_SNAPSHOT_SINCE ? size->snapshot
-										 : size->entries;
-}
-
-/* Memory for @size_bytes that need not keep what it holds. */
-static bool fresh(uint8_t **memory, size_t *room, size_t size_bytes)
-{
-	if (size_bytes <= *room)
-		return true;
-	free(*memory);
-	*memory = malloc(size_bytes);
-	*room = *memory ? size_bytes : 0;
-	return *memory;
-}
-
-/* Starts an empty part. */
-static bool start(struct pack *p, const struct pack_size *size)
-{
-	uint64_t numbers = size->entries * ENTRY_NUMBERS + size->rows * ROW_NUMBERS +
-			   size->snapshot * SNAPSHOT_NUMBERS;
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < NR_COLUMNS; i++)
-		sum += column_room(i, size);
-	if (!fresh(&p->columns, &p->columns_room, sum + 1) ||
-	    !fresh(&p->bits, &p->bits_room, numbers * sizeof(uint64_t) + BITS_SLACK_BYTES))
-		return false;
-	sum = 0;
-	for (unsigned i = 0; i < NR_COLUMNS; i++) {
-		p->begin[i] = p->end[i] = p->columns + sum;
-		sum += column_room(i, size);
-	}
-	p->sink = (struct bits_sink){.p = p->bits};
-	return true;
-}
-
-static inline void put_symbol(struct pack *p, unsigned column, unsigned symbol)
-{
-	*p->end[column]++ = (uint8_t)symbol;
-}
-
-/* The part of @x that its head does not tell. */
-static inline void put_rest(struct pack *p, uint64_t x, unsigned head)
-{
-	unsigned bits = head_rest_bits(head);
-
-	if (likely(bits <= 32))
-		bits_sink_put(&p->sink, x & bits_mask(bits), bits);
-	else
-		bits_sink_put_wide(&p->sink, x & bits_mask(bits), bits);
-}
-
-/* Returns the head. */
-static inline unsigned put_number(struct pack *p, unsigned column, uint64_t x)
-{
-	unsigned head = number_head(x);
-
-	put_symbol(p, column, head);
-	put_rest(p, x, head);
-	return head;
-}
-
-/* Appends a column: its length, its length here, its bytes, compressed where that helps. */
-static void put_column(struct pack *p, unsigned column, struct bytes *out)
-{
-	size_t len_bytes = (size_t)(p->end[column] - p->begin[column]);
-	size_t bound = ZSTD_compressBound(len_bytes);
-	size_t at, len = 0;
-	uint8_t *to;
-
-	bytes_put_varint(out, len_bytes);
-	if (!len_bytes)
-		return;
-	at = out->len_bytes;
-	to = bytes_room(out, bound + 5);
-	if (to)
-		len = ZSTD_compressCCtx(p->zstd, to + 5, bound, p->begin[column], len_bytes,
-					ZSTD_LEVEL);
-	if (!to || ZSTD_isError(len) || len >= len_bytes) {
-		bytes_put_varint(out, 0);
-		bytes_put(out, p->begin[column], len_bytes);
-		return;
-	}
-	bytes_put_varint(out, len);
-	if (out->failed)
-		return;
-	memmove(out->data + out->len_bytes, out->data + at + 5, len);
-	out->len_bytes += len;
-}
-
-static bool finish(struct pack *p, struct bytes *out)
-{
-	uint64_t len_bytes = 0;
-
-	for (unsigned i = 0; i < NR_COLUMNS; i++) {
-		len_bytes += (uint64_t)(p->end[i] - p->begin[i]);
-		put_column(p, i, out);
-	}
-	set_u64(p->sink.p, p->sink.acc);
-	bytes_put(out, p->bits, (size_t)(p->sink.p - p->bits) + (p->sink.nr + 7) / 8);
-	bytes_put_u64(out, 0);
-	bytes_put_u64(out, 0);
-	return !out->failed && len_bytes <= PACK_RATIO_MAX * out->len_bytes;
 }
 
 /* ---- nodes: what there is -------------------------------------------------------------------- */
@@ -366,11 +237,11 @@ static void put_value(struct pack *p, struct model_walk *w, unsigned column, uin
 		rank = RANK_NEW;
 	else
 		rank = from_near <= from_last ? RANK_NEAR : RANK_LAST;
-	put_symbol(p, column, rank);
+	pack_symbol(&p->to, column, rank);
 	if (rank == RANK_NEW)
-		put_number(p, COLUMN_NEW, value - w->max);
+		pack_number(&p->to, COLUMN_NEW, value - w->max);
 	else if (rank > RANK_NEW)
-		put_number(p, COLUMN_VALUE, rank == RANK_NEAR ? from_near : from_last);
+		pack_number(&p->to, COLUMN_VALUE, rank == RANK_NEAR ? from_near : from_last);
 	model_step(&p->model, w, value, rank);
 }
 
@@ -380,14 +251,14 @@ static void put_own_row(struct pack *p, const struct pack_row *row, uint64_t *fi
 	struct model_walk w;
 
 	model_start(&p->model, &w);
-	put_number(p, COLUMN_FIRST, fold((int64_t)(places[0] - *first)));
+	pack_number(&p->to, COLUMN_FIRST, fold((int64_t)(places[0] - *first)));
 	*first = places[0];
 	put_value(p, &w, COLUMN_RANK, p->values[row->from]);
 	for (uint32_t i = 1; i < row->nr; i++) {
 		uint64_t gap = places[i] - places[i - 1];
 
 		put_value(p, &w, COLUMN_RANK, p->values[row->from + i]);
-		model_learn_gap(&w, put_number(p, model_gap_column(&w), gap));
+		model_learn_gap(&w, pack_number(&p->to, model_gap_column(&w), gap));
 	}
 }
 
@@ -412,8 +283,8 @@ static unsigned put_step(struct pack *p, unsigned column, uint64_t step, bool ex
 {
 	unsigned head = number_head(step);
 
-	put_symbol(p, column, head * 2 + exact);
-	put_rest(p, step, head);
+	pack_symbol(&p->to, column, head * 2 + exact);
+	pack_rest(&p->to, step, head);
 	return head;
 }
 
@@ -438,7 +309,7 @@ static void put_foreign_row(struct pack *p, const struct pack_row *row, const ui
 			*first = at;
 		}
 		if (!exact)
-			put_number(p, COLUMN_OFFSET, places[i] - before);
+			pack_number(&p->to, COLUMN_OFFSET, places[i] - before);
 		last = at;
 	}
 }
@@ -450,13 +321,13 @@ static void put_rows(struct pack *p, const struct node *n)
 	for (uint32_t i = 0; i < p->nr_rows; i++) {
 		const struct pack_row *row = &p->rows[i];
 
-		put_number(p, COLUMN_ATTR, row->attr - next);
+		pack_number(&p->to, COLUMN_ATTR, row->attr - next);
 		next = row->attr + 1ull;
-		put_number(p, COLUMN_NR, row->nr);
+		pack_number(&p->to, COLUMN_NR, row->nr);
 		if (n->mask_bits)
-			put_number(p, COLUMN_MASK, row->mask);
+			pack_number(&p->to, COLUMN_MASK, row->mask);
 		if (row->nr)
-			put_symbol(p, COLUMN_MODE, row->mode);
+			pack_symbol(&p->to, COLUMN_MODE, row->mode);
 	}
 }
 
@@ -475,7 +346,7 @@ static void put_entries(struct pack *p, const struct node *n)
 			put_foreign_row(p, &p->rows[i], moments, nr_moments, &first_step);
 	}
 	for (uint32_t i = 0; n->has_shares && i < p->nr; i++)
-		put_symbol(p, COLUMN_SHARE, p->shares[i]);
+		pack_symbol(&p->to, COLUMN_SHARE, p->shares[i]);
 }
 
 #define SNAPSHOT_BLOCK 64
@@ -492,10 +363,10 @@ static void put_snapshot(struct pack *p, const struct snapshot *s)
 		if (!k)
 			snapshot_entries(
 				s, i, s->nr - i < SNAPSHOT_BLOCK ? s->nr - i : SNAPSHOT_BLOCK, e);
-		put_number(p, COLUMN_SNAPSHOT_ATTR, e[k].attr - next);
+		pack_number(&p->to, COLUMN_SNAPSHOT_ATTR, e[k].attr - next);
 		next = e[k].attr + 1ull;
-		put_number(p, COLUMN_SNAPSHOT_VALUE, e[k].value);
-		put_number(p, COLUMN_SNAPSHOT_SINCE, fold(e[k].since - last));
+		pack_number(&p->to, COLUMN_SNAPSHOT_VALUE, e[k].value);
+		pack_number(&p->to, COLUMN_SNAPSHOT_SINCE, fold(e[k].since - last));
 		last = e[k].since;
 	}
 }
@@ -532,7 +403,7 @@ static uint32_t longest_row(const struct node *n, struct segment *longest)
 static uint64_t packed_bytes(struct pack *p, struct bytes *scratch)
 {
 	bytes_clear(scratch);
-	return finish(p, scratch) ? scratch->len_bytes : UINT64_MAX;
+	return pack_columns_finish(&p->to, scratch) ? scratch->len_bytes : UINT64_MAX;
 }
 
 bool pack_promises(struct pack *p, const struct bytes *slice)
@@ -549,7 +420,7 @@ bool pack_promises(struct pack *p, const struct bytes *slice)
 	if (row.nr > s.places.nr)
 		row.nr = s.places.nr;
 	if (!room_for_entries(p, row.nr) ||
-	    !start(p, &(struct pack_size){.rows = 1, .entries = row.nr}))
+	    !pack_columns_start(&p->to, &(struct pack_size){.rows = 1, .entries = row.nr}))
 		return false;
 	sorted_decode(&s.places, 0, row.nr, p->places, &hint);
 	node_times(&n, p->places, row.nr);
@@ -595,15 +466,15 @@ static bool put_list(struct pack *p, struct cursor c)
 	uint64_t nr = cursor_varint(&c);
 	uint64_t next = 0;
 
-	put_number(p, COLUMN_NR, nr);
+	pack_number(&p->to, COLUMN_NR, nr);
 	for (uint64_t i = 0; i < nr && !c.bad; i++) {
 		uint64_t value = cursor_varint(&c);
 
 		if (value < next || value > UINT32_MAX)
 			return false;
-		put_number(p, COLUMN_VALUE, value - next);
+		pack_number(&p->to, COLUMN_VALUE, value - next);
 		next = value + 1;
-		put_number(p, COLUMN_TIME, cursor_varint(&c));
+		pack_number(&p->to, COLUMN_TIME, cursor_varint(&c));
 	}
 	return !c.bad;
 }
@@ -616,21 +487,22 @@ static bool pack_totals(struct pack *p, const struct bytes *plain, struct bytes 
 	if (nr_attrs > plain->len_bytes / 8 || nr_attrs > PACK_ENTRIES_MAX)
 		return false;
 	nr = count_totals(plain, nr_attrs);
-	if (nr > PACK_LIST_MAX || !start(p, &(struct pack_size){.rows = nr_attrs, .entries = nr}))
+	if (nr > PACK_LIST_MAX ||
+	    !pack_columns_start(&p->to, &(struct pack_size){.rows = nr_attrs, .entries = nr}))
 		return false;
 	for (uint32_t i = 0; i < nr_attrs; i++) {
 		uint32_t attr = get_u32(plain->data + 4 + i * 8ull);
 
 		if (attr < next)
 			return false;
-		put_number(p, COLUMN_ATTR, attr - next);
+		pack_number(&p->to, COLUMN_ATTR, attr - next);
 		next = attr + 1ull;
 		if (!put_list(p, totals_list(plain, i)))
 			return false;
 	}
 	bytes_put_varint(out, nr_attrs);
 	bytes_put_varint(out, nr);
-	return finish(p, out);
+	return pack_columns_finish(&p->to, out);
 }
 
 /* ---- parts ---------------------------------------------------------------------------------- */
@@ -643,8 +515,9 @@ static bool pack_node(struct pack *p, const struct bytes *plain, bool group, str
 	if (!node_open(&n, plain->data, plain->len_bytes) || !take_node(p, &n) ||
 	    (group && !snapshot_open(&snap, n.base, n.extra, n.extra_bytes)) ||
 	    snap.nr > PACK_LIST_MAX ||
-	    !start(p,
-		   &(struct pack_size){.rows = p->nr_rows, .entries = p->nr, .snapshot = snap.nr}))
+	    !pack_columns_start(
+		    &p->to,
+		    &(struct pack_size){.rows = p->nr_rows, .entries = p->nr, .snapshot = snap.nr}))
 		return false;
 	bytes_put_signed(out, n.base);
 	bytes_put_varint(out, n.nr_rows);
@@ -656,7 +529,7 @@ static bool pack_node(struct pack *p, const struct bytes *plain, bool group, str
 	put_rows(p, &n);
 	put_entries(p, &n);
 	put_snapshot(p, &snap);
-	return finish(p, out);
+	return pack_columns_finish(&p->to, out);
 }
 
 bool pack_part(struct pack *p, enum part_kind kind, const struct bytes *plain, struct bytes *out)

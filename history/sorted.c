@@ -291,11 +291,12 @@ static ALWAYS_INLINE uint64_t next_entry(struct decoding *d, uint64_t lows)
 #define AT_ONCE 4
 #define AT_ONCE_BITS_MAX (BITS_GET_MAX / AT_ONCE)
 
-/* Entries [first, first + nr), at least one, the first of which has bit @bit; returns the bit after the last one's. */
-static ALWAYS_INLINE uint64_t decode(const struct sorted *s, uint32_t first, uint32_t nr,
-				     uint64_t bit, uint64_t *out)
+/* Entries [first, first + nr), at least one, the first of which has bit @bit; returns the bit after the last one's.
+ * @has_low is a constant: numbers that lie close together have no low parts. */
+static ALWAYS_INLINE uint64_t decode_by(const struct sorted *s, uint32_t first, uint32_t nr,
+					uint64_t bit, uint64_t *out, bool has_low)
 {
-	const unsigned low_bits = s->low_bits;
+	const unsigned low_bits = has_low ? s->low_bits : 0;
 	const uint8_t *low = s->low;
 	uint64_t low_at = (uint64_t)first * low_bits;
 	struct decoding d = {.high = s->high,
@@ -323,6 +324,13 @@ static ALWAYS_INLINE uint64_t decode(const struct sorted *s, uint32_t first, uin
 	for (; out < end; out++, low_at += low_bits)
 		*out = next_entry(&d, get_u64(low + (low_at >> 3)) >> (low_at & 7));
 	return (out[-1] >> low_bits) + first + nr;
+}
+
+static ALWAYS_INLINE uint64_t decode(const struct sorted *s, uint32_t first, uint32_t nr,
+				     uint64_t bit, uint64_t *out)
+{
+	return s->low_bits ? decode_by(s, first, nr, bit, out, true)
+			   : decode_by(s, first, nr, bit, out, false);
 }
 
 FAST static uint64_t fast_decode(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t bit,

@@ -4,6 +4,7 @@
 #include "source/folded/folded.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,6 +291,23 @@ static bool is_sent_twice(const struct machine *a, const struct machine *b)
 	       packets_span(b->trace, &b_first, &b_last) && a_first <= b_last && b_first <= a_last;
 }
 
+/* Of the second trace's packets, those that begin at times the first one has nothing of. */
+static uint64_t packets_beyond(const struct trace *second, const struct trace *first, uint64_t *nr)
+{
+	uint64_t begin = 0, end = 0, beyond = 0;
+
+	*nr = 0;
+	packets_span(first, &begin, &end);
+	for (unsigned i = 0; i < second->nr_streams; i++) {
+		const struct stream *s = &second->streams[i];
+
+		for (uint32_t k = 0; k < s->nr_packets; k++)
+			beyond += s->packets[k].begin < begin || s->packets[k].begin > end;
+		*nr += s->nr_packets;
+	}
+	return beyond;
+}
+
 /* The same guest once more, whose events would count twice: by its own tracer, or, where there is
  * none, as it sent them on another way, of which the first one counts. */
 static const struct machine *find_double(const struct topology *t, const struct machine *m)
@@ -337,6 +355,34 @@ static void drop_traces(struct inputs *in, struct trace *const *list, unsigned n
 	in->nr_traces = kept;
 }
 
+/* Where only a part was sent twice, the rest is told of: as a trace of its own it would look like
+ * another kernel of that VM. */
+static void tell_of_double(struct problems *problems, const struct machine *m,
+			   const struct machine *other)
+{
+	uint64_t nr, beyond;
+
+	if (other->trace->format != TRACE_HYPER) {
+		problems_note(problems,
+			      "%.60s sent its events to its host as well (%.120s): its own trace is "
+			      "used",
+			      other->name, m->trace->path);
+		return;
+	}
+	beyond = packets_beyond(m->trace, other->trace, &nr);
+	if (!beyond)
+		problems_note(problems,
+			      "%.60s sent its events to its host as well (%.120s): those in its first "
+			      "trace are used",
+			      other->name, m->trace->path);
+	else
+		problems_add(problems,
+			     "%.60s sent its events to its host as well (%.120s): those in its first "
+			     "trace are used; %" PRIu64 " of the second one's %" PRIu64
+			     " packets are from before or after that one, and are left out, too",
+			     other->name, m->trace->path, beyond, nr);
+}
+
 int inputs_drop_doubles(struct inputs *in, struct problems *problems)
 {
 	const struct topology *t = &in->topology;
@@ -354,11 +400,7 @@ int inputs_drop_doubles(struct inputs *in, struct problems *problems)
 
 		if (!other)
 			continue;
-		problems_note(problems, "%.60s sent its events to its host as well (%.120s): %s",
-			      other->name, m->trace->path,
-			      other->trace->format == TRACE_HYPER
-				      ? "those in its first trace are used"
-				      : "its own trace is used");
+		tell_of_double(problems, m, other);
 		doubles[nr++] = m->trace;
 	}
 	if (nr) {

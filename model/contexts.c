@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/contexts.h"
+#include "model/state.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -69,10 +69,11 @@ static void run(struct cpu *cpu, struct thread *next)
 	if (unlikely(next->on && next->on != cpu))
 		cpu_lose_thread(next->on);
 	if (unlikely(next->losses != next->machine->losses))
-		thread_forget(next);
+		thread_forget(next, true);
 	next->in_doubt = false;
 	if (likely(!mute_is(next)))
 		cpu->in_doubt = false;
+	thread_goes_on(next);
 	next->ran_at = cpu->machine->model->now;
 	if (unlikely(next->picks_up))
 		request_picked(next);
@@ -89,7 +90,7 @@ static void drop_thread(struct cpu *cpu)
 	cpu->thread = NULL;
 	if (!th)
 		return;
-	thread_forget(th);
+	thread_forget(th, false);
 	thread_set_on(th, NULL);
 	thread_set_state(th, THREAD_UNKNOWN);
 }
@@ -310,8 +311,11 @@ void cpu_forget(struct cpu *cpu)
 /* Threads that last ran where events were lost may be anything by now. */
 static void forget_threads(struct cpu *cpu)
 {
-	while (cpu->left)
+	while (cpu->left) {
+		if (cpu->left->vcpu)
+			wake_lost(cpu->left->vcpu, false);
 		thread_leave_list(cpu->left, THREAD_UNKNOWN);
+	}
 }
 
 void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t events)

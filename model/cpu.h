@@ -13,6 +13,7 @@ static inline void cpu_left_code(struct cpu *cpu)
 {
 	cpu->acts_for = 0;
 	cpu->routes = cpu->sends = false;
+	cpu->tap = NULL;
 	cpu->delivery.evidence = EVIDENCE_NONE;
 }
 

@@ -23,6 +23,7 @@
 #include "model/state_lines.h"
 #include "model/statedump.h"
 #include "model/tables.h"
+#include "model/tap.h"
 #include "model/thread.h"
 #include "model/throttle.h"
 #include "model/vcpu.h"
@@ -57,6 +58,7 @@ kinds_t model_want(void)
 static void release(struct model *m)
 {
 	requests_release(m);
+	taps_release(m);
 	initcalls_release(m);
 	machines_release(m);
 	contexts_release(m);
@@ -228,6 +230,7 @@ static void feed_wakes(struct cpu *cpu, const struct event *e)
 		break;
 	case EV_NET_XMIT:
 		request_xmit(cpu);
+		tap_xmit(cpu, e);
 		cpu->acts_for |= FOR_NET;
 		break;
 	case EV_KVM_HYPERCALL:

@@ -8,6 +8,7 @@
 #include "model/machine.h"
 #include "model/served.h"
 #include "model/state.h"
+#include "model/tap.h"
 #include "source/trace.h"
 
 /* More than any device has under way; what a broken trace leaves unfinished makes room. */
@@ -131,6 +132,8 @@ void request_lost(struct machine_state *mc)
 	struct model *m = mc->model;
 
 	mc->pending.nr = 0;
+	mc->unsent.nr = 0;
+	tap_lost(mc);
 	for (uint32_t i = 0; i < m->nr_cpus; i++) {
 		struct kick *k = &m->cpus[i]->vcpu.kick;
 
@@ -451,10 +454,12 @@ static void kick_unknown(struct cpu *vcpu)
 	r->cpu = vcpu;
 	r->covered = true;
 	r->at[REQUEST_KICKED] = k->at;
-	r->thread = vcpu->thread && vcpu->thread->tid ? vcpu->thread : NULL;
+	r->thread = asker(vcpu);
 	if (known(k->xmit_at) && k->xmit_by == vcpu->thread) {
 		r->kind = REQUEST_SEND;
 		r->at[REQUEST_ISSUED] = k->xmit_at;
+		r->thread = k->xmit_soft ? NULL : r->thread;
+		vcpu->machine->unsent.nr = 0;
 	}
 	k->xmit_at = NS_MIN;
 }
@@ -541,10 +546,33 @@ void request_picked(struct thread *worker)
 /* ---- packets -----------------------------------------------------------------------------------
  */
 
+/* It was at work already when its VM handed it the packet, and nobody kicked it.  If there is but one such packet, it is
+ * that one. */
+static void forward_unasked(struct thread *worker)
+{
+	struct machine_state *vm = worker->works_for;
+	struct unsent one = vm->unsent;
+	struct request r;
+
+	vm->unsent.nr = 0;
+	if (one.nr != 1 || worker->woken_at > one.at)
+		return;
+	r = blank(vm);
+	r.kind = REQUEST_SEND;
+	r.cpu = one.cpu;
+	r.thread = one.by;
+	r.worker = worker;
+	r.covered = one.cpu->vcpu.seen;
+	r.at[REQUEST_ISSUED] = one.at;
+	r.at[REQUEST_DONE] = now_of(vm);
+	keep(vm->model, &r);
+}
+
 /* A VMM's worker hands a packet to a device of the host: those it was kicked for are on their way. */
 static void forward(struct thread *worker)
 {
 	struct machine_state *vm = worker->works_for;
+	bool any = false;
 
 	for (uint32_t i = 0; i < vm->pending.nr;) {
 		struct request *r = &vm->pending.list[i];
@@ -554,31 +582,66 @@ static void forward(struct thread *worker)
 		if (r->worker == worker && packet && known(r->at[REQUEST_PICKED])) {
 			r->kind = REQUEST_SEND;
 			end(vm, r);
+			any = true;
 		} else {
 			i++;
 		}
 	}
+	if (!any)
+		forward_unasked(worker);
 }
 
-/* Where the interrupt came from is known: a request of its own, which ends where its handler begins. */
+/* Packets that were handed over until @until; false: by whom and when is not known. */
+static bool receive(struct cpu *cpu, ns_t until, struct request *r)
+{
+	const struct send *s = &cpu->handler.send;
+	struct handing handed;
+	bool known_by = tap_handed(s->by, until, &handed);
+
+	*r = blank(cpu->machine);
+	r->kind = REQUEST_RECEIVE;
+	r->cpu = r->irq_cpu = cpu;
+	r->covered = cpu->vcpu.seen;
+	r->sender = s->by;
+	r->vector = s->vector;
+	if (known_by) {
+		r->worker = handed.by;
+		r->at[REQUEST_PICKED] = handed.at;
+	}
+	r->at[REQUEST_HANDLED] = cpu->handler.at;
+	r->at[REQUEST_DONE] = cpu->machine->model->now;
+	return known_by;
+}
+
+static bool receive_sent(struct cpu *cpu, ns_t sent, struct request *r)
+{
+	ns_t injected = cpu->handler.send.injected;
+	bool known_by = receive(cpu, sent, r);
+
+	r->at[REQUEST_SENT] = sent;
+	if (known(injected) && injected >= sent)
+		r->at[REQUEST_INJECTED] = injected;
+	return known_by;
+}
+
+/* Where the interrupt came from is known: a request of its own, which ends where its handler begins.  When it was sent again
+ * before that, for packets that came meanwhile, they are another one; and so are those that its sender only put beside
+ * them, as it sleeps again and so has nothing left to do. */
 void request_received(struct cpu *cpu)
 {
 	const struct send *sent = &cpu->handler.send;
+	struct model *m = cpu->machine->model;
 	struct request r;
 
 	if (sent->vector < 0 || !sent->by || !known(sent->first))
 		return;
-	r = blank(cpu->machine);
-	r.kind = REQUEST_RECEIVE;
-	r.cpu = r.irq_cpu = cpu;
-	r.covered = cpu->vcpu.seen;
-	r.sender = sent->by;
-	r.vector = sent->vector;
-	r.at[REQUEST_SENT] = sent->first;
-	r.at[REQUEST_INJECTED] = sent->injected;
-	r.at[REQUEST_HANDLED] = cpu->handler.at;
-	r.at[REQUEST_DONE] = cpu->machine->model->now;
-	keep(cpu->machine->model, &r);
+	receive_sent(cpu, sent->first, &r);
+	keep(m, &r);
+	if (sent->last > sent->first && receive_sent(cpu, sent->last, &r))
+		keep(m, &r);
+	if (sent->by->state == THREAD_SLEEPING && receive(cpu, m->now, &r) &&
+	    sent->by->ran_at > r.at[REQUEST_PICKED])
+		keep(m, &r);
 }
 
 void request_xmit(struct cpu *cpu)
@@ -589,5 +652,8 @@ void request_xmit(struct cpu *cpu)
 	if (cpu->machine->parent) {
 		cpu->vcpu.kick.xmit_at = now_of(cpu->machine);
 		cpu->vcpu.kick.xmit_by = cpu->thread;
+		cpu->vcpu.kick.xmit_soft = cpu->nr_irqs;
+		cpu->machine->unsent = (struct unsent){now_of(cpu->machine), cpu, asker(cpu),
+						       cpu->machine->unsent.nr + 1};
 	}
 }

@@ -49,7 +49,7 @@ struct request {
 	struct cpu *cpu;	/* that issued it; NULL unknown */
 	struct thread *thread;	/* whose it is; NULL unknown, or a handler */
 	struct thread *issuer;	/* that gave it to the driver */
-	struct thread *worker;	/* of the parent, that took it up */
+	struct thread *worker;	/* of the parent, that took it up; RECEIVE: that handed them to @sender, PICKED */
 	struct thread *sender;	/* of the parent, that sent the interrupt; NULL a handler */
 	struct cpu *irq_cpu;	/* that got the interrupt */
 	ns_t at[NR_REQUEST_TIMES];
@@ -104,11 +104,20 @@ struct handler {
 	struct send send; /* vector -1: not known */
 };
 
+/* Packets that a machine's code has handed to its network devices since one was told of, or was seen to be taken. */
+struct unsent {
+	ns_t at; /* of the last one */
+	struct cpu *cpu;
+	struct thread *by; /* NULL: a handler */
+	uint32_t nr;
+};
+
 struct kick {
 	ns_t at;	/* of an exit by which devices are told; NS_MIN: the last one was another */
 	bool told;	/* ... and a device was told of something by it, surely */
 	ns_t xmit_at;	/* the guest handed a packet to a network device, and has not kicked since */
-	struct thread *xmit_by;
+	struct thread *xmit_by; /* ran then */
+	bool xmit_soft;		/* a handler handed it over, not that thread */
 	struct send *sends; /* SENDS of them, in the arena; NULL none yet */
 };
 

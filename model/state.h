@@ -5,9 +5,10 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/strings.h"
-#include "model/context.h"
+#include "model/contexts.h"
 #include "model/model.h"
 #include "model/request.h"
+#include "model/rows.h"
 #include "model/wake.h"
 #include "source/exits.h"
 #include "source/state_line.h"
@@ -22,6 +23,8 @@
  *		state that its parent's KVM events give it (struct vcpu)
  *	thread	one incarnation of a TID in a machine
  *
+ * What only becomes a row of a table is in rows.h.
+ *
  * All of them live in the model's arena, so pointers to them stay good; each also has a number,
  * the order in which it was made.
  *
@@ -35,11 +38,12 @@
  *	wake.c, source.c, vector.c  what ends the waits of vCPUs: wake.h
  *	nested.c     waits of nested vCPUs, where the VM in between has no trace
  *	space.c      address spaces of VMs without a trace: processes, as far as their parent sees
- *	throttle.c   ... because of its cgroup's quota
  *	preempt.c    why a vCPU's thread loses its CPU
+ *	throttle.c   ... because of its cgroup's quota
  *	exits.c      exits, from kvm_exit to kvm_entry
  *	request.c    requests to devices, through the layers: request.h
  *	served.c     which request of a VM one of its host's is for
+ *	tap.c	     who takes the packets of a VM's network device, and who handed them
  *	initcalls.c  levels and initcalls of a kernel that starts
  *	booted.c     ... that started before anybody recorded
  *	milestones.c when a machine's kernel began, and the like
@@ -54,10 +58,8 @@
  *	tables.c     the tables
  */
 
-struct machine_state;
 struct nest;
 struct space;
-struct thread;
 
 enum nested {
 	NESTED_UNKNOWN, /* the trace began, or lost events, since it last showed */
@@ -65,10 +67,10 @@ enum nested {
 	NESTED_YES,	/* entering runs a VM inside the VM */
 };
 
-/* A vCPU as its parent's kernel sees it. */
 /* How a rest began; unknown where that was not seen. */
 enum halted { HALTED_UNKNOWN, HALTED_NO, HALTED_YES };
 
+/* A vCPU as its parent's kernel sees it. */
 struct vcpu {
 	struct thread *host;	/* thread of the parent that runs it; NULL unknown */
 	bool entered;		/* between VM entry and VM exit */
@@ -108,47 +110,6 @@ struct irq_frame {
 	int32_t detail;
 };
 
-/*
- * What a CPU does, as a row of table "context".  One is made, compared and looked up for nearly every
- * event: whole words, because reading a word that was written in halves waits for both of them.
- */
-struct context {
-	uint64_t who;  /* CPU's index + 1; in the upper half its thread's row + 1, 0 unknown */
-	uint64_t what; /* enum context_mode; from bit 8 on the VMM's reason + 1, 0 none; in the upper half
-			  index + 1 of the CPU it serves, 0 none */
-	int64_t detail;
-};
-
-static inline uint32_t context_cpu(const struct context *c)
-{
-	return (uint32_t)c->who;
-}
-
-static inline uint32_t context_thread(const struct context *c)
-{
-	return (uint32_t)(c->who >> 32);
-}
-
-static inline uint32_t context_mode(const struct context *c)
-{
-	return (uint8_t)c->what;
-}
-
-static inline int32_t context_vmm(const struct context *c)
-{
-	return (int32_t)((uint32_t)c->what >> 8) - 1;
-}
-
-static inline uint32_t context_serves(const struct context *c)
-{
-	return (uint32_t)(c->what >> 32);
-}
-
-static inline bool context_same(struct context a, struct context b)
-{
-	return a.who == b.who && a.what == b.what && a.detail == b.detail;
-}
-
 struct cpu {
 	struct machine_state *machine;
 	int number; /* -1 stands for any */
@@ -176,6 +137,7 @@ struct cpu {
 	struct note delivery;  /* ... and delivered it, last */
 	int delivered_to;      /* ... to the vCPU of this number */
 	ns_t delivered_at;
+	struct tap *tap;       /* the device to which it has handed a packet; NULL none */
 	int32_t irq_vector;    /* of the last interrupt; -1 one of a device, or none yet */
 	ns_t irq_at;
 	uint8_t named_vectors[32]; /* bits: those whose name vector.c has read */
@@ -226,6 +188,7 @@ struct thread {
 	bool picks_up;	  /* it was woken to work for a VM, and has not run since */
 	struct machine_state *works_for; /* that VM; NULL none yet */
 	struct thread *woken_by; /* who woke it last: no vCPU's thread and no interrupt; NULL none */
+	struct tap *taps;	 /* devices out of which it seems to take packets */
 	ns_t woken_at, ran_at; /* last; NS_MIN not yet */
 	char comm[COMM_LEN];
 	uint32_t comm_id, first_comm_id;
@@ -275,6 +238,7 @@ struct machine_state {
 	bool symbols_read;
 	struct symbols symbols;	    /* when first wanted */
 	struct pending pending;	    /* requests under way */
+	struct unsent unsent;	    /* packets for which nobody has been kicked */
 	struct places places;	    /* of its disks on those of its parent */
 	struct handler disk_handler; /* its last handler of a disk's interrupt */
 	bool sees_throttles;	    /* cgroups whose quota is used up are recorded */
@@ -299,29 +263,6 @@ struct machine_state {
 	uint32_t row; /* in the table; final at the end */
 };
 
-struct pid_ns {
-	struct machine_state *machine;
-	uint32_t inum;
-	int64_t parent; /* index; -1 none or unknown */
-	int level;
-	uint32_t cgroup; /* of its first process, else of any: index + 1; 0 unknown */
-	char name[64];	 /* of the container, from that; "" unknown */
-};
-
-struct cgroup {
-	struct machine_state *machine;
-	uint64_t id;
-	const char *path; /* in the arena; "" unknown */
-	uint32_t above;	  /* index of the one that it is in + 1; 0 none known */
-};
-
-/* Something that is known about a machine as a whole. */
-struct identity {
-	struct machine_state *machine;
-	const char *key;
-	uint32_t value; /* string id */
-};
-
 /* A page table that a vCPU of a VM without a trace was seen to use: see space.c. */
 struct space {
 	struct machine_state *vm;
@@ -340,69 +281,6 @@ struct listed_vm {
 	int32_t pid;			/* -1 unknown */
 	struct machine_state *machine; /* what it turned out to be; NULL not known yet */
 	char name[64], uuid[40], manager[32];
-};
-
-#define STAT_NR_TIMES 10
-
-/* A CPU's line of /proc/stat. */
-struct stat_line {
-	struct machine_state *machine;
-	ns_t at;
-	int cause; /* enum state_cause */
-	int64_t cpu, hz;
-	int64_t times[STAT_NR_TIMES]; /* in 1/hz s; -1 unknown */
-};
-
-/* Something that a guest marked. */
-struct mark {
-	ns_t at;
-	struct cpu *cpu;	/* the vCPU; where it is not known, the CPU of the host */
-	struct thread *thread;	/* NULL unknown */
-	uint8_t kind;		/* enum ht_mark */
-	bool by_host;		/* the host saw the hypercall; else the guest's trace has it */
-	uint32_t id;
-	uint32_t text; /* string id */
-};
-
-struct vtid {
-	uint32_t thread; /* row */
-	int32_t level;
-	int64_t ns; /* index of pid_ns; -1 unknown */
-	int32_t vtid;
-	uint32_t next; /* of the same thread: index + 1 */
-};
-
-struct loss {
-	struct machine_state *machine;
-	int cpu;
-	ns_t begin, end;
-	int64_t events; /* -1 not counted */
-};
-
-/* Exits that are alike: a row of table "exit". */
-struct exit_kind {
-	uint32_t serves; /* index of the CPU whose code ran until then + 1; 0 unknown */
-	int32_t user;	 /* reason told to the VMM's user space; -1 not (yet) there */
-	int64_t reason;	 /* -1 unknown */
-	uint8_t isa;	 /* ISA_VMX, ISA_SVM, 0 unknown */
-};
-
-struct milestone {
-	struct cpu *vcpu;		/* whose it is; NULL: the machine's own event */
-	struct machine_state *machine;	/* without a vCPU */
-	ns_t since, at;			/* it was in this time */
-	const char *kind;
-	uint32_t text; /* string id */
-};
-
-struct initcall {
-	struct machine_state *machine;
-	struct thread *thread;
-	uint64_t func;
-	uint32_t name, level; /* string ids; level 0: a module's */
-	ns_t begin, end;      /* NS_MIN: not seen */
-	int64_t result;
-	bool is_over; /* no event will tell more of it */
 };
 
 /* A thread known by TID to run a vCPU before any of its events said so. */
@@ -424,48 +302,6 @@ struct moment {
 	struct machine_state *machine;
 	enum moment_kind kind;
 	uint32_t value;
-};
-
-/* The last context with that hash, by a few bits of it. */
-#define CONTEXT_CACHE 256
-
-struct context_cache {
-	struct context context;
-	uint32_t row; /* + 1; 0 empty */
-};
-
-struct context_table {
-	struct context *rows;
-	uint32_t nr, room;
-	uint32_t *slots; /* row + 1; a power of two of them */
-	uint32_t mask;
-	struct context_cache cache[CONTEXT_CACHE];
-};
-
-enum table {
-	TABLE_MACHINE,
-	TABLE_CPU,
-	TABLE_THREAD,
-	TABLE_PID_NS,
-	TABLE_VTID,
-	TABLE_CONTEXT,
-	TABLE_CLOCK,
-	TABLE_LOSS,
-	TABLE_PROBLEM,
-	TABLE_META,
-	TABLE_CGROUP,
-	TABLE_IDENTITY,
-	TABLE_STAT,
-	TABLE_MARK,
-	TABLE_WAKE,
-	TABLE_VECTOR,
-	TABLE_IRQ,
-	TABLE_EXIT,
-	TABLE_MILESTONE,
-	TABLE_REQUEST,
-	TABLE_INITCALL,
-	TABLE_ADDRESS_SPACE,
-	NR_TABLES
 };
 
 struct model {
@@ -532,6 +368,9 @@ struct model {
 	uint32_t nr_packets; /* of them */
 	uint32_t request_serial;
 	uint64_t requests_dropped;
+	struct tap **taps; /* each in the arena */
+	uint32_t nr_taps, taps_room;
+	struct map by_tap; /* machine << 32 | name -> index of taps */
 	bool blocks_missed; /* guests' blocks were met that nobody had read: see model.h */
 	struct map ended; /* machine << 32 | tid -> the block it ended in */
 	struct wakes wakes;

@@ -248,14 +248,15 @@ void thread_set_comm(struct thread *th, const char *comm)
 	model_set(m, th->comm_attr, id);
 }
 
-/* Nothing is known about what it does from here on. */
-void thread_forget(struct thread *th)
+void thread_forget(struct thread *th, bool runs)
 {
 	th->where = WHERE_UNKNOWN;
 	th->in_softirq = false;
 	th->losses = th->machine->losses;
-	if (th->vcpu)
+	if (th->vcpu) {
+		wake_lost(th->vcpu, runs);
 		vcpu_forget(th->vcpu);
+	}
 }
 
 void thread_end(struct thread *th)
@@ -269,8 +270,10 @@ void thread_end(struct thread *th)
 		thread_set_on(th, NULL);
 		cpu_lose_thread(cpu);
 	}
-	if (th->vcpu)
+	if (th->vcpu) {
+		th->vcpu->vcpu.resting = false;
 		vcpu_forget(th->vcpu);
+	}
 	if (row && *row == th->row)
 		map_del(&m->by_tid, pair_key(th->machine, (uint32_t)th->tid));
 	if (th->machine->block.open && map_put(&m->ended, pair_key(th->machine, (uint32_t)th->tid),
@@ -324,6 +327,16 @@ static void show_waker(struct cpu *cpu, struct thread *th, const struct event *e
 	model_set(mc->model, th->waker_attr, context_row(mc->model, &waker));
 }
 
+/* Who woke it before is not who did now. */
+void thread_goes_on(struct thread *th)
+{
+	bool slept = th->state == THREAD_SLEEPING || th->state == THREAD_BLOCKED ||
+		     th->state == THREAD_STOPPED;
+
+	if (slept && th->woken_at <= th->ran_at && th->waker_attr != ATTR_NONE)
+		model_set(th->machine->model, th->waker_attr, 0);
+}
+
 /* Waking starts the wait for a CPU.  A thread that still runs on its way to sleep may be woken,
  * too: it then simply does not sleep. */
 void thread_wake(struct cpu *cpu, const struct event *e)
@@ -338,6 +351,8 @@ void thread_wake(struct cpu *cpu, const struct event *e)
 		note_wakeup(cpu, th);
 	if (e->kind == EV_SCHED_WAKING || !cpu->machine->sees_waking)
 		wake_thread(cpu, th);
+	else if (e->kind == EV_SCHED_WAKEUP)
+		thread_goes_on(th);
 	if (th->on)
 		return;
 	if (th->last_on && !th->listed)

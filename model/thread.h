@@ -16,12 +16,15 @@ void thread_set_on(struct thread *th, struct cpu *cpu);
 void thread_set_comm(struct thread *th, const char *comm);
 void thread_show_vcpu(struct thread *th);
 void thread_show_vcpu_state(struct thread *th);
-void thread_forget(struct thread *th);
+/* Nothing is known about what it does from here on, but that it @runs. */
+void thread_forget(struct thread *th, bool runs);
 void thread_end(struct thread *th);
 /* Takes it off the list of its CPU: nothing is known of it, or it is dead. */
 void thread_leave_list(struct thread *th, enum thread_state state);
 enum thread_state thread_state_of(int64_t prev_state);
 void thread_wake(struct cpu *cpu, const struct event *e);
+/* It runs, or is ready to.  If it slept, and nobody was seen to wake it since it ran, that event was lost. */
+void thread_goes_on(struct thread *th);
 void thread_fork(struct machine_state *mc, const struct event *e);
 void thread_new_task(struct machine_state *mc, const struct event *e);
 void thread_exec(struct machine_state *mc, const struct event *e);

@@ -76,7 +76,6 @@ void vcpu_forget(struct cpu *vcpu)
 	vcpu->vcpu.served = NULL;
 	vcpu->vcpu.seen = false;
 	vcpu->vcpu.vmm = -1;
-	vcpu->vcpu.resting = false;
 	vcpu->vcpu.injected = vcpu->vcpu.delivered = -1;
 	if (vcpu->vcpu.nest)
 		nested_forget(vcpu);

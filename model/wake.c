@@ -15,6 +15,7 @@
 
 #include "model/machine.h"
 #include "model/nested.h"
+#include "model/tap.h"
 
 /* Delivery modes, as in an APIC's command register. */
 enum { DM_LOWEST = 1, DM_REMOTE_READ = 3, DM_NMI, DM_INIT, DM_STARTUP };
@@ -45,6 +46,7 @@ const char *wake_evidence_text(enum wake_evidence evidence)
 		[EVIDENCE_PENDING] = "it went on at once: the interrupt was there already",
 		[EVIDENCE_NESTED] = "its nested entry gave it the interrupt",
 		[EVIDENCE_NESTED_NONE] = "its nested entry gave it no interrupt",
+		[EVIDENCE_LOST] = WAKE_LOST_TEXT,
 	};
 
 	return texts[evidence];
@@ -212,6 +214,18 @@ void wake_userspace(struct cpu *vcpu)
 {
 	if (vcpu->vcpu.resting)
 		end_rest(vcpu);
+}
+
+/* Who was seen to wake it did: only when it went on is unknown, unless that is still to come. */
+void wake_lost(struct cpu *vcpu, bool runs)
+{
+	struct note n = {.evidence = EVIDENCE_LOST, .vector = -1};
+
+	if (!vcpu->vcpu.resting || (runs && vcpu->vcpu.woken))
+		return;
+	if (vcpu->vcpu.woken)
+		n = verdict(&vcpu->vcpu);
+	wake_ends(vcpu, &n);
 }
 
 /* KVM says that a halt has ended, whatever the exit's reason was called. */
@@ -396,6 +410,7 @@ void wake_thread(struct cpu *cpu, struct thread *woken)
 	woken->woken_at = cpu->machine->model->now;
 	woken->acts_for |= (uint8_t)source_activity(cpu, woken);
 	request_woken(cpu, woken);
+	tap_woken(cpu, woken);
 	if (!woken->vcpu)
 		return;
 	/* How its rest began was not seen. */

@@ -42,6 +42,7 @@ enum wake_evidence {
 	EVIDENCE_PENDING,      /* neither slept nor polled */
 	EVIDENCE_NESTED,       /* of a nested vCPU: the entry that ended it gave it the interrupt */
 	EVIDENCE_NESTED_NONE,  /* ... or none */
+	EVIDENCE_LOST,	       /* events of its host were lost: it may have ended any time since */
 	NR_EVIDENCE
 };
 
@@ -104,6 +105,9 @@ void wake_sleep(struct thread *host);
 /* A rest that wake_halt() began has ended, and not by an entry that wake_entry() is told of. */
 void wake_ends(struct cpu *vcpu, const struct note *n);
 void wake_entry(struct cpu *vcpu, const struct event *e);
+/* Its host has lost events: a rest that was not seen to end is over as far as is known; but if its thread was seen to be woken and
+ * @runs now, that goes on. */
+void wake_lost(struct cpu *vcpu, bool runs);
 void wake_polled(struct cpu *host_cpu);
 void wake_userspace(struct cpu *vcpu);
 void wake_delivery(struct cpu *host_cpu, const struct event *e);

@@ -2,6 +2,7 @@
 #include "record/rings.h"
 #include "base/now.h"
 #include "record/announce.h"
+#include "record/ring_guests.h"
 #include "record/vmm.h"
 
 #include <errno.h>
@@ -10,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GUESTS_MAX 1024u
-/* Regions of one VM at a time: a kernel that crashed may leave one behind, and kdump's. */
-#define REGIONS_PER_VM 4u
 #define ANNOUNCEMENTS_PER_TICK 64
 /* Looked at when recording begins: 4 GiB of guests' memory that is in use, some 0.3 s.  What is not
  * found is announced again ten seconds later. */
@@ -26,16 +24,6 @@
 #define LIARS_MAX 64u
 #define TWICE_MAX 64u
 #define DEVICES_MS 1000 /* between two looks into devices' memory without rings */
-
-struct guest {
-	int pid;
-	struct sink *sink; /* the caller's */
-	char name[128], uuid[40];
-	struct ring_set *set; /* NULL: it has ended */
-	uint64_t nonce;
-	struct ring_counts counts; /* of its regions that have ended */
-	char why[256];
-};
 
 /* A VM that announced what could not be found. */
 struct liar {
@@ -60,65 +48,16 @@ struct rings {
 	bool begun;		   /* what is seen first now came while recording goes on */
 	uint64_t twice[TWICE_MAX]; /* nonces of rings that two VMs have */
 	unsigned nr_twice;
-	int64_t look_ms;       /* when they are looked at again */
-	struct guest **guests; /* owned, each owned: some hold a pointer to one */
-	unsigned nr;
+	int64_t look_ms; /* when they are looked at again */
+	struct ring_guests guests;
 	struct liar liars[LIARS_MAX];
 	uint64_t pages; /* that may be looked at in this tick */
 };
-
-static struct ring_counts counts_of(const struct guest *g)
-{
-	struct ring_counts sum = g->counts, now;
-
-	if (!g->set)
-		return sum;
-	now = ring_set_counts(g->set);
-	sum.blocks += now.blocks;
-	sum.bytes += now.bytes;
-	sum.blocks_lost += now.blocks_lost;
-	sum.events_lost += now.events_lost;
-	sum.broken += now.broken;
-	return sum;
-}
-
-static struct rings_guest show(const struct guest *g, unsigned index)
-{
-	return (struct rings_guest){
-		.index = index,
-		.pid = g->pid,
-		.name = g->name,
-		.uuid = g->uuid,
-		.counts = counts_of(g),
-		.ended = !g->set,
-		.why = g->why,
-	};
-}
 
 static void notice(const struct rings *r, const char *text)
 {
 	if (r->options.notice)
 		r->options.notice(text, r->options.data);
-}
-
-/* Name and UUID as the VMM's command line has them. */
-static void describe(struct guest *g)
-{
-	struct vm_info vm = {.pid = g->pid};
-
-	vmm_describe(&vm);
-	snprintf(g->name, sizeof(g->name), "%s", vm.name);
-	snprintf(g->uuid, sizeof(g->uuid), "%s", vm.uuid);
-	free(vm.vcpus);
-}
-
-static struct guest *find(const struct rings *r, int pid, uint64_t nonce)
-{
-	for (unsigned i = 0; i < r->nr; i++) {
-		if (r->guests[i]->pid == pid && (!nonce || r->guests[i]->nonce == nonce))
-			return r->guests[i];
-	}
-	return NULL;
 }
 
 static void tell_of_two(const struct rings *r, int pid, int other)
@@ -130,76 +69,6 @@ static void tell_of_two(const struct rings *r, int pid, int other)
 		 "are cannot be told, and they are not read; give each VM a device of its own",
 		 pid, other);
 	notice(r, text);
-}
-
-static void end_guest(struct guest *g, const char *why)
-{
-	if (!g->set)
-		return;
-	g->counts = counts_of(g);
-	ring_set_close(g->set);
-	g->set = NULL;
-	snprintf(g->why, sizeof(g->why), "%.250s", why);
-}
-
-static bool same_vm(const struct guest *a, const struct guest *b)
-{
-	return a->pid == b->pid && !strcmp(a->name, b->name) && !strcmp(a->uuid, b->uuid);
-}
-
-/* The place in the list for one more region of @vm: that of one of its regions that has ended as
- * regions do (a module loaded again, a reboot), or a new one.  NULL: there is none for it. */
-static struct guest *take_place(struct rings *r, const struct guest *vm, unsigned *index)
-{
-	struct guest **grown, *ended = NULL;
-	unsigned live = 0;
-
-	for (unsigned i = 0; i < r->nr; i++) {
-		struct guest *g = r->guests[i];
-
-		if (!same_vm(g, vm))
-			continue;
-		if (!g->set && *g->why) /* it was stopped: it stays so */
-			return NULL;
-		live += g->set != NULL;
-		if (!g->set) {
-			ended = g;
-			*index = i;
-		}
-	}
-	if (ended || live >= REGIONS_PER_VM || r->nr == GUESTS_MAX)
-		return live < REGIONS_PER_VM ? ended : NULL;
-	grown = reallocarray(r->guests, r->nr + 1, sizeof(*grown));
-	if (!grown)
-		return NULL;
-	r->guests = grown;
-	ended = calloc(1, sizeof(*ended));
-	if (!ended)
-		return NULL;
-	*ended = *vm;
-	*index = r->nr;
-	r->guests[r->nr++] = ended;
-	return ended;
-}
-
-static void add(struct rings *r, int pid, struct ring_set *set)
-{
-	struct guest vm = {.pid = pid}, *g;
-	struct rings_guest shown;
-	unsigned index = 0;
-
-	describe(&vm);
-	g = take_place(r, &vm, &index);
-	if (!g) {
-		ring_set_close(set);
-		return;
-	}
-	g->set = set;
-	g->nonce = ring_set_nonce(set);
-	shown = show(g, index);
-	g->sink = r->options.place(&shown, r->options.data);
-	if (!g->sink)
-		end_guest(g, "there is no place for what it sends");
 }
 
 /* That of @pid, or the one whose pause ends first, to be used anew. */
@@ -217,7 +86,7 @@ static struct liar *liar_of(struct rings *r, int pid)
 	return first;
 }
 
-static bool has_in_device(const struct guest *g, uint64_t nonce)
+static bool has_in_device(const struct ring_guest *g, uint64_t nonce)
 {
 	return g->set && ring_set_in_device(g->set) && g->nonce == nonce;
 }
@@ -228,11 +97,11 @@ static bool take_from_others(struct rings *r, int pid, uint64_t nonce)
 	static const char why[] = "the memory of its device is another VM's, too";
 	int other = 0;
 
-	for (unsigned i = 0; i < r->nr; i++) {
-		if (r->guests[i]->pid == pid || !has_in_device(r->guests[i], nonce))
+	for (unsigned i = 0; i < r->guests.nr; i++) {
+		if (r->guests.list[i]->pid == pid || !has_in_device(r->guests.list[i], nonce))
 			continue;
-		other = r->guests[i]->pid;
-		end_guest(r->guests[i], why);
+		other = r->guests.list[i]->pid;
+		ring_guest_end(r->guests.list[i], why);
 	}
 	for (unsigned i = 0; i < r->nr_sharing; i++) {
 		struct sharer *v = &r->sharing[i];
@@ -273,10 +142,10 @@ static int look(struct rings *r, int pid, const struct ring_announcement *a, uin
 
 	if (ret)
 		return ret;
-	if (find(r, pid, ring_set_nonce(set)) || is_of_two(r, pid, set))
+	if (ring_guests_find(&r->guests, pid, ring_set_nonce(set)) || is_of_two(r, pid, set))
 		ring_set_close(set);
 	else
-		add(r, pid, set);
+		ring_guests_add(&r->guests, &r->options, pid, set);
 	return 0;
 }
 
@@ -300,12 +169,12 @@ static void look_for_announced(struct rings *r, int pid, const struct ring_annou
 /* Its pages are in the VM's memory, but only the VM knows where. */
 static void tell_of_nested(struct rings *r, int pid)
 {
-	struct guest vm = {.pid = pid};
+	struct ring_guest vm = {.pid = pid};
 	char text[256];
 
 	if (r->options.is_asked && r->options.is_asked(pid, r->options.asked_data))
 		return;
-	describe(&vm);
+	ring_guest_describe(&vm);
 	snprintf(text, sizeof(text),
 		 "the VM %s (process %d) has rings of a guest of its own in its memory; they are "
 		 "not read: an agent in the VM could",
@@ -376,8 +245,8 @@ static void look_into_vms(struct rings *r)
 
 static bool has_device_rings(const struct rings *r, int pid)
 {
-	for (unsigned i = 0; i < r->nr; i++) {
-		const struct guest *g = r->guests[i];
+	for (unsigned i = 0; i < r->guests.nr; i++) {
+		const struct ring_guest *g = r->guests.list[i];
 
 		if (g->pid == pid && g->set && ring_set_in_device(g->set))
 			return true;
@@ -417,7 +286,7 @@ static void follow_old(struct rings *r, struct sharer *v)
 		return;
 	v->old = NULL;
 	if (moved > 0)
-		add(r, v->pid, set);
+		ring_guests_add(&r->guests, &r->options, v->pid, set);
 	else
 		ring_set_close(set);
 }
@@ -454,7 +323,7 @@ static void hear(struct rings *r)
 	for (unsigned n = 0; n < ANNOUNCEMENTS_PER_TICK && announce_next(&r->announce, &a); n++) {
 		int pid = process_of(a.tid);
 
-		if (a.what == HT_REGION_HERE && !find(r, pid, a.rings.nonce))
+		if (a.what == HT_REGION_HERE && !ring_guests_find(&r->guests, pid, a.rings.nonce))
 			look_for_announced(r, pid, &a.rings);
 	}
 }
@@ -476,51 +345,26 @@ int rings_open(struct rings **out, const struct rings_options *options, struct e
 	return 0;
 }
 
-/* All regions of a VM share its limit. */
-static void limit(const struct rings *r, struct guest *g)
-{
-	uint64_t others = g->counts.bytes, most = r->options.limit_bytes;
-
-	for (unsigned i = 0; i < r->nr; i++) {
-		if (r->guests[i] != g && same_vm(r->guests[i], g))
-			others += counts_of(r->guests[i]).bytes;
-	}
-	if (most)
-		ring_set_limit(g->set, most > others ? most - others : 0);
-}
-
-static void drain(struct rings *r, struct guest *g)
-{
-	struct error err = {0};
-	int ret;
-
-	limit(r, g);
-	ret = ring_set_drain(g->set, &r->pages, g->sink, &err);
-	if (ret == -ENODEV || ret == -ESRCH) /* it ended as guests end */
-		end_guest(g, "");
-	else if (ret)
-		end_guest(g, err.text);
-}
-
 void rings_tick(struct rings *r)
 {
 	r->pages = PAGES_PER_TICK;
 	hear(r);
 	look_into_devices(r);
-	for (unsigned i = 0; i < r->nr; i++) {
-		if (r->guests[i]->set)
-			drain(r, r->guests[i]);
+	for (unsigned i = 0; i < r->guests.nr; i++) {
+		if (r->guests.list[i]->set)
+			ring_guests_drain(&r->guests, r->guests.list[i],
+					  r->options.limit_bytes, &r->pages);
 	}
 }
 
 unsigned rings_nr_guests(const struct rings *r)
 {
-	return r ? r->nr : 0;
+	return r ? r->guests.nr : 0;
 }
 
 struct rings_guest rings_guest(const struct rings *r, unsigned i)
 {
-	return show(r->guests[i], i);
+	return ring_guest_show(r->guests.list[i], i);
 }
 
 bool rings_outcome(const struct rings_guest *g, struct record_cost *cost, char why[static 256])
@@ -543,10 +387,6 @@ void rings_close(struct rings *r)
 	for (unsigned i = 0; i < r->nr_sharing; i++)
 		ring_set_close(r->sharing[i].old);
 	free(r->sharing);
-	for (unsigned i = 0; i < r->nr; i++) {
-		ring_set_close(r->guests[i]->set);
-		free(r->guests[i]);
-	}
-	free(r->guests);
+	ring_guests_release(&r->guests);
 	free(r);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP: who asks is checked, questions go to the queue; the page itself is one of them. */
+/* HTTP: who asks is checked, and what is asked for found; the page itself is a question, too. */
 #include "serve/api.h"
 #include "serve/cache.h"
+#include "serve/exchange.h"
 #include "serve/guard.h"
 #include "serve/links.h"
-#include "serve/queue.h"
-#include "serve/send.h"
 #include "serve/serve.h"
 #include "serve/tsp.h"
 
@@ -13,7 +12,6 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -21,9 +19,7 @@
 #include <unistd.h>
 
 #define CONNECTIONS_MAX 100
-#define CONNECTION_BYTES                                                                           \
-	(32 * 1024) /* request line and headers; more is refused with 414 or 431                   \
-		     */
+#define CONNECTION_BYTES (32 * 1024) /* request line and headers; else 414 or 431 */
 #define IDLE_SECONDS 20
 
 struct server {
@@ -41,195 +37,7 @@ struct server {
 	char tsp_url[64];
 };
 
-struct exchange;
-
-/* Of a question that two workers answer, the second part. */
-struct other {
-	struct job job;
-	struct exchange *exchange;
-};
-
-/* One request from its headers to the end of its answer. */
-struct exchange {
-	struct job job;
-	struct other *other; /* owned; NULL: one worker answers it all */
-	atomic_uint to_come; /* parts of the answer */
-	struct MHD_Connection *connection;
-	const struct server *server;
-	bool asked;    /* it is, or was, in the queue */
-	bool answered; /* by a worker; read after the connection was resumed */
-	/* Of the page: */
-	const struct endpoint *endpoint;
-	unsigned run;
-	/* Of other viewers: */
-	bool is_tsp;
-	struct tsp_route route;
-	char *body; /* owned, malloc'ed */
-	size_t body_bytes;
-};
-
 #define TSP_PATH "tsp/api/"
-
-static enum MHD_Result send_reply(struct exchange *x)
-{
-	const struct guard_origins *also = x->is_tsp ? &x->server->origins : NULL;
-	struct reply *r = &x->job.reply;
-	char *body = r->body;
-
-	if (!body)
-		return refuse(x->connection, also, r->status ? r->status : 503);
-	r->body = NULL;
-	return send_bytes(x->connection, also, r->status, r->type, body, r->len_bytes,
-			  MHD_RESPMEM_MUST_FREE, x->asked ? &x->job.times : NULL);
-}
-
-/* ---- questions ----------------------------------------------------------------------------- */
-
-static enum MHD_Result take_header(void *data, enum MHD_ValueKind kind, const char *name,
-				   const char *value)
-{
-	struct guard_headers *h = data;
-
-	(void)kind;
-	value = value ? value : "";
-	if (!strcasecmp(name, "Host")) {
-		h->host = value;
-		h->nr_hosts++;
-	} else if (!strcasecmp(name, "Origin")) {
-		h->origin = value;
-	} else if (!strcasecmp(name, "Sec-Fetch-Site")) {
-		h->fetch_site = value;
-	} else if (!strcasecmp(name, "Transfer-Encoding")) {
-		h->has_body = true;
-	} else if (!strcasecmp(name, "Content-Length")) {
-		h->has_body |= strcmp(value, "0") != 0;
-	}
-	return MHD_YES;
-}
-
-static enum MHD_Result take_param(void *data, enum MHD_ValueKind kind, const char *name,
-				  const char *value)
-{
-	(void)kind;
-	request_add(data, name, value);
-	return MHD_YES;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static void join(struct exchange *x)
-{
-	struct send_times *t = &x->job.times, *other = &x->other->job.times;
-
-	endpoint_join(&x->job.reply, &x->other->job.reply);
-	t->wait_ns = most(t->wait_ns, other->wait_ns);
-	t->answer_ns = most(t->answer_ns, other->answer_ns);
-	t->cpu_ns += other->cpu_ns;
-}
-
-/* Called by the worker whose part is there. */
-static void part_came(struct exchange *x)
-{
-	if (atomic_fetch_sub(&x->to_come, 1) > 1)
-		return;
-	if (x->other)
-		join(x);
-	x->answered = true;
-	MHD_resume_connection(x->connection);
-}
-
-static void on_answer(struct job *job)
-{
-	part_came((struct exchange *)job);
-}
-
-static void on_other_answer(struct job *job)
-{
-	part_came(((struct other *)job)->exchange);
-}
-
-static void answer_part(const struct exchange *x, struct job *job, const struct readers *readers)
-{
-	endpoint_answer(x->endpoint, readers->runs[x->run], &readers->kept[x->run],
-			sonde_run_path(readers->runs[x->run]), &job->request, &job->reply);
-}
-
-static void answer_page(struct job *job, const struct readers *readers)
-{
-	answer_part((struct exchange *)job, job, readers);
-}
-
-static void answer_other(struct job *job, const struct readers *readers)
-{
-	answer_part(((struct other *)job)->exchange, job, readers);
-}
-
-static void answer_tsp(struct job *job, const struct readers *readers)
-{
-	struct exchange *x = (struct exchange *)job;
-
-	tsp_answer(x->server->tsp, &x->route, x->body, x->body_bytes, &job->request, readers,
-		   &job->reply);
-}
-
-static void push_job(struct server *s, struct job *job)
-{
-	int ret = queue_push(s->queue, job);
-
-	if (!ret)
-		return;
-	reply_fail(&job->reply, 503,
-		   ret == -ESHUTDOWN ? "the server is ending" : "too many questions at a time");
-	job->done(job);
-}
-
-/* A picture of many rows is made by as many workers as there are for pictures, which is two. */
-static void split(struct exchange *x)
-{
-	struct other *o;
-
-	if (x->is_tsp || !endpoint_splits(x->endpoint, &x->job.request))
-		return;
-	o = calloc(1, sizeof(*o));
-	if (!o)
-		return;
-	o->exchange = x;
-	o->job.line = x->job.line;
-	o->job.question = x;
-	o->job.answer = answer_other;
-	o->job.done = on_other_answer;
-	request_name(&o->job.request, x->endpoint->name);
-	MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, take_param,
-				  &o->job.request);
-	o->job.request.part = PART_ODD;
-	x->job.question = x;
-	x->job.request.part = PART_EVEN;
-	x->other = o;
-}
-
-static enum MHD_Result push(struct server *s, struct exchange *x)
-{
-	struct other *other;
-
-	MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, take_param,
-				  &x->job.request);
-	if (x->job.request.too_long)
-		return refuse(x->connection, x->is_tsp ? &s->origins : NULL, 413);
-	x->job.done = on_answer;
-	x->asked = true;
-	split(x);
-	other = x->other;
-	atomic_init(&x->to_come, other ? 2 : 1);
-	/* Suspended first: the answer may be there before queue_push() returns, and then @x is gone. */
-	MHD_suspend_connection(x->connection);
-	push_job(s, &x->job);
-	if (other)
-		push_job(s, &other->job);
-	return MHD_YES;
-}
 
 /* ---- the page ------------------------------------------------------------------------------ */
 
@@ -263,8 +71,7 @@ static enum MHD_Result answer_to_page(struct server *s, struct exchange *x, cons
 		return refuse(x->connection, NULL, 404);
 	request_name(&x->job.request, x->endpoint->name);
 	x->job.line = x->endpoint->line;
-	x->job.answer = answer_page;
-	return push(s, x);
+	return exchange_push(x, s->queue);
 }
 
 /* ---- other viewers ------------------------------------------------------------------------- */
@@ -294,30 +101,35 @@ static enum MHD_Result answer_to_viewer(struct server *s, struct exchange *x, co
 	if (ret) {
 		tsp_fail(&x->job.reply, ret == -ENOENT ? 404 : 405,
 			 ret == -ENOENT ? "there is no such call" : "not by this method");
-		return send_reply(x);
+		return exchange_reply(x);
 	}
 	x->job.line = tsp_route_line(&x->route, x->body, x->body_bytes);
-	x->job.answer = answer_tsp;
-	return push(s, x);
-}
-
-/* Adds to the body; 0, or the status to refuse with. */
-static unsigned take_body(struct exchange *x, const char *data, size_t len)
-{
-	char *body;
-
-	if (!x->is_tsp || len > TSP_BODY_MAX - x->body_bytes)
-		return 413;
-	body = realloc(x->body, x->body_bytes + len);
-	if (!body)
-		return 503;
-	memcpy(body + x->body_bytes, data, len);
-	x->body = body;
-	x->body_bytes += len;
-	return 0;
+	return exchange_push(x, s->queue);
 }
 
 /* ---- requests ------------------------------------------------------------------------------ */
+
+static enum MHD_Result take_header(void *data, enum MHD_ValueKind kind, const char *name,
+				   const char *value)
+{
+	struct guard_headers *h = data;
+
+	(void)kind;
+	value = value ? value : "";
+	if (!strcasecmp(name, "Host")) {
+		h->host = value;
+		h->nr_hosts++;
+	} else if (!strcasecmp(name, "Origin")) {
+		h->origin = value;
+	} else if (!strcasecmp(name, "Sec-Fetch-Site")) {
+		h->fetch_site = value;
+	} else if (!strcasecmp(name, "Transfer-Encoding")) {
+		h->has_body = true;
+	} else if (!strcasecmp(name, "Content-Length")) {
+		h->has_body |= strcmp(value, "0") != 0;
+	}
+	return MHD_YES;
+}
 
 static bool is_too_large(struct MHD_Connection *connection)
 {
@@ -368,13 +180,14 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	struct server *s = data;
 	struct exchange *x = *mine;
 	bool is_tsp = tsp_name(s, url) != NULL;
+	const struct guard_origins *also = is_tsp ? &s->origins : NULL;
 	unsigned status;
 
 	(void)version;
 	if (x && x->asked)
-		return x->answered ? send_reply(x) : MHD_NO;
+		return x->answered ? exchange_reply(x) : MHD_NO;
 	if (x && *body_bytes) {
-		status = take_body(x, body, *body_bytes);
+		status = exchange_take_body(x, body, *body_bytes);
 		*body_bytes = 0;
 		return status ? MHD_NO : MHD_YES;
 	}
@@ -384,14 +197,14 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	}
 	status = check(s, connection, method, is_tsp);
 	if (status)
-		return refuse(connection, is_tsp && status != 403 ? &s->origins : NULL, status);
+		return refuse(connection, status != 403 ? also : NULL, status);
 	x = calloc(1, sizeof(*x));
 	if (!x)
-		return refuse(connection, is_tsp ? &s->origins : NULL, 503);
+		return refuse(connection, also, 503);
 	*mine = x;
 	x->connection = connection;
-	x->server = s;
-	x->is_tsp = is_tsp;
+	x->also = also;
+	x->tsp = is_tsp ? s->tsp : NULL;
 	return MHD_YES;
 }
 
@@ -403,14 +216,7 @@ static void on_completed(void *data, struct MHD_Connection *connection, void **m
 	(void)data;
 	(void)how;
 	link_is_idle(connection);
-	if (!x)
-		return;
-	reply_release(&x->job.reply);
-	if (x->other)
-		reply_release(&x->other->job.reply);
-	free(x->other);
-	free(x->body);
-	free(x);
+	exchange_free(x);
 	*mine = NULL;
 }
 

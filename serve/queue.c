@@ -16,7 +16,7 @@ static const enum line line_of[] = {LINE_QUICK, LINE_QUICK, LINE_SLOW, LINE_TRAC
 #define NR_WORKERS (sizeof(line_of) / sizeof(*line_of))
 #define LINE_MAX_JOBS 64
 #define AHEAD_REST 4 /* times as long as it took to read a little ahead */
-#define SLOW_NICE 10 /* of workers that do not draw: a picture goes before an analysis on CPUs, too */
+#define SLOW_NICE 10 /* more than the others', of workers that do not draw: a picture goes before an analysis on CPUs, too */
 
 struct waiting {
 	pthread_cond_t more;
@@ -51,10 +51,12 @@ static void answer(struct job *job, const struct readers *readers)
 	};
 }
 
-/* Of a thread: on Linux each has its own. */
+/* Of a thread: on Linux each has its own.  Behind those that draw, however nice the user has the server be. */
 static void step_back(void)
 {
-	setpriority(PRIO_PROCESS, (id_t)gettid(), SLOW_NICE);
+	id_t tid = (id_t)gettid();
+
+	setpriority(PRIO_PROCESS, tid, getpriority(PRIO_PROCESS, tid) + SLOW_NICE);
 }
 
 /* Reads ahead a little, with the lock released, and then leaves the processors to others for longer than that:

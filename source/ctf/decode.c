@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cursors: from packets to canonical events.
+ * Events of a packet: from bytes to canonical events.
  *
  * The inner loop is written once for each kind of event header (the compiler makes the copies).
  * For an event whose plan is one run it costs a header, a table look-up and the loads of the wanted
@@ -12,11 +12,9 @@
  * the next.  When low bits decrease, time has either wrapped or stepped back; it stepped back if
  * a wrap would put the event behind the end of its packet.
  */
-#include "source/ctf/reader.h"
+#include "source/ctf/cursor.h"
 
-#include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/load.h"
@@ -24,112 +22,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "loads assume a little-endian host");
 
-enum phase { BETWEEN_PACKETS, IN_PACKET, AT_PACKET_END };
-
-/* How far time has come. */
-struct clockwork {
-	uint64_t last;      /* time of the event before, as recorded */
-	uint64_t prev;      /* the same as given out: monotonic */
-	uint64_t usual_end; /* no sound event is later */
-};
-
-struct ctf_cursor {
-	enum phase phase;
-	const struct ctf_stream *cs;
-	const struct ctf_stream_plan *plan;
-	struct ctf_packet *packet;
-	const struct mapfile *map;
-	const uint8_t *data;       /* the packet's first byte */
-	uint64_t file_bit;         /* where that is in its file */
-	uint64_t pos, end;         /* bits in the packet */
-	struct clockwork now;
-	uint64_t ceiling;          /* none may be given out later */
-	uint64_t packet_end;       /* its last time, 0 = not told */
-	uint64_t discarded;        /* events lost during it */
-	uint64_t count_before;     /* the packet in front's counter of lost events; UINT64_MAX = ? */
-	uint64_t forgotten_bytes;
-	uint32_t file;
-	bool damaged;
-	uint64_t regs[CTF_REGS];
-};
-
-/* The counter of lost events that packet @nr has; UINT64_MAX when it cannot be read. */
-static uint64_t lost_count(const struct cursor *c, const struct ctf_cursor *cur, uint32_t nr)
-{
-	const struct ctf_file *file = &cur->cs->files[cur->cs->packets[nr].file];
-	uint64_t at = c->stream->packets[nr].offset_bytes;
-	struct ctf_packet_info info;
-	uint64_t regs[CTF_REGS];
-
-	memset(regs, 0, sizeof(regs));
-	if (ctf_packet_read(cur->cs->trace, file->map.data + at, file->map.len_bytes - at, regs,
-			    &info, NULL))
-		return UINT64_MAX;
-	return info.roles.value[CTF_ROLE_DISCARDED];
-}
-
-int ctf_cursor_init(struct cursor *c, struct error *err)
-{
-	struct ctf_cursor *cur = calloc(1, sizeof(*cur));
-
-	if (!cur)
-		return fail(err, -ENOMEM, "out of memory for a cursor on %s", c->stream->path);
-	cur->cs = c->stream->reader;
-	cur->plan = cur->cs->plan;
-	cur->file = UINT32_MAX;
-	if (c->packet && c->packet < c->packet_end && cur->cs->packets[c->packet].indexed)
-		cur->count_before = lost_count(c, cur, c->packet - 1);
-	c->buffer = cur;
-	return 0;
-}
-
-/* Pages behind us are not needed soon: give them back, a megabyte at a time.  (Who still has pointers
- * there finds the same bytes again, read anew.) */
-#define FORGET_BYTES (1u << 20)
-
-static void forget_behind(struct ctf_cursor *cur, uint64_t at)
-{
-	mapfile_forget(cur->map, cur->forgotten_bytes, at - cur->forgotten_bytes);
-	cur->forgotten_bytes = at;
-}
-
-void ctf_cursor_release(struct cursor *c)
-{
-	struct ctf_cursor *cur = c->buffer;
-
-	if (cur && cur->map && cur->cs->trace->forget)
-		forget_behind(cur, cur->file_bit / 8 + cur->pos / 8);
-	free(cur);
-}
-
-/* Trouble */
-
-static bool tell_once(struct ctf_cursor *cur, uint8_t what)
-{
-	return !(atomic_fetch_or(&cur->packet->told, what) & what);
-}
-
-/* Nothing after @pos in this packet can be read. */
-static void give_up(struct cursor *c, struct ctf_cursor *cur, uint64_t pos, const char *why)
-{
-	uint64_t at = pos < cur->end ? pos : cur->end;
-	struct trace_loss loss = {.bytes_skipped = (cur->end - at) / 8};
-
-	cur->damaged = true;
-	cur->phase = AT_PACKET_END;
-	if (!tell_once(cur, CTF_TOLD_DAMAGE))
-		return;
-	/* That a file ends inside a packet was said and counted when the trace was opened. */
-	loss.unknown = !cur->packet->truncated;
-	trace_loss_add(c->stream->trace, &loss);
-	if (!cur->packet->truncated)
-		trace_problem(c->stream->trace,
-			      "%s at offset %llu: %s; the other %llu bytes of this packet are not "
-			      "used",
-			      cur->cs->files[cur->file].path,
-			      (unsigned long long)((cur->file_bit + at) / 8), why,
-			      (unsigned long long)loss.bytes_skipped);
-}
+/* Time */
 
 static uint64_t clamp(uint64_t t, uint64_t low, uint64_t high)
 {
@@ -143,7 +36,7 @@ static void tell_odd_time(struct cursor *c, struct ctf_cursor *cur, bool back, u
 	_Atomic uint64_t *first = back ? &cs->first_step_back : &cs->first_late;
 	uint64_t none = 0;
 
-	if (!tell_once(cur, back ? CTF_TOLD_STEP_BACK : CTF_TOLD_LATE))
+	if (!ctf_tell_once(cur, back ? CTF_TOLD_STEP_BACK : CTF_TOLD_LATE))
 		return;
 	atomic_compare_exchange_strong(first, &none, cur->file_bit + pos + 1);
 	trace_problem(c->stream->trace,
@@ -408,7 +301,7 @@ static inline void decode_quick(const struct ctf_plan *plan, const uint8_t *p, s
 		e->arg[q->texts[i].slot] = (int64_t)(uintptr_t)(p + q->texts[i].offset);
 }
 
-/* The record at @p of the event at @begin: what is behind it, NULL after give_up(). */
+/* The record at @p of the event at @begin: what is behind it, NULL after ctf_cursor_give_up(). */
 static __attribute__((noinline)) const uint8_t *
 decode_slowly(struct cursor *c, struct ctf_cursor *cur, const struct ctf_plan *plan,
 	      const uint8_t *begin, const uint8_t *p, struct event *e)
@@ -418,14 +311,14 @@ decode_slowly(struct cursor *c, struct ctf_cursor *cur, const struct ctf_plan *p
 
 	p = decode_record(cur, plan, p, end, safe_end, e);
 	if (!p)
-		give_up(c, cur, (uint64_t)(begin - cur->data) * 8,
+		ctf_cursor_give_up(c, cur, (uint64_t)(begin - cur->data) * 8,
 			plan->cls->broken ? "an event that the metadata describes badly" :
 					    "an event does not fit into its packet");
 	return p;
 }
 
 /* Any event with one of LTTng's headers, but for e->record: what is behind it, NULL after
- * give_up(). */
+ * ctf_cursor_give_up(). */
 static __attribute__((noinline)) const uint8_t *
 decode_any(struct cursor *c, struct ctf_cursor *cur, struct clockwork *now, const uint8_t *begin,
 	   bool compact, struct event *e)
@@ -436,7 +329,7 @@ decode_any(struct cursor *c, struct ctf_cursor *cur, struct clockwork *now, cons
 	const struct ctf_plan *plan = p ? ctf_plan_find(cur->plan, h.id) : NULL;
 
 	if (!plan) {
-		give_up(c, cur, pos,
+		ctf_cursor_give_up(c, cur, pos,
 			p ? "an event of an unknown kind" : "an event's header is cut off");
 		return NULL;
 	}
@@ -524,7 +417,7 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 	return n;
 }
 
-/* Any header.  Returns false after give_up(). */
+/* Any header.  Returns false after ctf_cursor_give_up(). */
 static bool walk_event(struct cursor *c, struct ctf_cursor *cur, struct event *e)
 {
 	const struct ctf_stream_plan *sp = cur->plan;
@@ -546,12 +439,12 @@ static bool walk_event(struct cursor *c, struct ctf_cursor *cur, struct event *e
 	}
 	w.fuel = ctf_walk_fuel(w.end - w.pos);
 	if (ctf_walk_record(&w, header, NULL)) {
-		give_up(c, cur, begin, "an event's header is cut off");
+		ctf_cursor_give_up(c, cur, begin, "an event's header is cut off");
 		return false;
 	}
 	plan = ctf_plan_find(sp, roles.value[CTF_ROLE_EVENT_ID]);
 	if (!plan || plan->cls->broken) {
-		give_up(c, cur, begin, plan ? "an event that the metadata describes badly" :
+		ctf_cursor_give_up(c, cur, begin, plan ? "an event that the metadata describes badly" :
 					      "an event of an unknown kind");
 		return false;
 	}
@@ -570,7 +463,7 @@ static bool walk_event(struct cursor *c, struct ctf_cursor *cur, struct event *e
 			cur->pos = (uint64_t)(p - cur->data) * 8;
 	}
 	if (!p || cur->pos == begin) {
-		give_up(c, cur, begin, p ? "an event of no size" :
+		ctf_cursor_give_up(c, cur, begin, p ? "an event of no size" :
 					   "an event does not fit into its packet");
 		return false;
 	}
@@ -596,127 +489,8 @@ static unsigned decode_walking(struct cursor *c, struct ctf_cursor *cur, struct 
 	return n;
 }
 
-/* Packets */
-
-static void make_lost(struct cursor *c, struct event *e, uint64_t time, uint64_t nr,
-		      uint64_t begin, uint64_t end)
-{
-	memset(e, 0, sizeof(*e));
-	e->time.v = time;
-	e->kind = EV_LOST;
-	e->type = (uint16_t)(c->stream->trace->nr_types - 1);
-	e->tid = -1;
-	e->arg[0] = (int64_t)nr;
-	e->arg[1] = (int64_t)begin;
-	e->arg[2] = (int64_t)(end > begin ? end : begin);
-}
-
-/* Sets the cursor to the packet's first bit. */
-static void enter_packet(struct cursor *c, struct ctf_cursor *cur)
-{
-	const struct packet *p = &c->stream->packets[c->packet];
-	bool is_last = c->packet + 1 == c->stream->nr_packets;
-
-	cur->packet = &cur->cs->packets[c->packet];
-	if (cur->packet->file != cur->file) {
-		cur->file = cur->packet->file;
-		cur->map = &cur->cs->files[cur->file].map;
-		cur->forgotten_bytes = p->offset_bytes;
-	}
-	if (cur->cs->trace->forget && p->offset_bytes - cur->forgotten_bytes >= FORGET_BYTES)
-		forget_behind(cur, p->offset_bytes);
-	cur->data = cur->map->data + p->offset_bytes;
-	cur->file_bit = p->offset_bytes * 8;
-	cur->now.last = cur->packet->begin_raw;
-	cur->now.prev = p->begin;
-	cur->ceiling = is_last ? UINT64_MAX : p[1].begin;
-	cur->now.usual_end = p->end ? p->end : cur->ceiling;
-	cur->packet_end = p->end;
-	cur->discarded = cur->packet->discarded;
-	cur->pos = 0;
-	cur->end = cur->packet->content_bits;
-	if (cur->plan->bytewise) /* what is left of the last byte is padding */
-		cur->end = ctf_align_up(cur->end, 8);
-	cur->damaged = cur->packet->truncated;
-	cur->phase = IN_PACKET;
-}
-
-/* The list of packets came from the index; where the packet says something else, it is right. */
-static void prefer_packet(struct cursor *c, struct ctf_cursor *cur, const struct ctf_roles *r)
-{
-	const struct packet *p = &c->stream->packets[c->packet];
-	uint64_t count = r->value[CTF_ROLE_DISCARDED], before = cur->count_before;
-	bool counts = ctf_has_role(r, CTF_ROLE_DISCARDED);
-	uint64_t lost = counts && count >= before ? count - before : cur->packet->discarded;
-	struct trace_loss more = {.events = lost - cur->packet->discarded};
-	uint64_t begin = r->value[CTF_ROLE_BEGIN], end = r->value[CTF_ROLE_END];
-
-	if (begin == cur->packet->begin_raw && end == cur->packet->end_raw &&
-	    lost == cur->packet->discarded)
-		return;
-	cur->discarded = lost;
-	if (begin != cur->packet->begin_raw || end != cur->packet->end_raw) {
-		cur->now.last = cur->now.prev = begin;
-		cur->packet_end = end;
-		cur->now.usual_end = end > begin ? end : begin;
-	}
-	if (!tell_once(cur, CTF_TOLD_INDEX))
-		return;
-	trace_loss_add(c->stream->trace, &more);
-	trace_problem(c->stream->trace,
-		      "the index of %s is wrong about the packet at offset %llu; what the packet "
-		      "says is used",
-		      cur->cs->files[cur->file].path, (unsigned long long)p->offset_bytes);
-}
-
-static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct event *e)
-{
-	const struct packet *p = &c->stream->packets[c->packet];
-	struct ctf_packet_info info;
-	struct error why = {0};
-	unsigned n = 0;
-
-	enter_packet(c, cur);
-	if (cur->packet->gap) {
-		uint64_t from = c->packet ? p[-1].end : p->begin;
-
-		make_lost(c, e, p->begin, 0, from ? from : p->begin, p->begin);
-		n = 1;
-	}
-	if (ctf_packet_read(cur->cs->trace, cur->data, cur->map->len_bytes - p->offset_bytes,
-			    cur->regs, &info, &why)) {
-		cur->count_before = UINT64_MAX;
-		give_up(c, cur, 0, why.text);
-	} else if (info.content_bits != cur->packet->content_bits) {
-		cur->count_before = UINT64_MAX;
-		give_up(c, cur, 0, "the packet is not what the index says");
-	} else {
-		if (cur->packet->indexed)
-			prefer_packet(c, cur, &info.roles);
-		cur->count_before = info.roles.value[CTF_ROLE_DISCARDED];
-		cur->pos = info.body_bits;
-		if (cur->pos >= cur->end)
-			cur->phase = AT_PACKET_END;
-	}
-	return n;
-}
-
-static unsigned end_packet(struct cursor *c, struct ctf_cursor *cur, struct event *e)
-{
-	uint64_t told = cur->packet_end;
-	uint64_t end = told ? told : cur->ceiling == UINT64_MAX ? cur->now.prev : cur->ceiling;
-	uint64_t lost = cur->damaged ? 0 : cur->discarded;
-
-	cur->phase = BETWEEN_PACKETS;
-	c->packet++;
-	if (!cur->damaged && !cur->discarded)
-		return 0;
-	make_lost(c, e, cur->now.prev, lost, cur->now.prev, end);
-	return 1;
-}
-
-static unsigned decode_events(struct cursor *c, struct ctf_cursor *cur, struct event *events,
-			      unsigned room)
+unsigned ctf_decode_events(struct cursor *c, struct ctf_cursor *cur, struct event *events,
+			   unsigned room)
 {
 	switch (cur->plan->header) {
 	case CTF_HEADER_COMPACT:
@@ -726,37 +500,4 @@ static unsigned decode_events(struct cursor *c, struct ctf_cursor *cur, struct e
 	default:
 		return decode_walking(c, cur, events, room);
 	}
-}
-
-unsigned ctf_cursor_next(struct cursor *c, struct event *events, unsigned room)
-{
-	struct ctf_cursor *cur = c->buffer;
-	unsigned n = 0;
-
-	while (n < room && c->records_left) {
-		if (cur->phase == IN_PACKET)
-			n += decode_events(c, cur, events + n, room - n);
-		else if (cur->phase == AT_PACKET_END)
-			n += end_packet(c, cur, events + n);
-		else if (c->packet < c->packet_end)
-			n += begin_packet(c, cur, events + n);
-		else
-			break;
-	}
-	return n;
-}
-
-uint64_t ctf_last_event_time(struct stream *s, uint32_t packet)
-{
-	struct event events[16];
-	struct cursor c;
-	uint64_t last;
-
-	if (cursor_init(&c, s, packet, 1, WANT(LOST), NULL))
-		return s->packets[packet].end;
-	while (cursor_next(&c, events, ARRAY_SIZE(events)) > 0)
-		;
-	last = ((struct ctf_cursor *)c.buffer)->now.prev;
-	cursor_release(&c);
-	return last;
 }

@@ -14,6 +14,8 @@
  * and everything else (left to the interpreter of walk.h) end a run.  Most kernel events are a
  * single run: their size is known, and one that nobody wants is skipped without a look.
  */
+#define CTF_RUN_BYTES_MAX (1u << 24) /* a record with a longer run is left to the interpreter */
+
 enum ctf_step_kind {
 	CTF_STEP_RUN,      /* len bytes, with loads */
 	CTF_STEP_ALIGN,    /* to len bytes, counted from the packet */
@@ -137,6 +139,9 @@ int ctf_plan_stream(struct ctf_stream_plan *out, const struct ctf_metadata *m,
 		    const struct ctf_stream_class *cls, unsigned first_type, struct arena *a,
 		    struct problems *problems);
 void ctf_plan_release(struct ctf_stream_plan *s);
+
+/* Of ctf_plan_stream(): how the headers of its events are read, and their context. */
+void ctf_plan_header(struct ctf_stream_plan *out, const struct ctf_metadata *m);
 
 /* From now on the argument in @slot of this plan's events is its default, not decoded. */
 void ctf_plan_drop_slot(struct ctf_plan *plan, unsigned slot, int64_t value);

@@ -11,10 +11,12 @@
 /*
  * The CTF reader's own side of struct trace and struct stream.
  *
- *	open.c    finds the files, fills struct trace
+ *	open.c    reads the metadata, fills struct trace
+ *	streams.c finds the files, and which of them are one stream
  *	packet.c  reads one packet's header and context
  *	index.c   makes a stream's list of packets, from LTTng's index file or by walking the packets
- *	decode.c  cursors: packets to events
+ *	cursor.c  cursors: from packet to packet
+ *	decode.c  events of a packet
  *	print.c   any field of any event, by name or as text
  *
  * A data stream is one file, or several when the tracer began a new one now and then: files whose
@@ -102,6 +104,10 @@ int ctf_packet_read(const struct ctf_trace *t, const uint8_t *data, uint64_t roo
 		    uint64_t regs[static CTF_REGS], struct ctf_packet_info *out,
 		    struct error *err);
 
+/* Makes t->streams of the files in the directory, with their packets.  -errno, -ENODATA when there is
+ * no file that can be used; those that cannot are problems of the trace. */
+int ctf_open_streams(struct trace *t, struct error *err);
+
 /* Lists the packets of s->reader's files; fills s->packets and s->cpu, adds to t->loss. */
 int ctf_index_stream(struct trace *t, struct stream *s, struct error *err);
 
@@ -124,7 +130,7 @@ int ctf_lttng_index_read(struct ctf_lttng_index *lt, const char *stream_path, st
 /* Time of the last event of a packet; for index.c, while the list is being made. */
 uint64_t ctf_last_event_time(struct stream *s, uint32_t packet);
 
-/* The trace_ops of decode.c and print.c. */
+/* The trace_ops of cursor.c and print.c. */
 int ctf_cursor_init(struct cursor *c, struct error *err);
 unsigned ctf_cursor_next(struct cursor *c, struct event *events, unsigned room);
 void ctf_cursor_release(struct cursor *c);

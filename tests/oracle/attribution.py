@@ -232,7 +232,7 @@ def lateness(title, told, truth):
     for work in truth["works"].values():
         late = next((said["late_max_ns"] for said in work["said"] if "late_max_ns" in said), None)
         tids = {thread["tid"] for thread in work["threads"]}
-        for row in told["wakeup_list"] if late else []:
+        for row in told["wakeup_list"] + told["wakeup_awake_list"] if late else []:
             if row["thread"] and row["thread"]["tid"] in tids and row["thread"]["machine"].endswith(work["machine"]):
                 tally.add(row["total"] <= late + MARGIN_NS, f"{row['thread']['comm']}: {row['total']} ns, it noted {late}")
     tally.close(1)
@@ -240,7 +240,7 @@ def lateness(title, told, truth):
 
 # ---- runs ------------------------------------------------------------------------------------------------------
 
-FACTS = ("preemption_list", "wakeup_list", "clock", "hypervisor", "vcpu_state", "machine_time")
+FACTS = ("preemption_list", "wakeup_list", "wakeup_awake_list", "clock", "hypervisor", "vcpu_state", "machine_time")
 
 
 def analyse(title, traces, scratch):

@@ -26,6 +26,8 @@ import lib  # noqa: E402
 
 MOMENTS = 20000             # of each vCPU
 NEAR_NS = 2000              # one moment in two histories, and in two clocks
+SWITCHING_NS = 50_000       # a kernel tells of a switch, and then, if it is a hypervisor, puts its guest away, which exits, and
+                            # only then writes the page table
 RIGHT = 0.75                # of the moments; 0.59 where a page table counts only from the exit that shows it
 SHOWN_RIGHT = 0.60          # of the switches that are shown; pages that are used again by other processes make them wrong
 KERNEL = -1                 # kernel threads and the idle task
@@ -166,13 +168,16 @@ def judge_switches(truth, told, means, stretches, known):
     true = [(begin, process) for begin, process in switches(truth, {None, KERNEL}) if begin >= told.begins[0]]
     begins, found, nr = [begin for begin, _ in true], set(), 0
     for shown, process in switches(meant, {None}):
-        if shown < known:
-            continue
-        nr += 1
         # It took place between the entry that follows and the exit after that.
         inside = bisect.bisect_left(stretches, (shown - NEAR_NS,))
         end = stretches[inside][1] if inside < len(stretches) else shown
-        for index in range(bisect.bisect_left(begins, shown - NEAR_NS), bisect.bisect_right(begins, end + NEAR_NS)):
+        if shown < known or (truth.at(shown) is None and truth.at(end) is None):
+            continue    # the guest's own trace has not begun, or has ended
+        nr += 1
+        # ... or its kernel was in the midst of it at the exit before.
+        before = stretches[inside - 1] if inside else (shown, shown)
+        first = min(max(before[0], before[1] - SWITCHING_NS), shown - NEAR_NS)
+        for index in range(bisect.bisect_left(begins, first), bisect.bisect_right(begins, end + NEAR_NS)):
             if true[index][1] == process and index not in found:
                 found.add(index)
                 early.append(max(begins[index] - stretches[inside][0], 0))

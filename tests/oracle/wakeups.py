@@ -44,8 +44,9 @@ def noted(truth, run):
 
 
 def told_of(told, machine, tid):
-    """(begin, running) of each wake-up of that thread, in order of when it ran."""
-    rows = [row for row in told["wakeup_list"]
+    """(begin, running) of each wake-up of that thread, in order of when it ran: those of its vCPU, and those by an interrupt
+    that came while another thread had it."""
+    rows = [row for row in told["wakeup_list"] + told["wakeup_awake_list"]
             if row["thread"] and row["thread"]["tid"] == tid and row["thread"]["machine"].rsplit(".", 1)[-1] == machine]
     return sorted(((row["at"], row["at"] + row["total"]) for row in rows), key=lambda pair: pair[1])
 

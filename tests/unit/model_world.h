@@ -32,6 +32,7 @@ static struct {
 	const char *line; /* text of the next state line */
 	const char *filename;
 	const char *irq_name;	      /* of the next interrupt handler */
+	const char *device;	      /* that the next packet is handed to */
 	int64_t prev_prio, next_prio; /* of the next switch; both 0: not told */
 } world;
 
@@ -75,6 +76,11 @@ static int world_field(const struct stream *s, const struct event *e, const char
 	if (e->kind == EV_IRQ_ENTRY && !strcmp(name, "name") && world.irq_name) {
 		*out = (struct field_value){
 			.cls = FIELD_STRING, .text = world.irq_name, .len = strlen(world.irq_name)};
+		return 0;
+	}
+	if (e->kind == EV_NET_XMIT && !strcmp(name, "name") && world.device) {
+		*out = (struct field_value){
+			.cls = FIELD_STRING, .text = world.device, .len = strlen(world.device)};
 		return 0;
 	}
 	if (e->kind == EV_SCHED_SWITCH && (world.prev_prio || world.next_prio)) {

@@ -2,6 +2,7 @@
 /* The run, its stacks and every analysis, on the history of small_run.h, by hand. */
 #include "tests/unit/unit.h"
 
+#include "analysis/facts.h"
 #include "sonde/sonde.h"
 #include "tests/unit/small_run_test.h"
 
@@ -53,6 +54,26 @@ static void finding_rows(void **state)
 	/* First seen at 1000000, asked for before: it is still the only one of that number. */
 	assert_int_equal(sonde_find_thread(run, HOST, 300, 10), BURN);
 	assert_int_equal(sonde_find_thread(run, VM_A, 300, 1500000), -1);
+}
+
+/* What a file says may be any number. */
+static void names_of_exit_reasons(void **state)
+{
+	static const int64_t unnamed[] = {INT64_MIN, -1, 0x50000, 0x404, INT64_MAX};
+
+	(void)state;
+	assert_string_equal(exit_reason_name(true, 0), "CR0_READ");
+	assert_string_equal(exit_reason_name(true, 0x3f), "DR15_WRITE");
+	assert_string_equal(exit_reason_name(true, 0x4e), "EXCEPTION_PF");
+	assert_string_equal(exit_reason_name(true, 0x78), "HLT");
+	assert_string_equal(exit_reason_name(true, 0x9f), "CR15_WRITE_TRAP");
+	assert_string_equal(exit_reason_name(true, 0xa4), "TLBSYNC");
+	assert_string_equal(exit_reason_name(true, 0x403), "VMGEXIT");
+	assert_string_equal(exit_reason_name(false, 12), "HLT");
+	for (unsigned i = 0; i < ARRAY_SIZE(unnamed); i++) {
+		assert_null(exit_reason_name(true, unnamed[i]));
+		assert_null(exit_reason_name(false, unnamed[i]));
+	}
 }
 
 static void labels(void **state)
@@ -344,6 +365,30 @@ static void a_window_cuts_preemptions(void **state)
 	sonde_facts_free(f);
 }
 
+/* One by one they are made otherwise than summed up. */
+static void preemptions_one_by_one_add_up(void **state)
+{
+	struct sonde_facts *list = facts_of("preemption_list", SMALL_BEGIN, SMALL_END);
+	struct sonde_facts *sums = facts_of("preemption_victim", SMALL_BEGIN, SMALL_END);
+	struct sonde_facts *of_vm;
+
+	(void)state;
+	assert_int_equal(sum_of(list, "length"), sum_of(sums, "total"));
+	assert_int_equal(look_up(list, "preemption_begin", 1720000, "vcpu"), VM_A_0);
+	assert_int_equal(facts_of_machine(&of_vm, run, list, VM_AN), 0);
+	assert_true(sonde_facts_nr_rows(of_vm) > 0);
+	assert_true(sonde_facts_nr_rows(of_vm) < sonde_facts_nr_rows(list));
+	for (size_t row = 0; row < sonde_facts_nr_rows(of_vm); row++)
+		assert_int_equal(sonde_facts_cell(of_vm, row, 2).i, VM_AN_0);
+	facts_sort(list, "length");
+	for (size_t row = 1; row < sonde_facts_nr_rows(list); row++)
+		assert_true(sonde_facts_cell(list, row, 1).i <= sonde_facts_cell(list, row - 1, 1).i);
+	assert_int_equal(sum_of(list, "length"), sum_of(sums, "total"));
+	sonde_facts_free(of_vm);
+	sonde_facts_free(list);
+	sonde_facts_free(sums);
+}
+
 static void time_of_a_vcpu(void **state)
 {
 	struct sonde_facts *f = facts_of("vcpu_time", SMALL_BEGIN, SMALL_END);
@@ -547,6 +592,7 @@ int main(void)
 		cmocka_unit_test(rows_are_read_by_name),
 		cmocka_unit_test(a_row_that_is_not_there),
 		cmocka_unit_test(finding_rows),
+		cmocka_unit_test(names_of_exit_reasons),
 		cmocka_unit_test(labels),
 		cmocka_unit_test(structs_may_be_shorter_or_longer),
 		cmocka_unit_test(a_stack_of_three_layers),
@@ -562,6 +608,7 @@ int main(void)
 		cmocka_unit_test(who_preempted_whom),
 		cmocka_unit_test(which_guest_thread_suffered),
 		cmocka_unit_test(a_window_cuts_preemptions),
+		cmocka_unit_test(preemptions_one_by_one_add_up),
 		cmocka_unit_test(time_of_a_vcpu),
 		cmocka_unit_test(an_analysis_that_is_not_there),
 		cmocka_unit_test(every_analysis_runs),

@@ -107,6 +107,7 @@ static void test_sent_twice(void **state)
 	}
 	assert_int_equal(inputs_drop_doubles(&in, &problems), 1);
 	assert_int_equal(problems.nr, 1);
+	assert_non_null(strstr(problems.list[0].text, "1 of the second one's 2 packets are"));
 	assert_int_equal(in.nr_traces, 4);
 	assert_ptr_equal(in.traces[1], traces[1]);
 	assert_ptr_equal(in.traces[2], traces[3]);

@@ -176,6 +176,30 @@ static void a_wake_up_names_who_did_it(void **state)
 	assert_string_equal(waker_at(HOST, 6, 145), "cpu 0 5 irq");
 }
 
+/* The event that says who was lost. */
+static void who_woke_it_before_has_not_woken_it_again(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 5);
+	switches(HOST, 1, 101, 6, ASLEEP, 0);
+	happens(HOST, 0, 110, SCHED_WAKING, 5, 6);
+	switches(HOST, 1, 120, 0, 0, 6);
+	switches(HOST, 1, 130, 6, ASLEEP, 0);
+	switches(HOST, 1, 140, 0, 0, 6);
+	/* It is woken before it is gone. */
+	happens(HOST, 0, 150, SCHED_WAKING, 5, 6);
+	switches(HOST, 1, 151, 6, ASLEEP, 0);
+	switches(HOST, 1, 160, 0, 0, 6);
+	switches(HOST, 1, 170, 6, ASLEEP, 0);
+	happens(HOST, 1, 180, SCHED_WAKEUP, 0, 6);
+	world_close(300);
+	assert_string_equal(waker_at(HOST, 6, 139), "cpu 0 5 task");
+	assert_string_equal(waker_at(HOST, 6, 140), "-");
+	assert_string_equal(waker_at(HOST, 6, 160), "cpu 0 5 task");
+	assert_string_equal(waker_at(HOST, 6, 180), "-");
+}
+
 static void without_sched_waking_the_wakeup_tells(void **state)
 {
 	(void)state;
@@ -281,6 +305,7 @@ int main(void)
 		cmocka_unit_test(an_exit_turns_out_to_be_a_nested_guests),
 		cmocka_unit_test(an_exit_within_lost_events_has_no_known_end),
 		cmocka_unit_test(a_wake_up_names_who_did_it),
+		cmocka_unit_test(who_woke_it_before_has_not_woken_it_again),
 		cmocka_unit_test(without_sched_waking_the_wakeup_tells),
 		cmocka_unit_test(a_guests_waker_is_its_own),
 		cmocka_unit_test(a_start_has_milestones),

@@ -399,6 +399,219 @@ static void packets_that_came_go_back_to_who_told_of_them(void **state)
 	assert_cell(0, "done", 220);
 }
 
+/* SECOND, which works for another VM, hands a packet to vm's device; it is on the host's CPU 1. */
+static void hands_on(ns_t t)
+{
+	world.device = "tap-1";
+	happens(HOST, 1, t, NET_XMIT, SECOND, 0);
+	world.device = NULL;
+}
+
+/* Three times @taker is woken for such a packet. */
+static void shows_who_takes(int taker)
+{
+	for (ns_t t = 31; t <= 35; t += 2) {
+		hands_on(t);
+		wakes(1, t + 1, SECOND, taker);
+	}
+}
+
+/* The interrupt's handler runs at @t + 10. */
+static void is_handled(ns_t t)
+{
+	exits(HOST, 0, t + 2, 100, EXIT_INTR);
+	happens(HOST, 0, t + 4, KVM_INJ_VIRQ, 100, VEC_DISK, 0);
+	enters(HOST, 0, t + 6, 100);
+	world.irq_name = "virtio1-input.0";
+	happens(VM, 0, t + 10, IRQ_ENTRY, SHELL, IRQ_DISK);
+	world.irq_name = NULL;
+	happens(VM, 0, t + 12, IRQ_EXIT, SHELL, IRQ_DISK);
+}
+
+/* ... and OTHER sends it at @t. */
+static void is_told_of(ns_t t)
+{
+	happens(HOST, 1, t, KVM_APIC_ACCEPT_IRQ, OTHER, 0, VEC_DISK, 0);
+	is_handled(t);
+}
+
+/* OTHER is vm's vhost worker, SECOND another VM's. */
+static void open_net_world(void)
+{
+	world_prepare(2);
+	world_start();
+	happens(HOST, 1, 1, FORK, 1, 1, MAIN, STR("qemu"), MAIN);
+	happens(HOST, 1, 3, FORK, MAIN, MAIN, 100, STR("CPU 0/KVM"), MAIN);
+	happens(HOST, 1, 4, FORK, 2, 2, OTHER, STR("vhost-10"), OTHER);
+	happens(HOST, 1, 5, FORK, 2, 2, SECOND, STR("vhost-9"), SECOND);
+	switches(HOST, 0, 10, 0, RUNNABLE, 100);
+	happens(HOST, 0, 15, KVM_EXIT, 100, EXIT_INTR, 0, 0, SVM);
+	enters(HOST, 0, 20, 100);
+	switches(VM, 0, 25, 0, RUNNABLE, SHELL);
+	happens(VM, 0, 26, IRQ_ENTRY, SHELL, 1);
+	happens(VM, 0, 27, IRQ_EXIT, SHELL, 1);
+	switches(HOST, 1, 30, 0, RUNNABLE, SECOND);
+	shows_who_takes(OTHER);
+	/* The three before have been told of; OTHER is preempted, and so is not woken for the next. */
+	switches(HOST, 1, 40, SECOND, RUNNABLE, OTHER);
+	is_told_of(45);
+	switches(HOST, 1, 60, OTHER, PREEMPTED, SECOND);
+}
+
+static void a_packet_for_a_worker_that_is_awake_is_known_by_its_device(void **state)
+{
+	(void)state;
+	open_net_world();
+	hands_on(70);
+	switches(HOST, 1, 80, SECOND, ASLEEP, OTHER);
+	is_told_of(90);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "kind", 5);
+	assert_cell(1, "sender", thread_row(HOST, OTHER));
+	assert_cell(1, "worker", thread_row(HOST, SECOND));
+	assert_cell(1, "picked", 70);
+	assert_cell(1, "sent", 90);
+}
+
+static void packets_from_several_are_nobodys(void **state)
+{
+	(void)state;
+	open_net_world();
+	hands_on(70);
+	switches(HOST, 1, 72, SECOND, RUNNABLE, MAIN);
+	world.device = "tap-1";
+	happens(HOST, 1, 74, NET_XMIT, MAIN, 0);
+	switches(HOST, 1, 80, MAIN, ASLEEP, OTHER);
+	is_told_of(90);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "worker", -1);
+	assert_cell(1, "picked", -1);
+}
+
+static void an_interrupt_that_is_sent_again_tells_of_other_packets(void **state)
+{
+	(void)state;
+	open_net_world();
+	hands_on(70);
+	switches(HOST, 1, 75, SECOND, RUNNABLE, OTHER);
+	happens(HOST, 1, 78, KVM_APIC_ACCEPT_IRQ, OTHER, 0, VEC_DISK, 0);
+	switches(HOST, 1, 80, OTHER, PREEMPTED, SECOND);
+	hands_on(82);
+	switches(HOST, 1, 84, SECOND, ASLEEP, OTHER);
+	is_told_of(90);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 3);
+	assert_cell(1, "sent", 78);
+	assert_cell(1, "picked", 70);
+	assert_cell(2, "sent", 90);
+	assert_cell(2, "picked", 82);
+	assert_cell(2, "handled", 100);
+}
+
+static void a_worker_that_is_awake_may_not_have_taken_it(void **state)
+{
+	(void)state;
+	open_net_world();
+	hands_on(70);
+	switches(HOST, 1, 75, SECOND, RUNNABLE, OTHER);
+	happens(HOST, 1, 78, KVM_APIC_ACCEPT_IRQ, OTHER, 0, VEC_DISK, 0);
+	switches(HOST, 1, 80, OTHER, PREEMPTED, SECOND);
+	hands_on(82);
+	switches(HOST, 1, 84, SECOND, ASLEEP, OTHER);
+	switches(HOST, 1, 86, OTHER, ASLEEP, SECOND);
+	/* It has not taken this one yet. */
+	hands_on(88);
+	wakes(1, 89, SECOND, OTHER);
+	is_handled(90);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "sent", 78);
+	assert_cell(1, "picked", 70);
+}
+
+static void what_a_sleeping_worker_was_handed_it_has_taken(void **state)
+{
+	(void)state;
+	open_net_world();
+	hands_on(70);
+	switches(HOST, 1, 75, SECOND, RUNNABLE, OTHER);
+	happens(HOST, 1, 78, KVM_APIC_ACCEPT_IRQ, OTHER, 0, VEC_DISK, 0);
+	switches(HOST, 1, 80, OTHER, PREEMPTED, SECOND);
+	hands_on(82);
+	switches(HOST, 1, 84, SECOND, ASLEEP, OTHER);
+	switches(HOST, 1, 86, OTHER, ASLEEP, 0);
+	is_handled(90);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 3);
+	assert_cell(2, "sender", thread_row(HOST, OTHER));
+	assert_cell(2, "worker", thread_row(HOST, SECOND));
+	assert_cell(2, "picked", 82);
+	assert_cell(2, "sent", -1);
+	assert_cell(2, "handled", 100);
+}
+
+/* vm's SHELL sends a packet, and kicks for it. */
+static void sends_and_kicks(ns_t t)
+{
+	happens(VM, 0, t, NET_XMIT, SHELL, 0);
+	exits(HOST, 0, t + 2, 100, EXIT_NPF);
+	wakes(0, t + 4, 100, OTHER);
+	enters(HOST, 0, t + 6, 100);
+}
+
+static void a_worker_that_is_at_work_is_not_kicked(void **state)
+{
+	(void)state;
+	open_net_world();
+	switches(HOST, 1, 62, SECOND, ASLEEP, 0);
+	sends_and_kicks(70);
+	switches(HOST, 1, 80, 0, RUNNABLE, OTHER);
+	happens(HOST, 1, 90, NET_XMIT, OTHER, 0);
+	happens(VM, 0, 100, NET_XMIT, SHELL, 0);
+	happens(HOST, 1, 110, NET_XMIT, OTHER, 0);
+	/* Two of them: which one is handed on is not known. */
+	happens(VM, 0, 120, NET_XMIT, SHELL, 0);
+	happens(VM, 0, 121, NET_XMIT, SHELL, 0);
+	happens(HOST, 1, 130, NET_XMIT, OTHER, 0);
+	happens(HOST, 1, 131, NET_XMIT, OTHER, 0);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 3);
+	assert_cell(1, "kicked", 72);
+	assert_cell(1, "done", 90);
+	assert_cell(2, "kind", 4);
+	assert_cell(2, "kicked", -1);
+	assert_cell(2, "issued", 100);
+	assert_cell(2, "done", 110);
+	assert_cell(2, "thread", thread_row(VM, SHELL));
+	assert_cell(2, "worker", thread_row(HOST, OTHER));
+}
+
+static void what_a_soft_interrupt_sends_is_no_threads(void **state)
+{
+	(void)state;
+	open_net_world();
+	switches(HOST, 1, 62, SECOND, ASLEEP, 0);
+	happens(VM, 0, 68, SOFTIRQ_ENTRY, SHELL, 1);
+	sends_and_kicks(70);
+	happens(VM, 0, 77, SOFTIRQ_EXIT, SHELL, 1);
+	switches(HOST, 1, 80, 0, RUNNABLE, OTHER);
+	happens(HOST, 1, 90, NET_XMIT, OTHER, 0);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "kind", 4);
+	assert_cell(1, "issued", 70);
+	assert_cell(1, "thread", -1);
+}
+
 static void requests_without_an_end_do_not_fill_the_memory(void **state)
 {
 	(void)state;
@@ -429,6 +642,13 @@ int main(void)
 		cmocka_unit_test(lost_events_end_what_is_under_way),
 		cmocka_unit_test(a_packet_ends_where_the_host_hands_it_on),
 		cmocka_unit_test(packets_that_came_go_back_to_who_told_of_them),
+		cmocka_unit_test(a_packet_for_a_worker_that_is_awake_is_known_by_its_device),
+		cmocka_unit_test(packets_from_several_are_nobodys),
+		cmocka_unit_test(an_interrupt_that_is_sent_again_tells_of_other_packets),
+		cmocka_unit_test(a_worker_that_is_awake_may_not_have_taken_it),
+		cmocka_unit_test(what_a_sleeping_worker_was_handed_it_has_taken),
+		cmocka_unit_test(a_worker_that_is_at_work_is_not_kicked),
+		cmocka_unit_test(what_a_soft_interrupt_sends_is_no_threads),
 		cmocka_unit_test(requests_without_an_end_do_not_fill_the_memory),
 	};
 

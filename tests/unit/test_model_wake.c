@@ -137,6 +137,69 @@ static void a_timer_is_delivered_by_the_vcpu_itself(void **state)
 	assert_string_equal(vector(0, VEC_TIMER), "timer '' 1/1");
 }
 
+/* How it ended was lost; what comes later did not end it. */
+static void a_wait_is_over_where_events_were_lost(void **state)
+{
+	(void)state;
+	open_world();
+	halts(100);
+	happens(HOST, 0, 150, LOST, -1, 5, 130, 150);
+	switches(HOST, 0, 160, 0, RUNNABLE, 100);
+	exits(HOST, 0, 170, 100, EXIT_INTR);
+	happens(HOST, 0, 175, KVM_INJ_VIRQ, 100, VEC_DISK, 0);
+	enters(HOST, 0, 180, 100);
+	halts(200);
+	timer_interrupt(HOST, 0, 220, 0);
+	wakes(0, 221, 0, 100);
+	timer_interrupt_ends(HOST, 0, 222, 0);
+	goes_on(230);
+	world_close(300);
+	assert_woken(0, 149, "-");
+	assert_woken(0, 150, "unknown");
+	assert_string_equal(fake_string("wake", (int64_t)vcpu_at("vm", 0, "woken", 150) - 1, "evidence"),
+			    WAKE_LOST_TEXT);
+	assert_woken(0, 199, "unknown");
+	assert_woken(0, 200, "-");
+	assert_woken(0, 240, "timer");
+}
+
+/* It may have run on the other CPU, and have halted again there. */
+static void a_loss_elsewhere_ends_a_wait_where_its_thread_is_met_again(void **state)
+{
+	(void)state;
+	open_world();
+	halts(100);
+	happens(HOST, 1, 150, LOST, -1, 5, 130, 150);
+	switches(HOST, 0, 210, 0, RUNNABLE, 100);
+	enters(HOST, 0, 220, 100);
+	world_close(300);
+	assert_woken(0, 209, "-");
+	assert_woken(0, 299, "unknown");
+}
+
+static void who_woke_it_after_a_loss_did(void **state)
+{
+	(void)state;
+	open_world();
+	halts(100);
+	happens(HOST, 1, 150, LOST, -1, 5, 130, 150);
+	timer_interrupt(HOST, 0, 200, 0);
+	wakes(0, 201, 0, 100);
+	timer_interrupt_ends(HOST, 0, 202, 0);
+	goes_on(210);
+	/* And here only its entry is lost. */
+	halts(300);
+	timer_interrupt(HOST, 0, 320, 0);
+	wakes(0, 321, 0, 100);
+	timer_interrupt_ends(HOST, 0, 322, 0);
+	happens(HOST, 0, 350, LOST, -1, 5, 330, 350);
+	world_close(400);
+	assert_woken(0, 219, "-");
+	assert_woken(0, 220, "timer");
+	assert_woken(0, 349, "-");
+	assert_woken(0, 350, "timer");
+}
+
 /* On CPU 1 a thread begins to deliver an interrupt, and has not woken the vCPU yet when CPU 0's timer does. */
 static void who_is_late_has_not_woken_it(void **state)
 {
@@ -658,6 +721,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_timer_is_delivered_by_the_vcpu_itself),
+		cmocka_unit_test(a_wait_is_over_where_events_were_lost),
+		cmocka_unit_test(a_loss_elsewhere_ends_a_wait_where_its_thread_is_met_again),
+		cmocka_unit_test(who_woke_it_after_a_loss_did),
 		cmocka_unit_test(who_is_late_has_not_woken_it),
 		cmocka_unit_test(the_first_cause_counts),
 		cmocka_unit_test(an_ipi_names_its_sender),

@@ -11,7 +11,9 @@
 #include "analysis/facts.h"
 #include "analysis/longest.h"
 #include "analysis/thread_waits.h"
+#include "analysis/wait_sweep.h"
 #include "sonde/facts.h"
+#include "tests/unit/oracle.h"
 #include "tests/unit/small_run_test.h"
 
 /* ---- strips -------------------------------------------------------------------------------- */
@@ -180,6 +182,35 @@ static void held_lists_are_the_history(void **state)
 	unlink(name);
 }
 
+/* What is too much to be held is held part by part; what comes before a part is forgotten. */
+static void too_much_is_held_in_parts(void **state)
+{
+	static const uint32_t begins[] = {0, 500, 501, 9000, 9000 + STRIP_ROOM, CHANGES - 10};
+	struct sonde_run *many;
+	struct strips s = {0};
+	char name[64];
+	attr_t attr;
+
+	(void)state;
+	write_many(name, even);
+	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
+	s.run = many;
+	s.intervals = STRIPS_MAX; /* others have taken it all */
+	attr = sonde_attr(many, "many");
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++) {
+		uint32_t end = begins[i] + STRIP_ROOM < CHANGES ? begins[i] + STRIP_ROOM : CHANGES;
+
+		assert_int_equal(strip_hold(&s, attr, even(begins[i]), even(CHANGES)), 0);
+		assert_int_equal(strip_held(&s, attr, even(begins[i])), even(end));
+		is_at(&s, attr, even(begins[i]));
+		is_at(&s, attr, even(end) - 1);
+	}
+	assert_int_equal(strip_held(&s, attr, even(20)), even(20));
+	strips_release(&s);
+	sonde_run_close(many);
+	unlink(name);
+}
+
 /* ---- long lists ---------------------------------------------------------------------------- */
 
 /* Those that are equal in the key stay as they were before. */
@@ -339,6 +370,90 @@ static void one_sum_for_each_culprit(void **state)
 	assert_int_equal(nr, 7);
 }
 
+/* ---- waits, many at a time ----------------------------------------------------------------- */
+
+#define SWEPT 300
+
+struct swept {
+	struct cpu_users *users;
+	struct tally alone; /* of the wait at hand */
+	bool done[SWEPT];
+};
+
+/* The same wait, looked at by itself. */
+static bool add_alone(const struct cpu_user *user, void *data)
+{
+	struct swept *s = data;
+	const struct culprits *c = s->users->culprits;
+	uint32_t number = culprit_number(c, (uint32_t)(user->context + 1));
+	ns_t length = user->to - user->from;
+	struct tally_part *part = tally_part(&s->alone, number, (int32_t)user->on);
+
+	assert_non_null(part);
+	tally_add(part, s->alone.last_who != c->who[number], length, length, user->from);
+	s->alone.last_who = c->who[number];
+	return true;
+}
+
+static int is_as_alone(const struct swept_wait *wait, const struct tally *tally, void *data)
+{
+	struct swept *s = data;
+
+	assert_false(s->done[wait->id]);
+	s->done[wait->id] = true;
+	tally_clear(&s->alone);
+	assert_int_equal(cpu_users_walk(s->users, wait->machine, wait->cpu, wait->from, wait->to,
+					add_alone, s),
+			 0);
+	assert_int_equal(tally->nr, s->alone.nr);
+	for (uint32_t i = 0; i < tally->nr; i++) {
+		const struct tally_part *a = &tally->parts[i], *b = &s->alone.parts[i];
+
+		assert_int_equal(a->culprit, b->culprit);
+		assert_int_equal(a->on, b->on);
+		assert_int_equal(a->count, b->count);
+		assert_int_equal(a->time_ns, b->time_ns);
+		assert_int_equal(a->longest_ns, b->longest_ns);
+		assert_int_equal(a->longest_at, b->longest_at);
+	}
+	return 0;
+}
+
+static int stop_at_once(const struct swept_wait *wait, const struct tally *tally, void *data)
+{
+	(void)wait;
+	(void)tally;
+	(void)data;
+	return -EINTR;
+}
+
+/* Of all CPUs, and of one that is not known; long ones and short ones, many at the same moments. */
+static void waits_are_swept_as_if_alone(void **state)
+{
+	struct swept_wait waits[SWEPT];
+	struct swept s = {0};
+	uint64_t seed = 1;
+
+	(void)state;
+	assert_int_equal(cpu_users_get(&s.users, run), 0);
+	for (uint32_t i = 0; i < SWEPT; i++) {
+		ns_t step = i % 3 ? 50000 : 1; /* 50000: where something changes */
+		ns_t from = SMALL_BEGIN + (ns_t)(oracle_random(&seed) % 990000) / step * step;
+		ns_t length = 1 + (ns_t)(oracle_random(&seed) % (i % 5 ? 20000 : 700000));
+
+		waits[i] = (struct swept_wait){
+			from, from + length < SMALL_END ? from + length : SMALL_END,
+			(unsigned)(oracle_random(&seed) % SMALL_MACHINES),
+			(int)(oracle_random(&seed) % 3) - 1, i};
+	}
+	assert_int_equal(wait_sweep(s.users, waits, SWEPT, is_as_alone, &s), 0);
+	for (unsigned i = 0; i < SWEPT; i++)
+		assert_true(s.done[i]);
+	assert_int_equal(wait_sweep(s.users, waits, SWEPT, stop_at_once, NULL), -EINTR);
+	assert_int_equal(wait_sweep(s.users, waits, 0, stop_at_once, NULL), 0);
+	tally_release(&s.alone);
+}
+
 /* ---- threads' waits ------------------------------------------------------------------------ */
 
 struct parts {
@@ -457,10 +572,12 @@ int main(void)
 		cmocka_unit_test(strips_are_the_history),
 		cmocka_unit_test(scans_are_the_history),
 		cmocka_unit_test(held_lists_are_the_history),
+		cmocka_unit_test(too_much_is_held_in_parts),
 		cmocka_unit_test(lists_are_sorted),
 		cmocka_unit_test(the_longest_are_known),
 		cmocka_unit_test(sums_are_those_of_the_pieces),
 		cmocka_unit_test(one_sum_for_each_culprit),
+		cmocka_unit_test(waits_are_swept_as_if_alone),
 		cmocka_unit_test(waits_add_up),
 		cmocka_unit_test(facts_do_not_depend_on_earlier_ones),
 	};

@@ -134,7 +134,8 @@ static void stats(struct history_writer *w)
 /*
  * Another history.  vm-a/0 waits for a timer until 1200000 and is entered at 1210000; its first interrupt wakes
  * nobody, the second one, from 1300000 on with an exit in between, wakes app.  At 1500000 it halts, is entered at
- * 1610000, and its first interrupt wakes app, again with an exit in between.
+ * 1610000, and its first interrupt wakes app, again with an exit in between.  From 1700000 on another thread runs there;
+ * the interrupt from 1800000 on wakes app, which runs at 1860000.
  *
  * A nested vCPU of which only L0 tells: waits from 1100000, its host goes on from 1150000 to 1160000, and from
  * 1250000 on; it is entered at 1290000.
@@ -197,6 +198,22 @@ static void late_changes(struct history_writer *w)
 		{1660000, app, THREAD_RUNNING},
 		{1660000, task, APP + 1},
 		{1660000, runs, C_APP + 1},
+		{1700000, app, THREAD_SLEEPING},
+		{1700000, task, KVM_AN + 1},
+		{1800000, runs, C_IRQ_OF_A + 1},
+		{1805000, runs, C_INTR + 1},
+		{1810000, runs, C_IRQ_OF_A + 1},
+		{1820000, app, THREAD_RUNNABLE},
+		{1830000, runs, C_APP + 1}, /* the other thread, say */
+		{1860000, app, THREAD_RUNNING},
+		{1860000, task, APP + 1},
+		/* It loses the vCPU, and goes on: nobody woke it. */
+		{1900000, app, THREAD_RUNNABLE},
+		{1900000, task, KVM_AN + 1},
+		{1910000, runs, C_IRQ_OF_A + 1},
+		{1920000, runs, C_APP + 1},
+		{1930000, app, THREAD_RUNNING},
+		{1930000, task, APP + 1},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
@@ -397,6 +414,28 @@ static void a_wakeup_begins_with_its_own_interrupt(void **state)
 	sonde_facts_free(f);
 }
 
+/* Nobody halted: no wait tells of it. */
+static void a_thread_is_woken_while_its_vcpu_is_awake(void **state)
+{
+	static const char *const columns[] = {"at", "total", "vcpu", "level", "guest", "queue", "thread"};
+	static const int64_t values[] = {1800000, 60000, VM_A_0, 1, 20000, 40000, APP};
+	struct sonde_facts *f = facts_of("wakeup_awake_list", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_row(f, 0, columns, values, ARRAY_SIZE(columns));
+	sonde_facts_free(f);
+	f = facts_of("wakeup_awake", SMALL_BEGIN, SMALL_END);
+	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_int_equal(cell(f, 0, "count").i, 1);
+	assert_int_equal(cell(f, 0, "mean").i, 60000);
+	assert_int_equal(cell(f, 0, "longest_at").i, 1800000);
+	sonde_facts_free(f);
+	f = facts_of("wakeup_awake_list", SMALL_BEGIN, 1860000);
+	assert_int_equal(sonde_facts_nr_rows(f), 0);
+	sonde_facts_free(f);
+}
+
 /* What it waited goes on where it turns out not to have been woken; its thread is not seen. */
 static void a_nested_vcpu_that_only_l0_saw(void **state)
 {
@@ -466,6 +505,7 @@ int main(void)
 
 	const struct CMUnitTest late[] = {
 		cmocka_unit_test(a_wakeup_begins_with_its_own_interrupt),
+		cmocka_unit_test(a_thread_is_woken_while_its_vcpu_is_awake),
 		cmocka_unit_test(a_nested_vcpu_that_only_l0_saw),
 	};
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOURCE_CTF_CURSOR_H
+#define SOURCE_CTF_CURSOR_H
+
+#include "source/ctf/reader.h"
+
+#include <stdatomic.h>
+
+/*
+ * What cursor.c, which goes from packet to packet, and decode.c, which takes the events out of one,
+ * have in common.
+ */
+enum phase { BETWEEN_PACKETS, IN_PACKET, AT_PACKET_END };
+
+/* How far time has come. */
+struct clockwork {
+	uint64_t last;      /* time of the event before, as recorded */
+	uint64_t prev;      /* the same as given out: monotonic */
+	uint64_t usual_end; /* no sound event is later */
+};
+
+struct ctf_cursor {
+	enum phase phase;
+	const struct ctf_stream *cs;
+	const struct ctf_stream_plan *plan;
+	struct ctf_packet *packet;
+	const struct mapfile *map;
+	const uint8_t *data;       /* the packet's first byte */
+	uint64_t file_bit;         /* where that is in its file */
+	uint64_t pos, end;         /* bits in the packet */
+	struct clockwork now;
+	uint64_t ceiling;          /* none may be given out later */
+	uint64_t packet_end;       /* its last time, 0 = not told */
+	uint64_t discarded;        /* events lost during it */
+	uint64_t count_before;     /* the packet in front's counter of lost events; UINT64_MAX = ? */
+	uint64_t forgotten_bytes;
+	uint32_t file;
+	bool damaged;
+	uint64_t regs[CTF_REGS];
+};
+
+/* Trouble of a kind is reported and counted once per packet, however many cursors meet it. */
+static inline bool ctf_tell_once(struct ctf_cursor *cur, uint8_t what)
+{
+	return !(atomic_fetch_or(&cur->packet->told, what) & what);
+}
+
+/* Nothing after bit @pos of this packet can be read. */
+void ctf_cursor_give_up(struct cursor *c, struct ctf_cursor *cur, uint64_t pos, const char *why);
+
+/* At most @room events of the packet that the cursor is in; sets .phase when it has come to its
+ * end.  Returns how many. */
+unsigned ctf_decode_events(struct cursor *c, struct ctf_cursor *cur, struct event *events,
+			   unsigned room);
+
+#endif
