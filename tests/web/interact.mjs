@@ -249,6 +249,10 @@ async function searching() {
   await settled();
   assert.equal(await label.count(), 1, "its row is in view");
   await page.keyboard.press("/");
+  await page.keyboard.type("wl");
+  const first = page.locator(".found .item").first();
+  await first.filter({ hasText: /^wl\[16\d\]/ }).waitFor(); // not wl-ping's container
+  await page.keyboard.press("Control+A");
   await page.keyboard.type("50%");
   await page.keyboard.press("Enter");
   await page.waitForFunction((c) => window.sonde.view.shown.cursor !== c, s.cursor);
