@@ -408,6 +408,15 @@ static bool forget_before(struct strip *strip, ns_t t)
 	return true;
 }
 
+/* How much room a full strip gets that is to reach @end: what it has says how many to expect, and some more. */
+static unsigned room_until(const struct strip *strip, ns_t end)
+{
+	double times = (double)(end - strip->begins[0]) /
+		       (double)(strip_end(strip) - strip->begins[0]) * 1.125;
+
+	return (unsigned)(strip->room * (times < 2 ? 2 : times > STRIP_GROWTH ? STRIP_GROWTH : times));
+}
+
 /* Has the strip hold all from @begin to @end, as long as it may grow. */
 static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 {
@@ -419,13 +428,15 @@ static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 	if (!covers(strip, begin))
 		ret = hold_from(s, strip, begin, end);
 	while (!ret && covers(strip, begin) && strip_end(strip) < end && !strip->stays_short) {
-		bool is_full = strip->nr == strip->room, grows = may_grow(s, strip);
+		bool is_full = strip->nr == strip->room;
+		unsigned more = is_full ? room_until(strip, end) - strip->room : 0;
+		bool grows = s->intervals + more <= STRIPS_MAX;
 
 		strip->index.nr = 0;
 		if (is_full && !grows && !forget_before(strip, begin))
 			return 0;
 		if (is_full && grows)
-			ret = lengthen(s, strip, strip->room * STRIP_GROWTH);
+			ret = lengthen(s, strip, strip->room + more);
 		if (!ret)
 			ret = extend(s, strip, end);
 		strip->fills++;

@@ -107,8 +107,8 @@ static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 	say(&v.says, " did is not known for ");
 	say_length(&v.says, time);
 	say(&v.says,
-	    " of its time (%s): nothing had been seen of it yet, or events of it or of a machine that "
-	    "it is in are missing.",
+	    " of its time (%s): it, or a machine around it, had not been seen yet, was no longer "
+	    "seen, or lost events.",
 	    unit_share(share, share_ppm(time, total)));
 	why_add(w, &v);
 }
@@ -170,6 +170,18 @@ static void lost_events(struct why *w, int64_t machine)
 	why_add(w, &v);
 }
 
+/* Whether processes of a machine without a trace were told apart, by their page tables. */
+static bool has_processes(const struct why *w, int64_t machine)
+{
+	struct sonde_thread t;
+
+	for (int64_t row = 0; !sonde_thread(w->run, row, &t); row++) {
+		if (t.machine == machine)
+			return true;
+	}
+	return false;
+}
+
 static void no_trace(struct why *w, int64_t machine, const struct sonde_machine *m)
 {
 	struct verdict v = unknown(w, "trace", machine);
@@ -188,10 +200,15 @@ static void no_trace(struct why *w, int64_t machine, const struct sonde_machine 
 		why_add(w, &v);
 		return;
 	}
-	say(&v.says,
-	    "%s has no trace of its own: which of its threads ran, waited or was hit is "
-	    "not known. Next time run sonde-agent in it, and record with --guest all.",
-	    m->name);
+	say(&v.says, "%s has no trace of its own: ", m->name);
+	if (has_processes(w, machine))
+		say(&v.says,
+		    "its processes are told apart by their page tables and numbered as they "
+		    "were first seen (no PIDs); their names and threads, and what these waited "
+		    "for, are not known.");
+	else
+		say(&v.says, "which of its threads ran, waited or was hit is not known.");
+	say(&v.says, " Next time run sonde-agent in it, and record with --guest all.");
 	why_add(w, &v);
 }
 

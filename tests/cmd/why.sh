@@ -111,6 +111,17 @@ says out "only the kernel of vm-a knows"
 run 0 "$sonde" why "$history"
 not_says out "only the kernel of"
 
+# Processes that page tables tell apart are no threads whose names are known; of other VMs neither is said.
+tar -C "$scratch" --zstd -xf samples/lab/bochs-vmx-6.1.tar.zst
+"$sonde" analyze -q "$scratch/vmx-6.1" -o "$scratch/spaces.sonde"
+run 0 "$sonde" why "$scratch/spaces.sonde"
+says out "process 1 of vm-a wanted to run"
+says out "vm-a has no trace of its own: its processes are told apart by their page tables"
+not_says out "which of its threads ran"
+"$sonde" analyze -q samples/ftrace/host0.dat -o "$scratch/alone.sonde"
+run 0 "$sonde" why "$scratch/alone.sonde"
+says out " has no trace of its own: which of its threads ran"
+
 run 2 "$sonde" why "$history" --vm vm-c
 says err 'there is no machine "vm-c"; sonde tree lists them'
 run 2 "$sonde" why "$history" --task nobody

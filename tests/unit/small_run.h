@@ -166,6 +166,7 @@ enum small_context {
 	C_BURN_SYSCALL,
 	C_GUEST,
 	C_IRQ_OF_A,
+	C_NET_RX_OF_A,
 	SMALL_CONTEXTS
 };
 
@@ -186,6 +187,7 @@ static inline void small_contexts(struct history_writer *w)
 		{HOST, 0, BURN, MODE_SYSCALL, small_string(w, "openat"), 0},
 		{VM_B, 0, -1, MODE_GUEST, -1, 0},
 		{VM_A, 0, APP, MODE_IRQ, 236, 0},
+		{VM_A, 0, APP, MODE_SOFTIRQ, 3, 0},
 	};
 	int table = history_writer_table(w, "context", columns, 6);
 
