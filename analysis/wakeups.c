@@ -231,8 +231,7 @@ static bool each_wait(const struct wait *wait, void *data)
 	return !s->stop;
 }
 
-/* ---- nobody had to be woken but the thread -----------------------------------------------------
- */
+/* ---- nobody had to be woken but the thread ------------------------------------------------- */
 
 /* The interrupt that woke it is looked for in so much time before that, first and at most. */
 #define LOOK_BACK_NS 200000
