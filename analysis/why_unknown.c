@@ -158,9 +158,13 @@ static void lost_events(struct why *w, int64_t machine)
 	if (!lost.places)
 		return;
 	say_machine(&v.says, machine);
-	say(&v.says, "'s tracer lost %s%s events in %lld place%s, the longest of ",
-	    lost.uncounted ? "at least " : "", unit_count(text, lost.events),
-	    (long long)lost.places, lost.places == 1 ? "" : "s");
+	if (lost.events)
+		say(&v.says, "'s tracer lost %s%s events", lost.uncounted ? "at least " : "",
+		    unit_count(text, lost.events));
+	else
+		say(&v.says, "'s tracer lost events that nobody counted");
+	say(&v.says, " in %lld place%s, the longest of ", (long long)lost.places,
+	    lost.places == 1 ? "" : "s");
 	say_length(&v.says, lost.end - lost.begin);
 	say(&v.says, " from ");
 	say_time(&v.says, lost.begin);
