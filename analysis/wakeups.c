@@ -19,7 +19,8 @@ struct chain {
 struct scan {
 	struct sonde_run *run;
 	struct cpu_users *users;
-	struct strips *strips; /* its */
+	struct strips *strips; /* its: of CPUs */
+	struct strips threads; /* of threads: there may be very many, for whom the run's have no room */
 	attr_t *states;	      /* owned, per thread row: its `state` */
 	struct chain *chains; /* owned */
 	size_t nr, room;
@@ -96,7 +97,7 @@ static void find_thread(struct scan *s, struct wakeup *w)
 	w->thread = (int64_t)task.value - 1;
 	w->running = task.begin;
 	if (w->thread >= sonde_nr_threads(s->run) ||
-	    strip_at(s->strips, thread_state(s, w->thread), w->running - 1, &state))
+	    strip_at(&s->threads, thread_state(s, w->thread), w->running - 1, &state))
 		return;
 	if (state.value == THREAD_RUNNABLE && state.begin >= w->wait->woken)
 		w->runnable = state.begin;
@@ -160,7 +161,7 @@ static bool woken_by_interrupt(struct scan *s, const struct wakeup *w, const str
 	struct sonde_interval i;
 	struct sonde_context c;
 
-	if (waker == ATTR_NONE || strip_at(s->strips, waker, w->runnable, &i) || !i.value ||
+	if (waker == ATTR_NONE || strip_at(&s->threads, waker, w->runnable, &i) || !i.value ||
 	    sonde_context(s->run, (int64_t)i.value - 1, &c) || c.machine != vcpu->machine ||
 	    c.cpu != vcpu->number)
 		return false;
@@ -230,8 +231,7 @@ static bool each_wait(const struct wait *wait, void *data)
 	return !s->stop;
 }
 
-/* ---- nobody had to be woken but the thread -----------------------------------------------------
- */
+/* ---- nobody had to be woken but the thread ------------------------------------------------- */
 
 /* The interrupt that woke it is looked for in so much time before that, first and at most. */
 #define LOOK_BACK_NS 200000
@@ -273,9 +273,9 @@ static bool each_task(const struct sonde_interval *i, void *data)
 	w.thread = (int64_t)i->value - 1;
 	w.running = i->begin;
 	if (w.thread >= sonde_nr_threads(s->run) ||
-	    strip_at(s->strips, thread_state(s, w.thread), w.running - 1, &state) ||
+	    strip_at(&s->threads, thread_state(s, w.thread), w.running - 1, &state) ||
 	    state.value != THREAD_RUNNABLE || state.begin <= s->begin ||
-	    strip_at(s->strips, thread_state(s, w.thread), state.begin - 1, &before) ||
+	    strip_at(&s->threads, thread_state(s, w.thread), state.begin - 1, &before) ||
 	    (before.value != THREAD_SLEEPING && before.value != THREAD_BLOCKED))
 		return true;
 	w.runnable = state.begin;
@@ -323,6 +323,7 @@ int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		 bool (*each)(const struct wakeup *w, void *data), void *data)
 {
 	struct scan s = {.run = run,
+			 .threads.run = run,
 			 .awake = awake,
 			 .begin = begin,
 			 .end = end,
@@ -344,6 +345,7 @@ int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		found = false;
 		ret = scan_level(&s, level, begin, end, &found);
 	}
+	strips_release(&s.threads);
 	map_release(&s.by_runnable);
 	free(s.chains);
 	free(s.states);
