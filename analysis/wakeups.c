@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wakeups.h"
 #include "analysis/cpu_users.h"
+#include "analysis/keyed.h"
 #include "base/grow.h"
 #include "model/context.h"
 
@@ -20,8 +21,14 @@ struct scan {
 	struct sonde_run *run;
 	struct cpu_users *users;
 	struct strips *strips; /* its: of CPUs */
-	struct strips threads; /* of threads: there may be very many, for whom the run's have no room */
-	attr_t *states;	      /* owned, per thread row: its `state` */
+	struct strips of_threads; /* there may be very many, for whom the run's have no room */
+	const struct sonde_context *contexts;
+	const struct sonde_thread *threads;
+	int64_t nr_contexts, nr_threads;
+	struct thread_attrs {
+		attr_t state, waker;
+	} *attrs;	      /* owned, per thread row; NO_ATTR_YET: not looked up */
+	struct keyed wakes;   /* struct sonde_wake, per vCPU and number of its interrupt */
 	struct chain *chains; /* owned */
 	size_t nr, room;
 	struct map by_runnable; /* thread and time -> index of chains */
@@ -43,9 +50,7 @@ static uint64_t chain_key(int64_t thread, ns_t runnable)
 /* Remembers what wakes a vCPU's thread, for the vCPU's own wake-up. */
 static int keep_chain(struct scan *s, const struct wakeup *w)
 {
-	struct sonde_thread th;
-
-	if (w->runnable < 0 || sonde_thread(s->run, w->thread, &th) || th.vcpu < 0)
+	if (w->runnable < 0 || s->threads[w->thread].vcpu < 0)
 		return 0;
 	if (!room_for_one(&s->chains, s->nr, &s->room))
 		return -ENOMEM;
@@ -66,18 +71,36 @@ static ns_t chain_begin(const struct scan *s, int64_t vcpu, ns_t woken)
 	return s->chains[*at].begin;
 }
 
-static attr_t thread_state(struct scan *s, int64_t thread)
+static attr_t thread_attr(const struct scan *s, attr_t *known, int64_t thread, const char *name)
 {
-	if (s->states[thread] == NO_ATTR_YET)
-		s->states[thread] = sonde_attr_of_thread(s->run, thread, "state");
-	return s->states[thread];
+	if (*known == NO_ATTR_YET)
+		*known = sonde_attr_of_thread(s->run, thread, name);
+	return *known;
 }
 
+static attr_t thread_state(struct scan *s, int64_t thread)
+{
+	return thread_attr(s, &s->attrs[thread].state, thread, "state");
+}
+
+static attr_t thread_waker(struct scan *s, int64_t thread)
+{
+	return thread_attr(s, &s->attrs[thread].waker, thread, "waker");
+}
+
+/* So is what is no thread that there is. */
 static bool is_idle(const struct scan *s, uint32_t task)
 {
-	struct sonde_thread th;
+	return !task || task > s->nr_threads || !s->threads[task - 1].tid;
+}
 
-	return !task || sonde_thread(s->run, (int64_t)task - 1, &th) || !th.tid;
+/* What stands behind a value of a CPU's `runs`, or of `waker`, if it is code of that CPU; else NULL. */
+static const struct sonde_context *code_of(const struct scan *s, uint32_t value,
+					   const struct sonde_cpu *cpu)
+{
+	const struct sonde_context *c = value && value <= s->nr_contexts ? &s->contexts[value - 1] : NULL;
+
+	return c && c->machine == cpu->machine && c->cpu == cpu->number ? c : NULL;
 }
 
 /* The first thread that the guest runs after the entry, unless it halts before.  Where nothing is
@@ -96,8 +119,7 @@ static void find_thread(struct scan *s, struct wakeup *w)
 		return;
 	w->thread = (int64_t)task.value - 1;
 	w->running = task.begin;
-	if (w->thread >= sonde_nr_threads(s->run) ||
-	    strip_at(&s->threads, thread_state(s, w->thread), w->running - 1, &state))
+	if (strip_at(&s->of_threads, thread_state(s, w->thread), w->running - 1, &state))
 		return;
 	if (state.value == THREAD_RUNNABLE && state.begin >= w->wait->woken)
 		w->runnable = state.begin;
@@ -111,12 +133,12 @@ struct handlers {
 	struct scan *s;
 	struct sonde_cpu cpu;
 	unsigned nr;
-	ns_t begin;	 /* of the last one */
-	int64_t context; /* ... its row; -1: the CPU's own code did something else since */
+	ns_t begin;	  /* of the last one */
+	uint32_t context; /* ... its value; 0: the CPU's own code did something else since */
 	int64_t number;	 /* of its line, or vector */
 	bool whole;	 /* its begin was seen */
 	bool own_code;	 /* the CPU's other code was seen before it */
-	const struct sonde_wake *wake; /* what the vCPU was woken for */
+	const struct sonde_wake *wake; /* what the vCPU was woken for; NULL: that is not asked */
 	bool own, own_before; /* the last one is that; one before it was */
 };
 
@@ -127,25 +149,33 @@ static bool is_own(const struct handlers *h, int64_t number)
 	return *line ? !strcmp(line, h->wake->irq) : number == h->wake->vector;
 }
 
-static bool each_piece(const struct cpu_user *user, void *data)
+/* The CPU's own code runs from @from on. */
+static void add_piece(struct handlers *h, uint32_t value, const struct sonde_context *c, ns_t from)
+{
+	if (c->mode != SONDE_MODE_IRQ) {
+		h->context = 0;
+		h->own_code = true;
+	} else if (h->context != value) {
+		h->whole = h->nr++ || h->own_code;
+		h->begin = from;
+		h->context = value;
+		h->number = c->detail;
+		h->own_before |= h->own;
+		h->own = h->wake && is_own(h, c->detail);
+	}
+}
+
+static bool each_run(const struct cpu_run *run, void *data)
 {
 	struct handlers *h = data;
-	struct sonde_context c;
 
-	/* What is not its own came in between: it goes on where it was. */
-	if (sonde_context(h->s->run, user->context, &c) || c.machine != h->cpu.machine ||
-	    c.cpu != h->cpu.number)
-		return true;
-	if (c.mode != SONDE_MODE_IRQ) {
-		h->context = -1;
-		h->own_code = true;
-	} else if (h->context != user->context) {
-		h->whole = h->nr++ || h->own_code;
-		h->begin = user->from;
-		h->context = user->context;
-		h->number = c.detail;
-		h->own_before |= h->own;
-		h->own = is_own(h, c.detail);
+	for (unsigned i = 0; i < run->list.nr; i++) {
+		uint32_t value = run->list.values[i];
+		const struct sonde_context *c = code_of(h->s, value, &h->cpu);
+
+		/* What is not its own came in between: it goes on where it was. */
+		if (c)
+			add_piece(h, value, c, i ? run->list.begins[i] : run->from);
 	}
 	return true;
 }
@@ -157,59 +187,72 @@ static bool each_piece(const struct cpu_user *user, void *data)
  * expire.  What another thread or soft interrupt does may be due to any interrupt before. */
 static bool woken_by_interrupt(struct scan *s, const struct wakeup *w, const struct sonde_cpu *vcpu)
 {
-	attr_t waker = sonde_attr_of_thread(s->run, w->thread, "waker");
 	struct sonde_interval i;
-	struct sonde_context c;
+	const struct sonde_context *c;
 
-	if (waker == ATTR_NONE || strip_at(&s->threads, waker, w->runnable, &i) || !i.value ||
-	    sonde_context(s->run, (int64_t)i.value - 1, &c) || c.machine != vcpu->machine ||
-	    c.cpu != vcpu->number)
+	if (strip_at(&s->of_threads, thread_waker(s, w->thread), w->runnable, &i))
 		return false;
-	return c.mode == SONDE_MODE_IRQ ||
-	       (c.mode == SONDE_MODE_SOFTIRQ &&
-		(c.detail == SOFTIRQ_TIMER || c.detail == SOFTIRQ_HRTIMER));
+	c = code_of(s, i.value, vcpu);
+	return c && (c->mode == SONDE_MODE_IRQ ||
+		     (c->mode == SONDE_MODE_SOFTIRQ &&
+		      (c->detail == SOFTIRQ_TIMER || c->detail == SOFTIRQ_HRTIMER)));
 }
 
-/* What the interrupt was for that the guest calls line @number, or that has this vector. */
-static void set_wake(const struct sonde_run *run, struct wakeup *w, unsigned machine,
-		     int64_t number)
+static struct sonde_wake wake_by(const struct sonde_run *run, int64_t vcpu, unsigned machine,
+				 int64_t number)
 {
 	const char *line = run_irq_name(run, machine, number);
+	struct sonde_wake wake = {.vcpu = vcpu,
+				  .vector = -1,
+				  .from = -1,
+				  .by = -1,
+				  .irq = line,
+				  .evidence = "the handler that woke the thread"};
 	struct sonde_vector v;
 
-	w->wake = (struct sonde_wake){.vcpu = w->wait->vcpu,
-				      .vector = -1,
-				      .from = -1,
-				      .by = -1,
-				      .irq = line,
-				      .evidence = "the handler that woke the thread"};
 	for (int64_t row = 0; !sonde_vector(run, row, &v); row++) {
-		if (v.vcpu != w->wait->vcpu ||
-		    (*line ? strcmp(v.irq, line) != 0 : v.number != number))
+		if (v.vcpu != vcpu || (*line ? strcmp(v.irq, line) != 0 : v.number != number))
 			continue;
-		w->wake.vector = v.number;
-		w->wake.cause = v.cause;
-		w->wake.irq = v.irq;
+		wake.vector = v.number;
+		wake.cause = v.cause;
+		wake.irq = v.irq;
+		break;
+	}
+	return wake;
+}
+
+/* What the interrupt was for that the guest calls line @number, or that has this vector.  A vCPU gets few
+ * different ones, so each is looked for once. */
+static void set_wake(struct scan *s, struct wakeup *w, unsigned machine, int64_t number)
+{
+	int64_t vcpu = w->wait->vcpu;
+	struct sonde_wake *wake = keyed_sum(&s->wakes, (int64_t[]){vcpu, number});
+
+	if (!wake) {
+		s->ret = -ENOMEM;
 		return;
 	}
+	if (!wake->evidence)
+		*wake = wake_by(s->run, vcpu, machine, number);
+	w->wake = *wake;
 }
 
 /* The first interrupt after the entry, or else the first of its kind, is what the vCPU was woken for.  Another one
  * came when it was awake already. */
 static void find_interrupt(struct scan *s, struct wakeup *w)
 {
-	struct handlers h = {.s = s, .context = -1, .wake = &w->wake};
+	struct handlers h = {.s = s, .wake = &w->wake};
 
 	if (w->runnable <= w->wait->entry || sonde_cpu(s->run, w->wait->vcpu, &h.cpu) ||
 	    !woken_by_interrupt(s, w, &h.cpu))
 		return;
-	s->ret = cpu_users_walk(s->users, h.cpu.machine, h.cpu.number, w->wait->entry, w->runnable,
-				each_piece, &h);
+	s->ret = cpu_users_runs(s->users, h.cpu.machine, h.cpu.number, w->wait->entry, w->runnable,
+				each_run, &h);
 	if (s->ret || h.nr < 2 || (h.own && !h.own_before))
 		return;
 	w->late = true;
 	w->begin = w->woken = w->ran = w->entry = h.begin;
-	set_wake(s->run, w, h.cpu.machine, h.number);
+	set_wake(s, w, h.cpu.machine, h.number);
 }
 
 static bool each_wait(const struct wait *wait, void *data)
@@ -245,13 +288,9 @@ static bool find_handler(struct scan *s, struct wakeup *w, const struct sonde_cp
 	for (ns_t back = LOOK_BACK_NS; back <= LOOK_BACK_MAX_NS && !s->ret; back *= 10) {
 		ns_t from = w->runnable - back > task->begin ? w->runnable - back : task->begin;
 
-		*h = (struct handlers){.s = s,
-				       .cpu = *vcpu,
-				       .context = -1,
-				       .own_code = from == task->begin,
-				       .wake = &w->wake};
-		s->ret = cpu_users_walk(s->users, vcpu->machine, vcpu->number, from, w->runnable,
-					each_piece, h);
+		*h = (struct handlers){.s = s, .cpu = *vcpu, .own_code = from == task->begin};
+		s->ret = cpu_users_runs(s->users, vcpu->machine, vcpu->number, from, w->runnable,
+					each_run, h);
 		if (h->whole || from == task->begin)
 			return h->whole && !s->ret;
 	}
@@ -272,10 +311,9 @@ static bool each_task(const struct sonde_interval *i, void *data)
 		return true;
 	w.thread = (int64_t)i->value - 1;
 	w.running = i->begin;
-	if (w.thread >= sonde_nr_threads(s->run) ||
-	    strip_at(&s->threads, thread_state(s, w.thread), w.running - 1, &state) ||
+	if (strip_at(&s->of_threads, thread_state(s, w.thread), w.running - 1, &state) ||
 	    state.value != THREAD_RUNNABLE || state.begin <= s->begin ||
-	    strip_at(&s->threads, thread_state(s, w.thread), state.begin - 1, &before) ||
+	    strip_at(&s->of_threads, thread_state(s, w.thread), state.begin - 1, &before) ||
 	    (before.value != THREAD_SLEEPING && before.value != THREAD_BLOCKED))
 		return true;
 	w.runnable = state.begin;
@@ -283,9 +321,9 @@ static bool each_task(const struct sonde_interval *i, void *data)
 	    is_idle(s, task.value) || sonde_cpu(s->run, s->vcpu, &cpu) ||
 	    !woken_by_interrupt(s, &w, &cpu) || !find_handler(s, &w, &cpu, &task, &h))
 		return !s->ret;
-	set_wake(s->run, &w, cpu.machine, h.number);
+	set_wake(s, &w, cpu.machine, h.number);
 	w.begin = w.woken = w.ran = w.entry = h.begin;
-	s->stop = !s->each(&w, s->data);
+	s->stop = s->ret || !s->each(&w, s->data);
 	return !s->stop;
 }
 
@@ -319,35 +357,43 @@ static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool
 	return ret ? ret : s->ret;
 }
 
+static int read_tables(struct scan *s)
+{
+	s->nr_contexts = sonde_nr_contexts(s->run);
+	s->nr_threads = sonde_nr_threads(s->run);
+	s->contexts = run_contexts(s->run);
+	s->threads = run_threads(s->run);
+	s->attrs = reallocarray(NULL, (size_t)s->nr_threads + 1, sizeof(*s->attrs));
+	if (!s->contexts || !s->threads || !s->attrs)
+		return -ENOMEM;
+	for (int64_t i = 0; i < s->nr_threads; i++)
+		s->attrs[i] = (struct thread_attrs){NO_ATTR_YET, NO_ATTR_YET};
+	return cpu_users_get(&s->users, s->run);
+}
+
 int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		 bool (*each)(const struct wakeup *w, void *data), void *data)
 {
 	struct scan s = {.run = run,
-			 .threads.run = run,
+			 .of_threads.run = run,
+			 .wakes = {.nr_cells = 2, .sum_bytes = sizeof(struct sonde_wake)},
 			 .awake = awake,
 			 .begin = begin,
 			 .end = end,
 			 .each = each,
 			 .data = data};
-	size_t nr_threads = (size_t)sonde_nr_threads(run);
 	bool found = true;
-	int ret = -ENOMEM;
+	int ret = read_tables(&s);
 
-	run_threads(run); /* without the memory for all of them each costs more */
-	s.states = malloc((nr_threads + 1) * sizeof(*s.states));
-	if (s.states) {
-		for (size_t i = 0; i < nr_threads; i++)
-			s.states[i] = NO_ATTR_YET;
-		ret = cpu_users_get(&s.users, run);
-	}
 	s.strips = ret ? NULL : &s.users->strips;
 	for (unsigned level = 1; found && !ret && !s.stop; level++) {
 		found = false;
 		ret = scan_level(&s, level, begin, end, &found);
 	}
-	strips_release(&s.threads);
+	strips_release(&s.of_threads);
 	map_release(&s.by_runnable);
+	keyed_release(&s.wakes);
 	free(s.chains);
-	free(s.states);
+	free(s.attrs);
 	return ret;
 }
