@@ -202,6 +202,12 @@ async function filters() {
   await page.goto(link);
   await settled();
   assert.equal((await shown()).filter, "machine:vm-b", "a deep link");
+  assert.equal(await page.locator(".status").innerText(), "");
+  await page.keyboard.press("f");
+  await page.keyboard.type("machine:nope");
+  await settled();
+  assert.match(await page.locator(".status").innerText(), /nothing that is shown matches/);
+  await page.keyboard.press("Escape");
   await key("Escape");
   assert.equal((await shown()).filter, "");
   await page.locator(".legend .key", { hasText: "hypervisor" }).click();
