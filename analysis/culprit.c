@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int64_t culprit_class(int64_t mode)
+/* What a thread did is one thing, be it in user space or in the kernel: SONDE_MODE_TASK; its work
+ * as a hypervisor for its vCPU is another. */
+static int64_t class_of(int64_t mode)
 {
 	switch (mode) {
 	case SONDE_MODE_USER:
@@ -27,7 +29,7 @@ static struct culprit make(struct sonde_run *run, int64_t context)
 	culprit.machine = c.machine;
 	if (c.mode != SONDE_MODE_IRQ && c.mode != SONDE_MODE_SOFTIRQ)
 		culprit.thread = c.thread;
-	culprit.mode = culprit_class(c.mode);
+	culprit.mode = class_of(c.mode);
 	if (c.mode == SONDE_MODE_HYPERVISOR)
 		culprit.vcpu = c.serves;
 	else if (c.machine)

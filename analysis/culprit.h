@@ -9,7 +9,7 @@ struct culprit {
 	int64_t machine; /* row of the machine whose code ran, -1 unknown */
 	int64_t thread; /* row, -1 unknown; an interrupt is not the fault of the thread it fell upon
 			 */
-	int64_t mode;	/* enum sonde_mode, by culprit_class() */
+	int64_t mode;	/* enum sonde_mode; SONDE_MODE_TASK: what a thread did, in user space or in the kernel */
 	int64_t vcpu; /* CPU row when the machine is a VM, or of the vCPU a hypervisor serves; -1 */
 };
 
@@ -18,7 +18,7 @@ struct culprit {
 struct culprits {
 	int64_t nr_contexts;
 	uint32_t *numbers; /* owned, by context + 1; culprit 0 is that of an unknown context */
-	uint8_t *modes;	   /* owned, the same: enum sonde_mode, not as culprit_class() has it */
+	uint8_t *modes;	   /* owned, the same: enum sonde_mode, each as it is */
 	uint32_t nr;
 	struct culprit *list; /* owned, by number */
 	uint32_t *who;	      /* owned, by number: the same for those that differ in .vcpu alone */
@@ -41,9 +41,5 @@ static inline enum sonde_mode culprit_mode(const struct culprits *c, uint32_t va
 }
 
 struct culprit culprit_of(struct sonde_run *run, int64_t context);
-
-/* What a thread did is one thing, be it in user space or in the kernel: SONDE_MODE_TASK; its work
- * as a hypervisor for its vCPU is another. */
-int64_t culprit_class(int64_t mode);
 
 #endif

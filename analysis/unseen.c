@@ -80,9 +80,13 @@ static void add_cpu(struct unseen *out, struct unseen_cpu *c)
 {
 	ns_t run_begin = sonde_run_begin(c->run), run_end = sonde_run_end(c->run);
 	ns_t seen = unknown_until(c, run_begin);
-	ns_t gone = seen < run_end ? unknown_since(c, run_end) : run_end;
+	ns_t gone = unknown_since(c, run_end);
 	ns_t from = unknown_since(c, c->begin);
 
+	if (seen >= run_end) {
+		out->never += within(c, run_begin, run_end);
+		return;
+	}
 	out->before += within(c, run_begin, seen);
 	out->after += within(c, gone, run_end);
 	out->lost += unknown_by_losses(c, from > seen ? from : seen, gone < c->end ? gone : c->end);
@@ -101,7 +105,7 @@ void unseen_find(struct unseen *out, struct sonde_run *run, ns_t begin, ns_t end
 		if (cpu.machine == 0)
 			add_cpu(out, &c);
 	}
-	out->other = unknown_ns - out->before - out->after - out->lost;
+	out->other = unknown_ns - out->before - out->after - out->lost - out->never;
 	if (out->other < 0)
 		out->other = 0;
 }

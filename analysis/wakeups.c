@@ -20,7 +20,8 @@ struct chain {
 struct scan {
 	struct sonde_run *run;
 	struct cpu_users *users;
-	struct strips *strips; /* its */
+	struct strips *strips; /* its: of CPUs */
+	struct strips of_threads; /* there may be very many, for whom the run's have no room */
 	const struct sonde_context *contexts;
 	const struct sonde_thread *threads;
 	int64_t nr_contexts, nr_threads;
@@ -118,7 +119,7 @@ static void find_thread(struct scan *s, struct wakeup *w)
 		return;
 	w->thread = (int64_t)task.value - 1;
 	w->running = task.begin;
-	if (strip_at(s->strips, thread_state(s, w->thread), w->running - 1, &state))
+	if (strip_at(&s->of_threads, thread_state(s, w->thread), w->running - 1, &state))
 		return;
 	if (state.value == THREAD_RUNNABLE && state.begin >= w->wait->woken)
 		w->runnable = state.begin;
@@ -189,7 +190,7 @@ static bool woken_by_interrupt(struct scan *s, const struct wakeup *w, const str
 	struct sonde_interval i;
 	const struct sonde_context *c;
 
-	if (strip_at(s->strips, thread_waker(s, w->thread), w->runnable, &i))
+	if (strip_at(&s->of_threads, thread_waker(s, w->thread), w->runnable, &i))
 		return false;
 	c = code_of(s, i.value, vcpu);
 	return c && (c->mode == SONDE_MODE_IRQ ||
@@ -273,8 +274,7 @@ static bool each_wait(const struct wait *wait, void *data)
 	return !s->stop;
 }
 
-/* ---- nobody had to be woken but the thread -----------------------------------------------------
- */
+/* ---- nobody had to be woken but the thread ------------------------------------------------- */
 
 /* The interrupt that woke it is looked for in so much time before that, first and at most. */
 #define LOOK_BACK_NS 200000
@@ -311,9 +311,9 @@ static bool each_task(const struct sonde_interval *i, void *data)
 		return true;
 	w.thread = (int64_t)i->value - 1;
 	w.running = i->begin;
-	if (strip_at(s->strips, thread_state(s, w.thread), w.running - 1, &state) ||
+	if (strip_at(&s->of_threads, thread_state(s, w.thread), w.running - 1, &state) ||
 	    state.value != THREAD_RUNNABLE || state.begin <= s->begin ||
-	    strip_at(s->strips, thread_state(s, w.thread), state.begin - 1, &before) ||
+	    strip_at(&s->of_threads, thread_state(s, w.thread), state.begin - 1, &before) ||
 	    (before.value != THREAD_SLEEPING && before.value != THREAD_BLOCKED))
 		return true;
 	w.runnable = state.begin;
@@ -375,6 +375,7 @@ int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		 bool (*each)(const struct wakeup *w, void *data), void *data)
 {
 	struct scan s = {.run = run,
+			 .of_threads.run = run,
 			 .wakes = {.nr_cells = 2, .sum_bytes = sizeof(struct sonde_wake)},
 			 .awake = awake,
 			 .begin = begin,
@@ -389,6 +390,7 @@ int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		found = false;
 		ret = scan_level(&s, level, begin, end, &found);
 	}
+	strips_release(&s.of_threads);
 	map_release(&s.by_runnable);
 	keyed_release(&s.wakes);
 	free(s.chains);

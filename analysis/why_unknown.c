@@ -34,10 +34,12 @@ static void say_unseen(struct sentence *s, const struct unseen *u)
 		{u->after, "after it told of them last",
 		 " Let its recording end after what is looked for."},
 		{u->lost, "after places where its tracer lost events", " Give it larger buffers."},
+		{u->never, "of CPUs that the host's trace tells nothing of",
+		 " sonde info says what its files lack."},
 		{u->other, "where it tells of no switch",
 		 " sonde check counts, in the trace, the switches that it leaves out."},
 	};
-	ns_t sum = u->before + u->after + u->lost + u->other;
+	ns_t sum = u->before + u->after + u->lost + u->never + u->other;
 	const char *between = ": ";
 
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
@@ -158,13 +160,18 @@ static void lost_events(struct why *w, int64_t machine)
 	if (!lost.places)
 		return;
 	say_machine(&v.says, machine);
-	say(&v.says, "'s tracer lost %s%s events in %lld place%s, the longest of ",
-	    lost.uncounted ? "at least " : "", unit_count(text, lost.events),
-	    (long long)lost.places, lost.places == 1 ? "" : "s");
+	if (lost.events)
+		say(&v.says, "'s tracer lost %s%s events", lost.uncounted ? "at least " : "",
+		    unit_count(text, lost.events));
+	else
+		say(&v.says, "'s tracer lost events that nobody counted");
+	say(&v.says, " in %lld place%s, the longest of ", (long long)lost.places,
+	    lost.places == 1 ? "" : "s");
 	say_length(&v.says, lost.end - lost.begin);
 	say(&v.says, " from ");
 	say_time(&v.says, lost.begin);
-	say(&v.says, ": nothing is said of these. Larger buffers, or fewer events, avoid it.");
+	say(&v.says, ": nothing is said of these. Larger buffers, or fewer events, avoid it%s.",
+	    lost.uncounted ? " where the trace's file is whole" : "");
 	v.begin = lost.begin;
 	v.end = lost.end;
 	why_add(w, &v);

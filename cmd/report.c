@@ -480,6 +480,9 @@ static enum exit_code run_report(const struct invocation *inv)
 	if (!topic && inv->nr_operands == 2 && access(inv->operands[0], F_OK))
 		return complain(inv, EXIT_USAGE, "no topic \"%s\"; topics are %s", inv->operands[0],
 				topic_names(names, sizeof(names), false));
+	if (!topic && inv->nr_operands == 2 && topic_find(inv->operands[1]))
+		return complain(inv, EXIT_USAGE, "the topic stands before the file: sonde report %s %s",
+				inv->operands[1], inv->operands[0]);
 	code = open_input(&asked, &run);
 	if (code)
 		return code;

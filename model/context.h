@@ -19,10 +19,10 @@ enum context_mode {
 
 enum vcpu_state { VCPU_NONE, VCPU_UNKNOWN, VCPU_ON_CPU, VCPU_PREEMPTED, VCPU_WAITING, VCPU_GONE };
 
-/* What ended a wait of a vCPU. */
 /* The evidence of a wait of which nothing is known after that: its end is no wake-up. */
 #define WAKE_LOST_TEXT "events were lost before it was seen to end"
 
+/* What ended a wait of a vCPU. */
 enum wake_cause {
 	WAKE_UNKNOWN,
 	WAKE_TIMER,

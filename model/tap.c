@@ -73,8 +73,7 @@ void tap_xmit(struct cpu *cpu, const struct event *e)
 	tap->nr += tap->nr <= TAP_HANDED;
 }
 
-/* ---- takers ------------------------------------------------------------------------------------
- */
+/* ---- takers -------------------------------------------------------------------------------- */
 
 static void takes_no_more(struct tap *tap)
 {
@@ -113,8 +112,7 @@ void tap_woken(struct cpu *cpu, struct thread *woken)
 	tap->times++;
 }
 
-/* ---- what they took ----------------------------------------------------------------------------
- */
+/* ---- what they took ------------------------------------------------------------------------ */
 
 /* Of all that were looked at. */
 struct taken {

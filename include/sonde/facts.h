@@ -6,7 +6,7 @@
 
 /*
  * Facts: what an analysis found, as rows with typed columns.  Every way of telling (report, JSON,
- * pictures) reads the same rows.
+ * pictures) reads the same rows.  Cells are made of what their run holds: free facts before their runs are closed.
  *
  *	struct sonde_facts *f;
  *	if (sonde_facts_get(&f, run, "preemption", begin, end, &err))

@@ -114,6 +114,8 @@ says err 'there is no machine "nobody"'
 run 2 "$sonde" report "$history" --vm vm-b --html "$scratch/page.html"
 run 2 "$sonde" report nonsense "$history"
 says err 'no topic'
+run 2 "$sonde" report "$history" wait
+says err "the topic stands before the file: sonde report wait $history"
 
 # What took longest can be looked at.
 run 0 "$sonde" report wakeup "$history"

@@ -122,6 +122,12 @@ not_says out "which of its threads ran"
 run 0 "$sonde" why "$scratch/alone.sonde"
 says out " has no trace of its own: which of its threads ran"
 
+# Events that are missing, and nobody knows how many, are not "at least 0".
+head -c 100000 samples/ftrace/host0.dat >"$scratch/cut.dat"
+"$sonde" analyze -q "$scratch/cut.dat" -o "$scratch/cut.sonde" 2>"$scratch/err"
+run 0 "$sonde" why "$scratch/cut.sonde"
+says out "host0's tracer lost events that nobody counted in 1 place"
+
 run 2 "$sonde" why "$history" --vm vm-c
 says err 'there is no machine "vm-c"; sonde tree lists them'
 run 2 "$sonde" why "$history" --task nobody

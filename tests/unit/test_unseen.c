@@ -67,6 +67,7 @@ static void assert_unseen(int64_t begin, int64_t end, ns_t unknown, const struct
 	assert_int_equal(found.before, expected->before);
 	assert_int_equal(found.after, expected->after);
 	assert_int_equal(found.lost, expected->lost);
+	assert_int_equal(found.never, expected->never);
 	assert_int_equal(found.other, expected->other);
 }
 
@@ -74,17 +75,17 @@ static void each_moment_has_one_reason(void **state)
 {
 	(void)state;
 	assert_unseen(SMALL_BEGIN, SMALL_END, 200000 + 100000 + 80000 + 20000 + 60000,
-		      &(struct unseen){200000, 100000, 100000, 60000});
+		      &(struct unseen){200000, 100000, 100000, 0, 60000});
 }
 
 static void a_window_cuts_them(void **state)
 {
 	(void)state;
 	assert_unseen(1420000, 1720000, 60000 + 20000 + 20000,
-		      &(struct unseen){0, 0, 80000, 20000});
-	assert_unseen(1100000, 1250000, 100000, &(struct unseen){100000, 0, 0, 0});
-	assert_unseen(1910000, 1950000, 40000, &(struct unseen){0, 40000, 0, 0});
-	assert_unseen(1200000, 1300000, 0, &(struct unseen){0, 0, 0, 0});
+		      &(struct unseen){0, 0, 80000, 0, 20000});
+	assert_unseen(1100000, 1250000, 100000, &(struct unseen){100000, 0, 0, 0, 0});
+	assert_unseen(1910000, 1950000, 40000, &(struct unseen){0, 40000, 0, 0, 0});
+	assert_unseen(1200000, 1300000, 0, &(struct unseen){0, 0, 0, 0, 0});
 }
 
 static void a_verdict_names_those_there_are(void **state)
@@ -108,6 +109,29 @@ static void a_verdict_names_those_there_are(void **state)
 	assert_true(false);
 }
 
+/* As when the file of a trace is cut off before CPU 1's part. */
+static void changes_of_one(struct history_writer *w)
+{
+	history_writer_set(w, small_attr(w, "host0", "cpu0", "runs", ATTR_ROW, ATTR_SUMMED), SMALL_BEGIN,
+			   C_IDLE + 1);
+	small_attr(w, "host0", "cpu1", "runs", ATTR_ROW, ATTR_SUMMED);
+}
+
+static int setup_one(void **state)
+{
+	const struct small_world world = {
+		.options.ticks_are_ns = true, .of_nested = -1, .changes = changes_of_one};
+
+	(void)state;
+	return small_world_setup(&world);
+}
+
+static void a_cpu_without_events(void **state)
+{
+	(void)state;
+	assert_unseen(1100000, 1250000, 150000, &(struct unseen){.never = 150000});
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,5 +140,10 @@ int main(void)
 		cmocka_unit_test(a_verdict_names_those_there_are),
 	};
 
-	return cmocka_run_group_tests(tests, setup, small_run_teardown);
+	const struct CMUnitTest tests_of_one[] = {
+		cmocka_unit_test(a_cpu_without_events),
+	};
+
+	return cmocka_run_group_tests(tests, setup, small_run_teardown) +
+	       cmocka_run_group_tests(tests_of_one, setup_one, small_run_teardown);
 }

@@ -14,6 +14,7 @@
  */
 #include "tests/unit/unit.h"
 
+#include "analysis/cpu_users.h"
 #include "sonde/sonde.h"
 #include "tests/unit/small_run_test.h"
 
@@ -436,6 +437,26 @@ static void a_thread_is_woken_while_its_vcpu_is_awake(void **state)
 	sonde_facts_free(f);
 }
 
+/* What a run holds of attributes is room for those of CPUs: of a hundred thousand threads that were woken nothing stays. */
+static void wakeups_leave_no_threads_in_a_runs_strips(void **state)
+{
+	static const char *const names[] = {"wakeup_list", "wakeup_awake_list"};
+	struct sonde_run *again;
+
+	(void)state;
+	assert_int_equal(sonde_run_again(&again, run, NULL), 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
+		struct sonde_facts *f;
+
+		assert_int_equal(sonde_facts_get(&f, again, names[i], SMALL_BEGIN, SMALL_END, NULL), 0);
+		assert_true(sonde_facts_nr_rows(f) > 0);
+		sonde_facts_free(f);
+	}
+	assert_non_null(map_get(&again->cpu_users->strips.by_attr, again->cpu_attrs[VM_A_0][CPU_TASK]));
+	assert_null(map_get(&again->cpu_users->strips.by_attr, sonde_attr_of_thread(again, APP, "state")));
+	sonde_run_close(again);
+}
+
 /* What it waited goes on where it turns out not to have been woken; its thread is not seen. */
 static void a_nested_vcpu_that_only_l0_saw(void **state)
 {
@@ -506,6 +527,7 @@ int main(void)
 	const struct CMUnitTest late[] = {
 		cmocka_unit_test(a_wakeup_begins_with_its_own_interrupt),
 		cmocka_unit_test(a_thread_is_woken_while_its_vcpu_is_awake),
+		cmocka_unit_test(wakeups_leave_no_threads_in_a_runs_strips),
 		cmocka_unit_test(a_nested_vcpu_that_only_l0_saw),
 	};
 

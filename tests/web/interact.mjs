@@ -202,6 +202,12 @@ async function filters() {
   await page.goto(link);
   await settled();
   assert.equal((await shown()).filter, "machine:vm-b", "a deep link");
+  assert.equal(await page.locator(".status").innerText(), "");
+  await page.keyboard.press("f");
+  await page.keyboard.type("machine:nope");
+  await settled();
+  assert.match(await page.locator(".status").innerText(), /nothing that is shown matches/);
+  await page.keyboard.press("Escape");
   await key("Escape");
   assert.equal((await shown()).filter, "");
   await page.locator(".legend .key", { hasText: "hypervisor" }).click();
@@ -249,6 +255,10 @@ async function searching() {
   await settled();
   assert.equal(await label.count(), 1, "its row is in view");
   await page.keyboard.press("/");
+  await page.keyboard.type("wl");
+  const first = page.locator(".found .item").first();
+  await first.filter({ hasText: /^wl\[16\d\]/ }).waitFor(); // not wl-ping's container
+  await page.keyboard.press("Control+A");
   await page.keyboard.type("50%");
   await page.keyboard.press("Enter");
   await page.waitForFunction((c) => window.sonde.view.shown.cursor !== c, s.cursor);

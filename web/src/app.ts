@@ -329,6 +329,14 @@ export class App {
     const from = this.clock.time(this.clock.roundUp(begin, pixel), digitsFor(pixel));
     this.span.textContent = `from ${from} for ${this.clock.length(end - begin)}`;
     if (this.legendDue) this.makeLegend();
+    this.tellOfMatches();
+  }
+
+  private tellOfMatches(): void {
+    const nothing = this.timeline.matchesNothing;
+    if (nothing === (this.filterInput.ariaInvalid === "true")) return;
+    this.filterInput.ariaInvalid = String(nothing);
+    this.say(nothing ? "nothing that is shown matches the highlight filter" : "");
   }
 
   private drawStrips(): void {

@@ -65,6 +65,7 @@ export class Painter {
   private colours = new Uint32Array(0);
   private stripes = new Uint32Array(0);
   private drawnIn: Theme | null = null;
+  private matched = { some: false, none: false };
 
   constructor(
     private readonly model: Model,
@@ -84,6 +85,12 @@ export class Painter {
     }
     this.luts.clear();
     this.masks.clear();
+    this.matched = { some: false, none: false };
+  }
+
+  /** Something was drawn, and nothing of it is what the filter asks for. */
+  get matchesNothing(): boolean {
+    return this.matched.none && !this.matched.some;
   }
 
   /** A colour's pixels at every level, as it is and faded: few colours, many values. */
@@ -117,6 +124,7 @@ export class Painter {
       find: (v) => {
         const c = v ? colour(v) : null;
         const kept = !c || this.filter.empty || match(v);
+        if (c) this.matched[kept ? "some" : "none"] = true;
         const keep = kept ? 1 : 1 - this.theme.fade;
         const levels = c ? this.levelsOf(c, keep) : null;
         for (let l = 0; l < LEVELS; l++) lut.body.push(levels ? levels[l] : ground);

@@ -83,10 +83,12 @@ export class Search {
   }
 
   private find(text: string): Found[] {
+    const exact: Found[] = []; // called just so, before those that have the text in their name
     const out: Found[] = [];
     const m = this.model;
     const add = (title: string, note: string, go: () => void) => {
-      if (out.length < FOUND_MAX) out.push({ title, note, go });
+      const list = title.toLowerCase().replace(/:?\[.*$/, "") === text ? exact : out;
+      if (list.length < FOUND_MAX) list.push({ title, note, go });
     };
     m.run.machines.forEach((machine, row) => {
       if (machine.name.toLowerCase().includes(text))
@@ -101,14 +103,14 @@ export class Search {
       if (m.isContainer(row) && ns.label.toLowerCase().includes(text))
         add(ns.label, `container in ${m.machineName(ns.machine)}`, () => this.actions.toRow(`c:${row}`, ns.machine));
     });
-    for (let row = 0; row < m.threads.length && out.length < FOUND_MAX; row++) {
+    for (let row = 0; row < m.threads.length && exact.length < FOUND_MAX; row++) {
       const t = m.threads[row];
       if (!t || t[6] === null) continue;
       const label = m.threadLabel(row);
       if (label.toLowerCase().includes(text))
         add(label, `thread in ${m.machineName(t[0])}`, () => this.actions.toThread(row));
     }
-    return out;
+    return [...exact, ...out].slice(0, FOUND_MAX);
   }
 
   private draw(): void {

@@ -97,6 +97,10 @@ export class Timeline {
     if (!this.frame) this.frame = requestAnimationFrame(() => this.draw());
   }
 
+  get matchesNothing(): boolean {
+    return this.painter.matchesNothing;
+  }
+
   /** Draws now: a frame with the old picture would show it stretched to the new size. */
   resized(): void {
     const { clientWidth, clientHeight } = this.canvas;
