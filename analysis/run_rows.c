@@ -35,13 +35,13 @@ static int read_machine(const struct sonde_run *run, int64_t row, struct sonde_m
 {
 	const enum run_table t = RUN_MACHINE;
 
-	memset(out, 0, sizeof(*out));
-	if (!run_has_row(run, t, row))
-		return -ENOENT;
-	if (run->machines) {
+	if (run->machines && run_has_row(run, t, row)) {
 		*out = run->machines[row];
 		return 0;
 	}
+	memset(out, 0, sizeof(*out));
+	if (!run_has_row(run, t, row))
+		return -ENOENT;
 	out->name = run_string(run, t, row, 0);
 	out->parent = (int)run_number(run, t, row, 1);
 	out->level = (unsigned)run_number(run, t, row, 2);
@@ -291,13 +291,17 @@ void run_give(void *out, size_t out_bytes, const void *own, size_t own_bytes)
 	memset((char *)out + both, 0, out_bytes - both);
 }
 
+/* Mostly the caller's struct is the same: then it is written at once. */
 #define SIZED(name)                                                                                \
 	int sonde_##name##_sized(const struct sonde_run *run, int64_t row,                         \
 				 struct sonde_##name *out, size_t out_bytes)                       \
 	{                                                                                          \
 		struct sonde_##name own;                                                           \
-		int ret = read_##name(run, row, &own);                                             \
+		int ret;                                                                           \
                                                                                                    \
+		if (out_bytes == sizeof(own))                                                      \
+			return read_##name(run, row, out);                                         \
+		ret = read_##name(run, row, &own);                                                 \
 		run_give(out, out_bytes, &own, sizeof(own));                                       \
 		return ret;                                                                        \
 	}
