@@ -5,6 +5,8 @@
 #include "analysis/preemption.h"
 #include "analysis/thread_waits.h"
 
+#include <errno.h>
+
 enum key { KEY_THREAD, KEY_IN_GUEST, KEY_WHO, NR_KEY };
 
 struct sum {
@@ -87,8 +89,9 @@ static int find_delays(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 {
 	struct sums s = {.keys = {.nr_cells = NR_KEY, .sum_bytes = sizeof(struct sum)},
 			 .victim = {.run = run, .thread = -1}};
+	const struct sonde_thread *threads = run_threads(run);
 	const struct thread_waits *waits;
-	int ret = culprits_get(&s.culprits, run);
+	int ret = threads ? culprits_get(&s.culprits, run) : -ENOMEM;
 
 	if (!ret)
 		ret = memo_init(&s.memo, s.culprits->nr);
@@ -103,11 +106,9 @@ static int find_delays(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 	for (size_t i = 0; i < s.keys.nr && !ret; i++) {
 		const int64_t *key = keyed_cells(&s.keys, i);
 		const struct sum *sum = keyed_sum_at(&s.keys, i);
-		struct sonde_thread t;
 
-		sonde_thread(run, key[KEY_THREAD], &t);
 		facts_add(out, (union sonde_cell[]){
-				       cell_int(t.machine),
+				       cell_int(threads[key[KEY_THREAD]].machine),
 				       cell_int(key[KEY_THREAD]),
 				       cell_int(key[KEY_IN_GUEST]),
 				       cell_int(sum->by->machine),

@@ -6,8 +6,6 @@
 #include "analysis/preemption.h"
 #include "model/context.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- summed up ----------------------------------------------------------------------------- */
@@ -168,25 +166,37 @@ static ns_t inherited_by(const struct sonde_facts *states, int64_t vcpu)
 	return 0;
 }
 
-static int vcpu_row(struct sonde_facts *out, struct sonde_run *run,
+struct state_sums {
+	ns_t begin, end;
+	ns_t per_state[VCPU_GONE + 1];
+};
+
+static bool add_state(const struct sonde_interval *i, void *data)
+{
+	struct state_sums *s = data;
+	ns_t from = i->begin > s->begin ? i->begin : s->begin;
+	ns_t to = i->end < s->end ? i->end : s->end;
+
+	if (i->value <= VCPU_GONE)
+		s->per_state[i->value] += to - from;
+	return true;
+}
+
+static int vcpu_row(struct sonde_facts *out, struct cpu_users *users,
 		    const struct sonde_facts *states, int64_t vcpu, ns_t begin, ns_t end)
 {
+	struct state_sums sums = {.begin = begin, .end = end};
 	ns_t inherited = inherited_by(states, vcpu), lost;
-	ns_t per_state[VCPU_GONE + 1] = {0};
+	const ns_t *per_state = sums.per_state;
+	struct sonde_run *run = users->run;
 	ns_t unknown_ns;
 	struct sonde_machine m;
 	struct sonde_cpu cpu;
-	struct sonde_time_share *shares;
-	unsigned nr;
-	int ret = sonde_sum(run, run->cpu_attrs[vcpu][CPU_STATE], begin, end, &shares, &nr);
+	int ret = strip_scan(&users->strips, run->cpu_attrs[vcpu][CPU_STATE], begin, end, add_state,
+			     &sums);
 
 	if (ret)
 		return ret;
-	for (unsigned i = 0; i < nr; i++) {
-		if (shares[i].value <= VCPU_GONE)
-			per_state[shares[i].value] += shares[i].time_ns;
-	}
-	free(shares);
 	sonde_cpu(run, vcpu, &cpu);
 	sonde_machine(run, cpu.machine, &m);
 	unknown_ns = per_state[VCPU_UNKNOWN] + per_state[VCPU_NONE];
@@ -212,13 +222,15 @@ static int find_vcpu_time(struct sonde_facts *out, struct sonde_run *run, ns_t b
 {
 	struct sonde_error public_err = {0};
 	struct sonde_facts *states;
+	struct cpu_users *users;
 	int ret = sonde_facts_get(&states, run, "vcpu_state", begin, end, &public_err);
 
 	if (ret)
 		return fail(err, ret, "%s", public_err.text);
+	ret = cpu_users_get(&users, run);
 	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
 		if (run->cpu_attrs[row][CPU_STATE] != ATTR_NONE)
-			ret = vcpu_row(out, run, states, row, begin, end);
+			ret = vcpu_row(out, users, states, row, begin, end);
 	}
 	sonde_facts_free(states);
 	return ret ? fail(err, ret, "cannot sum up a vCPU's states: %s", strerror(-ret)) : 0;
