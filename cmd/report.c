@@ -184,7 +184,7 @@ static enum exit_code print_summary(const struct invocation *inv, struct sonde_r
 				    int64_t begin, int64_t end)
 {
 	const struct report_options *opt = inv->values;
-	struct summary_facts facts = {NULL};
+	struct summary_facts facts = {0};
 	enum exit_code code = fetch(inv, run, "vcpu_time", begin, end, &facts.vcpus);
 
 	if (!code)

@@ -15,6 +15,7 @@
 static const enum line line_of[] = {LINE_QUICK, LINE_QUICK, LINE_SLOW, LINE_TRACES};
 #define NR_WORKERS (sizeof(line_of) / sizeof(*line_of))
 #define LINE_MAX_JOBS 64
+#define AHEAD_QUIET_NS 1000000000 /* who is asked nothing for so long reads ahead */
 #define AHEAD_REST 4 /* times as long as it took to read a little ahead */
 #define SLOW_NICE 10 /* more than the others', of workers that do not draw: a picture goes before an analysis on CPUs, too */
 
@@ -22,12 +23,14 @@ struct waiting {
 	pthread_cond_t more;
 	struct job *first;
 	unsigned nr;
+	int64_t asked_ns; /* when the last one came, or the line was opened */
 };
 
 struct worker {
 	struct queue *queue;
 	struct waiting *line;
 	struct readers readers;
+	int64_t rests_until; /* from reading ahead */
 	pthread_t thread;
 	bool started;
 };
@@ -59,24 +62,33 @@ static void step_back(void)
 	setpriority(PRIO_PROCESS, tid, getpriority(PRIO_PROCESS, tid) + SLOW_NICE);
 }
 
-/* Reads ahead a little, with the lock released, and then leaves the processors to others for longer than that:
- * a browser may be starting, or painting what it was sent.  False: there is nothing more to be read. */
+/* With the lock held: waits for a job, but not longer than up to @until. */
+static void wait_until(struct worker *w, int64_t until)
+{
+	struct timespec t = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
+
+	pthread_cond_timedwait(&w->line->more, &w->queue->lock, &t);
+}
+
+/* With the lock held, which is released meanwhile: reads ahead a little, if nobody has asked for anything for a
+ * while, and then rests for longer than that took.  Else a browser may be starting, or painting what it was
+ * sent.  False: there is nothing more to be read. */
 static bool read_ahead(struct worker *w, struct ahead *ahead)
 {
-	struct queue *q = w->queue;
-	int64_t begin = now_ns(CLOCK_MONOTONIC), until;
-	struct timespec t;
+	int64_t quiet = w->line->asked_ns + AHEAD_QUIET_NS;
+	int64_t from = quiet > w->rests_until ? quiet : w->rests_until;
+	int64_t begin = now_ns(CLOCK_MONOTONIC);
 	bool more;
 
-	pthread_mutex_unlock(&q->lock);
+	if (begin < from) {
+		wait_until(w, from);
+		return true;
+	}
+	pthread_mutex_unlock(&w->queue->lock);
 	more = ahead_step(ahead, w->readers.runs[0]);
-	until = now_ns(CLOCK_MONOTONIC);
-	until += (until - begin) * AHEAD_REST;
-	t = (struct timespec){.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
-	pthread_mutex_lock(&q->lock);
-	while (more && !q->ending && !w->line->first &&
-	       pthread_cond_timedwait(&w->line->more, &q->lock, &t) != ETIMEDOUT)
-		;
+	pthread_mutex_lock(&w->queue->lock);
+	w->rests_until = now_ns(CLOCK_MONOTONIC);
+	w->rests_until += (w->rests_until - begin) * AHEAD_REST;
 	return more;
 }
 
@@ -174,8 +186,10 @@ int queue_open(struct queue **out, struct sonde_run *const *runs, unsigned nr, c
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	for (unsigned i = 0; i < NR_LINES; i++)
+	for (unsigned i = 0; i < NR_LINES; i++) {
 		pthread_cond_init(&q->lines[i].more, &attr);
+		q->lines[i].asked_ns = now_ns(CLOCK_MONOTONIC);
+	}
 	pthread_condattr_destroy(&attr);
 	for (unsigned i = 0; i < NR_WORKERS && !ret; i++)
 		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], runs, nr, cache, err);
@@ -243,6 +257,7 @@ int queue_push(struct queue *q, struct job *job)
 		pthread_mutex_unlock(&q->lock);
 		return -ESHUTDOWN;
 	}
+	line->asked_ns = job->pushed_ns;
 	overtaken = take_overtaken(line, job);
 	if (line->nr < LINE_MAX_JOBS) {
 		while (*last)

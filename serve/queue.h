@@ -10,8 +10,8 @@
  *
  * There are several lines (enum line), each with its own workers, each worker with its own readers
  * of the runs (sonde_run_again()); so a long analysis never holds up a picture, and as it is nicer than who draws, it
- * does not take the processors from it either.  Who draws reads ahead while there is nothing to do, a fifth of the
- * time.  A line that is full takes no more (-EAGAIN).
+ * does not take the processors from it either.  Who draws reads ahead when nothing was asked for a second, a fifth
+ * of the time.  A line that is full takes no more (-EAGAIN).
  *
  * A question may belong to a *slot* (parameter "slot", chosen by the page): of those of one slot
  * that still wait, only the newest is answered, the others are told that they were overtaken.  A
