@@ -248,53 +248,62 @@ const struct analysis wakeup_list_analysis = {
 
 /* ---- summed up ----------------------------------------------------------------------------- */
 
-static void add_sum(struct sonde_facts *out, const struct wakeup_sums *s, size_t i)
+/* How long they took: @means is what the mean is of. */
+#define LENGTH_COLUMNS(means)                                                                      \
+	{"count", "TIMES", SONDE_COL_INT, "how often"},                                            \
+	{"mean", "MEAN", SONDE_COL_NS, means},                                                     \
+	{"median", "MEDIAN", SONDE_COL_NS, "half of them took no longer"},                         \
+	{"p99", "P99", SONDE_COL_NS, "99 % of them took no longer"},                               \
+	{"longest", "LONGEST", SONDE_COL_NS, "the longest"},                                       \
+	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that began"}
+
+/* With its steps from @step on: who was awake needs no others. */
+static void add_sum(struct sonde_facts *out, const struct wakeup_sums *s, size_t i, int step)
 {
 	const int64_t *key = keyed_cells(&s->keys, i);
 	const struct sum *sum = keyed_sum_at(&s->keys, i);
 	const struct histogram *h = sum->lengths;
+	union sonde_cell *cells = facts_new_row(out);
 	ns_t count = (ns_t)h->count;
 
-	facts_add(out, (union sonde_cell[]){
-			       cell_int(key[KEY_VM]),
-			       cell_int(key[KEY_LEVEL]),
-			       cell_str(sonde_cause_name((enum sonde_cause)key[KEY_CAUSE])),
-			       cell_int(count),
-			       cell_int(h->total_ns / count),
-			       cell_int(histogram_quantile(h, 500000)),
-			       cell_int(histogram_quantile(h, 990000)),
-			       cell_int(h->greatest_ns),
-			       cell_int(sum->longest_at),
-			       cell_int(sum->steps[STEP_BELOW] / count),
-			       cell_int(sum->steps[STEP_TO_CPU] / count),
-			       cell_int(sum->steps[STEP_TO_ENTRY] / count),
-			       cell_int(sum->steps[STEP_GUEST] / count),
-			       cell_int(sum->steps[STEP_QUEUE] / count),
-		       });
+	if (!cells)
+		return;
+	*cells++ = cell_int(key[KEY_VM]);
+	*cells++ = cell_int(key[KEY_LEVEL]);
+	*cells++ = cell_str(sonde_cause_name((enum sonde_cause)key[KEY_CAUSE]));
+	*cells++ = cell_int(count);
+	*cells++ = cell_int(h->total_ns / count);
+	*cells++ = cell_int(histogram_quantile(h, 500000));
+	*cells++ = cell_int(histogram_quantile(h, 990000));
+	*cells++ = cell_int(h->greatest_ns);
+	*cells++ = cell_int(sum->longest_at);
+	for (; step <= STEP_QUEUE; step++)
+		*cells++ = cell_int(sum->steps[step] / count);
+}
+
+static int tell_sums(struct sonde_facts *out, struct sonde_run *run, bool awake, ns_t begin,
+		     ns_t end, struct error *err)
+{
+	const struct wakeup_sums *s;
+	int ret = sums_get(&s, run, awake, begin, end, err);
+
+	for (size_t i = 0; !ret && i < s->keys.nr; i++)
+		add_sum(out, s, i, awake ? STEP_GUEST : STEP_BELOW);
+	facts_sort(out, "count");
+	return ret;
 }
 
 static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	const struct wakeup_sums *s;
-	int ret = sums_get(&s, run, false, begin, end, err);
-
-	for (size_t i = 0; !ret && i < s->keys.nr; i++)
-		add_sum(out, s, i);
-	facts_sort(out, "count");
-	return ret;
+	return tell_sums(out, run, false, begin, end, err);
 }
 
 static const struct sonde_column sum_columns[] = {
 	{"vm", "VM", SONDE_COL_MACHINE, "virtual machine"},
 	LEVEL_COLUMN,
 	CAUSE_COLUMN,
-	{"count", "TIMES", SONDE_COL_INT, "how often"},
-	{"mean", "MEAN", SONDE_COL_NS, "from the wake-up until the guest's thread ran"},
-	{"median", "MEDIAN", SONDE_COL_NS, "half of them took no longer"},
-	{"p99", "P99", SONDE_COL_NS, "99 % of them took no longer"},
-	{"longest", "LONGEST", SONDE_COL_NS, "the longest"},
-	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that began"},
+	LENGTH_COLUMNS("from the wake-up until the guest's thread ran"),
 	STEP_COLUMNS,
 };
 
@@ -408,50 +417,17 @@ const struct analysis wakeup_awake_list_analysis = {
 	find_awake_list,
 };
 
-static void add_awake_sum(struct sonde_facts *out, const struct wakeup_sums *s, size_t i)
-{
-	const int64_t *key = keyed_cells(&s->keys, i);
-	const struct sum *sum = keyed_sum_at(&s->keys, i);
-	const struct histogram *h = sum->lengths;
-	ns_t count = (ns_t)h->count;
-
-	facts_add(out, (union sonde_cell[]){
-			       cell_int(key[KEY_VM]),
-			       cell_int(key[KEY_LEVEL]),
-			       cell_str(sonde_cause_name((enum sonde_cause)key[KEY_CAUSE])),
-			       cell_int(count),
-			       cell_int(h->total_ns / count),
-			       cell_int(histogram_quantile(h, 500000)),
-			       cell_int(histogram_quantile(h, 990000)),
-			       cell_int(h->greatest_ns),
-			       cell_int(sum->longest_at),
-			       cell_int(sum->steps[STEP_GUEST] / count),
-			       cell_int(sum->steps[STEP_QUEUE] / count),
-		       });
-}
-
 static int find_awake(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		      struct error *err)
 {
-	const struct wakeup_sums *s;
-	int ret = sums_get(&s, run, true, begin, end, err);
-
-	for (size_t i = 0; !ret && i < s->keys.nr; i++)
-		add_awake_sum(out, s, i);
-	facts_sort(out, "count");
-	return ret;
+	return tell_sums(out, run, true, begin, end, err);
 }
 
 static const struct sonde_column awake_columns[] = {
 	{"vm", "VM", SONDE_COL_MACHINE, "virtual machine"},
 	LEVEL_COLUMN,
 	AWAKE_CAUSE_COLUMN,
-	{"count", "TIMES", SONDE_COL_INT, "how often"},
-	{"mean", "MEAN", SONDE_COL_NS, "from the interrupt's handler until the thread ran"},
-	{"median", "MEDIAN", SONDE_COL_NS, "half of them took no longer"},
-	{"p99", "P99", SONDE_COL_NS, "99 % of them took no longer"},
-	{"longest", "LONGEST", SONDE_COL_NS, "the longest"},
-	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that began"},
+	LENGTH_COLUMNS("from the interrupt's handler until the thread ran"),
 	AWAKE_COLUMNS,
 };
 
