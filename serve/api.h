@@ -22,6 +22,12 @@ struct call {
 	int64_t length;
 };
 
+/* Whether a window, in the run's own time, is all of the run: what was found of that is kept. */
+static inline bool call_is_whole(const struct call *c, int64_t begin, int64_t end)
+{
+	return begin == sonde_run_begin(c->run) && end == sonde_run_end(c->run);
+}
+
 /* What stays open from one answer to the next, all zero at first. */
 struct kept {
 	struct sonde_events *events; /* owned: the traces, once they were needed */

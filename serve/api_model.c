@@ -249,10 +249,17 @@ void thread_cells(struct json *j, const struct call *c, int64_t row)
 	json_attr(j, NULL, sonde_attr_of_thread(c->run, row, "state"));
 }
 
-/* Rows of a table, an array each. */
-static int answer_chunk(struct call *c, int64_t nr_rows,
-			void (*write)(struct json *j, const struct call *c, int64_t row),
-			struct error *err)
+/* A row of a table, as an array. */
+typedef void write_cells(struct json *j, const struct call *c, int64_t row);
+
+static void write_row(struct json *j, const struct call *c, int64_t row, write_cells *write)
+{
+	json_begin_array(j, NULL);
+	write(j, c, row);
+	json_end(j);
+}
+
+static int answer_chunk(struct call *c, int64_t nr_rows, write_cells *write, struct error *err)
 {
 	struct json j = {.out = c->reply->out, .flat = 1};
 	int64_t row, end;
@@ -261,19 +268,14 @@ static int answer_chunk(struct call *c, int64_t nr_rows,
 	if (ret)
 		return ret;
 	json_begin_array(&j, NULL);
-	for (; row < end; row++) {
-		json_begin_array(&j, NULL);
-		write(&j, c, row);
-		json_end(&j);
-	}
+	for (; row < end; row++)
+		write_row(&j, c, row, write);
 	json_end(&j);
 	return 0;
 }
 
 /* Those rows that are named: of a long run a page has no use for all. */
-static int answer_list(struct call *c, int64_t nr_rows,
-		       void (*write)(struct json *j, const struct call *c, int64_t row),
-		       struct error *err)
+static int answer_list(struct call *c, int64_t nr_rows, write_cells *write, struct error *err)
 {
 	struct json j = {.out = c->reply->out, .flat = 1};
 	uint32_t rows[LIST_MAX];
@@ -286,11 +288,8 @@ static int answer_list(struct call *c, int64_t nr_rows,
 			return fail(err, -EINVAL, "rows has %u, which the run does not", rows[i]);
 	}
 	json_begin_array(&j, NULL);
-	for (int i = 0; i < nr; i++) {
-		json_begin_array(&j, NULL);
-		write(&j, c, rows[i]);
-		json_end(&j);
-	}
+	for (int i = 0; i < nr; i++)
+		write_row(&j, c, rows[i], write);
 	json_end(&j);
 	return 0;
 }

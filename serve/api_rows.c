@@ -348,45 +348,30 @@ static void write_load(const struct load *l, struct call *c)
 	json_end(&j);
 }
 
-/* Of a long run that takes seconds, and pages and their reloads ask for the same. */
-static bool is_kept(const struct call *c, int64_t begin, int64_t end, unsigned nr)
-{
-	const struct load *kept = &c->kept->load;
-
-	return kept->time_ns && kept->nr_buckets == nr && begin == sonde_run_begin(c->run) &&
-	       end == sonde_run_end(c->run);
-}
-
-static void keep_load(struct call *c, struct load *l, int64_t begin, int64_t end)
-{
-	if (begin == sonde_run_begin(c->run) && end == sonde_run_end(c->run)) {
-		load_release(&c->kept->load);
-		c->kept->load = *l;
-	} else {
-		load_release(l);
-	}
-}
-
+/* Of a long run it takes seconds, and pages and their reloads ask for the same. */
 int answer_load(struct call *c, struct error *err)
 {
-	struct load l;
+	struct load l, *kept = &c->kept->load;
 	int64_t begin, end;
 	unsigned nr;
 	int ret = get_chart(c, &begin, &end, &nr, err);
+	bool whole = !ret && call_is_whole(c, begin, end);
 
 	if (ret)
 		return ret;
-	if (is_kept(c, begin, end, nr)) {
-		write_load(&c->kept->load, c);
+	if (whole && kept->time_ns && kept->nr_buckets == nr) {
+		write_load(kept, c);
 		return 0;
 	}
 	ret = load_init(&l, c->run, begin, end, nr);
-	if (ret) {
+	if (!ret)
+		write_load(&l, c);
+	if (ret || !whole) {
 		load_release(&l);
 		return ret;
 	}
-	write_load(&l, c);
-	keep_load(c, &l, begin, end);
+	load_release(kept);
+	*kept = l;
 	return 0;
 }
 
