@@ -458,6 +458,18 @@ static void open_net_world(void)
 	switches(HOST, 1, 60, OTHER, PREEMPTED, SECOND);
 }
 
+/* OTHER tells of the first packet, and is preempted while the second one comes. */
+static void hands_on_twice(void)
+{
+	open_net_world();
+	hands_on(70);
+	switches(HOST, 1, 75, SECOND, RUNNABLE, OTHER);
+	happens(HOST, 1, 78, KVM_APIC_ACCEPT_IRQ, OTHER, 0, VEC_DISK, 0);
+	switches(HOST, 1, 80, OTHER, PREEMPTED, SECOND);
+	hands_on(82);
+	switches(HOST, 1, 84, SECOND, ASLEEP, OTHER);
+}
+
 static void a_packet_for_a_worker_that_is_awake_is_known_by_its_device(void **state)
 {
 	(void)state;
@@ -495,13 +507,7 @@ static void packets_from_several_are_nobodys(void **state)
 static void an_interrupt_that_is_sent_again_tells_of_other_packets(void **state)
 {
 	(void)state;
-	open_net_world();
-	hands_on(70);
-	switches(HOST, 1, 75, SECOND, RUNNABLE, OTHER);
-	happens(HOST, 1, 78, KVM_APIC_ACCEPT_IRQ, OTHER, 0, VEC_DISK, 0);
-	switches(HOST, 1, 80, OTHER, PREEMPTED, SECOND);
-	hands_on(82);
-	switches(HOST, 1, 84, SECOND, ASLEEP, OTHER);
+	hands_on_twice();
 	is_told_of(90);
 	world_close(300);
 
@@ -516,13 +522,7 @@ static void an_interrupt_that_is_sent_again_tells_of_other_packets(void **state)
 static void a_worker_that_is_awake_may_not_have_taken_it(void **state)
 {
 	(void)state;
-	open_net_world();
-	hands_on(70);
-	switches(HOST, 1, 75, SECOND, RUNNABLE, OTHER);
-	happens(HOST, 1, 78, KVM_APIC_ACCEPT_IRQ, OTHER, 0, VEC_DISK, 0);
-	switches(HOST, 1, 80, OTHER, PREEMPTED, SECOND);
-	hands_on(82);
-	switches(HOST, 1, 84, SECOND, ASLEEP, OTHER);
+	hands_on_twice();
 	switches(HOST, 1, 86, OTHER, ASLEEP, SECOND);
 	/* It has not taken this one yet. */
 	hands_on(88);
@@ -538,13 +538,7 @@ static void a_worker_that_is_awake_may_not_have_taken_it(void **state)
 static void what_a_sleeping_worker_was_handed_it_has_taken(void **state)
 {
 	(void)state;
-	open_net_world();
-	hands_on(70);
-	switches(HOST, 1, 75, SECOND, RUNNABLE, OTHER);
-	happens(HOST, 1, 78, KVM_APIC_ACCEPT_IRQ, OTHER, 0, VEC_DISK, 0);
-	switches(HOST, 1, 80, OTHER, PREEMPTED, SECOND);
-	hands_on(82);
-	switches(HOST, 1, 84, SECOND, ASLEEP, OTHER);
+	hands_on_twice();
 	switches(HOST, 1, 86, OTHER, ASLEEP, 0);
 	is_handled(90);
 	world_close(300);
