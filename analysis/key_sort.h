@@ -13,6 +13,12 @@ struct sort_item {
 	uint32_t at; /* the caller's */
 };
 
+/* The key that makes a number with a sign stand where it belongs. */
+static inline uint64_t sort_key(int64_t number)
+{
+	return (uint64_t)number ^ 1ull << 63;
+}
+
 /* Sorts @nr by rising keys.  @items has room for twice as many. */
 void key_sort(struct sort_item *items, size_t nr);
 

@@ -47,7 +47,7 @@ typedef bool preemption_sum_fn(const struct preemption *p, const struct preempti
 int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end, preemption_sum_fn *each, void *data,
 		   struct error *err);
 
-/* For who sums up other uses, too; .by is not set. */
+/* For who sums up other uses, too. */
 static inline struct cpu_use preemption_cpu_use(const struct preemption_use *use)
 {
 	return (struct cpu_use){

@@ -40,7 +40,7 @@ struct tally_part *tally_new_part(struct tally *t, uint32_t culprit, int32_t on)
 		return NULL;
 	if (!room_for_one(&t->parts, t->nr, &t->room))
 		return NULL;
-	t->parts[t->nr] = (struct tally_part){.culprit = culprit, .on = on};
+	t->parts[t->nr] = (struct tally_part){.culprit = culprit, .on = on, .met = NS_MAX};
 	take_slot(t, t->nr);
 	return &t->parts[t->nr++];
 }
@@ -50,7 +50,6 @@ void tally_clear(struct tally *t)
 	for (uint32_t i = 0; i < t->nr; i++)
 		t->slots[t->parts[i].slot] = 0;
 	t->nr = 0;
-	t->last_who = UINT32_MAX;
 }
 
 void tally_release(struct tally *t)

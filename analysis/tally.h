@@ -2,12 +2,14 @@
 #ifndef ANALYSIS_TALLY_H
 #define ANALYSIS_TALLY_H
 
+#include "analysis/use_sums.h"
 #include "base/map.h"
 
 /*
- * What had the CPU during one wait, summed up by culprit and physical CPU, in the order in which each was met first.
+ * What had the CPU during one wait, or during several of one thread, summed up by culprit and physical CPU, in the order in
+ * which each was added first.
  *
- * Zero-initialise, tally_release() at the end; tally_clear() before it is used for another wait.
+ * Zero-initialise, tally_release() at the end; tally_clear() before it is used for others.
  */
 struct tally_part {
 	uint32_t culprit; /* number */
@@ -16,13 +18,13 @@ struct tally_part {
 	uint32_t slot;	  /* that it stands in */
 	ns_t time_ns;	  /* in all */
 	ns_t longest_ns, longest_at; /* the longest piece, the first such */
+	ns_t met;		     /* begin of its first piece */
 };
 
 struct tally {
 	struct tally_part *parts; /* owned */
 	uint32_t *slots;	  /* owned: number of a part, + 1; 0 free.  A power of two of them */
 	uint32_t nr, room, nr_slots;
-	uint32_t last_who; /* of the piece that was added last: culprits.who */
 };
 
 /* Makes a new part, which is not there yet; NULL: no memory. */
@@ -47,16 +49,24 @@ static inline struct tally_part *tally_part(struct tally *t, uint32_t culprit, i
 	return tally_new_part(t, culprit, on);
 }
 
-/* Adds what comes after all that was added before. */
-static inline void tally_add(struct tally_part *part, uint32_t count, ns_t time_ns, ns_t longest_ns,
-			     ns_t longest_at)
+/* Adds what a culprit had, the first of it at @met; it may have come before what was added before.  @count instead of that
+ * of @use.  False: no memory. */
+static inline bool tally_add(struct tally *t, uint32_t culprit, int32_t on, const struct use_sum *use,
+			     uint32_t count, ns_t met)
 {
+	struct tally_part *part = tally_part(t, culprit, on);
+
+	if (!part)
+		return false;
 	part->count += count;
-	part->time_ns += time_ns;
-	if (longest_ns > part->longest_ns) {
-		part->longest_ns = longest_ns;
-		part->longest_at = longest_at;
+	part->time_ns += use->time_ns;
+	part->met = met < part->met ? met : part->met;
+	if (use->longest_ns > part->longest_ns ||
+	    (use->longest_ns == part->longest_ns && use->longest_at < part->longest_at)) {
+		part->longest_ns = use->longest_ns;
+		part->longest_at = use->longest_at;
 	}
+	return true;
 }
 
 void tally_clear(struct tally *t);

@@ -105,21 +105,11 @@ static ns_t wait_to(const struct thread_wait *wait, ns_t end)
 
 /* ---- the sums ------------------------------------------------------------------------------ */
 
-/* What one culprit had of all waits of a thread. */
-struct thread_use {
-	struct cpu_use use;
-	int64_t thread;
-	ns_t met;	/* begin of the wait in which it was met first */
-	uint32_t place; /* among those that were met in that */
-};
-
 struct sums {
 	struct thread_waits *w;
 	struct sonde_run *run;
 	struct cpu_users *users;
-	struct thread_use *uses; /* owned */
-	size_t nr_uses, uses_room;
-	struct map by_key; /* of those, by thread and culprit's number */
+	struct tally *threads; /* owned, by row: what each one's waits were made of */
 	ns_t long_ns;	   /* so long is one of the longest */
 	ns_t from;	   /* of the part of the window at hand */
 	bool too_many;	   /* in it */
@@ -154,8 +144,14 @@ static ns_t find_long(const struct thread_waits *w)
 	return found;
 }
 
-static int keep_parts(struct thread_waits *w, struct thread_wait *wait, const struct tally *tally)
+/* Of one of the longest waits. */
+static int keep_parts(const struct swept_wait *swept, const struct tally *tally, void *data)
 {
+	struct thread_waits *w = ((struct sums *)data)->w;
+	struct thread_wait *wait = &w->list[swept->id];
+
+	if (w->nr_parts >= WAIT_PARTS_MAX)
+		return 0;
 	wait->parts = (uint32_t)w->nr_parts;
 	for (uint32_t i = 0; i < tally->nr && i < WAIT_PARTS_EACH; i++) {
 		const struct tally_part *part = &tally->parts[i];
@@ -167,63 +163,6 @@ static int keep_parts(struct thread_waits *w, struct thread_wait *wait, const st
 	}
 	wait->nr_parts = (uint32_t)w->nr_parts - wait->parts;
 	return 0;
-}
-
-static struct thread_use *new_use(struct sums *s, uint64_t key, int64_t thread,
-				  const struct tally_part *part)
-{
-	struct thread_use *sum;
-
-	if (s->nr_uses == UINT32_MAX || !room_for_one(&s->uses, s->nr_uses, &s->uses_room) ||
-	    map_put(&s->by_key, key, (uint32_t)s->nr_uses))
-		return NULL;
-	sum = &s->uses[s->nr_uses++];
-	*sum = (struct thread_use){.thread = thread, .met = NS_MAX};
-	sum->use = (struct cpu_use){.on = part->on,
-				    .by = &s->users->culprits->list[part->culprit],
-				    .number = part->culprit};
-	return sum;
-}
-
-/* Waits come CPU by CPU, not in the order of time. */
-static int add_part(struct sums *s, const struct thread_wait *wait, const struct tally_part *part,
-		    uint32_t place)
-{
-	uint64_t key = (uint64_t)wait->thread << 32 | part->culprit;
-	const uint32_t *at = map_get(&s->by_key, key);
-	struct thread_use *sum = at ? &s->uses[*at] : new_use(s, key, wait->thread, part);
-	struct cpu_use *use;
-
-	if (!sum)
-		return -ENOMEM;
-	use = &sum->use;
-	use->several_cpus |= use->on != part->on;
-	use->count += part->count;
-	use->time_ns += part->time_ns;
-	if (part->longest_ns > use->longest_ns ||
-	    (part->longest_ns == use->longest_ns && part->longest_at < use->longest_at)) {
-		use->longest_ns = part->longest_ns;
-		use->longest_at = part->longest_at;
-		use->on = part->on;
-	}
-	if (wait->begin < sum->met || (wait->begin == sum->met && place < sum->place)) {
-		sum->met = wait->begin;
-		sum->place = place;
-	}
-	return 0;
-}
-
-static int add_tally(const struct swept_wait *swept, const struct tally *tally, void *data)
-{
-	struct sums *s = data;
-	struct thread_wait *wait = &s->w->list[swept->id];
-	int ret = 0;
-
-	for (uint32_t i = 0; i < tally->nr && !ret; i++)
-		ret = add_part(s, wait, &tally->parts[i], i);
-	if (!ret && wait->end - wait->begin >= s->long_ns && s->w->nr_parts < WAIT_PARTS_MAX)
-		ret = keep_parts(s->w, wait, tally);
-	return ret;
 }
 
 static void add_wait(struct thread_waits *w, const struct thread_wait *wait)
@@ -253,10 +192,17 @@ static int sum_list(struct sums *s)
 		const struct thread_wait *wait = &w->list[i];
 
 		add_wait(w, wait);
-		swept[i] = (struct swept_wait){wait_from(wait, w->begin), wait_to(wait, w->end),
-					       wait->machine, wait->cpu, (uint32_t)i};
+		swept[i] = (struct swept_wait){
+			.from = wait_from(wait, w->begin),
+			.to = wait_to(wait, w->end),
+			.machine = wait->machine,
+			.cpu = wait->cpu,
+			.id = (uint32_t)i,
+			.told = wait->end - wait->begin >= s->long_ns,
+			.sum = &s->threads[wait->thread],
+		};
 	}
-	ret = wait_sweep(s->users, swept, w->nr, add_tally, s);
+	ret = wait_sweep(s->users, swept, w->nr, keep_parts, s);
 	free(swept);
 	return ret;
 }
@@ -284,42 +230,70 @@ static int sum_window(struct sums *s, ns_t from, ns_t to)
 	return ret ? ret : sum_window(s, middle, to);
 }
 
-/* By thread, and in the order in which they were met. */
-static void sort_uses(const struct sums *s, struct sort_item *items)
+/* Adds what a culprit had on one more CPU. */
+static void add_part(struct cpu_use *use, const struct tally_part *part)
 {
-	for (size_t i = 0; i < s->nr_uses; i++)
-		items[i] = (struct sort_item){s->uses[i].place, (uint32_t)i};
-	key_sort(items, s->nr_uses);
-	for (size_t i = 0; i < s->nr_uses; i++)
-		items[i].key = (uint64_t)s->uses[items[i].at].met ^ 1ull << 63;
-	key_sort(items, s->nr_uses);
-	for (size_t i = 0; i < s->nr_uses; i++)
-		items[i].key = (uint64_t)s->uses[items[i].at].thread;
-	key_sort(items, s->nr_uses);
+	use->several_cpus |= use->on != part->on;
+	use->count += part->count;
+	use->time_ns += part->time_ns;
+	if (part->longest_ns > use->longest_ns ||
+	    (part->longest_ns == use->longest_ns && part->longest_at < use->longest_at)) {
+		use->longest_ns = part->longest_ns;
+		use->longest_at = part->longest_at;
+		use->on = part->on;
+	}
 }
 
-/* Keeps what each thread's waits were made of. */
+struct uses {
+	struct thread_waits *w;
+	size_t nr, room;	 /* of w->uses */
+	size_t *by_culprit;	 /* owned: the last one of each, by number */
+	struct sort_item *items; /* owned: what is being sorted */
+	size_t items_room;
+};
+
+/* Keeps what a thread's waits were made of, in the order in which each culprit was met. */
+static int keep_thread(struct uses *u, const struct tally *tally, struct waiter *waiter)
+{
+	waiter->first = u->nr;
+	while (u->items_room < 2 * (size_t)tally->nr) {
+		if (!grow_array(&u->items, &u->items_room, sizeof(*u->items)))
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < tally->nr; i++)
+		u->items[i] = (struct sort_item){sort_key(tally->parts[i].met), i};
+	key_sort(u->items, tally->nr);
+	for (uint32_t i = 0; i < tally->nr; i++) {
+		const struct tally_part *part = &tally->parts[u->items[i].at];
+		size_t *at = &u->by_culprit[part->culprit];
+
+		if (*at < waiter->first || *at >= u->nr ||
+		    u->w->uses[*at].number != part->culprit) {
+			if (!room_for_one(&u->w->uses, u->nr, &u->room))
+				return -ENOMEM;
+			*at = u->nr++;
+			u->w->uses[*at] = (struct cpu_use){.on = part->on, .number = part->culprit};
+		}
+		add_part(&u->w->uses[*at], part);
+	}
+	waiter->nr = u->nr - waiter->first;
+	return 0;
+}
+
 static int keep_uses(const struct sums *s)
 {
-	struct sort_item *items = malloc((2 * s->nr_uses + 1) * sizeof(*items));
-	struct thread_waits *w = s->w;
+	struct uses u = {.w = s->w};
+	int ret;
 
-	w->uses = malloc((s->nr_uses + 1) * sizeof(*w->uses));
-	if (!items || !w->uses) {
-		free(items);
-		return -ENOMEM;
+	u.by_culprit = calloc(s->users->culprits->nr, sizeof(*u.by_culprit));
+	ret = u.by_culprit ? 0 : -ENOMEM;
+	for (int64_t row = 0; row < sonde_nr_threads(s->run) && !ret; row++) {
+		if (s->threads[row].nr)
+			ret = keep_thread(&u, &s->threads[row], &s->w->waiters[row]);
 	}
-	sort_uses(s, items);
-	for (size_t i = 0; i < s->nr_uses; i++) {
-		const struct thread_use *use = &s->uses[items[i].at];
-		struct waiter *waiter = &w->waiters[use->thread];
-
-		if (!waiter->nr++)
-			waiter->first = i;
-		w->uses[i] = use->use;
-	}
-	free(items);
-	return 0;
+	free(u.by_culprit);
+	free(u.items);
+	return ret;
 }
 
 /* Leaves out the threads that did not wait. */
@@ -338,8 +312,9 @@ static int sum_up(struct sums *s)
 	int ret = cpu_users_hold(s->users, w->begin, w->end);
 
 	w->waiters = calloc((size_t)nr_threads + 1, sizeof(*w->waiters));
+	s->threads = calloc((size_t)nr_threads + 1, sizeof(*s->threads));
 	if (!ret)
-		ret = w->waiters ? sum_window(s, w->begin, w->end) : -ENOMEM;
+		ret = w->waiters && s->threads ? sum_window(s, w->begin, w->end) : -ENOMEM;
 	if (!ret)
 		ret = keep_uses(s);
 	if (!ret)
@@ -350,6 +325,13 @@ static int sum_up(struct sums *s)
 		w->nr = w->room = 0;
 	}
 	return ret;
+}
+
+static void release_sums(struct sums *s)
+{
+	for (int64_t row = 0; s->threads && row < sonde_nr_threads(s->run); row++)
+		tally_release(&s->threads[row]);
+	free(s->threads);
 }
 
 static int failed(struct error *err, int ret)
@@ -380,8 +362,7 @@ int thread_waits_get(const struct thread_waits **out, struct sonde_run *run, ns_
 	w->end = end;
 	s.w = w;
 	ret = sum_up(&s);
-	free(s.uses);
-	map_release(&s.by_key);
+	release_sums(&s);
 	if (ret) {
 		thread_waits_free(w);
 		return failed(err, ret);

@@ -13,11 +13,12 @@ struct sweep {
 	int (*done)(const struct swept_wait *wait, const struct tally *tally, void *data);
 	void *data;
 	struct use_sums segment; /* since somebody began or ended to wait last, on one physical CPU */
-	uint32_t first_who, last_who; /* in it */
-	int64_t on;
+	uint32_t first_who;	 /* in it */
+	int32_t on;
 	struct sweeping {
-		struct swept_wait wait;
-		struct tally tally;
+		const struct swept_wait *wait;
+		uint32_t last_who;  /* of the piece that was added last: culprits.who */
+		struct tally alone; /* of one that is told */
 	} *now; /* owned: those who wait, and behind them what the next ones will use */
 	size_t nr_now, nr_made, room;
 	const struct swept_wait *waits;
@@ -40,13 +41,16 @@ static ns_t earlier(ns_t a, ns_t b)
 
 static bool begin_wait(struct sweep *s, const struct swept_wait *wait)
 {
+	struct sweeping *w;
+
 	if (s->nr_now == s->nr_made) {
 		if (!room_for_one(&s->now, s->nr_made, &s->room))
 			return false;
-		s->now[s->nr_made++].tally = (struct tally){0};
+		s->now[s->nr_made++].alone = (struct tally){0};
 	}
-	s->now[s->nr_now].wait = *wait;
-	tally_clear(&s->now[s->nr_now++].tally);
+	w = &s->now[s->nr_now++];
+	w->wait = wait;
+	w->last_who = UINT32_MAX;
 	return true;
 }
 
@@ -54,8 +58,12 @@ static bool begin_wait(struct sweep *s, const struct swept_wait *wait)
 static void end_wait(struct sweep *s, size_t at)
 {
 	struct sweeping *last = &s->now[--s->nr_now], ended = s->now[at];
-	int ret = s->done(&ended.wait, &ended.tally, s->data);
+	int ret = 0;
 
+	if (ended.wait->told) {
+		ret = s->done(ended.wait, &ended.alone, s->data);
+		tally_clear(&ended.alone);
+	}
 	s->now[at] = *last;
 	*last = ended;
 	s->ret = s->ret ? s->ret : ret;
@@ -79,10 +87,10 @@ static void end_waits(struct sweep *s, ns_t t)
 	ns_t event = s->next < s->end ? s->waits[s->next->at].from : NS_MAX;
 
 	for (size_t i = 0; i < s->nr_now;) {
-		if (s->now[i].wait.to <= t) {
+		if (s->now[i].wait->to <= t) {
 			end_wait(s, i);
 		} else {
-			event = earlier(event, s->now[i].wait.to);
+			event = earlier(event, s->now[i].wait->to);
 			i++;
 		}
 	}
@@ -91,124 +99,95 @@ static void end_waits(struct sweep *s, ns_t t)
 
 /* ---- what the CPU did ---------------------------------------------------------------------- */
 
-static bool add_use(struct sweep *s, struct tally *t, const struct cpu_use *use, uint32_t count)
+/* Adds what one culprit had to all sums that the wait counts in. */
+static bool add_use(struct sweep *s, struct sweeping *w, uint32_t number, const struct use_sum *use,
+		    uint32_t count, ns_t met)
 {
-	struct tally_part *part = tally_part(t, use->number, (int32_t)s->on);
+	bool added = tally_add(w->wait->sum, number, s->on, use, count, met);
 
-	if (part)
-		tally_add(part, count, use->time_ns, use->longest_ns, use->longest_at);
-	else
+	if (added && w->wait->told)
+		added = tally_add(&w->alone, number, s->on, use, count, met);
+	if (!added)
 		s->ret = -ENOMEM;
-	return part;
+	return added;
 }
 
-static void add_segment(struct sweep *s, struct tally *t)
+static void add_segment(struct sweep *s, struct sweeping *w)
 {
 	const struct use_sums *segment = &s->segment;
-	const struct cpu_use *first = &segment->uses[segment->met[0]];
+	bool goes_on = w->last_who == s->first_who; /* with the stretch in which the segment begins */
 
-	if (!add_use(s, t, first, first->count - (t->last_who == s->first_who)))
-		return;
-	for (unsigned i = 1; i < segment->nr; i++) {
-		const struct cpu_use *use = &segment->uses[segment->met[i]];
+	for (unsigned i = 0; i < segment->nr; i++) {
+		const struct use_met *met = &segment->met[i];
+		const struct use_sum *use = &segment->uses[met->number];
 
-		if (!add_use(s, t, use, use->count))
+		if (!add_use(s, w, met->number, use, use->count - goes_on, met->at))
 			return;
+		goes_on = false;
 	}
-	t->last_who = s->last_who;
+	w->last_who = segment->last_who;
 }
 
 /* All who wait have waited for all of the segment; the next one begins. */
 static void close_segment(struct sweep *s)
 {
-	for (size_t i = 0; i < s->nr_now && s->segment.nr && !s->ret; i++)
-		add_segment(s, &s->now[i].tally);
+	if (!s->segment.nr)
+		return;
+	for (size_t i = 0; i < s->nr_now && !s->ret; i++)
+		add_segment(s, &s->now[i]);
 	use_sums_clear(&s->segment);
 }
 
 /* Pieces in which nobody begins or ends to wait. */
-static void add_pieces(struct sweep *s, const struct cpu_run *run)
+static void add_pieces(struct sweep *s, struct cpu_run *run)
 {
 	const struct culprits *culprits = s->users->culprits;
 
 	if (!s->segment.nr) {
 		s->first_who = culprits->who[culprit_number(culprits, run->list.values[0])];
-		s->last_who = UINT32_MAX;
+		s->segment.last_who = UINT32_MAX;
 	}
-	s->last_who = cpu_run_add(run, culprits, &s->segment, s->last_who);
+	cpu_run_skip(run, cpu_run_add(run, s->event, culprits, &s->segment));
 }
 
 /* A piece in which somebody does. */
-static void add_piece(struct sweep *s, uint32_t value, ns_t from, ns_t to)
+static void add_piece(struct sweep *s, struct cpu_run *run)
 {
-	uint32_t number = culprit_number(s->users->culprits, value);
+	uint32_t number = culprit_number(s->users->culprits, run->list.values[0]);
 	uint32_t who = s->users->culprits->who[number];
+	ns_t from = run->from, to = cpu_run_to(run, 0);
 
 	close_segment(s);
 	begin_waits(s, to);
 	for (size_t i = 0; i < s->nr_now && !s->ret; i++) {
 		struct sweeping *w = &s->now[i];
-		ns_t at = later(from, w->wait.from), length = earlier(to, w->wait.to) - at;
-		struct tally_part *part;
+		ns_t at = later(from, w->wait->from), length = earlier(to, w->wait->to) - at;
+		const struct use_sum use = {length, length, at, 1, who};
 
-		if (length <= 0)
-			continue;
-		part = tally_part(&w->tally, number, (int32_t)s->on);
-		if (part)
-			tally_add(part, w->tally.last_who != who, length, length, at);
-		else
-			s->ret = -ENOMEM;
-		w->tally.last_who = who;
+		if (length > 0 && add_use(s, w, number, &use, w->last_who != who, at))
+			w->last_who = who;
 	}
 	end_waits(s, to);
-}
-
-/* How many of the pieces from @first on end before the next event or with it. */
-static unsigned count_undisturbed(const struct sweep *s, const struct cpu_run *run, unsigned first)
-{
-	const ns_t *ends = run->list.begins + 1;
-	unsigned low = first, step = 1;
-
-	if (run->to <= s->event)
-		return run->list.nr - first;
-	/* The last one ends behind it. */
-	while (low + step < run->list.nr && ends[low + step - 1] <= s->event) {
-		low += step;
-		step *= 2;
-	}
-	for (; step; step /= 2) {
-		if (low + step < run->list.nr && ends[low + step - 1] <= s->event)
-			low += step;
-	}
-	return low - first;
+	cpu_run_skip(run, 1);
 }
 
 static bool sweep_run(const struct cpu_run *run, void *data)
 {
 	struct sweep *s = data;
 	struct cpu_run rest = *run;
-	unsigned i = 0;
 
 	if (s->on != run->on)
 		close_segment(s);
-	s->on = run->on;
-	while (i < run->list.nr && !s->ret) {
-		unsigned nr = count_undisturbed(s, run, i);
-
-		if (nr) {
-			rest.list.nr = nr;
-			rest.list.begins = run->list.begins + i;
-			rest.list.values = run->list.values + i;
-			i += nr;
-			rest.to = cpu_run_to(run, i - 1);
-			add_pieces(s, &rest);
-			rest.from = rest.to;
+	s->on = (int32_t)run->on;
+	while (rest.list.nr && !s->ret) {
+		if (s->event <= rest.from) {
+			close_segment(s);
+			begin_waits(s, rest.from + 1);
+			end_waits(s, rest.from);
 		}
-		if (i < run->list.nr) {
-			rest.to = cpu_run_to(run, i);
-			add_piece(s, run->list.values[i++], rest.from, rest.to);
-			rest.from = rest.to;
-		}
+		add_pieces(s, &rest);
+		if (rest.list.nr && rest.from < s->event)
+			add_piece(s, &rest);
 	}
 	return !s->ret;
 }
@@ -254,11 +233,6 @@ static int sweep_all(struct sweep *s, const struct sort_item *order, size_t nr)
 		ret = sweep_together(s, to);
 	}
 	return ret;
-}
-
-static uint64_t rising(ns_t t)
-{
-	return (uint64_t)t ^ 1ull << 63;
 }
 
 /* By CPU, as they are by time. */
@@ -313,13 +287,13 @@ int wait_sweep(struct cpu_users *users, const struct swept_wait *waits, size_t n
 	int ret = items ? use_sums_init(&s.segment, users->culprits) : -ENOMEM;
 
 	for (size_t i = 0; i < nr && !ret; i++)
-		items[i] = (struct sort_item){rising(waits[i].from), (uint32_t)i};
+		items[i] = (struct sort_item){sort_key(waits[i].from), (uint32_t)i};
 	if (!ret) {
 		key_sort(items, nr);
 		ret = sweep_in_parts(&s, items, nr);
 	}
 	for (size_t i = 0; i < s.nr_made; i++)
-		tally_release(&s.now[i].tally);
+		tally_release(&s.now[i].alone);
 	free(s.now);
 	free(items);
 	use_sums_release(&s.segment);
