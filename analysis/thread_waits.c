@@ -7,91 +7,9 @@
 
 #include "analysis/key_sort.h"
 #include "analysis/longest.h"
+#include "analysis/thread_scan.h"
 #include "analysis/wait_sweep.h"
 #include "base/grow.h"
-#include "model/context.h"
-
-struct scan {
-	struct sonde_run *run;
-	ns_t begin, end;
-	int first_cpu;	      /* where the thread was first, -1 unknown */
-	attr_t cpu;	      /* where it is or was last, ATTR_NONE: it never moved */
-	struct strips strips; /* of the thread's own attributes */
-	struct thread_wait wait;
-	void (*each)(const struct thread_wait *wait, void *data);
-	void *data;
-	int ret;
-};
-
-/* The CPU it waits for is the one that it then runs on. */
-static int cpu_waited_for(struct scan *s, ns_t end)
-{
-	struct sonde_interval i = {0};
-	int ret;
-
-	if (s->cpu == ATTR_NONE)
-		return s->first_cpu;
-	if (end >= sonde_run_end(s->run))
-		end = sonde_run_end(s->run) - 1;
-	if (end >= s->end)
-		ret = sonde_at(s->run, s->cpu, end, &i);
-	else
-		ret = strip_hold(&s->strips, s->cpu, s->begin, s->end);
-	if (!ret && end < s->end)
-		ret = strip_at(&s->strips, s->cpu, end, &i);
-	s->ret = ret;
-	return i.value ? (int)i.value - 1 : s->first_cpu;
-}
-
-static bool each_state(const struct sonde_interval *i, void *data)
-{
-	struct scan *s = data;
-
-	if (i->value != THREAD_RUNNABLE)
-		return true;
-	if (i->begin >= s->end || i->end <= s->begin)
-		return true;
-	s->wait.begin = i->begin;
-	s->wait.end = i->end;
-	s->wait.cpu = cpu_waited_for(s, i->end);
-	if (!s->ret)
-		s->each(&s->wait, s->data);
-	return !s->ret;
-}
-
-static int scan_thread(struct scan *s, int64_t row)
-{
-	struct sonde_thread t;
-	attr_t state;
-	int ret;
-
-	sonde_thread(s->run, row, &t);
-	if (!t.tid || t.vcpu >= 0 || t.begin >= s->end || (t.end >= 0 && t.end <= s->begin))
-		return 0;
-	state = sonde_attr_of_thread(s->run, row, "state");
-	if (state == ATTR_NONE)
-		return 0;
-	s->cpu = sonde_attr_of_thread(s->run, row, "cpu");
-	s->first_cpu = run_first_cpu(s->run, row);
-	s->wait.thread = row;
-	s->wait.machine = t.machine;
-	s->strips.run = s->run;
-	ret = strip_scan(&s->strips, state, s->begin, s->end, each_state, s);
-	strips_release(&s->strips);
-	return ret ? ret : s->ret;
-}
-
-/* All waits that touch the window. */
-static int scan_threads(struct sonde_run *run, ns_t begin, ns_t end,
-			void (*each)(const struct thread_wait *wait, void *data), void *data)
-{
-	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
-	int ret = 0;
-
-	for (int64_t row = 0; row < sonde_nr_threads(run) && !ret; row++)
-		ret = scan_thread(&s, row);
-	return ret;
-}
 
 static ns_t wait_from(const struct thread_wait *wait, ns_t begin)
 {
@@ -110,6 +28,8 @@ struct sums {
 	struct sonde_run *run;
 	struct cpu_users *users;
 	struct tally *threads; /* owned, by row: what each one's waits were made of */
+	struct sort_item *order; /* owned: of a thread's parts */
+	size_t order_room;
 	ns_t long_ns;	   /* so long is one of the longest */
 	ns_t from;	   /* of the part of the window at hand */
 	bool too_many;	   /* in it */
@@ -158,8 +78,8 @@ static int keep_parts(const struct swept_wait *swept, const struct tally *tally,
 
 		if (!room_for_one(&w->parts, w->nr_parts, &w->parts_room))
 			return -ENOMEM;
-		w->parts[w->nr_parts++] =
-			(struct wait_part){part->culprit, part->on, part->time_ns};
+		w->parts[w->nr_parts++] = (struct wait_part){
+			tally_culprit(part), (int32_t)tally_on(part), part->use.time_ns};
 	}
 	wait->nr_parts = (uint32_t)w->nr_parts - wait->parts;
 	return 0;
@@ -217,7 +137,7 @@ static int sum_window(struct sums *s, ns_t from, ns_t to)
 	w->nr = 0;
 	s->from = from;
 	s->too_many = false;
-	ret = scan_threads(s->run, from, to, keep_wait, s);
+	ret = thread_scan(s->run, from, to, keep_wait, s);
 	if (ret)
 		return ret;
 	w->too_many |= s->too_many;
@@ -233,66 +153,80 @@ static int sum_window(struct sums *s, ns_t from, ns_t to)
 /* Adds what a culprit had on one more CPU. */
 static void add_part(struct cpu_use *use, const struct tally_part *part)
 {
-	use->several_cpus |= use->on != part->on;
-	use->count += part->count;
-	use->time_ns += part->time_ns;
-	if (part->longest_ns > use->longest_ns ||
-	    (part->longest_ns == use->longest_ns && part->longest_at < use->longest_at)) {
-		use->longest_ns = part->longest_ns;
-		use->longest_at = part->longest_at;
-		use->on = part->on;
+	const struct use_sum *more = &part->use;
+
+	use->several_cpus |= use->on != tally_on(part);
+	use->count += more->count;
+	use->time_ns += more->time_ns;
+	if (more->longest_ns > use->longest_ns ||
+	    (more->longest_ns == use->longest_ns && more->longest_at < use->longest_at)) {
+		use->longest_ns = more->longest_ns;
+		use->longest_at = more->longest_at;
+		use->on = tally_on(part);
 	}
 }
 
-struct uses {
-	struct thread_waits *w;
-	size_t nr, room;	 /* of w->uses */
-	size_t *by_culprit;	 /* owned: the last one of each, by number */
-	struct sort_item *items; /* owned: what is being sorted */
-	size_t items_room;
-};
-
-/* Keeps what a thread's waits were made of, in the order in which each culprit was met. */
-static int keep_thread(struct uses *u, const struct tally *tally, struct waiter *waiter)
+/* The use by the part's culprit of the thread whose first one is @first; NULL: no memory.  @by_culprit: where its last
+ * one is. */
+static struct cpu_use *use_of(struct thread_waits *w, size_t first, size_t *by_culprit,
+			      const struct tally_part *part)
 {
-	waiter->first = u->nr;
-	while (u->items_room < 2 * (size_t)tally->nr) {
-		if (!grow_array(&u->items, &u->items_room, sizeof(*u->items)))
-			return -ENOMEM;
+	uint32_t culprit = tally_culprit(part);
+	size_t *at = &by_culprit[culprit];
+
+	if (*at >= first && *at < w->nr_uses && w->uses[*at].number == culprit)
+		return &w->uses[*at];
+	if (!room_for_one(&w->uses, w->nr_uses, &w->uses_room))
+		return NULL;
+	*at = w->nr_uses++;
+	w->uses[*at] = (struct cpu_use){.on = tally_on(part), .number = culprit};
+	return &w->uses[*at];
+}
+
+/* In the order in which they were met: waits came CPU by CPU, not in the order of time. */
+static bool sort_parts(struct sums *s, const struct tally *tally)
+{
+	while (s->order_room < 2 * (size_t)tally->nr) { /* key_sort() wants room, too */
+		if (!grow_array(&s->order, &s->order_room, sizeof(*s->order)))
+			return false;
 	}
 	for (uint32_t i = 0; i < tally->nr; i++)
-		u->items[i] = (struct sort_item){sort_key(tally->parts[i].met), i};
-	key_sort(u->items, tally->nr);
-	for (uint32_t i = 0; i < tally->nr; i++) {
-		const struct tally_part *part = &tally->parts[u->items[i].at];
-		size_t *at = &u->by_culprit[part->culprit];
+		s->order[i] = (struct sort_item){sort_key(tally->parts[i].met), i};
+	key_sort(s->order, tally->nr);
+	return true;
+}
 
-		if (*at < waiter->first || *at >= u->nr ||
-		    u->w->uses[*at].number != part->culprit) {
-			if (!room_for_one(&u->w->uses, u->nr, &u->room))
-				return -ENOMEM;
-			*at = u->nr++;
-			u->w->uses[*at] = (struct cpu_use){.on = part->on, .number = part->culprit};
-		}
-		add_part(&u->w->uses[*at], part);
+/* Keeps what a thread's waits were made of, in the order in which each culprit was met. */
+static int keep_thread(struct sums *s, int64_t row, size_t *by_culprit)
+{
+	const struct tally *tally = &s->threads[row];
+	struct waiter *waiter = &s->w->waiters[row];
+
+	waiter->first = s->w->nr_uses;
+	if (!sort_parts(s, tally))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < tally->nr; i++) {
+		const struct tally_part *part = &tally->parts[s->order[i].at];
+		struct cpu_use *use = use_of(s->w, waiter->first, by_culprit, part);
+
+		if (!use)
+			return -ENOMEM;
+		add_part(use, part);
 	}
-	waiter->nr = u->nr - waiter->first;
+	waiter->nr = s->w->nr_uses - waiter->first;
 	return 0;
 }
 
-static int keep_uses(const struct sums *s)
+static int keep_uses(struct sums *s)
 {
-	struct uses u = {.w = s->w};
-	int ret;
+	size_t *by_culprit = calloc(s->users->culprits->nr, sizeof(*by_culprit));
+	int ret = by_culprit ? 0 : -ENOMEM;
 
-	u.by_culprit = calloc(s->users->culprits->nr, sizeof(*u.by_culprit));
-	ret = u.by_culprit ? 0 : -ENOMEM;
 	for (int64_t row = 0; row < sonde_nr_threads(s->run) && !ret; row++) {
 		if (s->threads[row].nr)
-			ret = keep_thread(&u, &s->threads[row], &s->w->waiters[row]);
+			ret = keep_thread(s, row, by_culprit);
 	}
-	free(u.by_culprit);
-	free(u.items);
+	free(by_culprit);
 	return ret;
 }
 
@@ -332,6 +266,7 @@ static void release_sums(struct sums *s)
 	for (int64_t row = 0; s->threads && row < sonde_nr_threads(s->run); row++)
 		tally_release(&s->threads[row]);
 	free(s->threads);
+	free(s->order);
 }
 
 static int failed(struct error *err, int ret)
@@ -377,7 +312,7 @@ int thread_waits_scan(const struct thread_waits *w, struct sonde_run *run,
 		      void (*each)(const struct thread_wait *wait, void *data), void *data,
 		      struct error *err)
 {
-	int ret = w->too_many ? scan_threads(run, w->begin, w->end, each, data) : 0;
+	int ret = w->too_many ? thread_scan(run, w->begin, w->end, each, data) : 0;
 
 	for (size_t i = 0; i < w->nr; i++)
 		each(&w->list[i], data);

@@ -14,22 +14,34 @@ struct cpu_use {
 	bool several_cpus;	     /* it was met on others, too */
 };
 
+/* The same of one physical CPU, being summed up: what is looked at for each piece, and no more. */
+struct use_sum {
+	ns_t time_ns;
+	ns_t longest_ns, longest_at;
+	uint32_t count;
+	uint32_t who; /* culprits.who of the culprit */
+};
+
+/* Adds what the same one had at another time, before or after. */
+static inline void use_sum_add(struct use_sum *sum, const struct use_sum *more)
+{
+	sum->count += more->count;
+	sum->time_ns += more->time_ns;
+	if (more->longest_ns > sum->longest_ns ||
+	    (more->longest_ns == sum->longest_ns && more->longest_at < sum->longest_at)) {
+		sum->longest_ns = more->longest_ns;
+		sum->longest_at = more->longest_at;
+	}
+}
+
 /*
- * The same of one physical CPU, being summed up for all culprits: one place for each culprit of the run, and a list of
- * those that were met, so that what is summed up over and over costs no more than what is met.  A place has what is
- * looked at for each piece, and no more.
+ * Sums of all culprits: one place for each culprit of the run, and a list of those that were met, so that what is summed up
+ * over and over costs no more than what is met.
  *
  * Zero-initialise, use_sums_release() at the end.
  */
-struct use_sum {
-	ns_t time_ns;
-	ns_t longest_ns, longest_at; /* .longest_ns 0 = not met */
-	uint32_t count;
-	uint32_t who; /* culprits.who of that one */
-};
-
 struct use_sums {
-	struct use_sum *uses; /* owned, by culprit */
+	struct use_sum *uses; /* owned, by culprit; .longest_ns 0 = not met */
 	struct use_met {
 		ns_t at; /* begin of its first piece */
 		uint32_t number;
@@ -47,7 +59,7 @@ static inline void use_sums_add(struct use_sums *s, uint32_t number, ns_t from, 
 	struct use_sum *use = &s->uses[number];
 	ns_t length = to - from;
 
-	use->count += s->last_who != use->who;
+	use->count += (s->last_who ^ use->who) != 0;
 	use->time_ns += length;
 	s->last_who = use->who;
 	if (length <= use->longest_ns)

@@ -14,11 +14,12 @@ struct sweep {
 	void *data;
 	struct use_sums segment; /* since somebody began or ended to wait last, on one physical CPU */
 	uint32_t first_who;	 /* in it */
-	int32_t on;
+	int64_t on;
 	struct sweeping {
 		const struct swept_wait *wait;
-		uint32_t last_who;  /* of the piece that was added last: culprits.who */
-		struct tally alone; /* of one that is told */
+		uint32_t last_who; /* of the piece that was added last: culprits.who */
+		struct tally *sum; /* that it is added to: the wait's, or .alone */
+		struct tally *alone; /* owned; NULL: none that is told has stood here */
 	} *now; /* owned: those who wait, and behind them what the next ones will use */
 	size_t nr_now, nr_made, room;
 	const struct swept_wait *waits;
@@ -46,24 +47,39 @@ static bool begin_wait(struct sweep *s, const struct swept_wait *wait)
 	if (s->nr_now == s->nr_made) {
 		if (!room_for_one(&s->now, s->nr_made, &s->room))
 			return false;
-		s->now[s->nr_made++].alone = (struct tally){0};
+		s->now[s->nr_made++].alone = NULL;
 	}
-	w = &s->now[s->nr_now++];
+	w = &s->now[s->nr_now];
+	if (wait->told && !w->alone)
+		w->alone = calloc(1, sizeof(*w->alone));
 	w->wait = wait;
 	w->last_who = UINT32_MAX;
-	return true;
+	w->sum = wait->told ? w->alone : wait->sum;
+	s->nr_now += !!w->sum;
+	return w->sum;
+}
+
+/* What was kept apart counts in the sum, too. */
+static int tell_wait(struct sweep *s, const struct sweeping *w)
+{
+	int ret = s->done(w->wait, w->alone, s->data);
+
+	for (uint32_t i = 0; i < w->alone->nr && !ret; i++) {
+		const struct tally_part *part = &w->alone->parts[i];
+
+		if (!tally_add(w->wait->sum, part->key, &part->use, part->met))
+			ret = -ENOMEM;
+	}
+	tally_clear(w->alone);
+	return ret;
 }
 
 /* Its place is taken by the last one. */
 static void end_wait(struct sweep *s, size_t at)
 {
 	struct sweeping *last = &s->now[--s->nr_now], ended = s->now[at];
-	int ret = 0;
+	int ret = ended.wait->told ? tell_wait(s, &ended) : 0;
 
-	if (ended.wait->told) {
-		ret = s->done(ended.wait, &ended.alone, s->data);
-		tally_clear(&ended.alone);
-	}
 	s->now[at] = *last;
 	*last = ended;
 	s->ret = s->ret ? s->ret : ret;
@@ -99,33 +115,22 @@ static void end_waits(struct sweep *s, ns_t t)
 
 /* ---- what the CPU did ---------------------------------------------------------------------- */
 
-/* Adds what one culprit had to all sums that the wait counts in. */
-static bool add_use(struct sweep *s, struct sweeping *w, uint32_t number, const struct use_sum *use,
-		    uint32_t count, ns_t met)
-{
-	bool added = tally_add(w->wait->sum, number, s->on, use, count, met);
-
-	if (added && w->wait->told)
-		added = tally_add(&w->alone, number, s->on, use, count, met);
-	if (!added)
-		s->ret = -ENOMEM;
-	return added;
-}
-
 static void add_segment(struct sweep *s, struct sweeping *w)
 {
-	const struct use_sums *segment = &s->segment;
-	bool goes_on = w->last_who == s->first_who; /* with the stretch in which the segment begins */
+	const struct use_sums segment = s->segment;
+	const struct use_met *end = segment.met + segment.nr;
+	struct use_sum *first = &segment.uses[segment.met->number];
+	unsigned goes_on = w->last_who == s->first_who; /* with the stretch that the wait was in */
+	uint64_t base = tally_key(s->on, 0);
+	struct tally *sum = w->sum;
 
-	for (unsigned i = 0; i < segment->nr; i++) {
-		const struct use_met *met = &segment->met[i];
-		const struct use_sum *use = &segment->uses[met->number];
-
-		if (!add_use(s, w, met->number, use, use->count - goes_on, met->at))
-			return;
-		goes_on = false;
+	first->count -= goes_on;
+	for (const struct use_met *met = segment.met; met < end; met++) {
+		if (!tally_add(sum, base + met->number, &segment.uses[met->number], met->at))
+			s->ret = -ENOMEM;
 	}
-	w->last_who = segment->last_who;
+	first->count += goes_on;
+	w->last_who = segment.last_who;
 }
 
 /* All who wait have waited for all of the segment; the next one begins. */
@@ -162,10 +167,13 @@ static void add_piece(struct sweep *s, struct cpu_run *run)
 	for (size_t i = 0; i < s->nr_now && !s->ret; i++) {
 		struct sweeping *w = &s->now[i];
 		ns_t at = later(from, w->wait->from), length = earlier(to, w->wait->to) - at;
-		const struct use_sum use = {length, length, at, 1, who};
+		const struct use_sum use = {length, length, at, w->last_who != who, who};
 
-		if (length > 0 && add_use(s, w, number, &use, w->last_who != who, at))
-			w->last_who = who;
+		if (length <= 0)
+			continue;
+		if (!tally_add(w->sum, tally_key(s->on, number), &use, at))
+			s->ret = -ENOMEM;
+		w->last_who = who;
 	}
 	end_waits(s, to);
 	cpu_run_skip(run, 1);
@@ -178,7 +186,7 @@ static bool sweep_run(const struct cpu_run *run, void *data)
 
 	if (s->on != run->on)
 		close_segment(s);
-	s->on = (int32_t)run->on;
+	s->on = run->on;
 	while (rest.list.nr && !s->ret) {
 		if (s->event <= rest.from) {
 			close_segment(s);
@@ -292,8 +300,11 @@ int wait_sweep(struct cpu_users *users, const struct swept_wait *waits, size_t n
 		key_sort(items, nr);
 		ret = sweep_in_parts(&s, items, nr);
 	}
-	for (size_t i = 0; i < s.nr_made; i++)
-		tally_release(&s.now[i].alone);
+	for (size_t i = 0; i < s.nr_made; i++) {
+		if (s.now[i].alone)
+			tally_release(s.now[i].alone);
+		free(s.now[i].alone);
+	}
 	free(s.now);
 	free(items);
 	use_sums_release(&s.segment);

@@ -16,12 +16,12 @@ struct swept_wait {
 	unsigned machine;
 	int cpu;	   /* its number there, negative: not known */
 	uint32_t id;	   /* the caller's */
-	bool told;	   /* alone, too */
+	bool told;	   /* by itself, too */
 	struct tally *sum; /* what was met in it is added to this; several waits may share it */
 };
 
-/* Calls @done at the end of each of the waits that are told with all that was met in it; it returns 0, or -errno to
- * stop.  Waits are gone through CPU by CPU.  0, -errno. */
+/* Calls @done at the end of each of the waits that are told with what was met in it; it returns 0, or -errno to stop.
+ * Waits are gone through CPU by CPU.  0, -errno. */
 int wait_sweep(struct cpu_users *users, const struct swept_wait *waits, size_t nr,
 	       int (*done)(const struct swept_wait *wait, const struct tally *tally, void *data),
 	       void *data);
