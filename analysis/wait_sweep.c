@@ -85,32 +85,18 @@ static void end_wait(struct sweep *s, size_t at)
 	s->ret = s->ret ? s->ret : ret;
 }
 
-static void begin_waits(struct sweep *s, ns_t before)
+/* When the next one begins. */
+static ns_t next_begin(const struct sweep *s)
 {
-	for (; s->next < s->end && !s->ret; s->next++) {
-		const struct swept_wait *wait = &s->waits[s->next->at];
-
-		if (wait->from >= before)
-			return;
-		if (!begin_wait(s, wait))
-			s->ret = -ENOMEM;
-	}
+	return s->next < s->end ? s->waits[s->next->at].from : NS_MAX;
 }
 
-/* Ends those who do not wait longer than until @t, and finds out when the next event is. */
-static void end_waits(struct sweep *s, ns_t t)
+static void begin_waits(struct sweep *s, ns_t before)
 {
-	ns_t event = s->next < s->end ? s->waits[s->next->at].from : NS_MAX;
-
-	for (size_t i = 0; i < s->nr_now;) {
-		if (s->now[i].wait->to <= t) {
-			end_wait(s, i);
-		} else {
-			event = earlier(event, s->now[i].wait->to);
-			i++;
-		}
+	for (; next_begin(s) < before && !s->ret; s->next++) {
+		if (!begin_wait(s, &s->waits[s->next->at]))
+			s->ret = -ENOMEM;
 	}
-	s->event = event;
 }
 
 /* ---- what the CPU did ---------------------------------------------------------------------- */
@@ -124,6 +110,8 @@ static void add_segment(struct sweep *s, struct sweeping *w)
 	uint64_t base = tally_key(s->on, 0);
 	struct tally *sum = w->sum;
 
+	if (!segment.nr)
+		return;
 	first->count -= goes_on;
 	for (const struct use_met *met = segment.met; met < end; met++) {
 		if (!tally_add(sum, base + met->number, &segment.uses[met->number], met->at))
@@ -136,8 +124,6 @@ static void add_segment(struct sweep *s, struct sweeping *w)
 /* All who wait have waited for all of the segment; the next one begins. */
 static void close_segment(struct sweep *s)
 {
-	if (!s->segment.nr)
-		return;
 	for (size_t i = 0; i < s->nr_now && !s->ret; i++)
 		add_segment(s, &s->now[i]);
 	use_sums_clear(&s->segment);
@@ -155,27 +141,67 @@ static void add_pieces(struct sweep *s, struct cpu_run *run)
 	cpu_run_skip(run, cpu_run_add(run, s->event, culprits, &s->segment));
 }
 
-/* A piece in which somebody does. */
-static void add_piece(struct sweep *s, struct cpu_run *run)
+/* What a wait has of the first piece of @run. */
+static void add_piece(struct sweep *s, struct sweeping *w, const struct cpu_run *run)
 {
 	uint32_t number = culprit_number(s->users->culprits, run->list.values[0]);
 	uint32_t who = s->users->culprits->who[number];
-	ns_t from = run->from, to = cpu_run_to(run, 0);
+	ns_t at = later(run->from, w->wait->from);
+	ns_t length = earlier(cpu_run_to(run, 0), w->wait->to) - at;
+	const struct use_sum use = {length, length, at, w->last_who != who, who};
 
+	if (length <= 0)
+		return;
+	if (!tally_add(w->sum, tally_key(s->on, number), &use, at))
+		s->ret = -ENOMEM;
+	w->last_who = who;
+}
+
+/* Ends those who do not wait longer than until @t, and finds out when the next event is.  Who goes on to wait need not be
+ * looked at: the segment does.  @run: they wait for a part of its first piece, too. */
+static void end_waits(struct sweep *s, ns_t t, const struct cpu_run *run)
+{
+	s->event = next_begin(s);
+	for (size_t i = 0; i < s->nr_now;) {
+		struct sweeping *w = &s->now[i];
+
+		if (w->wait->to > t) {
+			s->event = earlier(s->event, w->wait->to);
+			i++;
+			continue;
+		}
+		add_segment(s, w);
+		if (run)
+			add_piece(s, w, run);
+		end_wait(s, i);
+	}
+}
+
+/* Somebody begins or ends to wait before the first piece of @run. */
+static void pass_event(struct sweep *s, const struct cpu_run *run)
+{
+	end_waits(s, run->from, NULL);
+	if (s->event > run->from)
+		return;
+	close_segment(s);
+	begin_waits(s, run->from + 1);
+	end_waits(s, run->from, NULL);
+}
+
+/* The same within it. */
+static void pass_event_within(struct sweep *s, struct cpu_run *run)
+{
+	ns_t to = cpu_run_to(run, 0);
+
+	if (next_begin(s) >= to) {
+		end_waits(s, s->event, run);
+		return;
+	}
 	close_segment(s);
 	begin_waits(s, to);
-	for (size_t i = 0; i < s->nr_now && !s->ret; i++) {
-		struct sweeping *w = &s->now[i];
-		ns_t at = later(from, w->wait->from), length = earlier(to, w->wait->to) - at;
-		const struct use_sum use = {length, length, at, w->last_who != who, who};
-
-		if (length <= 0)
-			continue;
-		if (!tally_add(w->sum, tally_key(s->on, number), &use, at))
-			s->ret = -ENOMEM;
-		w->last_who = who;
-	}
-	end_waits(s, to);
+	for (size_t i = 0; i < s->nr_now && !s->ret; i++)
+		add_piece(s, &s->now[i], run);
+	end_waits(s, to, NULL);
 	cpu_run_skip(run, 1);
 }
 
@@ -188,14 +214,11 @@ static bool sweep_run(const struct cpu_run *run, void *data)
 		close_segment(s);
 	s->on = run->on;
 	while (rest.list.nr && !s->ret) {
-		if (s->event <= rest.from) {
-			close_segment(s);
-			begin_waits(s, rest.from + 1);
-			end_waits(s, rest.from);
-		}
+		if (s->event <= rest.from)
+			pass_event(s, &rest);
 		add_pieces(s, &rest);
 		if (rest.list.nr && rest.from < s->event)
-			add_piece(s, &rest);
+			pass_event_within(s, &rest);
 	}
 	return !s->ret;
 }
@@ -215,9 +238,10 @@ static int sweep_together(struct sweep *s, ns_t to)
 
 	s->event = first->from;
 	ret = cpu_users_runs(s->users, first->machine, first->cpu, first->from, to, sweep_run, s);
-	close_segment(s);
-	if (!ret)
-		end_waits(s, to);
+	if (!ret && !s->ret)
+		end_waits(s, to, NULL);
+	s->nr_now = 0;
+	use_sums_clear(&s->segment);
 	return ret ? ret : s->ret;
 }
 
