@@ -152,26 +152,26 @@ struct adding {
 	void *data;
 };
 
-/* This is where most of the time goes that facts take of what had the CPUs. */
+/* This is where most of the time goes that facts take of what had the CPUs.  Behind the last interval stands where it ends,
+ * which is @run->to or later. */
 unsigned cpu_run_add(const struct cpu_run *run, ns_t until, const struct culprits *culprits,
 		     struct use_sums *out)
 {
 	const struct culprits all = *culprits;
 	struct use_sums sums = *out;
-	const uint32_t *value = run->list.values;
-	const ns_t *end = run->list.begins + 1; /* of the last one it is @run->to or later */
-	ns_t from = run->from, limit = until < run->to ? until : run->to;
+	const uint32_t *const values = run->list.values;
+	const ns_t *const ends = run->list.begins + 1, limit = until < run->to ? until : run->to;
+	ns_t from = run->from;
+	size_t i = 0;
 
-	for (; *end < limit; value++, end++) {
-		const ns_t to = *end;
-
-		use_sums_add(&sums, culprit_number(&all, *value), from, to);
-		from = to;
+	while (ends[i] < limit) {
+		use_sums_add(&sums, culprit_number(&all, values[i]), from, ends[i]);
+		from = ends[i++];
 	}
-	if (from < limit && (*end == limit || run->to == limit))
-		use_sums_add(&sums, culprit_number(&all, *value++), from, limit);
+	if (from < limit && (ends[i] == limit || run->to == limit))
+		use_sums_add(&sums, culprit_number(&all, values[i++]), from, limit);
 	*out = sums;
-	return (unsigned)(value - run->list.values);
+	return (unsigned)i;
 }
 
 static bool add_run(const struct cpu_run *run, void *data)

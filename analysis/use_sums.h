@@ -59,13 +59,13 @@ static inline void use_sums_add(struct use_sums *s, uint32_t number, ns_t from, 
 	struct use_sum *use = &s->uses[number];
 	ns_t length = to - from;
 
-	use->count += (s->last_who ^ use->who) != 0;
+	use->count += s->last_who != use->who;
 	use->time_ns += length;
 	s->last_who = use->who;
 	if (length <= use->longest_ns)
 		return;
 	if (!use->longest_ns) /* its first piece is longer than nothing */
-		s->met[s->nr++] = (struct use_met){from, number};
+		s->met[s->nr++] = (struct use_met){from, (uint32_t)(use - s->uses)};
 	use->longest_ns = length;
 	use->longest_at = from;
 }
