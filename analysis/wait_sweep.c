@@ -236,9 +236,12 @@ static int sweep_together(struct sweep *s, ns_t to)
 	const struct swept_wait *first = &s->waits[s->next->at];
 	int ret;
 
-	s->event = first->from;
+	begin_waits(s, first->from + 1);
+	end_waits(s, first->from, NULL);
 	ret = cpu_users_runs(s->users, first->machine, first->cpu, first->from, to, sweep_run, s);
-	if (!ret && !s->ret)
+	if (!ret)
+		ret = s->ret;
+	if (!ret)
 		end_waits(s, to, NULL);
 	s->nr_now = 0;
 	use_sums_clear(&s->segment);
