@@ -10,6 +10,7 @@
 #include "analysis/handed.h"
 #include "analysis/phases.h"
 #include "analysis/preemption_log.h"
+#include "analysis/requests.h"
 #include "analysis/usage.h"
 #include "analysis/thread_waits.h"
 #include "analysis/waits.h"
@@ -334,6 +335,7 @@ void sonde_run_close(struct sonde_run *run)
 	wakeup_sums_free(run->wakeup_sums[false]);
 	wakeup_sums_free(run->wakeup_sums[true]);
 	handed_free(run->handed);
+	requests_free(run->requests);
 	thread_waits_free(run->thread_waits);
 	waits_free(run->waits);
 	preemption_log_free(run->preemptions);

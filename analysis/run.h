@@ -59,6 +59,7 @@ struct exit_sums;
 struct hypervisor_work;
 struct facts_kept;
 struct preemption_log;
+struct requests;
 struct thread_waits;
 struct waits;
 struct usages;
@@ -96,6 +97,7 @@ struct sonde_run {
 	struct usages *usages;			       /* the same */
 	struct wakeup_sums *wakeup_sums[2];	       /* the same; [1] of threads on vCPUs that are awake */
 	struct handed_list *handed;	       /* owned; made when first needed */
+	struct requests *requests;		       /* the same; NULL, too, when there are very many */
 	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */
 };
