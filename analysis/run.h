@@ -83,6 +83,7 @@ struct sonde_run {
 	struct exit_kind *exit_kinds;		       /* owned, per exit row: asked for per exit */
 	int64_t nr_exit_kinds;
 	struct sonde_machine *machines;		       /* owned, per row: the same */
+	attr_t *thread_dirs;			       /* owned, per machine: where its threads' attributes stand */
 	struct sonde_vector *vectors;		       /* owned, per row: the same */
 	struct sonde_context *contexts;		       /* owned; NULL: not read yet */
 	struct sonde_thread *thread_rows;	       /* the same */
