@@ -16,7 +16,7 @@ static const enum sonde_mode mode_order[] = {
 
 static int add_to_sum(struct usages *u, const struct usage *item)
 {
-	const struct sonde_context *c = &item->context;
+	const struct sonde_context *c = item->context;
 	int64_t key[] = {item->cpu, c->machine, c->thread};
 	struct usage_sum *sum = keyed_sum(&u->sums, key);
 
@@ -33,16 +33,20 @@ static int add_to_sum(struct usages *u, const struct usage *item)
 static int usage_add(struct usages *u, struct sonde_run *run, int cpu,
 		     const struct sonde_time_share *share)
 {
+	static const struct sonde_context nothing = {
+		.cpu = -1, .thread = -1, .detail = -1, .detail_text = "", .serves = -1};
+	int64_t row = (int64_t)share->value - 1;
 	struct usage *item;
 
 	if (!room_for_one(&u->list, u->nr, &u->room))
 		return -ENOMEM;
 	item = &u->list[u->nr++];
 	*item = (struct usage){
-		.cpu = cpu, .row = (int64_t)share->value - 1, .time_ns = share->time_ns};
-	if (sonde_context(run, item->row, &item->context))
-		item->context = (struct sonde_context){
-			.cpu = cpu, .thread = -1, .detail = -1, .detail_text = "", .serves = -1};
+		.cpu = cpu,
+		.row = row,
+		.context = row >= 0 && row < sonde_nr_contexts(run) ? &run->contexts[row] : &nothing,
+		.time_ns = share->time_ns,
+	};
 	return add_to_sum(u, item);
 }
 
@@ -85,7 +89,8 @@ int usages_get(const struct usages **out, struct sonde_run *run, ns_t begin, ns_
 	u->begin = begin;
 	u->end = end;
 	u->sums = (struct keyed){.nr_cells = 3, .sum_bytes = sizeof(struct usage_sum)};
-	run_contexts(run); /* without the memory for all of them each costs more */
+	if (!run_contexts(run))
+		ret = fail(err, -ENOMEM, "out of memory");
 	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++)
 		ret = collect_cpu(u, run, row, begin, end, err);
 	if (ret) {

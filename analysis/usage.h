@@ -12,7 +12,7 @@
 struct usage {
 	int cpu;     /* physical */
 	int64_t row; /* of the context; -1 = the history says nothing */
-	struct sonde_context context;
+	const struct sonde_context *context; /* the run's, or one of which nothing is known */
 	ns_t time_ns;
 };
 

@@ -69,7 +69,7 @@ static int unknown_cpu_time(struct why *w, struct error *err)
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < u->nr; i++) {
-		if (u->list[i].context.mode == SONDE_MODE_UNKNOWN)
+		if (u->list[i].context->mode == SONDE_MODE_UNKNOWN)
 			time += u->list[i].time_ns;
 	}
 	if (share_ppm(time, u->total_ns) >= UNKNOWN_PPM) {
