@@ -158,7 +158,7 @@ const char *vector_name(int64_t vector);
 const char *run_vcpu_state_name(uint32_t state);
 const char *run_thread_state_name(uint32_t state);
 
-/* True when @reason can only be AMD's: Intel's basic exit reasons end at 77. */
+/* True when @reason can only be AMD's: Intel's basic exit reasons end at 85. */
 bool exit_reason_is_svm(int64_t reason);
 
 #endif
