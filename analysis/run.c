@@ -10,6 +10,7 @@
 #include "analysis/handed.h"
 #include "analysis/phases.h"
 #include "analysis/preemption_log.h"
+#include "analysis/requests.h"
 #include "analysis/usage.h"
 #include "analysis/thread_waits.h"
 #include "analysis/waits.h"
@@ -228,10 +229,17 @@ static int index_machines(struct sonde_run *run, struct error *err)
 	int64_t nr = run_nr_rows(run, RUN_MACHINE);
 	struct sonde_machine *all = calloc((size_t)nr + 1, sizeof(*all));
 
-	if (!all)
+	run->thread_dirs = calloc((size_t)nr + 1, sizeof(*run->thread_dirs));
+	if (!all || !run->thread_dirs) {
+		free(all);
 		return fail(err, -ENOMEM, "out of memory");
-	for (int64_t row = 0; row < nr; row++)
+	}
+	for (int64_t row = 0; row < nr; row++) {
+		attr_t dir = machine_attr(run, row);
+
 		sonde_machine(run, row, &all[row]);
+		run->thread_dirs[row] = history_child(run->history, dir, "threads");
+	}
 	run->machines = all;
 	return 0;
 }
@@ -322,6 +330,7 @@ void sonde_run_close(struct sonde_run *run)
 	free(run->ns_init);
 	free(run->exit_kinds);
 	free(run->machines);
+	free(run->thread_dirs);
 	free(run->vectors);
 	free(run->contexts);
 	free(run->thread_rows);
@@ -334,6 +343,7 @@ void sonde_run_close(struct sonde_run *run)
 	wakeup_sums_free(run->wakeup_sums[false]);
 	wakeup_sums_free(run->wakeup_sums[true]);
 	handed_free(run->handed);
+	requests_free(run->requests);
 	thread_waits_free(run->thread_waits);
 	waits_free(run->waits);
 	preemption_log_free(run->preemptions);

@@ -59,6 +59,7 @@ struct exit_sums;
 struct hypervisor_work;
 struct facts_kept;
 struct preemption_log;
+struct requests;
 struct thread_waits;
 struct waits;
 struct usages;
@@ -82,6 +83,7 @@ struct sonde_run {
 	struct exit_kind *exit_kinds;		       /* owned, per exit row: asked for per exit */
 	int64_t nr_exit_kinds;
 	struct sonde_machine *machines;		       /* owned, per row: the same */
+	attr_t *thread_dirs;			       /* owned, per machine: where its threads' attributes stand */
 	struct sonde_vector *vectors;		       /* owned, per row: the same */
 	struct sonde_context *contexts;		       /* owned; NULL: not read yet */
 	struct sonde_thread *thread_rows;	       /* the same */
@@ -96,6 +98,7 @@ struct sonde_run {
 	struct usages *usages;			       /* the same */
 	struct wakeup_sums *wakeup_sums[2];	       /* the same; [1] of threads on vCPUs that are awake */
 	struct handed_list *handed;	       /* owned; made when first needed */
+	struct requests *requests;		       /* the same; NULL, too, when there are very many */
 	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */
 };
@@ -155,7 +158,7 @@ const char *vector_name(int64_t vector);
 const char *run_vcpu_state_name(uint32_t state);
 const char *run_thread_state_name(uint32_t state);
 
-/* True when @reason can only be AMD's: Intel's basic exit reasons end at 77. */
+/* True when @reason can only be AMD's: Intel's basic exit reasons end at 85. */
 bool exit_reason_is_svm(int64_t reason);
 
 #endif

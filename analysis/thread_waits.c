@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/key_sort.h"
 #include "analysis/longest.h"
 #include "analysis/wait_sweep.h"
 #include "base/grow.h"
+#include "base/key_sort.h"
 #include "model/context.h"
 
 struct scan {
