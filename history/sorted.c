@@ -310,9 +310,18 @@ static ALWAYS_INLINE void put_entry(struct decoded *to, uint64_t x, bool has_tab
 	*to->out++ = x;
 }
 
+/* Two entries, whose low parts stand in @lows; returns what is behind these. */
+static ALWAYS_INLINE uint64_t put_two(struct decoding *d, struct decoded *to, uint64_t lows, bool has_table)
+{
+	put_entry(to, next_entry(d, lows), has_table);
+	lows >>= d->low_bits;
+	put_entry(to, next_entry(d, lows), has_table);
+	return lows >> d->low_bits;
+}
+
 /* So many low parts come from one load when they are not wider than that. */
-#define AT_ONCE 4
-#define AT_ONCE_BITS_MAX (BITS_GET_MAX / AT_ONCE)
+#define FOUR_BITS_MAX (BITS_GET_MAX / 4)
+#define TWO_BITS_MAX (BITS_GET_MAX / 2)
 
 /* Entries [first, first + nr), at least one, the first of which has bit @bit; returns a bit behind the last one's, no
  * later than that of the entry after it.  @has_low and @has_table are constants: numbers that lie close together have no low parts. */
@@ -335,18 +344,13 @@ static ALWAYS_INLINE uint64_t decode_by(const struct sorted *s, uint32_t first, 
 
 	if (d.at < d.row_bits)
 		d.word = get_u64(d.high + (d.at >> 3)) & ~bits_mask(bit & 7);
-	while (low_bits <= AT_ONCE_BITS_MAX && end - to.out >= AT_ONCE) {
+	for (; low_bits <= FOUR_BITS_MAX && end - to.out >= 4; low_at += 4 * low_bits) {
 		uint64_t lows = get_u64(low + (low_at >> 3)) >> (low_at & 7);
 
-		low_at += AT_ONCE * low_bits;
-		put_entry(&to, next_entry(&d, lows), has_table);
-		lows >>= low_bits;
-		put_entry(&to, next_entry(&d, lows), has_table);
-		lows >>= low_bits;
-		put_entry(&to, next_entry(&d, lows), has_table);
-		lows >>= low_bits;
-		put_entry(&to, next_entry(&d, lows), has_table);
+		put_two(&d, &to, put_two(&d, &to, lows, has_table), has_table);
 	}
+	for (; low_bits <= TWO_BITS_MAX && end - to.out >= 2; low_at += 2 * low_bits)
+		put_two(&d, &to, get_u64(low + (low_at >> 3)) >> (low_at & 7), has_table);
 	for (; to.out < end; low_at += low_bits)
 		put_entry(&to, next_entry(&d, get_u64(low + (low_at >> 3)) >> (low_at & 7)), has_table);
 	*out = to;
