@@ -38,6 +38,8 @@ static int sum_add(struct sum *s, uint32_t value, ns_t time_ns)
 
 static int sum_changes(struct sum *s, ns_t begin, ns_t end)
 {
+	uint32_t values[ROW_BATCH];
+	ns_t times[ROW_BATCH];
 	struct row_reader r;
 	struct found f = {.value = 0};
 	ns_t from = begin;
@@ -47,13 +49,13 @@ static int sum_changes(struct sum *s, ns_t begin, ns_t end)
 	if (ret < 0)
 		return ret;
 	row_reader_init(&r, s->h, s->attr, begin, end);
-	while ((ret = row_reader_next(&r)) > 0) {
-		for (uint32_t k = 0; k < r.nr; k++) {
-			ret = sum_add(s, value, (ns_t)r.times[k] - from);
+	while ((ret = row_reader_next(&r, times, values, ROW_BATCH)) > 0) {
+		for (int k = 0, nr = ret; k < nr; k++) {
+			ret = sum_add(s, value, times[k] - from);
 			if (ret)
 				return ret;
-			from = (ns_t)r.times[k];
-			value = r.values[k];
+			from = times[k];
+			value = values[k];
 		}
 	}
 	return ret ? ret : sum_add(s, value, end - from);
