@@ -376,11 +376,6 @@ int run_index_exits(struct sonde_run *run, struct error *err)
 	return 0;
 }
 
-const struct exit_kind *run_exit_kind(const struct sonde_run *run, int64_t row)
-{
-	return row > 0 && row < run->nr_exit_kinds ? &run->exit_kinds[row] : NULL;
-}
-
 int run_milestone(const struct sonde_run *run, int64_t row, struct milestone *out)
 {
 	const enum run_table t = RUN_MILESTONE;

@@ -221,24 +221,35 @@ static int find_causes(struct stretches *s, const struct thread_waits *waits)
 	return ret;
 }
 
-static bool add_exit(const struct exit_interval *e, void *data)
+static void add_exit(struct stretches *s, const struct exit_interval *e)
 {
-	struct stretches *s = data;
+	const struct exit_kind *kind = run_exit_kind(s->run, e->kind);
+	const struct exit_kind *user = run_exit_kind(s->run, e->user_kind);
 	struct stretch *now = &s->now;
 
-	if (!may_keep(s, e->end - e->begin) || exit_is_halt(s->run, e->isa, e->reason))
-		return true;
+	if (exit_is_halt(s->run, kind->isa, kind->reason))
+		return;
 	now->kind = STRETCH_EXIT;
 	now->row = e->vcpu;
 	now->victim = 0;
 	now->begin = e->begin;
 	now->end = e->end;
-	now->reason = e->reason;
-	now->isa = e->isa;
-	now->user_reason = e->user_reason;
-	now->from = e->from;
+	now->reason = kind->reason;
+	now->isa = kind->isa;
+	now->user_reason = user ? user->user_reason : -1;
+	now->from = exit_from(e->vcpu, kind);
 	now->nr_causes = 0;
 	keep(s, now);
+}
+
+static bool add_exits(const struct exit_interval *list, size_t nr, void *data)
+{
+	struct stretches *s = data;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (may_keep(s, list[i].end - list[i].begin))
+			add_exit(s, &list[i]);
+	}
 	return true;
 }
 
@@ -369,7 +380,7 @@ static int collect(struct stretches *s, const struct why *w, struct error *err)
 		ret = exit_sums_get(&exits, w->run, w->begin, w->end, err);
 	if (ret)
 		return ret;
-	ret = exit_sums_longest(exits, w->run, add_exit, s);
+	ret = exit_sums_longest(exits, w->run, add_exits, s);
 	if (ret)
 		return fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret));
 	ret = find_causes(s, waits);
