@@ -323,6 +323,7 @@ void sonde_run_close(struct sonde_run *run)
 	free(run->exit_kinds);
 	free(run->machines);
 	free(run->vectors);
+	free(run->wakes);
 	free(run->contexts);
 	free(run->thread_rows);
 	free(run->threads);

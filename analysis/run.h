@@ -83,7 +83,8 @@ struct sonde_run {
 	int64_t nr_exit_kinds;
 	struct sonde_machine *machines;		       /* owned, per row: the same */
 	struct sonde_vector *vectors;		       /* owned, per row: the same */
-	struct sonde_context *contexts;		       /* owned; NULL: not read yet */
+	struct sonde_wake *wakes;		       /* owned; NULL: not read yet */
+	struct sonde_context *contexts;		       /* the same */
 	struct sonde_thread *thread_rows;	       /* the same */
 	struct thread_key *threads;		       /* owned; sorted; made when first needed */
 	struct culprits *culprits;		       /* owned; made when first needed */
@@ -120,6 +121,8 @@ const char *run_irq_name(const struct sonde_run *run, int64_t machine, int64_t i
 /* What it is for, all deliveries of the run taken together. */
 enum sonde_cause run_vector_cause(const struct sonde_run *run, int64_t vcpu, int64_t vector);
 int run_index_vectors(struct sonde_run *run, struct error *err);
+/* For who will ask for very many rows of "wake": has them all read.  Without the memory for that each costs more. */
+void run_read_wakes(struct sonde_run *run);
 int run_index_exits(struct sonde_run *run, struct error *err);
 
 /* Hands a struct to a caller whose own may be of another version, and shorter or longer: see

@@ -194,6 +194,7 @@ int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
 	size_t first = kept ? kept->nr : 0;
 	int ret;
 
+	run_read_wakes(strips->run);
 	if (kept && kept->vcpus[vcpu].known) {
 		tell_kept(kept, &kept->vcpus[vcpu], each, data);
 		return 0;
