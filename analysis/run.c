@@ -11,6 +11,7 @@
 #include "analysis/phases.h"
 #include "analysis/preemption_log.h"
 #include "analysis/usage.h"
+#include "analysis/thread_tracks.h"
 #include "analysis/thread_waits.h"
 #include "analysis/waits.h"
 #include "analysis/wakeups.h"
@@ -335,6 +336,7 @@ void sonde_run_close(struct sonde_run *run)
 	wakeup_sums_free(run->wakeup_sums[false]);
 	wakeup_sums_free(run->wakeup_sums[true]);
 	handed_free(run->handed);
+	thread_tracks_free(run->thread_tracks);
 	thread_waits_free(run->thread_waits);
 	waits_free(run->waits);
 	preemption_log_free(run->preemptions);

@@ -59,6 +59,7 @@ struct exit_sums;
 struct hypervisor_work;
 struct facts_kept;
 struct preemption_log;
+struct thread_tracks;
 struct thread_waits;
 struct waits;
 struct usages;
@@ -96,7 +97,8 @@ struct sonde_run {
 	struct preemption_log *preemptions;	       /* the same */
 	struct usages *usages;			       /* the same */
 	struct wakeup_sums *wakeup_sums[2];	       /* the same; [1] of threads on vCPUs that are awake */
-	struct handed_list *handed;	       /* owned; made when first needed */
+	struct thread_tracks *thread_tracks;	       /* owned; made when first needed */
+	struct handed_list *handed;		       /* the same */
 	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */
 };

@@ -2,7 +2,7 @@
 #include "analysis/wakeups.h"
 #include "analysis/cpu_users.h"
 #include "analysis/keyed.h"
-#include "analysis/track.h"
+#include "analysis/thread_tracks.h"
 #include "base/grow.h"
 #include "model/context.h"
 
@@ -20,14 +20,10 @@ struct scan {
 	struct sonde_run *run;
 	struct cpu_users *users;
 	struct strips *strips; /* its: of CPUs */
-	struct strips of_threads; /* there may be very many, for whom the run's have no room */
 	const struct sonde_context *contexts;
 	const struct sonde_thread *threads;
 	int64_t nr_contexts, nr_threads;
-	struct thread_tracks {
-		bool known; /* its attributes were looked up */
-		struct track state, waker;
-	} *tracks;	      /* owned, per thread row */
+	struct thread_tracks *tracks;
 	struct keyed wakes;   /* struct sonde_wake, per vCPU and number of its interrupt */
 	struct chain *chains; /* owned */
 	size_t nr, room;
@@ -73,24 +69,6 @@ static ns_t chain_begin(const struct scan *s, ns_t woken)
 	return s->chains[*at].begin;
 }
 
-static struct thread_tracks *tracks_of(struct scan *s, int64_t thread)
-{
-	struct thread_tracks *k = &s->tracks[thread];
-
-	if (!k->known) {
-		k->state.attr = sonde_attr_of_thread(s->run, thread, "state");
-		k->waker.attr = sonde_attr_of_thread(s->run, thread, "waker");
-		k->known = true;
-	}
-	return k;
-}
-
-/* The thread's state at @t; not 0: that is not known. */
-static int state_at(struct scan *s, int64_t thread, ns_t t, struct sonde_interval *out)
-{
-	return track_at(&tracks_of(s, thread)->state, &s->of_threads, t, out);
-}
-
 /* So is what is no thread that there is. */
 static bool is_idle(const struct scan *s, uint32_t task)
 {
@@ -120,7 +98,7 @@ static void find_thread(struct scan *s, struct wakeup *w)
 		return;
 	w->thread = (int64_t)task.value - 1;
 	w->running = task.begin;
-	if (state_at(s, w->thread, w->running - 1, &state))
+	if (thread_state_at(s->tracks, w->thread, w->running - 1, &state))
 		return;
 	if (state.value == THREAD_RUNNABLE && state.begin >= w->wait->woken)
 		w->runnable = state.begin;
@@ -190,7 +168,7 @@ static bool woken_by_interrupt(struct scan *s, int64_t thread, ns_t runnable)
 	struct sonde_interval i;
 	const struct sonde_context *c;
 
-	if (track_at(&tracks_of(s, thread)->waker, &s->of_threads, runnable, &i))
+	if (thread_waker_at(s->tracks, thread, runnable, &i))
 		return false;
 	c = code_of(s, i.value);
 	return c && (c->mode == SONDE_MODE_IRQ ||
@@ -301,8 +279,8 @@ static bool find_awake(struct scan *s, int64_t thread, ns_t running, ns_t *runna
 {
 	struct sonde_interval state, before, task;
 
-	if (state_at(s, thread, running - 1, &state) || state.value != THREAD_RUNNABLE ||
-	    state.begin <= s->begin || state_at(s, thread, state.begin - 1, &before) ||
+	if (thread_state_at(s->tracks, thread, running - 1, &state) || state.value != THREAD_RUNNABLE ||
+	    state.begin <= s->begin || thread_state_at(s->tracks, thread, state.begin - 1, &before) ||
 	    (before.value != THREAD_SLEEPING && before.value != THREAD_BLOCKED) ||
 	    !woken_by_interrupt(s, thread, state.begin) ||
 	    track_at(&s->task, s->strips, state.begin - 1, &task) || is_idle(s, task.value))
@@ -372,8 +350,7 @@ static int read_tables(struct scan *s)
 	s->nr_threads = sonde_nr_threads(s->run);
 	s->contexts = run_contexts(s->run);
 	s->threads = run_threads(s->run);
-	s->tracks = calloc((size_t)s->nr_threads + 1, sizeof(*s->tracks));
-	if (!s->contexts || !s->threads || !s->tracks)
+	if (!s->contexts || !s->threads || thread_tracks_get(&s->tracks, s->run, s->begin, s->end))
 		return -ENOMEM;
 	return cpu_users_get(&s->users, s->run);
 }
@@ -382,7 +359,6 @@ int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		 bool (*each)(const struct wakeup *w, void *data), void *data)
 {
 	struct scan s = {.run = run,
-			 .of_threads.run = run,
 			 .wakes = {.nr_cells = 2, .sum_bytes = sizeof(struct sonde_wake)},
 			 .awake = awake,
 			 .begin = begin,
@@ -397,10 +373,9 @@ int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		found = false;
 		ret = scan_level(&s, level, begin, end, &found);
 	}
-	strips_release(&s.of_threads);
+	thread_tracks_put(s.tracks);
 	map_release(&s.by_runnable);
 	keyed_release(&s.wakes);
 	free(s.chains);
-	free(s.tracks);
 	return ret;
 }
