@@ -107,15 +107,16 @@ static void find_thread(struct scan *s, struct wakeup *w)
 /* ---- what woke the thread ----------------------------------------------------------------------
  */
 
-/* The interrupts that a CPU handled, up to some moment. */
+/* The interrupts that the vCPU at hand handled in a stretch of time. */
 struct handlers {
 	struct scan *s;
 	unsigned nr;
+	bool seen;	  /* any of the vCPU's own code */
+	bool under_way;	  /* the last one: its own code did nothing else since */
 	ns_t begin;	  /* of the last one */
-	uint32_t context; /* ... its value; 0: the CPU's own code did something else since */
+	uint32_t context; /* ... its value */
 	int64_t number;	 /* of its line, or vector */
 	bool whole;	 /* its begin was seen */
-	bool own_code;	 /* the CPU's other code was seen before it */
 	const struct sonde_wake *wake; /* what the vCPU was woken for; NULL: that is not asked */
 	bool own, own_before; /* the last one is that; one before it was */
 };
@@ -130,17 +131,19 @@ static bool is_own(const struct handlers *h, int64_t number)
 /* The CPU's own code runs from @from on. */
 static void add_piece(struct handlers *h, uint32_t value, const struct sonde_context *c, ns_t from)
 {
-	if (c->mode != SONDE_MODE_IRQ) {
-		h->context = 0;
-		h->own_code = true;
-	} else if (h->context != value) {
-		h->whole = h->nr++ || h->own_code;
+	bool is_irq = c->mode == SONDE_MODE_IRQ;
+
+	if (is_irq && !(h->under_way && h->context == value)) {
+		h->nr++;
+		h->whole = h->seen;
 		h->begin = from;
 		h->context = value;
 		h->number = c->detail;
 		h->own_before |= h->own;
 		h->own = h->wake && is_own(h, c->detail);
 	}
+	h->under_way = is_irq;
+	h->seen = true;
 }
 
 static bool each_run(const struct cpu_run *run, void *data)
@@ -256,18 +259,36 @@ static bool each_wait(const struct wait *wait, void *data)
 #define LOOK_BACK_NS 200000
 #define LOOK_BACK_MAX_NS 20000000
 
+/* What was handled in @h's stretch and in the one just before it: of the last one. */
+static void put_before(struct handlers *h, const struct handlers *before)
+{
+	bool goes_on = before->under_way && before->context == h->context;
+
+	if (!h->nr) {
+		*h = *before;
+	} else if (!h->whole && before->seen) {
+		h->begin = goes_on ? before->begin : h->begin;
+		h->whole = goes_on ? before->whole : true;
+	}
+}
+
 /* The interrupt whose handler, or soft interrupt for timers, made the thread ready that goes on later.  It came while
  * another thread ran, from @since on. */
 static bool find_handler(struct scan *s, ns_t since, ns_t runnable, struct handlers *h)
 {
+	ns_t to = runnable;
+
+	*h = (struct handlers){.s = s};
 	for (ns_t back = LOOK_BACK_NS; back <= LOOK_BACK_MAX_NS && !s->ret; back *= 10) {
 		ns_t from = runnable - back > since ? runnable - back : since;
+		struct handlers before = {.s = s, .seen = from == since};
 
-		*h = (struct handlers){.s = s, .own_code = from == since};
-		s->ret = cpu_users_runs(s->users, s->cpu.machine, s->cpu.number, from, runnable,
-					each_run, h);
+		s->ret = cpu_users_runs(s->users, s->cpu.machine, s->cpu.number, from, to, each_run,
+					&before);
+		put_before(h, &before);
 		if (h->whole || from == since)
 			return h->whole && !s->ret;
+		to = from;
 	}
 	return false;
 }
