@@ -52,7 +52,7 @@ static const struct {
 	[RUN_STAT] = {"stat",
 		      {"machine", "at", "cause", "cpu", "hz", "user", "nice", "system", "idle",
 		       "iowait", "irq", "softirq", "steal", "guest", "guest_nice"}},
-	[RUN_WAKE] = {"wake", {"cpu", "cause", "vector", "from_cpu", "by", "evidence"}},
+	[RUN_WAKE] = {"wake", {"cpu", "cause", "vector", "from_cpu", "by", "evidence", "lost"}},
 	[RUN_VECTOR] = {"vector", {"cpu", "vector", "cause", "irq", "times", "agree", "evidence"}},
 	[RUN_IRQ] = {"irq", {"machine", "irq", "name"}},
 	[RUN_MARK] = {"mark", {"at", "machine", "cpu", "thread", "kind", "id", "text", "by_host"}},

@@ -120,6 +120,8 @@ const char *run_text(const struct sonde_run *run, enum run_table table, int64_t 
 const char *run_vector_irq(const struct sonde_run *run, int64_t vcpu, int64_t vector);
 /* What the handlers of a machine's interrupt line are called there; "" unknown. */
 const char *run_irq_name(const struct sonde_run *run, int64_t machine, int64_t irq);
+/* Whether a wait is over there that was not seen to end: events of it were lost. */
+bool run_wake_is_loss(const struct sonde_run *run, int64_t wake);
 /* What it is for, all deliveries of the run taken together. */
 enum sonde_cause run_vector_cause(const struct sonde_run *run, int64_t vcpu, int64_t vector);
 int run_index_vectors(struct sonde_run *run, struct error *err);
