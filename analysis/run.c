@@ -11,8 +11,9 @@
 #include "analysis/phases.h"
 #include "analysis/preemption_log.h"
 #include "analysis/requests.h"
-#include "analysis/usage.h"
+#include "analysis/thread_tracks.h"
 #include "analysis/thread_waits.h"
+#include "analysis/usage.h"
 #include "analysis/waits.h"
 #include "analysis/wakeups.h"
 #include "model/context.h"
@@ -52,7 +53,7 @@ static const struct {
 	[RUN_STAT] = {"stat",
 		      {"machine", "at", "cause", "cpu", "hz", "user", "nice", "system", "idle",
 		       "iowait", "irq", "softirq", "steal", "guest", "guest_nice"}},
-	[RUN_WAKE] = {"wake", {"cpu", "cause", "vector", "from_cpu", "by", "evidence"}},
+	[RUN_WAKE] = {"wake", {"cpu", "cause", "vector", "from_cpu", "by", "evidence", "lost"}},
 	[RUN_VECTOR] = {"vector", {"cpu", "vector", "cause", "irq", "times", "agree", "evidence"}},
 	[RUN_IRQ] = {"irq", {"machine", "irq", "name"}},
 	[RUN_MARK] = {"mark", {"at", "machine", "cpu", "thread", "kind", "id", "text", "by_host"}},
@@ -332,6 +333,7 @@ void sonde_run_close(struct sonde_run *run)
 	free(run->machines);
 	free(run->thread_dirs);
 	free(run->vectors);
+	free(run->wakes);
 	free(run->contexts);
 	free(run->thread_rows);
 	free(run->threads);
@@ -344,6 +346,7 @@ void sonde_run_close(struct sonde_run *run)
 	wakeup_sums_free(run->wakeup_sums[true]);
 	handed_free(run->handed);
 	requests_free(run->requests);
+	thread_tracks_free(run->thread_tracks);
 	thread_waits_free(run->thread_waits);
 	waits_free(run->waits);
 	preemption_log_free(run->preemptions);
