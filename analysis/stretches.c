@@ -35,8 +35,7 @@ struct stretch {
 struct stretches {
 	struct sonde_run *run;
 	const struct culprits *culprits;
-	bool open;
-	bool counts; /* the one at hand: it may be kept */
+	ns_t begin, end; /* of the window */
 	struct stretch now;
 	uint64_t serial;      /* of that one */
 	struct memo memo;     /* numbers of its causes */
@@ -105,35 +104,6 @@ static void keep(struct stretches *s, const struct stretch *stretch)
 	}
 }
 
-static void close_stretch(struct stretches *s)
-{
-	if (s->open)
-		keep(s, &s->now);
-	s->open = false;
-}
-
-/* Whether what comes next is another piece of the stretch at hand. */
-static bool goes_on(const struct stretches *s, int64_t row, ns_t begin)
-{
-	return s->open && s->now.row == row && s->now.begin == begin;
-}
-
-/* Of one that is shorter than all that are kept, the causes do not matter. */
-static void begin_stretch(struct stretches *s, enum stretch_kind kind, int64_t row, int64_t victim,
-			  ns_t begin, ns_t end)
-{
-	close_stretch(s);
-	s->now.kind = kind;
-	s->now.row = row;
-	s->now.victim = victim;
-	s->now.begin = begin;
-	s->now.end = end;
-	s->now.nr_causes = 0;
-	s->serial++;
-	s->open = true;
-	s->counts = may_keep(s, end - begin);
-}
-
 /* The cause's number among those of the stretch at hand; CAUSES_MAX when there is no room for it.
  */
 static size_t cause_of(struct stretches *s, uint32_t number, int32_t on)
@@ -166,19 +136,25 @@ static void add_use(struct stretches *s, uint32_t number, int32_t on, ns_t time_
 		s->now.causes[at].time_ns += time_ns;
 }
 
-static bool add_preemption(const struct preemption *p, const struct preemption_use *uses, size_t nr,
-			   void *data)
+/* Its causes are looked for when it is known to be one of the longest. */
+static bool add_preemption(const struct preemption *p, void *data)
 {
 	struct stretches *s = data;
+	struct stretch *now = &s->now;
 
-	if (!goes_on(s, p->vcpu, p->begin))
-		begin_stretch(s, STRETCH_VCPU, p->vcpu, p->victim, p->begin, p->end);
-	for (size_t i = 0; s->counts && i < nr; i++)
-		add_use(s, uses[i].number, uses[i].on, uses[i].time_ns);
+	if (now->row == p->vcpu && now->begin == p->begin)
+		return true; /* another part of it */
+	now->kind = STRETCH_VCPU;
+	now->row = p->vcpu;
+	now->victim = p->victim;
+	now->begin = p->begin;
+	now->end = p->end;
+	now->nr_causes = 0;
+	keep(s, now);
 	return true;
 }
 
-/* Its causes are looked for when it is known to be one of the longest. */
+/* The same. */
 static void add_wait(const struct thread_wait *wait, void *data)
 {
 	struct stretches *s = data;
@@ -202,7 +178,30 @@ static bool add_part(const struct wait_part *part, void *data)
 	return true;
 }
 
-/* What had the CPU in those waits of threads that are kept. */
+static bool add_cpu_use(const struct cpu_use *use, void *data)
+{
+	add_use(data, use->number, (int32_t)use->on, use->time_ns);
+	return true;
+}
+
+static int find_causes_of(struct stretches *s, const struct thread_waits *waits,
+			  const struct stretch *stretch)
+{
+	const struct preemption p = {
+		.vcpu = stretch->row, .begin = stretch->begin, .end = stretch->end};
+
+	switch (stretch->kind) {
+	case STRETCH_VCPU:
+		return preemption_uses(s->run, &p, s->begin, s->end, add_cpu_use, s);
+	case STRETCH_THREAD:
+		return thread_wait_parts(waits, s->run, &stretch->wait, add_part, s);
+	case STRETCH_EXIT:
+		break;
+	}
+	return 0;
+}
+
+/* What had the CPU in those that are kept. */
 static int find_causes(struct stretches *s, const struct thread_waits *waits)
 {
 	int ret = 0;
@@ -210,11 +209,9 @@ static int find_causes(struct stretches *s, const struct thread_waits *waits)
 	for (unsigned i = 0; i < s->nr && !ret; i++) {
 		struct stretch *stretch = s->heap[i];
 
-		if (stretch->kind != STRETCH_THREAD)
-			continue;
 		s->now.nr_causes = 0;
 		s->serial++;
-		ret = thread_wait_parts(waits, s->run, &stretch->wait, add_part, s);
+		ret = find_causes_of(s, waits, stretch);
 		stretch->nr_causes = s->now.nr_causes;
 		memcpy(stretch->causes, s->now.causes, s->now.nr_causes * sizeof(*s->now.causes));
 	}
@@ -358,9 +355,8 @@ static int collect(struct stretches *s, const struct why *w, struct error *err)
 {
 	const struct thread_waits *waits;
 	const struct exit_sums *exits;
-	int ret = preemption_sum(w->run, w->begin, w->end, add_preemption, s, err);
+	int ret = preemption_parts(w->run, w->begin, w->end, add_preemption, s, err);
 
-	close_stretch(s);
 	if (!ret) /* what delays a guest's thread without its knowledge is its vCPU's delay */
 		ret = thread_waits_get(&waits, w->run, w->begin, w->end, err);
 	if (!ret)
@@ -380,7 +376,7 @@ static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t b
 			  struct error *err)
 {
 	struct why w = {.out = out, .run = run, .begin = begin, .end = end};
-	struct stretches s = {.run = run};
+	struct stretches s = {.run = run, .begin = begin, .end = end, .now.row = -1};
 	int ret;
 
 	s.kept = calloc(STRETCHES_MAX, sizeof(*s.kept));

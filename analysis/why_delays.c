@@ -124,23 +124,6 @@ static bool add_cause(struct losers *l, const struct cpu_use *use)
 	return true;
 }
 
-/* @length: of all of them. */
-static bool add_reasons(struct losers *l, struct loser *loser, const struct preemption_use *uses,
-			size_t nr, ns_t length, enum sonde_off why)
-{
-	if (why == SONDE_OFF_QUOTA) {
-		loser->quota_ns += length;
-		return true;
-	}
-	for (size_t i = 0; i < nr; i++) {
-		const struct cpu_use use = preemption_cpu_use(&uses[i]);
-
-		if (!add_cause(l, &use))
-			return false;
-	}
-	return true;
-}
-
 /* A part of a stretch [begin, end); those of one come one after the other. */
 static void add_part(struct loser *loser, ns_t begin, ns_t end, int64_t victim, ns_t length)
 {
@@ -177,28 +160,51 @@ static void add_waiter(struct losers *l, const struct thread_waits *w, const str
 	}
 }
 
-static bool add_preemption(const struct preemption *p, const struct preemption_use *uses, size_t nr,
-			   void *data)
+static void add_length(struct loser *loser, const struct preemption *p, int64_t victim)
+{
+	ns_t length = p->to - p->from;
+
+	add_part(loser, p->begin, p->end, victim, length);
+	if (p->why == SONDE_OFF_QUOTA)
+		loser->quota_ns += length;
+}
+
+static bool add_preemption(const struct preemption *p, void *data)
 {
 	struct both *b = data;
 	struct loser *vcpu = loser_get(&b->vcpus, p->vcpu), *thread;
-	ns_t length = 0;
 
 	if (!vcpu)
 		return false;
-	for (size_t i = 0; i < nr; i++)
-		length += uses[i].time_ns;
-	add_part(vcpu, p->begin, p->end, p->victim, length);
-	if (!add_reasons(&b->vcpus, vcpu, uses, nr, length, p->why))
-		return false;
+	add_length(vcpu, p, p->victim);
 	if (!victim_counts(&b->victim, p))
 		return true;
 	thread = loser_get(&b->threads, p->victim);
 	if (!thread)
 		return false;
-	add_part(thread, p->begin, p->end, -1, length);
-	thread->in_guest_ns += length;
-	return add_reasons(&b->threads, thread, uses, nr, length, p->why);
+	add_length(thread, p, -1);
+	thread->in_guest_ns += p->to - p->from;
+	return true;
+}
+
+/* Of those who have been met. */
+static bool add_causes(const struct preemption *p, const struct preemption_use *uses, size_t nr,
+		       void *data)
+{
+	struct both *b = data;
+	bool counts = victim_counts(&b->victim, p);
+
+	if (p->why == SONDE_OFF_QUOTA)
+		return true;
+	if (!loser_get(&b->vcpus, p->vcpu) || (counts && !loser_get(&b->threads, p->victim)))
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		const struct cpu_use use = preemption_cpu_use(&uses[i]);
+
+		if (!add_cause(&b->vcpus, &use) || (counts && !add_cause(&b->threads, &use)))
+			return false;
+	}
+	return true;
 }
 
 static struct culprit culprit_at(const struct losers *l, size_t cause)
@@ -501,7 +507,9 @@ int why_delays(struct why *w, struct error *err)
 	for (size_t i = 0; fits && !ret && i < waits->nr_waiters && !b.threads.no_memory; i++)
 		add_waiter(&b.threads, waits, &waits->waiters[i]);
 	if (fits && !ret && !b.threads.no_memory)
-		ret = preemption_sum(w->run, w->begin, w->end, add_preemption, &b, err);
+		ret = preemption_parts(w->run, w->begin, w->end, add_preemption, &b, err);
+	if (!ret && !b.threads.no_memory && !b.vcpus.no_memory)
+		ret = preemption_sum(w->run, w->begin, w->end, add_causes, &b, err);
 	if (!ret && (!fits || b.vcpus.no_memory || b.threads.no_memory))
 		ret = fail(err, -ENOMEM, "out of memory");
 	if (!ret) {
