@@ -17,17 +17,15 @@ struct scan {
 	bool stop;
 };
 
-static void tell_part(struct scan *s, ns_t from, ns_t to)
+static void tell_part(struct scan *s)
 {
 	const attr_t *attrs = s->run->cpu_attrs[s->p.vcpu];
 	struct sonde_interval task = {0};
 
 	s->p.victim = -1;
-	if (!strip_at(&s->users->strips, attrs[CPU_TASK], from, &task) && task.value)
+	if (!strip_at(&s->users->strips, attrs[CPU_TASK], s->p.from, &task) && task.value)
 		s->p.victim = (int64_t)task.value - 1;
-	s->p.cpu = cpu_users_parent_cpu(s->users, s->p.vcpu, from);
-	s->p.from = from;
-	s->p.to = to;
+	s->p.cpu = cpu_users_parent_cpu(s->users, s->p.vcpu, s->p.from);
 	if (s->log)
 		preemption_log_add(s->log, &s->p);
 	s->stop = !s->each(&s->p, s->data);
@@ -47,34 +45,35 @@ static bool is_exact(uint32_t off)
 }
 
 /*
+ * Why the vCPU did not run in @i, an interval of its `state` in which it is preempted, from @from on: it had been woken
+ * and waited for its turn, or it lost the CPU.  Returns until when that is why, the interval's end or before.
+ *
  * What a vCPU lost its CPU for is told when it does, and means nothing after a wake-up.  That a
  * quota is used up may be concluded late: then it was so from the begin on.
  */
-void preemption_part(struct strips *strips, int64_t vcpu, const struct sonde_interval *i, ns_t from,
-		     struct preemption_part *out)
+static ns_t find_why(struct scan *s, const struct sonde_interval *i, ns_t from)
 {
-	attr_t attr = strips->run->cpu_attrs[vcpu][CPU_WHY_OFF];
-	uint32_t before = value_at(strips, vcpu, CPU_STATE, i->begin - 1);
+	struct strips *strips = &s->users->strips;
+	attr_t attr = s->run->cpu_attrs[s->p.vcpu][CPU_WHY_OFF];
+	uint32_t before = value_at(strips, s->p.vcpu, CPU_STATE, i->begin - 1);
 	struct sonde_interval off;
 
-	*out = (struct preemption_part){from, i->end, SONDE_OFF_UNKNOWN};
+	s->p.why = SONDE_OFF_UNKNOWN;
 	if (before == VCPU_WAITING)
-		out->why = SONDE_OFF_READY;
+		s->p.why = SONDE_OFF_READY;
 	else if (before != VCPU_ON_CPU)
-		return;
+		return i->end;
 	for (ns_t t = from; t < i->end && !strip_at(strips, attr, t, &off); t = off.end) {
-		if (is_exact(off.value) && off.begin > from) {
-			out->end = off.begin;
-			return;
-		}
+		if (is_exact(off.value) && off.begin > from)
+			return off.begin;
 		if (is_exact(off.value)) {
-			out->why = off.value == OFF_READY ? SONDE_OFF_READY : SONDE_OFF_QUOTA;
-			out->end = off.end < i->end ? off.end : i->end;
-			return;
+			s->p.why = off.value == OFF_READY ? SONDE_OFF_READY : SONDE_OFF_QUOTA;
+			return off.end < i->end ? off.end : i->end;
 		}
 		if (before == VCPU_ON_CPU && off.value && off.value < OFF_READY)
-			out->why = (enum sonde_off)off.value;
+			s->p.why = (enum sonde_off)off.value;
 	}
+	return i->end;
 }
 
 bool victim_counts(struct victim *v, const struct preemption *p)
@@ -93,18 +92,17 @@ bool victim_counts(struct victim *v, const struct preemption *p)
 static bool each_state(const struct sonde_interval *i, void *data)
 {
 	struct scan *s = data;
-	struct preemption_part part;
 
 	if (i->value != VCPU_PREEMPTED)
 		return true;
 	s->p.begin = i->begin;
 	s->p.end = i->end;
-	for (ns_t t = i->begin; t < i->end && !s->stop; t = part.end) {
-		preemption_part(&s->users->strips, s->p.vcpu, i, t, &part);
-		s->p.why = part.why;
-		if (preemption_within(&part, s->begin, s->end))
-			tell_part(s, part.begin < s->begin ? s->begin : part.begin,
-				  part.end > s->end ? s->end : part.end);
+	for (ns_t t = i->begin, end; t < i->end && !s->stop; t = end) {
+		end = find_why(s, i, t);
+		s->p.from = t > s->begin ? t : s->begin;
+		s->p.to = end < s->end ? end : s->end;
+		if (s->p.from < s->p.to)
+			tell_part(s);
 	}
 	return !s->stop;
 }

@@ -86,25 +86,10 @@ struct victim {
 };
 bool victim_counts(struct victim *v, const struct preemption *p);
 
-/*
- * Why @vcpu did not run in @i, an interval of its `state` in which it is preempted, from @from on:
- * it had been woken and waited for its turn, or it lost the CPU; and until when that is why, the
- * interval's end or before:
- *
- *	for (ns_t t = i->begin; t < i->end; t = part.end)
- *		preemption_part(strips, vcpu, i, t, &part);
- */
-struct preemption_part {
-	ns_t begin, end;
-	enum sonde_off why;
-};
-void preemption_part(struct strips *strips, int64_t vcpu, const struct sonde_interval *i, ns_t from,
-		     struct preemption_part *out);
-
-/* The time of the part that lies in [begin, end). */
-static inline ns_t preemption_within(const struct preemption_part *p, ns_t begin, ns_t end)
+/* The time of a part (.from, .to) that lies in [begin, end). */
+static inline ns_t preemption_within(const struct preemption *p, ns_t begin, ns_t end)
 {
-	ns_t from = p->begin > begin ? p->begin : begin, to = p->end < end ? p->end : end;
+	ns_t from = p->from > begin ? p->from : begin, to = p->to < end ? p->to : end;
 
 	return to > from ? to - from : 0;
 }

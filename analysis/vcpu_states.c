@@ -54,6 +54,9 @@ struct scan {
 	ns_t begin, end;
 	const struct sonde_context *contexts;
 	uint32_t nr_contexts;
+	struct off {
+		ns_t per_why[SONDE_NR_OFFS];
+	} *off;		  /* owned, per CPU row: how long it was ready but not running */
 	uint8_t *kinds;	  /* owned: per context + 1, enum share for this vCPU, or KIND_* */
 	int64_t *parents; /* owned, per machine */
 	int64_t vcpu;
@@ -223,14 +226,12 @@ static enum share share_of_off(enum sonde_off why)
 	}
 }
 
-static void add_preemption(struct scan *s, const struct sonde_interval *i)
+static bool add_preemption(const struct preemption *p, void *data)
 {
-	struct preemption_part part;
+	struct scan *s = data;
 
-	for (ns_t t = i->begin; t < i->end; t = part.end) {
-		preemption_part(&s->users->strips, s->vcpu, i, t, &part);
-		s->shares[share_of_off(part.why)] += preemption_within(&part, s->begin, s->end);
-	}
+	s->off[p->vcpu].per_why[p->why] += p->to - p->from;
+	return true;
 }
 
 static bool each_state(const struct sonde_interval *i, void *data)
@@ -247,8 +248,7 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	case VCPU_WAITING:
 		s->shares[share_of_wait(s, from)] += to - from;
 		break;
-	case VCPU_PREEMPTED:
-		add_preemption(s, i);
+	case VCPU_PREEMPTED: /* why it did not run is known from all preemptions together */
 		break;
 	case VCPU_GONE:
 		s->shares[SHARE_GONE] += to - from;
@@ -272,6 +272,8 @@ static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 	s->vcpu = vcpu;
 	s->rest = (struct sonde_interval){0};
 	memset(s->shares, 0, sizeof(s->shares));
+	for (unsigned why = 0; why < SONDE_NR_OFFS; why++)
+		s->shares[share_of_off(why)] += s->off[vcpu].per_why[why];
 	memset(s->kinds, KIND_ASK, (size_t)s->nr_contexts + 1);
 	ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
@@ -289,7 +291,8 @@ static bool read_tables(struct scan *s)
 	s->contexts = run_contexts(s->run);
 	s->kinds = calloc(nr_contexts + 1, sizeof(*s->kinds));
 	s->parents = calloc(nr_machines + 1, sizeof(*s->parents));
-	if (!s->contexts || !s->kinds || !s->parents)
+	s->off = calloc((size_t)sonde_nr_cpus(s->run) + 1, sizeof(*s->off));
+	if (!s->contexts || !s->kinds || !s->parents || !s->off)
 		return false;
 	for (size_t i = 0; i < nr_machines; i++) {
 		struct sonde_machine m;
@@ -308,10 +311,13 @@ static int find_vcpu_states(struct sonde_facts *out, struct sonde_run *run, ns_t
 
 	if (!ret && !read_tables(&s))
 		ret = -ENOMEM;
+	if (!ret)
+		ret = preemption_parts(run, begin, end, add_preemption, &s, err);
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !ret; vcpu++)
 		ret = add_vcpu(out, &s, vcpu);
 	free(s.kinds);
 	free(s.parents);
+	free(s.off);
 	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", strerror(-ret)) : 0;
 }
 
