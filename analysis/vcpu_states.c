@@ -62,7 +62,7 @@ struct scan {
 	int64_t vcpu;
 	struct sonde_cpu cpu;
 	struct sonde_interval rest; /* of the vCPU's `woken`, asked for last */
-	bool rests;		    /* it halts then */
+	enum share kvm;		    /* what KVM's work is then */
 	ns_t shares[NR_SHARES];
 	int ret;
 };
@@ -139,15 +139,17 @@ static enum share share_of(const struct scan *s, const struct sonde_context *c)
 }
 
 /* From the exit by which it halts to the next entry, the hypervisor's work is for the halt. */
-static bool is_halting(struct scan *s, ns_t t)
+static enum share share_of_kvm(struct scan *s, ns_t t)
 {
 	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
+	bool rests;
 
-	if (likely(t >= s->rest.begin && t < s->rest.end))
-		return s->rests;
-	s->rests = !strip_at(&s->users->strips, woken, t, &s->rest) && !s->rest.value &&
-		   s->rest.begin > sonde_run_begin(s->run);
-	return s->rests;
+	if (t >= s->rest.begin && t < s->rest.end)
+		return s->kvm;
+	rests = !strip_at(&s->users->strips, woken, t, &s->rest) && !s->rest.value &&
+		s->rest.begin > sonde_run_begin(s->run);
+	s->kvm = rests ? SHARE_HALTING : SHARE_KVM;
+	return s->kvm;
 }
 
 static enum share share_of_context(struct scan *s, uint32_t value)
@@ -162,35 +164,39 @@ static enum share share_of_context(struct scan *s, uint32_t value)
 }
 
 /* What is not found by the context alone. */
-static enum share share_at(struct scan *s, uint32_t value, unsigned kind, ns_t t)
+static __attribute__((noinline)) enum share share_at(struct scan *s, uint32_t value, unsigned kind, ns_t t)
 {
 	enum share share = kind == KIND_ASK ? share_of_context(s, value) : SHARE_KVM;
 
-	return share == SHARE_KVM && is_halting(s, t) ? SHARE_HALTING : share;
-}
-
-static inline void add_piece(struct scan *s, uint32_t value, ns_t from, ns_t to)
-{
-	unsigned kind = value <= s->nr_contexts ? s->kinds[value] : KIND_ASK;
-
-	if (kind >= KIND_ASK)
-		kind = share_at(s, value, kind, from);
-	s->shares[kind] += to - from;
+	return share == SHARE_KVM ? share_of_kvm(s, t) : share;
 }
 
 static bool each_run(const struct cpu_run *r, void *data)
 {
 	struct scan *s = data;
-	const uint32_t *value = r->list.values, *const last = value + r->list.nr - 1;
+	const uint32_t *const values = r->list.values;
+	const ns_t *const ends = r->list.begins + 1;
+	const uint8_t *const kinds = s->kinds;
+	const uint32_t nr_contexts = s->nr_contexts;
+	const unsigned nr = r->list.nr;
+	unsigned kind = SHARE_UNKNOWN;
 	ns_t from = r->from;
 
-	for (const ns_t *end = r->list.begins + 1; value < last; value++, end++) {
-		const ns_t to = *end;
+	for (unsigned i = 0; i < nr; i++) {
+		const uint32_t value = values[i];
+		const ns_t to = ends[i];
 
-		add_piece(s, *value, from, to);
+		kind = likely(value <= nr_contexts) ? kinds[value] : KIND_ASK;
+		if (kind >= KIND_ASK) {
+			if (kind == KIND_KVM && from >= s->rest.begin && from < s->rest.end)
+				kind = s->kvm;
+			else
+				kind = share_at(s, value, kind, from);
+		}
+		s->shares[kind] += to - from;
 		from = to;
 	}
-	add_piece(s, *value, from, r->to);
+	s->shares[kind] -= from - r->to; /* the last may stick out */
 	return true;
 }
 
