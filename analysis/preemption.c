@@ -14,6 +14,7 @@ struct scan {
 	bool (*each)(const struct preemption *p, void *data);
 	void *data;
 	struct preemption_log *log; /* NULL: what is found is not kept */
+	struct sonde_interval last; /* of the vCPU's `state`, before the one at hand */
 	bool stop;
 };
 
@@ -55,7 +56,8 @@ static ns_t find_why(struct scan *s, const struct sonde_interval *i, ns_t from)
 {
 	struct strips *strips = &s->users->strips;
 	attr_t attr = s->run->cpu_attrs[s->p.vcpu][CPU_WHY_OFF];
-	uint32_t before = value_at(strips, s->p.vcpu, CPU_STATE, i->begin - 1);
+	uint32_t before = s->last.end == i->begin ? s->last.value
+						  : value_at(strips, s->p.vcpu, CPU_STATE, i->begin - 1);
 	struct sonde_interval off;
 
 	s->p.why = SONDE_OFF_UNKNOWN;
@@ -93,8 +95,10 @@ static bool each_state(const struct sonde_interval *i, void *data)
 {
 	struct scan *s = data;
 
-	if (i->value != VCPU_PREEMPTED)
+	if (i->value != VCPU_PREEMPTED) {
+		s->last = *i;
 		return true;
+	}
 	s->p.begin = i->begin;
 	s->p.end = i->end;
 	for (ns_t t = i->begin, end; t < i->end && !s->stop; t = end) {
@@ -114,6 +118,7 @@ static void set_vcpu(struct scan *s, int64_t vcpu)
 
 	sonde_cpu(s->run, vcpu, &cpu);
 	sonde_machine(s->run, cpu.machine, &m);
+	s->last = (struct sonde_interval){.end = NS_MIN};
 	s->p.vcpu = vcpu;
 	s->p.machine = (unsigned)m.parent;
 }

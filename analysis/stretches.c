@@ -420,7 +420,7 @@ static int collect(struct stretches *s, const struct why *w, struct error *err)
 static bool delays_init(struct delays *d)
 {
 	d->log = (struct facts_log){delay_cell, delays_release};
-	d->kept = calloc(STRETCHES_MAX, sizeof(*d->kept));
+	d->kept = malloc(STRETCHES_MAX * sizeof(*d->kept));
 	d->heap = calloc(STRETCHES_MAX, sizeof(*d->heap));
 	d->texts = calloc(STRETCHES_MAX, sizeof(*d->texts));
 	return d->kept && d->heap && d->texts && !culprits_get(&d->culprits, d->why.run);
