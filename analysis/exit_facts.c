@@ -37,7 +37,7 @@ static int find_exits(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 				       cell_int(histogram_quantile(h, 500000)),
 				       cell_int(histogram_quantile(h, 990000)),
 				       cell_int(h->greatest_ns),
-				       cell_int(sum->longest_at),
+				       cell_int(sum->longest.at),
 				       cell_int((int64_t)sum->to_user),
 				       cell_int(sum->user_ns),
 			       });
@@ -158,8 +158,8 @@ static int find_causes(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 				       cell_int((int64_t)sum->count),
 				       cell_int(sum->total_ns),
 				       cell_int(sum->total_ns / (ns_t)sum->count),
-				       cell_int(sum->longest_ns),
-				       cell_int(sum->longest_at),
+				       cell_int(sum->longest.length_ns),
+				       cell_int(sum->longest.at),
 				       cell_int(sum->user_ns),
 			       });
 	}

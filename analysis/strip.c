@@ -55,7 +55,7 @@ static struct strip *strip_make(struct strips *s, attr_t attr)
 	return strip;
 }
 
-static struct strip *strip_get(struct strips *s, attr_t attr)
+static inline struct strip *strip_get(struct strips *s, attr_t attr)
 {
 	struct strip **recent = &s->recent[attr % STRIPS_RECENT];
 
@@ -243,17 +243,12 @@ static unsigned near(const struct strip *strip, unsigned low, ns_t t)
 	return first > low ? first : low;
 }
 
-/* The interval of the strip that holds @t, or comes last before; @low is one that does not begin later.
- * It is mostly the same or one soon after: steps get longer the further it is. */
-static unsigned search(const struct strip *strip, unsigned low, ns_t t)
+/* What search() looks for, when it is not near. */
+static unsigned search_far(const struct strip *strip, unsigned low, ns_t t)
 {
 	const ns_t *begins = strip->begins;
 	unsigned high = strip->nr;
 
-	for (unsigned step = 0; step < SEARCH_NEAR; step++, low++) {
-		if (t < begins[low + 1] || low + 1 == high)
-			return low;
-	}
 	low = near(strip, low, t);
 	for (unsigned step = 1; low + step < strip->nr; step *= 2) {
 		if (begins[low + step] > t) {
@@ -273,12 +268,25 @@ static unsigned search(const struct strip *strip, unsigned low, ns_t t)
 	return low;
 }
 
-static void seek(struct strip *strip, ns_t t)
+/* The interval that holds @t, of a strip that has it; @low is one that does not begin later.
+ * It is mostly the same or one soon after: steps get longer the further it is. */
+static inline unsigned search(const struct strip *strip, unsigned low, ns_t t)
+{
+	const ns_t *ends = strip->begins + 1;
+
+	for (unsigned upto = low + SEARCH_NEAR; low < upto; low++) {
+		if (t < ends[low])
+			return low;
+	}
+	return search_far(strip, low, t);
+}
+
+static inline void seek(struct strip *strip, ns_t t)
 {
 	const ns_t *begins = strip->begins;
 	unsigned low = strip->at;
 
-	if (begins[low] > t && strip->index.nr)
+	if (unlikely(begins[low] > t) && strip->index.nr)
 		low = near(strip, 0, t);
 	/* Of what came before, the nearest is asked for most, too. */
 	for (unsigned step = 1; begins[low] > t; step *= 2)
@@ -296,6 +304,16 @@ static int refill(struct strips *s, struct strip *strip, ns_t t, ns_t until)
 	return may_begin_earlier(strip, t) ? fill_front(s, strip, t) : fill(s, strip, t, until);
 }
 
+/* Has the strip hold @t. */
+static int cover(struct strips *s, struct strip *strip, ns_t t)
+{
+	int ret = refill(s, strip, t, sonde_run_end(s->run));
+
+	if (ret)
+		return ret;
+	return covers(strip, t) ? 0 : -ERANGE; /* outside the run */
+}
+
 static int find(struct strips *s, attr_t attr, ns_t t, struct strip **out)
 {
 	struct strip *strip;
@@ -306,12 +324,10 @@ static int find(struct strips *s, attr_t attr, ns_t t, struct strip **out)
 	strip = strip_get(s, attr);
 	if (!strip)
 		return -ENOMEM;
-	if (!covers(strip, t))
-		ret = refill(s, strip, t, sonde_run_end(s->run));
+	if (unlikely(!covers(strip, t)))
+		ret = cover(s, strip, t);
 	if (ret)
 		return ret;
-	if (!covers(strip, t))
-		return -ERANGE; /* outside the run */
 	seek(strip, t);
 	*out = strip;
 	return 0;
@@ -346,6 +362,8 @@ int strip_list(struct strips *s, attr_t attr, ns_t t, ns_t end, struct strip_lis
 		return ret;
 	out->begins = strip->begins + strip->at;
 	out->values = strip->values + strip->at;
+	if (end > strip_end(strip))
+		end = strip_end(strip);
 	out->nr = search(strip, strip->at, end - 1) - strip->at + 1;
 	return 0;
 }

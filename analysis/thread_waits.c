@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/key_sort.h"
 #include "analysis/longest.h"
 #include "analysis/thread_scan.h"
 #include "analysis/wait_sweep.h"
 #include "base/grow.h"
+#include "base/key_sort.h"
 
 static ns_t wait_from(const struct thread_wait *wait, ns_t begin)
 {
@@ -28,7 +28,7 @@ struct sums {
 	struct sonde_run *run;
 	struct cpu_users *users;
 	struct tally *threads; /* owned, by row: what each one's waits were made of */
-	struct sort_item *order; /* owned: of a thread's parts */
+	struct sort_item *order; /* owned: of one thread's parts */
 	size_t order_room;
 	ns_t long_ns;	   /* so long is one of the longest */
 	ns_t from;	   /* of the part of the window at hand */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wait_sweep.h"
-#include "analysis/key_sort.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/key_sort.h"
 
 struct sweep {
 	struct cpu_users *users;

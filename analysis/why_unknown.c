@@ -69,17 +69,17 @@ static int unknown_cpu_time(struct why *w, struct error *err)
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < u->nr; i++) {
-		if (u->list[i].context.mode == SONDE_MODE_UNKNOWN)
+		if (u->list[i].context->mode == SONDE_MODE_UNKNOWN)
 			time += u->list[i].time_ns;
 	}
 	if (share_ppm(time, u->total_ns) >= UNKNOWN_PPM) {
 		say(&v.says, "What CPUs did is not known for %s of their time",
 		    unit_share(share, share_ppm(time, u->total_ns)));
-		unseen_find(&unseen, w->run, w->begin, w->end, time);
+		ret = unseen_find(&unseen, w->run, w->begin, w->end, time);
 		say_unseen(&v.says, &unseen);
 		why_add(w, &v);
 	}
-	return 0;
+	return ret ? fail(err, ret, "out of memory") : 0;
 }
 
 /* When a VM's vCPUs were ready nobody can tell where neither it nor what it is in has a trace:

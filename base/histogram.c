@@ -3,19 +3,6 @@
 
 #include <string.h>
 
-/* Lengths below HISTOGRAM_STEPS have a bucket each; from there on the buckets of a doubling are
- * told by the bits behind the highest one. */
-unsigned histogram_bucket(ns_t length_ns)
-{
-	uint64_t v = length_ns > 0 ? (uint64_t)length_ns : 0;
-	unsigned octave;
-
-	if (v < HISTOGRAM_STEPS)
-		return (unsigned)v;
-	octave = 63u - (unsigned)__builtin_clzll(v) - HISTOGRAM_BITS;
-	return (octave + 1) * HISTOGRAM_STEPS + (unsigned)((v >> octave) & (HISTOGRAM_STEPS - 1));
-}
-
 ns_t histogram_bucket_begin(unsigned bucket)
 {
 	unsigned octave = bucket / HISTOGRAM_STEPS;
@@ -24,39 +11,23 @@ ns_t histogram_bucket_begin(unsigned bucket)
 	return octave ? (ns_t)((HISTOGRAM_STEPS + step) << (octave - 1)) : (ns_t)step;
 }
 
-void histogram_add(struct histogram *h, ns_t length_ns)
+void histogram_add_sums(struct histogram *h, uint64_t count, ns_t total_ns, ns_t least_ns,
+			ns_t greatest_ns)
 {
-	uint32_t *bucket;
-
-	if (length_ns < 0)
-		length_ns = 0;
-	bucket = &h->buckets[histogram_bucket(length_ns)];
-	if (!h->count || length_ns < h->least_ns)
-		h->least_ns = length_ns;
-	if (length_ns > h->greatest_ns)
-		h->greatest_ns = length_ns;
-	h->count++;
-	h->total_ns += length_ns;
-	h->squares += (double)length_ns * (double)length_ns;
-	*bucket += *bucket < UINT32_MAX;
+	if (!h->count || least_ns < h->least_ns)
+		h->least_ns = least_ns;
+	if (greatest_ns > h->greatest_ns)
+		h->greatest_ns = greatest_ns;
+	h->count += count;
+	h->total_ns += total_ns;
 }
 
-void histogram_merge(struct histogram *into, const struct histogram *from)
+void histogram_add(struct histogram *h, ns_t length_ns)
 {
-	if (!from->count)
-		return;
-	if (!into->count || from->least_ns < into->least_ns)
-		into->least_ns = from->least_ns;
-	if (from->greatest_ns > into->greatest_ns)
-		into->greatest_ns = from->greatest_ns;
-	into->count += from->count;
-	into->total_ns += from->total_ns;
-	into->squares += from->squares;
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
-		uint64_t sum = (uint64_t)into->buckets[i] + from->buckets[i];
-
-		into->buckets[i] = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
-	}
+	if (length_ns < 0)
+		length_ns = 0;
+	histogram_count(h, length_ns);
+	histogram_add_sums(h, 1, length_ns, length_ns, length_ns);
 }
 
 /* The middle of the bucket that holds it, but never beyond what there really was. */

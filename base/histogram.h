@@ -19,21 +19,37 @@
 struct histogram {
 	uint64_t count;
 	ns_t total_ns, least_ns, greatest_ns;
-	double squares;			     /* sum of the squares of the lengths */
 	uint32_t buckets[HISTOGRAM_BUCKETS]; /* stop counting at UINT32_MAX */
 };
+
+/* Number of the bucket a length falls into, and the least length in a bucket.  Lengths below
+ * 2 * HISTOGRAM_STEPS have a bucket each; from there on the buckets of a doubling are told by the
+ * bits behind the highest one. */
+static inline unsigned histogram_bucket(ns_t length_ns)
+{
+	uint64_t v = length_ns > 0 ? (uint64_t)length_ns : 0;
+	unsigned octave = 63u - (unsigned)__builtin_clzll(v | HISTOGRAM_STEPS) - HISTOGRAM_BITS;
+
+	return octave * HISTOGRAM_STEPS + (unsigned)(v >> octave);
+}
+ns_t histogram_bucket_begin(unsigned bucket);
 
 /* A negative length counts as 0. */
 void histogram_add(struct histogram *h, ns_t length_ns);
 
-void histogram_merge(struct histogram *into, const struct histogram *from);
+/* The same in two steps, for who adds very many: histogram_count() for each length, none negative, and
+ * histogram_add_sums() with what they add up to, before anything is asked. */
+static inline void histogram_count(struct histogram *h, ns_t length_ns)
+{
+	uint32_t *bucket = &h->buckets[histogram_bucket(length_ns)];
+
+	*bucket += *bucket < UINT32_MAX;
+}
+void histogram_add_sums(struct histogram *h, uint64_t count, ns_t total_ns, ns_t least_ns,
+			ns_t greatest_ns);
 
 /* The length that @ppm parts of a million are not longer than; -1 when there are none. */
 ns_t histogram_quantile(const struct histogram *h, unsigned ppm);
-
-/* Number of the bucket a length falls into, and the least length in a bucket. */
-unsigned histogram_bucket(ns_t length_ns);
-ns_t histogram_bucket_begin(unsigned bucket);
 
 /* How many lengths lie in [2^n, 2^(n+1)), for each n; those of 0 are with n = 0. */
 #define HISTOGRAM_POWERS 63

@@ -184,7 +184,6 @@ void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t 
 		r->group = 0;
 	r->end_group = last == STREAM_NONE ? 0 : last + 1;
 	r->next_row = ROW_UNKNOWN;
-	r->wanted = 0;
 	r->mask = 0;
 	r->own.at = r->own.end = r->own_stop = 0;
 	r->slice.at = r->slice.end = 0;
@@ -204,7 +203,9 @@ static int open_range(struct row_reader *r, const struct node *n, uint32_t row,
 	if (ret <= 0)
 		return ret;
 	range->at = count_upto(n, &range->segment, r->after);
-	range->end = count_upto(n, &range->segment, r->before - 1);
+	/* The last change of all may be at the end. */
+	range->end = r->before > n->end ? range->segment.places.nr
+					: count_upto(n, &range->segment, r->before - 1);
 	return 0;
 }
 
@@ -281,78 +282,61 @@ static int open_slice(struct row_reader *r)
 	return open_range(r, n, row, &r->slice);
 }
 
-/* Turns the places that were decoded into times, which a damaged file may have too great.  False when times do not
- * rise. */
-static bool look_up_times(struct row_reader *r, const struct node *n, const uint64_t *all)
+/* The times of the next @nr entries, of which the node has no list, or a damaged file names some that are not in it.
+ * False when they do not rise. */
+static bool read_times(struct row_range *range, uint32_t nr, ns_t *last, ns_t *times)
 {
-	const uint64_t last_place = n->nr_times - 1;
-	ns_t last = r->last;
-	bool good = true;
+	bool rises = true;
 
-	for (uint32_t i = 0; i < r->nr; i++) {
-		uint64_t place = r->times[i];
-		ns_t t = (ns_t)all[place < last_place ? place : last_place];
-
-		good &= t > last;
-		last = t;
-		r->times[i] = (uint64_t)t;
+	sorted_decode(&range->segment.places, range->at, nr, (uint64_t *)times, &range->hint);
+	node_times(range->node, (uint64_t *)times, nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		rises &= times[i] > *last;
+		*last = times[i];
 	}
-	r->last = last;
-	return good;
-}
-
-static bool make_plain_times(struct row_reader *r, const struct node *n)
-{
-	ns_t last = r->last;
-	bool good = true;
-
-	node_times(n, r->times, r->nr);
-	for (uint32_t i = 0; i < r->nr; i++) {
-		good &= (ns_t)r->times[i] > last;
-		last = (ns_t)r->times[i];
-	}
-	r->last = last;
-	return good;
+	return rises;
 }
 
 /* Times that do not rise, from one part to the next as well, or leave the window are not from our
  * writer. */
-static bool make_times(struct row_reader *r, const struct row_range *range)
+static bool decode_times(struct row_reader *r, struct row_range *range, uint32_t nr, ns_t *times)
 {
+	const struct sorted *places = &range->segment.places;
 	const struct node *n = range->node;
-	uint32_t rest = range->end - range->at, ahead = rest < r->wanted ? rest : r->wanted;
-	const uint64_t *all = NULL;
+	const ns_t *all = n->nr_times ? stream_times(r->h, range->stream, range->i, n, nr) : NULL;
+	bool rises;
 
-	if (n->nr_times)
-		all = stream_times(r->h, range->stream, range->i, n, r->nr, ahead);
-
-	return (all ? look_up_times(r, n, all) : make_plain_times(r, n)) && r->last < r->before;
+	if (all && sorted_below(places, range->at, nr, plain_times_nr(n), range->hint))
+		rises = sorted_look_up(places, range->at, nr, all, &r->last, times, &range->hint);
+	else
+		rises = read_times(range, nr, &r->last, times);
+	return rises && r->last < r->before;
 }
 
-static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
+static int decode(struct row_reader *r, struct row_range *range, uint32_t end, ns_t *times, uint32_t *values,
+		  uint32_t room)
 {
-	uint32_t nr = end - range->at;
+	uint32_t nr = end - range->at < room ? end - range->at : room;
 	int ret = hold_range(r, range);
 
 	if (ret)
 		return ret;
-	r->nr = nr < ROW_BATCH ? nr : ROW_BATCH;
-	sorted_decode(&range->segment.places, range->at, r->nr, r->times, &range->hint);
-	segment_values(&range->segment, range->at, r->nr, r->values);
-	range->at += r->nr;
-	r->wanted -= r->nr < r->wanted ? r->nr : r->wanted;
-	return make_times(r, range) ? 1 : -EIO;
+	if (!decode_times(r, range, nr, times))
+		return -EIO;
+	segment_values(&range->segment, range->at, nr, values);
+	range->at += nr;
+	return (int)nr;
 }
 
-int row_reader_next(struct row_reader *r)
+int row_reader_next(struct row_reader *r, ns_t *times, uint32_t *values, uint32_t room)
 {
 	for (;;) {
 		int ret = 0;
 
 		if (r->own.at < r->own_stop)
-			return decode(r, &r->own, r->own_stop);
+			return decode(r, &r->own, r->own_stop, times, values, room);
 		if (r->slice.at < r->slice.end)
-			return decode(r, &r->slice, r->slice.end);
+			return decode(r, &r->slice, r->slice.end, times, values, room);
 		if (r->mask)
 			ret = open_slice(r);
 		else if (r->own_stop < r->own.end)
