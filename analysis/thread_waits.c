@@ -7,6 +7,7 @@
 
 #include "analysis/key_sort.h"
 #include "analysis/longest.h"
+#include "analysis/thread_tracks.h"
 #include "analysis/wait_sweep.h"
 #include "base/grow.h"
 #include "model/context.h"
@@ -16,7 +17,8 @@ struct scan {
 	ns_t begin, end;
 	int first_cpu;	      /* where the thread was first, -1 unknown */
 	attr_t cpu;	      /* where it is or was last, ATTR_NONE: it never moved */
-	struct strips strips; /* of the thread's own attributes */
+	struct thread_tracks *tracks;
+	struct strips strips; /* of what CPU the thread is on */
 	struct thread_wait wait;
 	void (*each)(const struct thread_wait *wait, void *data);
 	void *data;
@@ -62,21 +64,17 @@ static bool each_state(const struct sonde_interval *i, void *data)
 static int scan_thread(struct scan *s, int64_t row)
 {
 	struct sonde_thread t;
-	attr_t state;
 	int ret;
 
 	sonde_thread(s->run, row, &t);
 	if (!t.tid || t.vcpu >= 0 || t.begin >= s->end || (t.end >= 0 && t.end <= s->begin))
-		return 0;
-	state = sonde_attr_of_thread(s->run, row, "state");
-	if (state == ATTR_NONE)
 		return 0;
 	s->cpu = sonde_attr_of_thread(s->run, row, "cpu");
 	s->first_cpu = run_first_cpu(s->run, row);
 	s->wait.thread = row;
 	s->wait.machine = t.machine;
 	s->strips.run = s->run;
-	ret = strip_scan(&s->strips, state, s->begin, s->end, each_state, s);
+	ret = thread_states_scan(s->tracks, row, each_state, s);
 	strips_release(&s->strips);
 	return ret ? ret : s->ret;
 }
@@ -86,10 +84,11 @@ static int scan_threads(struct sonde_run *run, ns_t begin, ns_t end,
 			void (*each)(const struct thread_wait *wait, void *data), void *data)
 {
 	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
-	int ret = 0;
+	int ret = thread_tracks_get(&s.tracks, run, begin, end);
 
 	for (int64_t row = 0; row < sonde_nr_threads(run) && !ret; row++)
 		ret = scan_thread(&s, row);
+	thread_tracks_put(s.tracks);
 	return ret;
 }
 
