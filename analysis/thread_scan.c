@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/thread_tracks.h"
 #include "model/context.h"
 
 /* Intervals of one attribute of a thread, read in bulk, and one after the other. */
@@ -56,10 +57,12 @@ struct scan {
 	struct sonde_run *run;
 	ns_t begin, end; /* in the run */
 	int first_cpu;	 /* where the thread was first, -1 unknown */
-	struct reading states, cpus; /* .cpus.attr ATTR_NONE: it never moved */
+	struct thread_tracks *tracks;
+	struct reading cpus; /* .attr ATTR_NONE: it never moved */
 	struct thread_wait wait;
 	void (*each)(const struct thread_wait *wait, void *data);
 	void *data;
+	int ret;
 };
 
 /* The CPU it waits for is the one that it then runs on. */
@@ -78,65 +81,45 @@ static int cpu_waited_for(struct scan *s, ns_t end, int *cpu)
 	return ret;
 }
 
-/* All waits among the intervals at hand. */
-static int scan_states(struct scan *s)
+static bool each_state(const struct sonde_interval *i, void *data)
 {
-	const struct reading *r = &s->states;
-	int ret = 0;
+	struct scan *s = data;
 
-	for (unsigned i = 0; i < r->nr && !ret; i++) {
-		if (r->values[i] != THREAD_RUNNABLE)
-			continue;
-		s->wait.begin = r->begins[i];
-		s->wait.end = r->begins[i + 1];
-		ret = cpu_waited_for(s, s->wait.end, &s->wait.cpu);
-		if (!ret)
-			s->each(&s->wait, s->data);
-	}
-	return ret;
+	if (i->value != THREAD_RUNNABLE)
+		return true;
+	s->wait.begin = i->begin;
+	s->wait.end = i->end;
+	s->ret = cpu_waited_for(s, i->end, &s->wait.cpu);
+	if (!s->ret)
+		s->each(&s->wait, s->data);
+	return !s->ret;
 }
 
 static int scan_thread(struct scan *s, int64_t row)
 {
 	struct sonde_thread t;
-	attr_t state;
-	int ret = 0;
+	int ret;
 
 	sonde_thread(s->run, row, &t);
 	if (!t.tid || t.vcpu >= 0 || t.begin >= s->end || (t.end >= 0 && t.end <= s->begin))
 		return 0;
-	state = sonde_attr_of_thread(s->run, row, "state");
-	if (state == ATTR_NONE)
-		return 0;
-	reading_begin(&s->states, state);
 	reading_begin(&s->cpus, sonde_attr_of_thread(s->run, row, "cpu"));
 	s->first_cpu = run_first_cpu(s->run, row);
 	s->wait.thread = row;
 	s->wait.machine = t.machine;
-	for (ns_t from = s->begin; !ret && from < s->end; from = s->states.begins[s->states.nr]) {
-		ret = reading_seek(&s->states, from, s->end);
-		if (!ret && from > s->begin && s->states.begins[0] != from)
-			ret = -EIO; /* in a damaged file what comes there may say that it began elsewhere */
-		if (!ret)
-			ret = scan_states(s);
-	}
-	return ret;
+	ret = thread_states_scan(s->tracks, row, each_state, s);
+	return ret ? ret : s->ret;
 }
 
 int thread_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		void (*each)(const struct thread_wait *wait, void *data), void *data)
 {
 	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
-	bool made = reading_init(&s.states, run) && reading_init(&s.cpus, run);
-	int ret = made ? 0 : -ENOMEM;
+	int ret = reading_init(&s.cpus, run) ? thread_tracks_get(&s.tracks, run, begin, end) : -ENOMEM;
 
-	if (s.begin < sonde_run_begin(run))
-		s.begin = sonde_run_begin(run);
-	if (s.end > sonde_run_end(run))
-		s.end = sonde_run_end(run);
 	for (int64_t row = 0; row < sonde_nr_threads(run) && !ret; row++)
 		ret = scan_thread(&s, row);
-	reading_release(&s.states);
+	thread_tracks_put(s.tracks);
 	reading_release(&s.cpus);
 	return ret;
 }
