@@ -12,13 +12,13 @@ struct sweep {
 	struct cpu_users *users;
 	int (*done)(const struct swept_wait *wait, const struct tally *tally, void *data);
 	void *data;
-	struct use_sums segment; /* since somebody began or ended to wait last, on one physical CPU */
+	struct use_sums segment; /* since somebody began to wait last, on one physical CPU */
 	uint32_t first_who;	 /* in it */
 	int64_t on;
 	struct sweeping {
 		const struct swept_wait *wait;
-		uint32_t last_who; /* of the piece that was added last: culprits.who */
-		struct tally *sum; /* that it is added to: the wait's, or .alone */
+		uint32_t last_who;   /* of the piece that was added last: culprits.who */
+		struct tally *sum;   /* that it is added to: the wait's, or .alone */
 		struct tally *alone; /* owned; NULL: none that is told has stood here */
 	} *now; /* owned: those who wait, and behind them what the next ones will use */
 	size_t nr_now, nr_made, room;
@@ -105,13 +105,14 @@ static void add_segment(struct sweep *s, struct sweeping *w)
 {
 	const struct use_sums segment = s->segment;
 	const struct use_met *end = segment.met + segment.nr;
-	struct use_sum *first = &segment.uses[segment.met->number];
 	unsigned goes_on = w->last_who == s->first_who; /* with the stretch that the wait was in */
 	uint64_t base = tally_key(s->on, 0);
 	struct tally *sum = w->sum;
+	struct use_sum *first;
 
 	if (!segment.nr)
 		return;
+	first = &segment.uses[segment.met->number];
 	first->count -= goes_on;
 	for (const struct use_met *met = segment.met; met < end; met++) {
 		if (!tally_add(sum, base + met->number, &segment.uses[met->number], met->at))
@@ -177,7 +178,7 @@ static void end_waits(struct sweep *s, ns_t t, const struct cpu_run *run)
 	}
 }
 
-/* Somebody begins or ends to wait before the first piece of @run. */
+/* Somebody begins or ends to wait just when the first piece of @run begins. */
 static void pass_event(struct sweep *s, const struct cpu_run *run)
 {
 	end_waits(s, run->from, NULL);

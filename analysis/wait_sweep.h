@@ -7,9 +7,9 @@
 
 /*
  * What CPUs did while many waited for them, each for some time: all that a CPU did is looked at once, in the order of
- * time.  Between two moments at which somebody begins or ends to wait it is summed up once for all who wait; only the
- * piece in which such a moment lies is looked at for each of them.  A run of which not all can be held at once is gone
- * through part by part.
+ * time.  Between two moments at which somebody begins to wait it is summed up once for all who wait.  Only the piece in
+ * which such a moment lies is looked at for each of them, and the one in which somebody ends to wait for that one.  A run
+ * of which not all can be held at once is gone through part by part.
  */
 struct swept_wait {
 	ns_t from, to;
