@@ -96,7 +96,7 @@ static void add_spread(struct sonde_facts *out, const struct sonde_run *run, con
 		       const struct histogram *h)
 {
 	uint64_t counts[HISTOGRAM_POWERS];
-	uint32_t at_once = h->buckets[histogram_bucket(0)];
+	uint32_t at_once = histogram_at(h, histogram_bucket(0));
 
 	histogram_powers(h, counts);
 	counts[0] -= at_once;

@@ -343,6 +343,8 @@ static void quantiles_are_within_a_hundredth(void **state)
 		histogram_add_sums(&twice, h.count, h.total_ns, h.least_ns, h.greatest_ns);
 	assert_int_equal(twice.count, 200000);
 	assert_int_equal(histogram_quantile(&twice, 250000), histogram_quantile(&h, 250000));
+	histogram_release(&h);
+	histogram_release(&twice);
 }
 
 static void buckets_have_no_gaps(void **state)
