@@ -55,7 +55,8 @@ static const struct sonde_column exits_columns[] = {
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
 	{"count", "EXITS", SONDE_COL_INT, "how many, that were followed by an entry"},
 	{"total", "UNTIL ENTRY", SONDE_COL_NS,
-	 "from exit to entry, be the thread on a CPU or not: a halt lasts as long as it sleeps"},
+	 "from exit to entry, be the thread on a CPU or not: a halt lasts as long as it sleeps; what hypervisors worked "
+	 "of it, which sonde why tells, is in exit_reason"},
 	{"mean", "MEAN", SONDE_COL_NS, "per exit"},
 	{"min", "MIN", SONDE_COL_NS, "shortest"},
 	{"median", "MEDIAN", SONDE_COL_NS, "half of them are no longer; within 1%"},
