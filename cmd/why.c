@@ -41,7 +41,7 @@ struct question {
 	const char *task; /* NULL any */
 	int64_t slower_than;
 	struct sonde_facts *facts;
-	int text, cost, begin, end, kind, machine, vcpu, thread, culprit, cause; /* columns */
+	int text, cost, begin, end, kind, machine, vcpu, thread, culprit, culprit_time, count, cause; /* columns */
 };
 
 static void find_columns(struct question *q)
@@ -55,6 +55,8 @@ static void find_columns(struct question *q)
 	q->vcpu = sonde_facts_column(q->facts, "vcpu");
 	q->thread = sonde_facts_column(q->facts, "thread");
 	q->culprit = sonde_facts_column(q->facts, "culprit");
+	q->culprit_time = sonde_facts_column(q->facts, "culprit_time");
+	q->count = sonde_facts_column(q->facts, "count");
 	q->cause = sonde_facts_column(q->facts, "cause");
 }
 
@@ -249,19 +251,90 @@ static size_t print_costs(const struct invocation *inv, const struct question *q
 	return shown;
 }
 
+/* ---- what cannot be known ------------------------------------------------------------------- */
+
+/* What a sentence says after whom it is about, and how much. */
+static const char *reason_of(const struct question *q, size_t row)
+{
+	const char *text = cell(q, row, q->text).s, *colon = strstr(text, ": ");
+
+	return colon ? colon : text;
+}
+
+static bool have_same_reason(const struct question *q, size_t a, size_t b)
+{
+	static const char *const told_of_many[] = {"vcpus", "lost", "trace", "clock", "syscalls"};
+	const char *what = cell(q, a, q->cause).s;
+	bool of_many = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(told_of_many); i++)
+		of_many |= !strcmp(what, told_of_many[i]);
+	return of_many && !strcmp(what, cell(q, b, q->cause).s) &&
+	       !strcmp(reason_of(q, a), reason_of(q, b)) &&
+	       !cell(q, a, q->culprit_time).i == !cell(q, b, q->culprit_time).i;
+}
+
+/* Whom a row is about, and how much of it is not known. */
+static void put_whom(FILE *out, const struct question *q, size_t row)
+{
+	int64_t time = cell(q, row, q->culprit_time).i, events = cell(q, row, q->count).i;
+	char text[UNIT_TEXT];
+	struct sonde_machine m;
+	struct sonde_cpu cpu;
+
+	if (!sonde_machine(q->run, cell(q, row, q->machine).i, &m))
+		fputs(m.name, out);
+	if (!sonde_cpu(q->run, cell(q, row, q->vcpu).i, &cpu))
+		fprintf(out, " vCPU %d", cpu.number);
+	if (time)
+		fprintf(out, " (%s)", unit_length(text, time, sonde_run_ticks_are_ns(q->run)));
+	else if (!strcmp(cell(q, row, q->cause).s, "lost") && events)
+		fprintf(out, " (%s events)", unit_count(text, events));
+}
+
+/* The row's sentence, and who else it is said of; marks these in @told.  Owned by the caller; NULL: no memory. */
+static char *unknown_text(const struct question *q, size_t row, bool *told)
+{
+	size_t len, last = row;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return NULL;
+	fputs(cell(q, row, q->text).s, out);
+	for (size_t i = row + 1; i < sonde_facts_nr_rows(q->facts); i++) {
+		if (told[i] || !is_unknown(q, i) || !wanted(q, i) || !have_same_reason(q, row, i))
+			continue;
+		told[i] = true;
+		fputs(last == row ? " The same goes for " : ", ", out);
+		put_whom(out, q, i);
+		last = i;
+	}
+	fputs(last == row ? "" : ".", out);
+	return fclose(out) ? NULL : text;
+}
+
 static void print_unknown(const struct invocation *inv, const struct question *q)
 {
+	bool *told = calloc(sonde_facts_nr_rows(q->facts) + 1, sizeof(*told));
 	bool any = false;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts); row++) {
-		if (!is_unknown(q, row) || !wanted(q, row))
+	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts) && told; row++) {
+		char *text;
+
+		if (told[row] || !is_unknown(q, row) || !wanted(q, row))
 			continue;
 		if (!any)
 			screen_title(&inv->screen, "What cannot be known");
 		any = true;
-		paragraph_print(&inv->screen, "- ", cell(q, row, q->text).s);
+		text = unknown_text(q, row, told);
+		paragraph_print(&inv->screen, "- ", text ? text : cell(q, row, q->text).s);
+		free(text);
 	}
+	free(told);
 }
+
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 static enum exit_code print_text(const struct invocation *inv, const struct question *q,
 				 int64_t begin, int64_t end)

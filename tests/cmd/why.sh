@@ -121,7 +121,12 @@ not_says out "which of its threads ran"
 "$sonde" analyze -q samples/ftrace/host0.dat -o "$scratch/alone.sonde"
 run 0 "$sonde" why "$scratch/alone.sonde"
 says out " has no trace of its own: which of its threads ran"
-
+# For whatever reason something is not known, the reason is told once, and of all that it is so of.
+[ "$(grep -c "Next time run sonde-agent in it" "$scratch/out")" = 1 ] || fail "a reason is told over and over"
+unknown=$(COLUMNS=1000 "$sonde" why "$scratch/alone.sonde" --format json |
+	python3 -c 'import json, sys; print(*[r["machine"] for r in json.load(sys.stdin)["why"] if r["cause"] == "trace"])')
+[ "$(wc -w <<<"$unknown")" -gt 1 ] || fail "just one VM without a trace: nothing to tell together"
+for vm in $unknown; do says out "$vm"; done
 # Events that are missing, and nobody knows how many, are not "at least 0".
 head -c 100000 samples/ftrace/host0.dat >"$scratch/cut.dat"
 "$sonde" analyze -q "$scratch/cut.dat" -o "$scratch/cut.sonde" 2>"$scratch/err"
