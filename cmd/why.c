@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde why: what cost time, most costly first, in sentences. */
+#include "analysis/longest.h"
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/place.h"
@@ -204,12 +205,18 @@ static void print_group(const struct invocation *inv, const struct question *q, 
 
 	if (!g->more)
 		return;
-	snprintf(text, sizeof(text), "This is the worst of %s %s: %s in all, the least %s.",
-		 unit_count(nr, (int64_t)g->more + 1),
-		 about_thread && !opt->slower_than
-			 ? "threads of that name that the same kept off the CPU most"
-			 : "of the same greatest cause",
-		 unit_length(all, g->cost, is_ns), unit_length(least, g->least, is_ns));
+	unit_count(nr, (int64_t)g->more + 1);
+	unit_length(all, g->cost, is_ns);
+	unit_length(least, g->least, is_ns);
+	if (opt->slower_than)
+		snprintf(text, sizeof(text),
+			 "This is the longest of %s such delays, of the same greatest cause: %s in all, the shortest %s.",
+			 nr, all, least);
+	else
+		snprintf(text, sizeof(text), "This is the worst of %s %s: %s in all, the least %s.", nr,
+			 about_thread ? "threads of that name that the same kept off the CPU most"
+				      : "of the same greatest cause",
+			 all, least);
 	paragraph_print(&inv->screen, "           ", text);
 }
 
@@ -224,6 +231,7 @@ static void print_row(const struct invocation *inv, const struct question *q, si
 
 static size_t print_costs(const struct invocation *inv, const struct question *q, uint64_t top)
 {
+	const struct why_options *opt = inv->values;
 	bool *told = calloc(sonde_facts_nr_rows(q->facts) + 1, sizeof(*told));
 	size_t more = 0;
 	size_t shown = 0;
@@ -246,9 +254,24 @@ static size_t print_costs(const struct invocation *inv, const struct question *q
 	}
 	free(told);
 	if (more)
-		fprintf(inv->screen.out, "\n... and %zu more that cost less (-n shows more)\n",
-			more);
+		fprintf(inv->screen.out, "\n... and %zu more that %s (-n shows more)\n", more,
+			opt->slower_than ? "were shorter" : "cost less");
 	return shown;
+}
+
+/* That there may be more delays than those that are looked at. */
+static void print_limit(const struct invocation *inv, const struct question *q)
+{
+	size_t nr = sonde_facts_nr_rows(q->facts);
+	char text[200], least[UNIT_TEXT];
+
+	if (nr < LONGEST_MAX || cell(q, nr - 1, q->cost).i < q->slower_than)
+		return;
+	snprintf(text, sizeof(text),
+		 "Only the %d longest delays of the window are looked at, the shortest of them %s: --time narrows it.",
+		 LONGEST_MAX, unit_length(least, cell(q, nr - 1, q->cost).i, sonde_run_ticks_are_ns(q->run)));
+	fputc('\n', inv->screen.out);
+	paragraph_print(&inv->screen, "", text);
 }
 
 /* ---- what cannot be known ------------------------------------------------------------------- */
@@ -345,11 +368,18 @@ static enum exit_code print_text(const struct invocation *inv, const struct ques
 	struct sonde_machine l0;
 
 	sonde_machine(q->run, 0, &l0);
-	fprintf(inv->screen.out, "%s: %s from %s, most costly first\n", l0.name,
+	fprintf(inv->screen.out, "%s: %s from %s, ", l0.name,
 		unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns));
+	if (opt->slower_than)
+		fprintf(inv->screen.out, "delays of %s or more, longest first\n",
+			unit_length(length, q->slower_than, is_ns));
+	else
+		fputs("most costly first\n", inv->screen.out);
 	if (!print_costs(inv, q, opt->top ? opt->top : TOP_DEFAULT))
 		fprintf(inv->screen.out, "\nNothing%s was kept from running%s.\n",
 			opt->task ? " of that name" : "", opt->slower_than ? " that long" : "");
+	if (opt->slower_than)
+		print_limit(inv, q);
 	print_unknown(inv, q);
 	return EXIT_DONE;
 }

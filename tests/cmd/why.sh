@@ -56,7 +56,11 @@ assert times == per_vcpu("vcpu_state", lambda r: r["ready"] + r["preempted"] + r
 assert times == per_vcpu("steal", lambda r: r["found"])
 END
 run 0 "$sonde" why "$history" --slower-than 1ms
-says out "This is the worst of "
+says out "This is the longest of "
+says out "delays of 1.000 ms or more, longest first"
+says out "Only the 1000 longest delays of the window are looked at, the shortest of them 1."
+run 0 "$sonde" why "$history" --slower-than 1.2ms
+not_says out "longest delays of the window are looked at"
 run 0 "$sonde" why "$history" --time 0s,100000s
 says err "the rest of \"0s,100000s\" is left out"
 run 0 "$sonde" why "$history" -q --time 0s,100000s
