@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-
 /*
  * Where to look for a moment in a long list: for each of many equal pieces of its time, the interval that holds the
  * piece's begin.  Looking for it by halves waits for memory at each step.
@@ -211,16 +209,20 @@ static void make_index(struct strip *strip)
 {
 	struct strip_index *x = &strip->index;
 	ns_t begin = strip->begins[0], length = strip_end(strip) - begin;
-	unsigned at = 0;
+	unsigned room, at = 0;
 
 	x->nr = x->shift = 0;
 	while (length >> x->shift > strip->nr / INDEX_EACH)
 		x->shift++;
 	x->begin = begin;
-	while (x->room <= (unsigned)(length >> x->shift)) {
-		if (!grow_array_u32(&x->first, &x->room, sizeof(*x->first)))
-			return;
+	room = (unsigned)(length >> x->shift) + 1;
+	if (room > x->room) {
+		free(x->first);
+		x->first = malloc(room * sizeof(*x->first));
+		x->room = x->first ? room : 0;
 	}
+	if (!x->first)
+		return;
 	for (; x->nr <= (unsigned)((length - 1) >> x->shift); x->nr++) {
 		ns_t t = begin + ((ns_t)x->nr << x->shift);
 
@@ -426,12 +428,16 @@ static bool forget_before(struct strip *strip, ns_t t)
 	return true;
 }
 
-/* How much room a full strip gets that is to reach @end: what it has says how many to expect, and some more. */
-static unsigned room_until(const struct strip *strip, ns_t end)
+/* How much room a full strip gets that is to reach @end.  Where the history cannot tell without reading what is to be
+ * read then, what the strip has says how many to expect, and some more. */
+static unsigned room_until(const struct strips *s, const struct strip *strip, ns_t end)
 {
+	uint64_t most = history_list_most(s->run->history, strip->attr, strip->begins[0], end);
 	double times = (double)(end - strip->begins[0]) /
 		       (double)(strip_end(strip) - strip->begins[0]) * 1.125;
 
+	if (most > strip->room && s->intervals - strip->room + most <= STRIPS_MAX)
+		return (unsigned)most;
 	return (unsigned)(strip->room * (times < 2 ? 2 : times > STRIP_GROWTH ? STRIP_GROWTH : times));
 }
 
@@ -447,7 +453,7 @@ static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 		ret = hold_from(s, strip, begin, end);
 	while (!ret && covers(strip, begin) && strip_end(strip) < end && !strip->stays_short) {
 		bool is_full = strip->nr == strip->room;
-		unsigned more = is_full ? room_until(strip, end) - strip->room : 0;
+		unsigned more = is_full ? room_until(s, strip, end) - strip->room : 0;
 		bool grows = s->intervals + more <= STRIPS_MAX;
 
 		strip->index.nr = 0;
