@@ -209,7 +209,8 @@ static void make_index(struct strip *strip)
 {
 	struct strip_index *x = &strip->index;
 	ns_t begin = strip->begins[0], length = strip_end(strip) - begin;
-	unsigned room, at = 0;
+	const ns_t *ends = strip->begins + 1;
+	unsigned room;
 
 	x->nr = x->shift = 0;
 	while (length >> x->shift > strip->nr / INDEX_EACH)
@@ -226,40 +227,38 @@ static void make_index(struct strip *strip)
 	for (; x->nr <= (unsigned)((length - 1) >> x->shift); x->nr++) {
 		ns_t t = begin + ((ns_t)x->nr << x->shift);
 
-		while (strip->begins[at + 1] <= t)
-			at++;
-		x->first[x->nr] = at;
+		while (*ends <= t)
+			ends++;
+		x->first[x->nr] = (uint32_t)(ends - strip->begins - 1);
 	}
 }
 
-/* An interval that holds @t or comes before; @low is one that does not begin later. */
-static unsigned near(const struct strip *strip, unsigned low, ns_t t)
+/* The piece of an index that has @t in it, as the strip has. */
+static uint64_t piece_of(const struct strip_index *x, ns_t t)
 {
-	const struct strip_index *x = &strip->index;
-	uint64_t piece = (uint64_t)(t - x->begin) >> x->shift;
-	unsigned first;
-
-	if (!x->nr)
-		return low;
-	first = x->first[piece < x->nr ? piece : x->nr - 1];
-	return first > low ? first : low;
+	return (uint64_t)(t - x->begin) >> x->shift;
 }
 
 /* What search() looks for, when it is not near. */
 static unsigned search_far(const struct strip *strip, unsigned low, ns_t t)
 {
+	const struct strip_index *x = &strip->index;
 	const ns_t *begins = strip->begins;
-	unsigned high = strip->nr;
+	unsigned high = strip->nr; /* comes after it */
 
-	low = near(strip, low, t);
-	for (unsigned step = 1; low + step < strip->nr; step *= 2) {
-		if (begins[low + step] > t) {
-			high = low + step;
-			break;
-		}
-		low += step;
+	if (x->nr) {
+		uint64_t piece = piece_of(x, t);
+
+		low = low > x->first[piece] ? low : x->first[piece];
+		high = piece + 1 < x->nr ? x->first[piece + 1] + 1 : high;
 	}
-	while (low + 1 < high) {
+	for (unsigned step = 1; !x->nr && low + step < high; step *= 2) {
+		if (begins[low + step] > t)
+			high = low + step;
+		else
+			low += step;
+	}
+	while (high - low > SEARCH_NEAR) {
 		unsigned middle = low + (high - low) / 2;
 
 		if (begins[middle] <= t)
@@ -267,6 +266,8 @@ static unsigned search_far(const struct strip *strip, unsigned low, ns_t t)
 		else
 			high = middle;
 	}
+	while (begins[low + 1] <= t)
+		low++;
 	return low;
 }
 
@@ -289,7 +290,7 @@ static inline void seek(struct strip *strip, ns_t t)
 	unsigned low = strip->at;
 
 	if (unlikely(begins[low] > t) && strip->index.nr)
-		low = near(strip, 0, t);
+		low = strip->index.first[piece_of(&strip->index, t)];
 	/* Of what came before, the nearest is asked for most, too. */
 	for (unsigned step = 1; begins[low] > t; step *= 2)
 		low = low > step ? low - step : 0;
