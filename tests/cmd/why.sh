@@ -112,6 +112,13 @@ tar -C "$scratch" --zstd -xf samples/lab/lab-run-containers-6.1.tar.zst
 "$sonde" analyze -q "$scratch"/containers-6.1/L0/run/host0/trace.dat -o "$scratch/outermost.sonde"
 run 0 "$sonde" why "$scratch/outermost.sonde"
 says out "only the kernel of vm-a knows"
+# ... and of waits that end by an interrupt: it was recorded without these.
+tr -s '\n ' ' ' <"$scratch/out" >"$scratch/line"
+grep -Eq "What vm-a's vCPUs waited for is not known for [0-9.]+ m?s, [0-9.]+% of their waits: .* does not show the interrupts" "$scratch/line" ||
+	fail "waits without interrupts: $(cat "$scratch/out")"
+says line "(sonde record --for wait)"
+run 0 "$sonde" why "$history" -n 1000
+not_says out "does not show the interrupts"
 run 0 "$sonde" why "$history"
 not_says out "only the kernel of"
 
