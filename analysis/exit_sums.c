@@ -216,26 +216,35 @@ static void keep_exit(struct exit_sums *s, const struct exit_interval *e)
 		s->list[s->nr++] = *e;
 }
 
+/* False: no memory. */
+static bool add_exit(struct pass *p, const struct exit_interval *e)
+{
+	struct current *c = &p->current[e->kind % CURRENT_SLOTS];
+	const ns_t length = e->end - e->begin;
+	struct part *part;
+
+	if ((c->kind != e->kind || e->begin >= c->until) && !find_part(p, e, c))
+		return false;
+	part = keyed_sum_at(&p->parts, c->part_at);
+	if (!histogram_count(part->lengths, length))
+		return false;
+	add_to_part(part, e, length);
+	if (part->nested >= 0 || p->inner >= 0)
+		add_nested(p, part, e);
+	if (length > longest_least(&p->sums->longest) && !part->is_halt)
+		keep_exit(p->sums, e);
+	return true;
+}
+
 static bool add_exits(const struct exit_interval *list, size_t nr, void *data)
 {
 	struct pass *p = data;
 
 	for (const struct exit_interval *e = list; e < list + nr; e++) {
-		struct current *c = &p->current[e->kind % CURRENT_SLOTS];
-		const ns_t length = e->end - e->begin;
-		struct part *part;
-
-		if ((c->kind != e->kind || e->begin >= c->until) && !find_part(p, e, c)) {
+		if (!add_exit(p, e)) {
 			p->no_memory = true;
 			return false;
 		}
-		part = keyed_sum_at(&p->parts, c->part_at);
-		add_to_part(part, e, length);
-		histogram_count(part->lengths, length);
-		if (part->nested >= 0 || p->inner >= 0)
-			add_nested(p, part, e);
-		if (length > longest_least(&p->sums->longest) && !part->is_halt)
-			keep_exit(p->sums, e);
 	}
 	return true;
 }
@@ -358,7 +367,7 @@ void exit_sums_free(struct exit_sums *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->reasons.nr; i++)
-		free(((struct exit_reason *)keyed_sum_at(&s->reasons, i))->lengths);
+		histogram_free(((struct exit_reason *)keyed_sum_at(&s->reasons, i))->lengths);
 	free(s->nests);
 	free(s->list);
 	keyed_release(&s->reasons);

@@ -6,10 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Exits that ended with one context of a hypervisor. */
+struct ended {
+	uint64_t count;
+	ns_t time_ns, longest_ns;
+};
+
 /* A vCPU outside guest mode, as one hypervisor sees it. */
 struct open_exit {
-	uint32_t ends_as; /* number of what it counts for if it ends now, + 1; 0: it is not outside */
-	ns_t time_ns;	/* spent in it so far */
+	struct ended *as; /* what it counts for if it ends now; NULL: it is not outside */
+	ns_t time_ns;	  /* spent in it so far */
 };
 
 /* Which of these it is: that of a vCPU (a CPU row) and a level of hypervisors. */
@@ -21,16 +27,9 @@ struct worker {
 	uint8_t around; /* levels around its machine, a bit each; 0 too where there is no such machine */
 	uint8_t level;	/* of its machine */
 	uint8_t works;	/* a hypervisor's: the bit of that level */
-	int32_t open;	/* a hypervisor's: the exit that it works on; else -1 */
-	int32_t ends;	/* a guest's: the exit found last that is over when its code runs; -1 none yet */
-	uint32_t ends_as; /* a hypervisor's: number of its struct ended, + 1 */
-};
-
-/* Exits that ended with one context of a hypervisor. */
-struct ended {
-	uint32_t value; /* its row + 1 */
-	uint64_t count;
-	ns_t time_ns, longest_ns;
+	struct open_exit *open; /* a hypervisor's: the exit that it works on; else NULL */
+	struct ended *as;	/* what that counts for if it ends now */
+	struct open_exit *ends; /* a guest's: the exit found last that is over when its code runs; NULL none yet */
 };
 
 /* A machine and those around it: at[level] is the machine of that level. */
@@ -51,20 +50,20 @@ struct scan {
 	struct sonde_cpu *cpus;		/* owned */
 	struct lineage *machines;	/* owned */
 	struct open_exit *open;		/* owned, by OPEN_EXIT() */
-	struct ended *ended;		/* owned, by number */
-	uint32_t *met;			/* owned: numbers, in the order in which each ended an exit first */
-	uint32_t nr_ended, nr_met;
+	struct ended *ended;		/* owned, by context + 1 */
+	uint32_t *met;			/* owned: contexts + 1, in the order in which each ended an exit first */
+	uint32_t nr_met;
 	/* The exit that each level's hypervisor worked on last on this physical CPU, and for which levels there is one. */
-	int32_t served[SONDE_LAYERS_MAX];
+	struct open_exit *served[SONDE_LAYERS_MAX];
 	uint32_t serving;
 };
 
 static inline void close_exit(struct scan *s, struct open_exit *o)
 {
-	struct ended *e = &s->ended[o->ends_as - 1];
+	struct ended *e = o->as;
 
 	if (unlikely(!e->count++))
-		s->met[s->nr_met++] = o->ends_as - 1;
+		s->met[s->nr_met++] = (uint32_t)(e - s->ended);
 	e->time_ns += o->time_ns;
 	if (o->time_ns > e->longest_ns)
 		e->longest_ns = o->time_ns;
@@ -73,11 +72,11 @@ static inline void close_exit(struct scan *s, struct open_exit *o)
 
 /* Whether an exit that a hypervisor of @level works on is over when code of a guest's context runs: that is of the
  * vCPU, or of one inside. */
-static __attribute__((noinline)) bool ends_exit(const struct scan *s, const struct worker *w, int32_t open,
-						unsigned level)
+static __attribute__((noinline)) bool ends_exit(const struct scan *s, const struct worker *w,
+						const struct open_exit *o, unsigned level)
 {
 	const struct sonde_context *c = &s->contexts[w - s->workers - 1];
-	const struct sonde_cpu *served = &s->cpus[open / SONDE_LAYERS_MAX];
+	const struct sonde_cpu *served = &s->cpus[(o - s->open) / SONDE_LAYERS_MAX];
 
 	if (s->machines[served->machine].at[level + 1] != s->machines[c->machine].at[level + 1])
 		return false;
@@ -92,14 +91,14 @@ static __attribute__((noinline)) void code_runs(struct scan *s, struct worker *w
 
 	for (; left; left -= bit) {
 		unsigned level = (unsigned)__builtin_ctz(left);
-		int32_t open = s->served[level];
+		struct open_exit *o = s->served[level];
 
 		bit = left & -left;
-		if (unlikely(open != w->ends) && !ends_exit(s, w, open, level))
+		if (unlikely(o != w->ends) && !ends_exit(s, w, o, level))
 			continue;
-		w->ends = open;
-		if (s->open[open].ends_as)
-			close_exit(s, &s->open[open]);
+		w->ends = o;
+		if (o->as)
+			close_exit(s, o);
 		s->serving -= bit;
 	}
 }
@@ -114,14 +113,13 @@ static void take_off(struct scan *s, uint32_t value, ns_t time_ns)
 {
 	const struct worker *w = worker_at(s, value);
 
-	if (w->open >= 0)
-		s->open[w->open].time_ns -= time_ns;
+	if (w->open)
+		w->open->time_ns -= time_ns;
 }
 
 static bool scan_list(const struct cpu_run *run, void *data)
 {
 	struct scan *s = data;
-	struct open_exit *const opens = s->open;
 	struct worker *const workers = s->workers;
 	const uint32_t nr_contexts = s->nr_contexts;
 	const ns_t *begin = run->list.begins;
@@ -133,12 +131,12 @@ static bool scan_list(const struct cpu_run *run, void *data)
 
 		if (s->serving & w->around)
 			code_runs(s, w);
-		if (w->open >= 0) {
-			struct open_exit *o = &opens[w->open];
+		if (w->open) {
+			struct open_exit *o = w->open;
 
-			o->ends_as = w->ends_as;
+			o->as = w->as;
 			o->time_ns += begin[1] - begin[0];
-			s->served[w->level] = w->open;
+			s->served[w->level] = o;
 			s->serving |= w->works;
 		}
 	}
@@ -165,7 +163,7 @@ static int scan_run(struct scan *s, struct error *err)
 				    strerror(-ret));
 		/* A vCPU may go on elsewhere; what is open here has been counted. */
 		for (int64_t i = 0; i < OPEN_EXIT(s->nr_cpus, 0); i++) {
-			if (s->open[i].ends_as)
+			if (s->open[i].as)
 				close_exit(s, &s->open[i]);
 		}
 	}
@@ -187,9 +185,10 @@ static void find_lineage(struct scan *s, int64_t machine)
 	}
 }
 
-static struct worker worker_of(struct scan *s, const struct sonde_context *c)
+static struct worker worker_of(const struct scan *s, uint32_t value)
 {
-	struct worker w = {.open = -1, .ends = -1};
+	const struct sonde_context *c = &s->contexts[value - 1];
+	struct worker w = {0};
 
 	if (c->machine >= s->nr_machines)
 		return w;
@@ -197,8 +196,8 @@ static struct worker worker_of(struct scan *s, const struct sonde_context *c)
 	w.works = (uint8_t)(1u << w.level);
 	w.around = (uint8_t)(w.works - 1);
 	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < s->nr_cpus) {
-		w.open = (int32_t)OPEN_EXIT(c->serves, w.level);
-		w.ends_as = ++s->nr_ended;
+		w.open = &s->open[OPEN_EXIT(c->serves, w.level)];
+		w.as = &s->ended[value];
 	}
 	return w;
 }
@@ -213,7 +212,9 @@ static bool read_tables(struct scan *s)
 	s->cpus = calloc(nr_cpus + 1, sizeof(*s->cpus));
 	s->machines = calloc(nr_machines + 1, sizeof(*s->machines));
 	s->workers = calloc((size_t)s->nr_contexts + 1, sizeof(*s->workers));
-	if (!s->open || !s->contexts || !s->cpus || !s->machines || !s->workers)
+	s->ended = calloc((size_t)s->nr_contexts + 1, sizeof(*s->ended));
+	s->met = calloc((size_t)s->nr_contexts + 1, sizeof(*s->met));
+	if (!s->open || !s->contexts || !s->cpus || !s->machines || !s->workers || !s->ended || !s->met)
 		return false;
 	for (size_t i = 0; i < nr_machines; i++)
 		find_lineage(s, (int64_t)i);
@@ -222,17 +223,8 @@ static bool read_tables(struct scan *s)
 		if (s->cpus[i].machine >= nr_machines) /* a damaged file */
 			s->cpus[i].machine = 0;
 	}
-	s->workers[0] = (struct worker){.open = -1}; /* of an unknown context */
-	for (uint32_t i = 0; i < s->nr_contexts; i++)
-		s->workers[i + 1] = worker_of(s, &s->contexts[i]);
-	s->ended = calloc((size_t)s->nr_ended + 1, sizeof(*s->ended));
-	s->met = calloc((size_t)s->nr_ended + 1, sizeof(*s->met));
-	if (!s->ended || !s->met)
-		return false;
-	for (uint32_t value = 1; value <= s->nr_contexts; value++) {
-		if (s->workers[value].ends_as)
-			s->ended[s->workers[value].ends_as - 1].value = value;
-	}
+	for (uint32_t value = 1; value <= s->nr_contexts; value++)
+		s->workers[value] = worker_of(s, value);
 	return true;
 }
 
@@ -259,7 +251,7 @@ static struct hypervisor_work *sum_up(const struct scan *s)
 				       .sum_bytes = sizeof(struct hypervisor_exits)}};
 	for (uint32_t i = 0; i < s->nr_met; i++) {
 		const struct ended *ended = &s->ended[s->met[i]];
-		const struct sonde_context *c = &s->contexts[ended->value - 1];
+		const struct sonde_context *c = &s->contexts[s->met[i] - 1];
 		struct hypervisor_exits *e = keyed_sum(
 			&w->exits, (int64_t[HYPERVISOR_NR_CELLS]){s->cpus[c->serves].machine,
 								  c->machine, c->detail});

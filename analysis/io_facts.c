@@ -148,8 +148,7 @@ static bool note_length(struct histogram **h, ns_t *longest_at, ns_t at, ns_t le
 		return false;
 	if (!(*h)->count || length > (*h)->greatest_ns)
 		*longest_at = at;
-	histogram_add(*h, length);
-	return true;
+	return histogram_add(*h, length);
 }
 
 /* Packets that are sent and packets that come go different ways, and neither is a disk whose number is
@@ -221,9 +220,9 @@ static struct sum *sum_at(const struct keyed *sums, size_t i)
 static void sums_release(struct keyed *sums)
 {
 	for (size_t i = 0; i < sums->nr; i++) {
-		free(sum_at(sums, i)->lengths);
+		histogram_free(sum_at(sums, i)->lengths);
 		for (unsigned leg = 0; leg < NR_LEGS; leg++)
-			free(sum_at(sums, i)->legs[leg]);
+			histogram_free(sum_at(sums, i)->legs[leg]);
 	}
 	keyed_release(sums);
 }

@@ -5,63 +5,82 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_ROOM 64
+#define FIRST_BITS 6 /* of room */
+#define LAST_BITS 30
+
+/* The upper half: each of its bits depends on all cells. */
+static uint32_t hash_of(const struct keyed *k, const int64_t *cells)
+{
+	uint64_t hash = 0;
+
+	for (unsigned i = 0; i < k->nr_cells; i++)
+		hash = ((hash << 23 | hash >> 41) ^ (uint64_t)cells[i]) * 0xff51afd7ed558ccdull;
+	return (uint32_t)(hash >> 32);
+}
 
 static size_t next_slot(const struct keyed *k, size_t slot)
 {
 	return (slot + 1) & (2 * k->room - 1);
 }
 
-/* Where the search for a key begins. */
-static size_t slot_of(const struct keyed *k, const int64_t *cells)
+static void put(struct keyed *k, struct keyed_slot new)
 {
-	uint64_t hash = 0;
+	size_t at = new.hash >> k->shift;
 
-	for (unsigned i = 0; i < k->nr_cells; i++)
-		hash = ((hash << 23 | hash >> 41) ^ (uint64_t)cells[i]) * 0xff51afd7ed558ccdull;
-	return hash >> 32 & (2 * k->room - 1);
+	while (k->slots[at].number)
+		at = next_slot(k, at);
+	k->slots[at] = new;
 }
 
-/* Puts a key that is not there yet into the first free slot. */
-static void insert(struct keyed *k, size_t number)
+/* Twice as many slots: what the old ones have goes where it belongs now. */
+static int grow_slots(struct keyed *k, size_t room)
 {
-	size_t slot = slot_of(k, keyed_cells(k, number));
+	struct keyed_slot *old = k->slots, *slots = calloc(2 * room, sizeof(*slots));
+	size_t nr = 2 * k->room;
 
-	while (k->slots[slot])
-		slot = next_slot(k, slot);
-	k->slots[slot] = (uint32_t)number + 1;
+	if (!slots)
+		return -ENOMEM;
+	k->slots = slots;
+	k->shift = k->room ? k->shift - 1 : 32 - (FIRST_BITS + 1);
+	k->room = room;
+	for (size_t i = 0; i < nr; i++) {
+		if (old[i].number)
+			put(k, old[i]);
+	}
+	free(old);
+	return 0;
 }
 
 static int grow(struct keyed *k)
 {
-	size_t room = k->room ? k->room * 2 : FIRST_ROOM;
-	uint32_t *slots = room <= UINT32_MAX / 2 ? calloc(2 * room, sizeof(*slots)) : NULL;
-	int64_t *cells = slots ? reallocarray(k->cells, room, k->nr_cells * sizeof(*cells)) : NULL;
-	char *sums = cells && k->sum_bytes ? reallocarray(k->sums, room, k->sum_bytes) : NULL;
+	size_t room = k->room ? k->room * 2 : (size_t)1 << FIRST_BITS;
+	int64_t *cells;
+	char *sums;
 
-	k->cells = cells ? cells : k->cells;
-	k->sums = sums ? sums : k->sums;
-	if (!cells || (k->sum_bytes && !sums)) {
-		free(slots);
+	if (room > (size_t)1 << LAST_BITS)
 		return -ENOMEM;
+	cells = reallocarray(k->cells, room, k->nr_cells * sizeof(*cells));
+	if (!cells)
+		return -ENOMEM;
+	k->cells = cells;
+	if (k->sum_bytes) {
+		sums = reallocarray(k->sums, room, k->sum_bytes);
+		if (!sums)
+			return -ENOMEM;
+		k->sums = sums;
 	}
-	free(k->slots);
-	k->slots = slots;
-	k->room = room;
-	for (size_t i = 0; i < k->nr; i++)
-		insert(k, i);
-	return 0;
+	return grow_slots(k, room);
 }
 
-static int64_t add(struct keyed *k, const int64_t *cells)
+static int64_t add(struct keyed *k, uint32_t hash, const int64_t *cells)
 {
 	if (k->nr == k->room && grow(k))
 		return -ENOMEM;
 	memcpy(k->cells + k->nr * k->nr_cells, cells, k->nr_cells * sizeof(*cells));
 	if (k->sum_bytes)
-		memset(keyed_sum_at(k, k->nr), 0, k->sum_bytes);
-	insert(k, k->nr);
-	return (int64_t)k->nr++;
+		memset(k->sums + k->nr * k->sum_bytes, 0, k->sum_bytes);
+	put(k, (struct keyed_slot){hash, (uint32_t)++k->nr});
+	return (int64_t)k->nr - 1;
 }
 
 static bool is_key(const struct keyed *k, size_t number, const int64_t *cells)
@@ -77,13 +96,16 @@ static bool is_key(const struct keyed *k, size_t number, const int64_t *cells)
 
 int64_t keyed_get(struct keyed *k, const int64_t *cells)
 {
+	uint32_t hash = hash_of(k, cells);
+	const struct keyed_slot *slot;
+
 	if (!k->room)
-		return add(k, cells);
-	for (size_t slot = slot_of(k, cells); k->slots[slot]; slot = next_slot(k, slot)) {
-		if (is_key(k, k->slots[slot] - 1, cells))
-			return k->slots[slot] - 1;
+		return add(k, hash, cells);
+	for (size_t at = hash >> k->shift; (slot = &k->slots[at])->number; at = next_slot(k, at)) {
+		if (slot->hash == hash && is_key(k, slot->number - 1, cells))
+			return slot->number - 1;
 	}
-	return add(k, cells);
+	return add(k, hash, cells);
 }
 
 void keyed_release(struct keyed *k)

@@ -56,10 +56,11 @@ static ns_t find_why(struct scan *s, const struct sonde_interval *i, ns_t from)
 {
 	struct strips *strips = &s->users->strips;
 	attr_t attr = s->run->cpu_attrs[s->p.vcpu][CPU_WHY_OFF];
-	uint32_t before = s->last.end == i->begin ? s->last.value
-						  : value_at(strips, s->p.vcpu, CPU_STATE, i->begin - 1);
 	struct sonde_interval off;
+	uint32_t before = s->last.value;
 
+	if (s->last.end != i->begin) /* the first of the window */
+		before = value_at(strips, s->p.vcpu, CPU_STATE, i->begin - 1);
 	s->p.why = SONDE_OFF_UNKNOWN;
 	if (before == VCPU_WAITING)
 		s->p.why = SONDE_OFF_READY;
@@ -331,7 +332,8 @@ static void tell_sums(const struct preemption_log *log, preemption_sum_fn *each,
 			.why = owner->quota ? SONDE_OFF_QUOTA : SONDE_OFF_UNKNOWN,
 		};
 
-		for (end = first + 1; end < log->nr_uses && log->uses[end].owner == log->uses[first].owner;)
+		end = first + 1;
+		while (end < log->nr_uses && log->uses[end].owner == log->uses[first].owner)
 			end++;
 		if (!each(&p, log->uses + first, end - first, data))
 			return;

@@ -72,8 +72,7 @@ int preemption_log_sum(struct preemption_log *log, uint32_t owner, const struct 
 {
 	uint64_t key = (uint64_t)owner << 32 | use->number;
 	const uint32_t *number = map_get(&log->by_use, key);
-	struct preemption_use *sum =
-		number ? &log->uses[*number] : new_use(log, key, owner, use);
+	struct preemption_use *sum = number ? &log->uses[*number] : new_use(log, key, owner, use);
 
 	if (!sum)
 		return -ENOMEM;

@@ -59,7 +59,8 @@ static void find_readings(struct steal *s, const struct sonde_run *run, ns_t beg
 	s->guest_ns = (last.steal - first.steal) * s->unit_ns;
 }
 
-static void begin_vcpu(struct steal *s, const struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end)
+static void begin_vcpu(struct steal *s, const struct sonde_run *run, int64_t vcpu, ns_t begin,
+		       ns_t end)
 {
 	struct sonde_cpu cpu;
 

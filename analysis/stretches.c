@@ -274,26 +274,31 @@ static bool add_exits(const struct exit_interval *list, size_t nr, void *data)
 
 /* ---- in words ------------------------------------------------------------------------------ */
 
+/* Those that had much of it, up to three. */
 static void say_causes(struct sentence *s, const struct culprits *culprits,
 		       const struct stretch *stretch)
 {
-	for (unsigned i = 0; i < stretch->nr_causes && i < 3; i++) {
+	unsigned i = 0;
+
+	for (; i < stretch->nr_causes && i < 3; i++) {
 		const struct wait_part *cause = &stretch->causes[i];
 		const struct culprit *culprit = &culprits->list[cause->culprit];
 
 		if (i && cause->time_ns * 10 < length(stretch))
-			return;
-		say(s, i ? ", " : "; for ");
+			break;
+		say(s, i ? "; for " : ": for ");
 		say_length(s, cause->time_ns);
+		say(s, i || cause->time_ns == length(stretch) ? " " : " of it ");
 		if (culprit->mode == SONDE_MODE_IDLE) {
-			say(s, " on its way to an idle CPU");
+			say(s, "on its way to an idle CPU");
 			continue;
 		}
-		say(s, " ");
 		say_culprit(s, culprit);
 		say(s, " had ");
 		say_cpu(s, cause->on);
 	}
+	if (i < stretch->nr_causes)
+		say(s, "; others less each");
 }
 
 static void say_exit(struct sentence *s, const struct stretch *stretch)
@@ -306,6 +311,8 @@ static void say_exit(struct sentence *s, const struct stretch *stretch)
 		say(s, " (%s)", name);
 	else
 		say(s, " (reason %lld)", (long long)stretch->reason);
+	say(s, " at ");
+	say_time(s, stretch->begin);
 	say(s, " and came back after ");
 	say_length(s, length(stretch));
 	if (stretch->user_reason >= 0)
@@ -328,6 +335,8 @@ static void say_delay(struct sentence *s, const struct culprits *culprits,
 	say(s, stretch->kind == STRETCH_VCPU ? " was ready but not running for "
 					     : " wanted to run but did not for ");
 	say_length(s, length(stretch));
+	say(s, " from ");
+	say_time(s, stretch->begin);
 	if (stretch->kind == STRETCH_VCPU && !sonde_thread(s->run, stretch->victim, &t) && t.tid) {
 		say(s, ", which delayed ");
 		say_thread(s, stretch->victim);
@@ -376,8 +385,6 @@ static const char *text_of(const struct delays *d, size_t row)
 		say_exit(&says, stretch);
 	else
 		say_delay(&says, d->culprits, stretch);
-	say(&says, ", from ");
-	say_time(&says, stretch->begin);
 	say(&says, ".");
 	d->texts[row] = strdup(says.text);
 	return d->texts[row] ? d->texts[row] : "";

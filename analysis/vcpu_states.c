@@ -56,7 +56,7 @@ struct scan {
 	uint32_t nr_contexts;
 	struct off {
 		ns_t per_why[SONDE_NR_OFFS];
-	} *off;		  /* owned, per CPU row: how long it was ready but not running */
+	} *off; /* owned, per CPU row: how long it was ready but not running */
 	uint8_t *kinds;	  /* owned: per context + 1, enum share for this vCPU, or KIND_* */
 	int64_t *parents; /* owned, per machine */
 	int64_t vcpu;

@@ -121,11 +121,13 @@ const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 	 "its vCPU, or the one that a hypervisor worked for"},
 	[WHY_BY_THREAD] = {"culprit", "CULPRIT", SONDE_COL_THREAD, "its thread"},
 	[WHY_MODE] = {"mode", "AS", SONDE_COL_MODE, "what it did"},
-	[WHY_BY_TIME] = {"culprit_time", "ITS PART", SONDE_COL_NS, "of the cost"},
-	[WHY_COUNT] = {"count", "TIMES", SONDE_COL_INT, "how many stretches, waits, wake-ups or exits these are"},
+	[WHY_BY_TIME] = {"culprit_time", "ITS PART", SONDE_COL_NS,
+			 "of the cost; of what is unknown: of a vCPU's time, or how far off a clock may be"},
+	[WHY_COUNT] = {"count", "TIMES", SONDE_COL_INT,
+		       "how many stretches, waits, wake-ups or exits these are; how many events were lost"},
 	[WHY_CAUSE] = {"cause", "CAUSE", SONDE_COL_STRING,
 	 "what was waited for, by what it was woken, or the exit's name; of what is unknown: cpus "
-	 "(what they did), vcpus (likewise), lost (events), trace (there is none), clock, syscalls; empty for others"},
+	 "(what they did), vcpus (likewise), waits (what vCPUs waited for), lost (events), trace (there is none), clock, syscalls; empty for others"},
 };
 
 const struct analysis why_analysis = {

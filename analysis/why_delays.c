@@ -56,9 +56,9 @@ struct cause {
 struct losers {
 	struct sonde_run *run;
 	const struct culprits *culprits;
-	struct keyed rows;   /* struct loser, by row */
-	int64_t last_row;    /* of the loser asked for last, -1 none */
-	size_t last;	     /* its number */
+	struct keyed rows;    /* struct loser, by row */
+	int64_t last_row;     /* of the loser asked for last, -1 none */
+	size_t last;	      /* its number */
 	struct cause *causes; /* owned */
 	uint32_t nr_causes, causes_room;
 	struct map by_key; /* their numbers, by loser and culprit */

@@ -292,3 +292,10 @@ int history_list(struct history *h, attr_t attr, ns_t begin, ns_t end, ns_t *beg
 	*nr = ret < 0 ? 0 : at;
 	return ret < 0 ? ret : 0;
 }
+
+uint64_t history_list_most(struct history *h, attr_t attr, ns_t begin, ns_t end)
+{
+	uint64_t nr = attr < h->of->names.nr_attrs ? row_count(h, attr, begin, end) : ROW_COUNT_UNKNOWN;
+
+	return nr == ROW_COUNT_UNKNOWN ? 0 : nr + 1;
+}

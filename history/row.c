@@ -169,6 +169,58 @@ int row_next(struct history *h, attr_t attr, ns_t t, struct found *out)
 	return 0;
 }
 
+/* Whether the part can be looked at without unpacking it. */
+static bool is_plain(const struct history *h, const struct stream *s, uint32_t i)
+{
+	struct part p;
+	unsigned kind;
+
+	return stream_ready(s, i) ||
+	       (!part_open(&h->of->file, stream_place(s, i), false, &kind, &p) && !(kind & PART_PACKED));
+}
+
+/* How many changes of @attr stand in the node itself, and in which slices there are more.  False when that is not known
+ * so easily. */
+static bool count_node(struct history *h, struct stream *s, uint32_t i, attr_t attr, uint64_t *sum, uint32_t *mask)
+{
+	const struct node *n;
+	struct segment segment;
+	uint32_t row;
+	int ret;
+
+	*mask = 0;
+	if (!is_plain(h, s, i) || stream_node(h, s, i, &n))
+		return false;
+	row = node_find(n, attr);
+	if (row == NODE_NO_ROW)
+		return true;
+	*mask = node_mask(n, row);
+	ret = node_segment(n, row, &segment);
+	*sum += ret > 0 ? segment.places.nr : 0;
+	return ret >= 0;
+}
+
+uint64_t row_count(struct history *h, attr_t attr, ns_t begin, ns_t end)
+{
+	uint32_t last = stream_find(&h->groups, end), group = stream_find(&h->groups, begin);
+	uint64_t sum = 0;
+
+	group = group == STREAM_NONE ? 0 : group;
+	for (; last != STREAM_NONE && group <= last; group++) {
+		uint32_t mask, first, none;
+
+		if (!count_node(h, &h->groups, group, attr, &sum, &mask))
+			return ROW_COUNT_UNKNOWN;
+		first = h->groups.nodes[group].first_slice;
+		mask &= slices_upto(h, first, end) & ~(slices_upto(h, first, begin) >> 1);
+		for (; mask; mask &= mask - 1) {
+			if (!count_node(h, &h->slices, first + (uint32_t)__builtin_ctz(mask), attr, &sum, &none))
+				return ROW_COUNT_UNKNOWN;
+		}
+	}
+	return sum;
+}
+
 #define ROW_UNKNOWN (NODE_NO_ROW - 1)
 
 void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t after, ns_t before)

@@ -35,6 +35,10 @@ int node_last(const struct node *n, uint32_t attr, ns_t t, struct found *out);
 int row_last(struct history *h, attr_t attr, ns_t t, struct found *out);
 int row_next(struct history *h, attr_t attr, ns_t t, struct found *out);
 
+/* How many changes there are in the parts that touch the window, from their directories alone. */
+#define ROW_COUNT_UNKNOWN UINT64_MAX /* some are packed, or damaged */
+uint64_t row_count(struct history *h, attr_t attr, ns_t begin, ns_t end);
+
 /*
  * Reads changes after @after and before @before, in order, some at a time.  Nothing to release.
  */

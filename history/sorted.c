@@ -264,7 +264,7 @@ struct decoding {
 	const uint8_t *high;
 	uint64_t row_bits;
 	uint64_t at, word; /* what is left of the 64 bits of the row from @at on */
-	uint64_t rest;	   /* (.at less the number of the next entry) << low_bits, and what is added to all */
+	uint64_t rest;	   /* (.at less the number of the entry before) << low_bits, and what is added to all */
 	uint64_t add;
 	uint64_t mask; /* of low parts */
 	unsigned low_bits;
@@ -283,8 +283,8 @@ static ALWAYS_INLINE uint64_t next_entry(struct decoding *d, uint64_t lows)
 		d->rest += 64ull << d->low_bits;
 		d->word = get_u64(d->high + (d->at >> 3));
 	}
-	high = d->rest + ((uint64_t)__builtin_ctzll(d->word) << d->low_bits);
 	d->rest -= 1ull << d->low_bits;
+	high = d->rest + ((uint64_t)__builtin_ctzll(d->word) << d->low_bits);
 	d->word &= d->word - 1;
 	return high + (lows & d->mask);
 }
@@ -335,7 +335,7 @@ static ALWAYS_INLINE uint64_t decode_by(const struct sorted *s, uint32_t first, 
 	struct decoding d = {.high = s->high,
 			     .row_bits = s->nr + s->high_max + 1,
 			     .at = bit & ~7ull,
-			     .rest = (((bit & ~7ull) - first) << low_bits) + add,
+			     .rest = (((bit & ~7ull) - first + 1) << low_bits) + add,
 			     .add = add,
 			     .mask = bits_mask(low_bits),
 			     .low_bits = low_bits};

@@ -280,15 +280,15 @@ static void the_longest_are_known(void **state)
 	(void)state;
 	assert_non_null(l);
 	for (ns_t i = 0; i < LONGEST_MAX; i++) {
-		assert_int_equal(longest_least(l), -1);
-		longest_add(l, i * 7919 % LONGEST_MAX); /* each once */
+		assert_int_equal(longest_least(l), 0);
+		longest_add(l, i * 7919 % LONGEST_MAX + 1); /* each once */
 	}
-	assert_int_equal(longest_least(l), 0);
+	assert_int_equal(longest_least(l), 1);
 	for (ns_t i = 0; i < 500; i++)
-		longest_add(l, LONGEST_MAX + i);
-	assert_int_equal(longest_least(l), 500);
-	longest_add(l, 500);
-	assert_int_equal(longest_least(l), 500);
+		longest_add(l, LONGEST_MAX + 1 + i);
+	assert_int_equal(longest_least(l), 501);
+	longest_add(l, 501);
+	assert_int_equal(longest_least(l), 501);
 	free(l);
 }
 

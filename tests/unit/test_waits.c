@@ -241,6 +241,42 @@ static void lost_changes(struct history_writer *w)
 		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
 }
 
+/* A fourth one.  While another thread runs on vm-a/0, app is woken twice by handlers that took long: one from 1100000 on,
+ * in which the host was at work, too, and one from 1600000 on, right after the host. */
+static void far_changes(struct history_writer *w)
+{
+	attr_t runs = small_attr(w, "host0", "cpu0", "runs", ATTR_ROW, ATTR_SUMMED);
+	attr_t on = small_attr(w, "vm-a", "cpu0", "on", ATTR_NUMBER, 0);
+	attr_t task = small_attr(w, "vm-a", "cpu0", "task", ATTR_ROW, 0);
+	attr_t app = small_attr(w, "vm-a", "threads/6", "state", ATTR_ENUM, 0);
+	attr_t waker = small_attr(w, "vm-a", "threads/6", "waker", ATTR_ROW, 0);
+	const struct small_change list[] = {
+		{1000000, runs, C_APP + 1}, /* the other thread, say */
+		{1000000, on, 1},
+		{1000000, task, KVM_AN + 1},
+		{1000000, app, THREAD_SLEEPING},
+		{1000000, waker, C_IRQ_OF_A + 1},
+		{1100000, runs, C_IRQ_OF_A + 1},
+		{1300000, runs, C_INTR + 1},
+		{1310000, runs, C_IRQ_OF_A + 1},
+		{1400000, app, THREAD_RUNNABLE},
+		{1420000, runs, C_APP + 1},
+		{1450000, app, THREAD_RUNNING},
+		{1450000, task, APP + 1},
+		{1500000, app, THREAD_SLEEPING},
+		{1500000, task, KVM_AN + 1},
+		{1580000, runs, C_INTR + 1},
+		{1600000, runs, C_IRQ_OF_A + 1},
+		{1790000, app, THREAD_RUNNABLE},
+		{1800000, runs, C_APP + 1},
+		{1850000, app, THREAD_RUNNING},
+		{1850000, task, APP + 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
+}
+
 static int setup_world(void (*changes_of)(struct history_writer *w), int64_t of_nested)
 {
 	const struct small_world world = {
@@ -275,6 +311,12 @@ static int setup_lost_in_words(void **state)
 {
 	says_lost = false;
 	return setup_lost(state);
+}
+
+static int setup_far(void **state)
+{
+	(void)state;
+	return setup_world(far_changes, -1);
 }
 
 /* ---- asking --------------------------------------------------------------------------------- */
@@ -469,6 +511,20 @@ static void a_thread_is_woken_while_its_vcpu_is_awake(void **state)
 	sonde_facts_free(f);
 }
 
+static void handlers_that_took_long(void **state)
+{
+	static const char *const columns[] = {"at", "total", "guest", "queue", "thread"};
+	static const int64_t rows[][ARRAY_SIZE(columns)] = {{1100000, 350000, 300000, 50000, APP},
+							    {1600000, 250000, 190000, 60000, APP}};
+	struct sonde_facts *f = facts_of("wakeup_awake_list", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), ARRAY_SIZE(rows));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_row(f, i, columns, rows[i], ARRAY_SIZE(columns));
+	sonde_facts_free(f);
+}
+
 /* What a run holds of attributes is room for those of CPUs: of a hundred thousand threads that were woken nothing stays. */
 static void wakeups_leave_no_threads_in_a_runs_strips(void **state)
 {
@@ -580,12 +636,16 @@ int main(void)
 		cmocka_unit_test(a_nested_vcpu_that_only_l0_saw),
 	};
 
+	const struct CMUnitTest far[] = {
+		cmocka_unit_test(handlers_that_took_long),
+	};
 	const struct CMUnitTest lost[] = {
 		cmocka_unit_test(a_wait_of_which_events_were_lost),
 	};
 
 	return cmocka_run_group_tests(tests, setup, small_run_teardown) +
 	       cmocka_run_group_tests(late, setup_late, small_run_teardown) +
+	       cmocka_run_group_tests(far, setup_far, small_run_teardown) +
 	       cmocka_run_group_tests(lost, setup_lost, small_run_teardown) +
 	       cmocka_run_group_tests(lost, setup_lost_in_words, small_run_teardown);
 }
