@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who preempted whom: the tables made from preemption.h's scan, and the time of each vCPU. */
+/* Who preempted whom: the tables made from preemption.h's sums, and the time of each vCPU. */
 #include "analysis/culprit.h"
 #include "analysis/facts.h"
 #include "analysis/keyed.h"

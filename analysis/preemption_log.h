@@ -7,7 +7,8 @@
 /*
  * What a run keeps of the preemptions of the window asked for last, for several facts are made of them, one after the
  * other: each part of each of them, so that states are followed once, unless they are more than PREEMPTION_LOG_MAX
- * (88 bytes each); and what preemption_sum() tells.
+ * (88 bytes each); and what preemption_sum() tells: little more than fact preemption_victim has rows, however long the
+ * window is.
  */
 #define PREEMPTION_LOG_MAX (1u << 19)
 
