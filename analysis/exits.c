@@ -88,11 +88,12 @@ static unsigned add_plain(struct scan *s, const ns_t *begins, const uint32_t *va
 {
 	bool is_inside = begins[0] >= s->begin && begins[nr - 1] < s->end;
 	struct exit_interval *e = &s->list[s->nr];
+	const struct sonde_run *run = s->run;
 	const uint32_t vcpu = s->vcpu;
 	unsigned at = 0;
 
 	for (; is_inside && at + 1 < nr && !values[at + 1] &&
-	       run_exit_kind(s->run, (int64_t)values[at] - 1);
+	       run_exit_kind(run, (int64_t)values[at] - 1);
 	     at += 2, e++) {
 		e->begin = begins[at];
 		e->end = begins[at + 1];
