@@ -197,6 +197,8 @@ def switches_of(traces):
     found = {}
     for line in lib.run(lib.SONDE, "events", "--format", "json", "-e", "sched_switch", *traces).splitlines():
         event = json.loads(line)
+        if event["kind"] == "lost":
+            continue
         to = re.search(r"next_(?:tid|pid)=(\d+)", event["fields"])
         times, threads = found.setdefault((event["machine"], event["cpu"]), ([], []))
         times.append(event["t"])
@@ -262,7 +264,7 @@ def check_run(name, directory, scratch):
     truth = json.loads((directory / "truth.json").read_text())
     gathered = directory / "L0/run"
     traces = [gathered] if gathered.is_dir() else sorted(directory.glob("*/trace.dat"))
-    host = next(path for path in (gathered / "host0/trace.dat", directory / "L0/trace.dat") if path.exists())
+    host = next(path for path in (gathered / "host0/trace.dat", gathered / "host0", directory / "L0/trace.dat") if path.exists())
     title = f"{name}, guests traced"
     history, told = analyse(title, traces, scratch)
     sampled(title, history, told, samples_of(made))
