@@ -52,7 +52,10 @@ struct pass {
 	struct current current[CURRENT_SLOTS];
 	struct sonde_run *run;
 	struct strips strips;
-	unsigned *machines;  /* owned, per CPU row */
+	struct from_cpu {
+		unsigned machine;
+		uint32_t tasks; /* where its own are */
+	} *cpus;	     /* owned, per CPU row */
 	struct tasks *tasks; /* owned, the same */
 	int64_t *idle;	     /* owned, per machine: thread that stands for its idle ones, + 1 */
 	/* Nested exits of the vCPU at hand. */
@@ -67,7 +70,7 @@ struct pass {
 static uint32_t guest_task(struct pass *p, uint32_t from, ns_t t, ns_t *until)
 {
 	attr_t attr = p->run->cpu_attrs[from][CPU_TASK];
-	struct tasks *tasks = &p->tasks[from];
+	struct tasks *tasks = &p->tasks[p->cpus[from].tasks];
 	const struct strip_list *list = &tasks->list;
 
 	while (tasks->at < list->nr && t >= list->begins[tasks->at + 1])
@@ -129,9 +132,9 @@ static bool begin_part(struct pass *p, struct part *part, const int64_t *key)
 static int64_t look_up(struct pass *p, const struct exit_interval *e, uint32_t from, uint32_t task)
 {
 	const struct exit_kind *kind = run_exit_kind(p->run, e->kind);
-	unsigned machine = p->machines[from];
+	unsigned machine = p->cpus[from].machine;
 	const int64_t key[PART_NR_CELLS] = {idle_as_one(p, machine, (int64_t)task - 1),
-					    p->machines[e->vcpu], machine, kind->reason, kind->isa};
+					    p->cpus[e->vcpu].machine, machine, kind->reason, kind->isa};
 	int64_t number = keyed_get(&p->parts, key);
 	struct part *part;
 
@@ -276,15 +279,26 @@ static void sum_parts(struct exit_sums *s, const struct keyed *parts)
 	}
 }
 
-/* A damaged file names machines that are not there. */
-static void read_machines(struct pass *p)
+/* A damaged file names machines that are not there, and has two CPUs in one place: those have one list of tasks, for
+ * a strip that is asked for by two may be gone when the other looks at it again.  False: no memory. */
+static bool read_cpus(struct pass *p)
 {
-	for (int64_t row = 0; row < sonde_nr_cpus(p->run); row++) {
+	struct map by_attr = {0};
+	bool fits = true;
+
+	for (int64_t row = 0; row < sonde_nr_cpus(p->run) && fits; row++) {
+		attr_t attr = p->run->cpu_attrs[row][CPU_TASK];
+		const uint32_t *other = map_get(&by_attr, attr);
+		struct from_cpu *from = &p->cpus[row];
 		struct sonde_cpu c;
 
 		if (!sonde_cpu(p->run, row, &c) && c.machine < sonde_nr_machines(p->run))
-			p->machines[row] = c.machine;
+			from->machine = c.machine;
+		from->tasks = other && attr != ATTR_NONE ? *other : (uint32_t)row;
+		fits = other || !map_put(&by_attr, attr, (uint32_t)row);
 	}
+	map_release(&by_attr);
+	return fits;
 }
 
 static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
@@ -299,12 +313,10 @@ static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 	s->causes.nr_cells = CAUSE_NR_CELLS;
 	s->causes.sum_bytes = sizeof(struct exit_cause);
 	s->nests = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*s->nests));
-	p.machines = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.machines));
+	p.cpus = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.cpus));
 	p.tasks = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.tasks));
 	p.idle = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*p.idle));
-	p.no_memory = !s->nests || !p.machines || !p.tasks || !p.idle;
-	if (!p.no_memory)
-		read_machines(&p);
+	p.no_memory = !s->nests || !p.cpus || !p.tasks || !p.idle || !read_cpus(&p);
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !p.no_memory && !ret; vcpu++) {
 		memset(p.recent, 0, sizeof(p.recent));
 		memset(p.current, 0, sizeof(p.current));
@@ -315,7 +327,7 @@ static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 		sum_parts(s, &p.parts);
 	keyed_release(&p.parts);
 	strips_release(&p.strips);
-	free(p.machines);
+	free(p.cpus);
 	free(p.tasks);
 	free(p.idle);
 	if (p.no_memory)
