@@ -413,14 +413,15 @@ static int hold_from(struct strips *s, struct strip *strip, ns_t t, ns_t end)
 	return fill(s, strip, t, end);
 }
 
-/* Makes room of what ends before @t; false: there is nothing. */
+/* Makes room of what ends before @t; false: that is less than half of it.  Who goes through a window in many small steps
+ * would move all the rest at each of them. */
 static bool forget_before(struct strip *strip, ns_t t)
 {
 	unsigned nr;
 
 	seek(strip, t);
 	nr = strip->nr - strip->at;
-	if (!strip->at)
+	if (strip->at < nr)
 		return false;
 	memmove(strip->begins, strip->begins + strip->at, (nr + 1) * sizeof(*strip->begins));
 	memmove(strip->values, strip->values + strip->at, nr * sizeof(*strip->values));

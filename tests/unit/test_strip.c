@@ -182,10 +182,19 @@ static void held_lists_are_the_history(void **state)
 	unlink(name);
 }
 
-/* What is too much to be held is held part by part; what comes before a part is forgotten. */
+/* What is too much to be held is held part by part; what comes before a part is forgotten when it is half of what there is
+ * room for. */
 static void too_much_is_held_in_parts(void **state)
 {
-	static const uint32_t begins[] = {0, 500, 501, 9000, 9000 + STRIP_ROOM, CHANGES - 10};
+	static const uint32_t parts[][2] = {
+		{0, STRIP_ROOM},
+		{STRIP_ROOM / 2 - 1, STRIP_ROOM},
+		{STRIP_ROOM / 2, STRIP_ROOM / 2 + STRIP_ROOM},
+		{STRIP_ROOM / 2 + 1, STRIP_ROOM / 2 + STRIP_ROOM},
+		{9000, 9000 + STRIP_ROOM},
+		{9000 + STRIP_ROOM, 9000 + 2 * STRIP_ROOM},
+		{CHANGES - 10, CHANGES},
+	};
 	struct sonde_run *many;
 	struct strips s = {0};
 	char name[64];
@@ -197,12 +206,12 @@ static void too_much_is_held_in_parts(void **state)
 	s.run = many;
 	s.intervals = STRIPS_MAX; /* others have taken it all */
 	attr = sonde_attr(many, "many");
-	for (size_t i = 0; i < ARRAY_SIZE(begins); i++) {
-		uint32_t end = begins[i] + STRIP_ROOM < CHANGES ? begins[i] + STRIP_ROOM : CHANGES;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		uint32_t begin = parts[i][0], end = parts[i][1];
 
-		assert_int_equal(strip_hold(&s, attr, even(begins[i]), even(CHANGES)), 0);
-		assert_int_equal(strip_held(&s, attr, even(begins[i])), even(end));
-		is_at(&s, attr, even(begins[i]));
+		assert_int_equal(strip_hold(&s, attr, even(begin), even(CHANGES)), 0);
+		assert_int_equal(strip_held(&s, attr, even(begin)), even(end));
+		is_at(&s, attr, even(begin));
 		is_at(&s, attr, even(end) - 1);
 	}
 	assert_int_equal(strip_held(&s, attr, even(20)), even(20));
