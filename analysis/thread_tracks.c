@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So many strips, of at least 12 KB each, there are at most of what is not held. */
+#define TRACK_STRIPS 1024
+
 enum which { STATE, WAKER, NR_WHICH };
 static const char *const names[NR_WHICH] = {"state", "waker"};
 
@@ -44,7 +47,7 @@ static struct thread_tracks *make(struct sonde_run *run)
 
 	if (!k)
 		return NULL;
-	k->run = run;
+	k->run = k->strips.run = run;
 	k->threads = calloc((size_t)sonde_nr_threads(run) + 1, sizeof(*k->threads));
 	if (k->threads)
 		return k;
@@ -65,19 +68,24 @@ int thread_tracks_get(struct thread_tracks **out, struct sonde_run *run, ns_t be
 		forget(k);
 	k->begin = begin;
 	k->end = end;
-	k->strips.run = run;
 	return 0;
 }
 
-void thread_tracks_put(struct thread_tracks *k)
+/* Tracks in strips begin anew. */
+static void forget_strips(struct thread_tracks *k)
 {
-	if (!k)
-		return;
 	for (int64_t row = 0; k->strips.nr && row < sonde_nr_threads(k->run); row++) {
 		for (unsigned which = 0; which < NR_WHICH; which++)
 			k->threads[row][which].known &= k->threads[row][which].is_held;
 	}
 	strips_release(&k->strips);
+	k->strips.run = k->run;
+}
+
+void thread_tracks_put(struct thread_tracks *k)
+{
+	if (k)
+		forget_strips(k);
 }
 
 void thread_tracks_free(struct thread_tracks *k)
@@ -147,9 +155,13 @@ static struct thread_track *get(struct thread_tracks *k, int64_t thread, enum wh
 static int at(struct thread_tracks *k, int64_t thread, enum which which, ns_t t,
 	      struct sonde_interval *out)
 {
-	struct thread_track *one = get(k, thread, which);
-	const struct strip_list *l = &one->track.list;
+	struct thread_track *one;
+	const struct strip_list *l;
 
+	if (k->strips.nr >= TRACK_STRIPS)
+		forget_strips(k);
+	one = get(k, thread, which);
+	l = &one->track.list;
 	if (one->is_held && (t < l->begins[0] || t >= l->begins[l->nr]))
 		return strip_at(&k->strips, one->track.attr, t, out);
 	return track_at(&one->track, &k->strips, t, out);
