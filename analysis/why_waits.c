@@ -4,6 +4,8 @@
 #include "base/units.h"
 #include "model/context.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A part of the waits that is worth a word when nobody knows their causes: one in a hundred. */
@@ -95,27 +97,23 @@ struct waited {
 	ns_t all, unseen;
 };
 
-static struct waited waited_of(const struct why *w, const struct sonde_facts *waits, int64_t vm)
+/* @vms: per machine. */
+static void add_waited(struct waited *vms, const struct why *w, const struct sonde_facts *waits, size_t row)
 {
-	struct waited sum = {0};
+	ns_t time = facts_named(waits, row, "total").i;
 	struct sonde_cpu cpu;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(waits); row++) {
-		ns_t time = facts_named(waits, row, "total").i;
-
-		if (sonde_cpu(w->run, facts_named(waits, row, "vcpu").i, &cpu) || cpu.machine != vm)
-			continue;
-		sum.all += time;
-		if (!strcmp(facts_named(waits, row, "evidence").s, WAKE_UNSEEN_TEXT))
-			sum.unseen += time;
-	}
-	return sum;
+	if (sonde_cpu(w->run, facts_named(waits, row, "vcpu").i, &cpu) ||
+	    cpu.machine >= sonde_nr_machines(w->run))
+		return;
+	vms[cpu.machine].all += time;
+	if (!strcmp(facts_named(waits, row, "evidence").s, WAKE_UNSEEN_TEXT))
+		vms[cpu.machine].unseen += time;
 }
 
-static void unseen_interrupts(struct why *w, const struct sonde_facts *waits, int64_t vm)
+static void unseen_of_vm(struct why *w, struct waited of, int64_t vm)
 {
 	struct verdict v = why_verdict(w, "unknown", vm);
-	struct waited of = waited_of(w, waits, vm);
 	struct sonde_machine m, parent;
 	char share[UNIT_TEXT];
 
@@ -130,6 +128,21 @@ static void unseen_interrupts(struct why *w, const struct sonde_facts *waits, in
 	    "given. Record kvm_inj_virq and kvm_apic_accept_irq, too (sonde record --for wait).",
 	    unit_share(share, share_ppm(of.unseen, of.all)), parent.name);
 	why_add(w, &v);
+}
+
+static int unseen_interrupts(struct why *w, const struct sonde_facts *waits, struct error *err)
+{
+	int64_t nr = sonde_nr_machines(w->run);
+	struct waited *vms = calloc((size_t)nr + 1, sizeof(*vms));
+
+	if (!vms)
+		return fail(err, -ENOMEM, "out of memory");
+	for (size_t row = 0; row < sonde_facts_nr_rows(waits); row++)
+		add_waited(vms, w, waits, row);
+	for (int64_t vm = 0; vm < nr; vm++)
+		unseen_of_vm(w, vms[vm], vm);
+	free(vms);
+	return 0;
 }
 
 /* The greatest of the steps that a wake-up consists of. */
@@ -205,8 +218,8 @@ int why_waits(struct why *w, struct error *err)
 		wait_verdict(w, waits, row);
 	for (size_t row = 0; !ret && row < sonde_facts_nr_rows(wakeups); row++)
 		wakeup_verdict(w, wakeups, row);
-	for (int64_t vm = 0; !ret && vm < sonde_nr_machines(w->run); vm++)
-		unseen_interrupts(w, waits, vm);
+	if (!ret)
+		ret = unseen_interrupts(w, waits, err);
 	sonde_facts_free(waits);
 	sonde_facts_free(wakeups);
 	return ret;
