@@ -211,8 +211,10 @@ static void keep_exit(struct exit_sums *s, const struct exit_interval *e)
 		struct exit_interval *grown =
 			room <= EXITS_KEPT ? reallocarray(s->list, room, sizeof(*grown)) : NULL;
 
+		if (!grown)
+			free(s->list); /* all are looked for again */
 		s->all_kept = grown != NULL;
-		s->list = grown ? grown : s->list;
+		s->list = grown;
 		s->room = room;
 	}
 	if (s->all_kept)
