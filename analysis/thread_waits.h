@@ -9,10 +9,10 @@
  * each thread, and for each of the longest waits.  vCPUs' own threads are left out: preemption.h has them.
  *
  * They are summed up CPU by CPU in the order of time (wait_sweep.h), for many wait for one CPU at a time.
- * A run keeps what was found of the window asked for last; of a window with more than THREAD_WAITS_MAX waits
- * (40 bytes each), which is summed up in parts, the threads' sums only, and the waits are looked for again.  Of what the longest waits were made of
- * it keeps as much as WAIT_PARTS_MAX (16 bytes each), for many may be equally long; the rest is summed up again.
- * Of each it keeps the first WAIT_PARTS_EACH that were met.
+ * A run keeps what was found of the window asked for last; of a window with more than THREAD_WAITS_MAX waits (40 bytes
+ * each, and a hundred more while they are summed up), which is summed up in parts, the threads' sums only, and the waits
+ * are looked for again.  Of what the longest waits were made of it keeps as much as WAIT_PARTS_MAX (16 bytes each), for
+ * many may be equally long; the rest is summed up again.  Of each it keeps the first WAIT_PARTS_EACH that were met.
  */
 #define THREAD_WAITS_MAX (1u << 20)
 #define WAIT_PARTS_MAX (1u << 20)

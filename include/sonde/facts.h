@@ -6,7 +6,8 @@
 
 /*
  * Facts: what an analysis found, as rows with typed columns.  Every way of telling (report, JSON,
- * pictures) reads the same rows.  Cells are made of what their run holds: free facts before their runs are closed.
+ * pictures) reads the same rows.  Cells are made of what their run holds, some when they are first asked
+ * for: use facts in the thread that uses their run, and free them before it is closed.
  *
  *	struct sonde_facts *f;
  *	if (sonde_facts_get(&f, run, "preemption", begin, end, &err))
