@@ -126,6 +126,25 @@ async function keysMove() {
   assert.equal((await shown()).begin, 0, "redo");
 }
 
+/** The browser's own ways back and forth go by steps, and a movement is one of them. */
+async function backAndForth() {
+  await fresh("#t=400000000-500000000");
+  const begins = (at) => page.waitForFunction((t) => window.sonde.view.shown.begin === t, at);
+  const inUrl = (part) => page.waitForFunction((p) => location.hash.startsWith(p), part);
+  await key("Shift+D");
+  await key("Shift+D");
+  const there = (await shown()).begin;
+  await inUrl(`#t=${there}-`);
+  await page.goBack();
+  await begins(400000000);
+  await page.goForward();
+  await begins(there);
+  await key("0");
+  await page.waitForFunction(() => location.hash === "");
+  await page.goBack();
+  await begins(there);
+}
+
 async function stepsAndRows() {
   await fresh("#t=480000000-500000000&c=484000000&r=p/0");
   const at = async () => (await shown()).cursor;
@@ -460,5 +479,5 @@ async function badLinks() {
   }
 }
 
-await d.run([namesFirst, sumsOfRows, manyContexts, underPinned, wheelAndDrag, keysMove, stepsAndRows, ranges, filters,
+await d.run([namesFirst, sumsOfRows, manyContexts, underPinned, wheelAndDrag, keysMove, backAndForth, stepsAndRows, ranges, filters,
   searching, tooltips, notesAndClocks, rulerTimes, panels, verdictsLead, exitsAndPath, saving, neverStretched, badLinks]);

@@ -68,7 +68,7 @@ export function commands(app: App): Command[] {
     } },
     { keys: ["shift+h"], what: "show hidden rows again", run: () => view.set({ hidden: [] }) },
     { keys: ["b"], what: "bookmark at the cursor", run: () => app.addNote() },
-    { keys: ["u", "ctrl+z"], what: "undo", run: () => view.undo() },
+    { keys: ["u", "ctrl+z"], what: "undo (the browser's Back does, too)", run: () => view.undo() },
     { keys: ["shift+u", "ctrl+shift+z", "ctrl+y"], what: "redo", run: () => view.redo() },
     { keys: ["c"], what: "another clock: of the run, of the trace, of the wall", run: cycle },
     { keys: ["r"], what: "smaller or larger rows", run: () => view.setLook({ rowSize: (view.look.rowSize + 1) % 3 }) },

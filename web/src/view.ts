@@ -43,8 +43,9 @@ export class View {
   private readonly listeners: Listener[] = [];
   private readonly past: string[] = [];
   private readonly future: string[] = [];
-  private changedAt = 0;
+  private changedAt = Number.NEGATIVE_INFINITY;
   private urlTimer = 0;
+  private newStep = false; // since the URL was written last
 
   constructor(readonly length: number) {
     this.shown = {
@@ -59,6 +60,7 @@ export class View {
     window.addEventListener("hashchange", () => {
       if (location.hash !== this.hash()) {
         this.remember(true);
+        this.newStep = false; // the browser has it
         this.read();
         this.tell("shown");
         this.tell("look");
@@ -83,6 +85,7 @@ export class View {
       this.past.push(JSON.stringify(this.shown));
       if (this.past.length > UNDO_MAX) this.past.shift();
       this.future.length = 0;
+      this.newStep = true;
     }
     this.changedAt = now;
   }
@@ -121,7 +124,8 @@ export class View {
     if (!text) return false;
     to.push(JSON.stringify(this.shown));
     this.shown = JSON.parse(text) as Shown;
-    this.changedAt = 0;
+    this.changedAt = Number.NEGATIVE_INFINITY;
+    this.newStep = true;
     this.tell("shown");
     return true;
   }
@@ -193,9 +197,14 @@ export class View {
     return text ? `#${text}` : "";
   }
 
+  /** The browser's Back goes back by the steps of undo. */
   write(): void {
     const hash = this.hash();
-    if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname);
+    const url = hash || location.pathname;
+    if (hash === location.hash) return;
+    if (this.newStep) history.pushState(null, "", url);
+    else history.replaceState(null, "", url);
+    this.newStep = false;
   }
 
   /** Links are input: whatever does not fit the run is left out. */
