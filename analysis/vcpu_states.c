@@ -2,7 +2,7 @@
 /*
  * What each vCPU's time went into: every moment of the window is in one column of its row.
  */
-#include "analysis/facts.h"
+#include "analysis/vcpu_states.h"
 #include "analysis/cpu_users.h"
 #include "analysis/preemption.h"
 #include "model/context.h"
@@ -55,6 +55,8 @@ struct scan {
 	const struct sonde_context *contexts;
 	uint32_t nr_contexts;
 	uint8_t *kinds;	  /* owned: per context + 1, enum share for this vCPU, or KIND_* */
+	uint32_t *known;  /* owned: of which contexts that is known */
+	uint32_t nr_known;
 	int64_t *parents; /* owned, per machine */
 	int64_t vcpu;
 	struct sonde_cpu cpu;
@@ -153,8 +155,10 @@ static enum share share_of_context(struct scan *s, uint32_t value)
 				   ? share_of(s, &s->contexts[value - 1])
 				   : SHARE_UNKNOWN;
 
-	if (value <= s->nr_contexts)
+	if (value <= s->nr_contexts) {
 		s->kinds[value] = (uint8_t)(share == SHARE_KVM ? KIND_KVM : share);
+		s->known[s->nr_known++] = value;
+	}
 	return share;
 }
 
@@ -260,6 +264,13 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	return !s->ret;
 }
 
+/* For the next vCPU.  It met few of all contexts, when there are very many vCPUs. */
+static void forget_kinds(struct scan *s)
+{
+	while (s->nr_known)
+		s->kinds[s->known[--s->nr_known]] = KIND_ASK;
+}
+
 static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 {
 	union sonde_cell row[NR_SHARES + 2] = {cell_int(vcpu), cell_int(s->end - s->begin)};
@@ -272,7 +283,7 @@ static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 	s->vcpu = vcpu;
 	s->rest = (struct sonde_interval){0};
 	memset(s->shares, 0, sizeof(s->shares));
-	memset(s->kinds, KIND_ASK, (size_t)s->nr_contexts + 1);
+	forget_kinds(s);
 	ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
 		row[i + 2] = cell_int(s->shares[i]);
@@ -287,10 +298,12 @@ static bool read_tables(struct scan *s)
 
 	s->nr_contexts = (uint32_t)nr_contexts;
 	s->contexts = run_contexts(s->run);
-	s->kinds = calloc(nr_contexts + 1, sizeof(*s->kinds));
+	s->kinds = malloc(nr_contexts + 1);
+	s->known = malloc((nr_contexts + 1) * sizeof(*s->known));
 	s->parents = calloc(nr_machines + 1, sizeof(*s->parents));
-	if (!s->contexts || !s->kinds || !s->parents)
+	if (!s->contexts || !s->kinds || !s->known || !s->parents)
 		return false;
+	memset(s->kinds, KIND_ASK, nr_contexts + 1);
 	for (size_t i = 0; i < nr_machines; i++) {
 		struct sonde_machine m;
 
@@ -300,19 +313,46 @@ static bool read_tables(struct scan *s)
 	return true;
 }
 
-static int find_vcpu_states(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			    struct error *err)
+/* @vcpus: NULL all of them. */
+static int find_some(struct sonde_facts *out, struct sonde_run *run, const uint32_t *vcpus, int64_t nr,
+		     ns_t begin, ns_t end, struct error *err)
 {
 	struct scan s = {.run = run, .begin = begin, .end = end};
 	int ret = cpu_users_get(&s.users, run);
 
 	if (!ret && !read_tables(&s))
 		ret = -ENOMEM;
-	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !ret; vcpu++)
-		ret = add_vcpu(out, &s, vcpu);
+	for (int64_t i = 0; i < nr && !ret; i++)
+		ret = add_vcpu(out, &s, vcpus ? vcpus[i] : i);
 	free(s.kinds);
+	free(s.known);
 	free(s.parents);
 	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", strerror(-ret)) : 0;
+}
+
+static int find_vcpu_states(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			    struct error *err)
+{
+	return find_some(out, run, NULL, sonde_nr_cpus(run), begin, end, err);
+}
+
+int vcpu_states_of(struct sonde_facts **out, struct sonde_run *run, const uint32_t *vcpus, uint32_t nr,
+		   ns_t begin, ns_t end, struct error *err)
+{
+	struct sonde_facts *f = calloc(1, sizeof(*f));
+	int ret;
+
+	if (!f)
+		return fail(err, -ENOMEM, "out of memory");
+	f->analysis = &vcpu_state_analysis.public;
+	ret = find_some(f, run, vcpus, nr, begin, end, err);
+	if (!ret && f->no_memory)
+		ret = fail(err, -ENOMEM, "out of memory");
+	if (ret)
+		sonde_facts_free(f);
+	else
+		*out = f;
+	return ret;
 }
 
 static const struct sonde_column vcpu_columns[] = {
