@@ -2,21 +2,24 @@
 #ifndef ANALYSIS_BY_MACHINE_H
 #define ANALYSIS_BY_MACHINE_H
 
-#include "analysis/run.h"
+#include "analysis/facts.h"
 
 /*
- * The rows of a table, machine by machine: for facts that ask of each machine for its own, which with very many VMs must
- * not mean to go through those of all.  The table's column 0 is "machine"; rows that name none that there is are left out.
+ * The rows of a table or of facts, machine by machine: for who asks of each machine for its own, which with very many VMs
+ * must not mean to go through those of all.  Rows that name no machine that there is are left out.
  *
  * Zero-initialise, by_machine_release() at the end.
  */
 struct by_machine {
 	uint32_t *first; /* owned, per machine and one more: where its rows begin */
-	uint32_t *rows;	 /* owned; those of one machine as they stand in the table */
+	uint32_t *rows;	 /* owned; those of one machine in their order */
 };
 
-/* 0 or -ENOMEM. */
+/* Those of a table whose column 0 is "machine".  0 or -ENOMEM. */
 int by_machine_init(struct by_machine *b, const struct sonde_run *run, enum run_table table);
+/* The same of facts, by a column that names a machine. */
+int by_machine_init_facts(struct by_machine *b, const struct sonde_run *run, const struct sonde_facts *f,
+			  const char *column);
 void by_machine_release(struct by_machine *b);
 
 /* Those of @machine, which there is; *@nr takes their number. */
