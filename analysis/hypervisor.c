@@ -91,7 +91,7 @@ static void add_guest_time(struct sonde_run *run, const struct usages *u, int64_
 			   struct vm_cost *cost)
 {
 	for (size_t i = 0; i < u->nr; i++) {
-		if (run_is_inside(run, u->list[i].context.machine, vm))
+		if (run_is_inside(run, u->list[i].context->machine, vm))
 			cost->guest_ns += u->list[i].time_ns;
 	}
 }

@@ -54,12 +54,15 @@ struct scan {
 	ns_t begin, end;
 	const struct sonde_context *contexts;
 	uint32_t nr_contexts;
+	struct off {
+		ns_t per_why[SONDE_NR_OFFS];
+	} *off; /* owned, per CPU row: how long it was ready but not running */
 	uint8_t *kinds;	  /* owned: per context + 1, enum share for this vCPU, or KIND_* */
 	int64_t *parents; /* owned, per machine */
 	int64_t vcpu;
 	struct sonde_cpu cpu;
 	struct sonde_interval rest; /* of the vCPU's `woken`, asked for last */
-	bool rests;		    /* it halts then */
+	enum share kvm;		    /* what KVM's work is then */
 	ns_t shares[NR_SHARES];
 	int ret;
 };
@@ -136,15 +139,17 @@ static enum share share_of(const struct scan *s, const struct sonde_context *c)
 }
 
 /* From the exit by which it halts to the next entry, the hypervisor's work is for the halt. */
-static bool is_halting(struct scan *s, ns_t t)
+static enum share share_of_kvm(struct scan *s, ns_t t)
 {
 	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
+	bool rests;
 
-	if (likely(t >= s->rest.begin && t < s->rest.end))
-		return s->rests;
-	s->rests = !strip_at(&s->users->strips, woken, t, &s->rest) && !s->rest.value &&
-		   s->rest.begin > sonde_run_begin(s->run);
-	return s->rests;
+	if (t >= s->rest.begin && t < s->rest.end)
+		return s->kvm;
+	rests = !strip_at(&s->users->strips, woken, t, &s->rest) && !s->rest.value &&
+		s->rest.begin > sonde_run_begin(s->run);
+	s->kvm = rests ? SHARE_HALTING : SHARE_KVM;
+	return s->kvm;
 }
 
 static enum share share_of_context(struct scan *s, uint32_t value)
@@ -159,35 +164,39 @@ static enum share share_of_context(struct scan *s, uint32_t value)
 }
 
 /* What is not found by the context alone. */
-static enum share share_at(struct scan *s, uint32_t value, unsigned kind, ns_t t)
+static __attribute__((noinline)) enum share share_at(struct scan *s, uint32_t value, unsigned kind, ns_t t)
 {
 	enum share share = kind == KIND_ASK ? share_of_context(s, value) : SHARE_KVM;
 
-	return share == SHARE_KVM && is_halting(s, t) ? SHARE_HALTING : share;
-}
-
-static inline void add_piece(struct scan *s, uint32_t value, ns_t from, ns_t to)
-{
-	unsigned kind = value <= s->nr_contexts ? s->kinds[value] : KIND_ASK;
-
-	if (kind >= KIND_ASK)
-		kind = share_at(s, value, kind, from);
-	s->shares[kind] += to - from;
+	return share == SHARE_KVM ? share_of_kvm(s, t) : share;
 }
 
 static bool each_run(const struct cpu_run *r, void *data)
 {
 	struct scan *s = data;
-	const uint32_t *value = r->list.values, *const last = value + r->list.nr - 1;
+	const uint32_t *const values = r->list.values;
+	const ns_t *const ends = r->list.begins + 1;
+	const uint8_t *const kinds = s->kinds;
+	const uint32_t nr_contexts = s->nr_contexts;
+	const unsigned nr = r->list.nr;
+	unsigned kind = SHARE_UNKNOWN;
 	ns_t from = r->from;
 
-	for (const ns_t *end = r->list.begins + 1; value < last; value++, end++) {
-		const ns_t to = *end;
+	for (unsigned i = 0; i < nr; i++) {
+		const uint32_t value = values[i];
+		const ns_t to = ends[i];
 
-		add_piece(s, *value, from, to);
+		kind = likely(value <= nr_contexts) ? kinds[value] : KIND_ASK;
+		if (kind >= KIND_ASK) {
+			if (kind == KIND_KVM && from >= s->rest.begin && from < s->rest.end)
+				kind = s->kvm;
+			else
+				kind = share_at(s, value, kind, from);
+		}
+		s->shares[kind] += to - from;
 		from = to;
 	}
-	add_piece(s, *value, from, r->to);
+	s->shares[kind] -= from - r->to; /* the last may stick out */
 	return true;
 }
 
@@ -223,14 +232,12 @@ static enum share share_of_off(enum sonde_off why)
 	}
 }
 
-static void add_preemption(struct scan *s, const struct sonde_interval *i)
+static bool add_preemption(const struct preemption *p, void *data)
 {
-	struct preemption_part part;
+	struct scan *s = data;
 
-	for (ns_t t = i->begin; t < i->end; t = part.end) {
-		preemption_part(&s->users->strips, s->vcpu, i, t, &part);
-		s->shares[share_of_off(part.why)] += preemption_within(&part, s->begin, s->end);
-	}
+	s->off[p->vcpu].per_why[p->why] += p->to - p->from;
+	return true;
 }
 
 static bool each_state(const struct sonde_interval *i, void *data)
@@ -247,8 +254,7 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	case VCPU_WAITING:
 		s->shares[share_of_wait(s, from)] += to - from;
 		break;
-	case VCPU_PREEMPTED:
-		add_preemption(s, i);
+	case VCPU_PREEMPTED: /* why it did not run is known from all preemptions together */
 		break;
 	case VCPU_GONE:
 		s->shares[SHARE_GONE] += to - from;
@@ -272,6 +278,8 @@ static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 	s->vcpu = vcpu;
 	s->rest = (struct sonde_interval){0};
 	memset(s->shares, 0, sizeof(s->shares));
+	for (unsigned why = 0; why < SONDE_NR_OFFS; why++)
+		s->shares[share_of_off(why)] += s->off[vcpu].per_why[why];
 	memset(s->kinds, KIND_ASK, (size_t)s->nr_contexts + 1);
 	ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
@@ -289,7 +297,8 @@ static bool read_tables(struct scan *s)
 	s->contexts = run_contexts(s->run);
 	s->kinds = calloc(nr_contexts + 1, sizeof(*s->kinds));
 	s->parents = calloc(nr_machines + 1, sizeof(*s->parents));
-	if (!s->contexts || !s->kinds || !s->parents)
+	s->off = calloc((size_t)sonde_nr_cpus(s->run) + 1, sizeof(*s->off));
+	if (!s->contexts || !s->kinds || !s->parents || !s->off)
 		return false;
 	for (size_t i = 0; i < nr_machines; i++) {
 		struct sonde_machine m;
@@ -308,10 +317,13 @@ static int find_vcpu_states(struct sonde_facts *out, struct sonde_run *run, ns_t
 
 	if (!ret && !read_tables(&s))
 		ret = -ENOMEM;
+	if (!ret)
+		ret = preemption_parts(run, begin, end, add_preemption, &s, err);
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !ret; vcpu++)
 		ret = add_vcpu(out, &s, vcpu);
 	free(s.kinds);
 	free(s.parents);
+	free(s.off);
 	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", strerror(-ret)) : 0;
 }
 
