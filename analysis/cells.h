@@ -37,4 +37,19 @@ static inline bool run_has_row(const struct sonde_run *run, enum run_table table
 	return row >= 0 && row < run_nr_rows(run, table);
 }
 
+/* sonde_<name>_sized(), by read_<name>().  Mostly the caller's struct is the same: then it is written at once. */
+#define SIZED(name)                                                                                \
+	int sonde_##name##_sized(const struct sonde_run *run, int64_t row,                         \
+				 struct sonde_##name *out, size_t out_bytes)                       \
+	{                                                                                          \
+		struct sonde_##name own;                                                           \
+		int ret;                                                                           \
+                                                                                                   \
+		if (out_bytes == sizeof(own))                                                      \
+			return read_##name(run, row, out);                                         \
+		ret = read_##name(run, row, &own);                                                 \
+		run_give(out, out_bytes, &own, sizeof(own));                                       \
+		return ret;                                                                        \
+	}
+
 #endif

@@ -8,19 +8,16 @@
 uint32_t sonde_attr_of_thread(const struct sonde_run *run, int64_t thread, const char *name)
 {
 	struct sonde_thread t;
-	struct sonde_machine m;
-	char path[512];
-	struct text text = text_in(path, sizeof(path));
+	char number[24];
+	struct text text = text_in(number, sizeof(number));
+	attr_t dir;
 
-	if (sonde_thread(run, thread, &t) || sonde_machine(run, t.machine, &m))
+	if (sonde_thread(run, thread, &t) || t.machine >= sonde_nr_machines(run))
 		return SONDE_NO_ATTR;
-	text_str(&text, m.name);
-	text_str(&text, "/threads/");
 	text_i64(&text, thread);
-	text_char(&text, '/');
-	text_str(&text, name);
-	return text_end(&text, sizeof(path)) < sizeof(path) ? history_find(run->history, path)
-							    : SONDE_NO_ATTR;
+	text_end(&text, sizeof(number));
+	dir = history_child(run->history, run->thread_dirs[t.machine], number);
+	return history_child(run->history, dir, name);
 }
 
 uint32_t sonde_nr_attrs(const struct sonde_run *run)

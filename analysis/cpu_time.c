@@ -6,7 +6,7 @@
 
 /* ---- physical CPU -------------------------------------------------------------------------- */
 
-static bool cpu_cells(struct sonde_run *run, const struct usage *u, union sonde_cell *cells)
+static bool cpu_cells(struct sonde_run *run, const struct usage_sum *u, union sonde_cell *cells)
 {
 	cells[0].i = sonde_find_cpu(run, 0, u->cpu);
 	return true;
@@ -33,12 +33,12 @@ const struct analysis cpu_time_analysis = {
 
 /* ---- machine ------------------------------------------------------------------------------- */
 
-static bool machine_cells(struct sonde_run *run, const struct usage *u, union sonde_cell *cells)
+static bool machine_cells(struct sonde_run *run, const struct usage_sum *u, union sonde_cell *cells)
 {
 	struct sonde_machine m;
 
-	sonde_machine(run, u->context.machine, &m);
-	cells[0].i = u->context.machine;
+	sonde_machine(run, u->machine, &m);
+	cells[0].i = u->machine;
 	cells[1].i = m.level;
 	return true;
 }
@@ -67,11 +67,11 @@ const struct analysis machine_time_analysis = {
 
 /* ---- level --------------------------------------------------------------------------------- */
 
-static bool level_cells(struct sonde_run *run, const struct usage *u, union sonde_cell *cells)
+static bool level_cells(struct sonde_run *run, const struct usage_sum *u, union sonde_cell *cells)
 {
 	struct sonde_machine m;
 
-	sonde_machine(run, u->context.machine, &m);
+	sonde_machine(run, u->machine, &m);
 	cells[0].i = m.level;
 	return true;
 }
@@ -99,12 +99,12 @@ const struct analysis level_time_analysis = {
 
 /* ---- container ----------------------------------------------------------------------------- */
 
-static bool container_cells(struct sonde_run *run, const struct usage *u, union sonde_cell *cells)
+static bool container_cells(struct sonde_run *run, const struct usage_sum *u, union sonde_cell *cells)
 {
 	struct sonde_thread t;
 	struct sonde_pid_ns ns;
 
-	if (sonde_thread(run, u->context.thread, &t) || sonde_pid_ns(run, t.pid_ns, &ns))
+	if (sonde_thread(run, u->thread, &t) || sonde_pid_ns(run, t.pid_ns, &ns))
 		return false;
 	if (!ns.level)
 		return false;
@@ -139,17 +139,17 @@ const struct analysis container_time_analysis = {
 
 /* ---- process and thread -------------------------------------------------------------------- */
 
-static bool process_cells(struct sonde_run *run, const struct usage *u, union sonde_cell *cells)
+static bool process_cells(struct sonde_run *run, const struct usage_sum *u, union sonde_cell *cells)
 {
 	struct sonde_thread t;
 	struct sonde_thread leader;
 	int64_t leader_row;
 
-	cells[0].i = u->context.machine;
+	cells[0].i = u->machine;
 	cells[1].i = -1;
 	cells[2].s = "";
 	cells[3].i = -1;
-	if (sonde_thread(run, u->context.thread, &t))
+	if (sonde_thread(run, u->thread, &t))
 		return true;
 	cells[1].i = t.pid > 0 ? t.pid : t.tid;
 	cells[2].s = t.tid ? t.comm : "idle";
@@ -187,11 +187,11 @@ const struct analysis process_time_analysis = {
 	find_process_time,
 };
 
-static bool thread_cells(struct sonde_run *run, const struct usage *u, union sonde_cell *cells)
+static bool thread_cells(struct sonde_run *run, const struct usage_sum *u, union sonde_cell *cells)
 {
 	(void)run;
-	cells[0].i = u->context.machine;
-	cells[1].i = u->context.thread;
+	cells[0].i = u->machine;
+	cells[1].i = u->thread;
 	return true;
 }
 

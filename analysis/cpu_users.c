@@ -147,79 +147,49 @@ int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from,
 
 struct adding {
 	struct cpu_users *users;
-	uint32_t last_who;
 	ns_t last_end;
 	bool (*each)(const struct cpu_use *use, void *data);
 	void *data;
 };
 
-/* What one CPU did, being added. */
-struct adding_run {
-	struct use_sums *sums;
-	uint64_t number; /* use_sums.run */
-	int64_t on;
-	uint32_t last_who;
-};
-
-/* The culprit's first piece in a run: from the next one on it is on the same CPU as before. */
-static __attribute__((noinline)) void meet(struct use_sums *sums, struct cpu_use *use, int64_t on)
-{
-	if (!use->time_ns)
-		use_sums_meet(sums, use->number, on);
-	use->several_cpus |= use->on != on;
-	use->run = sums->run;
-}
-
-static inline void add_piece(struct adding_run *r, struct cpu_use *use, ns_t from, ns_t to)
-{
-	ns_t length = to - from;
-
-	if (unlikely(use->run != r->number))
-		meet(r->sums, use, r->on);
-	use->count += r->last_who != use->who;
-	use->time_ns += length;
-	if (length > use->longest_ns) {
-		use->longest_ns = length;
-		use->longest_at = from;
-		use->on = r->on;
-	}
-	r->last_who = use->who;
-}
-
-/* This is where most of the time goes that facts take of what had the CPUs. */
-uint32_t cpu_run_add(const struct cpu_run *run, const struct culprits *culprits, struct use_sums *sums,
-		     uint32_t last_who)
+/* This is where most of the time goes that facts take of what had the CPUs.  Behind the last interval stands where it ends,
+ * which is @run->to or later. */
+unsigned cpu_run_add(const struct cpu_run *run, ns_t until, const struct culprits *culprits,
+		     struct use_sums *out)
 {
 	const struct culprits all = *culprits;
-	struct cpu_use *const uses = sums->uses;
-	const uint32_t *value = run->list.values, *const last = value + run->list.nr - 1;
-	struct adding_run r = {sums, ++sums->run, run->on, last_who};
+	struct use_sums sums = *out;
+	const uint32_t *const values = run->list.values;
+	const ns_t *const ends = run->list.begins + 1, limit = until < run->to ? until : run->to;
 	ns_t from = run->from;
+	size_t i = 0;
 
-	for (const ns_t *end = run->list.begins + 1; value < last; value++, end++) {
-		const ns_t to = *end;
-
-		add_piece(&r, &uses[culprit_number(&all, *value)], from, to);
-		from = to;
+	while (ends[i] < limit) {
+		use_sums_add(&sums, culprit_number(&all, values[i]), from, ends[i]);
+		from = ends[i++];
 	}
-	add_piece(&r, &uses[culprit_number(&all, *value)], from, run->to);
-	return r.last_who;
+	if (from < limit && (ends[i] == limit || run->to == limit))
+		use_sums_add(&sums, culprit_number(&all, values[i++]), from, limit);
+	*out = sums;
+	return (unsigned)i;
 }
 
 static bool add_run(const struct cpu_run *run, void *data)
 {
 	struct adding *a = data;
+	struct use_sums *sums = &a->users->sums;
 
-	a->last_who = cpu_run_add(run, a->users->culprits, &a->users->sums,
-				  a->last_end == run->from ? a->last_who : UINT32_MAX);
+	if (a->last_end != run->from)
+		sums->last_who = UINT32_MAX;
+	cpu_run_add(run, run->to, a->users->culprits, sums);
 	a->last_end = run->to;
-	return !run->is_last || use_sums_take(&a->users->sums, a->each, a->data);
+	return !run->is_last || use_sums_take(sums, run->on, a->each, a->data);
 }
 
 int cpu_users_sum(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
 		  bool (*each)(const struct cpu_use *use, void *data), void *data)
 {
-	struct adding a = {u, UINT32_MAX, NS_MIN, each, data};
+	struct adding a = {u, NS_MIN, each, data};
 	int ret = cpu_users_runs(u, machine, number, from, to, add_run, &a);
 
 	use_sums_clear(&u->sums); /* of a CPU that could not be read to its end */

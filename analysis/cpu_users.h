@@ -44,10 +44,19 @@ static inline ns_t cpu_run_to(const struct cpu_run *run, unsigned i)
 	return i + 1 < run->list.nr ? run->list.begins[i + 1] : run->to;
 }
 
-/* Adds them to @sums.  @last_who: whose (culprits.who) the piece before was, UINT32_MAX: there is none that touches.
- * Returns the same of the last one. */
-uint32_t cpu_run_add(const struct cpu_run *run, const struct culprits *culprits, struct use_sums *sums,
-		     uint32_t last_who);
+/* Leaves out its first @nr intervals. */
+static inline void cpu_run_skip(struct cpu_run *run, unsigned nr)
+{
+	if (nr)
+		run->from = cpu_run_to(run, nr - 1);
+	run->list.begins += nr;
+	run->list.values += nr;
+	run->list.nr -= nr;
+}
+
+/* Adds those that end until @until to @sums; returns how many they are. */
+unsigned cpu_run_add(const struct cpu_run *run, ns_t until, const struct culprits *culprits,
+		     struct use_sums *sums);
 
 /* The run's own, made when first asked for; it goes with the run.  0 or -ENOMEM. */
 int cpu_users_get(struct cpu_users **out, struct sonde_run *run);

@@ -37,7 +37,7 @@ static int find_exits(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 				       cell_int(histogram_quantile(h, 500000)),
 				       cell_int(histogram_quantile(h, 990000)),
 				       cell_int(h->greatest_ns),
-				       cell_int(sum->longest_at),
+				       cell_int(sum->longest.at),
 				       cell_int((int64_t)sum->to_user),
 				       cell_int(sum->user_ns),
 			       });
@@ -55,7 +55,8 @@ static const struct sonde_column exits_columns[] = {
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
 	{"count", "EXITS", SONDE_COL_INT, "how many, that were followed by an entry"},
 	{"total", "UNTIL ENTRY", SONDE_COL_NS,
-	 "from exit to entry, be the thread on a CPU or not: a halt lasts as long as it sleeps"},
+	 "from exit to entry, be the thread on a CPU or not: a halt lasts as long as it sleeps; what hypervisors worked "
+	 "of it, which sonde why tells, is in exit_reason"},
 	{"mean", "MEAN", SONDE_COL_NS, "per exit"},
 	{"min", "MIN", SONDE_COL_NS, "shortest"},
 	{"median", "MEDIAN", SONDE_COL_NS, "half of them are no longer; within 1%"},
@@ -96,7 +97,7 @@ static void add_spread(struct sonde_facts *out, const struct sonde_run *run, con
 		       const struct histogram *h)
 {
 	uint64_t counts[HISTOGRAM_POWERS];
-	uint32_t at_once = h->buckets[histogram_bucket(0)];
+	uint32_t at_once = histogram_at(h, histogram_bucket(0));
 
 	histogram_powers(h, counts);
 	counts[0] -= at_once;
@@ -158,8 +159,8 @@ static int find_causes(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 				       cell_int((int64_t)sum->count),
 				       cell_int(sum->total_ns),
 				       cell_int(sum->total_ns / (ns_t)sum->count),
-				       cell_int(sum->longest_ns),
-				       cell_int(sum->longest_at),
+				       cell_int(sum->longest.length_ns),
+				       cell_int(sum->longest.at),
 				       cell_int(sum->user_ns),
 			       });
 	}

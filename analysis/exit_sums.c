@@ -7,39 +7,81 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was found for the last exit of its kind, by a hash of that: most need no search. */
-#define RECENT_SLOTS 256
+/* What is summed up per exit: of one reason, of one thread in a guest, on vCPUs of one VM.  The sums of
+ * reasons and of causes are made of these at the end. */
+enum part_key { PART_THREAD, PART_VM, PART_FROM, PART_NR, PART_ISA, PART_NR_CELLS };
 
+struct part {
+	uint64_t count, to_user;
+	ns_t total_ns, user_ns, least_ns;
+	struct exit_longest longest;
+	struct histogram *lengths;  /* of the reason, which owns it */
+	size_t reason_at, cause_at; /* what it is a part of */
+	int64_t nested;		    /* machine whose code ran, if it is not the VM; -1 */
+	bool is_halt, starts_guest;
+};
+
+/* The parts that were found last: most exits need no search. */
+#define RECENT_SLOTS 256
+#define CURRENT_SLOTS 64
+
+/* By a hash of kind and task. */
 struct recent {
-	int64_t vcpu, from, reason, isa, thread; /* vcpu -1: none yet */
-	size_t reason_at, cause_at;
+	uint32_t kind; /* 0: none yet */
+	uint32_t task, part_at;
+};
+
+/* By the kind alone, as long as the guest runs the same task. */
+struct current {
+	ns_t until;
+	uint32_t kind; /* 0: none yet */
+	uint32_t part_at;
+};
+
+/* What a guest's kernel says that it runs on a vCPU: as much as was read at once, and where we are in it. */
+struct tasks {
+	struct strip_list list;
+	unsigned at;
 };
 
 struct pass {
 	struct exit_sums *sums;
+	struct keyed parts; /* struct part */
+	/* Of the vCPU at hand. */
 	struct recent recent[RECENT_SLOTS];
+	struct current current[CURRENT_SLOTS];
 	struct sonde_run *run;
 	struct strips strips;
-	unsigned *machines;	      /* owned, per CPU row */
-	struct sonde_interval *tasks; /* owned, the same: of its `task`, asked for last */
-	int64_t *idle;		      /* owned, per machine: thread that stands for its idle ones, + 1 */
+	unsigned *machines;  /* owned, per CPU row */
+	struct tasks *tasks; /* owned, the same */
+	int64_t *idle;	     /* owned, per machine: thread that stands for its idle ones, + 1 */
 	/* Nested exits of the vCPU at hand. */
-	int64_t vcpu, inner; /* the nested machine that ran last; -1 none */
-	ns_t since;	     /* when it exited last */
-	uint64_t exits;	     /* of its hypervisor since then */
+	int64_t inner;	/* the nested machine that ran last; -1 none */
+	ns_t since;	/* when it exited last */
+	uint64_t exits; /* of its hypervisor since then */
 	ns_t exits_ns;
 	bool no_memory;
 };
 
-/* Who ran in the guest: its kernel's current thread at the exit, when it has a trace. */
-static int64_t guest_thread(struct pass *p, const struct exit_interval *e)
+/* Who ran in the guest: its kernel's current thread + 1, and until when; 0: it has no trace, or that cannot be read. */
+static uint32_t guest_task(struct pass *p, uint32_t from, ns_t t, ns_t *until)
 {
-	struct sonde_interval *task = &p->tasks[e->from];
+	attr_t attr = p->run->cpu_attrs[from][CPU_TASK];
+	struct tasks *tasks = &p->tasks[from];
+	const struct strip_list *list = &tasks->list;
 
-	if ((e->begin < task->begin || e->begin >= task->end) &&
-	    strip_at(&p->strips, p->run->cpu_attrs[e->from][CPU_TASK], e->begin, task))
-		return -1;
-	return (int64_t)task->value - 1;
+	while (tasks->at < list->nr && t >= list->begins[tasks->at + 1])
+		tasks->at++;
+	if (tasks->at == list->nr || t < list->begins[tasks->at]) {
+		*until = attr == ATTR_NONE ? NS_MAX : t;
+		tasks->at = 0;
+		if (strip_list(&p->strips, attr, t, sonde_run_end(p->run), &tasks->list)) {
+			tasks->list.nr = 0;
+			return 0;
+		}
+	}
+	*until = list->begins[tasks->at + 1];
+	return list->values[tasks->at];
 }
 
 /* Every CPU has an idle thread, and all have the same name: those of a machine count as one. */
@@ -54,83 +96,101 @@ static int64_t idle_as_one(struct pass *p, unsigned machine, int64_t thread)
 	return p->idle[machine] - 1;
 }
 
-static bool is_recent(const struct recent *r, const struct exit_interval *e, int64_t thread)
+/* Makes what a new part is a part of; false: no memory. */
+static bool begin_part(struct pass *p, struct part *part, const int64_t *key)
 {
-	return r->vcpu == e->vcpu && r->from == e->from && r->reason == e->reason &&
-	       r->isa == e->isa && r->thread == thread;
-}
+	struct exit_sums *s = p->sums;
+	const int64_t of_reason[REASON_NR_CELLS] = {key[PART_VM], key[PART_FROM], key[PART_NR],
+						    key[PART_ISA]};
+	const int64_t of_cause[CAUSE_NR_CELLS] = {key[PART_THREAD], key[PART_FROM], key[PART_NR],
+						  key[PART_ISA]};
+	int64_t reason = keyed_get(&s->reasons, of_reason);
+	int64_t cause = keyed_get(&s->causes, of_cause);
+	struct exit_reason *sum;
 
-/* Numbers of the two sums that the exit is part of; NULL: no memory. */
-static const struct recent *find_sums(struct pass *p, const struct exit_interval *e)
-{
-	int64_t thread = guest_thread(p, e);
-	struct recent *r = &p->recent[(uint64_t)(e->reason * 7 + e->from + thread * 31) %
-				      RECENT_SLOTS];
-	int64_t reason, cause;
-
-	if (is_recent(r, e, thread))
-		return r;
-	reason = keyed_get(&p->sums->reasons,
-			   (int64_t[REASON_NR_CELLS]){p->machines[e->vcpu], p->machines[e->from],
-						      e->reason, e->isa});
-	cause = keyed_get(&p->sums->causes,
-			  (int64_t[CAUSE_NR_CELLS]){idle_as_one(p, p->machines[e->from], thread),
-						    p->machines[e->from], e->reason, e->isa});
 	if (reason < 0 || cause < 0)
-		return NULL;
-	*r = (struct recent){e->vcpu, e->from,	      e->reason,    e->isa,
-			     thread,  (size_t)reason, (size_t)cause};
-	return r;
-}
-
-static bool add_reason(struct exit_reason *sum, const struct exit_interval *e)
-{
+		return false;
+	sum = keyed_sum_at(&s->reasons, (size_t)reason);
 	if (!sum->lengths)
 		sum->lengths = calloc(1, sizeof(*sum->lengths));
-	if (!sum->lengths)
-		return false;
-	if (e->end - e->begin > sum->lengths->greatest_ns || !sum->lengths->count)
-		sum->longest_at = e->begin;
-	histogram_add(sum->lengths, e->end - e->begin);
-	sum->to_user += e->user_reason >= 0;
-	sum->user_ns += e->end - e->user_begin;
+	*part = (struct part){
+		.least_ns = NS_MAX,
+		.lengths = sum->lengths,
+		.reason_at = (size_t)reason,
+		.cause_at = (size_t)cause,
+		.nested = key[PART_FROM] == key[PART_VM] ? -1 : key[PART_FROM],
+		.is_halt = exit_is_halt(p->run, key[PART_ISA], key[PART_NR]),
+		.starts_guest = exit_starts_guest(key[PART_NR], key[PART_ISA]),
+	};
+	return part->lengths;
+}
+
+/* Number of the sums that exits of this kind are part of while that task runs; -1: no memory. */
+static int64_t look_up(struct pass *p, const struct exit_interval *e, uint32_t from, uint32_t task)
+{
+	const struct exit_kind *kind = run_exit_kind(p->run, e->kind);
+	unsigned machine = p->machines[from];
+	const int64_t key[PART_NR_CELLS] = {idle_as_one(p, machine, (int64_t)task - 1),
+					    p->machines[e->vcpu], machine, kind->reason, kind->isa};
+	int64_t number = keyed_get(&p->parts, key);
+	struct part *part;
+
+	if (number < 0)
+		return -1;
+	part = keyed_sum_at(&p->parts, (size_t)number);
+	return part->count || begin_part(p, part, key) ? number : -1;
+}
+
+/* The same for one whose guest may run another task than at the exit of its kind before; false: no memory. */
+static bool find_part(struct pass *p, const struct exit_interval *e, struct current *out)
+{
+	uint32_t from = exit_from(e->vcpu, run_exit_kind(p->run, e->kind));
+	uint32_t task = guest_task(p, from, e->begin, &out->until);
+	struct recent *r = &p->recent[(e->kind + task * 31) % RECENT_SLOTS];
+
+	if (r->kind != e->kind || r->task != task) {
+		int64_t number = look_up(p, e, from, task);
+
+		if (number < 0)
+			return false;
+		*r = (struct recent){e->kind, task, (uint32_t)number};
+	}
+	out->kind = e->kind;
+	out->part_at = r->part_at;
 	return true;
 }
 
-static void add_cause(struct exit_cause *sum, const struct exit_interval *e)
+static void add_to_part(struct part *part, const struct exit_interval *e, ns_t length)
 {
-	sum->count++;
-	sum->total_ns += e->end - e->begin;
-	sum->user_ns += e->end - e->user_begin;
-	if (e->end - e->begin > sum->longest_ns || sum->count == 1) {
-		sum->longest_ns = e->end - e->begin;
-		sum->longest_at = e->begin;
-	}
+	if (length > part->longest.length_ns)
+		part->longest = (struct exit_longest){length, e->begin, e->vcpu};
+	if (length < part->least_ns)
+		part->least_ns = length;
+	part->count++;
+	part->total_ns += length;
+	if (!e->user_kind)
+		return;
+	part->to_user++;
+	part->user_ns += e->end - e->user_begin;
 }
 
-static void add_nested(struct pass *p, const struct exit_interval *e)
+static void add_nested(struct pass *p, const struct part *part, const struct exit_interval *e)
 {
-	unsigned vm = p->machines[e->vcpu], from = p->machines[e->from];
 	struct exit_nest *nest;
 
-	if (p->vcpu != e->vcpu) {
-		p->vcpu = e->vcpu;
-		p->inner = -1;
-	}
-	if (from != vm) {
-		p->sums->nests[from].nested++;
-		p->sums->nests[from].nested_ns += e->end - e->begin;
-		p->inner = from;
+	if (part->nested >= 0) {
+		p->inner = part->nested;
+		nest = &p->sums->nests[p->inner];
+		nest->nested++;
+		nest->nested_ns += e->end - e->begin;
 		p->since = e->begin;
 		p->exits = 0;
 		p->exits_ns = 0;
 		return;
 	}
-	if (p->inner < 0)
-		return;
 	p->exits++;
 	p->exits_ns += e->end - e->begin;
-	if (!exit_starts_guest(e->reason, e->isa))
+	if (!part->starts_guest)
 		return;
 	nest = &p->sums->nests[p->inner];
 	nest->handed++;
@@ -140,15 +200,9 @@ static void add_nested(struct pass *p, const struct exit_interval *e)
 	p->inner = -1;
 }
 
-static void keep_exit(struct exit_sums *s, const struct sonde_run *run,
-		      const struct exit_interval *e)
+static void keep_exit(struct exit_sums *s, const struct exit_interval *e)
 {
-	ns_t length = e->end - e->begin;
-
-	if (length <= longest_least(&s->longest) ||
-	    exit_is_halt(run, e->isa, e->reason))
-		return;
-	longest_add(&s->longest, length);
+	longest_add(&s->longest, e->end - e->begin);
 	if (s->all_kept && s->nr == s->room) {
 		size_t room = s->room ? s->room * 2 : 1024;
 		struct exit_interval *grown =
@@ -162,19 +216,64 @@ static void keep_exit(struct exit_sums *s, const struct sonde_run *run,
 		s->list[s->nr++] = *e;
 }
 
-static bool add_exit(const struct exit_interval *e, void *data)
+/* False: no memory. */
+static bool add_exit(struct pass *p, const struct exit_interval *e)
+{
+	struct current *c = &p->current[e->kind % CURRENT_SLOTS];
+	const ns_t length = e->end - e->begin;
+	struct part *part;
+
+	if ((c->kind != e->kind || e->begin >= c->until) && !find_part(p, e, c))
+		return false;
+	part = keyed_sum_at(&p->parts, c->part_at);
+	if (!histogram_count(part->lengths, length))
+		return false;
+	add_to_part(part, e, length);
+	if (part->nested >= 0 || p->inner >= 0)
+		add_nested(p, part, e);
+	if (length > longest_least(&p->sums->longest) && !part->is_halt)
+		keep_exit(p->sums, e);
+	return true;
+}
+
+static bool add_exits(const struct exit_interval *list, size_t nr, void *data)
 {
 	struct pass *p = data;
 
-	const struct recent *r = find_sums(p, e);
-
-	p->no_memory = !r || !add_reason(keyed_sum_at(&p->sums->reasons, r->reason_at), e);
-	if (p->no_memory)
-		return false;
-	add_cause(keyed_sum_at(&p->sums->causes, r->cause_at), e);
-	add_nested(p, e);
-	keep_exit(p->sums, p->run, e);
+	for (const struct exit_interval *e = list; e < list + nr; e++) {
+		if (!add_exit(p, e)) {
+			p->no_memory = true;
+			return false;
+		}
+	}
 	return true;
+}
+
+static void take_longer(struct exit_longest *into, const struct exit_longest *from)
+{
+	bool earlier = from->vcpu != into->vcpu ? from->vcpu < into->vcpu : from->at < into->at;
+
+	if (from->length_ns > into->length_ns || (from->length_ns == into->length_ns && earlier))
+		*into = *from;
+}
+
+static void sum_parts(struct exit_sums *s, const struct keyed *parts)
+{
+	for (size_t i = 0; i < parts->nr; i++) {
+		const struct part *part = keyed_sum_at(parts, i);
+		struct exit_reason *reason = keyed_sum_at(&s->reasons, part->reason_at);
+		struct exit_cause *cause = keyed_sum_at(&s->causes, part->cause_at);
+
+		histogram_add_sums(reason->lengths, part->count, part->total_ns, part->least_ns,
+				   part->longest.length_ns);
+		reason->to_user += part->to_user;
+		reason->user_ns += part->user_ns;
+		take_longer(&reason->longest, &part->longest);
+		cause->count += part->count;
+		cause->total_ns += part->total_ns;
+		cause->user_ns += part->user_ns;
+		take_longer(&cause->longest, &part->longest);
+	}
 }
 
 /* A damaged file names machines that are not there. */
@@ -190,11 +289,11 @@ static void read_machines(struct pass *p)
 
 static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 {
-	struct pass p = {.sums = s, .run = run, .strips.run = run, .vcpu = -1};
+	struct pass p = {.sums = s, .run = run, .strips.run = run};
 	int ret = 0;
 
-	for (unsigned i = 0; i < RECENT_SLOTS; i++)
-		p.recent[i].vcpu = -1;
+	p.parts.nr_cells = PART_NR_CELLS;
+	p.parts.sum_bytes = sizeof(struct part);
 	s->reasons.nr_cells = REASON_NR_CELLS;
 	s->reasons.sum_bytes = sizeof(struct exit_reason);
 	s->causes.nr_cells = CAUSE_NR_CELLS;
@@ -206,8 +305,15 @@ static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 	p.no_memory = !s->nests || !p.machines || !p.tasks || !p.idle;
 	if (!p.no_memory)
 		read_machines(&p);
-	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !p.no_memory && !ret; vcpu++)
-		ret = exits_scan(run, vcpu, s->begin, s->end, add_exit, &p);
+	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !p.no_memory && !ret; vcpu++) {
+		memset(p.recent, 0, sizeof(p.recent));
+		memset(p.current, 0, sizeof(p.current));
+		p.inner = -1;
+		ret = exits_scan(run, vcpu, s->begin, s->end, add_exits, &p);
+	}
+	if (!p.no_memory && !ret)
+		sum_parts(s, &p.parts);
+	keyed_release(&p.parts);
 	strips_release(&p.strips);
 	free(p.machines);
 	free(p.tasks);
@@ -244,18 +350,16 @@ int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begi
 }
 
 int exit_sums_longest(const struct exit_sums *s, struct sonde_run *run,
-		      bool (*each)(const struct exit_interval *e, void *data), void *data)
+		      bool (*each)(const struct exit_interval *list, size_t nr, void *data),
+		      void *data)
 {
 	int ret = 0;
 
-	if (!s->all_kept) {
-		for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !ret; vcpu++)
-			ret = exits_scan(run, vcpu, s->begin, s->end, each, data);
-		return ret;
-	}
-	for (size_t i = 0; i < s->nr && each(&s->list[i], data); i++)
-		continue;
-	return 0;
+	if (s->all_kept && s->nr)
+		each(s->list, s->nr, data);
+	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !s->all_kept && !ret; vcpu++)
+		ret = exits_scan(run, vcpu, s->begin, s->end, each, data);
+	return ret;
 }
 
 void exit_sums_free(struct exit_sums *s)
@@ -263,7 +367,7 @@ void exit_sums_free(struct exit_sums *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->reasons.nr; i++)
-		free(((struct exit_reason *)keyed_sum_at(&s->reasons, i))->lengths);
+		histogram_free(((struct exit_reason *)keyed_sum_at(&s->reasons, i))->lengths);
 	free(s->nests);
 	free(s->list);
 	keyed_release(&s->reasons);

@@ -13,7 +13,13 @@
  * one after the other, so the run keeps the sums of the last window that was asked for, and the longest
  * exits.
  */
-#define EXITS_KEPT (1u << 18) /* 64 bytes each */
+#define EXITS_KEPT (1u << 18) /* 40 bytes each */
+
+/* The longest of several; of equal ones the one that exits_scan() tells first, vCPU by vCPU. */
+struct exit_longest {
+	ns_t length_ns, at;
+	uint32_t vcpu; /* CPU row */
+};
 
 enum reason_key { REASON_VM, REASON_FROM, REASON_NR, REASON_ISA, REASON_NR_CELLS };
 
@@ -21,14 +27,15 @@ struct exit_reason {
 	struct histogram *lengths; /* owned */
 	uint64_t to_user;
 	ns_t user_ns;
-	ns_t longest_at;
+	struct exit_longest longest;
 };
 
 enum cause_key { CAUSE_THREAD, CAUSE_FROM, CAUSE_NR, CAUSE_ISA, CAUSE_NR_CELLS };
 
 struct exit_cause {
 	uint64_t count;
-	ns_t total_ns, longest_ns, longest_at, user_ns;
+	ns_t total_ns, user_ns;
+	struct exit_longest longest;
 };
 
 /*
@@ -60,10 +67,11 @@ struct exit_sums {
 /* The run's own: it is there until the next question. */
 int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
 		  struct error *err);
-/* Calls @each for the exits that may be among the LONGEST_MAX longest that are no halts, in the order
+/* Calls @each with the exits that may be among the LONGEST_MAX longest that are no halts, in the order
  * of vCPUs and times; others may be told, too.  False stops. */
 int exit_sums_longest(const struct exit_sums *s, struct sonde_run *run,
-		   bool (*each)(const struct exit_interval *e, void *data), void *data);
+		      bool (*each)(const struct exit_interval *list, size_t nr, void *data),
+		      void *data);
 void exit_sums_free(struct exit_sums *s);
 
 #endif

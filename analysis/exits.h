@@ -17,22 +17,31 @@ struct exit_kind {
 };
 
 struct exit_interval {
-	int64_t vcpu; /* CPU row: whose thread it is */
-	int64_t from; /* CPU row of the vCPU whose code ran: that one, or one nested in it */
-	int64_t reason, isa, user_reason;
 	ns_t begin, end;
-	ns_t user_begin; /* from when on in the VMM's user space; @end: never */
+	ns_t user_begin;    /* from when on in the VMM's user space, if it came there */
+	uint32_t vcpu;	    /* CPU row: whose thread it is */
+	uint32_t kind;	    /* row of table "exit": its reason, and whose code ran */
+	uint32_t user_kind; /* the same: why it came to the VMM's user space; 0: it did not */
 };
 
 /* A row of table "exit", as long as the run is open; NULL when there is none, or it says that nothing is known. */
-const struct exit_kind *run_exit_kind(const struct sonde_run *run, int64_t row);
+static inline const struct exit_kind *run_exit_kind(const struct sonde_run *run, int64_t row)
+{
+	return row > 0 && row < run->nr_exit_kinds ? &run->exit_kinds[row] : NULL;
+}
+
+/* CPU row of the vCPU whose code ran: the one whose exit it is, or one nested in it. */
+static inline uint32_t exit_from(uint32_t vcpu, const struct exit_kind *kind)
+{
+	return kind->serves >= 0 ? (uint32_t)kind->serves : vcpu;
+}
 
 /*
- * Calls @each for every exit of @vcpu (a CPU row) that begins in [begin, end) and whose end was
- * seen, in order; false stops.
+ * Calls @each with the exits of @vcpu (a CPU row) that begin in [begin, end) and whose end was
+ * seen, in order, some hundred at a time; false stops.  0 or -errno.
  */
 int exits_scan(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
-	       bool (*each)(const struct exit_interval *e, void *data), void *data);
+	       bool (*each)(const struct exit_interval *list, size_t nr, void *data), void *data);
 
 /* Its name, "" when it has none. */
 const char *exit_name(const struct sonde_run *run, int64_t isa, int64_t reason);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/facts.h"
-#include "analysis/key_sort.h"
+#include "base/key_sort.h"
 
 #include <stdlib.h>
 

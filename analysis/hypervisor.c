@@ -108,7 +108,7 @@ static uint64_t most_exits(const struct vm_cost *cost)
 static void add_guest_time(const struct costs *c, const struct usages *u)
 {
 	for (size_t i = 0; i < u->nr; i++) {
-		int64_t machine = u->list[i].context.machine;
+		int64_t machine = u->list[i].context->machine;
 		struct sonde_machine m;
 
 		for (; machine > 0 && !sonde_machine(c->run, machine, &m); machine = m.parent)

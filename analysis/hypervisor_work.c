@@ -6,10 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Exits that ended with one context of a hypervisor. */
+struct ended {
+	uint64_t count;
+	ns_t time_ns, longest_ns;
+};
+
 /* A vCPU outside guest mode, as one hypervisor sees it. */
 struct open_exit {
-	uint32_t value; /* of the last interval: its context's row + 1; 0: it is not outside */
-	ns_t time_ns;	/* spent in it so far */
+	struct ended *as; /* what it counts for if it ends now; NULL: it is not outside */
+	ns_t time_ns;	  /* spent in it so far */
 };
 
 /* Which of these it is: that of a vCPU (a CPU row) and a level of hypervisors. */
@@ -20,9 +26,10 @@ _Static_assert(SONDE_LAYERS_MAX <= 8, "struct worker has a bit for each");
 struct worker {
 	uint8_t around; /* levels around its machine, a bit each; 0 too where there is no such machine */
 	uint8_t level;	/* of its machine */
-	int32_t open;	/* a hypervisor's: the exit that it works on; else -1 */
-	int32_t ends;	 /* a guest's: the exit found last that is over when its code runs; -1 none yet */
-	int32_t exits;	 /* a hypervisor's: number of the sum that its exits belong to; -1 none yet */
+	uint8_t works;	/* a hypervisor's: the bit of that level */
+	struct open_exit *open; /* a hypervisor's: the exit that it works on; else NULL */
+	struct ended *as;	/* what that counts for if it ends now */
+	struct open_exit *ends; /* a guest's: the exit found last that is over when its code runs; NULL none yet */
 };
 
 /* A machine and those around it: at[level] is the machine of that level. */
@@ -35,61 +42,41 @@ struct scan {
 	struct sonde_run *run;
 	struct cpu_users *users;
 	ns_t begin, end;
-	int64_t nr_contexts, nr_machines, nr_cpus;
+	uint32_t nr_contexts;
+	int64_t nr_machines, nr_cpus;
 	/* Looked at for every interval: the run's tables, read once. */
 	const struct sonde_context *contexts;
 	struct worker *workers;		/* owned, by context + 1 */
 	struct sonde_cpu *cpus;		/* owned */
 	struct lineage *machines;	/* owned */
-	struct keyed exits;		/* struct hypervisor_exits */
 	struct open_exit *open;		/* owned, by OPEN_EXIT() */
+	struct ended *ended;		/* owned, by context + 1 */
+	uint32_t *met;			/* owned: contexts + 1, in the order in which each ended an exit first */
+	uint32_t nr_met;
 	/* The exit that each level's hypervisor worked on last on this physical CPU, and for which levels there is one. */
-	int32_t served[SONDE_LAYERS_MAX];
+	struct open_exit *served[SONDE_LAYERS_MAX];
 	uint32_t serving;
-	bool no_memory;
 };
 
-/* The sum that exits of a hypervisor's context belong to; NULL: no memory. */
-static struct hypervisor_exits *exits_find(struct scan *s, uint32_t value)
+static inline void close_exit(struct scan *s, struct open_exit *o)
 {
-	const struct sonde_context *c = &s->contexts[value - 1];
-	struct worker *w = &s->workers[value];
-	struct hypervisor_exits *e;
-	int64_t number;
+	struct ended *e = o->as;
 
-	if (likely(w->exits >= 0))
-		return keyed_sum_at(&s->exits, (size_t)w->exits);
-	number = keyed_get(&s->exits, (int64_t[HYPERVISOR_NR_CELLS]){s->cpus[c->serves].machine,
-								     c->machine, c->detail});
-	if (number < 0)
-		return NULL;
-	w->exits = (int32_t)number;
-	e = keyed_sum_at(&s->exits, (size_t)number);
-	e->name = c->detail_text;
-	return e;
-}
-
-static void close_exit(struct scan *s, struct open_exit *o)
-{
-	struct hypervisor_exits *e = exits_find(s, o->value);
-
-	if (!e) {
-		s->no_memory = true;
-		return;
-	}
-	e->count++;
+	if (unlikely(!e->count++))
+		s->met[s->nr_met++] = (uint32_t)(e - s->ended);
 	e->time_ns += o->time_ns;
 	if (o->time_ns > e->longest_ns)
 		e->longest_ns = o->time_ns;
 	*o = (struct open_exit){0};
 }
 
-/* Whether an exit that a hypervisor of @level works on is over when code of @c runs: that is of the vCPU, or of one
- * inside. */
-static bool ends_exit(const struct scan *s, const struct sonde_context *c, int32_t open,
-		      unsigned level)
+/* Whether an exit that a hypervisor of @level works on is over when code of a guest's context runs: that is of the
+ * vCPU, or of one inside. */
+static __attribute__((noinline)) bool ends_exit(const struct scan *s, const struct worker *w,
+						const struct open_exit *o, unsigned level)
 {
-	const struct sonde_cpu *served = &s->cpus[open / SONDE_LAYERS_MAX];
+	const struct sonde_context *c = &s->contexts[w - s->workers - 1];
+	const struct sonde_cpu *served = &s->cpus[(o - s->open) / SONDE_LAYERS_MAX];
 
 	if (s->machines[served->machine].at[level + 1] != s->machines[c->machine].at[level + 1])
 		return false;
@@ -98,52 +85,63 @@ static bool ends_exit(const struct scan *s, const struct sonde_context *c, int32
 
 /* Code of a guest runs: the hypervisors around it are done with the exits of the vCPUs that it
  * runs in, and with those of vCPUs inside these. */
-static void code_runs(struct scan *s, struct worker *w, uint32_t value)
+static __attribute__((noinline)) void code_runs(struct scan *s, struct worker *w)
 {
-	for (uint32_t left = s->serving & w->around; left; left &= left - 1) {
-		unsigned level = (unsigned)__builtin_ctz(left);
-		int32_t open = s->served[level];
+	uint32_t left = s->serving & w->around, bit;
 
-		if (open != w->ends && !ends_exit(s, &s->contexts[value - 1], open, level))
+	for (; left; left -= bit) {
+		unsigned level = (unsigned)__builtin_ctz(left);
+		struct open_exit *o = s->served[level];
+
+		bit = left & -left;
+		if (unlikely(o != w->ends) && !ends_exit(s, w, o, level))
 			continue;
-		w->ends = open;
-		if (s->open[open].value)
-			close_exit(s, &s->open[open]);
-		s->serving &= ~(1u << level);
+		w->ends = o;
+		if (o->as)
+			close_exit(s, o);
+		s->serving -= bit;
 	}
 }
 
-static void hypervisor_interval(struct scan *s, const struct worker *w, uint32_t value,
-				ns_t length_ns)
+static struct worker *worker_at(const struct scan *s, uint32_t value)
 {
-	struct open_exit *o = &s->open[w->open];
+	return &s->workers[value <= s->nr_contexts ? value : 0];
+}
 
-	o->value = value;
-	o->time_ns += length_ns;
-	s->served[w->level] = w->open;
-	s->serving |= 1u << w->level;
+/* An interval of a hypervisor is not as long as it looks: what was not asked for of it counts for nothing. */
+static void take_off(struct scan *s, uint32_t value, ns_t time_ns)
+{
+	const struct worker *w = worker_at(s, value);
+
+	if (w->open)
+		w->open->time_ns -= time_ns;
 }
 
 static bool scan_list(const struct cpu_run *run, void *data)
 {
 	struct scan *s = data;
-	const uint32_t nr_contexts = (uint32_t)s->nr_contexts;
 	struct worker *const workers = s->workers;
-	const uint32_t *value = run->list.values;
-	const ns_t *ends = run->list.begins + 1;
-	ns_t from = run->from;
+	const uint32_t nr_contexts = s->nr_contexts;
+	const ns_t *begin = run->list.begins;
+	const uint32_t *value = run->list.values, *const end = value + run->list.nr;
 
-	for (unsigned left = run->list.nr; left; left--, value++, ends++) {
+	take_off(s, value[0], run->from - begin[0]);
+	for (; value < end; value++, begin++) {
 		struct worker *w = &workers[*value <= nr_contexts ? *value : 0];
-		ns_t to = left > 1 ? *ends : run->to;
 
 		if (s->serving & w->around)
-			code_runs(s, w, *value);
-		if (w->open >= 0)
-			hypervisor_interval(s, w, *value, to - from);
-		from = to;
+			code_runs(s, w);
+		if (w->open) {
+			struct open_exit *o = w->open;
+
+			o->as = w->as;
+			o->time_ns += begin[1] - begin[0];
+			s->served[w->level] = o;
+			s->serving |= w->works;
+		}
 	}
-	return !s->no_memory;
+	take_off(s, end[-1], begin[0] - run->to);
+	return true;
 }
 
 static int scan_run(struct scan *s, struct error *err)
@@ -165,11 +163,11 @@ static int scan_run(struct scan *s, struct error *err)
 				    strerror(-ret));
 		/* A vCPU may go on elsewhere; what is open here has been counted. */
 		for (int64_t i = 0; i < OPEN_EXIT(s->nr_cpus, 0); i++) {
-			if (s->open[i].value)
+			if (s->open[i].as)
 				close_exit(s, &s->open[i]);
 		}
 	}
-	return s->no_memory ? fail(err, -ENOMEM, "out of memory") : 0;
+	return 0;
 }
 
 static void find_lineage(struct scan *s, int64_t machine)
@@ -187,16 +185,20 @@ static void find_lineage(struct scan *s, int64_t machine)
 	}
 }
 
-static struct worker worker_of(const struct scan *s, const struct sonde_context *c)
+static struct worker worker_of(const struct scan *s, uint32_t value)
 {
-	struct worker w = {.open = -1, .ends = -1, .exits = -1};
+	const struct sonde_context *c = &s->contexts[value - 1];
+	struct worker w = {0};
 
 	if (c->machine >= s->nr_machines)
 		return w;
 	w.level = (uint8_t)s->machines[c->machine].level;
-	w.around = (uint8_t)((1u << w.level) - 1);
-	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < s->nr_cpus)
-		w.open = (int32_t)OPEN_EXIT(c->serves, w.level);
+	w.works = (uint8_t)(1u << w.level);
+	w.around = (uint8_t)(w.works - 1);
+	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < s->nr_cpus) {
+		w.open = &s->open[OPEN_EXIT(c->serves, w.level)];
+		w.as = &s->ended[value];
+	}
 	return w;
 }
 
@@ -210,7 +212,9 @@ static bool read_tables(struct scan *s)
 	s->cpus = calloc(nr_cpus + 1, sizeof(*s->cpus));
 	s->machines = calloc(nr_machines + 1, sizeof(*s->machines));
 	s->workers = calloc((size_t)s->nr_contexts + 1, sizeof(*s->workers));
-	if (!s->open || !s->contexts || !s->cpus || !s->machines || !s->workers)
+	s->ended = calloc((size_t)s->nr_contexts + 1, sizeof(*s->ended));
+	s->met = calloc((size_t)s->nr_contexts + 1, sizeof(*s->met));
+	if (!s->open || !s->contexts || !s->cpus || !s->machines || !s->workers || !s->ended || !s->met)
 		return false;
 	for (size_t i = 0; i < nr_machines; i++)
 		find_lineage(s, (int64_t)i);
@@ -219,9 +223,8 @@ static bool read_tables(struct scan *s)
 		if (s->cpus[i].machine >= nr_machines) /* a damaged file */
 			s->cpus[i].machine = 0;
 	}
-	s->workers[0] = (struct worker){.open = -1}; /* of an unknown context */
-	for (int64_t i = 0; i < s->nr_contexts; i++)
-		s->workers[i + 1] = worker_of(s, &s->contexts[i]);
+	for (uint32_t value = 1; value <= s->nr_contexts; value++)
+		s->workers[value] = worker_of(s, value);
 	return true;
 }
 
@@ -231,7 +234,39 @@ static void scan_release(struct scan *s)
 	free(s->cpus);
 	free(s->machines);
 	free(s->workers);
-	keyed_release(&s->exits);
+	free(s->ended);
+	free(s->met);
+}
+
+/* By VM, hypervisor and reason, what was found by context. */
+static struct hypervisor_work *sum_up(const struct scan *s)
+{
+	struct hypervisor_work *w = malloc(sizeof(*w));
+
+	if (!w)
+		return NULL;
+	*w = (struct hypervisor_work){s->begin,
+				      s->end,
+				      {.nr_cells = HYPERVISOR_NR_CELLS,
+				       .sum_bytes = sizeof(struct hypervisor_exits)}};
+	for (uint32_t i = 0; i < s->nr_met; i++) {
+		const struct ended *ended = &s->ended[s->met[i]];
+		const struct sonde_context *c = &s->contexts[s->met[i] - 1];
+		struct hypervisor_exits *e = keyed_sum(
+			&w->exits, (int64_t[HYPERVISOR_NR_CELLS]){s->cpus[c->serves].machine,
+								  c->machine, c->detail});
+
+		if (!e) {
+			hypervisor_work_free(w);
+			return NULL;
+		}
+		e->name = c->detail_text;
+		e->count += ended->count;
+		e->time_ns += ended->time_ns;
+		if (ended->longest_ns > e->longest_ns)
+			e->longest_ns = ended->longest_ns;
+	}
+	return w;
 }
 
 int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *run, ns_t begin,
@@ -240,11 +275,9 @@ int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *ru
 	struct scan s = {.run = run,
 			 .begin = begin,
 			 .end = end,
-			 .nr_contexts = sonde_nr_contexts(run),
+			 .nr_contexts = (uint32_t)sonde_nr_contexts(run),
 			 .nr_machines = sonde_nr_machines(run),
-			 .nr_cpus = sonde_nr_cpus(run),
-			 .exits = {.nr_cells = HYPERVISOR_NR_CELLS,
-				   .sum_bytes = sizeof(struct hypervisor_exits)}};
+			 .nr_cpus = sonde_nr_cpus(run)};
 	struct hypervisor_work *w = run->hypervisor_work;
 	int ret;
 
@@ -256,13 +289,9 @@ int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *ru
 	ret = !cpu_users_get(&s.users, run) && read_tables(&s)
 		      ? scan_run(&s, err)
 		      : fail(err, -ENOMEM, "out of memory");
-	w = ret ? NULL : malloc(sizeof(*w));
-	if (w) {
-		*w = (struct hypervisor_work){begin, end, s.exits};
-		s.exits = (struct keyed){0};
-	} else if (!ret) {
+	w = ret ? NULL : sum_up(&s);
+	if (!ret && !w)
 		ret = fail(err, -ENOMEM, "out of memory");
-	}
 	scan_release(&s);
 	*out = run->hypervisor_work = w;
 	return ret;

@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool in_window(const struct io_request *r, ns_t begin, ns_t end)
-{
-	return r->begin < end && r->end >= begin;
-}
-
 static const char *keep_text(struct sonde_facts *out, const char *text)
 {
 	const char *kept = arena_strdup(&out->arena, text);
@@ -74,14 +69,20 @@ static const struct sonde_column list_columns[] = {
 	{"request", "REQUEST", SONDE_COL_INT, "its number, as in io_step"},
 };
 
-static void add_request(struct sonde_facts *out, struct sonde_run *run, int64_t row,
-			const struct io_request *r)
+struct lister {
+	struct sonde_facts *out;
+	const struct sonde_run *run;
+};
+
+static bool add_request(const struct io_request *r, void *data)
 {
+	const struct lister *lister = data;
+	struct sonde_facts *out = lister->out;
 	union sonde_cell cells[ARRAY_SIZE(list_columns)];
 	unsigned n = 0;
 	char device[96];
 
-	io_device_name(run, r, device, sizeof(device));
+	io_device_name(lister->run, r, device, sizeof(device));
 	cells[n++] = cell_int(r->begin);
 	cells[n++] = cell_int(r->end - r->begin);
 	cells[n++] = cell_int(r->vm);
@@ -97,20 +98,18 @@ static void add_request(struct sonde_facts *out, struct sonde_run *run, int64_t 
 	cells[n++] = cell_int(r->sector);
 	cells[n++] = cell_int(r->worker);
 	cells[n++] = cell_int(r->sender);
-	cells[n++] = cell_int(row);
+	cells[n++] = cell_int(r->row);
 	facts_add(out, cells);
+	return !out->no_memory;
 }
 
 static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	struct io_request r;
+	struct lister lister = {out, run};
 
 	(void)err;
-	for (int64_t row = 0; row < run_nr_requests(run) && !out->no_memory; row++) {
-		if (run_request(run, row, &r) && in_window(&r, begin, end))
-			add_request(out, run, row, &r);
-	}
+	requests_scan(run, begin, end, add_request, &lister);
 	facts_sort(out, "total");
 	return 0;
 }
@@ -149,8 +148,7 @@ static bool note_length(struct histogram **h, ns_t *longest_at, ns_t at, ns_t le
 		return false;
 	if (!(*h)->count || length > (*h)->greatest_ns)
 		*longest_at = at;
-	histogram_add(*h, length);
-	return true;
+	return histogram_add(*h, length);
 }
 
 /* Packets that are sent and packets that come go different ways, and neither is a disk whose number is
@@ -178,7 +176,13 @@ static bool sum_leg(struct sum *sum, const struct io_request *r, unsigned leg, e
 						r->begin, r->legs[leg]);
 }
 
-static bool sum_request(struct keyed *sums, const struct io_request *r, enum asked asked)
+struct summer {
+	struct keyed *sums;
+	enum asked asked;
+	bool no_memory;
+};
+
+static bool sum_one(struct keyed *sums, const struct io_request *r, enum asked asked)
 {
 	int64_t key[] = {r->vm, device_key(r), asked == PER_KIND ? (int64_t)r->kind : -1};
 	struct sum *sum = keyed_sum(sums, key);
@@ -200,6 +204,14 @@ static bool sum_request(struct keyed *sums, const struct io_request *r, enum ask
 	return true;
 }
 
+static bool sum_request(const struct io_request *r, void *data)
+{
+	struct summer *s = data;
+
+	s->no_memory |= !sum_one(s->sums, r, s->asked);
+	return !s->no_memory;
+}
+
 static struct sum *sum_at(const struct keyed *sums, size_t i)
 {
 	return keyed_sum_at(sums, i);
@@ -208,9 +220,9 @@ static struct sum *sum_at(const struct keyed *sums, size_t i)
 static void sums_release(struct keyed *sums)
 {
 	for (size_t i = 0; i < sums->nr; i++) {
-		free(sum_at(sums, i)->lengths);
+		histogram_free(sum_at(sums, i)->lengths);
 		for (unsigned leg = 0; leg < NR_LEGS; leg++)
-			free(sum_at(sums, i)->legs[leg]);
+			histogram_free(sum_at(sums, i)->legs[leg]);
 	}
 	keyed_release(sums);
 }
@@ -218,15 +230,11 @@ static void sums_release(struct keyed *sums)
 static int sums_init(struct keyed *s, struct sonde_run *run, ns_t begin, ns_t end, enum asked asked,
 		     struct error *err)
 {
-	struct io_request r;
+	struct summer summer = {.sums = s, .asked = asked};
 
 	*s = (struct keyed){.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)};
-	for (int64_t row = 0; row < run_nr_requests(run); row++) {
-		if (run_request(run, row, &r) && in_window(&r, begin, end) &&
-		    !sum_request(s, &r, asked))
-			return fail(err, -ENOMEM, "out of memory");
-	}
-	return 0;
+	requests_scan(run, begin, end, sum_request, &summer);
+	return summer.no_memory ? fail(err, -ENOMEM, "out of memory") : 0;
 }
 
 /* Of all requests, those that did not take the leg included; -1 when none of them is known. */

@@ -190,46 +190,42 @@ struct slowest {
 	int64_t row[TOLD];
 	ns_t length[TOLD];
 	unsigned nr;
+	bool of_vms; /* those of a VM alone */
 };
 
-static void consider(struct slowest *s, int64_t row, ns_t length)
+static bool consider(const struct io_request *r, void *data)
 {
+	struct slowest *s = data;
+	ns_t length = r->end - r->begin;
 	unsigned at = s->nr;
 
+	if (s->of_vms && !r->vm)
+		return true;
 	while (at && s->length[at - 1] < length)
 		at--;
 	if (at == TOLD)
-		return;
+		return true;
 	s->nr += s->nr < TOLD;
 	for (unsigned i = s->nr - 1; i > at; i--) {
 		s->row[i] = s->row[i - 1];
 		s->length[i] = s->length[i - 1];
 	}
-	s->row[at] = row;
+	s->row[at] = r->row;
 	s->length[at] = length;
-}
-
-/* The host's own requests have one step: they are told when there is no other. */
-static void find_slowest(struct slowest *s, struct sonde_run *run, ns_t begin, ns_t end, bool of_vms)
-{
-	struct io_request r;
-
-	for (int64_t row = 0; row < run_nr_requests(run); row++) {
-		if (run_request(run, row, &r) && r.begin < end && r.end >= begin &&
-		    (r.vm || !of_vms))
-			consider(s, row, r.end - r.begin);
-	}
+	return true;
 }
 
 static int find_steps(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		      struct error *err)
 {
-	struct slowest s = {.nr = 0};
+	struct slowest s = {.of_vms = true};
 
 	(void)err;
-	find_slowest(&s, run, begin, end, true);
-	if (!s.nr)
-		find_slowest(&s, run, begin, end, false);
+	requests_scan(run, begin, end, consider, &s);
+	if (!s.nr) { /* the host's own requests have one step: they are told when there is no other */
+		s.of_vms = false;
+		requests_scan(run, begin, end, consider, &s);
+	}
 	for (unsigned i = 0; i < s.nr; i++) {
 		struct sonde_machine m;
 		struct io_request r;

@@ -5,17 +5,61 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+#define FIRST_BITS 6 /* of room */
+#define LAST_BITS 30
+
+/* The upper half: each of its bits depends on all cells. */
+static uint32_t hash_of(const struct keyed *k, const int64_t *cells)
 {
-	return ((hash << 23 | hash >> 41) ^ value) * 0xff51afd7ed558ccdull;
+	uint64_t hash = 0;
+
+	for (unsigned i = 0; i < k->nr_cells; i++)
+		hash = ((hash << 23 | hash >> 41) ^ (uint64_t)cells[i]) * 0xff51afd7ed558ccdull;
+	return (uint32_t)(hash >> 32);
+}
+
+static size_t next_slot(const struct keyed *k, size_t slot)
+{
+	return (slot + 1) & (2 * k->room - 1);
+}
+
+static void put(struct keyed *k, struct keyed_slot new)
+{
+	size_t at = new.hash >> k->shift;
+
+	while (k->slots[at].number)
+		at = next_slot(k, at);
+	k->slots[at] = new;
+}
+
+/* Twice as many slots: what the old ones have goes where it belongs now. */
+static int grow_slots(struct keyed *k, size_t room)
+{
+	struct keyed_slot *old = k->slots, *slots = calloc(2 * room, sizeof(*slots));
+	size_t nr = 2 * k->room;
+
+	if (!slots)
+		return -ENOMEM;
+	k->slots = slots;
+	k->shift = k->room ? k->shift - 1 : 32 - (FIRST_BITS + 1);
+	k->room = room;
+	for (size_t i = 0; i < nr; i++) {
+		if (old[i].number)
+			put(k, old[i]);
+	}
+	free(old);
+	return 0;
 }
 
 static int grow(struct keyed *k)
 {
-	size_t room = k->room ? k->room * 2 : 64;
-	int64_t *cells = reallocarray(k->cells, room, k->nr_cells * sizeof(*cells));
+	size_t room = k->room ? k->room * 2 : (size_t)1 << FIRST_BITS;
+	int64_t *cells;
 	char *sums;
 
+	if (room > (size_t)1 << LAST_BITS)
+		return -ENOMEM;
+	cells = reallocarray(k->cells, room, k->nr_cells * sizeof(*cells));
 	if (!cells)
 		return -ENOMEM;
 	k->cells = cells;
@@ -23,21 +67,20 @@ static int grow(struct keyed *k)
 		sums = reallocarray(k->sums, room, k->sum_bytes);
 		if (!sums)
 			return -ENOMEM;
-		memset(sums + k->room * k->sum_bytes, 0, (room - k->room) * k->sum_bytes);
 		k->sums = sums;
 	}
-	k->room = room;
-	return 0;
+	return grow_slots(k, room);
 }
 
-static int add(struct keyed *k, uint64_t hash, const int64_t *cells)
+static int64_t add(struct keyed *k, uint32_t hash, const int64_t *cells)
 {
 	if (k->nr == k->room && grow(k))
 		return -ENOMEM;
-	if (map_put(&k->by_key, hash, (uint32_t)k->nr))
-		return -ENOMEM;
-	memcpy(k->cells + k->nr++ * k->nr_cells, cells, k->nr_cells * sizeof(*cells));
-	return 0;
+	memcpy(k->cells + k->nr * k->nr_cells, cells, k->nr_cells * sizeof(*cells));
+	if (k->sum_bytes)
+		memset(k->sums + k->nr * k->sum_bytes, 0, k->sum_bytes);
+	put(k, (struct keyed_slot){hash, (uint32_t)++k->nr});
+	return (int64_t)k->nr - 1;
 }
 
 static bool is_key(const struct keyed *k, size_t number, const int64_t *cells)
@@ -53,24 +96,23 @@ static bool is_key(const struct keyed *k, size_t number, const int64_t *cells)
 
 int64_t keyed_get(struct keyed *k, const int64_t *cells)
 {
-	uint64_t hash = 0;
-	uint32_t *at;
+	uint32_t hash = hash_of(k, cells);
+	const struct keyed_slot *slot;
 
-	for (unsigned i = 0; i < k->nr_cells; i++)
-		hash = mix(hash, (uint64_t)cells[i]);
-	while ((at = map_get(&k->by_key, hash))) {
-		if (is_key(k, *at, cells))
-			return *at;
-		hash++; /* equal hashes of different keys: try the next */
+	if (!k->room)
+		return add(k, hash, cells);
+	for (size_t at = hash >> k->shift; (slot = &k->slots[at])->number; at = next_slot(k, at)) {
+		if (slot->hash == hash && is_key(k, slot->number - 1, cells))
+			return slot->number - 1;
 	}
-	return add(k, hash, cells) ? -ENOMEM : (int64_t)k->nr - 1;
+	return add(k, hash, cells);
 }
 
 void keyed_release(struct keyed *k)
 {
 	free(k->cells);
 	free(k->sums);
-	map_release(&k->by_key);
+	free(k->slots);
 	*k = (struct keyed){0};
 }
 

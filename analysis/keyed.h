@@ -2,7 +2,7 @@
 #ifndef ANALYSIS_KEYED_H
 #define ANALYSIS_KEYED_H
 
-#include "base/map.h"
+#include "base/types.h"
 
 /*
  * Rows that are summed up per key: numbers each distinct key (a few integers) 0, 1, 2 ..., in the
@@ -18,7 +18,12 @@ struct keyed {
 	int64_t *cells;	  /* owned: nr x nr_cells */
 	char *sums;	  /* owned: nr x sum_bytes */
 	size_t nr, room;
-	struct map by_key;
+	/* Owned, twice as many as there is room for keys: where they are, by their hashes' highest bits. */
+	struct keyed_slot {
+		uint32_t hash;
+		uint32_t number; /* + 1; 0: free */
+	} *slots;
+	unsigned shift; /* of a hash, to get its slot */
 };
 
 /* The key's number, a new one when it is new (it is then the last); -ENOMEM. */

@@ -102,7 +102,7 @@ int known_take(struct measures *m, struct sonde_run *run, unsigned slice, ns_t b
 	bool fits = true;
 
 	for (size_t i = 0; !ret && i < u->nr; i++) {
-		if (u->list[i].context.mode == SONDE_MODE_UNKNOWN)
+		if (u->list[i].context->mode == SONDE_MODE_UNKNOWN)
 			unknown += u->list[i].time_ns;
 	}
 	for (unsigned i = 0; i < NR_NEEDS && !ret; i++)

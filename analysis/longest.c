@@ -6,12 +6,6 @@ void longest_add(struct longest *l, ns_t length)
 	ns_t *heap = l->heap;
 	unsigned i = 0;
 
-	if (l->nr < LONGEST_MAX) {
-		for (i = l->nr++; i && heap[(i - 1) / 2] > length; i = (i - 1) / 2)
-			heap[i] = heap[(i - 1) / 2];
-		heap[i] = length;
-		return;
-	}
 	if (length <= heap[0])
 		return;
 	for (unsigned child = 1; child < LONGEST_MAX; child = 2 * i + 1) {

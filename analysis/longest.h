@@ -11,18 +11,16 @@
 #define LONGEST_MAX 1000
 
 struct longest {
-	ns_t heap[LONGEST_MAX]; /* the shortest of them first */
-	unsigned nr;
+	ns_t heap[LONGEST_MAX]; /* the shortest of them first; as long as there are fewer, the rest are 0 */
 };
 
-/* What is longer than that is one of the longest so far; -1 as long as there is room for all. */
+/* What is longer than that is one of the longest so far. */
 static inline ns_t longest_least(const struct longest *l)
 {
-	return l->nr < LONGEST_MAX ? -1 : l->heap[0];
+	return l->heap[0];
 }
 
-/* Puts @length in, in the place of the shortest when there is no more room; one that is not longer than
- * that is none of the longest. */
+/* Puts @length in, in the place of the shortest; one that is not longer than that is none of the longest. */
 void longest_add(struct longest *l, ns_t length);
 
 #endif

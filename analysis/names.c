@@ -72,11 +72,28 @@ static const char *const vmx_names[] = {
 	[62] = "PML_FULL",
 	[63] = "XSAVES",
 	[64] = "XRSTORS",
+	[65] = "PCONFIG",
+	[66] = "SPP_EVENT",
 	[67] = "UMWAIT",
 	[68] = "TPAUSE",
+	[69] = "LOADIWKEY",
+	[70] = "ENCLV",
+	[72] = "ENQCMD_PASID",
+	[73] = "ENQCMDS_PASID",
 	[74] = "BUS_LOCK",
 	[75] = "NOTIFY",
+	[76] = "SEAMCALL",
+	[77] = "TDCALL",
+	[78] = "RDMSRLIST",
+	[79] = "WRMSRLIST",
+	[80] = "URDMSR",
+	[81] = "UWRMSR",
+	[84] = "MSR_READ_IMM",
+	[85] = "MSR_WRITE_IMM",
 };
+
+/* What comes with a VMX exit reason, in the same number: a bus lock, an enclave, an entry that failed ... (bits 25 to 29, 31). */
+#define VMX_FLAGS UINT64_C(0xbe000000)
 
 /* #VMEXIT codes from 0x60 on, AMD APM volume 2, appendix C. */
 #define SVM_FIRST 0x60
@@ -189,11 +206,17 @@ bool exit_reason_is_svm(int64_t reason)
 	return reason >= SVM_FIRST && reason <= 0x403;
 }
 
+static const char *vmx_name(int64_t reason)
+{
+	uint64_t basic = (uint64_t)reason & ~VMX_FLAGS;
+
+	return basic < ARRAY_SIZE(vmx_names) ? vmx_names[basic] : NULL;
+}
+
 const char *exit_reason_name(bool is_svm, int64_t reason)
 {
 	if (!is_svm)
-		return reason >= 0 && reason < (int64_t)ARRAY_SIZE(vmx_names) ? vmx_names[reason]
-									      : NULL;
+		return vmx_name(reason);
 	for (size_t i = 0; i < ARRAY_SIZE(svm_tables); i++) {
 		/* A file may say any number: a difference of signed ones could overflow. */
 		uint64_t at = (uint64_t)reason - (uint64_t)svm_tables[i].first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who preempted whom: the tables made from preemption.h's scan, and the time of each vCPU. */
+/* Who preempted whom: the tables made from preemption.h's sums, and the time of each vCPU. */
 #include "analysis/culprit.h"
 #include "analysis/facts.h"
 #include "analysis/keyed.h"
@@ -43,8 +43,8 @@ static struct pair *find_pair(struct pairs *ps, int64_t vcpu, int64_t victim, ui
 	return keyed_sum_at(&ps->keys, (size_t)found);
 }
 
-static bool sum_preemption(const struct preemption *p, const struct preemption_use *uses, size_t nr,
-			   void *data)
+static bool add_uses(const struct preemption *p, const struct preemption_use *uses, size_t nr,
+		     void *data)
 {
 	struct pairs *ps = data;
 	int64_t victim = ps->by_victim ? p->victim : -1;
@@ -57,7 +57,8 @@ static bool sum_preemption(const struct preemption *p, const struct preemption_u
 			return false;
 		pair->count += use->count;
 		pair->total_ns += use->time_ns;
-		if (use->longest_ns > pair->longest_ns) {
+		if (use->longest_ns > pair->longest_ns ||
+		    (use->longest_ns == pair->longest_ns && use->longest_at < pair->longest_at)) {
 			pair->longest_ns = use->longest_ns;
 			pair->longest_at = use->longest_at;
 		}
@@ -96,7 +97,7 @@ static int sum_pairs(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 		ret = memo_init(&ps.memo, ps.culprits->nr);
 	if (ret)
 		return fail(err, ret, "out of memory");
-	ret = preemption_sum(run, begin, end, sum_preemption, &ps, err);
+	ret = preemption_sum(run, begin, end, add_uses, &ps, err);
 	out->no_memory = ps.no_memory;
 	for (size_t i = 0; i < ps.keys.nr && !ret; i++)
 		add_pair(out, &ps, i, end - begin);

@@ -10,65 +10,26 @@ struct scan {
 	struct sonde_run *run;
 	struct cpu_users *users;
 	ns_t begin, end;
-	unsigned parent; /* machine that the vCPU's runs in */
 	struct preemption p;
-	bool (*each_run)(const struct preemption *p, const struct cpu_run *r, void *data); /* NULL: sums are asked for */
-	preemption_sum_fn *each_sum;
+	bool (*each)(const struct preemption *p, void *data);
 	void *data;
-	struct preemption_log *log; /* of sums */
+	struct preemption_log *log; /* NULL: what is found is not kept */
+	struct sonde_interval last; /* of the vCPU's `state`, before the one at hand */
 	bool stop;
-	int ret;
 };
 
-static bool blame(const struct cpu_run *run, void *data)
-{
-	struct scan *s = data;
-
-	s->stop = !s->each_run(&s->p, run, s->data);
-	return !s->stop;
-}
-
-static bool log_use(const struct cpu_use *use, void *data)
-{
-	struct scan *s = data;
-
-	s->ret = preemption_log_add(s->log, use);
-	if (s->ret == -ENOSPC) {
-		s->stop = !preemption_log_tell_last(s->log, s->each_sum, s->data);
-		preemption_log_forget(s->log);
-		s->ret = preemption_log_add(s->log, use);
-	}
-	return !s->ret && !s->stop;
-}
-
-static int sum_preemption(struct scan *s, int number)
-{
-	int ret = preemption_log_begin(s->log, &s->p, s->parent, number);
-
-	if (!ret)
-		ret = cpu_users_sum(s->users, s->parent, number, s->p.from, s->p.to, log_use, s);
-	if (ret || s->ret)
-		return ret ? ret : s->ret;
-	s->stop = s->stop || !preemption_log_tell_last(s->log, s->each_sum, s->data);
-	return 0;
-}
-
-static void preempted_vcpu(struct scan *s, ns_t from, ns_t to)
+static void tell_part(struct scan *s)
 {
 	const attr_t *attrs = s->run->cpu_attrs[s->p.vcpu];
 	struct sonde_interval task = {0};
-	int number;
 
 	s->p.victim = -1;
-	if (!strip_at(&s->users->strips, attrs[CPU_TASK], from, &task) && task.value)
+	if (!strip_at(&s->users->strips, attrs[CPU_TASK], s->p.from, &task) && task.value)
 		s->p.victim = (int64_t)task.value - 1;
-	number = cpu_users_parent_cpu(s->users, s->p.vcpu, from);
-	s->p.from = from;
-	s->p.to = to;
-	if (s->each_run)
-		s->ret = cpu_users_runs(s->users, s->parent, number, from, to, blame, s);
-	else
-		s->ret = sum_preemption(s, number);
+	s->p.cpu = cpu_users_parent_cpu(s->users, s->p.vcpu, s->p.from);
+	if (s->log)
+		preemption_log_add(s->log, &s->p);
+	s->stop = !s->each(&s->p, s->data);
 }
 
 static uint32_t value_at(struct strips *strips, int64_t vcpu, enum cpu_attr attr, ns_t t)
@@ -85,34 +46,37 @@ static bool is_exact(uint32_t off)
 }
 
 /*
+ * Why the vCPU did not run in @i, an interval of its `state` in which it is preempted, from @from on: it had been woken
+ * and waited for its turn, or it lost the CPU.  Returns until when that is why, the interval's end or before.
+ *
  * What a vCPU lost its CPU for is told when it does, and means nothing after a wake-up.  That a
  * quota is used up may be concluded late: then it was so from the begin on.
  */
-void preemption_part(struct strips *strips, int64_t vcpu, const struct sonde_interval *i, ns_t from,
-		     struct preemption_part *out)
+static ns_t find_why(struct scan *s, const struct sonde_interval *i, ns_t from)
 {
-	attr_t attr = strips->run->cpu_attrs[vcpu][CPU_WHY_OFF];
-	uint32_t before = value_at(strips, vcpu, CPU_STATE, i->begin - 1);
+	struct strips *strips = &s->users->strips;
+	attr_t attr = s->run->cpu_attrs[s->p.vcpu][CPU_WHY_OFF];
 	struct sonde_interval off;
+	uint32_t before = s->last.value;
 
-	*out = (struct preemption_part){from, i->end, SONDE_OFF_UNKNOWN};
+	if (s->last.end != i->begin) /* the first of the window */
+		before = value_at(strips, s->p.vcpu, CPU_STATE, i->begin - 1);
+	s->p.why = SONDE_OFF_UNKNOWN;
 	if (before == VCPU_WAITING)
-		out->why = SONDE_OFF_READY;
+		s->p.why = SONDE_OFF_READY;
 	else if (before != VCPU_ON_CPU)
-		return;
+		return i->end;
 	for (ns_t t = from; t < i->end && !strip_at(strips, attr, t, &off); t = off.end) {
-		if (is_exact(off.value) && off.begin > from) {
-			out->end = off.begin;
-			return;
-		}
+		if (is_exact(off.value) && off.begin > from)
+			return off.begin;
 		if (is_exact(off.value)) {
-			out->why = off.value == OFF_READY ? SONDE_OFF_READY : SONDE_OFF_QUOTA;
-			out->end = off.end < i->end ? off.end : i->end;
-			return;
+			s->p.why = off.value == OFF_READY ? SONDE_OFF_READY : SONDE_OFF_QUOTA;
+			return off.end < i->end ? off.end : i->end;
 		}
 		if (before == VCPU_ON_CPU && off.value && off.value < OFF_READY)
-			out->why = (enum sonde_off)off.value;
+			s->p.why = (enum sonde_off)off.value;
 	}
+	return i->end;
 }
 
 bool victim_counts(struct victim *v, const struct preemption *p)
@@ -131,64 +95,119 @@ bool victim_counts(struct victim *v, const struct preemption *p)
 static bool each_state(const struct sonde_interval *i, void *data)
 {
 	struct scan *s = data;
-	struct preemption_part part;
 
-	if (i->value != VCPU_PREEMPTED)
+	if (i->value != VCPU_PREEMPTED) {
+		s->last = *i;
 		return true;
+	}
 	s->p.begin = i->begin;
 	s->p.end = i->end;
-	for (ns_t t = i->begin; t < i->end && !s->stop && !s->ret; t = part.end) {
-		preemption_part(&s->users->strips, s->p.vcpu, i, t, &part);
-		s->p.why = part.why;
-		if (preemption_within(&part, s->begin, s->end))
-			preempted_vcpu(s, part.begin < s->begin ? s->begin : part.begin,
-				       part.end > s->end ? s->end : part.end);
+	for (ns_t t = i->begin, end; t < i->end && !s->stop; t = end) {
+		end = find_why(s, i, t);
+		s->p.from = t > s->begin ? t : s->begin;
+		s->p.to = end < s->end ? end : s->end;
+		if (s->p.from < s->p.to)
+			tell_part(s);
 	}
-	return !s->stop && !s->ret;
+	return !s->stop;
 }
 
-static int scan_vcpus(struct scan *s, struct error *err)
+static void set_vcpu(struct scan *s, int64_t vcpu)
 {
-	for (int64_t row = 0; row < sonde_nr_cpus(s->run) && !s->stop; row++) {
-		uint32_t state = s->run->cpu_attrs[row][CPU_STATE];
-		struct sonde_machine m;
-		struct sonde_cpu cpu;
-		int ret;
+	struct sonde_machine m;
+	struct sonde_cpu cpu;
+
+	sonde_cpu(s->run, vcpu, &cpu);
+	sonde_machine(s->run, cpu.machine, &m);
+	s->last = (struct sonde_interval){.end = NS_MIN};
+	s->p.vcpu = vcpu;
+	s->p.machine = (unsigned)m.parent;
+}
+
+static int scan_vcpus(struct scan *s)
+{
+	int ret = 0;
+
+	for (int64_t row = 0; row < sonde_nr_cpus(s->run) && !ret && !s->stop; row++) {
+		attr_t state = s->run->cpu_attrs[row][CPU_STATE];
 
 		if (state == ATTR_NONE)
 			continue;
-		sonde_cpu(s->run, row, &cpu);
-		sonde_machine(s->run, cpu.machine, &m);
-		s->parent = (unsigned)m.parent;
-		s->p.vcpu = row;
+		set_vcpu(s, row);
 		ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
-		if (ret || s->ret)
-			return fail(err, ret ? ret : s->ret, "cannot follow a vCPU's states: %s",
-				    strerror(ret ? -ret : -s->ret));
 	}
-	return 0;
+	return ret;
 }
 
 static int scan_run(struct scan *s, struct error *err)
 {
-	int ret = cpu_users_get(&s->users, s->run);
+	int ret = scan_vcpus(s);
 
-	if (ret)
-		return fail(err, ret, "out of memory");
-	return scan_vcpus(s, err);
+	s->log->has_parts = !ret && !s->stop && !s->log->too_long;
+	if (!s->log->has_parts)
+		preemption_log_forget_parts(s->log);
+	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", strerror(-ret)) : 0;
 }
 
-/* What is known of each from before: only what ran is read. */
-static int follow_log(struct scan *s, const struct preemption_log *log, struct error *err)
+int preemption_parts(struct sonde_run *run, ns_t begin, ns_t end,
+		     bool (*each)(const struct preemption *p, void *data), void *data,
+		     struct error *err)
 {
-	int ret = cpu_users_get(&s->users, s->run);
+	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
+	int ret = cpu_users_get(&s.users, run);
 
-	for (size_t i = 0; i < log->nr_list && !ret && !s->stop; i++) {
-		const struct preemption_logged *l = &log->list[i];
+	s.log = ret ? NULL : preemption_log_get(run, begin, end);
+	if (!s.log)
+		return fail(err, -ENOMEM, "out of memory");
+	if (!s.log->has_parts)
+		return scan_run(&s, err);
+	for (size_t i = 0; i < s.log->nr_parts && each(&s.log->parts[i], data); i++)
+		;
+	return 0;
+}
 
-		s->p = l->p;
-		ret = cpu_users_runs(s->users, l->machine, l->cpu, l->p.from, l->p.to, blame, s);
-	}
+int preemption_parts_of(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
+			bool (*each)(const struct preemption *p, void *data), void *data)
+{
+	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
+	int ret = cpu_users_get(&s.users, run);
+
+	if (ret)
+		return ret;
+	set_vcpu(&s, vcpu);
+	return strip_scan(&s.users->strips, run->cpu_attrs[vcpu][CPU_STATE], begin, end, each_state, &s);
+}
+
+/* ---- with what ran ------------------------------------------------------------------------- */
+
+struct runs {
+	struct cpu_users *users;
+	const struct preemption *p;
+	bool (*each)(const struct preemption *p, const struct cpu_run *r, void *data);
+	void *data;
+	bool stop;
+	int ret;
+};
+
+static bool each_run(const struct cpu_run *run, void *data)
+{
+	struct runs *r = data;
+
+	r->stop = !r->each(r->p, run, r->data);
+	return !r->stop;
+}
+
+static bool runs_of_part(const struct preemption *p, void *data)
+{
+	struct runs *r = data;
+
+	r->p = p;
+	r->ret = cpu_users_runs(r->users, p->machine, p->cpu, p->from, p->to, each_run, r);
+	return !r->ret && !r->stop;
+}
+
+static int cannot_read(int ret, struct error *err)
+{
 	return ret ? fail(err, ret, "cannot read what ran on a CPU: %s", strerror(-ret)) : 0;
 }
 
@@ -196,11 +215,44 @@ int preemption_runs(struct sonde_run *run, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, const struct cpu_run *r, void *data),
 		    void *data, struct error *err)
 {
-	struct scan s = {.run = run, .begin = begin, .end = end, .each_run = each, .data = data};
+	struct runs r = {.each = each, .data = data};
+	int ret = cpu_users_get(&r.users, run);
 
-	if (!preemption_log_is_of(run->preemptions, begin, end))
-		return scan_run(&s, err);
-	return follow_log(&s, run->preemptions, err);
+	if (ret)
+		return fail(err, ret, "out of memory");
+	ret = preemption_parts(run, begin, end, runs_of_part, &r, err);
+	return ret ? ret : cannot_read(r.ret, err);
+}
+
+struct uses {
+	struct cpu_users *users;
+	bool (*each)(const struct cpu_use *use, void *data);
+	void *data;
+	int ret;
+};
+
+static bool uses_of_part(const struct preemption *p, void *data)
+{
+	struct uses *u = data;
+
+	u->ret = cpu_users_sum(u->users, p->machine, p->cpu, p->from, p->to, u->each, u->data);
+	return !u->ret;
+}
+
+int preemption_uses(struct sonde_run *run, const struct preemption *p, ns_t begin, ns_t end,
+		    bool (*each)(const struct cpu_use *use, void *data), void *data)
+{
+	const struct sonde_interval i = {p->begin, p->end, VCPU_PREEMPTED};
+	struct uses u = {.each = each, .data = data};
+	struct scan s = {.run = run, .begin = begin, .end = end, .each = uses_of_part, .data = &u};
+	int ret = cpu_users_get(&s.users, run);
+
+	if (ret)
+		return ret;
+	u.users = s.users;
+	set_vcpu(&s, p->vcpu);
+	each_state(&i, &s);
+	return u.ret;
 }
 
 /* ---- one by one ---------------------------------------------------------------------------- */
@@ -238,18 +290,79 @@ int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
 
 /* ---- summed up ----------------------------------------------------------------------------- */
 
+struct sums {
+	struct cpu_users *users;
+	struct preemption_log *log;
+	uint32_t owner; /* of the part at hand */
+	int ret;
+};
+
+static bool sum_use(const struct cpu_use *use, void *data)
+{
+	struct sums *s = data;
+
+	s->ret = preemption_log_sum(s->log, s->owner, use);
+	return !s->ret;
+}
+
+static bool sum_part(const struct preemption *p, void *data)
+{
+	struct sums *s = data;
+	int64_t owner = preemption_log_owner(s->log, p);
+	int ret = owner < 0 ? (int)owner : 0;
+
+	s->owner = (uint32_t)owner;
+	if (!ret)
+		ret = cpu_users_sum(s->users, p->machine, p->cpu, p->from, p->to, sum_use, s);
+	s->ret = ret ? ret : s->ret;
+	return !s->ret;
+}
+
+static int sum_all(struct preemption_log *log, struct sonde_run *run, struct error *err)
+{
+	struct sums s = {.log = log};
+	int ret = cpu_users_get(&s.users, run);
+
+	if (ret)
+		return fail(err, ret, "out of memory");
+	ret = preemption_parts(run, log->begin, log->end, sum_part, &s, err);
+	if (!ret)
+		ret = cannot_read(s.ret, err);
+	log->has_sums = !ret;
+	if (ret)
+		preemption_log_forget_sums(log);
+	return ret;
+}
+
+static void tell_sums(const struct preemption_log *log, preemption_sum_fn *each, void *data)
+{
+	for (uint32_t first = 0, end; first < log->nr_uses; first = end) {
+		const struct preemption_owner *owner = &log->owners[log->uses[first].owner];
+		const struct preemption p = {
+			.vcpu = owner->vcpu,
+			.victim = owner->victim,
+			.why = owner->quota ? SONDE_OFF_QUOTA : SONDE_OFF_UNKNOWN,
+		};
+
+		end = first + 1;
+		while (end < log->nr_uses && log->uses[end].owner == log->uses[first].owner)
+			end++;
+		if (!each(&p, log->uses + first, end - first, data))
+			return;
+	}
+}
+
 int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end, preemption_sum_fn *each, void *data,
 		   struct error *err)
 {
-	struct scan s = {.run = run, .begin = begin, .end = end, .each_sum = each, .data = data};
-	int ret;
+	struct preemption_log *log = preemption_log_get(run, begin, end);
+	int ret = 0;
 
-	if (preemption_log_tell(run->preemptions, begin, end, each, data))
-		return 0;
-	s.log = preemption_log_new(begin, end);
-	if (!s.log)
+	if (!log)
 		return fail(err, -ENOMEM, "out of memory");
-	ret = scan_run(&s, err);
-	preemption_log_keep(&run->preemptions, s.log, !ret && !s.stop);
+	if (!log->has_sums)
+		ret = sum_all(log, run, err);
+	if (!ret)
+		tell_sums(log, each, data);
 	return ret;
 }

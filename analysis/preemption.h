@@ -18,6 +18,8 @@ struct preemption {
 	ns_t begin, end; /* of the whole preemption */
 	enum sonde_off why; /* it does not run, in the part at hand: a quota is there again before
 			       it does */
+	unsigned machine; /* whose CPU its thread waited for */
+	int cpu;	  /* number of that, -1 unknown */
 	int64_t on;	    /* CPU row of the physical CPU it waited for, -1 unknown */
 	int64_t context;    /* row of what ran there instead, -1 unknown */
 	ns_t from, to;	    /* when this context ran, within [begin, end) */
@@ -33,21 +35,39 @@ int preemption_runs(struct sonde_run *run, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, const struct cpu_run *r, void *data),
 		    void *data, struct error *err);
 
-/* All that one culprit had of a preemption, as cpu_users_sum() tells it: what of struct cpu_use is kept. */
+/* The same without culprits: .on and .context are not set, .from and .to tell the part of it that lies in the window and
+ * is .why.  By vCPU and time.  @each must not ask for preemptions. */
+int preemption_parts(struct sonde_run *run, ns_t begin, ns_t end,
+		     bool (*each)(const struct preemption *p, void *data), void *data,
+		     struct error *err);
+
+/* Those of one vCPU, which the run does not keep: for who asks for few of very many. */
+int preemption_parts_of(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
+			bool (*each)(const struct preemption *p, void *data), void *data);
+
+/* What had the CPU in one whole preemption (.vcpu, .begin and .end of @p), as far as it lies in [begin, end), as
+ * cpu_users_sum() tells it, part by part. */
+int preemption_uses(struct sonde_run *run, const struct preemption *p, ns_t begin, ns_t end,
+		    bool (*each)(const struct cpu_use *use, void *data), void *data);
+
+/* All that one culprit had of the preemptions of one vCPU in which one victim would have run: what of struct cpu_use is
+ * kept. */
 struct preemption_use {
+	uint32_t owner; /* preemption_log.h's */
 	uint32_t number, count;
 	int32_t on;
+	bool several_cpus;
 	ns_t time_ns, longest_ns, longest_at;
 };
 
-/* The same, with all culprits of a preemption at a time, at least one: .on and .context of @p are not set, .from and .to
- * tell the part of it that lies in the window and is .why.  One with very many culprits is told more than once. */
+/* Tells these, in the order in which each was met first, several at a time when they are of one vCPU and victim: .vcpu,
+ * .victim and .why of @p are set, the latter for no more than that a quota was used up. */
 typedef bool preemption_sum_fn(const struct preemption *p, const struct preemption_use *uses,
 			       size_t nr, void *data);
 int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end, preemption_sum_fn *each, void *data,
 		   struct error *err);
 
-/* For who sums up other uses, too; .by is not set. */
+/* For who sums up other uses, too. */
 static inline struct cpu_use preemption_cpu_use(const struct preemption_use *use)
 {
 	return (struct cpu_use){
@@ -57,6 +77,7 @@ static inline struct cpu_use preemption_cpu_use(const struct preemption_use *use
 		.time_ns = use->time_ns,
 		.longest_ns = use->longest_ns,
 		.longest_at = use->longest_at,
+		.several_cpus = use->several_cpus,
 	};
 }
 
@@ -69,25 +90,10 @@ struct victim {
 };
 bool victim_counts(struct victim *v, const struct preemption *p);
 
-/*
- * Why @vcpu did not run in @i, an interval of its `state` in which it is preempted, from @from on:
- * it had been woken and waited for its turn, or it lost the CPU; and until when that is why, the
- * interval's end or before:
- *
- *	for (ns_t t = i->begin; t < i->end; t = part.end)
- *		preemption_part(strips, vcpu, i, t, &part);
- */
-struct preemption_part {
-	ns_t begin, end;
-	enum sonde_off why;
-};
-void preemption_part(struct strips *strips, int64_t vcpu, const struct sonde_interval *i, ns_t from,
-		     struct preemption_part *out);
-
-/* The time of the part that lies in [begin, end). */
-static inline ns_t preemption_within(const struct preemption_part *p, ns_t begin, ns_t end)
+/* The time of a part (.from, .to) that lies in [begin, end). */
+static inline ns_t preemption_within(const struct preemption *p, ns_t begin, ns_t end)
 {
-	ns_t from = p->begin > begin ? p->begin : begin, to = p->end < end ? p->end : end;
+	ns_t from = p->from > begin ? p->from : begin, to = p->to < end ? p->to : end;
 
 	return to > from ? to - from : 0;
 }

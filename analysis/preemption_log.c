@@ -6,90 +6,103 @@
 
 #include "base/grow.h"
 
-static bool tell(const struct preemption_log *log, size_t at, preemption_sum_fn *each, void *data)
+struct preemption_log *preemption_log_get(struct sonde_run *run, ns_t begin, ns_t end)
 {
-	const struct preemption_logged *l = &log->list[at];
-	size_t end = at + 1 < log->nr_list ? l[1].first : log->nr;
+	struct preemption_log *log = run->preemptions;
 
-	return l->first == end || each(&l->p, log->uses + l->first, end - l->first, data);
-}
-
-bool preemption_log_tell(const struct preemption_log *log, ns_t begin, ns_t end,
-			 preemption_sum_fn *each, void *data)
-{
-	if (!preemption_log_is_of(log, begin, end))
-		return false;
-	for (size_t i = 0; i < log->nr_list && tell(log, i, each, data); i++)
-		;
-	return true;
-}
-
-bool preemption_log_tell_last(const struct preemption_log *log, preemption_sum_fn *each, void *data)
-{
-	return tell(log, log->nr_list - 1, each, data);
-}
-
-struct preemption_log *preemption_log_new(ns_t begin, ns_t end)
-{
-	struct preemption_log *log = calloc(1, sizeof(*log));
-
-	if (log)
-		*log = (struct preemption_log){.begin = begin, .end = end};
+	if (log && log->begin == begin && log->end == end)
+		return log;
+	preemption_log_free(log);
+	log = run->preemptions = calloc(1, sizeof(*log));
+	if (log) {
+		log->begin = begin;
+		log->end = end;
+	}
 	return log;
 }
 
-int preemption_log_begin(struct preemption_log *log, const struct preemption *p, unsigned machine,
-			 int cpu)
+void preemption_log_add(struct preemption_log *log, const struct preemption *p)
 {
 	if (log->too_long)
-		log->nr_list = log->nr = 0;
-	if (!room_for_one(&log->list, log->nr_list, &log->list_room))
-		return -ENOMEM;
-	log->list[log->nr_list++] = (struct preemption_logged){*p, machine, cpu, log->nr};
-	return 0;
-}
-
-int preemption_log_add(struct preemption_log *log, const struct cpu_use *use)
-{
-	if (log->nr == PREEMPTION_LOG_MAX)
-		return -ENOSPC;
-	if (!room_for_one(&log->uses, log->nr, &log->room))
-		return -ENOMEM;
-	log->uses[log->nr++] = (struct preemption_use){
-		.number = use->number,
-		.count = use->count,
-		.on = (int32_t)use->on,
-		.time_ns = use->time_ns,
-		.longest_ns = use->longest_ns,
-		.longest_at = use->longest_at,
-	};
-	return 0;
-}
-
-void preemption_log_forget(struct preemption_log *log)
-{
-	log->list[0] = log->list[log->nr_list - 1];
-	log->list[0].first = 0;
-	log->nr_list = 1;
-	log->nr = 0;
-	log->too_long = true;
-}
-
-void preemption_log_keep(struct preemption_log **kept, struct preemption_log *log, bool whole)
-{
-	if (log->too_long || !whole) {
-		preemption_log_free(log);
+		return;
+	if (log->nr_parts == PREEMPTION_LOG_MAX ||
+	    !room_for_one(&log->parts, log->nr_parts, &log->parts_room)) {
+		preemption_log_forget_parts(log);
+		log->too_long = true;
 		return;
 	}
-	preemption_log_free(*kept);
-	*kept = log;
+	log->parts[log->nr_parts++] = *p;
+}
+
+void preemption_log_forget_parts(struct preemption_log *log)
+{
+	free(log->parts);
+	log->parts = NULL;
+	log->nr_parts = log->parts_room = 0;
+}
+
+int64_t preemption_log_owner(struct preemption_log *log, const struct preemption *p)
+{
+	const bool quota = p->why == SONDE_OFF_QUOTA;
+	/* Rows of CPUs and threads have at most 31 bits. */
+	uint64_t key = (uint64_t)p->vcpu << 33 | (uint64_t)(p->victim + 1) << 1 | quota;
+	const uint32_t *number = map_get(&log->by_owner, key);
+
+	if (number)
+		return *number;
+	if (!room_for_one(&log->owners, log->nr_owners, &log->owners_room) ||
+	    map_put(&log->by_owner, key, log->nr_owners))
+		return -ENOMEM;
+	log->owners[log->nr_owners] = (struct preemption_owner){p->vcpu, p->victim, quota};
+	return log->nr_owners++;
+}
+
+static struct preemption_use *new_use(struct preemption_log *log, uint64_t key, uint32_t owner,
+				      const struct cpu_use *use)
+{
+	if (!room_for_one(&log->uses, log->nr_uses, &log->uses_room) ||
+	    map_put(&log->by_use, key, log->nr_uses))
+		return NULL;
+	log->uses[log->nr_uses] = (struct preemption_use){
+		.owner = owner, .number = use->number, .on = (int32_t)use->on};
+	return &log->uses[log->nr_uses++];
+}
+
+int preemption_log_sum(struct preemption_log *log, uint32_t owner, const struct cpu_use *use)
+{
+	uint64_t key = (uint64_t)owner << 32 | use->number;
+	const uint32_t *number = map_get(&log->by_use, key);
+	struct preemption_use *sum = number ? &log->uses[*number] : new_use(log, key, owner, use);
+
+	if (!sum)
+		return -ENOMEM;
+	sum->count += use->count;
+	sum->time_ns += use->time_ns;
+	sum->several_cpus |= use->several_cpus || sum->on != use->on;
+	if (use->longest_ns > sum->longest_ns) {
+		sum->longest_ns = use->longest_ns;
+		sum->longest_at = use->longest_at;
+		sum->on = (int32_t)use->on;
+	}
+	return 0;
+}
+
+void preemption_log_forget_sums(struct preemption_log *log)
+{
+	free(log->owners);
+	free(log->uses);
+	log->owners = NULL;
+	log->uses = NULL;
+	log->nr_owners = log->owners_room = log->nr_uses = log->uses_room = 0;
+	map_release(&log->by_owner);
+	map_release(&log->by_use);
 }
 
 void preemption_log_free(struct preemption_log *log)
 {
 	if (!log)
 		return;
-	free(log->list);
-	free(log->uses);
+	preemption_log_forget_parts(log);
+	preemption_log_forget_sums(log);
 	free(log);
 }

@@ -5,52 +5,44 @@
 #include "analysis/preemption.h"
 
 /*
- * What preemption_sum() tells of a window: first of the preemption at hand, then of all, kept for the next that asks for
- * the same: several facts are made of the same preemptions, one after the other.  A run keeps the one of the window
- * asked for last; one with more than PREEMPTION_LOG_MAX uses (40 bytes each) is not kept, and scanned again.
- * The one that tells pieces one by one (preemption_scan()) finds in it where to look.
+ * What a run keeps of the preemptions of the window asked for last, for several facts are made of them, one after the
+ * other: each part of each of them, so that states are followed once, unless they are more than PREEMPTION_LOG_MAX
+ * (88 bytes each); and what preemption_sum() tells: little more than fact preemption_victim has rows, however long the
+ * window is.
  */
-#define PREEMPTION_LOG_MAX (1u << 20)
+#define PREEMPTION_LOG_MAX (1u << 19)
+
+/* Whose uses are summed up together. */
+struct preemption_owner {
+	int64_t vcpu, victim;
+	bool quota; /* it was not allowed to run */
+};
 
 struct preemption_log {
 	ns_t begin, end; /* of the window */
-	struct preemption_logged {
-		struct preemption p; /* .from, .to: the part of it that lies in the window */
-		unsigned machine;    /* whose CPU that waited for */
-		int cpu;	     /* its number, -1 unknown */
-		size_t first;	     /* of its uses; the others follow, up to the next one's */
-	} *list; /* owned */
-	struct preemption_use *uses; /* owned */
-	size_t nr_list, list_room, nr, room;
-	bool too_long; /* only the one at hand is in it */
+	struct preemption *parts; /* owned */
+	size_t nr_parts, parts_room;
+	struct preemption_owner *owners; /* owned */
+	struct preemption_use *uses;	 /* owned, in the order in which each was met first */
+	uint32_t nr_owners, owners_room, nr_uses, uses_room;
+	struct map by_owner, by_use; /* numbers of these */
+	bool has_parts, has_sums;    /* all of them */
+	bool too_long;		     /* parts are not kept */
 };
 
-/* Whether there is one, of that window. */
-static inline bool preemption_log_is_of(const struct preemption_log *log, ns_t begin, ns_t end)
-{
-	return log && log->begin == begin && log->end == end;
-}
-
-/* Tells all of @log in order, when it is of that window; false: it is not, or there is none. */
-bool preemption_log_tell(const struct preemption_log *log, ns_t begin, ns_t end,
-			 preemption_sum_fn *each, void *data);
-
-/* A new one; NULL: no memory. */
-struct preemption_log *preemption_log_new(ns_t begin, ns_t end);
-
-/* What is added from now on is of @p; it waited for that CPU.  0 or -ENOMEM. */
-int preemption_log_begin(struct preemption_log *log, const struct preemption *p, unsigned machine,
-			 int cpu);
-
-/* 0, -ENOMEM, or -ENOSPC: what is there of the one at hand has to be told first, and is forgotten then. */
-int preemption_log_add(struct preemption_log *log, const struct cpu_use *use);
-void preemption_log_forget(struct preemption_log *log);
-
-/* Tells what was added of the one at hand; false: @each did not want more. */
-bool preemption_log_tell_last(const struct preemption_log *log, preemption_sum_fn *each, void *data);
-
-/* Puts @log in the place of the run's own, when it holds all that the scan told. */
-void preemption_log_keep(struct preemption_log **kept, struct preemption_log *log, bool whole);
+/* The run's own, of that window, a new one when it had none; NULL: no memory. */
+struct preemption_log *preemption_log_get(struct sonde_run *run, ns_t begin, ns_t end);
 void preemption_log_free(struct preemption_log *log);
+
+/* Adds a part, or forgets all of them and is too long from then on. */
+void preemption_log_add(struct preemption_log *log, const struct preemption *p);
+void preemption_log_forget_parts(struct preemption_log *log);
+
+/* The number of whose sums those of a part are; -ENOMEM. */
+int64_t preemption_log_owner(struct preemption_log *log, const struct preemption *p);
+
+/* Adds what one culprit had of a part.  0 or -ENOMEM. */
+int preemption_log_sum(struct preemption_log *log, uint32_t owner, const struct cpu_use *use);
+void preemption_log_forget_sums(struct preemption_log *log);
 
 #endif

@@ -3,6 +3,7 @@
 #include "analysis/cells.h"
 #include "base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *const io_kind_names[NR_IO_KINDS] = {"unknown", "read",	"write",
@@ -171,6 +172,7 @@ bool run_request(const struct sonde_run *run, int64_t row, struct io_request *ou
 	if (!run_has_row(run, t, row))
 		return false;
 	*out = (struct io_request){
+		.row = row,
 		.vm = run_number(run, t, row, 0),
 		.cpu = run_number(run, t, row, 1),
 		.thread = run_number(run, t, row, 2),
@@ -203,6 +205,55 @@ bool run_request(const struct sonde_run *run, int64_t row, struct io_request *ou
 	put_in_order(out);
 	divide(run, out);
 	return true;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+struct requests {
+	size_t nr;
+	struct io_request list[];
+};
+
+/* NULL: there are too many of them, or no memory. */
+static const struct requests *kept(struct sonde_run *run)
+{
+	int64_t nr_rows = run_nr_requests(run);
+	struct requests *r;
+
+	if (run->requests || nr_rows > REQUESTS_KEPT)
+		return run->requests;
+	r = malloc(sizeof(*r) + (size_t)nr_rows * sizeof(*r->list));
+	if (!r)
+		return NULL;
+	r->nr = 0;
+	for (int64_t row = 0; row < nr_rows; row++)
+		r->nr += run_request(run, row, &r->list[r->nr]);
+	run->requests = r;
+	return r;
+}
+
+static bool in_window(const struct io_request *r, ns_t begin, ns_t end)
+{
+	return r->begin < end && r->end >= begin;
+}
+
+void requests_scan(struct sonde_run *run, ns_t begin, ns_t end,
+		   bool (*each)(const struct io_request *r, void *data), void *data)
+{
+	const struct requests *all = kept(run);
+	struct io_request one;
+	bool more = true;
+
+	for (size_t i = 0; all && i < all->nr && more; i++)
+		more = !in_window(&all->list[i], begin, end) || each(&all->list[i], data);
+	for (int64_t row = 0; !all && row < run_nr_requests(run) && more; row++)
+		more = !run_request(run, row, &one) || !in_window(&one, begin, end) ||
+		       each(&one, data);
+}
+
+void requests_free(struct requests *r)
+{
+	free(r);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */

@@ -46,6 +46,7 @@ enum io_time {
 };
 
 struct io_request {
+	int64_t row;	/* in the run's table */
 	int64_t vm;	/* machine whose request it is; 0 the host's own */
 	int64_t cpu;	/* row of the vCPU that issued it, -1 */
 	int64_t thread; /* whose it is, -1 */
@@ -68,6 +69,16 @@ int64_t run_nr_requests(const struct sonde_run *run);
 
 /* False when there is no such row, or one that cannot be. */
 bool run_request(const struct sonde_run *run, int64_t row, struct io_request *out);
+
+/*
+ * Tells of those that were under way in [@begin, @end), by their rows, until @each says false.  Most of the work
+ * is to divide them, and several facts ask for all: a run keeps them, unless there are so many that this would
+ * take much memory.
+ */
+#define REQUESTS_KEPT 16384
+void requests_scan(struct sonde_run *run, ns_t begin, ns_t end,
+		   bool (*each)(const struct io_request *r, void *data), void *data);
+void requests_free(struct requests *r);
 
 /* Its device's name: "virtio0 254:0"; @room bytes. */
 void io_device_name(const struct sonde_run *run, const struct io_request *r, char *out,

@@ -10,8 +10,10 @@
 #include "analysis/handed.h"
 #include "analysis/phases.h"
 #include "analysis/preemption_log.h"
-#include "analysis/usage.h"
+#include "analysis/requests.h"
+#include "analysis/thread_tracks.h"
 #include "analysis/thread_waits.h"
+#include "analysis/usage.h"
 #include "analysis/waits.h"
 #include "analysis/wakeups.h"
 #include "model/context.h"
@@ -51,7 +53,7 @@ static const struct {
 	[RUN_STAT] = {"stat",
 		      {"machine", "at", "cause", "cpu", "hz", "user", "nice", "system", "idle",
 		       "iowait", "irq", "softirq", "steal", "guest", "guest_nice"}},
-	[RUN_WAKE] = {"wake", {"cpu", "cause", "vector", "from_cpu", "by", "evidence"}},
+	[RUN_WAKE] = {"wake", {"cpu", "cause", "vector", "from_cpu", "by", "evidence", "lost"}},
 	[RUN_VECTOR] = {"vector", {"cpu", "vector", "cause", "irq", "times", "agree", "evidence"}},
 	[RUN_IRQ] = {"irq", {"machine", "irq", "name"}},
 	[RUN_MARK] = {"mark", {"at", "machine", "cpu", "thread", "kind", "id", "text", "by_host"}},
@@ -228,10 +230,17 @@ static int index_machines(struct sonde_run *run, struct error *err)
 	int64_t nr = run_nr_rows(run, RUN_MACHINE);
 	struct sonde_machine *all = calloc((size_t)nr + 1, sizeof(*all));
 
-	if (!all)
+	run->thread_dirs = calloc((size_t)nr + 1, sizeof(*run->thread_dirs));
+	if (!all || !run->thread_dirs) {
+		free(all);
 		return fail(err, -ENOMEM, "out of memory");
-	for (int64_t row = 0; row < nr; row++)
+	}
+	for (int64_t row = 0; row < nr; row++) {
+		attr_t dir = machine_attr(run, row);
+
 		sonde_machine(run, row, &all[row]);
+		run->thread_dirs[row] = history_child(run->history, dir, "threads");
+	}
 	run->machines = all;
 	return 0;
 }
@@ -322,7 +331,9 @@ void sonde_run_close(struct sonde_run *run)
 	free(run->ns_init);
 	free(run->exit_kinds);
 	free(run->machines);
+	free(run->thread_dirs);
 	free(run->vectors);
+	free(run->wakes);
 	free(run->contexts);
 	free(run->thread_rows);
 	free(run->threads);
@@ -334,6 +345,8 @@ void sonde_run_close(struct sonde_run *run)
 	wakeup_sums_free(run->wakeup_sums[false]);
 	wakeup_sums_free(run->wakeup_sums[true]);
 	handed_free(run->handed);
+	requests_free(run->requests);
+	thread_tracks_free(run->thread_tracks);
 	thread_waits_free(run->thread_waits);
 	waits_free(run->waits);
 	preemption_log_free(run->preemptions);

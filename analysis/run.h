@@ -59,6 +59,8 @@ struct exit_sums;
 struct hypervisor_work;
 struct facts_kept;
 struct preemption_log;
+struct requests;
+struct thread_tracks;
 struct thread_waits;
 struct waits;
 struct usages;
@@ -82,8 +84,10 @@ struct sonde_run {
 	struct exit_kind *exit_kinds;		       /* owned, per exit row: asked for per exit */
 	int64_t nr_exit_kinds;
 	struct sonde_machine *machines;		       /* owned, per row: the same */
+	attr_t *thread_dirs;			       /* owned, per machine: where its threads' attributes stand */
 	struct sonde_vector *vectors;		       /* owned, per row: the same */
-	struct sonde_context *contexts;		       /* owned; NULL: not read yet */
+	struct sonde_wake *wakes;		       /* owned; NULL: not read yet */
+	struct sonde_context *contexts;		       /* the same */
 	struct sonde_thread *thread_rows;	       /* the same */
 	struct thread_key *threads;		       /* owned; sorted; made when first needed */
 	struct culprits *culprits;		       /* owned; made when first needed */
@@ -95,7 +99,9 @@ struct sonde_run {
 	struct preemption_log *preemptions;	       /* the same */
 	struct usages *usages;			       /* the same */
 	struct wakeup_sums *wakeup_sums[2];	       /* the same; [1] of threads on vCPUs that are awake */
-	struct handed_list *handed;	       /* owned; made when first needed */
+	struct thread_tracks *thread_tracks;	       /* owned; made when first needed */
+	struct handed_list *handed;		       /* the same */
+	struct requests *requests;		       /* the same; NULL, too, when there are very many */
 	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
 	bool is_svm;				       /* exit reasons are AMD's */
 };
@@ -117,9 +123,13 @@ const char *run_text(const struct sonde_run *run, enum run_table table, int64_t 
 const char *run_vector_irq(const struct sonde_run *run, int64_t vcpu, int64_t vector);
 /* What the handlers of a machine's interrupt line are called there; "" unknown. */
 const char *run_irq_name(const struct sonde_run *run, int64_t machine, int64_t irq);
+/* Whether a wait is over there that was not seen to end: events of it were lost. */
+bool run_wake_is_loss(const struct sonde_run *run, int64_t wake);
 /* What it is for, all deliveries of the run taken together. */
 enum sonde_cause run_vector_cause(const struct sonde_run *run, int64_t vcpu, int64_t vector);
 int run_index_vectors(struct sonde_run *run, struct error *err);
+/* For who will ask for very many rows of "wake": has them all read.  Without the memory for that each costs more. */
+void run_read_wakes(struct sonde_run *run);
 int run_index_exits(struct sonde_run *run, struct error *err);
 
 /* Hands a struct to a caller whose own may be of another version, and shorter or longer: see
@@ -155,7 +165,7 @@ const char *vector_name(int64_t vector);
 const char *run_vcpu_state_name(uint32_t state);
 const char *run_thread_state_name(uint32_t state);
 
-/* True when @reason can only be AMD's: Intel's basic exit reasons end at 77. */
+/* True when @reason can only be AMD's: Intel's basic exit reasons end at 85. */
 bool exit_reason_is_svm(int64_t reason);
 
 #endif

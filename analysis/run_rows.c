@@ -291,20 +291,6 @@ void run_give(void *out, size_t out_bytes, const void *own, size_t own_bytes)
 	memset((char *)out + both, 0, out_bytes - both);
 }
 
-/* Mostly the caller's struct is the same: then it is written at once. */
-#define SIZED(name)                                                                                \
-	int sonde_##name##_sized(const struct sonde_run *run, int64_t row,                         \
-				 struct sonde_##name *out, size_t out_bytes)                       \
-	{                                                                                          \
-		struct sonde_##name own;                                                           \
-		int ret;                                                                           \
-                                                                                                   \
-		if (out_bytes == sizeof(own))                                                      \
-			return read_##name(run, row, out);                                         \
-		ret = read_##name(run, row, &own);                                                 \
-		run_give(out, out_bytes, &own, sizeof(own));                                       \
-		return ret;                                                                        \
-	}
 SIZED(machine)
 SIZED(cpu)
 SIZED(thread)
@@ -374,11 +360,6 @@ int run_index_exits(struct sonde_run *run, struct error *err)
 	}
 	run->nr_exit_kinds = nr;
 	return 0;
-}
-
-const struct exit_kind *run_exit_kind(const struct sonde_run *run, int64_t row)
-{
-	return row > 0 && row < run->nr_exit_kinds ? &run->exit_kinds[row] : NULL;
 }
 
 int run_milestone(const struct sonde_run *run, int64_t row, struct milestone *out)

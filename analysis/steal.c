@@ -8,13 +8,13 @@
  */
 #include "analysis/facts.h"
 #include "analysis/preemption.h"
-#include "model/context.h"
 
-#include <string.h>
+#include <errno.h>
+#include <stdlib.h>
 
+/* Of one vCPU. */
 struct steal {
-	struct strips *strips; /* the run's */
-	int64_t vcpu;
+	bool asked; /* its thread is known */
 	ns_t begin, end;
 	ns_t by_why[SONDE_NR_OFFS];
 	ns_t found_ns;
@@ -22,29 +22,26 @@ struct steal {
 	ns_t unit_ns;  /* of that count */
 };
 
-static bool each_state(const struct sonde_interval *i, void *data)
+/* Of the window, what of it lies between the vCPU's readings counts. */
+static bool add_preemption(const struct preemption *p, void *data)
 {
-	struct steal *s = data;
-	struct preemption_part part;
+	struct steal *s = (struct steal *)data + p->vcpu;
+	ns_t time_ns = preemption_within(p, s->begin, s->end);
 
-	if (i->value != VCPU_PREEMPTED)
-		return true;
-	for (ns_t t = i->begin; t < i->end; t = part.end) {
-		preemption_part(s->strips, s->vcpu, i, t, &part);
-		s->by_why[part.why] += preemption_within(&part, s->begin, s->end);
-		s->found_ns += preemption_within(&part, s->begin, s->end);
-	}
+	s->by_why[p->why] += time_ns;
+	s->found_ns += time_ns;
 	return true;
 }
 
 /* The first and the last reading within the window narrow it down to the time between. */
-static void find_readings(struct steal *s, ns_t begin, ns_t end, const struct sonde_cpu *cpu)
+static void find_readings(struct steal *s, const struct sonde_run *run, ns_t begin, ns_t end,
+			  const struct sonde_cpu *cpu)
 {
 	struct sonde_cpu_times first = {0}, last = {0}, t;
 	unsigned nr = 0;
 
-	for (int64_t row = 0; row < sonde_nr_cpu_times(s->strips->run); row++) {
-		sonde_cpu_times(s->strips->run, row, &t);
+	for (int64_t row = 0; row < sonde_nr_cpu_times(run); row++) {
+		sonde_cpu_times(run, row, &t);
 		if (t.machine != cpu->machine || t.cpu != cpu->number || t.t < begin ||
 		    t.t >= end || t.steal < 0 || t.hz <= 0)
 			continue;
@@ -62,51 +59,56 @@ static void find_readings(struct steal *s, ns_t begin, ns_t end, const struct so
 	s->guest_ns = (last.steal - first.steal) * s->unit_ns;
 }
 
-static int add_vcpu(struct sonde_facts *out, struct sonde_run *run, int64_t vcpu, ns_t begin,
-		    ns_t end)
+static void begin_vcpu(struct steal *s, const struct sonde_run *run, int64_t vcpu, ns_t begin,
+		       ns_t end)
 {
-	struct steal s = {.vcpu = vcpu};
-	struct cpu_users *users;
 	struct sonde_cpu cpu;
-	int ret = cpu_users_get(&users, run);
 
-	if (ret)
-		return ret;
-	s.strips = &users->strips;
 	if (run->cpu_attrs[vcpu][CPU_STATE] == ATTR_NONE || sonde_cpu(run, vcpu, &cpu) ||
 	    cpu.host_thread < 0) /* a thread that nobody saw */
-		return 0;
-	find_readings(&s, begin, end, &cpu);
-	ret = strip_scan(s.strips, run->cpu_attrs[vcpu][CPU_STATE], s.begin, s.end, each_state, &s);
+		return;
+	s->asked = true;
+	find_readings(s, run, begin, end, &cpu);
+}
+
+static void add_vcpu(struct sonde_facts *out, const struct steal *s, int64_t vcpu)
+{
 	facts_add(out, (union sonde_cell[]){
 			       cell_int(vcpu),
-			       cell_int(s.begin),
-			       cell_int(s.end - s.begin),
-			       cell_int(s.guest_ns),
-			       cell_int(s.unit_ns),
-			       cell_int(s.found_ns),
-			       cell_int(s.by_why[SONDE_OFF_READY]),
-			       cell_int(s.by_why[SONDE_OFF_SLICE]),
-			       cell_int(s.by_why[SONDE_OFF_WAKEUP]),
-			       cell_int(s.by_why[SONDE_OFF_CLASS]),
-			       cell_int(s.by_why[SONDE_OFF_MOVED]),
-			       cell_int(s.by_why[SONDE_OFF_QUOTA]),
-			       cell_int(s.by_why[SONDE_OFF_UNKNOWN]),
+			       cell_int(s->begin),
+			       cell_int(s->end - s->begin),
+			       cell_int(s->guest_ns),
+			       cell_int(s->unit_ns),
+			       cell_int(s->found_ns),
+			       cell_int(s->by_why[SONDE_OFF_READY]),
+			       cell_int(s->by_why[SONDE_OFF_SLICE]),
+			       cell_int(s->by_why[SONDE_OFF_WAKEUP]),
+			       cell_int(s->by_why[SONDE_OFF_CLASS]),
+			       cell_int(s->by_why[SONDE_OFF_MOVED]),
+			       cell_int(s->by_why[SONDE_OFF_QUOTA]),
+			       cell_int(s->by_why[SONDE_OFF_UNKNOWN]),
 		       });
-	return ret;
 }
 
 static int find_steal(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		      struct error *err)
 {
-	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run); vcpu++) {
-		int ret = add_vcpu(out, run, vcpu, begin, end);
+	const int64_t nr_cpus = sonde_nr_cpus(run);
+	struct steal *vcpus = calloc((size_t)nr_cpus + 1, sizeof(*vcpus));
+	int ret;
 
-		if (ret)
-			return fail(err, ret, "cannot read a vCPU's states: %s", strerror(-ret));
+	if (!vcpus)
+		return fail(err, -ENOMEM, "out of memory");
+	for (int64_t vcpu = 0; vcpu < nr_cpus; vcpu++)
+		begin_vcpu(&vcpus[vcpu], run, vcpu, begin, end);
+	ret = preemption_parts(run, begin, end, add_preemption, vcpus, err);
+	for (int64_t vcpu = 0; vcpu < nr_cpus && !ret; vcpu++) {
+		if (vcpus[vcpu].asked)
+			add_vcpu(out, &vcpus[vcpu], vcpu);
 	}
+	free(vcpus);
 	facts_sort(out, "found");
-	return 0;
+	return ret;
 }
 
 static const struct sonde_column steal_columns[] = {

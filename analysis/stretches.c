@@ -32,17 +32,22 @@ struct stretch {
 	struct wait_part causes[CAUSES_MAX];
 };
 
-struct stretches {
-	struct sonde_run *run;
+/* The rows, made when somebody looks: few read all that is said. */
+struct delays {
+	struct facts_log log;
+	struct why why;
 	const struct culprits *culprits;
-	bool open;
-	bool counts; /* the one at hand: it may be kept */
-	struct stretch now;
-	uint64_t serial;      /* of that one */
-	struct memo memo;     /* numbers of its causes */
-	struct stretch *kept; /* owned: the longest so far */
+	struct stretch *kept;  /* owned: the longest so far */
 	struct stretch **heap; /* owned: the same, the shortest of them first */
+	char **texts;	       /* owned, each owned: by place in the heap; NULL: nobody has asked for it */
 	unsigned nr;
+};
+
+struct stretches {
+	struct delays *to;
+	struct stretch now;
+	uint64_t serial;  /* of that one */
+	struct memo memo; /* numbers of its causes */
 };
 
 static ns_t length(const struct stretch *s)
@@ -58,18 +63,18 @@ static void swap(struct stretch **a, struct stretch **b)
 	*b = keep;
 }
 
-static void sift_down(struct stretches *s)
+static void sift_down(struct delays *d)
 {
 	unsigned i = 0;
 
 	for (;;) {
 		unsigned child = 2 * i + 1;
 
-		if (child + 1 < s->nr && length(s->heap[child + 1]) < length(s->heap[child]))
+		if (child + 1 < d->nr && length(d->heap[child + 1]) < length(d->heap[child]))
 			child++;
-		if (child >= s->nr || length(s->heap[i]) <= length(s->heap[child]))
+		if (child >= d->nr || length(d->heap[i]) <= length(d->heap[child]))
 			return;
-		swap(&s->heap[i], &s->heap[child]);
+		swap(&d->heap[i], &d->heap[child]);
 		i = child;
 	}
 }
@@ -82,56 +87,27 @@ static void copy(struct stretch *to, const struct stretch *from)
 }
 
 /* Not shorter than all that are kept. */
-static bool may_keep(const struct stretches *s, ns_t length_ns)
+static bool may_keep(const struct delays *d, ns_t length_ns)
 {
-	return s->nr < STRETCHES_MAX || length_ns > length(s->heap[0]);
+	return d->nr < STRETCHES_MAX || length_ns > length(d->heap[0]);
 }
 
-static void keep(struct stretches *s, const struct stretch *stretch)
+static void keep(struct delays *d, const struct stretch *stretch)
 {
-	if (!may_keep(s, length(stretch)))
+	if (!may_keep(d, length(stretch)))
 		return;
-	if (s->nr == STRETCHES_MAX) {
-		copy(s->heap[0], stretch);
-		sift_down(s);
+	if (d->nr == STRETCHES_MAX) {
+		copy(d->heap[0], stretch);
+		sift_down(d);
 		return;
 	}
-	s->heap[s->nr] = &s->kept[s->nr];
-	copy(s->heap[s->nr], stretch);
-	for (unsigned i = s->nr++; i; i = (i - 1) / 2) {
-		if (length(s->heap[(i - 1) / 2]) <= length(s->heap[i]))
+	d->heap[d->nr] = &d->kept[d->nr];
+	copy(d->heap[d->nr], stretch);
+	for (unsigned i = d->nr++; i; i = (i - 1) / 2) {
+		if (length(d->heap[(i - 1) / 2]) <= length(d->heap[i]))
 			return;
-		swap(&s->heap[(i - 1) / 2], &s->heap[i]);
+		swap(&d->heap[(i - 1) / 2], &d->heap[i]);
 	}
-}
-
-static void close_stretch(struct stretches *s)
-{
-	if (s->open)
-		keep(s, &s->now);
-	s->open = false;
-}
-
-/* Whether what comes next is another piece of the stretch at hand. */
-static bool goes_on(const struct stretches *s, int64_t row, ns_t begin)
-{
-	return s->open && s->now.row == row && s->now.begin == begin;
-}
-
-/* Of one that is shorter than all that are kept, the causes do not matter. */
-static void begin_stretch(struct stretches *s, enum stretch_kind kind, int64_t row, int64_t victim,
-			  ns_t begin, ns_t end)
-{
-	close_stretch(s);
-	s->now.kind = kind;
-	s->now.row = row;
-	s->now.victim = victim;
-	s->now.begin = begin;
-	s->now.end = end;
-	s->now.nr_causes = 0;
-	s->serial++;
-	s->open = true;
-	s->counts = may_keep(s, end - begin);
 }
 
 /* The cause's number among those of the stretch at hand; CAUSES_MAX when there is no room for it.
@@ -166,25 +142,31 @@ static void add_use(struct stretches *s, uint32_t number, int32_t on, ns_t time_
 		s->now.causes[at].time_ns += time_ns;
 }
 
-static bool add_preemption(const struct preemption *p, const struct preemption_use *uses, size_t nr,
-			   void *data)
+/* Its causes are looked for when it is known to be one of the longest. */
+static bool add_preemption(const struct preemption *p, void *data)
 {
 	struct stretches *s = data;
+	struct stretch *now = &s->now;
 
-	if (!goes_on(s, p->vcpu, p->begin))
-		begin_stretch(s, STRETCH_VCPU, p->vcpu, p->victim, p->begin, p->end);
-	for (size_t i = 0; s->counts && i < nr; i++)
-		add_use(s, uses[i].number, uses[i].on, uses[i].time_ns);
+	if (now->row == p->vcpu && now->begin == p->begin)
+		return true; /* another part of it */
+	now->kind = STRETCH_VCPU;
+	now->row = p->vcpu;
+	now->victim = p->victim;
+	now->begin = p->begin;
+	now->end = p->end;
+	now->nr_causes = 0;
+	keep(s->to, now);
 	return true;
 }
 
-/* Its causes are looked for when it is known to be one of the longest. */
+/* The same. */
 static void add_wait(const struct thread_wait *wait, void *data)
 {
 	struct stretches *s = data;
 	struct stretch *now = &s->now;
 
-	if (!may_keep(s, wait->end - wait->begin))
+	if (!may_keep(s->to, wait->end - wait->begin))
 		return;
 	now->kind = STRETCH_THREAD;
 	now->row = wait->thread;
@@ -193,7 +175,7 @@ static void add_wait(const struct thread_wait *wait, void *data)
 	now->end = wait->end;
 	now->wait = *wait;
 	now->nr_causes = 0;
-	keep(s, now);
+	keep(s->to, now);
 }
 
 static bool add_part(const struct wait_part *part, void *data)
@@ -202,47 +184,29 @@ static bool add_part(const struct wait_part *part, void *data)
 	return true;
 }
 
-/* What had the CPU in those waits of threads that are kept. */
-static int find_causes(struct stretches *s, const struct thread_waits *waits)
+static bool add_cpu_use(const struct cpu_use *use, void *data)
 {
-	int ret = 0;
-
-	for (unsigned i = 0; i < s->nr && !ret; i++) {
-		struct stretch *stretch = s->heap[i];
-
-		if (stretch->kind != STRETCH_THREAD)
-			continue;
-		s->now.nr_causes = 0;
-		s->serial++;
-		ret = thread_wait_parts(waits, s->run, &stretch->wait, add_part, s);
-		stretch->nr_causes = s->now.nr_causes;
-		memcpy(stretch->causes, s->now.causes, s->now.nr_causes * sizeof(*s->now.causes));
-	}
-	return ret;
-}
-
-static bool add_exit(const struct exit_interval *e, void *data)
-{
-	struct stretches *s = data;
-	struct stretch *now = &s->now;
-
-	if (!may_keep(s, e->end - e->begin) || exit_is_halt(s->run, e->isa, e->reason))
-		return true;
-	now->kind = STRETCH_EXIT;
-	now->row = e->vcpu;
-	now->victim = 0;
-	now->begin = e->begin;
-	now->end = e->end;
-	now->reason = e->reason;
-	now->isa = e->isa;
-	now->user_reason = e->user_reason;
-	now->from = e->from;
-	now->nr_causes = 0;
-	keep(s, now);
+	add_use(data, use->number, (int32_t)use->on, use->time_ns);
 	return true;
 }
 
-/* ---- in words ------------------------------------------------------------------------------ */
+static int find_causes_of(struct stretches *s, const struct thread_waits *waits,
+			  const struct stretch *stretch)
+{
+	const struct why *w = &s->to->why;
+	const struct preemption p = {
+		.vcpu = stretch->row, .begin = stretch->begin, .end = stretch->end};
+
+	switch (stretch->kind) {
+	case STRETCH_VCPU:
+		return preemption_uses(w->run, &p, w->begin, w->end, add_cpu_use, s);
+	case STRETCH_THREAD:
+		return thread_wait_parts(waits, w->run, &stretch->wait, add_part, s);
+	case STRETCH_EXIT:
+		break;
+	}
+	return 0;
+}
 
 /* The longest first; there are few. */
 static void sort_causes(struct stretch *stretch)
@@ -257,26 +221,84 @@ static void sort_causes(struct stretch *stretch)
 	}
 }
 
+/* What had the CPU in those that are kept. */
+static int find_causes(struct stretches *s, const struct thread_waits *waits)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < s->to->nr && !ret; i++) {
+		struct stretch *stretch = s->to->heap[i];
+
+		s->now.nr_causes = 0;
+		s->serial++;
+		ret = find_causes_of(s, waits, stretch);
+		stretch->nr_causes = s->now.nr_causes;
+		memcpy(stretch->causes, s->now.causes, s->now.nr_causes * sizeof(*s->now.causes));
+		sort_causes(stretch);
+	}
+	return ret;
+}
+
+static void add_exit(struct stretches *s, const struct exit_interval *e)
+{
+	struct sonde_run *run = s->to->why.run;
+	const struct exit_kind *kind = run_exit_kind(run, e->kind);
+	const struct exit_kind *user = run_exit_kind(run, e->user_kind);
+	struct stretch *now = &s->now;
+
+	if (exit_is_halt(run, kind->isa, kind->reason))
+		return;
+	now->kind = STRETCH_EXIT;
+	now->row = e->vcpu;
+	now->victim = 0;
+	now->begin = e->begin;
+	now->end = e->end;
+	now->reason = kind->reason;
+	now->isa = kind->isa;
+	now->user_reason = user ? user->user_reason : -1;
+	now->from = exit_from(e->vcpu, kind);
+	now->nr_causes = 0;
+	keep(s->to, now);
+}
+
+static bool add_exits(const struct exit_interval *list, size_t nr, void *data)
+{
+	struct stretches *s = data;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (may_keep(s->to, list[i].end - list[i].begin))
+			add_exit(s, &list[i]);
+	}
+	return true;
+}
+
+/* ---- in words ------------------------------------------------------------------------------ */
+
+/* Those that had much of it, up to three. */
 static void say_causes(struct sentence *s, const struct culprits *culprits,
 		       const struct stretch *stretch)
 {
-	for (unsigned i = 0; i < stretch->nr_causes && i < 3; i++) {
+	unsigned i = 0;
+
+	for (; i < stretch->nr_causes && i < 3; i++) {
 		const struct wait_part *cause = &stretch->causes[i];
 		const struct culprit *culprit = &culprits->list[cause->culprit];
 
 		if (i && cause->time_ns * 10 < length(stretch))
-			return;
-		say(s, i ? ", " : "; for ");
+			break;
+		say(s, i ? "; for " : ": for ");
 		say_length(s, cause->time_ns);
+		say(s, i || cause->time_ns == length(stretch) ? " " : " of it ");
 		if (culprit->mode == SONDE_MODE_IDLE) {
-			say(s, " on its way to an idle CPU");
+			say(s, "on its way to an idle CPU");
 			continue;
 		}
-		say(s, " ");
 		say_culprit(s, culprit);
 		say(s, " had ");
 		say_cpu(s, cause->on);
 	}
+	if (i < stretch->nr_causes)
+		say(s, "; others less each");
 }
 
 static void say_exit(struct sentence *s, const struct stretch *stretch)
@@ -289,6 +311,8 @@ static void say_exit(struct sentence *s, const struct stretch *stretch)
 		say(s, " (%s)", name);
 	else
 		say(s, " (reason %lld)", (long long)stretch->reason);
+	say(s, " at ");
+	say_time(s, stretch->begin);
 	say(s, " and came back after ");
 	say_length(s, length(stretch));
 	if (stretch->user_reason >= 0)
@@ -311,6 +335,8 @@ static void say_delay(struct sentence *s, const struct culprits *culprits,
 	say(s, stretch->kind == STRETCH_VCPU ? " was ready but not running for "
 					     : " wanted to run but did not for ");
 	say_length(s, length(stretch));
+	say(s, " from ");
+	say_time(s, stretch->begin);
 	if (stretch->kind == STRETCH_VCPU && !sonde_thread(s->run, stretch->victim, &t) && t.tid) {
 		say(s, ", which delayed ");
 		say_thread(s, stretch->victim);
@@ -318,49 +344,83 @@ static void say_delay(struct sentence *s, const struct culprits *culprits,
 	say_causes(s, culprits, stretch);
 }
 
-static struct verdict verdict_of(const struct why *w, const struct culprits *culprits,
-				 struct stretch *stretch)
+/* All but what it says. */
+static struct verdict verdict_of(const struct delays *d, const struct stretch *stretch)
 {
 	static const char *const kinds[] = {"vcpu", "thread", "exit"};
-	struct verdict v = why_verdict(w, kinds[stretch->kind], -1);
+	struct sonde_run *run = d->why.run;
+	struct verdict v = why_verdict(&d->why, kinds[stretch->kind], -1);
 	struct sonde_thread t;
 	struct sonde_cpu cpu;
 
-	sort_causes(stretch);
 	v.cost_ns = length(stretch);
 	v.begin = stretch->begin;
 	v.end = stretch->end;
 	if (stretch->kind == STRETCH_THREAD) {
 		v.thread = stretch->row;
-		v.machine = sonde_thread(w->run, stretch->row, &t) ? -1 : (int64_t)t.machine;
+		v.machine = sonde_thread(run, stretch->row, &t) ? -1 : (int64_t)t.machine;
 	} else {
 		v.vcpu = stretch->kind == STRETCH_EXIT ? stretch->from : stretch->row;
 		v.thread = stretch->kind == STRETCH_EXIT ? -1 : stretch->victim;
-		v.machine = sonde_cpu(w->run, v.vcpu, &cpu) ? -1 : (int64_t)cpu.machine;
+		v.machine = sonde_cpu(run, v.vcpu, &cpu) ? -1 : (int64_t)cpu.machine;
 	}
 	if (stretch->nr_causes) {
-		v.by = culprits->list[stretch->causes[0].culprit];
+		v.by = d->culprits->list[stretch->causes[0].culprit];
 		v.by_ns = stretch->causes[0].time_ns;
 	}
-	if (stretch->kind == STRETCH_EXIT) {
-		v.cause = exit_name(w->run, stretch->isa, stretch->reason);
-		say_exit(&v.says, stretch);
-	} else {
-		say_delay(&v.says, culprits, stretch);
-	}
-	say(&v.says, ", from ");
-	say_time(&v.says, v.begin);
-	say(&v.says, ".");
+	if (stretch->kind == STRETCH_EXIT)
+		v.cause = exit_name(run, stretch->isa, stretch->reason);
 	return v;
+}
+
+/* "" without the memory for it. */
+static const char *text_of(const struct delays *d, size_t row)
+{
+	const struct stretch *stretch = d->heap[row];
+	struct sentence says = {.run = d->why.run};
+
+	if (d->texts[row])
+		return d->texts[row];
+	if (stretch->kind == STRETCH_EXIT)
+		say_exit(&says, stretch);
+	else
+		say_delay(&says, d->culprits, stretch);
+	say(&says, ".");
+	d->texts[row] = strdup(says.text);
+	return d->texts[row] ? d->texts[row] : "";
+}
+
+static union sonde_cell delay_cell(const struct facts_log *log, size_t row, unsigned column)
+{
+	const struct delays *d = (const struct delays *)log;
+	struct verdict v;
+
+	if (column == WHY_TEXT)
+		return cell_str(text_of(d, row));
+	if (column == WHY_COST) /* what they are sorted by */
+		return cell_int(length(d->heap[row]));
+	v = verdict_of(d, d->heap[row]);
+	return why_cell(&d->why, &v, column);
+}
+
+static void delays_release(struct facts_log *log)
+{
+	struct delays *d = (struct delays *)log;
+
+	for (unsigned i = 0; d->texts && i < d->nr; i++)
+		free(d->texts[i]);
+	free(d->texts);
+	free(d->kept);
+	free(d->heap);
+	free(d);
 }
 
 static int collect(struct stretches *s, const struct why *w, struct error *err)
 {
 	const struct thread_waits *waits;
 	const struct exit_sums *exits;
-	int ret = preemption_sum(w->run, w->begin, w->end, add_preemption, s, err);
+	int ret = preemption_parts(w->run, w->begin, w->end, add_preemption, s, err);
 
-	close_stretch(s);
 	if (!ret) /* what delays a guest's thread without its knowledge is its vCPU's delay */
 		ret = thread_waits_get(&waits, w->run, w->begin, w->end, err);
 	if (!ret)
@@ -369,35 +429,38 @@ static int collect(struct stretches *s, const struct why *w, struct error *err)
 		ret = exit_sums_get(&exits, w->run, w->begin, w->end, err);
 	if (ret)
 		return ret;
-	ret = exit_sums_longest(exits, w->run, add_exit, s);
+	ret = exit_sums_longest(exits, w->run, add_exits, s);
 	if (ret)
 		return fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret));
 	ret = find_causes(s, waits);
 	return ret ? fail(err, ret, "cannot read what ran on a CPU: %s", strerror(-ret)) : 0;
 }
 
+static bool delays_init(struct delays *d)
+{
+	d->log = (struct facts_log){delay_cell, delays_release};
+	d->kept = malloc(STRETCHES_MAX * sizeof(*d->kept));
+	d->heap = calloc(STRETCHES_MAX, sizeof(*d->heap));
+	d->texts = calloc(STRETCHES_MAX, sizeof(*d->texts));
+	return d->kept && d->heap && d->texts && !culprits_get(&d->culprits, d->why.run);
+}
+
 static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 			  struct error *err)
 {
-	struct why w = {.out = out, .run = run, .begin = begin, .end = end};
-	struct stretches s = {.run = run};
+	struct delays *d = calloc(1, sizeof(*d));
+	struct stretches s = {.to = d, .now.row = -1};
 	int ret;
 
-	s.kept = calloc(STRETCHES_MAX, sizeof(*s.kept));
-	s.heap = calloc(STRETCHES_MAX, sizeof(*s.heap));
-	if (!s.kept || !s.heap || culprits_get(&s.culprits, run) ||
-	    memo_init(&s.memo, s.culprits->nr))
+	if (!d)
+		return fail(err, -ENOMEM, "out of memory");
+	d->why = (struct why){.run = run, .begin = begin, .end = end};
+	if (!delays_init(d) || memo_init(&s.memo, d->culprits->nr))
 		ret = fail(err, -ENOMEM, "out of memory");
 	else
-		ret = collect(&s, &w, err);
-	for (unsigned i = 0; i < s.nr && !ret; i++) {
-		struct verdict v = verdict_of(&w, s.culprits, s.heap[i]);
-
-		why_add(&w, &v);
-	}
-	free(s.kept);
-	free(s.heap);
+		ret = collect(&s, &d->why, err);
 	memo_release(&s.memo);
+	facts_set_log(out, &d->log, d->nr);
 	facts_sort(out, "cost");
 	return ret;
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-
 /*
  * Where to look for a moment in a long list: for each of many equal pieces of its time, the interval that holds the
  * piece's begin.  Looking for it by halves waits for memory at each step.
@@ -55,7 +53,7 @@ static struct strip *strip_make(struct strips *s, attr_t attr)
 	return strip;
 }
 
-static struct strip *strip_get(struct strips *s, attr_t attr)
+static inline struct strip *strip_get(struct strips *s, attr_t attr)
 {
 	struct strip **recent = &s->recent[attr % STRIPS_RECENT];
 
@@ -211,58 +209,56 @@ static void make_index(struct strip *strip)
 {
 	struct strip_index *x = &strip->index;
 	ns_t begin = strip->begins[0], length = strip_end(strip) - begin;
-	unsigned at = 0;
+	const ns_t *ends = strip->begins + 1;
+	unsigned room;
 
 	x->nr = x->shift = 0;
 	while (length >> x->shift > strip->nr / INDEX_EACH)
 		x->shift++;
 	x->begin = begin;
-	while (x->room <= (unsigned)(length >> x->shift)) {
-		if (!grow_array_u32(&x->first, &x->room, sizeof(*x->first)))
-			return;
+	room = (unsigned)(length >> x->shift) + 1;
+	if (room > x->room) {
+		free(x->first);
+		x->first = malloc(room * sizeof(*x->first));
+		x->room = x->first ? room : 0;
 	}
+	if (!x->first)
+		return;
 	for (; x->nr <= (unsigned)((length - 1) >> x->shift); x->nr++) {
 		ns_t t = begin + ((ns_t)x->nr << x->shift);
 
-		while (strip->begins[at + 1] <= t)
-			at++;
-		x->first[x->nr] = at;
+		while (*ends <= t)
+			ends++;
+		x->first[x->nr] = (uint32_t)(ends - strip->begins - 1);
 	}
 }
 
-/* An interval that holds @t or comes before; @low is one that does not begin later. */
-static unsigned near(const struct strip *strip, unsigned low, ns_t t)
+/* The piece of an index that has @t in it, as the strip has. */
+static uint64_t piece_of(const struct strip_index *x, ns_t t)
+{
+	return (uint64_t)(t - x->begin) >> x->shift;
+}
+
+/* What search() looks for, when it is not near. */
+static unsigned search_far(const struct strip *strip, unsigned low, ns_t t)
 {
 	const struct strip_index *x = &strip->index;
-	uint64_t piece = (uint64_t)(t - x->begin) >> x->shift;
-	unsigned first;
-
-	if (!x->nr)
-		return low;
-	first = x->first[piece < x->nr ? piece : x->nr - 1];
-	return first > low ? first : low;
-}
-
-/* The interval of the strip that holds @t, or comes last before; @low is one that does not begin later.
- * It is mostly the same or one soon after: steps get longer the further it is. */
-static unsigned search(const struct strip *strip, unsigned low, ns_t t)
-{
 	const ns_t *begins = strip->begins;
-	unsigned high = strip->nr;
+	unsigned high = strip->nr; /* comes after it */
 
-	for (unsigned step = 0; step < SEARCH_NEAR; step++, low++) {
-		if (t < begins[low + 1] || low + 1 == high)
-			return low;
+	if (x->nr) {
+		uint64_t piece = piece_of(x, t);
+
+		low = low > x->first[piece] ? low : x->first[piece];
+		high = piece + 1 < x->nr ? x->first[piece + 1] + 1 : high;
 	}
-	low = near(strip, low, t);
-	for (unsigned step = 1; low + step < strip->nr; step *= 2) {
-		if (begins[low + step] > t) {
+	for (unsigned step = 1; !x->nr && low + step < high; step *= 2) {
+		if (begins[low + step] > t)
 			high = low + step;
-			break;
-		}
-		low += step;
+		else
+			low += step;
 	}
-	while (low + 1 < high) {
+	while (high - low > SEARCH_NEAR) {
 		unsigned middle = low + (high - low) / 2;
 
 		if (begins[middle] <= t)
@@ -270,16 +266,31 @@ static unsigned search(const struct strip *strip, unsigned low, ns_t t)
 		else
 			high = middle;
 	}
+	while (begins[low + 1] <= t)
+		low++;
 	return low;
 }
 
-static void seek(struct strip *strip, ns_t t)
+/* The interval that holds @t, of a strip that has it; @low is one that does not begin later.
+ * It is mostly the same or one soon after: steps get longer the further it is. */
+static inline unsigned search(const struct strip *strip, unsigned low, ns_t t)
+{
+	const ns_t *ends = strip->begins + 1;
+
+	for (unsigned upto = low + SEARCH_NEAR; low < upto; low++) {
+		if (t < ends[low])
+			return low;
+	}
+	return search_far(strip, low, t);
+}
+
+static inline void seek(struct strip *strip, ns_t t)
 {
 	const ns_t *begins = strip->begins;
 	unsigned low = strip->at;
 
-	if (begins[low] > t && strip->index.nr)
-		low = near(strip, 0, t);
+	if (unlikely(begins[low] > t) && strip->index.nr)
+		low = strip->index.first[piece_of(&strip->index, t)];
 	/* Of what came before, the nearest is asked for most, too. */
 	for (unsigned step = 1; begins[low] > t; step *= 2)
 		low = low > step ? low - step : 0;
@@ -296,6 +307,16 @@ static int refill(struct strips *s, struct strip *strip, ns_t t, ns_t until)
 	return may_begin_earlier(strip, t) ? fill_front(s, strip, t) : fill(s, strip, t, until);
 }
 
+/* Has the strip hold @t. */
+static int cover(struct strips *s, struct strip *strip, ns_t t)
+{
+	int ret = refill(s, strip, t, sonde_run_end(s->run));
+
+	if (ret)
+		return ret;
+	return covers(strip, t) ? 0 : -ERANGE; /* outside the run */
+}
+
 static int find(struct strips *s, attr_t attr, ns_t t, struct strip **out)
 {
 	struct strip *strip;
@@ -306,12 +327,10 @@ static int find(struct strips *s, attr_t attr, ns_t t, struct strip **out)
 	strip = strip_get(s, attr);
 	if (!strip)
 		return -ENOMEM;
-	if (!covers(strip, t))
-		ret = refill(s, strip, t, sonde_run_end(s->run));
+	if (unlikely(!covers(strip, t)))
+		ret = cover(s, strip, t);
 	if (ret)
 		return ret;
-	if (!covers(strip, t))
-		return -ERANGE; /* outside the run */
 	seek(strip, t);
 	*out = strip;
 	return 0;
@@ -346,6 +365,8 @@ int strip_list(struct strips *s, attr_t attr, ns_t t, ns_t end, struct strip_lis
 		return ret;
 	out->begins = strip->begins + strip->at;
 	out->values = strip->values + strip->at;
+	if (end > strip_end(strip))
+		end = strip_end(strip);
 	out->nr = search(strip, strip->at, end - 1) - strip->at + 1;
 	return 0;
 }
@@ -408,12 +429,16 @@ static bool forget_before(struct strip *strip, ns_t t)
 	return true;
 }
 
-/* How much room a full strip gets that is to reach @end: what it has says how many to expect, and some more. */
-static unsigned room_until(const struct strip *strip, ns_t end)
+/* How much room a full strip gets that is to reach @end.  Where the history cannot tell without reading what is to be
+ * read then, what the strip has says how many to expect, and some more. */
+static unsigned room_until(const struct strips *s, const struct strip *strip, ns_t end)
 {
+	uint64_t most = history_list_most(s->run->history, strip->attr, strip->begins[0], end);
 	double times = (double)(end - strip->begins[0]) /
 		       (double)(strip_end(strip) - strip->begins[0]) * 1.125;
 
+	if (most > strip->room && s->intervals - strip->room + most <= STRIPS_MAX)
+		return (unsigned)most;
 	return (unsigned)(strip->room * (times < 2 ? 2 : times > STRIP_GROWTH ? STRIP_GROWTH : times));
 }
 
@@ -429,7 +454,7 @@ static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 		ret = hold_from(s, strip, begin, end);
 	while (!ret && covers(strip, begin) && strip_end(strip) < end && !strip->stays_short) {
 		bool is_full = strip->nr == strip->room;
-		unsigned more = is_full ? room_until(strip, end) - strip->room : 0;
+		unsigned more = is_full ? room_until(s, strip, end) - strip->room : 0;
 		bool grows = s->intervals + more <= STRIPS_MAX;
 
 		strip->index.nr = 0;

@@ -10,11 +10,11 @@
 static void take_slot(struct tally *t, uint32_t at)
 {
 	struct tally_part *part = &t->parts[at];
-	uint32_t i = tally_slot(t, part->culprit, part->on);
+	uint32_t i = map_hash(part->key) & (t->nr_slots - 1);
 
-	while (t->slots[i])
+	while (t->slots[i].key)
 		i = (i + 1) & (t->nr_slots - 1);
-	t->slots[i] = at + 1;
+	t->slots[i] = (struct tally_slot){part->key, at};
 	part->slot = i;
 }
 
@@ -22,7 +22,7 @@ static void take_slot(struct tally *t, uint32_t at)
 static bool grow_slots(struct tally *t)
 {
 	uint32_t nr_slots = t->nr_slots ? t->nr_slots * 2 : SLOTS_MIN;
-	uint32_t *slots = calloc(nr_slots, sizeof(*slots));
+	struct tally_slot *slots = calloc(nr_slots, sizeof(*slots));
 
 	if (!slots)
 		return false;
@@ -34,13 +34,13 @@ static bool grow_slots(struct tally *t)
 	return true;
 }
 
-struct tally_part *tally_new_part(struct tally *t, uint32_t culprit, int32_t on)
+struct tally_part *tally_new_part(struct tally *t, uint64_t key)
 {
 	if (t->nr >= t->nr_slots / 2 && !grow_slots(t))
 		return NULL;
 	if (!room_for_one(&t->parts, t->nr, &t->room))
 		return NULL;
-	t->parts[t->nr] = (struct tally_part){.culprit = culprit, .on = on};
+	t->parts[t->nr] = (struct tally_part){.key = key, .met = NS_MAX};
 	take_slot(t, t->nr);
 	return &t->parts[t->nr++];
 }
@@ -48,9 +48,8 @@ struct tally_part *tally_new_part(struct tally *t, uint32_t culprit, int32_t on)
 void tally_clear(struct tally *t)
 {
 	for (uint32_t i = 0; i < t->nr; i++)
-		t->slots[t->parts[i].slot] = 0;
+		t->slots[t->parts[i].slot].key = 0;
 	t->nr = 0;
-	t->last_who = UINT32_MAX;
 }
 
 void tally_release(struct tally *t)

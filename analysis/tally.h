@@ -2,61 +2,76 @@
 #ifndef ANALYSIS_TALLY_H
 #define ANALYSIS_TALLY_H
 
+#include "analysis/use_sums.h"
 #include "base/map.h"
 
 /*
- * What had the CPU during one wait, summed up by culprit and physical CPU, in the order in which each was met first.
+ * What had the CPU while somebody waited, summed up by culprit and physical CPU, in the order in which each was added
+ * first.
  *
- * Zero-initialise, tally_release() at the end; tally_clear() before it is used for another wait.
+ * Zero-initialise, tally_release() at the end; tally_clear() before it is used for somebody else.
  */
 struct tally_part {
-	uint32_t culprit; /* number */
-	int32_t on;	  /* CPU row of the physical CPU, -1 unknown */
-	uint32_t count;	  /* of stretches: those that touch are one, whatever vCPU they were for */
-	uint32_t slot;	  /* that it stands in */
-	ns_t time_ns;	  /* in all */
-	ns_t longest_ns, longest_at; /* the longest piece, the first such */
+	uint64_t key;	    /* tally_key() */
+	struct use_sum use; /* .who is not set */
+	ns_t met;	    /* begin of the first piece */
+	uint32_t slot;	    /* that it stands in */
 };
 
 struct tally {
 	struct tally_part *parts; /* owned */
-	uint32_t *slots;	  /* owned: number of a part, + 1; 0 free.  A power of two of them */
+	struct tally_slot {
+		uint64_t key; /* 0: free */
+		uint32_t at;  /* of parts */
+	} *slots; /* owned: a power of two of them, or none */
 	uint32_t nr, room, nr_slots;
-	uint32_t last_who; /* of the piece that was added last: culprits.who */
 };
 
-/* Makes a new part, which is not there yet; NULL: no memory. */
-struct tally_part *tally_new_part(struct tally *t, uint32_t culprit, int32_t on);
-
-static inline uint32_t tally_slot(const struct tally *t, uint32_t culprit, int32_t on)
+/* @on: CPU row of the physical CPU, -1 unknown.  Keys of one CPU are those of culprit 0 and of those behind it. */
+static inline uint64_t tally_key(int64_t on, uint32_t culprit)
 {
-	return map_hash((uint64_t)(uint32_t)on << 32 | culprit) & (t->nr_slots - 1);
+	return (uint64_t)(on + 1) << 32 | (culprit + 1);
 }
 
-/* The part of a culprit on a CPU; NULL: no memory.  Good until the next is asked for. */
-static inline struct tally_part *tally_part(struct tally *t, uint32_t culprit, int32_t on)
+static inline uint32_t tally_culprit(const struct tally_part *part)
 {
+	return (uint32_t)part->key - 1;
+}
+
+static inline int64_t tally_on(const struct tally_part *part)
+{
+	return (int64_t)(part->key >> 32) - 1;
+}
+
+/* Makes a part that is not there yet; NULL: no memory. */
+struct tally_part *tally_new_part(struct tally *t, uint64_t key);
+
+static inline struct tally_part *tally_part(struct tally *t, uint64_t key)
+{
+	uint32_t mask = t->nr_slots - 1;
+
 	if (!t->nr_slots)
-		return tally_new_part(t, culprit, on);
-	for (uint32_t i = tally_slot(t, culprit, on); t->slots[i]; i = (i + 1) & (t->nr_slots - 1)) {
-		struct tally_part *part = &t->parts[t->slots[i] - 1];
-
-		if (part->culprit == culprit && part->on == on)
-			return part;
+		return tally_new_part(t, key);
+	for (uint32_t i = map_hash(key) & mask;; i = (i + 1) & mask) {
+		if (t->slots[i].key == key)
+			return &t->parts[t->slots[i].at];
+		if (!t->slots[i].key)
+			return tally_new_part(t, key);
 	}
-	return tally_new_part(t, culprit, on);
 }
 
-/* Adds what comes after all that was added before. */
-static inline void tally_add(struct tally_part *part, uint32_t count, ns_t time_ns, ns_t longest_ns,
-			     ns_t longest_at)
+/* Adds what a culprit had on a CPU, the first of it at @met; it may have come before what was added before.  False: no
+ * memory. */
+static inline bool tally_add(struct tally *t, uint64_t key, const struct use_sum *use, ns_t met)
 {
-	part->count += count;
-	part->time_ns += time_ns;
-	if (longest_ns > part->longest_ns) {
-		part->longest_ns = longest_ns;
-		part->longest_at = longest_at;
-	}
+	struct tally_part *part = tally_part(t, key);
+
+	if (!part)
+		return false;
+	use_sum_add(&part->use, use);
+	if (met < part->met)
+		part->met = met;
+	return true;
 }
 
 void tally_clear(struct tally *t);

@@ -5,93 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/key_sort.h"
 #include "analysis/longest.h"
+#include "analysis/thread_scan.h"
 #include "analysis/wait_sweep.h"
 #include "base/grow.h"
-#include "model/context.h"
-
-struct scan {
-	struct sonde_run *run;
-	ns_t begin, end;
-	int first_cpu;	      /* where the thread was first, -1 unknown */
-	attr_t cpu;	      /* where it is or was last, ATTR_NONE: it never moved */
-	struct strips strips; /* of the thread's own attributes */
-	struct thread_wait wait;
-	void (*each)(const struct thread_wait *wait, void *data);
-	void *data;
-	int ret;
-};
-
-/* The CPU it waits for is the one that it then runs on. */
-static int cpu_waited_for(struct scan *s, ns_t end)
-{
-	struct sonde_interval i = {0};
-	int ret;
-
-	if (s->cpu == ATTR_NONE)
-		return s->first_cpu;
-	if (end >= sonde_run_end(s->run))
-		end = sonde_run_end(s->run) - 1;
-	if (end >= s->end)
-		ret = sonde_at(s->run, s->cpu, end, &i);
-	else
-		ret = strip_hold(&s->strips, s->cpu, s->begin, s->end);
-	if (!ret && end < s->end)
-		ret = strip_at(&s->strips, s->cpu, end, &i);
-	s->ret = ret;
-	return i.value ? (int)i.value - 1 : s->first_cpu;
-}
-
-static bool each_state(const struct sonde_interval *i, void *data)
-{
-	struct scan *s = data;
-
-	if (i->value != THREAD_RUNNABLE)
-		return true;
-	if (i->begin >= s->end || i->end <= s->begin)
-		return true;
-	s->wait.begin = i->begin;
-	s->wait.end = i->end;
-	s->wait.cpu = cpu_waited_for(s, i->end);
-	if (!s->ret)
-		s->each(&s->wait, s->data);
-	return !s->ret;
-}
-
-static int scan_thread(struct scan *s, int64_t row)
-{
-	struct sonde_thread t;
-	attr_t state;
-	int ret;
-
-	sonde_thread(s->run, row, &t);
-	if (!t.tid || t.vcpu >= 0 || t.begin >= s->end || (t.end >= 0 && t.end <= s->begin))
-		return 0;
-	state = sonde_attr_of_thread(s->run, row, "state");
-	if (state == ATTR_NONE)
-		return 0;
-	s->cpu = sonde_attr_of_thread(s->run, row, "cpu");
-	s->first_cpu = run_first_cpu(s->run, row);
-	s->wait.thread = row;
-	s->wait.machine = t.machine;
-	s->strips.run = s->run;
-	ret = strip_scan(&s->strips, state, s->begin, s->end, each_state, s);
-	strips_release(&s->strips);
-	return ret ? ret : s->ret;
-}
-
-/* All waits that touch the window. */
-static int scan_threads(struct sonde_run *run, ns_t begin, ns_t end,
-			void (*each)(const struct thread_wait *wait, void *data), void *data)
-{
-	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
-	int ret = 0;
-
-	for (int64_t row = 0; row < sonde_nr_threads(run) && !ret; row++)
-		ret = scan_thread(&s, row);
-	return ret;
-}
+#include "base/key_sort.h"
 
 static ns_t wait_from(const struct thread_wait *wait, ns_t begin)
 {
@@ -105,21 +23,13 @@ static ns_t wait_to(const struct thread_wait *wait, ns_t end)
 
 /* ---- the sums ------------------------------------------------------------------------------ */
 
-/* What one culprit had of all waits of a thread. */
-struct thread_use {
-	struct cpu_use use;
-	int64_t thread;
-	ns_t met;	/* begin of the wait in which it was met first */
-	uint32_t place; /* among those that were met in that */
-};
-
 struct sums {
 	struct thread_waits *w;
 	struct sonde_run *run;
 	struct cpu_users *users;
-	struct thread_use *uses; /* owned */
-	size_t nr_uses, uses_room;
-	struct map by_key; /* of those, by thread and culprit's number */
+	struct tally *threads; /* owned, by row: what each one's waits were made of */
+	struct sort_item *order; /* owned: of one thread's parts */
+	size_t order_room;
 	ns_t long_ns;	   /* so long is one of the longest */
 	ns_t from;	   /* of the part of the window at hand */
 	bool too_many;	   /* in it */
@@ -154,76 +64,25 @@ static ns_t find_long(const struct thread_waits *w)
 	return found;
 }
 
-static int keep_parts(struct thread_waits *w, struct thread_wait *wait, const struct tally *tally)
+/* Of one of the longest waits. */
+static int keep_parts(const struct swept_wait *swept, const struct tally *tally, void *data)
 {
+	struct thread_waits *w = ((struct sums *)data)->w;
+	struct thread_wait *wait = &w->list[swept->id];
+
+	if (w->nr_parts >= WAIT_PARTS_MAX)
+		return 0;
 	wait->parts = (uint32_t)w->nr_parts;
 	for (uint32_t i = 0; i < tally->nr && i < WAIT_PARTS_EACH; i++) {
 		const struct tally_part *part = &tally->parts[i];
 
 		if (!room_for_one(&w->parts, w->nr_parts, &w->parts_room))
 			return -ENOMEM;
-		w->parts[w->nr_parts++] =
-			(struct wait_part){part->culprit, part->on, part->time_ns};
+		w->parts[w->nr_parts++] = (struct wait_part){
+			tally_culprit(part), (int32_t)tally_on(part), part->use.time_ns};
 	}
 	wait->nr_parts = (uint32_t)w->nr_parts - wait->parts;
 	return 0;
-}
-
-static struct thread_use *new_use(struct sums *s, uint64_t key, int64_t thread,
-				  const struct tally_part *part)
-{
-	struct thread_use *sum;
-
-	if (s->nr_uses == UINT32_MAX || !room_for_one(&s->uses, s->nr_uses, &s->uses_room) ||
-	    map_put(&s->by_key, key, (uint32_t)s->nr_uses))
-		return NULL;
-	sum = &s->uses[s->nr_uses++];
-	*sum = (struct thread_use){.thread = thread, .met = NS_MAX};
-	sum->use = (struct cpu_use){.on = part->on,
-				    .by = &s->users->culprits->list[part->culprit],
-				    .number = part->culprit};
-	return sum;
-}
-
-/* Waits come CPU by CPU, not in the order of time. */
-static int add_part(struct sums *s, const struct thread_wait *wait, const struct tally_part *part,
-		    uint32_t place)
-{
-	uint64_t key = (uint64_t)wait->thread << 32 | part->culprit;
-	const uint32_t *at = map_get(&s->by_key, key);
-	struct thread_use *sum = at ? &s->uses[*at] : new_use(s, key, wait->thread, part);
-	struct cpu_use *use;
-
-	if (!sum)
-		return -ENOMEM;
-	use = &sum->use;
-	use->several_cpus |= use->on != part->on;
-	use->count += part->count;
-	use->time_ns += part->time_ns;
-	if (part->longest_ns > use->longest_ns ||
-	    (part->longest_ns == use->longest_ns && part->longest_at < use->longest_at)) {
-		use->longest_ns = part->longest_ns;
-		use->longest_at = part->longest_at;
-		use->on = part->on;
-	}
-	if (wait->begin < sum->met || (wait->begin == sum->met && place < sum->place)) {
-		sum->met = wait->begin;
-		sum->place = place;
-	}
-	return 0;
-}
-
-static int add_tally(const struct swept_wait *swept, const struct tally *tally, void *data)
-{
-	struct sums *s = data;
-	struct thread_wait *wait = &s->w->list[swept->id];
-	int ret = 0;
-
-	for (uint32_t i = 0; i < tally->nr && !ret; i++)
-		ret = add_part(s, wait, &tally->parts[i], i);
-	if (!ret && wait->end - wait->begin >= s->long_ns && s->w->nr_parts < WAIT_PARTS_MAX)
-		ret = keep_parts(s->w, wait, tally);
-	return ret;
 }
 
 static void add_wait(struct thread_waits *w, const struct thread_wait *wait)
@@ -253,10 +112,17 @@ static int sum_list(struct sums *s)
 		const struct thread_wait *wait = &w->list[i];
 
 		add_wait(w, wait);
-		swept[i] = (struct swept_wait){wait_from(wait, w->begin), wait_to(wait, w->end),
-					       wait->machine, wait->cpu, (uint32_t)i};
+		swept[i] = (struct swept_wait){
+			.from = wait_from(wait, w->begin),
+			.to = wait_to(wait, w->end),
+			.machine = wait->machine,
+			.cpu = wait->cpu,
+			.id = (uint32_t)i,
+			.told = wait->end - wait->begin >= s->long_ns,
+			.sum = &s->threads[wait->thread],
+		};
 	}
-	ret = wait_sweep(s->users, swept, w->nr, add_tally, s);
+	ret = wait_sweep(s->users, swept, w->nr, keep_parts, s);
 	free(swept);
 	return ret;
 }
@@ -271,7 +137,7 @@ static int sum_window(struct sums *s, ns_t from, ns_t to)
 	w->nr = 0;
 	s->from = from;
 	s->too_many = false;
-	ret = scan_threads(s->run, from, to, keep_wait, s);
+	ret = thread_scan(s->run, from, to, keep_wait, s);
 	if (ret)
 		return ret;
 	w->too_many |= s->too_many;
@@ -284,42 +150,84 @@ static int sum_window(struct sums *s, ns_t from, ns_t to)
 	return ret ? ret : sum_window(s, middle, to);
 }
 
-/* By thread, and in the order in which they were met. */
-static void sort_uses(const struct sums *s, struct sort_item *items)
+/* Adds what a culprit had on one more CPU. */
+static void add_part(struct cpu_use *use, const struct tally_part *part)
 {
-	for (size_t i = 0; i < s->nr_uses; i++)
-		items[i] = (struct sort_item){s->uses[i].place, (uint32_t)i};
-	key_sort(items, s->nr_uses);
-	for (size_t i = 0; i < s->nr_uses; i++)
-		items[i].key = (uint64_t)s->uses[items[i].at].met ^ 1ull << 63;
-	key_sort(items, s->nr_uses);
-	for (size_t i = 0; i < s->nr_uses; i++)
-		items[i].key = (uint64_t)s->uses[items[i].at].thread;
-	key_sort(items, s->nr_uses);
+	const struct use_sum *more = &part->use;
+
+	use->several_cpus |= use->on != tally_on(part);
+	use->count += more->count;
+	use->time_ns += more->time_ns;
+	if (more->longest_ns > use->longest_ns ||
+	    (more->longest_ns == use->longest_ns && more->longest_at < use->longest_at)) {
+		use->longest_ns = more->longest_ns;
+		use->longest_at = more->longest_at;
+		use->on = tally_on(part);
+	}
 }
 
-/* Keeps what each thread's waits were made of. */
-static int keep_uses(const struct sums *s)
+/* The use by the part's culprit of the thread whose first one is @first; NULL: no memory.  @by_culprit: where its last
+ * one is. */
+static struct cpu_use *use_of(struct thread_waits *w, size_t first, size_t *by_culprit,
+			      const struct tally_part *part)
 {
-	struct sort_item *items = malloc((2 * s->nr_uses + 1) * sizeof(*items));
-	struct thread_waits *w = s->w;
+	uint32_t culprit = tally_culprit(part);
+	size_t *at = &by_culprit[culprit];
 
-	w->uses = malloc((s->nr_uses + 1) * sizeof(*w->uses));
-	if (!items || !w->uses) {
-		free(items);
+	if (*at >= first && *at < w->nr_uses && w->uses[*at].number == culprit)
+		return &w->uses[*at];
+	if (!room_for_one(&w->uses, w->nr_uses, &w->uses_room))
+		return NULL;
+	*at = w->nr_uses++;
+	w->uses[*at] = (struct cpu_use){.on = tally_on(part), .number = culprit};
+	return &w->uses[*at];
+}
+
+/* In the order in which they were met: waits came CPU by CPU, not in the order of time. */
+static bool sort_parts(struct sums *s, const struct tally *tally)
+{
+	while (s->order_room < 2 * (size_t)tally->nr) { /* key_sort() wants room, too */
+		if (!grow_array(&s->order, &s->order_room, sizeof(*s->order)))
+			return false;
+	}
+	for (uint32_t i = 0; i < tally->nr; i++)
+		s->order[i] = (struct sort_item){sort_key(tally->parts[i].met), i};
+	key_sort(s->order, tally->nr);
+	return true;
+}
+
+/* Keeps what a thread's waits were made of, in the order in which each culprit was met. */
+static int keep_thread(struct sums *s, int64_t row, size_t *by_culprit)
+{
+	const struct tally *tally = &s->threads[row];
+	struct waiter *waiter = &s->w->waiters[row];
+
+	waiter->first = s->w->nr_uses;
+	if (!sort_parts(s, tally))
 		return -ENOMEM;
-	}
-	sort_uses(s, items);
-	for (size_t i = 0; i < s->nr_uses; i++) {
-		const struct thread_use *use = &s->uses[items[i].at];
-		struct waiter *waiter = &w->waiters[use->thread];
+	for (uint32_t i = 0; i < tally->nr; i++) {
+		const struct tally_part *part = &tally->parts[s->order[i].at];
+		struct cpu_use *use = use_of(s->w, waiter->first, by_culprit, part);
 
-		if (!waiter->nr++)
-			waiter->first = i;
-		w->uses[i] = use->use;
+		if (!use)
+			return -ENOMEM;
+		add_part(use, part);
 	}
-	free(items);
+	waiter->nr = s->w->nr_uses - waiter->first;
 	return 0;
+}
+
+static int keep_uses(struct sums *s)
+{
+	size_t *by_culprit = calloc(s->users->culprits->nr, sizeof(*by_culprit));
+	int ret = by_culprit ? 0 : -ENOMEM;
+
+	for (int64_t row = 0; row < sonde_nr_threads(s->run) && !ret; row++) {
+		if (s->threads[row].nr)
+			ret = keep_thread(s, row, by_culprit);
+	}
+	free(by_culprit);
+	return ret;
 }
 
 /* Leaves out the threads that did not wait. */
@@ -338,8 +246,9 @@ static int sum_up(struct sums *s)
 	int ret = cpu_users_hold(s->users, w->begin, w->end);
 
 	w->waiters = calloc((size_t)nr_threads + 1, sizeof(*w->waiters));
+	s->threads = calloc((size_t)nr_threads + 1, sizeof(*s->threads));
 	if (!ret)
-		ret = w->waiters ? sum_window(s, w->begin, w->end) : -ENOMEM;
+		ret = w->waiters && s->threads ? sum_window(s, w->begin, w->end) : -ENOMEM;
 	if (!ret)
 		ret = keep_uses(s);
 	if (!ret)
@@ -350,6 +259,14 @@ static int sum_up(struct sums *s)
 		w->nr = w->room = 0;
 	}
 	return ret;
+}
+
+static void release_sums(struct sums *s)
+{
+	for (int64_t row = 0; s->threads && row < sonde_nr_threads(s->run); row++)
+		tally_release(&s->threads[row]);
+	free(s->threads);
+	free(s->order);
 }
 
 static int failed(struct error *err, int ret)
@@ -380,8 +297,7 @@ int thread_waits_get(const struct thread_waits **out, struct sonde_run *run, ns_
 	w->end = end;
 	s.w = w;
 	ret = sum_up(&s);
-	free(s.uses);
-	map_release(&s.by_key);
+	release_sums(&s);
 	if (ret) {
 		thread_waits_free(w);
 		return failed(err, ret);
@@ -396,7 +312,7 @@ int thread_waits_scan(const struct thread_waits *w, struct sonde_run *run,
 		      void (*each)(const struct thread_wait *wait, void *data), void *data,
 		      struct error *err)
 {
-	int ret = w->too_many ? scan_threads(run, w->begin, w->end, each, data) : 0;
+	int ret = w->too_many ? thread_scan(run, w->begin, w->end, each, data) : 0;
 
 	for (size_t i = 0; i < w->nr; i++)
 		each(&w->list[i], data);

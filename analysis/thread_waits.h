@@ -50,7 +50,7 @@ struct thread_waits {
 	struct cpu_use *uses;	/* owned: of the waiters */
 	struct wait_part *parts; /* owned: of the longest waits */
 	struct thread_wait *list; /* owned, by thread row and time */
-	size_t nr_waiters, nr_parts, parts_room, nr, room;
+	size_t nr_waiters, nr_uses, uses_room, nr_parts, parts_room, nr, room;
 	bool too_many; /* @list is not kept */
 };
 

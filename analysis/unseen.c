@@ -1,5 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/unseen.h"
+#include "base/key_sort.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Rows of L0's losses, by their begins: a file has them as they were noticed. */
+struct losses {
+	struct sort_item *list; /* owned */
+	size_t nr;
+};
+
+static int losses_init(struct losses *losses, const struct sonde_run *run)
+{
+	int64_t nr = sonde_nr_losses(run);
+	struct sonde_loss l;
+
+	*losses = (struct losses){.list = malloc((2 * (size_t)nr + 1) * sizeof(*losses->list))};
+	if (!losses->list)
+		return -ENOMEM;
+	for (int64_t row = 0; row < nr; row++) {
+		if (!sonde_loss(run, row, &l) && l.machine == 0)
+			losses->list[losses->nr++] = (struct sort_item){
+				.key = (uint64_t)l.begin ^ 1ull << 63, .at = (uint32_t)row};
+	}
+	key_sort(losses->list, losses->nr);
+	return 0;
+}
 
 /* Of one physical CPU. */
 struct unseen_cpu {
@@ -56,16 +83,19 @@ static ns_t within(const struct unseen_cpu *c, ns_t from, ns_t to)
 }
 
 /* Between @from and @to, where something is known. */
-static ns_t unknown_by_losses(struct unseen_cpu *c, ns_t from, ns_t to)
+static ns_t unknown_by_losses(struct unseen_cpu *c, const struct losses *losses, ns_t from, ns_t to)
 {
 	struct sonde_loss l;
 	ns_t sum = 0;
 
-	for (int64_t row = 0; !sonde_loss(c->run, row, &l); row++) {
-		ns_t at = l.begin > from ? l.begin : from;
+	for (size_t i = 0; i < losses->nr; i++) {
+		ns_t at;
 
-		if (l.machine != 0 || (l.cpu >= 0 && l.cpu != c->number) || l.end < from ||
-		    at >= to)
+		sonde_loss(c->run, losses->list[i].at, &l);
+		at = l.begin > from ? l.begin : from;
+		if (at >= to)
+			break;
+		if ((l.cpu >= 0 && l.cpu != c->number) || l.end < from)
 			continue;
 		from = unknown_until(c, at);
 		/* The event behind it may have left something open. */
@@ -76,7 +106,7 @@ static ns_t unknown_by_losses(struct unseen_cpu *c, ns_t from, ns_t to)
 	return sum;
 }
 
-static void add_cpu(struct unseen *out, struct unseen_cpu *c)
+static void add_cpu(struct unseen *out, struct unseen_cpu *c, const struct losses *losses)
 {
 	ns_t run_begin = sonde_run_begin(c->run), run_end = sonde_run_end(c->run);
 	ns_t seen = unknown_until(c, run_begin);
@@ -89,13 +119,16 @@ static void add_cpu(struct unseen *out, struct unseen_cpu *c)
 	}
 	out->before += within(c, run_begin, seen);
 	out->after += within(c, gone, run_end);
-	out->lost += unknown_by_losses(c, from > seen ? from : seen, gone < c->end ? gone : c->end);
+	out->lost += unknown_by_losses(c, losses, from > seen ? from : seen, gone < c->end ? gone : c->end);
 }
 
-void unseen_find(struct unseen *out, struct sonde_run *run, ns_t begin, ns_t end, ns_t unknown_ns)
+int unseen_find(struct unseen *out, struct sonde_run *run, ns_t begin, ns_t end, ns_t unknown_ns)
 {
+	struct losses losses;
+	int ret = losses_init(&losses, run);
+
 	*out = (struct unseen){0};
-	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
 		struct unseen_cpu c = {.run = run, .begin = begin, .end = end};
 		struct sonde_cpu cpu;
 
@@ -103,9 +136,11 @@ void unseen_find(struct unseen *out, struct sonde_run *run, ns_t begin, ns_t end
 		c.runs = sonde_attr_of_cpu(run, row, "runs");
 		c.number = cpu.number;
 		if (cpu.machine == 0)
-			add_cpu(out, &c);
+			add_cpu(out, &c, &losses);
 	}
+	free(losses.list);
 	out->other = unknown_ns - out->before - out->after - out->lost - out->never;
 	if (out->other < 0)
 		out->other = 0;
+	return ret;
 }

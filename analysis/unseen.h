@@ -16,7 +16,7 @@ struct unseen {
 	ns_t other;  /* the rest: no event told of a switch */
 };
 
-/* @unknown_ns: all of it, as sums of the window tell it. */
-void unseen_find(struct unseen *out, struct sonde_run *run, ns_t begin, ns_t end, ns_t unknown_ns);
+/* @unknown_ns: all of it, as sums of the window tell it.  0 or -ENOMEM. */
+int unseen_find(struct unseen *out, struct sonde_run *run, ns_t begin, ns_t end, ns_t unknown_ns);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* qsort_r */
-#include "analysis/keyed.h"
 #include "analysis/usage.h"
 
 #include <errno.h>
@@ -15,20 +14,40 @@ static const enum sonde_mode mode_order[] = {
 	SONDE_MODE_IDLE, SONDE_MODE_UNKNOWN,
 };
 
+static int add_to_sum(struct usages *u, const struct usage *item)
+{
+	const struct sonde_context *c = item->context;
+	int64_t key[] = {item->cpu, c->machine, c->thread};
+	struct usage_sum *sum = keyed_sum(&u->sums, key);
+
+	if (!sum)
+		return -ENOMEM;
+	sum->cpu = item->cpu;
+	sum->machine = c->machine;
+	sum->thread = c->thread;
+	sum->per_mode[c->mode] += item->time_ns;
+	sum->total_ns += item->time_ns;
+	return 0;
+}
+
 static int usage_add(struct usages *u, struct sonde_run *run, int cpu,
 		     const struct sonde_time_share *share)
 {
+	static const struct sonde_context nothing = {
+		.cpu = -1, .thread = -1, .detail = -1, .detail_text = "", .serves = -1};
+	int64_t row = (int64_t)share->value - 1;
 	struct usage *item;
 
 	if (!room_for_one(&u->list, u->nr, &u->room))
 		return -ENOMEM;
 	item = &u->list[u->nr++];
 	*item = (struct usage){
-		.cpu = cpu, .row = (int64_t)share->value - 1, .time_ns = share->time_ns};
-	if (sonde_context(run, item->row, &item->context))
-		item->context = (struct sonde_context){
-			.cpu = cpu, .thread = -1, .detail = -1, .detail_text = "", .serves = -1};
-	return 0;
+		.cpu = cpu,
+		.row = row,
+		.context = row >= 0 && row < sonde_nr_contexts(run) ? &run->contexts[row] : &nothing,
+		.time_ns = share->time_ns,
+	};
+	return add_to_sum(u, item);
 }
 
 static int collect_cpu(struct usages *u, struct sonde_run *run, int64_t row, ns_t begin, ns_t end,
@@ -69,7 +88,9 @@ int usages_get(const struct usages **out, struct sonde_run *run, ns_t begin, ns_
 		return fail(err, -ENOMEM, "out of memory");
 	u->begin = begin;
 	u->end = end;
-	run_contexts(run); /* without the memory for all of them each costs more */
+	u->sums = (struct keyed){.nr_cells = 3, .sum_bytes = sizeof(struct usage_sum)};
+	if (!run_contexts(run))
+		ret = fail(err, -ENOMEM, "out of memory");
 	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++)
 		ret = collect_cpu(u, run, row, begin, end, err);
 	if (ret) {
@@ -84,6 +105,7 @@ void usages_free(struct usages *u)
 {
 	if (!u)
 		return;
+	keyed_release(&u->sums);
 	free(u->list);
 	free(u);
 }
@@ -109,8 +131,8 @@ static int by_key(const void *a, const void *b, void *data)
 	return 0;
 }
 
-static int add_usage(struct keyed *groups, struct sonde_run *run, const struct usage *u,
-		     const struct grouping *grouping)
+static int add_sum(struct keyed *groups, struct sonde_run *run, const struct usage_sum *u,
+		   const struct grouping *grouping)
 {
 	union sonde_cell cells[USAGE_KEY_CELLS] = {0};
 	int64_t key[USAGE_KEY_CELLS];
@@ -126,8 +148,9 @@ static int add_usage(struct keyed *groups, struct sonde_run *run, const struct u
 		return -ENOMEM;
 	if (groups->nr > before)
 		memcpy(group->cells, cells, sizeof(cells));
-	group->per_mode[u->context.mode] += u->time_ns;
-	group->total_ns += u->time_ns;
+	for (unsigned i = 0; i < SONDE_NR_MODES; i++)
+		group->per_mode[i] += u->per_mode[i];
+	group->total_ns += u->total_ns;
 	return 0;
 }
 
@@ -154,8 +177,8 @@ int usage_group(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t
 
 	if (ret)
 		return ret;
-	for (size_t i = 0; i < u->nr && !ret; i++)
-		ret = add_usage(&groups, run, &u->list[i], grouping);
+	for (size_t i = 0; i < u->sums.nr && !ret; i++)
+		ret = add_sum(&groups, run, keyed_sum_at(&u->sums, i), grouping);
 	if (groups.nr) /* nobody asks for a key's number any more */
 		qsort_r(groups.sums, groups.nr, sizeof(struct group), by_key, &nr_key);
 	for (size_t i = 0; i < groups.nr && !ret; i++)

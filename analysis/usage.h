@@ -3,6 +3,7 @@
 #define ANALYSIS_USAGE_H
 
 #include "analysis/facts.h"
+#include "analysis/keyed.h"
 
 /*
  * Usage: how long each context ran on each physical CPU in a window.  It is the one source of all
@@ -11,8 +12,17 @@
 struct usage {
 	int cpu;     /* physical */
 	int64_t row; /* of the context; -1 = the history says nothing */
-	struct sonde_context context;
+	const struct sonde_context *context; /* the run's, or one of which nothing is known */
 	ns_t time_ns;
+};
+
+/* What is alike in all that a table may tell apart: a thread on a CPU, whatever it did there. */
+struct usage_sum {
+	int cpu; /* physical */
+	unsigned machine;
+	int64_t thread; /* -1 not known */
+	ns_t per_mode[SONDE_NR_MODES];
+	ns_t total_ns;
 };
 
 struct usages {
@@ -20,7 +30,8 @@ struct usages {
 	struct usage *list; /* owned */
 	size_t nr;
 	size_t room;
-	ns_t total_ns; /* window length x physical CPUs */
+	ns_t total_ns;	   /* window length x physical CPUs */
+	struct keyed sums; /* struct usage_sum, in the order in which @list meets them */
 };
 
 /* Those of a window; they are the run's, which has them until the next question. */
@@ -37,8 +48,8 @@ void usages_free(struct usages *u);
 
 struct grouping {
 	unsigned nr_cells; /* own columns */
-	/* Fills @cells; false leaves the usage out.  The first @nr_key cells are the key. */
-	bool (*cells)(struct sonde_run *run, const struct usage *u,
+	/* Fills @cells; false leaves the time out.  The first @nr_key cells are the key. */
+	bool (*cells)(struct sonde_run *run, const struct usage_sum *u,
 		      union sonde_cell cells[USAGE_KEY_CELLS]);
 	unsigned nr_key;
 };

@@ -8,26 +8,38 @@ int use_sums_init(struct use_sums *s, const struct culprits *culprits)
 {
 	s->met = calloc(culprits->nr, sizeof(*s->met));
 	s->uses = calloc(culprits->nr, sizeof(*s->uses));
+	s->last_who = UINT32_MAX;
 	if (!s->met || !s->uses)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < culprits->nr; i++) {
-		s->uses[i].by = &culprits->list[i];
-		s->uses[i].number = i;
+	for (uint32_t i = 0; i < culprits->nr; i++)
 		s->uses[i].who = culprits->who[i];
-	}
 	return 0;
 }
 
-bool use_sums_take(struct use_sums *s, bool (*each)(const struct cpu_use *use, void *data),
+static void forget(struct use_sum *use)
+{
+	use->time_ns = use->longest_ns = 0;
+	use->count = 0;
+}
+
+bool use_sums_take(struct use_sums *s, int64_t on, bool (*each)(const struct cpu_use *use, void *data),
 		   void *data)
 {
 	bool more = true;
 
 	for (unsigned i = 0; i < s->nr; i++) {
-		struct cpu_use *use = &s->uses[s->met[i]];
+		struct use_sum *sum = &s->uses[s->met[i].number];
+		const struct cpu_use use = {
+			.on = on,
+			.number = s->met[i].number,
+			.count = sum->count,
+			.time_ns = sum->time_ns,
+			.longest_ns = sum->longest_ns,
+			.longest_at = sum->longest_at,
+		};
 
-		more = more && each(use, data);
-		use->time_ns = 0;
+		more = more && each(&use, data);
+		forget(sum);
 	}
 	s->nr = 0;
 	return more;
@@ -36,7 +48,7 @@ bool use_sums_take(struct use_sums *s, bool (*each)(const struct cpu_use *use, v
 void use_sums_clear(struct use_sums *s)
 {
 	for (unsigned i = 0; i < s->nr; i++)
-		s->uses[s->met[i]].time_ns = 0;
+		forget(&s->uses[s->met[i].number]);
 	s->nr = 0;
 }
 

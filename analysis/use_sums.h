@@ -4,48 +4,75 @@
 
 #include "analysis/culprit.h"
 
+/* All that one culprit had of a CPU. */
+struct cpu_use {
+	int64_t on;	 /* CPU row of the physical CPU, of the longest piece; -1 unknown */
+	uint32_t number; /* of the culprit */
+	uint32_t count;	 /* of stretches: those that touch are one, whatever vCPU they were for */
+	ns_t time_ns;	 /* in all */
+	ns_t longest_ns, longest_at; /* the longest piece, the first such */
+	bool several_cpus;	     /* it was met on others, too */
+};
+
+/* The same of one physical CPU, being summed up: what is looked at for each piece, and no more. */
+struct use_sum {
+	ns_t time_ns;
+	ns_t longest_ns, longest_at;
+	uint32_t count;
+	uint32_t who; /* culprits.who of the culprit */
+};
+
+/* Adds what the same one had at another time, before or after. */
+static inline void use_sum_add(struct use_sum *sum, const struct use_sum *more)
+{
+	sum->count += more->count;
+	sum->time_ns += more->time_ns;
+	if (more->longest_ns > sum->longest_ns ||
+	    (more->longest_ns == sum->longest_ns && more->longest_at < sum->longest_at)) {
+		sum->longest_ns = more->longest_ns;
+		sum->longest_at = more->longest_at;
+	}
+}
+
 /*
- * All that each culprit had of a CPU, being summed up: one place for each culprit of the run, and a list of those that
- * were met, so that what is summed up over and over costs no more than what is met.
+ * Sums of all culprits: one place for each culprit of the run, and a list of those that were met, so that what is summed up
+ * over and over costs no more than what is met.
  *
  * Zero-initialise, use_sums_release() at the end.
  */
-struct cpu_use {
-	int64_t on; /* CPU row of the physical CPU, of the longest piece; -1 unknown */
-	const struct culprit *by;
-	uint32_t number;	     /* of that culprit */
-	uint32_t count;		     /* of stretches: those that touch are one, whatever vCPU they were for */
-	ns_t time_ns;		     /* in all */
-	ns_t longest_ns, longest_at; /* the longest piece, the first such */
-	uint32_t who;		     /* culprits.who of that one */
-	bool several_cpus;	     /* it was met on others, too */
-	uint64_t run;		     /* use_sums.run in which it was met last */
-};
-
 struct use_sums {
-	struct cpu_use *uses; /* owned, by culprit; .time_ns 0 = not met */
-	uint32_t *met;	      /* owned: numbers of those met, in order */
+	struct use_sum *uses; /* owned, by culprit; .longest_ns 0 = not met */
+	struct use_met {
+		ns_t at; /* begin of its first piece */
+		uint32_t number;
+	} *met; /* owned: those met, in order */
 	unsigned nr;
-	uint64_t run; /* counts the runs of pieces that were added */
+	uint32_t last_who; /* whose (culprits.who) the last piece was; UINT32_MAX: none touches the next one */
 };
 
 /* 0 or -ENOMEM. */
 int use_sums_init(struct use_sums *s, const struct culprits *culprits);
 
-/* The first piece of a culprit is about to be added. */
-static inline void use_sums_meet(struct use_sums *s, uint32_t number, int64_t on)
+/* Adds a piece, which is not empty, behind those that were added before. */
+static inline void use_sums_add(struct use_sums *s, uint32_t number, ns_t from, ns_t to)
 {
-	struct cpu_use *use = &s->uses[number];
+	struct use_sum *use = &s->uses[number];
+	ns_t length = to - from;
 
-	s->met[s->nr++] = number;
-	use->on = on;
-	use->several_cpus = false;
-	use->count = 0;
-	use->longest_ns = 0;
+	use->count += s->last_who != use->who;
+	use->time_ns += length;
+	s->last_who = use->who;
+	if (length <= use->longest_ns)
+		return;
+	if (!use->longest_ns) /* its first piece is longer than nothing */
+		s->met[s->nr++] = (struct use_met){from, (uint32_t)(use - s->uses)};
+	use->longest_ns = length;
+	use->longest_at = from;
 }
 
-/* Tells all, in the order in which they were met; they begin anew.  False: @each did not want the rest. */
-bool use_sums_take(struct use_sums *s, bool (*each)(const struct cpu_use *use, void *data),
+/* Tells all, in the order in which they were met; they begin anew.  @on: CPU row that it was.  False: @each did not want
+ * the rest. */
+bool use_sums_take(struct use_sums *s, int64_t on, bool (*each)(const struct cpu_use *use, void *data),
 		   void *data);
 
 /* They begin anew. */

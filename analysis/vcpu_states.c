@@ -54,6 +54,9 @@ struct scan {
 	ns_t begin, end;
 	const struct sonde_context *contexts;
 	uint32_t nr_contexts;
+	struct off {
+		ns_t per_why[SONDE_NR_OFFS];
+	} *off; /* owned, per CPU row: how long it was ready but not running; NULL: each is asked for */
 	uint8_t *kinds;	  /* owned: per context + 1, enum share for this vCPU, or KIND_* */
 	uint32_t *known;  /* owned: of which contexts that is known */
 	uint32_t nr_known;
@@ -61,7 +64,7 @@ struct scan {
 	int64_t vcpu;
 	struct sonde_cpu cpu;
 	struct sonde_interval rest; /* of the vCPU's `woken`, asked for last */
-	bool rests;		    /* it halts then */
+	enum share kvm;		    /* what KVM's work is then */
 	ns_t shares[NR_SHARES];
 	int ret;
 };
@@ -138,15 +141,17 @@ static enum share share_of(const struct scan *s, const struct sonde_context *c)
 }
 
 /* From the exit by which it halts to the next entry, the hypervisor's work is for the halt. */
-static bool is_halting(struct scan *s, ns_t t)
+static enum share share_of_kvm(struct scan *s, ns_t t)
 {
 	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
+	bool rests;
 
-	if (likely(t >= s->rest.begin && t < s->rest.end))
-		return s->rests;
-	s->rests = !strip_at(&s->users->strips, woken, t, &s->rest) && !s->rest.value &&
-		   s->rest.begin > sonde_run_begin(s->run);
-	return s->rests;
+	if (t >= s->rest.begin && t < s->rest.end)
+		return s->kvm;
+	rests = !strip_at(&s->users->strips, woken, t, &s->rest) && !s->rest.value &&
+		s->rest.begin > sonde_run_begin(s->run);
+	s->kvm = rests ? SHARE_HALTING : SHARE_KVM;
+	return s->kvm;
 }
 
 static enum share share_of_context(struct scan *s, uint32_t value)
@@ -163,35 +168,39 @@ static enum share share_of_context(struct scan *s, uint32_t value)
 }
 
 /* What is not found by the context alone. */
-static enum share share_at(struct scan *s, uint32_t value, unsigned kind, ns_t t)
+static __attribute__((noinline)) enum share share_at(struct scan *s, uint32_t value, unsigned kind, ns_t t)
 {
 	enum share share = kind == KIND_ASK ? share_of_context(s, value) : SHARE_KVM;
 
-	return share == SHARE_KVM && is_halting(s, t) ? SHARE_HALTING : share;
-}
-
-static inline void add_piece(struct scan *s, uint32_t value, ns_t from, ns_t to)
-{
-	unsigned kind = value <= s->nr_contexts ? s->kinds[value] : KIND_ASK;
-
-	if (kind >= KIND_ASK)
-		kind = share_at(s, value, kind, from);
-	s->shares[kind] += to - from;
+	return share == SHARE_KVM ? share_of_kvm(s, t) : share;
 }
 
 static bool each_run(const struct cpu_run *r, void *data)
 {
 	struct scan *s = data;
-	const uint32_t *value = r->list.values, *const last = value + r->list.nr - 1;
+	const uint32_t *const values = r->list.values;
+	const ns_t *const ends = r->list.begins + 1;
+	const uint8_t *const kinds = s->kinds;
+	const uint32_t nr_contexts = s->nr_contexts;
+	const unsigned nr = r->list.nr;
+	unsigned kind = SHARE_UNKNOWN;
 	ns_t from = r->from;
 
-	for (const ns_t *end = r->list.begins + 1; value < last; value++, end++) {
-		const ns_t to = *end;
+	for (unsigned i = 0; i < nr; i++) {
+		const uint32_t value = values[i];
+		const ns_t to = ends[i];
 
-		add_piece(s, *value, from, to);
+		kind = likely(value <= nr_contexts) ? kinds[value] : KIND_ASK;
+		if (kind >= KIND_ASK) {
+			if (kind == KIND_KVM && from >= s->rest.begin && from < s->rest.end)
+				kind = s->kvm;
+			else
+				kind = share_at(s, value, kind, from);
+		}
+		s->shares[kind] += to - from;
 		from = to;
 	}
-	add_piece(s, *value, from, r->to);
+	s->shares[kind] -= from - r->to; /* the last may stick out */
 	return true;
 }
 
@@ -227,14 +236,36 @@ static enum share share_of_off(enum sonde_off why)
 	}
 }
 
-static void add_preemption(struct scan *s, const struct sonde_interval *i)
+static bool note_preemption(const struct preemption *p, void *data)
 {
-	struct preemption_part part;
+	struct scan *s = data;
 
-	for (ns_t t = i->begin; t < i->end; t = part.end) {
-		preemption_part(&s->users->strips, s->vcpu, i, t, &part);
-		s->shares[share_of_off(part.why)] += preemption_within(&part, s->begin, s->end);
-	}
+	s->off[p->vcpu].per_why[p->why] += p->to - p->from;
+	return true;
+}
+
+/* Of all vCPUs at once. */
+static int read_preemptions(struct scan *s, struct error *err)
+{
+	s->off = calloc((size_t)sonde_nr_cpus(s->run) + 1, sizeof(*s->off));
+	return s->off ? preemption_parts(s->run, s->begin, s->end, note_preemption, s, err) : -ENOMEM;
+}
+
+static bool add_preemption(const struct preemption *p, void *data)
+{
+	struct scan *s = data;
+
+	s->shares[share_of_off(p->why)] += p->to - p->from;
+	return true;
+}
+
+static int add_preemptions(struct scan *s)
+{
+	if (!s->off)
+		return preemption_parts_of(s->run, s->vcpu, s->begin, s->end, add_preemption, s);
+	for (unsigned why = 0; why < SONDE_NR_OFFS; why++)
+		s->shares[share_of_off(why)] += s->off[s->vcpu].per_why[why];
+	return 0;
 }
 
 static bool each_state(const struct sonde_interval *i, void *data)
@@ -251,8 +282,7 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	case VCPU_WAITING:
 		s->shares[share_of_wait(s, from)] += to - from;
 		break;
-	case VCPU_PREEMPTED:
-		add_preemption(s, i);
+	case VCPU_PREEMPTED: /* why it did not run is known from all preemptions together */
 		break;
 	case VCPU_GONE:
 		s->shares[SHARE_GONE] += to - from;
@@ -284,7 +314,9 @@ static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 	s->rest = (struct sonde_interval){0};
 	memset(s->shares, 0, sizeof(s->shares));
 	forget_kinds(s);
-	ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
+	ret = add_preemptions(s);
+	if (!ret)
+		ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
 		row[i + 2] = cell_int(s->shares[i]);
 	facts_add(out, row);
@@ -322,11 +354,14 @@ static int find_some(struct sonde_facts *out, struct sonde_run *run, const uint3
 
 	if (!ret && !read_tables(&s))
 		ret = -ENOMEM;
+	if (!ret && !vcpus)
+		ret = read_preemptions(&s, err);
 	for (int64_t i = 0; i < nr && !ret; i++)
 		ret = add_vcpu(out, &s, vcpus ? vcpus[i] : i);
 	free(s.kinds);
 	free(s.known);
 	free(s.parents);
+	free(s.off);
 	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", strerror(-ret)) : 0;
 }
 

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wait_sweep.h"
-#include "analysis/key_sort.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/key_sort.h"
 
 struct sweep {
 	struct cpu_users *users;
 	int (*done)(const struct swept_wait *wait, const struct tally *tally, void *data);
 	void *data;
-	struct use_sums segment; /* since somebody began or ended to wait last, on one physical CPU */
-	uint32_t first_who, last_who; /* in it */
+	struct use_sums segment; /* since somebody began to wait last, on one physical CPU */
+	uint32_t first_who;	 /* in it */
 	int64_t on;
 	struct sweeping {
-		struct swept_wait wait;
-		struct tally tally;
+		const struct swept_wait *wait;
+		uint32_t last_who;   /* of the piece that was added last: culprits.who */
+		struct tally *sum;   /* that it is added to: the wait's, or .alone */
+		struct tally *alone; /* owned; NULL: none that is told has stood here */
 	} *now; /* owned: those who wait, and behind them what the next ones will use */
 	size_t nr_now, nr_made, room;
 	const struct swept_wait *waits;
@@ -40,175 +42,184 @@ static ns_t earlier(ns_t a, ns_t b)
 
 static bool begin_wait(struct sweep *s, const struct swept_wait *wait)
 {
+	struct sweeping *w;
+
 	if (s->nr_now == s->nr_made) {
 		if (!room_for_one(&s->now, s->nr_made, &s->room))
 			return false;
-		s->now[s->nr_made++].tally = (struct tally){0};
+		s->now[s->nr_made++].alone = NULL;
 	}
-	s->now[s->nr_now].wait = *wait;
-	tally_clear(&s->now[s->nr_now++].tally);
-	return true;
+	w = &s->now[s->nr_now];
+	if (wait->told && !w->alone)
+		w->alone = calloc(1, sizeof(*w->alone));
+	w->wait = wait;
+	w->last_who = UINT32_MAX;
+	w->sum = wait->told ? w->alone : wait->sum;
+	s->nr_now += !!w->sum;
+	return w->sum;
+}
+
+/* What was kept apart counts in the sum, too. */
+static int tell_wait(struct sweep *s, const struct sweeping *w)
+{
+	int ret = s->done(w->wait, w->alone, s->data);
+
+	for (uint32_t i = 0; i < w->alone->nr && !ret; i++) {
+		const struct tally_part *part = &w->alone->parts[i];
+
+		if (!tally_add(w->wait->sum, part->key, &part->use, part->met))
+			ret = -ENOMEM;
+	}
+	tally_clear(w->alone);
+	return ret;
 }
 
 /* Its place is taken by the last one. */
 static void end_wait(struct sweep *s, size_t at)
 {
 	struct sweeping *last = &s->now[--s->nr_now], ended = s->now[at];
-	int ret = s->done(&ended.wait, &ended.tally, s->data);
+	int ret = ended.wait->told ? tell_wait(s, &ended) : 0;
 
 	s->now[at] = *last;
 	*last = ended;
 	s->ret = s->ret ? s->ret : ret;
 }
 
+/* When the next one begins. */
+static ns_t next_begin(const struct sweep *s)
+{
+	return s->next < s->end ? s->waits[s->next->at].from : NS_MAX;
+}
+
 static void begin_waits(struct sweep *s, ns_t before)
 {
-	for (; s->next < s->end && !s->ret; s->next++) {
-		const struct swept_wait *wait = &s->waits[s->next->at];
-
-		if (wait->from >= before)
-			return;
-		if (!begin_wait(s, wait))
+	for (; next_begin(s) < before && !s->ret; s->next++) {
+		if (!begin_wait(s, &s->waits[s->next->at]))
 			s->ret = -ENOMEM;
 	}
 }
 
-/* Ends those who do not wait longer than until @t, and finds out when the next event is. */
-static void end_waits(struct sweep *s, ns_t t)
-{
-	ns_t event = s->next < s->end ? s->waits[s->next->at].from : NS_MAX;
-
-	for (size_t i = 0; i < s->nr_now;) {
-		if (s->now[i].wait.to <= t) {
-			end_wait(s, i);
-		} else {
-			event = earlier(event, s->now[i].wait.to);
-			i++;
-		}
-	}
-	s->event = event;
-}
-
 /* ---- what the CPU did ---------------------------------------------------------------------- */
 
-static bool add_use(struct sweep *s, struct tally *t, const struct cpu_use *use, uint32_t count)
+static void add_segment(struct sweep *s, struct sweeping *w)
 {
-	struct tally_part *part = tally_part(t, use->number, (int32_t)s->on);
+	const struct use_sums segment = s->segment;
+	const struct use_met *end = segment.met + segment.nr;
+	unsigned goes_on = w->last_who == s->first_who; /* with the stretch that the wait was in */
+	uint64_t base = tally_key(s->on, 0);
+	struct tally *sum = w->sum;
+	struct use_sum *first;
 
-	if (part)
-		tally_add(part, count, use->time_ns, use->longest_ns, use->longest_at);
-	else
-		s->ret = -ENOMEM;
-	return part;
-}
-
-static void add_segment(struct sweep *s, struct tally *t)
-{
-	const struct use_sums *segment = &s->segment;
-	const struct cpu_use *first = &segment->uses[segment->met[0]];
-
-	if (!add_use(s, t, first, first->count - (t->last_who == s->first_who)))
+	if (!segment.nr)
 		return;
-	for (unsigned i = 1; i < segment->nr; i++) {
-		const struct cpu_use *use = &segment->uses[segment->met[i]];
-
-		if (!add_use(s, t, use, use->count))
-			return;
+	first = &segment.uses[segment.met->number];
+	first->count -= goes_on;
+	for (const struct use_met *met = segment.met; met < end; met++) {
+		if (!tally_add(sum, base + met->number, &segment.uses[met->number], met->at))
+			s->ret = -ENOMEM;
 	}
-	t->last_who = s->last_who;
+	first->count += goes_on;
+	w->last_who = segment.last_who;
 }
 
 /* All who wait have waited for all of the segment; the next one begins. */
 static void close_segment(struct sweep *s)
 {
-	for (size_t i = 0; i < s->nr_now && s->segment.nr && !s->ret; i++)
-		add_segment(s, &s->now[i].tally);
+	for (size_t i = 0; i < s->nr_now && !s->ret; i++)
+		add_segment(s, &s->now[i]);
 	use_sums_clear(&s->segment);
 }
 
 /* Pieces in which nobody begins or ends to wait. */
-static void add_pieces(struct sweep *s, const struct cpu_run *run)
+static void add_pieces(struct sweep *s, struct cpu_run *run)
 {
 	const struct culprits *culprits = s->users->culprits;
 
 	if (!s->segment.nr) {
 		s->first_who = culprits->who[culprit_number(culprits, run->list.values[0])];
-		s->last_who = UINT32_MAX;
+		s->segment.last_who = UINT32_MAX;
 	}
-	s->last_who = cpu_run_add(run, culprits, &s->segment, s->last_who);
+	cpu_run_skip(run, cpu_run_add(run, s->event, culprits, &s->segment));
 }
 
-/* A piece in which somebody does. */
-static void add_piece(struct sweep *s, uint32_t value, ns_t from, ns_t to)
+/* What a wait has of the first piece of @run. */
+static void add_piece(struct sweep *s, struct sweeping *w, const struct cpu_run *run)
 {
-	uint32_t number = culprit_number(s->users->culprits, value);
+	uint32_t number = culprit_number(s->users->culprits, run->list.values[0]);
 	uint32_t who = s->users->culprits->who[number];
+	ns_t at = later(run->from, w->wait->from);
+	ns_t length = earlier(cpu_run_to(run, 0), w->wait->to) - at;
+	const struct use_sum use = {length, length, at, w->last_who != who, who};
 
+	if (length <= 0)
+		return;
+	if (!tally_add(w->sum, tally_key(s->on, number), &use, at))
+		s->ret = -ENOMEM;
+	w->last_who = who;
+}
+
+/* Ends those who do not wait longer than until @t, and finds out when the next event is.  Who goes on to wait need not be
+ * looked at: the segment does.  @run: they wait for a part of its first piece, too. */
+static void end_waits(struct sweep *s, ns_t t, const struct cpu_run *run)
+{
+	s->event = next_begin(s);
+	for (size_t i = 0; i < s->nr_now;) {
+		struct sweeping *w = &s->now[i];
+
+		if (w->wait->to > t) {
+			s->event = earlier(s->event, w->wait->to);
+			i++;
+			continue;
+		}
+		add_segment(s, w);
+		if (run)
+			add_piece(s, w, run);
+		end_wait(s, i);
+	}
+}
+
+/* Somebody begins or ends to wait just when the first piece of @run begins. */
+static void pass_event(struct sweep *s, const struct cpu_run *run)
+{
+	end_waits(s, run->from, NULL);
+	if (s->event > run->from)
+		return;
+	close_segment(s);
+	begin_waits(s, run->from + 1);
+	end_waits(s, run->from, NULL);
+}
+
+/* The same within it. */
+static void pass_event_within(struct sweep *s, struct cpu_run *run)
+{
+	ns_t to = cpu_run_to(run, 0);
+
+	if (next_begin(s) >= to) {
+		end_waits(s, s->event, run);
+		return;
+	}
 	close_segment(s);
 	begin_waits(s, to);
-	for (size_t i = 0; i < s->nr_now && !s->ret; i++) {
-		struct sweeping *w = &s->now[i];
-		ns_t at = later(from, w->wait.from), length = earlier(to, w->wait.to) - at;
-		struct tally_part *part;
-
-		if (length <= 0)
-			continue;
-		part = tally_part(&w->tally, number, (int32_t)s->on);
-		if (part)
-			tally_add(part, w->tally.last_who != who, length, length, at);
-		else
-			s->ret = -ENOMEM;
-		w->tally.last_who = who;
-	}
-	end_waits(s, to);
-}
-
-/* How many of the pieces from @first on end before the next event or with it. */
-static unsigned count_undisturbed(const struct sweep *s, const struct cpu_run *run, unsigned first)
-{
-	const ns_t *ends = run->list.begins + 1;
-	unsigned low = first, step = 1;
-
-	if (run->to <= s->event)
-		return run->list.nr - first;
-	/* The last one ends behind it. */
-	while (low + step < run->list.nr && ends[low + step - 1] <= s->event) {
-		low += step;
-		step *= 2;
-	}
-	for (; step; step /= 2) {
-		if (low + step < run->list.nr && ends[low + step - 1] <= s->event)
-			low += step;
-	}
-	return low - first;
+	for (size_t i = 0; i < s->nr_now && !s->ret; i++)
+		add_piece(s, &s->now[i], run);
+	end_waits(s, to, NULL);
+	cpu_run_skip(run, 1);
 }
 
 static bool sweep_run(const struct cpu_run *run, void *data)
 {
 	struct sweep *s = data;
 	struct cpu_run rest = *run;
-	unsigned i = 0;
 
 	if (s->on != run->on)
 		close_segment(s);
 	s->on = run->on;
-	while (i < run->list.nr && !s->ret) {
-		unsigned nr = count_undisturbed(s, run, i);
-
-		if (nr) {
-			rest.list.nr = nr;
-			rest.list.begins = run->list.begins + i;
-			rest.list.values = run->list.values + i;
-			i += nr;
-			rest.to = cpu_run_to(run, i - 1);
-			add_pieces(s, &rest);
-			rest.from = rest.to;
-		}
-		if (i < run->list.nr) {
-			rest.to = cpu_run_to(run, i);
-			add_piece(s, run->list.values[i++], rest.from, rest.to);
-			rest.from = rest.to;
-		}
+	while (rest.list.nr && !s->ret) {
+		if (s->event <= rest.from)
+			pass_event(s, &rest);
+		add_pieces(s, &rest);
+		if (rest.list.nr && rest.from < s->event)
+			pass_event_within(s, &rest);
 	}
 	return !s->ret;
 }
@@ -226,11 +237,15 @@ static int sweep_together(struct sweep *s, ns_t to)
 	const struct swept_wait *first = &s->waits[s->next->at];
 	int ret;
 
-	s->event = first->from;
+	begin_waits(s, first->from + 1);
+	end_waits(s, first->from, NULL);
 	ret = cpu_users_runs(s->users, first->machine, first->cpu, first->from, to, sweep_run, s);
-	close_segment(s);
 	if (!ret)
-		end_waits(s, to);
+		ret = s->ret;
+	if (!ret)
+		end_waits(s, to, NULL);
+	s->nr_now = 0;
+	use_sums_clear(&s->segment);
 	return ret ? ret : s->ret;
 }
 
@@ -254,11 +269,6 @@ static int sweep_all(struct sweep *s, const struct sort_item *order, size_t nr)
 		ret = sweep_together(s, to);
 	}
 	return ret;
-}
-
-static uint64_t rising(ns_t t)
-{
-	return (uint64_t)t ^ 1ull << 63;
 }
 
 /* By CPU, as they are by time. */
@@ -313,13 +323,16 @@ int wait_sweep(struct cpu_users *users, const struct swept_wait *waits, size_t n
 	int ret = items ? use_sums_init(&s.segment, users->culprits) : -ENOMEM;
 
 	for (size_t i = 0; i < nr && !ret; i++)
-		items[i] = (struct sort_item){rising(waits[i].from), (uint32_t)i};
+		items[i] = (struct sort_item){sort_key(waits[i].from), (uint32_t)i};
 	if (!ret) {
 		key_sort(items, nr);
 		ret = sweep_in_parts(&s, items, nr);
 	}
-	for (size_t i = 0; i < s.nr_made; i++)
-		tally_release(&s.now[i].tally);
+	for (size_t i = 0; i < s.nr_made; i++) {
+		if (s.now[i].alone)
+			tally_release(s.now[i].alone);
+		free(s.now[i].alone);
+	}
 	free(s.now);
 	free(items);
 	use_sums_release(&s.segment);

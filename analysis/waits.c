@@ -3,7 +3,6 @@
 #include "model/context.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/grow.h"
 
@@ -69,22 +68,13 @@ static bool is_wait(const struct scan *s)
 	return !s->w.polled || s->w.begin > sonde_run_begin(s->strips->run);
 }
 
-/* It was seen to end by what that row tells; else there are no events of it from there on. */
-static bool was_seen(const struct scan *s, int64_t wake)
-{
-	const struct sonde_run *run = s->strips->run;
-
-	return wake >= 0 && (run_cell(run, RUN_WAKE, wake, 1) != WAKE_UNKNOWN ||
-			     strcmp(run_text(run, RUN_WAKE, wake, 5), WAKE_LOST_TEXT) != 0);
-}
-
 static void emit(struct scan *s, uint32_t value)
 {
 	struct wait *w = &s->w;
 
 	s->pending = false;
 	w->wake = (int64_t)value - 1;
-	w->ended = was_seen(s, w->wake);
+	w->ended = w->wake >= 0 && !run_wake_is_loss(s->strips->run, w->wake);
 	w->polled = true;
 	w->asleep = w->woken = w->ran = w->entry;
 	w->time_ns = s->on_cpu_ns = 0;
@@ -194,6 +184,7 @@ int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
 	size_t first = kept ? kept->nr : 0;
 	int ret;
 
+	run_read_wakes(strips->run);
 	if (kept && kept->vcpus[vcpu].known) {
 		tell_kept(kept, &kept->vcpus[vcpu], each, data);
 		return 0;

@@ -87,15 +87,7 @@ static int read_vector(const struct sonde_run *run, int64_t row, struct sonde_ve
 	return 0;
 }
 
-int sonde_vector_sized(const struct sonde_run *run, int64_t row, struct sonde_vector *out,
-		       size_t out_bytes)
-{
-	struct sonde_vector own;
-	int ret = read_vector(run, row, &own);
-
-	run_give(out, out_bytes, &own, sizeof(own));
-	return ret;
-}
+SIZED(vector)
 
 static const struct sonde_vector *find_vector(const struct sonde_run *run, int64_t vcpu,
 					      int64_t vector)
@@ -162,6 +154,10 @@ static int read_wake(const struct sonde_run *run, int64_t row, struct sonde_wake
 {
 	const enum run_table t = RUN_WAKE;
 
+	if (run->wakes && run_has_row(run, t, row)) {
+		*out = run->wakes[row];
+		return 0;
+	}
 	memset(out, 0, sizeof(*out));
 	if (!run_has_row(run, t, row))
 		return -ENOENT;
@@ -176,12 +172,25 @@ static int read_wake(const struct sonde_run *run, int64_t row, struct sonde_wake
 	return 0;
 }
 
-int sonde_wake_sized(const struct sonde_run *run, int64_t row, struct sonde_wake *out,
-		     size_t out_bytes)
-{
-	struct sonde_wake own;
-	int ret = read_wake(run, row, &own);
+SIZED(wake)
 
-	run_give(out, out_bytes, &own, sizeof(own));
-	return ret;
+/* The first histories that tell of losses, of the morning of 2026-11-23, do so in words alone. */
+bool run_wake_is_loss(const struct sonde_run *run, int64_t wake)
+{
+	int64_t lost = run_number(run, RUN_WAKE, wake, 6);
+
+	return lost >= 0 ? lost > 0
+			 : !strcmp(run_string(run, RUN_WAKE, wake, 5), WAKE_LOST_TEXT);
+}
+
+void run_read_wakes(struct sonde_run *run)
+{
+	int64_t nr = run_nr_rows(run, RUN_WAKE);
+	struct sonde_wake *all = run->wakes ? NULL : calloc((size_t)nr + 1, sizeof(*all));
+
+	if (!all)
+		return;
+	for (int64_t row = 0; row < nr; row++)
+		read_wake(run, row, &all[row]);
+	run->wakes = all;
 }

@@ -107,7 +107,9 @@ static bool sum_wakeup(const struct wakeup *wakeup, void *data)
 		return false;
 	if (!sum->lengths->count || w.total > sum->lengths->greatest_ns)
 		sum->longest_at = w.at;
-	histogram_add(sum->lengths, w.total);
+	s->no_memory = !histogram_add(sum->lengths, w.total);
+	if (s->no_memory)
+		return false;
 	for (unsigned i = 0; i < NR_STEPS; i++)
 		sum->steps[i] += w.steps[i];
 	keep_wakeup(s, &w);
@@ -119,7 +121,7 @@ void wakeup_sums_free(struct wakeup_sums *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->keys.nr; i++)
-		free(((struct sum *)keyed_sum_at(&s->keys, i))->lengths);
+		histogram_free(((struct sum *)keyed_sum_at(&s->keys, i))->lengths);
 	keyed_release(&s->keys);
 	free(s->list);
 	free(s);

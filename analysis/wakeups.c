@@ -2,14 +2,13 @@
 #include "analysis/wakeups.h"
 #include "analysis/cpu_users.h"
 #include "analysis/keyed.h"
+#include "analysis/thread_tracks.h"
 #include "base/grow.h"
 #include "model/context.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NO_ATTR_YET (ATTR_NONE - 1)
 
 /* A vCPU's thread made ready to run, and when the wake-up had begun that led to it. */
 struct chain {
@@ -21,13 +20,10 @@ struct scan {
 	struct sonde_run *run;
 	struct cpu_users *users;
 	struct strips *strips; /* its: of CPUs */
-	struct strips of_threads; /* there may be very many, for whom the run's have no room */
 	const struct sonde_context *contexts;
 	const struct sonde_thread *threads;
 	int64_t nr_contexts, nr_threads;
-	struct thread_attrs {
-		attr_t state, waker;
-	} *attrs;	      /* owned, per thread row; NO_ATTR_YET: not looked up */
+	struct thread_tracks *tracks;
 	struct keyed wakes;   /* struct sonde_wake, per vCPU and number of its interrupt */
 	struct chain *chains; /* owned */
 	size_t nr, room;
@@ -35,6 +31,8 @@ struct scan {
 	bool awake;
 	ns_t begin, end;
 	int64_t vcpu; /* the one at hand */
+	struct sonde_cpu cpu; /* ... and its row */
+	struct track task;    /* ... what its guest runs there */
 	unsigned level;
 	bool (*each)(const struct wakeup *w, void *data);
 	void *data;
@@ -58,34 +56,17 @@ static int keep_chain(struct scan *s, const struct wakeup *w)
 	return map_put(&s->by_runnable, chain_key(w->thread, w->runnable), (uint32_t)s->nr++);
 }
 
-static ns_t chain_begin(const struct scan *s, int64_t vcpu, ns_t woken)
+static ns_t chain_begin(const struct scan *s, ns_t woken)
 {
+	int64_t thread = s->cpu.host_thread;
 	const uint32_t *at;
-	struct sonde_cpu cpu;
 
-	if (sonde_cpu(s->run, vcpu, &cpu) || cpu.host_thread < 0)
+	if (thread < 0)
 		return woken;
-	at = map_get(&s->by_runnable, chain_key(cpu.host_thread, woken));
-	if (!at || s->chains[*at].thread != cpu.host_thread || s->chains[*at].runnable != woken)
+	at = map_get(&s->by_runnable, chain_key(thread, woken));
+	if (!at || s->chains[*at].thread != thread || s->chains[*at].runnable != woken)
 		return woken;
 	return s->chains[*at].begin;
-}
-
-static attr_t thread_attr(const struct scan *s, attr_t *known, int64_t thread, const char *name)
-{
-	if (*known == NO_ATTR_YET)
-		*known = sonde_attr_of_thread(s->run, thread, name);
-	return *known;
-}
-
-static attr_t thread_state(struct scan *s, int64_t thread)
-{
-	return thread_attr(s, &s->attrs[thread].state, thread, "state");
-}
-
-static attr_t thread_waker(struct scan *s, int64_t thread)
-{
-	return thread_attr(s, &s->attrs[thread].waker, thread, "waker");
 }
 
 /* So is what is no thread that there is. */
@@ -94,13 +75,12 @@ static bool is_idle(const struct scan *s, uint32_t task)
 	return !task || task > s->nr_threads || !s->threads[task - 1].tid;
 }
 
-/* What stands behind a value of a CPU's `runs`, or of `waker`, if it is code of that CPU; else NULL. */
-static const struct sonde_context *code_of(const struct scan *s, uint32_t value,
-					   const struct sonde_cpu *cpu)
+/* What stands behind a value of a CPU's `runs`, or of `waker`, if it is code of the vCPU at hand; else NULL. */
+static const struct sonde_context *code_of(const struct scan *s, uint32_t value)
 {
 	const struct sonde_context *c = value && value <= s->nr_contexts ? &s->contexts[value - 1] : NULL;
 
-	return c && c->machine == cpu->machine && c->cpu == cpu->number ? c : NULL;
+	return c && c->machine == s->cpu.machine && c->cpu == s->cpu.number ? c : NULL;
 }
 
 /* The first thread that the guest runs after the entry, unless it halts before.  Where nothing is
@@ -108,18 +88,17 @@ static const struct sonde_context *code_of(const struct scan *s, uint32_t value,
  * that. */
 static void find_thread(struct scan *s, struct wakeup *w)
 {
-	const attr_t *attrs = s->run->cpu_attrs[w->wait->vcpu];
+	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
 	struct sonde_interval task, awake, state;
 	ns_t t = w->wait->entry;
 
-	if (strip_at(s->strips, attrs[CPU_TASK], t, &task) || !task.value ||
-	    !is_idle(s, task.value) || strip_at(s->strips, attrs[CPU_WOKEN], t, &awake) ||
-	    task.end >= awake.end || strip_at(s->strips, attrs[CPU_TASK], task.end, &task) ||
-	    is_idle(s, task.value))
+	if (track_at(&s->task, s->strips, t, &task) || !task.value || !is_idle(s, task.value) ||
+	    strip_at(s->strips, woken, t, &awake) || task.end >= awake.end ||
+	    track_at(&s->task, s->strips, task.end, &task) || is_idle(s, task.value))
 		return;
 	w->thread = (int64_t)task.value - 1;
 	w->running = task.begin;
-	if (strip_at(&s->of_threads, thread_state(s, w->thread), w->running - 1, &state))
+	if (thread_state_at(s->tracks, w->thread, w->running - 1, &state))
 		return;
 	if (state.value == THREAD_RUNNABLE && state.begin >= w->wait->woken)
 		w->runnable = state.begin;
@@ -128,23 +107,23 @@ static void find_thread(struct scan *s, struct wakeup *w)
 /* ---- what woke the thread ----------------------------------------------------------------------
  */
 
-/* The interrupts that a CPU handled, up to some moment. */
+/* The interrupts that the vCPU at hand handled in a stretch of time. */
 struct handlers {
 	struct scan *s;
-	struct sonde_cpu cpu;
 	unsigned nr;
+	bool seen;	  /* any of the vCPU's own code */
+	bool under_way;	  /* the last one: its own code did nothing else since */
 	ns_t begin;	  /* of the last one */
-	uint32_t context; /* ... its value; 0: the CPU's own code did something else since */
+	uint32_t context; /* ... its value */
 	int64_t number;	 /* of its line, or vector */
 	bool whole;	 /* its begin was seen */
-	bool own_code;	 /* the CPU's other code was seen before it */
 	const struct sonde_wake *wake; /* what the vCPU was woken for; NULL: that is not asked */
 	bool own, own_before; /* the last one is that; one before it was */
 };
 
 static bool is_own(const struct handlers *h, int64_t number)
 {
-	const char *line = run_irq_name(h->s->run, h->cpu.machine, number);
+	const char *line = run_irq_name(h->s->run, h->s->cpu.machine, number);
 
 	return *line ? !strcmp(line, h->wake->irq) : number == h->wake->vector;
 }
@@ -152,17 +131,19 @@ static bool is_own(const struct handlers *h, int64_t number)
 /* The CPU's own code runs from @from on. */
 static void add_piece(struct handlers *h, uint32_t value, const struct sonde_context *c, ns_t from)
 {
-	if (c->mode != SONDE_MODE_IRQ) {
-		h->context = 0;
-		h->own_code = true;
-	} else if (h->context != value) {
-		h->whole = h->nr++ || h->own_code;
+	bool is_irq = c->mode == SONDE_MODE_IRQ;
+
+	if (is_irq && !(h->under_way && h->context == value)) {
+		h->nr++;
+		h->whole = h->seen;
 		h->begin = from;
 		h->context = value;
 		h->number = c->detail;
 		h->own_before |= h->own;
 		h->own = h->wake && is_own(h, c->detail);
 	}
+	h->under_way = is_irq;
+	h->seen = true;
 }
 
 static bool each_run(const struct cpu_run *run, void *data)
@@ -171,7 +152,7 @@ static bool each_run(const struct cpu_run *run, void *data)
 
 	for (unsigned i = 0; i < run->list.nr; i++) {
 		uint32_t value = run->list.values[i];
-		const struct sonde_context *c = code_of(h->s, value, &h->cpu);
+		const struct sonde_context *c = code_of(h->s, value);
 
 		/* What is not its own came in between: it goes on where it was. */
 		if (c)
@@ -183,16 +164,16 @@ static bool each_run(const struct cpu_run *run, void *data)
 #define SOFTIRQ_TIMER 1
 #define SOFTIRQ_HRTIMER 8
 
-/* Whether an interrupt on @vcpu woke the thread, by itself or in the soft interrupt in which timers
+/* Whether an interrupt on the vCPU at hand woke the thread, by itself or in the soft interrupt in which timers
  * expire.  What another thread or soft interrupt does may be due to any interrupt before. */
-static bool woken_by_interrupt(struct scan *s, const struct wakeup *w, const struct sonde_cpu *vcpu)
+static bool woken_by_interrupt(struct scan *s, int64_t thread, ns_t runnable)
 {
 	struct sonde_interval i;
 	const struct sonde_context *c;
 
-	if (strip_at(&s->of_threads, thread_waker(s, w->thread), w->runnable, &i))
+	if (thread_waker_at(s->tracks, thread, runnable, &i))
 		return false;
-	c = code_of(s, i.value, vcpu);
+	c = code_of(s, i.value);
 	return c && (c->mode == SONDE_MODE_IRQ ||
 		     (c->mode == SONDE_MODE_SOFTIRQ &&
 		      (c->detail == SOFTIRQ_TIMER || c->detail == SOFTIRQ_HRTIMER)));
@@ -223,17 +204,16 @@ static struct sonde_wake wake_by(const struct sonde_run *run, int64_t vcpu, unsi
 
 /* What the interrupt was for that the guest calls line @number, or that has this vector.  A vCPU gets few
  * different ones, so each is looked for once. */
-static void set_wake(struct scan *s, struct wakeup *w, unsigned machine, int64_t number)
+static void set_wake(struct scan *s, struct wakeup *w, int64_t number)
 {
-	int64_t vcpu = w->wait->vcpu;
-	struct sonde_wake *wake = keyed_sum(&s->wakes, (int64_t[]){vcpu, number});
+	struct sonde_wake *wake = keyed_sum(&s->wakes, (int64_t[]){s->vcpu, number});
 
 	if (!wake) {
 		s->ret = -ENOMEM;
 		return;
 	}
 	if (!wake->evidence)
-		*wake = wake_by(s->run, vcpu, machine, number);
+		*wake = wake_by(s->run, s->vcpu, s->cpu.machine, number);
 	w->wake = *wake;
 }
 
@@ -243,16 +223,15 @@ static void find_interrupt(struct scan *s, struct wakeup *w)
 {
 	struct handlers h = {.s = s, .wake = &w->wake};
 
-	if (w->runnable <= w->wait->entry || sonde_cpu(s->run, w->wait->vcpu, &h.cpu) ||
-	    !woken_by_interrupt(s, w, &h.cpu))
+	if (w->runnable <= w->wait->entry || !woken_by_interrupt(s, w->thread, w->runnable))
 		return;
-	s->ret = cpu_users_runs(s->users, h.cpu.machine, h.cpu.number, w->wait->entry, w->runnable,
+	s->ret = cpu_users_runs(s->users, s->cpu.machine, s->cpu.number, w->wait->entry, w->runnable,
 				each_run, &h);
 	if (s->ret || h.nr < 2 || (h.own && !h.own_before))
 		return;
 	w->late = true;
 	w->begin = w->woken = w->ran = w->entry = h.begin;
-	set_wake(s, w, h.cpu.machine, h.number);
+	set_wake(s, w, h.number);
 }
 
 static bool each_wait(const struct wait *wait, void *data)
@@ -263,7 +242,7 @@ static bool each_wait(const struct wait *wait, void *data)
 	if (!wait->ended || wait->polled || wait->entry >= s->end)
 		return true;
 	wait_wake(s->run, wait, &w.wake);
-	w.begin = chain_begin(s, wait->vcpu, wait->woken);
+	w.begin = chain_begin(s, wait->woken);
 	w.woken = wait->woken;
 	w.ran = wait->ran;
 	w.entry = w.running = wait->entry;
@@ -280,59 +259,88 @@ static bool each_wait(const struct wait *wait, void *data)
 #define LOOK_BACK_NS 200000
 #define LOOK_BACK_MAX_NS 20000000
 
-/* The interrupt whose handler, or soft interrupt for timers, made the thread ready that goes on later.  It came while
- * another thread ran, that one's @task. */
-static bool find_handler(struct scan *s, struct wakeup *w, const struct sonde_cpu *vcpu,
-			 const struct sonde_interval *task, struct handlers *h)
+/* What was handled in @h's stretch and in the one just before it: of the last one. */
+static void put_before(struct handlers *h, const struct handlers *before)
 {
-	for (ns_t back = LOOK_BACK_NS; back <= LOOK_BACK_MAX_NS && !s->ret; back *= 10) {
-		ns_t from = w->runnable - back > task->begin ? w->runnable - back : task->begin;
+	bool goes_on = before->under_way && before->context == h->context;
 
-		*h = (struct handlers){.s = s, .cpu = *vcpu, .own_code = from == task->begin};
-		s->ret = cpu_users_runs(s->users, vcpu->machine, vcpu->number, from, w->runnable,
-					each_run, h);
-		if (h->whole || from == task->begin)
+	if (!h->nr) {
+		*h = *before;
+	} else if (!h->whole && before->seen) {
+		h->begin = goes_on ? before->begin : h->begin;
+		h->whole = goes_on ? before->whole : true;
+	}
+}
+
+/* The interrupt whose handler, or soft interrupt for timers, made the thread ready that goes on later.  It came while
+ * another thread ran, from @since on. */
+static bool find_handler(struct scan *s, ns_t since, ns_t runnable, struct handlers *h)
+{
+	ns_t to = runnable;
+
+	*h = (struct handlers){.s = s};
+	for (ns_t back = LOOK_BACK_NS; back <= LOOK_BACK_MAX_NS && !s->ret; back *= 10) {
+		ns_t from = runnable - back > since ? runnable - back : since;
+		struct handlers before = {.s = s, .seen = from == since};
+
+		s->ret = cpu_users_runs(s->users, s->cpu.machine, s->cpu.number, from, to, each_run,
+					&before);
+		put_before(h, &before);
+		if (h->whole || from == since)
 			return h->whole && !s->ret;
+		to = from;
 	}
 	return false;
 }
 
-/* @i: a thread runs from its begin on.  Was it woken while another one had the vCPU? */
-static bool each_task(const struct sonde_interval *i, void *data)
+/* A thread that runs from @running on: was it woken while another one had the vCPU?  Then when, and by what.  What rules
+ * out most, and costs least, comes first. */
+static bool find_awake(struct scan *s, int64_t thread, ns_t running, ns_t *runnable,
+		       struct handlers *h)
 {
-	struct scan *s = data;
-	struct wait awake = {.vcpu = s->vcpu, .wake = -1, .ended = true};
-	struct wakeup w = {.wait = &awake, .level = s->level, .late = true, .wake = {.irq = "", .vector = -1}};
 	struct sonde_interval state, before, task;
-	struct sonde_cpu cpu;
-	struct handlers h;
 
-	if (i->begin <= s->begin || i->begin >= s->end || is_idle(s, i->value))
-		return true;
-	w.thread = (int64_t)i->value - 1;
-	w.running = i->begin;
-	if (strip_at(&s->of_threads, thread_state(s, w.thread), w.running - 1, &state) ||
-	    state.value != THREAD_RUNNABLE || state.begin <= s->begin ||
-	    strip_at(&s->of_threads, thread_state(s, w.thread), state.begin - 1, &before) ||
-	    (before.value != THREAD_SLEEPING && before.value != THREAD_BLOCKED))
-		return true;
-	w.runnable = state.begin;
-	if (strip_at(s->strips, s->run->cpu_attrs[s->vcpu][CPU_TASK], w.runnable - 1, &task) ||
-	    is_idle(s, task.value) || sonde_cpu(s->run, s->vcpu, &cpu) ||
-	    !woken_by_interrupt(s, &w, &cpu) || !find_handler(s, &w, &cpu, &task, &h))
-		return !s->ret;
-	set_wake(s, &w, cpu.machine, h.number);
-	w.begin = w.woken = w.ran = w.entry = h.begin;
-	s->stop = s->ret || !s->each(&w, s->data);
-	return !s->stop;
+	if (thread_state_at(s->tracks, thread, running - 1, &state) || state.value != THREAD_RUNNABLE ||
+	    state.begin <= s->begin || thread_state_at(s->tracks, thread, state.begin - 1, &before) ||
+	    (before.value != THREAD_SLEEPING && before.value != THREAD_BLOCKED) ||
+	    !woken_by_interrupt(s, thread, state.begin) ||
+	    track_at(&s->task, s->strips, state.begin - 1, &task) || is_idle(s, task.value))
+		return false;
+	*runnable = state.begin;
+	return find_handler(s, task.begin, *runnable, h);
 }
 
+static void tell_awake(struct scan *s, int64_t thread, ns_t running)
+{
+	struct wait awake = {.vcpu = s->vcpu, .wake = -1, .ended = true};
+	struct wakeup w = {.wait = &awake, .level = s->level, .thread = thread, .late = true};
+	struct handlers h;
+
+	if (!find_awake(s, thread, running, &w.runnable, &h))
+		return;
+	w.begin = w.woken = w.ran = w.entry = h.begin;
+	w.running = running;
+	set_wake(s, &w, h.number);
+	s->stop = s->ret || !s->each(&w, s->data);
+}
+
+/* All threads that begin to run in the window. */
 static int scan_awake(struct scan *s)
 {
-	attr_t task = s->run->cpu_attrs[s->vcpu][CPU_TASK];
+	ns_t begin = sonde_run_begin(s->run), end = sonde_run_end(s->run);
+	struct sonde_interval task = {.end = s->begin > begin ? s->begin : begin};
+	int ret;
 
-	return task == ATTR_NONE ? 0
-				 : strip_scan(s->strips, task, s->begin, s->end, each_task, s);
+	if (s->task.attr == ATTR_NONE)
+		return 0;
+	ret = track_hold(&s->task, s->strips, s->begin, s->end);
+	end = s->end < end ? s->end : end;
+	while (task.end < end && !ret && !s->ret && !s->stop) {
+		ret = track_at(&s->task, s->strips, task.end, &task);
+		if (!ret && task.begin > s->begin && !is_idle(s, task.value))
+			tell_awake(s, (int64_t)task.value - 1, task.begin);
+	}
+	return ret;
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */
@@ -344,13 +352,13 @@ static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool
 	s->level = level;
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(s->run) && !ret && !s->stop; vcpu++) {
 		struct sonde_machine m;
-		struct sonde_cpu cpu;
 
-		sonde_cpu(s->run, vcpu, &cpu);
-		if (sonde_machine(s->run, cpu.machine, &m) || m.level != level)
+		sonde_cpu(s->run, vcpu, &s->cpu);
+		if (sonde_machine(s->run, s->cpu.machine, &m) || m.level != level)
 			continue;
 		*found = true;
 		s->vcpu = vcpu;
+		s->task = (struct track){.attr = s->run->cpu_attrs[vcpu][CPU_TASK]};
 		ret = s->awake ? scan_awake(s)
 			       : waits_scan(s->strips, vcpu, begin, end, each_wait, s);
 	}
@@ -363,11 +371,8 @@ static int read_tables(struct scan *s)
 	s->nr_threads = sonde_nr_threads(s->run);
 	s->contexts = run_contexts(s->run);
 	s->threads = run_threads(s->run);
-	s->attrs = reallocarray(NULL, (size_t)s->nr_threads + 1, sizeof(*s->attrs));
-	if (!s->contexts || !s->threads || !s->attrs)
+	if (!s->contexts || !s->threads || thread_tracks_get(&s->tracks, s->run, s->begin, s->end))
 		return -ENOMEM;
-	for (int64_t i = 0; i < s->nr_threads; i++)
-		s->attrs[i] = (struct thread_attrs){NO_ATTR_YET, NO_ATTR_YET};
 	return cpu_users_get(&s->users, s->run);
 }
 
@@ -375,7 +380,6 @@ int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		 bool (*each)(const struct wakeup *w, void *data), void *data)
 {
 	struct scan s = {.run = run,
-			 .of_threads.run = run,
 			 .wakes = {.nr_cells = 2, .sum_bytes = sizeof(struct sonde_wake)},
 			 .awake = awake,
 			 .begin = begin,
@@ -390,10 +394,9 @@ int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 		found = false;
 		ret = scan_level(&s, level, begin, end, &found);
 	}
-	strips_release(&s.of_threads);
+	thread_tracks_put(s.tracks);
 	map_release(&s.by_runnable);
 	keyed_release(&s.wakes);
 	free(s.chains);
-	free(s.attrs);
 	return ret;
 }

@@ -30,11 +30,32 @@ struct why {
 };
 
 /* The columns of all facts that are verdicts. */
-#define WHY_NR_COLUMNS 16
+enum why_column {
+	WHY_TEXT,
+	WHY_COST,
+	WHY_SHARE,
+	WHY_BEGIN,
+	WHY_END,
+	WHY_KIND,
+	WHY_MACHINE,
+	WHY_VCPU,
+	WHY_THREAD,
+	WHY_BY_MACHINE,
+	WHY_BY_VCPU,
+	WHY_BY_THREAD,
+	WHY_MODE,
+	WHY_BY_TIME,
+	WHY_COUNT,
+	WHY_CAUSE,
+	WHY_NR_COLUMNS
+};
 extern const struct sonde_column why_columns[WHY_NR_COLUMNS];
 
 struct verdict why_verdict(const struct why *w, const char *kind, int64_t machine);
 void why_add(struct why *w, const struct verdict *v);
+
+/* A verdict's cell; strings are its own. */
+union sonde_cell why_cell(const struct why *w, const struct verdict *v, enum why_column column);
 
 /* The sources. */
 int why_delays(struct why *w, struct error *err);

@@ -4,9 +4,11 @@
 #include "analysis/preemption.h"
 #include "analysis/thread_waits.h"
 #include "analysis/why.h"
+#include "base/grow.h"
 #include "base/units.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* What had the CPU that a thread waited for, in the words of the whole. */
 enum delay_class {
@@ -43,10 +45,9 @@ struct loser {
 	size_t top[2]; /* its greatest causes; SIZE_MAX none */
 };
 
-enum cause_key { CAUSE_LOSER, CAUSE_CULPRIT, NR_CAUSE_KEY };
-
 struct cause {
 	size_t loser;
+	uint32_t culprit; /* number */
 	ns_t total_ns, longest_ns;
 	int64_t on; /* physical CPU of its longest stretch, CPU row, -1 */
 	bool several_cpus;
@@ -55,22 +56,18 @@ struct cause {
 struct losers {
 	struct sonde_run *run;
 	const struct culprits *culprits;
-	struct keyed rows;   /* struct loser, by row */
-	int64_t last_row;    /* of the loser asked for last, -1 none */
-	size_t last;	     /* its number */
-	struct keyed causes; /* struct cause */
-	struct memo memo;    /* numbers of causes */
+	struct keyed rows;    /* struct loser, by row */
+	int64_t last_row;     /* of the loser asked for last, -1 none */
+	size_t last;	      /* its number */
+	struct cause *causes; /* owned */
+	uint32_t nr_causes, causes_room;
+	struct map by_key; /* their numbers, by loser and culprit */
 	bool no_memory;
 };
 
 static struct loser *loser_at(const struct losers *l, size_t number)
 {
 	return keyed_sum_at(&l->rows, number);
-}
-
-static struct cause *cause_at(const struct losers *l, size_t number)
-{
-	return keyed_sum_at(&l->causes, number);
 }
 
 static struct loser *loser_get(struct losers *l, int64_t row)
@@ -92,19 +89,17 @@ static struct loser *loser_get(struct losers *l, int64_t row)
 /* Of the loser asked for last. */
 static struct cause *cause_get(struct losers *l, const struct cpu_use *use)
 {
-	size_t before = l->causes.nr, at;
-	int64_t found;
+	uint64_t key = (uint64_t)l->last << 32 | use->number;
+	const uint32_t *at = map_get(&l->by_key, key);
 
-	if (memo_get(&l->memo, use->number, l->last, &at))
-		return cause_at(l, at);
-	found = keyed_get(&l->causes, (int64_t[NR_CAUSE_KEY]){(int64_t)l->last, use->number});
-	if (found < 0)
+	if (at)
+		return &l->causes[*at];
+	if (!room_for_one(&l->causes, l->nr_causes, &l->causes_room) ||
+	    map_put(&l->by_key, key, l->nr_causes))
 		return NULL;
-	at = (size_t)found;
-	if (l->causes.nr > before)
-		*cause_at(l, at) = (struct cause){.loser = l->last, .on = use->on};
-	memo_put(&l->memo, use->number, l->last, at);
-	return cause_at(l, at);
+	l->causes[l->nr_causes] =
+		(struct cause){.loser = l->last, .culprit = use->number, .on = use->on};
+	return &l->causes[l->nr_causes++];
 }
 
 static bool add_cause(struct losers *l, const struct cpu_use *use)
@@ -120,23 +115,6 @@ static bool add_cause(struct losers *l, const struct cpu_use *use)
 	if (use->longest_ns > cause->longest_ns) {
 		cause->longest_ns = use->longest_ns;
 		cause->on = use->on;
-	}
-	return true;
-}
-
-/* @length: of all of them. */
-static bool add_reasons(struct losers *l, struct loser *loser, const struct preemption_use *uses,
-			size_t nr, ns_t length, enum sonde_off why)
-{
-	if (why == SONDE_OFF_QUOTA) {
-		loser->quota_ns += length;
-		return true;
-	}
-	for (size_t i = 0; i < nr; i++) {
-		const struct cpu_use use = preemption_cpu_use(&uses[i]);
-
-		if (!add_cause(l, &use))
-			return false;
 	}
 	return true;
 }
@@ -177,33 +155,56 @@ static void add_waiter(struct losers *l, const struct thread_waits *w, const str
 	}
 }
 
-static bool add_preemption(const struct preemption *p, const struct preemption_use *uses, size_t nr,
-			   void *data)
+static void add_length(struct loser *loser, const struct preemption *p, int64_t victim)
+{
+	ns_t length = p->to - p->from;
+
+	add_part(loser, p->begin, p->end, victim, length);
+	if (p->why == SONDE_OFF_QUOTA)
+		loser->quota_ns += length;
+}
+
+static bool add_preemption(const struct preemption *p, void *data)
 {
 	struct both *b = data;
 	struct loser *vcpu = loser_get(&b->vcpus, p->vcpu), *thread;
-	ns_t length = 0;
 
 	if (!vcpu)
 		return false;
-	for (size_t i = 0; i < nr; i++)
-		length += uses[i].time_ns;
-	add_part(vcpu, p->begin, p->end, p->victim, length);
-	if (!add_reasons(&b->vcpus, vcpu, uses, nr, length, p->why))
-		return false;
+	add_length(vcpu, p, p->victim);
 	if (!victim_counts(&b->victim, p))
 		return true;
 	thread = loser_get(&b->threads, p->victim);
 	if (!thread)
 		return false;
-	add_part(thread, p->begin, p->end, -1, length);
-	thread->in_guest_ns += length;
-	return add_reasons(&b->threads, thread, uses, nr, length, p->why);
+	add_length(thread, p, -1);
+	thread->in_guest_ns += p->to - p->from;
+	return true;
+}
+
+/* Of those who have been met. */
+static bool add_causes(const struct preemption *p, const struct preemption_use *uses, size_t nr,
+		       void *data)
+{
+	struct both *b = data;
+	bool counts = victim_counts(&b->victim, p);
+
+	if (p->why == SONDE_OFF_QUOTA)
+		return true;
+	if (!loser_get(&b->vcpus, p->vcpu) || (counts && !loser_get(&b->threads, p->victim)))
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		const struct cpu_use use = preemption_cpu_use(&uses[i]);
+
+		if (!add_cause(&b->vcpus, &use) || (counts && !add_cause(&b->threads, &use)))
+			return false;
+	}
+	return true;
 }
 
 static struct culprit culprit_at(const struct losers *l, size_t cause)
 {
-	return l->culprits->list[keyed_cells(&l->causes, cause)[CAUSE_CULPRIT]];
+	return l->culprits->list[l->causes[cause].culprit];
 }
 
 /* Each loser's two greatest causes. */
@@ -215,14 +216,14 @@ static void rank_causes(struct losers *l)
 		loser->row = *keyed_cells(&l->rows, i);
 		loser->top[0] = loser->top[1] = SIZE_MAX;
 	}
-	for (size_t i = 0; i < l->causes.nr; i++) {
-		size_t *top = loser_at(l, cause_at(l, i)->loser)->top;
-		ns_t total = cause_at(l, i)->total_ns;
+	for (size_t i = 0; i < l->nr_causes; i++) {
+		size_t *top = loser_at(l, l->causes[i].loser)->top;
+		ns_t total = l->causes[i].total_ns;
 
-		if (top[0] == SIZE_MAX || total > cause_at(l, top[0])->total_ns) {
+		if (top[0] == SIZE_MAX || total > l->causes[top[0]].total_ns) {
 			top[1] = top[0];
 			top[0] = i;
-		} else if (top[1] == SIZE_MAX || total > cause_at(l, top[1])->total_ns) {
+		} else if (top[1] == SIZE_MAX || total > l->causes[top[1]].total_ns) {
 			top[1] = i;
 		}
 	}
@@ -249,8 +250,8 @@ static void sum_classes(struct losers *l)
 {
 	for (size_t i = 0; i < l->rows.nr; i++)
 		loser_at(l, i)->per_class[CLASS_QUOTA] = loser_at(l, i)->quota_ns;
-	for (size_t i = 0; i < l->causes.nr; i++) {
-		const struct cause *cause = cause_at(l, i);
+	for (size_t i = 0; i < l->nr_causes; i++) {
+		const struct cause *cause = &l->causes[i];
 		int64_t thread = *keyed_cells(&l->rows, cause->loser);
 		struct culprit c = culprit_at(l, i);
 
@@ -262,7 +263,7 @@ static void sum_classes(struct losers *l)
 /* "22.1 ms of it while db1 vCPU 0 (postgres[12]) had CPU 3" */
 static void say_cause(struct sentence *s, const struct losers *l, size_t at)
 {
-	const struct cause *cause = cause_at(l, at);
+	const struct cause *cause = &l->causes[at];
 	struct culprit culprit = culprit_at(l, at);
 
 	if (cause->total_ns == loser_at(l, cause->loser)->total_ns)
@@ -311,7 +312,7 @@ static void say_causes(struct sentence *s, const struct losers *l, const struct 
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(loser->top) && loser->top[i] != SIZE_MAX; i++) {
 		/* A second one when it matters, too. */
-		if (*before == ',' && cause_at(l, loser->top[i])->total_ns * 5 < loser->total_ns)
+		if (*before == ',' && l->causes[loser->top[i]].total_ns * 5 < loser->total_ns)
 			return;
 		if (classed && culprit_at(l, loser->top[i]).mode == SONDE_MODE_IDLE)
 			continue;
@@ -358,7 +359,7 @@ static struct verdict verdict_of(const struct why *w, const struct losers *l,
 	v.end = loser->worst.end;
 	if (loser->top[0] != SIZE_MAX) {
 		v.by = culprit_at(l, loser->top[0]);
-		v.by_ns = cause_at(l, loser->top[0])->total_ns;
+		v.by_ns = l->causes[loser->top[0]].total_ns;
 	}
 	/* Nobody's doing, whoever ran meanwhile. */
 	if (loser->quota_ns > v.by_ns) {
@@ -468,8 +469,8 @@ static void thread_verdict(struct why *w, const struct losers *l, const struct l
 static void release(struct losers *l)
 {
 	keyed_release(&l->rows);
-	keyed_release(&l->causes);
-	memo_release(&l->memo);
+	free(l->causes);
+	map_release(&l->by_key);
 }
 
 static void tell(struct why *w, struct losers *l,
@@ -486,9 +487,8 @@ static bool losers_init(struct losers *l, const struct why *w)
 		.run = w->run,
 		.last_row = -1,
 		.rows = {.nr_cells = 1, .sum_bytes = sizeof(struct loser)},
-		.causes = {.nr_cells = NR_CAUSE_KEY, .sum_bytes = sizeof(struct cause)},
 	};
-	return !culprits_get(&l->culprits, w->run) && !memo_init(&l->memo, l->culprits->nr);
+	return !culprits_get(&l->culprits, w->run);
 }
 
 int why_delays(struct why *w, struct error *err)
@@ -502,7 +502,9 @@ int why_delays(struct why *w, struct error *err)
 	for (size_t i = 0; fits && !ret && i < waits->nr_waiters && !b.threads.no_memory; i++)
 		add_waiter(&b.threads, waits, &waits->waiters[i]);
 	if (fits && !ret && !b.threads.no_memory)
-		ret = preemption_sum(w->run, w->begin, w->end, add_preemption, &b, err);
+		ret = preemption_parts(w->run, w->begin, w->end, add_preemption, &b, err);
+	if (!ret && !b.threads.no_memory && !b.vcpus.no_memory)
+		ret = preemption_sum(w->run, w->begin, w->end, add_causes, &b, err);
 	if (!ret && (!fits || b.vcpus.no_memory || b.threads.no_memory))
 		ret = fail(err, -ENOMEM, "out of memory");
 	if (!ret) {

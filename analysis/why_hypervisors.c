@@ -76,7 +76,7 @@ static void point_at_longest(const struct of_vms *exits, int64_t vm, struct verd
 		return;
 	say(&v->says, " The longest exit that was no halt took ");
 	say_length(&v->says, longest);
-	say(&v->says, ", from ");
+	say(&v->says, " until its entry, from ");
 	say_time(&v->says, v->begin);
 	say(&v->says, ".");
 }
@@ -114,7 +114,7 @@ static void say_top(const struct top_exit *top, struct verdict *v)
 	say(&v->says, ", for %s %s exits, ", unit_count(count, top->count),
 	    *top->name ? top->name : "unnamed");
 	say_length(&v->says, top->total / top->count);
-	say(&v->says, " each");
+	say(&v->says, " each, without what they slept or others ran until the entry");
 }
 
 static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
@@ -137,7 +137,7 @@ static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
 	v.cause = top.count ? top.name : "";
 	say(&v.says, "Hypervisors worked %s", *note ? "at least " : "");
 	say_length(&v.says, v.cost_ns);
-	say(&v.says, " for ");
+	say(&v.says, " of CPU time for ");
 	say_machine(&v.says, vm);
 	say(&v.says, ", %s of all time that it had a CPU, in %s exits",
 	    unit_share(share, facts_named(vms, row, "share").i),

@@ -70,17 +70,17 @@ static int unknown_cpu_time(struct why *w, struct error *err)
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < u->nr; i++) {
-		if (u->list[i].context.mode == SONDE_MODE_UNKNOWN)
+		if (u->list[i].context->mode == SONDE_MODE_UNKNOWN)
 			time += u->list[i].time_ns;
 	}
 	if (share_ppm(time, u->total_ns) >= UNKNOWN_PPM) {
 		say(&v.says, "What CPUs did is not known for %s of their time",
 		    unit_share(share, share_ppm(time, u->total_ns)));
-		unseen_find(&unseen, w->run, w->begin, w->end, time);
+		ret = unseen_find(&unseen, w->run, w->begin, w->end, time);
 		say_unseen(&v.says, &unseen);
 		why_add(w, &v);
 	}
-	return 0;
+	return ret ? fail(err, ret, "out of memory") : 0;
 }
 
 /* When a VM's vCPUs were ready nobody can tell where neither it nor what it is in has a trace:
@@ -105,6 +105,7 @@ static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 		return;
 	v.machine = cpu.machine;
 	v.vcpu = vcpu;
+	v.by_ns = time;
 	say(&v.says, "What ");
 	say_cpu(&v.says, vcpu);
 	say(&v.says, " did is not known for ");
@@ -182,6 +183,7 @@ static void lost_events(struct why *w, const struct tables *t, int64_t machine)
 	    lost.uncounted ? " where the trace's file is whole" : "");
 	v.begin = lost.begin;
 	v.end = lost.end;
+	v.count = lost.events;
 	why_add(w, &v);
 }
 
@@ -246,6 +248,7 @@ static void loose_clock(struct why *w, const struct tables *t, int64_t machine,
 	}
 	if (worst < BOUND_WORTH_NS)
 		return;
+	v.by_ns = worst < NS_MAX ? worst : 0;
 	say(&v.says, "%s's clock is ", m->name);
 	if (worst == NS_MAX) {
 		say(&v.says, "not tied to its host's");

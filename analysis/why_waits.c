@@ -2,10 +2,14 @@
 /* What vCPUs waited for besides timers, and how long it took until their guests went on. */
 #include "analysis/why.h"
 #include "base/units.h"
+#include "model/context.h"
 
 #include <string.h>
 
-/* A sleep until a timer is what was wanted; what nobody knows is told elsewhere. */
+/* A part of the waits that is worth a word when nobody knows their causes: one in a hundred. */
+#define UNSEEN_PPM 10000
+
+/* A sleep until a timer is what was wanted; what nobody knows is told by unseen_interrupts(). */
 static const struct {
 	const char *cause;
 	const char *words; /* "it waited ..." */
@@ -86,6 +90,48 @@ static void wait_verdict(struct why *w, const struct sonde_facts *waits, size_t 
 	why_add(w, &v);
 }
 
+/* How long the vCPUs of one VM waited, and how much of that ended by what was not recorded. */
+struct waited {
+	ns_t all, unseen;
+};
+
+static struct waited waited_of(const struct why *w, const struct sonde_facts *waits, int64_t vm)
+{
+	struct waited sum = {0};
+	struct sonde_cpu cpu;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(waits); row++) {
+		ns_t time = facts_named(waits, row, "total").i;
+
+		if (sonde_cpu(w->run, facts_named(waits, row, "vcpu").i, &cpu) || cpu.machine != vm)
+			continue;
+		sum.all += time;
+		if (!strcmp(facts_named(waits, row, "evidence").s, WAKE_UNSEEN_TEXT))
+			sum.unseen += time;
+	}
+	return sum;
+}
+
+static void unseen_interrupts(struct why *w, const struct sonde_facts *waits, int64_t vm)
+{
+	struct verdict v = why_verdict(w, "unknown", vm);
+	struct waited of = waited_of(w, waits, vm);
+	struct sonde_machine m, parent;
+	char share[UNIT_TEXT];
+
+	if (share_ppm(of.unseen, of.all) < UNSEEN_PPM || sonde_machine(w->run, vm, &m) ||
+	    sonde_machine(w->run, m.parent, &parent))
+		return;
+	v.cause = "waits";
+	say(&v.says, "What %s's vCPUs waited for is not known for ", m.name);
+	say_length(&v.says, of.unseen);
+	say(&v.says,
+	    ", %s of their waits: %s's trace does not show the interrupts that its guests are "
+	    "given. Record kvm_inj_virq and kvm_apic_accept_irq, too (sonde record --for wait).",
+	    unit_share(share, share_ppm(of.unseen, of.all)), parent.name);
+	why_add(w, &v);
+}
+
 /* The greatest of the steps that a wake-up consists of. */
 static void say_slowest_step(struct sentence *s, const struct sonde_facts *wakeups, size_t row)
 {
@@ -159,6 +205,8 @@ int why_waits(struct why *w, struct error *err)
 		wait_verdict(w, waits, row);
 	for (size_t row = 0; !ret && row < sonde_facts_nr_rows(wakeups); row++)
 		wakeup_verdict(w, wakeups, row);
+	for (int64_t vm = 0; !ret && vm < sonde_nr_machines(w->run); vm++)
+		unseen_interrupts(w, waits, vm);
 	sonde_facts_free(waits);
 	sonde_facts_free(wakeups);
 	return ret;

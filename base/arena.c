@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Many arenas hold a few names: their first block is small. */
+#define ARENA_FIRST_BYTES (4 * 1024)
 #define ARENA_BLOCK_BYTES (64 * 1024)
 #define ARENA_ALIGN 16
 
@@ -34,9 +36,10 @@ void *arena_alloc(struct arena *a, size_t len_bytes)
 	if (a->limit_bytes && len_bytes > a->limit_bytes - a->used_bytes)
 		return NULL;
 	if (!b || b->len_bytes - b->used_bytes < len_bytes) {
-		bool large = len_bytes > ARENA_BLOCK_BYTES / 4;
+		size_t usual = b ? ARENA_BLOCK_BYTES : ARENA_FIRST_BYTES;
+		bool large = len_bytes > usual / 4;
 
-		b = block_new(large ? len_bytes : ARENA_BLOCK_BYTES);
+		b = block_new(large ? len_bytes : usual);
 		if (!b)
 			return NULL;
 		if (large && a->head) { /* keep filling the current block afterwards */

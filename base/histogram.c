@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/histogram.h"
 
+#include <stdlib.h>
 #include <string.h>
-
-/* Lengths below HISTOGRAM_STEPS have a bucket each; from there on the buckets of a doubling are
- * told by the bits behind the highest one. */
-unsigned histogram_bucket(ns_t length_ns)
-{
-	uint64_t v = length_ns > 0 ? (uint64_t)length_ns : 0;
-	unsigned octave;
-
-	if (v < HISTOGRAM_STEPS)
-		return (unsigned)v;
-	octave = 63u - (unsigned)__builtin_clzll(v) - HISTOGRAM_BITS;
-	return (octave + 1) * HISTOGRAM_STEPS + (unsigned)((v >> octave) & (HISTOGRAM_STEPS - 1));
-}
 
 ns_t histogram_bucket_begin(unsigned bucket)
 {
@@ -24,39 +12,32 @@ ns_t histogram_bucket_begin(unsigned bucket)
 	return octave ? (ns_t)((HISTOGRAM_STEPS + step) << (octave - 1)) : (ns_t)step;
 }
 
-void histogram_add(struct histogram *h, ns_t length_ns)
+void histogram_add_sums(struct histogram *h, uint64_t count, ns_t total_ns, ns_t least_ns,
+			ns_t greatest_ns)
 {
-	uint32_t *bucket;
-
-	if (length_ns < 0)
-		length_ns = 0;
-	bucket = &h->buckets[histogram_bucket(length_ns)];
-	if (!h->count || length_ns < h->least_ns)
-		h->least_ns = length_ns;
-	if (length_ns > h->greatest_ns)
-		h->greatest_ns = length_ns;
-	h->count++;
-	h->total_ns += length_ns;
-	h->squares += (double)length_ns * (double)length_ns;
-	*bucket += *bucket < UINT32_MAX;
+	if (!h->count || least_ns < h->least_ns)
+		h->least_ns = least_ns;
+	if (greatest_ns > h->greatest_ns)
+		h->greatest_ns = greatest_ns;
+	h->count += count;
+	h->total_ns += total_ns;
 }
 
-void histogram_merge(struct histogram *into, const struct histogram *from)
+uint32_t *histogram_row(struct histogram *h, unsigned row)
 {
-	if (!from->count)
-		return;
-	if (!into->count || from->least_ns < into->least_ns)
-		into->least_ns = from->least_ns;
-	if (from->greatest_ns > into->greatest_ns)
-		into->greatest_ns = from->greatest_ns;
-	into->count += from->count;
-	into->total_ns += from->total_ns;
-	into->squares += from->squares;
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
-		uint64_t sum = (uint64_t)into->buckets[i] + from->buckets[i];
+	if (!h->rows[row])
+		h->rows[row] = calloc(HISTOGRAM_STEPS, sizeof(*h->rows[row]));
+	return h->rows[row];
+}
 
-		into->buckets[i] = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
-	}
+bool histogram_add(struct histogram *h, ns_t length_ns)
+{
+	if (length_ns < 0)
+		length_ns = 0;
+	if (!histogram_count(h, length_ns))
+		return false;
+	histogram_add_sums(h, 1, length_ns, length_ns, length_ns);
+	return true;
 }
 
 /* The middle of the bucket that holds it, but never beyond what there really was. */
@@ -83,34 +64,43 @@ ns_t histogram_quantile(const struct histogram *h, unsigned ppm)
 		return h->least_ns;
 	if (rank >= h->count)
 		return h->greatest_ns;
-	for (unsigned i = histogram_bucket(h->least_ns); i < HISTOGRAM_BUCKETS; i++) {
-		seen += h->buckets[i];
-		if (seen >= rank)
-			return middle_of(h, i);
+	for (unsigned row = 0; row < HISTOGRAM_ROWS; row++) {
+		for (unsigned i = 0; h->rows[row] && i < HISTOGRAM_STEPS; i++) {
+			seen += h->rows[row][i];
+			if (seen >= rank)
+				return middle_of(h, row * HISTOGRAM_STEPS + i);
+		}
 	}
 	return h->greatest_ns;
 }
 
-/* The power of two that the lengths in a bucket are of. */
-static unsigned power_of(unsigned bucket)
+/* The power of two that the lengths in a bucket are of: the same for a whole row, but for the first. */
+static unsigned power_of(unsigned row, unsigned i)
 {
-	ns_t least = histogram_bucket_begin(bucket);
-
-	return least ? 63u - (unsigned)__builtin_clzll((uint64_t)least) : 0;
+	if (row)
+		return row - 1 + HISTOGRAM_BITS;
+	return i ? 31u - (unsigned)__builtin_clz(i) : 0;
 }
 
 void histogram_powers(const struct histogram *h, uint64_t counts[HISTOGRAM_POWERS])
 {
-	unsigned last = histogram_bucket(h->greatest_ns);
-	unsigned i = histogram_bucket(h->least_ns);
-
 	memset(counts, 0, HISTOGRAM_POWERS * sizeof(*counts));
-	while (h->count && i <= last) {
-		unsigned power = power_of(i);
-		unsigned next = power + 1 < HISTOGRAM_POWERS ? histogram_bucket((ns_t)1 << (power + 1))
-							     : HISTOGRAM_BUCKETS;
-
-		for (; i < next && i <= last; i++)
-			counts[power] += h->buckets[i];
+	for (unsigned row = 0; row < HISTOGRAM_ROWS; row++) {
+		for (unsigned i = 0; h->rows[row] && i < HISTOGRAM_STEPS; i++)
+			counts[power_of(row, i)] += h->rows[row][i];
 	}
+}
+
+void histogram_release(struct histogram *h)
+{
+	for (unsigned i = 0; i < HISTOGRAM_ROWS; i++)
+		free(h->rows[i]);
+	*h = (struct histogram){0};
+}
+
+void histogram_free(struct histogram *h)
+{
+	if (h)
+		histogram_release(h);
+	free(h);
 }

@@ -1,27 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde why: what cost time, most costly first, in sentences. */
-#include "base/units.h"
 #include "cmd/command.h"
-#include "cmd/place.h"
+#include "cmd/why_text.h"
 #include "report/facts.h"
-#include "report/paragraph.h"
-#include "report/time.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct why_options {
-	uint64_t top;
-	const char *vm;
-	const char *task;
-	const char *slower_than;
-};
-
 #define FIELD(field) offsetof(struct why_options, field)
-#define TOP_DEFAULT 10
 
 static const struct option_row option_rows[] = {
 	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
@@ -32,16 +20,6 @@ static const struct option_row option_rows[] = {
 	 "only what is about threads of this name, or NAME[TID]", 0},
 	{0, "slower-than", OPTION_TEXT, FIELD(slower_than), "TIME", NULL,
 	 "delays one by one, those of TIME or more: 10ms, 500us", 0},
-};
-
-/* A question: which rows are wanted. */
-struct question {
-	struct sonde_run *run;
-	int64_t vm;	  /* machine, -1 any */
-	const char *task; /* NULL any */
-	int64_t slower_than;
-	struct sonde_facts *facts;
-	int text, cost, begin, end, kind, machine, vcpu, thread, culprit, cause; /* columns */
 };
 
 static void find_columns(struct question *q)
@@ -55,12 +33,9 @@ static void find_columns(struct question *q)
 	q->vcpu = sonde_facts_column(q->facts, "vcpu");
 	q->thread = sonde_facts_column(q->facts, "thread");
 	q->culprit = sonde_facts_column(q->facts, "culprit");
+	q->culprit_time = sonde_facts_column(q->facts, "culprit_time");
+	q->count = sonde_facts_column(q->facts, "count");
 	q->cause = sonde_facts_column(q->facts, "cause");
-}
-
-static union sonde_cell cell(const struct question *q, size_t row, int column)
-{
-	return sonde_facts_cell(q->facts, row, (unsigned)column);
 }
 
 /* @inner is in @outer, or it is that. */
@@ -89,16 +64,16 @@ static bool is_task(const struct question *q, int64_t thread)
 	return !strcmp(t.comm, q->task) || !strcmp(label, q->task);
 }
 
-static bool is_unknown(const struct question *q, size_t row)
+bool verdict_is_unknown(const struct question *q, size_t row)
 {
-	return !strcmp(cell(q, row, q->kind).s, "unknown");
+	return !strcmp(verdict_cell(q, row, q->kind).s, "unknown");
 }
 
 /* The machine that is unknown in some way is a task's own, or one around it whose events are. */
 static bool concerns_task(const struct question *q, size_t row)
 {
-	int64_t machine = cell(q, row, q->machine).i;
-	const char *what = cell(q, row, q->cause).s;
+	int64_t machine = verdict_cell(q, row, q->machine).i;
+	const char *what = verdict_cell(q, row, q->cause).s;
 	bool of_around = !strcmp(what, "cpus") || !strcmp(what, "lost");
 
 	for (int64_t i = 0; i < sonde_nr_threads(q->run); i++) {
@@ -113,178 +88,22 @@ static bool concerns_task(const struct question *q, size_t row)
 	return false;
 }
 
-static bool wanted(const struct question *q, size_t row)
+bool verdict_is_wanted(const struct question *q, size_t row)
 {
-	if (is_unknown(q, row) && q->task)
+	if (verdict_is_unknown(q, row) && q->task)
 		return concerns_task(q, row);
-	if (q->vm >= 0 && !is_inside(q, cell(q, row, q->machine).i))
+	if (q->vm >= 0 && !is_inside(q, verdict_cell(q, row, q->machine).i))
 		return false;
-	if (is_unknown(q, row))
+	if (verdict_is_unknown(q, row))
 		return true;
-	if (q->task && !is_task(q, cell(q, row, q->thread).i))
+	if (q->task && !is_task(q, verdict_cell(q, row, q->thread).i))
 		return false;
-	return cell(q, row, q->cost).i >= q->slower_than;
-}
-
-/* ---- text ---------------------------------------------------------------------------------- */
-
-/* What to look at. */
-static void print_place(const struct invocation *inv, const struct question *q, size_t row)
-{
-	char place[PLACE_TEXT];
-
-	fprintf(inv->screen.out, "%11s--time %s\n", "",
-		place_text(place, q->run, cell(q, row, q->begin).i, cell(q, row, q->end).i));
-}
-
-/* ---- of one cause -------------------------------------------------------------------------- */
-
-/* A thread's name, which others may have, too; "" when there is none. */
-static const char *name_of(const struct question *q, int64_t thread)
-{
-	struct sonde_thread t;
-
-	return sonde_thread(q->run, thread, &t) ? "" : t.comm;
-}
-
-/* Two verdicts of one kind about the same vCPU, or about threads of one name, with one greatest
- * cause. */
-static bool are_alike(const struct question *q, size_t a, size_t b)
-{
-	static const char *const same[] = {"machine", "culprit_machine", "culprit_cpu", "mode"};
-	bool about_thread = !strcmp(cell(q, a, q->kind).s, "thread");
-
-	if (strcmp(cell(q, a, q->kind).s, cell(q, b, q->kind).s) ||
-	    (!about_thread && cell(q, a, q->vcpu).i != cell(q, b, q->vcpu).i))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
-		int column = sonde_facts_column(q->facts, same[i]);
-
-		if (cell(q, a, column).i != cell(q, b, column).i)
-			return false;
-	}
-	return !strcmp(cell(q, a, q->cause).s, cell(q, b, q->cause).s) &&
-	       !strcmp(name_of(q, cell(q, a, q->culprit).i),
-		       name_of(q, cell(q, b, q->culprit).i)) &&
-	       (!about_thread ||
-		!strcmp(name_of(q, cell(q, a, q->thread).i), name_of(q, cell(q, b, q->thread).i)));
-}
-
-/* Those that are told together with another, the worst of them. */
-struct group {
-	size_t more;
-	int64_t cost, least; /* of all; the least of the others */
-};
-
-/* Marks them in @told: rows come most costly first. */
-static struct group group_of(const struct question *q, size_t row, bool *told)
-{
-	struct group g = {.cost = cell(q, row, q->cost).i};
-
-	for (size_t i = row + 1; i < sonde_facts_nr_rows(q->facts); i++) {
-		if (told[i] || is_unknown(q, i) || !wanted(q, i) || !are_alike(q, row, i))
-			continue;
-		told[i] = true;
-		g.more++;
-		g.cost += cell(q, i, q->cost).i;
-		g.least = cell(q, i, q->cost).i;
-	}
-	return g;
-}
-
-static void print_group(const struct invocation *inv, const struct question *q, size_t row,
-			const struct group *g)
-{
-	bool is_ns = sonde_run_ticks_are_ns(q->run);
-	bool about_thread = !strcmp(cell(q, row, q->kind).s, "thread");
-	char text[400], nr[UNIT_TEXT], all[UNIT_TEXT], least[UNIT_TEXT];
-	const struct why_options *opt = inv->values;
-
-	if (!g->more)
-		return;
-	snprintf(text, sizeof(text), "This is the worst of %s %s: %s in all, the least %s.",
-		 unit_count(nr, (int64_t)g->more + 1),
-		 about_thread && !opt->slower_than
-			 ? "threads of that name that the same kept off the CPU most"
-			 : "of the same greatest cause",
-		 unit_length(all, g->cost, is_ns), unit_length(least, g->least, is_ns));
-	paragraph_print(&inv->screen, "           ", text);
-}
-
-static void print_row(const struct invocation *inv, const struct question *q, size_t row)
-{
-	char lead[UNIT_TEXT + 4], cost[UNIT_TEXT];
-
-	snprintf(lead, sizeof(lead), "%9s  ",
-		 unit_length(cost, cell(q, row, q->cost).i, sonde_run_ticks_are_ns(q->run)));
-	paragraph_print(&inv->screen, lead, cell(q, row, q->text).s);
-}
-
-static size_t print_costs(const struct invocation *inv, const struct question *q, uint64_t top)
-{
-	bool *told = calloc(sonde_facts_nr_rows(q->facts) + 1, sizeof(*told));
-	size_t more = 0;
-	size_t shown = 0;
-
-	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts) && told; row++) {
-		struct group g;
-
-		if (told[row] || is_unknown(q, row) || !wanted(q, row))
-			continue;
-		if (shown == top) {
-			more++;
-			continue;
-		}
-		shown++;
-		g = group_of(q, row, told);
-		fputc('\n', inv->screen.out);
-		print_row(inv, q, row);
-		print_group(inv, q, row, &g);
-		print_place(inv, q, row);
-	}
-	free(told);
-	if (more)
-		fprintf(inv->screen.out, "\n... and %zu more that cost less (-n shows more)\n",
-			more);
-	return shown;
-}
-
-static void print_unknown(const struct invocation *inv, const struct question *q)
-{
-	bool any = false;
-
-	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts); row++) {
-		if (!is_unknown(q, row) || !wanted(q, row))
-			continue;
-		if (!any)
-			screen_title(&inv->screen, "What cannot be known");
-		any = true;
-		paragraph_print(&inv->screen, "- ", cell(q, row, q->text).s);
-	}
-}
-
-static enum exit_code print_text(const struct invocation *inv, const struct question *q,
-				 int64_t begin, int64_t end)
-{
-	const struct why_options *opt = inv->values;
-	bool is_ns = sonde_run_ticks_are_ns(q->run);
-	char from[UNIT_TEXT], length[UNIT_TEXT];
-	struct sonde_machine l0;
-
-	sonde_machine(q->run, 0, &l0);
-	fprintf(inv->screen.out, "%s: %s from %s, most costly first\n", l0.name,
-		unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns));
-	if (!print_costs(inv, q, opt->top ? opt->top : TOP_DEFAULT))
-		fprintf(inv->screen.out, "\nNothing%s was kept from running%s.\n",
-			opt->task ? " of that name" : "", opt->slower_than ? " that long" : "");
-	print_unknown(inv, q);
-	return EXIT_DONE;
+	return verdict_cell(q, row, q->cost).i >= q->slower_than;
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static enum exit_code print_json(const struct invocation *inv, const struct question *q,
-				 int64_t begin, int64_t end)
+static void print_json(const struct invocation *inv, const struct question *q, int64_t begin, int64_t end)
 {
 	struct json j = {.out = inv->screen.out};
 
@@ -294,12 +113,11 @@ static enum exit_code print_json(const struct invocation *inv, const struct ques
 	json_bool(&j, "ticks_are_ns", sonde_run_ticks_are_ns(q->run));
 	json_begin_array(&j, "why");
 	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts); row++) {
-		if (wanted(q, row))
+		if (verdict_is_wanted(q, row))
 			facts_json_row(&j, q->run, q->facts, row);
 	}
 	json_end(&j);
 	json_end(&j);
-	return EXIT_DONE;
 }
 
 /* ---- the command --------------------------------------------------------------------------- */
@@ -374,7 +192,10 @@ static enum exit_code answer(const struct invocation *inv, struct question *q)
 	if (err.code)
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	find_columns(q);
-	code = is_json(inv) ? print_json(inv, q, begin, end) : print_text(inv, q, begin, end);
+	if (is_json(inv))
+		print_json(inv, q, begin, end);
+	else
+		why_print_text(inv, q, begin, end);
 	sonde_facts_free(q->facts);
 	return code;
 }

@@ -169,6 +169,9 @@ int history_walk(struct history *h, attr_t attr, ns_t begin, ns_t end,
  * room for @room of them, at least one, @begins for one more; at most so many are written, from the first on. */
 int history_list(struct history *h, attr_t attr, ns_t begin, ns_t end, ns_t *begins,
 		 uint32_t *values, unsigned room, unsigned *nr);
+/* How many they are at most; what stands in parts of which the window touches but an end is counted, too.  0: that is not
+ * known without reading it all. */
+uint64_t history_list_most(struct history *h, attr_t attr, ns_t begin, ns_t end);
 
 /* The first change after @t (NS_MAX: none), the last change at or before @t (NS_MIN: none). */
 int history_next_change(struct history *h, attr_t attr, ns_t t, ns_t *out);

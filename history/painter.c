@@ -489,11 +489,11 @@ static void add_change(struct painter *p, struct changes *c)
 	c->value = *c->values++;
 }
 
-void painter_changes(struct painter *p, ns_t *at, uint32_t *value, const uint64_t *times,
+void painter_changes(struct painter *p, ns_t *at, uint32_t *value, const ns_t *times,
 		     const uint32_t *values, uint32_t nr)
 {
-	struct changes c = {.times = times,
-			    .end = times + nr,
+	struct changes c = {.times = (const uint64_t *)times,
+			    .end = (const uint64_t *)times + nr,
 			    .values = values,
 			    .at = (uint64_t)*at,
 			    .value = *value};

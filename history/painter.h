@@ -65,7 +65,7 @@ void painter_value(struct painter *p, ns_t begin, ns_t end, uint32_t value);
 
 /* The row has *value from *at to the first of these times, and so on; they tell where it stands
  * after the last one. */
-void painter_changes(struct painter *p, ns_t *at, uint32_t *value, const uint64_t *times,
+void painter_changes(struct painter *p, ns_t *at, uint32_t *value, const ns_t *times,
 		     const uint32_t *values, uint32_t nr);
 
 #endif

@@ -8,6 +8,8 @@
 /* Paints [begin, end) of a row from its changes. */
 static int paint_changes(struct painter *p, struct history *h, attr_t attr, ns_t begin, ns_t end)
 {
+	uint32_t values[ROW_BATCH];
+	ns_t times[ROW_BATCH];
 	struct row_reader r;
 	struct found f = {.value = 0};
 	ns_t at = begin;
@@ -17,8 +19,8 @@ static int paint_changes(struct painter *p, struct history *h, attr_t attr, ns_t
 	if (ret < 0)
 		return ret;
 	row_reader_init(&r, h, attr, begin, end);
-	while ((ret = row_reader_next(&r)) > 0)
-		painter_changes(p, &at, &value, r.times, r.values, r.nr);
+	while ((ret = row_reader_next(&r, times, values, ROW_BATCH)) > 0)
+		painter_changes(p, &at, &value, times, values, (uint32_t)ret);
 	painter_value(p, at, end, value);
 	return ret;
 }

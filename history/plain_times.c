@@ -24,21 +24,20 @@ static void make_room(struct history *h, uint32_t nr)
 	h->nr_plain_times = 0;
 }
 
-static uint64_t *decode_all(const struct node *n)
+static ns_t *decode_all(const struct node *n)
 {
-	uint64_t *list = malloc(n->nr_times * sizeof(*list));
+	ns_t *list = malloc(plain_times_nr(n) * sizeof(*list));
 	uint64_t hint = 0;
 
 	if (!list)
 		return NULL;
-	sorted_decode(&n->times, 0, n->nr_times, list, &hint);
-	for (uint32_t i = 0; i < n->nr_times; i++)
-		list[i] += (uint64_t)n->base;
+	sorted_decode_from(&n->times, 0, n->nr_times, (uint64_t)n->base, (uint64_t *)list, &hint);
+	for (unsigned i = 0; i < PLAIN_TIMES_PAD; i++)
+		list[n->nr_times + i] = list[n->nr_times - 1];
 	return list;
 }
 
-const uint64_t *stream_times(struct history *h, struct stream *s, uint32_t i, const struct node *n,
-			     uint32_t nr, uint32_t ahead)
+const ns_t *stream_times(struct history *h, struct stream *s, uint32_t i, const struct node *n, uint32_t nr)
 {
 	if (s->times && s->times[i].list)
 		return s->times[i].list;
@@ -47,7 +46,7 @@ const uint64_t *stream_times(struct history *h, struct stream *s, uint32_t i, co
 	if (!s->times)
 		return NULL;
 	s->times[i].asked += nr;
-	if ((s->times[i].asked + ahead) * LOOK_UP_COST < n->nr_times || n->nr_times > PLAIN_TIMES_MAX)
+	if (s->times[i].asked * LOOK_UP_COST < n->nr_times || n->nr_times > PLAIN_TIMES_MAX)
 		return NULL;
 	make_room(h, n->nr_times);
 	if (!s->times)

@@ -235,7 +235,7 @@ static int open_window(struct row_reader *r, struct history *h, attr_t attr, ns_
 static int last_end(struct history *h, attr_t attr, ns_t end, ns_t *out)
 {
 	struct found f;
-	int ret = row_next(h, attr, end - 1, &f);
+	int ret = end < h->end ? row_next(h, attr, end - 1, &f) : 0;
 
 	*out = ret > 0 ? f.t : h->end;
 	return ret < 0 ? ret : 0;
@@ -244,19 +244,21 @@ static int last_end(struct history *h, attr_t attr, ns_t end, ns_t *out)
 int history_walk(struct history *h, attr_t attr, ns_t begin, ns_t end,
 		 bool (*each)(const struct interval *i, void *data), void *data)
 {
+	uint32_t values[ROW_BATCH];
+	ns_t times[ROW_BATCH];
 	struct row_reader r;
 	struct interval i;
 	int ret = open_window(&r, h, attr, begin, &end, &i);
 
 	if (ret <= 0)
 		return ret;
-	while ((ret = row_reader_next(&r)) > 0) {
-		for (uint32_t k = 0; k < r.nr; k++) {
-			i.end = (ns_t)r.times[k];
+	while ((ret = row_reader_next(&r, times, values, ROW_BATCH)) > 0) {
+		for (int k = 0; k < ret; k++) {
+			i.end = times[k];
 			if (!each(&i, data))
 				return 0;
 			i.begin = i.end;
-			i.value = r.values[k];
+			i.value = values[k];
 		}
 	}
 	if (ret < 0)
@@ -272,6 +274,7 @@ int history_list(struct history *h, attr_t attr, ns_t begin, ns_t end, ns_t *beg
 {
 	struct interval first;
 	struct row_reader r;
+	uint32_t beyond; /* value of what follows the last one that fits */
 	unsigned at = 1;
 	int ret = open_window(&r, h, attr, begin, &end, &first);
 
@@ -280,21 +283,19 @@ int history_list(struct history *h, attr_t attr, ns_t begin, ns_t end, ns_t *beg
 		return ret;
 	begins[0] = first.begin;
 	values[0] = first.value;
-	r.wanted = room;
-	while ((ret = row_reader_next(&r)) > 0) {
-		unsigned fits = r.nr < room - at ? r.nr : room - at;
-
-		memcpy(begins + at, r.times, fits * sizeof(*begins));
-		memcpy(values + at, r.values, fits * sizeof(*values));
-		at += fits;
-		if (fits == r.nr)
-			continue;
-		begins[at] = (ns_t)r.times[fits];
-		*nr = at;
-		return 0;
-	}
+	while (at < room && (ret = row_reader_next(&r, begins + at, values + at, room - at)) > 0)
+		at += (unsigned)ret;
+	if (at == room)
+		ret = row_reader_next(&r, &begins[at], &beyond, 1);
 	if (!ret)
 		ret = last_end(h, attr, end, &begins[at]);
-	*nr = ret ? 0 : at;
-	return ret;
+	*nr = ret < 0 ? 0 : at;
+	return ret < 0 ? ret : 0;
+}
+
+uint64_t history_list_most(struct history *h, attr_t attr, ns_t begin, ns_t end)
+{
+	uint64_t nr = attr < h->of->names.nr_attrs ? row_count(h, attr, begin, end) : ROW_COUNT_UNKNOWN;
+
+	return nr == ROW_COUNT_UNKNOWN ? 0 : nr + 1;
 }

@@ -36,11 +36,17 @@ struct unpacked {
 
 /* The time list of a node, decoded. */
 struct plain_times {
-	uint64_t *list;	/* owned; NULL: it is not */
+	ns_t *list;	/* owned, plain_times_nr(); NULL: it is not */
 	uint64_t asked; /* how many times of it were asked for until then */
 };
 
 #define PLAIN_TIMES_MAX (4u << 20) /* in all lists of a history, 8 bytes each */
+#define PLAIN_TIMES_PAD 1024 /* behind each list the last one again, for numbers that are not quite sure to be in it */
+
+static inline uint64_t plain_times_nr(const struct node *n)
+{
+	return (uint64_t)n->nr_times + PLAIN_TIMES_PAD;
+}
 
 struct part {
 	const uint8_t *payload;
@@ -113,11 +119,10 @@ static inline const struct node *stream_ready(const struct stream *s, uint32_t i
 int stream_part(struct history *h, struct stream *s, uint32_t i, struct part *out);
 
 /*
- * All times of node @i of the stream, @n, for who wants @nr of them now and @ahead more soon.  They are decoded when so
- * many have been asked for one by one that it would have been cheaper; NULL until then.  Good until the next call.
+ * All times of node @i of the stream, @n, for who wants @nr of them.  They are decoded when so many have been asked for
+ * one by one that it would have been cheaper; NULL until then.  Good until the next call.
  */
-const uint64_t *stream_times(struct history *h, struct stream *s, uint32_t i, const struct node *n,
-			     uint32_t nr, uint32_t ahead);
+const ns_t *stream_times(struct history *h, struct stream *s, uint32_t i, const struct node *n, uint32_t nr);
 void stream_times_release(struct stream *s);
 
 /* Sets @p to the plain form of packed part @i, which @p is.  0, -EIO, -ENOMEM. */

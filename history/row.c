@@ -169,6 +169,58 @@ int row_next(struct history *h, attr_t attr, ns_t t, struct found *out)
 	return 0;
 }
 
+/* Whether the part can be looked at without unpacking it. */
+static bool is_plain(const struct history *h, const struct stream *s, uint32_t i)
+{
+	struct part p;
+	unsigned kind;
+
+	return stream_ready(s, i) ||
+	       (!part_open(&h->of->file, stream_place(s, i), false, &kind, &p) && !(kind & PART_PACKED));
+}
+
+/* How many changes of @attr stand in the node itself, and in which slices there are more.  False when that is not known
+ * so easily. */
+static bool count_node(struct history *h, struct stream *s, uint32_t i, attr_t attr, uint64_t *sum, uint32_t *mask)
+{
+	const struct node *n;
+	struct segment segment;
+	uint32_t row;
+	int ret;
+
+	*mask = 0;
+	if (!is_plain(h, s, i) || stream_node(h, s, i, &n))
+		return false;
+	row = node_find(n, attr);
+	if (row == NODE_NO_ROW)
+		return true;
+	*mask = node_mask(n, row);
+	ret = node_segment(n, row, &segment);
+	*sum += ret > 0 ? segment.places.nr : 0;
+	return ret >= 0;
+}
+
+uint64_t row_count(struct history *h, attr_t attr, ns_t begin, ns_t end)
+{
+	uint32_t last = stream_find(&h->groups, end), group = stream_find(&h->groups, begin);
+	uint64_t sum = 0;
+
+	group = group == STREAM_NONE ? 0 : group;
+	for (; last != STREAM_NONE && group <= last; group++) {
+		uint32_t mask, first, none;
+
+		if (!count_node(h, &h->groups, group, attr, &sum, &mask))
+			return ROW_COUNT_UNKNOWN;
+		first = h->groups.nodes[group].first_slice;
+		mask &= slices_upto(h, first, end) & ~(slices_upto(h, first, begin) >> 1);
+		for (; mask; mask &= mask - 1) {
+			if (!count_node(h, &h->slices, first + (uint32_t)__builtin_ctz(mask), attr, &sum, &none))
+				return ROW_COUNT_UNKNOWN;
+		}
+	}
+	return sum;
+}
+
 #define ROW_UNKNOWN (NODE_NO_ROW - 1)
 
 void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t after, ns_t before)
@@ -184,7 +236,6 @@ void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t 
 		r->group = 0;
 	r->end_group = last == STREAM_NONE ? 0 : last + 1;
 	r->next_row = ROW_UNKNOWN;
-	r->wanted = 0;
 	r->mask = 0;
 	r->own.at = r->own.end = r->own_stop = 0;
 	r->slice.at = r->slice.end = 0;
@@ -204,7 +255,9 @@ static int open_range(struct row_reader *r, const struct node *n, uint32_t row,
 	if (ret <= 0)
 		return ret;
 	range->at = count_upto(n, &range->segment, r->after);
-	range->end = count_upto(n, &range->segment, r->before - 1);
+	/* The last change of all may be at the end. */
+	range->end = r->before > n->end ? range->segment.places.nr
+					: count_upto(n, &range->segment, r->before - 1);
 	return 0;
 }
 
@@ -281,78 +334,61 @@ static int open_slice(struct row_reader *r)
 	return open_range(r, n, row, &r->slice);
 }
 
-/* Turns the places that were decoded into times, which a damaged file may have too great.  False when times do not
- * rise. */
-static bool look_up_times(struct row_reader *r, const struct node *n, const uint64_t *all)
+/* The times of the next @nr entries, of which the node has no list, or a damaged file names some that are not in it.
+ * False when they do not rise. */
+static bool read_times(struct row_range *range, uint32_t nr, ns_t *last, ns_t *times)
 {
-	const uint64_t last_place = n->nr_times - 1;
-	ns_t last = r->last;
-	bool good = true;
+	bool rises = true;
 
-	for (uint32_t i = 0; i < r->nr; i++) {
-		uint64_t place = r->times[i];
-		ns_t t = (ns_t)all[place < last_place ? place : last_place];
-
-		good &= t > last;
-		last = t;
-		r->times[i] = (uint64_t)t;
+	sorted_decode(&range->segment.places, range->at, nr, (uint64_t *)times, &range->hint);
+	node_times(range->node, (uint64_t *)times, nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		rises &= times[i] > *last;
+		*last = times[i];
 	}
-	r->last = last;
-	return good;
-}
-
-static bool make_plain_times(struct row_reader *r, const struct node *n)
-{
-	ns_t last = r->last;
-	bool good = true;
-
-	node_times(n, r->times, r->nr);
-	for (uint32_t i = 0; i < r->nr; i++) {
-		good &= (ns_t)r->times[i] > last;
-		last = (ns_t)r->times[i];
-	}
-	r->last = last;
-	return good;
+	return rises;
 }
 
 /* Times that do not rise, from one part to the next as well, or leave the window are not from our
  * writer. */
-static bool make_times(struct row_reader *r, const struct row_range *range)
+static bool decode_times(struct row_reader *r, struct row_range *range, uint32_t nr, ns_t *times)
 {
+	const struct sorted *places = &range->segment.places;
 	const struct node *n = range->node;
-	uint32_t rest = range->end - range->at, ahead = rest < r->wanted ? rest : r->wanted;
-	const uint64_t *all = NULL;
+	const ns_t *all = n->nr_times ? stream_times(r->h, range->stream, range->i, n, nr) : NULL;
+	bool rises;
 
-	if (n->nr_times)
-		all = stream_times(r->h, range->stream, range->i, n, r->nr, ahead);
-
-	return (all ? look_up_times(r, n, all) : make_plain_times(r, n)) && r->last < r->before;
+	if (all && sorted_below(places, range->at, nr, plain_times_nr(n), range->hint))
+		rises = sorted_look_up(places, range->at, nr, all, &r->last, times, &range->hint);
+	else
+		rises = read_times(range, nr, &r->last, times);
+	return rises && r->last < r->before;
 }
 
-static int decode(struct row_reader *r, struct row_range *range, uint32_t end)
+static int decode(struct row_reader *r, struct row_range *range, uint32_t end, ns_t *times, uint32_t *values,
+		  uint32_t room)
 {
-	uint32_t nr = end - range->at;
+	uint32_t nr = end - range->at < room ? end - range->at : room;
 	int ret = hold_range(r, range);
 
 	if (ret)
 		return ret;
-	r->nr = nr < ROW_BATCH ? nr : ROW_BATCH;
-	sorted_decode(&range->segment.places, range->at, r->nr, r->times, &range->hint);
-	segment_values(&range->segment, range->at, r->nr, r->values);
-	range->at += r->nr;
-	r->wanted -= r->nr < r->wanted ? r->nr : r->wanted;
-	return make_times(r, range) ? 1 : -EIO;
+	if (!decode_times(r, range, nr, times))
+		return -EIO;
+	segment_values(&range->segment, range->at, nr, values);
+	range->at += nr;
+	return (int)nr;
 }
 
-int row_reader_next(struct row_reader *r)
+int row_reader_next(struct row_reader *r, ns_t *times, uint32_t *values, uint32_t room)
 {
 	for (;;) {
 		int ret = 0;
 
 		if (r->own.at < r->own_stop)
-			return decode(r, &r->own, r->own_stop);
+			return decode(r, &r->own, r->own_stop, times, values, room);
 		if (r->slice.at < r->slice.end)
-			return decode(r, &r->slice, r->slice.end);
+			return decode(r, &r->slice, r->slice.end, times, values, room);
 		if (r->mask)
 			ret = open_slice(r);
 		else if (r->own_stop < r->own.end)

@@ -35,10 +35,14 @@ int node_last(const struct node *n, uint32_t attr, ns_t t, struct found *out);
 int row_last(struct history *h, attr_t attr, ns_t t, struct found *out);
 int row_next(struct history *h, attr_t attr, ns_t t, struct found *out);
 
+/* How many changes there are in the parts that touch the window, from their directories alone. */
+#define ROW_COUNT_UNKNOWN UINT64_MAX /* some are packed, or damaged */
+uint64_t row_count(struct history *h, attr_t attr, ns_t begin, ns_t end);
+
 /*
  * Reads changes after @after and before @before, in order, some at a time.  Nothing to release.
  */
-#define ROW_BATCH 512
+#define ROW_BATCH 512 /* for who has no use for more at once */
 
 struct row_range {
 	struct stream *stream;
@@ -61,14 +65,10 @@ struct row_reader {
 	uint32_t mask;		   /* slices of the open group still to read */
 	struct row_range own, slice;
 	uint32_t own_stop;	   /* entries of own that lie before the slice */
-	uint32_t wanted;	   /* so many more changes, if there are; row_reader_init() does not know */
-	uint32_t nr;		   /* what the last call read */
-	uint64_t times[ROW_BATCH]; /* ns_t, as the decoder leaves them */
-	uint32_t values[ROW_BATCH];
 };
 
 void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t after, ns_t before);
-/* 1: r->nr changes were read, 0: no more, -errno. */
-int row_reader_next(struct row_reader *r);
+/* How many changes were read to @times and @values, which have room for @room, 1 to INT_MAX; 0: no more, -errno. */
+int row_reader_next(struct row_reader *r, ns_t *times, uint32_t *values, uint32_t room);
 
 #endif

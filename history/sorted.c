@@ -264,94 +264,158 @@ struct decoding {
 	const uint8_t *high;
 	uint64_t row_bits;
 	uint64_t at, word; /* what is left of the 64 bits of the row from @at on */
-	uint64_t rest;	   /* .at less the number of the next entry */
-	uint64_t mask;	   /* of low parts */
+	uint64_t rest;	   /* (.at less the number of the entry before) << low_bits, and what is added to all */
+	uint64_t add;
+	uint64_t mask; /* of low parts */
 	unsigned low_bits;
 };
 
-/* The next entry, whose low part stands at the begin of @lows.  A damaged row has too few: then it is less than the
- * one before. */
+/* The next entry, whose low part stands at the begin of @lows.  A damaged row has too few: then it is as if it were 0,
+ * which is less than the one before. */
 static ALWAYS_INLINE uint64_t next_entry(struct decoding *d, uint64_t lows)
 {
 	uint64_t high;
 
 	while (unlikely(!d->word)) {
 		if (d->at + 64 >= d->row_bits)
-			return 0;
+			return d->add;
 		d->at += 64;
-		d->rest += 64;
+		d->rest += 64ull << d->low_bits;
 		d->word = get_u64(d->high + (d->at >> 3));
 	}
-	high = d->rest-- + (unsigned)__builtin_ctzll(d->word);
+	d->rest -= 1ull << d->low_bits;
+	high = d->rest + ((uint64_t)__builtin_ctzll(d->word) << d->low_bits);
 	d->word &= d->word - 1;
-	return high << d->low_bits | (lows & d->mask);
+	return high + (lows & d->mask);
+}
+
+/* What becomes of entries. */
+struct decoded {
+	uint64_t *out;
+	uint64_t add;	      /* to all, when there is no table */
+	const uint64_t *table; /* NULL: none */
+	int64_t last;	      /* of what came out of the table */
+	bool rises;
+};
+
+static ALWAYS_INLINE void put_entry(struct decoded *to, uint64_t x, bool has_table)
+{
+	if (has_table) {
+		int64_t t = (int64_t)to->table[x];
+
+		to->rises &= t > to->last;
+		to->last = t;
+		x = (uint64_t)t;
+	}
+	*to->out++ = x;
+}
+
+/* Two entries, whose low parts stand in @lows; returns what is behind these. */
+static ALWAYS_INLINE uint64_t put_two(struct decoding *d, struct decoded *to, uint64_t lows, bool has_table)
+{
+	put_entry(to, next_entry(d, lows), has_table);
+	lows >>= d->low_bits;
+	put_entry(to, next_entry(d, lows), has_table);
+	return lows >> d->low_bits;
 }
 
 /* So many low parts come from one load when they are not wider than that. */
-#define AT_ONCE 4
-#define AT_ONCE_BITS_MAX (BITS_GET_MAX / AT_ONCE)
+#define FOUR_BITS_MAX (BITS_GET_MAX / 4)
+#define TWO_BITS_MAX (BITS_GET_MAX / 2)
 
-/* Entries [first, first + nr), at least one, the first of which has bit @bit; returns the bit after the last one's.
- * @has_low is a constant: numbers that lie close together have no low parts. */
-static ALWAYS_INLINE uint64_t decode_by(const struct sorted *s, uint32_t first, uint32_t nr,
-					uint64_t bit, uint64_t *out, bool has_low)
+/* Entries [first, first + nr), at least one, the first of which has bit @bit; returns a bit behind the last one's, no
+ * later than that of the entry after it.  @has_low and @has_table are constants: numbers that lie close together have no low parts. */
+static ALWAYS_INLINE uint64_t decode_by(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t bit,
+					struct decoded *out, bool has_low, bool has_table)
 {
 	const unsigned low_bits = has_low ? s->low_bits : 0;
 	const uint8_t *low = s->low;
 	uint64_t low_at = (uint64_t)first * low_bits;
+	const uint64_t add = has_table ? 0 : out->add;
 	struct decoding d = {.high = s->high,
 			     .row_bits = s->nr + s->high_max + 1,
 			     .at = bit & ~7ull,
-			     .rest = (bit & ~7ull) - first,
+			     .rest = (((bit & ~7ull) - first + 1) << low_bits) + add,
+			     .add = add,
 			     .mask = bits_mask(low_bits),
 			     .low_bits = low_bits};
-	uint64_t *const end = out + nr;
+	struct decoded to = *out;
+	uint64_t *const end = to.out + nr;
 
 	if (d.at < d.row_bits)
 		d.word = get_u64(d.high + (d.at >> 3)) & ~bits_mask(bit & 7);
-	for (; low_bits <= AT_ONCE_BITS_MAX && end - out >= AT_ONCE; out += AT_ONCE) {
+	for (; low_bits <= FOUR_BITS_MAX && end - to.out >= 4; low_at += 4 * low_bits) {
 		uint64_t lows = get_u64(low + (low_at >> 3)) >> (low_at & 7);
 
-		low_at += AT_ONCE * low_bits;
-		out[0] = next_entry(&d, lows);
-		lows >>= low_bits;
-		out[1] = next_entry(&d, lows);
-		lows >>= low_bits;
-		out[2] = next_entry(&d, lows);
-		lows >>= low_bits;
-		out[3] = next_entry(&d, lows);
+		put_two(&d, &to, put_two(&d, &to, lows, has_table), has_table);
 	}
-	for (; out < end; out++, low_at += low_bits)
-		*out = next_entry(&d, get_u64(low + (low_at >> 3)) >> (low_at & 7));
-	return (out[-1] >> low_bits) + first + nr;
+	for (; low_bits <= TWO_BITS_MAX && end - to.out >= 2; low_at += 2 * low_bits)
+		put_two(&d, &to, get_u64(low + (low_at >> 3)) >> (low_at & 7), has_table);
+	for (; to.out < end; low_at += low_bits)
+		put_entry(&to, next_entry(&d, get_u64(low + (low_at >> 3)) >> (low_at & 7)), has_table);
+	*out = to;
+	return d.word ? d.at + (unsigned)__builtin_ctzll(d.word) : d.at + 64;
 }
 
-static ALWAYS_INLINE uint64_t decode(const struct sorted *s, uint32_t first, uint32_t nr,
-				     uint64_t bit, uint64_t *out)
+static ALWAYS_INLINE uint64_t decode(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t bit,
+				     struct decoded *out)
 {
-	return s->low_bits ? decode_by(s, first, nr, bit, out, true)
-			   : decode_by(s, first, nr, bit, out, false);
+	if (out->table)
+		return s->low_bits ? decode_by(s, first, nr, bit, out, true, true)
+				   : decode_by(s, first, nr, bit, out, false, true);
+	return s->low_bits ? decode_by(s, first, nr, bit, out, true, false)
+			   : decode_by(s, first, nr, bit, out, false, false);
 }
 
 FAST static uint64_t fast_decode(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t bit,
-				 uint64_t *out)
+				 struct decoded *out)
 {
 	return decode(s, first, nr, bit, out);
 }
 
-static __attribute__((noinline)) uint64_t slow_decode(const struct sorted *s, uint32_t first,
-						      uint32_t nr, uint64_t bit, uint64_t *out)
+static __attribute__((noinline)) uint64_t slow_decode(const struct sorted *s, uint32_t first, uint32_t nr,
+						      uint64_t bit, struct decoded *out)
 {
 	return decode(s, first, nr, bit, out);
 }
 
-void sorted_decode(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t *out,
-		   uint64_t *hint)
+static uint64_t first_bit(const struct sorted *s, uint32_t first, uint64_t hint)
 {
-	uint64_t bit =
-		*hint ? sorted_select(s, first, *hint, first) : sorted_select(s, first, 0, 0);
+	return hint ? sorted_select(s, first, hint, first) : sorted_select(s, first, 0, 0);
+}
+
+static void decode_to(const struct sorted *s, uint32_t first, uint32_t nr, struct decoded *out, uint64_t *hint)
+{
+	uint64_t bit = first_bit(s, first, *hint);
 
 	if (nr)
-		*hint = is_fast() ? fast_decode(s, first, nr, bit, out)
-				  : slow_decode(s, first, nr, bit, out);
+		*hint = is_fast() ? fast_decode(s, first, nr, bit, out) : slow_decode(s, first, nr, bit, out);
+}
+
+void sorted_decode_from(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t add, uint64_t *out,
+			uint64_t *hint)
+{
+	decode_to(s, first, nr, &(struct decoded){.out = out, .add = add}, hint);
+}
+
+bool sorted_below(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t limit, uint64_t hint)
+{
+	uint64_t bit = first_bit(s, first, hint);
+	uint64_t last = nr ? sorted_select(s, first + nr - 1, bit, first) : bit;
+	uint64_t high = last - (first + nr - 1);
+
+	/* Of entries that have the same upper part, a damaged file may have the greatest anywhere. */
+	return nr && last < s->nr + s->high_max + 1 && high <= limit >> s->low_bits &&
+	       (high << s->low_bits | bits_mask(s->low_bits)) < limit;
+}
+
+bool sorted_look_up(const struct sorted *s, uint32_t first, uint32_t nr, const int64_t *table, int64_t *last,
+		    int64_t *out, uint64_t *hint)
+{
+	struct decoded to = {
+		.out = (uint64_t *)out, .table = (const uint64_t *)table, .last = *last, .rises = true};
+
+	decode_to(s, first, nr, &to, hint);
+	*last = to.last;
+	return to.rises;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/key_sort.h"
 #include "history/row.h"
 
 /*
@@ -37,6 +38,8 @@ static int sum_add(struct sum *s, uint32_t value, ns_t time_ns)
 
 static int sum_changes(struct sum *s, ns_t begin, ns_t end)
 {
+	uint32_t values[ROW_BATCH];
+	ns_t times[ROW_BATCH];
 	struct row_reader r;
 	struct found f = {.value = 0};
 	ns_t from = begin;
@@ -46,13 +49,13 @@ static int sum_changes(struct sum *s, ns_t begin, ns_t end)
 	if (ret < 0)
 		return ret;
 	row_reader_init(&r, s->h, s->attr, begin, end);
-	while ((ret = row_reader_next(&r)) > 0) {
-		for (uint32_t k = 0; k < r.nr; k++) {
-			ret = sum_add(s, value, (ns_t)r.times[k] - from);
+	while ((ret = row_reader_next(&r, times, values, ROW_BATCH)) > 0) {
+		for (int k = 0, nr = ret; k < nr; k++) {
+			ret = sum_add(s, value, times[k] - from);
 			if (ret)
 				return ret;
-			from = (ns_t)r.times[k];
-			value = r.values[k];
+			from = times[k];
+			value = values[k];
 		}
 	}
 	return ret ? ret : sum_add(s, value, end - from);
@@ -133,13 +136,40 @@ static int sum_level(struct sum *s, int level, ns_t begin, ns_t end)
 	return ret ? ret : sum_level(s, level - 1, at, end);
 }
 
-static int compare_times(const void *pa, const void *pb)
-{
-	const struct value_time *a = pa, *b = pb;
+enum sort_key { BY_VALUE, BY_TIME };
 
-	if (a->time_ns != b->time_ns)
-		return a->time_ns > b->time_ns ? -1 : 1;
-	return a->value < b->value ? -1 : a->value > b->value;
+static void sort_by(struct sort_item *items, const struct value_time *list, uint32_t nr, enum sort_key by)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct value_time *of = &list[items[i].at];
+
+		items[i].key = by == BY_VALUE ? of->value : ~(uint64_t)of->time_ns;
+	}
+	key_sort(items, nr);
+}
+
+/* Longest first, and those that are equal by their values: what came first stays first, so the second
+ * sorting goes before. */
+static int sort_times(struct sum *s)
+{
+	struct sort_item *items = malloc((2 * (size_t)s->nr + 1) * sizeof(*items));
+	struct value_time *sorted = malloc(((size_t)s->nr + 1) * sizeof(*sorted));
+
+	if (!items || !sorted) {
+		free(items);
+		free(sorted);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < s->nr; i++)
+		items[i].at = i;
+	sort_by(items, s->list, s->nr, BY_VALUE);
+	sort_by(items, s->list, s->nr, BY_TIME);
+	for (uint32_t i = 0; i < s->nr; i++)
+		sorted[i] = s->list[items[i].at];
+	free(items);
+	free(s->list);
+	s->list = sorted;
+	return 0;
 }
 
 static int finish(struct sum *s, ns_t window_ns)
@@ -158,8 +188,7 @@ static int finish(struct sum *s, ns_t window_ns)
 		s->list = list;
 		s->list[s->nr++] = (struct value_time){.time_ns = rest};
 	}
-	qsort(s->list, s->nr, sizeof(*s->list), compare_times);
-	return 0;
+	return sort_times(s);
 }
 
 int history_sum(struct history *h, attr_t attr, ns_t begin, ns_t end, struct value_time **out,

@@ -21,6 +21,8 @@ enum vcpu_state { VCPU_NONE, VCPU_UNKNOWN, VCPU_ON_CPU, VCPU_PREEMPTED, VCPU_WAI
 
 /* The evidence of a wait of which nothing is known after that: its end is no wake-up. */
 #define WAKE_LOST_TEXT "events were lost before it was seen to end"
+/* The evidence of a wait of which only who woke the vCPU's thread is known. */
+#define WAKE_UNSEEN_TEXT "it was woken; its host's trace does not show interrupts"
 
 /* What ended a wait of a vCPU. */
 enum wake_cause {

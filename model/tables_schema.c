@@ -61,7 +61,7 @@ static const struct column stat_columns[] = {
 };
 static const struct column wake_columns[] = {
 	{"cpu", COL_INT}, {"cause", COL_INT}, {"vector", COL_INT}, {"from_cpu", COL_INT},
-	{"by", COL_INT}, {"evidence", COL_STRING},
+	{"by", COL_INT}, {"evidence", COL_STRING}, {"lost", COL_BOOL},
 };
 static const struct column vector_columns[] = {
 	{"cpu", COL_INT}, {"vector", COL_INT}, {"cause", COL_INT}, {"irq", COL_STRING},

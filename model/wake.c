@@ -41,7 +41,7 @@ const char *wake_evidence_text(enum wake_evidence evidence)
 		[EVIDENCE_VMM] = "a thread of the VMM sent the interrupt",
 		[EVIDENCE_EMULATED] = "a vCPU's thread sent the interrupt, playing a device",
 		[EVIDENCE_NO_INTERRUPT] = "it was woken, and no interrupt came",
-		[EVIDENCE_UNSEEN] = "it was woken; its host's trace does not show interrupts",
+		[EVIDENCE_UNSEEN] = WAKE_UNSEEN_TEXT,
 		[EVIDENCE_NOT_HALTED] = "it slept without having halted",
 		[EVIDENCE_PENDING] = "it went on at once: the interrupt was there already",
 		[EVIDENCE_NESTED] = "its nested entry gave it the interrupt",

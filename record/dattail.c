@@ -70,12 +70,15 @@ static void put_stats(struct buffer *out, int instance_dir, unsigned nr_cpus)
 	}
 }
 
+/* libtracecmd takes the factor for a signed number: those of counters between 1 and 2 GHz, which the
+ * kernel gives with all 32 bits, would make its times run backwards. */
 static void put_rate(struct buffer *out, const struct tsc_rate *rate)
 {
+	unsigned over = rate->mult > INT32_MAX && rate->shift;
 	struct buffer data = {0};
 
-	buffer_u32(&data, rate->mult);
-	buffer_u32(&data, rate->shift);
+	buffer_u32(&data, rate->mult >> over);
+	buffer_u32(&data, rate->shift - over);
 	buffer_u64(&data, 0); /* cycles to take away first */
 	put_text(out, OPT_TSC2NSEC, &data);
 	buffer_release(&data);

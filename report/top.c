@@ -117,8 +117,8 @@ static void take_mostly(struct maker *m, struct user *users, size_t nr)
 
 static bool is_idle(const struct usage *u)
 {
-	return u->row < 0 || u->context.mode == SONDE_MODE_IDLE ||
-	       u->context.mode == SONDE_MODE_UNKNOWN;
+	return u->row < 0 || u->context->mode == SONDE_MODE_IDLE ||
+	       u->context->mode == SONDE_MODE_UNKNOWN;
 }
 
 static void take_cpus(struct maker *m, const struct usages *usages, struct user *users)
@@ -134,9 +134,9 @@ static void take_cpus(struct maker *m, const struct usages *usages, struct user 
 		row->cpu = sonde_find_cpu(m->run, 0, u->cpu);
 		row->machine = 0;
 		row->number = u->cpu;
-		row->parts[u->row < 0 ? TOP_UNKNOWN : part_of(&u->context)] += u->time_ns;
+		row->parts[u->row < 0 ? TOP_UNKNOWN : part_of(u->context)] += u->time_ns;
 		if (!is_idle(u))
-			users[nr++] = (struct user){u->cpu, u->context.thread, u->time_ns};
+			users[nr++] = (struct user){u->cpu, u->context->thread, u->time_ns};
 	}
 	take_mostly(m, users, nr);
 }
@@ -149,16 +149,16 @@ static void take_threads(struct maker *m, const struct usages *usages)
 		const struct usage *u = &usages->list[i];
 		struct top_row *row;
 
-		if (is_idle(u) || u->context.thread < 0)
+		if (is_idle(u) || u->context->thread < 0)
 			continue;
-		row = row_of(m, &m->thread_rows, (uint64_t)u->context.thread, TOP_THREAD);
+		row = row_of(m, &m->thread_rows, (uint64_t)u->context->thread, TOP_THREAD);
 		if (!row)
 			return;
-		row->machine = u->context.machine;
-		row->thread = u->context.thread;
-		row->parts[u->context.mode == SONDE_MODE_HYPERVISOR ? TOP_HYP
-			   : u->context.mode == SONDE_MODE_IRQ ||
-					   u->context.mode == SONDE_MODE_SOFTIRQ
+		row->machine = u->context->machine;
+		row->thread = u->context->thread;
+		row->parts[u->context->mode == SONDE_MODE_HYPERVISOR ? TOP_HYP
+			   : u->context->mode == SONDE_MODE_IRQ ||
+					   u->context->mode == SONDE_MODE_SOFTIRQ
 				   ? TOP_IRQ
 				   : TOP_RUN] += u->time_ns;
 	}

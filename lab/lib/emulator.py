@@ -31,14 +31,14 @@ def disk(number, serial, file, options="cache=unsafe"):
 class Emulator:
     """One QEMU process.  `directory` holds its sockets and disks and is the caller's."""
 
-    def __init__(self, scenario, image, payload, directory, accelerator="tcg", program=None):
+    def __init__(self, scenario, image, payload, directory, program=None):
         self.directory = Path(directory)
         self.control = self.directory / "control"
         self.monitor = self.directory / "monitor"
         self.outputs = {}
         host = scenario.machine[0]
-        rate = f"tsc_early_khz={counter.khz()}" if accelerator == "tcg" else ""
-        arguments = [program or command.find("qemu-system-x86_64"), *ACCELERATORS[accelerator],
+        rate = f"tsc_early_khz={counter.khz()}" if scenario.accel == "tcg" else ""
+        arguments = [program or command.find("qemu-system-x86_64"), *ACCELERATORS[scenario.accel],
                      "-machine", "pc", "-smp", str(host.cpus), "-m", str(host.memory),
                      "-nodefaults", "-display", "none", "-no-reboot",
                      "-kernel", image.vmlinux, "-initrd", image.initramfs,

@@ -37,7 +37,6 @@ class NoTrySucceeded(Failure):
 @dataclass
 class Options:
     directory: Path
-    accelerator: str = "tcg"
     emulator: str | None = None
     tries: int = 3
     limit: int | None = None    # seconds for one try
@@ -115,7 +114,7 @@ def attempt(scenario, image, options, stopwatch, place, extras):
     """One try.  Gives what it found out; RunBroken when the emulated machines failed."""
     disk = payload.make(scenario, options.put, place, extras)
     deadline = time.monotonic() + (options.limit or scenario.limit)
-    emulator = Emulator(scenario, image, disk, place, options.accelerator, options.emulator)
+    emulator = Emulator(scenario, image, disk, place, options.emulator)
     control = None
     try:
         may_break = [name for name in scenario.machines() if scenario.ends(name)]

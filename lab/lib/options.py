@@ -18,8 +18,8 @@ def add_to(parser):
     parser.add_argument("--host-kernel", choices=scenario.OWN_KERNELS,
                         help="what L0 boots: such a kernel as the outermost machine, several times as fast as inside one")
     parser.add_argument("--tracer", choices=scenario.TRACERS, help="instead of the scenario's")
-    parser.add_argument("--accel", choices=("tcg", "count", "kvm"), default="tcg",
-                        help="tcg (default) emulates; count does it counting instructions, on one CPU; kvm needs nested virtualization that works")
+    parser.add_argument("--accel", choices=scenario.ACCELERATORS,
+                        help="instead of the scenario's: tcg emulates; count does it counting instructions, on one CPU; kvm needs nested virtualization that works")
     parser.add_argument("--qemu", metavar="fixed|stock|PROGRAM",
                         help="the outermost emulator: the one of lab/qemu/build, Debian's, or another;"
                              " default: fixed if it has been built, else stock")
@@ -42,6 +42,7 @@ def choose(name, given):
     chosen.guest_kernel = given.guest_kernel or chosen.guest_kernel
     chosen.host_kernel = given.host_kernel or chosen.host_kernel
     chosen.tracer = given.tracer or chosen.tracer
+    chosen.accel = given.accel or chosen.accel
     return chosen
 
 
@@ -50,6 +51,6 @@ def directory(chosen, given):
 
 
 def of_engine(where, given, stopwatch, put=(), commands=()):
-    return engine.Options(where, given.accel, fixed.choose(given.qemu, stopwatch), given.tries,
+    return engine.Options(where, fixed.choose(given.qemu, stopwatch), given.tries,
                           given.limit, given.within, given.wait, given.seed, put=list(put),
                           commands=list(commands))

@@ -10,6 +10,7 @@ A plan is lines of words; the first word says what the line is:
     port NAME           it has a virtio port for an agent
     shared NAME MIB     it has an ivshmem device
     disk NAME SERIAL    one of this machine's disks that it hands on to NAME
+    slow NAME SERIAL N  that disk does N requests in a second
     pin NAME VCPU CPU   thread of a virtual CPU to a CPU of this machine
     route NAME CHILD    messages for NAME go through the machine CHILD
     container NAME
@@ -63,6 +64,9 @@ def vm_lines(scenario, machine):
         for owner in (child, *scenario.descendants(child.name)):
             for serial in disks_of(owner):
                 yield ("disk", child.name, serial)
+            # Who is furthest out makes it slow: so all around the one that asks wait for it, too.
+            if owner.disk_per_second and machine.name == HOST:
+                yield ("slow", child.name, f"scratch-{owner.index}", owner.disk_per_second)
             yield ("route", owner.name, child.name)
         for vcpu, cpu in child.pin.items():
             yield ("pin", child.name, vcpu, cpu)

@@ -15,6 +15,7 @@ from .failure import Failure
 KERNELS = ("6.1", "6.12")
 KVMS = ("stock", "nested")      # of L0: the kernel's own, or with kernel/patches/*/nested
 OWN_KERNELS = tuple(f"{line}-{variant}" for line in KERNELS for variant in ("small", "debug", "early", "early-debug"))
+ACCELERATORS = ("tcg", "count", "kvm")
 TRACERS = ("sonde", "agent", "trace-cmd", "lttng", "none")
 HOST = "L0"
 # Verbs of actions, and what they need besides `machine` and `at`.
@@ -50,6 +51,7 @@ class Machine:
     containers: list = field(default_factory=list)
     network: str = ""           # "", "virtio" or "vhost": a card on the parent's bridge
     disk: int = 0               # MiB of a scratch disk, /run/disk/scratch
+    disk_per_second: int = 0    # requests that it does in a second; 0: all it can
     port: bool = False          # a virtio port for an agent; on the parent /run/vm/NAME/agent
     shared: int = 0             # MiB of memory shared with the parent: an ivshmem device; there /run/vm/NAME/shared
     boot: str = "first"         # or "later": started by an action
@@ -94,6 +96,7 @@ class Scenario:
     tracer: str = "sonde"       # sonde record in L0 and an agent in each guest; or trace-cmd, or none
     record: str = ""            # more options for sonde record
     kernels: list = field(default_factory=lambda: list(KERNELS))   # that have what it needs
+    accel: str = "tcg"          # or "count": L0 has one CPU, its time is the instructions that it executed
     sample: bool = True         # read the emulated CPUs' registers meanwhile
     limit: int = 0              # wall clock seconds for one try; 0: by the deepest level
     machine: list = field(default_factory=list)
@@ -153,6 +156,8 @@ def check(scenario, file):
     machines = scenario.machines()
     refuse(len(machines) != len(scenario.machine), "two machines have one name")
     refuse(scenario.kernel not in KERNELS, f"kernel must be one of {', '.join(KERNELS)}")
+    refuse(scenario.accel not in ACCELERATORS, f"accel must be one of {', '.join(ACCELERATORS)}")
+    refuse(scenario.accel == "count" and scenario.machine[0].cpus != 1, f"{HOST} has one CPU where instructions are counted")
     refuse(scenario.kvm not in KVMS, f"kvm must be one of {', '.join(KVMS)}")
     for own in (scenario.guest_kernel, scenario.host_kernel):
         refuse(own and own not in OWN_KERNELS, f"guest-kernel and host-kernel must be of {', '.join(OWN_KERNELS)}")
@@ -173,6 +178,7 @@ def check(scenario, file):
         refuse(machine.boot not in ("first", "later"), f"{machine.name}: boot is first or later")
         refuse(machine.level and machine.memory in [m.memory for m in scenario.machine[:index]],
                f"{machine.name}: another machine has as much memory; the oracle could not tell them apart")
+        refuse(machine.disk_per_second and not machine.disk, f"{machine.name}: it has no disk that could be slow")
         refuse(machine.network not in ("", "virtio", "vhost"), f"{machine.name}: no such network")
     for number, work in enumerate(scenario.work):
         machine = machines.get(work.machine)

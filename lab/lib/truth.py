@@ -139,7 +139,7 @@ def collect(scenario, image, directory):
                 for machine in scenario.machine}
     add_offsets(machines)
     return {"scenario": scenario.name, "title": scenario.title, "kernel": image.release,
-            "machines": machines,
+            "accel": scenario.accel, "machines": machines,
             "works": {work.id: work_facts(scenario, work, directory) for work in scenario.work},
             "actions": actions(scenario, directory), "limits": limits(scenario, directory)}
 

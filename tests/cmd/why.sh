@@ -56,7 +56,11 @@ assert times == per_vcpu("vcpu_state", lambda r: r["ready"] + r["preempted"] + r
 assert times == per_vcpu("steal", lambda r: r["found"])
 END
 run 0 "$sonde" why "$history" --slower-than 1ms
-says out "This is the worst of "
+says out "This is the longest of "
+says out "delays of 1.000 ms or more, longest first"
+says out "Only the 1000 longest delays of the window are looked at, the shortest of them 1."
+run 0 "$sonde" why "$history" --slower-than 1.2ms
+not_says out "longest delays of the window are looked at"
 run 0 "$sonde" why "$history" --time 0s,100000s
 says err "the rest of \"0s,100000s\" is left out"
 run 0 "$sonde" why "$history" -q --time 0s,100000s
@@ -108,6 +112,13 @@ tar -C "$scratch" -xf samples/lab/lab-run-containers-6.1.tar.xz
 "$sonde" analyze -q "$scratch"/containers-6.1/L0/run/host0/trace.dat -o "$scratch/outermost.sonde"
 run 0 "$sonde" why "$scratch/outermost.sonde"
 says out "only the kernel of vm-a knows"
+# ... and of waits that end by an interrupt: it was recorded without these.
+tr -s '\n ' ' ' <"$scratch/out" >"$scratch/line"
+grep -Eq "What vm-a's vCPUs waited for is not known for [0-9.]+ m?s, [0-9.]+% of their waits: .* does not show the interrupts" "$scratch/line" ||
+	fail "waits without interrupts: $(cat "$scratch/out")"
+says line "(sonde record --for wait)"
+run 0 "$sonde" why "$history" -n 1000
+not_says out "does not show the interrupts"
 run 0 "$sonde" why "$history"
 not_says out "only the kernel of"
 
@@ -121,7 +132,12 @@ not_says out "which of its threads ran"
 "$sonde" analyze -q samples/ftrace/host0.dat -o "$scratch/alone.sonde"
 run 0 "$sonde" why "$scratch/alone.sonde"
 says out " has no trace of its own: which of its threads ran"
-
+# For whatever reason something is not known, the reason is told once, and of all that it is so of.
+[ "$(grep -c "Next time run sonde-agent in it" "$scratch/out")" = 1 ] || fail "a reason is told over and over"
+unknown=$(COLUMNS=1000 "$sonde" why "$scratch/alone.sonde" --format json |
+	python3 -c 'import json, sys; print(*[r["machine"] for r in json.load(sys.stdin)["why"] if r["cause"] == "trace"])')
+[ "$(wc -w <<<"$unknown")" -gt 1 ] || fail "just one VM without a trace: nothing to tell together"
+for vm in $unknown; do says out "$vm"; done
 # Events that are missing, and nobody knows how many, are not "at least 0".
 head -c 100000 samples/ftrace/host0.dat >"$scratch/cut.dat"
 "$sonde" analyze -q "$scratch/cut.dat" -o "$scratch/cut.sonde" 2>"$scratch/err"

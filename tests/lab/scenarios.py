@@ -21,6 +21,9 @@ REFUSED = {
     '[[machine]]\nname = "vm-a"\nparent = "vm-x"': "its parent vm-x must stand before it",
     VM + VM: "two machines have one name",
     VM + 'network = "wifi"': "no such network",
+    VM + "disk-per-second = 4": "no disk that could be slow",
+    'accel = "fast"': "accel must be one of",
+    'accel = "count"\n' + VM: "L0 has one CPU",
     '[[work]]\nmachine = "vm-b"\nrun = "spin"': "there is no machine vm-b",
     '[[work]]\nmachine = "L0"\ncontainer = "c"\nrun = "spin"': "has no container c",
     '[[action]]\nat = 1\ndo = "explode"\nmachine = "L0"': 'no action "explode"',
@@ -62,6 +65,15 @@ def check_shipped():
                               f"{name}: {ancestor} knows the way to {machine.name}")
                     lib.check(f" out-{machine.index}\n" in plans[ancestor],
                               f"{name}: {ancestor} hands on the disk of {machine.name}")
+
+
+def check_slow_disk(directory):
+    """Only L0 makes a nested machine's disk slow."""
+    text = VM + "disk = 8\n" + VM.replace("vm-a", "vm-a-n").replace("L0", "vm-a") + "disk = 8\ndisk-per-second = 4\n"
+    made = read(text, directory)
+    host, guest, _ = (plan.text(made, machine).splitlines() for machine in made.machine)
+    lib.check([line for line in host + guest if line.startswith("slow")] == ["slow vm-a scratch-2 4"], f"{host} {guest}")
+    lib.check("disk vm-a scratch-2" in host and "disk vm-a-n scratch-2" in guest, f"it is handed on: {host} {guest}")
 
 
 def check_plan(directory):
@@ -111,7 +123,7 @@ def check_truth(directory):
 
 def main():
     check_shipped()
-    for check in (check_refusals, check_plan, check_truth):
+    for check in (check_refusals, check_plan, check_slow_disk, check_truth):
         with tempfile.TemporaryDirectory() as directory:
             check(directory)
 

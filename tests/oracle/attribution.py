@@ -197,6 +197,8 @@ def switches_of(traces):
     found = {}
     for line in lib.run(lib.SONDE, "events", "--format", "json", "-e", "sched_switch", *traces).splitlines():
         event = json.loads(line)
+        if event["kind"] == "lost":
+            continue
         to = re.search(r"next_(?:tid|pid)=(\d+)", event["fields"])
         times, threads = found.setdefault((event["machine"], event["cpu"]), ([], []))
         times.append(event["t"])
@@ -226,14 +228,17 @@ def woken(title, told, traces):
     tally.close()
 
 
-def lateness(title, told, truth):
-    """No wake-up took longer than its program noted to be late at most."""
+def lateness(title, history, told, truth):
+    """No wake-up took longer than its program noted to be late at most; before it began it notes nothing (it is read from a disk)."""
+    run = History(history)
     tally = Tally(title, "wake-ups of works: no longer than they noted themselves")
     for work in truth["works"].values():
         late = next((said["late_max_ns"] for said in work["said"] if "late_max_ns" in said), None)
         tids = {thread["tid"] for thread in work["threads"]}
+        offset = truth["machines"][work["machine"]]["tsc_offset_to_l0"]
+        begin = run.l0_time(work["tsc_begin"] - offset) if late and offset is not None else 0
         for row in told["wakeup_list"] + told["wakeup_awake_list"] if late else []:
-            if row["thread"] and row["thread"]["tid"] in tids and row["thread"]["machine"].endswith(work["machine"]):
+            if row["thread"] and row["thread"]["tid"] in tids and row["thread"]["machine"].endswith(work["machine"]) and row["at"] >= begin:
                 tally.add(row["total"] <= late + MARGIN_NS, f"{row['thread']['comm']}: {row['total']} ns, it noted {late}")
     tally.close(1)
 
@@ -259,13 +264,13 @@ def check_run(name, directory, scratch):
     truth = json.loads((directory / "truth.json").read_text())
     gathered = directory / "L0/run"
     traces = [gathered] if gathered.is_dir() else sorted(directory.glob("*/trace.dat"))
-    host = next(path for path in (gathered / "host0/trace.dat", directory / "L0/trace.dat") if path.exists())
+    host = next(path for path in (gathered / "host0/trace.dat", gathered / "host0", directory / "L0/trace.dat") if path.exists())
     title = f"{name}, guests traced"
     history, told = analyse(title, traces, scratch)
     sampled(title, history, told, samples_of(made))
     pinned_works(title, told, truth)
     woken(title, told, traces)
-    lateness(title, told, truth)
+    lateness(title, history, told, truth)
     title = f"{name}, host alone"
     history, told = analyse(title, [host], scratch)
     sampled(title, history, told, samples_of(made))

@@ -7,7 +7,8 @@ host's trace alone, side by side.
   waits    what a vCPU waited for; planted by works (truth.json: "causes"), judged by the interrupt that the guest's own
            kernel handled next (waits.py); the time between the first work's begin and the last one's end
   steal    who has the CPU while a vCPU is ready; judged by the emulated hardware's registers (attribution.py), sample by sample
-  held up  a work that never sleeps, on a vCPU that is pinned: whenever another program has its CPU, it is held up by that one
+  held up  a work that never sleeps, on a vCPU that is pinned, as is all around it: whenever another program has its CPU, it
+           is held up by that one, or what is around it is; by the machine of that program
   pause    a machine that its VMM stops: the time that was asked for
   quota    virtual CPUs in a cgroup with cpu.max: the time for which the kernel says (cpu.stat) that it was used up
 
@@ -32,6 +33,7 @@ import attribution  # noqa: E402
 import waits  # noqa: E402
 from lab.lib import scenario  # noqa: E402
 from lab.lib.failure import Failure  # noqa: E402
+from lab.oracle import names  # noqa: E402
 from lab.oracle.history import History  # noqa: E402
 from lab.oracle.judge import clock_of  # noqa: E402
 
@@ -165,14 +167,22 @@ def found_waits(judged, cause, nothing):
     return Found(sums["ended by", cause], sums["told", cause], sum(cause in handled for _, handled in false), nothing)
 
 
+def why_no_waits(run, machine):
+    """What stands where a machine has no wait that can be judged."""
+    if not any(is_machine(name, machine) for name, _ in run.guests.events):
+        return "no trace"
+    busy = any(work["machine"] == machine and not work["causes"] for work, *_ in run.works())
+    return "never idle" if busy and run.truth["machines"][machine]["cpus"] == 1 else "none"
+
+
 def rows_of_waits(run):
     for machine, (causes, begin, end) in planted_waits(run).items():
         its = {vcpu: found for vcpu, found in run.all.waits.items() if is_machine(vcpu[0], machine)}
         alone = {vcpu: waits.alone_of(vcpu, found, run.alone.waits) for vcpu, found in its.items()}
         judged = [judge_waits(run, machine, of, begin, end) for of in (its, {vcpu: found for vcpu, found in alone.items() if found})]
+        nothing = why_no_waits(run, machine)
         for cause in sorted(causes):
-            sides = [found_waits(judged[0], cause, "none"),
-                     found_waits(judged[1], cause, "not seen" if run.level(machine) > 1 else "none")]
+            sides = [found_waits(side, cause, nothing) for side in judged]
             yield Row(run.name, f"waits for {cause}", machine, True, sides)
 
 
@@ -199,37 +209,65 @@ def rows_of_steal(run):
         yield Row(run.name, "steal", "all", False, [found_steal(run, side) for side in (run.all, run.alone)])
 
 
+def around(run, machine):
+    """The machines that it is in, but L0; the innermost first."""
+    parent = run.truth["machines"][machine]["parent"]
+    return [parent, *around(run, parent)] if run.level(machine) > 1 else []
+
+
 def always_ready(run):
     """(machine, its CPU of the host, begin, end) of works that never sleep where they can go nowhere else."""
     try:
         machines = scenario.load(run.truth["scenario"]).machines()
     except Failure:
         return
+    acted = {word for action in run.truth["actions"] for word in action["action"].split()[1:2]}
     for work, begin, end in run.works():
-        machine = machines.get(work["machine"])
-        if machine and machine.level == 1 and machine.cpus == 1 and machine.pin and not work["causes"] \
-                and not any(action["action"].split()[1:2] == [machine.name] for action in run.truth["actions"]):
-            yield machine.name, machine.pin.get("0", machine.pin.get(0)), begin, end
+        chain = [work["machine"], *around(run, work["machine"])] if run.level(work["machine"]) and not work["causes"] else []
+        fixed = [machines[name].cpus == 1 and machines[name].pin and name not in acted for name in chain if name in machines]
+        if chain and len(fixed) == len(chain) and all(fixed):
+            pin = machines[chain[-1]].pin
+            yield work["machine"], pin.get("0", pin.get(0)), begin, end
+
+
+def names_in(run, side):
+    """{name in the lab: name in that history}"""
+    rows = side.run.tables["machine"]
+    return {name: rows[number]["name"] for name, number in names.match(side.run, run.samples["machines"]).items()}
 
 
 def found_held_up(run, side, machine, cpu, begin, end):
+    """{whose program had the CPU: Found}"""
+    called = names_in(run, side)
+    lab = {name: in_lab for in_lab, name in called.items()}
+    chain = {called.get(name) for name in (machine, *around(run, machine))}
     blames, bounds = attribution.Blames(side.told["preemption_list"]), attribution.bounds_of(side.told)
-    margin, found = max(bounds.values()) + attribution.MARGIN_NS, Found()
+    margin, found = max(bounds.values()) + attribution.MARGIN_NS, {}
     for t, sample in samples_in(run, side):
-        if sample.cpu != cpu or is_machine(sample.machine, machine) or not begin < t < end:
+        by = lab.get(sample.machine, sample.machine)
+        if sample.cpu != cpu or machine in (by, *around(run, by)) or not begin < t < end:
             continue
-        rows = [row for row in blames.at(cpu, t, -margin) if is_machine(row["vcpu"]["machine"], machine)]
+        rows = [row for row in blames.at(cpu, t, -margin) if row["vcpu"]["machine"] in chain]
         right = any(attribution.names_culprit(row, sample, sample.machine in bounds) for row in rows)
-        found.planted += 1
-        found.right += right
-        found.false += bool(rows) and not right
+        one = found.setdefault(by, Found())
+        one.planted += 1
+        one.right += right
+        one.false += bool(rows) and not right
     return found
+
+
+def seen(run, machine, by, found):
+    """What is around it has no trace in the host's alone: whether it, or somebody there, was ready is no event of the host's."""
+    silent = by in around(run, machine) and not found.right and not found.false
+    return Found(nothing="not seen") if silent else found
 
 
 def rows_of_held_up(run):
     for machine, cpu, begin, end in always_ready(run) if run.samples else []:
-        yield Row(run.name, "held up", machine, False,
-                  [found_held_up(run, side, machine, cpu, begin, end) for side in (run.all, run.alone)])
+        sides = [found_held_up(run, side, machine, cpu, begin, end) for side in (run.all, run.alone)]
+        for by in sorted({by for side in sides for by in side}):
+            traced, alone = (side.get(by, Found()) for side in sides)
+            yield Row(run.name, f"held up by {by}", machine, False, [traced, seen(run, machine, by, alone)])
 
 
 # ---- what happened to a machine -----------------------------------------------------------------------------------

@@ -72,6 +72,12 @@ static void names_of_exit_reasons(void **state)
 	assert_string_equal(exit_reason_name(true, 0xa4), "TLBSYNC");
 	assert_string_equal(exit_reason_name(true, 0x403), "VMGEXIT");
 	assert_string_equal(exit_reason_name(false, 12), "HLT");
+	assert_string_equal(exit_reason_name(false, 66), "SPP_EVENT");
+	assert_string_equal(exit_reason_name(false, 77), "TDCALL");
+	assert_string_equal(exit_reason_name(false, 85), "MSR_WRITE_IMM");
+	/* With a bus lock, and of an entry that failed. */
+	assert_string_equal(exit_reason_name(false, INT64_C(0x04000030)), "EPT_VIOLATION");
+	assert_string_equal(exit_reason_name(false, INT64_C(0x80000021)), "INVALID_GUEST_STATE");
 	for (unsigned i = 0; i < ARRAY_SIZE(unnamed); i++) {
 		assert_null(exit_reason_name(true, unnamed[i]));
 		assert_null(exit_reason_name(false, unnamed[i]));

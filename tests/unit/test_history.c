@@ -221,9 +221,11 @@ static bool check_interval(const struct interval *got, void *data)
 static void check_list(const struct fixture *f, unsigned row, ns_t begin, ns_t end, size_t first,
 		       size_t nr)
 {
+	uint64_t most = history_list_most(f->h, f->attrs[row], begin, end);
 	uint32_t values[32];
 	ns_t begins[33];
 
+	assert_true(!most || most >= nr);
 	for (unsigned room = 1; room <= ARRAY_SIZE(values); room *= 2) {
 		struct walk_check c = {.f = f, .row = row, .i = first};
 		unsigned found;
@@ -239,6 +241,11 @@ static void check_list(const struct fixture *f, unsigned row, ns_t begin, ns_t e
 
 static void check_walk(struct fixture *f)
 {
+	for (unsigned row = 0; row < f->nr_rows; row++) {
+		uint64_t most = history_list_most(f->h, f->attrs[row], f->o.begin, f->o.end);
+
+		assert_true(!most || most == f->o.rows[row].nr + 1);
+	}
 	for (unsigned i = 0; i < 200; i++) {
 		struct walk_check c = {.f = f,
 				       .row = (unsigned)(oracle_random(&f->seed) % f->nr_rows)};

@@ -158,9 +158,11 @@ static void a_wait_is_over_where_events_were_lost(void **state)
 	assert_woken(0, 150, "unknown");
 	assert_string_equal(fake_string("wake", (int64_t)vcpu_at("vm", 0, "woken", 150) - 1, "evidence"),
 			    WAKE_LOST_TEXT);
+	assert_int_equal(fake_cell("wake", (int64_t)vcpu_at("vm", 0, "woken", 150) - 1, "lost"), 1);
 	assert_woken(0, 199, "unknown");
 	assert_woken(0, 200, "-");
 	assert_woken(0, 240, "timer");
+	assert_int_equal(fake_cell("wake", (int64_t)vcpu_at("vm", 0, "woken", 240) - 1, "lost"), 0);
 }
 
 /* It may have run on the other CPU, and have halted again there. */

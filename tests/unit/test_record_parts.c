@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* fallocate() */
 #include "tests/unit/unit.h"
 
+#include "record/clocks.h"
 #include "record/datfile.h"
 #include "record/folder.h"
 #include "record/run.h"
@@ -236,6 +237,52 @@ static void tails(void **state)
 
 /* A head or tail cut anywhere, or with any number in it changed, is refused or joined; the parts
  * stay when it is refused. */
+/* Where in a tail's options that one's data is; fails when it is not there. */
+static const char *option(const struct buffer *tail, uint16_t wanted)
+{
+	size_t at = 8 + 4 + 10; /* no names of threads, CPUs, "options  " */
+
+	for (;;) {
+		uint16_t id;
+		uint32_t len;
+
+		assert_true(at + sizeof(id) + sizeof(len) <= tail->len_bytes);
+		memcpy(&id, tail->data + at, sizeof(id));
+		memcpy(&len, tail->data + at + sizeof(id), sizeof(len));
+		assert_true(id);
+		at += sizeof(id) + sizeof(len);
+		if (id == wanted)
+			return tail->data + at;
+		at += len;
+	}
+}
+
+/* The factor of a counter of 1 GHz, as the kernel gives it, is a signed number for libtracecmd. */
+static void rates_are_signed(void **state)
+{
+	const struct tsc_rate rates[] = {{.mult = 0x80000000, .shift = 31},
+					 {.mult = 0xfffffffe, .shift = 32},
+					 {.mult = 1654321987, .shift = 32}};
+	int dir = open(*state, O_RDONLY | O_DIRECTORY);
+
+	assert_true(dir >= 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rates); i++) {
+		struct buffer none = {0}, tail = {0};
+		struct error err;
+		const struct dat_tail told = {
+			.comms = &none, .instance_dir = dir, .rate = &rates[i], .writer = "test"};
+		int32_t factor[2];
+
+		assert_int_equal(datfile_tail(&tail, &told, &err), 0);
+		memcpy(factor, option(&tail, 14), sizeof(factor));
+		assert_true(factor[0] > 0);
+		assert_true((uint64_t)factor[0] << (rates[i].shift - (uint32_t)factor[1]) ==
+			    rates[i].mult);
+		buffer_release(&tail);
+	}
+	close(dir);
+}
+
 static void damaged_tables(void **state)
 {
 	struct buffer head = {0}, tail = {0};
@@ -457,6 +504,7 @@ int main(void)
 		TEST(parts_are_joined),
 		TEST(later_cpus_have_their_place),
 		TEST(tails),
+		TEST(rates_are_signed),
 		TEST(damaged_tables),
 		TEST(joining_goes_on),
 		TEST(folder_names_its_files),

@@ -52,8 +52,47 @@ static void check_list(const struct sorted *s, const uint64_t *x, uint32_t nr)
 		sorted_decode(s, k, some / 2, out, &hint);
 		sorted_decode(s, k + some / 2, some - some / 2, out + some / 2, &hint);
 		assert_memory_equal(out, x + k, some * sizeof(*out));
+		hint = 0;
+		sorted_decode_from(s, k, some, 1000, out, &hint);
+		for (uint32_t j = 0; j < some; j++)
+			assert_int_equal(out[j], x[k + j] + 1000);
 	}
 	assert_int_equal(sorted_upto(s, UINT64_MAX, NULL), nr);
+}
+
+/* Entries as numbers of a table's elements, which rise but for one. */
+static void check_table(const struct sorted *s, const uint64_t *x, uint32_t nr)
+{
+	const uint64_t length = (x[nr - 1] | bits_mask(s->low_bits)) + 1;
+	int64_t *table = malloc(length * sizeof(*table)), *out = malloc(nr * sizeof(*out));
+
+	for (uint64_t i = 0; i < length; i++)
+		table[i] = (int64_t)(i * 3) - 5;
+	for (unsigned i = 0; i < 20; i++) {
+		uint32_t k = (uint32_t)(oracle_random(&seed) % nr);
+		uint32_t some = 1 + (uint32_t)(oracle_random(&seed) % (nr - k));
+		uint32_t bad = k + (uint32_t)(oracle_random(&seed) % some);
+		int64_t last = table[x[k]] - 1, before = table[x[k]];
+		uint64_t hint = 0;
+
+		assert_true(sorted_below(s, k, some, length, hint));
+		assert_false(sorted_below(s, k, some, x[k + some - 1], hint));
+		assert_true(sorted_look_up(s, k, some, table, &last, out, &hint));
+		for (uint32_t j = 0; j < some; j++)
+			assert_int_equal(out[j], table[x[k + j]]);
+		assert_int_equal(last, out[some - 1]);
+		assert_true(k + some == nr || sorted_below(s, k + some, 1, length, hint));
+
+		hint = 0;
+		assert_false(sorted_look_up(s, k, some, table, &before, out, &hint));
+		table[x[bad]] -= 3 * (int64_t)length;
+		last = table[x[k]] - (bad > k);
+		hint = 0;
+		assert_false(sorted_look_up(s, k, some, table, &last, out, &hint));
+		table[x[bad]] += 3 * (int64_t)length;
+	}
+	free(table);
+	free(out);
 }
 
 static void lists(void **state)
@@ -77,6 +116,8 @@ static void lists(void **state)
 		assert_true(sorted_open(&s, bytes, len, nr, low_bits, x[nr - 1] >> low_bits));
 		assert_false(sorted_open(&s, bytes, len - 1, nr, low_bits, x[nr - 1] >> low_bits));
 		check_list(&s, x, nr);
+		if (x[nr - 1] < 1u << 20)
+			check_table(&s, x, nr);
 		free(bytes);
 		free(x);
 	}

@@ -280,15 +280,15 @@ static void the_longest_are_known(void **state)
 	(void)state;
 	assert_non_null(l);
 	for (ns_t i = 0; i < LONGEST_MAX; i++) {
-		assert_int_equal(longest_least(l), -1);
-		longest_add(l, i * 7919 % LONGEST_MAX); /* each once */
+		assert_int_equal(longest_least(l), 0);
+		longest_add(l, i * 7919 % LONGEST_MAX + 1); /* each once */
 	}
-	assert_int_equal(longest_least(l), 0);
+	assert_int_equal(longest_least(l), 1);
 	for (ns_t i = 0; i < 500; i++)
-		longest_add(l, LONGEST_MAX + i);
-	assert_int_equal(longest_least(l), 500);
-	longest_add(l, 500);
-	assert_int_equal(longest_least(l), 500);
+		longest_add(l, LONGEST_MAX + 1 + i);
+	assert_int_equal(longest_least(l), 501);
+	longest_add(l, 501);
+	assert_int_equal(longest_least(l), 501);
 	free(l);
 }
 
@@ -318,7 +318,7 @@ static bool see_use(const struct cpu_use *use, void *data)
 	struct seen *seen = data;
 
 	assert_true(use->count >= 1);
-	assert_ptr_equal(use->by, &seen->culprits->list[use->number]);
+	assert_true(use->number < seen->culprits->nr);
 	seen->total_ns += use->time_ns;
 	seen->time_ns[use->number] += use->time_ns;
 	if (use->longest_ns > seen->longest_ns[use->number])
@@ -376,7 +376,10 @@ static void one_sum_for_each_culprit(void **state)
 
 struct swept {
 	struct cpu_users *users;
-	struct tally alone; /* of the wait at hand */
+	struct swept_wait waits[SWEPT];
+	struct tally sums[SWEPT]; /* of each wait */
+	struct tally alone;	  /* of the wait at hand */
+	uint32_t last_who;
 	bool done[SWEPT];
 };
 
@@ -387,35 +390,46 @@ static bool add_alone(const struct cpu_user *user, void *data)
 	const struct culprits *c = s->users->culprits;
 	uint32_t number = culprit_number(c, (uint32_t)(user->context + 1));
 	ns_t length = user->to - user->from;
-	struct tally_part *part = tally_part(&s->alone, number, (int32_t)user->on);
+	const struct use_sum use = {length, length, user->from, s->last_who != c->who[number], 0};
 
-	assert_non_null(part);
-	tally_add(part, s->alone.last_who != c->who[number], length, length, user->from);
-	s->alone.last_who = c->who[number];
+	assert_true(tally_add(&s->alone, tally_key(user->on, number), &use, user->from));
+	s->last_who = c->who[number];
 	return true;
 }
 
-static int is_as_alone(const struct swept_wait *wait, const struct tally *tally, void *data)
+static void is_same_tally(const struct tally *a, const struct tally *b)
 {
-	struct swept *s = data;
+	assert_int_equal(a->nr, b->nr);
+	for (uint32_t i = 0; i < a->nr; i++) {
+		const struct tally_part *x = &a->parts[i], *y = &b->parts[i];
 
-	assert_false(s->done[wait->id]);
-	s->done[wait->id] = true;
+		assert_int_equal(x->key, y->key);
+		assert_int_equal(x->met, y->met);
+		assert_int_equal(x->use.count, y->use.count);
+		assert_int_equal(x->use.time_ns, y->use.time_ns);
+		assert_int_equal(x->use.longest_ns, y->use.longest_ns);
+		assert_int_equal(x->use.longest_at, y->use.longest_at);
+	}
+}
+
+static void is_as_alone(struct swept *s, const struct swept_wait *wait, const struct tally *tally)
+{
 	tally_clear(&s->alone);
+	s->last_who = UINT32_MAX;
 	assert_int_equal(cpu_users_walk(s->users, wait->machine, wait->cpu, wait->from, wait->to,
 					add_alone, s),
 			 0);
-	assert_int_equal(tally->nr, s->alone.nr);
-	for (uint32_t i = 0; i < tally->nr; i++) {
-		const struct tally_part *a = &tally->parts[i], *b = &s->alone.parts[i];
+	is_same_tally(tally, &s->alone);
+}
 
-		assert_int_equal(a->culprit, b->culprit);
-		assert_int_equal(a->on, b->on);
-		assert_int_equal(a->count, b->count);
-		assert_int_equal(a->time_ns, b->time_ns);
-		assert_int_equal(a->longest_ns, b->longest_ns);
-		assert_int_equal(a->longest_at, b->longest_at);
-	}
+static int told_as_alone(const struct swept_wait *wait, const struct tally *tally, void *data)
+{
+	struct swept *s = data;
+
+	assert_true(wait->told);
+	assert_false(s->done[wait->id]);
+	s->done[wait->id] = true;
+	is_as_alone(s, wait, tally);
 	return 0;
 }
 
@@ -427,10 +441,17 @@ static int stop_at_once(const struct swept_wait *wait, const struct tally *tally
 	return -EINTR;
 }
 
+static int ends_well(const struct swept_wait *wait, const struct tally *tally, void *data)
+{
+	(void)wait;
+	(void)tally;
+	(void)data;
+	return 0;
+}
+
 /* Of all CPUs, and of one that is not known; long ones and short ones, many at the same moments. */
 static void waits_are_swept_as_if_alone(void **state)
 {
-	struct swept_wait waits[SWEPT];
 	struct swept s = {0};
 	uint64_t seed = 1;
 
@@ -441,17 +462,62 @@ static void waits_are_swept_as_if_alone(void **state)
 		ns_t from = SMALL_BEGIN + (ns_t)(oracle_random(&seed) % 990000) / step * step;
 		ns_t length = 1 + (ns_t)(oracle_random(&seed) % (i % 5 ? 20000 : 700000));
 
-		waits[i] = (struct swept_wait){
-			from, from + length < SMALL_END ? from + length : SMALL_END,
-			(unsigned)(oracle_random(&seed) % SMALL_MACHINES),
-			(int)(oracle_random(&seed) % 3) - 1, i};
+		s.waits[i] = (struct swept_wait){
+			.from = from,
+			.to = from + length < SMALL_END ? from + length : SMALL_END,
+			.machine = (unsigned)(oracle_random(&seed) % SMALL_MACHINES),
+			.cpu = (int)(oracle_random(&seed) % 3) - 1,
+			.id = i,
+			.told = i % 2,
+			.sum = &s.sums[i],
+		};
 	}
-	assert_int_equal(wait_sweep(s.users, waits, SWEPT, is_as_alone, &s), 0);
+	assert_int_equal(wait_sweep(s.users, s.waits, SWEPT, told_as_alone, &s), 0);
+	for (unsigned i = 0; i < SWEPT; i++) {
+		assert_int_equal(s.done[i], s.waits[i].told);
+		is_as_alone(&s, &s.waits[i], &s.sums[i]);
+	}
+	assert_int_equal(wait_sweep(s.users, s.waits, SWEPT, stop_at_once, NULL), -EINTR);
+	assert_int_equal(wait_sweep(s.users, s.waits, 0, stop_at_once, NULL), 0);
 	for (unsigned i = 0; i < SWEPT; i++)
-		assert_true(s.done[i]);
-	assert_int_equal(wait_sweep(s.users, waits, SWEPT, stop_at_once, NULL), -EINTR);
-	assert_int_equal(wait_sweep(s.users, waits, 0, stop_at_once, NULL), 0);
+		tally_release(&s.sums[i]);
 	tally_release(&s.alone);
+}
+
+/* Those of one sum: it has what all of them had, and when each was met first. */
+static void waits_share_a_sum(void **state)
+{
+	struct swept s = {0};
+	struct tally all = {0};
+	const ns_t step = (SMALL_END - SMALL_BEGIN) / SWEPT;
+
+	(void)state;
+	assert_int_equal(cpu_users_get(&s.users, run), 0);
+	for (uint32_t i = 0; i < SWEPT; i++) {
+		s.waits[i] = (struct swept_wait){
+			.from = SMALL_BEGIN + i * step,
+			.to = SMALL_BEGIN + (i + 1) * step,
+			.machine = (SWEPT - i) % SMALL_MACHINES, /* not swept in the order of time */
+			.id = i,
+			.told = i % 3 == 0,
+			.sum = &s.sums[0],
+		};
+		s.last_who = UINT32_MAX;
+		assert_int_equal(cpu_users_walk(s.users, s.waits[i].machine, 0, s.waits[i].from,
+						s.waits[i].to, add_alone, &s),
+				 0);
+	}
+	assert_int_equal(wait_sweep(s.users, s.waits, SWEPT, ends_well, NULL), 0);
+	for (uint32_t i = 0; i < s.sums[0].nr; i++) { /* in the same order */
+		const struct tally_part *part = tally_part(&s.alone, s.sums[0].parts[i].key);
+
+		assert_true(tally_add(&all, part->key, &part->use, part->met));
+	}
+	assert_int_equal(all.nr, s.alone.nr);
+	is_same_tally(&s.sums[0], &all);
+	tally_release(&s.sums[0]);
+	tally_release(&s.alone);
+	tally_release(&all);
 }
 
 /* ---- threads' waits ------------------------------------------------------------------------ */
@@ -578,6 +644,7 @@ int main(void)
 		cmocka_unit_test(sums_are_those_of_the_pieces),
 		cmocka_unit_test(one_sum_for_each_culprit),
 		cmocka_unit_test(waits_are_swept_as_if_alone),
+		cmocka_unit_test(waits_share_a_sum),
 		cmocka_unit_test(waits_add_up),
 		cmocka_unit_test(facts_do_not_depend_on_earlier_ones),
 	};

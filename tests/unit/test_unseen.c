@@ -10,6 +10,7 @@
  * CPU 0 is seen from 1200000 on, and no more from 1900000 on; events of it were lost from 1400000 to
  * 1450000, from 1500000 to 1550000 (which the first event after it tells of) and, while nothing was
  * known anyway, before 1200000; from 1700000 to 1760000 it is just not known.  CPU 1 is always seen.
+ * Losses are not in the order of time.
  */
 static void changes(struct history_writer *w)
 {
@@ -39,8 +40,8 @@ static void losses(struct history_writer *w)
 						{"end", COL_NS},
 						{"events", COL_INT}};
 	static const int64_t rows[][5] = {
-		{HOST, 0, 1100000, 1150000, 1},	     {HOST, 0, 1400000, 1450000, 1},
-		{HOST, -1, 1500000, 1550000, -1},    {VM_A, 0, 1700000, 1750000, 1},
+		{HOST, -1, 1500000, 1550000, -1},    {HOST, 0, 1100000, 1150000, 1},
+		{HOST, 0, 1400000, 1450000, 1},	     {VM_A, 0, 1700000, 1750000, 1},
 	};
 	int table = history_writer_table(w, "loss", columns, 5);
 
@@ -63,7 +64,7 @@ static void assert_unseen(int64_t begin, int64_t end, ns_t unknown, const struct
 {
 	struct unseen found;
 
-	unseen_find(&found, run, begin, end, unknown);
+	assert_int_equal(unseen_find(&found, run, begin, end, unknown), 0);
 	assert_int_equal(found.before, expected->before);
 	assert_int_equal(found.after, expected->after);
 	assert_int_equal(found.lost, expected->lost);

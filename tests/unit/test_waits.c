@@ -20,7 +20,9 @@
 
 #include <errno.h>
 
-enum { W_TIMER, W_DISK, W_NONE, W_DARK };
+enum { W_TIMER, W_DISK, W_NONE, W_DARK, W_LOST };
+
+static bool says_lost = true; /* the table "wake" has a column for it */
 
 static void changes(struct history_writer *w)
 {
@@ -94,16 +96,19 @@ static void wakes(struct history_writer *w)
 {
 	static const struct column wake_columns[] = {{"cpu", COL_INT},	  {"cause", COL_INT},
 						     {"vector", COL_INT}, {"from_cpu", COL_INT},
-						     {"by", COL_INT},	  {"evidence", COL_STRING}};
+						     {"by", COL_INT},	  {"evidence", COL_STRING},
+						     {"lost", COL_BOOL}};
 	static const struct column vector_columns[] = {{"cpu", COL_INT},	{"vector", COL_INT},
 						       {"cause", COL_INT},	{"irq", COL_STRING},
 						       {"times", COL_INT},	{"agree", COL_INT},
 						       {"evidence", COL_STRING}};
-	int64_t rows[][6] = {
-		{VM_A_0, WAKE_TIMER, 236, 0, -1, small_string(w, "a timer")},
-		{VM_A_0, WAKE_DEVICE, 40, 0, BURN, small_string(w, "a thread")},
-		{VM_A_0, WAKE_NONE, -1, 0, -1, small_string(w, "at once")},
-		{VM_AN_0, WAKE_UNKNOWN, 236, 0, -1, small_string(w, "its entry")},
+	const char *lost = says_lost ? "a loss" : "events were lost before it was seen to end";
+	int64_t rows[][7] = {
+		{VM_A_0, WAKE_TIMER, 236, 0, -1, small_string(w, "a timer"), false},
+		{VM_A_0, WAKE_DEVICE, 40, 0, BURN, small_string(w, "a thread"), false},
+		{VM_A_0, WAKE_NONE, -1, 0, -1, small_string(w, "at once"), false},
+		{VM_AN_0, WAKE_UNKNOWN, 236, 0, -1, small_string(w, "its entry"), false},
+		{VM_A_0, WAKE_UNKNOWN, -1, 0, -1, small_string(w, lost), true},
 	};
 	int64_t vector[] = {VM_A_0,
 			    40,
@@ -112,7 +117,7 @@ static void wakes(struct history_writer *w)
 			    9,
 			    9,
 			    small_string(w, "its guest")};
-	int table = history_writer_table(w, "wake", wake_columns, 6);
+	int table = history_writer_table(w, "wake", wake_columns, says_lost ? 7 : 6);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		history_writer_row(w, table, rows[i]);
@@ -221,6 +226,57 @@ static void late_changes(struct history_writer *w)
 		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
 }
 
+/* A third one.  vm-a/0 halts at 1100000 and sleeps from 1110000 on; from 1200000 on events of it are lost. */
+static void lost_changes(struct history_writer *w)
+{
+	attr_t state = small_attr(w, "vm-a", "cpu0", "state", ATTR_ENUM, 0);
+	attr_t woken = small_attr(w, "vm-a", "cpu0", "woken", ATTR_ROW, 0);
+	const struct small_change list[] = {
+		{1000000, state, VCPU_ON_CPU},	{1000000, woken, W_TIMER + 1},
+		{1100000, woken, 0},		{1110000, state, VCPU_WAITING},
+		{1200000, state, VCPU_UNKNOWN}, {1200000, woken, W_LOST + 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
+}
+
+/* A fourth one.  While another thread runs on vm-a/0, app is woken twice by handlers that took long: one from 1100000 on,
+ * in which the host was at work, too, and one from 1600000 on, right after the host. */
+static void far_changes(struct history_writer *w)
+{
+	attr_t runs = small_attr(w, "host0", "cpu0", "runs", ATTR_ROW, ATTR_SUMMED);
+	attr_t on = small_attr(w, "vm-a", "cpu0", "on", ATTR_NUMBER, 0);
+	attr_t task = small_attr(w, "vm-a", "cpu0", "task", ATTR_ROW, 0);
+	attr_t app = small_attr(w, "vm-a", "threads/6", "state", ATTR_ENUM, 0);
+	attr_t waker = small_attr(w, "vm-a", "threads/6", "waker", ATTR_ROW, 0);
+	const struct small_change list[] = {
+		{1000000, runs, C_APP + 1}, /* the other thread, say */
+		{1000000, on, 1},
+		{1000000, task, KVM_AN + 1},
+		{1000000, app, THREAD_SLEEPING},
+		{1000000, waker, C_IRQ_OF_A + 1},
+		{1100000, runs, C_IRQ_OF_A + 1},
+		{1300000, runs, C_INTR + 1},
+		{1310000, runs, C_IRQ_OF_A + 1},
+		{1400000, app, THREAD_RUNNABLE},
+		{1420000, runs, C_APP + 1},
+		{1450000, app, THREAD_RUNNING},
+		{1450000, task, APP + 1},
+		{1500000, app, THREAD_SLEEPING},
+		{1500000, task, KVM_AN + 1},
+		{1580000, runs, C_INTR + 1},
+		{1600000, runs, C_IRQ_OF_A + 1},
+		{1790000, app, THREAD_RUNNABLE},
+		{1800000, runs, C_APP + 1},
+		{1850000, app, THREAD_RUNNING},
+		{1850000, task, APP + 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
+}
+
 static int setup_world(void (*changes_of)(struct history_writer *w), int64_t of_nested)
 {
 	const struct small_world world = {
@@ -243,6 +299,24 @@ static int setup_late(void **state)
 {
 	(void)state;
 	return setup_world(late_changes, -1);
+}
+
+static int setup_lost(void **state)
+{
+	(void)state;
+	return setup_world(lost_changes, -1);
+}
+
+static int setup_lost_in_words(void **state)
+{
+	says_lost = false;
+	return setup_lost(state);
+}
+
+static int setup_far(void **state)
+{
+	(void)state;
+	return setup_world(far_changes, -1);
 }
 
 /* ---- asking --------------------------------------------------------------------------------- */
@@ -289,7 +363,7 @@ static void what_a_wake_row_says_in_the_end(void **state)
 	assert_int_equal(sonde_wake(run, W_TIMER, &w), 0);
 	assert_int_equal(w.cause, SONDE_CAUSE_TIMER);
 	assert_string_equal(w.irq, "");
-	assert_int_equal(sonde_wake(run, W_DARK + 1, &w), -ENOENT);
+	assert_int_equal(sonde_wake(run, W_LOST + 1, &w), -ENOENT);
 }
 
 static void each_wait_has_its_cause(void **state)
@@ -437,6 +511,20 @@ static void a_thread_is_woken_while_its_vcpu_is_awake(void **state)
 	sonde_facts_free(f);
 }
 
+static void handlers_that_took_long(void **state)
+{
+	static const char *const columns[] = {"at", "total", "guest", "queue", "thread"};
+	static const int64_t rows[][ARRAY_SIZE(columns)] = {{1100000, 350000, 300000, 50000, APP},
+							    {1600000, 250000, 190000, 60000, APP}};
+	struct sonde_facts *f = facts_of("wakeup_awake_list", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), ARRAY_SIZE(rows));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_row(f, i, columns, rows[i], ARRAY_SIZE(columns));
+	sonde_facts_free(f);
+}
+
 /* What a run holds of attributes is room for those of CPUs: of a hundred thousand threads that were woken nothing stays. */
 static void wakeups_leave_no_threads_in_a_runs_strips(void **state)
 {
@@ -476,6 +564,23 @@ static void a_nested_vcpu_that_only_l0_saw(void **state)
 	f = facts_of("steal", SMALL_BEGIN, SMALL_END);
 	for (row = 0; row < sonde_facts_nr_rows(f); row++)
 		assert_int_not_equal(cell(f, row, "vcpu").i, VM_AN_0);
+	sonde_facts_free(f);
+}
+
+/* How it went on is not known: neither that it was woken nor that it was entered. */
+static void a_wait_of_which_events_were_lost(void **state)
+{
+	static const char *const columns[] = {"at", "length", "vector", "ready", "entry", "until"};
+	static const int64_t values[] = {1110000, 90000, -1, -1, -1, 1200000};
+	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_row(f, 0, columns, values, ARRAY_SIZE(columns));
+	assert_string_equal(cell(f, 0, "cause").s, "unknown");
+	sonde_facts_free(f);
+	f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+	assert_int_equal(sonde_facts_nr_rows(f), 0);
 	sonde_facts_free(f);
 }
 
@@ -531,6 +636,16 @@ int main(void)
 		cmocka_unit_test(a_nested_vcpu_that_only_l0_saw),
 	};
 
+	const struct CMUnitTest far[] = {
+		cmocka_unit_test(handlers_that_took_long),
+	};
+	const struct CMUnitTest lost[] = {
+		cmocka_unit_test(a_wait_of_which_events_were_lost),
+	};
+
 	return cmocka_run_group_tests(tests, setup, small_run_teardown) +
-	       cmocka_run_group_tests(late, setup_late, small_run_teardown);
+	       cmocka_run_group_tests(late, setup_late, small_run_teardown) +
+	       cmocka_run_group_tests(far, setup_far, small_run_teardown) +
+	       cmocka_run_group_tests(lost, setup_lost, small_run_teardown) +
+	       cmocka_run_group_tests(lost, setup_lost_in_words, small_run_teardown);
 }

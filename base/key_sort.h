@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ANALYSIS_KEY_SORT_H
-#define ANALYSIS_KEY_SORT_H
+#ifndef BASE_KEY_SORT_H
+#define BASE_KEY_SORT_H
 
 #include "base/types.h"
 
@@ -13,7 +13,13 @@ struct sort_item {
 	uint32_t at; /* the caller's */
 };
 
-/* Sorts @nr by rising keys.  @items has room for twice as many. */
+/* The key that makes a number with a sign stand where it belongs. */
+static inline uint64_t sort_key(int64_t number)
+{
+	return (uint64_t)number ^ 1ull << 63;
+}
+
+/* Sorts @nr (below 2^32) by rising keys.  @items has room for twice as many. */
 void key_sort(struct sort_item *items, size_t nr);
 
 #endif

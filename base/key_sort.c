@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/key_sort.h"
+#include "base/key_sort.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 static void sort_by_digit(const struct sort_item *from, struct sort_item *to, size_t nr, unsigned shift)
 {
-	size_t starts[DIGITS] = {0};
+	uint32_t starts[DIGITS] = {0};
 	size_t at = 0;
 
 	for (size_t i = 0; i < nr; i++)

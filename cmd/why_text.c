@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verdicts as text: alike ones together, and what cannot be known behind them. */
+#include "cmd/why_text.h"
+
+#include "analysis/longest.h"
+#include "base/units.h"
+#include "cmd/place.h"
+#include "report/paragraph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What to look at. */
+static void print_place(const struct invocation *inv, const struct question *q, size_t row)
+{
+	char place[PLACE_TEXT];
+
+	fprintf(inv->screen.out, "%11s--time %s\n", "",
+		place_text(place, q->run, verdict_cell(q, row, q->begin).i, verdict_cell(q, row, q->end).i));
+}
+
+/* ---- of one cause -------------------------------------------------------------------------- */
+
+/* A thread's name, which others may have, too; "" when there is none. */
+static const char *name_of(const struct question *q, int64_t thread)
+{
+	struct sonde_thread t;
+
+	return sonde_thread(q->run, thread, &t) ? "" : t.comm;
+}
+
+/* Two verdicts of one kind about the same vCPU, or about threads of one name, with one greatest
+ * cause. */
+static bool are_alike(const struct question *q, size_t a, size_t b)
+{
+	static const char *const same[] = {"machine", "culprit_machine", "culprit_cpu", "mode"};
+	bool about_thread = !strcmp(verdict_cell(q, a, q->kind).s, "thread");
+
+	if (strcmp(verdict_cell(q, a, q->kind).s, verdict_cell(q, b, q->kind).s) ||
+	    (!about_thread && verdict_cell(q, a, q->vcpu).i != verdict_cell(q, b, q->vcpu).i))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+		int column = sonde_facts_column(q->facts, same[i]);
+
+		if (verdict_cell(q, a, column).i != verdict_cell(q, b, column).i)
+			return false;
+	}
+	return !strcmp(verdict_cell(q, a, q->cause).s, verdict_cell(q, b, q->cause).s) &&
+	       !strcmp(name_of(q, verdict_cell(q, a, q->culprit).i),
+		       name_of(q, verdict_cell(q, b, q->culprit).i)) &&
+	       (!about_thread ||
+		!strcmp(name_of(q, verdict_cell(q, a, q->thread).i), name_of(q, verdict_cell(q, b, q->thread).i)));
+}
+
+/* Those that are told together with another, the worst of them. */
+struct group {
+	size_t more;
+	int64_t cost, least; /* of all; the least of the others */
+};
+
+/* Marks them in @told: rows come most costly first. */
+static struct group group_of(const struct question *q, size_t row, bool *told)
+{
+	struct group g = {.cost = verdict_cell(q, row, q->cost).i};
+
+	for (size_t i = row + 1; i < sonde_facts_nr_rows(q->facts); i++) {
+		if (told[i] || verdict_is_unknown(q, i) || !verdict_is_wanted(q, i) || !are_alike(q, row, i))
+			continue;
+		told[i] = true;
+		g.more++;
+		g.cost += verdict_cell(q, i, q->cost).i;
+		g.least = verdict_cell(q, i, q->cost).i;
+	}
+	return g;
+}
+
+static void print_group(const struct invocation *inv, const struct question *q, size_t row,
+			const struct group *g)
+{
+	bool is_ns = sonde_run_ticks_are_ns(q->run);
+	bool about_thread = !strcmp(verdict_cell(q, row, q->kind).s, "thread");
+	char text[400], nr[UNIT_TEXT], all[UNIT_TEXT], least[UNIT_TEXT];
+	const struct why_options *opt = inv->values;
+
+	if (!g->more)
+		return;
+	unit_count(nr, (int64_t)g->more + 1);
+	unit_length(all, g->cost, is_ns);
+	unit_length(least, g->least, is_ns);
+	if (opt->slower_than)
+		snprintf(text, sizeof(text),
+			 "This is the longest of %s such delays, of the same greatest cause: %s in all, the shortest %s.",
+			 nr, all, least);
+	else
+		snprintf(text, sizeof(text), "This is the worst of %s %s: %s in all, the least %s.", nr,
+			 about_thread ? "threads of that name that the same kept off the CPU most"
+				      : "of the same greatest cause",
+			 all, least);
+	paragraph_print(&inv->screen, "           ", text);
+}
+
+static void print_row(const struct invocation *inv, const struct question *q, size_t row)
+{
+	char lead[UNIT_TEXT + 4], cost[UNIT_TEXT];
+
+	snprintf(lead, sizeof(lead), "%9s  ",
+		 unit_length(cost, verdict_cell(q, row, q->cost).i, sonde_run_ticks_are_ns(q->run)));
+	paragraph_print(&inv->screen, lead, verdict_cell(q, row, q->text).s);
+}
+
+#define TOP_DEFAULT 10
+
+static size_t print_costs(const struct invocation *inv, const struct question *q, uint64_t top)
+{
+	const struct why_options *opt = inv->values;
+	bool *told = calloc(sonde_facts_nr_rows(q->facts) + 1, sizeof(*told));
+	size_t more = 0;
+	size_t shown = 0;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts) && told; row++) {
+		struct group g;
+
+		if (told[row] || verdict_is_unknown(q, row) || !verdict_is_wanted(q, row))
+			continue;
+		if (shown == top) {
+			more++;
+			continue;
+		}
+		shown++;
+		g = group_of(q, row, told);
+		fputc('\n', inv->screen.out);
+		print_row(inv, q, row);
+		print_group(inv, q, row, &g);
+		print_place(inv, q, row);
+	}
+	free(told);
+	if (more)
+		fprintf(inv->screen.out, "\n... and %zu more that %s (-n shows more)\n", more,
+			opt->slower_than ? "were shorter" : "cost less");
+	return shown;
+}
+
+/* That there may be more delays than those that are looked at. */
+static void print_limit(const struct invocation *inv, const struct question *q)
+{
+	size_t nr = sonde_facts_nr_rows(q->facts);
+	char text[200], least[UNIT_TEXT];
+
+	if (nr < LONGEST_MAX || verdict_cell(q, nr - 1, q->cost).i < q->slower_than)
+		return;
+	snprintf(text, sizeof(text),
+		 "Only the %d longest delays of the window are looked at, the shortest of them %s: --time narrows it.",
+		 LONGEST_MAX, unit_length(least, verdict_cell(q, nr - 1, q->cost).i, sonde_run_ticks_are_ns(q->run)));
+	fputc('\n', inv->screen.out);
+	paragraph_print(&inv->screen, "", text);
+}
+
+/* ---- what cannot be known ------------------------------------------------------------------- */
+
+/* What a sentence says after whom it is about, and how much. */
+static const char *reason_of(const struct question *q, size_t row)
+{
+	const char *text = verdict_cell(q, row, q->text).s, *colon = strstr(text, ": ");
+
+	return colon ? colon : text;
+}
+
+static bool have_same_reason(const struct question *q, size_t a, size_t b)
+{
+	static const char *const told_of_many[] = {"vcpus", "lost", "trace", "clock", "syscalls"};
+	const char *what = verdict_cell(q, a, q->cause).s;
+	bool of_many = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(told_of_many); i++)
+		of_many |= !strcmp(what, told_of_many[i]);
+	return of_many && !strcmp(what, verdict_cell(q, b, q->cause).s) &&
+	       !strcmp(reason_of(q, a), reason_of(q, b)) &&
+	       !verdict_cell(q, a, q->culprit_time).i == !verdict_cell(q, b, q->culprit_time).i;
+}
+
+/* Whom a row is about, and how much of it is not known. */
+static void put_whom(FILE *out, const struct question *q, size_t row)
+{
+	int64_t time = verdict_cell(q, row, q->culprit_time).i, events = verdict_cell(q, row, q->count).i;
+	char text[UNIT_TEXT];
+	struct sonde_machine m;
+	struct sonde_cpu cpu;
+
+	if (!sonde_machine(q->run, verdict_cell(q, row, q->machine).i, &m))
+		fputs(m.name, out);
+	if (!sonde_cpu(q->run, verdict_cell(q, row, q->vcpu).i, &cpu))
+		fprintf(out, " vCPU %d", cpu.number);
+	if (time)
+		fprintf(out, " (%s)", unit_length(text, time, sonde_run_ticks_are_ns(q->run)));
+	else if (!strcmp(verdict_cell(q, row, q->cause).s, "lost") && events)
+		fprintf(out, " (%s events)", unit_count(text, events));
+}
+
+/* The row's sentence, and who else it is said of; marks these in @told.  Owned by the caller; NULL: no memory. */
+static char *unknown_text(const struct question *q, size_t row, bool *told)
+{
+	size_t len, last = row;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return NULL;
+	fputs(verdict_cell(q, row, q->text).s, out);
+	for (size_t i = row + 1; i < sonde_facts_nr_rows(q->facts); i++) {
+		if (told[i] || !verdict_is_unknown(q, i) || !verdict_is_wanted(q, i) || !have_same_reason(q, row, i))
+			continue;
+		told[i] = true;
+		fputs(last == row ? " The same goes for " : ", ", out);
+		put_whom(out, q, i);
+		last = i;
+	}
+	fputs(last == row ? "" : ".", out);
+	return fclose(out) ? NULL : text;
+}
+
+static void print_unknown(const struct invocation *inv, const struct question *q)
+{
+	bool *told = calloc(sonde_facts_nr_rows(q->facts) + 1, sizeof(*told));
+	bool any = false;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts) && told; row++) {
+		char *text;
+
+		if (told[row] || !verdict_is_unknown(q, row) || !verdict_is_wanted(q, row))
+			continue;
+		if (!any)
+			screen_title(&inv->screen, "What cannot be known");
+		any = true;
+		text = unknown_text(q, row, told);
+		paragraph_print(&inv->screen, "- ", text ? text : verdict_cell(q, row, q->text).s);
+		free(text);
+	}
+	free(told);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+void why_print_text(const struct invocation *inv, const struct question *q, int64_t begin, int64_t end)
+{
+	const struct why_options *opt = inv->values;
+	bool is_ns = sonde_run_ticks_are_ns(q->run);
+	char from[UNIT_TEXT], length[UNIT_TEXT];
+	struct sonde_machine l0;
+
+	sonde_machine(q->run, 0, &l0);
+	fprintf(inv->screen.out, "%s: %s from %s, ", l0.name,
+		unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns));
+	if (opt->slower_than)
+		fprintf(inv->screen.out, "delays of %s or more, longest first\n",
+			unit_length(length, q->slower_than, is_ns));
+	else
+		fputs("most costly first\n", inv->screen.out);
+	if (!print_costs(inv, q, opt->top ? opt->top : TOP_DEFAULT))
+		fprintf(inv->screen.out, "\nNothing%s was kept from running%s.\n",
+			opt->task ? " of that name" : "", opt->slower_than ? " that long" : "");
+	if (opt->slower_than)
+		print_limit(inv, q);
+	print_unknown(inv, q);
+}
