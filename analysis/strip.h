@@ -30,7 +30,7 @@ struct strips {
 	struct map by_attr;  /* attribute -> index into list */
 	struct strip **list; /* owned, each owned */
 	struct strip *recent[STRIPS_RECENT]; /* asked for lately, by attribute */
-	unsigned nr;
+	unsigned nr, room;
 	size_t intervals; /* that there is room for */
 };
 
