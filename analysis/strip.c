@@ -456,9 +456,9 @@ static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 		unsigned more = is_full ? room_until(s, strip, end) - strip->room : 0;
 		bool grows = s->intervals + more <= STRIPS_MAX;
 
-		strip->index.nr = 0;
 		if (is_full && !grows && !forget_before(strip, begin))
-			return 0;
+			break;
+		strip->index.nr = 0;
 		if (is_full && grows)
 			ret = lengthen(s, strip, strip->room + more);
 		if (!ret)
