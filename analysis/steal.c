@@ -6,7 +6,7 @@
  * state "preempted".  Where the guest's /proc/stat was read twice within the window, its own count
  * stands beside what the parent's trace shows of the time between.
  */
-#include "analysis/facts.h"
+#include "analysis/by_machine.h"
 #include "analysis/preemption.h"
 
 #include <errno.h>
@@ -14,8 +14,7 @@
 
 /* Of one vCPU. */
 struct steal {
-	struct sonde_cpu_times first, last; /* readings of its guest's count within the window */
-	size_t nr_readings;
+	bool asked; /* its thread is known */
 	ns_t begin, end;
 	ns_t by_why[SONDE_NR_OFFS];
 	ns_t found_ns;
@@ -34,52 +33,45 @@ static bool add_preemption(const struct preemption *p, void *data)
 	return true;
 }
 
-/* They come in the order of time. */
-static void add_reading(struct steal *s, const struct sonde_cpu_times *t)
+/* The first and the last reading within the window narrow it down to the time between. */
+static void find_readings(struct steal *s, const struct sonde_run *run, const struct by_machine *readings,
+			  ns_t begin, ns_t end, const struct sonde_cpu *cpu)
 {
-	s->first = s->nr_readings++ ? s->first : *t;
-	s->last = *t;
-}
+	struct sonde_cpu_times first = {0}, last = {0}, t;
+	unsigned nr = 0;
+	uint32_t nr_rows = 0;
+	const uint32_t *rows = cpu->machine < sonde_nr_machines(run)
+				       ? by_machine_rows(readings, cpu->machine, &nr_rows)
+				       : NULL;
 
-static void add_readings(struct steal *vcpus, const struct sonde_run *run, ns_t begin, ns_t end)
-{
-	for (int64_t row = 0; row < sonde_nr_cpu_times(run); row++) {
-		struct sonde_cpu_times t;
-		int64_t vcpu;
-
-		sonde_cpu_times(run, row, &t);
-		if (t.t < begin || t.t >= end || t.steal < 0 || t.hz <= 0)
+	for (uint32_t i = 0; i < nr_rows; i++) {
+		sonde_cpu_times(run, rows[i], &t);
+		if (t.cpu != cpu->number || t.t < begin || t.t >= end || t.steal < 0 || t.hz <= 0)
 			continue;
-		vcpu = sonde_find_cpu(run, t.machine, t.cpu);
-		if (vcpu >= 0)
-			add_reading(&vcpus[vcpu], &t);
+		first = nr++ ? first : t;
+		last = t;
 	}
-}
-
-/* They narrow it down to the time between. */
-static void set_window(struct steal *s, ns_t begin, ns_t end)
-{
-	const struct sonde_cpu_times *first = &s->first, *last = &s->last;
-	bool is_known = s->nr_readings > 1;
-
-	s->begin = is_known ? first->t : begin;
-	s->end = is_known ? last->t : end;
+	s->begin = nr > 1 ? first.t : begin;
+	s->end = nr > 1 ? last.t : end;
 	s->guest_ns = -1;
 	s->unit_ns = -1;
-	if (!is_known || last->steal < first->steal || last->hz > NS_PER_SEC ||
-	    last->steal - first->steal > INT64_MAX / NS_PER_SEC)
+	if (nr < 2 || last.steal < first.steal || last.hz > NS_PER_SEC ||
+	    last.steal - first.steal > INT64_MAX / NS_PER_SEC)
 		return;
-	s->unit_ns = NS_PER_SEC / last->hz;
-	s->guest_ns = (last->steal - first->steal) * s->unit_ns;
+	s->unit_ns = NS_PER_SEC / last.hz;
+	s->guest_ns = (last.steal - first.steal) * s->unit_ns;
 }
 
-/* Whether its thread was seen. */
-static bool is_asked(const struct sonde_run *run, int64_t vcpu)
+static void begin_vcpu(struct steal *s, const struct sonde_run *run, const struct by_machine *readings,
+		       int64_t vcpu, ns_t begin, ns_t end)
 {
 	struct sonde_cpu cpu;
 
-	return run->cpu_attrs[vcpu][CPU_STATE] != ATTR_NONE && !sonde_cpu(run, vcpu, &cpu) &&
-	       cpu.host_thread >= 0;
+	if (run->cpu_attrs[vcpu][CPU_STATE] == ATTR_NONE || sonde_cpu(run, vcpu, &cpu) ||
+	    cpu.host_thread < 0) /* a thread that nobody saw */
+		return;
+	s->asked = true;
+	find_readings(s, run, readings, begin, end, &cpu);
 }
 
 static void add_vcpu(struct sonde_facts *out, const struct steal *s, int64_t vcpu)
@@ -106,18 +98,20 @@ static int find_steal(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 {
 	const int64_t nr_cpus = sonde_nr_cpus(run);
 	struct steal *vcpus = calloc((size_t)nr_cpus + 1, sizeof(*vcpus));
-	int ret;
+	struct by_machine readings = {0};
+	int ret = vcpus ? by_machine_init(&readings, run, RUN_STAT) : -ENOMEM;
 
-	if (!vcpus)
-		return fail(err, -ENOMEM, "out of memory");
-	add_readings(vcpus, run, begin, end);
-	for (int64_t vcpu = 0; vcpu < nr_cpus; vcpu++)
-		set_window(&vcpus[vcpu], begin, end);
-	ret = preemption_parts(run, begin, end, add_preemption, vcpus, err);
+	if (ret)
+		fail(err, ret, "out of memory");
+	for (int64_t vcpu = 0; vcpu < nr_cpus && !ret; vcpu++)
+		begin_vcpu(&vcpus[vcpu], run, &readings, vcpu, begin, end);
+	if (!ret)
+		ret = preemption_parts(run, begin, end, add_preemption, vcpus, err);
 	for (int64_t vcpu = 0; vcpu < nr_cpus && !ret; vcpu++) {
-		if (is_asked(run, vcpu))
+		if (vcpus[vcpu].asked)
 			add_vcpu(out, &vcpus[vcpu], vcpu);
 	}
+	by_machine_release(&readings);
 	free(vcpus);
 	facts_sort(out, "found");
 	return ret;
