@@ -72,13 +72,16 @@ static uint32_t guest_task(struct pass *p, uint32_t from, ns_t t, ns_t *until)
 	attr_t attr = p->run->cpu_attrs[from][CPU_TASK];
 	struct tasks *tasks = &p->tasks[p->cpus[from].tasks];
 	const struct strip_list *list = &tasks->list;
+	int ret;
 
 	while (tasks->at < list->nr && t >= list->begins[tasks->at + 1])
 		tasks->at++;
 	if (tasks->at == list->nr || t < list->begins[tasks->at]) {
 		*until = attr == ATTR_NONE ? NS_MAX : t;
 		tasks->at = 0;
-		if (strip_list(&p->strips, attr, t, sonde_run_end(p->run), &tasks->list)) {
+		ret = strip_list(&p->strips, attr, t, sonde_run_end(p->run), &tasks->list);
+		if (ret) {
+			p->no_memory = ret == -ENOMEM;
 			tasks->list.nr = 0;
 			return 0;
 		}
@@ -151,6 +154,8 @@ static bool find_part(struct pass *p, const struct exit_interval *e, struct curr
 	uint32_t task = guest_task(p, from, e->begin, &out->until);
 	struct recent *r = &p->recent[(e->kind + task * 31) % RECENT_SLOTS];
 
+	if (p->no_memory)
+		return false;
 	if (r->kind != e->kind || r->task != task) {
 		int64_t number = look_up(p, e, from, task);
 

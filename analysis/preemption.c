@@ -16,7 +16,18 @@ struct scan {
 	struct preemption_log *log; /* NULL: what is found is not kept */
 	struct sonde_interval last; /* of the vCPU's `state`, before the one at hand */
 	bool stop;
+	int ret;
 };
+
+/* Whether it is known what an attribute was; without the memory to read it the scan ends, for that is not the same. */
+static bool known_at(struct scan *s, attr_t attr, ns_t t, struct sonde_interval *out)
+{
+	int ret = strip_at(&s->users->strips, attr, t, out);
+
+	if (ret == -ENOMEM)
+		s->ret = ret;
+	return !ret;
+}
 
 static void tell_part(struct scan *s)
 {
@@ -24,19 +35,15 @@ static void tell_part(struct scan *s)
 	struct sonde_interval task = {0};
 
 	s->p.victim = -1;
-	if (!strip_at(&s->users->strips, attrs[CPU_TASK], s->p.from, &task) && task.value)
+	if (known_at(s, attrs[CPU_TASK], s->p.from, &task) && task.value)
 		s->p.victim = (int64_t)task.value - 1;
 	s->p.cpu = cpu_users_parent_cpu(s->users, s->p.vcpu, s->p.from);
+	s->stop = s->ret;
+	if (s->stop)
+		return;
 	if (s->log)
 		preemption_log_add(s->log, &s->p);
 	s->stop = !s->each(&s->p, s->data);
-}
-
-static uint32_t value_at(struct strips *strips, int64_t vcpu, enum cpu_attr attr, ns_t t)
-{
-	struct sonde_interval i;
-
-	return strip_at(strips, strips->run->cpu_attrs[vcpu][attr], t, &i) ? 0 : i.value;
 }
 
 /* What is told by the kernel, when it is so. */
@@ -54,19 +61,18 @@ static bool is_exact(uint32_t off)
  */
 static ns_t find_why(struct scan *s, const struct sonde_interval *i, ns_t from)
 {
-	struct strips *strips = &s->users->strips;
-	attr_t attr = s->run->cpu_attrs[s->p.vcpu][CPU_WHY_OFF];
+	const attr_t *attrs = s->run->cpu_attrs[s->p.vcpu];
 	struct sonde_interval off;
 	uint32_t before = s->last.value;
 
 	if (s->last.end != i->begin) /* the first of the window */
-		before = value_at(strips, s->p.vcpu, CPU_STATE, i->begin - 1);
+		before = known_at(s, attrs[CPU_STATE], i->begin - 1, &off) ? off.value : 0;
 	s->p.why = SONDE_OFF_UNKNOWN;
 	if (before == VCPU_WAITING)
 		s->p.why = SONDE_OFF_READY;
 	else if (before != VCPU_ON_CPU)
 		return i->end;
-	for (ns_t t = from; t < i->end && !strip_at(strips, attr, t, &off); t = off.end) {
+	for (ns_t t = from; t < i->end && known_at(s, attrs[CPU_WHY_OFF], t, &off); t = off.end) {
 		if (is_exact(off.value) && off.begin > from)
 			return off.begin;
 		if (is_exact(off.value)) {
@@ -136,7 +142,7 @@ static int scan_vcpus(struct scan *s)
 		set_vcpu(s, row);
 		ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 	}
-	return ret;
+	return ret ? ret : s->ret;
 }
 
 static int scan_run(struct scan *s, struct error *err)
@@ -252,7 +258,7 @@ int preemption_uses(struct sonde_run *run, const struct preemption *p, ns_t begi
 	u.users = s.users;
 	set_vcpu(&s, p->vcpu);
 	each_state(&i, &s);
-	return u.ret;
+	return s.ret ? s.ret : u.ret;
 }
 
 /* ---- one by one ---------------------------------------------------------------------------- */
