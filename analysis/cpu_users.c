@@ -71,6 +71,10 @@ static bool step_out(const struct sonde_interval *i, void *data)
 	outer.to = i->end < piece->to ? i->end : piece->to;
 	outer.machine = parent_of(u, piece->machine);
 	outer.cpu = i->value ? (int)i->value - 1 : cpu_users_parent_cpu(u, piece->row, outer.from);
+	if (outer.cpu == -ENOMEM) {
+		piece->ret = outer.cpu;
+		return false;
+	}
 	if (outer.cpu < 0)
 		return tell_unknown(piece, outer.from, outer.to);
 	piece->ret = follow(&outer);
@@ -215,10 +219,11 @@ static attr_t thread_cpu(const struct sonde_run *run, int64_t vcpu)
 int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t)
 {
 	struct sonde_interval i;
+	int ret = vcpu < 0 ? -ENOENT : strip_at(&u->strips, u->thread_cpus[vcpu], t, &i);
 
-	if (vcpu < 0 || strip_at(&u->strips, u->thread_cpus[vcpu], t, &i) || !i.value)
-		return -1;
-	return (int)i.value - 1;
+	if (ret == -ENOMEM)
+		return ret;
+	return ret || !i.value ? -1 : (int)i.value - 1;
 }
 
 /* What a physical CPU runs; ATTR_NONE for others. */

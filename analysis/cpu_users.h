@@ -85,7 +85,7 @@ int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end);
 /* Until when all of that is at hand, NS_MAX when there is nothing to read; @begin: it is too much. */
 ns_t cpu_users_held(struct cpu_users *u, ns_t begin);
 
-/* The parent's CPU that a vCPU (a CPU row) is on at @t, or was on last; -1 unknown. */
+/* The parent's CPU that a vCPU (a CPU row) is on at @t, or was on last; -1 unknown, -ENOMEM. */
 int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t);
 
 #endif

@@ -38,6 +38,8 @@ static void tell_part(struct scan *s)
 	if (known_at(s, attrs[CPU_TASK], s->p.from, &task) && task.value)
 		s->p.victim = (int64_t)task.value - 1;
 	s->p.cpu = cpu_users_parent_cpu(s->users, s->p.vcpu, s->p.from);
+	if (s->p.cpu == -ENOMEM)
+		s->ret = s->p.cpu;
 	s->stop = s->ret;
 	if (s->stop)
 		return;
