@@ -21,7 +21,7 @@ struct state_options {
 
 static const struct option_row option_rows[] = {
 	{0, "at", OPTION_TEXT, FIELD(at), "T", NULL,
-	 "the moment: +1.5s, 12.345, 50%, tsc:N, 13:00:00.5 (default: the begin)", 0},
+	 "the moment: +1.5s, 12.345, 50%, tsc:N, 13:00:00.5 (default: the beginning)", 0},
 	{0, "cpu", OPTION_LIST, FIELD(cpus), "N", NULL, "only physical CPU N; may be repeated", 0},
 };
 
