@@ -278,6 +278,7 @@ static bool add_exits(const struct exit_interval *list, size_t nr, void *data)
 static void say_causes(struct sentence *s, const struct culprits *culprits,
 		       const struct stretch *stretch)
 {
+	ns_t rest = length(stretch);
 	unsigned i = 0;
 
 	for (; i < stretch->nr_causes && i < 3; i++) {
@@ -286,6 +287,7 @@ static void say_causes(struct sentence *s, const struct culprits *culprits,
 
 		if (i && cause->time_ns * 10 < length(stretch))
 			break;
+		rest -= cause->time_ns;
 		say(s, i ? "; for " : ": for ");
 		say_length(s, cause->time_ns);
 		say(s, i || cause->time_ns == length(stretch) ? " " : " of it ");
@@ -297,8 +299,11 @@ static void say_causes(struct sentence *s, const struct culprits *culprits,
 		say(s, " had ");
 		say_cpu(s, cause->on);
 	}
-	if (i < stretch->nr_causes)
-		say(s, "; others less each");
+	if (i < stretch->nr_causes && rest > 0) {
+		say(s, "; other causes took ");
+		say_length(s, rest);
+		say(s, " in all");
+	}
 }
 
 static void say_exit(struct sentence *s, const struct stretch *stretch)

@@ -27,7 +27,7 @@ static const char *const class_words[NR_CLASSES] = {
 	[CLASS_OTHER] = "while other machines had the CPU",
 	[CLASS_QUOTA] = "because its vCPU's quota was used up",
 	[CLASS_IDLE] = "on its way to an idle CPU",
-	[CLASS_UNKNOWN] = "nobody knows behind what",
+	[CLASS_UNKNOWN] = "behind something unknown",
 };
 
 /* Whoever was kept from running: a vCPU or a thread. */
@@ -459,7 +459,7 @@ static void thread_verdict(struct why *w, const struct losers *l, const struct l
 			say_length(&v.says, loser->in_guest_ns);
 		else
 			say(&v.says, "all");
-		say(&v.says, " of that unknown to its own kernel)");
+		say(&v.says, " of that unseen by its own kernel)");
 	}
 	say_causes(&v.says, l, loser, say_classes(&v.says, loser), "; ");
 	say_worst(&v.says, loser);

@@ -74,9 +74,9 @@ static void point_at_longest(const struct of_vms *exits, int64_t vm, struct verd
 	}
 	if (longest < 0)
 		return;
-	say(&v->says, " The longest exit that was no halt took ");
+	say(&v->says, " Halts aside, the longest from exit to entry took ");
 	say_length(&v->says, longest);
-	say(&v->says, " until its entry, from ");
+	say(&v->says, ", from ");
 	say_time(&v->says, v->begin);
 	say(&v->says, ".");
 }
@@ -96,7 +96,7 @@ static void say_nesting(const struct of_vms *nesting, int64_t vm, struct verdict
 		say(&v->says, " Each of its %s exits that ",
 		    unit_count(text, facts_named(f, rows[i], "handed").i));
 		say_machine(&v->says, facts_named(f, rows[i], "host").i);
-		say(&v->says, " had to handle cost %lld.%lld exits to ",
+		say(&v->says, " had to handle cost on average %lld.%lld exits to ",
 		    (long long)per_thousand / 1000, (long long)per_thousand % 1000 / 100);
 		say_machine(&v->says, facts_named(f, rows[i], "by").i);
 		say(&v->says, ".");
@@ -111,10 +111,10 @@ static void say_top(const struct top_exit *top, struct verdict *v)
 		return;
 	say(&v->says, "; %s of it, ", 2 * top->total > v->cost_ns ? "most" : "the largest part");
 	say_length(&v->says, top->total);
-	say(&v->says, ", for %s %s exits, ", unit_count(count, top->count),
+	say(&v->says, ", went into %s %s exits, ", unit_count(count, top->count),
 	    *top->name ? top->name : "unnamed");
 	say_length(&v->says, top->total / top->count);
-	say(&v->says, " each, without what they slept or others ran until the entry");
+	say(&v->says, " each (sleep, and what others ran before the entry, not counted)");
 }
 
 static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
@@ -135,11 +135,11 @@ static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
 	v.by_ns = top.total;
 	v.count = facts_named(vms, row, "exits").i;
 	v.cause = top.count ? top.name : "";
-	say(&v.says, "Hypervisors worked %s", *note ? "at least " : "");
+	say(&v.says, "Hypervisors used %s", *note ? "at least " : "");
 	say_length(&v.says, v.cost_ns);
 	say(&v.says, " of CPU time for ");
 	say_machine(&v.says, vm);
-	say(&v.says, ", %s of all time that it had a CPU, in %s exits",
+	say(&v.says, ", %s of all the time it had a CPU, in %s exits",
 	    unit_share(share, facts_named(vms, row, "share").i),
 	    unit_count(exits_text, facts_named(vms, row, "exits").i));
 	say_top(&top, &v);

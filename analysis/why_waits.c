@@ -66,18 +66,19 @@ static void wait_verdict(struct why *w, const struct sonde_facts *waits, size_t 
 	v.count = count;
 	v.cause = causes[cause].cause;
 	say_cpu(&v.says, v.vcpu);
-	if (v.by.vcpu >= 0) {
-		say(&v.says, " waited %sfor ", probably);
-		say_cpu(&v.says, v.by.vcpu);
-	} else {
-		say(&v.says, " waited %s%s", probably, causes[cause].words);
-	}
-	if (*irq)
-		say(&v.says, " (%s)", irq);
-	say(&v.says, " for ");
+	say(&v.says, " waited ");
 	say_length(&v.says, v.cost_ns);
 	say(&v.says, " of ");
 	say_length(&v.says, w->end - w->begin);
+	say(&v.says, *probably ? ", " : " ");
+	if (v.by.vcpu >= 0) {
+		say(&v.says, "%sfor ", probably);
+		say_cpu(&v.says, v.by.vcpu);
+	} else {
+		say(&v.says, "%s%s", probably, causes[cause].words);
+	}
+	if (*irq)
+		say(&v.says, " (%s)", irq);
 	if (count > 1) {
 		say(&v.says, ", %s times, ", unit_count(text, count));
 		say_length(&v.says, facts_named(waits, row, "mean").i);
@@ -87,7 +88,7 @@ static void wait_verdict(struct why *w, const struct sonde_facts *waits, size_t 
 	say(&v.says, ", from ");
 	say_time(&v.says, v.begin);
 	if (*probably)
-		say(&v.says, " (found by this: %s)", evidence);
+		say(&v.says, " (inferred: %s)", evidence);
 	say(&v.says, ".");
 	why_add(w, &v);
 }
@@ -121,6 +122,7 @@ static void unseen_of_vm(struct why *w, struct waited of, int64_t vm)
 	    sonde_machine(w->run, m.parent, &parent))
 		return;
 	v.cause = "waits";
+	v.by_ns = of.unseen;
 	say(&v.says, "What %s's vCPUs waited for is not known for ", m.name);
 	say_length(&v.says, of.unseen);
 	say(&v.says,

@@ -21,7 +21,7 @@ struct state_options {
 
 static const struct option_row option_rows[] = {
 	{0, "at", OPTION_TEXT, FIELD(at), "T", NULL,
-	 "the moment: +1.5s, 12.345, 50%, tsc:N, 13:00:00.5 (default: the begin)", 0},
+	 "the moment: +1.5s, 12.345, 50%, tsc:N, 13:00:00.5 (default: the beginning)", 0},
 	{0, "cpu", OPTION_LIST, FIELD(cpus), "N", NULL, "only physical CPU N; may be repeated", 0},
 };
 
@@ -103,7 +103,7 @@ static int print_text(const struct invocation *inv, struct sonde_run *run, int64
 			add_frame(t, run, &stack, at, i, &line);
 	}
 	if (!ret)
-		fprintf(inv->screen.out, "at %s, %s after the begin\n\n",
+		fprintf(inv->screen.out, "at %s, %s after the start\n\n",
 			unit_time(when, at, is_ns),
 			unit_length(since, at - sonde_run_begin(run), is_ns));
 	return table_print(t) ? -ENOMEM : ret;

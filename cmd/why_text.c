@@ -90,12 +90,12 @@ static void print_group(const struct invocation *inv, const struct question *q, 
 	unit_length(least, g->least, is_ns);
 	if (opt->slower_than)
 		snprintf(text, sizeof(text),
-			 "This is the longest of %s such delays, of the same greatest cause: %s in all, the shortest %s.",
+			 "It is the longest of %s such delays with the same main cause: %s in all, the shortest %s.",
 			 nr, all, least);
 	else
-		snprintf(text, sizeof(text), "This is the worst of %s %s: %s in all, the least %s.", nr,
-			 about_thread ? "threads of that name that the same kept off the CPU most"
-				      : "of the same greatest cause",
+		snprintf(text, sizeof(text), "It is the worst of %s %s: %s in all, the least of them %s.", nr,
+			 about_thread ? "threads of this name with the same main culprit"
+				      : "verdicts of this kind with the same main cause",
 			 all, least);
 	paragraph_print(&inv->screen, "           ", text);
 }
@@ -168,7 +168,7 @@ static const char *reason_of(const struct question *q, size_t row)
 
 static bool have_same_reason(const struct question *q, size_t a, size_t b)
 {
-	static const char *const told_of_many[] = {"vcpus", "lost", "trace", "clock", "syscalls"};
+	static const char *const told_of_many[] = {"vcpus", "lost", "trace", "clock", "syscalls", "waits"};
 	const char *what = verdict_cell(q, a, q->cause).s;
 	bool of_many = false;
 
@@ -202,6 +202,7 @@ static char *unknown_text(const struct question *q, size_t row, bool *told)
 {
 	size_t len, last = row;
 	char *text = NULL;
+	const char *between = " The same goes for ";
 	FILE *out = open_memstream(&text, &len);
 
 	if (!out)
@@ -211,11 +212,18 @@ static char *unknown_text(const struct question *q, size_t row, bool *told)
 		if (told[i] || !verdict_is_unknown(q, i) || !verdict_is_wanted(q, i) || !have_same_reason(q, row, i))
 			continue;
 		told[i] = true;
-		fputs(last == row ? " The same goes for " : ", ", out);
-		put_whom(out, q, i);
+		if (last != row) {
+			fputs(between, out);
+			put_whom(out, q, last);
+			between = ", ";
+		}
 		last = i;
 	}
-	fputs(last == row ? "" : ".", out);
+	if (last != row) {
+		fputs(*between == ',' ? " and " : between, out);
+		put_whom(out, q, last);
+		fputc('.', out);
+	}
 	return fclose(out) ? NULL : text;
 }
 

@@ -36,7 +36,7 @@ char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union 
 		snprintf(buf, room, "%s", cell.i < 0 ? "-" : unit_length(text, cell.i, is_ns));
 		break;
 	case SONDE_COL_TIME:
-		snprintf(buf, room, "%s", unit_time(text, cell.i, is_ns));
+		snprintf(buf, room, "%s", cell.i == -1 ? "-" : unit_time(text, cell.i, is_ns));
 		break;
 	case SONDE_COL_PPM:
 		snprintf(buf, room, "%s", unit_share(text, cell.i));

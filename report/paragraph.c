@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/paragraph.h"
+#include "base/types.h"
 #include "report/safe.h"
 
 #include <string.h>
@@ -18,6 +19,24 @@ static size_t columns(const char *text, size_t len)
 	return nr;
 }
 
+/* A word's bytes; a number and the unit behind it are one word. */
+static size_t word_bytes(const char *text)
+{
+	static const char *const units[] = {"s", "ms", "us", "ns", "cy"};
+	size_t len = strcspn(text, " ");
+	const char *next = text + len + 1;
+	size_t more;
+
+	if (!len || !text[len] || text[len - 1] < '0' || text[len - 1] > '9')
+		return len;
+	more = strcspn(next, " ,;:.)");
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (more == strlen(units[i]) && !memcmp(next, units[i], more))
+			return len + 1 + strcspn(next, " ");
+	}
+	return len;
+}
+
 void paragraph_print(const struct screen *screen, const char *lead, const char *text)
 {
 	size_t indent = columns(lead, strlen(lead));
@@ -29,7 +48,7 @@ void paragraph_print(const struct screen *screen, const char *lead, const char *
 	fputs(lead, screen->out);
 	word = safe_text(safe, sizeof(safe), text);
 	while (*word) {
-		size_t len = strcspn(word, " ");
+		size_t len = word_bytes(word);
 		size_t wide = columns(word, len);
 
 		if (used && used + 1 + wide > width) {

@@ -184,7 +184,7 @@ int time_parse(const struct time_base *base, const char *text, ns_t *out, struct
 			return 0;
 	}
 	return fail(err, -EINVAL,
-		    "\"%s\" is no time: 1500000 (ns), 1.5, 12.3s, 120ms, +1.5s (from the begin), "
+		    "\"%s\" is no time: 1500000 (ns), 1.5, 12.3s, 120ms, +1.5s (from the beginning), "
 		    "-200ms (from the end), 50%%, tsc:N or 13:00:00.5 is expected",
 		    text);
 }

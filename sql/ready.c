@@ -72,7 +72,7 @@ const struct ready_query ready_queries[] = {
 	 "       " MS("idle") " as idle_ms, " MS("unknown") " as unknown_ms\n"
 	 "from cpu_time where total > 0 order by cpu_row"},
 
-	{"running", "What ran on each physical CPU at the begin of the window?",
+	{"running", "What ran on each physical CPU at the beginning of the window?",
 	 "select s.cpu, c.machine, c.thread, c.container, c.mode, c.what,\n"
 	 "       " MS("s.end - s.begin") " as ms\n"
 	 "from run r join states s left join contexts c on c.row = s.value\n"

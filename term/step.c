@@ -53,7 +53,7 @@ const char *scene_step(struct scene *s, bool forward, bool same)
 		if (ret || at < s->view.run_begin || at >= s->view.run_end ||
 		    sonde_at(s->run, line->attr, at, &now))
 			return forward ? "nothing more until the end of the run"
-				       : "nothing more until the begin of the run";
+				       : "nothing more until the beginning of the run";
 		if (is_wanted(s->run, line, line_value(s->run, line, now.value), from, same,
 			      c.thread))
 			break;

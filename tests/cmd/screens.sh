@@ -102,7 +102,7 @@ awk '/^$/ { rows = 0 } /^(host0|vm-[a-n-]*) / && ++rows > 1 { print }' "$scratch
 
 # ---- state
 run 0 "$sonde" state "$history" --at 50%
-says out "750.0 ms after the begin"
+says out "750.0 ms after the start"
 says out "L0 host0"
 run 0 "$sonde" state "$history" --at +1s --format json
 json 'len(j["cpus"]) == 2 and all(c["begin"] <= j["at"] < c["end"] for c in j["cpus"])'

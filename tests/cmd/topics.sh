@@ -195,6 +195,7 @@ grep -q "vm-a virtio3 254:48 write" "$scratch/out" || fail "no distribution of r
 # The host's trace alone: the guest's legs are unknown, and it says what shows them.
 "$sonde" analyze -q samples/lttng/host0 -o "$scratch/alone.sonde"
 run 0 "$sonde" report io "$scratch/alone.sonde"
+not_says out "-0.000000001"
 says out "the VM's own block events: record it, too, with --for io"
 
 dir=$(shared_set lab-boot-ftrace) || { echo "$dir"; exit 77; }

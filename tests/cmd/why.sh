@@ -12,12 +12,15 @@ says out "h-burn[519] of host0"
 says out "more that cost less"
 run 0 "$sonde" why "$history" -n 1000
 not_says out "more that cost less"
+# A number and its unit stand in one line.
+COLUMNS=60 run 0 "$sonde" why "$history" -n 1000
+! grep -Pzoq "[0-9]\n +(s|ms|us|ns)\b" "$scratch/out" || fail "a line ends between a number and its unit"
 
 # Threads want to run, vCPUs are ready; those told together have more causes than the greatest.
 run 0 "$sonde" why "$history" --slower-than 1ms -n 1000
 grep -Eq "of vm-a(-n)? wanted to run but did not for" "$scratch/out" || fail "words for threads"
 ! grep -Eq "\] (in container [^ ]* )?of [^ ]* was ready but not running" "$scratch/out" || fail "a thread is ready"
-says out "of the same greatest cause"
+says out "with the same main cause"
 
 # The sentence's numbers are those of the other facts; costs come in order, places lie in the run.
 run 0 "$sonde" report "$history" -s vcpu_time -s hypervisor --format json
@@ -56,7 +59,7 @@ assert times == per_vcpu("vcpu_state", lambda r: r["ready"] + r["preempted"] + r
 assert times == per_vcpu("steal", lambda r: r["found"])
 END
 run 0 "$sonde" why "$history" --slower-than 1ms
-says out "This is the longest of "
+says out "It is the longest of "
 says out "delays of 1.000 ms or more, longest first"
 says out "Only the 1000 longest delays of the window are looked at, the shortest of them 1."
 run 0 "$sonde" why "$history" --slower-than 1.2ms
@@ -87,8 +90,8 @@ guessed = {(w["vcpu"]["machine"], w["vcpu"]["cpu"], w["total"]) for w in report[
 assert waits
 for r in waits:
     guess = (r["vcpu"]["machine"], r["vcpu"]["cpu"], r["cost"]) in guessed
-    assert ("waited probably for" in r["text"]) == guess, r["text"]
-    assert ("(found by this: " in r["text"]) == guess, r["text"]
+    assert (", probably for" in r["text"]) == guess, r["text"]
+    assert ("(inferred: " in r["text"]) == guess, r["text"]
 END
 run 0 "$sonde" why "$history" --vm vm-a --format json
 json 'j["why"] and all(r["machine"] in ("vm-a", "vm-a-n") for r in j["why"])'

@@ -53,7 +53,7 @@ sees " at $first"
 "$sonde" state "$history" --at "$first" --cpu 0 --format json >"$scratch/out"
 json 'j["cpus"][0]["begin"] == j["at"]'
 keys Home ,
-sees "nothing more until the begin of the run"
+sees "nothing more until the beginning of the run"
 keys Up .
 sees "a group does not change"
 

@@ -191,7 +191,7 @@ static void verdicts_are_sentences_with_numbers(void **state)
 	assert_string_equal(
 		verdict_about(f, "thread", "thread", APP),
 		"app[60] of vm-a wanted to run but did not for 100.0 us of 1.000 ms (all of that "
-		"unknown to its own kernel); all of it while burn[300] in container "
+		"unseen by its own kernel); all of it while burn[300] in container "
 		"burn:[4026532324] of host0 had CPU 0; in one stretch from 0.001300000.");
 	assert_string_equal(
 		verdict_about(f, "thread", "thread", BURN),
@@ -202,7 +202,7 @@ static void verdicts_are_sentences_with_numbers(void **state)
 		"(\033[31mtask<&>[7]) had CPU 0; its worst stretch, 320.0 us from 0.001400000.");
 	assert_non_null(
 		strstr(verdict_about(f, "hypervisor", "machine", VM_AN),
-		       "Each of its 1 exits that vm-a had to handle cost 2.0 exits to host0"));
+		       "Each of its 1 exits that vm-a had to handle cost on average 2.0 exits to host0"));
 	assert_non_null(strstr(verdict_about(f, "unknown", "machine", VM_B), "has no trace"));
 	assert_true(is_said(f, "Of what vm-a's kernel recorded of its boot at least 700 events had "
 			       "been overwritten"));
