@@ -331,10 +331,11 @@ vmx-module:
 
 benches: $(BENCHES)
 $(B)/bench/bench_history: $(B)/bench/history_stream.o
-$(B)/bench/bench_facts: $(B)/cmd/heap.o
+$(B)/bench/bench_facts $(B)/bench/bench_made: $(B)/bench/facts_time.o $(B)/cmd/heap.o
+$(B)/bench/bench_made: $(addprefix $(B)/bench/made_,run.o tables.o)
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
 fuzz: $(FUZZERS)
 FUZZ_MAIN := $(if $(FUZZ),,$(B)/tests/fuzz/replay.o)

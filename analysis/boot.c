@@ -14,6 +14,7 @@
 struct start {
 	struct sonde_facts *out;
 	struct sonde_run *run;
+	const struct by_machine *cpus, *milestones;
 	ns_t begin, end; /* window */
 	int64_t vm;
 	int64_t vmm; /* its thread, -1 unknown */
@@ -26,6 +27,7 @@ static void next_phase(struct start *s, const char *name, int64_t thread, ns_t e
 		       const char *evidence)
 {
 	const struct phase p = {.vm = s->vm,
+				.cpus = s->cpus,
 				.name = name,
 				.evidence = evidence,
 				.begin = s->at,
@@ -44,10 +46,11 @@ static bool first_milestone(const struct start *s, const char *kind, ns_t after,
 {
 	struct milestone ms;
 	bool found = false;
+	uint32_t nr;
+	const uint32_t *rows = by_machine_rows(s->milestones, s->vm, &nr);
 
-	for (int64_t row = 0; !run_milestone(s->run, row, &ms); row++) {
-		if (ms.machine != s->vm || strcmp(ms.kind, kind) || ms.at < after ||
-		    (found && ms.at >= out->at))
+	for (uint32_t i = 0; i < nr && !run_milestone(s->run, rows[i], &ms); i++) {
+		if (strcmp(ms.kind, kind) || ms.at < after || (found && ms.at >= out->at))
 			continue;
 		*out = ms;
 		found = true;
@@ -58,14 +61,15 @@ static bool first_milestone(const struct start *s, const char *kind, ns_t after,
 static ns_t first_vcpu_thread(const struct start *s)
 {
 	ns_t first = NS_MAX;
+	uint32_t nr;
+	const uint32_t *rows = by_machine_rows(s->cpus, s->vm, &nr);
 
-	for (int64_t row = 0; row < sonde_nr_cpus(s->run); row++) {
+	for (uint32_t i = 0; i < nr; i++) {
 		struct sonde_thread t;
 		struct sonde_cpu cpu;
 
-		sonde_cpu(s->run, row, &cpu);
-		if (cpu.machine == s->vm && !sonde_thread(s->run, cpu.host_thread, &t) &&
-		    t.begin < first)
+		sonde_cpu(s->run, rows[i], &cpu);
+		if (!sonde_thread(s->run, cpu.host_thread, &t) && t.begin < first)
 			first = t.begin;
 	}
 	return first;
@@ -131,16 +135,16 @@ static bool first_long_sleep(const struct sonde_interval *i, void *data)
 static ns_t settled_at(struct start *s)
 {
 	ns_t last = NS_MIN;
+	uint32_t nr;
+	const uint32_t *rows = by_machine_rows(s->cpus, s->vm, &nr);
 
-	for (int64_t row = 0; row < sonde_nr_cpus(s->run) && !s->ret; row++) {
+	for (uint32_t i = 0; i < nr && !s->ret; i++) {
 		struct settled one = {.after = s->at, .at = NS_MAX};
-		struct sonde_cpu cpu;
+		attr_t state = s->run->cpu_attrs[rows[i]][CPU_STATE];
 
-		sonde_cpu(s->run, row, &cpu);
-		if (cpu.machine != s->vm || s->run->cpu_attrs[row][CPU_STATE] == ATTR_NONE)
+		if (state == ATTR_NONE)
 			continue;
-		s->ret = sonde_walk(s->run, s->run->cpu_attrs[row][CPU_STATE], s->at,
-				    sonde_run_end(s->run), first_long_sleep, &one);
+		s->ret = sonde_walk(s->run, state, s->at, sonde_run_end(s->run), first_long_sleep, &one);
 		last = one.at > last ? one.at : last;
 	}
 	return last == NS_MIN ? NS_MAX : last;
@@ -189,29 +193,49 @@ static void started(struct start *s, const struct milestone *entry)
 			   "the end of the recording");
 }
 
+static int one_vm(struct start *s)
+{
+	struct milestone entry;
+	struct sonde_thread t;
+
+	if (!first_milestone(s, "entry", NS_MIN, &entry))
+		return 0;
+	s->vmm = vmm_thread(s->run, s->vm, entry.at);
+	if (sonde_thread(s->run, s->vmm, &t)) /* none, or a damaged file */
+		s->vmm = -1;
+	s->at = s->vmm < 0 ? entry.at : t.begin;
+	/* A VMM that was there before has begun before what is known of it. */
+	if (s->vmm >= 0 && t.begin <= sonde_run_begin(s->run))
+		s->vmm = -1;
+	started(s, &entry);
+	return s->ret;
+}
+
 static int find_boot(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	for (int64_t vm = 1; vm < sonde_nr_machines(run); vm++) {
-		struct start s = {
-			.out = out, .run = run, .begin = begin, .end = end, .vm = vm, .err = err};
-		struct milestone entry;
-		struct sonde_thread t;
+	struct by_machine cpus = {0}, milestones = {0};
+	int ret = by_machine_init(&cpus, run, RUN_CPU);
 
-		if (!first_milestone(&s, "entry", NS_MIN, &entry))
-			continue;
-		s.vmm = vmm_thread(run, vm, entry.at);
-		if (sonde_thread(run, s.vmm, &t)) /* none, or a damaged file */
-			s.vmm = -1;
-		s.at = s.vmm < 0 ? entry.at : t.begin;
-		/* A VMM that was there before has begun before what is known of it. */
-		if (s.vmm >= 0 && t.begin <= sonde_run_begin(run))
-			s.vmm = -1;
-		started(&s, &entry);
-		if (s.ret)
-			return s.ret;
+	if (!ret)
+		ret = by_machine_init(&milestones, run, RUN_MILESTONE);
+	if (ret)
+		fail(err, ret, "out of memory");
+	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++) {
+		struct start s = {.out = out,
+				  .run = run,
+				  .cpus = &cpus,
+				  .milestones = &milestones,
+				  .begin = begin,
+				  .end = end,
+				  .vm = vm,
+				  .err = err};
+
+		ret = one_vm(&s);
 	}
-	return 0;
+	by_machine_release(&cpus);
+	by_machine_release(&milestones);
+	return ret;
 }
 
 const struct analysis boot_analysis = {

@@ -244,3 +244,23 @@ union sonde_cell facts_named(const struct sonde_facts *f, size_t row, const char
 	assert(at >= 0);
 	return sonde_facts_cell(f, row, (unsigned)at);
 }
+
+int64_t facts_find_rising(const struct sonde_facts *f, const char *column, int64_t value)
+{
+	int at = sonde_facts_column(f, column);
+	size_t low = 0, high = f->nr_rows;
+
+	assert(at >= 0);
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int64_t cell = facts_cell(f, middle, (unsigned)at).i;
+
+		if (cell == value)
+			return (int64_t)middle;
+		if (cell < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return -1;
+}

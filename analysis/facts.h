@@ -84,6 +84,10 @@ void facts_sort_rising(struct sonde_facts *f, const char *column);
 /* The cell of a column that there is. */
 union sonde_cell facts_named(const struct sonde_facts *f, size_t row, const char *column);
 
+/* The row in which an integer column is @value, of facts whose rows come in the rising order of that column (those per
+ * vCPU do, if not sorted by another); -1 none. */
+int64_t facts_find_rising(const struct sonde_facts *f, const char *column, int64_t value);
+
 /* A copy with those rows that are about @machine or one inside it: whose row it is says the first
  * column that names a machine or a CPU.  Without such a column, no row is.  0 or -ENOMEM. */
 int facts_of_machine(struct sonde_facts **out, const struct sonde_run *run,

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- per exit reason ----------------------------------------------------------------------- */
 
@@ -61,48 +62,67 @@ const struct analysis exit_reason_analysis = {
 struct vm_cost {
 	ns_t guest_ns;	    /* the VM's own code and that of all VMs in it */
 	ns_t hypervisor_ns; /* for its vCPUs, by its direct and indirect hosts */
+	uint64_t exits[SONDE_LAYERS_MAX]; /* by the level of the machine whose hypervisor saw them */
 };
+
+struct costs {
+	struct sonde_run *run;
+	struct vm_cost *list; /* owned, by machine */
+};
+
+/* NULL: there is no such machine. */
+static struct vm_cost *cost_of(const struct costs *c, int64_t machine)
+{
+	return machine >= 0 && machine < sonde_nr_machines(c->run) ? &c->list[machine] : NULL;
+}
 
 /*
  * Exits of a machine's code, as fact "exits" counts them.  With nesting each hypervisor around it
  * that has a trace sees the same exit, so they are counted per level of these, and the one that saw
  * most tells: that is the outermost, to which all of them come, unless its trace has a gap.
  */
-static uint64_t exits_of(struct sonde_run *run, const struct exit_sums *s, int64_t vm)
+static void add_exits(const struct costs *c, const struct exit_sums *s)
 {
-	uint64_t per_level[SONDE_LAYERS_MAX] = {0}, most = 0;
-
 	for (size_t i = 0; i < s->reasons.nr; i++) {
 		const struct exit_reason *sum = keyed_sum_at(&s->reasons, i);
 		const int64_t *key = keyed_cells(&s->reasons, i);
+		struct vm_cost *cost = cost_of(c, key[REASON_FROM]);
 		struct sonde_machine m;
 
-		if (key[REASON_FROM] != vm || sonde_machine(run, key[REASON_VM], &m))
-			continue;
-		per_level[m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1] +=
-			sum->lengths->count;
+		if (cost && !sonde_machine(c->run, key[REASON_VM], &m))
+			cost->exits[m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1] +=
+				sum->lengths->count;
 	}
+}
+
+static uint64_t most_exits(const struct vm_cost *cost)
+{
+	uint64_t most = 0;
+
 	for (unsigned level = 0; level < SONDE_LAYERS_MAX; level++)
-		most = per_level[level] > most ? per_level[level] : most;
+		most = cost->exits[level] > most ? cost->exits[level] : most;
 	return most;
 }
 
-static void add_guest_time(struct sonde_run *run, const struct usages *u, int64_t vm,
-			   struct vm_cost *cost)
+/* What runs in a VM runs in all those around it. */
+static void add_guest_time(const struct costs *c, const struct usages *u)
 {
 	for (size_t i = 0; i < u->nr; i++) {
-		if (run_is_inside(run, u->list[i].context->machine, vm))
-			cost->guest_ns += u->list[i].time_ns;
+		int64_t machine = u->list[i].context->machine;
+		struct sonde_machine m;
+
+		for (; machine > 0 && !sonde_machine(c->run, machine, &m); machine = m.parent)
+			c->list[machine].guest_ns += u->list[i].time_ns;
 	}
 }
 
-static void add_hypervisor_time(const struct hypervisor_work *work, int64_t vm,
-				struct vm_cost *cost)
+static void add_hypervisor_time(const struct costs *c, const struct hypervisor_work *work)
 {
 	for (size_t i = 0; i < work->exits.nr; i++) {
 		const struct hypervisor_exits *e = keyed_sum_at(&work->exits, i);
+		struct vm_cost *cost = cost_of(c, keyed_cells(&work->exits, i)[HYPERVISOR_VM]);
 
-		if (keyed_cells(&work->exits, i)[HYPERVISOR_VM] == vm)
+		if (cost)
 			cost->hypervisor_ns += e->time_ns;
 	}
 }
@@ -125,36 +145,49 @@ static const char *cost_note(struct sonde_facts *out, struct sonde_run *run, int
 	return "";
 }
 
-static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			   struct error *err)
+static int find_costs(const struct costs *c, ns_t begin, ns_t end, struct error *err)
 {
 	const struct hypervisor_work *work;
 	const struct exit_sums *sums;
 	const struct usages *u;
-	int ret = hypervisor_work_get(&work, run, begin, end, err);
+	int ret = hypervisor_work_get(&work, c->run, begin, end, err);
 
 	if (!ret)
-		ret = exit_sums_get(&sums, run, begin, end, err);
+		add_hypervisor_time(c, work);
 	if (!ret)
-		ret = usages_get(&u, run, begin, end, err);
+		ret = exit_sums_get(&sums, c->run, begin, end, err);
+	if (!ret)
+		add_exits(c, sums);
+	if (!ret)
+		ret = usages_get(&u, c->run, begin, end, err);
+	if (!ret)
+		add_guest_time(c, u);
+	return ret;
+}
+
+static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			   struct error *err)
+{
+	struct costs c = {run, calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*c.list))};
+	int ret = c.list ? find_costs(&c, begin, end, err) : fail(err, -ENOMEM, "out of memory");
+
 	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++) {
-		struct vm_cost cost = {0};
+		const struct vm_cost *cost = &c.list[vm];
 		struct sonde_machine m;
 
 		sonde_machine(run, vm, &m);
-		add_guest_time(run, u, vm, &cost);
-		add_hypervisor_time(work, vm, &cost);
 		facts_add(out, (union sonde_cell[]){
 				       cell_int(vm),
 				       cell_int(m.parent),
-				       cell_int(cost.guest_ns),
-				       cell_int(cost.hypervisor_ns),
-				       cell_int(share_ppm(cost.hypervisor_ns,
-							  cost.guest_ns + cost.hypervisor_ns)),
-				       cell_int((int64_t)exits_of(run, sums, vm)),
+				       cell_int(cost->guest_ns),
+				       cell_int(cost->hypervisor_ns),
+				       cell_int(share_ppm(cost->hypervisor_ns,
+							  cost->guest_ns + cost->hypervisor_ns)),
+				       cell_int((int64_t)most_exits(cost)),
 				       cell_str(cost_note(out, run, m.parent)),
 			       });
 	}
+	free(c.list);
 	facts_sort(out, "hypervisor");
 	return ret;
 }

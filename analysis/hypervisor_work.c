@@ -21,12 +21,16 @@ struct open_exit {
 /* Which of these it is: that of a vCPU (a CPU row) and a level of hypervisors. */
 #define OPEN_EXIT(cpu, level) ((int64_t)(cpu) * SONDE_LAYERS_MAX + (level))
 _Static_assert(SONDE_LAYERS_MAX <= 8, "struct worker has a bit for each");
+/* Of very many vCPUs a physical CPU serves few: so many exits next to each other share a note that one of them was worked
+ * on. */
+#define OPEN_GROUP 64
 
 /* What is asked of every interval's context, by its row + 1, next to each other. */
 struct worker {
 	uint8_t around; /* levels around its machine, a bit each; 0 too where there is no such machine */
 	uint8_t level;	/* of its machine */
 	uint8_t works;	/* a hypervisor's: the bit of that level */
+	uint32_t group; /* that .open is in */
 	struct open_exit *open; /* a hypervisor's: the exit that it works on; else NULL */
 	struct ended *as;	/* what that counts for if it ends now */
 	struct open_exit *ends; /* a guest's: the exit found last that is over when its code runs; NULL none yet */
@@ -50,6 +54,7 @@ struct scan {
 	struct sonde_cpu *cpus;		/* owned */
 	struct lineage *machines;	/* owned */
 	struct open_exit *open;		/* owned, by OPEN_EXIT() */
+	bool *touched;			/* owned, by group of these: on this physical CPU */
 	struct ended *ended;		/* owned, by context + 1 */
 	uint32_t *met;			/* owned: contexts + 1, in the order in which each ended an exit first */
 	uint32_t nr_met;
@@ -136,12 +141,29 @@ static bool scan_list(const struct cpu_run *run, void *data)
 
 			o->as = w->as;
 			o->time_ns += begin[1] - begin[0];
+			s->touched[w->group] = true;
 			s->served[w->level] = o;
 			s->serving |= w->works;
 		}
 	}
 	take_off(s, end[-1], begin[0] - run->to);
 	return true;
+}
+
+/* A vCPU may go on elsewhere; what is open on one physical CPU has been counted there. */
+static void close_all(struct scan *s)
+{
+	const int64_t nr = OPEN_EXIT(s->nr_cpus, 0);
+
+	for (int64_t group = 0; group * OPEN_GROUP < nr; group++) {
+		if (!s->touched[group])
+			continue;
+		s->touched[group] = false;
+		for (int64_t i = group * OPEN_GROUP; i < nr && i < (group + 1) * OPEN_GROUP; i++) {
+			if (s->open[i].as)
+				close_exit(s, &s->open[i]);
+		}
+	}
 }
 
 static int scan_run(struct scan *s, struct error *err)
@@ -161,11 +183,7 @@ static int scan_run(struct scan *s, struct error *err)
 		if (ret)
 			return fail(err, ret, "cannot read what ran on CPU %d: %s", cpu.number,
 				    strerror(-ret));
-		/* A vCPU may go on elsewhere; what is open here has been counted. */
-		for (int64_t i = 0; i < OPEN_EXIT(s->nr_cpus, 0); i++) {
-			if (s->open[i].as)
-				close_exit(s, &s->open[i]);
-		}
+		close_all(s);
 	}
 	return 0;
 }
@@ -197,6 +215,7 @@ static struct worker worker_of(const struct scan *s, uint32_t value)
 	w.around = (uint8_t)(w.works - 1);
 	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < s->nr_cpus) {
 		w.open = &s->open[OPEN_EXIT(c->serves, w.level)];
+		w.group = (uint32_t)(OPEN_EXIT(c->serves, w.level) / OPEN_GROUP);
 		w.as = &s->ended[value];
 	}
 	return w;
@@ -208,13 +227,14 @@ static bool read_tables(struct scan *s)
 	size_t nr_cpus = (size_t)s->nr_cpus;
 
 	s->open = calloc(nr_cpus * SONDE_LAYERS_MAX + 1, sizeof(*s->open));
+	s->touched = calloc(nr_cpus * SONDE_LAYERS_MAX / OPEN_GROUP + 1, sizeof(*s->touched));
 	s->contexts = run_contexts(s->run);
 	s->cpus = calloc(nr_cpus + 1, sizeof(*s->cpus));
 	s->machines = calloc(nr_machines + 1, sizeof(*s->machines));
 	s->workers = calloc((size_t)s->nr_contexts + 1, sizeof(*s->workers));
 	s->ended = calloc((size_t)s->nr_contexts + 1, sizeof(*s->ended));
 	s->met = calloc((size_t)s->nr_contexts + 1, sizeof(*s->met));
-	if (!s->open || !s->contexts || !s->cpus || !s->machines || !s->workers || !s->ended || !s->met)
+	if (!s->open || !s->touched || !s->contexts || !s->cpus || !s->machines || !s->workers || !s->ended || !s->met)
 		return false;
 	for (size_t i = 0; i < nr_machines; i++)
 		find_lineage(s, (int64_t)i);
@@ -231,6 +251,7 @@ static bool read_tables(struct scan *s)
 static void scan_release(struct scan *s)
 {
 	free(s->open);
+	free(s->touched);
 	free(s->cpus);
 	free(s->machines);
 	free(s->workers);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/phases.h"
+#include "analysis/vcpu_states.h"
 #include "model/context.h"
 
 #include <assert.h>
@@ -65,18 +66,15 @@ static void account_vcpu(struct account *a, const struct sonde_facts *f, size_t 
 static int account_vcpus(struct account *a, struct sonde_run *run, const struct phase *p,
 			 struct error *err)
 {
-	struct sonde_error public_err = {0};
 	struct sonde_facts *f;
-	int ret = sonde_facts_get(&f, run, "vcpu_state", p->begin, p->end, &public_err);
+	uint32_t nr;
+	const uint32_t *vcpus = by_machine_rows(p->cpus, p->vm, &nr);
+	int ret = vcpu_states_of(&f, run, vcpus, nr, p->begin, p->end, err);
 
 	if (ret)
-		return fail(err, ret, "%s", public_err.text);
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
-		struct sonde_cpu cpu;
-
-		if (!sonde_cpu(run, sonde_facts_cell(f, row, 0).i, &cpu) && cpu.machine == p->vm)
-			account_vcpu(a, f, row);
-	}
+		return ret;
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++)
+		account_vcpu(a, f, row);
 	sonde_facts_free(f);
 	a->waits_for = "";
 	for (unsigned i = 0; i < ARRAY_SIZE(wait_columns); i++) {

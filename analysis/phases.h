@@ -2,6 +2,7 @@
 #ifndef ANALYSIS_PHASES_H
 #define ANALYSIS_PHASES_H
 
+#include "analysis/by_machine.h"
 #include "analysis/facts.h"
 
 /*
@@ -10,6 +11,7 @@
  */
 struct phase {
 	int64_t vm;
+	const struct by_machine *cpus;
 	const char *name;     /* lives as long as the facts */
 	const char *evidence; /* how its end was found, likewise */
 	ns_t begin, end;

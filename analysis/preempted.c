@@ -160,11 +160,9 @@ const struct analysis preemption_victim_analysis = {
 /* What a vCPU lost because those that it was on did not run. */
 static ns_t inherited_by(const struct sonde_facts *states, int64_t vcpu)
 {
-	for (size_t row = 0; row < sonde_facts_nr_rows(states); row++) {
-		if (facts_named(states, row, "vcpu").i == vcpu)
-			return facts_named(states, row, "inherited").i;
-	}
-	return 0;
+	int64_t row = facts_find_rising(states, "vcpu", vcpu);
+
+	return row < 0 ? 0 : facts_named(states, (size_t)row, "inherited").i;
 }
 
 struct state_sums {

@@ -166,6 +166,18 @@ int preemption_parts(struct sonde_run *run, ns_t begin, ns_t end,
 	return 0;
 }
 
+int preemption_parts_of(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
+			bool (*each)(const struct preemption *p, void *data), void *data)
+{
+	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
+	int ret = cpu_users_get(&s.users, run);
+
+	if (ret)
+		return ret;
+	set_vcpu(&s, vcpu);
+	return strip_scan(&s.users->strips, run->cpu_attrs[vcpu][CPU_STATE], begin, end, each_state, &s);
+}
+
 /* ---- with what ran ------------------------------------------------------------------------- */
 
 struct runs {

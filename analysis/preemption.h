@@ -41,6 +41,10 @@ int preemption_parts(struct sonde_run *run, ns_t begin, ns_t end,
 		     bool (*each)(const struct preemption *p, void *data), void *data,
 		     struct error *err);
 
+/* Those of one vCPU, which the run does not keep: for who asks for few of very many. */
+int preemption_parts_of(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
+			bool (*each)(const struct preemption *p, void *data), void *data);
+
 /* What had the CPU in one whole preemption (.vcpu, .begin and .end of @p), as far as it lies in [begin, end), as
  * cpu_users_sum() tells it, part by part. */
 int preemption_uses(struct sonde_run *run, const struct preemption *p, ns_t begin, ns_t end,

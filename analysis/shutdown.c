@@ -47,19 +47,16 @@ static bool note_exit(const struct sonde_interval *i, void *data)
 }
 
 /* When its vCPUs left guest mode for the last time; NS_MIN unknown. */
-static int last_code(struct sonde_run *run, int64_t vm, ns_t *out)
+static int last_code(struct sonde_run *run, const uint32_t *vcpus, uint32_t nr, ns_t *out)
 {
 	struct last_exit last = {.run = run, .at = NS_MIN};
 
-	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
-		struct sonde_cpu cpu;
-		int ret;
+	for (uint32_t i = 0; i < nr; i++) {
+		attr_t exit = run->cpu_attrs[vcpus[i]][CPU_EXIT];
+		int ret = exit == ATTR_NONE ? 0
+					    : sonde_walk(run, exit, sonde_run_begin(run),
+							 sonde_run_end(run), note_exit, &last);
 
-		sonde_cpu(run, row, &cpu);
-		if (cpu.machine != vm || run->cpu_attrs[row][CPU_EXIT] == ATTR_NONE)
-			continue;
-		ret = sonde_walk(run, run->cpu_attrs[row][CPU_EXIT], sonde_run_begin(run),
-				 sonde_run_end(run), note_exit, &last);
 		if (ret)
 			return ret;
 	}
@@ -68,16 +65,16 @@ static int last_code(struct sonde_run *run, int64_t vm, ns_t *out)
 }
 
 /* When the last of its vCPUs' threads ended; -1: one of them did not. */
-static ns_t threads_end(struct sonde_run *run, int64_t vm)
+static ns_t threads_end(struct sonde_run *run, const uint32_t *vcpus, uint32_t nr)
 {
 	ns_t last = -1;
 
-	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
+	for (uint32_t i = 0; i < nr; i++) {
 		struct sonde_thread t;
 		struct sonde_cpu cpu;
 
-		sonde_cpu(run, row, &cpu);
-		if (cpu.machine != vm || sonde_thread(run, cpu.host_thread, &t))
+		sonde_cpu(run, vcpus[i], &cpu);
+		if (sonde_thread(run, cpu.host_thread, &t))
 			continue;
 		if (t.end < 0)
 			return -1;
@@ -86,18 +83,20 @@ static ns_t threads_end(struct sonde_run *run, int64_t vm)
 	return last;
 }
 
-static int one_vm(struct sonde_facts *out, struct sonde_run *run, int64_t vm, ns_t begin, ns_t end,
-		  struct error *err)
+static int one_vm(struct sonde_facts *out, struct sonde_run *run, const struct by_machine *cpus,
+		  int64_t vm, ns_t begin, ns_t end, struct error *err)
 {
-	struct phase p = {.vm = vm, .thread = -1};
-	ns_t gone = threads_end(run, vm);
+	struct phase p = {.vm = vm, .cpus = cpus, .thread = -1};
+	uint32_t nr;
+	const uint32_t *vcpus = by_machine_rows(cpus, vm, &nr);
+	ns_t gone = threads_end(run, vcpus, nr);
 	ns_t code, command = NS_MAX;
 	struct sonde_thread t;
 	int ret;
 
 	if (gone < 0)
 		return 0;
-	ret = last_code(run, vm, &code);
+	ret = last_code(run, vcpus, nr, &code);
 	if (ret)
 		return fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret));
 	if (code > NS_MIN && command_thread(run, vm, code, &command) >= 0) {
@@ -128,10 +127,14 @@ static int one_vm(struct sonde_facts *out, struct sonde_run *run, int64_t vm, ns
 static int find_shutdown(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 			 struct error *err)
 {
-	int ret = 0;
+	struct by_machine cpus = {0};
+	int ret = by_machine_init(&cpus, run, RUN_CPU);
 
+	if (ret)
+		fail(err, ret, "out of memory");
 	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++)
-		ret = one_vm(out, run, vm, begin, end, err);
+		ret = one_vm(out, run, &cpus, vm, begin, end, err);
+	by_machine_release(&cpus);
 	return ret;
 }
 

@@ -6,7 +6,7 @@
  * state "preempted".  Where the guest's /proc/stat was read twice within the window, its own count
  * stands beside what the parent's trace shows of the time between.
  */
-#include "analysis/facts.h"
+#include "analysis/by_machine.h"
 #include "analysis/preemption.h"
 
 #include <errno.h>
@@ -34,16 +34,19 @@ static bool add_preemption(const struct preemption *p, void *data)
 }
 
 /* The first and the last reading within the window narrow it down to the time between. */
-static void find_readings(struct steal *s, const struct sonde_run *run, ns_t begin, ns_t end,
-			  const struct sonde_cpu *cpu)
+static void find_readings(struct steal *s, const struct sonde_run *run, const struct by_machine *readings,
+			  ns_t begin, ns_t end, const struct sonde_cpu *cpu)
 {
 	struct sonde_cpu_times first = {0}, last = {0}, t;
 	unsigned nr = 0;
+	uint32_t nr_rows = 0;
+	const uint32_t *rows = cpu->machine < sonde_nr_machines(run)
+				       ? by_machine_rows(readings, cpu->machine, &nr_rows)
+				       : NULL;
 
-	for (int64_t row = 0; row < sonde_nr_cpu_times(run); row++) {
-		sonde_cpu_times(run, row, &t);
-		if (t.machine != cpu->machine || t.cpu != cpu->number || t.t < begin ||
-		    t.t >= end || t.steal < 0 || t.hz <= 0)
+	for (uint32_t i = 0; i < nr_rows; i++) {
+		sonde_cpu_times(run, rows[i], &t);
+		if (t.cpu != cpu->number || t.t < begin || t.t >= end || t.steal < 0 || t.hz <= 0)
 			continue;
 		first = nr++ ? first : t;
 		last = t;
@@ -59,8 +62,8 @@ static void find_readings(struct steal *s, const struct sonde_run *run, ns_t beg
 	s->guest_ns = (last.steal - first.steal) * s->unit_ns;
 }
 
-static void begin_vcpu(struct steal *s, const struct sonde_run *run, int64_t vcpu, ns_t begin,
-		       ns_t end)
+static void begin_vcpu(struct steal *s, const struct sonde_run *run, const struct by_machine *readings,
+		       int64_t vcpu, ns_t begin, ns_t end)
 {
 	struct sonde_cpu cpu;
 
@@ -68,7 +71,7 @@ static void begin_vcpu(struct steal *s, const struct sonde_run *run, int64_t vcp
 	    cpu.host_thread < 0) /* a thread that nobody saw */
 		return;
 	s->asked = true;
-	find_readings(s, run, begin, end, &cpu);
+	find_readings(s, run, readings, begin, end, &cpu);
 }
 
 static void add_vcpu(struct sonde_facts *out, const struct steal *s, int64_t vcpu)
@@ -95,17 +98,20 @@ static int find_steal(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 {
 	const int64_t nr_cpus = sonde_nr_cpus(run);
 	struct steal *vcpus = calloc((size_t)nr_cpus + 1, sizeof(*vcpus));
-	int ret;
+	struct by_machine readings = {0};
+	int ret = vcpus ? by_machine_init(&readings, run, RUN_STAT) : -ENOMEM;
 
-	if (!vcpus)
-		return fail(err, -ENOMEM, "out of memory");
-	for (int64_t vcpu = 0; vcpu < nr_cpus; vcpu++)
-		begin_vcpu(&vcpus[vcpu], run, vcpu, begin, end);
-	ret = preemption_parts(run, begin, end, add_preemption, vcpus, err);
+	if (ret)
+		fail(err, ret, "out of memory");
+	for (int64_t vcpu = 0; vcpu < nr_cpus && !ret; vcpu++)
+		begin_vcpu(&vcpus[vcpu], run, &readings, vcpu, begin, end);
+	if (!ret)
+		ret = preemption_parts(run, begin, end, add_preemption, vcpus, err);
 	for (int64_t vcpu = 0; vcpu < nr_cpus && !ret; vcpu++) {
 		if (vcpus[vcpu].asked)
 			add_vcpu(out, &vcpus[vcpu], vcpu);
 	}
+	by_machine_release(&readings);
 	free(vcpus);
 	facts_sort(out, "found");
 	return ret;

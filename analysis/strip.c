@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 /*
  * Where to look for a moment in a long list: for each of many equal pieces of its time, the interval that holds the
  * piece's begin.  Looking for it by halves waits for memory at each step.
@@ -34,15 +36,12 @@ struct strip {
 static struct strip *strip_make(struct strips *s, attr_t attr)
 {
 	uint32_t *index = map_get(&s->by_attr, attr);
-	struct strip **grown;
 	struct strip *strip;
 
 	if (index)
 		return s->list[*index];
-	grown = reallocarray(s->list, s->nr + 1, sizeof(*grown));
-	if (!grown)
+	if (!room_for_one(&s->list, s->nr, &s->room))
 		return NULL;
-	s->list = grown;
 	strip = calloc(1, sizeof(*strip));
 	if (!strip || map_put(&s->by_attr, attr, s->nr)) {
 		free(strip);
@@ -457,9 +456,9 @@ static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 		unsigned more = is_full ? room_until(s, strip, end) - strip->room : 0;
 		bool grows = s->intervals + more <= STRIPS_MAX;
 
-		strip->index.nr = 0;
 		if (is_full && !grows && !forget_before(strip, begin))
-			return 0;
+			break;
+		strip->index.nr = 0;
 		if (is_full && grows)
 			ret = lengthen(s, strip, strip->room + more);
 		if (!ret)

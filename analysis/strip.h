@@ -12,8 +12,9 @@
  * for; the next questions are answered from it, until one falls outside.  A strip that has to be
  * filled again gets eight times as long, as long as all together hold no more than STRIPS_MAX (12 bytes
  * each), and one that reaches the end of the run is completed to the front: so who asks for one
- * attribute over and over decodes it once.  One that is to hold a window gets about as long as what it
- * has of it lets expect.  Memory does not depend on the length of the run.
+ * attribute over and over decodes it once.  One that is to hold a window gets as long as the file's
+ * directories say, or, where parts are packed, about as long as what it has of it lets expect.
+ * Memory does not depend on the length of the run.
  *
  * Zero-initialise with .run set, strips_release() at the end.
  */
@@ -29,7 +30,7 @@ struct strips {
 	struct map by_attr;  /* attribute -> index into list */
 	struct strip **list; /* owned, each owned */
 	struct strip *recent[STRIPS_RECENT]; /* asked for lately, by attribute */
-	unsigned nr;
+	unsigned nr, room;
 	size_t intervals; /* that there is room for */
 };
 

@@ -2,7 +2,7 @@
 /*
  * What each vCPU's time went into: every moment of the window is in one column of its row.
  */
-#include "analysis/facts.h"
+#include "analysis/vcpu_states.h"
 #include "analysis/cpu_users.h"
 #include "analysis/preemption.h"
 #include "model/context.h"
@@ -56,8 +56,10 @@ struct scan {
 	uint32_t nr_contexts;
 	struct off {
 		ns_t per_why[SONDE_NR_OFFS];
-	} *off; /* owned, per CPU row: how long it was ready but not running */
+	} *off; /* owned, per CPU row: how long it was ready but not running; NULL: each is asked for */
 	uint8_t *kinds;	  /* owned: per context + 1, enum share for this vCPU, or KIND_* */
+	uint32_t *known;  /* owned: of which contexts that is known */
+	uint32_t nr_known;
 	int64_t *parents; /* owned, per machine */
 	int64_t vcpu;
 	struct sonde_cpu cpu;
@@ -158,8 +160,10 @@ static enum share share_of_context(struct scan *s, uint32_t value)
 				   ? share_of(s, &s->contexts[value - 1])
 				   : SHARE_UNKNOWN;
 
-	if (value <= s->nr_contexts)
+	if (value <= s->nr_contexts) {
 		s->kinds[value] = (uint8_t)(share == SHARE_KVM ? KIND_KVM : share);
+		s->known[s->nr_known++] = value;
+	}
 	return share;
 }
 
@@ -232,12 +236,36 @@ static enum share share_of_off(enum sonde_off why)
 	}
 }
 
-static bool add_preemption(const struct preemption *p, void *data)
+static bool note_preemption(const struct preemption *p, void *data)
 {
 	struct scan *s = data;
 
 	s->off[p->vcpu].per_why[p->why] += p->to - p->from;
 	return true;
+}
+
+/* Of all vCPUs at once. */
+static int read_preemptions(struct scan *s, struct error *err)
+{
+	s->off = calloc((size_t)sonde_nr_cpus(s->run) + 1, sizeof(*s->off));
+	return s->off ? preemption_parts(s->run, s->begin, s->end, note_preemption, s, err) : -ENOMEM;
+}
+
+static bool add_preemption(const struct preemption *p, void *data)
+{
+	struct scan *s = data;
+
+	s->shares[share_of_off(p->why)] += p->to - p->from;
+	return true;
+}
+
+static int add_preemptions(struct scan *s)
+{
+	if (!s->off)
+		return preemption_parts_of(s->run, s->vcpu, s->begin, s->end, add_preemption, s);
+	for (unsigned why = 0; why < SONDE_NR_OFFS; why++)
+		s->shares[share_of_off(why)] += s->off[s->vcpu].per_why[why];
+	return 0;
 }
 
 static bool each_state(const struct sonde_interval *i, void *data)
@@ -266,6 +294,13 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	return !s->ret;
 }
 
+/* For the next vCPU.  It met few of all contexts, when there are very many vCPUs. */
+static void forget_kinds(struct scan *s)
+{
+	while (s->nr_known)
+		s->kinds[s->known[--s->nr_known]] = KIND_ASK;
+}
+
 static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 {
 	union sonde_cell row[NR_SHARES + 2] = {cell_int(vcpu), cell_int(s->end - s->begin)};
@@ -278,10 +313,10 @@ static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 	s->vcpu = vcpu;
 	s->rest = (struct sonde_interval){0};
 	memset(s->shares, 0, sizeof(s->shares));
-	for (unsigned why = 0; why < SONDE_NR_OFFS; why++)
-		s->shares[share_of_off(why)] += s->off[vcpu].per_why[why];
-	memset(s->kinds, KIND_ASK, (size_t)s->nr_contexts + 1);
-	ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
+	forget_kinds(s);
+	ret = add_preemptions(s);
+	if (!ret)
+		ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
 		row[i + 2] = cell_int(s->shares[i]);
 	facts_add(out, row);
@@ -295,11 +330,12 @@ static bool read_tables(struct scan *s)
 
 	s->nr_contexts = (uint32_t)nr_contexts;
 	s->contexts = run_contexts(s->run);
-	s->kinds = calloc(nr_contexts + 1, sizeof(*s->kinds));
+	s->kinds = malloc(nr_contexts + 1);
+	s->known = malloc((nr_contexts + 1) * sizeof(*s->known));
 	s->parents = calloc(nr_machines + 1, sizeof(*s->parents));
-	s->off = calloc((size_t)sonde_nr_cpus(s->run) + 1, sizeof(*s->off));
-	if (!s->contexts || !s->kinds || !s->parents || !s->off)
+	if (!s->contexts || !s->kinds || !s->known || !s->parents)
 		return false;
+	memset(s->kinds, KIND_ASK, nr_contexts + 1);
 	for (size_t i = 0; i < nr_machines; i++) {
 		struct sonde_machine m;
 
@@ -309,22 +345,49 @@ static bool read_tables(struct scan *s)
 	return true;
 }
 
-static int find_vcpu_states(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			    struct error *err)
+/* @vcpus: NULL all of them. */
+static int find_some(struct sonde_facts *out, struct sonde_run *run, const uint32_t *vcpus, int64_t nr,
+		     ns_t begin, ns_t end, struct error *err)
 {
 	struct scan s = {.run = run, .begin = begin, .end = end};
 	int ret = cpu_users_get(&s.users, run);
 
 	if (!ret && !read_tables(&s))
 		ret = -ENOMEM;
-	if (!ret)
-		ret = preemption_parts(run, begin, end, add_preemption, &s, err);
-	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !ret; vcpu++)
-		ret = add_vcpu(out, &s, vcpu);
+	if (!ret && !vcpus)
+		ret = read_preemptions(&s, err);
+	for (int64_t i = 0; i < nr && !ret; i++)
+		ret = add_vcpu(out, &s, vcpus ? vcpus[i] : i);
 	free(s.kinds);
+	free(s.known);
 	free(s.parents);
 	free(s.off);
 	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", strerror(-ret)) : 0;
+}
+
+static int find_vcpu_states(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			    struct error *err)
+{
+	return find_some(out, run, NULL, sonde_nr_cpus(run), begin, end, err);
+}
+
+int vcpu_states_of(struct sonde_facts **out, struct sonde_run *run, const uint32_t *vcpus, uint32_t nr,
+		   ns_t begin, ns_t end, struct error *err)
+{
+	struct sonde_facts *f = calloc(1, sizeof(*f));
+	int ret;
+
+	if (!f)
+		return fail(err, -ENOMEM, "out of memory");
+	f->analysis = &vcpu_state_analysis.public;
+	ret = find_some(f, run, vcpus, nr, begin, end, err);
+	if (!ret && f->no_memory)
+		ret = fail(err, -ENOMEM, "out of memory");
+	if (ret)
+		sonde_facts_free(f);
+	else
+		*out = f;
+	return ret;
 }
 
 static const struct sonde_column vcpu_columns[] = {

@@ -375,20 +375,21 @@ static void say_inherited(struct sentence *s, const struct why *w, int64_t vcpu)
 {
 	struct sonde_error err;
 	struct sonde_facts *f;
+	ns_t inherited;
+	int64_t row;
 
 	if (sonde_facts_get(&f, w->run, "vcpu_time", w->begin, w->end, &err))
 		return;
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
-		ns_t inherited = facts_named(f, row, "inherited").i;
+	row = facts_find_rising(f, "vcpu", vcpu);
+	inherited = row < 0 ? 0 : facts_named(f, (size_t)row, "inherited").i;
+	if (inherited) {
 		char share[UNIT_TEXT];
 
-		if (facts_named(f, row, "vcpu").i != vcpu || !inherited)
-			continue;
 		say(s, " With ");
 		say_length(s, inherited);
 		say(s, " inherited from the vCPU that it was on, it lost ");
-		say_length(s, facts_named(f, row, "lost").i);
-		say(s, " (%s).", unit_share(share, facts_named(f, row, "lost_share").i));
+		say_length(s, facts_named(f, (size_t)row, "lost").i);
+		say(s, " (%s).", unit_share(share, facts_named(f, (size_t)row, "lost_share").i));
 	}
 	sonde_facts_free(f);
 }

@@ -1,10 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What hypervisors cost each VM: their work beside its own code, for which exits, and what nesting
  * adds. */
+#include "analysis/by_machine.h"
 #include "analysis/why.h"
 #include "base/units.h"
 
 #include <string.h>
+
+/* Facts, and their rows by the VM that they are about. */
+struct of_vms {
+	struct sonde_facts *facts;
+	struct by_machine by_vm;
+};
+
+/* @column names the VM. */
+static int of_vms_init(struct of_vms *o, struct why *w, const char *analysis, const char *column,
+		       struct error *err)
+{
+	int ret = why_facts(w, analysis, &o->facts, err);
+
+	if (ret)
+		return ret;
+	ret = by_machine_init_facts(&o->by_vm, w->run, o->facts, column);
+	return ret ? fail(err, ret, "out of memory") : 0;
+}
+
+static void of_vms_release(struct of_vms *o)
+{
+	sonde_facts_free(o->facts);
+	by_machine_release(&o->by_vm);
+}
 
 /* The exits of a machine's code that took its hypervisor the most time on CPUs. */
 struct top_exit {
@@ -12,36 +37,39 @@ struct top_exit {
 	int64_t by, count, total;
 };
 
-static struct top_exit top_exit(const struct sonde_facts *reasons, int64_t vm)
+static struct top_exit top_exit(const struct of_vms *reasons, int64_t vm)
 {
+	const struct sonde_facts *f = reasons->facts;
 	struct top_exit top = {0};
+	uint32_t nr;
+	const uint32_t *rows = by_machine_rows(&reasons->by_vm, vm, &nr);
 
-	for (size_t i = 0; i < sonde_facts_nr_rows(reasons); i++) {
-		if (facts_named(reasons, i, "vm").i != vm)
+	for (uint32_t i = 0; i < nr; i++) {
+		if (facts_named(f, rows[i], "total").i <= top.total)
 			continue;
-		if (facts_named(reasons, i, "total").i <= top.total)
-			continue;
-		top.name = facts_named(reasons, i, "name").s;
-		top.by = facts_named(reasons, i, "by").i;
-		top.count = facts_named(reasons, i, "count").i;
-		top.total = facts_named(reasons, i, "total").i;
+		top.name = facts_named(f, rows[i], "name").s;
+		top.by = facts_named(f, rows[i], "by").i;
+		top.count = facts_named(f, rows[i], "count").i;
+		top.total = facts_named(f, rows[i], "total").i;
 	}
 	return top;
 }
 
 /* The longest exit of its code that was no sleep. */
-static void point_at_longest(const struct sonde_facts *exits, int64_t vm, struct verdict *v)
+static void point_at_longest(const struct of_vms *exits, int64_t vm, struct verdict *v)
 {
+	const struct sonde_facts *f = exits->facts;
 	ns_t longest = -1;
+	uint32_t nr;
+	const uint32_t *rows = by_machine_rows(&exits->by_vm, vm, &nr);
 
-	for (size_t i = 0; i < sonde_facts_nr_rows(exits); i++) {
-		ns_t max = facts_named(exits, i, "max").i;
+	for (uint32_t i = 0; i < nr; i++) {
+		ns_t max = facts_named(f, rows[i], "max").i;
 
-		if (facts_named(exits, i, "from").i != vm || max <= longest ||
-		    !strcmp(facts_named(exits, i, "name").s, "HLT"))
+		if (max <= longest || !strcmp(facts_named(f, rows[i], "name").s, "HLT"))
 			continue;
 		longest = max;
-		v->begin = facts_named(exits, i, "max_at").i;
+		v->begin = facts_named(f, rows[i], "max_at").i;
 		v->end = v->begin + max;
 	}
 	if (longest < 0)
@@ -53,20 +81,24 @@ static void point_at_longest(const struct sonde_facts *exits, int64_t vm, struct
 	say(&v->says, ".");
 }
 
-static void say_nesting(const struct sonde_facts *nesting, int64_t vm, struct verdict *v)
+static void say_nesting(const struct of_vms *nesting, int64_t vm, struct verdict *v)
 {
-	for (size_t i = 0; i < sonde_facts_nr_rows(nesting); i++) {
-		int64_t per_thousand = facts_named(nesting, i, "per_thousand").i;
+	const struct sonde_facts *f = nesting->facts;
+	uint32_t nr;
+	const uint32_t *rows = by_machine_rows(&nesting->by_vm, vm, &nr);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		int64_t per_thousand = facts_named(f, rows[i], "per_thousand").i;
 		char text[UNIT_TEXT];
 
-		if (facts_named(nesting, i, "vm").i != vm || per_thousand < 0)
+		if (per_thousand < 0)
 			continue;
 		say(&v->says, " Each of its %s exits that ",
-		    unit_count(text, facts_named(nesting, i, "handed").i));
-		say_machine(&v->says, facts_named(nesting, i, "host").i);
+		    unit_count(text, facts_named(f, rows[i], "handed").i));
+		say_machine(&v->says, facts_named(f, rows[i], "host").i);
 		say(&v->says, " had to handle cost %lld.%lld exits to ",
 		    (long long)per_thousand / 1000, (long long)per_thousand % 1000 / 100);
-		say_machine(&v->says, facts_named(nesting, i, "by").i);
+		say_machine(&v->says, facts_named(f, rows[i], "by").i);
 		say(&v->says, ".");
 	}
 }
@@ -86,8 +118,8 @@ static void say_top(const struct top_exit *top, struct verdict *v)
 }
 
 static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
-		       const struct sonde_facts *reasons, const struct sonde_facts *exits,
-		       const struct sonde_facts *nesting)
+		       const struct of_vms *reasons, const struct of_vms *exits,
+		       const struct of_vms *nesting)
 {
 	int64_t vm = facts_named(vms, row, "vm").i;
 	struct top_exit top = top_exit(reasons, vm);
@@ -119,20 +151,21 @@ static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
 
 int why_hypervisors(struct why *w, struct error *err)
 {
-	struct sonde_facts *vms = NULL, *reasons = NULL, *exits = NULL, *nesting = NULL;
+	struct of_vms reasons = {0}, exits = {0}, nesting = {0};
+	struct sonde_facts *vms = NULL;
 	int ret = why_facts(w, "hypervisor", &vms, err);
 
 	if (!ret)
-		ret = why_facts(w, "exit_reason", &reasons, err);
+		ret = of_vms_init(&reasons, w, "exit_reason", "vm", err);
 	if (!ret)
-		ret = why_facts(w, "exits", &exits, err);
+		ret = of_vms_init(&exits, w, "exits", "from", err);
 	if (!ret)
-		ret = why_facts(w, "nesting", &nesting, err);
+		ret = of_vms_init(&nesting, w, "nesting", "vm", err);
 	for (size_t i = 0; !ret && i < sonde_facts_nr_rows(vms); i++)
-		vm_verdict(w, vms, i, reasons, exits, nesting);
+		vm_verdict(w, vms, i, &reasons, &exits, &nesting);
 	sonde_facts_free(vms);
-	sonde_facts_free(reasons);
-	sonde_facts_free(exits);
-	sonde_facts_free(nesting);
+	of_vms_release(&reasons);
+	of_vms_release(&exits);
+	of_vms_release(&nesting);
 	return ret;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What cannot be known of the window, and what to record next time. */
+#include "analysis/by_machine.h"
 #include "analysis/phases.h"
 #include "analysis/unseen.h"
 #include "analysis/usage.h"
@@ -129,18 +130,25 @@ static int unknown_vcpu_time(struct why *w, struct error *err)
 	return ret;
 }
 
+/* What stands in tables of one machine, for all machines at once. */
+struct tables {
+	struct by_machine losses, threads, clocks, contexts, milestones;
+};
+
 struct lost {
 	int64_t events, places, uncounted;
 	ns_t begin, end; /* of the longest */
 };
 
-static struct lost lost_of(const struct why *w, int64_t machine)
+static struct lost lost_of(const struct why *w, const struct tables *t, int64_t machine)
 {
 	struct lost lost = {0};
 	struct sonde_loss l;
+	uint32_t nr;
+	const uint32_t *rows = by_machine_rows(&t->losses, machine, &nr);
 
-	for (int64_t row = 0; !sonde_loss(w->run, row, &l); row++) {
-		if (l.machine != machine || l.begin >= w->end || l.end < w->begin)
+	for (uint32_t i = 0; i < nr && !sonde_loss(w->run, rows[i], &l); i++) {
+		if (l.begin >= w->end || l.end < w->begin)
 			continue;
 		if (!lost.places++ || l.end - l.begin > lost.end - lost.begin) {
 			lost.begin = l.begin;
@@ -152,10 +160,10 @@ static struct lost lost_of(const struct why *w, int64_t machine)
 	return lost;
 }
 
-static void lost_events(struct why *w, int64_t machine)
+static void lost_events(struct why *w, const struct tables *t, int64_t machine)
 {
 	struct verdict v = unknown(w, "lost", machine);
-	struct lost lost = lost_of(w, machine);
+	struct lost lost = lost_of(w, t, machine);
 	char text[UNIT_TEXT];
 
 	if (!lost.places)
@@ -180,18 +188,16 @@ static void lost_events(struct why *w, int64_t machine)
 }
 
 /* Whether processes of a machine without a trace were told apart, by their page tables. */
-static bool has_processes(const struct why *w, int64_t machine)
+static bool has_processes(const struct tables *t, int64_t machine)
 {
-	struct sonde_thread t;
+	uint32_t nr;
 
-	for (int64_t row = 0; !sonde_thread(w->run, row, &t); row++) {
-		if (t.machine == machine)
-			return true;
-	}
-	return false;
+	by_machine_rows(&t->threads, machine, &nr);
+	return nr;
 }
 
-static void no_trace(struct why *w, int64_t machine, const struct sonde_machine *m)
+static void no_trace(struct why *w, const struct tables *t, int64_t machine,
+		     const struct sonde_machine *m)
 {
 	struct verdict v = unknown(w, "trace", machine);
 	struct sonde_machine parent;
@@ -210,7 +216,7 @@ static void no_trace(struct why *w, int64_t machine, const struct sonde_machine 
 		return;
 	}
 	say(&v.says, "%s has no trace of its own: ", m->name);
-	if (has_processes(w, machine))
+	if (has_processes(t, machine))
 		say(&v.says,
 		    "its processes are told apart by their page tables and numbered as they "
 		    "were first seen (no PIDs); their names and threads, and what these waited "
@@ -221,16 +227,19 @@ static void no_trace(struct why *w, int64_t machine, const struct sonde_machine 
 	why_add(w, &v);
 }
 
-static void loose_clock(struct why *w, int64_t machine, const struct sonde_machine *m)
+static void loose_clock(struct why *w, const struct tables *t, int64_t machine,
+			const struct sonde_machine *m)
 {
 	struct verdict v = unknown(w, "clock", machine);
 	struct sonde_clock c;
 	ns_t worst = 0;
+	uint32_t nr;
+	const uint32_t *rows = by_machine_rows(&t->clocks, machine, &nr);
 
 	if (!m->traced)
 		return;
-	for (int64_t row = 0; !sonde_clock(w->run, row, &c); row++) {
-		if (c.machine != machine || c.from >= w->end || c.to <= w->begin)
+	for (uint32_t i = 0; i < nr && !sonde_clock(w->run, rows[i], &c); i++) {
+		if (c.from >= w->end || c.to <= w->begin)
 			continue;
 		if (c.bound_ns < 0)
 			worst = NS_MAX;
@@ -254,15 +263,16 @@ static void loose_clock(struct why *w, int64_t machine, const struct sonde_machi
 }
 
 /* Traces without system calls tell no more of a thread than that it ran. */
-static void no_syscalls(struct why *w, int64_t machine, const struct sonde_machine *m)
+static void no_syscalls(struct why *w, const struct tables *t, int64_t machine,
+			const struct sonde_machine *m)
 {
 	struct verdict v = unknown(w, "syscalls", machine);
 	struct sonde_context c;
 	bool threads = false;
+	uint32_t nr;
+	const uint32_t *rows = by_machine_rows(&t->contexts, machine, &nr);
 
-	for (int64_t row = 0; !sonde_context(w->run, row, &c); row++) {
-		if (c.machine != machine)
-			continue;
+	for (uint32_t i = 0; i < nr && !sonde_context(w->run, rows[i], &c); i++) {
 		if (c.mode == SONDE_MODE_SYSCALL)
 			return;
 		threads |= c.mode == SONDE_MODE_TASK;
@@ -277,13 +287,16 @@ static void no_syscalls(struct why *w, int64_t machine, const struct sonde_machi
 }
 
 /* Of a boot that is told afterwards. */
-static void lost_boot(struct why *w, int64_t machine, const struct sonde_machine *m)
+static void lost_boot(struct why *w, const struct tables *t, int64_t machine,
+		      const struct sonde_machine *m)
 {
 	struct verdict v = unknown(w, "boot", machine);
 	struct milestone ms;
+	uint32_t nr;
+	const uint32_t *rows = by_machine_rows(&t->milestones, machine, &nr);
 
-	for (int64_t row = 0; !run_milestone(w->run, row, &ms); row++) {
-		if (ms.machine != machine || strcmp(ms.kind, "lost"))
+	for (uint32_t i = 0; i < nr && !run_milestone(w->run, rows[i], &ms); i++) {
+		if (strcmp(ms.kind, "lost"))
 			continue;
 		say(&v.says,
 		    "Of what %s's kernel recorded of its boot %s had been overwritten, or was not "
@@ -295,19 +308,52 @@ static void lost_boot(struct why *w, int64_t machine, const struct sonde_machine
 	}
 }
 
-int why_unknown(struct why *w, struct error *err)
+static int read_tables(struct tables *t, const struct sonde_run *run)
 {
-	int ret = unknown_cpu_time(w, err);
+	int ret = by_machine_init(&t->losses, run, RUN_LOSS);
+
+	if (!ret)
+		ret = by_machine_init(&t->threads, run, RUN_THREAD);
+	if (!ret)
+		ret = by_machine_init(&t->clocks, run, RUN_CLOCK);
+	if (!ret)
+		ret = by_machine_init(&t->contexts, run, RUN_CONTEXT);
+	return ret ? ret : by_machine_init(&t->milestones, run, RUN_MILESTONE);
+}
+
+static void tables_release(struct tables *t)
+{
+	by_machine_release(&t->losses);
+	by_machine_release(&t->threads);
+	by_machine_release(&t->clocks);
+	by_machine_release(&t->contexts);
+	by_machine_release(&t->milestones);
+}
+
+static int unknown_machines(struct why *w, struct error *err)
+{
+	struct tables t = {0};
+	int ret = read_tables(&t, w->run);
 
 	for (int64_t machine = 0; machine < sonde_nr_machines(w->run) && !ret; machine++) {
 		struct sonde_machine m;
 
 		sonde_machine(w->run, machine, &m);
-		lost_events(w, machine);
-		lost_boot(w, machine, &m);
-		no_trace(w, machine, &m);
-		loose_clock(w, machine, &m);
-		no_syscalls(w, machine, &m);
+		lost_events(w, &t, machine);
+		lost_boot(w, &t, machine, &m);
+		no_trace(w, &t, machine, &m);
+		loose_clock(w, &t, machine, &m);
+		no_syscalls(w, &t, machine, &m);
 	}
+	tables_release(&t);
+	return ret ? fail(err, ret, "out of memory") : 0;
+}
+
+int why_unknown(struct why *w, struct error *err)
+{
+	int ret = unknown_cpu_time(w, err);
+
+	if (!ret)
+		ret = unknown_machines(w, err);
 	return ret ? ret : unknown_vcpu_time(w, err);
 }

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("SONDE_BUILD", "build")
 SONDE = BUILD / "sonde"
 TRACES = Path(os.environ.get("SONDE_TRACES", ROOT.parent / "shared/traces"))
+SAMPLES = ROOT / "samples/lab"
 CACHE = ROOT / "build/traces"
 SKIP = 77
 
@@ -39,9 +40,19 @@ def shared_set(name):
     return unpacked(archive)
 
 
+def archives(*patterns, places=(SAMPLES, TRACES)):
+    """Packed runs of these names: place by place, in each pattern by pattern.  Those in samples are NAME.tar.xz, which is smaller."""
+    return [archive for place in places for pattern in patterns
+            for archive in sorted(place.glob(f"{pattern}.tar.*"))]
+
+
+def archive_name(archive):
+    return archive.name.partition(".tar.")[0]
+
+
 def unpacked(archive):
-    """The directory of what is in NAME.tar.zst; unpacks it once, however many tests ask at a time."""
-    name = archive.name.removesuffix(".tar.zst")
+    """The directory of what is in an archive; unpacks it once, however many tests ask at a time."""
+    name = archive_name(archive)
     target = CACHE / name
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / f".{name}.lock", "w") as lock:
@@ -51,8 +62,8 @@ def unpacked(archive):
         if not stamp.exists() or stamp.read_text() != mark:
             shutil.rmtree(target, ignore_errors=True)
             target.mkdir()
-            need("zstd")
-            subprocess.run(["tar", "--zstd", "-xf", archive, "-C", target], check=True)
+            need({".xz": "xz", ".zst": "zstd"}[archive.suffix])
+            subprocess.run(["tar", "-xf", archive, "-C", target], check=True)
             stamp.write_text(mark)
     inside = [p for p in target.iterdir() if p.is_dir()]
     return inside[0] if len(inside) == 1 else target

@@ -19,8 +19,8 @@ mv "$scratch/work" "$scratch/moved"
 says err "is not at traces/"
 
 # A recorder that folds calls keeps some events beside the trace.
-command -v zstd >/dev/null || { echo "zstd is not installed"; exit 77; }
-tar --zstd -xf samples/lab/lab-run-net-vhost-6.1.tar.zst -C "$scratch"
+command -v xz >/dev/null || { echo "xz is not installed"; exit 77; }
+tar -xf samples/lab/lab-run-net-vhost-6.1.tar.xz -C "$scratch"
 "$sonde" analyze -q "$scratch"/net-vhost-6.1/L0/run -o "$scratch/net.sonde"
 all=$("$sonde" events "$scratch"/net-vhost-6.1/L0/run --format json | grep -c guest_cr3)
 [ "$all" -gt 0 ] || fail "the sample has no folded events"

@@ -322,7 +322,7 @@ def check_document(run):
 def runs(scratch):
     yield "samples/lttng", lib.ROOT / "samples/lttng"
     for name in ("lab-run-shutdown-6.1", "lab-run-containers-6.1"):
-        yield name, lib.unpacked(lib.ROOT / f"samples/lab/{name}.tar.zst") / "L0/run"
+        yield name, lib.unpacked(lib.SAMPLES / f"{name}.tar.xz") / "L0/run"
 
 
 def main():

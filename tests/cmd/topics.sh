@@ -26,7 +26,7 @@ run 0 "$sonde" report -s loss "$history" --time +0s,+1s
 says out "Lost events: none in this run's window"
 # What no tracer counted is no lost event, but it is not kept quiet.
 mkdir "$scratch/shutdown"
-tar -C "$scratch/shutdown" --zstd -xf samples/lab/lab-run-shutdown-6.1.tar.zst
+tar -C "$scratch/shutdown" -xf samples/lab/lab-run-shutdown-6.1.tar.xz
 "$sonde" analyze -q "$scratch"/shutdown/*/L0/run -o "$scratch/shutdown.sonde"
 run 0 "$sonde" report -s loss "$scratch/shutdown.sonde"
 says out "Lost events: none in this run that a tracer counted; what else is missing: --section problem"

@@ -108,7 +108,7 @@ run 0 "$sonde" why "$history" --slower-than 100s
 says out "Nothing was kept from running that long."
 
 # A VM in a VM, from the outermost host's trace alone: who would know what it waited for.
-tar -C "$scratch" --zstd -xf samples/lab/lab-run-containers-6.1.tar.zst
+tar -C "$scratch" -xf samples/lab/lab-run-containers-6.1.tar.xz
 "$sonde" analyze -q "$scratch"/containers-6.1/L0/run/host0/trace.dat -o "$scratch/outermost.sonde"
 run 0 "$sonde" why "$scratch/outermost.sonde"
 says out "only the kernel of vm-a knows"
@@ -123,7 +123,7 @@ run 0 "$sonde" why "$history"
 not_says out "only the kernel of"
 
 # Processes that page tables tell apart are no threads whose names are known; of other VMs neither is said.
-tar -C "$scratch" --zstd -xf samples/lab/bochs-vmx-6.1.tar.zst
+tar -C "$scratch" -xf samples/lab/bochs-vmx-6.1.tar.xz
 "$sonde" analyze -q "$scratch/vmx-6.1" -o "$scratch/spaces.sonde"
 run 0 "$sonde" why "$scratch/spaces.sonde"
 says out "process 1 of vm-a wanted to run"

@@ -302,9 +302,8 @@ def main():
             check_run(Path(argument).name, Path(argument), scratch)
         if sys.argv[1:]:
             return
-        for place in (lib.ROOT / "samples/lab", lib.TRACES):
-            for archive in sorted(place.glob("lab-run-*.tar.zst")):
-                check_run(archive.name.removesuffix(".tar.zst"), lib.unpacked(archive), scratch)
+        for archive in lib.archives("lab-run-*"):
+            check_run(lib.archive_name(archive), lib.unpacked(archive), scratch)
         for name in PINNED:
             check_set(name, scratch)
         for name in hardware.SETS:

@@ -27,12 +27,11 @@ def check(title, traces, made, scratch):
 
 
 def main():
-    archives = [archive for place in (lib.ROOT / "samples/lab", lib.TRACES)
-                for archive in sorted(place.glob("lab-run-*.tar.zst"))]
+    archives = lib.archives("lab-run-*")
     lib.check(archives, "there are runs of the lab in samples/lab")
     with tempfile.TemporaryDirectory() as scratch:
         for archive in archives:
-            name, directory = archive.name.removesuffix(".tar.zst"), lib.unpacked(archive)
+            name, directory = lib.archive_name(archive), lib.unpacked(archive)
             made = json.loads((directory / "samples.json").read_text())
             gathered = directory / "L0/run"
             if gathered.is_dir():

@@ -113,7 +113,7 @@ def check_run(directory, scratch):
 
 def main():
     runs = [Path(argument) for argument in sys.argv[1:]] or [
-        lib.unpacked(archive) for archive in sorted((lib.ROOT / "samples/lab").glob("lab-run-net-vhost*.tar.zst"))]
+        lib.unpacked(archive) for archive in lib.archives("lab-run-net-vhost*", places=[lib.SAMPLES])]
     lib.check(runs, "a run of the scenario net-vhost is in samples/lab")
     with tempfile.TemporaryDirectory() as scratch:
         for directory in runs:

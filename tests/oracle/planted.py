@@ -339,9 +339,8 @@ KINDS = (rows_of_waits, rows_of_steal, rows_of_held_up, rows_of_pause, rows_of_q
 
 
 def kept_runs():
-    for place in (lib.ROOT / "samples/lab", lib.TRACES):
-        for archive in sorted(place.glob("lab-run-*.tar.zst")):
-            yield lib.unpacked(archive)
+    for archive in lib.archives("lab-run-*"):
+        yield lib.unpacked(archive)
     for directory in sorted((lib.BUILD / "lab/runs").glob("*")):
         if (directory / "truth.json").is_file() and (directory / "L0/run/run.json").is_file():
             yield directory

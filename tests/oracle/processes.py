@@ -247,9 +247,7 @@ def check_run(run, scratch):
 
 def main():
     runs = [Path(argument) for argument in sys.argv[1:]]
-    for place in () if runs else (lib.ROOT / "samples/lab", lib.TRACES):
-        runs += [lib.unpacked(archive) for name in ("lab-run-processes-*", "bochs-*")
-                 for archive in sorted(place.glob(f"{name}.tar.zst"))]
+    runs = runs or [lib.unpacked(archive) for archive in lib.archives("lab-run-processes-*", "bochs-*")]
     if not runs:
         lib.skip("there is no run of the lab's scenario \"processes\"")
     with tempfile.TemporaryDirectory() as scratch:

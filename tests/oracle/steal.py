@@ -34,7 +34,7 @@ def check_row(name, row):
 
 def main():
     runs = [Path(argument) for argument in sys.argv[1:]] or [
-        lib.unpacked(archive) for archive in sorted((lib.ROOT / "samples/lab").glob("lab-run-*.tar.zst"))]
+        lib.unpacked(archive) for archive in lib.archives("lab-run-*", places=[lib.SAMPLES])]
     checked = 0
     with tempfile.TemporaryDirectory() as scratch:
         for directory in runs:

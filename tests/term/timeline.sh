@@ -244,7 +244,7 @@ keys q
 ends 0
 
 # ---- a lab run: its outermost machine has said that it is a VM, in the tree and on the screen
-tar -C "$scratch" -xf samples/lab/lab-run-shutdown-6.1.tar.zst
+tar -C "$scratch" -xf samples/lab/lab-run-shutdown-6.1.tar.xz
 "$sonde" analyze -q "$scratch"/*/L0/run -o "$scratch/lab.sonde"
 run 0 "$sonde" tree "$scratch/lab.sonde"
 says out "outermost machine with a trace, itself a VM (tcg)"

@@ -2,7 +2,9 @@
 /* The run, its stacks and every analysis, on the history of small_run.h, by hand. */
 #include "tests/unit/unit.h"
 
+#include "analysis/by_machine.h"
 #include "analysis/facts.h"
+#include "analysis/vcpu_states.h"
 #include "sonde/sonde.h"
 #include "tests/unit/small_run_test.h"
 
@@ -592,6 +594,74 @@ static void namespaces_that_are_no_tree_stand_alone(void **state)
 	unlink(file);
 }
 
+/* ---- machine by machine --------------------------------------------------------------------- */
+
+static void rows_of_each_machine(void **state)
+{
+	static const uint32_t cpus[SMALL_CPUS] = {HOST_0, HOST_1, VM_A_0, VM_B_0, VM_AN_0};
+	static const uint32_t nr_cpus[SMALL_MACHINES] = {2, 1, 1, 1};
+	struct by_machine b = {0};
+	const uint32_t *rows;
+	unsigned at = 0;
+	uint32_t nr;
+
+	(void)state;
+	assert_int_equal(by_machine_init(&b, run, RUN_CPU), 0);
+	for (unsigned m = 0; m < SMALL_MACHINES; m++) {
+		rows = by_machine_rows(&b, m, &nr);
+		assert_int_equal(nr, nr_cpus[m]);
+		assert_memory_equal(rows, &cpus[at], nr * sizeof(*rows));
+		at += nr;
+	}
+	by_machine_release(&b);
+}
+
+static void rows_of_facts_that_name_no_machine(void **state)
+{
+	struct sonde_facts *f;
+	struct by_machine b = {0};
+	unsigned found = 0;
+	uint32_t nr;
+
+	(void)state;
+	assert_int_equal(sonde_facts_get(&f, run, "preemption", SMALL_BEGIN, SMALL_END, NULL), 0);
+	assert_int_equal(by_machine_init_facts(&b, run, f, "culprit_machine"), 0);
+	for (unsigned m = 0; m < SMALL_MACHINES; m++) {
+		const uint32_t *rows = by_machine_rows(&b, m, &nr);
+
+		for (uint32_t i = 0; i < nr; i++, found++)
+			assert_int_equal(facts_named(f, rows[i], "culprit_machine").i, m);
+	}
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++)
+		found += facts_named(f, row, "culprit_machine").i < 0;
+	assert_int_equal(found, sonde_facts_nr_rows(f));
+	by_machine_release(&b);
+	sonde_facts_free(f);
+}
+
+static void states_of_some_vcpus(void **state)
+{
+	static const uint32_t some[] = {VM_B_0, VM_A_0};
+	struct sonde_facts *all, *f;
+	struct error err;
+
+	(void)state;
+	assert_int_equal(sonde_facts_get(&all, run, "vcpu_state", SMALL_BEGIN, SMALL_END, NULL), 0);
+	assert_int_equal(vcpu_states_of(&f, run, some, 2, SMALL_BEGIN, SMALL_END, &err), 0);
+	assert_int_equal(sonde_facts_nr_rows(f), 2);
+	for (unsigned i = 0; i < 2; i++) {
+		int64_t row = facts_find_rising(all, "vcpu", some[i]);
+
+		assert_true(row >= 0);
+		for (unsigned c = 0; c < all->analysis->nr_columns; c++)
+			assert_int_equal(facts_cell(f, i, c).i, facts_cell(all, (size_t)row, c).i);
+	}
+	assert_int_equal(facts_find_rising(all, "vcpu", HOST_1), -1);
+	assert_int_equal(facts_find_rising(all, "vcpu", SMALL_CPUS), -1);
+	sonde_facts_free(f);
+	sonde_facts_free(all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -624,6 +694,9 @@ int main(void)
 		cmocka_unit_test(a_run_once_more),
 		cmocka_unit_test(machines_must_be_a_tree),
 		cmocka_unit_test(namespaces_that_are_no_tree_stand_alone),
+		cmocka_unit_test(rows_of_each_machine),
+		cmocka_unit_test(rows_of_facts_that_name_no_machine),
+		cmocka_unit_test(states_of_some_vcpus),
 	};
 
 	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);

@@ -13,7 +13,7 @@ packages
 "$build/sonde" analyze -q samples/lttng -o "$scratch/run.sonde"
 node tests/web/interact.mjs "$build/sonde" "$scratch/run.sonde"
 # A run in which a VM ends; its traces are somewhere else afterwards.
-tar -C "$scratch" -xf samples/lab/lab-run-shutdown-6.1.tar.zst
+tar -C "$scratch" -xf samples/lab/lab-run-shutdown-6.1.tar.xz
 "$build/sonde" analyze -q "$(find "$scratch" -name run.json -printf '%h\n' | head -1)" -o "$scratch/end.sonde"
 node tests/web/overlays.mjs "$build/sonde" "$scratch/run.sonde" "$scratch/end.sonde"
 "$build/sonde" report --html "$scratch/report.html" --time +480ms,+500ms "$scratch/run.sonde"
