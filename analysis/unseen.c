@@ -22,7 +22,7 @@ static int losses_init(struct losses *losses, const struct sonde_run *run)
 	for (int64_t row = 0; row < nr; row++) {
 		if (!sonde_loss(run, row, &l) && l.machine == 0)
 			losses->list[losses->nr++] = (struct sort_item){
-				.key = (uint64_t)l.begin ^ 1ull << 63, .at = (uint32_t)row};
+				.key = sort_key(l.begin), .at = (uint32_t)row};
 	}
 	key_sort(losses->list, losses->nr);
 	return 0;

@@ -174,7 +174,7 @@ static int read_wake(const struct sonde_run *run, int64_t row, struct sonde_wake
 
 SIZED(wake)
 
-/* The first histories that tell of losses, of the morning of 2026-11-23, do so in words alone. */
+/* Older histories tell of losses in words alone. */
 bool run_wake_is_loss(const struct sonde_run *run, int64_t wake)
 {
 	int64_t lost = run_number(run, RUN_WAKE, wake, 6);

@@ -324,7 +324,8 @@ static ALWAYS_INLINE uint64_t put_two(struct decoding *d, struct decoded *to, ui
 #define TWO_BITS_MAX (BITS_GET_MAX / 2)
 
 /* Entries [first, first + nr), at least one, the first of which has bit @bit; returns a bit behind the last one's, no
- * later than that of the entry after it.  @has_low and @has_table are constants: numbers that lie close together have no low parts. */
+ * later than that of the entry after it.  @has_low and @has_table are constants: numbers that lie close together have no
+ * low parts. */
 static ALWAYS_INLINE uint64_t decode_by(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t bit,
 					struct decoded *out, bool has_low, bool has_table)
 {

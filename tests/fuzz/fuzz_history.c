@@ -16,6 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
  */
 #define INPUT_MAX (1u << 20)
 #define ASK 8
+#define LIST_MAX 5000
 
 static bool take_interval(const struct interval *i, void *data)
 {
@@ -36,6 +37,26 @@ static void take_runs(unsigned row, const struct pixel_run *runs, unsigned nr, v
 	}
 }
 
+/* In memory for no more than was asked for. */
+static void take_list(struct history *h, attr_t attr, ns_t t, unsigned room)
+{
+	ns_t *begins = malloc((room + 1) * sizeof(*begins));
+	uint32_t *values = malloc(room * sizeof(*values));
+	uint64_t most = history_list_most(h, attr, t, history_end(h));
+	unsigned nr;
+
+	if (begins && values && !history_list(h, attr, t, history_end(h), begins, values, room, &nr)) {
+		if (nr > room || (most && nr > most))
+			abort();
+		for (unsigned i = 0; i < nr; i++) {
+			if (begins[i] >= begins[i + 1])
+				abort();
+		}
+	}
+	free(begins);
+	free(values);
+}
+
 static void ask_about(struct history *h, attr_t attr, ns_t t)
 {
 	ns_t begin = history_begin(h), end = history_end(h);
@@ -48,6 +69,8 @@ static void ask_about(struct history *h, attr_t attr, ns_t t)
 	history_next_change(h, attr, t, &out);
 	history_prev_change(h, attr, t, &out);
 	history_walk(h, attr, t, end, take_interval, &left);
+	for (unsigned room = 1; room <= LIST_MAX; room *= 5)
+		take_list(h, attr, t, room);
 	if (!history_sum(h, attr, begin, t, &list, &nr))
 		free(list);
 	history_pixels(h, &attr, 1, begin, end, pixels, take_runs, &pixels);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/: errors, arenas, maps, string tables, mapped files. */
+/* base/: errors, arenas, maps, string tables, sorting, mapped files. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/grow.h"
+#include "base/key_sort.h"
 #include "base/map.h"
 #include "base/mapfile.h"
 #include "base/strings.h"
@@ -165,6 +166,43 @@ static void an_array_grows_and_stays_as_it_was_when_it_cannot(void **state)
 	assert_null(large.list);
 }
 
+/* Keys below @differ, with a sign, in lists that are sorted in either way; what has the same key stays in order. */
+static void check_sorting(uint32_t nr, uint64_t differ)
+{
+	struct sort_item *items = malloc((2 * (size_t)nr + 1) * sizeof(*items));
+	int64_t *numbers = malloc(((size_t)nr + 1) * sizeof(*numbers));
+	uint64_t seed = nr + differ;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		seed = seed * 6364136223846793005 + 1442695040888963407;
+		numbers[i] = (int64_t)((seed >> 1) % differ) - (int64_t)(differ / 2);
+		items[i] = (struct sort_item){sort_key(numbers[i]), i};
+	}
+	key_sort(items, nr);
+	for (uint32_t i = 0; i < nr; i++)
+		assert_int_equal(items[i].key, sort_key(numbers[items[i].at]));
+	for (uint32_t i = 1; i < nr; i++) {
+		const struct sort_item *a = &items[i - 1], *b = &items[i];
+
+		assert_true(numbers[a->at] < numbers[b->at] ||
+			    (numbers[a->at] == numbers[b->at] && a->at < b->at));
+	}
+	free(numbers);
+	free(items);
+}
+
+static void lists_are_sorted_by_their_keys(void **state)
+{
+	static const uint32_t sizes[] = {0, 1, 2, 3, 100, 511, 512, 513, 5000};
+	static const uint64_t differ[] = {1, 2, 3000, 1ull << 34, 1ull << 62};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(differ); k++)
+			check_sorting(sizes[i], differ[k]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +212,7 @@ int main(void)
 		cmocka_unit_test(an_array_grows_and_stays_as_it_was_when_it_cannot),
 		cmocka_unit_test(a_map_keeps_what_an_array_keeps),
 		cmocka_unit_test(equal_strings_have_one_id),
+		cmocka_unit_test(lists_are_sorted_by_their_keys),
 		cmocka_unit_test(a_mapped_file_has_the_files_bytes_and_errors_name_the_file),
 	};
 

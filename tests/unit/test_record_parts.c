@@ -235,8 +235,6 @@ static void tails(void **state)
 	buffer_release(&whole);
 }
 
-/* A head or tail cut anywhere, or with any number in it changed, is refused or joined; the parts
- * stay when it is refused. */
 /* Where in a tail's options that one's data is; fails when it is not there. */
 static const char *option(const struct buffer *tail, uint16_t wanted)
 {
@@ -283,6 +281,8 @@ static void rates_are_signed(void **state)
 	close(dir);
 }
 
+/* A head or tail cut anywhere, or with any number in it changed, is refused or joined; the parts
+ * stay when it is refused. */
 static void damaged_tables(void **state)
 {
 	struct buffer head = {0}, tail = {0};

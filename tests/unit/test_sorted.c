@@ -123,6 +123,44 @@ static void lists(void **state)
 	}
 }
 
+/* Ten entries from 3 on, 16 apart. */
+static void make_damaged(struct sorted *s, uint8_t *bytes, size_t len_bytes)
+{
+	uint64_t x[10];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(x); i++)
+		x[i] = 3 + i * 16;
+	memset(bytes, 0, len_bytes);
+	sorted_put(bytes, x, ARRAY_SIZE(x), 4);
+	assert_true(sorted_open(s, bytes, len_bytes, ARRAY_SIZE(x), 4, x[9] >> 4));
+}
+
+/* Numbers of a table's elements are taken for such only where no bit of the list can say otherwise. */
+static void damaged_lists_are_not_below(void **state)
+{
+	uint8_t bytes[64], *high;
+	struct sorted s;
+
+	(void)state;
+	make_damaged(&s, bytes, sizeof(bytes));
+	high = bytes + sorted_low_bytes(s.nr, s.low_bits);
+	assert_true(sorted_below(&s, 0, 10, 160, 0));
+	assert_true(sorted_below(&s, 0, 9, 144, 0));
+	assert_false(sorted_below(&s, 0, 10, 159, 0)); /* the low part of the last one may be anything */
+	assert_false(sorted_below(&s, 0, 10, 144, 0));
+	assert_false(sorted_below(&s, 0, 10, 0, 0));
+	assert_false(sorted_below(&s, 0, 0, 160, 0));
+
+	high[0] &= 0xfe; /* one entry too few */
+	assert_false(sorted_below(&s, 0, 10, 1000, 0));
+	assert_true(sorted_below(&s, 0, 9, 1000, 0));
+	high[2] |= 0xf0; /* behind the row's end */
+	assert_false(sorted_below(&s, 0, 10, 1000, 0));
+	memset(high, 0, 3);
+	assert_false(sorted_below(&s, 0, 1, 1000, 0));
+	assert_false(sorted_below(&s, 5, 1, 1000, 0));
+}
+
 static void check_segment(struct segment_entries *e, struct segment_work *work)
 {
 	uint32_t *values = malloc(e->nr * sizeof(*values));
@@ -183,6 +221,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists),
+		cmocka_unit_test(damaged_lists_are_not_below),
 		cmocka_unit_test(segments),
 	};
 

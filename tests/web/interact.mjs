@@ -131,6 +131,23 @@ async function backAndForth() {
   await fresh("#t=400000000-500000000");
   const begins = (at) => page.waitForFunction((t) => window.sonde.view.shown.begin === t, at);
   const inUrl = (part) => page.waitForFunction((p) => location.hash.startsWith(p), part);
+  const pushed = await page.evaluate(async () => {
+    const { view } = window.sonde;
+    const wait = () => new Promise((done) => setTimeout(done, 400)); // the URL is written after 250 ms
+    const push = history.pushState;
+    let times = 0;
+    history.pushState = (...what) => { times++; push.apply(history, what); };
+    view.set({ begin: 410000000 });
+    view.undo();
+    await wait();
+    view.setLook({ rowSize: 2 });
+    await wait();
+    history.pushState = push;
+    return times;
+  });
+  await inUrl("#t=400000000-500000000&z=2");
+  assert.equal(pushed, 0, "a step that was undone before the URL had it is none");
+  await fresh("#t=400000000-500000000");
   await key("Shift+D");
   await key("Shift+D");
   const there = (await shown()).begin;

@@ -201,10 +201,11 @@ export class View {
   write(): void {
     const hash = this.hash();
     const url = hash || location.pathname;
+    const step = this.newStep;
+    this.newStep = false; // one that was undone before it was written, too
     if (hash === location.hash) return;
-    if (this.newStep) history.pushState(null, "", url);
+    if (step) history.pushState(null, "", url);
     else history.replaceState(null, "", url);
-    this.newStep = false;
   }
 
   /** Links are input: whatever does not fit the run is left out. */
