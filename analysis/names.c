@@ -4,6 +4,7 @@
 #include "analysis/run.h"
 #include "base/text.h"
 #include "model/context.h"
+#include "source/exits.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -92,8 +93,6 @@ static const char *const vmx_names[] = {
 	[85] = "MSR_WRITE_IMM",
 };
 
-/* What comes with a VMX exit reason, in the same number: a bus lock, an enclave, an entry that failed ... (bits 25 to 29, 31). */
-#define VMX_FLAGS UINT64_C(0xbe000000)
 
 /* #VMEXIT codes from 0x60 on, AMD APM volume 2, appendix C. */
 #define SVM_FIRST 0x60
@@ -208,7 +207,7 @@ bool exit_reason_is_svm(int64_t reason)
 
 static const char *vmx_name(int64_t reason)
 {
-	uint64_t basic = (uint64_t)reason & ~VMX_FLAGS;
+	uint64_t basic = (uint64_t)exit_basic(reason, ISA_VMX);
 
 	return basic < ARRAY_SIZE(vmx_names) ? vmx_names[basic] : NULL;
 }

@@ -46,7 +46,7 @@ static const struct {
 		       {"machine", "from", "to", "bound", "method", "pairs", "violations",
 			"worst_violation", "rate_ppb"}},
 	[RUN_LOSS] = {"loss", {"machine", "cpu", "begin", "end", "events"}},
-	[RUN_PROBLEM] = {"problem", {"machine", "text", "count"}},
+	[RUN_PROBLEM] = {"problem", {"machine", "text", "count", "note"}},
 	[RUN_META] = {"meta", {"key", "value"}},
 	[RUN_CGROUP] = {"cgroup", {"machine", "id", "path"}},
 	[RUN_IDENTITY] = {"identity", {"machine", "key", "value"}},

@@ -222,6 +222,11 @@ static int read_problem(const struct sonde_run *run, int64_t row, struct sonde_p
 	return 0;
 }
 
+bool run_problem_is_note(const struct sonde_run *run, int64_t problem)
+{
+	return run_cell(run, RUN_PROBLEM, problem, 3) > 0;
+}
+
 static int read_meta(const struct sonde_run *run, int64_t row, struct sonde_meta *out)
 {
 	memset(out, 0, sizeof(*out));

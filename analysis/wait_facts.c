@@ -35,6 +35,7 @@ static bool add_wait(const struct wait *w, void *data)
 {
 	struct list *l = data;
 	struct sonde_wake wake;
+	bool went_on = w->ended && !w->unseen;
 
 	wait_wake(l->run, w, &wake);
 	facts_add(l->out, (union sonde_cell[]){
@@ -47,8 +48,8 @@ static bool add_wait(const struct wait *w, void *data)
 				  cell_int(wake.from),
 				  cell_int(wake.by),
 				  cell_int(w->polled),
-				  cell_int(w->ended && !w->no_thread ? w->ran - w->woken : -1),
-				  cell_int(w->ended ? w->entry - w->ran : -1),
+				  cell_int(went_on && !w->no_thread ? w->ran - w->woken : -1),
+				  cell_int(went_on ? w->entry - w->ran : -1),
 				  cell_str(wake.evidence),
 				  cell_int(w->entry),
 			  });

@@ -50,7 +50,7 @@ static bool each_state(const struct sonde_interval *i, void *data)
 			w->asleep = from;
 		else if (w->no_thread) /* it waits again: so it had not been woken */
 			w->time_ns += within(s, w->woken, from);
-		w->polled = false;
+		w->polled = w->unseen = false;
 		w->woken = to;
 		w->ran = w->entry;
 		w->time_ns += within(s, from, to);
@@ -58,6 +58,8 @@ static bool each_state(const struct sonde_interval *i, void *data)
 		s->on_cpu_ns += within(s, from, to);
 		if (!w->polled && w->ran > from)
 			w->ran = from;
+	} else if (i->value == VCPU_UNKNOWN && !w->polled && !w->no_thread) {
+		w->unseen = true;
 	}
 	return true;
 }
@@ -78,8 +80,10 @@ static void emit(struct scan *s, uint32_t value)
 	w->polled = true;
 	w->asleep = w->woken = w->ran = w->entry;
 	w->time_ns = s->on_cpu_ns = 0;
+	w->unseen = false;
+	/* To the state in which it is at the entry: where that is not seen, the wait is over as events were lost. */
 	s->ret = strip_walk(s->strips, s->strips->run->cpu_attrs[s->vcpu][CPU_STATE], w->begin,
-			    w->entry, each_state, s);
+			    w->entry + w->ended, each_state, s);
 	if (w->polled)
 		w->time_ns = s->on_cpu_ns;
 	else if (w->no_thread)

@@ -239,7 +239,7 @@ static bool each_wait(const struct wait *wait, void *data)
 	struct scan *s = data;
 	struct wakeup w = {.wait = wait, .level = s->level, .thread = -1, .runnable = -1};
 
-	if (!wait->ended || wait->polled || wait->entry >= s->end)
+	if (!wait->ended || wait->polled || wait->unseen || wait->entry >= s->end)
 		return true;
 	wait_wake(s->run, wait, &w.wake);
 	w.begin = chain_begin(s, wait->woken);

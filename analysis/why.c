@@ -127,7 +127,7 @@ const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 		       "how many stretches, waits, wake-ups or exits these are; how many events were lost"},
 	[WHY_CAUSE] = {"cause", "CAUSE", SONDE_COL_STRING,
 	 "what was waited for, by what it was woken, or the exit's name; of what is unknown: cpus "
-	 "(what they did), vcpus (likewise), waits (what vCPUs waited for), lost (events), trace (there is none), clock, syscalls; empty for others"},
+	 "(what they did), vcpus (likewise), waits (what vCPUs waited for), lost (events), trace (there is none), clock, syscalls, problems (with the input); empty for others"},
 };
 
 const struct analysis why_analysis = {

@@ -349,9 +349,36 @@ static int unknown_machines(struct why *w, struct error *err)
 	return ret ? fail(err, ret, "out of memory") : 0;
 }
 
+/* The first of what was wrong with the input tells most: what is wrong with a recording as a whole comes before what is
+ * with its parts. */
+static void problems(struct why *w)
+{
+	struct verdict v = unknown(w, "problems", 0);
+	struct sonde_problem p, first = {.text = "this history was not written to its end"};
+	int64_t others = sonde_run_complete(w->run) ? -1 : 0;
+
+	for (int64_t row = 0; !sonde_problem(w->run, row, &p); row++) {
+		if (run_problem_is_note(w->run, row))
+			continue;
+		if (++others == 0)
+			first = p;
+	}
+	if (others < 0)
+		return;
+	v.count = others + 1;
+	say(&v.says, "What is said here may lack something, or be wrong, for Sonde met %s: %s",
+	    others ? "problems" : "a problem", first.text);
+	if (others)
+		say(&v.says, "; and %lld more", (long long)others);
+	say(&v.says, " (sonde report -s problem).");
+	why_add(w, &v);
+}
+
 int why_unknown(struct why *w, struct error *err)
 {
 	int ret = unknown_cpu_time(w, err);
+
+	problems(w);
 
 	if (!ret)
 		ret = unknown_machines(w, err);

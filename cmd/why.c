@@ -74,7 +74,7 @@ static bool concerns_task(const struct question *q, size_t row)
 {
 	int64_t machine = verdict_cell(q, row, q->machine).i;
 	const char *what = verdict_cell(q, row, q->cause).s;
-	bool of_around = !strcmp(what, "cpus") || !strcmp(what, "lost");
+	bool of_around = !strcmp(what, "cpus") || !strcmp(what, "lost") || !strcmp(what, "problems");
 
 	for (int64_t i = 0; i < sonde_nr_threads(q->run); i++) {
 		struct sonde_thread t;

@@ -354,6 +354,7 @@ void cpu_lost(struct cpu *cpu, const struct event *e)
 	note_loss(cpu, e);
 	request_lost(cpu->machine);
 	cpu_uncovered(cpu);
+	thread_doubt_ready(cpu->machine);
 	cpu->machine->nr_lost += !cpu->lost;
 	cpu->lost = true;
 }

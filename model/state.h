@@ -182,6 +182,8 @@ struct thread {
 	struct cpu *last_on;
 	struct thread **listed; /* what points to it in last_on->left; NULL not in the list */
 	struct thread *next_left;
+	struct thread **readied; /* what points to it in machine->ready; NULL not in the list */
+	struct thread *next_ready;
 	int first_cpu;	  /* number of the first CPU it was seen on; -1 none yet */
 	struct cpu *vcpu; /* the vCPU it is; NULL none */
 	uint8_t acts_for; /* FOR_ bits: what it was woken for */
@@ -215,6 +217,7 @@ struct machine_state {
 	struct cpu **cpus;		  /* by number; owned; holes are NULL */
 	unsigned nr_cpus;
 	struct thread *threads; /* newest first */
+	struct thread *ready;	/* those in state "runnable" */
 	struct space *spaces;	/* newest first */
 	uint32_t nr_spaces;
 	uint8_t nr_plain;	/* exits that show that user space and kernel share a page table */

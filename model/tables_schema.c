@@ -40,7 +40,7 @@ static const struct column loss_columns[] = {
 	{"events", COL_INT},
 };
 static const struct column problem_columns[] = {
-	{"machine", COL_INT}, {"text", COL_STRING}, {"count", COL_INT},
+	{"machine", COL_INT}, {"text", COL_STRING}, {"count", COL_INT}, {"note", COL_BOOL},
 };
 static const struct column meta_columns[] = {{"key", COL_STRING}, {"value", COL_STRING}};
 static const struct column cgroup_columns[] = {

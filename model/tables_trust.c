@@ -67,13 +67,14 @@ void tables_put_losses(struct model *m, uint32_t from, ns_t end)
 static void write_problem_list(struct model *m, int64_t machine, const struct problems *p)
 {
 	for (unsigned i = 0; i < p->nr; i++) {
-		int64_t cells[] = {machine, table_string(m, p->list[i].text), (int64_t)p->list[i].count};
+		int64_t cells[] = {machine, table_string(m, p->list[i].text), (int64_t)p->list[i].count,
+				   p->list[i].note};
 
 		table_add_row(m, TABLE_PROBLEM, cells);
 	}
 	if (p->dropped) {
 		int64_t cells[] = {machine, table_string(m, "further problems, not listed"),
-				   (int64_t)p->dropped};
+				   (int64_t)p->dropped, false};
 
 		table_add_row(m, TABLE_PROBLEM, cells);
 	}
@@ -86,12 +87,13 @@ void tables_write_problems(struct model *m)
 		for (const struct trace *t = m->topo->machines[i].trace; t; t = t->part)
 			write_problem_list(m, table_row_of(m->machines[i]), &t->problems);
 	}
+	/* They change nothing but their own machine's state, and how far its clock may be wrong is told elsewhere: a note. */
 	for (uint32_t i = 0; i < m->nr_machines; i++) {
 		struct machine_state *mc = m->machines[i];
 		int64_t cells[] = {table_row_of(mc),
 				   table_string(m, "events at times at which the host's trace says that "
 					     "the vCPU was not running them"),
-				   (int64_t)mc->violations};
+				   (int64_t)mc->violations, true};
 
 		if (mc->violations)
 			table_add_row(m, TABLE_PROBLEM, cells);

@@ -142,13 +142,45 @@ void thread_show_vcpu_state(struct thread *th)
 	cpu_reveal(vcpu);
 }
 
+static void keep_ready(struct thread *th)
+{
+	struct machine_state *mc = th->machine;
+
+	th->readied = &mc->ready;
+	th->next_ready = mc->ready;
+	if (mc->ready)
+		mc->ready->readied = &th->next_ready;
+	mc->ready = th;
+}
+
+static void drop_ready(struct thread *th)
+{
+	*th->readied = th->next_ready;
+	if (th->next_ready)
+		th->next_ready->readied = th->readied;
+	th->readied = NULL;
+}
+
+/* Whoever is ready while events of a CPU are lost may have that CPU. */
 void thread_set_state(struct thread *th, enum thread_state state)
 {
+	if (state == THREAD_RUNNABLE && unlikely(th->machine->nr_lost))
+		state = THREAD_UNKNOWN;
 	if (th->state == state)
 		return;
+	if (th->readied)
+		drop_ready(th);
+	else if (state == THREAD_RUNNABLE)
+		keep_ready(th);
 	th->state = state;
 	model_set(th->machine->model, th->state_attr, state);
 	thread_show_vcpu_state(th);
+}
+
+void thread_doubt_ready(struct machine_state *mc)
+{
+	while (mc->ready)
+		thread_set_state(mc->ready, THREAD_UNKNOWN);
 }
 
 /* Most threads never leave the CPU they start on: that one is in the table. */

@@ -11,7 +11,10 @@
 struct thread *thread_get(struct machine_state *mc, int32_t tid, struct cpu *cpu);
 struct thread *thread_find(struct machine_state *mc, int32_t tid);
 struct thread *thread_new(struct machine_state *mc, int32_t tid);
+/* That it is ready is not known while events of one of the machine's CPUs are lost: it is then unknown. */
 void thread_set_state(struct thread *th, enum thread_state state);
+/* Events of one of the machine's CPUs are lost from here on: it may be any of those that are ready that has it. */
+void thread_doubt_ready(struct machine_state *mc);
 void thread_set_on(struct thread *th, struct cpu *cpu);
 void thread_set_comm(struct thread *th, const char *comm);
 void thread_show_vcpu(struct thread *th);

@@ -31,27 +31,37 @@
 #define VMX_EXIT_VMRESUME 24
 #define VMX_EXIT_VMXON 27
 
+/* What comes with a VMX exit reason, in the same number: a bus lock, an enclave, an entry that failed ... (bits 25 to 29, 31). */
+#define VMX_FLAGS INT64_C(0xbe000000)
+
+/* The reason alone. */
+static inline int64_t exit_basic(int64_t reason, int64_t isa)
+{
+	return isa == ISA_VMX && reason >= 0 ? reason & ~VMX_FLAGS : reason;
+}
+
 /* The guest has nothing to do. */
 static inline bool exit_halts(int64_t reason, int64_t isa)
 {
-	return reason == (isa == ISA_VMX ? VMX_EXIT_HLT : SVM_EXIT_HLT);
+	return exit_basic(reason, isa) == (isa == ISA_VMX ? VMX_EXIT_HLT : SVM_EXIT_HLT);
 }
 
 /* An interrupt for the host: the guest may not have executed anything. */
 static inline bool exit_for_interrupt(int64_t reason, int64_t isa)
 {
-	return reason == (isa == ISA_VMX ? VMX_EXIT_INTR : SVM_EXIT_INTR);
+	return exit_basic(reason, isa) == (isa == ISA_VMX ? VMX_EXIT_INTR : SVM_EXIT_INTR);
 }
 
 /* The guest can take an interrupt now, as its hypervisor wanted to be told. */
 static inline bool exit_opens_window(int64_t reason, int64_t isa)
 {
-	return reason == (isa == ISA_VMX ? VMX_EXIT_WINDOW : SVM_EXIT_VINTR);
+	return exit_basic(reason, isa) == (isa == ISA_VMX ? VMX_EXIT_WINDOW : SVM_EXIT_VINTR);
 }
 
 /* It touched memory or a port that is not its own: a device is told of something, maybe. */
 static inline bool exit_may_kick(int64_t reason, int64_t isa)
 {
+	reason = exit_basic(reason, isa);
 	if (isa == ISA_VMX)
 		return reason == VMX_EXIT_IO || reason == VMX_EXIT_EPT_VIOLATION ||
 		       reason == VMX_EXIT_EPT_MISCONFIG;
@@ -61,6 +71,7 @@ static inline bool exit_may_kick(int64_t reason, int64_t isa)
 /* The guest tried to start a guest of its own. */
 static inline bool exit_starts_guest(int64_t reason, int64_t isa)
 {
+	reason = exit_basic(reason, isa);
 	if (isa == ISA_VMX)
 		return reason == VMX_EXIT_VMLAUNCH || reason == VMX_EXIT_VMRESUME;
 	return reason == SVM_EXIT_VMRUN;
@@ -69,6 +80,7 @@ static inline bool exit_starts_guest(int64_t reason, int64_t isa)
 /* By an instruction that only a hypervisor executes. */
 static inline bool exit_of_hypervisor(int64_t reason, int64_t isa)
 {
+	reason = exit_basic(reason, isa);
 	if (isa == ISA_VMX)
 		return reason >= VMX_EXIT_VMCLEAR && reason <= VMX_EXIT_VMXON;
 	return reason == SVM_EXIT_VMRUN ||

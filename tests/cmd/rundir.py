@@ -47,6 +47,11 @@ def analyze(path, status=0, options=()):
     return info
 
 
+def verdicts_on_problems(path):
+    told = json.loads(lib.run(lib.SONDE, "why", "--format", "json", path.parent / "out.sonde"))["why"]
+    return [row["text"] for row in told if row["cause"] == "problems"]
+
+
 def has(info, *parts):
     for part in parts:
         lib.check(any(part in text for text in info["problems"]),
@@ -57,6 +62,7 @@ def whole(path):
     make_run(path)
     info = analyze(path)
     lib.check(info["parents"] == PARENTS, info["parents"])
+    lib.check(not verdicts_on_problems(path), "problems are told where there are none")
     texts = {m["name"]: m["evidence"] for m in info["machines"]}
     lib.check("recorded through that machine" in texts["iron.a"], texts)
     lib.check(not any("record" in text for text in info["problems"]), info["problems"])
@@ -95,6 +101,9 @@ def partial(path):
     has(info, "iron.b: its recording is not complete: its agent went silent",
         "iron.b: its recorder counted 17 lost events", "iron.b: cannot open",
         "iron.b: recorded with clock mono: its TSC is not in step")
+    # Which clock it was is only good to know: three problems.
+    told = verdicts_on_problems(path)
+    lib.check(len(told) == 1 and "iron.b: its recording is not complete: its agent went silent; and 2 more" in told[0], told)
 
 
 def without_the_middle(path):

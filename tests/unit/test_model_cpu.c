@@ -312,6 +312,34 @@ static void after_a_loss_nothing_is_known_until_an_event_tells(void **state)
 	assert_int_equal(fake_cell("loss", 0, "events"), 12);
 }
 
+/* It may run on the CPU of which nothing is seen, and come back. */
+static void who_is_ready_during_a_loss_may_have_run(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 90, 0, 0, 7);
+	switches(HOST, 1, 91, 0, 0, 6);
+	switches(HOST, 1, 92, 6, ASLEEP, 8);
+	switches(HOST, 1, 95, 8, PREEMPTED, 9);
+	happens(HOST, 0, 100, LOST, -1, 12, 100, 200);
+	happens(HOST, 1, 120, SCHED_WAKING, 9, 11, 1);
+	switches(HOST, 1, 130, 9, PREEMPTED, 12);
+	switches(HOST, 0, 210, 7, ASLEEP, 0);
+	happens(HOST, 1, 220, SCHED_WAKING, 12, 13, 1);
+	switches(HOST, 1, 230, 12, PREEMPTED, 8);
+	world_close(300);
+	assert_int_equal(thread_state(HOST, 8, 99), THREAD_RUNNABLE);
+	assert_int_equal(thread_state(HOST, 8, 100), THREAD_UNKNOWN);
+	assert_int_equal(thread_state(HOST, 8, 229), THREAD_UNKNOWN);
+	assert_int_equal(thread_state(HOST, 8, 230), THREAD_RUNNING);
+	assert_int_equal(thread_state(HOST, 11, 299), THREAD_UNKNOWN);
+	assert_int_equal(thread_state(HOST, 9, 130), THREAD_UNKNOWN);
+	/* Who sleeps was last on a CPU of which all is known; and then all is known of both. */
+	assert_int_equal(thread_state(HOST, 6, 299), THREAD_SLEEPING);
+	assert_int_equal(thread_state(HOST, 13, 220), THREAD_RUNNABLE);
+	assert_int_equal(thread_state(HOST, 12, 230), THREAD_RUNNABLE);
+}
+
 /* Thread @tid is woken by an interrupt upon the idle task, runs unseen, and goes. */
 static void runs_unseen(ns_t t, int tid)
 {
@@ -465,6 +493,7 @@ int main(void)
 		cmocka_unit_test(a_child_starts_inside_the_call_that_made_it),
 		cmocka_unit_test(new_tasks_are_threads_or_processes),
 		cmocka_unit_test(after_a_loss_nothing_is_known_until_an_event_tells),
+		cmocka_unit_test(who_is_ready_during_a_loss_may_have_run),
 		cmocka_unit_test(whom_a_mute_thread_leaves_waiting_is_unknown),
 		cmocka_unit_test(how_long_a_mute_thread_stays_is_unknown),
 		cmocka_unit_test(namespaces_come_from_the_state_dump_and_from_forks),

@@ -57,6 +57,27 @@ static void an_exit_lasts_until_the_entry_wherever_its_thread_is(void **state)
 	assert_exit(VCPU0, 299, "120 for vm/0");
 }
 
+/* An Intel CPU puts flags into the reason: here bit 26, of a bus lock. */
+static void a_halt_with_a_flag_is_a_halt(void **state)
+{
+	const int64_t hlt = 12, bus_lock = INT64_C(1) << 26, isa_vmx = 1, isa_svm = 2;
+
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	happens(HOST, 0, 120, KVM_EXIT, 100, hlt, 0, 0, isa_vmx);
+	enters(HOST, 0, 130, 100);
+	happens(HOST, 0, 140, KVM_EXIT, 100, hlt | bus_lock, 0, 0, isa_vmx);
+	enters(HOST, 0, 150, 100);
+	happens(HOST, 0, 160, KVM_EXIT, 100, 0x78 | bus_lock, 0, 0, isa_svm);
+	world_close(200);
+	assert_int_equal(fake_at("vm/cpu0/woken", 120), 0);
+	assert_int_not_equal(fake_at("vm/cpu0/woken", 130), 0);
+	assert_int_equal(fake_at("vm/cpu0/woken", 140), 0);
+	assert_int_not_equal(fake_at("vm/cpu0/woken", 160), 0);
+}
+
 static void an_exit_may_go_on_in_user_space(void **state)
 {
 	(void)state;
@@ -300,6 +321,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_exit_lasts_until_the_entry_wherever_its_thread_is),
+		cmocka_unit_test(a_halt_with_a_flag_is_a_halt),
 		cmocka_unit_test(an_exit_may_go_on_in_user_space),
 		cmocka_unit_test(a_nested_exit_names_whose_it_is_at_each_level),
 		cmocka_unit_test(an_exit_turns_out_to_be_a_nested_guests),

@@ -182,6 +182,8 @@ static void what_was_lost_is_not_known(void **state)
 	open_world(7, "/limited");
 	exits_for(100, OTHER);
 	happens(HOST, 1, 200, LOST, -1, 5, 150, 200);
+	happens(HOST, 1, 290, IRQ_ENTRY, 1, 24); /* who is ready is ready again from here on */
+	happens(HOST, 1, 291, IRQ_EXIT, 1, 24);
 	switches(HOST, 0, 300, OTHER, RUNNABLE, 100);
 	enters(HOST, 0, 310, 100);
 	exits(HOST, 0, 400, 100, EXIT_INTR);

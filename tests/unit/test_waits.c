@@ -241,7 +241,30 @@ static void lost_changes(struct history_writer *w)
 		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
 }
 
-/* A fourth one.  While another thread runs on vm-a/0, app is woken twice by handlers that took long: one from 1100000 on,
+/* A fourth one.  vm-a/0 is woken three times: at 1200000, and events are lost before it has a CPU; at 1450000, and they are
+ * before it is entered; at 1700000, and nothing is. */
+static void lost_way_changes(struct history_writer *w)
+{
+	attr_t state = small_attr(w, "vm-a", "cpu0", "state", ATTR_ENUM, 0);
+	attr_t woken = small_attr(w, "vm-a", "cpu0", "woken", ATTR_ROW, 0);
+	const struct small_change list[] = {
+		{1000000, state, VCPU_ON_CPU},	  {1000000, woken, W_TIMER + 1},
+		{1100000, woken, 0},		  {1110000, state, VCPU_WAITING},
+		{1200000, state, VCPU_PREEMPTED}, {1220000, state, VCPU_UNKNOWN},
+		{1300000, state, VCPU_ON_CPU},	  {1310000, woken, W_TIMER + 1},
+		{1400000, woken, 0},		  {1410000, state, VCPU_WAITING},
+		{1450000, state, VCPU_PREEMPTED}, {1460000, state, VCPU_ON_CPU},
+		{1480000, state, VCPU_UNKNOWN},	  {1480000, woken, W_TIMER + 1},
+		{1500000, state, VCPU_ON_CPU},	  {1600000, woken, 0},
+		{1610000, state, VCPU_WAITING},	  {1700000, state, VCPU_PREEMPTED},
+		{1710000, state, VCPU_ON_CPU},	  {1730000, woken, W_TIMER + 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
+}
+
+/* A fifth one.  While another thread runs on vm-a/0, app is woken twice by handlers that took long: one from 1100000 on,
  * in which the host was at work, too, and one from 1600000 on, right after the host. */
 static void far_changes(struct history_writer *w)
 {
@@ -311,6 +334,12 @@ static int setup_lost_in_words(void **state)
 {
 	says_lost = false;
 	return setup_lost(state);
+}
+
+static int setup_lost_way(void **state)
+{
+	(void)state;
+	return setup_world(lost_way_changes, -1);
 }
 
 static int setup_far(void **state)
@@ -584,6 +613,33 @@ static void a_wait_of_which_events_were_lost(void **state)
 	sonde_facts_free(f);
 }
 
+/* That it was woken is known, and by what; when it ran is not. */
+static void a_wakeup_within_which_events_were_lost(void **state)
+{
+	static const char *const columns[] = {"at", "length", "ready", "entry", "until"};
+	static const int64_t waits[][ARRAY_SIZE(columns)] = {{1110000, 90000, -1, -1, 1310000},
+							     {1410000, 40000, -1, -1, 1480000},
+							     {1610000, 90000, 10000, 20000, 1730000}};
+	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), ARRAY_SIZE(waits));
+	for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
+		assert_row(f, i, columns, waits[i], ARRAY_SIZE(columns));
+		assert_string_equal(cell(f, i, "cause").s, "timer");
+	}
+	sonde_facts_free(f);
+	f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_int_equal(cell(f, 0, "at").i, 1700000);
+	sonde_facts_free(f);
+	f = facts_of("wakeup", SMALL_BEGIN, SMALL_END);
+	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_int_equal(cell(f, 0, "count").i, 1);
+	assert_int_equal(cell(f, 0, "longest").i, 30000);
+	sonde_facts_free(f);
+}
+
 static void steal_is_held_against_the_guests_own(void **state)
 {
 	static const char *const columns[] = {"from",  "length", "guest", "unit",
@@ -642,10 +698,14 @@ int main(void)
 	const struct CMUnitTest lost[] = {
 		cmocka_unit_test(a_wait_of_which_events_were_lost),
 	};
+	const struct CMUnitTest lost_way[] = {
+		cmocka_unit_test(a_wakeup_within_which_events_were_lost),
+	};
 
 	return cmocka_run_group_tests(tests, setup, small_run_teardown) +
 	       cmocka_run_group_tests(late, setup_late, small_run_teardown) +
 	       cmocka_run_group_tests(far, setup_far, small_run_teardown) +
+	       cmocka_run_group_tests(lost_way, setup_lost_way, small_run_teardown) +
 	       cmocka_run_group_tests(lost, setup_lost, small_run_teardown) +
 	       cmocka_run_group_tests(lost, setup_lost_in_words, small_run_teardown);
 }
