@@ -1,32 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/unseen.h"
-#include "base/key_sort.h"
+#include "analysis/losses.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-/* Rows of L0's losses, by their begins: a file has them as they were noticed. */
-struct losses {
-	struct sort_item *list; /* owned */
-	size_t nr;
-};
-
-static int losses_init(struct losses *losses, const struct sonde_run *run)
-{
-	int64_t nr = sonde_nr_losses(run);
-	struct sonde_loss l;
-
-	*losses = (struct losses){.list = malloc((2 * (size_t)nr + 1) * sizeof(*losses->list))};
-	if (!losses->list)
-		return -ENOMEM;
-	for (int64_t row = 0; row < nr; row++) {
-		if (!sonde_loss(run, row, &l) && l.machine == 0)
-			losses->list[losses->nr++] = (struct sort_item){
-				.key = sort_key(l.begin), .at = (uint32_t)row};
-	}
-	key_sort(losses->list, losses->nr);
-	return 0;
-}
 
 /* Of one physical CPU. */
 struct unseen_cpu {
@@ -125,7 +102,7 @@ static void add_cpu(struct unseen *out, struct unseen_cpu *c, const struct losse
 int unseen_find(struct unseen *out, struct sonde_run *run, ns_t begin, ns_t end, ns_t unknown_ns)
 {
 	struct losses losses;
-	int ret = losses_init(&losses, run);
+	int ret = losses_init(&losses, run, 0);
 
 	*out = (struct unseen){0};
 	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
@@ -138,7 +115,7 @@ int unseen_find(struct unseen *out, struct sonde_run *run, ns_t begin, ns_t end,
 		if (cpu.machine == 0)
 			add_cpu(out, &c, &losses);
 	}
-	free(losses.list);
+	losses_release(&losses);
 	out->other = unknown_ns - out->before - out->after - out->lost - out->never;
 	if (out->other < 0)
 		out->other = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/waits.h"
+#include "analysis/losses.h"
 #include "model/context.h"
 
 #include <stdlib.h>
@@ -13,6 +14,8 @@ struct scan {
 	struct wait w; /* seen to begin; complete when what comes after it is known */
 	bool pending;
 	bool no_thread;
+	int host;      /* the machine in which its thread is */
+	struct losses losses; /* of that one; read when first asked for */
 	bool (*each)(const struct wait *w, void *data);
 	void *data;
 	bool stop;
@@ -70,6 +73,15 @@ static bool is_wait(const struct scan *s)
 	return !s->w.polled || s->w.begin > sonde_run_begin(s->strips->run);
 }
 
+/* A vCPU's state is not known where nothing is known of the CPU that it is on either, as of a nested one's whose host's
+ * host is not recorded yet; its host tells of it all the same, but where it lost events. */
+static bool has_losses(struct scan *s)
+{
+	if (!s->losses.list)
+		s->ret = losses_init(&s->losses, s->strips->run, s->host);
+	return !s->ret && losses_touch(&s->losses, s->w.woken, s->w.entry);
+}
+
 static void emit(struct scan *s, uint32_t value)
 {
 	struct wait *w = &s->w;
@@ -84,6 +96,7 @@ static void emit(struct scan *s, uint32_t value)
 	/* To the state in which it is at the entry: where that is not seen, the wait is over as events were lost. */
 	s->ret = strip_walk(s->strips, s->strips->run->cpu_attrs[s->vcpu][CPU_STATE], w->begin,
 			    w->entry + w->ended, each_state, s);
+	w->unseen = w->unseen && !s->ret && has_losses(s);
 	if (w->polled)
 		w->time_ns = s->on_cpu_ns;
 	else if (w->no_thread)
@@ -121,18 +134,21 @@ static int scan(struct scan *s)
 {
 	attr_t woken = s->strips->run->cpu_attrs[s->vcpu][CPU_WOKEN];
 	struct sonde_interval next = {0};
+	struct sonde_machine m = {0};
 	struct sonde_cpu cpu;
 	int ret;
 
 	if (woken == ATTR_NONE)
 		return 0;
 	s->no_thread = sonde_cpu(s->strips->run, s->vcpu, &cpu) || cpu.host_thread < 0;
+	s->host = s->no_thread || sonde_machine(s->strips->run, cpu.machine, &m) ? 0 : m.parent;
 	ret = strip_scan(s->strips, woken, s->begin, s->end, each_woken, s);
 	if (!ret && s->pending && !s->stop) {
 		if (s->w.entry < sonde_run_end(s->strips->run))
 			ret = strip_at(s->strips, woken, s->w.entry, &next);
 		emit(s, next.value);
 	}
+	losses_release(&s->losses);
 	return ret ? ret : s->ret;
 }
 

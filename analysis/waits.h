@@ -28,7 +28,7 @@ struct wait {
 	bool polled;
 	bool no_thread;
 	bool ended; /* the entry was seen; else @entry is the end of the run, or where events were lost */
-	bool unseen; /* it was woken, and before the entry was seen events were lost: when it ran is not known */
+	bool unseen; /* it was woken, and before the entry was seen its host lost events: when it ran is not known */
 };
 
 /*

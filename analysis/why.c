@@ -122,7 +122,7 @@ const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 	[WHY_BY_THREAD] = {"culprit", "CULPRIT", SONDE_COL_THREAD, "its thread"},
 	[WHY_MODE] = {"mode", "AS", SONDE_COL_MODE, "what it did"},
 	[WHY_BY_TIME] = {"culprit_time", "ITS PART", SONDE_COL_NS,
-			 "of the cost; of what is unknown: of a vCPU's time, or how far off a clock may be"},
+			 "of the cost; of what is unknown: of a vCPU's time, of a VM's waits, or how far off a clock may be"},
 	[WHY_COUNT] = {"count", "TIMES", SONDE_COL_INT,
 		       "how many stretches, waits, wake-ups or exits these are; how many events were lost"},
 	[WHY_CAUSE] = {"cause", "CAUSE", SONDE_COL_STRING,
