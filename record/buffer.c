@@ -35,7 +35,7 @@ void buffer_bytes(struct buffer *b, const void *data, size_t len_bytes)
 {
 	char *at = make_room(b, len_bytes);
 
-	if (!at)
+	if (!at || !len_bytes) /* nothing may be nowhere */
 		return;
 	memcpy(at, data, len_bytes);
 	b->len_bytes += len_bytes;
