@@ -24,8 +24,13 @@
  * behind a lock (trace_problem()).
  *
  * Broken input: trace_open() fails only when nothing at all can be used.  All else becomes a
- * problem in the list, and lost time becomes an EV_LOST event in the stream, between the last good
- * event before and the first after.
+ * problem in the list, and lost time becomes an EV_LOST event in the stream.
+ *
+ * Lost time is an interval on a CPU in which nothing is known: from the last moment of which all
+ * was recorded to the first one of which that is so again.  Its event stands between the last
+ * event before and the first after, and has the time of its beginning, never a later one: whoever
+ * believed the last state until the event came would prolong it through the hole.  A stream whose
+ * end is missing ends with such an event: nobody knows until when.
  */
 
 /* More than any Linux can have: a number above is a broken trace. */
