@@ -95,6 +95,7 @@ struct stream {
 	const char *path;           /* for messages */
 	const char *buffer;         /* trace.dat: name of the buffer instance; "" else */
 	int cpu;                    /* -1 unknown */
+	bool cut;                   /* its end is missing; without any packet: all of it */
 	struct packet *packets;
 	uint32_t nr_packets;
 	const void *reader;

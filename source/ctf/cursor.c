@@ -194,7 +194,7 @@ static unsigned end_packet(struct cursor *c, struct ctf_cursor *cur, struct even
 	c->packet++;
 	if (cur->damaged || cur->discarded)
 		make_lost(c, e, lost, cur->now.prev, end);
-	else if (cur->cs->cut && c->packet == c->stream->nr_packets)
+	else if (c->stream->cut && c->packet == c->stream->nr_packets)
 		make_lost(c, e, 0, end > cur->now.prev ? end : cur->now.prev, end);
 	else
 		return 0;

@@ -413,7 +413,7 @@ static int fill_stream(struct builder *b)
 		out->lost = p->gap ? UINT64_MAX : p->discarded;
 	}
 	b->s->nr_packets = b->nr;
-	b->cs->cut = b->gap;
+	b->s->cut = b->gap;
 	tell_about_times(b);
 	return 0;
 }

@@ -58,7 +58,6 @@ struct ctf_stream {
 	struct ctf_packet *packets; /* beside struct stream's */
 	uint64_t instance;
 	bool has_instance;
-	bool cut;             /* something was recorded behind the last packet, and cannot be read */
 	/* Where time first stepped back, and first was behind its packet's end: bit + 1. */
 	_Atomic uint64_t first_step_back, first_late;
 };
