@@ -63,6 +63,23 @@ static void write_ticks(struct history_writer *w, const struct topology *topo)
 	}
 }
 
+/* Traces that were given, but are not in the history. */
+static void write_left_out(struct history_writer *w, const struct inputs *in)
+{
+	static const struct column columns[] = {
+		{"name", COL_STRING}, {"path", COL_STRING}, {"reason", COL_STRING}};
+	int table = history_writer_table(w, "left_out", columns, ARRAY_SIZE(columns));
+
+	for (unsigned i = 0; i < in->nr_left_out; i++) {
+		const struct inputs_left_out *l = &in->left_out[i];
+		int64_t row[] = {history_writer_string(w, l->name, strlen(l->name)),
+				 history_writer_string(w, l->path, strlen(l->path)),
+				 history_writer_string(w, l->why, strlen(l->why))};
+
+		history_writer_row(w, table, row);
+	}
+}
+
 /* What happened on a CPU that has no number cannot be told. */
 static int leave_out_unknown(struct inputs *in, const struct sonde_watcher *watcher,
 			     struct error *err)
@@ -173,6 +190,7 @@ static int write_history(const struct inputs *in, const struct sonde_inputs *tol
 	if (!ret) {
 		write_makers(model, in);
 		write_ticks(w, &in->topology);
+		write_left_out(w, in);
 	}
 	if (!ret)
 		ret = merge_open(&merge, in->streams, in->nr_streams, model_want(),
@@ -220,6 +238,7 @@ static int analyze(struct inputs *in, const struct sonde_inputs *told, const cha
 	ret = write_history(in, told, w, watcher, result, err);
 	result->traces = in->nr_traces;
 	result->machines = in->topology.nr_machines;
+	result->left_out = in->nr_left_out;
 	result->ticks_are_ns = in->topology.ticks_are_ns;
 	result->input_bytes = in->len_bytes;
 	result->output_bytes = file_size(output);

@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 #include "lib/find.h"
 #include "lib/inputs_order.h"
+#include "lib/inputs_place.h"
 #include "lib/inputs_span.h"
 #include "lib/inputs_within.h"
 
@@ -245,7 +246,8 @@ static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
 	if (!t) {
 		watcher_notice(o->watcher, "%s; this trace is left out", c->why.text);
 		problems_add(&in->topology.problems, "%s; this trace is left out", c->why.text);
-		return 0;
+		ret = inputs_note_left_out(in, "", c->path, c->why.text);
+		return ret ? fail(err, ret, "out of memory") : 0;
 	}
 	ret = drop_copy(o, t, err);
 	if (ret) {
