@@ -47,6 +47,7 @@ static const struct {
 			"worst_violation", "rate_ppb"}},
 	[RUN_LOSS] = {"loss", {"machine", "cpu", "begin", "end", "events"}},
 	[RUN_PROBLEM] = {"problem", {"machine", "text", "count", "note"}},
+	[RUN_LEFT_OUT] = {"left_out", {"name", "path", "reason"}},
 	[RUN_META] = {"meta", {"key", "value"}},
 	[RUN_CGROUP] = {"cgroup", {"machine", "id", "path"}},
 	[RUN_IDENTITY] = {"identity", {"machine", "key", "value"}},
