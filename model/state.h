@@ -263,6 +263,8 @@ struct machine_state {
 	ns_t bound_ns;	       /* of its clock, now; -1 unknown */
 	uint32_t nr_lost;      /* CPUs with events lost, of which nothing is known yet again */
 	uint64_t violations;   /* its events at times its vCPU was not running it */
+	bool traced_any;       /* at least one event of its own trace came */
+	ns_t traced_from, traced_to; /* then: the first one and the last one */
 	struct state_block block; /* of state lines */
 	uint32_t nr_blocks;	  /* begun so far: the number of the one at hand */
 	ns_t block_begin;

@@ -84,6 +84,7 @@ struct packet {
 	uint64_t begin, end;        /* ticks; end may be 0 when only decoding can tell */
 	uint64_t offset_bytes;      /* in the stream's file */
 	uint64_t len_bytes;
+	uint64_t unpacked_bytes;    /* 0: it is not packed */
 	uint64_t lost;              /* events lost just before this packet, or (CTF) during it;
 				       UINT64_MAX = unknown number, but some */
 };

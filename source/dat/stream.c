@@ -14,6 +14,9 @@
 
 #define PACKET_BYTES (256u << 10)
 #define PACKETS_MAX 1024u
+/* trace-cmd packs so many pages into a chunk.  Plain pages are grouped alike, so that a trace has the
+ * same packets whether it is packed or not. */
+#define CHUNK_PAGES 10
 #define CHUNK_HEADER_BYTES 8
 #define CHUNK_MAX_BYTES (16u << 20)
 #define STREAMS_MAX 65536u
@@ -39,11 +42,12 @@ bool dat_chunk_next(const struct dat_stream *ds, uint64_t *pos, uint64_t end, st
 	return true;
 }
 
-static void packet_add(struct stream *s, uint32_t room, uint64_t offset, uint64_t len)
+static void packet_add(struct stream *s, uint32_t room, uint64_t offset, uint64_t len,
+		       uint64_t unpacked)
 {
 	if (s->nr_packets < room)
-		s->packets[s->nr_packets++] =
-			(struct packet){.offset_bytes = offset, .len_bytes = len};
+		s->packets[s->nr_packets++] = (struct packet){
+			.offset_bytes = offset, .len_bytes = len, .unpacked_bytes = unpacked};
 }
 
 static uint64_t units_per_packet(uint64_t nr_units, uint32_t unit_bytes)
@@ -56,8 +60,8 @@ static uint64_t units_per_packet(uint64_t nr_units, uint32_t unit_bytes)
 
 static int plain_packets(struct stream *s, const struct dat_stream *ds)
 {
-	uint64_t nr_pages = (ds->len_bytes + ds->page_size - 1) / ds->page_size;
-	uint64_t step = units_per_packet(nr_pages, ds->page_size) * ds->page_size;
+	uint32_t chunk = CHUNK_PAGES * ds->page_size;
+	uint64_t step = units_per_packet((ds->len_bytes + chunk - 1) / chunk, chunk) * chunk;
 	uint64_t end = ds->offset_bytes + ds->len_bytes;
 	uint32_t room = PACKETS_MAX + 1;
 
@@ -65,7 +69,7 @@ static int plain_packets(struct stream *s, const struct dat_stream *ds)
 	if (!s->packets)
 		return -ENOMEM;
 	for (uint64_t pos = ds->offset_bytes; pos < end; pos += step)
-		packet_add(s, room, pos, end - pos < step ? end - pos : step);
+		packet_add(s, room, pos, end - pos < step ? end - pos : step, 0);
 	return 0;
 }
 
@@ -97,7 +101,7 @@ static int packed_packets(struct dat *d, struct stream *s, struct dat_stream *ds
 	uint64_t pos = ds->offset_bytes + 4;
 	uint64_t begin = pos; /* of the packet that is being filled */
 	uint64_t step = 0;
-	uint64_t in_packet = 0;
+	uint64_t in_packet = 0, unpacked = 0;
 	uint32_t room = 0;
 	bool broken = false;
 	uint32_t nr;
@@ -121,15 +125,16 @@ static int packed_packets(struct dat *d, struct stream *s, struct dat_stream *ds
 			return -ENOMEM;
 		if (ds->chunk_max < c.len_bytes)
 			ds->chunk_max = c.len_bytes;
+		unpacked += c.len_bytes;
 		if (++in_packet == step) {
-			packet_add(s, room, begin, pos - begin);
+			packet_add(s, room, begin, pos - begin, unpacked);
 			mapfile_forget(&d->file.map, begin, pos - begin);
 			begin = pos;
-			in_packet = 0;
+			in_packet = unpacked = 0;
 		}
 	}
 	if (in_packet)
-		packet_add(s, room, begin, pos - begin);
+		packet_add(s, room, begin, pos - begin, unpacked);
 	if (!broken && end - pos > CHUNK_HEADER_BYTES) {
 		dat_problem(&d->file, pos, "CPU %d has more data than its %u chunks; it is skipped",
 			    s->cpu, nr);
