@@ -137,9 +137,9 @@ static void write_provenance(struct model *model, const struct inputs *in, const
 		model_meta(model, "directory", directory);
 	/* Files that belong to a machine's trace beside the one that its row names. */
 	for (unsigned i = 0; i < in->nr_traces; i++) {
-		for (const struct trace *t = in->traces[i]->part; t; t = t->part) {
+		for (unsigned p = 1; p < in->traces[i]->nr_paths; p++) {
 			snprintf(text, sizeof(text), "part%u", ++parts);
-			model_meta(model, text, t->path);
+			model_meta(model, text, in->traces[i]->paths[p]);
 		}
 	}
 }
@@ -178,8 +178,9 @@ static void count_problems(const struct inputs *in, struct sonde_analyze_result 
 {
 	result->problems = in->topology.problems.nr;
 	for (unsigned i = 0; i < in->nr_traces; i++) {
-		for (const struct trace *t = in->traces[i]; t; t = t->part)
-			result->problems += t->problems.nr;
+		result->problems += in->traces[i]->problems.nr;
+		for (unsigned p = 0; p < in->traces[i]->nr_parts; p++)
+			result->problems += in->traces[i]->parts[p]->problems.nr;
 	}
 }
 

@@ -31,6 +31,7 @@ struct builder {
 	struct found *list;
 	uint32_t nr, room;
 	int64_t cpu;
+	bool woven;               /* packets of one file are among those of another */
 	uint32_t late_ends;       /* packets whose end is after the next one's begin */
 	uint32_t steps_back;      /* packets that begin before the last event in front of them */
 	uint32_t first_step_back;
@@ -144,14 +145,6 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 		}
 		describe(b, map->data + at, &info, &f);
 		f.len_bytes = info.truncated ? map->len_bytes - at : info.packet_bits / 8;
-		if (info.truncated) {
-			b->t->loss.unknown++;
-			trace_problem(b->t,
-				      "%s ends at offset %llu, inside the packet that begins at "
-				      "%llu: the part that is there is used",
-				      cf->path, (unsigned long long)map->len_bytes,
-				      (unsigned long long)at);
-		}
 		ret = add(b, &f);
 		if (ret)
 			return ret;
@@ -254,7 +247,6 @@ static int list_file(struct builder *b, uint32_t file)
 	uint64_t at = 0;
 	int ret;
 
-	cf->first_packet = b->nr;
 	ret = ctf_lttng_index_read(&lt, cf->path, &why);
 	if (ret == -ENOMEM)
 		return fail(b->err, ret, "%s", why.text);
@@ -272,6 +264,112 @@ static int list_file(struct builder *b, uint32_t file)
 	if (ret == -ENOMEM)
 		return ret;
 	return walk_packets(b, file, at);
+}
+
+/*
+ * Several files.  Mostly one begins where another ended.  Snapshots of a ring that goes on have
+ * packets in common, and a directory may have been copied while it was written: then a packet counts
+ * once, and what is more of it is used.
+ */
+static bool is_same_packet(const struct found *a, const struct found *b)
+{
+	if (a->begin != b->begin || a->has_seq_num != b->has_seq_num)
+		return false;
+	if (a->has_seq_num)
+		return a->seq_num == b->seq_num;
+	return a->truncated || b->truncated ||
+	       (a->end == b->end && a->content_bits == b->content_bits);
+}
+
+static bool is_better(const struct found *a, const struct found *b)
+{
+	if (a->truncated != b->truncated)
+		return b->truncated;
+	if (a->gap != b->gap)
+		return b->gap;
+	return a->content_bits > b->content_bits;
+}
+
+/* Two runs of packets, each in its file's order, become one in @out; returns its length. */
+static uint32_t merge_runs(struct found *out, const struct found *a, uint32_t nr_a,
+			   const struct found *b, uint32_t nr_b)
+{
+	uint32_t nr = 0;
+
+	while (nr_a && nr_b) {
+		bool same = is_same_packet(a, b);
+
+		if (same ? is_better(b, a) : b->begin < a->begin) {
+			out[nr++] = *b;
+			a += same;
+			nr_a -= same;
+			b++;
+			nr_b--;
+		} else {
+			out[nr++] = *a++;
+			nr_a--;
+			b += same;
+			nr_b -= same;
+		}
+	}
+	memcpy(out + nr, nr_a ? a : b, (nr_a + nr_b) * sizeof(*out));
+	return nr + nr_a + nr_b;
+}
+
+/* The list from @from on is of a file that is not all later than what is in front. */
+static int weave(struct builder *b, uint32_t from)
+{
+	struct found *woven = calloc(b->nr, sizeof(*woven));
+
+	if (!woven)
+		return fail(b->err, -ENOMEM, "out of memory listing the packets of %s", b->s->path);
+	b->nr = merge_runs(woven, b->list, from, b->list + from, b->nr - from);
+	b->room = b->nr;
+	b->woven = true;
+	free(b->list);
+	b->list = woven;
+	return 0;
+}
+
+static int list_next_file(struct builder *b, uint32_t file)
+{
+	uint32_t from = b->nr;
+	int ret = list_file(b, file);
+	const struct found *f = &b->list[from];
+
+	if (ret || !from || b->nr == from || f->begin_bits < 64 || f[-1].begin_bits < 64 ||
+	    f->begin > f[-1].begin)
+		return ret;
+	return weave(b, from);
+}
+
+/* Where each file's packets are in a list in which they do not follow each other. */
+static int note_places(struct builder *b)
+{
+	struct ctf_stream *cs = b->cs;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < b->nr; i++)
+		cs->files[b->list[i].file].nr_packets++;
+	for (unsigned k = 0; k < cs->nr_files; k++) {
+		cs->files[k].first_packet = nr;
+		nr += cs->files[k].nr_packets;
+		cs->files[k].nr_packets = 0;
+	}
+	if (b->woven) {
+		cs->by_place = arena_alloc(&cs->trace->arena, b->nr * sizeof(*cs->by_place));
+		if (!cs->by_place)
+			return fail(b->err, -ENOMEM, "out of memory listing the packets of %s",
+				    b->s->path);
+	}
+	for (uint32_t i = 0; i < b->nr; i++) {
+		struct ctf_file *cf = &cs->files[b->list[i].file];
+
+		if (b->woven)
+			cs->by_place[cf->first_packet + cf->nr_packets] = i;
+		cf->nr_packets++;
+	}
+	return 0;
 }
 
 /* The list as a whole */
@@ -335,6 +433,20 @@ static uint64_t settle_overlap(struct builder *b, uint32_t i, uint64_t begin)
 	return last;
 }
 
+static void note_truncated(struct builder *b, const struct found *f)
+{
+	const struct ctf_file *cf = &b->cs->files[f->file];
+
+	if (!f->truncated)
+		return;
+	b->t->loss.unknown++;
+	trace_problem(b->t,
+		      "%s ends at offset %llu, inside the packet that begins at %llu: the part "
+		      "that is there is used",
+		      cf->path, (unsigned long long)cf->map.len_bytes,
+		      (unsigned long long)f->offset_bytes);
+}
+
 /* Full times, never decreasing; returns the packet's end for the next one. */
 static uint64_t note_times(struct builder *b, uint32_t i, uint64_t last, struct ctf_packet *p,
 			   struct packet *out)
@@ -391,6 +503,7 @@ static int fill_stream(struct builder *b)
 		last = note_times(b, i, last, p, out);
 		note_gap(b, i, p);
 		note_discarded(b, i, p);
+		note_truncated(b, f);
 		out->lost = p->gap ? UINT64_MAX : p->discarded;
 	}
 	b->s->nr_packets = b->nr;
@@ -405,7 +518,9 @@ int ctf_index_stream(struct trace *t, struct stream *s, struct error *err)
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < b.cs->nr_files; i++)
-		ret = list_file(&b, i);
+		ret = list_next_file(&b, i);
+	if (!ret)
+		ret = note_places(&b);
 	if (!ret)
 		ret = fill_stream(&b);
 	s->cpu = b.cpu >= 0 && b.cpu < INT32_MAX ? (int)b.cpu : -1;

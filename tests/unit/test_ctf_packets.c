@@ -370,6 +370,52 @@ static void files_of_one_stream(void **state)
 	close_trace(&o);
 }
 
+/* Parts of one trace in three directories, two of which have a packet in common. */
+static void parts_of_one_trace(void **state)
+{
+	static const struct {
+		unsigned first, nr;
+	} parts[] = {{0, 3}, {2, 3}, {6, 2}};
+	char folders[3][80], name[32], buf[64];
+	const char *paths[3];
+	unsigned lost = 0, nr = 0;
+
+	(void)state;
+	make_dir(&o);
+	for (unsigned p = 0; p < 3; p++) {
+		struct bits b = {0};
+
+		snprintf(folders[p], sizeof(folders[p]), "%s/%u", o.dir, p);
+		paths[p] = folders[p];
+		assert_int_equal(mkdir(folders[p], 0700), 0);
+		snprintf(name, sizeof(name), "%u/metadata", p);
+		write_file(&o, name, ONE_FIELD, strlen(ONE_FIELD));
+		for (unsigned i = parts[p].first; i < parts[p].first + parts[p].nr; i++)
+			put_packet(&b, &(struct packet_form){.begin = 100 + 100 * i, .seq_num = i,
+							     .instance = 9}, 3, i > 3 ? 5 : 0);
+		snprintf(name, sizeof(name), "%u/ch0_0", p);
+		write_bits(&o, name, &b);
+	}
+	assert_int_equal(trace_open_parts(&o.trace, paths, 3, &o.err), 0);
+	load_events(&o);
+	assert_int_equal(o.trace->nr_streams, 1);
+	assert_int_equal(o.trace->streams[0].nr_packets, 7);
+	assert_int_equal(o.trace->loss.events, 5); /* in the fifth packet */
+	assert_int_equal(o.trace->loss.packets, 1); /* the sixth */
+	expect_monotonic(&o);
+	for (unsigned i = 0; i < o.nr; i++) {
+		lost += o.events[i].kind == EV_LOST;
+		if (o.events[i].kind == EV_LOST)
+			continue;
+		snprintf(buf, sizeof(buf), "x=%u", 100 + 100 * (nr / 3 + (nr >= 15)) + nr % 3);
+		expect_text(&o, i, buf);
+		nr++;
+	}
+	assert_int_equal(nr, 21);
+	assert_int_equal(lost, 2);
+	close_trace(&o);
+}
+
 /* LTTng's index */
 
 static void put_be64(struct bits *b, uint64_t v)
@@ -673,6 +719,7 @@ int main(void)
 		cmocka_unit_test(missing_stream),
 		cmocka_unit_test(nothing_usable),
 		cmocka_unit_test(files_of_one_stream),
+		cmocka_unit_test(parts_of_one_trace),
 		cmocka_unit_test(index_file),
 		cmocka_unit_test(index_that_lies_in_the_middle),
 		cmocka_unit_test(ranges),
