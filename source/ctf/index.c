@@ -99,8 +99,9 @@ static void describe(struct builder *b, const uint8_t *data, const struct ctf_pa
  * The next place after @from where a packet of this trace begins: magic number and uuid together
  * are too long to be there by chance.  The file's length when there is none.
  */
-static uint64_t resync(const struct builder *b, const struct mapfile *map, uint64_t from)
+static uint64_t resync(const struct builder *b, const struct ctf_file *cf, uint64_t from)
 {
+	const struct mapfile *map = &cf->map;
 	const struct ctf_fc *header = b->cs->trace->meta.packet_header;
 	bool big = header && header->nr_members && header->members[0].fc->order == CTF_ORDER_BE;
 	uint32_t magic = big ? __builtin_bswap32(CTF_PACKET_MAGIC) : CTF_PACKET_MAGIC;
@@ -108,12 +109,17 @@ static uint64_t resync(const struct builder *b, const struct mapfile *map, uint6
 	const uint8_t *hit;
 
 	if (!header || header->nr_members < 2 || header->members[0].fc->role != CTF_ROLE_MAGIC ||
-	    header->members[1].fc->role != CTF_ROLE_UUID || !b->cs->trace->meta.has_uuid)
+	    header->members[1].fc->role != CTF_ROLE_UUID || !cf->has_uuid)
 		return map->len_bytes;
 	memcpy(key, &magic, 4);
-	memcpy(key + 4, b->cs->trace->meta.uuid, 16);
+	memcpy(key + 4, cf->uuid, 16);
 	hit = memmem(map->data + from, map->len_bytes - from, key, sizeof(key));
 	return hit ? (uint64_t)(hit - map->data) : map->len_bytes;
+}
+
+static bool is_of_file(const struct ctf_packet_info *info, const struct ctf_file *cf)
+{
+	return !info->roles.uuid || !cf->has_uuid || !memcmp(info->roles.uuid, cf->uuid, 16);
 }
 
 static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
@@ -129,10 +135,13 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 		int ret = ctf_packet_read(b->cs->trace, map->data + at, map->len_bytes - at,
 					  b->regs, &info, &why);
 
+		if (!ret && !is_of_file(&info, cf))
+			ret = fail(&why, -EINVAL,
+				   "the packet belongs to another trace (its uuid differs)");
 		if (!ret && info.plan != b->cs->plan)
 			ret = fail(&why, -EINVAL, "the packet is of another stream class");
 		if (ret) {
-			uint64_t next = resync(b, map, at + 1);
+			uint64_t next = resync(b, cf, at + 1);
 
 			trace_problem(b->t, "%s at offset %llu: %s; %llu bytes are not used",
 				      cf->path, (unsigned long long)at, why.text,
@@ -169,7 +178,8 @@ static bool agrees(struct builder *b, const struct ctf_file *cf, const struct ct
 		return false;
 	if (b->cpu < 0 && ctf_has_role(r, CTF_ROLE_CPU))
 		b->cpu = (int64_t)r->value[CTF_ROLE_CPU];
-	return info.plan == b->cs->plan && info.packet_bits == e->packet_bits &&
+	return info.plan == b->cs->plan && is_of_file(&info, cf) &&
+	       info.packet_bits == e->packet_bits &&
 	       info.content_bits == e->content_bits && r->bits[CTF_ROLE_BEGIN] == 64 &&
 	       r->bits[CTF_ROLE_END] == 64 && r->value[CTF_ROLE_BEGIN] == e->begin &&
 	       r->value[CTF_ROLE_END] == e->end &&
@@ -184,6 +194,25 @@ static bool has_role_field(const struct ctf_fc *fc, enum ctf_role role)
 			return true;
 	}
 	return false;
+}
+
+/* LTTng writes -1 for what it could not find out: then the packets are asked. */
+static bool tells_all(const struct ctf_lttng_index *lt, const struct ctf_fc *context)
+{
+	bool has_count = has_role_field(context, CTF_ROLE_DISCARDED);
+	bool has_seq_num = has_role_field(context, CTF_ROLE_SEQ_NUM);
+
+	/* Version 1.0 has no sequence numbers. */
+	if (!lt->nr || (!lt->minor && has_seq_num))
+		return false;
+	for (uint32_t i = 0; i < lt->nr; i++) {
+		const struct ctf_lttng_entry *e = &lt->entries[i];
+
+		if ((has_count && e->discarded == UINT64_MAX) ||
+		    (has_seq_num && e->seq_num == UINT64_MAX))
+			return false;
+	}
+	return true;
 }
 
 static bool index_fits(struct builder *b, const struct ctf_file *cf,
@@ -213,6 +242,7 @@ static int use_index(struct builder *b, uint32_t file, const struct ctf_lttng_in
 {
 	const struct ctf_fc *context = b->cs->plan->cls->packet_context;
 	bool has_seq_num = has_role_field(context, CTF_ROLE_SEQ_NUM);
+	bool has_count = has_role_field(context, CTF_ROLE_DISCARDED);
 
 	for (uint32_t i = 0; i < lt->nr; i++) {
 		const struct ctf_lttng_entry *e = &lt->entries[i];
@@ -226,7 +256,7 @@ static int use_index(struct builder *b, uint32_t file, const struct ctf_lttng_in
 				  .seq_num = e->seq_num,
 				  .has_seq_num = has_seq_num,
 				  .discarded = e->discarded,
-				  .discarded_bits = 64,
+				  .discarded_bits = has_count ? 64 : 0,
 				  .file = file,
 				  .indexed = true};
 		int ret = add(b, &f);
@@ -252,8 +282,7 @@ static int list_file(struct builder *b, uint32_t file)
 		return fail(b->err, ret, "%s", why.text);
 	if (ret && ret != -ENOENT)
 		trace_problem(b->t, "%s; the packets are read instead", why.text);
-	/* Version 1.0 has no sequence numbers: where the packets have, they must be asked. */
-	if (!ret && lt.nr && (lt.minor || !has_role_field(context, CTF_ROLE_SEQ_NUM))) {
+	if (!ret && tells_all(&lt, context)) {
 		if (index_fits(b, cf, &lt))
 			ret = use_index(b, file, &lt, &at);
 		else
@@ -392,6 +421,9 @@ static void note_gap(struct builder *b, uint32_t i, struct ctf_packet *p)
 	}
 }
 
+/* More than a CPU can have had in the time that a trace may take: no count, but something else. */
+#define LOST_MAX (UINT64_C(1) << 48)
+
 static void note_discarded(struct builder *b, uint32_t i, struct ctf_packet *p)
 {
 	const struct found *f = &b->list[i];
@@ -405,7 +437,22 @@ static void note_discarded(struct builder *b, uint32_t i, struct ctf_packet *p)
 			      b->cs->files[f->file].path, (unsigned long long)f->offset_bytes);
 		return;
 	}
+	/* When the first packet is not the first that there was, nobody knows how many of those that
+	 * are missing by now had been lost before it. */
+	if (!i && f->discarded && f->has_seq_num && f->seq_num) {
+		p->lost_unknown = true;
+		b->t->loss.unknown++;
+		return;
+	}
 	p->discarded = (f->discarded - before) & mask;
+	if (p->discarded > LOST_MAX) {
+		trace_problem(b->t, "%s at offset %llu: the count of lost events is none",
+			      b->cs->files[f->file].path, (unsigned long long)f->offset_bytes);
+		p->discarded = 0;
+		p->lost_unknown = true;
+		b->t->loss.unknown++;
+		return;
+	}
 	b->t->loss.events += p->discarded;
 }
 
@@ -504,7 +551,7 @@ static int fill_stream(struct builder *b)
 		note_gap(b, i, p);
 		note_discarded(b, i, p);
 		note_truncated(b, f);
-		out->lost = p->gap ? UINT64_MAX : p->discarded;
+		out->lost = p->gap || p->lost_unknown ? UINT64_MAX : p->discarded;
 	}
 	b->s->nr_packets = b->nr;
 	tell_about_times(b);

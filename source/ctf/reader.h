@@ -28,6 +28,8 @@ struct ctf_file {
 	const char *path;
 	struct mapfile map;
 	uint32_t first_packet, nr_packets; /* its own, of the stream's by place */
+	uint8_t uuid[16];                  /* what its first packet says to be part of */
+	bool has_uuid;
 };
 
 /* What struct packet does not say. */
@@ -39,6 +41,7 @@ struct ctf_packet {
 	uint32_t file;
 	bool gap;             /* packets before this one are missing, or bytes */
 	bool truncated;       /* the file ends before the packet does */
+	bool lost_unknown;    /* events were lost in it, or before the trace begins */
 	bool indexed;         /* all this is what the index says; the packet may say otherwise */
 	_Atomic uint8_t told; /* CTF_TOLD_*: what has been reported and counted already */
 };
@@ -101,7 +104,8 @@ struct ctf_packet_info {
 
 /*
  * @room_bytes: from @data to the end of the file.  @regs is filled with what events need to know
- * of header and context.  -errno and a sentence when this is no packet of this trace.
+ * of header and context.  -errno and a sentence when this is no packet as this trace has them.
+ * Whose it says to be (roles.uuid) is not looked at.
  */
 int ctf_packet_read(const struct ctf_trace *t, const uint8_t *data, uint64_t room_bytes,
 		    uint64_t regs[static CTF_REGS], struct ctf_packet_info *out,

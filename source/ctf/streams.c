@@ -127,6 +127,13 @@ static bool look_at_file(struct trace *t, struct candidate *c)
 		t->loss.unknown++;
 		return false;
 	}
+	c->file.has_uuid = info.roles.uuid != NULL;
+	if (info.roles.uuid)
+		memcpy(c->file.uuid, info.roles.uuid, sizeof(c->file.uuid));
+	if (info.roles.uuid && ct->meta.has_uuid &&
+	    memcmp(c->file.uuid, ct->meta.uuid, sizeof(c->file.uuid)))
+		trace_problem(t, "%s says to be of another trace than the metadata (its uuid "
+				 "differs): it is read as the metadata says", c->file.path);
 	c->plan = info.plan;
 	c->begin = info.roles.value[CTF_ROLE_BEGIN];
 	c->instance = info.roles.value[CTF_ROLE_STREAM_INSTANCE];
@@ -140,7 +147,7 @@ static bool look_at_file(struct trace *t, struct candidate *c)
  * packets do not number the streams. */
 static bool same_stream(const struct trace *t, const struct candidate *a, const struct candidate *b)
 {
-	if (a->plan != b->plan)
+	if (a->plan != b->plan || memcmp(a->file.uuid, b->file.uuid, sizeof(a->file.uuid)))
 		return false;
 	if (a->has_instance && b->has_instance)
 		return a->instance == b->instance;

@@ -173,7 +173,8 @@ static void discarded_events(void **state)
 	close_trace(&o);
 }
 
-/* A snapshot: its first packet is not the stream's first, and its counter is not zero. */
+/* A snapshot: its first packet is not the stream's first, and its counter is not zero: what of that
+ * was lost in it, nobody knows. */
 static void snapshot(void **state)
 {
 	struct bits b = {0};
@@ -183,8 +184,27 @@ static void snapshot(void **state)
 	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 41}, 3, 26);
 	build_trace(&o, ONE_FIELD, &b);
 	assert_int_equal(count(&o, EV_LOST), 2);
-	assert_int_equal(o.trace->loss.events, 26);
+	assert_int_equal(o.trace->streams[0].packets[0].lost, UINT64_MAX);
+	assert_int_equal(o.trace->streams[0].packets[1].lost, 1);
+	assert_int_equal(o.trace->loss.events, 1);
+	assert_int_equal(o.trace->loss.unknown, 1);
 	assert_int_equal(o.trace->loss.packets, 0);
+	close_trace(&o);
+}
+
+/* -1 is no count. */
+static void no_count(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100}, 3, UINT64_MAX);
+	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 1}, 3, UINT64_MAX);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(count(&o, EV_OTHER), 6);
+	assert_int_equal(count(&o, EV_LOST), 1);
+	assert_int_equal(o.trace->loss.events, 0);
+	assert_true(has_problem(&o, "the count of lost events is none"));
 	close_trace(&o);
 }
 
@@ -242,6 +262,32 @@ static void garbage(void **state)
 	assert_int_equal(o.trace->loss.bytes_skipped, 8 + 4096);
 	assert_true(has_problem(&o, "at offset 4096: no packet begins here"));
 	assert_true(has_problem(&o, "at offset 8200: the packet belongs to another trace"));
+	close_trace(&o);
+}
+
+/* Whole files whose packets say to be another trace's: they are what there is. */
+static void foreign_streams(void **state)
+{
+	struct bits first = {0}, second = {0};
+
+	(void)state;
+	put_packet(&first, &(struct packet_form){.begin = 100}, 3, 0);
+	put_packet(&second,
+		   &(struct packet_form){.begin = 150, .instance = 1, .cpu = 1, .other_uuid = true}, 3,
+		   0);
+	put_text(&second, "garbage!", 8);
+	put_packet(&second,
+		   &(struct packet_form){
+			   .begin = 250, .seq_num = 1, .instance = 1, .cpu = 1, .other_uuid = true},
+		   3, 0);
+	make_dir(&o);
+	write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+	write_bits(&o, "ch0_0", &first);
+	write_bits(&o, "ch0_1", &second);
+	must_open(&o);
+	assert_int_equal(count(&o, EV_OTHER), 9);
+	assert_true(has_problem(&o, "ch0_1 says to be of another trace than the metadata"));
+	assert_false(has_problem(&o, "ch0_0 says"));
 	close_trace(&o);
 }
 
@@ -423,7 +469,7 @@ static void put_be64(struct bits *b, uint64_t v)
 	put_bits(b, __builtin_bswap64(v), 64);
 }
 
-static void put_index(struct bits *b, unsigned nr, uint64_t lie)
+static void put_index(struct bits *b, unsigned nr, uint64_t lie, uint64_t discarded)
 {
 	put_bits(b, __builtin_bswap32(0xc1f1dcc1), 32);
 	put_bits(b, __builtin_bswap32(1), 32);
@@ -431,14 +477,16 @@ static void put_index(struct bits *b, unsigned nr, uint64_t lie)
 	put_bits(b, __builtin_bswap32(72), 32);
 	for (unsigned i = 0; i < nr; i++) {
 		const uint64_t words[] = {i * 4096, 4096 * 8, (84 + 3 * 8) * 8,
-					  100 * (i + 1), 100 * (i + 1) + 3 + lie, 0, 0, 0, i};
+					  100 * (i + 1), 100 * (i + 1) + 3 + lie, discarded,
+					  0, 0, i};
 
 		for (unsigned k = 0; k < ARRAY_SIZE(words); k++)
 			put_be64(b, words[k]);
 	}
 }
 
-static void check_index(unsigned indexed, uint64_t lie, bool fits)
+/* Counts of -1 are not told, and no fault. */
+static void check_index(unsigned indexed, uint64_t lie, uint64_t discarded, bool fits)
 {
 	struct bits b = {0}, index = {0};
 	char path[128];
@@ -450,12 +498,13 @@ static void check_index(unsigned indexed, uint64_t lie, bool fits)
 	write_bits(&o, "ch0_0", &b);
 	snprintf(path, sizeof(path), "%s/index", o.dir);
 	assert_int_equal(mkdir(path, 0700), 0);
-	put_index(&index, indexed, lie);
+	put_index(&index, indexed, lie, discarded);
 	write_bits(&o, "index/ch0_0.idx", &index);
 	must_open(&o);
 	assert_int_equal(o.nr, 9);
 	assert_int_equal(o.trace->streams[0].nr_packets, 3);
 	assert_int_equal(o.trace->streams[0].packets[2].end, 303);
+	assert_int_equal(o.trace->loss.events, 0);
 	assert_int_equal(has_problem(&o, "does not fit"), !fits);
 	close_trace(&o);
 }
@@ -524,10 +573,12 @@ static void index_that_lies_in_the_middle(void **state)
 static void index_file(void **state)
 {
 	(void)state;
-	check_index(3, 0, true);
-	check_index(2, 0, true); /* what is behind it is read from the packets */
-	check_index(3, 50, false);
-	check_index(4, 0, false);
+	check_index(3, 0, 0, true);
+	check_index(3, 0, UINT64_MAX, true);
+	check_index(2, 0, 0, true); /* what is behind it is read from the packets */
+	check_index(3, 50, 0, false);
+	check_index(3, (uint64_t)-1000, 0, false); /* negative times */
+	check_index(4, 0, 0, false);
 }
 
 /* Cursors */
@@ -710,9 +761,11 @@ int main(void)
 		cmocka_unit_test(late_end),
 		cmocka_unit_test(discarded_events),
 		cmocka_unit_test(snapshot),
+		cmocka_unit_test(no_count),
 		cmocka_unit_test(lost_packets),
 		cmocka_unit_test(truncated_packet),
 		cmocka_unit_test(garbage),
+		cmocka_unit_test(foreign_streams),
 		cmocka_unit_test(content_size_lies),
 		cmocka_unit_test(impossible_sizes),
 		cmocka_unit_test(empty_and_foreign_files),
