@@ -3,6 +3,8 @@
 #include "lib/inputs.h"
 #include "base/parallel.h"
 #include "lib/find.h"
+#include "lib/inputs_order.h"
+#include "lib/inputs_place.h"
 #include "lib/inputs_span.h"
 #include "lib/inputs_within.h"
 
@@ -247,6 +249,13 @@ static int add_member(struct opening *o, struct member *m)
 	return 0;
 }
 
+/* -ENOMEM. */
+static int leave_out(struct opening *o, const char *name, const char *path, const char *why)
+{
+	tell(o, false, "%s; this trace is left out", why);
+	return inputs_note_left_out(o->in, name, path, why);
+}
+
 static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
 {
 	struct member m = {.trace = c->trace};
@@ -254,8 +263,9 @@ static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
 	if (!m.trace && c->ret == -ENOMEM)
 		return fail(err, -ENOMEM, "out of memory opening %s", c->path);
 	if (!m.trace) {
-		tell(o, false, "%s; this trace is left out", c->why.text);
-		return 0;
+		int ret = leave_out(o, "", c->path, c->why.text);
+
+		return ret ? fail(err, ret, "out of memory") : 0;
 	}
 	c->trace = NULL;
 	m.real_path = realpath(c->path, NULL);
@@ -277,23 +287,36 @@ static int by_knowledge(const void *a, const void *b)
 	return strcmp(trace_a->path, trace_b->path);
 }
 
-/* Those that are no part of the first, whatever they say, go. */
-static void drop_strangers(struct opening *o, struct group *g)
+static int drop_stranger(struct opening *o, const struct member *first, struct member *m)
 {
-	unsigned kept = 1;
+	char why[512];
+	int ret;
 
-	for (unsigned i = 1; i < g->nr; i++) {
-		if (trace_has_part(g->members[0].trace, g->members[i].trace)) {
-			g->members[kept++] = g->members[i];
-			continue;
-		}
-		tell(o, false,
-		     "%.160s is left out: it says to be of the same trace as %.160s, but its clock, "
-		     "machine or events differ", g->members[i].trace->path,
-		     g->members[0].trace->path);
-		member_release(&g->members[i]);
+	snprintf(why, sizeof(why),
+		 "%.200s says to be of the same trace as %.200s, but its clock, machine or events "
+		 "differ", m->trace->path, first->trace->path);
+	ret = leave_out(o, m->trace->hostname, m->trace->path, why);
+	member_release(m);
+	return ret;
+}
+
+/* Those that are no part of the first, whatever they say, go.  -ENOMEM. */
+static int drop_strangers(struct opening *o, struct group *g)
+{
+	unsigned kept = 1, nr = g->nr;
+	int ret = 0;
+
+	for (unsigned i = 1; i < nr && !ret; i++) {
+		struct member m = g->members[i];
+
+		g->members[i] = (struct member){0};
+		if (trace_has_part(g->members[0].trace, m.trace))
+			g->members[kept++] = m;
+		else
+			ret = drop_stranger(o, &g->members[0], &m);
 	}
-	g->nr = kept;
+	g->nr = ret ? nr : kept;
+	return ret;
 }
 
 /* Of formats whose parts stay traces of their own. */
@@ -343,7 +366,8 @@ static int open_together(struct group *g, struct error *err)
 static int join_parts(struct opening *o, struct group *g, struct error *err)
 {
 	qsort(g->members, g->nr, sizeof(*g->members), by_knowledge);
-	drop_strangers(o, g);
+	if (drop_strangers(o, g))
+		return fail(err, -ENOMEM, "out of memory");
 	if (g->nr == 2)
 		tell(o, true, "%s and %s are parts of one trace: used together",
 		     g->members[0].trace->path, g->members[1].trace->path);
@@ -354,6 +378,21 @@ static int join_parts(struct opening *o, struct group *g, struct error *err)
 		return 0;
 	return g->members[0].trace->ops->takes_parts ? open_together(g, err)
 						     : join_streams(g, err);
+}
+
+/* A part of a session may have no event, but not all of it. */
+static int keep_whole(struct opening *o, struct member *m, struct error *err)
+{
+	struct error why = {0};
+	int ret;
+
+	if (trace_has_streams(m->trace, &why)) {
+		ret = leave_out(o, m->trace->hostname, m->trace->path, why.text);
+		return ret ? fail(err, ret, "out of memory") : 0;
+	}
+	o->in->traces[o->in->nr_traces++] = m->trace;
+	m->trace = NULL;
+	return 0;
 }
 
 /* One trace of each group. */
@@ -369,10 +408,8 @@ static int keep_groups(struct opening *o, struct error *err)
 		struct group *g = &o->groups[i];
 
 		ret = g->nr > 1 ? join_parts(o, g, err) : 0;
-		if (!ret) {
-			in->traces[in->nr_traces++] = g->members[0].trace;
-			g->members[0].trace = NULL;
-		}
+		if (!ret)
+			ret = keep_whole(o, &g->members[0], err);
 	}
 	return ret;
 }
@@ -453,25 +490,45 @@ static int list_run(struct opening *o, const char *path, struct error *err)
 	return ret ? ret : 1;
 }
 
-static int list_all(struct opening *o, const struct sonde_inputs *told, struct error *err)
+static int list_guests(struct opening *o, const char *const *guests, unsigned nr, struct error *err)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; i < told->nr_paths && ret >= 0; i++) {
-		ret = list_run(o, told->paths[i], err);
-		if (!ret)
-			ret = list_under(o, told->paths[i], err);
-	}
-	if (ret < 0)
-		return ret;
-	ret = 0;
-	for (unsigned i = 0; i < told->nr_guests && !ret; i++) {
-		const char *path = strchr(told->guests[i], '=');
+	for (unsigned i = 0; i < nr && !ret; i++) {
+		const char *path = strchr(guests[i], '=');
 
-		if (!path || path == told->guests[i])
-			return fail(err, -EINVAL, "\"%s\": NAME=PATH is expected", told->guests[i]);
+		if (!path || path == guests[i])
+			return fail(err, -EINVAL, "\"%s\": NAME=PATH is expected", guests[i]);
 		ret = list_under(o, path + 1, err);
 	}
+	return ret;
+}
+
+static int list_paths(struct opening *o, const char *const *paths, unsigned nr, struct error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < nr && ret >= 0; i++) {
+		ret = list_run(o, paths[i], err);
+		if (!ret)
+			ret = list_under(o, paths[i], err);
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/* In an order of their own, so that what is told of them has the same order whoever lists them. */
+static int list_all(struct opening *o, const struct sonde_inputs *told, struct error *err)
+{
+	const char **paths = inputs_sorted(told->paths, told->nr_paths);
+	const char **guests = inputs_sorted(told->guests, told->nr_guests);
+	int ret = paths && guests ? 0 : fail(err, -ENOMEM, "out of memory");
+
+	if (!ret)
+		ret = list_paths(o, paths, told->nr_paths, err);
+	if (!ret)
+		ret = list_guests(o, guests, told->nr_guests, err);
+	free(paths);
+	free(guests);
 	return ret;
 }
 
@@ -479,7 +536,9 @@ static void open_one(void *data, unsigned i)
 {
 	struct candidate *c = &((struct opening *)data)->list[i];
 
-	c->ret = trace_open(&c->trace, c->path, &c->why);
+	const char *path = c->path;
+
+	c->ret = trace_open_parts(&c->trace, &path, 1, &c->why);
 }
 
 static void opening_release(struct opening *o)
@@ -513,6 +572,7 @@ int inputs_open_traces(struct inputs *in, const struct sonde_inputs *told,
 		ret = keep_groups(&o, err);
 	if (!ret)
 		ret = inputs_attach_folded(in, watcher, err);
+	inputs_sort_traces(in);
 	opening_release(&o);
 	if (!ret && !in->nr_traces)
 		ret = fail(err, -EINVAL, "no trace could be opened%s%s",

@@ -60,27 +60,52 @@ static int open_as(struct trace **out, const struct trace_ops *ops, const char *
 	return 0;
 }
 
+static int no_trace(const char *path, struct error *err)
+{
+	return fail(err, -EINVAL,
+		    "%s is not a trace: neither a trace.dat file nor a directory with a CTF "
+		    "\"metadata\" file",
+		    path);
+}
+
 int trace_open(struct trace **out, const char *path, struct error *err)
 {
 	const struct trace_ops *ops = find_format(path);
+	int ret;
 
 	*out = NULL;
 	if (!ops)
-		return fail(err, -EINVAL,
-			    "%s is not a trace: neither a trace.dat file nor a directory with a CTF "
-			    "\"metadata\" file",
-			    path);
-	return open_as(out, ops, &path, 1, err);
+		return no_trace(path, err);
+	ret = open_as(out, ops, &path, 1, err);
+	if (!ret)
+		ret = trace_has_streams(*out, err);
+	if (ret) {
+		trace_release(*out);
+		*out = NULL;
+	}
+	return ret;
+}
+
+int trace_has_streams(const struct trace *t, struct error *err)
+{
+	const struct problems *p = &t->problems;
+
+	if (t->nr_streams || !t->ops->takes_parts)
+		return 0;
+	return fail(err, -ENODATA, "%s has metadata but no stream file that can be used%s%s",
+		    t->path, p->nr ? ": " : "", p->nr ? p->list[0].text : "");
 }
 
 int trace_open_parts(struct trace **out, const char *const *paths, unsigned nr, struct error *err)
 {
-	const struct trace_ops *ops = nr ? find_format(paths[0]) : NULL;
+	const struct trace_ops *ops = find_format(paths[0]);
 
 	*out = NULL;
-	if (!ops || (nr > 1 && !ops->takes_parts))
+	if (!ops)
+		return no_trace(paths[0], err);
+	if (nr > 1 && !ops->takes_parts)
 		return fail(err, -EINVAL, "%s cannot be opened together with other parts",
-			    nr ? paths[0] : "nothing");
+			    paths[0]);
 	return open_as(out, ops, paths, nr, err);
 }
 

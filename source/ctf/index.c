@@ -21,7 +21,9 @@ struct found {
 	uint64_t begin, end, seq_num, discarded;
 	uint32_t file;
 	uint8_t begin_bits, end_bits, discarded_bits; /* 0 = not recorded */
-	bool has_seq_num, gap, truncated, indexed;
+	bool gap; /* of its file something is missing in front of it, */
+	bool cut; /* ... or behind it; of the file's last one */
+	bool has_seq_num, truncated, indexed;
 };
 
 struct builder {
@@ -32,6 +34,7 @@ struct builder {
 	uint32_t nr, room;
 	int64_t cpu;
 	bool woven;               /* packets of one file are among those of another */
+	bool gap;                 /* of the file something is missing behind the last one listed */
 	uint32_t late_ends;       /* packets whose end is after the next one's begin */
 	uint32_t steps_back;      /* packets that begin before the last event in front of them */
 	uint32_t first_step_back;
@@ -52,7 +55,9 @@ static int add(struct builder *b, const struct found *f)
 		b->list = list;
 		b->room = room;
 	}
-	b->list[b->nr++] = *f;
+	b->list[b->nr] = *f;
+	b->list[b->nr++].gap = b->gap;
+	b->gap = false;
 	return 0;
 }
 
@@ -126,10 +131,9 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 {
 	const struct ctf_file *cf = &b->cs->files[file];
 	const struct mapfile *map = &cf->map;
-	bool gap = false;
 
 	while (at < map->len_bytes) {
-		struct found f = {.offset_bytes = at, .file = file, .gap = gap};
+		struct found f = {.offset_bytes = at, .file = file};
 		struct ctf_packet_info info;
 		struct error why = {0};
 		int ret = ctf_packet_read(b->cs->trace, map->data + at, map->len_bytes - at,
@@ -148,7 +152,7 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 				      (unsigned long long)(next - at));
 			b->t->loss.bytes_skipped += next - at;
 			b->t->loss.unknown++;
-			gap = true;
+			b->gap = true;
 			at = next;
 			continue;
 		}
@@ -157,7 +161,6 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 		ret = add(b, &f);
 		if (ret)
 			return ret;
-		gap = false;
 		at += f.len_bytes;
 	}
 	return 0;
@@ -275,6 +278,7 @@ static int list_file(struct builder *b, uint32_t file)
 	struct ctf_lttng_index lt;
 	struct error why = {0};
 	uint64_t at = 0;
+	uint32_t told, from = b->nr;
 	int ret;
 
 	ret = ctf_lttng_index_read(&lt, cf->path, &why);
@@ -290,9 +294,17 @@ static int list_file(struct builder *b, uint32_t file)
 					    "instead", cf->path);
 	}
 	free(lt.entries);
+	told = ret && ret != -ENOMEM ? 0 : lt.nr;
 	if (ret == -ENOMEM)
 		return ret;
-	return walk_packets(b, file, at);
+	ret = walk_packets(b, file, at);
+	/* The index is written after the packets: what it has more than the file was there. */
+	if (b->nr - from < told) {
+		b->t->loss.packets += told - (b->nr - from);
+		b->t->loss.unknown++;
+		b->gap = true;
+	}
+	return ret;
 }
 
 /*
@@ -366,6 +378,9 @@ static int list_next_file(struct builder *b, uint32_t file)
 	int ret = list_file(b, file);
 	const struct found *f = &b->list[from];
 
+	if (b->nr > from)
+		b->list[b->nr - 1].cut = b->gap || b->list[b->nr - 1].truncated;
+	b->gap = false;
 	if (ret || !from || b->nr == from || f->begin_bits < 64 || f[-1].begin_bits < 64 ||
 	    f->begin > f[-1].begin)
 		return ret;
@@ -403,18 +418,24 @@ static int note_places(struct builder *b)
 
 /* The list as a whole */
 
+/* The file of the packet before ends too early, and this one is not what comes next. */
+static bool is_cut_off(const struct found *before, const struct found *f)
+{
+	return before && before->cut &&
+	       (before->truncated || !f->has_seq_num || f->seq_num != before->seq_num + 1);
+}
+
 static void note_gap(struct builder *b, uint32_t i, struct ctf_packet *p)
 {
 	const struct found *f = &b->list[i], *before = i ? f - 1 : NULL;
 
-	p->gap = f->gap;
-	if (!before || !f->has_seq_num)
-		return;
-	if (f->seq_num > before->seq_num + 1) {
+	p->gap = f->gap || is_cut_off(before, f);
+	if (before && f->has_seq_num && f->seq_num > before->seq_num + 1) {
 		b->t->loss.packets += f->seq_num - before->seq_num - 1;
 		b->t->loss.unknown++;
 		p->gap = true;
-	} else if (f->seq_num <= before->seq_num) {
+	} else if (before && f->has_seq_num && f->seq_num <= before->seq_num) {
+		p->gap = true;
 		trace_problem(b->t, "%s at offset %llu: packet number %llu follows %llu",
 			      b->cs->files[f->file].path, (unsigned long long)f->offset_bytes,
 			      (unsigned long long)f->seq_num, (unsigned long long)before->seq_num);
@@ -494,6 +515,15 @@ static void note_truncated(struct builder *b, const struct found *f)
 		      (unsigned long long)f->offset_bytes);
 }
 
+/* When all that is known of before packet @i has happened. */
+static uint64_t known_until(struct builder *b, uint32_t i)
+{
+	if (b->s->packets[i - 1].end)
+		return b->s->packets[i - 1].end;
+	b->s->nr_packets = i;
+	return ctf_last_event_time(b->s, i - 1);
+}
+
 /* Full times, never decreasing; returns the packet's end for the next one. */
 static uint64_t note_times(struct builder *b, uint32_t i, uint64_t last, struct ctf_packet *p,
 			   struct packet *out)
@@ -549,11 +579,13 @@ static int fill_stream(struct builder *b)
 		out->len_bytes = f->len_bytes;
 		last = note_times(b, i, last, p, out);
 		note_gap(b, i, p);
+		p->gap_from = p->gap && i ? known_until(b, i) : out->begin;
 		note_discarded(b, i, p);
 		note_truncated(b, f);
 		out->lost = p->gap || p->lost_unknown ? UINT64_MAX : p->discarded;
 	}
 	b->s->nr_packets = b->nr;
+	b->s->cut = b->nr && b->list[b->nr - 1].cut;
 	tell_about_times(b);
 	return 0;
 }

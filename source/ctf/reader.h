@@ -38,6 +38,7 @@ struct ctf_packet {
 	uint64_t begin_raw;   /* as written; struct packet has it made monotonic */
 	uint64_t end_raw;
 	uint64_t discarded;   /* events lost during this packet, by the tracer's counter */
+	uint64_t gap_from;    /* where @gap begins: all of the packet before is earlier, or then */
 	uint32_t file;
 	bool gap;             /* packets before this one are missing, or bytes */
 	bool truncated;       /* the file ends before the packet does */
@@ -114,8 +115,8 @@ int ctf_packet_read(const struct ctf_trace *t, const uint8_t *data, uint64_t roo
 /* All that @part's metadata describes is described by @t's, too, and in the same way. */
 bool ctf_covers(const struct trace *t, const struct trace *part);
 
-/* Makes t->streams of the files in the directories, with their packets.  -errno, -ENODATA when there is
- * no file that can be used; those that cannot are problems of the trace. */
+/* Makes t->streams of the files in the directories, with their packets.  -errno; files that cannot be
+ * used are problems of the trace. */
 int ctf_open_streams(struct trace *t, struct error *err);
 
 /* Lists the packets of s->reader's files; fills s->packets and s->cpu, adds to t->loss. */

@@ -339,10 +339,6 @@ int ctf_open_streams(struct trace *t, struct error *err)
 		look_for_gaps(t, &n);
 	if (!ret)
 		ret = open_files(t, &n, err);
-	if (!ret && !t->nr_streams)
-		ret = fail(err, -ENODATA, "%s has metadata but no stream file that can be used%s%s",
-			   t->path, t->problems.nr ? ": " : "",
-			   t->problems.nr ? t->problems.list[0].text : "");
 	if (!ret)
 		count_cpus(t);
 	free(n.list);
