@@ -546,7 +546,8 @@ static void one_trace_alone_is_l0(void **state)
 	unmake(&m);
 }
 
-static void strangers_are_an_error_that_names_them(void **state)
+/* Only one can be L0; the other is told of, in the order of the inputs. */
+static void strangers_are_set_apart(void **state)
 {
 	struct made m, other;
 	struct topology t;
@@ -558,10 +559,13 @@ static void strangers_are_an_error_that_names_them(void **state)
 	make_world(&other, (struct world){.no_calls = true, .seed = 2});
 	in[0].trace = &m.traces[HOST];
 	in[1].trace = &other.traces[GUEST];
-	assert_int_equal(topology_find(&t, in, 2, NULL, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "iron"));
-	assert_non_null(strstr(err.text, "vm"));
-	assert_non_null(strstr(err.text, "--parent"));
+	assert_int_equal(topology_find(&t, in, 2, NULL, &err), -EXDEV);
+	assert_false(t.apart[0].apart); /* it ran guests, whosever */
+	assert_true(t.apart[1].apart);
+	assert_string_equal(t.apart[1].name, "vm");
+	assert_non_null(strstr(t.apart[1].why, "iron"));
+	assert_non_null(strstr(t.apart[1].why, "--parent"));
+	topology_release(&t);
 	/* Told, they are put together, without a bound and with a warning. */
 	in[1].parent = "iron";
 	assert_int_equal(topology_find(&t, in, 2, NULL, &err), 0);
@@ -651,7 +655,7 @@ int main(void)
 		cmocka_unit_test(a_wrong_tsc_offset_is_not_believed),
 		cmocka_unit_test(what_trace_cmd_noted_is_used),
 		cmocka_unit_test(the_user_tells_an_offset),
-		cmocka_unit_test(strangers_are_an_error_that_names_them),
+		cmocka_unit_test(strangers_are_set_apart),
 		cmocka_unit_test(two_traces_of_one_clock_are_the_same),
 		cmocka_unit_test(hostile_events_do_no_harm),
 	};
