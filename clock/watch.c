@@ -13,6 +13,9 @@
 
 /* When no CPU records anything for so long, the tracer was off. */
 #define SILENCE_US 500000
+/* A part is left after a multiple of so many events: what is read of a sparse trace must tell
+ * something, too. */
+#define PART_STEP 512
 
 /* What a key is made of besides the payload, so that the two kinds of call never meet. */
 enum call_class { CALL_HYPERCALL, CALL_VMSYNC_GH, CALL_VMSYNC_HG };
@@ -292,7 +295,7 @@ bool watch_full(const struct watch *w)
 
 bool watch_done(const struct watch *w)
 {
-	return w->last > w->until || watch_full(w);
+	return (w->last > w->until && w->in_part % PART_STEP == 0) || watch_full(w);
 }
 
 int watch_events(struct watch *w, const struct event *events, unsigned nr)
@@ -301,6 +304,7 @@ int watch_events(struct watch *w, const struct event *events, unsigned nr)
 	for (unsigned i = 0; i < nr && !watch_done(w); i++) {
 		int ret = watch_event(w, &events[i]);
 
+		w->in_part++;
 		if (ret)
 			return ret;
 	}
@@ -313,6 +317,7 @@ void watch_part(struct watch *w, uint64_t from, uint64_t until)
 	w->seam = SEAM_INIT;
 	w->from = from;
 	w->until = until;
+	w->in_part = 0;
 }
 
 static uint32_t tid_of(const char *element, size_t tid_offset)

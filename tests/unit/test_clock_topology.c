@@ -503,28 +503,63 @@ static void what_trace_cmd_noted_is_used(void **state)
 	}
 }
 
+/* What the user says is evidence like any other: the bound holds though he may be wrong, or it is an
+ * error. */
 static void the_user_tells_an_offset(void **state)
 {
+	static const int64_t wrong_by[] = {0, 1000, -1000, 20000, -20000, MS, -SECOND};
 	struct made m;
-	struct topology t;
+	unsigned refused = 0;
 
 	(void)state;
 	make_world(&m, (struct world){0});
 	make_tsc(&m);
-	for (int wrong = 0; wrong < 2; wrong++) {
+	for (unsigned i = 0; i < ARRAY_SIZE(wrong_by); i++) {
 		const struct topology_input in[2] = {{.trace = &m.traces[HOST]},
 						     {.trace = &m.traces[GUEST],
 						      .has_tsc_offset = true,
-						      .tsc_offset = -m.w.boot + wrong * SECOND}};
+						      .tsc_offset = -m.w.boot + wrong_by[i]}};
+		struct error err = {0};
+		struct topology t;
+		int ret = topology_find(&t, in, 2, NULL, &err);
 
-		assert_int_equal(topology_find(&t, in, 2, NULL, NULL), 0);
-		assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TOLD);
-		/* It is used even when it is wrong, but not silently. */
-		assert_int_equal(t.problems.nr, 1 + wrong);
-		if (!wrong)
-			assert_int_equal(check_truth(&t, &m, 0, 0), 0);
+		if (ret) {
+			assert_int_equal(ret, -EINVAL);
+			assert_non_null(strstr(err.text, "contradicts its events"));
+			assert_true(llabs(wrong_by[i]) > 1000);
+			refused++;
+		} else {
+			assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TOLD);
+			assert_in_range(check_truth(&t, &m, 0, 0), 1000, 12000);
+		}
 		topology_release(&t);
 	}
+	assert_int_equal(refused, 4);
+	unmake(&m);
+}
+
+/* Nothing tests it: it is used, and has no bound. */
+static void an_untested_offset_has_no_bound(void **state)
+{
+	const int64_t offset = -77 * SECOND;
+	struct made m;
+	struct topology t;
+	struct topology_input in[2] = {0};
+
+	(void)state;
+	make_world(&m, (struct world){.no_calls = true, .len = SECOND});
+	make_tsc(&m);
+	for (int cpu = 0; cpu < CPUS; cpu++) /* no KVM events */
+		m.of_trace[HOST][cpu].nr_packets = 1;
+	in[0] = (struct topology_input){.trace = &m.traces[HOST], .parent = "-"};
+	in[1] = (struct topology_input){.trace = &m.traces[GUEST], .parent = "iron",
+					.has_tsc_offset = true, .tsc_offset = offset};
+	assert_int_equal(topology_find(&t, in, 2, NULL, NULL), 0);
+	assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TOLD);
+	assert_int_equal(clock_to_l0(&t.machines[1].clock, (ticks_t){5}), 5 - offset);
+	assert_true(clock_bound(&t.machines[1].clock, (ticks_t){5}) == CLOCK_NO_BOUND);
+	assert_non_null(strstr(t.problems.list[0].text, "to the test"));
+	topology_release(&t);
 	unmake(&m);
 }
 
@@ -546,7 +581,8 @@ static void one_trace_alone_is_l0(void **state)
 	unmake(&m);
 }
 
-static void strangers_are_an_error_that_names_them(void **state)
+/* Only one can be L0; the other is told of, in the order of the inputs. */
+static void strangers_are_set_apart(void **state)
 {
 	struct made m, other;
 	struct topology t;
@@ -558,10 +594,13 @@ static void strangers_are_an_error_that_names_them(void **state)
 	make_world(&other, (struct world){.no_calls = true, .seed = 2});
 	in[0].trace = &m.traces[HOST];
 	in[1].trace = &other.traces[GUEST];
-	assert_int_equal(topology_find(&t, in, 2, NULL, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "iron"));
-	assert_non_null(strstr(err.text, "vm"));
-	assert_non_null(strstr(err.text, "--parent"));
+	assert_int_equal(topology_find(&t, in, 2, NULL, &err), -EXDEV);
+	assert_false(t.apart[0].apart); /* it ran guests, whosever */
+	assert_true(t.apart[1].apart);
+	assert_string_equal(t.apart[1].name, "vm");
+	assert_non_null(strstr(t.apart[1].why, "iron"));
+	assert_non_null(strstr(t.apart[1].why, "--parent"));
+	topology_release(&t);
 	/* Told, they are put together, without a bound and with a warning. */
 	in[1].parent = "iron";
 	assert_int_equal(topology_find(&t, in, 2, NULL, &err), 0);
@@ -651,7 +690,8 @@ int main(void)
 		cmocka_unit_test(a_wrong_tsc_offset_is_not_believed),
 		cmocka_unit_test(what_trace_cmd_noted_is_used),
 		cmocka_unit_test(the_user_tells_an_offset),
-		cmocka_unit_test(strangers_are_an_error_that_names_them),
+		cmocka_unit_test(an_untested_offset_has_no_bound),
+		cmocka_unit_test(strangers_are_set_apart),
 		cmocka_unit_test(two_traces_of_one_clock_are_the_same),
 		cmocka_unit_test(hostile_events_do_no_harm),
 	};
