@@ -3,6 +3,7 @@
 #define CLOCK_WATCH_H
 
 #include "clock/sample.h"
+#include "source/origin.h"
 
 /*
  * A watch sits on one stream while it is read and notes what clock/sample.h wants of it.  When all
@@ -39,6 +40,8 @@ struct watch {
 	uint64_t since;
 	int32_t tid;          /* running now; -1 unknown */
 	int32_t guest_tid;    /* the thread that entered the guest */
+	int32_t synced_tid;   /* whose vCPU's kernel asked for the time last; -1 none */
+	struct call_origins origins;
 	uint64_t irq_at;      /* last timer interrupt's entry, 0 none */
 	uint64_t now;         /* of the last hrtimer */
 	bool wants_mono;
