@@ -572,7 +572,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_classes), cmocka_unit_test(test_resolution),
 		cmocka_unit_test(test_resolution_hides), cmocka_unit_test(test_who_may_listen),
-		 cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_exits),	cmocka_unit_test(test_disorder),
 		cmocka_unit_test(test_told),	cmocka_unit_test(test_wraps),
 		cmocka_unit_test(test_lies),	cmocka_unit_test(test_taken_away),
