@@ -7,6 +7,7 @@
 
 #include "lib/within.h"
 #include "sonde/analyze.h"
+#include "sonde/check.h"
 #include "sonde/events.h"
 #include "sonde/facts.h"
 #include "tests/unit/hyper_world.h"
@@ -409,6 +410,23 @@ static void test_history_of_host(void **state)
 	world_release(&w);
 }
 
+static void count_notes(enum sonde_finding kind, const char *text, void *data)
+{
+	*(unsigned *)data += kind == SONDE_NOTE && (strstr(text, "that no kernel made") ||
+						    strstr(text, "made by user code in guests"));
+}
+
+/* sonde check says so, too. */
+static void check_checked(const char *file)
+{
+	struct sonde_check_result result;
+	struct sonde_error err = {0};
+	unsigned notes = 0;
+
+	assert_int_equal(sonde_check(file, count_notes, &notes, &result, &err), 0);
+	assert_int_equal(notes, 1);
+}
+
 /* The run's table of what was refused, and the verdict. */
 static void check_refused(const char *history, const struct world *w)
 {
@@ -468,6 +486,9 @@ static void test_forged_history(void **state)
 		assert_int_equal(result.machines, 2);
 		check_marks(out, &w);
 		check_refused(out, &w);
+		check_checked(out);
+		if (!fold)
+			check_checked(trace);
 		check_events(dir, &w);
 		world_release(&w);
 	}
