@@ -50,6 +50,7 @@
 	X(clock)                                                                                   \
 	X(loss)                                                                                    \
 	X(refused)                                                                                 \
+	X(left_out)                                                                                \
 	X(problem)
 
 static const struct analysis *const analyses[] = {
