@@ -50,6 +50,8 @@
 	X(io_step)                                                                                 \
 	X(clock)                                                                                   \
 	X(loss)                                                                                    \
+	X(refused)                                                                                 \
+	X(left_out)                                                                                \
 	X(problem)
 
 static const struct analysis *const analyses[] = {

@@ -47,6 +47,7 @@ static const struct {
 			"worst_violation", "rate_ppb"}},
 	[RUN_LOSS] = {"loss", {"machine", "cpu", "begin", "end", "events"}},
 	[RUN_PROBLEM] = {"problem", {"machine", "text", "count", "note"}},
+	[RUN_LEFT_OUT] = {"left_out", {"name", "path", "reason"}},
 	[RUN_META] = {"meta", {"key", "value"}},
 	[RUN_CGROUP] = {"cgroup", {"machine", "id", "path"}},
 	[RUN_IDENTITY] = {"identity", {"machine", "key", "value"}},
@@ -65,6 +66,8 @@ static const struct {
 			  "disputed"}},
 	[RUN_INITCALL] = {"initcall",
 			  {"machine", "thread", "name", "level", "begin", "end", "result"}},
+	[RUN_REFUSED] = {"refused",
+			 {"machine", "thread", "what", "origin", "count", "first", "last"}},
 	[RUN_EXIT] = {"exit", {"reason", "isa", "serves", "user_reason"}},
 	[RUN_MILESTONE] = {"milestone", {"machine", "cpu", "since", "at", "kind", "text"}},
 };

@@ -21,6 +21,7 @@ enum run_table {
 	RUN_CLOCK,
 	RUN_LOSS,
 	RUN_PROBLEM,
+	RUN_LEFT_OUT,
 	RUN_META,
 	RUN_CGROUP,
 	RUN_IDENTITY,
@@ -33,6 +34,7 @@ enum run_table {
 	RUN_MARK,
 	RUN_REQUEST,
 	RUN_INITCALL,
+	RUN_REFUSED,
 	RUN_NR_TABLES
 };
 

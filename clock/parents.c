@@ -82,7 +82,43 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 			return 0;
 		}
 	}
-	return no_parent(list, nr, i, err);
+	if (!list[i].in->recorded)
+		return no_parent(list, nr, i, err);
+	list[i].missing = true;
+	list[i].parent = PARENT_NONE;
+	return 0;
+}
+
+/* Its calls are in the trace of another machine than the one that it is said to run in: the user is
+ * asked again, a manifest is not believed. */
+static int doubt_told(struct candidate *list, unsigned nr, unsigned i, struct problems *problems,
+		      struct error *err)
+{
+	struct candidate *c = &list[i];
+	const char *said = c->parent >= 0 ? list[c->parent].name : "no other";
+
+	if (!c->told || c->missing || c->in->because ||
+	    (c->parent >= 0 && pairs_count(list[c->parent].calls, c->sample)))
+		return 0;
+	for (unsigned k = 0; k < nr; k++) {
+		uint64_t pairs = k == i ? 0 : pairs_count(list[k].calls, c->sample);
+
+		if (pairs < PAIRS_MIN)
+			continue;
+		if (!c->in->recorded)
+			return fail(err, -EINVAL,
+				    "--parent says that %s runs in %s, but at least %" PRIu64
+				    " of its hypercalls are in the trace of %s, and none elsewhere",
+				    c->name, said, pairs, list[k].name);
+		problems_add(problems,
+			     "%.60s: the run's manifest says that it runs in %.60s, but its hypercalls "
+			     "are in the trace of %.60s; they count", c->name, said, list[k].name);
+		c->told = false;
+		c->parent = PARENT_UNKNOWN;
+		c->evidence[0] = '\0';
+		return 0;
+	}
+	return 0;
 }
 
 static bool has_uuid(const struct trace_clock *c)
@@ -284,8 +320,7 @@ static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i
 {
 	int ret = 0;
 
-	if (list[i].nr_pairs || list[i].same_clock || list[i].parent == PARENT_NONE ||
-	    list[i].in->has_tsc_offset)
+	if (list[i].nr_pairs || list[i].same_clock || list[i].parent == PARENT_NONE)
 		return 0;
 	for (unsigned k = 0; k < nr && ret == 0; k++)
 		ret = try_inside(list, nr, i, k, stop);
@@ -372,6 +407,8 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 	}
 	for (unsigned i = 0; i < nr && ret == 0; i++)
 		ret = told_parent(list, nr, i, err);
+	for (unsigned i = 0; i < nr && ret == 0; i++)
+		ret = doubt_told(list, nr, i, problems, err);
 	for (unsigned i = 0; i < nr && ret == 0; i++) {
 		if (list[i].parent == PARENT_NONE)
 			continue;
@@ -393,7 +430,7 @@ bool parents_complete(const struct candidate *list, unsigned nr)
 	for (unsigned i = 0; i < nr; i++) {
 		roots += list[i].parent < 0;
 		if (list[i].parent >= 0 && !list[i].nr_pairs && !list[i].same_clock &&
-		    !list[i].exact && !list[i].in->has_tsc_offset)
+		    !list[i].exact)
 			return false;
 	}
 	return roots == 1;
@@ -406,89 +443,6 @@ int parents_search(struct candidate *list, unsigned nr, struct stop *stop, struc
 
 		if (ret)
 			return fail(err, ret, "out of memory");
-	}
-	return 0;
-}
-
-/* One that says itself that it runs in a VM is not L0 where there is one that does not. */
-static int find_orphan(const struct candidate *list, unsigned nr, unsigned *orphan,
-		       struct error *err)
-{
-	int in_vm = -1, other = -1;
-
-	for (unsigned i = 0; i < nr; i++) {
-		if (list[i].parent >= 0)
-			continue;
-		if (list[i].declared->hypervisor && !list[i].told)
-			in_vm = (int)i;
-		else
-			other = (int)i;
-	}
-	if (in_vm < 0 || other < 0)
-		return 0;
-	*orphan = (unsigned)in_vm;
-	return fail(err, -EXDEV,
-		    "%.60s (%.120s) is left out: it runs in a VM, but in none of the machines of which "
-		    "there are traces, so its times cannot be placed",
-		    list[in_vm].name, list[in_vm].sample->trace->path);
-}
-
-/* The only one without a parent is L0. */
-static int settle_l0(struct candidate *list, unsigned nr, unsigned *l0, struct error *err)
-{
-	int found = -1;
-
-	for (unsigned i = 0; i < nr; i++) {
-		if (list[i].parent >= 0)
-			continue;
-		if (found >= 0)
-			return fail(err, -EINVAL,
-				    "%s (%s) and %s (%s): nothing in the traces says that one runs "
-				    "inside the other, or both inside a third; add the trace of the "
-				    "machine that both run in, analyse them apart, or tell with "
-				    "--parent",
-				    list[found].name, list[found].sample->trace->path, list[i].name,
-				    list[i].sample->trace->path);
-		found = (int)i;
-	}
-	if (found < 0)
-		return fail(err, -EINVAL, "every trace runs inside another one: none can be L0; "
-					  "--parent NAME=- tells which is");
-	if (!list[found].evidence[0])
-		snprintf(list[found].evidence, sizeof(list[found].evidence),
-			 nr > 1 ? "it runs in none of the others" : "the only trace");
-	list[found].parent = PARENT_NONE;
-	*l0 = (unsigned)found;
-	return 0;
-}
-
-int parents_order(struct candidate *list, unsigned nr, unsigned *order, unsigned *orphan,
-		  struct error *err)
-{
-	unsigned done = 1;
-	int ret = find_orphan(list, nr, orphan, err);
-
-	if (!ret)
-		ret = settle_l0(list, nr, &order[0], err);
-	if (ret)
-		return ret;
-	for (unsigned at = 0; at < done; at++) {
-		for (unsigned i = 0; i < nr; i++) {
-			if (list[i].parent == (int)order[at])
-				order[done++] = i;
-		}
-	}
-	if (done == nr)
-		return 0;
-	for (unsigned i = 0; i < nr; i++) {
-		bool placed = false;
-
-		for (unsigned k = 0; k < done; k++)
-			placed |= order[k] == i;
-		if (!placed)
-			return fail(err, -EINVAL,
-				    "%s runs inside %s, and that one inside it: --parent decides",
-				    list[i].name, list[list[i].parent].name);
 	}
 	return 0;
 }

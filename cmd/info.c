@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static const char *const quality[] = {"clock", "loss", "problem"};
+static const char *const quality[] = {"clock", "loss", "left_out", "problem"};
 
 static void wall_text(const struct sonde_run *run, int64_t t, char *buf, size_t room)
 {

@@ -64,6 +64,7 @@ static const struct {
 	{"mark", false, {NULL}, {NULL}},
 	{"clock", true, {NULL}, {NULL}},
 	{"loss", false, {NULL}, {NULL}},
+	{"left_out", true, {NULL}, {NULL}},
 	{"problem", false, {NULL}, {NULL}},
 };
 

@@ -236,6 +236,17 @@ struct sonde_problem {
 	int64_t count;
 };
 
+/** struct sonde_left_out - a trace that was given, and is not in the history
+ * @name: of its machine, "" when it could not be opened
+ * @path: as it was given
+ * @reason: in words
+ */
+struct sonde_left_out {
+	const char *name;
+	const char *path;
+	const char *reason;
+};
+
 enum sonde_cause {
 	SONDE_CAUSE_UNKNOWN,
 	SONDE_CAUSE_TIMER,
@@ -307,6 +318,7 @@ SONDE_API int64_t sonde_nr_contexts(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_clocks(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_losses(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_problems(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_left_outs(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_wakes(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_vectors(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_meta(const struct sonde_run *run);
@@ -343,6 +355,8 @@ SONDE_API int sonde_loss_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_loss *out, size_t out_bytes);
 SONDE_API int sonde_problem_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_problem *out, size_t out_bytes);
+SONDE_API int sonde_left_out_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_left_out *out, size_t out_bytes);
 SONDE_API int sonde_wake_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_wake *out, size_t out_bytes);
 SONDE_API int sonde_vector_sized(const struct sonde_run *run, int64_t row,
@@ -366,6 +380,7 @@ SONDE_ROW(context)
 SONDE_ROW(clock)
 SONDE_ROW(loss)
 SONDE_ROW(problem)
+SONDE_ROW(left_out)
 SONDE_ROW(wake)
 SONDE_ROW(vector)
 SONDE_ROW(meta)
