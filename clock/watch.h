@@ -50,12 +50,16 @@ struct watch {
 	struct stay_list stays;
 	struct nesting_list nestings;
 	struct tick_list events;
+	struct armed_list armed;
+	struct deadline last_start; /* of a timer, by the thread that is out of its guest; time 0: none */
+	struct deadline_list deadlines;
 	struct tsc_write_list tsc_writes;
 	struct mono_point_list monos;
 	struct stay_list lost;   /* times of lost events; tid is not used */
 	struct stay_list silent; /* long times without events */
 	uint64_t from;           /* of this part */
 	size_t notes_max;        /* events that may be noted in all */
+	size_t passing;          /* events of which nothing was noted */
 	bool fresh;              /* the next event begins a part */
 	bool carries_blocks;     /* hypercalls of the hypertrace format were seen */
 	bool cut;                /* the last part was left before the stream's end */
