@@ -49,6 +49,7 @@
 	X(io_step)                                                                                 \
 	X(clock)                                                                                   \
 	X(loss)                                                                                    \
+	X(left_out)                                                                                \
 	X(problem)
 
 static const struct analysis *const analyses[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far the rest can be trusted: clocks, losses, problems. */
+/* How far the rest can be trusted: clocks, losses, traces left out, problems. */
 #include "analysis/facts.h"
 
 /* ---- clocks -------------------------------------------------------------------------------- */
@@ -116,6 +116,37 @@ const struct analysis loss_analysis = {
 	{"loss", "Lost events", "places where the tracer lost events", loss_columns,
 	 ARRAY_SIZE(loss_columns)},
 	find_losses,
+};
+
+static int find_left_out(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			 struct error *err)
+{
+	(void)begin;
+	(void)end;
+	(void)err;
+	for (int64_t row = 0; row < sonde_nr_left_outs(run); row++) {
+		struct sonde_left_out l;
+
+		sonde_left_out(run, row, &l);
+		facts_add(out, (union sonde_cell[]){
+				       cell_str(l.name),
+				       cell_str(l.path),
+				       cell_str(l.reason),
+			       });
+	}
+	return 0;
+}
+
+static const struct sonde_column left_out_columns[] = {
+	{"name", "NAME", SONDE_COL_STRING, "of the trace's machine; empty: it could not be opened"},
+	{"path", "TRACE", SONDE_COL_STRING, "the trace, as it was given"},
+	{"reason", "REASON", SONDE_COL_STRING, "why it is not in this history"},
+};
+
+const struct analysis left_out_analysis = {
+	{"left_out", "Traces left out", "traces that were given, but are not in this history",
+	 left_out_columns, ARRAY_SIZE(left_out_columns)},
+	find_left_out,
 };
 
 static int find_problems(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,

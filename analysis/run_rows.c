@@ -23,6 +23,7 @@ NR_ROWS(sonde_nr_contexts, RUN_CONTEXT)
 NR_ROWS(sonde_nr_clocks, RUN_CLOCK)
 NR_ROWS(sonde_nr_losses, RUN_LOSS)
 NR_ROWS(sonde_nr_problems, RUN_PROBLEM)
+NR_ROWS(sonde_nr_left_outs, RUN_LEFT_OUT)
 NR_ROWS(sonde_nr_wakes, RUN_WAKE)
 NR_ROWS(sonde_nr_vectors, RUN_VECTOR)
 NR_ROWS(sonde_nr_meta, RUN_META)
@@ -53,6 +54,8 @@ static int read_machine(const struct sonde_run *run, int64_t row, struct sonde_m
 	out->evidence = run_string(run, t, row, 8);
 	out->vm_pid = run_number(run, t, row, 9);
 	out->pid_known = run_number(run, t, row, 10) > 0;
+	out->begin = run_number(run, t, row, 12);
+	out->end = run_number(run, t, row, 13);
 	return 0;
 }
 
@@ -222,6 +225,19 @@ static int read_problem(const struct sonde_run *run, int64_t row, struct sonde_p
 	return 0;
 }
 
+static int read_left_out(const struct sonde_run *run, int64_t row, struct sonde_left_out *out)
+{
+	const enum run_table t = RUN_LEFT_OUT;
+
+	memset(out, 0, sizeof(*out));
+	if (!run_has_row(run, t, row))
+		return -ENOENT;
+	out->name = run_string(run, t, row, 0);
+	out->path = run_string(run, t, row, 1);
+	out->reason = run_string(run, t, row, 2);
+	return 0;
+}
+
 bool run_problem_is_note(const struct sonde_run *run, int64_t problem)
 {
 	return run_cell(run, RUN_PROBLEM, problem, 3) > 0;
@@ -304,6 +320,7 @@ SIZED(context)
 SIZED(clock)
 SIZED(loss)
 SIZED(problem)
+SIZED(left_out)
 SIZED(meta)
 SIZED(cgroup)
 SIZED(identity)

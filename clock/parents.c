@@ -82,7 +82,11 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 			return 0;
 		}
 	}
-	return no_parent(list, nr, i, err);
+	if (!list[i].in->recorded)
+		return no_parent(list, nr, i, err);
+	list[i].missing = true;
+	list[i].parent = PARENT_NONE;
+	return 0;
 }
 
 static bool has_uuid(const struct trace_clock *c)
@@ -406,89 +410,6 @@ int parents_search(struct candidate *list, unsigned nr, struct stop *stop, struc
 
 		if (ret)
 			return fail(err, ret, "out of memory");
-	}
-	return 0;
-}
-
-/* One that says itself that it runs in a VM is not L0 where there is one that does not. */
-static int find_orphan(const struct candidate *list, unsigned nr, unsigned *orphan,
-		       struct error *err)
-{
-	int in_vm = -1, other = -1;
-
-	for (unsigned i = 0; i < nr; i++) {
-		if (list[i].parent >= 0)
-			continue;
-		if (list[i].declared->hypervisor && !list[i].told)
-			in_vm = (int)i;
-		else
-			other = (int)i;
-	}
-	if (in_vm < 0 || other < 0)
-		return 0;
-	*orphan = (unsigned)in_vm;
-	return fail(err, -EXDEV,
-		    "%.60s (%.120s) is left out: it runs in a VM, but in none of the machines of which "
-		    "there are traces, so its times cannot be placed",
-		    list[in_vm].name, list[in_vm].sample->trace->path);
-}
-
-/* The only one without a parent is L0. */
-static int settle_l0(struct candidate *list, unsigned nr, unsigned *l0, struct error *err)
-{
-	int found = -1;
-
-	for (unsigned i = 0; i < nr; i++) {
-		if (list[i].parent >= 0)
-			continue;
-		if (found >= 0)
-			return fail(err, -EINVAL,
-				    "%s (%s) and %s (%s): nothing in the traces says that one runs "
-				    "inside the other, or both inside a third; add the trace of the "
-				    "machine that both run in, analyse them apart, or tell with "
-				    "--parent",
-				    list[found].name, list[found].sample->trace->path, list[i].name,
-				    list[i].sample->trace->path);
-		found = (int)i;
-	}
-	if (found < 0)
-		return fail(err, -EINVAL, "every trace runs inside another one: none can be L0; "
-					  "--parent NAME=- tells which is");
-	if (!list[found].evidence[0])
-		snprintf(list[found].evidence, sizeof(list[found].evidence),
-			 nr > 1 ? "it runs in none of the others" : "the only trace");
-	list[found].parent = PARENT_NONE;
-	*l0 = (unsigned)found;
-	return 0;
-}
-
-int parents_order(struct candidate *list, unsigned nr, unsigned *order, unsigned *orphan,
-		  struct error *err)
-{
-	unsigned done = 1;
-	int ret = find_orphan(list, nr, orphan, err);
-
-	if (!ret)
-		ret = settle_l0(list, nr, &order[0], err);
-	if (ret)
-		return ret;
-	for (unsigned at = 0; at < done; at++) {
-		for (unsigned i = 0; i < nr; i++) {
-			if (list[i].parent == (int)order[at])
-				order[done++] = i;
-		}
-	}
-	if (done == nr)
-		return 0;
-	for (unsigned i = 0; i < nr; i++) {
-		bool placed = false;
-
-		for (unsigned k = 0; k < done; k++)
-			placed |= order[k] == i;
-		if (!placed)
-			return fail(err, -EINVAL,
-				    "%s runs inside %s, and that one inside it: --parent decides",
-				    list[i].name, list[list[i].parent].name);
 	}
 	return 0;
 }

@@ -19,7 +19,8 @@ struct candidate {
 	struct call_index *calls; /* owned */
 	char name[64];
 	int parent;               /* index of a candidate, or PARENT_* */
-	bool told;                /* by the user */
+	bool told;                /* by the user, or the recorder */
+	bool missing;             /* told, but of that machine there is no trace */
 	bool proven;              /* the parent lists a VM with this machine's UUID */
 	const struct declared *declared; /* what its state lines say */
 	const struct declared_vm *vm; /* as its parent lists it; NULL when it does not */
@@ -43,14 +44,6 @@ bool parents_complete(const struct candidate *list, unsigned nr);
 
 /* Finds the rest by containment; what nothing tells is left PARENT_UNKNOWN. */
 int parents_search(struct candidate *list, unsigned nr, struct stop *stop, struct error *err);
-
-/*
- * Settles which one is L0, and gives the order in which every parent comes before its children.
- * -EINVAL when two traces both must be L0, or nobody can be.  -EXDEV: *@orphan runs in a machine of
- * which there is no trace.
- */
-int parents_order(struct candidate *list, unsigned nr, unsigned *order, unsigned *orphan,
-		  struct error *err);
 
 void parents_release(struct candidate *list, unsigned nr);
 

@@ -50,6 +50,22 @@ int plan_heads(struct plan *p, const struct trace *t, unsigned nr, uint64_t reco
 	return ret;
 }
 
+uint64_t plan_packet_bytes(const struct packet *p)
+{
+	return p->unpacked_bytes ? p->unpacked_bytes : p->len_bytes;
+}
+
+uint64_t plan_trace_bytes(const struct trace *t)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		for (uint32_t k = 0; k < t->streams[i].nr_packets; k++)
+			sum += plan_packet_bytes(&t->streams[i].packets[k]);
+	}
+	return sum;
+}
+
 int plan_chunk(struct plan *p, const struct trace *t, double at, uint64_t len_bytes,
 	       uint64_t records)
 {
@@ -61,7 +77,7 @@ int plan_chunk(struct plan *p, const struct trace *t, double at, uint64_t len_by
 		uint64_t len = 0;
 
 		while (first + nr < s->nr_packets && len < len_bytes)
-			len += s->packets[first + nr++].len_bytes;
+			len += plan_packet_bytes(&s->packets[first + nr++]);
 		ret = add_part(p, (struct part){s, first, nr, 0, UINT64_MAX, records});
 	}
 	return ret;

@@ -26,6 +26,10 @@ int plan_whole(struct plan *p, const struct trace *t);
 /* The first @records of up to @nr packets spread over each stream. */
 int plan_heads(struct plan *p, const struct trace *t, unsigned nr, uint64_t records);
 
+/* Bytes of events, once they are unpacked: a plan does not depend on how they are stored. */
+uint64_t plan_packet_bytes(const struct packet *p);
+uint64_t plan_trace_bytes(const struct trace *t);
+
 /* @len_bytes in one piece from where the share @at, below 1, of each stream is past, but no more
  * than so many @records. */
 int plan_chunk(struct plan *p, const struct trace *t, double at, uint64_t len_bytes,

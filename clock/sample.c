@@ -60,9 +60,8 @@ static int read_part(struct watch *w, const struct part *p, struct event *events
 		return ret == -ENOMEM ? ret : 0; /* the reader reported what is broken */
 	c.from = p->from;
 	c.records_left = p->records_max;
-	watch_part(w, p->from);
-	while (ret == 0 && w->last <= p->until && !watch_full(w) &&
-	       (n = cursor_next(&c, events, BATCH)) > 0) {
+	watch_part(w, p->from, p->until);
+	while (ret == 0 && !watch_done(w) && (n = cursor_next(&c, events, BATCH)) > 0) {
 		ret = watch_events(w, events, n);
 		if (ret == 0 && ++batches % BATCHES_PER_STOP == 0 && stop_asked(stop))
 			ret = -EINTR;

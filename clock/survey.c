@@ -50,7 +50,7 @@ int survey_taste(struct plan *p, const struct trace *t, unsigned effort)
 	kinds_t host = WANT(KVM_HYPERCALL) | WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
 	kinds_t guest =
 		WANT(SYNC_REQUEST) | WANT(SYNC_ACK) | WANT(VMSYNC_GH_GUEST) | WANT(VMSYNC_HG_GUEST);
-	uint64_t wanted = t->len_bytes / HEAD_BYTES, heads = 1;
+	uint64_t wanted = plan_trace_bytes(t) / HEAD_BYTES, heads = 1;
 	size_t times = 1;
 	int ret = 0;
 
@@ -203,7 +203,7 @@ static struct lengths window_lengths(const struct placed *placed, unsigned nr, s
 	struct lengths l;
 
 	for (unsigned i = 0; i < nr; i++)
-		bytes += (double)placed[i].candidate->sample->trace->len_bytes;
+		bytes += (double)plan_trace_bytes(placed[i].candidate->sample->trace);
 	most = WINDOWS_EVENTS / (double)(moments + 1) / (bytes / EVENT_BYTES / span);
 	l.window = fmin(fmax(span / WINDOW_SHARE, WINDOW_MIN_US * us), WINDOW_MAX_US * us);
 	l.window = fmin(l.window, most);

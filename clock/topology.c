@@ -12,6 +12,7 @@
 #include "clock/parents.h"
 #include "clock/reference.h"
 #include "clock/survey.h"
+#include "clock/trees.h"
 
 /* Windows are added where the clock changed this often at most. */
 #define ROUNDS_MAX 6
@@ -215,8 +216,14 @@ static int pass_parents(struct pass *p, const struct search *s, bool whole, stru
 
 static int pass_finish(struct pass *p, const struct search *s, bool rough, struct error *err)
 {
-	int ret = parents_order(p->list, p->nr, p->order, &p->t.orphan, err);
+	struct topology_apart *apart = calloc(p->nr, sizeof(*apart));
+	int ret = apart ? trees_order(p->list, p->nr, p->order, apart, err)
+			: fail(err, -ENOMEM, "out of memory");
 
+	if (ret == -EXDEV)
+		p->t.apart = apart;
+	else
+		free(apart);
 	return ret ? ret : make_machines(p, s, rough, err);
 }
 
@@ -393,7 +400,8 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 	ret = read_declared(&s, err);
 	if (ret == 0)
 		ret = find(&p, &s, err);
-	out->orphan = p.t.orphan;
+	out->apart = p.t.apart;
+	p.t.apart = NULL;
 	if (ret == 0) {
 		for (unsigned i = 0; i < nr; i++) {
 			p.t.machines[i].carries_blocks = s.carries_blocks[p.order[i]];
@@ -421,6 +429,7 @@ void topology_release(struct topology *t)
 		free(t->machines[i].vcpus);
 	}
 	free(t->machines);
+	free(t->apart);
 	problems_release(&t->problems);
 	memset(t, 0, sizeof(*t));
 }

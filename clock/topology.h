@@ -35,6 +35,13 @@ struct machine {
 	char evidence[MACHINE_EVIDENCE]; /* how role and parent were found, in words */
 };
 
+/* An input that cannot be placed beside the others. */
+struct topology_apart {
+	bool apart;
+	char name[64];
+	char why[300]; /* in words */
+};
+
 struct topology {
 	struct machine *machines;  /* [0] is L0; parents come before their children */
 	unsigned nr_machines;
@@ -44,7 +51,7 @@ struct topology {
 	int64_t wall_offset_ns;    /* add to L0 ns for wall-clock time, when wall_known */
 	bool wall_known;
 	struct problems problems;
-	unsigned orphan;     /* only when topology_find() says -EXDEV: index of an input */
+	struct topology_apart *apart; /* owned; only when topology_find() says -EXDEV: one per input */
 };
 
 struct topology_input {
@@ -70,9 +77,9 @@ struct topology_options {
 /*
  * Finds machines, parents and clocks; docs/clocks.md says how.  Memory is bounded whatever the
  * traces' length.
- * Fails with -EINVAL when two traces both must be L0 (say which, and that --parent decides); with
- * -EXDEV when one of several says itself that it runs in a VM, but runs in none of the others:
- * out->orphan is that one, without which the rest can be placed.
+ * Fails with -EXDEV when some inputs cannot be placed beside the others: out->apart says which, and why;
+ * without these the rest can be placed, and they may be placed beside each other.  -EINVAL: what the
+ * user says cannot be.  In any case topology_release() is to be called.
  */
 int topology_find(struct topology *out, const struct topology_input *in, unsigned nr,
 		  const struct topology_options *opt, struct error *err);

@@ -322,9 +322,20 @@ static int watch_event(struct watch *w, const struct event *e)
 	return on_event(w, e);
 }
 
+bool watch_full(const struct watch *w)
+{
+	return w->nr_events - w->passing >= w->notes_max;
+}
+
+bool watch_done(const struct watch *w)
+{
+	return w->last > w->until || watch_full(w);
+}
+
 int watch_events(struct watch *w, const struct event *events, unsigned nr)
 {
-	for (unsigned i = 0; i < nr; i++) {
+	/* No more of a batch than of a part: how many come at once is up to the reader. */
+	for (unsigned i = 0; i < nr && !watch_done(w); i++) {
 		int ret = watch_event(w, &events[i]);
 
 		if (ret)
@@ -333,15 +344,11 @@ int watch_events(struct watch *w, const struct event *events, unsigned nr)
 	return 0;
 }
 
-void watch_part(struct watch *w, uint64_t from)
+void watch_part(struct watch *w, uint64_t from, uint64_t until)
 {
 	w->fresh = true;
 	w->from = from;
-}
-
-bool watch_full(const struct watch *w)
-{
-	return w->nr_events - w->passing >= w->notes_max;
+	w->until = until;
 }
 
 static uint32_t tid_of(const char *element, size_t tid_offset)

@@ -57,7 +57,7 @@ struct watch {
 	struct mono_point_list monos;
 	struct stay_list lost;   /* times of lost events; tid is not used */
 	struct stay_list silent; /* long times without events */
-	uint64_t from;           /* of this part */
+	uint64_t from, until;    /* of this part */
 	size_t notes_max;        /* events that may be noted in all */
 	size_t passing;          /* events of which nothing was noted */
 	bool fresh;              /* the next event begins a part */
@@ -68,10 +68,12 @@ struct watch {
 
 void watch_init(struct watch *w, struct stream *s);
 /* A part begins: what lies between it and the one before was not read.  Nothing before the tick
- * @from is noted. */
-void watch_part(struct watch *w, uint64_t from);
+ * @from is noted, and nothing behind the first event after @until. */
+void watch_part(struct watch *w, uint64_t from, uint64_t until);
 /* So much was noted that the rest is not read. */
 bool watch_full(const struct watch *w);
+/* That, or the part has been read. */
+bool watch_done(const struct watch *w);
 kinds_t watch_wanted(const struct watch *w);
 /* 0 or -ENOMEM */
 int watch_events(struct watch *w, const struct event *events, unsigned nr);

@@ -77,6 +77,7 @@ static void print_json(const struct invocation *inv, const char *output,
 	json_uint(&j, "events", r->events);
 	json_uint(&j, "input_bytes", r->input_bytes);
 	json_uint(&j, "output_bytes", r->output_bytes);
+	json_uint(&j, "left_out", r->left_out);
 	json_uint(&j, "problems", r->problems);
 	json_int(&j, "begin", r->begin);
 	json_int(&j, "end", r->end);
@@ -106,6 +107,9 @@ static void print_text(const struct invocation *inv, const char *output,
 		fprintf(inv->screen.out,
 			"times are cycles (cy) of a counter whose rate the traces do "
 			"not tell; --tsc-khz N tells it\n");
+	if (r->left_out)
+		fprintf(inv->screen.out, "%u trace%s left out; sonde report %s -s left_out says why\n",
+			r->left_out, r->left_out == 1 ? " is" : "s are", output);
 	if (r->problems)
 		fprintf(inv->screen.out,
 			"%llu thing%s in the traces needed attention; sonde info %s lists %s\n",
@@ -193,7 +197,7 @@ static enum exit_code run(const struct invocation *inv)
 	else
 		print_text(inv, output, &result, now_s() - begin_s);
 	if (!result.interrupted)
-		return EXIT_DONE;
+		return result.left_out ? EXIT_UNSOUND : EXIT_DONE;
 	return complain(inv, EXIT_INTERRUPTED, "interrupted: %s ends where the work stopped",
 			output);
 }

@@ -454,6 +454,27 @@ static enum exit_code count_events(const struct invocation *inv, struct sonde_ev
 	return signals_interrupted() ? EXIT_INTERRUPTED : EXIT_DONE;
 }
 
+/* By which clock each machine's times are, and how far they may be wrong. */
+static void say_clocks(const struct invocation *inv, const struct sonde_events *events)
+{
+	unsigned nr = sonde_events_nr_machines(events);
+
+	for (unsigned m = 0; m < nr && nr > 1 && !inv->common.quiet; m++) {
+		struct sonde_events_clock c;
+		char bound[UNIT_TEXT], name[128];
+
+		sonde_events_clock(events, m, &c);
+		safe_text(name, sizeof(name), sonde_events_machine_name(events, m));
+		unit_length(bound, c.bound_ns, sonde_events_ticks_are_ns(events));
+		if (c.bound_ns >= 0)
+			complain(inv, EXIT_DONE, "clock of %s: %s, within %s", name, c.method, bound);
+		else
+			complain(inv, EXIT_DONE,
+				 "clock of %s: %s; nothing bounds how wrong its times are; %s", name,
+				 c.method, c.evidence);
+	}
+}
+
 static enum exit_code run_events(const struct invocation *inv)
 {
 	const struct events_options *opt = inv->values;
@@ -473,6 +494,7 @@ static enum exit_code run_events(const struct invocation *inv)
 	progress_end(&progress);
 	if (ret)
 		return complain(inv, EXIT_FAILED, "%s", err.text);
+	say_clocks(inv, events);
 	code = set_filters(inv, events);
 	if (!code)
 		code = opt->count ? count_events(inv, events) : print_events(inv, events);

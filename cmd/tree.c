@@ -198,6 +198,18 @@ static void add_machine(struct tree *t, int parent_line, int64_t row)
 	}
 }
 
+static void add_left_out(struct tree *t)
+{
+	struct sonde_left_out l;
+
+	for (int64_t row = 0; !sonde_left_out(t->run, row, &l); row++) {
+		char notes[900];
+
+		snprintf(notes, sizeof(notes), "left out, %s: %s", l.path, l.reason);
+		add_line(t, TABLE_NO_PARENT, *l.name ? l.name : "?", -1, notes);
+	}
+}
+
 static int print_text(const struct invocation *inv, struct tree *t)
 {
 	t->table = table_new(&inv->screen);
@@ -206,6 +218,7 @@ static int print_text(const struct invocation *inv, struct tree *t)
 	table_column(t->table, "WHAT", TABLE_WRAP);
 	if (sonde_nr_machines(t->run))
 		add_machine(t, TABLE_NO_PARENT, 0);
+	add_left_out(t);
 	return table_print(t->table);
 }
 
@@ -228,6 +241,21 @@ static void json_containers(struct json *j, struct tree *t, unsigned machine, in
 		/* Deeper than the writer goes, and deeper than the kernel lets them nest. */
 		if (j->depth + 2 < JSON_DEPTH_MAX)
 			json_containers(j, t, machine, row);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void json_left_out(struct json *j, const struct sonde_run *run)
+{
+	struct sonde_left_out l;
+
+	json_begin_array(j, "left_out");
+	for (int64_t row = 0; !sonde_left_out(run, row, &l); row++) {
+		json_begin_object(j, NULL);
+		json_str(j, "name", l.name);
+		json_str(j, "path", l.path);
+		json_str(j, "reason", l.reason);
 		json_end(j);
 	}
 	json_end(j);
@@ -264,6 +292,8 @@ static void json_tree(struct json *j, struct tree *t, int64_t row)
 			json_tree(j, t, vm);
 	}
 	json_end(j);
+	if (!row)
+		json_left_out(j, t->run);
 	json_end(j);
 }
 

@@ -90,8 +90,18 @@ void history_writer_end_table(struct history_writer *w, int table, int64_t nr_ro
  */
 void history_writer_before_batch(struct history_writer *w, void (*sync)(void *data), void *data);
 
-/* Ends the history at @end and completes the file.  0, or the first error of all that happened.
- * The writer is gone either way. */
+/* The number of the table with that name, -ENOENT when there is none. */
+int history_writer_table_named(struct history_writer *w, const char *name);
+
+/*
+ * Ends the history at @end: no changes come any more.  Rows still may, and stand by themselves in the
+ * file's last part of names: there what says when and how a history was made does not move any other
+ * byte.
+ */
+void history_writer_end(struct history_writer *w, ns_t end);
+
+/* Ends the history at @end, unless that was done, and completes the file.  0, or the first error of
+ * all that happened.  The writer is gone either way. */
 int history_writer_close(struct history_writer *w, ns_t end, struct error *err);
 
 /* ---- reading ------------------------------------------------------------------------------ */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "history/encoder.h"
 #include "history/names.h"
@@ -25,6 +26,8 @@ struct history_writer {
 	struct batch *open;
 	uint32_t nr_flags; /* attributes whose flags the encoder has */
 	bool any, failed;
+	bool ended; /* everything before is with the file */
+	bool late;  /* rows came since */
 	ns_t first, last;
 	void (*sync)(void *data); /* NULL: none */
 	void *sync_data;
@@ -281,10 +284,22 @@ int history_writer_table(struct history_writer *w, const char *name, const struc
 	return table;
 }
 
+int history_writer_table_named(struct history_writer *w, const char *name)
+{
+	uint32_t id = names_find(&w->names, name, strlen(name));
+
+	for (unsigned i = 0; i < w->names.nr_tables && id != UINT32_MAX; i++) {
+		if (w->names.tables[i].name == id)
+			return (int)i;
+	}
+	return -ENOENT;
+}
+
 int64_t history_writer_row(struct history_writer *w, int table, const int64_t *cells)
 {
 	if (table < 0 || (unsigned)table >= w->names.nr_tables)
 		return -EINVAL;
+	w->late |= w->ended;
 	if (names_row(&w->names.tables[table], cells)) {
 		w->failed = true;
 		return -ENOMEM;
@@ -337,22 +352,21 @@ static void stop_thread(struct history_writer *w)
 	pthread_cond_destroy(&w->wake);
 }
 
-/* A history in which nothing ever changed still has names. */
-static void write_names_only(struct history_writer *w, ns_t end)
+static void write_names(struct history_writer *w)
 {
 	struct bytes plain = {0}, packed = {0};
 
 	names_put(&w->names, &plain);
 	names_pack(&plain, &packed);
-	outfile_part(&w->file, PART_NAMES, 0, end, end, &packed);
+	outfile_part(&w->file, PART_NAMES, 0, w->last, w->last, &packed);
 	bytes_release(&plain);
 	bytes_release(&packed);
 }
 
-int history_writer_close(struct history_writer *w, ns_t end, struct error *err)
+void history_writer_end(struct history_writer *w, ns_t end)
 {
-	int ret;
-
+	if (w->ended)
+		return;
 	if (end < w->last)
 		end = w->last;
 	if (end > FORMAT_TIME_MAX)
@@ -360,12 +374,24 @@ int history_writer_close(struct history_writer *w, ns_t end, struct error *err)
 	if (!w->failed && w->any)
 		hand_over(w, end, true);
 	stop_thread(w);
-	if (!w->failed && !w->any)
-		write_names_only(w, end);
+	w->threaded = false;
+	w->last = end;
+	w->ended = true;
+	if (!w->failed && !w->any) /* nothing ever changed; there still are names */
+		write_names(w);
 	if (!w->failed && w->any)
 		encoder_finish(w->encoder, end);
+}
+
+int history_writer_close(struct history_writer *w, ns_t end, struct error *err)
+{
+	int ret;
+
+	history_writer_end(w, end);
+	if (!w->failed && w->late)
+		write_names(w);
 	if (!w->failed)
-		outfile_finish(&w->file, w->any ? w->first : end, end);
+		outfile_finish(&w->file, w->any ? w->first : w->last, w->last);
 	else
 		fail(&w->file.error, -ENOMEM, "no memory to write %s", w->file.path);
 	ret = outfile_close(&w->file, err);

@@ -63,6 +63,23 @@ static void write_ticks(struct history_writer *w, const struct topology *topo)
 	}
 }
 
+/* Traces that were given, but are not in the history. */
+static void write_left_out(struct history_writer *w, const struct inputs *in)
+{
+	static const struct column columns[] = {
+		{"name", COL_STRING}, {"path", COL_STRING}, {"reason", COL_STRING}};
+	int table = history_writer_table(w, "left_out", columns, ARRAY_SIZE(columns));
+
+	for (unsigned i = 0; i < in->nr_left_out; i++) {
+		const struct inputs_left_out *l = &in->left_out[i];
+		int64_t row[] = {history_writer_string(w, l->name, strlen(l->name)),
+				 history_writer_string(w, l->path, strlen(l->path)),
+				 history_writer_string(w, l->why, strlen(l->why))};
+
+		history_writer_row(w, table, row);
+	}
+}
+
 /* What happened on a CPU that has no number cannot be told. */
 static int leave_out_unknown(struct inputs *in, const struct sonde_watcher *watcher,
 			     struct error *err)
@@ -119,22 +136,13 @@ static int fuse(const struct inputs *in, struct merge *merge, struct model *mode
 	return result->events ? 0 : -ENODATA;
 }
 
-/* Where this history came from. */
-static void write_provenance(struct model *model, const struct inputs *in, const char *command_line)
+/* What made this history, and of which files. */
+static void write_makers(struct model *model, const struct inputs *in)
 {
-	time_t now = time(NULL);
-	char text[32], directory[PATH_MAX];
 	unsigned parts = 0;
-	struct tm tm;
+	char text[32];
 
 	model_meta(model, "version", sonde_version());
-	if (gmtime_r(&now, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
-		model_meta(model, "created", text);
-	if (command_line)
-		model_meta(model, "command", command_line);
-	/* Paths of traces are as they were given. */
-	if (getcwd(directory, sizeof(directory)))
-		model_meta(model, "directory", directory);
 	/* Files that belong to a machine's trace beside the one that its row names. */
 	for (unsigned i = 0; i < in->nr_traces; i++) {
 		for (const struct trace *t = in->traces[i]->part; t; t = t->part) {
@@ -142,6 +150,31 @@ static void write_provenance(struct model *model, const struct inputs *in, const
 			model_meta(model, text, t->path);
 		}
 	}
+}
+
+static void late_meta(struct history_writer *w, const char *key, const char *value)
+{
+	int64_t cells[] = {history_writer_string(w, key, strlen(key)),
+			   history_writer_string(w, value, strlen(value))};
+
+	history_writer_row(w, history_writer_table_named(w, "meta"), cells);
+}
+
+/* Where and when this history was made: all that differs between two of the same traces, and the last
+ * that is written, so that they are the same up to there, byte for byte. */
+static void write_provenance(struct history_writer *w, const char *command_line)
+{
+	char text[32], directory[PATH_MAX];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (gmtime_r(&now, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		late_meta(w, "created", text);
+	if (command_line)
+		late_meta(w, "command", command_line);
+	/* Paths of traces are as they were given. */
+	if (getcwd(directory, sizeof(directory)))
+		late_meta(w, "directory", directory);
 }
 
 /* From a writer that is open to a history that is closed, whatever happens on the way. */
@@ -155,8 +188,9 @@ static int write_history(const struct inputs *in, const struct sonde_inputs *tol
 	int closed;
 
 	if (!ret) {
-		write_provenance(model, in, told->command_line);
+		write_makers(model, in);
 		write_ticks(w, &in->topology);
+		write_left_out(w, in);
 	}
 	if (!ret)
 		ret = merge_open(&merge, in->streams, in->nr_streams, model_want(),
@@ -170,6 +204,9 @@ static int write_history(const struct inputs *in, const struct sonde_inputs *tol
 		closed = model_close(model, result->end, ret ? NULL : err);
 		ret = ret ? ret : closed;
 	}
+	history_writer_end(w, result->end);
+	if (!ret)
+		write_provenance(w, told->command_line);
 	closed = history_writer_close(w, result->end, ret ? NULL : err);
 	return ret ? ret : closed;
 }
@@ -201,6 +238,7 @@ static int analyze(struct inputs *in, const struct sonde_inputs *told, const cha
 	ret = write_history(in, told, w, watcher, result, err);
 	result->traces = in->nr_traces;
 	result->machines = in->topology.nr_machines;
+	result->left_out = in->nr_left_out;
 	result->ticks_are_ns = in->topology.ticks_are_ns;
 	result->input_bytes = in->len_bytes;
 	result->output_bytes = file_size(output);

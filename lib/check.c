@@ -174,6 +174,19 @@ static void check_namespaces(struct check *c, const struct sonde_run *run)
 	}
 }
 
+static void tell_left_out(struct check *c, const struct sonde_run *run)
+{
+	struct sonde_left_out l;
+
+	for (int64_t row = 0; !sonde_left_out(run, row, &l); row++) {
+		char text[900];
+
+		snprintf(text, sizeof(text), "%s%s%s is not in it: %s", l.name,
+			 *l.name ? ", " : "", l.path, l.reason);
+		c->finding(SONDE_NOTE, text, c->data);
+	}
+}
+
 static void check_history(struct check *c, struct sonde_run *run)
 {
 	char end[UNIT_TEXT];
@@ -184,6 +197,7 @@ static void check_history(struct check *c, struct sonde_run *run)
 	if (!sonde_run_complete(run))
 		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %s",
 		     unit_time(end, sonde_run_end(run), c->ticks_are_ns));
+	tell_left_out(c, run);
 	c->damaged = history_verify(run->history, find_damage, c);
 	for (attr_t a = 0; a < history_nr_attrs(run->history); a++) {
 		if (history_attr_type(run->history, a) != ATTR_DIR)

@@ -149,6 +149,33 @@ const char *sonde_events_machine_name(const struct sonde_events *e, unsigned mac
 							: "";
 }
 
+/* The worst of all its pieces. */
+static int64_t bound_of(const struct clock_model *c)
+{
+	ns_t worst = 0;
+
+	for (unsigned i = 0; i < c->nr_pieces; i++)
+		worst = c->pieces[i].bound_ns > worst ? c->pieces[i].bound_ns : worst;
+	return worst == CLOCK_NO_BOUND ? -1 : worst;
+}
+
+int sonde_events_clock_sized(const struct sonde_events *e, unsigned machine,
+			     struct sonde_events_clock *out, size_t out_bytes)
+{
+	struct sonde_events_clock own = {.method = "", .bound_ns = -1, .evidence = ""};
+	bool is_there = machine < e->inputs.topology.nr_machines;
+
+	if (is_there) {
+		const struct machine *m = &e->inputs.topology.machines[machine];
+
+		own.method = clock_method_name(m->clock.method);
+		own.bound_ns = bound_of(&m->clock);
+		own.evidence = m->evidence;
+	}
+	run_give(out, out_bytes, &own, sizeof(own));
+	return is_there ? 0 : -ENOENT;
+}
+
 struct time_base events_time_base(const struct sonde_events *e)
 {
 	const struct topology *t = &e->inputs.topology;
@@ -156,6 +183,8 @@ struct time_base events_time_base(const struct sonde_events *e)
 	return (struct time_base){
 		.begin = e->begin,
 		.end = e->end,
+		.traced_begin = e->begin,
+		.traced_end = e->end,
 		.ticks_are_ns = t->ticks_are_ns,
 		.wall_known = t->wall_known,
 		.wall_offset_ns = t->wall_offset_ns,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/inputs.h"
-#include "base/arena.h"
 #include "base/parallel.h"
-#include "lib/inputs_told.h"
+#include "lib/inputs_place.h"
 #include "lib/inputs_within.h"
 
 #include <errno.h>
@@ -39,98 +38,6 @@ unsigned inputs_workers(const struct sonde_inputs *told)
 	return nr > 1 ? (unsigned)nr - 1 : 0;
 }
 
-/* ---- topology and streams ------------------------------------------------------------------ */
-
-static bool is_there(const struct topology_input *list, unsigned nr, const char *name)
-{
-	for (unsigned i = 0; i < nr; i++) {
-		if (list[i].name && !strcmp(list[i].name, name))
-			return true;
-	}
-	return false;
-}
-
-static void leave_out(struct inputs *in, struct topology_input *list, unsigned i)
-{
-	for (unsigned o = 0; o < in->nr_origins; o++) {
-		if (in->origins[o].trace == in->traces[i])
-			in->origins[o].trace = NULL;
-	}
-	trace_release(in->traces[i]);
-	in->nr_traces--;
-	memmove(&in->traces[i], &in->traces[i + 1], (in->nr_traces - i) * sizeof(*in->traces));
-	memmove(&list[i], &list[i + 1], (in->nr_traces - i) * sizeof(*list));
-}
-
-/* Machines that were reached through one of which there is no trace: their times cannot be placed.
- */
-static void leave_out_orphans(struct inputs *in, struct topology_input *list,
-			      struct problems *problems, const struct sonde_watcher *watcher)
-{
-	for (unsigned i = 0; i < in->nr_traces;) {
-		struct topology_input *orphan = &list[i];
-
-		if (!orphan->recorded || !strcmp(orphan->parent, "-") ||
-		    is_there(list, in->nr_traces, orphan->parent)) {
-			i++;
-			continue;
-		}
-		watcher_notice(watcher,
-			       "%s is left out: it runs in %s, of which there is no trace, so its "
-			       "times cannot be placed",
-			       orphan->name, orphan->parent);
-		problems_add(problems,
-			     "%.60s is left out: it runs in %.60s, of which there is no trace, so "
-			     "its times cannot be placed",
-			     orphan->name, orphan->parent);
-		leave_out(in, list, i);
-		i = 0; /* others may have been inside it */
-	}
-}
-
-static bool topology_progress(double done, void *data)
-{
-	return watcher_progress(data, "aligning clocks", done);
-}
-
-/* The topology of all traces that can be placed.  @problems: what was wrong before it is known. */
-static int place(struct inputs *in, const struct sonde_inputs *told, struct problems *problems,
-		 const struct sonde_watcher *watcher, struct error *err)
-{
-	struct topology_input *list = calloc(in->nr_traces, sizeof(*list));
-	struct topology_options opt = {
-		.threads = told->threads,
-		.tsc_khz = told->tsc_khz,
-		.progress = topology_progress,
-		.progress_data = (void *)(uintptr_t)watcher,
-	};
-	struct arena names = {0};
-	int ret = list ? 0 : fail(err, -ENOMEM, "out of memory");
-
-	memset(&in->topology, 0, sizeof(in->topology));
-	for (unsigned i = 0; i < in->nr_traces && !ret; i++)
-		list[i].trace = in->traces[i];
-	if (!ret)
-		ret = inputs_apply_told(in, told, list, &names, err);
-	if (!ret)
-		leave_out_orphans(in, list, problems, watcher);
-	if (!ret && !in->nr_traces)
-		ret = fail(err, -EINVAL,
-			   "every trace is of a machine that runs in one of which there "
-			   "is none: nothing can be placed");
-	if (!ret)
-		ret = topology_find(&in->topology, list, in->nr_traces, &opt, err);
-	while (ret == -EXDEV && in->nr_traces > 1) {
-		watcher_notice(watcher, "%s", err->text);
-		problems_add(problems, "%s", err->text);
-		leave_out(in, list, in->topology.orphan);
-		ret = topology_find(&in->topology, list, in->nr_traces, &opt, err);
-	}
-	arena_release(&names);
-	free(list);
-	return ret;
-}
-
 /* ---- guests within their hosts' traces ------------------------------------------------------- */
 
 /* What guests sent must not keep their host from being seen. */
@@ -141,7 +48,7 @@ static int place_without(struct inputs *in, const struct sonde_inputs *told,
 	problems_add(problems, "what guests sent by hypercall is left out: %s", err->text);
 	watcher_notice(watcher, "what guests sent by hypercall is left out: %s", err->text);
 	inputs_drop_guests(in);
-	return place(in, told, problems, watcher, err);
+	return inputs_place(in, told, problems, watcher, err);
 }
 
 static int leave_out_doubles(struct inputs *in, const struct sonde_inputs *told,
@@ -152,7 +59,7 @@ static int leave_out_doubles(struct inputs *in, const struct sonde_inputs *told,
 
 	if (ret < 0)
 		return fail(err, ret, "out of memory");
-	return ret ? place(in, told, problems, watcher, err) : 0;
+	return ret ? inputs_place(in, told, problems, watcher, err) : 0;
 }
 
 static int look_within(struct inputs *in, const struct sonde_inputs *told, enum inputs_within how,
@@ -164,7 +71,7 @@ static int look_within(struct inputs *in, const struct sonde_inputs *told, enum 
 	if (ret <= 0)
 		return ret;
 	topology_release(&in->topology);
-	ret = place(in, told, problems, watcher, err);
+	ret = inputs_place(in, told, problems, watcher, err);
 	if (ret && ret != -ENOMEM && ret != -EINTR)
 		ret = place_without(in, told, problems, watcher, err);
 	return ret;
@@ -175,7 +82,7 @@ static int find_topology(struct inputs *in, const struct sonde_inputs *told,
 			 struct error *err)
 {
 	struct problems problems = in->topology.problems;
-	int ret = place(in, told, &problems, watcher, err);
+	int ret = inputs_place(in, told, &problems, watcher, err);
 
 	if (!ret)
 		ret = look_within(in, told, within, &problems, watcher, err);
@@ -191,6 +98,8 @@ static int find_topology(struct inputs *in, const struct sonde_inputs *told,
 		problems_release(&problems);
 	return ret;
 }
+
+/* ---- streams --------------------------------------------------------------------------------- */
 
 int inputs_list_streams(struct inputs *in, struct error *err)
 {
@@ -252,6 +161,7 @@ int inputs_open(struct inputs *in, const struct sonde_inputs *told, enum inputs_
 
 	memset(in, 0, sizeof(*in));
 	in->within = within;
+	in->every_tree = within == WITHIN_AND_OWN;
 	watcher_progress(watcher, "opening traces", 0);
 	ret = inputs_open_traces(in, told, watcher, err);
 	if (!ret)
@@ -279,6 +189,11 @@ void inputs_release(struct inputs *in)
 	parallel(in->threads, in->nr_traces, NULL, release_one, in);
 	free(in->traces);
 	free(in->origins);
+	for (unsigned i = 0; i < in->nr_left_out; i++) {
+		free(in->left_out[i].path);
+		free(in->left_out[i].why);
+	}
+	free(in->left_out);
 	for (unsigned i = 0; i < in->nr_runs; i++)
 		rundir_release(&in->runs[i]);
 	free(in->runs);

@@ -12,7 +12,14 @@ enum inputs_within {
 	WITHIN_WHERE_SEEN, /* found where the clock pass saw their calls; not those that have a trace
 			      of their own */
 	WITHIN_EVERYWHERE, /* the same, found wherever there are hypercalls */
-	WITHIN_AND_OWN,	   /* as the first, but also those that have a trace of their own */
+	WITHIN_AND_OWN,	   /* as the first, but also those that have a trace of their own; and traces
+			      that cannot be placed: for a list of all events */
+};
+
+/* A trace that is not used. */
+struct inputs_left_out {
+	char name[64]; /* "" when it could not be opened */
+	char *path, *why; /* owned */
 };
 
 /* A guest whose trace was found within its host's (lib/within.h). */
@@ -30,8 +37,8 @@ struct inputs_origin {
  * trace (same id, same streams) the one with the shorter name is taken, for a copy's name tends to
  * say that it is one; that, too, becomes a problem.  Different parts of one trace are joined.
  * Of a run directory the manifest says which machine is which; what it says went wrong becomes
- * problems.  A machine that was reached through one whose trace is missing cannot be placed, and is
- * left out.  Guests that send their events to their host by hypercall have no file: where the clock
+ * problems.  Traces that cannot be placed beside the others are left out, or stand in trees of their
+ * own: lib/inputs_place.h.  Guests that send their events to their host by hypercall have no file: where the clock
  * pass saw such calls in a machine's trace, their traces are made from it.
  */
 struct inputs {
@@ -41,7 +48,10 @@ struct inputs {
 	unsigned nr_runs;
 	struct inputs_origin *origins; /* owned: of traces that were found within others */
 	unsigned nr_origins;
+	struct inputs_left_out *left_out; /* owned */
+	unsigned nr_left_out;
 	enum inputs_within within;
+	bool every_tree; /* also those that have nothing to do with the first machine's */
 	unsigned threads; /* that may work on them at once */
 	struct topology topology;    /* owned; machines in its order */
 	struct merge_input *streams; /* owned: every stream of every machine */

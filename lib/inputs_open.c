@@ -3,6 +3,8 @@
 #include "lib/inputs.h"
 #include "base/parallel.h"
 #include "lib/find.h"
+#include "lib/inputs_order.h"
+#include "lib/inputs_place.h"
 #include "lib/inputs_span.h"
 #include "lib/inputs_within.h"
 
@@ -244,7 +246,8 @@ static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
 	if (!t) {
 		watcher_notice(o->watcher, "%s; this trace is left out", c->why.text);
 		problems_add(&in->topology.problems, "%s; this trace is left out", c->why.text);
-		return 0;
+		ret = inputs_note_left_out(in, "", c->path, c->why.text);
+		return ret ? fail(err, ret, "out of memory") : 0;
 	}
 	ret = drop_copy(o, t, err);
 	if (ret) {
@@ -338,25 +341,45 @@ static int list_run(struct opening *o, const char *path, struct error *err)
 	return ret ? ret : 1;
 }
 
-static int list_all(struct opening *o, const struct sonde_inputs *told, struct error *err)
+static int list_guests(struct opening *o, const char *const *guests, unsigned nr, struct error *err)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; i < told->nr_paths && ret >= 0; i++) {
-		ret = list_run(o, told->paths[i], err);
-		if (!ret)
-			ret = list_under(o, told->paths[i], err);
-	}
-	if (ret < 0)
-		return ret;
-	ret = 0;
-	for (unsigned i = 0; i < told->nr_guests && !ret; i++) {
-		const char *path = strchr(told->guests[i], '=');
+	for (unsigned i = 0; i < nr && !ret; i++) {
+		const char *path = strchr(guests[i], '=');
 
-		if (!path || path == told->guests[i])
-			return fail(err, -EINVAL, "\"%s\": NAME=PATH is expected", told->guests[i]);
+		if (!path || path == guests[i])
+			return fail(err, -EINVAL, "\"%s\": NAME=PATH is expected", guests[i]);
 		ret = list_under(o, path + 1, err);
 	}
+	return ret;
+}
+
+static int list_paths(struct opening *o, const char *const *paths, unsigned nr, struct error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < nr && ret >= 0; i++) {
+		ret = list_run(o, paths[i], err);
+		if (!ret)
+			ret = list_under(o, paths[i], err);
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/* In an order of their own, so that what is told of them has the same order whoever lists them. */
+static int list_all(struct opening *o, const struct sonde_inputs *told, struct error *err)
+{
+	const char **paths = inputs_sorted(told->paths, told->nr_paths);
+	const char **guests = inputs_sorted(told->guests, told->nr_guests);
+	int ret = paths && guests ? 0 : fail(err, -ENOMEM, "out of memory");
+
+	if (!ret)
+		ret = list_paths(o, paths, told->nr_paths, err);
+	if (!ret)
+		ret = list_guests(o, guests, told->nr_guests, err);
+	free(paths);
+	free(guests);
 	return ret;
 }
 
@@ -390,6 +413,7 @@ int inputs_open_traces(struct inputs *in, const struct sonde_inputs *told,
 		ret = keep_trace(&o, &o.list[i], err);
 	if (!ret)
 		ret = inputs_attach_folded(in, watcher, err);
+	inputs_sort_traces(in);
 	opening_release(&o);
 	if (!ret && !in->nr_traces)
 		ret = fail(err, -EINVAL, "no trace could be opened%s%s",

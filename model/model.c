@@ -343,6 +343,17 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 	mute_settle(cpu);
 }
 
+/* Events come in order of time: the first is the first of all. */
+static void note_traced(struct machine_state *mc, const ns_t *times, unsigned nr)
+{
+	if (!nr)
+		return;
+	if (!mc->traced_any)
+		mc->traced_from = times[0];
+	mc->traced_any = true;
+	mc->traced_to = times[nr - 1];
+}
+
 void model_feed(struct model *m, const struct merge_input *input, const struct event *events,
 		const ns_t *times, unsigned nr)
 {
@@ -356,6 +367,7 @@ void model_feed(struct model *m, const struct merge_input *input, const struct e
 	m->stream = input->stream;
 	m->clock = input->clock;
 	assert(!nr || (times[0] >= m->now && times[nr - 1] >= times[0]));
+	note_traced(mc, times, nr);
 	for (unsigned i = 0; i < nr; i++) {
 		if (unlikely(times[i] >= m->next_moment_t))
 			agenda_run(m, times[i]);

@@ -257,6 +257,8 @@ struct machine_state {
 	uint32_t nr_uncovered; /* CPUs that its trace does not cover now: no stream, or not now */
 	uint32_t nr_lost;      /* CPUs with events lost, of which nothing is known yet again */
 	uint64_t violations;   /* its events at times its vCPU was not running it */
+	bool traced_any;       /* at least one event of its own trace came */
+	ns_t traced_from, traced_to; /* then: the first one and the last one */
 	struct state_block block; /* of state lines */
 	uint32_t nr_blocks;	  /* begun so far: the number of the one at hand */
 	ns_t block_begin;

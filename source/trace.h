@@ -24,8 +24,13 @@
  * behind a lock (trace_problem()).
  *
  * Broken input: trace_open() fails only when nothing at all can be used.  All else becomes a
- * problem in the list, and lost time becomes an EV_LOST event in the stream, between the last good
- * event before and the first after.
+ * problem in the list, and lost time becomes an EV_LOST event in the stream.
+ *
+ * Lost time is an interval on a CPU in which nothing is known: from the last moment of which all
+ * was recorded to the first one of which that is so again.  Its event stands between the last
+ * event before and the first after, and has the time of its beginning, never a later one: whoever
+ * believed the last state until the event came would prolong it through the hole.  A stream whose
+ * end is missing ends with such an event: nobody knows until when.
  */
 
 /* More than any Linux can have: a number above is a broken trace. */
@@ -79,6 +84,7 @@ struct packet {
 	uint64_t begin, end;        /* ticks; end may be 0 when only decoding can tell */
 	uint64_t offset_bytes;      /* in the stream's file */
 	uint64_t len_bytes;
+	uint64_t unpacked_bytes;    /* 0: it is not packed */
 	uint64_t lost;              /* events lost just before this packet, or (CTF) during it;
 				       UINT64_MAX = unknown number, but some */
 };
@@ -90,6 +96,7 @@ struct stream {
 	const char *path;           /* for messages */
 	const char *buffer;         /* trace.dat: name of the buffer instance; "" else */
 	int cpu;                    /* -1 unknown */
+	bool cut;                   /* its end is missing; without any packet: all of it */
 	struct packet *packets;
 	uint32_t nr_packets;
 	const void *reader;

@@ -47,6 +47,7 @@ struct sonde_watcher {
  * @machines: that have a trace; those inside them that have none are in the history, too
  * @events: those that say what a CPU does; others are passed over
  * @ticks_are_ns: false when @begin and @end are cycles, see sonde_run_ticks_are_ns()
+ * @left_out: traces that are not in the history: see struct sonde_left_out
  * @interrupted: progress() asked to stop: the history ends at @end
  */
 struct sonde_analyze_result {
@@ -59,6 +60,7 @@ struct sonde_analyze_result {
 	int64_t begin, end;
 	bool interrupted;
 	bool ticks_are_ns;
+	unsigned left_out;
 };
 
 SONDE_API int sonde_analyze_sized(const struct sonde_inputs *in, size_t in_bytes,

@@ -6,7 +6,8 @@
 #include <sonde/run.h>
 
 /*
- * The events of all traces of a run as one sequence in L0 time.
+ * The events of all traces of a run as one sequence in L0 time.  Traces that cannot be placed beside
+ * the others are in it, too, by the best guess there is: sonde_events_clock() says so.
  *
  *	struct sonde_events *e;
  *	struct sonde_event event;
@@ -61,6 +62,27 @@ SONDE_API bool sonde_events_ticks_are_ns(const struct sonde_events *e);
 
 SONDE_API unsigned sonde_events_nr_machines(const struct sonde_events *e);
 SONDE_API const char *sonde_events_machine_name(const struct sonde_events *e, unsigned machine);
+
+/** struct sonde_events_clock - how a machine's times were found
+ * @method: as in the history's table of clocks; "none": nothing relates its clock to the others'
+ * @bound_ns: its times are at most this wrong, anywhere; -1: nothing limits it
+ * @evidence: how its place and its clock are known, in words
+ */
+struct sonde_events_clock {
+	const char *method;
+	int64_t bound_ns;
+	const char *evidence;
+};
+
+SONDE_API int sonde_events_clock_sized(const struct sonde_events *e, unsigned machine,
+				       struct sonde_events_clock *out, size_t out_bytes);
+
+/** sonde_events_clock - -ENOENT when there is no such machine */
+static inline int sonde_events_clock(const struct sonde_events *e, unsigned machine,
+				     struct sonde_events_clock *out)
+{
+	return sonde_events_clock_sized(e, machine, out, sizeof(*out));
+}
 
 /* Filters, before the first sonde_events_next(); several of one kind: any of them. */
 /** sonde_events_only_name - by event name, a shell pattern ("kvm_*"); tracer's or Sonde's name

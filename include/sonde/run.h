@@ -42,6 +42,13 @@ SONDE_API int sonde_run_file(const struct sonde_run *run, char *buf, size_t room
 SONDE_API int64_t sonde_run_begin(const struct sonde_run *run);
 SONDE_API int64_t sonde_run_end(const struct sonde_run *run);
 
+/** sonde_run_traced - from the first to the last event of the physical machine's trace
+ * Traces of guests may begin earlier or end later: there nothing is known of the physical CPUs.  Commands tell
+ * of this window unless they are asked for another.  It is never empty unless the run is: where a history does not
+ * tell it is the whole run.
+ */
+SONDE_API void sonde_run_traced(const struct sonde_run *run, int64_t *begin, int64_t *end);
+
 /** sonde_run_complete - false when the writer was killed or the file cut off: the run then ends there */
 SONDE_API bool sonde_run_complete(const struct sonde_run *run);
 
@@ -63,6 +70,7 @@ SONDE_API bool sonde_run_wall_offset(const struct sonde_run *run, int64_t *offse
  * @pid_known: false = the parent's trace does not tell processes: the VM goes by the thread that
  *             made its vCPUs' threads, or each vCPU stands as a VM of its own
  * @evidence: how its role was found, in words
+ * @begin, @end: its trace's first and last event; both -1: not known, or it has none
  */
 struct sonde_machine {
 	const char *name;
@@ -76,6 +84,7 @@ struct sonde_machine {
 	const char *evidence;
 	int64_t vm_pid;
 	bool pid_known;
+	int64_t begin, end;
 };
 
 /** struct sonde_cpu - a physical CPU, or a vCPU of a VM
@@ -227,6 +236,17 @@ struct sonde_problem {
 	int64_t count;
 };
 
+/** struct sonde_left_out - a trace that was given, and is not in the history
+ * @name: of its machine, "" when it could not be opened
+ * @path: as it was given
+ * @reason: in words
+ */
+struct sonde_left_out {
+	const char *name;
+	const char *path;
+	const char *reason;
+};
+
 enum sonde_cause {
 	SONDE_CAUSE_UNKNOWN,
 	SONDE_CAUSE_TIMER,
@@ -298,6 +318,7 @@ SONDE_API int64_t sonde_nr_contexts(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_clocks(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_losses(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_problems(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_left_outs(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_wakes(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_vectors(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_meta(const struct sonde_run *run);
@@ -334,6 +355,8 @@ SONDE_API int sonde_loss_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_loss *out, size_t out_bytes);
 SONDE_API int sonde_problem_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_problem *out, size_t out_bytes);
+SONDE_API int sonde_left_out_sized(const struct sonde_run *run, int64_t row,
+				struct sonde_left_out *out, size_t out_bytes);
 SONDE_API int sonde_wake_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_wake *out, size_t out_bytes);
 SONDE_API int sonde_vector_sized(const struct sonde_run *run, int64_t row,
@@ -357,6 +380,7 @@ SONDE_ROW(context)
 SONDE_ROW(clock)
 SONDE_ROW(loss)
 SONDE_ROW(problem)
+SONDE_ROW(left_out)
 SONDE_ROW(wake)
 SONDE_ROW(vector)
 SONDE_ROW(meta)

@@ -31,6 +31,7 @@ struct builder {
 	struct found *list;
 	uint32_t nr, room;
 	int64_t cpu;
+	bool gap;                 /* something is missing behind the last one listed */
 	uint32_t late_ends;       /* packets whose end is after the next one's begin */
 	uint32_t steps_back;      /* packets that begin before the last event in front of them */
 	uint32_t first_step_back;
@@ -51,7 +52,9 @@ static int add(struct builder *b, const struct found *f)
 		b->list = list;
 		b->room = room;
 	}
-	b->list[b->nr++] = *f;
+	b->list[b->nr] = *f;
+	b->list[b->nr++].gap = b->gap;
+	b->gap = f->truncated;
 	return 0;
 }
 
@@ -119,10 +122,9 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 {
 	const struct ctf_file *cf = &b->cs->files[file];
 	const struct mapfile *map = &cf->map;
-	bool gap = false;
 
 	while (at < map->len_bytes) {
-		struct found f = {.offset_bytes = at, .file = file, .gap = gap};
+		struct found f = {.offset_bytes = at, .file = file};
 		struct ctf_packet_info info;
 		struct error why = {0};
 		int ret = ctf_packet_read(b->cs->trace, map->data + at, map->len_bytes - at,
@@ -138,7 +140,7 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 				      (unsigned long long)(next - at));
 			b->t->loss.bytes_skipped += next - at;
 			b->t->loss.unknown++;
-			gap = true;
+			b->gap = true;
 			at = next;
 			continue;
 		}
@@ -155,7 +157,6 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 		ret = add(b, &f);
 		if (ret)
 			return ret;
-		gap = false;
 		at += f.len_bytes;
 	}
 	return 0;
@@ -252,6 +253,7 @@ static int list_file(struct builder *b, uint32_t file)
 	struct ctf_lttng_index lt;
 	struct error why = {0};
 	uint64_t at = 0;
+	uint32_t told;
 	int ret;
 
 	cf->first_packet = b->nr;
@@ -269,9 +271,17 @@ static int list_file(struct builder *b, uint32_t file)
 					    "instead", cf->path);
 	}
 	free(lt.entries);
+	told = ret && ret != -ENOMEM ? 0 : lt.nr;
 	if (ret == -ENOMEM)
 		return ret;
-	return walk_packets(b, file, at);
+	ret = walk_packets(b, file, at);
+	/* The index is written after the packets: what it has more than the file was there. */
+	if (b->nr - cf->first_packet < told) {
+		b->t->loss.packets += told - (b->nr - cf->first_packet);
+		b->t->loss.unknown++;
+		b->gap = true;
+	}
+	return ret;
 }
 
 /* The list as a whole */
@@ -281,13 +291,12 @@ static void note_gap(struct builder *b, uint32_t i, struct ctf_packet *p)
 	const struct found *f = &b->list[i], *before = i ? f - 1 : NULL;
 
 	p->gap = f->gap;
-	if (!before || !f->has_seq_num)
-		return;
-	if (f->seq_num > before->seq_num + 1) {
+	if (before && f->has_seq_num && f->seq_num > before->seq_num + 1) {
 		b->t->loss.packets += f->seq_num - before->seq_num - 1;
 		b->t->loss.unknown++;
 		p->gap = true;
-	} else if (f->seq_num <= before->seq_num) {
+	} else if (before && f->has_seq_num && f->seq_num <= before->seq_num) {
+		p->gap = true;
 		trace_problem(b->t, "%s at offset %llu: packet number %llu follows %llu",
 			      b->cs->files[f->file].path, (unsigned long long)f->offset_bytes,
 			      (unsigned long long)f->seq_num, (unsigned long long)before->seq_num);
@@ -333,6 +342,15 @@ static uint64_t settle_overlap(struct builder *b, uint32_t i, uint64_t begin)
 	if (last - begin > b->largest_step)
 		b->largest_step = last - begin;
 	return last;
+}
+
+/* When all that is known of before packet @i has happened. */
+static uint64_t known_until(struct builder *b, uint32_t i)
+{
+	if (b->s->packets[i - 1].end)
+		return b->s->packets[i - 1].end;
+	b->s->nr_packets = i;
+	return ctf_last_event_time(b->s, i - 1);
 }
 
 /* Full times, never decreasing; returns the packet's end for the next one. */
@@ -390,10 +408,12 @@ static int fill_stream(struct builder *b)
 		out->len_bytes = f->len_bytes;
 		last = note_times(b, i, last, p, out);
 		note_gap(b, i, p);
+		p->gap_from = p->gap && i ? known_until(b, i) : out->begin;
 		note_discarded(b, i, p);
 		out->lost = p->gap ? UINT64_MAX : p->discarded;
 	}
 	b->s->nr_packets = b->nr;
+	b->s->cut = b->gap;
 	tell_about_times(b);
 	return 0;
 }

@@ -34,6 +34,7 @@ struct ctf_packet {
 	uint64_t begin_raw;   /* as written; struct packet has it made monotonic */
 	uint64_t end_raw;
 	uint64_t discarded;   /* events lost during this packet, by the tracer's counter */
+	uint64_t gap_from;    /* where @gap begins: all of the packet before is earlier, or then */
 	uint32_t file;
 	bool gap;             /* packets before this one are missing, or bytes */
 	bool truncated;       /* the file ends before the packet does */

@@ -76,6 +76,7 @@ struct dat {
 /* What can be wrong with a CPU's data. */
 enum dat_issue {
 	DAT_BAD_CHUNK,
+	DAT_HOLE,
 	DAT_BAD_PAGE,
 	DAT_BAD_RECORD,
 	DAT_UNKNOWN_ID,
@@ -91,10 +92,12 @@ struct dat_stream {
 	bool packed;
 	uint32_t chunk_max;      /* the largest chunk, unpacked */
 	uint64_t stat_lost;      /* CPUSTAT's count; already in trace->loss */
+	uint64_t stat_kept;      /* ... of events that must be in the file */
 	bool has_stats;
 	/* Packets whose losses and problems are counted: a trace may be read more than once. */
 	atomic_uchar *counted;
-	atomic_uint_fast64_t lost_seen;              /* sum over those packets */
+	atomic_uint_fast32_t nr_counted;
+	atomic_uint_fast64_t lost_seen, kept_seen;   /* sums over those packets */
 	atomic_uint_fast64_t issue_at[DAT_NR_ISSUES]; /* where each was met first; 0 = not yet */
 };
 

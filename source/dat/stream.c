@@ -14,6 +14,9 @@
 
 #define PACKET_BYTES (256u << 10)
 #define PACKETS_MAX 1024u
+/* trace-cmd packs so many pages into a chunk.  Plain pages are grouped alike, so that a trace has the
+ * same packets whether it is packed or not. */
+#define CHUNK_PAGES 10
 #define CHUNK_HEADER_BYTES 8
 #define CHUNK_MAX_BYTES (16u << 20)
 #define STREAMS_MAX 65536u
@@ -39,11 +42,12 @@ bool dat_chunk_next(const struct dat_stream *ds, uint64_t *pos, uint64_t end, st
 	return true;
 }
 
-static void packet_add(struct stream *s, uint32_t room, uint64_t offset, uint64_t len)
+static void packet_add(struct stream *s, uint32_t room, uint64_t offset, uint64_t len,
+		       uint64_t unpacked)
 {
 	if (s->nr_packets < room)
-		s->packets[s->nr_packets++] =
-			(struct packet){.offset_bytes = offset, .len_bytes = len};
+		s->packets[s->nr_packets++] = (struct packet){
+			.offset_bytes = offset, .len_bytes = len, .unpacked_bytes = unpacked};
 }
 
 static uint64_t units_per_packet(uint64_t nr_units, uint32_t unit_bytes)
@@ -56,8 +60,8 @@ static uint64_t units_per_packet(uint64_t nr_units, uint32_t unit_bytes)
 
 static int plain_packets(struct stream *s, const struct dat_stream *ds)
 {
-	uint64_t nr_pages = (ds->len_bytes + ds->page_size - 1) / ds->page_size;
-	uint64_t step = units_per_packet(nr_pages, ds->page_size) * ds->page_size;
+	uint32_t chunk = CHUNK_PAGES * ds->page_size;
+	uint64_t step = units_per_packet((ds->len_bytes + chunk - 1) / chunk, chunk) * chunk;
 	uint64_t end = ds->offset_bytes + ds->len_bytes;
 	uint32_t room = PACKETS_MAX + 1;
 
@@ -65,7 +69,7 @@ static int plain_packets(struct stream *s, const struct dat_stream *ds)
 	if (!s->packets)
 		return -ENOMEM;
 	for (uint64_t pos = ds->offset_bytes; pos < end; pos += step)
-		packet_add(s, room, pos, end - pos < step ? end - pos : step);
+		packet_add(s, room, pos, end - pos < step ? end - pos : step, 0);
 	return 0;
 }
 
@@ -97,7 +101,7 @@ static int packed_packets(struct dat *d, struct stream *s, struct dat_stream *ds
 	uint64_t pos = ds->offset_bytes + 4;
 	uint64_t begin = pos; /* of the packet that is being filled */
 	uint64_t step = 0;
-	uint64_t in_packet = 0;
+	uint64_t in_packet = 0, unpacked = 0;
 	uint32_t room = 0;
 	bool broken = false;
 	uint32_t nr;
@@ -111,7 +115,7 @@ static int packed_packets(struct dat *d, struct stream *s, struct dat_stream *ds
 
 		if (!dat_chunk_next(ds, &pos, end, &c)) {
 			chunks_broken(d, s, at, end, i, nr);
-			broken = true;
+			broken = s->cut = true;
 			pos = at;
 			break;
 		}
@@ -121,15 +125,16 @@ static int packed_packets(struct dat *d, struct stream *s, struct dat_stream *ds
 			return -ENOMEM;
 		if (ds->chunk_max < c.len_bytes)
 			ds->chunk_max = c.len_bytes;
+		unpacked += c.len_bytes;
 		if (++in_packet == step) {
-			packet_add(s, room, begin, pos - begin);
+			packet_add(s, room, begin, pos - begin, unpacked);
 			mapfile_forget(&d->file.map, begin, pos - begin);
 			begin = pos;
-			in_packet = 0;
+			in_packet = unpacked = 0;
 		}
 	}
 	if (in_packet)
-		packet_add(s, room, begin, pos - begin);
+		packet_add(s, room, begin, pos - begin, unpacked);
 	if (!broken && end - pos > CHUNK_HEADER_BYTES) {
 		dat_problem(&d->file, pos, "CPU %d has more data than its %u chunks; it is skipped",
 			    s->cpu, nr);
@@ -138,8 +143,8 @@ static int packed_packets(struct dat *d, struct stream *s, struct dat_stream *ds
 	return 0;
 }
 
-/* The first page with records in it tells when the packet begins. */
-static void packet_look(const struct dat *d, const struct dat_stream *ds, struct packet *p,
+/* The first page with records in it tells when the packet begins; false when there is none. */
+static bool packet_look(const struct dat *d, const struct dat_stream *ds, struct packet *p,
 			const uint8_t *pages, uint64_t len_bytes)
 {
 	for (uint64_t i = 0; i < len_bytes; i += ds->page_size) {
@@ -148,37 +153,54 @@ static void packet_look(const struct dat *d, const struct dat_stream *ds, struct
 		if (page_head_read(d, pages + i, ds->page_size, len_bytes - i, &h) && h.len_bytes) {
 			p->begin = h.time;
 			p->lost = h.lost;
-			return;
+			return true;
 		}
 	}
+	return false;
 }
 
+static bool packed_look(struct dat *d, const struct dat_stream *ds, struct packet *p, uint8_t *buf)
+{
+	uint64_t pos = p->offset_bytes;
+	struct dat_chunk c;
+
+	while (dat_chunk_next(ds, &pos, p->offset_bytes + p->len_bytes, &c)) {
+		if (!unpack(&d->file.unpacker, d->file.packing, c.packed, c.packed_len, buf,
+			    c.len_bytes) &&
+		    packet_look(d, ds, p, buf, c.len_bytes))
+			return true;
+	}
+	return false;
+}
+
+/* A packet of which nothing can be read begins where the next one does.  When none can be, the CPU
+ * might as well not be there. */
 static int packets_look(struct dat *d, struct stream *s, const struct dat_stream *ds)
 {
 	uint8_t *buf = ds->packed ? malloc(ds->chunk_max) : NULL;
+	bool any = !s->nr_packets;
 
 	if (ds->packed && ds->chunk_max && !buf)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->nr_packets; i++) {
+	for (uint32_t i = s->nr_packets; i-- > 0;) {
 		struct packet *p = &s->packets[i];
-		uint64_t pos = p->offset_bytes;
-		struct dat_chunk c;
+		bool found = ds->packed ? packed_look(d, ds, p, buf) :
+					  packet_look(d, ds, p, d->file.map.data + p->offset_bytes,
+						      p->len_bytes);
 
-		if (!ds->packed)
-			packet_look(d, ds, p, d->file.map.data + pos, p->len_bytes);
-		else if (dat_chunk_next(ds, &pos, pos + p->len_bytes, &c) &&
-			 !unpack(&d->file.unpacker, d->file.packing, c.packed, c.packed_len, buf,
-				 c.len_bytes))
-			packet_look(d, ds, p, buf, c.len_bytes);
+		if (!found && i + 1 < s->nr_packets)
+			p->begin = p[1].begin;
+		any |= found;
 		mapfile_forget(&d->file.map, p->offset_bytes, p->len_bytes);
 	}
+	s->cut |= !any;
 	free(buf);
 	return 0;
 }
 
-/* Cuts a CPU's data to what is in the file.  trace-cmd does not count the chunk count's own 4 bytes
+/* Cuts a CPU's data to what is in the file; true when some is not.  trace-cmd does not count the chunk count's own 4 bytes
  * in the size it states. */
-static void clamp(struct dat *d, const struct dat_cpu *c, struct dat_stream *ds)
+static bool clamp(struct dat *d, const struct dat_cpu *c, struct dat_stream *ds)
 {
 	uint64_t size = d->file.map.len_bytes;
 
@@ -187,7 +209,7 @@ static void clamp(struct dat *d, const struct dat_cpu *c, struct dat_stream *ds)
 	if (ds->packed && c->len_bytes && c->len_bytes <= UINT64_MAX - 4)
 		ds->len_bytes += 4;
 	if (ds->len_bytes <= size - ds->offset_bytes)
-		return;
+		return false;
 	ds->len_bytes = size - ds->offset_bytes;
 	dat_problem(
 		&d->file, c->offset_bytes,
@@ -195,6 +217,7 @@ static void clamp(struct dat *d, const struct dat_cpu *c, struct dat_stream *ds)
 		"used",
 		c->cpu, (unsigned long long)c->len_bytes);
 	d->file.trace->loss.unknown++;
+	return true;
 }
 
 static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer *u,
@@ -211,9 +234,10 @@ static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer 
 	ds->packed = u->packed;
 	ds->has_stats = c->has_stats;
 	ds->stat_lost = c->stat_lost;
-	clamp(d, c, ds);
+	ds->stat_kept = c->stat_kept;
 	*s = (struct stream){
 		.trace = t, .path = t->path, .buffer = u->name, .cpu = c->cpu, .reader = ds};
+	s->cut = clamp(d, c, ds);
 	ret = ds->packed ? packed_packets(d, s, ds) : plain_packets(s, ds);
 	if (!ret)
 		ret = packets_look(d, s, ds);

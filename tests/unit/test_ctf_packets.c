@@ -152,6 +152,16 @@ static void late_end(void **state)
 
 /* Loss */
 
+/* An interval of which nothing is known: the event stands where it begins. */
+static void assert_lost(unsigned i, int64_t nr, uint64_t begin, uint64_t end)
+{
+	assert_int_equal(o.events[i].kind, EV_LOST);
+	assert_int_equal(o.events[i].time.v, begin);
+	assert_int_equal(o.events[i].arg[0], nr);
+	assert_int_equal(o.events[i].arg[1], begin);
+	assert_int_equal(o.events[i].arg[2], end);
+}
+
 static void discarded_events(void **state)
 {
 	struct bits b = {0};
@@ -162,10 +172,7 @@ static void discarded_events(void **state)
 	put_packet(&b, &(struct packet_form){.begin = 300, .seq_num = 2}, 3, 7);
 	build_trace(&o, ONE_FIELD, &b);
 	assert_int_equal(o.nr, 10);
-	assert_int_equal(o.events[6].kind, EV_LOST);
-	assert_int_equal(o.events[6].arg[0], 7);
-	assert_int_equal(o.events[6].arg[1], 202); /* after the packet's last event */
-	assert_int_equal(o.events[6].arg[2], 203); /* and before its end */
+	assert_lost(6, 7, 202, 203); /* after the packet's last event, and before its end */
 	assert_string_equal(o.trace->types[o.events[6].type].name, "lost");
 	assert_int_equal(o.trace->streams[0].packets[1].lost, 7);
 	assert_int_equal(o.trace->loss.events, 7);
@@ -197,10 +204,7 @@ static void lost_packets(void **state)
 	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 4}, 3, 0);
 	build_trace(&o, ONE_FIELD, &b);
 	assert_int_equal(o.nr, 7);
-	assert_int_equal(o.events[3].kind, EV_LOST);
-	assert_int_equal(o.events[3].arg[0], 0);
-	assert_int_equal(o.events[3].arg[1], 103);
-	assert_int_equal(o.events[3].arg[2], 200);
+	assert_lost(3, 0, 103, 200);
 	assert_int_equal(o.trace->streams[0].packets[1].lost, UINT64_MAX);
 	assert_int_equal(o.trace->loss.packets, 3);
 	assert_int_equal(o.trace->loss.unknown, 1);
@@ -218,7 +222,7 @@ static void truncated_packet(void **state)
 	build_trace(&o, ONE_FIELD, &b);
 	assert_int_equal(o.nr, 6);
 	assert_int_equal(o.events[4].time.v, 201);
-	assert_int_equal(o.events[5].kind, EV_LOST);
+	assert_lost(5, 0, 201, o.trace->streams[0].packets[1].end);
 	assert_int_equal(o.trace->loss.unknown, 1);
 	assert_true(has_problem(&o, "ch0_0 ends at offset 4199, inside the packet that begins at 4096"));
 	close_trace(&o);
@@ -237,11 +241,42 @@ static void garbage(void **state)
 	put_packet(&b, &(struct packet_form){.begin = 400, .seq_num = 3}, 3, 0);
 	build_trace(&o, ONE_FIELD, &b);
 	assert_int_equal(o.nr, 11);
-	assert_int_equal(o.events[3].kind, EV_LOST);
-	assert_int_equal(o.events[7].kind, EV_LOST);
+	assert_lost(3, 0, 103, 200);
+	assert_lost(7, 0, 203, 400);
 	assert_int_equal(o.trace->loss.bytes_skipped, 8 + 4096);
 	assert_true(has_problem(&o, "at offset 4096: no packet begins here"));
 	assert_true(has_problem(&o, "at offset 8200: the packet belongs to another trace"));
+	close_trace(&o);
+}
+
+/* What is behind the last packet is no packet: from there on nothing is known. */
+static void garbage_at_the_end(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100}, 3, 0);
+	put_text(&b, "garbage!", 8);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(o.nr, 4);
+	assert_lost(3, 0, 103, 103);
+	close_trace(&o);
+}
+
+/* Zeros where events were: none is made of them. */
+static void zeros(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100}, 300, 0);
+	for (unsigned i = 0; i < 100; i++)
+		patch(&b, (84 + 10 * 8 + i * 8) * 8, 0);
+	put_packet(&b, &(struct packet_form){.begin = 1000, .seq_num = 1}, 3, 0);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(o.nr, 10 + 1 + 3);
+	assert_lost(10, 0, 109, 400);
+	assert_true(has_problem(&o, "nothing but zeros"));
 	close_trace(&o);
 }
 
@@ -258,7 +293,7 @@ static void content_size_lies(void **state)
 	assert_int_equal(count(&o, EV_OTHER), 6);
 	assert_int_equal(o.events[3].kind, EV_LOST);
 	assert_int_equal(o.trace->loss.unknown, 1);
-	assert_true(has_problem(&o, "an event of an unknown kind"));
+	assert_true(has_problem(&o, "nothing but zeros"));
 	/* Reading it again tells and counts nothing twice. */
 	load_events(&o);
 	assert_int_equal(o.trace->loss.unknown, 1);
@@ -407,9 +442,13 @@ static void check_index(unsigned indexed, uint64_t lie, bool fits)
 	put_index(&index, indexed, lie);
 	write_bits(&o, "index/ch0_0.idx", &index);
 	must_open(&o);
-	assert_int_equal(o.nr, 9);
+	assert_int_equal(o.nr, 9 + (indexed > 3));
 	assert_int_equal(o.trace->streams[0].nr_packets, 3);
 	assert_int_equal(o.trace->streams[0].packets[2].end, 303);
+	/* A packet that only the index has was there: what came after the others is lost. */
+	assert_int_equal(o.trace->loss.packets, indexed > 3 ? indexed - 3 : 0);
+	if (indexed > 3)
+		assert_lost(9, 0, 303, 303);
 	assert_int_equal(has_problem(&o, "does not fit"), !fits);
 	close_trace(&o);
 }
@@ -667,6 +706,8 @@ int main(void)
 		cmocka_unit_test(lost_packets),
 		cmocka_unit_test(truncated_packet),
 		cmocka_unit_test(garbage),
+		cmocka_unit_test(garbage_at_the_end),
+		cmocka_unit_test(zeros),
 		cmocka_unit_test(content_size_lies),
 		cmocka_unit_test(impossible_sizes),
 		cmocka_unit_test(empty_and_foreign_files),

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clock/trees.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Threads that are named where a nested guest may have run. */
+#define THREADS_NAMED 4
+
+/* The root above it; -1: it is in a circle. */
+static int root_of(const struct candidate *list, unsigned nr, unsigned i)
+{
+	int at = (int)i;
+
+	for (unsigned steps = 0; steps <= nr; steps++) {
+		if (list[at].parent < 0)
+			return at;
+		at = list[at].parent;
+	}
+	return -1;
+}
+
+static bool is_in_circle(const struct candidate *list, unsigned nr, unsigned i)
+{
+	int at = list[i].parent;
+
+	for (unsigned steps = 0; steps < nr && at >= 0; steps++, at = list[at].parent) {
+		if (at == (int)i)
+			return true;
+	}
+	return false;
+}
+
+/* Two that each seem to run in the other: neither is believed, unless the user says so. */
+static int open_circles(struct candidate *list, unsigned nr, struct topology_apart *apart,
+			struct error *err)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		if (!is_in_circle(list, nr, i))
+			continue;
+		if (list[i].told && !list[i].in->recorded)
+			return fail(err, -EINVAL,
+				    "%s runs inside %s, and that one inside it: --parent decides",
+				    list[i].name, list[list[i].parent].name);
+		snprintf(apart[i].why, sizeof(apart[i].why),
+			 "it seems to run in %.60s, and that one in it: neither is believed; "
+			 "--parent decides", list[list[i].parent].name);
+	}
+	for (unsigned i = 0; i < nr; i++) {
+		if (!*apart[i].why)
+			continue;
+		list[i].parent = PARENT_UNKNOWN;
+		list[i].nr_pairs = 0;
+		list[i].proven = list[i].exact = list[i].same_clock = false;
+		list[i].vm = NULL;
+		list[i].evidence[0] = '\0';
+	}
+	return 0;
+}
+
+/* How much speaks for a root to be L0; more is better. */
+static uint64_t rank_of(const struct candidate *list, unsigned nr, unsigned root)
+{
+	const struct candidate *c = &list[root];
+	uint64_t members = 0;
+
+	for (unsigned i = 0; i < nr; i++)
+		members += root_of(list, nr, i) == (int)root;
+	return (uint64_t)(c->told && !c->missing) << 34 | (uint64_t)!c->missing << 33 |
+	       (uint64_t)!c->declared->hypervisor << 32 | members << 1 | (c->sample->stays.nr > 0);
+}
+
+static int find_l0(const struct candidate *list, unsigned nr)
+{
+	uint64_t best = 0;
+	int found = -1;
+
+	for (unsigned i = 0; i < nr; i++) {
+		uint64_t rank = list[i].parent < 0 ? rank_of(list, nr, i) : 0;
+
+		if (rank > best) {
+			best = rank;
+			found = (int)i;
+		}
+	}
+	return found;
+}
+
+/* The threads in which L0 ran guests of guests, as text; "" when it did not. */
+static void name_nested(const struct sample *s, char *out, size_t room)
+{
+	int32_t last = -1;
+	unsigned nr = 0;
+	size_t used = 0;
+
+	*out = '\0';
+	for (size_t i = 0; i < s->stays.nr && nr < THREADS_NAMED && used < room; i++) {
+		const struct stay *stay = &s->stays.list[i];
+
+		if (stay->nested != NESTED_YES || stay->tid == last)
+			continue;
+		last = stay->tid;
+		used += (size_t)snprintf(out + used, room - used, "%s%d", nr++ ? ", " : "", last);
+	}
+}
+
+static void explain(const struct candidate *list, unsigned i, int root, unsigned l0,
+		    struct topology_apart *out)
+{
+	const struct candidate *c = &list[i];
+	char threads[60];
+
+	out->apart = true;
+	memcpy(out->name, c->name, sizeof(out->name));
+	if (*out->why) /* known already */
+		return;
+	name_nested(list[l0].sample, threads, sizeof(threads));
+	if (root != (int)i)
+		snprintf(out->why, sizeof(out->why), "it runs in %.60s, which cannot be placed",
+			 list[c->parent].name);
+	else if (c->missing)
+		snprintf(out->why, sizeof(out->why), "it runs in %.60s, of which there is no trace",
+			 c->in->parent);
+	else if (c->declared->hypervisor)
+		snprintf(out->why, sizeof(out->why),
+			 "it runs in a VM, but in none of the machines of which there are traces");
+	else if (*threads && !c->sample->stays.nr)
+		snprintf(out->why, sizeof(out->why),
+			 "nothing in the traces says which machine it runs in; %.40s ran nested guests "
+			 "in threads %s, and it may be one of them: add the trace of the VM between, "
+			 "or tell with --parent", list[l0].name, threads);
+	else
+		snprintf(out->why, sizeof(out->why),
+			 "nothing in the traces says that it and %.40s run one inside the other: "
+			 "analyse it apart, add the trace of the machine that both run in, or tell "
+			 "with --parent",
+			 list[l0].name);
+}
+
+int trees_order(struct candidate *list, unsigned nr, unsigned *order, struct topology_apart *apart,
+		struct error *err)
+{
+	unsigned done = 1;
+	int l0, ret = open_circles(list, nr, apart, err);
+
+	if (ret)
+		return ret;
+	l0 = find_l0(list, nr);
+	if (!list[l0].evidence[0])
+		snprintf(list[l0].evidence, sizeof(list[l0].evidence),
+			 nr > 1 ? "it runs in none of the others" : "the only trace");
+	list[l0].parent = PARENT_NONE;
+	order[0] = (unsigned)l0;
+	for (unsigned at = 0; at < done; at++) {
+		for (unsigned i = 0; i < nr; i++) {
+			if (list[i].parent == (int)order[at])
+				order[done++] = i;
+		}
+	}
+	for (unsigned i = 0; i < nr && done < nr; i++) {
+		int root = root_of(list, nr, i);
+
+		if (root != l0)
+			explain(list, i, root, (unsigned)l0, &apart[i]);
+	}
+	return done == nr ? 0
+			  : fail(err, -EXDEV, "%u of %u traces cannot be placed beside the others",
+				 nr - done, nr);
+}

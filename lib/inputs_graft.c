@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/inputs_graft.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock/rates.h"
+
+/* From the tree's times to the run's: out = (t - from) * scale + to. */
+struct shift {
+	ns_t from, to;
+	double scale; /* 1 but where one counts ns and the other cycles of unknown rate */
+	const char *by;
+};
+
+static ns_t first_time(const struct machine *m)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (unsigned i = 0; i < m->trace->nr_streams; i++) {
+		const struct stream *s = &m->trace->streams[i];
+
+		if (s->nr_packets && s->packets[0].begin < first)
+			first = s->packets[0].begin;
+	}
+	return first == UINT64_MAX ? 0 : clock_to_l0(&m->clock, (ticks_t){first});
+}
+
+static ns_t first_of_all(const struct topology *t)
+{
+	ns_t first = first_time(&t->machines[0]);
+
+	for (unsigned i = 1; i < t->nr_machines; i++) {
+		ns_t one = first_time(&t->machines[i]);
+
+		first = one < first ? one : first;
+	}
+	return first;
+}
+
+/* Units of the topology's time in a microsecond, as far as is known. */
+static double units_per_us(const struct topology *t)
+{
+	return t->ticks_are_ns ? 1000 : rates_ticks_per_us(t->machines[0].trace);
+}
+
+static struct shift find_shift(const struct topology *t, const struct topology *tree)
+{
+	struct shift s = {.scale = units_per_us(t) / units_per_us(tree)};
+
+	if (t->ticks_are_ns && tree->ticks_are_ns && t->wall_known && tree->wall_known) {
+		s.to = clamp_ns((__int128)tree->wall_offset_ns - t->wall_offset_ns);
+		s.by = "by the wall clocks";
+	} else {
+		s.from = first_of_all(tree);
+		s.to = first_of_all(t);
+		s.by = "as if it began when they did";
+	}
+	return s;
+}
+
+static ns_t shifted(const struct shift *s, ns_t t)
+{
+	__int128 d = (__int128)t - s->from;
+
+	if (s->scale != 1)
+		d = (__int128)((double)d * s->scale);
+	return clamp_ns(d + s->to);
+}
+
+static int shift_clock(struct clock_model *c, const struct shift *s, bool is_root)
+{
+	if (!c->nr_pieces) { /* ticks are times */
+		c->pieces = calloc(1, sizeof(*c->pieces));
+		if (!c->pieces)
+			return -ENOMEM;
+		c->pieces[0].mult = UINT64_C(1) << CLOCK_SHIFT;
+		c->nr_pieces = 1;
+	}
+	for (unsigned i = 0; i < c->nr_pieces; i++) {
+		struct clock_piece *p = &c->pieces[i];
+		double mult = (double)p->mult * s->scale;
+
+		p->at_ns = shifted(s, p->at_ns);
+		if (s->scale != 1)
+			p->mult = mult < (double)INT64_MAX ? (uint64_t)mult : INT64_MAX;
+		p->bound_ns = CLOCK_NO_BOUND;
+	}
+	if (is_root)
+		c->method = CLOCK_METHOD_NONE;
+	return 0;
+}
+
+static int graft_machine(struct topology *t, struct machine *m, const struct shift *s)
+{
+	struct machine *out = &t->machines[t->nr_machines];
+	bool is_root = m->parent < 0;
+
+	if (shift_clock(&m->clock, s, is_root))
+		return -ENOMEM;
+	if (is_root)
+		snprintf(m->evidence, sizeof(m->evidence),
+			 "nothing relates it to %.60s; its times are placed %s", t->machines[0].name,
+			 s->by);
+	*out = *m;
+	memset(m, 0, sizeof(*m));
+	t->nr_machines++;
+	return 0;
+}
+
+int inputs_graft(struct topology *t, struct topology *tree, struct error *err)
+{
+	const struct shift s = find_shift(t, tree);
+	unsigned at = t->nr_machines;
+	struct machine *more =
+		reallocarray(t->machines, at + tree->nr_machines, sizeof(*t->machines));
+
+	if (!more)
+		return fail(err, -ENOMEM, "out of memory");
+	t->machines = more;
+	for (unsigned i = 0; i < tree->nr_machines; i++) {
+		if (tree->machines[i].parent >= 0)
+			tree->machines[i].parent += (int)at;
+		if (graft_machine(t, &tree->machines[i], &s))
+			return fail(err, -ENOMEM, "out of memory");
+	}
+	for (unsigned i = 0; i < tree->problems.nr; i++)
+		(tree->problems.list[i].note ? problems_note : problems_add)(
+			&t->problems, "%s", tree->problems.list[i].text);
+	return 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIB_INPUTS_GRAFT_H
+#define LIB_INPUTS_GRAFT_H
+
+#include "clock/topology.h"
+
+/*
+ * The machines of @tree join those of @t, behind them: the tree's own L0 runs in none of @t's, and no
+ * evidence relates its clock to theirs.  Times are the best guess there is: by the wall clocks where
+ * both traces have them, else both begin at the same time.  They have no bound, and the machines'
+ * evidence says so.  What is taken from @tree is gone from it; it is to be released all the same.
+ */
+int inputs_graft(struct topology *t, struct topology *tree, struct error *err);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/inputs_place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "lib/inputs_graft.h"
+#include "lib/inputs_told.h"
+
+struct placing {
+	struct inputs *in;
+	const struct sonde_inputs *told;
+	struct problems *problems;
+	const struct sonde_watcher *watcher;
+	struct topology_input *list; /* owned: those that are to be placed first */
+	unsigned nr;
+	struct arena names;
+};
+
+static bool topology_progress(double done, void *data)
+{
+	return watcher_progress(data, "aligning clocks", done);
+}
+
+/* ---- leaving out ----------------------------------------------------------------------------- */
+
+int inputs_note_left_out(struct inputs *in, const char *name, const char *path, const char *why)
+{
+	struct inputs_left_out *more =
+		reallocarray(in->left_out, in->nr_left_out + 1, sizeof(*more));
+	struct inputs_left_out *one;
+
+	if (!more)
+		return -ENOMEM;
+	in->left_out = more;
+	one = &more[in->nr_left_out];
+	*one = (struct inputs_left_out){.path = strdup(path), .why = strdup(why)};
+	snprintf(one->name, sizeof(one->name), "%s", name);
+	if (!one->path || !one->why) {
+		free(one->path);
+		free(one->why);
+		return -ENOMEM;
+	}
+	in->nr_left_out++;
+	return 0;
+}
+
+static void drop_trace(struct inputs *in, struct trace *t)
+{
+	unsigned kept = 0;
+
+	for (unsigned o = 0; o < in->nr_origins; o++) {
+		if (in->origins[o].trace == t)
+			in->origins[o].trace = NULL;
+	}
+	for (unsigned i = 0; i < in->nr_traces; i++) {
+		if (in->traces[i] != t)
+			in->traces[kept++] = in->traces[i];
+	}
+	in->nr_traces = kept;
+	trace_release(t);
+}
+
+static int leave_out(struct placing *p, struct trace *t, const struct topology_apart *a)
+{
+	int ret = inputs_note_left_out(p->in, a->name, t->path, a->why);
+
+	if (ret)
+		return ret;
+	watcher_notice(p->watcher, "%s (%s) is left out: %s", a->name, t->path, a->why);
+	problems_add(p->problems, "%s is left out: %s", a->name, a->why);
+	drop_trace(p->in, t);
+	return 0;
+}
+
+/* ---- trees ----------------------------------------------------------------------------------- */
+
+/* Each keeps the name that it has among all. */
+static int pin_names(struct placing *p, const struct topology_apart *apart, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		p->list[i].name = arena_strndup(&p->names, apart[i].name, strlen(apart[i].name));
+		if (!p->list[i].name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Of the first *@nr of the list, those that are apart come behind the rest, which is *@nr then; or
+ * they are left out. */
+static int set_apart(struct placing *p, const struct topology_apart *apart, unsigned *nr)
+{
+	struct topology_input *behind = calloc(*nr, sizeof(*behind));
+	unsigned kept = 0, moved = 0;
+	int ret = behind ? 0 : -ENOMEM;
+
+	if (!ret && p->in->every_tree)
+		ret = pin_names(p, apart, *nr);
+	for (unsigned i = 0; i < *nr && !ret; i++) {
+		if (!apart[i].apart)
+			p->list[kept++] = p->list[i];
+		else if (p->in->every_tree)
+			behind[moved++] = p->list[i];
+		else
+			ret = leave_out(p, p->list[i].trace, &apart[i]);
+	}
+	if (!ret)
+		memcpy(p->list + kept, behind, moved * sizeof(*behind));
+	free(behind);
+	*nr = kept;
+	return ret;
+}
+
+/* The run's tree among what is in the list, and how many of it are in that: *@nr. */
+static int find_tree(struct placing *p, struct topology *out, unsigned *nr, struct error *err)
+{
+	const struct topology_options opt = {
+		.threads = p->told->threads,
+		.tsc_khz = p->told->tsc_khz,
+		.progress = topology_progress,
+		.progress_data = (void *)(uintptr_t)p->watcher,
+	};
+	int ret;
+
+	*nr = p->nr;
+	while ((ret = topology_find(out, p->list, *nr, &opt, err)) == -EXDEV) {
+		ret = set_apart(p, out->apart, nr);
+		topology_release(out);
+		if (ret)
+			return fail(err, ret, "out of memory");
+		if (err)
+			*err = (struct error){0};
+	}
+	if (ret)
+		topology_release(out);
+	return ret;
+}
+
+/* What is left of the list, tree by tree. */
+static int add_trees(struct placing *p, unsigned done, struct error *err)
+{
+	struct topology_input *all = p->list;
+	unsigned nr_all = p->nr;
+	int ret = 0;
+
+	for (unsigned nr; done < nr_all && !ret; done += nr) {
+		struct topology tree;
+
+		p->list = all + done;
+		p->nr = nr_all - done;
+		ret = find_tree(p, &tree, &nr, err);
+		if (!ret)
+			ret = inputs_graft(&p->in->topology, &tree, err);
+		topology_release(&tree);
+	}
+	p->list = all;
+	p->nr = nr_all;
+	if (ret)
+		topology_release(&p->in->topology);
+	return ret;
+}
+
+int inputs_place(struct inputs *in, const struct sonde_inputs *told, struct problems *problems,
+		 const struct sonde_watcher *watcher, struct error *err)
+{
+	struct placing p = {
+		.in = in, .told = told, .problems = problems, .watcher = watcher, .nr = in->nr_traces};
+	unsigned nr = 0;
+	int ret;
+
+	p.list = calloc(p.nr + 1, sizeof(*p.list));
+	memset(&in->topology, 0, sizeof(in->topology));
+	for (unsigned i = 0; i < p.nr && p.list; i++)
+		p.list[i].trace = in->traces[i];
+	ret = p.list ? inputs_apply_told(in, told, p.list, &p.names, err)
+		     : fail(err, -ENOMEM, "out of memory");
+	if (!ret)
+		ret = find_tree(&p, &in->topology, &nr, err);
+	if (!ret && in->every_tree)
+		ret = add_trees(&p, nr, err);
+	arena_release(&p.names);
+	free(p.list);
+	return ret;
+}
