@@ -165,9 +165,8 @@ def check_gain(with_timers, without):
                   f"{name}: {bound} ns with timers, {without[name]} ns without")
 
 
-def check_limits(directory):
+def check_limits(paths):
     """A piece's bound is its worst tick's."""
-    paths = [trace_path(d) for d in sorted(directory.iterdir()) if (d / "meta").is_dir()]
     text = lib.run(LIMITS, *paths)
     least = {}
     for name, bound, limit in re.findall(r"^limit (\S+) \d+ bound (\d+) least (\d+)$", text, re.M):
@@ -189,7 +188,7 @@ def main():
         check_set(directory, ["-n"], "containment")
         if "lttng" in name:
             check_gain(usual, check_set(directory, ["-t"], "hypercall pairs and containment"))
-            check_limits(directory)
+            check_limits([trace_path(d) for d in directory.iterdir() if (d / "meta").is_dir()])
 
 
 if __name__ == "__main__":
