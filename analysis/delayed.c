@@ -217,7 +217,7 @@ static const struct sonde_column columns[] = {
 	[MODE] = {"mode", "AS", SONDE_COL_MODE,
 		  "\"task\" for all a thread does but a hypervisor's work"},
 	[TOTAL] = {"total", "TIME", SONDE_COL_NS, "how long in all"},
-	[SHARE] = {"share", "OF RUN", SONDE_COL_PPM, "of the window's length"},
+	[SHARE] = {"share", "OF WINDOW", SONDE_COL_PPM, "of the window's length"},
 	[COUNT] = {"count", "TIMES", SONDE_COL_INT, "how often"},
 	[LONGEST] = {"longest", "LONGEST", SONDE_COL_NS, "longest stretch"},
 	[LONGEST_AT] = {"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that was"},

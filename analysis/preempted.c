@@ -126,7 +126,7 @@ static int find_victims(struct sonde_facts *out, struct sonde_run *run, ns_t beg
 	{"culprit", "CULPRIT", SONDE_COL_THREAD, "thread that ran instead; unknown for interrupts"}, \
 	{"mode", "AS", SONDE_COL_MODE, "\"task\" for all a thread does but a hypervisor's work"},  \
 	{"total", "TIME", SONDE_COL_NS, "how long in all"},                                        \
-	{"share", "OF RUN", SONDE_COL_PPM, "of the window's length"},                              \
+	{"share", "OF WINDOW", SONDE_COL_PPM, "of the window's length"},                              \
 	{"count", "TIMES", SONDE_COL_INT, "how often"},                                            \
 	{"longest", "LONGEST", SONDE_COL_NS, "longest stretch"},                                   \
 	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that was"}
@@ -246,11 +246,11 @@ static const struct sonde_column vcpu_columns[] = {
 	{"waiting", "WAITING", SONDE_COL_NS, "blocked or halted"},
 	{"gone", "GONE", SONDE_COL_NS, "after its end"},
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known"},
-	{"share", "OF RUN", SONDE_COL_PPM, "ready but not running, of the window's length"},
+	{"share", "OF WINDOW", SONDE_COL_PPM, "ready but not running, of the window's length"},
 	{"inherited", "INHERITED", SONDE_COL_NS,
 	 "of its time on a CPU: the vCPU that it was on did not run itself"},
 	{"lost", "LOST", SONDE_COL_NS, "ready but not running, or inherited"},
-	{"lost_share", "LOST OF RUN", SONDE_COL_PPM, "of the window's length"},
+	{"lost_share", "LOST OF WINDOW", SONDE_COL_PPM, "of the window's length"},
 };
 
 const struct analysis vcpu_time_analysis = {

@@ -33,7 +33,7 @@ static const struct {
 } schema[RUN_NR_TABLES] = {
 	[RUN_MACHINE] = {"machine",
 			 {"name", "parent", "level", "traced", "hostname", "release", "tracer",
-			  "trace_path", "evidence", "vm_pid", "pid_known", "sees"}},
+			  "trace_path", "evidence", "vm_pid", "pid_known", "sees", "begin", "end"}},
 	[RUN_CPU] = {"cpu", {"machine", "cpu", "host_tid", "nested_id", "host_thread", "path"}},
 	[RUN_THREAD] = {"thread",
 			{"machine", "tid", "pid", "ppid", "comm", "pid_ns", "begin", "end",
@@ -374,6 +374,24 @@ int64_t sonde_run_begin(const struct sonde_run *run)
 int64_t sonde_run_end(const struct sonde_run *run)
 {
 	return history_end(run->history);
+}
+
+void sonde_run_traced(const struct sonde_run *run, int64_t *begin, int64_t *end)
+{
+	ns_t run_begin = history_begin(run->history), run_end = history_end(run->history);
+	struct sonde_machine l0;
+
+	*begin = run_begin;
+	*end = run_end;
+	if (sonde_machine(run, 0, &l0) || (l0.begin == -1 && l0.end == -1))
+		return;
+	/* A history that was not written to its end does not say yet when the trace's was. */
+	if (!history_complete(run->history))
+		l0.end = run_end;
+	if (l0.begin < l0.end && l0.begin < run_end && l0.end > run_begin) {
+		*begin = l0.begin > run_begin ? l0.begin : run_begin;
+		*end = l0.end < run_end ? l0.end : run_end;
+	}
 }
 
 bool sonde_run_complete(const struct sonde_run *run)

@@ -54,6 +54,8 @@ static int read_machine(const struct sonde_run *run, int64_t row, struct sonde_m
 	out->evidence = run_string(run, t, row, 8);
 	out->vm_pid = run_number(run, t, row, 9);
 	out->pid_known = run_number(run, t, row, 10) > 0;
+	out->begin = run_number(run, t, row, 12);
+	out->end = run_number(run, t, row, 13);
 	return 0;
 }
 

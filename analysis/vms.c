@@ -359,9 +359,12 @@ int sonde_vms(struct sonde_facts **out, struct sonde_run *const *runs, const cha
 	*out = NULL;
 	if (f)
 		f->analysis = &vms_analysis.public;
-	for (unsigned i = 0; i < nr && !ret; i++)
-		ret = add_run(&ps, f, runs[i], names[i], sonde_run_begin(runs[i]),
-			      sonde_run_end(runs[i]), &inner);
+	for (unsigned i = 0; i < nr && !ret; i++) {
+		int64_t begin, end;
+
+		sonde_run_traced(runs[i], &begin, &end);
+		ret = add_run(&ps, f, runs[i], names[i], begin, end, &inner);
+	}
 	if (!ret)
 		ret = add_groups(f, &ps);
 	free(ps.list);

@@ -182,7 +182,7 @@ static const struct sonde_column sum_columns[] = {
 	VECTOR_COLUMN,
 	FROM_COLUMN,
 	{"total", "TIME", SONDE_COL_NS, "how long in all, asleep or polling"},
-	{"share", "OF RUN", SONDE_COL_PPM, "of the window's length"},
+	{"share", "OF WINDOW", SONDE_COL_PPM, "of the window's length"},
 	{"count", "TIMES", SONDE_COL_INT, "how often"},
 	{"mean", "MEAN", SONDE_COL_NS, "per wait"},
 	{"longest", "LONGEST", SONDE_COL_NS, "longest"},

@@ -104,7 +104,7 @@ static int find_why(struct sonde_facts *out, struct sonde_run *run, ns_t begin, 
 const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 	[WHY_TEXT] = {"text", "VERDICT", SONDE_COL_STRING, "the verdict as a sentence"},
 	[WHY_COST] = {"cost", "COST", SONDE_COL_NS, "time it cost; 0 for what cannot be known"},
-	[WHY_SHARE] = {"share", "OF RUN", SONDE_COL_PPM, "of the window's length"},
+	[WHY_SHARE] = {"share", "OF WINDOW", SONDE_COL_PPM, "of the window's length"},
 	[WHY_BEGIN] = {"begin", "FROM", SONDE_COL_TIME, "where to look: begin of its worst stretch"},
 	[WHY_END] = {"end", "TO", SONDE_COL_TIME, "end of that"},
 	[WHY_KIND] = {"kind", "KIND", SONDE_COL_STRING,

@@ -3,6 +3,7 @@
 #define CLOCK_WATCH_H
 
 #include "clock/sample.h"
+#include "source/seam.h"
 
 /*
  * A watch sits on one stream while it is read and notes what clock/sample.h wants of it.  When all
@@ -38,6 +39,7 @@ struct watch {
 	enum guest_mode mode;
 	uint64_t since;
 	int32_t tid;          /* running now; -1 unknown */
+	struct seam seam;
 	int32_t guest_tid;    /* the thread that entered the guest */
 	uint64_t irq_at;      /* last timer interrupt's entry, 0 none */
 	uint64_t now;         /* of the last hrtimer */

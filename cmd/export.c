@@ -196,6 +196,11 @@ static enum exit_code export_run(const struct invocation *inv, struct sonde_run 
 
 	if (!get_window(inv, run, &w.options.begin, &w.options.end))
 		return EXIT_USAGE;
+	/* States are no shares of anything: all of them. */
+	if (!inv->common.time && !w.values->facts) {
+		w.options.begin = sonde_run_begin(run);
+		w.options.end = sonde_run_end(run);
+	}
 	if (w.values->only && !parse_rows(w.values->only, &w.options.rows))
 		return complain(inv, EXIT_USAGE,
 				"--only: \"%s\" is no list of cpus, vcpus, threads and values",

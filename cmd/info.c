@@ -3,6 +3,7 @@
 #include "cmd/command.h"
 #include "report/facts.h"
 #include "report/safe.h"
+#include "base/since.h"
 #include "base/units.h"
 
 #include <inttypes.h>
@@ -34,6 +35,21 @@ static const char *plural(int64_t n)
 	return n == 1 ? "" : "s";
 }
 
+/* Where that is not all of the run. */
+static void print_traced(FILE *out, struct sonde_run *run)
+{
+	bool is_ns = sonde_run_ticks_are_ns(run);
+	char from[UNIT_TEXT], to[UNIT_TEXT], length[UNIT_TEXT];
+	int64_t begin, end;
+
+	sonde_run_traced(run, &begin, &end);
+	if (begin == sonde_run_begin(run) && end == sonde_run_end(run))
+		return;
+	fprintf(out, "traced     %s of it on the host, from %s to %s\n",
+		unit_length(length, ns_since(end, begin), is_ns), unit_time(from, begin, is_ns),
+		unit_time(to, end, is_ns));
+}
+
 static void print_head(const struct invocation *inv, struct sonde_run *run)
 {
 	bool is_ns = sonde_run_ticks_are_ns(run);
@@ -45,6 +61,7 @@ static void print_head(const struct invocation *inv, struct sonde_run *run)
 	fprintf(out, "length     %s%s\n",
 		unit_length(length, sonde_run_end(run) - sonde_run_begin(run), is_ns),
 		sonde_run_complete(run) ? "" : ", not complete");
+	print_traced(out, run);
 	if (!is_ns)
 		fprintf(out,
 			"unit       cycles (cy): the traces do not tell the rate of the counter; "
@@ -300,10 +317,13 @@ static void json_cpu_row(struct json *j, struct sonde_run *run, int64_t row)
 
 static void json_head(struct json *j, struct sonde_run *run)
 {
-	int64_t offset;
+	int64_t offset, begin, end;
 
+	sonde_run_traced(run, &begin, &end);
 	json_int(j, "begin", sonde_run_begin(run));
 	json_int(j, "end", sonde_run_end(run));
+	json_int(j, "traced_begin", begin);
+	json_int(j, "traced_end", end);
 	json_bool(j, "complete", sonde_run_complete(run));
 	json_bool(j, "ticks_are_ns", sonde_run_ticks_are_ns(run));
 	if (sonde_run_wall_offset(run, &offset))

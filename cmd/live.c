@@ -261,8 +261,7 @@ int live_window(struct live *live, int64_t length_ns, const struct live_wait *wa
 	if (ret)
 		return ret;
 	out->run = live->run;
-	out->begin = sonde_run_begin(live->run);
-	out->end = sonde_run_end(live->run);
+	sonde_run_traced(live->run, &out->begin, &out->end);
 	/* The run's times are those of CLOCK_MONOTONIC, where its recorder could relate them: then
 	 * our own begin and end can be left out. */
 	if (times[0] > out->begin && times[1] < out->end && times[0] < times[1]) {

@@ -10,6 +10,7 @@
 #include "report/chart.h"
 #include "report/csv.h"
 #include "report/facts.h"
+#include "base/since.h"
 #include "base/units.h"
 #include "serve/html.h"
 
@@ -84,6 +85,16 @@ static enum exit_code choose_rows(const struct invocation *inv, struct sonde_run
 	return ret ? complain(inv, EXIT_FAILED, "out of memory") : EXIT_DONE;
 }
 
+/* What was lost outside of the window that is shown when none is asked for is told all the same. */
+static void widen(const struct invocation *inv, struct sonde_run *run, const char *name,
+		  int64_t *begin, int64_t *end)
+{
+	if (inv->common.time || strcmp(name, "loss"))
+		return;
+	*begin = sonde_run_begin(run);
+	*end = ns_plus(sonde_run_end(run), 1);
+}
+
 static enum exit_code fetch(const struct invocation *inv, struct sonde_run *run, const char *name,
 			    int64_t begin, int64_t end, struct sonde_facts **out)
 {
@@ -91,6 +102,7 @@ static enum exit_code fetch(const struct invocation *inv, struct sonde_run *run,
 	int ret;
 
 	ticker_say(inv->ticker, name);
+	widen(inv, run, name, &begin, &end);
 	ret = sonde_facts_get(out, run, name, begin, end, &err);
 	ticker_hide(inv->ticker);
 	if (!ret)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/report_summary.h"
 #include "analysis/facts.h"
+#include "analysis/unseen.h"
+#include "base/since.h"
 #include "base/units.h"
 #include "report/facts.h"
 
@@ -73,51 +75,75 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 	}
 }
 
-/* From when on anything is known of a physical CPU; the window's end when nothing is. */
-static int64_t first_known(struct sonde_run *run, int64_t begin, int64_t end)
-{
-	int64_t first = end;
-
-	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
-		struct sonde_interval i;
-		struct sonde_context c;
-		struct sonde_cpu cpu;
-		int64_t from = begin;
-
-		sonde_cpu(run, row, &cpu);
-		if (cpu.machine != 0 ||
-		    sonde_at(run, sonde_attr_of_cpu(run, row, "runs"), begin, &i))
-			continue;
-		if (sonde_context(run, (int64_t)i.value - 1, &c) || c.mode == SONDE_MODE_UNKNOWN)
-			from = i.end;
-		first = from < first ? from : first;
-	}
-	return first;
-}
-
-/* "a third is not known, because the host's trace begins later than its guests'" */
+/* What of the window is not known, and how much of that because events were lost. */
 static void print_unknown(const struct invocation *inv, struct sonde_run *run,
 			  const struct sonde_facts *machines, int64_t begin, int64_t end)
 {
 	unsigned unknown = (unsigned)sonde_facts_column(machines, "unknown");
 	unsigned total = (unsigned)sonde_facts_column(machines, "total");
-	int64_t first = first_known(run, begin, end);
-	int64_t sum = 0;
-	int64_t lost = 0;
+	bool is_ns = sonde_run_ticks_are_ns(run);
 	char share[UNIT_TEXT], length[UNIT_TEXT];
+	int64_t all = 0, time = 0;
+	struct unseen unseen;
 
 	for (size_t row = 0; row < sonde_facts_nr_rows(machines); row++) {
-		sum += sonde_facts_cell(machines, row, total).i;
-		lost += sonde_facts_cell(machines, row, unknown).i;
+		all += sonde_facts_cell(machines, row, total).i;
+		time += sonde_facts_cell(machines, row, unknown).i;
 	}
-	if (lost < sum / 100)
+	if (!time)
 		return;
-	fprintf(inv->screen.out, "%s of the CPU time is not known",
-		unit_share(share, (int64_t)((double)lost / (double)sum * 1e6)));
-	if (first > begin)
-		fprintf(inv->screen.out, "; the host's events begin %s into it",
-			unit_length(length, first - begin, sonde_run_ticks_are_ns(run)));
+	fprintf(inv->screen.out, "%s of the CPU time is not known: %s",
+		unit_share(share, share_ppm(time, all)), unit_length(length, time, is_ns));
+	if (!unseen_find(&unseen, run, begin, end, time) && unseen.lost)
+		fprintf(inv->screen.out, ", %s of it since events were lost",
+			unit_length(length, unseen.lost, is_ns));
 	fputc('\n', inv->screen.out);
+}
+
+/* " 8.250 s before" and " 3.1 ms after", as far as there are such. */
+static void print_two(FILE *out, const char *const what[2], const int64_t length[2], bool is_ns)
+{
+	const char *between = "";
+	char text[UNIT_TEXT];
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (!length[i])
+			continue;
+		fprintf(out, what[i], between, unit_length(text, length[i], is_ns));
+		between = " and";
+	}
+}
+
+/* How much of the window the physical machine's trace does not cover; or, where the window is what that covers, what
+ * else there is. */
+static void print_untraced(const struct invocation *inv, struct sonde_run *run, const char *name,
+			   int64_t begin, int64_t end)
+{
+	static const char *const outside[2] = {"%s %s before", "%s %s after"};
+	static const char *const inside[2] = {"%s the first %s", "%s the last %s"};
+	bool is_ns = sonde_run_ticks_are_ns(run);
+	FILE *out = inv->screen.out;
+	int64_t from, to;
+
+	sonde_run_traced(run, &from, &to);
+	if (!inv->common.time) {
+		const int64_t rest[2] = {ns_since(from, sonde_run_begin(run)),
+					 ns_since(sonde_run_end(run), to)};
+
+		if (!rest[0] && !rest[1])
+			return;
+		fputs("Guests were also traced", out);
+		print_two(out, outside, rest, is_ns);
+		fputs(" that: --time 0%,100% has all\n", out);
+	} else {
+		const int64_t rest[2] = {ns_common(begin, end, begin, from), ns_common(begin, end, to, end)};
+
+		if (!rest[0] && !rest[1])
+			return;
+		fprintf(out, "%s was not traced in", name);
+		print_two(out, inside, rest, is_ns);
+		fputs(" of it\n", out);
+	}
 }
 
 /* From where on, and how long, it is. */
@@ -129,9 +155,11 @@ static void print_window(const struct invocation *inv, struct sonde_run *run, in
 	struct sonde_machine l0;
 
 	sonde_machine(run, 0, &l0);
-	fprintf(inv->screen.out, "%s: %s from %s, %" PRId64 " machine%s\n", l0.name,
-		unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns),
+	fprintf(inv->screen.out, "%s: %s%s from %s, %" PRId64 " machine%s\n", l0.name,
+		unit_length(length, ns_since(end, begin), is_ns),
+		inv->common.time ? "" : " traced", unit_time(from, begin, is_ns),
 		sonde_nr_machines(run), sonde_nr_machines(run) == 1 ? "" : "s");
+	print_untraced(inv, run, l0.name, begin, end);
 	if (!is_ns)
 		fprintf(inv->screen.out,
 			"Times are cycles (cy): the traces do not tell the rate of the "

@@ -245,6 +245,8 @@ static enum exit_code ask_run(const struct invocation *inv, struct sonde_run *ru
 		sonde_run_close(run);
 		return EXIT_USAGE;
 	}
+	if (!inv->common.time)
+		begin = end = 0;
 	if (sql_session_open(&s, run, begin, end, go_on, NULL, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	signals_catch_interrupt();

@@ -183,12 +183,13 @@ static bool cpus_exist(const struct invocation *inv, struct sonde_run *run)
 static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 {
 	const struct state_options *opt = inv->values;
-	int64_t at = sonde_run_begin(run);
+	int64_t at, traced_end;
 	bool is_ns = sonde_run_ticks_are_ns(run);
 	char from[UNIT_TEXT], to[UNIT_TEXT];
 	struct sonde_error err = {0};
 	int ret;
 
+	sonde_run_traced(run, &at, &traced_end);
 	if (opt->at && sonde_run_time(run, opt->at, &at, &err))
 		return complain(inv, EXIT_USAGE, "--at: %s", err.text);
 	if (at < sonde_run_begin(run) || at >= sonde_run_end(run))

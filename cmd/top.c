@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde top: what VMs, vCPUs and threads do and who keeps them from it: now, or through a run. */
 #include "cmd/command.h"
+#include "analysis/facts.h"
 #include "base/now.h"
 #include "base/units.h"
 #include "cmd/duration.h"
@@ -93,6 +94,22 @@ static char *lost_text(int64_t lost, char *buf, size_t room)
 	return buf;
 }
 
+/* How much of the CPUs' time nobody knows what happened in. */
+static char *unknown_text(const struct top *top, char *buf, size_t room)
+{
+	char share[UNIT_TEXT];
+	int64_t unknown = 0, all = 0;
+
+	for (unsigned i = 0; i < top->nr && top->rows[i].kind == TOP_CPU; i++) {
+		unknown += top->rows[i].parts[TOP_UNKNOWN];
+		all += top->rows[i].all_ns;
+	}
+	*buf = '\0';
+	if (unknown)
+		snprintf(buf, room, "%s unknown, ", unit_share(share, share_ppm(unknown, all)));
+	return buf;
+}
+
 static void about_live(const struct live_window *w, char *buf, size_t room)
 {
 	char wall[32], lost[64], watched[UNIT_TEXT], elapsed[UNIT_TEXT];
@@ -110,12 +127,13 @@ static void about_run(struct sonde_run *run, const struct top *top, char *buf, s
 {
 	bool is_ns = sonde_run_ticks_are_ns(run);
 	const char *name = strrchr(sonde_run_path(run), '/');
-	char from[UNIT_TEXT], span[UNIT_TEXT], after[UNIT_TEXT], lost[64];
+	char from[UNIT_TEXT], span[UNIT_TEXT], after[UNIT_TEXT], lost[64], unknown[64];
 
-	snprintf(buf, room, " %s  from %s (+%s) for %s, %s", name ? name + 1 : sonde_run_path(run),
+	snprintf(buf, room, " %s  from %s (+%s) for %s, %s%s", name ? name + 1 : sonde_run_path(run),
 		 unit_time(from, top->begin, is_ns),
 		 unit_length(after, top->begin - sonde_run_begin(run), is_ns),
 		 unit_length(span, top->end - top->begin, is_ns),
+		 unknown_text(top, unknown, sizeof(unknown)),
 		 lost_text(top->lost, lost, sizeof(lost)));
 }
 

@@ -183,6 +183,8 @@ struct time_base events_time_base(const struct sonde_events *e)
 	return (struct time_base){
 		.begin = e->begin,
 		.end = e->end,
+		.traced_begin = e->begin,
+		.traced_end = e->end,
 		.ticks_are_ns = t->ticks_are_ns,
 		.wall_known = t->wall_known,
 		.wall_offset_ns = t->wall_offset_ns,

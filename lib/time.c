@@ -18,6 +18,7 @@ static struct time_base run_time_base(const struct sonde_run *run, const struct 
 		.l0 = clock->nr_pieces ? clock : NULL,
 	};
 
+	sonde_run_traced(run, &base.traced_begin, &base.traced_end);
 	base.wall_known = sonde_run_wall_offset(run, &base.wall_offset_ns);
 	return base;
 }

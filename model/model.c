@@ -9,6 +9,7 @@
 #include "model/agenda.h"
 #include "model/cgroup.h"
 #include "model/contexts.h"
+#include "model/contradict.h"
 #include "model/cpu.h"
 #include "model/exits.h"
 #include "model/fuse.h"
@@ -317,6 +318,19 @@ static bool leave_guest(struct cpu *cpu, const struct event *e)
 	return true;
 }
 
+/* @cpu's own kernel has it now, whatever its parents say. */
+static void guest_executes(struct cpu *cpu)
+{
+	struct cpu *denied = vcpu_denied(cpu);
+
+	if (likely(!denied)) {
+		cpu->denied_at = NS_MIN;
+		return;
+	}
+	cpu->machine->violations++;
+	contradict(cpu, denied);
+}
+
 static void feed_one(struct cpu *cpu, const struct event *e)
 {
 	bool changed = false;
@@ -331,8 +345,9 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 		space_feed(cpu->machine, e);
 		return;
 	}
-	if (cpu->machine->parent && unlikely(!vcpu_may_execute(cpu)))
-		cpu->machine->violations++;
+	if (cpu->machine->parent)
+		guest_executes(cpu);
+	cpu->heard_at = cpu->machine->model->now;
 	if (e->tid >= 0 && unlikely(!cpu->thread || cpu->thread->tid != e->tid)) {
 		cpu_adopt(cpu, e->tid);
 		changed = true;
@@ -341,6 +356,20 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 	if (feed_cpu(cpu, e) || changed)
 		fuse(cpu);
 	mute_settle(cpu);
+	/* Another stream of this CPU goes on where one lost events. */
+	if (unlikely(cpu->lost) && cpu->thread)
+		cpu_forget(cpu);
+}
+
+/* Events come in order of time: the first is the first of all. */
+static void note_traced(struct machine_state *mc, const ns_t *times, unsigned nr)
+{
+	if (!nr)
+		return;
+	if (!mc->traced_any)
+		mc->traced_from = times[0];
+	mc->traced_any = true;
+	mc->traced_to = times[nr - 1];
 }
 
 void model_feed(struct model *m, const struct merge_input *input, const struct event *events,
@@ -356,6 +385,7 @@ void model_feed(struct model *m, const struct merge_input *input, const struct e
 	m->stream = input->stream;
 	m->clock = input->clock;
 	assert(!nr || (times[0] >= m->now && times[nr - 1] >= times[0]));
+	note_traced(mc, times, nr);
 	for (unsigned i = 0; i < nr; i++) {
 		if (unlikely(times[i] >= m->next_moment_t))
 			agenda_run(m, times[i]);

@@ -101,6 +101,8 @@ static void put_machine(struct model *m, const struct machine_state *mc)
 		mc->pid_known,
 		(int64_t)mc->violations,
 		sees(mc),
+		mc->traced_any ? mc->traced_from : -1,
+		mc->traced_any ? mc->traced_to : -1,
 	};
 	table_put_row(m, TABLE_MACHINE, mc->row, cells);
 }

@@ -247,8 +247,8 @@ int time_parse_window(const struct time_base *base, const char *text, ns_t *begi
 	char first[64], hint[256];
 	int ret = 0;
 
-	*begin = base->begin;
-	*end = base->end;
+	*begin = base->traced_begin;
+	*end = base->traced_end;
 	if (!text)
 		return 0;
 	if (!comma || (size_t)(comma - text) >= sizeof(first))
@@ -261,6 +261,10 @@ int time_parse_window(const struct time_base *base, const char *text, ns_t *begi
 		ret = time_parse(base, comma + 1, end, err);
 	if (ret)
 		return ret;
+	if (!*first && *end <= *begin)
+		*begin = base->begin;
+	if (!comma[1] && *end <= *begin)
+		*end = base->end;
 	if (base->ticks_are_ns && (mixes_units(first, comma + 1) || mixes_units(comma + 1, first))) {
 		unit_hint(base, text, hint, sizeof(hint));
 		return fail(err, -ERANGE, "the window \"%s\" mixes nanoseconds and seconds%s", text,

@@ -145,7 +145,7 @@ int answer_facts(struct call *c, struct error *err)
 		return ret;
 	if (!name)
 		return fail(err, -EINVAL, "name is missing");
-	may_keep = c->kept->cache && call_is_whole(c, begin, end);
+	may_keep = c->kept->cache && call_is_traced(c, begin, end);
 	if (may_keep && answer_kept(c, name, max))
 		return 0;
 	before = now_ns(CLOCK_MONOTONIC);

@@ -39,6 +39,22 @@ static void json_moment(struct json *j, const struct call *c, int64_t t)
 	json_int(j, NULL, t >= c->begin + c->length ? c->length : past);
 }
 
+/* The part of it in which the physical machine was traced: all of it, where that is outside of what is told. */
+static void write_traced(struct json *j, const struct call *c)
+{
+	int64_t begin, end;
+
+	sonde_run_traced(c->run, &begin, &end);
+	if (end <= c->begin || begin >= c->begin + c->length) {
+		begin = c->begin;
+		end = c->begin + c->length;
+	}
+	json_begin_array(j, "traced");
+	json_moment(j, c, begin);
+	json_moment(j, c, end);
+	json_end(j);
+}
+
 static void write_run(struct json *j, const struct call *c)
 {
 	const char *name = strrchr(c->path, '/');
@@ -48,6 +64,7 @@ static void write_run(struct json *j, const struct call *c)
 	json_str(j, "version", sonde_version());
 	json_wide(j, "begin", c->begin);
 	json_int(j, "length", c->length);
+	write_traced(j, c);
 	json_bool(j, "ticks_are_ns", sonde_run_ticks_are_ns(c->run));
 	json_bool(j, "complete", sonde_run_complete(c->run));
 	if (sonde_run_wall_offset(c->run, &wall))

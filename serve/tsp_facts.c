@@ -26,6 +26,7 @@ static int get_facts(struct tsp *tsp, const struct tsp_part *p, const struct son
 {
 	struct tsp_cached_facts *place = &tsp->facts[0];
 	struct sonde_error why = {0};
+	int64_t begin, end;
 	int ret;
 
 	for (unsigned i = 0; i < TSP_CACHED_FACTS; i++) {
@@ -41,7 +42,8 @@ static int get_facts(struct tsp *tsp, const struct tsp_part *p, const struct son
 	}
 	sonde_facts_free(place->facts);
 	*place = (struct tsp_cached_facts){.run = p->run, .analysis = a};
-	ret = sonde_facts_get(&place->facts, p->run, a->name, p->begin, p->end, &why);
+	sonde_run_traced(p->run, &begin, &end);
+	ret = sonde_facts_get(&place->facts, p->run, a->name, begin, end, &why);
 	if (ret) {
 		*place = (struct tsp_cached_facts){0};
 		return fail(err, ret, "%s", why.text);
@@ -325,7 +327,7 @@ static void put_headers(struct tsp_call *c, int key)
 	json_end(j);
 }
 
-/* The range that is asked for, else all. */
+/* The range that is asked for, else where each run's physical machine was traced. */
 int tsp_data_tree(struct tsp_call *c, struct error *err)
 {
 	const struct tsp_view *v = &c->view;
@@ -334,10 +336,11 @@ int tsp_data_tree(struct tsp_call *c, struct error *err)
 	const struct tsp_part *last = &v->parts[v->nr - 1];
 	int64_t first_id = last->first_id + tsp_nr_entries(last->run);
 	int ret = tsp_query_range(c->query, &range, err);
+	bool all = ret == -ENODATA;
 
 	if (c->output.kind != TSP_STATISTICS)
 		return fail(err, -EINVAL, "%s is no tree of data", c->output.id);
-	if (ret && ret != -ENODATA)
+	if (ret && !all)
 		return ret;
 	ret = 0;
 	json_begin_object(&c->json, "model");
@@ -350,6 +353,8 @@ int tsp_data_tree(struct tsp_call *c, struct error *err)
 
 		if (!tsp_clip(&v->parts[i], range.start, range.end, &begin, &end))
 			continue;
+		if (all)
+			sonde_run_traced(v->parts[i].run, &begin, &end);
 		ret = sonde_facts_get(&f, v->parts[i].run, c->output.analysis->name, begin, end,
 				      &why);
 		if (ret)

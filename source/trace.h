@@ -24,8 +24,13 @@
  * behind a lock (trace_problem()).
  *
  * Broken input: trace_open() fails only when nothing at all can be used.  All else becomes a
- * problem in the list, and lost time becomes an EV_LOST event in the stream, between the last good
- * event before and the first after.
+ * problem in the list, and lost time becomes an EV_LOST event in the stream.
+ *
+ * Lost time is an interval on a CPU in which nothing is known: from the last moment of which all
+ * was recorded to the first one of which that is so again.  Its event stands between the last
+ * event before and the first after, and has the time of its beginning, never a later one: whoever
+ * believed the last state until the event came would prolong it through the hole.  A stream whose
+ * end is missing ends with such an event: nobody knows until when.
  */
 
 /* More than any Linux can have: a number above is a broken trace. */
@@ -91,6 +96,7 @@ struct stream {
 	const char *path;           /* for messages */
 	const char *buffer;         /* trace.dat: name of the buffer instance; "" else */
 	int cpu;                    /* -1 unknown */
+	bool cut;                   /* its end is missing; without any packet: all of it */
 	struct packet *packets;
 	uint32_t nr_packets;
 	const void *reader;
@@ -135,6 +141,8 @@ struct trace_ops;
 struct trace {
 	enum trace_format format;
 	const char *path;
+	char **paths;               /* owned: all that it is made of; the first is @path */
+	unsigned nr_paths;
 	char tracer[32];            /* "lttng-modules 2.13.9", "trace-cmd 3.1.6" */
 	char hostname[65];          /* "" when the file does not say */
 	char release[65];           /* kernel release */
@@ -163,7 +171,8 @@ struct trace {
 	uint64_t len_bytes;         /* size of the event data on disk, for progress */
 	const struct trace_ops *ops;
 	void *reader;               /* the reader's own, released by ops->release */
-	struct trace *part;         /* owned: joined to this one; see trace_join() */
+	struct trace **parts;       /* owned: joined to this one; see trace_join() */
+	unsigned nr_parts;
 	struct stream *own_streams; /* without those of parts, when there are parts */
 	unsigned nr_own_streams;
 	struct event_type *own_types; /* the reader's, when trace_add_type() has made others */
@@ -176,10 +185,24 @@ int trace_open(struct trace **out, const char *path, struct error *err);
 void trace_release(struct trace *t);
 
 /*
- * @part is another part of the recording that @t is of (rotated, or divided by CPU): its streams
- * become streams of @t, too, and it is released with it.  A stream's trace stays the one that it was
- * opened with.  -EINVAL when they are not of one recording, or @part knows events that @t does not;
- * nothing has changed then.
+ * Opens directories that hold one CTF trace together: chunks of a rotated session, snapshots.  What
+ * the first one's metadata says is true of all (trace_has_part()).  A CPU's files are one stream,
+ * wherever they are; a packet that is in several is there once.  -EINVAL for several of another
+ * format.  There may be no stream at all: trace_has_streams().
+ */
+int trace_open_parts(struct trace **out, const char *const *paths, unsigned nr, struct error *err);
+
+/* 0; -ENODATA, and why, when there is nothing to read in a trace. */
+int trace_has_streams(const struct trace *t, struct error *err);
+
+/* @part is another part of the recording that @t is of (rotated, or divided by CPU), and all its
+ * events are known to @t. */
+bool trace_has_part(const struct trace *t, const struct trace *part);
+
+/*
+ * The streams of such a part become streams of @t, too, and it is released with it.  A stream's
+ * trace stays the one that it was opened with.  -EINVAL when it is no part of @t; nothing has
+ * changed then.
  */
 int trace_join(struct trace *t, struct trace *part, struct error *err);
 
@@ -258,10 +281,16 @@ int trace_event_field(const struct stream *s, const struct event *e, const char 
  */
 size_t trace_event_print(const struct stream *s, const struct event *e, char *buf, size_t room);
 
+/* For readers that make a trace themselves: sets path and paths.  -ENOMEM. */
+int trace_set_paths(struct trace *t, const char *const *paths, unsigned nr);
+
 /* What a reader implements; private to source/. */
 struct trace_ops {
 	bool (*probe)(const char *path);
-	int (*open)(struct trace *t, struct error *err); /* t->path is set */
+	int (*open)(struct trace *t, struct error *err); /* t->path and t->paths are set */
+	bool takes_parts;                                /* ... which may be several */
+	/* @t describes all that is in @part; NULL: when their types' numbers mean the same. */
+	bool (*covers)(const struct trace *t, const struct trace *part);
 	void (*release)(struct trace *t);
 	int (*cursor_init)(struct cursor *c, struct error *err);
 	unsigned (*cursor_next)(struct cursor *c, struct event *events, unsigned room);

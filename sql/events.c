@@ -213,5 +213,6 @@ const struct sql_table events_table = {
 	.rows = 1e7,
 	.startup = 1e5,
 	.sorted_by = "time",
+	.all = true,
 	.window = true,
 };

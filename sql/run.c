@@ -66,8 +66,9 @@ int sql_run_new(struct sql_run **out, struct sonde_run *run, struct error *err)
 	}
 	r->run = run;
 	r->users = 1;
-	r->begin = sonde_run_begin(run);
-	r->end = sonde_run_end(run);
+	sonde_run_traced(run, &r->begin, &r->end);
+	r->all_begin = sonde_run_begin(run);
+	r->all_end = sonde_run_end(run);
 	r->path = strdup(sonde_run_path(run));
 	if (!r->path || !index_machines(r) || !index_cpus(r)) {
 		sql_run_put(r);

@@ -37,6 +37,7 @@ struct sql_run {
 	unsigned users;
 	struct sql_run *next;		    /* in the list of those that are open */
 	int64_t begin, end;		    /* the window, unless a query names one */
+	int64_t all_begin, all_end;	    /* the same, of tables that have no shares of it */
 	struct map cpu_dirs;		    /* attribute of a CPU's directory -> row */
 	struct map machine_dirs;	    /* attribute of a machine's directory -> row */
 	struct sql_facts *kept[FACTS_KEPT]; /* owned unless in use; the last used first */

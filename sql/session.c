@@ -146,8 +146,10 @@ int sql_session_open(struct sql_session **out, struct sonde_run *run, int64_t be
 	}
 	ret = sql_run_new(&s->run, run, err);
 	if (!ret) {
-		s->run->begin = begin;
-		s->run->end = end;
+		if (begin < end) {
+			s->run->begin = s->run->all_begin = begin;
+			s->run->end = s->run->all_end = end;
+		}
 		s->run->go_on = go_on;
 		s->run->data = data;
 		ret = open_database(s, err);

@@ -36,7 +36,7 @@ struct sql_column {
 };
 
 /* Columns of a table over a window of time, the first of its hidden ones: they are the arguments of
- * NAME(A, B), and are the run's begin and end (or what --time says) unless given. */
+ * NAME(A, B), and are where the host was traced (or what --time says) unless given. */
 /* clang-format off */
 #define SQL_WINDOW                                                                                 \
 	{.name = "window_begin", .type = SONDE_COL_TIME, .flags = SQL_HIDDEN | SQL_ARGUMENT,       \
@@ -74,6 +74,7 @@ struct sql_table {
 	 * one value of that is asked for. */
 	const char *sorted_by, *sorted_when;
 	bool window; /* it has the columns SQL_WINDOW */
+	bool all;    /* its window is all of the run where others' is what was traced: it has no shares */
 };
 
 struct sql_cursor {

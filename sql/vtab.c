@@ -191,8 +191,8 @@ static void cursor_clear(struct sql_cursor *c)
 		free(c->wants[i].glob);
 		c->wants[i] = (struct sql_want){.low = INT64_MIN, .high = INT64_MAX};
 	}
-	c->begin = c->run->begin;
-	c->end = c->run->end;
+	c->begin = c->table->all ? c->run->all_begin : c->run->begin;
+	c->end = c->table->all ? c->run->all_end : c->run->end;
 	c->row = 0;
 	c->at_end = true;
 }

@@ -42,6 +42,13 @@ SONDE_API int sonde_run_file(const struct sonde_run *run, char *buf, size_t room
 SONDE_API int64_t sonde_run_begin(const struct sonde_run *run);
 SONDE_API int64_t sonde_run_end(const struct sonde_run *run);
 
+/** sonde_run_traced - from the first to the last event of the physical machine's trace
+ * Traces of guests may begin earlier or end later: there nothing is known of the physical CPUs.  Commands tell
+ * of this window unless they are asked for another.  It is never empty unless the run is: where a history does not
+ * tell it is the whole run.
+ */
+SONDE_API void sonde_run_traced(const struct sonde_run *run, int64_t *begin, int64_t *end);
+
 /** sonde_run_complete - false when the writer was killed or the file cut off: the run then ends there */
 SONDE_API bool sonde_run_complete(const struct sonde_run *run);
 
@@ -63,6 +70,7 @@ SONDE_API bool sonde_run_wall_offset(const struct sonde_run *run, int64_t *offse
  * @pid_known: false = the parent's trace does not tell processes: the VM goes by the thread that
  *             made its vCPUs' threads, or each vCPU stands as a VM of its own
  * @evidence: how its role was found, in words
+ * @begin, @end: its trace's first and last event; both -1: not known, or it has none
  */
 struct sonde_machine {
 	const char *name;
@@ -76,6 +84,7 @@ struct sonde_machine {
 	const char *evidence;
 	int64_t vm_pid;
 	bool pid_known;
+	int64_t begin, end;
 };
 
 /** struct sonde_cpu - a physical CPU, or a vCPU of a VM

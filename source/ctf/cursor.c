@@ -82,11 +82,10 @@ void ctf_cursor_give_up(struct cursor *c, struct ctf_cursor *cur, uint64_t pos, 
 
 /* Packets */
 
-static void make_lost(struct cursor *c, struct event *e, uint64_t time, uint64_t nr,
-		      uint64_t begin, uint64_t end)
+static void make_lost(struct cursor *c, struct event *e, uint64_t nr, uint64_t begin, uint64_t end)
 {
 	memset(e, 0, sizeof(*e));
-	e->time.v = time;
+	e->time.v = begin;
 	e->kind = EV_LOST;
 	e->type = (uint16_t)(c->stream->trace->nr_types - 1);
 	e->tid = -1;
@@ -114,6 +113,8 @@ static void enter_packet(struct cursor *c, struct ctf_cursor *cur)
 	cur->now.last = cur->packet->begin_raw;
 	cur->now.prev = p->begin;
 	cur->ceiling = is_last ? UINT64_MAX : p[1].begin;
+	if (!is_last && cur->packet[1].gap)
+		cur->ceiling = cur->packet[1].gap_from;
 	cur->now.usual_end = p->end ? p->end : cur->ceiling;
 	cur->packet_end = p->end;
 	cur->discarded = cur->packet->discarded;
@@ -121,7 +122,7 @@ static void enter_packet(struct cursor *c, struct ctf_cursor *cur)
 	cur->end = cur->packet->content_bits;
 	if (cur->plan->bytewise) /* what is left of the last byte is padding */
 		cur->end = ctf_align_up(cur->end, 8);
-	cur->damaged = cur->packet->truncated;
+	cur->damaged = cur->packet->truncated || cur->packet->lost_unknown;
 	cur->phase = IN_PACKET;
 }
 
@@ -131,7 +132,8 @@ static void prefer_packet(struct cursor *c, struct ctf_cursor *cur, const struct
 	const struct packet *p = &c->stream->packets[c->packet];
 	uint64_t count = r->value[CTF_ROLE_DISCARDED], before = cur->count_before;
 	bool counts = ctf_has_role(r, CTF_ROLE_DISCARDED);
-	uint64_t lost = counts && count >= before ? count - before : cur->packet->discarded;
+	bool known = counts && count >= before && !cur->packet->lost_unknown;
+	uint64_t lost = known ? count - before : cur->packet->discarded;
 	struct trace_loss more = {.events = lost - cur->packet->discarded};
 	uint64_t begin = r->value[CTF_ROLE_BEGIN], end = r->value[CTF_ROLE_END];
 
@@ -162,9 +164,7 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 
 	enter_packet(c, cur);
 	if (cur->packet->gap) {
-		uint64_t from = c->packet ? p[-1].end : p->begin;
-
-		make_lost(c, e, p->begin, 0, from ? from : p->begin, p->begin);
+		make_lost(c, e, 0, cur->packet->gap_from, p->begin);
 		n = 1;
 	}
 	if (ctf_packet_read(cur->cs->trace, cur->data, cur->map->len_bytes - p->offset_bytes,
@@ -193,9 +193,12 @@ static unsigned end_packet(struct cursor *c, struct ctf_cursor *cur, struct even
 
 	cur->phase = BETWEEN_PACKETS;
 	c->packet++;
-	if (!cur->damaged && !cur->discarded)
+	if (cur->damaged || cur->discarded)
+		make_lost(c, e, lost, cur->now.prev, end);
+	else if (c->stream->cut && c->packet == c->stream->nr_packets)
+		make_lost(c, e, 0, end > cur->now.prev ? end : cur->now.prev, end);
+	else
 		return 0;
-	make_lost(c, e, cur->now.prev, lost, cur->now.prev, end);
 	return 1;
 }
 

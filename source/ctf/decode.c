@@ -317,6 +317,21 @@ decode_slowly(struct cursor *c, struct ctf_cursor *cur, const struct ctf_plan *p
 	return p;
 }
 
+/*
+ * Bytes that a disk or a file system lost read as zeros, and zeros are events: many of the first kind,
+ * all at one time.  No event that a kernel recorded is followed by so many.
+ */
+#define ZEROS_MAX 512
+
+static __attribute__((noinline)) bool is_hole(const uint8_t *begin, const uint8_t *end)
+{
+	size_t room = (size_t)(end - begin), i = 0;
+
+	while (i < room && i < ZEROS_MAX && !begin[i])
+		i++;
+	return i == ZEROS_MAX;
+}
+
 /* Any event with one of LTTng's headers, but for e->record: what is behind it, NULL after
  * ctf_cursor_give_up(). */
 static __attribute__((noinline)) const uint8_t *
@@ -380,7 +395,11 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 		struct ctf_id id;
 
 		__builtin_prefetch(begin + PREFETCH_BYTES);
-		if (likely(is_usual(sp, begin, end, compact, &id))) {
+		if (unlikely(end - p >= 4 && !load_u32(p)) && is_hole(p, end)) {
+			ctf_cursor_give_up(c, cur, (uint64_t)(begin - data) * 8,
+					   "nothing but zeros");
+			p = NULL;
+		} else if (likely(is_usual(sp, begin, end, compact, &id))) {
 			const uint8_t *body = begin + short_header(compact);
 			const struct ctf_plan *plan = &sp->plans[id.plan];
 			uint32_t time = compact ? load_u32(begin) >> 5 : load_u32(begin + 2);

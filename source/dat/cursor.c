@@ -13,7 +13,8 @@
 
 /* What one packet's decoding found; counted when its end is reached. */
 struct tally {
-	uint64_t lost;	      /* events that the pages say were lost before them */
+	uint64_t kept;	      /* events */
+	uint64_t lost;	      /* ... that the pages say were lost before them */
 	uint64_t lost_places; /* pages that say so without a number */
 	uint64_t broken_places;
 	uint64_t bytes_skipped;
@@ -44,6 +45,7 @@ struct dat_cursor {
 	bool has_last;
 	bool probing;	 /* only the time of the last event is asked for */
 	bool gap;	 /* what comes before the next page could not be decoded */
+	bool told_cut;	 /* that the stream's end is missing was handed out */
 	bool lost_waits; /* @lost has to be handed out before the page's records */
 	struct event lost;
 	struct tally tally;
@@ -69,6 +71,7 @@ static void report_issue(struct dat_cursor *k, enum dat_issue what)
 {
 	static const char *const texts[DAT_NR_ISSUES] = {
 		[DAT_BAD_CHUNK] = "chunks that cannot be decompressed are skipped",
+		[DAT_HOLE] = "pages of zeros: what was in them is lost",
 		[DAT_BAD_PAGE] = "pages that claim more bytes than they have are skipped",
 		[DAT_BAD_RECORD] = "records that reach beyond their page; its rest is skipped",
 		[DAT_UNKNOWN_ID] = "events of a number that no event format explains",
@@ -88,6 +91,19 @@ static void report_issue(struct dat_cursor *k, enum dat_issue what)
 		      s->buffer, texts[what]);
 }
 
+/* What the recorder says of itself, held against what there is. */
+static void all_counted(const struct dat *d)
+{
+	uint64_t kept = atomic_load(&d->kept_seen);
+
+	if (kept < d->stat_kept)
+		trace_note(d->file.trace,
+			   "%s: of %llu events that the recorder counted the file has %llu: it is "
+			   "an excerpt, or some were lost since",
+			   d->file.trace->path, (unsigned long long)d->stat_kept,
+			   (unsigned long long)kept);
+}
+
 /*
  * A packet's end: its tally goes to the trace, if no other pass over it did that before.  When
  * trace-cmd stored the kernel's own count of lost events, that is counted already, at open, and
@@ -95,6 +111,7 @@ static void report_issue(struct dat_cursor *k, enum dat_issue what)
  */
 static void packet_count(struct dat_cursor *k)
 {
+	struct dat *d = k->c->stream->trace->reader;
 	struct dat_stream *ds = k->ds;
 	struct trace_loss loss = {.bytes_skipped = k->tally.bytes_skipped};
 	uint64_t before, after;
@@ -110,6 +127,9 @@ static void packet_count(struct dat_cursor *k)
 	loss.unknown = k->tally.broken_places + (ds->stat_lost ? 0 : k->tally.lost_places);
 	if (loss.events || loss.unknown || loss.bytes_skipped)
 		trace_loss_add(k->c->stream->trace, &loss);
+	atomic_fetch_add(&d->kept_seen, k->tally.kept);
+	if (atomic_fetch_add(&d->nr_counted, 1) + 1 == d->nr_packets)
+		all_counted(d);
 }
 
 /* Time of the last event before packet @p; false when there is none. */
@@ -135,15 +155,19 @@ static bool time_before(const struct dat_cursor *k, uint32_t p, uint64_t *time)
 	return found;
 }
 
-/* Events were lost before the page that begins at @time. */
+/* Events were lost before the page that begins at @time; 0: before the end, whenever that is. */
 static void lost_before(struct dat_cursor *k, uint64_t nr, uint64_t time)
 {
 	uint64_t begin = time;
 
-	if (!k->has_last && !k->probing)
+	if (k->probing)
+		return;
+	if (!k->has_last)
 		k->has_last = time_before(k, k->c->packet, &k->last);
 	if (k->has_last)
 		begin = k->last;
+	if (!begin) /* nobody knows when */
+		return;
 	k->last = begin; /* what follows is not before this */
 	k->has_last = true;
 	k->lost = (struct event){
@@ -167,8 +191,10 @@ static void page_enter(struct dat_cursor *k)
 		broken(k, DAT_BAD_PAGE, (uint64_t)(k->page - page));
 		return;
 	}
-	if (!h.len_bytes && !h.time) /* never written: a hole in the file */
+	if (!h.len_bytes && !h.time) { /* never written, or lost since: no kernel has such a page */
+		broken(k, DAT_HOLE, (uint64_t)(k->page - page));
 		return;
+	}
 	k->pos = page + k->d->form.data_offset;
 	k->end = k->pos + h.len_bytes <= k->page ? k->pos + h.len_bytes : k->page;
 	k->time = h.time;
@@ -238,6 +264,22 @@ static void chunk_enter(struct dat_cursor *k)
 	k->next_chunk = k->packet_stop;
 }
 
+/* The packet at hand has been read, but for what is missing at its end. */
+static bool ends_in_gap(struct dat_cursor *k)
+{
+	const struct stream *s = k->c->stream;
+	const struct packet *p = &s->packets[k->c->packet];
+	bool is_last = k->c->packet + 1 == s->nr_packets;
+	uint64_t end = is_last ? 0 : p[1].begin;
+
+	if (!k->gap && !(is_last && s->cut && !k->told_cut))
+		return false;
+	k->gap = false;
+	k->told_cut = is_last;
+	lost_before(k, UINT64_MAX, end);
+	return k->lost_waits;
+}
+
 /* Goes on to the next page with records in it.  False at the end, and, when @any events are in
  * hand, where unpacking would have to begin. */
 static bool advance(struct dat_cursor *k, bool any)
@@ -251,7 +293,7 @@ static bool advance(struct dat_cursor *k, bool any)
 			if (any && k->ds->packed)
 				return false;
 			chunk_enter(k);
-		} else {
+		} else if (!k->in_packet || !ends_in_gap(k)) {
 			if (k->in_packet)
 				packet_leave(k);
 			if (c->packet >= c->packet_end)
@@ -427,6 +469,7 @@ static inline __attribute__((always_inline)) unsigned page_decode(struct dat_cur
 	uint64_t time = k->time;
 	uint64_t last = k->has_last ? k->last : 0;
 	uint64_t from = k->c->from, left = k->c->records_left;
+	uint64_t kept = 0;
 	unsigned n = 0;
 
 	for (; n < room && pos < end && left; record = pos, left--) {
@@ -462,6 +505,7 @@ static inline __attribute__((always_inline)) unsigned page_decode(struct dat_cur
 		else
 			last = time;
 		k->has_last = true;
+		kept++;
 		if (last >= from && event_fill(k, &events[n], record, pos, len, wants, swap))
 			events[n++].time.v = last;
 		pos += (len + 3) & ~3u;
@@ -474,6 +518,7 @@ out:
 	k->pos = pos;
 	k->time = time;
 	k->last = last;
+	k->tally.kept += kept;
 	k->c->records_left = left;
 	return n;
 }

@@ -29,7 +29,8 @@ struct dat_cpu {
 	uint64_t offset_bytes; /* of its pages (or chunk count) in the file */
 	uint64_t len_bytes;    /* in the file */
 	bool has_stats;        /* trace-cmd stored the kernel's counters ... */
-	uint64_t stat_lost;    /* ... which say that so many events were lost */
+	uint64_t stat_lost;    /* ... which say that so many events were lost ... */
+	uint64_t stat_kept;    /* ... and so many were not */
 };
 
 struct dat_buffer {
@@ -47,6 +48,7 @@ struct dat_stat {
 	const char *buffer;
 	int cpu;
 	uint64_t lost;
+	uint64_t kept;
 };
 
 /* The parts that hold tables, unpacked, in the file's own layout.  Bad when not there. */

@@ -71,11 +71,16 @@ struct dat {
 	uint16_t *plan_of_id; /* in the arena: by common_type, index into plans; plans[0] = unknown */
 	uint32_t nr_ids;
 	struct dat_plan *plans; /* malloc'ed; as many as types */
+	uint64_t stat_kept;     /* events that the file must have, as CPUSTAT counts; 0 not known */
+	uint32_t nr_packets;    /* of all streams */
+	atomic_uint_fast32_t nr_counted; /* ... whose events are counted */
+	atomic_uint_fast64_t kept_seen;  /* events in these */
 };
 
 /* What can be wrong with a CPU's data. */
 enum dat_issue {
 	DAT_BAD_CHUNK,
+	DAT_HOLE,
 	DAT_BAD_PAGE,
 	DAT_BAD_RECORD,
 	DAT_UNKNOWN_ID,

@@ -115,7 +115,7 @@ static int packed_packets(struct dat *d, struct stream *s, struct dat_stream *ds
 
 		if (!dat_chunk_next(ds, &pos, end, &c)) {
 			chunks_broken(d, s, at, end, i, nr);
-			broken = true;
+			broken = s->cut = true;
 			pos = at;
 			break;
 		}
@@ -143,8 +143,8 @@ static int packed_packets(struct dat *d, struct stream *s, struct dat_stream *ds
 	return 0;
 }
 
-/* The first page with records in it tells when the packet begins. */
-static void packet_look(const struct dat *d, const struct dat_stream *ds, struct packet *p,
+/* The first page with records in it tells when the packet begins; false when there is none. */
+static bool packet_look(const struct dat *d, const struct dat_stream *ds, struct packet *p,
 			const uint8_t *pages, uint64_t len_bytes)
 {
 	for (uint64_t i = 0; i < len_bytes; i += ds->page_size) {
@@ -153,37 +153,54 @@ static void packet_look(const struct dat *d, const struct dat_stream *ds, struct
 		if (page_head_read(d, pages + i, ds->page_size, len_bytes - i, &h) && h.len_bytes) {
 			p->begin = h.time;
 			p->lost = h.lost;
-			return;
+			return true;
 		}
 	}
+	return false;
 }
 
+static bool packed_look(struct dat *d, const struct dat_stream *ds, struct packet *p, uint8_t *buf)
+{
+	uint64_t pos = p->offset_bytes;
+	struct dat_chunk c;
+
+	while (dat_chunk_next(ds, &pos, p->offset_bytes + p->len_bytes, &c)) {
+		if (!unpack(&d->file.unpacker, d->file.packing, c.packed, c.packed_len, buf,
+			    c.len_bytes) &&
+		    packet_look(d, ds, p, buf, c.len_bytes))
+			return true;
+	}
+	return false;
+}
+
+/* A packet of which nothing can be read begins where the next one does.  When none can be, the CPU
+ * might as well not be there. */
 static int packets_look(struct dat *d, struct stream *s, const struct dat_stream *ds)
 {
 	uint8_t *buf = ds->packed ? malloc(ds->chunk_max) : NULL;
+	bool any = !s->nr_packets;
 
 	if (ds->packed && ds->chunk_max && !buf)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->nr_packets; i++) {
+	for (uint32_t i = s->nr_packets; i-- > 0;) {
 		struct packet *p = &s->packets[i];
-		uint64_t pos = p->offset_bytes;
-		struct dat_chunk c;
+		bool found = ds->packed ? packed_look(d, ds, p, buf) :
+					  packet_look(d, ds, p, d->file.map.data + p->offset_bytes,
+						      p->len_bytes);
 
-		if (!ds->packed)
-			packet_look(d, ds, p, d->file.map.data + pos, p->len_bytes);
-		else if (dat_chunk_next(ds, &pos, pos + p->len_bytes, &c) &&
-			 !unpack(&d->file.unpacker, d->file.packing, c.packed, c.packed_len, buf,
-				 c.len_bytes))
-			packet_look(d, ds, p, buf, c.len_bytes);
+		if (!found && i + 1 < s->nr_packets)
+			p->begin = p[1].begin;
+		any |= found;
 		mapfile_forget(&d->file.map, p->offset_bytes, p->len_bytes);
 	}
+	s->cut |= !any;
 	free(buf);
 	return 0;
 }
 
-/* Cuts a CPU's data to what is in the file.  trace-cmd does not count the chunk count's own 4 bytes
+/* Cuts a CPU's data to what is in the file; true when some is not.  trace-cmd does not count the chunk count's own 4 bytes
  * in the size it states. */
-static void clamp(struct dat *d, const struct dat_cpu *c, struct dat_stream *ds)
+static bool clamp(struct dat *d, const struct dat_cpu *c, struct dat_stream *ds)
 {
 	uint64_t size = d->file.map.len_bytes;
 
@@ -192,7 +209,7 @@ static void clamp(struct dat *d, const struct dat_cpu *c, struct dat_stream *ds)
 	if (ds->packed && c->len_bytes && c->len_bytes <= UINT64_MAX - 4)
 		ds->len_bytes += 4;
 	if (ds->len_bytes <= size - ds->offset_bytes)
-		return;
+		return false;
 	ds->len_bytes = size - ds->offset_bytes;
 	dat_problem(
 		&d->file, c->offset_bytes,
@@ -200,6 +217,7 @@ static void clamp(struct dat *d, const struct dat_cpu *c, struct dat_stream *ds)
 		"used",
 		c->cpu, (unsigned long long)c->len_bytes);
 	d->file.trace->loss.unknown++;
+	return true;
 }
 
 static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer *u,
@@ -216,9 +234,10 @@ static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer 
 	ds->packed = u->packed;
 	ds->has_stats = c->has_stats;
 	ds->stat_lost = c->stat_lost;
-	clamp(d, c, ds);
+	d->stat_kept += c->stat_kept;
 	*s = (struct stream){
 		.trace = t, .path = t->path, .buffer = u->name, .cpu = c->cpu, .reader = ds};
+	s->cut = clamp(d, c, ds);
 	ret = ds->packed ? packed_packets(d, s, ds) : plain_packets(s, ds);
 	if (!ret)
 		ret = packets_look(d, s, ds);
@@ -227,6 +246,7 @@ static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer 
 	ds->counted = calloc(s->nr_packets + 1, sizeof(*ds->counted));
 	if (!ds->counted)
 		return -ENOMEM;
+	d->nr_packets += s->nr_packets;
 	t->len_bytes += ds->len_bytes;
 	t->loss.events += c->stat_lost;
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/folded/folded.h"
 #include "base/grow.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "source/exits.h"
 #include "source/folded/host_clock.h"
@@ -21,7 +22,7 @@ enum what { WHAT_LOST, WHAT_EXIT, WHAT_CALL, WHAT_ENTRY, WHAT_SPACE, WHATS };
 
 /* An event, by the record that it is from. */
 struct ref {
-	uint64_t tick;
+	uint64_t tick; /* of a loss, when it begins */
 	uint32_t record;
 	uint16_t cpu;
 	uint8_t what;
@@ -161,10 +162,38 @@ static int add_space(struct folded *f, const struct hc_record *r, size_t i, uint
 	return add(f, tick, i, r->cpu, WHAT_SPACE);
 }
 
-static int add_record(struct folded *f, const struct hc_record *r, size_t i)
+/* When the record of the same thread before was made; without one, when recording began. */
+static uint64_t tick_before(const struct folded *f, const struct map *last, uint32_t tid)
+{
+	const uint32_t *i = map_get(last, tid);
+	uint64_t exit = f->from, entry = 0;
+	struct hc_record r;
+
+	if (!i)
+		return f->from;
+	folded_record_at(&f->records, *i, &r);
+	host_clock_of(&f->clock, &r, &exit, &entry);
+	return entry > exit ? entry : exit;
+}
+
+/* Calls of the record's thread are missing before it.  @last: each thread's last record. */
+static int add_loss(struct folded *f, struct map *last, const struct hc_record *r, size_t i,
+		    uint64_t end)
+{
+	uint64_t begin;
+
+	if (!r->lost)
+		return map_put(last, r->tid, (uint32_t)i);
+	begin = tick_before(f, last, r->tid);
+	if (add(f, begin < end ? begin : end, i, r->cpu, WHAT_LOST))
+		return -ENOMEM;
+	return map_put(last, r->tid, (uint32_t)i);
+}
+
+static int add_record(struct folded *f, struct map *last, const struct hc_record *r, size_t i)
 {
 	uint64_t begin, entry;
-	int ret = 0;
+	int ret;
 
 	if ((r->kind < HC_CALL || r->kind > HC_ENTRY) && r->kind != HC_SPACE)
 		return 0;
@@ -174,8 +203,7 @@ static int add_record(struct folded *f, const struct hc_record *r, size_t i)
 	}
 	if (r->kind == HC_SPACE)
 		return add_space(f, r, i, begin);
-	if (r->lost)
-		ret = add(f, begin, i, r->cpu, WHAT_LOST);
+	ret = add_loss(f, last, r, i, begin);
 	if (ret)
 		return ret;
 	if (r->kind == HC_CALL)
@@ -199,6 +227,7 @@ static int by_cpu_and_time(const void *a, const void *b)
 static int list_events(struct trace *t)
 {
 	struct folded *f = t->reader;
+	struct map last = {0};
 	struct hc_record r;
 	uint64_t lost = 0;
 	int ret = 0;
@@ -207,8 +236,9 @@ static int list_events(struct trace *t)
 		folded_record_at(&f->records, i, &r);
 		if (r.kind == HC_LOST && r.tsc > lost)
 			lost = r.tsc;
-		ret = add_record(f, &r, i);
+		ret = add_record(f, &last, &r, i);
 	}
+	map_release(&last);
 	if (f->nr_refs)
 		qsort(f->refs, f->nr_refs, sizeof(*f->refs), by_cpu_and_time);
 	t->loss.events = lost;
@@ -369,6 +399,7 @@ static int folded_cursor_init(struct cursor *c, struct error *err)
 
 static void fill(const struct folded *f, const struct ref *ref, struct event *e)
 {
+	uint64_t exit, entry;
 	struct hc_record r;
 	bool vmx;
 
@@ -381,7 +412,9 @@ static void fill(const struct folded *f, const struct ref *ref, struct event *e)
 	case WHAT_LOST:
 		e->kind = EV_LOST;
 		e->arg[0] = r.lost == HC_UNKNOWN ? 0 : r.lost;
-		e->arg[1] = e->arg[2] = (int64_t)ref->tick;
+		host_clock_of(&f->clock, &r, &exit, &entry);
+		e->arg[1] = (int64_t)ref->tick;
+		e->arg[2] = (int64_t)(exit > ref->tick ? exit : ref->tick);
 		break;
 	case WHAT_EXIT:
 		e->kind = EV_KVM_EXIT;
@@ -424,7 +457,9 @@ static bool is_wanted(const struct cursor *c, const struct ref *ref)
 		[WHAT_SPACE] = EV_GUEST_CR3,
 	};
 
-	return ref->tick >= c->from && (ref->what == WHAT_LOST || c->wants[kinds[ref->what]]);
+	if (ref->what == WHAT_LOST)
+		return true;
+	return ref->tick >= c->from && c->wants[kinds[ref->what]];
 }
 
 static unsigned folded_cursor_next(struct cursor *c, struct event *events, unsigned room)

@@ -28,6 +28,7 @@ struct hyper_cursor {
 	uint64_t dropped; /* ... so many events; 0 not known */
 	uint64_t last;	  /* time of the last event */
 	bool has_last, stepped_back, broken;
+	bool at_end; /* that nothing is known from here on was handed out */
 	struct ht_call call; /* the last hypercall that the block at hand takes */
 	struct ht_call sent; /* ... and the one before it */
 	bool has_sent;
@@ -203,17 +204,30 @@ static bool next_block(struct hyper_cursor *k)
 	return true;
 }
 
-static void fill_lost(struct hyper_cursor *k, struct event *e)
+static void fill_lost(struct hyper_cursor *k, struct event *e, uint64_t end)
 {
-	uint64_t begin = k->has_last ? k->last : k->reader.begin;
-	uint64_t end = in_order(k, k->reader.begin);
+	uint64_t begin = k->has_last ? k->last : end;
 
-	*e = (struct event){.time.v = end,
+	*e = (struct event){.time.v = in_order(k, begin),
 			    .kind = EV_LOST,
 			    .tid = -1,
-			    .arg = {(int64_t)k->dropped, (int64_t)begin, (int64_t)end}};
+			    .arg = {(int64_t)k->dropped, (int64_t)begin,
+				    (int64_t)(end > begin ? end : begin)}};
 	k->gap = false;
 	k->dropped = 0;
+}
+
+/* Behind the last block.  True when there is something missing, which @e is then. */
+static bool ends_in_gap(struct hyper_cursor *k, struct event *e)
+{
+	const struct stream *s = k->c->stream;
+	bool is_cut = s->cut && k->c->packet_end == s->nr_packets;
+
+	if (k->at_end || !k->has_last || !(k->gap || is_cut))
+		return false;
+	k->at_end = true;
+	fill_lost(k, e, k->last);
+	return true;
 }
 
 /* What host and guest both have of a hypercall. */
@@ -315,11 +329,12 @@ unsigned hyper_cursor_next(struct cursor *c, struct event *events, unsigned room
 	k->which ^= 1;
 	k->nr_names = 0;
 	while (n < room && k->nr_names < NAMES && c->records_left) {
-		if (!k->in_block && !next_block(k))
+		if (!k->in_block && !next_block(k)) {
+			n += ends_in_gap(k, &events[n]);
 			break;
+		}
 		if (k->gap && k->reader.at == HT_HEADER_BYTES) {
-			fill_lost(k, &events[n]);
-			n += events[n].time.v >= c->from;
+			fill_lost(k, &events[n++], k->reader.begin);
 		} else if (k->has_item) {
 			n += use_record(k, &events[n]);
 		} else {

@@ -21,6 +21,7 @@ struct walk {
 	struct trace_loss loss;
 	uint64_t restarts, strangers;
 	bool machine_known, symbols_dropped;
+	bool cut; /* what was last is no block: any CPU's */
 };
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -211,9 +212,11 @@ static int walk_extent(struct walk *w, const struct hyper_extent *e)
 
 			w->loss.bytes_skipped += next - at;
 			w->loss.unknown++;
+			w->cut = next == end;
 			at = next;
 			continue;
 		}
+		w->cut = false;
 		ret = take_block(w, at, data + at, len);
 		at += len;
 	}
@@ -247,7 +250,7 @@ static void find_gaps(struct walk *w)
 	}
 }
 
-static int make_stream(struct hyper *h, size_t first, size_t nr)
+static int make_stream(struct hyper *h, size_t first, size_t nr, bool cut)
 {
 	struct trace *t = h->trace;
 	struct stream *s = &t->streams[t->nr_streams++];
@@ -256,6 +259,7 @@ static int make_stream(struct hyper *h, size_t first, size_t nr)
 			     .path = t->path,
 			     .buffer = "",
 			     .cpu = h->packets[first].cpu,
+			     .cut = cut,
 			     .nr_packets = (uint32_t)nr,
 			     .reader = &h->packets[first]};
 	s->packets = arena_alloc(&h->arena, nr * sizeof(*s->packets));
@@ -275,7 +279,7 @@ static int make_stream(struct hyper *h, size_t first, size_t nr)
 	return 0;
 }
 
-static int make_streams(struct hyper *h)
+static int make_streams(struct hyper *h, bool cut)
 {
 	size_t nr = 0, first = 0;
 	int ret = 0;
@@ -288,7 +292,7 @@ static int make_streams(struct hyper *h)
 	for (size_t i = 1; i <= h->nr_packets && !ret; i++) {
 		if (i < h->nr_packets && h->packets[i].cpu == h->packets[first].cpu)
 			continue;
-		ret = make_stream(h, first, i - first);
+		ret = make_stream(h, first, i - first, cut);
 		first = i;
 	}
 	return ret;
@@ -336,7 +340,7 @@ int hyper_index(struct hyper *h, const struct hyper_extent *list, size_t nr, str
 		qsort(h->packets, h->nr_packets, sizeof(*h->packets), by_cpu_and_time);
 	if (!ret) {
 		find_gaps(&w);
-		ret = make_streams(h);
+		ret = make_streams(h, w.cut);
 	}
 	if (ret)
 		return fail(err, ret, "out of memory opening %s", h->trace->path);

@@ -62,7 +62,7 @@ text = open(sys.argv[1]).read()
 sentence = re.compile(r"^(\S+)(?: lost (\S+ \S+) \((\S+)\), (\S+ \S+) of it inherited;\n  it)?"
                       r" was ready to run but did not for (\S+ \S+) \((\S+)\)", re.M)
 table = text.split("went into\n")[1].split("\n\n")[0].split("\n")
-assert "OF RUN" in table[0] and "LOST" in table[0], table[0]
+assert "OF WINDOW" in table[0] and "LOST" in table[0], table[0]
 rows = {line.split()[0]: line for line in table[1:]}
 told = sentence.findall(text)
 assert len(told) == 4 and sum(bool(t[1]) for t in told) == 1, told

@@ -7,7 +7,7 @@ make_history
 
 # ---- a run: text
 run 0 "$sonde" top "$history"
-says out "from 59.599906000 (+0) for 1.500 s, no events lost"
+says out "from 59.599906000 (+0) for 1.500 s, <0.1% unknown, no events lost"
 says out "host0/0"
 grep -qE '^[^ ]*vm-b/0 .* timer +[0-9.]+% h-burn\[519\]' "$scratch/out" || fail "vm-b/0: $(cat "$scratch/out")"
 grep -qE '^h-burn\[519\] ' "$scratch/out" || fail "no threads"

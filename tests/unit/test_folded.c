@@ -50,7 +50,6 @@ static void setup(struct world *w)
 	*w->host = (struct trace){
 		.ops = &host_ops,
 		.format = TRACE_DAT,
-		.path = strdup(w->path),
 		.trace_id = 7,
 		.clock = {.kind = CLOCK_TSC},
 		.streams = &w->stream,
@@ -59,6 +58,7 @@ static void setup(struct world *w)
 		.types = w->types,
 		.nr_types = 4,
 	};
+	assert_int_equal(trace_set_paths(w->host, (const char *[]){w->path}, 1), 0);
 	/* Two clocks, a second apart. */
 	w->records[w->nr++] = (struct hc_record){.kind = HC_CLOCK, .time_ns = MONO_0, .tsc = TSC_0};
 	w->records[w->nr++] = (struct hc_record){
@@ -203,6 +203,32 @@ static void events_are_where_kvm_came_to_them(void **state)
 	teardown(&w);
 }
 
+/* Nothing is known of them since the call before. */
+static void lost_calls_are_an_interval(void **state)
+{
+	struct world w;
+	struct event e[16];
+	struct error err = {0};
+	struct trace *t;
+
+	(void)state;
+	setup(&w);
+	add_call(&w, 1000, 0);
+	add_call(&w, 3000, 0)->tid = 43; /* another thread's */
+	add_call(&w, 9000, 0)->lost = 3;
+	write_file(&w, 0);
+	t = attach(&w, &err);
+	assert_non_null(t);
+	assert_int_equal(read_cpu(t, 0, 0, e, 16), 4);
+	assert_int_equal(e[1].kind, EV_LOST);
+	assert_int_equal(e[1].time.v, TSC_0 + 3150); /* the call's end */
+	assert_int_equal(e[1].arg[0], 3);
+	assert_int_equal(e[1].arg[1], TSC_0 + 3150);
+	assert_int_equal(e[1].arg[2], TSC_0 + 27000);
+	assert_int_equal(e[3].time.v, TSC_0 + 27000);
+	teardown(&w);
+}
+
 static void exits_and_entries_of_others(void **state)
 {
 	struct world w;
@@ -339,6 +365,7 @@ int main(void)
 		cmocka_unit_test(a_call_becomes_what_the_trace_leaves_out),
 		cmocka_unit_test(events_are_where_kvm_came_to_them),
 		cmocka_unit_test(exits_and_entries_of_others),
+		cmocka_unit_test(lost_calls_are_an_interval),
 		cmocka_unit_test(a_broken_file_costs_only_itself),
 		cmocka_unit_test(an_address_space_counts_from_the_exit_before),
 	};

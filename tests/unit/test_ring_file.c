@@ -144,6 +144,49 @@ static void test_opens(void **state)
 	drop_device(&d);
 }
 
+/* Of blocks in a file one is missing, and the last is cut off: a gap begins with the last event
+ * that is there. */
+static void test_gaps(void **state)
+{
+	struct event e[16];
+	struct error err = {0};
+	struct cursor c;
+	struct device d;
+	struct trace *t;
+	uint8_t blocks[3 * HT_SLOT_BYTES];
+	long one;
+	int fd = memfd_create("blocks", MFD_CLOEXEC);
+
+	(void)state;
+	make_device(&d);
+	write_blocks(&d, 0, 3);
+	assert_true(fd >= 0);
+	assert_int_equal(ring_file_copy(d.fd, fd), 0);
+	one = lseek(fd, 0, SEEK_CUR) / 3;
+	assert_int_equal(pread(fd, blocks, (size_t)one * 3, 0), one * 3);
+	assert_int_equal(pwrite(fd, blocks + 2 * one, (size_t)one, one), one);
+	assert_int_equal(ftruncate(fd, 2 * one + 20), 0);
+	snprintf(d.path, sizeof(d.path), "/proc/self/fd/%d", fd);
+	assert_int_equal(trace_open(&t, d.path, &err), 0);
+	assert_int_equal(cursor_init(&c, &t->streams[0], 0, t->streams[0].nr_packets,
+				     WANT(SCHED_SWITCH), &err),
+			 0);
+	assert_int_equal(cursor_next(&c, e, ARRAY_SIZE(e)), 4);
+	assert_int_equal(e[0].time.v, 1000);
+	assert_int_equal(e[1].kind, EV_LOST);
+	assert_int_equal(e[1].time.v, 1000);
+	assert_int_equal(e[1].arg[1], 1000);
+	assert_int_equal(e[1].arg[2], 3000);
+	assert_int_equal(e[2].time.v, 3000);
+	assert_int_equal(e[3].kind, EV_LOST);
+	assert_int_equal(e[3].time.v, 3000);
+	assert_int_equal(cursor_next(&c, e, ARRAY_SIZE(e)), 0);
+	cursor_release(&c);
+	trace_release(t);
+	close(fd);
+	drop_device(&d);
+}
+
 static long copied(const struct device *d, int *ret)
 {
 	int out = memfd_create("copy", MFD_CLOEXEC);
@@ -243,6 +286,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_opens),
+		cmocka_unit_test(test_gaps),
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_empty),
 	};

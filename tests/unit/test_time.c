@@ -15,6 +15,8 @@ static const struct clock_model clock_l0 = {.pieces = &piece, .nr_pieces = 1};
 static const struct time_base base = {
 	.begin = 10 * NS_PER_SEC,
 	.end = 20 * NS_PER_SEC,
+	.traced_begin = 12 * NS_PER_SEC,
+	.traced_end = 19 * NS_PER_SEC,
 	.ticks_are_ns = true,
 	.wall_known = true,
 	.wall_offset_ns = INT64_C(1795265990) * NS_PER_SEC,
@@ -138,15 +140,25 @@ static void windows(void **state)
 
 	(void)state;
 	assert_int_equal(time_parse_window(&base, NULL, &begin, &end, NULL), 0);
+	assert_int_equal(begin, base.traced_begin);
+	assert_int_equal(end, base.traced_end);
+	assert_int_equal(time_parse_window(&base, "0%,100%", &begin, &end, NULL), 0);
 	assert_int_equal(begin, base.begin);
 	assert_int_equal(end, base.end);
 	assert_int_equal(time_parse_window(&base, "+1s,+2s", &begin, &end, NULL), 0);
 	assert_int_equal(begin, 11 * NS_PER_SEC);
 	assert_int_equal(end, 12 * NS_PER_SEC);
 	assert_int_equal(time_parse_window(&base, ",50%", &begin, &end, NULL), 0);
-	assert_int_equal(begin, base.begin);
+	assert_int_equal(begin, base.traced_begin);
 	assert_int_equal(end, 15 * NS_PER_SEC);
 	assert_int_equal(time_parse_window(&base, "50%,", &begin, &end, NULL), 0);
+	assert_int_equal(end, base.traced_end);
+	/* Where an empty side would make a window of nothing, it is the run's. */
+	assert_int_equal(time_parse_window(&base, ",+1s", &begin, &end, NULL), 0);
+	assert_int_equal(begin, base.begin);
+	assert_int_equal(end, 11 * NS_PER_SEC);
+	assert_int_equal(time_parse_window(&base, "95%,", &begin, &end, NULL), 0);
+	assert_int_equal(begin, 19500000000);
 	assert_int_equal(end, base.end);
 	/* What sticks out is cut off. */
 	assert_int_equal(time_parse_window(&base, "1s,12s", &begin, &end, NULL), 0);

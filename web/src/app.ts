@@ -66,7 +66,7 @@ export class App {
     readonly model: Model,
     readonly api: Api,
   ) {
-    this.view = new View(model.run.length);
+    this.view = new View(model.run.length, model.run.traced);
     this.clock = new Clock(model.run);
     this.theme = this.makeTheme();
     this.filter = new Filter(this.view.shown.filter);
@@ -157,7 +157,7 @@ export class App {
       await this.phases.load(this.api, run.length);
       this.rowsArrived();
       this.panel.update();
-      const busy = await this.api.facts("thread_time", 0, run.length, 2000, "busy");
+      const busy = await this.api.facts("thread_time", ...this.panel.all(), 2000, "busy");
       const thread = busy.columns.findIndex((c) => c.name === "thread");
       const total = busy.columns.findIndex((c) => c.name === "total");
       for (const row of busy.rows) this.busy.set(Number(row[thread]), Number(row[total]));

@@ -46,6 +46,8 @@ export interface RunModel {
   version: string;
   begin: string;
   length: number;
+  /** Where the physical machine was traced: what is shown first, and what verdicts are of. */
+  traced: [number, number];
   ticks_are_ns: boolean;
   complete: boolean;
   wall: string | null;

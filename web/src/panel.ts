@@ -64,7 +64,12 @@ export class Panel {
   }
 
   private why(): Promise<Facts> {
-    return this.facts_("why", 0, this.view.length, 200);
+    return this.facts_("why", ...this.all(), 200);
+  }
+
+  /** What analyses are of unless a range is chosen; one file carries those of all that it has. */
+  all(): readonly [number, number] {
+    return this.api.wholeOnly ? [0, this.view.length] : this.model.run.traced;
   }
 
   private has(name: string): boolean {
@@ -76,8 +81,10 @@ export class Panel {
     const { range, begin, end } = this.view.shown;
     if (this.api.wholeOnly) return { begin: 0, end: this.view.length, what: "all that this report has" };
     if (range) return { begin: Math.floor(range[0]), end: Math.ceil(range[1]), what: "the chosen range" };
-    const all = begin <= 0 && end >= this.view.length;
-    return { begin: Math.floor(begin), end: Math.ceil(end), what: all ? "the whole run" : "what is shown" };
+    const [from, to] = this.model.run.traced;
+    const what = begin <= 0 && end >= this.view.length ? "the whole run"
+      : begin === from && end === to ? `where ${this.model.machineName(0)} was traced` : "what is shown";
+    return { begin: Math.floor(begin), end: Math.ceil(end), what };
   }
 
   /** Follows the view, once it has come to rest. */
@@ -136,13 +143,15 @@ export class Panel {
   }
 
   private async verdicts(put: (...e: HTMLElement[]) => void): Promise<void> {
-    const all = [0, this.view.length] as const;
+    const all = this.all();
     const out: HTMLElement[] = [];
     if (this.model.run.losses.length)
       out.push(h("p", { class: "warn" },
         `Events were lost in ${count(this.model.run.nr_losses)} places; what stands there is less than what was.`));
     if (!this.model.run.complete)
       out.push(h("p", { class: "warn" }, "The file is not complete: the run is shown as far as it goes."));
+    out.push(h("p", { class: "quiet" }, `Shares are of ${this.clock.length(all[1] - all[0])}` +
+      (all[1] - all[0] < this.view.length ? `, where ${this.model.machineName(0)} was traced, of ${this.clock.length(this.view.length)}.` : ".")));
     if (!this.body.childElementCount) put(h("p", { class: "quiet" }, "looking through the run…"));
     if (this.has("why")) {
       const asked = this.verdictsAsked ?? this.why();

@@ -47,9 +47,10 @@ export class View {
   private urlTimer = 0;
   private newStep = false; // since the URL was written last
 
-  constructor(readonly length: number) {
+  /** @home: what is shown unless a link says otherwise. */
+  constructor(readonly length: number, readonly home: [number, number] = [0, length]) {
     this.shown = {
-      begin: 0, end: length, cursor: null, range: null, row: null, filter: "", hidden: [],
+      begin: home[0], end: home[1], cursor: null, range: null, row: null, filter: "", hidden: [],
       pinned: [], toggled: [], notes: [],
     };
     this.look = {
@@ -176,7 +177,7 @@ export class View {
   private hash(): string {
     const s = this.shown;
     const p = new URLSearchParams();
-    if (s.begin > 0 || s.end < this.length) p.set("t", `${Math.round(s.begin)}-${Math.round(s.end)}`);
+    if (s.begin !== this.home[0] || s.end !== this.home[1]) p.set("t", `${Math.round(s.begin)}-${Math.round(s.end)}`);
     if (s.cursor !== null) p.set("c", String(Math.round(s.cursor)));
     if (s.range) p.set("s", s.range.map(Math.round).join("-"));
     if (s.row) p.set("r", s.row);
@@ -221,7 +222,7 @@ export class View {
     };
     const one = <T extends string>(text: string | null, all: readonly T[]): T =>
       all.includes(text as T) ? (text as T) : all[0];
-    const window = pair(p.get("t")) ?? [0, this.length];
+    const window = pair(p.get("t")) ?? this.home;
     this.shown = {
       begin: window[0],
       end: window[1],
