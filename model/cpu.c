@@ -125,6 +125,14 @@ void cpu_adopt(struct cpu *cpu, int32_t tid)
 	write_task(cpu);
 }
 
+void cpu_has_run(struct cpu *cpu, int32_t tid)
+{
+	if (!cpu || cpu->thread)
+		return;
+	cpu_adopt(cpu, tid);
+	fuse(cpu);
+}
+
 /* The handlers are left before a switch; only PREEMPT_RT may switch inside a soft interrupt. */
 static void save_softirq(struct cpu *cpu)
 {

@@ -19,6 +19,8 @@ static inline void cpu_left_code(struct cpu *cpu)
 
 void cpu_lose_thread(struct cpu *cpu);
 void cpu_adopt(struct cpu *cpu, int32_t tid);
+/* The same before any event has said so. */
+void cpu_has_run(struct cpu *cpu, int32_t tid);
 void cpu_switch(struct cpu *cpu, const struct event *e);
 void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail);
 void cpu_irq_exit(struct cpu *cpu, uint32_t mode, int64_t detail);

@@ -306,6 +306,7 @@ enum moment_kind {
 	MOMENT_END,	  /* its trace ends */
 	MOMENT_CPU_BEGIN, /* ... begins to cover CPU @value */
 	MOMENT_CPU_END,	  /* ... does so no more, though others go on */
+	MOMENT_RUNS,	  /* thread @tid has CPU @value, and has had it before its first event */
 };
 
 struct moment {
@@ -313,6 +314,7 @@ struct moment {
 	struct machine_state *machine;
 	enum moment_kind kind;
 	uint32_t value;
+	int32_t tid;
 };
 
 struct model {
