@@ -12,6 +12,7 @@
 #include "clock/readings.h"
 #include "clock/runs.h"
 #include "clock/tighten.h"
+#include "clock/told.h"
 #include "clock/tsc.h"
 
 /* What is gathered on the way about one machine. */
@@ -70,25 +71,6 @@ static int align_offset(struct placed *p, int64_t offset, enum clock_method meth
 	ret = clock_one_line(&m->to_parent, piece, method, err);
 	m->to_parent.nr_pairs = pairs;
 	return ret;
-}
-
-/* The user's offset counts even against the evidence, but not silently. */
-static int align_told(struct topology *t, struct placed *p, struct error *err)
-{
-	int64_t offset = p->candidate->in->tsc_offset;
-
-	if (!tsc_comparable(sample_of(p), sample_of(p->parent)))
-		return fail(err, -EINVAL,
-			    "a TSC offset was given for %s, but the clocks of it and %s do not both "
-			    "count cycles",
-			    p->machine->name, p->parent->machine->name);
-	if (p->machine->to_parent.nr_pieces &&
-	    !tsc_offset_fits(offset, &p->machine->to_parent, sample_of(p)))
-		problems_add(&t->problems,
-			     "the TSC offset given for %s contradicts its hypercalls: one of the two "
-			     "is wrong",
-			     p->machine->name);
-	return align_offset(p, offset, CLOCK_METHOD_TOLD, err);
 }
 
 /* The offset that all vCPU threads were given, when the parent's trace has it. */
@@ -314,7 +296,7 @@ static int by_list(struct topology *t, struct placed *p, const struct evidence *
 }
 
 /* The clock to the parent's, by the best evidence there is. */
-static int to_parent(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
+static int by_evidence(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
 {
 	struct fit_options o = rates_options(sample_of(p), sample_of(p->parent), t->tsc_khz,
 					     e->spacing_ns);
@@ -333,13 +315,11 @@ static int to_parent(struct topology *t, struct placed *p, struct evidence *e, s
 	ret = by_pairs(p, e, &o, err);
 	if (ret && ret != -ENODATA)
 		return ret;
-	if (c->in->has_tsc_offset)
-		return align_told(t, p, err);
 	listed = by_list(t, p, e, err);
 	if (listed)
 		return listed > 0 ? 0 : listed;
 	if (ret && !c->fit.agreeing)
-		return align_blindly(t, p, &o, err);
+		return c->in->has_tsc_offset ? 0 : align_blindly(t, p, &o, err);
 	if (ret)
 		ret = by_coincidence(p, err);
 	else if (!e->rough && find_vcpus(p))
@@ -349,6 +329,13 @@ static int to_parent(struct topology *t, struct placed *p, struct evidence *e, s
 	if (ret == 0 && written_offset(p, &offset))
 		ret = align_offset(p, offset, CLOCK_METHOD_TSC, err);
 	return ret;
+}
+
+static int to_parent(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
+{
+	int ret = by_evidence(t, p, e, err);
+
+	return ret == 0 && !e->rough && p->candidate->in->has_tsc_offset ? told_apply(t, p, err) : ret;
 }
 
 /* The pairs' constraints in L0's ticks. */

@@ -3,6 +3,7 @@
 #define CLOCK_WATCH_H
 
 #include "clock/sample.h"
+#include "source/origin.h"
 #include "source/seam.h"
 
 /*
@@ -41,6 +42,8 @@ struct watch {
 	int32_t tid;          /* running now; -1 unknown */
 	struct seam seam;
 	int32_t guest_tid;    /* the thread that entered the guest */
+	int32_t synced_tid;   /* whose vCPU's kernel asked for the time last; -1 none */
+	struct call_origins origins;
 	uint64_t irq_at;      /* last timer interrupt's entry, 0 none */
 	uint64_t now;         /* of the last hrtimer */
 	bool wants_mono;
@@ -57,6 +60,7 @@ struct watch {
 	struct stay_list lost;   /* times of lost events; tid is not used */
 	struct stay_list silent; /* long times without events */
 	uint64_t from, until;    /* of this part */
+	size_t in_part;          /* events of this part so far */
 	size_t notes_max;        /* events that may be noted in all */
 	bool fresh;              /* the next event begins a part */
 	bool carries_blocks;     /* hypercalls of the hypertrace format were seen */
@@ -66,7 +70,7 @@ struct watch {
 
 void watch_init(struct watch *w, struct stream *s);
 /* A part begins: what lies between it and the one before was not read.  Nothing before the tick
- * @from is noted, and nothing behind the first event after @until. */
+ * @from is noted, and what is behind @until only so far that it tells something. */
 void watch_part(struct watch *w, uint64_t from, uint64_t until);
 /* So much was noted that the rest is not read. */
 bool watch_full(const struct watch *w);

@@ -174,6 +174,10 @@ int main(int argc, char **argv)
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	if (ret) {
 		fprintf(stderr, "%s\n", err.text);
+		for (unsigned i = 0; i < nr && ret == -EXDEV; i++) {
+			if (t.apart[i].apart)
+				fprintf(stderr, "apart %s: %s\n", t.apart[i].name, t.apart[i].why);
+		}
 		return 1;
 	}
 	printf("topology ticks_are_ns=%d tsc_khz=%" PRIu64 " wall=%d %" PRId64 " ms=%.1f\n",

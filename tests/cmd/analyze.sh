@@ -70,7 +70,7 @@ cmp -s "$scratch/out" "$scratch/whole" || fail "$(diff "$scratch/out" "$scratch/
 # One trace that cannot be opened does not stop the others, and is remembered.
 printf 'this is not a trace' >"$scratch/twice/broken.dat"
 printf '\027\010\104tracing7' >"$scratch/twice/cut.dat"
-run 0 "$sonde" analyze "$scratch/twice" -o "$scratch/t.sonde"
+run 3 "$sonde" analyze "$scratch/twice" -o "$scratch/t.sonde"
 says err "cut.dat"
 says err "this trace is left out"
 run 0 "$sonde" info "$scratch/t.sonde"

@@ -24,6 +24,7 @@ struct world {
 	int64_t pause_at, pause_len; /* guest stopped, and its clock with it */
 	int64_t len;
 	bool no_calls, lose;   /* no hypercalls; the host lost some events */
+	bool by_user;	       /* a process of the guest makes the calls */
 	bool typed;            /* the traces say what kinds they have: they are sampled */
 	uint64_t seed;
 };
@@ -138,7 +139,8 @@ static int64_t stay(struct made *m, int cpu, int64_t t, const int64_t *ack)
 /* One vCPU's life on its host CPU. */
 static void live(struct made *m, int cpu)
 {
-	int64_t t = BEGIN, call[EVENT_ARGS] = {1000, cpu + 1}, code[EVENT_ARGS] = {0x7b, cpu};
+	int64_t t = BEGIN, call[EVENT_ARGS] = {1000, cpu + 1};
+	int64_t code[EVENT_ARGS] = {0x7b, cpu, m->w.by_user ? 0x401000 : (int64_t)0xffffffffc0401000, 2};
 	bool called = false;
 
 	while (t < BEGIN + m->w.len) {
@@ -149,6 +151,7 @@ static void live(struct made *m, int cpu)
 			put(m, GUEST, cpu, t, EV_SYNC_REQUEST, call);
 			t += (int64_t)dice(&m->w, 2000, 9000);
 		}
+		code[0] = called ? 0x81 : 0x7b;
 		put(m, HOST, cpu, t, EV_KVM_EXIT, code);
 		if (called)
 			put(m, HOST, cpu, t + 1000, EV_KVM_HYPERCALL, call);
@@ -340,6 +343,13 @@ static void containment_alone_finds_parent_and_clock(void **state)
 			    CLOCK_METHOD_CONTAINMENT, 10000);
 }
 
+/* The same calls, made by a process, are as if they were not there. */
+static void a_process_has_no_say_about_clocks(void **state)
+{
+	(void)state;
+	check_world((struct world){.by_user = true, .seed = 1}, CLOCK_METHOD_CONTAINMENT, 10000);
+}
+
 static void a_guest_paused_for_seconds_is_a_new_piece(void **state)
 {
 	(void)state;
@@ -503,28 +513,63 @@ static void what_trace_cmd_noted_is_used(void **state)
 	}
 }
 
+/* What the user says is evidence like any other: the bound holds though he may be wrong, or it is an
+ * error. */
 static void the_user_tells_an_offset(void **state)
 {
+	static const int64_t wrong_by[] = {0, 1000, -1000, 20000, -20000, MS, -SECOND};
 	struct made m;
-	struct topology t;
+	unsigned refused = 0;
 
 	(void)state;
 	make_world(&m, (struct world){0});
 	make_tsc(&m);
-	for (int wrong = 0; wrong < 2; wrong++) {
+	for (unsigned i = 0; i < ARRAY_SIZE(wrong_by); i++) {
 		const struct topology_input in[2] = {{.trace = &m.traces[HOST]},
 						     {.trace = &m.traces[GUEST],
 						      .has_tsc_offset = true,
-						      .tsc_offset = -m.w.boot + wrong * SECOND}};
+						      .tsc_offset = -m.w.boot + wrong_by[i]}};
+		struct error err = {0};
+		struct topology t;
+		int ret = topology_find(&t, in, 2, NULL, &err);
 
-		assert_int_equal(topology_find(&t, in, 2, NULL, NULL), 0);
-		assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TOLD);
-		/* It is used even when it is wrong, but not silently. */
-		assert_int_equal(t.problems.nr, 1 + wrong);
-		if (!wrong)
-			assert_int_equal(check_truth(&t, &m, 0, 0), 0);
+		if (ret) {
+			assert_int_equal(ret, -EINVAL);
+			assert_non_null(strstr(err.text, "contradicts its events"));
+			assert_true(llabs(wrong_by[i]) > 1000);
+			refused++;
+		} else {
+			assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TOLD);
+			assert_in_range(check_truth(&t, &m, 0, 0), 1000, 12000);
+		}
 		topology_release(&t);
 	}
+	assert_int_equal(refused, 4);
+	unmake(&m);
+}
+
+/* Nothing tests it: it is used, and has no bound. */
+static void an_untested_offset_has_no_bound(void **state)
+{
+	const int64_t offset = -77 * SECOND;
+	struct made m;
+	struct topology t;
+	struct topology_input in[2] = {0};
+
+	(void)state;
+	make_world(&m, (struct world){.no_calls = true, .len = SECOND});
+	make_tsc(&m);
+	for (int cpu = 0; cpu < CPUS; cpu++) /* no KVM events */
+		m.of_trace[HOST][cpu].nr_packets = 1;
+	in[0] = (struct topology_input){.trace = &m.traces[HOST], .parent = "-"};
+	in[1] = (struct topology_input){.trace = &m.traces[GUEST], .parent = "iron",
+					.has_tsc_offset = true, .tsc_offset = offset};
+	assert_int_equal(topology_find(&t, in, 2, NULL, NULL), 0);
+	assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TOLD);
+	assert_int_equal(clock_to_l0(&t.machines[1].clock, (ticks_t){5}), 5 - offset);
+	assert_true(clock_bound(&t.machines[1].clock, (ticks_t){5}) == CLOCK_NO_BOUND);
+	assert_non_null(strstr(t.problems.list[0].text, "to the test"));
+	topology_release(&t);
 	unmake(&m);
 }
 
@@ -546,7 +591,8 @@ static void one_trace_alone_is_l0(void **state)
 	unmake(&m);
 }
 
-static void strangers_are_an_error_that_names_them(void **state)
+/* Only one can be L0; the other is told of, in the order of the inputs. */
+static void strangers_are_set_apart(void **state)
 {
 	struct made m, other;
 	struct topology t;
@@ -558,10 +604,13 @@ static void strangers_are_an_error_that_names_them(void **state)
 	make_world(&other, (struct world){.no_calls = true, .seed = 2});
 	in[0].trace = &m.traces[HOST];
 	in[1].trace = &other.traces[GUEST];
-	assert_int_equal(topology_find(&t, in, 2, NULL, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "iron"));
-	assert_non_null(strstr(err.text, "vm"));
-	assert_non_null(strstr(err.text, "--parent"));
+	assert_int_equal(topology_find(&t, in, 2, NULL, &err), -EXDEV);
+	assert_false(t.apart[0].apart); /* it ran guests, whosever */
+	assert_true(t.apart[1].apart);
+	assert_string_equal(t.apart[1].name, "vm");
+	assert_non_null(strstr(t.apart[1].why, "iron"));
+	assert_non_null(strstr(t.apart[1].why, "--parent"));
+	topology_release(&t);
 	/* Told, they are put together, without a bound and with a warning. */
 	in[1].parent = "iron";
 	assert_int_equal(topology_find(&t, in, 2, NULL, &err), 0);
@@ -644,6 +693,7 @@ int main(void)
 		cmocka_unit_test(one_trace_alone_is_l0),
 		cmocka_unit_test(pairs_and_containment_bound_any_steady_clock),
 		cmocka_unit_test(containment_alone_finds_parent_and_clock),
+		cmocka_unit_test(a_process_has_no_say_about_clocks),
 		cmocka_unit_test(a_guest_paused_for_seconds_is_a_new_piece),
 		cmocka_unit_test(lost_events_loosen_but_do_not_mislead),
 		cmocka_unit_test(long_traces_are_sampled),
@@ -651,7 +701,8 @@ int main(void)
 		cmocka_unit_test(a_wrong_tsc_offset_is_not_believed),
 		cmocka_unit_test(what_trace_cmd_noted_is_used),
 		cmocka_unit_test(the_user_tells_an_offset),
-		cmocka_unit_test(strangers_are_an_error_that_names_them),
+		cmocka_unit_test(an_untested_offset_has_no_bound),
+		cmocka_unit_test(strangers_are_set_apart),
 		cmocka_unit_test(two_traces_of_one_clock_are_the_same),
 		cmocka_unit_test(hostile_events_do_no_harm),
 	};
