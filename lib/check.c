@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sonde/check.h"
+#include "lib/coverage.h"
 #include "lib/find.h"
 #include "analysis/facts.h"
 #include "analysis/run.h"
@@ -7,6 +8,7 @@
 #include "channel/reader.h"
 #include "channel/stolen.h"
 #include "source/origin.h"
+#include "source/cover.h"
 #include "source/trace.h"
 #include "sonde/analyze.h"
 
@@ -255,7 +257,8 @@ static void check_history(struct check *c, struct sonde_run *run)
 /* ---- traces -------------------------------------------------------------------------------- */
 
 /* Each switch leaves the thread that the one before went to: else one between them is not recorded,
- * though nothing was lost.  The trace is whole all the same: it holds what its kernel gave. */
+ * though nothing was lost.  Where that is a kernel's habit the trace is whole all the same: it holds
+ * what its kernel gave. */
 struct switches {
 	uint64_t nr, unseen;
 };
@@ -288,7 +291,7 @@ static void take_call(struct decoded *d, const struct event *e)
 
 static void take_event(struct decoded *d, const struct event *e)
 {
-	d->nr++;
+	d->nr += e->kind != EV_LOST;
 	take_call(d, e);
 	if (e->kind == EV_LOST)
 		d->running = -1;
@@ -319,6 +322,12 @@ static uint64_t decode_stream(struct stream *s, struct switches *switches, uint6
 	return d.nr;
 }
 
+/* A kernel that leaves out switches does so all the time. */
+static bool is_habit(const struct switches *s)
+{
+	return s->unseen > s->nr / 100;
+}
+
 static void tell_switches(struct check *c, const char *path, const struct switches *s)
 {
 	char text[512], unseen[UNIT_TEXT], nr[UNIT_TEXT];
@@ -327,10 +336,18 @@ static void tell_switches(struct check *c, const char *path, const struct switch
 		return;
 	snprintf(text, sizeof(text),
 		 "%s: %s of %s switches come from another thread than the one before went to, "
-		 "though nothing was lost: the kernel does not record all of them. What CPUs did "
-		 "and who waited for them is unknown there",
-		 path, unit_count(unseen, (int64_t)s->unseen), unit_count(nr, (int64_t)s->nr));
-	c->finding(SONDE_NOTE, text, c->data);
+		 "though nothing was lost: %s. What CPUs did and who waited for them is unknown "
+		 "there",
+		 path, unit_count(unseen, (int64_t)s->unseen), unit_count(nr, (int64_t)s->nr),
+		 is_habit(s) ? "the kernel does not record all of them" : "events are missing");
+	c->finding(is_habit(s) ? SONDE_NOTE : SONDE_FAULT, text, c->data);
+}
+
+static void tell_uncovered(const char *text, void *data)
+{
+	struct check *c = data;
+
+	c->finding(SONDE_FAULT, text, c->data);
 }
 
 static void tell_problem(struct check *c, const struct problem *p)
@@ -356,6 +373,8 @@ static void check_trace(struct check *c, const char *path)
 	for (unsigned i = 0; i < t->nr_streams; i++)
 		c->result->items += decode_stream(&t->streams[i], &switches, &forged);
 	tell_switches(c, path, &switches);
+	if (cover_count_cpus(t) || coverage_tell(t, tell_uncovered, c))
+		find(c, "%s: out of memory", path);
 	if (forged)
 		remark(c,
 		       "%s: %llu hypercalls in a kernel's format were made by user code in guests; they "

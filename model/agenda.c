@@ -62,7 +62,7 @@ static int add_begin(struct model *m, struct machine_state *mc, unsigned number,
 		mc->nr_uncovered++;
 		ret = add(m, moment, room);
 	}
-	if (cpu->any && cpu->ends && before > COVER_ENDS_TOGETHER_NS)
+	if (cpu->late && before > COVER_ENDS_TOGETHER_NS)
 		loss_add(mc, (int)number, moment.t - before, moment.t, -1);
 	moment.kind = MOMENT_RUNS;
 	moment.tid = cpu->running;

@@ -115,12 +115,13 @@ static void cover_stream(struct cpu_cover *c, struct stream *s)
 	c->any = true;
 	c->ends &= s->packets[s->nr_packets - 1].end != 0;
 	c->running = first_running(s, &broken);
+	c->late |= s->start == START_MISSING;
 	if (again) /* each has events that the other has not */
 		c->running = -1;
 	if (s->packets[0].begin < c->first)
 		c->first = s->packets[0].begin;
 	/* Tracing begins on all CPUs at once: of what was before its first event, none is missing. */
-	if (s->trace->format == TRACE_DAT && !broken)
+	if ((s->trace->format == TRACE_DAT && !broken) || s->start == START_WHOLE)
 		c->first = 0;
 	if (last > c->last)
 		c->last = last;

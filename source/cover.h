@@ -18,6 +18,7 @@
 struct cpu_cover {
 	bool there;	 /* it has a stream */
 	bool any;	 /* ... of which something can be read */
+	bool late;	 /* ... what was recorded first is not there */
 	bool ends;	 /* ... which says when it ends */
 	uint64_t first;	 /* ticks: from here on nothing is missing; UINT64_MAX without any */
 	uint64_t last;

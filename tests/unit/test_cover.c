@@ -124,6 +124,16 @@ static void a_silent_cpu_is_covered_unless_events_were_lost_there(void **state)
 	assert_int_equal(c.cpus[2].first, 300);
 	assert_int_equal(c.cpus[2].running, -1);
 	cover_release(&c);
+	/* LTTng numbers its packets. */
+	w.trace.format = TRACE_CTF;
+	w.streams[1].start = START_WHOLE;
+	w.streams[2].start = START_MISSING;
+	assert_int_equal(cover_find(&c, &w.trace), 0);
+	assert_int_equal(c.cpus[1].first, 100);
+	assert_false(c.cpus[1].late);
+	assert_int_equal(c.cpus[2].first, 300);
+	assert_true(c.cpus[2].late);
+	cover_release(&c);
 }
 
 static void nothing_that_can_be_read_is_no_stream(void **state)
