@@ -256,9 +256,8 @@ static void check_history(struct check *c, struct sonde_run *run)
 
 /* ---- traces -------------------------------------------------------------------------------- */
 
-/* Each switch leaves the thread that the one before went to: else one between them is not recorded,
- * though nothing was lost.  Where that is a kernel's habit the trace is whole all the same: it holds
- * what its kernel gave. */
+/* Each switch leaves the thread that the one before went to: else one between them is not there.
+ * There are kernels that leave out some now and then: then the trace is whole all the same. */
 struct switches {
 	uint64_t nr, unseen;
 };
@@ -322,12 +321,6 @@ static uint64_t decode_stream(struct stream *s, struct switches *switches, uint6
 	return d.nr;
 }
 
-/* A kernel that leaves out switches does so all the time. */
-static bool is_habit(const struct switches *s)
-{
-	return s->unseen > s->nr / 100;
-}
-
 static void tell_switches(struct check *c, const char *path, const struct switches *s)
 {
 	char text[512], unseen[UNIT_TEXT], nr[UNIT_TEXT];
@@ -336,11 +329,10 @@ static void tell_switches(struct check *c, const char *path, const struct switch
 		return;
 	snprintf(text, sizeof(text),
 		 "%s: %s of %s switches come from another thread than the one before went to, "
-		 "though nothing was lost: %s. What CPUs did and who waited for them is unknown "
-		 "there",
-		 path, unit_count(unseen, (int64_t)s->unseen), unit_count(nr, (int64_t)s->nr),
-		 is_habit(s) ? "the kernel does not record all of them" : "events are missing");
-	c->finding(is_habit(s) ? SONDE_NOTE : SONDE_FAULT, text, c->data);
+		 "though nothing says that some were lost: the kernel did not record all, or they "
+		 "are gone. What CPUs did and who waited for them is unknown there",
+		 path, unit_count(unseen, (int64_t)s->unseen), unit_count(nr, (int64_t)s->nr));
+	c->finding(SONDE_NOTE, text, c->data);
 }
 
 static void tell_uncovered(const char *text, void *data)

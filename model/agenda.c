@@ -151,7 +151,7 @@ static void trace_ends(struct machine_state *mc)
 	for (unsigned i = 0; i < mc->nr_cpus; i++) {
 		if (!mc->cpus[i])
 			continue;
-		cpu_not_found_again(mc->cpus[i]);
+		cpu_not_found_again(mc->cpus[i], mc->model->now);
 		cpu_forget(mc->cpus[i]);
 	}
 	for (struct thread *th = mc->threads; th; th = th->next_of_machine) {

@@ -360,12 +360,13 @@ static ns_t note_loss(struct cpu *cpu, const struct event *e)
 	return end;
 }
 
-void cpu_not_found_again(struct cpu *cpu)
+void cpu_not_found_again(struct cpu *cpu, ns_t end)
 {
 	struct model *m = cpu->machine->model;
 
-	if (cpu->lost && cpu->loss < m->nr_losses && m->losses[cpu->loss].end < m->now)
-		m->losses[cpu->loss].end = m->now;
+	if (cpu->lost && cpu->loss < m->nr_losses && m->losses[cpu->loss].end < end)
+		m->losses[cpu->loss].end = end;
+	cpu->loss = UINT32_MAX;
 }
 
 /* What ran here, and what became of the threads that did, is unknown from now on. */
