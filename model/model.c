@@ -410,6 +410,8 @@ int model_close(struct model *m, ns_t end, struct error *err)
 
 	if (m->begun)
 		agenda_run(m, end);
+	for (uint32_t i = 0; i < m->nr_cpus; i++)
+		cpu_not_found_again(m->cpus[i], end);
 	tables_close(m, end);
 	ret = m->broken;
 	release(m);
