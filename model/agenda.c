@@ -165,6 +165,8 @@ static int add_covers(struct model *m, struct machine_state *mc, struct cover *c
 	for (unsigned i = 0; i < mc->trace->nr_streams; i++) {
 		struct stream *s = &mc->trace->streams[i];
 
+		if (s->trace->user_space)
+			continue;
 		/* The last element is for those of an unknown CPU. */
 		cover_stream(&covers[s->cpu >= 0 && (unsigned)s->cpu < nr ? (unsigned)s->cpu : nr],
 			     s);
