@@ -13,6 +13,10 @@
 
 /* When no CPU records anything for so long, the tracer was off. */
 #define SILENCE_US 500000
+/* A part is left after a multiple of so many events: what is read of a sparse trace must tell
+ * something, too. */
+#define PART_STEP 512
+#define MSR_TSC_DEADLINE 0x6e0
 
 /* What a key is made of besides the payload, so that the two kinds of call never meet. */
 enum call_class { CALL_HYPERCALL, CALL_VMSYNC_GH, CALL_VMSYNC_HG };
@@ -23,19 +27,22 @@ void watch_init(struct watch *w, struct stream *s)
 	w->stream = s;
 	w->silence = (uint64_t)(rates_ticks_per_us(s->trace) * SILENCE_US);
 	w->tid = -1;
+	w->seam = SEAM_INIT;
 	w->guest_tid = -1;
+	w->synced_tid = -1;
 	w->since = 0;
 	w->wants_mono = s->trace->clock.kind == CLOCK_TSC || s->trace->clock.kind == CLOCK_UNKNOWN;
 }
 
 kinds_t watch_wanted(const struct watch *w)
 {
-	kinds_t calls = WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | WANT(VMSYNC_GH_HOST) |
+	kinds_t calls = CALL_ORIGIN_KINDS | WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | WANT(VMSYNC_GH_HOST) |
 			WANT(VMSYNC_HG_HOST) | WANT(SYNC_REQUEST) | WANT(SYNC_ACK) |
 			WANT(VMSYNC_GH_GUEST) | WANT(VMSYNC_HG_GUEST) | WANT(SCHED_SWITCH);
 	kinds_t host = WANT(KVM_ENTRY) | WANT(KVM_EXIT) | WANT(KVM_HYPERCALL) |
 		       WANT(KVM_NESTED_HYPERCALL) | WANT(KVM_NESTED_VMENTER) |
 		       WANT(KVM_NESTED_VMEXIT_INJECT) | WANT(KVM_WRITE_TSC_OFFSET) |
+		       WANT(KVM_MSR) | WANT(HRTIMER_START) |
 		       WANT(SCHED_SWITCH) | WANT(VECTOR_ENTRY) | WANT(IRQ_ENTRY) |
 		       WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
 
@@ -101,6 +108,7 @@ static int on_kvm_entry(struct watch *w, uint64_t time)
 {
 	int ret = host_runs(w, time);
 
+	w->last_start.time = 0;
 	w->has_entries = true;
 	w->mode = MODE_IN;
 	w->since = time;
@@ -113,6 +121,7 @@ static int on_kvm_exit(struct watch *w, const struct event *e)
 	int64_t reason = e->arg[0], isa = e->arg[3];
 	int ret = host_runs(w, e->time.v);
 
+	w->last_start.time = 0;
 	if (ret == 0 && (isa == ISA_SVM || isa == ISA_VMX) && exit_starts_guest(reason, isa))
 		ret = note_nesting(w, e->time.v, true);
 	return ret;
@@ -131,6 +140,7 @@ static int on_lost(struct watch *w, const struct event *e)
 	w->since = begin;
 	w->tid = -1;
 	w->irq_at = 0;
+	w->last_start.time = 0;
 	return ret;
 }
 
@@ -161,12 +171,55 @@ static int on_hrtimer(struct watch *w, const struct event *e)
 	return 0;
 }
 
+static bool by_kernel(struct watch *w, const struct event *e)
+{
+	return call_origins_of(&w->origins, w->stream, e, w->tid) == HT_ORIGIN_KERNEL;
+}
+
+/* A guest's timer, or one that KVM starts for a guest. */
+static int on_timer_start(struct watch *w, const struct event *e)
+{
+	struct armed *a;
+
+	if (w->mode == MODE_OUT)
+		w->last_start = (struct deadline){e->time.v, (uint64_t)e->arg[1],
+						  (uint64_t)e->arg[0], w->tid};
+	if (w->purpose != SAMPLE_ALL) {
+		w->passing++;
+		return 0;
+	}
+	a = sample_add(&w->armed);
+	if (!a)
+		return -ENOMEM;
+	*a = (struct armed){e->time.v, (uint64_t)e->arg[1]};
+	return 0;
+}
+
+/* KVM records the write of a deadline after it has started the timer for it, in one exit. */
+static int on_msr(struct watch *w, const struct event *e)
+{
+	struct deadline start = w->last_start, *d;
+
+	w->passing++;
+	if (!e->arg[0] || e->arg[1] != MSR_TSC_DEADLINE || !start.time || start.tid != w->tid ||
+	    start.tid < 0)
+		return 0;
+	w->last_start.time = 0;
+	d = sample_add(&w->deadlines);
+	if (!d)
+		return -ENOMEM;
+	*d = start;
+	return 0;
+}
+
 /* Of a block that a guest sends in many, the last matters: the guest's side of it is known
- * (source/hyper/hyper.h). */
+ * (source/hyper/hyper.h).  A process of a guest has no say about clocks. */
 static int on_hypercall(struct watch *w, const struct event *e)
 {
 	uint64_t nr = (uint64_t)e->arg[0];
 
+	if (!by_kernel(w, e))
+		return 0;
 	if (unlikely(ht_is_call(nr))) {
 		w->carries_blocks = true;
 		if (!ht_call_is_last(nr))
@@ -189,7 +242,7 @@ static int on_event(struct watch *w, const struct event *e)
 	case EV_KVM_HYPERCALL:
 		return on_hypercall(w, e);
 	case EV_KVM_NESTED_HYPERCALL: /* a moment of its host's and its guest's guest */
-		w->carries_blocks |= ht_is_call((uint64_t)e->arg[0]);
+		w->carries_blocks |= ht_is_call((uint64_t)e->arg[0]) && by_kernel(w, e);
 		return 0;
 	case EV_KVM_NESTED_VMENTER:
 		return note_nesting(w, t, true);
@@ -197,6 +250,10 @@ static int on_event(struct watch *w, const struct event *e)
 		return note_nesting(w, t, false);
 	case EV_KVM_WRITE_TSC_OFFSET:
 		return on_tsc_write(w, e);
+	case EV_HRTIMER_START:
+		return on_timer_start(w, e);
+	case EV_KVM_MSR:
+		return on_msr(w, e);
 	case EV_SCHED_SWITCH:
 		ret = host_runs(w, t);
 		w->tid = (int32_t)e->arg[1];
@@ -219,9 +276,12 @@ static int on_event(struct watch *w, const struct event *e)
 	case EV_VMSYNC_GH_GUEST:
 		return note_call(w, &w->requests, e, CALL_VMSYNC_GH, 2);
 	case EV_VMSYNC_GH_HOST:
-		return note_call(w, &w->calls, e, CALL_VMSYNC_GH, 2);
-	case EV_VMSYNC_HG_HOST:
-		return note_call(w, &w->calls, e, CALL_VMSYNC_HG, 2);
+		w->synced_tid = by_kernel(w, e) ? w->tid : -1;
+		return w->synced_tid < 0 ? 0 : note_call(w, &w->calls, e, CALL_VMSYNC_GH, 2);
+	case EV_VMSYNC_HG_HOST: /* the answer to that */
+		return w->synced_tid < 0 || w->synced_tid != w->tid
+			       ? 0
+			       : note_call(w, &w->calls, e, CALL_VMSYNC_HG, 2);
 	case EV_VMSYNC_HG_GUEST:
 		return note_call(w, &w->acks, e, CALL_VMSYNC_HG, 2);
 	default:
@@ -251,6 +311,8 @@ static int note_break(struct watch *w, uint64_t time)
 
 static int watch_event(struct watch *w, const struct event *e)
 {
+	ticks_t from;
+	bool breaks = seam_breaks(&w->seam, e, &from);
 	uint64_t *t;
 	int ret = 0;
 
@@ -258,17 +320,28 @@ static int watch_event(struct watch *w, const struct event *e)
 		w->tid = e->tid;
 		return 0;
 	}
-	if (e->kind == EV_LOST)
+	if (e->kind == EV_LOST) {
+		call_origins_follow(&w->origins, e, -1);
+		w->synced_tid = -1;
 		return on_lost(w, e);
-	if (w->fresh || (w->nr_events && e->time.v - w->last > w->silence))
+	}
+	if (breaks && !w->fresh) {
+		const struct event lost = seam_lost(from, e->time);
+
+		call_origins_follow(&w->origins, &lost, -1);
+		w->synced_tid = -1;
+		ret = on_lost(w, &lost);
+	} else if (w->fresh || (w->nr_events && e->time.v - w->last > w->silence)) {
 		ret = note_break(w, e->time.v);
+	}
 	if (ret)
 		return ret;
 	if (e->tid >= 0)
 		w->tid = e->tid;
+	call_origins_follow(&w->origins, e, w->tid);
 	w->nr_events++;
 	w->last = e->time.v;
-	if (w->purpose == SAMPLE_ALL) {
+	if (w->purpose == SAMPLE_ALL && e->kind != EV_KVM_MSR) { /* its exit shows as much */
 		t = sample_add(&w->events);
 		if (!t)
 			return -ENOMEM;
@@ -279,12 +352,12 @@ static int watch_event(struct watch *w, const struct event *e)
 
 bool watch_full(const struct watch *w)
 {
-	return w->nr_events >= w->notes_max;
+	return w->nr_events - w->passing >= w->notes_max;
 }
 
 bool watch_done(const struct watch *w)
 {
-	return w->last > w->until || watch_full(w);
+	return (w->last > w->until && w->in_part % PART_STEP == 0) || watch_full(w);
 }
 
 int watch_events(struct watch *w, const struct event *events, unsigned nr)
@@ -293,6 +366,7 @@ int watch_events(struct watch *w, const struct event *events, unsigned nr)
 	for (unsigned i = 0; i < nr && !watch_done(w); i++) {
 		int ret = watch_event(w, &events[i]);
 
+		w->in_part++;
 		if (ret)
 			return ret;
 	}
@@ -302,8 +376,12 @@ int watch_events(struct watch *w, const struct event *events, unsigned nr)
 void watch_part(struct watch *w, uint64_t from, uint64_t until)
 {
 	w->fresh = true;
+	w->seam = SEAM_INIT;
 	w->from = from;
+	w->synced_tid = -1;
+	w->origins = (struct call_origins){0};
 	w->until = until;
+	w->in_part = 0;
 }
 
 static uint32_t tid_of(const char *element, size_t tid_offset)
@@ -399,6 +477,9 @@ int watch_end(struct watch *w)
 	if (ret == 0)
 		ret = group_by_thread((void **)&w->nestings.list, w->nestings.nr,
 				      sizeof(*w->nestings.list), offsetof(struct nesting, tid));
+	if (ret == 0)
+		ret = group_by_thread((void **)&w->deadlines.list, w->deadlines.nr,
+				      sizeof(*w->deadlines.list), offsetof(struct deadline, tid));
 	return ret;
 }
 
@@ -410,6 +491,8 @@ void watch_release(struct watch *w)
 	free(w->stays.list);
 	free(w->nestings.list);
 	free(w->events.list);
+	free(w->armed.list);
+	free(w->deadlines.list);
 	free(w->tsc_writes.list);
 	free(w->monos.list);
 	free(w->lost.list);

@@ -7,8 +7,10 @@
 
 #include "base/grow.h"
 #include "model/agenda.h"
+#include "model/calls.h"
 #include "model/cgroup.h"
 #include "model/contexts.h"
+#include "model/contradict.h"
 #include "model/cpu.h"
 #include "model/exits.h"
 #include "model/fuse.h"
@@ -70,6 +72,7 @@ static void release(struct model *m)
 	free(m->listed);
 	free(m->stats);
 	free(m->marks);
+	free(m->refused);
 	free(m->losses);
 	free(m->exits);
 	free(m->milestones);
@@ -235,7 +238,7 @@ static void feed_wakes(struct cpu *cpu, const struct event *e)
 		break;
 	case EV_KVM_HYPERCALL:
 	case EV_KVM_NESTED_HYPERCALL:
-		mark_hypercall(cpu, e);
+		call_event(cpu, e);
 		break;
 	case EV_MARK:
 		mark_event(cpu, e);
@@ -254,9 +257,11 @@ static bool feed_cpu(struct cpu *cpu, const struct event *e)
 		cpu_switch(cpu, e);
 		break;
 	case EV_KVM_ENTRY:
+		calls_follow(cpu, e);
 		vcpu_entry(cpu, e);
 		break;
 	case EV_KVM_EXIT:
+		calls_follow(cpu, e);
 		vcpu_exit(cpu, e);
 		break;
 	case EV_KVM_NESTED_VMENTER:
@@ -317,11 +322,25 @@ static bool leave_guest(struct cpu *cpu, const struct event *e)
 	return true;
 }
 
+/* @cpu's own kernel has it now, whatever its parents say. */
+static void guest_executes(struct cpu *cpu)
+{
+	struct cpu *denied = vcpu_denied(cpu);
+
+	if (likely(!denied)) {
+		cpu->denied_at = NS_MIN;
+		return;
+	}
+	cpu->machine->violations++;
+	contradict(cpu, denied);
+}
+
 static void feed_one(struct cpu *cpu, const struct event *e)
 {
 	bool changed = false;
 
 	if (unlikely(e->kind == EV_LOST)) {
+		calls_follow(cpu, e);
 		cpu_lost(cpu, e);
 		return;
 	}
@@ -331,8 +350,9 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 		space_feed(cpu->machine, e);
 		return;
 	}
-	if (cpu->machine->parent && unlikely(!vcpu_may_execute(cpu)))
-		cpu->machine->violations++;
+	if (cpu->machine->parent)
+		guest_executes(cpu);
+	cpu->heard_at = cpu->machine->model->now;
 	if (e->tid >= 0 && unlikely(!cpu->thread || cpu->thread->tid != e->tid)) {
 		cpu_adopt(cpu, e->tid);
 		changed = true;
@@ -341,6 +361,9 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 	if (feed_cpu(cpu, e) || changed)
 		fuse(cpu);
 	mute_settle(cpu);
+	/* Another stream of this CPU goes on where one lost events. */
+	if (unlikely(cpu->lost) && cpu->thread)
+		cpu_forget(cpu);
 }
 
 /* Events come in order of time: the first is the first of all. */

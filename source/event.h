@@ -19,8 +19,8 @@
  */
 #define EVENT_KINDS(X)                                                                             \
 	X(OTHER, "other")                                                                          \
-	/* arg: lost (number of events, 0 = unknown), begin and end in ticks.  Made by readers: see      \
-	 * source/trace.h.  */                                                                    \
+	/* arg: lost (number of events, 0 = unknown), begin and end in ticks, 1 when only the events    \
+	 * around it show it (source/seam.h).  Made by readers: see source/trace.h. */            \
 	X(LOST, "lost")                                                                            \
 	/* prev_tid, next_tid, prev_state (as recorded), next_comm_str, prev_comm_str */           \
 	X(SCHED_SWITCH, "sched_switch")                                                            \
@@ -100,6 +100,8 @@
 	X(KVM_VCPU_WAKEUP, "kvm_vcpu_wakeup")                                                      \
 	/* reason, errno */                                                                        \
 	X(KVM_USERSPACE_EXIT, "kvm_userspace_exit")                                                \
+	/* write (0: a read), ecx (the MSR), data: a guest accessed an MSR that exits */           \
+	X(KVM_MSR, "kvm_msr")                                                                      \
 	/* no arguments: a device's interrupt is on its way to a VM; by MSI, or by pin */          \
 	X(KVM_MSI_SET_IRQ, "kvm_msi_set_irq")                                                      \
 	X(KVM_SET_IRQ, "kvm_set_irq")                                                              \
