@@ -49,6 +49,7 @@
 	X(io_step)                                                                                 \
 	X(clock)                                                                                   \
 	X(loss)                                                                                    \
+	X(refused)                                                                                 \
 	X(left_out)                                                                                \
 	X(problem)
 

@@ -66,6 +66,8 @@ static const struct {
 			  "disputed"}},
 	[RUN_INITCALL] = {"initcall",
 			  {"machine", "thread", "name", "level", "begin", "end", "result"}},
+	[RUN_REFUSED] = {"refused",
+			 {"machine", "thread", "what", "origin", "count", "first", "last"}},
 	[RUN_EXIT] = {"exit", {"reason", "isa", "serves", "user_reason"}},
 	[RUN_MILESTONE] = {"milestone", {"machine", "cpu", "since", "at", "kind", "text"}},
 };

@@ -34,6 +34,7 @@ enum run_table {
 	RUN_MARK,
 	RUN_REQUEST,
 	RUN_INITCALL,
+	RUN_REFUSED,
 	RUN_NR_TABLES
 };
 

@@ -97,6 +97,8 @@ static int find_why(struct sonde_facts *out, struct sonde_run *run, ns_t begin, 
 		ret = why_waits(&w, err);
 	if (!ret)
 		ret = why_unknown(&w, err);
+	if (!ret)
+		ret = why_refused(&w, err);
 	facts_sort(out, "cost");
 	return ret;
 }
@@ -112,7 +114,7 @@ const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 	 "(for "
 	 "more than a timer), wakeup (how long they took), exit (one exit), unknown (what cannot "
 	 "be "
-	 "told, and what to record next time)"},
+	 "told, and what to record next time), attempt (a process of a guest spoke for a kernel)"},
 	[WHY_MACHINE] = {"machine", "MACHINE", SONDE_COL_MACHINE, "whom it is about"},
 	[WHY_VCPU] = {"vcpu", "VCPU", SONDE_COL_CPU, "its vCPU"},
 	[WHY_THREAD] = {"thread", "THREAD", SONDE_COL_THREAD, "its thread"},

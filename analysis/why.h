@@ -10,7 +10,7 @@
  * (why_*.c) with a function that adds verdicts; why.c sorts them and makes them facts.
  */
 struct verdict {
-	const char *kind;  /* "vcpu", "thread", "hypervisor", "wait", "wakeup", "unknown" */
+	const char *kind;  /* "vcpu", "thread", "hypervisor", "wait", "wakeup", "unknown", "attempt" */
 	int64_t machine;   /* whom it is about */
 	int64_t vcpu;	   /* CPU row, -1 */
 	int64_t thread;	   /* row, -1 */
@@ -62,6 +62,7 @@ int why_delays(struct why *w, struct error *err);
 int why_hypervisors(struct why *w, struct error *err);
 int why_waits(struct why *w, struct error *err);
 int why_unknown(struct why *w, struct error *err);
+int why_refused(struct why *w, struct error *err);
 
 /* The facts of another analysis over the same window; the caller releases them. */
 int why_facts(const struct why *w, const char *analysis, struct sonde_facts **out,

@@ -20,6 +20,9 @@ enum hc_kind { HC_CALL = 1, HC_EXIT, HC_ENTRY, HC_CLOCK, HC_LOST, HC_SPACE };
 #define HC_NO_ENTRY 8 /* ... its kvm_entry is not */
 #define HC_LATE 16    /* of a space: it was there at an earlier exit already, whose record was lost */
 
+#define HC_CPL_0 32   /* of a call: KVM's word is that the guest's kernel made it */
+#define HC_CPL_USER 64 /* ... that a process did; neither: KVM was not asked */
+
 #define HC_CALL_BYTES 3 /* of the instruction, vmcall or vmmcall */
 
 #define HC_UNKNOWN 0xffffffffu /* overhead_ns; also "many" in lost */

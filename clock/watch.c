@@ -28,13 +28,14 @@ void watch_init(struct watch *w, struct stream *s)
 	w->tid = -1;
 	w->seam = SEAM_INIT;
 	w->guest_tid = -1;
+	w->synced_tid = -1;
 	w->since = 0;
 	w->wants_mono = s->trace->clock.kind == CLOCK_TSC || s->trace->clock.kind == CLOCK_UNKNOWN;
 }
 
 kinds_t watch_wanted(const struct watch *w)
 {
-	kinds_t calls = WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | WANT(VMSYNC_GH_HOST) |
+	kinds_t calls = CALL_ORIGIN_KINDS | WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | WANT(VMSYNC_GH_HOST) |
 			WANT(VMSYNC_HG_HOST) | WANT(SYNC_REQUEST) | WANT(SYNC_ACK) |
 			WANT(VMSYNC_GH_GUEST) | WANT(VMSYNC_HG_GUEST) | WANT(SCHED_SWITCH);
 	kinds_t host = WANT(KVM_ENTRY) | WANT(KVM_EXIT) | WANT(KVM_HYPERCALL) |
@@ -165,12 +166,19 @@ static int on_hrtimer(struct watch *w, const struct event *e)
 	return 0;
 }
 
+static bool by_kernel(struct watch *w, const struct event *e)
+{
+	return call_origins_of(&w->origins, w->stream, e, w->tid) == HT_ORIGIN_KERNEL;
+}
+
 /* Of a block that a guest sends in many, the last matters: the guest's side of it is known
- * (source/hyper/hyper.h). */
+ * (source/hyper/hyper.h).  A process of a guest has no say about clocks. */
 static int on_hypercall(struct watch *w, const struct event *e)
 {
 	uint64_t nr = (uint64_t)e->arg[0];
 
+	if (!by_kernel(w, e))
+		return 0;
 	if (unlikely(ht_is_call(nr))) {
 		w->carries_blocks = true;
 		if (!ht_call_is_last(nr))
@@ -193,7 +201,7 @@ static int on_event(struct watch *w, const struct event *e)
 	case EV_KVM_HYPERCALL:
 		return on_hypercall(w, e);
 	case EV_KVM_NESTED_HYPERCALL: /* a moment of its host's and its guest's guest */
-		w->carries_blocks |= ht_is_call((uint64_t)e->arg[0]);
+		w->carries_blocks |= ht_is_call((uint64_t)e->arg[0]) && by_kernel(w, e);
 		return 0;
 	case EV_KVM_NESTED_VMENTER:
 		return note_nesting(w, t, true);
@@ -223,9 +231,12 @@ static int on_event(struct watch *w, const struct event *e)
 	case EV_VMSYNC_GH_GUEST:
 		return note_call(w, &w->requests, e, CALL_VMSYNC_GH, 2);
 	case EV_VMSYNC_GH_HOST:
-		return note_call(w, &w->calls, e, CALL_VMSYNC_GH, 2);
-	case EV_VMSYNC_HG_HOST:
-		return note_call(w, &w->calls, e, CALL_VMSYNC_HG, 2);
+		w->synced_tid = by_kernel(w, e) ? w->tid : -1;
+		return w->synced_tid < 0 ? 0 : note_call(w, &w->calls, e, CALL_VMSYNC_GH, 2);
+	case EV_VMSYNC_HG_HOST: /* the answer to that */
+		return w->synced_tid < 0 || w->synced_tid != w->tid
+			       ? 0
+			       : note_call(w, &w->calls, e, CALL_VMSYNC_HG, 2);
 	case EV_VMSYNC_HG_GUEST:
 		return note_call(w, &w->acks, e, CALL_VMSYNC_HG, 2);
 	default:
@@ -264,11 +275,16 @@ static int watch_event(struct watch *w, const struct event *e)
 		w->tid = e->tid;
 		return 0;
 	}
-	if (e->kind == EV_LOST)
+	if (e->kind == EV_LOST) {
+		call_origins_follow(&w->origins, e, -1);
+		w->synced_tid = -1;
 		return on_lost(w, e);
+	}
 	if (breaks && !w->fresh) {
 		const struct event lost = seam_lost(from, e->time);
 
+		call_origins_follow(&w->origins, &lost, -1);
+		w->synced_tid = -1;
 		ret = on_lost(w, &lost);
 	} else if (w->fresh || (w->nr_events && e->time.v - w->last > w->silence)) {
 		ret = note_break(w, e->time.v);
@@ -277,6 +293,7 @@ static int watch_event(struct watch *w, const struct event *e)
 		return ret;
 	if (e->tid >= 0)
 		w->tid = e->tid;
+	call_origins_follow(&w->origins, e, w->tid);
 	w->nr_events++;
 	w->last = e->time.v;
 	if (w->purpose == SAMPLE_ALL) {
@@ -316,6 +333,8 @@ void watch_part(struct watch *w, uint64_t from, uint64_t until)
 	w->fresh = true;
 	w->seam = SEAM_INIT;
 	w->from = from;
+	w->synced_tid = -1;
+	w->origins = (struct call_origins){0};
 	w->until = until;
 	w->in_part = 0;
 }

@@ -3,6 +3,7 @@
 #define CLOCK_WATCH_H
 
 #include "clock/sample.h"
+#include "source/origin.h"
 #include "source/seam.h"
 
 /*
@@ -41,6 +42,8 @@ struct watch {
 	int32_t tid;          /* running now; -1 unknown */
 	struct seam seam;
 	int32_t guest_tid;    /* the thread that entered the guest */
+	int32_t synced_tid;   /* whose vCPU's kernel asked for the time last; -1 none */
+	struct call_origins origins;
 	uint64_t irq_at;      /* last timer interrupt's entry, 0 none */
 	uint64_t now;         /* of the last hrtimer */
 	bool wants_mono;

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* A length of time as users write it: "10", "10s", "500ms", "2m", "1h"; false when it is none of
- * these, or not above 0. */
+/* A length of time as users write it: "10", "10s", "500ms", "20us", "1ns", "2m", "1h";
+ * false when it is none of these, or not above 0. */
 bool parse_duration(const char *text, double *seconds);
 
 #endif

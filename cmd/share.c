@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 struct share_options {
+	struct text_list vms;
+	bool all_vms;
+	const char *resolution;
 	const char *duration;
 	const char *period;
 	const char *least;
@@ -20,7 +23,14 @@ struct share_options {
 #define PERIOD_MAX_S 0.5 /* a guest that takes its memory back waits for us */
 #define LEAST_S 20e-6
 
+#define RESOLUTION_MAX_S 1.0
+
 static const struct option_row option_rows[] = {
+	{0, "vm", OPTION_LIST, FIELD(vms), "NAME|UUID", NULL,
+	 "a VM that may listen, by its name or UUID; again for more", 0},
+	{0, "all-vms", OPTION_FLAG, FIELD(all_vms), NULL, NULL, "any VM may listen", 0},
+	{0, "resolution", OPTION_TEXT, FIELD(resolution), "TIME", NULL,
+	 "steps of time in which a guest is told what others did (default: 1ms)", 0},
 	{'d', "duration", OPTION_TEXT, FIELD(duration), "TIME", NULL,
 	 "end after so long: 10s, 2m (default: until ^C)", 0},
 	{0, "period", OPTION_TEXT, FIELD(period), "TIME", NULL,
@@ -75,7 +85,9 @@ static enum exit_code run_share(const struct invocation *inv)
 {
 	const struct share_options *opt = inv->values;
 	double seconds = 0, period = PERIOD_S, least = LEAST_S;
+	double resolution = STOLEN_RESOLUTION_NS / 1e9;
 	struct stolen_share_options options = {
+		.rules = {.vms = opt->vms.items, .nr_vms = opt->vms.nr, .all_vms = opt->all_vms},
 		.guest = tell_guest,
 		.notice = tell_notice,
 		.data = (void *)inv,
@@ -88,14 +100,22 @@ static enum exit_code run_share(const struct invocation *inv)
 				inv->operands[0]);
 	if (!get_time(inv, "duration", opt->duration, &seconds) ||
 	    !get_time(inv, "period", opt->period, &period) ||
+	    !get_time(inv, "resolution", opt->resolution, &resolution) ||
 	    !get_time(inv, "least", opt->least, &least))
 		return EXIT_USAGE;
+	if (!opt->vms.nr && !opt->all_vms)
+		return complain(inv, EXIT_USAGE,
+				"who may listen? --vm NAME, for each VM, or --all-vms");
+	if (resolution > RESOLUTION_MAX_S)
+		return complain(inv, EXIT_USAGE, "--resolution: at most 1s");
 	if (period > PERIOD_MAX_S)
 		return complain(inv, EXIT_USAGE, "--period: at most 500ms");
 	if (geteuid())
 		return complain(inv, EXIT_FAILED,
 				"one has to be root to see what holds vCPUs up, and to tell them");
 	options.least_ns = (uint64_t)(least * 1e9);
+	options.rules.resolution_ns = (uint64_t)(resolution * 1e9 + 0.5);
+	options.rules.resolution_ns += !options.rules.resolution_ns;
 	if (stolen_share_open(&s, &options, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	signals_catch_interrupt();
@@ -115,7 +135,8 @@ const struct command share_command = {
 	.about =
 		"Guests that have the module sonde_guest see it with `sonde stolen`, live: their "
 		"own\n"
-		"vCPUs' waits for a CPU and exits, with no names of others.  It takes the right to "
+		"vCPUs' waits for a CPU and exits, with no names of others, and when others ran in\n"
+		"steps of time only.  VMs that are not named are not told.  It takes the right to "
 		"load\n"
 		"BPF programs and to write into the memory of VMs' processes: only where a "
 		"guest's\n"

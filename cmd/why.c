@@ -69,6 +69,11 @@ bool verdict_is_unknown(const struct question *q, size_t row)
 	return !strcmp(verdict_cell(q, row, q->kind).s, "unknown");
 }
 
+bool verdict_is_attempt(const struct question *q, size_t row)
+{
+	return !strcmp(verdict_cell(q, row, q->kind).s, "attempt");
+}
+
 /* The machine that is unknown in some way is a task's own, or one around it whose events are. */
 static bool concerns_task(const struct question *q, size_t row)
 {
@@ -98,6 +103,8 @@ bool verdict_is_wanted(const struct question *q, size_t row)
 		return true;
 	if (q->task && !is_task(q, verdict_cell(q, row, q->thread).i))
 		return false;
+	if (verdict_is_attempt(q, row))
+		return true;
 	return verdict_cell(q, row, q->cost).i >= q->slower_than;
 }
 

@@ -59,13 +59,18 @@ struct group {
 	int64_t cost, least; /* of all; the least of the others */
 };
 
+static bool has_cost(const struct question *q, size_t row)
+{
+	return !verdict_is_unknown(q, row) && !verdict_is_attempt(q, row) && verdict_is_wanted(q, row);
+}
+
 /* Marks them in @told: rows come most costly first. */
 static struct group group_of(const struct question *q, size_t row, bool *told)
 {
 	struct group g = {.cost = verdict_cell(q, row, q->cost).i};
 
 	for (size_t i = row + 1; i < sonde_facts_nr_rows(q->facts); i++) {
-		if (told[i] || verdict_is_unknown(q, i) || !verdict_is_wanted(q, i) || !are_alike(q, row, i))
+		if (told[i] || !has_cost(q, i) || !are_alike(q, row, i))
 			continue;
 		told[i] = true;
 		g.more++;
@@ -121,7 +126,7 @@ static size_t print_costs(const struct invocation *inv, const struct question *q
 	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts) && told; row++) {
 		struct group g;
 
-		if (told[row] || verdict_is_unknown(q, row) || !verdict_is_wanted(q, row))
+		if (told[row] || !has_cost(q, row))
 			continue;
 		if (shown == top) {
 			more++;
@@ -247,6 +252,22 @@ static void print_unknown(const struct invocation *inv, const struct question *q
 	free(told);
 }
 
+/* ---- what was refused ----------------------------------------------------------------------- */
+
+static void print_attempts(const struct invocation *inv, const struct question *q)
+{
+	bool any = false;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts); row++) {
+		if (!verdict_is_attempt(q, row) || !verdict_is_wanted(q, row))
+			continue;
+		if (!any)
+			screen_title(&inv->screen, "What was refused");
+		any = true;
+		paragraph_print(&inv->screen, "- ", verdict_cell(q, row, q->text).s);
+	}
+}
+
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 void why_print_text(const struct invocation *inv, const struct question *q, int64_t begin, int64_t end)
@@ -270,5 +291,6 @@ void why_print_text(const struct invocation *inv, const struct question *q, int6
 			opt->task ? " of that name" : "", opt->slower_than ? " that long" : "");
 	if (opt->slower_than)
 		print_limit(inv, q);
+	print_attempts(inv, q);
 	print_unknown(inv, q);
 }

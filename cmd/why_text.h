@@ -31,6 +31,9 @@ static inline union sonde_cell verdict_cell(const struct question *q, size_t row
 /* Whether a row says what cannot be known. */
 bool verdict_is_unknown(const struct question *q, size_t row);
 
+/* Whether it tells of an attempt, which cost nothing. */
+bool verdict_is_attempt(const struct question *q, size_t row);
+
 /* Whether it is one that is asked for. */
 bool verdict_is_wanted(const struct question *q, size_t row);
 

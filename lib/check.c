@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sonde/check.h"
 #include "lib/find.h"
+#include "analysis/facts.h"
 #include "analysis/run.h"
 #include "base/units.h"
+#include "channel/reader.h"
+#include "channel/stolen.h"
+#include "source/origin.h"
 #include "source/trace.h"
 #include "sonde/analyze.h"
 
@@ -174,6 +178,39 @@ static void check_namespaces(struct check *c, const struct sonde_run *run)
 	}
 }
 
+static void __attribute__((format(printf, 2, 3))) remark(struct check *c, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	c->finding(SONDE_NOTE, text, c->data);
+}
+
+/* Somebody tried; the history is sound, for none of it was used. */
+static void tell_refused(struct check *c, struct sonde_run *run)
+{
+	struct sonde_error err = {0};
+	struct sonde_facts *facts;
+	struct sonde_machine m;
+	int64_t nr = 0, first = -1;
+
+	if (sonde_facts_get(&facts, run, "refused", sonde_run_begin(run), sonde_run_end(run), &err))
+		return;
+	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++) {
+		first = first < 0 ? facts_named(facts, row, "machine").i : first;
+		nr += facts_named(facts, row, "count").i;
+	}
+	sonde_facts_free(facts);
+	if (nr && !sonde_machine(run, first, &m))
+		remark(c,
+		       "%lld hypercalls of guests that no kernel made, or too many of, were refused, "
+		       "most of them of %s (sonde report -s refused)",
+		       (long long)nr, m.name);
+}
+
 static void tell_left_out(struct check *c, const struct sonde_run *run)
 {
 	struct sonde_left_out l;
@@ -212,6 +249,7 @@ static void check_history(struct check *c, struct sonde_run *run)
 		check_partition(c, run, row);
 	check_references(c, run);
 	check_namespaces(c, run);
+	tell_refused(c, run);
 }
 
 /* ---- traces -------------------------------------------------------------------------------- */
@@ -223,14 +261,35 @@ struct switches {
 };
 
 struct decoded {
+	const struct stream *stream;
 	int64_t running; /* TID on this stream's CPU, -1 unknown */
 	struct switches switches;
+	struct call_origins origins;
+	uint64_t forged; /* hypercalls of guests' processes that only a kernel may make */
 	uint64_t nr;
 };
+
+static bool is_kernels_own(const struct event *e)
+{
+	uint64_t magic = (uint64_t)e->arg[0] >> 48;
+
+	return (e->kind == EV_KVM_HYPERCALL || e->kind == EV_KVM_NESTED_HYPERCALL) &&
+	       (magic == HT_CALL_MAGIC || magic == HT_ANNOUNCE_MAGIC || magic == ST_ANNOUNCE_MAGIC);
+}
+
+static void take_call(struct decoded *d, const struct event *e)
+{
+	int32_t tid = e->tid >= 0 ? e->tid : (int32_t)d->running;
+
+	call_origins_follow(&d->origins, e, tid);
+	if (is_kernels_own(e))
+		d->forged += call_origins_of(&d->origins, d->stream, e, tid) == HT_ORIGIN_USER;
+}
 
 static void take_event(struct decoded *d, const struct event *e)
 {
 	d->nr++;
+	take_call(d, e);
 	if (e->kind == EV_LOST)
 		d->running = -1;
 	if (e->kind != EV_SCHED_SWITCH)
@@ -240,9 +299,9 @@ static void take_event(struct decoded *d, const struct event *e)
 	d->running = e->arg[1];
 }
 
-static uint64_t decode_stream(struct stream *s, struct switches *switches)
+static uint64_t decode_stream(struct stream *s, struct switches *switches, uint64_t *forged)
 {
-	struct decoded d = {.running = -1};
+	struct decoded d = {.stream = s, .running = -1};
 	struct event events[256];
 	struct cursor c;
 	unsigned got;
@@ -256,6 +315,7 @@ static uint64_t decode_stream(struct stream *s, struct switches *switches)
 	cursor_release(&c);
 	switches->nr += d.switches.nr;
 	switches->unseen += d.switches.unseen;
+	*forged += d.forged;
 	return d.nr;
 }
 
@@ -286,6 +346,7 @@ static void check_trace(struct check *c, const char *path)
 {
 	struct switches switches = {0};
 	struct error err = {0};
+	uint64_t forged = 0;
 	struct trace *t;
 
 	if (trace_open(&t, path, &err)) {
@@ -293,8 +354,13 @@ static void check_trace(struct check *c, const char *path)
 		return;
 	}
 	for (unsigned i = 0; i < t->nr_streams; i++)
-		c->result->items += decode_stream(&t->streams[i], &switches);
+		c->result->items += decode_stream(&t->streams[i], &switches, &forged);
 	tell_switches(c, path, &switches);
+	if (forged)
+		remark(c,
+		       "%s: %llu hypercalls in a kernel's format were made by user code in guests; they "
+		       "are not used",
+		       path, (unsigned long long)forged);
 	for (unsigned i = 0; i < t->problems.nr; i++)
 		tell_problem(c, &t->problems.list[i]);
 	if (t->problems.dropped)

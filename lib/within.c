@@ -6,6 +6,7 @@
 #include "clock/declared.h"
 #include "lib/spool.h"
 #include "merge/merge.h"
+#include "source/origin.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +40,9 @@ struct search {
 	struct map by_vcpu; /* caller_key() -> index into callers + 1 */
 	struct declared declared;
 	int32_t *tids;	   /* owned; by stream: the thread that runs, where events do not say */
+	struct call_origins origins;
 	uint64_t nameless; /* calls of unknown threads */
+	uint64_t unknown;  /* calls of which nothing tells who made them */
 	bool too_many;
 };
 
@@ -126,6 +129,7 @@ static uint64_t vmcb_of(const struct search *s, unsigned input, const struct eve
 
 static int take_call(struct search *s, unsigned input, const struct event *e, int32_t tid)
 {
+	enum ht_origin origin;
 	uint64_t vmcb;
 	struct caller *c;
 	unsigned cpu;
@@ -135,6 +139,11 @@ static int take_call(struct search *s, unsigned input, const struct event *e, in
 		return 0;
 	if (tid < 0) {
 		s->nameless++;
+		return 0;
+	}
+	origin = call_origins_of(&s->origins, &s->host->streams[input], e, tid);
+	if (origin != HT_ORIGIN_KERNEL) {
+		s->unknown += origin == HT_ORIGIN_UNKNOWN;
 		return 0;
 	}
 	vmcb = vmcb_of(s, input, e);
@@ -194,6 +203,7 @@ static int take_run(struct search *s, const struct run *run)
 
 		if (e->tid >= 0)
 			*tid = e->tid;
+		call_origins_follow(&s->origins, e, *tid);
 		if (e->kind == EV_LOST)
 			*tid = -1;
 		else if (e->kind == EV_SCHED_SWITCH)
@@ -210,7 +220,7 @@ static int read_calls(struct search *s, struct error *err)
 	struct clock_piece same = {.mult = UINT64_C(1) << CLOCK_SHIFT};
 	struct clock_model clock = {.pieces = &same, .nr_pieces = 1};
 	struct merge_input *inputs = calloc(s->host->nr_streams + 1, sizeof(*inputs));
-	kinds_t want = WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) |
+	kinds_t want = WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | CALL_ORIGIN_KINDS |
 		       (s->host->lttng ? WANT(SCHED_SWITCH) : 0);
 	struct merge *merge = NULL;
 	unsigned runs = 0;
@@ -467,6 +477,11 @@ static void tell(const struct search *s)
 			"%llu hypercalls with events of guests, of which it is not known what "
 			"thread made them",
 			(unsigned long long)s->nameless);
+	if (s->unknown)
+		trace_problem(s->host,
+			      "%llu hypercalls with events of guests are left out: no kvm_exit with "
+			      "guest_rip before them tells whether a kernel or a process made them",
+			      (unsigned long long)s->unknown);
 	if (s->too_many)
 		trace_problem(s->host,
 			      "more than %u threads send events of guests; the rest are "

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "channel/reader.h"
-
 /* A guest may mark without end; what is kept of it is not. */
 #define MARKS_MAX (4u << 20)
 
@@ -34,27 +32,9 @@ static void add(struct model *m, struct cpu *cpu, const char *text, size_t len_b
 	};
 }
 
-static struct cpu *vcpu_inside(const struct cpu *cpu)
+void mark_call(struct cpu *cpu, const struct ht_mark_call *mark)
 {
-	return cpu->thread ? cpu->thread->vcpu : NULL;
-}
-
-/* A call that L0 took from a guest of its guest is of the innermost vCPU. */
-void mark_hypercall(struct cpu *cpu, const struct event *e)
-{
-	struct model *m = cpu->machine->model;
-	struct cpu *vcpu = vcpu_inside(cpu);
-	uint64_t nr = (uint64_t)e->arg[0];
-	struct ht_mark_call mark;
-
-	while (e->kind == EV_KVM_NESTED_HYPERCALL && vcpu && vcpu_inside(vcpu))
-		vcpu = vcpu_inside(vcpu);
-	if (ht_is_call(nr) && cpu->machine->trace &&
-	    !m->topo->machines[cpu->machine->index].carries_blocks)
-		m->blocks_missed = true;
-	if (ht_is_mark(nr) && ht_mark_take(&mark, nr, (uint64_t)e->arg[1], (uint64_t)e->arg[2],
-					   (uint64_t)e->arg[3], (uint64_t)e->arg[4]))
-		add(m, vcpu ? vcpu : cpu, mark.text, strlen(mark.text), mark.kind, mark.id, true);
+	add(cpu->machine->model, cpu, mark->text, strlen(mark->text), mark->kind, mark->id, true);
 }
 
 /* Text that somebody wrote into the machine's trace (trace_marker) and that is no state line. */

@@ -2,6 +2,7 @@
 #ifndef MODEL_MARKS_H
 #define MODEL_MARKS_H
 
+#include "channel/reader.h"
 #include "model/state.h"
 
 /*
@@ -10,7 +11,8 @@
  * guest's own trace's word, where there is one, and as exact as its clock.
  */
 
-void mark_hypercall(struct cpu *cpu, const struct event *e);
+/* @cpu: the vCPU; where it is not known, the CPU of the host. */
+void mark_call(struct cpu *cpu, const struct ht_mark_call *mark);
 void mark_event(struct cpu *cpu, const struct event *e);
 void mark_line(struct cpu *cpu, const struct event *e);
 

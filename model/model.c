@@ -7,6 +7,7 @@
 
 #include "base/grow.h"
 #include "model/agenda.h"
+#include "model/calls.h"
 #include "model/cgroup.h"
 #include "model/contexts.h"
 #include "model/contradict.h"
@@ -71,6 +72,7 @@ static void release(struct model *m)
 	free(m->listed);
 	free(m->stats);
 	free(m->marks);
+	free(m->refused);
 	free(m->losses);
 	free(m->exits);
 	free(m->milestones);
@@ -236,7 +238,7 @@ static void feed_wakes(struct cpu *cpu, const struct event *e)
 		break;
 	case EV_KVM_HYPERCALL:
 	case EV_KVM_NESTED_HYPERCALL:
-		mark_hypercall(cpu, e);
+		call_event(cpu, e);
 		break;
 	case EV_MARK:
 		mark_event(cpu, e);
@@ -255,9 +257,11 @@ static bool feed_cpu(struct cpu *cpu, const struct event *e)
 		cpu_switch(cpu, e);
 		break;
 	case EV_KVM_ENTRY:
+		calls_follow(cpu, e);
 		vcpu_entry(cpu, e);
 		break;
 	case EV_KVM_EXIT:
+		calls_follow(cpu, e);
 		vcpu_exit(cpu, e);
 		break;
 	case EV_KVM_NESTED_VMENTER:
@@ -336,6 +340,7 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 	bool changed = false;
 
 	if (unlikely(e->kind == EV_LOST)) {
+		calls_follow(cpu, e);
 		cpu_lost(cpu, e);
 		return;
 	}

@@ -35,6 +35,7 @@ enum table {
 	TABLE_REQUEST,
 	TABLE_INITCALL,
 	TABLE_ADDRESS_SPACE,
+	TABLE_REFUSED,
 	NR_TABLES
 };
 
@@ -81,6 +82,18 @@ struct mark {
 	bool by_host;	       /* the host saw the hypercall; else the guest's trace has it */
 	uint32_t id;
 	uint32_t text; /* string id */
+};
+
+/* Hypercalls that a guest had no right to, or too many of: see calls.h. */
+enum refused_what { REFUSED_EVENTS, REFUSED_RINGS, REFUSED_BOARD, REFUSED_MARKS, NR_REFUSED };
+
+struct refused {
+	struct machine_state *machine; /* the guest; where it is not known, the host */
+	struct thread *thread;	       /* the guest's that made all of them; NULL unknown, or several */
+	uint8_t what;		       /* enum refused_what */
+	uint8_t origin;		       /* enum ht_origin */
+	uint64_t count;
+	ns_t first, last;
 };
 
 struct vtid {

@@ -11,6 +11,7 @@
 #include "model/rows.h"
 #include "model/wake.h"
 #include "source/exits.h"
+#include "source/origin.h"
 #include "source/state_line.h"
 #include "source/symbols.h"
 
@@ -263,6 +264,10 @@ struct machine_state {
 	ns_t bound_ns;	       /* of its clock, now; -1 unknown */
 	uint32_t nr_lost;      /* CPUs with events lost, of which nothing is known yet again */
 	uint64_t violations;   /* its events at times its vCPU was not running it */
+	struct call_origins *origins; /* of its guests' hypercalls: see calls.c; NULL none yet */
+	uint32_t refused[NR_REFUSED][HT_ORIGIN_KERNEL + 1]; /* of its own: row + 1; 0 none yet */
+	ns_t marks_since;	      /* a second begins, in which */
+	uint32_t marks_in_s, nr_marks; /* it made so many marks by hypercall; in all */
 	bool traced_any;       /* at least one event of its own trace came */
 	ns_t traced_from, traced_to; /* then: the first one and the last one */
 	struct state_block block; /* of state lines */
@@ -374,6 +379,8 @@ struct model {
 	struct mark *marks;
 	uint32_t nr_marks, marks_room;
 	uint64_t marks_dropped;
+	struct refused *refused;
+	uint32_t nr_refused, refused_room;
 	struct request *requests; /* that have ended */
 	uint32_t nr_requests, requests_room;
 	uint32_t nr_packets; /* of them */

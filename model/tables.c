@@ -335,6 +335,21 @@ static void put_milestones(struct model *m, uint32_t from)
 	}
 }
 
+static void put_refused(struct model *m)
+{
+	for (uint32_t i = 0; i < m->nr_refused; i++) {
+		const struct refused *r = &m->refused[i];
+		int64_t cells[] = {
+			table_row_of(r->machine), r->thread ? (int64_t)r->thread->row : -1,
+			r->what,		  r->origin,
+			(int64_t)r->count,	  r->first,
+			r->last,
+		};
+
+		table_put_row(m, TABLE_REFUSED, i, cells);
+	}
+}
+
 static void put_spaces(struct model *m, uint32_t from)
 {
 	for (uint32_t i = from; i < m->nr_spaces; i++) {
@@ -408,6 +423,7 @@ static void put_rows(struct model *m, bool all, ns_t end)
 	put_identities(m, all ? 0 : m->nr_written[TABLE_IDENTITY]);
 	put_stats(m);
 	put_marks(m, all ? 0 : m->nr_written[TABLE_MARK]);
+	put_refused(m);
 	put_wakes(m, all ? 0 : m->nr_written[TABLE_WAKE]);
 	put_spaces(m, all ? 0 : m->nr_written[TABLE_ADDRESS_SPACE]);
 	if (all)

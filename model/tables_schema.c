@@ -81,6 +81,10 @@ static const struct column milestone_columns[] = {
 static const struct column address_space_columns[] = {
 	{"thread", COL_INT}, {"cr3", COL_INT}, {"times", COL_INT}, {"doubt", COL_NS},
 };
+static const struct column refused_columns[] = {
+	{"machine", COL_INT}, {"thread", COL_INT}, {"what", COL_INT}, {"origin", COL_INT},
+	{"count", COL_INT}, {"first", COL_NS}, {"last", COL_NS},
+};
 static const struct column initcall_columns[] = {
 	{"machine", COL_INT}, {"thread", COL_INT}, {"name", COL_STRING}, {"level", COL_STRING},
 	{"begin", COL_NS}, {"end", COL_NS}, {"result", COL_INT},
@@ -115,4 +119,5 @@ const struct table_schema table_schemas[NR_TABLES] = {
 	[TABLE_MILESTONE] = TABLE(milestone), [TABLE_REQUEST] = TABLE(request),
 	[TABLE_INITCALL] = TABLE(initcall),
 	[TABLE_ADDRESS_SPACE] = TABLE(address_space),
+	[TABLE_REFUSED] = TABLE(refused),
 };

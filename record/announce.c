@@ -8,22 +8,29 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILTER_FILE "events/kvm/kvm_hypercall/filter"
-#define ENABLE_FILE "events/kvm/kvm_hypercall/enable"
+#define CALLS "events/kvm/kvm_hypercall/"
+#define EXITS "events/kvm/kvm_exit/"
+
+/* Exits by hypercall: VMMCALL on AMD's CPUs, VMCALL on Intel's. */
+#define BY_HYPERCALL "(isa == 2 && exit_reason == 0x81) || (isa == 1 && exit_reason == 18)"
 
 static int set_up(struct announce *a, struct error *err)
 {
+	struct {
+		const char *file, *text;
+	} settings[] = {{"buffer_size_kb", "128"},
+			{EXITS "filter", BY_HYPERCALL},
+			{EXITS "enable", "1"},
+			{CALLS "filter", NULL},
+			{CALLS "enable", "1"}};
 	char filter[96];
 	int ret = instance_open(&a->instance, err);
 
 	snprintf(filter, sizeof(filter), "nr >= 0x%x000000000000 && nr <= 0x%xffffffffffff",
 		 HT_ANNOUNCE_MAGIC, HT_ANNOUNCE_MAGIC);
-	if (!ret)
-		ret = instance_set(&a->instance, "buffer_size_kb", "16", err);
-	if (!ret)
-		ret = instance_set(&a->instance, FILTER_FILE, filter, err);
-	if (!ret)
-		ret = instance_set(&a->instance, ENABLE_FILE, "1", err);
+	for (unsigned i = 0; i < ARRAY_SIZE(settings) && !ret; i++)
+		ret = instance_set(&a->instance, settings[i].file,
+				   settings[i].text ? settings[i].text : filter, err);
 	if (ret)
 		return ret;
 	a->pipe = openat(a->instance.dir, "trace_pipe", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -54,36 +61,89 @@ void announce_close(struct announce *a)
 }
 
 /*
+ *   CPU 0/KVM-166     [001] d..1.  59.123: kvm_exit: vcpu 0 reason vmmcall rip 0x... info1 0x...
  *   CPU 0/KVM-166     [001] d..1.  59.123: kvm_hypercall: nr 0x5352... a0 0x... a1 0x... a2 0x...
  * a3 0x...
  *
- * A thread's name may hold anything, so its number is what stands before the last " [CPU]".
+ * A thread's name may hold anything, but has no more than 15 bytes: its number is what stands
+ * before the last " [CPU]" before the event.  0: there is none.
  */
-bool announce_parse(const char *line, struct announcement *out)
+static int tid_of(const char *line, const char *event)
 {
-	const char *event = strstr(line, ": kvm_hypercall: nr 0x"), *cpu = NULL, *p;
-	uint64_t nr, a0, a1, a2, a3;
+	const char *cpu = NULL;
+	int tid;
 
-	for (p = line; event && (p = strstr(p, " [")) && p < event; p++)
+	for (const char *p = line; (p = strstr(p, " [")) && p < event; p++)
 		cpu = p;
-	if (!cpu || sscanf(event,
-			   ": kvm_hypercall: nr 0x%" SCNx64 " a0 0x%" SCNx64 " a1 0x%" SCNx64
-			   " a2 0x%" SCNx64 " a3 0x%" SCNx64,
-			   &nr, &a0, &a1, &a2, &a3) != 5)
-		return false;
-	if (nr >> 48 != HT_ANNOUNCE_MAGIC || (nr >> 40 & 0xff) != HT_RING_VERSION ||
-	    (nr >> 32 & 0xff) > HT_REGION_IN_DEVICE || !a2)
-		return false;
+	if (!cpu)
+		return 0;
 	while (cpu > line && *cpu == ' ')
 		cpu--;
 	while (cpu > line && cpu[-1] != '-')
 		cpu--;
-	if (sscanf(cpu, "%d", &out->tid) != 1 || out->tid <= 0)
+	return sscanf(cpu, "%d", &tid) == 1 && tid > 0 ? tid : 0;
+}
+
+static void note_exit(struct announce *a, const char *line, const char *event)
+{
+	const char *rip = strstr(event, " rip 0x");
+	int tid = tid_of(line, event);
+	struct announce_exit *x = &a->exits[(unsigned)tid % ANNOUNCE_EXITS];
+
+	if (!tid)
+		return;
+	*x = (struct announce_exit){.tid = tid};
+	if (rip && sscanf(rip, " rip 0x%" SCNx64, &x->rip) != 1)
+		x->rip = 0;
+}
+
+/* An exit is of one hypercall. */
+static enum ht_origin origin_of(struct announce *a, int tid)
+{
+	struct announce_exit *x = &a->exits[(unsigned)tid % ANNOUNCE_EXITS];
+	uint64_t rip = x->tid == tid ? x->rip : 0;
+
+	if (x->tid == tid)
+		x->rip = 0;
+	return ht_origin_of_rip(rip);
+}
+
+static bool parse_call(const char *line, const char *event, struct announcement *out)
+{
+	uint64_t nr, a0, a1, a2, a3;
+
+	if (sscanf(event,
+		   ": kvm_hypercall: nr 0x%" SCNx64 " a0 0x%" SCNx64 " a1 0x%" SCNx64
+		   " a2 0x%" SCNx64 " a3 0x%" SCNx64,
+		   &nr, &a0, &a1, &a2, &a3) != 5)
 		return false;
+	if (nr >> 48 != HT_ANNOUNCE_MAGIC || (nr >> 40 & 0xff) != HT_RING_VERSION ||
+	    (nr >> 32 & 0xff) > HT_REGION_IN_DEVICE || !a2)
+		return false;
+	out->tid = tid_of(line, event);
 	out->what = (enum ht_announcement)(nr >> 32 & 0xff);
 	out->rings = (struct ring_announcement){
 		.region = a0, .nonce = a2, .ring_bytes = (uint32_t)a3, .nr_rings = (uint32_t)nr};
-	return true;
+	return out->tid;
+}
+
+bool announce_line(struct announce *a, const char *line, struct announcement *out)
+{
+	const char *event = strstr(line, ": kvm_hypercall: nr 0x");
+
+	if (event) {
+		if (!parse_call(line, event, out))
+			return false;
+		out->origin = origin_of(a, out->tid);
+		return true;
+	}
+	event = strstr(line, ": kvm_exit: vcpu ");
+	event = event ? event : strstr(line, ": kvm_exit: reason ");
+	if (event)
+		note_exit(a, line, event);
+	else if (strstr(line, " [LOST ")) /* which exits were among them nobody knows */
+		memset(a->exits, 0, sizeof(a->exits));
+	return false;
 }
 
 static bool next_line(struct announce *a, char *line, size_t room)
@@ -102,16 +162,24 @@ static bool next_line(struct announce *a, char *line, size_t room)
 	return true;
 }
 
+void announce_look(struct announce *a)
+{
+	a->lines = ANNOUNCE_LINES;
+}
+
 bool announce_next(struct announce *a, struct announcement *out)
 {
 	char line[512];
 	ssize_t n;
 
 	while (a->pipe >= 0) {
-		while (next_line(a, line, sizeof(line))) {
-			if (announce_parse(line, out))
+		while (a->lines && next_line(a, line, sizeof(line))) {
+			a->lines--;
+			if (announce_line(a, line, out))
 				return true;
 		}
+		if (!a->lines)
+			return false;
 		n = read(a->pipe, a->text + a->used, sizeof(a->text) - a->used);
 		if (n <= 0)
 			return false;

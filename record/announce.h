@@ -2,22 +2,38 @@
 #ifndef RECORD_ANNOUNCE_H
 #define RECORD_ANNOUNCE_H
 
+#include "base/types.h"
+#include "channel/origin.h"
 #include "record/instance.h"
 #include "record/ring.h"
 
 /*
- * Hears guests announce their rings: kvm_hypercall events with the announcement's number, and no
- * others, in a small ftrace instance of their own.
+ * Hears guests announce their rings, and who in them does so (channel/origin.h): in a small ftrace
+ * instance of its own, kvm_hypercall events with the announcement's number, and the kvm_exit events
+ * of hypercalls, which say where in the guest each came from.
+ *
+ * A guest that makes hypercalls without end has its lines, and others on its physical CPU with them,
+ * overwritten by the kernel, or left for the next look: no more than ANNOUNCE_LINES are read in one.
+ * Modules announce each second, so an announcement that was missed is heard later.
  */
+#define ANNOUNCE_LINES 4096
+#define ANNOUNCE_EXITS 256
+
 struct announce {
 	struct instance instance;
 	int pipe; /* the instance's trace_pipe; -1: not heard */
 	char text[8192];
 	size_t used;
+	unsigned lines; /* that may still be read in this look */
+	struct announce_exit {
+		uint64_t rip; /* of a thread's last exit by a hypercall; 0 there is none */
+		int tid;
+	} exits[ANNOUNCE_EXITS]; /* by TID: who has the same place drives the other out */
 };
 
 struct announcement {
 	int tid; /* the vCPU's thread */
+	enum ht_origin origin;
 	enum ht_announcement what;
 	struct ring_announcement rings;
 };
@@ -26,10 +42,13 @@ struct announcement {
 int announce_open(struct announce *a, struct error *err);
 void announce_close(struct announce *a);
 
-/* The next one that was made; false when there is none (now). */
+/* A look begins. */
+void announce_look(struct announce *a);
+
+/* The next one that was made, by whomever; false when there is none (now, or in this look). */
 bool announce_next(struct announce *a, struct announcement *out);
 
-/* One line of trace_pipe; for tests, too. */
-bool announce_parse(const char *line, struct announcement *out);
+/* One line of trace_pipe, in their order; true: an announcement.  For tests, too. */
+bool announce_line(struct announce *a, const char *line, struct announcement *out);
 
 #endif

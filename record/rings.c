@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANNOUNCEMENTS_PER_TICK 64
-/* Looked at when recording begins: 4 GiB of guests' memory that is in use, some 0.3 s.  What is not
- * found is announced again ten seconds later. */
+/* Looked at when recording begins: 4 GiB of guests' memory that is in use, some 0.3 s. */
 #define PAGES_AT_START (UINT64_C(1) << 20)
+/* Rings that were found then, and VMs whose processes announced some: so many are told of. */
+#define UNHEARD_MAX 256u
+#define FORGERS_MAX 64u
 /* Of all guests together, some 0.08 s: whoever can make a hypercall can have us look. */
 #define PAGES_PER_TICK (UINT64_C(1) << 18)
 /* Of a VM whose announcement led nowhere nothing is looked for that is not where it says, so long;
@@ -39,6 +40,13 @@ struct sharer {
 	struct ring_set *old; /* owned: was there at the first look; not a guest until it moves */
 };
 
+/* What looks like rings in a VM's memory, and has not been announced: any process of the guest could
+ * have put it there. */
+struct unheard {
+	int pid;
+	uint64_t nonce;
+};
+
 struct rings {
 	struct rings_options options;
 	struct announce announce;
@@ -51,6 +59,10 @@ struct rings {
 	int64_t look_ms; /* when they are looked at again */
 	struct ring_guests guests;
 	struct liar liars[LIARS_MAX];
+	struct unheard unheard[UNHEARD_MAX];
+	unsigned nr_unheard;
+	int forgers[FORGERS_MAX]; /* VMs */
+	unsigned nr_forgers;
 	uint64_t pages; /* that may be looked at in this tick */
 };
 
@@ -226,21 +238,60 @@ static void note_sharing(struct rings *r, const struct vms *vms)
 	}
 }
 
-/* Rings that were announced before anybody listened. */
-static void look_into_vms(struct rings *r)
+/* A first look through a VM's memory, for what will be announced by whose it is. */
+static void look_into_vm(struct rings *r, int pid, uint64_t *pages)
 {
 	static const struct ring_announcement any;
+	struct ring_set *set;
+	int ret = ring_set_open(&set, pid, &any, pages, NULL);
+
+	if (ret == -EREMOTE)
+		tell_of_nested(r, pid);
+	if (ret)
+		return;
+	if (r->nr_unheard < UNHEARD_MAX)
+		r->unheard[r->nr_unheard++] = (struct unheard){pid, ring_set_nonce(set)};
+	ring_set_close(set);
+}
+
+static void look_into_vms(struct rings *r)
+{
 	uint64_t pages = PAGES_AT_START;
 	struct vms vms;
 
 	if (vms_find(&r->source, &vms))
 		return;
-	for (unsigned i = 0; i < vms.nr; i++) {
-		if (look(r, vms.list[i].pid, &any, &pages, NULL) == -EREMOTE)
-			tell_of_nested(r, vms.list[i].pid);
-	}
+	for (unsigned i = 0; i < vms.nr; i++)
+		look_into_vm(r, vms.list[i].pid, &pages);
 	note_sharing(r, &vms);
 	vms_release(&vms);
+}
+
+static void note_heard(struct rings *r, int pid, uint64_t nonce)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < r->nr_unheard; i++) {
+		if (r->unheard[i].pid != pid || r->unheard[i].nonce != nonce)
+			r->unheard[kept++] = r->unheard[i];
+	}
+	r->nr_unheard = kept;
+}
+
+static void tell_of_unheard(const struct rings *r)
+{
+	char text[512];
+
+	for (unsigned i = 0; i < r->nr_unheard; i++) {
+		struct ring_guest vm = {.pid = r->unheard[i].pid};
+
+		ring_guest_describe(&vm);
+		snprintf(text, sizeof(text),
+			 "what looks like ring buffers in the memory of the VM %s (process %d) was "
+			 "not read: its kernel did not announce it while it was recorded",
+			 vm.name, vm.pid);
+		notice(r, text);
+	}
 }
 
 static bool has_device_rings(const struct rings *r, int pid)
@@ -316,13 +367,40 @@ static void look_into_devices(struct rings *r)
 	}
 }
 
+/* Told once of a VM. */
+static void tell_of_forger(struct rings *r, int pid, enum ht_origin origin)
+{
+	struct ring_guest vm = {.pid = pid};
+	char text[512];
+
+	for (unsigned i = 0; i < r->nr_forgers; i++) {
+		if (r->forgers[i] == pid)
+			return;
+	}
+	if (r->nr_forgers == FORGERS_MAX)
+		return;
+	r->forgers[r->nr_forgers++] = pid;
+	ring_guest_describe(&vm);
+	snprintf(text, sizeof(text),
+		 "%s code in the VM %s (process %d) announced ring buffers as its kernel would: "
+		 "refused",
+		 origin == HT_ORIGIN_USER ? "user" : "unknown", vm.name, pid);
+	notice(r, text);
+}
+
 static void hear(struct rings *r)
 {
 	struct announcement a;
 
-	for (unsigned n = 0; n < ANNOUNCEMENTS_PER_TICK && announce_next(&r->announce, &a); n++) {
+	announce_look(&r->announce);
+	while (announce_next(&r->announce, &a)) {
 		int pid = process_of(a.tid);
 
+		if (a.origin != HT_ORIGIN_KERNEL) {
+			tell_of_forger(r, pid, a.origin);
+			continue;
+		}
+		note_heard(r, pid, a.rings.nonce);
 		if (a.what == HT_REGION_HERE && !ring_guests_find(&r->guests, pid, a.rings.nonce))
 			look_for_announced(r, pid, &a.rings);
 	}
@@ -382,6 +460,7 @@ void rings_close(struct rings *r)
 {
 	if (!r)
 		return;
+	tell_of_unheard(r);
 	announce_close(&r->announce);
 	vm_source_close(&r->source);
 	for (unsigned i = 0; i < r->nr_sharing; i++)

@@ -38,6 +38,7 @@ struct counter {
 	int64_t offset;
 	uint64_t ratio; /* 0: not known */
 	bool is_vmx;
+	uint64_t rest_ns[ST_CLASSES]; /* not told yet: less than a step */
 };
 
 struct guest {
@@ -61,6 +62,7 @@ struct stolen_share {
 	struct guest **guests; /* owned */
 	unsigned nr;
 	struct map by_pid; /* of them: index into guests */
+	struct map denied; /* processes that may not listen, and have been told of */
 	struct map begun;  /* process: millisecond at which a guest of it was added last */
 	struct clock_reading first, now;
 	double hz; /* of this machine's counter */
@@ -187,13 +189,34 @@ static bool may_begin(struct stolen_share *s, int pid, int64_t now)
 	return !map_put(&s->begun, (uint64_t)pid, ms);
 }
 
-static void describe(struct guest *g)
+/* Once of a VM. */
+static void tell_denied(struct stolen_share *s, const struct vm_info *vm)
+{
+	char text[256];
+
+	if (map_get(&s->denied, (uint64_t)vm->pid))
+		return;
+	if (s->denied.nr >= GUESTS_MAX)
+		map_clear(&s->denied);
+	map_put(&s->denied, (uint64_t)vm->pid, 0);
+	snprintf(text, sizeof(text), "process %d%s%.100s asked, and is none of the VMs that --vm names",
+		 vm->pid, *vm->name ? ", " : "", vm->name);
+	notice(s, text);
+}
+
+/* False: the operator does not want this VM to listen. */
+static bool describe(struct stolen_share *s, struct guest *g)
 {
 	struct vm_info vm = {.pid = g->pid};
+	bool may;
 
 	vmm_describe(&vm);
 	snprintf(g->name, sizeof(g->name), "%s", vm.name);
+	may = stolen_may_listen(&s->options.rules, &vm);
+	if (!may)
+		tell_denied(s, &vm);
 	free(vm.vcpus);
+	return may;
 }
 
 static void add_guest(struct stolen_share *s, const struct stolen_place *place)
@@ -210,6 +233,10 @@ static void add_guest(struct stolen_share *s, const struct stolen_place *place)
 	if (!g)
 		return;
 	g->pid = place->pid;
+	if (!describe(s, g)) {
+		free(g);
+		return;
+	}
 	if (stolen_board_open(&g->board, place, &err)) {
 		notice(s, err.text);
 		free(g);
@@ -221,7 +248,6 @@ static void add_guest(struct stolen_share *s, const struct stolen_place *place)
 		return;
 	}
 	g->lost_before = stolen_bpf_lost(s->bpf);
-	describe(g);
 	s->guests[s->nr++] = g;
 	say(s, g, false);
 }
@@ -272,27 +298,48 @@ static void hear(struct stolen_share *s, const struct holdup *h)
 
 /* ---- what happens -------------------------------------------------------------------------- */
 
+static void note_counter(struct counter *c, const struct hold *hold)
+{
+	c->offset = hold->tsc_offset;
+	c->ratio = hold->tsc_ratio;
+	c->is_vmx = hold->is_vmx;
+}
+
+/* One stretch, or so many exits that were too short to be told one by one; false: it cannot be. */
+static bool add_hold(struct stolen_share *s, struct guest *g, struct counter *c,
+		     const struct hold *hold)
+{
+	int64_t begin = hold->begin_ns, length = hold->sum_nr ? hold->sum_ns : hold->length_ns;
+	struct st_record r = {
+		.kind = (uint8_t)hold->kind,
+		.flags = hold->moved ? ST_MOVED : 0,
+		.reason = hold->reason,
+	};
+	uint32_t nr = hold->sum_nr;
+
+	if (stolen_is_of_others(hold->kind)) {
+		stolen_coarsen(&s->options.rules, &begin, &length, &c->rest_ns[hold->kind]);
+		nr = !length; /* it counts, and is no record */
+	}
+	r.length_ns = (uint64_t)length;
+	r.begin_tsc = guest_tsc(s, c, begin);
+	return stolen_board_add(g->board, hold->vcpu, &r, nr, (uint64_t)hold->longest_ns);
+}
+
 static void take_hold(void *data, const struct hold *hold)
 {
 	struct stolen_share *s = data;
 	unsigned i;
 	struct guest *g = find(s, (int)hold->tgid, &i);
 	struct counter *c = g && hold->tsc_ratio ? counter_of(g, hold->vcpu) : NULL;
-	struct st_record r = {
-		.length_ns = (uint64_t)(hold->sum_nr ? hold->sum_ns : hold->length_ns),
-		.kind = (uint8_t)hold->kind,
-		.flags = hold->moved ? ST_MOVED : 0,
-		.reason = hold->reason,
-	};
 
 	if (g && (!c || g->is_quiet))
 		g->missed++;
 	if (!c || g->is_quiet)
 		return;
-	*c = (struct counter){hold->vcpu, hold->tsc_offset, hold->tsc_ratio, hold->is_vmx};
+	note_counter(c, hold);
 	g->is_vmx = hold->is_vmx;
-	r.begin_tsc = guest_tsc(s, c, hold->begin_ns);
-	if (stolen_board_add(g->board, hold->vcpu, &r, hold->sum_nr, (uint64_t)hold->longest_ns))
+	if (add_hold(s, g, c, hold))
 		g->stretches += hold->sum_nr ? hold->sum_nr : 1;
 	else
 		g->missed++;
@@ -322,9 +369,11 @@ static void take(void *data, const struct holdup *h)
 
 static void tell(struct stolen_share *s, struct guest *g, bool all)
 {
+	uint64_t bound_ns = (uint64_t)((double)s->now.width / s->hz * NS_PER_SEC) + 1 +
+			    s->options.rules.resolution_ns - 1;
 	const struct stolen_state state = {
 		.lost = stolen_bpf_lost(s->bpf) - g->lost_before + g->missed,
-		.bound_ns = (uint32_t)((double)s->now.width / s->hz * NS_PER_SEC) + 1,
+		.bound_ns = bound_ns < UINT32_MAX ? (uint32_t)bound_ns : UINT32_MAX,
 		.is_vmx = g->is_vmx,
 	};
 
@@ -427,6 +476,7 @@ void stolen_share_close(struct stolen_share *s)
 	stolen_track_free(s->track);
 	map_release(&s->by_pid);
 	map_release(&s->begun);
+	map_release(&s->denied);
 	free(s->guests);
 	free(s);
 }

@@ -3,12 +3,14 @@
 #define RECORD_STOLEN_SHARE_H
 
 #include "base/error.h"
+#include "record/stolen_rules.h"
 
 /*
  * Tells each guest of this machine that asks for it when and by what its vCPUs were held up: a
  * guest's module announces memory (kernel/guest/stolen.h), and what happens to its own vCPUs is
  * written there, in its own time.  Of others it gets to know their class, nothing else: no names,
- * no numbers of processes or CPUs.
+ * no numbers of processes or CPUs; and when in steps of time only (stolen_rules.h).  A VM that the
+ * operator has not named is not listened to.
  *
  *	ret = stolen_share_open(&s, &options, &err);
  *	stolen_share_tick(s);                   some times a second
@@ -24,6 +26,7 @@ struct stolen_guest {
 };
 
 struct stolen_share_options {
+	struct stolen_rules rules; /* what it points to lives as long */
 	uint64_t least_ns; /* an exit as long as this is told by itself, shorter ones in sums */
 	/* A guest began to listen, or ended; or something is good to know.  Either may be NULL. */
 	void (*guest)(const struct stolen_guest *guest, void *data);

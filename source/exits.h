@@ -18,11 +18,13 @@
 #define SVM_EXIT_IOIO 0x7b
 #define SVM_EXIT_NPF 0x400
 #define SVM_EXIT_VMRUN 0x80
+#define SVM_EXIT_VMMCALL 0x81
 #define SVM_EXIT_VMLOAD 0x82
 #define SVM_EXIT_CLGI 0x85
 #define VMX_EXIT_INTR 1
 #define VMX_EXIT_WINDOW 7
 #define VMX_EXIT_HLT 12
+#define VMX_EXIT_VMCALL 18
 #define VMX_EXIT_IO 30
 #define VMX_EXIT_EPT_VIOLATION 48
 #define VMX_EXIT_EPT_MISCONFIG 49
@@ -44,6 +46,12 @@ static inline int64_t exit_basic(int64_t reason, int64_t isa)
 static inline bool exit_halts(int64_t reason, int64_t isa)
 {
 	return exit_basic(reason, isa) == (isa == ISA_VMX ? VMX_EXIT_HLT : SVM_EXIT_HLT);
+}
+
+/* It made a hypercall. */
+static inline bool exit_by_hypercall(int64_t reason, int64_t isa)
+{
+	return exit_basic(reason, isa) == (isa == ISA_VMX ? VMX_EXIT_VMCALL : SVM_EXIT_VMMCALL);
 }
 
 /* An interrupt for the host: the guest may not have executed anything. */

@@ -173,6 +173,16 @@ static void fill_exit(struct hc_record *r, struct kvm_vcpu *vcpu, uint32_t isa)
 	r->rip = vcpu->arch.regs[VCPU_RIP];
 }
 
+/* Who left the guest, its kernel or a process; where KVM's memory does not have it, whoever reads the
+ * record goes by RIP (channel/origin.h). */
+static void fill_origin(struct hc_record *r, struct kvm_vcpu *vcpu, const struct vmcb *vmcb)
+{
+	if (!vmcb || (bpf_core_field_exists(vcpu->arch.guest_state_protected) &&
+		      vcpu->arch.guest_state_protected))
+		return;
+	r->flags |= BPF_CORE_READ(vmcb, save.cpl) ? HC_CPL_USER : HC_CPL_0;
+}
+
 /* KVM reads the TSC right after the exit, on some kernels after the event kvm_exit: so these come
  * later than the rest. */
 static void fill_tsc(struct hc_record *r, struct kvm_vcpu *vcpu)
@@ -319,6 +329,7 @@ int BPF_PROG(on_exit, struct kvm_vcpu *vcpu, uint32_t isa)
 		return 0;
 	}
 	fill_exit(&t->exit, vcpu, isa);
+	fill_origin(&t->exit, vcpu, vmcb);
 	t->is_call = 0;
 	t->left_out = known && is_folded(t->exit.rip);
 	if (known && !knows_exits)

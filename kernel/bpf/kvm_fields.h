@@ -70,6 +70,7 @@ struct vmcb_control_area {
 };
 
 struct vmcb_save_area {
+	uint8_t cpl;
 	uint64_t cr3;
 };
 

@@ -15,6 +15,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "channel/holdups.h"
+#include "channel/origin.h"
 #include "kernel/bpf/kvm_fields.h"
 #include "kernel/bpf/memslots.h"
 
@@ -288,11 +289,11 @@ static void tell_exit(struct thread *t, struct kvm_vcpu *vcpu, uint64_t begin, u
 /*
  * User space of a guest can make hypercalls, too, and would have its host write into memory that
  * the guest's kernel has given to somebody else.  Where the call came from is known when the guest
- * goes on behind it: a kernel lives in the upper half.
+ * goes on behind it.
  */
 static bool goes_on_in_kernel(struct kvm_vcpu *vcpu)
 {
-	return (int64_t)BPF_CORE_READ(vcpu, arch.regs[VCPU_RIP]) < 0;
+	return ht_origin_of_rip(BPF_CORE_READ(vcpu, arch.regs[VCPU_RIP])) == HT_ORIGIN_KERNEL;
 }
 
 static __attribute__((noinline)) int tell_announcement(struct thread *t, struct kvm_vcpu *vcpu)

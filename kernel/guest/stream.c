@@ -15,6 +15,8 @@
 #include "stream.h"
 
 #define TABLES_EVERY (10 * HZ)
+/* A host believes no memory that this kernel has not announced while it looked. */
+#define ANNOUNCE_EVERY HZ
 
 static unsigned int age_ms = 100;
 module_param(age_ms, uint, 0444);
@@ -121,11 +123,11 @@ static void tell_tables(struct stream *s)
 	stream_end(s);
 }
 
-static bool due(unsigned long *when)
+static bool due(unsigned long *when, unsigned long every)
 {
 	if (time_before(jiffies, *when))
 		return false;
-	*when = jiffies + TABLES_EVERY;
+	*when = jiffies + every;
 	return true;
 }
 
@@ -176,10 +178,10 @@ static void stream_tick(struct timer_list *timer)
 	struct stream *s = from_timer(s, timer, timer);
 
 	flush(true);
-	if (due(&s->tables_due))
+	if (due(&s->tables_due, TABLES_EVERY))
 		tell();
 	if (channel->announce && smp_processor_id() == cpumask_first(cpu_online_mask) &&
-	    due(&announce_due))
+	    due(&announce_due, ANNOUNCE_EVERY))
 		channel->announce();
 	mod_timer(timer, jiffies + max(1UL, msecs_to_jiffies(age_ms)));
 }

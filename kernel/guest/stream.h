@@ -70,7 +70,7 @@ struct channel {
 	void (*begin)(struct stream *s);
 	void (*send)(struct stream *s); /* w.used has reached send_at; may be NULL */
 	void (*end)(struct stream *s);
-	void (*announce)(void); /* every ten seconds; may be NULL */
+	void (*announce)(void); /* every second; may be NULL */
 	bool readable;		/* by programs in the guest: chardev.h */
 };
 

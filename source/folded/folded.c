@@ -15,8 +15,6 @@
 #include <unistd.h>
 
 #define PACKET_REFS 4096
-#define SVM_EXIT_VMMCALL 0x81
-#define VMX_EXIT_VMCALL 18
 
 enum what { WHAT_LOST, WHAT_EXIT, WHAT_CALL, WHAT_ENTRY, WHAT_SPACE, WHATS };
 
@@ -425,6 +423,7 @@ static void fill(const struct folded *f, const struct ref *ref, struct event *e)
 		break;
 	case WHAT_CALL:
 		e->kind = EV_KVM_HYPERCALL;
+		e->record = folded_record(&f->records, ref->record);
 		e->arg[0] = (int64_t)r.nr;
 		for (unsigned i = 0; i < 4; i++)
 			e->arg[1 + i] = (int64_t)r.args[i];
@@ -508,12 +507,29 @@ static enum what what_of(const struct event *e)
 					     : WHAT_LOST;
 }
 
+/* Of a call also who made it, which has no place among its arguments (source/origin.h). */
+static int call_field(const struct event *e, const char *name, struct field_value *out)
+{
+	struct hc_record r;
+
+	memcpy(&r, e->record, sizeof(r));
+	if (!strcmp(name, "rip"))
+		*out = (struct field_value){.cls = FIELD_UINT, .u = r.rip};
+	else if (!strcmp(name, "cpl") && r.flags & (HC_CPL_0 | HC_CPL_USER))
+		*out = (struct field_value){.cls = FIELD_UINT, .u = r.flags & HC_CPL_0 ? 0 : 3};
+	else
+		return -ENOENT;
+	return 0;
+}
+
 static int folded_event_field(const struct stream *s, const struct event *e, const char *name,
 			      struct field_value *out)
 {
 	const char *const *names = field_names[what_of(e)];
 
 	(void)s;
+	if (what_of(e) == WHAT_CALL && !call_field(e, name, out))
+		return 0;
 	for (unsigned i = 0; i < EVENT_ARGS && names[i]; i++) {
 		if (strcmp(names[i], name))
 			continue;

@@ -6,7 +6,7 @@
 
 void folded_record_at(const struct folded_records *f, size_t i, struct hc_record *out)
 {
-	memcpy(out, f->file.data + sizeof(struct hc_header) + i * f->record_bytes, sizeof(*out));
+	memcpy(out, folded_record(f, i), sizeof(*out));
 }
 
 /* The host's TSC at the time of a record, as far as it says: of a call, when it left the guest. */

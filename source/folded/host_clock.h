@@ -16,6 +16,12 @@ struct folded_records {
 	size_t record_bytes, nr;
 };
 
+/* Where it is in the file; as long as that is open. */
+static inline const uint8_t *folded_record(const struct folded_records *f, size_t i)
+{
+	return f->file.data + sizeof(struct hc_header) + i * f->record_bytes;
+}
+
 void folded_record_at(const struct folded_records *f, size_t i, struct hc_record *out);
 
 /*

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """sonde stolen shows what a host tells, out of a file that stands for the guest's device: sums, stretches one by one, JSON; and says what is
-wrong when the device is something else, or nobody tells."""
+wrong when the device is something else, or nobody tells. sonde share tells nobody who is not named."""
 import json
 import re
 import struct
@@ -112,7 +112,16 @@ def check_restart(device, host):
     lib.check(cpu["other_vm"]["ns"] <= 10_000_000, f"two tellings since it began anew: {cpu}")
 
 
+def check_who_may_listen():
+    """Nobody whom the operator does not name."""
+    for arguments, said in (((), "who may listen?"), (("--vm", "a", "--resolution", "2s"), "at most 1s"),
+                            (("--vm", "a", "--resolution", "0"), "not a time")):
+        done = subprocess.run([lib.SONDE, "share", *arguments], capture_output=True, text=True)
+        lib.check(done.returncode == 2 and said in done.stderr, f"sonde share {arguments}: {done.returncode}, {done.stderr}")
+
+
 def main():
+    check_who_may_listen()
     with tempfile.TemporaryDirectory() as name:
         device = Path(name) / "device"
         lib.check("module sonde_guest" in sonde("--device", device, code=1), "there is no device")

@@ -43,7 +43,7 @@ class Given:
 HOST = """
 case $1 in
 begin)
-    sonde share >share.log 2>&1 &
+    sonde share --vm vm-a --resolution 1ns >share.log 2>&1 &
     echo $! >share.pid
     for vm in /sys/kernel/debug/kvm/*-*/vcpu0; do echo "$vm $(cat $vm/pid) $(cat $vm/tsc-offset)"; done >vcpus
     grep -H . /run/vm/*/pid 2>/dev/null

@@ -21,8 +21,10 @@
 #define FAKE_ATTRS 8192
 #define FAKE_CHANGES 65536
 #define FAKE_STRINGS 8192
-#define FAKE_TABLES 24
+#define FAKE_TABLES 32
+#ifndef FAKE_ROWS
 #define FAKE_ROWS 8192
+#endif
 #define FAKE_CELLS 24
 #define FAKE_BATCH 500 /* changes */
 

@@ -30,6 +30,8 @@
 #define ID_EXIT 501
 #define ID_HYPERCALL 502
 #define ID_NESTED_HYPERCALL 503
+#define WORLD_KERNEL UINT64_C(0xffffffffc0401000) /* where it calls from: its module */
+#define WORLD_USER UINT64_C(0x401000)
 #define WORLD_VMCB(vcpu) (UINT64_C(0x4e5a000) + 0x1000 * (vcpu))
 
 static const char *const world_formats[] = {
@@ -38,7 +40,8 @@ static const char *const world_formats[] = {
 	"name: kvm_exit\nID: 501\n" FORMAT_COMMON
 	"\tfield:unsigned int exit_reason;\toffset:8;\tsize:4;\tsigned:0;\n"
 	"\tfield:unsigned int vcpu_id;\toffset:12;\tsize:4;\tsigned:0;\n"
-	"\tfield:u32 isa;\toffset:16;\tsize:4;\tsigned:0;\n\nprint fmt: \"\"\n",
+	"\tfield:u32 isa;\toffset:16;\tsize:4;\tsigned:0;\n"
+	"\tfield:unsigned long guest_rip;\toffset:24;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n",
 	"name: kvm_hypercall\nID: 502\n" FORMAT_COMMON
 	"\tfield:unsigned long nr;\toffset:8;\tsize:8;\tsigned:0;\n"
 	"\tfield:unsigned long a0;\toffset:16;\tsize:8;\tsigned:0;\n"
@@ -89,6 +92,11 @@ struct world {
 	unsigned lose_call, nr_calls;
 	bool open; /* fragments leave as they are written, as the guest's module sends them */
 	bool fold; /* calls go into a file of their own */
+	uint64_t rip; /* of the next call */
+	bool no_rip;  /* the host's tracer does not record it */
+	/* Before every call of the kernel one of a process on the same vCPU: what it is. */
+	struct ht_call (*forge)(struct world *w, unsigned vcpu, const struct ht_call *call);
+	unsigned nr_forged;
 	bool nested; /* the VM runs in the one that has these threads, and the host takes its calls */
 	struct buf folded;
 	struct world_mark marks[WORLD_MARKS];
@@ -123,6 +131,8 @@ static inline void world_kvm(struct world *w, unsigned cpu, uint64_t t, unsigned
 		put_uint(&b, call ? 0x81 : 0x78, 4);
 		put_uint(&b, vcpu, 4);
 		put_uint(&b, 2, 4);
+		put_uint(&b, 0, 4);
+		put_uint(&b, w->no_rip ? 0 : w->rip, 8);
 	} else {
 		put_uint(&b, call->nr, 8);
 		put_uint(&b, call->a0, 8);
@@ -130,7 +140,7 @@ static inline void world_kvm(struct world *w, unsigned cpu, uint64_t t, unsigned
 		put_uint(&b, call->a2, 8);
 		put_uint(&b, call->a3, 8);
 		if (id == ID_NESTED_HYPERCALL) {
-			put_uint(&b, 0x401000, 8);
+			put_uint(&b, w->rip, 8);
 			put_uint(&b, WORLD_VMCB(vcpu), 8);
 		}
 	}
@@ -158,8 +168,8 @@ static inline void world_clock(struct world *w, uint64_t t)
 }
 
 /* Exit, hypercall and entry; returns the time after them. */
-static inline uint64_t world_call(struct world *w, unsigned vcpu, unsigned cpu, uint64_t t,
-				  const struct ht_call *call)
+static inline uint64_t world_call_from(struct world *w, unsigned vcpu, unsigned cpu, uint64_t t,
+				       const struct ht_call *call, uint64_t rip)
 {
 	bool lost = w->lose_call && ++w->nr_calls == w->lose_call;
 	struct hc_record r = {
@@ -173,10 +183,12 @@ static inline uint64_t world_call(struct world *w, unsigned vcpu, unsigned cpu, 
 		.cpu = cpu,
 		.entry_cpu = cpu,
 		.overhead_ns = 3 * WORLD_US / WORLD_TICKS_PER_NS,
+		.rip = w->no_rip ? 0 : rip,
 		.nr = call->nr,
 		.args = {call->a0, call->a1, call->a2, call->a3},
 	};
 
+	w->rip = rip;
 	if (w->fold) {
 		put(&w->folded, &r, sizeof(r));
 		return t + 6 * WORLD_US;
@@ -187,6 +199,20 @@ static inline uint64_t world_call(struct world *w, unsigned vcpu, unsigned cpu, 
 			  w->nested ? ID_NESTED_HYPERCALL : ID_HYPERCALL, call);
 	world_kvm(w, cpu, t + 5 * WORLD_US, vcpu, ID_ENTRY, NULL);
 	return t + 6 * WORLD_US;
+}
+
+/* By the kernel. */
+static inline uint64_t world_call(struct world *w, unsigned vcpu, unsigned cpu, uint64_t t,
+				  const struct ht_call *call)
+{
+	struct ht_call forged;
+
+	if (w->forge) {
+		forged = w->forge(w, vcpu, call);
+		t = world_call_from(w, vcpu, cpu, t, &forged, WORLD_USER);
+		w->nr_forged++;
+	}
+	return world_call_from(w, vcpu, cpu, t, call, WORLD_KERNEL);
 }
 
 static const char *world_name(int32_t tid)
@@ -265,7 +291,7 @@ static inline uint64_t world_mark(struct world *w, unsigned vcpu, unsigned cpu, 
 	m->kind = (enum ht_mark)(w->nr_marks % 3);
 	w->nr_marks++;
 	ht_call_mark(&call, m->kind, m->kind ? 7 : 0, m->kind ? "span" : "point", m->kind ? 4 : 5);
-	return world_call(w, vcpu, cpu, t, &call);
+	return world_call_from(w, vcpu, cpu, t, &call, WORLD_USER);
 }
 
 /* The fragments of an open block that are full. */

@@ -25,6 +25,7 @@ struct world {
 	int64_t pause_at, pause_len; /* guest stopped, and its clock with it */
 	int64_t len;
 	bool no_calls, lose;   /* no hypercalls; the host lost some events */
+	bool by_user;	       /* a process of the guest makes the calls */
 	bool typed;            /* the traces say what kinds they have: they are sampled */
 	uint64_t seed;
 };
@@ -139,7 +140,8 @@ static int64_t stay(struct made *m, int cpu, int64_t t, const int64_t *ack)
 /* One vCPU's life on its host CPU. */
 static void live(struct made *m, int cpu)
 {
-	int64_t t = BEGIN, call[EVENT_ARGS] = {1000, cpu + 1}, code[EVENT_ARGS] = {0x7b, cpu};
+	int64_t t = BEGIN, call[EVENT_ARGS] = {1000, cpu + 1};
+	int64_t code[EVENT_ARGS] = {0x7b, cpu, m->w.by_user ? 0x401000 : (int64_t)0xffffffffc0401000, 2};
 	bool called = false;
 
 	while (t < BEGIN + m->w.len) {
@@ -150,6 +152,7 @@ static void live(struct made *m, int cpu)
 			put(m, GUEST, cpu, t, EV_SYNC_REQUEST, call);
 			t += (int64_t)dice(&m->w, 2000, 9000);
 		}
+		code[0] = called ? 0x81 : 0x7b;
 		put(m, HOST, cpu, t, EV_KVM_EXIT, code);
 		if (called)
 			put(m, HOST, cpu, t + 1000, EV_KVM_HYPERCALL, call);
@@ -339,6 +342,13 @@ static void containment_alone_finds_parent_and_clock(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(drifts); i++)
 		check_world((struct world){.ppm = drifts[i], .no_calls = true, .seed = i},
 			    CLOCK_METHOD_CONTAINMENT, 10000);
+}
+
+/* The same calls, made by a process, are as if they were not there. */
+static void a_process_has_no_say_about_clocks(void **state)
+{
+	(void)state;
+	check_world((struct world){.by_user = true, .seed = 1}, CLOCK_METHOD_CONTAINMENT, 10000);
 }
 
 static void a_guest_paused_for_seconds_is_a_new_piece(void **state)
@@ -729,6 +739,7 @@ int main(void)
 		cmocka_unit_test(one_trace_alone_is_l0),
 		cmocka_unit_test(pairs_and_containment_bound_any_steady_clock),
 		cmocka_unit_test(containment_alone_finds_parent_and_clock),
+		cmocka_unit_test(a_process_has_no_say_about_clocks),
 		cmocka_unit_test(a_guest_paused_for_seconds_is_a_new_piece),
 		cmocka_unit_test(lost_events_loosen_but_do_not_mislead),
 		cmocka_unit_test(long_traces_are_sampled),

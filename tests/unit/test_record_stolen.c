@@ -16,7 +16,9 @@
 #include "channel/holdups.h"
 #include "record/stolen_board.h"
 #include "record/stolen_read.h"
+#include "record/stolen_rules.h"
 #include "record/stolen_track.h"
+#include "record/vms.h"
 
 /* ---- stretches ----------------------------------------------------------------------------- */
 
@@ -111,6 +113,67 @@ static void test_classes(void **state)
 	assert_int_equal(got.nr, 1);
 	assert_hold(&got.list[0], VM_A, 3000, 200, ST_HOST);
 	stolen_track_free(t);
+}
+
+/* Whoever is told does not learn when another VM ran: only in which step, and how much in all. */
+static void test_resolution(void **state)
+{
+	const struct stolen_rules rules = {.resolution_ns = 1000};
+	uint64_t rest = 0, all = 0, told = 0, x = 88172645463325252u;
+	int64_t now = 123456;
+
+	(void)state;
+	for (unsigned i = 0; i < 10000; i++) {
+		int64_t begin, length;
+
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		begin = now += (int64_t)(x % 5000);
+		length = (int64_t)(x >> 32) % (i % 2 ? 400 : 7000);
+		all += (uint64_t)length;
+		stolen_coarsen(&rules, &begin, &length, &rest);
+		assert_int_equal(begin % 1000, 0);
+		assert_int_equal(length % 1000, 0);
+		assert_true(begin <= now && now - begin < 1000);
+		told += (uint64_t)length;
+		assert_true(told <= all && all - told < 1000);
+	}
+	assert_true(told > 1000000);
+	assert_true(stolen_is_of_others(ST_VM) && stolen_is_of_others(ST_HOST) &&
+		    stolen_is_of_others(ST_OWN) && stolen_is_of_others(ST_NOBODY));
+	assert_false(stolen_is_of_others(ST_HYPERVISOR));
+}
+
+/* Two that differ by less than a step are told alike. */
+static void test_resolution_hides(void **state)
+{
+	const struct stolen_rules rules = {.resolution_ns = STOLEN_RESOLUTION_NS};
+	int64_t begins[] = {5000000, 5999999}, lengths[] = {2000000, 2999999};
+	uint64_t rests[2] = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		stolen_coarsen(&rules, &begins[i], &lengths[i], &rests[i]);
+	assert_int_equal(begins[0], begins[1]);
+	assert_int_equal(lengths[0], lengths[1]);
+}
+
+static void test_who_may_listen(void **state)
+{
+	static const char *const vms[] = {"web-1", "ad8dc0f8-1e07-4e26-8eac-0d0f0fd8c5a0", ""};
+	const struct stolen_rules some = {.vms = vms, .nr_vms = 3}, all = {.all_vms = true};
+	const struct stolen_rules nobody = {.nr_vms = 0};
+	struct vm_info vm = {.name = "web-1"}, other = {.name = "web-10"}, nameless = {.pid = 7};
+
+	(void)state;
+	assert_true(stolen_may_listen(&some, &vm));
+	assert_false(stolen_may_listen(&some, &other));
+	assert_false(stolen_may_listen(&some, &nameless));
+	snprintf(other.uuid, sizeof(other.uuid), "AD8DC0F8-1E07-4E26-8EAC-0D0F0FD8C5A0");
+	assert_true(stolen_may_listen(&some, &other));
+	assert_false(stolen_may_listen(&nobody, &vm));
+	assert_true(stolen_may_listen(&all, &nameless));
 }
 
 static void test_moves(void **state)
@@ -507,7 +570,9 @@ static void test_looked_through(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_classes), cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_classes), cmocka_unit_test(test_resolution),
+		cmocka_unit_test(test_resolution_hides), cmocka_unit_test(test_who_may_listen),
+		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_exits),	cmocka_unit_test(test_disorder),
 		cmocka_unit_test(test_told),	cmocka_unit_test(test_wraps),
 		cmocka_unit_test(test_lies),	cmocka_unit_test(test_taken_away),

@@ -7,6 +7,7 @@
 
 #include "lib/within.h"
 #include "sonde/analyze.h"
+#include "sonde/check.h"
 #include "sonde/events.h"
 #include "sonde/facts.h"
 #include "tests/unit/hyper_world.h"
@@ -188,6 +189,99 @@ static void test_lost_call(void **state)
 	close_world(&w, host, &found);
 }
 
+/* ---- forgers ---- */
+
+/* What a process makes of what its kernel is about to send: the same fragment with other bytes, so
+ * that whoever takes it has the kernel's block broken, or poisoned. */
+static struct ht_call poisoned(struct world *w, unsigned vcpu, const struct ht_call *call)
+{
+	struct ht_call forged = *call;
+
+	(void)w;
+	(void)vcpu;
+	forged.a0 = ~call->a0;
+	forged.a3 ^= 0x5a5a5a5a;
+	return forged;
+}
+
+/* A block of its own: a panic, in one call. */
+static struct ht_call panic(struct world *w, unsigned vcpu, const struct ht_call *call)
+{
+	static uint8_t block[HT_CALL_BLOCK_MAX];
+	struct ht_call forged;
+	struct ht_writer writer;
+	uint32_t len;
+
+	(void)call;
+	ht_writer_init(&writer, (uint16_t)vcpu, 0);
+	ht_begin(&writer, block, sizeof(block), WORLD_BEGIN + (uint64_t)WORLD_OFFSET);
+	ht_record(&writer, WORLD_BEGIN + (uint64_t)WORLD_OFFSET + w->nr_forged, HT_PANIC, NULL, 0,
+		  "forged", 6);
+	len = ht_end(&writer);
+	ht_call_fragment(&forged, block, len, writer.seq, 0, true);
+	return forged;
+}
+
+/* Of open blocks the last never end, and what is there of them counts. */
+static void check_whole(struct world *w, const struct within *found)
+{
+	unsigned sent[WORLD_CPUS];
+
+	for (unsigned i = 0; i < WORLD_CPUS; i++) {
+		sent[i] = w->vcpus[i].nr_sent;
+		if (w->open)
+			w->vcpus[i].nr_sent = w->vcpus[i].nr;
+	}
+	assert_int_equal(found->nr, 1);
+	assert_string_equal(found->list[0].name, "vm-a");
+	assert_int_equal(found->list[0].trace->problems.nr, 0);
+	for (int i = 0; i < WORLD_CPUS; i++) {
+		unsigned lost, nr = compare(found->list[0].trace, &w->vcpus[i], i, &lost);
+
+		assert_true(w->open ? nr >= sent[i] : nr == sent[i]);
+		assert_true(nr > ROUNDS * 15);
+		assert_int_equal(lost, 0);
+	}
+	assert_true(w->nr_forged > 1000);
+}
+
+/* A process on the same vCPU puts its own call before each of the kernel's: what the kernel sent is
+ * whole, and nothing else is there. */
+static void test_forged(void **state)
+{
+	struct world worlds[] = {{.forge = poisoned},
+				 {.forge = panic},
+				 {.forge = poisoned, .open = true},
+				 {.forge = poisoned, .nested = true}};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(worlds); i++) {
+		struct within found;
+		struct trace *host;
+
+		open_world(&worlds[i], &host, &found);
+		check_whole(&worlds[i], &found);
+		close_world(&worlds[i], host, &found);
+	}
+}
+
+/* Where no exit tells who calls, nobody is believed, and that is said. */
+static void test_no_rip(void **state)
+{
+	struct world w = {.no_rip = true};
+	struct within found;
+	struct trace *host;
+	bool told = false;
+
+	(void)state;
+	open_world(&w, &host, &found);
+	assert_int_equal(found.nr, 0);
+	for (unsigned i = 0; i < host->problems.nr; i++)
+		told |= strstr(host->problems.list[i].text, "no kvm_exit with guest_rip") != NULL;
+	assert_true(told);
+	close_world(&w, host, &found);
+}
+
 /* The guest is a machine, and its events and marks are where they belong. */
 static void check_events(const char *host, const struct world *w)
 {
@@ -316,6 +410,94 @@ static void test_history_of_host(void **state)
 	world_release(&w);
 }
 
+static void count_notes(enum sonde_finding kind, const char *text, void *data)
+{
+	*(unsigned *)data += kind == SONDE_NOTE && (strstr(text, "that no kernel made") ||
+						    strstr(text, "made by user code in guests"));
+}
+
+/* sonde check says so, too. */
+static void check_checked(const char *file)
+{
+	struct sonde_check_result result;
+	struct sonde_error err = {0};
+	unsigned notes = 0;
+
+	assert_int_equal(sonde_check(file, count_notes, &notes, &result, &err), 0);
+	assert_int_equal(notes, 1);
+}
+
+/* The run's table of what was refused, and the verdict. */
+static void check_refused(const char *history, const struct world *w)
+{
+	struct sonde_error err = {0};
+	struct sonde_facts *facts;
+	struct sonde_run *run;
+	bool told = false;
+
+	assert_int_equal(sonde_run_open(&run, history, &err), 0);
+	assert_int_equal(sonde_facts_get(&facts, run, "refused", 0, INT64_MAX, &err), 0);
+	assert_int_equal(sonde_facts_nr_rows(facts), 1);
+	assert_int_equal(sonde_facts_cell(facts, 0, 0).i, w->nr_forged);
+	assert_int_equal(sonde_facts_cell(facts, 0, 1).i, 1);
+	assert_string_equal(sonde_facts_cell(facts, 0, 2).s, "events");
+	assert_string_equal(sonde_facts_cell(facts, 0, 3).s, "user");
+	sonde_facts_free(facts);
+	assert_int_equal(sonde_facts_get(&facts, run, "why", sonde_run_begin(run),
+					 sonde_run_end(run), &err),
+			 0);
+	for (size_t i = 0; i < sonde_facts_nr_rows(facts); i++) {
+		const char *text = sonde_facts_cell(facts, i, 0).s;
+
+		assert_null(strstr(text, "panic"));
+		told |= strstr(text, "User code in vm-a made ") &&
+			strstr(text, " hypercalls in the kernel's format for events: refused.");
+	}
+	assert_true(told);
+	sonde_facts_free(facts);
+	sonde_run_close(run);
+}
+
+/* As above, through clocks and model, with calls in the trace, and folded in a file beside it. */
+static void test_forged_history(void **state)
+{
+	char dir[] = "/tmp/test-within-XXXXXX", out[] = "/tmp/test-within-XXXXXX";
+	char trace[64], calls[64];
+	int fd = mkstemp(out);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	assert_non_null(mkdtemp(dir));
+	snprintf(trace, sizeof(trace), "%s/trace.dat", dir);
+	snprintf(calls, sizeof(calls), "%s/hypercalls", dir);
+	for (unsigned fold = 0; fold < 2; fold++) {
+		const char *paths[] = {dir};
+		struct sonde_inputs in = {.paths = paths, .nr_paths = 1};
+		struct world w = {.forge = panic, .fold = fold};
+		struct sonde_analyze_result result;
+		struct sonde_error err = {0};
+
+		world_run(&w, ROUNDS);
+		world_write(&w, trace);
+		if (fold)
+			world_write_folded(&w, calls);
+		assert_int_equal(sonde_analyze(&in, out, NULL, &result, &err), 0);
+		assert_int_equal(result.machines, 2);
+		check_marks(out, &w);
+		check_refused(out, &w);
+		check_checked(out);
+		if (!fold)
+			check_checked(trace);
+		check_events(dir, &w);
+		world_release(&w);
+	}
+	unlink(trace);
+	unlink(calls);
+	rmdir(dir);
+	unlink(out);
+}
+
 static int make_file(void **state)
 {
 	int fd = mkstemps(path, 4);
@@ -337,6 +519,8 @@ int main(void)
 		cmocka_unit_test(test_nested),	     cmocka_unit_test(test_nested_alone),
 		cmocka_unit_test(test_lost_call),    cmocka_unit_test(test_events_of_host),
 		cmocka_unit_test(test_folded_calls), cmocka_unit_test(test_history_of_host),
+		cmocka_unit_test(test_forged),	     cmocka_unit_test(test_no_rip),
+		cmocka_unit_test(test_forged_history),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, drop_file);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/origin.h"
+#include "source/exits.h"
+
+#include <string.h>
+
+/* What a call shows as: the add-on's event stands beside KVM's. */
+#define AS_HYPERCALL 1u
+#define AS_VMSYNC 2u
+
+static struct call_exit *exit_of(struct call_origins *o, int32_t tid)
+{
+	return tid < 0 ? NULL : &o->exits[(uint32_t)tid % CALL_ORIGIN_SLOTS];
+}
+
+static void on_exit(struct call_origins *o, const struct event *e, int32_t tid)
+{
+	struct call_exit *x = exit_of(o, tid);
+
+	if (x && exit_by_hypercall(e->arg[0], e->arg[3]))
+		*x = (struct call_exit){(uint64_t)e->arg[2], tid, AS_HYPERCALL | AS_VMSYNC};
+	else if (x && x->tid == tid)
+		x->kinds = 0;
+}
+
+void call_origins_follow(struct call_origins *o, const struct event *e, int32_t tid)
+{
+	struct call_exit *x;
+
+	switch (e->kind) {
+	case EV_KVM_EXIT:
+		on_exit(o, e, tid);
+		break;
+	case EV_KVM_ENTRY:
+		x = exit_of(o, tid);
+		if (x && x->tid == tid)
+			x->kinds = 0;
+		break;
+	case EV_LOST:
+		memset(o, 0, sizeof(*o));
+		break;
+	default:
+		break;
+	}
+}
+
+/* What the record says: KVM's word on the privilege level, or where the instruction was. */
+static enum ht_origin by_record(const struct stream *s, const struct event *e)
+{
+	struct field_value v;
+
+	if (!trace_event_field(s, e, "cpl", &v) && v.cls == FIELD_UINT)
+		return ht_origin_of_cpl(v.u);
+	if (!trace_event_field(s, e, "rip", &v) && v.cls == FIELD_UINT)
+		return ht_origin_of_rip(v.u);
+	return HT_ORIGIN_UNKNOWN;
+}
+
+enum ht_origin call_origins_of(struct call_origins *o, const struct stream *s,
+			       const struct event *e, int32_t tid)
+{
+	uint32_t as = e->kind == EV_VMSYNC_GH_HOST ? AS_VMSYNC : AS_HYPERCALL;
+	struct call_exit *x = exit_of(o, tid);
+
+	if (e->kind == EV_KVM_NESTED_HYPERCALL || s->trace->format == TRACE_FOLDED)
+		return by_record(s, e);
+	if (!x || x->tid != tid || !(x->kinds & as))
+		return HT_ORIGIN_UNKNOWN;
+	x->kinds &= ~as;
+	return ht_origin_of_rip(x->rip);
+}

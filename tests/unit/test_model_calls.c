@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hypercalls of a VM: marks, up to a rate; and what only its kernel may send, refused and counted.
+ *
+ * The host's threads 100 and 101 are the VM's vCPUs, on CPUs 0 and 1; 7 is a process in it.
+ */
+#define FAKE_ROWS 16384
+#include "channel/hypertrace.h"
+#include "channel/stolen.h"
+#include "model/calls.h"
+#include "tests/unit/model_world.h"
+
+#define KERNEL ((int64_t)0xffffffffc0401000)
+#define USER 0x401000
+#define VMMCALL 0x81
+#define NUMBER(magic) ((int64_t)((uint64_t)(magic) << 48))
+
+static void calls_at(ns_t t, int64_t rip, int64_t nr)
+{
+	happens(HOST, 0, t, KVM_EXIT, 100, VMMCALL, -1, rip, SVM);
+	happens(HOST, 0, t + 1, KVM_HYPERCALL, 100, nr);
+	happens(HOST, 0, t + 2, KVM_ENTRY, 100, -1);
+}
+
+static void open_world(void)
+{
+	world_open(2);
+	switches(HOST, 0, 100, 0, RUNNABLE, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 120, 0, RUNNABLE, 7);
+}
+
+static void assert_refused(unsigned row, enum refused_what what, enum ht_origin origin,
+			   int64_t count)
+{
+	assert_int_equal(fake_cell("refused", row, "machine"), VM);
+	assert_int_equal(fake_cell("refused", row, "what"), what);
+	assert_int_equal(fake_cell("refused", row, "origin"), origin);
+	assert_int_equal(fake_cell("refused", row, "count"), count);
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	open_world();
+	for (unsigned i = 0; i < 5; i++) {
+		ns_t t = 1000 + 100 * i;
+
+		calls_at(t, USER, NUMBER(HT_CALL_MAGIC));
+		calls_at(t + 10, KERNEL, NUMBER(HT_CALL_MAGIC));
+		calls_at(t + 20, USER, NUMBER(HT_ANNOUNCE_MAGIC));
+		calls_at(t + 30, KERNEL, NUMBER(HT_ANNOUNCE_MAGIC));
+		calls_at(t + 40, USER, NUMBER(ST_ANNOUNCE_MAGIC));
+		calls_at(t + 50, USER, 1000); /* none of ours */
+		calls_at(t + 60, 0, NUMBER(HT_CALL_MAGIC));
+	}
+	world_close(9000);
+	assert_int_equal(fake_rows("refused"), 4);
+	assert_refused(0, REFUSED_EVENTS, HT_ORIGIN_USER, 5);
+	assert_int_equal(fake_cell("refused", 0, "thread"), thread_row(VM, 7));
+	assert_int_equal(fake_cell("refused", 0, "first"), 1001);
+	assert_int_equal(fake_cell("refused", 0, "last"), 1401);
+	assert_refused(1, REFUSED_RINGS, HT_ORIGIN_USER, 5);
+	assert_refused(2, REFUSED_BOARD, HT_ORIGIN_USER, 5);
+	assert_refused(3, REFUSED_EVENTS, HT_ORIGIN_UNKNOWN, 5);
+}
+
+/* Two vCPUs exit, one in its kernel, one not, and the calls come the other way round; events that
+ * were lost between are the end of what was known. */
+static void test_in_turn(void **state)
+{
+	(void)state;
+	open_world();
+	switches(HOST, 1, 200, 0, RUNNABLE, 101);
+	enters(HOST, 1, 210, 101);
+	happens(HOST, 0, 1000, KVM_EXIT, 100, VMMCALL, -1, KERNEL, SVM);
+	happens(HOST, 1, 1001, KVM_EXIT, 101, VMMCALL, -1, USER, SVM);
+	happens(HOST, 1, 1002, KVM_HYPERCALL, 101, NUMBER(HT_ANNOUNCE_MAGIC));
+	happens(HOST, 0, 1003, KVM_HYPERCALL, 100, NUMBER(HT_ANNOUNCE_MAGIC));
+	happens(HOST, 0, 2000, KVM_EXIT, 100, VMMCALL, -1, KERNEL, SVM);
+	happens(HOST, 1, 2001, LOST, -1, 3, 1500, 2001);
+	happens(HOST, 0, 2002, KVM_HYPERCALL, 100, NUMBER(HT_ANNOUNCE_MAGIC));
+	world_close(9000);
+	assert_int_equal(fake_rows("refused"), 2);
+	assert_refused(0, REFUSED_RINGS, HT_ORIGIN_USER, 1);
+	assert_refused(1, REFUSED_RINGS, HT_ORIGIN_UNKNOWN, 1);
+}
+
+/* What one VM marks beyond the rate is refused, and its next second begins anew. */
+static void test_rate(void **state)
+{
+	const unsigned many = CALLS_MARKS_PER_S + 500;
+
+	(void)state;
+	open_world();
+	for (unsigned i = 0; i < many; i++)
+		calls_at(1000 + 10 * (ns_t)i, USER, NUMBER(HT_MARK_MAGIC) | i);
+	calls_at(NS_PER_SEC + 2000, USER, NUMBER(HT_MARK_MAGIC));
+	world_close(2 * NS_PER_SEC);
+	assert_int_equal(fake_rows("mark"), CALLS_MARKS_PER_S + 1);
+	assert_int_equal(fake_rows("refused"), 1);
+	assert_refused(0, REFUSED_MARKS, HT_ORIGIN_USER, 500);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_in_turn),
+		cmocka_unit_test(test_rate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
