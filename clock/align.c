@@ -2,7 +2,9 @@
 #include "clock/align.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,15 +14,19 @@
 #include "clock/readings.h"
 #include "clock/runs.h"
 #include "clock/tighten.h"
+#include "clock/timers.h"
 #include "clock/told.h"
 #include "clock/tsc.h"
+
+/* A better model shows more timers; after so many rounds hardly any. */
+#define TIMER_ROUNDS 2
 
 /* What is gathered on the way about one machine. */
 struct evidence {
 	bool rough;                   /* pairs only */
 	double spacing_ns;
 	struct stop *stop;
-	struct constraints pairs;     /* in the parent's ticks; readings of clocks, too */
+	struct constraints pairs;     /* in the parent's ticks; of readings and timers, too */
 	struct vcpu_vote_list votes;
 };
 
@@ -239,6 +245,60 @@ static int contain(struct placed *p, struct clock_model *model, const struct con
 	return ret;
 }
 
+static int add_timers(struct timers *found, const struct placed *p, struct constraints *out)
+{
+	const struct machine *m = p->machine;
+	int ret = 0;
+
+	*found = (struct timers){0};
+	for (unsigned i = 0; i < m->nr_vcpus && ret == 0; i++) {
+		const struct vcpu_hint *v = &m->vcpus[i];
+
+		if (v->vcpu >= 0)
+			ret = timers_constraints(out, &m->to_parent, sample_of(p),
+						 (unsigned)v->vcpu, sample_of(p->parent),
+						 v->host_tid, found);
+	}
+	constraints_sort(out);
+	return ret;
+}
+
+static void tell_timers(struct machine *m, uint64_t nr)
+{
+	size_t len = strlen(m->evidence);
+
+	snprintf(m->evidence + len, sizeof(m->evidence) - len,
+		 "%s%" PRIu64 " timers that it programmed bound its clock", len ? "; " : "", nr);
+}
+
+/* What its timers say, once the model holds without them. */
+static int by_timers(struct topology *t, struct placed *p, struct evidence *e,
+		     const struct fit_options *o, struct error *err)
+{
+	struct machine *m = p->machine;
+	struct timers found = {0};
+	int ret = 0;
+
+	if (!timers_apply(sample_of(p), sample_of(p->parent)))
+		return 0;
+	for (unsigned i = 0; i < TIMER_ROUNDS && ret == 0; i++) {
+		if (add_timers(&found, p, &e->pairs))
+			return fail(err, -ENOMEM, "out of memory aligning %s", m->name);
+		if (!found.used)
+			break;
+		m->to_parent.nr_timers = found.used;
+		ret = contain(p, &m->to_parent, &e->pairs, false, o, err);
+	}
+	if (m->to_parent.nr_timers && ret == 0)
+		tell_timers(m, m->to_parent.nr_timers);
+	if (found.refuted)
+		problems_add(&t->problems,
+			     "%" PRIu64 " timers of %s contradict what else is known of its clock: "
+			     "its timers do not count",
+			     found.refuted, m->name);
+	return ret;
+}
+
 /* vCPUs that made no calls: the thread in whose stays all they did falls. */
 static int find_vcpus(struct placed *p)
 {
@@ -326,6 +386,8 @@ static int by_evidence(struct topology *t, struct placed *p, struct evidence *e,
 		ret = fail(err, -ENOMEM, "out of memory aligning %s", p->machine->name);
 	if (ret == 0 && !e->rough && !is_exact(p->machine->to_parent.method))
 		ret = contain(p, &p->machine->to_parent, &e->pairs, false, &o, err);
+	if (ret == 0 && !e->rough && !is_exact(p->machine->to_parent.method))
+		ret = by_timers(t, p, e, &o, err);
 	if (ret == 0 && written_offset(p, &offset))
 		ret = align_offset(p, offset, CLOCK_METHOD_TSC, err);
 	return ret;

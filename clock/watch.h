@@ -55,6 +55,9 @@ struct watch {
 	struct stay_list stays;
 	struct nesting_list nestings;
 	struct tick_list events;
+	struct armed_list armed;
+	struct deadline last_start; /* of a timer, by the thread that is out of its guest; time 0: none */
+	struct deadline_list deadlines;
 	struct tsc_write_list tsc_writes;
 	struct mono_point_list monos;
 	struct stay_list lost;   /* times of lost events; tid is not used */
@@ -62,6 +65,7 @@ struct watch {
 	uint64_t from, until;    /* of this part */
 	size_t in_part;          /* events of this part so far */
 	size_t notes_max;        /* events that may be noted in all */
+	size_t passing;          /* events of which nothing was noted */
 	bool fresh;              /* the next event begins a part */
 	bool carries_blocks;     /* hypercalls of the hypertrace format were seen */
 	bool cut;                /* the last part was left before the stream's end */

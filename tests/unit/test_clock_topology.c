@@ -27,6 +27,10 @@ struct world {
 	bool no_calls, lose;   /* no hypercalls; the host lost some events */
 	bool by_user;	       /* a process of the guest makes the calls */
 	bool typed;            /* the traces say what kinds they have: they are sampled */
+	bool slow;             /* 30 us pass at least between an exit or entry and any other event */
+	bool timers;           /* the guest programs TSC deadlines */
+	int64_t advance;       /* by how much KVM's timers for them are early */
+	int64_t msr;           /* 0: the deadline's; else it writes that one */
 	uint64_t seed;
 };
 
@@ -125,16 +129,40 @@ static void put(struct made *m, int machine, int cpu, int64_t t, enum event_kind
 /* The guest runs from an entry at @t on; returns the time of the exit. */
 static int64_t stay(struct made *m, int cpu, int64_t t, const int64_t *ack)
 {
-	int64_t end = t + (int64_t)dice(&m->w, 50000, 3 * MS);
+	int64_t end = t + (int64_t)dice(&m->w, 50000, 3 * MS), slow = m->w.slow ? 30000 : 0;
 	int64_t vcpu[EVENT_ARGS] = {cpu};
 
 	put(m, HOST, cpu, t, EV_KVM_ENTRY, vcpu);
-	t += (int64_t)dice(&m->w, 2000, 9000);
+	t += slow + (int64_t)dice(&m->w, 2000, 9000);
 	if (ack)
 		put(m, GUEST, cpu, t, EV_SYNC_ACK, ack);
-	for (; t < end - 3000; t += (int64_t)dice(&m->w, 5000, 300000))
+	for (; t < end - 3000 - slow; t += (int64_t)dice(&m->w, 5000, 300000))
 		put(m, GUEST, cpu, t, EV_SOFTIRQ_RAISE, NULL);
-	return end > t ? end : t + 3000;
+	return end > t + slow ? end : t + slow + 3000;
+}
+
+/* From a kernel's reading of its clock to that of the TSC: short, as a rule. */
+static int64_t gap(struct made *m)
+{
+	return (int64_t)dice(&m->w, 0, 10) ? (int64_t)dice(&m->w, 20, 300)
+					   : (int64_t)dice(&m->w, 300, 30000);
+}
+
+/* The guest programs a deadline at @t; returns the time of the exit. */
+static int64_t program(struct made *m, int cpu, int64_t t)
+{
+	int64_t left = (int64_t)dice(&m->w, 500000, 4 * MS), exit[EVENT_ARGS] = {0x7c, cpu};
+	int64_t wanted = t + 700, deadline = wanted + left + gap(m); /* the clock is read at @wanted */
+	int64_t timer[EVENT_ARGS] = {77, (int64_t)guest_clock(&m->w, wanted) + left};
+	int64_t kvms[EVENT_ARGS] = {TID(cpu), deadline - gap(m) - m->w.advance};
+	int64_t msr[EVENT_ARGS] = {1, m->w.msr ? m->w.msr : 0x6e0, deadline};
+
+	put(m, GUEST, cpu, t, EV_HRTIMER_START, timer);
+	t += 40000 + (int64_t)dice(&m->w, 0, 3000);
+	put(m, HOST, cpu, t, EV_KVM_EXIT, exit);
+	put(m, HOST, cpu, t + 1500, EV_HRTIMER_START, kvms);
+	put(m, HOST, cpu, t + 2000, EV_KVM_MSR, msr);
+	return t;
 }
 
 /* One vCPU's life on its host CPU. */
@@ -150,10 +178,13 @@ static void live(struct made *m, int cpu)
 		if (called) {
 			call[2]++;
 			put(m, GUEST, cpu, t, EV_SYNC_REQUEST, call);
-			t += (int64_t)dice(&m->w, 2000, 9000);
+			t += (m->w.slow ? 30000 : 0) + (int64_t)dice(&m->w, 2000, 9000);
 		}
 		code[0] = called ? 0x81 : 0x7b;
-		put(m, HOST, cpu, t, EV_KVM_EXIT, code);
+		if (m->w.timers && !called && dice(&m->w, 0, 2))
+			t = program(m, cpu, t);
+		else
+			put(m, HOST, cpu, t, EV_KVM_EXIT, code);
 		if (called)
 			put(m, HOST, cpu, t + 1000, EV_KVM_HYPERCALL, call);
 		t += called || dice(&m->w, 0, 10) < 7 ? (int64_t)dice(&m->w, 8000, 30000)
@@ -307,7 +338,7 @@ static void check_tree(const struct topology *t)
 	}
 }
 
-static void check_world(struct world w, enum clock_method method, ns_t bound)
+static ns_t check_world(struct world w, enum clock_method method, ns_t bound)
 {
 	struct made m;
 	struct topology t;
@@ -320,8 +351,10 @@ static void check_world(struct world w, enum clock_method method, ns_t bound)
 	worst = check_truth(&t, &m, w.pause_at, w.pause_len ? 3200 : 0);
 	assert_in_range(worst, 1000, bound);
 	assert_int_equal(t.machines[1].clock.nr_violations, 0);
+	assert_int_equal(t.machines[1].clock.nr_timers != 0, w.timers);
 	topology_release(&t);
 	unmake(&m);
+	return worst;
 }
 
 static void pairs_and_containment_bound_any_steady_clock(void **state)
@@ -362,6 +395,49 @@ static void lost_events_loosen_but_do_not_mislead(void **state)
 {
 	(void)state;
 	check_world((struct world){.lose = true}, CLOCK_METHOD_PAIRS_CONTAINMENT, 8000);
+}
+
+/* 6 us of the bound are what nobody knows of timers' advance; exits take longer than that here. */
+static void timers_bound_what_exits_cannot(void **state)
+{
+	static const double drifts[] = {0, 120, -120};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(drifts); i++) {
+		for (int64_t advance = 0; advance <= 5000; advance += 2500) {
+			struct world w = {.ppm = drifts[i], .slow = true, .seed = i};
+
+			assert_true(check_world(w, CLOCK_METHOD_PAIRS_CONTAINMENT, 40000) > 15000);
+			w.timers = true;
+			w.advance = advance;
+			check_world(w, CLOCK_METHOD_PAIRS_CONTAINMENT, 5500);
+		}
+	}
+}
+
+/* A host whose timers are early by more than KVM ever is: they contradict all else, and go.  Those
+ * of an APIC that counts down (its initial count is MSR 0x838) say something else. */
+static void timers_that_do_not_fit_do_not_count(void **state)
+{
+	static const struct world worlds[] = {{.timers = true, .advance = 15000},
+					      {.timers = true, .advance = 300000},
+					      {.timers = true, .msr = 0x838}};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(worlds); i++) {
+		struct made m;
+		struct topology t;
+
+		make_world(&m, worlds[i]);
+		assert_int_equal(find(&t, &m, NULL), 0);
+		check_tree(&t);
+		assert_int_equal(t.machines[1].clock.nr_timers, 0);
+		assert_int_equal(t.machines[1].clock.nr_violations, 0);
+		assert_int_equal(t.problems.nr, i == 0);
+		check_truth(&t, &m, 0, 0);
+		topology_release(&t);
+		unmake(&m);
+	}
 }
 
 static double share_read(const struct made *m)
@@ -742,6 +818,8 @@ int main(void)
 		cmocka_unit_test(a_process_has_no_say_about_clocks),
 		cmocka_unit_test(a_guest_paused_for_seconds_is_a_new_piece),
 		cmocka_unit_test(lost_events_loosen_but_do_not_mislead),
+		cmocka_unit_test(timers_bound_what_exits_cannot),
+		cmocka_unit_test(timers_that_do_not_fit_do_not_count),
 		cmocka_unit_test(long_traces_are_sampled),
 		cmocka_unit_test(a_written_tsc_offset_is_exact),
 		cmocka_unit_test(a_wrong_tsc_offset_is_not_believed),
