@@ -23,8 +23,10 @@ void watch_init(struct watch *w, struct stream *s)
 	w->stream = s;
 	w->silence = (uint64_t)(rates_ticks_per_us(s->trace) * SILENCE_US);
 	w->tid = -1;
+	w->seam = SEAM_INIT;
 	w->guest_tid = -1;
 	w->synced_tid = -1;
+	w->origins.is_one_stream = true;
 	w->since = 0;
 	w->wants_mono = s->trace->clock.kind == CLOCK_TSC || s->trace->clock.kind == CLOCK_UNKNOWN;
 }
@@ -132,6 +134,8 @@ static int on_lost(struct watch *w, const struct event *e)
 	w->since = begin;
 	w->tid = -1;
 	w->irq_at = 0;
+	call_origins_forget(&w->origins);
+	w->synced_tid = -1;
 	return ret;
 }
 
@@ -262,6 +266,8 @@ static int note_break(struct watch *w, uint64_t time)
 
 static int watch_event(struct watch *w, const struct event *e)
 {
+	ticks_t from;
+	bool breaks = seam_breaks(&w->seam, e, &from);
 	uint64_t *t;
 	int ret = 0;
 
@@ -269,13 +275,15 @@ static int watch_event(struct watch *w, const struct event *e)
 		w->tid = e->tid;
 		return 0;
 	}
-	if (e->kind == EV_LOST) {
-		call_origins_follow(&w->origins, e, -1);
-		w->synced_tid = -1;
+	if (e->kind == EV_LOST)
 		return on_lost(w, e);
-	}
-	if (w->fresh || (w->nr_events && e->time.v - w->last > w->silence))
+	if (breaks && !w->fresh) {
+		const struct event lost = seam_lost(from, e->time);
+
+		ret = on_lost(w, &lost);
+	} else if (w->fresh || (w->nr_events && e->time.v - w->last > w->silence)) {
 		ret = note_break(w, e->time.v);
+	}
 	if (ret)
 		return ret;
 	if (e->tid >= 0)
@@ -317,9 +325,10 @@ int watch_events(struct watch *w, const struct event *events, unsigned nr)
 void watch_part(struct watch *w, uint64_t from, uint64_t until)
 {
 	w->fresh = true;
+	w->seam = SEAM_INIT;
 	w->from = from;
 	w->synced_tid = -1;
-	w->origins = (struct call_origins){0};
+	call_origins_forget(&w->origins);
 	w->until = until;
 }
 

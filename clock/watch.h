@@ -4,6 +4,7 @@
 
 #include "clock/sample.h"
 #include "source/origin.h"
+#include "source/seam.h"
 
 /*
  * A watch sits on one stream while it is read and notes what clock/sample.h wants of it.  When all
@@ -39,6 +40,7 @@ struct watch {
 	enum guest_mode mode;
 	uint64_t since;
 	int32_t tid;          /* running now; -1 unknown */
+	struct seam seam;
 	int32_t guest_tid;    /* the thread that entered the guest */
 	int32_t synced_tid;   /* whose vCPU's kernel asked for the time last; -1 none */
 	struct call_origins origins;

@@ -145,9 +145,9 @@ static void write_makers(struct model *model, const struct inputs *in)
 	model_meta(model, "version", sonde_version());
 	/* Files that belong to a machine's trace beside the one that its row names. */
 	for (unsigned i = 0; i < in->nr_traces; i++) {
-		for (const struct trace *t = in->traces[i]->part; t; t = t->part) {
+		for (unsigned p = 1; p < in->traces[i]->nr_paths; p++) {
 			snprintf(text, sizeof(text), "part%u", ++parts);
-			model_meta(model, text, t->path);
+			model_meta(model, text, in->traces[i]->paths[p]);
 		}
 	}
 }
@@ -215,8 +215,9 @@ static void count_problems(const struct inputs *in, struct sonde_analyze_result 
 {
 	result->problems = in->topology.problems.nr;
 	for (unsigned i = 0; i < in->nr_traces; i++) {
-		for (const struct trace *t = in->traces[i]; t; t = t->part)
-			result->problems += t->problems.nr;
+		result->problems += in->traces[i]->problems.nr;
+		for (unsigned p = 0; p < in->traces[i]->nr_parts; p++)
+			result->problems += in->traces[i]->parts[p]->problems.nr;
 	}
 }
 

@@ -149,8 +149,9 @@ static void tell_faults_of(const struct trace *t, const struct sonde_watcher *wa
 static void tell_faults(const struct inputs *in, const struct sonde_watcher *watcher)
 {
 	for (unsigned i = 0; i < in->nr_traces; i++) {
-		for (const struct trace *t = in->traces[i]; t; t = t->part)
-			tell_faults_of(t, watcher);
+		tell_faults_of(in->traces[i], watcher);
+		for (unsigned p = 0; p < in->traces[i]->nr_parts; p++)
+			tell_faults_of(in->traces[i]->parts[p], watcher);
 	}
 }
 

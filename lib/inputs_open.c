@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +25,33 @@ struct candidate {
 	int ret; /* of opening it */
 };
 
+/* What tells one stream of a trace from another, and from another part of the same. */
+struct mark {
+	const char *buffer;
+	int cpu;
+	uint64_t first, last; /* ticks */
+	uint64_t packets, len_bytes;
+};
+
+/* One of several that say to be the same trace. */
+struct member {
+	struct trace *trace; /* owned */
+	char *real_path;     /* owned; NULL: there is none any more */
+	struct mark *marks;  /* owned: of its streams */
+};
+
+struct group {
+	struct member *members; /* owned */
+	unsigned nr;
+};
+
 struct opening {
 	struct inputs *in;
 	const struct sonde_watcher *watcher;
 	struct candidate *list; /* owned */
 	unsigned nr;
+	struct group *groups; /* owned */
+	unsigned nr_groups;
 };
 
 static bool is_zero(const uint8_t uuid[16])
@@ -38,12 +61,9 @@ static bool is_zero(const uint8_t uuid[16])
 	return !memcmp(uuid, zero, sizeof(zero));
 }
 
-static bool same_file(const struct trace *a, const struct trace *b)
+static bool same_file(const struct member *a, const struct member *b)
 {
-	char path_a[PATH_MAX];
-	char path_b[PATH_MAX];
-
-	return realpath(a->path, path_a) && realpath(b->path, path_b) && !strcmp(path_a, path_b);
+	return a->real_path && b->real_path && !strcmp(a->real_path, b->real_path);
 }
 
 static bool same_id(const struct trace *a, const struct trace *b)
@@ -53,14 +73,6 @@ static bool same_id(const struct trace *a, const struct trace *b)
 	return (a->trace_id && a->trace_id == b->trace_id) ||
 	       (!is_zero(a->uuid) && !memcmp(a->uuid, b->uuid, sizeof(a->uuid)));
 }
-
-/* What tells one stream of a trace from another, and from another part of the same. */
-struct mark {
-	const char *buffer;
-	int cpu;
-	uint64_t first, last; /* ticks */
-	uint64_t packets, len_bytes;
-};
 
 /* A CTF copy has the same packets.  A trace.dat may have been converted to another version, with
  * other packets: there the events have to tell. */
@@ -103,166 +115,303 @@ static bool has_twin(const struct mark *of, const struct mark *list, unsigned nr
 /* How much of one trace is in another. */
 enum shared { SHARED_NOTHING, SHARED_SOME, SHARED_ALL };
 
-static int make_marks(struct trace *t, struct mark *out)
+static int make_marks(struct member *m)
 {
-	struct stream *own = t->own_streams ? t->own_streams : t->streams;
-	unsigned nr = t->own_streams ? t->nr_own_streams : t->nr_streams;
 	int ret = 0;
 
-	for (unsigned i = 0; i < nr && !ret; i++)
-		ret = make_mark(&own[i], &out[i]);
-	return ret ? ret : (int)nr;
+	m->marks = calloc(m->trace->nr_streams + 1, sizeof(*m->marks));
+	if (!m->marks)
+		return -ENOMEM;
+	for (unsigned i = 0; i < m->trace->nr_streams && !ret; i++)
+		ret = make_mark(&m->trace->streams[i], &m->marks[i]);
+	return ret;
 }
 
-static unsigned count_twins(const struct mark *of, unsigned nr, const struct mark *in,
-			    unsigned in_nr)
+static unsigned count_twins(const struct member *of, const struct member *in)
 {
 	unsigned twins = 0;
 
-	for (unsigned i = 0; i < nr; i++)
-		twins += has_twin(&of[i], in, in_nr);
+	for (unsigned i = 0; i < of->trace->nr_streams; i++)
+		twins += has_twin(&of->marks[i], in->marks, in->trace->nr_streams);
 	return twins;
 }
 
-/* By their streams, without those of parts that have been joined to them.  enum shared; -ENOMEM. */
-static int shared_content(struct trace *a, struct trace *b)
+static enum shared shared_content(const struct member *a, const struct member *b)
 {
-	struct mark *of_a = calloc(a->nr_streams + 1, sizeof(*of_a));
-	struct mark *of_b = calloc(b->nr_streams + 1, sizeof(*of_b));
-	int nr_a = of_a ? make_marks(a, of_a) : -ENOMEM;
-	int nr_b = of_b ? make_marks(b, of_b) : -ENOMEM;
-	int ret = -ENOMEM;
+	unsigned twins_a = count_twins(a, b);
+	unsigned twins_b = count_twins(b, a);
 
-	if (nr_a >= 0 && nr_b >= 0) {
-		unsigned twins_a = count_twins(of_a, (unsigned)nr_a, of_b, (unsigned)nr_b);
-		unsigned twins_b = count_twins(of_b, (unsigned)nr_b, of_a, (unsigned)nr_a);
+	if (twins_a == a->trace->nr_streams && twins_b == b->trace->nr_streams)
+		return SHARED_ALL;
+	return twins_a || twins_b ? SHARED_SOME : SHARED_NOTHING;
+}
 
-		ret = twins_a || twins_b ? SHARED_SOME : SHARED_NOTHING;
-		if (twins_a == (unsigned)nr_a && twins_b == (unsigned)nr_b)
-			ret = SHARED_ALL;
+/* ---- copies and parts ---------------------------------------------------------------------- */
+
+static void tell(struct opening *o, bool note, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void tell(struct opening *o, bool note, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (note) {
+		problems_note(&o->in->topology.problems, "%s", text);
+		return;
 	}
-	free(of_a);
-	free(of_b);
-	return ret;
+	watcher_notice(o->watcher, "%s", text);
+	problems_add(&o->in->topology.problems, "%s", text);
 }
 
-static void tell_copy(struct opening *o, const struct trace *used, const struct trace *dropped)
+static void member_release(struct member *m)
 {
-	watcher_notice(o->watcher, "%s and %s are the same trace; the first is used", used->path,
-		       dropped->path);
-	problems_add(&o->in->topology.problems, "%s and %s are the same trace; the first is used",
-		     used->path, dropped->path);
+	trace_release(m->trace);
+	free(m->real_path);
+	free(m->marks);
+	memset(m, 0, sizeof(*m));
 }
 
-/*
- * Streams of one trace may have been divided over directories (rotated, or one for every CPU):
- * both then say to be the same trace, and together they are it.  *@place is the one that was there
- * first; it becomes the one that knows more kinds of events.
- */
-static int join_part(struct opening *o, struct trace **place, struct trace *t, struct error *err)
+/* A copy's name tends to say that it is one. */
+static bool is_plainer(const char *a, const char *b)
 {
-	struct trace *first = *place;
-	bool swap = t->nr_types > first->nr_types;
-	int ret = swap ? trace_join(t, first, err) : trace_join(first, t, err);
+	size_t len_a = strlen(a), len_b = strlen(b);
 
-	if (ret)
-		return ret;
-	if (swap)
-		*place = t;
-	problems_note(&o->in->topology.problems, "%s and %s are parts of one trace: used together",
-		      first->path, t->path);
-	return 1;
+	return len_a != len_b ? len_a < len_b : strcmp(a, b) < 0;
 }
 
-static int refuse_overlap(const struct trace *a, const struct trace *b, struct error *err)
+static void drop_one(struct opening *o, struct member *old, struct member *new)
 {
-	return fail(
-		err, -EINVAL,
-		"%s and %s are one trace, and have some streams in common, but not all: what is "
-		"in both would count twice; give only one of them",
-		a->path, b->path);
+	bool same_path = !strcmp(old->trace->path, new->trace->path);
+	struct member dropped = *new;
+
+	if (is_plainer(new->trace->path, old->trace->path)) {
+		dropped = *old;
+		*old = *new;
+	}
+	if (!same_path)
+		tell(o, false, "%s and %s are the same trace; the first is used",
+		     old->trace->path, dropped.trace->path);
+	member_release(&dropped);
 }
 
-/* Of several parts none is replaced. */
-static int drop_one(struct opening *o, struct trace **place, struct trace *other, struct trace *t)
+/* 1 when @m has been dealt with, 0: it is new there. */
+static int settle_with(struct opening *o, struct group *g, struct member *m)
 {
-	bool take_new = !(*place)->part && strlen(t->path) < strlen(other->path);
+	for (unsigned i = 0; i < g->nr; i++) {
+		struct member *other = &g->members[i];
 
-	if (strcmp(t->path, other->path))
-		tell_copy(o, take_new ? t : other, take_new ? other : t);
-	if (take_new)
-		*place = t;
-	trace_release(take_new ? other : t);
-	return 1;
-}
-
-/* What @t is to the trace at *@place and its parts: 1 when it has been dealt with, 0: something
- * else. */
-static int settle_with(struct opening *o, struct trace **place, struct trace *t, struct error *err)
-{
-	bool related = false;
-
-	for (struct trace *other = *place; other; other = other->part) {
-		int shared = SHARED_ALL;
-
-		if (!same_file(t, other)) {
-			if (!same_id(t, other))
-				continue;
-			related = true;
-			shared = shared_content(t, other);
+		if (same_file(m, other) ||
+		    (same_id(m->trace, other->trace) && shared_content(m, other) == SHARED_ALL)) {
+			drop_one(o, other, m);
+			return 1;
 		}
-		if (shared < 0)
-			return fail(err, shared, "out of memory");
-		if (shared == SHARED_ALL)
-			return drop_one(o, place, other, t);
-		if (shared == SHARED_SOME)
-			return refuse_overlap(other, t, err);
 	}
-	return related ? join_part(o, place, t, err) : 0;
+	return 0;
 }
 
-/* Keeps one of two copies, and all parts: 1 when @t was one and has been dealt with, 0 when it was
- * none. */
-static int drop_copy(struct opening *o, struct trace *t, struct error *err)
+static struct group *group_of(struct opening *o, const struct member *m)
 {
-	struct inputs *in = o->in;
-	int ret = 0;
+	struct group *grown;
 
-	for (unsigned i = 0; i < in->nr_traces && !ret; i++)
-		ret = settle_with(o, &in->traces[i], t, err);
-	return ret;
+	for (unsigned i = 0; i < o->nr_groups; i++) {
+		const struct member *first = &o->groups[i].members[0];
+
+		if (same_id(first->trace, m->trace) || same_file(first, m))
+			return &o->groups[i];
+	}
+	grown = reallocarray(o->groups, o->nr_groups + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	o->groups = grown;
+	grown[o->nr_groups] = (struct group){0};
+	return &grown[o->nr_groups++];
+}
+
+/* @m becomes the group's, or goes. */
+static int add_member(struct opening *o, struct member *m)
+{
+	struct group *g = group_of(o, m);
+	struct member *grown;
+
+	if (!g || make_marks(m))
+		return -ENOMEM;
+	if (settle_with(o, g, m))
+		return 0;
+	grown = reallocarray(g->members, g->nr + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	g->members = grown;
+	g->members[g->nr++] = *m;
+	return 0;
+}
+
+/* -ENOMEM. */
+static int leave_out(struct opening *o, const char *name, const char *path, const char *why)
+{
+	tell(o, false, "%s; this trace is left out", why);
+	return inputs_note_left_out(o->in, name, path, why);
 }
 
 static int keep_trace(struct opening *o, struct candidate *c, struct error *err)
 {
-	struct inputs *in = o->in;
-	struct trace *t = c->trace;
-	struct trace **grown;
-	int ret;
+	struct member m = {.trace = c->trace};
 
-	c->trace = NULL;
-	if (!t && c->ret == -ENOMEM)
+	if (!m.trace && c->ret == -ENOMEM)
 		return fail(err, -ENOMEM, "out of memory opening %s", c->path);
-	if (!t) {
-		watcher_notice(o->watcher, "%s; this trace is left out", c->why.text);
-		problems_add(&in->topology.problems, "%s; this trace is left out", c->why.text);
-		ret = inputs_note_left_out(in, "", c->path, c->why.text);
+	if (!m.trace) {
+		int ret = leave_out(o, "", c->path, c->why.text);
+
 		return ret ? fail(err, ret, "out of memory") : 0;
 	}
-	ret = drop_copy(o, t, err);
-	if (ret) {
-		if (ret < 0)
-			trace_release(t);
-		return ret < 0 ? ret : 0;
-	}
-	grown = reallocarray(in->traces, in->nr_traces + 1, sizeof(*grown));
-	if (!grown) {
-		trace_release(t);
+	c->trace = NULL;
+	m.real_path = realpath(c->path, NULL);
+	if (add_member(o, &m)) {
+		member_release(&m);
 		return fail(err, -ENOMEM, "out of memory");
 	}
-	in->traces = grown;
-	in->traces[in->nr_traces++] = t;
 	return 0;
+}
+
+/* The one that knows most kinds of events comes first: it describes the others. */
+static int by_knowledge(const void *a, const void *b)
+{
+	const struct trace *trace_a = ((const struct member *)a)->trace;
+	const struct trace *trace_b = ((const struct member *)b)->trace;
+
+	if (trace_a->nr_types != trace_b->nr_types)
+		return trace_a->nr_types > trace_b->nr_types ? -1 : 1;
+	return strcmp(trace_a->path, trace_b->path);
+}
+
+static int drop_stranger(struct opening *o, const struct member *first, struct member *m)
+{
+	char why[512];
+	int ret;
+
+	snprintf(why, sizeof(why),
+		 "%.200s says to be of the same trace as %.200s, but its clock, machine or events "
+		 "differ", m->trace->path, first->trace->path);
+	ret = leave_out(o, m->trace->hostname, m->trace->path, why);
+	member_release(m);
+	return ret;
+}
+
+/* Those that are no part of the first, whatever they say, go.  -ENOMEM. */
+static int drop_strangers(struct opening *o, struct group *g)
+{
+	unsigned kept = 1, nr = g->nr;
+	int ret = 0;
+
+	for (unsigned i = 1; i < nr && !ret; i++) {
+		struct member m = g->members[i];
+
+		g->members[i] = (struct member){0};
+		if (trace_has_part(g->members[0].trace, m.trace))
+			g->members[kept++] = m;
+		else
+			ret = drop_stranger(o, &g->members[0], &m);
+	}
+	g->nr = ret ? nr : kept;
+	return ret;
+}
+
+/* Of formats whose parts stay traces of their own. */
+static int join_streams(struct group *g, struct error *err)
+{
+	for (unsigned i = 0; i < g->nr; i++) {
+		for (unsigned k = i + 1; k < g->nr; k++) {
+			if (shared_content(&g->members[i], &g->members[k]) == SHARED_SOME)
+				return fail(err, -EINVAL,
+					    "%s and %s are one trace, and have some streams in "
+					    "common, but not all: what is in both would count "
+					    "twice; give only one of them",
+					    g->members[i].trace->path, g->members[k].trace->path);
+		}
+	}
+	for (unsigned i = 1; i < g->nr; i++) {
+		int ret = trace_join(g->members[0].trace, g->members[i].trace, err);
+
+		if (ret)
+			return ret;
+		g->members[i].trace = NULL;
+	}
+	return 0;
+}
+
+/* Of formats in which a stream's packets may be in several directories: opened again as one. */
+static int open_together(struct group *g, struct error *err)
+{
+	const char **paths = calloc(g->nr, sizeof(*paths));
+	struct trace *whole = NULL;
+	int ret;
+
+	if (!paths)
+		return fail(err, -ENOMEM, "out of memory");
+	for (unsigned i = 0; i < g->nr; i++)
+		paths[i] = g->members[i].trace->path;
+	ret = trace_open_parts(&whole, paths, g->nr, err);
+	free(paths);
+	if (ret)
+		return ret;
+	for (unsigned i = 0; i < g->nr; i++)
+		member_release(&g->members[i]);
+	g->members[0].trace = whole;
+	return 0;
+}
+
+static int join_parts(struct opening *o, struct group *g, struct error *err)
+{
+	qsort(g->members, g->nr, sizeof(*g->members), by_knowledge);
+	if (drop_strangers(o, g))
+		return fail(err, -ENOMEM, "out of memory");
+	if (g->nr == 2)
+		tell(o, true, "%s and %s are parts of one trace: used together",
+		     g->members[0].trace->path, g->members[1].trace->path);
+	else if (g->nr > 2)
+		tell(o, true, "%s and %u others are parts of one trace: used together",
+		     g->members[0].trace->path, g->nr - 1);
+	if (g->nr == 1)
+		return 0;
+	return g->members[0].trace->ops->takes_parts ? open_together(g, err)
+						     : join_streams(g, err);
+}
+
+/* A part of a session may have no event, but not all of it. */
+static int keep_whole(struct opening *o, struct member *m, struct error *err)
+{
+	struct error why = {0};
+	int ret;
+
+	if (trace_has_streams(m->trace, &why)) {
+		ret = leave_out(o, m->trace->hostname, m->trace->path, why.text);
+		return ret ? fail(err, ret, "out of memory") : 0;
+	}
+	o->in->traces[o->in->nr_traces++] = m->trace;
+	m->trace = NULL;
+	return 0;
+}
+
+/* One trace of each group. */
+static int keep_groups(struct opening *o, struct error *err)
+{
+	struct inputs *in = o->in;
+	int ret = 0;
+
+	in->traces = calloc(o->nr_groups + 1, sizeof(*in->traces));
+	if (!in->traces)
+		return fail(err, -ENOMEM, "out of memory");
+	for (unsigned i = 0; i < o->nr_groups && !ret; i++) {
+		struct group *g = &o->groups[i];
+
+		ret = g->nr > 1 ? join_parts(o, g, err) : 0;
+		if (!ret)
+			ret = keep_whole(o, &g->members[0], err);
+	}
+	return ret;
 }
 
 /* Says what has become known since there were @told problems. */
@@ -387,7 +536,9 @@ static void open_one(void *data, unsigned i)
 {
 	struct candidate *c = &((struct opening *)data)->list[i];
 
-	c->ret = trace_open(&c->trace, c->path, &c->why);
+	const char *path = c->path;
+
+	c->ret = trace_open_parts(&c->trace, &path, 1, &c->why);
 }
 
 static void opening_release(struct opening *o)
@@ -397,6 +548,12 @@ static void opening_release(struct opening *o)
 		free(o->list[i].path);
 	}
 	free(o->list);
+	for (unsigned i = 0; i < o->nr_groups; i++) {
+		for (unsigned k = 0; k < o->groups[i].nr; k++)
+			member_release(&o->groups[i].members[k]);
+		free(o->groups[i].members);
+	}
+	free(o->groups);
 }
 
 int inputs_open_traces(struct inputs *in, const struct sonde_inputs *told,
@@ -411,6 +568,8 @@ int inputs_open_traces(struct inputs *in, const struct sonde_inputs *told,
 			 open_one, &o);
 	for (unsigned i = 0; i < o.nr && !ret; i++)
 		ret = keep_trace(&o, &o.list[i], err);
+	if (!ret)
+		ret = keep_groups(&o, err);
 	if (!ret)
 		ret = inputs_attach_folded(in, watcher, err);
 	inputs_sort_traces(in);

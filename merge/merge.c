@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "source/seam.h"
+
 enum batch_state {
 	BATCH_EMPTY,   /* waits to be filled */
 	BATCH_FILLING, /* somebody works on it, without the lock */
@@ -23,6 +25,7 @@ struct batch {
 /* One stream on its way through the merge. */
 struct feed {
 	struct cursor cursor;
+	struct seam seam;
 	const struct clock_model *clock;
 	struct batch batches[2];
 	unsigned front;       /* which batch the merge reads; the other is filled ahead */
@@ -58,9 +61,31 @@ struct merge {
 	bool stopping;
 };
 
+/* Puts the gaps that the events show between them; there is room for one before each. */
+static void show_seams(struct seam *seam, struct batch *b)
+{
+	uint16_t at[MERGE_BATCH];
+	ticks_t from[MERGE_BATCH];
+	unsigned nr = 0, end = b->nr;
+
+	for (unsigned i = 0; i < b->nr; i++) {
+		at[nr] = (uint16_t)i;
+		nr += seam_breaks(seam, &b->events[i], &from[nr]);
+	}
+	b->nr += nr;
+	while (nr--) {
+		struct event *first = &b->events[at[nr]];
+
+		memmove(first + nr + 1, first, (end - at[nr]) * sizeof(*first));
+		first[nr] = seam_lost(from[nr], first[nr + 1].time);
+		end = at[nr];
+	}
+}
+
 static void fill(struct feed *f, struct batch *b)
 {
 	b->nr = cursor_next(&f->cursor, b->events, MERGE_BATCH);
+	show_seams(&f->seam, b);
 	b->packet = f->cursor.packet;
 	clock_map(f->clock, b->events, b->nr, b->times);
 	/* A clock model may step back between two of its pieces; the merged stream must not. */
@@ -308,13 +333,14 @@ static int make_ranks(struct merge *m, const struct merge_input *inputs)
 static int feed_open(struct feed *f, const struct merge_input *in, kinds_t want, struct error *err)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		f->batches[i].events = aligned_alloc(64, MERGE_BATCH * sizeof(struct event));
-		f->batches[i].times = malloc(MERGE_BATCH * sizeof(ns_t));
+		f->batches[i].events = aligned_alloc(64, 2 * MERGE_BATCH * sizeof(struct event));
+		f->batches[i].times = malloc(2 * MERGE_BATCH * sizeof(ns_t));
 		if (!f->batches[i].events || !f->batches[i].times)
 			return fail(err, -ENOMEM, "out of memory for the streams' buffers");
 	}
 	f->clock = in->clock;
 	f->last = NS_MIN;
+	f->seam = SEAM_INIT;
 	f->packet_done = in->first_packet;
 	return cursor_init(&f->cursor, in->stream, in->first_packet,
 			   in->stream->nr_packets - in->first_packet, want, err);

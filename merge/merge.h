@@ -8,6 +8,8 @@
  * The merge turns all streams of all machines into one sequence in L0 time, with bounded memory:
  * per stream, two batches of MERGE_BATCH events, filled ahead by worker threads.
  *
+ * Where a stream's events do not fit together (source/seam.h), it gets an EV_LOST of its own.
+ *
  * It hands out runs: neighbouring events of one stream that all come before every other stream's
  * next event.  Equal times: the machine nearer to L0 comes first, then the lower CPU.
  *

@@ -217,8 +217,10 @@ int agenda_open(struct model *m)
 static void trace_ends(struct machine_state *mc)
 {
 	for (unsigned i = 0; i < mc->nr_cpus; i++) {
-		if (mc->cpus[i])
-			cpu_forget(mc->cpus[i]);
+		if (!mc->cpus[i])
+			continue;
+		cpu_not_found_again(mc->cpus[i]);
+		cpu_forget(mc->cpus[i]);
 	}
 	for (struct thread *th = mc->threads; th; th = th->next_of_machine) {
 		if (th->state != THREAD_DEAD)
@@ -247,6 +249,8 @@ static void happen(struct model *m, const struct moment *moment)
 {
 	switch (moment->kind) {
 	case MOMENT_BOUND:
+		moment->machine->bound_ns =
+			moment->value == UINT32_MAX ? -1 : (ns_t)moment->value;
 		model_set(m, moment->machine->clock_bound, moment->value);
 		break;
 	case MOMENT_END:

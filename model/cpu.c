@@ -51,6 +51,17 @@ void cpu_lose_thread(struct cpu *cpu)
 	fuse(cpu);
 }
 
+static void found_again(struct cpu *cpu)
+{
+	struct machine_state *mc = cpu->machine;
+
+	if (mc->model->now < cpu->lost_until)
+		return;
+	cpu->lost = false;
+	assert(mc->nr_lost > 0);
+	mc->nr_lost--;
+}
+
 /* Makes @next (NULL: unknown) the CPU's thread.  The caller has said what becomes of the one
  * before. */
 static void run(struct cpu *cpu, struct thread *next)
@@ -61,11 +72,8 @@ static void run(struct cpu *cpu, struct thread *next)
 	cpu_reveal(cpu);
 	if (!next)
 		return;
-	if (unlikely(cpu->lost)) {
-		cpu->lost = false;
-		assert(cpu->machine->nr_lost > 0);
-		cpu->machine->nr_lost--;
-	}
+	if (unlikely(cpu->lost))
+		found_again(cpu);
 	if (unlikely(next->on && next->on != cpu))
 		cpu_lose_thread(next->on);
 	if (unlikely(next->losses != next->machine->losses))
@@ -95,15 +103,21 @@ static void drop_thread(struct cpu *cpu)
 	thread_set_state(th, THREAD_UNKNOWN);
 }
 
+/* The CPU's thread has left it, and no event says so. */
+static void left_unseen(struct cpu *cpu)
+{
+	problems_add(&cpu->machine->model->problems,
+		     "%s: a thread runs that no recorded switch led to: the kernel or the tracer "
+		     "left out some",
+		     cpu->machine->name);
+	mute_left_unseen(cpu->thread);
+}
+
 /* An event says that @tid runs, and that is not what we knew. */
 void cpu_adopt(struct cpu *cpu, int32_t tid)
 {
 	if (cpu->thread) {
-		problems_add(&cpu->machine->model->problems,
-			     "%s: a thread runs that no recorded switch led to: the kernel or the "
-			     "tracer left out some",
-			     cpu->machine->name);
-		mute_left_unseen(cpu->thread);
+		left_unseen(cpu);
 		drop_thread(cpu);
 		cpu->nr_irqs = 0;
 	}
@@ -144,7 +158,8 @@ static void switch_out(struct cpu *cpu, int64_t prev_state)
 	/* A thread may still sleep on its way out.  Before Linux 4.14 the last state is 0x40. */
 	if (th->exiting && (prev_state & 0x40))
 		state = THREAD_DEAD;
-	th->losses = th->machine->losses;
+	/* While nothing is known of some CPU, it may run there unseen before it runs here again. */
+	th->losses = th->machine->losses - (th->machine->nr_lost || th->machine->nr_uncovered);
 	thread_set_on(th, NULL);
 	if (state != THREAD_RUNNABLE) {
 		th->acts_for = 0;
@@ -326,13 +341,23 @@ void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t e
 		m->losses[m->nr_losses++] = (struct loss){mc, cpu, begin, end, events};
 }
 
-static void note_loss(struct cpu *cpu, const struct event *e)
+static ns_t note_loss(struct cpu *cpu, const struct event *e)
 {
 	const struct clock_model *clock = cpu->machine->clock;
+	ns_t end = clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[2]});
 
+	cpu->loss = cpu->machine->model->nr_losses;
 	loss_add(cpu->machine, cpu->number, clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[1]}),
-		 clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[2]}),
-		 e->arg[0] > 0 ? e->arg[0] : -1);
+		 end, e->arg[0] > 0 ? e->arg[0] : -1);
+	return end;
+}
+
+void cpu_not_found_again(struct cpu *cpu)
+{
+	struct model *m = cpu->machine->model;
+
+	if (cpu->lost && cpu->loss < m->nr_losses && m->losses[cpu->loss].end < m->now)
+		m->losses[cpu->loss].end = m->now;
 }
 
 /* What ran here, and what became of the threads that did, is unknown from now on. */
@@ -349,12 +374,24 @@ void cpu_uncovered(struct cpu *cpu)
  * run here unseen, and have left or entered system calls: so for every thread that does not run
  * elsewhere at this moment, where it is (user or kernel) is unknown from now on.
  */
-void cpu_lost(struct cpu *cpu, const struct event *e)
+void cpu_now_lost(struct cpu *cpu, ns_t until)
 {
-	note_loss(cpu, e);
 	request_lost(cpu->machine);
 	cpu_uncovered(cpu);
 	thread_doubt_ready(cpu->machine);
+	if (!cpu->lost || until > cpu->lost_until)
+		cpu->lost_until = until;
 	cpu->machine->nr_lost += !cpu->lost;
 	cpu->lost = true;
+}
+
+void cpu_lost(struct cpu *cpu, const struct event *e)
+{
+	bool unseen = e->arg[3];
+
+	if (unseen && !cpu->thread) /* that is known of mute threads: see mute.h */
+		return;
+	if (unseen)
+		left_unseen(cpu);
+	cpu_now_lost(cpu, note_loss(cpu, e));
 }

@@ -33,6 +33,10 @@ void cpu_reveal(struct cpu *cpu);
 /* A step of taking another CPU down or up, as @by recorded it. */
 void cpu_hotplug(struct cpu *by, const struct event *e);
 void cpu_lost(struct cpu *cpu, const struct event *e);
+/* ... until @until at least, and until something tells. */
+void cpu_now_lost(struct cpu *cpu, ns_t until);
+/* The trace ends, and so does what was lost if nothing has told since. */
+void cpu_not_found_again(struct cpu *cpu);
 void cpu_uncovered(struct cpu *cpu);
 /* Adds to the list of losses. */
 void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t events);

@@ -68,6 +68,7 @@ struct machine_state *machine_add(struct model *m, struct machine_state *parent)
 	mc->level = parent ? parent->level + 1 : 0;
 	mc->vm_pid = -1;
 	mc->timer_vector = -1;
+	mc->bound_ns = -1;
 	mc->disk_handler.at = NS_MIN;
 	mc->dir = mc->threads_dir = mc->vcpus_dir = ATTR_NONE;
 	m->machines[m->nr_machines++] = mc;
@@ -166,6 +167,7 @@ struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number)
 	vcpu_init(&cpu->vcpu, NULL);
 	cpu->irq_vector = -1;
 	cpu->arrived_ns = NS_MAX;
+	cpu->heard_at = cpu->denied_at = NS_MIN;
 	cpu->dir = cpu->runs = cpu->task = ATTR_NONE;
 	cpu->handler.at = NS_MIN;
 	cpu->state = cpu->on = cpu->exit = cpu->woken = cpu->why_off = ATTR_NONE;

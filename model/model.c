@@ -10,6 +10,7 @@
 #include "model/calls.h"
 #include "model/cgroup.h"
 #include "model/contexts.h"
+#include "model/contradict.h"
 #include "model/cpu.h"
 #include "model/exits.h"
 #include "model/fuse.h"
@@ -253,6 +254,7 @@ static bool feed_cpu(struct cpu *cpu, const struct event *e)
 {
 	switch (e->kind) {
 	case EV_SCHED_SWITCH:
+		calls_follow(cpu, e);
 		cpu_switch(cpu, e);
 		break;
 	case EV_KVM_ENTRY:
@@ -321,6 +323,19 @@ static bool leave_guest(struct cpu *cpu, const struct event *e)
 	return true;
 }
 
+/* @cpu's own kernel has it now, whatever its parents say. */
+static void guest_executes(struct cpu *cpu)
+{
+	struct cpu *denied = vcpu_denied(cpu);
+
+	if (likely(!denied)) {
+		cpu->denied_at = NS_MIN;
+		return;
+	}
+	cpu->machine->violations++;
+	contradict(cpu, denied);
+}
+
 static void feed_one(struct cpu *cpu, const struct event *e)
 {
 	bool changed = false;
@@ -336,8 +351,9 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 		space_feed(cpu->machine, e);
 		return;
 	}
-	if (cpu->machine->parent && unlikely(!vcpu_may_execute(cpu)))
-		cpu->machine->violations++;
+	if (cpu->machine->parent)
+		guest_executes(cpu);
+	cpu->heard_at = cpu->machine->model->now;
 	if (e->tid >= 0 && unlikely(!cpu->thread || cpu->thread->tid != e->tid)) {
 		cpu_adopt(cpu, e->tid);
 		changed = true;
@@ -346,6 +362,9 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 	if (feed_cpu(cpu, e) || changed)
 		fuse(cpu);
 	mute_settle(cpu);
+	/* Another stream of this CPU goes on where one lost events. */
+	if (unlikely(cpu->lost) && cpu->thread)
+		cpu_forget(cpu);
 }
 
 /* Events come in order of time: the first is the first of all. */

@@ -34,6 +34,7 @@
  *	group.c      which of those are one VM
  *	cpu.c        a CPU's own state: current thread, interrupts, system calls, losses
  *	mute.c       threads that leave their CPUs without an event
+ *	contradict.c holes in a host's trace that its guests show
  *	thread.c     incarnations, states, names
  *	vcpu.c       KVM events: entry, exit, nesting
  *	wake.c, source.c, vector.c  what ends the waits of vCPUs: wake.h
@@ -127,6 +128,10 @@ struct cpu {
 	ns_t arrived_ns;       /* in it, from another one, and it has not exited since; else NS_MAX */
 	struct thread *left;   /* threads that last ran here and run nowhere now */
 	bool lost;	       /* events were lost on it, and nothing has told since who runs */
+	ns_t lost_until;       /* ... what tells before is of one moment only */
+	uint32_t loss;	       /* ... in model->losses */
+	ns_t heard_at;	       /* its last event */
+	ns_t denied_at;	       /* of a vCPU: see contradict.c */
 	bool in_doubt;	       /* whoever runs may have left it unseen: see mute.c */
 	bool goes_down;	       /* a step that another CPU takes to switch it off has begun */
 	bool guest_of_unknown; /* after a VM entry of which we cannot tell the vCPU */
@@ -256,6 +261,7 @@ struct machine_state {
 	uint32_t *syscall_ids;	    /* owned: string ids by type (LTTng) or number, + 1 */
 	uint32_t nr_syscall_ids;
 	uint32_t nr_uncovered; /* CPUs that its trace does not cover now: no stream, or not now */
+	ns_t bound_ns;	       /* of its clock, now; -1 unknown */
 	uint32_t nr_lost;      /* CPUs with events lost, of which nothing is known yet again */
 	uint64_t violations;   /* its events at times its vCPU was not running it */
 	struct call_origins *origins; /* of its guests' hypercalls: see calls.c; NULL none yet */

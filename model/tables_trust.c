@@ -84,8 +84,13 @@ void tables_write_problems(struct model *m)
 {
 	write_problem_list(m, -1, &m->topo->problems);
 	for (unsigned i = 0; i < m->topo->nr_machines; i++) {
-		for (const struct trace *t = m->topo->machines[i].trace; t; t = t->part)
-			write_problem_list(m, table_row_of(m->machines[i]), &t->problems);
+		const struct trace *t = m->topo->machines[i].trace;
+
+		if (!t)
+			continue;
+		write_problem_list(m, table_row_of(m->machines[i]), &t->problems);
+		for (unsigned p = 0; p < t->nr_parts; p++)
+			write_problem_list(m, table_row_of(m->machines[i]), &t->parts[p]->problems);
 	}
 	/* They change nothing but their own machine's state, and how far its clock may be wrong is told elsewhere: a note. */
 	for (uint32_t i = 0; i < m->nr_machines; i++) {

@@ -31,7 +31,7 @@ struct cpu *vcpu_innermost(struct cpu *vcpu)
 	return vcpu;
 }
 
-bool vcpu_may_execute(const struct cpu *vcpu)
+struct cpu *vcpu_denied(struct cpu *vcpu)
 {
 	bool deeper = false;
 
@@ -39,19 +39,20 @@ bool vcpu_may_execute(const struct cpu *vcpu)
 		const struct vcpu *v = &vcpu->vcpu;
 
 		if (!v->host || v->host->state == THREAD_UNKNOWN)
-			return true;
+			return NULL;
 		/* On a CPU of which nothing is known it may run unseen. */
 		if (!v->host->on)
-			return v->host->machine->nr_uncovered || v->host->machine->nr_lost;
+			return v->host->machine->nr_uncovered || v->host->machine->nr_lost ? NULL :
+											     vcpu;
 		if (!v->seen)
-			return true;
+			return NULL;
 		if (!v->entered)
-			return false;
+			return vcpu;
 		if (v->nested == (deeper ? NESTED_NO : NESTED_YES))
-			return false;
+			return vcpu;
 		deeper = true;
 	}
-	return true;
+	return NULL;
 }
 
 void vcpu_init(struct vcpu *v, struct thread *host)

@@ -24,8 +24,9 @@ void vcpu_forget(struct cpu *vcpu);
 struct cpu *vcpu_innermost(struct cpu *vcpu);
 /* The vCPU one level further in, when @vcpu is in nested guest mode. */
 struct cpu *vcpu_inner(const struct cpu *vcpu);
-/* False when the parent's events say that @vcpu was not executing its own kernel now. */
-bool vcpu_may_execute(const struct cpu *vcpu);
+/* NULL when @vcpu may be executing its own kernel now; else the one, it or around it, of which the
+ * parent's events say that it is not. */
+struct cpu *vcpu_denied(struct cpu *vcpu);
 
 /* The nested vCPU of @vm that its vmcb12/vmcs12 at this address is; NULL unknown. */
 struct cpu *vcpu_of_address(const struct machine_state *vm, uint64_t address);

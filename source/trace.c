@@ -28,30 +28,85 @@ bool trace_probe(const char *path)
 	return find_format(path) != NULL;
 }
 
-int trace_open(struct trace **out, const char *path, struct error *err)
+int trace_set_paths(struct trace *t, const char *const *paths, unsigned nr)
 {
-	const struct trace_ops *ops = find_format(path);
-	struct trace *t;
+	t->paths = calloc(nr, sizeof(*t->paths));
+	for (unsigned i = 0; i < nr && t->paths; i++) {
+		t->paths[i] = strdup(paths[i]);
+		if (!t->paths[i])
+			return -ENOMEM;
+		t->nr_paths++;
+	}
+	t->path = t->paths ? t->paths[0] : NULL;
+	return t->paths ? 0 : -ENOMEM;
+}
+
+static int open_as(struct trace **out, const struct trace_ops *ops, const char *const *paths,
+		   unsigned nr, struct error *err)
+{
+	struct trace *t = calloc(1, sizeof(*t));
 	int ret;
 
-	*out = NULL;
-	if (!ops)
-		return fail(err, -EINVAL,
-			    "%s is not a trace: neither a trace.dat file nor a directory with a CTF "
-			    "\"metadata\" file",
-			    path);
-	t = calloc(1, sizeof(*t));
 	if (!t)
-		return fail(err, -ENOMEM, "out of memory opening %s", path);
+		return fail(err, -ENOMEM, "out of memory opening %s", paths[0]);
 	t->ops = ops;
-	t->path = strdup(path);
-	ret = t->path ? ops->open(t, err) : fail(err, -ENOMEM, "out of memory opening %s", path);
+	ret = trace_set_paths(t, paths, nr);
+	ret = ret ? fail(err, ret, "out of memory opening %s", paths[0]) : ops->open(t, err);
 	if (ret) {
 		trace_release(t);
 		return ret;
 	}
 	*out = t;
 	return 0;
+}
+
+static int no_trace(const char *path, struct error *err)
+{
+	return fail(err, -EINVAL,
+		    "%s is not a trace: neither a trace.dat file nor a directory with a CTF "
+		    "\"metadata\" file",
+		    path);
+}
+
+int trace_open(struct trace **out, const char *path, struct error *err)
+{
+	const struct trace_ops *ops = find_format(path);
+	int ret;
+
+	*out = NULL;
+	if (!ops)
+		return no_trace(path, err);
+	ret = open_as(out, ops, &path, 1, err);
+	if (!ret)
+		ret = trace_has_streams(*out, err);
+	if (ret) {
+		trace_release(*out);
+		*out = NULL;
+	}
+	return ret;
+}
+
+int trace_has_streams(const struct trace *t, struct error *err)
+{
+	const struct problems *p = &t->problems;
+
+	if (t->nr_streams || !t->ops->takes_parts)
+		return 0;
+	return fail(err, -ENODATA, "%s has metadata but no stream file that can be used%s%s",
+		    t->path, p->nr ? ": " : "", p->nr ? p->list[0].text : "");
+}
+
+int trace_open_parts(struct trace **out, const char *const *paths, unsigned nr, struct error *err)
+{
+	const struct trace_ops *ops = find_format(paths[0]);
+
+	*out = NULL;
+	if (!ops)
+		return no_trace(paths[0], err);
+	if (nr > 1 && !ops->takes_parts)
+		return fail(err, -EINVAL, "%s cannot be opened together with other parts",
+			    paths[0]);
+	return open_as(out, ops, paths, nr, err);
 }
 
 static bool is_zero(const uint8_t uuid[16])
@@ -61,7 +116,8 @@ static bool is_zero(const uint8_t uuid[16])
 	return !memcmp(uuid, zero, sizeof(zero));
 }
 
-/* One recording, of one kernel, by one clock. */
+/* One recording, of one kernel, by one clock.  What the wall clock was may have been asked anew
+ * between two parts. */
 static bool is_part_of(const struct trace *a, const struct trace *b)
 {
 	bool same_id = (a->trace_id && a->trace_id == b->trace_id) ||
@@ -69,8 +125,6 @@ static bool is_part_of(const struct trace *a, const struct trace *b)
 
 	return same_id && a->format == b->format && a->lttng == b->lttng &&
 	       a->clock.kind == b->clock.kind && a->clock.freq_hz == b->clock.freq_hz &&
-	       a->clock.offset_known == b->clock.offset_known &&
-	       a->clock.offset_ns == b->clock.offset_ns &&
 	       !memcmp(a->clock.uuid, b->clock.uuid, sizeof(a->clock.uuid)) &&
 	       !strcmp(a->hostname, b->hostname) && !strcmp(a->release, b->release);
 }
@@ -89,6 +143,13 @@ static bool has_types_of(const struct trace *t, const struct trace *part)
 	return true;
 }
 
+bool trace_has_part(const struct trace *t, const struct trace *part)
+{
+	if (!is_part_of(t, part))
+		return false;
+	return t->ops->covers ? t->ops->covers(t, part) : has_types_of(t, part);
+}
+
 int trace_join(struct trace *t, struct trace *part, struct error *err)
 {
 	if (!is_part_of(t, part) || !has_types_of(t, part))
@@ -99,32 +160,69 @@ int trace_join(struct trace *t, struct trace *part, struct error *err)
 	return trace_take(t, part, err);
 }
 
+/* Room for one more part with all its paths. */
+static int make_room(struct trace *t, const struct trace *part)
+{
+	struct trace **parts = reallocarray(t->parts, t->nr_parts + 1, sizeof(*parts));
+	char **paths;
+
+	if (!parts)
+		return -ENOMEM;
+	t->parts = parts;
+	paths = reallocarray(t->paths, t->nr_paths + part->nr_paths, sizeof(*paths));
+	if (!paths)
+		return -ENOMEM;
+	t->paths = paths;
+	return 0;
+}
+
+static int add_paths(struct trace *t, const struct trace *part)
+{
+	unsigned nr = t->nr_paths;
+
+	for (unsigned i = 0; i < part->nr_paths; i++) {
+		t->paths[nr + i] = strdup(part->paths[i]);
+		if (!t->paths[nr + i]) {
+			while (i-- > 0)
+				free(t->paths[nr + i]);
+			return -ENOMEM;
+		}
+	}
+	t->nr_paths += part->nr_paths;
+	return 0;
+}
+
+/* Its streams, and behind them those of @part. */
+static struct stream *streams_with(const struct trace *t, const struct trace *part)
+{
+	struct stream *streams = calloc(t->nr_streams + part->nr_streams + 1, sizeof(*streams));
+
+	if (streams && t->nr_streams)
+		memcpy(streams, t->streams, t->nr_streams * sizeof(*streams));
+	if (streams && part->nr_streams)
+		memcpy(streams + t->nr_streams, part->streams, part->nr_streams * sizeof(*streams));
+	return streams;
+}
+
 int trace_take(struct trace *t, struct trace *part, struct error *err)
 {
-	unsigned nr = t->nr_streams + part->nr_streams;
-	struct stream *streams;
-	struct trace *last = t;
+	struct stream *streams = streams_with(t, part);
 
-	streams = calloc(nr + 1, sizeof(*streams));
-	if (!streams)
+	if (!streams || make_room(t, part) || add_paths(t, part)) {
+		free(streams);
 		return fail(err, -ENOMEM, "out of memory");
-	if (t->nr_streams)
-		memcpy(streams, t->streams, t->nr_streams * sizeof(*streams));
-	if (part->nr_streams)
-		memcpy(streams + t->nr_streams, part->streams, part->nr_streams * sizeof(*streams));
-	if (t->part) {
+	}
+	if (t->nr_parts) {
 		free(t->streams);
 	} else {
 		t->own_streams = t->streams;
 		t->nr_own_streams = t->nr_streams;
 	}
 	t->streams = streams;
-	t->nr_streams = nr;
+	t->nr_streams += part->nr_streams;
 	t->nr_cpus = part->nr_cpus > t->nr_cpus ? part->nr_cpus : t->nr_cpus;
 	t->len_bytes += part->len_bytes;
-	while (last->part)
-		last = last->part;
-	last->part = part;
+	t->parts[t->nr_parts++] = part;
 	return 0;
 }
 
@@ -162,25 +260,29 @@ static void types_from(struct trace *t)
 }
 
 /* Its own streams are the reader's again. */
-static void part_from(struct trace *t)
+static void parts_from(struct trace *t)
 {
-	if (!t->part)
-		return;
-	trace_release(t->part);
-	free(t->streams);
-	t->streams = t->own_streams;
-	t->nr_streams = t->nr_own_streams;
+	for (unsigned i = 0; i < t->nr_parts; i++)
+		trace_release(t->parts[i]);
+	if (t->nr_parts) {
+		free(t->streams);
+		t->streams = t->own_streams;
+		t->nr_streams = t->nr_own_streams;
+	}
+	free(t->parts);
 }
 
 void trace_release(struct trace *t)
 {
 	if (!t)
 		return;
-	part_from(t);
+	parts_from(t);
 	types_from(t);
 	t->ops->release(t);
 	problems_release(&t->problems);
-	free((char *)t->path);
+	for (unsigned i = 0; i < t->nr_paths; i++)
+		free(t->paths[i]);
+	free(t->paths);
 	free(t);
 }
 

@@ -141,6 +141,8 @@ struct trace_ops;
 struct trace {
 	enum trace_format format;
 	const char *path;
+	char **paths;               /* owned: all that it is made of; the first is @path */
+	unsigned nr_paths;
 	char tracer[32];            /* "lttng-modules 2.13.9", "trace-cmd 3.1.6" */
 	char hostname[65];          /* "" when the file does not say */
 	char release[65];           /* kernel release */
@@ -169,7 +171,8 @@ struct trace {
 	uint64_t len_bytes;         /* size of the event data on disk, for progress */
 	const struct trace_ops *ops;
 	void *reader;               /* the reader's own, released by ops->release */
-	struct trace *part;         /* owned: joined to this one; see trace_join() */
+	struct trace **parts;       /* owned: joined to this one; see trace_join() */
+	unsigned nr_parts;
 	struct stream *own_streams; /* without those of parts, when there are parts */
 	unsigned nr_own_streams;
 	struct event_type *own_types; /* the reader's, when trace_add_type() has made others */
@@ -182,10 +185,24 @@ int trace_open(struct trace **out, const char *path, struct error *err);
 void trace_release(struct trace *t);
 
 /*
- * @part is another part of the recording that @t is of (rotated, or divided by CPU): its streams
- * become streams of @t, too, and it is released with it.  A stream's trace stays the one that it was
- * opened with.  -EINVAL when they are not of one recording, or @part knows events that @t does not;
- * nothing has changed then.
+ * Opens directories that hold one CTF trace together: chunks of a rotated session, snapshots.  What
+ * the first one's metadata says is true of all (trace_has_part()).  A CPU's files are one stream,
+ * wherever they are; a packet that is in several is there once.  -EINVAL for several of another
+ * format.  There may be no stream at all: trace_has_streams().
+ */
+int trace_open_parts(struct trace **out, const char *const *paths, unsigned nr, struct error *err);
+
+/* 0; -ENODATA, and why, when there is nothing to read in a trace. */
+int trace_has_streams(const struct trace *t, struct error *err);
+
+/* @part is another part of the recording that @t is of (rotated, or divided by CPU), and all its
+ * events are known to @t. */
+bool trace_has_part(const struct trace *t, const struct trace *part);
+
+/*
+ * The streams of such a part become streams of @t, too, and it is released with it.  A stream's
+ * trace stays the one that it was opened with.  -EINVAL when it is no part of @t; nothing has
+ * changed then.
  */
 int trace_join(struct trace *t, struct trace *part, struct error *err);
 
@@ -264,10 +281,16 @@ int trace_event_field(const struct stream *s, const struct event *e, const char 
  */
 size_t trace_event_print(const struct stream *s, const struct event *e, char *buf, size_t room);
 
+/* For readers that make a trace themselves: sets path and paths.  -ENOMEM. */
+int trace_set_paths(struct trace *t, const char *const *paths, unsigned nr);
+
 /* What a reader implements; private to source/. */
 struct trace_ops {
 	bool (*probe)(const char *path);
-	int (*open)(struct trace *t, struct error *err); /* t->path is set */
+	int (*open)(struct trace *t, struct error *err); /* t->path and t->paths are set */
+	bool takes_parts;                                /* ... which may be several */
+	/* @t describes all that is in @part; NULL: when their types' numbers mean the same. */
+	bool (*covers)(const struct trace *t, const struct trace *part);
 	void (*release)(struct trace *t);
 	int (*cursor_init)(struct cursor *c, struct error *err);
 	unsigned (*cursor_next)(struct cursor *c, struct event *events, unsigned room);

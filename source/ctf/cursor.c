@@ -122,7 +122,7 @@ static void enter_packet(struct cursor *c, struct ctf_cursor *cur)
 	cur->end = cur->packet->content_bits;
 	if (cur->plan->bytewise) /* what is left of the last byte is padding */
 		cur->end = ctf_align_up(cur->end, 8);
-	cur->damaged = cur->packet->truncated;
+	cur->damaged = cur->packet->truncated || cur->packet->lost_unknown;
 	cur->phase = IN_PACKET;
 }
 
@@ -132,7 +132,8 @@ static void prefer_packet(struct cursor *c, struct ctf_cursor *cur, const struct
 	const struct packet *p = &c->stream->packets[c->packet];
 	uint64_t count = r->value[CTF_ROLE_DISCARDED], before = cur->count_before;
 	bool counts = ctf_has_role(r, CTF_ROLE_DISCARDED);
-	uint64_t lost = counts && count >= before ? count - before : cur->packet->discarded;
+	bool known = counts && count >= before && !cur->packet->lost_unknown;
+	uint64_t lost = known ? count - before : cur->packet->discarded;
 	struct trace_loss more = {.events = lost - cur->packet->discarded};
 	uint64_t begin = r->value[CTF_ROLE_BEGIN], end = r->value[CTF_ROLE_END];
 

@@ -21,7 +21,9 @@ struct found {
 	uint64_t begin, end, seq_num, discarded;
 	uint32_t file;
 	uint8_t begin_bits, end_bits, discarded_bits; /* 0 = not recorded */
-	bool has_seq_num, gap, truncated, indexed;
+	bool gap; /* of its file something is missing in front of it, */
+	bool cut; /* ... or behind it; of the file's last one */
+	bool has_seq_num, truncated, indexed;
 };
 
 struct builder {
@@ -31,7 +33,8 @@ struct builder {
 	struct found *list;
 	uint32_t nr, room;
 	int64_t cpu;
-	bool gap;                 /* something is missing behind the last one listed */
+	bool woven;               /* packets of one file are among those of another */
+	bool gap;                 /* of the file something is missing behind the last one listed */
 	uint32_t late_ends;       /* packets whose end is after the next one's begin */
 	uint32_t steps_back;      /* packets that begin before the last event in front of them */
 	uint32_t first_step_back;
@@ -54,7 +57,7 @@ static int add(struct builder *b, const struct found *f)
 	}
 	b->list[b->nr] = *f;
 	b->list[b->nr++].gap = b->gap;
-	b->gap = f->truncated;
+	b->gap = false;
 	return 0;
 }
 
@@ -101,8 +104,9 @@ static void describe(struct builder *b, const uint8_t *data, const struct ctf_pa
  * The next place after @from where a packet of this trace begins: magic number and uuid together
  * are too long to be there by chance.  The file's length when there is none.
  */
-static uint64_t resync(const struct builder *b, const struct mapfile *map, uint64_t from)
+static uint64_t resync(const struct builder *b, const struct ctf_file *cf, uint64_t from)
 {
+	const struct mapfile *map = &cf->map;
 	const struct ctf_fc *header = b->cs->trace->meta.packet_header;
 	bool big = header && header->nr_members && header->members[0].fc->order == CTF_ORDER_BE;
 	uint32_t magic = big ? __builtin_bswap32(CTF_PACKET_MAGIC) : CTF_PACKET_MAGIC;
@@ -110,12 +114,17 @@ static uint64_t resync(const struct builder *b, const struct mapfile *map, uint6
 	const uint8_t *hit;
 
 	if (!header || header->nr_members < 2 || header->members[0].fc->role != CTF_ROLE_MAGIC ||
-	    header->members[1].fc->role != CTF_ROLE_UUID || !b->cs->trace->meta.has_uuid)
+	    header->members[1].fc->role != CTF_ROLE_UUID || !cf->has_uuid)
 		return map->len_bytes;
 	memcpy(key, &magic, 4);
-	memcpy(key + 4, b->cs->trace->meta.uuid, 16);
+	memcpy(key + 4, cf->uuid, 16);
 	hit = memmem(map->data + from, map->len_bytes - from, key, sizeof(key));
 	return hit ? (uint64_t)(hit - map->data) : map->len_bytes;
+}
+
+static bool is_of_file(const struct ctf_packet_info *info, const struct ctf_file *cf)
+{
+	return !info->roles.uuid || !cf->has_uuid || !memcmp(info->roles.uuid, cf->uuid, 16);
 }
 
 static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
@@ -130,10 +139,13 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 		int ret = ctf_packet_read(b->cs->trace, map->data + at, map->len_bytes - at,
 					  b->regs, &info, &why);
 
+		if (!ret && !is_of_file(&info, cf))
+			ret = fail(&why, -EINVAL,
+				   "the packet belongs to another trace (its uuid differs)");
 		if (!ret && info.plan != b->cs->plan)
 			ret = fail(&why, -EINVAL, "the packet is of another stream class");
 		if (ret) {
-			uint64_t next = resync(b, map, at + 1);
+			uint64_t next = resync(b, cf, at + 1);
 
 			trace_problem(b->t, "%s at offset %llu: %s; %llu bytes are not used",
 				      cf->path, (unsigned long long)at, why.text,
@@ -146,14 +158,6 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 		}
 		describe(b, map->data + at, &info, &f);
 		f.len_bytes = info.truncated ? map->len_bytes - at : info.packet_bits / 8;
-		if (info.truncated) {
-			b->t->loss.unknown++;
-			trace_problem(b->t,
-				      "%s ends at offset %llu, inside the packet that begins at "
-				      "%llu: the part that is there is used",
-				      cf->path, (unsigned long long)map->len_bytes,
-				      (unsigned long long)at);
-		}
 		ret = add(b, &f);
 		if (ret)
 			return ret;
@@ -177,7 +181,8 @@ static bool agrees(struct builder *b, const struct ctf_file *cf, const struct ct
 		return false;
 	if (b->cpu < 0 && ctf_has_role(r, CTF_ROLE_CPU))
 		b->cpu = (int64_t)r->value[CTF_ROLE_CPU];
-	return info.plan == b->cs->plan && info.packet_bits == e->packet_bits &&
+	return info.plan == b->cs->plan && is_of_file(&info, cf) &&
+	       info.packet_bits == e->packet_bits &&
 	       info.content_bits == e->content_bits && r->bits[CTF_ROLE_BEGIN] == 64 &&
 	       r->bits[CTF_ROLE_END] == 64 && r->value[CTF_ROLE_BEGIN] == e->begin &&
 	       r->value[CTF_ROLE_END] == e->end &&
@@ -192,6 +197,25 @@ static bool has_role_field(const struct ctf_fc *fc, enum ctf_role role)
 			return true;
 	}
 	return false;
+}
+
+/* LTTng writes -1 for what it could not find out: then the packets are asked. */
+static bool tells_all(const struct ctf_lttng_index *lt, const struct ctf_fc *context)
+{
+	bool has_count = has_role_field(context, CTF_ROLE_DISCARDED);
+	bool has_seq_num = has_role_field(context, CTF_ROLE_SEQ_NUM);
+
+	/* Version 1.0 has no sequence numbers. */
+	if (!lt->nr || (!lt->minor && has_seq_num))
+		return false;
+	for (uint32_t i = 0; i < lt->nr; i++) {
+		const struct ctf_lttng_entry *e = &lt->entries[i];
+
+		if ((has_count && e->discarded == UINT64_MAX) ||
+		    (has_seq_num && e->seq_num == UINT64_MAX))
+			return false;
+	}
+	return true;
 }
 
 static bool index_fits(struct builder *b, const struct ctf_file *cf,
@@ -221,6 +245,7 @@ static int use_index(struct builder *b, uint32_t file, const struct ctf_lttng_in
 {
 	const struct ctf_fc *context = b->cs->plan->cls->packet_context;
 	bool has_seq_num = has_role_field(context, CTF_ROLE_SEQ_NUM);
+	bool has_count = has_role_field(context, CTF_ROLE_DISCARDED);
 
 	for (uint32_t i = 0; i < lt->nr; i++) {
 		const struct ctf_lttng_entry *e = &lt->entries[i];
@@ -234,7 +259,7 @@ static int use_index(struct builder *b, uint32_t file, const struct ctf_lttng_in
 				  .seq_num = e->seq_num,
 				  .has_seq_num = has_seq_num,
 				  .discarded = e->discarded,
-				  .discarded_bits = 64,
+				  .discarded_bits = has_count ? 64 : 0,
 				  .file = file,
 				  .indexed = true};
 		int ret = add(b, &f);
@@ -253,17 +278,15 @@ static int list_file(struct builder *b, uint32_t file)
 	struct ctf_lttng_index lt;
 	struct error why = {0};
 	uint64_t at = 0;
-	uint32_t told;
+	uint32_t told, from = b->nr;
 	int ret;
 
-	cf->first_packet = b->nr;
 	ret = ctf_lttng_index_read(&lt, cf->path, &why);
 	if (ret == -ENOMEM)
 		return fail(b->err, ret, "%s", why.text);
 	if (ret && ret != -ENOENT)
 		trace_problem(b->t, "%s; the packets are read instead", why.text);
-	/* Version 1.0 has no sequence numbers: where the packets have, they must be asked. */
-	if (!ret && lt.nr && (lt.minor || !has_role_field(context, CTF_ROLE_SEQ_NUM))) {
+	if (!ret && tells_all(&lt, context)) {
 		if (index_fits(b, cf, &lt))
 			ret = use_index(b, file, &lt, &at);
 		else
@@ -276,21 +299,137 @@ static int list_file(struct builder *b, uint32_t file)
 		return ret;
 	ret = walk_packets(b, file, at);
 	/* The index is written after the packets: what it has more than the file was there. */
-	if (b->nr - cf->first_packet < told) {
-		b->t->loss.packets += told - (b->nr - cf->first_packet);
+	if (b->nr - from < told) {
+		b->t->loss.packets += told - (b->nr - from);
 		b->t->loss.unknown++;
 		b->gap = true;
 	}
 	return ret;
 }
 
+/*
+ * Several files.  Mostly one begins where another ended.  Snapshots of a ring that goes on have
+ * packets in common, and a directory may have been copied while it was written: then a packet counts
+ * once, and what is more of it is used.
+ */
+static bool is_same_packet(const struct found *a, const struct found *b)
+{
+	if (a->begin != b->begin || a->has_seq_num != b->has_seq_num)
+		return false;
+	if (a->has_seq_num)
+		return a->seq_num == b->seq_num;
+	return a->truncated || b->truncated ||
+	       (a->end == b->end && a->content_bits == b->content_bits);
+}
+
+static bool is_better(const struct found *a, const struct found *b)
+{
+	if (a->truncated != b->truncated)
+		return b->truncated;
+	if (a->gap != b->gap)
+		return b->gap;
+	return a->content_bits > b->content_bits;
+}
+
+/* Two runs of packets, each in its file's order, become one in @out; returns its length. */
+static uint32_t merge_runs(struct found *out, const struct found *a, uint32_t nr_a,
+			   const struct found *b, uint32_t nr_b)
+{
+	uint32_t nr = 0;
+
+	while (nr_a && nr_b) {
+		bool same = is_same_packet(a, b);
+
+		if (same ? is_better(b, a) : b->begin < a->begin) {
+			out[nr++] = *b;
+			a += same;
+			nr_a -= same;
+			b++;
+			nr_b--;
+		} else {
+			out[nr++] = *a++;
+			nr_a--;
+			b += same;
+			nr_b -= same;
+		}
+	}
+	memcpy(out + nr, nr_a ? a : b, (nr_a + nr_b) * sizeof(*out));
+	return nr + nr_a + nr_b;
+}
+
+/* The list from @from on is of a file that is not all later than what is in front. */
+static int weave(struct builder *b, uint32_t from)
+{
+	struct found *woven = calloc(b->nr, sizeof(*woven));
+
+	if (!woven)
+		return fail(b->err, -ENOMEM, "out of memory listing the packets of %s", b->s->path);
+	b->nr = merge_runs(woven, b->list, from, b->list + from, b->nr - from);
+	b->room = b->nr;
+	b->woven = true;
+	free(b->list);
+	b->list = woven;
+	return 0;
+}
+
+static int list_next_file(struct builder *b, uint32_t file)
+{
+	uint32_t from = b->nr;
+	int ret = list_file(b, file);
+	const struct found *f = &b->list[from];
+
+	if (b->nr > from)
+		b->list[b->nr - 1].cut = b->gap || b->list[b->nr - 1].truncated;
+	b->gap = false;
+	if (ret || !from || b->nr == from || f->begin_bits < 64 || f[-1].begin_bits < 64 ||
+	    f->begin > f[-1].begin)
+		return ret;
+	return weave(b, from);
+}
+
+/* Where each file's packets are in a list in which they do not follow each other. */
+static int note_places(struct builder *b)
+{
+	struct ctf_stream *cs = b->cs;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < b->nr; i++)
+		cs->files[b->list[i].file].nr_packets++;
+	for (unsigned k = 0; k < cs->nr_files; k++) {
+		cs->files[k].first_packet = nr;
+		nr += cs->files[k].nr_packets;
+		cs->files[k].nr_packets = 0;
+	}
+	if (b->woven) {
+		cs->by_place = arena_alloc(&cs->trace->arena, b->nr * sizeof(*cs->by_place));
+		if (!cs->by_place)
+			return fail(b->err, -ENOMEM, "out of memory listing the packets of %s",
+				    b->s->path);
+	}
+	for (uint32_t i = 0; i < b->nr; i++) {
+		struct ctf_file *cf = &cs->files[b->list[i].file];
+
+		if (b->woven)
+			cs->by_place[cf->first_packet + cf->nr_packets] = i;
+		cf->nr_packets++;
+	}
+	return 0;
+}
+
 /* The list as a whole */
+
+/* The file of the packet before ends too early, and this one is not what comes next. */
+static bool is_cut_off(const struct found *before, const struct found *f)
+{
+	return before && before->cut &&
+	       (before->truncated || !f->has_seq_num || f->seq_num != before->seq_num + 1);
+}
 
 static void note_gap(struct builder *b, uint32_t i, struct ctf_packet *p)
 {
 	const struct found *f = &b->list[i], *before = i ? f - 1 : NULL;
 
-	p->gap = f->gap;
+	p->gap = f->gap || is_cut_off(before, f);
 	if (before && f->has_seq_num && f->seq_num > before->seq_num + 1) {
 		b->t->loss.packets += f->seq_num - before->seq_num - 1;
 		b->t->loss.unknown++;
@@ -302,6 +441,9 @@ static void note_gap(struct builder *b, uint32_t i, struct ctf_packet *p)
 			      (unsigned long long)f->seq_num, (unsigned long long)before->seq_num);
 	}
 }
+
+/* More than a CPU can have had in the time that a trace may take: no count, but something else. */
+#define LOST_MAX (UINT64_C(1) << 48)
 
 static void note_discarded(struct builder *b, uint32_t i, struct ctf_packet *p)
 {
@@ -316,7 +458,22 @@ static void note_discarded(struct builder *b, uint32_t i, struct ctf_packet *p)
 			      b->cs->files[f->file].path, (unsigned long long)f->offset_bytes);
 		return;
 	}
+	/* When the first packet is not the first that there was, nobody knows how many of those that
+	 * are missing by now had been lost before it. */
+	if (!i && f->discarded && f->has_seq_num && f->seq_num) {
+		p->lost_unknown = true;
+		b->t->loss.unknown++;
+		return;
+	}
 	p->discarded = (f->discarded - before) & mask;
+	if (p->discarded > LOST_MAX) {
+		trace_problem(b->t, "%s at offset %llu: the count of lost events is none",
+			      b->cs->files[f->file].path, (unsigned long long)f->offset_bytes);
+		p->discarded = 0;
+		p->lost_unknown = true;
+		b->t->loss.unknown++;
+		return;
+	}
 	b->t->loss.events += p->discarded;
 }
 
@@ -342,6 +499,20 @@ static uint64_t settle_overlap(struct builder *b, uint32_t i, uint64_t begin)
 	if (last - begin > b->largest_step)
 		b->largest_step = last - begin;
 	return last;
+}
+
+static void note_truncated(struct builder *b, const struct found *f)
+{
+	const struct ctf_file *cf = &b->cs->files[f->file];
+
+	if (!f->truncated)
+		return;
+	b->t->loss.unknown++;
+	trace_problem(b->t,
+		      "%s ends at offset %llu, inside the packet that begins at %llu: the part "
+		      "that is there is used",
+		      cf->path, (unsigned long long)cf->map.len_bytes,
+		      (unsigned long long)f->offset_bytes);
 }
 
 /* When all that is known of before packet @i has happened. */
@@ -410,10 +581,11 @@ static int fill_stream(struct builder *b)
 		note_gap(b, i, p);
 		p->gap_from = p->gap && i ? known_until(b, i) : out->begin;
 		note_discarded(b, i, p);
-		out->lost = p->gap ? UINT64_MAX : p->discarded;
+		note_truncated(b, f);
+		out->lost = p->gap || p->lost_unknown ? UINT64_MAX : p->discarded;
 	}
 	b->s->nr_packets = b->nr;
-	b->s->cut = b->gap;
+	b->s->cut = b->nr && b->list[b->nr - 1].cut;
 	tell_about_times(b);
 	return 0;
 }
@@ -425,7 +597,9 @@ int ctf_index_stream(struct trace *t, struct stream *s, struct error *err)
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < b.cs->nr_files; i++)
-		ret = list_file(&b, i);
+		ret = list_next_file(&b, i);
+	if (!ret)
+		ret = note_places(&b);
 	if (!ret)
 		ret = fill_stream(&b);
 	s->cpu = b.cpu >= 0 && b.cpu < INT32_MAX ? (int)b.cpu : -1;

@@ -360,6 +360,8 @@ static void ctf_release(struct trace *t)
 const struct trace_ops ctf_trace_ops = {
 	.probe = probe,
 	.open = ctf_open,
+	.takes_parts = true,
+	.covers = ctf_covers,
 	.release = ctf_release,
 	.cursor_init = ctf_cursor_init,
 	.cursor_next = ctf_cursor_next,

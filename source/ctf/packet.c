@@ -13,8 +13,6 @@ static int read_header(const struct ctf_trace *t, struct ctf_walk *w, struct err
 	if (ctf_has_role(r, CTF_ROLE_MAGIC) && r->value[CTF_ROLE_MAGIC] != CTF_PACKET_MAGIC)
 		return fail(err, -EINVAL, "no packet begins here (magic number %#llx)",
 			    (unsigned long long)r->value[CTF_ROLE_MAGIC]);
-	if (r->uuid && t->meta.has_uuid && memcmp(r->uuid, t->meta.uuid, 16))
-		return fail(err, -EINVAL, "the packet belongs to another trace (its uuid differs)");
 	return 0;
 }
 

@@ -22,25 +22,33 @@ struct located {
 	uint64_t regs[CTF_REGS];
 };
 
+/* The packet at a place in the order of files and offsets. */
+static uint32_t packet_at(const struct ctf_stream *cs, uint32_t place)
+{
+	return cs->by_place ? cs->by_place[place] : place;
+}
+
 /* The packet that holds this byte of this file; nr_packets when there is none. */
 static uint32_t find_packet(const struct stream *s, uint32_t file, uint64_t byte)
 {
 	const struct ctf_stream *cs = s->reader;
 	uint32_t low = cs->files[file].first_packet;
-	uint32_t high = file + 1 < cs->nr_files ? cs->files[file + 1].first_packet : s->nr_packets;
+	uint32_t end = low + cs->files[file].nr_packets, high = end;
+	const struct packet *p;
 
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
-		if (s->packets[mid].offset_bytes + s->packets[mid].len_bytes <= byte)
+		p = &s->packets[packet_at(cs, mid)];
+		if (p->offset_bytes + p->len_bytes <= byte)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low < s->nr_packets && cs->packets[low].file == file &&
-			       s->packets[low].offset_bytes <= byte ?
-		       low :
-		       s->nr_packets;
+	if (low == end)
+		return s->nr_packets;
+	p = &s->packets[packet_at(cs, low)];
+	return p->offset_bytes <= byte ? packet_at(cs, low) : s->nr_packets;
 }
 
 static int walk_at(struct located *l, uint64_t *pos, const struct ctf_fc *fc,

@@ -13,19 +13,23 @@
  *
  *	open.c    reads the metadata, fills struct trace
  *	streams.c finds the files, and which of them are one stream
+ *	covers.c  compares the metadata of two parts of a trace
  *	packet.c  reads one packet's header and context
  *	index.c   makes a stream's list of packets, from LTTng's index file or by walking the packets
  *	cursor.c  cursors: from packet to packet
  *	decode.c  events of a packet
  *	print.c   any field of any event, by name or as text
  *
- * A data stream is one file, or several when the tracer began a new one now and then: files whose
- * packets have the same stream_instance_id follow each other in time.
+ * A data stream is one file, or several when the tracer began a new one now and then: of one stream
+ * class, with the same stream_instance_id, in any of the trace's directories.  They follow each other
+ * in time, or overlap (snapshots).
  */
 struct ctf_file {
 	const char *path;
 	struct mapfile map;
-	uint32_t first_packet; /* of the stream's packets */
+	uint32_t first_packet, nr_packets; /* its own, of the stream's by place */
+	uint8_t uuid[16];                  /* what its first packet says to be part of */
+	bool has_uuid;
 };
 
 /* What struct packet does not say. */
@@ -38,6 +42,7 @@ struct ctf_packet {
 	uint32_t file;
 	bool gap;             /* packets before this one are missing, or bytes */
 	bool truncated;       /* the file ends before the packet does */
+	bool lost_unknown;    /* events were lost in it, or before the trace begins */
 	bool indexed;         /* all this is what the index says; the packet may say otherwise */
 	_Atomic uint8_t told; /* CTF_TOLD_*: what has been reported and counted already */
 };
@@ -56,6 +61,7 @@ struct ctf_stream {
 	struct ctf_file *files;
 	unsigned nr_files;
 	struct ctf_packet *packets; /* beside struct stream's */
+	uint32_t *by_place;         /* packets by file and offset; NULL: that is their order */
 	uint64_t instance;
 	bool has_instance;
 	/* Where time first stepped back, and first was behind its packet's end: bit + 1. */
@@ -99,14 +105,18 @@ struct ctf_packet_info {
 
 /*
  * @room_bytes: from @data to the end of the file.  @regs is filled with what events need to know
- * of header and context.  -errno and a sentence when this is no packet of this trace.
+ * of header and context.  -errno and a sentence when this is no packet as this trace has them.
+ * Whose it says to be (roles.uuid) is not looked at.
  */
 int ctf_packet_read(const struct ctf_trace *t, const uint8_t *data, uint64_t room_bytes,
 		    uint64_t regs[static CTF_REGS], struct ctf_packet_info *out,
 		    struct error *err);
 
-/* Makes t->streams of the files in the directory, with their packets.  -errno, -ENODATA when there is
- * no file that can be used; those that cannot are problems of the trace. */
+/* All that @part's metadata describes is described by @t's, too, and in the same way. */
+bool ctf_covers(const struct trace *t, const struct trace *part);
+
+/* Makes t->streams of the files in the directories, with their packets.  -errno; files that cannot be
+ * used are problems of the trace. */
 int ctf_open_streams(struct trace *t, struct error *err);
 
 /* Lists the packets of s->reader's files; fills s->packets and s->cpu, adds to t->loss. */

@@ -13,61 +13,93 @@
 #define FORGET_ABOVE_BYTES (64u << 20)
 #define MAX_FILES 65535
 
+/* Names of files, as they are found. */
+struct names {
+	const char **list; /* owned; the names are the trace's arena's */
+	unsigned nr, room;
+	bool too_many;
+};
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* A stream has the same name in each part of the trace. */
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	const char *path_a = *(const char *const *)a, *path_b = *(const char *const *)b;
+	int order = strcmp(base_of(path_a), base_of(path_b));
+
+	return order ? order : strcmp(path_a, path_b);
+}
+
+static int add_name(struct ctf_trace *ct, struct names *n, const char *path)
+{
+	if (n->nr == n->room) {
+		const char **more = reallocarray(n->list, n->room + 64, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		n->list = more;
+		n->room += 64;
+	}
+	n->list[n->nr] = arena_strdup(&ct->arena, path);
+	if (!n->list[n->nr])
+		return -ENOMEM;
+	n->nr++;
+	return 0;
 }
 
 /* Every regular file of the directory but the metadata and what begins with a dot. */
-static int list_names(struct trace *t, const char ***out, unsigned *nr, struct error *err)
+static int list_dir(struct trace *t, const char *folder, struct names *n, struct error *err)
 {
-	struct ctf_trace *ct = t->reader;
-	const char **names = NULL;
-	unsigned room = 0;
 	struct dirent *d;
-	DIR *dir = opendir(t->path);
+	DIR *dir = opendir(folder);
+	int ret = 0;
 
 	if (!dir)
-		return fail(err, -errno, "cannot open directory %s: %s", t->path, strerror(errno));
-	*nr = 0;
-	while ((d = readdir(dir)) && *nr < MAX_FILES) {
+		return fail(err, -errno, "cannot open directory %s: %s", folder, strerror(errno));
+	while (!ret && (d = readdir(dir))) {
 		char path[4096];
 		struct stat st;
 
 		if (d->d_name[0] == '.' || !strcmp(d->d_name, "metadata"))
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", t->path, d->d_name);
+		snprintf(path, sizeof(path), "%s/%s", folder, d->d_name);
 		if (stat(path, &st) || !S_ISREG(st.st_mode))
 			continue;
-		if (*nr == room) {
-			const char **more = realloc(names, (room + 64) * sizeof(*names));
-
-			if (!more)
-				goto oom;
-			names = more;
-			room += 64;
-		}
-		names[*nr] = arena_strdup(&ct->arena, path);
-		if (!names[(*nr)++])
-			goto oom;
+		if (n->nr < MAX_FILES)
+			ret = add_name(t->reader, n, path);
+		else
+			n->too_many = true;
 	}
 	closedir(dir);
-	if (names)
-		qsort(names, *nr, sizeof(*names), by_name);
-	*out = names;
-	return 0;
-oom:
-	closedir(dir);
-	free(names);
-	return fail(err, -ENOMEM, "out of memory opening %s", t->path);
+	return ret ? fail(err, ret, "out of memory opening %s", folder) : 0;
+}
+
+static int list_names(struct trace *t, struct names *n, struct error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < t->nr_paths && !ret; i++)
+		ret = list_dir(t, t->paths[i], n, err);
+	if (n->too_many)
+		trace_problem(t, "%s has more than %u stream files: the others are left out",
+			      t->path, MAX_FILES);
+	if (n->nr)
+		qsort(n->list, n->nr, sizeof(*n->list), by_name);
+	return ret;
 }
 
 /* One file of a data stream. */
 struct candidate {
 	struct ctf_file file;
 	const struct ctf_stream_plan *plan;
-	uint64_t begin, instance;
-	bool has_instance;
+	uint64_t begin, instance, cpu;
+	bool has_instance, has_cpu;
 	bool taken;
 };
 
@@ -83,8 +115,9 @@ static bool look_at_file(struct trace *t, struct candidate *c)
 		trace_problem(t, "%s; it is left out", why.text);
 		return false;
 	}
+	/* LTTng makes the file before it has the first packet. */
 	if (!c->file.map.len_bytes) {
-		trace_problem(t, "%s is empty", c->file.path);
+		trace_note(t, "%s is empty", c->file.path);
 		return false;
 	}
 	if (ctf_packet_read(ct, c->file.map.data, c->file.map.len_bytes, regs, &info, &why)) {
@@ -94,17 +127,41 @@ static bool look_at_file(struct trace *t, struct candidate *c)
 		t->loss.unknown++;
 		return false;
 	}
+	c->file.has_uuid = info.roles.uuid != NULL;
+	if (info.roles.uuid)
+		memcpy(c->file.uuid, info.roles.uuid, sizeof(c->file.uuid));
+	if (info.roles.uuid && ct->meta.has_uuid &&
+	    memcmp(c->file.uuid, ct->meta.uuid, sizeof(c->file.uuid)))
+		trace_problem(t, "%s says to be of another trace than the metadata (its uuid "
+				 "differs): it is read as the metadata says", c->file.path);
 	c->plan = info.plan;
 	c->begin = info.roles.value[CTF_ROLE_BEGIN];
 	c->instance = info.roles.value[CTF_ROLE_STREAM_INSTANCE];
 	c->has_instance = ctf_has_role(&info.roles, CTF_ROLE_STREAM_INSTANCE);
+	c->cpu = info.roles.value[CTF_ROLE_CPU];
+	c->has_cpu = ctf_has_role(&info.roles, CTF_ROLE_CPU);
 	return true;
 }
 
-static bool same_stream(const struct candidate *a, const struct candidate *b)
+/* LTTng has one stream class for each channel, and in it one stream for each CPU; before 2.8 its
+ * packets do not number the streams. */
+static bool same_stream(const struct trace *t, const struct candidate *a, const struct candidate *b)
 {
-	return a->has_instance && b->has_instance && a->plan == b->plan &&
-	       a->instance == b->instance;
+	if (a->plan != b->plan || memcmp(a->file.uuid, b->file.uuid, sizeof(a->file.uuid)))
+		return false;
+	if (a->has_instance && b->has_instance)
+		return a->instance == b->instance;
+	return !strncmp(t->tracer, "lttng", 5) && a->has_cpu && b->has_cpu && a->cpu == b->cpu;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct candidate *file_a = *(struct candidate *const *)a;
+	const struct candidate *file_b = *(struct candidate *const *)b;
+
+	if (file_a->begin != file_b->begin)
+		return file_a->begin < file_b->begin ? -1 : 1;
+	return file_a < file_b ? -1 : file_a > file_b;
 }
 
 /* Moves the files of candidate @first's stream into @cs, in the order of time. */
@@ -112,26 +169,24 @@ static int gather_files(struct trace *t, struct ctf_stream *cs, struct candidate
 			unsigned nr, unsigned first)
 {
 	struct ctf_trace *ct = t->reader;
+	struct candidate **files = calloc(nr - first, sizeof(*files));
 	unsigned nr_files = 0;
 
-	for (unsigned i = first; i < nr; i++)
-		nr_files += !list[i].taken && (i == first || same_stream(&list[first], &list[i]));
-	cs->files = arena_alloc(&ct->arena, nr_files * sizeof(*cs->files));
-	if (!cs->files)
-		return -ENOMEM;
-	for (unsigned k = 0; k < nr_files; k++) {
-		struct candidate *next = NULL;
-
-		for (unsigned i = first; i < nr; i++) {
-			struct candidate *c = &list[i];
-
-			if (!c->taken && (i == first || same_stream(&list[first], c)) &&
-			    (!next || c->begin < next->begin))
-				next = c;
-		}
-		next->taken = true;
-		cs->files[cs->nr_files++] = next->file;
+	for (unsigned i = first; i < nr && files; i++) {
+		if (!list[i].taken && (i == first || same_stream(t, &list[first], &list[i])))
+			files[nr_files++] = &list[i];
 	}
+	cs->files = files ? arena_alloc(&ct->arena, nr_files * sizeof(*cs->files)) : NULL;
+	if (!cs->files) {
+		free(files);
+		return -ENOMEM;
+	}
+	qsort(files, nr_files, sizeof(struct candidate *), by_begin);
+	for (unsigned i = 0; i < nr_files; i++) {
+		files[i]->taken = true;
+		cs->files[cs->nr_files++] = files[i]->file;
+	}
+	free(files);
 	return 0;
 }
 
@@ -161,7 +216,7 @@ static int make_stream(struct trace *t, struct candidate *list, unsigned nr, uns
  * say it. */
 static int cpu_of_name(const char *path)
 {
-	const char *underscore = strrchr(path, '_');
+	const char *underscore = strrchr(base_of(path), '_');
 	char *end;
 	long cpu;
 
@@ -183,30 +238,31 @@ static void count_cpus(struct trace *t)
 	}
 }
 
-/* Length of "ch0" in "DIR/ch0_3"; 0 when the name has no such number, or two: "ch0_3_17" is a part
+/* Length of "ch0" in "ch0_3"; 0 when the name has no such number, or two: "ch0_3_17" is a part
  * of CPU 3's stream, and old parts may be gone on purpose. */
-static size_t channel_len(const char *path)
+static size_t channel_len(const char *name)
 {
-	size_t len = cpu_of_name(path) >= 0 ? (size_t)(strrchr(path, '_') - path) : 0;
+	size_t len = cpu_of_name(name) >= 0 ? (size_t)(strrchr(name, '_') - name) : 0;
 	size_t digits = 0;
 
-	while (digits < len && isdigit((unsigned char)path[len - 1 - digits]))
+	while (digits < len && isdigit((unsigned char)name[len - 1 - digits]))
 		digits++;
-	return digits && digits < len && path[len - 1 - digits] == '_' ? 0 : len;
+	return digits && digits < len && name[len - 1 - digits] == '_' ? 0 : len;
 }
 
 /* LTTng makes a file for every CPU of a channel: one that is missing while a higher one is there
  * was lost.  (Names come sorted, so a channel's files are neighbours.) */
-static void look_for_gaps(struct trace *t, const char **names, unsigned nr)
+static void look_for_gaps(struct trace *t, const struct names *n)
 {
-	for (unsigned i = 0; i < nr;) {
-		size_t len = channel_len(names[i]);
+	for (unsigned i = 0; i < n->nr;) {
+		const char *name = base_of(n->list[i]);
+		size_t len = channel_len(name);
 		uint64_t there = 0;
 		int top = -1;
 
-		for (; i < nr && len && channel_len(names[i]) == len &&
-		       !strncmp(names[i], names[i - (top >= 0)], len); i++) {
-			int cpu = cpu_of_name(names[i]);
+		for (; i < n->nr && len && channel_len(base_of(n->list[i])) == len &&
+		       !strncmp(base_of(n->list[i]), name, len); i++) {
+			int cpu = cpu_of_name(n->list[i]);
 
 			if (cpu < 64)
 				there |= UINT64_C(1) << cpu;
@@ -215,8 +271,8 @@ static void look_for_gaps(struct trace *t, const char **names, unsigned nr)
 		i += !len;
 		for (int cpu = 0; cpu < top && cpu < 64; cpu++) {
 			if (!(there >> cpu & 1))
-				trace_problem(t, "%.*s_%d is missing: nothing is known of that CPU",
-					      (int)len, names[i - 1], cpu);
+				trace_problem(t, "%s/%.*s_%d is missing: nothing is known of that "
+						 "CPU", t->path, (int)len, name, cpu);
 		}
 	}
 }
@@ -237,25 +293,13 @@ static int make_streams(struct trace *t, struct candidate *list, unsigned nr, st
 	return ret;
 }
 
-int ctf_open_streams(struct trace *t, struct error *err)
+/* Those that can be used; @list has room for all.  Returns how many. */
+static unsigned look_at_files(struct trace *t, const struct names *n, struct candidate *list)
 {
-	struct ctf_trace *ct = t->reader;
-	struct candidate *list;
-	const char **names;
-	unsigned nr, used = 0;
-	int ret = list_names(t, &names, &nr, err);
+	unsigned used = 0;
 
-	if (ret)
-		return ret;
-	if (!strncmp(t->tracer, "lttng", 5))
-		look_for_gaps(t, names, nr);
-	list = calloc(nr + 1, sizeof(*list));
-	if (!list) {
-		free(names);
-		return fail(err, -ENOMEM, "out of memory opening %s", t->path);
-	}
-	for (unsigned i = 0; i < nr; i++) {
-		list[used].file.path = names[i];
+	for (unsigned i = 0; i < n->nr; i++) {
+		list[used].file.path = n->list[i];
 		if (look_at_file(t, &list[used])) {
 			t->len_bytes += list[used++].file.map.len_bytes;
 		} else {
@@ -263,18 +307,40 @@ int ctf_open_streams(struct trace *t, struct error *err)
 			memset(&list[used], 0, sizeof(*list));
 		}
 	}
+	return used;
+}
+
+static int open_files(struct trace *t, const struct names *n, struct error *err)
+{
+	struct ctf_trace *ct = t->reader;
+	struct candidate *list = calloc(n->nr + 1, sizeof(*list));
+	unsigned used;
+	int ret;
+
+	if (!list)
+		return fail(err, -ENOMEM, "out of memory opening %s", t->path);
+	used = look_at_files(t, n, list);
 	ct->forget = t->len_bytes > FORGET_ABOVE_BYTES;
 	ret = make_streams(t, list, used, err);
 	for (unsigned i = 0; i < used; i++) {
 		if (!list[i].taken)
 			mapfile_release(&list[i].file.map);
 	}
-	if (!ret && !t->nr_streams)
-		ret = fail(err, -ENODATA, "%s has metadata but no stream file that can be used%s%s",
-			   t->path, t->problems.nr ? ": " : "",
-			   t->problems.nr ? t->problems.list[0].text : "");
-	free(names);
 	free(list);
-	count_cpus(t);
+	return ret;
+}
+
+int ctf_open_streams(struct trace *t, struct error *err)
+{
+	struct names n = {0};
+	int ret = list_names(t, &n, err);
+
+	if (!ret && !strncmp(t->tracer, "lttng", 5))
+		look_for_gaps(t, &n);
+	if (!ret)
+		ret = open_files(t, &n, err);
+	if (!ret)
+		count_cpus(t);
+	free(n.list);
 	return ret;
 }

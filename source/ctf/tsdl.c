@@ -88,7 +88,8 @@ int tsdl_parse_value(struct tsdl *p, struct tsdl_value *out)
 
 		if (!text)
 			return tsdl_oom(p);
-		text[tsdl_unescape(text, p->tok.text, p->tok.len)] = '\0';
+		out->len = tsdl_unescape(text, p->tok.text, p->tok.len);
+		text[out->len] = '\0';
 		out->kind = TSDL_VALUE_TEXT;
 		out->text = text;
 		tsdl_advance(p);

@@ -39,6 +39,7 @@ struct tsdl_value {
 	bool negative;
 	int64_t number;
 	const char *text; /* TEXT and WORD: in the arena; words of a path joined by '.' */
+	size_t len;       /* of TEXT, which may have a NUL in it */
 };
 
 int tsdl_fail(struct tsdl *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

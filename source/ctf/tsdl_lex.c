@@ -83,10 +83,14 @@ static struct tsdl_token integer(struct tsdl_lexer *lx, struct tsdl_token t)
 	return t;
 }
 
+/* "text" or 'text': a character constant is text of one character, or of more. */
 static struct tsdl_token string(struct tsdl_lexer *lx, struct tsdl_token t)
 {
+	char quote = *lx->at;
+
+	t.quote = quote;
 	t.text = ++lx->at;
-	while (lx->at < lx->end && *lx->at != '"') {
+	while (lx->at < lx->end && *lx->at != quote) {
 		lx->line += *lx->at == '\n';
 		lx->at += *lx->at == '\\' && lx->at + 1 < lx->end ? 2 : 1;
 	}
@@ -127,7 +131,7 @@ struct tsdl_token tsdl_next(struct tsdl_lexer *lx)
 		return t;
 	if (is(*lx->at, DIGIT))
 		return integer(lx, t);
-	if (*lx->at == '"')
+	if (*lx->at == '"' || *lx->at == '\'')
 		return string(lx, t);
 	if (!is(*lx->at, WORD))
 		return punctuation(lx, t);

@@ -19,6 +19,7 @@ struct tsdl_token {
 	size_t len;
 	uint64_t value;   /* INT: its value; a minus sign is punctuation */
 	int punct;        /* PUNCT: the character or one of the above */
+	char quote;       /* STRING: the one it stands in */
 	unsigned line;
 };
 

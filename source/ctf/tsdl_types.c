@@ -141,11 +141,16 @@ static int parse_label(struct tsdl *p, const char **out)
 
 static int parse_bound(struct tsdl *p, uint64_t *out)
 {
+	bool is_char = p->tok.kind == TSDL_STRING && p->tok.quote == '\'';
 	struct tsdl_value v;
 	int ret = tsdl_parse_value(p, &v);
 
 	if (ret)
 		return ret;
+	if (is_char && v.len == 1) {
+		*out = (unsigned char)v.text[0];
+		return 0;
+	}
 	if (v.kind != TSDL_VALUE_INT)
 		return tsdl_fail(p, "the value of a label is not an integer");
 	*out = (uint64_t)v.number;

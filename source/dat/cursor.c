@@ -92,17 +92,16 @@ static void report_issue(struct dat_cursor *k, enum dat_issue what)
 }
 
 /* What the recorder says of itself, held against what there is. */
-static void all_counted(struct stream *s, const struct dat_stream *ds)
+static void all_counted(const struct dat *d)
 {
-	uint64_t kept = atomic_load(&ds->kept_seen);
+	uint64_t kept = atomic_load(&d->kept_seen);
 
-	if (!ds->has_stats || kept >= ds->stat_kept)
-		return;
-	trace_note(s->trace,
-		   "%s: CPU %d%s%s: of %llu events that the recorder counted the file has %llu: it "
-		   "is an excerpt, or some were lost since",
-		   s->trace->path, s->cpu, *s->buffer ? " of buffer " : "", s->buffer,
-		   (unsigned long long)ds->stat_kept, (unsigned long long)kept);
+	if (kept < d->stat_kept)
+		trace_note(d->file.trace,
+			   "%s: of %llu events that the recorder counted the file has %llu: it is "
+			   "an excerpt, or some were lost since",
+			   d->file.trace->path, (unsigned long long)d->stat_kept,
+			   (unsigned long long)kept);
 }
 
 /*
@@ -112,6 +111,7 @@ static void all_counted(struct stream *s, const struct dat_stream *ds)
  */
 static void packet_count(struct dat_cursor *k)
 {
+	struct dat *d = k->c->stream->trace->reader;
 	struct dat_stream *ds = k->ds;
 	struct trace_loss loss = {.bytes_skipped = k->tally.bytes_skipped};
 	uint64_t before, after;
@@ -127,9 +127,9 @@ static void packet_count(struct dat_cursor *k)
 	loss.unknown = k->tally.broken_places + (ds->stat_lost ? 0 : k->tally.lost_places);
 	if (loss.events || loss.unknown || loss.bytes_skipped)
 		trace_loss_add(k->c->stream->trace, &loss);
-	atomic_fetch_add(&ds->kept_seen, k->tally.kept);
-	if (atomic_fetch_add(&ds->nr_counted, 1) + 1 == k->c->stream->nr_packets)
-		all_counted(k->c->stream, ds);
+	atomic_fetch_add(&d->kept_seen, k->tally.kept);
+	if (atomic_fetch_add(&d->nr_counted, 1) + 1 == d->nr_packets)
+		all_counted(d);
 }
 
 /* Time of the last event before packet @p; false when there is none. */

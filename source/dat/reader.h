@@ -71,6 +71,10 @@ struct dat {
 	uint16_t *plan_of_id; /* in the arena: by common_type, index into plans; plans[0] = unknown */
 	uint32_t nr_ids;
 	struct dat_plan *plans; /* malloc'ed; as many as types */
+	uint64_t stat_kept;     /* events that the file must have, as CPUSTAT counts; 0 not known */
+	uint32_t nr_packets;    /* of all streams */
+	atomic_uint_fast32_t nr_counted; /* ... whose events are counted */
+	atomic_uint_fast64_t kept_seen;  /* events in these */
 };
 
 /* What can be wrong with a CPU's data. */
@@ -92,12 +96,10 @@ struct dat_stream {
 	bool packed;
 	uint32_t chunk_max;      /* the largest chunk, unpacked */
 	uint64_t stat_lost;      /* CPUSTAT's count; already in trace->loss */
-	uint64_t stat_kept;      /* ... of events that must be in the file */
 	bool has_stats;
 	/* Packets whose losses and problems are counted: a trace may be read more than once. */
 	atomic_uchar *counted;
-	atomic_uint_fast32_t nr_counted;
-	atomic_uint_fast64_t lost_seen, kept_seen;   /* sums over those packets */
+	atomic_uint_fast64_t lost_seen;              /* sum over those packets */
 	atomic_uint_fast64_t issue_at[DAT_NR_ISSUES]; /* where each was met first; 0 = not yet */
 };
 

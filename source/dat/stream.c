@@ -234,7 +234,7 @@ static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer 
 	ds->packed = u->packed;
 	ds->has_stats = c->has_stats;
 	ds->stat_lost = c->stat_lost;
-	ds->stat_kept = c->stat_kept;
+	d->stat_kept += c->stat_kept;
 	*s = (struct stream){
 		.trace = t, .path = t->path, .buffer = u->name, .cpu = c->cpu, .reader = ds};
 	s->cut = clamp(d, c, ds);
@@ -246,6 +246,7 @@ static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer 
 	ds->counted = calloc(s->nr_packets + 1, sizeof(*ds->counted));
 	if (!ds->counted)
 		return -ENOMEM;
+	d->nr_packets += s->nr_packets;
 	t->len_bytes += ds->len_bytes;
 	t->loss.events += c->stat_lost;
 	return 0;

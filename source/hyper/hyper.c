@@ -123,9 +123,9 @@ int hyper_open(struct trace **out, const char *path, const struct hyper_extent *
 	if (!t)
 		return fail(err, -ENOMEM, "out of memory opening %s", label);
 	t->ops = &hyper_trace_ops;
-	t->path = strdup(label);
-	ret = t->path ? open_file(t, path, list, nr, err)
-		      : fail(err, -ENOMEM, "out of memory opening %s", label);
+	ret = trace_set_paths(t, &label, 1);
+	ret = ret ? fail(err, ret, "out of memory opening %s", label)
+		  : open_file(t, path, list, nr, err);
 	if (ret) {
 		trace_release(t);
 		return ret;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Fuzz target: a CTF trace of one stream.  The input is
+ * Fuzz target: a CTF trace of one stream, alone and together with a part that has the begin of the
+ * same stream.  The input is
  *
  *	offset size
  *	     0    4 length of the metadata, M, little-endian
@@ -25,13 +26,18 @@
 
 static struct fake_file metadata, packet_index, stream;
 
+/* The reader lists directories; what their files hold comes from above. */
+static char dir[64], part[80];
+
 static struct fake_file fake_file_at(const char *path)
 {
-	return strstr(path, ".idx") ? packet_index : strstr(path, "/metadata") ? metadata : stream;
+	if (strstr(path, "/metadata"))
+		return metadata;
+	if (!strncmp(path, part, strlen(part)))
+		return strstr(path, ".idx") ? (struct fake_file){stream.data, 0}
+					    : (struct fake_file){stream.data, stream.len / 3 * 2};
+	return strstr(path, ".idx") ? packet_index : stream;
 }
-
-/* The reader lists a directory; what its files hold comes from above. */
-static char dir[64];
 
 static void remove_dir(void)
 {
@@ -64,8 +70,13 @@ static void make_dir(void)
 	snprintf(path, sizeof(path), "%s/index", dir);
 	if (mkdir(path, 0700))
 		abort();
+	snprintf(part, sizeof(part), "%s/part", dir);
+	if (mkdir(part, 0700))
+		abort();
 	touch("metadata");
 	touch("stream_0");
+	touch("part/metadata");
+	touch("part/stream_0");
 	touch("index/stream_0.idx");
 	atexit(remove_dir);
 }
@@ -138,12 +149,27 @@ static void read_stream(struct stream *s)
 		abort();
 }
 
+static void read_trace(const char *const *paths, unsigned nr)
+{
+	struct trace *t = calloc(1, sizeof(*t));
+	struct error err = {0};
+
+	if (!t || trace_set_paths(t, paths, nr))
+		abort();
+	t->ops = &ctf_trace_ops;
+	if (t->ops->open(t, &err) && !err.text[0])
+		abort();
+	for (unsigned i = 0; !err.code && i < t->nr_streams; i++)
+		read_stream(&t->streams[i]);
+	if (!err.code && !t->ops->covers(t, t))
+		abort();
+	trace_release(t);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
-	struct error err = {0};
-	struct trace *t;
 	uint32_t len[2];
 
 	if (!dir[0])
@@ -159,15 +185,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	packet_index = (struct fake_file){data + len[0], len[1]};
 	stream = (struct fake_file){data + len[0] + len[1], len_bytes - len[0] - len[1]};
 
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		abort();
-	t->ops = &ctf_trace_ops;
-	t->path = strdup(dir);
-	if (t->ops->open(t, &err) && !err.text[0])
-		abort();
-	for (unsigned i = 0; !err.code && i < t->nr_streams; i++)
-		read_stream(&t->streams[i]);
-	trace_release(t);
+	read_trace((const char *[]){dir}, 1);
+	read_trace((const char *[]){dir, part}, 2);
 	return 0;
 }

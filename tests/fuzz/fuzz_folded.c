@@ -59,7 +59,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	*host = (struct trace){
 		.ops = &host_ops,
 		.format = TRACE_DAT,
-		.path = strdup("trace.dat"),
 		.clock.kind = len_bytes && data[len_bytes - 1] & 1 ? CLOCK_MONO : CLOCK_TSC,
 		.streams = &stream,
 		.nr_streams = 1,
@@ -67,6 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 		.types = types,
 		.nr_types = ARRAY_SIZE(types),
 	};
+	if (trace_set_paths(host, (const char *[]){"trace.dat"}, 1))
+		abort();
 	snprintf(path, sizeof(path), "%s/hypercalls", scratch_dir());
 	scratch_write("hypercalls", data, len_bytes);
 	if (!trace_probe(path) || trace_open(&t, path, &err)) {

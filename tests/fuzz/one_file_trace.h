@@ -76,7 +76,8 @@ static void fuzz_trace(const struct trace_ops *ops, const uint8_t *data, size_t 
 	input = data;
 	input_len = len_bytes;
 	t->ops = ops;
-	t->path = strdup("input");
+	if (trace_set_paths(t, (const char *[]){"input"}, 1))
+		abort();
 	if (t->ops->open(t, &err) && !err.text[0])
 		abort();
 	for (unsigned i = 0; !err.code && i < t->nr_streams && i < 64; i++) {

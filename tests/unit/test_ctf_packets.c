@@ -180,7 +180,8 @@ static void discarded_events(void **state)
 	close_trace(&o);
 }
 
-/* A snapshot: its first packet is not the stream's first, and its counter is not zero. */
+/* A snapshot: its first packet is not the stream's first, and its counter is not zero: what of that
+ * was lost in it, nobody knows. */
 static void snapshot(void **state)
 {
 	struct bits b = {0};
@@ -190,8 +191,27 @@ static void snapshot(void **state)
 	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 41}, 3, 26);
 	build_trace(&o, ONE_FIELD, &b);
 	assert_int_equal(count(&o, EV_LOST), 2);
-	assert_int_equal(o.trace->loss.events, 26);
+	assert_int_equal(o.trace->streams[0].packets[0].lost, UINT64_MAX);
+	assert_int_equal(o.trace->streams[0].packets[1].lost, 1);
+	assert_int_equal(o.trace->loss.events, 1);
+	assert_int_equal(o.trace->loss.unknown, 1);
 	assert_int_equal(o.trace->loss.packets, 0);
+	close_trace(&o);
+}
+
+/* -1 is no count. */
+static void no_count(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100}, 3, UINT64_MAX);
+	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 1}, 3, UINT64_MAX);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(count(&o, EV_OTHER), 6);
+	assert_int_equal(count(&o, EV_LOST), 1);
+	assert_int_equal(o.trace->loss.events, 0);
+	assert_true(has_problem(&o, "the count of lost events is none"));
 	close_trace(&o);
 }
 
@@ -246,6 +266,32 @@ static void garbage(void **state)
 	assert_int_equal(o.trace->loss.bytes_skipped, 8 + 4096);
 	assert_true(has_problem(&o, "at offset 4096: no packet begins here"));
 	assert_true(has_problem(&o, "at offset 8200: the packet belongs to another trace"));
+	close_trace(&o);
+}
+
+/* Whole files whose packets say to be another trace's: they are what there is. */
+static void foreign_streams(void **state)
+{
+	struct bits first = {0}, second = {0};
+
+	(void)state;
+	put_packet(&first, &(struct packet_form){.begin = 100}, 3, 0);
+	put_packet(&second,
+		   &(struct packet_form){.begin = 150, .instance = 1, .cpu = 1, .other_uuid = true}, 3,
+		   0);
+	put_text(&second, "garbage!", 8);
+	put_packet(&second,
+		   &(struct packet_form){
+			   .begin = 250, .seq_num = 1, .instance = 1, .cpu = 1, .other_uuid = true},
+		   3, 0);
+	make_dir(&o);
+	write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+	write_bits(&o, "ch0_0", &first);
+	write_bits(&o, "ch0_1", &second);
+	must_open(&o);
+	assert_int_equal(count(&o, EV_OTHER), 9);
+	assert_true(has_problem(&o, "ch0_1 says to be of another trace than the metadata"));
+	assert_false(has_problem(&o, "ch0_0 says"));
 	close_trace(&o);
 }
 
@@ -405,6 +451,52 @@ static void files_of_one_stream(void **state)
 	close_trace(&o);
 }
 
+/* Parts of one trace in three directories, two of which have a packet in common. */
+static void parts_of_one_trace(void **state)
+{
+	static const struct {
+		unsigned first, nr;
+	} parts[] = {{0, 3}, {2, 3}, {6, 2}};
+	char folders[3][80], name[32], buf[64];
+	const char *paths[3];
+	unsigned lost = 0, nr = 0;
+
+	(void)state;
+	make_dir(&o);
+	for (unsigned p = 0; p < 3; p++) {
+		struct bits b = {0};
+
+		snprintf(folders[p], sizeof(folders[p]), "%s/%u", o.dir, p);
+		paths[p] = folders[p];
+		assert_int_equal(mkdir(folders[p], 0700), 0);
+		snprintf(name, sizeof(name), "%u/metadata", p);
+		write_file(&o, name, ONE_FIELD, strlen(ONE_FIELD));
+		for (unsigned i = parts[p].first; i < parts[p].first + parts[p].nr; i++)
+			put_packet(&b, &(struct packet_form){.begin = 100 + 100 * i, .seq_num = i,
+							     .instance = 9}, 3, i > 3 ? 5 : 0);
+		snprintf(name, sizeof(name), "%u/ch0_0", p);
+		write_bits(&o, name, &b);
+	}
+	assert_int_equal(trace_open_parts(&o.trace, paths, 3, &o.err), 0);
+	load_events(&o);
+	assert_int_equal(o.trace->nr_streams, 1);
+	assert_int_equal(o.trace->streams[0].nr_packets, 7);
+	assert_int_equal(o.trace->loss.events, 5); /* in the fifth packet */
+	assert_int_equal(o.trace->loss.packets, 1); /* the sixth */
+	expect_monotonic(&o);
+	for (unsigned i = 0; i < o.nr; i++) {
+		lost += o.events[i].kind == EV_LOST;
+		if (o.events[i].kind == EV_LOST)
+			continue;
+		snprintf(buf, sizeof(buf), "x=%u", 100 + 100 * (nr / 3 + (nr >= 15)) + nr % 3);
+		expect_text(&o, i, buf);
+		nr++;
+	}
+	assert_int_equal(nr, 21);
+	assert_int_equal(lost, 2);
+	close_trace(&o);
+}
+
 /* LTTng's index */
 
 static void put_be64(struct bits *b, uint64_t v)
@@ -412,7 +504,7 @@ static void put_be64(struct bits *b, uint64_t v)
 	put_bits(b, __builtin_bswap64(v), 64);
 }
 
-static void put_index(struct bits *b, unsigned nr, uint64_t lie)
+static void put_index(struct bits *b, unsigned nr, uint64_t lie, uint64_t discarded)
 {
 	put_bits(b, __builtin_bswap32(0xc1f1dcc1), 32);
 	put_bits(b, __builtin_bswap32(1), 32);
@@ -420,14 +512,16 @@ static void put_index(struct bits *b, unsigned nr, uint64_t lie)
 	put_bits(b, __builtin_bswap32(72), 32);
 	for (unsigned i = 0; i < nr; i++) {
 		const uint64_t words[] = {i * 4096, 4096 * 8, (84 + 3 * 8) * 8,
-					  100 * (i + 1), 100 * (i + 1) + 3 + lie, 0, 0, 0, i};
+					  100 * (i + 1), 100 * (i + 1) + 3 + lie, discarded,
+					  0, 0, i};
 
 		for (unsigned k = 0; k < ARRAY_SIZE(words); k++)
 			put_be64(b, words[k]);
 	}
 }
 
-static void check_index(unsigned indexed, uint64_t lie, bool fits)
+/* Counts of -1 are not told, and no fault. */
+static void check_index(unsigned indexed, uint64_t lie, uint64_t discarded, bool fits)
 {
 	struct bits b = {0}, index = {0};
 	char path[128];
@@ -439,12 +533,13 @@ static void check_index(unsigned indexed, uint64_t lie, bool fits)
 	write_bits(&o, "ch0_0", &b);
 	snprintf(path, sizeof(path), "%s/index", o.dir);
 	assert_int_equal(mkdir(path, 0700), 0);
-	put_index(&index, indexed, lie);
+	put_index(&index, indexed, lie, discarded);
 	write_bits(&o, "index/ch0_0.idx", &index);
 	must_open(&o);
 	assert_int_equal(o.nr, 9 + (indexed > 3));
 	assert_int_equal(o.trace->streams[0].nr_packets, 3);
 	assert_int_equal(o.trace->streams[0].packets[2].end, 303);
+	assert_int_equal(o.trace->loss.events, 0);
 	/* A packet that only the index has was there: what came after the others is lost. */
 	assert_int_equal(o.trace->loss.packets, indexed > 3 ? indexed - 3 : 0);
 	if (indexed > 3)
@@ -517,10 +612,12 @@ static void index_that_lies_in_the_middle(void **state)
 static void index_file(void **state)
 {
 	(void)state;
-	check_index(3, 0, true);
-	check_index(2, 0, true); /* what is behind it is read from the packets */
-	check_index(3, 50, false);
-	check_index(4, 0, false);
+	check_index(3, 0, 0, true);
+	check_index(3, 0, UINT64_MAX, true);
+	check_index(2, 0, 0, true); /* what is behind it is read from the packets */
+	check_index(3, 50, 0, false);
+	check_index(3, (uint64_t)-1000, 0, false); /* negative times */
+	check_index(4, 0, 0, false);
 }
 
 /* Cursors */
@@ -703,9 +800,11 @@ int main(void)
 		cmocka_unit_test(late_end),
 		cmocka_unit_test(discarded_events),
 		cmocka_unit_test(snapshot),
+		cmocka_unit_test(no_count),
 		cmocka_unit_test(lost_packets),
 		cmocka_unit_test(truncated_packet),
 		cmocka_unit_test(garbage),
+		cmocka_unit_test(foreign_streams),
 		cmocka_unit_test(garbage_at_the_end),
 		cmocka_unit_test(zeros),
 		cmocka_unit_test(content_size_lies),
@@ -714,6 +813,7 @@ int main(void)
 		cmocka_unit_test(missing_stream),
 		cmocka_unit_test(nothing_usable),
 		cmocka_unit_test(files_of_one_stream),
+		cmocka_unit_test(parts_of_one_trace),
 		cmocka_unit_test(index_file),
 		cmocka_unit_test(index_that_lies_in_the_middle),
 		cmocka_unit_test(ranges),

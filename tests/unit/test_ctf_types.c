@@ -64,6 +64,37 @@ static void integers(void **state)
 	}
 }
 
+/* Constants in single quotes: text where text belongs, else the number of the one character. */
+static void characters(void **state)
+{
+	static const char metadata[] = BUILD_METADATA(
+		BUILD_COMPACT,
+		"env { hostname = 'h\\tx'; };\n"
+		"event { name = 'e'; id = 1; stream_id = 0; fields := struct {\n"
+		"enum : uint32_t { LF = '\\n', A = '\\x41', O = '\\102', NUL = '\\0', Q = '\\'',\n"
+		"LOW = 'a' ... 'z' } x; }; };\n");
+	static const struct {
+		uint32_t value;
+		const char *text;
+	} values[] = {{10, "x=LF(10)"}, {65, "x=A(65)"},   {66, "x=O(66)"},
+		      {0, "x=NUL(0)"},  {39, "x=Q(39)"}, {98, "x=LOW(98)"}, {11, "x=11"}};
+	struct bits b = {0};
+
+	(void)state;
+	packet_begin(&b, &(struct packet_form){.begin = 0});
+	for (unsigned i = 0; i < ARRAY_SIZE(values); i++) {
+		compact(&b, 1, i);
+		put_bits(&b, values[i].value, 32);
+	}
+	packet_end(&b, 100, 0, 4096);
+	build_trace(&o, metadata, &b);
+	assert_int_equal(o.nr, ARRAY_SIZE(values));
+	assert_string_equal(o.trace->hostname, "h\tx");
+	for (unsigned i = 0; i < ARRAY_SIZE(values); i++)
+		expect_text(&o, i, values[i].text);
+	close_trace(&o);
+}
+
 /* What the plan reads at constant offsets equals what the interpreter reads. */
 static void arguments(void **state)
 {
@@ -556,6 +587,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(integers),
+		cmocka_unit_test(characters),
 		cmocka_unit_test(arguments),
 		cmocka_unit_test(a_state_line_is_read_from_the_logger),
 		cmocka_unit_test(slots_of_the_wrong_class),

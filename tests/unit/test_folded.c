@@ -50,7 +50,6 @@ static void setup(struct world *w)
 	*w->host = (struct trace){
 		.ops = &host_ops,
 		.format = TRACE_DAT,
-		.path = strdup(w->path),
 		.trace_id = 7,
 		.clock = {.kind = CLOCK_TSC},
 		.streams = &w->stream,
@@ -59,6 +58,7 @@ static void setup(struct world *w)
 		.types = w->types,
 		.nr_types = 4,
 	};
+	assert_int_equal(trace_set_paths(w->host, (const char *[]){w->path}, 1), 0);
 	/* Two clocks, a second apart. */
 	w->records[w->nr++] = (struct hc_record){.kind = HC_CLOCK, .time_ns = MONO_0, .tsc = TSC_0};
 	w->records[w->nr++] = (struct hc_record){

@@ -22,7 +22,7 @@ static struct trace *add(struct inputs *in, enum trace_format format, const char
 	assert_non_null(t);
 	t->ops = &ops;
 	t->format = format;
-	t->path = strdup(path);
+	assert_int_equal(trace_set_paths(t, &path, 1), 0);
 	in->traces = reallocarray(in->traces, in->nr_traces + 1, sizeof(struct trace *));
 	assert_non_null(in->traces);
 	in->traces[in->nr_traces++] = t;

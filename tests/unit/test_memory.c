@@ -12,10 +12,12 @@
 #include "sonde/analyze.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static atomic_long requests;
@@ -76,12 +78,13 @@ char *__wrap_strdup(const char *s)
 }
 
 static char output[64];
+static const char *input = "samples/lttng";
 
 /* One analysis; requests @from to @to are refused. */
 static int analyze(unsigned threads, long from, long to, struct sonde_analyze_result *result,
 		   struct sonde_error *err)
 {
-	const char *paths[] = {"samples/lttng"};
+	const char *paths[] = {input};
 	struct sonde_inputs inputs = {.paths = paths, .nr_paths = 1, .threads = threads};
 	int ret;
 
@@ -150,6 +153,39 @@ static void test_one(void **state)
 	}
 }
 
+static void link_into(const char *folder, const char *part, const char *name)
+{
+	char from[PATH_MAX], to[PATH_MAX];
+
+	assert_non_null(realpath("samples/lttng/vm-a", from));
+	strcat(strcat(from, "/"), name);
+	snprintf(to, sizeof(to), "%s/%s", folder, part);
+	mkdir(to, 0700);
+	strcat(strcat(to, "/"), name);
+	assert_int_equal(symlink(from, to), 0);
+}
+
+/* Three parts of one trace; what the third has is in the others, too. */
+static void test_parts(void **state)
+{
+	static const char *const list[][2] = {
+		{"a", "metadata"}, {"a", "ch0_0"},    {"b", "metadata"}, {"b", "ch0_1"},
+		{"c", "metadata"}, {"c", "ch0_0"},    {"c", "ch0_1"},
+	};
+	char folder[] = "/tmp/sonde-memory-XXXXXX";
+	char command[64];
+
+	assert_non_null(mkdtemp(folder));
+	for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
+		link_into(folder, list[i][0], list[i][1]);
+	input = folder;
+	test_gone(state);
+	test_one(state);
+	input = "samples/lttng";
+	snprintf(command, sizeof(command), "rm -r '%s'", folder);
+	assert_int_equal(system(command), 0);
+}
+
 /* With threads the order of requests differs from run to run. */
 static void test_threads(void **state)
 {
@@ -169,6 +205,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_one),
+		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_threads),
 	};
 	int ret;

@@ -132,6 +132,115 @@ static void a_clock_that_steps_back_between_pieces_does_not_disorder_the_stream(
 	merge_close(m);
 }
 
+/* Of sched_switch: prev and next, in turn; -1: no switch, but an event of the thread that follows. */
+struct told {
+	const int (*events)[2];
+	unsigned nr;
+};
+
+static unsigned told_cursor_next(struct cursor *c, struct event *events, unsigned room)
+{
+	const struct told *in = c->stream->reader;
+	unsigned *at = c->buffer;
+	unsigned n = 0;
+
+	for (; n < room && *at < in->nr; n++, (*at)++) {
+		const int *e = in->events[*at];
+
+		memset(&events[n], 0, sizeof(events[n]));
+		events[n].time.v = 100 * (*at + 1);
+		events[n].kind = e[0] < 0 ? EV_SCHED_WAKING : EV_SCHED_SWITCH;
+		events[n].tid = e[0] < 0 ? e[1] : e[0];
+		events[n].arg[0] = e[0];
+		events[n].arg[1] = e[1];
+	}
+	if (*at == in->nr)
+		c->packet = c->packet_end;
+	return n;
+}
+
+static const struct trace_ops told_ops = {
+	.cursor_init = invented_cursor_init,
+	.cursor_next = told_cursor_next,
+	.cursor_release = invented_cursor_release,
+};
+
+/* Events that do not fit together have a hole between them, from the last that fits. */
+static void seams_show(void **state)
+{
+	static const int events[][2] = {
+		{0, 7}, {-1, 0}, {-1, 7}, /* the last steps of a switch are the old thread's */
+		{7, 8}, {9, 3},		  /* 8 is never seen to go */
+		{-1, 3}, {-1, 4}, {4, 5}, {5, 0},
+	};
+	static const struct {
+		uint16_t kind;
+		ns_t at;
+	} expected[] = {
+		{EV_SCHED_SWITCH, 100}, {EV_SCHED_WAKING, 200}, {EV_SCHED_WAKING, 300},
+		{EV_SCHED_SWITCH, 400}, {EV_LOST, 400},		{EV_SCHED_SWITCH, 500},
+		{EV_SCHED_WAKING, 600}, {EV_LOST, 600},		{EV_SCHED_WAKING, 700},
+		{EV_SCHED_SWITCH, 800}, {EV_SCHED_SWITCH, 900},
+	};
+	struct told told = {events, ARRAY_SIZE(events)};
+	struct trace t = {.ops = &told_ops};
+	struct stream s = {.trace = &t, .packets = &packet, .nr_packets = 1, .reader = &told};
+	struct merge_input in = {&s, 0, &same_clock, 0};
+	unsigned nr = 0;
+	struct merge *m;
+	struct run run;
+
+	(void)state;
+	assert_int_equal(merge_open(&m, &in, 1, 0, 0, NULL), 0);
+	while (merge_next(m, &run)) {
+		for (unsigned i = 0; i < run.nr; i++, nr++) {
+			assert_true(nr < ARRAY_SIZE(expected));
+			assert_int_equal(run.events[i].kind, expected[nr].kind);
+			assert_int_equal(run.times[i], expected[nr].at);
+			if (run.events[i].kind != EV_LOST)
+				continue;
+			assert_int_equal(run.events[i].arg[1], expected[nr].at);
+			assert_int_equal(run.events[i].arg[2], expected[nr].at + 100);
+			assert_int_equal(run.events[i].arg[3], 1);
+		}
+	}
+	assert_int_equal(nr, ARRAY_SIZE(expected));
+	merge_close(m);
+}
+
+/* As many as can be. */
+static void every_event_may_be_a_seam(void **state)
+{
+	static int events[3 * MERGE_BATCH][2];
+	struct told told = {events, ARRAY_SIZE(events)};
+	struct trace t = {.ops = &told_ops};
+	struct stream s = {.trace = &t, .packets = &packet, .nr_packets = 1, .reader = &told};
+	struct merge_input in = {&s, 0, &same_clock, 0};
+	unsigned nr = 0, lost = 0;
+	struct merge *m;
+	struct run run;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(events); i++) {
+		events[i][0] = (int)i * 2;
+		events[i][1] = (int)i * 2 + 1;
+	}
+	assert_int_equal(merge_open(&m, &in, 1, 0, 0, NULL), 0);
+	while (merge_next(m, &run)) {
+		for (unsigned i = 0; i < run.nr; i++) {
+			bool is_lost = run.events[i].kind == EV_LOST;
+
+			assert_int_equal(is_lost, (nr + lost) % 2);
+			assert_true(is_lost || run.events[i].arg[0] == (int)nr * 2);
+			lost += is_lost;
+			nr += !is_lost;
+		}
+	}
+	assert_int_equal(nr, ARRAY_SIZE(events));
+	assert_int_equal(lost, ARRAY_SIZE(events) - 1);
+	merge_close(m);
+}
+
 #define MANY_STREAMS 17
 #define MANY_EVENTS 20000
 
@@ -184,6 +293,8 @@ int main(void)
 		cmocka_unit_test(no_streams_and_empty_streams_end_at_once),
 		cmocka_unit_test(
 			a_clock_that_steps_back_between_pieces_does_not_disorder_the_stream),
+		cmocka_unit_test(seams_show),
+		cmocka_unit_test(every_event_may_be_a_seam),
 		cmocka_unit_test(
 			many_long_streams_merge_the_same_with_and_without_threads),
 	};

@@ -312,6 +312,53 @@ static void after_a_loss_nothing_is_known_until_an_event_tells(void **state)
 	assert_int_equal(fake_cell("loss", 0, "events"), 12);
 }
 
+/* Another of its streams goes on meanwhile: that tells of moments. */
+static void a_loss_is_an_interval(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 90, 0, 0, 7);
+	happens(HOST, 0, 100, LOST, -1, 0, 100, 200);
+	happens(HOST, 0, 120, SYSCALL_EXIT, 8, -1, 0);
+	happens(HOST, 0, 150, SYSCALL_EXIT, 9, -1, 0);
+	happens(HOST, 0, 200, SYSCALL_EXIT, 9, -1, 0);
+	/* Thread 10 left its system call where nobody saw it, or did not. */
+	happens(HOST, 1, 205, SYSCALL_EXIT, 10, -1, 0);
+	happens(HOST, 0, 210, LOST, -1, 0, 210, 260);
+	switches(HOST, 1, 220, 10, PREEMPTED, 11);
+	switches(HOST, 1, 250, 11, PREEMPTED, 10);
+	happens(HOST, 0, 280, LOST, -1, 0, 280, 280);
+	world_close(300);
+	assert_runs(0, 99, "host/0 7 task");
+	assert_runs(0, 100, "host/0 - unknown");
+	assert_runs(0, 121, "host/0 - unknown");
+	assert_runs(0, 199, "host/0 - unknown");
+	assert_runs(0, 200, "host/0 9 user");
+	assert_runs(1, 205, "host/1 10 user");
+	assert_runs(1, 250, "host/1 10 task");
+	assert_int_equal(fake_rows("loss"), 3);
+}
+
+/* Where events do not fit together, nothing is known of the time between; what a mute thread leaves
+ * unseen is known to be unknown already. */
+static void a_seam_is_a_loss(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 0, 0, 7);
+	happens(HOST, 0, 100, LOST, -1, 0, 100, 150, 1);
+	switches(HOST, 0, 150, 8, ASLEEP, 0);
+	happens(HOST, 1, 160, LOST, -1, 0, 150, 160, 1);
+	world_close(300);
+	assert_runs(0, 100, "host/0 - unknown");
+	assert_runs(0, 149, "host/0 - unknown");
+	assert_runs(0, 150, "host/0 0 idle");
+	assert_int_equal(fake_rows("loss"), 1);
+	assert_int_equal(fake_cell("loss", 0, "begin"), 100);
+	assert_int_equal(fake_cell("loss", 0, "end"), 150);
+	assert_int_equal(fake_rows("problem"), 1);
+}
+
 /* It may run on the CPU of which nothing is seen, and come back. */
 static void who_is_ready_during_a_loss_may_have_run(void **state)
 {
@@ -493,6 +540,8 @@ int main(void)
 		cmocka_unit_test(a_child_starts_inside_the_call_that_made_it),
 		cmocka_unit_test(new_tasks_are_threads_or_processes),
 		cmocka_unit_test(after_a_loss_nothing_is_known_until_an_event_tells),
+		cmocka_unit_test(a_loss_is_an_interval),
+		cmocka_unit_test(a_seam_is_a_loss),
 		cmocka_unit_test(who_is_ready_during_a_loss_may_have_run),
 		cmocka_unit_test(whom_a_mute_thread_leaves_waiting_is_unknown),
 		cmocka_unit_test(how_long_a_mute_thread_stays_is_unknown),

@@ -62,6 +62,7 @@ static struct event random_event(ns_t t)
 	if (e.kind == EV_LOST) {
 		e.arg[1] = t;
 		e.arg[2] = t + 5;
+		e.arg[3] = random_below(2);
 	}
 	return e;
 }

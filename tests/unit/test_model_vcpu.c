@@ -676,6 +676,65 @@ static void after_a_trace_nothing_is_known_of_its_machine(void **state)
 	assert_int_equal(thread_state(VM, 7, 151), THREAD_UNKNOWN);
 }
 
+/* By chance the same thread stands on both sides of a hole in the host's trace: its guest goes on
+ * meanwhile, for longer than the clocks' bounds allow. */
+static void a_guest_shows_a_hole_of_its_host(void **state)
+{
+	static struct clock_piece loose = {.mult = UINT64_C(1) << CLOCK_SHIFT, .bound_ns = 10};
+
+	(void)state;
+	world_prepare(2);
+	world.machines[VM].clock.pieces = &loose;
+	world_start();
+	switches(HOST, 1, 90, 0, 0, 6);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 115, 0, 0, 7);
+	exits(HOST, 0, 120, 100, EXIT_INTR);
+	/* In time: its clock may be that wrong. */
+	switches(VM, 0, 130, 7, PREEMPTED, 8);
+	switches(VM, 0, 150, 8, PREEMPTED, 7);
+	enters(HOST, 0, 160, 100);
+	switches(VM, 0, 170, 7, PREEMPTED, 8);
+	exits(HOST, 0, 180, 100, EXIT_INTR);
+	/* Too long. */
+	switches(VM, 0, 190, 8, PREEMPTED, 7);
+	switches(VM, 0, 211, 7, PREEMPTED, 8);
+	enters(HOST, 0, 250, 100);
+	world_close(300);
+	assert_runs(0, 150, "host/0 100 hypervisor 96 for vm/0");
+	assert_runs(0, 210, "host/0 100 hypervisor 96 for vm/0");
+	assert_runs(0, 211, "host/0 - unknown");
+	assert_runs(0, 249, "host/0 - unknown");
+	assert_runs(1, 249, "host/1 6 task");
+	assert_runs(0, 250, "vm/0 8 task");
+	assert_int_equal(fake_rows("loss"), 1);
+	assert_int_equal(fake_cell("loss", 0, "cpu"), 0);
+	assert_int_equal(fake_cell("loss", 0, "begin"), 180);
+}
+
+/* Its thread is on no CPU that is known, but on one that is silent: which nobody knows. */
+static void a_guest_whose_thread_sleeps_runs_on_a_silent_cpu(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 1, 90, 0, 0, 6);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 115, 0, 0, 7);
+	exits(HOST, 0, 120, 100, EXIT_HLT);
+	switches(HOST, 0, 130, 100, ASLEEP, 0);
+	switches(VM, 0, 150, 7, PREEMPTED, 8);
+	switches(HOST, 0, 160, 0, 0, 5);
+	switches(VM, 0, 170, 8, PREEMPTED, 7);
+	world_close(300);
+	assert_runs(0, 170, "host/0 5 task");
+	assert_runs(1, 169, "host/1 6 task");
+	assert_runs(1, 170, "host/1 - unknown");
+	assert_int_equal(fake_rows("loss"), 1);
+	assert_int_equal(fake_cell("loss", 0, "cpu"), 1);
+}
+
 static void clock_bounds_are_attributes(void **state)
 {
 	static struct clock_piece pieces[] = {{.mult = UINT64_C(1) << CLOCK_SHIFT, .bound_ns = 40},
@@ -729,6 +788,8 @@ int main(void)
 		cmocka_unit_test(a_loss_in_the_guest_leaves_the_guest),
 		cmocka_unit_test(a_loss_in_the_host_hides_the_guest),
 		cmocka_unit_test(after_a_trace_nothing_is_known_of_its_machine),
+		cmocka_unit_test(a_guest_shows_a_hole_of_its_host),
+		cmocka_unit_test(a_guest_whose_thread_sleeps_runs_on_a_silent_cpu),
 		cmocka_unit_test(clock_bounds_are_attributes),
 	};
 

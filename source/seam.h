@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOURCE_SEAM_H
+#define SOURCE_SEAM_H
+
+#include "source/event.h"
+
+/*
+ * Holes that no tracer tells of.  In a CPU's stream each event is recorded by the thread that the
+ * switch before went to.  Where one is not, events between the two are missing, whoever lost them:
+ * packets or pages that are not there and leave no trace in a counter, or switches that the kernel
+ * did not record.  Nothing is known from the last event on that fits.
+ *
+ *	struct seam s = SEAM_INIT;
+ *	for each event of the stream, in order:
+ *		if (seam_breaks(&s, e, &from))
+ *			nothing is known from @from up to e->time
+ *
+ * Only streams that hold context switches can tell.
+ */
+struct seam {
+	int64_t running; /* TID; -1 unknown */
+	int64_t leaving; /* the kernel's last steps of a switch are still this one's; -1 done */
+	ticks_t last;	 /* time of the event before */
+};
+
+#define SEAM_INIT ((struct seam){.running = -1, .leaving = -1})
+
+static inline bool seam_breaks(struct seam *s, const struct event *e, ticks_t *from)
+{
+	bool is_switch = e->kind == EV_SCHED_SWITCH;
+	int64_t tid = is_switch ? e->arg[0] : e->tid;
+	bool breaks = s->running >= 0 && tid >= 0 && tid != s->running;
+
+	*from = s->last;
+	s->last = e->time;
+	if (is_switch) {
+		s->leaving = tid;
+		s->running = e->arg[1];
+		return breaks;
+	}
+	if (unlikely(e->kind == EV_LOST)) {
+		s->running = -1;
+		return false;
+	}
+	if (unlikely(breaks) && tid == s->leaving)
+		return false;
+	if (tid >= 0)
+		s->leaving = -1;
+	if (unlikely(breaks))
+		s->running = tid;
+	return breaks;
+}
+
+/* The gap as an event; of LOST's arguments the fourth is 1, for nobody said that something was
+ * lost. */
+static inline struct event seam_lost(ticks_t from, ticks_t to)
+{
+	return (struct event){.time = from,
+			      .kind = EV_LOST,
+			      .tid = -1,
+			      .arg = {0, (int64_t)from.v, (int64_t)to.v, 1}};
+}
+
+#endif
