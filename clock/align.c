@@ -2,7 +2,9 @@
 #include "clock/align.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +14,19 @@
 #include "clock/readings.h"
 #include "clock/runs.h"
 #include "clock/tighten.h"
+#include "clock/timers.h"
+#include "clock/told.h"
 #include "clock/tsc.h"
+
+/* A better model shows more timers; after so many rounds hardly any. */
+#define TIMER_ROUNDS 2
 
 /* What is gathered on the way about one machine. */
 struct evidence {
 	bool rough;                   /* pairs only */
 	double spacing_ns;
 	struct stop *stop;
-	struct constraints pairs;     /* in the parent's ticks; readings of clocks, too */
+	struct constraints pairs;     /* in the parent's ticks; of readings and timers, too */
 	struct vcpu_vote_list votes;
 };
 
@@ -70,25 +77,6 @@ static int align_offset(struct placed *p, int64_t offset, enum clock_method meth
 	ret = clock_one_line(&m->to_parent, piece, method, err);
 	m->to_parent.nr_pairs = pairs;
 	return ret;
-}
-
-/* The user's offset counts even against the evidence, but not silently. */
-static int align_told(struct topology *t, struct placed *p, struct error *err)
-{
-	int64_t offset = p->candidate->in->tsc_offset;
-
-	if (!tsc_comparable(sample_of(p), sample_of(p->parent)))
-		return fail(err, -EINVAL,
-			    "a TSC offset was given for %s, but the clocks of it and %s do not both "
-			    "count cycles",
-			    p->machine->name, p->parent->machine->name);
-	if (p->machine->to_parent.nr_pieces &&
-	    !tsc_offset_fits(offset, &p->machine->to_parent, sample_of(p)))
-		problems_add(&t->problems,
-			     "the TSC offset given for %s contradicts its hypercalls: one of the two "
-			     "is wrong",
-			     p->machine->name);
-	return align_offset(p, offset, CLOCK_METHOD_TOLD, err);
 }
 
 /* The offset that all vCPU threads were given, when the parent's trace has it. */
@@ -257,6 +245,60 @@ static int contain(struct placed *p, struct clock_model *model, const struct con
 	return ret;
 }
 
+static int add_timers(struct timers *found, const struct placed *p, struct constraints *out)
+{
+	const struct machine *m = p->machine;
+	int ret = 0;
+
+	*found = (struct timers){0};
+	for (unsigned i = 0; i < m->nr_vcpus && ret == 0; i++) {
+		const struct vcpu_hint *v = &m->vcpus[i];
+
+		if (v->vcpu >= 0)
+			ret = timers_constraints(out, &m->to_parent, sample_of(p),
+						 (unsigned)v->vcpu, sample_of(p->parent),
+						 v->host_tid, found);
+	}
+	constraints_sort(out);
+	return ret;
+}
+
+static void tell_timers(struct machine *m, uint64_t nr)
+{
+	size_t len = strlen(m->evidence);
+
+	snprintf(m->evidence + len, sizeof(m->evidence) - len,
+		 "%s%" PRIu64 " timers that it programmed bound its clock", len ? "; " : "", nr);
+}
+
+/* What its timers say, once the model holds without them. */
+static int by_timers(struct topology *t, struct placed *p, struct evidence *e,
+		     const struct fit_options *o, struct error *err)
+{
+	struct machine *m = p->machine;
+	struct timers found = {0};
+	int ret = 0;
+
+	if (!timers_apply(sample_of(p), sample_of(p->parent)))
+		return 0;
+	for (unsigned i = 0; i < TIMER_ROUNDS && ret == 0; i++) {
+		if (add_timers(&found, p, &e->pairs))
+			return fail(err, -ENOMEM, "out of memory aligning %s", m->name);
+		if (!found.used)
+			break;
+		m->to_parent.nr_timers = found.used;
+		ret = contain(p, &m->to_parent, &e->pairs, false, o, err);
+	}
+	if (m->to_parent.nr_timers && ret == 0)
+		tell_timers(m, m->to_parent.nr_timers);
+	if (found.refuted)
+		problems_add(&t->problems,
+			     "%" PRIu64 " timers of %s contradict what else is known of its clock: "
+			     "its timers do not count",
+			     found.refuted, m->name);
+	return ret;
+}
+
 /* vCPUs that made no calls: the thread in whose stays all they did falls. */
 static int find_vcpus(struct placed *p)
 {
@@ -314,7 +356,7 @@ static int by_list(struct topology *t, struct placed *p, const struct evidence *
 }
 
 /* The clock to the parent's, by the best evidence there is. */
-static int to_parent(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
+static int by_evidence(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
 {
 	struct fit_options o = rates_options(sample_of(p), sample_of(p->parent), t->tsc_khz,
 					     e->spacing_ns);
@@ -333,22 +375,29 @@ static int to_parent(struct topology *t, struct placed *p, struct evidence *e, s
 	ret = by_pairs(p, e, &o, err);
 	if (ret && ret != -ENODATA)
 		return ret;
-	if (c->in->has_tsc_offset)
-		return align_told(t, p, err);
 	listed = by_list(t, p, e, err);
 	if (listed)
 		return listed > 0 ? 0 : listed;
 	if (ret && !c->fit.agreeing)
-		return align_blindly(t, p, &o, err);
+		return c->in->has_tsc_offset ? 0 : align_blindly(t, p, &o, err);
 	if (ret)
 		ret = by_coincidence(p, err);
 	else if (!e->rough && find_vcpus(p))
 		ret = fail(err, -ENOMEM, "out of memory aligning %s", p->machine->name);
 	if (ret == 0 && !e->rough && !is_exact(p->machine->to_parent.method))
 		ret = contain(p, &p->machine->to_parent, &e->pairs, false, &o, err);
+	if (ret == 0 && !e->rough && !is_exact(p->machine->to_parent.method))
+		ret = by_timers(t, p, e, &o, err);
 	if (ret == 0 && written_offset(p, &offset))
 		ret = align_offset(p, offset, CLOCK_METHOD_TSC, err);
 	return ret;
+}
+
+static int to_parent(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
+{
+	int ret = by_evidence(t, p, e, err);
+
+	return ret == 0 && !e->rough && p->candidate->in->has_tsc_offset ? told_apply(t, p, err) : ret;
 }
 
 /* The pairs' constraints in L0's ticks. */

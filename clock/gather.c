@@ -55,8 +55,12 @@ static int gather_one(struct sample *s, struct watch *w)
 		ret = append(&s->tsc_writes, &w->tsc_writes);
 	if (ret == 0)
 		ret = append(&s->monos, &w->monos);
+	if (ret == 0)
+		ret = append(&s->deadlines, &w->deadlines);
 	if (ret == 0 && cpu < s->nr_cpus)
 		ret = append(&s->events[cpu], &w->events);
+	if (ret == 0 && cpu < s->nr_cpus)
+		ret = append(&s->armed[cpu], &w->armed);
 	return ret;
 }
 
@@ -308,7 +312,8 @@ int sample_gather(struct sample *s, struct watch *w, unsigned nr)
 			s->nr_cpus = (unsigned)w[i].stream->cpu + 1;
 	}
 	s->events = calloc(s->nr_cpus ? s->nr_cpus : 1, sizeof(*s->events));
-	if (!s->events)
+	s->armed = calloc(s->nr_cpus ? s->nr_cpus : 1, sizeof(*s->armed));
+	if (!s->events || !s->armed)
 		return -ENOMEM;
 	gather_limits(s, w, nr);
 	gather_span(s, w, nr);

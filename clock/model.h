@@ -45,6 +45,7 @@ struct clock_model {
 	unsigned nr_pieces;
 	enum clock_method method;
 	uint64_t nr_pairs;          /* constraints used */
+	uint64_t nr_timers;         /* timers used, see clock/timers.h */
 	uint64_t nr_violations;     /* constraints that the final model still breaks */
 	ns_t worst_violation_ns;
 };

@@ -89,6 +89,38 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 	return 0;
 }
 
+/* Its calls are in the trace of another machine than the one that it is said to run in: the user is
+ * asked again, a manifest is not believed. */
+static int doubt_told(struct candidate *list, unsigned nr, unsigned i, struct problems *problems,
+		      struct error *err)
+{
+	struct candidate *c = &list[i];
+	const char *said = c->parent >= 0 ? list[c->parent].name : "no other";
+
+	if (!c->told || c->missing || c->in->because ||
+	    (c->parent >= 0 && pairs_count(list[c->parent].calls, c->sample)))
+		return 0;
+	for (unsigned k = 0; k < nr; k++) {
+		uint64_t pairs = k == i ? 0 : pairs_count(list[k].calls, c->sample);
+
+		if (pairs < PAIRS_MIN)
+			continue;
+		if (!c->in->recorded)
+			return fail(err, -EINVAL,
+				    "--parent says that %s runs in %s, but at least %" PRIu64
+				    " of its hypercalls are in the trace of %s, and none elsewhere",
+				    c->name, said, pairs, list[k].name);
+		problems_add(problems,
+			     "%.60s: the run's manifest says that it runs in %.60s, but its hypercalls "
+			     "are in the trace of %.60s; they count", c->name, said, list[k].name);
+		c->told = false;
+		c->parent = PARENT_UNKNOWN;
+		c->evidence[0] = '\0';
+		return 0;
+	}
+	return 0;
+}
+
 static bool has_uuid(const struct trace_clock *c)
 {
 	static const uint8_t zero[16];
@@ -288,8 +320,7 @@ static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i
 {
 	int ret = 0;
 
-	if (list[i].nr_pairs || list[i].same_clock || list[i].parent == PARENT_NONE ||
-	    list[i].in->has_tsc_offset)
+	if (list[i].nr_pairs || list[i].same_clock || list[i].parent == PARENT_NONE)
 		return 0;
 	for (unsigned k = 0; k < nr && ret == 0; k++)
 		ret = try_inside(list, nr, i, k, stop);
@@ -376,6 +407,8 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 	}
 	for (unsigned i = 0; i < nr && ret == 0; i++)
 		ret = told_parent(list, nr, i, err);
+	for (unsigned i = 0; i < nr && ret == 0; i++)
+		ret = doubt_told(list, nr, i, problems, err);
 	for (unsigned i = 0; i < nr && ret == 0; i++) {
 		if (list[i].parent == PARENT_NONE)
 			continue;
@@ -397,7 +430,7 @@ bool parents_complete(const struct candidate *list, unsigned nr)
 	for (unsigned i = 0; i < nr; i++) {
 		roots += list[i].parent < 0;
 		if (list[i].parent >= 0 && !list[i].nr_pairs && !list[i].same_clock &&
-		    !list[i].exact && !list[i].in->has_tsc_offset)
+		    !list[i].exact)
 			return false;
 	}
 	return roots == 1;

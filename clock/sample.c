@@ -195,6 +195,22 @@ static int writes_by_time(const void *a, const void *b)
 	return (p->time > q->time) - (p->time < q->time);
 }
 
+static int armed_by_time(const void *a, const void *b)
+{
+	const struct armed *p = a, *q = b;
+
+	return (p->time > q->time) - (p->time < q->time);
+}
+
+static int deadlines_by_thread(const void *a, const void *b)
+{
+	const struct deadline *p = a, *q = b;
+
+	if (p->tid != q->tid)
+		return (p->tid > q->tid) - (p->tid < q->tid);
+	return (p->time > q->time) - (p->time < q->time);
+}
+
 static int monos_by_time(const void *a, const void *b)
 {
 	const struct mono_point *p = a, *q = b;
@@ -249,8 +265,12 @@ void sample_settle(struct sample *s)
 	sort_list(&s->acks, calls_by_time);
 	sort_list(&s->tsc_writes, writes_by_time);
 	sort_list(&s->monos, monos_by_time);
-	for (unsigned i = 0; i < s->nr_cpus; i++)
+	sort_list(&s->deadlines, deadlines_by_thread);
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
 		sort_list(&s->events[i], ticks_up);
+		if (s->armed)
+			sort_list(&s->armed[i], armed_by_time);
+	}
 	sample_settle_stays(s);
 }
 
@@ -285,7 +305,11 @@ void sample_release(struct sample *s)
 
 	for (unsigned i = 0; s->events && i < s->nr_cpus; i++)
 		free(s->events[i].list);
+	for (unsigned i = 0; s->armed && i < s->nr_cpus; i++)
+		free(s->armed[i].list);
 	free(s->events);
+	free(s->armed);
+	free(s->deadlines.list);
 	free(s->calls.list);
 	free(s->requests.list);
 	free(s->acks.list);

@@ -72,10 +72,32 @@ struct mono_point_list {
 	size_t nr, room;
 };
 
+/* The machine's kernel started a timer that ends when its CLOCK_MONOTONIC shows @expires. */
+struct armed {
+	uint64_t time, expires;
+};
+
+struct armed_list {
+	struct armed *list;
+	size_t nr, room;
+};
+
+/* A guest wrote a TSC deadline, and KVM started a timer of its own for it: clock/timers.h. */
+struct deadline {
+	uint64_t time, expires; /* of KVM's timer */
+	uint64_t timer;         /* which it is: its address */
+	int32_t tid;            /* that runs the vCPU */
+};
+
+struct deadline_list {
+	struct deadline *list;
+	size_t nr, room;
+};
+
 enum sample_purpose {
 	SAMPLE_ALL,
-	SAMPLE_HOST,   /* nobody's guest: @events stay empty */
-	SAMPLE_CALLS,  /* only to find parents: @events and @stays stay empty */
+	SAMPLE_HOST,   /* nobody's guest: @events and @armed stay empty */
+	SAMPLE_CALLS,  /* only to find parents: @events, @armed, @stays and @deadlines stay empty */
 };
 
 struct sample {
@@ -91,7 +113,9 @@ struct sample {
 	struct call_list acks;      /* guest's side, just after it, by time */
 	struct stay_list stays;     /* by tid, then begin; stays of one thread do not overlap */
 	struct tick_list *events;   /* [nr_cpus]: the CPU ran at these ticks; sorted */
+	struct armed_list *armed;   /* [nr_cpus]: timers the CPU started, by time */
 	unsigned nr_cpus;
+	struct deadline_list deadlines; /* by tid, then time */
 	struct tsc_write_list tsc_writes;
 	struct mono_point_list monos;
 	bool carries_blocks;        /* among its hypercalls are some of the hypertrace format */

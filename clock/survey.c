@@ -20,9 +20,7 @@
 #define MOMENTS_MIN 3
 #define MOMENTS_MAX 8
 #define SPACING_US 60e6
-#define WINDOW_SHARE 60
-#define WINDOW_MIN_US 40e3
-#define WINDOW_MAX_US 400e3
+#define WINDOW_US 400e3
 /* What comes before a window in its packets has to be decoded anyway; so much of it is kept.  More
  * makes no bound better. */
 #define BEFORE_WINDOWS 2
@@ -31,6 +29,7 @@
 /* A bound that stands out so much, between two windows, is a doubt. */
 #define DOUBT_US 100
 #define DOUBT_TIMES 6
+#define DOUBT_LEAST_US 40e3
 #define DOUBTS_MAX 40
 /* All windows together hold no more events than this, about; an event takes so many bytes. */
 #define WINDOWS_EVENTS (SAMPLE_EVENTS_MAX / 2)
@@ -173,7 +172,7 @@ static int doubts_of(struct moments *out, const struct placed *p, double us, boo
 		while (next + 1 < c->nr_pieces && (double)c->pieces[next].bound_ns >= limit)
 			next++;
 		if (next > i && begin >= 0 &&
-		    (double)(c->pieces[next].at_ns - begin) >= WINDOW_MIN_US * us)
+		    (double)(c->pieces[next].at_ns - begin) >= DOUBT_LEAST_US * us)
 			ret = add_between(out, begin, c->pieces[next].at_ns, more);
 	}
 	return ret;
@@ -205,8 +204,7 @@ static struct lengths window_lengths(const struct placed *placed, unsigned nr, s
 	for (unsigned i = 0; i < nr; i++)
 		bytes += (double)plan_trace_bytes(placed[i].candidate->sample->trace);
 	most = WINDOWS_EVENTS / (double)(moments + 1) / (bytes / EVENT_BYTES / span);
-	l.window = fmin(fmax(span / WINDOW_SHARE, WINDOW_MIN_US * us), WINDOW_MAX_US * us);
-	l.window = fmin(l.window, most);
+	l.window = fmin(WINDOW_US * us, most);
 	l.before = fmin(most - l.window, BEFORE_WINDOWS * l.window);
 	return l;
 }

@@ -49,6 +49,7 @@ static enum clock_method with_containment(enum clock_method m)
 static void replace(struct clock_model *m, struct clock_model *better)
 {
 	better->nr_pairs = m->nr_pairs;
+	better->nr_timers = m->nr_timers;
 	better->method = with_containment(m->method);
 	clock_model_release(m);
 	*m = *better;

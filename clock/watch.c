@@ -13,6 +13,10 @@
 
 /* When no CPU records anything for so long, the tracer was off. */
 #define SILENCE_US 500000
+/* A part is left after a multiple of so many events: what is read of a sparse trace must tell
+ * something, too. */
+#define PART_STEP 512
+#define MSR_TSC_DEADLINE 0x6e0
 
 /* What a key is made of besides the payload, so that the two kinds of call never meet. */
 enum call_class { CALL_HYPERCALL, CALL_VMSYNC_GH, CALL_VMSYNC_HG };
@@ -39,6 +43,7 @@ kinds_t watch_wanted(const struct watch *w)
 	kinds_t host = WANT(KVM_ENTRY) | WANT(KVM_EXIT) | WANT(KVM_HYPERCALL) |
 		       WANT(KVM_NESTED_HYPERCALL) | WANT(KVM_NESTED_VMENTER) |
 		       WANT(KVM_NESTED_VMEXIT_INJECT) | WANT(KVM_WRITE_TSC_OFFSET) |
+		       WANT(KVM_MSR) | WANT(HRTIMER_START) |
 		       WANT(SCHED_SWITCH) | WANT(VECTOR_ENTRY) | WANT(IRQ_ENTRY) |
 		       WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
 
@@ -104,6 +109,7 @@ static int on_kvm_entry(struct watch *w, uint64_t time)
 {
 	int ret = host_runs(w, time);
 
+	w->last_start.time = 0;
 	w->has_entries = true;
 	w->mode = MODE_IN;
 	w->since = time;
@@ -116,6 +122,7 @@ static int on_kvm_exit(struct watch *w, const struct event *e)
 	int64_t reason = e->arg[0], isa = e->arg[3];
 	int ret = host_runs(w, e->time.v);
 
+	w->last_start.time = 0;
 	if (ret == 0 && (isa == ISA_SVM || isa == ISA_VMX) && exit_starts_guest(reason, isa))
 		ret = note_nesting(w, e->time.v, true);
 	return ret;
@@ -136,6 +143,7 @@ static int on_lost(struct watch *w, const struct event *e)
 	w->irq_at = 0;
 	call_origins_forget(&w->origins);
 	w->synced_tid = -1;
+	w->last_start.time = 0;
 	return ret;
 }
 
@@ -169,6 +177,42 @@ static int on_hrtimer(struct watch *w, const struct event *e)
 static bool by_kernel(struct watch *w, const struct event *e)
 {
 	return call_origins_of(&w->origins, w->stream, e, w->tid) == HT_ORIGIN_KERNEL;
+}
+
+/* A guest's timer, or one that KVM starts for a guest. */
+static int on_timer_start(struct watch *w, const struct event *e)
+{
+	struct armed *a;
+
+	if (w->mode == MODE_OUT)
+		w->last_start = (struct deadline){e->time.v, (uint64_t)e->arg[1],
+						  (uint64_t)e->arg[0], w->tid};
+	if (w->purpose != SAMPLE_ALL) {
+		w->passing++;
+		return 0;
+	}
+	a = sample_add(&w->armed);
+	if (!a)
+		return -ENOMEM;
+	*a = (struct armed){e->time.v, (uint64_t)e->arg[1]};
+	return 0;
+}
+
+/* KVM records the write of a deadline after it has started the timer for it, in one exit. */
+static int on_msr(struct watch *w, const struct event *e)
+{
+	struct deadline start = w->last_start, *d;
+
+	w->passing++;
+	if (!e->arg[0] || e->arg[1] != MSR_TSC_DEADLINE || !start.time || start.tid != w->tid ||
+	    start.tid < 0)
+		return 0;
+	w->last_start.time = 0;
+	d = sample_add(&w->deadlines);
+	if (!d)
+		return -ENOMEM;
+	*d = start;
+	return 0;
 }
 
 /* Of a block that a guest sends in many, the last matters: the guest's side of it is known
@@ -209,6 +253,10 @@ static int on_event(struct watch *w, const struct event *e)
 		return note_nesting(w, t, false);
 	case EV_KVM_WRITE_TSC_OFFSET:
 		return on_tsc_write(w, e);
+	case EV_HRTIMER_START:
+		return on_timer_start(w, e);
+	case EV_KVM_MSR:
+		return on_msr(w, e);
 	case EV_SCHED_SWITCH:
 		ret = host_runs(w, t);
 		w->tid = (int32_t)e->arg[1];
@@ -280,6 +328,8 @@ static int watch_event(struct watch *w, const struct event *e)
 	if (breaks && !w->fresh) {
 		const struct event lost = seam_lost(from, e->time);
 
+		call_origins_follow(&w->origins, &lost, -1);
+		w->synced_tid = -1;
 		ret = on_lost(w, &lost);
 	} else if (w->fresh || (w->nr_events && e->time.v - w->last > w->silence)) {
 		ret = note_break(w, e->time.v);
@@ -291,7 +341,7 @@ static int watch_event(struct watch *w, const struct event *e)
 	call_origins_follow(&w->origins, e, w->tid);
 	w->nr_events++;
 	w->last = e->time.v;
-	if (w->purpose == SAMPLE_ALL) {
+	if (w->purpose == SAMPLE_ALL && e->kind != EV_KVM_MSR) { /* its exit shows as much */
 		t = sample_add(&w->events);
 		if (!t)
 			return -ENOMEM;
@@ -302,12 +352,12 @@ static int watch_event(struct watch *w, const struct event *e)
 
 bool watch_full(const struct watch *w)
 {
-	return w->nr_events >= w->notes_max;
+	return w->nr_events - w->passing >= w->notes_max;
 }
 
 bool watch_done(const struct watch *w)
 {
-	return w->last > w->until || watch_full(w);
+	return (w->last > w->until && w->in_part % PART_STEP == 0) || watch_full(w);
 }
 
 int watch_events(struct watch *w, const struct event *events, unsigned nr)
@@ -316,6 +366,7 @@ int watch_events(struct watch *w, const struct event *events, unsigned nr)
 	for (unsigned i = 0; i < nr && !watch_done(w); i++) {
 		int ret = watch_event(w, &events[i]);
 
+		w->in_part++;
 		if (ret)
 			return ret;
 	}
@@ -330,6 +381,7 @@ void watch_part(struct watch *w, uint64_t from, uint64_t until)
 	w->synced_tid = -1;
 	call_origins_forget(&w->origins);
 	w->until = until;
+	w->in_part = 0;
 }
 
 static uint32_t tid_of(const char *element, size_t tid_offset)
@@ -425,6 +477,9 @@ int watch_end(struct watch *w)
 	if (ret == 0)
 		ret = group_by_thread((void **)&w->nestings.list, w->nestings.nr,
 				      sizeof(*w->nestings.list), offsetof(struct nesting, tid));
+	if (ret == 0)
+		ret = group_by_thread((void **)&w->deadlines.list, w->deadlines.nr,
+				      sizeof(*w->deadlines.list), offsetof(struct deadline, tid));
 	return ret;
 }
 
@@ -436,6 +491,8 @@ void watch_release(struct watch *w)
 	free(w->stays.list);
 	free(w->nestings.list);
 	free(w->events.list);
+	free(w->armed.list);
+	free(w->deadlines.list);
 	free(w->tsc_writes.list);
 	free(w->monos.list);
 	free(w->lost.list);

@@ -55,12 +55,17 @@ struct watch {
 	struct stay_list stays;
 	struct nesting_list nestings;
 	struct tick_list events;
+	struct armed_list armed;
+	struct deadline last_start; /* of a timer, by the thread that is out of its guest; time 0: none */
+	struct deadline_list deadlines;
 	struct tsc_write_list tsc_writes;
 	struct mono_point_list monos;
 	struct stay_list lost;   /* times of lost events; tid is not used */
 	struct stay_list silent; /* long times without events */
 	uint64_t from, until;    /* of this part */
+	size_t in_part;          /* events of this part so far */
 	size_t notes_max;        /* events that may be noted in all */
+	size_t passing;          /* events of which nothing was noted */
 	bool fresh;              /* the next event begins a part */
 	bool carries_blocks;     /* hypercalls of the hypertrace format were seen */
 	bool cut;                /* the last part was left before the stream's end */
@@ -69,7 +74,7 @@ struct watch {
 
 void watch_init(struct watch *w, struct stream *s);
 /* A part begins: what lies between it and the one before was not read.  Nothing before the tick
- * @from is noted, and nothing behind the first event after @until. */
+ * @from is noted, and what is behind @until only so far that it tells something. */
 void watch_part(struct watch *w, uint64_t from, uint64_t until);
 /* So much was noted that the rest is not read. */
 bool watch_full(const struct watch *w);

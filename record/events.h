@@ -8,7 +8,8 @@
  * Which events answer which question: one table for both tracers.
  *
  * Left out on purpose, because they come in floods and no analysis asks for them: kvm_mmio,
- * kvm_pio, kvm_msr, kvm_page_fault, kvm_emulate_insn, kvm_eoi.  A user can add them.
+ * kvm_pio, kvm_msr, kvm_page_fault, kvm_emulate_insn, kvm_eoi.  A user can add them.  (Of kvm_msr
+ * LTTng's recorder takes the TSC deadlines: record/lttng.c.)
  */
 enum event_need {
 	EVENT_USUAL,

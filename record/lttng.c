@@ -20,6 +20,7 @@
 #define OUTPUT_PREFIX "sonde-lttng-"
 #define CHANNEL "sonde"
 #define LOGGER "/proc/lttng-logger"
+#define TSC_DEADLINES "write == 1 && ecx == 1760" /* of MSR 0x6e0 */
 #define SUBBUF_KB 1024u /* of four, a CPU */
 #define NR_SUBBUFS 4u
 #define COPY_BYTES 65536
@@ -218,6 +219,35 @@ static int choose_events(struct buffer *names, const char *list, const struct re
 	return ret ? ret : names->error ? fail(err, names->error, "out of memory") : 0;
 }
 
+static bool is_asked_for(const struct record_options *opt, const char *name)
+{
+	for (unsigned i = 0; i < opt->nr_events; i++) {
+		const char *colon = strchr(opt->events[i], ':');
+
+		if (!strcmp(colon ? colon + 1 : opt->events[i], name))
+			return true;
+	}
+	return false;
+}
+
+/* Timers, and the deadlines that guests program into theirs: they bound guests' clocks, where no
+ * counter of cycles does (clock/timers.h).  Of MSRs that exit no more than these is recorded. */
+static void enable_timers(struct lttng *l, const char *list, const struct record_options *opt)
+{
+	static const char start[] = "timer_hrtimer_start", msr[] = "kvm_x86_msr";
+	struct error err = {0};
+	int ret = 0;
+
+	if (is_listed(list, start) && !(opt->purpose & RECORD_WAIT))
+		ret = LTTNG(NULL, &err, "enable-event", "--kernel", "--session", l->session,
+			    "--channel", CHANNEL, start);
+	if (!ret && is_listed(list, msr) && !is_asked_for(opt, msr))
+		ret = LTTNG(NULL, &err, "enable-event", "--kernel", "--session", l->session,
+			    "--channel", CHANNEL, "--filter", TSC_DEADLINES, msr);
+	if (ret)
+		tracer_notice(opt, "guests' clocks will be known less exactly: %s", err.text);
+}
+
 static int enable_events(struct lttng *l, const struct record_options *opt, struct error *err)
 {
 	struct buffer list = {0}, names = {0};
@@ -234,6 +264,8 @@ static int enable_events(struct lttng *l, const struct record_options *opt, stru
 	if (!ret && opt->purpose & RECORD_IO)
 		ret = LTTNG(NULL, err, "enable-event", "--kernel", "--session", l->session,
 			    "--channel", CHANNEL, "--syscall", "--all");
+	if (!ret)
+		enable_timers(l, list.data, opt);
 	buffer_release(&list);
 	buffer_release(&names);
 	return ret;

@@ -94,6 +94,7 @@ static const struct dialect_row rows[] = {
 	KVM("nested_intr_vmexit", EV_KVM_NESTED_INTR_VMEXIT, {{"rip", 0}}),
 	KVM("write_tsc_offset", EV_KVM_WRITE_TSC_OFFSET, {{"vcpu_id", -1}, {"previous_tsc_offset", 0}, {"next_tsc_offset", 0}}),
 	KVM("pvclock_update", EV_KVM_PVCLOCK_UPDATE, {{"vcpu_id", -1}, {"tsc_timestamp", 0}, {"system_time", 0}, {"tsc_to_system_mul", 0}, {"tsc_shift", 0}}),
+	KVM("msr", EV_KVM_MSR, {{"write", 0}, {"ecx", 0}, {"data", 0}}),
 	KVM("apic_ipi", EV_KVM_APIC_IPI, {{"icr_low", 0}, {"dest_id", 0}}),
 	KVM("msi_set_irq", EV_KVM_MSI_SET_IRQ, {{NULL, 0}}),
 	{BOTH, "kvm_set_irq", EV_KVM_SET_IRQ, {{NULL, 0}}},

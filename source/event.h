@@ -100,6 +100,8 @@
 	X(KVM_VCPU_WAKEUP, "kvm_vcpu_wakeup")                                                      \
 	/* reason, errno */                                                                        \
 	X(KVM_USERSPACE_EXIT, "kvm_userspace_exit")                                                \
+	/* write (0: a read), ecx (the MSR), data: a guest accessed an MSR that exits */           \
+	X(KVM_MSR, "kvm_msr")                                                                      \
 	/* no arguments: a device's interrupt is on its way to a VM; by MSI, or by pin */          \
 	X(KVM_MSI_SET_IRQ, "kvm_msi_set_irq")                                                      \
 	X(KVM_SET_IRQ, "kvm_set_irq")                                                              \

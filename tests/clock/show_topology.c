@@ -3,10 +3,10 @@
  * Prints what the clock search finds for some traces, one line per machine and piece, for people
  * and for tests/clock/truth.py:
  *
- *	show_topology [-s] [-n] [NAME[<PARENT]=]PATH[+LINES]...
+ *	show_topology [-s] [-n] [-t] [NAME[<PARENT]=]PATH[+LINES]...
  *
- *	-s: not the pieces; -n: act as if nobody had made a hypercall; LINES: a file of state lines
- *	that the trace is to have, see state_lines.h
+ *	-s: not the pieces; -n: act as if nobody had made a hypercall; -t: nor programmed a timer;
+ *	LINES: a file of state lines that the trace is to have, see state_lines.h
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,31 +37,50 @@ static void bound_range(const struct clock_model *c, ns_t *least, ns_t *most)
 	}
 }
 
-static unsigned next_without_calls(struct cursor *c, struct event *events, unsigned room)
+static unsigned next_without(struct cursor *c, struct event *events, unsigned room, kinds_t hidden)
 {
 	const struct trace_ops *ops = c->stream->trace->format == TRACE_CTF ? &ctf_trace_ops
 									    : &dat_trace_ops;
 	unsigned n = ops->cursor_next(c, events, room);
 
 	for (unsigned i = 0; i < n; i++) {
-		switch (events[i].kind) {
-		case EV_SYNC_REQUEST:
-		case EV_SYNC_ACK:
-		case EV_KVM_HYPERCALL:
+		if (hidden & KIND_BIT(events[i].kind))
 			events[i].kind = EV_OTHER;
-			break;
-		default:
-			break;
-		}
 	}
 	return n;
 }
 
-/* Puts a filter between the trace and its reader. */
-static void hide_calls(struct trace *t, struct trace_ops *ops)
+#define CALLS (WANT(SYNC_REQUEST) | WANT(SYNC_ACK) | WANT(KVM_HYPERCALL))
+#define TIMERS WANT(KVM_MSR)
+
+static unsigned without_calls(struct cursor *c, struct event *events, unsigned room)
 {
+	return next_without(c, events, room, CALLS);
+}
+
+static unsigned without_timers(struct cursor *c, struct event *events, unsigned room)
+{
+	return next_without(c, events, room, TIMERS);
+}
+
+static unsigned without_both(struct cursor *c, struct event *events, unsigned room)
+{
+	return next_without(c, events, room, CALLS | TIMERS);
+}
+
+/* What the traces are not to show. */
+struct hidden {
+	bool calls, timers;
+	struct trace_ops ops[2];
+};
+
+/* Puts a filter between the trace and its reader. */
+static void hide(struct trace *t, struct hidden *h)
+{
+	struct trace_ops *ops = &h->ops[t->format == TRACE_CTF];
+
 	*ops = *t->ops;
-	ops->cursor_next = next_without_calls;
+	ops->cursor_next = !h->timers ? without_calls : !h->calls ? without_timers : without_both;
 	t->ops = ops;
 }
 
@@ -102,11 +121,11 @@ static void print_machine(const struct topology *t, unsigned i, bool pieces)
 
 	bound_range(&m->clock, &least, &most);
 	printf("machine name=%s level=%u parent=%s path=%s first=%" PRIu64 " last=%" PRIu64 " clock=%s method=\"%s\" pieces=%u "
-	       "bound=%" PRId64 "..%" PRId64 " pairs=%" PRIu64 " violations=%" PRIu64
+	       "bound=%" PRId64 "..%" PRId64 " pairs=%" PRIu64 " timers=%" PRIu64 " violations=%" PRIu64
 	       " worst=%" PRId64 " evidence=\"%s\"\n",
 	       m->name, m->level, m->parent < 0 ? "-" : t->machines[m->parent].name, m->trace->path,
 	       first_tick(m->trace), last_tick(m->trace), m->trace->clock.name, clock_method_name(m->clock.method), m->clock.nr_pieces, least,
-	       most, m->clock.nr_pairs, m->clock.nr_violations, m->clock.worst_violation_ns,
+	       most, m->clock.nr_pairs, m->clock.nr_timers, m->clock.nr_violations, m->clock.worst_violation_ns,
 	       m->evidence);
 	for (unsigned k = 0; k < m->nr_vcpus; k++)
 		printf("  vcpu %d tid %d evidence %" PRIu64 "\n", m->vcpus[k].vcpu,
@@ -118,7 +137,7 @@ static void print_machine(const struct topology *t, unsigned i, bool pieces)
 }
 
 /* Splits "NAME<PARENT=PATH+LINES" in place. */
-static int parse(struct topology_input *in, char *arg, struct trace_ops *filters)
+static int parse(struct topology_input *in, char *arg, struct hidden *h)
 {
 	struct error err = {0};
 	char *lines = strchr(arg, '+'), *path = strchr(arg, '='), *parent;
@@ -140,8 +159,8 @@ static int parse(struct topology_input *in, char *arg, struct trace_ops *filters
 		fprintf(stderr, "%s\n", err.text);
 		return -1;
 	}
-	if (filters)
-		hide_calls(in->trace, &filters[in->trace->format == TRACE_CTF]);
+	if (h->calls || h->timers)
+		hide(in->trace, h);
 	if (lines && tell_trace(in->trace, lines)) {
 		fprintf(stderr, "cannot read %s\n", lines);
 		return -1;
@@ -157,16 +176,18 @@ int main(int argc, char **argv)
 	struct error err = {0};
 	struct timespec a, b;
 	unsigned nr = 0;
-	bool pieces = true, hide = false;
-	struct trace_ops filters[2];
+	bool pieces = true;
+	struct hidden hidden = {0};
 	int ret;
 
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "-s"))
 			pieces = false;
 		else if (!strcmp(argv[i], "-n"))
-			hide = true;
-		else if (parse(&in[nr++], argv[i], hide ? filters : NULL))
+			hidden.calls = true;
+		else if (!strcmp(argv[i], "-t"))
+			hidden.timers = true;
+		else if (parse(&in[nr++], argv[i], &hidden))
 			return 2;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &a);
@@ -174,6 +195,10 @@ int main(int argc, char **argv)
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	if (ret) {
 		fprintf(stderr, "%s\n", err.text);
+		for (unsigned i = 0; i < nr && ret == -EXDEV; i++) {
+			if (t.apart[i].apart)
+				fprintf(stderr, "apart %s: %s\n", t.apart[i].name, t.apart[i].why);
+		}
 		return 1;
 	}
 	printf("topology ticks_are_ns=%d tsc_khz=%" PRIu64 " wall=%d %" PRId64 " ms=%.1f\n",

@@ -111,7 +111,9 @@ static inline int tell_trace(struct trace *t, const char *path)
 	told->streams = calloc(t->nr_streams + 1, sizeof(*told->streams));
 	told->types = calloc(t->nr_types + 1, sizeof(*told->types));
 	for (uint32_t i = 0; i < told->nr; i++)
-		told->packets[i] = (struct packet){.begin = told->list[i].tick, .end = told->list[i].tick, .len_bytes = 100};
+		told->packets[i] = (struct packet){.begin = told->list[i].tick,
+						   .end = told->list[i].tick,
+						   .len_bytes = 100};
 	memcpy(told->streams, t->streams, t->nr_streams * sizeof(*told->streams));
 	memcpy(told->types, t->types, t->nr_types * sizeof(*told->types));
 	told->types[t->nr_types++] =

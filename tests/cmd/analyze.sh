@@ -70,7 +70,7 @@ cmp -s "$scratch/out" "$scratch/whole" || fail "$(diff "$scratch/out" "$scratch/
 # One trace that cannot be opened does not stop the others, and is remembered.
 printf 'this is not a trace' >"$scratch/twice/broken.dat"
 printf '\027\010\104tracing7' >"$scratch/twice/cut.dat"
-run 0 "$sonde" analyze "$scratch/twice" -o "$scratch/t.sonde"
+run 3 "$sonde" analyze "$scratch/twice" -o "$scratch/t.sonde"
 says err "cut.dat"
 says err "this trace is left out"
 run 0 "$sonde" info "$scratch/t.sonde"
@@ -121,6 +121,12 @@ says err "--parent nobody=host0: no trace has that name"
 run 1 "$sonde" analyze samples/lttng --parent vm-a=vm-tid9 -o "$scratch/x.sonde"
 says err 'no trace is named "vm-tid9"'
 says err "there are host0, vm-a-n, vm-b"
+# What the events contradict, the user is told.
+run 1 "$sonde" analyze samples/lttng --parent vm-b=vm-a -o "$scratch/x.sonde"
+says err "--parent says that vm-b runs in vm-a, but at least"
+says err "of its hypercalls are in the trace of host0, and none elsewhere"
+run 1 "$sonde" analyze samples/lttng --parent vm-a=- -o "$scratch/x.sonde"
+says err "--parent says that vm-a runs in no other, but at least"
 run 1 "$sonde" analyze samples/lttng --tsc-offset vm-a=far -o "$scratch/x.sonde"
 says err "NAME=CYCLES is expected"
 run 1 "$sonde" analyze samples/lttng --guest vm-a -o "$scratch/x.sonde"

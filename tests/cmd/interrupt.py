@@ -44,6 +44,7 @@ def clock_search(scratch, traces):
     begin = time.monotonic()
     subprocess.run(whole, stderr=subprocess.DEVNULL)
     whole_s = time.monotonic() - begin
+    output.unlink(missing_ok=True)
     for share in (0.3, 0.5, 0.7):
         process = subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    text=True)

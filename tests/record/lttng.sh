@@ -22,7 +22,7 @@ echo "$*" >>"$LOG"
 case "$1 $2" in
 "list --kernel")
 	echo "Kernel events:"
-	for e in sched_switch sched_waking irq_softirq_entry kvm_x86_exit lttng_logger; do
+	for e in sched_switch sched_waking irq_softirq_entry kvm_x86_exit kvm_x86_msr timer_hrtimer_start lttng_logger; do
 		echo "      $e (loglevel: TRACE_EMERG (0)) (type: tracepoint)"
 	done ;;
 "list ") echo "  1) sonde-999999999 [active]" ;;
@@ -30,11 +30,22 @@ case "$1 $2" in
 "create "*)
 	for word; do case $word in --output=*) out=${word#--output=} ;; esac; done
 	/bin/mkdir -p "$out/kernel" && echo metadata >"$out/kernel/metadata" ;;
-"enable-event --kernel") [ "${FAIL-}" != events ] || { echo "Error: it went wrong" >&2; exit 1; } ;;
+"enable-event --kernel")
+	case "$*" in *--filter*) [ "${FAIL-}" != filter ] || { echo "Error: no filters" >&2; exit 1; } ;; esac
+	[ "${FAIL-}" != events ] || { echo "Error: it went wrong" >&2; exit 1; } ;;
 esac
 END
 chmod +x "$scratch/bin/"*
 export LOG=$scratch/log
+
+# What bounds guests' clocks: timers, and of all MSRs that exit the deadlines only.
+timers_are_recorded()
+{
+	grep -q "^enable-event .* timer_hrtimer_start$" "$scratch/log" || fail "no timers"
+	grep -q "^enable-event .* --filter write == 1 && ecx == 1760 kvm_x86_msr$" "$scratch/log" || fail "no deadlines"
+	! grep "^enable-event" "$scratch/log" | grep -v filter | grep -q kvm_x86_msr || fail "all MSRs are recorded"
+}
+
 if [ ! -e /proc/lttng-logger ]; then
 	run 1 env PATH="$scratch/bin" "$sonde" record --tracer lttng -o "$scratch/none" -- sleep 0
 	says err "LTTng's kernel modules are not there for this kernel"
@@ -46,6 +57,11 @@ if [ ! -e /proc/lttng-logger ]; then
 	says err "cannot open /proc/lttng-logger"
 	[ ! -e "$scratch/none" ] || fail "a run directory was left behind: $(find "$scratch/none")"
 	grep -qE "^destroy sonde-[0-9]+$" "$scratch/log" || fail "the session was not removed"
+	timers_are_recorded
+	rm "$scratch/log"
+	run 1 env FAIL=filter PATH="$scratch/bin" "$sonde" record --tracer lttng -o "$scratch/none" -- sleep 0
+	says err "guests' clocks will be known less exactly: lttng enable-event: Error: no filters"
+	says err "cannot open /proc/lttng-logger" # and it went on
 	FAIL=events run 1 env FAIL=events PATH="$scratch/bin" "$sonde" record --tracer lttng -o "$scratch/none" -- sleep 0
 	says err "lttng enable-event: Error: it went wrong"
 	# In an agent, of whose machine nothing is left then, and nothing of a dead one's.
@@ -71,6 +87,7 @@ json 'j["events_lost"] == 12 and j["clock"] == "monotonic" and j["complete"]'
 grep -q "^create sonde-[0-9]* --output=/" "$scratch/log" || fail "no session"
 grep -q "^destroy sonde-999999999$" "$scratch/log" || fail "a dead recorder's session was not removed"
 grep -q "enable-event .*lttng_logger,sched_switch,sched_waking,irq_softirq_entry,kvm_x86_exit" "$scratch/log" || fail "events"
+timers_are_recorded
 [ "$(grep -oE '^(start|stop|destroy) sonde-[0-9]+' "$scratch/log" | tail -3 | cut -d' ' -f1 | tr '\n' ' ')" = "start stop destroy " ] ||
 	fail "not in this order: $(cat "$scratch/log")"
 [ -s "$scratch/run/host0/lttng/kernel/metadata" ] || fail "the trace is not in the run"

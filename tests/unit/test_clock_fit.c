@@ -252,9 +252,53 @@ static void hull_band_is_the_set_of_lines(void **state)
 	hull_release(&h);
 }
 
+/*
+ * A clock that is stepped, and just behind the step a constraint that the new lines satisfy within the
+ * slack only: it belongs to them.  Were it taken for the last old one, the time between would be told
+ * by the old line.  @sign: stepped forward, or back.
+ */
+static void check_slack_at_a_step(int sign)
+{
+	const uint64_t at = ORIGIN + 3 * SECOND + 2000000, len = 6 * SECOND;
+	const struct truth t = {.at = at, .step = sign * 1000000};
+	struct fit_options opt = options_for(len);
+	struct constraints c = {0};
+	struct clock_model m;
+	int64_t beyond;
+
+	for (uint64_t x = ORIGIN + 1000; x < ORIGIN + len; x += 10000000) {
+		bool old = x < at;
+
+		uint64_t above = old || sign > 0 ? 1000 : 20, below = old || sign < 0 ? 1000 : 20;
+
+		assert_int_equal(constraints_add(&c, x, true_parent(&t, x) + above, true), 0);
+		assert_int_equal(constraints_add(&c, x + 1, true_parent(&t, x + 1) - below, false), 0);
+	}
+	/* Right behind the step, on the side that does not show it. */
+	beyond = (int64_t)true_parent(&t, at + 500000) - sign * 40;
+	assert_int_equal(constraints_add(&c, at + 500000, (uint64_t)beyond, sign > 0), 0);
+	constraints_sort(&c);
+	assert_int_equal(fit_constraints(&m, &c, &opt, NULL), 0);
+	for (uint64_t x = at - 100000; x < at + 500000; x += 10000) {
+		ns_t off = clock_to_l0(&m, (ticks_t){x}) - (ns_t)true_parent(&t, x);
+
+		assert_true(llabs(off) <= clock_bound(&m, (ticks_t){x}) + 50);
+	}
+	clock_model_release(&m);
+	constraints_release(&c);
+}
+
+static void the_slack_counts_where_a_stretch_begins(void **state)
+{
+	(void)state;
+	check_slack_at_a_step(1);
+	check_slack_at_a_step(-1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_slack_counts_where_a_stretch_begins),
 		cmocka_unit_test(hull_band_is_the_set_of_lines),
 		cmocka_unit_test(steady_clock_is_bounded_well_below_one_pair),
 		cmocka_unit_test(a_step_a_pause_and_a_change_of_rate_begin_new_pieces),

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "clock/sample.h"
 #include "clock/topology.h"
 
 #define MS INT64_C(1000000)
@@ -26,6 +27,10 @@ struct world {
 	bool no_calls, lose;   /* no hypercalls; the host lost some events */
 	bool by_user;	       /* a process of the guest makes the calls */
 	bool typed;            /* the traces say what kinds they have: they are sampled */
+	bool slow;             /* 30 us pass at least between an exit or entry and any other event */
+	bool timers;           /* the guest programs TSC deadlines */
+	int64_t advance;       /* by how much KVM's timers for them are early */
+	int64_t msr;           /* 0: the deadline's; else it writes that one */
 	uint64_t seed;
 };
 
@@ -124,16 +129,40 @@ static void put(struct made *m, int machine, int cpu, int64_t t, enum event_kind
 /* The guest runs from an entry at @t on; returns the time of the exit. */
 static int64_t stay(struct made *m, int cpu, int64_t t, const int64_t *ack)
 {
-	int64_t end = t + (int64_t)dice(&m->w, 50000, 3 * MS);
+	int64_t end = t + (int64_t)dice(&m->w, 50000, 3 * MS), slow = m->w.slow ? 30000 : 0;
 	int64_t vcpu[EVENT_ARGS] = {cpu};
 
 	put(m, HOST, cpu, t, EV_KVM_ENTRY, vcpu);
-	t += (int64_t)dice(&m->w, 2000, 9000);
+	t += slow + (int64_t)dice(&m->w, 2000, 9000);
 	if (ack)
 		put(m, GUEST, cpu, t, EV_SYNC_ACK, ack);
-	for (; t < end - 3000; t += (int64_t)dice(&m->w, 5000, 300000))
+	for (; t < end - 3000 - slow; t += (int64_t)dice(&m->w, 5000, 300000))
 		put(m, GUEST, cpu, t, EV_SOFTIRQ_RAISE, NULL);
-	return end > t ? end : t + 3000;
+	return end > t + slow ? end : t + slow + 3000;
+}
+
+/* From a kernel's reading of its clock to that of the TSC: short, as a rule. */
+static int64_t gap(struct made *m)
+{
+	return (int64_t)dice(&m->w, 0, 10) ? (int64_t)dice(&m->w, 20, 300)
+					   : (int64_t)dice(&m->w, 300, 30000);
+}
+
+/* The guest programs a deadline at @t; returns the time of the exit. */
+static int64_t program(struct made *m, int cpu, int64_t t)
+{
+	int64_t left = (int64_t)dice(&m->w, 500000, 4 * MS), exit[EVENT_ARGS] = {0x7c, cpu};
+	int64_t wanted = t + 700, deadline = wanted + left + gap(m); /* the clock is read at @wanted */
+	int64_t timer[EVENT_ARGS] = {77, (int64_t)guest_clock(&m->w, wanted) + left};
+	int64_t kvms[EVENT_ARGS] = {TID(cpu), deadline - gap(m) - m->w.advance};
+	int64_t msr[EVENT_ARGS] = {1, m->w.msr ? m->w.msr : 0x6e0, deadline};
+
+	put(m, GUEST, cpu, t, EV_HRTIMER_START, timer);
+	t += 40000 + (int64_t)dice(&m->w, 0, 3000);
+	put(m, HOST, cpu, t, EV_KVM_EXIT, exit);
+	put(m, HOST, cpu, t + 1500, EV_HRTIMER_START, kvms);
+	put(m, HOST, cpu, t + 2000, EV_KVM_MSR, msr);
+	return t;
 }
 
 /* One vCPU's life on its host CPU. */
@@ -149,10 +178,13 @@ static void live(struct made *m, int cpu)
 		if (called) {
 			call[2]++;
 			put(m, GUEST, cpu, t, EV_SYNC_REQUEST, call);
-			t += (int64_t)dice(&m->w, 2000, 9000);
+			t += (m->w.slow ? 30000 : 0) + (int64_t)dice(&m->w, 2000, 9000);
 		}
 		code[0] = called ? 0x81 : 0x7b;
-		put(m, HOST, cpu, t, EV_KVM_EXIT, code);
+		if (m->w.timers && !called && dice(&m->w, 0, 2))
+			t = program(m, cpu, t);
+		else
+			put(m, HOST, cpu, t, EV_KVM_EXIT, code);
 		if (called)
 			put(m, HOST, cpu, t + 1000, EV_KVM_HYPERCALL, call);
 		t += called || dice(&m->w, 0, 10) < 7 ? (int64_t)dice(&m->w, 8000, 30000)
@@ -306,7 +338,7 @@ static void check_tree(const struct topology *t)
 	}
 }
 
-static void check_world(struct world w, enum clock_method method, ns_t bound)
+static ns_t check_world(struct world w, enum clock_method method, ns_t bound)
 {
 	struct made m;
 	struct topology t;
@@ -319,8 +351,10 @@ static void check_world(struct world w, enum clock_method method, ns_t bound)
 	worst = check_truth(&t, &m, w.pause_at, w.pause_len ? 3200 : 0);
 	assert_in_range(worst, 1000, bound);
 	assert_int_equal(t.machines[1].clock.nr_violations, 0);
+	assert_int_equal(t.machines[1].clock.nr_timers != 0, w.timers);
 	topology_release(&t);
 	unmake(&m);
+	return worst;
 }
 
 static void pairs_and_containment_bound_any_steady_clock(void **state)
@@ -361,6 +395,49 @@ static void lost_events_loosen_but_do_not_mislead(void **state)
 {
 	(void)state;
 	check_world((struct world){.lose = true}, CLOCK_METHOD_PAIRS_CONTAINMENT, 8000);
+}
+
+/* 6 us of the bound are what nobody knows of timers' advance; exits take longer than that here. */
+static void timers_bound_what_exits_cannot(void **state)
+{
+	static const double drifts[] = {0, 120, -120};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(drifts); i++) {
+		for (int64_t advance = 0; advance <= 5000; advance += 2500) {
+			struct world w = {.ppm = drifts[i], .slow = true, .seed = i};
+
+			assert_true(check_world(w, CLOCK_METHOD_PAIRS_CONTAINMENT, 40000) > 15000);
+			w.timers = true;
+			w.advance = advance;
+			check_world(w, CLOCK_METHOD_PAIRS_CONTAINMENT, 5500);
+		}
+	}
+}
+
+/* A host whose timers are early by more than KVM ever is: they contradict all else, and go.  Those
+ * of an APIC that counts down (its initial count is MSR 0x838) say something else. */
+static void timers_that_do_not_fit_do_not_count(void **state)
+{
+	static const struct world worlds[] = {{.timers = true, .advance = 15000},
+					      {.timers = true, .advance = 300000},
+					      {.timers = true, .msr = 0x838}};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(worlds); i++) {
+		struct made m;
+		struct topology t;
+
+		make_world(&m, worlds[i]);
+		assert_int_equal(find(&t, &m, NULL), 0);
+		check_tree(&t);
+		assert_int_equal(t.machines[1].clock.nr_timers, 0);
+		assert_int_equal(t.machines[1].clock.nr_violations, 0);
+		assert_int_equal(t.problems.nr, i == 0);
+		check_truth(&t, &m, 0, 0);
+		topology_release(&t);
+		unmake(&m);
+	}
 }
 
 static double share_read(const struct made *m)
@@ -513,28 +590,66 @@ static void what_trace_cmd_noted_is_used(void **state)
 	}
 }
 
+/* What the user says is evidence like any other: the bound holds though he may be wrong, or it is an
+ * error. */
 static void the_user_tells_an_offset(void **state)
 {
+	static const int64_t wrong_by[] = {0, 1500, -1500, 20000, -20000, MS, -SECOND};
 	struct made m;
-	struct topology t;
+	unsigned refused = 0;
 
 	(void)state;
 	make_world(&m, (struct world){0});
 	make_tsc(&m);
-	for (int wrong = 0; wrong < 2; wrong++) {
+	for (unsigned i = 0; i < ARRAY_SIZE(wrong_by); i++) {
 		const struct topology_input in[2] = {{.trace = &m.traces[HOST]},
 						     {.trace = &m.traces[GUEST],
 						      .has_tsc_offset = true,
-						      .tsc_offset = -m.w.boot + wrong * SECOND}};
+						      .tsc_offset = -m.w.boot + wrong_by[i]}};
+		struct error err = {0};
+		struct topology t;
+		int ret = topology_find(&t, in, 2, NULL, &err);
 
-		assert_int_equal(topology_find(&t, in, 2, NULL, NULL), 0);
-		assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TOLD);
-		/* It is used even when it is wrong, but not silently. */
-		assert_int_equal(t.problems.nr, 1 + wrong);
-		if (!wrong)
-			assert_int_equal(check_truth(&t, &m, 0, 0), 0);
+		if (ret) {
+			assert_int_equal(ret, -EINVAL);
+			assert_non_null(strstr(err.text, "contradicts its events"));
+			assert_true(llabs(wrong_by[i]) > 1500);
+			refused++;
+		} else {
+			assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TOLD);
+			assert_in_range(check_truth(&t, &m, 0, 0), 1000, 12000);
+		}
 		topology_release(&t);
 	}
+	assert_int_equal(refused, 4);
+	unmake(&m);
+}
+
+/* Nothing tests it: it is used, and has no bound. */
+static void an_untested_offset_has_no_bound(void **state)
+{
+	const int64_t offset = -77 * SECOND;
+	struct made m;
+	struct topology t;
+	struct topology_input in[2] = {0};
+
+	(void)state;
+	make_world(&m, (struct world){.no_calls = true, .len = SECOND});
+	make_tsc(&m);
+	for (int cpu = 0; cpu < CPUS; cpu++) { /* no KVM events */
+		for (size_t i = 0; i < m.streams[HOST][cpu].nr; i++)
+			m.streams[HOST][cpu].list[i].kind = EV_SOFTIRQ_RAISE;
+	}
+	in[0] = (struct topology_input){.trace = &m.traces[HOST], .parent = "-"};
+	in[1] = (struct topology_input){.trace = &m.traces[GUEST], .parent = "iron",
+					.has_tsc_offset = true, .tsc_offset = offset};
+	assert_int_equal(topology_find(&t, in, 2, NULL, NULL), 0);
+	assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TOLD);
+	assert_int_equal(clock_to_l0(&t.machines[1].clock, (ticks_t){5}), 5 - offset);
+	assert_true(clock_bound(&t.machines[1].clock, (ticks_t){5}) == CLOCK_NO_BOUND);
+	assert_int_equal(t.problems.nr, 2); /* the other is of its rate */
+	assert_non_null(strstr(t.problems.list[1].text, "to the test"));
+	topology_release(&t);
 	unmake(&m);
 }
 
@@ -556,7 +671,8 @@ static void one_trace_alone_is_l0(void **state)
 	unmake(&m);
 }
 
-static void strangers_are_an_error_that_names_them(void **state)
+/* Only one can be L0; the other is told of, in the order of the inputs. */
+static void strangers_are_set_apart(void **state)
 {
 	struct made m, other;
 	struct topology t;
@@ -568,10 +684,13 @@ static void strangers_are_an_error_that_names_them(void **state)
 	make_world(&other, (struct world){.no_calls = true, .seed = 2});
 	in[0].trace = &m.traces[HOST];
 	in[1].trace = &other.traces[GUEST];
-	assert_int_equal(topology_find(&t, in, 2, NULL, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "iron"));
-	assert_non_null(strstr(err.text, "vm"));
-	assert_non_null(strstr(err.text, "--parent"));
+	assert_int_equal(topology_find(&t, in, 2, NULL, &err), -EXDEV);
+	assert_false(t.apart[0].apart); /* it ran guests, whosever */
+	assert_true(t.apart[1].apart);
+	assert_string_equal(t.apart[1].name, "vm");
+	assert_non_null(strstr(t.apart[1].why, "iron"));
+	assert_non_null(strstr(t.apart[1].why, "--parent"));
+	topology_release(&t);
 	/* Told, they are put together, without a bound and with a warning. */
 	in[1].parent = "iron";
 	assert_int_equal(topology_find(&t, in, 2, NULL, &err), 0);
@@ -648,21 +767,66 @@ static void hostile_events_do_no_harm(void **state)
 	}
 }
 
+/* Whose guest ran in a stay: the VM's own, unless its thread is seen to run a guest's guest. */
+static void stays_know_whose_guest_ran(void **state)
+{
+	struct made m;
+	struct sample s = {0};
+	struct plan plan = {0};
+	struct stop stop;
+
+	(void)state;
+	make_world(&m, (struct world){.len = SECOND});
+	s.trace = &m.traces[HOST];
+	/* CPU 1's thread enters a guest of its guest, and stays there. */
+	for (size_t i = m.streams[HOST][1].nr / 2; i < m.streams[HOST][1].nr; i++) {
+		if (m.streams[HOST][1].list[i].kind == EV_KVM_EXIT) {
+			m.streams[HOST][1].list[i].kind = EV_KVM_NESTED_VMENTER;
+			break;
+		}
+	}
+	stop_init(&stop, NULL, NULL);
+	assert_int_equal(plan_whole(&plan, s.trace), 0);
+	plan_settle(&plan);
+	assert_int_equal(sample_read(&s, &plan, 1, 1, &stop, NULL), 0);
+	for (int cpu = 0; cpu < CPUS; cpu++) {
+		size_t nr, nested = 0, own = 0;
+		const struct stay *stays = sample_stays(&s, TID(cpu), &nr);
+
+		for (size_t i = 0; i < nr; i++) {
+			nested += stays[i].nested == NESTED_YES;
+			own += stays[i].nested == NESTED_NO;
+		}
+		assert_true(nr > 50);
+		if (!cpu)
+			assert_int_equal(own, nr);
+		else /* what was before the first change is not known */
+			assert_true(!own && nested > nr / 3 && nested < nr * 2 / 3);
+	}
+	sample_release(&s);
+	plan_release(&plan);
+	unmake(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stays_know_whose_guest_ran),
 		cmocka_unit_test(one_trace_alone_is_l0),
 		cmocka_unit_test(pairs_and_containment_bound_any_steady_clock),
 		cmocka_unit_test(containment_alone_finds_parent_and_clock),
 		cmocka_unit_test(a_process_has_no_say_about_clocks),
 		cmocka_unit_test(a_guest_paused_for_seconds_is_a_new_piece),
 		cmocka_unit_test(lost_events_loosen_but_do_not_mislead),
+		cmocka_unit_test(timers_bound_what_exits_cannot),
+		cmocka_unit_test(timers_that_do_not_fit_do_not_count),
 		cmocka_unit_test(long_traces_are_sampled),
 		cmocka_unit_test(a_written_tsc_offset_is_exact),
 		cmocka_unit_test(a_wrong_tsc_offset_is_not_believed),
 		cmocka_unit_test(what_trace_cmd_noted_is_used),
 		cmocka_unit_test(the_user_tells_an_offset),
-		cmocka_unit_test(strangers_are_an_error_that_names_them),
+		cmocka_unit_test(an_untested_offset_has_no_bound),
+		cmocka_unit_test(strangers_are_set_apart),
 		cmocka_unit_test(two_traces_of_one_clock_are_the_same),
 		cmocka_unit_test(hostile_events_do_no_harm),
 	};

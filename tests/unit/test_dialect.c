@@ -14,6 +14,8 @@ static void every_tracers_name_finds_its_kind(void **state)
 		{DIALECT_LTTNG, "kvm_x86_exit", EV_KVM_EXIT},
 		{DIALECT_LTTNG, "kvm_exit", EV_KVM_EXIT}, /* LTTng before 2.7 */
 		{DIALECT_FTRACE, "kvm_exit", EV_KVM_EXIT},
+		{DIALECT_LTTNG, "kvm_x86_msr", EV_KVM_MSR},
+		{DIALECT_FTRACE, "kvm_msr", EV_KVM_MSR},
 		{DIALECT_FTRACE, "kvm_nested_vmrun", EV_KVM_NESTED_VMENTER}, /* up to 6.1 */
 		{DIALECT_FTRACE, "kvm_nested_vmenter", EV_KVM_NESTED_VMENTER},
 		{DIALECT_LTTNG, "syscall_entry_openat", EV_SYSCALL_ENTRY},

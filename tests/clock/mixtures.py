@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# time-limit: 240
+"""Any mixture of traces.
+
+The same traces give the same history, byte for byte up to the provenance: whatever the order of the
+arguments, the number of threads, and, for trace.dat, the version of the file.  Traces that cannot be
+placed change nothing of what is found without them, are listed with the reason, and are in the list of
+all events.
+"""
+
+import itertools
+import json
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import lib  # noqa: E402
+
+SAMPLES = lib.ROOT / "samples"
+SETS = {"lttng": ["host0", "vm-a", "vm-a-n", "vm-b"],
+        "ftrace": ["host0.dat", "vm-a.dat", "vm-a-n.dat", "vm-b.dat"]}
+ORACLE = "oracle-ftrace-tsc-1"
+LEFT_OUT = 3
+NAMES_PART = 3
+HEADER, PART = 64, 48
+
+
+def before_provenance(path):
+    """All bytes of a history before its last names part, which says where and when it was made."""
+    data, at, last = path.read_bytes(), HEADER, None
+    while data[at:at + 4] == b"PART":
+        kind, _, length = struct.unpack_from("<HHQ", data, at + 4)
+        if kind & 0x7fff == NAMES_PART:
+            last = at
+        at += PART + (length + 7) // 8 * 8
+    lib.check(last, f"{path} has no names part")
+    return data[:last]
+
+
+class Bench:
+    def __init__(self, scratch):
+        self.scratch, self.runs = Path(scratch), 0
+
+    def analyze(self, traces, *options, status=0, where=None):
+        self.runs += 1
+        output = self.scratch / f"{self.runs}.sonde"
+        done = subprocess.run([lib.SONDE, "analyze", "-q", *options, "-o", output, *traces],
+                              cwd=where, capture_output=True, text=True)
+        lib.check(done.returncode == status, f"exit status {done.returncode}: {done.stderr}")
+        return output
+
+
+def orders(bench, name, threads=("1", "2", "5")):
+    traces = [SAMPLES / name / t for t in SETS[name]]
+    bodies, whole = set(), set()
+    for i, order in enumerate(itertools.permutations(traces)):
+        output = bench.analyze(order, "-j", threads[i % len(threads)])
+        bodies.add(before_provenance(output))
+        whole.add(output.read_bytes())
+        output.unlink()
+    lib.check(len(bodies) == 1, f"{name}: {len(bodies)} different histories of one set")
+    # The command line is in them: were nothing compared, these would be one, too.
+    lib.check(len(whole) == 24, f"{name}: only {len(whole)} different files")
+    fewer = before_provenance(bench.analyze(traces[:-1]))
+    lib.check(fewer not in bodies, f"{name}: one trace less, and nothing differs")
+    print(f"{name}: 24 orders, {len(threads)} numbers of threads, 1 history of {len(bodies.pop())} bytes")
+
+
+def many(bench, seed):
+    """Both sets at once: one of them is placed, always the same."""
+    traces = [SAMPLES / name / t for name, ts in SETS.items() for t in ts]
+    bodies = set()
+    for i in range(4):
+        random.Random(seed + i).shuffle(traces)
+        bodies.add(before_provenance(bench.analyze(traces, status=LEFT_OUT)))
+    lib.check(len(bodies) == 1, f"{len(bodies)} different histories of two sets")
+
+
+def versions(bench):
+    if not shutil.which("trace-cmd"):
+        print("trace-cmd is not installed: versions are not compared")
+        return
+    bodies = {}
+    for version in ("6", "7"):
+        folder = bench.scratch / f"v{version}"
+        folder.mkdir()
+        for t in SETS["ftrace"]:
+            if version == "7":
+                shutil.copy(SAMPLES / "ftrace" / t, folder)
+                continue
+            subprocess.run(["trace-cmd", "convert", "-i", SAMPLES / "ftrace" / t, "-o", folder / t,
+                            "--file-version", version], check=True, capture_output=True)
+        sizes = [(folder / t).stat().st_size for t in SETS["ftrace"]]
+        bodies[version] = before_provenance(bench.analyze(SETS["ftrace"], where=folder)), sizes
+    lib.check(bodies["6"][1] != bodies["7"][1], "the versions are one")
+    lib.check(bodies["6"][0] == bodies["7"][0], "versions 6 and 7 give different histories")
+    print("trace.dat 6 and 7: the same")
+
+
+def tables(path, *left):
+    """What a history says, without what is said of traces left out."""
+    info = json.loads(lib.run(lib.SONDE, "info", "--format", "json", path))
+    for key in ("meta", "left_out", "problem", *left):
+        info.pop(key)
+    states = lib.run(lib.SONDE, "sql", "--format", "csv", path,
+                     "select * from states order by 1, 2, 3")
+    return info, states
+
+
+def apart(bench, name, given, placed, reason):
+    """@placed of what is @given are analysed as if they were alone."""
+    path = {t.removesuffix(".dat"): SAMPLES / name / t for t in SETS[name]}
+    alone = bench.analyze([path[t] for t in placed])
+    mixed = bench.analyze([path[t] for t in given], status=LEFT_OUT)
+    lib.check(tables(alone) == tables(mixed), f"{name}: {given} differs from {placed} alone")
+    out = [t for t in given if t not in placed]
+    tree = json.loads(lib.run(lib.SONDE, "tree", "--format", "json", mixed))
+    info = json.loads(lib.run(lib.SONDE, "info", "--format", "json", mixed))
+    lib.check([t["name"] for t in tree["left_out"]] == out, tree["left_out"])
+    lib.check(info["left_out"] == tree["left_out"], info["left_out"])
+    lib.check(reason in tree["left_out"][0]["reason"], tree["left_out"])
+    lib.check(Path(tree["left_out"][0]["path"]) == path[out[0]], tree["left_out"])
+    for command in (["tree"], ["report", "-s", "left_out"], ["check"]):
+        lib.check(out[0] in lib.run(lib.SONDE, *command, mixed), f"{command} does not name {out[0]}")
+    print(f"{name}: {', '.join(given)}: {', '.join(out)} left out")
+
+
+def events(name, given, method):
+    """All events of all, in order, and by which clock is said."""
+    paths = [SAMPLES / name / t for t in SETS[name] if t.removesuffix(".dat") in given]
+    counts = json.loads(lib.run(lib.SONDE, "events", "-q", "--count", "--format", "json", *paths))
+    for path in paths:
+        own = json.loads(lib.run(lib.SONDE, "events", "-q", "--count", "--format", "json", path))
+        machine = own[0]["machine"]
+        lib.check([c for c in counts if c["machine"] == machine] == own, f"{path} in {given}")
+    done = subprocess.run([lib.SONDE, "events", "--format", "json", *paths], capture_output=True,
+                          text=True, check=True)
+    times = [json.loads(line)["t"] for line in done.stdout.splitlines()]
+    lib.check(times == sorted(times) and len(times) > 1000, "not in order")
+    said = dict(line.split("clock of ", 1)[1].split(": ", 1) for line in done.stderr.splitlines()
+                if "clock of " in line)
+    lib.check(sorted(said) == sorted(given), said)
+    last = said[given[-1]]
+    lib.check(last.startswith("none; nothing bounds") and method in last, last)
+    lib.check("within" in said[given[0]], said)
+    print(f"{name}: events of {' and '.join(given)}: {sum(c['count'] for c in counts)}, {method}")
+
+
+def told(bench):
+    """A TSC offset that the user says is off by so much: an error, or a bound that holds."""
+    if not (lib.TRACES / f"{ORACLE}.tar.zst").exists():
+        print(f"{ORACLE} is not in {lib.TRACES}: no offsets are told")
+        return
+    directory = lib.shared_set(ORACLE)
+    layers = json.loads((directory / "groundtruth-clocks.json").read_text())["layers"]
+    true, khz = layers["L1b"]["tsc_offset_vs_L0"], layers["L0"]["khz"]
+    traces = [directory / m / "trace.dat" for m in ("L0", "L1b")]
+    refused = []
+    for off_us in (0, -8, 8, 20, -100, 1000):
+        offset = true + round(off_us * khz / 1000)
+        output = bench.scratch / "told.sonde"
+        done = subprocess.run([lib.SONDE, "analyze", "-q", *traces, "-o", output, "--tsc-offset", f"vm-b={offset}"],
+                              capture_output=True, text=True)
+        if done.returncode:
+            lib.check("contradicts its events" in done.stderr, done.stderr)
+            refused.append(off_us)
+            continue
+        info = json.loads(lib.run(lib.SONDE, "info", "--format", "json", output))
+        bound = next(c["bound"] for c in info["clock"] if c["machine"] == "vm-b")
+        lib.check(abs(off_us) * 1000 <= bound <= 40_000, f"off by {off_us} us: bound {bound} ns")
+    lib.check(refused == [20, -100, 1000], f"refused: {refused}")
+    print(f"told offsets: off by {refused} us are refused")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        told(Bench(scratch))
+        bench = Bench(scratch)
+        for name in SETS:
+            orders(bench, name)
+        many(bench, 7)
+        versions(bench)
+        for name in SETS:
+            apart(bench, name, ["host0", "vm-a-n"], ["host0"], "host0 ran nested guests in threads")
+            apart(bench, name, ["vm-b", "vm-a-n", "vm-a"], ["vm-a", "vm-a-n"], "vm-a")
+        apart(bench, "lttng", ["vm-b", "vm-a"], ["vm-a"], "--parent")
+        for name, method in (("lttng", "by the wall clocks"), ("ftrace", "as if it began")):
+            events(name, ["host0", "vm-a-n"], method)
+            events(name, ["vm-a", "vm-b"], method)
+
+
+main()

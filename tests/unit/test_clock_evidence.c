@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Single pieces of evidence, each on samples and lists that are made up: what is counted, and whose
+ * word counts. */
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+#include "clock/exact.h"
+#include "clock/readings.h"
+#include "clock/reference.h"
+
+#define VCPU_TID 100
+
+/* ---- exact clocks: what breaks causality is counted ------------------------------------------ */
+
+#define STAYS 1000
+#define PERIOD 1000
+#define INSIDE 600 /* of each period the vCPU runs so long */
+
+struct exact_world {
+	struct trace traces[2];
+	struct sample samples[2];
+	struct tick_list events;
+	struct declared declared[2];
+	struct declared_vm vm;
+	struct declared_vcpu vcpu;
+	struct candidate candidates[2];
+	struct machine machines[2];
+	struct vcpu_hint hint;
+	struct placed placed[2];
+};
+
+static void add_event(struct exact_world *w, uint64_t host_tick)
+{
+	uint64_t *t = sample_add(&w->events);
+
+	assert_non_null(t);
+	*t = host_tick + (uint64_t)w->vcpu.relation.offset;
+}
+
+/* @outside events happen @late ticks after an exit. */
+static void make_exact(struct exact_world *w, unsigned outside, uint64_t late)
+{
+	memset(w, 0, sizeof(*w));
+	w->vm = (struct declared_vm){.pid = 7};
+	w->vcpu = (struct declared_vcpu){
+		.tid = VCPU_TID, .has_relation = true, .relation = {.offset = 5000000}};
+	for (unsigned i = 0; i < 2; i++) {
+		w->traces[i].clock.kind = CLOCK_TSC;
+		w->samples[i].trace = &w->traces[i];
+		w->candidates[i].sample = &w->samples[i];
+		w->candidates[i].declared = &w->declared[i];
+		w->placed[i] = (struct placed){
+			.machine = &w->machines[i], .candidate = &w->candidates[i]};
+	}
+	w->placed[1].parent = w->placed[1].l0 = &w->placed[0];
+	w->declared[0].vms.list = &w->vm;
+	w->declared[0].vcpus.list = &w->vcpu;
+	w->declared[0].vms.nr = w->declared[0].vcpus.nr = 1;
+	w->candidates[1].vm = &w->vm;
+	w->hint.host_tid = VCPU_TID;
+	w->machines[1].vcpus = &w->hint;
+	w->machines[1].nr_vcpus = 1;
+	for (uint64_t i = 1; i <= STAYS; i++) {
+		assert_int_equal(stay_list_add(&w->samples[0].stays, VCPU_TID, 0, i * PERIOD,
+					       i * PERIOD + INSIDE, false),
+				 0);
+		add_event(w, i * PERIOD + (outside && i % 100 == 50 && outside-- ? INSIDE + late
+										  : INSIDE / 2));
+	}
+	w->samples[0].end = (STAYS + 2) * PERIOD;
+	sample_settle(&w->samples[0]);
+	w->samples[1].events = &w->events;
+	w->samples[1].nr_cpus = 1;
+	w->samples[1].first = w->events.list[0];
+	w->samples[1].last = w->events.list[w->events.nr - 1];
+}
+
+static void unmake_exact(struct exact_world *w)
+{
+	clock_model_release(&w->machines[1].to_parent);
+	free(w->samples[0].stays.list);
+	free(w->events.list);
+}
+
+static void an_exact_clocks_violations_are_counted(void **state)
+{
+	static const struct constraints none;
+
+	(void)state;
+	for (unsigned outside = 0; outside <= 10; outside += 5) {
+		struct exact_world w;
+
+		make_exact(&w, outside, 77);
+		assert_int_equal(exact_align(&w.placed[1], &none, false, NULL), 1);
+		assert_int_equal(w.machines[1].to_parent.method, CLOCK_METHOD_TSC);
+		assert_int_equal(w.machines[1].to_parent.nr_violations, outside);
+		assert_int_equal(w.machines[1].to_parent.worst_violation_ns, outside ? 77 : 0);
+		unmake_exact(&w);
+	}
+}
+
+/* More than one in a hundred: it is not believed, and why is said. */
+static void an_offset_that_breaks_causality_is_refused(void **state)
+{
+	static const struct constraints none;
+	struct exact_world w;
+
+	(void)state;
+	make_exact(&w, 10, 77);
+	w.vcpu.relation.offset -= INSIDE / 2 + 10; /* all events come too late */
+	assert_int_equal(exact_align(&w.placed[1], &none, false, NULL), 0);
+	assert_int_equal(w.machines[1].to_parent.nr_pieces, 0);
+	assert_non_null(strstr(w.candidates[1].refuted, "contradicts 1000 of 1000"));
+	unmake_exact(&w);
+}
+
+/* ---- UUIDs: of clones none is known by it ---------------------------------------------------- */
+
+static void make_named(struct trace *t, const char *name)
+{
+	memset(t, 0, sizeof(*t));
+	memcpy(t->hostname, name, strlen(name) + 1);
+}
+
+/* A host that lists one VM, and @clones machines with its UUID; the host stands at @host. */
+static void check_clones(unsigned clones, unsigned host)
+{
+	struct trace traces[3];
+	struct sample samples[3] = {0};
+	struct declared declared[3] = {0};
+	struct topology_input in[3] = {0};
+	struct candidate list[3] = {0};
+	struct problems problems = {0};
+	struct declared_vm vm = {.pid = 7, .has_uuid = true, .uuid = {1, 2, 3}};
+	unsigned nr = clones + 1;
+
+	for (unsigned i = 0; i < nr; i++) {
+		make_named(&traces[i], i == host ? "iron" : "vm");
+		samples[i].trace = in[i].trace = &traces[i];
+		declared[i].has_uuid = true;
+		memcpy(declared[i].uuid, vm.uuid, sizeof(vm.uuid));
+	}
+	declared[host].uuid[0] = 99;
+	declared[host].vms.list = &vm;
+	declared[host].vms.nr = 1;
+	assert_int_equal(parents_find(list, in, samples, declared, nr, &problems, NULL), 0);
+	for (unsigned i = 0; i < nr; i++) {
+		bool is_known = i != host && clones == 1;
+
+		assert_int_equal(list[i].proven, is_known);
+		assert_int_equal(list[i].parent, is_known ? (int)host : PARENT_UNKNOWN);
+	}
+	parents_release(list, nr);
+	problems_release(&problems);
+}
+
+static void a_uuid_of_two_is_nobodys(void **state)
+{
+	(void)state;
+	for (unsigned host = 0; host < 3; host++) {
+		check_clones(2, host);
+		if (host < 2)
+			check_clones(1, host);
+	}
+}
+
+/* ---- lists: of the start, of the end --------------------------------------------------------- */
+
+static void a_relation_is_of_the_start_or_of_the_end(void **state)
+{
+	struct declared_vm vm = {.pid = 7};
+	struct declared_vcpu vcpus[3] = {
+		{.has_relation = true, .relation.offset = 1, .cause = STATE_CAUSE_START},
+		{.has_relation = true, .relation.offset = 2, .cause = STATE_CAUSE_END},
+		{.has_relation = true, .relation.offset = 2, .cause = STATE_CAUSE_END},
+	};
+	struct declared d = {.vms = {&vm, 1, 1}, .vcpus = {vcpus, 3, 3}};
+	const struct relation_votes *before, *after;
+	struct relation_votes list[4];
+
+	(void)state;
+	assert_int_equal(declared_relations(&d, &vm, list, 4), 2);
+	assert_int_equal(list[0].relation.offset, 2);
+	assert_int_equal(list[0].votes, 2);
+	assert_false(list[0].at_start);
+	assert_true(list[0].at_end);
+	assert_true(list[1].at_start);
+	assert_false(list[1].at_end);
+	assert_true(declared_change(list, 2, &before, &after));
+	assert_int_equal(before->relation.offset, 1);
+	assert_int_equal(after->relation.offset, 2);
+	/* One that was listed all the time was not changed. */
+	vcpus[2].cause = STATE_CAUSE_START;
+	assert_int_equal(declared_relations(&d, &vm, list, 4), 2);
+	assert_true(list[0].at_start && list[0].at_end);
+	assert_false(declared_change(list, 2, &before, &after));
+}
+
+/* ---- readings: the two around the moment ----------------------------------------------------- */
+
+#define READINGS 5
+#define APART UINT64_C(1000000000)
+
+/* The guest's clock runs at another rate between any two of its readings. */
+static uint64_t guest_clock(uint64_t tsc)
+{
+	static const double rate[READINGS + 1] = {0.5, 0.5004, 0.4997, 0.5008, 0.4995, 0.5};
+	double ns = 0;
+	unsigned i = 0;
+
+	for (; i < READINGS && tsc > APART; i++, tsc -= APART)
+		ns += rate[i] * (double)APART;
+	return (uint64_t)llround(ns + rate[i] * (double)tsc);
+}
+
+static void the_readings_around_a_moment_count(void **state)
+{
+	struct trace host_trace = {.clock.kind = CLOCK_MONO}, guest_trace = host_trace;
+	struct declared_clock own[READINGS], hosts[READINGS];
+	struct declared guest = {.trace = &guest_trace, .clocks = {own, READINGS, READINGS}};
+	struct declared host = {.trace = &host_trace, .clocks = {hosts, READINGS, READINGS}};
+	struct tsc_relation r = {.offset = 0};
+	struct constraints c = {0};
+	unsigned checked = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < READINGS; i++) {
+		own[i] = (struct declared_clock){
+			(i + 1) * APART, 10, (int64_t)guest_clock((i + 1) * APART), -1, -1};
+		hosts[i] = (struct declared_clock){(i + 1) * APART + APART / 2, 10,
+						   (int64_t)(i + 1) * APART / 2 + APART / 4, -1, -1};
+	}
+	assert_int_equal(readings_constraints(&c, &guest, &host, &r), 0);
+	assert_int_equal(c.nr, 2 * (READINGS + READINGS));
+	for (size_t i = 0; i < c.nr; i++) {
+		uint64_t tsc = 2 * c.list[i].y; /* the host's clock runs evenly */
+		int64_t off = (int64_t)guest_clock(tsc) - (int64_t)c.list[i].x;
+
+		/* Beyond the readings of either, less is known. */
+		if (tsc < hosts[0].tsc - APART / 10 || tsc > own[READINGS - 1].tsc + APART / 10)
+			continue;
+		/* The guest shows x when the host shows y at most (upper), or at least. */
+		assert_true(c.list[i].upper ? off >= 0 : off <= 0);
+		assert_in_range(llabs(off), 0, 1100);
+		checked++;
+	}
+	assert_int_equal(checked, 2 * (READINGS - 1 + READINGS - 1));
+	constraints_release(&c);
+}
+
+/* ---- L0's counter ---------------------------------------------------------------------------- */
+
+static void a_counters_rate_is_measured(void **state)
+{
+	struct trace trace = {.clock.kind = CLOCK_TSC, .path = "x"};
+	struct machine machine = {0};
+	struct topology t = {.machines = &machine, .nr_machines = 1};
+	struct sample s = {.trace = &trace, .first = UINT64_C(5) << 32};
+	struct declared declared = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++) { /* 2.5 GHz: 2 ticks to 0.8 ns */
+		struct mono_point *p = sample_add(&s.monos);
+		uint64_t ticks = s.first + i * 10000000;
+
+		assert_non_null(p);
+		*p = (struct mono_point){ticks - 500, ticks + 500, 777000 + i * 4000000};
+		s.last = ticks + 500;
+	}
+	assert_int_equal(reference_find(&t, &s, &declared, 0, false, NULL), 0);
+	assert_true(t.ticks_are_ns);
+	assert_in_range(t.tsc_khz, 2499999, 2500001);
+	assert_non_null(strstr(machine.evidence, "cycle counter of 2500000 kHz"));
+	clock_model_release(&machine.clock);
+	free(s.monos.list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_exact_clocks_violations_are_counted),
+		cmocka_unit_test(an_offset_that_breaks_causality_is_refused),
+		cmocka_unit_test(a_uuid_of_two_is_nobodys),
+		cmocka_unit_test(a_relation_is_of_the_start_or_of_the_end),
+		cmocka_unit_test(the_readings_around_a_moment_count),
+		cmocka_unit_test(a_counters_rate_is_measured),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

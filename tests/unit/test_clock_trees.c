@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock/trees.h: which candidates are the run's, and why the others are not. */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+
+#include "clock/trees.h"
+
+#define NR 6
+
+struct world {
+	struct topology_input in[NR];
+	struct sample samples[NR];
+	struct declared declared[NR];
+	struct candidate list[NR];
+	struct topology_apart apart[NR];
+	unsigned order[NR];
+};
+
+/* @parents: of each candidate, "0" to "5", or '-'. */
+static void make(struct world *w, const char *parents)
+{
+	memset(w, 0, sizeof(*w));
+	for (unsigned i = 0; i < NR; i++) {
+		struct candidate *c = &w->list[i];
+
+		c->in = &w->in[i];
+		c->sample = &w->samples[i];
+		c->declared = &w->declared[i];
+		c->parent = parents[i] == '-' ? PARENT_UNKNOWN : parents[i] - '0';
+		memcpy(c->name, (char[]){'m', (char)('0' + i), 0}, 3);
+	}
+}
+
+static int order(struct world *w, struct error *err)
+{
+	return trees_order(w->list, NR, w->order, w->apart, err);
+}
+
+/* Which are apart, as bits. */
+static unsigned apart(struct world *w)
+{
+	struct error err = {0};
+	unsigned bits = 0;
+	int ret = order(w, &err);
+
+	for (unsigned i = 0; i < NR; i++) {
+		bits |= (unsigned)w->apart[i].apart << i;
+		if (w->apart[i].apart) {
+			assert_string_equal(w->apart[i].name, w->list[i].name);
+			assert_true(*w->apart[i].why);
+		}
+	}
+	assert_int_equal(ret, bits ? -EXDEV : 0);
+	return bits;
+}
+
+static void one_tree_is_ordered(void **state)
+{
+	static const unsigned expected[NR] = {3, 0, 4, 1, 5, 2};
+	struct world w;
+
+	(void)state;
+	make(&w, "301-30");
+	w.list[3].parent = PARENT_UNKNOWN;
+	assert_int_equal(apart(&w), 0);
+	assert_int_equal(w.list[3].parent, PARENT_NONE);
+	assert_string_equal(w.list[3].evidence, "it runs in none of the others");
+	assert_memory_equal(w.order, expected, sizeof(expected));
+}
+
+static void the_largest_tree_is_the_runs(void **state)
+{
+	struct world w;
+
+	(void)state;
+	make(&w, "--1-33");
+	assert_int_equal(apart(&w), 1 << 0 | 1 << 1 | 1 << 2);
+	assert_non_null(strstr(w.apart[0].why, "m3"));
+	assert_string_equal(w.apart[2].why, "it runs in m1, which cannot be placed");
+	/* Of equals, one that ran guests; else the first. */
+	make(&w, "------");
+	assert_int_equal(apart(&w), 0x3e);
+	make(&w, "------");
+	w.samples[4].stays.nr = 0;
+	assert_int_equal(stay_list_add(&w.samples[4].stays, 1, 0, 5, 6, false), 0);
+	assert_int_equal(apart(&w), 0x3f & ~(1 << 4));
+	free(w.samples[4].stays.list);
+}
+
+static void what_says_that_it_is_a_guest_is_not_l0(void **state)
+{
+	struct world w;
+
+	(void)state;
+	make(&w, "-----0");
+	w.declared[0].hypervisor = true; /* though it has a guest */
+	assert_int_equal(apart(&w), 0x3f & ~(1 << 1));
+	assert_non_null(strstr(w.apart[0].why, "it runs in a VM, but in none"));
+	/* All of them: then the largest. */
+	make(&w, "-----3");
+	for (unsigned i = 0; i < NR; i++)
+		w.declared[i].hypervisor = true;
+	assert_int_equal(apart(&w), 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4);
+}
+
+static void the_users_word_and_missing_machines(void **state)
+{
+	struct world w;
+
+	(void)state;
+	make(&w, "-0001-");
+	w.list[5].told = true;
+	w.list[5].parent = PARENT_NONE;
+	assert_int_equal(apart(&w), 0x1f);
+	make(&w, "-0001-");
+	w.list[0].told = w.list[0].missing = true;
+	w.list[0].parent = PARENT_NONE;
+	w.in[0].parent = "lost";
+	assert_int_equal(apart(&w), 0x1f);
+	assert_string_equal(w.apart[0].why, "it runs in lost, of which there is no trace");
+}
+
+static void nested_guests_are_named_as_where_it_may_have_run(void **state)
+{
+	struct world w;
+
+	(void)state;
+	make(&w, "-0000-");
+	for (int tid = 166; tid < 168; tid++) {
+		assert_int_equal(stay_list_add(&w.samples[0].stays, tid, 0, 5, 6, false), 0);
+		w.samples[0].stays.list[tid - 166].nested = NESTED_YES;
+	}
+	assert_int_equal(apart(&w), 1 << 5);
+	assert_non_null(strstr(w.apart[5].why, "m0 ran nested guests in threads 166, 167"));
+	free(w.samples[0].stays.list);
+}
+
+static void in_a_circle_neither_is_believed(void **state)
+{
+	struct error err = {0};
+	struct world w;
+
+	(void)state;
+	make(&w, "10-222");
+	assert_int_equal(apart(&w), 3);
+	assert_non_null(strstr(w.apart[0].why, "seems to run in m1, and that one in it"));
+	assert_non_null(strstr(w.apart[1].why, "seems to run in m0"));
+	/* Nobody else is there. */
+	make(&w, "120453");
+	assert_int_equal(apart(&w), 0x3e);
+	/* The user says so: that cannot be. */
+	make(&w, "10-222");
+	w.list[0].told = true;
+	assert_int_equal(order(&w, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "--parent decides"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_tree_is_ordered),
+		cmocka_unit_test(the_largest_tree_is_the_runs),
+		cmocka_unit_test(what_says_that_it_is_a_guest_is_not_l0),
+		cmocka_unit_test(the_users_word_and_missing_machines),
+		cmocka_unit_test(nested_guests_are_named_as_where_it_may_have_run),
+		cmocka_unit_test(in_a_circle_neither_is_believed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
