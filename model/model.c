@@ -254,6 +254,7 @@ static bool feed_cpu(struct cpu *cpu, const struct event *e)
 {
 	switch (e->kind) {
 	case EV_SCHED_SWITCH:
+		calls_follow(cpu, e);
 		cpu_switch(cpu, e);
 		break;
 	case EV_KVM_ENTRY:
