@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde record: this machine's kernel, and that of its guests, into a run directory. */
 #include "cmd/command.h"
+#include "base/figure.h"
 #include "base/now.h"
 #include "cmd/duration.h"
 #include "cmd/limits.h"
@@ -259,7 +260,7 @@ static void print_json(const struct session *s, const struct run_machine *m, dou
 	json_str(&j, "output", s->path);
 	json_bool(&j, "complete", m->complete);
 	json_str(&j, "why", m->why);
-	json_int(&j, "elapsed_ns", (int64_t)(seconds * 1e9));
+	json_int(&j, "elapsed_ns", figure_round(seconds * 1e9));
 	if (there >= 0)
 		json_int(&j, "trace_ns", there);
 	json_uint(&j, "bytes", m->cost.bytes);
@@ -303,15 +304,15 @@ static void print_text(const struct session *s, const struct run_machine *m, dou
 
 	if (s->inv->common.quiet)
 		return;
-	unit_bytes(rate, rates ? (uint64_t)((double)m->cost.bytes / seconds) : 0);
+	unit_bytes(rate, rates ? (uint64_t)figure_round((double)m->cost.bytes / seconds) : 0);
 	fprintf(out, "%s: %s of this machine, %s%s%s%s, clock %s%s%s%s\n", s->path,
-		unit_length(elapsed, (int64_t)(seconds * 1e9), true),
+		unit_length(elapsed, figure_round(seconds * 1e9), true),
 		unit_bytes(bytes, m->cost.bytes), rates ? " (" : "", rates ? rate : "",
 		rates ? "/s)" : "", m->cost.clock, *m->cost.clock_reason ? " (" : "",
 		m->cost.clock_reason, *m->cost.clock_reason ? ")" : "");
 	print_losses(out, m, seconds);
 	fprintf(out, "cost: %.1f ms of CPU time in %s with start and end, %.2f %% of one CPU\n",
-		(double)m->cost.cpu_ns / 1e6, unit_length(elapsed, (int64_t)(all_s * 1e9), true),
+		(double)m->cost.cpu_ns / 1e6, unit_length(elapsed, figure_round(all_s * 1e9), true),
 		(double)m->cost.cpu_ns / 1e7 / all_s);
 	guests_print(s->guests, out);
 	record_rings_print(s->rings, out);
@@ -413,7 +414,7 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 	if (!inv->common.quiet && !s.workload.pid)
 		fprintf(stderr, "sonde record: recording into %s%s%s; ^C ends it\n", s.path,
 			s.duration_s ? " for " : "",
-			s.duration_s ? unit_length(length, (int64_t)(s.duration_s * 1e9), true)
+			s.duration_s ? unit_length(length, figure_round(s.duration_s * 1e9), true)
 				     : "");
 	return end(&s, wait_for_end(&s));
 }

@@ -303,7 +303,7 @@ static void take_event(struct decoded *d, const struct event *e)
 
 static uint64_t decode_stream(struct stream *s, struct switches *switches, uint64_t *forged)
 {
-	struct decoded d = {.stream = s, .running = -1};
+	struct decoded d = {.stream = s, .running = -1, .origins.is_one_stream = true};
 	struct event events[256];
 	struct cursor c;
 	unsigned got;

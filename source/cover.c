@@ -164,7 +164,7 @@ int cover_find(struct cover *c, struct trace *t)
 		struct stream *s = &t->streams[i];
 
 		/* The last element is for those of an unknown CPU. */
-		if (s->trace->format != TRACE_FOLDED)
+		if (s->trace->format != TRACE_FOLDED && !s->trace->user_space)
 			cover_stream(&c->cpus[s->cpu >= 0 && (unsigned)s->cpu < c->nr
 						      ? (unsigned)s->cpu
 						      : c->nr],

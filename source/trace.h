@@ -160,6 +160,8 @@ struct trace {
 	struct trace_comm *comms;   /* trace.dat CMDLINES */
 	unsigned nr_comms;
 	bool lttng;                 /* dialect: LTTng names and state numbers, else ftrace's */
+	bool user_space;            /* of processes (LTTng-UST), not of a kernel: no event of it
+				       says what a CPU does, and each is a mark */
 	bool vcpu_id_unsound;       /* kvm_entry.vcpu_id carries a pointer (lttng-modules on 6.1) */
 	struct trace_clock clock;
 	struct stream *streams;
