@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/figure.h"
 
 #define KIND_BEGIN 1
 #define KIND_END 2
@@ -49,7 +50,7 @@ static int add(struct mark_pairs *p, const struct sonde_mark *from, const struct
 static int by_length(const void *a, const void *b)
 {
 	const struct mark_pair *x = a, *y = b;
-	ns_t of_x = x->to.t - x->from.t, of_y = y->to.t - y->from.t;
+	ns_t of_x = ns_since(x->to.t, x->from.t), of_y = ns_since(y->to.t, y->from.t);
 
 	return of_x != of_y ? (of_x < of_y) - (of_x > of_y)
 			    : (x->from.t > y->from.t) - (x->from.t < y->from.t);

@@ -29,6 +29,8 @@
 /* Events that a guess is first tried with. */
 #define QUICK_EVENTS 2000
 
+#define ANY_THREAD (-1)
+
 struct gap {
 	uint64_t end;
 	uint64_t len;
@@ -334,9 +336,51 @@ static int test_guesses(struct coincidence *out, unsigned *passed, const struct 
 	return 0;
 }
 
+/* Calls @each for every thread that has stays, until it returns other than 0. */
+static int each_thread(const struct sample *host, int (*each)(int32_t tid, void *data), void *data)
+{
+	unsigned nr = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < host->stays.nr && ret == 0 && nr < THREADS_MAX; i++) {
+		if (i && host->stays.list[i].tid == host->stays.list[i - 1].tid)
+			continue;
+		ret = each(host->stays.list[i].tid, data);
+		nr++;
+	}
+	return ret;
+}
+
+struct all_ranges {
+	struct ranges *out;
+	const struct sample *host;
+	bool nested;
+};
+
+static int join_thread(int32_t tid, void *data)
+{
+	struct all_ranges *all = data;
+	struct ranges one;
+	int ret = ranges_of_thread(&one, all->host, tid, all->nested);
+
+	if (ret == 0)
+		ret = ranges_join(all->out, &one);
+	ranges_release(&one);
+	return ret;
+}
+
+/* Of all threads together. */
+static int ranges_of_all(struct ranges *out, const struct sample *host, bool nested)
+{
+	struct all_ranges all = {out, host, nested};
+
+	*out = (struct ranges){.from = host->begin, .to = host->end};
+	return each_thread(host, join_thread, &all);
+}
+
 static int try_thread(struct coincidence *out, unsigned *passed, const struct sample *guest,
-		      const struct sample *host, int32_t tid, const struct gap_list *silent,
-		      const struct fit_options *opt)
+		      const struct sample *host, int32_t tid, bool nested,
+		      const struct gap_list *silent, const struct fit_options *opt)
 {
 	double rate = (double)opt->mult / (double)(UINT64_C(1) << CLOCK_SHIFT);
 	struct guess guesses[GUESSES];
@@ -346,7 +390,8 @@ static int try_thread(struct coincidence *out, unsigned *passed, const struct sa
 	struct trial t = {&guest->events[out->cpu], &r, opt,
 			  (double)opt->x_begin + (double)(opt->x_end - opt->x_begin) / 2,
 			  rates_ticks_per_us(host->trace)};
-	int ret = ranges_of_thread(&r, host, tid, false);
+	int ret = tid == ANY_THREAD ? ranges_of_all(&r, host, nested)
+				    : ranges_of_thread(&r, host, tid, nested);
 
 	if (ret == 0)
 		ret = host_gaps(&absent, &r, t.us);
@@ -375,25 +420,11 @@ int32_t coincide_cpu(const struct sample *s)
 	return best;
 }
 
-/* Calls @each for every thread that has stays, until it returns other than 0. */
-static int each_thread(const struct sample *host, int (*each)(int32_t tid, void *data), void *data)
-{
-	unsigned nr = 0;
-	int ret = 0;
-
-	for (size_t i = 0; i < host->stays.nr && ret == 0 && nr < THREADS_MAX; i++) {
-		if (i && host->stays.list[i].tid == host->stays.list[i - 1].tid)
-			continue;
-		ret = each(host->stays.list[i].tid, data);
-		nr++;
-	}
-	return ret;
-}
-
 struct thread_trial {
 	struct coincidence *out;
 	const struct sample *guest, *host;
 	const struct fit_options *opt;
+	bool nested;
 	struct gap_list silent;
 	unsigned passed;
 };
@@ -404,13 +435,15 @@ static int each_trial(int32_t tid, void *data)
 
 	if (stop_asked(t->opt->stop))
 		return -EINTR;
-	return try_thread(t->out, &t->passed, t->guest, t->host, tid, &t->silent, t->opt);
+	return try_thread(t->out, &t->passed, t->guest, t->host, tid, t->nested, &t->silent,
+			  t->opt);
 }
 
 int coincide_find(struct coincidence *out, const struct sample *guest, const struct sample *host,
-		  const struct fit_options *opt)
+		  bool nested, const struct fit_options *opt)
 {
-	struct thread_trial t = {.out = out, .guest = guest, .host = host, .opt = opt};
+	struct thread_trial t = {
+		.out = out, .guest = guest, .host = host, .opt = opt, .nested = nested};
 	int ret;
 
 	memset(out, 0, sizeof(*out));
@@ -421,6 +454,9 @@ int coincide_find(struct coincidence *out, const struct sample *guest, const str
 			 rates_ticks_per_us(guest->trace));
 	if (ret == 0)
 		ret = each_thread(host, each_trial, &t);
+	/* A guest's guest moves with the thread of its VMM, from vCPU to vCPU. */
+	if (ret == 0 && nested && !t.passed)
+		ret = each_trial(ANY_THREAD, &t);
 	free(t.silent.list);
 	if (ret == 0 && t.passed == 1)
 		return COINCIDE_FOUND;

@@ -294,7 +294,7 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 	o.stop = stop;
 	ret = tsc_find(&fit, list[i].sample, list[k].sample);
 	if (ret == COINCIDE_NONE)
-		ret = coincide_find(&fit, list[i].sample, list[k].sample, &o);
+		ret = coincide_find(&fit, list[i].sample, list[k].sample, false, &o);
 	if (ret != COINCIDE_FOUND)
 		return ret < 0 ? ret : 0;
 	/* An L2's activity lies inside L0's stays too: the deepest host is the parent. */
@@ -325,6 +325,39 @@ static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i
 	for (unsigned k = 0; k < nr && ret == 0; k++)
 		ret = try_inside(list, nr, i, k, stop);
 	return ret;
+}
+
+static bool runs_nested(const struct sample *s)
+{
+	for (size_t i = 0; i < s->stays.nr; i++) {
+		if (s->stays.list[i].nested == NESTED_YES)
+			return true;
+	}
+	return false;
+}
+
+/* Nobody's guest, as it seems: maybe one of a VM that has no trace, in a host that saw it run. */
+static int find_between(struct candidate *list, unsigned nr, unsigned i, struct stop *stop)
+{
+	int ret = COINCIDE_NONE;
+
+	for (unsigned k = 0; k < nr && ret >= 0; k++) {
+		struct fit_options o = rates_options(list[i].sample, list[k].sample, 0, 0);
+		struct coincidence fit;
+
+		if (k == i || list[i].parent != PARENT_UNKNOWN || list[i].told ||
+		    is_below(list, nr, k, i) || !runs_nested(list[k].sample) ||
+		    !rates_known(list[i].sample, list[k].sample, 0))
+			continue;
+		o.stop = stop;
+		ret = coincide_find(&fit, list[i].sample, list[k].sample, true, &o);
+		if (ret != COINCIDE_FOUND)
+			continue;
+		clock_model_release(&list[i].fit.model);
+		list[i].fit = fit;
+		list[i].around = (int)k;
+	}
+	return ret < 0 ? ret : 0;
 }
 
 /* The VM that the parent's list means by this machine, where no UUID told: by the threads that
@@ -400,7 +433,7 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 		list[i].in = &in[i];
 		list[i].sample = &samples[i];
 		list[i].declared = &declared[i];
-		list[i].parent = PARENT_UNKNOWN;
+		list[i].parent = list[i].around = PARENT_UNKNOWN;
 		choose_name(list, i);
 		if (call_index_make(&list[i].calls, &samples[i]))
 			return fail(err, -ENOMEM, "out of memory");
@@ -441,6 +474,8 @@ int parents_search(struct candidate *list, unsigned nr, struct stop *stop, struc
 	for (unsigned i = 0; i < nr; i++) {
 		int ret = parent_by_containment(list, nr, i, stop);
 
+		if (!ret)
+			ret = find_between(list, nr, i, stop);
 		if (ret)
 			return fail(err, ret, "out of memory");
 	}

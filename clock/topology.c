@@ -43,6 +43,15 @@ struct search {
 	struct moments moments;
 };
 
+static void release_apart(struct topology *t)
+{
+	for (unsigned i = 0; i < t->nr_apart; i++)
+		clock_model_release(&t->apart[i].to_l0);
+	free(t->apart);
+	t->apart = NULL;
+	t->nr_apart = 0;
+}
+
 static void pass_release(struct pass *p)
 {
 	topology_release(&p->t);
@@ -220,10 +229,10 @@ static int pass_finish(struct pass *p, const struct search *s, bool rough, struc
 	int ret = apart ? trees_order(p->list, p->nr, p->order, apart, err)
 			: fail(err, -ENOMEM, "out of memory");
 
-	if (ret == -EXDEV)
-		p->t.apart = apart;
-	else
-		free(apart);
+	p->t.apart = apart;
+	p->t.nr_apart = apart ? p->nr : 0;
+	if (ret != -EXDEV)
+		release_apart(&p->t);
 	return ret ? ret : make_machines(p, s, rough, err);
 }
 
@@ -401,7 +410,9 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 	if (ret == 0)
 		ret = find(&p, &s, err);
 	out->apart = p.t.apart;
+	out->nr_apart = p.t.nr_apart;
 	p.t.apart = NULL;
+	p.t.nr_apart = 0;
 	if (ret == 0) {
 		for (unsigned i = 0; i < nr; i++) {
 			p.t.machines[i].carries_blocks = s.carries_blocks[p.order[i]];
@@ -429,7 +440,7 @@ void topology_release(struct topology *t)
 		free(t->machines[i].vcpus);
 	}
 	free(t->machines);
-	free(t->apart);
+	release_apart(t);
 	problems_release(&t->problems);
 	memset(t, 0, sizeof(*t));
 }

@@ -40,6 +40,7 @@ struct topology_apart {
 	bool apart;
 	char name[64];
 	char why[300]; /* in words */
+	struct clock_model to_l0; /* owned: its ticks to those of L0, where L0 saw it run; else no pieces */
 };
 
 struct topology {
@@ -51,7 +52,9 @@ struct topology {
 	int64_t wall_offset_ns;    /* add to L0 ns for wall-clock time, when wall_known */
 	bool wall_known;
 	struct problems problems;
-	struct topology_apart *apart; /* owned; only when topology_find() says -EXDEV: one per input */
+	struct topology_apart *apart; /* owned, [nr_apart]; only when topology_find() says -EXDEV: one
+					 per input */
+	unsigned nr_apart;
 };
 
 struct topology_input {

@@ -2,6 +2,7 @@
 #include "clock/trees.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,10 +106,30 @@ static void name_nested(const struct sample *s, char *out, size_t room)
 	}
 }
 
-static void explain(const struct candidate *list, unsigned i, int root, unsigned l0,
+/* L0 saw it run, in a VM that has no trace: its place is known, and its clock as far as all was read. */
+static void explain_between(struct candidate *c, const struct candidate *l0,
+			    struct topology_apart *out)
+{
+	char threads[60], tid[16];
+
+	name_nested(l0->sample, threads, sizeof(threads));
+	snprintf(tid, sizeof(tid), "%d", c->fit.tid);
+	snprintf(out->why, sizeof(out->why),
+		 "its CPU %d is active only while %.40s runs a nested guest in thread%s %s (%" PRIu64
+		 " events): it runs in a VM that these are vCPUs of, which has no trace; add that "
+		 "one's trace",
+		 c->fit.cpu, l0->name, c->fit.tid < 0 ? "s" : "", c->fit.tid < 0 ? threads : tid,
+		 c->fit.events);
+	if (c->sample->known_until < UINT64_MAX || l0->sample->known_until < UINT64_MAX)
+		return;
+	out->to_l0 = c->fit.model;
+	memset(&c->fit.model, 0, sizeof(c->fit.model));
+}
+
+static void explain(struct candidate *list, unsigned i, int root, unsigned l0,
 		    struct topology_apart *out)
 {
-	const struct candidate *c = &list[i];
+	struct candidate *c = &list[i];
 	char threads[60];
 
 	out->apart = true;
@@ -122,6 +143,8 @@ static void explain(const struct candidate *list, unsigned i, int root, unsigned
 	else if (c->missing)
 		snprintf(out->why, sizeof(out->why), "it runs in %.60s, of which there is no trace",
 			 c->in->parent);
+	else if (c->around == (int)l0)
+		explain_between(c, &list[l0], out);
 	else if (c->declared->hypervisor)
 		snprintf(out->why, sizeof(out->why),
 			 "it runs in a VM, but in none of the machines of which there are traces");

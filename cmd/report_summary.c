@@ -2,7 +2,7 @@
 #include "cmd/report_summary.h"
 #include "analysis/facts.h"
 #include "analysis/unseen.h"
-#include "base/since.h"
+#include "base/figure.h"
 #include "base/units.h"
 #include "report/facts.h"
 

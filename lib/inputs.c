@@ -4,6 +4,7 @@
 #include "lib/inputs_place.h"
 #include "lib/inputs_user.h"
 #include "lib/inputs_within.h"
+#include "source/cover.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -168,6 +169,10 @@ int inputs_open(struct inputs *in, const struct sonde_inputs *told, enum inputs_
 	in->every_tree = within == WITHIN_AND_OWN;
 	watcher_progress(watcher, "opening traces", 0);
 	ret = inputs_open_traces(in, told, watcher, err);
+	for (unsigned i = 0; i < in->nr_traces && !ret; i++) {
+		if (cover_count_cpus(in->traces[i]))
+			ret = fail(err, -ENOMEM, "out of memory");
+	}
 	if (!ret)
 		ret = find_topology(in, told, within, watcher, err);
 	tell_faults(in, watcher);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock/compose.h"
 #include "clock/rates.h"
 
 /* From the tree's times to the run's: out = (t - from) * scale + to. */
@@ -98,9 +99,9 @@ static int graft_machine(struct topology *t, struct machine *m, const struct shi
 	struct machine *out = &t->machines[t->nr_machines];
 	bool is_root = m->parent < 0;
 
-	if (shift_clock(&m->clock, s, is_root))
+	if (s && shift_clock(&m->clock, s, is_root))
 		return -ENOMEM;
-	if (is_root)
+	if (s && is_root)
 		snprintf(m->evidence, sizeof(m->evidence),
 			 "nothing relates it to %.60s; its times are placed %s", t->machines[0].name,
 			 s->by);
@@ -110,8 +111,28 @@ static int graft_machine(struct topology *t, struct machine *m, const struct shi
 	return 0;
 }
 
-int inputs_graft(struct topology *t, struct topology *tree, struct error *err)
+/* By what L0 saw of it. */
+static int place_between(const struct topology *t, struct machine *m, const struct clock_model *to_l0,
+			 struct error *err)
 {
+	uint64_t last = to_l0->pieces[to_l0->nr_pieces - 1].from;
+	struct clock_model clock;
+	int ret = clock_compose(&clock, to_l0, &t->machines[0].clock, last, err);
+
+	if (ret)
+		return ret;
+	clock_model_release(&m->clock);
+	m->clock = clock;
+	snprintf(m->evidence, sizeof(m->evidence),
+		 "it is active only while %.60s runs a guest of a VM that has no trace",
+		 t->machines[0].name);
+	return 0;
+}
+
+int inputs_graft(struct topology *t, struct topology *tree, struct clock_model *to_l0,
+		 struct error *err)
+{
+	bool between = to_l0->nr_pieces && tree->nr_machines == 1;
 	const struct shift s = find_shift(t, tree);
 	unsigned at = t->nr_machines;
 	struct machine *more =
@@ -123,9 +144,12 @@ int inputs_graft(struct topology *t, struct topology *tree, struct error *err)
 	for (unsigned i = 0; i < tree->nr_machines; i++) {
 		if (tree->machines[i].parent >= 0)
 			tree->machines[i].parent += (int)at;
-		if (graft_machine(t, &tree->machines[i], &s))
+		if (between && place_between(t, &tree->machines[i], to_l0, err))
+			return -ENOMEM;
+		if (graft_machine(t, &tree->machines[i], between ? NULL : &s))
 			return fail(err, -ENOMEM, "out of memory");
 	}
+	clock_model_release(to_l0);
 	for (unsigned i = 0; i < tree->problems.nr; i++)
 		(tree->problems.list[i].note ? problems_note : problems_add)(
 			&t->problems, "%s", tree->problems.list[i].text);

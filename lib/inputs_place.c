@@ -18,6 +18,11 @@ struct placing {
 	struct topology_input *list; /* owned: those that are to be placed first */
 	unsigned nr;
 	struct arena names;
+	struct seen {
+		const struct trace *trace;
+		struct clock_model to_l0; /* owned */
+	} *seen; /* owned, [in->nr_traces]: apart, but L0 saw them run */
+	unsigned nr_seen;
 };
 
 static bool topology_progress(double done, void *data)
@@ -89,9 +94,34 @@ static int pin_names(struct placing *p, const struct topology_apart *apart, unsi
 	return 0;
 }
 
+/* What L0 saw of one that is apart, while L0 is the run's own. */
+static struct topology_input keep_seen(struct placing *p, const struct topology_input *input,
+				       struct topology_apart *apart)
+{
+	if (apart->to_l0.nr_pieces && !p->in->topology.nr_machines && p->nr_seen < p->in->nr_traces) {
+		p->seen[p->nr_seen++] = (struct seen){input->trace, apart->to_l0};
+		memset(&apart->to_l0, 0, sizeof(apart->to_l0));
+	}
+	return *input;
+}
+
+/* Its relation to L0's clock, which becomes the caller's. */
+static struct clock_model take_seen(struct placing *p, const struct trace *t)
+{
+	struct clock_model found = {0};
+
+	for (unsigned i = 0; i < p->nr_seen; i++) {
+		if (p->seen[i].trace != t)
+			continue;
+		found = p->seen[i].to_l0;
+		memset(&p->seen[i].to_l0, 0, sizeof(found));
+	}
+	return found;
+}
+
 /* Of the first *@nr of the list, those that are apart come behind the rest, which is *@nr then; or
  * they are left out. */
-static int set_apart(struct placing *p, const struct topology_apart *apart, unsigned *nr)
+static int set_apart(struct placing *p, struct topology_apart *apart, unsigned *nr)
 {
 	struct topology_input *behind = calloc(*nr, sizeof(*behind));
 	unsigned kept = 0, moved = 0;
@@ -103,7 +133,7 @@ static int set_apart(struct placing *p, const struct topology_apart *apart, unsi
 		if (!apart[i].apart)
 			p->list[kept++] = p->list[i];
 		else if (p->in->every_tree)
-			behind[moved++] = p->list[i];
+			behind[moved++] = keep_seen(p, &p->list[i], &apart[i]);
 		else
 			ret = leave_out(p, p->list[i].trace, &apart[i]);
 	}
@@ -152,8 +182,12 @@ static int add_trees(struct placing *p, unsigned done, struct error *err)
 		p->list = all + done;
 		p->nr = nr_all - done;
 		ret = find_tree(p, &tree, &nr, err);
-		if (!ret)
-			ret = inputs_graft(&p->in->topology, &tree, err);
+		if (!ret) {
+			struct clock_model to_l0 = take_seen(p, tree.machines[0].trace);
+
+			ret = inputs_graft(&p->in->topology, &tree, &to_l0, err);
+			clock_model_release(&to_l0);
+		}
 		topology_release(&tree);
 	}
 	p->list = all;
@@ -172,16 +206,20 @@ int inputs_place(struct inputs *in, const struct sonde_inputs *told, struct prob
 	int ret;
 
 	p.list = calloc(p.nr + 1, sizeof(*p.list));
+	p.seen = calloc(p.nr + 1, sizeof(*p.seen));
 	memset(&in->topology, 0, sizeof(in->topology));
 	for (unsigned i = 0; i < p.nr && p.list; i++)
 		p.list[i].trace = in->traces[i];
-	ret = p.list ? inputs_apply_told(in, told, p.list, &p.names, err)
+	ret = p.list && p.seen ? inputs_apply_told(in, told, p.list, &p.names, err)
 		     : fail(err, -ENOMEM, "out of memory");
 	if (!ret)
 		ret = find_tree(&p, &in->topology, &nr, err);
 	if (!ret && in->every_tree)
 		ret = add_trees(&p, nr, err);
 	arena_release(&p.names);
+	for (unsigned i = 0; i < p.nr_seen; i++)
+		clock_model_release(&p.seen[i].to_l0);
+	free(p.seen);
 	free(p.list);
 	return ret;
 }

@@ -254,6 +254,7 @@ static bool feed_cpu(struct cpu *cpu, const struct event *e)
 {
 	switch (e->kind) {
 	case EV_SCHED_SWITCH:
+		calls_follow(cpu, e);
 		cpu_switch(cpu, e);
 		break;
 	case EV_KVM_ENTRY:
@@ -422,6 +423,8 @@ int model_close(struct model *m, ns_t end, struct error *err)
 
 	if (m->begun)
 		agenda_run(m, end);
+	for (uint32_t i = 0; i < m->nr_cpus; i++)
+		cpu_not_found_again(m->cpus[i], end);
 	tables_close(m, end);
 	ret = m->broken;
 	release(m);

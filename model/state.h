@@ -311,6 +311,7 @@ enum moment_kind {
 	MOMENT_END,	  /* its trace ends */
 	MOMENT_CPU_BEGIN, /* ... begins to cover CPU @value */
 	MOMENT_CPU_END,	  /* ... does so no more, though others go on */
+	MOMENT_RUNS,	  /* thread @tid has CPU @value, and has had it before its first event */
 };
 
 struct moment {
@@ -318,6 +319,7 @@ struct moment {
 	struct machine_state *machine;
 	enum moment_kind kind;
 	uint32_t value;
+	int32_t tid;
 };
 
 struct model {

@@ -91,11 +91,15 @@ struct packet {
 
 struct trace;
 
+/* Whether a stream has all that was recorded on its CPU since tracing began. */
+enum stream_start { START_NOT_TOLD, START_WHOLE, START_MISSING };
+
 struct stream {
 	struct trace *trace;
 	const char *path;           /* for messages */
 	const char *buffer;         /* trace.dat: name of the buffer instance; "" else */
 	int cpu;                    /* -1 unknown */
+	enum stream_start start;
 	bool cut;                   /* its end is missing; without any packet: all of it */
 	struct packet *packets;
 	uint32_t nr_packets;

@@ -111,7 +111,8 @@ static void option_cpustat(struct dat_file *f, struct bytes *b)
 	s->cpu = atoi(cpu + 5);
 	s->lost = stat_value(text, "overrun: ") + stat_value(text, "commit overrun: ") +
 		  stat_value(text, "dropped events: ");
-	s->kept = stat_value(text, "read events: ") + stat_value(text, "entries: ");
+	s->unread = stat_value(text, "entries: ");
+	s->kept = stat_value(text, "read events: ") + s->unread;
 	s->next = f->stats;
 	f->stats = s;
 }
@@ -126,6 +127,7 @@ void dat_stats_assign(struct dat_file *f)
 		c->has_stats = true;
 		c->stat_lost = s->lost;
 		c->stat_kept = s->kept;
+		c->stat_unread = s->unread;
 	}
 }
 

@@ -26,6 +26,7 @@ SAMPLES = lib.ROOT / "samples"
 SETS = {"lttng": ["host0", "vm-a", "vm-a-n", "vm-b"],
         "ftrace": ["host0.dat", "vm-a.dat", "vm-a-n.dat", "vm-b.dat"]}
 ORACLE = "oracle-ftrace-tsc-1"
+BETWEEN = [ORACLE, "lab-multi-ftrace-tsc"]
 LEFT_OUT = 3
 NAMES_PART = 3
 HEADER, PART = 64, 48
@@ -131,6 +132,11 @@ def apart(bench, name, given, placed, reason):
     print(f"{name}: {', '.join(given)}: {', '.join(out)} left out")
 
 
+def said_clocks(text):
+    """What sonde events says of each machine's clock."""
+    return dict(line.split("clock of ", 1)[1].split(": ", 1) for line in text.splitlines() if "clock of " in line)
+
+
 def events(name, given, method):
     """All events of all, in order, and by which clock is said."""
     paths = [SAMPLES / name / t for t in SETS[name] if t.removesuffix(".dat") in given]
@@ -143,13 +149,39 @@ def events(name, given, method):
                           text=True, check=True)
     times = [json.loads(line)["t"] for line in done.stdout.splitlines()]
     lib.check(times == sorted(times) and len(times) > 1000, "not in order")
-    said = dict(line.split("clock of ", 1)[1].split(": ", 1) for line in done.stderr.splitlines()
-                if "clock of " in line)
+    said = said_clocks(done.stderr)
     lib.check(sorted(said) == sorted(given), said)
     last = said[given[-1]]
-    lib.check(last.startswith("none; nothing bounds") and method in last, last)
+    lib.check(last.startswith("containment, within" if method == "containment" else "none; nothing bounds")
+              and method in last, last)
     lib.check("within" in said[given[0]], said)
     print(f"{name}: events of {' and '.join(given)}: {sum(c['count'] for c in counts)}, {method}")
+
+
+def between():
+    """An L2 without its L1: by what L0 saw of it its events are within the bound; a foreign one's place is not known."""
+    if not all((lib.TRACES / f"{name}.tar.zst").exists() for name in BETWEEN):
+        print(f"{BETWEEN} are not in {lib.TRACES}: no L2 is placed")
+        return
+    folders = [lib.shared_set(name) for name in BETWEEN]
+    for host, other in (folders, folders[::-1]):
+        foreign = subprocess.run([lib.SONDE, "events", "-n", "1", host / "L0/trace.dat", other / "L2/trace.dat"],
+                                 capture_output=True, text=True, check=True)
+        lib.check(said_clocks(foreign.stderr)["vm-a-n"].startswith("none"), foreign.stderr)
+        done = subprocess.run([lib.SONDE, "events", "--ticks", "--format", "json", "-e", "sched_switch",
+                               host / "L0/trace.dat", host / "L2/trace.dat"], capture_output=True, text=True, check=True)
+        words = said_clocks(done.stderr)["vm-a-n"]
+        bound = float(words.split("within ")[1].split(" us")[0]) * 1000
+        seen = {"host0": [], "vm-a-n": []}
+        for event in map(json.loads, done.stdout.splitlines()):
+            seen[event["machine"]].append((event["ticks"], event["t"]))
+        layers = json.loads((host / "groundtruth-clocks.json").read_text())["layers"]
+        first, last = seen["host0"][0], seen["host0"][-1]
+        rate = (last[1] - first[1]) / (last[0] - first[0])
+        errors = [abs(first[1] + (ticks - layers["L2"]["tsc_offset_vs_L0"] - first[0]) * rate - t)
+                  for ticks, t in seen["vm-a-n"]]
+        lib.check(len(errors) > 500 and max(errors) <= bound <= 40_000, f"{host}: {max(errors)} of {bound} ns")
+        print(f"{host.name}: L2 without L1: {words}; {len(errors)} times are at most {max(errors):.0f} ns wrong")
 
 
 def told(bench):
@@ -181,17 +213,19 @@ def told(bench):
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         told(Bench(scratch))
+        between()
         bench = Bench(scratch)
         for name in SETS:
             orders(bench, name)
         many(bench, 7)
         versions(bench)
         for name in SETS:
-            apart(bench, name, ["host0", "vm-a-n"], ["host0"], "host0 ran nested guests in threads")
+            apart(bench, name, ["host0", "vm-a-n"], ["host0"],
+                  "CPU 0 is active only while host0 runs a nested guest in thread")
             apart(bench, name, ["vm-b", "vm-a-n", "vm-a"], ["vm-a", "vm-a-n"], "vm-a")
         apart(bench, "lttng", ["vm-b", "vm-a"], ["vm-a"], "--parent")
         for name, method in (("lttng", "by the wall clocks"), ("ftrace", "as if it began")):
-            events(name, ["host0", "vm-a-n"], method)
+            events(name, ["host0", "vm-a-n"], "containment")
             events(name, ["vm-a", "vm-b"], method)
 
 

@@ -145,7 +145,7 @@ def run_lab(given, directory, scratch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--nested", action="store_true", help="the guest is a guest's guest")
-    given = sent.options_of(parser, lambda given: 700 if given.nested else 400)
+    given = sent.options_of(parser, lambda given: 1200 if given.nested else 400)
     sent.run_or_compare(given, lambda directory, scratch: run_lab(given, directory, scratch), check_run)
 
 

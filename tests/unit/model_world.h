@@ -26,6 +26,8 @@ static struct {
 	struct machine machines[NR_WORLD];
 	struct topology topo;
 	struct model *model;
+	struct event first[2]; /* of whatever stream is read first, the last one first */
+	unsigned nr_first;
 	int64_t vtids[4]; /* of the next fork, and how many */
 	unsigned nr_vtids;
 	int64_t old_tid; /* of the next exec */
@@ -91,7 +93,33 @@ static int world_field(const struct stream *s, const struct event *e, const char
 	return -2;
 }
 
-static const struct trace_ops world_ops = {.event_field = world_field};
+/* Tests hand events to the model: the streams have none. */
+static int world_cursor_init(struct cursor *c, struct error *err)
+{
+	(void)c;
+	(void)err;
+	return 0;
+}
+
+static unsigned world_cursor_next(struct cursor *c, struct event *events, unsigned room)
+{
+	unsigned n = 0;
+
+	(void)c;
+	for (; n < room && world.nr_first; n++)
+		events[n] = world.first[--world.nr_first];
+	return n;
+}
+
+static void world_cursor_release(struct cursor *c)
+{
+	(void)c;
+}
+
+static const struct trace_ops world_ops = {.event_field = world_field,
+					   .cursor_init = world_cursor_init,
+					   .cursor_next = world_cursor_next,
+					   .cursor_release = world_cursor_release};
 
 /* ---- the machines ------------------------------------------------------------------------------
  */

@@ -27,6 +27,7 @@ static void make(struct world *w, const char *parents)
 		c->in = &w->in[i];
 		c->sample = &w->samples[i];
 		c->declared = &w->declared[i];
+		c->around = PARENT_UNKNOWN;
 		c->parent = parents[i] == '-' ? PARENT_UNKNOWN : parents[i] - '0';
 		memcpy(c->name, (char[]){'m', (char)('0' + i), 0}, 3);
 	}
@@ -136,6 +137,29 @@ static void nested_guests_are_named_as_where_it_may_have_run(void **state)
 	free(w.samples[0].stays.list);
 }
 
+/* L0 saw it run: its place is known, and its clock where all was read. */
+static void one_that_l0_saw_run_has_a_place(void **state)
+{
+	(void)state;
+	for (int cut = 0; cut < 2; cut++) {
+		struct clock_piece *piece = calloc(1, sizeof(*piece));
+		struct world w;
+
+		assert_non_null(piece);
+		make(&w, "-0000-");
+		for (unsigned i = 0; i < NR; i++)
+			w.samples[i].known_until = cut && i == 5 ? 1000 : UINT64_MAX;
+		w.list[5].around = 0;
+		w.list[5].fit = (struct coincidence){
+			.model = {.pieces = piece, .nr_pieces = 1}, .tid = 150, .events = 777};
+		assert_int_equal(apart(&w), 1 << 5);
+		assert_non_null(strstr(w.apart[5].why, "while m0 runs a nested guest in thread 150 (777 "));
+		assert_ptr_equal(w.apart[5].to_l0.pieces, cut ? NULL : piece);
+		assert_ptr_equal(w.list[5].fit.model.pieces, cut ? piece : NULL);
+		free(piece);
+	}
+}
+
 static void in_a_circle_neither_is_believed(void **state)
 {
 	struct error err = {0};
@@ -164,6 +188,7 @@ int main(void)
 		cmocka_unit_test(what_says_that_it_is_a_guest_is_not_l0),
 		cmocka_unit_test(the_users_word_and_missing_machines),
 		cmocka_unit_test(nested_guests_are_named_as_where_it_may_have_run),
+		cmocka_unit_test(one_that_l0_saw_run_has_a_place),
 		cmocka_unit_test(in_a_circle_neither_is_believed),
 	};
 

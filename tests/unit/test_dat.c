@@ -356,6 +356,45 @@ static void the_kernels_count_of_lost_events_is_not_added_to_the_pages(void **st
 	free(o);
 }
 
+static void option_of_ours(struct buf *b)
+{
+	put_text_option(b, 9, "sonde");
+	put_text_option(b, 2, "CPU: 0\nentries: 7\noverrun: 0\nread events: 19\n");
+}
+
+static void option_of_others(struct buf *b)
+{
+	put_text_option(b, 9, "3.1.6 abc");
+	put_text_option(b, 2, "CPU: 0\nentries: 7\noverrun: 0\nread events: 19\n");
+}
+
+/* What a recorder counted is held against what there is.  A file of others may be an excerpt. */
+static void what_was_not_saved_is_missing(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct dat_form form = zstd7;
+		struct opened *o = calloc(1, sizeof(*o));
+		struct pages p = {.form = &form};
+		const struct event *last;
+
+		form.more_options = i ? option_of_others : option_of_ours;
+		fill_pages(&p, 8, 0, 0);
+		open_pages(o, &form, &p, 1);
+		read_all(o);
+		last = &o->events[o->nr - 1];
+		assert_int_equal(o->nr, 16 + !i);
+		assert_int_equal(last->kind == EV_LOST, !i);
+		assert_int_equal(last->time.v, 8002);
+		assert_int_equal(o->trace->loss.events, i ? 0 : 26 - 16);
+		assert_int_equal(o->trace->problems.nr, i ? 1 : 2);
+		assert_int_equal(o->trace->problems.list[0].note, i);
+		close_opened(o);
+		free(p.b.data);
+		free(o);
+	}
+}
+
 /* Any cut of a stream into ranges gives the events that reading it whole gives. */
 static void packets_decode_on_their_own(void **state)
 {
@@ -1154,6 +1193,7 @@ int main(void)
 		cmocka_unit_test(time_is_kept_through_all_record_kinds),
 		cmocka_unit_test(an_absolute_time_sets_the_clock),
 		cmocka_unit_test(lost_events_are_told_and_counted_once),
+		cmocka_unit_test(what_was_not_saved_is_missing),
 		cmocka_unit_test(the_kernels_count_of_lost_events_is_not_added_to_the_pages),
 		cmocka_unit_test(packets_decode_on_their_own),
 		cmocka_unit_test(threads_share_a_trace),
