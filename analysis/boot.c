@@ -2,6 +2,7 @@
 /* How VMs started: from the VMM's first moment to a user space that has settled, as far as the
  * traces tell. */
 #include "analysis/phases.h"
+#include "base/figure.h"
 #include "model/context.h"
 
 #include <errno.h>
@@ -159,7 +160,7 @@ static void kernel_phase(struct start *s)
 	if (first_milestone(s, "init", s->at, &init))
 		kernel_levels(s, init.at);
 	else if (first_milestone(s, "user", s->at, &user))
-		next_phase(s, "kernel", -1, user.at, user.at - user.since,
+		next_phase(s, "kernel", -1, user.at, ns_since(user.at, user.since),
 			   "the first exit at an address of user space: of init, or a helper of "
 			   "the kernel before it");
 	else
@@ -178,7 +179,7 @@ static void started(struct start *s, const struct milestone *entry)
 	s->at = vcpu;
 	next_phase(s, "VM is set up", s->vmm, entry->at, 0, "the first VM entry");
 	if (first_milestone(s, "kernel", s->at, &kernel)) {
-		next_phase(s, "firmware", -1, kernel.at, kernel.at - kernel.since,
+		next_phase(s, "firmware", -1, kernel.at, ns_since(kernel.at, kernel.since),
 			   "the first exit at an address of Linux's kernel");
 		kernel_phase(s);
 	} else {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What changed from one run to another. */
 #include "analysis/compare.h"
+#include "base/figure.h"
 #include "base/stats.h"
 
 #include <errno.h>
@@ -138,9 +139,7 @@ static int64_t scaled(const struct pair *p, double value)
 	double by = p->measure->is_share ? 1e6 : 1e3;
 	double v = value * by;
 
-	if (!(v > -9e18 && v < 9e18))
-		return 0;
-	return llround(v);
+	return fabs(v) < 9e18 ? figure_round(v) : 0;
 }
 
 /* Few and scattered values leave limits beyond what is possible: less than nothing afterwards, or
@@ -201,7 +200,7 @@ static void add_rows(struct sonde_facts *out, const struct comparison *c)
 				       cell_int(change),
 				       cell_int(limit(c, p, p->d.low)),
 				       cell_int(limit(c, p, p->d.high)),
-				       cell_int(p->told ? llround(c->p[told] * 1e6) : -1),
+				       cell_int(p->told ? figure_round(c->p[told] * 1e6) : -1),
 				       cell_int(change < 0 ? -change : change),
 				       cell_int(p->known[0]),
 				       cell_int(p->known[1]),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/figure.h"
 
 #define ANALYSES(X)                                                                                \
 	X(why)                                                                                     \
@@ -118,7 +119,9 @@ void facts_set_log(struct sonde_facts *f, struct facts_log *log, size_t nr_rows)
 
 int64_t share_ppm(ns_t part, ns_t whole)
 {
-	return whole > 0 ? (int64_t)(((__int128)part * 1000000 + whole / 2) / whole) : 0;
+	__int128 ppm = whole > 0 ? ((__int128)part * 1000000 + whole / 2) / whole : 0;
+
+	return ppm > INT64_MAX ? INT64_MAX : (int64_t)ppm;
 }
 
 static struct sonde_facts *find_kept(const struct sonde_run *run, const struct analysis *a,
@@ -190,6 +193,10 @@ int sonde_facts_get(struct sonde_facts **out, struct sonde_run *run, const char 
 	if (!a)
 		return run_error(err, fail(&inner, -ENOENT, "there is no analysis \"%s\"", name),
 				 &inner);
+	if (end < begin)
+		return run_error(err, fail(&inner, -EINVAL, "the window ends before it begins"), &inner);
+	/* One more than the run: what was lost at its very end is there, too. */
+	ns_clip(&begin, &end, sonde_run_begin(run), ns_plus(sonde_run_end(run), 1));
 	*out = find_kept(run, a, begin, end);
 	if (*out) {
 		(*out)->users++;

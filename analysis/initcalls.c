@@ -2,9 +2,22 @@
 /* Initcalls of kernels that started, slowest first. */
 #include "analysis/cells.h"
 #include "analysis/facts.h"
+#include "base/figure.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+/* False: its end was not seen. */
+static bool span_of(const struct sonde_run *run, int64_t row, ns_t *begin, ns_t *end)
+{
+	bool ended;
+
+	*begin = run_number(run, RUN_INITCALL, row, 4);
+	*end = run_number(run, RUN_INITCALL, row, 5);
+	ended = *end >= 0;
+	ns_clip(begin, end, sonde_run_begin(run), sonde_run_end(run));
+	return ended;
+}
 
 /* How long all initcalls of each machine took together; owned by the caller. */
 static ns_t *sum_up(const struct sonde_run *run)
@@ -13,10 +26,11 @@ static ns_t *sum_up(const struct sonde_run *run)
 	ns_t *sums = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*sums));
 
 	for (int64_t row = 0; sums && row < run_nr_rows(run, t); row++) {
-		int64_t machine = run_number(run, t, row, 0), end = run_number(run, t, row, 5);
+		int64_t machine = run_number(run, t, row, 0);
+		ns_t begin, end;
 
-		if (machine >= 0 && machine < sonde_nr_machines(run) && end >= 0)
-			sums[machine] += end - run_number(run, t, row, 4);
+		if (span_of(run, row, &begin, &end) && machine >= 0 && machine < sonde_nr_machines(run))
+			sums[machine] = ns_plus(sums[machine], ns_since(end, begin));
 	}
 	return sums;
 }
@@ -25,16 +39,17 @@ static void add(struct sonde_facts *out, const struct sonde_run *run, int64_t ro
 {
 	const enum run_table t = RUN_INITCALL;
 	const char *level = run_string(run, t, row, 3);
-	ns_t begin = run_number(run, t, row, 4), end = run_number(run, t, row, 5);
+	ns_t begin, end;
+	bool ended = span_of(run, row, &begin, &end);
 
 	facts_add(out, (union sonde_cell[]){
 			       cell_int(begin),
-			       cell_int(end < 0 ? -1 : end - begin),
+			       cell_int(ended ? ns_since(end, begin) : -1),
 			       cell_int(run_number(run, t, row, 0)),
 			       cell_str(run_string(run, t, row, 2)),
 			       cell_str(*level ? level : "module"),
-			       cell_int(end < 0 ? 0 : share_ppm(end - begin, of_all)),
-			       cell_int(end < 0 ? 0 : run_number(run, t, row, 6)),
+			       cell_int(ended ? share_ppm(ns_since(end, begin), of_all) : 0),
+			       cell_int(ended ? run_number(run, t, row, 6) : 0),
 			       cell_int(run_number(run, t, row, 1)),
 		       });
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/figure.h"
 
 #define KIND_BEGIN 1
 #define KIND_END 2
@@ -49,20 +50,30 @@ static int add(struct mark_pairs *p, const struct sonde_mark *from, const struct
 static int by_length(const void *a, const void *b)
 {
 	const struct mark_pair *x = a, *y = b;
-	ns_t of_x = x->to.t - x->from.t, of_y = y->to.t - y->from.t;
+	ns_t of_x = ns_since(x->to.t, x->from.t), of_y = ns_since(y->to.t, y->from.t);
 
 	return of_x != of_y ? (of_x < of_y) - (of_x > of_y)
 			    : (x->from.t > y->from.t) - (x->from.t < y->from.t);
 }
 
+/* By its text; an event of user space, "provider:name field=value ...", also by its name. */
+static bool says(const struct sonde_mark *m, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (strncmp(m->text, text, len))
+		return false;
+	return !m->text[len] || (m->text[len] == ' ' && strchr(text, ':') && !strchr(text, ' '));
+}
+
 static bool ends(const struct sonde_mark *m, const char *from, const char *to)
 {
-	return to ? !strcmp(m->text, to) : m->kind == KIND_END && !strcmp(m->text, from);
+	return to ? says(m, to) : m->kind == KIND_END && says(m, from);
 }
 
 static bool begins(const struct sonde_mark *m, const char *from, const char *to)
 {
-	return !strcmp(m->text, from) && (to || m->kind == KIND_BEGIN);
+	return says(m, from) && (to || m->kind == KIND_BEGIN);
 }
 
 int mark_pairs_find(struct mark_pairs *out, const struct sonde_run *run, const char *from,

@@ -9,7 +9,7 @@
  *
  * An end belongs to the last begin before it that has the same id and has not been ended.  Without
  * a text for the end, the begin's text is that of a span, and the span's end ends it.  Marks of
- * different machines pair, too.
+ * different machines pair, too.  The text of an event of user space may be its name alone.
  */
 struct mark_pair {
 	struct sonde_mark from, to;

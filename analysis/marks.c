@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What guests marked: points, and spans from a begin to its end. */
 #include "analysis/facts.h"
+#include "base/figure.h"
 #include "base/grow.h"
 #include "base/map.h"
 
@@ -99,7 +100,7 @@ static int find_marks(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 
 		if (span->mark.t < end && (!span->ended || span->end >= begin))
 			add(out, &span->mark, span->ended ? "span" : "begin",
-			    span->ended ? span->end - span->mark.t : -1);
+			    span->ended ? ns_since(span->end, span->mark.t) : -1);
 	}
 	free(s.list);
 	map_release(&s.innermost);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far the rest can be trusted: clocks, losses, traces left out, problems. */
 #include "analysis/facts.h"
+#include "base/figure.h"
 
 /* ---- clocks -------------------------------------------------------------------------------- */
 
@@ -97,7 +98,7 @@ static int find_losses(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 				       cell_int(l.machine),
 				       cell_int(l.cpu),
 				       cell_int(l.begin),
-				       cell_int(l.end - l.begin),
+				       cell_int(ns_since(l.end, l.begin)),
 				       cell_int(l.events),
 			       });
 	}

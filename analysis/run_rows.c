@@ -4,6 +4,7 @@
 #include "analysis/exits.h"
 #include "analysis/phases.h"
 #include "analysis/run.h"
+#include "base/figure.h"
 #include "model/context.h"
 
 #include <errno.h>
@@ -31,6 +32,15 @@ NR_ROWS(sonde_nr_cgroups, RUN_CGROUP)
 NR_ROWS(sonde_nr_identities, RUN_IDENTITY)
 NR_ROWS(sonde_nr_cpu_times, RUN_STAT)
 NR_ROWS(sonde_nr_marks, RUN_MARK)
+
+/* No tracer loses more: a count beyond is a damaged one, and not known. */
+#define LOST_MAX (INT64_C(1) << 53)
+
+/* What happened did so within the run, and ended after it began, whatever a file says. */
+static void put_in_run(const struct sonde_run *run, int64_t *begin, int64_t *end)
+{
+	ns_clip(begin, end, history_begin(run->history), history_end(run->history));
+}
 
 static int read_machine(const struct sonde_run *run, int64_t row, struct sonde_machine *out)
 {
@@ -70,6 +80,7 @@ static int read_cpu(const struct sonde_run *run, int64_t row, struct sonde_cpu *
 static int read_thread(const struct sonde_run *run, int64_t row, struct sonde_thread *out)
 {
 	const enum run_table t = RUN_THREAD;
+	int64_t there = INT64_MAX;
 
 	if (!run_has_row(run, t, row)) {
 		memset(out, 0, sizeof(*out));
@@ -88,6 +99,7 @@ static int read_thread(const struct sonde_run *run, int64_t row, struct sonde_th
 	out->pid_ns = run_number(run, t, row, 5);
 	out->begin = run_number(run, t, row, 6);
 	out->end = run_number(run, t, row, 7);
+	put_in_run(run, &out->begin, out->end == -1 ? &there : &out->end);
 	out->vcpu = run_number(run, t, row, 8) > 0 ? run_number(run, t, row, 8) - 1 : -1;
 	out->cgroup = run_number(run, t, row, 9);
 	return 0;
@@ -190,7 +202,10 @@ static int read_loss(const struct sonde_run *run, int64_t row, struct sonde_loss
 	out->cpu = (int)run_number(run, t, row, 1);
 	out->begin = run_number(run, t, row, 2);
 	out->end = run_number(run, t, row, 3);
+	put_in_run(run, &out->begin, &out->end);
 	out->events = run_number(run, t, row, 4);
+	if (out->events < 0 || out->events > LOST_MAX)
+		out->events = -1;
 	return 0;
 }
 
@@ -393,6 +408,7 @@ int run_milestone(const struct sonde_run *run, int64_t row, struct milestone *ou
 	out->machine = run_number(run, t, row, 0);
 	out->since = run_number(run, t, row, 2);
 	out->at = run_number(run, t, row, 3);
+	put_in_run(run, &out->since, &out->at);
 	out->kind = run_string(run, t, row, 4);
 	out->text = run_string(run, t, row, 5);
 	return 0;

@@ -8,6 +8,7 @@
  */
 #include "analysis/by_machine.h"
 #include "analysis/preemption.h"
+#include "base/figure.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -56,10 +57,10 @@ static void find_readings(struct steal *s, const struct sonde_run *run, const st
 	s->guest_ns = -1;
 	s->unit_ns = -1;
 	if (nr < 2 || last.steal < first.steal || last.hz > NS_PER_SEC ||
-	    last.steal - first.steal > INT64_MAX / NS_PER_SEC)
+	    ns_since(last.steal, first.steal) > INT64_MAX / NS_PER_SEC)
 		return;
 	s->unit_ns = NS_PER_SEC / last.hz;
-	s->guest_ns = (last.steal - first.steal) * s->unit_ns;
+	s->guest_ns = ns_since(last.steal, first.steal) * s->unit_ns;
 }
 
 static void begin_vcpu(struct steal *s, const struct sonde_run *run, const struct by_machine *readings,

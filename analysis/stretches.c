@@ -6,6 +6,7 @@
 #include "analysis/preemption.h"
 #include "analysis/thread_waits.h"
 #include "analysis/why.h"
+#include "base/figure.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -404,6 +405,10 @@ static union sonde_cell delay_cell(const struct facts_log *log, size_t row, unsi
 		return cell_str(text_of(d, row));
 	if (column == WHY_COST) /* what they are sorted by */
 		return cell_int(length(d->heap[row]));
+	if (column == WHY_SHARE) /* it may begin before the window and end after it */
+		return cell_int(share_ppm(ns_common(d->heap[row]->begin, d->heap[row]->end,
+						    d->why.begin, d->why.end),
+					  ns_since(d->why.end, d->why.begin)));
 	v = verdict_of(d, d->heap[row]);
 	return why_cell(&d->why, &v, column);
 }

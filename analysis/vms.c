@@ -3,6 +3,7 @@
  * runs.  Two stages: what their time goes into; and within such a group, how often and how long. */
 #include "analysis/cluster.h"
 #include "analysis/facts.h"
+#include "base/figure.h"
 
 #include <errno.h>
 #include <math.h>
@@ -264,19 +265,19 @@ static int find_groups(struct profiles *ps)
 static void add_row(struct sonde_facts *out, const struct profile *p)
 {
 	union sonde_cell row[7 + NR_MIX + NR_RATES];
-	double known = (double)p->known_ns / (double)p->all_ns;
+	double known = p->all_ns > 0 ? (double)p->known_ns / (double)p->all_ns : 0;
 	unsigned n = 0;
 
 	row[n++] = cell_str(p->vm);
 	row[n++] = cell_str(p->run);
 	row[n++] = cell_int(p->group + 1);
-	row[n++] = cell_int(llround(p->silhouette * 1e6));
+	row[n++] = cell_int(figure_round(p->silhouette * 1e6));
 	row[n++] = cell_int(p->vcpus);
 	for (unsigned i = 0; i < NR_MIX; i++)
-		row[n++] = cell_int(llround(p->mix[i] * known * 1e6));
-	row[n++] = cell_int(llround((1 - known) * 1e6));
+		row[n++] = cell_int(figure_round(p->mix[i] * known * 1e6));
+	row[n++] = cell_int(figure_round((1 - known) * 1e6));
 	for (unsigned i = 0; i < NR_RATES; i++)
-		row[n++] = cell_int(p->has_rates ? llround(p->rates[i]) : -1);
+		row[n++] = cell_int(p->has_rates ? figure_round(p->rates[i]) : -1);
 	row[n++] = cell_str(!p->has_rates ? "" : p->is_ns ? "per s" : "per 10^9 cycles");
 	facts_add(out, row);
 }

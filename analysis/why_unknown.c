@@ -5,6 +5,7 @@
 #include "analysis/unseen.h"
 #include "analysis/usage.h"
 #include "analysis/why.h"
+#include "base/figure.h"
 #include "base/units.h"
 
 #include <string.h>
@@ -150,7 +151,7 @@ static struct lost lost_of(const struct why *w, const struct tables *t, int64_t 
 	for (uint32_t i = 0; i < nr && !sonde_loss(w->run, rows[i], &l); i++) {
 		if (l.begin >= w->end || l.end < w->begin)
 			continue;
-		if (!lost.places++ || l.end - l.begin > lost.end - lost.begin) {
+		if (!lost.places++ || ns_since(l.end, l.begin) > lost.end - lost.begin) {
 			lost.begin = l.begin;
 			lost.end = l.end;
 		}

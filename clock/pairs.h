@@ -12,7 +12,9 @@
  *	request <= exit <= call <= entry <= acknowledgement
  *
  * where exit is the end of the vCPU thread's stay in guest mode before the call, and entry the
- * beginning of the next.  Payloads that one side recorded twice tell nothing and are left out.
+ * beginning of the next.  Payloads that the guest recorded twice tell nothing and are left out; of
+ * those that the hypervisor has twice, one counts that only one of the guest's own vCPU threads made:
+ * the kernel of another VM may repeat what it likes.
  */
 struct call_index;
 
@@ -22,7 +24,7 @@ void call_index_release(struct call_index *x);
 /* How many different calls of @guest this hypervisor also recorded. */
 uint64_t pairs_count(const struct call_index *parent, const struct sample *guest);
 
-/* A thread of the parent that made one of the guest's calls; -1 when there is none. */
+/* The thread of the parent that made most of the guest's calls; -1 when there is none. */
 int32_t pairs_thread(const struct call_index *parent, const struct sample *guest);
 
 /* Which vCPU of the guest the parent's thread runs, by number of calls. */

@@ -16,10 +16,8 @@
 #define CHUNK_BYTES (64u << 20)
 #define CHUNK_RECORDS 65536
 #define MORE_EFFORT 4
-/* Windows: how many, how far apart, how long. */
-#define MOMENTS_MIN 3
-#define MOMENTS_MAX 8
-#define SPACING_US 60e6
+/* Windows: how many, how long. */
+#define MOMENTS 8
 #define WINDOW_US 400e3
 /* What comes before a window in its packets has to be decoded anyway; so much of it is kept.  More
  * makes no bound better. */
@@ -120,16 +118,15 @@ int survey_moments(struct moments *out, const struct placed *placed, unsigned nr
 	for (unsigned i = 1; i < nr; i++) {
 		uint64_t begin, end;
 		double len;
-		unsigned n;
 
 		if (!common_time(&placed[i], &begin, &end))
 			continue;
 		len = (double)(end - begin);
-		n = (unsigned)fmin(fmax(len / us / SPACING_US + 1, MOMENTS_MIN), MOMENTS_MAX);
-		for (unsigned k = 0; k < n && ret == 0; k++)
-			ret = add_moment(out, begin + (uint64_t)(len * (0.01 + 0.98 * k / (n - 1))),
-					 len / n / 2, begin, end);
-		out->spacing_ns = fmax(out->spacing_ns, 2 * len / n / us * 1000);
+		for (unsigned k = 0; k < MOMENTS && ret == 0; k++)
+			ret = add_moment(out,
+					 begin + (uint64_t)(len * (0.01 + 0.98 * k / (MOMENTS - 1))),
+					 len / MOMENTS / 2, begin, end);
+		out->spacing_ns = fmax(out->spacing_ns, 2 * len / MOMENTS / us * 1000);
 	}
 	return ret;
 }

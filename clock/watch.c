@@ -30,6 +30,7 @@ void watch_init(struct watch *w, struct stream *s)
 	w->seam = SEAM_INIT;
 	w->guest_tid = -1;
 	w->synced_tid = -1;
+	w->origins.is_one_stream = true;
 	w->since = 0;
 	w->wants_mono = s->trace->clock.kind == CLOCK_TSC || s->trace->clock.kind == CLOCK_UNKNOWN;
 }
@@ -140,6 +141,8 @@ static int on_lost(struct watch *w, const struct event *e)
 	w->since = begin;
 	w->tid = -1;
 	w->irq_at = 0;
+	call_origins_forget(&w->origins);
+	w->synced_tid = -1;
 	w->last_start.time = 0;
 	return ret;
 }
@@ -320,11 +323,8 @@ static int watch_event(struct watch *w, const struct event *e)
 		w->tid = e->tid;
 		return 0;
 	}
-	if (e->kind == EV_LOST) {
-		call_origins_follow(&w->origins, e, -1);
-		w->synced_tid = -1;
+	if (e->kind == EV_LOST)
 		return on_lost(w, e);
-	}
 	if (breaks && !w->fresh) {
 		const struct event lost = seam_lost(from, e->time);
 
@@ -379,7 +379,7 @@ void watch_part(struct watch *w, uint64_t from, uint64_t until)
 	w->seam = SEAM_INIT;
 	w->from = from;
 	w->synced_tid = -1;
-	w->origins = (struct call_origins){0};
+	call_origins_forget(&w->origins);
 	w->until = until;
 	w->in_part = 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde analyze: traces in, one history out. */
 #include "cmd/command.h"
+#include "base/figure.h"
 #include "base/now.h"
 #include "cmd/progress.h"
 #include "cmd/signals.h"
@@ -83,7 +84,7 @@ static void print_json(const struct invocation *inv, const char *output,
 	json_int(&j, "end", r->end);
 	json_bool(&j, "ticks_are_ns", r->ticks_are_ns);
 	json_bool(&j, "interrupted", r->interrupted);
-	json_int(&j, "elapsed_ns", (int64_t)(seconds * 1e9));
+	json_int(&j, "elapsed_ns", figure_round(seconds * 1e9));
 	json_end(&j);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/critpath_marks.h"
 #include "base/units.h"
+#include "base/figure.h"
 #include "report/facts.h"
 #include "report/safe.h"
 
@@ -44,7 +45,7 @@ enum exit_code marked_request_find(const struct invocation *inv, struct sonde_ru
 
 		out->pair = pairs.list[out->nth - 1];
 		out->nr_pairs = pairs.nr;
-		out->median = middle->to.t - middle->from.t;
+		out->median = ns_since(middle->to.t, middle->from.t);
 	}
 	mark_pairs_release(&pairs);
 	return code;
@@ -62,7 +63,7 @@ void marked_request_print(const struct invocation *inv, const struct sonde_run *
 		snprintf(nth, sizeof(nth), "number %zu by length", r->nth);
 	safe_text(from, sizeof(from), r->pair.from.text);
 	safe_text(to, sizeof(to), r->pair.to.text);
-	unit_length(length, r->pair.to.t - r->pair.from.t, is_ns);
+	unit_length(length, ns_since(r->pair.to.t, r->pair.from.t), is_ns);
 	if (r->nr_pairs == 1)
 		fprintf(inv->screen.out, "\"%s\" to \"%s\": %s, the only one\n", from, to, length);
 	else

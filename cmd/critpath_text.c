@@ -115,7 +115,7 @@ static int print_sums(const struct invocation *inv, struct sonde_run *run,
 
 		table_cell(t, line, 0, unit_length(unit, time, is_ns));
 		table_cell(t, line, 1,
-			   unit_share(unit, (int64_t)((double)time * 1e6 / (double)length)));
+			   unit_share(unit, share_ppm(time, length)));
 		if (i < shown)
 			thread_text(run, sums.list[i].thread, text, sizeof(text));
 		else

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde record: this machine's kernel, and that of its guests, into a run directory. */
 #include "cmd/command.h"
+#include "base/figure.h"
 #include "base/now.h"
 #include "cmd/duration.h"
 #include "cmd/limits.h"
 #include "cmd/record.h"
 #include "cmd/record_rings.h"
+#include "cmd/record_there.h"
 #include "cmd/signals.h"
 #include "cmd/workload.h"
 #include "record/events.h"
@@ -29,6 +31,7 @@
 #define PATH_TRIES 100		 /* for a name of our own */
 #define BUFFER_KB_MAX (1u << 30) /* of each CPU: 1 TiB */
 #define RATE_MIN_S 0.1		 /* a shorter recording's rates say nothing */
+#define SHORT_S 0.2		 /* that a trace may end before its recorder does */
 
 #define FIELD(field) offsetof(struct record_command, field)
 
@@ -251,12 +254,15 @@ static void give_up(struct session *s)
 static void print_json(const struct session *s, const struct run_machine *m, double seconds)
 {
 	struct json j = {.out = s->inv->screen.out};
+	ns_t there = record_there_ns(m->folder);
 
 	json_begin_object(&j, NULL);
 	json_str(&j, "output", s->path);
 	json_bool(&j, "complete", m->complete);
 	json_str(&j, "why", m->why);
-	json_int(&j, "elapsed_ns", (int64_t)(seconds * 1e9));
+	json_int(&j, "elapsed_ns", figure_round(seconds * 1e9));
+	if (there >= 0)
+		json_int(&j, "trace_ns", there);
 	json_uint(&j, "bytes", m->cost.bytes);
 	json_uint(&j, "events_lost", m->cost.events_lost);
 	json_uint(&j, "cpu_ns", m->cost.cpu_ns);
@@ -268,30 +274,45 @@ static void print_json(const struct session *s, const struct run_machine *m, dou
 	json_end(&j);
 }
 
-static void print_text(const struct session *s, const struct run_machine *m, double seconds)
+/* What was recorded, and what is there of it. */
+static void print_losses(FILE *out, const struct run_machine *m, double seconds)
 {
-	FILE *out = s->inv->screen.out;
-	char bytes[UNIT_TEXT], rate[UNIT_TEXT], count[UNIT_TEXT], elapsed[UNIT_TEXT];
-	bool rates = seconds >= RATE_MIN_S;
-	double all_s = now_s() - s->start_s;
+	char count[UNIT_TEXT], length[UNIT_TEXT];
+	ns_t there = record_there_ns(m->folder);
+	bool is_short = there >= 0 && seconds - (double)there / 1e9 > SHORT_S;
 
-	if (s->inv->common.quiet)
-		return;
-	unit_bytes(rate, rates ? (uint64_t)((double)m->cost.bytes / seconds) : 0);
-	fprintf(out, "%s: %s of this machine, %s%s%s%s, clock %s%s%s%s\n", s->path,
-		unit_length(elapsed, (int64_t)(seconds * 1e9), true),
-		unit_bytes(bytes, m->cost.bytes), rates ? " (" : "", rates ? rate : "",
-		rates ? "/s)" : "", m->cost.clock, *m->cost.clock_reason ? " (" : "",
-		m->cost.clock_reason, *m->cost.clock_reason ? ")" : "");
+	if (!m->complete)
+		fprintf(out, "not complete: %s\n", m->why);
+	if (is_short)
+		fprintf(out, "the trace ends after %s; what came later is lost\n",
+			unit_length(length, there, true));
 	if (m->cost.events_lost)
 		fprintf(out,
 			"%s events were lost: their times are marked; a larger --buffer-size "
 			"loses fewer\n",
 			unit_count(count, (int64_t)m->cost.events_lost));
-	else
+	else if (m->complete && !is_short)
 		fprintf(out, "no event was lost\n");
+}
+
+static void print_text(const struct session *s, const struct run_machine *m, double seconds)
+{
+	FILE *out = s->inv->screen.out;
+	char bytes[UNIT_TEXT], rate[UNIT_TEXT], elapsed[UNIT_TEXT];
+	bool rates = seconds >= RATE_MIN_S;
+	double all_s = now_s() - s->start_s;
+
+	if (s->inv->common.quiet)
+		return;
+	unit_bytes(rate, rates ? (uint64_t)figure_round((double)m->cost.bytes / seconds) : 0);
+	fprintf(out, "%s: %s of this machine, %s%s%s%s, clock %s%s%s%s\n", s->path,
+		unit_length(elapsed, figure_round(seconds * 1e9), true),
+		unit_bytes(bytes, m->cost.bytes), rates ? " (" : "", rates ? rate : "",
+		rates ? "/s)" : "", m->cost.clock, *m->cost.clock_reason ? " (" : "",
+		m->cost.clock_reason, *m->cost.clock_reason ? ")" : "");
+	print_losses(out, m, seconds);
 	fprintf(out, "cost: %.1f ms of CPU time in %s with start and end, %.2f %% of one CPU\n",
-		(double)m->cost.cpu_ns / 1e6, unit_length(elapsed, (int64_t)(all_s * 1e9), true),
+		(double)m->cost.cpu_ns / 1e6, unit_length(elapsed, figure_round(all_s * 1e9), true),
 		(double)m->cost.cpu_ns / 1e7 / all_s);
 	guests_print(s->guests, out);
 	record_rings_print(s->rings, out);
@@ -393,7 +414,7 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 	if (!inv->common.quiet && !s.workload.pid)
 		fprintf(stderr, "sonde record: recording into %s%s%s; ^C ends it\n", s.path,
 			s.duration_s ? " for " : "",
-			s.duration_s ? unit_length(length, (int64_t)(s.duration_s * 1e9), true)
+			s.duration_s ? unit_length(length, figure_round(s.duration_s * 1e9), true)
 				     : "");
 	return end(&s, wait_for_end(&s));
 }

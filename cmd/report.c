@@ -10,7 +10,7 @@
 #include "report/chart.h"
 #include "report/csv.h"
 #include "report/facts.h"
-#include "base/since.h"
+#include "base/figure.h"
 #include "base/units.h"
 #include "serve/html.h"
 

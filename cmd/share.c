@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde share: tells the guests of this host when and by what their vCPUs were held up. */
 #include "cmd/command.h"
+#include "base/figure.h"
 #include "base/units.h"
 #include "cmd/duration.h"
 #include "cmd/signals.h"
@@ -113,8 +114,8 @@ static enum exit_code run_share(const struct invocation *inv)
 	if (geteuid())
 		return complain(inv, EXIT_FAILED,
 				"one has to be root to see what holds vCPUs up, and to tell them");
-	options.least_ns = (uint64_t)(least * 1e9);
-	options.rules.resolution_ns = (uint64_t)(resolution * 1e9 + 0.5);
+	options.least_ns = figure_round(least * 1e9);
+	options.rules.resolution_ns = (uint64_t)figure_round(resolution * 1e9);
 	options.rules.resolution_ns += !options.rules.resolution_ns;
 	if (stolen_share_open(&s, &options, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);

@@ -2,6 +2,7 @@
 #include "cmd/stolen.h"
 #include "cmd/stolen_words.h"
 #include "analysis/run.h"
+#include "base/figure.h"
 #include "base/units.h"
 #include "record/clocks.h"
 
@@ -94,7 +95,7 @@ static void put(struct stolen_list *l, unsigned cpu, const struct st_told *told,
 
 	l->list[l->nr++] = (struct stolen_stretch){
 		.cpu = cpu,
-		.begin_real_ns = now->real - (int64_t)ns,
+		.begin_real_ns = ns_plus(now->real, figure_round(-ns)),
 		.is_vmx = told->flags & ST_VMX,
 		.record = *r,
 	};

@@ -2,6 +2,7 @@
 #include "cmd/stolen.h"
 #include "cmd/stolen_words.h"
 #include "base/units.h"
+#include "base/figure.h"
 #include "record/clocks.h"
 
 #include <stdio.h>
@@ -103,7 +104,7 @@ static int64_t told_span(const struct stolen_cpu *c)
 
 	if (!c->begin.until_tsc || !c->end.tsc_hz || c->end.until_tsc < c->begin.until_tsc)
 		return 0;
-	return (int64_t)((double)cycles / (double)c->end.tsc_hz * NS_PER_SEC);
+	return figure_round((double)cycles / (double)c->end.tsc_hz * NS_PER_SEC);
 }
 
 void stolen_window_look(struct stolen_window *w)
@@ -224,8 +225,8 @@ static char *last_cell(const struct stolen_window *w, const struct stolen_cpu *c
 	*buf = '\0';
 	if (!c->last.number || !c->end.tsc_hz)
 		return buf;
-	ns = (double)(int64_t)(w->end_tsc - c->last.begin_tsc) / (double)c->end.tsc_hz * NS_PER_SEC;
-	snprintf(buf, room, "%s ago, %s", unit_length(ago, (int64_t)ns, true),
+	ns = (double)count_less(w->end_tsc, c->last.begin_tsc) / (double)c->end.tsc_hz * NS_PER_SEC;
+	snprintf(buf, room, "%s ago, %s", unit_length(ago, figure_round(ns), true),
 		 stolen_words(&c->last, c->end.flags & ST_VMX, words, sizeof(words)));
 	return buf;
 }

@@ -2,6 +2,7 @@
 /* sonde top: what VMs, vCPUs and threads do and who keeps them from it: now, or through a run. */
 #include "cmd/command.h"
 #include "analysis/facts.h"
+#include "base/figure.h"
 #include "base/now.h"
 #include "base/units.h"
 #include "cmd/duration.h"
@@ -442,7 +443,7 @@ static enum exit_code run_top(const struct invocation *inv)
 				c.opt->delay);
 	if (!recorded && inv->common.time)
 		return complain(inv, EXIT_USAGE, "--time is for a run; name its file");
-	c.length_ns = (int64_t)(seconds * 1e9);
+	c.length_ns = figure_round(seconds * 1e9);
 	if (recorded) {
 		code = open_input(inv, &c.run);
 		if (code)

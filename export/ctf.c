@@ -3,6 +3,7 @@
  * runs and of what vCPUs and threads do.  A stream for each CPU of each machine, one for each
  * machine's threads, and one for losses. */
 #include "export/ctf.h"
+#include "base/figure.h"
 #include "base/grow.h"
 #include "export/ctf_stream.h"
 #include "export/rows.h"
@@ -185,7 +186,7 @@ static void put_loss(struct ctf *c, struct ctf_stream *s, const struct sonde_los
 	ctf_event(s, l->begin, CTF_LOSS);
 	ctf_text(s, m.name);
 	ctf_i32(s, l->cpu);
-	ctf_i64(s, l->end - l->begin);
+	ctf_i64(s, ns_since(l->end, l->begin));
 	ctf_i64(s, l->events);
 }
 

@@ -3,6 +3,7 @@
 #define HISTORY_FORMAT_H
 
 #include "history/bytes.h"
+#include "history/history.h"
 
 /*
  * The file: a header, parts, and (only when complete) a trailer.  docs/formats/history.md tells
@@ -14,8 +15,7 @@
 #define TRAILER_MAGIC "SONDEEND"
 #define FORMAT_VERSION 2u
 
-/* Times stay below this in either direction (146 years), so that differences never overflow. */
-#define FORMAT_TIME_MAX (INT64_MAX / 2)
+#define FORMAT_TIME_MAX HISTORY_TIME_MAX
 
 /*
  * File header

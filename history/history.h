@@ -42,6 +42,9 @@ struct column {
 
 struct history_writer;
 
+/* Times stay below this in either direction (146 years), so that differences never overflow. */
+#define HISTORY_TIME_MAX (INT64_MAX / 2)
+
 struct history_writer_options {
 	unsigned threads;      /* 0 = encode in the calling thread, else in one of its own */
 	bool ticks_are_ns;     /* kept in the header, see struct topology */

@@ -113,13 +113,49 @@ static int leave_out_unknown(struct inputs *in, const struct sonde_watcher *watc
 	return 0;
 }
 
-static int fuse(const struct inputs *in, struct merge *merge, struct model *model,
-		const struct sonde_watcher *watcher, struct sonde_analyze_result *result)
+/* A history's times have an end in both directions: what lies beyond is left out, and counted. */
+static void trim(struct run *run, uint64_t *left_out)
 {
+	unsigned nr = run->nr;
+
+	for (; run->nr && run->times[0] < -HISTORY_TIME_MAX; run->nr--) {
+		run->events++;
+		run->times++;
+	}
+	while (run->nr && run->times[run->nr - 1] > HISTORY_TIME_MAX)
+		run->nr--;
+	*left_out += nr - run->nr;
+}
+
+static int tell_left_out(struct inputs *in, const struct sonde_analyze_result *result,
+			 uint64_t left_out, struct error *err)
+{
+	if (!result->events)
+		return left_out ? fail(err, -ERANGE,
+				       "the times of the traces lie more than 146 years before or "
+				       "after their clock's origin: is its offset damaged?")
+				: fail(err, -ENODATA,
+				       "the traces hold no event that says what a CPU does");
+	if (left_out)
+		problems_add(&in->topology.problems,
+			     "%llu events lie more than 146 years before or after the clock's "
+			     "origin, and are left out",
+			     (unsigned long long)left_out);
+	return 0;
+}
+
+static int fuse(struct inputs *in, struct merge *merge, struct model *model,
+		const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
+		struct error *err)
+{
+	uint64_t left_out = 0;
 	unsigned runs = 0;
 	struct run run;
 
 	while (merge_next(merge, &run)) {
+		trim(&run, &left_out);
+		if (unlikely(!run.nr))
+			continue;
 		model_feed(model, &in->streams[run.input], run.events, run.times, run.nr);
 		if (!result->events)
 			result->begin = run.times[0];
@@ -133,7 +169,7 @@ static int fuse(const struct inputs *in, struct merge *merge, struct model *mode
 			break;
 		}
 	}
-	return result->events ? 0 : -ENODATA;
+	return tell_left_out(in, result, left_out, err);
 }
 
 /* What made this history, and of which files. */
@@ -178,7 +214,7 @@ static void write_provenance(struct history_writer *w, const char *command_line)
 }
 
 /* From a writer that is open to a history that is closed, whatever happens on the way. */
-static int write_history(const struct inputs *in, const struct sonde_inputs *told,
+static int write_history(struct inputs *in, const struct sonde_inputs *told,
 			 struct history_writer *w, const struct sonde_watcher *watcher,
 			 struct sonde_analyze_result *result, struct error *err)
 {
@@ -196,9 +232,7 @@ static int write_history(const struct inputs *in, const struct sonde_inputs *tol
 		ret = merge_open(&merge, in->streams, in->nr_streams, model_want(),
 				 inputs_workers(told), err);
 	if (!ret)
-		ret = fuse(in, merge, model, watcher, result);
-	if (ret == -ENODATA)
-		fail(err, ret, "the traces hold no event that says what a CPU does");
+		ret = fuse(in, merge, model, watcher, result, err);
 	merge_close(merge); /* before the model writes what was lost: then it is final */
 	if (model) {
 		closed = model_close(model, result->end, ret ? NULL : err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sonde/check.h"
+#include "lib/coverage.h"
 #include "lib/find.h"
 #include "analysis/facts.h"
 #include "analysis/run.h"
@@ -7,6 +8,7 @@
 #include "channel/reader.h"
 #include "channel/stolen.h"
 #include "source/origin.h"
+#include "source/cover.h"
 #include "source/trace.h"
 #include "sonde/analyze.h"
 
@@ -254,8 +256,8 @@ static void check_history(struct check *c, struct sonde_run *run)
 
 /* ---- traces -------------------------------------------------------------------------------- */
 
-/* Each switch leaves the thread that the one before went to: else one between them is not recorded,
- * though nothing was lost.  The trace is whole all the same: it holds what its kernel gave. */
+/* Each switch leaves the thread that the one before went to: else one between them is not there.
+ * There are kernels that leave out some now and then: then the trace is whole all the same. */
 struct switches {
 	uint64_t nr, unseen;
 };
@@ -288,7 +290,7 @@ static void take_call(struct decoded *d, const struct event *e)
 
 static void take_event(struct decoded *d, const struct event *e)
 {
-	d->nr++;
+	d->nr += e->kind != EV_LOST;
 	take_call(d, e);
 	if (e->kind == EV_LOST)
 		d->running = -1;
@@ -301,7 +303,7 @@ static void take_event(struct decoded *d, const struct event *e)
 
 static uint64_t decode_stream(struct stream *s, struct switches *switches, uint64_t *forged)
 {
-	struct decoded d = {.stream = s, .running = -1};
+	struct decoded d = {.stream = s, .running = -1, .origins.is_one_stream = true};
 	struct event events[256];
 	struct cursor c;
 	unsigned got;
@@ -327,10 +329,17 @@ static void tell_switches(struct check *c, const char *path, const struct switch
 		return;
 	snprintf(text, sizeof(text),
 		 "%s: %s of %s switches come from another thread than the one before went to, "
-		 "though nothing was lost: the kernel does not record all of them. What CPUs did "
-		 "and who waited for them is unknown there",
+		 "though nothing says that some were lost: the kernel did not record all, or they "
+		 "are gone. What CPUs did and who waited for them is unknown there",
 		 path, unit_count(unseen, (int64_t)s->unseen), unit_count(nr, (int64_t)s->nr));
 	c->finding(SONDE_NOTE, text, c->data);
+}
+
+static void tell_uncovered(const char *text, void *data)
+{
+	struct check *c = data;
+
+	c->finding(SONDE_FAULT, text, c->data);
 }
 
 static void tell_problem(struct check *c, const struct problem *p)
@@ -356,6 +365,8 @@ static void check_trace(struct check *c, const char *path)
 	for (unsigned i = 0; i < t->nr_streams; i++)
 		c->result->items += decode_stream(&t->streams[i], &switches, &forged);
 	tell_switches(c, path, &switches);
+	if (cover_count_cpus(t) || coverage_tell(t, tell_uncovered, c))
+		find(c, "%s: out of memory", path);
 	if (forged)
 		remark(c,
 		       "%s: %llu hypercalls in a kernel's format were made by user code in guests; they "

@@ -55,6 +55,15 @@ static int32_t thread_on(const struct event_marks *m, unsigned machine, int cpu)
 	return -1;
 }
 
+int32_t event_marks_user(const struct event_marks *m, unsigned input, const struct event *e)
+{
+	const struct merge_input *s = &m->in->streams[input];
+	int32_t tid = thread_on(m, s->machine, s->stream->cpu);
+	int64_t vtid = e->kind == EV_MARK ? e->arg[2] : 0;
+
+	return tid > 0 && (!vtid || vtid == tid) ? tid : -1;
+}
+
 bool event_mark_read(const struct event_marks *m, unsigned input, const struct event *e,
 		     struct event_mark *out)
 {

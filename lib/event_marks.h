@@ -36,6 +36,10 @@ struct event_mark {
 	int32_t tid;
 };
 
+/* The thread of an event of user space's trace: the one that runs on its CPU by the kernel's, when
+ * that one's number is the event's; -1 unknown. */
+int32_t event_marks_user(const struct event_marks *m, unsigned input, const struct event *e);
+
 bool event_mark_read(const struct event_marks *m, unsigned input, const struct event *e,
 		     struct event_mark *out);
 

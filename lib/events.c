@@ -12,13 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Which of a trace's event types are wanted. */
+struct filter {
+	const struct trace *trace;
+	bool *wanted; /* owned */
+};
+
 struct sonde_events {
 	struct inputs inputs;
 	unsigned workers;
 	ns_t begin, end; /* of all */
 
 	/* Filters. */
-	bool **types; /* owned: per machine, per event type: wanted */
+	struct filter *filters; /* owned */
+	unsigned nr_filters;
 	bool names_given;
 	bool marks_wanted;
 	bool *machines; /* owned: per machine */
@@ -42,21 +49,50 @@ struct sonde_events {
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
+static int add_filter(struct sonde_events *e, const struct trace *t)
+{
+	struct filter *f = &e->filters[e->nr_filters];
+
+	*f = (struct filter){t, calloc(t->nr_types + 1, sizeof(*f->wanted))};
+	e->nr_filters++;
+	return f->wanted ? 0 : -ENOMEM;
+}
+
+/* One for each machine, at its place, and behind them those of user space. */
 static int make_filters(struct sonde_events *e, struct error *err)
 {
-	unsigned nr = e->inputs.topology.nr_machines;
+	const struct topology *topo = &e->inputs.topology;
+	unsigned room = topo->nr_machines;
+	int ret = 0;
 
-	e->types = calloc(nr, sizeof(*e->types));
-	e->machines = calloc(nr, sizeof(*e->machines));
-	if (!e->types || !e->machines)
+	for (unsigned m = 0; m < topo->nr_machines; m++)
+		room += topo->machines[m].trace->nr_parts;
+	e->filters = calloc(room + 1, sizeof(*e->filters));
+	e->machines = calloc(topo->nr_machines, sizeof(*e->machines));
+	if (!e->filters || !e->machines)
 		return fail(err, -ENOMEM, "out of memory");
-	for (unsigned m = 0; m < nr; m++) {
-		e->types[m] = calloc(e->inputs.topology.machines[m].trace->nr_types + 1,
-				     sizeof(**e->types));
-		if (!e->types[m])
-			return fail(err, -ENOMEM, "out of memory");
+	for (unsigned m = 0; m < topo->nr_machines && !ret; m++)
+		ret = add_filter(e, topo->machines[m].trace);
+	for (unsigned m = 0; m < topo->nr_machines && !ret; m++) {
+		const struct trace *t = topo->machines[m].trace;
+
+		for (unsigned p = 0; p < t->nr_parts && !ret; p++) {
+			if (t->parts[p]->user_space)
+				ret = add_filter(e, t->parts[p]);
+		}
 	}
-	return 0;
+	return ret ? fail(err, ret, "out of memory") : 0;
+}
+
+/* Of the trace whose types a stream's events have: its machine's, or user space's own. */
+static const struct filter *filter_of(const struct sonde_events *e, const struct merge_input *s)
+{
+	for (unsigned i = e->inputs.topology.nr_machines;
+	     s->stream->trace->user_space && i < e->nr_filters; i++) {
+		if (e->filters[i].trace == s->stream->trace)
+			return &e->filters[i];
+	}
+	return &e->filters[s->machine];
 }
 
 /* What is left to do when e->inputs are open, which said @ret and @inner; e is the caller's only
@@ -129,9 +165,9 @@ void sonde_events_close(struct sonde_events *e)
 		return;
 	merge_close(e->merge);
 	event_marks_release(&e->marks);
-	for (unsigned m = 0; e->types && m < e->inputs.topology.nr_machines; m++)
-		free(e->types[m]);
-	free(e->types);
+	for (unsigned i = 0; i < e->nr_filters; i++)
+		free(e->filters[i].wanted);
+	free(e->filters);
 	free(e->machines);
 	free(e->all);
 	inputs_release(&e->inputs);
@@ -206,14 +242,14 @@ int sonde_events_only_name(struct sonde_events *e, const char *pattern)
 	e->names_given = true;
 	if (!fnmatch(pattern, event_kind_name(EV_MARK), 0) && event_marks_possible(&e->inputs))
 		e->marks_wanted = any = true;
-	for (unsigned m = 0; m < e->inputs.topology.nr_machines; m++) {
-		const struct trace *t = e->inputs.topology.machines[m].trace;
+	for (unsigned f = 0; f < e->nr_filters; f++) {
+		const struct trace *t = e->filters[f].trace;
 
 		for (unsigned i = 0; i < t->nr_types; i++) {
 			const char *kind = event_kind_name((enum event_kind)t->types[i].kind);
 
 			if (!fnmatch(pattern, t->types[i].name, 0) || !fnmatch(pattern, kind, 0)) {
-				e->types[m][i] = true;
+				e->filters[f].wanted[i] = true;
 				any = true;
 			}
 		}
@@ -266,14 +302,17 @@ static kinds_t wanted_kinds(const struct sonde_events *e)
 {
 	kinds_t want = 0;
 
-	for (unsigned m = 0; e->names_given && m < e->inputs.topology.nr_machines; m++) {
-		const struct trace *t = e->inputs.topology.machines[m].trace;
+	for (unsigned f = 0; e->names_given && f < e->nr_filters; f++) {
+		const struct trace *t = e->filters[f].trace;
 
 		for (unsigned i = 0; i < t->nr_types; i++) {
-			if (e->types[m][i])
+			if (e->filters[f].wanted[i])
 				want |= KIND_BIT(t->types[i].kind);
 		}
 	}
+	/* Whose event of user space it is is told by who was switched to. */
+	if (want && e->nr_filters > e->inputs.topology.nr_machines)
+		want |= WANT(SCHED_SWITCH);
 	/* A mark's thread is the one that was switched to last. */
 	if (e->names_given && e->marks_wanted)
 		want |= WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | WANT(SCHED_SWITCH) |
@@ -373,7 +412,7 @@ static bool event_wanted(const struct sonde_events *e, const struct event *event
 		return false;
 	if (!e->names_given)
 		return true;
-	return event->kind == EV_LOST || e->types[s->machine][event->type];
+	return event->kind == EV_LOST || filter_of(e, s)->wanted[event->type];
 }
 
 static void describe(const struct sonde_events *e, const struct event *event, ns_t t,
@@ -388,12 +427,16 @@ static void describe(const struct sonde_events *e, const struct event *event, ns
 	out->machine = machine;
 	out->machine_name = m->name;
 	out->cpu = e->is_mark ? e->mark.cpu : s->stream->cpu;
-	out->tid = e->is_mark ? e->mark.tid : event->tid;
+	out->tid = e->is_mark			    ? e->mark.tid :
+		   s->stream->trace->user_space ? event_marks_user(&e->marks, e->run.input, event) :
+						  event->tid;
 	out->kind = event_kind_name(e->is_mark ? EV_MARK : (enum event_kind)event->kind);
 	if (e->is_mark)
 		out->name = out->kind;
 	else
-		out->name = event->kind == EV_LOST ? "lost" : m->trace->types[event->type].name;
+		out->name = event->kind == EV_LOST ?
+				    "lost" :
+				    filter_of(e, s)->trace->types[event->type].name;
 }
 
 static int events_next(struct sonde_events *e, struct sonde_event *out)

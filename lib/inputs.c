@@ -2,7 +2,9 @@
 #include "lib/inputs.h"
 #include "base/parallel.h"
 #include "lib/inputs_place.h"
+#include "lib/inputs_user.h"
 #include "lib/inputs_within.h"
+#include "source/cover.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -105,6 +107,8 @@ int inputs_list_streams(struct inputs *in, struct error *err)
 {
 	unsigned nr = 0;
 
+	if (inputs_attach_users(in))
+		return fail(err, -ENOMEM, "out of memory");
 	for (unsigned m = 0; m < in->topology.nr_machines; m++)
 		nr += in->topology.machines[m].trace->nr_streams;
 	in->streams = calloc(nr + 1, sizeof(*in->streams));
@@ -165,6 +169,10 @@ int inputs_open(struct inputs *in, const struct sonde_inputs *told, enum inputs_
 	in->every_tree = within == WITHIN_AND_OWN;
 	watcher_progress(watcher, "opening traces", 0);
 	ret = inputs_open_traces(in, told, watcher, err);
+	for (unsigned i = 0; i < in->nr_traces && !ret; i++) {
+		if (cover_count_cpus(in->traces[i]))
+			ret = fail(err, -ENOMEM, "out of memory");
+	}
 	if (!ret)
 		ret = find_topology(in, told, within, watcher, err);
 	tell_faults(in, watcher);
@@ -189,6 +197,9 @@ void inputs_release(struct inputs *in)
 	topology_release(&in->topology);
 	parallel(in->threads, in->nr_traces, NULL, release_one, in);
 	free(in->traces);
+	for (unsigned i = 0; i < in->nr_users; i++)
+		trace_release(in->users[i]);
+	free(in->users);
 	free(in->origins);
 	for (unsigned i = 0; i < in->nr_left_out; i++) {
 		free(in->left_out[i].path);

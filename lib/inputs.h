@@ -50,6 +50,8 @@ struct inputs {
 	unsigned nr_origins;
 	struct inputs_left_out *left_out; /* owned */
 	unsigned nr_left_out;
+	struct trace **users; /* owned: of processes, see lib/inputs_user.h; NULL where attached */
+	unsigned nr_users;
 	enum inputs_within within;
 	bool every_tree; /* also those that have nothing to do with the first machine's */
 	unsigned threads; /* that may work on them at once */

@@ -6,6 +6,7 @@
 #include "lib/inputs_order.h"
 #include "lib/inputs_place.h"
 #include "lib/inputs_span.h"
+#include "lib/inputs_user.h"
 #include "lib/inputs_within.h"
 
 #include <errno.h>
@@ -573,6 +574,8 @@ int inputs_open_traces(struct inputs *in, const struct sonde_inputs *told,
 	if (!ret)
 		ret = inputs_attach_folded(in, watcher, err);
 	inputs_sort_traces(in);
+	if (!ret && inputs_set_users_apart(in))
+		ret = fail(err, -ENOMEM, "out of memory");
 	opening_release(&o);
 	if (!ret && !in->nr_traces)
 		ret = fail(err, -EINVAL, "no trace could be opened%s%s",

@@ -220,8 +220,7 @@ static int read_calls(struct search *s, struct error *err)
 	struct clock_piece same = {.mult = UINT64_C(1) << CLOCK_SHIFT};
 	struct clock_model clock = {.pieces = &same, .nr_pieces = 1};
 	struct merge_input *inputs = calloc(s->host->nr_streams + 1, sizeof(*inputs));
-	kinds_t want = WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | CALL_ORIGIN_KINDS |
-		       (s->host->lttng ? WANT(SCHED_SWITCH) : 0);
+	kinds_t want = WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | CALL_ORIGIN_KINDS;
 	struct merge *merge = NULL;
 	unsigned runs = 0;
 	struct run run;

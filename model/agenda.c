@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "model/cpu.h"
+#include "model/machine.h"
 #include "model/thread.h"
+#include "source/cover.h"
 
 static int by_time(const void *a, const void *b)
 {
@@ -45,81 +47,31 @@ static int add_bounds(struct model *m, struct machine_state *mc, const struct cl
 	return 0;
 }
 
-/* The last event's tick in one packet. */
-static bool last_tick_of(struct stream *s, uint32_t packet, uint64_t *tick)
+/* It begins to be known at @first, whatever the machine's other CPUs have before. */
+static int add_begin(struct model *m, struct machine_state *mc, unsigned number,
+		     const struct cpu_cover *cpu, const struct cpu_cover *all, uint32_t *room)
 {
-	struct event events[64];
-	struct cursor c;
-	bool any = false;
-	unsigned nr;
+	struct moment moment = {.t = clock_to_l0(mc->clock, (ticks_t){cpu->first}),
+				.machine = mc,
+				.kind = MOMENT_CPU_BEGIN,
+				.value = number};
+	ns_t before = moment.t - clock_to_l0(mc->clock, (ticks_t){all->first});
+	int ret = 0;
 
-	if (cursor_init(&c, s, packet, 1, 0, NULL))
-		return false;
-	while ((nr = cursor_next(&c, events, ARRAY_SIZE(events)))) {
-		*tick = events[nr - 1].time.v;
-		any = true;
+	if (cpu->any && cpu->first != all->first) {
+		mc->nr_uncovered++;
+		ret = add(m, moment, room);
 	}
-	cursor_release(&c);
-	return any;
+	if (cpu->late && before > COVER_ENDS_TOGETHER_NS)
+		loss_add(mc, (int)number, moment.t - before, moment.t, -1);
+	moment.kind = MOMENT_RUNS;
+	moment.tid = cpu->running;
+	/* What a guest's CPU ran does not matter where its host does not show it. */
+	return ret || !cpu->any || cpu->running < 0 || mc->parent ? ret : add(m, moment, room);
 }
-
-/* When a stream ends: a CTF packet says; a trace.dat page does not, but its last event does. */
-static bool last_tick(struct stream *s, uint64_t *tick)
-{
-	for (uint32_t p = s->nr_packets; p-- > 0;) {
-		*tick = s->packets[p].end;
-		if (*tick || last_tick_of(s, p, tick))
-			return true;
-	}
-	return false;
-}
-
-/* What a trace covers of one CPU, in its ticks. */
-struct cover {
-	bool there;	/* it has a stream */
-	bool any;	/* ... with packets */
-	bool ends;	/* ... which say when they end */
-	uint64_t first; /* UINT64_MAX: from the beginning */
-	uint64_t last;
-};
-
-static void cover_stream(struct cover *c, struct stream *s)
-{
-	uint64_t last;
-
-	if (!c->there)
-		*c = (struct cover){.there = true, .ends = true, .first = UINT64_MAX};
-	if (!s->nr_packets || !last_tick(s, &last))
-		return;
-	c->any = true;
-	c->ends &= s->packets[s->nr_packets - 1].end != 0;
-	if (s->packets[0].begin < c->first)
-		c->first = s->packets[0].begin;
-	if (last > c->last)
-		c->last = last;
-}
-
-/* The whole machine: what any of its CPUs is covered. */
-static struct cover sum_up(const struct cover *of, unsigned nr)
-{
-	struct cover all = {.first = UINT64_MAX};
-
-	for (unsigned i = 0; i < nr; i++) {
-		if (!of[i].any)
-			continue;
-		all.any = true;
-		all.first = of[i].first < all.first ? of[i].first : all.first;
-		all.last = of[i].last > all.last ? of[i].last : all.last;
-	}
-	return all;
-}
-
-/* Streams end one after the other when tracing stops.  One that ends this long before the last was
- * cut short. */
-#define ENDS_TOGETHER_NS (NS_PER_SEC / 10)
 
 static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,
-		   const struct cover *cpu, const struct cover *all, uint32_t *room)
+		   const struct cpu_cover *cpu, const struct cpu_cover *all, uint32_t *room)
 {
 	ns_t first = clock_to_l0(mc->clock, (ticks_t){all->first});
 	ns_t last = clock_to_l0(mc->clock, (ticks_t){all->last});
@@ -131,7 +83,7 @@ static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,
 		return 0;
 	}
 	moment.t = clock_to_l0(mc->clock, (ticks_t){cpu->last}) + 1;
-	if (cpu->any && cpu->ends && last - moment.t > ENDS_TOGETHER_NS) {
+	if (cpu->any && cpu->ends && last - moment.t > COVER_ENDS_TOGETHER_NS) {
 		int ret = add(m, moment, room);
 
 		if (ret)
@@ -142,53 +94,34 @@ static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,
 			     mc->name, number);
 		loss_add(mc, (int)number, moment.t, last, -1);
 	}
-	if (!cpu->any || cpu->first == all->first)
-		return 0;
-	mc->nr_uncovered++;
-	moment.kind = MOMENT_CPU_BEGIN;
-	moment.t = clock_to_l0(mc->clock, (ticks_t){cpu->first});
-	return add(m, moment, room);
+	return add_begin(m, mc, number, cpu, all, room);
 }
 
-static unsigned nr_cpus_of(const struct trace *t)
-{
-	return t->nr_cpus < TRACE_CPUS_MAX ? t->nr_cpus : TRACE_CPUS_MAX;
-}
-
-static int add_covers(struct model *m, struct machine_state *mc, struct cover *covers,
+static int add_covers(struct model *m, struct machine_state *mc, const struct cover *c,
 		      uint32_t *room)
 {
-	unsigned nr = nr_cpus_of(mc->trace);
-	struct cover all;
 	int ret;
 
-	for (unsigned i = 0; i < mc->trace->nr_streams; i++) {
-		struct stream *s = &mc->trace->streams[i];
-
-		/* The last element is for those of an unknown CPU. */
-		cover_stream(&covers[s->cpu >= 0 && (unsigned)s->cpu < nr ? (unsigned)s->cpu : nr],
-			     s);
-	}
-	all = sum_up(covers, nr + 1);
-	if (!all.any)
+	if (!c->all.any)
 		return 0;
 	ret = add(m,
-		  (struct moment){.t = clock_to_l0(mc->clock, (ticks_t){all.last}) + 1,
+		  (struct moment){.t = clock_to_l0(mc->clock, (ticks_t){c->all.last}) + 1,
 				  .machine = mc,
 				  .kind = MOMENT_END},
 		  room);
-	/* With streams of CPUs that are not known, any may be any's. */
-	for (unsigned i = 0; i < nr && !ret && !covers[nr].there; i++)
-		ret = add_cpu(m, mc, i, &covers[i], &all, room);
+	for (unsigned i = 0; i < c->nr && !ret && !c->unnumbered; i++)
+		ret = add_cpu(m, mc, i, &c->cpus[i], &c->all, room);
 	return ret;
 }
 
 static int add_coverage(struct model *m, struct machine_state *mc, uint32_t *room)
 {
-	struct cover *covers = calloc(nr_cpus_of(mc->trace) + 1, sizeof(*covers));
-	int ret = covers ? add_covers(m, mc, covers, room) : -ENOMEM;
+	struct cover cover;
+	int ret = cover_find(&cover, mc->trace);
 
-	free(covers);
+	if (!ret)
+		ret = add_covers(m, mc, &cover, room);
+	cover_release(&cover);
 	return ret;
 }
 
@@ -219,7 +152,7 @@ static void trace_ends(struct machine_state *mc)
 	for (unsigned i = 0; i < mc->nr_cpus; i++) {
 		if (!mc->cpus[i])
 			continue;
-		cpu_not_found_again(mc->cpus[i]);
+		cpu_not_found_again(mc->cpus[i], mc->model->now);
 		cpu_forget(mc->cpus[i]);
 	}
 	for (struct thread *th = mc->threads; th; th = th->next_of_machine) {
@@ -255,6 +188,9 @@ static void happen(struct model *m, const struct moment *moment)
 		break;
 	case MOMENT_END:
 		trace_ends(moment->machine);
+		break;
+	case MOMENT_RUNS:
+		cpu_has_run(machine_cpu(moment->machine, (int)moment->value), moment->tid);
 		break;
 	case MOMENT_CPU_BEGIN:
 	case MOMENT_CPU_END:

@@ -16,7 +16,7 @@
 /* ... and all that a history keeps of one VM. */
 #define CALLS_MARKS_PER_VM (1u << 20)
 
-/* EV_KVM_EXIT, EV_KVM_ENTRY and EV_LOST: who will have made the next hypercall. */
+/* Events of CALL_ORIGIN_KINDS, and EV_LOST: who will have made the next hypercall. */
 void calls_follow(struct cpu *cpu, const struct event *e);
 /* EV_KVM_HYPERCALL and EV_KVM_NESTED_HYPERCALL */
 void call_event(struct cpu *cpu, const struct event *e);

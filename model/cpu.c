@@ -125,6 +125,14 @@ void cpu_adopt(struct cpu *cpu, int32_t tid)
 	write_task(cpu);
 }
 
+void cpu_has_run(struct cpu *cpu, int32_t tid)
+{
+	if (!cpu || cpu->thread)
+		return;
+	cpu_adopt(cpu, tid);
+	fuse(cpu);
+}
+
 /* The handlers are left before a switch; only PREEMPT_RT may switch inside a soft interrupt. */
 static void save_softirq(struct cpu *cpu)
 {
@@ -352,12 +360,13 @@ static ns_t note_loss(struct cpu *cpu, const struct event *e)
 	return end;
 }
 
-void cpu_not_found_again(struct cpu *cpu)
+void cpu_not_found_again(struct cpu *cpu, ns_t end)
 {
 	struct model *m = cpu->machine->model;
 
-	if (cpu->lost && cpu->loss < m->nr_losses && m->losses[cpu->loss].end < m->now)
-		m->losses[cpu->loss].end = m->now;
+	if (cpu->lost && cpu->loss < m->nr_losses && m->losses[cpu->loss].end < end)
+		m->losses[cpu->loss].end = end;
+	cpu->loss = UINT32_MAX;
 }
 
 /* What ran here, and what became of the threads that did, is unknown from now on. */

@@ -19,6 +19,8 @@ static inline void cpu_left_code(struct cpu *cpu)
 
 void cpu_lose_thread(struct cpu *cpu);
 void cpu_adopt(struct cpu *cpu, int32_t tid);
+/* The same before any event has said so. */
+void cpu_has_run(struct cpu *cpu, int32_t tid);
 void cpu_switch(struct cpu *cpu, const struct event *e);
 void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail);
 void cpu_irq_exit(struct cpu *cpu, uint32_t mode, int64_t detail);
@@ -35,8 +37,8 @@ void cpu_hotplug(struct cpu *by, const struct event *e);
 void cpu_lost(struct cpu *cpu, const struct event *e);
 /* ... until @until at least, and until something tells. */
 void cpu_now_lost(struct cpu *cpu, ns_t until);
-/* The trace ends, and so does what was lost if nothing has told since. */
-void cpu_not_found_again(struct cpu *cpu);
+/* The trace ends at @end, and so does what was lost if nothing has told since. */
+void cpu_not_found_again(struct cpu *cpu, ns_t end);
 void cpu_uncovered(struct cpu *cpu);
 /* Adds to the list of losses. */
 void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t events);

@@ -254,6 +254,7 @@ static bool feed_cpu(struct cpu *cpu, const struct event *e)
 {
 	switch (e->kind) {
 	case EV_SCHED_SWITCH:
+		calls_follow(cpu, e);
 		cpu_switch(cpu, e);
 		break;
 	case EV_KVM_ENTRY:
@@ -377,11 +378,19 @@ static void note_traced(struct machine_state *mc, const ns_t *times, unsigned nr
 	mc->traced_to = times[nr - 1];
 }
 
+/* What processes record says nothing of what their CPU does, and what of it was lost, neither. */
+static void feed_user(struct cpu *cpu, const struct event *e)
+{
+	if (e->kind == EV_MARK)
+		mark_user(cpu, e);
+}
+
 void model_feed(struct model *m, const struct merge_input *input, const struct event *events,
 		const ns_t *times, unsigned nr)
 {
 	struct machine_state *mc = m->machines[input->machine];
 	struct cpu *cpu = machine_cpu(mc, input->stream->cpu);
+	bool user = input->stream->trace->user_space;
 
 	if (unlikely(!cpu))
 		return; /* memory is out: model_close() says so */
@@ -390,12 +399,16 @@ void model_feed(struct model *m, const struct merge_input *input, const struct e
 	m->stream = input->stream;
 	m->clock = input->clock;
 	assert(!nr || (times[0] >= m->now && times[nr - 1] >= times[0]));
-	note_traced(mc, times, nr);
+	if (!user || mc->trace->user_space)
+		note_traced(mc, times, nr);
 	for (unsigned i = 0; i < nr; i++) {
 		if (unlikely(times[i] >= m->next_moment_t))
 			agenda_run(m, times[i]);
 		m->now = times[i];
-		feed_one(cpu, &events[i]);
+		if (unlikely(user))
+			feed_user(cpu, &events[i]);
+		else
+			feed_one(cpu, &events[i]);
 	}
 }
 
@@ -410,6 +423,8 @@ int model_close(struct model *m, ns_t end, struct error *err)
 
 	if (m->begun)
 		agenda_run(m, end);
+	for (uint32_t i = 0; i < m->nr_cpus; i++)
+		cpu_not_found_again(m->cpus[i], end);
 	tables_close(m, end);
 	ret = m->broken;
 	release(m);

@@ -88,7 +88,7 @@ uint32_t namespace_outer(struct machine_state *mc, uint32_t inum)
 	return m->namespaces[m->namespaces[*ns].parent].inum;
 }
 
-int64_t namespace_of(const struct thread *th)
+static const struct vtid *innermost_of(const struct thread *th)
 {
 	const struct model *m = th->machine->model;
 	const struct vtid *innermost = NULL;
@@ -97,7 +97,21 @@ int64_t namespace_of(const struct thread *th)
 		if (!innermost || m->vtids[i - 1].level > innermost->level)
 			innermost = &m->vtids[i - 1];
 	}
+	return innermost;
+}
+
+int64_t namespace_of(const struct thread *th)
+{
+	const struct vtid *innermost = innermost_of(th);
+
 	return innermost ? innermost->ns : -1;
+}
+
+int32_t namespace_tid(const struct thread *th)
+{
+	const struct vtid *innermost = innermost_of(th);
+
+	return innermost ? innermost->vtid : th->tid;
 }
 
 /* LTTng lists the child's TIDs from level 0 inwards. */

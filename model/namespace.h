@@ -15,6 +15,8 @@
 void namespace_add(struct thread *th, int32_t level, int64_t inum, int32_t vtid);
 void namespace_fork(struct thread *parent, struct thread *child, const struct event *e);
 int64_t namespace_of(const struct thread *th); /* innermost; -1 unknown */
+/* Its TID in its innermost namespace, as it knows itself; when none is known, its machine's. */
+int32_t namespace_tid(const struct thread *th);
 /* A state line names it and the one around it, 0 for none. */
 void namespace_declare(struct machine_state *mc, uint32_t inum, uint32_t outer, int level);
 /* The one around it; 0 unknown or none. */

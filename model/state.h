@@ -132,6 +132,8 @@ struct cpu {
 	uint32_t loss;	       /* ... in model->losses */
 	ns_t heard_at;	       /* its last event */
 	ns_t denied_at;	       /* of a vCPU: see contradict.c */
+	ns_t due_at;	       /* since then it should have stirred */
+	uint32_t nr_due;       /* ... so many times */
 	bool in_doubt;	       /* whoever runs may have left it unseen: see mute.c */
 	bool goes_down;	       /* a step that another CPU takes to switch it off has begun */
 	bool guest_of_unknown; /* after a VM entry of which we cannot tell the vCPU */
@@ -311,6 +313,7 @@ enum moment_kind {
 	MOMENT_END,	  /* its trace ends */
 	MOMENT_CPU_BEGIN, /* ... begins to cover CPU @value */
 	MOMENT_CPU_END,	  /* ... does so no more, though others go on */
+	MOMENT_RUNS,	  /* thread @tid has CPU @value, and has had it before its first event */
 };
 
 struct moment {
@@ -318,6 +321,7 @@ struct moment {
 	struct machine_state *machine;
 	enum moment_kind kind;
 	uint32_t value;
+	int32_t tid;
 };
 
 struct model {

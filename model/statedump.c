@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/statedump.h"
 
+#include <string.h>
+
 #include "model/namespace.h"
 #include "model/thread.h"
 
@@ -42,10 +44,23 @@ static int64_t field(const struct model *m, const struct event *e, const char *n
 	return trace_event_field(m->stream, e, name, &value) ? otherwise : value.i;
 }
 
+/* Of the event itself: in the context of all events there may be a vtid, too, that of the thread
+ * that wrote the dump. */
+static bool has_field(const struct model *m, const struct event *e, const char *name)
+{
+	const struct event_type *type = &m->stream->trace->types[e->type];
+
+	for (unsigned i = 0; i < type->nr_fields; i++) {
+		if (!strcmp(type->fields[i].name, name))
+			return true;
+	}
+	return false;
+}
+
 static void old_namespace(struct thread *th, const struct event *e)
 {
 	const struct model *m = th->machine->model;
-	int64_t vtid = field(m, e, "vtid", -1);
+	int64_t vtid = has_field(m, e, "vtid") ? field(m, e, "vtid", -1) : -1;
 
 	if (vtid >= 0)
 		namespace_add(th, (int32_t)field(m, e, "ns_level", 0), field(m, e, "ns_inum", -1),

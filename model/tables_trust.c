@@ -80,17 +80,37 @@ static void write_problem_list(struct model *m, int64_t machine, const struct pr
 	}
 }
 
+/* What processes recorded and lost is missing among their marks, and nowhere else. */
+static void write_user_loss(struct model *m, int64_t machine, const struct trace *t)
+{
+	struct problems lost = {0};
+
+	if (t->loss.events)
+		problems_add(&lost, "%.150s: %llu events of user space were lost", t->path,
+			     (unsigned long long)t->loss.events);
+	if (t->loss.unknown)
+		problems_add(&lost, "%.150s: events of user space were lost at %llu places, nobody "
+				    "knows how many", t->path, (unsigned long long)t->loss.unknown);
+	write_problem_list(m, machine, &lost);
+	problems_release(&lost);
+}
+
+static void write_trace_problems(struct model *m, int64_t machine, const struct trace *t)
+{
+	write_problem_list(m, machine, &t->problems);
+	if (t->user_space)
+		write_user_loss(m, machine, t);
+	for (unsigned i = 0; i < t->nr_parts; i++)
+		write_trace_problems(m, machine, t->parts[i]);
+}
+
 void tables_write_problems(struct model *m)
 {
 	write_problem_list(m, -1, &m->topo->problems);
 	for (unsigned i = 0; i < m->topo->nr_machines; i++) {
-		const struct trace *t = m->topo->machines[i].trace;
-
-		if (!t)
-			continue;
-		write_problem_list(m, table_row_of(m->machines[i]), &t->problems);
-		for (unsigned p = 0; p < t->nr_parts; p++)
-			write_problem_list(m, table_row_of(m->machines[i]), &t->parts[p]->problems);
+		if (m->topo->machines[i].trace)
+			write_trace_problems(m, table_row_of(m->machines[i]),
+					     m->topo->machines[i].trace);
 	}
 	/* They change nothing but their own machine's state, and how far its clock may be wrong is told elsewhere: a note. */
 	for (uint32_t i = 0; i < m->nr_machines; i++) {

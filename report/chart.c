@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/chart.h"
 #include "analysis/facts.h"
+#include "base/figure.h"
 #include "base/units.h"
 #include "report/facts.h"
 #include "report/palette.h"
@@ -70,7 +71,7 @@ static void phase_keys(FILE *out)
 static void phase_bar(FILE *out, struct sonde_run *run, const struct sonde_facts *f, size_t row,
 		      double scale, int64_t begin, unsigned y)
 {
-	double x = MARGIN + LABEL + (double)(facts_named(f, row, "begin").i - begin) * scale;
+	double x = MARGIN + LABEL + (double)ns_since(facts_named(f, row, "begin").i, begin) * scale;
 	double width = (double)facts_named(f, row, "length").i * scale;
 	char label[160], safe[400], length[UNIT_TEXT];
 	struct sonde_machine m;

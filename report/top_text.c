@@ -63,6 +63,15 @@ static char *cause_text(const struct top_row *row, const struct top_cause *cause
 	return buf;
 }
 
+/* What it waited for; or that most of what does not stand in the columns before is not known at all. */
+static char *wait_text(const struct top_row *row, char *buf, size_t room)
+{
+	const struct top_cause unknown = {"unknown", row->parts[TOP_UNKNOWN]};
+
+	return cause_text(row, unknown.time_ns > row->parts[TOP_WAIT] ? &unknown : &row->waits_for,
+			  buf, room);
+}
+
 char *top_cell(const struct top_row *row, const struct top_column *column, char *buf, size_t room)
 {
 	char share[UNIT_TEXT];
@@ -81,7 +90,7 @@ char *top_cell(const struct top_row *row, const struct top_column *column, char 
 	case TOP_MOSTLY:
 		return cause_text(row, &row->mostly, buf, room);
 	case TOP_WAITS_FOR:
-		return cause_text(row, &row->waits_for, buf, room);
+		return wait_text(row, buf, room);
 	case TOP_OFF_BY:
 		return cause_text(row, &row->off_by, buf, room);
 	}

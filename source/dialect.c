@@ -5,6 +5,7 @@
 
 #define LTTNG DIALECT_LTTNG
 #define FTRACE DIALECT_FTRACE
+#define UST DIALECT_UST
 #define BOTH (LTTNG | FTRACE)
 
 /* clang-format off: a table */
@@ -126,6 +127,12 @@ static const struct dialect_row rows[] = {
 	{LTTNG, "lttng_statedump_end", EV_STATEDUMP_END, {{NULL, 0}}},
 	{LTTNG, "lttng_logger", EV_STATE_LINE, {{NULL, 0}}},
 	{FTRACE, "print", EV_STATE_LINE, {{NULL, 0}}},
+	{FTRACE, "bprint", EV_STATE_LINE, {{NULL, 0}}},
+	{FTRACE, "bputs", EV_STATE_LINE, {{NULL, 0}}},
+
+	/* What processes record is theirs to name: all of it is marks, but what the tracer adds. */
+	{UST, "lttng_ust_statedump:*", EV_OTHER, {{NULL, 0}}},
+	{UST, "*", EV_MARK, {{NULL, 0}, {NULL, 0}, {"vtid", 0}, {"vpid", 0}}},
 };
 /* clang-format on */
 
@@ -167,7 +174,7 @@ static bool name_matches(const char *pattern, const char *event)
 {
 	size_t len;
 
-	if (pattern[0] != event[0]) /* nearly always: there are many rows and many events */
+	if (pattern[0] != event[0] && pattern[0] != '*') /* nearly always: there are many rows and many events */
 		return false;
 	len = strlen(pattern);
 	if (pattern[len - 1] == '*')

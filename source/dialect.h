@@ -13,6 +13,7 @@
  */
 #define DIALECT_LTTNG 1u
 #define DIALECT_FTRACE 2u
+#define DIALECT_UST 4u /* of the event's context, not of its payload, are its fields */
 
 struct dialect_slot {
 	const char *field;    /* "a|b" = the first of these names that the type has; NULL = unused */

@@ -138,7 +138,8 @@
 	/* tid, vtid, vpid, ns_level, ns_inum: one per PID namespace the thread is in */           \
 	X(STATEDUMP_PID_NS, "statedump_pid_ns")                                                    \
 	X(STATEDUMP_END, "statedump_end")                                                          \
-	/* kind (0 point, 1 begin, 2 end), id (0 none); text is a raw field.  What a guest marked. */ \
+	/* kind (0 point, 1 begin, 2 end), id (0 none); text is a raw field.  What a guest marked.     \
+	 * Of user space (trace->user_space): -, -, vtid, vpid (0: not told), and all of it is text */ \
 	X(MARK, "mark")                                                                            \
 	/* no arguments: the type's name says whether a level or an initcall begins, or one ends;  \
 	 * level, func and ret are raw fields */                                                   \

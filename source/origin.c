@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* What a call shows as: the add-on's event stands beside KVM's. */
-#define AS_HYPERCALL 1u
-#define AS_VMSYNC 2u
+#define AS_HYPERCALL 1
+#define AS_VMSYNC 2
 
 static struct call_exit *exit_of(struct call_origins *o, int32_t tid)
 {
@@ -18,9 +18,24 @@ static void on_exit(struct call_origins *o, const struct event *e, int32_t tid)
 	struct call_exit *x = exit_of(o, tid);
 
 	if (x && exit_by_hypercall(e->arg[0], e->arg[3]))
-		*x = (struct call_exit){(uint64_t)e->arg[2], tid, AS_HYPERCALL | AS_VMSYNC};
+		*x = (struct call_exit){.rip = (uint64_t)e->arg[2],
+					.time = e->time.v,
+					.tid = tid,
+					.kinds = AS_HYPERCALL | AS_VMSYNC};
 	else if (x && x->tid == tid)
 		x->kinds = 0;
+}
+
+void call_origins_forget(struct call_origins *o)
+{
+	memset(o->exits, 0, sizeof(o->exits));
+}
+
+static void on_lost(struct call_origins *o, const struct event *e)
+{
+	call_origins_forget(o);
+	if ((uint64_t)e->arg[2] > o->lost_to)
+		o->lost_to = (uint64_t)e->arg[2];
 }
 
 void call_origins_follow(struct call_origins *o, const struct event *e, int32_t tid)
@@ -36,8 +51,13 @@ void call_origins_follow(struct call_origins *o, const struct event *e, int32_t 
 		if (x && x->tid == tid)
 			x->kinds = 0;
 		break;
+	case EV_SCHED_SWITCH:
+		x = exit_of(o, (int32_t)e->arg[0]);
+		if (x && x->tid == (int32_t)e->arg[0])
+			x->has_left = true;
+		break;
 	case EV_LOST:
-		memset(o, 0, sizeof(*o));
+		on_lost(o, e);
 		break;
 	default:
 		break;
@@ -59,13 +79,14 @@ static enum ht_origin by_record(const struct stream *s, const struct event *e)
 enum ht_origin call_origins_of(struct call_origins *o, const struct stream *s,
 			       const struct event *e, int32_t tid)
 {
-	uint32_t as = e->kind == EV_VMSYNC_GH_HOST ? AS_VMSYNC : AS_HYPERCALL;
+	uint8_t as = e->kind == EV_VMSYNC_GH_HOST ? AS_VMSYNC : AS_HYPERCALL;
 	struct call_exit *x = exit_of(o, tid);
 
 	if (e->kind == EV_KVM_NESTED_HYPERCALL || s->trace->format == TRACE_FOLDED)
 		return by_record(s, e);
-	if (!x || x->tid != tid || !(x->kinds & as))
+	if (!x || x->tid != tid || !(x->kinds & as) ||
+	    (x->has_left && (o->is_one_stream || x->time < o->lost_to)))
 		return HT_ORIGIN_UNKNOWN;
-	x->kinds &= ~as;
+	x->kinds &= (uint8_t)~as;
 	return ht_origin_of_rip(x->rip);
 }

@@ -13,23 +13,31 @@
  *	call_origins_follow(&o, e, tid);                every event of CALL_ORIGIN_KINDS, and EV_LOST
  *	if (call_origins_of(&o, stream, e, tid) == HT_ORIGIN_KERNEL) ...
  *
- * Events in order of time: of one stream, or of all that are merged.  Of one stream alone the origin
- * is unknown where the thread moved between exit and call.  An exit is of one call, and of none
- * behind its entry.  After lost events no exit is known, on no CPU: its thread may have been there.
+ * Events in order of time: of one stream, or of all that are merged.  An exit is of one call, and of
+ * none behind its entry.  Where it may be another's, it is nobody's:
+ * - after lost events, on whatever CPU: the thread may have been there;
+ * - where the thread left its CPU between exit and call, and of another CPU nothing is known: because
+ *   this is one stream alone, or because events were lost there meanwhile.
  *
  * Zero it first.  It does not grow: a thread can drive another's exit out, whose call is then of
  * unknown origin.
  */
 #define CALL_ORIGIN_SLOTS 256
-#define CALL_ORIGIN_KINDS (WANT(KVM_EXIT) | WANT(KVM_ENTRY))
+#define CALL_ORIGIN_KINDS (WANT(KVM_EXIT) | WANT(KVM_ENTRY) | WANT(SCHED_SWITCH))
 
 struct call_origins {
+	bool is_one_stream;
+	uint64_t lost_to; /* ticks: a gap that has begun ends there */
 	struct call_exit {
-		uint64_t rip;
+		uint64_t rip, time;
 		int32_t tid;
-		uint32_t kinds; /* of events that it may still be of */
+		uint8_t kinds;	/* of events that it may still be of */
+		bool has_left; /* its thread was switched out since */
 	} exits[CALL_ORIGIN_SLOTS];
 };
+
+/* Nothing is known any more of what has been. */
+void call_origins_forget(struct call_origins *o);
 
 /* @tid: the host's thread that the event is of; -1 unknown. */
 void call_origins_follow(struct call_origins *o, const struct event *e, int32_t tid);

@@ -91,11 +91,15 @@ struct packet {
 
 struct trace;
 
+/* Whether a stream has all that was recorded on its CPU since tracing began. */
+enum stream_start { START_NOT_TOLD, START_WHOLE, START_MISSING };
+
 struct stream {
 	struct trace *trace;
 	const char *path;           /* for messages */
 	const char *buffer;         /* trace.dat: name of the buffer instance; "" else */
 	int cpu;                    /* -1 unknown */
+	enum stream_start start;
 	bool cut;                   /* its end is missing; without any packet: all of it */
 	struct packet *packets;
 	uint32_t nr_packets;
@@ -156,6 +160,8 @@ struct trace {
 	struct trace_comm *comms;   /* trace.dat CMDLINES */
 	unsigned nr_comms;
 	bool lttng;                 /* dialect: LTTng names and state numbers, else ftrace's */
+	bool user_space;            /* of processes (LTTng-UST), not of a kernel: no event of it
+				       says what a CPU does, and each is a mark */
 	bool vcpu_id_unsound;       /* kvm_entry.vcpu_id carries a pointer (lttng-modules on 6.1) */
 	struct trace_clock clock;
 	struct stream *streams;

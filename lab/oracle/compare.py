@@ -5,7 +5,8 @@
 Prints, per machine, how many samples agree, and every miss with what the history shows around it.  Then the same
 with all samples moved in time: a comparison that still agreed would prove nothing.  Exit status 1 when a miss is further
 from the next change of state than the clock's bound, when there are no samples, when less than a third of
-them lie where something was recorded, or when a shift by 1 ms goes unnoticed.
+them lie where something was recorded, when fewer than 19 in 20 of these agree, when a clock's bound is so large that it
+would excuse anything, or when a shift by 1 ms goes unnoticed.
 """
 import argparse
 import json
@@ -24,6 +25,8 @@ from lab.oracle.judge import Program, clock_of, judge, neighbours, share  # noqa
 SHIFTS_NS = (-1_000_000, -100_000, 100_000, 1_000_000)
 HEARD = 1 / 3  # of the samples must lie where something was recorded; a recorder killed half-way leaves about half
 NOTICED = 0.02  # of the samples must be lost by a shift of 1 ms
+AGREE = 0.95    # of the samples that say something must agree, whatever bound excuses the others
+BOUND_NS = 200_000  # no clock of a run may be less well known: a bound of a second would excuse any miss
 MISSES_SHOWN = 20
 
 
@@ -112,6 +115,11 @@ def compare(history, samples):
         faults.append(f"only {heard} of {len(verdicts)} samples lie where something was recorded")
     if any(v.wrong() for v in verdicts):
         faults.append(f"{sum(v.wrong() for v in verdicts)} misses outside the clock bound")
+    if agreeing < AGREE:
+        faults.append(f"only {agreeing:.2%} of the samples agree")
+    loose = [v.bound for v in verdicts if v.traced and not 0 <= v.bound <= BOUND_NS and not v.silent()]
+    if loose:
+        faults.append(f"{len(loose)} samples under a clock bound beyond {BOUND_NS} ns, or without one: {max(loose)}")
     if right < of_others:
         faults.append(f"{of_others - right} readings of idle CPUs or kernels do not agree")
     if moved > agreeing - NOTICED:

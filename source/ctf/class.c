@@ -96,6 +96,13 @@ const char *ctf_env_text(const struct ctf_metadata *m, const char *name)
 	return NULL;
 }
 
+bool ctf_is_user_space(const struct ctf_metadata *m)
+{
+	const char *domain = ctf_env_text(m, "domain"), *tracer = ctf_env_text(m, "tracer_name");
+
+	return (domain && !strcmp(domain, "ust")) || (tracer && !strcmp(tracer, "lttng-ust"));
+}
+
 bool ctf_env_number(const struct ctf_metadata *m, const char *name, int64_t *out)
 {
 	for (const struct ctf_env *e = m->env; e; e = e->next) {

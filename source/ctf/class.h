@@ -207,6 +207,9 @@ int ctf_metadata_finish(struct ctf_metadata *m, struct problems *problems, struc
 const char *ctf_env_text(const struct ctf_metadata *m, const char *name);
 bool ctf_env_number(const struct ctf_metadata *m, const char *name, int64_t *out);
 
+/* LTTng-UST's: what processes recorded of themselves. */
+bool ctf_is_user_space(const struct ctf_metadata *m);
+
 /* A new node with the defaults of its kind; NULL when memory or the limit is out. */
 struct ctf_fc *ctf_fc_new(struct arena *a, enum ctf_kind kind);
 

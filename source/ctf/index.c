@@ -557,6 +557,13 @@ static void tell_about_times(struct builder *b)
 			      (unsigned long long)f->offset_bytes);
 }
 
+static enum stream_start start_of(const struct builder *b)
+{
+	if (!b->nr || (!b->list[0].has_seq_num && !b->list[0].gap))
+		return START_NOT_TOLD;
+	return b->list[0].seq_num || b->list[0].gap ? START_MISSING : START_WHOLE;
+}
+
 static int fill_stream(struct builder *b)
 {
 	uint64_t last = 0;
@@ -586,6 +593,7 @@ static int fill_stream(struct builder *b)
 	}
 	b->s->nr_packets = b->nr;
 	b->s->cut = b->nr && b->list[b->nr - 1].cut;
+	b->s->start = start_of(b);
 	tell_about_times(b);
 	return 0;
 }

@@ -71,6 +71,7 @@ static void fill_names(struct trace *t, const struct ctf_metadata *m)
 		snprintf(t->tracer, sizeof(t->tracer), "%s", tracer);
 	}
 	t->lttng = true;
+	t->user_space = ctf_is_user_space(m);
 	if (m->has_uuid)
 		memcpy(t->uuid, m->uuid, sizeof(t->uuid));
 }

@@ -38,23 +38,39 @@ static bool has_field(const char *name, void *data)
 	return member && fits_slot(member->fc, w->text) && member->fc->slot < 0;
 }
 
-static void choose_slots(struct ctf_plan *plan)
+/* The fields of @from fill the slots of what @row says they are. */
+static void choose_slots(const struct dialect_row *row, const struct ctf_fc *from,
+			 int64_t defaults[static EVENT_ARGS])
 {
-	const struct dialect_row *row = dialect_find(DIALECT_LTTNG, plan->cls->name);
+	for (unsigned i = 0; i < EVENT_ARGS; i++) {
+		struct wanted w = {from, event_slot_is_text(row->kind, i)};
+		char scratch[64];
+		const char *name = dialect_pick_field(&row->slots[i], has_field, &w, scratch);
+
+		defaults[i] = row->slots[i].otherwise;
+		if (name)
+			ctf_member_find(from, name)->fc->slot = (int8_t)i;
+	}
+}
+
+static void choose_kind(struct ctf_plan *plan, unsigned dialect)
+{
+	const struct dialect_row *row = dialect_find(dialect, plan->cls->name);
 
 	if (!row)
 		return;
 	plan->kind = row->kind;
-	for (unsigned i = 0; i < EVENT_ARGS; i++) {
-		struct wanted w = {plan->cls->payload, event_slot_is_text(row->kind, i)};
-		char scratch[64];
-		const char *name = dialect_pick_field(&row->slots[i], has_field, &w, scratch);
-
-		plan->defaults[i] = row->slots[i].otherwise;
-		if (name)
-			ctf_member_find(w.payload, name)->fc->slot = (int8_t)i;
-	}
 	plan->check_vcpu = row->kind == EV_KVM_ENTRY;
+	if (dialect != DIALECT_UST)
+		choose_slots(row, plan->cls->payload, plan->defaults);
+}
+
+/* What is wanted of user space's events is in the context that all of them have. */
+static void choose_user(struct ctf_fc *context)
+{
+	int64_t defaults[EVENT_ARGS];
+
+	choose_slots(dialect_find(DIALECT_UST, "*"), context, defaults);
 }
 
 static void choose_tid(struct ctf_fc *context)
@@ -422,6 +438,7 @@ int ctf_plan_stream(struct ctf_stream_plan *out, const struct ctf_metadata *m,
 		    const struct ctf_stream_class *cls, unsigned first_type, struct arena *a,
 		    struct problems *problems)
 {
+	bool user = ctf_is_user_space(m);
 	uint32_t nr = 0;
 
 	out->cls = cls;
@@ -432,6 +449,8 @@ int ctf_plan_stream(struct ctf_stream_plan *out, const struct ctf_metadata *m,
 		return -ENOMEM;
 	ctf_plan_header(out, m);
 	choose_tid(cls->event_context);
+	if (user && cls->event_context)
+		choose_user(cls->event_context);
 	for (const struct ctf_event_class *e = m->events; e; e = e->next) {
 		struct ctf_plan *plan = &out->plans[nr];
 
@@ -444,7 +463,7 @@ int ctf_plan_stream(struct ctf_stream_plan *out, const struct ctf_metadata *m,
 			continue;
 		if (!ctf_member_find(cls->event_context, "tid"))
 			choose_tid(e->context);
-		choose_slots(plan);
+		choose_kind(plan, user ? DIALECT_UST : DIALECT_LTTNG);
 		if (out->bytewise && compile(plan, cls, a))
 			return -ENOMEM;
 	}

@@ -94,14 +94,23 @@ static void report_issue(struct dat_cursor *k, enum dat_issue what)
 /* What the recorder says of itself, held against what there is. */
 static void all_counted(const struct dat *d)
 {
+	struct trace *t = d->file.trace;
 	uint64_t kept = atomic_load(&d->kept_seen);
+	struct trace_loss loss = {.events = d->stat_kept - kept};
 
-	if (kept < d->stat_kept)
-		trace_note(d->file.trace,
+	if (kept >= d->stat_kept)
+		return;
+	/* Who cuts an excerpt out of a file of Sonde's writes another name. */
+	if (!strcmp(t->tracer, "sonde")) {
+		trace_loss_add(t, &loss);
+		trace_problem(t, "%s: of %llu events that the recorder counted the file has %llu",
+			      t->path, (unsigned long long)d->stat_kept, (unsigned long long)kept);
+	} else {
+		trace_note(t,
 			   "%s: of %llu events that the recorder counted the file has %llu: it is "
 			   "an excerpt, or some were lost since",
-			   d->file.trace->path, (unsigned long long)d->stat_kept,
-			   (unsigned long long)kept);
+			   t->path, (unsigned long long)d->stat_kept, (unsigned long long)kept);
+	}
 }
 
 /*

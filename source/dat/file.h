@@ -30,7 +30,8 @@ struct dat_cpu {
 	uint64_t len_bytes;    /* in the file */
 	bool has_stats;        /* trace-cmd stored the kernel's counters ... */
 	uint64_t stat_lost;    /* ... which say that so many events were lost ... */
-	uint64_t stat_kept;    /* ... and so many were not */
+	uint64_t stat_kept;    /* ... and so many were not ... */
+	uint64_t stat_unread;  /* ... of which so many were still in the kernel's buffer */
 };
 
 struct dat_buffer {
@@ -48,11 +49,11 @@ struct dat_stat {
 	const char *buffer;
 	int cpu;
 	uint64_t lost;
-	uint64_t kept;
+	uint64_t kept, unread;
 };
 
 /* The parts that hold tables, unpacked, in the file's own layout.  Bad when not there. */
-enum dat_table { DAT_HEADERS, DAT_FTRACE_FORMATS, DAT_EVENT_FORMATS, DAT_CMDLINES, DAT_SYMBOLS, DAT_NR_TABLES };
+enum dat_table { DAT_HEADERS, DAT_FTRACE_FORMATS, DAT_EVENT_FORMATS, DAT_CMDLINES, DAT_PRINTK, DAT_SYMBOLS, DAT_NR_TABLES };
 
 struct dat_file {
 	struct trace *trace; /* takes the problems, and what the options say */

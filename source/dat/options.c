@@ -27,6 +27,7 @@ enum option_id {
 	OPTION_FTRACE_EVENTS = 17,
 	OPTION_EVENT_FORMATS = 18,
 	OPTION_KALLSYMS = 19,
+	OPTION_PRINTK = 20,
 	OPTION_CMDLINES = 21,
 	OPTION_BUFFER_TEXT = 22,
 };
@@ -110,7 +111,8 @@ static void option_cpustat(struct dat_file *f, struct bytes *b)
 	s->cpu = atoi(cpu + 5);
 	s->lost = stat_value(text, "overrun: ") + stat_value(text, "commit overrun: ") +
 		  stat_value(text, "dropped events: ");
-	s->kept = stat_value(text, "read events: ") + stat_value(text, "entries: ");
+	s->unread = stat_value(text, "entries: ");
+	s->kept = stat_value(text, "read events: ") + s->unread;
 	s->next = f->stats;
 	f->stats = s;
 }
@@ -125,6 +127,7 @@ void dat_stats_assign(struct dat_file *f)
 		c->has_stats = true;
 		c->stat_lost = s->lost;
 		c->stat_kept = s->kept;
+		c->stat_unread = s->unread;
 	}
 }
 
@@ -343,6 +346,7 @@ static const struct {
 	{OPTION_HEADER_INFO, DAT_HEADERS},
 	{OPTION_FTRACE_EVENTS, DAT_FTRACE_FORMATS},
 	{OPTION_EVENT_FORMATS, DAT_EVENT_FORMATS},
+	{OPTION_PRINTK, DAT_PRINTK},
 	{OPTION_CMDLINES, DAT_CMDLINES},
 };
 
@@ -366,7 +370,7 @@ void dat_section_symbols(struct dat_file *f)
 	f->symbols_section = 0;
 }
 
-/* What is not here (hooks, process maps, printk formats) decodes no event. */
+/* What is not here (hooks, process maps) decodes no event. */
 static const struct {
 	uint16_t id;
 	const char *name;

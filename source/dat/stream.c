@@ -220,6 +220,19 @@ static bool clamp(struct dat *d, const struct dat_cpu *c, struct dat_stream *ds)
 	return true;
 }
 
+/* Sonde reads a buffer to its end, unless nobody takes any more (the disk is full), or it is killed;
+ * then the count is of some moment before.  What others leave there may be what they copied. */
+static bool left_unread(struct dat *d, const struct dat_cpu *c)
+{
+	struct trace *t = d->file.trace;
+
+	if (!c->stat_unread || strcmp(t->tracer, "sonde"))
+		return false;
+	dat_problem(&d->file, c->offset_bytes,
+		    "CPU %d: recording ended before its last events were saved", c->cpu);
+	return true;
+}
+
 static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer *u,
 		       const struct dat_cpu *c)
 {
@@ -237,7 +250,7 @@ static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer 
 	d->stat_kept += c->stat_kept;
 	*s = (struct stream){
 		.trace = t, .path = t->path, .buffer = u->name, .cpu = c->cpu, .reader = ds};
-	s->cut = clamp(d, c, ds);
+	s->cut = clamp(d, c, ds) | left_unread(d, c);
 	ret = ds->packed ? packed_packets(d, s, ds) : plain_packets(s, ds);
 	if (!ret)
 		ret = packets_look(d, s, ds);

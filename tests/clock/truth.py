@@ -8,8 +8,8 @@ So the true L0 time of any tick is known to some hundred ns.  It must lie within
 everywhere in the trace, for all machines; with the hypercalls, and with all of them hidden; with the
 guests' timers, where the traces count what timers count in, and with them hidden.
 
-With timers the bounds are also held against what a search by brute force (show_limits) finds that
-all constraints of the whole run leave.
+The bounds are also held against what a search by brute force (show_limits) finds that all
+constraints of the whole run leave.
 """
 
 import json
@@ -188,7 +188,7 @@ def main():
         check_set(directory, ["-n"], "containment")
         if "lttng" in name:
             check_gain(usual, check_set(directory, ["-t"], "hypercall pairs and containment"))
-            check_limits([trace_path(d) for d in directory.iterdir() if (d / "meta").is_dir()])
+        check_limits([trace_path(d) for d in directory.iterdir() if (d / "meta").is_dir()])
 
 
 if __name__ == "__main__":

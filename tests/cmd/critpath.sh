@@ -13,7 +13,7 @@ run 0 "$sonde" critpath "$history" --task "b-burn[162]" --time 20%,40% -n 3
 says out "shorter steps"
 # A line says what the words for its steps mean, and no others.
 says out "off cpu: its kernel took it for running"
-run 0 "$sonde" critpath "$history" --vm vm-a --task "wl-ping[389]" --time 59.867194538,59.877572235
+run 0 "$sonde" critpath "$history" --vm vm-a --task "wl-ping[389]" --time 59.868,59.877
 says out "(queued: ready, it waited for a CPU of its machine)"
 
 # Of every thread: steps follow each other without a gap, and none is longer than the window.

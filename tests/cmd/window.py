@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
@@ -110,6 +111,23 @@ def whole_run(history, run):
     lib.check(abs(least - first) < SLACK_NS, f"export begins at {least}, the run at {first}")
 
 
+def page(history, begin, end, run):
+    """What the page opens on, and its analyses are of; and what viewers are told of, unless they ask for a range."""
+    server = subprocess.Popen([lib.SONDE, "serve", "--format", "json", history], stdout=subprocess.PIPE, text=True)
+    try:
+        said = ""
+        while not said.rstrip().endswith("}"):
+            said += server.stdout.readline() or lib.check(False, "serve ended")
+        url = json.loads(said)["url"]
+        model = json.load(urllib.request.urlopen(f"{url}api/model", timeout=20))
+        first = int(model["begin"])
+        lib.check((first + model["traced"][0], first + model["traced"][1]) == (begin, end), f"{model['traced']} from {first}")
+        lib.check(model["length"] == run, f"the page has {model['length']} of {run}")
+    finally:
+        server.kill()
+        server.wait()
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         history = make(scratch)
@@ -120,6 +138,7 @@ def main():
         run = sums(history, begin, end)
         words(history)
         whole_run(history, run)
+        page(history, begin, end, run)
         print(f"{(end - begin) / 1e9:.3f} s traced of {run / 1e9:.3f} s")
 
 

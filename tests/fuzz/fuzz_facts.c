@@ -14,8 +14,37 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 /* A file that claims a great many rows costs time, and shows nothing new. */
 #define ROWS_MAX 4096
 
+static bool is_count(const char *name)
+{
+	static const char *const counts[] = {"count", "times", "exits", "events", "pairs", "violations"};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		if (!strcmp(name, counts[i]))
+			return true;
+	}
+	return false;
+}
+
+/* What no figure can be: negative, but for -1 (not known), or more than all threads and CPUs together had. */
+static bool is_figure(const struct sonde_run *run, const struct sonde_column *c, int64_t i)
+{
+	__int128 each = (__int128)sonde_nr_threads(run) + sonde_nr_cpus(run) + 1;
+	__int128 length = (__int128)sonde_run_end(run) - sonde_run_begin(run);
+
+	switch (c->type) {
+	case SONDE_COL_PPM:
+		return i >= -1000000 && i <= each * 1000000;
+	case SONDE_COL_NS:
+		return i >= -1 && (i <= each * length || (!strcmp(c->name, "bound") && i < INT64_MAX));
+	case SONDE_COL_INT:
+		return !is_count(c->name) || (i >= -1 && i < INT64_MAX);
+	default:
+		return true;
+	}
+}
+
 /* Reads every cell: strings to their ends. */
-static void read_cells(const struct sonde_facts *f)
+static void read_cells(const struct sonde_run *run, const struct sonde_facts *f)
 {
 	const struct sonde_analysis *a = sonde_facts_analysis(f);
 	size_t sum = 0;
@@ -24,6 +53,11 @@ static void read_cells(const struct sonde_facts *f)
 		for (unsigned c = 0; c < a->nr_columns; c++) {
 			union sonde_cell cell = sonde_facts_cell(f, row, c);
 
+			if (!is_figure(run, &a->columns[c], cell.i)) {
+				fprintf(stderr, "%s.%s: %lld\n", a->name, a->columns[c].name,
+					(long long)cell.i);
+				abort();
+			}
 			sum += a->columns[c].type == SONDE_COL_STRING ? strlen(cell.s)
 								      : (size_t)cell.i;
 		}
@@ -32,11 +66,11 @@ static void read_cells(const struct sonde_facts *f)
 		fputs("unlikely", stderr);
 }
 
-static void take(struct sonde_facts **f, int ret)
+static void take(const struct sonde_run *run, struct sonde_facts **f, int ret)
 {
 	if (ret)
 		return;
-	read_cells(*f);
+	read_cells(run, *f);
 	sonde_facts_free(*f);
 }
 
@@ -49,9 +83,9 @@ static void ask(struct sonde_run *run, int64_t begin, int64_t end)
 
 	list = sonde_analyses(&nr);
 	for (unsigned i = 0; i < nr; i++)
-		take(&f, sonde_facts_get(&f, run, list[i]->name, begin, end, &err));
+		take(run, &f, sonde_facts_get(&f, run, list[i]->name, begin, end, &err));
 	for (int64_t thread = 0; thread < sonde_nr_threads(run) && thread < PATHS_MAX; thread++)
-		take(&f, sonde_critical_path(&f, run, thread, begin, end, &err));
+		take(run, &f, sonde_critical_path(&f, run, thread, begin, end, &err));
 }
 
 static void ask_all(struct sonde_run *run)
@@ -68,8 +102,8 @@ static void ask_all(struct sonde_run *run)
 	ask(run, begin, end);
 	if (begin < middle)
 		ask(run, begin, middle);
-	take(&f, sonde_compare(&f, run, begin, end, run, begin, end, &err));
-	take(&f, sonde_vms(&f, &run, &name, 1, &err));
+	take(run, &f, sonde_compare(&f, run, begin, end, run, begin, end, &err));
+	take(run, &f, sonde_vms(&f, &run, &name, 1, &err));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)

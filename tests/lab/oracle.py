@@ -219,6 +219,12 @@ def check_compare():
         too_few = compare.compare(FakeHistory(), heard + [sample(5000)] * 5)
     lib.check(not enough.faults and (enough.programs, enough.programs_of, enough.silent) == (2, 2, 4),
               f"{enough}")
+    for bound, tid in ((4 * 10**9, 901), (4 * 10**9, 900), (-1, 900), (20_000, 901)):
+        lying = FakeHistory()
+        lying.bounds = lambda questions, bound=bound: [bound for _ in questions]
+        with contextlib.redirect_stdout(io.StringIO()):
+            lied = compare.compare(lying, [{**sample(1500), "tid": tid}] * 4)
+        lib.check(lied.faults, f"thread {tid} under a bound of {bound} passes")
     lib.check(too_few.faults == ["only 2 of 7 samples lie where something was recorded"], f"{too_few}")
 
 

@@ -18,6 +18,7 @@ import json
 import re
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
@@ -39,6 +40,17 @@ PINNED = {"lab-multi-ftrace-tsc": ({("vm-a", 0): 0, ("vm-a", 1): 1, ("vm-b", 0):
           "lab-multi-lttng": ({("vm-a", 1): 1, ("vm-b", 0): 1}, {"h-burn": 1})}
 
 
+# What is judged at least, of the runs in samples/lab, and with the shared sets: where less is, something went unseen.
+LEAST = {"samples while a vCPU was ready: who is said to have the CPU": (100, 1500),
+         "the same samples: that the vCPU did not run": (100, 1500),
+         "works of the host that are blamed: on a CPU of theirs": (5000, 5000),
+         "wake-ups: the thread that ran, and when": (800, 1800),
+         "wake-ups of works: no longer than they noted themselves": (300, 300),
+         "pinned vCPUs that were ready: for their CPU": (0, 100_000),
+         "pinned culprits: on their CPU": (0, 50_000)}
+JUDGED = Counter()
+
+
 class Tally:
     """What was judged, what was right, and what was false."""
 
@@ -56,6 +68,7 @@ class Tally:
             print(f"{self.title}: {self.what}: nothing to judge")
             return
         share = self.right / self.judged
+        JUDGED[self.what] += self.judged
         print(f"{self.title}: {self.what}: {share:.4%} of {self.judged} right, {len(self.false)} false")
         for sentence in self.false[:SHOWN]:
             print("  " + sentence)
@@ -295,6 +308,12 @@ def check_hardware(name, scratch):
     sampled(name, history, facts(history, *FACTS), lambda run: list(hardware.programs_of(directory)))
 
 
+def check_enough(shared):
+    """Nothing is right because nothing was judged; and a sentence that is false is not let through."""
+    for what, least in LEAST.items():
+        lib.check(JUDGED[what] >= least[shared], f"{what}: only {JUDGED[what]} judged, {least[shared]} are expected")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         scratch = Path(scratch)
@@ -304,10 +323,12 @@ def main():
             return
         for archive in lib.archives("lab-run-*"):
             check_run(lib.archive_name(archive), lib.unpacked(archive), scratch)
+        check_enough(False)
         for name in PINNED:
             check_set(name, scratch)
         for name in hardware.SETS:
             check_hardware(name, scratch)
+        check_enough(True)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ change of state than the clock's error bound; and with a bound worth having.
 import json
 import sys
 import tempfile
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
@@ -24,6 +26,11 @@ SETS = ["oracle-ftrace-tsc-1", "oracle-lttng-1"]
 USER_MODES = {"user", "task"}  # "task": a thread, user or kernel is not known
 WRONG_TIME_NS = 1_000_000
 WRONG_TIME_AGREE_MAX = 0.75  # the hand check: 46 to 67 % at 1 ms
+# What these sets are good for: all 1075 and 1043 samples agree, with bounds of 17 and 25 us.
+SAMPLES_MIN = 1000
+LAYER_SAMPLES_MIN = 30
+AGREE_MIN = 0.995
+BOUND_MAX_NS = 40_000
 
 
 def programs_of(directory):
@@ -33,6 +40,53 @@ def programs_of(directory):
             who = truth[str(sample["id"])]
             yield Program(sample["cpu"], sample["l0_tsc"], sample["l0_mono_ns"], who["vm"],
                           who["pid"], who["comm"], sample["layer"])
+
+
+def faults(judged):
+    """What is wrong, or too little to prove anything; a history that says that it does not know is not right either."""
+    found = []
+    if len(judged) < SAMPLES_MIN:
+        found.append(f"only {len(judged)} samples")
+    for layer in LAYERS:
+        of = sum(v.sample.group == layer for v in judged)
+        if of < LAYER_SAMPLES_MIN:
+            found.append(f"only {of} samples of {layer}")
+    agree = sum(v.agrees() for v in judged)
+    if agree < AGREE_MIN * len(judged):
+        found.append(f"only {agree} of {len(judged)} samples agree")
+    outside = sum(not v.agrees() and v.distance() > v.bound for v in judged)
+    if outside:
+        found.append(f"{outside} misses outside the clock bound")
+    loose = [v.bound for v in judged if not 0 <= v.bound <= BOUND_MAX_NS]
+    if loose:
+        found.append(f"{len(loose)} bounds beyond {BOUND_MAX_NS} ns, or none: {max(loose)}")
+    return found
+
+
+def lied(judged, bound=None, **state):
+    """The same, had the history said something else."""
+    return [replace(v, bound=v.bound if bound is None else bound, state=said(v.state, **state)) for v in judged]
+
+
+def said(state, **other):
+    told = copy(state)
+    for key, value in other.items():
+        setattr(told, key, value)
+    return told
+
+
+# Each must be found out.
+LIES = {
+    "a machine that is always wrong, under a bound of 4 s": lambda judged: lied(judged, 4 * 10**9, machine="nobody"),
+    "a machine that is always wrong": lambda judged: lied(judged, machine="nobody"),
+    "a thread that is always wrong, under a bound as long as its state": lambda judged: lied(judged, BOUND_MAX_NS, tid=7),
+    "bounds of ten times": lambda judged: [replace(v, bound=v.bound * 10) for v in judged],
+    "no bound": lambda judged: lied(judged, NO_BOUND),
+    "no sample": lambda judged: [],
+    "samples of the host alone": lambda judged: [v for v in judged if v.sample.group == "L0"] * 3,
+    "a history that knows nothing": lambda judged: [replace(v, lossy=True, state=said(v.state, machine="host0", tid=-1, mode="unknown"))
+                                                    for v in judged],
+}
 
 
 def check_set(name, scratch):
@@ -59,10 +113,11 @@ def check_set(name, scratch):
 
     wrong_time = share(judge(history, samples, WRONG_TIME_NS))
     print(f"  1 ms later: {wrong_time:.0%} agree")
-    lib.check(samples, "there are samples")
-    lib.check(not outside, f"{name}: {len(outside)} misses outside the clock bound")
+    found = faults(judged)
+    lib.check(not found, f"{name}: {'; '.join(found)}")
     lib.check(wrong_time < WRONG_TIME_AGREE_MAX, "a wrong time is noticed")
-    lib.check(all(0 <= v.bound < NO_BOUND for v in judged), "every machine's clock has a bound")
+    for what, lie in LIES.items():
+        lib.check(faults(lie(judged)), f"{name}: {what} passes")
 
 
 def main():

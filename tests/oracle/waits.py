@@ -22,6 +22,9 @@ NEAR_NS = 2000              # one wait in two histories: their clocks are fitted
 NAMED = {"timer", "disk", "network", "ipi"}
 PLANTED = {"timer": "timer", "disk": "disk", "network": "network", "task": "ipi"}
 SHARE_RIGHT = 0.99
+WAITS_MIN, JUDGED_MIN_NS = 200, 10**9
+PLANTED_MIN_NS = 10_000_000
+STORED = "lab-run-net-vhost-6.1"  # in samples/lab: timers and the network, planted in two VMs
 PARTS = (("-req.", "disk"), ("-request", "disk"), ("-input.", "network"), ("-output.", "network"))
 
 
@@ -139,13 +142,20 @@ def compare(title, waits, guests, names):
     for wait, handled in false[:5]:
         print(f"  {wait['vcpu']} at {wait['at']} for {wait['length']} ns: {wait['cause']} "
               f"({wait['evidence']}), but its guest handled {sorted(handled)}")
-    lib.check(nr, f"{title}: no waits")
+    lib.check(nr >= WAITS_MIN and sums["judged"] >= JUDGED_MIN_NS,
+              f"{title}: only {nr} waits, {sums['judged'] / 1e9:.3f} s of them judged")
     lib.check(not false, f"{title}: {len(false)} waits are put down to something else than what ended them")
     return share
 
 
+def lacking(causes, found):
+    """Those that were planted and are not told."""
+    return [cause for cause in causes if found[PLANTED.get(cause, cause)] < PLANTED_MIN_NS]
+
+
 def planted(run, history):
-    """What the machines waited for while their workloads planted causes."""
+    """What the machines waited for while their workloads planted causes: all of these are told."""
+    judged = 0
     truth = json.loads((run / "truth.json").read_text())
     for work in truth["works"].values():
         offset = truth["machines"][work["machine"]]["tsc_offset_to_l0"]
@@ -159,6 +169,10 @@ def planted(run, history):
         planted_here = ", ".join(PLANTED.get(cause, cause) for cause in work["causes"])
         told = ", ".join(f"{cause} {ns / 1e6:.1f} ms" for cause, ns in found.most_common())
         print(f"{run.name}: {work['machine']}, planted {planted_here}: {told}")
+        lib.check(not lacking(work["causes"], found), f"{run.name}: {work['machine']}: {lacking(work['causes'], found)} not told")
+        lib.check(lacking(["nothing", "ipi"], found), f"{run.name}: what nobody planted is told, too")
+        judged += 1
+    lib.check(judged, f"{run.name}: no workload of a guest planted a cause")
 
 
 def check(title, traces, hidden, scratch):
@@ -191,6 +205,8 @@ def main():
             check_run(Path(argument), Path(scratch))
         if sys.argv[1:]:
             return
+        for archive in lib.archives(STORED, places=(lib.SAMPLES,)):
+            check_run(lib.unpacked(archive), Path(scratch))
         for name in SETS:
             directory = lib.shared_set(name)
             machines = sorted(path for path in directory.iterdir() if path.is_dir())

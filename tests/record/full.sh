@@ -13,6 +13,8 @@ trap 'umount -l "$scratch/disk"; rm -rf "$scratch"' EXIT
 run 1 timeout 200 "$sonde" record --for all -o "$scratch/disk/run" -- \
 	sh -c 'while :; do cat /proc/self/stat >/dev/null; done'
 says err "the disk is full"
+says out "not complete: the disk is full"
+! grep -q "no event was lost" "$scratch/out" || fail "$(cat "$scratch/out")"
 says err "what was recorded until then is in"
 [ "$(find "$scratch/disk/run" -type f | wc -l)" = 2 ] || fail "not joined: $(find "$scratch/disk/run")"
 run 0 cat "$scratch/disk/run/run.json"
@@ -21,5 +23,9 @@ json '"the disk is full" in j["machines"][0]["why"]'
 size=$(stat -c %s "$scratch/disk/run/host0/trace.dat")
 [ "$size" -gt $((6 << 20)) ] || fail "only $size bytes were kept"
 sound_but_for_losses "$scratch/disk/run/host0/trace.dat"
+says out "recording ended before its last"
 run 0 "$sonde" analyze -q -o "$scratch/run.sonde" "$scratch/disk/run"
 run 0 "$sonde" check "$scratch/run.sonde"
+# CPUs whose last pages were not saved are not known to the end of the run.
+run 0 "$sonde" report "$scratch/run.sonde" -s loss --format json
+json 'any(l["at"] + l["length"] >= j["end"] - 1 for l in j["loss"])'

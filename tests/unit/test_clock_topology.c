@@ -26,6 +26,7 @@ struct world {
 	int64_t len;
 	bool no_calls, lose;   /* no hypercalls; the host lost some events */
 	bool by_user;	       /* a process of the guest makes the calls */
+	bool repeats;	       /* another VM's kernel repeats 9 of 10 of them */
 	bool typed;            /* the traces say what kinds they have: they are sampled */
 	bool slow;             /* 30 us pass at least between an exit or entry and any other event */
 	bool timers;           /* the guest programs TSC deadlines */
@@ -109,7 +110,7 @@ static uint64_t guest_clock(const struct world *w, int64_t t)
 	return (uint64_t)(ran + (int64_t)((double)ran * w->ppm * 1e-6));
 }
 
-static void put(struct made *m, int machine, int cpu, int64_t t, enum event_kind kind,
+static struct event *put(struct made *m, int machine, int cpu, int64_t t, enum event_kind kind,
 		const int64_t *args)
 {
 	struct made_stream *s = &m->streams[machine][cpu];
@@ -124,6 +125,16 @@ static void put(struct made *m, int machine, int cpu, int64_t t, enum event_kind
 		assert_non_null(s->list);
 	}
 	s->list[s->nr++] = e;
+	return &s->list[s->nr - 1];
+}
+
+/* A thread of another VM, on the same CPU, makes the call of this one. */
+static void repeat(struct made *m, int cpu, int64_t t, const int64_t *call)
+{
+	const int64_t code[EVENT_ARGS] = {0x81, 0, (int64_t)0xffffffffc0401000, 2};
+
+	put(m, HOST, cpu, t, EV_KVM_EXIT, code)->tid = 900;
+	put(m, HOST, cpu, t + 10, EV_KVM_HYPERCALL, call)->tid = 900;
 }
 
 /* The guest runs from an entry at @t on; returns the time of the exit. */
@@ -187,6 +198,8 @@ static void live(struct made *m, int cpu)
 			put(m, HOST, cpu, t, EV_KVM_EXIT, code);
 		if (called)
 			put(m, HOST, cpu, t + 1000, EV_KVM_HYPERCALL, call);
+		if (called && m->w.repeats && call[2] % 10)
+			repeat(m, cpu, t + 2000, call);
 		t += called || dice(&m->w, 0, 10) < 7 ? (int64_t)dice(&m->w, 8000, 30000)
 						      : (int64_t)dice(&m->w, 300000, 5 * MS);
 		if (m->w.pause_len && t > m->w.pause_at && t < m->w.pause_at + m->w.pause_len)
@@ -382,6 +395,33 @@ static void a_process_has_no_say_about_clocks(void **state)
 {
 	(void)state;
 	check_world((struct world){.by_user = true, .seed = 1}, CLOCK_METHOD_CONTAINMENT, 10000);
+}
+
+static uint64_t pairs_in(struct world w)
+{
+	struct made m;
+	struct topology t;
+	uint64_t nr;
+
+	make_world(&m, w);
+	assert_int_equal(find(&t, &m, NULL), 0);
+	nr = t.machines[1].clock.nr_pairs;
+	topology_release(&t);
+	unmake(&m);
+	return nr;
+}
+
+/* Nor has a neighbour's kernel about its neighbour's, nor can it take evidence away: which threads
+ * run the guest is known. */
+static void a_neighbour_has_no_say_about_clocks(void **state)
+{
+	const struct world alone = {.seed = 1}, disturbed = {.seed = 1, .repeats = true};
+	uint64_t nr = pairs_in(alone);
+
+	(void)state;
+	assert_true(nr > 100);
+	assert_int_equal(pairs_in(disturbed), nr);
+	check_world(disturbed, CLOCK_METHOD_PAIRS_CONTAINMENT, 8000);
 }
 
 static void a_guest_paused_for_seconds_is_a_new_piece(void **state)
@@ -816,6 +856,7 @@ int main(void)
 		cmocka_unit_test(pairs_and_containment_bound_any_steady_clock),
 		cmocka_unit_test(containment_alone_finds_parent_and_clock),
 		cmocka_unit_test(a_process_has_no_say_about_clocks),
+		cmocka_unit_test(a_neighbour_has_no_say_about_clocks),
 		cmocka_unit_test(a_guest_paused_for_seconds_is_a_new_piece),
 		cmocka_unit_test(lost_events_loosen_but_do_not_mislead),
 		cmocka_unit_test(timers_bound_what_exits_cannot),

@@ -359,6 +359,32 @@ static void a_seam_is_a_loss(void **state)
 	assert_int_equal(fake_rows("problem"), 1);
 }
 
+/* The first switch says who had the CPU before, since tracing began. */
+static void who_ran_before_the_first_switch(void **state)
+{
+	static struct packet packets[2] = {{.begin = 50, .end = 400}, {.begin = 60, .end = 400}};
+
+	(void)state;
+	world_prepare(1);
+	for (int cpu = 0; cpu < 2; cpu++) {
+		world.streams[HOST][cpu].packets = &packets[cpu];
+		world.streams[HOST][cpu].nr_packets = 1;
+	}
+	world.traces[HOST].streams = world.streams[HOST];
+	world.traces[HOST].nr_streams = 2;
+	world.first = (struct event){
+		.time.v = 100, .kind = EV_SCHED_SWITCH, .tid = 7, .arg = {7, 8}};
+	world.has_first = true;
+	world_start();
+	happens(HOST, 1, 70, SCHED_WAKING, 5, 9);
+	switches(HOST, 0, 100, 7, ASLEEP, 8);
+	world_close(300);
+	assert_runs(0, 70, "host/0 7 task");
+	assert_runs(0, 99, "host/0 7 task");
+	assert_runs(0, 100, "host/0 8 task");
+	assert_int_equal(thread_state(HOST, 7, 80), THREAD_RUNNING);
+}
+
 /* It may run on the CPU of which nothing is seen, and come back. */
 static void who_is_ready_during_a_loss_may_have_run(void **state)
 {
@@ -541,6 +567,7 @@ int main(void)
 		cmocka_unit_test(new_tasks_are_threads_or_processes),
 		cmocka_unit_test(after_a_loss_nothing_is_known_until_an_event_tells),
 		cmocka_unit_test(a_loss_is_an_interval),
+		cmocka_unit_test(who_ran_before_the_first_switch),
 		cmocka_unit_test(a_seam_is_a_loss),
 		cmocka_unit_test(who_is_ready_during_a_loss_may_have_run),
 		cmocka_unit_test(whom_a_mute_thread_leaves_waiting_is_unknown),

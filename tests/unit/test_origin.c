@@ -116,6 +116,48 @@ static void test_exits(void **state)
 	assert_int_equal(calls(&o, -1), HT_ORIGIN_UNKNOWN);
 }
 
+static void switch_out(struct call_origins *o, uint64_t time, int32_t tid)
+{
+	struct event e = {.kind = EV_SCHED_SWITCH, .arg = {tid, 1}};
+
+	e.time.v = time;
+	call_origins_follow(o, &e, tid);
+}
+
+static void leaves_at(struct call_origins *o, uint64_t time, int32_t tid)
+{
+	struct event e = {.kind = EV_KVM_EXIT, .arg = {SVM_EXIT_VMMCALL, 0, (int64_t)KERNEL, ISA_SVM}};
+
+	e.time.v = time;
+	call_origins_follow(o, &e, tid);
+}
+
+/* A thread that is preempted before its call goes on elsewhere, and what it did there is known of all
+ * CPUs only: of one stream alone it is not, nor where another CPU lost events meanwhile. */
+static void test_preempted(void **state)
+{
+	struct event gap = {.kind = EV_LOST, .arg = {0, 100, 200}};
+	struct call_origins all = {0}, one = {.is_one_stream = true};
+
+	(void)state;
+	leaves_at(&all, 50, 7);
+	leaves_at(&one, 50, 7);
+	switch_out(&all, 60, 7);
+	switch_out(&one, 60, 7);
+	assert_int_equal(calls(&all, 7), HT_ORIGIN_KERNEL);
+	assert_int_equal(calls(&one, 7), HT_ORIGIN_UNKNOWN);
+	gap.time.v = 100;
+	call_origins_follow(&all, &gap, -1);
+	leaves_at(&all, 150, 7); /* of a CPU that lost nothing */
+	leaves_at(&all, 151, 8);
+	switch_out(&all, 160, 7);
+	assert_int_equal(calls(&all, 7), HT_ORIGIN_UNKNOWN);
+	assert_int_equal(calls(&all, 8), HT_ORIGIN_KERNEL);
+	leaves_at(&all, 250, 7);
+	switch_out(&all, 260, 7);
+	assert_int_equal(calls(&all, 7), HT_ORIGIN_KERNEL);
+}
+
 /* Threads whose exits have one place: the later drives the earlier out, and none gets another's. */
 static void test_one_place(void **state)
 {
@@ -172,7 +214,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_addresses), cmocka_unit_test(test_exits),
 		cmocka_unit_test(test_one_place), cmocka_unit_test(test_vmsync),
-		cmocka_unit_test(test_own_word),
+		cmocka_unit_test(test_own_word),  cmocka_unit_test(test_preempted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,7 @@
 
 enum { W_TIMER, W_DISK, W_NONE, W_DARK, W_LOST };
 
+static const char *disk_evidence = "its guest"; /* how it was found what the disk's vector is */
 static bool says_lost = true; /* the table "wake" has a column for it */
 
 static void changes(struct history_writer *w)
@@ -92,6 +93,14 @@ static void changes(struct history_writer *w)
 		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
 }
 
+/* The other CPU idles: verdicts are about all of them. */
+static void changes_of_both_cpus(struct history_writer *w)
+{
+	history_writer_set(w, small_attr(w, "host0", "cpu1", "runs", ATTR_ROW, ATTR_SUMMED), 1000000,
+			   C_IDLE + 1);
+	changes(w);
+}
+
 static void wakes(struct history_writer *w)
 {
 	static const struct column wake_columns[] = {{"cpu", COL_INT},	  {"cause", COL_INT},
@@ -116,7 +125,7 @@ static void wakes(struct history_writer *w)
 			    small_string(w, "virtio1-req.0"),
 			    9,
 			    9,
-			    small_string(w, "its guest")};
+			    small_string(w, disk_evidence)};
 	int table = history_writer_table(w, "wake", wake_columns, says_lost ? 7 : 6);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -685,8 +694,48 @@ static void why_a_vcpu_was_off(void **state)
 	sonde_facts_free(f);
 }
 
+/* What is said of the wait for a disk. */
+static void assert_told(const char *evidence, bool as_guess)
+{
+	struct sonde_facts *f;
+	bool found = false;
+
+	disk_evidence = evidence;
+	assert_int_equal(setup_world(changes_of_both_cpus, KVM_AN), 0);
+	f = facts_of("why", SMALL_BEGIN, SMALL_END);
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+		const char *text = cell(f, row, "text").s;
+
+		if (strcmp(cell(f, row, "kind").s, "wait") || !strstr(text, "for a disk"))
+			continue;
+		found = true;
+		assert_int_equal(strstr(text, ", probably for a disk") != NULL, as_guess);
+		assert_int_equal(strstr(text, "(inferred: ") && strstr(text, evidence), as_guess);
+	}
+	sonde_facts_free(f);
+	small_run_teardown(NULL);
+	disk_evidence = "its guest";
+	assert_true(found);
+}
+
+/* What happened just before, and what most of a vector's interrupts were, are no more than guesses. */
+static void guesses_are_told_as_guesses(void **state)
+{
+	(void)state;
+	assert_told("the interrupt followed the end of a block request", true);
+	assert_told("the interrupt followed the work of a thread of the VMM's pool", true);
+	assert_told("what a thread of the VMM's pool did before the interrupts", true);
+	assert_told("what came before the interrupts in its host", true);
+	assert_told("the handler that its guest ran", false);
+	assert_told("a thread of the VMM sent the interrupt", false);
+	assert_told("what its nested entry gave it", false);
+}
+
 int main(void)
 {
+	const struct CMUnitTest guesses[] = {
+		cmocka_unit_test(guesses_are_told_as_guesses),
+	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_wake_row_says_in_the_end),
 		cmocka_unit_test(each_wait_has_its_cause),
@@ -715,7 +764,8 @@ int main(void)
 		cmocka_unit_test(a_wakeup_within_which_events_were_lost),
 	};
 
-	return cmocka_run_group_tests(tests, setup, small_run_teardown) +
+	return cmocka_run_group_tests(guesses, NULL, NULL) +
+	       cmocka_run_group_tests(tests, setup, small_run_teardown) +
 	       cmocka_run_group_tests(late, setup_late, small_run_teardown) +
 	       cmocka_run_group_tests(far, setup_far, small_run_teardown) +
 	       cmocka_run_group_tests(lost_way, setup_lost_way, small_run_teardown) +

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_SINCE_H
-#define BASE_SINCE_H
+#ifndef BASE_FIGURE_H
+#define BASE_FIGURE_H
 
 #include "base/types.h"
 
+#include <math.h>
+
 /*
- * Lengths and rests: what is left of a subtraction when its operands come from a file.
+ * Figures that people read, and what must not become of them: lengths and rests, when their operands come from a file,
+ * and quotients.
  *
  * A length of time and a count are never negative and never wrap.  Where the order of two times, or which of two counts
  * is greater, follows from how they were made a plain minus will do; where it follows only from what an input says, or
@@ -37,6 +40,21 @@ static inline ns_t ns_plus(ns_t t, ns_t by)
 static inline ns_t ns_common(ns_t begin, ns_t end, ns_t from, ns_t to)
 {
 	return ns_since(end < to ? end : to, begin > from ? begin : from);
+}
+
+/* The part of the span [*@begin, *@end] that lies in [@from, @to]; of one that ends before it begins, its begin. */
+static inline void ns_clip(ns_t *begin, ns_t *end, ns_t from, ns_t to)
+{
+	*begin = *begin < from ? from : *begin > to ? to : *begin;
+	*end = *end < *begin ? *begin : *end > to ? to : *end;
+}
+
+/* @x rounded to a whole number; 0 of what is none (0.0 / 0), the greatest or least of what is greater or less. */
+static inline int64_t figure_round(double x)
+{
+	if (isnan(x))
+		return 0;
+	return x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? INT64_MIN : llround(x);
 }
 
 /* What is left of @whole without @part; 0 when there is more of that. */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/coverage.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "clock/rates.h"
+#include "source/cover.h"
+
+static void tell_end(const struct trace *t, unsigned cpu, uint64_t ticks, const char *what,
+		     void (*tell)(const char *text, void *data), void *data)
+{
+	ns_t length = (ns_t)((double)ticks / rates_ticks_per_us(t) * 1000);
+	char text[512], unit[UNIT_TEXT];
+
+	if (length <= COVER_ENDS_TOGETHER_NS)
+		return;
+	snprintf(text, sizeof(text),
+		 "%s: the stream of CPU %u %s the trace does, by %s: nothing is known of it there",
+		 t->path, cpu, what, unit_length(unit, length, true));
+	tell(text, data);
+}
+
+static bool is_told(const struct trace *t, unsigned cpu)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), ": CPU %u has no stream", cpu);
+	for (unsigned i = 0; i < t->problems.nr; i++) {
+		if (strstr(t->problems.list[i].text, text))
+			return true;
+	}
+	return false;
+}
+
+int coverage_tell(struct trace *t, void (*tell)(const char *text, void *data), void *data)
+{
+	struct cover c;
+	int ret = cover_find(&c, t);
+
+	for (unsigned i = 0; i < c.nr && !ret && !c.unnumbered; i++) {
+		const struct cpu_cover *cpu = &c.cpus[i];
+		char text[512];
+
+		snprintf(text, sizeof(text),
+			 "%s: there is no stream of CPU %u that can be read: nothing is known of it",
+			 t->path, i);
+		/* The others have told already: source/cover.h. */
+		if (!cpu->there && !is_told(t, i))
+			tell(text, data);
+		if (cpu->late)
+			tell_end(t, i, cpu->first - c.all.first, "begins later than", tell, data);
+		if (cpu->any && cpu->ends)
+			tell_end(t, i, c.all.last - cpu->last, "ends before", tell, data);
+	}
+	cover_release(&c);
+	return ret;
+}

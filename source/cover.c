@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/cover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "source/state_line.h"
+
+/* ---- begin and end of a stream ----------------------------------------------------------------- */
+
+/* The last event's tick in one packet. */
+static bool last_tick_of(struct stream *s, uint32_t packet, uint64_t *tick)
+{
+	struct event events[64];
+	struct cursor c;
+	bool any = false;
+	unsigned nr;
+
+	if (cursor_init(&c, s, packet, 1, 0, NULL))
+		return false;
+	while ((nr = cursor_next(&c, events, ARRAY_SIZE(events)))) {
+		*tick = events[nr - 1].time.v;
+		any = true;
+	}
+	cursor_release(&c);
+	return any;
+}
+
+static bool last_event(struct stream *s, uint64_t *tick)
+{
+	for (uint32_t p = s->nr_packets; p-- > 0;) {
+		if (last_tick_of(s, p, tick))
+			return true;
+	}
+	return false;
+}
+
+static bool is_handler(uint16_t kind, bool begins)
+{
+	if (begins)
+		return kind == EV_IRQ_ENTRY || kind == EV_SOFTIRQ_ENTRY || kind == EV_VECTOR_ENTRY;
+	return kind == EV_IRQ_EXIT || kind == EV_SOFTIRQ_EXIT || kind == EV_VECTOR_EXIT;
+}
+
+/* Between its VM's entries and exits it may be the guest that runs. */
+static bool is_kvm(uint16_t kind)
+{
+	return kind >= EV_KVM_ENTRY && kind <= EV_KVM_USERSPACE_EXIT;
+}
+
+struct start {
+	bool broken, settled; /* by the first events */
+	int64_t tid;	      /* theirs; -1 not told */
+	int depth;	      /* of interrupt handlers */
+};
+
+static void take(struct start *s, const struct event *e)
+{
+	int64_t tid = e->kind == EV_SCHED_SWITCH ? e->arg[0] : e->tid;
+
+	s->depth += is_handler(e->kind, true) - is_handler(e->kind, false);
+	s->broken |= e->kind == EV_LOST || is_kvm(e->kind) || s->depth < 0 ||
+		     (s->tid >= 0 && tid >= 0 && tid != s->tid);
+	if (tid >= 0)
+		s->tid = tid;
+	s->settled = e->kind == EV_SCHED_SWITCH;
+}
+
+#define LOOK_EVENTS 1024
+
+/*
+ * Who has had the stream's CPU since it begins: the first switch says whom it takes it from.  Not
+ * where something shows that it was not only this thread: an interrupt handler that has begun
+ * before, a guest.
+ */
+static int32_t first_running(struct stream *s, bool *broken)
+{
+	struct start start = {.tid = -1};
+	struct event events[64];
+	struct cursor c;
+	unsigned nr;
+
+	*broken = true;
+	if (cursor_init(&c, s, 0, s->nr_packets, 0, NULL))
+		return -1;
+	c.records_left = LOOK_EVENTS;
+	nr = cursor_next(&c, events, ARRAY_SIZE(events));
+	*broken = !nr || events[0].kind == EV_LOST;
+	while (nr && !start.broken && !start.settled) {
+		for (unsigned i = 0; i < nr && !start.broken && !start.settled; i++)
+			take(&start, &events[i]);
+		nr = cursor_next(&c, events, ARRAY_SIZE(events));
+	}
+	cursor_release(&c);
+	return start.settled && !start.broken ? (int32_t)start.tid : -1;
+}
+
+/* ---- of a trace ---------------------------------------------------------------------------------
+ */
+
+static void cover_stream(struct cpu_cover *c, struct stream *s)
+{
+	uint64_t end = s->nr_packets ? s->packets[s->nr_packets - 1].end : 0, event = end;
+	bool again = c->there, broken;
+
+	if (!again)
+		*c = (struct cpu_cover){
+			.there = true, .ends = true, .first = UINT64_MAX, .running = -1};
+	if (!last_event(s, &event) && !end) {
+		c->there = again || !s->cut;
+		return;
+	}
+	c->any = true;
+	c->ends &= end != 0;
+	c->running = first_running(s, &broken);
+	c->late |= s->start == START_MISSING;
+	if (again) /* each has events that the other has not */
+		c->running = -1;
+	if (s->packets[0].begin < c->first)
+		c->first = s->packets[0].begin;
+	/* Tracing begins on all CPUs at once: of what was before its first event, none is missing. */
+	if ((s->trace->format == TRACE_DAT && !broken) || s->start == START_WHOLE)
+		c->first = 0;
+	if (event > c->last_event)
+		c->last_event = event;
+	end = end ? end : event;
+	if (end > c->last)
+		c->last = end;
+}
+
+static unsigned nr_cpus_of(const struct trace *t)
+{
+	return t->nr_cpus < TRACE_CPUS_MAX ? t->nr_cpus : TRACE_CPUS_MAX;
+}
+
+/* The whole machine: what any of its CPUs is covered. */
+static void sum_up(struct cover *c, const struct trace *t)
+{
+	c->all = (struct cpu_cover){.first = UINT64_MAX};
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		const struct stream *s = &t->streams[i];
+
+		if (s->nr_packets && s->packets[0].begin && s->packets[0].begin < c->all.first)
+			c->all.first = s->packets[0].begin;
+	}
+	for (unsigned i = 0; i <= c->nr; i++) {
+		c->all.any |= c->cpus[i].any;
+		if (c->cpus[i].last_event > c->all.last)
+			c->all.last = c->cpus[i].last_event;
+	}
+	for (unsigned i = 0; i <= c->nr; i++) {
+		if (c->cpus[i].first < c->all.first)
+			c->cpus[i].first = c->all.first;
+	}
+}
+
+int cover_find(struct cover *c, struct trace *t)
+{
+	*c = (struct cover){.nr = nr_cpus_of(t)};
+	c->cpus = calloc(c->nr + 1, sizeof(*c->cpus));
+	if (!c->cpus)
+		return -ENOMEM;
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		struct stream *s = &t->streams[i];
+
+		/* The last element is for those of an unknown CPU. */
+		if (s->trace->format != TRACE_FOLDED && !s->trace->user_space)
+			cover_stream(&c->cpus[s->cpu >= 0 && (unsigned)s->cpu < c->nr
+						      ? (unsigned)s->cpu
+						      : c->nr],
+				     s);
+	}
+	c->unnumbered = c->cpus[c->nr].there;
+	sum_up(c, t);
+	return 0;
+}
+
+void cover_release(struct cover *c)
+{
+	free(c->cpus);
+	c->cpus = NULL;
+}
+
+/* ---- which CPUs there must be -------------------------------------------------------------------
+ */
+
+/* Of each stream: what a scheduler does in a moment names all its CPUs. */
+#define LOOK_RECORDS 8192
+
+/* A single event may be damaged. */
+#define TIMES_NAMED 2
+
+struct census {
+	uint8_t *named; /* TRACE_CPUS_MAX */
+	int top;
+};
+
+static void name_cpu(struct census *c, int64_t cpu, unsigned times)
+{
+	if (cpu < 0 || cpu >= TRACE_CPUS_MAX)
+		return;
+	if (c->named[cpu] < TIMES_NAMED)
+		c->named[cpu] = (uint8_t)(c->named[cpu] + times);
+	if (c->named[cpu] >= TIMES_NAMED && cpu > c->top)
+		c->top = (int)cpu;
+}
+
+/* What the recorder listed when it began. */
+static void name_online(struct census *c, const struct stream *s, const struct event *e)
+{
+	int64_t cpus[256];
+	struct state_line l;
+	unsigned nr;
+
+	if (!state_line_read(&l, s, e) || l.kind != STATE_BEGIN)
+		return;
+	nr = state_list(&l, "online", cpus, ARRAY_SIZE(cpus));
+	for (unsigned i = 0; i < nr; i++)
+		name_cpu(c, cpus[i], TIMES_NAMED);
+}
+
+static void take_names(struct census *c, const struct stream *s, const struct event *e)
+{
+	switch (e->kind) {
+	case EV_SCHED_WAKING:
+	case EV_SCHED_WAKEUP:
+	case EV_SCHED_WAKEUP_NEW:
+		name_cpu(c, e->arg[1], 1);
+		break;
+	case EV_SCHED_MIGRATE:
+		name_cpu(c, e->arg[1], 1);
+		name_cpu(c, e->arg[2], 1);
+		break;
+	case EV_STATE_LINE:
+		name_online(c, s, e);
+		break;
+	default:
+		break;
+	}
+}
+
+static int look_at(struct census *census, struct stream *s)
+{
+	const kinds_t want = WANT(SCHED_WAKING) | WANT(SCHED_WAKEUP) | WANT(SCHED_WAKEUP_NEW) |
+			     WANT(SCHED_MIGRATE) | WANT(STATE_LINE);
+	struct event events[64];
+	struct cursor c;
+	unsigned nr;
+	int ret = cursor_init(&c, s, 0, s->nr_packets, want, NULL);
+
+	if (ret)
+		return ret;
+	c.records_left = LOOK_RECORDS;
+	while ((nr = cursor_next(&c, events, ARRAY_SIZE(events)))) {
+		for (unsigned i = 0; i < nr; i++)
+			take_names(census, s, &events[i]);
+	}
+	cursor_release(&c);
+	return 0;
+}
+
+int cover_count_cpus(struct trace *t)
+{
+	struct census c = {.named = calloc(TRACE_CPUS_MAX, 1), .top = -1};
+	int ret = c.named ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; i < t->nr_streams && !ret; i++) {
+		if (t->streams[i].cpu < 0) /* any may be any's */
+			goto out;
+		if (t->format == TRACE_DAT || t->format == TRACE_CTF)
+			ret = look_at(&c, &t->streams[i]);
+	}
+	for (int cpu = (int)t->nr_cpus; cpu <= c.top && !ret; cpu++)
+		trace_problem(t,
+			      "%s: CPU %d has no stream, and its machine has one: nothing is known "
+			      "of it",
+			      t->path, cpu);
+	if (!ret && c.top >= (int)t->nr_cpus)
+		t->nr_cpus = (unsigned)c.top + 1;
+out:
+	free(c.named);
+	return ret;
+}

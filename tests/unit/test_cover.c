@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a trace covers of its machine's CPUs, and which CPUs it shows that there must be. */
+#include "tests/unit/unit.h"
+
+#include "source/cover.h"
+
+#define CPUS 4
+
+static struct {
+	struct event events[CPUS][8];
+	unsigned nr[CPUS], at;
+	struct packet packets[CPUS];
+	struct stream streams[CPUS];
+	struct trace trace;
+} w;
+
+static int fake_init(struct cursor *c, struct error *err)
+{
+	(void)c;
+	(void)err;
+	w.at = 0;
+	return 0;
+}
+
+static unsigned fake_next(struct cursor *c, struct event *events, unsigned room)
+{
+	unsigned n = 0, of = (unsigned)(c->stream - w.streams);
+
+	for (; n < room && w.at < w.nr[of]; w.at++) {
+		if (w.events[of][w.at].kind == EV_LOST || c->wants[w.events[of][w.at].kind])
+			events[n++] = w.events[of][w.at];
+	}
+	return n;
+}
+
+static void fake_release(struct cursor *c)
+{
+	(void)c;
+}
+
+static const struct trace_ops ops = {
+	.cursor_init = fake_init, .cursor_next = fake_next, .cursor_release = fake_release};
+
+static void happens(unsigned of, uint64_t t, uint16_t kind, int tid, int64_t a0, int64_t a1)
+{
+	w.events[of][w.nr[of]++] =
+		(struct event){.time.v = t, .kind = kind, .tid = tid, .arg = {a0, a1}};
+}
+
+static void open_world(enum trace_format format, unsigned nr)
+{
+	memset(&w, 0, sizeof(w));
+	w.trace = (struct trace){.ops = &ops,
+				 .format = format,
+				 .path = "it",
+				 .streams = w.streams,
+				 .nr_streams = nr,
+				 .nr_cpus = nr};
+	for (unsigned i = 0; i < nr; i++) {
+		w.packets[i] = (struct packet){.begin = 100 * (i + 1)};
+		w.streams[i] = (struct stream){
+			.trace = &w.trace, .cpu = (int)i, .packets = &w.packets[i], .nr_packets = 1};
+	}
+}
+
+static int running_of(struct cover *c, unsigned cpu)
+{
+	int tid;
+
+	assert_int_equal(cover_find(c, &w.trace), 0);
+	tid = c->cpus[cpu].running;
+	cover_release(c);
+	return tid;
+}
+
+static void the_first_switch_says_who_ran_before(void **state)
+{
+	struct cover c;
+
+	(void)state;
+	open_world(TRACE_DAT, 1);
+	happens(0, 100, EV_SCHED_WAKING, 7, 9, 0);
+	happens(0, 110, EV_VECTOR_ENTRY, 7, 236, 0);
+	happens(0, 120, EV_VECTOR_EXIT, 7, 236, 0);
+	happens(0, 130, EV_SCHED_SWITCH, 7, 7, 8);
+	assert_int_equal(running_of(&c, 0), 7);
+	w.events[0][1].kind = EV_VECTOR_EXIT; /* of a handler that began before */
+	assert_int_equal(running_of(&c, 0), -1);
+	w.events[0][1].kind = EV_KVM_EXIT; /* its guest had the CPU */
+	w.events[0][2].kind = EV_SCHED_WAKING;
+	assert_int_equal(running_of(&c, 0), -1);
+	w.events[0][1].kind = EV_SCHED_WAKING;
+	assert_int_equal(running_of(&c, 0), 7);
+	w.events[0][0].tid = 6; /* does not fit */
+	assert_int_equal(running_of(&c, 0), -1);
+	w.events[0][0].tid = 7;
+	w.nr[0] = 3; /* nothing says that switches are recorded at all */
+	assert_int_equal(running_of(&c, 0), -1);
+	w.nr[0] = 4;
+	w.events[0][0].kind = EV_LOST;
+	assert_int_equal(running_of(&c, 0), -1);
+}
+
+/* ftrace begins on all CPUs at once: one that is silent at first did nothing. */
+static void a_silent_cpu_is_covered_unless_events_were_lost_there(void **state)
+{
+	struct cover c;
+
+	(void)state;
+	open_world(TRACE_DAT, 3);
+	happens(0, 100, EV_SCHED_SWITCH, 7, 7, 8);
+	happens(0, 900, EV_SCHED_SWITCH, 8, 8, 7);
+	happens(1, 200, EV_SCHED_SWITCH, 3, 3, 0);
+	happens(2, 300, EV_LOST, -1, 0, 300);
+	happens(2, 300, EV_SCHED_SWITCH, 4, 4, 0);
+	assert_int_equal(cover_find(&c, &w.trace), 0);
+	assert_int_equal(c.nr, 3);
+	assert_int_equal(c.all.first, 100);
+	assert_int_equal(c.all.last, 900);
+	assert_int_equal(c.cpus[1].first, 100);
+	assert_int_equal(c.cpus[1].running, 3);
+	assert_int_equal(c.cpus[1].last, 200);
+	assert_false(c.cpus[1].ends);
+	assert_int_equal(c.cpus[2].first, 300);
+	assert_int_equal(c.cpus[2].running, -1);
+	cover_release(&c);
+	/* LTTng numbers its packets. */
+	w.trace.format = TRACE_CTF;
+	w.streams[1].start = START_WHOLE;
+	w.streams[2].start = START_MISSING;
+	assert_int_equal(cover_find(&c, &w.trace), 0);
+	assert_int_equal(c.cpus[1].first, 100);
+	assert_false(c.cpus[1].late);
+	assert_int_equal(c.cpus[2].first, 300);
+	assert_true(c.cpus[2].late);
+	cover_release(&c);
+}
+
+static void nothing_that_can_be_read_is_no_stream(void **state)
+{
+	struct cover c;
+
+	(void)state;
+	open_world(TRACE_DAT, 3);
+	happens(0, 100, EV_SCHED_SWITCH, 7, 7, 8);
+	w.packets[1].begin = w.packets[2].begin = 0;
+	w.streams[1].cut = true;
+	w.streams[2].nr_packets = 0; /* it was silent */
+	assert_int_equal(cover_find(&c, &w.trace), 0);
+	assert_true(c.cpus[0].there);
+	assert_false(c.cpus[1].there);
+	assert_true(c.cpus[2].there);
+	assert_false(c.cpus[2].any);
+	cover_release(&c);
+}
+
+static void cpus_that_events_name_must_be_there(void **state)
+{
+	(void)state;
+	open_world(TRACE_DAT, 2);
+	happens(0, 100, EV_SCHED_WAKING, 7, 9, 1);
+	happens(0, 110, EV_SCHED_WAKING, 7, 9, 5000); /* once: damaged, maybe */
+	happens(1, 120, EV_SCHED_WAKING, 7, 9, 3);
+	happens(1, 130, EV_SCHED_WAKING, 7, 9, -1);
+	happens(1, 140, EV_SCHED_WAKING, 7, 9, 1 << 20);
+	assert_int_equal(cover_count_cpus(&w.trace), 0);
+	assert_int_equal(w.trace.nr_cpus, 2);
+	assert_int_equal(w.trace.problems.nr, 0);
+	happens(1, 150, EV_SCHED_MIGRATE, 7, 9, 3);
+	assert_int_equal(cover_count_cpus(&w.trace), 0);
+	assert_int_equal(w.trace.nr_cpus, 4);
+	assert_int_equal(w.trace.problems.nr, 2);
+	assert_non_null(strstr(w.trace.problems.list[1].text, "CPU 3 has no stream"));
+	problems_release(&w.trace.problems);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_switch_says_who_ran_before),
+		cmocka_unit_test(a_silent_cpu_is_covered_unless_events_were_lost_there),
+		cmocka_unit_test(nothing_that_can_be_read_is_no_stream),
+		cmocka_unit_test(cpus_that_events_name_must_be_there),
+	};
+
+	return cmocka_run_group_tests_name("cover", tests, NULL, NULL);
+}
