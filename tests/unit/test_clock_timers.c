@@ -183,7 +183,7 @@ static void what_is_not_clear_is_left_out(void **state)
 		{.earlier = true},         /* an exit may have come between */
 		{.unsure = true},
 		{.nested = true},
-		{.left = 5 * US},          /* maybe it was late, and not this moment was programmed */
+		{.left = 25 * US},         /* maybe it was late, and not this moment was programmed */
 		{.left = 50 * MS},
 		{.rare = 1},               /* gaps of any length, all of them */
 		{.nr = 8},                 /* not enough for a median */
