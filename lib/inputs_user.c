@@ -71,7 +71,8 @@ static bool span_of(const struct trace *t, uint64_t *from, uint64_t *to)
 		if (!s->nr_packets)
 			continue;
 		*from = s->packets[0].begin < *from ? s->packets[0].begin : *from;
-		*to = s->packets[s->nr_packets - 1].end > *to ? s->packets[s->nr_packets - 1].end : *to;
+		*to = s->packets[s->nr_packets - 1].end > *to ? s->packets[s->nr_packets - 1].end
+							      : *to;
 	}
 	return *from <= *to;
 }

@@ -127,6 +127,8 @@ static const struct dialect_row rows[] = {
 	{LTTNG, "lttng_statedump_end", EV_STATEDUMP_END, {{NULL, 0}}},
 	{LTTNG, "lttng_logger", EV_STATE_LINE, {{NULL, 0}}},
 	{FTRACE, "print", EV_STATE_LINE, {{NULL, 0}}},
+	{FTRACE, "bprint", EV_STATE_LINE, {{NULL, 0}}},
+	{FTRACE, "bputs", EV_STATE_LINE, {{NULL, 0}}},
 
 	/* What processes record is theirs to name: all of it is marks, but what the tracer adds. */
 	{UST, "lttng_ust_statedump:*", EV_OTHER, {{NULL, 0}}},

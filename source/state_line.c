@@ -74,14 +74,18 @@ bool state_line_parse(struct state_line *out, const char *text, size_t len_bytes
 	return true;
 }
 
-/* ftrace calls the text "buf", LTTng "msg". */
+/* ftrace calls the text "buf", or, where the reader puts it together, "text"; LTTng "msg". */
 bool state_line_text(const struct stream *s, const struct event *e, const char **text,
 		     size_t *len_bytes)
 {
 	struct field_value value;
 
-	if (trace_event_field(s, e, s->trace->format == TRACE_CTF ? "msg" : "buf", &value) ||
-	    value.cls != FIELD_STRING || !value.text)
+	bool direct = !trace_event_field(s, e, s->trace->format == TRACE_CTF ? "msg" : "buf", &value) &&
+		      value.cls == FIELD_STRING;
+
+	if (!direct && (trace_event_field(s, e, "text", &value) || value.cls != FIELD_STRING))
+		return false;
+	if (!value.text)
 		return false;
 	*text = value.text;
 	*len_bytes = value.len;

@@ -78,6 +78,15 @@ static int comms_read(struct dat *d)
 	return 0;
 }
 
+static int printk_read(struct dat *d)
+{
+	const struct bytes *b = &d->file.tables[DAT_PRINTK];
+
+	return b->bad || !b->len_bytes ? 0 :
+					 dat_printk_read(&d->printk, &d->file.arena,
+							 (const char *)b->data, b->len_bytes);
+}
+
 static void dat_release(struct trace *t)
 {
 	struct dat *d = t->reader;
@@ -85,6 +94,7 @@ static void dat_release(struct trace *t)
 	if (!d)
 		return;
 	dat_streams_release(t);
+	dat_printk_release(&d->printk);
 	free(t->types);
 	free(d->plans);
 	dat_file_release(&d->file);
@@ -107,7 +117,7 @@ static int dat_open(struct trace *t, struct error *err)
 		ret = dat_types_init(d, err);
 	if (!ret)
 		ret = dat_streams_init(d, err);
-	if (!ret && comms_read(d))
+	if (!ret && (comms_read(d) || printk_read(d)))
 		ret = fail(err, -ENOMEM, "out of memory opening %s", t->path);
 	if (ret)
 		return ret;

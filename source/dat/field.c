@@ -107,6 +107,52 @@ static int field_value(const struct record *r, const struct dat_field *f, struct
 	return 0;
 }
 
+/* The text of trace_printk(), which is in no field.  False when there is none, or its format is not
+ * in the file. */
+static bool printk_text(const struct record *r, struct text *t)
+{
+	const struct dat_field *at = dat_field_find(r->layout, "fmt");
+	const struct dat_field *buf = at ? dat_field_find(r->layout, "buf") : NULL;
+	struct field_value address;
+	const char *format;
+	struct place args;
+
+	at = at ? at : dat_field_find(r->layout, "str");
+	if (!at || field_value(r, at, &address) || address.cls != FIELD_UINT)
+		return false;
+	format = dat_printk_find(&r->d->printk, address.u);
+	if (!format || (buf && !field_place(r, buf, &args)))
+		return false;
+	if (buf)
+		dat_printk_put(t, format,
+			       &(struct dat_printk_args){args.data, args.len_bytes,
+							 r->d->file.long_size, r->d->file.swap});
+	else
+		text_str(t, format);
+	return true;
+}
+
+#define PRINTK_MAX 1024
+
+static bool printk_value(const struct record *r, struct field_value *out)
+{
+	static _Thread_local char buf[PRINTK_MAX];
+	struct text t = text_in(buf, sizeof(buf));
+
+	if (!printk_text(r, &t))
+		return false;
+	text_end(&t, sizeof(buf));
+	*out = (struct field_value){.cls = FIELD_STRING, .text = buf, .len = strlen(buf)};
+	return true;
+}
+
+static bool is_printk(const struct trace *t, const struct event *e)
+{
+	const char *name = t->types[e->type].name;
+
+	return e->kind == EV_STATE_LINE && (!strcmp(name, "bprint") || !strcmp(name, "bputs"));
+}
+
 int dat_event_field(const struct stream *s, const struct event *e, const char *name,
 		    struct field_value *out)
 {
@@ -116,6 +162,8 @@ int dat_event_field(const struct stream *s, const struct event *e, const char *n
 	if (!record_open(&r, s, e))
 		return -ENOENT;
 	f = dat_field_find(r.layout, name);
+	if (!f && !strcmp(name, "text") && is_printk(s->trace, e) && printk_value(&r, out))
+		return 0;
 	return f ? field_value(&r, f, out) : -ENOENT;
 }
 
@@ -187,10 +235,16 @@ static void put_fields(struct text *t, const struct record *r)
 size_t dat_event_print(const struct stream *s, const struct event *e, char *buf, size_t room)
 {
 	struct text text = text_in(buf, room);
+	struct field_value v;
 	struct record r;
 
 	if (record_open(&r, s, e)) {
 		put_fields(&text, &r);
+		if (is_printk(s->trace, e) && printk_value(&r, &v)) {
+			text_str(&text, " text=\"");
+			text_quotable(&text, (const uint8_t *)v.text, v.len, false);
+			text_char(&text, '"');
+		}
 	} else if (e->kind == EV_LOST) {
 		text_str(&text, "lost=");
 		text_i64(&text, e->arg[0]);

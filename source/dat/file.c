@@ -249,7 +249,7 @@ static int read_version6(struct dat_file *f, struct bytes *b, struct error *err)
 	take_table(f, b, DAT_FTRACE_FORMATS, skip_ftrace_formats);
 	take_table(f, b, DAT_EVENT_FORMATS, skip_event_formats);
 	f->tables[DAT_SYMBOLS] = sized_block(b, 4);
-	sized_block(b, 4); /* printk formats */
+	f->tables[DAT_PRINTK] = sized_block(b, 4);
 	take_table(f, b, DAT_CMDLINES, skip_cmdlines);
 	nr_cpus = bytes_u32(b);
 	if (!dat_buffer_add(f, ""))

@@ -53,7 +53,7 @@ struct dat_stat {
 };
 
 /* The parts that hold tables, unpacked, in the file's own layout.  Bad when not there. */
-enum dat_table { DAT_HEADERS, DAT_FTRACE_FORMATS, DAT_EVENT_FORMATS, DAT_CMDLINES, DAT_SYMBOLS, DAT_NR_TABLES };
+enum dat_table { DAT_HEADERS, DAT_FTRACE_FORMATS, DAT_EVENT_FORMATS, DAT_CMDLINES, DAT_PRINTK, DAT_SYMBOLS, DAT_NR_TABLES };
 
 struct dat_file {
 	struct trace *trace; /* takes the problems, and what the options say */

@@ -207,6 +207,8 @@ bool dat_field_parse(struct arena *arena, const char *line, size_t len_bytes, un
 		return false;
 	if (d.where != DAT_FIXED && size != 4)
 		return false;
+	/* Before Linux 5.5 the text of "print" was "char buf", not "char buf[]". */
+	d.array |= !size;
 	*out = (struct dat_field){
 		.name = arena_strndup(arena, d.name.p, d.name.len),
 		.offset = (uint16_t)offset,

@@ -27,6 +27,7 @@ enum option_id {
 	OPTION_FTRACE_EVENTS = 17,
 	OPTION_EVENT_FORMATS = 18,
 	OPTION_KALLSYMS = 19,
+	OPTION_PRINTK = 20,
 	OPTION_CMDLINES = 21,
 	OPTION_BUFFER_TEXT = 22,
 };
@@ -345,6 +346,7 @@ static const struct {
 	{OPTION_HEADER_INFO, DAT_HEADERS},
 	{OPTION_FTRACE_EVENTS, DAT_FTRACE_FORMATS},
 	{OPTION_EVENT_FORMATS, DAT_EVENT_FORMATS},
+	{OPTION_PRINTK, DAT_PRINTK},
 	{OPTION_CMDLINES, DAT_CMDLINES},
 };
 
@@ -368,7 +370,7 @@ void dat_section_symbols(struct dat_file *f)
 	f->symbols_section = 0;
 }
 
-/* What is not here (hooks, process maps, printk formats) decodes no event. */
+/* What is not here (hooks, process maps) decodes no event. */
 static const struct {
 	uint16_t id;
 	const char *name;

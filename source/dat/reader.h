@@ -3,6 +3,7 @@
 #define SOURCE_DAT_READER_H
 
 #include "source/dat/file.h"
+#include "source/dat/printk.h"
 #include "source/dat/format.h"
 
 #include <stdatomic.h>
@@ -71,6 +72,7 @@ struct dat {
 	uint16_t *plan_of_id; /* in the arena: by common_type, index into plans; plans[0] = unknown */
 	uint32_t nr_ids;
 	struct dat_plan *plans; /* malloc'ed; as many as types */
+	struct dat_printk printk;
 	uint64_t stat_kept;     /* events that the file must have, as CPUSTAT counts; 0 not known */
 	uint32_t nr_packets;    /* of all streams */
 	atomic_uint_fast32_t nr_counted; /* ... whose events are counted */

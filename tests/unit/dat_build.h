@@ -42,6 +42,8 @@ struct dat_form {
 	uint32_t chunk_pages;  /* per packed chunk; 0 = 2 */
 	const struct pages *instance; /* version 7: a second buffer, "foo", of two CPUs ... */
 	const char *instance_clock;   /* ... recorded with this clock */
+	const char *printk;           /* version 6: lines of formats of trace_printk() */
+	const char *const *ftrace_formats; /* version 6: ftrace's own events, up to a NULL */
 	const char *const *kvm_formats; /* version 6: these, up to a NULL, and sched_switch are all */
 };
 
@@ -275,16 +277,21 @@ static inline void put_ftrace_formats(struct buf *b)
 	put_uint(b, 0, 4);
 }
 
-static inline void put_kvm_formats(struct buf *b, const char *const *formats)
+static inline void put_some_formats(struct buf *b, const char *const *formats)
 {
 	unsigned nr = 0;
 
 	while (formats[nr])
 		nr++;
-	put_text(b, "kvm");
 	put_uint(b, nr, 4);
 	while (*formats)
 		put_sized(b, *formats++);
+}
+
+static inline void put_kvm_formats(struct buf *b, const char *const *formats)
+{
+	put_text(b, "kvm");
+	put_some_formats(b, formats);
 }
 
 static inline void put_event_formats(struct buf *b)
@@ -380,7 +387,10 @@ static inline void build_v6(const struct dat_form *form, const struct pages *cpu
 	size_t table;
 
 	put_headers(out, form->long_size);
-	put_ftrace_formats(out);
+	if (form->ftrace_formats)
+		put_some_formats(out, form->ftrace_formats);
+	else
+		put_ftrace_formats(out);
 	if (form->kvm_formats) {
 		put_uint(out, 2, 4);
 		put_kvm_formats(out, form->kvm_formats);
@@ -392,7 +402,9 @@ static inline void build_v6(const struct dat_form *form, const struct pages *cpu
 	}
 	put_uint(out, 3, 4);
 	put(out, "sym", 3);
-	put_uint(out, 0, 4);
+	put_uint(out, form->printk ? strlen(form->printk) : 0, 4);
+	if (form->printk)
+		put(out, form->printk, strlen(form->printk));
 	put_cmdlines(out);
 	put_uint(out, nr, 4);
 	put_text(out, "options  ");

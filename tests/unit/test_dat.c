@@ -857,6 +857,89 @@ static void the_last_bytes_of_a_file_are_read_safely(void **state)
 	free(o);
 }
 
+static void put_printk(struct pages *p, uint16_t id, uint64_t address, const void *args, size_t len)
+{
+	struct buf b = {0};
+
+	payload_common(&b, id, 42);
+	put_uint(&b, 0xffffffff81234567, 8);
+	if (address)
+		put_uint(&b, address, 8);
+	put(&b, args, len);
+	page_record(p, 10, b.data, b.len);
+	free(b.data);
+}
+
+#define FORMAT_IP "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+
+/* What the kernel's own code wrote: text as it is, a text's address, a format's and its arguments. */
+static void trace_printk_is_text(void **state)
+{
+	static const char *const formats[] = {
+		"name: print\nID: 5\n" FORMAT_COMMON FORMAT_IP
+		"\tfield:char buf;\toffset:16;\tsize:0;\tsigned:1;\n\nprint fmt: \"%ps: %s\", (void *)REC->ip, REC->buf\n",
+		"name: bprint\nID: 6\n" FORMAT_COMMON FORMAT_IP
+		"\tfield:const char * fmt;\toffset:16;\tsize:8;\tsigned:0;\n"
+		"\tfield:u32 buf[];\toffset:24;\tsize:0;\tsigned:0;\n\nprint fmt: \"%ps: %s\", (void *)REC->ip, REC->fmt\n",
+		"name: bputs\nID: 7\n" FORMAT_COMMON FORMAT_IP
+		"\tfield:const char * str;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: \"%ps: %s\", (void *)REC->ip, REC->str\n",
+		NULL};
+	struct dat_form form = {
+		.version = 6, .long_size = 8, .ftrace_formats = formats, .clock = "mono",
+		.printk = "0xffffffff81000010 : \"n=%d u=%u x=%#x s=%s after=%d %%\\n\"\n"
+			  "0xffffffff81000020 : \"l=%ld ll=%llx w=%5d|%-5d|%05d|%.2s p=%p\\n\"\n"
+			  "0xffffffff81000030 : \"just \\\"text\\\"\\n\"\n"
+			  "0xffffffff81000040 : \"%c%hhd%hd %*d|%pd\\n\"\n"};
+	static const struct {
+		int32_t n;
+		uint32_t u, x;
+		char s[4];
+		int32_t after;
+	} first = {-3, 4000000000, 0xbeef, "abc", 7};
+	static const struct {
+		int64_t l;
+		uint64_t ll;
+		int32_t w[3];
+		char s[8];
+		uint64_t p;
+	} __attribute__((packed)) second = {-5, 0xdeadbeefcafe, {42, 43, 44}, "string", 0x1234};
+	static const uint8_t third[] = {'k', 0xfe, 0xff, 0x7f, 4, 0, 0, 0, 9, 0, 0, 0, 'n', 'a', 'm', 'e', 0};
+	static const char *const texts[] = {"old\\x0atext", "n=-3 u=4000000000 x=0xbeef s=abc after=7 %",
+		"l=-5 ll=deadbeefcafe w=   42|43   |00044|st p=0x1234", "just \\\"text\\\"",
+		"k-2", "n=-3 u=%u x=%#x s=%s after=%d %%"};
+	struct opened *o = calloc(1, sizeof(*o));
+	struct pages cpu = {.form = &form};
+	struct field_value v;
+	char text[400], want[200];
+
+	(void)state;
+	page_begin(&cpu, 1000);
+	put_printk(&cpu, 5, 0, "old\ntext\n", 10);
+	put_printk(&cpu, 6, 0xffffffff81000010, &first, sizeof(first));
+	put_printk(&cpu, 6, 0xffffffff81000020, &second, sizeof(second));
+	put_printk(&cpu, 7, 0xffffffff81000030, NULL, 0);
+	put_printk(&cpu, 6, 0xffffffff81000040, third, sizeof(third));
+	put_printk(&cpu, 6, 0xffffffff81000010, &first, 4); /* cut */
+	put_printk(&cpu, 6, 0xffffffff81000050, &first, 4); /* a format that is not there */
+	page_end(&cpu);
+	open_pages(o, &form, &cpu, 1);
+	read_all(o);
+	assert_int_equal(o->nr, 7);
+	for (unsigned i = 0; i < ARRAY_SIZE(texts); i++) {
+		assert_int_equal(o->events[i].kind, EV_STATE_LINE);
+		snprintf(want, sizeof(want), "\"%s", texts[i]);
+		printed(o, i, text, sizeof(text));
+		if (!strstr(text, want))
+			print_error("%s is not in %s\n", want, text);
+		assert_non_null(strstr(text, want));
+	}
+	assert_int_equal(trace_event_field(&o->trace->streams[0], &o->events[6], "text", &v), -ENOENT);
+	assert_null(strstr(printed(o, 6, text, sizeof(text)), "text="));
+	close_opened(o);
+	free(cpu.b.data);
+	free(o);
+}
+
 /* Reads everything there is, in every way.  Returns how many events were not lost. */
 static unsigned exercise(struct opened *o)
 {
@@ -1127,6 +1210,7 @@ int main(void)
 		cmocka_unit_test(events_are_found_without_the_end_of_the_file),
 		cmocka_unit_test(no_flipped_bit_does_harm),
 		cmocka_unit_test(formats_cannot_forge_pointers),
+		cmocka_unit_test(trace_printk_is_text),
 		cmocka_unit_test(formats_cannot_reach_out_of_a_record),
 		cmocka_unit_test(options_in_a_circle_end),
 		cmocka_unit_test(what_is_no_trace_is_refused_in_words),
