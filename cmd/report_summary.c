@@ -100,8 +100,8 @@ static void print_unknown(const struct invocation *inv, struct sonde_run *run,
 	fputc('\n', inv->screen.out);
 }
 
-/* " 8.250 s before" and " 3.1 ms after", as far as there are such. */
-static void print_two(FILE *out, const char *const what[2], const int64_t length[2], bool is_ns)
+/* " 8.250 s before and 3.1 ms after", " the first 8.250 s", as far as there are such lengths. */
+static void print_two(FILE *out, const char *const words[2][2], const int64_t length[2], bool is_ns)
 {
 	const char *between = "";
 	char text[UNIT_TEXT];
@@ -109,7 +109,8 @@ static void print_two(FILE *out, const char *const what[2], const int64_t length
 	for (unsigned i = 0; i < 2; i++) {
 		if (!length[i])
 			continue;
-		fprintf(out, what[i], between, unit_length(text, length[i], is_ns));
+		fprintf(out, "%s %s%s%s", between, words[i][0],
+			unit_length(text, length[i], is_ns), words[i][1]);
 		between = " and";
 	}
 }
@@ -119,8 +120,8 @@ static void print_two(FILE *out, const char *const what[2], const int64_t length
 static void print_untraced(const struct invocation *inv, struct sonde_run *run, const char *name,
 			   int64_t begin, int64_t end)
 {
-	static const char *const outside[2] = {"%s %s before", "%s %s after"};
-	static const char *const inside[2] = {"%s the first %s", "%s the last %s"};
+	static const char *const outside[2][2] = {{"", " before"}, {"", " after"}};
+	static const char *const inside[2][2] = {{"the first ", ""}, {"the last ", ""}};
 	bool is_ns = sonde_run_ticks_are_ns(run);
 	FILE *out = inv->screen.out;
 	int64_t from, to;

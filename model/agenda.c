@@ -66,7 +66,8 @@ static int add_begin(struct model *m, struct machine_state *mc, unsigned number,
 		loss_add(mc, (int)number, moment.t - before, moment.t, -1);
 	moment.kind = MOMENT_RUNS;
 	moment.tid = cpu->running;
-	return ret || !cpu->any || cpu->running < 0 ? ret : add(m, moment, room);
+	/* What a guest's CPU ran does not matter where its host does not show it. */
+	return ret || !cpu->any || cpu->running < 0 || mc->parent ? ret : add(m, moment, room);
 }
 
 static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,

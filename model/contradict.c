@@ -14,10 +14,12 @@ static void not_known(struct cpu *cpu)
 	struct model *m = cpu->machine->model;
 
 	problems_add(&m->problems,
-		     "%s: guests' events show that a CPU's are missing: what it ran then is not known",
+		     "%s: what others recorded shows that a CPU's events are missing: what it ran "
+		     "then is not known",
 		     cpu->machine->name);
 	cpu->loss = m->nr_losses;
-	loss_add(cpu->machine, cpu->number, cpu->heard_at, m->now, -1);
+	loss_add(cpu->machine, cpu->number, cpu->heard_at > m->begin ? cpu->heard_at : m->begin,
+		 m->now, -1);
 	cpu_now_lost(cpu, m->now);
 }
 
@@ -32,6 +34,45 @@ static bool lose_silent(struct machine_state *mc, ns_t since)
 		any = true;
 	}
 	return any;
+}
+
+/* True when something was due that long ago, and the CPU has not stirred since. */
+static bool is_overdue(struct cpu *cpu, ns_t patience)
+{
+	ns_t now = cpu->machine->model->now;
+
+	if (cpu->due_at <= cpu->heard_at) {
+		cpu->due_at = now;
+		cpu->nr_due = 0;
+	}
+	cpu->nr_due++;
+	return now - cpu->due_at > patience && cpu->thread && !cpu->lost;
+}
+
+#define GIVEN_MIN 4 /* interrupts in a row */
+
+void contradict_given(struct cpu *vcpu, int vector)
+{
+	const struct machine_state *vm = vcpu->machine;
+	ns_t guest = vm->bound_ns, around = vm->parent->bound_ns;
+
+	if (!vm->trace || vector != vm->timer_vector || guest < 0 || around < 0)
+		return;
+	if (is_overdue(vcpu, 2 * (guest + around)) && vcpu->nr_due >= GIVEN_MIN)
+		not_known(vcpu);
+}
+
+/* An interrupt, or its tick at the latest, lets a CPU see to who waits for it. */
+#define QUEUE_PATIENCE_NS (NS_PER_SEC / 10)
+
+void contradict_queued(struct cpu *by, int64_t number)
+{
+	struct machine_state *mc = by->machine;
+	struct cpu *cpu = number >= 0 && number < mc->nr_cpus ? mc->cpus[number] : NULL;
+
+	/* Those of a guest may have to wait for a CPU themselves. */
+	if (cpu && cpu != by && !mc->parent && is_overdue(cpu, QUEUE_PATIENCE_NS))
+		not_known(cpu);
 }
 
 void contradict(struct cpu *vcpu, struct cpu *denied)

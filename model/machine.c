@@ -167,7 +167,7 @@ struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number)
 	vcpu_init(&cpu->vcpu, NULL);
 	cpu->irq_vector = -1;
 	cpu->arrived_ns = NS_MAX;
-	cpu->heard_at = cpu->denied_at = NS_MIN;
+	cpu->heard_at = cpu->denied_at = cpu->due_at = NS_MIN;
 	cpu->dir = cpu->runs = cpu->task = ATTR_NONE;
 	cpu->handler.at = NS_MIN;
 	cpu->state = cpu->on = cpu->exit = cpu->woken = cpu->why_off = ATTR_NONE;

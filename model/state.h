@@ -132,6 +132,8 @@ struct cpu {
 	uint32_t loss;	       /* ... in model->losses */
 	ns_t heard_at;	       /* its last event */
 	ns_t denied_at;	       /* of a vCPU: see contradict.c */
+	ns_t due_at;	       /* since then it should have stirred */
+	uint32_t nr_due;       /* ... so many times */
 	bool in_doubt;	       /* whoever runs may have left it unseen: see mute.c */
 	bool goes_down;	       /* a step that another CPU takes to switch it off has begun */
 	bool guest_of_unknown; /* after a VM entry of which we cannot tell the vCPU */

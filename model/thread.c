@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/contexts.h"
+#include "model/contradict.h"
 #include "model/cpu.h"
 #include "model/fuse.h"
 #include "model/group.h"
@@ -385,6 +386,8 @@ void thread_wake(struct cpu *cpu, const struct event *e)
 		wake_thread(cpu, th);
 	else if (e->kind == EV_SCHED_WAKEUP)
 		thread_goes_on(th);
+	if (e->kind != EV_SCHED_WAKING) /* which comes before a CPU is chosen */
+		contradict_queued(cpu, e->arg[1]);
 	if (th->on)
 		return;
 	if (th->last_on && !th->listed)

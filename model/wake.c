@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/contradict.h"
 #include "model/machine.h"
 #include "model/nested.h"
 #include "model/tap.h"
@@ -193,6 +194,7 @@ static void inject(struct cpu *vcpu, int vector)
 static void give(struct cpu *vcpu, int vector)
 {
 	inject(vcpu, vector);
+	contradict_given(vcpu, vector);
 	if (unlikely(vcpu->vcpu.nest))
 		nested_outer_given(vcpu, vector);
 	request_injected(vcpu, vector);

@@ -26,12 +26,10 @@ static bool last_tick_of(struct stream *s, uint32_t packet, uint64_t *tick)
 	return any;
 }
 
-/* When a stream ends: a CTF packet says; a trace.dat page does not, but its last event does. */
-static bool last_tick(struct stream *s, uint64_t *tick)
+static bool last_event(struct stream *s, uint64_t *tick)
 {
 	for (uint32_t p = s->nr_packets; p-- > 0;) {
-		*tick = s->packets[p].end;
-		if (*tick || last_tick_of(s, p, tick))
+		if (last_tick_of(s, p, tick))
 			return true;
 	}
 	return false;
@@ -102,18 +100,18 @@ static int32_t first_running(struct stream *s, bool *broken)
 
 static void cover_stream(struct cpu_cover *c, struct stream *s)
 {
+	uint64_t end = s->nr_packets ? s->packets[s->nr_packets - 1].end : 0, event = end;
 	bool again = c->there, broken;
-	uint64_t last;
 
 	if (!again)
 		*c = (struct cpu_cover){
 			.there = true, .ends = true, .first = UINT64_MAX, .running = -1};
-	if (!s->nr_packets || !last_tick(s, &last)) {
+	if (!last_event(s, &event) && !end) {
 		c->there = again || !s->cut;
 		return;
 	}
 	c->any = true;
-	c->ends &= s->packets[s->nr_packets - 1].end != 0;
+	c->ends &= end != 0;
 	c->running = first_running(s, &broken);
 	c->late |= s->start == START_MISSING;
 	if (again) /* each has events that the other has not */
@@ -123,8 +121,11 @@ static void cover_stream(struct cpu_cover *c, struct stream *s)
 	/* Tracing begins on all CPUs at once: of what was before its first event, none is missing. */
 	if ((s->trace->format == TRACE_DAT && !broken) || s->start == START_WHOLE)
 		c->first = 0;
-	if (last > c->last)
-		c->last = last;
+	if (event > c->last_event)
+		c->last_event = event;
+	end = end ? end : event;
+	if (end > c->last)
+		c->last = end;
 }
 
 static unsigned nr_cpus_of(const struct trace *t)
@@ -144,7 +145,8 @@ static void sum_up(struct cover *c, const struct trace *t)
 	}
 	for (unsigned i = 0; i <= c->nr; i++) {
 		c->all.any |= c->cpus[i].any;
-		c->all.last = c->cpus[i].last > c->all.last ? c->cpus[i].last : c->all.last;
+		if (c->cpus[i].last_event > c->all.last)
+			c->all.last = c->cpus[i].last_event;
 	}
 	for (unsigned i = 0; i <= c->nr; i++) {
 		if (c->cpus[i].first < c->all.first)

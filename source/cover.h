@@ -21,14 +21,16 @@ struct cpu_cover {
 	bool late;	 /* ... what was recorded first is not there */
 	bool ends;	 /* ... which says when it ends */
 	uint64_t first;	 /* ticks: from here on nothing is missing; UINT64_MAX without any */
-	uint64_t last;
+	uint64_t last;	 /* that moment, or its last event's */
+	uint64_t last_event;
 	int32_t running; /* TID that has had it since @first, as its first switch says; -1 unknown */
 };
 
 struct cover {
 	struct cpu_cover *cpus; /* owned; by number */
 	unsigned nr;
-	struct cpu_cover all;	/* first and last of them */
+	struct cpu_cover all;	/* of them: first, and the last event (LTTng writes out its
+				   last packets, and says when, some time after it has stopped) */
 	bool unnumbered;	/* there are streams of unknown CPUs: any may be any's */
 };
 

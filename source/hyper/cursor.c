@@ -232,7 +232,7 @@ static bool ends_in_gap(struct hyper_cursor *k, struct event *e)
 
 /* What host and guest both have of a hypercall. */
 static bool fill_call(struct hyper_cursor *k, struct event *e, uint8_t opcode,
-		      const struct ht_call *call, uint64_t tsc)
+		      const struct ht_call *call, uint64_t tsc, int32_t tid)
 {
 	int type = k->h->type_of[opcode];
 	uint16_t kind = k->h->plans[type].kind;
@@ -243,7 +243,7 @@ static bool fill_call(struct hyper_cursor *k, struct event *e, uint8_t opcode,
 		.time.v = in_order(k, tsc),
 		.kind = kind,
 		.type = (uint16_t)type,
-		.tid = k->reader.current,
+		.tid = tid,
 		.arg = {(int64_t)call->nr, (int64_t)call->a0, (int64_t)call->a1, (int64_t)call->a2,
 			(int64_t)call->a3},
 	};
@@ -255,7 +255,8 @@ static bool end_block(struct hyper_cursor *k, struct event *e)
 {
 	k->in_block = false;
 	return fill_call(k, e, HYPER_OP_SEND, &k->call,
-			 k->reader.begin + (k->reader.units << k->reader.shift));
+			 k->reader.begin + (k->reader.units << k->reader.shift),
+			 k->reader.current);
 }
 
 /* What is recorded after a block's first moment is recorded after the one before it was sent. */
@@ -300,7 +301,7 @@ static bool next_record(struct hyper_cursor *k, struct event *e)
 	if (!shows_sent(k))
 		return use_record(k, e);
 	k->has_sent = false;
-	return fill_call(k, e, HYPER_OP_SENT, &k->sent, k->item.tsc);
+	return fill_call(k, e, HYPER_OP_SENT, &k->sent, k->item.tsc, k->item_tid);
 }
 
 /* ---- the cursor -------------------------------------------------------------------------------

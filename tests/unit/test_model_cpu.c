@@ -372,8 +372,9 @@ static void who_ran_before_the_first_switch(void **state)
 	}
 	world.traces[HOST].streams = world.streams[HOST];
 	world.traces[HOST].nr_streams = 2;
-	world.first[0] = (struct event){.kind = EV_SCHED_SWITCH, .tid = 7, .arg = {7, 8}};
-	world.nr_first = 1; /* of CPU 0's stream */
+	world.first = (struct event){
+		.time.v = 100, .kind = EV_SCHED_SWITCH, .tid = 7, .arg = {7, 8}};
+	world.has_first = true;
 	world_start();
 	happens(HOST, 1, 70, SCHED_WAKING, 5, 9);
 	switches(HOST, 0, 100, 7, ASLEEP, 8);

@@ -735,6 +735,54 @@ static void a_guest_whose_thread_sleeps_runs_on_a_silent_cpu(void **state)
 	assert_int_equal(fake_cell("loss", 0, "cpu"), 1);
 }
 
+/* It handled its timer's interrupt before, and is given four more without a sign. */
+static void a_guest_that_shows_no_interrupt_has_a_hole(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 112, 0, 0, 7);
+	happens_typed(VM, 0, 115,
+		      (struct event){
+			      .kind = EV_VECTOR_ENTRY, .type = TYPE_TIMER, .tid = 7, .arg = {236}});
+	happens_typed(
+		VM, 0, 116,
+		(struct event){.kind = EV_VECTOR_EXIT, .type = TYPE_TIMER, .tid = 7, .arg = {236}});
+	for (int i = 0; i < 5; i++) {
+		exits(HOST, 0, 120 + 10 * i, 100, EXIT_INTR);
+		happens(HOST, 0, 121 + 10 * i, KVM_INJ_VIRQ, 100, 236);
+		enters(HOST, 0, 122 + 10 * i, 100);
+	}
+	world_close(300);
+	assert_runs(0, 149, "vm/0 7 task");
+	assert_runs(0, 153, "vm/0 - guest");
+	assert_int_equal(fake_rows("loss"), 1);
+	assert_int_equal(fake_cell("loss", 0, "begin"), 116);
+	assert_int_equal(fake_cell("loss", 0, "end"), 300);
+}
+
+/* Threads wait for it, and it does not stir: its stream has ended, or has a hole. */
+static void a_cpu_that_lets_threads_wait_has_a_hole(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 1, 50 * MS, 0, 0, 7);
+	switches(HOST, 0, 60 * MS, 0, 0, 5);
+	happens(HOST, 0, 100 * MS, SCHED_WAKING, 5, 9, 1);
+	happens(HOST, 0, 110 * MS, SCHED_WAKEUP, 5, 9, 1);
+	happens(HOST, 0, 190 * MS, SCHED_WAKEUP, 5, 10, 1);
+	happens(HOST, 0, 205 * MS, SCHED_WAKING, 5, 11, 1);
+	happens(HOST, 0, 220 * MS, SCHED_WAKEUP, 5, 11, 1);
+	switches(HOST, 0, 300 * MS, 5, ASLEEP, 0);
+	world_close(400 * MS);
+	assert_runs(1, 219 * MS, "host/1 7 task");
+	assert_runs(1, 220 * MS, "host/1 - unknown");
+	assert_runs(0, 220 * MS, "host/0 5 task");
+	assert_int_equal(fake_rows("loss"), 1);
+	assert_int_equal(fake_cell("loss", 0, "begin"), 50 * MS);
+}
+
 static void clock_bounds_are_attributes(void **state)
 {
 	static struct clock_piece pieces[] = {{.mult = UINT64_C(1) << CLOCK_SHIFT, .bound_ns = 40},
@@ -790,6 +838,8 @@ int main(void)
 		cmocka_unit_test(after_a_trace_nothing_is_known_of_its_machine),
 		cmocka_unit_test(a_guest_shows_a_hole_of_its_host),
 		cmocka_unit_test(a_guest_whose_thread_sleeps_runs_on_a_silent_cpu),
+		cmocka_unit_test(a_guest_that_shows_no_interrupt_has_a_hole),
+		cmocka_unit_test(a_cpu_that_lets_threads_wait_has_a_hole),
 		cmocka_unit_test(clock_bounds_are_attributes),
 	};
 

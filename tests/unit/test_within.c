@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "lib/within.h"
+#include "source/seam.h"
 #include "sonde/analyze.h"
 #include "sonde/check.h"
 #include "sonde/events.h"
@@ -33,7 +34,9 @@ static unsigned compare(struct trace *t, const struct world_vcpu *v, int cpu, un
 	struct stream *s = stream_of(t, cpu);
 	struct event events[100];
 	unsigned at = 0, found = 0, nr;
+	struct seam seam = SEAM_INIT;
 	struct cursor c;
+	ticks_t from;
 
 	*lost = 0;
 	assert_non_null(s);
@@ -43,6 +46,8 @@ static unsigned compare(struct trace *t, const struct world_vcpu *v, int cpu, un
 			const struct event *e = &events[i];
 
 			*lost += e->kind == EV_LOST;
+			/* Each event is of the thread that runs. */
+			assert_false(seam_breaks(&seam, e, &from));
 			if (e->kind != EV_SCHED_SWITCH)
 				continue;
 			while (at < v->nr_sent && v->recorded[at].tsc < e->time.v)
