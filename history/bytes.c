@@ -21,7 +21,8 @@ uint8_t *bytes_room(struct bytes *b, size_t more)
 		b->data = data;
 		b->room_bytes = room;
 	}
-	memset(b->data + b->len_bytes, 0, more);
+	if (more) /* there may be nothing yet */
+		memset(b->data + b->len_bytes, 0, more);
 	return b->data + b->len_bytes;
 }
 

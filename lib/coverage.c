@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/figure.h"
 #include "base/units.h"
 #include "clock/rates.h"
 #include "source/cover.h"
@@ -11,7 +12,7 @@
 static void tell_end(const struct trace *t, unsigned cpu, uint64_t ticks, const char *what,
 		     void (*tell)(const char *text, void *data), void *data)
 {
-	ns_t length = (ns_t)((double)ticks / rates_ticks_per_us(t) * 1000);
+	ns_t length = figure_round((double)ticks / rates_ticks_per_us(t) * 1000);
 	char text[512], unit[UNIT_TEXT];
 
 	if (length <= COVER_ENDS_TOGETHER_NS)

@@ -21,9 +21,9 @@ for columns in 80 100 120; do
 done
 # Lines end between words; only a word longer than its column is broken.
 COLUMNS=100 run 0 "$sonde" info "$history"
-grep -qE ' of its hypercalls$' "$scratch/out" && grep -qE '^ +are in the trace of host0$' "$scratch/out" || fail "a line ends within a word"
+grep -qE ' of its hypercalls$' "$scratch/out" && grep -qE '^ +are in the trace of host0; [0-9]+$' "$scratch/out" || fail "a line ends within a word"
 COLUMNS=80 run 0 "$sonde" tree "$history"
-grep -qE '; found by: at$' "$scratch/out" && grep -qE ' of host0$' "$scratch/out" || fail "the tree is cut"
+grep -qE '; found by: at$' "$scratch/out" && grep -qE ' its clock$' "$scratch/out" || fail "the tree is cut"
 # A bound of nothing is told, not left out.
 "$sonde" analyze -q samples/ftrace/host0.dat -o "$scratch/host.sonde"
 run 0 "$sonde" info "$scratch/host.sonde"

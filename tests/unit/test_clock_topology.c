@@ -32,6 +32,7 @@ struct world {
 	bool timers;           /* the guest programs TSC deadlines */
 	int64_t advance;       /* by how much KVM's timers for them are early */
 	int64_t msr;           /* 0: the deadline's; else it writes that one */
+	bool reads, leaves;    /* it reads it only; it enters its guest before the write */
 	uint64_t seed;
 };
 
@@ -165,13 +166,18 @@ static int64_t program(struct made *m, int cpu, int64_t t)
 	int64_t left = (int64_t)dice(&m->w, 500000, 4 * MS), exit[EVENT_ARGS] = {0x7c, cpu};
 	int64_t wanted = t + 700, deadline = wanted + left + gap(m); /* the clock is read at @wanted */
 	int64_t timer[EVENT_ARGS] = {77, (int64_t)guest_clock(&m->w, wanted) + left};
+	int64_t vcpu[EVENT_ARGS] = {cpu};
 	int64_t kvms[EVENT_ARGS] = {TID(cpu), deadline - gap(m) - m->w.advance};
-	int64_t msr[EVENT_ARGS] = {1, m->w.msr ? m->w.msr : 0x6e0, deadline};
+	int64_t msr[EVENT_ARGS] = {!m->w.reads, m->w.msr ? m->w.msr : 0x6e0, deadline};
 
 	put(m, GUEST, cpu, t, EV_HRTIMER_START, timer);
 	t += 40000 + (int64_t)dice(&m->w, 0, 3000);
 	put(m, HOST, cpu, t, EV_KVM_EXIT, exit);
 	put(m, HOST, cpu, t + 1500, EV_HRTIMER_START, kvms);
+	if (m->w.leaves) {
+		put(m, HOST, cpu, t + 1700, EV_KVM_ENTRY, vcpu);
+		put(m, HOST, cpu, t + 1900, EV_KVM_EXIT, exit);
+	}
 	put(m, HOST, cpu, t + 2000, EV_KVM_MSR, msr);
 	return t;
 }
@@ -456,12 +462,15 @@ static void timers_bound_what_exits_cannot(void **state)
 }
 
 /* A host whose timers are early by more than KVM ever is: they contradict all else, and go.  Those
- * of an APIC that counts down (its initial count is MSR 0x838) say something else. */
+ * of an APIC that counts down (its initial count is MSR 0x838) say something else, and what was not
+ * started in the exit of the write is another deadline's. */
 static void timers_that_do_not_fit_do_not_count(void **state)
 {
 	static const struct world worlds[] = {{.timers = true, .advance = 15000},
 					      {.timers = true, .advance = 300000},
-					      {.timers = true, .msr = 0x838}};
+					      {.timers = true, .msr = 0x838},
+					      {.timers = true, .reads = true},
+					      {.timers = true, .leaves = true}};
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(worlds); i++) {
