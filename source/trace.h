@@ -173,6 +173,8 @@ struct trace {
 				       ftrace, where numbers are x86-64's, see source/syscalls.h */
 	unsigned nr_syscall_names;
 	struct trace_loss loss;     /* final when every cursor is done */
+	uint64_t excerpt_of;        /* ... as well: so many events its recorder counted, ... */
+	uint64_t excerpt;           /* ... and so many, fewer, are there; both 0: not told */
 	struct problems problems;
 	uint64_t len_bytes;         /* size of the event data on disk, for progress */
 	const struct trace_ops *ops;

@@ -106,10 +106,8 @@ static void all_counted(const struct dat *d)
 		trace_problem(t, "%s: of %llu events that the recorder counted the file has %llu",
 			      t->path, (unsigned long long)d->stat_kept, (unsigned long long)kept);
 	} else {
-		trace_note(t,
-			   "%s: of %llu events that the recorder counted the file has %llu: it is "
-			   "an excerpt, or some were lost since",
-			   t->path, (unsigned long long)d->stat_kept, (unsigned long long)kept);
+		t->excerpt_of = d->stat_kept;
+		t->excerpt = kept;
 	}
 }
 
