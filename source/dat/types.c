@@ -230,10 +230,10 @@ static int systems_read(struct builder *b, struct bytes *table)
 	for (uint32_t i = 0; i < nr && !table->bad && !ret; i++) {
 		const char *system = bytes_str(table);
 
-		if (system)
-			system = arena_strdup(&b->d->file.arena, system);
-		if (system)
-			ret = formats_read(b, system, table);
+		if (!system)
+			break;
+		system = arena_strdup(&b->d->file.arena, system);
+		ret = system ? formats_read(b, system, table) : -ENOMEM;
 	}
 	return ret;
 }
@@ -259,7 +259,7 @@ static bool page_form_read(struct dat *d, struct bytes *table)
 
 		if (!eol)
 			eol = end;
-		if (dat_field_parse(&d->file.arena, p, (size_t)(eol - p), 8, &f)) {
+		if (!dat_field_parse(&d->file.arena, p, (size_t)(eol - p), 8, &f)) {
 			if (!strcmp(f.name, "commit") && (f.size == 4 || f.size == 8)) {
 				d->form.commit_offset = (uint8_t)f.offset;
 				d->form.long_size = (uint8_t)f.size;
