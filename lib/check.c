@@ -374,6 +374,11 @@ static void check_trace(struct check *c, const char *path)
 		       path, (unsigned long long)forged);
 	for (unsigned i = 0; i < t->problems.nr; i++)
 		tell_problem(c, &t->problems.list[i]);
+	if (t->excerpt_of)
+		remark(c,
+		       "%s: of %llu events that the recorder counted the file has %llu: it is an "
+		       "excerpt, or some were lost since",
+		       path, (unsigned long long)t->excerpt_of, (unsigned long long)t->excerpt);
 	if (t->problems.dropped)
 		find(c, "and %llu more problems", (unsigned long long)t->problems.dropped);
 	if (!t->loss.events && t->loss.unknown && !t->loss.packets)

@@ -13,10 +13,9 @@ static void not_known(struct cpu *cpu)
 {
 	struct model *m = cpu->machine->model;
 
-	problems_add(&m->problems,
-		     "%s: what others recorded shows that a CPU's events are missing: what it ran "
-		     "then is not known",
-		     cpu->machine->name);
+	problems_note(&m->problems,
+		      "%s: others' events show that a CPU's are missing: what it ran then is not known",
+		      cpu->machine->name);
 	cpu->loss = m->nr_losses;
 	loss_add(cpu->machine, cpu->number, cpu->heard_at > m->begin ? cpu->heard_at : m->begin,
 		 m->now, -1);
