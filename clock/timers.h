@@ -22,7 +22,7 @@
  * rests on this: of most of them the gaps differ by no more than TIMERS_GAP_NS.
  */
 #define TIMERS_ADVANCE_NS 5000
-#define TIMERS_GAP_NS 400
+#define TIMERS_GAP_NS 500
 
 struct timers {
 	uint64_t used;     /* timers behind the constraints */

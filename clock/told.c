@@ -55,12 +55,13 @@ static int contradicted(const struct placed *p, const struct band *b, struct err
 	if (b->low > b->high + 2 * ROUNDING)
 		return fail(err, -EINVAL,
 			    "the TSC offset given for %s, %" PRId64 ", contradicts its events: by "
-			    "these no single offset holds from the trace's begin to its end", name,
-			    offset);
-	return fail(err, -EINVAL,
-		    "the TSC offset given for %s, %" PRId64 ", contradicts its events: by these it is "
-		    "between %" PRId64 " and %" PRId64 "; without --tsc-offset they are what counts",
-		    name, offset, clamp_ns(b->low), clamp_ns(b->high));
+			    "these no single offset holds from the trace's begin to its end",
+			    name, offset);
+	return fail(
+		err, -EINVAL,
+		"the TSC offset given for %s, %" PRId64 ", contradicts its events: by these it is "
+		"between %" PRId64 " and %" PRId64 "; without --tsc-offset they are what counts",
+		name, offset, clamp_ns(b->low), clamp_ns(b->high));
 }
 
 static int make_model(struct placed *p, ns_t bound, struct error *err)
@@ -69,7 +70,8 @@ static int make_model(struct placed *p, ns_t bound, struct error *err)
 	struct clock_piece piece;
 	int ret;
 
-	if (!tsc_piece(&piece, p->candidate->in->tsc_offset, p->parent->machine->clock.pieces[0].from))
+	if (!tsc_piece(&piece, p->candidate->in->tsc_offset,
+		       p->parent->machine->clock.pieces[0].from))
 		return fail(err, -ERANGE, "the TSC offset of %s is beyond all clocks",
 			    p->machine->name);
 	piece.bound_ns = bound;
@@ -92,10 +94,11 @@ int told_apply(struct topology *t, struct placed *p, struct error *err)
 	struct band b;
 
 	if (!tsc_comparable(guest, p->parent->candidate->sample))
-		return fail(err, -EINVAL,
-			    "a TSC offset was given for %s, but the clocks of it and %s do not both "
-			    "count cycles",
-			    p->machine->name, p->parent->machine->name);
+		return fail(
+			err, -EINVAL,
+			"a TSC offset was given for %s, but the clocks of it and %s do not both "
+			"count cycles",
+			p->machine->name, p->parent->machine->name);
 	b = m->nr_pieces ? find_band(m, guest) : (struct band){0};
 	if (!b.any) {
 		problems_add(&t->problems,
@@ -108,7 +111,9 @@ int told_apply(struct topology *t, struct placed *p, struct error *err)
 		return contradicted(p, &b, err);
 	if (m->method == CLOCK_METHOD_TSC) /* known exactly, and the same */
 		return 0;
-	return make_model(p, clamp_ns((offset - b.low > b.high - offset ? offset - b.low
-									 : b.high - offset) + ROUNDING),
-			  err);
+	return make_model(
+		p,
+		clamp_ns((offset - b.low > b.high - offset ? offset - b.low : b.high - offset) +
+			 ROUNDING),
+		err);
 }

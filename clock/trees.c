@@ -46,7 +46,8 @@ static int open_circles(struct candidate *list, unsigned nr, struct topology_apa
 				    list[i].name, list[list[i].parent].name);
 		snprintf(apart[i].why, sizeof(apart[i].why),
 			 "it seems to run in %.60s, and that one in it: neither is believed; "
-			 "--parent decides", list[list[i].parent].name);
+			 "--parent decides",
+			 list[list[i].parent].name);
 	}
 	for (unsigned i = 0; i < nr; i++) {
 		if (!*apart[i].why)
@@ -106,7 +107,8 @@ static void name_nested(const struct sample *s, char *out, size_t room)
 	}
 }
 
-/* L0 saw it run, in a VM that has no trace: its place is known, and its clock as far as all was read. */
+/* L0 saw it run, in a VM that has no trace: its place is known, and its clock as far as all was
+ * read. */
 static void explain_between(struct candidate *c, const struct candidate *l0,
 			    struct topology_apart *out)
 {
@@ -114,12 +116,13 @@ static void explain_between(struct candidate *c, const struct candidate *l0,
 
 	name_nested(l0->sample, threads, sizeof(threads));
 	snprintf(tid, sizeof(tid), "%d", c->fit.tid);
-	snprintf(out->why, sizeof(out->why),
-		 "its CPU %d is active only while %.40s runs a nested guest in thread%s %s (%" PRIu64
-		 " events): it runs in a VM that these are vCPUs of, which has no trace; add that "
-		 "one's trace",
-		 c->fit.cpu, l0->name, c->fit.tid < 0 ? "s" : "", c->fit.tid < 0 ? threads : tid,
-		 c->fit.events);
+	snprintf(
+		out->why, sizeof(out->why),
+		"its CPU %d is active only while %.40s runs a nested guest in thread%s %s (%" PRIu64
+		" events): it runs in a VM that these are vCPUs of, which has no trace; add that "
+		"one's trace",
+		c->fit.cpu, l0->name, c->fit.tid < 0 ? "s" : "", c->fit.tid < 0 ? threads : tid,
+		c->fit.events);
 	if (c->sample->known_until < UINT64_MAX || l0->sample->known_until < UINT64_MAX)
 		return;
 	out->to_l0 = c->fit.model;
@@ -150,9 +153,12 @@ static void explain(struct candidate *list, unsigned i, int root, unsigned l0,
 			 "it runs in a VM, but in none of the machines of which there are traces");
 	else if (*threads && !c->sample->stays.nr)
 		snprintf(out->why, sizeof(out->why),
-			 "nothing in the traces says which machine it runs in; %.40s ran nested guests "
-			 "in threads %s, and it may be one of them: add the trace of the VM between, "
-			 "or tell with --parent", list[l0].name, threads);
+			 "nothing in the traces says which machine it runs in; %.40s ran nested "
+			 "guests "
+			 "in threads %s, and it may be one of them: add the trace of the VM "
+			 "between, "
+			 "or tell with --parent",
+			 list[l0].name, threads);
 	else
 		snprintf(out->why, sizeof(out->why),
 			 "nothing in the traces says that it and %.40s run one inside the other: "

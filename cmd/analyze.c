@@ -207,8 +207,8 @@ const struct command analyze_command = {
 	.name = "analyze",
 	.summary = "align the clocks of traces and fuse them into one history",
 	.operands = "PATH...",
-	.about = "PATH is a trace.dat file, a CTF directory, or a directory that is searched for\n"
-		 "both.  Which trace is whose, and which machine runs in which, is found out.\n"
+	.about = "PATH is a trace.dat or perf.data file, a CTF directory, or a directory that is\n"
+		 "searched for these.  Which trace is whose, and which machine runs in which, is found out.\n"
 		 "Without -o the history is called NAME.sonde, after the trace or the directory.\n",
 	.common = COMMON_OUTPUT | COMMON_FORMAT,
 	.options = option_rows,

@@ -21,14 +21,16 @@ static enum exit_code complain_empty(const struct invocation *inv, const char *p
 			path, unit_count(size, (int64_t)st.st_size));
 }
 
-/* A trace where a history is expected: trace-cmd's begins so. */
+/* A trace where a history is expected: trace-cmd's and perf's begin so. */
 static bool is_trace(const char *path)
 {
 	static const char magic[10] = {0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
+	static const char perf_magic[8] = {'P', 'E', 'R', 'F', 'I', 'L', 'E', '2'};
 	char head[sizeof(magic)];
 	FILE *file = fopen(path, "re");
 	bool is = file && fread(head, 1, sizeof(head), file) == sizeof(head) &&
-		  !memcmp(head, magic, sizeof(head));
+		  (!memcmp(head, magic, sizeof(magic)) ||
+		   !memcmp(head, perf_magic, sizeof(perf_magic)));
 
 	if (file)
 		fclose(file);

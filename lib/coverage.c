@@ -9,11 +9,10 @@
 #include "clock/rates.h"
 #include "source/cover.h"
 
-static void tell_end(const struct trace *t, unsigned cpu, uint64_t from, uint64_t to,
-		     const char *what, void (*tell)(const char *text, void *data), void *data)
+static void tell_end(const struct trace *t, unsigned cpu, uint64_t ticks, const char *what,
+		     void (*tell)(const char *text, void *data), void *data)
 {
-	double ticks = to > from ? (double)(to - from) : 0;
-	ns_t length = figure_round(ticks / rates_ticks_per_us(t) * 1000);
+	ns_t length = figure_round((double)ticks / rates_ticks_per_us(t) * 1000);
 	char text[512], unit[UNIT_TEXT];
 
 	if (length <= COVER_ENDS_TOGETHER_NS)
@@ -52,9 +51,9 @@ int coverage_tell(struct trace *t, void (*tell)(const char *text, void *data), v
 		if (!cpu->there && !is_told(t, i))
 			tell(text, data);
 		if (cpu->late)
-			tell_end(t, i, c.all.first, cpu->first, "begins later than", tell, data);
+			tell_end(t, i, count_less(cpu->first, c.all.first), "begins later than", tell, data);
 		if (cpu->any && cpu->ends)
-			tell_end(t, i, cpu->last, c.all.last, "ends before", tell, data);
+			tell_end(t, i, count_less(c.all.last, cpu->last), "ends before", tell, data);
 	}
 	cover_release(&c);
 	return ret;

@@ -62,12 +62,27 @@ static bool begins_like_ctf(const char *path)
 	return whole && (!memcmp(bytes, magic[0], 4) || !memcmp(bytes, magic[1], 4));
 }
 
+/* What a file should be by the end of its name; NULL: nothing that Sonde reads. */
+static const char *meant_by_name(const char *path)
+{
+	static const char *const names[][2] = {{".dat", "trace.dat"}, {".data", "perf.data"}};
+	size_t len = strlen(path);
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		size_t end = strlen(names[i][0]);
+
+		if (len > end && !strcmp(path + len - end, names[i][0]))
+			return names[i][1];
+	}
+	return NULL;
+}
+
 static void suspect_file(struct found *f, const char *path)
 {
-	size_t len = strlen(path);
+	const char *meant = meant_by_name(path);
 	struct stat st;
 
-	if (len <= 4 || strcmp(path + len - 4, ".dat") || stat(path, &st))
+	if (!meant || stat(path, &st))
 		return;
 	if (access(path, R_OK))
 		problems_add(f->suspects, "%s cannot be read: %s; it is left out", path,
@@ -75,8 +90,8 @@ static void suspect_file(struct found *f, const char *path)
 	else if (!st.st_size)
 		problems_add(f->suspects, "%s is empty; it is left out", path);
 	else
-		problems_add(f->suspects, "%s does not begin like a trace.dat file; it is left out",
-			     path);
+		problems_add(f->suspects, "%s does not begin like a %s file; it is left out", path,
+			     meant);
 }
 
 /* @stream: the first CTF stream seen in directory @path, which has no metadata. */
@@ -213,10 +228,10 @@ int find_traces(const char *path, struct problems *suspects, char ***out, struct
 	if (!ret && !f.nr)
 		ret = fail(err, -EINVAL,
 			   S_ISDIR(st.st_mode)
-				   ? "no trace under %s: neither a trace.dat file nor a directory "
-				     "with a CTF \"metadata\" file"
-				   : "%s is not a trace: neither a trace.dat file nor a directory "
-				     "with a CTF \"metadata\" file, and no ring of the module "
+				   ? "no trace under %s: no trace.dat or perf.data file, and no "
+				     "directory with a CTF \"metadata\" file"
+				   : "%s is not a trace: no trace.dat or perf.data file, no "
+				     "directory with a CTF \"metadata\" file, and no ring of the module "
 				     "sonde_guest is in it",
 			   path);
 	if (!ret) {

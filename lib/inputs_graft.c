@@ -103,8 +103,8 @@ static int graft_machine(struct topology *t, struct machine *m, const struct shi
 		return -ENOMEM;
 	if (s && is_root)
 		snprintf(m->evidence, sizeof(m->evidence),
-			 "nothing relates it to %.60s; its times are placed %s", t->machines[0].name,
-			 s->by);
+			 "nothing relates it to %.60s; its times are placed %s",
+			 t->machines[0].name, s->by);
 	*out = *m;
 	memset(m, 0, sizeof(*m));
 	t->nr_machines++;
@@ -112,8 +112,8 @@ static int graft_machine(struct topology *t, struct machine *m, const struct shi
 }
 
 /* By what L0 saw of it. */
-static int place_between(const struct topology *t, struct machine *m, const struct clock_model *to_l0,
-			 struct error *err)
+static int place_between(const struct topology *t, struct machine *m,
+			 const struct clock_model *to_l0, struct error *err)
 {
 	uint64_t last = to_l0->pieces[to_l0->nr_pieces - 1].from;
 	struct clock_model clock;

@@ -6,8 +6,8 @@
 
 /*
  * The order in which traces are worked on: by what is in them, not by where they stood on a command
- * line.  What depends on order (numbers of machines, who of two equals gets a name, where windows of
- * the clock search fall) is then the same whoever lists the same traces.
+ * line.  What depends on order (numbers of machines, who of two equals gets a name, where windows
+ * of the clock search fall) is then the same whoever lists the same traces.
  */
 
 /* A copy of the list, by the texts; NULL: no memory.  The caller frees it, not the texts. */

@@ -21,7 +21,7 @@ struct placing {
 	struct seen {
 		const struct trace *trace;
 		struct clock_model to_l0; /* owned */
-	} *seen; /* owned, [in->nr_traces]: apart, but L0 saw them run */
+	} * seen;			  /* owned, [in->nr_traces]: apart, but L0 saw them run */
 	unsigned nr_seen;
 };
 
@@ -98,7 +98,8 @@ static int pin_names(struct placing *p, const struct topology_apart *apart, unsi
 static struct topology_input keep_seen(struct placing *p, const struct topology_input *input,
 				       struct topology_apart *apart)
 {
-	if (apart->to_l0.nr_pieces && !p->in->topology.nr_machines && p->nr_seen < p->in->nr_traces) {
+	if (apart->to_l0.nr_pieces && !p->in->topology.nr_machines &&
+	    p->nr_seen < p->in->nr_traces) {
 		p->seen[p->nr_seen++] = (struct seen){input->trace, apart->to_l0};
 		memset(&apart->to_l0, 0, sizeof(apart->to_l0));
 	}
@@ -200,8 +201,11 @@ static int add_trees(struct placing *p, unsigned done, struct error *err)
 int inputs_place(struct inputs *in, const struct sonde_inputs *told, struct problems *problems,
 		 const struct sonde_watcher *watcher, struct error *err)
 {
-	struct placing p = {
-		.in = in, .told = told, .problems = problems, .watcher = watcher, .nr = in->nr_traces};
+	struct placing p = {.in = in,
+			    .told = told,
+			    .problems = problems,
+			    .watcher = watcher,
+			    .nr = in->nr_traces};
 	unsigned nr = 0;
 	int ret;
 
@@ -211,7 +215,7 @@ int inputs_place(struct inputs *in, const struct sonde_inputs *told, struct prob
 	for (unsigned i = 0; i < p.nr && p.list; i++)
 		p.list[i].trace = in->traces[i];
 	ret = p.list && p.seen ? inputs_apply_told(in, told, p.list, &p.names, err)
-		     : fail(err, -ENOMEM, "out of memory");
+			       : fail(err, -ENOMEM, "out of memory");
 	if (!ret)
 		ret = find_tree(&p, &in->topology, &nr, err);
 	if (!ret && in->every_tree)

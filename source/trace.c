@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const struct trace_ops *const formats[] = {&dat_trace_ops, &ctf_trace_ops, &hyper_trace_ops,
-					       &folded_trace_ops};
+					       &folded_trace_ops, &perf_trace_ops};
 
 /* One lock for all traces: problems and losses are rare. */
 static pthread_mutex_t problem_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -63,7 +63,7 @@ static int open_as(struct trace **out, const struct trace_ops *ops, const char *
 static int no_trace(const char *path, struct error *err)
 {
 	return fail(err, -EINVAL,
-		    "%s is not a trace: neither a trace.dat file nor a directory with a CTF "
+		    "%s is not a trace: no trace.dat or perf.data file, and no directory with a CTF "
 		    "\"metadata\" file",
 		    path);
 }

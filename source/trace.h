@@ -36,7 +36,7 @@
 /* More than any Linux can have: a number above is a broken trace. */
 #define TRACE_CPUS_MAX 8192
 
-enum trace_format { TRACE_CTF, TRACE_DAT, TRACE_HYPER, TRACE_FOLDED };
+enum trace_format { TRACE_CTF, TRACE_DAT, TRACE_HYPER, TRACE_FOLDED, TRACE_PERF };
 
 enum clock_kind {
 	CLOCK_UNKNOWN,
@@ -187,7 +187,7 @@ struct trace {
 	unsigned nr_own_types;
 };
 
-/* Opens a trace.dat file, a directory that holds a CTF "metadata" file, or a file of a guest's blocks
+/* Opens a trace.dat or perf.data file, a directory that holds a CTF "metadata" file, or a file of a guest's blocks
  * (docs/formats/hypertrace.md). */
 int trace_open(struct trace **out, const char *path, struct error *err);
 void trace_release(struct trace *t);
@@ -316,5 +316,6 @@ extern const struct trace_ops ctf_trace_ops;
 extern const struct trace_ops dat_trace_ops;
 extern const struct trace_ops hyper_trace_ops;
 extern const struct trace_ops folded_trace_ops;
+extern const struct trace_ops perf_trace_ops;
 
 #endif

@@ -137,6 +137,7 @@ struct ctf_clock {
 	struct ctf_clock *next;
 	const char *id;        /* what streams call it */
 	const char *name;
+	const char *description; /* NULL when there is none */
 	uint64_t freq_hz;
 	int64_t offset_s;
 	int64_t offset_cycles;
@@ -150,6 +151,7 @@ struct ctf_event_class {
 	uint64_t stream_id;
 	bool has_stream_id;
 	const char *name;
+	const char *system;    /* perf: "sched" of "sched:sched_switch", whose name is the rest; else NULL */
 	struct ctf_fc *context;
 	struct ctf_fc *payload;
 	unsigned line;         /* in the metadata; 0 = not known */
@@ -184,6 +186,7 @@ struct ctf_metadata {
 	struct ctf_stream_class *streams;
 	struct ctf_event_class *events;
 	struct ctf_env *env;
+	bool is_perf;          /* perf data convert: the kernel's own names of events and fields */
 };
 
 /*

@@ -24,6 +24,25 @@ static bool probe(const char *path)
 
 /* Metadata */
 
+/* perf calls a tracepoint's event "sched:sched_switch", and keeps its common_type among the fields. */
+static int perf_names(struct ctf_metadata *m)
+{
+	const char *tracer = ctf_env_text(m, "tracer_name");
+
+	m->is_perf = tracer && !strcmp(tracer, "perf");
+	for (struct ctf_event_class *e = m->events; m->is_perf && e; e = e->next) {
+		const char *colon = strchr(e->name, ':');
+
+		if (!colon || !e->payload || !ctf_member_find(e->payload, "common_type"))
+			continue;
+		e->system = arena_strndup(&m->arena, e->name, (size_t)(colon - e->name));
+		if (!e->system)
+			return -ENOMEM;
+		e->name = colon + 1;
+	}
+	return 0;
+}
+
 static int read_metadata(struct trace *t, struct error *err)
 {
 	struct ctf_trace *ct = t->reader;
@@ -38,8 +57,8 @@ static int read_metadata(struct trace *t, struct error *err)
 	ret = ctf_metadata_parse(&ct->meta, map.data, map.len_bytes, &t->problems, err);
 	mapfile_release(&map);
 	if (ret)
-		fail_prefix(err, ret, "cannot read the metadata %s", path);
-	return ret;
+		return fail_prefix(err, ret, "cannot read the metadata %s", path);
+	return perf_names(&ct->meta) ? fail(err, -ENOMEM, "out of memory opening %s", t->path) : 0;
 }
 
 static void copy_env(const struct ctf_metadata *m, const char *name, char *out, size_t room)
@@ -48,6 +67,13 @@ static void copy_env(const struct ctf_metadata *m, const char *name, char *out, 
 
 	if (text && !out[0])
 		snprintf(out, room, "%s", text);
+}
+
+static const char *perf_version(const struct ctf_metadata *m)
+{
+	const char *version = ctf_env_text(m, "version");
+
+	return version ? version : "";
 }
 
 static void fill_names(struct trace *t, const struct ctf_metadata *m)
@@ -70,7 +96,9 @@ static void fill_names(struct trace *t, const struct ctf_metadata *m)
 	} else if (tracer) {
 		snprintf(t->tracer, sizeof(t->tracer), "%s", tracer);
 	}
-	t->lttng = true;
+	if (m->is_perf)
+		snprintf(t->tracer, sizeof(t->tracer), "perf %.24s", perf_version(m));
+	t->lttng = !m->is_perf;
 	t->user_space = ctf_is_user_space(m);
 	if (m->has_uuid)
 		memcpy(t->uuid, m->uuid, sizeof(t->uuid));
@@ -132,6 +160,8 @@ static void fill_clock(struct trace *t, const struct ctf_metadata *m)
 	}
 	snprintf(t->clock.name, sizeof(t->clock.name), "%s", c->name);
 	t->clock.kind = kind_of_clock(c->name);
+	if (m->is_perf && c->description) /* perf record -k; told with perf data convert --tod */
+		t->clock.kind = kind_of_clock(c->description);
 	t->clock.freq_hz = c->freq_hz;
 	memcpy(t->clock.uuid, c->uuid, sizeof(t->clock.uuid));
 	if (!c->has_offset || !c->freq_hz)
@@ -189,10 +219,10 @@ static int fill_type(struct ctf_trace *ct, struct event_type *type, const struct
 	type->name = plan->cls->name;
 	type->id = plan->cls->id;
 	type->kind = plan->kind;
-	type->system = "";
+	type->system = plan->cls->system ? plan->cls->system : "";
 	type->reader = plan;
 	type->syscall = -1;
-	if (plan->kind == EV_SYSCALL_ENTRY || plan->kind == EV_SYSCALL_EXIT)
+	if (!plan->cls->system && (plan->kind == EV_SYSCALL_ENTRY || plan->kind == EV_SYSCALL_EXIT))
 		type->syscall = syscall_index(sc, plan->cls->name);
 	if (type->syscall == -ENOMEM)
 		return -ENOMEM;
@@ -220,8 +250,10 @@ static int fill_types(struct trace *t)
 	t->types[t->nr_types] = (struct event_type){
 		.name = "lost", .kind = EV_LOST, .syscall = -1, .system = ""};
 	t->nr_types++;
-	t->syscall_names = sc.names;
-	t->nr_syscall_names = sc.table.nr ? sc.table.nr - 1 : 0;
+	if (t->lttng) {
+		t->syscall_names = sc.names;
+		t->nr_syscall_names = sc.table.nr ? sc.table.nr - 1 : 0;
+	}
 	strings_release(&sc.table);
 	return ret;
 }
@@ -327,6 +359,9 @@ static int ctf_open(struct trace *t, struct error *err)
 	if (ret)
 		return ret;
 	fill_names(t, &ct->meta);
+	if (ct->meta.is_perf)
+		trace_note(t, "%s: perf's CTF does not tell which events were lost; the perf.data that "
+			      "it was made of does", t->path);
 	fill_clock(t, &ct->meta);
 	ret = make_plans(t, err);
 	if (!ret)

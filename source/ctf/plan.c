@@ -73,9 +73,9 @@ static void choose_user(struct ctf_fc *context)
 	choose_slots(dialect_find(DIALECT_UST, "*"), context, defaults);
 }
 
-static void choose_tid(struct ctf_fc *context)
+static void choose_tid(struct ctf_fc *fields, const char *name)
 {
-	const struct ctf_member *tid = ctf_member_find(context, "tid");
+	const struct ctf_member *tid = ctf_member_find(fields, name);
 
 	if (tid && fits_slot(tid->fc, false))
 		tid->fc->slot = CTF_SLOT_TID;
@@ -439,6 +439,7 @@ int ctf_plan_stream(struct ctf_stream_plan *out, const struct ctf_metadata *m,
 		    struct problems *problems)
 {
 	bool user = ctf_is_user_space(m);
+	unsigned dialect = user ? DIALECT_UST : m->is_perf ? DIALECT_FTRACE : DIALECT_LTTNG;
 	uint32_t nr = 0;
 
 	out->cls = cls;
@@ -448,7 +449,7 @@ int ctf_plan_stream(struct ctf_stream_plan *out, const struct ctf_metadata *m,
 	if (!out->plans)
 		return -ENOMEM;
 	ctf_plan_header(out, m);
-	choose_tid(cls->event_context);
+	choose_tid(cls->event_context, "tid");
 	if (user && cls->event_context)
 		choose_user(cls->event_context);
 	for (const struct ctf_event_class *e = m->events; e; e = e->next) {
@@ -462,8 +463,10 @@ int ctf_plan_stream(struct ctf_stream_plan *out, const struct ctf_metadata *m,
 		if (e->broken)
 			continue;
 		if (!ctf_member_find(cls->event_context, "tid"))
-			choose_tid(e->context);
-		choose_kind(plan, user ? DIALECT_UST : DIALECT_LTTNG);
+			choose_tid(e->context, "tid");
+		if (m->is_perf)
+			choose_tid(e->payload, e->system ? "common_pid" : "perf_tid");
+		choose_kind(plan, dialect);
 		if (out->bytewise && compile(plan, cls, a))
 			return -ENOMEM;
 	}

@@ -257,6 +257,8 @@ static int clock_value(struct tsdl *p, void *data, const char *key, const struct
 		ret = want_text(p, key, v, &text);
 		if (!ret && !ctf_uuid_parse(text, c->uuid))
 			ret = tsdl_fail(p, "the clock's uuid is malformed");
+	} else if (!strcmp(key, "description")) {
+		return want_text(p, key, v, &c->description);
 	} else if (!strcmp(key, "freq")) {
 		ret = want_number(p, key, v, &c->freq_hz);
 	} else if (!strcmp(key, "offset")) {

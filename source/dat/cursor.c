@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STR_BYTES 16 /* what event.h promises of a string slot */
-
 /* What one packet's decoding found; counted when its end is reached. */
 struct tally {
 	uint64_t kept;	      /* events */
@@ -311,76 +309,14 @@ static bool advance(struct dat_cursor *k, bool any)
 	return true;
 }
 
-/* Where the text of a slot is, or NULL when reading STR_BYTES or up to its NUL is not safe. */
-static const uint8_t *text_place(const struct dat_text *x, const uint8_t *data, uint32_t len,
-				 bool swap)
-{
-	uint32_t from = x->offset;
-	uint32_t size = x->size;
-
-	if (x->where == DAT_REST) {
-		size = len - from;
-	} else if (x->where != DAT_FIXED) {
-		uint32_t loc = load32(data + from, swap);
-
-		from = (loc & 0xffff) + (x->where == DAT_REL_LOC ? from + 4 : 0);
-		size = loc >> 16;
-	}
-	if (from > len || size > len - from)
-		return NULL;
-	if (size < STR_BYTES && !memchr(data + from, '\0', size))
-		return NULL;
-	return data + from;
-}
-
-static inline __attribute__((always_inline)) void event_args(struct event *e,
-							     const struct dat_plan *p,
-							     const uint8_t *data, uint32_t len,
-							     const bool swap)
-{
-	for (unsigned i = 0; i < EVENT_ARGS; i++)
-		e->arg[i] = p->otherwise[i];
-	for (unsigned i = 0; i < p->nr_numbers; i++) {
-		const struct dat_number *n = &p->numbers[i];
-		uint64_t v = load64(data + n->offset, swap);
-		uint64_t sign = (uint64_t)n->sign << (63 - n->shift);
-
-		/* The number is at the low end in little-endian memory, else at the high. */
-		if (swap == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__))
-			v >>= n->shift;
-		else
-			v = v << n->shift >> n->shift;
-		e->arg[n->slot] = (int64_t)((v ^ sign) - sign);
-	}
-	for (unsigned i = 0; i < p->nr_texts; i++)
-		e->arg[p->texts[i].slot] =
-			(int64_t)(uintptr_t)text_place(&p->texts[i], data, len, swap);
-}
-
-/* The same near the end of what is mapped: from a copy, for the loads reach too far. */
-static __attribute__((noinline)) void event_args_edge(struct event *e, const struct dat_plan *p,
-						      const uint8_t *data, uint32_t len, bool swap)
-{
-	uint8_t copy[DAT_PLACE_MAX + DAT_LOAD_BYTES] = {0};
-	struct dat_plan numbers = *p;
-
-	numbers.nr_texts = 0;
-	memcpy(copy, data, len < p->reach ? len : p->reach);
-	event_args(e, &numbers, copy, len, swap);
-	for (unsigned i = 0; i < p->nr_texts; i++)
-		e->arg[p->texts[i].slot] =
-			(int64_t)(uintptr_t)text_place(&p->texts[i], data, len, swap);
-}
-
 /* Fills @e from a record; false when its kind is not wanted. */
 static inline __attribute__((always_inline)) bool event_fill(struct dat_cursor *k, struct event *e,
 							     const uint8_t *record,
 							     const uint8_t *data, uint32_t len,
 							     const bool *wants, const bool swap)
 {
-	const struct dat *d = k->d;
-	const struct dat_plan *p =
-		&d->plans[d->plan_of_id[load16(data + d->form.type_offset, swap)]];
+	const struct dat_events *events = &k->d->events;
+	const struct dat_plan *p = dat_plan_of(events, data, swap);
 
 	if (unlikely(!p->type))
 		issue(k, DAT_UNKNOWN_ID);
@@ -388,7 +324,7 @@ static inline __attribute__((always_inline)) bool event_fill(struct dat_cursor *
 		return false;
 	e->kind = p->kind;
 	e->type = p->type;
-	e->tid = (int32_t)load32(data + d->form.tid_offset, swap);
+	e->tid = (int32_t)load32(data + events->form.tid_offset, swap);
 	e->record = record;
 	if (unlikely(len < p->min_len)) {
 		issue(k, DAT_SHORT_RECORD);
@@ -397,9 +333,9 @@ static inline __attribute__((always_inline)) bool event_fill(struct dat_cursor *
 		return wants[EV_OTHER];
 	}
 	if (likely(data + p->reach <= k->readable))
-		event_args(e, p, data, len, swap);
+		dat_event_args(e, p, data, len, swap);
 	else
-		event_args_edge(e, p, data, len, swap);
+		dat_event_args_edge(e, p, data, len, swap);
 	return true;
 }
 
@@ -472,7 +408,7 @@ static inline __attribute__((always_inline)) unsigned page_decode(struct dat_cur
 	const uint8_t *pos = k->pos;
 	const uint8_t *record = pos;
 	const uint8_t *const end = k->end;
-	const uint32_t common_len = k->d->form.common_len;
+	const uint32_t common_len = k->d->events.form.common_len;
 	uint64_t time = k->time;
 	uint64_t last = k->has_last ? k->last : 0;
 	uint64_t from = k->c->from, left = k->c->records_left;

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names as in tracefs' trace_clock. */
-static void clock_kind(struct dat *d)
+void dat_clock_kind(struct trace_clock *c)
 {
 	static const struct {
 		const char *name;
@@ -21,8 +20,6 @@ static void clock_kind(struct dat *d)
 		{"boot", CLOCK_BOOT, NS_PER_SEC},   {"x86-tsc", CLOCK_TSC, 0},
 		{"counter", CLOCK_COUNTER, 0},
 	};
-	struct trace_clock *c = &d->file.trace->clock;
-
 	/* Others: "uptime" counts jiffies, "mono_raw" and "tai" are nanoseconds of clocks that
 	 * enum clock_kind does not tell apart, "ppc-tb", "x86-art" ... are counters. */
 	if (!strcmp(c->name, "mono_raw") || !strcmp(c->name, "tai"))
@@ -33,13 +30,17 @@ static void clock_kind(struct dat *d)
 		c->kind = clocks[i].kind;
 		c->freq_hz = clocks[i].freq_hz;
 	}
+}
+
+static void settle_clock(struct dat *d)
+{
+	struct trace_clock *c = &d->file.trace->clock;
+
+	if (!*c->name)
+		strcpy(c->name, "local"); /* the kernel's default; old files do not say */
+	dat_clock_kind(c);
 	if (c->kind == CLOCK_TSC)
 		c->freq_hz = d->file.tsc_hz;
-	if (!*c->name) {
-		strcpy(c->name, "local"); /* the kernel's default; old files do not say */
-		c->kind = CLOCK_LOCAL;
-		c->freq_hz = NS_PER_SEC;
-	}
 }
 
 /* "TID NAME" lines, with a u64 length in front. */
@@ -95,8 +96,8 @@ static void dat_release(struct trace *t)
 		return;
 	dat_streams_release(t);
 	dat_printk_release(&d->printk);
-	free(t->types);
-	free(d->plans);
+	if (d->events.trace)
+		dat_events_release(&d->events);
 	dat_file_release(&d->file);
 	free(d);
 }
@@ -121,7 +122,7 @@ static int dat_open(struct trace *t, struct error *err)
 		ret = fail(err, -ENOMEM, "out of memory opening %s", t->path);
 	if (ret)
 		return ret;
-	clock_kind(d);
+	settle_clock(d);
 	return 0;
 }
 

@@ -16,27 +16,8 @@ struct place {
 	uint32_t len_bytes;
 };
 
-struct record {
-	const struct dat *d;
-	const struct dat_layout *layout;
-	const uint8_t *data;
-	uint32_t len_bytes;
-};
-
-static bool record_open(struct record *r, const struct stream *s, const struct event *e)
-{
-	const struct dat_stream *ds = s->reader;
-
-	if (e->kind == EV_LOST || !e->record)
-		return false;
-	r->d = ds->dat;
-	r->layout = s->trace->types[e->type].reader;
-	r->data = dat_record_data(e->record, r->d->file.swap, &r->len_bytes);
-	return true;
-}
-
 /* False when the record is too short for the field. */
-static bool field_place(const struct record *r, const struct dat_field *f, struct place *out)
+static bool field_place(const struct dat_record *r, const struct dat_field *f, struct place *out)
 {
 	uint32_t from = f->offset;
 	uint32_t size = f->size;
@@ -46,7 +27,7 @@ static bool field_place(const struct record *r, const struct dat_field *f, struc
 	if (f->where == DAT_REST) {
 		size = r->len_bytes - from;
 	} else if (f->where != DAT_FIXED) {
-		uint32_t loc = load32(r->data + from, r->d->file.swap);
+		uint32_t loc = load32(r->data + from, r->swap);
 
 		from = (loc & 0xffff) + (f->where == DAT_REL_LOC ? from + 4 : 0);
 		size = loc >> 16;
@@ -57,16 +38,16 @@ static bool field_place(const struct record *r, const struct dat_field *f, struc
 	return true;
 }
 
-static int64_t number_at(const struct record *r, const struct dat_field *f, const uint8_t *p,
+static int64_t number_at(const struct dat_record *r, const struct dat_field *f, const uint8_t *p,
 			 unsigned size)
 {
-	uint64_t v = load_uint(p, size, r->d->file.swap);
+	uint64_t v = load_uint(p, size, r->swap);
 	unsigned unused = 64 - 8 * size;
 
 	return f->is_signed ? (int64_t)(v << unused) >> unused : (int64_t)v;
 }
 
-static void array_value(const struct record *r, const struct dat_field *f, struct place p,
+static void array_value(const struct dat_record *r, const struct dat_field *f, struct place p,
 			struct field_value *out)
 {
 	static _Thread_local int64_t elems[ELEMS_MAX];
@@ -80,7 +61,8 @@ static void array_value(const struct record *r, const struct dat_field *f, struc
 	out->len = nr;
 }
 
-static int field_value(const struct record *r, const struct dat_field *f, struct field_value *out)
+static int field_value(const struct dat_record *r, const struct dat_field *f,
+		       struct field_value *out)
 {
 	struct place p;
 
@@ -107,64 +89,11 @@ static int field_value(const struct record *r, const struct dat_field *f, struct
 	return 0;
 }
 
-/* The text of trace_printk(), which is in no field.  False when there is none, or its format is not
- * in the file. */
-static bool printk_text(const struct record *r, struct text *t)
+int dat_record_field(const struct dat_record *r, const char *name, struct field_value *out)
 {
-	const struct dat_field *at = dat_field_find(r->layout, "fmt");
-	const struct dat_field *buf = at ? dat_field_find(r->layout, "buf") : NULL;
-	struct field_value address;
-	const char *format;
-	struct place args;
+	const struct dat_field *f = dat_field_find(r->layout, name);
 
-	at = at ? at : dat_field_find(r->layout, "str");
-	if (!at || field_value(r, at, &address) || address.cls != FIELD_UINT)
-		return false;
-	format = dat_printk_find(&r->d->printk, address.u);
-	if (!format || (buf && !field_place(r, buf, &args)))
-		return false;
-	if (buf)
-		dat_printk_put(t, format,
-			       &(struct dat_printk_args){args.data, args.len_bytes,
-							 r->d->file.long_size, r->d->file.swap});
-	else
-		text_str(t, format);
-	return true;
-}
-
-#define PRINTK_MAX 1024
-
-static bool printk_value(const struct record *r, struct field_value *out)
-{
-	static _Thread_local char buf[PRINTK_MAX];
-	struct text t = text_in(buf, sizeof(buf));
-
-	if (!printk_text(r, &t))
-		return false;
-	text_end(&t, sizeof(buf));
-	*out = (struct field_value){.cls = FIELD_STRING, .text = buf, .len = strlen(buf)};
-	return true;
-}
-
-static bool is_printk(const struct trace *t, const struct event *e)
-{
-	const char *name = t->types[e->type].name;
-
-	return e->kind == EV_STATE_LINE && (!strcmp(name, "bprint") || !strcmp(name, "bputs"));
-}
-
-int dat_event_field(const struct stream *s, const struct event *e, const char *name,
-		    struct field_value *out)
-{
-	const struct dat_field *f;
-	struct record r;
-
-	if (!record_open(&r, s, e))
-		return -ENOENT;
-	f = dat_field_find(r.layout, name);
-	if (!f && !strcmp(name, "text") && is_printk(s->trace, e) && printk_value(&r, out))
-		return 0;
-	return f ? field_value(&r, f, out) : -ENOENT;
+	return f ? field_value(r, f, out) : -ENOENT;
 }
 
 static void put_array(struct text *t, const struct field_value *v, bool is_signed)
@@ -215,7 +144,7 @@ static void put_value(struct text *t, const struct dat_field *f, const struct fi
 	}
 }
 
-static void put_fields(struct text *t, const struct record *r)
+void dat_record_print(const struct dat_record *r, struct text *t)
 {
 	for (unsigned i = r->layout->nr_common; i < r->layout->nr_fields; i++) {
 		const struct dat_field *f = &r->layout->fields[i];
@@ -232,15 +161,89 @@ static void put_fields(struct text *t, const struct record *r)
 	}
 }
 
+static bool record_open(struct dat_record *r, const struct stream *s, const struct event *e)
+{
+	const struct dat_stream *ds = s->reader;
+
+	if (e->kind == EV_LOST || !e->record)
+		return false;
+	r->swap = ds->dat->file.swap;
+	r->layout = s->trace->types[e->type].reader;
+	r->data = dat_record_data(e->record, r->swap, &r->len_bytes);
+	return true;
+}
+
+/* The text of trace_printk(), which is in no field.  False when there is none, or its format is not
+ * in the file. */
+static bool printk_text(const struct dat *d, const struct dat_record *r, struct text *t)
+{
+	const struct dat_field *at = dat_field_find(r->layout, "fmt");
+	const struct dat_field *buf = at ? dat_field_find(r->layout, "buf") : NULL;
+	struct field_value address;
+	const char *format;
+	struct place args;
+
+	at = at ? at : dat_field_find(r->layout, "str");
+	if (!at || field_value(r, at, &address) || address.cls != FIELD_UINT)
+		return false;
+	format = dat_printk_find(&d->printk, address.u);
+	if (!format || (buf && !field_place(r, buf, &args)))
+		return false;
+	if (buf)
+		dat_printk_put(t, format,
+			       &(struct dat_printk_args){args.data, args.len_bytes,
+							 d->file.long_size, r->swap});
+	else
+		text_str(t, format);
+	return true;
+}
+
+#define PRINTK_MAX 1024
+
+static bool printk_value(const struct stream *s, const struct dat_record *r,
+			 struct field_value *out)
+{
+	static _Thread_local char buf[PRINTK_MAX];
+	struct text t = text_in(buf, sizeof(buf));
+
+	if (!printk_text(((const struct dat_stream *)s->reader)->dat, r, &t))
+		return false;
+	text_end(&t, sizeof(buf));
+	*out = (struct field_value){.cls = FIELD_STRING, .text = buf, .len = strlen(buf)};
+	return true;
+}
+
+static bool is_printk(const struct trace *t, const struct event *e)
+{
+	const char *name = t->types[e->type].name;
+
+	return e->kind == EV_STATE_LINE && (!strcmp(name, "bprint") || !strcmp(name, "bputs"));
+}
+
+int dat_event_field(const struct stream *s, const struct event *e, const char *name,
+		    struct field_value *out)
+{
+	struct dat_record r;
+	int ret;
+
+	if (!record_open(&r, s, e))
+		return -ENOENT;
+	ret = dat_record_field(&r, name, out);
+	if (ret == -ENOENT && !strcmp(name, "text") && is_printk(s->trace, e) &&
+	    printk_value(s, &r, out))
+		return 0;
+	return ret;
+}
+
 size_t dat_event_print(const struct stream *s, const struct event *e, char *buf, size_t room)
 {
 	struct text text = text_in(buf, room);
 	struct field_value v;
-	struct record r;
+	struct dat_record r;
 
 	if (record_open(&r, s, e)) {
-		put_fields(&text, &r);
-		if (is_printk(s->trace, e) && printk_value(&r, &v)) {
+		dat_record_print(&r, &text);
+		if (is_printk(s->trace, e) && printk_value(s, &r, &v)) {
 			text_str(&text, " text=\"");
 			text_quotable(&text, (const uint8_t *)v.text, v.len, false);
 			text_char(&text, '"');

@@ -193,16 +193,22 @@ static void skip_cmdlines(struct bytes *b)
 	sized_block(b, 8);
 }
 
-static void take_table(struct dat_file *f, struct bytes *b, enum dat_table which,
-		       void (*skip)(struct bytes *b))
+static struct bytes take_table(struct bytes *b, void (*skip)(struct bytes *b))
 {
 	size_t from = b->pos;
 
 	skip(b);
 	/* When it is cut short, what is there is still used. */
-	f->tables[which] = (struct bytes){.data = b->data + from,
-					  .len_bytes = (b->bad ? b->len_bytes : b->pos) - from,
-					  .swap = f->swap};
+	return (struct bytes){.data = b->data + from,
+			      .len_bytes = (b->bad ? b->len_bytes : b->pos) - from,
+			      .swap = b->swap};
+}
+
+void dat_formats_take(struct bytes *b, struct dat_formats *out)
+{
+	out->headers = take_table(b, skip_headers);
+	out->ftrace = take_table(b, skip_ftrace_formats);
+	out->events = take_table(b, skip_event_formats);
 }
 
 /* Version 6: "flyrecord", then where each CPU's pages are. */
@@ -242,15 +248,17 @@ static void read_instances(struct dat_file *f, uint32_t nr_cpus)
 
 static int read_version6(struct dat_file *f, struct bytes *b, struct error *err)
 {
+	struct dat_formats formats;
 	uint32_t nr_cpus;
 	uint64_t next;
 
-	take_table(f, b, DAT_HEADERS, skip_headers);
-	take_table(f, b, DAT_FTRACE_FORMATS, skip_ftrace_formats);
-	take_table(f, b, DAT_EVENT_FORMATS, skip_event_formats);
+	dat_formats_take(b, &formats);
+	f->tables[DAT_HEADERS] = formats.headers;
+	f->tables[DAT_FTRACE_FORMATS] = formats.ftrace;
+	f->tables[DAT_EVENT_FORMATS] = formats.events;
 	f->tables[DAT_SYMBOLS] = sized_block(b, 4);
 	f->tables[DAT_PRINTK] = sized_block(b, 4);
-	take_table(f, b, DAT_CMDLINES, skip_cmdlines);
+	f->tables[DAT_CMDLINES] = take_table(b, skip_cmdlines);
 	nr_cpus = bytes_u32(b);
 	if (!dat_buffer_add(f, ""))
 		return fail(err, -ENOMEM, "out of memory opening %s", f->trace->path);

@@ -110,6 +110,12 @@ void dat_section_symbols(struct dat_file *f);
 /* Version 7: looks for the sections that the options no longer lead to, from @first on. */
 void dat_salvage(struct dat_file *f, uint64_t first);
 
+/* Version 6's tables of formats, behind the size of a page; perf.data has the same. */
+struct dat_formats {
+	struct bytes headers, ftrace, events;
+};
+void dat_formats_take(struct bytes *b, struct dat_formats *out);
+
 /* A problem at this place in the file. */
 void dat_problem(struct dat_file *f, uint64_t offset_bytes, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

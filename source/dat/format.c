@@ -189,24 +189,24 @@ static void classify(struct dat_field *f, const struct declaration *d, unsigned 
 		f->cls = f->is_signed ? FIELD_INT : FIELD_UINT;
 }
 
-bool dat_field_parse(struct arena *arena, const char *line, size_t len_bytes, unsigned long_size,
-		     struct dat_field *out)
+int dat_field_parse(struct arena *arena, const char *line, size_t len_bytes, unsigned long_size,
+		    struct dat_field *out)
 {
 	struct span s = span_trim((struct span){line, len_bytes});
 	struct declaration d;
 	int64_t offset, size;
 
 	if (!span_starts(s, "field:") && !span_starts(s, "field special:"))
-		return false;
+		return -EINVAL;
 	span_cut(&s, ':');
 	if (!parse_declaration(span_cut(&s, ';'), &d))
-		return false;
+		return -EINVAL;
 	offset = attribute(s, "offset:");
 	size = attribute(s, "size:");
 	if (offset < 0 || size < 0 || offset > UINT16_MAX || size > UINT16_MAX)
-		return false;
+		return -EINVAL;
 	if (d.where != DAT_FIXED && size != 4)
-		return false;
+		return -EINVAL;
 	/* Before Linux 5.5 the text of "print" was "char buf", not "char buf[]". */
 	d.array |= !size;
 	*out = (struct dat_field){
@@ -217,7 +217,7 @@ bool dat_field_parse(struct arena *arena, const char *line, size_t len_bytes, un
 		.where = size || d.where != DAT_FIXED ? d.where : DAT_REST,
 	};
 	classify(out, &d, long_size);
-	return out->name != NULL;
+	return out->name ? 0 : -ENOMEM;
 }
 
 static int keep_fields(struct arena *arena, const struct dat_field *fields, unsigned nr,
@@ -246,6 +246,7 @@ int dat_format_parse(struct arena *arena, const char *text, size_t len_bytes, un
 	struct span name = {NULL, 0};
 	int64_t id = -1;
 	unsigned nr = 0;
+	int ret;
 
 	while (all.len) {
 		struct span line = span_trim(span_cut(&all, '\n'));
@@ -258,9 +259,11 @@ int dat_format_parse(struct arena *arena, const char *text, size_t len_bytes, un
 			id = span_number(line);
 		} else if (span_starts(line, "print fmt:")) {
 			break;
-		} else if (nr < FIELDS_MAX &&
-			   dat_field_parse(arena, line.p, line.len, long_size, &fields[nr])) {
-			nr++;
+		} else if (nr < FIELDS_MAX) {
+			ret = dat_field_parse(arena, line.p, line.len, long_size, &fields[nr]);
+			if (ret == -ENOMEM)
+				return ret;
+			nr += !ret;
 		}
 	}
 	if (!name.len || id < 0 || id > ID_MAX)

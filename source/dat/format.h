@@ -55,9 +55,9 @@ struct dat_format {
 int dat_format_parse(struct arena *arena, const char *text, size_t len_bytes, unsigned long_size,
 		     struct dat_format *out);
 
-/* One "field:" line, as above; false when it is damaged.  For the header_page file, too. */
-bool dat_field_parse(struct arena *arena, const char *line, size_t len_bytes, unsigned long_size,
-		     struct dat_field *out);
+/* One "field:" line, as above; -EINVAL when it is damaged, -ENOMEM.  For the header_page file, too. */
+int dat_field_parse(struct arena *arena, const char *line, size_t len_bytes, unsigned long_size,
+		    struct dat_field *out);
 
 /* The field of this name, or NULL. */
 const struct dat_field *dat_field_find(const struct dat_layout *l, const char *name);

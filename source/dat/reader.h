@@ -2,9 +2,9 @@
 #ifndef SOURCE_DAT_READER_H
 #define SOURCE_DAT_READER_H
 
+#include "source/dat/events.h"
 #include "source/dat/file.h"
 #include "source/dat/printk.h"
-#include "source/dat/format.h"
 
 #include <stdatomic.h>
 
@@ -16,62 +16,24 @@
  *	salvage.c          the same for a file whose end is missing
  *	unpack.c           decompression
  *	format.c           one event format
- *	types.c            all event types, and their decoding plans
+ *	events.h types.c   all event types, and their decoding plans
  *	stream.c           streams and their packets
  *	cursor.c           the decoding loop
  *	field.c            any field by name, and events as text
  *	dat.c              open and release
  */
 
-#define DAT_LOAD_BYTES 8
-#define DAT_PLACE_MAX 4096 /* fields of arguments end before that; no kernel has them further back */
-
-/*
- * How to decode one event type: canonical arguments from fixed places.  A number of 1 to 8 bytes is
- * loaded as the 8 bytes at its offset, and shifted: no branch on its size.
- */
-struct dat_number {
-	uint16_t offset;
-	uint8_t slot;
-	uint8_t shift;    /* 64 minus its bits */
-	uint8_t sign;     /* 1: sign-extend */
-};
-
-struct dat_text {
-	uint16_t offset;
-	uint8_t slot;
-	uint8_t where;    /* enum dat_where */
-	uint16_t size;    /* DAT_FIXED: bytes it has */
-};
-
-struct dat_plan {
-	uint16_t type;    /* index into trace->types */
-	uint16_t kind;
-	uint16_t min_len; /* a record shorter than this is broken */
-	uint16_t reach;   /* the loads touch so many bytes, of DAT_PLACE_MAX + DAT_LOAD_BYTES */
-	uint8_t nr_numbers;
-	uint8_t nr_texts;
-	struct dat_number numbers[EVENT_ARGS];
-	struct dat_text texts[2];
-	int32_t otherwise[EVENT_ARGS];
-};
-
-/* Of the traced kernel: its pages' header and its events' common fields. */
+/* Of the traced kernel: its pages' header. */
 struct dat_page_form {
 	uint8_t commit_offset;
 	uint8_t long_size;   /* of the commit field, and of a stored count of missed events */
 	uint8_t data_offset;
-	uint16_t type_offset; /* common_type, 2 bytes */
-	uint16_t tid_offset;  /* common_pid, 4 bytes */
-	uint16_t common_len;  /* a record holds at least that */
 };
 
 struct dat {
 	struct dat_file file;
 	struct dat_page_form form;
-	uint16_t *plan_of_id; /* in the arena: by common_type, index into plans; plans[0] = unknown */
-	uint32_t nr_ids;
-	struct dat_plan *plans; /* malloc'ed; as many as types */
+	struct dat_events events;
 	struct dat_printk printk;
 	uint64_t stat_kept;     /* events that the file must have, as CPUSTAT counts; 0 not known */
 	uint32_t nr_packets;    /* of all streams */

@@ -13,14 +13,14 @@
 
 /* While the formats are read: where the next type goes. */
 struct builder {
-	struct dat *d;
+	struct dat_events *ev;
 	unsigned room;
 	bool has_common;
 };
 
 static int types_room(struct builder *b)
 {
-	struct trace *t = b->d->file.trace;
+	struct trace *t = b->ev->trace;
 	unsigned room = b->room ? b->room * 2 : 512;
 	struct event_type *types;
 	struct dat_plan *plans;
@@ -31,10 +31,10 @@ static int types_room(struct builder *b)
 	if (!types)
 		return -ENOMEM;
 	t->types = types;
-	plans = realloc(b->d->plans, room * sizeof(*plans));
+	plans = realloc(b->ev->plans, room * sizeof(*plans));
 	if (!plans)
 		return -ENOMEM;
-	b->d->plans = plans;
+	b->ev->plans = plans;
 	b->room = room;
 	return 0;
 }
@@ -96,7 +96,7 @@ static void plan_text(struct dat_plan *p, unsigned slot, const struct dat_field 
 
 /* The plan for one type, from the dialect's row for its name. */
 static void plan_make(struct dat_plan *p, unsigned type, const char *name,
-		      const struct dat_layout *l, const struct dat_page_form *form)
+		      const struct dat_layout *l, const struct dat_record_form *form)
 {
 	const struct dialect_row *row = dialect_find(DIALECT_FTRACE, name);
 
@@ -131,18 +131,18 @@ static const struct field_desc *describe(struct arena *arena, const struct dat_l
 
 static int type_add(struct builder *b, const char *system, const struct dat_format *f)
 {
-	struct dat *d = b->d;
-	struct trace *t = d->file.trace;
+	struct dat_events *ev = b->ev;
+	struct trace *t = ev->trace;
 	unsigned index = t->nr_types;
-	const struct field_desc *desc = describe(&d->file.arena, f->layout);
+	const struct field_desc *desc = describe(ev->arena, f->layout);
 
 	if (!desc || types_room(b))
 		return -ENOMEM;
-	plan_make(&d->plans[index], index, f->name, f->layout, &d->form);
+	plan_make(&ev->plans[index], index, f->name, f->layout, &ev->form);
 	t->types[index] = (struct event_type){
 		.name = f->name,
 		.id = f->id,
-		.kind = d->plans[index].kind,
+		.kind = ev->plans[index].kind,
 		.syscall = -1,
 		.system = system,
 		.fields = desc,
@@ -165,7 +165,7 @@ static bool learn_common(struct builder *b, const struct dat_layout *l)
 {
 	const struct dat_field *type = dat_field_find(l, "common_type");
 	const struct dat_field *tid = dat_field_find(l, "common_pid");
-	struct dat_page_form *form = &b->d->form;
+	struct dat_record_form *form = &b->ev->form;
 	unsigned end;
 
 	if (!type || type->size != 2 || !tid || tid->size != 4)
@@ -186,8 +186,8 @@ static bool learn_common(struct builder *b, const struct dat_layout *l)
 
 static int format_add(struct builder *b, const char *system, struct bytes *table)
 {
-	struct dat_file *f = &b->d->file;
-	struct trace *t = f->trace;
+	struct dat_events *ev = b->ev;
+	struct trace *t = ev->trace;
 	struct bytes text = bytes_sub(table, bytes_u64(table));
 	struct dat_format format;
 	int ret;
@@ -196,8 +196,8 @@ static int format_add(struct builder *b, const char *system, struct bytes *table
 		return 0;
 	if (t->nr_types == TYPES_MAX)
 		return 0;
-	ret = dat_format_parse(&f->arena, (const char *)text.data, text.len_bytes,
-			       b->d->form.long_size, &format);
+	ret = dat_format_parse(ev->arena, (const char *)text.data, text.len_bytes, ev->long_size,
+			       &format);
 	if (ret == -ENOMEM)
 		return ret;
 	if (ret || !learn_common(b, format.layout)) {
@@ -206,9 +206,9 @@ static int format_add(struct builder *b, const char *system, struct bytes *table
 			t->path, t->nr_types, system);
 		return 0;
 	}
-	if (b->d->plan_of_id[format.id])
+	if (ev->plan_of_id[format.id])
 		return 0; /* listed twice: the same in an instance */
-	b->d->plan_of_id[format.id] = (uint16_t)t->nr_types;
+	ev->plan_of_id[format.id] = (uint16_t)t->nr_types;
 	return type_add(b, system, &format);
 }
 
@@ -230,10 +230,10 @@ static int systems_read(struct builder *b, struct bytes *table)
 	for (uint32_t i = 0; i < nr && !table->bad && !ret; i++) {
 		const char *system = bytes_str(table);
 
-		if (system)
-			system = arena_strdup(&b->d->file.arena, system);
-		if (system)
-			ret = formats_read(b, system, table);
+		if (!system)
+			break;
+		system = arena_strdup(b->ev->arena, system);
+		ret = system ? formats_read(b, system, table) : -ENOMEM;
 	}
 	return ret;
 }
@@ -259,7 +259,7 @@ static bool page_form_read(struct dat *d, struct bytes *table)
 
 		if (!eol)
 			eol = end;
-		if (dat_field_parse(&d->file.arena, p, (size_t)(eol - p), 8, &f)) {
+		if (!dat_field_parse(&d->file.arena, p, (size_t)(eol - p), 8, &f)) {
 			if (!strcmp(f.name, "commit") && (f.size == 4 || f.size == 8)) {
 				d->form.commit_offset = (uint8_t)f.offset;
 				d->form.long_size = (uint8_t)f.size;
@@ -297,31 +297,62 @@ static int unknown_type_add(struct builder *b)
 	return type_add(b, "", &unknown);
 }
 
-int dat_types_init(struct dat *d, struct error *err)
+int dat_events_init(struct dat_events *ev, struct bytes ftrace, struct bytes systems,
+		    struct error *err)
 {
-	struct trace *t = d->file.trace;
-	struct builder b = {.d = d};
-	struct bytes ftrace = d->file.tables[DAT_FTRACE_FORMATS];
-	struct bytes events = d->file.tables[DAT_EVENT_FORMATS];
+	struct trace *t = ev->trace;
+	struct builder b = {.ev = ev};
 	int ret;
 
-	page_form_init(d);
-	d->nr_ids = 65536;
-	d->plan_of_id = arena_alloc(&d->file.arena, d->nr_ids * sizeof(*d->plan_of_id));
-	ret = d->plan_of_id ? unknown_type_add(&b) : -ENOMEM;
+	ev->nr_ids = 65536;
+	ev->plan_of_id = arena_alloc(ev->arena, ev->nr_ids * sizeof(*ev->plan_of_id));
+	ret = ev->plan_of_id ? unknown_type_add(&b) : -ENOMEM;
 	if (!ret)
 		ret = formats_read(&b, "ftrace", &ftrace);
 	if (!ret)
-		ret = systems_read(&b, &events);
+		ret = systems_read(&b, &systems);
 	if (ret)
 		return fail(err, ret, "out of memory reading the event formats of %s", t->path);
-	if (ftrace.bad || events.bad)
+	if (ftrace.bad || systems.bad)
 		trace_problem(t,
 			      "%s: the table of event formats is cut short or missing; events it "
 			      "should explain are unknown",
 			      t->path);
 	if (!b.has_common)
 		return fail(err, -EINVAL, "%s has no event format that can be read", t->path);
-	d->plans[0].min_len = d->form.common_len;
+	ev->plans[0].min_len = ev->form.common_len;
 	return 0;
+}
+
+void dat_events_release(struct dat_events *ev)
+{
+	free(ev->trace->types);
+	free(ev->plans);
+}
+
+void dat_event_args_edge(struct event *e, const struct dat_plan *p, const uint8_t *data,
+			 uint32_t len, bool swap)
+{
+	uint8_t copy[DAT_PLACE_MAX + DAT_LOAD_BYTES] = {0};
+	struct dat_plan numbers = *p;
+
+	numbers.nr_texts = 0;
+	memcpy(copy, data, len < p->reach ? len : p->reach);
+	dat_event_args(e, &numbers, copy, len, swap);
+	for (unsigned i = 0; i < p->nr_texts; i++)
+		e->arg[p->texts[i].slot] =
+			(int64_t)(uintptr_t)dat_text_place(&p->texts[i], data, len, swap);
+}
+
+int dat_types_init(struct dat *d, struct error *err)
+{
+	page_form_init(d);
+	d->events = (struct dat_events){
+		.trace = d->file.trace,
+		.arena = &d->file.arena,
+		.swap = d->file.swap,
+		.long_size = d->form.long_size,
+	};
+	return dat_events_init(&d->events, d->file.tables[DAT_FTRACE_FORMATS],
+			       d->file.tables[DAT_EVENT_FORMATS], err);
 }

@@ -50,8 +50,8 @@ static void make_exact(struct exact_world *w, unsigned outside, uint64_t late)
 		w->samples[i].trace = &w->traces[i];
 		w->candidates[i].sample = &w->samples[i];
 		w->candidates[i].declared = &w->declared[i];
-		w->placed[i] = (struct placed){
-			.machine = &w->machines[i], .candidate = &w->candidates[i]};
+		w->placed[i] =
+			(struct placed){.machine = &w->machines[i], .candidate = &w->candidates[i]};
 	}
 	w->placed[1].parent = w->placed[1].l0 = &w->placed[0];
 	w->declared[0].vms.list = &w->vm;
@@ -66,7 +66,7 @@ static void make_exact(struct exact_world *w, unsigned outside, uint64_t late)
 					       i * PERIOD + INSIDE, false),
 				 0);
 		add_event(w, i * PERIOD + (outside && i % 100 == 50 && outside-- ? INSIDE + late
-										  : INSIDE / 2));
+										 : INSIDE / 2));
 	}
 	w->samples[0].end = (STAYS + 2) * PERIOD;
 	sample_settle(&w->samples[0]);
@@ -226,10 +226,11 @@ static void the_readings_around_a_moment_count(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < READINGS; i++) {
-		own[i] = (struct declared_clock){
-			(i + 1) * APART, 10, (int64_t)guest_clock((i + 1) * APART), -1, -1};
-		hosts[i] = (struct declared_clock){(i + 1) * APART + APART / 2, 10,
-						   (int64_t)(i + 1) * APART / 2 + APART / 4, -1, -1};
+		own[i] = (struct declared_clock){(i + 1) * APART, 10,
+						 (int64_t)guest_clock((i + 1) * APART), -1, -1};
+		hosts[i] =
+			(struct declared_clock){(i + 1) * APART + APART / 2, 10,
+						(int64_t)(i + 1) * APART / 2 + APART / 4, -1, -1};
 	}
 	assert_int_equal(readings_constraints(&c, &guest, &host, &r), 0);
 	assert_int_equal(c.nr, 2 * (READINGS + READINGS));

@@ -153,7 +153,8 @@ static void one_that_l0_saw_run_has_a_place(void **state)
 		w.list[5].fit = (struct coincidence){
 			.model = {.pieces = piece, .nr_pieces = 1}, .tid = 150, .events = 777};
 		assert_int_equal(apart(&w), 1 << 5);
-		assert_non_null(strstr(w.apart[5].why, "while m0 runs a nested guest in thread 150 (777 "));
+		assert_non_null(
+			strstr(w.apart[5].why, "while m0 runs a nested guest in thread 150 (777 "));
 		assert_ptr_equal(w.apart[5].to_l0.pieces, cut ? NULL : piece);
 		assert_ptr_equal(w.list[5].fit.model.pieces, cut ? piece : NULL);
 		free(piece);

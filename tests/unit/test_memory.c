@@ -186,6 +186,15 @@ static void test_parts(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* A perf.data of two CPUs. */
+static void test_perf_data(void **state)
+{
+	input = "tests/fuzz/corpus/perf/file";
+	test_gone(state);
+	test_one(state);
+	input = "samples/lttng";
+}
+
 /* With threads the order of requests differs from run to run. */
 static void test_threads(void **state)
 {
@@ -206,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_one),
 		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_perf_data),
 		cmocka_unit_test(test_threads),
 	};
 	int ret;

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One pass over all records: which CPU's are where, and what is missing. */
+#include "source/perf/reader.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+#define BLOCK_BYTES (64u << 10)
+#define FORGET_BYTES (16u << 20)
+#define STEP_BYTES 8	/* records begin at such places */
+#define CHAIN 4		/* records in a row that are no accident */
+#define TIDS_LOOKED 256 /* samples whose thread ids are compared */
+
+struct walk {
+	struct perf *p;
+	struct perf_index *x;
+	struct perf_cpu *last;	     /* whose record the last one was */
+	uint64_t last_at, last_next; /* where that is */
+	uint64_t lost, lost_samples; /* as two kinds of records have it: of the same events */
+	uint64_t forgotten;	     /* up to there */
+	uint32_t tids_looked;
+	uint64_t unplaced, damaged; /* samples that cannot be used */
+};
+
+/*
+ * True when the CPU's last block may go on to @next.  Other CPUs' records between are no harm: who
+ * decodes the block skips them.  But they cost time, so there have to be about as many of its own
+ * as of each other CPU.
+ */
+static bool goes_on(const struct walk *w, const struct perf_cpu *c, uint64_t next)
+{
+	const struct perf_block *b = c->nr ? &c->blocks[c->nr - 1] : NULL;
+	uint64_t span = b ? next - b->offset_bytes : 0;
+
+	if (!b || c->holes != w->x->holes || span > BLOCK_BYTES)
+		return false;
+	return w->last == c ||
+	       (c != &w->x->tasks && span <= (uint64_t)b->own_bytes * 2 * w->x->nr_cpus);
+}
+
+static struct perf_cpu *cpu_of(struct walk *w, uint32_t cpu)
+{
+	if (!w->x->cpus[cpu])
+		w->x->cpus[cpu] = calloc(1, sizeof(**w->x->cpus));
+	return w->x->cpus[cpu];
+}
+
+static int take(struct walk *w, struct perf_cpu *c, uint64_t at, uint64_t next, uint64_t time)
+{
+	struct perf_block *b;
+
+	if (!c)
+		return -ENOMEM;
+	if (!goes_on(w, c, next)) {
+		if (!room_for_one(&c->blocks, c->nr, &c->room))
+			return -ENOMEM;
+		c->blocks[c->nr] = (struct perf_block){
+			.offset_bytes = at,
+			.min = UINT64_MAX,
+			.before = c->max,
+			.gap = c->nr && c->holes != w->x->holes,
+		};
+		w->x->nr_cpus += !c->nr;
+		c->nr++;
+		c->holes = w->x->holes;
+	}
+	w->last = c;
+	w->last_at = at;
+	w->last_next = next;
+	b = &c->blocks[c->nr - 1];
+	b->len_bytes = (uint32_t)(next - b->offset_bytes);
+	b->own_bytes += (uint32_t)(next - at);
+	b->nr++;
+	b->min = time < b->min ? time : b->min;
+	b->max = time > b->max ? time : b->max;
+	c->max = time > c->max ? time : c->max;
+	w->x->last = time > w->x->last ? time : w->x->last;
+	return 0;
+}
+
+/* Records are missing here, and nothing says of which CPU. */
+static void hole(struct walk *w)
+{
+	w->x->holes++;
+}
+
+/* Within a container, perf numbers threads as the container does, unlike the events' own fields. */
+static void compare_tids(struct walk *w, const struct perf_record *r)
+{
+	const struct perf_attr *a = perf_sample_attr(&w->p->attrs, r);
+	const struct dat_record_form *form = &w->p->events.form;
+	const uint8_t *raw;
+	uint32_t len;
+	int32_t tid, common;
+
+	if (w->tids_looked == TIDS_LOOKED || a->type != PERF_TYPE_TRACEPOINT ||
+	    a->tid == PERF_NOWHERE || !perf_sample_raw(a, r, &raw, &len) || len < form->common_len)
+		return;
+	w->tids_looked++;
+	tid = (int32_t)load_u32(r->data + a->tid + 4);
+	common = (int32_t)load_u32(raw + form->tid_offset);
+	if (tid > 0 && common > 0 && tid != common)
+		w->p->other_namespace = true;
+}
+
+static int take_sample(struct walk *w, const struct perf_record *r, uint64_t at)
+{
+	struct perf_place place;
+	enum perf_sample_state state = perf_sample_place(&w->p->attrs, r, &place);
+
+	if (state == PERF_SAMPLE_UNPLACED) {
+		w->unplaced++;
+		return 0;
+	}
+	if (state == PERF_SAMPLE_DAMAGED || place.cpu >= TRACE_CPUS_MAX) {
+		w->damaged++;
+		hole(w);
+		return 0;
+	}
+	compare_tids(w, r);
+	return take(w, cpu_of(w, place.cpu), at, r->next, place.time);
+}
+
+/* Events were lost since the last one of its CPU; how its own time compares with the next event's
+ * is open. */
+static int take_lost(struct walk *w, const struct perf_record *r, uint64_t at)
+{
+	struct perf_place place;
+	struct perf_cpu *c;
+	uint32_t trailer;
+
+	if (r->len_bytes < 16)
+		return 0;
+	w->lost += load_u64(r->data + 8);
+	if (!perf_record_place(&w->p->attrs, r, &place, &trailer) || place.cpu >= TRACE_CPUS_MAX) {
+		hole(w);
+		return 0;
+	}
+	c = w->x->cpus[place.cpu];
+	return c ? take(w, c, at, r->next, c->max) : 0;
+}
+
+/* What perf itself wrote has no time; and when tracing begins with samples, it has not begun. */
+static int take_comm(struct walk *w, const struct perf_record *r, uint64_t at)
+{
+	struct perf_place place;
+	uint32_t trailer;
+
+	if (!perf_record_place(&w->p->attrs, r, &place, &trailer) || !place.time)
+		return take(w, &w->x->tasks, at, r->next, 0);
+	if (place.cpu >= TRACE_CPUS_MAX)
+		return 0;
+	if (!w->x->cpus[place.cpu])
+		return take(w, &w->x->tasks, at, r->next, 0);
+	return take(w, w->x->cpus[place.cpu], at, r->next, place.time);
+}
+
+static int look(struct walk *w, const struct perf_record *r, uint64_t at)
+{
+	switch (r->type) {
+	case RECORD_SAMPLE:
+		return take_sample(w, r, at);
+	case RECORD_LOST:
+		return take_lost(w, r, at);
+	case RECORD_COMM:
+		return take_comm(w, r, at);
+	case RECORD_LOST_SAMPLES:
+		if (r->len_bytes >= 8 && !(r->misc & RECORD_MISC_BPF))
+			w->lost_samples += load_u64(r->data);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* So many records in a row, the samples among them of known events. */
+static bool is_chain(const struct perf *p, uint64_t at)
+{
+	struct perf_record r;
+
+	for (unsigned i = 0; i < CHAIN && at < p->end; i++) {
+		if (!perf_record_read(p->map.data, at, p->end, &r))
+			return false;
+		if (r.type == RECORD_SAMPLE && !perf_sample_attr(&p->attrs, &r))
+			return false;
+		at = r.next;
+	}
+	return true;
+}
+
+/* A record begins at @at, and the file ends within it. */
+static bool is_cut_off(const struct perf *p, uint64_t at)
+{
+	return p->end - at < RECORD_HEAD_BYTES ||
+	       (load_u32(p->map.data + at) && load_u16(p->map.data + at + 6) > p->end - at);
+}
+
+/* The damage may have begun within the record before it: what that says is not to be trusted. */
+static void drop_last(struct walk *w, uint64_t at)
+{
+	struct perf_cpu *c = w->last;
+	struct perf_block *b;
+
+	if (!c || w->last_next != at || is_cut_off(w->p, at))
+		return;
+	b = &c->blocks[c->nr - 1];
+	b->len_bytes = (uint32_t)(w->last_at - b->offset_bytes);
+	b->own_bytes -= (uint32_t)(w->last_next - w->last_at);
+	b->nr--;
+	w->last = NULL;
+}
+
+/* Where records go on behind damaged bytes; the end when they do not. */
+static uint64_t resume(struct walk *w, uint64_t at)
+{
+	struct perf *p = w->p;
+	uint64_t next = at + STEP_BYTES - (at - p->begin) % STEP_BYTES;
+
+	drop_last(w, at);
+	while (next < p->end && !is_chain(p, next))
+		next += STEP_BYTES;
+	next = next < p->end ? next : p->end;
+	trace_problem(p->trace, "%s, offset %llu: %llu bytes are no records; they are skipped",
+		      p->trace->path, (unsigned long long)at, (unsigned long long)(next - at));
+	p->trace->loss.bytes_skipped += next - at;
+	p->trace->loss.unknown++;
+	hole(w);
+	return next;
+}
+
+static void forget(struct walk *w, uint64_t at)
+{
+	if (at - w->forgotten < FORGET_BYTES)
+		return;
+	mapfile_forget(&w->p->map, w->forgotten, at - w->forgotten);
+	w->forgotten = at;
+}
+
+static int walk(struct walk *w, struct error *err)
+{
+	struct perf *p = w->p;
+	uint64_t at = p->begin;
+	struct perf_record r;
+
+	while (at < p->end) {
+		if (!perf_record_read(p->map.data, at, p->end, &r)) {
+			at = resume(w, at);
+			continue;
+		}
+		if (r.type == RECORD_COMPRESSED || r.type == RECORD_COMPRESSED2)
+			return fail(
+				err, -ENOTSUP,
+				"%s is compressed (perf record -z), which Sonde does not read; "
+				"perf data convert -i %s --to-ctf DIRECTORY makes a trace of it "
+				"that Sonde reads",
+				p->trace->path, p->trace->path);
+		if (look(w, &r, at))
+			return fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
+		at = r.next;
+		forget(w, at);
+	}
+	return 0;
+}
+
+static void conclude(struct walk *w)
+{
+	struct perf *p = w->p;
+	struct trace *t = p->trace;
+
+	if (p->cut) {
+		trace_problem(t, "%s ends within its records", t->path);
+		t->loss.unknown++;
+		hole(w);
+	}
+	t->loss.events += w->lost;
+	if (w->lost_samples > w->lost) { /* no event of that CPU came after it */
+		t->loss.events += w->lost_samples - w->lost;
+		hole(w);
+	}
+	if (w->damaged) {
+		t->loss.unknown++;
+		trace_problem(t,
+			      "%s: %llu samples are damaged, or of events that it does not "
+			      "describe; they are skipped",
+			      t->path, (unsigned long long)w->damaged);
+	}
+	if (w->unplaced)
+		trace_problem(t, "%s: %llu samples have no time or no CPU; they are skipped",
+			      t->path, (unsigned long long)w->unplaced);
+}
+
+int perf_index_make(struct perf *p, struct perf_index *out, struct error *err)
+{
+	struct walk w = {.p = p, .x = out, .forgotten = p->begin};
+	int ret;
+
+	out->cpus = calloc(TRACE_CPUS_MAX, sizeof(*out->cpus));
+	if (!out->cpus)
+		return fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
+	ret = walk(&w, err);
+	if (!ret)
+		conclude(&w);
+	return ret;
+}
+
+void perf_index_release(struct perf_index *x)
+{
+	for (unsigned i = 0; x->cpus && i < TRACE_CPUS_MAX; i++) {
+		if (x->cpus[i])
+			free(x->cpus[i]->blocks);
+		free(x->cpus[i]);
+	}
+	free(x->cpus);
+	free(x->tasks.blocks);
+}

@@ -1,0 +1,716 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source/perf: perf.data files made here, byte by byte, are read right; broken ones do no harm. */
+#include "tests/unit/unit.h"
+
+#include "source/trace.h"
+#include "tests/unit/perf_build.h"
+
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 16384
+
+/* A file that was made and opened, and all its events. */
+struct opened {
+	char path[64];
+	struct trace *trace;
+	struct error err;
+	struct event events[EVENTS_MAX];
+	unsigned stream_of[EVENTS_MAX];
+	unsigned nr;
+};
+
+static const struct perf_form plain = PERF_PLAIN;
+
+static int open_bytes(struct opened *o, const uint8_t *data, size_t len)
+{
+	int fd;
+
+	o->trace = NULL;
+	o->err = (struct error){0};
+	o->nr = 0;
+	strcpy(o->path, "/tmp/sonde-test-perf-XXXXXX");
+	fd = mkstemp(o->path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, len), len);
+	close(fd);
+	return trace_open(&o->trace, o->path, &o->err);
+}
+
+static void read_range(struct opened *o, unsigned stream, uint32_t first, uint32_t nr,
+		       unsigned room)
+{
+	struct error err = {0};
+	struct cursor c;
+	unsigned n;
+
+	assert_int_equal(cursor_init(&c, &o->trace->streams[stream], first, nr, 0, &err), 0);
+	while (o->nr + room <= EVENTS_MAX && (n = cursor_next(&c, o->events + o->nr, room))) {
+		for (unsigned i = 0; i < n; i++)
+			o->stream_of[o->nr + i] = stream;
+		o->nr += n;
+	}
+	cursor_release(&c);
+}
+
+static void read_all(struct opened *o)
+{
+	for (unsigned i = 0; i < o->trace->nr_streams; i++)
+		read_range(o, i, 0, o->trace->streams[i].nr_packets, 64);
+}
+
+static void close_file(struct opened *o)
+{
+	trace_release(o->trace);
+	unlink(o->path);
+}
+
+static void close_opened(struct opened *o)
+{
+	close_file(o);
+	free(o);
+}
+
+/* @records as a file of @form, opened and read. */
+static struct opened *opened(const struct perf_form *form, struct buf *records)
+{
+	struct opened *o = malloc(sizeof(*o));
+	struct buf file;
+
+	perf_build(form, records, &file);
+	open_bytes(o, file.data, file.len);
+	assert_string_equal(o->err.text, "");
+	read_all(o);
+	free(file.data);
+	free(records->data);
+	return o;
+}
+
+static const char *printed(const struct opened *o, unsigned i)
+{
+	static char text[512];
+
+	trace_event_print(&o->trace->streams[o->stream_of[i]], &o->events[i], text, sizeof(text));
+	return text;
+}
+
+static void is_lost(const struct event *e, uint64_t nr, uint64_t from, uint64_t to)
+{
+	assert_int_equal(e->kind, EV_LOST);
+	assert_int_equal(e->arg[0], nr);
+	assert_int_equal(e->arg[1], from);
+	assert_int_equal(e->arg[2], to);
+	assert_int_equal(e->time.v, from);
+}
+
+/* Two CPUs' buffers, each copied twice, with what stands between. */
+static void two_rounds(struct buf *b)
+{
+	perf_comm(b, 0, 0, 42, 43, "worker one");
+	perf_switch(b, 0, 1000, 0, 43, "worker one");
+	perf_softirq(b, 0, 1100, 7);
+	perf_switch(b, 1, 1050, 0, 9, "other");
+	perf_finished_round(b);
+	perf_auxtrace(b);
+	perf_switch(b, 0, 1200, 43, 0, "swapper/0");
+	perf_comm(b, 1, 1250, 9, 9, "renamed");
+	perf_switch(b, 1, 1300, 9, 0, "swapper/1");
+	perf_finished_round(b);
+}
+
+static void check_two_rounds(const struct opened *o)
+{
+	const struct event *e = o->events;
+
+	assert_string_equal(o->trace->hostname, "box");
+	assert_string_equal(o->trace->release, "6.1.0");
+	assert_string_equal(o->trace->tracer, "perf 6.1.192");
+	assert_int_equal(o->trace->nr_streams, 2);
+	assert_int_equal(o->trace->nr_cpus, 2);
+	assert_int_equal(o->trace->streams[1].cpu, 1);
+	assert_int_equal(o->nr, 7);
+	assert_int_equal(e[0].kind, EV_STATEDUMP_PROCESS);
+	assert_int_equal(e[0].time.v, 1000);
+	assert_int_equal(e[0].arg[0], 43);
+	assert_int_equal(e[0].arg[1], 42);
+	assert_string_equal(event_str(&e[0], 3), "worker one");
+	assert_string_equal(printed(o, 0), "pid=42 tid=43 comm=\"worker one\"");
+	assert_int_equal(e[1].kind, EV_SCHED_SWITCH);
+	assert_int_equal(e[1].time.v, 1000);
+	assert_int_equal(e[1].tid, 0);
+	assert_int_equal(e[1].arg[1], 43);
+	assert_string_equal(event_str(&e[1], 3), "worker one");
+	assert_string_equal(o->trace->types[e[1].type].name, "sched_switch");
+	assert_string_equal(o->trace->types[e[1].type].system, "sched");
+	assert_string_equal(printed(o, 1),
+			    "prev_comm=\"prev-0\" prev_pid=0 prev_prio=120 prev_state=1 "
+			    "next_comm=\"worker one\" next_pid=43 next_prio=120");
+	assert_int_equal(e[2].kind, EV_SOFTIRQ_ENTRY);
+	assert_int_equal(e[2].arg[0], 7);
+	assert_int_equal(e[3].time.v, 1200);
+	assert_int_equal(e[4].time.v, 1050);
+	assert_int_equal(e[5].kind, EV_STATEDUMP_PROCESS);
+	assert_int_equal(e[5].time.v, 1250);
+	assert_int_equal(e[6].time.v, 1300);
+	assert_int_equal(o->trace->problems.nr, 0);
+	assert_int_equal(o->trace->loss.unknown, 0);
+}
+
+static void a_file_and_a_pipe_read_the_same(void **state)
+{
+	(void)state;
+	for (unsigned pipe = 0; pipe < 2; pipe++) {
+		struct perf_form form = plain;
+		struct buf b = {0};
+		struct opened *o;
+
+		form.pipe = pipe;
+		two_rounds(&b);
+		o = opened(&form, &b);
+		check_two_rounds(o);
+		close_opened(o);
+	}
+}
+
+static void fields_are_found_by_name(void **state)
+{
+	struct buf b = {0};
+	struct field_value v;
+	const struct stream *s;
+	struct opened *o;
+
+	(void)state;
+	two_rounds(&b);
+	o = opened(&plain, &b);
+	s = &o->trace->streams[0];
+	assert_int_equal(trace_event_field(s, &o->events[1], "next_pid", &v), 0);
+	assert_int_equal(v.i, 43);
+	assert_int_equal(trace_event_field(s, &o->events[2], "vec", &v), 0);
+	assert_int_equal(v.u, 7);
+	assert_int_equal(trace_event_field(s, &o->events[0], "comm", &v), 0);
+	assert_int_equal(v.len, strlen("worker one"));
+	assert_int_equal(trace_event_field(s, &o->events[0], "type", &v), -ENOENT);
+	assert_int_equal(trace_event_field(s, &o->events[1], "no such", &v), -ENOENT);
+	close_opened(o);
+}
+
+static void samples_without_a_number_are_told_apart_by_their_record(void **state)
+{
+	struct perf_form form = plain;
+	struct buf b = {0};
+	struct opened *o;
+
+	(void)state;
+	form.no_ids = true;
+	perf_switch_of(&b, false, 0, 1000, 1, 2, "a");
+	perf_switch_of(&b, false, 1, 1001, 3, 4, "b");
+	o = opened(&form, &b);
+	assert_int_equal(o->nr, 2);
+	assert_int_equal(o->events[1].arg[1], 4);
+	close_opened(o);
+}
+
+static void clocks_are_told_apart(void **state)
+{
+	static const struct {
+		int clockid;
+		enum clock_kind kind;
+		const char *name;
+	} clocks[] = {
+		{-1, CLOCK_LOCAL, "perf"},
+		{CLOCK_MONOTONIC, CLOCK_MONO, "mono"},
+		{CLOCK_MONOTONIC_RAW, CLOCK_UNKNOWN, "mono_raw"},
+		{CLOCK_BOOTTIME, CLOCK_BOOT, "boot"},
+		{CLOCK_REALTIME, CLOCK_REAL, "realtime"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
+		struct perf_form form = {
+			.clockid = clocks[i].clockid, .wall_ns = 5000, .clock_ns = i ? 3000 : 0};
+		struct buf b = {0};
+		struct opened *o;
+
+		two_rounds(&b);
+		o = opened(&form, &b);
+		assert_int_equal(o->trace->clock.kind, clocks[i].kind);
+		assert_string_equal(o->trace->clock.name, clocks[i].name);
+		assert_int_equal(o->trace->clock.freq_hz, NS_PER_SEC);
+		assert_int_equal(o->trace->clock.offset_known, i > 0);
+		assert_int_equal(o->trace->clock.offset_ns, i ? 2000 : 0);
+		close_opened(o);
+	}
+}
+
+/* An interrupt's event may stand before the event that it interrupted, in the next round, too. */
+static void records_are_sorted_by_time(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+
+	(void)state;
+	perf_switch(&b, 0, 1000, 0, 1, "a");
+	perf_switch(&b, 0, 1300, 1, 2, "b");
+	perf_softirq(&b, 0, 1200, 3);
+	perf_finished_round(&b);
+	perf_switch(&b, 1, 1000, 1, 2, "c");
+	perf_finished_round(&b);
+	perf_softirq(&b, 0, 1250, 4);
+	perf_switch(&b, 0, 1400, 2, 1, "d");
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 6);
+	assert_int_equal(o->events[1].time.v, 1200);
+	assert_int_equal(o->events[2].time.v, 1250);
+	assert_int_equal(o->events[2].arg[0], 4);
+	assert_int_equal(o->events[3].time.v, 1300);
+	assert_int_equal(o->trace->problems.nr, 0);
+	close_opened(o);
+}
+
+/* perf copied a part of CPU 0's buffer twice. */
+static void what_is_there_twice_counts_once(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+
+	(void)state;
+	perf_switch(&b, 0, 1000, 0, 1, "a");
+	for (unsigned i = 0; i < 2; i++) {
+		perf_switch(&b, 0, 1100, 1, 2, "b");
+		perf_softirq(&b, 0, 1100, 3);
+		perf_switch(&b, 0, 1200, 2, 0, "c");
+		perf_finished_round(&b);
+	}
+	perf_softirq(&b, 0, 1200, 3); /* of the same time, but another event */
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 5);
+	assert_int_equal(o->events[2].kind, EV_SOFTIRQ_ENTRY);
+	assert_int_equal(o->trace->problems.nr, 1);
+	assert_true(o->trace->problems.list[0].note);
+	close_opened(o);
+}
+
+/* Lost events are between the last event of their CPU and the first one after; other CPUs have lost
+ * nothing. */
+static void lost_events_are_an_interval(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+
+	(void)state;
+	perf_lost(&b, 1, 900, 5); /* before anything is known: no gap, but counted */
+	perf_switch(&b, 0, 1000, 0, 1, "a");
+	perf_switch(&b, 1, 1500, 0, 1, "b");
+	perf_lost(&b, 0, 2010, 17); /* its own time is later than the event that it made room for */
+	perf_switch(&b, 0, 2000, 1, 0, "c");
+	perf_lost(&b, 0, 2600, 3); /* nothing behind it */
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 5);
+	is_lost(&o->events[1], 17, 1000, 2000);
+	is_lost(&o->events[3], 3, 2000, 2600);
+	assert_int_equal(o->events[4].kind, EV_SCHED_SWITCH);
+	assert_int_equal(o->trace->loss.events, 25);
+	read_all(o); /* again: the loss is the same */
+	assert_int_equal(o->trace->loss.events, 25);
+	close_opened(o);
+}
+
+/* perf counts all losses in the end: those that no other record told of were after the last event.
+ */
+static void events_lost_at_the_end_are_told(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+
+	(void)state;
+	perf_switch(&b, 0, 1000, 0, 1, "a");
+	perf_lost(&b, 0, 1100, 4);
+	perf_switch(&b, 0, 1200, 0, 1, "a");
+	perf_switch(&b, 1, 3000, 0, 1, "b");
+	perf_lost_samples(&b, 4);
+	perf_lost_samples(&b, 6);
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 6);
+	is_lost(&o->events[3], 0, 1200, 3000);
+	is_lost(&o->events[5], 0, 3000, 3000); /* nobody knows until when */
+	assert_true(o->trace->streams[0].cut && o->trace->streams[1].cut);
+	assert_int_equal(o->trace->loss.events, 10);
+	close_opened(o);
+
+	b = (struct buf){0};
+	perf_switch(&b, 0, 1000, 0, 1, "a");
+	perf_lost(&b, 0, 1100, 4);
+	perf_switch(&b, 0, 1200, 0, 1, "a");
+	perf_switch(&b, 1, 3000, 0, 1, "b");
+	perf_lost_samples(&b, 4); /* the same four */
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 4);
+	assert_false(o->trace->streams[0].cut || o->trace->streams[1].cut);
+	assert_int_equal(o->trace->loss.events, 4);
+	close_opened(o);
+}
+
+/* Records of some rounds, of two CPUs; the cut ones' place. */
+static void many_rounds(struct buf *b, unsigned rounds, unsigned mark, size_t *at)
+{
+	struct buf some = {0}; /* a buffer grows with each number that is put */
+
+	for (unsigned i = 0; i < rounds; i++) {
+		if (i == mark)
+			*at = b->len + some.len;
+		for (unsigned cpu = 0; cpu < 2; cpu++) {
+			perf_switch(&some, cpu, 1000 * i + 10, 0, 5, "five");
+			perf_switch(&some, cpu, 1000 * i + 500, 5, 0, "swapper");
+		}
+		perf_finished_round(&some);
+		if (i % 16 && i + 1 < rounds)
+			continue;
+		put(b, some.data, some.len);
+		some.len = 0;
+	}
+	free(some.data);
+}
+
+static void damaged_bytes_are_a_gap_on_every_cpu(void **state)
+{
+	struct buf b = {0};
+	size_t at = 0;
+	struct opened *o;
+
+	(void)state;
+	many_rounds(&b, 10, 4, &at);
+	memset(b.data + at, 0, 40); /* the first record of round 4 */
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 39 + 2);
+	is_lost(&o->events[8], 0, 3500, 4500);
+	is_lost(&o->events[19 + 1 + 8], 0, 3500, 4010);
+	assert_int_equal(o->trace->loss.unknown, 1);
+	assert_true(o->trace->loss.bytes_skipped > 40);
+	assert_int_equal(o->trace->problems.nr, 1);
+	close_opened(o);
+}
+
+static bool same_event(const struct opened *a, unsigned i, const struct opened *b, unsigned k)
+{
+	return a->stream_of[i] == b->stream_of[k] && a->events[i].kind == b->events[k].kind &&
+	       a->events[i].time.v == b->events[k].time.v &&
+	       a->events[i].arg[1] == b->events[k].arg[1];
+}
+
+/* Event @i of the whole file is there, or in a gap of its CPU, or before all that is known. */
+static bool accounted_for(const struct opened *whole, unsigned i, const struct opened *cut)
+{
+	uint64_t time = whole->events[i].time.v;
+	bool began = false;
+
+	for (unsigned k = 0; k < cut->nr; k++) {
+		const struct event *e = &cut->events[k];
+		bool is_last = k + 1 == cut->nr || cut->stream_of[k + 1] != cut->stream_of[k];
+
+		if (cut->stream_of[k] != whole->stream_of[i])
+			continue;
+		if (same_event(whole, i, cut, k))
+			return true;
+		if (e->kind == EV_LOST && (uint64_t)e->arg[1] <= time &&
+		    (time <= (uint64_t)e->arg[2] || is_last))
+			return true;
+		began |= e->time.v < time;
+	}
+	return !began;
+}
+
+/* True when a span of the records of many_rounds() reaches over a record's end.  Within one, fields
+ * can change and nobody can tell. */
+static bool spans_records(size_t from, size_t len, size_t begin)
+{
+	const size_t record = 128, round = 4 * record + 8;
+	size_t in_round = (from - begin) % round;
+
+	return in_round % record + len > record || in_round + len > round;
+}
+
+/* Any span of zeros: what is still told was told before, and what is not lies in gaps. */
+static void holes_are_never_silent(void **state)
+{
+	struct buf b = {0}, file;
+	struct opened *whole = malloc(sizeof(*whole)), *cut = malloc(sizeof(*cut));
+	unsigned seed = 14, found = 0;
+	size_t at, begin = 104 + 6 * 8 + 3 * (sizeof(struct perf_event_attr) + 16);
+
+	(void)state;
+	many_rounds(&b, 30, 0, &at);
+	perf_build(&plain, &b, &file);
+	open_bytes(whole, file.data, file.len);
+	read_all(whole);
+	for (unsigned i = 0; i < 150; i++) {
+		size_t from = begin + (size_t)rand_r(&seed) % b.len;
+		size_t len = 1 + (size_t)rand_r(&seed) % (begin + b.len - from);
+		uint8_t *saved;
+
+		len = i % 2 ? len : len % 200 + 1;
+		len = len > begin + b.len - from ? begin + b.len - from : len;
+		if (!spans_records(from, len, begin))
+			continue;
+		saved = malloc(len);
+		memcpy(saved, file.data + from, len);
+		memset(file.data + from, 0, len);
+		if (!open_bytes(cut, file.data, file.len)) {
+			read_all(cut);
+			for (unsigned k = 0; k < whole->nr; k++)
+				assert_true(accounted_for(whole, k, cut));
+			found += cut->nr > whole->nr / 2;
+		}
+		close_file(cut);
+		memcpy(file.data + from, saved, len);
+		free(saved);
+	}
+	assert_true(found > 50); /* what is left is read */
+	close_opened(whole);
+	free(cut);
+	free(file.data);
+	free(b.data);
+}
+
+static void a_pipe_that_ends_early_is_a_gap_at_its_end(void **state)
+{
+	struct perf_form form = plain;
+	struct opened *o = malloc(sizeof(*o));
+	struct buf b = {0}, file;
+
+	(void)state;
+	form.pipe = true;
+	two_rounds(&b);
+	perf_build(&form, &b, &file);
+	assert_int_equal(open_bytes(o, file.data, file.len - 30), 0);
+	read_all(o);
+	assert_int_equal(o->trace->loss.unknown, 1);
+	assert_int_equal(o->trace->problems.nr, 1);
+	is_lost(&o->events[4], 0, 1200, 1250);
+	is_lost(&o->events[7], 0, 1250, 1250); /* in place of the last switch */
+	assert_int_equal(o->nr, 8);
+	close_opened(o);
+	free(file.data);
+	free(b.data);
+}
+
+/* More than one packet, and each decodes on its own. */
+static void packets_decode_on_their_own(void **state)
+{
+	struct buf b = {0};
+	struct opened *whole, *parts = malloc(sizeof(*parts));
+	struct buf file;
+	size_t at;
+
+	(void)state;
+	many_rounds(&b, 3000, 0, &at);
+	perf_build(&plain, &b, &file);
+	open_bytes(parts, file.data, file.len);
+	free(file.data);
+	whole = opened(&plain, &b);
+	assert_true(whole->trace->streams[0].nr_packets > 2);
+	for (unsigned s = 0; s < 2; s++) {
+		for (uint32_t p = 0; p < parts->trace->streams[s].nr_packets; p++)
+			read_range(parts, s, p, 1, 1 + p * 7);
+	}
+	assert_int_equal(whole->nr, 12000);
+	assert_int_equal(parts->nr, 12000);
+	for (unsigned i = 0; i < whole->nr; i++) {
+		assert_int_equal(whole->events[i].time.v, parts->events[i].time.v);
+		assert_int_equal(whole->events[i].arg[1], parts->events[i].arg[1]);
+	}
+	close_opened(whole);
+	close_opened(parts);
+}
+
+static void only_wanted_kinds_are_returned(void **state)
+{
+	struct buf b = {0};
+	struct event events[8];
+	struct error err = {0};
+	struct opened *o;
+	struct cursor c;
+
+	(void)state;
+	two_rounds(&b);
+	o = opened(&plain, &b);
+	cursor_init(&c, &o->trace->streams[0], 0, 9, WANT(SOFTIRQ_ENTRY), &err);
+	assert_int_equal(cursor_next(&c, events, 8), 1);
+	cursor_release(&c);
+	cursor_init(&c, &o->trace->streams[0], 0, 9, 0, &err);
+	c.from = 1100;
+	assert_int_equal(cursor_next(&c, events, 8), 2);
+	assert_int_equal(events[0].time.v, 1100);
+	cursor_release(&c);
+	close_opened(o);
+}
+
+/* In a container perf has other numbers for threads than the events' fields: names are left out. */
+static void names_of_another_namespace_are_not_taken(void **state)
+{
+	struct buf b = {0}, data = {0}, raw = {0};
+	struct opened *o;
+
+	(void)state;
+	perf_comm(&b, 0, 0, 3, 3, "inside");
+	put_sample_head(&data, 0, 0, 1000, 3, true);
+	payload_switch(&raw, 1003, 0, "swapper/0");
+	put_raw(&data, &raw);
+	perf_record(&b, PERF_RECORD_SAMPLE, &data);
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 1);
+	assert_int_equal(o->events[0].tid, 1003);
+	close_opened(o);
+	free(data.data);
+	free(raw.data);
+}
+
+static void unexplained_samples_are_told(void **state)
+{
+	struct buf b = {0}, data = {0}, raw = {0};
+	struct opened *o;
+
+	(void)state;
+	perf_switch(&b, 0, 1000, 0, 1, "a");
+	put_sample_head(&data, 0, 0, 1010, 3, true); /* not the record of this event */
+	payload_common(&raw, 9999, 3);
+	put_raw(&data, &raw);
+	perf_record(&b, PERF_RECORD_SAMPLE, &data);
+	data.len = raw.len = 0;
+	put_sample_head(&data, 0, 0, 1020, 3, true); /* its fields are not there */
+	payload_common(&raw, ID_SWITCH, 3);
+	put_raw(&data, &raw);
+	perf_record(&b, PERF_RECORD_SAMPLE, &data);
+	data.len = 0;
+	put_sample_head(&data, 8, 0, 1030, 3, true); /* an event that is not described */
+	put_raw(&data, &raw);
+	perf_record(&b, PERF_RECORD_SAMPLE, &data);
+	perf_switch(&b, 0, 1040, 1, 2, "b");
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 5);
+	is_lost(&o->events[1], 0, 1000, 1020);
+	assert_int_equal(o->events[2].kind, EV_OTHER);
+	is_lost(&o->events[3], 0, 1020, 1040);
+	assert_int_equal(o->trace->problems.nr, 2);
+	close_opened(o);
+	free(data.data);
+	free(raw.data);
+}
+
+/* What cannot be read says why. */
+static void refused(const uint8_t *data, size_t len, int code, const char *word)
+{
+	struct opened *o = malloc(sizeof(*o));
+
+	assert_int_equal(open_bytes(o, data, len), code);
+	assert_non_null(strstr(o->err.text, word));
+	close_opened(o);
+}
+
+static void what_cannot_be_read_is_refused_in_words(void **state)
+{
+	struct perf_form form = plain;
+	struct buf b = {0}, none = {0}, file;
+
+	(void)state;
+	two_rounds(&b);
+	perf_build(&plain, &none, &file);
+	refused(file.data, 9, -EINVAL, "ends within its header");
+	refused(file.data, file.len, -EINVAL, "was not finished");
+	free(file.data);
+	form.no_formats = true;
+	perf_build(&form, &b, &file);
+	refused(file.data, file.len, -EINVAL, "no event formats");
+	free(file.data);
+	form = plain;
+	form.swapped = true;
+	perf_build(&form, &b, &file);
+	refused(file.data, file.len, -ENOTSUP, "other byte order");
+	free(file.data);
+	form = plain;
+	form.pipe = true;
+	perf_build(&form, &none, &file);
+	refused(file.data, file.len, -EINVAL, "holds no events");
+	free(file.data);
+	put_uint(&none, 0, 8);
+	perf_record(&b, 81, &none);
+	perf_build(&plain, &b, &file);
+	refused(file.data, file.len, -ENOTSUP, "compressed");
+	free(file.data);
+	free(b.data);
+	free(none.data);
+}
+
+/* A pipe cut anywhere gives the first events of the whole, or says why there are none. */
+static void a_file_cut_anywhere_does_no_harm(void **state)
+{
+	struct perf_form form = plain;
+	struct opened *o = malloc(sizeof(*o));
+	struct buf b = {0}, file;
+
+	(void)state;
+	form.pipe = true;
+	two_rounds(&b);
+	perf_build(&form, &b, &file);
+	for (size_t len = 8; len < file.len; len += 61) {
+		if (open_bytes(o, file.data, len))
+			assert_true(strlen(o->err.text) > 0);
+		else
+			read_all(o);
+		close_file(o);
+	}
+	free(o);
+	free(file.data);
+	free(b.data);
+}
+
+static void no_flipped_bit_does_harm(void **state)
+{
+	struct opened *o = malloc(sizeof(*o));
+	struct buf b = {0}, file;
+
+	(void)state;
+	two_rounds(&b);
+	perf_build(&plain, &b, &file);
+	for (size_t i = 8; i < file.len; i += 29) {
+		file.data[i] ^= (uint8_t)(1u << i % 8);
+		if (open_bytes(o, file.data, file.len))
+			assert_true(strlen(o->err.text) > 0);
+		else
+			read_all(o);
+		for (unsigned k = 1; k < o->nr; k++)
+			assert_true(o->stream_of[k] != o->stream_of[k - 1] ||
+				    o->events[k].time.v >= o->events[k - 1].time.v);
+		close_file(o);
+		file.data[i] ^= (uint8_t)(1u << i % 8);
+	}
+	free(o);
+	free(file.data);
+	free(b.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_and_a_pipe_read_the_same),
+		cmocka_unit_test(fields_are_found_by_name),
+		cmocka_unit_test(samples_without_a_number_are_told_apart_by_their_record),
+		cmocka_unit_test(clocks_are_told_apart),
+		cmocka_unit_test(records_are_sorted_by_time),
+		cmocka_unit_test(what_is_there_twice_counts_once),
+		cmocka_unit_test(lost_events_are_an_interval),
+		cmocka_unit_test(events_lost_at_the_end_are_told),
+		cmocka_unit_test(damaged_bytes_are_a_gap_on_every_cpu),
+		cmocka_unit_test(holes_are_never_silent),
+		cmocka_unit_test(a_pipe_that_ends_early_is_a_gap_at_its_end),
+		cmocka_unit_test(packets_decode_on_their_own),
+		cmocka_unit_test(only_wanted_kinds_are_returned),
+		cmocka_unit_test(names_of_another_namespace_are_not_taken),
+		cmocka_unit_test(unexplained_samples_are_told),
+		cmocka_unit_test(what_cannot_be_read_is_refused_in_words),
+		cmocka_unit_test(a_file_cut_anywhere_does_no_harm),
+		cmocka_unit_test(no_flipped_bit_does_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
