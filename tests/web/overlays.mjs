@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page draws beside its rows of values, and what can be done with it, in a real browser:
-//   node tests/web/overlays.mjs SONDE RUN RUN-IN-WHICH-A-VM-ENDS
+//   node tests/web/overlays.mjs SONDE RUN RUN-IN-WHICH-A-VM-ENDS RUN-WITHOUT-A-CPU-AND-A-VM
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { drive } from "./page.mjs";
 
-const [sonde, run, ending] = process.argv.slice(2);
+const [sonde, run, ending, part] = process.argv.slice(2);
 const d = await drive(sonde, run, { width: 1280, height: 1300 });
 const { page, fresh, key, shown, look, pixels, rowMiddle } = d;
 
@@ -246,6 +246,35 @@ async function lossesAndBounds() {
   assert.ok(losses >= quarter * 2 * 2 * 0.9, `losses are drawn on the rows of that CPU: ${losses}`);
 }
 
+/** What is missing is said first, and why where the run is described; of what is whole, nothing. */
+async function missing() {
+  const other = await drive(sonde, part, { width: 1280, height: 900 });
+  try {
+    const warnings = async (of) => {
+      await of.fresh("#panel=verdicts");
+      await of.page.waitForSelector(".verdicts");
+      return of.page.locator(".panel-body .warn").allInnerTexts();
+    };
+    assert.deepEqual(await warnings(d), []);
+    const [gap, trace, ...more] = await warnings(other);
+    assert.match(gap, /^Events are missing in 1 place: /);
+    assert.match(trace, /^1 trace is left out: vm-b\. /);
+    assert.deepEqual(more, []);
+    const row = await other.cpuRow("host0/1");
+    const [there, length] = await other.page.evaluate(async (cpu) =>
+      [await window.sonde.api.at("cpu", cpu, 500000000), window.sonde.view.length], row);
+    assert.deepEqual([there.mode, there.begin, there.end], [0, 0, length], "nothing is known of the CPU");
+    await other.page.locator('[data-tab="run"]').click();
+    await other.page.waitForSelector("text=Traces left out");
+    const text = await other.page.locator(".panel-body").innerText();
+    assert.match(text, /Lost events[^]*host0\s+1\s+not counted/);
+    assert.match(text, /Traces left out[^]*vm-b\s+\S+\/vm-b\s+nothing in the traces says which machine it runs in/);
+    assert.deepEqual(other.complaints, []);
+  } finally {
+    await other.stop();
+  }
+}
+
 /** What is written on flags does not run into the next one; a flag without words has none. */
 async function flags() {
   await fresh("#n=300000000~one~two&n=301000000~three&n=900000000");
@@ -426,5 +455,5 @@ async function keyboardAlone() {
   assert.ok((await high()) > before, "the panel grows by a key");
 }
 
-await d.run([wakeArrows, preemptionArrows, roomForArrows, following, criticalPath, phases, lossesAndBounds, flags, bookmarksAndHidden,
+await d.run([wakeArrows, preemptionArrows, roomForArrows, following, criticalPath, phases, lossesAndBounds, missing, flags, bookmarksAndHidden,
   palettes, eventsTable, savedPictures, printing, narrowWindows, keyboardAlone]);
