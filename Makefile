@@ -80,7 +80,8 @@ CMD_OBJ := $(CMD_SRC:%.c=$(B)/%.o)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 TESTS := $(TEST_SRC:tests/unit/%.c=$(B)/tests/%)
 BENCHES := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
-TEST_TOOLS := $(TEST_TOOL_SRC:tests/%.c=$(B)/%) $(B)/agent/fake_agent $(B)/agent/gather
+TEST_TOOLS := $(TEST_TOOL_SRC:tests/%.c=$(B)/%) $(B)/agent/fake_agent $(B)/agent/gather \
+	$(B)/property/less_specific
 TEST_TOOLS += $(if $(SANITIZE)$(FUZZ),,$(B)/kernel/hypertrace)
 HAVE_TRACECMD := $(shell pkg-config --exists libtracecmd 2>/dev/null && echo yes)
 ifeq ($(HAVE_TRACECMD),yes)
@@ -276,6 +277,10 @@ $(B)/kernel/hypertrace: $(KERNEL_TEST_OBJ) $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) -static -o $@ $^
 $(B)/oracle/%: $(B)/tests/oracle/%.o $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+PROPERTY_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/property/*.c))
+$(B)/property/less_specific: $(PROPERTY_OBJ) $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(B)/differential/%: $(B)/tests/differential/%.o $(B)/libsonde.a

@@ -61,7 +61,7 @@ static bool each_state(const struct sonde_interval *i, void *data)
 		s->on_cpu_ns += within(s, from, to);
 		if (!w->polled && w->ran > from)
 			w->ran = from;
-	} else if (i->value == VCPU_UNKNOWN && !w->polled && !w->no_thread) {
+	} else if (i->value == VCPU_UNKNOWN && !w->no_thread) {
 		w->unseen = true;
 	}
 	return true;
@@ -79,7 +79,7 @@ static bool has_losses(struct scan *s)
 {
 	if (!s->losses.list)
 		s->ret = losses_init(&s->losses, s->strips->run, s->host);
-	return !s->ret && losses_touch(&s->losses, s->w.woken, s->w.entry);
+	return !s->ret && losses_touch(&s->losses, s->w.polled ? s->w.begin : s->w.woken, s->w.entry);
 }
 
 static void emit(struct scan *s, uint32_t value)
@@ -103,11 +103,20 @@ static void emit(struct scan *s, uint32_t value)
 		w->ran = w->woken;
 	if (w->polled && run_cell(s->strips->run, RUN_WAKE, w->wake, 1) == WAKE_NONE)
 		return;
+	/* The same may have come of what events were lost of before it slept. */
+	if (w->polled && w->wake >= 0 && !w->ended)
+		return;
 	/* A vCPU on its way to sleep halts before it sleeps: what it waits for it does not yet. */
 	if ((w->polled ? w->begin : w->asleep) >= s->end)
 		return;
 	if (s->ret || !is_wait(s))
 		return;
+	/* It may have slept unseen: then nothing is known but that it waited. */
+	if (w->polled && w->unseen) {
+		w->polled = false;
+		w->asleep = w->begin;
+		w->time_ns = 0;
+	}
 	if (s->kept && (s->kept->nr == WAITS_MAX ||
 			!room_for_one(&s->kept->list, s->kept->nr, &s->kept->room)))
 		s->kept = NULL;

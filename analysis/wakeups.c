@@ -2,6 +2,7 @@
 #include "analysis/wakeups.h"
 #include "analysis/cpu_users.h"
 #include "analysis/keyed.h"
+#include "analysis/losses.h"
 #include "analysis/thread_tracks.h"
 #include "base/grow.h"
 #include "model/context.h"
@@ -33,7 +34,9 @@ struct scan {
 	int64_t vcpu; /* the one at hand */
 	struct sonde_cpu cpu; /* ... and its row */
 	struct track task;    /* ... what its guest runs there */
+	struct losses losses; /* ... of its guest; read when first asked for */
 	unsigned level;
+	bool traced;
 	bool (*each)(const struct wakeup *w, void *data);
 	void *data;
 	bool stop;
@@ -83,25 +86,41 @@ static const struct sonde_context *code_of(const struct scan *s, uint32_t value)
 	return c && c->machine == s->cpu.machine && c->cpu == s->cpu.number ? c : NULL;
 }
 
+/* Whether the vCPU's machine lost events then. */
+static bool has_losses(struct scan *s, ns_t from, ns_t to)
+{
+	if (!s->losses.list)
+		s->ret = losses_init(&s->losses, s->run, (int)s->cpu.machine);
+	return !s->ret && losses_touch(&s->losses, from, to);
+}
+
 /* The first thread that the guest runs after the entry, unless it halts before.  Where nothing is
- * known of the guest yet, as before its own trace begins, the first that shows is not known to be
- * that. */
-static void find_thread(struct scan *s, struct wakeup *w)
+ * known of a guest without a trace yet, the first that shows is not known to be that.  False: of one with
+ * a trace it is not known what it did first, so neither what it was woken for. */
+static bool find_thread(struct scan *s, struct wakeup *w)
 {
 	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
 	struct sonde_interval task, awake, state;
 	ns_t t = w->wait->entry;
 
-	if (track_at(&s->task, s->strips, t, &task) || !task.value || !is_idle(s, task.value) ||
-	    strip_at(s->strips, woken, t, &awake) || task.end >= awake.end ||
-	    track_at(&s->task, s->strips, task.end, &task) || is_idle(s, task.value))
-		return;
+	if (track_at(&s->task, s->strips, t, &task))
+		return true;
+	if (!task.value && s->traced)
+		return false;
+	if (!is_idle(s, task.value) || strip_at(s->strips, woken, t, &awake) || task.end >= awake.end ||
+	    track_at(&s->task, s->strips, task.end, &task))
+		return true;
+	if (!task.value && s->traced)
+		return false;
+	if (is_idle(s, task.value))
+		return true;
 	w->thread = (int64_t)task.value - 1;
 	w->running = task.begin;
 	if (thread_state_at(s->tracks, w->thread, w->running - 1, &state))
-		return;
+		return true;
 	if (state.value == THREAD_RUNNABLE && state.begin >= w->wait->woken)
 		w->runnable = state.begin;
+	return true;
 }
 
 /* ---- what woke the thread ----------------------------------------------------------------------
@@ -117,6 +136,7 @@ struct handlers {
 	uint32_t context; /* ... its value */
 	int64_t number;	 /* of its line, or vector */
 	bool whole;	 /* its begin was seen */
+	bool hole;	 /* at some time in it nothing is known of what the CPU ran */
 	const struct sonde_wake *wake; /* what the vCPU was woken for; NULL: that is not asked */
 	bool own, own_before; /* the last one is that; one before it was */
 };
@@ -146,6 +166,12 @@ static void add_piece(struct handlers *h, uint32_t value, const struct sonde_con
 	h->seen = true;
 }
 
+static bool is_unknown(const struct scan *s, uint32_t value)
+{
+	return value && value <= s->nr_contexts &&
+	       s->contexts[value - 1].mode == SONDE_MODE_UNKNOWN;
+}
+
 static bool each_run(const struct cpu_run *run, void *data)
 {
 	struct handlers *h = data;
@@ -154,6 +180,7 @@ static bool each_run(const struct cpu_run *run, void *data)
 		uint32_t value = run->list.values[i];
 		const struct sonde_context *c = code_of(h->s, value);
 
+		h->hole |= is_unknown(h->s, value);
 		/* What is not its own came in between: it goes on where it was. */
 		if (c)
 			add_piece(h, value, c, i ? run->list.begins[i] : run->from);
@@ -218,20 +245,23 @@ static void set_wake(struct scan *s, struct wakeup *w, int64_t number)
 }
 
 /* The first interrupt after the entry, or else the first of its kind, is what the vCPU was woken for.  Another one
- * came when it was awake already. */
-static void find_interrupt(struct scan *s, struct wakeup *w)
+ * came when it was awake already.  False: events were lost that may tell of one. */
+static bool find_interrupt(struct scan *s, struct wakeup *w)
 {
 	struct handlers h = {.s = s, .wake = &w->wake};
 
 	if (w->runnable <= w->wait->entry || !woken_by_interrupt(s, w->thread, w->runnable))
-		return;
+		return true;
 	s->ret = cpu_users_runs(s->users, s->cpu.machine, s->cpu.number, w->wait->entry, w->runnable,
 				each_run, &h);
-	if (s->ret || h.nr < 2 || (h.own && !h.own_before))
-		return;
+	if (s->ret || h.hole)
+		return false;
+	if (h.nr < 2 || (h.own && !h.own_before))
+		return true;
 	w->late = true;
 	w->begin = w->woken = w->ran = w->entry = h.begin;
 	set_wake(s, w, h.number);
+	return true;
 }
 
 static bool each_wait(const struct wait *wait, void *data)
@@ -246,8 +276,9 @@ static bool each_wait(const struct wait *wait, void *data)
 	w.woken = wait->woken;
 	w.ran = wait->ran;
 	w.entry = w.running = wait->entry;
-	find_thread(s, &w);
-	find_interrupt(s, &w);
+	if (!find_thread(s, &w) || (s->traced && has_losses(s, w.woken, w.running)) ||
+	    !find_interrupt(s, &w))
+		return !s->ret;
 	s->ret = s->ret ? s->ret : keep_chain(s, &w);
 	s->stop = s->ret || !s->each(&w, s->data);
 	return !s->stop;
@@ -285,6 +316,8 @@ static bool find_handler(struct scan *s, ns_t since, ns_t runnable, struct handl
 
 		s->ret = cpu_users_runs(s->users, s->cpu.machine, s->cpu.number, from, to, each_run,
 					&before);
+		if (before.hole)
+			return false;
 		put_before(h, &before);
 		if (h->whole || from == since)
 			return h->whole && !s->ret;
@@ -316,7 +349,7 @@ static void tell_awake(struct scan *s, int64_t thread, ns_t running)
 	struct wakeup w = {.wait = &awake, .level = s->level, .thread = thread, .late = true};
 	struct handlers h;
 
-	if (!find_awake(s, thread, running, &w.runnable, &h))
+	if (!find_awake(s, thread, running, &w.runnable, &h) || has_losses(s, h.begin, running))
 		return;
 	w.begin = w.woken = w.ran = w.entry = h.begin;
 	w.running = running;
@@ -357,10 +390,12 @@ static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool
 		if (sonde_machine(s->run, s->cpu.machine, &m) || m.level != level)
 			continue;
 		*found = true;
+		s->traced = m.traced;
 		s->vcpu = vcpu;
 		s->task = (struct track){.attr = s->run->cpu_attrs[vcpu][CPU_TASK]};
 		ret = s->awake ? scan_awake(s)
 			       : waits_scan(s->strips, vcpu, begin, end, each_wait, s);
+		losses_release(&s->losses);
 	}
 	return ret ? ret : s->ret;
 }

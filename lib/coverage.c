@@ -51,9 +51,9 @@ int coverage_tell(struct trace *t, void (*tell)(const char *text, void *data), v
 		if (!cpu->there && !is_told(t, i))
 			tell(text, data);
 		if (cpu->late)
-			tell_end(t, i, cpu->first - c.all.first, "begins later than", tell, data);
+			tell_end(t, i, count_less(cpu->first, c.all.first), "begins later than", tell, data);
 		if (cpu->any && cpu->ends)
-			tell_end(t, i, c.all.last - cpu->last, "ends before", tell, data);
+			tell_end(t, i, count_less(c.all.last, cpu->last), "ends before", tell, data);
 	}
 	cover_release(&c);
 	return ret;

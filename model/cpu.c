@@ -40,11 +40,43 @@ void cpu_reveal(struct cpu *cpu)
 		thread_show_vcpu_state(th);
 }
 
+/* Handlers that may be executing, unseen since they began: the detail of a frame of MODE_UNKNOWN. */
+#define MAYBE_IRQ 1
+#define MAYBE_SOFTIRQ 2
+
+void cpu_doubt_handlers(struct cpu *cpu)
+{
+	cpu->irqs[0] = (struct irq_frame){MODE_UNKNOWN, MAYBE_IRQ | MAYBE_SOFTIRQ};
+	cpu->nr_irqs = 1;
+}
+
+static bool doubts_handlers(const struct cpu *cpu)
+{
+	return cpu->nr_irqs && cpu->irqs[0].mode == MODE_UNKNOWN;
+}
+
+void cpu_no_handlers(struct cpu *cpu)
+{
+	if (unlikely(doubts_handlers(cpu)))
+		cpu->nr_irqs = 0;
+}
+
+/* A handler begins, or one ends that was not seen to begin.  Interrupts are off in a handler of one,
+ * and soft interrupts come after it: no other of its kind, and none of the other, lies below. */
+static void settle_handlers(struct cpu *cpu, uint32_t mode)
+{
+	if (likely(!doubts_handlers(cpu)))
+		return;
+	cpu->irqs[0].detail &= mode == MODE_IRQ ? ~MAYBE_IRQ : 0;
+	if (!cpu->irqs[0].detail)
+		cpu->nr_irqs = 0;
+}
+
 /* The CPU's thread turns out to be elsewhere, or gone: that CPU's switch went unseen. */
 void cpu_lose_thread(struct cpu *cpu)
 {
 	cpu->thread = NULL;
-	cpu->nr_irqs = 0;
+	cpu_doubt_handlers(cpu);
 	cpu->guest_of_unknown = false;
 	write_task(cpu);
 	cpu_reveal(cpu);
@@ -67,6 +99,7 @@ static void found_again(struct cpu *cpu)
 static void run(struct cpu *cpu, struct thread *next)
 {
 	cpu->thread = next;
+	cpu->met = false;
 	cpu->guest_of_unknown = false;
 	cpu_left_code(cpu);
 	cpu_reveal(cpu);
@@ -77,7 +110,7 @@ static void run(struct cpu *cpu, struct thread *next)
 	if (unlikely(next->on && next->on != cpu))
 		cpu_lose_thread(next->on);
 	if (unlikely(next->losses != next->machine->losses))
-		thread_forget(next, true);
+		thread_forget(next);
 	next->in_doubt = false;
 	if (likely(!mute_is(next)))
 		cpu->in_doubt = false;
@@ -98,7 +131,10 @@ static void drop_thread(struct cpu *cpu)
 	cpu->thread = NULL;
 	if (!th)
 		return;
-	thread_forget(th, false);
+	thread_forget(th);
+	if (th->vcpu)
+		wake_lost(th->vcpu);
+	thread_forget_waker(th);
 	thread_set_on(th, NULL);
 	thread_set_state(th, THREAD_UNKNOWN);
 }
@@ -119,9 +155,10 @@ void cpu_adopt(struct cpu *cpu, int32_t tid)
 	if (cpu->thread) {
 		left_unseen(cpu);
 		drop_thread(cpu);
-		cpu->nr_irqs = 0;
+		cpu_doubt_handlers(cpu);
 	}
 	run(cpu, thread_get(cpu->machine, tid, cpu));
+	cpu->met = true;
 	write_task(cpu);
 }
 
@@ -130,6 +167,7 @@ void cpu_has_run(struct cpu *cpu, int32_t tid)
 	if (!cpu || cpu->thread)
 		return;
 	cpu_adopt(cpu, tid);
+	cpu_no_handlers(cpu); /* its end would have been seen: source/cover.c looks for that */
 	fuse(cpu);
 }
 
@@ -166,8 +204,8 @@ static void switch_out(struct cpu *cpu, int64_t prev_state)
 	/* A thread may still sleep on its way out.  Before Linux 4.14 the last state is 0x40. */
 	if (th->exiting && (prev_state & 0x40))
 		state = THREAD_DEAD;
-	/* While nothing is known of some CPU, it may run there unseen before it runs here again. */
-	th->losses = th->machine->losses - (th->machine->nr_lost || th->machine->nr_uncovered);
+	thread_doubt_waker(th);
+	th->losses = thread_known_since(th->machine);
 	thread_set_on(th, NULL);
 	if (state != THREAD_RUNNABLE) {
 		th->acts_for = 0;
@@ -207,12 +245,13 @@ void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail)
 {
 	cpu->machine->sees_interrupts |= mode == MODE_IRQ;
 	cpu_left_code(cpu);
+	settle_handlers(cpu, mode);
 	if (cpu->nr_irqs < IRQ_DEPTH)
 		cpu->irqs[cpu->nr_irqs++] = (struct irq_frame){mode, (int32_t)detail};
 }
 
 /* Ends the innermost handler of that kind, and whatever still lies upon it.  A handler that was
- * never entered (the trace began inside it) changes nothing. */
+ * never seen to begin tells that it is not any more. */
 void cpu_irq_exit(struct cpu *cpu, uint32_t mode, int64_t detail)
 {
 	for (unsigned i = cpu->nr_irqs; i-- > 0;) {
@@ -222,6 +261,7 @@ void cpu_irq_exit(struct cpu *cpu, uint32_t mode, int64_t detail)
 			return;
 		}
 	}
+	settle_handlers(cpu, mode);
 }
 
 static uint32_t name_of_lttng_syscall(const struct trace *t, const struct event *e,
@@ -324,7 +364,7 @@ void cpu_hotplug(struct cpu *by, const struct event *e)
 void cpu_forget(struct cpu *cpu)
 {
 	drop_thread(cpu);
-	cpu->nr_irqs = 0;
+	cpu_doubt_handlers(cpu);
 	cpu->guest_of_unknown = false;
 	write_task(cpu);
 	cpu_reveal(cpu);
@@ -334,11 +374,8 @@ void cpu_forget(struct cpu *cpu)
 /* Threads that last ran where events were lost may be anything by now. */
 static void forget_threads(struct cpu *cpu)
 {
-	while (cpu->left) {
-		if (cpu->left->vcpu)
-			wake_lost(cpu->left->vcpu, false);
+	while (cpu->left)
 		thread_leave_list(cpu->left, THREAD_UNKNOWN);
-	}
 }
 
 void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t events)
@@ -373,6 +410,7 @@ void cpu_not_found_again(struct cpu *cpu, ns_t end)
 void cpu_uncovered(struct cpu *cpu)
 {
 	cpu->machine->losses++;
+	thread_doubt_all(cpu->machine);
 	cpu_forget(cpu);
 	forget_threads(cpu);
 	throttle_forget(cpu->machine);
@@ -381,17 +419,19 @@ void cpu_uncovered(struct cpu *cpu)
 /*
  * Events were lost on this CPU.  What it runs is unknown until an event tells.  A thread may have
  * run here unseen, and have left or entered system calls: so for every thread that does not run
- * elsewhere at this moment, where it is (user or kernel) is unknown from now on.
+ * elsewhere at this moment, where it is (user or kernel) is unknown from now on.  And code here may
+ * have woken it: so is whether it sleeps or waits for a CPU.
  */
 void cpu_now_lost(struct cpu *cpu, ns_t until)
 {
 	request_lost(cpu->machine);
-	cpu_uncovered(cpu);
-	thread_doubt_ready(cpu->machine);
+	if (until > cpu->machine->lost_until)
+		cpu->machine->lost_until = until;
 	if (!cpu->lost || until > cpu->lost_until)
 		cpu->lost_until = until;
 	cpu->machine->nr_lost += !cpu->lost;
 	cpu->lost = true;
+	cpu_uncovered(cpu);
 }
 
 void cpu_lost(struct cpu *cpu, const struct event *e)

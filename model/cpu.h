@@ -28,6 +28,14 @@ void cpu_syscall_entry(struct cpu *cpu, const struct event *e);
 void cpu_syscall_exit(struct cpu *cpu);
 void cpu_idle(struct cpu *cpu);
 void cpu_forget(struct cpu *cpu);
+/* A handler may execute on it that was not seen to begin.  This is a frame of its own, below all others. */
+void cpu_doubt_handlers(struct cpu *cpu);
+/* What happens in threads only has happened: none does. */
+void cpu_no_handlers(struct cpu *cpu);
+static inline bool cpu_handler_unknown(const struct cpu *cpu)
+{
+	return cpu->nr_irqs && cpu->irqs[cpu->nr_irqs - 1].mode == MODE_UNKNOWN;
+}
 /* Whether the CPU is known may have changed: then so have the states of the vCPUs that are on it
  * or wait for it.  Of L0's CPUs it is known when their thread is; of a vCPU, when its state is and
  * the CPU that it is on or was on last is known. */

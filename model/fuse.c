@@ -2,6 +2,7 @@
 #include "model/fuse.h"
 
 #include "model/contexts.h"
+#include "model/cpu.h"
 #include "model/vcpu.h"
 
 static struct cpu *physical(struct cpu *cpu)
@@ -9,9 +10,10 @@ static struct cpu *physical(struct cpu *cpu)
 	while (cpu->machine->parent) {
 		struct thread *host = cpu->vcpu.host;
 
-		if (!host || !host->on)
+		/* While its machine does not know, the machine below may: by the address. */
+		cpu = host && host->on ? host->on : cpu->vcpu.nested_in;
+		if (!cpu)
 			return NULL;
-		cpu = host->on;
 	}
 	return cpu;
 }
@@ -69,11 +71,20 @@ static struct context in_unknown(const struct cpu *cpu)
 	return cpu->space ? in_space(cpu) : in_guest(cpu);
 }
 
+/* Perhaps its thread executes, perhaps a handler upon it. */
+static struct context in_doubt(const struct cpu *cpu)
+{
+	return cpu->machine->parent ? in_guest(cpu)
+				    : (struct context){cpu->index + 1, MODE_UNKNOWN, 0};
+}
+
 /* The layer itself runs, not a guest of it. */
 static struct context in_layer(const struct cpu *cpu)
 {
 	unsigned depth = cpu->nr_irqs;
 
+	if (unlikely(cpu_handler_unknown(cpu)))
+		return in_doubt(cpu);
 	if (depth)
 		return layer(cpu, cpu->irqs[depth - 1].mode, cpu->irqs[depth - 1].detail);
 	if (cpu->guest_of_unknown)
@@ -81,7 +92,7 @@ static struct context in_layer(const struct cpu *cpu)
 	if (!cpu->thread)
 		return in_unknown(cpu);
 	if (cpu->thread->vcpu && cpu->machine->sees_kvm)
-		return in_hypervisor(cpu);
+		return cpu->thread->vcpu->vcpu.seen ? in_hypervisor(cpu) : layer(cpu, MODE_TASK, 0);
 	return in_thread(cpu);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/machine.h"
 
+#include "model/cpu.h"
 #include "model/thread.h"
 #include "model/throttle.h"
 #include "model/vcpu.h"
@@ -165,6 +166,8 @@ struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number)
 	machine_number_vcpu(cpu, number);
 	cpu->index = m->nr_cpus;
 	vcpu_init(&cpu->vcpu, NULL);
+	if (mc->trace)
+		cpu_doubt_handlers(cpu);
 	cpu->irq_vector = -1;
 	cpu->arrived_ns = NS_MAX;
 	cpu->heard_at = cpu->denied_at = cpu->due_at = NS_MIN;
@@ -288,6 +291,7 @@ static void bind(struct cpu *cpu, struct thread *host)
 	if (cpu->vcpu.host)
 		cpu->vcpu.host->vcpu = NULL;
 	vcpu_init(&cpu->vcpu, host);
+	vcpu_forget_inner(cpu);
 	host->vcpu = cpu;
 	thread_show_vcpu(host);
 }

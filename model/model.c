@@ -323,6 +323,18 @@ static bool leave_guest(struct cpu *cpu, const struct event *e)
 	return true;
 }
 
+/* What no handler of an interrupt does. */
+static bool is_of_thread(enum event_kind kind)
+{
+	static const kinds_t of_threads =
+		WANT(SYSCALL_ENTRY) | WANT(SYSCALL_EXIT) | WANT(CPU_IDLE) | WANT(FORK) |
+		WANT(NEW_TASK) | WANT(EXEC) | WANT(EXIT) | WANT(KVM_ENTRY) | WANT(KVM_EXIT) |
+		WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT) | WANT(KVM_NESTED_VMEXIT_INJECT) |
+		WANT(KVM_USERSPACE_EXIT) | WANT(KVM_MMIO) | WANT(KVM_HYPERCALL);
+
+	return of_threads >> kind & 1;
+}
+
 /* @cpu's own kernel has it now, whatever its parents say. */
 static void guest_executes(struct cpu *cpu)
 {
@@ -356,6 +368,10 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 	cpu->heard_at = cpu->machine->model->now;
 	if (e->tid >= 0 && unlikely(!cpu->thread || cpu->thread->tid != e->tid)) {
 		cpu_adopt(cpu, e->tid);
+		changed = true;
+	}
+	if (unlikely(cpu_handler_unknown(cpu)) && is_of_thread((enum event_kind)e->kind)) {
+		cpu_no_handlers(cpu);
 		changed = true;
 	}
 	changed |= leave_guest(cpu, e);

@@ -42,6 +42,9 @@ static enum why_off why(const struct cpu *cpu, const struct event *e)
 		return OFF_MOVED;
 	if (is_of_higher_class(mc, e))
 		return OFF_CLASS;
+	/* Its wake-up, or the timer's last interrupt, may have been lost since. */
+	if (cpu->met || cpu->thread->losses != mc->losses)
+		return OFF_UNKNOWN;
 	if (!mc->sees_interrupts || mc->timer_vector < 0 || !mc->sees_waking || !next)
 		return OFF_UNKNOWN;
 	if (cpu->irq_vector == mc->timer_vector && next->woken_at < cpu->irq_at)

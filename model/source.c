@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/cpu.h"
 #include "model/machine.h"
 #include "model/state.h"
 
@@ -113,6 +114,8 @@ struct note source_of_delivery(const struct cpu *cpu)
 
 	if (in_timer_interrupt(cpu))
 		return make(WAKE_TIMER, EVIDENCE_TIMER_INTERRUPT, NULL);
+	if (cpu_handler_unknown(cpu))
+		return make(WAKE_UNKNOWN, EVIDENCE_VECTOR, NULL);
 	if (cpu->nr_irqs)
 		return of_activity(of_handler(cpu), EVIDENCE_HOST_IRQ, NULL);
 	if (!th)
@@ -131,6 +134,8 @@ struct note source_of_wakeup(const struct cpu *cpu)
 
 	if (in_timer_interrupt(cpu))
 		return make(WAKE_TIMER, EVIDENCE_TIMER_INTERRUPT, NULL);
+	if (cpu_handler_unknown(cpu))
+		return make(WAKE_UNKNOWN, EVIDENCE_NONE, NULL);
 	if (cpu->machine->sees_deliveries)
 		return n;
 	n = source_of_delivery(cpu);

@@ -103,12 +103,13 @@ struct vcpu {
 	struct cpu *next_sleeper;
 	struct cpu *nested_cpu; /* the nested vCPU that the VM entered last, as told by the address
 				   of its vmcb12/vmcs12; NULL unknown */
+	struct cpu *nested_in;	/* the vCPU that entered this one last, as told by that address; or NULL */
 };
 
 #define IRQ_DEPTH 8
 
 struct irq_frame {
-	uint32_t mode; /* MODE_IRQ or MODE_SOFTIRQ */
+	uint32_t mode; /* MODE_IRQ, MODE_SOFTIRQ; MODE_UNKNOWN: perhaps none, see cpu_doubt_handlers() */
 	int32_t detail;
 };
 
@@ -134,6 +135,7 @@ struct cpu {
 	ns_t denied_at;	       /* of a vCPU: see contradict.c */
 	ns_t due_at;	       /* since then it should have stirred */
 	uint32_t nr_due;       /* ... so many times */
+	bool met;	       /* its thread was not seen to get it */
 	bool in_doubt;	       /* whoever runs may have left it unseen: see mute.c */
 	bool goes_down;	       /* a step that another CPU takes to switch it off has begun */
 	bool guest_of_unknown; /* after a VM entry of which we cannot tell the vCPU */
@@ -190,8 +192,8 @@ struct thread {
 	struct cpu *last_on;
 	struct thread **listed; /* what points to it in last_on->left; NULL not in the list */
 	struct thread *next_left;
-	struct thread **readied; /* what points to it in machine->ready; NULL not in the list */
-	struct thread *next_ready;
+	struct thread **offed; /* what points to it in machine->off; NULL not in the list */
+	struct thread *next_off;
 	int first_cpu;	  /* number of the first CPU it was seen on; -1 none yet */
 	struct cpu *vcpu; /* the vCPU it is; NULL none */
 	uint8_t acts_for; /* FOR_ bits: what it was woken for */
@@ -225,7 +227,7 @@ struct machine_state {
 	struct cpu **cpus;		  /* by number; owned; holes are NULL */
 	unsigned nr_cpus;
 	struct thread *threads; /* newest first */
-	struct thread *ready;	/* those in state "runnable" */
+	struct thread *off;	/* those that are known to be on no CPU, and not dead */
 	struct space *spaces;	/* newest first */
 	uint32_t nr_spaces;
 	uint8_t nr_plain;	/* exits that show that user space and kernel share a page table */
@@ -265,6 +267,7 @@ struct machine_state {
 	uint32_t nr_uncovered; /* CPUs that its trace does not cover now: no stream, or not now */
 	ns_t bound_ns;	       /* of its clock, now; -1 unknown */
 	uint32_t nr_lost;      /* CPUs with events lost, of which nothing is known yet again */
+	ns_t lost_until;       /* events of one of its CPUs are lost up to then */
 	uint64_t violations;   /* its events at times its vCPU was not running it */
 	struct call_origins *origins; /* of its guests' hypercalls: see calls.c; NULL none yet */
 	uint32_t refused[NR_REFUSED][HT_ORIGIN_KERNEL + 1]; /* of its own: row + 1; 0 none yet */

@@ -47,7 +47,7 @@ struct thread *thread_new(struct machine_state *mc, int32_t tid)
 	th->ppid = -1;
 	th->maker = -1;
 	th->first_cpu = th->queued_on = -1;
-	th->losses = mc->losses;
+	th->losses = thread_known_since(mc);
 	th->begin = m->now;
 	th->end = NS_MAX;
 	th->woken_at = th->ran_at = NS_MIN;
@@ -143,45 +143,85 @@ void thread_show_vcpu_state(struct thread *th)
 	cpu_reveal(vcpu);
 }
 
-static void keep_ready(struct thread *th)
+static void keep_off(struct thread *th)
 {
 	struct machine_state *mc = th->machine;
 
-	th->readied = &mc->ready;
-	th->next_ready = mc->ready;
-	if (mc->ready)
-		mc->ready->readied = &th->next_ready;
-	mc->ready = th;
+	th->offed = &mc->off;
+	th->next_off = mc->off;
+	if (mc->off)
+		mc->off->offed = &th->next_off;
+	mc->off = th;
 }
 
-static void drop_ready(struct thread *th)
+static void drop_off(struct thread *th)
 {
-	*th->readied = th->next_ready;
-	if (th->next_ready)
-		th->next_ready->readied = th->readied;
-	th->readied = NULL;
+	*th->offed = th->next_off;
+	if (th->next_off)
+		th->next_off->offed = th->offed;
+	th->offed = NULL;
 }
 
-/* Whoever is ready while events of a CPU are lost may have that CPU. */
+static bool waits_or_sleeps(enum thread_state state)
+{
+	return state == THREAD_RUNNABLE || state == THREAD_SLEEPING || state == THREAD_BLOCKED ||
+	       state == THREAD_STOPPED;
+}
+
+/* What it does for its vCPU, or waits for, ends unseen. */
+static void doubt_vcpu(struct thread *th)
+{
+	if (!th->vcpu)
+		return;
+	wake_lost(th->vcpu);
+	vcpu_forget(th->vcpu);
+}
+
+/* While events of a CPU are lost, whoever sleeps may be woken by it.  Whoever is ready may have it, until
+ * an event tells who does.  So it is with a CPU that the trace does not cover. */
 void thread_set_state(struct thread *th, enum thread_state state)
 {
-	if (state == THREAD_RUNNABLE && unlikely(th->machine->nr_lost))
+	bool off = waits_or_sleeps(state);
+
+	if (unlikely(thread_may_run_unseen(th->machine)) && off) {
 		state = THREAD_UNKNOWN;
+		off = false;
+		doubt_vcpu(th);
+	} else if (unlikely(th->machine->nr_lost) && state == THREAD_RUNNABLE) {
+		state = THREAD_UNKNOWN;
+	}
+	if (off != (th->offed != NULL)) {
+		if (off)
+			keep_off(th);
+		else
+			drop_off(th);
+	}
 	if (th->state == state)
 		return;
-	if (th->readied)
-		drop_ready(th);
-	else if (state == THREAD_RUNNABLE)
-		keep_ready(th);
 	th->state = state;
 	model_set(th->machine->model, th->state_attr, state);
 	thread_show_vcpu_state(th);
 }
 
-void thread_doubt_ready(struct machine_state *mc)
+void thread_forget_waker(struct thread *th)
 {
-	while (mc->ready)
-		thread_set_state(mc->ready, THREAD_UNKNOWN);
+	if (th->waker_attr != ATTR_NONE)
+		model_set(th->machine->model, th->waker_attr, 0);
+}
+
+void thread_doubt_all(struct machine_state *mc)
+{
+	while (mc->off) {
+		thread_forget_waker(mc->off);
+		doubt_vcpu(mc->off);
+		thread_set_state(mc->off, THREAD_UNKNOWN);
+	}
+}
+
+void thread_doubt_waker(struct thread *th)
+{
+	if (unlikely(th->losses != th->machine->losses) && th->woken_at <= th->ran_at)
+		thread_forget_waker(th);
 }
 
 /* Most threads never leave the CPU they start on: that one is in the table. */
@@ -281,15 +321,13 @@ void thread_set_comm(struct thread *th, const char *comm)
 	model_set(m, th->comm_attr, id);
 }
 
-void thread_forget(struct thread *th, bool runs)
+void thread_forget(struct thread *th)
 {
 	th->where = WHERE_UNKNOWN;
 	th->in_softirq = false;
-	th->losses = th->machine->losses;
-	if (th->vcpu) {
-		wake_lost(th->vcpu, runs);
+	th->losses = thread_known_since(th->machine);
+	if (th->vcpu)
 		vcpu_forget(th->vcpu);
-	}
 }
 
 void thread_end(struct thread *th)
@@ -356,6 +394,11 @@ static void show_waker(struct cpu *cpu, struct thread *th, const struct event *e
 		return;
 	if (th->waker_attr == ATTR_NONE)
 		th->waker_attr = history_writer_attr(mc->model->w, th->dir, "waker", ATTR_ROW, 0);
+	/* While events are lost, it may have run since, and been woken by another. */
+	if (cpu_handler_unknown(cpu) || unlikely(thread_may_run_unseen(mc))) {
+		thread_forget_waker(th);
+		return;
+	}
 	waker = cpu_own_context(cpu);
 	model_set(mc->model, th->waker_attr, context_row(mc->model, &waker));
 }
@@ -363,10 +406,9 @@ static void show_waker(struct cpu *cpu, struct thread *th, const struct event *e
 /* Who woke it before is not who did now. */
 void thread_goes_on(struct thread *th)
 {
-	bool slept = th->state == THREAD_SLEEPING || th->state == THREAD_BLOCKED ||
-		     th->state == THREAD_STOPPED;
+	bool may_have_slept = th->state != THREAD_RUNNABLE && th->state != THREAD_RUNNING;
 
-	if (slept && th->woken_at <= th->ran_at && th->waker_attr != ATTR_NONE)
+	if (may_have_slept && th->woken_at <= th->ran_at && th->waker_attr != ATTR_NONE)
 		model_set(th->machine->model, th->waker_attr, 0);
 }
 

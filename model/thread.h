@@ -11,16 +11,31 @@
 struct thread *thread_get(struct machine_state *mc, int32_t tid, struct cpu *cpu);
 struct thread *thread_find(struct machine_state *mc, int32_t tid);
 struct thread *thread_new(struct machine_state *mc, int32_t tid);
-/* That it is ready is not known while events of one of the machine's CPUs are lost: it is then unknown. */
+/* That it is ready, or sleeps, is not known while events of one of the machine's CPUs are lost: it is then unknown. */
 void thread_set_state(struct thread *th, enum thread_state state);
-/* Events of one of the machine's CPUs are lost from here on: it may be any of those that are ready that has it. */
-void thread_doubt_ready(struct machine_state *mc);
+/* Events of one of the machine's CPUs are lost from here on: any of those that are ready may have it, and what it does may wake any
+ * that sleeps. */
+void thread_doubt_all(struct machine_state *mc);
+/* Events of a CPU are lost now, or the trace does not cover it: who is seen nowhere may run there. */
+static inline bool thread_may_run_unseen(const struct machine_state *mc)
+{
+	return mc->model->now < mc->lost_until || mc->nr_uncovered;
+}
+/* For the @losses of a thread that is off all CPUs: while events of one are lost, it may run there. */
+static inline uint32_t thread_known_since(const struct machine_state *mc)
+{
+	return mc->losses - thread_may_run_unseen(mc);
+}
+/* Who woke it last is not known any more. */
+void thread_forget_waker(struct thread *th);
+/* It is being switched out: it may have been woken unseen while it ran. */
+void thread_doubt_waker(struct thread *th);
 void thread_set_on(struct thread *th, struct cpu *cpu);
 void thread_set_comm(struct thread *th, const char *comm);
 void thread_show_vcpu(struct thread *th);
 void thread_show_vcpu_state(struct thread *th);
 /* Nothing is known about what it does from here on, but that it @runs. */
-void thread_forget(struct thread *th, bool runs);
+void thread_forget(struct thread *th);
 void thread_end(struct thread *th);
 /* Takes it off the list of its CPU: nothing is known of it, or it is dead. */
 void thread_leave_list(struct thread *th, enum thread_state state);

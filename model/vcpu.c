@@ -67,6 +67,16 @@ void vcpu_init(struct vcpu *v, struct thread *host)
 	};
 }
 
+void vcpu_forget_inner(const struct cpu *vcpu)
+{
+	const struct thread *th = vcpu->thread;
+
+	if (!th || !th->vcpu || !th->vcpu->vcpu.entered)
+		return;
+	th->vcpu->vcpu.reason = -1;
+	th->vcpu->vcpu.reason_told = false;
+}
+
 void vcpu_forget(struct cpu *vcpu)
 {
 	vcpu->vcpu.entered = false;
@@ -77,6 +87,7 @@ void vcpu_forget(struct cpu *vcpu)
 	vcpu->vcpu.served = NULL;
 	vcpu->vcpu.seen = false;
 	vcpu->vcpu.vmm = -1;
+	vcpu_forget_inner(vcpu);
 	vcpu->vcpu.injected = vcpu->vcpu.delivered = -1;
 	if (vcpu->vcpu.nest)
 		nested_forget(vcpu);
@@ -194,6 +205,8 @@ static void on_vmenter(struct cpu *vcpu, const struct event *e)
 		remember(vm->model, &vm->model->by_vmcb, nested_key(vm, address), th->vcpu->index);
 	}
 	vcpu->vcpu.nested_cpu = nested_by_address(vcpu, address, (uint64_t)e->arg[3]);
+	if (vcpu->vcpu.nested_cpu)
+		vcpu->vcpu.nested_cpu->vcpu.nested_in = vcpu;
 	if (!vm->trace)
 		nested_asked(vcpu, e);
 }

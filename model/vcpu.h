@@ -19,6 +19,8 @@ void vcpu_exit(struct cpu *host_cpu, const struct event *e);
 void vcpu_userspace(struct cpu *host_cpu, const struct event *e);
 void vcpu_nested(struct cpu *host_cpu, const struct event *e);
 void vcpu_leave(struct cpu *vcpu);
+/* Its guest may have left since, for a reason that its own hypervisor has yet to see. */
+void vcpu_forget_inner(const struct cpu *vcpu);
 void vcpu_forget(struct cpu *vcpu);
 /* The innermost vCPU that runs when @vcpu is entered; NULL when it cannot be told. */
 struct cpu *vcpu_innermost(struct cpu *vcpu);

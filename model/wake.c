@@ -17,6 +17,7 @@
 #include "model/machine.h"
 #include "model/nested.h"
 #include "model/tap.h"
+#include "model/thread.h"
 
 /* Delivery modes, as in an APIC's command register. */
 enum { DM_LOWEST = 1, DM_REMOTE_READ = 3, DM_NMI, DM_INIT, DM_STARTUP };
@@ -218,13 +219,24 @@ void wake_userspace(struct cpu *vcpu)
 		end_rest(vcpu);
 }
 
-/* Who was seen to wake it did: only when it went on is unknown, unless that is still to come. */
-void wake_lost(struct cpu *vcpu, bool runs)
+/* What would have told more may be among what is lost: that it had halted, which interrupt came. */
+static void doubt_note(struct vcpu *v)
+{
+	if (v->halted == HALTED_NO)
+		v->halted = HALTED_UNKNOWN;
+	v->injected = -1;
+	if (is_weak(&v->note) && v->note.evidence != EVIDENCE_TIMER_INTERRUPT)
+		v->note = (struct note){.vector = -1};
+}
+
+/* Who was seen to wake it did: only when it went on is unknown. */
+void wake_lost(struct cpu *vcpu)
 {
 	struct note n = {.evidence = EVIDENCE_LOST, .vector = -1};
 
-	if (!vcpu->vcpu.resting || (runs && vcpu->vcpu.woken))
+	if (!vcpu->vcpu.resting)
 		return;
+	doubt_note(&vcpu->vcpu);
 	if (vcpu->vcpu.woken)
 		n = verdict(&vcpu->vcpu);
 	wake_ends(vcpu, &n);
@@ -413,7 +425,7 @@ void wake_thread(struct cpu *cpu, struct thread *woken)
 	woken->acts_for |= (uint8_t)source_activity(cpu, woken);
 	request_woken(cpu, woken);
 	tap_woken(cpu, woken);
-	if (!woken->vcpu)
+	if (!woken->vcpu || thread_may_run_unseen(cpu->machine))
 		return;
 	/* How its rest began was not seen. */
 	if (!woken->vcpu->vcpu.resting && !woken->on)

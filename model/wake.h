@@ -105,9 +105,8 @@ void wake_sleep(struct thread *host);
 /* A rest that wake_halt() began has ended, and not by an entry that wake_entry() is told of. */
 void wake_ends(struct cpu *vcpu, const struct note *n);
 void wake_entry(struct cpu *vcpu, const struct event *e);
-/* Its host has lost events: a rest that was not seen to end is over as far as is known; but if its thread was seen to be woken and
- * @runs now, that goes on. */
-void wake_lost(struct cpu *vcpu, bool runs);
+/* Its host has lost events: a rest that was not seen to end is over as far as is known. */
+void wake_lost(struct cpu *vcpu);
 void wake_polled(struct cpu *host_cpu);
 void wake_userspace(struct cpu *vcpu);
 void wake_delivery(struct cpu *host_cpu, const struct event *e);

@@ -140,6 +140,8 @@ static void sum_up(struct cover *c, const struct trace *t)
 	for (unsigned i = 0; i < t->nr_streams; i++) {
 		const struct stream *s = &t->streams[i];
 
+		if (s->trace->user_space)
+			continue;
 		if (s->nr_packets && s->packets[0].begin && s->packets[0].begin < c->all.first)
 			c->all.first = s->packets[0].begin;
 	}

@@ -184,6 +184,20 @@ def check_loss(scratch, runs):
     lib.check(not sql(history, "select * from losses"), "a loss of user space's is one of the kernel's")
 
 
+def check_longer(scratch, runs, history):
+    """User space was traced before the kernel was, and after: that makes no hole of the kernel's."""
+    user = UserTrace()
+    cpu, tid, comm, begin, _ = runs[0]
+    for time in (begin - 800_000_000, runs[-1][4] + 800_000_000):
+        user.add(cpu, time, tid, tid, comm, 1, "x")
+    longer = scratch / "longer.sonde"
+    lib.run(lib.SONDE, "analyze", "-q", session(scratch / "longer", user), "-o", longer)
+    lib.check(len(marks(longer)) == 2, "marks before and after the kernel's trace")
+    for query in ("select * from losses", "select text from problems where text like '%missing%' or text like '%lost%'",
+                  "select machine, thread, total, user, syscall from thread_time where thread is not null order by 1, 2, 3"):
+        lib.check(sql(longer, query) == sql(history, query), f"user space's longer trace changes: {query}")
+
+
 def check_strangers(scratch, runs):
     """Another boot, or another machine: none of its threads."""
     cpu, tid, comm, begin, end = runs[0]
@@ -226,6 +240,7 @@ def main():
         check_unknown(scratch, runs)
         check_critpath(scratch, runs, numbers)
         check_loss(scratch, runs)
+        check_longer(scratch, runs, alone)
         check_strangers(scratch, runs)
         check_recorded(scratch)
 

@@ -209,7 +209,7 @@ def says_less(history, v):
     """Unknown; or a guest without a thread: the one, one around it, or one that nobody could name."""
     if v.outside() or v.state.mode == "unknown":
         return True
-    nameless = v.state.machine.rpartition(".")[2].startswith("vm-tid")
+    nameless = any(part.startswith("vm-tid") for part in v.state.machine.split("."))
     return v.state.tid < 0 and (nameless or v.state.machine in ancestry(history, v.sample.machine))
 
 

@@ -260,7 +260,7 @@ static void the_thread_tells_which_request_the_disk_works_for(void **state)
 {
 	(void)state;
 	open_world(2);
-	happens(HOST, 1, 35, FORK, MAIN, MAIN, SECOND, STR("iothread"), MAIN);
+	happens(HOST, 1, 35, FORK, -1, MAIN, SECOND, STR("iothread"), MAIN);
 	/* The one at 40 is told to another thread, which is at work on it. */
 	issues(VM, 0, 40, SHELL, DISK, 1000, 4096, 0);
 	exits(HOST, 0, 50, 100, EXIT_NPF);

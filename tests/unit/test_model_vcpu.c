@@ -228,7 +228,7 @@ static void a_nested_exit_shows_what_was_running(void **state)
 	world_close(300);
 	assert_runs(0, 98, "host/0 - unknown");
 	assert_runs(0, 100, "host/0 100 irq 236");
-	assert_runs(0, 105, "host/0 100 task");
+	assert_runs(0, 105, "host/0 - unknown"); /* it may have come in a soft interrupt */
 	assert_runs(0, 112, "host/0 100 hypervisor 96 for nested/0");
 	assert_runs(0, 120, "nested/0 9 task");
 }
@@ -602,21 +602,21 @@ static void a_cpu_is_unknown_before_and_after_its_stream(void **state)
 	switches(HOST, 1, 80 * MS, 100, PREEMPTED, 5);
 	switches(VM, 0, 90 * MS, 0, 0, 7);
 	switches(HOST, 0, 110 * MS, 0, 0, 6);
-	switches(VM, 0, 120 * MS, 7, ASLEEP, 8); /* the one that the host's trace contradicts */
+	switches(VM, 0, 120 * MS, 7, ASLEEP, 8);
 	switches(VM, 0, 210 * MS, 8, ASLEEP, 7);
 	switches(HOST, 1, 300 * MS, 5, ASLEEP, 0);
 	world_close(400 * MS);
 	assert_int_equal(fake_at("vm/cpu0/state", 90 * MS), VCPU_UNKNOWN);
-	assert_int_equal(fake_at("vm/cpu0/state", 110 * MS), VCPU_PREEMPTED);
+	assert_int_equal(fake_at("vm/cpu0/state", 110 * MS), VCPU_UNKNOWN); /* it may have run there */
 	assert_int_equal(fake_at("vm/cpu0/state", 210 * MS), VCPU_UNKNOWN);
 	assert_runs(0, 200 * MS, "host/0 6 task");
 	assert_runs(0, 210 * MS, "host/0 - unknown");
 	assert_runs(1, 210 * MS, "host/1 5 task");
-	assert_int_equal(fake_cell("machine", 1, "violations"), 1);
+	assert_int_equal(fake_cell("machine", 1, "violations"), 0);
 	assert_int_equal(fake_rows("loss"), 1);
 	assert_int_equal(fake_cell("loss", 0, "begin"), 200 * MS + 1);
 	assert_int_equal(fake_cell("loss", 0, "end"), 400 * MS);
-	assert_int_equal(fake_rows("problem"), 2);
+	assert_int_equal(fake_rows("problem"), 1);
 }
 
 static void a_loss_in_the_guest_leaves_the_guest(void **state)
@@ -628,9 +628,11 @@ static void a_loss_in_the_guest_leaves_the_guest(void **state)
 	switches(VM, 0, 120, 0, 0, 7);
 	happens(VM, 0, 130, LOST, -1, 0, 130, 170);
 	happens(VM, 0, 180, SCHED_WAKING, 8, 7);
+	happens(VM, 0, 190, SOFTIRQ_EXIT, 8, 1);
 	world_close(300);
 	assert_runs(0, 130, "vm/0 - guest");
-	assert_runs(0, 180, "vm/0 8 task");
+	assert_runs(0, 180, "vm/0 - guest");
+	assert_runs(0, 190, "vm/0 8 task");
 	assert_int_equal(fake_cell("loss", 0, "events"), -1);
 }
 

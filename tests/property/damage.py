@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of recordings from which something is missing: packets, pages, bytes, streams, traces.
+
+    recording = Recording.of("lttng", folder)
+    what = recording.damage(random.Random(seed), target)     # what was done, as a list of texts
+"""
+
+import os
+import shutil
+import struct
+from pathlib import Path
+
+PACKET_MAGIC = 0xC1FC1FC1
+# What LTTng writes in front of each packet: magic, UUID, stream, instance; times, sizes, number.
+PACKET_SIZE_AT = 56
+DAT_MAGIC = b"\x17\x08\x44tracing6\0"
+MISSED_EVENTS = 1 << 31
+
+
+class Ctf:
+    """A directory of LTTng's."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.streams = sorted(p.name for p in folder.iterdir() if p.name.startswith("ch"))
+
+    def packets(self, name):
+        data, at, list_ = (self.folder / name).read_bytes(), 0, []
+        while at + PACKET_SIZE_AT + 8 <= len(data):
+            size = struct.unpack_from("<Q", data, at + PACKET_SIZE_AT)[0] // 8
+            if struct.unpack_from("<I", data, at)[0] != PACKET_MAGIC or not size:
+                break
+            list_.append((at, size))
+            at += size
+        return list_
+
+    def kinds(self):
+        return ["packets", "packets, index", "packets zeroed", "bytes zeroed", "bytes removed",
+                "truncated", "stream", "trace"]
+
+    def cut_packets(self, rng, target, name, kind):
+        list_ = self.packets(name)
+        # All of them: that is the stream.
+        nr = min(max(len(list_) - 1, 1), rng.choice([1, 1, 1, 2, 3, 5]))
+        first = rng.randrange(len(list_) - nr + 1)
+        begin, end = list_[first][0], sum(list_[first + nr - 1])
+        data = bytearray((target / name).read_bytes())
+        index = target / "index" / f"{name}.idx"
+        if kind == "packets zeroed":
+            data[begin:end] = bytes(end - begin)
+        else:
+            del data[begin:end]
+            if kind == "packets":
+                index.unlink(missing_ok=True)
+            elif index.exists():
+                cut_index(index, first, nr, end - begin)
+        (target / name).write_bytes(data)
+        return f"{first}+{nr} of {len(list_)}"
+
+    def damage(self, rng, target, kind):
+        names = self.streams
+        if kind.startswith("packets"):
+            names = [name for name in names if len(self.packets(name)) > 1] or names
+        name = rng.choice(names)
+        file = target / name
+        if kind.startswith("packets"):
+            return f"{name}: {self.cut_packets(rng, target, name, kind)}"
+        if kind == "stream":
+            file.unlink()
+            (target / "index" / f"{name}.idx").unlink(missing_ok=True)
+            return name
+        data = bytearray(file.read_bytes())
+        begin, end = span(rng, len(data))
+        return f"{name}: {cut_bytes(file, data, begin, end, kind)}"
+
+
+def cut_index(index, first, nr, gone_bytes):
+    """An index without these packets: what stands behind them stands earlier."""
+    data = index.read_bytes()
+    each = struct.unpack_from(">I", data, 12)[0]
+    head, rows = data[:16], [data[at:at + each] for at in range(16, len(data), each)]
+    rest = [struct.pack(">Q", struct.unpack_from(">Q", row)[0] - gone_bytes) + row[8:]
+            for row in rows[first + nr:]]
+    index.write_bytes(head + b"".join(rows[:first] + rest))
+
+
+def span(rng, length):
+    """From one page to a third of it all, small ones more often."""
+    size = min(length, int(4096 * 2 ** rng.uniform(0, 8)), max(4096, length // 3))
+    begin = rng.randrange(length - size + 1)
+    return begin, begin + size
+
+
+def cut_bytes(file, data, begin, end, kind):
+    if kind == "bytes zeroed":
+        data[begin:end] = bytes(end - begin)
+    elif kind == "bytes removed":
+        del data[begin:end]
+    else:
+        del data[begin:]
+    file.write_bytes(data)
+    return f"{begin}..{end}"
+
+
+class Dat:
+    """A trace.dat of version 6, not packed."""
+
+    def __init__(self, file):
+        self.file = file
+        data = file.read_bytes()
+        assert data.startswith(DAT_MAGIC), file
+        self.page_bytes = struct.unpack_from("<I", data, len(DAT_MAGIC) + 2)[0]
+        self.places_at = data.index(b"flyrecord\0") + 10
+        self.places = []
+        at = self.places_at
+        while not self.places or at + 16 <= self.places[0][0]:
+            place = struct.unpack_from("<QQ", data, at)
+            if not place[0] or (self.places and place[0] < self.places[-1][0]):
+                break
+            self.places.append(place)
+            at += 16
+
+    def kinds(self):
+        return ["pages", "pages, not said", "pages zeroed", "bytes zeroed", "bytes removed",
+                "truncated", "stream", "trace"]
+
+    def cut_pages(self, rng, data, cpu, kind):
+        at, length = self.places[cpu]
+        pages = length // self.page_bytes
+        # Of pages that nothing follows nothing tells; and all of them are the stream.
+        last = pages if kind == "pages, not said" else pages - 1
+        nr = min(last, rng.choice([1, 1, 2, 4, 8, 16]))
+        first = rng.randrange(last - nr + 1)
+        begin, size = at + first * self.page_bytes, nr * self.page_bytes
+        if kind == "pages zeroed":
+            data[begin:begin + size] = bytes(size)
+        else:
+            rest = data[begin + size:at + length]
+            data[begin:at + length] = rest + bytes(size)
+            struct.pack_into("<QQ", data, self.places_at + 16 * cpu, at, length - size)
+            if kind == "pages" and rest:
+                commit = struct.unpack_from("<I", data, begin + 8)[0]
+                struct.pack_into("<I", data, begin + 8, commit | MISSED_EVENTS)
+        return f"cpu{cpu}: {first}+{nr} of {pages}"
+
+    def damage(self, rng, target, kind):
+        data = bytearray(target.read_bytes())
+        least = self.page_bytes if kind.startswith("pages") else 0
+        cpu = rng.choice([cpu for cpu, place in enumerate(self.places) if place[1] > least])
+        at, length = self.places[cpu]
+        if kind.startswith("pages"):
+            done = self.cut_pages(rng, data, cpu, kind)
+        elif kind == "stream":
+            struct.pack_into("<QQ", data, self.places_at + 16 * cpu, at, 0)
+            done = f"cpu{cpu}"
+        else:
+            begin, end = span(rng, length)
+            return f"cpu{cpu}: {cut_bytes(target, data, at + begin, at + end, kind)}"
+        target.write_bytes(data)
+        return done
+
+
+class Recording:
+    """The traces of one run, each in its own directory or file under @folder."""
+
+    def __init__(self, folder, traces):
+        self.folder, self.traces = folder, traces
+
+    @staticmethod
+    def of(folder):
+        traces = {}
+        for path in sorted(folder.rglob("*")):
+            if path.name == "metadata":
+                traces[path.parent.relative_to(folder)] = Ctf(path.parent)
+            elif path.suffix == ".dat":
+                traces[path.relative_to(folder)] = Dat(path)
+        return Recording(folder, traces)
+
+    def kinds(self):
+        return sorted({kind for trace in self.traces.values() for kind in trace.kinds()})
+
+    def damage(self, rng, target, kinds):
+        """Writes a copy in which one to three things are missing; says which."""
+        copy_linked(self.folder, target)
+        done = []
+        for _ in range(rng.choice([1, 1, 1, 2, 3])):
+            name = rng.choice(list(self.traces))
+            trace = self.traces[name]
+            path = target / name
+            kind = rng.choice([k for k in kinds if k in trace.kinds()])
+            if not path.exists() or any(d[1] == str(name) for d in done):
+                continue
+            if kind == "trace":
+                if len(self.traces) < 2:
+                    continue
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                done.append((kind, str(name), ""))
+                continue
+            unlink_hard(path)
+            done.append((kind, str(name), trace.damage(rng, path, kind)))
+        return done
+
+
+def copy_linked(folder, target):
+    shutil.copytree(folder, target, copy_function=os.link)
+
+
+def unlink_hard(path):
+    """What is going to be changed is no longer the original."""
+    for file in path.rglob("*") if path.is_dir() else [path]:
+        if file.is_file():
+            data = file.read_bytes()
+            file.unlink()
+            file.write_bytes(data)

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_PROPERTY_LESS_SPECIFIC_H
+#define TESTS_PROPERTY_LESS_SPECIFIC_H
+
+#include <sonde/run.h>
+
+/*
+ * Two histories of one set of traces, of which one was made of a damaged copy: what the second one
+ * says is to be what the first one says, or less.  Never something else.
+ *
+ *	sides.c      opens both, and finds out what of one is what of the other
+ *	order.c      the order "is less specific than", value by value: the one definition of it
+ *	timeline.c   that order over time, within the bounds that both histories state
+ *	states.c     every attribute of every CPU, vCPU and thread
+ *	rows.c       the tables of what there is: machines, threads, namespaces ...
+ *	tables.c     every table that `sonde report` and SQL show, row by row
+ *
+ * What is wrong is printed, one line each: "wrong", what kind of thing, which one, from, to, what
+ *the second history says, what the first one said.
+ */
+
+struct side {
+	struct sonde_run *run;
+	const char *root; /* traces' paths are compared from behind this on */
+	int64_t nr_machines, nr_cpus, nr_threads, nr_contexts;
+	struct sonde_machine *machines;
+	struct sonde_cpu *cpus;
+	struct sonde_thread *threads;
+	struct sonde_context *contexts;
+	uint32_t *bounds;   /* attribute clock_bound, by machine */
+	struct line *lines; /* of L0's clock: from its ticks to the history's time */
+	int64_t nr_lines;
+};
+
+/* Ticks from @from on are @at + ((ticks - from) * mult >> 32). */
+struct line {
+	uint64_t from;
+	int64_t at;
+	uint64_t mult;
+};
+
+/* What a machine, or a CPU, of the second history is in the first one. */
+struct twin {
+	int64_t row; /* -1: nothing there */
+	bool within; /* any machine in that one, at whatever depth: that is all it says */
+};
+
+struct pair {
+	struct side whole, cut;
+	struct twin *machines; /* by row of @cut */
+	int64_t *cpus;	       /* the same; -1: nothing there, or any of its machine's */
+	int64_t wrong;	       /* found so far */
+	int64_t more; /* times at which the first history knows nothing, and the second one says
+			 something */
+	int64_t known_ns, kept_ns; /* time in which a state was known, and in which it still is */
+	int64_t moments;	   /* pairs of intervals that were compared */
+};
+
+int pair_open(struct pair *p, char **files, char **roots);
+void pair_close(struct pair *p);
+/* A time of the second history on the first one's time line: how long L0's ticks are follows from
+ * evidence, too. */
+int64_t time_in_whole(const struct pair *p, int64_t t);
+/* Both have the same outermost machine, and so one time line. */
+bool pair_comparable(const struct pair *p);
+
+__attribute__((format(printf, 7, 8))) void say_wrong(struct pair *p, const char *kind,
+						     const char *which, int64_t from, int64_t to,
+						     const char *said, const char *fmt, ...);
+
+/* ---- order.c ------------------------------------------------------------------------------- */
+
+bool machine_fits(const struct pair *p, int64_t cut, int64_t whole);
+/* Is that one, or in it. */
+bool machine_holds(const struct pair *p, int64_t cut, int64_t whole);
+bool cpu_fits(const struct pair *p, int64_t cut, int64_t whole);
+bool thread_fits(const struct pair *p, int64_t cut, int64_t whole);
+bool namespace_fits(const struct pair *p, int64_t cut, int64_t whole);
+bool text_fits(const char *cut, const char *whole);
+bool context_fits(const struct pair *p, const struct sonde_context *cut,
+		  const struct sonde_context *whole);
+/* The other way round: the first history says less than the second one. */
+bool context_says_more(const struct pair *p, const struct sonde_context *cut,
+		       const struct sonde_context *whole);
+/* How far a moment may have moved that both tell of one machine, in ns. */
+int64_t slack_of(const struct pair *p, int64_t cut_machine, int64_t whole_machine, int64_t t);
+/* The same for what a physical CPU ran: 0 where the host's own clock tells all that differs. */
+int64_t slack_of_contexts(const struct pair *p, const struct sonde_context *cut,
+			  const struct sonde_context *whole, int64_t t);
+
+/* ---- timeline.c ---------------------------------------------------------------------------- */
+
+struct interval_list {
+	struct sonde_interval *list;
+	size_t nr, room;
+};
+
+/* What is asked of one attribute. */
+struct question {
+	const char *kind;
+	char which[160];
+	bool (*known)(const struct side *s, uint32_t value);
+	bool (*fits)(const struct pair *p, uint32_t cut, uint32_t whole);
+	int64_t (*slack)(const struct pair *p, const struct question *q, uint32_t cut,
+			 uint32_t whole, int64_t t);
+	/* Whether the first history is the less specific one; NULL: only where it knows nothing. */
+	bool (*more)(const struct pair *p, uint32_t cut, uint32_t whole);
+	void (*word)(const struct side *s, uint32_t value, char *buf, size_t room);
+	int64_t cut_machine, whole_machine; /* for slack_of() */
+	bool part; /* means something at some times only: not counted as known */
+};
+
+void list_add(struct interval_list *l, const struct sonde_interval *i);
+void list_attr(struct sonde_run *run, uint32_t attr, struct interval_list *out);
+/* From the second history's time line to the first one's. */
+void list_translate(const struct pair *p, struct interval_list *l);
+void list_release(struct interval_list *l);
+void compare_timelines(struct pair *p, const struct question *q, const struct interval_list *cut,
+		       const struct interval_list *whole);
+
+/* ---- what is compared ---------------------------------------------------------------------- */
+
+void compare_states(struct pair *p);
+void compare_rows(struct pair *p);
+/* @all: those, too, that are known not to hold yet. */
+void compare_tables(struct pair *p, bool all);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "less_specific.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/run.h"
+
+static void *list_of(int64_t nr, size_t each_bytes)
+{
+	void *list = calloc((size_t)nr + 1, each_bytes);
+
+	if (!list)
+		abort();
+	return list;
+}
+
+#define READ_ALL(side, rows, name)                                                                 \
+	do {                                                                                       \
+		(side)->nr_##rows = sonde_nr_##rows((side)->run);                                  \
+		(side)->rows = list_of((side)->nr_##rows, sizeof(*(side)->rows));                  \
+		for (int64_t i = 0; i < (side)->nr_##rows; i++)                                    \
+			sonde_##name((side)->run, i, &(side)->rows[i]);                            \
+	} while (0)
+
+/* Table "tick" is not part of libsonde's interface. */
+static void read_lines(struct side *s)
+{
+	const struct history *h = s->run->history;
+	int table = history_table(h, "tick");
+
+	s->lines = list_of(table < 0 ? 0 : history_nr_rows(h, table), sizeof(*s->lines));
+	for (int64_t i = 0; table >= 0 && i < history_nr_rows(h, table); i++) {
+		if (history_cell(h, table, i, 0))
+			continue;
+		s->lines[s->nr_lines++] = (struct line){(uint64_t)history_cell(h, table, i, 1),
+							history_cell(h, table, i, 2),
+							(uint64_t)history_cell(h, table, i, 3)};
+	}
+}
+
+int64_t time_in_whole(const struct pair *p, int64_t t)
+{
+	const struct line *c = p->cut.lines, *w = p->whole.lines;
+	__int128 ticks;
+
+	if (!p->cut.nr_lines || !p->whole.nr_lines)
+		return t;
+	for (int64_t i = 1; i < p->cut.nr_lines && p->cut.lines[i].at <= t; i++)
+		c = &p->cut.lines[i];
+	if (!c->mult)
+		return t;
+	ticks = ((__int128)(t - c->at) << 32) / (__int128)c->mult + c->from;
+	for (int64_t i = 1; i < p->whole.nr_lines && p->whole.lines[i].from <= ticks; i++)
+		w = &p->whole.lines[i];
+	return w->at + (int64_t)(((ticks - w->from) * (__int128)w->mult) >> 32);
+}
+
+static int side_open(struct side *s, const char *file, const char *root)
+{
+	struct sonde_error err;
+	char path[256];
+
+	s->root = root;
+	if (sonde_run_open(&s->run, file, &err)) {
+		fprintf(stderr, "less_specific: %s: %s\n", file, err.text);
+		return -1;
+	}
+	READ_ALL(s, machines, machine);
+	READ_ALL(s, cpus, cpu);
+	READ_ALL(s, threads, thread);
+	READ_ALL(s, contexts, context);
+	read_lines(s);
+	s->bounds = list_of(s->nr_machines, sizeof(*s->bounds));
+	for (int64_t i = 0; i < s->nr_machines; i++) {
+		snprintf(path, sizeof(path), "%s/clock_bound", s->machines[i].name);
+		s->bounds[i] = sonde_attr(s->run, path);
+	}
+	return 0;
+}
+
+static void side_close(struct side *s)
+{
+	sonde_run_close(s->run);
+	free(s->machines);
+	free(s->cpus);
+	free(s->threads);
+	free(s->contexts);
+	free(s->bounds);
+	free(s->lines);
+}
+
+/* ---- which machine is which ---------------------------------------------------------------- */
+
+static const char *behind(const char *path, const char *root)
+{
+	const char *at = strstr(path, root);
+
+	return at ? at + strlen(root) : path;
+}
+
+static int64_t by_trace(const struct pair *p, const struct sonde_machine *m)
+{
+	const char *path = behind(m->trace_path, p->cut.root);
+
+	for (int64_t i = 0; m->traced && i < p->whole.nr_machines; i++) {
+		const struct sonde_machine *w = &p->whole.machines[i];
+
+		if (w->traced && !strcmp(behind(w->trace_path, p->whole.root), path))
+			return i;
+	}
+	return -1;
+}
+
+/* The CPU of the whole run that the same thread of the same machine runs, or the same control
+ * block. */
+static int64_t cpu_by_host(const struct pair *p, const struct sonde_cpu *cpu)
+{
+	int64_t parent = p->cut.machines[cpu->machine].parent;
+
+	if (parent < 0 || p->machines[parent].row < 0 || p->machines[parent].within)
+		return -1;
+	for (int64_t i = 0; i < p->whole.nr_cpus; i++) {
+		const struct sonde_cpu *w = &p->whole.cpus[i];
+
+		if (p->whole.machines[w->machine].parent != p->machines[parent].row)
+			continue;
+		if ((cpu->host_tid > 0 && cpu->host_tid == w->host_tid) ||
+		    (cpu->nested_id && cpu->nested_id == w->nested_id))
+			return i;
+	}
+	return -1;
+}
+
+/* A machine without a trace is the one that its vCPUs' threads run; else some guest of its parent.
+ */
+static struct twin by_cpus(const struct pair *p, int64_t machine)
+{
+	int64_t parent = p->cut.machines[machine].parent;
+
+	for (int64_t i = 0; i < p->cut.nr_cpus; i++) {
+		int64_t cpu =
+			p->cut.cpus[i].machine == machine ? cpu_by_host(p, &p->cut.cpus[i]) : -1;
+
+		if (cpu >= 0)
+			return (struct twin){p->whole.cpus[cpu].machine, false};
+	}
+	if (parent < 0)
+		return (struct twin){-1, false};
+	return (struct twin){p->machines[parent].row, true};
+}
+
+static int64_t find_cpu(const struct pair *p, int64_t row)
+{
+	const struct sonde_cpu *cpu = &p->cut.cpus[row];
+	struct twin machine = p->machines[cpu->machine];
+	int64_t host = cpu_by_host(p, cpu);
+
+	if (host >= 0)
+		return host;
+	if (machine.row < 0 || machine.within || cpu->number < 0)
+		return -1;
+	return sonde_find_cpu(p->whole.run, (unsigned)machine.row, cpu->number);
+}
+
+/* Parents stand before their guests only by level. */
+static void find_twins(struct pair *p)
+{
+	p->machines = list_of(p->cut.nr_machines, sizeof(*p->machines));
+	p->cpus = list_of(p->cut.nr_cpus, sizeof(*p->cpus));
+	for (int64_t i = 0; i < p->cut.nr_machines; i++)
+		p->machines[i] = (struct twin){by_trace(p, &p->cut.machines[i]), false};
+	for (unsigned level = 0; level < 16; level++) {
+		for (int64_t i = 0; i < p->cut.nr_machines; i++) {
+			if (p->cut.machines[i].level == level && p->machines[i].row < 0)
+				p->machines[i] = by_cpus(p, i);
+		}
+	}
+	for (int64_t i = 0; i < p->cut.nr_cpus; i++)
+		p->cpus[i] = find_cpu(p, i);
+}
+
+int pair_open(struct pair *p, char **files, char **roots)
+{
+	*p = (struct pair){0};
+	if (side_open(&p->whole, files[0], roots[0]) || side_open(&p->cut, files[1], roots[1]))
+		return -1;
+	find_twins(p);
+	return 0;
+}
+
+void pair_close(struct pair *p)
+{
+	side_close(&p->whole);
+	side_close(&p->cut);
+	free(p->machines);
+	free(p->cpus);
+}
+
+bool pair_comparable(const struct pair *p)
+{
+	return p->cut.nr_machines && p->machines[0].row == 0 && !p->machines[0].within &&
+	       sonde_run_ticks_are_ns(p->cut.run) == sonde_run_ticks_are_ns(p->whole.run);
+}
+
+void say_wrong(struct pair *p, const char *kind, const char *which, int64_t from, int64_t to,
+	       const char *said, const char *fmt, ...)
+{
+	va_list args;
+
+	p->wrong++;
+	printf("wrong\t%s\t%s\t%lld\t%lld\t%s\t", kind, which, (long long)from, (long long)to,
+	       said);
+	va_start(args, fmt);
+	vprintf(fmt, args);
+	va_end(args);
+	putchar('\n');
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every table that `sonde report`, SQL and the page show.  Its columns are
+ *
+ *	keys	 what a row is about: equal, or less specific (order.c)
+ *	sums	 times and counts: at most what all rows of the whole run together have that the
+ *row's keys fit, and what clocks may have moved.  What is missing is unknown, or lost extremes the
+ *longest of something: at most that of one of these rows moments	 of lists: the row's time
+ *lies in that of one row of the whole run that its keys fit
+ *
+ * and such of which less evidence tells nothing certain: means, shares, the unknown and less
+ *specific columns themselves, sentences that give evidence.
+ */
+#include "less_specific.h"
+
+#include <sonde/facts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum rule { RULE_NONE, RULE_KEY, RULE_SUM, RULE_EXTREME };
+
+/* Tables in which each row is something that happened: when, and how long. */
+static const struct {
+	const char *name, *at, *length;
+} lists[] = {
+	{"preemption_list", "at", "length"}, {"wait_list", "at", "until"},
+	{"wakeup_list", "at", "total"},	     {"wakeup_awake_list", "at", "total"},
+	{"io_list", "at", "total"},	     {"mark", "at", "length"},
+	{"initcall", "at", "length"},
+};
+
+/* Not compared: what is made of others (why, delay, vms), what tells of evidence (clock, loss,
+ * problem). */
+static const char *const skipped[] = {"why",	 "delay",   "vms",   "clock", "loss",
+				      "problem", "io_step", "steal", "boot",  "shutdown"};
+
+/* Not held yet; compared when all is asked for.  Whose code ran until an exit, the steps of a
+ * request, which CPU a thread waits for, and what a process is, are still told of the outer vCPU,
+ * of the next step, of the CPU known last, or of the thread, where what tells better was lost. */
+static const char *const open_faults[] = {
+	"exit_reason",	    "exits",	    "exit_cause",	 "exit_histogram",
+	"hypervisor",	    "nesting",	    "vcpu_state",	 "io",
+	"io_leg",	    "io_list",	    "io_histogram",	 "thread_delay",
+	"process_time",	    "thread_time",  "preemption",	 "preemption_victim",
+	"preemption_list",  "wait_list",    "wakeup_list",	 "wakeup",
+	"wakeup_histogram", "wakeup_awake", "wakeup_awake_list",
+};
+
+static const char *const no_rule[] = {
+	"share",
+	"mean",
+	"median",
+	"p99",
+	"min",
+	"unknown",
+	"task",
+	"guest",
+	"kernel",
+	"text",
+	"evidence",
+	"note",
+	"missing",
+	"waits_for",
+	"lost_share",
+	"level",
+	"per_thousand",
+	"undivided",
+	"wait_unknown",
+	"wait_device",
+	"depth",
+	"bytes",
+	"id",
+	"request",
+	"sector",
+	"doubt",
+	"follow",
+	"until",
+	"max_at",
+	"longest_at",
+	"culprit_time",
+	"preemption_begin",
+	"preemption_length",
+	"result",
+	"polled",
+	"comm",
+	"device",
+	"by",
+};
+
+static const char *const int_keys[] = {"reason", "pid", "vector", "cpu"};
+
+static bool is_in(const char *const *list, size_t nr, const char *name)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (!strcmp(list[i], name))
+			return true;
+	}
+	return false;
+}
+#define IS_IN(list, name) is_in(list, sizeof(list) / sizeof(*(list)), name)
+
+/* What the columns of one table mean here. */
+struct sheet {
+	const struct sonde_analysis *of;
+	enum rule rules[40];
+	int at, length; /* of lists; else -1 */
+	struct sonde_facts *cut, *whole;
+};
+
+static enum rule rule_of(const struct sonde_analysis *a, const struct sonde_column *c)
+{
+	bool histogram = strstr(a->name, "histogram");
+	bool means = !strcmp(a->name, "io") || !strncmp(a->name, "wakeup", 6);
+
+	if (IS_IN(no_rule, c->name) || c->type == SONDE_COL_PPM || c->type == SONDE_COL_TIME)
+		return RULE_NONE;
+	/* An unknown stretch makes two pieces of one. */
+	if (!strcmp(c->name, "count") &&
+	    (!strncmp(a->name, "preemption", 10) || !strcmp(a->name, "thread_delay")))
+		return RULE_NONE;
+	/* Less specific columns beside others of the same row take time from these. */
+	if (!strcmp(c->name, "total") &&
+	    (!strcmp(a->name, "machine_time") || !strcmp(a->name, "level_time")))
+		return RULE_NONE;
+	if (c->type == SONDE_COL_NS || c->type == SONDE_COL_INT || c->type == SONDE_COL_SIGNED) {
+		if (IS_IN(int_keys, c->name) ||
+		    (histogram && (!strcmp(c->name, "from") || !strcmp(c->name, "to"))))
+			return RULE_KEY;
+		if (means && c->type == SONDE_COL_NS && strcmp(c->name, "longest"))
+			return RULE_NONE;
+		return strcmp(c->name, "longest") && strcmp(c->name, "max") ? RULE_SUM
+									    : RULE_EXTREME;
+	}
+	return RULE_KEY;
+}
+
+static void sheet_init(struct sheet *s, const struct sonde_analysis *a)
+{
+	*s = (struct sheet){.of = a, .at = -1, .length = -1};
+	for (unsigned i = 0; i < a->nr_columns && i < 40; i++)
+		s->rules[i] = rule_of(a, &a->columns[i]);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		if (strcmp(lists[i].name, a->name))
+			continue;
+		for (unsigned c = 0; c < a->nr_columns; c++) {
+			if (!strcmp(a->columns[c].name, lists[i].at))
+				s->at = (int)c;
+			if (!strcmp(a->columns[c].name, lists[i].length))
+				s->length = (int)c;
+		}
+	}
+}
+
+static bool modes_fit(int64_t cut, int64_t whole)
+{
+	if (whole == SONDE_MODE_TASK)
+		return cut != SONDE_MODE_IDLE && cut != SONDE_MODE_IRQ && cut != SONDE_MODE_SOFTIRQ;
+	switch (cut) {
+	case SONDE_MODE_UNKNOWN:
+	case SONDE_MODE_GUEST:
+		return true;
+	case SONDE_MODE_TASK:
+		return whole == SONDE_MODE_TASK || whole == SONDE_MODE_USER ||
+		       whole == SONDE_MODE_SYSCALL || whole == SONDE_MODE_KERNEL ||
+		       whole == SONDE_MODE_HYPERVISOR;
+	case SONDE_MODE_KERNEL:
+		return whole == SONDE_MODE_KERNEL || whole == SONDE_MODE_SYSCALL;
+	default:
+		return cut == whole;
+	}
+}
+
+/* Of a disk or a card: not known which. */
+static bool causes_fit(const char *cut, const char *whole)
+{
+	return text_fits(cut, whole) ||
+	       (!strcmp(cut, "device") && (!strcmp(whole, "disk") || !strcmp(whole, "network")));
+}
+
+static bool cells_fit(const struct pair *p, const struct sonde_column *c, union sonde_cell cut,
+		      union sonde_cell whole)
+{
+	switch (c->type) {
+	case SONDE_COL_MACHINE:
+		return machine_fits(p, cut.i, whole.i) ||
+		       (cut.i >= 0 && p->machines[cut.i].row < 0);
+	case SONDE_COL_CPU:
+		return cpu_fits(p, cut.i, whole.i);
+	case SONDE_COL_THREAD:
+		return thread_fits(p, cut.i, whole.i) ||
+		       (cut.i >= 0 && p->cut.threads[cut.i].tid < 0);
+	case SONDE_COL_PID_NS:
+		return namespace_fits(p, cut.i, whole.i);
+	case SONDE_COL_MODE:
+		return modes_fit(cut.i, whole.i);
+	case SONDE_COL_STRING:
+		return causes_fit(cut.s, whole.s);
+	default:
+		return cut.i < 0 || cut.i == whole.i;
+	}
+}
+
+/* A machine of which it is not known what runs in it stands for all in it. */
+static bool is_wide(const struct sheet *s, size_t cut, unsigned column)
+{
+	int mode = sonde_facts_column(s->cut, "mode");
+	int64_t value = mode < 0 ? -1 : sonde_facts_cell(s->cut, cut, (unsigned)mode).i;
+
+	return !strcmp(s->of->columns[column].name, "culprit_machine") &&
+	       (value == SONDE_MODE_UNKNOWN || value == SONDE_MODE_GUEST);
+}
+
+static bool keys_fit(const struct pair *p, const struct sheet *s, size_t cut, size_t whole)
+{
+	for (unsigned c = 0; c < s->of->nr_columns; c++) {
+		if (s->rules[c] == RULE_KEY && is_wide(s, cut, c) &&
+		    machine_holds(p, sonde_facts_cell(s->cut, cut, c).i,
+				  sonde_facts_cell(s->whole, whole, c).i))
+			continue;
+		if (s->rules[c] == RULE_KEY &&
+		    !cells_fit(p, &s->of->columns[c], sonde_facts_cell(s->cut, cut, c),
+			       sonde_facts_cell(s->whole, whole, c)))
+			return false;
+	}
+	return true;
+}
+
+/* A row that says less than others may stand for several of these, one after the other. */
+static bool is_less_specific(const struct sheet *s, size_t row)
+{
+	for (unsigned c = 0; c < s->of->nr_columns; c++) {
+		union sonde_cell cell = sonde_facts_cell(s->cut, row, c);
+
+		if (s->rules[c] != RULE_KEY)
+			continue;
+		switch (s->of->columns[c].type) {
+		case SONDE_COL_STRING:
+			if (text_fits(cell.s, "any") || !strcmp(cell.s, "device"))
+				return true;
+			break;
+		case SONDE_COL_MODE:
+			if (cell.i == SONDE_MODE_UNKNOWN || cell.i == SONDE_MODE_GUEST ||
+			    cell.i == SONDE_MODE_TASK || cell.i == SONDE_MODE_KERNEL)
+				return true;
+			break;
+		default:
+			if (cell.i < 0)
+				return true;
+			break;
+		}
+	}
+	return false;
+}
+
+/* The greatest that clocks may have moved at all. */
+static int64_t greatest_slack(const struct pair *p)
+{
+	int64_t begin = sonde_run_begin(p->cut.run), end = sonde_run_end(p->cut.run);
+	int64_t most = 0;
+
+	for (int64_t m = 0; m < p->cut.nr_machines; m++) {
+		int64_t whole = p->machines[m].row;
+
+		for (int i = 0; i < 32 && whole >= 0; i++) {
+			int64_t slack = slack_of(p, m, whole, begin + (end - begin) / 32 * i);
+
+			most = slack > most ? slack : most;
+		}
+	}
+	return most;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static void word_cell(const struct side *s, const struct sonde_column *c, union sonde_cell cell,
+		      char *buf, size_t room)
+{
+	switch (c->type) {
+	case SONDE_COL_STRING:
+		snprintf(buf, room, "%s", cell.s);
+		break;
+	case SONDE_COL_MACHINE:
+		snprintf(buf, room, "%s", cell.i < 0 ? "-" : s->machines[cell.i].name);
+		break;
+	case SONDE_COL_CPU:
+		if (cell.i < 0 || sonde_cpu_label(s->run, cell.i, buf, room) < 0)
+			snprintf(buf, room, "-");
+		break;
+	case SONDE_COL_THREAD:
+		if (cell.i < 0 || sonde_thread_label(s->run, cell.i, buf, room) < 0)
+			snprintf(buf, room, "-");
+		break;
+	default:
+		snprintf(buf, room, "%lld", (long long)cell.i);
+		break;
+	}
+}
+
+static void word_row(const struct pair *p, const struct sheet *s, size_t row, char *buf,
+		     size_t room)
+{
+	size_t len = 0;
+
+	*buf = '\0';
+	for (unsigned c = 0; c < s->of->nr_columns && len + 40 < room; c++) {
+		char cell[64];
+
+		if (s->rules[c] != RULE_KEY && (int)c != s->at && (int)c != s->length)
+			continue;
+		word_cell(&p->cut, &s->of->columns[c], sonde_facts_cell(s->cut, row, c), cell,
+			  sizeof(cell));
+		len += (size_t)snprintf(buf + len, room - len, "%s=%.30s ", s->of->columns[c].name,
+					cell);
+	}
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static int64_t cell_of(const struct sonde_facts *f, size_t row, int column)
+{
+	return sonde_facts_cell(f, row, (unsigned)column).i;
+}
+
+/* A wait is listed from when its vCPU slept, or, where that was not seen, from when it halted. */
+#define WAIT_BEGIN_NS 1000000
+
+static int64_t length_of(const struct sheet *s, const struct sonde_facts *f, size_t row)
+{
+	if (s->length < 0)
+		return 0;
+	if (s->of->columns[s->length].type == SONDE_COL_TIME)
+		return cell_of(f, row, s->length) - cell_of(f, row, s->at);
+	return cell_of(f, row, s->length);
+}
+
+/* Where a VM's own trace is missing, a wake-up ends when the VM goes on: that is another measure.
+ */
+static bool is_other_measure(const struct sheet *s, size_t row)
+{
+	int thread = sonde_facts_column(s->cut, "thread");
+
+	return !strncmp(s->of->name, "wakeup", 6) && thread >= 0 &&
+	       sonde_facts_cell(s->cut, row, (unsigned)thread).i < 0;
+}
+
+static bool lacks_a_trace(const struct pair *p)
+{
+	for (int64_t m = 0; m < p->cut.nr_machines; m++) {
+		int64_t whole = p->machines[m].row;
+
+		if (whole >= 0 && p->whole.machines[whole].traced && !p->cut.machines[m].traced)
+			return true;
+	}
+	return false;
+}
+
+static void check_listed(struct pair *p, const struct sheet *s, size_t row, int64_t slack)
+{
+	int64_t at = time_in_whole(p, cell_of(s->cut, row, s->at));
+	int64_t length = length_of(s, s->cut, row);
+	bool until = s->length >= 0 && s->of->columns[s->length].type == SONDE_COL_TIME;
+	int64_t covered = 0;
+	char words[512];
+
+	for (size_t i = 0; i < sonde_facts_nr_rows(s->whole); i++) {
+		int64_t begin = cell_of(s->whole, i, s->at);
+		int64_t end = begin + length_of(s, s->whole, i);
+
+		if (until)
+			begin -= WAIT_BEGIN_NS;
+		if (begin > at + length + slack || end < at - slack || !keys_fit(p, s, row, i))
+			continue;
+		if (at >= begin - slack && at + length <= end + slack)
+			return;
+		covered +=
+			(end < at + length ? end : at + length) - (begin > at ? begin : at) + slack;
+	}
+	if (covered >= length && is_less_specific(s, row))
+		return;
+	word_row(p, s, row, words, sizeof(words));
+	say_wrong(p, s->of->name, words, at, at + length, "listed", "no such row");
+}
+
+static void check_summed(struct pair *p, const struct sheet *s, size_t row, int64_t slack)
+{
+	int64_t sums[40] = {0}, most[40] = {0}, nr = 0;
+	bool joined = is_less_specific(s, row);
+	char words[512];
+
+	for (size_t i = 0; i < sonde_facts_nr_rows(s->whole); i++) {
+		if (!keys_fit(p, s, row, i))
+			continue;
+		nr++;
+		for (unsigned c = 0; c < s->of->nr_columns; c++) {
+			int64_t value = sonde_facts_cell(s->whole, i, c).i;
+
+			if (s->rules[c] != RULE_SUM && s->rules[c] != RULE_EXTREME)
+				continue;
+			sums[c] += value > 0 ? value : 0;
+			most[c] = value > most[c] ? value : most[c];
+		}
+	}
+	for (unsigned c = 0; c < s->of->nr_columns; c++) {
+		int64_t value = sonde_facts_cell(s->cut, row, c).i;
+		int64_t limit = s->rules[c] == RULE_SUM ? sums[c] : most[c];
+		bool ns = s->of->columns[c].type == SONDE_COL_NS;
+
+		if (s->rules[c] != RULE_SUM && (s->rules[c] != RULE_EXTREME || joined))
+			continue;
+		p->moments++;
+		/* Each piece of time may have grown by what its ends may have moved. */
+		limit += !ns			   ? limit / 50 + 1
+			 : s->rules[c] == RULE_SUM ? limit / 20 + 20 * slack
+						   : slack;
+		if (value <= limit)
+			continue;
+		word_row(p, s, row, words, sizeof(words));
+		say_wrong(p, s->of->name, words, 0, 0, s->of->columns[c].name,
+			  "%lld, not %lld of %lld rows", (long long)value, (long long)limit,
+			  (long long)nr);
+		return;
+	}
+}
+
+static void compare_table(struct pair *p, const struct sonde_analysis *a, int64_t slack)
+{
+	struct sonde_error err;
+	struct sheet s;
+
+	sheet_init(&s, a);
+	if (sonde_facts_get(&s.cut, p->cut.run, a->name, sonde_run_begin(p->cut.run),
+			    sonde_run_end(p->cut.run), &err) ||
+	    sonde_facts_get(&s.whole, p->whole.run, a->name, sonde_run_begin(p->whole.run),
+			    sonde_run_end(p->whole.run), &err)) {
+		say_wrong(p, a->name, "table", 0, 0, "failed", "%s", err.text);
+		sonde_facts_free(s.cut);
+		return;
+	}
+	for (size_t row = 0; row < sonde_facts_nr_rows(s.cut); row++) {
+		if (is_other_measure(&s, row))
+			continue;
+		if (s.at >= 0)
+			check_listed(p, &s, row, slack);
+		else
+			check_summed(p, &s, row, slack);
+	}
+	sonde_facts_free(s.cut);
+	sonde_facts_free(s.whole);
+}
+
+void compare_tables(struct pair *p, bool all)
+{
+	int64_t slack = greatest_slack(p);
+	unsigned nr;
+	const struct sonde_analysis *const *list = sonde_analyses(&nr);
+
+	for (unsigned i = 0; i < nr; i++) {
+		if (!IS_IN(skipped, list[i]->name) && (all || !IS_IN(open_faults, list[i]->name)) &&
+		    !(!strncmp(list[i]->name, "wakeup", 6) && !strstr(list[i]->name, "list") &&
+		      lacks_a_trace(p)))
+			compare_table(p, list[i], slack);
+	}
+}
