@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/inputs.h"
+#include "base/figure.h"
 #include "source/span.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ int inputs_span(const struct inputs *in, ns_t *begin, ns_t *end)
 		if (!ret)
 			continue;
 		from = clock_to_l0(s->clock, first);
-		to = clock_to_l0(s->clock, last) + 1;
+		to = ns_plus(clock_to_l0(s->clock, last), 1);
 		*begin = any && *begin < from ? *begin : from;
 		*end = any && *end > to ? *end : to;
 		any = true;
