@@ -2,6 +2,7 @@
 /* source/perf: perf.data files made here, byte by byte, are read right; broken ones do no harm. */
 #include "tests/unit/unit.h"
 
+#include "source/perf/reader.h"
 #include "source/trace.h"
 #include "tests/unit/perf_build.h"
 
@@ -761,6 +762,51 @@ static void no_flipped_bit_does_harm(void **state)
 	free(b.data);
 }
 
+#define SHARING 1000
+#define SHARED_IDS 5000
+
+/* Attributes that all name one section of numbers: a small file is not work without end. */
+static void attributes_that_share_their_numbers_are_bounded(void **state)
+{
+	struct opened *o = malloc(sizeof(*o));
+	struct buf b = {0}, file;
+	uint64_t each, attrs, ids, table;
+	uint32_t nr = 0;
+
+	(void)state;
+	two_rounds(&b);
+	perf_build(&plain, &b, &file);
+	memcpy(&each, file.data + 16, 8);
+	memcpy(&attrs, file.data + 24, 8);
+	ids = file.len;
+	for (unsigned i = 0; i < SHARED_IDS; i++)
+		put_uint(&file, 10, 8);
+	table = file.len;
+	for (unsigned i = 0; i < SHARING; i++) {
+		struct perf_event_attr attr;
+
+		memcpy(&attr, file.data + attrs, sizeof(attr));
+		put(&file, &attr, sizeof(attr));
+		put_uint(&file, ids, 8);
+		put_uint(&file, SHARED_IDS * 8, 8);
+	}
+	memcpy(file.data + 24, &table, 8);
+	table = SHARING * each;
+	memcpy(file.data + 32, &table, 8);
+	if (!open_bytes(o, file.data, file.len)) {
+		const struct perf *p = o->trace->reader;
+
+		for (uint32_t i = 0; i < p->attrs.nr; i++)
+			nr += p->attrs.list[i].nr_ids;
+		assert_int_equal(p->attrs.nr, SHARING);
+		assert_in_range(nr, SHARED_IDS, 1u << 22);
+	}
+	assert_non_null(o->trace);
+	close_opened(o);
+	free(file.data);
+	free(b.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -785,6 +831,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_read_is_refused_in_words),
 		cmocka_unit_test(a_file_cut_anywhere_does_no_harm),
 		cmocka_unit_test(no_flipped_bit_does_harm),
+		cmocka_unit_test(attributes_that_share_their_numbers_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
