@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/figure.h"
 #include "model/cpu.h"
 #include "model/machine.h"
 #include "model/thread.h"
@@ -55,7 +56,7 @@ static int add_begin(struct model *m, struct machine_state *mc, unsigned number,
 				.machine = mc,
 				.kind = MOMENT_CPU_BEGIN,
 				.value = number};
-	ns_t before = moment.t - clock_to_l0(mc->clock, (ticks_t){all->first});
+	ns_t before = ns_since(moment.t, clock_to_l0(mc->clock, (ticks_t){all->first}));
 	int ret = 0;
 
 	if (cpu->any && cpu->first != all->first) {
@@ -91,8 +92,9 @@ static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,
 		loss_add(mc, (int)number, first, last, -1);
 		return 0;
 	}
-	moment.t = clock_to_l0(mc->clock, (ticks_t){cpu->last}) + 1;
-	if (cpu->any && cpu->ends && last - moment.t > (cpu->cut ? 0 : COVER_ENDS_TOGETHER_NS)) {
+	moment.t = ns_plus(clock_to_l0(mc->clock, (ticks_t){cpu->last}), 1);
+	if (cpu->any && cpu->ends &&
+	    ns_since(last, moment.t) > (cpu->cut ? 0 : COVER_ENDS_TOGETHER_NS)) {
 		int ret = add(m, moment, room);
 
 		if (ret)
@@ -111,7 +113,7 @@ static int add_covers(struct model *m, struct machine_state *mc, const struct co
 	if (!c->all.any)
 		return 0;
 	ret = add(m,
-		  (struct moment){.t = clock_to_l0(mc->clock, (ticks_t){c->all.last}) + 1,
+		  (struct moment){.t = ns_plus(clock_to_l0(mc->clock, (ticks_t){c->all.last}), 1),
 				  .machine = mc,
 				  .kind = MOMENT_END},
 		  room);

@@ -35,6 +35,7 @@ struct cover {
 	bool unnumbered;	/* there are streams of unknown CPUs: any may be any's */
 };
 
+/* 0 or -ENOMEM; release it either way. */
 int cover_find(struct cover *c, struct trace *t);
 void cover_release(struct cover *c);
 
