@@ -94,7 +94,8 @@ static int cover_stream(struct cpu_cover *c, struct stream *s)
 	if (ret < 0)
 		return ret;
 	c->any = true;
-	c->ends &= end != 0;
+	c->cut |= s->cut && !end;
+	c->ends &= end || s->cut;
 	c->late |= s->start == START_MISSING;
 	if (again) /* each has events that the other has not */
 		c->running = -1;
@@ -176,8 +177,13 @@ void cover_release(struct cover *c)
 /* A single event may be damaged. */
 #define TIMES_NAMED 2
 
+struct census_cpu {
+	uint8_t named, used; /* how often */
+	int64_t woken;	     /* the last for it */
+};
+
 struct census {
-	uint8_t *named; /* TRACE_CPUS_MAX */
+	struct census_cpu *cpus; /* TRACE_CPUS_MAX */
 	int top;
 };
 
@@ -185,10 +191,32 @@ static void name_cpu(struct census *c, int64_t cpu, unsigned times)
 {
 	if (cpu < 0 || cpu >= TRACE_CPUS_MAX)
 		return;
-	if (c->named[cpu] < TIMES_NAMED)
-		c->named[cpu] = (uint8_t)(c->named[cpu] + times);
-	if (c->named[cpu] >= TIMES_NAMED && cpu > c->top)
+	if (c->cpus[cpu].named < TIMES_NAMED)
+		c->cpus[cpu].named = (uint8_t)(c->cpus[cpu].named + times);
+	if (c->cpus[cpu].named >= TIMES_NAMED && cpu > c->top)
 		c->top = (int)cpu;
+}
+
+/* It is to run somebody, so events of its own are due. */
+static void use_cpu(struct census *c, int64_t cpu)
+{
+	name_cpu(c, cpu, 1);
+	if (cpu >= 0 && cpu < TRACE_CPUS_MAX && c->cpus[cpu].used < TIMES_NAMED)
+		c->cpus[cpu].used++;
+}
+
+/* Before a CPU is chosen: that of last time, which may be offline since.  Who is woken there twice
+ * ran there in between. */
+static void name_waking(struct census *c, int64_t tid, int64_t cpu)
+{
+	struct census_cpu *at = cpu >= 0 && cpu < TRACE_CPUS_MAX ? &c->cpus[cpu] : NULL;
+
+	if (at && at->named && at->woken == tid)
+		use_cpu(c, cpu);
+	else
+		name_cpu(c, cpu, 1);
+	if (at)
+		at->woken = tid;
 }
 
 /* What the recorder listed when it began. */
@@ -209,13 +237,15 @@ static void take_names(struct census *c, const struct stream *s, const struct ev
 {
 	switch (e->kind) {
 	case EV_SCHED_WAKING:
+		name_waking(c, e->arg[0], e->arg[1]);
+		break;
 	case EV_SCHED_WAKEUP:
 	case EV_SCHED_WAKEUP_NEW:
-		name_cpu(c, e->arg[1], 1);
+		use_cpu(c, e->arg[1]);
 		break;
 	case EV_SCHED_MIGRATE:
 		name_cpu(c, e->arg[1], 1);
-		name_cpu(c, e->arg[2], 1);
+		use_cpu(c, e->arg[2]);
 		break;
 	case EV_STATE_LINE:
 		name_online(c, s, e);
@@ -245,10 +275,27 @@ static int look_at(struct census *census, struct stream *s)
 	return 0;
 }
 
+/* A CPU that slept all the time has no events, either; it is not given any work. */
+static void find_emptied(const struct census *c, struct trace *t)
+{
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		struct stream *s = &t->streams[i];
+
+		if (s->nr_packets || s->cut || (s->buffer && *s->buffer) || s->cpu >= TRACE_CPUS_MAX ||
+		    c->cpus[s->cpu].used < TIMES_NAMED)
+			continue;
+		s->cut = true;
+		trace_problem(t,
+			      "%s: CPU %d has no events, and threads were to run on it: nothing is "
+			      "known of it",
+			      t->path, s->cpu);
+	}
+}
+
 int cover_count_cpus(struct trace *t)
 {
-	struct census c = {.named = calloc(TRACE_CPUS_MAX, 1), .top = -1};
-	int ret = c.named ? 0 : -ENOMEM;
+	struct census c = {.cpus = calloc(TRACE_CPUS_MAX, sizeof(*c.cpus)), .top = -1};
+	int ret = c.cpus ? 0 : -ENOMEM;
 
 	for (unsigned i = 0; i < t->nr_streams && !ret; i++) {
 		if (t->streams[i].cpu < 0) /* any may be any's */
@@ -263,7 +310,9 @@ int cover_count_cpus(struct trace *t)
 			      t->path, cpu);
 	if (!ret && c.top >= (int)t->nr_cpus)
 		t->nr_cpus = (unsigned)c.top + 1;
+	if (!ret)
+		find_emptied(&c, t);
 out:
-	free(c.named);
+	free(c.cpus);
 	return ret;
 }
