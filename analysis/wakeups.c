@@ -105,12 +105,12 @@ static bool find_thread(struct scan *s, struct wakeup *w)
 
 	if (track_at(&s->task, s->strips, t, &task))
 		return true;
-	if (!task.value && s->traced)
+	if (!task.value && s->traced && has_losses(s, t, task.end))
 		return false;
 	if (!is_idle(s, task.value) || strip_at(s->strips, woken, t, &awake) || task.end >= awake.end ||
 	    track_at(&s->task, s->strips, task.end, &task))
 		return true;
-	if (!task.value && s->traced)
+	if (!task.value && s->traced && has_losses(s, task.begin, task.end))
 		return false;
 	if (is_idle(s, task.value))
 		return true;

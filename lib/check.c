@@ -301,15 +301,19 @@ static void take_event(struct decoded *d, const struct event *e)
 	d->running = e->arg[1];
 }
 
-static uint64_t decode_stream(struct stream *s, struct switches *switches, uint64_t *forged)
+static uint64_t decode_stream(struct check *check, struct stream *s, struct switches *switches,
+			      uint64_t *forged)
 {
 	struct decoded d = {.stream = s, .running = -1, .origins.is_one_stream = true};
 	struct event events[256];
+	struct error err = {0};
 	struct cursor c;
 	unsigned got;
 
-	if (cursor_init(&c, s, 0, s->nr_packets, 0, NULL))
+	if (cursor_init(&c, s, 0, s->nr_packets, 0, &err)) {
+		find(check, "%s", err.text);
 		return 0;
+	}
 	while ((got = cursor_next(&c, events, ARRAY_SIZE(events)))) {
 		for (unsigned i = 0; i < got; i++)
 			take_event(&d, &events[i]);
@@ -363,7 +367,7 @@ static void check_trace(struct check *c, const char *path)
 		return;
 	}
 	for (unsigned i = 0; i < t->nr_streams; i++)
-		c->result->items += decode_stream(&t->streams[i], &switches, &forged);
+		c->result->items += decode_stream(c, &t->streams[i], &switches, &forged);
 	tell_switches(c, path, &switches);
 	if (cover_count_cpus(t) || coverage_tell(t, tell_uncovered, c))
 		find(c, "%s: out of memory", path);

@@ -8,6 +8,7 @@
 
 #include "clock/compose.h"
 #include "clock/rates.h"
+#include "source/span.h"
 
 /* From the tree's times to the run's: out = (t - from) * scale + to. */
 struct shift {
@@ -18,14 +19,8 @@ struct shift {
 
 static ns_t first_time(const struct machine *m)
 {
-	uint64_t first = UINT64_MAX;
+	uint64_t first = trace_first_begin(m->trace);
 
-	for (unsigned i = 0; i < m->trace->nr_streams; i++) {
-		const struct stream *s = &m->trace->streams[i];
-
-		if (s->nr_packets && s->packets[0].begin < first)
-			first = s->packets[0].begin;
-	}
 	return first == UINT64_MAX ? 0 : clock_to_l0(&m->clock, (ticks_t){first});
 }
 

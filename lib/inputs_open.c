@@ -5,9 +5,9 @@
 #include "lib/find.h"
 #include "lib/inputs_order.h"
 #include "lib/inputs_place.h"
-#include "lib/inputs_span.h"
 #include "lib/inputs_user.h"
 #include "lib/inputs_within.h"
+#include "source/span.h"
 
 #include <errno.h>
 #include <limits.h>

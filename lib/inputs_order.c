@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "source/span.h"
+
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -20,23 +22,9 @@ const char **inputs_sorted(const char *const *list, unsigned nr)
 	return copy;
 }
 
-/* Of all packets; the packets of a stream are in order. */
-static uint64_t first_tick(const struct trace *t)
-{
-	uint64_t first = UINT64_MAX;
-
-	for (unsigned i = 0; i < t->nr_streams; i++) {
-		const struct stream *s = &t->streams[i];
-
-		if (s->nr_packets && s->packets[0].begin < first)
-			first = s->packets[0].begin;
-	}
-	return first;
-}
-
 static int compare(const struct trace *a, const struct trace *b)
 {
-	uint64_t first_a = first_tick(a), first_b = first_tick(b);
+	uint64_t first_a = trace_first_begin(a), first_b = trace_first_begin(b);
 	int order = strcmp(a->hostname, b->hostname);
 
 	if (!order)

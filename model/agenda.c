@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/figure.h"
 #include "model/cpu.h"
 #include "model/machine.h"
 #include "model/thread.h"
@@ -55,7 +56,7 @@ static int add_begin(struct model *m, struct machine_state *mc, unsigned number,
 				.machine = mc,
 				.kind = MOMENT_CPU_BEGIN,
 				.value = number};
-	ns_t before = moment.t - clock_to_l0(mc->clock, (ticks_t){all->first});
+	ns_t before = ns_since(moment.t, clock_to_l0(mc->clock, (ticks_t){all->first}));
 	int ret = 0;
 
 	if (cpu->any && cpu->first != all->first) {
@@ -70,6 +71,15 @@ static int add_begin(struct model *m, struct machine_state *mc, unsigned number,
 	return ret || !cpu->any || cpu->running < 0 || mc->parent ? ret : add(m, moment, room);
 }
 
+static void tell_early_end(struct model *m, struct machine_state *mc, unsigned number, ns_t end,
+			   ns_t last)
+{
+	problems_add(&m->problems,
+		     "%s: the stream of CPU %u ends early: what ran there from then on is not known",
+		     mc->name, number);
+	loss_add(mc, (int)number, end, last, -1);
+}
+
 static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,
 		   const struct cpu_cover *cpu, const struct cpu_cover *all, uint32_t *room)
 {
@@ -82,17 +92,15 @@ static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,
 		loss_add(mc, (int)number, first, last, -1);
 		return 0;
 	}
-	moment.t = clock_to_l0(mc->clock, (ticks_t){cpu->last}) + 1;
-	if (cpu->any && cpu->ends && last - moment.t > COVER_ENDS_TOGETHER_NS) {
+	moment.t = ns_plus(clock_to_l0(mc->clock, (ticks_t){cpu->last}), 1);
+	if (cpu->any && cpu->ends &&
+	    ns_since(last, moment.t) > (cpu->cut ? 0 : COVER_ENDS_TOGETHER_NS)) {
 		int ret = add(m, moment, room);
 
 		if (ret)
 			return ret;
-		problems_add(&m->problems,
-			     "%s: the stream of CPU %u ends early: what ran there "
-			     "from then on is not known",
-			     mc->name, number);
-		loss_add(mc, (int)number, moment.t, last, -1);
+		if (!cpu->cut) /* of a cut one its trace tells, and it has the loss */
+			tell_early_end(m, mc, number, moment.t, last);
 	}
 	return add_begin(m, mc, number, cpu, all, room);
 }
@@ -105,7 +113,7 @@ static int add_covers(struct model *m, struct machine_state *mc, const struct co
 	if (!c->all.any)
 		return 0;
 	ret = add(m,
-		  (struct moment){.t = clock_to_l0(mc->clock, (ticks_t){c->all.last}) + 1,
+		  (struct moment){.t = ns_plus(clock_to_l0(mc->clock, (ticks_t){c->all.last}), 1),
 				  .machine = mc,
 				  .kind = MOMENT_END},
 		  room);

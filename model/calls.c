@@ -29,7 +29,9 @@ void calls_follow(struct cpu *cpu, const struct event *e)
 	struct call_origins *o = cpu->machine->origins;
 
 	if (likely(!o)) {
-		if (e->kind != EV_KVM_EXIT || !exit_by_hypercall(e->arg[0], e->arg[3]))
+		/* A gap, too: of a call that comes later, its exit may be in it. */
+		if (e->kind != EV_LOST &&
+		    (e->kind != EV_KVM_EXIT || !exit_by_hypercall(e->arg[0], e->arg[3])))
 			return;
 		o = origins_of(cpu->machine);
 	}

@@ -16,23 +16,16 @@ static void not_known(struct cpu *cpu)
 	problems_note(&m->problems,
 		      "%s: others' events show that a CPU's are missing: what it ran then is not known",
 		      cpu->machine->name);
-	cpu->loss = m->nr_losses;
-	loss_add(cpu->machine, cpu->number, cpu->heard_at > m->begin ? cpu->heard_at : m->begin,
-		 m->now, -1);
+	cpu_add_loss(cpu, cpu->heard_at > m->begin ? cpu->heard_at : m->begin, m->now, -1);
 	cpu_now_lost(cpu, m->now);
 }
 
-static bool lose_silent(struct machine_state *mc, ns_t since)
+static void lose_silent(struct machine_state *mc, ns_t since)
 {
-	bool any = false;
-
 	for (unsigned i = 0; i < mc->nr_cpus; i++) {
-		if (!mc->cpus[i] || !is_silent(mc->cpus[i], since))
-			continue;
-		not_known(mc->cpus[i]);
-		any = true;
+		if (mc->cpus[i] && is_silent(mc->cpus[i], since))
+			not_known(mc->cpus[i]);
 	}
-	return any;
 }
 
 /* True when something was due that long ago, and the CPU has not stirred since. */

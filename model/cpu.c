@@ -386,14 +386,19 @@ void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t e
 		m->losses[m->nr_losses++] = (struct loss){mc, cpu, begin, end, events};
 }
 
+void cpu_add_loss(struct cpu *cpu, ns_t begin, ns_t end, int64_t events)
+{
+	cpu->loss = cpu->machine->model->nr_losses;
+	loss_add(cpu->machine, cpu->number, begin, end, events);
+}
+
 static ns_t note_loss(struct cpu *cpu, const struct event *e)
 {
 	const struct clock_model *clock = cpu->machine->clock;
 	ns_t end = clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[2]});
 
-	cpu->loss = cpu->machine->model->nr_losses;
-	loss_add(cpu->machine, cpu->number, clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[1]}),
-		 end, e->arg[0] > 0 ? e->arg[0] : -1);
+	cpu_add_loss(cpu, clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[1]}), end,
+		     e->arg[0] > 0 ? e->arg[0] : -1);
 	return end;
 }
 

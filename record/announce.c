@@ -84,15 +84,33 @@ static int tid_of(const char *line, const char *event)
 	return sscanf(cpu, "%d", &tid) == 1 && tid > 0 ? tid : 0;
 }
 
+/* The exit of one thread, first of its set; what stood last in the set is driven out, unless it was
+ * the thread's own. */
+static struct announce_exit *exit_first(struct announce *a, int tid)
+{
+	struct announce_exit *set = a->exits[(unsigned)tid % ANNOUNCE_EXIT_SETS];
+	struct announce_exit own = {.tid = tid};
+	unsigned i;
+
+	for (i = 0; i < ANNOUNCE_EXIT_WAYS - 1 && set[i].tid != tid; i++)
+		;
+	if (set[i].tid == tid)
+		own = set[i];
+	memmove(set + 1, set, i * sizeof(*set));
+	*set = own;
+	return set;
+}
+
 static void note_exit(struct announce *a, const char *line, const char *event)
 {
 	const char *rip = strstr(event, " rip 0x");
 	int tid = tid_of(line, event);
-	struct announce_exit *x = &a->exits[(unsigned)tid % ANNOUNCE_EXITS];
+	struct announce_exit *x;
 
 	if (!tid)
 		return;
-	*x = (struct announce_exit){.tid = tid};
+	x = exit_first(a, tid);
+	x->rip = 0;
 	if (rip && sscanf(rip, " rip 0x%" SCNx64, &x->rip) != 1)
 		x->rip = 0;
 }
@@ -100,11 +118,10 @@ static void note_exit(struct announce *a, const char *line, const char *event)
 /* An exit is of one hypercall. */
 static enum ht_origin origin_of(struct announce *a, int tid)
 {
-	struct announce_exit *x = &a->exits[(unsigned)tid % ANNOUNCE_EXITS];
-	uint64_t rip = x->tid == tid ? x->rip : 0;
+	struct announce_exit *x = exit_first(a, tid);
+	uint64_t rip = x->rip;
 
-	if (x->tid == tid)
-		x->rip = 0;
+	x->rip = 0;
 	return ht_origin_of_rip(rip);
 }
 

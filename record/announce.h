@@ -17,7 +17,8 @@
  * Modules announce each second, so an announcement that was missed is heard later.
  */
 #define ANNOUNCE_LINES 4096
-#define ANNOUNCE_EXITS 256
+#define ANNOUNCE_EXIT_SETS 64
+#define ANNOUNCE_EXIT_WAYS 4
 
 struct announce {
 	struct instance instance;
@@ -27,8 +28,8 @@ struct announce {
 	unsigned lines; /* that may still be read in this look */
 	struct announce_exit {
 		uint64_t rip; /* of a thread's last exit by a hypercall; 0 there is none */
-		int tid;
-	} exits[ANNOUNCE_EXITS]; /* by TID: who has the same place drives the other out */
+		int tid;      /* 0: nobody's */
+	} exits[ANNOUNCE_EXIT_SETS][ANNOUNCE_EXIT_WAYS]; /* by TID; of a set, the latest first */
 };
 
 struct announcement {

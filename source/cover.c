@@ -4,36 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "source/span.h"
 #include "source/state_line.h"
 
 /* ---- begin and end of a stream ----------------------------------------------------------------- */
-
-/* The last event's tick in one packet. */
-static bool last_tick_of(struct stream *s, uint32_t packet, uint64_t *tick)
-{
-	struct event events[64];
-	struct cursor c;
-	bool any = false;
-	unsigned nr;
-
-	if (cursor_init(&c, s, packet, 1, 0, NULL))
-		return false;
-	while ((nr = cursor_next(&c, events, ARRAY_SIZE(events)))) {
-		*tick = events[nr - 1].time.v;
-		any = true;
-	}
-	cursor_release(&c);
-	return any;
-}
-
-static bool last_event(struct stream *s, uint64_t *tick)
-{
-	for (uint32_t p = s->nr_packets; p-- > 0;) {
-		if (last_tick_of(s, p, tick))
-			return true;
-	}
-	return false;
-}
 
 static bool is_handler(uint16_t kind, bool begins)
 {
@@ -71,18 +45,20 @@ static void take(struct start *s, const struct event *e)
 /*
  * Who has had the stream's CPU since it begins: the first switch says whom it takes it from.  Not
  * where something shows that it was not only this thread: an interrupt handler that has begun
- * before, a guest.
+ * before, a guest.  0 or -ENOMEM.
  */
-static int32_t first_running(struct stream *s, bool *broken)
+static int first_running(struct stream *s, int32_t *tid, bool *broken)
 {
 	struct start start = {.tid = -1};
 	struct event events[64];
 	struct cursor c;
 	unsigned nr;
+	int ret = cursor_init(&c, s, 0, s->nr_packets, 0, NULL);
 
 	*broken = true;
-	if (cursor_init(&c, s, 0, s->nr_packets, 0, NULL))
-		return -1;
+	*tid = -1;
+	if (ret)
+		return ret == -ENOMEM ? ret : 0;
 	c.records_left = LOOK_EVENTS;
 	nr = cursor_next(&c, events, ARRAY_SIZE(events));
 	*broken = !nr || events[0].kind == EV_LOST;
@@ -92,27 +68,34 @@ static int32_t first_running(struct stream *s, bool *broken)
 		nr = cursor_next(&c, events, ARRAY_SIZE(events));
 	}
 	cursor_release(&c);
-	return start.settled && !start.broken ? (int32_t)start.tid : -1;
+	if (start.settled && !start.broken)
+		*tid = (int32_t)start.tid;
+	return 0;
 }
 
-/* ---- of a trace ---------------------------------------------------------------------------------
- */
+/* ---- of a trace ------------------------------------------------------------------------------ */
 
-static void cover_stream(struct cpu_cover *c, struct stream *s)
+static int cover_stream(struct cpu_cover *c, struct stream *s)
 {
-	uint64_t end = s->nr_packets ? s->packets[s->nr_packets - 1].end : 0, event = end;
+	uint64_t end = s->nr_packets ? s->packets[s->nr_packets - 1].end : 0;
+	ticks_t event = {end};
 	bool again = c->there, broken;
+	int ret = stream_last_tick(s, &event);
 
 	if (!again)
 		*c = (struct cpu_cover){
 			.there = true, .ends = true, .first = UINT64_MAX, .running = -1};
-	if (!last_event(s, &event) && !end) {
+	if (!ret && !end) {
 		c->there = again || !s->cut;
-		return;
+		return 0;
 	}
+	if (ret >= 0)
+		ret = first_running(s, &c->running, &broken);
+	if (ret < 0)
+		return ret;
 	c->any = true;
-	c->ends &= end != 0;
-	c->running = first_running(s, &broken);
+	c->cut |= s->cut && !end;
+	c->ends &= end || s->cut;
 	c->late |= s->start == START_MISSING;
 	if (again) /* each has events that the other has not */
 		c->running = -1;
@@ -121,11 +104,12 @@ static void cover_stream(struct cpu_cover *c, struct stream *s)
 	/* Tracing begins on all CPUs at once: of what was before its first event, none is missing. */
 	if ((s->trace->format == TRACE_DAT && !broken) || s->start == START_WHOLE)
 		c->first = 0;
-	if (event > c->last_event)
-		c->last_event = event;
-	end = end ? end : event;
+	if (event.v > c->last_event)
+		c->last_event = event.v;
+	end = end ? end : event.v;
 	if (end > c->last)
 		c->last = end;
+	return 0;
 }
 
 static unsigned nr_cpus_of(const struct trace *t)
@@ -158,23 +142,25 @@ static void sum_up(struct cover *c, const struct trace *t)
 
 int cover_find(struct cover *c, struct trace *t)
 {
+	int ret = 0;
+
 	*c = (struct cover){.nr = nr_cpus_of(t)};
 	c->cpus = calloc(c->nr + 1, sizeof(*c->cpus));
 	if (!c->cpus)
 		return -ENOMEM;
-	for (unsigned i = 0; i < t->nr_streams; i++) {
+	for (unsigned i = 0; i < t->nr_streams && !ret; i++) {
 		struct stream *s = &t->streams[i];
 
 		/* The last element is for those of an unknown CPU. */
 		if (s->trace->format != TRACE_FOLDED && !s->trace->user_space)
-			cover_stream(&c->cpus[s->cpu >= 0 && (unsigned)s->cpu < c->nr
-						      ? (unsigned)s->cpu
-						      : c->nr],
-				     s);
+			ret = cover_stream(&c->cpus[s->cpu >= 0 && (unsigned)s->cpu < c->nr
+							    ? (unsigned)s->cpu
+							    : c->nr],
+					   s);
 	}
 	c->unnumbered = c->cpus[c->nr].there;
 	sum_up(c, t);
-	return 0;
+	return ret;
 }
 
 void cover_release(struct cover *c)
@@ -183,8 +169,7 @@ void cover_release(struct cover *c)
 	c->cpus = NULL;
 }
 
-/* ---- which CPUs there must be -------------------------------------------------------------------
- */
+/* ---- which CPUs there must be ---------------------------------------------------------------- */
 
 /* Of each stream: what a scheduler does in a moment names all its CPUs. */
 #define LOOK_RECORDS 8192
@@ -192,8 +177,13 @@ void cover_release(struct cover *c)
 /* A single event may be damaged. */
 #define TIMES_NAMED 2
 
+struct census_cpu {
+	uint8_t named, used; /* how often */
+	int64_t woken;	     /* the last for it */
+};
+
 struct census {
-	uint8_t *named; /* TRACE_CPUS_MAX */
+	struct census_cpu *cpus; /* TRACE_CPUS_MAX */
 	int top;
 };
 
@@ -201,10 +191,32 @@ static void name_cpu(struct census *c, int64_t cpu, unsigned times)
 {
 	if (cpu < 0 || cpu >= TRACE_CPUS_MAX)
 		return;
-	if (c->named[cpu] < TIMES_NAMED)
-		c->named[cpu] = (uint8_t)(c->named[cpu] + times);
-	if (c->named[cpu] >= TIMES_NAMED && cpu > c->top)
+	if (c->cpus[cpu].named < TIMES_NAMED)
+		c->cpus[cpu].named = (uint8_t)(c->cpus[cpu].named + times);
+	if (c->cpus[cpu].named >= TIMES_NAMED && cpu > c->top)
 		c->top = (int)cpu;
+}
+
+/* It is to run somebody, so events of its own are due. */
+static void use_cpu(struct census *c, int64_t cpu)
+{
+	name_cpu(c, cpu, 1);
+	if (cpu >= 0 && cpu < TRACE_CPUS_MAX && c->cpus[cpu].used < TIMES_NAMED)
+		c->cpus[cpu].used++;
+}
+
+/* Before a CPU is chosen: that of last time, which may be offline since.  Who is woken there twice
+ * ran there in between. */
+static void name_waking(struct census *c, int64_t tid, int64_t cpu)
+{
+	struct census_cpu *at = cpu >= 0 && cpu < TRACE_CPUS_MAX ? &c->cpus[cpu] : NULL;
+
+	if (at && at->named && at->woken == tid)
+		use_cpu(c, cpu);
+	else
+		name_cpu(c, cpu, 1);
+	if (at)
+		at->woken = tid;
 }
 
 /* What the recorder listed when it began. */
@@ -225,13 +237,15 @@ static void take_names(struct census *c, const struct stream *s, const struct ev
 {
 	switch (e->kind) {
 	case EV_SCHED_WAKING:
+		name_waking(c, e->arg[0], e->arg[1]);
+		break;
 	case EV_SCHED_WAKEUP:
 	case EV_SCHED_WAKEUP_NEW:
-		name_cpu(c, e->arg[1], 1);
+		use_cpu(c, e->arg[1]);
 		break;
 	case EV_SCHED_MIGRATE:
 		name_cpu(c, e->arg[1], 1);
-		name_cpu(c, e->arg[2], 1);
+		use_cpu(c, e->arg[2]);
 		break;
 	case EV_STATE_LINE:
 		name_online(c, s, e);
@@ -261,10 +275,27 @@ static int look_at(struct census *census, struct stream *s)
 	return 0;
 }
 
+/* A CPU that slept all the time has no events, either; it is not given any work. */
+static void find_emptied(const struct census *c, struct trace *t)
+{
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		struct stream *s = &t->streams[i];
+
+		if (s->nr_packets || s->cut || (s->buffer && *s->buffer) || s->cpu >= TRACE_CPUS_MAX ||
+		    c->cpus[s->cpu].used < TIMES_NAMED)
+			continue;
+		s->cut = true;
+		trace_problem(t,
+			      "%s: CPU %d has no events, and threads were to run on it: nothing is "
+			      "known of it",
+			      t->path, s->cpu);
+	}
+}
+
 int cover_count_cpus(struct trace *t)
 {
-	struct census c = {.named = calloc(TRACE_CPUS_MAX, 1), .top = -1};
-	int ret = c.named ? 0 : -ENOMEM;
+	struct census c = {.cpus = calloc(TRACE_CPUS_MAX, sizeof(*c.cpus)), .top = -1};
+	int ret = c.cpus ? 0 : -ENOMEM;
 
 	for (unsigned i = 0; i < t->nr_streams && !ret; i++) {
 		if (t->streams[i].cpu < 0) /* any may be any's */
@@ -279,7 +310,9 @@ int cover_count_cpus(struct trace *t)
 			      t->path, cpu);
 	if (!ret && c.top >= (int)t->nr_cpus)
 		t->nr_cpus = (unsigned)c.top + 1;
+	if (!ret)
+		find_emptied(&c, t);
 out:
-	free(c.named);
+	free(c.cpus);
 	return ret;
 }

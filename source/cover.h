@@ -20,6 +20,7 @@ struct cpu_cover {
 	bool any;	 /* ... of which something can be read */
 	bool late;	 /* ... what was recorded first is not there */
 	bool ends;	 /* ... which says when it ends */
+	bool cut;	 /* ... or whose end is missing: events that are not there follow its last */
 	uint64_t first;	 /* ticks: from here on nothing is missing; UINT64_MAX without any */
 	uint64_t last;	 /* that moment, or its last event's */
 	uint64_t last_event;
@@ -34,6 +35,7 @@ struct cover {
 	bool unnumbered;	/* there are streams of unknown CPUs: any may be any's */
 };
 
+/* 0 or -ENOMEM; release it either way. */
 int cover_find(struct cover *c, struct trace *t);
 void cover_release(struct cover *c);
 
@@ -43,7 +45,8 @@ void cover_release(struct cover *c);
 
 /*
  * Raises t->nr_cpus to what the trace itself shows: threads were woken for a CPU, or moved to one,
- * or its recorder listed it, and there is no stream of it.  That is a problem of the trace.
+ * or its recorder listed it, and there is no stream of it.  That is a problem of the trace.  So is a
+ * stream without events of a CPU that was given work: it is marked as cut.
  * 0 or -ENOMEM.
  */
 int cover_count_cpus(struct trace *t);

@@ -8,22 +8,49 @@
 #define AS_HYPERCALL 1
 #define AS_VMSYNC 2
 
+static struct call_exit *set_of(struct call_origins *o, int32_t tid)
+{
+	return o->exits[(uint32_t)tid % CALL_ORIGIN_SETS];
+}
+
+/* The thread's exit, as long as it may be of an event; else NULL. */
 static struct call_exit *exit_of(struct call_origins *o, int32_t tid)
 {
-	return tid < 0 ? NULL : &o->exits[(uint32_t)tid % CALL_ORIGIN_SLOTS];
+	struct call_exit *set = set_of(o, tid);
+
+	for (unsigned i = 0; tid >= 0 && i < CALL_ORIGIN_WAYS; i++) {
+		if (set[i].kinds && set[i].tid == tid)
+			return &set[i];
+	}
+	return NULL;
+}
+
+/* A place that nobody needs, or who has waited for its call the longest. */
+static struct call_exit *place_for(struct call_origins *o, int32_t tid)
+{
+	struct call_exit *set = set_of(o, tid), *oldest = set;
+
+	for (unsigned i = 0; i < CALL_ORIGIN_WAYS; i++) {
+		if (!set[i].kinds)
+			return &set[i];
+		if (set[i].time < oldest->time)
+			oldest = &set[i];
+	}
+	return oldest;
 }
 
 static void on_exit(struct call_origins *o, const struct event *e, int32_t tid)
 {
 	struct call_exit *x = exit_of(o, tid);
 
-	if (x && exit_by_hypercall(e->arg[0], e->arg[3]))
-		*x = (struct call_exit){.rip = (uint64_t)e->arg[2],
-					.time = e->time.v,
-					.tid = tid,
-					.kinds = AS_HYPERCALL | AS_VMSYNC};
-	else if (x && x->tid == tid)
+	if (x)
 		x->kinds = 0;
+	if (tid < 0 || !exit_by_hypercall(e->arg[0], e->arg[3]))
+		return;
+	*place_for(o, tid) = (struct call_exit){.rip = (uint64_t)e->arg[2],
+						.time = e->time.v,
+						.tid = tid,
+						.kinds = AS_HYPERCALL | AS_VMSYNC};
 }
 
 void call_origins_forget(struct call_origins *o)
@@ -48,12 +75,12 @@ void call_origins_follow(struct call_origins *o, const struct event *e, int32_t 
 		break;
 	case EV_KVM_ENTRY:
 		x = exit_of(o, tid);
-		if (x && x->tid == tid)
+		if (x)
 			x->kinds = 0;
 		break;
 	case EV_SCHED_SWITCH:
 		x = exit_of(o, (int32_t)e->arg[0]);
-		if (x && x->tid == (int32_t)e->arg[0])
+		if (x)
 			x->has_left = true;
 		break;
 	case EV_LOST:
@@ -84,7 +111,7 @@ enum ht_origin call_origins_of(struct call_origins *o, const struct stream *s,
 
 	if (e->kind == EV_KVM_NESTED_HYPERCALL || s->trace->format == TRACE_FOLDED)
 		return by_record(s, e);
-	if (!x || x->tid != tid || !(x->kinds & as) ||
+	if (!x || !(x->kinds & as) ||
 	    (x->has_left && (o->is_one_stream || x->time < o->lost_to)))
 		return HT_ORIGIN_UNKNOWN;
 	x->kinds &= (uint8_t)~as;

@@ -19,10 +19,12 @@
  * - where the thread left its CPU between exit and call, and of another CPU nothing is known: because
  *   this is one stream alone, or because events were lost there meanwhile.
  *
- * Zero it first.  It does not grow: a thread can drive another's exit out, whose call is then of
- * unknown origin.
+ * Zero it first.  It does not grow.  Threads whose numbers differ by a multiple of CALL_ORIGIN_SETS
+ * share CALL_ORIGIN_WAYS places: only so many exits of others, all still without their calls, drive
+ * one out, whose call is then of unknown origin.
  */
-#define CALL_ORIGIN_SLOTS 256
+#define CALL_ORIGIN_SETS 64
+#define CALL_ORIGIN_WAYS 4
 #define CALL_ORIGIN_KINDS (WANT(KVM_EXIT) | WANT(KVM_ENTRY) | WANT(SCHED_SWITCH))
 
 struct call_origins {
@@ -33,7 +35,7 @@ struct call_origins {
 		int32_t tid;
 		uint8_t kinds;	/* of events that it may still be of */
 		bool has_left; /* its thread was switched out since */
-	} exits[CALL_ORIGIN_SLOTS];
+	} exits[CALL_ORIGIN_SETS][CALL_ORIGIN_WAYS];
 };
 
 /* Nothing is known any more of what has been. */

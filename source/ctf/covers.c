@@ -66,6 +66,8 @@ static bool covers_events(const struct ctf_stream_plan *plan, const struct ctf_s
 		const struct ctf_event_class *theirs = part->plans[i].cls;
 		const struct ctf_plan *own = ctf_plan_find(plan, theirs->id);
 
+		if (ctf_plan_find(part, theirs->id) != &part->plans[i])
+			continue; /* described twice: the first counts */
 		if (!own || !same_name(own->cls->name, theirs->name) ||
 		    !same_class(own->cls->context, theirs->context) ||
 		    !same_class(own->cls->payload, theirs->payload))

@@ -148,10 +148,12 @@ static int attr_add(struct perf *p, struct bytes *attr, struct bytes *ids)
 			      p->trace->path, a->nr);
 		return 0;
 	}
-	while (bytes_left(ids) >= 8 && a->by_id.nr < IDS_MAX) {
+	/* Attributes may all name one section: all are counted, not those that differ. */
+	while (bytes_left(ids) >= 8 && a->nr_ids < IDS_MAX) {
 		if (map_put(&a->by_id, bytes_u64(ids), a->nr))
 			return -ENOMEM;
 		one->nr_ids++;
+		a->nr_ids++;
 	}
 	a->nr++;
 	return 0;

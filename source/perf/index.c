@@ -14,11 +14,20 @@
 #define CHAIN 4		/* records in a row that are no accident */
 #define TIDS_LOOKED 256 /* samples whose thread ids are compared */
 
+/* What was known before a record was taken. */
+struct before {
+	struct perf_block block; /* its CPU's last */
+	uint32_t nr;		 /* its CPU's blocks */
+	uint64_t max, holes;	 /* its CPU's */
+	uint64_t last;		 /* of all CPUs */
+};
+
 struct walk {
 	struct perf *p;
 	struct perf_index *x;
-	struct perf_cpu *last;	     /* whose record the last one was */
-	uint64_t last_at, last_next; /* where that is */
+	struct perf_cpu *last; /* whose record the last one was */
+	uint64_t last_next;    /* where that ends */
+	struct before before;  /* that one */
 	uint64_t lost, lost_samples; /* as two kinds of records have it: of the same events */
 	uint64_t forgotten;	     /* up to there */
 	uint32_t tids_looked;
@@ -54,6 +63,10 @@ static int take(struct walk *w, struct perf_cpu *c, uint64_t at, uint64_t next, 
 
 	if (!c)
 		return -ENOMEM;
+	w->before = (struct before){
+		.nr = c->nr, .max = c->max, .holes = c->holes, .last = w->x->last};
+	if (c->nr)
+		w->before.block = c->blocks[c->nr - 1];
 	if (!goes_on(w, c, next)) {
 		if (!room_for_one(&c->blocks, c->nr, &c->room))
 			return -ENOMEM;
@@ -68,7 +81,6 @@ static int take(struct walk *w, struct perf_cpu *c, uint64_t at, uint64_t next, 
 		c->holes = w->x->holes;
 	}
 	w->last = c;
-	w->last_at = at;
 	w->last_next = next;
 	b = &c->blocks[c->nr - 1];
 	b->len_bytes = (uint32_t)(next - b->offset_bytes);
@@ -140,7 +152,7 @@ static int take_lost(struct walk *w, const struct perf_record *r, uint64_t at)
 		return 0;
 	}
 	c = w->x->cpus[place.cpu];
-	return c ? take(w, c, at, r->next, c->max) : 0;
+	return c && c->nr ? take(w, c, at, r->next, c->max) : 0;
 }
 
 /* What perf itself wrote has no time; and when tracing begins with samples, it has not begun. */
@@ -153,7 +165,7 @@ static int take_comm(struct walk *w, const struct perf_record *r, uint64_t at)
 		return take(w, &w->x->tasks, at, r->next, 0);
 	if (place.cpu >= TRACE_CPUS_MAX)
 		return 0;
-	if (!w->x->cpus[place.cpu])
+	if (!w->x->cpus[place.cpu] || !w->x->cpus[place.cpu]->nr)
 		return take(w, &w->x->tasks, at, r->next, 0);
 	return take(w, w->x->cpus[place.cpu], at, r->next, place.time);
 }
@@ -198,18 +210,22 @@ static bool is_cut_off(const struct perf *p, uint64_t at)
 	       (load_u32(p->map.data + at) && load_u16(p->map.data + at + 6) > p->end - at);
 }
 
-/* The damage may have begun within the record before it: what that says is not to be trusted. */
+/* The damage may have begun within the record before it: what that says is not to be trusted, not
+ * even its time. */
 static void drop_last(struct walk *w, uint64_t at)
 {
 	struct perf_cpu *c = w->last;
-	struct perf_block *b;
 
 	if (!c || w->last_next != at || is_cut_off(w->p, at))
 		return;
-	b = &c->blocks[c->nr - 1];
-	b->len_bytes = (uint32_t)(w->last_at - b->offset_bytes);
-	b->own_bytes -= (uint32_t)(w->last_next - w->last_at);
-	b->nr--;
+	c->nr = w->before.nr;
+	c->max = w->before.max;
+	c->holes = w->before.holes;
+	if (c->nr)
+		c->blocks[c->nr - 1] = w->before.block;
+	else
+		w->x->nr_cpus--;
+	w->x->last = w->before.last;
 	w->last = NULL;
 }
 
@@ -292,6 +308,23 @@ static void conclude(struct walk *w)
 			      t->path, (unsigned long long)w->unplaced);
 }
 
+static void drop_cpu(struct perf_index *x, unsigned cpu)
+{
+	if (x->cpus[cpu])
+		free(x->cpus[cpu]->blocks);
+	free(x->cpus[cpu]);
+	x->cpus[cpu] = NULL;
+}
+
+/* Of some, only a record was there that is not to be trusted. */
+static void drop_empty(struct perf_index *x)
+{
+	for (unsigned i = 0; i < TRACE_CPUS_MAX; i++) {
+		if (x->cpus[i] && !x->cpus[i]->nr)
+			drop_cpu(x, i);
+	}
+}
+
 int perf_index_make(struct perf *p, struct perf_index *out, struct error *err)
 {
 	struct walk w = {.p = p, .x = out, .forgotten = p->begin};
@@ -301,18 +334,17 @@ int perf_index_make(struct perf *p, struct perf_index *out, struct error *err)
 	if (!out->cpus)
 		return fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
 	ret = walk(&w, err);
-	if (!ret)
-		conclude(&w);
-	return ret;
+	if (ret)
+		return ret;
+	drop_empty(out);
+	conclude(&w);
+	return 0;
 }
 
 void perf_index_release(struct perf_index *x)
 {
-	for (unsigned i = 0; x->cpus && i < TRACE_CPUS_MAX; i++) {
-		if (x->cpus[i])
-			free(x->cpus[i]->blocks);
-		free(x->cpus[i]);
-	}
+	for (unsigned i = 0; x->cpus && i < TRACE_CPUS_MAX; i++)
+		drop_cpu(x, i);
 	free(x->cpus);
 	free(x->tasks.blocks);
 }

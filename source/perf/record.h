@@ -64,6 +64,7 @@ struct perf_attr {
 struct perf_attrs {
 	struct perf_attr *list; /* owned */
 	uint32_t nr, room;
+	uint32_t nr_ids;
 	struct map by_id;       /* to index */
 };
 

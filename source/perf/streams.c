@@ -47,7 +47,7 @@ static bool ends_packet(const struct perf_stream *ps, const struct perf_block *f
 /* Gives the packets to @s, or only counts them. */
 static uint32_t cut(struct perf_stream *ps, struct stream *s, bool count)
 {
-	uint64_t all = 0, len = 0, enough;
+	uint64_t all = 0, len = 0, min = UINT64_MAX, enough;
 	uint32_t nr = 0, items = 0, first = 0;
 
 	for (uint32_t i = 0; i < ps->nr_blocks; i++)
@@ -58,13 +58,14 @@ static uint32_t cut(struct perf_stream *ps, struct stream *s, bool count)
 
 		len += ps->blocks[i].own_bytes;
 		items += ps->blocks[i].nr;
+		min = ps->blocks[i].min < min ? ps->blocks[i].min : min;
 		if (!ends_packet(ps, b, i, len, enough))
 			continue;
 		if (!count) {
 			ps->packets[nr] = (struct perf_packet){.first = first, .nr = i + 1 - first};
 			/* Its end is not told: a CPU may have been idle since its last event. */
 			s->packets[nr] = (struct packet){
-				.begin = b->min > b->before ? b->min : b->before,
+				.begin = min > b->before ? min : b->before,
 				.offset_bytes = b->offset_bytes,
 				.len_bytes = len,
 				.lost = b->gap ? UINT64_MAX : 0,
@@ -74,6 +75,7 @@ static uint32_t cut(struct perf_stream *ps, struct stream *s, bool count)
 		nr++;
 		len = 0;
 		items = 0;
+		min = UINT64_MAX;
 		first = i + 1;
 	}
 	return nr;

@@ -268,7 +268,8 @@ static int64_t greatest_slack(const struct pair *p)
 			most = slack > most ? slack : most;
 		}
 	}
-	return most;
+	/* Where a clock is not known, any moment of the run; more can only overflow. */
+	return most < end - begin ? most : end - begin;
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */

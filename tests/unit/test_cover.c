@@ -174,6 +174,30 @@ static void cpus_that_events_name_must_be_there(void **state)
 	problems_release(&w.trace.problems);
 }
 
+/* One that was given work and has no events lost them; one that slept has none. */
+static void a_cpu_that_was_given_work_has_events(void **state)
+{
+	struct cover c;
+
+	(void)state;
+	open_world(TRACE_DAT, 4);
+	w.streams[1].nr_packets = w.streams[2].nr_packets = w.streams[3].nr_packets = 0;
+	happens(0, 100, EV_SCHED_WAKING, 7, 8, 2); /* an offline CPU, where each slept */
+	happens(0, 110, EV_SCHED_WAKING, 7, 9, 2);
+	happens(0, 120, EV_SCHED_WAKING, 7, 11, 3); /* it ran there in between */
+	happens(0, 130, EV_SCHED_WAKING, 7, 11, 3);
+	happens(0, 140, EV_SCHED_WAKING, 7, 11, 3);
+	assert_int_equal(cover_count_cpus(&w.trace), 0);
+	assert_int_equal(w.trace.problems.nr, 1);
+	assert_non_null(strstr(w.trace.problems.list[0].text, "CPU 3 has no events"));
+	assert_int_equal(cover_find(&c, &w.trace), 0);
+	assert_true(c.cpus[1].there);
+	assert_true(c.cpus[2].there);
+	assert_false(c.cpus[3].there);
+	cover_release(&c);
+	problems_release(&w.trace.problems);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +205,7 @@ int main(void)
 		cmocka_unit_test(a_silent_cpu_is_covered_unless_events_were_lost_there),
 		cmocka_unit_test(nothing_that_can_be_read_is_no_stream),
 		cmocka_unit_test(cpus_that_events_name_must_be_there),
+		cmocka_unit_test(a_cpu_that_was_given_work_has_events),
 	};
 
 	return cmocka_run_group_tests_name("cover", tests, NULL, NULL);

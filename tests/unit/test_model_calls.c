@@ -86,6 +86,21 @@ static void test_in_turn(void **state)
 	assert_refused(1, REFUSED_RINGS, HT_ORIGIN_UNKNOWN, 1);
 }
 
+/* The first exit comes while another CPU's gap lasts: its thread may have been there since. */
+static void test_gap_before_the_first(void **state)
+{
+	(void)state;
+	open_world();
+	happens(HOST, 1, 900, LOST, -1, 3, 900, 5000);
+	happens(HOST, 0, 1000, KVM_EXIT, 100, VMMCALL, -1, KERNEL, SVM);
+	switches(HOST, 0, 1010, 100, RUNNABLE, 0);
+	switches(HOST, 0, 1020, 0, RUNNABLE, 100);
+	happens(HOST, 0, 1030, KVM_HYPERCALL, 100, NUMBER(HT_ANNOUNCE_MAGIC));
+	world_close(9000);
+	assert_int_equal(fake_rows("refused"), 1);
+	assert_refused(0, REFUSED_RINGS, HT_ORIGIN_UNKNOWN, 1);
+}
+
 /* What one VM marks beyond the rate is refused, and its next second begins anew. */
 static void test_rate(void **state)
 {
@@ -107,6 +122,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_in_turn),
+		cmocka_unit_test(test_gap_before_the_first),
 		cmocka_unit_test(test_rate),
 	};
 

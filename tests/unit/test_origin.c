@@ -158,19 +158,28 @@ static void test_preempted(void **state)
 	assert_int_equal(calls(&all, 7), HT_ORIGIN_KERNEL);
 }
 
-/* Threads whose exits have one place: the later drives the earlier out, and none gets another's. */
+/* Threads that share places: those that make calls without end do not drive out one that waits for
+ * its own, and none gets another's.  More that wait than there are places drive out the oldest. */
 static void test_one_place(void **state)
 {
 	struct call_origins o = {0};
+	int32_t other = 7 + CALL_ORIGIN_SETS;
 
 	(void)state;
 	leaves(&o, (int64_t)KERNEL, 7);
-	leaves(&o, USER, 7 + CALL_ORIGIN_SLOTS);
-	assert_int_equal(calls(&o, 7), HT_ORIGIN_UNKNOWN);
-	assert_int_equal(calls(&o, 7 + CALL_ORIGIN_SLOTS), HT_ORIGIN_USER);
-	leaves(&o, (int64_t)KERNEL, 7);
-	follow(&o, EV_KVM_ENTRY, 0, 0, 0, 7 + CALL_ORIGIN_SLOTS);
+	for (unsigned i = 0; i < 3 * CALL_ORIGIN_WAYS; i++) {
+		leaves(&o, USER, other);
+		assert_int_equal(calls(&o, other), HT_ORIGIN_USER);
+		assert_int_equal(calls(&o, other), HT_ORIGIN_UNKNOWN);
+		follow(&o, EV_KVM_ENTRY, 0, 0, 0, other);
+	}
 	assert_int_equal(calls(&o, 7), HT_ORIGIN_KERNEL);
+	leaves_at(&o, 1, 7);
+	for (int32_t i = 1; i <= CALL_ORIGIN_WAYS; i++)
+		leaves_at(&o, 1 + (uint64_t)i, 7 + i * CALL_ORIGIN_SETS);
+	assert_int_equal(calls(&o, 7), HT_ORIGIN_UNKNOWN);
+	for (int32_t i = 1; i <= CALL_ORIGIN_WAYS; i++)
+		assert_int_equal(calls(&o, 7 + i * CALL_ORIGIN_SETS), HT_ORIGIN_KERNEL);
 }
 
 /* The add-on's event and KVM's are of the same exit, each once. */

@@ -2,6 +2,7 @@
 /* source/perf: perf.data files made here, byte by byte, are read right; broken ones do no harm. */
 #include "tests/unit/unit.h"
 
+#include "source/perf/reader.h"
 #include "source/trace.h"
 #include "tests/unit/perf_build.h"
 
@@ -268,6 +269,24 @@ static void records_are_sorted_by_time(void **state)
 	close_opened(o);
 }
 
+/* Who looks for a time finds the packet by its begin. */
+static void a_packet_begins_with_the_first_of_all_its_records(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+
+	(void)state;
+	perf_switch(&b, 0, 1000, 0, 1, "a");
+	for (unsigned i = 0; i < 20; i++)
+		perf_switch(&b, 1, 1000 + i, 1, 1, "b");
+	perf_softirq(&b, 0, 990, 4); /* a run of its own */
+	o = opened(&plain, &b);
+	assert_int_equal(o->trace->streams[0].nr_packets, 1);
+	assert_int_equal(o->events[0].time.v, 990);
+	assert_int_equal(o->trace->streams[0].packets[0].begin, 990);
+	close_opened(o);
+}
+
 /* perf copied a part of CPU 0's buffer twice. */
 static void what_is_there_twice_counts_once(void **state)
 {
@@ -388,6 +407,60 @@ static void damaged_bytes_are_a_gap_on_every_cpu(void **state)
 	assert_int_equal(o->trace->loss.unknown, 1);
 	assert_true(o->trace->loss.bytes_skipped > 40);
 	assert_int_equal(o->trace->problems.nr, 1);
+	close_opened(o);
+}
+
+/* The record before damaged bytes is left out, and its time with it: the gap is from the last one that
+ * is sound. */
+static void what_stands_before_damage_has_no_time(void **state)
+{
+	struct buf b = {0};
+	size_t first, second;
+	struct opened *o;
+
+	(void)state;
+	perf_switch(&b, 0, 100, 0, 5, "five");
+	perf_finished_round(&b);
+	first = b.len;
+	perf_switch(&b, 1, 200, 0, 6, "six");
+	for (unsigned i = 0; i < 3; i++)
+		perf_switch(&b, 1, 300 + i, 6, 6, "six");
+	perf_switch(&b, 0, 90000, 5, 0, "swapper"); /* the first of its CPU since */
+	second = b.len;
+	perf_switch(&b, 1, 600, 6, 6, "six");
+	for (unsigned i = 0; i < 4; i++)
+		perf_switch(&b, i % 2, 900 + i, 0, 7, "seven");
+	memset(b.data + first, 0, 16);
+	memset(b.data + second, 0, 16);
+	o = opened(&plain, &b);
+	assert_int_equal(o->trace->nr_streams, 2);
+	assert_int_equal(o->nr, 4 + 6);
+	assert_int_equal(o->events[0].time.v, 100);
+	is_lost(&o->events[1], 0, 100, 900);
+	assert_int_equal(o->events[4].time.v, 300);
+	is_lost(&o->events[7], 0, 302, 901);
+	close_opened(o);
+}
+
+/* A CPU of which nothing else is there has no stream. */
+static void a_cpu_of_which_nothing_sound_is_there_has_no_stream(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+	size_t at;
+
+	(void)state;
+	perf_switch(&b, 0, 100, 0, 5, "five");
+	perf_switch(&b, 1, 90000, 0, 5, "five");
+	at = b.len;
+	for (unsigned i = 0; i < 5; i++)
+		perf_switch(&b, 0, 200 + i, 5, 5, "five");
+	memset(b.data + at, 0, 16);
+	o = opened(&plain, &b);
+	assert_int_equal(o->trace->nr_streams, 1);
+	assert_int_equal(o->nr, 1 + 1 + 4);
+	is_lost(&o->events[1], 0, 100, 201);
+	assert_int_equal(o->events[5].time.v, 204);
 	close_opened(o);
 }
 
@@ -689,6 +762,51 @@ static void no_flipped_bit_does_harm(void **state)
 	free(b.data);
 }
 
+#define SHARING 1000
+#define SHARED_IDS 5000
+
+/* Attributes that all name one section of numbers: a small file is not work without end. */
+static void attributes_that_share_their_numbers_are_bounded(void **state)
+{
+	struct opened *o = malloc(sizeof(*o));
+	struct buf b = {0}, file;
+	uint64_t each, attrs, ids, table;
+	uint32_t nr = 0;
+
+	(void)state;
+	two_rounds(&b);
+	perf_build(&plain, &b, &file);
+	memcpy(&each, file.data + 16, 8);
+	memcpy(&attrs, file.data + 24, 8);
+	ids = file.len;
+	for (unsigned i = 0; i < SHARED_IDS; i++)
+		put_uint(&file, 10, 8);
+	table = file.len;
+	for (unsigned i = 0; i < SHARING; i++) {
+		struct perf_event_attr attr;
+
+		memcpy(&attr, file.data + attrs, sizeof(attr));
+		put(&file, &attr, sizeof(attr));
+		put_uint(&file, ids, 8);
+		put_uint(&file, SHARED_IDS * 8, 8);
+	}
+	memcpy(file.data + 24, &table, 8);
+	table = SHARING * each;
+	memcpy(file.data + 32, &table, 8);
+	if (!open_bytes(o, file.data, file.len)) {
+		const struct perf *p = o->trace->reader;
+
+		for (uint32_t i = 0; i < p->attrs.nr; i++)
+			nr += p->attrs.list[i].nr_ids;
+		assert_int_equal(p->attrs.nr, SHARING);
+		assert_in_range(nr, SHARED_IDS, 1u << 22);
+	}
+	assert_non_null(o->trace);
+	close_opened(o);
+	free(file.data);
+	free(b.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -697,10 +815,13 @@ int main(void)
 		cmocka_unit_test(samples_without_a_number_are_told_apart_by_their_record),
 		cmocka_unit_test(clocks_are_told_apart),
 		cmocka_unit_test(records_are_sorted_by_time),
+		cmocka_unit_test(a_packet_begins_with_the_first_of_all_its_records),
 		cmocka_unit_test(what_is_there_twice_counts_once),
 		cmocka_unit_test(lost_events_are_an_interval),
 		cmocka_unit_test(events_lost_at_the_end_are_told),
 		cmocka_unit_test(damaged_bytes_are_a_gap_on_every_cpu),
+		cmocka_unit_test(what_stands_before_damage_has_no_time),
+		cmocka_unit_test(a_cpu_of_which_nothing_sound_is_there_has_no_stream),
 		cmocka_unit_test(holes_are_never_silent),
 		cmocka_unit_test(a_pipe_that_ends_early_is_a_gap_at_its_end),
 		cmocka_unit_test(packets_decode_on_their_own),
@@ -710,6 +831,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_read_is_refused_in_words),
 		cmocka_unit_test(a_file_cut_anywhere_does_no_harm),
 		cmocka_unit_test(no_flipped_bit_does_harm),
+		cmocka_unit_test(attributes_that_share_their_numbers_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -862,6 +862,10 @@ static void test_announced_by(void **state)
 	assert_int_equal(says(&l, "166"), HT_ORIGIN_USER);
 	announce_line(&l, EXIT("166", KERNEL), &a);
 	assert_int_equal(says(&l, "422"), HT_ORIGIN_UNKNOWN);
+	for (unsigned i = 0; i < 9; i++) { /* one that does not stop does not drive out the other */
+		announce_line(&l, EXIT("422", USER), &a);
+		assert_int_equal(says(&l, "422"), HT_ORIGIN_USER);
+	}
 	assert_int_equal(says(&l, "166"), HT_ORIGIN_KERNEL);
 	/* What the kernel overwrote may have been another exit. */
 	announce_line(&l, EXIT("166", KERNEL), &a);

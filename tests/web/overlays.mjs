@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page draws beside its rows of values, and what can be done with it, in a real browser:
-//   node tests/web/overlays.mjs SONDE RUN RUN-IN-WHICH-A-VM-ENDS
+//   node tests/web/overlays.mjs SONDE RUN RUN-IN-WHICH-A-VM-ENDS RUN-WITHOUT-A-CPU-AND-A-VM
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { drive } from "./page.mjs";
 
-const [sonde, run, ending] = process.argv.slice(2);
+const [sonde, run, ending, part] = process.argv.slice(2);
 const d = await drive(sonde, run, { width: 1280, height: 1300 });
 const { page, fresh, key, shown, look, pixels, rowMiddle } = d;
 
@@ -100,27 +100,35 @@ async function roomForArrows() {
 }
 
 async function following() {
-  await fresh("#t=480000000-500000000&panel=&r=t:163&c=493300000&o=T:host0");
+  await fresh("#panel=");
+  const [vmm, vcpu] = [await d.threadRow("host0", "qemu-system-x86[137]"), await d.cpuRow("vm-a/1")];
+  await fresh(`#t=480000000-500000000&panel=&r=t:${vmm}&c=493300000&o=T:host0`);
   await key("g");
-  await page.waitForFunction(() => window.sonde.view.shown.row !== "t:163");
+  await page.waitForFunction((from) => window.sonde.view.shown.row !== from, `t:${vmm}`);
   const s = await shown();
-  const truth = await page.evaluate(() => window.sonde.api.at("thread", 163, 493300000));
+  const truth = await page.evaluate((row) => window.sonde.api.at("thread", row, 493300000), vmm);
+  assert.match(truth.woken.by.label, /^CPU 1\/KVM/, "its vCPU thread woke it");
   assert.equal(s.row, `t:${truth.woken.by.row}`);
   assert.equal(s.cursor, truth.woken.t);
   assert.equal(await page.locator(`.label[data-row="${s.row}"]`).count(), 1, "its row is in view");
   await fresh("#t=480000000-500000000&panel=&r=v:vm-a/1&c=499000000");
   await key("g");
   await page.waitForFunction(() => window.sonde.view.shown.row.startsWith("t:"));
-  const instead = await page.evaluate(() => {
-    const row = window.sonde.model.run.cpus.findIndex((_, i) => window.sonde.model.cpuLabel(i) === "vm-a/1");
-    return window.sonde.api.at("vcpu", row, 499000000);
-  });
+  const instead = await page.evaluate((row) => window.sonde.api.at("vcpu", row, 499000000), vcpu);
   assert.equal((await shown()).row, `t:${instead.instead.row}`, "who runs in its place");
 }
 
-async function criticalPath() {
-  await fresh("#t=480000000-500000000&panel=path&r=t:40&c=490000000&o=T:host0");
+/** The critical path of a thread of vm-a, with a window of 20 ms. */
+async function pathOf(label) {
+  await fresh("#panel=");
+  const row = await d.threadRow("vm-a", label);
+  await fresh(`#t=480000000-500000000&panel=path&r=t:${row}&c=490000000&o=T:host0`);
   await page.waitForFunction(() => window.sonde.path.steps.length > 0);
+  return row;
+}
+
+async function criticalPath() {
+  const chosen = await pathOf("rcu_preempt[15]");
   await d.settled();
   const { sum, thread, touched, pinned } = await page.evaluate(() => {
     const { path, timeline } = window.sonde;
@@ -130,7 +138,7 @@ async function criticalPath() {
     };
   });
   assert.equal(sum, 20000000, "the steps add up");
-  assert.equal(thread, 40);
+  assert.equal(thread, chosen);
   assert.deepEqual(pinned, ["path:"]);
   assert.ok(touched > 1, `the line goes through ${touched} rows`);
   assert.ok(new Set(await pixels("path:")).size > 3, "its row has colours");
@@ -178,36 +186,96 @@ async function phases() {
   }
 }
 
-/** How the picture's pixels change when the model is another. */
+/** The columns of all pixels of the rows of host0's CPU 1 that change when the model is another: in other rows,
+ * what is fetched last may still arrive. */
 async function changes(change) {
   const take = () => page.evaluate(() => {
-    const c = window.sonde.timeline.canvas;
-    const all = new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer);
-    window.before ??= all.slice();
-    let n = 0;
-    for (let i = 0; i < all.length; i++) n += all[i] !== window.before[i];
-    return n;
+    const { canvas, placed } = window.sonde.timeline;
+    const ratio = canvas.width / canvas.clientWidth;
+    const pen = canvas.getContext("2d");
+    return ["p/1", "o:host0/1"].flatMap((id) => {
+      const { y, height } = placed.find((p) => p.row.id === id);
+      const part = pen.getImageData(0, Math.floor(y * ratio), canvas.width, Math.ceil(height * ratio));
+      return [...new Uint32Array(part.data.buffer)];
+    });
   });
-  await page.evaluate(() => delete window.before);
-  await take();
+  const before = await take();
   await page.evaluate(change);
   await d.settled();
-  return take();
+  const after = await take();
+  const width = await page.evaluate(() => window.sonde.timeline.canvas.width);
+  return [...after.keys()].filter((i) => after[i] !== before[i]).map((i) => i % width);
+}
+
+/** Where a guest had a CPU from, and how exactly that is known, as the API says it. */
+async function guestsPiece(cpu, t) {
+  const piece = await page.evaluate(async ([row, from]) => {
+    const { api, model } = window.sonde;
+    for (let at = from; at < from + 20000000; ) {
+      const { begin, end, bound_ns, stack } = await api.at("cpu", row, at);
+      const machine = model.run.machines[stack?.at(-1)?.machine];
+      if (machine?.level > 0 && begin >= from) return { begin, bound: bound_ns };
+      at = end;
+    }
+    return null;
+  }, [await d.cpuRow(cpu), t]);
+  assert.ok(piece?.bound > 0, `a guest's piece with a bound: ${JSON.stringify(piece)}`);
+  return piece;
 }
 
 async function lossesAndBounds() {
-  await fresh("#t=484000000-486000000&panel=&arrows=0");
-  const bounds = await changes(() => {
+  const noBounds = () => changes(() => {
     window.sonde.model.run.clocks = [];
     window.sonde.timeline.request();
   });
-  assert.ok(bounds > 50, `the bounds of clocks are drawn: ${bounds}`);
-  const losses = await changes(() => {
-    window.sonde.model.run.losses = [[0, 1, 484500000, 485000000, 7]];
-    window.sonde.timeline.request();
-  });
-  const quarter = await page.evaluate(() => window.sonde.timeline.width / 4);
+  await fresh("#t=480000000-500000000&panel=&arrows=0");
+  assert.deepEqual(await noBounds(), [], "bounds that no pixel can show are not drawn");
+  const { begin, bound } = await guestsPiece("host0/1", 480000000);
+  const from = begin - 10 * bound;
+  const to = begin + 10 * bound;
+  await fresh(`#t=${from}-${to}&panel=&arrows=0`);
+  const wide = await page.evaluate(() => window.sonde.timeline.width / 20);
+  const bounds = new Set(await noBounds());
+  for (let x = Math.ceil(9 * wide) + 1; x < Math.floor(11 * wide) - 1; x++)
+    assert.ok(bounds.has(x), `the bound is drawn as wide as it is: not at ${x} of ${20 * wide}`);
+  await fresh(`#t=${from}-${to}&panel=&arrows=0`);
+  const { length: losses } = await changes(`(() => {
+    const { model, timeline } = window.sonde;
+    const host = model.run.machines.findIndex((m) => m.name === "host0");
+    model.run.losses = [[host, 1, ${begin}, ${begin + 5 * bound}, 7]];
+    timeline.request();
+  })()`);
+  const quarter = wide * 5;
   assert.ok(losses >= quarter * 2 * 2 * 0.9, `losses are drawn on the rows of that CPU: ${losses}`);
+}
+
+/** What is missing is said first, and why where the run is described; of what is whole, nothing. */
+async function missing() {
+  const other = await drive(sonde, part, { width: 1280, height: 900 });
+  try {
+    const warnings = async (of) => {
+      await of.fresh("#panel=verdicts");
+      await of.page.waitForSelector(".verdicts");
+      return of.page.locator(".panel-body .warn").allInnerTexts();
+    };
+    assert.deepEqual(await warnings(d), []);
+    const [gap, trace, ...more] = await warnings(other);
+    assert.match(gap, /^Events are missing in 1 place: /);
+    assert.match(trace, /^1 trace is left out: vm-b\. /);
+    assert.deepEqual(more, []);
+    const row = await other.cpuRow("host0/1");
+    const [there, length] = await other.page.evaluate(async (cpu) =>
+      [await window.sonde.api.at("cpu", cpu, 500000000), window.sonde.view.length], row);
+    assert.deepEqual([there.mode, there.begin, there.end], [0, 0, length], "nothing is known of the CPU");
+    await other.page.locator('[data-tab="run"]').click();
+    await other.page.waitForSelector("text=Traces left out");
+    const text = await other.page.locator(".panel-body").innerText();
+    assert.match(text, /Lost events[^]*host0\s+1\s+not counted/);
+    assert.match(text, /Traces left out[^]*vm-b\s+\S+\/vm-b\s+nothing in the traces says which machine it runs in/);
+    assert.deepEqual(other.complaints, []);
+  } finally {
+    await other.stop();
+  }
 }
 
 /** What is written on flags does not run into the next one; a flag without words has none. */
@@ -319,8 +387,7 @@ async function eventsTable() {
 }
 
 async function savedPictures() {
-  await fresh("#t=480000000-500000000&panel=path&r=t:40&c=490000000&o=T:host0");
-  await page.waitForFunction(() => window.sonde.path.steps.length > 0);
+  await pathOf("rcu_preempt[15]");
   await arrowsThere();
   await d.settled();
   const shown = (await drawn()).length; // more may arrive while the picture is saved
@@ -391,5 +458,5 @@ async function keyboardAlone() {
   assert.ok((await high()) > before, "the panel grows by a key");
 }
 
-await d.run([wakeArrows, preemptionArrows, roomForArrows, following, criticalPath, phases, lossesAndBounds, flags, bookmarksAndHidden,
+await d.run([wakeArrows, preemptionArrows, roomForArrows, following, criticalPath, phases, lossesAndBounds, missing, flags, bookmarksAndHidden,
   palettes, eventsTable, savedPictures, printing, narrowWindows, keyboardAlone]);

@@ -81,6 +81,24 @@ export async function drive(sonde, run, viewport) {
       return s.end - s.begin;
     },
     rowIds: () => page.evaluate(() => window.sonde.timeline.rows.rows.map((r) => r.id)),
+    /** A thread's row in this run, found by names, as the page writes them: numbers are not the same
+     * in each version's history. */
+    threadRow: (machine, label) =>
+      page.evaluate(([inMachine, name]) => {
+        const { model } = window.sonde;
+        const rows = [...model.threads.keys()].filter(
+          (i) => model.machineName(model.threads[i][0]) === inMachine && model.threadLabel(i) === name);
+        if (rows.length !== 1) throw new Error(`${rows.length} threads are ${name} of ${inMachine}`);
+        return rows[0];
+      }, [machine, label]),
+    /** The row of a CPU or vCPU, "machine/number". */
+    cpuRow: (label) =>
+      page.evaluate((name) => {
+        const { model } = window.sonde;
+        const row = model.run.cpus.findIndex((_, i) => model.cpuLabel(i) === name);
+        if (row < 0) throw new Error(`no CPU is ${name}`);
+        return row;
+      }, label),
     picture: () => page.locator("canvas.rows").boundingBox(),
     /** The colours of a line of a row, low in it, one number per pixel. */
     pixels: (id) =>

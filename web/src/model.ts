@@ -59,6 +59,9 @@ export interface RunModel {
   clocks: [number, number, number, number][];
   losses: [number, number, number, number, number][];
   nr_losses: number;
+  /** Traces that were given, but are not in the history: the first of them. */
+  left_out: { name: string; path: string; reason: string }[];
+  nr_left_out: number;
   problems: { machine: number; text: string; count: number }[];
   nr_problems: number;
   analyses: Named[];

@@ -22,6 +22,7 @@ const TABS = [
   ["run", "Run"],
 ] as const;
 
+const LEFT_OUT_NAMED = 5;
 const RANGE_FACTS = ["machine_time", "process_time", "vcpu_time", "container_time", "wait", "hypervisor", "exits"];
 const SETTLE_MS = 250;
 const TOO_MANY = "; there are too many others to look further";
@@ -145,13 +146,22 @@ export class Panel {
   private async verdicts(put: (...e: HTMLElement[]) => void): Promise<void> {
     const all = this.all();
     const out: HTMLElement[] = [];
-    if (this.model.run.losses.length)
+    const gaps = this.model.run.nr_losses;
+    if (gaps)
       out.push(h("p", { class: "warn" },
-        `Events were lost in ${count(this.model.run.nr_losses)} places; what stands there is less than what was.`));
+        `Events are missing in ${count(gaps)} ${gaps === 1 ? "place" : "places"}: what is shown there is not all that happened. The tab Run lists them.`));
+    const leftOut = this.model.run.nr_left_out;
+    if (leftOut) {
+      const names = this.model.run.left_out.slice(0, LEFT_OUT_NAMED).map((l) => l.name || l.path).join(", ");
+      out.push(h("p", { class: "warn" }, `${count(leftOut)} ${leftOut === 1 ? "trace is" : "traces are"} left out: ${names}` +
+        `${leftOut > LEFT_OUT_NAMED ? ", …" : "."} The tab Run says why.`));
+    }
     if (!this.model.run.complete)
       out.push(h("p", { class: "warn" }, "The file is not complete: the run is shown as far as it goes."));
-    out.push(h("p", { class: "quiet" }, `Shares are of ${this.clock.length(all[1] - all[0])}` +
-      (all[1] - all[0] < this.view.length ? `, where ${this.model.machineName(0)} was traced, of ${this.clock.length(this.view.length)}.` : ".")));
+    const whole = all[1] - all[0] >= this.view.length;
+    out.push(h("p", { class: "quiet" }, whole ? `Shares are of ${this.clock.length(this.view.length)}.`
+      : `Shares are of the ${this.clock.length(all[1] - all[0])} in which ${this.model.machineName(0)} was traced; ` +
+        `the run has ${this.clock.length(this.view.length)}.`));
     if (!this.body.childElementCount) put(h("p", { class: "quiet" }, "looking through the run…"));
     if (this.has("why")) {
       const asked = this.verdictsAsked ?? this.why();
@@ -341,6 +351,11 @@ export class Panel {
         h("thead", {}, h("tr", {}, ...titles.map((t) => h("th", {}, t)))), h("tbody", {}, ...machines))),
     ];
     if (run.losses.length) out.push(this.losses());
+    if (run.left_out.length)
+      out.push(h("div", { class: "facts" }, h("h3", {}, "Traces left out"), h("table", {},
+        h("thead", {}, h("tr", {}, ...["name", "trace", "reason"].map((t) => h("th", {}, t)))),
+        h("tbody", {}, ...run.left_out.map((l) =>
+          h("tr", {}, h("td", {}, l.name), h("td", {}, l.path), h("td", { class: "fields" }, l.reason)))))));
     if (run.problems.length)
       out.push(h("div", { class: "facts" }, h("h3", {}, "What was wrong with the input"),
         h("ul", {}, ...run.problems.map((p) =>
@@ -365,7 +380,7 @@ export class Panel {
         h("td", {}, this.model.machineName(m)),
         h("td", { class: "number" }, cpu < 0 ? "all" : String(cpu)),
         h("td", { class: "number" }, events < 0 ? "not counted" : count(events))));
-    return h("div", { class: "facts" }, h("h3", {}, "Events lost"), h("table", {},
+    return h("div", { class: "facts" }, h("h3", {}, "Lost events"), h("table", {},
       h("thead", {}, h("tr", {}, ...["at", "for", "machine", "cpu", "events"].map((t) => h("th", {}, t)))),
       h("tbody", {}, ...rows)));
   }

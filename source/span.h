@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LIB_INPUTS_SPAN_H
-#define LIB_INPUTS_SPAN_H
+#ifndef SOURCE_SPAN_H
+#define SOURCE_SPAN_H
 
 #include "source/trace.h"
 
@@ -8,5 +8,8 @@
  * is decoded.  1, 0 when there is no event, or -ENOMEM. */
 int stream_first_tick(struct stream *s, ticks_t *out);
 int stream_last_tick(struct stream *s, ticks_t *out);
+
+/* Where the first of all packets begins; UINT64_MAX when there is none. */
+uint64_t trace_first_begin(const struct trace *t);
 
 #endif
