@@ -103,8 +103,7 @@ static int find_topology(struct inputs *in, const struct sonde_inputs *told,
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-int inputs_list_streams(struct inputs *in, 
-		const struct sonde_watcher *watcher, struct error *err)
+int inputs_list_streams(struct inputs *in, const struct sonde_watcher *watcher, struct error *err)
 {
 	unsigned nr = 0;
 

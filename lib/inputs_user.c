@@ -102,8 +102,7 @@ static struct trace *find_machine(const struct topology *t, const struct trace *
 	return first;
 }
 
-static int leave_out(struct inputs *in, struct trace *user, 
-		const struct sonde_watcher *watcher)
+static int leave_out(struct inputs *in, struct trace *user, const struct sonde_watcher *watcher)
 {
 	const char *why = "it is of user space, and what else there is of its machine is left out";
 	int ret = inputs_note_left_out(in, user->hostname, user->path, why);
