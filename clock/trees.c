@@ -112,17 +112,19 @@ static void name_nested(const struct sample *s, char *out, size_t room)
 static void explain_between(struct candidate *c, const struct candidate *l0,
 			    struct topology_apart *out)
 {
-	char threads[60], tid[16];
+	char threads[60];
+	bool several;
 
 	name_nested(l0->sample, threads, sizeof(threads));
-	snprintf(tid, sizeof(tid), "%d", c->fit.tid);
+	if (c->fit.tid >= 0)
+		snprintf(threads, sizeof(threads), "%d", c->fit.tid);
+	several = strchr(threads, ',');
 	snprintf(
 		out->why, sizeof(out->why),
 		"its CPU %d is active only while %.40s runs a nested guest in thread%s %s (%" PRIu64
-		" events): it runs in a VM that these are vCPUs of, which has no trace; add that "
-		"one's trace",
-		c->fit.cpu, l0->name, c->fit.tid < 0 ? "s" : "", c->fit.tid < 0 ? threads : tid,
-		c->fit.events);
+		" events): it runs in a VM that %s of, which has no trace; add that one's trace",
+		c->fit.cpu, l0->name, several ? "s" : "", threads, c->fit.events,
+		several ? "these are vCPUs" : "this is a vCPU");
 	if (c->sample->known_until < UINT64_MAX || l0->sample->known_until < UINT64_MAX)
 		return;
 	out->to_l0 = c->fit.model;
@@ -154,11 +156,9 @@ static void explain(struct candidate *list, unsigned i, int root, unsigned l0,
 	else if (*threads && !c->sample->stays.nr)
 		snprintf(out->why, sizeof(out->why),
 			 "nothing in the traces says which machine it runs in; %.40s ran nested "
-			 "guests "
-			 "in threads %s, and it may be one of them: add the trace of the VM "
-			 "between, "
-			 "or tell with --parent",
-			 list[l0].name, threads);
+			 "guests in thread%s %s, and it may be one of them: add the trace of the "
+			 "VM between, or tell with --parent",
+			 list[l0].name, strchr(threads, ',') ? "s" : "", threads);
 	else
 		snprintf(out->why, sizeof(out->why),
 			 "nothing in the traces says that it and %.40s run one inside the other: "

@@ -38,12 +38,10 @@ static ns_t length_of(const char *path)
 
 ns_t record_there_ns(const char *folder)
 {
-	struct problems suspects = {0};
 	char **list = NULL;
-	int nr = find_traces(folder, &suspects, &list, NULL);
+	int nr = find_traces(folder, NULL, &list, NULL);
 	ns_t length = nr == 1 ? length_of(list[0]) : -1;
 
-	problems_release(&suspects);
 	if (nr >= 0)
 		free(list);
 	return length;

@@ -398,16 +398,19 @@ static void check_trace(struct check *c, const char *path)
 	trace_release(t);
 }
 
+static void tell_suspect(const char *path, const char *text, void *data)
+{
+	(void)path;
+	find(data, "%s", text);
+}
+
 static int check_traces(struct check *c, const char *path, struct sonde_error *err)
 {
-	struct problems suspects = {0};
+	const struct find_watcher watcher = {tell_suspect, c};
 	struct error why = {0};
 	char **list;
-	int nr = find_traces(path, &suspects, &list, &why);
+	int nr = find_traces(path, &watcher, &list, &why);
 
-	for (unsigned i = 0; i < suspects.nr; i++)
-		tell_problem(c, &suspects.list[i]);
-	problems_release(&suspects);
 	if (nr < 0)
 		return run_error(err, nr, &why);
 	snprintf(c->result->kind, sizeof(c->result->kind), nr == 1 ? "trace" : "%d traces", nr);

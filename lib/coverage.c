@@ -38,8 +38,11 @@ static bool is_told(const struct trace *t, unsigned cpu)
 int coverage_tell(struct trace *t, void (*tell)(const char *text, void *data), void *data)
 {
 	struct cover c;
-	int ret = cover_find(&c, t);
+	int ret;
 
+	if (t->user_space) /* which says nothing of CPUs */
+		return 0;
+	ret = cover_find(&c, t);
 	for (unsigned i = 0; i < c.nr && !ret && !c.unnumbered; i++) {
 		const struct cpu_cover *cpu = &c.cpus[i];
 		char text[512];

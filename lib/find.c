@@ -8,6 +8,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,7 @@
 struct found {
 	char **list; /* owned, each owned */
 	unsigned nr;
-	struct problems *suspects;
+	const struct find_watcher *watcher;
 };
 
 static int add(struct found *f, const char *path)
@@ -48,6 +50,22 @@ static bool is_regular_or_dir(const char *path, bool *is_dir)
 }
 
 /* ---- what looks like a trace but is none --------------------------------------------------- */
+
+static void suspect(struct found *f, const char *path, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void suspect(struct found *f, const char *path, const char *fmt, ...)
+{
+	char text[PATH_MAX + 256];
+	va_list ap;
+
+	if (!f->watcher)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	f->watcher->suspect(path, text, f->watcher->data);
+}
 
 static bool begins_like_ctf(const char *path)
 {
@@ -85,20 +103,20 @@ static void suspect_file(struct found *f, const char *path)
 	if (!meant || stat(path, &st))
 		return;
 	if (access(path, R_OK))
-		problems_add(f->suspects, "%s cannot be read: %s; it is left out", path,
+		suspect(f, path, "%s cannot be read: %s; it is left out", path,
 			     strerror(errno));
 	else if (!st.st_size)
-		problems_add(f->suspects, "%s is empty; it is left out", path);
+		suspect(f, path, "%s is empty; it is left out", path);
 	else
-		problems_add(f->suspects, "%s does not begin like a %s file; it is left out", path,
+		suspect(f, path, "%s does not begin like a %s file; it is left out", path,
 			     meant);
 }
 
 /* @stream: the first CTF stream seen in directory @path, which has no metadata. */
 static void suspect_dir(struct found *f, const char *path, const char *stream)
 {
-	problems_add(f->suspects,
-		     "%s has CTF streams (%s) but no metadata, without which they cannot be read; "
+	suspect(f, path,
+		"%s has CTF streams (%s) but no metadata, without which they cannot be read; "
 		     "they are left out",
 		     path, stream);
 }
@@ -124,8 +142,7 @@ static bool is_unfinished(const char *path)
 
 static void suspect_unfinished(struct found *f, const char *path)
 {
-	problems_add(
-		f->suspects,
+	suspect(f, path,
 		"%s has only the raw parts of a trace, as a recorder leaves them that was killed; "
 		"sonde record --recover joins those of a run directory",
 		path);
@@ -181,7 +198,7 @@ static int search(struct found *f, const char *path, unsigned depth)
 	}
 	dir = opendir(path);
 	if (!dir) {
-		problems_add(f->suspects, "%s cannot be read: %s; it is left out", path,
+		suspect(f, path, "%s cannot be read: %s; it is left out", path,
 			     strerror(errno));
 		return 0;
 	}
@@ -215,9 +232,10 @@ static char **pack(const struct found *f)
 	return out;
 }
 
-int find_traces(const char *path, struct problems *suspects, char ***out, struct error *err)
+int find_traces(const char *path, const struct find_watcher *watcher, char ***out,
+		struct error *err)
 {
-	struct found f = {.suspects = suspects};
+	struct found f = {.watcher = watcher};
 	struct stat st;
 	int ret;
 
@@ -250,10 +268,8 @@ int find_traces(const char *path, struct problems *suspects, char ***out, struct
 
 int sonde_find_traces(const char *path, char ***out, struct sonde_error *err)
 {
-	struct problems suspects = {0};
 	struct error inner = {0};
-	int ret = find_traces(path, &suspects, out, &inner);
+	int ret = find_traces(path, NULL, out, &inner);
 
-	problems_release(&suspects);
 	return run_error(err, ret, &inner);
 }

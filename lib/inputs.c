@@ -103,11 +103,11 @@ static int find_topology(struct inputs *in, const struct sonde_inputs *told,
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-int inputs_list_streams(struct inputs *in, struct error *err)
+int inputs_list_streams(struct inputs *in, const struct sonde_watcher *watcher, struct error *err)
 {
 	unsigned nr = 0;
 
-	if (inputs_attach_users(in))
+	if (inputs_attach_users(in, watcher))
 		return fail(err, -ENOMEM, "out of memory");
 	for (unsigned m = 0; m < in->topology.nr_machines; m++)
 		nr += in->topology.machines[m].trace->nr_streams;
@@ -179,7 +179,7 @@ int inputs_open(struct inputs *in, const struct sonde_inputs *told, enum inputs_
 	if (!ret && !watcher_progress(watcher, "aligning clocks", 1))
 		ret = fail(err, -EINTR, "interrupted before anything was fused");
 	if (!ret)
-		ret = inputs_list_streams(in, err);
+		ret = inputs_list_streams(in, watcher, err);
 	if (ret)
 		inputs_release(in);
 	return ret;

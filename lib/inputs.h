@@ -69,7 +69,8 @@ void inputs_release(struct inputs *in);
  * topology, its machines' streams. */
 int inputs_open_traces(struct inputs *in, const struct sonde_inputs *told,
 		       const struct sonde_watcher *watcher, struct error *err);
-int inputs_list_streams(struct inputs *in, struct error *err);
+int inputs_list_streams(struct inputs *in, const struct sonde_watcher *watcher,
+			struct error *err);
 
 /* First and last time of any event, in L0 time.  -ENODATA when there is no event at all;
  * -ENOMEM. */

@@ -53,6 +53,7 @@ struct opening {
 	unsigned nr;
 	struct group *groups; /* owned */
 	unsigned nr_groups;
+	bool no_memory; /* to list what is left out */
 };
 
 static bool is_zero(const uint8_t uuid[16])
@@ -424,18 +425,39 @@ static void tell_new(const struct opening *o, unsigned told)
 		watcher_notice(o->watcher, "%s", problems->list[told].text);
 }
 
+/* Several operands may have led to it. */
+static bool is_left_out(const struct inputs *in, const char *path)
+{
+	for (unsigned i = 0; i < in->nr_left_out; i++) {
+		if (!strcmp(in->left_out[i].path, path))
+			return true;
+	}
+	return false;
+}
+
+static void leave_out_suspect(const char *path, const char *text, void *data)
+{
+	struct opening *o = data;
+
+	if (is_left_out(o->in, path))
+		return;
+	tell(o, false, "%s", text);
+	if (inputs_note_left_out(o->in, "", path, text))
+		o->no_memory = true;
+}
+
 static int list_under(struct opening *o, const char *path, struct error *err)
 {
-	struct problems *problems = &o->in->topology.problems;
-	unsigned told = problems->nr;
+	const struct find_watcher watcher = {leave_out_suspect, o};
 	struct candidate *grown;
 	char **list;
-	int nr = find_traces(path, problems, &list, err);
+	int nr = find_traces(path, &watcher, &list, err);
 	int ret = 0;
 
-	tell_new(o, told);
 	if (nr < 0)
 		return nr;
+	if (o->no_memory)
+		ret = -ENOMEM;
 	grown = reallocarray(o->list, o->nr + (unsigned)nr, sizeof(*grown));
 	if (grown)
 		o->list = grown;

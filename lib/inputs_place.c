@@ -69,6 +69,26 @@ static void drop_trace(struct inputs *in, struct trace *t)
 	trace_release(t);
 }
 
+/* Its damage may be why it has no place. */
+static void keep_faults(struct placing *p, const struct trace *t)
+{
+	bool told = false;
+
+	for (unsigned i = 0; i < t->problems.nr; i++) {
+		const struct problem *fault = &t->problems.list[i];
+		char text[512];
+
+		if (fault->note)
+			continue;
+		snprintf(text, sizeof(text), "%s%s%s", strstr(fault->text, t->path) ? "" : t->path,
+			 strstr(fault->text, t->path) ? "" : ": ", fault->text);
+		if (!told)
+			watcher_notice(p->watcher, "%s", text);
+		told = true;
+		problems_add(p->problems, "%s", text);
+	}
+}
+
 static int leave_out(struct placing *p, struct trace *t, const struct topology_apart *a)
 {
 	int ret = inputs_note_left_out(p->in, a->name, t->path, a->why);
@@ -77,6 +97,7 @@ static int leave_out(struct placing *p, struct trace *t, const struct topology_a
 		return ret;
 	watcher_notice(p->watcher, "%s (%s) is left out: %s", a->name, t->path, a->why);
 	problems_add(p->problems, "%s is left out: %s", a->name, a->why);
+	keep_faults(p, t);
 	drop_trace(p->in, t);
 	return 0;
 }

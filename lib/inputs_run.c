@@ -232,7 +232,7 @@ int inputs_open_run(struct inputs *in, const struct sonde_run *run, struct error
 	if (!ret)
 		ret = make_topology(in, run, err);
 	if (!ret)
-		ret = inputs_list_streams(in, err);
+		ret = inputs_list_streams(in, NULL, err);
 	if (ret)
 		inputs_release(in);
 	return ret;

@@ -102,17 +102,18 @@ static struct trace *find_machine(const struct topology *t, const struct trace *
 	return first;
 }
 
-static int leave_out(struct inputs *in, struct trace *user)
+static int leave_out(struct inputs *in, struct trace *user, const struct sonde_watcher *watcher)
 {
-	const char *why = "the trace of its machine's kernel is left out";
+	const char *why = "it is of user space, and what else there is of its machine is left out";
 	int ret = inputs_note_left_out(in, user->hostname, user->path, why);
 
+	watcher_notice(watcher, "%s (%s) is left out: %s", user->hostname, user->path, why);
 	problems_add(&in->topology.problems, "%.150s is left out: %s", user->path, why);
 	trace_release(user);
 	return ret;
 }
 
-int inputs_attach_users(struct inputs *in)
+int inputs_attach_users(struct inputs *in, const struct sonde_watcher *watcher)
 {
 	int ret = 0;
 
@@ -122,7 +123,7 @@ int inputs_attach_users(struct inputs *in)
 
 		in->users[i] = NULL;
 		if (!machine) {
-			ret = leave_out(in, user);
+			ret = leave_out(in, user, watcher);
 			continue;
 		}
 		problems_note(&in->topology.problems,

@@ -19,6 +19,6 @@ int inputs_set_users_apart(struct inputs *in);
 
 /* Gives in->users to the topology's machines.  Those whose machine was left out are left out, too.
  * -ENOMEM. */
-int inputs_attach_users(struct inputs *in);
+int inputs_attach_users(struct inputs *in, const struct sonde_watcher *watcher);
 
 #endif

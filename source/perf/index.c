@@ -299,8 +299,8 @@ static void conclude(struct walk *w)
 	if (w->damaged) {
 		t->loss.unknown++;
 		trace_problem(t,
-			      "%s: %llu samples are damaged, or of events that it does not "
-			      "describe; they are skipped",
+			      "%s: samples skipped that are damaged, or of events that it does not "
+			      "describe: %llu",
 			      t->path, (unsigned long long)w->damaged);
 	}
 	if (w->unplaced)

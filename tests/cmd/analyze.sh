@@ -76,6 +76,21 @@ says err "this trace is left out"
 run 0 "$sonde" info "$scratch/t.sonde"
 says out "this trace is left out"
 
+# So for what only looks like a trace, and where a place is missing for want of what was damaged.
+cp -r samples/ftrace "$scratch/void"
+chmod -R u+w "$scratch/void"
+: >"$scratch/void/vm-b.dat"
+run 3 "$sonde" analyze "$scratch/void" --guest "web=$scratch/void/vm-a.dat" -o "$scratch/t.sonde"
+says out "1 trace is left out"
+run 0 "$sonde" report "$scratch/t.sonde" -s left_out
+says out "vm-b.dat is empty; it is left out"
+cp -r samples/lttng "$scratch/torn"
+chmod -R u+w "$scratch/torn"
+head -c 20000 samples/lttng/vm-b/metadata >"$scratch/torn/vm-b/metadata"
+run 3 "$sonde" analyze "$scratch/torn" -o "$scratch/t.sonde"
+says err "torn/vm-b) is left out"
+says err "torn/vm-b: metadata packet at offset 16384"
+
 # A stream that does not say which CPU it is of is left out, is said to be, and is not counted.
 cp -r samples/lttng/host0 "$scratch/nameless"
 rm -r "$scratch/nameless/index"

@@ -172,6 +172,16 @@ def check_critpath(scratch, runs, numbers):
         lib.check(f"[{tid}]" in text and "the only one" in text, f"critpath between two marks of thread {tid}: {text[:600]}")
 
 
+def check_apart(scratch):
+    """Without a kernel's trace it is sound, though it tells nothing of CPUs; beside another machine's, all of it is left out."""
+    recorded = lib.unpacked(RECORDED)
+    text = lib.run(lib.SONDE, "check", recorded)
+    lib.check("sound" in text and "no stream of CPU" not in text, text)
+    result = subprocess.run([lib.SONDE, "analyze", KERNEL, recorded, "-o", scratch / "apart.sonde"], capture_output=True, text=True)
+    lib.check(result.returncode == 3 and result.stderr.count(") is left out: ") == 2, f"{result.returncode}: {result.stderr}")
+    lib.check("2 traces are left out" in result.stdout and "kernel is left out" not in result.stderr, result.stdout)
+
+
 def check_loss(scratch, runs):
     """What processes lost is told, and is no loss of the kernel's."""
     user = UserTrace()
@@ -239,6 +249,7 @@ def main():
         check_nothing_else(scratch, history, expected)
         check_unknown(scratch, runs)
         check_critpath(scratch, runs, numbers)
+        check_apart(scratch)
         check_loss(scratch, runs)
         check_longer(scratch, runs, alone)
         check_strangers(scratch, runs)
