@@ -367,7 +367,7 @@ static void problems(struct why *w)
 	if (others < 0)
 		return;
 	v.count = others + 1;
-	say(&v.says, "What is said here may lack something, or be wrong, for Sonde met %s: %s",
+	say(&v.says, "What is said here may lack something, for Sonde met %s: %s",
 	    others ? "problems" : "a problem", first.text);
 	if (others)
 		say(&v.says, "; and %lld more", (long long)others);
