@@ -527,16 +527,26 @@ static int list_guests(struct opening *o, const char *const *guests, unsigned nr
 	return ret;
 }
 
+/* What is no trace is left out, like a trace that cannot be opened, if another path has one. */
 static int list_paths(struct opening *o, const char *const *paths, unsigned nr, struct error *err)
 {
+	struct error why = {0};
+	bool none = false;
 	int ret = 0;
 
 	for (unsigned i = 0; i < nr && ret >= 0; i++) {
-		ret = list_run(o, paths[i], err);
+		ret = list_run(o, paths[i], &why);
 		if (!ret)
-			ret = list_under(o, paths[i], err);
+			ret = list_under(o, paths[i], &why);
+		if (ret == -EINVAL && nr > 1) {
+			none = true;
+			leave_out_suspect(paths[i], why.text, o);
+			ret = o->no_memory ? fail(&why, -ENOMEM, "out of memory") : 0;
+		}
 	}
-	return ret < 0 ? ret : 0;
+	if (ret >= 0 && none && !o->nr)
+		ret = -EINVAL; /* @why is of the last */
+	return ret < 0 ? fail(err, ret, "%s", why.text) : 0;
 }
 
 /* In an order of their own, so that what is told of them has the same order whoever lists them. */

@@ -39,6 +39,15 @@ says err "trace.dat and $scratch/twice/trace-copy.dat are the same trace; the fi
 json 'j["traces"] == 1 and j["problems"] == 1'
 run 0 "$sonde" info "$scratch/t.sonde"
 says out "trace-copy.dat are the same trace; the first is used"
+# What is no trace refuses nothing beside a trace; alone, or mistyped, it is an error.
+mkdir "$scratch/none"
+run 3 "$sonde" analyze samples/ftrace/host0.dat "$scratch/none" -o "$scratch/t.sonde"
+says err "no trace under $scratch/none"
+run 0 "$sonde" report "$scratch/t.sonde" -s left_out
+says out "no trace under"
+run 1 "$sonde" analyze "$scratch/none" "$scratch/none" -o "$scratch/none.sonde"
+run 1 "$sonde" analyze samples/ftrace/host0.dat "$scratch/nowhere" -o "$scratch/none.sonde"
+[ ! -e "$scratch/none.sonde" ] || fail "a history of nothing"
 cp -r samples/lttng "$scratch/again"
 run 0 "$sonde" analyze samples/lttng "$scratch/again" -o "$scratch/t.sonde" --format json
 json 'j["traces"] == 4 and j["problems"] >= 4'
