@@ -95,8 +95,9 @@ static bool has_losses(struct scan *s, ns_t from, ns_t to)
 }
 
 /* The first thread that the guest runs after the entry, unless it halts before.  Where nothing is
- * known of a guest without a trace yet, the first that shows is not known to be that.  False: of one with
- * a trace it is not known what it did first, so neither what it was woken for. */
+ * known of the guest yet, the first that shows is not known to be that.  False: of one with
+ * a trace, in which events were lost: it is not known what it did first, so neither what it was
+ * woken for. */
 static bool find_thread(struct scan *s, struct wakeup *w)
 {
 	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
@@ -105,13 +106,13 @@ static bool find_thread(struct scan *s, struct wakeup *w)
 
 	if (track_at(&s->task, s->strips, t, &task))
 		return true;
-	if (!task.value && s->traced && has_losses(s, t, task.end))
-		return false;
+	if (!task.value && s->traced)
+		return !has_losses(s, t, task.end);
 	if (!is_idle(s, task.value) || strip_at(s->strips, woken, t, &awake) || task.end >= awake.end ||
 	    track_at(&s->task, s->strips, task.end, &task))
 		return true;
-	if (!task.value && s->traced && has_losses(s, task.begin, task.end))
-		return false;
+	if (!task.value && s->traced)
+		return !has_losses(s, task.begin, task.end);
 	if (is_idle(s, task.value))
 		return true;
 	w->thread = (int64_t)task.value - 1;
