@@ -116,15 +116,13 @@ static int pin_names(struct placing *p, const struct topology_apart *apart, unsi
 }
 
 /* What L0 saw of one that is apart, while L0 is the run's own. */
-static struct topology_input keep_seen(struct placing *p, const struct topology_input *input,
-				       struct topology_apart *apart)
+static void keep_seen(struct placing *p, const struct trace *t, struct topology_apart *apart)
 {
 	if (apart->to_l0.nr_pieces && !p->in->topology.nr_machines &&
 	    p->nr_seen < p->in->nr_traces) {
-		p->seen[p->nr_seen++] = (struct seen){input->trace, apart->to_l0};
+		p->seen[p->nr_seen++] = (struct seen){t, apart->to_l0};
 		memset(&apart->to_l0, 0, sizeof(apart->to_l0));
 	}
-	return *input;
 }
 
 /* Its relation to L0's clock, which becomes the caller's. */
@@ -152,12 +150,14 @@ static int set_apart(struct placing *p, struct topology_apart *apart, unsigned *
 	if (!ret && p->in->every_tree)
 		ret = pin_names(p, apart, *nr);
 	for (unsigned i = 0; i < *nr && !ret; i++) {
-		if (!apart[i].apart)
+		if (!apart[i].apart) {
 			p->list[kept++] = p->list[i];
-		else if (p->in->every_tree)
-			behind[moved++] = keep_seen(p, &p->list[i], &apart[i]);
-		else
+		} else if (p->in->every_tree) {
+			keep_seen(p, p->list[i].trace, &apart[i]);
+			behind[moved++] = p->list[i];
+		} else {
 			ret = leave_out(p, p->list[i].trace, &apart[i]);
+		}
 	}
 	if (!ret)
 		memcpy(p->list + kept, behind, moved * sizeof(*behind));
