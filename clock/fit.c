@@ -189,16 +189,19 @@ static int grow(struct fit *fit, struct stretch *s)
 
 /*
  * Where the next stretch begins.  After a change of the clock: at the constraint that showed it.
- * Else it takes some constraints along, so that it is not loose where the two join.
+ * Else it takes half of the constraints along, so that it is not loose where the two join; the last
+ * one as many as it may.
  */
 static size_t next_begin(const struct fit *fit, const struct stretch *s)
 {
-	uint64_t back = fit->opt->max_piece / 4;
+	uint64_t most = fit->opt->max_piece, back = most / 2;
 	size_t i = s->end;
-	uint64_t x = fit->c->list[i].x;
+	uint64_t x = fit->c->list[i].x, left = fit->c->list[fit->c->nr - 1].x - x;
 
 	if (s->broke)
 		return i;
+	if (left < most - back)
+		back = most - left;
 	while (i > s->begin + 1 && x - fit->c->list[i - 1].x < back)
 		i--;
 	return i;
@@ -256,6 +259,16 @@ static int settle_breaks(struct fit *fit)
 	return 0;
 }
 
+/* Each is at its best where it has evidence on both sides. */
+static void join(struct stretch *old, struct stretch *young)
+{
+	if (young->from < old->to)
+		old->to = young->from + (old->to - young->from) / 2;
+	if (old->to < old->from)
+		old->to = old->from;
+	young->from = old->to;
+}
+
 static int make_stretches(struct fit *fit)
 {
 	size_t begin = 0;
@@ -268,7 +281,7 @@ static int make_stretches(struct fit *fit)
 		if (ret)
 			return ret;
 		if (fit->nr > 1 && !s[-1].broke)
-			s->from = s[-1].to;
+			join(&s[-1], s);
 		if (s->end == fit->c->nr)
 			break;
 		begin = next_begin(fit, s);
