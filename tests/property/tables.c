@@ -438,6 +438,10 @@ static void compare_table(struct pair *p, const struct sonde_analysis *a, int64_
 		sonde_facts_free(s.cut);
 		return;
 	}
+	p->rows += (int64_t)sonde_facts_nr_rows(s.whole);
+	p->rows_kept += (int64_t)(sonde_facts_nr_rows(s.cut) < sonde_facts_nr_rows(s.whole)
+					  ? sonde_facts_nr_rows(s.cut)
+					  : sonde_facts_nr_rows(s.whole));
 	for (size_t row = 0; row < sonde_facts_nr_rows(s.cut); row++) {
 		if (is_other_measure(&s, row))
 			continue;
