@@ -35,13 +35,11 @@ NOT_EVIDENT = {"pages, not said"}
 # Of these nothing less, and nothing else, may be said.
 HELD = ["packets", "packets, index", "packets zeroed", "pages", "pages zeroed", "truncated", "stream",
         "trace"]
-# So short that nothing in it names a CPU twice: that a stream is missing cannot be seen.
-TOO_SHORT = {("marks", "stream")}
 # A cut may leave nothing that can be told; all else is to be analysed.
 MAY_REFUSE = "the traces hold no event that says what a CPU does"
 LEAST_KEPT = 0.7  # of the time in which a state was known
 LEAST_ROWS = 0.5  # of the rows of tables
-MOST_REFUSED = 0.02
+MOST_REFUSED = 0.05
 LEAST_MOMENTS = 20000  # per cut, on the mean
 MOST_MORE = 0.001  # of these: the whole recording told less
 
@@ -207,8 +205,7 @@ def main():
         for at, number in enumerate(numbers):
             runner = runners[at % len(runners)]
             kinds = args.kinds or [k for k in runner.recording.kinds()
-                                   if (k in HELD or (args.every and k not in NOT_EVIDENT))
-                                   and (runner.name, k) not in TOO_SHORT]
+                                   if k in HELD or (args.every and k not in NOT_EVIDENT)]
             runner.one(number, kinds, log)
         if args.keep:
             shutil.rmtree(args.keep, ignore_errors=True)

@@ -55,7 +55,7 @@ struct pair {
 			 something */
 	int64_t known_ns, kept_ns; /* time in which a state was known, and in which it still is */
 	int64_t moments;	   /* pairs of intervals that were compared */
-	int64_t rows, rows_kept;   /* of tables */
+	int64_t rows, rows_kept;   /* of tables: thousandths of each */
 };
 
 int pair_open(struct pair *p, char **files, char **roots);
