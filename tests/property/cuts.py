@@ -83,7 +83,7 @@ class Tally:
         self.wrong, self.refused = collections.Counter(), collections.Counter()
 
     def compared(self, figures):
-        moments, known, kept, more, rows, rows_kept = map(int, figures)
+        moments, known, kept, more, rows, rows_kept, _ = map(int, figures)
         self.moments += moments
         self.known += known
         self.kept += kept
@@ -158,7 +158,15 @@ class Runner:
             kind = "refused" if ran.returncode in (1, 2) else "crash"
             return [f"wrong\t{kind}\texit status {ran.returncode}: {ran.stderr[-500:]}"], None, None
         lines, figures = self.compare(cut)
-        return lines, None, figures
+        return lines + self.verdict(target, int(figures[-1])), None, figures
+
+    def verdict(self, target, gaps):
+        """What sonde check says of traces in which the history has gaps."""
+        done = subprocess.run([str(lib.SONDE), "check", "-q", str(target)], capture_output=True,
+                              text=True, errors="replace", timeout=60, env=ENV)
+        if done.returncode not in (0, LEFT_OUT):
+            return [f"wrong\tcheck\texit status {done.returncode}: {done.stderr[-300:]}"]
+        return [f"wrong\tcheck\tsound\t{gaps} gaps"] if gaps > 0 and not done.returncode else []
 
     def one(self, seed, kinds, log):
         target = self.scratch / "cut" / self.name

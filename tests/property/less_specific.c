@@ -3,7 +3,7 @@
  *	less_specific WHOLE CUT ROOT-OF-WHOLE ROOT-OF-CUT [all]
  *
  * Prints what history CUT says that history WHOLE does not, see less_specific.h, and then
- * "compared MOMENTS KNOWN-NS KEPT-NS MORE ROWS ROWS-KEPT".  Exit status 0: nothing is wrong; 1:
+ * "compared MOMENTS KNOWN-NS KEPT-NS MORE ROWS ROWS-KEPT GAPS".  Exit status 0: nothing is wrong; 1:
  * something is; 3: a file cannot be read.
  */
 #include "less_specific.h"
@@ -28,9 +28,11 @@ int main(int argc, char **argv)
 	/* Without the host's trace its guest counts as the machine: its CPUs are other CPUs. */
 	if (p.root == 0)
 		compare_tables(&p, argc == 6);
-	printf("compared\t%lld\t%lld\t%lld\t%lld\t%lld\t%lld\n", (long long)p.moments,
+	printf("compared\t%lld\t%lld\t%lld\t%lld\t%lld\t%lld\t%lld\n",
+	       (long long)p.moments,
 	       (long long)p.known_ns, (long long)p.kept_ns, (long long)p.more, (long long)p.rows,
-	       (long long)p.rows_kept);
+	       (long long)p.rows_kept,
+	       (long long)(sonde_nr_losses(p.cut.run) - sonde_nr_losses(p.whole.run)));
 	ret = p.wrong ? 1 : 0;
 	pair_close(&p);
 	return ret;
