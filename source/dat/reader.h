@@ -18,6 +18,7 @@
  *	format.c           one event format
  *	events.h types.c   all event types, and their decoding plans
  *	stream.c           streams and their packets
+ *	page.h page.c      one page: does it hold together?
  *	cursor.c           the decoding loop
  *	field.c            any field by name, and events as text
  *	dat.c              open and release
@@ -47,9 +48,9 @@ enum dat_issue {
 	DAT_HOLE,
 	DAT_BAD_PAGE,
 	DAT_BAD_RECORD,
+	DAT_CUT_PAGE,
 	DAT_UNKNOWN_ID,
-	DAT_SHORT_RECORD,
-	DAT_STEP_BACK,
+	DAT_ASTRAY,
 	DAT_NR_ISSUES
 };
 

@@ -193,12 +193,13 @@ static void negative_numbers_stay_negative(void **state)
 		form.big = big;
 		page_begin(&p, 1);
 		page_switch(&p, 1, -3, -1, "x");
+		set_uint(p.b.data + p.used - 60, 3, 4, big); /* who does it has a number */
 		page_softirq(&p, 1, 0xffffffff);
 		page_end(&p);
 		open_pages(o, &form, &p, 1);
 		read_all(o);
 		assert_int_equal(o->nr, 2);
-		assert_int_equal(o->events[0].tid, -3);
+		assert_int_equal(o->events[0].tid, 3);
 		assert_true(o->events[0].arg[0] == -3);
 		assert_true(o->events[0].arg[1] == -1);
 		assert_true(o->events[1].arg[0] == 0xffffffff);
@@ -235,8 +236,7 @@ static void time_is_kept_through_all_record_kinds(void **state)
 	page_word(&p, (uint32_t)b.len + 4);
 	page_bytes(&p, b.data, b.len);
 	page_head(&p, 29, 0); /* the page ends here, whatever follows */
-	page_word(&p, 0);
-	page_switch(&p, 1, 8, 9, "never");
+	page_word(&p, 0xdeadbeef);
 	page_end(&p);
 	open_pages(o, &form, &p, 1);
 	read_all(o);
@@ -711,36 +711,62 @@ static void every_buffer_gives_streams(void **state)
 	free(o);
 }
 
+static void assert_lost(const struct opened *o, unsigned i, uint64_t begin, uint64_t end)
+{
+	assert_true(i < o->nr);
+	assert_int_equal(o->events[i].kind, EV_LOST);
+	assert_int_equal(o->events[i].time.v, begin);
+	assert_int_equal(o->events[i].arg[1], begin);
+	assert_int_equal(o->events[i].arg[2], end);
+}
+
+static void one_switch(struct pages *p, uint64_t time)
+{
+	page_begin(p, time);
+	page_switch(p, 0, 1, 2, "a");
+	page_end(p);
+}
+
+/* A record of common fields alone. */
+static void one_short(struct pages *p, uint64_t time, uint16_t id)
+{
+	struct buf b = {.big = p->form->big};
+
+	page_begin(p, time);
+	payload_common(&b, id, 3);
+	page_record(p, 0, b.data, b.len);
+	page_end(p);
+	free(b.data);
+}
+
 static void unexplained_short_and_backward_events_are_told(void **state)
 {
 	struct dat_form form = plain6;
 	struct pages p = {.form = &form};
 	struct opened *o = calloc(1, sizeof(*o));
-	struct buf b = {.big = false};
 
 	(void)state;
-	page_begin(&p, 5000);
-	payload_common(&b, 9999, 3);
-	page_record(&p, 0, b.data, b.len); /* no such format */
-	b.len = 0;
-	payload_common(&b, ID_SWITCH, 4);
-	page_record(&p, 0, b.data, b.len); /* its fields are not there */
-	page_end(&p);
-	page_begin(&p, 4000); /* earlier than the page before */
-	page_switch(&p, 0, 1, 2, "a");
-	page_end(&p);
+	one_switch(&p, 1000);
+	one_short(&p, 2000, 900); /* no such format: of a module that came later */
+	one_short(&p, 3000, ID_SWITCH); /* its fields are not there */
+	one_switch(&p, 4000);
+	one_switch(&p, 5000);
+	one_switch(&p, 1500); /* earlier than the page before */
+	one_switch(&p, 1u << 31); /* later than all behind it */
+	one_switch(&p, 6000);
+	one_switch(&p, 7000);
 	open_pages(o, &form, &p, 1);
 	read_all(o);
-	assert_int_equal(o->nr, 3);
-	assert_int_equal(o->events[0].kind, EV_OTHER);
-	assert_int_equal(o->events[0].tid, 3);
-	assert_string_equal(o->trace->types[o->events[0].type].name, "unknown");
+	assert_int_equal(o->nr, 6 + 2);
 	assert_int_equal(o->events[1].kind, EV_OTHER);
-	assert_int_equal(o->events[2].kind, EV_SCHED_SWITCH);
-	assert_int_equal(o->events[2].time.v, 5000);
+	assert_int_equal(o->events[1].tid, 3);
+	assert_string_equal(o->trace->types[o->events[1].type].name, "unknown");
+	assert_lost(o, 2, 2000, 4000);
+	assert_lost(o, 5, 5000, 6000);
+	assert_int_equal(o->events[6].kind, EV_SCHED_SWITCH);
+	assert_int_equal(o->events[6].time.v, 6000);
 	assert_int_equal(o->trace->problems.nr, 3);
 	close_opened(o);
-	free(b.data);
 	free(p.b.data);
 	free(o);
 }
@@ -752,32 +778,21 @@ static void a_broken_page_costs_only_itself(void **state)
 	struct opened *o = calloc(1, sizeof(*o));
 
 	(void)state;
-	fill_pages(&p, 6, 0, 0);
+	fill_pages(&p, 8, 0, 0);
 	set_uint(p.b.data + 2 * BUILD_PAGE + 8, BUILD_PAGE, 8, false); /* more than fits */
-	p.b.data[4 * BUILD_PAGE + 16] = 28; /* type_len: the record's data overlaps the next */
-	set_uint(p.b.data + 4 * BUILD_PAGE + 8, 60, 8, false);
+	p.b.data[5 * BUILD_PAGE + 16] = 28; /* type_len: the record's data overlaps the next */
+	set_uint(p.b.data + 5 * BUILD_PAGE + 8, 60, 8, false);
 	open_pages(o, &form, &p, 1);
 	read_all(o);
-	assert_int_equal(o->nr, 4 + 1 + 2 + 1 + 2);
-	assert_int_equal(o->events[4].kind, EV_LOST);
-	assert_int_equal(o->events[4].arg[1], 2002);
-	assert_int_equal(o->events[4].arg[2], 4000);
-	assert_int_equal(o->events[7].kind, EV_LOST);
+	assert_int_equal(o->nr, 4 + 1 + 4 + 1 + 4);
+	assert_lost(o, 4, 2002, 4000);
+	assert_lost(o, 9, 5002, 7000);
 	assert_int_equal(o->trace->loss.unknown, 2);
-	assert_int_equal(o->trace->loss.bytes_skipped, BUILD_PAGE + 60);
+	assert_int_equal(o->trace->loss.bytes_skipped, 2 * BUILD_PAGE);
 	assert_int_equal(o->trace->problems.nr, 2);
 	close_opened(o);
 	free(p.b.data);
 	free(o);
-}
-
-static void assert_lost(const struct opened *o, unsigned i, uint64_t begin, uint64_t end)
-{
-	assert_true(i < o->nr);
-	assert_int_equal(o->events[i].kind, EV_LOST);
-	assert_int_equal(o->events[i].time.v, begin);
-	assert_int_equal(o->events[i].arg[1], begin);
-	assert_int_equal(o->events[i].arg[2], end);
 }
 
 /* Pages of zeros, wherever they are, are time of which nothing is known; the same for readers of

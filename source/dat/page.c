@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/dat/page.h"
+
+#include <string.h>
+
+#define TID_MAX (1 << 22)   /* PID_MAX_LIMIT */
+#define RECORD_MIN_BYTES 8  /* where there is room for another record, a page does not end */
+#define EATEN_BYTES 64	    /* of zeros that are no padding */
+#define LATER_IDS_MAX 1024u /* modules' events get the next numbers */
+
+int64_t record_mark_read(const uint8_t *pos, const uint8_t *end, struct record_head h,
+			 uint64_t *time, bool swap)
+{
+	uint64_t word = load32(pos, swap);
+	uint64_t high = *time >> TIME_STAMP_BITS << TIME_STAMP_BITS;
+	uint64_t delta = h.delta;
+
+	if (h.type_len == RECORD_PADDING) {
+		if (!delta)
+			return 0;
+		if (word < 4 || word > (uint64_t)(end - pos))
+			return -1;
+		*time += delta;
+		return (int64_t)word;
+	}
+	delta |= word << RECORD_DELTA_BITS;
+	if (h.type_len == RECORD_TIME_EXTEND) {
+		*time += delta;
+		return 4;
+	}
+	delta &= (UINT64_C(1) << TIME_STAMP_BITS) - 1;
+	delta |= high;
+	if (high && delta < *time) /* the low bits went round since */
+		delta += UINT64_C(1) << TIME_STAMP_BITS;
+	*time = delta;
+	return 4;
+}
+
+bool page_rest_is_padding(const uint8_t *pos, const uint8_t *end, bool swap)
+{
+	struct record_head h;
+
+	if (end - pos != 4)
+		return false;
+	h = record_head_read(pos, swap);
+	return h.type_len == RECORD_PADDING && !h.delta;
+}
+
+static bool event_can_be(const struct dat_events *events, const uint8_t *data, uint32_t len,
+			 bool swap)
+{
+	uint32_t id = load16(data + events->form.type_offset, swap);
+	uint32_t tid = load32(data + events->form.tid_offset, swap);
+	const struct dat_plan *plan = &events->plans[events->plan_of_id[id]];
+
+	return tid <= TID_MAX && len >= plan->min_len &&
+	       (plan->type || (id && id <= events->last_id + LATER_IDS_MAX));
+}
+
+/* What walking the records of a page meets. */
+struct page_walk {
+	const struct dat *d;
+	const uint8_t *pos, *end;
+	uint64_t time;
+	bool swap;
+};
+
+enum step { STEP_RECORD, STEP_END, STEP_BEYOND, STEP_BAD };
+
+/* Behind the record at w->pos.  BEYOND: it does not end where it should. */
+static enum step walk_record(struct page_walk *w)
+{
+	const struct dat_events *events = &w->d->events;
+	const uint8_t *pos = w->pos;
+	uint64_t time = w->time;
+	struct record_head h;
+	uint32_t len;
+
+	if (w->end - pos < 8)
+		return page_rest_is_padding(pos, w->end, w->swap) ? STEP_END : STEP_BEYOND;
+	h = record_head_read(pos, w->swap);
+	pos += 4;
+	if (h.type_len >= RECORD_PADDING) {
+		int64_t skip = record_mark_read(pos, w->end, h, &w->time, w->swap);
+
+		w->pos = pos + skip;
+		if (skip <= 0)
+			return skip || w->end - w->pos >= RECORD_MIN_BYTES ? STEP_BEYOND : STEP_END;
+		return w->time < time ? STEP_BAD : STEP_RECORD;
+	}
+	len = h.type_len * 4;
+	if (!h.type_len) {
+		len = load32(pos, w->swap) - 4; /* its own length field counts */
+		pos += 4;
+	}
+	if (len < events->form.common_len || len > DAT_MAX_PAGE)
+		return STEP_BAD;
+	if (len > w->end - pos)
+		return STEP_BEYOND;
+	if (!event_can_be(events, pos, len, w->swap))
+		return STEP_BAD;
+	w->time = time + h.delta;
+	w->pos = pos + ((len + 3) & ~3u);
+	return STEP_RECORD;
+}
+
+/* Up to where the records hold together; *last is the time there. */
+static enum step walk_records(struct page_walk *w, const uint8_t **upto)
+{
+	enum step step = STEP_RECORD;
+
+	while (w->pos < w->end && step == STEP_RECORD) {
+		*upto = w->pos;
+		step = walk_record(w);
+	}
+	if (step == STEP_RECORD || step == STEP_END)
+		*upto = w->end;
+	return step;
+}
+
+static enum page_state look_at(const struct page_run *run, const uint8_t *page,
+			       struct page_look *out)
+{
+	const struct dat *d = run->d;
+	struct page_walk w = {.d = d, .swap = d->file.swap};
+	uint64_t left = (uint64_t)(run->end - page), room;
+	enum step step;
+
+	out->last = 0;
+	if (!page_head_read(d, page, run->page_size, left, &out->head))
+		return PAGE_BAD_HEAD;
+	if (!out->head.len_bytes)
+		return PAGE_HOLE;
+	room = (left < run->page_size ? left : run->page_size) - d->form.data_offset;
+	out->cut = out->head.len_bytes > room;
+	out->begin = w.pos = page + d->form.data_offset;
+	w.end = w.pos + (out->cut ? room : out->head.len_bytes);
+	w.time = out->head.time;
+	step = walk_records(&w, &out->end);
+	out->last = w.time;
+	if (step == STEP_BAD || (step == STEP_BEYOND && !out->cut))
+		return PAGE_BAD_RECORDS;
+	return PAGE_HOLDS;
+}
+
+/* True for a short page between others that do not hold. */
+static bool is_lone(const struct page_run *run, const uint8_t *page, const struct page_look *look)
+{
+	bool has_before = page - run->begin >= run->page_size;
+	bool has_after = run->end - page > run->page_size;
+	struct page_look other;
+
+	if (look->head.len_bytes > run->page_size / 2 || (!has_before && !has_after))
+		return false;
+	return !(has_before && look_at(run, page - run->page_size, &other) == PAGE_HOLDS) &&
+	       !(has_after && look_at(run, page + run->page_size, &other) == PAGE_HOLDS);
+}
+
+/* True when zeros in front of the page reach into it: the low bytes of its time may be missing. */
+static bool is_eaten(const struct page_run *run, const uint8_t *page)
+{
+	static const uint8_t zeros[EATEN_BYTES];
+	bool big_endian = run->d->file.swap != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	struct page_look other;
+
+	return !*page && !big_endian && page - run->begin >= run->page_size &&
+	       !memcmp(page - EATEN_BYTES, zeros, EATEN_BYTES) &&
+	       look_at(run, page - run->page_size, &other) != PAGE_HOLDS;
+}
+
+enum page_state page_judge(const struct page_run *run, const uint8_t *page, struct page_look *out)
+{
+	enum page_state state = look_at(run, page, out);
+
+	if (state == PAGE_HOLDS && (is_lone(run, page, out) || is_eaten(run, page)))
+		state = PAGE_BAD_HEAD;
+	return state;
+}
