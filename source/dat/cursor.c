@@ -76,6 +76,7 @@ static void report_issue(struct dat_cursor *k, enum dat_issue what)
 		[DAT_HOLE] = "pages of zeros: what was in them is lost",
 		[DAT_BAD_PAGE] = "pages without a page's header are skipped",
 		[DAT_BAD_RECORD] = "pages whose records do not fit together are skipped",
+		[DAT_NEXT_TO_BAD] = "pages next to damaged ones are skipped",
 		[DAT_CUT_PAGE] = "a page is cut off: its last records are missing",
 		[DAT_UNKNOWN_ID] = "events of a number that no event format explains",
 		[DAT_ASTRAY] = "pages whose times are not between their neighbours' are skipped",
@@ -230,6 +231,7 @@ static bool page_holds(struct dat_cursor *k, const uint8_t *page, struct page_lo
 		[PAGE_HOLE] = DAT_HOLE,
 		[PAGE_BAD_HEAD] = DAT_BAD_PAGE,
 		[PAGE_BAD_RECORDS] = DAT_BAD_RECORD,
+		[PAGE_NEXT_TO_BAD] = DAT_NEXT_TO_BAD,
 	};
 	enum page_state state = page_judge(&k->run, page, look);
 
@@ -305,7 +307,8 @@ static void chunk_unpack(struct dat_cursor *k)
 	}
 	k->page = buf;
 	k->pages_end = buf + chunk.len_bytes;
-	k->run = (struct page_run){k->d, k->page, k->pages_end, k->ds->page_size};
+	k->run = (struct page_run){
+		.d = k->d, .begin = buf, .end = k->pages_end, .page_size = k->ds->page_size};
 	k->readable = k->pages_end + DAT_LOAD_BYTES;
 }
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/dat/page.h"
 
-#include <string.h>
-
 #define TID_MAX (1 << 22)   /* PID_MAX_LIMIT */
 #define RECORD_MIN_BYTES 8  /* where there is room for another record, a page does not end */
-#define EATEN_BYTES 64	    /* of zeros that are no padding */
 #define LATER_IDS_MAX 1024u /* modules' events get the next numbers */
 
 int64_t record_mark_read(const uint8_t *pos, const uint8_t *end, struct record_head h,
@@ -143,36 +140,33 @@ static enum page_state look_at(const struct page_run *run, const uint8_t *page,
 	return PAGE_HOLDS;
 }
 
-/* True for a short page between others that do not hold. */
-static bool is_lone(const struct page_run *run, const uint8_t *page, const struct page_look *look)
+static const struct page_seen *see(struct page_run *run, const uint8_t *page)
 {
-	bool has_before = page - run->begin >= run->page_size;
-	bool has_after = run->end - page > run->page_size;
-	struct page_look other;
+	size_t nr = (size_t)(page - run->begin) / run->page_size;
+	struct page_seen *seen = &run->seen[nr % PAGES_SEEN];
 
-	if (look->head.len_bytes > run->page_size / 2 || (!has_before && !has_after))
-		return false;
-	return !(has_before && look_at(run, page - run->page_size, &other) == PAGE_HOLDS) &&
-	       !(has_after && look_at(run, page + run->page_size, &other) == PAGE_HOLDS);
+	if (seen->page != page) {
+		seen->page = page;
+		seen->state = look_at(run, page, &seen->look);
+	}
+	return seen;
 }
 
-/* True when zeros in front of the page reach into it: the low bytes of its time may be missing. */
-static bool is_eaten(const struct page_run *run, const uint8_t *page)
+static bool is_bad(struct page_run *run, const uint8_t *page)
 {
-	static const uint8_t zeros[EATEN_BYTES];
-	bool big_endian = run->d->file.swap != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-	struct page_look other;
-
-	return !*page && !big_endian && page - run->begin >= run->page_size &&
-	       !memcmp(page - EATEN_BYTES, zeros, EATEN_BYTES) &&
-	       look_at(run, page - run->page_size, &other) != PAGE_HOLDS;
+	return see(run, page)->state != PAGE_HOLDS;
 }
 
-enum page_state page_judge(const struct page_run *run, const uint8_t *page, struct page_look *out)
+enum page_state page_judge(struct page_run *run, const uint8_t *page, struct page_look *out)
 {
-	enum page_state state = look_at(run, page, out);
+	const struct page_seen *seen = see(run, page);
+	uint32_t size = run->page_size;
 
-	if (state == PAGE_HOLDS && (is_lone(run, page, out) || is_eaten(run, page)))
-		state = PAGE_BAD_HEAD;
-	return state;
+	*out = seen->look;
+	if (seen->state != PAGE_HOLDS)
+		return seen->state;
+	if ((page - run->begin >= size && is_bad(run, page - size)) ||
+	    (run->end - page > size && is_bad(run, page + size)))
+		return PAGE_NEXT_TO_BAD;
+	return PAGE_HOLDS;
 }

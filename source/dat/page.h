@@ -127,23 +127,30 @@ enum page_state {
 	PAGE_HOLE, /* no records: never written, or lost since; no kernel gives a reader such a page */
 	PAGE_BAD_HEAD,
 	PAGE_BAD_RECORDS,
+	PAGE_NEXT_TO_BAD,
 };
 
 /* Pages one behind the other, in memory: of a stream, or of a chunk of it. */
+#define PAGES_SEEN 4
 struct page_run {
 	const struct dat *d;
 	const uint8_t *begin, *end;
 	uint32_t page_size;
+	struct page_seen {
+		const uint8_t *page;
+		enum page_state state;
+		struct page_look look;
+	} seen[PAGES_SEEN]; /* the last few, so that each is walked once */
 };
 
 /* All of a stream that is not packed. */
 struct page_run dat_stream_run(const struct dat_stream *ds);
 
 /*
- * Does the page at @page of the run hold together?  @out is then filled.  Bytes that are no page may
- * look like one by chance, but not like a long one, and not next to another: a short page between
- * others that do not hold is not believed.
+ * Is the page at @page of the run to be believed?  @out is then filled.  Damage does not end where a
+ * page does, and what it leaves of one may look whole: those next to a page that does not hold
+ * together are not believed, either.
  */
-enum page_state page_judge(const struct page_run *run, const uint8_t *page, struct page_look *out);
+enum page_state page_judge(struct page_run *run, const uint8_t *page, struct page_look *out);
 
 #endif

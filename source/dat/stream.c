@@ -147,11 +147,14 @@ struct page_run dat_stream_run(const struct dat_stream *ds)
 {
 	const uint8_t *data = ds->dat->file.map.data + ds->offset_bytes;
 
-	return (struct page_run){ds->dat, data, data + ds->len_bytes, ds->page_size};
+	return (struct page_run){.d = ds->dat,
+				 .begin = data,
+				 .end = data + ds->len_bytes,
+				 .page_size = ds->page_size};
 }
 
 /* The first page that holds together tells when the packet begins; false when there is none. */
-static bool packet_look(const struct page_run *run, const uint8_t *pages, const uint8_t *end,
+static bool packet_look(struct page_run *run, const uint8_t *pages, const uint8_t *end,
 			struct packet *p)
 {
 	for (; pages < end; pages += run->page_size) {
@@ -174,7 +177,8 @@ static bool packed_look(struct dat *d, const struct dat_stream *ds, struct packe
 	struct dat_chunk c;
 
 	while (dat_chunk_next(ds, &pos, p->offset_bytes + p->len_bytes, &c)) {
-		struct page_run run = {d, buf, buf + c.len_bytes, ds->page_size};
+		struct page_run run = {
+			.d = d, .begin = buf, .end = buf + c.len_bytes, .page_size = ds->page_size};
 
 		if (!unpack(&d->file.unpacker, d->file.packing, c.packed, c.packed_len, buf,
 			    c.len_bytes) &&
