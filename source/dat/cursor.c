@@ -32,6 +32,7 @@ struct dat_cursor {
 	bool handed_out; /* events that point into it were returned */
 
 	bool in_packet;
+	bool sound; /* ... and all its pages were found to hold together */
 	uint64_t next_chunk; /* places in the file */
 	uint64_t packet_stop;
 	uint64_t chunk_at;   /* of what is decoded now */
@@ -125,7 +126,7 @@ static void packet_count(struct dat_cursor *k)
 	struct trace_loss loss = {.bytes_skipped = k->tally.bytes_skipped};
 	uint64_t before, after;
 
-	if (atomic_exchange(&ds->counted[k->c->packet], 1))
+	if (atomic_exchange(&ds->counted[k->c->packet], k->tally.broken_places ? DAT_COUNTED : DAT_SOUND))
 		return;
 	for (unsigned i = 0; i < DAT_NR_ISSUES; i++)
 		report_issue(k, i);
@@ -224,6 +225,7 @@ static bool is_astray(const struct dat_cursor *k, const struct page_look *look)
 	return !time_after(k, &next, &time2) || time2 < look->last;
 }
 
+/* Of a packet that was found sound before, no page is walked again. */
 static bool page_holds(struct dat_cursor *k, const uint8_t *page, struct page_look *look)
 {
 	static const uint8_t issues[] = {
@@ -233,8 +235,11 @@ static bool page_holds(struct dat_cursor *k, const uint8_t *page, struct page_lo
 		[PAGE_BAD_RECORDS] = DAT_BAD_RECORD,
 		[PAGE_NEXT_TO_BAD] = DAT_NEXT_TO_BAD,
 	};
-	enum page_state state = page_judge(&k->run, page, look);
+	enum page_state state;
 
+	if (k->sound)
+		return page_take(&k->run, page, look);
+	state = page_judge(&k->run, page, look);
 	if (state == PAGE_HOLDS && !is_astray(k, look))
 		return true;
 	broken(k, issues[state], (uint64_t)(k->page - page));
@@ -271,6 +276,8 @@ static void packet_enter(struct dat_cursor *k)
 	const struct packet *p = &k->c->stream->packets[k->c->packet];
 
 	k->in_packet = true;
+	k->sound = atomic_load_explicit(&k->ds->counted[k->c->packet], memory_order_relaxed) ==
+		   DAT_SOUND;
 	k->next_chunk = p->offset_bytes;
 	k->packet_stop = p->offset_bytes + p->len_bytes;
 	memset(&k->tally, 0, sizeof(k->tally));

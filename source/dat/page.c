@@ -115,23 +115,31 @@ static enum step walk_records(struct page_walk *w, const uint8_t **upto)
 	return step;
 }
 
+bool page_take(const struct page_run *run, const uint8_t *page, struct page_look *out)
+{
+	uint64_t left = (uint64_t)(run->end - page), room;
+
+	*out = (struct page_look){.begin = page + run->d->form.data_offset};
+	if (!page_head_read(run->d, page, run->page_size, left, &out->head))
+		return false;
+	room = (left < run->page_size ? left : run->page_size) - run->d->form.data_offset;
+	out->cut = out->head.len_bytes > room;
+	out->end = out->begin + (out->cut ? room : out->head.len_bytes);
+	return true;
+}
+
 static enum page_state look_at(const struct page_run *run, const uint8_t *page,
 			       struct page_look *out)
 {
-	const struct dat *d = run->d;
-	struct page_walk w = {.d = d, .swap = d->file.swap};
-	uint64_t left = (uint64_t)(run->end - page), room;
+	struct page_walk w = {.d = run->d, .swap = run->d->file.swap};
 	enum step step;
 
-	out->last = 0;
-	if (!page_head_read(d, page, run->page_size, left, &out->head))
+	if (!page_take(run, page, out))
 		return PAGE_BAD_HEAD;
 	if (!out->head.len_bytes)
 		return PAGE_HOLE;
-	room = (left < run->page_size ? left : run->page_size) - d->form.data_offset;
-	out->cut = out->head.len_bytes > room;
-	out->begin = w.pos = page + d->form.data_offset;
-	w.end = w.pos + (out->cut ? room : out->head.len_bytes);
+	w.pos = out->begin;
+	w.end = out->end;
 	w.time = out->head.time;
 	step = walk_records(&w, &out->end);
 	out->last = w.time;

@@ -153,4 +153,7 @@ struct page_run dat_stream_run(const struct dat_stream *ds);
  */
 enum page_state page_judge(struct page_run *run, const uint8_t *page, struct page_look *out);
 
+/* The same for a page of which that was found before: only its header is read, and not @out->last. */
+bool page_take(const struct page_run *run, const uint8_t *page, struct page_look *out);
+
 #endif

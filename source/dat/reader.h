@@ -55,6 +55,8 @@ enum dat_issue {
 	DAT_NR_ISSUES
 };
 
+enum { DAT_COUNTED = 1, DAT_SOUND };
+
 struct dat_stream {
 	const struct dat *dat;
 	uint64_t offset_bytes, len_bytes; /* in the file */
@@ -63,7 +65,8 @@ struct dat_stream {
 	uint32_t chunk_max;      /* the largest chunk, unpacked */
 	uint64_t stat_lost;      /* CPUSTAT's count; already in trace->loss */
 	bool has_stats;
-	/* Packets whose losses and problems are counted: a trace may be read more than once. */
+	/* DAT_COUNTED: packets whose losses and problems are counted: a trace may be read more than
+	 * once.  DAT_SOUND: and which have none. */
 	atomic_uchar *counted;
 	atomic_uint_fast64_t lost_seen;              /* sum over those packets */
 	atomic_uint_fast64_t issue_at[DAT_NR_ISSUES]; /* where each was met first; 0 = not yet */
