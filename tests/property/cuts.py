@@ -26,10 +26,10 @@ from property.damage import Recording, copy_linked  # noqa: E402
 JUDGE = lib.BUILD / "property/less_specific"
 LEFT_OUT = 3  # exit status: a trace was
 # What nothing in the traces shows to be missing: held only where other evidence contradicts.
-NOT_EVIDENT = {"pages, not said"}
+NOT_EVIDENT = {"pages, not said", "records removed, not said"}
 # Of these nothing less, and nothing else, may be said.
-HELD = ["packets", "packets, index", "packets zeroed", "pages", "pages zeroed", "truncated", "stream",
-        "trace"]
+HELD = ["packets", "packets, index", "packets zeroed", "pages", "pages zeroed", "bytes zeroed",
+        "bytes removed", "bytes overwritten", "truncated", "stream", "trace"]
 # So short that nothing in it names a CPU twice: that a stream is missing cannot be seen.
 TOO_SHORT = {("marks", "stream")}
 LEAST_KEPT = 0.7  # of the time in which a state was known
@@ -55,6 +55,9 @@ def gather(name, target):
         for file in sorted(unpacked.glob("**/L0/run/*/trace.dat")):
             (target / file.parent.name).mkdir()
             shutil.copy(file, target / file.parent.name)
+    elif name == "perf":
+        unpacked = lib.unpacked(lib.ROOT / "samples/lab/perf-data-6.1.tar.xz")
+        shutil.copytree(next(unpacked.glob("**/host.data")).parent, target)
     elif name == "lttng":
         shutil.copytree(lib.ROOT / "samples/lttng", target)
     else:
@@ -145,7 +148,7 @@ def main():
     parser.add_argument("--log", type=argparse.FileType("w"))
     parser.add_argument("--keep", help="leave the last cut's files there")
     args = parser.parse_args()
-    sets = args.sets or ["lttng", "ftrace", "boot", "marks"]
+    sets = args.sets or ["lttng", "ftrace", "boot", "marks", "perf"]
     tally = Tally()
 
     def log(text):
