@@ -31,10 +31,10 @@ LEFT_OUT = 3  # exit status: a trace was
 REPORTED = 97  # exit status of whatever a sanitizer stops
 ENV = os.environ | {"ASAN_OPTIONS": f"exitcode={REPORTED}", "UBSAN_OPTIONS": f"exitcode={REPORTED}"}
 # What nothing in the traces shows to be missing: held only where other evidence contradicts.
-NOT_EVIDENT = {"pages, not said"}
+NOT_EVIDENT = {"pages, not said", "records removed, not said"}
 # Of these nothing less, and nothing else, may be said.
-HELD = ["packets", "packets, index", "packets zeroed", "pages", "pages zeroed", "truncated", "stream",
-        "trace"]
+HELD = ["packets", "packets, index", "packets zeroed", "pages", "pages zeroed", "bytes zeroed",
+        "bytes removed", "bytes overwritten", "truncated", "stream", "trace"]
 # A cut may leave nothing that can be told; all else is to be analysed.
 MAY_REFUSE = "the traces hold no event that says what a CPU does"
 LEAST_KEPT = 0.7  # of the time in which a state was known
@@ -61,6 +61,9 @@ def gather(name, target):
         for file in sorted(unpacked.glob("**/L0/run/*/trace.dat")):
             (target / file.parent.name).mkdir()
             shutil.copy(file, target / file.parent.name)
+    elif name == "perf":
+        unpacked = lib.unpacked(lib.ROOT / "samples/lab/perf-data-6.1.tar.xz")
+        shutil.copytree(next(unpacked.glob("**/host.data")).parent, target)
     elif name == "lttng":
         shutil.copytree(lib.ROOT / "samples/lttng", target)
     else:
@@ -202,7 +205,7 @@ def main():
     parser.add_argument("--log", type=argparse.FileType("w"))
     parser.add_argument("--keep", help="leave the last cut's files there")
     args = parser.parse_args()
-    sets = args.sets or ["lttng", "ftrace", "boot", "marks"]
+    sets = args.sets or ["lttng", "ftrace", "boot", "marks", "perf"]
     log = Log(args.log)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as tmp:
         runners = [Runner(Path(tmp), name, args.every) for name in sets]
