@@ -222,6 +222,12 @@ class Perf:
         struct.pack_into("<Q", data, 48, self.length - (end - begin))
         del data[begin:end]
 
+    def keep_hardly_any(self, target):
+        data = bytearray(target.read_bytes())
+        borders = self.borders(data)
+        self.remove(data, borders[len(borders) // 50], self.at + self.length)
+        target.write_bytes(data)
+
     def damage(self, rng, target, kind):
         data = bytearray(target.read_bytes())
         begin, end = span(rng, self.length)
