@@ -87,9 +87,9 @@ class Runner:
         done = analyse(self.whole, self.history)
         lib.check(done.returncode == 0, f"{name}: {done.stderr}")
 
-    def compare(self, history):
-        done = subprocess.run([str(JUDGE), str(self.history), str(history), "/whole/", "/cut/",
-                               *self.every],
+    def compare(self, history, root="/cut/", *options):
+        done = subprocess.run([str(JUDGE), str(self.history), str(history), "/whole/", root,
+                               *(options or self.every)],
                               capture_output=True, text=True, errors="replace", timeout=120)
         lib.check(done.returncode in (0, 1, 2), f"{JUDGE}: {done.returncode}: {done.stderr}")
         return done.returncode, done.stdout.splitlines()
@@ -156,6 +156,8 @@ def main():
         runners = [Runner(Path(tmp), name, args.every) for name in sets]
         if not args.only:
             finds_a_planted_lie(runners, log)
+            if not args.sets:
+                finds_greater_sums(runners)
         for number in range(args.cuts):
             runner = runners[number % len(runners)]
             kinds = args.kinds or [k for k in runner.recording.kinds()
@@ -179,6 +181,22 @@ def finds_a_planted_lie(runners, log):
         lies = sum(tally.bad_cuts.values())
         lib.check(lies >= 3, f"{runner.name}: of 12 holes that nothing tells of, {lies} were found")
         return
+
+
+# What has time or lengths of its own; each set has these.
+SUMMED = {"cpu_time", "machine_time", "process_time", "thread_time", "thread_delay", "preemption",
+          "preemption_victim", "preemption_list"}
+
+
+def finds_greater_sums(runners):
+    """A history that says a quarter more than itself, in each of these tables."""
+    found = set()
+    for runner in runners:
+        _, lines = runner.compare(runner.history, "/whole/", "lie")
+        found |= {line.split("\t")[1] for line in lines[:-1]}
+        _, lines = runner.compare(runner.history, "/whole/")
+        lib.check(len(lines) == 1, f"{runner.name}: its history is not what it is: {lines[0]}")
+    lib.check(found >= SUMMED, f"not found to be greater: {SUMMED - found}")
 
 
 def check_floors(tally):

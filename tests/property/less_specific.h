@@ -54,6 +54,7 @@ struct pair {
 			 something */
 	int64_t known_ns, kept_ns; /* time in which a state was known, and in which it still is */
 	int64_t moments;	   /* pairs of intervals that were compared */
+	bool lie; /* tables of the second history are taken to say more than they do */
 };
 
 int pair_open(struct pair *p, char **files, char **roots);
