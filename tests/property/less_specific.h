@@ -49,6 +49,7 @@ struct pair {
 	struct side whole, cut;
 	struct twin *machines; /* by row of @cut */
 	int64_t *cpus;	       /* the same; -1: nothing there, or any of its machine's */
+	int64_t *slacks;       /* by row of @cut: the greatest that its clock may have moved */
 	int64_t wrong;	       /* found so far */
 	int64_t more; /* times at which the first history knows nothing, and the second one says
 			 something */

@@ -184,6 +184,23 @@ static bool is_thread_of(const struct pair *p, const struct sheet *s, size_t cut
 	return false;
 }
 
+/* Nothing says when something of it was: any of its threads may have run. */
+static bool has_no_clock(const struct pair *p, int64_t machine)
+{
+	return machine >= 0 &&
+	       p->slacks[machine] >= sonde_run_end(p->cut.run) - sonde_run_begin(p->cut.run);
+}
+
+static bool threads_fit(const struct pair *p, int64_t cut, int64_t whole)
+{
+	const struct sonde_thread *c = cut < 0 ? NULL : &p->cut.threads[cut];
+
+	if (thread_fits(p, cut, whole) || c->tid < 0)
+		return true;
+	return whole >= 0 && machine_fits(p, c->machine, p->whole.threads[whole].machine) &&
+	       has_no_clock(p, c->machine);
+}
+
 static bool cells_fit(const struct pair *p, const struct sonde_column *c, union sonde_cell cut,
 		      union sonde_cell whole)
 {
@@ -194,8 +211,7 @@ static bool cells_fit(const struct pair *p, const struct sonde_column *c, union 
 	case SONDE_COL_CPU:
 		return cpu_fits(p, cut.i, whole.i);
 	case SONDE_COL_THREAD:
-		return thread_fits(p, cut.i, whole.i) ||
-		       (cut.i >= 0 && p->cut.threads[cut.i].tid < 0);
+		return threads_fit(p, cut.i, whole.i);
 	case SONDE_COL_PID_NS:
 		return namespace_fits(p, cut.i, whole.i);
 	case SONDE_COL_MODE:
@@ -207,22 +223,33 @@ static bool cells_fit(const struct pair *p, const struct sonde_column *c, union 
 	}
 }
 
-/* A machine of which it is not known what runs in it stands for all in it. */
-static bool is_wide(const struct sheet *s, size_t cut, unsigned column)
+static int64_t cut_cell(const struct sheet *s, size_t row, const char *name)
 {
-	int mode = sonde_facts_column(s->cut, "mode");
-	int64_t value = mode < 0 ? -1 : sonde_facts_cell(s->cut, cut, (unsigned)mode).i;
+	int column = sonde_facts_column(s->cut, name);
 
-	return !strcmp(s->of->columns[column].name, "culprit_machine") &&
-	       (value == SONDE_MODE_UNKNOWN || value == SONDE_MODE_GUEST);
+	return column < 0 ? -1 : sonde_facts_cell(s->cut, row, (unsigned)column).i;
+}
+
+/* A machine of which it is not known what runs in it stands for all in it; and what it does is not
+ * known where its clock is not. */
+static bool is_wide(const struct pair *p, const struct sheet *s, size_t cut, size_t whole,
+		    unsigned column)
+{
+	const struct sonde_column *c = &s->of->columns[column];
+	int64_t mode = cut_cell(s, cut, "mode");
+
+	if (c->type == SONDE_COL_MODE)
+		return has_no_clock(p, cut_cell(s, cut, "culprit_machine"));
+	return !strcmp(c->name, "culprit_machine") &&
+	       (mode == SONDE_MODE_UNKNOWN || mode == SONDE_MODE_GUEST) &&
+	       machine_holds(p, sonde_facts_cell(s->cut, cut, column).i,
+			     sonde_facts_cell(s->whole, whole, column).i);
 }
 
 static bool keys_fit(const struct pair *p, const struct sheet *s, size_t cut, size_t whole)
 {
 	for (unsigned c = 0; c < s->of->nr_columns; c++) {
-		if (s->rules[c] == RULE_KEY && is_wide(s, cut, c) &&
-		    machine_holds(p, sonde_facts_cell(s->cut, cut, c).i,
-				  sonde_facts_cell(s->whole, whole, c).i))
+		if (s->rules[c] == RULE_KEY && is_wide(p, s, cut, whole, c))
 			continue;
 		if (s->of->columns[c].type == SONDE_COL_THREAD &&
 		    !strcmp(s->of->name, "process_time") && is_thread_of(p, s, cut, whole))
@@ -265,20 +292,11 @@ static bool is_less_specific(const struct sheet *s, size_t row)
 /* The greatest that clocks may have moved at all. */
 static int64_t greatest_slack(const struct pair *p)
 {
-	int64_t begin = sonde_run_begin(p->cut.run), end = sonde_run_end(p->cut.run);
 	int64_t most = 0;
 
-	for (int64_t m = 0; m < p->cut.nr_machines; m++) {
-		int64_t whole = p->machines[m].row;
-
-		for (int i = 0; i < 32 && whole >= 0; i++) {
-			int64_t slack = slack_of(p, m, whole, begin + (end - begin) / 32 * i);
-
-			most = slack > most ? slack : most;
-		}
-	}
-	/* Where a clock is not known, any moment of the run; more can only overflow. */
-	return most < end - begin ? most : end - begin;
+	for (int64_t m = 0; m < p->cut.nr_machines; m++)
+		most = p->slacks[m] > most ? p->slacks[m] : most;
+	return most;
 }
 
 /* A gap of the whole run that only a trace shows which the cut one lacks. */
