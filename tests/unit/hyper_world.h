@@ -97,6 +97,8 @@ struct world {
 	/* Before every call of the kernel one of a process on the same vCPU: what it is. */
 	struct ht_call (*forge)(struct world *w, unsigned vcpu, const struct ht_call *call);
 	unsigned nr_forged;
+	bool namesake;		 /* vCPU 1 is a neighbour's, who calls itself by the same name */
+	unsigned namesakes_vcpu; /* ... its number there */
 	bool nested; /* the VM runs in the one that has these threads, and the host takes its calls */
 	struct buf folded;
 	struct world_mark marks[WORLD_MARKS];
@@ -119,6 +121,11 @@ static inline void world_record(struct world *w, unsigned cpu, uint64_t t, const
 	w->last[cpu] = t;
 }
 
+static inline unsigned world_vcpu_id(const struct world *w, unsigned vcpu)
+{
+	return w->namesake && vcpu ? w->namesakes_vcpu : vcpu;
+}
+
 static inline void world_kvm(struct world *w, unsigned cpu, uint64_t t, unsigned vcpu, uint16_t id,
 			     const struct ht_call *call)
 {
@@ -129,7 +136,7 @@ static inline void world_kvm(struct world *w, unsigned cpu, uint64_t t, unsigned
 		put_uint(&b, vcpu, 4);
 	} else if (id == ID_EXIT) {
 		put_uint(&b, call ? 0x81 : 0x78, 4);
-		put_uint(&b, vcpu, 4);
+		put_uint(&b, world_vcpu_id(w, vcpu), 4);
 		put_uint(&b, 2, 4);
 		put_uint(&b, 0, 4);
 		put_uint(&b, w->no_rip ? 0 : w->rip, 8);
@@ -178,8 +185,8 @@ static inline uint64_t world_call_from(struct world *w, unsigned vcpu, unsigned 
 		.tsc = t + 2 * WORLD_US + (uint64_t)WORLD_OFFSET,
 		.tsc_offset = WORLD_OFFSET,
 		.tid = (uint32_t)WORLD_TID(vcpu),
-		.tgid = 100,
-		.vcpu_id = vcpu,
+		.tgid = w->namesake && vcpu ? 200 : 100,
+		.vcpu_id = world_vcpu_id(w, vcpu),
 		.cpu = cpu,
 		.entry_cpu = cpu,
 		.overhead_ns = 3 * WORLD_US / WORLD_TICKS_PER_NS,

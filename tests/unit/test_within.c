@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "lib/within.h"
+#include "source/folded/folded.h"
 #include "source/seam.h"
 #include "sonde/analyze.h"
 #include "sonde/check.h"
@@ -287,6 +288,51 @@ static void test_no_rip(void **state)
 	close_world(&w, host, &found);
 }
 
+/* Both are machines of their own, and of each all that it sent is there. */
+static void check_two(struct world *w, const char *file, const char *calls)
+{
+	struct within found;
+	struct trace *host, *part;
+	struct error err = {0};
+
+	assert_int_equal(trace_open(&host, file, &err), 0);
+	if (calls) {
+		assert_int_equal(trace_open(&part, calls, &err), 0);
+		assert_int_equal(folded_attach(host, part, &err), 0);
+	}
+	assert_int_equal(within_find(&found, host, &options, &err), 0);
+	assert_int_equal(found.nr, 2);
+	for (int i = 0; i < WORLD_CPUS; i++) {
+		unsigned lost, nr = compare(found.list[i].trace, &w->vcpus[i], i, &lost);
+
+		assert_int_equal(found.list[i].tid, WORLD_TID(i));
+		assert_string_equal(found.list[i].name, "vm-a");
+		assert_true(nr == w->vcpus[i].nr_sent && nr > ROUNDS * 15);
+	}
+	close_world(w, host, &found);
+}
+
+/* A neighbour's kernel that calls itself by the guest's name, and its CPU by a number that the guest
+ * does not have, is not one more CPU of the guest: the host says whose vCPU 0 that is, or in a file
+ * of folded calls whose process. */
+static void test_namesake(void **state)
+{
+	struct world plain = {.namesake = true, .namesakes_vcpu = 0};
+	struct world folded = {.namesake = true, .namesakes_vcpu = 1, .fold = true};
+	char calls[] = "/tmp/test-within-XXXXXX.calls";
+
+	(void)state;
+	world_run(&plain, ROUNDS);
+	world_write(&plain, path);
+	check_two(&plain, path, NULL);
+	close(mkstemps(calls, 6));
+	world_run(&folded, ROUNDS);
+	world_write(&folded, path);
+	world_write_folded(&folded, calls);
+	check_two(&folded, path, calls);
+	unlink(calls);
+}
+
 /* The guest is a machine, and its events and marks are where they belong. */
 static void check_events(const char *host, const struct world *w)
 {
@@ -525,7 +571,7 @@ int main(void)
 		cmocka_unit_test(test_lost_call),    cmocka_unit_test(test_events_of_host),
 		cmocka_unit_test(test_folded_calls), cmocka_unit_test(test_history_of_host),
 		cmocka_unit_test(test_forged),	     cmocka_unit_test(test_no_rip),
-		cmocka_unit_test(test_forged_history),
+		cmocka_unit_test(test_forged_history), cmocka_unit_test(test_namesake),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, drop_file);
