@@ -176,6 +176,26 @@ static bool must_be(const struct candidate *c, unsigned parent)
 	return (!c->told && !c->proven) || c->parent == (int)parent;
 }
 
+/* Its UUID is its own word.  Where the recorder knows the process that it is, by the link that
+ * leads there, another VM's UUID is a mistake, or a lie. */
+static bool is_recorded_as_other(const struct candidate *list, unsigned i, int parent,
+				 const struct declared_vm *vm, struct problems *problems)
+{
+	const struct candidate *c = &list[i];
+	const struct declared_vm *known =
+		c->in->vm_pid > 0 && c->parent == parent
+			? declared_vm_of_process(list[parent].declared, c->in->vm_pid)
+			: NULL;
+
+	if (!known || declared_same_vm(known, vm))
+		return false;
+	problems_add(problems,
+		     "%s: its UUID is that of a VM of %s, process %d, but it was recorded as "
+		     "process %d; that counts",
+		     c->name, list[parent].name, vm->pid, known->pid);
+	return true;
+}
+
 /* The machine's own system UUID is that of a VM which another one lists. */
 static void parent_by_uuid(struct candidate *list, unsigned nr, unsigned i,
 			   struct problems *problems)
@@ -184,6 +204,8 @@ static void parent_by_uuid(struct candidate *list, unsigned nr, unsigned i,
 	int parent = PARENT_UNKNOWN;
 
 	if (who_lists(list, nr, i, &parent, &vm) != 1 || !uuid_is_of_one(list, nr, i))
+		return;
+	if (is_recorded_as_other(list, i, parent, vm, problems))
 		return;
 	for (unsigned k = 0; k < nr; k++) {
 		if (k == i || k == (unsigned)parent || pairs_of(list, i, k) < PAIRS_MIN ||

@@ -518,6 +518,8 @@ static int call_field(const struct event *e, const char *name, struct field_valu
 		*out = (struct field_value){.cls = FIELD_UINT, .u = r.rip};
 	else if (!strcmp(name, "tgid"))
 		*out = (struct field_value){.cls = FIELD_UINT, .u = r.tgid};
+	else if (!strcmp(name, "skipped"))
+		*out = (struct field_value){.cls = FIELD_UINT, .u = r.skipped};
 	else if (!strcmp(name, "cpl") && r.flags & (HC_CPL_0 | HC_CPL_USER))
 		*out = (struct field_value){.cls = FIELD_UINT, .u = r.flags & HC_CPL_0 ? 0 : 3};
 	else

@@ -166,6 +166,36 @@ static void a_uuid_of_two_is_nobodys(void **state)
 	}
 }
 
+/* A machine that has the UUID of its neighbour, as it says, and was recorded as process 8. */
+static void a_neighbours_uuid_does_not_count(void **state)
+{
+	struct declared_vm vms[] = {{.pid = 7, .has_uuid = true, .uuid = {1}},
+				    {.pid = 8, .has_uuid = true, .uuid = {2}}};
+	struct trace traces[2];
+
+	(void)state;
+	make_named(&traces[0], "iron");
+	make_named(&traces[1], "vm");
+	for (int pid = 7; pid <= 8; pid++) {
+		struct sample samples[2] = {{.trace = &traces[0]}, {.trace = &traces[1]}};
+		struct declared declared[2] = {{.vms = {.list = vms, .nr = 2}},
+					       {.has_uuid = true, .uuid = {1}}};
+		struct topology_input in[2] = {
+			{.trace = &traces[0]},
+			{.trace = &traces[1], .parent = "iron", .recorded = true, .vm_pid = pid}};
+		struct candidate list[2] = {0};
+		struct problems problems = {0};
+
+		assert_int_equal(parents_find(list, in, samples, declared, 2, &problems, NULL), 0);
+		assert_int_equal(list[1].parent, 0);
+		assert_int_equal(list[1].vm->pid, pid);
+		assert_int_equal(list[1].proven, pid == 7);
+		assert_int_equal(problems.nr, pid == 8);
+		parents_release(list, 2);
+		problems_release(&problems);
+	}
+}
+
 /* ---- lists: of the start, of the end --------------------------------------------------------- */
 
 static void a_relation_is_of_the_start_or_of_the_end(void **state)
@@ -368,6 +398,7 @@ int main(void)
 		cmocka_unit_test(an_exact_clocks_violations_are_counted),
 		cmocka_unit_test(an_offset_that_breaks_causality_is_refused),
 		cmocka_unit_test(a_uuid_of_two_is_nobodys),
+		cmocka_unit_test(a_neighbours_uuid_does_not_count),
 		cmocka_unit_test(a_relation_is_of_the_start_or_of_the_end),
 		cmocka_unit_test(the_readings_around_a_moment_count),
 		cmocka_unit_test(a_counters_rate_is_measured),
