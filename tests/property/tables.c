@@ -425,6 +425,14 @@ static bool lacks_a_trace(const struct pair *p)
 	return false;
 }
 
+/* Until when it was, on the whole run's time line, of which nothing is known after its end. */
+static int64_t end_in_whole(const struct pair *p, int64_t at, int64_t length)
+{
+	int64_t end = at + length, last = sonde_run_end(p->whole.run);
+
+	return end > last && at < last ? last : end;
+}
+
 /* What it is a part of is part of what that row is a part of. */
 static bool parts_fit(const struct pair *p, const struct sheet *s, size_t cut, size_t whole,
 		      int64_t slack)
@@ -436,7 +444,7 @@ static bool parts_fit(const struct pair *p, const struct sheet *s, size_t cut, s
 	from = time_in_whole(p, cell_of(s->cut, cut, s->whole_at));
 	begin = cell_of(s->whole, whole, s->whole_at);
 	return from >= begin - slack &&
-	       from + cell_of(s->cut, cut, s->whole_length) <=
+	       end_in_whole(p, from, cell_of(s->cut, cut, s->whole_length)) <=
 		       begin + cell_of(s->whole, whole, s->whole_length) + slack;
 }
 
@@ -487,6 +495,7 @@ static void check_listed(struct pair *p, const struct sheet *s, size_t row, int6
 	int64_t covered = 0;
 	char words[512];
 
+	length = end_in_whole(p, at, length) - at;
 	for (size_t k = first_at(s, at - slack); k < sonde_facts_nr_rows(s->whole); k++) {
 		size_t i = s->order[k].row;
 		int64_t begin = s->order[k].at;
