@@ -85,7 +85,7 @@ struct vcpu {
 	ns_t exited_ns;		/* when it exited last; 0 never */
 	uint32_t exit;		/* what "exit" holds now: row of table "exit" + 1; 0 in guest mode */
 	bool reason_told;	/* ... by the host, before its own hypervisor's exit event */
-	struct cpu *served;	/* innermost vCPU that ran until the last exit; NULL unknown */
+	struct cpu *served;	/* innermost vCPU that ran until the last exit; NULL: a guest of it, not known which */
 	bool seen;		/* an entry or exit was seen since the last loss */
 	int32_t vmm;		/* reason for which the VMM handles the exit; -1 it does not */
 	bool resting;		/* halted, or its thread fell asleep; until the next entry */

@@ -42,8 +42,8 @@ struct cpu *vcpu_denied(struct cpu *vcpu)
 			return NULL;
 		/* On a CPU of which nothing is known it may run unseen. */
 		if (!v->host->on)
-			return v->host->machine->nr_uncovered || v->host->machine->nr_lost ? NULL :
-											     vcpu;
+			return v->host->machine->nr_uncovered || v->host->machine->nr_lost ? NULL
+											   : vcpu;
 		if (!v->seen)
 			return NULL;
 		if (!v->entered)
@@ -322,6 +322,8 @@ void vcpu_exit(struct cpu *host_cpu, const struct event *e)
 	v = &vcpu->vcpu;
 	if (v->entered)
 		vcpu_leave(vcpu);
+	else if (!v->served)
+		v->served = vcpu_innermost(vcpu);
 	space_exit(vcpu);
 	v->seen = true;
 	v->reason = e->arg[0];
