@@ -263,7 +263,7 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 			    cur->regs, &info, &why)) {
 		cur->count_before = UINT64_MAX;
 		skip_rest(c, cur, 0, why.text);
-	} else if (info.content_bits != cur->packet->content_bits) {
+	} else if (!cur->packet->torn && info.content_bits != cur->packet->content_bits) {
 		cur->count_before = UINT64_MAX;
 		skip_rest(c, cur, 0, "the packet is not what the index says");
 	} else {

@@ -305,13 +305,26 @@ static int use_index(struct builder *b, uint32_t file, const struct ctf_lttng_in
 	return 0;
 }
 
+/* The index is written after the packets: what it has more than the file was there.  Behind the last
+ * packet nothing is missing, though, when that is the last of the index. */
+static void note_missing(struct builder *b, uint32_t from, uint32_t told, uint64_t last_begin)
+{
+	uint32_t nr = b->nr - from;
+
+	if (nr >= told || (nr && b->list[b->nr - 1].begin == last_begin))
+		return;
+	b->t->loss.packets += told - nr;
+	b->t->loss.unknown++;
+	b->gap = true;
+}
+
 static int list_file(struct builder *b, uint32_t file)
 {
 	struct ctf_file *cf = &b->cs->files[file];
 	const struct ctf_fc *context = b->cs->plan->cls->packet_context;
 	struct ctf_lttng_index lt;
 	struct error why = {0};
-	uint64_t at = 0;
+	uint64_t at = 0, last_begin;
 	uint32_t told, from = b->nr;
 	int ret;
 
@@ -327,17 +340,13 @@ static int list_file(struct builder *b, uint32_t file)
 			trace_problem(b->t, "the index of %s does not fit it; the packets are read "
 					    "instead", cf->path);
 	}
-	free(lt.entries);
 	told = ret && ret != -ENOMEM ? 0 : lt.nr;
+	last_begin = told ? lt.entries[told - 1].begin : 0;
+	free(lt.entries);
 	if (ret == -ENOMEM)
 		return ret;
 	ret = walk_packets(b, file, at);
-	/* The index is written after the packets: what it has more than the file was there. */
-	if (b->nr - from < told) {
-		b->t->loss.packets += told - (b->nr - from);
-		b->t->loss.unknown++;
-		b->gap = true;
-	}
+	note_missing(b, from, told, last_begin);
 	return ret;
 }
 
