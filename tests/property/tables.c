@@ -39,12 +39,9 @@ static const char *const skipped[] = {"why",	 "delay",   "vms",   "clock", "loss
  * request, which CPU a thread waits for, and what a process is, are still told of the outer vCPU,
  * of the next step, of the CPU known last, or of the thread, where what tells better was lost. */
 static const char *const open_faults[] = {
-	"exit_reason",	    "exits",	    "exit_cause",	 "exit_histogram",
-	"hypervisor",	    "nesting",	    "vcpu_state",	 "io",
-	"io_leg",	    "io_list",	    "io_histogram",	 "thread_delay",
-	"process_time",	    "thread_time",  "preemption",	 "preemption_victim",
-	"preemption_list",  "wait_list",    "wakeup_list",	 "wakeup",
-	"wakeup_histogram", "wakeup_awake", "wakeup_awake_list",
+	"exit_reason", "exits", "exit_cause", "exit_histogram", "hypervisor", "nesting", "vcpu_state",
+	"thread_delay", "process_time", "thread_time", "preemption", "preemption_victim",
+	"preemption_list",
 };
 
 static const char *const no_rule[] = {
