@@ -64,7 +64,7 @@ static ns_t work_begin(const struct sonde_run *run, const struct io_request *r, 
 	if (r->at[IO_PICKED] >= 0)
 		return r->at[IO_PICKED];
 	if (r->at[IO_KICKED] >= 0)
-		return io_sees(run, host, SEES_WAKING) ? r->at[IO_KICKED] : -1;
+		return r->covered && io_sees(run, host, SEES_WAKING) ? r->at[IO_KICKED] : -1;
 	return r->covered ? r->at[IO_ISSUED] : -1;
 }
 
@@ -105,7 +105,7 @@ static void divide_interrupt(struct io_request *r)
 	r->legs[LEG_INJECT] = between(r->at[IO_SENT], given);
 	r->legs[LEG_DELIVER] = between(given, r->at[IO_HANDLED]);
 	/* It is given to a vCPU that runs without an event, where the hardware does that. */
-	if (given < 0 && r->at[IO_SENT] >= 0 && r->at[IO_HANDLED] >= 0) {
+	if (given < 0 && r->at[IO_SENT] >= 0 && r->at[IO_HANDLED] >= 0 && r->covered) {
 		r->legs[LEG_INJECT] = between(r->at[IO_SENT], r->at[IO_HANDLED]);
 		r->legs[LEG_DELIVER] = LEG_NONE;
 	}
@@ -121,7 +121,7 @@ static void divide_kick(const struct sonde_run *run, struct io_request *r, int64
 	r->legs[LEG_WAKE] = between(r->at[IO_KICKED], r->at[IO_PICKED]);
 	if (r->at[IO_KICKED] < 0 && r->covered)
 		r->legs[LEG_SUBMIT] = r->legs[LEG_WAKE] = LEG_NONE;
-	else if (r->at[IO_KICKED] >= 0 && r->at[IO_PICKED] < 0 && sees_wake)
+	else if (r->at[IO_KICKED] >= 0 && r->at[IO_PICKED] < 0 && sees_wake && r->covered)
 		r->legs[LEG_WAKE] = LEG_NONE;
 }
 

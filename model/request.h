@@ -60,9 +60,10 @@ struct request {
 	uint32_t for_serial; /* the request of a VM that this one of its host is for */
 	struct machine_state *for_vm;
 	int16_t vector;
-	uint16_t depth; /* so many of its device were under way when it was issued, itself included */
+	uint16_t depth; /* so many of its device were under way when it was issued, itself included; 0 unknown */
 	uint8_t kind;	/* enum request_kind */
 	bool covered;	/* its parent's trace tells of its vCPU, from its begin to its end */
+	bool torn;	/* while it was under way its parent lost events: what that did for it is not told any more */
 	bool disputed;	/* a disk of its host's worked for it or for another one: it is not known which */
 };
 
@@ -139,7 +140,7 @@ void request_picked(struct thread *worker);
 void request_sent(struct cpu *vcpu, int vector, bool may_answer, struct thread *by);
 void request_injected(struct cpu *vcpu, int vector);
 
-/* Events of the machine were lost. */
+/* Events of the machine are lost from here on, or its trace does not tell of all its CPUs any more, or ends. */
 void request_lost(struct machine_state *mc);
 void requests_release(struct model *m);
 

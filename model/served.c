@@ -113,7 +113,7 @@ struct request *served_choose(struct machine_state *vm, const struct request *ho
 		unsigned nr = left(vm, host, evidence | 1u << i, &one);
 
 		if (nr == 1)
-			return one;
+			return one->torn ? NULL : one;
 		/* What nobody has tells nothing; but one must be possible at all. */
 		if (nr)
 			evidence |= 1u << i;

@@ -273,6 +273,7 @@ struct machine_state {
 	uint32_t refused[NR_REFUSED][HT_ORIGIN_KERNEL + 1]; /* of its own: row + 1; 0 none yet */
 	ns_t marks_since;	      /* a second begins, in which */
 	uint32_t marks_in_s, nr_marks; /* it made so many marks by hypercall; in all */
+	bool ended;	       /* its trace has */
 	bool traced_any;       /* at least one event of its own trace came */
 	ns_t traced_from, traced_to; /* then: the first one and the last one */
 	struct state_block block; /* of state lines */
