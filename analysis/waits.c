@@ -61,6 +61,11 @@ static bool each_state(const struct sonde_interval *i, void *data)
 		s->on_cpu_ns += within(s, from, to);
 		if (!w->polled && w->ran > from)
 			w->ran = from;
+	} else if (i->value == VCPU_PREEMPTED && w->polled && from == w->begin) {
+		/* Who polls has a CPU: it had slept, since when was not seen, and is woken here. */
+		w->polled = false;
+		w->asleep = w->woken = from;
+		w->ran = w->entry;
 	} else if (i->value == VCPU_UNKNOWN && !w->no_thread) {
 		w->unseen = true;
 	}
