@@ -83,6 +83,33 @@ static ns_t unknown_by_losses(struct unseen_cpu *c, const struct losses *losses,
 	return sum;
 }
 
+/* Of [@from, @to), in which nothing is known, what a place is said to last in which events were lost. */
+static ns_t lost_within(const struct unseen_cpu *c, const struct losses *losses, ns_t from, ns_t to)
+{
+	struct sonde_loss l;
+	ns_t sum = 0;
+
+	for (size_t i = 0; i < losses->nr && from < to; i++) {
+		sonde_loss(c->run, losses->list[i].at, &l);
+		if ((l.cpu >= 0 && l.cpu != c->number) || l.end <= from || l.begin >= to)
+			continue;
+		from = l.begin > from ? l.begin : from;
+		sum += within(c, from, l.end < to ? l.end : to);
+		from = l.end;
+	}
+	return sum;
+}
+
+/* Adds such time to @way, and to what was lost. */
+static void divide(struct unseen *out, ns_t *way, const struct unseen_cpu *c,
+		   const struct losses *losses, ns_t from, ns_t to)
+{
+	ns_t lost = lost_within(c, losses, from, to);
+
+	*way += within(c, from, to) - lost;
+	out->lost += lost;
+}
+
 static void add_cpu(struct unseen *out, struct unseen_cpu *c, const struct losses *losses)
 {
 	ns_t run_begin = sonde_run_begin(c->run), run_end = sonde_run_end(c->run);
@@ -91,11 +118,11 @@ static void add_cpu(struct unseen *out, struct unseen_cpu *c, const struct losse
 	ns_t from = unknown_since(c, c->begin);
 
 	if (seen >= run_end) {
-		out->never += within(c, run_begin, run_end);
+		divide(out, &out->never, c, losses, run_begin, run_end);
 		return;
 	}
-	out->before += within(c, run_begin, seen);
-	out->after += within(c, gone, run_end);
+	divide(out, &out->before, c, losses, run_begin, seen);
+	divide(out, &out->after, c, losses, gone, run_end);
 	out->lost += unknown_by_losses(c, losses, from > seen ? from : seen, gone < c->end ? gone : c->end);
 }
 

@@ -62,6 +62,9 @@ int why_delays(struct why *w, struct error *err);
 int why_hypervisors(struct why *w, struct error *err);
 int why_waits(struct why *w, struct error *err);
 int why_unknown(struct why *w, struct error *err);
+/* ... since events are missing: each gap once, of the physical machine with what it costs. */
+int why_gaps(struct why *w, struct error *err);
+struct verdict why_not_known(const struct why *w, const char *what, int64_t machine);
 int why_refused(struct why *w, struct error *err);
 
 /* The facts of another analysis over the same window; the caller releases them. */

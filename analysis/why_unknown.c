@@ -2,87 +2,16 @@
 /* What cannot be known of the window, and what to record next time. */
 #include "analysis/by_machine.h"
 #include "analysis/phases.h"
-#include "analysis/unseen.h"
-#include "analysis/usage.h"
 #include "analysis/why.h"
 #include "base/figure.h"
 #include "base/units.h"
 
 #include <string.h>
 
-/* An unknown part of the CPU time that is worth a word: one in a hundred. */
+/* An unknown part of a vCPU's time that is worth a word: one in a hundred. */
 #define UNKNOWN_PPM 10000
 /* Order of events is no longer sure when a clock may be this wrong. */
 #define BOUND_WORTH_NS 1000000
-
-static struct verdict unknown(const struct why *w, const char *what, int64_t machine)
-{
-	struct verdict v = why_verdict(w, "unknown", machine);
-
-	v.cause = what;
-	return v;
-}
-
-/* Which of the ways not to know it are there, how much each is, and what avoids those that are a
- * tenth of it or more. */
-static void say_unseen(struct sentence *s, const struct unseen *u)
-{
-	const struct {
-		ns_t time;
-		const char *when, *advice;
-	} ways[] = {
-		{u->before, "before the host's trace tells of them",
-		 " Let its recording begin before what is looked for."},
-		{u->after, "after it told of them last",
-		 " Let its recording end after what is looked for."},
-		{u->lost, "after places where its tracer lost events", " Give it larger buffers."},
-		{u->never, "of CPUs that the host's trace tells nothing of",
-		 " sonde info says what its files lack."},
-		{u->other, "where it tells of no switch",
-		 " sonde check counts, in the trace, the switches that it leaves out."},
-	};
-	ns_t sum = u->before + u->after + u->lost + u->never + u->other;
-	const char *between = ": ";
-
-	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
-		if (!ways[i].time)
-			continue;
-		say(s, "%s", between);
-		say_length(s, ways[i].time);
-		say(s, " %s", ways[i].when);
-		between = ", ";
-	}
-	say(s, ".");
-	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
-		if (ways[i].time && ways[i].time >= sum / 10)
-			say(s, "%s", ways[i].advice);
-	}
-}
-
-static int unknown_cpu_time(struct why *w, struct error *err)
-{
-	struct verdict v = unknown(w, "cpus", 0);
-	const struct usages *u;
-	struct unseen unseen;
-	char share[UNIT_TEXT];
-	ns_t time = 0;
-	int ret = usages_get(&u, w->run, w->begin, w->end, err);
-
-	if (ret)
-		return ret;
-	for (size_t i = 0; i < u->nr; i++) {
-		if (u->list[i].context->mode == SONDE_MODE_UNKNOWN)
-			time += u->list[i].time_ns;
-	}
-	if (share_ppm(time, u->total_ns) >= UNKNOWN_PPM) {
-		say(&v.says, "What CPUs did is not known for %s of their time",
-		    unit_share(share, share_ppm(time, u->total_ns)));
-		ret = unseen_find(&unseen, w->run, w->begin, w->end, time);
-		say_unseen(&v.says, &unseen);
-		why_add(w, &v);
-	}
-	return ret ? fail(err, ret, "out of memory") : 0;
-}
 
 /* When a VM's vCPUs were ready nobody can tell where neither it nor what it is in has a trace:
  * no_trace() says so of all of them. */
@@ -96,7 +25,7 @@ static bool is_dark(const struct why *w, const struct sonde_machine *m)
 
 static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 {
-	struct verdict v = unknown(w, "vcpus", -1);
+	struct verdict v = why_not_known(w, "vcpus", -1);
 	struct sonde_machine m;
 	struct sonde_cpu cpu;
 	char share[UNIT_TEXT];
@@ -133,60 +62,8 @@ static int unknown_vcpu_time(struct why *w, struct error *err)
 
 /* What stands in tables of one machine, for all machines at once. */
 struct tables {
-	struct by_machine losses, threads, clocks, contexts, milestones;
+	struct by_machine threads, clocks, contexts, milestones;
 };
-
-struct lost {
-	int64_t events, places, uncounted;
-	ns_t begin, end; /* of the longest */
-};
-
-static struct lost lost_of(const struct why *w, const struct tables *t, int64_t machine)
-{
-	struct lost lost = {0};
-	struct sonde_loss l;
-	uint32_t nr;
-	const uint32_t *rows = by_machine_rows(&t->losses, machine, &nr);
-
-	for (uint32_t i = 0; i < nr && !sonde_loss(w->run, rows[i], &l); i++) {
-		if (l.begin >= w->end || l.end < w->begin)
-			continue;
-		if (!lost.places++ || ns_since(l.end, l.begin) > lost.end - lost.begin) {
-			lost.begin = l.begin;
-			lost.end = l.end;
-		}
-		lost.uncounted += l.events < 0;
-		lost.events += l.events > 0 ? l.events : 0;
-	}
-	return lost;
-}
-
-static void lost_events(struct why *w, const struct tables *t, int64_t machine)
-{
-	struct verdict v = unknown(w, "lost", machine);
-	struct lost lost = lost_of(w, t, machine);
-	char text[UNIT_TEXT];
-
-	if (!lost.places)
-		return;
-	say_machine(&v.says, machine);
-	if (lost.events)
-		say(&v.says, "'s tracer lost %s%s events", lost.uncounted ? "at least " : "",
-		    unit_count(text, lost.events));
-	else
-		say(&v.says, "'s tracer lost events that nobody counted");
-	say(&v.says, " in %lld place%s, the longest of ", (long long)lost.places,
-	    lost.places == 1 ? "" : "s");
-	say_length(&v.says, lost.end - lost.begin);
-	say(&v.says, " from ");
-	say_time(&v.says, lost.begin);
-	say(&v.says, ": nothing is said of these. Larger buffers, or fewer events, avoid it%s.",
-	    lost.uncounted ? " where the trace's file is whole" : "");
-	v.begin = lost.begin;
-	v.end = lost.end;
-	v.count = lost.events;
-	why_add(w, &v);
-}
 
 /* Whether processes of a machine without a trace were told apart, by their page tables. */
 static bool has_processes(const struct tables *t, int64_t machine)
@@ -200,7 +77,7 @@ static bool has_processes(const struct tables *t, int64_t machine)
 static void no_trace(struct why *w, const struct tables *t, int64_t machine,
 		     const struct sonde_machine *m)
 {
-	struct verdict v = unknown(w, "trace", machine);
+	struct verdict v = why_not_known(w, "trace", machine);
 	struct sonde_machine parent;
 
 	if (m->traced)
@@ -231,7 +108,7 @@ static void no_trace(struct why *w, const struct tables *t, int64_t machine,
 static void loose_clock(struct why *w, const struct tables *t, int64_t machine,
 			const struct sonde_machine *m)
 {
-	struct verdict v = unknown(w, "clock", machine);
+	struct verdict v = why_not_known(w, "clock", machine);
 	struct sonde_clock c;
 	ns_t worst = 0;
 	uint32_t nr;
@@ -267,7 +144,7 @@ static void loose_clock(struct why *w, const struct tables *t, int64_t machine,
 static void no_syscalls(struct why *w, const struct tables *t, int64_t machine,
 			const struct sonde_machine *m)
 {
-	struct verdict v = unknown(w, "syscalls", machine);
+	struct verdict v = why_not_known(w, "syscalls", machine);
 	struct sonde_context c;
 	bool threads = false;
 	uint32_t nr;
@@ -291,7 +168,7 @@ static void no_syscalls(struct why *w, const struct tables *t, int64_t machine,
 static void lost_boot(struct why *w, const struct tables *t, int64_t machine,
 		      const struct sonde_machine *m)
 {
-	struct verdict v = unknown(w, "boot", machine);
+	struct verdict v = why_not_known(w, "boot", machine);
 	struct milestone ms;
 	uint32_t nr;
 	const uint32_t *rows = by_machine_rows(&t->milestones, machine, &nr);
@@ -311,10 +188,8 @@ static void lost_boot(struct why *w, const struct tables *t, int64_t machine,
 
 static int read_tables(struct tables *t, const struct sonde_run *run)
 {
-	int ret = by_machine_init(&t->losses, run, RUN_LOSS);
+	int ret = by_machine_init(&t->threads, run, RUN_THREAD);
 
-	if (!ret)
-		ret = by_machine_init(&t->threads, run, RUN_THREAD);
 	if (!ret)
 		ret = by_machine_init(&t->clocks, run, RUN_CLOCK);
 	if (!ret)
@@ -324,7 +199,6 @@ static int read_tables(struct tables *t, const struct sonde_run *run)
 
 static void tables_release(struct tables *t)
 {
-	by_machine_release(&t->losses);
 	by_machine_release(&t->threads);
 	by_machine_release(&t->clocks);
 	by_machine_release(&t->contexts);
@@ -340,7 +214,6 @@ static int unknown_machines(struct why *w, struct error *err)
 		struct sonde_machine m;
 
 		sonde_machine(w->run, machine, &m);
-		lost_events(w, &t, machine);
 		lost_boot(w, &t, machine, &m);
 		no_trace(w, &t, machine, &m);
 		loose_clock(w, &t, machine, &m);
@@ -354,7 +227,7 @@ static int unknown_machines(struct why *w, struct error *err)
  * with its parts. */
 static void problems(struct why *w)
 {
-	struct verdict v = unknown(w, "problems", 0);
+	struct verdict v = why_not_known(w, "problems", 0);
 	struct sonde_problem p, first = {.text = "this history was not written to its end"};
 	int64_t others = sonde_run_complete(w->run) ? -1 : 0;
 
@@ -377,10 +250,9 @@ static void problems(struct why *w)
 
 int why_unknown(struct why *w, struct error *err)
 {
-	int ret = unknown_cpu_time(w, err);
+	int ret = why_gaps(w, err);
 
 	problems(w);
-
 	if (!ret)
 		ret = unknown_machines(w, err);
 	return ret ? ret : unknown_vcpu_time(w, err);

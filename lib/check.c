@@ -2,6 +2,7 @@
 #include "sonde/check.h"
 #include "lib/coverage.h"
 #include "lib/find.h"
+#include "lib/holes.h"
 #include "analysis/facts.h"
 #include "analysis/run.h"
 #include "base/units.h"
@@ -256,16 +257,9 @@ static void check_history(struct check *c, struct sonde_run *run)
 
 /* ---- traces -------------------------------------------------------------------------------- */
 
-/* Each switch leaves the thread that the one before went to: else one between them is not there.
- * There are kernels that leave out some now and then: then the trace is whole all the same. */
-struct switches {
-	uint64_t nr, unseen;
-};
-
 struct decoded {
 	const struct stream *stream;
-	int64_t running; /* TID on this stream's CPU, -1 unknown */
-	struct switches switches;
+	struct holes *holes;
 	struct call_origins origins;
 	uint64_t forged; /* hypercalls of guests' processes that only a kernel may make */
 	uint64_t nr;
@@ -281,7 +275,7 @@ static bool is_kernels_own(const struct event *e)
 
 static void take_call(struct decoded *d, const struct event *e)
 {
-	int32_t tid = e->tid >= 0 ? e->tid : (int32_t)d->running;
+	int32_t tid = e->tid >= 0 ? e->tid : (int32_t)d->holes->seam.running;
 
 	call_origins_follow(&d->origins, e, tid);
 	if (is_kernels_own(e))
@@ -292,19 +286,13 @@ static void take_event(struct decoded *d, const struct event *e)
 {
 	d->nr += e->kind != EV_LOST;
 	take_call(d, e);
-	if (e->kind == EV_LOST)
-		d->running = -1;
-	if (e->kind != EV_SCHED_SWITCH)
-		return;
-	d->switches.nr++;
-	d->switches.unseen += d->running >= 0 && e->arg[0] >= 0 && e->arg[0] != d->running;
-	d->running = e->arg[1];
+	holes_take(d->holes, e);
 }
 
-static uint64_t decode_stream(struct check *check, struct stream *s, struct switches *switches,
+static uint64_t decode_stream(struct check *check, struct stream *s, struct holes *holes,
 			      uint64_t *forged)
 {
-	struct decoded d = {.stream = s, .running = -1, .origins.is_one_stream = true};
+	struct decoded d = {.stream = s, .holes = holes, .origins.is_one_stream = true};
 	struct event events[256];
 	struct error err = {0};
 	struct cursor c;
@@ -319,24 +307,27 @@ static uint64_t decode_stream(struct check *check, struct stream *s, struct swit
 			take_event(&d, &events[i]);
 	}
 	cursor_release(&c);
-	switches->nr += d.switches.nr;
-	switches->unseen += d.switches.unseen;
 	*forged += d.forged;
 	return d.nr;
 }
 
-static void tell_switches(struct check *c, const char *path, const struct switches *s)
+static void tell_holes(struct check *c, const char *path, struct holes *h)
 {
-	char text[512], unseen[UNIT_TEXT], nr[UNIT_TEXT];
+	char nr[UNIT_TEXT], mute[UNIT_TEXT], switches[UNIT_TEXT];
 
-	if (!s->unseen)
-		return;
-	snprintf(text, sizeof(text),
-		 "%s: %s of %s switches come from another thread than the one before went to, "
-		 "though nothing says that some were lost: the kernel did not record all, or they "
-		 "are gone. What CPUs did and who waited for them is unknown there",
-		 path, unit_count(unseen, (int64_t)s->unseen), unit_count(nr, (int64_t)s->nr));
-	c->finding(SONDE_NOTE, text, c->data);
+	holes_count(h);
+	unit_count(switches, (int64_t)h->switches);
+	if (h->nr)
+		find(c,
+		     "%s: events are missing in %s place%s, and no tracer says so: who goes on there is "
+		     "not the thread that was switched to (%s switches). Until then it is unknown "
+		     "what the CPU did",
+		     path, unit_count(nr, (int64_t)h->nr), h->nr == 1 ? "" : "s", switches);
+	if (h->mute)
+		remark(c,
+		       "%s: the kernel records no switch away from some threads, %s of %s: what CPUs did "
+		       "after them and who waited for these CPUs is unknown there",
+		       path, unit_count(mute, (int64_t)h->mute), switches);
 }
 
 static void tell_uncovered(const char *text, void *data)
@@ -357,7 +348,7 @@ static void tell_problem(struct check *c, const struct problem *p)
 
 static void check_trace(struct check *c, const char *path)
 {
-	struct switches switches = {0};
+	struct holes holes = {0};
 	struct error err = {0};
 	uint64_t forged = 0;
 	struct trace *t;
@@ -366,10 +357,12 @@ static void check_trace(struct check *c, const char *path)
 		find(c, "%s", err.text);
 		return;
 	}
-	for (unsigned i = 0; i < t->nr_streams; i++)
-		c->result->items += decode_stream(c, &t->streams[i], &switches, &forged);
-	tell_switches(c, path, &switches);
-	if (cover_count_cpus(t) || coverage_tell(t, tell_uncovered, c))
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		holes_begin(&holes, i);
+		c->result->items += decode_stream(c, &t->streams[i], &holes, &forged);
+	}
+	tell_holes(c, path, &holes);
+	if (holes.broken || cover_count_cpus(t) || coverage_tell(t, tell_uncovered, c))
 		find(c, "%s: out of memory", path);
 	if (forged)
 		remark(c,
@@ -395,6 +388,7 @@ static void check_trace(struct check *c, const char *path)
 	if (t->loss.bytes_skipped)
 		find(c, "%llu bytes could not be decoded",
 		     (unsigned long long)t->loss.bytes_skipped);
+	holes_release(&holes);
 	trace_release(t);
 }
 

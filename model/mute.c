@@ -54,15 +54,31 @@ void mute_settle(struct cpu *cpu)
 	doubt_queue(cpu);
 }
 
+/* The trace has nothing of that CPU, though somebody ran there: who is to run there again does so unseen. */
+static bool is_silent(const struct machine_state *mc, int64_t number)
+{
+	const struct trace *t = mc->trace;
+
+	for (unsigned i = 0; t && i < t->nr_streams; i++) {
+		if (t->streams[i].nr_packets && (t->streams[i].cpu == number || t->streams[i].cpu < 0))
+			return false;
+	}
+	return t;
+}
+
 bool mute_woken(struct thread *th, int64_t number)
 {
 	struct machine_state *mc = th->machine;
 	struct cpu *cpu;
 
 	th->in_doubt = mute_is(th);
-	if (number < 0 || number >= mc->nr_cpus || !mc->cpus[number])
+	if (number < 0)
 		return th->in_doubt;
-	cpu = mc->cpus[number];
+	cpu = number < mc->nr_cpus ? mc->cpus[number] : NULL;
+	if (!cpu || cpu->heard_at == NS_MIN)
+		th->in_doubt |= is_silent(mc, number);
+	if (!cpu)
+		return th->in_doubt;
 	if (cpu->thread && !mute_is(cpu->thread))
 		return th->in_doubt;
 	if (cpu->thread) {

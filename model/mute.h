@@ -24,7 +24,8 @@ void mute_left(struct thread *th);
 bool mute_is(const struct thread *th);
 /* An event of @cpu has been taken in: drops the thread that is known to have gone, or may have. */
 void mute_settle(struct cpu *cpu);
-/* @th is to run on the CPU of that number from now on; true when it is not known whether it waits. */
+/* @th is to run on the CPU of that number from now on; true when it is not known whether it waits: that CPU
+ * runs a mute thread, or the trace has no event of it. */
 bool mute_woken(struct thread *th, int64_t number);
 void mute_moved(struct machine_state *mc, const struct event *e);
 

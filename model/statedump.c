@@ -67,6 +67,16 @@ static void old_namespace(struct thread *th, const struct event *e)
 			      (int32_t)vtid);
 }
 
+/* "Waits for a CPU" is said of all that can run: of one that has its CPU, too.  So it does where another has
+ * that one. */
+static bool may_run(const struct machine_state *mc, const struct event *e)
+{
+	int64_t number = field(mc->model, e, "cpu", -1);
+
+	return number < 0 || number >= mc->nr_cpus || !mc->cpus[number] ||
+	       !mc->cpus[number]->thread;
+}
+
 /* What our own events have shown since the trace began is fresher than the dump. */
 void statedump_process(struct machine_state *mc, const struct event *e)
 {
@@ -81,7 +91,8 @@ void statedump_process(struct machine_state *mc, const struct event *e)
 		th->ppid = (int32_t)e->arg[2];
 	if (th->kind == KIND_UNKNOWN && field(mc->model, e, "type", 0) == TYPE_KERNEL)
 		th->kind = KIND_KERNEL;
-	if (th->state == THREAD_UNKNOWN && !th->on)
+	if (th->state == THREAD_UNKNOWN && !th->on &&
+	    (e->arg[4] != STATUS_WAIT_CPU || !may_run(mc, e)))
 		thread_set_state(th, state_of(e->arg[4]));
 	old_namespace(th, e);
 }

@@ -382,20 +382,28 @@ static void note_wakeup(struct cpu *cpu, const struct thread *woken)
 		group_note_wakeup(waker->vcpu, woken->vcpu);
 }
 
-/* Who woke it: what this CPU does, as its own kernel sees it.  The event that tells is sched_waking;
- * sched_wakeup comes where the woken thread will run, and tells only for traces without the other. */
+/* Whether this CPU is the one that wakes.  sched_waking is recorded there; sched_wakeup may be on the CPU
+ * that the thread is to run on, which puts into its queue whom others have woken: for traces
+ * without the first it tells where it names another CPU. */
+static bool wakes_here(const struct cpu *cpu, const struct event *e)
+{
+	return e->kind != EV_SCHED_WAKEUP ||
+	       (!cpu->machine->sees_waking && e->arg[1] >= 0 && e->arg[1] != cpu->number);
+}
+
+/* Who woke it: what this CPU does, as its own kernel sees it. */
 static void show_waker(struct cpu *cpu, struct thread *th, const struct event *e)
 {
 	struct machine_state *mc = cpu->machine;
 	struct context waker;
 
-	mc->sees_waking |= e->kind == EV_SCHED_WAKING;
 	if (e->kind == EV_SCHED_WAKEUP && mc->sees_waking)
 		return;
 	if (th->waker_attr == ATTR_NONE)
 		th->waker_attr = history_writer_attr(mc->model->w, th->dir, "waker", ATTR_ROW, 0);
 	/* While events are lost, it may have run since, and been woken by another. */
-	if (cpu_handler_unknown(cpu) || unlikely(thread_may_run_unseen(mc))) {
+	if (!wakes_here(cpu, e) || cpu_handler_unknown(cpu) ||
+	    unlikely(thread_may_run_unseen(mc))) {
 		thread_forget_waker(th);
 		return;
 	}
@@ -421,10 +429,11 @@ void thread_wake(struct cpu *cpu, const struct event *e)
 	if (!th)
 		return;
 	thread_set_comm(th, event_str(e, 2));
+	cpu->machine->sees_waking |= e->kind == EV_SCHED_WAKING;
 	show_waker(cpu, th, e);
 	if (e->kind == EV_SCHED_WAKING)
 		note_wakeup(cpu, th);
-	if (e->kind == EV_SCHED_WAKING || !cpu->machine->sees_waking)
+	if (e->kind == EV_SCHED_WAKING || (!cpu->machine->sees_waking && wakes_here(cpu, e)))
 		wake_thread(cpu, th);
 	else if (e->kind == EV_SCHED_WAKEUP)
 		thread_goes_on(th);

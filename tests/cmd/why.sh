@@ -162,7 +162,8 @@ for vm in $unknown; do says out "$vm"; done
 head -c 100000 samples/ftrace/host0.dat >"$scratch/cut.dat"
 "$sonde" analyze -q "$scratch/cut.dat" -o "$scratch/cut.sonde" 2>"$scratch/err"
 run 0 "$sonde" why "$scratch/cut.sonde"
-says out "host0's tracer lost events that nobody counted in 1 place"
+says out "1 gap of"
+not_says out "arger buffers" # a file that is cut off has none
 
 run 2 "$sonde" why "$history" --vm vm-c
 says err 'there is no machine "vm-c"; sonde tree lists them'

@@ -7,16 +7,19 @@
 
 Each cut takes something away from a recording, anything from any stream of any layer, analyses what is
 left, and lets less_specific compare the two histories, value by value and moment by moment.  Without
---all it does what is known to hold: these kinds, these tables.
+--all it does what is known to hold: these kinds, these tables.  What else a user reads of the two is
+compared by words.py.  The log has a line per cut; a summary by set and by kind ends it.
 """
 
 import argparse
 import collections
+import os
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -25,15 +28,18 @@ from property.damage import Recording, copy_linked  # noqa: E402
 
 JUDGE = lib.BUILD / "property/less_specific"
 LEFT_OUT = 3  # exit status: a trace was
+REPORTED = 97  # exit status of whatever a sanitizer stops
+ENV = os.environ | {"ASAN_OPTIONS": f"exitcode={REPORTED}", "UBSAN_OPTIONS": f"exitcode={REPORTED}"}
 # What nothing in the traces shows to be missing: held only where other evidence contradicts.
 NOT_EVIDENT = {"pages, not said"}
 # Of these nothing less, and nothing else, may be said.
 HELD = ["packets", "packets, index", "packets zeroed", "pages", "pages zeroed", "truncated", "stream",
         "trace"]
-# So short that nothing in it names a CPU twice: that a stream is missing cannot be seen.
-TOO_SHORT = {("marks", "stream")}
+# A cut may leave nothing that can be told; all else is to be analysed.
+MAY_REFUSE = "the traces hold no event that says what a CPU does"
 LEAST_KEPT = 0.7  # of the time in which a state was known
-MOST_REFUSED = 0.25
+LEAST_ROWS = 0.5  # of the rows of tables
+MOST_REFUSED = 0.05
 LEAST_MOMENTS = 20000  # per cut, on the mean
 MOST_MORE = 0.001  # of these: the whole recording told less
 
@@ -65,16 +71,58 @@ def analyse(folder, history):
     history.unlink(missing_ok=True)
     traces = sorted(p for p in folder.iterdir())
     return subprocess.run([str(lib.SONDE), "analyze", "-q", *map(str, traces), "-o", str(history)],
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, errors="replace", timeout=60, env=ENV)
 
 
 class Tally:
+    """What came of cuts: all of them, those of a set, those of a kind."""
+
     def __init__(self):
-        self.cuts = collections.Counter()
-        self.bad_cuts = collections.Counter()
-        self.wrong = collections.Counter()
-        self.refused = collections.Counter()
-        self.moments = self.known = self.kept = self.more = 0
+        self.cuts = self.bad = self.moments = self.known = self.kept = self.more = 0
+        self.rows = self.rows_kept = 0
+        self.wrong, self.refused = collections.Counter(), collections.Counter()
+
+    def compared(self, figures):
+        moments, known, kept, more, rows, rows_kept, _ = map(int, figures)
+        self.moments += moments
+        self.known += known
+        self.kept += kept
+        self.more += more
+        self.rows += rows
+        self.rows_kept += rows_kept
+
+    def words(self):
+        return (f"{self.cuts} cuts, {self.bad} with something wrong, "
+                f"{sum(self.refused.values())} refused; {self.moments:,} values compared, "
+                f"{share(self.kept, self.known)} of known time and "
+                f"{share(self.rows_kept, self.rows)} of rows still known, "
+                f"{self.more} times known that were not")
+
+
+def share(part, of):
+    return f"{100 * part / of:.1f} %" if of else "-"
+
+
+class Log:
+    """All tallies, and the lines of what is told."""
+
+    def __init__(self, file):
+        self.file, self.begin = file, time.monotonic()
+        self.all, self.sets, self.kinds = Tally(), {}, {}
+
+    def line(self, text):
+        if self.file:
+            print(text, file=self.file, flush=True)
+
+    def of(self, name, kind):
+        return [self.all, self.sets.setdefault(name, Tally()), self.kinds.setdefault(kind, Tally())]
+
+    def summary(self):
+        yield from (f"set {name}: {tally.words()}" for name, tally in sorted(self.sets.items()))
+        yield from (f"kind {kind}: {tally.words()}" for kind, tally in sorted(self.kinds.items()))
+        yield f"all: {self.all.words()}; {time.monotonic() - self.begin:.0f} s"
+        yield from (f"{nr:8} refused: {why}" for why, nr in self.all.refused.most_common())
+        yield from (f"{nr:8} wrong: {kind}" for kind, nr in self.all.wrong.most_common())
 
 
 class Runner:
@@ -88,50 +136,59 @@ class Runner:
         lib.check(done.returncode == 0, f"{name}: {done.stderr}")
 
     def compare(self, history):
+        """What is wrong of a history, as lines, and the figures of what was compared."""
         done = subprocess.run([str(JUDGE), str(self.history), str(history), "/whole/", "/cut/",
-                               *self.every],
+                               *self.every], env=ENV,
                               capture_output=True, text=True, errors="replace", timeout=120)
-        lib.check(done.returncode in (0, 1, 2), f"{JUDGE}: {done.returncode}: {done.stderr}")
-        return done.returncode, done.stdout.splitlines()
+        lib.check(done.returncode in (0, 1), f"{JUDGE}: {done.returncode}: {done.stderr}")
+        *lines, last = done.stdout.splitlines()
+        lib.check(last.startswith("compared\t"), f"{JUDGE} did not end: {last}")
+        return lines, last.split("\t")[1:]
 
-    def one(self, seed, kinds, tally, log):
+    def judge(self, target):
+        """What is wrong, why it was refused, and the figures."""
+        cut = self.scratch / "cut.sonde"
+        try:
+            ran = analyse(target, cut)
+        except subprocess.TimeoutExpired:
+            return ["wrong\ttoo slow"], None, None
+        if ran.returncode == 1 and MAY_REFUSE in ran.stderr:
+            return [], MAY_REFUSE, None
+        if ran.returncode not in (0, LEFT_OUT):
+            kind = "refused" if ran.returncode in (1, 2) else "crash"
+            return [f"wrong\t{kind}\texit status {ran.returncode}: {ran.stderr[-500:]}"], None, None
+        lines, figures = self.compare(cut)
+        return lines + self.verdict(target, int(figures[-1])), None, figures
+
+    def verdict(self, target, gaps):
+        """What sonde check says of traces in which the history has gaps."""
+        done = subprocess.run([str(lib.SONDE), "check", "-q", str(target)], capture_output=True,
+                              text=True, errors="replace", timeout=60, env=ENV)
+        if done.returncode not in (0, LEFT_OUT):
+            return [f"wrong\tcheck\texit status {done.returncode}: {done.stderr[-300:]}"]
+        return [f"wrong\tcheck\tsound\t{gaps} gaps"] if gaps > 0 and not done.returncode else []
+
+    def one(self, seed, kinds, log):
         target = self.scratch / "cut" / self.name
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(exist_ok=True)
         done = self.recording.damage(random.Random(f"{self.name} {seed}"), target, kinds)
-        what = "+".join(sorted(kind for kind, *_ in done))
-        words = "; ".join(" ".join(one) for one in done)
-        tally.cuts[what] += 1
-        cut = self.scratch / "cut.sonde"
-        ran = analyse(target, cut)
-        if ran.returncode < 0 or ran.returncode > LEFT_OUT:
-            tally.bad_cuts[what] += 1
-            tally.wrong["crash"] += 1
-            log(f"{self.name} {seed}: {words}: CRASH {ran.returncode} {ran.stderr[-300:]}")
-            return
-        if ran.returncode not in (0, LEFT_OUT):
-            tally.refused[what] += 1
-            log(f"{self.name} {seed}: {words}: refused: {ran.stderr.strip()[-200:]}")
-            return
-        status, lines = self.compare(cut)
-        if status == 2:
-            tally.refused["another outermost machine"] += 1
-            log(f"{self.name} {seed}: {words}: another outermost machine")
-            return
-        _, moments, known, kept, more = lines[-1].split("\t")
-        tally.moments += int(moments)
-        tally.known += int(known)
-        tally.kept += int(kept)
-        tally.more += int(more)
-        share = 100 * int(kept) / max(1, int(known))
-        kinds_of = collections.Counter(line.split("\t")[1] for line in lines[:-1])
-        log(f"{self.name} {seed}: {words}: kept {share:.1f} %, "
-            + (", ".join(f"{n} {k}" for k, n in kinds_of.items()) or "nothing wrong"))
-        if kinds_of:
-            tally.bad_cuts[what] += 1
-            tally.wrong.update(kinds_of)
-            for line in lines[:-1][:12]:
-                log("   " + line)
+        lines, refused, figures = self.judge(target)
+        wrong = collections.Counter(line.split("\t")[1] for line in lines)
+        for tally in log.of(self.name, "+".join(sorted(kind for kind, *_ in done))):
+            tally.cuts += 1
+            tally.bad += bool(wrong)
+            tally.wrong.update(wrong)
+            if refused:
+                tally.refused[refused] += 1
+            if figures:
+                tally.compared(figures)
+        what = "; ".join(" ".join(one) for one in done)
+        kept = f"kept {share(int(figures[2]), int(figures[1]))}, " if figures else ""
+        log.line(f"{self.name} {seed}: {what}: {kept}" + (f"refused: {refused}" if refused else
+                 ", ".join(f"{n} {k}" for k, n in wrong.items()) or "nothing wrong"))
+        for line in lines[:12]:
+            log.line("   " + line)
 
 
 def main():
@@ -146,64 +203,69 @@ def main():
     parser.add_argument("--keep", help="leave the last cut's files there")
     args = parser.parse_args()
     sets = args.sets or ["lttng", "ftrace", "boot", "marks"]
-    tally = Tally()
-
-    def log(text):
-        if args.log:
-            print(text, file=args.log, flush=True)
-
+    log = Log(args.log)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as tmp:
         runners = [Runner(Path(tmp), name, args.every) for name in sets]
-        if not args.only:
+        if args.only is None:
             finds_a_planted_lie(runners, log)
-        for number in range(args.cuts):
-            runner = runners[number % len(runners)]
+            knows_nothing(runners)
+        numbers = [args.only] if args.only is not None else range(args.seed, args.seed + args.cuts)
+        for at, number in enumerate(numbers):
+            runner = runners[at % len(runners)]
             kinds = args.kinds or [k for k in runner.recording.kinds()
-                                   if (k in HELD or (args.every and k not in NOT_EVIDENT))
-                                   and (runner.name, k) not in TOO_SHORT]
-            runner.one(args.only or args.seed + number, kinds, tally, log)
+                                   if k in HELD or (args.every and k not in NOT_EVIDENT)]
+            runner.one(number, kinds, log)
         if args.keep:
             shutil.rmtree(args.keep, ignore_errors=True)
             shutil.copytree(tmp, args.keep)
-    report(tally)
+    for line in log.summary():
+        print(line)
+        log.line(line)
+    if log.all.wrong:
+        sys.exit(1)
+    if args.only is None:
+        lib.check(not (broken := broken_floors(log.all)), "; ".join(broken))
 
 
 def finds_a_planted_lie(runners, log):
     """Pages go, and nothing says so: the last state goes on through the hole, which is to be found."""
-    for runner in runners:
-        if not any("pages, not said" in trace.kinds() for trace in runner.recording.traces.values()):
-            continue
-        tally = Tally()
-        for seed in range(12):
-            runner.one(seed, ["pages, not said"], tally, log)
-        lies = sum(tally.bad_cuts.values())
-        lib.check(lies >= 3, f"{runner.name}: of 12 holes that nothing tells of, {lies} were found")
+    able = [r for r in runners if "pages, not said" in r.recording.kinds()]
+    if not able:
+        print("no lie was planted: of these sets only those of ftrace can have one")
         return
+    own = Log(log.file)
+    for seed in range(12):
+        able[0].one(seed, ["pages, not said"], own)
+    lib.check(own.all.bad >= 3, f"of 12 holes that nothing tells of, {own.all.bad} were found")
 
 
-def check_floors(tally):
+def knows_nothing(runners):
+    """Where hardly a trace is left nothing can be wrong; but the floors are to see it."""
+    for runner in runners:
+        tally = Tally()
+        target = runner.scratch / "cut" / runner.name
+        shutil.rmtree(target, ignore_errors=True)
+        target.parent.mkdir(exist_ok=True)
+        runner.recording.keep_hardly_any(target)
+        lines, refused, figures = runner.judge(target)
+        tally.cuts += 1
+        if figures:
+            tally.compared(figures)
+        lib.check(len(broken_floors(tally)) >= 2,
+                  f"{runner.name}: hardly anything is left of it, and no floor was broken: {tally.words()}")
+
+
+def broken_floors(tally):
     """An empty history is less specific than any."""
-    cuts = sum(tally.cuts.values())
-    compared = max(1, cuts - sum(tally.refused.values()))
-    lib.check(sum(tally.refused.values()) <= MOST_REFUSED * cuts, "too many were refused")
-    lib.check(tally.kept >= LEAST_KEPT * tally.known, "too little is still known")
-    lib.check(tally.moments >= LEAST_MOMENTS * compared, "too few values were compared")
-    lib.check(tally.more <= MOST_MORE * tally.moments, "too much is known that was not")
-
-
-def report(tally):
-    for what, nr in sorted(tally.cuts.items()):
-        print(f"{nr:6} {what}: {tally.bad_cuts[what]} with something wrong, "
-              f"{tally.refused[what]} refused")
-    print(f"{sum(tally.cuts.values())} cuts, {sum(tally.bad_cuts.values())} with something wrong; "
-          f"{tally.moments:,} values compared, "
-          f"{100 * tally.kept / max(1, tally.known):.1f} % of known time is still known, "
-          f"{tally.more} times known that were not")
-    for kind, nr in tally.wrong.most_common():
-        print(f"{nr:8} wrong: {kind}")
-    if tally.wrong:
-        sys.exit(1)
-    check_floors(tally)
+    compared = max(1, tally.cuts - sum(tally.refused.values()))
+    floors = {
+        "too many were refused": sum(tally.refused.values()) <= MOST_REFUSED * tally.cuts,
+        "too little is still known": tally.known and tally.kept >= LEAST_KEPT * tally.known,
+        "too few rows are left": tally.rows and tally.rows_kept >= LEAST_ROWS * tally.rows,
+        "too few values were compared": tally.moments >= LEAST_MOMENTS * compared,
+        "too much is known that was not": tally.more <= MOST_MORE * tally.moments,
+    }
+    return [words for words, holds in floors.items() if not holds]
 
 
 if __name__ == "__main__":

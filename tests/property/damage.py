@@ -57,6 +57,12 @@ class Ctf:
         (target / name).write_bytes(data)
         return f"{first}+{nr} of {len(list_)}"
 
+    def keep_hardly_any(self, target):
+        for name in self.streams:
+            (target / "index" / f"{name}.idx").unlink(missing_ok=True)
+            with open(target / name, "r+b") as file:
+                file.truncate(sum(self.packets(name)[0]) if self.packets(name) else 0)
+
     def damage(self, rng, target, kind):
         names = self.streams
         if kind.startswith("packets"):
@@ -143,6 +149,13 @@ class Dat:
                 struct.pack_into("<I", data, begin + 8, commit | MISSED_EVENTS)
         return f"cpu{cpu}: {first}+{nr} of {pages}"
 
+    def keep_hardly_any(self, target):
+        data = bytearray(target.read_bytes())
+        for cpu, (at, length) in enumerate(self.places):
+            struct.pack_into("<QQ", data, self.places_at + 16 * cpu, at,
+                             min(length, self.page_bytes))
+        target.write_bytes(data)
+
     def damage(self, rng, target, kind):
         data = bytearray(target.read_bytes())
         least = self.page_bytes if kind.startswith("pages") else 0
@@ -177,13 +190,15 @@ class Recording:
         return Recording(folder, traces)
 
     def kinds(self):
-        return sorted({kind for trace in self.traces.values() for kind in trace.kinds()})
+        return sorted({kind for trace in self.traces.values() for kind in trace.kinds()}
+                      - ({"trace"} if len(self.traces) < 2 else set()))
 
     def damage(self, rng, target, kinds):
         """Writes a copy in which one to three things are missing; says which."""
         copy_linked(self.folder, target)
-        done = []
-        for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        done, nr = [], rng.choice([1, 1, 1, 2, 3])
+        while nr > 0 or not done:
+            nr -= 1
             name = rng.choice(list(self.traces))
             trace = self.traces[name]
             path = target / name
@@ -191,7 +206,7 @@ class Recording:
             if not path.exists() or any(d[1] == str(name) for d in done):
                 continue
             if kind == "trace":
-                if len(self.traces) < 2:
+                if sum(d[0] == "trace" for d in done) + 1 == len(self.traces):
                     continue
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
                 done.append((kind, str(name), ""))
@@ -199,6 +214,13 @@ class Recording:
             unlink_hard(path)
             done.append((kind, str(name), trace.damage(rng, path, kind)))
         return done
+
+    def keep_hardly_any(self, target):
+        """A copy with the first packet or page of each stream, and no more."""
+        copy_linked(self.folder, target)
+        for name, trace in self.traces.items():
+            unlink_hard(target / name)
+            trace.keep_hardly_any(target / name)
 
 
 def copy_linked(folder, target):

@@ -28,7 +28,7 @@ struct side {
 	struct sonde_thread *threads;
 	struct sonde_context *contexts;
 	uint32_t *bounds;   /* attribute clock_bound, by machine */
-	struct line *lines; /* of L0's clock: from its ticks to the history's time */
+	struct line *lines; /* of the clock that both have: from its ticks to the history's time */
 	int64_t nr_lines;
 };
 
@@ -49,20 +49,21 @@ struct pair {
 	struct side whole, cut;
 	struct twin *machines; /* by row of @cut */
 	int64_t *cpus;	       /* the same; -1: nothing there, or any of its machine's */
+	int64_t root;	       /* what the outermost machine of @cut is in @whole; -1 nothing there */
 	int64_t wrong;	       /* found so far */
 	int64_t more; /* times at which the first history knows nothing, and the second one says
 			 something */
 	int64_t known_ns, kept_ns; /* time in which a state was known, and in which it still is */
 	int64_t moments;	   /* pairs of intervals that were compared */
+	int64_t rows, rows_kept;   /* of tables: thousandths of each */
 };
 
 int pair_open(struct pair *p, char **files, char **roots);
 void pair_close(struct pair *p);
-/* A time of the second history on the first one's time line: how long L0's ticks are follows from
- * evidence, too. */
+/* A time of the second history on the first one's time line: how long ticks are follows from
+ * evidence, too.  Where the outermost machine's trace was taken away, through the clock of the one that
+ * is the outermost now. */
 int64_t time_in_whole(const struct pair *p, int64_t t);
-/* Both have the same outermost machine, and so one time line. */
-bool pair_comparable(const struct pair *p);
 
 __attribute__((format(printf, 7, 8))) void say_wrong(struct pair *p, const char *kind,
 						     const char *which, int64_t from, int64_t to,

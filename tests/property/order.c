@@ -200,7 +200,8 @@ int64_t slack_of(const struct pair *p, int64_t cut_machine, int64_t whole_machin
 	int64_t rounding =
 		p->whole.nr_lines && p->whole.lines[0].mult != 1ull << 32 ? ROUNDING_NS : 0;
 
-	return bound_of(&p->cut, cut_machine, t) + bound_of(&p->whole, whole_machine, t) + rounding;
+	return bound_of(&p->cut, cut_machine, t) + bound_of(&p->whole, whole_machine, t) +
+	       (p->root ? bound_of(&p->whole, p->root, t) : 0) + rounding;
 }
 
 /* The machine right in L0 that holds it, in the whole run's rows; 0 L0 itself, -1 not known. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/run.h"
 
@@ -25,15 +26,15 @@ static void *list_of(int64_t nr, size_t each_bytes)
 			sonde_##name((side)->run, i, &(side)->rows[i]);                            \
 	} while (0)
 
-/* Table "tick" is not part of libsonde's interface. */
-static void read_lines(struct side *s)
+/* Those of @machine.  Table "tick" is not part of libsonde's interface. */
+static void read_lines(struct side *s, int64_t machine)
 {
 	const struct history *h = s->run->history;
 	int table = history_table(h, "tick");
 
 	s->lines = list_of(table < 0 ? 0 : history_nr_rows(h, table), sizeof(*s->lines));
 	for (int64_t i = 0; table >= 0 && i < history_nr_rows(h, table); i++) {
-		if (history_cell(h, table, i, 0))
+		if (history_cell(h, table, i, 0) != machine)
 			continue;
 		s->lines[s->nr_lines++] = (struct line){(uint64_t)history_cell(h, table, i, 1),
 							history_cell(h, table, i, 2),
@@ -72,7 +73,6 @@ static int side_open(struct side *s, const char *file, const char *root)
 	READ_ALL(s, cpus, cpu);
 	READ_ALL(s, threads, thread);
 	READ_ALL(s, contexts, context);
-	read_lines(s);
 	s->bounds = list_of(s->nr_machines, sizeof(*s->bounds));
 	for (int64_t i = 0; i < s->nr_machines; i++) {
 		snprintf(path, sizeof(path), "%s/clock_bound", s->machines[i].name);
@@ -182,12 +182,41 @@ static void find_twins(struct pair *p)
 		p->cpus[i] = find_cpu(p, i);
 }
 
+/* Whether the traces that the second history was made of have the outermost one of the first. */
+static bool has_outermost(const struct pair *p)
+{
+	const char *own = p->cut.machines[0].trace_path;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%.*s%s", (int)(behind(own, p->cut.root) - own), own,
+		 behind(p->whole.machines[0].trace_path, p->whole.root));
+	return !access(path, F_OK);
+}
+
+static void find_root(struct pair *p)
+{
+	const struct twin *twin = p->machines;
+
+	p->root = p->cut.nr_machines && !twin->within ? twin->row : -1;
+	if (p->root < 0)
+		say_wrong(p, "outermost", "machine", 0, 0, "another", "none of the whole's");
+	else if (p->root && has_outermost(p))
+		say_wrong(p, "outermost", "machine", 0, 0, p->cut.machines[0].name, "%s",
+			  p->whole.machines[0].name);
+	else if (sonde_run_ticks_are_ns(p->cut.run) != sonde_run_ticks_are_ns(p->whole.run))
+		say_wrong(p, "unit", "time", 0, 0, "another", "%s",
+			  sonde_run_ticks_are_ns(p->whole.run) ? "ns" : "cycles");
+}
+
 int pair_open(struct pair *p, char **files, char **roots)
 {
 	*p = (struct pair){0};
 	if (side_open(&p->whole, files[0], roots[0]) || side_open(&p->cut, files[1], roots[1]))
 		return -1;
 	find_twins(p);
+	find_root(p);
+	read_lines(&p->cut, 0);
+	read_lines(&p->whole, p->root);
 	return 0;
 }
 
@@ -197,12 +226,6 @@ void pair_close(struct pair *p)
 	side_close(&p->cut);
 	free(p->machines);
 	free(p->cpus);
-}
-
-bool pair_comparable(const struct pair *p)
-{
-	return p->cut.nr_machines && p->machines[0].row == 0 && !p->machines[0].within &&
-	       sonde_run_ticks_are_ns(p->cut.run) == sonde_run_ticks_are_ns(p->whole.run);
 }
 
 void say_wrong(struct pair *p, const char *kind, const char *which, int64_t from, int64_t to,

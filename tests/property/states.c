@@ -341,7 +341,7 @@ void compare_states(struct pair *p)
 			continue;
 		if (p->cut.cpus[i].machine)
 			compare_vcpu(p, i, p->cpus[i]);
-		else
+		else if (!p->root)
 			compare_physical(p, i, p->cpus[i]);
 	}
 	for (int64_t row = 0; row < p->cut.nr_threads; row++) {

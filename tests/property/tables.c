@@ -421,6 +421,15 @@ static void check_summed(struct pair *p, const struct sheet *s, size_t row, int6
 	}
 }
 
+/* Tables count alike, however long. */
+static void count_rows(struct pair *p, size_t cut, size_t whole)
+{
+	if (!whole)
+		return;
+	p->rows += 1000;
+	p->rows_kept += (int64_t)(1000 * (cut < whole ? cut : whole) / whole);
+}
+
 static void compare_table(struct pair *p, const struct sonde_analysis *a, int64_t slack)
 {
 	struct sonde_error err;
@@ -435,6 +444,7 @@ static void compare_table(struct pair *p, const struct sonde_analysis *a, int64_
 		sonde_facts_free(s.cut);
 		return;
 	}
+	count_rows(p, sonde_facts_nr_rows(s.cut), sonde_facts_nr_rows(s.whole));
 	for (size_t row = 0; row < sonde_facts_nr_rows(s.cut); row++) {
 		if (is_other_measure(&s, row))
 			continue;

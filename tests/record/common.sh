@@ -47,9 +47,10 @@ record_until() {
 	wait_for "the command of $1 runs" test -e "$scratch/$1.began"
 }
 
-# ended PID: a process, or nothing but its exit status, is gone.
+# ended PID: a process is gone, or nothing but its exit status is left.  (The first thread of one
+# that was killed can be a zombie while another one still writes to a slow disk, with all files open.)
 ended() {
-	! grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status" 2>/dev/null
+	! grep -qE '^(State:[[:space:]]*[^ZX[:space:]]|Threads:[[:space:]]*([2-9]|1[0-9]))' "/proc/$1/status" 2>/dev/null
 }
 
 # sound_but_for_losses TRACE: lost events are a fault of the trace; anything else would be one of ours.

@@ -59,8 +59,8 @@ instance=$tracefs/instances/$(instance_of "$recorder")
 kill -KILL "$recorder"
 wait_for "the recorder is dead" ended "$recorder"
 run 0 "$sonde" record -q -o "$scratch/after" -- true
+kill "$parent" # before anything fails: it would hold the test's output open
 [ ! -d "$instance" ] || fail "the instance of a recorder that is a zombie is still there"
-kill "$parent"
 
 # A later version's manifest is left as it is.
 mkdir "$scratch/later"

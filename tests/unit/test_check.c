@@ -21,9 +21,9 @@ static void take(enum sonde_finding kind, const char *text, void *data)
 	snprintf(s->last, sizeof(s->last), "%s", text);
 }
 
-/* A trace of @pages pages with six switches each, between threads 1 and 2; before the first
- * @unseen pages a switch from 1 to 3 is left out. */
-static struct said check_switches(unsigned pages, unsigned unseen)
+/* A trace of @pages pages with six switches each, between threads 1 and 2, the last to thread @last; before
+ * the first @unseen pages a switch from that one to 3 is left out. */
+static struct said check_switches(unsigned pages, unsigned unseen, int last)
 {
 	static const struct dat_form form = {.version = 7, .long_size = 8, .packing = "none"};
 	char path[] = "/tmp/sonde-test-check-XXXXXX";
@@ -36,12 +36,12 @@ static struct said check_switches(unsigned pages, unsigned unseen)
 
 	for (unsigned i = 0; i < pages; i++) {
 		page_begin(&cpu, 1000 * (i + 1));
-		page_switch(&cpu, 1, i < unseen ? 3 : 1, 2, "two");
+		page_switch(&cpu, 1, i < unseen ? 3 : i ? last : 1, 2, "two");
 		for (unsigned k = 0; k < 2; k++) {
 			page_switch(&cpu, 1, 2, 1, "one");
 			page_switch(&cpu, 1, 1, 2, "two");
 		}
-		page_switch(&cpu, 1, 2, 1, "one");
+		page_switch(&cpu, 1, 2, i + 1 < pages ? last : 1, "last");
 		page_end(&cpu);
 	}
 	dat_build(&form, &cpu, 1, &file);
@@ -57,39 +57,51 @@ static struct said check_switches(unsigned pages, unsigned unseen)
 
 static void switches_that_join_are_sound(void **state)
 {
-	struct said said = check_switches(5, 0);
+	struct said said = check_switches(5, 0, 1);
 
 	(void)state;
 	assert_int_equal(said.faults + said.notes, 0);
 }
 
 /* Before the first there is nothing to join. */
-static void many_that_do_not_join_are_a_note(void **state)
+static void those_that_do_not_join_are_holes(void **state)
 {
-	struct said said = check_switches(5, 5);
+	struct said said = check_switches(50, 3, 1);
 
 	(void)state;
-	assert_int_equal(said.faults, 0);
-	assert_int_equal(said.notes, 1);
-	assert_non_null(strstr(said.last, "4 of 30 switches"));
+	assert_int_equal(said.faults, 1);
+	assert_int_equal(said.notes, 0);
+	assert_non_null(strstr(said.last, "missing in 2 places"));
 }
 
-static void a_few_are_a_note(void **state)
+/* Nothing ever says that thread 4 goes: so it is with all of them. */
+static void a_thread_that_never_goes_is_the_kernels_way(void **state)
 {
-	struct said said = check_switches(50, 3);
+	struct said said = check_switches(5, 5, 4);
 
 	(void)state;
 	assert_int_equal(said.faults, 0);
 	assert_int_equal(said.notes, 1);
-	assert_non_null(strstr(said.last, "2 of 300 switches"));
+	assert_non_null(strstr(said.last, "4 of 30"));
+}
+
+/* Thread 4 goes as others do, but once. */
+static void one_that_is_seen_to_go_leaves_a_hole(void **state)
+{
+	struct said said = check_switches(5, 2, 4);
+
+	(void)state;
+	assert_int_equal(said.faults, 1);
+	assert_int_equal(said.notes, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(switches_that_join_are_sound),
-		cmocka_unit_test(many_that_do_not_join_are_a_note),
-		cmocka_unit_test(a_few_are_a_note),
+		cmocka_unit_test(those_that_do_not_join_are_holes),
+		cmocka_unit_test(a_thread_that_never_goes_is_the_kernels_way),
+		cmocka_unit_test(one_that_is_seen_to_go_leaves_a_hole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

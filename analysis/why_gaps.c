@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time of which nothing is known since events are missing, or were not recorded: each gap is told once. */
+#include "analysis/by_machine.h"
+#include "analysis/unseen.h"
+#include "analysis/usage.h"
+#include "analysis/why.h"
+#include "base/figure.h"
+#include "base/units.h"
+
+/* An unknown part of the CPU time that is worth a word: one in a hundred. */
+#define UNKNOWN_PPM 10000
+
+struct verdict why_not_known(const struct why *w, const char *what, int64_t machine)
+{
+	struct verdict v = why_verdict(w, "unknown", machine);
+
+	v.cause = what;
+	return v;
+}
+
+/* Places where events of a machine are missing, in the window. */
+struct lost {
+	int64_t events;	  /* that a tracer counted */
+	int64_t counted;  /* places where one did */
+	int64_t gaps;	  /* the others */
+	ns_t begin, end;  /* of the longest, as far as it is in the window */
+};
+
+static bool take_loss(struct lost *lost, const struct sonde_loss *l, ns_t begin, ns_t end)
+{
+	ns_t from = l->begin > begin ? l->begin : begin, to = l->end < end ? l->end : end;
+
+	if (l->begin >= end || l->end < begin || (l->end == begin && l->begin < begin))
+		return false;
+	if (!(lost->counted + lost->gaps) || to - from > lost->end - lost->begin) {
+		lost->begin = from;
+		lost->end = to;
+	}
+	lost->counted += l->events > 0;
+	lost->gaps += l->events <= 0;
+	lost->events += l->events > 0 ? l->events : 0;
+	return true;
+}
+
+static struct lost lost_of(const struct why *w, const struct by_machine *losses, int64_t machine)
+{
+	struct lost lost = {0};
+	struct sonde_loss l;
+	uint32_t nr;
+	const uint32_t *rows = by_machine_rows(losses, machine, &nr);
+
+	for (uint32_t i = 0; i < nr && !sonde_loss(w->run, rows[i], &l); i++)
+		take_loss(&lost, &l, w->begin, w->end);
+	return lost;
+}
+
+/* "3 gaps, the longest of 2 ms from 1.5" */
+static void say_places(struct sentence *s, const struct lost *lost)
+{
+	int64_t nr = lost->counted + lost->gaps;
+	char text[UNIT_TEXT];
+
+	if (lost->counted)
+		say(s, "%lld place%s where its tracer lost %s%s event%s", (long long)nr,
+		    nr == 1 ? "" : "s", lost->gaps ? "at least " : "",
+		    unit_count(text, lost->events), lost->events == 1 ? "" : "s");
+	else
+		say(s, "%lld gap%s", (long long)nr, nr == 1 ? "" : "s");
+	if (lost->end > lost->begin) {
+		say(s, nr > 1 ? ", the longest of " : lost->counted ? ", for " : " of ");
+		say_length(s, lost->end - lost->begin);
+	}
+	say(s, " from ");
+	say_time(s, lost->begin);
+}
+
+/* Only what a tracer counted was lost in its buffers. */
+static void say_advice(struct sentence *s, const struct lost *lost)
+{
+	if (lost->counted)
+		say(s, " Larger buffers, or fewer events, avoid what its tracer counted.");
+	if (lost->gaps)
+		say(s, " sonde check says what the trace's files lack.");
+}
+
+static void span(struct verdict *v, const struct lost *lost)
+{
+	v->begin = lost->begin;
+	v->end = lost->end;
+	v->count = lost->events;
+}
+
+static void gaps_of(struct why *w, const struct by_machine *losses, int64_t machine)
+{
+	struct verdict v = why_not_known(w, "lost", machine);
+	struct lost lost = lost_of(w, losses, machine);
+
+	if (!lost.counted && !lost.gaps)
+		return;
+	say_machine(&v.says, machine);
+	say(&v.says, "'s trace has ");
+	say_places(&v.says, &lost);
+	say(&v.says, ": nothing is known of %s.", lost.counted + lost.gaps == 1 ? "it" : "these");
+	say_advice(&v.says, &lost);
+	span(&v, &lost);
+	why_add(w, &v);
+}
+
+/* Which of the ways not to know it are there, how much each is, and what avoids those that are a
+ * tenth of it or more. */
+static void say_unseen(struct sentence *s, const struct unseen *u, const struct lost *lost)
+{
+	const struct {
+		ns_t time;
+		const char *when, *advice;
+	} ways[] = {
+		{u->before, "before the host's trace tells of them",
+		 " Let its recording begin before what is looked for."},
+		{u->after, "after it told of them last",
+		 " Let its recording end after what is looked for."},
+		{u->never, "of CPUs that the host's trace tells nothing of",
+		 " sonde info says what its files lack."},
+		{u->other, "where it tells of no switch",
+		 " sonde check counts, in the trace, the switches that it leaves out."},
+	};
+	ns_t sum = u->before + u->after + u->lost + u->never + u->other;
+	const char *between = ": ";
+
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		if (!ways[i].time)
+			continue;
+		say(s, "%s", between);
+		say_length(s, ways[i].time);
+		say(s, " %s", ways[i].when);
+		between = ", ";
+	}
+	if (u->lost) {
+		say(s, "%s", between);
+		say_length(s, u->lost);
+		say(s, " by ");
+		say_places(s, lost);
+	}
+	say(s, ".");
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		if (ways[i].time && ways[i].time >= sum / 10)
+			say(s, "%s", ways[i].advice);
+	}
+	if (u->lost)
+		say_advice(s, lost);
+}
+
+/* Of the physical CPUs' time. */
+static int unknown_cpu_time(struct why *w, const struct by_machine *losses, bool *told,
+			    struct error *err)
+{
+	struct verdict v = why_not_known(w, "cpus", 0);
+	struct lost lost = lost_of(w, losses, 0);
+	const struct usages *u;
+	struct unseen unseen;
+	char share[UNIT_TEXT];
+	ns_t time = 0;
+	int ret = usages_get(&u, w->run, w->begin, w->end, err);
+
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < u->nr; i++) {
+		if (u->list[i].context->mode == SONDE_MODE_UNKNOWN)
+			time += u->list[i].time_ns;
+	}
+	if (share_ppm(time, u->total_ns) < UNKNOWN_PPM)
+		return 0;
+	ret = unseen_find(&unseen, w->run, w->begin, w->end, time);
+	if (ret)
+		return fail(err, ret, "out of memory");
+	/* A gap that began before the window may still be felt in it. */
+	if (!lost.counted && !lost.gaps) {
+		unseen.other += unseen.lost;
+		unseen.lost = 0;
+	}
+	say(&v.says, "What CPUs did is not known for %s of their time",
+	    unit_share(share, share_ppm(time, u->total_ns)));
+	say_unseen(&v.says, &unseen, &lost);
+	*told = unseen.lost;
+	if (*told)
+		span(&v, &lost);
+	why_add(w, &v);
+	return 0;
+}
+
+int why_gaps(struct why *w, struct error *err)
+{
+	struct by_machine losses;
+	bool told = false;
+	int ret = by_machine_init(&losses, w->run, RUN_LOSS);
+
+	if (ret)
+		return fail(err, ret, "out of memory");
+	ret = unknown_cpu_time(w, &losses, &told, err);
+	for (int64_t machine = told; machine < sonde_nr_machines(w->run) && !ret; machine++)
+		gaps_of(w, &losses, machine);
+	by_machine_release(&losses);
+	return ret;
+}
