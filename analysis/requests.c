@@ -79,7 +79,8 @@ static void divide_work(const struct sonde_run *run, struct io_request *r, int64
 		*disk = LEG_NONE;
 		return;
 	}
-	if (r->disputed) {
+	/* Of a kick it is not known how many requests it told of, nor so which of them the disk worked for. */
+	if (r->disputed || r->kind == IO_UNKNOWN) {
 		*disk = r->legs[LEG_VMM] = LEG_UNKNOWN;
 		return;
 	}
@@ -292,6 +293,8 @@ const char *io_missing(const struct sonde_run *run, int64_t vm, enum io_leg leg)
 	switch (leg) {
 	case LEG_QUEUE:
 	case LEG_SUBMIT:
+	case LEG_VMM:
+	case LEG_DISK:
 	case LEG_FINISH:
 		if (!io_sees(run, vm, SEES_REQUESTS))
 			return "the VM's own block events: record it, too, with --for io";

@@ -378,14 +378,15 @@ static struct send *send_add(struct cpu *vcpu, int vector)
 		if (!k->sends)
 			return NULL;
 		for (unsigned i = 0; i < SENDS; i++)
-			k->sends[i] = (struct send){-1, false, NS_MIN, NS_MIN, NS_MIN, NULL};
+			k->sends[i] = (struct send){.vector = -1, .first = NS_MIN, .last = NS_MIN, .injected = NS_MIN};
 	}
 	s = k->sends;
 	for (unsigned i = 1; i < SENDS; i++) {
 		if (k->sends[i].last < s->last)
 			s = &k->sends[i];
 	}
-	*s = (struct send){(int16_t)vector, false, NS_MIN, NS_MIN, NS_MIN, NULL};
+	*s = (struct send){
+		.vector = (int16_t)vector, .first = NS_MIN, .last = NS_MIN, .injected = NS_MIN};
 	return s;
 }
 
@@ -401,21 +402,42 @@ void request_sent(struct cpu *vcpu, int vector, bool may_answer, struct thread *
 		return;
 	s->first = s->last;
 	s->by = by;
+	s->waker = by ? by->woken_by : NULL;
 	s->may_answer = may_answer;
 }
 
+static bool may_be_answered(const struct request *r, const struct send *s)
+{
+	return r->kind == REQUEST_UNKNOWN && s->by && r->worker == s->by &&
+	       known(r->at[REQUEST_PICKED]) && r->at[REQUEST_PICKED] <= s->first;
+}
+
+/* Its disk is done, or the helper is. */
+static bool is_answered(const struct request *r, const struct send *s)
+{
+	return may_be_answered(r, s) &&
+	       (known(r->at[REQUEST_DISK_END]) || (r->helper && r->helper == s->waker));
+}
+
 /* Nothing tells of the requests of that VM but their kicks: an interrupt by the thread that was
- * kicked answers them, unless it is known to be for something else. */
+ * kicked answers the one whose work was done, unless it is known to be for something else.  Of several it is not
+ * known which: none is told.  Other kicks before it were for something else, or are not known to be answered. */
 static void answer(struct cpu *vcpu, const struct send *s)
 {
 	struct machine_state *vm = vcpu->machine;
+	unsigned nr = 0;
 
+	for (uint32_t i = 0; i < vm->pending.nr; i++)
+		nr += is_answered(&vm->pending.list[i], s);
 	for (uint32_t i = 0; i < vm->pending.nr;) {
 		struct request *r = &vm->pending.list[i];
 
-		if (r->kind != REQUEST_UNKNOWN || !s->by || r->worker != s->by ||
-		    !known(r->at[REQUEST_PICKED]) || r->at[REQUEST_PICKED] > s->first) {
+		if (!may_be_answered(r, s)) {
 			i++;
+			continue;
+		}
+		if (nr > 1 || !is_answered(r, s)) {
+			drop(&vm->pending, i);
 			continue;
 		}
 		r->at[REQUEST_SENT] = sent_for(s, r);
@@ -565,6 +587,17 @@ static bool is_of_vmm(const struct thread *th, const struct thread *vcpu, bool t
 					     : told && th->kind != KIND_KERNEL;
 }
 
+/* By another thread, of that which it has just picked up. */
+static void goes_to_work(const struct thread *worker, struct thread *helper)
+{
+	struct pending *p = &worker->works_for->pending;
+
+	for (uint32_t i = 0; i < p->nr; i++) {
+		if (p->list[i].worker == worker && p->list[i].at[REQUEST_PICKED] == worker->ran_at)
+			p->list[i].helper = helper;
+	}
+}
+
 void request_woken(struct cpu *host_cpu, struct thread *woken)
 {
 	struct thread *th = host_cpu->nr_irqs ? NULL : host_cpu->thread;
@@ -572,6 +605,9 @@ void request_woken(struct cpu *host_cpu, struct thread *woken)
 	bool any;
 
 	woken->woken_by = th && !vcpu ? th : NULL;
+	woken->woken_in = woken->woken_by ? th->ran_at : NS_MIN;
+	if (woken->woken_by && th->works_for)
+		goes_to_work(th, woken);
 	if (!vcpu || !known(vcpu->vcpu.kick.at) || woken->vcpu)
 		return;
 	any = kick(vcpu);

@@ -50,6 +50,7 @@ struct request {
 	struct thread *thread;	/* whose it is; NULL unknown, or a handler */
 	struct thread *issuer;	/* that gave it to the driver */
 	struct thread *worker;	/* of the parent, that took it up; RECEIVE: that handed them to @sender, PICKED */
+	struct thread *helper;	/* of the parent, that @worker woke while it took it up; NULL none, or unknown */
 	struct thread *sender;	/* of the parent, that sent the interrupt; NULL a handler */
 	struct cpu *irq_cpu;	/* that got the interrupt */
 	ns_t at[NR_REQUEST_TIMES];
@@ -95,7 +96,7 @@ struct send {
 	bool may_answer; /* its cause is a disk, or a device that is not known better */
 	ns_t first, last; /* since its handler ran last; NS_MIN none */
 	ns_t injected;	  /* after the first of them */
-	struct thread *by;
+	struct thread *by, *waker; /* ... who sent it, and had been woken last by that one; NULL: by an interrupt, or unknown */
 };
 
 /* An interrupt handler of a vCPU's own kernel, and how it came to run. */

@@ -200,6 +200,7 @@ struct thread {
 	bool picks_up;	  /* it was woken to work for a VM, and has not run since */
 	struct machine_state *works_for; /* that VM; NULL none yet */
 	struct thread *woken_by; /* who woke it last: no vCPU's thread and no interrupt; NULL none */
+	ns_t woken_in;		 /* ... while that one ran from then on */
 	struct tap *taps;	 /* devices out of which it seems to take packets */
 	ns_t woken_at, ran_at; /* last; NS_MIN not yet */
 	char comm[COMM_LEN];
