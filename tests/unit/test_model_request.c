@@ -402,6 +402,27 @@ static void a_kick_before_a_gap_has_no_answer(void **state)
 	assert_int_equal(fake_rows("request"), 0);
 }
 
+/* It was for another device: the disk's interrupt is not for it. */
+static void a_kick_that_led_to_no_work_has_no_answer(void **state)
+{
+	(void)state;
+	open_world(1);
+	exits(HOST, 0, 50, 100, EXIT_NPF);
+	happens(HOST, 0, 52, KVM_MMIO, 100, MMIO_WRITE, DOORBELL);
+	wakes(0, 55, 100, MAIN);
+	enters(HOST, 0, 60, 100);
+	switches(HOST, 1, 70, 0, RUNNABLE, MAIN);
+	switches(HOST, 1, 80, MAIN, ASLEEP, 0);
+	host_works();
+	host_injects();
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "machine", 1);
+	assert_cell(1, "kicked", 110);
+	assert_cell(1, "done", 210);
+}
+
 /* An interrupt that was sent while the VM lost events was handled there: the one after it is another. */
 static void an_interrupt_in_a_gap_is_not_the_next_one(void **state)
 {
@@ -732,6 +753,7 @@ int main(void)
 		cmocka_unit_test(lost_events_end_what_is_under_way),
 		cmocka_unit_test(what_the_host_did_in_a_gap_is_not_known),
 		cmocka_unit_test(a_kick_before_a_gap_has_no_answer),
+		cmocka_unit_test(a_kick_that_led_to_no_work_has_no_answer),
 		cmocka_unit_test(an_interrupt_in_a_gap_is_not_the_next_one),
 		cmocka_unit_test(what_may_have_ended_unseen_is_not_gone_on_with),
 		cmocka_unit_test(a_packet_ends_where_the_host_hands_it_on),
