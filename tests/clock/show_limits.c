@@ -258,9 +258,10 @@ static void other_constraints(struct constraints *c, const struct machine *m,
 	struct call_index *calls;
 	struct vcpu_vote_list votes = {0};
 	struct timers timers = {0};
+	const struct pair_guest of = {.sample = guest};
 	uint64_t nr;
 
-	if (call_index_make(&calls, host) || pairs_constraints(calls, guest, c, &votes, &nr))
+	if (call_index_make(&calls, host) || pairs_constraints(calls, &of, c, &votes, &nr))
 		abort();
 	for (unsigned i = 0; i < m->nr_vcpus && timers_apply(guest, host); i++) {
 		if (timers_constraints(c, &m->to_parent, guest, (unsigned)m->vcpus[i].vcpu, host,
