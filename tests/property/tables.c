@@ -80,6 +80,11 @@ struct sheet {
 	int whole_at, whole_length;
 	struct sonde_facts *cut, *whole;
 	int64_t gaps; /* of the whole run, which the cut one does not see */
+	struct listed {
+		int64_t at;
+		size_t row;
+	} * order;	 /* owned: of lists, rows of the whole run by time */
+	int64_t longest; /* of these */
 };
 
 /* Lists of which each row tells how a time is divided. */
@@ -494,6 +499,14 @@ static const char *wrong_part(const struct sheet *s, size_t cut, size_t whole, i
 	return NULL;
 }
 
+/* Until when it was, on the whole run's time line, of which nothing is known after its end. */
+static int64_t end_in_whole(const struct pair *p, int64_t at, int64_t length)
+{
+	int64_t end = at + length, last = sonde_run_end(p->whole.run);
+
+	return end > last && at < last ? last : end;
+}
+
 /* What it is a part of is part of what that row is a part of. */
 static bool parts_fit(const struct pair *p, const struct sheet *s, size_t cut, size_t whole,
 		      int64_t slack)
@@ -505,8 +518,47 @@ static bool parts_fit(const struct pair *p, const struct sheet *s, size_t cut, s
 	from = time_in_whole(p, cell_of(s->cut, cut, s->whole_at));
 	begin = cell_of(s->whole, whole, s->whole_at);
 	return from >= begin - slack &&
-	       from + cell_of(s->cut, cut, s->whole_length) <=
+	       end_in_whole(p, from, cell_of(s->cut, cut, s->whole_length)) <=
 		       begin + cell_of(s->whole, whole, s->whole_length) + slack;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void order_rows(struct sheet *s)
+{
+	size_t nr = sonde_facts_nr_rows(s->whole);
+
+	s->order = calloc(nr + 1, sizeof(*s->order));
+	if (!s->order)
+		abort();
+	for (size_t i = 0; i < nr; i++) {
+		int64_t length = length_of(s, s->whole, i);
+
+		s->order[i] = (struct listed){cell_of(s->whole, i, s->at), i};
+		s->longest = length > s->longest ? length : s->longest;
+	}
+	qsort(s->order, nr, sizeof(*s->order), by_time);
+}
+
+/* The first row, by time, that may reach @t. */
+static size_t first_at(const struct sheet *s, int64_t t)
+{
+	size_t low = 0, high = sonde_facts_nr_rows(s->whole);
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->order[middle].at < t - s->longest)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 static void check_listed(struct pair *p, const struct sheet *s, size_t row, int64_t slack)
@@ -518,16 +570,19 @@ static void check_listed(struct pair *p, const struct sheet *s, size_t row, int6
 	int64_t covered = 0;
 	char words[512];
 
-	for (size_t i = 0; i < sonde_facts_nr_rows(s->whole); i++) {
-		int64_t begin = cell_of(s->whole, i, s->at);
+	length = end_in_whole(p, at, length) - at;
+	for (size_t k = first_at(s, at - slack); k < sonde_facts_nr_rows(s->whole); k++) {
+		size_t i = s->order[k].row;
+		int64_t begin = s->order[k].at;
 		int64_t end = begin + length_of(s, s->whole, i);
 
 		if (until)
 			begin -= WAIT_BEGIN_NS;
+		if (begin > at + length + slack)
+			break;
 		if (has_open_end(s, i) && end < at + length)
 			end = at + length;
-		if (begin > at + length + slack || end < at - slack || !keys_fit(p, s, row, i) ||
-		    !parts_fit(p, s, row, i, slack))
+		if (end < at - slack || !keys_fit(p, s, row, i) || !parts_fit(p, s, row, i, slack))
 			continue;
 		if (at >= begin - slack && at + length <= end + slack) {
 			part = wrong_part(s, row, i, slack);
@@ -706,6 +761,8 @@ static void compare_table(struct pair *p, const struct sonde_analysis *a, int64_
 	}
 	s.gaps = unseen_gaps(p, sonde_run_begin(p->whole.run), sonde_run_end(p->whole.run));
 	count_rows(p, sonde_facts_nr_rows(s.cut), sonde_facts_nr_rows(s.whole));
+	if (s.at >= 0)
+		order_rows(&s);
 	for (size_t row = 0; row < sonde_facts_nr_rows(s.cut); row++) {
 		if (is_other_measure(&s, row))
 			check_wait(p, &s, row, slack);
@@ -714,6 +771,7 @@ static void compare_table(struct pair *p, const struct sonde_analysis *a, int64_
 		else
 			check_summed(p, &s, row, slack);
 	}
+	free(s.order);
 	sonde_facts_free(s.cut);
 	sonde_facts_free(s.whole);
 }
