@@ -59,7 +59,7 @@ static const struct sonde_column list_columns[] = {
 	KIND_COLUMN,
 	{"bytes", "BYTES", SONDE_COL_INT, "how much"},
 	{"depth", "DEPTH", SONDE_COL_INT,
-	 "so many of its device were under way when it was issued, itself included"},
+	 "so many of its device were under way when it was issued, itself included; 0 unknown"},
 	{"thread", "FOR", SONDE_COL_THREAD, "whose request it is, -1 unknown"},
 	LEG_COLUMNS,
 	{"cpu", "VCPU", SONDE_COL_CPU, "that issued it"},

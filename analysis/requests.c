@@ -64,7 +64,7 @@ static ns_t work_begin(const struct sonde_run *run, const struct io_request *r, 
 	if (r->at[IO_PICKED] >= 0)
 		return r->at[IO_PICKED];
 	if (r->at[IO_KICKED] >= 0)
-		return io_sees(run, host, SEES_WAKING) ? r->at[IO_KICKED] : -1;
+		return r->covered && io_sees(run, host, SEES_WAKING) ? r->at[IO_KICKED] : -1;
 	return r->covered ? r->at[IO_ISSUED] : -1;
 }
 
@@ -79,7 +79,8 @@ static void divide_work(const struct sonde_run *run, struct io_request *r, int64
 		*disk = LEG_NONE;
 		return;
 	}
-	if (r->disputed) {
+	/* Of a kick it is not known how many requests it told of, nor so which of them the disk worked for. */
+	if (r->disputed || r->kind == IO_UNKNOWN) {
 		*disk = r->legs[LEG_VMM] = LEG_UNKNOWN;
 		return;
 	}
@@ -105,7 +106,7 @@ static void divide_interrupt(struct io_request *r)
 	r->legs[LEG_INJECT] = between(r->at[IO_SENT], given);
 	r->legs[LEG_DELIVER] = between(given, r->at[IO_HANDLED]);
 	/* It is given to a vCPU that runs without an event, where the hardware does that. */
-	if (given < 0 && r->at[IO_SENT] >= 0 && r->at[IO_HANDLED] >= 0) {
+	if (given < 0 && r->at[IO_SENT] >= 0 && r->at[IO_HANDLED] >= 0 && r->covered) {
 		r->legs[LEG_INJECT] = between(r->at[IO_SENT], r->at[IO_HANDLED]);
 		r->legs[LEG_DELIVER] = LEG_NONE;
 	}
@@ -121,7 +122,7 @@ static void divide_kick(const struct sonde_run *run, struct io_request *r, int64
 	r->legs[LEG_WAKE] = between(r->at[IO_KICKED], r->at[IO_PICKED]);
 	if (r->at[IO_KICKED] < 0 && r->covered)
 		r->legs[LEG_SUBMIT] = r->legs[LEG_WAKE] = LEG_NONE;
-	else if (r->at[IO_KICKED] >= 0 && r->at[IO_PICKED] < 0 && sees_wake)
+	else if (r->at[IO_KICKED] >= 0 && r->at[IO_PICKED] < 0 && sees_wake && r->covered)
 		r->legs[LEG_WAKE] = LEG_NONE;
 }
 
@@ -292,6 +293,8 @@ const char *io_missing(const struct sonde_run *run, int64_t vm, enum io_leg leg)
 	switch (leg) {
 	case LEG_QUEUE:
 	case LEG_SUBMIT:
+	case LEG_VMM:
+	case LEG_DISK:
 	case LEG_FINISH:
 		if (!io_sees(run, vm, SEES_REQUESTS))
 			return "the VM's own block events: record it, too, with --for io";

@@ -14,7 +14,8 @@ struct scan {
 	struct wait w; /* seen to begin; complete when what comes after it is known */
 	bool pending;
 	bool no_thread;
-	int host;      /* the machine in which its thread is */
+	attr_t thread; /* its thread's own state */
+	int host;      /* the machine in which that is */
 	struct losses losses; /* of that one; read when first asked for */
 	bool (*each)(const struct wait *w, void *data);
 	void *data;
@@ -61,10 +62,29 @@ static bool each_state(const struct sonde_interval *i, void *data)
 		s->on_cpu_ns += within(s, from, to);
 		if (!w->polled && w->ran > from)
 			w->ran = from;
+	} else if (i->value == VCPU_PREEMPTED && w->polled && from == w->begin) {
+		/* Who polls has a CPU: it had slept, since when was not seen, and is woken here. */
+		w->polled = false;
+		w->asleep = w->woken = from;
+		w->ran = w->entry;
 	} else if (i->value == VCPU_UNKNOWN && !w->no_thread) {
 		w->unseen = true;
 	}
 	return true;
+}
+
+/* The same of its thread. */
+static bool each_thread_state(const struct sonde_interval *i, void *data)
+{
+	static const uint32_t states[] = {
+		[THREAD_UNKNOWN] = VCPU_UNKNOWN,  [THREAD_RUNNING] = VCPU_ON_CPU,
+		[THREAD_RUNNABLE] = VCPU_PREEMPTED, [THREAD_SLEEPING] = VCPU_WAITING,
+		[THREAD_BLOCKED] = VCPU_WAITING,  [THREAD_STOPPED] = VCPU_WAITING,
+	};
+	struct sonde_interval as = *i;
+
+	as.value = i->value < ARRAY_SIZE(states) ? states[i->value] : VCPU_NONE;
+	return each_state(&as, data);
 }
 
 /* Before the first that was seen of a vCPU it may have been anything. */
@@ -82,6 +102,19 @@ static bool has_losses(struct scan *s)
 	return !s->ret && losses_touch(&s->losses, s->w.polled ? s->w.begin : s->w.woken, s->w.entry);
 }
 
+/* To the state in which it is at the entry: where that is not seen, the wait is over as events were lost. */
+static void look(struct scan *s, attr_t attr,
+		 bool (*state)(const struct sonde_interval *i, void *data))
+{
+	struct wait *w = &s->w;
+
+	w->polled = true;
+	w->asleep = w->woken = w->ran = w->entry;
+	w->time_ns = s->on_cpu_ns = 0;
+	w->unseen = false;
+	s->ret = strip_walk(s->strips, attr, w->begin, w->entry + w->ended, state, s);
+}
+
 static void emit(struct scan *s, uint32_t value)
 {
 	struct wait *w = &s->w;
@@ -89,13 +122,9 @@ static void emit(struct scan *s, uint32_t value)
 	s->pending = false;
 	w->wake = (int64_t)value - 1;
 	w->ended = w->wake >= 0 && !run_wake_is_loss(s->strips->run, w->wake);
-	w->polled = true;
-	w->asleep = w->woken = w->ran = w->entry;
-	w->time_ns = s->on_cpu_ns = 0;
-	w->unseen = false;
-	/* To the state in which it is at the entry: where that is not seen, the wait is over as events were lost. */
-	s->ret = strip_walk(s->strips, s->strips->run->cpu_attrs[s->vcpu][CPU_STATE], w->begin,
-			    w->entry + w->ended, each_state, s);
+	look(s, s->strips->run->cpu_attrs[s->vcpu][CPU_STATE], each_state);
+	if (w->unseen && !s->ret && !has_losses(s) && s->thread != ATTR_NONE)
+		look(s, s->thread, each_thread_state);
 	w->unseen = w->unseen && !s->ret && has_losses(s);
 	if (w->polled)
 		w->time_ns = s->on_cpu_ns;
@@ -151,6 +180,8 @@ static int scan(struct scan *s)
 		return 0;
 	s->no_thread = sonde_cpu(s->strips->run, s->vcpu, &cpu) || cpu.host_thread < 0;
 	s->host = s->no_thread || sonde_machine(s->strips->run, cpu.machine, &m) ? 0 : m.parent;
+	s->thread = s->no_thread ? ATTR_NONE
+				 : sonde_attr_of_thread(s->strips->run, cpu.host_thread, "state");
 	ret = strip_scan(s->strips, woken, s->begin, s->end, each_woken, s);
 	if (!ret && s->pending && !s->stop) {
 		if (s->w.entry < sonde_run_end(s->strips->run))

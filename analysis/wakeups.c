@@ -17,6 +17,9 @@ struct chain {
 	ns_t runnable, begin;
 };
 
+/* Deeper than anybody nests. */
+#define LEVELS_MAX 8
+
 struct scan {
 	struct sonde_run *run;
 	struct cpu_users *users;
@@ -35,6 +38,7 @@ struct scan {
 	struct sonde_cpu cpu; /* ... and its row */
 	struct track task;    /* ... what its guest runs there */
 	struct losses losses; /* ... of its guest; read when first asked for */
+	struct losses above[LEVELS_MAX]; /* ... of the machines around its host */
 	unsigned level;
 	bool traced;
 	bool (*each)(const struct wakeup *w, void *data);
@@ -92,6 +96,45 @@ static bool has_losses(struct scan *s, ns_t from, ns_t to)
 	if (!s->losses.list)
 		s->ret = losses_init(&s->losses, s->run, (int)s->cpu.machine);
 	return !s->ret && losses_touch(&s->losses, from, to);
+}
+
+/* A thread of a nested vCPU's host is woken by code of that host, which had to be woken itself, maybe where its own host
+ * lost events. */
+static bool may_have_begun_before(struct scan *s, const struct wait *w)
+{
+	struct sonde_machine m;
+	int machine = (int)s->cpu.machine;
+
+	if (s->level < 2 || s->cpu.host_thread < 0 || sonde_machine(s->run, machine, &m) ||
+	    sonde_machine(s->run, m.parent, &m))
+		return false;
+	for (unsigned i = 0; i < LEVELS_MAX && m.parent >= 0 && !s->ret; i++) {
+		if (!s->above[i].list)
+			s->ret = losses_init(&s->above[i], s->run, m.parent);
+		if (s->ret || losses_touch(&s->above[i], w->begin, w->woken) ||
+		    sonde_machine(s->run, m.parent, &m))
+			return true;
+	}
+	return false;
+}
+
+static bool each_state(const struct sonde_interval *i, void *data)
+{
+	bool *hidden = data;
+
+	*hidden |= i->value == VCPU_UNKNOWN;
+	return !*hidden;
+}
+
+/* What the vCPU at hand did then may not be seen: it is not known where it was. */
+static bool is_hidden(struct scan *s, ns_t from, ns_t to)
+{
+	attr_t state = s->run->cpu_attrs[s->vcpu][CPU_STATE];
+	bool hidden = false;
+
+	if (state != ATTR_NONE && from < to && !s->ret)
+		s->ret = strip_walk(s->strips, state, from, to, each_state, &hidden);
+	return hidden;
 }
 
 /* The first thread that the guest runs after the entry, unless it halts before.  Where nothing is
@@ -255,7 +298,7 @@ static bool find_interrupt(struct scan *s, struct wakeup *w)
 		return true;
 	s->ret = cpu_users_runs(s->users, s->cpu.machine, s->cpu.number, w->wait->entry, w->runnable,
 				each_run, &h);
-	if (s->ret || h.hole)
+	if (s->ret || h.hole || is_hidden(s, w->wait->entry, w->runnable))
 		return false;
 	if (h.nr < 2 || (h.own && !h.own_before))
 		return true;
@@ -275,6 +318,8 @@ static bool each_wait(const struct wait *wait, void *data)
 	wait_wake(s->run, wait, &w.wake);
 	w.begin = chain_begin(s, wait->woken);
 	w.woken = wait->woken;
+	if (w.begin == w.woken && may_have_begun_before(s, wait))
+		return !s->ret;
 	w.ran = wait->ran;
 	w.entry = w.running = wait->entry;
 	if (!find_thread(s, &w) || (s->traced && has_losses(s, w.woken, w.running)) ||
@@ -341,7 +386,7 @@ static bool find_awake(struct scan *s, int64_t thread, ns_t running, ns_t *runna
 	    track_at(&s->task, s->strips, state.begin - 1, &task) || is_idle(s, task.value))
 		return false;
 	*runnable = state.begin;
-	return find_handler(s, task.begin, *runnable, h);
+	return find_handler(s, task.begin, *runnable, h) && !is_hidden(s, h->begin, *runnable);
 }
 
 static void tell_awake(struct scan *s, int64_t thread, ns_t running)
@@ -397,6 +442,8 @@ static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool
 		ret = s->awake ? scan_awake(s)
 			       : waits_scan(s->strips, vcpu, begin, end, each_wait, s);
 		losses_release(&s->losses);
+		for (unsigned i = 0; i < LEVELS_MAX; i++)
+			losses_release(&s->above[i]);
 	}
 	return ret ? ret : s->ret;
 }

@@ -161,6 +161,8 @@ int agenda_open(struct model *m)
 /* From here on nothing is known about the machine from its own trace. */
 static void trace_ends(struct machine_state *mc)
 {
+	mc->ended = true;
+	request_lost(mc);
 	for (unsigned i = 0; i < mc->nr_cpus; i++) {
 		if (!mc->cpus[i])
 			continue;
@@ -182,6 +184,8 @@ static void cover_changes(struct machine_state *mc, uint32_t number, bool begins
 	mc->nr_uncovered += begins ? -1u : 1u;
 	if (!begins && number < mc->nr_cpus && mc->cpus[number])
 		cpu_uncovered(mc->cpus[number]);
+	if (begins)
+		request_lost(mc);
 	for (uint32_t i = 0; i < m->nr_cpus; i++) {
 		struct thread *host = m->cpus[i]->vcpu.host;
 

@@ -415,6 +415,7 @@ void cpu_not_found_again(struct cpu *cpu, ns_t end)
 void cpu_uncovered(struct cpu *cpu)
 {
 	cpu->machine->losses++;
+	request_lost(cpu->machine);
 	thread_doubt_all(cpu->machine);
 	cpu_forget(cpu);
 	forget_threads(cpu);
@@ -429,7 +430,6 @@ void cpu_uncovered(struct cpu *cpu)
  */
 void cpu_now_lost(struct cpu *cpu, ns_t until)
 {
-	request_lost(cpu->machine);
 	if (until > cpu->machine->lost_until)
 		cpu->machine->lost_until = until;
 	if (!cpu->lost || until > cpu->lost_until)

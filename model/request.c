@@ -9,6 +9,7 @@
 #include "model/served.h"
 #include "model/state.h"
 #include "model/tap.h"
+#include "model/thread.h"
 #include "source/trace.h"
 
 /* More than any device has under way; what a broken trace leaves unfinished makes room. */
@@ -43,6 +44,12 @@ static int64_t within(int64_t value, int64_t max)
 static ns_t now_of(const struct machine_state *mc)
 {
 	return mc->model->now;
+}
+
+/* Its parent's trace tells all that there is to tell now. */
+static bool is_told(const struct machine_state *vm)
+{
+	return vm->parent && !thread_may_run_unseen(vm->parent) && !vm->parent->ended;
 }
 
 /* ---- those under way ---------------------------------------------------------------------------
@@ -94,7 +101,7 @@ static void keep(struct model *m, const struct request *r)
 static void end(struct machine_state *mc, struct request *r)
 {
 	r->at[REQUEST_DONE] = mc->model->now;
-	r->covered &= r->cpu && r->cpu->vcpu.seen;
+	r->covered &= r->cpu && r->cpu->vcpu.seen && !r->torn;
 	keep(mc->model, r);
 	drop(&mc->pending, (uint32_t)(r - mc->pending.list));
 }
@@ -126,22 +133,50 @@ void requests_release(struct model *m)
 	free(m->requests);
 }
 
-/* What was under way may have ended unseen; what was sent may have arrived. */
+/* What was sent may have arrived, and what was given to the vCPU been handled. */
+static void forget_sends(struct cpu *vcpu)
+{
+	struct kick *k = &vcpu->vcpu.kick;
+
+	vcpu->vcpu.delivered = -1;
+	vcpu->handler.at = NS_MIN;
+	for (unsigned s = 0; k->sends && s < SENDS; s++)
+		k->sends[s].first = k->sends[s].last = k->sends[s].injected = NS_MIN;
+}
+
+/* What the VM's own kernel tells of goes on, without what its parent does for it. */
+static void tear(struct machine_state *vm)
+{
+	struct pending *p = &vm->pending;
+
+	vm->unsent.nr = 0;
+	for (uint32_t i = p->nr; i-- > 0;) {
+		p->list[i].torn = true;
+		if (p->list[i].kind == REQUEST_UNKNOWN || p->list[i].kind == REQUEST_SEND)
+			drop(p, i);
+	}
+}
+
+/* What was under way may have ended unseen. */
 void request_lost(struct machine_state *mc)
 {
 	struct model *m = mc->model;
 
 	mc->pending.nr = 0;
 	mc->unsent.nr = 0;
+	mc->disk_handler.at = NS_MIN;
 	tap_lost(mc);
+	for (uint32_t i = 0; i < m->nr_machines; i++) {
+		if (m->machines[i]->parent == mc)
+			tear(m->machines[i]);
+	}
 	for (uint32_t i = 0; i < m->nr_cpus; i++) {
-		struct kick *k = &m->cpus[i]->vcpu.kick;
+		struct cpu *cpu = m->cpus[i];
 
-		if (m->cpus[i]->machine->parent != mc)
-			continue;
-		k->at = NS_MIN;
-		for (unsigned s = 0; k->sends && s < SENDS; s++)
-			k->sends[s].first = k->sends[s].last = k->sends[s].injected = NS_MIN;
+		if (cpu->machine == mc || cpu->machine->parent == mc)
+			forget_sends(cpu);
+		if (cpu->machine->parent == mc)
+			cpu->vcpu.kick.at = cpu->vcpu.kick.xmit_at = NS_MIN;
 	}
 }
 
@@ -218,7 +253,12 @@ void request_issue(struct cpu *cpu, const struct event *e)
 	bool queued = e->arg[4];
 
 	mc->sees_requests = true;
-	/* Given back by the driver, and taken again: what went before counts for the queue. */
+	/* Given back by the driver, and taken again: what went before counts for the queue.  Unless it may have ended
+	 * unseen. */
+	if (r && thread_may_run_unseen(mc) && (queued || known(r->at[REQUEST_ISSUED]))) {
+		drop(&mc->pending, (uint32_t)(r - mc->pending.list));
+		r = NULL;
+	}
 	if (!r)
 		r = begin(mc);
 	if (!r || e->arg[0] < 0)
@@ -238,7 +278,8 @@ void request_issue(struct cpu *cpu, const struct event *e)
 	r->cpu = cpu;
 	r->issuer = cpu->thread;
 	r->covered = cpu->vcpu.seen;
-	r->depth = depth_of(mc, r->dev);
+	r->torn = !is_told(mc);
+	r->depth = thread_may_run_unseen(mc) ? 0 : depth_of(mc, r->dev);
 	serve_vm(r);
 }
 
@@ -252,16 +293,24 @@ static const struct handler *handler_of(const struct cpu *cpu, const struct requ
 		if (cpu->irqs[i].mode == MODE_IRQ && cpu->handler.cpu && known(cpu->handler.at))
 			h = &cpu->handler;
 	}
+	/* The last one of a disk may not have been seen. */
+	if (h != &cpu->handler && thread_may_run_unseen(cpu->machine))
+		return NULL;
 	return h->cpu && known(h->at) && h->at >= r->at[REQUEST_ISSUED] ? h : NULL;
 }
 
 /* Several requests may be told of by one interrupt, and an interrupt may be sent again before it has
- * arrived: the first that was sent when all of its work was done. */
+ * arrived: the first that was sent when all of its work was done.  Where it is not known when that was, or what was
+ * taken for its work ended too late, it is known of a single one only. */
 static ns_t sent_for(const struct send *s, const struct request *r)
 {
 	ns_t after = known(r->at[REQUEST_DISK_END]) ? r->at[REQUEST_DISK_END]
 						    : r->at[REQUEST_ISSUED];
 
+	if (s->first == s->last)
+		return s->last >= r->at[REQUEST_ISSUED] ? s->last : NS_MIN;
+	if (r->disputed)
+		return NS_MIN;
 	return s->first >= after ? s->first : s->last >= after ? s->last : NS_MIN;
 }
 
@@ -270,7 +319,7 @@ static void take_handler(struct request *r, const struct handler *h)
 	r->at[REQUEST_HANDLED] = h->at;
 	r->irq_cpu = h->cpu;
 	r->vector = h->send.vector;
-	if (h->send.vector < 0)
+	if (h->send.vector < 0 || r->torn)
 		return;
 	r->sender = h->send.by;
 	if (known(h->send.first))
@@ -329,14 +378,15 @@ static struct send *send_add(struct cpu *vcpu, int vector)
 		if (!k->sends)
 			return NULL;
 		for (unsigned i = 0; i < SENDS; i++)
-			k->sends[i] = (struct send){-1, false, NS_MIN, NS_MIN, NS_MIN, NULL};
+			k->sends[i] = (struct send){.vector = -1, .first = NS_MIN, .last = NS_MIN, .injected = NS_MIN};
 	}
 	s = k->sends;
 	for (unsigned i = 1; i < SENDS; i++) {
 		if (k->sends[i].last < s->last)
 			s = &k->sends[i];
 	}
-	*s = (struct send){(int16_t)vector, false, NS_MIN, NS_MIN, NS_MIN, NULL};
+	*s = (struct send){
+		.vector = (int16_t)vector, .first = NS_MIN, .last = NS_MIN, .injected = NS_MIN};
 	return s;
 }
 
@@ -344,28 +394,50 @@ void request_sent(struct cpu *vcpu, int vector, bool may_answer, struct thread *
 {
 	struct send *s = vector >= 0 ? send_add(vcpu, vector) : NULL;
 
-	if (!s)
+	/* That the vCPU is given it, or its handler runs, may not be seen. */
+	if (!s || now_of(vcpu->machine) < vcpu->lost_until || !is_told(vcpu->machine))
 		return;
 	s->last = now_of(vcpu->machine);
 	if (known(s->first))
 		return;
 	s->first = s->last;
 	s->by = by;
+	s->waker = by ? by->woken_by : NULL;
 	s->may_answer = may_answer;
 }
 
+static bool may_be_answered(const struct request *r, const struct send *s)
+{
+	return r->kind == REQUEST_UNKNOWN && s->by && r->worker == s->by &&
+	       known(r->at[REQUEST_PICKED]) && r->at[REQUEST_PICKED] <= s->first;
+}
+
+/* Its disk is done, or the helper is. */
+static bool is_answered(const struct request *r, const struct send *s)
+{
+	return may_be_answered(r, s) &&
+	       (known(r->at[REQUEST_DISK_END]) || (r->helper && r->helper == s->waker));
+}
+
 /* Nothing tells of the requests of that VM but their kicks: an interrupt by the thread that was
- * kicked answers them, unless it is known to be for something else. */
+ * kicked answers the one whose work was done, unless it is known to be for something else.  Of several it is not
+ * known which: none is told.  Other kicks before it were for something else, or are not known to be answered. */
 static void answer(struct cpu *vcpu, const struct send *s)
 {
 	struct machine_state *vm = vcpu->machine;
+	unsigned nr = 0;
 
+	for (uint32_t i = 0; i < vm->pending.nr; i++)
+		nr += is_answered(&vm->pending.list[i], s);
 	for (uint32_t i = 0; i < vm->pending.nr;) {
 		struct request *r = &vm->pending.list[i];
 
-		if (r->kind != REQUEST_UNKNOWN || !s->by || r->worker != s->by ||
-		    !known(r->at[REQUEST_PICKED]) || r->at[REQUEST_PICKED] > s->first) {
+		if (!may_be_answered(r, s)) {
 			i++;
+			continue;
+		}
+		if (nr > 1 || !is_answered(r, s)) {
+			drop(&vm->pending, i);
 			continue;
 		}
 		r->at[REQUEST_SENT] = sent_for(s, r);
@@ -397,6 +469,8 @@ void request_handler(struct cpu *cpu, int vector, bool of_disk)
 {
 	struct send *s = vector >= 0 ? send_of(cpu, vector) : NULL;
 
+	if (vector < 0) /* it may be any of them */
+		forget_sends(cpu);
 	cpu->handler = (struct handler){
 		.at = now_of(cpu->machine), .cpu = cpu, .send = {.vector = (int16_t)vector}};
 	cpu->handler.send.first = cpu->handler.send.last = cpu->handler.send.injected = NS_MIN;
@@ -423,7 +497,7 @@ void request_exit(struct cpu *vcpu, int64_t reason, int64_t isa)
 static bool kicks(const struct cpu *vcpu, const struct request *r)
 {
 	return r->cpu == vcpu && r->issuer == vcpu->thread && known(r->at[REQUEST_ISSUED]) &&
-	       !known(r->at[REQUEST_KICKED]);
+	       !known(r->at[REQUEST_KICKED]) && !r->torn;
 }
 
 /* True when the last exit told of requests, whoever was told. */
@@ -447,7 +521,7 @@ static bool kick(struct cpu *vcpu)
 static void kick_unknown(struct cpu *vcpu)
 {
 	struct kick *k = &vcpu->vcpu.kick;
-	struct request *r = begin(vcpu->machine);
+	struct request *r = is_told(vcpu->machine) ? begin(vcpu->machine) : NULL;
 
 	if (!r)
 		return;
@@ -472,7 +546,7 @@ static void take_up(struct cpu *vcpu, struct thread *worker, bool at_once)
 	for (uint32_t i = 0; i < vm->pending.nr; i++) {
 		struct request *r = &vm->pending.list[i];
 
-		if (r->cpu != vcpu || r->at[REQUEST_KICKED] != at || r->worker)
+		if (r->cpu != vcpu || r->at[REQUEST_KICKED] != at || r->worker || r->torn)
 			continue;
 		r->worker = worker;
 		if (at_once)
@@ -513,6 +587,17 @@ static bool is_of_vmm(const struct thread *th, const struct thread *vcpu, bool t
 					     : told && th->kind != KIND_KERNEL;
 }
 
+/* By another thread, of that which it has just picked up. */
+static void goes_to_work(const struct thread *worker, struct thread *helper)
+{
+	struct pending *p = &worker->works_for->pending;
+
+	for (uint32_t i = 0; i < p->nr; i++) {
+		if (p->list[i].worker == worker && p->list[i].at[REQUEST_PICKED] == worker->ran_at)
+			p->list[i].helper = helper;
+	}
+}
+
 void request_woken(struct cpu *host_cpu, struct thread *woken)
 {
 	struct thread *th = host_cpu->nr_irqs ? NULL : host_cpu->thread;
@@ -520,6 +605,9 @@ void request_woken(struct cpu *host_cpu, struct thread *woken)
 	bool any;
 
 	woken->woken_by = th && !vcpu ? th : NULL;
+	woken->woken_in = woken->woken_by ? th->ran_at : NS_MIN;
+	if (woken->woken_by && th->works_for)
+		goes_to_work(th, woken);
 	if (!vcpu || !known(vcpu->vcpu.kick.at) || woken->vcpu)
 		return;
 	any = kick(vcpu);
@@ -538,7 +626,7 @@ void request_picked(struct thread *worker)
 	for (uint32_t i = 0; i < vm->pending.nr; i++) {
 		struct request *r = &vm->pending.list[i];
 
-		if (r->worker == worker && !known(r->at[REQUEST_PICKED]))
+		if (r->worker == worker && !known(r->at[REQUEST_PICKED]) && !r->torn)
 			r->at[REQUEST_PICKED] = now_of(vm);
 	}
 }
@@ -555,7 +643,7 @@ static void forward_unasked(struct thread *worker)
 	struct request r;
 
 	vm->unsent.nr = 0;
-	if (one.nr != 1 || worker->woken_at > one.at)
+	if (one.nr != 1 || worker->woken_at > one.at || !is_told(vm) || thread_may_run_unseen(vm))
 		return;
 	r = blank(vm);
 	r.kind = REQUEST_SEND;
@@ -601,7 +689,7 @@ static bool receive(struct cpu *cpu, ns_t until, struct request *r)
 	*r = blank(cpu->machine);
 	r->kind = REQUEST_RECEIVE;
 	r->cpu = r->irq_cpu = cpu;
-	r->covered = cpu->vcpu.seen;
+	r->covered = cpu->vcpu.seen && is_told(cpu->machine);
 	r->sender = s->by;
 	r->vector = s->vector;
 	if (known_by) {

@@ -50,6 +50,7 @@ struct request {
 	struct thread *thread;	/* whose it is; NULL unknown, or a handler */
 	struct thread *issuer;	/* that gave it to the driver */
 	struct thread *worker;	/* of the parent, that took it up; RECEIVE: that handed them to @sender, PICKED */
+	struct thread *helper;	/* of the parent, that @worker woke while it took it up; NULL none, or unknown */
 	struct thread *sender;	/* of the parent, that sent the interrupt; NULL a handler */
 	struct cpu *irq_cpu;	/* that got the interrupt */
 	ns_t at[NR_REQUEST_TIMES];
@@ -60,9 +61,10 @@ struct request {
 	uint32_t for_serial; /* the request of a VM that this one of its host is for */
 	struct machine_state *for_vm;
 	int16_t vector;
-	uint16_t depth; /* so many of its device were under way when it was issued, itself included */
+	uint16_t depth; /* so many of its device were under way when it was issued, itself included; 0 unknown */
 	uint8_t kind;	/* enum request_kind */
 	bool covered;	/* its parent's trace tells of its vCPU, from its begin to its end */
+	bool torn;	/* while it was under way its parent lost events: what that did for it is not told any more */
 	bool disputed;	/* a disk of its host's worked for it or for another one: it is not known which */
 };
 
@@ -94,7 +96,7 @@ struct send {
 	bool may_answer; /* its cause is a disk, or a device that is not known better */
 	ns_t first, last; /* since its handler ran last; NS_MIN none */
 	ns_t injected;	  /* after the first of them */
-	struct thread *by;
+	struct thread *by, *waker; /* ... who sent it, and had been woken last by that one; NULL: by an interrupt, or unknown */
 };
 
 /* An interrupt handler of a vCPU's own kernel, and how it came to run. */
@@ -139,7 +141,7 @@ void request_picked(struct thread *worker);
 void request_sent(struct cpu *vcpu, int vector, bool may_answer, struct thread *by);
 void request_injected(struct cpu *vcpu, int vector);
 
-/* Events of the machine were lost. */
+/* Events of the machine are lost from here on, or its trace does not tell of all its CPUs any more, or ends. */
 void request_lost(struct machine_state *mc);
 void requests_release(struct model *m);
 

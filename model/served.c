@@ -17,6 +17,16 @@ static bool known(ns_t t)
 typedef bool evidence_fn(const struct machine_state *vm, const struct request *r,
 			 const struct request *host);
 
+/* Of a kick it is not known that it was for a disk: who picked it up asks for it before it does something else, or
+ * whom it has woken then. */
+static bool at_once(const struct request *r, const struct thread *asks)
+{
+	if (!r->worker || !asks)
+		return false;
+	return (asks == r->worker && asks->ran_at == r->at[REQUEST_PICKED]) ||
+	       (asks->woken_by == r->worker && asks->woken_in == r->at[REQUEST_PICKED]);
+}
+
 /* It is under way, at its VMM, of the same direction, and has not got all of its bytes. */
 static bool may_be(const struct machine_state *vm, const struct request *r,
 		   const struct request *host)
@@ -27,7 +37,7 @@ static bool may_be(const struct machine_state *vm, const struct request *r,
 	    (r->worker && !known(r->at[REQUEST_PICKED])))
 		return false;
 	if (r->kind == REQUEST_UNKNOWN)
-		return !known(r->at[REQUEST_DISK_BEGIN]);
+		return !known(r->at[REQUEST_DISK_BEGIN]) && at_once(r, host->thread);
 	return r->kind == host->kind &&
 	       (r->disk_bytes < r->bytes || !known(r->at[REQUEST_DISK_BEGIN]));
 }
@@ -113,7 +123,7 @@ struct request *served_choose(struct machine_state *vm, const struct request *ho
 		unsigned nr = left(vm, host, evidence | 1u << i, &one);
 
 		if (nr == 1)
-			return one;
+			return one->torn ? NULL : one;
 		/* What nobody has tells nothing; but one must be possible at all. */
 		if (nr)
 			evidence |= 1u << i;

@@ -209,6 +209,7 @@ struct thread {
 	bool picks_up;	  /* it was woken to work for a VM, and has not run since */
 	struct machine_state *works_for; /* that VM; NULL none yet */
 	struct thread *woken_by; /* who woke it last: no vCPU's thread and no interrupt; NULL none */
+	ns_t woken_in;		 /* ... while that one ran from then on */
 	struct tap *taps;	 /* devices out of which it seems to take packets */
 	ns_t woken_at, ran_at; /* last; NS_MIN not yet */
 	char comm[COMM_LEN];
@@ -287,6 +288,7 @@ struct machine_state {
 	ns_t marks_since;	      /* a second begins, in which */
 	uint32_t skipped[2]; /* calls, marks of its processes that the recorder did not write */
 	uint32_t marks_in_s, nr_marks; /* it made so many marks by hypercall; in all */
+	bool ended;	       /* its trace has */
 	bool traced_any;       /* at least one event of its own trace came */
 	ns_t traced_from, traced_to; /* then: the first one and the last one */
 	struct state_block block; /* of state lines */

@@ -154,6 +154,11 @@ static struct note verdict(const struct vcpu *v)
 	if (!v->waited && v->halted != HALTED_UNKNOWN && v->host->machine->sees_halts)
 		return (struct note){
 			.cause = WAKE_NONE, .evidence = EVIDENCE_PENDING, .vector = -1};
+	/* How it began was not seen: had it not halted, this is its host's own affair. */
+	if (v->halted == HALTED_UNKNOWN && v->rest_at == NS_MIN && is_weak(&n)) {
+		n.cause = WAKE_UNKNOWN;
+		return n;
+	}
 	if (v->halted == HALTED_NO && is_weak(&n))
 		return (struct note){
 			.cause = WAKE_HOST, .evidence = EVIDENCE_NOT_HALTED, .vector = -1};
@@ -427,9 +432,11 @@ void wake_thread(struct cpu *cpu, struct thread *woken)
 	tap_woken(cpu, woken);
 	if (!woken->vcpu || thread_may_run_unseen(cpu->machine))
 		return;
-	/* How its rest began was not seen. */
-	if (!woken->vcpu->vcpu.resting && !woken->on)
+	/* How its rest began was not seen, nor when: what this code has just delivered came later. */
+	if (!woken->vcpu->vcpu.resting && !woken->on) {
 		rest(woken->vcpu, HALTED_UNKNOWN);
+		woken->vcpu->vcpu.rest_at = NS_MIN;
+	}
 	if (woken->vcpu->vcpu.resting)
 		wake_vcpu(cpu, woken->vcpu);
 }

@@ -96,7 +96,7 @@ static int cover_stream(struct cpu_cover *c, struct stream *s)
 	c->any = true;
 	c->cut |= s->cut && !end;
 	c->ends &= end || s->cut;
-	c->late |= s->start == START_MISSING;
+	c->late |= s->start == START_MISSING || (s->trace->format == TRACE_DAT && broken);
 	if (again) /* each has events that the other has not */
 		c->running = -1;
 	if (s->packets[0].begin < c->first)

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum rule { RULE_NONE, RULE_KEY, RULE_SUM, RULE_EXTREME };
+enum rule { RULE_NONE, RULE_KEY, RULE_SUM, RULE_EXTREME, RULE_PART };
 
 /* Tables in which each row is something that happened: when, and how long; and of what it is a
  * part. */
@@ -45,22 +45,21 @@ static const struct {
 static const char *const skipped[] = {"why",	 "delay",   "vms",   "clock", "loss",
 				      "problem", "io_step", "steal", "boot",  "shutdown"};
 
-/* Not held yet; compared when all is asked for.  The steps of a request, and whom a wake-up waited
- * for, are still told of the next step, or of the CPU known last, where what tells better was lost.
- */
+/* Not held yet; compared when all is asked for. */
 static const char *const open_faults[] = {
-	"io",	       "io_leg", "io_list",	     "io_histogram", "wait_list",
-	"wakeup_list", "wakeup", "wakeup_histogram", "wakeup_awake", "wakeup_awake_list",
+	"",
 };
 
 static const char *const no_rule[] = {
-	"share",	"mean",	       "median",     "p99",   "min",	      "unknown",
-	"task",		"guest",       "kernel",     "text",  "evidence",     "note",
-	"missing",	"waits_for",   "lost_share", "level", "per_thousand", "undivided",
-	"wait_unknown", "wait_device", "depth",	     "bytes", "id",	      "request",
-	"sector",	"doubt",       "follow",     "until", "max_at",	      "longest_at",
-	"culprit_time", "result",      "polled",     "comm",  "device",	      "by",
+	"share",	"mean",	       "median",     "p99",	     "min",	     "unknown",
+	"task",		"guest",       "kernel",     "text",	     "evidence",     "note",
+	"missing",	"waits_for",   "lost_share", "level",	     "per_thousand", "undivided",
+	"wait_unknown", "wait_device", "id",	     "request",	     "doubt",	     "follow",
+	"until",	"max_at",      "longest_at", "culprit_time", "result",	     "comm",
 };
+
+/* Of lists: what is known of the row beside its keys and its length. */
+static const char *const parts[] = {"depth", "bytes", "sector", "polled"};
 
 static const char *const int_keys[] = {"reason", "pid", "vector", "cpu"};
 
@@ -89,6 +88,18 @@ struct sheet {
 	int64_t longest; /* of these */
 };
 
+/* Lists of which each row tells how a time is divided. */
+static bool has_parts(const struct sonde_analysis *a)
+{
+	return strstr(a->name, "_list") && strncmp(a->name, "preemption", 10) != 0;
+}
+
+/* How things spread.  Of what less is seen takes less time: so many took so long or longer. */
+static bool is_spread(const struct sonde_analysis *a)
+{
+	return !strcmp(a->name, "wakeup_histogram") || !strcmp(a->name, "io_histogram");
+}
+
 static enum rule rule_of(const struct sonde_analysis *a, const struct sonde_column *c)
 {
 	bool histogram = strstr(a->name, "histogram");
@@ -96,11 +107,17 @@ static enum rule rule_of(const struct sonde_analysis *a, const struct sonde_colu
 
 	if (IS_IN(no_rule, c->name) || c->type == SONDE_COL_PPM || c->type == SONDE_COL_TIME)
 		return RULE_NONE;
+	if (has_parts(a) && (c->type == SONDE_COL_NS || IS_IN(parts, c->name)))
+		return RULE_PART;
+	if (!strcmp(c->name, "depth"))
+		return RULE_EXTREME;
 	/* An unknown stretch makes two pieces of one. */
 	if (!strcmp(c->name, "count") &&
 	    (!strncmp(a->name, "preemption", 10) || !strcmp(a->name, "thread_delay")))
 		return RULE_NONE;
 	if (c->type == SONDE_COL_NS || c->type == SONDE_COL_INT || c->type == SONDE_COL_SIGNED) {
+		if (is_spread(a) && c->type == SONDE_COL_NS)
+			return RULE_NONE;
 		if (IS_IN(int_keys, c->name) ||
 		    (histogram && (!strcmp(c->name, "from") || !strcmp(c->name, "to"))))
 			return RULE_KEY;
@@ -158,6 +175,15 @@ static bool modes_fit(int64_t cut, int64_t whole)
 /* Of a disk or a card: not known which. */
 static bool causes_fit(const char *cut, const char *whole)
 {
+	size_t len = strlen(cut), of_whole = strlen(whole);
+
+	/* A device's number without the name of its interrupt; or only that it is a disk's. */
+	if (of_whole > len && whole[of_whole - len - 1] == ' ' &&
+	    !strcmp(whole + of_whole - len, cut))
+		return true;
+	if (len >= 4 && !strcmp(cut + len - 4, "disk") && !strncmp(cut, whole, len - 4) &&
+	    strncmp(whole, "network", 7) && strchr(whole, ':'))
+		return true;
 	return text_fits(cut, whole) ||
 	       (!strcmp(cut, "device") && (!strcmp(whole, "disk") || !strcmp(whole, "network")));
 }
@@ -204,6 +230,9 @@ static bool cells_fit(const struct pair *p, const struct sonde_column *c, union 
 	case SONDE_COL_CPU:
 		return cpu_fits(p, cut.i, whole.i);
 	case SONDE_COL_THREAD:
+		/* Who woke it is not told of a wait whose end says more. */
+		if (!strcmp(c->name, "by") && whole.i < 0)
+			return true;
 		return threads_fit(p, cut.i, whole.i);
 	case SONDE_COL_PID_NS:
 		return namespace_fits(p, cut.i, whole.i);
@@ -409,8 +438,8 @@ static int64_t length_of(const struct sheet *s, const struct sonde_facts *f, siz
 	return cell_of(f, row, s->length);
 }
 
-/* Where a VM's own trace is missing, a wake-up ends when the VM goes on: that is another measure.
- */
+/* Where a VM's own trace is missing, a wake-up ends when the VM goes on: that is another measure,
+ * and the end of a wait. */
 static bool is_other_measure(const struct sheet *s, size_t row)
 {
 	int thread = sonde_facts_column(s->cut, "thread");
@@ -419,15 +448,73 @@ static bool is_other_measure(const struct sheet *s, size_t row)
 	       sonde_facts_cell(s->cut, row, (unsigned)thread).i < 0;
 }
 
-static bool lacks_a_trace(const struct pair *p)
+static struct sonde_facts *facts_of(const struct side *side, const char *name)
 {
-	for (int64_t m = 0; m < p->cut.nr_machines; m++) {
-		int64_t whole = p->machines[m].row;
+	struct sonde_error err;
+	struct sonde_facts *f = NULL;
 
-		if (whole >= 0 && p->whole.machines[whole].traced && !p->cut.machines[m].traced)
-			return true;
+	sonde_facts_get(&f, side->run, name, sonde_run_begin(side->run), sonde_run_end(side->run),
+			&err);
+	return f;
+}
+
+/* The vCPU goes on there in the whole run, too, as far as that knows. */
+static void check_wait(struct pair *p, const struct sheet *s, size_t row, int64_t slack)
+{
+	struct sonde_facts *waits = facts_of(&p->whole, "wait_list");
+	int64_t vcpu = cell_of(s->cut, row, sonde_facts_column(s->cut, "vcpu"));
+	int64_t at = time_in_whole(p, cell_of(s->cut, row, s->at));
+	int64_t end = at + length_of(s, s->cut, row);
+	bool fits = false;
+	char words[512];
+
+	for (size_t i = 0; i < sonde_facts_nr_rows(waits) && !fits; i++) {
+		int64_t until = cell_of(waits, i, sonde_facts_column(waits, "until"));
+		bool open = cell_of(waits, i, sonde_facts_column(waits, "entry")) < 0;
+
+		fits = cpu_fits(p, vcpu, cell_of(waits, i, sonde_facts_column(waits, "vcpu"))) &&
+		       (open ? cell_of(waits, i, sonde_facts_column(waits, "at")) <= end + slack
+			     : until - slack <= end && end <= until + slack);
 	}
-	return false;
+	sonde_facts_free(waits);
+	if (fits)
+		return;
+	word_row(p, s, row, words, sizeof(words));
+	say_wrong(p, s->of->name, words, at, end, "listed", "no wait ends there");
+}
+
+/* Unknown, or the same; of how many were under way at least so many are known. */
+static bool part_fits(const struct sonde_column *c, int64_t cut, int64_t whole, int64_t slack)
+{
+	if (!strcmp(c->name, "length")) /* so much is known */
+		return cut <= whole + slack;
+	if (c->type == SONDE_COL_NS)
+		return cut < 0 || (cut <= whole + slack && cut >= whole - slack);
+	if (!strcmp(c->name, "depth") || !strcmp(c->name, "polled"))
+		return cut <= whole;
+	return cut <= 0 || cut == whole;
+}
+
+/* Of a wait whose end was not seen only the begin is known to be one. */
+static bool has_open_end(const struct sheet *s, size_t whole)
+{
+	int entry = sonde_facts_column(s->whole, "entry");
+
+	return !strcmp(s->of->name, "wait_list") &&
+	       sonde_facts_cell(s->whole, whole, (unsigned)entry).i < 0;
+}
+
+/* The first column that says something else; NULL when none does. */
+static const char *wrong_part(const struct sheet *s, size_t cut, size_t whole, int64_t slack)
+{
+	for (unsigned c = 0; c < s->of->nr_columns; c++) {
+		if (s->rules[c] == RULE_PART && (int)c != s->length &&
+		    !(has_open_end(s, whole) && !strcmp(s->of->columns[c].name, "length")) &&
+		    !part_fits(&s->of->columns[c], sonde_facts_cell(s->cut, cut, c).i,
+			       sonde_facts_cell(s->whole, whole, c).i, slack))
+			return s->of->columns[c].name;
+	}
+	return NULL;
 }
 
 /* Until when it was, on the whole run's time line, of which nothing is known after its end. */
@@ -497,6 +584,7 @@ static void check_listed(struct pair *p, const struct sheet *s, size_t row, int6
 	int64_t at = time_in_whole(p, cell_of(s->cut, row, s->at));
 	int64_t length = more_if(p->lie, length_of(s, s->cut, row));
 	bool until = s->length >= 0 && s->of->columns[s->length].type == SONDE_COL_TIME;
+	const char *wrong = NULL, *part;
 	int64_t covered = 0;
 	char words[512];
 
@@ -510,22 +598,102 @@ static void check_listed(struct pair *p, const struct sheet *s, size_t row, int6
 			begin -= WAIT_BEGIN_NS;
 		if (begin > at + length + slack)
 			break;
+		if (has_open_end(s, i) && end < at + length)
+			end = at + length;
 		if (end < at - slack || !keys_fit(p, s, row, i, FIT) ||
 		    !parts_fit(p, s, row, i, slack))
 			continue;
-		if (at >= begin - slack && at + length <= end + slack)
-			return;
+		if (at >= begin - slack && at + length <= end + slack) {
+			part = wrong_part(s, row, i, slack);
+			if (!part)
+				return;
+			wrong = part;
+		}
 		covered +=
 			(end < at + length ? end : at + length) - (begin > at ? begin : at) + slack;
 	}
-	if (covered >= length && is_less_specific(s, row))
+	if (covered >= length && is_less_specific(s, row) && !wrong)
 		return;
 	if (unseen_gaps(p, at, at + length) >= length) {
 		p->more++;
 		return;
 	}
 	word_row(p, s, row, words, sizeof(words));
-	say_wrong(p, s->of->name, words, at, at + length, "listed", "no such row");
+	say_wrong(p, s->of->name, words, at, at + length, "listed", "%s",
+		  wrong ? wrong : "no such row");
+}
+
+static bool is_shorter(const struct sheet *s, const struct sonde_facts *f, size_t row, size_t cut)
+{
+	int from = sonde_facts_column(f, "from");
+
+	return is_spread(s->of) && cell_of(f, row, from) < cell_of(s->cut, cut, from);
+}
+
+static bool same_keys(const struct sheet *s, size_t a, size_t b)
+{
+	for (unsigned c = 0; c < s->of->nr_columns; c++) {
+		union sonde_cell one = sonde_facts_cell(s->cut, a, c);
+		union sonde_cell other = sonde_facts_cell(s->cut, b, c);
+
+		if (s->rules[c] == RULE_KEY &&
+		    (s->of->columns[c].type == SONDE_COL_STRING ? strcmp(one.s, other.s) != 0
+								: one.i != other.i))
+			return false;
+	}
+	return true;
+}
+
+/* With those that took longer, in a table of how they spread. */
+static int64_t summed(const struct sheet *s, size_t row, unsigned column)
+{
+	int64_t sum = sonde_facts_cell(s->cut, row, column).i;
+
+	for (size_t i = 0; is_spread(s->of) && i < sonde_facts_nr_rows(s->cut); i++) {
+		if (i != row && same_keys(s, i, row) && !is_shorter(s, s->cut, i, row))
+			sum += sonde_facts_cell(s->cut, i, column).i;
+	}
+	return sum;
+}
+
+/* Rows of a list of the whole run, of a VM and cause, in which a thread slept. */
+static int64_t count_of(const struct pair *p, const struct sonde_facts *f, int64_t vm,
+			const char *cause)
+{
+	int of = sonde_facts_column(f, "cause"), vcpu = sonde_facts_column(f, "vcpu");
+	int polled = sonde_facts_column(f, "polled");
+	int64_t nr = 0;
+
+	for (size_t i = 0; i < sonde_facts_nr_rows(f); i++) {
+		int64_t cpu = sonde_facts_cell(f, i, (unsigned)vcpu).i;
+
+		nr += machine_fits(p, vm, p->whole.cpus[cpu].machine) &&
+		      causes_fit(cause, sonde_facts_cell(f, i, (unsigned)of).s) &&
+		      (polled < 0 || !sonde_facts_cell(f, i, (unsigned)polled).i);
+	}
+	return nr;
+}
+
+/*
+ * Wake-ups in which a guest lost events are not told; without its trace they are, until the guest
+ * goes on.  And of one that was awake still the guest tells what woke it again.  There are never
+ * more than waits, of that VM and cause.
+ */
+static int64_t untold_wakeups(const struct pair *p, const struct sheet *s, size_t row)
+{
+	struct sonde_facts *waits, *wakeups;
+	int64_t vm = sonde_facts_cell(s->cut, row, 0).i, nr;
+	const char *cause;
+
+	if (strcmp(s->of->name, "wakeup") != 0 && strcmp(s->of->name, "wakeup_histogram") != 0)
+		return 0;
+	cause = sonde_facts_cell(s->cut, row, (unsigned)sonde_facts_column(s->cut, "cause")).s;
+	waits = facts_of(&p->whole, "wait_list");
+	wakeups = facts_of(&p->whole, "wakeup_list");
+	nr = count_of(p, waits, vm, cause) - count_of(p, wakeups, vm, cause);
+	sonde_facts_free(waits);
+	sonde_facts_free(wakeups);
+	return nr > 0 ? nr : 0;
 }
 
 /* Of a row's time, what is known: time of which less is known may have been another row's. */
@@ -553,7 +721,7 @@ static void sum_rows(const struct pair *p, const struct sheet *s, size_t row, en
 		     struct limits *out)
 {
 	for (size_t i = 0; i < sonde_facts_nr_rows(s->whole); i++) {
-		if (!keys_fit(p, s, row, i, fit))
+		if (!keys_fit(p, s, row, i, fit) || is_shorter(s, s->whole, i, row))
 			continue;
 		out->nr++;
 		for (unsigned c = 0; c < s->of->nr_columns; c++) {
@@ -576,13 +744,15 @@ static void check_summed(struct pair *p, const struct sheet *s, size_t row, int6
 {
 	struct limits limits = {0}, more = {0}, threads = {0};
 	bool joined = is_less_specific(s, row);
+	int64_t untold = untold_wakeups(p, s, row);
 	char words[512];
 
 	sum_rows(p, s, row, FIT, &limits);
 	sum_rows(p, s, row, FIT_MORE, &more);
 	sum_rows(p, s, row, FIT_THREADS, &threads);
 	for (unsigned c = 0; c < s->of->nr_columns; c++) {
-		int64_t value = more_if(p->lie, known_of(s, row, c));
+		int64_t value =
+			more_if(p->lie, is_spread(s->of) ? summed(s, row, c) : known_of(s, row, c));
 		int64_t limit = limit_of(s, &limits, c), known = limit_of(s, &more, c) - limit;
 		bool ns = s->of->columns[c].type == SONDE_COL_NS;
 
@@ -590,7 +760,7 @@ static void check_summed(struct pair *p, const struct sheet *s, size_t row, int6
 			continue;
 		p->moments++;
 		/* Each piece of time may have grown by what its ends may have moved. */
-		limit += !ns			   ? limit / 50 + 1
+		limit += !ns			   ? limit / 50 + 1 + untold
 			 : s->rules[c] == RULE_SUM ? limit / 20 + 20 * slack
 						   : slack;
 		limit += ns ? s->gaps : 0;
@@ -642,8 +812,8 @@ static void compare_table(struct pair *p, const struct sonde_analysis *a, int64_
 		order_rows(&s);
 	for (size_t row = 0; row < sonde_facts_nr_rows(s.cut); row++) {
 		if (is_other_measure(&s, row))
-			continue;
-		if (s.at >= 0)
+			check_wait(p, &s, row, slack);
+		else if (s.at >= 0)
 			check_listed(p, &s, row, slack);
 		else
 			check_summed(p, &s, row, slack);
@@ -660,9 +830,7 @@ void compare_tables(struct pair *p, bool all)
 	const struct sonde_analysis *const *list = sonde_analyses(&nr);
 
 	for (unsigned i = 0; i < nr; i++) {
-		if (!IS_IN(skipped, list[i]->name) && (all || !IS_IN(open_faults, list[i]->name)) &&
-		    !(!strncmp(list[i]->name, "wakeup", 6) && !strstr(list[i]->name, "list") &&
-		      lacks_a_trace(p)))
+		if (!IS_IN(skipped, list[i]->name) && (all || !IS_IN(open_faults, list[i]->name)))
 			compare_table(p, list[i], slack);
 	}
 }

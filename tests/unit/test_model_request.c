@@ -351,6 +351,123 @@ static void lost_events_end_what_is_under_way(void **state)
 	assert_int_equal(fake_rows("request"), 0);
 }
 
+/* The VM's own events tell of it all the same. */
+static void what_the_host_did_in_a_gap_is_not_known(void **state)
+{
+	static const char *const lost[] = {"picked", "disk_begin", "disk_end", "sent", "injected"};
+
+	(void)state;
+	open_world(2);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	exits(HOST, 0, 110, 100, EXIT_NPF);
+	wakes(0, 115, 100, MAIN);
+	enters(HOST, 0, 120, 100);
+	happens(HOST, 1, 125, LOST, -1, 3, 125, 145);
+	/* What it does after that may be for what it got in the gap. */
+	switches(HOST, 1, 146, 0, RUNNABLE, WORKER);
+	issues(HOST, 1, 150, WORKER, HOST_DISK, 7000, 4096, 0);
+	completes(HOST, 1, 170, WORKER, HOST_DISK, 7000);
+	switches(HOST, 1, 180, WORKER, BLOCKED, MAIN);
+	happens(HOST, 1, 190, KVM_APIC_ACCEPT_IRQ, MAIN, 0, VEC_DISK, 0);
+	host_injects();
+	guest_handles(64);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "machine", 1);
+	assert_cell(1, "issued", 100);
+	assert_cell(1, "kicked", 110);
+	assert_cell(1, "handled", 220);
+	assert_cell(1, "done", 230);
+	assert_cell(1, "covered", 0);
+	for (size_t i = 0; i < ARRAY_SIZE(lost); i++)
+		assert_cell(1, lost[i], -1);
+}
+
+/* Without the VM's own events a kick before a gap is not answered by an interrupt after it. */
+static void a_kick_before_a_gap_has_no_answer(void **state)
+{
+	(void)state;
+	open_world(1);
+	exits(HOST, 0, 110, 100, EXIT_NPF);
+	happens(HOST, 0, 112, KVM_MMIO, 100, MMIO_WRITE, DOORBELL);
+	wakes(0, 115, 100, MAIN);
+	enters(HOST, 0, 120, 100);
+	switches(HOST, 1, 122, 0, RUNNABLE, MAIN);
+	happens(HOST, 0, 125, LOST, -1, 3, 125, 145);
+	happens(HOST, 1, 190, KVM_APIC_ACCEPT_IRQ, MAIN, 0, VEC_DISK, 0);
+	host_injects();
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 0);
+}
+
+/* It was for another device: the disk's interrupt is not for it. */
+static void a_kick_that_led_to_no_work_has_no_answer(void **state)
+{
+	(void)state;
+	open_world(1);
+	exits(HOST, 0, 50, 100, EXIT_NPF);
+	happens(HOST, 0, 52, KVM_MMIO, 100, MMIO_WRITE, DOORBELL);
+	wakes(0, 55, 100, MAIN);
+	enters(HOST, 0, 60, 100);
+	switches(HOST, 1, 70, 0, RUNNABLE, MAIN);
+	switches(HOST, 1, 80, MAIN, ASLEEP, 0);
+	host_works();
+	host_injects();
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "machine", 1);
+	assert_cell(1, "kicked", 110);
+	assert_cell(1, "done", 210);
+}
+
+/* An interrupt that was sent while the VM lost events was handled there: the one after it is another. */
+static void an_interrupt_in_a_gap_is_not_the_next_one(void **state)
+{
+	(void)state;
+	open_world(2);
+	issues(VM, 0, 35, SHELL, DISK, 128, 4096, 0);
+	happens(VM, 0, 40, LOST, -1, 3, 40, 90);
+	switches(HOST, 1, 55, 0, RUNNABLE, MAIN);
+	happens(HOST, 1, 60, KVM_APIC_ACCEPT_IRQ, MAIN, 0, VEC_DISK, 0);
+	switches(HOST, 1, 62, MAIN, ASLEEP, 0);
+	exits(HOST, 0, 65, 100, EXIT_INTR);
+	happens(HOST, 0, 70, KVM_INJ_VIRQ, 100, VEC_DISK, 0);
+	enters(HOST, 0, 75, 100);
+	switches(VM, 0, 95, 0, RUNNABLE, SHELL);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	host_works();
+	host_injects();
+	guest_handles(64);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "sent", 190);
+	assert_cell(1, "injected", 210);
+	assert_cell(1, "handled", 220);
+}
+
+/* Where one of the VM's CPUs is not recorded, a request may have ended there, and its place been used again; how many are
+ * under way is not known. */
+static void what_may_have_ended_unseen_is_not_gone_on_with(void **state)
+{
+	(void)state;
+	open_world(2);
+	happens(VM, 1, 90, LOST, -1, 3, 90, 1000);
+	issues(VM, 0, 100, SHELL, DISK, 128, 4096, 0);
+	issues(VM, 0, 101, SHELL, DISK, 64, 4096, 0);
+	issues(VM, 0, 200, SHELL, DISK, 64, 4096, 0);
+	completes(VM, 0, 230, SHELL, DISK, 64);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 1);
+	assert_cell(0, "issued", 200);
+	assert_cell(0, "queued", -1);
+	assert_cell(0, "depth", 0);
+}
+
 static void a_packet_ends_where_the_host_hands_it_on(void **state)
 {
 	(void)state;
@@ -634,6 +751,11 @@ int main(void)
 		cmocka_unit_test(the_vcpus_own_thread_may_do_the_work),
 		cmocka_unit_test(an_interrupt_from_before_a_request_is_not_its_answer),
 		cmocka_unit_test(lost_events_end_what_is_under_way),
+		cmocka_unit_test(what_the_host_did_in_a_gap_is_not_known),
+		cmocka_unit_test(a_kick_before_a_gap_has_no_answer),
+		cmocka_unit_test(a_kick_that_led_to_no_work_has_no_answer),
+		cmocka_unit_test(an_interrupt_in_a_gap_is_not_the_next_one),
+		cmocka_unit_test(what_may_have_ended_unseen_is_not_gone_on_with),
 		cmocka_unit_test(a_packet_ends_where_the_host_hands_it_on),
 		cmocka_unit_test(packets_that_came_go_back_to_who_told_of_them),
 		cmocka_unit_test(a_packet_for_a_worker_that_is_awake_is_known_by_its_device),

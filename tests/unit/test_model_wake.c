@@ -204,6 +204,44 @@ static void who_woke_it_after_a_loss_did(void **state)
 	assert_woken(0, 350, "timer");
 }
 
+/* When its rest began was lost, but who ended it was not: what that one delivers, it delivers just before. */
+static void who_ends_a_rest_that_began_unseen_is_seen(void **state)
+{
+	(void)state;
+	open_world();
+	halts(100);
+	happens(HOST, 1, 150, LOST, -1, 5, 130, 150);
+	switches(HOST, 1, 160, 0, RUNNABLE, MAIN);
+	delivers(1, 200, MAIN, 0, VEC_DISK, 0);
+	wakes(1, 201, MAIN, 100);
+	goes_on(210);
+	world_close(300);
+	assert_woken(0, 200, "unknown");
+	assert_woken(0, 201, "-");
+	assert_woken(0, 220, "device vector 40 by 10");
+}
+
+/* It is woken without an interrupt.  Whether it had halted was lost: it may have been its host's own affair. */
+static void why_it_rested_may_be_lost(void **state)
+{
+	(void)state;
+	open_world();
+	delivers(1, 50, MAIN, 1, VEC_DISK, 0);
+	halts(100);
+	happens(HOST, 1, 150, LOST, -1, 5, 130, 150);
+	switches(HOST, 1, 160, 0, RUNNABLE, OTHER);
+	wakes(1, 201, OTHER, 100);
+	switches(HOST, 0, 210, 0, RUNNABLE, 100);
+	enters(HOST, 0, 220, 100);
+	halts(300);
+	switches(HOST, 1, 350, OTHER, RUNNABLE, MAIN);
+	wakes(1, 351, MAIN, 100);
+	goes_on(360);
+	world_close(400);
+	assert_woken(0, 220, "unknown by 20");
+	assert_woken(0, 370, "vmm by 10");
+}
+
 /* On CPU 1 a thread begins to deliver an interrupt, and has not woken the vCPU yet when CPU 0's timer does. */
 static void who_is_late_has_not_woken_it(void **state)
 {
@@ -726,6 +764,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_timer_is_delivered_by_the_vcpu_itself),
 		cmocka_unit_test(a_wait_is_over_where_events_were_lost),
+		cmocka_unit_test(who_ends_a_rest_that_began_unseen_is_seen),
+		cmocka_unit_test(why_it_rested_may_be_lost),
 		cmocka_unit_test(a_loss_elsewhere_ends_a_wait),
 		cmocka_unit_test(who_woke_it_after_a_loss_did),
 		cmocka_unit_test(who_is_late_has_not_woken_it),

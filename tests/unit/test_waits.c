@@ -322,6 +322,21 @@ static void far_changes(struct history_writer *w)
 		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
 }
 
+/* A sixth one.  Of vm-a/0 nothing is known until its thread is woken, at 1100000. */
+static void woken_changes(struct history_writer *w)
+{
+	attr_t state = small_attr(w, "vm-a", "cpu0", "state", ATTR_ENUM, 0);
+	attr_t woken = small_attr(w, "vm-a", "cpu0", "woken", ATTR_ROW, 0);
+	const struct small_change list[] = {
+		{1000000, state, VCPU_UNKNOWN},	  {1000000, woken, W_TIMER + 1},
+		{1100000, state, VCPU_PREEMPTED}, {1100000, woken, 0},
+		{1150000, state, VCPU_ON_CPU},	  {1170000, woken, W_TIMER + 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
+}
+
 static int setup_world(void (*changes_of)(struct history_writer *w), int64_t of_nested)
 {
 	const struct small_world world = {
@@ -362,6 +377,12 @@ static int setup_lost_way(void **state)
 {
 	(void)state;
 	return setup_world(lost_way_changes, -1);
+}
+
+static int setup_woken(void **state)
+{
+	(void)state;
+	return setup_world(woken_changes, -1);
 }
 
 static int setup_far(void **state)
@@ -635,6 +656,20 @@ static void a_wait_of_which_events_were_lost(void **state)
 	sonde_facts_free(f);
 }
 
+/* It slept, since when is not known; it did not poll, as it had no CPU. */
+static void a_wait_that_is_seen_from_its_end_on(void **state)
+{
+	static const char *const columns[] = {"at", "length", "polled", "ready", "entry", "until"};
+	static const int64_t values[] = {1100000, 0, false, 50000, 20000, 1170000};
+	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_row(f, 0, columns, values, ARRAY_SIZE(columns));
+	assert_string_equal(cell(f, 0, "cause").s, "timer");
+	sonde_facts_free(f);
+}
+
 /* That it was woken is known, and by what; when it ran is not. */
 static void a_wakeup_within_which_events_were_lost(void **state)
 {
@@ -760,6 +795,9 @@ int main(void)
 	const struct CMUnitTest lost[] = {
 		cmocka_unit_test(a_wait_of_which_events_were_lost),
 	};
+	const struct CMUnitTest seen_woken[] = {
+		cmocka_unit_test(a_wait_that_is_seen_from_its_end_on),
+	};
 	const struct CMUnitTest lost_way[] = {
 		cmocka_unit_test(a_wakeup_within_which_events_were_lost),
 	};
@@ -769,6 +807,7 @@ int main(void)
 	       cmocka_run_group_tests(late, setup_late, small_run_teardown) +
 	       cmocka_run_group_tests(far, setup_far, small_run_teardown) +
 	       cmocka_run_group_tests(lost_way, setup_lost_way, small_run_teardown) +
+	       cmocka_run_group_tests(seen_woken, setup_woken, small_run_teardown) +
 	       cmocka_run_group_tests(lost, setup_lost, small_run_teardown) +
 	       cmocka_run_group_tests(lost, setup_lost_in_words, small_run_teardown);
 }
