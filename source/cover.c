@@ -106,8 +106,8 @@ static int cover_stream(struct cpu_cover *c, struct stream *s)
 		c->first = 0;
 	if (event.v > c->last_event)
 		c->last_event = event.v;
-	/* What the last packet's header says to reach further was cut off. */
-	if (!end || s->cut)
+	/* The header of a cut packet says how far it reached before it was cut. */
+	if (!end || (s->cut && s->trace->format == TRACE_CTF))
 		end = event.v;
 	if (end > c->last)
 		c->last = end;
