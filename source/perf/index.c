@@ -287,6 +287,21 @@ static void forget(struct walk *w, uint64_t at)
 	w->forgotten = at;
 }
 
+/* {u64 entries, then of each u64 number, index, CPU, thread}: the thread is -1 where an event was
+ * recorded of all.  Else switches and wake-ups of all others are missing, and no gap tells of it. */
+static bool is_of_threads(const struct perf_record *r)
+{
+	uint64_t nr = r->len_bytes >= 8 ? load_u64(r->data) : 0;
+
+	if (r->type != RECORD_ID_INDEX || !nr || nr > (r->len_bytes - 8) / 32)
+		return false;
+	for (uint64_t i = 0; i < nr; i++) {
+		if ((int64_t)load_u64(r->data + 8 + i * 32 + 24) < 0)
+			return false;
+	}
+	return true;
+}
+
 static int walk(struct walk *w, struct error *err)
 {
 	struct perf *p = w->p;
@@ -305,6 +320,11 @@ static int walk(struct walk *w, struct error *err)
 				"perf data convert -i %s --to-ctf DIRECTORY makes a trace of it "
 				"that Sonde reads",
 				p->trace->path, p->trace->path);
+		if (is_of_threads(&r))
+			return fail(err, -ENOTSUP,
+				    "%s was recorded of some threads only: what CPUs did needs the "
+				    "whole machine (perf record -a)",
+				    p->trace->path);
 		if (look(w, &r, at))
 			return fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
 		at = r.next;

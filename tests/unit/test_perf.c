@@ -762,6 +762,34 @@ static void what_cannot_be_read_is_refused_in_words(void **state)
 	free(none.data);
 }
 
+/* Without -a the switches of all others are missing, and no gap says so. */
+static void a_file_of_threads_is_refused(void **state)
+{
+	(void)state;
+	for (int tid = -1; tid < 2; tid += 2) {
+		struct buf records = {0}, data = {0}, file;
+
+		put_uint(&data, 2, 8);
+		for (uint64_t i = 0; i < 2; i++) {
+			put_uint(&data, 100 + i, 8);
+			put_uint(&data, i, 8);
+			put_uint(&data, i, 8);
+			put_uint(&data, (uint64_t)(int64_t)tid, 8);
+		}
+		perf_record(&records, 69, &data);
+		perf_switch(&records, 0, 1000, 0, 1, "a");
+		if (tid < 0) {
+			close_opened(opened(&plain, &records));
+		} else {
+			perf_build(&plain, &records, &file);
+			refused(file.data, file.len, -ENOTSUP, "perf record -a");
+			free(file.data);
+			free(records.data);
+		}
+		free(data.data);
+	}
+}
+
 /* A pipe cut anywhere gives the first events of the whole, or says why there are none. */
 static void a_file_cut_anywhere_does_no_harm(void **state)
 {
@@ -866,6 +894,7 @@ int main(void)
 		cmocka_unit_test(a_packet_begins_with_the_first_of_all_its_records),
 		cmocka_unit_test(what_is_there_twice_counts_once),
 		cmocka_unit_test(names_written_twice_are_no_news),
+		cmocka_unit_test(a_file_of_threads_is_refused),
 		cmocka_unit_test(lost_events_are_an_interval),
 		cmocka_unit_test(events_lost_at_the_end_are_told),
 		cmocka_unit_test(damaged_bytes_are_a_gap_on_every_cpu),
