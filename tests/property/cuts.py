@@ -41,7 +41,7 @@ LEAST_KEPT = 0.7  # of the time in which a state was known
 LEAST_ROWS = 0.5  # of the rows of tables
 MOST_REFUSED = 0.05
 LEAST_MOMENTS = 20000  # per cut, on the mean
-MOST_MORE = 0.001  # of these: the whole recording told less
+MOST_MORE = 0.001  # of these: a true gain, see order.c
 
 
 def plain(folder, target):

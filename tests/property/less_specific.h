@@ -51,8 +51,7 @@ struct pair {
 	int64_t *cpus;	       /* the same; -1: nothing there, or any of its machine's */
 	int64_t root;	       /* what the outermost machine of @cut is in @whole; -1 nothing there */
 	int64_t wrong;	       /* found so far */
-	int64_t more; /* times at which the first history knows nothing, and the second one says
-			 something */
+	int64_t more; /* times at which the second history says more than the first one, and may */
 	int64_t known_ns, kept_ns; /* time in which a state was known, and in which it still is */
 	int64_t moments;	   /* pairs of intervals that were compared */
 	int64_t rows, rows_kept;   /* of tables: thousandths of each */
@@ -83,6 +82,8 @@ bool context_fits(const struct pair *p, const struct sonde_context *cut,
 /* The other way round: the first history says less than the second one. */
 bool context_says_more(const struct pair *p, const struct sonde_context *cut,
 		       const struct sonde_context *whole);
+/* That second history may say more than the first one in [from, to). */
+bool is_gain(const struct pair *p, int64_t from, int64_t to);
 /* How far a moment may have moved that both tell of one machine, in ns. */
 int64_t slack_of(const struct pair *p, int64_t cut_machine, int64_t whole_machine, int64_t t);
 /* The same for what a physical CPU ran: 0 where the host's own clock tells all that differs. */

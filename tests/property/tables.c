@@ -27,13 +27,13 @@ static const struct {
 	{"preemption_list", "at", "length"}, {"wait_list", "at", "until"},
 	{"wakeup_list", "at", "total"},	     {"wakeup_awake_list", "at", "total"},
 	{"io_list", "at", "total"},	     {"mark", "at", "length"},
-	{"initcall", "at", "length"},
+	{"initcall", "at", "length"},	     {"delay", "begin", "end"},
+	{"boot", "begin", "length"},	     {"shutdown", "begin", "length"},
 };
 
-/* Not compared: what is made of others (why, delay, vms), what tells of evidence (clock, loss,
- * problem). */
-static const char *const skipped[] = {"why",	 "delay",   "vms",   "clock", "loss",
-				      "problem", "io_step", "steal", "boot",  "shutdown"};
+/* Not compared: what tells of the input, of which a cut has more to tell; and the steps of the three slowest
+ * requests, which are others where these are cut (io_list has all). */
+static const char *const skipped[] = {"loss", "problem", "left_out", "io_step"};
 
 /* Not held yet; compared when all is asked for.  Whose code ran until an exit, the steps of a
  * request, which CPU a thread waits for, and what a process is, are still told of the outer vCPU,
@@ -45,6 +45,15 @@ static const char *const open_faults[] = {
 	"process_time",	    "thread_time",  "preemption",	 "preemption_victim",
 	"preemption_list",  "wait_list",    "wakeup_list",	 "wakeup",
 	"wakeup_histogram", "wakeup_awake", "wakeup_awake_list",
+	"vms",
+};
+
+/* Rows of the others that are made of these. */
+static const struct {
+	const char *name, *column, *value;
+} open_rows[] = {
+	{"why", "kind", "hypervisor"},
+	{"delay", "kind", "exit"},
 };
 
 static const char *const no_rule[] = {
@@ -86,6 +95,41 @@ static const char *const no_rule[] = {
 	"comm",
 	"device",
 	"by",
+	/* why, delay: the greatest of the causes, which is another one where that is not known */
+	"culprit_machine of why",
+	"culprit_cpu of why",
+	"culprit of why",
+	"mode of why",
+	"cause of why",
+	"share of why",
+	"begin of why",
+	"end of why",
+	"count of why",
+	"culprit_machine of delay",
+	"culprit_cpu of delay",
+	"culprit of delay",
+	"mode of delay",
+	"cause of delay",
+	"count of delay",
+	/* clock: the fewer constraints, the coarser is what is made of them */
+	"bound of clock",
+	"method of clock",
+	"pieces of clock",
+	"violations of clock",
+	"worst_violation of clock",
+	"rate_ppb of clock",
+	/* steal: between other readings of the guest's own count */
+	"guest of steal",
+	"unit of steal",
+	"length of steal",
+	/* vms: rates, and what is compared with each other */
+	"run of vms",
+	"group of vms",
+	"exits of vms",
+	"waits of vms",
+	"wait_length of vms",
+	"other of vms",
+	"unit of vms",
 };
 
 static const char *const int_keys[] = {"reason", "pid", "vector", "cpu"};
@@ -111,10 +155,14 @@ struct sheet {
 static enum rule rule_of(const struct sonde_analysis *a, const struct sonde_column *c)
 {
 	bool histogram = strstr(a->name, "histogram");
+	char here[80];
 	bool means = !strcmp(a->name, "io") || !strncmp(a->name, "wakeup", 6);
 
-	if (IS_IN(no_rule, c->name) || c->type == SONDE_COL_PPM || c->type == SONDE_COL_TIME)
+	snprintf(here, sizeof(here), "%s of %s", c->name, a->name);
+	if (IS_IN(no_rule, c->name) || IS_IN(no_rule, here) || c->type == SONDE_COL_TIME)
 		return RULE_NONE;
+	if (c->type == SONDE_COL_PPM)
+		return strcmp(a->name, "vms") || !strcmp(c->name, "silhouette") ? RULE_NONE : RULE_SUM;
 	/* An unknown stretch makes two pieces of one. */
 	if (!strcmp(c->name, "count") &&
 	    (!strncmp(a->name, "preemption", 10) || !strcmp(a->name, "thread_delay")))
@@ -171,16 +219,35 @@ static bool modes_fit(int64_t cut, int64_t whole)
 	}
 }
 
+/* Without a guest's trace its kernel's phases are one, until its first process was seen to run, which is
+ * after it was executed. */
+static bool phases_fit(const char *cut, const char *whole)
+{
+	return !strncmp(cut, "kernel", 6) && !strchr(cut, ':') &&
+	       (!strncmp(whole, "kernel", 6) || !strncmp(whole, "user space", 10));
+}
+
 /* Of a disk or a card: not known which. */
 static bool causes_fit(const char *cut, const char *whole)
 {
-	return text_fits(cut, whole) ||
+	return text_fits(cut, whole) || phases_fit(cut, whole) ||
 	       (!strcmp(cut, "device") && (!strcmp(whole, "disk") || !strcmp(whole, "network")));
+}
+
+static int64_t machine_named(const struct side *s, const char *name)
+{
+	for (int64_t i = 0; i < s->nr_machines; i++) {
+		if (!strcmp(s->machines[i].name, name))
+			return i;
+	}
+	return -1;
 }
 
 static bool cells_fit(const struct pair *p, const struct sonde_column *c, union sonde_cell cut,
 		      union sonde_cell whole)
 {
+	if (c->type == SONDE_COL_STRING && !strcmp(c->name, "vm"))
+		return machine_fits(p, machine_named(&p->cut, cut.s), machine_named(&p->whole, whole.s));
 	switch (c->type) {
 	case SONDE_COL_MACHINE:
 		return machine_fits(p, cut.i, whole.i) ||
@@ -236,7 +303,8 @@ static bool is_less_specific(const struct sheet *s, size_t row)
 			continue;
 		switch (s->of->columns[c].type) {
 		case SONDE_COL_STRING:
-			if (text_fits(cell.s, "any") || !strcmp(cell.s, "device"))
+			if (text_fits(cell.s, "any") || !strcmp(cell.s, "device") ||
+			    (!strcmp(s->of->columns[c].name, "phase") && !strchr(cell.s, ':')))
 				return true;
 			break;
 		case SONDE_COL_MODE:
@@ -326,23 +394,41 @@ static int64_t cell_of(const struct sonde_facts *f, size_t row, int column)
 /* A wait is listed from when its vCPU slept, or, where that was not seen, from when it halted. */
 #define WAIT_BEGIN_NS 1000000
 
+/* As far as it is certain: see column doubt of boot and shutdown. */
 static int64_t length_of(const struct sheet *s, const struct sonde_facts *f, size_t row)
 {
+	int doubt = sonde_facts_column(f, "doubt");
+
 	if (s->length < 0)
 		return 0;
+	if (doubt >= 0 && f == s->cut)
+		return cell_of(f, row, s->length) - cell_of(f, row, doubt);
 	if (s->of->columns[s->length].type == SONDE_COL_TIME)
 		return cell_of(f, row, s->length) - cell_of(f, row, s->at);
 	return cell_of(f, row, s->length);
 }
 
-/* Where a VM's own trace is missing, a wake-up ends when the VM goes on: that is another measure.
- */
-static bool is_other_measure(const struct sheet *s, size_t row)
+/* A thread that is not known to be a vCPU's is told of as any other; else its vCPU is. */
+static bool hides_vcpu(const struct pair *p, int64_t thread)
 {
-	int thread = sonde_facts_column(s->cut, "thread");
+	if (thread < 0 || p->cut.threads[thread].vcpu >= 0)
+		return false;
+	for (int64_t i = 0; i < p->whole.nr_threads; i++) {
+		if (p->whole.threads[i].vcpu >= 0 && thread_fits(p, thread, i))
+			return true;
+	}
+	return false;
+}
 
-	return !strncmp(s->of->name, "wakeup", 6) && thread >= 0 &&
-	       sonde_facts_cell(s->cut, row, (unsigned)thread).i < 0;
+/* Where a VM's own trace is missing, a wake-up ends when the VM goes on: that is another measure. */
+static bool is_other_measure(const struct pair *p, const struct sheet *s, size_t row)
+{
+	int column = sonde_facts_column(s->cut, "thread");
+	int64_t thread = column < 0 ? -1 : sonde_facts_cell(s->cut, row, (unsigned)column).i;
+
+	if (!strcmp(s->of->name, "why") || !strcmp(s->of->name, "delay"))
+		return hides_vcpu(p, thread);
+	return !strncmp(s->of->name, "wakeup", 6) && column >= 0 && thread < 0;
 }
 
 static bool lacks_a_trace(const struct pair *p)
@@ -356,12 +442,27 @@ static bool lacks_a_trace(const struct pair *p)
 	return false;
 }
 
+/* Of the longest only so many are listed: shorter ones follow where some of them are missing. */
+#define LISTED_MAX 1000
+
+static int64_t shortest_listed(const struct sheet *s)
+{
+	size_t nr = sonde_facts_nr_rows(s->whole);
+	int64_t least = INT64_MAX;
+
+	if (strcmp(s->of->name, "delay") || nr < LISTED_MAX)
+		return -1;
+	for (size_t i = 0; i < nr; i++)
+		least = length_of(s, s->whole, i) < least ? length_of(s, s->whole, i) : least;
+	return least;
+}
+
 static void check_listed(struct pair *p, const struct sheet *s, size_t row, int64_t slack)
 {
 	int64_t at = time_in_whole(p, cell_of(s->cut, row, s->at));
 	int64_t length = length_of(s, s->cut, row);
 	bool until = s->length >= 0 && s->of->columns[s->length].type == SONDE_COL_TIME;
-	int64_t covered = 0;
+	int64_t covered = 0, reach = at;
 	char words[512];
 
 	for (size_t i = 0; i < sonde_facts_nr_rows(s->whole); i++) {
@@ -374,10 +475,14 @@ static void check_listed(struct pair *p, const struct sheet *s, size_t row, int6
 			continue;
 		if (at >= begin - slack && at + length <= end + slack)
 			return;
+		if (begin <= at + slack && end > reach)
+			reach = end;
 		covered +=
 			(end < at + length ? end : at + length) - (begin > at ? begin : at) + slack;
 	}
 	if (covered >= length && is_less_specific(s, row))
+		return;
+	if (reach > at && is_gain(p, reach, at + length))
 		return;
 	word_row(p, s, row, words, sizeof(words));
 	say_wrong(p, s->of->name, words, at, at + length, "listed", "no such row");
@@ -433,9 +538,22 @@ static void count_rows(struct pair *p, size_t cut, size_t whole)
 	p->rows_kept += (int64_t)(1000 * (cut < whole ? cut : whole) / whole);
 }
 
-static void compare_table(struct pair *p, const struct sonde_analysis *a, int64_t slack)
+static bool is_open(const struct sheet *s, size_t row)
+{
+	for (size_t i = 0; i < sizeof(open_rows) / sizeof(*open_rows); i++) {
+		int column = sonde_facts_column(s->cut, open_rows[i].column);
+
+		if (!strcmp(open_rows[i].name, s->of->name) &&
+		    !strcmp(sonde_facts_cell(s->cut, row, (unsigned)column).s, open_rows[i].value))
+			return true;
+	}
+	return false;
+}
+
+static void compare_table(struct pair *p, const struct sonde_analysis *a, int64_t slack, bool all)
 {
 	struct sonde_error err;
+	int64_t shortest;
 	struct sheet s;
 
 	sheet_init(&s, a);
@@ -448,8 +566,10 @@ static void compare_table(struct pair *p, const struct sonde_analysis *a, int64_
 		return;
 	}
 	count_rows(p, sonde_facts_nr_rows(s.cut), sonde_facts_nr_rows(s.whole));
+	shortest = shortest_listed(&s);
 	for (size_t row = 0; row < sonde_facts_nr_rows(s.cut); row++) {
-		if (is_other_measure(&s, row))
+		if (is_other_measure(p, &s, row) || (!all && is_open(&s, row)) ||
+		    length_of(&s, s.cut, row) <= shortest)
 			continue;
 		if (s.at >= 0)
 			check_listed(p, &s, row, slack);
@@ -470,6 +590,6 @@ void compare_tables(struct pair *p, bool all)
 		if (!IS_IN(skipped, list[i]->name) && (all || !IS_IN(open_faults, list[i]->name)) &&
 		    !(!strncmp(list[i]->name, "wakeup", 6) && !strstr(list[i]->name, "list") &&
 		      lacks_a_trace(p)))
-			compare_table(p, list[i], slack);
+			compare_table(p, list[i], slack, all);
 	}
 }
