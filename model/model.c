@@ -365,6 +365,8 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 	}
 	if (cpu->machine->parent)
 		guest_executes(cpu);
+	if (unlikely(cpu->heard_at == NS_MIN))
+		vcpu_heard(cpu);
 	cpu->heard_at = cpu->machine->model->now;
 	if (e->tid >= 0 && unlikely(!cpu->thread || cpu->thread->tid != e->tid)) {
 		cpu_adopt(cpu, e->tid);
