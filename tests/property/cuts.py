@@ -7,8 +7,8 @@
 
 Each cut takes something away from a recording, anything from any stream of any layer, analyses what is
 left, and lets less_specific compare the two histories, value by value and moment by moment.  Without
---all it does what is known to hold: these kinds, these tables.  What else a user reads of the two is
-compared by words.py.  The log has a line per cut; a summary by set and by kind ends it.
+--all it does what is known to hold: these kinds, these tables.  The log has a line per cut; a summary by
+set and by kind ends it.
 """
 
 import argparse

@@ -26,8 +26,10 @@ int main(int argc, char **argv)
 		compare_rows(&p);
 	}
 	/* Without the host's trace its guest counts as the machine: its CPUs are other CPUs. */
-	if (p.root == 0)
+	if (p.root == 0) {
+		compare_words(&p);
 		compare_tables(&p, argc == 6);
+	}
 	printf("compared\t%lld\t%lld\t%lld\t%lld\t%lld\t%lld\t%lld\n",
 	       (long long)p.moments,
 	       (long long)p.known_ns, (long long)p.kept_ns, (long long)p.more, (long long)p.rows,

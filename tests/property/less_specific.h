@@ -13,6 +13,7 @@
  *	timeline.c   that order over time, within the bounds that both histories state
  *	states.c     every attribute of every CPU, vCPU and thread
  *	rows.c       the tables of what there is: machines, threads, namespaces ...
+ *	words.c      `sonde state`, and pictures
  *	tables.c     every table that `sonde report` and SQL show, row by row
  *
  * What is wrong is printed, one line each: "wrong", what kind of thing, which one, from, to, what
@@ -124,6 +125,7 @@ void compare_timelines(struct pair *p, const struct question *q, const struct in
 
 void compare_states(struct pair *p);
 void compare_rows(struct pair *p);
+void compare_words(struct pair *p);
 /* @all: those, too, that are known not to hold yet. */
 void compare_tables(struct pair *p, bool all);
 
