@@ -53,6 +53,7 @@ struct pair {
 	int64_t root;	       /* what the outermost machine of @cut is in @whole; -1 nothing there */
 	int64_t wrong;	       /* found so far */
 	int64_t more; /* times at which the second history says more than the first one, and may */
+	int64_t gain_ns; /* ... of what physical CPUs ran, how long */
 	int64_t known_ns, kept_ns; /* time in which a state was known, and in which it still is */
 	int64_t moments;	   /* pairs of intervals that were compared */
 	int64_t rows, rows_kept;   /* of tables: thousandths of each */

@@ -529,6 +529,43 @@ static void check_summed(struct pair *p, const struct sheet *s, size_t row, int6
 	}
 }
 
+static int64_t sum_of(const struct sonde_facts *f, const char *column)
+{
+	int at = sonde_facts_column(f, column);
+	int64_t sum = 0;
+
+	for (size_t row = 0; at >= 0 && row < sonde_facts_nr_rows(f); row++)
+		sum += cell_of(f, row, at);
+	return sum;
+}
+
+static int64_t physical_cpus(const struct side *s)
+{
+	int64_t nr = 0;
+
+	for (int64_t i = 0; i < s->nr_cpus; i++)
+		nr += !s->cpus[i].machine;
+	return nr;
+}
+
+/* The sums that `sonde report` prints: all time of all CPUs, each moment once; and of that no more is known. */
+static void check_total(struct pair *p, const struct sheet *s, int64_t slack)
+{
+	int64_t all = sum_of(s->cut, "total"), known = all - sum_of(s->cut, "unknown");
+	int64_t whole = sum_of(s->whole, "total") - sum_of(s->whole, "unknown");
+	int64_t window = sonde_run_end(p->cut.run) - sonde_run_begin(p->cut.run);
+
+	if (strcmp(s->of->name, "machine_time") && strcmp(s->of->name, "level_time"))
+		return;
+	p->moments++;
+	if (all != window * physical_cpus(&p->cut))
+		say_wrong(p, s->of->name, "sum", 0, 0, "total", "%lld, not %lld", (long long)all,
+			  (long long)(window * physical_cpus(&p->cut)));
+	if (known > whole + whole / 1000 + slack + p->gain_ns)
+		say_wrong(p, s->of->name, "sum", 0, 0, "known", "%lld, not %lld", (long long)known,
+			  (long long)whole);
+}
+
 /* Tables count alike, however long. */
 static void count_rows(struct pair *p, size_t cut, size_t whole)
 {
@@ -566,6 +603,7 @@ static void compare_table(struct pair *p, const struct sonde_analysis *a, int64_
 		return;
 	}
 	count_rows(p, sonde_facts_nr_rows(s.cut), sonde_facts_nr_rows(s.whole));
+	check_total(p, &s, slack);
 	shortest = shortest_listed(&s);
 	for (size_t row = 0; row < sonde_facts_nr_rows(s.cut); row++) {
 		if (is_other_measure(p, &s, row) || (!all && is_open(&s, row)) ||

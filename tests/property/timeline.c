@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void list_add(struct interval_list *l, const struct sonde_interval *i)
 {
@@ -92,6 +93,7 @@ static void judge(struct pair *p, const struct question *q, const struct interva
 	if (!q->known(&p->whole, x->was) || (q->more && q->more(p, x->said, x->was))) {
 		more = true;
 		p->more++;
+		p->gain_ns += strcmp(q->kind, "runs") ? 0 : x->end - x->begin;
 		if (is_gain(p, x->begin, x->end))
 			return;
 	}
