@@ -302,7 +302,8 @@ LAB_WORKLOADS := $(patsubst lab/workloads/%.c,$(B)/lab/%,$(filter-out %/workload
 LAB_PROGRAMS := $(LAB_WORKLOADS) $(patsubst lab/guest/%.c,$(B)/lab/%,$(wildcard lab/guest/*.c))
 LAB_CC = $(CC) -std=gnu17 -g -O2 -Wall -Wextra -Werror -pthread -static
 lab-workloads: $(LAB_WORKLOADS)
-lab-programs: $(LAB_PROGRAMS) $(B)/sonde $(B)/sonde-agent $(B)/oracle/ask_history
+lab-programs: $(LAB_PROGRAMS) $(B)/sonde $(B)/sonde-agent $(B)/oracle/ask_history \
+	$(B)/clock/show_topology
 $(B)/lab/%: lab/workloads/%.c lab/workloads/workload.c lab/workloads/workload.h
 	@mkdir -p $(@D)
 	$(LAB_CC) -mgeneral-regs-only -o $@ $< \

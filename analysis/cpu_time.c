@@ -139,6 +139,7 @@ const struct analysis container_time_analysis = {
 
 /* ---- process and thread -------------------------------------------------------------------- */
 
+/* Not every thread's process is known: those count one by one. */
 static bool process_cells(struct sonde_run *run, const struct usage_sum *u, union sonde_cell *cells)
 {
 	struct sonde_thread t;
@@ -147,17 +148,22 @@ static bool process_cells(struct sonde_run *run, const struct usage_sum *u, unio
 
 	cells[0].i = u->machine;
 	cells[1].i = -1;
-	cells[2].s = "";
-	cells[3].i = -1;
+	cells[2].i = -1;
+	cells[3].s = "";
+	cells[4].i = -1;
 	if (sonde_thread(run, u->thread, &t))
 		return true;
-	cells[1].i = t.pid > 0 ? t.pid : t.tid;
-	cells[2].s = t.tid ? t.comm : "idle";
-	cells[3].i = t.pid_ns;
+	cells[3].s = t.tid ? t.comm : "idle";
+	cells[4].i = t.pid_ns;
+	if (t.pid <= 0 && t.tid) {
+		cells[2].i = u->thread;
+		return true;
+	}
+	cells[1].i = t.tid ? t.pid : 0;
 	leader_row = sonde_find_thread(run, t.machine, cells[1].i, t.begin);
 	if (t.tid && !sonde_thread(run, leader_row, &leader)) {
-		cells[2].s = leader.comm;
-		cells[3].i = leader.pid_ns;
+		cells[3].s = leader.comm;
+		cells[4].i = leader.pid_ns;
 	}
 	return true;
 }
@@ -165,7 +171,7 @@ static bool process_cells(struct sonde_run *run, const struct usage_sum *u, unio
 static int find_process_time(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 			     struct error *err)
 {
-	static const struct grouping g = {.nr_cells = 4, .nr_key = 2, .cells = process_cells};
+	static const struct grouping g = {.nr_cells = 5, .nr_key = 3, .cells = process_cells};
 
 	/* From here on every thread is found, or is not there. */
 	if (sonde_find_thread(run, 0, 0, begin) == -ENOMEM)
@@ -175,8 +181,10 @@ static int find_process_time(struct sonde_facts *out, struct sonde_run *run, ns_
 
 static const struct sonde_column process_columns[] = {
 	{"machine", "MACHINE", SONDE_COL_MACHINE, "where it runs"},
-	{"pid", "PID", SONDE_COL_INT, "as its machine counts; -1 = thread not known"},
-	{"comm", "COMMAND", SONDE_COL_STRING, "name of its first thread"},
+	{"pid", "PID", SONDE_COL_INT, "as its machine counts; -1 = not known"},
+	{"thread", "THREAD", SONDE_COL_THREAD, "where its process is not known: the thread"},
+	{"comm", "COMMAND", SONDE_COL_STRING,
+	 "name of its first thread; where the process is not known, of the thread"},
 	{"pid_ns", "CONTAINER", SONDE_COL_PID_NS, "its PID namespace"},
 	USAGE_COLUMNS,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/cpu_users.h"
+#include "model/context.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* A piece [from, to) of a CPU's time. */
@@ -60,17 +60,24 @@ static unsigned parent_of(const struct cpu_users *u, unsigned machine)
 	return machine < sonde_nr_machines(u->run) ? (unsigned)u->parents[machine] : 0;
 }
 
-/* One interval of a vCPU's `on`: go on with the CPU of its parent. */
-static bool step_out(const struct sonde_interval *i, void *data)
+/* As far as the piece goes, on the CPU of its parent. */
+static struct piece outer_piece(const struct piece *piece, const struct sonde_interval *i)
 {
-	struct piece *piece = data;
-	struct cpu_users *u = piece->users;
 	struct piece outer = *piece;
 
 	outer.from = i->begin > piece->from ? i->begin : piece->from;
 	outer.to = i->end < piece->to ? i->end : piece->to;
-	outer.machine = parent_of(u, piece->machine);
-	outer.cpu = i->value ? (int)i->value - 1 : cpu_users_parent_cpu(u, piece->row, outer.from);
+	outer.machine = parent_of(piece->users, piece->machine);
+	return outer;
+}
+
+/* One interval of the `state` of a vCPU that is on no CPU. */
+static bool step_out_off(const struct sonde_interval *i, void *data)
+{
+	struct piece *piece = data;
+	struct piece outer = outer_piece(piece, i);
+
+	outer.cpu = cpu_users_parent_cpu(piece->users, piece->row, outer.from);
 	if (outer.cpu == -ENOMEM) {
 		piece->ret = outer.cpu;
 		return false;
@@ -78,6 +85,27 @@ static bool step_out(const struct sonde_interval *i, void *data)
 	if (outer.cpu < 0)
 		return tell_unknown(piece, outer.from, outer.to);
 	piece->ret = follow(&outer);
+	return !piece->ret && !*piece->stop;
+}
+
+/* One interval of a vCPU's `on`: go on with the CPU of its parent. */
+static bool step_out(const struct sonde_interval *i, void *data)
+{
+	struct piece *piece = data;
+	struct piece outer = outer_piece(piece, i);
+	struct piece off = *piece;
+
+	if (i->value) {
+		outer.cpu = (int)i->value - 1;
+		piece->ret = follow(&outer);
+		return !piece->ret && !*piece->stop;
+	}
+	off.from = outer.from;
+	off.to = outer.to;
+	piece->ret = strip_walk(&off.users->strips, off.users->run->cpu_attrs[off.row][CPU_STATE],
+				off.from, off.to, step_out_off, &off);
+	if (!piece->ret)
+		piece->ret = off.ret;
 	return !piece->ret && !*piece->stop;
 }
 
@@ -200,27 +228,41 @@ int cpu_users_sum(struct cpu_users *u, unsigned machine, int number, ns_t from, 
 	return ret;
 }
 
-/* The attribute that says on which of the parent's CPUs the thread of a vCPU is or was last. */
-static attr_t thread_cpu(const struct sonde_run *run, int64_t vcpu)
+static bool is_off(const struct sonde_interval *state)
 {
-	struct sonde_machine parent;
-	struct sonde_machine m;
-	struct sonde_cpu cpu;
-	char path[160];
+	return state->value == VCPU_PREEMPTED || state->value == VCPU_WAITING;
+}
 
-	if (sonde_cpu(run, vcpu, &cpu) || sonde_machine(run, cpu.machine, &m) ||
-	    sonde_machine(run, m.parent, &parent) || cpu.host_thread < 0)
-		return ATTR_NONE;
-	snprintf(path, sizeof(path), "%s/threads/%lld/cpu", parent.name,
-		 (long long)cpu.host_thread);
-	return sonde_attr(run, path);
+/* The moment at which a vCPU is on the CPU that it lost, or waits for, in @off, an interval of its `state`.  -ENOENT: it was
+ * not seen to be. */
+static int when_on(struct cpu_users *u, attr_t state, struct sonde_interval off, ns_t *at)
+{
+	struct sonde_interval before = off;
+	int ret = 0;
+
+	while (!ret && is_off(&before)) {
+		off = before;
+		*at = off.begin - 1;
+		ret = strip_at(&u->strips, state, *at, &before);
+		if (!ret && before.value == VCPU_WAITING && off.value == VCPU_PREEMPTED) {
+			*at = off.end;
+			ret = strip_at(&u->strips, state, *at, &before);
+			break;
+		}
+	}
+	return ret ? ret : before.value == VCPU_ON_CPU ? 0 : -ENOENT;
 }
 
 int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t)
 {
+	const attr_t *attrs = vcpu < 0 ? NULL : u->run->cpu_attrs[vcpu];
 	struct sonde_interval i;
-	int ret = vcpu < 0 ? -ENOENT : strip_at(&u->strips, u->thread_cpus[vcpu], t, &i);
+	int ret = attrs ? strip_at(&u->strips, attrs[CPU_STATE], t, &i) : -ENOENT;
 
+	if (!ret && i.value != VCPU_ON_CPU)
+		ret = when_on(u, attrs[CPU_STATE], i, &t);
+	if (!ret)
+		ret = strip_at(&u->strips, attrs[CPU_ON], t, &i);
 	if (ret == -ENOMEM)
 		return ret;
 	return ret || !i.value ? -1 : (int)i.value - 1;
@@ -270,9 +312,8 @@ static int make(struct cpu_users *u, struct sonde_run *run)
 	u->run = u->strips.run = run;
 	if (use_sums_init(&u->sums, u->culprits))
 		return -ENOMEM;
-	u->thread_cpus = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*u->thread_cpus));
 	u->parents = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*u->parents));
-	if (!u->thread_cpus || !u->parents)
+	if (!u->parents)
 		return -ENOMEM;
 	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
 		struct sonde_machine m;
@@ -280,8 +321,6 @@ static int make(struct cpu_users *u, struct sonde_run *run)
 		sonde_machine(run, row, &m);
 		u->parents[row] = m.parent;
 	}
-	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
-		u->thread_cpus[row] = thread_cpu(run, row);
 	return 0;
 }
 
@@ -305,7 +344,6 @@ void cpu_users_free(struct cpu_users *u)
 	if (!u)
 		return;
 	strips_release(&u->strips);
-	free(u->thread_cpus);
 	free(u->parents);
 	use_sums_release(&u->sums);
 	free(u);

@@ -8,7 +8,7 @@
 /*
  * Who had a CPU: what the physical CPU behind any machine's CPU ran.
  *
- * A vCPU's CPU is the one of its parent that its thread is on, or was on last and waits for; that
+ * A vCPU's CPU is the one of its parent that its thread is on, lost, or waits for; that
  * may be a vCPU itself, so this goes outwards to the physical one.
  *
  * All analyses of a run ask the same one, so that what one has read the next need not read again.
@@ -16,8 +16,7 @@
 struct cpu_users {
 	struct sonde_run *run;
 	struct strips strips;
-	attr_t *thread_cpus; /* owned, per CPU row */
-	int *parents;	     /* owned, per machine: the one that it runs in */
+	int *parents; /* owned, per machine: the one that it runs in */
 	const struct culprits *culprits;
 	struct use_sums sums; /* of cpu_users_sum() */
 };
@@ -85,7 +84,8 @@ int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end);
 /* Until when all of that is at hand, NS_MAX when there is nothing to read; @begin: it is too much. */
 ns_t cpu_users_held(struct cpu_users *u, ns_t begin);
 
-/* The parent's CPU that a vCPU (a CPU row) is on at @t, or was on last; -1 unknown, -ENOMEM. */
+/* The parent's CPU that a vCPU (a CPU row) is on at @t, or that it lost; when it was woken and waits for its turn, the one
+ * that it then runs on.  -1: not known, as where events were lost since it was on it or until it runs; -ENOMEM. */
 int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t);
 
 #endif

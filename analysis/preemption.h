@@ -8,7 +8,7 @@
  * Who ran while a vCPU was ready to run but did not.
  *
  * Walks the `state` of every vCPU; each time it is preempted, looks at the CPU of its parent that
- * its thread waits for (the thread's `cpu`), and follows that CPU outwards to the physical one: a
+ * its thread lost, or waits for (cpu_users_parent_cpu()), and follows that CPU outwards to the physical one: a
  * vCPU of a nested VM waits for a vCPU of its parent, which may itself be off the CPU.  What the
  * physical CPU ran meanwhile is the culprit, whatever machine it belongs to.
  */

@@ -65,17 +65,23 @@ struct scan {
 	int ret;
 };
 
-/* The CPU it waits for is the one that it then runs on. */
+/* The CPU it waits for is the one that it then runs on.  Where it is not seen to run then, that is not known. */
 static int cpu_waited_for(struct scan *s, ns_t end, int *cpu)
 {
 	struct reading *r = &s->cpus;
-	ns_t last = sonde_run_end(s->run) - 1;
+	struct sonde_interval then;
 	int ret;
 
+	*cpu = -1;
+	if (end >= sonde_run_end(s->run))
+		return 0;
+	ret = thread_state_at(s->tracks, s->wait.thread, end, &then);
+	if (ret || then.value != THREAD_RUNNING)
+		return ret;
 	*cpu = s->first_cpu;
 	if (r->attr == ATTR_NONE)
 		return 0;
-	ret = reading_seek(r, end < last ? end : last, s->end);
+	ret = reading_seek(r, end, s->end);
 	if (!ret && r->values[r->at])
 		*cpu = (int)r->values[r->at] - 1;
 	return ret;

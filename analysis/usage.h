@@ -60,7 +60,7 @@ int usage_group(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t
 /* clang-format off */
 #define USAGE_COLUMNS                                                                              \
 	{"total", "TIME", SONDE_COL_NS, "time on physical CPUs"},                                  \
-	{"share", "SHARE", SONDE_COL_PPM, "of all CPU time in the window"},                        \
+	{"share", "SHARE", SONDE_COL_PPM, "of all CPU time in the window, known or not"},          \
 	{"user", "USER", SONDE_COL_NS, "in user space"},                                           \
 	{"syscall", "SYSCALL", SONDE_COL_NS, "in system calls"},                                   \
 	{"kernel", "KERNEL", SONDE_COL_NS, "in the kernel, not known more exactly"},               \
@@ -70,7 +70,8 @@ int usage_group(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t
 	{"hypervisor", "HYPERVISOR", SONDE_COL_NS, "between VM exits and entries"},                \
 	{"guest", "GUEST", SONDE_COL_NS, "in a guest of which nothing more is known"},             \
 	{"idle", "IDLE", SONDE_COL_NS, "idle"},                                                    \
-	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known"}
+	{"unknown", "UNKNOWN", SONDE_COL_NS,                                                       \
+	 "not known what ran, counted for the physical machine"}
 /* clang-format on */
 
 #endif

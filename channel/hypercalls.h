@@ -23,6 +23,9 @@ enum hc_kind { HC_CALL = 1, HC_EXIT, HC_ENTRY, HC_CLOCK, HC_LOST, HC_SPACE };
 #define HC_CPL_0 32   /* of a call: KVM's word is that the guest's kernel made it */
 #define HC_CPL_USER 64 /* ... that a process did; neither: KVM was not asked */
 
+#define HC_SKIPPED_CALL 1ull /* one of what the member skipped counts */
+#define HC_SKIPPED_MARK (1ull << 32)
+
 #define HC_CALL_BYTES 3 /* of the instruction, vmcall or vmmcall */
 
 #define HC_UNKNOWN 0xffffffffu /* overhead_ns; also "many" in lost */
@@ -50,7 +53,9 @@ struct hc_record {
 	uint64_t nr;	  /* space: CR3 */
 	uint64_t args[4]; /* space: address of the nested guest's vmcb12 or vmcs12, 0 it is none;
 			     time of the exit before, by which it was in another one, 0 unknown */
-	uint64_t reserved;
+	/* Of a process's call: how many calls of its VM's processes were not written since the file
+	 * began, low half: of those that only a kernel may make; high half: marks. */
+	uint64_t skipped;
 };
 
 _Static_assert(sizeof(struct hc_header) == HC_HEADER_BYTES, "docs/formats/hypercalls.md");

@@ -186,10 +186,11 @@ static int add_readings(const struct placed *p, struct constraints *out)
 static int by_pairs(struct placed *p, struct evidence *e, const struct fit_options *o,
 		    struct error *err)
 {
+	const struct candidate *parent = p->parent->candidate;
+	const struct pair_guest guest = {sample_of(p), parent->declared, p->candidate->vm};
 	struct machine *m = p->machine;
 	uint64_t pairs;
-	int ret = pairs_constraints(p->parent->candidate->calls, sample_of(p), &e->pairs, &e->votes,
-				    &pairs);
+	int ret = pairs_constraints(parent->calls, &guest, &e->pairs, &e->votes, &pairs);
 
 	if (ret == 0)
 		ret = choose_vcpus(m, &e->votes);

@@ -18,8 +18,11 @@ struct frame {
 
 /* How many constraints after a conflict are asked whether it was a slip. */
 #define LOOK_AHEAD 256
-/* Segments a piece is cut into, so that the bound follows the evidence. */
+/* Segments a stretch is cut into, so that the bound follows the evidence; and each of them into so
+ * many at most, where the bound at its ends is more than FINER times what it is inside. */
 #define SEGMENTS 16
+#define PARTS_MAX 8
+#define FINER 1.03
 /* Frame coordinates beyond this are hostile; see clock/hull.h. */
 #define FRAME_MAX (INT64_C(1) << 60)
 
@@ -186,16 +189,19 @@ static int grow(struct fit *fit, struct stretch *s)
 
 /*
  * Where the next stretch begins.  After a change of the clock: at the constraint that showed it.
- * Else it takes some constraints along, so that it is not loose where the two join.
+ * Else it takes half of the constraints along, so that it is not loose where the two join; the last
+ * one as many as it may.
  */
 static size_t next_begin(const struct fit *fit, const struct stretch *s)
 {
-	uint64_t back = fit->opt->max_piece / 4;
+	uint64_t most = fit->opt->max_piece, back = most / 2;
 	size_t i = s->end;
-	uint64_t x = fit->c->list[i].x;
+	uint64_t x = fit->c->list[i].x, left = fit->c->list[fit->c->nr - 1].x - x;
 
 	if (s->broke)
 		return i;
+	if (left < most - back)
+		back = most - left;
 	while (i > s->begin + 1 && x - fit->c->list[i - 1].x < back)
 		i--;
 	return i;
@@ -253,6 +259,16 @@ static int settle_breaks(struct fit *fit)
 	return 0;
 }
 
+/* Each is at its best where it has evidence on both sides. */
+static void join(struct stretch *old, struct stretch *young)
+{
+	if (young->from < old->to)
+		old->to = young->from + (old->to - young->from) / 2;
+	if (old->to < old->from)
+		old->to = old->from;
+	young->from = old->to;
+}
+
 static int make_stretches(struct fit *fit)
 {
 	size_t begin = 0;
@@ -265,7 +281,7 @@ static int make_stretches(struct fit *fit)
 		if (ret)
 			return ret;
 		if (fit->nr > 1 && !s[-1].broke)
-			s->from = s[-1].to;
+			join(&s[-1], s);
 		if (s->end == fit->c->nr)
 			break;
 		begin = next_begin(fit, s);
@@ -311,19 +327,50 @@ static unsigned break_knots(const struct fit *fit, const struct stretch *old, st
 	return 2;
 }
 
-/* The knots of one stretch: its ends, and evenly between.  Returns how many. */
+/* So many segments between two knots, that the bounds at their ends are close to those inside. */
+static unsigned parts_between(const struct fit *fit, const struct stretch *s, uint64_t from,
+			      uint64_t to)
+{
+	double least = INFINITY, most = 0;
+
+	for (unsigned i = 0; i <= 2; i++) {
+		struct knot k = {.x = from + (to - from) / 2 * i};
+		double bound;
+
+		band_at(fit, s, &k);
+		bound = (k.hi - k.lo) / 2 + 2 + (double)fit->opt->slack;
+		least = fmin(least, bound);
+		most = fmax(most, bound);
+	}
+	if (!isfinite(most) || most <= least)
+		return 1;
+	return (unsigned)fmin(PARTS_MAX, ceil(log(most / least) / log(FINER)));
+}
+
+static uint64_t part_of(uint64_t from, uint64_t to, unsigned i, unsigned of)
+{
+	return from + (uint64_t)((unsigned __int128)(to - from) * i / of);
+}
+
+/* The knots of one stretch: its ends, and between, closer where the bound changes.  Returns how
+ * many. */
 static unsigned stretch_knots(const struct fit *fit, const struct stretch *s, struct knot *out)
 {
-	uint64_t len = s->to - s->from;
-	unsigned nr = 0;
+	unsigned nr = 1;
 
-	for (unsigned i = 0; i <= SEGMENTS; i++) {
-		uint64_t x = s->from + (uint64_t)((unsigned __int128)len * i / SEGMENTS);
+	out[0] = (struct knot){.x = s->from};
+	band_at(fit, s, &out[0]);
+	for (unsigned i = 0; i < SEGMENTS; i++) {
+		uint64_t from = part_of(s->from, s->to, i, SEGMENTS);
+		uint64_t to = part_of(s->from, s->to, i + 1, SEGMENTS);
+		unsigned parts = parts_between(fit, s, from, to);
 
-		if (nr && out[nr - 1].x == x)
-			continue;
-		out[nr] = (struct knot){.x = x};
-		band_at(fit, s, &out[nr++]);
+		for (unsigned k = 1; k <= parts; k++) {
+			out[nr] = (struct knot){.x = part_of(from, to, k, parts)};
+			if (out[nr - 1].x == out[nr].x)
+				continue;
+			band_at(fit, s, &out[nr++]);
+		}
 	}
 	if (s > fit->list && !s[-1].broke)
 		narrow(fit, s - 1, &out[0]);
@@ -404,7 +451,7 @@ static void join_knots(const struct fit *fit, const struct knot *k, unsigned nr,
 
 static int make_model(const struct fit *fit, struct clock_model *m)
 {
-	unsigned room = fit->nr * (SEGMENTS + 3), nr = 0;
+	unsigned room = fit->nr * (SEGMENTS * PARTS_MAX + 3), nr = 0;
 	struct knot *knots = calloc(room, sizeof(*knots));
 
 	m->pieces = calloc(room, sizeof(*m->pieces));

@@ -14,6 +14,19 @@
 /* Fewer shared calls than this may be chance: payloads can be small numbers. */
 #define PAIRS_MIN 3
 
+/* How many of @i's calls @k recorded.  The recorder, or a UUID, may say which VM of @k it is. */
+static uint64_t pairs_of(const struct candidate *list, unsigned i, unsigned k)
+{
+	const struct candidate *c = &list[i], *parent = &list[k];
+	struct pair_guest guest = {c->sample, parent->declared, NULL};
+
+	if (c->vm && c->parent == (int)k)
+		guest.vm = c->vm;
+	else if (c->in->vm_pid > 0)
+		guest.vm = declared_vm_of_process(parent->declared, c->in->vm_pid);
+	return pairs_count(parent->calls, &guest);
+}
+
 static bool name_taken(const struct candidate *list, unsigned nr, const char *name)
 {
 	for (unsigned i = 0; i < nr; i++) {
@@ -98,10 +111,10 @@ static int doubt_told(struct candidate *list, unsigned nr, unsigned i, struct pr
 	const char *said = c->parent >= 0 ? list[c->parent].name : "no other";
 
 	if (!c->told || c->missing || c->in->because ||
-	    (c->parent >= 0 && pairs_count(list[c->parent].calls, c->sample)))
+	    (c->parent >= 0 && pairs_of(list, i, (unsigned)c->parent)))
 		return 0;
 	for (unsigned k = 0; k < nr; k++) {
-		uint64_t pairs = k == i ? 0 : pairs_count(list[k].calls, c->sample);
+		uint64_t pairs = k == i ? 0 : pairs_of(list, i, k);
 
 		if (pairs < PAIRS_MIN)
 			continue;
@@ -163,6 +176,26 @@ static bool must_be(const struct candidate *c, unsigned parent)
 	return (!c->told && !c->proven) || c->parent == (int)parent;
 }
 
+/* Its UUID is its own word.  Where the recorder knows the process that it is, by the link that
+ * leads there, another VM's UUID is a mistake, or a lie. */
+static bool is_recorded_as_other(const struct candidate *list, unsigned i, int parent,
+				 const struct declared_vm *vm, struct problems *problems)
+{
+	const struct candidate *c = &list[i];
+	const struct declared_vm *known =
+		c->in->vm_pid > 0 && c->parent == parent
+			? declared_vm_of_process(list[parent].declared, c->in->vm_pid)
+			: NULL;
+
+	if (!known || declared_same_vm(known, vm))
+		return false;
+	problems_add(problems,
+		     "%s: its UUID is that of a VM of %s, process %d, but it was recorded as "
+		     "process %d; that counts",
+		     c->name, list[parent].name, vm->pid, known->pid);
+	return true;
+}
+
 /* The machine's own system UUID is that of a VM which another one lists. */
 static void parent_by_uuid(struct candidate *list, unsigned nr, unsigned i,
 			   struct problems *problems)
@@ -172,10 +205,11 @@ static void parent_by_uuid(struct candidate *list, unsigned nr, unsigned i,
 
 	if (who_lists(list, nr, i, &parent, &vm) != 1 || !uuid_is_of_one(list, nr, i))
 		return;
+	if (is_recorded_as_other(list, i, parent, vm, problems))
+		return;
 	for (unsigned k = 0; k < nr; k++) {
-		if (k == i || k == (unsigned)parent ||
-		    pairs_count(list[k].calls, list[i].sample) < PAIRS_MIN ||
-		    pairs_count(list[parent].calls, list[i].sample))
+		if (k == i || k == (unsigned)parent || pairs_of(list, i, k) < PAIRS_MIN ||
+		    pairs_of(list, i, (unsigned)parent))
 			continue;
 		problems_add(problems,
 			     "%s: its UUID is that of a VM of %s, but its hypercalls are in the "
@@ -224,7 +258,7 @@ static void parent_by_recorder(struct candidate *list, unsigned nr, unsigned i)
 static void parent_by_pairs(struct candidate *list, unsigned nr, unsigned i)
 {
 	for (unsigned k = 0; k < nr; k++) {
-		uint64_t pairs = k == i ? 0 : pairs_count(list[k].calls, list[i].sample);
+		uint64_t pairs = k == i ? 0 : pairs_of(list, i, k);
 
 		if (pairs < PAIRS_MIN || pairs <= list[i].nr_pairs)
 			continue;
@@ -367,7 +401,8 @@ static const struct declared_vm *vm_listed(const struct candidate *c, const stru
 	const char *name = c->in->name && *c->in->name ? c->in->name : c->name;
 	const char *last = strrchr(name, '.');
 	const struct declared_vm *vm;
-	int32_t tid = pairs_thread(parent->calls, c->sample);
+	const struct pair_guest guest = {.sample = c->sample};
+	int32_t tid = pairs_thread(parent->calls, &guest);
 
 	vm = tid >= 0 ? declared_vm_of_thread(parent->declared, tid) : NULL;
 	if (!vm && c->in->vm_pid > 0)

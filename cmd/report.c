@@ -51,9 +51,9 @@ static const struct {
 	const char *name;
 	bool whole;
 	const char *hide[2]; /* columns */
-	const char *explain[3]; /* the same */
+	const char *explain[4]; /* the same, up to a NULL */
 } sections[] = {
-	{"machine_time", true, {NULL}, {"task", "guest", NULL}},
+	{"machine_time", true, {NULL}, {"task", "guest", "unknown", NULL}},
 	{"hypervisor", true, {NULL}, {NULL}},
 	{"vcpu_time", true, {"parent", NULL}, {NULL}},
 	{"preemption", false, {NULL}, {NULL}},

@@ -120,7 +120,8 @@ static void add_containers(struct tree *t, int parent_line, unsigned machine, in
 		if (ns.machine != machine || !is_container_in(t->run, &ns, parent_ns))
 			continue;
 		sonde_pid_ns_label(t->run, row, label, sizeof(label));
-		snprintf(notes, sizeof(notes), "container, level %u", ns.level);
+		snprintf(notes, sizeof(notes), "container, level %u%s", ns.level,
+			 ns.parent < 0 && ns.level == 1 ? " or deeper" : "");
 		line = add_line(t, parent_line, label, t->counts.per_ns[row], notes);
 		add_threads(t, line, machine, row);
 		add_containers(t, line, machine, row);

@@ -21,7 +21,8 @@
  * guest's. The latter runs now in one thread of the host, now in another, of one process. */
 struct caller {
 	int32_t tid;
-	int32_t process; /* nested only: of the guest between; -1 unknown */
+	int32_t process; /* of the VM (nested: of the guest between); -1 unknown */
+	int32_t vcpu;	 /* its number in the VM, as the host says; -1 unknown, or nested */
 	uint64_t vmcb;	 /* 0: not nested */
 	int guest;	 /* index of its guest; -1 not yet told */
 	struct ht_assembler assembler;
@@ -82,6 +83,7 @@ static struct caller *caller_get(struct search *s, int32_t tid, uint64_t vmcb)
 	}
 	c->tid = tid;
 	c->process = process;
+	c->vcpu = -1;
 	c->vmcb = vmcb;
 	c->guest = -1;
 	s->callers[s->nr++] = c;
@@ -127,11 +129,27 @@ static uint64_t vmcb_of(const struct search *s, unsigned input, const struct eve
 	return vmcb.u;
 }
 
+/* What the host knows of the thread that makes this call. */
+static void learn_thread(struct search *s, unsigned input, const struct event *e, struct caller *c,
+			 int32_t vcpu)
+{
+	struct field_value process;
+
+	if (c->vmcb)
+		return;
+	if (c->vcpu < 0)
+		c->vcpu = vcpu;
+	if (c->process < 0 && !trace_event_field(&s->host->streams[input], e, "tgid", &process) &&
+	    process.cls == FIELD_UINT)
+		c->process = (int32_t)process.u;
+}
+
 static int take_call(struct search *s, unsigned input, const struct event *e, int32_t tid)
 {
 	enum ht_origin origin;
 	uint64_t vmcb;
 	struct caller *c;
+	int32_t vcpu;
 	unsigned cpu;
 	uint32_t len;
 
@@ -141,6 +159,7 @@ static int take_call(struct search *s, unsigned input, const struct event *e, in
 		s->nameless++;
 		return 0;
 	}
+	vcpu = call_origins_vcpu(&s->origins, tid);
 	origin = call_origins_of(&s->origins, &s->host->streams[input], e, tid);
 	if (origin != HT_ORIGIN_KERNEL) {
 		s->unknown += origin == HT_ORIGIN_UNKNOWN;
@@ -154,6 +173,7 @@ static int take_call(struct search *s, unsigned input, const struct event *e, in
 	c = caller_get(s, tid, vmcb);
 	if (!c)
 		return s->too_many ? 0 : -ENOMEM;
+	learn_thread(s, input, e, c, vcpu);
 	len = ht_call_take(&c->assembler, (uint64_t)e->arg[0], (uint64_t)e->arg[1],
 			   (uint64_t)e->arg[2], (uint64_t)e->arg[3], (uint64_t)e->arg[4]);
 	if (!len)
@@ -269,11 +289,17 @@ static bool share_cpu(const struct caller *a, const struct caller *b)
 	return false;
 }
 
+/* The host's word: no VM is of two processes, or has two vCPUs of one number. */
+static bool are_of_two(const struct caller *a, const struct caller *b)
+{
+	return a->process != b->process || (a->vcpu >= 0 && a->vcpu == b->vcpu);
+}
+
 /* Nothing speaks against both being of one VM, and what they say of themselves for it. */
 static bool may_be_one(const struct caller *a, const struct caller *b)
 {
-	return !strcmp(a->hostname, b->hostname) && !strcmp(a->release, b->release) &&
-	       !a->vmcb == !b->vmcb && a->process == b->process && !share_cpu(a, b);
+	return !are_of_two(a, b) && !strcmp(a->hostname, b->hostname) &&
+	       !strcmp(a->release, b->release) && !a->vmcb == !b->vmcb && !share_cpu(a, b);
 }
 
 static bool fits_guest(const struct search *s, const struct caller *c, int guest)

@@ -54,7 +54,7 @@ static enum refused_what kernels_own(uint64_t nr)
 	}
 }
 
-static void refuse(struct cpu *cpu, enum refused_what what, enum ht_origin origin)
+static void refuse_all(struct cpu *cpu, enum refused_what what, enum ht_origin origin, uint32_t nr)
 {
 	struct machine_state *mc = cpu->machine;
 	struct model *m = mc->model;
@@ -73,10 +73,34 @@ static void refuse(struct cpu *cpu, enum refused_what what, enum ht_origin origi
 		*row = m->nr_refused;
 	}
 	r = &m->refused[*row - 1];
-	r->count++;
+	r->count += nr;
 	r->last = m->now;
 	if (r->thread != cpu->thread)
 		r->thread = NULL;
+}
+
+static void refuse(struct cpu *cpu, enum refused_what what, enum ht_origin origin)
+{
+	refuse_all(cpu, what, origin, 1);
+}
+
+/* Those of its VM's processes that the recorder counted, but did not write. */
+static void refuse_skipped(struct cpu *cpu, const struct event *e)
+{
+	static const enum refused_what what[] = {REFUSED_EVENTS, REFUSED_MARKS};
+	struct machine_state *mc = cpu->machine;
+	struct field_value v;
+
+	if (trace_event_field(mc->model->stream, e, "skipped", &v) || v.cls != FIELD_UINT)
+		return;
+	for (unsigned i = 0; i < ARRAY_SIZE(what); i++) {
+		uint32_t all = (uint32_t)(v.u >> 32 * i), more = all - mc->skipped[i];
+
+		if (!more || more > INT32_MAX) /* two vCPUs' records may come the other way round */
+			continue;
+		refuse_all(cpu, what[i], HT_ORIGIN_USER, more);
+		mc->skipped[i] = all;
+	}
 }
 
 /* A process may mark, but not without end: what one VM marks is not to drive another's marks out.
@@ -135,6 +159,8 @@ void call_event(struct cpu *cpu, const struct event *e)
 	if (!o || (what == NR_REFUSED && !ht_is_mark(nr)))
 		return;
 	origin = call_origins_of(o, m->stream, e, tid_of(cpu));
+	if (origin == HT_ORIGIN_USER && m->stream->trace->format == TRACE_FOLDED)
+		refuse_skipped(caller(cpu, e), e);
 	if (ht_is_mark(nr))
 		mark(caller(cpu, e), e, origin);
 	else if (origin != HT_ORIGIN_KERNEL)

@@ -19,6 +19,7 @@
 #include "model/marks.h"
 #include "model/milestones.h"
 #include "model/mute.h"
+#include "model/namespace.h"
 #include "model/preempt.h"
 #include "model/space.h"
 #include "model/state.h"
@@ -372,6 +373,8 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 		cpu_adopt(cpu, e->tid);
 		changed = true;
 	}
+	if (cpu->thread && unlikely(cpu->thread->asked < NAMESPACE_ASKED_MAX))
+		namespace_ask(cpu->thread, e);
 	if (unlikely(cpu_handler_unknown(cpu)) && is_of_thread((enum event_kind)e->kind)) {
 		cpu_no_handlers(cpu);
 		changed = true;

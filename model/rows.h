@@ -44,6 +44,7 @@ struct pid_ns {
 	uint32_t inum;
 	int64_t parent; /* index; -1 none or unknown */
 	int level;
+	bool level_known; /* else it is that one or a deeper one */
 	uint32_t cgroup; /* of its first process, else of any: index + 1; 0 unknown */
 	char name[64];	 /* of the container, from that; "" unknown */
 };
@@ -99,6 +100,7 @@ struct refused {
 struct vtid {
 	uint32_t thread; /* row */
 	int32_t level;
+	bool innermost; /* .level is not told: it is its namespace's */
 	int64_t ns; /* index of pid_ns; -1 unknown */
 	int32_t vtid;
 	uint32_t next; /* of the same thread: index + 1 */

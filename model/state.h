@@ -185,6 +185,7 @@ struct thread {
 	bool in_softirq; /* switched out inside one (PREEMPT_RT) */
 	bool in_doubt;	 /* woken for a CPU in doubt: it waits for it, or runs there unseen */
 	uint8_t unseen;	 /* how often in a row it left a CPU unseen: see mute.c */
+	uint8_t asked;	 /* how many of its events were asked for its namespace: see namespace.h */
 	int32_t softirq;
 	uint32_t syscall; /* string id of its name; 0 unknown */
 	uint32_t losses;  /* machine->losses when we last knew all about it */
@@ -257,6 +258,8 @@ struct machine_state {
 	bool sees_throttles;	    /* cgroups whose quota is used up are recorded */
 	uint32_t nr_throttled;	    /* ... of these now, each on each CPU */
 	bool sees_waking;	    /* wake-ups are recorded where they come from */
+	bool sees_namespaces;	    /* contexts of events say who runs in which */
+	uint16_t namespace_misses;  /* ... until then: how many did not */
 	int32_t new_tid;	    /* of the last new-task event */
 	bool new_is_thread;	    /* ... made within its maker's process */
 	uint32_t losses;	    /* how many losses there were in its trace */
@@ -272,6 +275,7 @@ struct machine_state {
 	struct call_origins *origins; /* of its guests' hypercalls: see calls.c; NULL none yet */
 	uint32_t refused[NR_REFUSED][HT_ORIGIN_KERNEL + 1]; /* of its own: row + 1; 0 none yet */
 	ns_t marks_since;	      /* a second begins, in which */
+	uint32_t skipped[2]; /* calls, marks of its processes that the recorder did not write */
 	uint32_t marks_in_s, nr_marks; /* it made so many marks by hypercall; in all */
 	bool traced_any;       /* at least one event of its own trace came */
 	ns_t traced_from, traced_to; /* then: the first one and the last one */

@@ -230,11 +230,11 @@ static void put_marks(struct model *m, uint32_t from)
 	}
 }
 
-static void put_vtids(struct model *m)
+static void put_vtids(struct model *m, uint32_t from)
 {
-	for (uint32_t i = m->nr_written[TABLE_VTID]; i < m->nr_vtids; i++) {
+	for (uint32_t i = from; i < m->nr_vtids; i++) {
 		const struct vtid *v = &m->vtids[i];
-		int64_t cells[] = {v->thread, v->level, v->ns, v->vtid};
+		int64_t cells[] = {v->thread, namespace_level(m, v), v->ns, v->vtid};
 
 		table_put_row(m, TABLE_VTID, i, cells);
 	}
@@ -418,7 +418,7 @@ static void put_rows(struct model *m, bool all, ns_t end)
 		put_thread(m, m->threads[i]);
 	put_cpus(m);
 	put_namespaces(m, all ? 0 : m->nr_written[TABLE_PID_NS]);
-	put_vtids(m);
+	put_vtids(m, all ? 0 : m->nr_written[TABLE_VTID]);
 	put_cgroups(m, all ? 0 : m->nr_written[TABLE_CGROUP]);
 	put_identities(m, all ? 0 : m->nr_written[TABLE_IDENTITY]);
 	put_stats(m);

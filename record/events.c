@@ -22,6 +22,8 @@
  * emulated, tens of milliseconds each). */
 #define REST (1u << 16)
 
+#define CLOCKS RECORD_CLOCKS
+
 /* clang-format off: a table */
 static const struct event_row rows[] = {
 	{"sched", "sched_switch", "sched_switch", ANY, EVENT_NEEDED},
@@ -88,7 +90,8 @@ static const struct event_row rows[] = {
 	{"kvm", "kvm_mmio", "kvm_mmio", IO, EVENT_USUAL},
 	{"sched", "sched_wakeup", "sched_wakeup", WAIT, EVENT_USUAL},
 	{"irq", "softirq_raise", "irq_softirq_raise", WAIT, EVENT_USUAL},
-	{"timer", "hrtimer_start", "timer_hrtimer_start", WAIT, EVENT_USUAL},
+	{"timer", "hrtimer_start", "timer_hrtimer_start", WAIT | CLOCKS, EVENT_USUAL},
+	{"kvm", "kvm_msr", "kvm_x86_msr", CLOCKS, EVENT_RARE},
 	{"timer", "hrtimer_cancel", "timer_hrtimer_cancel", WAIT, EVENT_USUAL},
 	{"timer", "hrtimer_expire_entry", "timer_hrtimer_expire_entry", WAIT, EVENT_USUAL},
 	{"timer", "hrtimer_expire_exit", "timer_hrtimer_expire_exit", WAIT, EVENT_USUAL},
@@ -124,6 +127,20 @@ const struct event_row *event_rows(unsigned *nr)
 	return rows;
 }
 
+const char *event_filter(const struct event_row *row)
+{
+	if (!strcmp(row->names, "kvm_msr"))
+		return "write == 1 && ecx == 1760"; /* MSR 0x6e0: deadlines of the TSC */
+	return NULL;
+}
+
+unsigned event_purpose(unsigned purpose, bool mono)
+{
+	if (!purpose)
+		purpose = CPU;
+	return mono ? purpose | CLOCKS : purpose & ~CLOCKS;
+}
+
 int purpose_parse(const char *text, unsigned *purpose, struct error *err)
 {
 	static const struct {
@@ -149,13 +166,19 @@ int purpose_parse(const char *text, unsigned *purpose, struct error *err)
 	return 0;
 }
 
-int event_list_add(struct event_list *list, const char *system, const char *name)
+int event_list_add(struct event_list *list, const char *system, const char *name,
+		   const char *filter)
 {
 	struct event_name *grown;
 
 	for (unsigned i = 0; i < list->nr; i++) {
-		if (!strcmp(list->items[i].name, name) && !strcmp(list->items[i].system, system))
-			return 0;
+		struct event_name *old = &list->items[i];
+
+		if (strcmp(old->name, name) || strcmp(old->system, system))
+			continue;
+		if (!filter)
+			old->filter = NULL;
+		return 0;
 	}
 	grown = reallocarray(list->items, list->nr + 1, sizeof(*grown));
 	if (!grown)
@@ -163,6 +186,7 @@ int event_list_add(struct event_list *list, const char *system, const char *name
 	list->items = grown;
 	grown[list->nr].system = strdup(system);
 	grown[list->nr].name = strdup(name);
+	grown[list->nr].filter = filter;
 	if (!grown[list->nr].system || !grown[list->nr].name) {
 		free(grown[list->nr].system);
 		free(grown[list->nr].name);
@@ -246,7 +270,7 @@ static int add_system(int events_dir, const char *system, struct event_list *out
 	}
 	while (!ret && (entry = readdir(dir))) {
 		if (entry->d_name[0] != '.' && event_exists(events_dir, system, entry->d_name))
-			ret = event_list_add(out, system, entry->d_name);
+			ret = event_list_add(out, system, entry->d_name, NULL);
 	}
 	closedir(dir);
 	return ret;
@@ -266,7 +290,7 @@ static int add_named(int events_dir, const char *text, struct event_list *out, s
 	if (!strcmp(name, "*"))
 		ret = add_system(events_dir, system, out);
 	else if (event_exists(events_dir, system, name))
-		ret = event_list_add(out, system, name);
+		ret = event_list_add(out, system, name, NULL);
 	else
 		ret = -ENOENT;
 	if (ret == -ENOENT || ret == -ENOTDIR)
@@ -283,7 +307,7 @@ static int select_row(int events_dir, const struct event_row *row, struct event_
 	char name[64];
 
 	if (pick_name(events_dir, row, name)) {
-		if (event_list_add(out, row->system, name))
+		if (event_list_add(out, row->system, name, event_filter(row)))
 			return fail(err, -ENOMEM, "out of memory selecting events");
 		return 0;
 	}
@@ -304,7 +328,7 @@ int select_events(int events_dir, unsigned purpose, const char *const *extra, un
 	memset(gaps, 0, sizeof(*gaps));
 	gaps->no_kvm = faccessat(events_dir, "kvm/kvm_exit", F_OK, 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(rows) && !ret; i++) {
-		if (rows[i].purpose & (purpose ? purpose : CPU))
+		if (rows[i].purpose & purpose)
 			ret = select_row(events_dir, &rows[i], out, gaps, err);
 	}
 	for (unsigned i = 0; i < nr_extra && !ret; i++)

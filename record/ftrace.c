@@ -56,31 +56,47 @@ static void say_gaps(const struct record_options *opt, const struct event_gaps *
 static int choose_events(struct ftrace *f, const struct record_options *opt, struct error *err)
 {
 	int dir = openat(f->tracing_dir, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	unsigned purpose = event_purpose(opt->purpose, !strcmp(f->tracer.clock, "mono"));
 	struct event_gaps gaps;
 	int ret;
 
 	if (dir < 0)
 		return fail(err, -errno, "cannot open tracefs' events: %s", strerror(errno));
-	ret = select_events(dir, opt->purpose, opt->events, opt->nr_events, &f->events, &gaps, err);
+	ret = select_events(dir, purpose, opt->events, opt->nr_events, &f->events, &gaps, err);
 	close(dir);
 	if (!ret)
 		say_gaps(opt, &gaps);
 	return ret;
 }
 
-static int enable_events(struct ftrace *f, struct error *err)
+/* An event that is not to be had in full is better left out than a flood. */
+static bool set_filter(struct ftrace *f, const struct event_name *e,
+		       const struct record_options *opt)
+{
+	struct error err = {0};
+	char file[384];
+
+	snprintf(file, sizeof(file), "events/%.64s/%.256s/filter", e->system, e->name);
+	if (!e->filter || !instance_set(&f->instance, file, e->filter, &err))
+		return true;
+	tracer_notice(opt, "%s:%s is not recorded, which may cost exactness: %s", e->system,
+		      e->name, err.text);
+	return false;
+}
+
+static int enable_events(struct ftrace *f, const struct record_options *opt, struct error *err)
 {
 	bool no_probes = false;
 
 	for (unsigned i = 0; i < f->events.nr; i++) {
-		bool is_probe = !strcmp(f->events.items[i].system, "sonde");
+		const struct event_name *e = &f->events.items[i];
+		bool is_probe = !strcmp(e->system, "sonde");
 		char file[384];
 		int ret;
 
-		if (is_probe && no_probes)
+		if ((is_probe && no_probes) || !set_filter(f, e, opt))
 			continue;
-		snprintf(file, sizeof(file), "events/%.64s/%.256s/enable",
-			 f->events.items[i].system, f->events.items[i].name);
+		snprintf(file, sizeof(file), "events/%.64s/%.256s/enable", e->system, e->name);
 		ret = instance_set(&f->instance, file, "1", err);
 		if (ret && !is_probe)
 			return ret;
@@ -339,17 +355,17 @@ static int prepare(struct ftrace *f, const struct record_options *opt, struct er
 			      dead == 1 ? "" : "s");
 	/* Where there are none, an idle CPU tells of a quota, later and not always. */
 	throttle_probes_add(f->tracing_dir, NULL);
-	ret = choose_events(f, opt, err);
-	if (!ret)
-		ret = instance_open(&f->instance, err);
+	ret = instance_open(&f->instance, err);
 	if (!ret)
 		ret = set_clock(f, opt, err);
+	if (!ret)
+		ret = choose_events(f, opt, err);
 	if (!ret)
 		ret = set_buffer(f, opt, err);
 	if (!ret)
 		ret = write_head(f, err);
 	if (!ret)
-		ret = enable_events(f, err);
+		ret = enable_events(f, opt, err);
 	if (!ret) {
 		take_marks(f);
 		start_program(f, opt);

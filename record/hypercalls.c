@@ -2,6 +2,7 @@
 #include "record/hypercalls.h"
 #include "base/now.h"
 #include "channel/hypercalls.h"
+#include "channel/origin.h"
 #include "record/clocks.h"
 #include "record/hypercalls_bpf.h"
 #include "record/hypercalls_sites.h"
@@ -126,8 +127,9 @@ static void take(void *data, const struct hc_record *r)
 	if (!h->begun)
 		begin_file(h);
 	put(h, r);
-	if (r->kind != HC_CALL || h->nr_left == CALL_SITES_MAX ||
-	    !call_sites_take(&h->sites, r->rip, r->time_ns, &left))
+	/* Places of processes stay in the trace, whatever is not written of their calls. */
+	if (r->kind != HC_CALL || ht_origin_of_rip(r->rip) != HT_ORIGIN_KERNEL ||
+	    h->nr_left == CALL_SITES_MAX || !call_sites_take(&h->sites, r->rip, r->time_ns, &left))
 		return;
 	h->is_vmx = r->flags & HC_VMX;
 	h->filters_old = true;
@@ -179,6 +181,8 @@ static void *thread_main(void *data)
 		stop = atomic_load(&h->stop); /* before: what came until then is taken */
 		hypercalls_bpf_poll(h->bpf, stop ? 0 : CALLS_TICK_MS);
 		renew_filters(h);
+		if (stop)
+			hypercalls_bpf_skipped(h->bpf, (uint64_t)now_ns(CLOCK_MONOTONIC));
 		put_marks(h, stop);
 		flush(h);
 	} while (!stop);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/hypercalls_bpf.h"
 #include "channel/hypercalls.h"
+#include "channel/hypertrace.h"
 #include "gen/hypertrace.skel.h"
 #include "record/bpf_open.h"
 
@@ -141,6 +142,23 @@ void hypercalls_bpf_forget(struct hypercalls_bpf *b, uint64_t rip)
 {
 	if (!bpf_map__delete_elem(b->skel->maps.fold_sites, &rip, sizeof(rip), 0))
 		b->skel->bss->nr_sites--;
+}
+
+void hypercalls_bpf_skipped(struct hypercalls_bpf *b, uint64_t now_ns)
+{
+	const struct bpf_map *map = b->skel->maps.skipped;
+	uint32_t key, *before = NULL;
+	struct hc_record last;
+
+	for (; !bpf_map__get_next_key(map, before, &key, sizeof(key)); before = &key) {
+		if (bpf_map__lookup_elem(map, &key, sizeof(key), &last, sizeof(last), 0) ||
+		    !last.time_ns)
+			continue;
+		/* It is one of those that it counts. */
+		last.skipped -= last.nr >> 48 == HT_MARK_MAGIC ? HC_SKIPPED_MARK : HC_SKIPPED_CALL;
+		last.time_ns = now_ns;
+		b->take(b->data, &last);
+	}
 }
 
 uint64_t hypercalls_bpf_lost(const struct hypercalls_bpf *b)

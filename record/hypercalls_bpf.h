@@ -41,6 +41,10 @@ const char *hypercalls_bpf_no_spaces(void);
 int hypercalls_bpf_watch(struct hypercalls_bpf *b, uint64_t rip);
 void hypercalls_bpf_forget(struct hypercalls_bpf *b, uint64_t rip);
 
+/* For each VM of whose processes calls were not written, and no call since has told so, @take is
+ * called with the last such call, as one of @now_ns (CLOCK_MONOTONIC). */
+void hypercalls_bpf_skipped(struct hypercalls_bpf *b, uint64_t now_ns);
+
 /* Records that were lost: the ring was full. */
 uint64_t hypercalls_bpf_lost(const struct hypercalls_bpf *b);
 

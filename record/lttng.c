@@ -20,7 +20,6 @@
 #define OUTPUT_PREFIX "sonde-lttng-"
 #define CHANNEL "sonde"
 #define LOGGER "/proc/lttng-logger"
-#define TSC_DEADLINES "write == 1 && ecx == 1760" /* of MSR 0x6e0 */
 #define SUBBUF_KB 1024u /* of four, a CPU */
 #define NR_SUBBUFS 4u
 #define COPY_BYTES 65536
@@ -171,7 +170,7 @@ static bool add_event(struct buffer *names, const char *list, const char *wanted
 	return false;
 }
 
-/* The table's events that LTTng has here; the names of those that it does not into @missing. */
+/* The table's events that LTTng has here, but for filtered ones; the names of those that it does not into @missing. */
 static int choose_from_table(struct buffer *names, struct buffer *missing, const char *list,
 			     unsigned purpose, struct error *err)
 {
@@ -179,7 +178,7 @@ static int choose_from_table(struct buffer *names, struct buffer *missing, const
 	const struct event_row *rows = event_rows(&nr);
 
 	for (unsigned i = 0; i < nr; i++) {
-		if (!(rows[i].purpose & purpose) || !rows[i].lttng ||
+		if (!(rows[i].purpose & purpose) || !rows[i].lttng || event_filter(&rows[i]) ||
 		    add_event(names, list, rows[i].lttng))
 			continue;
 		if (rows[i].need == EVENT_NEEDED)
@@ -202,8 +201,7 @@ static int choose_events(struct buffer *names, const char *list, const struct re
 	int ret;
 
 	buffer_print(names, "lttng_logger");
-	ret = choose_from_table(names, &missing, list, opt->purpose ? opt->purpose : RECORD_CPU,
-				err);
+	ret = choose_from_table(names, &missing, list, event_purpose(opt->purpose, true), err);
 	for (unsigned i = 0; i < opt->nr_events && !ret; i++) {
 		const char *colon = strchr(opt->events[i], ':');
 
@@ -230,22 +228,25 @@ static bool is_asked_for(const struct record_options *opt, const char *name)
 	return false;
 }
 
-/* Timers, and the deadlines that guests program into theirs: they bound guests' clocks, where no
- * counter of cycles does (clock/timers.h).  Of MSRs that exit no more than these is recorded. */
-static void enable_timers(struct lttng *l, const char *list, const struct record_options *opt)
+/* A filter is of one command's events. */
+static void enable_filtered(struct lttng *l, const char *list, const struct record_options *opt)
 {
-	static const char start[] = "timer_hrtimer_start", msr[] = "kvm_x86_msr";
-	struct error err = {0};
-	int ret = 0;
+	unsigned nr, purpose = event_purpose(opt->purpose, true);
+	const struct event_row *rows = event_rows(&nr);
 
-	if (is_listed(list, start) && !(opt->purpose & RECORD_WAIT))
-		ret = LTTNG(NULL, &err, "enable-event", "--kernel", "--session", l->session,
-			    "--channel", CHANNEL, start);
-	if (!ret && is_listed(list, msr) && !is_asked_for(opt, msr))
-		ret = LTTNG(NULL, &err, "enable-event", "--kernel", "--session", l->session,
-			    "--channel", CHANNEL, "--filter", TSC_DEADLINES, msr);
-	if (ret)
-		tracer_notice(opt, "guests' clocks will be known less exactly: %s", err.text);
+	for (unsigned i = 0; i < nr; i++) {
+		const struct event_row *row = &rows[i];
+		const char *filter = event_filter(row);
+		struct error err = {0};
+
+		if (!filter || !row->lttng || !(row->purpose & purpose) ||
+		    !is_listed(list, row->lttng) || is_asked_for(opt, row->lttng))
+			continue;
+		if (LTTNG(NULL, &err, "enable-event", "--kernel", "--session", l->session,
+			  "--channel", CHANNEL, "--filter", filter, row->lttng))
+			tracer_notice(opt, "%s is not recorded, which may cost exactness: %s",
+				      row->lttng, err.text);
+	}
 }
 
 static int enable_events(struct lttng *l, const struct record_options *opt, struct error *err)
@@ -265,7 +266,7 @@ static int enable_events(struct lttng *l, const struct record_options *opt, stru
 		ret = LTTNG(NULL, err, "enable-event", "--kernel", "--session", l->session,
 			    "--channel", CHANNEL, "--syscall", "--all");
 	if (!ret)
-		enable_timers(l, list.data, opt);
+		enable_filtered(l, list.data, opt);
 	buffer_release(&list);
 	buffer_release(&names);
 	return ret;

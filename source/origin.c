@@ -50,7 +50,19 @@ static void on_exit(struct call_origins *o, const struct event *e, int32_t tid)
 	*place_for(o, tid) = (struct call_exit){.rip = (uint64_t)e->arg[2],
 						.time = e->time.v,
 						.tid = tid,
+						.vcpu = (int32_t)e->arg[1],
 						.kinds = AS_HYPERCALL | AS_VMSYNC};
+}
+
+int32_t call_origins_vcpu(const struct call_origins *o, int32_t tid)
+{
+	const struct call_exit *set = o->exits[(uint32_t)tid % CALL_ORIGIN_SETS];
+
+	for (unsigned i = 0; tid >= 0 && i < CALL_ORIGIN_WAYS; i++) {
+		if (set[i].kinds && set[i].tid == tid)
+			return set[i].vcpu;
+	}
+	return -1;
 }
 
 void call_origins_forget(struct call_origins *o)

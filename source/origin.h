@@ -32,7 +32,7 @@ struct call_origins {
 	uint64_t lost_to; /* ticks: a gap that has begun ends there */
 	struct call_exit {
 		uint64_t rip, time;
-		int32_t tid;
+		int32_t tid, vcpu; /* vcpu: its number in its VM; -1 unknown */
 		uint8_t kinds;	/* of events that it may still be of */
 		bool has_left; /* its thread was switched out since */
 	} exits[CALL_ORIGIN_SETS][CALL_ORIGIN_WAYS];
@@ -43,6 +43,9 @@ void call_origins_forget(struct call_origins *o);
 
 /* @tid: the host's thread that the event is of; -1 unknown. */
 void call_origins_follow(struct call_origins *o, const struct event *e, int32_t tid);
+
+/* Which vCPU of its VM the thread runs, as the exit says that its call is of; -1 unknown. */
+int32_t call_origins_vcpu(const struct call_origins *o, int32_t tid);
 
 /* @e: EV_KVM_HYPERCALL, EV_KVM_NESTED_HYPERCALL or EV_VMSYNC_GH_HOST; each once. */
 enum ht_origin call_origins_of(struct call_origins *o, const struct stream *s,

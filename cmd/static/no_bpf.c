@@ -55,6 +55,12 @@ void hypercalls_bpf_forget(struct hypercalls_bpf *b, uint64_t rip)
 	(void)rip;
 }
 
+void hypercalls_bpf_skipped(struct hypercalls_bpf *b, uint64_t now_ns)
+{
+	(void)b;
+	(void)now_ns;
+}
+
 uint64_t hypercalls_bpf_lost(const struct hypercalls_bpf *b)
 {
 	(void)b;

@@ -13,6 +13,7 @@
  * AMD's CPUs leave CR3 in memory; on Intel's the module sonde_vmx (kernel/vmx) reads it.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -20,6 +21,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "channel/hypercalls.h"
+#include "channel/origin.h"
 #include "kernel/bpf/kvm_fields.h"
 
 #define SVM_EXIT_VMMCALL 0x81
@@ -33,6 +35,12 @@
 #define CALL_MAGIC 0x5348 /* channel/hypertrace.h */
 #define MARK_MAGIC 0x534d
 #define WAKE_EVERY 16 /* calls of places that are not folded yet */
+#define VMS_MAX 4096
+/* What one VM may have written in a while, so that others have their part of the ring. */
+#define VM_WINDOW_NS 100000000ull
+#define VM_FORGED 100	/* calls of processes that only a kernel may make; the rest is counted */
+#define VM_MARKS 1000	/* of processes; the rest is counted */
+#define VM_RECORDS 4096 /* once half of the ring is full; the rest is lost */
 #define CR3_PAGE 0x000ffffffffff000ull /* without PCID and the bit that keeps the TLB */
 #define NESTED_CTL_NPT 1
 #define NO_VMCS12 (~0ull)
@@ -120,6 +128,101 @@ static bool is_folded(uint64_t site)
 	return nr_sites && bpf_map_lookup_elem(&fold_sites, &site);
 }
 
+/* What a VM had written lately, by its process.  vCPUs that write at once may be a few over. */
+struct vm {
+	uint64_t since_ns;
+	uint32_t records, forged, marks;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, VMS_MAX);
+	__type(key, uint32_t);
+	__type(value, struct vm);
+} vms SEC(".maps");
+
+/* The last call of each VM's processes that was not written; its member skipped counts it, too.
+ * Its time is 0 when a call that was written has told so. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, VMS_MAX);
+	__type(key, uint32_t);
+	__type(value, struct hc_record);
+} skipped SEC(".maps");
+
+/* What does not fit on a BPF program's stack. */
+static const struct hc_record no_record;
+
+/* NULL: there are too many, and this one has no limit. */
+static struct vm *vm_of(uint32_t tgid)
+{
+	uint64_t now = bpf_ktime_get_ns();
+	struct vm *vm = bpf_map_lookup_elem(&vms, &tgid);
+	struct vm new_vm = {.since_ns = now};
+
+	if (!vm) {
+		bpf_map_update_elem(&vms, &tgid, &new_vm, BPF_NOEXIST);
+		vm = bpf_map_lookup_elem(&vms, &tgid);
+	}
+	if (vm && now - vm->since_ns >= VM_WINDOW_NS) {
+		vm->since_ns = now;
+		vm->records = 0;
+		vm->forged = 0;
+		vm->marks = 0;
+	}
+	return vm;
+}
+
+static bool is_by_user(const struct hc_record *r)
+{
+	if (r->flags & (HC_CPL_0 | HC_CPL_USER))
+		return r->flags & HC_CPL_USER;
+	return ht_origin_of_rip(r->rip) != HT_ORIGIN_KERNEL;
+}
+
+/* A process's call. */
+static bool is_within_limit(struct vm *vm, bool is_mark)
+{
+	uint32_t *nr = is_mark ? &vm->marks : &vm->forged;
+
+	if (*nr >= (is_mark ? VM_MARKS : VM_FORGED))
+		return false;
+	++*nr;
+	return true;
+}
+
+/* Whether a process's call is not written: its kvm_exit and kvm_entry are in the trace, as those of
+ * any other exit, and of the rest nothing counts but that it was made. */
+static bool is_skipped(struct hc_record *r)
+{
+	bool is_mark = r->nr >> 48 == MARK_MAGIC;
+	uint32_t tgid = r->tgid;
+	struct hc_record *last;
+	struct vm *vm;
+
+	if (!is_by_user(r))
+		return false;
+	vm = vm_of(tgid);
+	last = bpf_map_lookup_elem(&skipped, &tgid);
+	if (!vm || is_within_limit(vm, is_mark)) {
+		r->skipped = 0;
+		if (last) {
+			r->skipped = last->skipped;
+			last->time_ns = 0; /* all of them are told */
+		}
+		return false;
+	}
+	if (!last) {
+		bpf_map_update_elem(&skipped, &tgid, &no_record, BPF_NOEXIST);
+		last = bpf_map_lookup_elem(&skipped, &tgid);
+		if (!last)
+			return false;
+	}
+	__builtin_memcpy(last, r, offsetof(struct hc_record, skipped));
+	__sync_fetch_and_add(&last->skipped, is_mark ? HC_SKIPPED_MARK : HC_SKIPPED_CALL);
+	return true;
+}
+
 static void count_lost(struct thread *t)
 {
 	__sync_fetch_and_add(&records_lost, 1);
@@ -130,16 +233,25 @@ static void count_lost(struct thread *t)
 /* User space is woken when there is much to take, and for places that it should get to know. */
 static uint64_t wake_flags(struct thread *t, const struct hc_record *r)
 {
-	if (r->kind == HC_CALL && !is_folded(r->rip) &&
+	if (r->kind == HC_CALL && !is_folded(r->rip) && !is_by_user(r) &&
 	    t->unfolded++ % WAKE_EVERY == WAKE_EVERY / 2)
 		return BPF_RB_FORCE_WAKEUP;
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wake_bytes ? BPF_RB_FORCE_WAKEUP
 									 : BPF_RB_NO_WAKEUP;
 }
 
+/* When the ring fills, those who fill it lose records, and nobody else. */
+static bool may_write(void)
+{
+	struct vm *vm = vm_of((uint32_t)(bpf_get_current_pid_tgid() >> 32));
+
+	return !vm || vm->records++ < VM_RECORDS ||
+	       bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 2 * wake_bytes;
+}
+
 static void emit(struct thread *t, const struct hc_record *r)
 {
-	struct hc_record *out = bpf_ringbuf_reserve(&ring, sizeof(*out), 0);
+	struct hc_record *out = may_write() ? bpf_ringbuf_reserve(&ring, sizeof(*out), 0) : NULL;
 
 	if (!out) {
 		count_lost(t);
@@ -237,7 +349,7 @@ struct sight {
 static bool emit_space(struct thread *t, struct kvm_vcpu *vcpu, const struct sight *seen,
 		       uint64_t before_ns)
 {
-	struct hc_record *out = bpf_ringbuf_reserve(&ring, sizeof(*out), 0);
+	struct hc_record *out = may_write() ? bpf_ringbuf_reserve(&ring, sizeof(*out), 0) : NULL;
 
 	if (!out)
 		return false;
@@ -357,7 +469,7 @@ int BPF_PROG(on_hypercall, unsigned long nr, unsigned long a0, unsigned long a1,
 	t->exit.args[1] = a1;
 	t->exit.args[2] = a2;
 	t->exit.args[3] = a3;
-	t->is_call = 1;
+	t->is_call = t->left_out || !is_skipped(&t->exit);
 	return 0;
 }
 

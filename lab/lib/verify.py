@@ -18,6 +18,7 @@ VERDICTS = "verdicts.json"
 AGREEMENT = "agreement.json"    # oracle/compare.py's numbers
 ANALYZE_LIMIT_S = 120
 FAULTS = ("panic", "quit", "kill-tracer")
+NOTHING_TO_TEST = 77
 TAIL_S = 0.6    # what a fault may cost of the time before it
 
 
@@ -46,7 +47,7 @@ def inputs(directory):
     run = directory / "L0/run"
     if run.is_dir():
         return [run]
-    return sorted(directory.glob("*/trace.dat"))
+    return sorted([*directory.glob("*/trace.dat"), *directory.glob("*/lttng/*/kernel")])
 
 
 def analyze(scenario, directory):
@@ -138,6 +139,14 @@ def oracle(scenario, directory):
     return Verdict("oracle", done.returncode == 0, said(samples) + "\n" + said(done))
 
 
+def clocks(scenario, directory):
+    """Every machine's clock, against what the witnesses read; not where machines come, go and move."""
+    if scenario.action:
+        return None
+    done = call(sys.executable, paths.REPOSITORY / "tests/clock/lab_run.py", directory)
+    return None if done.returncode == NOTHING_TO_TEST else Verdict("clocks", done.returncode == 0, said(done))
+
+
 def folded(scenario, directory):
     """Marks of the workload of that name."""
     found = marks.check(SONDE, directory)
@@ -164,7 +173,7 @@ def run(scenario, directory, report):
     verdicts = [healthy(report), answered(scenario, directory), analyze(scenario, directory)]
     if verdicts[-1].passed and (directory / HISTORY).is_file():
         verdicts += [sound(scenario, directory), machine_tree(scenario, directory),
-                     oracle(scenario, directory), folded(scenario, directory)]
+                     clocks(scenario, directory), oracle(scenario, directory), folded(scenario, directory)]
         if "says" in scenario.expect:
             verdicts.append(report_says(scenario, directory))
     verdicts = [verdict for verdict in verdicts if verdict]

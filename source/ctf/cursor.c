@@ -59,7 +59,8 @@ void ctf_cursor_release(struct cursor *c)
 
 /* Trouble */
 
-void ctf_cursor_give_up(struct cursor *c, struct ctf_cursor *cur, uint64_t pos, const char *why)
+/* The packet's bytes from bit @pos on are not used. */
+static void skip_rest(struct cursor *c, struct ctf_cursor *cur, uint64_t pos, const char *why)
 {
 	uint64_t at = pos < cur->end ? pos : cur->end;
 	struct trace_loss loss = {.bytes_skipped = (cur->end - at) / 8};
@@ -71,16 +72,44 @@ void ctf_cursor_give_up(struct cursor *c, struct ctf_cursor *cur, uint64_t pos, 
 	/* That a file ends inside a packet was said and counted when the trace was opened. */
 	loss.unknown = !cur->packet->truncated;
 	trace_loss_add(c->stream->trace, &loss);
-	if (!cur->packet->truncated)
+	if (!cur->packet->truncated || !pos)
 		trace_problem(c->stream->trace,
-			      "%s at offset %llu: %s; the other %llu bytes of this packet are not "
-			      "used",
+			      "%s at offset %llu: %s; %llu bytes of this packet are not used",
 			      cur->cs->files[cur->file].path,
 			      (unsigned long long)((cur->file_bit + at) / 8), why,
 			      (unsigned long long)loss.bytes_skipped);
 }
 
+static const char *fault_text(enum ctf_fault fault)
+{
+	static const char *const texts[] = {
+		[CTF_CUT_HEADER] = "an event's header is cut off",
+		[CTF_CUT_EVENT] = "an event does not fit into its packet",
+		[CTF_UNKNOWN_EVENT] = "an event of an unknown kind",
+		[CTF_BADLY_DESCRIBED] = "an event that the metadata describes badly",
+		[CTF_EMPTY_EVENT] = "an event of no size",
+		[CTF_ZEROS] = "nothing but zeros",
+		[CTF_ASTRAY] = "events that are not of the packet's time",
+		[CTF_TORN] = "what is behind the packet is none, and may begin in it",
+	};
+
+	return texts[fault];
+}
+
+void ctf_cursor_give_up(struct cursor *c, struct ctf_cursor *cur, uint64_t pos,
+			enum ctf_fault fault)
+{
+	if (!cur->judging) {
+		skip_rest(c, cur, pos, fault_text(fault));
+		return;
+	}
+	cur->fault = cur->fault ? cur->fault : fault; /* the first one tells */
+	cur->phase = AT_PACKET_END;
+}
+
 /* Packets */
+
+#define CUT_HEADER_MAX 256 /* header and context of a packet, generously */
 
 static void make_lost(struct cursor *c, struct event *e, uint64_t nr, uint64_t begin, uint64_t end)
 {
@@ -155,6 +184,69 @@ static void prefer_packet(struct cursor *c, struct ctf_cursor *cur, const struct
 		      cur->cs->files[cur->file].path, (unsigned long long)p->offset_bytes);
 }
 
+/* What an event of this packet can be at the latest.  Old LTTng wrote ends too early. */
+static uint64_t latest_time(const struct ctf_cursor *cur, uint64_t begin)
+{
+	uint64_t end = cur->packet_end, slack = end > begin ? end - begin : 0;
+
+	if (cur->ceiling != UINT64_MAX)
+		return end > cur->ceiling ? end : cur->ceiling;
+	return end && end < UINT64_MAX - slack ? end + slack : UINT64_MAX;
+}
+
+/* Reads all events of the packet that the cursor has entered, for what is wrong with it. */
+static enum ctf_fault judge(const struct cursor *c, const struct ctf_cursor *cur)
+{
+	struct ctf_cursor all = *cur;
+	struct cursor none = *c;
+	struct event room[1];
+
+	memset(none.wants, 0, sizeof(none.wants));
+	none.from = 0;
+	none.records_left = UINT64_MAX;
+	none.buffer = &all;
+	all.judging = true;
+	all.fault = CTF_SOUND;
+	while (all.phase == IN_PACKET && !all.fault)
+		ctf_decode_events(&none, &all, room, 1);
+	if ((cur->packet->truncated || cur->packet->open_ended) &&
+	    (all.fault == CTF_CUT_EVENT || all.fault == CTF_CUT_HEADER))
+		return CTF_SOUND; /* so far */
+	return all.fault;
+}
+
+/* False when what stands behind the packet is no packet: then the damage may begin in this one. */
+static bool ends_well(const struct ctf_cursor *cur, uint64_t len_bytes)
+{
+	const uint8_t *next = cur->data + len_bytes, *end = cur->map->data + cur->map->len_bytes;
+	uint32_t magic = CTF_PACKET_MAGIC;
+	struct ctf_packet_info info;
+	uint64_t regs[CTF_REGS] = {0};
+
+	if (next >= end || !ctf_packet_read(cur->cs->trace, next, (uint64_t)(end - next), regs,
+					    &info, NULL))
+		return true;
+	/* The file ends within the next one's header. */
+	return (size_t)(end - next) < CUT_HEADER_MAX &&
+	       (!memcmp(next, &magic, (size_t)(end - next) < 4 ? (size_t)(end - next) : 4));
+}
+
+/* Leaves a packet again that does not hold together; judged once, however many cursors come by. */
+static void believe_or_skip(struct cursor *c, struct ctf_cursor *cur)
+{
+	uint8_t told = atomic_load(&cur->packet->told);
+	enum ctf_fault fault = CTF_TORN;
+
+	if (told & CTF_JUDGED_SOUND)
+		return;
+	if (!(told & CTF_JUDGED_BAD) && !cur->packet->torn &&
+	    ends_well(cur, c->stream->packets[c->packet].len_bytes))
+		fault = judge(c, cur);
+	if (fault)
+		skip_rest(c, cur, 0, fault_text(fault));
+	atomic_fetch_or(&cur->packet->told, fault ? CTF_JUDGED_BAD : CTF_JUDGED_SOUND);
+}
+
 static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct event *e)
 {
 	const struct packet *p = &c->stream->packets[c->packet];
@@ -170,17 +262,21 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 	if (ctf_packet_read(cur->cs->trace, cur->data, cur->map->len_bytes - p->offset_bytes,
 			    cur->regs, &info, &why)) {
 		cur->count_before = UINT64_MAX;
-		ctf_cursor_give_up(c, cur, 0, why.text);
+		skip_rest(c, cur, 0, why.text);
 	} else if (info.content_bits != cur->packet->content_bits) {
 		cur->count_before = UINT64_MAX;
-		ctf_cursor_give_up(c, cur, 0, "the packet is not what the index says");
+		skip_rest(c, cur, 0, "the packet is not what the index says");
 	} else {
 		if (cur->packet->indexed)
 			prefer_packet(c, cur, &info.roles);
 		cur->count_before = info.roles.value[CTF_ROLE_DISCARDED];
 		cur->pos = info.body_bits;
+		cur->earliest = cur->now.last;
+		cur->latest = latest_time(cur, cur->now.last);
 		if (cur->pos >= cur->end)
 			cur->phase = AT_PACKET_END;
+		else
+			believe_or_skip(c, cur);
 	}
 	return n;
 }

@@ -9,6 +9,11 @@
 /*
  * What cursor.c, which goes from packet to packet, and decode.c, which takes the events out of one,
  * have in common.
+ *
+ * A packet is believed when all of it holds together: its events follow each other up to exactly
+ * where it says, all of known kinds, and none is outside of its time.  Of one in which bytes are
+ * missing, or are something else's, nobody knows which events are its own.  So a packet is judged
+ * before its first event is given out, once, by a cursor that wants none.
  */
 enum phase { BETWEEN_PACKETS, IN_PACKET, AT_PACKET_END };
 
@@ -17,6 +22,19 @@ struct clockwork {
 	uint64_t last;      /* time of the event before, as recorded */
 	uint64_t prev;      /* the same as given out: monotonic */
 	uint64_t usual_end; /* no sound event is later */
+};
+
+/* Why no more of a packet can be read. */
+enum ctf_fault {
+	CTF_SOUND,
+	CTF_CUT_HEADER, /* these two are what a file's end makes of its last event */
+	CTF_CUT_EVENT,
+	CTF_UNKNOWN_EVENT,
+	CTF_BADLY_DESCRIBED,
+	CTF_EMPTY_EVENT,
+	CTF_ZEROS,
+	CTF_ASTRAY,
+	CTF_TORN,
 };
 
 struct ctf_cursor {
@@ -36,6 +54,9 @@ struct ctf_cursor {
 	uint64_t forgotten_bytes;
 	uint32_t file;
 	bool damaged;
+	bool judging;              /* nothing is reported, no event given out */
+	enum ctf_fault fault;      /* found while judging */
+	uint64_t earliest, latest; /* what its events' times can be */
 	uint64_t regs[CTF_REGS];
 };
 
@@ -46,7 +67,8 @@ static inline bool ctf_tell_once(struct ctf_cursor *cur, uint8_t what)
 }
 
 /* Nothing after bit @pos of this packet can be read. */
-void ctf_cursor_give_up(struct cursor *c, struct ctf_cursor *cur, uint64_t pos, const char *why);
+void ctf_cursor_give_up(struct cursor *c, struct ctf_cursor *cur, uint64_t pos,
+			enum ctf_fault fault);
 
 /* At most @room events of the packet that the cursor is in; sets .phase when it has come to its
  * end.  Returns how many. */

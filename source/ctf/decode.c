@@ -36,7 +36,7 @@ static void tell_odd_time(struct cursor *c, struct ctf_cursor *cur, bool back, u
 	_Atomic uint64_t *first = back ? &cs->first_step_back : &cs->first_late;
 	uint64_t none = 0;
 
-	if (!ctf_tell_once(cur, back ? CTF_TOLD_STEP_BACK : CTF_TOLD_LATE))
+	if (cur->judging || !ctf_tell_once(cur, back ? CTF_TOLD_STEP_BACK : CTF_TOLD_LATE))
 		return;
 	atomic_compare_exchange_strong(first, &none, cur->file_bit + pos + 1);
 	trace_problem(c->stream->trace,
@@ -56,8 +56,10 @@ static __attribute__((noinline)) uint64_t odd_time(struct cursor *c, struct ctf_
 	struct clockwork *now = &cur->now;
 
 	if (span && t > now->usual_end && t - now->last < span && t >= span &&
-	    t - span >= cur->packet->begin_raw)
+	    t - span >= cur->earliest)
 		t -= span;
+	if (t < cur->earliest || t > cur->latest)
+		cur->fault = CTF_ASTRAY;
 	tell_odd_time(c, cur, t < now->prev, pos);
 	now->last = t;
 	now->prev = clamp(t, now->prev, cur->ceiling > now->prev ? cur->ceiling : now->prev);
@@ -205,7 +207,7 @@ static const uint8_t *do_steps(struct ctf_cursor *cur, const struct ctf_plan *pl
 
 static void check_vcpu(struct cursor *c, struct ctf_cursor *cur, struct event *e)
 {
-	if ((uint64_t)e->arg[0] <= CTF_MAX_VCPU_ID || e->arg[0] == -1)
+	if ((uint64_t)e->arg[0] <= CTF_MAX_VCPU_ID || e->arg[0] == -1 || cur->judging)
 		return;
 	e->arg[0] = -1;
 	if (!atomic_exchange(&cur->cs->trace->vcpu_id_seen_unsound, true) && cur->cs->trace->open)
@@ -312,8 +314,7 @@ decode_slowly(struct cursor *c, struct ctf_cursor *cur, const struct ctf_plan *p
 	p = decode_record(cur, plan, p, end, safe_end, e);
 	if (!p)
 		ctf_cursor_give_up(c, cur, (uint64_t)(begin - cur->data) * 8,
-			plan->cls->broken ? "an event that the metadata describes badly" :
-					    "an event does not fit into its packet");
+				   plan->cls->broken ? CTF_BADLY_DESCRIBED : CTF_CUT_EVENT);
 	return p;
 }
 
@@ -344,8 +345,7 @@ decode_any(struct cursor *c, struct ctf_cursor *cur, struct clockwork *now, cons
 	const struct ctf_plan *plan = p ? ctf_plan_find(cur->plan, h.id) : NULL;
 
 	if (!plan) {
-		ctf_cursor_give_up(c, cur, pos,
-			p ? "an event of an unknown kind" : "an event's header is cut off");
+		ctf_cursor_give_up(c, cur, pos, p ? CTF_UNKNOWN_EVENT : CTF_CUT_HEADER);
 		return NULL;
 	}
 	e->time.v = event_time(c, cur, now, h.time, h.time_bits, pos);
@@ -396,8 +396,7 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 
 		__builtin_prefetch(begin + PREFETCH_BYTES);
 		if (unlikely(end - p >= 4 && !load_u32(p)) && is_hole(p, end)) {
-			ctf_cursor_give_up(c, cur, (uint64_t)(begin - data) * 8,
-					   "nothing but zeros");
+			ctf_cursor_give_up(c, cur, (uint64_t)(begin - data) * 8, CTF_ZEROS);
 			p = NULL;
 		} else if (likely(is_usual(sp, begin, end, compact, &id))) {
 			const uint8_t *body = begin + short_header(compact);
@@ -458,13 +457,12 @@ static bool walk_event(struct cursor *c, struct ctf_cursor *cur, struct event *e
 	}
 	w.fuel = ctf_walk_fuel(w.end - w.pos);
 	if (ctf_walk_record(&w, header, NULL)) {
-		ctf_cursor_give_up(c, cur, begin, "an event's header is cut off");
+		ctf_cursor_give_up(c, cur, begin, CTF_CUT_HEADER);
 		return false;
 	}
 	plan = ctf_plan_find(sp, roles.value[CTF_ROLE_EVENT_ID]);
 	if (!plan || plan->cls->broken) {
-		ctf_cursor_give_up(c, cur, begin, plan ? "an event that the metadata describes badly" :
-					      "an event of an unknown kind");
+		ctf_cursor_give_up(c, cur, begin, plan ? CTF_BADLY_DESCRIBED : CTF_UNKNOWN_EVENT);
 		return false;
 	}
 	cur->pos = w.pos;
@@ -482,8 +480,7 @@ static bool walk_event(struct cursor *c, struct ctf_cursor *cur, struct event *e
 			cur->pos = (uint64_t)(p - cur->data) * 8;
 	}
 	if (!p || cur->pos == begin) {
-		ctf_cursor_give_up(c, cur, begin, p ? "an event of no size" :
-					   "an event does not fit into its packet");
+		ctf_cursor_give_up(c, cur, begin, p ? CTF_EMPTY_EVENT : CTF_CUT_EVENT);
 		return false;
 	}
 	e->record = ctf_place(cur->file, cur->file_bit + begin);

@@ -23,6 +23,8 @@ struct found {
 	uint8_t begin_bits, end_bits, discarded_bits; /* 0 = not recorded */
 	bool gap; /* of its file something is missing in front of it, */
 	bool cut; /* ... or behind it; of the file's last one */
+	bool torn; /* the next one begins within it */
+	bool open_ended; /* its length is not recorded */
 	bool has_seq_num, truncated, indexed;
 };
 
@@ -86,6 +88,8 @@ static void describe(struct builder *b, const uint8_t *data, const struct ctf_pa
 
 	f->content_bits = info->content_bits;
 	f->truncated = info->truncated;
+	f->open_ended = !ctf_has_role(r, CTF_ROLE_CONTENT_BITS) &&
+			!ctf_has_role(r, CTF_ROLE_PACKET_BITS);
 	f->begin = r->value[CTF_ROLE_BEGIN];
 	f->begin_bits = r->bits[CTF_ROLE_BEGIN];
 	f->end = r->value[CTF_ROLE_END];
@@ -100,26 +104,55 @@ static void describe(struct builder *b, const uint8_t *data, const struct ctf_pa
 		b->cpu = (int64_t)r->value[CTF_ROLE_CPU];
 }
 
+#define KEY_BYTES 20
+
 /*
- * The next place after @from where a packet of this trace begins: magic number and uuid together
- * are too long to be there by chance.  The file's length when there is none.
+ * What each packet of this file begins with: magic number and uuid together are too long to be there
+ * by chance.  False when its packets do not have both.
  */
-static uint64_t resync(const struct builder *b, const struct ctf_file *cf, uint64_t from)
+static bool packet_key(const struct builder *b, const struct ctf_file *cf, uint8_t key[KEY_BYTES])
 {
-	const struct mapfile *map = &cf->map;
 	const struct ctf_fc *header = b->cs->trace->meta.packet_header;
 	bool big = header && header->nr_members && header->members[0].fc->order == CTF_ORDER_BE;
 	uint32_t magic = big ? __builtin_bswap32(CTF_PACKET_MAGIC) : CTF_PACKET_MAGIC;
-	uint8_t key[20];
-	const uint8_t *hit;
 
 	if (!header || header->nr_members < 2 || header->members[0].fc->role != CTF_ROLE_MAGIC ||
 	    header->members[1].fc->role != CTF_ROLE_UUID || !cf->has_uuid)
-		return map->len_bytes;
+		return false;
 	memcpy(key, &magic, 4);
 	memcpy(key + 4, cf->uuid, 16);
-	hit = memmem(map->data + from, map->len_bytes - from, key, sizeof(key));
-	return hit ? (uint64_t)(hit - map->data) : map->len_bytes;
+	return true;
+}
+
+/* The next place in [from, to) where a packet of this trace begins; @to when there is none. */
+static uint64_t resync(const struct builder *b, const struct ctf_file *cf, uint64_t from,
+		       uint64_t to)
+{
+	uint8_t key[KEY_BYTES];
+	const uint8_t *hit = NULL;
+
+	if (packet_key(b, cf, key))
+		hit = memmem(cf->map.data + from, to - from, key, sizeof(key));
+	return hit ? (uint64_t)(hit - cf->map.data) : to;
+}
+
+/* Where the next packet begins is no packet: if one begins within this, bytes of it are missing. */
+static void find_tear(const struct builder *b, const struct ctf_file *cf, struct found *f)
+{
+	uint64_t end = f->offset_bytes + f->len_bytes;
+	uint8_t key[KEY_BYTES];
+
+	if (!packet_key(b, cf, key) ||
+	    (!f->truncated && (cf->map.len_bytes - end < KEY_BYTES ||
+			       !memcmp(cf->map.data + end, key, KEY_BYTES))))
+		return;
+	f->len_bytes = resync(b, cf, f->offset_bytes + 1, end) - f->offset_bytes;
+	f->torn = f->offset_bytes + f->len_bytes < end;
+	if (!f->torn)
+		return;
+	f->truncated = false;
+	if (f->content_bits > f->len_bytes * 8)
+		f->content_bits = f->len_bytes * 8;
 }
 
 static bool is_of_file(const struct ctf_packet_info *info, const struct ctf_file *cf)
@@ -145,7 +178,7 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 		if (!ret && info.plan != b->cs->plan)
 			ret = fail(&why, -EINVAL, "the packet is of another stream class");
 		if (ret) {
-			uint64_t next = resync(b, cf, at + 1);
+			uint64_t next = resync(b, cf, at + 1, map->len_bytes);
 
 			trace_problem(b->t, "%s at offset %llu: %s; %llu bytes are not used",
 				      cf->path, (unsigned long long)at, why.text,
@@ -158,6 +191,7 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 		}
 		describe(b, map->data + at, &info, &f);
 		f.len_bytes = info.truncated ? map->len_bytes - at : info.packet_bits / 8;
+		find_tear(b, cf, &f);
 		ret = add(b, &f);
 		if (ret)
 			return ret;
@@ -580,6 +614,8 @@ static int fill_stream(struct builder *b)
 		p->content_bits = f->content_bits;
 		p->file = f->file;
 		p->truncated = f->truncated;
+		p->open_ended = f->open_ended;
+		p->torn = f->torn;
 		p->indexed = f->indexed;
 		p->end_raw = f->end;
 		out->offset_bytes = f->offset_bytes;

@@ -42,6 +42,8 @@ struct ctf_packet {
 	uint32_t file;
 	bool gap;             /* packets before this one are missing, or bytes */
 	bool truncated;       /* the file ends before the packet does */
+	bool open_ended;      /* it does not say how long it is: the file's last bits may be padding */
+	bool torn;            /* the next packet begins within this one: bytes of it are missing */
 	bool lost_unknown;    /* events were lost in it, or before the trace begins */
 	bool indexed;         /* all this is what the index says; the packet may say otherwise */
 	_Atomic uint8_t told; /* CTF_TOLD_*: what has been reported and counted already */
@@ -51,6 +53,9 @@ struct ctf_packet {
 #define CTF_TOLD_STEP_BACK 2
 #define CTF_TOLD_LATE 4
 #define CTF_TOLD_INDEX 8
+/* What it was found to be when it was judged (cursor.h). */
+#define CTF_JUDGED_SOUND 16
+#define CTF_JUDGED_BAD 32
 
 /* vCPU numbers are small; where lttng-modules writes a pointer's low half instead, it is not. */
 #define CTF_MAX_VCPU_ID 4096

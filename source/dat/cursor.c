@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The decoding loop.  A cursor goes packet by packet, in a packet chunk by chunk (a plain packet is
- * one chunk, used where it is mapped), in a chunk page by page, in a page record by record.
+ * one chunk, used where it is mapped), in a chunk page by page, in a page record by record.  Pages that
+ * do not hold together (page.h), or are not where their times belong, are gaps.
  */
 #include "source/dat/page.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define PAGES_BACK 64  /* looked at for the time before a packet */
 
 /* What one packet's decoding found; counted when its end is reached. */
 struct tally {
@@ -29,17 +32,19 @@ struct dat_cursor {
 	bool handed_out; /* events that point into it were returned */
 
 	bool in_packet;
+	bool sound; /* ... and all its pages were found to hold together */
 	uint64_t next_chunk; /* places in the file */
 	uint64_t packet_stop;
 	uint64_t chunk_at;   /* of what is decoded now */
 	const uint8_t *page; /* next page of the chunk */
 	const uint8_t *pages_end;
+	struct page_run run;	 /* what of the stream's data is in memory with it */
 	const uint8_t *readable; /* end of the memory that the chunk is in */
 
 	const uint8_t *pos; /* next record of the page */
 	const uint8_t *end;
 	uint64_t time; /* running time of the page */
-	uint64_t last; /* time of the last event; never goes back */
+	uint64_t last; /* time of the last event */
 	bool has_last;
 	bool probing;	 /* only the time of the last event is asked for */
 	bool gap;	 /* what comes before the next page could not be decoded */
@@ -70,12 +75,12 @@ static void report_issue(struct dat_cursor *k, enum dat_issue what)
 	static const char *const texts[DAT_NR_ISSUES] = {
 		[DAT_BAD_CHUNK] = "chunks that cannot be decompressed are skipped",
 		[DAT_HOLE] = "pages of zeros: what was in them is lost",
-		[DAT_BAD_PAGE] = "pages that claim more bytes than they have are skipped",
-		[DAT_BAD_RECORD] = "records that reach beyond their page; its rest is skipped",
+		[DAT_BAD_PAGE] = "pages without a page's header are skipped",
+		[DAT_BAD_RECORD] = "pages whose records do not fit together are skipped",
+		[DAT_NEXT_TO_BAD] = "pages next to damaged ones are skipped",
+		[DAT_CUT_PAGE] = "a page is cut off: its last records are missing",
 		[DAT_UNKNOWN_ID] = "events of a number that no event format explains",
-		[DAT_SHORT_RECORD] =
-			"events shorter than their format; their arguments are unknown",
-		[DAT_STEP_BACK] = "times that step back; such events are given the time before",
+		[DAT_ASTRAY] = "pages whose times are not between their neighbours' are skipped",
 	};
 	struct stream *s = k->c->stream;
 	uint_fast64_t first = 0;
@@ -121,7 +126,7 @@ static void packet_count(struct dat_cursor *k)
 	struct trace_loss loss = {.bytes_skipped = k->tally.bytes_skipped};
 	uint64_t before, after;
 
-	if (atomic_exchange(&ds->counted[k->c->packet], 1))
+	if (atomic_exchange(&ds->counted[k->c->packet], k->tally.broken_places ? DAT_COUNTED : DAT_SOUND))
 		return;
 	for (unsigned i = 0; i < DAT_NR_ISSUES; i++)
 		report_issue(k, i);
@@ -185,31 +190,85 @@ static void lost_before(struct dat_cursor *k, uint64_t nr, uint64_t time)
 	k->lost_waits = true;
 }
 
+/* When the next page that looks like one begins, from *page on, which is then behind it. */
+static bool time_after(const struct dat_cursor *k, const uint8_t **page, uint64_t *time)
+{
+	while (*page < k->run.end) {
+		uint64_t left = (uint64_t)(k->run.end - *page);
+		struct page_head h = {0};
+		bool is_page = page_head_read(k->d, *page, k->ds->page_size, left, &h) && h.len_bytes;
+
+		*page = left > k->ds->page_size ? *page + k->ds->page_size : k->run.end;
+		*time = h.time;
+		if (is_page)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * True when the page's times are not between its neighbours'.  Of it and the next one, one is
+ * astray when they are not in order: this one is if the page behind both says so, too, or if
+ * there is none.
+ */
+static bool is_astray(const struct dat_cursor *k, const struct page_look *look)
+{
+	const uint8_t *next = k->page;
+	uint64_t time, time2;
+
+	if (k->has_last && look->head.time < k->last)
+		return true;
+	if (!time_after(k, &next, &time) || time >= look->last)
+		return false;
+	if (k->has_last && time < k->last)
+		return false;
+	return !time_after(k, &next, &time2) || time2 < look->last;
+}
+
+/* Of a packet that was found sound before, no page is walked again. */
+static bool page_holds(struct dat_cursor *k, const uint8_t *page, struct page_look *look)
+{
+	static const uint8_t issues[] = {
+		[PAGE_HOLDS] = DAT_ASTRAY,
+		[PAGE_HOLE] = DAT_HOLE,
+		[PAGE_BAD_HEAD] = DAT_BAD_PAGE,
+		[PAGE_BAD_RECORDS] = DAT_BAD_RECORD,
+		[PAGE_NEXT_TO_BAD] = DAT_NEXT_TO_BAD,
+	};
+	enum page_state state;
+
+	if (k->sound)
+		return page_take(&k->run, page, look);
+	state = page_judge(&k->run, page, look);
+	if (state == PAGE_HOLDS && !is_astray(k, look))
+		return true;
+	broken(k, issues[state], (uint64_t)(k->page - page));
+	return false;
+}
+
 static void page_enter(struct dat_cursor *k)
 {
 	const uint8_t *page = k->page;
 	uint64_t left = (uint64_t)(k->pages_end - page);
-	struct page_head h;
+	struct page_look look;
+	uint64_t lost;
 
 	k->page = left > k->ds->page_size ? page + k->ds->page_size : k->pages_end;
-	if (!page_head_read(k->d, page, k->ds->page_size, left, &h)) {
-		broken(k, DAT_BAD_PAGE, (uint64_t)(k->page - page));
+	if (!page_holds(k, page, &look))
 		return;
-	}
-	if (!h.len_bytes && !h.time) { /* never written, or lost since: no kernel has such a page */
-		broken(k, DAT_HOLE, (uint64_t)(k->page - page));
-		return;
-	}
-	k->pos = page + k->d->form.data_offset;
-	k->end = k->pos + h.len_bytes <= k->page ? k->pos + h.len_bytes : k->page;
-	k->time = h.time;
-	if (h.lost == UINT64_MAX)
+	k->pos = look.begin;
+	k->end = look.end;
+	k->time = look.head.time;
+	lost = look.head.lost;
+	if (lost == UINT64_MAX)
 		k->tally.lost_places++;
 	else
-		k->tally.lost += h.lost;
-	if (h.lost || k->gap)
-		lost_before(k, h.lost ? h.lost : UINT64_MAX, h.time);
+		k->tally.lost += lost;
+	if (lost || k->gap)
+		lost_before(k, lost ? lost : UINT64_MAX, k->time);
 	k->gap = false;
+	if (look.cut)
+		broken(k, DAT_CUT_PAGE, (uint64_t)(k->page - look.end));
 }
 
 static void packet_enter(struct dat_cursor *k)
@@ -217,6 +276,8 @@ static void packet_enter(struct dat_cursor *k)
 	const struct packet *p = &k->c->stream->packets[k->c->packet];
 
 	k->in_packet = true;
+	k->sound = atomic_load_explicit(&k->ds->counted[k->c->packet], memory_order_relaxed) ==
+		   DAT_SOUND;
 	k->next_chunk = p->offset_bytes;
 	k->packet_stop = p->offset_bytes + p->len_bytes;
 	memset(&k->tally, 0, sizeof(k->tally));
@@ -253,20 +314,42 @@ static void chunk_unpack(struct dat_cursor *k)
 	}
 	k->page = buf;
 	k->pages_end = buf + chunk.len_bytes;
+	k->run = (struct page_run){
+		.d = k->d, .begin = buf, .end = k->pages_end, .page_size = k->ds->page_size};
 	k->readable = k->pages_end + DAT_LOAD_BYTES;
+}
+
+/* The time of the last record before, when a cursor begins in the midst of a stream. */
+static void look_back(struct dat_cursor *k)
+{
+	const uint8_t *page = k->page;
+	uint32_t size = k->ds->page_size;
+
+	for (unsigned i = 0; i < PAGES_BACK && page - k->run.begin >= size && !k->has_last; i++) {
+		struct page_look look;
+
+		page -= size;
+		k->has_last = page_judge(&k->run, page, &look) == PAGE_HOLDS;
+		k->last = look.last;
+	}
 }
 
 static void chunk_enter(struct dat_cursor *k)
 {
-	if (k->ds->packed) {
+	const struct dat_stream *ds = k->ds;
+
+	if (ds->packed) {
 		chunk_unpack(k);
 		return;
 	}
 	k->chunk_at = k->next_chunk;
+	k->run = dat_stream_run(ds);
 	k->page = k->d->file.map.data + k->next_chunk;
 	k->pages_end = k->d->file.map.data + k->packet_stop;
 	k->readable = k->d->file.map.data + k->d->file.map.len_bytes;
 	k->next_chunk = k->packet_stop;
+	if (!k->has_last)
+		look_back(k);
 }
 
 /* The packet at hand has been read, but for what is missing at its end. */
@@ -326,12 +409,6 @@ static inline __attribute__((always_inline)) bool event_fill(struct dat_cursor *
 	e->type = p->type;
 	e->tid = (int32_t)load32(data + events->form.tid_offset, swap);
 	e->record = record;
-	if (unlikely(len < p->min_len)) {
-		issue(k, DAT_SHORT_RECORD);
-		e->kind = EV_OTHER;
-		memset(e->arg, 0, sizeof(e->arg));
-		return wants[EV_OTHER];
-	}
 	if (likely(data + p->reach <= k->readable))
 		dat_event_args(e, p, data, len, swap);
 	else
@@ -339,67 +416,7 @@ static inline __attribute__((always_inline)) bool event_fill(struct dat_cursor *
 	return true;
 }
 
-/*
- * A record that is no event: it moves the time, or is padding.  @pos is behind its header word, and
- * has 4 bytes at least.  Returns how many bytes to skip from there, 0 when the page ends here, -1
- * when the record reaches beyond it.
- */
-static int64_t mark_read(const uint8_t *pos, const uint8_t *end, uint32_t type_len, uint64_t delta,
-			 uint64_t *time, bool swap)
-{
-	uint64_t word = load32(pos, swap);
-	uint64_t high = *time >> TIME_STAMP_BITS << TIME_STAMP_BITS;
-
-	if (type_len == RECORD_PADDING) {
-		if (!delta)
-			return 0;
-		if (word < 4 || word > (uint64_t)(end - pos))
-			return -1;
-		*time += delta;
-		return (int64_t)word;
-	}
-	delta |= word << RECORD_DELTA_BITS;
-	if (type_len == RECORD_TIME_EXTEND) {
-		*time += delta;
-		return 4;
-	}
-	delta &= (UINT64_C(1) << TIME_STAMP_BITS) - 1;
-	delta |= high;
-	if (high && delta < *time) /* the low bits went round since */
-		delta += UINT64_C(1) << TIME_STAMP_BITS;
-	*time = delta;
-	return 4;
-}
-
-/* A header word, split. */
-struct head {
-	uint32_t type_len;
-	uint64_t delta;
-};
-
-static inline __attribute__((always_inline)) struct head head_read(const uint8_t *pos,
-								   const bool swap)
-{
-	const bool big_endian = swap != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-	uint32_t word = load32(pos, swap);
-
-	if (big_endian)
-		return (struct head){word >> RECORD_DELTA_BITS, word & RECORD_DELTA_MASK};
-	return (struct head){word & RECORD_TYPE_MASK, word >> RECORD_TYPE_BITS};
-}
-
-/* What is left of a page is too short for any record; one word of padding may stand there. */
-static bool page_rest_is_padding(const uint8_t *pos, const uint8_t *end, bool swap)
-{
-	struct head h;
-
-	if (end - pos != 4)
-		return false;
-	h = head_read(pos, swap);
-	return h.type_len == RECORD_PADDING && !h.delta;
-}
-
-/* See page.h for the layout.  Ends at the page's end or when @room is used up. */
+/* Of a page that holds together.  Ends at its end or when @room is used up. */
 static inline __attribute__((always_inline)) unsigned page_decode(struct dat_cursor *k,
 								  struct event *events,
 								  unsigned room, const bool *wants,
@@ -408,59 +425,41 @@ static inline __attribute__((always_inline)) unsigned page_decode(struct dat_cur
 	const uint8_t *pos = k->pos;
 	const uint8_t *record = pos;
 	const uint8_t *const end = k->end;
-	const uint32_t common_len = k->d->events.form.common_len;
 	uint64_t time = k->time;
-	uint64_t last = k->has_last ? k->last : 0;
 	uint64_t from = k->c->from, left = k->c->records_left;
 	uint64_t kept = 0;
 	unsigned n = 0;
 
-	for (; n < room && pos < end && left; record = pos, left--) {
-		struct head h;
+	for (; n < room && end - pos >= 8 && left; record = pos, left--) {
+		struct record_head h = record_head_read(pos, swap);
 		uint32_t len;
 
-		if (unlikely(end - pos < 8)) {
-			if (!page_rest_is_padding(pos, end, swap))
-				goto bad;
-			pos = end;
-			break;
-		}
-		h = head_read(pos, swap);
 		pos += 4;
 		if (likely(h.type_len - 1 < RECORD_PADDING - 1)) {
 			len = h.type_len * 4;
 		} else if (h.type_len) {
-			int64_t skip = mark_read(pos, end, h.type_len, h.delta, &time, swap);
+			int64_t skip = record_mark_read(pos, end, h, &time, swap);
 
-			if (unlikely(skip < 0))
-				goto bad;
-			pos = skip ? pos + skip : end;
+			pos = skip > 0 ? pos + skip : end;
 			continue;
 		} else {
 			len = load32(pos, swap) - 4; /* its own length field counts */
 			pos += 4;
 		}
-		if (unlikely(len > end - pos || len < common_len))
-			goto bad;
+		if (unlikely(len > end - pos)) { /* who writes into the file now? */
+			pos = end;
+			break;
+		}
 		time += h.delta;
-		if (unlikely(time < last))
-			issue(k, DAT_STEP_BACK);
-		else
-			last = time;
-		k->has_last = true;
 		kept++;
-		if (last >= from && event_fill(k, &events[n], record, pos, len, wants, swap))
-			events[n++].time.v = last;
+		if (time >= from && event_fill(k, &events[n], record, pos, len, wants, swap))
+			events[n++].time.v = time;
 		pos += (len + 3) & ~3u;
 	}
-	goto out;
-bad:
-	broken(k, DAT_BAD_RECORD, (uint64_t)(end - record));
-	pos = end;
-out:
-	k->pos = pos;
+	k->pos = end - pos >= 8 ? pos : end;
 	k->time = time;
-	k->last = last;
+	k->last = time;
+	k->has_last = true;
 	k->tally.kept += kept;
 	k->c->records_left = left;
 	return n;

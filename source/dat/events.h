@@ -64,6 +64,7 @@ struct dat_events {
 	struct dat_record_form form;
 	uint16_t *plan_of_id; /* by common_type, index into plans; plans[0] = unknown */
 	uint32_t nr_ids;
+	uint32_t last_id;     /* the largest that a format explains */
 	struct dat_plan *plans; /* as many as types */
 };
 

@@ -25,6 +25,7 @@ enum { RECORD_PADDING = 29, RECORD_TIME_EXTEND = 30, RECORD_TIME_STAMP = 31 };
 #define PAGE_LOST_BEFORE (1u << 31)
 #define PAGE_LOST_STORED (1u << 30)
 #define PAGE_SIZE_MASK ((1u << 27) - 1)
+#define PAGE_UNUSED_MASK (7u << 27)
 #define RECORD_DELTA_BITS 27
 #define RECORD_DELTA_MASK ((1u << RECORD_DELTA_BITS) - 1)
 #define RECORD_TYPE_BITS 5
@@ -36,6 +37,15 @@ struct page_head {
 	uint32_t len_bytes; /* of the records */
 	uint64_t lost;      /* before this page; 0 none, UINT64_MAX some, nobody counted */
 };
+
+/* What is neither the length nor a flag is zero; the kernel adds bit 31 as a negative int. */
+static inline bool commit_bits_can_be(uint64_t commit)
+{
+	uint64_t high = commit >> 32;
+
+	return !(commit & PAGE_UNUSED_MASK) &&
+	       (!high || (high == UINT32_MAX && (commit & PAGE_LOST_BEFORE)));
+}
 
 /*
  * False when the header cannot be: it claims more records than a page can hold.  @left: bytes that
@@ -56,7 +66,7 @@ static inline bool page_head_read(const struct dat *d, const uint8_t *page, uint
 	h->time = load64(page, swap);
 	h->len_bytes = commit & PAGE_SIZE_MASK;
 	h->lost = 0;
-	if (h->len_bytes > room)
+	if (h->len_bytes > room || !commit_bits_can_be(commit))
 		return false;
 	if (commit & PAGE_LOST_BEFORE)
 		h->lost = UINT64_MAX;
@@ -69,5 +79,81 @@ static inline bool page_head_read(const struct dat *d, const uint8_t *page, uint
 	}
 	return true;
 }
+
+/* A record's header word, split. */
+struct record_head {
+	uint32_t type_len;
+	uint64_t delta;
+};
+
+static inline __attribute__((always_inline)) struct record_head record_head_read(const uint8_t *pos,
+										 const bool swap)
+{
+	const bool big_endian = swap != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	uint32_t word = load32(pos, swap);
+
+	if (big_endian)
+		return (struct record_head){word >> RECORD_DELTA_BITS, word & RECORD_DELTA_MASK};
+	return (struct record_head){word & RECORD_TYPE_MASK, word >> RECORD_TYPE_BITS};
+}
+
+/*
+ * A record that is no event: it moves the time, or is padding.  @pos is behind its header word, and
+ * has 4 bytes at least.  Returns how many bytes to skip from there, 0 when the page ends here, -1
+ * when the record reaches beyond it.
+ */
+int64_t record_mark_read(const uint8_t *pos, const uint8_t *end, struct record_head h,
+			 uint64_t *time, bool swap);
+
+/* What is left of a page is too short for any record; one word of padding may stand there. */
+bool page_rest_is_padding(const uint8_t *pos, const uint8_t *end, bool swap);
+
+/*
+ * A page is believed when all of it holds together: its records follow each other up to exactly
+ * where its header says, each is of an event that there can be and as long as that event's format
+ * wants, made by a thread that there can be, and none is earlier than the one before.  A page of
+ * which bytes are missing, or belong to something else, is nothing of that; and which of its
+ * records are its own, nobody knows.
+ */
+struct page_look {
+	struct page_head head;
+	const uint8_t *begin, *end; /* of its records */
+	uint64_t last;              /* time of its last one */
+	bool cut;                   /* the data ends within it: what is there holds together */
+};
+
+enum page_state {
+	PAGE_HOLDS,
+	PAGE_HOLE, /* no records: never written, or lost since; no kernel gives a reader such a page */
+	PAGE_BAD_HEAD,
+	PAGE_BAD_RECORDS,
+	PAGE_NEXT_TO_BAD,
+};
+
+/* Pages one behind the other, in memory: of a stream, or of a chunk of it. */
+#define PAGES_SEEN 4
+struct page_run {
+	const struct dat *d;
+	const uint8_t *begin, *end;
+	uint32_t page_size;
+	struct page_seen {
+		const uint8_t *page;
+		enum page_state state;
+		struct page_look look;
+	} seen[PAGES_SEEN]; /* the last few, so that each is walked once */
+};
+
+/* All of a stream that is not packed. */
+struct page_run dat_stream_run(const struct dat_stream *ds);
+
+/*
+ * Is the page at @page of the run to be believed?  @out is then filled.  Damage does not end where a
+ * page does, and what it leaves of one may look whole: those next to a page that does not hold
+ * together are not believed, either.
+ */
+enum page_state page_judge(struct page_run *run, const uint8_t *page, struct page_look *out);
+
+/* The same for a page of which that was found before: only its header is read, and not @out->last. */
+bool page_take(const struct page_run *run, const uint8_t *page, struct page_look *out);
 
 #endif

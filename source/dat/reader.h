@@ -18,6 +18,7 @@
  *	format.c           one event format
  *	events.h types.c   all event types, and their decoding plans
  *	stream.c           streams and their packets
+ *	page.h page.c      one page: does it hold together?
  *	cursor.c           the decoding loop
  *	field.c            any field by name, and events as text
  *	dat.c              open and release
@@ -47,11 +48,14 @@ enum dat_issue {
 	DAT_HOLE,
 	DAT_BAD_PAGE,
 	DAT_BAD_RECORD,
+	DAT_NEXT_TO_BAD,
+	DAT_CUT_PAGE,
 	DAT_UNKNOWN_ID,
-	DAT_SHORT_RECORD,
-	DAT_STEP_BACK,
+	DAT_ASTRAY,
 	DAT_NR_ISSUES
 };
+
+enum { DAT_COUNTED = 1, DAT_SOUND };
 
 struct dat_stream {
 	const struct dat *dat;
@@ -61,7 +65,8 @@ struct dat_stream {
 	uint32_t chunk_max;      /* the largest chunk, unpacked */
 	uint64_t stat_lost;      /* CPUSTAT's count; already in trace->loss */
 	bool has_stats;
-	/* Packets whose losses and problems are counted: a trace may be read more than once. */
+	/* DAT_COUNTED: packets whose losses and problems are counted: a trace may be read more than
+	 * once.  DAT_SOUND: and which have none. */
 	atomic_uchar *counted;
 	atomic_uint_fast64_t lost_seen;              /* sum over those packets */
 	atomic_uint_fast64_t issue_at[DAT_NR_ISSUES]; /* where each was met first; 0 = not yet */

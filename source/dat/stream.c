@@ -143,18 +143,30 @@ static int packed_packets(struct dat *d, struct stream *s, struct dat_stream *ds
 	return 0;
 }
 
-/* The first page with records in it tells when the packet begins; false when there is none. */
-static bool packet_look(const struct dat *d, const struct dat_stream *ds, struct packet *p,
-			const uint8_t *pages, uint64_t len_bytes)
+struct page_run dat_stream_run(const struct dat_stream *ds)
 {
-	for (uint64_t i = 0; i < len_bytes; i += ds->page_size) {
-		struct page_head h;
+	const uint8_t *data = ds->dat->file.map.data + ds->offset_bytes;
 
-		if (page_head_read(d, pages + i, ds->page_size, len_bytes - i, &h) && h.len_bytes) {
-			p->begin = h.time;
-			p->lost = h.lost;
+	return (struct page_run){.d = ds->dat,
+				 .begin = data,
+				 .end = data + ds->len_bytes,
+				 .page_size = ds->page_size};
+}
+
+/* The first page that holds together tells when the packet begins; false when there is none. */
+static bool packet_look(struct page_run *run, const uint8_t *pages, const uint8_t *end,
+			struct packet *p)
+{
+	for (; pages < end; pages += run->page_size) {
+		struct page_look look;
+
+		if (page_judge(run, pages, &look) == PAGE_HOLDS) {
+			p->begin = look.head.time;
+			p->lost = look.head.lost;
 			return true;
 		}
+		if (end - pages <= run->page_size)
+			break;
 	}
 	return false;
 }
@@ -165,12 +177,23 @@ static bool packed_look(struct dat *d, const struct dat_stream *ds, struct packe
 	struct dat_chunk c;
 
 	while (dat_chunk_next(ds, &pos, p->offset_bytes + p->len_bytes, &c)) {
+		struct page_run run = {
+			.d = d, .begin = buf, .end = buf + c.len_bytes, .page_size = ds->page_size};
+
 		if (!unpack(&d->file.unpacker, d->file.packing, c.packed, c.packed_len, buf,
 			    c.len_bytes) &&
-		    packet_look(d, ds, p, buf, c.len_bytes))
+		    packet_look(&run, run.begin, run.end, p))
 			return true;
 	}
 	return false;
+}
+
+static bool plain_look(const struct dat_stream *ds, struct packet *p)
+{
+	const uint8_t *pages = ds->dat->file.map.data + p->offset_bytes;
+	struct page_run run = dat_stream_run(ds);
+
+	return packet_look(&run, pages, pages + p->len_bytes, p);
 }
 
 /* A packet of which nothing can be read begins where the next one does.  When none can be, the CPU
@@ -184,9 +207,7 @@ static int packets_look(struct dat *d, struct stream *s, const struct dat_stream
 		return -ENOMEM;
 	for (uint32_t i = s->nr_packets; i-- > 0;) {
 		struct packet *p = &s->packets[i];
-		bool found = ds->packed ? packed_look(d, ds, p, buf) :
-					  packet_look(d, ds, p, d->file.map.data + p->offset_bytes,
-						      p->len_bytes);
+		bool found = ds->packed ? packed_look(d, ds, p, buf) : plain_look(ds, p);
 
 		if (!found && i + 1 < s->nr_packets)
 			p->begin = p[1].begin;

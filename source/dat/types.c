@@ -209,6 +209,7 @@ static int format_add(struct builder *b, const char *system, struct bytes *table
 	if (ev->plan_of_id[format.id])
 		return 0; /* listed twice: the same in an instance */
 	ev->plan_of_id[format.id] = (uint16_t)t->nr_types;
+	ev->last_id = format.id > ev->last_id ? format.id : ev->last_id;
 	return type_add(b, system, &format);
 }
 

@@ -507,7 +507,8 @@ static enum what what_of(const struct event *e)
 					     : WHAT_LOST;
 }
 
-/* Of a call also who made it, which has no place among its arguments (source/origin.h). */
+/* Of a call also who made it (source/origin.h), and of which VM, which have no place among its
+ * arguments. */
 static int call_field(const struct event *e, const char *name, struct field_value *out)
 {
 	struct hc_record r;
@@ -515,6 +516,10 @@ static int call_field(const struct event *e, const char *name, struct field_valu
 	memcpy(&r, e->record, sizeof(r));
 	if (!strcmp(name, "rip"))
 		*out = (struct field_value){.cls = FIELD_UINT, .u = r.rip};
+	else if (!strcmp(name, "tgid"))
+		*out = (struct field_value){.cls = FIELD_UINT, .u = r.tgid};
+	else if (!strcmp(name, "skipped"))
+		*out = (struct field_value){.cls = FIELD_UINT, .u = r.skipped};
 	else if (!strcmp(name, "cpl") && r.flags & (HC_CPL_0 | HC_CPL_USER))
 		*out = (struct field_value){.cls = FIELD_UINT, .u = r.flags & HC_CPL_0 ? 0 : 3};
 	else

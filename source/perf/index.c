@@ -12,26 +12,19 @@
 #define FORGET_BYTES (16u << 20)
 #define STEP_BYTES 8	/* records begin at such places */
 #define CHAIN 4		/* records in a row that are no accident */
+#define FAR_NS 1000000000 /* from its neighbours, a time is none, ... */
+#define FAR_TIMES 10	  /* ... or so many times as long as all else took */
 #define TIDS_LOOKED 256 /* samples whose thread ids are compared */
-
-/* What was known before a record was taken. */
-struct before {
-	struct perf_block block; /* its CPU's last */
-	uint32_t nr;		 /* its CPU's blocks */
-	uint64_t max, holes;	 /* its CPU's */
-	uint64_t last;		 /* of all CPUs */
-};
 
 struct walk {
 	struct perf *p;
 	struct perf_index *x;
 	struct perf_cpu *last; /* whose record the last one was */
 	uint64_t last_next;    /* where that ends */
-	struct before before;  /* that one */
 	uint64_t lost, lost_samples; /* as two kinds of records have it: of the same events */
 	uint64_t forgotten;	     /* up to there */
 	uint32_t tids_looked;
-	uint64_t unplaced, damaged; /* samples that cannot be used */
+	uint64_t unplaced, damaged, astray; /* samples that cannot be used */
 };
 
 /*
@@ -63,10 +56,10 @@ static int take(struct walk *w, struct perf_cpu *c, uint64_t at, uint64_t next, 
 
 	if (!c)
 		return -ENOMEM;
-	w->before = (struct before){
-		.nr = c->nr, .max = c->max, .holes = c->holes, .last = w->x->last};
+	c->before = (struct perf_before){.nr = c->nr, .max = c->max, .holes = c->holes};
 	if (c->nr)
-		w->before.block = c->blocks[c->nr - 1];
+		c->before.block = c->blocks[c->nr - 1];
+	c->time = time;
 	if (!goes_on(w, c, next)) {
 		if (!room_for_one(&c->blocks, c->nr, &c->room))
 			return -ENOMEM;
@@ -89,8 +82,22 @@ static int take(struct walk *w, struct perf_cpu *c, uint64_t at, uint64_t next, 
 	b->min = time < b->min ? time : b->min;
 	b->max = time > b->max ? time : b->max;
 	c->max = time > c->max ? time : c->max;
-	w->x->last = time > w->x->last ? time : w->x->last;
 	return 0;
+}
+
+/* Takes back the CPU's last record. */
+static void untake(struct walk *w, struct perf_cpu *c)
+{
+	c->nr = c->before.nr;
+	c->max = c->before.max;
+	c->time = c->max;
+	c->holes = c->before.holes;
+	if (c->nr)
+		c->blocks[c->nr - 1] = c->before.block;
+	else
+		w->x->nr_cpus--;
+	if (w->last == c)
+		w->last = NULL;
 }
 
 /* Records are missing here, and nothing says of which CPU. */
@@ -118,9 +125,33 @@ static void compare_tids(struct walk *w, const struct perf_record *r)
 		w->p->other_namespace = true;
 }
 
+/*
+ * Damage leaves times that are none.  A record that is far from the one before it and the one
+ * behind it, when these are near each other, is not believed.
+ */
+static void judge_last(struct walk *w, struct perf_cpu *c, uint64_t time)
+{
+	uint64_t before = c->before.max;
+	bool ahead = c->time > before + FAR_NS && time < before + (c->time - before) / 2;
+	bool behind = c->time + FAR_NS < before && time + FAR_NS / 2 > before;
+
+	if (!c->before.nr || (!ahead && !behind))
+		return;
+	untake(w, c);
+	w->astray++;
+	hole(w);
+}
+
+/* Behind a hole, what is older than what was before it does not belong there. */
+static bool is_misplaced(const struct walk *w, const struct perf_cpu *c, uint64_t time)
+{
+	return c->nr && c->holes != w->x->holes && time < c->max;
+}
+
 static int take_sample(struct walk *w, const struct perf_record *r, uint64_t at)
 {
 	struct perf_place place;
+	struct perf_cpu *c;
 	enum perf_sample_state state = perf_sample_place(&w->p->attrs, r, &place);
 
 	if (state == PERF_SAMPLE_UNPLACED) {
@@ -132,8 +163,17 @@ static int take_sample(struct walk *w, const struct perf_record *r, uint64_t at)
 		hole(w);
 		return 0;
 	}
+	c = cpu_of(w, place.cpu);
+	if (!c)
+		return -ENOMEM;
+	judge_last(w, c, place.time);
+	if (is_misplaced(w, c, place.time)) {
+		w->astray++;
+		hole(w);
+		return 0;
+	}
 	compare_tids(w, r);
-	return take(w, cpu_of(w, place.cpu), at, r->next, place.time);
+	return take(w, c, at, r->next, place.time);
 }
 
 /* Events were lost since the last one of its CPU; how its own time compares with the next event's
@@ -218,15 +258,7 @@ static void drop_last(struct walk *w, uint64_t at)
 
 	if (!c || w->last_next != at || is_cut_off(w->p, at))
 		return;
-	c->nr = w->before.nr;
-	c->max = w->before.max;
-	c->holes = w->before.holes;
-	if (c->nr)
-		c->blocks[c->nr - 1] = w->before.block;
-	else
-		w->x->nr_cpus--;
-	w->x->last = w->before.last;
-	w->last = NULL;
+	untake(w, c);
 }
 
 /* Where records go on behind damaged bytes; the end when they do not. */
@@ -281,6 +313,52 @@ static int walk(struct walk *w, struct error *err)
 	return 0;
 }
 
+/* The latest time of all CPUs but one. */
+static uint64_t last_but(const struct perf_index *x, const struct perf_cpu *but)
+{
+	uint64_t last = 0;
+
+	for (unsigned i = 0; i < TRACE_CPUS_MAX; i++) {
+		const struct perf_cpu *c = x->cpus[i];
+
+		if (c && c != but && c->nr && c->max > last)
+			last = c->max;
+	}
+	return last;
+}
+
+static uint64_t first_of_all(const struct perf_index *x)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (unsigned i = 0; i < TRACE_CPUS_MAX; i++) {
+		const struct perf_cpu *c = x->cpus[i];
+
+		if (c && c->nr && c->blocks[0].min < first)
+			first = c->blocks[0].min;
+	}
+	return first;
+}
+
+/* A CPU's last record has none behind it: the other CPUs tell how long all of it took. */
+static void judge_ends(struct walk *w)
+{
+	uint64_t first = first_of_all(w->x);
+
+	for (unsigned i = 0; i < TRACE_CPUS_MAX; i++) {
+		struct perf_cpu *c = w->x->cpus[i];
+		uint64_t others = c && c->nr ? last_but(w->x, c) : 0;
+
+		if (others <= first || c->time <= others + FAR_NS ||
+		    (c->time - others) / FAR_TIMES <= others - first)
+			continue;
+		untake(w, c);
+		w->astray++;
+		hole(w);
+	}
+	w->x->last = last_but(w->x, NULL);
+}
+
 static void conclude(struct walk *w)
 {
 	struct perf *p = w->p;
@@ -302,6 +380,11 @@ static void conclude(struct walk *w)
 			      "%s: samples skipped that are damaged, or of events that it does not "
 			      "describe: %llu",
 			      t->path, (unsigned long long)w->damaged);
+	}
+	if (w->astray) {
+		t->loss.unknown++;
+		trace_problem(t, "%s: samples skipped whose times are not where they stand: %llu",
+			      t->path, (unsigned long long)w->astray);
 	}
 	if (w->unplaced)
 		trace_problem(t, "%s: %llu samples have no time or no CPU; they are skipped",
@@ -336,6 +419,7 @@ int perf_index_make(struct perf *p, struct perf_index *out, struct error *err)
 	ret = walk(&w, err);
 	if (ret)
 		return ret;
+	judge_ends(&w);
 	drop_empty(out);
 	conclude(&w);
 	return 0;

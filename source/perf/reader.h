@@ -100,12 +100,19 @@ struct perf_cpu {
 	uint64_t max;
 	uint64_t holes; /* that were before the last block; when there are more, records may be
 			   missing behind it */
+	uint64_t time;  /* of the last record taken */
+	/* What was known before that record was. */
+	struct perf_before {
+		struct perf_block block;
+		uint32_t nr;
+		uint64_t max, holes;
+	} before;
 };
 
 struct perf_index {
 	struct perf_cpu **cpus; /* TRACE_CPUS_MAX; NULL: it has no records */
 	struct perf_cpu tasks;
-	uint64_t last;  /* the latest time of all */
+	uint64_t last;  /* the latest time of all; when the pass is over */
 	uint32_t nr_cpus; /* that have records, tasks counted */
 	uint64_t holes; /* places where records are missing, nobody knows of which CPU */
 };

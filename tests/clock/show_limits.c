@@ -7,7 +7,9 @@
  *	show_limits PATH...
  *
  * What a constraint is, is the search's own; which lines satisfy all of them is found here in
- * another way: by slopes, one after the other.  Everything is kept in memory: for small runs.
+ * another way: by slopes, one after the other.  Everything is kept in memory: for small runs.  One
+ * line is to satisfy them for the whole run, which is more than the search takes for granted.
+ * Before the first constraint and after the last one there is nothing to compare.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -42,6 +44,7 @@ struct limits {
 	struct side upper, lower;
 	double limit; /* of slopes */
 	double lo[KNOTS], hi[KNOTS], at[KNOTS]; /* the band */
+	double first, last; /* constraints */
 };
 
 /* Ticks and times as differences from the middle of the run, so that doubles do. */
@@ -187,6 +190,8 @@ static void take(struct limits *l, const struct frame *f, const struct constrain
 		double y = (double)((__int128)k->y - f->y0) -
 			   x * (double)o->mult / (double)(UINT64_C(1) << CLOCK_SHIFT);
 
+		l->first = fmin(l->first, x);
+		l->last = fmax(l->last, x);
 		if (k->upper)
 			add(&l->upper, x, y + (double)o->slack);
 		else
@@ -253,9 +258,10 @@ static void other_constraints(struct constraints *c, const struct machine *m,
 	struct call_index *calls;
 	struct vcpu_vote_list votes = {0};
 	struct timers timers = {0};
+	const struct pair_guest of = {.sample = guest};
 	uint64_t nr;
 
-	if (call_index_make(&calls, host) || pairs_constraints(calls, guest, c, &votes, &nr))
+	if (call_index_make(&calls, host) || pairs_constraints(calls, &of, c, &votes, &nr))
 		abort();
 	for (unsigned i = 0; i < m->nr_vcpus && timers_apply(guest, host); i++) {
 		if (timers_constraints(c, &m->to_parent, guest, (unsigned)m->vcpus[i].vcpu, host,
@@ -319,6 +325,8 @@ static void print(const struct limits *l, const struct machine *m, const struct 
 	for (unsigned i = 0; i < KNOTS; i++) {
 		uint64_t x = f->x0 + (uint64_t)(int64_t)l->at[i];
 
+		if (l->at[i] < l->first || l->at[i] > l->last)
+			continue;
 		printf("limit %s %" PRIu64 " bound %" PRId64 " least %.0f\n", m->name, x,
 		       clock_bound(&m->to_parent, (ticks_t){x}),
 		       (l->hi[i] - l->lo[i]) / 2 + (double)o->slack);
@@ -348,6 +356,8 @@ static void one_machine(const struct topology *t, unsigned i, const struct sampl
 		abort();
 	l->upper.sign = 1;
 	l->lower.sign = -1;
+	l->first = INFINITY;
+	l->last = -INFINITY;
 	l->limit = o.limit_ppm * 1e-6;
 	f.y0 = clock_to_l0(&m->to_parent, (ticks_t){f.x0});
 	begin(l, &f, m, guest, &o);

@@ -60,6 +60,8 @@ def main():
             if name in AHEAD:
                 check(m, not options)
     truth.check_limits(PATHS)
+    for name in ("ftrace", "boot", "marks"):
+        truth.check_limits(sorted(map(str, (lib.ROOT / "samples" / name).glob("*.dat"))))
 
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ says out "(WAITED FOR: what ended it: timer, disk,"
 run 0 "$sonde" report "$history" --section wait
 not_says out "WAITED FOR: "
 run 0 "$sonde" report "$history"
-says out "TASK: in a thread, user or kernel not known; GUEST: in a guest of which nothing more is known)"
+says out "TASK: in a thread, user or kernel not known; GUEST: in a guest of which nothing more is known; UNKNOWN: "
 run 0 "$sonde" report io "$history" --format json
 python3 - "$scratch/out" <<'END' || fail "io"
 import json, sys

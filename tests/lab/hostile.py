@@ -68,6 +68,13 @@ def history_of(run, manifest, place):
     return history
 
 
+def calls_made(run, own):
+    """How many the process says that it made; 0 of a run that has been moved away from its lab."""
+    said = (line for file in (Path(run).parents[1] / own / "exec").glob("*") for line in file.read_text().splitlines())
+    made = [json.loads(line) for line in said if line.startswith("{") and '"workload":"forge"' in line]
+    return sum(line.get("calls", 0) for line in made)
+
+
 def check_history(run, manifest, own):
     """No forged row, and the attempts of that machine are reported."""
     with tempfile.TemporaryDirectory() as place:
@@ -90,6 +97,9 @@ def check_history(run, manifest, own):
     lib.check(marks, "a process may make marks")
     told = {row["what"] for row in refused if row["origin"] == "user"}
     lib.check({"events", "rings", "board"} <= told, f"what {own}'s process sent was refused and counted: {told}")
+    counted, made = marks + sum(row["count"] for row in refused if row["origin"] == "user"), calls_made(run, short)
+    print(f"{counted} calls of processes refused or kept, {made or 'an unknown number of'} made")
+    lib.check(made in (0, counted), "each of them was counted, also those that the recorder did not write")
     lib.check([v for v in verdicts if v.startswith("User code in ") and short in v], f"why reports it: {verdicts}")
 
 

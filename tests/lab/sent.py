@@ -39,7 +39,7 @@ FIELDS = {
 }
 # Probes of one tracepoint run one after the other; an interrupt may come between them, and another machine get the CPU.
 # Of a guest's guest more machines can, and each of its exits costs it many of its host's.
-APART_TICKS = {1: 500_000_000, 2: 2_000_000_000}
+APART_TICKS = {1: 500_000_000, 2: 4_000_000_000}
 # A module that is loaded or unloaded has some of its probes only, for seconds on a busy machine: what must have been
 # sent is what lies between the first and the last event of its own name, and, whatever its name, what is far from both
 # ends. The CPUs of a guest begin to see a probe one after the other. (In an L2 the last probe came 2.3 s after the first.)

@@ -15,6 +15,7 @@ PACKET_MAGIC = 0xC1FC1FC1
 PACKET_SIZE_AT = 56
 DAT_MAGIC = b"\x17\x08\x44tracing6\0"
 MISSED_EVENTS = 1 << 31
+BLOCK_BYTES = 4096
 
 
 class Ctf:
@@ -36,7 +37,7 @@ class Ctf:
 
     def kinds(self):
         return ["packets", "packets, index", "packets zeroed", "bytes zeroed", "bytes removed",
-                "truncated", "stream", "trace"]
+                "bytes overwritten", "truncated", "stream", "trace"]
 
     def cut_packets(self, rng, target, name, kind):
         list_ = self.packets(name)
@@ -77,6 +78,10 @@ class Ctf:
             return name
         data = bytearray(file.read_bytes())
         begin, end = span(rng, len(data))
+        if kind == "bytes overwritten":
+            overwrite(data, rng, begin, end, 0, len(data))
+            file.write_bytes(data)
+            return f"{name}: {begin}..{end}"
         return f"{name}: {cut_bytes(file, data, begin, end, kind)}"
 
 
@@ -95,6 +100,15 @@ def span(rng, length):
     size = min(length, int(4096 * 2 ** rng.uniform(0, 8)), max(4096, length // 3))
     begin = rng.randrange(length - size + 1)
     return begin, begin + size
+
+
+def overwrite(data, rng, begin, end, first, last, unit=BLOCK_BYTES):
+    """Other bytes of [first, last) stand there.  Not so that units follow each other: of those
+    nothing tells that they are not where they belong, if only their times follow those before."""
+    other = first + rng.randrange(last - first - (end - begin) + 1)
+    if (other - begin) % unit == 0:
+        other += 1 if other < begin else -1
+    data[begin:end] = data[other:other + end - begin]
 
 
 def cut_bytes(file, data, begin, end, kind):
@@ -128,7 +142,7 @@ class Dat:
 
     def kinds(self):
         return ["pages", "pages, not said", "pages zeroed", "bytes zeroed", "bytes removed",
-                "truncated", "stream", "trace"]
+                "bytes overwritten", "truncated", "stream", "trace"]
 
     def cut_pages(self, rng, data, cpu, kind):
         at, length = self.places[cpu]
@@ -166,11 +180,74 @@ class Dat:
         elif kind == "stream":
             struct.pack_into("<QQ", data, self.places_at + 16 * cpu, at, 0)
             done = f"cpu{cpu}"
+        elif kind == "bytes overwritten":
+            begin, end = span(rng, length)
+            overwrite(data, rng, at + begin, at + end, at, at + length)
+            done = f"cpu{cpu}: {begin}..{end}"
         else:
             begin, end = span(rng, length)
             return f"cpu{cpu}: {cut_bytes(target, data, at + begin, at + end, kind)}"
         target.write_bytes(data)
         return done
+
+
+class Perf:
+    """A perf.data file.  What stands behind the records is kept, wherever it comes to stand."""
+
+    HEADER = struct.Struct("<8sQQQQQQ")  # magic, size, attribute's size; attributes; records
+    FLAGS_AT = 72  # which features there are: a place and a size of each stand behind the records
+
+    def __init__(self, file):
+        self.file = file
+        *_, self.at, self.length = self.HEADER.unpack_from(file.read_bytes())
+
+    def kinds(self):
+        return ["bytes zeroed", "bytes removed", "bytes overwritten", "records removed, not said",
+                "trace"]
+
+    def borders(self, data):
+        at, list_ = self.at, []
+        while at < self.at + self.length:
+            list_.append(at)
+            at += struct.unpack_from("<H", data, at + 6)[0]
+        return list_
+
+    def remove(self, data, begin, end):
+        """As if these bytes had never been: what the file says of its length is true."""
+        flags = int.from_bytes(data[self.FLAGS_AT:self.FLAGS_AT + 32], "little")
+        for nr in range(flags.bit_count()):
+            place = self.at + self.length + 16 * nr
+            offset, = struct.unpack_from("<Q", data, place)
+            struct.pack_into("<Q", data, place, offset - (end - begin))
+        struct.pack_into("<Q", data, 48, self.length - (end - begin))
+        del data[begin:end]
+
+    def keep_hardly_any(self, target):
+        data = bytearray(target.read_bytes())
+        borders = self.borders(data)
+        self.remove(data, borders[len(borders) // 50], self.at + self.length)
+        target.write_bytes(data)
+
+    def damage(self, rng, target, kind):
+        data = bytearray(target.read_bytes())
+        begin, end = span(rng, self.length)
+        begin, end = self.at + begin, self.at + end
+        # Records are multiples of eight bytes.  Without such a number two of one length may become
+        # one that looks sound, and nothing tells.
+        if kind == "bytes removed" and (end - begin) % 8 == 0:
+            end -= 1
+        if kind == "records removed, not said":
+            borders = self.borders(data)
+            begin = max(at for at in borders if at <= begin)
+            end = min([at for at in borders if at >= end] or [self.at + self.length])
+        if kind == "bytes zeroed":
+            data[begin:end] = bytes(end - begin)
+        elif kind == "bytes overwritten":
+            overwrite(data, rng, begin, end, self.at, self.at + self.length, 8)
+        else:
+            self.remove(data, begin, end)
+        target.write_bytes(data)
+        return f"{begin}..{end}"
 
 
 class Recording:
@@ -187,6 +264,8 @@ class Recording:
                 traces[path.parent.relative_to(folder)] = Ctf(path.parent)
             elif path.suffix == ".dat":
                 traces[path.relative_to(folder)] = Dat(path)
+            elif path.suffix == ".data":
+                traces[path.relative_to(folder)] = Perf(path)
         return Recording(folder, traces)
 
     def kinds(self):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	less_specific WHOLE CUT ROOT-OF-WHOLE ROOT-OF-CUT [all]
+ *	less_specific WHOLE CUT ROOT-OF-WHOLE ROOT-OF-CUT [all | lie]
  *
  * Prints what history CUT says that history WHOLE does not, see less_specific.h, and then
  * "compared MOMENTS KNOWN-NS KEPT-NS MORE ROWS ROWS-KEPT GAPS".  Exit status 0: nothing is wrong; 1:
@@ -9,6 +9,7 @@
 #include "less_specific.h"
 
 #include <stdio.h>
+#include <string.h>
 
 int main(int argc, char **argv)
 {
@@ -16,11 +17,12 @@ int main(int argc, char **argv)
 	int ret;
 
 	if (argc != 5 && argc != 6) {
-		fputs("usage: less_specific WHOLE CUT ROOT-OF-WHOLE ROOT-OF-CUT [all]\n", stderr);
+		fputs("usage: less_specific WHOLE CUT ROOT-OF-WHOLE ROOT-OF-CUT [all | lie]\n", stderr);
 		return 3;
 	}
 	if (pair_open(&p, argv + 1, argv + 3))
 		return 3;
+	p.lie = argc == 6 && !strcmp(argv[5], "lie");
 	if (p.root >= 0) {
 		compare_states(&p);
 		compare_rows(&p);
@@ -28,7 +30,7 @@ int main(int argc, char **argv)
 	/* Without the host's trace its guest counts as the machine: its CPUs are other CPUs. */
 	if (p.root == 0) {
 		compare_words(&p);
-		compare_tables(&p, argc == 6);
+		compare_tables(&p, argc == 6 && !strcmp(argv[5], "all"));
 	}
 	printf("compared\t%lld\t%lld\t%lld\t%lld\t%lld\t%lld\t%lld\n",
 	       (long long)p.moments,

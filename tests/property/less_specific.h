@@ -50,12 +50,14 @@ struct pair {
 	struct side whole, cut;
 	struct twin *machines; /* by row of @cut */
 	int64_t *cpus;	       /* the same; -1: nothing there, or any of its machine's */
+	int64_t *slacks;       /* by row of @cut: the greatest that its clock may have moved */
 	int64_t root;	       /* what the outermost machine of @cut is in @whole; -1 nothing there */
 	int64_t wrong;	       /* found so far */
 	int64_t more; /* times at which the second history says more than the first one, and may */
 	int64_t gain_ns; /* ... of what physical CPUs ran, how long */
 	int64_t known_ns, kept_ns; /* time in which a state was known, and in which it still is */
 	int64_t moments;	   /* pairs of intervals that were compared */
+	bool lie; /* tables of the second history are taken to say more than they do */
 	int64_t rows, rows_kept;   /* of tables: thousandths of each */
 };
 

@@ -182,6 +182,20 @@ static void find_twins(struct pair *p)
 		p->cpus[i] = find_cpu(p, i);
 }
 
+static int64_t greatest_slack(const struct pair *p, int64_t machine)
+{
+	int64_t begin = sonde_run_begin(p->cut.run), end = sonde_run_end(p->cut.run);
+	int64_t most = 0, whole = p->machines[machine].row;
+
+	for (int i = 0; i < 32 && whole >= 0; i++) {
+		int64_t slack = slack_of(p, machine, whole, begin + (end - begin) / 32 * i);
+
+		most = slack > most ? slack : most;
+	}
+	/* Where a clock is not known, any moment of the run; more can only overflow. */
+	return most < end - begin ? most : end - begin;
+}
+
 /* Whether the traces that the second history was made of have the outermost one of the first. */
 static bool has_outermost(const struct pair *p)
 {
@@ -217,6 +231,9 @@ int pair_open(struct pair *p, char **files, char **roots)
 	find_root(p);
 	read_lines(&p->cut, 0);
 	read_lines(&p->whole, p->root);
+	p->slacks = list_of(p->cut.nr_machines, sizeof(*p->slacks));
+	for (int64_t i = 0; i < p->cut.nr_machines; i++)
+		p->slacks[i] = greatest_slack(p, i);
 	return 0;
 }
 
@@ -226,6 +243,7 @@ void pair_close(struct pair *p)
 	side_close(&p->cut);
 	free(p->machines);
 	free(p->cpus);
+	free(p->slacks);
 }
 
 void say_wrong(struct pair *p, const char *kind, const char *which, int64_t from, int64_t to,

@@ -89,7 +89,6 @@ static void compare_moment(struct pair *p, int number, int64_t at)
 	if (sonde_stack_at(p->cut.run, number, at, &c) || t < sonde_run_begin(p->whole.run) ||
 	    t >= sonde_run_end(p->whole.run))
 		return;
-	p->moments += c.nr;
 	if (fits_about(p, number, &c, t))
 		return;
 	for (unsigned i = 0; i < c.nr && len < 180; i++) {
@@ -143,7 +142,6 @@ static void compare_row(struct pair *p, const struct picture *cut, const struct 
 	if (r->kind == ROW_MACHINE || p->cpus[r->cpu] < 0 || !twin_row(p, whole, r, &twin))
 		return;
 	for (unsigned x = 0; x < cut->width; x++) {
-		p->moments++;
 		heard |= picture_cell(cut, row, x);
 		if (picture_cell(cut, row, x) || !picture_cell(whole, twin, x))
 			continue;

@@ -63,6 +63,23 @@ if [ -e /sys/kernel/tracing/options/copy_trace_marker ]; then
 	says out "a mark of host.sh"
 fi
 
+# What bounds guests' clocks is recorded where the clock is timers' own: of MSRs the deadlines only.
+# events_of OPTION...: what is on of timers and MSRs, and which of them.
+events_of() {
+	rm -f "$scratch/told"
+	record_until "clock" told "$@"
+	local events=$tracefs/instances/$(instance_of $!)/events
+	(cd "$events" && cat timer/hrtimer_start/enable kvm/kvm_msr/enable kvm/kvm_msr/filter) 2>&1 | tr '\n' ' '
+	touch "$scratch/told"
+	wait $!
+	rm -r "$scratch/clock" "$scratch/clock.began"
+}
+if [ -e "$tracefs/events/kvm/kvm_msr/filter" ]; then
+	[ "$(events_of --clock x86-tsc)" = "0 0 none " ] || fail "timers are recorded beside a cycle counter: $(events_of)"
+	[ "$(events_of --clock mono)" = "1 1 write == 1 && ecx == 1760 " ] || fail "no deadlines: $(events_of --clock mono)"
+	[ "$(events_of --clock mono -e kvm:kvm_msr)" = "1 1 none " ] || fail "-e kvm:kvm_msr was not heard"
+fi
+
 # Another clock, other events, to the end of a time.
 run 0 "$sonde" record --clock mono -e sched:sched_stat_runtime --for cpu,io --duration 300ms -o "$scratch/mono"
 says out "clock mono (it was asked for)"

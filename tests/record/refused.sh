@@ -49,6 +49,8 @@ if command -v setpriv >/dev/null; then
 		run 3 $as_nobody "$sonde" record --check
 		says out "MISSING  permissions"
 		says out "do:  run it with sudo"
+		run 1 $as_nobody "$sonde" share --all-vms --duration 1
+		says err "one has to be root"
 	fi
 fi
 

@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMED = re.compile(r"`((?:agent|cmd|fuzz|lab|record|tree|unit|web)/[a-z0-9_]+)(?::(\w+))?`")
+NAMED = re.compile(r"`((?:agent|cmd|fuzz|kernel|lab|record|tree|unit|web)/[a-z0-9_]+)(?::(\w+))?`")
 
 
 def is_there(name, case):
@@ -36,7 +36,7 @@ def main():
     found = list(offences(text))
     lib.check(not found, "\n".join(found))
     for wrong in (text.replace("unit/origin:test_exits", "unit/origin:test_nothing"), text.replace("`fuzz/wire`", "`fuzz/wires`"),
-                  text.replace(" `record/refused` |", " |"), text.replace("`lab/stolen`", "`lab/bought`")):
+                  text.replace(" `record/refused` |", " |"), text.replace("`lab/hostile`", "`lab/bought`")):
         lib.check(wrong != text and list(offences(wrong)), "what is not there is seen")
 
 

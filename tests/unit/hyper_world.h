@@ -96,7 +96,11 @@ struct world {
 	bool no_rip;  /* the host's tracer does not record it */
 	/* Before every call of the kernel one of a process on the same vCPU: what it is. */
 	struct ht_call (*forge)(struct world *w, unsigned vcpu, const struct ht_call *call);
-	unsigned nr_forged;
+	unsigned nr_forged, floods; /* floods: so many more of those each time */
+	unsigned skips;		 /* so many before each of those the recorder counted only */
+	uint64_t skipped;	 /* as a record has it */
+	bool namesake;		 /* vCPU 1 is a neighbour's, who calls itself by the same name */
+	unsigned namesakes_vcpu; /* ... its number there */
 	bool nested; /* the VM runs in the one that has these threads, and the host takes its calls */
 	struct buf folded;
 	struct world_mark marks[WORLD_MARKS];
@@ -119,6 +123,11 @@ static inline void world_record(struct world *w, unsigned cpu, uint64_t t, const
 	w->last[cpu] = t;
 }
 
+static inline unsigned world_vcpu_id(const struct world *w, unsigned vcpu)
+{
+	return w->namesake && vcpu ? w->namesakes_vcpu : vcpu;
+}
+
 static inline void world_kvm(struct world *w, unsigned cpu, uint64_t t, unsigned vcpu, uint16_t id,
 			     const struct ht_call *call)
 {
@@ -129,7 +138,7 @@ static inline void world_kvm(struct world *w, unsigned cpu, uint64_t t, unsigned
 		put_uint(&b, vcpu, 4);
 	} else if (id == ID_EXIT) {
 		put_uint(&b, call ? 0x81 : 0x78, 4);
-		put_uint(&b, vcpu, 4);
+		put_uint(&b, world_vcpu_id(w, vcpu), 4);
 		put_uint(&b, 2, 4);
 		put_uint(&b, 0, 4);
 		put_uint(&b, w->no_rip ? 0 : w->rip, 8);
@@ -171,34 +180,36 @@ static inline void world_clock(struct world *w, uint64_t t)
 static inline uint64_t world_call_from(struct world *w, unsigned vcpu, unsigned cpu, uint64_t t,
 				       const struct ht_call *call, uint64_t rip)
 {
+	const uint64_t us = w->floods ? WORLD_US / 10 : WORLD_US;
 	bool lost = w->lose_call && ++w->nr_calls == w->lose_call;
 	struct hc_record r = {
 		.kind = HC_CALL,
-		.time_ns = (t + 2 * WORLD_US) / WORLD_TICKS_PER_NS,
-		.tsc = t + 2 * WORLD_US + (uint64_t)WORLD_OFFSET,
+		.time_ns = (t + 2 * us) / WORLD_TICKS_PER_NS,
+		.tsc = t + 2 * us + (uint64_t)WORLD_OFFSET,
 		.tsc_offset = WORLD_OFFSET,
 		.tid = (uint32_t)WORLD_TID(vcpu),
-		.tgid = 100,
-		.vcpu_id = vcpu,
+		.tgid = w->namesake && vcpu ? 200 : 100,
+		.vcpu_id = world_vcpu_id(w, vcpu),
 		.cpu = cpu,
 		.entry_cpu = cpu,
-		.overhead_ns = 3 * WORLD_US / WORLD_TICKS_PER_NS,
+		.overhead_ns = 3 * us / WORLD_TICKS_PER_NS,
 		.rip = w->no_rip ? 0 : rip,
 		.nr = call->nr,
 		.args = {call->a0, call->a1, call->a2, call->a3},
+		.skipped = rip == WORLD_USER ? w->skipped : 0,
 	};
 
 	w->rip = rip;
 	if (w->fold) {
 		put(&w->folded, &r, sizeof(r));
-		return t + 6 * WORLD_US;
+		return t + 6 * us;
 	}
-	world_kvm(w, cpu, t + 2 * WORLD_US, vcpu, ID_EXIT, call);
+	world_kvm(w, cpu, t + 2 * us, vcpu, ID_EXIT, call);
 	if (!lost)
-		world_kvm(w, cpu, t + 2 * WORLD_US, vcpu,
+		world_kvm(w, cpu, t + 2 * us, vcpu,
 			  w->nested ? ID_NESTED_HYPERCALL : ID_HYPERCALL, call);
-	world_kvm(w, cpu, t + 5 * WORLD_US, vcpu, ID_ENTRY, NULL);
-	return t + 6 * WORLD_US;
+	world_kvm(w, cpu, t + 5 * us, vcpu, ID_ENTRY, NULL);
+	return t + 6 * us;
 }
 
 /* By the kernel. */
@@ -207,8 +218,9 @@ static inline uint64_t world_call(struct world *w, unsigned vcpu, unsigned cpu, 
 {
 	struct ht_call forged;
 
-	if (w->forge) {
+	for (unsigned i = 0; w->forge && i <= w->floods; i++) {
 		forged = w->forge(w, vcpu, call);
+		w->skipped += w->skips * HC_SKIPPED_CALL;
 		t = world_call_from(w, vcpu, cpu, t, &forged, WORLD_USER);
 		w->nr_forged++;
 	}

@@ -30,6 +30,8 @@ static struct {
 	bool has_first, first_read;
 	int64_t vtids[4]; /* of the next fork, and how many */
 	unsigned nr_vtids;
+	int64_t maker_ns; /* of the next fork's parent; 0: not told */
+	int64_t context_ns, context_vtid; /* of who runs; 0: not told */
 	int64_t old_tid; /* of the next exec */
 	const char *line; /* text of the next state line */
 	const char *filename;
@@ -59,6 +61,16 @@ static int world_field(const struct stream *s, const struct event *e, const char
 	if (e->kind == EV_FORK && !strcmp(name, "vtids") && world.nr_vtids) {
 		*out = (struct field_value){
 			.cls = FIELD_ARRAY, .elems = world.vtids, .len = world.nr_vtids};
+		return 0;
+	}
+	if (e->kind == EV_FORK && strstr(name, "_ns_inum") && world.maker_ns) {
+		*out = (struct field_value){.cls = FIELD_UINT};
+		out->i = strcmp(name, "parent_ns_inum") ? e->arg[4] : world.maker_ns;
+		return 0;
+	}
+	if (world.context_ns && (!strcmp(name, "pid_ns") || !strcmp(name, "vtid"))) {
+		*out = (struct field_value){.cls = *name == 'p' ? FIELD_UINT : FIELD_INT};
+		out->i = *name == 'p' ? world.context_ns : world.context_vtid;
 		return 0;
 	}
 	if (e->kind == EV_STATE_LINE && !strcmp(name, "msg") && world.line) {

@@ -16,7 +16,7 @@
  *
  *	cpu 0   1000000 idle
  *	        1100000 KVM for vm-a/0, after HLT
- *	        1150000 vm-a: app, user              (vm-a-n/0 is preempted until 1450000)
+ *	        1150000 vm-a: app, user              (vm-a-n/0, seen since 1140000, is preempted until 1450000)
  *	        1300000 burn, in the host's container (vm-a/0 is preempted; victim app)
  *	        1400000 KVM for vm-a/0, after INTR
  *	        1450000 vm-a: KVM for vm-a-n/0, after VMRUN
@@ -310,12 +310,15 @@ static inline void small_changes(struct history_writer *w)
 		{1100000, kvm_a_state, THREAD_RUNNING},
 		{1100000, a_state, VCPU_ON_CPU},
 		{1100000, a_on, 1},
+		{1140000, an_state, VCPU_ON_CPU},
+		{1140000, an_on, 1},
 		{1150000, runs_0, C_APP + 1},
 		{1150000, a_task, APP + 1},
 		{1150000, a_exit, 0},
 		{1150000, app_waker, C_IRQ_OF_A + 1},
 		{1150000, app_state, THREAD_RUNNING},
 		{1150000, an_state, VCPU_PREEMPTED},
+		{1150000, an_on, 0},
 		{1250000, burn_state, THREAD_RUNNABLE},
 		{1250000, burn_waker, C_IRQ + 1},
 		{1300000, a_exit, X_INTR + 1},

@@ -411,7 +411,7 @@ static void time_of_a_vcpu(void **state)
 	assert_int_equal(look_up(f, "vcpu", VM_B_0, "unknown"), 500000);
 	/* Shares are of all time, known or not; vm-a-n/0 inherits that vm-a/0 did not run from
 	 * 1720000 on, but not what that lost while it was not on it. */
-	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "unknown"), 150000);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "unknown"), 140000);
 	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "preempted"), 300000);
 	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "share"), 300000);
 	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "inherited"), 280000);

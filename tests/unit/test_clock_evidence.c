@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "clock/exact.h"
+#include "clock/pairs.h"
 #include "clock/readings.h"
 #include "clock/reference.h"
 
@@ -165,6 +166,36 @@ static void a_uuid_of_two_is_nobodys(void **state)
 	}
 }
 
+/* A machine that has the UUID of its neighbour, as it says, and was recorded as process 8. */
+static void a_neighbours_uuid_does_not_count(void **state)
+{
+	struct declared_vm vms[] = {{.pid = 7, .has_uuid = true, .uuid = {1}},
+				    {.pid = 8, .has_uuid = true, .uuid = {2}}};
+	struct trace traces[2];
+
+	(void)state;
+	make_named(&traces[0], "iron");
+	make_named(&traces[1], "vm");
+	for (int pid = 7; pid <= 8; pid++) {
+		struct sample samples[2] = {{.trace = &traces[0]}, {.trace = &traces[1]}};
+		struct declared declared[2] = {{.vms = {.list = vms, .nr = 2}},
+					       {.has_uuid = true, .uuid = {1}}};
+		struct topology_input in[2] = {
+			{.trace = &traces[0]},
+			{.trace = &traces[1], .parent = "iron", .recorded = true, .vm_pid = pid}};
+		struct candidate list[2] = {0};
+		struct problems problems = {0};
+
+		assert_int_equal(parents_find(list, in, samples, declared, 2, &problems, NULL), 0);
+		assert_int_equal(list[1].parent, 0);
+		assert_int_equal(list[1].vm->pid, pid);
+		assert_int_equal(list[1].proven, pid == 7);
+		assert_int_equal(problems.nr, pid == 8);
+		parents_release(list, 2);
+		problems_release(&problems);
+	}
+}
+
 /* ---- lists: of the start, of the end --------------------------------------------------------- */
 
 static void a_relation_is_of_the_start_or_of_the_end(void **state)
@@ -277,15 +308,102 @@ static void a_counters_rate_is_measured(void **state)
 	free(s.monos.list);
 }
 
+/* ---- whose calls ---- */
+
+#define CALLS 200
+#define COPIES 20
+
+struct copied {
+	struct trace traces[2];
+	struct sample host, guest;
+	struct declared_vm vms[2];
+	struct declared_vcpu vcpus[2];
+	struct declared declared;
+	struct call_index *index;
+};
+
+static void add_call(struct call_list *l, uint64_t key, uint64_t time, int32_t tid)
+{
+	struct call *c = sample_add(l);
+
+	assert_non_null(c);
+	*c = (struct call){key, time, tid, 0};
+}
+
+/* Thread 100 makes the guest's calls, and thread 900 each of them @copies times, 5 ticks later. */
+static void make_copied(struct copied *w, unsigned copies)
+{
+	memset(w, 0, sizeof(*w));
+	w->host.trace = &w->traces[0];
+	w->guest.trace = &w->traces[1];
+	w->traces[0].clock.kind = w->traces[1].clock.kind = CLOCK_TSC;
+	for (uint64_t i = 1; i <= CALLS; i++) {
+		add_call(&w->guest.requests, i, i * 1000, -1);
+		add_call(&w->guest.acks, i, i * 1000 + 50, -1);
+		add_call(&w->host.calls, i, i * 1000 + 20, VCPU_TID);
+		for (unsigned k = 0; k < copies; k++)
+			add_call(&w->host.calls, i, i * 1000 + 25 + k, 900);
+	}
+	for (int i = 0; i < 2; i++) {
+		w->vms[i] = (struct declared_vm){.pid = 7 + i};
+		w->vcpus[i] = (struct declared_vcpu){.vm = (uint32_t)i, .tid = i ? 900 : VCPU_TID};
+	}
+	w->declared.vms.list = w->vms;
+	w->declared.vcpus.list = w->vcpus;
+	w->declared.vms.nr = w->declared.vcpus.nr = 2;
+	sample_settle(&w->host);
+	assert_int_equal(call_index_make(&w->index, &w->host), 0);
+}
+
+static void unmake_copied(struct copied *w)
+{
+	call_index_release(w->index);
+	free(w->host.calls.list);
+	free(w->guest.requests.list);
+	free(w->guest.acks.list);
+}
+
+/* Copies that fit as well as the original: nobody knows, but where the host lists its VMs. */
+static void whose_call_it_is_the_host_lists(void **state)
+{
+	struct copied w;
+
+	(void)state;
+	make_copied(&w, 1);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct pair_guest guest = {&w.guest, &w.declared, i < 2 ? &w.vms[i] : NULL};
+
+		assert_int_equal(pairs_count(w.index, &guest), i < 2 ? CALLS : 0);
+		assert_int_equal(pairs_thread(w.index, &guest),
+				 i == 0 ? VCPU_TID : i == 1 ? 900 : -1);
+	}
+	unmake_copied(&w);
+}
+
+/* Who makes one call again and again does not hide who made it once. */
+static void many_copies_are_none(void **state)
+{
+	struct copied w;
+
+	(void)state;
+	make_copied(&w, COPIES);
+	assert_int_equal(pairs_count(w.index, &(struct pair_guest){.sample = &w.guest}), CALLS);
+	assert_int_equal(pairs_thread(w.index, &(struct pair_guest){.sample = &w.guest}), VCPU_TID);
+	unmake_copied(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_exact_clocks_violations_are_counted),
 		cmocka_unit_test(an_offset_that_breaks_causality_is_refused),
 		cmocka_unit_test(a_uuid_of_two_is_nobodys),
+		cmocka_unit_test(a_neighbours_uuid_does_not_count),
 		cmocka_unit_test(a_relation_is_of_the_start_or_of_the_end),
 		cmocka_unit_test(the_readings_around_a_moment_count),
 		cmocka_unit_test(a_counters_rate_is_measured),
+		cmocka_unit_test(whose_call_it_is_the_host_lists),
+		cmocka_unit_test(many_copies_are_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

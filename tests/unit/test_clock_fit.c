@@ -107,6 +107,45 @@ static void steady_clock_is_bounded_well_below_one_pair(void **state)
 	}
 }
 
+static ns_t bound_at(struct constraints *c, uint64_t from, uint64_t x)
+{
+	struct fit_options opt = options_for(x - ORIGIN);
+	struct constraints some = {0};
+	struct clock_model m;
+	ns_t bound;
+
+	for (size_t i = 0; i < c->nr; i++) {
+		if (c->list[i].x >= from)
+			assert_int_equal(constraints_add(&some, c->list[i].x, c->list[i].y,
+							 c->list[i].upper),
+					 0);
+	}
+	constraints_sort(&some);
+	assert_int_equal(fit_constraints(&m, &some, &opt, NULL), 0);
+	bound = clock_bound(&m, (ticks_t){x});
+	clock_model_release(&m);
+	constraints_release(&some);
+	return bound;
+}
+
+/* As long as a stretch may be, so much of the evidence counts, also where one begins and ends. */
+static void stretches_use_what_is_near(void **state)
+{
+	uint64_t ends = ORIGIN + 24 * SECOND;
+
+	(void)state;
+	for (uint64_t seed = 1; seed < 20; seed++) {
+		struct truth t = {.ppm = 3, .offset = 77};
+		struct constraints c = {0};
+		ns_t best;
+
+		make_pairs(&c, &t, 24 * SECOND, seed);
+		best = bound_at(&c, ends - 19 * SECOND, ends + 4 * SECOND);
+		assert_true(bound_at(&c, ORIGIN, ends + 4 * SECOND) <= best * 21 / 20);
+		constraints_release(&c);
+	}
+}
+
 static void a_step_a_pause_and_a_change_of_rate_begin_new_pieces(void **state)
 {
 	static const struct truth truths[] = {
@@ -301,6 +340,7 @@ int main(void)
 		cmocka_unit_test(the_slack_counts_where_a_stretch_begins),
 		cmocka_unit_test(hull_band_is_the_set_of_lines),
 		cmocka_unit_test(steady_clock_is_bounded_well_below_one_pair),
+		cmocka_unit_test(stretches_use_what_is_near),
 		cmocka_unit_test(a_step_a_pause_and_a_change_of_rate_begin_new_pieces),
 		cmocka_unit_test(wrong_constraints_are_dropped_and_counted),
 		cmocka_unit_test(exact_slope_needs_only_the_offset),

@@ -248,7 +248,8 @@ static void truncated_packet(void **state)
 	close_trace(&o);
 }
 
-/* Garbage between packets: reading goes on with the next packet of this trace. */
+/* Garbage between packets: it may have begun in the one before.  Reading goes on with the next packet
+ * of this trace. */
 static void garbage(void **state)
 {
 	struct bits b = {0};
@@ -260,10 +261,11 @@ static void garbage(void **state)
 	put_packet(&b, &(struct packet_form){.begin = 300, .seq_num = 2, .other_uuid = true}, 3, 0);
 	put_packet(&b, &(struct packet_form){.begin = 400, .seq_num = 3}, 3, 0);
 	build_trace(&o, ONE_FIELD, &b);
-	assert_int_equal(o.nr, 11);
-	assert_lost(3, 0, 103, 200);
-	assert_lost(7, 0, 203, 400);
-	assert_int_equal(o.trace->loss.bytes_skipped, 8 + 4096);
+	assert_int_equal(o.nr, 2 + 3 + 1 + 3);
+	assert_lost(0, 0, 100, 103);
+	assert_lost(1, 0, 103, 200);
+	assert_lost(5, 0, 203, 400);
+	assert_int_equal(o.trace->loss.bytes_skipped, 84 + 3 * 8 + 8 + 4096);
 	assert_true(has_problem(&o, "at offset 4096: no packet begins here"));
 	assert_true(has_problem(&o, "at offset 8200: the packet belongs to another trace"));
 	close_trace(&o);
@@ -289,7 +291,7 @@ static void foreign_streams(void **state)
 	write_bits(&o, "ch0_0", &first);
 	write_bits(&o, "ch0_1", &second);
 	must_open(&o);
-	assert_int_equal(count(&o, EV_OTHER), 9);
+	assert_int_equal(count(&o, EV_OTHER), 6);
 	assert_true(has_problem(&o, "ch0_1 says to be of another trace than the metadata"));
 	assert_false(has_problem(&o, "ch0_0 says"));
 	close_trace(&o);
@@ -302,14 +304,16 @@ static void garbage_at_the_end(void **state)
 
 	(void)state;
 	put_packet(&b, &(struct packet_form){.begin = 100}, 3, 0);
+	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 1}, 3, 0);
 	put_text(&b, "garbage!", 8);
 	build_trace(&o, ONE_FIELD, &b);
 	assert_int_equal(o.nr, 4);
-	assert_lost(3, 0, 103, 103);
+	assert_lost(3, 0, 200, 203);
+	assert_true(o.trace->streams[0].cut);
 	close_trace(&o);
 }
 
-/* Zeros where events were: none is made of them. */
+/* Zeros where events were: none is made of them, and of the others nobody knows. */
 static void zeros(void **state)
 {
 	struct bits b = {0};
@@ -320,8 +324,8 @@ static void zeros(void **state)
 		patch(&b, (84 + 10 * 8 + i * 8) * 8, 0);
 	put_packet(&b, &(struct packet_form){.begin = 1000, .seq_num = 1}, 3, 0);
 	build_trace(&o, ONE_FIELD, &b);
-	assert_int_equal(o.nr, 10 + 1 + 3);
-	assert_lost(10, 0, 109, 400);
+	assert_int_equal(o.nr, 1 + 3);
+	assert_lost(0, 0, 100, 400);
 	assert_true(has_problem(&o, "nothing but zeros"));
 	close_trace(&o);
 }
@@ -336,14 +340,78 @@ static void content_size_lies(void **state)
 	patch(&b, (32 + 16) * 8, 4096 * 8);
 	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 1}, 3, 0);
 	build_trace(&o, ONE_FIELD, &b);
-	assert_int_equal(count(&o, EV_OTHER), 6);
-	assert_int_equal(o.events[3].kind, EV_LOST);
+	assert_int_equal(count(&o, EV_OTHER), 3);
+	assert_lost(0, 0, 100, 103);
 	assert_int_equal(o.trace->loss.unknown, 1);
 	assert_true(has_problem(&o, "nothing but zeros"));
 	/* Reading it again tells and counts nothing twice. */
 	load_events(&o);
 	assert_int_equal(o.trace->loss.unknown, 1);
 	close_trace(&o);
+}
+
+/*
+ * Bytes taken out anywhere, or zeroed: what is left are events as they were, and those that are not
+ * are in a gap.  Packets are of different lengths, and full: what is missing does not show by zeros.
+ */
+static void damage(struct bits *b, size_t at, size_t len, bool zero)
+{
+	size_t end = b->pos / 8;
+
+	if (zero) {
+		memset(b->data + at, 0, len);
+		return;
+	}
+	memmove(b->data + at, b->data + at + len, end - at - len);
+	b->pos -= len * 8;
+}
+
+static bool in_gap(uint64_t time)
+{
+	for (unsigned i = 0; i < o.nr; i++) {
+		if (o.events[i].kind == EV_LOST && (uint64_t)o.events[i].arg[1] <= time &&
+		    ((uint64_t)o.events[i].arg[2] >= time || o.events[i].arg[1] == o.events[i].arg[2]))
+			return true;
+	}
+	return false;
+}
+
+static void check_damaged(size_t at, size_t len, bool zero)
+{
+	struct bits b = {0};
+	unsigned seen = 0;
+	bool there[5 * 64] = {false};
+
+	for (unsigned i = 0; i < 5; i++)
+		put_packet(&b, &(struct packet_form){.begin = 100 + 100 * i, .seq_num = i}, 40 + i, 0);
+	damage(&b, at, len, zero);
+	build_trace(&o, ONE_FIELD, &b);
+	for (unsigned i = 0; i < o.nr; i++) {
+		char text[24];
+
+		if (o.events[i].kind == EV_LOST)
+			continue;
+		snprintf(text, sizeof(text), "x=%llu", (unsigned long long)o.events[i].time.v);
+		expect_text(&o, i, text);
+		there[(o.events[i].time.v / 100 - 1) * 64 + o.events[i].time.v % 100] = true;
+		seen++;
+	}
+	for (unsigned i = 0; i < 5; i++) {
+		for (unsigned k = 0; k < 40 + i; k++)
+			assert_true(there[i * 64 + k] || in_gap(100 + 100 * i + k));
+	}
+	assert_true(seen >= 40 && seen < 5 * 42);
+	close_trace(&o);
+}
+
+static void damaged_packets_are_gaps(void **state)
+{
+	(void)state;
+	for (size_t at = 4096; at < 4096 + 500; at += 7) {
+		check_damaged(at, 41, false);
+		check_damaged(at, 4096 + 41, false);
+		check_damaged(at, 4096, true);
+	}
 }
 
 static void impossible_sizes(void **state)
@@ -356,7 +424,7 @@ static void impossible_sizes(void **state)
 	patch(&b, 4096 * 8 + (32 + 24) * 8, 0);
 	put_packet(&b, &(struct packet_form){.begin = 300, .seq_num = 2}, 3, 0);
 	build_trace(&o, ONE_FIELD, &b);
-	assert_int_equal(count(&o, EV_OTHER), 6);
+	assert_int_equal(count(&o, EV_OTHER), 3);
 	assert_true(has_problem(&o, "at offset 4096: packet size 0 bits is impossible"));
 	close_trace(&o);
 }
@@ -807,6 +875,7 @@ int main(void)
 		cmocka_unit_test(foreign_streams),
 		cmocka_unit_test(garbage_at_the_end),
 		cmocka_unit_test(zeros),
+		cmocka_unit_test(damaged_packets_are_gaps),
 		cmocka_unit_test(content_size_lies),
 		cmocka_unit_test(impossible_sizes),
 		cmocka_unit_test(empty_and_foreign_files),

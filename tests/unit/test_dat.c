@@ -193,12 +193,13 @@ static void negative_numbers_stay_negative(void **state)
 		form.big = big;
 		page_begin(&p, 1);
 		page_switch(&p, 1, -3, -1, "x");
+		set_uint(p.b.data + p.used - 60, 3, 4, big); /* who does it has a number */
 		page_softirq(&p, 1, 0xffffffff);
 		page_end(&p);
 		open_pages(o, &form, &p, 1);
 		read_all(o);
 		assert_int_equal(o->nr, 2);
-		assert_int_equal(o->events[0].tid, -3);
+		assert_int_equal(o->events[0].tid, 3);
 		assert_true(o->events[0].arg[0] == -3);
 		assert_true(o->events[0].arg[1] == -1);
 		assert_true(o->events[1].arg[0] == 0xffffffff);
@@ -235,8 +236,7 @@ static void time_is_kept_through_all_record_kinds(void **state)
 	page_word(&p, (uint32_t)b.len + 4);
 	page_bytes(&p, b.data, b.len);
 	page_head(&p, 29, 0); /* the page ends here, whatever follows */
-	page_word(&p, 0);
-	page_switch(&p, 1, 8, 9, "never");
+	page_word(&p, 0xdeadbeef);
 	page_end(&p);
 	open_pages(o, &form, &p, 1);
 	read_all(o);
@@ -711,66 +711,6 @@ static void every_buffer_gives_streams(void **state)
 	free(o);
 }
 
-static void unexplained_short_and_backward_events_are_told(void **state)
-{
-	struct dat_form form = plain6;
-	struct pages p = {.form = &form};
-	struct opened *o = calloc(1, sizeof(*o));
-	struct buf b = {.big = false};
-
-	(void)state;
-	page_begin(&p, 5000);
-	payload_common(&b, 9999, 3);
-	page_record(&p, 0, b.data, b.len); /* no such format */
-	b.len = 0;
-	payload_common(&b, ID_SWITCH, 4);
-	page_record(&p, 0, b.data, b.len); /* its fields are not there */
-	page_end(&p);
-	page_begin(&p, 4000); /* earlier than the page before */
-	page_switch(&p, 0, 1, 2, "a");
-	page_end(&p);
-	open_pages(o, &form, &p, 1);
-	read_all(o);
-	assert_int_equal(o->nr, 3);
-	assert_int_equal(o->events[0].kind, EV_OTHER);
-	assert_int_equal(o->events[0].tid, 3);
-	assert_string_equal(o->trace->types[o->events[0].type].name, "unknown");
-	assert_int_equal(o->events[1].kind, EV_OTHER);
-	assert_int_equal(o->events[2].kind, EV_SCHED_SWITCH);
-	assert_int_equal(o->events[2].time.v, 5000);
-	assert_int_equal(o->trace->problems.nr, 3);
-	close_opened(o);
-	free(b.data);
-	free(p.b.data);
-	free(o);
-}
-
-static void a_broken_page_costs_only_itself(void **state)
-{
-	struct dat_form form = plain6;
-	struct pages p = {.form = &form};
-	struct opened *o = calloc(1, sizeof(*o));
-
-	(void)state;
-	fill_pages(&p, 6, 0, 0);
-	set_uint(p.b.data + 2 * BUILD_PAGE + 8, BUILD_PAGE, 8, false); /* more than fits */
-	p.b.data[4 * BUILD_PAGE + 16] = 28; /* type_len: the record's data overlaps the next */
-	set_uint(p.b.data + 4 * BUILD_PAGE + 8, 60, 8, false);
-	open_pages(o, &form, &p, 1);
-	read_all(o);
-	assert_int_equal(o->nr, 4 + 1 + 2 + 1 + 2);
-	assert_int_equal(o->events[4].kind, EV_LOST);
-	assert_int_equal(o->events[4].arg[1], 2002);
-	assert_int_equal(o->events[4].arg[2], 4000);
-	assert_int_equal(o->events[7].kind, EV_LOST);
-	assert_int_equal(o->trace->loss.unknown, 2);
-	assert_int_equal(o->trace->loss.bytes_skipped, BUILD_PAGE + 60);
-	assert_int_equal(o->trace->problems.nr, 2);
-	close_opened(o);
-	free(p.b.data);
-	free(o);
-}
-
 static void assert_lost(const struct opened *o, unsigned i, uint64_t begin, uint64_t end)
 {
 	assert_true(i < o->nr);
@@ -780,6 +720,175 @@ static void assert_lost(const struct opened *o, unsigned i, uint64_t begin, uint
 	assert_int_equal(o->events[i].arg[2], end);
 }
 
+static void one_switch(struct pages *p, uint64_t time)
+{
+	page_begin(p, time);
+	page_switch(p, 0, 1, 2, "a");
+	page_end(p);
+}
+
+/* A record of common fields alone. */
+static void one_short(struct pages *p, uint64_t time, uint16_t id)
+{
+	struct buf b = {.big = p->form->big};
+
+	page_begin(p, time);
+	payload_common(&b, id, 3);
+	page_record(p, 0, b.data, b.len);
+	page_end(p);
+	free(b.data);
+}
+
+static void unexplained_short_and_backward_events_are_told(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+
+	(void)state;
+	one_switch(&p, 1000);
+	one_short(&p, 2000, 900); /* no such format: of a module that came later */
+	one_switch(&p, 2100);
+	one_short(&p, 3000, ID_SWITCH); /* its fields are not there */
+	one_switch(&p, 3900);
+	one_switch(&p, 4000);
+	one_switch(&p, 5000);
+	one_switch(&p, 1500); /* earlier than the page before */
+	one_switch(&p, 1u << 31); /* later than all behind it */
+	one_switch(&p, 6000);
+	one_switch(&p, 7000);
+	open_pages(o, &form, &p, 1);
+	read_all(o);
+	assert_int_equal(o->nr, 6 + 2);
+	assert_int_equal(o->events[1].kind, EV_OTHER);
+	assert_int_equal(o->events[1].tid, 3);
+	assert_string_equal(o->trace->types[o->events[1].type].name, "unknown");
+	assert_lost(o, 2, 2000, 4000);
+	assert_lost(o, 5, 5000, 6000);
+	assert_int_equal(o->events[6].kind, EV_SCHED_SWITCH);
+	assert_int_equal(o->events[6].time.v, 6000);
+	assert_int_equal(o->trace->problems.nr, 4);
+	close_opened(o);
+	free(p.b.data);
+	free(o);
+}
+
+static void a_broken_page_costs_itself_and_its_neighbours(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+
+	(void)state;
+	fill_pages(&p, 11, 0, 0);
+	set_uint(p.b.data + 2 * BUILD_PAGE + 8, BUILD_PAGE, 8, false); /* more than fits */
+	p.b.data[7 * BUILD_PAGE + 16] = 28; /* type_len: the record's data overlaps the next */
+	set_uint(p.b.data + 7 * BUILD_PAGE + 8, 60, 8, false);
+	open_pages(o, &form, &p, 1);
+	read_all(o);
+	assert_int_equal(o->nr, 2 + 1 + 4 + 1 + 4);
+	assert_lost(o, 2, 1002, 5000);
+	assert_lost(o, 7, 6002, 10000);
+	assert_int_equal(o->trace->loss.unknown, 6);
+	assert_int_equal(o->trace->loss.bytes_skipped, 6 * BUILD_PAGE);
+	assert_int_equal(o->trace->problems.nr, 3);
+	close_opened(o);
+	free(p.b.data);
+	free(o);
+}
+
+/* Records of two lengths, so that a page is full at one place or another. */
+static void fill_full(struct pages *p, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		page_begin(p, 1000 * (i + 1));
+		for (unsigned k = 0; p->used + 68 <= p->page + BUILD_PAGE; k++) {
+			if ((i + k) % 3)
+				page_softirq(p, 1, 1000 * (i + 1) + k + 1);
+			else
+				page_switch(p, 1, (int32_t)(1000 * (i + 1) + k + 1), 7, "a");
+		}
+		page_end(p);
+	}
+}
+
+/* All that is there is as it was, and all else is in a gap. */
+static void assert_less(const struct opened *whole, const struct opened *o)
+{
+	unsigned at = 0;
+
+	for (unsigned i = 0; i < whole->nr; i++) {
+		const struct event *e = &whole->events[i];
+		bool in_gap = false;
+
+		while (at < o->nr && o->events[at].kind == EV_LOST)
+			at++;
+		if (at < o->nr && o->events[at].time.v == e->time.v) {
+			assert_int_equal(o->events[at].kind, e->kind);
+			assert_int_equal(o->events[at].arg[0], e->arg[0]);
+			at++;
+			continue;
+		}
+		for (unsigned k = 0; k < o->nr && !in_gap; k++) {
+			const struct event *l = &o->events[k];
+
+			in_gap = l->kind == EV_LOST && l->arg[1] <= (int64_t)e->time.v &&
+				 (l->arg[2] >= (int64_t)e->time.v || l->arg[2] == l->arg[1]);
+		}
+		assert_true(in_gap || e->time.v < o->events[0].time.v);
+	}
+	while (at < o->nr && o->events[at].kind == EV_LOST)
+		at++;
+	assert_int_equal(at, o->nr);
+}
+
+/* Bytes that are missing, or zeros, anywhere: what is left of a page is no page. */
+static void check_damaged(const struct opened *whole, const struct pages *p, size_t at, size_t len,
+			  bool zero)
+{
+	struct opened *o = calloc(1, sizeof(*o));
+	struct pages damaged = *p;
+
+	damaged.b.data = calloc(1, p->b.len);
+	memcpy(damaged.b.data, p->b.data, p->b.len);
+	if (zero)
+		memset(damaged.b.data + at, 0, len);
+	else
+		memmove(damaged.b.data + at, p->b.data + at + len, p->b.len - at - len);
+	open_pages(o, p->form, &damaged, 1);
+	read_all(o);
+	while (o->nr && o->events[o->nr - 1].kind == EV_LOST)
+		o->nr--; /* to the end */
+	o->events[o->nr++] = (struct event){.kind = EV_LOST,
+					    .arg = {0, (int64_t)o->events[o->nr - 1].time.v + 1,
+						    INT64_MAX}};
+	assert_less(whole, o);
+	assert_true(o->nr > whole->nr / 4);
+	assert_true(o->trace->loss.unknown > 0);
+	close_opened(o);
+	free(damaged.b.data);
+	free(o);
+}
+
+static void damaged_pages_are_gaps(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages p = {.form = &form};
+	struct opened *whole = calloc(1, sizeof(*whole));
+
+	(void)state;
+	fill_full(&p, 24);
+	open_pages(whole, &form, &p, 1);
+	read_all(whole);
+	for (size_t at = 10 * BUILD_PAGE - 60; at < 11 * BUILD_PAGE + 60; at++) {
+		check_damaged(whole, &p, at, 700, false);
+		check_damaged(whole, &p, at, 2 * BUILD_PAGE, true);
+	}
+	close_opened(whole);
+	free(p.b.data);
+	free(whole);
+}
+
 /* Pages of zeros, wherever they are, are time of which nothing is known; the same for readers of
  * single packets. */
 static void check_hole(const struct dat_form *form, unsigned first, unsigned nr, uint64_t from,
@@ -787,16 +896,21 @@ static void check_hole(const struct dat_form *form, unsigned first, unsigned nr,
 {
 	struct pages p = {.form = form};
 	struct opened *whole = calloc(1, sizeof(*whole)), *parts = calloc(1, sizeof(*parts));
-	unsigned at = 2 * first;
+	bool packed = form->version == 7; /* then neighbours are those of the same chunk */
+	unsigned before = first && !(packed && first % 64 == 0);
+	unsigned end = first + nr, after = end < 1400 && !(packed && end % 64 == 0);
+	unsigned at = 2 * (first - before);
 
 	fill_pages(&p, 1400, 0, 0);
 	memset(p.b.data + (size_t)first * BUILD_PAGE, 0, (size_t)nr * BUILD_PAGE);
 	open_pages(whole, form, &p, 1);
 	open_pages(parts, form, &p, 1);
 	read_all(whole);
+	from = first ? from - 1000 * before : to + 1000 * after;
+	to = end < 1400 ? to + 1000 * after : from;
 	assert_lost(whole, at, from, to);
-	assert_int_equal(whole->trace->loss.bytes_skipped, nr * BUILD_PAGE);
-	assert_int_equal(whole->trace->problems.nr, 1);
+	assert_int_equal(whole->trace->loss.bytes_skipped, (before + nr + after) * BUILD_PAGE);
+	assert_int_equal(whole->trace->problems.nr, 1 + (before || after));
 	for (uint32_t i = 0; i < parts->trace->streams[0].nr_packets; i++)
 		read_range(parts, 0, i, 1, 7);
 	assert_int_equal(whole->nr, parts->nr);
@@ -1204,8 +1318,9 @@ int main(void)
 		cmocka_unit_test(options_reach_the_trace),
 		cmocka_unit_test(every_buffer_gives_streams),
 		cmocka_unit_test(unexplained_short_and_backward_events_are_told),
-		cmocka_unit_test(a_broken_page_costs_only_itself),
+		cmocka_unit_test(a_broken_page_costs_itself_and_its_neighbours),
 		cmocka_unit_test(pages_of_zeros_are_a_gap),
+		cmocka_unit_test(damaged_pages_are_gaps),
 		cmocka_unit_test(the_last_bytes_of_a_file_are_read_safely),
 		cmocka_unit_test(a_file_cut_anywhere_is_never_silently_short),
 		cmocka_unit_test(events_are_found_without_the_end_of_the_file),

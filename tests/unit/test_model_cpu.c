@@ -522,6 +522,74 @@ static void namespaces_come_from_the_state_dump_and_from_forks(void **state)
 	assert_int_equal(thread_state(HOST, 40, 105), THREAD_SLEEPING);
 }
 
+#define FIRST_NS 4026531836
+
+static int64_t ns_cell_of(int64_t thread, const char *column)
+{
+	return fake_cell("pid_ns", fake_cell("thread", thread, "pid_ns"), column);
+}
+
+/* The context of an event tells of who runs, and not how deep that is. */
+static void namespaces_come_from_contexts(void **state)
+{
+	(void)state;
+	world_open(1);
+	world.context_ns = 2000;
+	world.context_vtid = 1;
+	happens(HOST, 0, 100, SCHED_WAKING, 40, 7);
+	world.context_ns = 3000;
+	happens(HOST, 0, 110, SCHED_SWITCH, 43, 43, 44); /* 43's */
+	world.context_ns = FIRST_NS;
+	world.context_vtid = 41; /* it is not 50 who runs */
+	happens(HOST, 0, 120, SCHED_WAKING, 50, 7);
+	world.context_vtid = 51;
+	happens(HOST, 0, 130, SCHED_WAKING, 51, 7);
+	world.context_ns = 0;
+	/* A fork tells: 40 is two levels deep. */
+	memcpy(world.vtids, (int64_t[]){41, 5, 2}, 24);
+	world.nr_vtids = 3;
+	world.maker_ns = 2000;
+	happens(HOST, 0, 140, FORK, 40, 40, 41, 0, 41, 2000);
+	world_close(300);
+	assert_int_equal(ns_cell_of(thread_row(HOST, 40), "inum"), 2000);
+	assert_int_equal(ns_cell_of(thread_row(HOST, 40), "level"), 2);
+	assert_int_equal(ns_cell_of(thread_row(HOST, 40), "parent"), -1);
+	assert_int_equal(ns_cell_of(thread_row(HOST, 41), "inum"), 2000);
+	assert_int_equal(ns_cell_of(thread_row(HOST, 43), "inum"), 3000);
+	assert_int_equal(ns_cell_of(thread_row(HOST, 43), "level"), 1);
+	assert_int_equal(ns_cell_of(thread_row(HOST, 43), "parent"), -1);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 44), "pid_ns"), -1);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 50), "pid_ns"), -1);
+	assert_int_equal(ns_cell_of(thread_row(HOST, 51), "inum"), FIRST_NS);
+	for (unsigned i = 0; i < fake_rows("vtid"); i++) {
+		if (fake_cell("vtid", i, "thread") == thread_row(HOST, 40))
+			assert_int_equal(fake_cell("vtid", i, "vtid"),
+					 fake_cell("vtid", i, "level") ? 1 : 40);
+	}
+}
+
+/* Where there are no contexts, either. */
+static void a_fork_names_the_namespace_of_its_maker(void **state)
+{
+	(void)state;
+	world_open(1);
+	memcpy(world.vtids, (int64_t[]){41, 5}, 16);
+	world.nr_vtids = 2;
+	world.maker_ns = 2000;
+	happens(HOST, 0, 100, FORK, 40, 40, 41, 0, 41, 2000);
+	/* nsenter: from the first one into one inside of that. */
+	memcpy(world.vtids, (int64_t[]){61, 6, 1}, 24);
+	world.nr_vtids = 3;
+	world.maker_ns = FIRST_NS;
+	happens(HOST, 0, 110, FORK, 60, 60, 61, 0, 61, 3000);
+	world_close(300);
+	assert_int_equal(ns_cell_of(thread_row(HOST, 40), "inum"), 2000);
+	assert_int_equal(ns_cell_of(thread_row(HOST, 40), "level"), 1);
+	assert_int_equal(ns_cell_of(thread_row(HOST, 60), "inum"), FIRST_NS);
+	assert_int_equal(ns_cell_of(thread_row(HOST, 60), "level"), 0);
+	assert_int_equal(ns_cell_of(thread_row(HOST, 61), "level"), 2);
+}
+
 /* A dump that names only the innermost namespace of each thread. */
 static void the_namespace_around_is_found_where_it_can_be_only_one(void **state)
 {
@@ -577,6 +645,8 @@ int main(void)
 		cmocka_unit_test(whom_a_mute_thread_leaves_waiting_is_unknown),
 		cmocka_unit_test(how_long_a_mute_thread_stays_is_unknown),
 		cmocka_unit_test(namespaces_come_from_the_state_dump_and_from_forks),
+		cmocka_unit_test(namespaces_come_from_contexts),
+		cmocka_unit_test(a_fork_names_the_namespace_of_its_maker),
 		cmocka_unit_test(the_namespace_around_is_found_where_it_can_be_only_one),
 	};
 

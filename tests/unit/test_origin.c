@@ -211,8 +211,9 @@ static void test_own_word(void **state)
 	assert_int_equal(call_origins_of(&o, &stream, &e, 7), HT_ORIGIN_USER);
 	e.record = (const uint8_t *)kernel;
 	assert_int_equal(call_origins_of(&o, &stream, &e, 7), HT_ORIGIN_KERNEL);
-	e.kind = EV_KVM_HYPERCALL;
 	e.record = (const uint8_t *)level;
+	assert_int_equal(call_origins_of(&o, &stream, &e, 7), HT_ORIGIN_USER);
+	e.kind = EV_KVM_HYPERCALL;
 	trace.format = TRACE_FOLDED;
 	assert_int_equal(call_origins_of(&o, &stream, &e, 7), HT_ORIGIN_USER);
 	trace.format = TRACE_DAT;

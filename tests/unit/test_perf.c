@@ -442,6 +442,37 @@ static void what_stands_before_damage_has_no_time(void **state)
 	close_opened(o);
 }
 
+/* A time far from those around it is none, wherever it stands; nor is what is older behind a hole. */
+static void times_far_from_their_neighbours_are_gaps(void **state)
+{
+	static const uint64_t wild[] = {1, 90000000000, UINT64_MAX / 2};
+	const uint64_t begin = 5000000000, step = 1000000;
+
+	(void)state;
+	for (unsigned k = 0; k < ARRAY_SIZE(wild) * 12; k++) {
+		struct buf b = {0};
+		struct opened *o;
+		unsigned lost = 0;
+
+		for (unsigned i = 0; i < 12; i++) {
+			bool is_wild = i == k % 12 && i; /* of a first one alone, nothing is known */
+			uint64_t time = begin + i * step;
+
+			perf_switch(&b, i % 2, is_wild ? wild[k / 12] : time, 0, 7, "seven");
+		}
+		o = opened(&plain, &b);
+		for (unsigned i = 0; i < o->nr; i++) {
+			lost += o->events[i].kind == EV_LOST;
+			if (k % 12 >= 2 && k % 12 < 10) {
+				assert_true(o->events[i].time.v >= begin);
+				assert_true(o->events[i].time.v <= begin + 11 * step);
+			}
+		}
+		assert_true(k % 12 < 2 || k % 12 >= 10 || lost >= 2);
+		close_opened(o);
+	}
+}
+
 /* A CPU of which nothing else is there has no stream. */
 static void a_cpu_of_which_nothing_sound_is_there_has_no_stream(void **state)
 {
@@ -821,6 +852,7 @@ int main(void)
 		cmocka_unit_test(events_lost_at_the_end_are_told),
 		cmocka_unit_test(damaged_bytes_are_a_gap_on_every_cpu),
 		cmocka_unit_test(what_stands_before_damage_has_no_time),
+		cmocka_unit_test(times_far_from_their_neighbours_are_gaps),
 		cmocka_unit_test(a_cpu_of_which_nothing_sound_is_there_has_no_stream),
 		cmocka_unit_test(holes_are_never_silent),
 		cmocka_unit_test(a_pipe_that_ends_early_is_a_gap_at_its_end),

@@ -111,7 +111,8 @@ static int select_from(const char *dir, unsigned purpose, const char *extra,
 		       struct event_list *list, struct event_gaps *gaps, struct error *err)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY);
-	int ret = select_events(fd, purpose, &extra, extra ? 1 : 0, list, gaps, err);
+	int ret = select_events(fd, event_purpose(purpose, false), &extra, extra ? 1 : 0, list,
+				gaps, err);
 
 	close(fd);
 	return ret;
@@ -176,6 +177,56 @@ static void events_that_exist(void **state)
 	make_event(dir, "."); /* events/enable: all there are */
 	assert_int_equal(select_from(dir, 0, "kvm:..", &list, &gaps, &err), -EINVAL);
 	event_list_release(&list);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+static const struct event_name *find(const struct event_list *list, const char *name)
+{
+	for (unsigned i = 0; i < list->nr; i++) {
+		if (!strcmp(list->items[i].name, name))
+			return &list->items[i];
+	}
+	return NULL;
+}
+
+/* Timers are for a clock that is theirs; of MSRs the deadlines, unless a user wants them all. */
+static void events_for_clocks(void **state)
+{
+	char dir[] = "/tmp/sonde-test-events-XXXXXX", command[64];
+	const char *msr = "kvm:kvm_msr";
+	struct event_list list = {0};
+	struct event_gaps gaps;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	make_event(dir, "sched/sched_switch");
+	make_event(dir, "timer/hrtimer_start");
+	make_event(dir, "kvm/kvm_exit");
+	make_event(dir, "kvm/kvm_msr");
+	fd = open(dir, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(select_events(fd, event_purpose(0, true), NULL, 0, &list, &gaps, NULL), 0);
+	assert_non_null(find(&list, "hrtimer_start"));
+	assert_null(find(&list, "hrtimer_start")->filter);
+	assert_string_equal(find(&list, "kvm_msr")->filter, "write == 1 && ecx == 1760");
+	event_list_release(&list);
+
+	assert_int_equal(select_events(fd, event_purpose(0, true), &msr, 1, &list, &gaps, NULL), 0);
+	assert_null(find(&list, "kvm_msr")->filter);
+	event_list_release(&list);
+
+	assert_int_equal(select_events(fd, event_purpose(0, false), NULL, 0, &list, &gaps, NULL),
+			 0);
+	assert_int_equal(list.nr, 2);
+	event_list_release(&list);
+	assert_int_equal(select_events(fd, event_purpose((unsigned)RECORD_ALL, false), NULL, 0,
+				       &list, &gaps, NULL),
+			 0);
+	assert_non_null(find(&list, "hrtimer_start"));
+	assert_null(find(&list, "kvm_msr"));
+	event_list_release(&list);
+	close(fd);
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	assert_int_equal(system(command), 0);
 }
@@ -292,6 +343,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vmm_commands),	    cmocka_unit_test(vmm_long_values_are_cut),
 		cmocka_unit_test(vmm_threads),	    cmocka_unit_test(events_that_exist),
+		cmocka_unit_test(events_for_clocks),
 		cmocka_unit_test(purposes),	    cmocka_unit_test(state_lines),
 		cmocka_unit_test(names_of_threads), cmocka_unit_test(clocks),
 	};

@@ -326,7 +326,7 @@ static bool see_use(const struct cpu_use *use, void *data)
 {
 	struct seen *seen = data;
 
-	assert_true(use->count >= 1);
+	assert_true(use->count >= 1 || seen->total_ns); /* else it goes on */
 	assert_true(use->number < seen->culprits->nr);
 	seen->total_ns += use->time_ns;
 	seen->time_ns[use->number] += use->time_ns;
@@ -355,6 +355,22 @@ static void sums_are_those_of_the_pieces(void **state)
 			assert_memory_equal(&pieces, &sums, sizeof(sums));
 		}
 	}
+}
+
+/* The CPU that it was on last means nothing once its state is not known. */
+static void a_cpu_that_was_left_unseen(void **state)
+{
+	struct cpu_users *u;
+
+	(void)state;
+	assert_int_equal(cpu_users_get(&u, run), 0);
+	assert_int_equal(cpu_users_parent_cpu(u, VM_AN_0, 1120000), -1); /* unknown */
+	assert_int_equal(cpu_users_parent_cpu(u, VM_AN_0, 1145000), 0);	 /* on a CPU */
+	assert_int_equal(cpu_users_parent_cpu(u, VM_AN_0, 1200000), 0);	 /* it lost that one */
+	assert_int_equal(cpu_users_parent_cpu(u, VM_A_0, 1050000), -1);	 /* asleep from the start on */
+	assert_int_equal(cpu_users_parent_cpu(u, VM_A_0, 1950000), 0);	 /* asleep, after it lost it */
+	assert_int_equal(cpu_users_parent_cpu(u, VM_B_0, 1499999), 1);
+	assert_int_equal(cpu_users_parent_cpu(u, VM_B_0, 1600000), -1); /* unknown again */
 }
 
 static bool count_uses(const struct cpu_use *use, void *data)
@@ -650,6 +666,7 @@ int main(void)
 		cmocka_unit_test(too_much_is_held_in_parts),
 		cmocka_unit_test(lists_are_sorted),
 		cmocka_unit_test(the_longest_are_known),
+		cmocka_unit_test(a_cpu_that_was_left_unseen),
 		cmocka_unit_test(sums_are_those_of_the_pieces),
 		cmocka_unit_test(one_sum_for_each_culprit),
 		cmocka_unit_test(waits_are_swept_as_if_alone),

@@ -217,8 +217,8 @@ static void what_a_vcpu_did_may_not_be_known(void **state)
 	const char *text = verdict_about(f, "unknown", "vcpu", VM_AN_0);
 
 	(void)state;
-	assert_non_null(strstr(text, "What vm-a-n vCPU 0 did is not known for 150.0 us of its time "
-				     "(15.0%): it, or a machine around it, had not been seen yet, "
+	assert_non_null(strstr(text, "What vm-a-n vCPU 0 did is not known for 140.0 us of its time "
+				     "(14.0%): it, or a machine around it, had not been seen yet, "
 				     "was no longer seen, or lost events."));
 	assert_string_equal(verdict_about(f, "unknown", "vcpu", VM_A_0), "none");
 	sonde_facts_free(f);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "lib/within.h"
+#include "source/folded/folded.h"
 #include "source/seam.h"
 #include "sonde/analyze.h"
 #include "sonde/check.h"
@@ -270,6 +271,25 @@ static void test_forged(void **state)
 	}
 }
 
+/* The same at more than 100,000 calls a second. */
+static void test_flood(void **state)
+{
+	struct world worlds[] = {{.forge = poisoned, .floods = 30}, {.forge = panic, .floods = 30}};
+	const double seconds = (double)WORLD_ROUND * ROUNDS / (1e9 * WORLD_TICKS_PER_NS);
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(worlds); i++) {
+		struct within found;
+		struct trace *host;
+
+		open_world(&worlds[i], &host, &found);
+		print_message("%u calls of a process in %.2f s\n", worlds[i].nr_forged, seconds);
+		assert_true(worlds[i].nr_forged > 100000 * seconds);
+		check_whole(&worlds[i], &found);
+		close_world(&worlds[i], host, &found);
+	}
+}
+
 /* Where no exit tells who calls, nobody is believed, and that is said. */
 static void test_no_rip(void **state)
 {
@@ -285,6 +305,51 @@ static void test_no_rip(void **state)
 		told |= strstr(host->problems.list[i].text, "no kvm_exit with guest_rip") != NULL;
 	assert_true(told);
 	close_world(&w, host, &found);
+}
+
+/* Both are machines of their own, and of each all that it sent is there. */
+static void check_two(struct world *w, const char *file, const char *calls)
+{
+	struct within found;
+	struct trace *host, *part;
+	struct error err = {0};
+
+	assert_int_equal(trace_open(&host, file, &err), 0);
+	if (calls) {
+		assert_int_equal(trace_open(&part, calls, &err), 0);
+		assert_int_equal(folded_attach(host, part, &err), 0);
+	}
+	assert_int_equal(within_find(&found, host, &options, &err), 0);
+	assert_int_equal(found.nr, 2);
+	for (int i = 0; i < WORLD_CPUS; i++) {
+		unsigned lost, nr = compare(found.list[i].trace, &w->vcpus[i], i, &lost);
+
+		assert_int_equal(found.list[i].tid, WORLD_TID(i));
+		assert_string_equal(found.list[i].name, "vm-a");
+		assert_true(nr == w->vcpus[i].nr_sent && nr > ROUNDS * 15);
+	}
+	close_world(w, host, &found);
+}
+
+/* A neighbour's kernel that calls itself by the guest's name, and its CPU by a number that the guest
+ * does not have, is not one more CPU of the guest: the host says whose vCPU 0 that is, or in a file
+ * of folded calls whose process. */
+static void test_namesake(void **state)
+{
+	struct world plain = {.namesake = true, .namesakes_vcpu = 0};
+	struct world folded = {.namesake = true, .namesakes_vcpu = 1, .fold = true};
+	char calls[] = "/tmp/test-within-XXXXXX.calls";
+
+	(void)state;
+	world_run(&plain, ROUNDS);
+	world_write(&plain, path);
+	check_two(&plain, path, NULL);
+	close(mkstemps(calls, 6));
+	world_run(&folded, ROUNDS);
+	world_write(&folded, path);
+	world_write_folded(&folded, calls);
+	check_two(&folded, path, calls);
+	unlink(calls);
 }
 
 /* The guest is a machine, and its events and marks are where they belong. */
@@ -443,7 +508,7 @@ static void check_refused(const char *history, const struct world *w)
 	assert_int_equal(sonde_run_open(&run, history, &err), 0);
 	assert_int_equal(sonde_facts_get(&facts, run, "refused", 0, INT64_MAX, &err), 0);
 	assert_int_equal(sonde_facts_nr_rows(facts), 1);
-	assert_int_equal(sonde_facts_cell(facts, 0, 0).i, w->nr_forged);
+	assert_int_equal(sonde_facts_cell(facts, 0, 0).i, w->nr_forged * (1 + w->skips));
 	assert_int_equal(sonde_facts_cell(facts, 0, 1).i, 1);
 	assert_string_equal(sonde_facts_cell(facts, 0, 2).s, "events");
 	assert_string_equal(sonde_facts_cell(facts, 0, 3).s, "user");
@@ -463,7 +528,8 @@ static void check_refused(const char *history, const struct world *w)
 	sonde_run_close(run);
 }
 
-/* As above, through clocks and model, with calls in the trace, and folded in a file beside it. */
+/* As above, through clocks and model, with calls in the trace, and folded in a file beside it,
+ * where the recorder counted most and wrote few. */
 static void test_forged_history(void **state)
 {
 	char dir[] = "/tmp/test-within-XXXXXX", out[] = "/tmp/test-within-XXXXXX";
@@ -479,7 +545,7 @@ static void test_forged_history(void **state)
 	for (unsigned fold = 0; fold < 2; fold++) {
 		const char *paths[] = {dir};
 		struct sonde_inputs in = {.paths = paths, .nr_paths = 1};
-		struct world w = {.forge = panic, .fold = fold};
+		struct world w = {.forge = panic, .fold = fold, .skips = fold ? 33 : 0};
 		struct sonde_analyze_result result;
 		struct sonde_error err = {0};
 
@@ -525,7 +591,8 @@ int main(void)
 		cmocka_unit_test(test_lost_call),    cmocka_unit_test(test_events_of_host),
 		cmocka_unit_test(test_folded_calls), cmocka_unit_test(test_history_of_host),
 		cmocka_unit_test(test_forged),	     cmocka_unit_test(test_no_rip),
-		cmocka_unit_test(test_forged_history),
+		cmocka_unit_test(test_forged_history), cmocka_unit_test(test_namesake),
+		cmocka_unit_test(test_flood),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, drop_file);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/dat/page.h"
+
+#define TID_MAX (1 << 22)   /* PID_MAX_LIMIT */
+#define RECORD_MIN_BYTES 8  /* where there is room for another record, a page does not end */
+#define LATER_IDS_MAX 1024u /* modules' events get the next numbers */
+
+int64_t record_mark_read(const uint8_t *pos, const uint8_t *end, struct record_head h,
+			 uint64_t *time, bool swap)
+{
+	uint64_t word = load32(pos, swap);
+	uint64_t high = *time >> TIME_STAMP_BITS << TIME_STAMP_BITS;
+	uint64_t delta = h.delta;
+
+	if (h.type_len == RECORD_PADDING) {
+		if (!delta)
+			return 0;
+		if (word < 4 || word > (uint64_t)(end - pos))
+			return -1;
+		*time += delta;
+		return (int64_t)word;
+	}
+	delta |= word << RECORD_DELTA_BITS;
+	if (h.type_len == RECORD_TIME_EXTEND) {
+		*time += delta;
+		return 4;
+	}
+	delta &= (UINT64_C(1) << TIME_STAMP_BITS) - 1;
+	delta |= high;
+	if (high && delta < *time) /* the low bits went round since */
+		delta += UINT64_C(1) << TIME_STAMP_BITS;
+	*time = delta;
+	return 4;
+}
+
+bool page_rest_is_padding(const uint8_t *pos, const uint8_t *end, bool swap)
+{
+	struct record_head h;
+
+	if (end - pos != 4)
+		return false;
+	h = record_head_read(pos, swap);
+	return h.type_len == RECORD_PADDING && !h.delta;
+}
+
+static bool event_can_be(const struct dat_events *events, const uint8_t *data, uint32_t len,
+			 bool swap)
+{
+	uint32_t id = load16(data + events->form.type_offset, swap);
+	uint32_t tid = load32(data + events->form.tid_offset, swap);
+	const struct dat_plan *plan = &events->plans[events->plan_of_id[id]];
+
+	return tid <= TID_MAX && len >= plan->min_len &&
+	       (plan->type || (id && id <= events->last_id + LATER_IDS_MAX));
+}
+
+/* What walking the records of a page meets. */
+struct page_walk {
+	const struct dat *d;
+	const uint8_t *pos, *end;
+	uint64_t time;
+	bool swap;
+};
+
+enum step { STEP_RECORD, STEP_END, STEP_BEYOND, STEP_BAD };
+
+/* Behind the record at w->pos.  BEYOND: it does not end where it should. */
+static enum step walk_record(struct page_walk *w)
+{
+	const struct dat_events *events = &w->d->events;
+	const uint8_t *pos = w->pos;
+	uint64_t time = w->time;
+	struct record_head h;
+	uint32_t len;
+
+	if (w->end - pos < 8)
+		return page_rest_is_padding(pos, w->end, w->swap) ? STEP_END : STEP_BEYOND;
+	h = record_head_read(pos, w->swap);
+	pos += 4;
+	if (h.type_len >= RECORD_PADDING) {
+		int64_t skip = record_mark_read(pos, w->end, h, &w->time, w->swap);
+
+		w->pos = pos + skip;
+		if (skip <= 0)
+			return skip || w->end - w->pos >= RECORD_MIN_BYTES ? STEP_BEYOND : STEP_END;
+		return w->time < time ? STEP_BAD : STEP_RECORD;
+	}
+	len = h.type_len * 4;
+	if (!h.type_len) {
+		len = load32(pos, w->swap) - 4; /* its own length field counts */
+		pos += 4;
+	}
+	if (len < events->form.common_len || len > DAT_MAX_PAGE)
+		return STEP_BAD;
+	if (len > w->end - pos)
+		return STEP_BEYOND;
+	if (!event_can_be(events, pos, len, w->swap))
+		return STEP_BAD;
+	w->time = time + h.delta;
+	w->pos = pos + ((len + 3) & ~3u);
+	return STEP_RECORD;
+}
+
+/* Up to where the records hold together; *last is the time there. */
+static enum step walk_records(struct page_walk *w, const uint8_t **upto)
+{
+	enum step step = STEP_RECORD;
+
+	while (w->pos < w->end && step == STEP_RECORD) {
+		*upto = w->pos;
+		step = walk_record(w);
+	}
+	if (step == STEP_RECORD || step == STEP_END)
+		*upto = w->end;
+	return step;
+}
+
+bool page_take(const struct page_run *run, const uint8_t *page, struct page_look *out)
+{
+	uint64_t left = (uint64_t)(run->end - page), room;
+
+	*out = (struct page_look){.begin = page + run->d->form.data_offset};
+	if (!page_head_read(run->d, page, run->page_size, left, &out->head))
+		return false;
+	room = (left < run->page_size ? left : run->page_size) - run->d->form.data_offset;
+	out->cut = out->head.len_bytes > room;
+	out->end = out->begin + (out->cut ? room : out->head.len_bytes);
+	return true;
+}
+
+static enum page_state look_at(const struct page_run *run, const uint8_t *page,
+			       struct page_look *out)
+{
+	struct page_walk w = {.d = run->d, .swap = run->d->file.swap};
+	enum step step;
+
+	if (!page_take(run, page, out))
+		return PAGE_BAD_HEAD;
+	if (!out->head.len_bytes)
+		return PAGE_HOLE;
+	w.pos = out->begin;
+	w.end = out->end;
+	w.time = out->head.time;
+	step = walk_records(&w, &out->end);
+	out->last = w.time;
+	if (step == STEP_BAD || (step == STEP_BEYOND && !out->cut))
+		return PAGE_BAD_RECORDS;
+	return PAGE_HOLDS;
+}
+
+static const struct page_seen *see(struct page_run *run, const uint8_t *page)
+{
+	size_t nr = (size_t)(page - run->begin) / run->page_size;
+	struct page_seen *seen = &run->seen[nr % PAGES_SEEN];
+
+	if (seen->page != page) {
+		seen->page = page;
+		seen->state = look_at(run, page, &seen->look);
+	}
+	return seen;
+}
+
+static bool is_bad(struct page_run *run, const uint8_t *page)
+{
+	return see(run, page)->state != PAGE_HOLDS;
+}
+
+enum page_state page_judge(struct page_run *run, const uint8_t *page, struct page_look *out)
+{
+	const struct page_seen *seen = see(run, page);
+	uint32_t size = run->page_size;
+
+	*out = seen->look;
+	if (seen->state != PAGE_HOLDS)
+		return seen->state;
+	if ((page - run->begin >= size && is_bad(run, page - size)) ||
+	    (run->end - page > size && is_bad(run, page + size)))
+		return PAGE_NEXT_TO_BAD;
+	return PAGE_HOLDS;
+}
