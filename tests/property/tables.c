@@ -73,6 +73,9 @@ static const struct {
 	const char *name, *column, *value;
 } open_rows[] = {
 	{"why", "kind", "hypervisor"},
+	{"why", "kind", "wakeup"},
+	{"why", "kind", "wait"},
+	{"why", "kind", "io"},
 	{"delay", "kind", "exit"},
 };
 
