@@ -148,6 +148,10 @@ static void explain(struct candidate *list, unsigned i, int root, unsigned l0,
 	else if (c->missing)
 		snprintf(out->why, sizeof(out->why), "it runs in %.60s, of which there is no trace",
 			 c->in->parent);
+	else if (c->sample->trace->user_space)
+		snprintf(out->why, sizeof(out->why),
+			 "it is of user space, and LTTng's trace of the same machine's kernel is "
+			 "not there; only the clock that both share would relate them");
 	else if (c->around == (int)l0)
 		explain_between(c, &list[l0], out);
 	else if (c->declared->hypervisor)

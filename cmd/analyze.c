@@ -76,6 +76,7 @@ static void print_json(const struct invocation *inv, const char *output,
 	json_uint(&j, "traces", r->traces);
 	json_uint(&j, "machines", r->machines);
 	json_uint(&j, "events", r->events);
+	json_uint(&j, "user_events", r->user_events);
 	json_uint(&j, "input_bytes", r->input_bytes);
 	json_uint(&j, "output_bytes", r->output_bytes);
 	json_uint(&j, "left_out", r->left_out);
@@ -88,20 +89,37 @@ static void print_json(const struct invocation *inv, const char *output,
 	json_end(&j);
 }
 
+/* "N events that say what a CPU does", "M events of user space", or both. */
+static void print_counts(FILE *out, const struct sonde_analyze_result *r)
+{
+	uint64_t told = r->events - r->user_events;
+	char events[UNIT_TEXT], user[UNIT_TEXT];
+
+	unit_count(events, (int64_t)told);
+	unit_count(user, (int64_t)r->user_events);
+	if (!r->user_events)
+		fprintf(out, "%s events that say what a CPU does", events);
+	else if (!told)
+		fprintf(out, "%s events of user space, none that says what a CPU does", user);
+	else
+		fprintf(out, "%s events that say what a CPU does and %s of user space", events, user);
+}
+
 static void print_text(const struct invocation *inv, const char *output,
 		       const struct sonde_analyze_result *r, double seconds)
 {
-	char events[UNIT_TEXT], in[UNIT_TEXT], out[UNIT_TEXT], length[UNIT_TEXT];
+	char in[UNIT_TEXT], out[UNIT_TEXT], length[UNIT_TEXT];
 	/* How much of the input was read is not known when the user stopped it. */
 	const char *part = r->interrupted ? "a part of " : "";
 
 	if (inv->common.quiet)
 		return;
+	fprintf(inv->screen.out, "%s: ", output);
+	print_counts(inv->screen.out, r);
 	fprintf(inv->screen.out,
-		"%s: %s events that say what a CPU does, of %u traced machine%s over %s from "
-		"the first to the last, %s%s of events in, %s out, in %.2f s\n",
-		output, unit_count(events, (int64_t)r->events), r->machines,
-		r->machines == 1 ? "" : "s",
+		", of %u traced machine%s over %s from the first to the last, %s%s of events in, "
+		"%s out, in %.2f s\n",
+		r->machines, r->machines == 1 ? "" : "s",
 		unit_length(length, r->end - r->begin, r->ticks_are_ns), part,
 		unit_bytes(in, r->input_bytes), unit_bytes(out, r->output_bytes), seconds);
 	if (!r->ticks_are_ns)

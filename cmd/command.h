@@ -19,7 +19,7 @@ enum exit_code {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,      /* could not do it */
 	EXIT_USAGE = 2,	      /* wrong command line */
-	EXIT_UNSOUND = 3,     /* done; what was checked is not sound */
+	EXIT_UNSOUND = 3,     /* done; what was checked is not sound, or a trace was left out */
 	EXIT_INTERRUPTED = 4, /* stopped by the user; what was done until then is kept */
 };
 

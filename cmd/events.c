@@ -498,6 +498,8 @@ static enum exit_code run_events(const struct invocation *inv)
 	code = set_filters(inv, events);
 	if (!code)
 		code = opt->count ? count_events(inv, events) : print_events(inv, events);
+	if (!code && sonde_events_left_out(events))
+		code = EXIT_UNSOUND;
 	sonde_events_close(events);
 	return code;
 }

@@ -160,6 +160,8 @@ static int fuse(struct inputs *in, struct merge *merge, struct model *model,
 		if (!result->events)
 			result->begin = run.times[0];
 		result->events += run.nr;
+		if (in->streams[run.input].stream->trace->user_space)
+			result->user_events += run.nr;
 		result->end = run.times[run.nr - 1];
 		if (unlikely(model_missed_blocks(model)) && in->within != WITHIN_EVERYWHERE)
 			return -EAGAIN;

@@ -179,6 +179,25 @@ unsigned sonde_events_nr_machines(const struct sonde_events *e)
 	return e->inputs.topology.nr_machines;
 }
 
+/* Those that could not be placed have their events in it all the same. */
+static bool is_listed(const struct sonde_events *e, const char *path)
+{
+	for (unsigned i = 0; i < e->inputs.nr_streams; i++) {
+		if (!strcmp(e->inputs.streams[i].stream->trace->path, path))
+			return true;
+	}
+	return false;
+}
+
+unsigned sonde_events_left_out(const struct sonde_events *e)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < e->inputs.nr_left_out; i++)
+		nr += !is_listed(e, e->inputs.left_out[i].path);
+	return nr;
+}
+
 const char *sonde_events_machine_name(const struct sonde_events *e, unsigned machine)
 {
 	return machine < e->inputs.topology.nr_machines ? e->inputs.topology.machines[machine].name

@@ -48,6 +48,8 @@ struct sonde_watcher {
  * @events: those that say what a CPU does; others are passed over
  * @ticks_are_ns: false when @begin and @end are cycles, see sonde_run_ticks_are_ns()
  * @left_out: traces that are not in the history: see struct sonde_left_out
+ * @user_events: of @events those of user space's traces, which say where a thread was, but not what
+ *               a CPU does
  * @interrupted: progress() asked to stop: the history ends at @end
  */
 struct sonde_analyze_result {
@@ -61,6 +63,7 @@ struct sonde_analyze_result {
 	bool interrupted;
 	bool ticks_are_ns;
 	unsigned left_out;
+	uint64_t user_events;
 };
 
 SONDE_API int sonde_analyze_sized(const struct sonde_inputs *in, size_t in_bytes,

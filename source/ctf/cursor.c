@@ -222,7 +222,12 @@ static bool ends_well(const struct ctf_cursor *cur, uint64_t len_bytes)
 	uint32_t magic = CTF_PACKET_MAGIC;
 	struct ctf_packet_info info;
 	uint64_t regs[CTF_REGS] = {0};
+	uint8_t key[CTF_KEY_BYTES];
 
+	/* One that begins here and is wrong, or not closed yet, is another's damage. */
+	if (ctf_packet_key(cur->cs->trace, &cur->cs->files[cur->file], key) &&
+	    end - next >= CTF_KEY_BYTES && !memcmp(next, key, sizeof(key)))
+		return true;
 	if (next >= end || !ctf_packet_read(cur->cs->trace, next, (uint64_t)(end - next), regs,
 					    &info, NULL))
 		return true;
@@ -263,7 +268,7 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 			    cur->regs, &info, &why)) {
 		cur->count_before = UINT64_MAX;
 		skip_rest(c, cur, 0, why.text);
-	} else if (info.content_bits != cur->packet->content_bits) {
+	} else if (!cur->packet->torn && info.content_bits != cur->packet->content_bits) {
 		cur->count_before = UINT64_MAX;
 		skip_rest(c, cur, 0, "the packet is not what the index says");
 	} else {

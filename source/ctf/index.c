@@ -104,15 +104,10 @@ static void describe(struct builder *b, const uint8_t *data, const struct ctf_pa
 		b->cpu = (int64_t)r->value[CTF_ROLE_CPU];
 }
 
-#define KEY_BYTES 20
-
-/*
- * What each packet of this file begins with: magic number and uuid together are too long to be there
- * by chance.  False when its packets do not have both.
- */
-static bool packet_key(const struct builder *b, const struct ctf_file *cf, uint8_t key[KEY_BYTES])
+bool ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
+		    uint8_t key[static CTF_KEY_BYTES])
 {
-	const struct ctf_fc *header = b->cs->trace->meta.packet_header;
+	const struct ctf_fc *header = t->meta.packet_header;
 	bool big = header && header->nr_members && header->members[0].fc->order == CTF_ORDER_BE;
 	uint32_t magic = big ? __builtin_bswap32(CTF_PACKET_MAGIC) : CTF_PACKET_MAGIC;
 
@@ -128,10 +123,10 @@ static bool packet_key(const struct builder *b, const struct ctf_file *cf, uint8
 static uint64_t resync(const struct builder *b, const struct ctf_file *cf, uint64_t from,
 		       uint64_t to)
 {
-	uint8_t key[KEY_BYTES];
+	uint8_t key[CTF_KEY_BYTES];
 	const uint8_t *hit = NULL;
 
-	if (packet_key(b, cf, key))
+	if (ctf_packet_key(b->cs->trace, cf, key))
 		hit = memmem(cf->map.data + from, to - from, key, sizeof(key));
 	return hit ? (uint64_t)(hit - cf->map.data) : to;
 }
@@ -140,11 +135,11 @@ static uint64_t resync(const struct builder *b, const struct ctf_file *cf, uint6
 static void find_tear(const struct builder *b, const struct ctf_file *cf, struct found *f)
 {
 	uint64_t end = f->offset_bytes + f->len_bytes;
-	uint8_t key[KEY_BYTES];
+	uint8_t key[CTF_KEY_BYTES];
 
-	if (!packet_key(b, cf, key) ||
-	    (!f->truncated && (cf->map.len_bytes - end < KEY_BYTES ||
-			       !memcmp(cf->map.data + end, key, KEY_BYTES))))
+	if (!ctf_packet_key(b->cs->trace, cf, key) ||
+	    (!f->truncated && (cf->map.len_bytes - end < CTF_KEY_BYTES ||
+			       !memcmp(cf->map.data + end, key, CTF_KEY_BYTES))))
 		return;
 	f->len_bytes = resync(b, cf, f->offset_bytes + 1, end) - f->offset_bytes;
 	f->torn = f->offset_bytes + f->len_bytes < end;
@@ -305,13 +300,26 @@ static int use_index(struct builder *b, uint32_t file, const struct ctf_lttng_in
 	return 0;
 }
 
+/* The index is written after the packets: what it has more than the file was there.  Behind the last
+ * packet nothing is missing, though, when that is the last of the index. */
+static void note_missing(struct builder *b, uint32_t from, uint32_t told, uint64_t last_begin)
+{
+	uint32_t nr = b->nr - from;
+
+	if (nr >= told || (nr && b->list[b->nr - 1].begin == last_begin))
+		return;
+	b->t->loss.packets += told - nr;
+	b->t->loss.unknown++;
+	b->gap = true;
+}
+
 static int list_file(struct builder *b, uint32_t file)
 {
 	struct ctf_file *cf = &b->cs->files[file];
 	const struct ctf_fc *context = b->cs->plan->cls->packet_context;
 	struct ctf_lttng_index lt;
 	struct error why = {0};
-	uint64_t at = 0;
+	uint64_t at = 0, last_begin;
 	uint32_t told, from = b->nr;
 	int ret;
 
@@ -327,17 +335,13 @@ static int list_file(struct builder *b, uint32_t file)
 			trace_problem(b->t, "the index of %s does not fit it; the packets are read "
 					    "instead", cf->path);
 	}
-	free(lt.entries);
 	told = ret && ret != -ENOMEM ? 0 : lt.nr;
+	last_begin = told ? lt.entries[told - 1].begin : 0;
+	free(lt.entries);
 	if (ret == -ENOMEM)
 		return ret;
 	ret = walk_packets(b, file, at);
-	/* The index is written after the packets: what it has more than the file was there. */
-	if (b->nr - from < told) {
-		b->t->loss.packets += told - (b->nr - from);
-		b->t->loss.unknown++;
-		b->gap = true;
-	}
+	note_missing(b, from, told, last_begin);
 	return ret;
 }
 

@@ -109,6 +109,14 @@ struct ctf_packet_info {
 #define CTF_PACKET_MAGIC 0xc1fc1fc1u
 
 /*
+ * What each packet of this file begins with: magic number and uuid together are too long to be there
+ * by chance.  False when its packets do not have both.
+ */
+#define CTF_KEY_BYTES 20
+bool ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
+		    uint8_t key[static CTF_KEY_BYTES]);
+
+/*
  * @room_bytes: from @data to the end of the file.  @regs is filled with what events need to know
  * of header and context.  -errno and a sentence when this is no packet as this trace has them.
  * Whose it says to be (roles.uuid) is not looked at.

@@ -18,6 +18,7 @@
  *	format.c           one event format
  *	events.h types.c   all event types, and their decoding plans
  *	stream.c           streams and their packets
+ *	shifted.c          where streams are when bytes in front of them are missing
  *	page.h page.c      one page: does it hold together?
  *	cursor.c           the decoding loop
  *	field.c            any field by name, and events as text
@@ -78,6 +79,9 @@ int dat_types_init(struct dat *d, struct error *err);
 /* Builds trace->streams. */
 int dat_streams_init(struct dat *d, struct error *err);
 void dat_streams_release(struct trace *t);
+
+/* Puts right where CPUs' data is in a file of which bytes in front of it are missing. */
+void dat_find_shifted(struct dat *d);
 
 /* Reads the chunk header at *pos, moves *pos behind the chunk.  False when there is none before
  * @end: *pos is then @end. */

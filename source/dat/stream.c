@@ -196,6 +196,17 @@ static bool plain_look(const struct dat_stream *ds, struct packet *p)
 	return packet_look(&run, pages, pages + p->len_bytes, p);
 }
 
+/* False when the last page cannot be read: until when it was is not known. */
+static bool plain_ends_well(const struct dat_stream *ds)
+{
+	struct page_run run = dat_stream_run(ds);
+	struct page_look look;
+
+	return run.begin == run.end ||
+	       page_judge(&run, run.begin + (ds->len_bytes - 1) / run.page_size * run.page_size,
+			  &look) == PAGE_HOLDS;
+}
+
 /* A packet of which nothing can be read begins where the next one does.  When none can be, the CPU
  * might as well not be there. */
 static int packets_look(struct dat *d, struct stream *s, const struct dat_stream *ds)
@@ -211,10 +222,12 @@ static int packets_look(struct dat *d, struct stream *s, const struct dat_stream
 
 		if (!found && i + 1 < s->nr_packets)
 			p->begin = p[1].begin;
+		else if (!found)
+			s->cut = true;
 		any |= found;
 		mapfile_forget(&d->file.map, p->offset_bytes, p->len_bytes);
 	}
-	s->cut |= !any;
+	s->cut |= !any || (!ds->packed && !plain_ends_well(ds));
 	free(buf);
 	return 0;
 }
@@ -353,6 +366,7 @@ int dat_streams_init(struct dat *d, struct error *err)
 	size_t nr = 0;
 	int ret = 0;
 
+	dat_find_shifted(d);
 	for (unsigned i = 0; i < d->file.nr_buffers; i++)
 		nr += d->file.buffers[i].nr_cpus;
 	if (nr > STREAMS_MAX)

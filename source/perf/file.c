@@ -181,6 +181,19 @@ static int no_memory(const struct perf *p, struct error *err)
 	return fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
 }
 
+/* The directory that a file is in: its length within the path, and where it begins. */
+static int dir_len(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash > path ? (int)(slash - path) : 1;
+}
+
+static const char *dir_of(const char *path)
+{
+	return strchr(path, '/') ? path : ".";
+}
+
 /* Behind the records: for each feature there is, its section. */
 static int features_read(struct perf *p, const uint8_t *bits, struct error *err)
 {
@@ -195,8 +208,9 @@ static int features_read(struct perf *p, const uint8_t *bits, struct error *err)
 		if (i == FEATURE_DIR_FORMAT)
 			return fail(err, -ENOTSUP,
 				    "%s is one of several files of one recording (perf record "
-				    "--threads), which Sonde does not read",
-				    p->trace->path);
+				    "--threads), which Sonde does not read; perf data convert -i "
+				    "%.*s --to-ctf DIRECTORY makes a trace of them that Sonde reads",
+				    p->trace->path, dir_len(p->trace->path), dir_of(p->trace->path));
 		where = part(p, at, 16);
 		offset = bytes_u64(&where);
 		len = bytes_u64(&where);

@@ -64,8 +64,8 @@ def traces(directory):
     return found
 
 
-def error_at(clocks, l0, machine, name, tick):
-    """How far the model is off, in ns; how far the truth may be; the bound.
+def true_at(clocks, l0, machine, name, tick):
+    """The true L0 time of a machine's tick, and how far that may be off, in ns.
 
     L0's time is what its trace's clock shows: where that counts cycles, what the search makes of them.
     """
@@ -78,6 +78,12 @@ def error_at(clocks, l0, machine, name, tick):
     else:
         true = host.mono(tsc - own.offset)
         unsure += host.unsure_ns(true)
+    return true, unsure
+
+
+def error_at(clocks, l0, machine, name, tick):
+    """How far the model is off, in ns; how far the truth may be; the bound."""
+    true, unsure = true_at(clocks, l0, machine, name, tick)
     ns, bound = truth.map_tick(machine["pieces"], tick)
     return float(abs(ns - true)), unsure, bound
 

@@ -21,6 +21,12 @@ awk '$5 ~ /^sched_/' "$scratch/all" | cmp -s - "$scratch/out" || fail "-e"
 run 0 "$sonde" events -q samples/lttng -e kvm_exit # Sonde's name for LTTng's kvm_x86_exit
 awk '$5 == "kvm_x86_exit:"' "$scratch/all" | cmp -s - "$scratch/out" || fail "-e by kind"
 
+# What cannot be read is said, and the exit status says that it is not all.
+printf 'PERFILE2 and nothing more' >"$scratch/torn.data"
+run 3 "$sonde" events samples/ftrace/host0.dat "$scratch/torn.data" --count
+says err "torn.data"
+run 0 "$sonde" events -q samples/ftrace/host0.dat samples/ftrace/vm-b.dat --count
+
 # A window without events: that is said.
 from=$(awk 'NR > 20000 && last != "" && $1 - last > 1e-6 {print last; exit} {last = $1}' "$scratch/all")
 run 0 "$sonde" events samples/lttng --time "$(python3 -c "

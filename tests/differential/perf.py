@@ -140,6 +140,29 @@ def same_report(path, ctf, scratch):
     lib.check(sums[0] and sums[0] == sums[1], f"{path}: CPU time is {sums[0]}, from its CTF {sums[1]}")
 
 
+def placed(scratch, *sources):
+    """Where the guest is found to be, and how well its clock is known."""
+    lib.run(lib.SONDE, "analyze", "-q", "-o", scratch / "run.sonde", *sources)
+    clocks = json.loads(lib.run(lib.SONDE, "report", scratch / "run.sonde", "-s", "clock", "--format", "json"))["clock"]
+    tree = lib.run(lib.SONDE, "tree", scratch / "run.sonde")
+    return re.search(r"found by: (.*)", tree)[1], [clock for clock in clocks if clock["machine"] != "L0"]
+
+
+def compare_mixtures(host, guest, scratch):
+    """perf.data beside perf's CTF: what is known does not depend on what it is stored in."""
+    ctf = {}
+    for path in (host, guest):
+        ctf[path] = scratch / path.stem
+        subprocess.run(["perf", "data", "convert", "--force", "--to-ctf", ctf[path], "-i", path], capture_output=True, check=False)
+        if not (ctf[path] / "metadata").exists():
+            return
+    want = placed(scratch, host, guest)
+    lib.check(want[1], "no guest is placed")
+    for mixture in ((host, ctf[guest]), (ctf[host], guest), (ctf[guest], ctf[host])):
+        lib.check(placed(scratch, *mixture) == want, f"{mixture}: {placed(scratch, *mixture)}, of two perf.data {want}")
+    print(f"{host.name} and {guest.name}, each as perf.data and as CTF: the guest is placed alike: {want[0]}")
+
+
 def main():
     lib.need("perf")
     files = [Path(p) for p in sys.argv[1:]]
@@ -150,6 +173,10 @@ def main():
         with tempfile.TemporaryDirectory() as scratch:
             compare_perf(path, Path(scratch))
             compare_ctf(path, Path(scratch))
+    pair = {path.name: path for path in files}
+    if not sys.argv[1:] and {"host.data", "guest.data"} <= set(pair):
+        with tempfile.TemporaryDirectory() as scratch:
+            compare_mixtures(pair["host.data"], pair["guest.data"], Path(scratch))
 
 
 main()

@@ -143,6 +143,11 @@ struct sheet {
 	int whole_at, whole_length;
 	struct sonde_facts *cut, *whole;
 	int64_t gaps; /* of the whole run, which the cut one does not see */
+	struct listed {
+		int64_t at;
+		size_t row;
+	} * order;	 /* owned: of lists, rows of the whole run by time */
+	int64_t longest; /* of these */
 };
 
 static enum rule rule_of(const struct sonde_analysis *a, const struct sonde_column *c)
@@ -511,6 +516,14 @@ static bool lacks_a_trace(const struct pair *p)
 	return false;
 }
 
+/* Until when it was, on the whole run's time line, of which nothing is known after its end. */
+static int64_t end_in_whole(const struct pair *p, int64_t at, int64_t length)
+{
+	int64_t end = at + length, last = sonde_run_end(p->whole.run);
+
+	return end > last && at < last ? last : end;
+}
+
 /* What it is a part of is part of what that row is a part of. */
 static bool parts_fit(const struct pair *p, const struct sheet *s, size_t cut, size_t whole,
 		      int64_t slack)
@@ -522,7 +535,7 @@ static bool parts_fit(const struct pair *p, const struct sheet *s, size_t cut, s
 	from = time_in_whole(p, cell_of(s->cut, cut, s->whole_at));
 	begin = cell_of(s->whole, whole, s->whole_at);
 	return from >= begin - slack &&
-	       from + cell_of(s->cut, cut, s->whole_length) <=
+	       end_in_whole(p, from, cell_of(s->cut, cut, s->whole_length)) <=
 		       begin + cell_of(s->whole, whole, s->whole_length) + slack;
 }
 
@@ -541,6 +554,45 @@ static int64_t shortest_listed(const struct sheet *s)
 	return least;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void order_rows(struct sheet *s)
+{
+	size_t nr = sonde_facts_nr_rows(s->whole);
+
+	s->order = calloc(nr + 1, sizeof(*s->order));
+	if (!s->order)
+		abort();
+	for (size_t i = 0; i < nr; i++) {
+		int64_t length = length_of(s, s->whole, i);
+
+		s->order[i] = (struct listed){cell_of(s->whole, i, s->at), i};
+		s->longest = length > s->longest ? length : s->longest;
+	}
+	qsort(s->order, nr, sizeof(*s->order), by_time);
+}
+
+/* The first row, by time, that may reach @t. */
+static size_t first_at(const struct sheet *s, int64_t t)
+{
+	size_t low = 0, high = sonde_facts_nr_rows(s->whole);
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->order[middle].at < t - s->longest)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static void check_listed(struct pair *p, const struct sheet *s, size_t row, int64_t slack)
 {
 	int64_t at = time_in_whole(p, cell_of(s->cut, row, s->at));
@@ -549,14 +601,17 @@ static void check_listed(struct pair *p, const struct sheet *s, size_t row, int6
 	int64_t covered = 0, reach = at;
 	char words[512];
 
-	for (size_t i = 0; i < sonde_facts_nr_rows(s->whole); i++) {
-		int64_t begin = cell_of(s->whole, i, s->at);
+	length = end_in_whole(p, at, length) - at;
+	for (size_t k = first_at(s, at - slack); k < sonde_facts_nr_rows(s->whole); k++) {
+		size_t i = s->order[k].row;
+		int64_t begin = s->order[k].at;
 		int64_t end = begin + length_of(s, s->whole, i);
 
 		if (until)
 			begin -= WAIT_BEGIN_NS;
-		if (begin > at + length + slack || end < at - slack || !keys_fit(p, s, row, i) ||
-		    !parts_fit(p, s, row, i, slack))
+		if (begin > at + length + slack)
+			break;
+		if (end < at - slack || !keys_fit(p, s, row, i) || !parts_fit(p, s, row, i, slack))
 			continue;
 		if (at >= begin - slack && at + length <= end + slack)
 			return;
@@ -710,6 +765,8 @@ static void compare_table(struct pair *p, const struct sonde_analysis *a, int64_
 	count_rows(p, sonde_facts_nr_rows(s.cut), sonde_facts_nr_rows(s.whole));
 	check_total(p, &s, slack);
 	shortest = shortest_listed(&s);
+	if (s.at >= 0)
+		order_rows(&s);
 	for (size_t row = 0; row < sonde_facts_nr_rows(s.cut); row++) {
 		if (is_other_measure(p, &s, row) || (!all && is_open(&s, row)) ||
 		    length_of(&s, s.cut, row) <= shortest)
@@ -719,6 +776,7 @@ static void compare_table(struct pair *p, const struct sonde_analysis *a, int64_
 		else
 			check_summed(p, &s, row, slack);
 	}
+	free(s.order);
 	sonde_facts_free(s.cut);
 	sonde_facts_free(s.whole);
 }

@@ -424,7 +424,7 @@ static void impossible_sizes(void **state)
 	patch(&b, 4096 * 8 + (32 + 24) * 8, 0);
 	put_packet(&b, &(struct packet_form){.begin = 300, .seq_num = 2}, 3, 0);
 	build_trace(&o, ONE_FIELD, &b);
-	assert_int_equal(count(&o, EV_OTHER), 3);
+	assert_int_equal(count(&o, EV_OTHER), 6);
 	assert_true(has_problem(&o, "at offset 4096: packet size 0 bits is impossible"));
 	close_trace(&o);
 }

@@ -889,6 +889,44 @@ static void damaged_pages_are_gaps(void **state)
 	free(whole);
 }
 
+/* Bytes missing in one CPU's data: the next one's stands earlier, and is read there. */
+static void data_behind_missing_bytes_is_found(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages cpus[2] = {{.form = &form}, {.form = &form}};
+	struct opened *o = calloc(1, sizeof(*o));
+	const size_t missing = 5 * BUILD_PAGE + 44;
+	struct buf file;
+	size_t at;
+
+	(void)state;
+	fill_full(&cpus[0], 24);
+	fill_full(&cpus[1], 24);
+	dat_build(&form, cpus, 2, &file);
+	assert_int_equal(open_bytes(o, file.data, file.len), 0);
+	assert_false(o->trace->streams[0].cut);
+	at = o->trace->streams[0].packets[0].offset_bytes + 7 * BUILD_PAGE + 100;
+	close_opened(o);
+	memmove(file.data + at, file.data + at + missing, file.len - at - missing);
+	assert_int_equal(open_bytes(o, file.data, file.len - missing), 0);
+	assert_true(o->trace->streams[0].cut);
+	assert_false(o->trace->streams[1].cut);
+	read_range(o, 1, 0, o->trace->streams[1].nr_packets, 7);
+	for (unsigned i = 0; i < o->nr; i++)
+		assert_int_not_equal(o->events[i].kind, EV_LOST);
+	assert_int_equal(o->events[0].time.v, 1001);
+	assert_true(o->events[o->nr - 1].time.v > 24000);
+	o->nr = 0;
+	read_range(o, 0, 0, o->trace->streams[0].nr_packets, 7);
+	assert_int_equal(o->events[o->nr - 1].kind, EV_LOST);
+	assert_true(o->events[o->nr - 1].time.v < 7000);
+	close_opened(o);
+	free(file.data);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
 /* Pages of zeros, wherever they are, are time of which nothing is known; the same for readers of
  * single packets. */
 static void check_hole(const struct dat_form *form, unsigned first, unsigned nr, uint64_t from,
@@ -1321,6 +1359,7 @@ int main(void)
 		cmocka_unit_test(a_broken_page_costs_itself_and_its_neighbours),
 		cmocka_unit_test(pages_of_zeros_are_a_gap),
 		cmocka_unit_test(damaged_pages_are_gaps),
+		cmocka_unit_test(data_behind_missing_bytes_is_found),
 		cmocka_unit_test(the_last_bytes_of_a_file_are_read_safely),
 		cmocka_unit_test(a_file_cut_anywhere_is_never_silently_short),
 		cmocka_unit_test(events_are_found_without_the_end_of_the_file),
