@@ -113,7 +113,9 @@ static void say_step(struct sentence *s, const struct path_step *step)
 	case PATH_HYPERVISOR:
 		say_machine(s, c.machine);
 		say(s, "'s, %s for ", *c.detail_text ? c.detail_text : "exit");
-		say_cpu(s, c.serves);
+		if (c.serves < 0)
+			say(s, "a guest of ");
+		say_cpu(s, run_vcpu_served(s->run, &c));
 		break;
 	case PATH_OFF_CPU:
 	case PATH_QUEUED:

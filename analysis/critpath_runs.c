@@ -12,16 +12,36 @@ static int cpu_at(const struct path_walker *w, ns_t t)
 	return (int)i.value - 1;
 }
 
+static bool is_inside_served(const struct path_walker *w, const struct sonde_context *c)
+{
+	struct sonde_cpu served;
+
+	return !sonde_cpu(w->f->run, run_vcpu_served(w->f->run, c), &served) &&
+	       run_is_inside(w->f->run, w->machine, served.machine) &&
+	       (c->serves >= 0 || w->machine != served.machine);
+}
+
+static bool is_served(const struct path_walker *w, const struct sonde_context *c)
+{
+	return c->thread == w->thread || is_inside_served(w, c);
+}
+
+/* A hypervisor works for a guest, not known which. */
+static bool may_be_served(const struct path_walker *w, const struct sonde_context *c)
+{
+	return c->mode == SONDE_MODE_HYPERVISOR && c->serves < 0 && c->thread != w->thread &&
+	       is_inside_served(w, c);
+}
+
 static enum path_kind kind_of(const struct path_walker *w, const struct sonde_context *c)
 {
 	struct sonde_thread own;
-	struct sonde_cpu served, vcpu;
+	struct sonde_cpu vcpu;
 
 	sonde_thread(w->f->run, w->thread, &own);
-	if (c->mode == SONDE_MODE_UNKNOWN)
+	if (c->mode == SONDE_MODE_UNKNOWN || may_be_served(w, c))
 		return PATH_UNKNOWN;
-	if (c->mode == SONDE_MODE_HYPERVISOR && !sonde_cpu(w->f->run, c->serves, &served) &&
-	    (run_is_inside(w->f->run, w->machine, served.machine) || c->thread == w->thread))
+	if (c->mode == SONDE_MODE_HYPERVISOR && is_served(w, c))
 		return PATH_HYPERVISOR;
 	if (c->machine == w->machine && c->mode != SONDE_MODE_IDLE &&
 	    (c->mode == SONDE_MODE_IRQ || c->mode == SONDE_MODE_SOFTIRQ))

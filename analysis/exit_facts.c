@@ -50,7 +50,7 @@ static const struct sonde_column exits_columns[] = {
 	{"vm", "VM", SONDE_COL_MACHINE, "whose vCPU's thread left guest mode"},
 	{"by", "HANDLED BY", SONDE_COL_MACHINE, "machine whose KVM handled it"},
 	{"from", "CODE OF", SONDE_COL_MACHINE,
-	 "machine whose code ran until then: the VM, or one nested in it"},
+	 "machine whose code ran until then: the VM, or one nested in it; unknown: a nested one"},
 	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
 	{"count", "EXITS", SONDE_COL_INT, "how many, that were followed by an entry"},
@@ -124,7 +124,7 @@ static int find_spread(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 
 static const struct sonde_column spread_columns[] = {
 	{"vm", "VM", SONDE_COL_MACHINE, "whose vCPU's thread left guest mode"},
-	{"code_of", "CODE OF", SONDE_COL_MACHINE, "machine whose code ran until then"},
+	{"code_of", "CODE OF", SONDE_COL_MACHINE, "machine whose code ran until then; unknown: one nested in the VM"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "why"},
 	{"from", "FROM", SONDE_COL_NS, "they lasted so long or longer"},
 	{"to", "TO", SONDE_COL_NS, "... and less than this"},
@@ -196,11 +196,13 @@ static int find_nesting(struct sonde_facts *out, struct sonde_run *run, ns_t beg
 			struct error *err)
 {
 	const struct exit_sums *s;
+	int64_t nr = sonde_nr_machines(run);
 	int ret = exit_sums_get(&s, run, begin, end, err);
 
-	for (int64_t inner = 0; inner < sonde_nr_machines(run) && !ret; inner++) {
-		const struct exit_nest *nest = &s->nests[inner];
-		int64_t host = parent_of(run, inner);
+	for (int64_t i = 0; i < 2 * nr && !ret; i++) {
+		const struct exit_nest *nest = &s->nests[i];
+		int64_t inner = i < nr ? i : -1;
+		int64_t host = i < nr ? parent_of(run, inner) : i - nr;
 
 		if (!nest->nested)
 			continue;
@@ -225,7 +227,7 @@ static int find_nesting(struct sonde_facts *out, struct sonde_run *run, ns_t beg
 }
 
 static const struct sonde_column nesting_columns[] = {
-	{"vm", "NESTED VM", SONDE_COL_MACHINE, "machine inside a VM"},
+	{"vm", "NESTED VM", SONDE_COL_MACHINE, "machine inside a VM; unknown: not known which"},
 	{"host", "IN", SONDE_COL_MACHINE, "the VM it runs in, whose hypervisor it sees"},
 	{"by", "HANDLED BY", SONDE_COL_MACHINE, "machine that the hardware exits to"},
 	{"exits", "ITS EXITS", SONDE_COL_INT, "exits of the nested VM's code"},

@@ -17,7 +17,7 @@ struct part {
 	struct exit_longest longest;
 	struct histogram *lengths;  /* of the reason, which owns it */
 	size_t reason_at, cause_at; /* what it is a part of */
-	int64_t nested;		    /* machine whose code ran, if it is not the VM; -1 */
+	struct exit_nest *nested;   /* a nested guest's */
 	bool is_halt, starts_guest;
 };
 
@@ -59,25 +59,31 @@ struct pass {
 	struct tasks *tasks; /* owned, the same */
 	int64_t *idle;	     /* owned, per machine: thread that stands for its idle ones, + 1 */
 	/* Nested exits of the vCPU at hand. */
-	int64_t inner;	/* the nested machine that ran last; -1 none */
+	struct exit_nest *inner; /* of the nested machine that ran last; NULL none */
 	ns_t since;	/* when it exited last */
 	uint64_t exits; /* of its hypervisor since then */
 	ns_t exits_ns;
 	bool no_memory;
 };
 
-/* Who ran in the guest: its kernel's current thread + 1, and until when; 0: it has no trace, or that cannot be read. */
-static uint32_t guest_task(struct pass *p, uint32_t from, ns_t t, ns_t *until)
+/* Who ran in the guest: its kernel's current thread + 1, and until when; 0: it has no trace, or that cannot be read, or
+ * it is not known which guest (@from -1). */
+static uint32_t guest_task(struct pass *p, int64_t from, ns_t t, ns_t *until)
 {
-	attr_t attr = p->run->cpu_attrs[from][CPU_TASK];
-	struct tasks *tasks = &p->tasks[p->cpus[from].tasks];
-	const struct strip_list *list = &tasks->list;
+	attr_t attr = from < 0 ? ATTR_NONE : p->run->cpu_attrs[from][CPU_TASK];
+	struct tasks *tasks;
+	const struct strip_list *list;
 	int ret;
 
+	*until = NS_MAX;
+	if (attr == ATTR_NONE)
+		return 0;
+	tasks = &p->tasks[p->cpus[from].tasks];
+	list = &tasks->list;
 	while (tasks->at < list->nr && t >= list->begins[tasks->at + 1])
 		tasks->at++;
 	if (tasks->at == list->nr || t < list->begins[tasks->at]) {
-		*until = attr == ATTR_NONE ? NS_MAX : t;
+		*until = t;
 		tasks->at = 0;
 		ret = strip_list(&p->strips, attr, t, sonde_run_end(p->run), &tasks->list);
 		if (ret) {
@@ -91,15 +97,23 @@ static uint32_t guest_task(struct pass *p, uint32_t from, ns_t t, ns_t *until)
 }
 
 /* Every CPU has an idle thread, and all have the same name: those of a machine count as one. */
-static int64_t idle_as_one(struct pass *p, unsigned machine, int64_t thread)
+static int64_t idle_as_one(struct pass *p, int64_t machine, int64_t thread)
 {
 	struct sonde_thread t;
 
-	if (sonde_thread(p->run, thread, &t) || t.tid)
+	if (machine < 0 || sonde_thread(p->run, thread, &t) || t.tid)
 		return thread;
 	if (!p->idle[machine])
 		p->idle[machine] = thread + 1;
 	return p->idle[machine] - 1;
+}
+
+/* NULL: it is the VM's own code that ran. */
+static struct exit_nest *nest_of(const struct pass *p, int64_t vm, int64_t from)
+{
+	if (from < 0)
+		from = sonde_nr_machines(p->run) + vm;
+	return from == vm ? NULL : &p->sums->nests[from];
 }
 
 /* Makes what a new part is a part of; false: no memory. */
@@ -124,7 +138,7 @@ static bool begin_part(struct pass *p, struct part *part, const int64_t *key)
 		.lengths = sum->lengths,
 		.reason_at = (size_t)reason,
 		.cause_at = (size_t)cause,
-		.nested = key[PART_FROM] == key[PART_VM] ? -1 : key[PART_FROM],
+		.nested = nest_of(p, key[PART_VM], key[PART_FROM]),
 		.is_halt = exit_is_halt(p->run, key[PART_ISA], key[PART_NR]),
 		.starts_guest = exit_starts_guest(key[PART_NR], key[PART_ISA]),
 	};
@@ -132,12 +146,12 @@ static bool begin_part(struct pass *p, struct part *part, const int64_t *key)
 }
 
 /* Number of the sums that exits of this kind are part of while that task runs; -1: no memory. */
-static int64_t look_up(struct pass *p, const struct exit_interval *e, uint32_t from, uint32_t task)
+static int64_t look_up(struct pass *p, const struct exit_interval *e, uint32_t task)
 {
 	const struct exit_kind *kind = run_exit_kind(p->run, e->kind);
-	unsigned machine = p->cpus[from].machine;
-	const int64_t key[PART_NR_CELLS] = {idle_as_one(p, machine, (int64_t)task - 1),
-					    p->cpus[e->vcpu].machine, machine, kind->reason, kind->isa};
+	int64_t from = kind->serves < 0 ? -1 : (int64_t)p->cpus[kind->serves].machine;
+	const int64_t key[PART_NR_CELLS] = {idle_as_one(p, from, (int64_t)task - 1),
+					    p->cpus[e->vcpu].machine, from, kind->reason, kind->isa};
 	int64_t number = keyed_get(&p->parts, key);
 	struct part *part;
 
@@ -150,14 +164,14 @@ static int64_t look_up(struct pass *p, const struct exit_interval *e, uint32_t f
 /* The same for one whose guest may run another task than at the exit of its kind before; false: no memory. */
 static bool find_part(struct pass *p, const struct exit_interval *e, struct current *out)
 {
-	uint32_t from = exit_from(e->vcpu, run_exit_kind(p->run, e->kind));
+	int64_t from = run_exit_kind(p->run, e->kind)->serves;
 	uint32_t task = guest_task(p, from, e->begin, &out->until);
 	struct recent *r = &p->recent[(e->kind + task * 31) % RECENT_SLOTS];
 
 	if (p->no_memory)
 		return false;
 	if (r->kind != e->kind || r->task != task) {
-		int64_t number = look_up(p, e, from, task);
+		int64_t number = look_up(p, e, task);
 
 		if (number < 0)
 			return false;
@@ -186,9 +200,8 @@ static void add_nested(struct pass *p, const struct part *part, const struct exi
 {
 	struct exit_nest *nest;
 
-	if (part->nested >= 0) {
-		p->inner = part->nested;
-		nest = &p->sums->nests[p->inner];
+	if (part->nested) {
+		p->inner = nest = part->nested;
 		nest->nested++;
 		nest->nested_ns += e->end - e->begin;
 		p->since = e->begin;
@@ -200,12 +213,12 @@ static void add_nested(struct pass *p, const struct part *part, const struct exi
 	p->exits_ns += e->end - e->begin;
 	if (!part->starts_guest)
 		return;
-	nest = &p->sums->nests[p->inner];
+	nest = p->inner;
 	nest->handed++;
 	nest->follow += p->exits;
 	nest->follow_ns += p->exits_ns;
 	nest->handling_ns += e->end - p->since;
-	p->inner = -1;
+	p->inner = NULL;
 }
 
 static void keep_exit(struct exit_sums *s, const struct exit_interval *e)
@@ -239,7 +252,7 @@ static bool add_exit(struct pass *p, const struct exit_interval *e)
 	if (!histogram_count(part->lengths, length))
 		return false;
 	add_to_part(part, e, length);
-	if (part->nested >= 0 || p->inner >= 0)
+	if (part->nested || p->inner)
 		add_nested(p, part, e);
 	if (length > longest_least(&p->sums->longest) && !part->is_halt)
 		keep_exit(p->sums, e);
@@ -319,7 +332,7 @@ static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 	s->reasons.sum_bytes = sizeof(struct exit_reason);
 	s->causes.nr_cells = CAUSE_NR_CELLS;
 	s->causes.sum_bytes = sizeof(struct exit_cause);
-	s->nests = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*s->nests));
+	s->nests = calloc((size_t)sonde_nr_machines(run) * 2 + 1, sizeof(*s->nests));
 	p.cpus = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.cpus));
 	p.tasks = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.tasks));
 	p.idle = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*p.idle));
@@ -327,7 +340,7 @@ static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !p.no_memory && !ret; vcpu++) {
 		memset(p.recent, 0, sizeof(p.recent));
 		memset(p.current, 0, sizeof(p.current));
-		p.inner = -1;
+		p.inner = NULL;
 		ret = exits_scan(run, vcpu, s->begin, s->end, add_exits, &p);
 	}
 	if (!p.no_memory && !ret)

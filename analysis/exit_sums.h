@@ -55,7 +55,9 @@ struct exit_sums {
 	ns_t begin, end;
 	struct keyed reasons;	 /* struct exit_reason */
 	struct keyed causes;	 /* struct exit_cause */
-	struct exit_nest *nests; /* owned, per machine: as the inner one */
+	/* Owned, per machine: as the inner one; then per machine again: of its guests of which it is not known
+	 * which one it was. */
+	struct exit_nest *nests;
 	/* Owned: all exits before which there were less than LONGEST_MAX that took as long and were no
 	 * halts. */
 	struct exit_interval *list;

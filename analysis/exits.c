@@ -43,8 +43,7 @@ static bool same_reason(const struct scan *s, const struct exit_kind *kind)
 /* More is known of the exit at hand, or it has come to the VMM's user space. */
 static void go_on(struct exit_interval *e, ns_t begin, uint32_t row, const struct exit_kind *kind)
 {
-	if (kind->serves >= 0)
-		e->kind = row;
+	e->kind = row;
 	if (kind->user_reason < 0 || e->user_kind)
 		return;
 	e->user_kind = row;

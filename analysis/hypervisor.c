@@ -37,7 +37,8 @@ static int find_exit_reasons(struct sonde_facts *out, struct sonde_run *run, ns_
 }
 
 static const struct sonde_column reason_columns[] = {
-	{"vm", "VM", SONDE_COL_MACHINE, "whose vCPU left guest mode"},
+	{"vm", "VM", SONDE_COL_MACHINE,
+	 "whose vCPU left guest mode; unknown: a nested VM's, not known which"},
 	{"by", "HANDLED BY", SONDE_COL_MACHINE, "machine whose hypervisor did the work"},
 	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},

@@ -16,6 +16,7 @@ struct ended {
 struct open_exit {
 	struct ended *as; /* what it counts for if it ends now; NULL: it is not outside */
 	ns_t time_ns;	  /* spent in it so far */
+	uint32_t blind;	  /* scan->blind when it was worked on last */
 };
 
 /* Which of these it is: that of a vCPU (a CPU row) and a level of hypervisors. */
@@ -30,6 +31,7 @@ struct worker {
 	uint8_t around; /* levels around its machine, a bit each; 0 too where there is no such machine */
 	uint8_t level;	/* of its machine */
 	uint8_t works;	/* a hypervisor's: the bit of that level */
+	bool is_blind;	/* whether exits in its machine have ended meanwhile is not known */
 	uint32_t group; /* that .open is in */
 	struct open_exit *open; /* a hypervisor's: the exit that it works on; else NULL */
 	struct ended *as;	/* what that counts for if it ends now */
@@ -39,6 +41,7 @@ struct worker {
 /* A machine and those around it: at[level] is the machine of that level. */
 struct lineage {
 	unsigned level;
+	bool works; /* it, or one in it, as a hypervisor */
 	int64_t at[SONDE_LAYERS_MAX];
 };
 
@@ -58,6 +61,8 @@ struct scan {
 	struct ended *ended;		/* owned, by context + 1 */
 	uint32_t *met;			/* owned: contexts + 1, in the order in which each ended an exit first */
 	uint32_t nr_met;
+	uint32_t blind;	  /* so many intervals were blind */
+	uint32_t *blinds; /* owned, by machine: the last of these in it; 0 none yet */
 	/* The exit that each level's hypervisor worked on last on this physical CPU, and for which levels there is one. */
 	struct open_exit *served[SONDE_LAYERS_MAX];
 	uint32_t serving;
@@ -122,6 +127,20 @@ static void take_off(struct scan *s, uint32_t value, ns_t time_ns)
 		w->open->time_ns -= time_ns;
 }
 
+/* What was open before nobody knew what ran there is another exit. */
+static __attribute__((noinline)) void end_if_blind(struct scan *s, const struct worker *w,
+						   struct open_exit *o)
+{
+	const struct lineage *l = &s->machines[s->contexts[w - s->workers - 1].machine];
+	bool blind = false;
+
+	for (unsigned level = 0; level <= l->level && o->as; level++)
+		blind |= l->at[level] >= 0 && s->blinds[l->at[level]] > o->blind;
+	if (blind)
+		close_exit(s, o);
+	o->blind = s->blind;
+}
+
 static bool scan_list(const struct cpu_run *run, void *data)
 {
 	struct scan *s = data;
@@ -136,9 +155,13 @@ static bool scan_list(const struct cpu_run *run, void *data)
 
 		if (s->serving & w->around)
 			code_runs(s, w);
+		if (unlikely(w->is_blind))
+			s->blinds[s->contexts[*value - 1].machine] = ++s->blind;
 		if (w->open) {
 			struct open_exit *o = w->open;
 
+			if (unlikely(o->blind != s->blind))
+				end_if_blind(s, w, o);
 			o->as = w->as;
 			o->time_ns += begin[1] - begin[0];
 			s->touched[w->group] = true;
@@ -203,19 +226,53 @@ static void find_lineage(struct scan *s, int64_t machine)
 	}
 }
 
+static void note_work(struct scan *s, const struct sonde_context *c)
+{
+	const struct lineage *l;
+
+	if (c->mode != SONDE_MODE_HYPERVISOR || c->machine >= s->nr_machines)
+		return;
+	l = &s->machines[c->machine];
+	for (unsigned level = 0; level <= l->level; level++) {
+		if (l->at[level] >= 0)
+			s->machines[l->at[level]].works = true;
+	}
+}
+
+/* A guest of which nothing is known may be one of those in which hypervisors work.  So may a VMM's thread do anything
+ * of which it is not known that it works for an exit. */
+static bool is_blind(const struct scan *s, const struct sonde_context *c)
+{
+	struct sonde_thread th;
+
+	switch (c->mode) {
+	case SONDE_MODE_UNKNOWN:
+		return true;
+	case SONDE_MODE_GUEST:
+		return !c->machine || s->machines[c->machine].works;
+	case SONDE_MODE_TASK:
+		return !sonde_thread(s->run, c->thread, &th) && th.vcpu >= 0;
+	default:
+		return false;
+	}
+}
+
 static struct worker worker_of(const struct scan *s, uint32_t value)
 {
 	const struct sonde_context *c = &s->contexts[value - 1];
 	struct worker w = {0};
+	int64_t vcpu;
 
 	if (c->machine >= s->nr_machines)
 		return w;
 	w.level = (uint8_t)s->machines[c->machine].level;
 	w.works = (uint8_t)(1u << w.level);
 	w.around = (uint8_t)(w.works - 1);
-	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0 && c->serves < s->nr_cpus) {
-		w.open = &s->open[OPEN_EXIT(c->serves, w.level)];
-		w.group = (uint32_t)(OPEN_EXIT(c->serves, w.level) / OPEN_GROUP);
+	w.is_blind = is_blind(s, c);
+	vcpu = c->mode == SONDE_MODE_HYPERVISOR ? run_vcpu_served(s->run, c) : -1;
+	if (vcpu >= 0) {
+		w.open = &s->open[OPEN_EXIT(vcpu, w.level)];
+		w.group = (uint32_t)(OPEN_EXIT(vcpu, w.level) / OPEN_GROUP);
 		w.as = &s->ended[value];
 	}
 	return w;
@@ -234,7 +291,9 @@ static bool read_tables(struct scan *s)
 	s->workers = calloc((size_t)s->nr_contexts + 1, sizeof(*s->workers));
 	s->ended = calloc((size_t)s->nr_contexts + 1, sizeof(*s->ended));
 	s->met = calloc((size_t)s->nr_contexts + 1, sizeof(*s->met));
-	if (!s->open || !s->touched || !s->contexts || !s->cpus || !s->machines || !s->workers || !s->ended || !s->met)
+	s->blinds = calloc(nr_machines + 1, sizeof(*s->blinds));
+	if (!s->open || !s->touched || !s->contexts || !s->cpus || !s->machines || !s->workers || !s->ended || !s->met ||
+	    !s->blinds)
 		return false;
 	for (size_t i = 0; i < nr_machines; i++)
 		find_lineage(s, (int64_t)i);
@@ -243,6 +302,8 @@ static bool read_tables(struct scan *s)
 		if (s->cpus[i].machine >= nr_machines) /* a damaged file */
 			s->cpus[i].machine = 0;
 	}
+	for (uint32_t value = 1; value <= s->nr_contexts; value++)
+		note_work(s, &s->contexts[value - 1]);
 	for (uint32_t value = 1; value <= s->nr_contexts; value++)
 		s->workers[value] = worker_of(s, value);
 	return true;
@@ -257,6 +318,13 @@ static void scan_release(struct scan *s)
 	free(s->workers);
 	free(s->ended);
 	free(s->met);
+	free(s->blinds);
+}
+
+/* -1: a guest of the vCPU whose thread works, not known which. */
+static int64_t machine_served(const struct scan *s, const struct sonde_context *c)
+{
+	return c->serves < 0 ? -1 : (int64_t)s->cpus[c->serves].machine;
 }
 
 /* By VM, hypervisor and reason, what was found by context. */
@@ -274,8 +342,8 @@ static struct hypervisor_work *sum_up(const struct scan *s)
 		const struct ended *ended = &s->ended[s->met[i]];
 		const struct sonde_context *c = &s->contexts[s->met[i] - 1];
 		struct hypervisor_exits *e = keyed_sum(
-			&w->exits, (int64_t[HYPERVISOR_NR_CELLS]){s->cpus[c->serves].machine,
-								  c->machine, c->detail});
+			&w->exits, (int64_t[HYPERVISOR_NR_CELLS]){machine_served(s, c), c->machine,
+								  c->detail});
 
 		if (!e) {
 			hypervisor_work_free(w);

@@ -14,6 +14,17 @@ bool run_is_inside(const struct sonde_run *run, int64_t machine, int64_t outer)
 	return machine == outer;
 }
 
+int64_t run_vcpu_served(const struct sonde_run *run, const struct sonde_context *c)
+{
+	struct sonde_thread th;
+
+	if (c->serves >= 0)
+		return c->serves < sonde_nr_cpus(run) ? c->serves : -1;
+	if (sonde_thread(run, c->thread, &th) || th.vcpu >= sonde_nr_cpus(run))
+		return -1;
+	return th.vcpu;
+}
+
 int64_t sonde_find_machine(const struct sonde_run *run, const char *name)
 {
 	for (int64_t row = 0; row < run_nr_rows(run, RUN_MACHINE); row++) {

@@ -113,6 +113,10 @@ static enum share outer_code(const struct scan *s, const struct sonde_context *c
 
 	switch (c->mode) {
 	case SONDE_MODE_HYPERVISOR:
+		if (c->serves < 0 && for_it && th.vcpu != s->vcpu)
+			return SHARE_UNKNOWN;
+		if (c->serves < 0)
+			return for_it ? SHARE_NESTING : SHARE_INHERITED;
 		if (c->serves != s->vcpu)
 			return is_related(s, c->serves) ? SHARE_NESTING : SHARE_INHERITED;
 		return c->vmm >= 0 ? SHARE_VMM : SHARE_KVM;

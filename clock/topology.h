@@ -10,7 +10,8 @@
  * machine's clock relates to L0's.  It is found from the evidence in the traces (a first, sparse
  * pass), and corrected by what the user says.
  *
- * Machines without a trace are not here: model/ finds them while it fuses.
+ * Machines without a trace are not here, but for VMs in which there are some that have one: model/
+ * finds them while it fuses.
  */
 
 struct vcpu_hint {
@@ -25,7 +26,7 @@ struct machine {
 	char name[64];             /* unique; host name, or what the user said */
 	int parent;                /* index; -1 for L0 */
 	unsigned level;            /* 0 for L0, 1 for its VMs ... */
-	struct trace *trace;       /* not owned */
+	struct trace *trace;       /* not owned; NULL: a VM without one, of which only a guest's is there */
 	struct clock_model clock;  /* to L0, composed through the parents */
 	struct clock_model to_parent; /* to the parent's ticks; its bounds are parent ticks, too */
 	struct vcpu_hint *vcpus;   /* owned */

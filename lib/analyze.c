@@ -274,7 +274,8 @@ static int analyze(struct inputs *in, const struct sonde_inputs *told, const cha
 		return ret;
 	ret = write_history(in, told, w, watcher, result, err);
 	result->traces = in->nr_traces;
-	result->machines = in->topology.nr_machines;
+	for (unsigned i = 0; i < in->topology.nr_machines; i++)
+		result->machines += in->topology.machines[i].trace != NULL;
 	result->left_out = in->nr_left_out;
 	result->ticks_are_ns = in->topology.ticks_are_ns;
 	result->input_bytes = in->len_bytes;

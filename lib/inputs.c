@@ -110,13 +110,16 @@ int inputs_list_streams(struct inputs *in, const struct sonde_watcher *watcher, 
 	if (inputs_attach_users(in, watcher))
 		return fail(err, -ENOMEM, "out of memory");
 	for (unsigned m = 0; m < in->topology.nr_machines; m++)
-		nr += in->topology.machines[m].trace->nr_streams;
+		nr += in->topology.machines[m].trace ? in->topology.machines[m].trace->nr_streams
+						     : 0;
 	in->streams = calloc(nr + 1, sizeof(*in->streams));
 	if (!in->streams)
 		return fail(err, -ENOMEM, "out of memory");
 	for (unsigned m = 0; m < in->topology.nr_machines; m++) {
 		const struct machine *machine = &in->topology.machines[m];
 
+		if (!machine->trace)
+			continue;
 		in->len_bytes += machine->trace->len_bytes;
 		for (unsigned s = 0; s < machine->trace->nr_streams; s++)
 			in->streams[in->nr_streams++] = (struct merge_input){

@@ -106,6 +106,19 @@ static int graft_machine(struct topology *t, struct machine *m, const struct shi
 	return 0;
 }
 
+/* The VM in L0 in which it runs, of which there is nothing else. */
+static void add_between(struct topology *t, struct machine *m)
+{
+	struct machine *out = &t->machines[t->nr_machines];
+
+	*out = (struct machine){.parent = 0, .level = 1};
+	snprintf(out->evidence, sizeof(out->evidence),
+		 "%.60s is active only while %.60s runs a guest of this VM", m->name,
+		 t->machines[0].name);
+	m->parent = (int)t->nr_machines++;
+	m->level = 2;
+}
+
 /* By what L0 saw of it. */
 static int place_between(const struct topology *t, struct machine *m,
 			 const struct clock_model *to_l0, struct error *err)
@@ -125,13 +138,13 @@ static int place_between(const struct topology *t, struct machine *m,
 }
 
 int inputs_graft(struct topology *t, struct topology *tree, struct clock_model *to_l0,
-		 struct error *err)
+		 bool with_host, struct error *err)
 {
 	bool between = to_l0->nr_pieces && tree->nr_machines == 1;
 	const struct shift s = find_shift(t, tree);
 	unsigned at = t->nr_machines;
 	struct machine *more =
-		reallocarray(t->machines, at + tree->nr_machines, sizeof(*t->machines));
+		reallocarray(t->machines, at + tree->nr_machines + 1, sizeof(*t->machines));
 
 	if (!more)
 		return fail(err, -ENOMEM, "out of memory");
@@ -141,6 +154,8 @@ int inputs_graft(struct topology *t, struct topology *tree, struct clock_model *
 			tree->machines[i].parent += (int)at;
 		if (between && place_between(t, &tree->machines[i], to_l0, err))
 			return -ENOMEM;
+		if (between && with_host)
+			add_between(t, &tree->machines[i]);
 		if (graft_machine(t, &tree->machines[i], between ? NULL : &s))
 			return fail(err, -ENOMEM, "out of memory");
 	}

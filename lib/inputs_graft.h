@@ -11,8 +11,10 @@
  * is: by the wall clocks where both traces have them, else both begin at the same time.  They have
  * no bound, and the machines' evidence says so.  What is taken from @tree is gone from it; it is to
  * be released all the same.
+ *
+ * @with_host: what L0 saw run gets the VM in which it runs as its parent, a machine without a trace.
  */
 int inputs_graft(struct topology *t, struct topology *tree, struct clock_model *to_l0,
-		 struct error *err);
+		 bool with_host, struct error *err);
 
 #endif

@@ -23,6 +23,7 @@ struct placing {
 		struct clock_model to_l0; /* owned */
 	} * seen;			  /* owned, [in->nr_traces]: apart, but L0 saw them run */
 	unsigned nr_seen;
+	bool every_tree; /* none is left out */
 };
 
 static bool topology_progress(double done, void *data)
@@ -139,28 +140,31 @@ static struct clock_model take_seen(struct placing *p, const struct trace *t)
 	return found;
 }
 
-/* Of the first *@nr of the list, those that are apart come behind the rest, which is *@nr then; or
- * they are left out. */
+/* Of the first *@nr of the list, those that are apart come behind the rest, which is *@nr then, if
+ * they are wanted, or L0 saw them run; else they are left out. */
 static int set_apart(struct placing *p, struct topology_apart *apart, unsigned *nr)
 {
 	struct topology_input *behind = calloc(*nr, sizeof(*behind));
 	unsigned kept = 0, moved = 0;
 	int ret = behind ? 0 : -ENOMEM;
 
-	if (!ret && p->in->every_tree)
+	if (!ret && p->every_tree)
 		ret = pin_names(p, apart, *nr);
 	for (unsigned i = 0; i < *nr && !ret; i++) {
 		if (!apart[i].apart) {
 			p->list[kept++] = p->list[i];
-		} else if (p->in->every_tree) {
+		} else if (p->every_tree || apart[i].to_l0.nr_pieces) {
 			keep_seen(p, p->list[i].trace, &apart[i]);
 			behind[moved++] = p->list[i];
 		} else {
 			ret = leave_out(p, p->list[i].trace, &apart[i]);
 		}
 	}
-	if (!ret)
+	if (!ret) {
 		memcpy(p->list + kept, behind, moved * sizeof(*behind));
+		memmove(p->list + kept + moved, p->list + *nr, (p->nr - *nr) * sizeof(*behind));
+		p->nr -= *nr - kept - moved;
+	}
 	free(behind);
 	*nr = kept;
 	return ret;
@@ -202,12 +206,13 @@ static int add_trees(struct placing *p, unsigned done, struct error *err)
 		struct topology tree;
 
 		p->list = all + done;
-		p->nr = nr_all - done;
+		/* Of those that L0 saw run, each alone: what they are to each other is not known. */
+		p->nr = p->every_tree ? nr_all - done : 1;
 		ret = find_tree(p, &tree, &nr, err);
 		if (!ret) {
 			struct clock_model to_l0 = take_seen(p, tree.machines[0].trace);
 
-			ret = inputs_graft(&p->in->topology, &tree, &to_l0, err);
+			ret = inputs_graft(&p->in->topology, &tree, &to_l0, !p->every_tree, err);
 			clock_model_release(&to_l0);
 		}
 		topology_release(&tree);
@@ -226,7 +231,8 @@ int inputs_place(struct inputs *in, const struct sonde_inputs *told, struct prob
 			    .told = told,
 			    .problems = problems,
 			    .watcher = watcher,
-			    .nr = in->nr_traces};
+			    .nr = in->nr_traces,
+			    .every_tree = in->every_tree};
 	unsigned nr = 0;
 	int ret;
 
@@ -239,7 +245,7 @@ int inputs_place(struct inputs *in, const struct sonde_inputs *told, struct prob
 			       : fail(err, -ENOMEM, "out of memory");
 	if (!ret)
 		ret = find_tree(&p, &in->topology, &nr, err);
-	if (!ret && in->every_tree)
+	if (!ret)
 		ret = add_trees(&p, nr, err);
 	arena_release(&p.names);
 	for (unsigned i = 0; i < p.nr_seen; i++)

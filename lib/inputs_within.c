@@ -205,8 +205,10 @@ int inputs_find_guests(struct inputs *in, enum inputs_within how,
 {
 	int ret = 0;
 
-	for (unsigned m = 0; m < in->topology.nr_machines && !ret; m++)
-		ret = look_into(in, m, how, watcher, err);
+	for (unsigned m = 0; m < in->topology.nr_machines && !ret; m++) {
+		if (in->topology.machines[m].trace)
+			ret = look_into(in, m, how, watcher, err);
+	}
 	return ret ? ret : in->nr_origins > 0;
 }
 
@@ -314,10 +316,11 @@ static const struct machine *find_double(const struct topology *t, const struct 
 {
 	const struct machine *found = NULL;
 
-	for (unsigned i = 0; i < t->nr_machines && m->trace->format == TRACE_HYPER; i++) {
+	for (unsigned i = 0; i < t->nr_machines && m->trace && m->trace->format == TRACE_HYPER;
+	     i++) {
 		const struct machine *other = &t->machines[i];
 
-		if (other->parent != m->parent)
+		if (!other->trace || other->parent != m->parent)
 			continue;
 		if (other->trace->format != TRACE_HYPER && share_vcpu(m, other))
 			return other;

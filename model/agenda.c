@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/figure.h"
+#include "model/between.h"
 #include "model/cpu.h"
 #include "model/machine.h"
 #include "model/thread.h"
@@ -74,9 +75,10 @@ static int add_begin(struct model *m, struct machine_state *mc, unsigned number,
 static void tell_early_end(struct model *m, struct machine_state *mc, unsigned number, ns_t end,
 			   ns_t last)
 {
-	problems_add(&m->problems,
-		     "%s: the stream of CPU %u ends early: what ran there from then on is not known",
-		     mc->name, number);
+	problems_add(
+		&m->problems,
+		"%s: the stream of CPU %u ends early: what ran there from then on is not known",
+		mc->name, number);
 	loss_add(mc, (int)number, end, last, -1);
 }
 
@@ -142,6 +144,8 @@ int agenda_open(struct model *m)
 		struct machine_state *mc = m->machines[i];
 		int ret;
 
+		if (!from->trace)
+			continue;
 		mc->clock_bound = history_writer_attr(m->w, mc->dir, "clock_bound", ATTR_NUMBER, 0);
 		ret = add_bounds(m, mc, &from->clock, &room);
 		if (!ret)
@@ -190,8 +194,7 @@ static void happen(struct model *m, const struct moment *moment)
 {
 	switch (moment->kind) {
 	case MOMENT_BOUND:
-		moment->machine->bound_ns =
-			moment->value == UINT32_MAX ? -1 : (ns_t)moment->value;
+		moment->machine->bound_ns = moment->value == UINT32_MAX ? -1 : (ns_t)moment->value;
 		model_set(m, moment->machine->clock_bound, moment->value);
 		break;
 	case MOMENT_END:
@@ -207,15 +210,25 @@ static void happen(struct model *m, const struct moment *moment)
 	}
 }
 
+static ns_t next_due(const struct model *m)
+{
+	ns_t moment = m->next_moment < m->nr_moments ? m->moments[m->next_moment].t : NS_MAX;
+
+	return moment < m->due_at ? moment : m->due_at;
+}
+
 /* Does all that is due at or before @until. */
 void agenda_run(struct model *m, ns_t until)
 {
-	while (m->next_moment < m->nr_moments && m->moments[m->next_moment].t <= until) {
-		const struct moment *moment = &m->moments[m->next_moment++];
+	while (next_due(m) <= until && next_due(m) != NS_MAX) {
+		ns_t t = next_due(m);
 
-		if (moment->t > m->now)
-			m->now = moment->t;
-		happen(m, moment);
+		if (t > m->now)
+			m->now = t;
+		if (t == m->due_at)
+			between_due(m);
+		else
+			happen(m, &m->moments[m->next_moment++]);
 	}
-	m->next_moment_t = m->next_moment < m->nr_moments ? m->moments[m->next_moment].t : NS_MAX;
+	m->next_moment_t = next_due(m);
 }

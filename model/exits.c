@@ -60,7 +60,7 @@ static struct exit_kind *current(const struct cpu *vcpu)
 
 static uint32_t served_by(const struct cpu *vcpu)
 {
-	return (vcpu->vcpu.served ? vcpu->vcpu.served : vcpu)->index + 1;
+	return vcpu->vcpu.served ? vcpu->vcpu.served->index + 1 : 0;
 }
 
 int exits_open(struct model *m)

@@ -33,12 +33,13 @@ static struct context in_guest(const struct cpu *cpu)
 
 static struct context in_hypervisor(const struct cpu *cpu)
 {
-	const struct cpu *vcpu = cpu->thread->vcpu, *serves = vcpu;
+	const struct cpu *vcpu = cpu->thread->vcpu;
+	const struct cpu *serves = vcpu->vcpu.entered ? vcpu : vcpu->vcpu.served;
 	struct context c = layer(cpu, MODE_HYPERVISOR, vcpu->vcpu.reason);
 
-	if (!vcpu->vcpu.entered && vcpu->vcpu.served)
-		serves = vcpu->vcpu.served;
-	c.what |= ((uint64_t)serves->index + 1) << 32 | (uint64_t)(vcpu->vcpu.vmm + 1) << 8;
+	if (serves)
+		c.what |= ((uint64_t)serves->index + 1) << 32;
+	c.what |= (uint64_t)(vcpu->vcpu.vmm + 1) << 8;
 	return c;
 }
 
@@ -107,8 +108,8 @@ static bool has_entered(const struct cpu *cpu)
 }
 
 /*
- * The CPU whose kernel, or whose guest that nothing is known of (*@guest), is what runs.  @vcpu is in
- * guest mode: that is its own kernel, or a guest of it.
+ * The CPU whose kernel, or whose guest that nothing is known of (*@guest), is what runs.  @vcpu is
+ * in guest mode: that is its own kernel, or a guest of it.
  */
 static const struct cpu *innermost(const struct cpu *vcpu, bool *guest)
 {

@@ -68,6 +68,8 @@ static void join(struct machine_state *a, struct machine_state *b)
 		to->last_cpu = from->last_cpu;
 	from->first_cpu = from->last_cpu = NULL;
 	from->merged_into = to;
+	if (!to->vm_name[0])
+		snprintf(to->vm_name, sizeof(to->vm_name), "%s", from->vm_name);
 	if (to->vm_pid < 0) {
 		to->vm_pid = from->vm_pid;
 		to->pid_known = from->pid_known;
@@ -190,6 +192,20 @@ static void by_wakeups(struct model *m)
 	}
 }
 
+/* The VM of which a guest has a trace, and nested guests that are such a one. */
+static void by_guests(struct model *m)
+{
+	for (uint32_t i = 0; i < m->nr_machines; i++) {
+		struct machine_state *vm = m->machines[i];
+
+		if (vm->turned_out && vm != vm->turned_out && !vm->merged_into)
+			join(vm, vm->turned_out);
+		else if (vm->holds)
+			join_on_evidence(vm->holds->parent, vm,
+					 "KVM events in its host's trace; a guest of it has a trace");
+	}
+}
+
 /* ---- nested VMs of VMs that are now one --------------------------------------------------------
  */
 
@@ -201,23 +217,31 @@ static void merge_cpu(struct cpu *from, struct cpu *to)
 		join(machine_root(from->machine), machine_root(to->machine));
 }
 
+static void merge_one(struct model *m, struct map *seen, struct cpu *cpu)
+{
+	const uint64_t vm = machine_root(cpu->machine->parent)->index;
+	const uint64_t key = cpu->nested_id ^ vm << 52;
+	const uint32_t *same = map_get(seen, key);
+
+	if (!same || m->cpus[*same]->nested_id != cpu->nested_id)
+		keep(m, seen, key, cpu->index);
+	else if (!cpu->merged_into)
+		merge_cpu(cpu, m->cpus[*same]);
+}
+
+/* Those first that are known to be a CPU of a machine with a trace. */
 static void merge_nested(struct model *m)
 {
 	struct map seen = {0};
 
-	for (uint32_t i = 0; i < m->nr_cpus; i++) {
-		struct cpu *cpu = m->cpus[i];
-		const uint32_t *same;
-		uint64_t key;
+	for (unsigned known = 2; known--;) {
+		for (uint32_t i = 0; i < m->nr_cpus; i++) {
+			struct cpu *cpu = m->cpus[i];
 
-		if (cpu->machine->trace || (!cpu->nested_id && !cpu->stands_for_all))
-			continue;
-		key = cpu->nested_id ^ (uint64_t)machine_root(cpu->machine->parent)->index << 52;
-		same = map_get(&seen, key);
-		if (same && m->cpus[*same]->nested_id == cpu->nested_id)
-			merge_cpu(cpu, m->cpus[*same]);
-		else
-			keep(m, &seen, key, i);
+			if (!cpu->machine->trace && (cpu->nested_id || cpu->stands_for_all) &&
+			    !cpu->merged_into == !known)
+				merge_one(m, &seen, cpu);
+		}
 	}
 	map_release(&seen);
 }
@@ -311,6 +335,7 @@ void group_vms(struct model *m)
 	by_process(m);
 	by_wakeups(m);
 	by_nested(m);
+	by_guests(m);
 	merge_nested(m);
 	for (uint32_t i = 0; i < m->nr_machines; i++) {
 		struct machine_state *vm = m->machines[i];

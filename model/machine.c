@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/machine.h"
 
+#include "model/between.h"
 #include "model/cpu.h"
 #include "model/thread.h"
 #include "model/throttle.h"
@@ -346,11 +347,14 @@ static int open_traced(struct model *m, const struct machine *from)
 
 	if (!mc)
 		return -ENOMEM;
+	snprintf(mc->evidence, sizeof(mc->evidence), "%s", from->evidence);
+	if (!from->trace)
+		return 0;
 	machine_name(mc, from->name);
 	mc->trace = from->trace;
+	m->nr_between += is_between(mc);
 	mc->sees_throttles = throttle_is_told(mc->trace);
 	mc->clock = &from->clock;
-	snprintf(mc->evidence, sizeof(mc->evidence), "%s", from->evidence);
 	mc->dir = history_writer_attr(m->w, ATTR_ROOT, mc->name, ATTR_DIR, 0);
 	mc->nr_syscall_ids = mc->trace->lttng ? mc->trace->nr_types : FTRACE_SYSCALLS;
 	mc->syscall_ids = calloc(mc->nr_syscall_ids + 1, sizeof(*mc->syscall_ids));

@@ -54,7 +54,7 @@ void milestone_exit(struct cpu *vcpu, uint64_t address)
 	ns_t before = v->exited_ns;
 
 	v->exited_ns = vcpu->machine->model->now;
-	if (v->life == LIFE_UNKNOWN || v->life == LIFE_USER || (v->served && v->served != vcpu))
+	if (v->life == LIFE_UNKNOWN || v->life == LIFE_USER || v->served != vcpu)
 		return;
 	if (v->life == LIFE_FIRMWARE && address >= KERNEL_BEGIN) {
 		v->life = LIFE_KERNEL;

@@ -7,6 +7,7 @@
 
 #include "base/grow.h"
 #include "model/agenda.h"
+#include "model/between.h"
 #include "model/calls.h"
 #include "model/cgroup.h"
 #include "model/contexts.h"
@@ -109,6 +110,7 @@ int model_open(struct model **out, const struct topology *topo, struct history_w
 	if (!m)
 		return fail(err, -ENOMEM, "out of memory");
 	m->topo = topo;
+	m->due_at = NS_MAX;
 	m->w = w;
 	m->now = NS_MIN;
 	ret = machines_open(m);
@@ -368,6 +370,8 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 		guest_executes(cpu);
 	if (unlikely(cpu->heard_at == NS_MIN))
 		vcpu_heard(cpu);
+	if (unlikely(is_between(cpu->machine)))
+		between_event(cpu);
 	cpu->heard_at = cpu->machine->model->now;
 	if (e->tid >= 0 && unlikely(!cpu->thread || cpu->thread->tid != e->tid)) {
 		cpu_adopt(cpu, e->tid);

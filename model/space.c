@@ -179,12 +179,12 @@ void space_feed(struct machine_state *host, const struct event *e)
 
 /* The end of the time in which it may have come to where it is.  The event of the arrival may stand a
  * little before the exit that it belongs to. */
-void space_exit(struct cpu *vcpu)
+void space_exit(const struct cpu *vcpu)
 {
 	const struct vcpu *v = &vcpu->vcpu;
-	struct cpu *cpu = v->served ? v->served : vcpu;
+	struct cpu *cpu = v->served;
 
-	if (likely(cpu->arrived_ns == NS_MAX) || v->entered_ns < cpu->arrived_ns)
+	if (!cpu || likely(cpu->arrived_ns == NS_MAX) || v->entered_ns < cpu->arrived_ns)
 		return;
 	cpu->space->doubt += cpu->machine->model->now - v->entered_ns;
 	cpu->arrived_ns = NS_MAX;

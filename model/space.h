@@ -24,7 +24,7 @@
 
 void space_feed(struct machine_state *host, const struct event *e);
 /* @vcpu, which a thread of its parent runs, has exited. */
-void space_exit(struct cpu *vcpu);
+void space_exit(const struct cpu *vcpu);
 void spaces_settle(struct model *m); /* at the end, when VMs have been grouped */
 
 #endif

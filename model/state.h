@@ -39,6 +39,7 @@
  *	vcpu.c       KVM events: entry, exit, nesting
  *	wake.c, source.c, vector.c  what ends the waits of vCPUs: wake.h
  *	nested.c     waits of nested vCPUs, where the VM in between has no trace
+ *	between.c    where a guest of it has one: when it runs
  *	space.c      address spaces of VMs without a trace: processes, as far as their parent sees
  *	preempt.c    why a vCPU's thread loses its CPU
  *	throttle.c   ... because of its cgroup's quota
@@ -85,7 +86,7 @@ struct vcpu {
 	ns_t exited_ns;		/* when it exited last; 0 never */
 	uint32_t exit;		/* what "exit" holds now: row of table "exit" + 1; 0 in guest mode */
 	bool reason_told;	/* ... by the host, before its own hypervisor's exit event */
-	struct cpu *served;	/* innermost vCPU that ran until the last exit; NULL unknown */
+	struct cpu *served;	/* innermost vCPU that ran until the last exit; NULL: a guest of it, not known which */
 	bool seen;		/* an entry or exit was seen since the last loss */
 	int32_t vmm;		/* reason for which the VMM handles the exit; -1 it does not */
 	bool resting;		/* halted, or its thread fell asleep; until the next entry */
@@ -104,6 +105,13 @@ struct vcpu {
 	struct cpu *nested_cpu; /* the nested vCPU that the VM entered last, as told by the address
 				   of its vmcb12/vmcs12; NULL unknown */
 	struct cpu *nested_in;	/* the vCPU that entered this one last, as told by that address; or NULL */
+	bool stays;		/* a nested guest has been entered, and no exit given to its VM yet: see between.h */
+	ns_t stay_at;		/* ... since then */
+	struct cpu *told;	/* the guest's CPU of which an event lies in it; NULL none yet */
+	ns_t told_at;		/* ... when */
+	struct cpu *told_before; /* what @nested_cpu was before that was believed */
+	uint32_t nr_told;	/* of a nested one: in so many stays @told was the guest's CPU ... */
+	bool disputed;		/* ... and in others it was another */
 };
 
 #define IRQ_DEPTH 8
@@ -217,6 +225,8 @@ struct machine_state {
 	uint32_t index;
 	struct machine_state *parent;	   /* NULL for L0 */
 	struct machine_state *merged_into; /* turned out to be that one; else NULL */
+	struct machine_state *turned_out;  /* ... one with a trace, which counts from the end on */
+	struct machine_state *holds;	   /* one with a trace that was seen to run in it; else NULL */
 	unsigned level;
 	struct trace *trace;		 /* NULL: no trace of its own */
 	const struct clock_model *clock; /* its ticks to L0's time; NULL without a trace */
@@ -352,6 +362,13 @@ struct model {
 	struct map by_tid;    /* machine << 32 | tid -> row of the living incarnation */
 	struct map vm_by_pid; /* machine << 32 | pid -> machine that is this VM */
 	struct map by_vmcb;   /* see vcpu.c */
+	uint32_t nr_between;  /* machines with a trace in VMs without one */
+	struct stay_end {
+		struct cpu *of;
+		ns_t at;
+	} stays_began[2], stays_ended[2]; /* see between.c */
+	struct cpu *due;		  /* the vCPU whose stay is to be looked at again */
+	ns_t due_at;			  /* ... when; NS_MAX none */
 	struct map by_pgd;
 	struct strings names; /* of machines: to make them unique */
 	struct map wakeups;   /* see group.c */

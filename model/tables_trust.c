@@ -46,8 +46,10 @@ void tables_put_clocks(struct model *m, ns_t end)
 {
 	uint32_t row = 0;
 
-	for (unsigned i = 0; i < m->topo->nr_machines; i++)
-		row = put_clock(m, row, i, end);
+	for (unsigned i = 0; i < m->topo->nr_machines; i++) {
+		if (m->topo->machines[i].trace)
+			row = put_clock(m, row, i, end);
+	}
 }
 
 void tables_put_losses(struct model *m, uint32_t from, ns_t end)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "model/between.h"
 #include "model/cpu.h"
 #include "model/exits.h"
 #include "model/machine.h"
@@ -42,8 +43,8 @@ struct cpu *vcpu_denied(struct cpu *vcpu)
 			return NULL;
 		/* On a CPU of which nothing is known it may run unseen. */
 		if (!v->host->on)
-			return v->host->machine->nr_uncovered || v->host->machine->nr_lost ? NULL :
-											     vcpu;
+			return v->host->machine->nr_uncovered || v->host->machine->nr_lost ? NULL
+											   : vcpu;
 		if (!v->seen)
 			return NULL;
 		if (!v->entered)
@@ -100,12 +101,15 @@ void vcpu_forget(struct cpu *vcpu)
 	if (vcpu->vcpu.nest)
 		nested_forget(vcpu);
 	exit_forget(vcpu);
+	between_ends(vcpu);
 }
 
 /* The vCPU is no longer in guest mode; the reason is not known yet, unless it is a nested one and
  * the host has told it. */
 void vcpu_leave(struct cpu *vcpu)
 {
+	if (unlikely(vcpu->vcpu.told))
+		between_settle(vcpu);
 	vcpu->vcpu.served = vcpu_innermost(vcpu);
 	vcpu->vcpu.entered = false;
 	if (!vcpu->vcpu.reason_told)
@@ -138,6 +142,13 @@ static void remember(struct model *m, struct map *map, uint64_t key, uint32_t va
 {
 	if (map_put(map, key, value))
 		m->broken = m->broken ? m->broken : -ENOMEM;
+}
+
+void vcpu_remember_address(const struct cpu *dark, const struct cpu *is)
+{
+	struct machine_state *vm = dark->machine->parent;
+
+	remember(vm->model, &vm->model->by_vmcb, nested_key(vm, dark->nested_id), is->index);
 }
 
 /* A nested vCPU of a VM without a trace, seen for the first time. */
@@ -254,6 +265,7 @@ static void on_inject(struct cpu *vcpu, const struct event *e)
 		nested_reflected(vcpu, e);
 	vcpu->vcpu.nested = NESTED_NO;
 	vcpu->vcpu.starting = false;
+	between_ends(vcpu);
 	if (inner && inner->vcpu.entered) {
 		inner->vcpu.reason = e->arg[0];
 		inner->vcpu.reason_told = true;
@@ -278,6 +290,7 @@ void vcpu_nested(struct cpu *host_cpu, const struct event *e)
 		if (v->nested != NESTED_YES) {
 			v->nested = NESTED_YES;
 			v->starting = false;
+			between_begins(vcpu);
 			v->served = vcpu_innermost(vcpu);
 			exit_was_nested(vcpu);
 		}
@@ -307,6 +320,8 @@ void vcpu_entry(struct cpu *host_cpu, const struct event *e)
 	wake_entry(vcpu, e);
 	if (unlikely(vcpu->vcpu.nest) && vcpu->vcpu.nested == NESTED_YES)
 		nested_entry(vcpu, e);
+	if (vcpu->vcpu.nested == NESTED_YES)
+		between_begins(vcpu);
 	vcpu->vcpu.entered = true;
 	vcpu->vcpu.entered_ns = host_cpu->machine->model->now;
 	vcpu->vcpu.kick.at = NS_MIN;
@@ -330,6 +345,8 @@ void vcpu_exit(struct cpu *host_cpu, const struct event *e)
 	v = &vcpu->vcpu;
 	if (v->entered)
 		vcpu_leave(vcpu);
+	else if (!v->served)
+		v->served = vcpu_innermost(vcpu);
 	space_exit(vcpu);
 	v->seen = true;
 	v->reason = e->arg[0];

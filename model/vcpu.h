@@ -32,6 +32,8 @@ struct cpu *vcpu_inner(const struct cpu *vcpu);
  * parent's events say that it is not. */
 struct cpu *vcpu_denied(struct cpu *vcpu);
 
+/* What was entered at the address of @dark is @is. */
+void vcpu_remember_address(const struct cpu *dark, const struct cpu *is);
 /* The nested vCPU of @vm that its vmcb12/vmcs12 at this address is; NULL unknown. */
 struct cpu *vcpu_of_address(const struct machine_state *vm, uint64_t address);
 

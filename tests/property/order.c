@@ -179,7 +179,7 @@ bool context_says_more(const struct pair *p, const struct sonde_context *c,
 		return twin.row >= 0 && is_within(&p->whole, twin.row, w->machine);
 	return w->mode == SONDE_MODE_HYPERVISOR && c->mode == w->mode && c->detail == w->detail &&
 	       c->vmm == w->vmm && place_fits(p, c, w) && thread_fits(p, c->thread, w->thread) &&
-	       c->serves >= 0 && w->serves >= 0 &&
+	       c->serves >= 0 &&
 	       is_within(&p->cut, p->cut.cpus[c->serves].machine, c->machine);
 }
 

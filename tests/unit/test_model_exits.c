@@ -25,10 +25,12 @@ static const char *exit_at(const char *path, ns_t t)
 	n = snprintf(out, 96, "%d", (int)fake_cell("exit", value - 1, "reason"));
 	if (user >= 0)
 		n += snprintf(out + n, 96 - (size_t)n, " user %d", (int)user);
-	assert_true(serves > 0);
-	snprintf(out + n, 96 - (size_t)n, " for %s/%d",
-		 fake_string("machine", fake_cell("cpu", serves - 1, "machine"), "name"),
-		 (int)fake_cell("cpu", serves - 1, "cpu"));
+	if (serves)
+		snprintf(out + n, 96 - (size_t)n, " for %s/%d",
+			 fake_string("machine", fake_cell("cpu", serves - 1, "machine"), "name"),
+			 (int)fake_cell("cpu", serves - 1, "cpu"));
+	else
+		snprintf(out + n, 96 - (size_t)n, " for a guest");
 	return out;
 }
 
@@ -120,6 +122,30 @@ static void a_nested_exit_names_whose_it_is_at_each_level(void **state)
 	assert_exit("nested/cpu0/exit", 245, "-");
 	assert_exit("nested/cpu0/exit", 250, "124 for nested/0");
 	assert_exit("nested/cpu0/exit", 260, "-");
+}
+
+/* The VM in between has a trace, but in that nobody enters a guest. */
+static void a_nested_exit_of_a_guest_that_nothing_tells_is_not_its_vms(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 120, 0, 0, 50);
+	exits(HOST, 0, 160, 100, EXIT_VMRUN);
+	happens(HOST, 0, 170, KVM_NESTED_VMENTER, 100, 0, 0x10065000, 0, 0x101df000, SVM);
+	enters(HOST, 0, 180, 100);
+	exits(HOST, 0, 220, 100, EXIT_MSR);
+	happens(HOST, 0, 225, KVM_NESTED_VMEXIT, 100, EXIT_MSR);
+	happens(HOST, 0, 230, KVM_NESTED_VMEXIT_INJECT, 100, EXIT_MSR);
+	enters(HOST, 0, 240, 100);
+	exits(HOST, 0, 250, 100, EXIT_MSR);
+	world_close(300);
+	assert_exit(VCPU0, 160, "128 for vm/0");
+	assert_exit(VCPU0, 220, "124 for a guest");
+	assert_exit(VCPU0, 250, "124 for vm/0");
+	assert_int_equal(fake_cell("context", fake_at("host/cpu0/runs", 222) - 1, "serves"), 0);
+	assert_true(fake_cell("context", fake_at("host/cpu0/runs", 252) - 1, "serves") > 0);
 }
 
 /* Only the host's own event tells that it was a nested guest's: nobody saw how that was entered. */
@@ -327,6 +353,7 @@ int main(void)
 		cmocka_unit_test(a_halt_with_a_flag_is_a_halt),
 		cmocka_unit_test(an_exit_may_go_on_in_user_space),
 		cmocka_unit_test(a_nested_exit_names_whose_it_is_at_each_level),
+		cmocka_unit_test(a_nested_exit_of_a_guest_that_nothing_tells_is_not_its_vms),
 		cmocka_unit_test(an_exit_turns_out_to_be_a_nested_guests),
 		cmocka_unit_test(an_exit_within_lost_events_has_no_known_end),
 		cmocka_unit_test(a_wake_up_names_who_did_it),
