@@ -310,6 +310,23 @@ static void what_is_there_twice_counts_once(void **state)
 	close_opened(o);
 }
 
+/* perf itself lists some threads twice before it starts: that is no damage. */
+static void names_written_twice_are_no_news(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		perf_comm(&b, 0, 0, 42, 43, "perf-exec");
+	perf_switch(&b, 0, 1000, 0, 1, "a");
+	perf_switch(&b, 0, 1100, 1, 2, "b");
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 3);
+	assert_int_equal(o->trace->problems.nr, 0);
+	close_opened(o);
+}
+
 /* Lost events are between the last event of their CPU and the first one after; other CPUs have lost
  * nothing. */
 static void lost_events_are_an_interval(void **state)
@@ -848,6 +865,7 @@ int main(void)
 		cmocka_unit_test(records_are_sorted_by_time),
 		cmocka_unit_test(a_packet_begins_with_the_first_of_all_its_records),
 		cmocka_unit_test(what_is_there_twice_counts_once),
+		cmocka_unit_test(names_written_twice_are_no_news),
 		cmocka_unit_test(lost_events_are_an_interval),
 		cmocka_unit_test(events_lost_at_the_end_are_told),
 		cmocka_unit_test(damaged_bytes_are_a_gap_on_every_cpu),
