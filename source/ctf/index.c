@@ -104,19 +104,20 @@ static void describe(struct builder *b, const uint8_t *data, const struct ctf_pa
 		b->cpu = (int64_t)r->value[CTF_ROLE_CPU];
 }
 
-bool ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
-		    uint8_t key[static CTF_KEY_BYTES])
+unsigned ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
+			uint8_t key[static CTF_KEY_BYTES])
 {
 	const struct ctf_fc *header = t->meta.packet_header;
 	bool big = header && header->nr_members && header->members[0].fc->order == CTF_ORDER_BE;
 	uint32_t magic = big ? __builtin_bswap32(CTF_PACKET_MAGIC) : CTF_PACKET_MAGIC;
 
-	if (!header || header->nr_members < 2 || header->members[0].fc->role != CTF_ROLE_MAGIC ||
-	    header->members[1].fc->role != CTF_ROLE_UUID || !cf->has_uuid)
-		return false;
+	if (!header || !header->nr_members || header->members[0].fc->role != CTF_ROLE_MAGIC)
+		return 0;
 	memcpy(key, &magic, 4);
+	if (header->nr_members < 2 || header->members[1].fc->role != CTF_ROLE_UUID || !cf->has_uuid)
+		return 4;
 	memcpy(key + 4, cf->uuid, 16);
-	return true;
+	return CTF_KEY_BYTES;
 }
 
 /* The next place in [from, to) where a packet of this trace begins; @to when there is none. */
@@ -126,7 +127,7 @@ static uint64_t resync(const struct builder *b, const struct ctf_file *cf, uint6
 	uint8_t key[CTF_KEY_BYTES];
 	const uint8_t *hit = NULL;
 
-	if (ctf_packet_key(b->cs->trace, cf, key))
+	if (ctf_packet_key(b->cs->trace, cf, key) == CTF_KEY_BYTES)
 		hit = memmem(cf->map.data + from, to - from, key, sizeof(key));
 	return hit ? (uint64_t)(hit - cf->map.data) : to;
 }
@@ -137,7 +138,7 @@ static void find_tear(const struct builder *b, const struct ctf_file *cf, struct
 	uint64_t end = f->offset_bytes + f->len_bytes;
 	uint8_t key[CTF_KEY_BYTES];
 
-	if (!ctf_packet_key(b->cs->trace, cf, key) ||
+	if (ctf_packet_key(b->cs->trace, cf, key) < CTF_KEY_BYTES ||
 	    (!f->truncated && (cf->map.len_bytes - end < CTF_KEY_BYTES ||
 			       !memcmp(cf->map.data + end, key, CTF_KEY_BYTES))))
 		return;

@@ -248,6 +248,30 @@ static void truncated_packet(void **state)
 	close_trace(&o);
 }
 
+/* A file that ends within a packet's header says nothing against the packet before it. */
+static void truncated_header(void **state)
+{
+	static const char *const metadata[] = {
+		ONE_FIELD,
+		BUILD_INTS BUILD_TRACE("be") "stream { id = 0; " BUILD_COMPACT BUILD_CONTEXT
+					     "};\n" BUILD_EVENT(1, "e", "uint32_t x;"),
+	};
+
+	(void)state;
+	for (unsigned big = 0; big < 2; big++) {
+		for (unsigned left = 1; left < 84; left++) {
+			struct bits b = {.big = big};
+
+			put_packet(&b, &(struct packet_form){.begin = 100}, 3, 0);
+			put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 1}, 3, 0);
+			b.pos = (4096 + left) * 8;
+			build_trace(&o, metadata[big], &b);
+			assert_int_equal(count(&o, EV_OTHER), 3);
+			close_trace(&o);
+		}
+	}
+}
+
 /* Garbage between packets: it may have begun in the one before.  Reading goes on with the next packet
  * of this trace. */
 static void garbage(void **state)
@@ -871,6 +895,7 @@ int main(void)
 		cmocka_unit_test(no_count),
 		cmocka_unit_test(lost_packets),
 		cmocka_unit_test(truncated_packet),
+		cmocka_unit_test(truncated_header),
 		cmocka_unit_test(garbage),
 		cmocka_unit_test(foreign_streams),
 		cmocka_unit_test(garbage_at_the_end),
