@@ -490,6 +490,29 @@ static void times_far_from_their_neighbours_are_gaps(void **state)
 	}
 }
 
+/* A CPU may be all that goes on, however long: its own records tell, too, how long all of it took. */
+static void a_cpu_that_goes_on_alone_is_believed(void **state)
+{
+	static const uint64_t steps[] = {100000000, 1500000000};
+	const uint64_t begin = 5000000000;
+
+	(void)state;
+	for (unsigned k = 0; k < ARRAY_SIZE(steps); k++) {
+		struct buf b = {0};
+		struct opened *o;
+
+		perf_switch(&b, 1, begin, 0, 9, "nine");
+		perf_switch(&b, 1, begin + 50000000, 9, 0, "swapper");
+		for (unsigned i = 0; i < 40; i++)
+			perf_switch(&b, 0, begin + i * steps[k], 0, 7, "seven");
+		o = opened(&plain, &b);
+		assert_int_equal(o->nr, 42);
+		assert_int_equal(o->trace->loss.unknown, 0);
+		assert_int_equal(o->trace->problems.nr, 0);
+		close_opened(o);
+	}
+}
+
 /* A CPU of which nothing else is there has no stream. */
 static void a_cpu_of_which_nothing_sound_is_there_has_no_stream(void **state)
 {
@@ -871,6 +894,7 @@ int main(void)
 		cmocka_unit_test(damaged_bytes_are_a_gap_on_every_cpu),
 		cmocka_unit_test(what_stands_before_damage_has_no_time),
 		cmocka_unit_test(times_far_from_their_neighbours_are_gaps),
+		cmocka_unit_test(a_cpu_that_goes_on_alone_is_believed),
 		cmocka_unit_test(a_cpu_of_which_nothing_sound_is_there_has_no_stream),
 		cmocka_unit_test(holes_are_never_silent),
 		cmocka_unit_test(a_pipe_that_ends_early_is_a_gap_at_its_end),
