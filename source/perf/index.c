@@ -228,6 +228,17 @@ static int look(struct walk *w, const struct perf_record *r, uint64_t at)
 	}
 }
 
+/* Of a sample whose type is damaged nothing is used, neither how much may stand behind it. */
+static bool skip_former_sample(struct walk *w, const struct perf_record *r, uint64_t *at)
+{
+	if (!perf_record_was_sample(&w->p->attrs, r))
+		return false;
+	w->damaged++;
+	hole(w);
+	*at += RECORD_HEAD_BYTES + r->len_bytes;
+	return true;
+}
+
 /* So many records in a row, the samples among them of known events. */
 static bool is_chain(const struct perf *p, uint64_t at)
 {
@@ -298,6 +309,8 @@ static int walk(struct walk *w, struct error *err)
 			at = resume(w, at);
 			continue;
 		}
+		if (skip_former_sample(w, &r, &at))
+			continue;
 		if (r.type == RECORD_COMPRESSED || r.type == RECORD_COMPRESSED2)
 			return fail(
 				err, -ENOTSUP,
