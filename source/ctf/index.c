@@ -155,6 +155,19 @@ static bool is_of_file(const struct ctf_packet_info *info, const struct ctf_file
 	return !info->roles.uuid || !cf->has_uuid || !memcmp(info->roles.uuid, cf->uuid, 16);
 }
 
+/* A packet says whose it is; one of another CPU's stream holds together, but not here. */
+static int check_owner(const struct builder *b, const struct ctf_file *cf,
+		       const struct ctf_packet_info *info, struct error *why)
+{
+	if (!is_of_file(info, cf))
+		return fail(why, -EINVAL, "the packet belongs to another trace (its uuid differs)");
+	if (info->plan != b->cs->plan)
+		return fail(why, -EINVAL, "the packet is of another stream class");
+	if (!ctf_is_of_stream(b->cs, b->cpu, &info->roles))
+		return fail(why, -EINVAL, "the packet is of another stream");
+	return 0;
+}
+
 static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 {
 	const struct ctf_file *cf = &b->cs->files[file];
@@ -167,11 +180,8 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 		int ret = ctf_packet_read(b->cs->trace, map->data + at, map->len_bytes - at,
 					  b->regs, &info, &why);
 
-		if (!ret && !is_of_file(&info, cf))
-			ret = fail(&why, -EINVAL,
-				   "the packet belongs to another trace (its uuid differs)");
-		if (!ret && info.plan != b->cs->plan)
-			ret = fail(&why, -EINVAL, "the packet is of another stream class");
+		if (!ret)
+			ret = check_owner(b, cf, &info, &why);
 		if (ret) {
 			uint64_t next = resync(b, cf, at + 1, map->len_bytes);
 
@@ -211,6 +221,7 @@ static bool agrees(struct builder *b, const struct ctf_file *cf, const struct ct
 	if (b->cpu < 0 && ctf_has_role(r, CTF_ROLE_CPU))
 		b->cpu = (int64_t)r->value[CTF_ROLE_CPU];
 	return info.plan == b->cs->plan && is_of_file(&info, cf) &&
+	       ctf_is_of_stream(b->cs, b->cpu, r) &&
 	       info.packet_bits == e->packet_bits &&
 	       info.content_bits == e->content_bits && r->bits[CTF_ROLE_BEGIN] == 64 &&
 	       r->bits[CTF_ROLE_END] == 64 && r->value[CTF_ROLE_BEGIN] == e->begin &&
