@@ -588,6 +588,16 @@ static uint64_t note_times(struct builder *b, uint32_t i, uint64_t last, struct 
 	return out->end > out->begin ? out->end : out->begin;
 }
 
+/* Where packets do not say when they end, one may begin before the last event in front of a gap. */
+static uint64_t begin_behind(struct packet *p, uint64_t before, uint64_t last)
+{
+	if (p->begin < before)
+		p->begin = before;
+	if (p->end && p->end < before)
+		p->end = before;
+	return last > before ? last : before;
+}
+
 static void tell_about_times(struct builder *b)
 {
 	const struct found *f = &b->list[b->first_step_back];
@@ -638,6 +648,7 @@ static int fill_stream(struct builder *b)
 		last = note_times(b, i, last, p, out);
 		note_gap(b, i, p);
 		p->gap_from = p->gap && i ? known_until(b, i) : out->begin;
+		last = begin_behind(out, p->gap_from, last);
 		note_discarded(b, i, p);
 		note_truncated(b, f);
 		out->lost = p->gap || p->lost_unknown ? UINT64_MAX : p->discarded;
