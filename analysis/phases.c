@@ -122,6 +122,31 @@ static int account_thread(struct account *a, struct sonde_run *run, const struct
 	return 0;
 }
 
+static bool is_around(const struct sonde_run *run, int64_t machine, int64_t vm)
+{
+	struct sonde_machine m;
+
+	while (vm >= 0 && vm != machine)
+		vm = sonde_machine(run, vm, &m) ? -1 : m.parent;
+	return vm == machine;
+}
+
+/* What ended it may have come unseen, in a gap of the VM's trace or of those of machines around it. */
+static ns_t doubt_of(const struct sonde_run *run, const struct phase *p)
+{
+	ns_t doubt_ns = p->doubt_ns;
+	struct sonde_loss l;
+
+	for (int64_t row = 0; !sonde_loss(run, row, &l); row++) {
+		ns_t from = l.begin > p->begin ? l.begin : p->begin;
+
+		if (from < p->end && l.end > p->begin && p->end - from > doubt_ns &&
+		    is_around(run, l.machine, p->vm))
+			doubt_ns = p->end - from;
+	}
+	return doubt_ns;
+}
+
 int phase_add(struct sonde_facts *out, struct sonde_run *run, const struct phase *phase, ns_t begin,
 	      ns_t end, struct error *err)
 {
@@ -149,7 +174,7 @@ int phase_add(struct sonde_facts *out, struct sonde_run *run, const struct phase
 			       cell_str(a.waits_for),
 			       cell_int(a.waits_for_ns),
 			       cell_int(a.rest),
-			       cell_int(p.doubt_ns),
+			       cell_int(doubt_of(run, &p)),
 			       cell_str(p.evidence),
 		       });
 	return 0;
