@@ -510,6 +510,31 @@ static void times_far_from_their_neighbours_are_gaps(void **state)
 }
 
 /* A CPU of which nothing else is there has no stream. */
+/* Nothing is before a CPU's first record: what is behind it, and the other CPUs, tell. */
+static void a_first_time_far_from_the_next_is_none(void **state)
+{
+	static const uint64_t times[] = {100000000000, UINT64_MAX / 2, 1000};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(times); i++) {
+		struct buf b = {0};
+		struct opened *o;
+
+		perf_switch(&b, 0, times[i], 0, 5, "five");
+		for (unsigned k = 0; k < 4; k++) {
+			perf_switch(&b, 0, 50000000100 + 100 * k, 5, 5, "five");
+			perf_switch(&b, 1, 50000000110 + 100 * k, 6, 6, "six");
+		}
+		o = opened(&plain, &b);
+		assert_int_equal(o->trace->nr_streams, 2);
+		assert_int_equal(o->trace->loss.unknown, 1);
+		assert_true(o->nr >= 8);
+		for (unsigned k = 0; k < o->nr; k++)
+			assert_in_range(o->events[k].time.v, 50000000100, 50000000410);
+		close_opened(o);
+	}
+}
+
 static void a_cpu_of_which_nothing_sound_is_there_has_no_stream(void **state)
 {
 	struct buf b = {0};
@@ -890,6 +915,7 @@ int main(void)
 		cmocka_unit_test(a_sample_that_looks_like_another_record_is_a_gap),
 		cmocka_unit_test(what_stands_before_damage_has_no_time),
 		cmocka_unit_test(times_far_from_their_neighbours_are_gaps),
+		cmocka_unit_test(a_first_time_far_from_the_next_is_none),
 		cmocka_unit_test(a_cpu_of_which_nothing_sound_is_there_has_no_stream),
 		cmocka_unit_test(holes_are_never_silent),
 		cmocka_unit_test(a_pipe_that_ends_early_is_a_gap_at_its_end),
