@@ -357,6 +357,7 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 
 	if (unlikely(e->kind == EV_LOST)) {
 		calls_follow(cpu, e);
+		vcpu_heard(cpu);
 		cpu_lost(cpu, e);
 		return;
 	}
