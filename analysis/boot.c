@@ -99,20 +99,31 @@ static const char *missing(struct start *s)
 		       : "";
 }
 
+/* Before the first level that is seen; others may have come before it, unless it is the first there is. */
+static const char *before_levels(const struct start *s, ns_t until)
+{
+	struct milestone ms;
+
+	if (!first_milestone(s, "level", s->at, &ms) || ms.at >= until)
+		return "kernel";
+	return !strcmp(ms.text, "console") || !strcmp(ms.text, "start_kernel") ? "kernel: start" :
+										  "kernel";
+}
+
 /* "kernel: early" ... from the machine's own trace, up to the first after @until. */
 static void kernel_levels(struct start *s, ns_t until)
 {
-	const char *level = "start", *lost = missing(s);
+	const char *phase = before_levels(s, until), *lost = missing(s);
 	struct milestone ms;
 	ns_t after = s->at;
 
 	while (first_milestone(s, "level", after, &ms) && ms.at < until) {
-		next_phase(s, text_of(s, "kernel: %s", level), -1, ms.at, 0,
+		next_phase(s, phase, -1, ms.at, 0,
 			   text_of(s, "its own trace: initcalls of level %s begin", ms.text));
-		level = text_of(s, "%s", ms.text);
+		phase = text_of(s, "kernel: %s", ms.text);
 		after = ms.at + 1;
 	}
-	next_phase(s, text_of(s, "kernel: %s", level), -1, until, 0,
+	next_phase(s, phase, -1, until, 0,
 		   text_of(s, "its own trace: process 1 executes a file%s", lost));
 }
 

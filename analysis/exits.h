@@ -30,12 +30,6 @@ static inline const struct exit_kind *run_exit_kind(const struct sonde_run *run,
 	return row > 0 && row < run->nr_exit_kinds ? &run->exit_kinds[row] : NULL;
 }
 
-/* CPU row of the vCPU whose code ran: the one whose exit it is, or one nested in it. */
-static inline uint32_t exit_from(uint32_t vcpu, const struct exit_kind *kind)
-{
-	return kind->serves >= 0 ? (uint32_t)kind->serves : vcpu;
-}
-
 /*
  * Calls @each with the exits of @vcpu (a CPU row) that begin in [begin, end) and whose end was
  * seen, in order, some hundred at a time; false stops.  0 or -errno.

@@ -10,11 +10,13 @@
 struct ended {
 	uint64_t count;
 	ns_t time_ns, longest_ns;
+	bool met;
 };
 
 /* A vCPU outside guest mode, as one hypervisor sees it. */
 struct open_exit {
 	struct ended *as; /* what it counts for if it ends now; NULL: it is not outside */
+	struct ended *before; /* what it was counted as before nobody knew what ran there: the same exit, perhaps */
 	ns_t time_ns;	  /* spent in it so far */
 	uint32_t blind;	  /* scan->blind when it was worked on last */
 };
@@ -68,12 +70,25 @@ struct scan {
 	uint32_t serving;
 };
 
+/* For one reason, whoever's thread it was then known to be. */
+static bool is_alike(const struct scan *s, const struct ended *a, const struct ended *b)
+{
+	const struct sonde_context *one = &s->contexts[a - s->ended - 1];
+	const struct sonde_context *other = &s->contexts[b - s->ended - 1];
+
+	return one->detail == other->detail && one->machine == other->machine &&
+	       one->serves == other->serves;
+}
+
 static inline void close_exit(struct scan *s, struct open_exit *o)
 {
 	struct ended *e = o->as;
 
-	if (unlikely(!e->count++))
+	if (unlikely(!e->met)) {
+		e->met = true;
 		s->met[s->nr_met++] = (uint32_t)(e - s->ended);
+	}
+	e->count += likely(!o->before) || !is_alike(s, o->before, e);
 	e->time_ns += o->time_ns;
 	if (o->time_ns > e->longest_ns)
 		e->longest_ns = o->time_ns;
@@ -127,17 +142,21 @@ static void take_off(struct scan *s, uint32_t value, ns_t time_ns)
 		w->open->time_ns -= time_ns;
 }
 
-/* What was open before nobody knew what ran there is another exit. */
+/* What was open before nobody knew what ran there may be another exit, or the same: two times, counted once where nothing
+ * tells them apart. */
 static __attribute__((noinline)) void end_if_blind(struct scan *s, const struct worker *w,
 						   struct open_exit *o)
 {
 	const struct lineage *l = &s->machines[s->contexts[w - s->workers - 1].machine];
+	struct ended *before = o->as;
 	bool blind = false;
 
 	for (unsigned level = 0; level <= l->level && o->as; level++)
 		blind |= l->at[level] >= 0 && s->blinds[l->at[level]] > o->blind;
-	if (blind)
+	if (blind) {
 		close_exit(s, o);
+		o->before = before;
+	}
 	o->blind = s->blind;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/phases.h"
+#include "analysis/run.h"
 #include "analysis/vcpu_states.h"
 #include "model/context.h"
 
@@ -122,6 +123,22 @@ static int account_thread(struct account *a, struct sonde_run *run, const struct
 	return 0;
 }
 
+/* What ended it may have come unseen, in a gap of the VM's trace or of those of machines around it. */
+static ns_t doubt_of(const struct sonde_run *run, const struct phase *p)
+{
+	ns_t doubt_ns = p->doubt_ns;
+	struct sonde_loss l;
+
+	for (int64_t row = 0; !sonde_loss(run, row, &l); row++) {
+		ns_t from = l.begin > p->begin ? l.begin : p->begin;
+
+		if (from < p->end && l.end > p->begin && p->end - from > doubt_ns &&
+		    run_is_inside(run, p->vm, l.machine))
+			doubt_ns = p->end - from;
+	}
+	return doubt_ns;
+}
+
 int phase_add(struct sonde_facts *out, struct sonde_run *run, const struct phase *phase, ns_t begin,
 	      ns_t end, struct error *err)
 {
@@ -149,7 +166,7 @@ int phase_add(struct sonde_facts *out, struct sonde_run *run, const struct phase
 			       cell_str(a.waits_for),
 			       cell_int(a.waits_for_ns),
 			       cell_int(a.rest),
-			       cell_int(p.doubt_ns),
+			       cell_int(doubt_of(run, &p)),
 			       cell_str(p.evidence),
 		       });
 	return 0;

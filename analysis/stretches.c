@@ -257,7 +257,7 @@ static void add_exit(struct stretches *s, const struct exit_interval *e)
 	now->reason = kind->reason;
 	now->isa = kind->isa;
 	now->user_reason = user ? user->user_reason : -1;
-	now->from = exit_from(e->vcpu, kind);
+	now->from = kind->serves;
 	now->nr_causes = 0;
 	keep(s->to, now);
 }
@@ -311,7 +311,9 @@ static void say_exit(struct sentence *s, const struct stretch *stretch)
 {
 	const char *name = exit_name(s->run, stretch->isa, stretch->reason);
 
-	say_cpu(s, stretch->from);
+	if (stretch->from < 0)
+		say(s, "A guest in ");
+	say_cpu(s, stretch->from < 0 ? stretch->row : stretch->from);
 	say(s, " left guest mode");
 	if (*name)
 		say(s, " (%s)", name);

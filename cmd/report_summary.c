@@ -8,6 +8,9 @@
 
 #include <inttypes.h>
 
+/* Who lost less of the window than this is not worth a sentence. */
+#define LEAST_LOST_PPM 10000
+
 /* The begin of its sentence; a nested VM's vCPU also loses what those that it is on lose. */
 static void print_lost(const struct invocation *inv, const struct sonde_facts *vcpus, size_t row,
 		       const char *name, bool is_ns)
@@ -28,50 +31,68 @@ static void print_lost(const struct invocation *inv, const struct sonde_facts *v
 	      inv->screen.out);
 }
 
-/* "who lost most": a sentence per vCPU that was kept off the CPU for 1% of the window or more. */
+static void print_culprits(const struct invocation *inv, struct sonde_run *run,
+			   const struct sonde_facts *pairs, int64_t vcpu, bool is_ns)
+{
+	unsigned culprits = 0;
+
+	for (size_t p = 0; p < sonde_facts_nr_rows(pairs) && culprits < 3; p++) {
+		char machine[80], thread[80], text[UNIT_TEXT];
+		int64_t by = facts_named(pairs, p, "culprit").i;
+
+		if (facts_named(pairs, p, "vcpu").i != vcpu)
+			continue;
+		facts_cell_text(run, SONDE_COL_MACHINE, facts_named(pairs, p, "culprit_machine"),
+				machine, sizeof(machine));
+		if (by >= 0)
+			sonde_thread_label(run, by, thread, sizeof(thread));
+		else
+			snprintf(thread, sizeof(thread), "%s",
+				 sonde_mode_name((enum sonde_mode)facts_named(pairs, p, "mode").i));
+		fprintf(inv->screen.out, "  %10s  %s on %s\n",
+			unit_length(text, facts_named(pairs, p, "total").i, is_ns), thread, machine);
+		culprits++;
+	}
+}
+
+/* Which row comes after @last, of those that lost most first; -1: no other one lost 1% of the window. */
+static int64_t next_loser(const struct sonde_facts *vcpus, int64_t last)
+{
+	int64_t before = last < 0 ? INT64_MAX : facts_named(vcpus, (size_t)last, "lost_share").i;
+	int64_t next = -1, most = LEAST_LOST_PPM - 1;
+
+	for (size_t v = 0; v < sonde_facts_nr_rows(vcpus); v++) {
+		int64_t share = facts_named(vcpus, v, "lost_share").i;
+		bool comes = share < before || (share == before && (int64_t)v > last);
+
+		if (comes && share > most) {
+			most = share;
+			next = (int64_t)v;
+		}
+	}
+	return next;
+}
+
+/* A sentence per vCPU that was kept off the CPU, who lost most first. */
 static void print_losers(const struct invocation *inv, struct sonde_run *run,
 			 const struct sonde_facts *vcpus, const struct sonde_facts *pairs)
 {
 	bool is_ns = sonde_run_ticks_are_ns(run);
-	FILE *out = inv->screen.out;
-	bool any = false;
+	int64_t v = next_loser(vcpus, -1);
 
-	for (size_t v = 0; v < sonde_facts_nr_rows(vcpus); v++) {
-		int64_t vcpu = facts_named(vcpus, v, "vcpu").i;
-		int64_t ready = facts_named(vcpus, v, "preempted").i;
+	if (v >= 0)
+		screen_title(&inv->screen, "Who was kept off the CPU");
+	for (; v >= 0; v = next_loser(vcpus, v)) {
+		int64_t vcpu = facts_named(vcpus, (size_t)v, "vcpu").i;
+		int64_t ready = facts_named(vcpus, (size_t)v, "preempted").i;
 		char name[80], text[UNIT_TEXT], percent[UNIT_TEXT];
-		unsigned culprits = 0;
 
-		if (facts_named(vcpus, v, "lost_share").i < 10000)
-			continue;
-		if (!any)
-			screen_title(&inv->screen, "Who was kept off the CPU");
-		any = true;
 		sonde_cpu_label(run, vcpu, name, sizeof(name));
-		print_lost(inv, vcpus, v, name, is_ns);
-		fprintf(out, "%s (%s)%s\n", unit_length(text, ready, is_ns),
-			unit_share(percent, facts_named(vcpus, v, "share").i),
+		print_lost(inv, vcpus, (size_t)v, name, is_ns);
+		fprintf(inv->screen.out, "%s (%s)%s\n", unit_length(text, ready, is_ns),
+			unit_share(percent, facts_named(vcpus, (size_t)v, "share").i),
 			ready ? ", because of" : "");
-		for (size_t p = 0; p < sonde_facts_nr_rows(pairs) && culprits < 3; p++) {
-			char machine[80], thread[80];
-			int64_t by = facts_named(pairs, p, "culprit").i;
-
-			if (facts_named(pairs, p, "vcpu").i != vcpu)
-				continue;
-			facts_cell_text(run, SONDE_COL_MACHINE,
-					facts_named(pairs, p, "culprit_machine"), machine,
-					sizeof(machine));
-			if (by >= 0)
-				sonde_thread_label(run, by, thread, sizeof(thread));
-			else
-				snprintf(thread, sizeof(thread), "%s",
-					 sonde_mode_name(
-						 (enum sonde_mode)facts_named(pairs, p, "mode").i));
-			fprintf(out, "  %10s  %s on %s\n",
-				unit_length(text, facts_named(pairs, p, "total").i, is_ns), thread,
-				machine);
-			culprits++;
-		}
+		print_culprits(inv, run, pairs, vcpu, is_ns);
 	}
 }
 

@@ -472,7 +472,7 @@ static int list_under(struct opening *o, const char *path, struct error *err)
 	return grown && !ret ? 0 : fail(err, -ENOMEM, "out of memory");
 }
 
-/* A machine whose trace cannot be found costs only itself. */
+/* A machine whose trace cannot be found costs only itself; it is one that was given, and is left out. */
 static int list_machine(struct opening *o, const struct rundir_machine *m, struct error *err)
 {
 	struct problems *problems = &o->in->topology.problems;
@@ -486,7 +486,10 @@ static int list_machine(struct opening *o, const struct rundir_machine *m, struc
 		return fail(err, ret, "%s", why.text);
 	problems_add(problems, "%.60s: %.180s", m->name, why.text);
 	tell_new(o, told);
-	return 0;
+	if (is_left_out(o->in, m->folder))
+		return 0;
+	ret = inputs_note_left_out(o->in, m->name, m->folder, why.text);
+	return ret ? fail(err, ret, "out of memory") : 0;
 }
 
 /* 1: @path was a run directory, and what it has is listed. */

@@ -357,6 +357,7 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 
 	if (unlikely(e->kind == EV_LOST)) {
 		calls_follow(cpu, e);
+		vcpu_heard(cpu);
 		cpu_lost(cpu, e);
 		return;
 	}
@@ -368,6 +369,8 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 	}
 	if (cpu->machine->parent)
 		guest_executes(cpu);
+	if (unlikely(cpu->heard_at == NS_MIN))
+		vcpu_heard(cpu);
 	if (unlikely(is_between(cpu->machine)))
 		between_event(cpu);
 	cpu->heard_at = cpu->machine->model->now;

@@ -68,6 +68,14 @@ void vcpu_init(struct vcpu *v, struct thread *host)
 	};
 }
 
+void vcpu_heard(struct cpu *vcpu)
+{
+	if (vcpu->state == ATTR_NONE || vcpu->vcpu_state != VCPU_NONE)
+		return;
+	vcpu->vcpu_state = VCPU_UNKNOWN;
+	model_set(vcpu->machine->model, vcpu->state, VCPU_UNKNOWN);
+}
+
 void vcpu_forget_inner(const struct cpu *vcpu)
 {
 	const struct thread *th = vcpu->thread;

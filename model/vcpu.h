@@ -14,6 +14,8 @@
  */
 
 void vcpu_init(struct vcpu *v, struct thread *host);
+/* Its own trace tells of it, or of what is missing of it: it is there, whether or not its host is ever seen to run it. */
+void vcpu_heard(struct cpu *vcpu);
 void vcpu_entry(struct cpu *host_cpu, const struct event *e);
 void vcpu_exit(struct cpu *host_cpu, const struct event *e);
 void vcpu_userspace(struct cpu *host_cpu, const struct event *e);

@@ -104,19 +104,20 @@ static void describe(struct builder *b, const uint8_t *data, const struct ctf_pa
 		b->cpu = (int64_t)r->value[CTF_ROLE_CPU];
 }
 
-bool ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
-		    uint8_t key[static CTF_KEY_BYTES])
+unsigned ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
+			uint8_t key[static CTF_KEY_BYTES])
 {
 	const struct ctf_fc *header = t->meta.packet_header;
 	bool big = header && header->nr_members && header->members[0].fc->order == CTF_ORDER_BE;
 	uint32_t magic = big ? __builtin_bswap32(CTF_PACKET_MAGIC) : CTF_PACKET_MAGIC;
 
-	if (!header || header->nr_members < 2 || header->members[0].fc->role != CTF_ROLE_MAGIC ||
-	    header->members[1].fc->role != CTF_ROLE_UUID || !cf->has_uuid)
-		return false;
+	if (!header || !header->nr_members || header->members[0].fc->role != CTF_ROLE_MAGIC)
+		return 0;
 	memcpy(key, &magic, 4);
+	if (header->nr_members < 2 || header->members[1].fc->role != CTF_ROLE_UUID || !cf->has_uuid)
+		return 4;
 	memcpy(key + 4, cf->uuid, 16);
-	return true;
+	return CTF_KEY_BYTES;
 }
 
 /* The next place in [from, to) where a packet of this trace begins; @to when there is none. */
@@ -126,7 +127,7 @@ static uint64_t resync(const struct builder *b, const struct ctf_file *cf, uint6
 	uint8_t key[CTF_KEY_BYTES];
 	const uint8_t *hit = NULL;
 
-	if (ctf_packet_key(b->cs->trace, cf, key))
+	if (ctf_packet_key(b->cs->trace, cf, key) == CTF_KEY_BYTES)
 		hit = memmem(cf->map.data + from, to - from, key, sizeof(key));
 	return hit ? (uint64_t)(hit - cf->map.data) : to;
 }
@@ -137,7 +138,7 @@ static void find_tear(const struct builder *b, const struct ctf_file *cf, struct
 	uint64_t end = f->offset_bytes + f->len_bytes;
 	uint8_t key[CTF_KEY_BYTES];
 
-	if (!ctf_packet_key(b->cs->trace, cf, key) ||
+	if (ctf_packet_key(b->cs->trace, cf, key) < CTF_KEY_BYTES ||
 	    (!f->truncated && (cf->map.len_bytes - end < CTF_KEY_BYTES ||
 			       !memcmp(cf->map.data + end, key, CTF_KEY_BYTES))))
 		return;
@@ -155,6 +156,19 @@ static bool is_of_file(const struct ctf_packet_info *info, const struct ctf_file
 	return !info->roles.uuid || !cf->has_uuid || !memcmp(info->roles.uuid, cf->uuid, 16);
 }
 
+/* A packet says whose it is; one of another CPU's stream holds together, but not here. */
+static int check_owner(const struct builder *b, const struct ctf_file *cf,
+		       const struct ctf_packet_info *info, struct error *why)
+{
+	if (!is_of_file(info, cf))
+		return fail(why, -EINVAL, "the packet belongs to another trace (its uuid differs)");
+	if (info->plan != b->cs->plan)
+		return fail(why, -EINVAL, "the packet is of another stream class");
+	if (!ctf_is_of_stream(b->cs, b->cpu, &info->roles))
+		return fail(why, -EINVAL, "the packet is of another stream");
+	return 0;
+}
+
 static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 {
 	const struct ctf_file *cf = &b->cs->files[file];
@@ -167,11 +181,8 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 		int ret = ctf_packet_read(b->cs->trace, map->data + at, map->len_bytes - at,
 					  b->regs, &info, &why);
 
-		if (!ret && !is_of_file(&info, cf))
-			ret = fail(&why, -EINVAL,
-				   "the packet belongs to another trace (its uuid differs)");
-		if (!ret && info.plan != b->cs->plan)
-			ret = fail(&why, -EINVAL, "the packet is of another stream class");
+		if (!ret)
+			ret = check_owner(b, cf, &info, &why);
 		if (ret) {
 			uint64_t next = resync(b, cf, at + 1, map->len_bytes);
 
@@ -211,6 +222,7 @@ static bool agrees(struct builder *b, const struct ctf_file *cf, const struct ct
 	if (b->cpu < 0 && ctf_has_role(r, CTF_ROLE_CPU))
 		b->cpu = (int64_t)r->value[CTF_ROLE_CPU];
 	return info.plan == b->cs->plan && is_of_file(&info, cf) &&
+	       ctf_is_of_stream(b->cs, b->cpu, r) &&
 	       info.packet_bits == e->packet_bits &&
 	       info.content_bits == e->content_bits && r->bits[CTF_ROLE_BEGIN] == 64 &&
 	       r->bits[CTF_ROLE_END] == 64 && r->value[CTF_ROLE_BEGIN] == e->begin &&
@@ -300,17 +312,41 @@ static int use_index(struct builder *b, uint32_t file, const struct ctf_lttng_in
 	return 0;
 }
 
-/* The index is written after the packets: what it has more than the file was there.  Behind the last
- * packet nothing is missing, though, when that is the last of the index. */
-static void note_missing(struct builder *b, uint32_t from, uint32_t told, uint64_t last_begin)
+/* Marks packets in front of which the index has others.  Returns how many it has up to the last one
+ * that is there. */
+static uint32_t note_missing_between(struct builder *b, uint32_t from,
+				     const struct ctf_lttng_index *lt)
 {
-	uint32_t nr = b->nr - from;
+	uint32_t k = 0, next = 0;
 
-	if (nr >= told || (nr && b->list[b->nr - 1].begin == last_begin))
+	for (uint32_t i = from; i < b->nr; i++) {
+		while (k < lt->nr && lt->entries[k].begin < b->list[i].begin)
+			k++;
+		if (k == lt->nr || lt->entries[k].begin != b->list[i].begin)
+			continue;
+		b->list[i].gap |= k > next;
+		next = ++k;
+	}
+	return next;
+}
+
+/*
+ * The index is written after the packets: what it has more than the file was there.  Where packets
+ * are numbered, these numbers count what is missing between them, and only the index what is missing
+ * behind the last one.
+ */
+static void note_missing(struct builder *b, uint32_t from, const struct ctf_lttng_index *lt)
+{
+	bool numbered = has_role_field(b->cs->plan->cls->packet_context, CTF_ROLE_SEQ_NUM);
+	uint32_t nr = b->nr - from, behind, missing;
+
+	if (nr >= lt->nr)
 		return;
-	b->t->loss.packets += told - nr;
-	b->t->loss.unknown++;
-	b->gap = true;
+	behind = lt->nr - note_missing_between(b, from, lt);
+	missing = numbered && behind < lt->nr - nr ? behind : lt->nr - nr;
+	b->t->loss.packets += missing;
+	b->t->loss.unknown += missing > 0;
+	b->gap |= behind > 0;
 }
 
 static int list_file(struct builder *b, uint32_t file)
@@ -319,8 +355,8 @@ static int list_file(struct builder *b, uint32_t file)
 	const struct ctf_fc *context = b->cs->plan->cls->packet_context;
 	struct ctf_lttng_index lt;
 	struct error why = {0};
-	uint64_t at = 0, last_begin;
-	uint32_t told, from = b->nr;
+	uint32_t from = b->nr;
+	uint64_t at = 0;
 	int ret;
 
 	ret = ctf_lttng_index_read(&lt, cf->path, &why);
@@ -335,13 +371,11 @@ static int list_file(struct builder *b, uint32_t file)
 			trace_problem(b->t, "the index of %s does not fit it; the packets are read "
 					    "instead", cf->path);
 	}
-	told = ret && ret != -ENOMEM ? 0 : lt.nr;
-	last_begin = told ? lt.entries[told - 1].begin : 0;
+	if (ret != -ENOMEM) {
+		ret = walk_packets(b, file, at);
+		note_missing(b, from, &lt);
+	}
 	free(lt.entries);
-	if (ret == -ENOMEM)
-		return ret;
-	ret = walk_packets(b, file, at);
-	note_missing(b, from, told, last_begin);
 	return ret;
 }
 
@@ -577,6 +611,16 @@ static uint64_t note_times(struct builder *b, uint32_t i, uint64_t last, struct 
 	return out->end > out->begin ? out->end : out->begin;
 }
 
+/* Where packets do not say when they end, one may begin before the last event in front of a gap. */
+static uint64_t begin_behind(struct packet *p, uint64_t before, uint64_t last)
+{
+	if (p->begin < before)
+		p->begin = before;
+	if (p->end && p->end < before)
+		p->end = before;
+	return last > before ? last : before;
+}
+
 static void tell_about_times(struct builder *b)
 {
 	const struct found *f = &b->list[b->first_step_back];
@@ -627,6 +671,7 @@ static int fill_stream(struct builder *b)
 		last = note_times(b, i, last, p, out);
 		note_gap(b, i, p);
 		p->gap_from = p->gap && i ? known_until(b, i) : out->begin;
+		last = begin_behind(out, p->gap_from, last);
 		note_discarded(b, i, p);
 		note_truncated(b, f);
 		out->lost = p->gap || p->lost_unknown ? UINT64_MAX : p->discarded;

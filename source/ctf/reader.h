@@ -110,11 +110,11 @@ struct ctf_packet_info {
 
 /*
  * What each packet of this file begins with: magic number and uuid together are too long to be there
- * by chance.  False when its packets do not have both.
+ * by chance.  Returns how many bytes of it are known: fewer when its packets do not have both.
  */
 #define CTF_KEY_BYTES 20
-bool ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
-		    uint8_t key[static CTF_KEY_BYTES]);
+unsigned ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
+			uint8_t key[static CTF_KEY_BYTES]);
 
 /*
  * @room_bytes: from @data to the end of the file.  @regs is filled with what events need to know
@@ -124,6 +124,10 @@ bool ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
 int ctf_packet_read(const struct ctf_trace *t, const uint8_t *data, uint64_t room_bytes,
 		    uint64_t regs[static CTF_REGS], struct ctf_packet_info *out,
 		    struct error *err);
+
+/* Whether a packet may be of that stream, by the number and the CPU that it says.  @cpu: the stream's;
+ * -1 when its packets have not said. */
+bool ctf_is_of_stream(const struct ctf_stream *cs, int64_t cpu, const struct ctf_roles *r);
 
 /* All that @part's metadata describes is described by @t's, too, and in the same way. */
 bool ctf_covers(const struct trace *t, const struct trace *part);

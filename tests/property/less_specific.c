@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	less_specific WHOLE CUT ROOT-OF-WHOLE ROOT-OF-CUT [all | lie]
+ *	less_specific WHOLE CUT ROOT-OF-WHOLE ROOT-OF-CUT [lie]
  *
  * Prints what history CUT says that history WHOLE does not, see less_specific.h, and then
  * "compared MOMENTS KNOWN-NS KEPT-NS MORE ROWS ROWS-KEPT GAPS".  Exit status 0: nothing is wrong; 1:
@@ -17,7 +17,7 @@ int main(int argc, char **argv)
 	int ret;
 
 	if (argc != 5 && argc != 6) {
-		fputs("usage: less_specific WHOLE CUT ROOT-OF-WHOLE ROOT-OF-CUT [all | lie]\n", stderr);
+		fputs("usage: less_specific WHOLE CUT ROOT-OF-WHOLE ROOT-OF-CUT [lie]\n", stderr);
 		return 3;
 	}
 	if (pair_open(&p, argv + 1, argv + 3))
@@ -28,8 +28,10 @@ int main(int argc, char **argv)
 		compare_rows(&p);
 	}
 	/* Without the host's trace its guest counts as the machine: its CPUs are other CPUs. */
-	if (p.root == 0)
-		compare_tables(&p, argc == 6 && !strcmp(argv[5], "all"));
+	if (p.root == 0) {
+		compare_words(&p);
+		compare_tables(&p);
+	}
 	printf("compared\t%lld\t%lld\t%lld\t%lld\t%lld\t%lld\t%lld\n",
 	       (long long)p.moments,
 	       (long long)p.known_ns, (long long)p.kept_ns, (long long)p.more, (long long)p.rows,

@@ -13,6 +13,7 @@
  *	timeline.c   that order over time, within the bounds that both histories state
  *	states.c     every attribute of every CPU, vCPU and thread
  *	rows.c       the tables of what there is: machines, threads, namespaces ...
+ *	words.c      `sonde state`, and pictures
  *	tables.c     every table that `sonde report` and SQL show, row by row
  *
  * What is wrong is printed, one line each: "wrong", what kind of thing, which one, from, to, what
@@ -52,8 +53,8 @@ struct pair {
 	int64_t *slacks;       /* by row of @cut: the greatest that its clock may have moved */
 	int64_t root;	       /* what the outermost machine of @cut is in @whole; -1 nothing there */
 	int64_t wrong;	       /* found so far */
-	int64_t more; /* times at which the first history knows nothing, and the second one says
-			 something */
+	int64_t more; /* times at which the second history says more than the first one, and may */
+	int64_t gain_ns; /* ... of what physical CPUs ran, how long */
 	int64_t known_ns, kept_ns; /* time in which a state was known, and in which it still is */
 	int64_t moments;	   /* pairs of intervals that were compared */
 	bool lie; /* tables of the second history are taken to say more than they do */
@@ -85,6 +86,8 @@ bool context_fits(const struct pair *p, const struct sonde_context *cut,
 /* The other way round: the first history says less than the second one. */
 bool context_says_more(const struct pair *p, const struct sonde_context *cut,
 		       const struct sonde_context *whole);
+/* That second history may say more than the first one in [from, to). */
+bool is_gain(const struct pair *p, int64_t from, int64_t to);
 /* How far a moment may have moved that both tell of one machine, in ns. */
 int64_t slack_of(const struct pair *p, int64_t cut_machine, int64_t whole_machine, int64_t t);
 /* The same for what a physical CPU ran: 0 where the host's own clock tells all that differs. */
@@ -125,7 +128,7 @@ void compare_timelines(struct pair *p, const struct question *q, const struct in
 
 void compare_states(struct pair *p);
 void compare_rows(struct pair *p);
-/* @all: those, too, that are known not to hold yet. */
-void compare_tables(struct pair *p, bool all);
+void compare_words(struct pair *p);
+void compare_tables(struct pair *p);
 
 #endif

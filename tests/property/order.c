@@ -183,6 +183,70 @@ bool context_says_more(const struct pair *p, const struct sonde_context *c,
 	       is_within(&p->cut, p->cut.cpus[c->serves].machine, c->machine);
 }
 
+/* ---- where less evidence may tell more ------------------------------------------------------ */
+
+/* Or of a part of it, which then counts as another machine. */
+static bool lacks_trace_of(const struct pair *p, int64_t whole)
+{
+	bool traced = false;
+
+	if (!p->whole.machines[whole].traced)
+		return false;
+	for (int64_t m = 0; m < p->cut.nr_machines; m++) {
+		if (p->machines[m].row != whole || p->machines[m].within)
+			continue;
+		if (!p->cut.machines[m].traced)
+			return true;
+		traced = true;
+	}
+	return !traced;
+}
+
+/* Only another machine's events show that a CPU's are missing (model/contradict.h): where these are
+ * missing, too, nothing does. */
+static bool is_hidden_gap(const struct pair *p, int64_t from, int64_t to)
+{
+	struct sonde_loss l;
+
+	for (int64_t i = 0; i < sonde_nr_losses(p->whole.run); i++) {
+		sonde_loss(p->whole.run, i, &l);
+		if (l.events < 0 && l.begin <= from && to <= l.end + 1)
+			return true;
+	}
+	return false;
+}
+
+/* When the trace of @cpu's machine begins to tell what it runs. */
+static int64_t told_since(const struct side *s, int64_t cpu)
+{
+	uint32_t attr = sonde_attr_of_cpu(s->run, cpu, "task");
+	int64_t t = sonde_run_begin(s->run);
+	struct sonde_interval i;
+
+	while (!sonde_at(s->run, attr, t, &i) && !i.value && i.end > t && i.end < sonde_run_end(s->run))
+		t = i.end;
+	return t;
+}
+
+/* What a VM ran is its own trace's to tell.  Before that begins less is said than where there is none, and
+ * its host's nested entries are all there is. */
+static bool is_before_a_trace(const struct pair *p, int64_t to)
+{
+	for (int64_t cpu = 0; cpu < p->whole.nr_cpus; cpu++) {
+		int64_t m = p->whole.cpus[cpu].machine;
+
+		if (m && lacks_trace_of(p, m) && to <= told_since(&p->whole, cpu))
+			return true;
+	}
+	return false;
+}
+
+/* Without the host's trace a guest counts as the machine: its CPUs ran from the begin on. */
+bool is_gain(const struct pair *p, int64_t from, int64_t to)
+{
+	return p->root || is_hidden_gap(p, from, to) || is_before_a_trace(p, to);
+}
+
 /* ---- time ---------------------------------------------------------------------------------- */
 
 static int64_t bound_of(const struct side *s, int64_t machine, int64_t t)

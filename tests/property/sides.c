@@ -196,14 +196,22 @@ static int64_t greatest_slack(const struct pair *p, int64_t machine)
 	return most < end - begin ? most : end - begin;
 }
 
-/* Whether the traces that the second history was made of have the outermost one of the first. */
+/* Whether the traces that the second history was made of have the outermost one of the first, and it does
+ * not say that it leaves that out. */
 static bool has_outermost(const struct pair *p)
 {
 	const char *own = p->cut.machines[0].trace_path;
+	const char *name = behind(p->whole.machines[0].trace_path, p->whole.root);
+	struct sonde_left_out l;
 	char path[4096];
 
+	for (int64_t i = 0; !sonde_left_out(p->cut.run, i, &l); i++) {
+		if (!strcmp(behind(l.path, p->cut.root), name))
+			return false;
+	}
+
 	snprintf(path, sizeof(path), "%.*s%s", (int)(behind(own, p->cut.root) - own), own,
-		 behind(p->whole.machines[0].trace_path, p->whole.root));
+		 name);
 	return !access(path, F_OK);
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void list_add(struct interval_list *l, const struct sonde_interval *i)
 {
@@ -84,17 +85,22 @@ static bool moved(const struct pair *p, const struct question *q, const struct i
 static void judge(struct pair *p, const struct question *q, const struct interval_list *whole,
 		  size_t at, const struct piece *x)
 {
-	char said[160], was[160];
+	char said[160], was[160], kind[40];
+	bool more = false;
 
 	if (x->end <= x->begin || moved(p, q, whole, at, x))
 		return;
 	if (!q->known(&p->whole, x->was) || (q->more && q->more(p, x->said, x->was))) {
+		more = true;
 		p->more++;
-		return;
+		p->gain_ns += strcmp(q->kind, "runs") ? 0 : x->end - x->begin;
+		if (is_gain(p, x->begin, x->end))
+			return;
 	}
+	snprintf(kind, sizeof(kind), "%s%s", more ? "more of " : "", q->kind);
 	q->word(&p->cut, x->said, said, sizeof(said));
 	q->word(&p->whole, x->was, was, sizeof(was));
-	say_wrong(p, q->kind, q->which, x->begin, x->end, said, "%s", was);
+	say_wrong(p, kind, q->which, x->begin, x->end, said, "%s", was);
 }
 
 /* One interval of the second history, against all of the first one from @at on. */

@@ -427,6 +427,42 @@ static void damaged_bytes_are_a_gap_on_every_cpu(void **state)
 	close_opened(o);
 }
 
+/* A sample whose type or size became another one's is not passed by as a record of no interest. */
+static void a_sample_that_looks_like_another_record_is_a_gap(void **state)
+{
+	static const struct {
+		unsigned offset, bytes;
+		uint64_t value;
+	} damages[] = {
+		{0, 4, 8},   /* PERF_RECORD_READ */
+		{0, 4, 10},  /* PERF_RECORD_MMAP2 */
+		{0, 4, 13},  /* PERF_RECORD_LOST_SAMPLES */
+		{0, 4, 81},  /* PERF_RECORD_COMPRESSED */
+		{0, 4, 137}, /* none yet */
+		{6, 2, 0},   /* as long as two; filled in below */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(damages); i++) {
+		struct buf b = {0};
+		uint64_t value = damages[i].value;
+		struct opened *o;
+		uint16_t size;
+		size_t at = 0;
+
+		many_rounds(&b, 10, 4, &at);
+		memcpy(&size, b.data + at + 6, sizeof(size));
+		value = value ? value : 2u * size;
+		memcpy(b.data + at + damages[i].offset, &value, damages[i].bytes);
+		o = opened(&plain, &b);
+		assert_int_equal(o->nr, 40 - 1 - !damages[i].value + 2);
+		is_lost(&o->events[8], 0, 3500, damages[i].value ? 4500 : 5010);
+		assert_int_equal(o->trace->loss.unknown, 1);
+		assert_int_equal(o->trace->problems.nr, 1);
+		close_opened(o);
+	}
+}
+
 /* The record before damaged bytes is left out, and its time with it: the gap is from the last one that
  * is sound. */
 static void what_stands_before_damage_has_no_time(void **state)
@@ -486,6 +522,54 @@ static void times_far_from_their_neighbours_are_gaps(void **state)
 			}
 		}
 		assert_true(k % 12 < 2 || k % 12 >= 10 || lost >= 2);
+		close_opened(o);
+	}
+}
+
+/* A CPU may be all that goes on, however long: its own records tell, too, how long all of it took. */
+static void a_cpu_that_goes_on_alone_is_believed(void **state)
+{
+	static const uint64_t steps[] = {100000000, 1500000000};
+	const uint64_t begin = 5000000000;
+
+	(void)state;
+	for (unsigned k = 0; k < ARRAY_SIZE(steps); k++) {
+		struct buf b = {0};
+		struct opened *o;
+
+		perf_switch(&b, 1, begin, 0, 9, "nine");
+		perf_switch(&b, 1, begin + 50000000, 9, 0, "swapper");
+		for (unsigned i = 0; i < 40; i++)
+			perf_switch(&b, 0, begin + i * steps[k], 0, 7, "seven");
+		o = opened(&plain, &b);
+		assert_int_equal(o->nr, 42);
+		assert_int_equal(o->trace->loss.unknown, 0);
+		assert_int_equal(o->trace->problems.nr, 0);
+		close_opened(o);
+	}
+}
+
+/* Nothing is before a CPU's first record: what is behind it, and the other CPUs, tell. */
+static void a_first_time_far_from_the_next_is_none(void **state)
+{
+	static const uint64_t times[] = {100000000000, UINT64_MAX / 2, 1000};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(times); i++) {
+		struct buf b = {0};
+		struct opened *o;
+
+		perf_switch(&b, 0, times[i], 0, 5, "five");
+		for (unsigned k = 0; k < 4; k++) {
+			perf_switch(&b, 0, 50000000100 + 100 * k, 5, 5, "five");
+			perf_switch(&b, 1, 50000000110 + 100 * k, 6, 6, "six");
+		}
+		o = opened(&plain, &b);
+		assert_int_equal(o->trace->nr_streams, 2);
+		assert_int_equal(o->trace->loss.unknown, 1);
+		assert_true(o->nr >= 8);
+		for (unsigned k = 0; k < o->nr; k++)
+			assert_in_range(o->events[k].time.v, 50000000100, 50000000410);
 		close_opened(o);
 	}
 }
@@ -898,8 +982,11 @@ int main(void)
 		cmocka_unit_test(lost_events_are_an_interval),
 		cmocka_unit_test(events_lost_at_the_end_are_told),
 		cmocka_unit_test(damaged_bytes_are_a_gap_on_every_cpu),
+		cmocka_unit_test(a_sample_that_looks_like_another_record_is_a_gap),
 		cmocka_unit_test(what_stands_before_damage_has_no_time),
 		cmocka_unit_test(times_far_from_their_neighbours_are_gaps),
+		cmocka_unit_test(a_cpu_that_goes_on_alone_is_believed),
+		cmocka_unit_test(a_first_time_far_from_the_next_is_none),
 		cmocka_unit_test(a_cpu_of_which_nothing_sound_is_there_has_no_stream),
 		cmocka_unit_test(holes_are_never_silent),
 		cmocka_unit_test(a_pipe_that_ends_early_is_a_gap_at_its_end),
