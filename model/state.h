@@ -71,7 +71,7 @@ enum nested {
 };
 
 /* How a rest began; unknown where that was not seen. */
-enum halted { HALTED_UNKNOWN, HALTED_NO, HALTED_YES };
+enum halted { HALTED_UNKNOWN, HALTED_UNSEEN, HALTED_NO, HALTED_YES }; /* UNSEEN: its exit was lost */
 
 /* A vCPU as its parent's kernel sees it. */
 struct vcpu {

@@ -325,6 +325,7 @@ void thread_forget(struct thread *th)
 {
 	th->where = WHERE_UNKNOWN;
 	th->in_softirq = false;
+	th->acts_for = 0; /* it may have slept since */
 	th->losses = thread_known_since(th->machine);
 	if (th->vcpu)
 		vcpu_forget(th->vcpu);

@@ -140,7 +140,9 @@ void wake_sleep(struct thread *host)
 	struct vcpu *v = &host->vcpu->vcpu;
 
 	if (!v->resting)
-		rest(host->vcpu, v->seen && v->reason >= 0 ? HALTED_NO : HALTED_UNKNOWN);
+		rest(host->vcpu, !v->seen	   ? HALTED_UNSEEN
+				 : v->reason >= 0 ? HALTED_NO
+						  : HALTED_UNKNOWN);
 	v->waited = true;
 }
 
@@ -150,12 +152,14 @@ static struct note verdict(const struct vcpu *v)
 {
 	bool sees_deliveries = v->host->machine->sees_deliveries;
 	struct note n = v->note;
+	bool unseen = v->halted == HALTED_UNSEEN ||
+		      (v->halted == HALTED_UNKNOWN && v->rest_at == NS_MIN);
 
-	if (!v->waited && v->halted != HALTED_UNKNOWN && v->host->machine->sees_halts)
+	if (!v->waited && v->halted >= HALTED_NO && v->host->machine->sees_halts)
 		return (struct note){
 			.cause = WAKE_NONE, .evidence = EVIDENCE_PENDING, .vector = -1};
 	/* How it began was not seen: had it not halted, this is its host's own affair. */
-	if (v->halted == HALTED_UNKNOWN && v->rest_at == NS_MIN && is_weak(&n)) {
+	if (unseen && is_weak(&n)) {
 		n.cause = WAKE_UNKNOWN;
 		return n;
 	}
@@ -228,7 +232,7 @@ void wake_userspace(struct cpu *vcpu)
 static void doubt_note(struct vcpu *v)
 {
 	if (v->halted == HALTED_NO)
-		v->halted = HALTED_UNKNOWN;
+		v->halted = HALTED_UNSEEN;
 	v->injected = -1;
 	if (is_weak(&v->note) && v->note.evidence != EVIDENCE_TIMER_INTERRUPT)
 		v->note = (struct note){.vector = -1};

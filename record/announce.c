@@ -14,23 +14,19 @@
 /* Exits by hypercall: VMMCALL on AMD's CPUs, VMCALL on Intel's. */
 #define BY_HYPERCALL "(isa == 2 && exit_reason == 0x81) || (isa == 1 && exit_reason == 18)"
 
+/* All calls, not announcements alone: an exit is of the call behind it, whatever that is. */
 static int set_up(struct announce *a, struct error *err)
 {
-	struct {
+	static const struct {
 		const char *file, *text;
-	} settings[] = {{"buffer_size_kb", "128"},
+	} settings[] = {{"buffer_size_kb", "256"},
 			{EXITS "filter", BY_HYPERCALL},
 			{EXITS "enable", "1"},
-			{CALLS "filter", NULL},
 			{CALLS "enable", "1"}};
-	char filter[96];
 	int ret = instance_open(&a->instance, err);
 
-	snprintf(filter, sizeof(filter), "nr >= 0x%x000000000000 && nr <= 0x%xffffffffffff",
-		 HT_ANNOUNCE_MAGIC, HT_ANNOUNCE_MAGIC);
 	for (unsigned i = 0; i < ARRAY_SIZE(settings) && !ret; i++)
-		ret = instance_set(&a->instance, settings[i].file,
-				   settings[i].text ? settings[i].text : filter, err);
+		ret = instance_set(&a->instance, settings[i].file, settings[i].text, err);
 	if (ret)
 		return ret;
 	a->pipe = openat(a->instance.dir, "trace_pipe", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -68,14 +64,14 @@ void announce_close(struct announce *a)
  * A thread's name may hold anything, but has no more than 15 bytes: its number is what stands
  * before the last " [CPU]" before the event.  0: there is none.
  */
-static int tid_of(const char *line, const char *event)
+static int tid_of(const char *line, const char *event, unsigned *on)
 {
 	const char *cpu = NULL;
 	int tid;
 
 	for (const char *p = line; (p = strstr(p, " [")) && p < event; p++)
 		cpu = p;
-	if (!cpu)
+	if (!cpu || sscanf(cpu, " [%u", on) != 1)
 		return 0;
 	while (cpu > line && *cpu == ' ')
 		cpu--;
@@ -104,28 +100,31 @@ static struct announce_exit *exit_first(struct announce *a, int tid)
 static void note_exit(struct announce *a, const char *line, const char *event)
 {
 	const char *rip = strstr(event, " rip 0x");
-	int tid = tid_of(line, event);
+	unsigned cpu = 0;
+	int tid = tid_of(line, event, &cpu);
 	struct announce_exit *x;
 
 	if (!tid)
 		return;
 	x = exit_first(a, tid);
+	x->cpu = cpu;
 	x->rip = 0;
 	if (rip && sscanf(rip, " rip 0x%" SCNx64, &x->rip) != 1)
 		x->rip = 0;
 }
 
-/* An exit is of one hypercall. */
-static enum ht_origin origin_of(struct announce *a, int tid)
+/* An exit is of one hypercall, on its CPU: where the thread went to another one between, a later exit
+ * may be among what that one lost, of which nothing tells yet. */
+static enum ht_origin origin_of(struct announce *a, int tid, unsigned cpu)
 {
 	struct announce_exit *x = exit_first(a, tid);
-	uint64_t rip = x->rip;
+	uint64_t rip = x->cpu == cpu ? x->rip : 0;
 
 	x->rip = 0;
 	return ht_origin_of_rip(rip);
 }
 
-static bool parse_call(const char *line, const char *event, struct announcement *out)
+static bool parse_call(const char *event, struct announcement *out)
 {
 	uint64_t nr, a0, a1, a2, a3;
 
@@ -137,23 +136,31 @@ static bool parse_call(const char *line, const char *event, struct announcement 
 	if (nr >> 48 != HT_ANNOUNCE_MAGIC || (nr >> 40 & 0xff) != HT_RING_VERSION ||
 	    (nr >> 32 & 0xff) > HT_REGION_IN_DEVICE || !a2)
 		return false;
-	out->tid = tid_of(line, event);
 	out->what = (enum ht_announcement)(nr >> 32 & 0xff);
 	out->rings = (struct ring_announcement){
 		.region = a0, .nonce = a2, .ring_bytes = (uint32_t)a3, .nr_rings = (uint32_t)nr};
-	return out->tid;
+	return true;
+}
+
+static bool note_call(struct announce *a, const char *line, const char *event,
+		      struct announcement *out)
+{
+	unsigned cpu = 0;
+	int tid = tid_of(line, event, &cpu);
+
+	if (!tid)
+		return false;
+	out->tid = tid;
+	out->origin = origin_of(a, tid, cpu);
+	return parse_call(event, out);
 }
 
 bool announce_line(struct announce *a, const char *line, struct announcement *out)
 {
 	const char *event = strstr(line, ": kvm_hypercall: nr 0x");
 
-	if (event) {
-		if (!parse_call(line, event, out))
-			return false;
-		out->origin = origin_of(a, out->tid);
-		return true;
-	}
+	if (event)
+		return note_call(a, line, event, out);
 	event = strstr(line, ": kvm_exit: vcpu ");
 	event = event ? event : strstr(line, ": kvm_exit: reason ");
 	if (event)

@@ -9,8 +9,8 @@
 
 /*
  * Hears guests announce their rings, and who in them does so (channel/origin.h): in a small ftrace
- * instance of its own, kvm_hypercall events with the announcement's number, and the kvm_exit events
- * of hypercalls, which say where in the guest each came from.
+ * instance of its own, all kvm_hypercall events, and the kvm_exit events of hypercalls, which say where
+ * in the guest each came from.
  *
  * A guest that makes hypercalls without end has its lines, and others on its physical CPU with them,
  * overwritten by the kernel, or left for the next look: no more than ANNOUNCE_LINES are read in one.
@@ -29,6 +29,7 @@ struct announce {
 	struct announce_exit {
 		uint64_t rip; /* of a thread's last exit by a hypercall; 0 there is none */
 		int tid;      /* 0: nobody's */
+		unsigned cpu; /* of the host, that it was on */
 	} exits[ANNOUNCE_EXIT_SETS][ANNOUNCE_EXIT_WAYS]; /* by TID; of a set, the latest first */
 };
 

@@ -2,15 +2,34 @@
 #include "record/stolen_rules.h"
 #include "record/vms.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
+
+#define UUID_CHARS 36
+
+static bool is_uuid(const char *text)
+{
+	for (unsigned i = 0; i < UUID_CHARS; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+		if (dash ? text[i] != '-' : !isxdigit((unsigned char)text[i]))
+			return false;
+	}
+	return !text[UUID_CHARS];
+}
+
+/* Who may choose a VM's name is not to get another's rights by its UUID. */
+static bool is_meant(const char *wanted, const struct vm_info *vm)
+{
+	return is_uuid(wanted) ? !strcasecmp(wanted, vm->uuid)
+			       : *wanted && !strcmp(wanted, vm->name);
+}
 
 bool stolen_may_listen(const struct stolen_rules *rules, const struct vm_info *vm)
 {
 	for (unsigned i = 0; i < rules->nr_vms && !rules->all_vms; i++) {
-		const char *wanted = rules->vms[i];
-
-		if (*wanted && (!strcmp(wanted, vm->name) || !strcasecmp(wanted, vm->uuid)))
+		if (is_meant(rules->vms[i], vm))
 			return true;
 	}
 	return rules->all_vms;

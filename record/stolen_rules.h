@@ -22,7 +22,8 @@ struct stolen_rules {
 	uint64_t resolution_ns; /* 1 and more */
 };
 
-/* Whether that VM is one of those; a name counts as the VMM's command line has it. */
+/* Whether that VM is one of those; a name counts as the VMM's command line has it,
+ * and a text that is a UUID is no name. */
 bool stolen_may_listen(const struct stolen_rules *rules, const struct vm_info *vm);
 
 /* What depends on others; the rest, how long a vCPU's own exits took, its guest can measure. */

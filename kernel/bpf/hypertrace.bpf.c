@@ -278,11 +278,21 @@ static void fill_place(struct hc_record *r, uint16_t kind, uint32_t isa)
 	r->overhead_ns = HC_UNKNOWN;
 }
 
+/* 0: not known.  Of Intel's CPUs KVM reads it when something asks for it, such as the tracepoint when
+ * it is recorded; until then that of an exit before stands there, another's maybe. */
+static uint64_t rip_of(const struct kvm_vcpu *vcpu)
+{
+	if (bpf_core_field_exists(vcpu->arch.regs_avail) &&
+	    !(vcpu->arch.regs_avail >> VCPU_RIP & 1))
+		return 0;
+	return vcpu->arch.regs[VCPU_RIP];
+}
+
 static void fill_exit(struct hc_record *r, struct kvm_vcpu *vcpu, uint32_t isa)
 {
 	fill_place(r, HC_EXIT, isa);
 	r->vcpu_id = (uint32_t)vcpu->vcpu_id;
-	r->rip = vcpu->arch.regs[VCPU_RIP];
+	r->rip = rip_of(vcpu);
 }
 
 /* Who left the guest, its kernel or a process; where KVM's memory does not have it, whoever reads the

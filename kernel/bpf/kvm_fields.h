@@ -13,6 +13,7 @@
 
 struct kvm_vcpu_arch {
 	unsigned long regs[VCPU_RIP + 1];
+	uint32_t regs_avail; /* bit i: regs[i] is of the last exit */
 	uint64_t last_guest_tsc;
 	uint64_t l1_tsc_offset;
 	uint64_t l1_tsc_scaling_ratio;

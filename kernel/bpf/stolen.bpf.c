@@ -293,6 +293,10 @@ static void tell_exit(struct thread *t, struct kvm_vcpu *vcpu, uint64_t begin, u
  */
 static bool goes_on_in_kernel(struct kvm_vcpu *vcpu)
 {
+	/* KVM has gone on behind the call, so it has read where that was. */
+	if (bpf_core_field_exists(vcpu->arch.regs_avail) &&
+	    !(BPF_CORE_READ(vcpu, arch.regs_avail) >> VCPU_RIP & 1))
+		return false;
 	return ht_origin_of_rip(BPF_CORE_READ(vcpu, arch.regs[VCPU_RIP])) == HT_ORIGIN_KERNEL;
 }
 

@@ -272,6 +272,9 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 	} else if (!cur->packet->torn && info.content_bits != cur->packet->content_bits) {
 		cur->count_before = UINT64_MAX;
 		skip_rest(c, cur, 0, "the packet is not what the index says");
+	} else if (!ctf_is_of_stream(cur->cs, c->stream->cpu, &info.roles)) {
+		cur->count_before = UINT64_MAX;
+		skip_rest(c, cur, 0, "the packet is of another stream");
 	} else {
 		if (cur->packet->indexed)
 			prefer_packet(c, cur, &info.roles);

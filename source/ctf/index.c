@@ -156,6 +156,19 @@ static bool is_of_file(const struct ctf_packet_info *info, const struct ctf_file
 	return !info->roles.uuid || !cf->has_uuid || !memcmp(info->roles.uuid, cf->uuid, 16);
 }
 
+/* A packet says whose it is; one of another CPU's stream holds together, but not here. */
+static int check_owner(const struct builder *b, const struct ctf_file *cf,
+		       const struct ctf_packet_info *info, struct error *why)
+{
+	if (!is_of_file(info, cf))
+		return fail(why, -EINVAL, "the packet belongs to another trace (its uuid differs)");
+	if (info->plan != b->cs->plan)
+		return fail(why, -EINVAL, "the packet is of another stream class");
+	if (!ctf_is_of_stream(b->cs, b->cpu, &info->roles))
+		return fail(why, -EINVAL, "the packet is of another stream");
+	return 0;
+}
+
 static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 {
 	const struct ctf_file *cf = &b->cs->files[file];
@@ -168,11 +181,8 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 		int ret = ctf_packet_read(b->cs->trace, map->data + at, map->len_bytes - at,
 					  b->regs, &info, &why);
 
-		if (!ret && !is_of_file(&info, cf))
-			ret = fail(&why, -EINVAL,
-				   "the packet belongs to another trace (its uuid differs)");
-		if (!ret && info.plan != b->cs->plan)
-			ret = fail(&why, -EINVAL, "the packet is of another stream class");
+		if (!ret)
+			ret = check_owner(b, cf, &info, &why);
 		if (ret) {
 			uint64_t next = resync(b, cf, at + 1, map->len_bytes);
 
@@ -212,6 +222,7 @@ static bool agrees(struct builder *b, const struct ctf_file *cf, const struct ct
 	if (b->cpu < 0 && ctf_has_role(r, CTF_ROLE_CPU))
 		b->cpu = (int64_t)r->value[CTF_ROLE_CPU];
 	return info.plan == b->cs->plan && is_of_file(&info, cf) &&
+	       ctf_is_of_stream(b->cs, b->cpu, r) &&
 	       info.packet_bits == e->packet_bits &&
 	       info.content_bits == e->content_bits && r->bits[CTF_ROLE_BEGIN] == 64 &&
 	       r->bits[CTF_ROLE_END] == 64 && r->value[CTF_ROLE_BEGIN] == e->begin &&
@@ -600,6 +611,16 @@ static uint64_t note_times(struct builder *b, uint32_t i, uint64_t last, struct 
 	return out->end > out->begin ? out->end : out->begin;
 }
 
+/* Where packets do not say when they end, one may begin before the last event in front of a gap. */
+static uint64_t begin_behind(struct packet *p, uint64_t before, uint64_t last)
+{
+	if (p->begin < before)
+		p->begin = before;
+	if (p->end && p->end < before)
+		p->end = before;
+	return last > before ? last : before;
+}
+
 static void tell_about_times(struct builder *b)
 {
 	const struct found *f = &b->list[b->first_step_back];
@@ -650,6 +671,7 @@ static int fill_stream(struct builder *b)
 		last = note_times(b, i, last, p, out);
 		note_gap(b, i, p);
 		p->gap_from = p->gap && i ? known_until(b, i) : out->begin;
+		last = begin_behind(out, p->gap_from, last);
 		note_discarded(b, i, p);
 		note_truncated(b, f);
 		out->lost = p->gap || p->lost_unknown ? UINT64_MAX : p->discarded;

@@ -52,6 +52,15 @@ static int read_sizes(struct ctf_packet_info *out, uint64_t room_bits, struct er
 	return 0;
 }
 
+bool ctf_is_of_stream(const struct ctf_stream *cs, int64_t cpu, const struct ctf_roles *r)
+{
+	if (cs->has_instance && ctf_has_role(r, CTF_ROLE_STREAM_INSTANCE) &&
+	    r->value[CTF_ROLE_STREAM_INSTANCE] != cs->instance)
+		return false;
+	return cpu < 0 || !ctf_has_role(r, CTF_ROLE_CPU) ||
+	       r->value[CTF_ROLE_CPU] == (uint64_t)cpu;
+}
+
 int ctf_packet_read(const struct ctf_trace *t, const uint8_t *data, uint64_t room_bytes,
 		    uint64_t regs[static CTF_REGS], struct ctf_packet_info *out,
 		    struct error *err)

@@ -122,9 +122,12 @@ static void packet_count(struct dat_cursor *k)
 	struct dat *d = k->c->stream->trace->reader;
 	struct dat_stream *ds = k->ds;
 	struct trace_loss loss = {.bytes_skipped = k->tally.bytes_skipped};
+	unsigned char found = !k->tally.broken_places ? DAT_SOUND
+			      : k->tally.kept	      ? DAT_COUNTED
+						      : DAT_EMPTY;
 	uint64_t before, after;
 
-	if (atomic_exchange(&ds->counted[k->c->packet], k->tally.broken_places ? DAT_COUNTED : DAT_SOUND))
+	if (atomic_exchange(&ds->counted[k->c->packet], found))
 		return;
 	for (unsigned i = 0; i < DAT_NR_ISSUES; i++)
 		report_issue(k, i);
@@ -150,6 +153,9 @@ static bool time_before(const struct dat_cursor *k, uint32_t p, uint64_t *time)
 		struct cursor c;
 		struct dat_cursor *back;
 
+		/* Read before, by whomever: else each of many such packets costs as much as all. */
+		if (atomic_load(&k->ds->counted[p]) == DAT_EMPTY)
+			continue;
 		if (cursor_init(&c, k->c->stream, p, 1, WANT(LOST), NULL))
 			return false;
 		back = c.buffer;

@@ -56,7 +56,7 @@ enum dat_issue {
 	DAT_NR_ISSUES
 };
 
-enum { DAT_COUNTED = 1, DAT_SOUND };
+enum { DAT_COUNTED = 1, DAT_SOUND, DAT_EMPTY };
 
 struct dat_stream {
 	const struct dat *dat;
@@ -67,7 +67,7 @@ struct dat_stream {
 	uint64_t stat_lost;      /* CPUSTAT's count; already in trace->loss */
 	bool has_stats;
 	/* DAT_COUNTED: packets whose losses and problems are counted: a trace may be read more than
-	 * once.  DAT_SOUND: and which have none. */
+	 * once.  DAT_SOUND: and which have none.  DAT_EMPTY: and no event. */
 	atomic_uchar *counted;
 	atomic_uint_fast64_t lost_seen;              /* sum over those packets */
 	atomic_uint_fast64_t issue_at[DAT_NR_ISSUES]; /* where each was met first; 0 = not yet */

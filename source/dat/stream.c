@@ -385,8 +385,7 @@ int dat_streams_init(struct dat *d, struct error *err)
 		return fail(err, ret, "out of memory opening %s", t->path);
 	if (!t->nr_streams)
 		return fail(err, -EINVAL,
-			    "%s holds no events that can be read: no CPU's data is told of "
-			    "in its options",
+			    "%s holds no events that can be read: its options list no CPU's data",
 			    t->path);
 	if (clock != t->clock.name)
 		snprintf(t->clock.name, sizeof(t->clock.name), "%s", clock);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grow.h"
 
@@ -26,6 +27,12 @@ struct walk {
 	uint32_t tids_looked;
 	uint64_t unplaced, damaged, astray; /* samples that cannot be used */
 };
+
+/* The first record of a CPU is far from the second: judge_begins() may leave it out. */
+static bool is_far_first(const struct perf_cpu *c, uint64_t time)
+{
+	return c->nr == 1 && c->blocks[0].nr == 1 && time > c->time + FAR_NS;
+}
 
 /*
  * True when the CPU's last block may go on to @next.  Other CPUs' records between are no harm: who
@@ -53,14 +60,17 @@ static struct perf_cpu *cpu_of(struct walk *w, uint32_t cpu)
 static int take(struct walk *w, struct perf_cpu *c, uint64_t at, uint64_t next, uint64_t time)
 {
 	struct perf_block *b;
+	bool far;
 
 	if (!c)
 		return -ENOMEM;
+	far = is_far_first(c, time);
+
 	c->before = (struct perf_before){.nr = c->nr, .max = c->max, .holes = c->holes};
 	if (c->nr)
 		c->before.block = c->blocks[c->nr - 1];
 	c->time = time;
-	if (!goes_on(w, c, next)) {
+	if (far || !goes_on(w, c, next)) {
 		if (!room_for_one(&c->blocks, c->nr, &c->room))
 			return -ENOMEM;
 		c->blocks[c->nr] = (struct perf_block){
@@ -135,7 +145,10 @@ static void judge_last(struct walk *w, struct perf_cpu *c, uint64_t time)
 	bool ahead = c->time > before + FAR_NS && time < before + (c->time - before) / 2;
 	bool behind = c->time + FAR_NS < before && time + FAR_NS / 2 > before;
 
-	if (!c->before.nr || (!ahead && !behind))
+	/* Of the first one, nothing is before; but the next is never so much older. */
+	if (!c->before.nr)
+		ahead = c->nr && c->time > time + FAR_NS;
+	if (!ahead && (!c->before.nr || !behind))
 		return;
 	untake(w, c);
 	w->astray++;
@@ -228,6 +241,17 @@ static int look(struct walk *w, const struct perf_record *r, uint64_t at)
 	}
 }
 
+/* Of a sample whose type is damaged nothing is used, neither how much may stand behind it. */
+static bool skip_former_sample(struct walk *w, const struct perf_record *r, uint64_t *at)
+{
+	if (!perf_record_was_sample(&w->p->attrs, r))
+		return false;
+	w->damaged++;
+	hole(w);
+	*at += RECORD_HEAD_BYTES + r->len_bytes;
+	return true;
+}
+
 /* So many records in a row, the samples among them of known events. */
 static bool is_chain(const struct perf *p, uint64_t at)
 {
@@ -298,6 +322,8 @@ static int walk(struct walk *w, struct error *err)
 			at = resume(w, at);
 			continue;
 		}
+		if (skip_former_sample(w, &r, &at))
+			continue;
 		if (r.type == RECORD_COMPRESSED || r.type == RECORD_COMPRESSED2)
 			return fail(
 				err, -ENOTSUP,
@@ -367,6 +393,32 @@ static void judge_ends(struct walk *w)
 	w->x->last = last_but(w->x, NULL);
 }
 
+/* Nor has its first record one in front. */
+static void judge_begins(struct walk *w)
+{
+	for (unsigned i = 0; i < TRACE_CPUS_MAX; i++) {
+		struct perf_cpu *c = w->x->cpus[i];
+		struct perf_block one;
+		uint64_t others;
+
+		if (!c || c->nr < 2 || c->blocks[0].nr != 1)
+			continue;
+		one = c->blocks[0];
+		c->blocks[0].min = c->blocks[1].min;
+		others = first_of_all(w->x);
+		c->blocks[0].min = one.min;
+		if (others <= one.min + FAR_NS || w->x->last < others ||
+		    (others - one.min) / FAR_TIMES <= w->x->last - others)
+			continue;
+		c->nr--;
+		memmove(c->blocks, c->blocks + 1, c->nr * sizeof(*c->blocks));
+		c->blocks[0].before = 0;
+		c->blocks[0].gap = false;
+		w->astray++;
+		hole(w);
+	}
+}
+
 static void conclude(struct walk *w)
 {
 	struct perf *p = w->p;
@@ -428,6 +480,7 @@ int perf_index_make(struct perf *p, struct perf_index *out, struct error *err)
 	if (ret)
 		return ret;
 	judge_ends(&w);
+	judge_begins(&w);
 	drop_empty(out);
 	conclude(&w);
 	return 0;

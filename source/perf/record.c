@@ -210,16 +210,33 @@ bool perf_sample_raw(const struct perf_attr *a, const struct perf_record *r, con
 	return *len_bytes <= r->len_bytes - at - 4;
 }
 
-/* A tracepoint's number stands in its record, too. */
-static bool has_own_record(const struct perf_attrs *a, const struct perf_attr *attr,
-			   const struct perf_record *r)
+/* What may stand behind a tracepoint's own record: all later parts but the number, which is in front. */
+#define PARTS_BEHIND_RAW (~(uint64_t)(PERF_SAMPLE_RAW * 2 - 1) & ~(uint64_t)PERF_SAMPLE_IDENTIFIER)
+
+/* A tracepoint's number stands in its record, too, and with that the sample ends. */
+static bool has_own_record(const struct perf_attr *attr, const struct perf_record *r)
 {
 	const uint8_t *raw;
 	uint32_t len;
 
-	if (attr->type != PERF_TYPE_TRACEPOINT || (a->nr > 1 && attr->id == PERF_NOWHERE))
-		return true;
-	return perf_sample_raw(attr, r, &raw, &len) && len >= 2 && load_u16(raw) == attr->config;
+	if (!perf_sample_raw(attr, r, &raw, &len) || len < 2 || load_u16(raw) != attr->config)
+		return false;
+	return (attr->sample_type & PARTS_BEHIND_RAW) || raw + len == r->data + r->len_bytes;
+}
+
+static bool can_be_its_own(const struct perf_attrs *a, const struct perf_attr *attr,
+			   const struct perf_record *r)
+{
+	return attr->type != PERF_TYPE_TRACEPOINT || (a->nr > 1 && attr->id == PERF_NOWHERE) ||
+	       has_own_record(attr, r);
+}
+
+bool perf_record_was_sample(const struct perf_attrs *a, const struct perf_record *r)
+{
+	const struct perf_attr *attr = perf_sample_attr(a, r);
+
+	return attr && r->type != RECORD_SAMPLE && attr->type == PERF_TYPE_TRACEPOINT &&
+	       has_own_record(attr, r);
 }
 
 enum perf_sample_state perf_sample_place(const struct perf_attrs *a, const struct perf_record *r,
@@ -233,7 +250,7 @@ enum perf_sample_state perf_sample_place(const struct perf_attrs *a, const struc
 		return PERF_SAMPLE_UNPLACED;
 	out->time = load_u64(r->data + attr->time);
 	out->cpu = load_u32(r->data + attr->cpu);
-	return out->time && has_own_record(a, attr, r) ? PERF_SAMPLE_SOUND : PERF_SAMPLE_DAMAGED;
+	return out->time && can_be_its_own(a, attr, r) ? PERF_SAMPLE_SOUND : PERF_SAMPLE_DAMAGED;
 }
 
 bool perf_record_place(const struct perf_attrs *a, const struct perf_record *r,

@@ -95,6 +95,9 @@ enum perf_sample_state {
 enum perf_sample_state perf_sample_place(const struct perf_attrs *a, const struct perf_record *r,
 					 struct perf_place *out);
 
+/* All of a record but its type is a tracepoint's sample: the type is damaged. */
+bool perf_record_was_sample(const struct perf_attrs *a, const struct perf_record *r);
+
 /* The same of the kernel's other records; false when it does not say.  @trailer: bytes at its end
  * that are not its own. */
 bool perf_record_place(const struct perf_attrs *a, const struct perf_record *r,

@@ -186,6 +186,9 @@ class Dat:
             done = f"cpu{cpu}: {begin}..{end}"
         else:
             begin, end = span(rng, length)
+            # Without whole pages what is left may hold together, and then nothing tells.
+            if kind == "bytes removed" and (end - begin) % self.page_bytes == 0:
+                end -= 1
             return f"cpu{cpu}: {cut_bytes(target, data, at + begin, at + end, kind)}"
         target.write_bytes(data)
         return done

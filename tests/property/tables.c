@@ -687,6 +687,7 @@ static void check_listed(struct pair *p, const struct sheet *s, size_t row, int6
 	bool until = s->length >= 0 && s->of->columns[s->length].type == SONDE_COL_TIME;
 	const char *wrong = NULL, *part;
 	int64_t covered = 0, reach = at;
+	bool more = false;
 	char words[512];
 
 	length = end_in_whole(p, at, length) - at;
@@ -701,9 +702,13 @@ static void check_listed(struct pair *p, const struct sheet *s, size_t row, int6
 			break;
 		if (has_open_end(s, i) && end < at + length)
 			end = at + length;
-		if (end < at - slack || !keys_fit(p, s, row, i, FIT) ||
-		    !parts_fit(p, s, row, i, slack))
+		if (end < at - slack || !parts_fit(p, s, row, i, slack))
 			continue;
+		if (!keys_fit(p, s, row, i, FIT)) {
+			more |= at >= begin - slack && at + length <= end + slack &&
+				keys_fit(p, s, row, i, FIT_MORE);
+			continue;
+		}
 		if (at >= begin - slack && at + length <= end + slack) {
 			part = wrong_part(s, row, i, slack);
 			if (!part)
@@ -717,7 +722,7 @@ static void check_listed(struct pair *p, const struct sheet *s, size_t row, int6
 	}
 	if (covered >= length && is_less_specific(s, row) && !wrong)
 		return;
-	if (unseen_gaps(p, at, at + length) >= length ||
+	if (more || unseen_gaps(p, at, at + length) >= length ||
 	    (reach > at && is_gain(p, reach, at + length))) {
 		p->more++;
 		return;

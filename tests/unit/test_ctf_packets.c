@@ -321,6 +321,53 @@ static void foreign_streams(void **state)
 	close_trace(&o);
 }
 
+/* A packet that says to be another CPU's, or another stream's: it holds together, but not here. */
+static void packets_of_another_stream(void **state)
+{
+	static const struct packet_form others[] = {
+		{.begin = 200, .seq_num = 1, .cpu = 1},
+		{.begin = 200, .seq_num = 1, .instance = 1},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(others); i++) {
+		struct bits b = {0};
+
+		put_packet(&b, &(struct packet_form){.begin = 100}, 3, 0);
+		put_packet(&b, &others[i], 3, 0);
+		put_packet(&b, &(struct packet_form){.begin = 300, .seq_num = 2}, 3, 0);
+		build_trace(&o, ONE_FIELD, &b);
+		assert_int_equal(o.nr, 3 + 1 + 3);
+		assert_lost(3, 0, 103, 300);
+		assert_int_equal(o.trace->loss.bytes_skipped, 4096);
+		assert_true(has_problem(&o, "at offset 4096: the packet is of another stream"));
+		close_trace(&o);
+	}
+}
+
+/* Behind a gap stands a packet that is older than what is in front of it. */
+static void a_gap_between_packets_without_ends(void **state)
+{
+	static const char metadata[] =
+		BUILD_METADATA(BUILD_COMPACT, BUILD_EVENT(1, "e", "uint32_t x;"));
+	char *no_ends = strdup(metadata), *end = strstr(no_ends, "timestamp_end");
+	struct bits b = {0};
+
+	(void)state;
+	assert_non_null(end);
+	memcpy(end, "timestamp_nil", 13);
+	put_packet(&b, &(struct packet_form){.begin = 100}, 5, 0);
+	put_packet(&b, &(struct packet_form){.begin = 100, .seq_num = 4}, 5, 0);
+	put_packet(&b, &(struct packet_form){.begin = 300, .seq_num = 5}, 3, 0);
+	build_trace(&o, no_ends, &b);
+	assert_int_equal(o.nr, 5 + 1 + 5 + 3);
+	assert_lost(5, 0, 104, 104);
+	expect_monotonic(&o);
+	assert_true(has_problem(&o, "time steps back"));
+	close_trace(&o);
+	free(no_ends);
+}
+
 /* What is behind the last packet is no packet: from there on nothing is known. */
 static void garbage_at_the_end(void **state)
 {
@@ -935,6 +982,8 @@ int main(void)
 		cmocka_unit_test(truncated_header),
 		cmocka_unit_test(garbage),
 		cmocka_unit_test(foreign_streams),
+		cmocka_unit_test(packets_of_another_stream),
+		cmocka_unit_test(a_gap_between_packets_without_ends),
 		cmocka_unit_test(garbage_at_the_end),
 		cmocka_unit_test(zeros),
 		cmocka_unit_test(damaged_packets_are_gaps),

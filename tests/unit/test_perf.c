@@ -310,6 +310,23 @@ static void what_is_there_twice_counts_once(void **state)
 	close_opened(o);
 }
 
+/* perf itself lists some threads twice before it starts: that is no damage. */
+static void names_written_twice_are_no_news(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		perf_comm(&b, 0, 0, 42, 43, "perf-exec");
+	perf_switch(&b, 0, 1000, 0, 1, "a");
+	perf_switch(&b, 0, 1100, 1, 2, "b");
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 3);
+	assert_int_equal(o->trace->problems.nr, 0);
+	close_opened(o);
+}
+
 /* Lost events are between the last event of their CPU and the first one after; other CPUs have lost
  * nothing. */
 static void lost_events_are_an_interval(void **state)
@@ -410,6 +427,42 @@ static void damaged_bytes_are_a_gap_on_every_cpu(void **state)
 	close_opened(o);
 }
 
+/* A sample whose type or size became another one's is not passed by as a record of no interest. */
+static void a_sample_that_looks_like_another_record_is_a_gap(void **state)
+{
+	static const struct {
+		unsigned offset, bytes;
+		uint64_t value;
+	} damages[] = {
+		{0, 4, 8},   /* PERF_RECORD_READ */
+		{0, 4, 10},  /* PERF_RECORD_MMAP2 */
+		{0, 4, 13},  /* PERF_RECORD_LOST_SAMPLES */
+		{0, 4, 81},  /* PERF_RECORD_COMPRESSED */
+		{0, 4, 137}, /* none yet */
+		{6, 2, 0},   /* as long as two; filled in below */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(damages); i++) {
+		struct buf b = {0};
+		uint64_t value = damages[i].value;
+		struct opened *o;
+		uint16_t size;
+		size_t at = 0;
+
+		many_rounds(&b, 10, 4, &at);
+		memcpy(&size, b.data + at + 6, sizeof(size));
+		value = value ? value : 2u * size;
+		memcpy(b.data + at + damages[i].offset, &value, damages[i].bytes);
+		o = opened(&plain, &b);
+		assert_int_equal(o->nr, 40 - 1 - !damages[i].value + 2);
+		is_lost(&o->events[8], 0, 3500, damages[i].value ? 4500 : 5010);
+		assert_int_equal(o->trace->loss.unknown, 1);
+		assert_int_equal(o->trace->problems.nr, 1);
+		close_opened(o);
+	}
+}
+
 /* The record before damaged bytes is left out, and its time with it: the gap is from the last one that
  * is sound. */
 static void what_stands_before_damage_has_no_time(void **state)
@@ -492,6 +545,31 @@ static void a_cpu_that_goes_on_alone_is_believed(void **state)
 		assert_int_equal(o->nr, 42);
 		assert_int_equal(o->trace->loss.unknown, 0);
 		assert_int_equal(o->trace->problems.nr, 0);
+		close_opened(o);
+	}
+}
+
+/* Nothing is before a CPU's first record: what is behind it, and the other CPUs, tell. */
+static void a_first_time_far_from_the_next_is_none(void **state)
+{
+	static const uint64_t times[] = {100000000000, UINT64_MAX / 2, 1000};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(times); i++) {
+		struct buf b = {0};
+		struct opened *o;
+
+		perf_switch(&b, 0, times[i], 0, 5, "five");
+		for (unsigned k = 0; k < 4; k++) {
+			perf_switch(&b, 0, 50000000100 + 100 * k, 5, 5, "five");
+			perf_switch(&b, 1, 50000000110 + 100 * k, 6, 6, "six");
+		}
+		o = opened(&plain, &b);
+		assert_int_equal(o->trace->nr_streams, 2);
+		assert_int_equal(o->trace->loss.unknown, 1);
+		assert_true(o->nr >= 8);
+		for (unsigned k = 0; k < o->nr; k++)
+			assert_in_range(o->events[k].time.v, 50000000100, 50000000410);
 		close_opened(o);
 	}
 }
@@ -871,12 +949,15 @@ int main(void)
 		cmocka_unit_test(records_are_sorted_by_time),
 		cmocka_unit_test(a_packet_begins_with_the_first_of_all_its_records),
 		cmocka_unit_test(what_is_there_twice_counts_once),
+		cmocka_unit_test(names_written_twice_are_no_news),
 		cmocka_unit_test(lost_events_are_an_interval),
 		cmocka_unit_test(events_lost_at_the_end_are_told),
 		cmocka_unit_test(damaged_bytes_are_a_gap_on_every_cpu),
+		cmocka_unit_test(a_sample_that_looks_like_another_record_is_a_gap),
 		cmocka_unit_test(what_stands_before_damage_has_no_time),
 		cmocka_unit_test(times_far_from_their_neighbours_are_gaps),
 		cmocka_unit_test(a_cpu_that_goes_on_alone_is_believed),
+		cmocka_unit_test(a_first_time_far_from_the_next_is_none),
 		cmocka_unit_test(a_cpu_of_which_nothing_sound_is_there_has_no_stream),
 		cmocka_unit_test(holes_are_never_silent),
 		cmocka_unit_test(a_pipe_that_ends_early_is_a_gap_at_its_end),

@@ -803,6 +803,9 @@ static void test_race(void **state)
 #define CALL(tid)                                                                                  \
 	"       CPU 0/KVM-" tid "     [001] d..1.    59.123456: kvm_hypercall: nr 0x5352010000000002 " \
 	"a0 0x7f10000 a1 0x1000 a2 0xabc a3 0x100000"
+#define OTHER_CALL(tid)                                                                            \
+	"       CPU 0/KVM-" tid "     [001] d..1.    59.123456: kvm_hypercall: nr 0xa "             \
+	"a0 0x1 a1 0x0 a2 0x0 a3 0xfd"
 
 static void test_announcement(void **state)
 {
@@ -870,6 +873,12 @@ static void test_announced_by(void **state)
 	/* What the kernel overwrote may have been another exit. */
 	announce_line(&l, EXIT("166", KERNEL), &a);
 	announce_line(&l, "CPU:1 [LOST 17 EVENTS]", &a);
+	assert_int_equal(says(&l, "166"), HT_ORIGIN_UNKNOWN);
+	/* An exit is of the next call, announcement or not; and of none on another CPU. */
+	announce_line(&l, EXIT("166", KERNEL), &a);
+	assert_false(announce_line(&l, OTHER_CALL("166"), &a));
+	assert_int_equal(says(&l, "166"), HT_ORIGIN_UNKNOWN);
+	announce_line(&l, " a-166 [003] d..1. 5.1: kvm_exit: vcpu 0 reason vmmcall rip " KERNEL, &a);
 	assert_int_equal(says(&l, "166"), HT_ORIGIN_UNKNOWN);
 	/* Linux before 5.10; a page that processes execute; an exit that cannot be read. */
 	announce_line(&l, " a-166 [001] d..1. 5.1: kvm_exit: reason VMCALL rip " KERNEL " info 0 0", &a);

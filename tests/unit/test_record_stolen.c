@@ -172,6 +172,8 @@ static void test_who_may_listen(void **state)
 	assert_false(stolen_may_listen(&some, &nameless));
 	snprintf(other.uuid, sizeof(other.uuid), "AD8DC0F8-1E07-4E26-8EAC-0D0F0FD8C5A0");
 	assert_true(stolen_may_listen(&some, &other));
+	snprintf(nameless.name, sizeof(nameless.name), "%s", vms[1]); /* another's UUID for a name */
+	assert_false(stolen_may_listen(&some, &nameless));
 	assert_false(stolen_may_listen(&nobody, &vm));
 	assert_true(stolen_may_listen(&all, &nameless));
 }
