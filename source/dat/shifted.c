@@ -43,6 +43,28 @@ static unsigned pages_at(const struct dat *d, const struct dat_buffer *u, uint64
 	return nr;
 }
 
+/* Pages of one CPU follow each other in time: where they go back, those of the next one begin. */
+static bool begins_at(const struct dat *d, const struct dat_buffer *u, uint64_t at)
+{
+	const struct mapfile *map = &d->file.map;
+	const uint8_t *page = map->data + at;
+	struct page_head before, here;
+
+	return at >= u->page_size && at < map->len_bytes &&
+	       page_head_read(d, page - u->page_size, u->page_size, u->page_size, &before) &&
+	       page_head_read(d, page, u->page_size, map->len_bytes - at, &here) &&
+	       here.len_bytes && here.time < before.time;
+}
+
+/* Where whole pages are missing, there are pages at either place: time tells. */
+static bool is_at(const struct dat *d, const struct dat_buffer *u, const struct dat_cpu *c,
+		  uint64_t at)
+{
+	if ((c->offset_bytes - at) % u->page_size == 0)
+		return begins_at(d, u, at) && !begins_at(d, u, c->offset_bytes);
+	return pages_at(d, u, at, c->len_bytes) > pages_at(d, u, c->offset_bytes, c->len_bytes);
+}
+
 void dat_find_shifted(struct dat *d)
 {
 	struct dat_file *f = &d->file;
@@ -55,10 +77,7 @@ void dat_find_shifted(struct dat *d)
 			struct dat_cpu *c = &u->cpus[k];
 			uint64_t at = c->offset_bytes - missing;
 
-			/* Whole pages cannot be told from those of the CPU in front. */
-			if (missing % u->page_size == 0 || missing > c->offset_bytes ||
-			    pages_at(d, u, at, c->len_bytes) <=
-				    pages_at(d, u, c->offset_bytes, c->len_bytes))
+			if (missing > c->offset_bytes || !is_at(d, u, c, at))
 				continue;
 			c->offset_bytes = at;
 			dat_problem(f, at, "%llu bytes in front of CPU %d's data are missing",

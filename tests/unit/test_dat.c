@@ -929,16 +929,15 @@ static void damaged_pages_are_gaps(void **state)
 }
 
 /* Bytes missing in one CPU's data: the next one's stands earlier, and is read there. */
-static void data_behind_missing_bytes_is_found(void **state)
+static void check_missing(size_t missing)
 {
 	struct dat_form form = plain6;
 	struct pages cpus[2] = {{.form = &form}, {.form = &form}};
 	struct opened *o = calloc(1, sizeof(*o));
-	const size_t missing = 5 * BUILD_PAGE + 44;
+	bool whole_pages = missing % BUILD_PAGE == 0; /* those behind these are still in place */
 	struct buf file;
 	size_t at;
 
-	(void)state;
 	fill_full(&cpus[0], 24);
 	fill_full(&cpus[1], 24);
 	dat_build(&form, cpus, 2, &file);
@@ -948,7 +947,7 @@ static void data_behind_missing_bytes_is_found(void **state)
 	close_opened(o);
 	memmove(file.data + at, file.data + at + missing, file.len - at - missing);
 	assert_int_equal(open_bytes(o, file.data, file.len - missing), 0);
-	assert_true(o->trace->streams[0].cut);
+	assert_true(whole_pages || o->trace->streams[0].cut);
 	assert_false(o->trace->streams[1].cut);
 	read_range(o, 1, 0, o->trace->streams[1].nr_packets, 7);
 	for (unsigned i = 0; i < o->nr; i++)
@@ -958,12 +957,19 @@ static void data_behind_missing_bytes_is_found(void **state)
 	o->nr = 0;
 	read_range(o, 0, 0, o->trace->streams[0].nr_packets, 7);
 	assert_int_equal(o->events[o->nr - 1].kind, EV_LOST);
-	assert_true(o->events[o->nr - 1].time.v < 7000);
+	assert_int_equal(o->events[o->nr - 1].time.v < 7000, !whole_pages);
 	close_opened(o);
 	free(file.data);
 	free(cpus[0].b.data);
 	free(cpus[1].b.data);
 	free(o);
+}
+
+static void data_behind_missing_bytes_is_found(void **state)
+{
+	(void)state;
+	check_missing(5 * BUILD_PAGE + 44);
+	check_missing(5 * BUILD_PAGE);
 }
 
 /* Pages of zeros, wherever they are, are time of which nothing is known; the same for readers of
