@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/phases.h"
+#include "analysis/run.h"
 #include "analysis/vcpu_states.h"
 #include "model/context.h"
 
@@ -122,15 +123,6 @@ static int account_thread(struct account *a, struct sonde_run *run, const struct
 	return 0;
 }
 
-static bool is_around(const struct sonde_run *run, int64_t machine, int64_t vm)
-{
-	struct sonde_machine m;
-
-	while (vm >= 0 && vm != machine)
-		vm = sonde_machine(run, vm, &m) ? -1 : m.parent;
-	return vm == machine;
-}
-
 /* What ended it may have come unseen, in a gap of the VM's trace or of those of machines around it. */
 static ns_t doubt_of(const struct sonde_run *run, const struct phase *p)
 {
@@ -141,7 +133,7 @@ static ns_t doubt_of(const struct sonde_run *run, const struct phase *p)
 		ns_t from = l.begin > p->begin ? l.begin : p->begin;
 
 		if (from < p->end && l.end > p->begin && p->end - from > doubt_ns &&
-		    is_around(run, l.machine, p->vm))
+		    run_is_inside(run, p->vm, l.machine))
 			doubt_ns = p->end - from;
 	}
 	return doubt_ns;

@@ -17,9 +17,6 @@ struct chain {
 	ns_t runnable, begin;
 };
 
-/* Deeper than anybody nests. */
-#define LEVELS_MAX 8
-
 struct scan {
 	struct sonde_run *run;
 	struct cpu_users *users;
@@ -38,7 +35,7 @@ struct scan {
 	struct sonde_cpu cpu; /* ... and its row */
 	struct track task;    /* ... what its guest runs there */
 	struct losses losses; /* ... of its guest; read when first asked for */
-	struct losses above[LEVELS_MAX]; /* ... of the machines around its host */
+	struct losses above[SONDE_LAYERS_MAX]; /* ... of the machines around its host */
 	unsigned level;
 	bool traced;
 	bool (*each)(const struct wakeup *w, void *data);
@@ -108,7 +105,7 @@ static bool may_have_begun_before(struct scan *s, const struct wait *w)
 	if (s->level < 2 || s->cpu.host_thread < 0 || sonde_machine(s->run, machine, &m) ||
 	    sonde_machine(s->run, m.parent, &m))
 		return false;
-	for (unsigned i = 0; i < LEVELS_MAX && m.parent >= 0 && !s->ret; i++) {
+	for (unsigned i = 0; i < SONDE_LAYERS_MAX && m.parent >= 0 && !s->ret; i++) {
 		if (!s->above[i].list)
 			s->ret = losses_init(&s->above[i], s->run, m.parent);
 		if (s->ret || losses_touch(&s->above[i], w->begin, w->woken) ||
@@ -442,7 +439,7 @@ static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool
 		ret = s->awake ? scan_awake(s)
 			       : waits_scan(s->strips, vcpu, begin, end, each_wait, s);
 		losses_release(&s->losses);
-		for (unsigned i = 0; i < LEVELS_MAX; i++)
+		for (unsigned i = 0; i < SONDE_LAYERS_MAX; i++)
 			losses_release(&s->above[i]);
 	}
 	return ret ? ret : s->ret;

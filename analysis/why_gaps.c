@@ -80,7 +80,7 @@ static void say_advice(struct sentence *s, const struct lost *lost)
 	if (lost->counted)
 		say(s, " Larger buffers, or fewer events, avoid what its tracer counted.");
 	if (lost->gaps)
-		say(s, " sonde check says what the trace's files lack.");
+		say(s, " sonde check of the trace says what its files lack.");
 }
 
 static void span(struct verdict *v, const struct lost *lost)

@@ -89,6 +89,7 @@ struct maker {
 	int32_t cpu, tid;
 	uint64_t votes;	 /* its calls, each once as a request and once as an acknowledgement */
 	uint64_t common; /* of these, how many another one that counts made, too */
+	uint64_t paired; /* ... of how many it is the one that made them */
 	uint64_t steps, breaks; /* from call to call; where the clocks cannot both be right */
 	uint64_t request, ack;	/* of the call before, as the guest tells; ack 0: there is none */
 	uint64_t exit, entry;	/* ... as the parent does */
@@ -422,25 +423,22 @@ int32_t pairs_thread(const struct call_index *parent, const struct pair_guest *g
 	return tid;
 }
 
-static int vote(struct vcpu_vote_list *l, int32_t cpu, int32_t tid)
+static int list_votes(const struct match *m, struct vcpu_vote_list *votes)
 {
-	struct vcpu_vote *v;
+	for (size_t i = 0; i < m->nr_makers; i++) {
+		const struct maker *k = &m->makers[i];
+		struct vcpu_vote *v = k->paired ? sample_add(votes) : NULL;
 
-	for (size_t i = 0; i < l->nr; i++) {
-		if (l->list[i].cpu == cpu && l->list[i].tid == tid) {
-			l->list[i].votes++;
-			return 0;
-		}
+		if (k->paired && !v)
+			return -ENOMEM;
+		if (v)
+			*v = (struct vcpu_vote){k->cpu, k->tid, k->paired};
 	}
-	v = sample_add(l);
-	if (!v)
-		return -ENOMEM;
-	*v = (struct vcpu_vote){cpu, tid, 1};
 	return 0;
 }
 
 static int one_side(const struct match *m, unsigned list, struct constraints *out,
-		    struct vcpu_vote_list *votes, uint64_t *nr_pairs)
+		    uint64_t *nr_pairs)
 {
 	const struct sample *host = m->parent->sample;
 	bool upper = list == 0;
@@ -456,8 +454,7 @@ static int one_side(const struct match *m, unsigned list, struct constraints *ou
 			continue;
 		ret = constraints_add(out, g->time,
 				      upper ? exit_before(host, p) : entry_after(host, p), upper);
-		if (ret == 0)
-			ret = vote(votes, g->cpu, p->tid);
+		maker_find(m, g->cpu, p->tid)->paired++;
 		++*nr_pairs;
 	}
 	return ret;
@@ -474,7 +471,9 @@ int pairs_constraints(const struct call_index *parent, const struct pair_guest *
 	if (ret)
 		return ret;
 	for (unsigned i = 0; i < 2 && ret == 0; i++)
-		ret = one_side(&m, i, out, votes, &nr[i]);
+		ret = one_side(&m, i, out, &nr[i]);
+	if (ret == 0)
+		ret = list_votes(&m, votes);
 	match_release(&m);
 	*nr_pairs = nr[0] > nr[1] ? nr[0] : nr[1];
 	return ret;

@@ -42,7 +42,7 @@ static int open_circles(struct candidate *list, unsigned nr, struct topology_apa
 			continue;
 		if (list[i].told && !list[i].in->recorded)
 			return fail(err, -EINVAL,
-				    "%s runs inside %s, and that one inside it: --parent decides",
+				    "--parent says that %s runs in %s, but that one runs inside it",
 				    list[i].name, list[list[i].parent].name);
 		snprintf(apart[i].why, sizeof(apart[i].why),
 			 "it seems to run in %.60s, and that one in it: neither is believed; "
@@ -160,14 +160,13 @@ static void explain(struct candidate *list, unsigned i, int root, unsigned l0,
 	else if (*threads && !c->sample->stays.nr)
 		snprintf(out->why, sizeof(out->why),
 			 "nothing in the traces says which machine it runs in; %.40s ran nested "
-			 "guests in thread%s %s, and it may be one of them: add the trace of the "
-			 "VM between, or tell with --parent",
+			 "guests in thread%s %s: if it is one of them, add the trace of its host, "
+			 "or use --parent",
 			 list[l0].name, strchr(threads, ',') ? "s" : "", threads);
 	else
 		snprintf(out->why, sizeof(out->why),
-			 "nothing in the traces says that it and %.40s run one inside the other: "
-			 "analyse it apart, add the trace of the machine that both run in, or tell "
-			 "with --parent",
+			 "nothing in the traces relates it to %.40s: analyse it apart, add the "
+			 "trace of the host of both, or use --parent",
 			 list[l0].name);
 }
 

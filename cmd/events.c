@@ -488,6 +488,8 @@ static enum exit_code run_events(const struct invocation *inv)
 
 	if (!inputs.nr_paths && !inputs.nr_guests)
 		return complain(inv, EXIT_USAGE, "which traces? see sonde events --help");
+	if (trace_options_check(inv, &opt->traces))
+		return EXIT_USAGE;
 	progress_init(&progress, inv);
 	watcher = (struct sonde_watcher){progress_report, progress_notice, &progress};
 	ret = sonde_events_open(&events, &inputs, &watcher, &err);

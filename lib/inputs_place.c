@@ -33,6 +33,22 @@ static bool topology_progress(double done, void *data)
 
 /* ---- leaving out ----------------------------------------------------------------------------- */
 
+/* The reason without what stands beside it in every list: the path, and that it is left out. */
+static char *bare_reason(const char *why, const char *path)
+{
+	static const char *const ends[] = {"; it is left out", "; they are left out"};
+	size_t len = strlen(path);
+	char *reason = strdup(strncmp(why, path, len) || why[len] != ' ' ? why : why + len + 1);
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends) && reason; i++) {
+		char *end = strstr(reason, ends[i]);
+
+		if (end && !end[strlen(ends[i])])
+			*end = '\0';
+	}
+	return reason;
+}
+
 int inputs_note_left_out(struct inputs *in, const char *name, const char *path, const char *why)
 {
 	struct inputs_left_out *more =
@@ -43,7 +59,7 @@ int inputs_note_left_out(struct inputs *in, const char *name, const char *path, 
 		return -ENOMEM;
 	in->left_out = more;
 	one = &more[in->nr_left_out];
-	*one = (struct inputs_left_out){.path = strdup(path), .why = strdup(why)};
+	*one = (struct inputs_left_out){.path = strdup(path), .why = bare_reason(why, path)};
 	snprintf(one->name, sizeof(one->name), "%s", name);
 	if (!one->path || !one->why) {
 		free(one->path);

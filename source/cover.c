@@ -106,7 +106,9 @@ static int cover_stream(struct cpu_cover *c, struct stream *s)
 		c->first = 0;
 	if (event.v > c->last_event)
 		c->last_event = event.v;
-	end = end ? end : event.v;
+	/* What the last packet's header says to reach further was cut off. */
+	if (!end || s->cut)
+		end = event.v;
 	if (end > c->last)
 		c->last = end;
 	return 0;

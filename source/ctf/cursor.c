@@ -219,21 +219,22 @@ static enum ctf_fault judge(const struct cursor *c, const struct ctf_cursor *cur
 static bool ends_well(const struct ctf_cursor *cur, uint64_t len_bytes)
 {
 	const uint8_t *next = cur->data + len_bytes, *end = cur->map->data + cur->map->len_bytes;
-	uint32_t magic = CTF_PACKET_MAGIC;
+	size_t left = next < end ? (size_t)(end - next) : 0, len;
 	struct ctf_packet_info info;
 	uint64_t regs[CTF_REGS] = {0};
 	uint8_t key[CTF_KEY_BYTES];
+	bool begins;
 
-	/* One that begins here and is wrong, or not closed yet, is another's damage. */
-	if (ctf_packet_key(cur->cs->trace, &cur->cs->files[cur->file], key) &&
-	    end - next >= CTF_KEY_BYTES && !memcmp(next, key, sizeof(key)))
+	if (!left)
 		return true;
-	if (next >= end || !ctf_packet_read(cur->cs->trace, next, (uint64_t)(end - next), regs,
-					    &info, NULL))
+	len = ctf_packet_key(cur->cs->trace, &cur->cs->files[cur->file], key);
+	begins = !memcmp(next, key, left < len ? left : len);
+	/* One that begins here and is wrong, or not closed yet, is another's damage. */
+	if ((begins && len == CTF_KEY_BYTES) ||
+	    !ctf_packet_read(cur->cs->trace, next, left, regs, &info, NULL))
 		return true;
 	/* The file ends within the next one's header. */
-	return (size_t)(end - next) < CUT_HEADER_MAX &&
-	       (!memcmp(next, &magic, (size_t)(end - next) < 4 ? (size_t)(end - next) : 4));
+	return begins && left < CUT_HEADER_MAX;
 }
 
 /* Leaves a packet again that does not hold together; judged once, however many cursors come by. */

@@ -104,19 +104,20 @@ static void describe(struct builder *b, const uint8_t *data, const struct ctf_pa
 		b->cpu = (int64_t)r->value[CTF_ROLE_CPU];
 }
 
-bool ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
-		    uint8_t key[static CTF_KEY_BYTES])
+unsigned ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
+			uint8_t key[static CTF_KEY_BYTES])
 {
 	const struct ctf_fc *header = t->meta.packet_header;
 	bool big = header && header->nr_members && header->members[0].fc->order == CTF_ORDER_BE;
 	uint32_t magic = big ? __builtin_bswap32(CTF_PACKET_MAGIC) : CTF_PACKET_MAGIC;
 
-	if (!header || header->nr_members < 2 || header->members[0].fc->role != CTF_ROLE_MAGIC ||
-	    header->members[1].fc->role != CTF_ROLE_UUID || !cf->has_uuid)
-		return false;
+	if (!header || !header->nr_members || header->members[0].fc->role != CTF_ROLE_MAGIC)
+		return 0;
 	memcpy(key, &magic, 4);
+	if (header->nr_members < 2 || header->members[1].fc->role != CTF_ROLE_UUID || !cf->has_uuid)
+		return 4;
 	memcpy(key + 4, cf->uuid, 16);
-	return true;
+	return CTF_KEY_BYTES;
 }
 
 /* The next place in [from, to) where a packet of this trace begins; @to when there is none. */
@@ -126,7 +127,7 @@ static uint64_t resync(const struct builder *b, const struct ctf_file *cf, uint6
 	uint8_t key[CTF_KEY_BYTES];
 	const uint8_t *hit = NULL;
 
-	if (ctf_packet_key(b->cs->trace, cf, key))
+	if (ctf_packet_key(b->cs->trace, cf, key) == CTF_KEY_BYTES)
 		hit = memmem(cf->map.data + from, to - from, key, sizeof(key));
 	return hit ? (uint64_t)(hit - cf->map.data) : to;
 }
@@ -137,7 +138,7 @@ static void find_tear(const struct builder *b, const struct ctf_file *cf, struct
 	uint64_t end = f->offset_bytes + f->len_bytes;
 	uint8_t key[CTF_KEY_BYTES];
 
-	if (!ctf_packet_key(b->cs->trace, cf, key) ||
+	if (ctf_packet_key(b->cs->trace, cf, key) < CTF_KEY_BYTES ||
 	    (!f->truncated && (cf->map.len_bytes - end < CTF_KEY_BYTES ||
 			       !memcmp(cf->map.data + end, key, CTF_KEY_BYTES))))
 		return;
@@ -311,17 +312,41 @@ static int use_index(struct builder *b, uint32_t file, const struct ctf_lttng_in
 	return 0;
 }
 
-/* The index is written after the packets: what it has more than the file was there.  Behind the last
- * packet nothing is missing, though, when that is the last of the index. */
-static void note_missing(struct builder *b, uint32_t from, uint32_t told, uint64_t last_begin)
+/* Marks packets in front of which the index has others.  Returns how many it has up to the last one
+ * that is there. */
+static uint32_t note_missing_between(struct builder *b, uint32_t from,
+				     const struct ctf_lttng_index *lt)
 {
-	uint32_t nr = b->nr - from;
+	uint32_t k = 0, next = 0;
 
-	if (nr >= told || (nr && b->list[b->nr - 1].begin == last_begin))
+	for (uint32_t i = from; i < b->nr; i++) {
+		while (k < lt->nr && lt->entries[k].begin < b->list[i].begin)
+			k++;
+		if (k == lt->nr || lt->entries[k].begin != b->list[i].begin)
+			continue;
+		b->list[i].gap |= k > next;
+		next = ++k;
+	}
+	return next;
+}
+
+/*
+ * The index is written after the packets: what it has more than the file was there.  Where packets
+ * are numbered, these numbers count what is missing between them, and only the index what is missing
+ * behind the last one.
+ */
+static void note_missing(struct builder *b, uint32_t from, const struct ctf_lttng_index *lt)
+{
+	bool numbered = has_role_field(b->cs->plan->cls->packet_context, CTF_ROLE_SEQ_NUM);
+	uint32_t nr = b->nr - from, behind, missing;
+
+	if (nr >= lt->nr)
 		return;
-	b->t->loss.packets += told - nr;
-	b->t->loss.unknown++;
-	b->gap = true;
+	behind = lt->nr - note_missing_between(b, from, lt);
+	missing = numbered && behind < lt->nr - nr ? behind : lt->nr - nr;
+	b->t->loss.packets += missing;
+	b->t->loss.unknown += missing > 0;
+	b->gap |= behind > 0;
 }
 
 static int list_file(struct builder *b, uint32_t file)
@@ -330,8 +355,8 @@ static int list_file(struct builder *b, uint32_t file)
 	const struct ctf_fc *context = b->cs->plan->cls->packet_context;
 	struct ctf_lttng_index lt;
 	struct error why = {0};
-	uint64_t at = 0, last_begin;
-	uint32_t told, from = b->nr;
+	uint32_t from = b->nr;
+	uint64_t at = 0;
 	int ret;
 
 	ret = ctf_lttng_index_read(&lt, cf->path, &why);
@@ -346,13 +371,11 @@ static int list_file(struct builder *b, uint32_t file)
 			trace_problem(b->t, "the index of %s does not fit it; the packets are read "
 					    "instead", cf->path);
 	}
-	told = ret && ret != -ENOMEM ? 0 : lt.nr;
-	last_begin = told ? lt.entries[told - 1].begin : 0;
+	if (ret != -ENOMEM) {
+		ret = walk_packets(b, file, at);
+		note_missing(b, from, &lt);
+	}
 	free(lt.entries);
-	if (ret == -ENOMEM)
-		return ret;
-	ret = walk_packets(b, file, at);
-	note_missing(b, from, told, last_begin);
 	return ret;
 }
 

@@ -110,11 +110,11 @@ struct ctf_packet_info {
 
 /*
  * What each packet of this file begins with: magic number and uuid together are too long to be there
- * by chance.  False when its packets do not have both.
+ * by chance.  Returns how many bytes of it are known: fewer when its packets do not have both.
  */
 #define CTF_KEY_BYTES 20
-bool ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
-		    uint8_t key[static CTF_KEY_BYTES]);
+unsigned ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
+			uint8_t key[static CTF_KEY_BYTES]);
 
 /*
  * @room_bytes: from @data to the end of the file.  @regs is filled with what events need to know

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGES_BACK 64  /* looked at for the time before a packet */
-
 /* What one packet's decoding found; counted when its end is reached. */
 struct tally {
 	uint64_t kept;	      /* events */
@@ -196,41 +194,6 @@ static void lost_before(struct dat_cursor *k, uint64_t nr, uint64_t time)
 	k->lost_waits = true;
 }
 
-/* When the next page that looks like one begins, from *page on, which is then behind it. */
-static bool time_after(const struct dat_cursor *k, const uint8_t **page, uint64_t *time)
-{
-	while (*page < k->run.end) {
-		uint64_t left = (uint64_t)(k->run.end - *page);
-		struct page_head h = {0};
-		bool is_page = page_head_read(k->d, *page, k->ds->page_size, left, &h) && h.len_bytes;
-
-		*page = left > k->ds->page_size ? *page + k->ds->page_size : k->run.end;
-		*time = h.time;
-		if (is_page)
-			return true;
-	}
-	return false;
-}
-
-/*
- * True when the page's times are not between its neighbours'.  Of it and the next one, one is
- * astray when they are not in order: this one is if the page behind both says so, too, or if
- * there is none.
- */
-static bool is_astray(const struct dat_cursor *k, const struct page_look *look)
-{
-	const uint8_t *next = k->page;
-	uint64_t time, time2;
-
-	if (k->has_last && look->head.time < k->last)
-		return true;
-	if (!time_after(k, &next, &time) || time >= look->last)
-		return false;
-	if (k->has_last && time < k->last)
-		return false;
-	return !time_after(k, &next, &time2) || time2 < look->last;
-}
-
 /* Of a packet that was found sound before, no page is walked again. */
 static bool page_holds(struct dat_cursor *k, const uint8_t *page, struct page_look *look)
 {
@@ -246,7 +209,7 @@ static bool page_holds(struct dat_cursor *k, const uint8_t *page, struct page_lo
 	if (k->sound)
 		return page_take(&k->run, page, look);
 	state = page_judge(&k->run, page, look);
-	if (state == PAGE_HOLDS && !is_astray(k, look))
+	if (state == PAGE_HOLDS && !page_is_astray(&k->run, page, look, k->has_last ? k->last : 0))
 		return true;
 	broken(k, issues[state], (uint64_t)(k->page - page));
 	return false;
@@ -325,21 +288,6 @@ static void chunk_unpack(struct dat_cursor *k)
 	k->readable = k->pages_end + DAT_LOAD_BYTES;
 }
 
-/* The time of the last record before, when a cursor begins in the midst of a stream. */
-static void look_back(struct dat_cursor *k)
-{
-	const uint8_t *page = k->page;
-	uint32_t size = k->ds->page_size;
-
-	for (unsigned i = 0; i < PAGES_BACK && page - k->run.begin >= size && !k->has_last; i++) {
-		struct page_look look;
-
-		page -= size;
-		k->has_last = page_judge(&k->run, page, &look) == PAGE_HOLDS;
-		k->last = look.last;
-	}
-}
-
 static void chunk_enter(struct dat_cursor *k)
 {
 	const struct dat_stream *ds = k->ds;
@@ -355,7 +303,7 @@ static void chunk_enter(struct dat_cursor *k)
 	k->readable = k->d->file.map.data + k->d->file.map.len_bytes;
 	k->next_chunk = k->packet_stop;
 	if (!k->has_last)
-		look_back(k);
+		k->has_last = page_last_before(&k->run, k->page, &k->last);
 }
 
 /* The packet at hand has been read, but for what is missing at its end. */

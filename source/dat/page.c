@@ -4,6 +4,7 @@
 #define TID_MAX (1 << 22)   /* PID_MAX_LIMIT */
 #define RECORD_MIN_BYTES 8  /* where there is room for another record, a page does not end */
 #define LATER_IDS_MAX 1024u /* modules' events get the next numbers */
+#define PAGES_BACK 64	    /* looked at for the time before a page */
 
 int64_t record_mark_read(const uint8_t *pos, const uint8_t *end, struct record_head h,
 			 uint64_t *time, bool swap)
@@ -98,7 +99,7 @@ static enum step walk_record(struct page_walk *w)
 		return STEP_BAD;
 	w->time = time + h.delta;
 	w->pos = pos + ((len + 3) & ~3u);
-	return STEP_RECORD;
+	return w->time < time ? STEP_BAD : STEP_RECORD;
 }
 
 /* Up to where the records hold together; *last is the time there. */
@@ -177,4 +178,48 @@ enum page_state page_judge(struct page_run *run, const uint8_t *page, struct pag
 	    (run->end - page > size && is_bad(run, page + size)))
 		return PAGE_NEXT_TO_BAD;
 	return PAGE_HOLDS;
+}
+
+/* When the next page that looks like one begins, from *page on, which is then behind it. */
+static bool time_after(const struct page_run *run, const uint8_t **page, uint64_t *time)
+{
+	while (*page < run->end) {
+		uint64_t left = (uint64_t)(run->end - *page);
+		struct page_head h = {0};
+		bool is_page = page_head_read(run->d, *page, run->page_size, left, &h) && h.len_bytes;
+
+		*page = left > run->page_size ? *page + run->page_size : run->end;
+		*time = h.time;
+		if (is_page)
+			return true;
+	}
+	return false;
+}
+
+bool page_is_astray(const struct page_run *run, const uint8_t *page, const struct page_look *look,
+		    uint64_t last)
+{
+	const uint8_t *next = run->end - page > run->page_size ? page + run->page_size : run->end;
+	uint64_t time, time2;
+
+	if (look->head.time < last)
+		return true;
+	if (!time_after(run, &next, &time) || time >= look->last || time < last)
+		return false;
+	return !time_after(run, &next, &time2) || time2 < look->last;
+}
+
+bool page_last_before(struct page_run *run, const uint8_t *page, uint64_t *last)
+{
+	for (unsigned i = 0; i < PAGES_BACK && page - run->begin >= run->page_size; i++) {
+		struct page_look look;
+
+		page -= run->page_size;
+		if (page_judge(run, page, &look) != PAGE_HOLDS ||
+		    page_is_astray(run, page, &look, 0))
+			continue;
+		*last = look.last;
+		return true;
+	}
+	return false;
 }

@@ -153,7 +153,18 @@ struct page_run dat_stream_run(const struct dat_stream *ds);
  */
 enum page_state page_judge(struct page_run *run, const uint8_t *page, struct page_look *out);
 
-/* The same for a page of which that was found before: only its header is read, and not @out->last. */
+/*
+ * True when the times of a page that holds together are not between its neighbours'.  @last: the time
+ * of the last record that is believed before it; 0 unknown.  Of it and the next page, one is astray
+ * when they are not in order: this one is if the page behind both says so, too, or if there is none.
+ */
+bool page_is_astray(const struct page_run *run, const uint8_t *page, const struct page_look *look,
+		    uint64_t last);
+
+/* The time of the last record before @page of the run, as far back as a few pages; false: not found. */
+bool page_last_before(struct page_run *run, const uint8_t *page, uint64_t *last);
+
+/* A page that was judged before, and is believed: only its header is read, and not @out->last. */
 bool page_take(const struct page_run *run, const uint8_t *page, struct page_look *out);
 
 #endif

@@ -153,14 +153,18 @@ struct page_run dat_stream_run(const struct dat_stream *ds)
 				 .page_size = ds->page_size};
 }
 
-/* The first page that holds together tells when the packet begins; false when there is none. */
+/* The first page that is believed tells when the packet begins; false when there is none. */
 static bool packet_look(struct page_run *run, const uint8_t *pages, const uint8_t *end,
 			struct packet *p)
 {
+	uint64_t last = 0;
+
+	page_last_before(run, pages, &last);
 	for (; pages < end; pages += run->page_size) {
 		struct page_look look;
 
-		if (page_judge(run, pages, &look) == PAGE_HOLDS) {
+		if (page_judge(run, pages, &look) == PAGE_HOLDS &&
+		    !page_is_astray(run, pages, &look, last)) {
 			p->begin = look.head.time;
 			p->lost = look.head.lost;
 			return true;
@@ -381,8 +385,7 @@ int dat_streams_init(struct dat *d, struct error *err)
 		return fail(err, ret, "out of memory opening %s", t->path);
 	if (!t->nr_streams)
 		return fail(err, -EINVAL,
-			    "%s holds no events that can be read: no CPU's data is told of "
-			    "in its options",
+			    "%s holds no events that can be read: its options list no CPU's data",
 			    t->path);
 	if (clock != t->clock.name)
 		snprintf(t->clock.name, sizeof(t->clock.name), "%s", clock);

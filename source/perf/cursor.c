@@ -114,15 +114,18 @@ static void sort_items(struct perf_cursor *k)
 	}
 }
 
+/* @sample: both are samples.  Names of threads are written twice in every file: perf lists its own. */
 static bool same_record(const struct perf_cursor *k, const struct sort_item *a,
-			const struct sort_item *b)
+			const struct sort_item *b, bool *sample)
 {
 	const uint8_t *file = k->p->map.data + k->base;
 	struct perf_record x, y;
 
-	return perf_record_read(k->p->map.data, k->base + a->at, k->p->end, &x) &&
-	       perf_record_read(k->p->map.data, k->base + b->at, k->p->end, &y) &&
-	       x.len_bytes == y.len_bytes &&
+	if (!perf_record_read(k->p->map.data, k->base + a->at, k->p->end, &x) ||
+	    !perf_record_read(k->p->map.data, k->base + b->at, k->p->end, &y))
+		return false;
+	*sample = x.type == RECORD_SAMPLE;
+	return x.len_bytes == y.len_bytes &&
 	       !memcmp(file + a->at, file + b->at, RECORD_HEAD_BYTES + x.len_bytes);
 }
 
@@ -133,17 +136,17 @@ static void drop_copies(struct perf_cursor *k)
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < k->nr; i++) {
-		bool copy = false;
+		bool copy = false, sample = false;
 
 		for (uint32_t j = nr; j-- > 0 && nr - j <= COPIES_LOOKED && !copy;) {
 			if (k->items[j].key != k->items[i].key)
 				break;
-			copy = same_record(k, &k->items[j], &k->items[i]);
+			copy = same_record(k, &k->items[j], &k->items[i], &sample);
 		}
-		if (copy)
-			issue(k, PERF_COPY);
-		else
+		if (!copy)
 			k->items[nr++] = k->items[i];
+		else if (sample)
+			issue(k, PERF_COPY);
 	}
 	k->nr = nr;
 }

@@ -366,17 +366,25 @@ static uint64_t first_of_all(const struct perf_index *x)
 	return first;
 }
 
-/* A CPU's last record has none behind it: the other CPUs tell how long all of it took. */
+/* The latest time of all records but the CPU's last one. */
+static uint64_t last_of_rest(const struct perf_index *x, const struct perf_cpu *c)
+{
+	uint64_t others = last_but(x, c);
+
+	return c->before.nr && c->before.max > others ? c->before.max : others;
+}
+
+/* A CPU's last record has none behind it: all the others tell how long it took. */
 static void judge_ends(struct walk *w)
 {
 	uint64_t first = first_of_all(w->x);
 
 	for (unsigned i = 0; i < TRACE_CPUS_MAX; i++) {
 		struct perf_cpu *c = w->x->cpus[i];
-		uint64_t others = c && c->nr ? last_but(w->x, c) : 0;
+		uint64_t rest = c && c->nr ? last_of_rest(w->x, c) : 0;
 
-		if (others <= first || c->time <= others + FAR_NS ||
-		    (c->time - others) / FAR_TIMES <= others - first)
+		if (rest <= first || c->time <= rest + FAR_NS ||
+		    (c->time - rest) / FAR_TIMES <= rest - first)
 			continue;
 		untake(w, c);
 		w->astray++;

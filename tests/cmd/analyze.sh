@@ -92,7 +92,9 @@ chmod -R u+w "$scratch/void"
 run 3 "$sonde" analyze "$scratch/void" --guest "web=$scratch/void/vm-a.dat" -o "$scratch/t.sonde"
 says out "1 trace is left out"
 run 0 "$sonde" report "$scratch/t.sonde" -s left_out
-says out "vm-b.dat is empty; it is left out"
+says out "vm-b.dat  is empty"
+run 0 "$sonde" tree "$scratch/t.sonde"
+says out "left out, $scratch/void/vm-b.dat: is empty"
 cp -r samples/lttng "$scratch/torn"
 chmod -R u+w "$scratch/torn"
 head -c 20000 samples/lttng/vm-b/metadata >"$scratch/torn/vm-b/metadata"
@@ -151,9 +153,21 @@ says err "--parent says that vm-b runs in vm-a, but at least"
 says err "of its hypercalls are in the trace of host0, and none elsewhere"
 run 1 "$sonde" analyze samples/lttng --parent vm-a=- -o "$scratch/x.sonde"
 says err "--parent says that vm-a runs in no other, but at least"
+# The user's two words, or word and events, cannot both be true.
+run 1 "$sonde" analyze samples/lttng --parent host0=vm-a -o "$scratch/x.sonde"
+says err "--parent says that host0 runs in vm-a, but that one runs inside it"
+# A wrong command line is one before anything is read.
+for wrong in "--parent vm-a" "--parent =host0" "--parent vm-a=" "--tsc-offset vm-a"; do
+	# shellcheck disable=SC2086
+	run 2 "$sonde" analyze samples/lttng $wrong -o "$scratch/x.sonde"
+	says err "$wrong: "
+	says err " is expected"
+	# shellcheck disable=SC2086
+	run 2 "$sonde" events samples/lttng $wrong
+done
 run 1 "$sonde" analyze samples/lttng --tsc-offset vm-a=far -o "$scratch/x.sonde"
 says err "NAME=CYCLES is expected"
-run 1 "$sonde" analyze samples/lttng --guest vm-a -o "$scratch/x.sonde"
+run 2 "$sonde" analyze samples/lttng --guest vm-a -o "$scratch/x.sonde"
 says err "NAME=PATH is expected"
 
 # The user's word about names and parents is taken.

@@ -71,6 +71,18 @@ status=0
 "$sonde" check "$scratch/cut.dat" >"$scratch/out" 2>"$scratch/err" || status=$?
 [ $status = 1 ] || [ $status = 3 ] || fail "a trace cut short: exit status $status"
 
+# A file that ends inside a packet ends with the last event that is there, not where the packet's
+# header says: as the history has it.
+cp -r samples/lttng/host0 "$scratch/short"
+chmod -R u+w "$scratch/short"
+truncate -s 845414 "$scratch/short/ch0_0"
+run 3 "$sonde" check "$scratch/short"
+says out "the stream of CPU 0 ends before the trace does, by 728.1 ms"
+run 0 "$sonde" analyze "$scratch/short" -o "$scratch/short.sonde"
+run 0 "$sonde" report "$scratch/short.sonde" -s loss
+says out "60.370571767  728.1 ms"
+not_says out "538.7 ms"
+
 # What looks like a trace but is none is said, by analyze before it gives up for want of it.
 mkdir "$scratch/t"
 cp samples/ftrace/vm-a.dat samples/ftrace/vm-b.dat "$scratch/t"

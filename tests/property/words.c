@@ -34,7 +34,8 @@ static bool frames_fit(const struct pair *p, const struct sonde_frame *c, const 
 	       thread_fits(p, c->thread, w->thread) && containers_fit(p, c->thread, w->thread);
 }
 
-/* Each frame is one of the whole's, in its order; some may not be known. */
+/* Each frame is one of the whole's, in its order; some may not be known.  Only the innermost can be
+ * of which it is unknown what it does. */
 static bool stacks_fit(const struct pair *p, const struct sonde_stack *c, const struct sonde_stack *w)
 {
 	unsigned at = 0;
@@ -43,7 +44,7 @@ static bool stacks_fit(const struct pair *p, const struct sonde_stack *c, const 
 		while (at < w->nr && !frames_fit(p, &c->frames[i], &w->frames[at]))
 			at++;
 		if (at++ == w->nr)
-			return c->mode == SONDE_MODE_UNKNOWN;
+			return c->mode == SONDE_MODE_UNKNOWN && i + 1 == c->nr;
 	}
 	return true;
 }

@@ -248,6 +248,30 @@ static void truncated_packet(void **state)
 	close_trace(&o);
 }
 
+/* A file that ends within a packet's header says nothing against the packet before it. */
+static void truncated_header(void **state)
+{
+	static const char *const metadata[] = {
+		ONE_FIELD,
+		BUILD_INTS BUILD_TRACE("be") "stream { id = 0; " BUILD_COMPACT BUILD_CONTEXT
+					     "};\n" BUILD_EVENT(1, "e", "uint32_t x;"),
+	};
+
+	(void)state;
+	for (unsigned big = 0; big < 2; big++) {
+		for (unsigned left = 1; left < 84; left++) {
+			struct bits b = {.big = big};
+
+			put_packet(&b, &(struct packet_form){.begin = 100}, 3, 0);
+			put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 1}, 3, 0);
+			b.pos = (4096 + left) * 8;
+			build_trace(&o, metadata[big], &b);
+			assert_int_equal(count(&o, EV_OTHER), 3);
+			close_trace(&o);
+		}
+	}
+}
+
 /* Garbage between packets: it may have begun in the one before.  Reading goes on with the next packet
  * of this trace. */
 static void garbage(void **state)
@@ -737,6 +761,43 @@ static void index_file(void **state)
 
 /* Cursors */
 
+/* Packets without numbers: only the index tells that one is missing, and where. */
+static void index_without_numbers(void **state)
+{
+	static const char metadata[] =
+		BUILD_INTS BUILD_TRACE("le") "stream { id = 0; " BUILD_COMPACT
+		"packet.context := struct { uint64_t timestamp_begin; uint64_t timestamp_end;\n"
+		"uint64_t content_size; uint64_t packet_size; uint64_t other;\n"
+		"uint64_t events_discarded; uint32_t cpu_id; }; };\n"
+		BUILD_EVENT(1, "e", "uint32_t x;");
+
+	(void)state;
+	for (unsigned missing = 0; missing < 4; missing++) {
+		struct bits b = {0}, index = {0};
+		char path[128];
+
+		for (unsigned i = 0; i < 4; i++) {
+			if (i != missing)
+				put_packet(&b, &(struct packet_form){.begin = 100 * (i + 1)}, 3, 0);
+		}
+		make_dir(&o);
+		write_file(&o, "metadata", metadata, strlen(metadata));
+		write_bits(&o, "ch0_0", &b);
+		snprintf(path, sizeof(path), "%s/index", o.dir);
+		assert_int_equal(mkdir(path, 0700), 0);
+		put_index(&index, 4, 0, 0);
+		write_bits(&o, "index/ch0_0.idx", &index);
+		must_open(&o);
+		assert_int_equal(count(&o, EV_OTHER), 9);
+		assert_int_equal(count(&o, EV_LOST), 1);
+		assert_int_equal(o.trace->loss.packets, 1);
+		assert_int_equal(o.trace->loss.unknown, 1);
+		if (missing == 1 || missing == 2)
+			assert_lost(3 * missing, 0, 100 * missing + 3, 100 * (missing + 2));
+		close_trace(&o);
+	}
+}
+
 /* Any range of packets gives the events that the whole gives there. */
 static void ranges(void **state)
 {
@@ -918,6 +979,7 @@ int main(void)
 		cmocka_unit_test(no_count),
 		cmocka_unit_test(lost_packets),
 		cmocka_unit_test(truncated_packet),
+		cmocka_unit_test(truncated_header),
 		cmocka_unit_test(garbage),
 		cmocka_unit_test(foreign_streams),
 		cmocka_unit_test(packets_of_another_stream),
@@ -933,6 +995,7 @@ int main(void)
 		cmocka_unit_test(files_of_one_stream),
 		cmocka_unit_test(parts_of_one_trace),
 		cmocka_unit_test(index_file),
+		cmocka_unit_test(index_without_numbers),
 		cmocka_unit_test(index_that_lies_in_the_middle),
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(wanted_kinds),

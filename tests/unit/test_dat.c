@@ -439,6 +439,45 @@ static void packets_decode_on_their_own(void **state)
 	}
 }
 
+/* A page whose times are not where it stands, next to where packets meet: what a cursor believes does
+ * not depend on where it begins. */
+static void a_page_astray_is_the_same_for_all_cursors(void **state)
+{
+	static const uint64_t wild[] = {5, UINT64_C(1) << 40};
+	struct dat_form form = plain6;
+
+	(void)state;
+	form.chunk_pages = 10;
+	for (unsigned k = 0; k < 3 * ARRAY_SIZE(wild); k++) {
+		struct opened *whole = calloc(1, sizeof(*whole));
+		struct opened *parts = calloc(1, sizeof(*parts));
+		struct pages p = {.form = &form};
+		const struct packet *packets;
+
+		fill_pages(&p, 1400, 0, 0);
+		set_uint(p.b.data + (509 + k / 2) * BUILD_PAGE, wild[k % 2], 8, false);
+		open_pages(whole, &form, &p, 1);
+		open_pages(parts, &form, &p, 1);
+		packets = whole->trace->streams[0].packets;
+		assert_int_equal(whole->trace->streams[0].nr_packets, 3);
+		assert_int_equal(packets[1].begin, k / 2 == 1 ? 512000 : 511000);
+		read_all(whole);
+		assert_int_equal(whole->nr, 2 * 1399 + 1);
+		for (uint32_t i = 0; i < 3; i++)
+			read_range(parts, 0, i, 1, 64);
+		assert_int_equal(parts->nr, whole->nr);
+		for (unsigned i = 0; i < whole->nr; i++) {
+			assert_int_equal(whole->events[i].time.v, parts->events[i].time.v);
+			assert_int_equal(whole->events[i].kind, parts->events[i].kind);
+		}
+		close_opened(whole);
+		close_opened(parts);
+		free(p.b.data);
+		free(whole);
+		free(parts);
+	}
+}
+
 struct half {
 	struct trace *trace;
 	uint32_t first;
@@ -1349,6 +1388,7 @@ int main(void)
 		cmocka_unit_test(what_was_not_saved_is_missing),
 		cmocka_unit_test(the_kernels_count_of_lost_events_is_not_added_to_the_pages),
 		cmocka_unit_test(packets_decode_on_their_own),
+		cmocka_unit_test(a_page_astray_is_the_same_for_all_cursors),
 		cmocka_unit_test(threads_share_a_trace),
 		cmocka_unit_test(text_outlives_the_next_call),
 		cmocka_unit_test(only_wanted_kinds_are_returned),

@@ -310,6 +310,23 @@ static void what_is_there_twice_counts_once(void **state)
 	close_opened(o);
 }
 
+/* perf itself lists some threads twice before it starts: that is no damage. */
+static void names_written_twice_are_no_news(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		perf_comm(&b, 0, 0, 42, 43, "perf-exec");
+	perf_switch(&b, 0, 1000, 0, 1, "a");
+	perf_switch(&b, 0, 1100, 1, 2, "b");
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 3);
+	assert_int_equal(o->trace->problems.nr, 0);
+	close_opened(o);
+}
+
 /* Lost events are between the last event of their CPU and the first one after; other CPUs have lost
  * nothing. */
 static void lost_events_are_an_interval(void **state)
@@ -509,7 +526,29 @@ static void times_far_from_their_neighbours_are_gaps(void **state)
 	}
 }
 
-/* A CPU of which nothing else is there has no stream. */
+/* A CPU may be all that goes on, however long: its own records tell, too, how long all of it took. */
+static void a_cpu_that_goes_on_alone_is_believed(void **state)
+{
+	static const uint64_t steps[] = {100000000, 1500000000};
+	const uint64_t begin = 5000000000;
+
+	(void)state;
+	for (unsigned k = 0; k < ARRAY_SIZE(steps); k++) {
+		struct buf b = {0};
+		struct opened *o;
+
+		perf_switch(&b, 1, begin, 0, 9, "nine");
+		perf_switch(&b, 1, begin + 50000000, 9, 0, "swapper");
+		for (unsigned i = 0; i < 40; i++)
+			perf_switch(&b, 0, begin + i * steps[k], 0, 7, "seven");
+		o = opened(&plain, &b);
+		assert_int_equal(o->nr, 42);
+		assert_int_equal(o->trace->loss.unknown, 0);
+		assert_int_equal(o->trace->problems.nr, 0);
+		close_opened(o);
+	}
+}
+
 /* Nothing is before a CPU's first record: what is behind it, and the other CPUs, tell. */
 static void a_first_time_far_from_the_next_is_none(void **state)
 {
@@ -535,6 +574,7 @@ static void a_first_time_far_from_the_next_is_none(void **state)
 	}
 }
 
+/* A CPU of which nothing else is there has no stream. */
 static void a_cpu_of_which_nothing_sound_is_there_has_no_stream(void **state)
 {
 	struct buf b = {0};
@@ -909,12 +949,14 @@ int main(void)
 		cmocka_unit_test(records_are_sorted_by_time),
 		cmocka_unit_test(a_packet_begins_with_the_first_of_all_its_records),
 		cmocka_unit_test(what_is_there_twice_counts_once),
+		cmocka_unit_test(names_written_twice_are_no_news),
 		cmocka_unit_test(lost_events_are_an_interval),
 		cmocka_unit_test(events_lost_at_the_end_are_told),
 		cmocka_unit_test(damaged_bytes_are_a_gap_on_every_cpu),
 		cmocka_unit_test(a_sample_that_looks_like_another_record_is_a_gap),
 		cmocka_unit_test(what_stands_before_damage_has_no_time),
 		cmocka_unit_test(times_far_from_their_neighbours_are_gaps),
+		cmocka_unit_test(a_cpu_that_goes_on_alone_is_believed),
 		cmocka_unit_test(a_first_time_far_from_the_next_is_none),
 		cmocka_unit_test(a_cpu_of_which_nothing_sound_is_there_has_no_stream),
 		cmocka_unit_test(holes_are_never_silent),

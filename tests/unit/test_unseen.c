@@ -105,7 +105,7 @@ static void a_verdict_names_those_there_are(void **state)
 					  "100.0 us by 2 places where its tracer lost at least 1 "
 					  "event, the longest of 50.00 us from 0.001500000. Larger "
 					  "buffers, or fewer events, avoid what its tracer counted. "
-					  "sonde check says what the trace's files lack.");
+					  "sonde check of the trace says what its files lack.");
 		sonde_facts_free(f);
 		return;
 	}
