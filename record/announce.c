@@ -113,8 +113,8 @@ static void note_exit(struct announce *a, const char *line, const char *event)
 		x->rip = 0;
 }
 
-/* An exit is of one hypercall, on its CPU: where the thread went to another one between, a later exit
- * may be among what that one lost, of which nothing tells yet. */
+/* An exit is of one hypercall, on its CPU: where the thread went to another one between, a later
+ * exit may be among what that one lost, of which nothing tells yet. */
 static enum ht_origin origin_of(struct announce *a, int tid, unsigned cpu)
 {
 	struct announce_exit *x = exit_first(a, tid);

@@ -125,8 +125,8 @@ int ctf_packet_read(const struct ctf_trace *t, const uint8_t *data, uint64_t roo
 		    uint64_t regs[static CTF_REGS], struct ctf_packet_info *out,
 		    struct error *err);
 
-/* Whether a packet may be of that stream, by the number and the CPU that it says.  @cpu: the stream's;
- * -1 when its packets have not said. */
+/* Whether a packet may be of that stream, by the number and the CPU that it says.  @cpu: the
+ * stream's; -1 when its packets have not said. */
 bool ctf_is_of_stream(const struct ctf_stream *cs, int64_t cpu, const struct ctf_roles *r);
 
 /* All that @part's metadata describes is described by @t's, too, and in the same way. */

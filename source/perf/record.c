@@ -210,7 +210,8 @@ bool perf_sample_raw(const struct perf_attr *a, const struct perf_record *r, con
 	return *len_bytes <= r->len_bytes - at - 4;
 }
 
-/* What may stand behind a tracepoint's own record: all later parts but the number, which is in front. */
+/* What may stand behind a tracepoint's own record: all later parts but the number, which is in
+ * front. */
 #define PARTS_BEHIND_RAW (~(uint64_t)(PERF_SAMPLE_RAW * 2 - 1) & ~(uint64_t)PERF_SAMPLE_IDENTIFIER)
 
 /* A tracepoint's number stands in its record, too, and with that the sample ends. */
