@@ -66,14 +66,14 @@ static int stays_in_l0(struct ranges *out, const struct placed *host, int32_t ti
 
 static int guest_runs(struct ranges *out, const struct placed *p, int cpu, bool nested);
 
-/* On one vCPU of the parent. */
+/* On one vCPU of the parent; where nobody knows its thread, that may run at any time. */
 static int runs_on(struct ranges *out, const struct placed *p, int32_t tid, int parent_cpu,
 		   bool nested)
 {
 	struct ranges below;
 	int ret = stays_in_l0(out, p->parent, tid, parent_cpu, nested);
 
-	if (ret)
+	if (ret || runs_thread(p->parent->machine, parent_cpu) < 0)
 		return ret;
 	ret = guest_runs(&below, p->parent, parent_cpu, true);
 	if (ret == 0)
@@ -86,16 +86,16 @@ static int runs_on(struct ranges *out, const struct placed *p, int32_t tid, int 
 static int guest_runs(struct ranges *out, const struct placed *p, int cpu, bool nested)
 {
 	int32_t tid = runs_thread(p->machine, cpu);
-	const struct machine *parent = p->parent->machine;
+	unsigned nr_cpus = p->parent->candidate->sample->nr_cpus;
 	int ret = 0;
 
 	if (p->parent == p->l0)
 		return ranges_of_thread(out, p->l0->candidate->sample, tid, nested);
 	*out = (struct ranges){.to = UINT64_MAX};
-	for (unsigned i = 0; i < parent->nr_vcpus && ret == 0; i++) {
+	for (unsigned cpu_of_parent = 0; cpu_of_parent < nr_cpus && ret == 0; cpu_of_parent++) {
 		struct ranges one = {0};
 
-		ret = runs_on(&one, p, tid, parent->vcpus[i].vcpu, nested);
+		ret = runs_on(&one, p, tid, (int)cpu_of_parent, nested);
 		if (ret == 0)
 			ret = ranges_join(out, &one);
 		ranges_release(&one);
