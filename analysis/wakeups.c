@@ -135,9 +135,8 @@ static bool is_hidden(struct scan *s, ns_t from, ns_t to)
 }
 
 /* The first thread that the guest runs after the entry, unless it halts before.  Where nothing is
- * known of the guest yet, the first that shows is not known to be that.  False: of one with
- * a trace, in which events were lost: it is not known what it did first, so neither what it was
- * woken for. */
+ * known of the guest yet, the first that shows is not known to be that.  False: events were lost, of
+ * its trace or its host's: it is not known what it did first, so neither what it was woken for. */
 static bool find_thread(struct scan *s, struct wakeup *w)
 {
 	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
@@ -155,6 +154,8 @@ static bool find_thread(struct scan *s, struct wakeup *w)
 		return !has_losses(s, task.begin, task.end);
 	if (is_idle(s, task.value))
 		return true;
+	if (is_hidden(s, t, task.begin)) /* it may have halted in between */
+		return false;
 	w->thread = (int64_t)task.value - 1;
 	w->running = task.begin;
 	if (thread_state_at(s->tracks, w->thread, w->running - 1, &state))
