@@ -78,7 +78,7 @@ class Side:
     def __init__(self, title, traces, scratch):
         self.path, self.told = attribution.analyse(title, traces, scratch)
         self.run = History(self.path)
-        self.waits = waits.waits_of(self.path)
+        self.waits = waits.waits_of(self.path, "--time", "0%,100%")
 
 
 class Run:
@@ -178,8 +178,9 @@ def why_no_waits(run, machine):
 def rows_of_waits(run):
     for machine, (causes, begin, end) in planted_waits(run).items():
         its = {vcpu: found for vcpu, found in run.all.waits.items() if is_machine(vcpu[0], machine)}
-        alone = {vcpu: waits.alone_of(vcpu, found, run.alone.waits) for vcpu, found in its.items()}
-        judged = [judge_waits(run, machine, of, begin, end) for of in (its, {vcpu: found for vcpu, found in alone.items() if found})]
+        names = waits.same_vcpus(run.all.waits, run.alone.waits)
+        alone = {vcpu: names[vcpu] for vcpu in its if vcpu in names}
+        judged = [judge_waits(run, machine, of, begin, end) for of in (its, alone)]
         nothing = why_no_waits(run, machine)
         for cause in sorted(causes):
             sides = [found_waits(side, cause, nothing) for side in judged]
