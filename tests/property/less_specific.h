@@ -67,6 +67,7 @@ void pair_close(struct pair *p);
  * evidence, too.  Where the outermost machine's trace was taken away, through the clock of the one that
  * is the outermost now. */
 int64_t time_in_whole(const struct pair *p, int64_t t);
+int64_t time_in_cut(const struct pair *p, int64_t t); /* back again */
 
 __attribute__((format(printf, 7, 8))) void say_wrong(struct pair *p, const char *kind,
 						     const char *which, int64_t from, int64_t to,

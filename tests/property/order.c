@@ -203,14 +203,14 @@ static bool lacks_trace_of(const struct pair *p, int64_t whole)
 }
 
 /* Only another machine's events show that a CPU's are missing (model/contradict.h): where these are
- * missing, too, nothing does. */
-static bool is_hidden_gap(const struct pair *p, int64_t from, int64_t to)
+ * missing, too, nothing does.  Behind it the whole run knows nothing until the next event. */
+static bool is_hidden_gap(const struct pair *p, int64_t from)
 {
 	struct sonde_loss l;
 
 	for (int64_t i = 0; i < sonde_nr_losses(p->whole.run); i++) {
 		sonde_loss(p->whole.run, i, &l);
-		if (l.events < 0 && l.begin <= from && to <= l.end + 1)
+		if (l.events < 0 && l.begin <= from && from <= l.end + 1)
 			return true;
 	}
 	return false;
@@ -244,7 +244,7 @@ static bool is_before_a_trace(const struct pair *p, int64_t to)
 /* Without the host's trace a guest counts as the machine: its CPUs ran from the begin on. */
 bool is_gain(const struct pair *p, int64_t from, int64_t to)
 {
-	return p->root || is_hidden_gap(p, from, to) || is_before_a_trace(p, to);
+	return p->root || is_hidden_gap(p, from) || is_before_a_trace(p, to);
 }
 
 /* ---- time ---------------------------------------------------------------------------------- */
@@ -264,7 +264,7 @@ int64_t slack_of(const struct pair *p, int64_t cut_machine, int64_t whole_machin
 	int64_t rounding =
 		p->whole.nr_lines && p->whole.lines[0].mult != 1ull << 32 ? ROUNDING_NS : 0;
 
-	return bound_of(&p->cut, cut_machine, t) + bound_of(&p->whole, whole_machine, t) +
+	return bound_of(&p->cut, cut_machine, time_in_cut(p, t)) + bound_of(&p->whole, whole_machine, t) +
 	       (p->root ? bound_of(&p->whole, p->root, t) : 0) + rounding;
 }
 

@@ -42,21 +42,31 @@ static void read_lines(struct side *s, int64_t machine)
 	}
 }
 
-int64_t time_in_whole(const struct pair *p, int64_t t)
+static int64_t time_in(const struct side *to, const struct side *of, int64_t t)
 {
-	const struct line *c = p->cut.lines, *w = p->whole.lines;
+	const struct line *c = of->lines, *w = to->lines;
 	__int128 ticks;
 
-	if (!p->cut.nr_lines || !p->whole.nr_lines)
+	if (!of->nr_lines || !to->nr_lines)
 		return t;
-	for (int64_t i = 1; i < p->cut.nr_lines && p->cut.lines[i].at <= t; i++)
-		c = &p->cut.lines[i];
+	for (int64_t i = 1; i < of->nr_lines && of->lines[i].at <= t; i++)
+		c = &of->lines[i];
 	if (!c->mult)
 		return t;
 	ticks = ((__int128)(t - c->at) << 32) / (__int128)c->mult + c->from;
-	for (int64_t i = 1; i < p->whole.nr_lines && p->whole.lines[i].from <= ticks; i++)
-		w = &p->whole.lines[i];
+	for (int64_t i = 1; i < to->nr_lines && to->lines[i].from <= ticks; i++)
+		w = &to->lines[i];
 	return w->at + (int64_t)(((ticks - w->from) * (__int128)w->mult) >> 32);
+}
+
+int64_t time_in_whole(const struct pair *p, int64_t t)
+{
+	return time_in(&p->whole, &p->cut, t);
+}
+
+int64_t time_in_cut(const struct pair *p, int64_t t)
+{
+	return time_in(&p->cut, &p->whole, t);
 }
 
 static int side_open(struct side *s, const char *file, const char *root)
@@ -188,7 +198,8 @@ static int64_t greatest_slack(const struct pair *p, int64_t machine)
 	int64_t most = 0, whole = p->machines[machine].row;
 
 	for (int i = 0; i < 32 && whole >= 0; i++) {
-		int64_t slack = slack_of(p, machine, whole, begin + (end - begin) / 32 * i);
+		int64_t slack = slack_of(p, machine, whole,
+					 time_in_whole(p, begin + (end - begin) / 32 * i));
 
 		most = slack > most ? slack : most;
 	}
