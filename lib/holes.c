@@ -46,14 +46,20 @@ void holes_take(struct holes *h, const struct event *e)
 
 void holes_count(struct holes *h)
 {
+	uint64_t once = 0;
+
 	h->nr = h->mute = 0;
 	for (uint32_t i = 0; h->threads.slots && i <= h->threads.mask; i++) {
 		uint32_t value = h->threads.slots[i].used ? h->threads.slots[i].value : 0;
-		bool mute = !(value & SEEN_TO_GO) && value >= MUTE_AFTER;
 
-		h->nr += mute ? 0 : value & GONE_MAX;
-		h->mute += mute ? value : 0;
+		if (value & SEEN_TO_GO)
+			h->nr += value & GONE_MAX;
+		else if (value >= MUTE_AFTER)
+			h->mute += value;
+		else
+			once += value;
 	}
+	*(h->mute ? &h->mute : &h->nr) += once;
 }
 
 void holes_release(struct holes *h)

@@ -8,7 +8,8 @@
 /*
  * Holes of a trace that no tracer tells of, as source/seam.h finds them, and which of them are no loss:
  * there are kernels that record no switch away from some threads (model/mute.h).  A thread that was
- * found gone twice, and was never seen to go, is such a one.
+ * found gone twice, and was never seen to go, is such a one; where there is one, so is each that was
+ * found gone once.
  *
  *	struct holes h = {0};
  *	for each stream:
