@@ -4,7 +4,6 @@
 /* What the map keeps of a thread. */
 #define SEEN_TO_GO (1u << 31)
 #define GONE_MAX (SEEN_TO_GO - 1)
-#define MUTE_AFTER 2
 
 /* Each CPU has an idle thread of its own. */
 static uint64_t key_of(const struct holes *h, int64_t tid)
@@ -46,20 +45,15 @@ void holes_take(struct holes *h, const struct event *e)
 
 void holes_count(struct holes *h)
 {
-	uint64_t once = 0;
-
 	h->nr = h->mute = 0;
 	for (uint32_t i = 0; h->threads.slots && i <= h->threads.mask; i++) {
 		uint32_t value = h->threads.slots[i].used ? h->threads.slots[i].value : 0;
 
 		if (value & SEEN_TO_GO)
 			h->nr += value & GONE_MAX;
-		else if (value >= MUTE_AFTER)
-			h->mute += value;
 		else
-			once += value;
+			h->mute += value;
 	}
-	*(h->mute ? &h->mute : &h->nr) += once;
 }
 
 void holes_release(struct holes *h)

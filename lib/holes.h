@@ -8,8 +8,8 @@
 /*
  * Holes of a trace that no tracer tells of, as source/seam.h finds them, and which of them are no loss:
  * there are kernels that record no switch away from some threads (model/mute.h).  A thread that was
- * found gone twice, and was never seen to go, is such a one; where there is one, so is each that was
- * found gone once.
+ * never seen to go may be such a one, even where it was found gone once only: complete recordings of
+ * a short time have such.  At a loss most threads are others, which are seen to go elsewhere.
  *
  *	struct holes h = {0};
  *	for each stream:
