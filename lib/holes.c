@@ -54,6 +54,10 @@ void holes_count(struct holes *h)
 		else
 			h->mute += value;
 	}
+	if (h->mute <= h->nr)
+		return;
+	h->mute += h->nr;
+	h->nr = 0;
 }
 
 void holes_release(struct holes *h)

@@ -9,7 +9,8 @@
  * Holes of a trace that no tracer tells of, as source/seam.h finds them, and which of them are no loss:
  * there are kernels that record no switch away from some threads (model/mute.h).  A thread that was
  * never seen to go may be such a one, even where it was found gone once only: complete recordings of
- * a short time have such.  At a loss most threads are others, which are seen to go elsewhere.
+ * a short time have such.  At a loss most threads are others, which are seen to go elsewhere.  Where
+ * a kernel is mute more often than that, it may be so of these, too (6.18 is, once in a while).
  *
  *	struct holes h = {0};
  *	for each stream:

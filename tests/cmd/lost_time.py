@@ -95,7 +95,9 @@ def check_run(name, traces, scratch):
     check_vms(told, top, ask("vms", history), window)
     by_machine = sum(m["hypervisor"] for m in told["machine_time"])
     by_vm = sum(h["hypervisor"] for h in told["hypervisor"])
-    lib.check(by_machine == by_vm, f"hypervisors: {by_machine} by machine, {by_vm} by VM")
+    of_none = sum(e["total"] for e in told["exit_reason"] if e["vm"] is None)
+    lib.check(by_machine == by_vm + of_none, f"hypervisors: {by_machine} by machine, {by_vm} by VM, {of_none} of a nested VM")
+    lib.check(of_none * 100 <= by_machine, f"{of_none} of {by_machine} are of a nested VM, not known which")
     print(f"{name}: {len(told['vcpu_state'])} vCPUs, every word one number")
     return told
 
