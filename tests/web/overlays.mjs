@@ -23,9 +23,9 @@ async function read(arrow) {
 async function wakeArrows() {
   await fresh("#t=480000000-500000000&panel=&o=T:host0&h=m:vm-a&h=m:vm-b");
   await page.waitForFunction(() => window.sonde.busy.size > 0);
-  await arrowsThere();
+  // Rows come one after another, and their arrows with them.
+  await page.waitForFunction(() => window.sonde.arrows.drawn.filter((a) => a.kind === "wake").length >= 4);
   const wakes = (await drawn()).filter((a) => a.kind === "wake");
-  assert.ok(wakes.length >= 4, `${wakes.length} wake-ups`);
   // Each is a moment in which a thread that slept became ready to run.
   const truth = await page.evaluate(async () => {
     const { api, model } = window.sonde;
