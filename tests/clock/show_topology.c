@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "clock/topology.h"
+#include "source/span.h"
 #include "tests/clock/state_lines.h"
 
 static void print_pieces(const char *label, const struct clock_model *c)
@@ -101,19 +102,6 @@ static uint64_t last_tick(const struct trace *t)
 	return last;
 }
 
-static uint64_t first_tick(const struct trace *t)
-{
-	uint64_t first = UINT64_MAX;
-
-	for (unsigned i = 0; i < t->nr_streams; i++) {
-		const struct stream *s = &t->streams[i];
-
-		if (s->nr_packets && s->packets[0].begin < first)
-			first = s->packets[0].begin;
-	}
-	return first;
-}
-
 static void print_machine(const struct topology *t, unsigned i, bool pieces)
 {
 	const struct machine *m = &t->machines[i];
@@ -124,7 +112,7 @@ static void print_machine(const struct topology *t, unsigned i, bool pieces)
 	       "bound=%" PRId64 "..%" PRId64 " pairs=%" PRIu64 " timers=%" PRIu64 " violations=%" PRIu64
 	       " worst=%" PRId64 " evidence=\"%s\"\n",
 	       m->name, m->level, m->parent < 0 ? "-" : t->machines[m->parent].name, m->trace->path,
-	       first_tick(m->trace), last_tick(m->trace), m->trace->clock.name, clock_method_name(m->clock.method), m->clock.nr_pieces, least,
+	       trace_first_begin(m->trace), last_tick(m->trace), m->trace->clock.name, clock_method_name(m->clock.method), m->clock.nr_pieces, least,
 	       most, m->clock.nr_pairs, m->clock.nr_timers, m->clock.nr_violations, m->clock.worst_violation_ns,
 	       m->evidence);
 	for (unsigned k = 0; k < m->nr_vcpus; k++)
