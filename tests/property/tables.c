@@ -43,9 +43,9 @@ static const struct {
 	{"shutdown", "begin", "length", NULL, NULL},
 };
 
-/* Not compared: what tells of the input, of which a cut has more to tell; shares of what is known (vms), whose
- * lengths other tables have; and the steps of the three slowest
- * requests, which are others where these are cut (io_list has all). */
+/* Not compared: what tells of the input, of which a cut has more to tell; shares of what is known
+ * (vms), whose lengths other tables have; and the steps of the three slowest requests, which are
+ * others where these are cut (io_list has all). */
 static const char *const skipped[] = {"loss", "problem", "left_out", "io_step", "vms"};
 
 static const char *const no_rule[] = {
@@ -81,14 +81,6 @@ static const char *const no_rule[] = {
 	"guest of steal",
 	"unit of steal",
 	"length of steal",
-	/* vms: rates, and what is compared with each other */
-	"run of vms",
-	"group of vms",
-	"exits of vms",
-	"waits of vms",
-	"wait_length of vms",
-	"other of vms",
-	"unit of vms",
 };
 
 /* Of lists: what is known of the row beside its keys and its length. */
@@ -141,14 +133,13 @@ static enum rule rule_of(const struct sonde_analysis *a, const struct sonde_colu
 	char here[80];
 
 	snprintf(here, sizeof(here), "%s of %s", c->name, a->name);
-	if (IS_IN(no_rule, c->name) || IS_IN(no_rule, here) || c->type == SONDE_COL_TIME)
+	if (IS_IN(no_rule, c->name) || IS_IN(no_rule, here) || c->type == SONDE_COL_TIME ||
+	    c->type == SONDE_COL_PPM)
 		return RULE_NONE;
 	if (has_parts(a) && (c->type == SONDE_COL_NS || IS_IN(parts, c->name)))
 		return RULE_PART;
 	if (!strcmp(c->name, "depth"))
 		return RULE_EXTREME;
-	if (c->type == SONDE_COL_PPM)
-		return strcmp(a->name, "vms") || !strcmp(c->name, "silhouette") ? RULE_NONE : RULE_SUM;
 	/* An unknown stretch makes two pieces of one. */
 	if (!strcmp(c->name, "count") &&
 	    (!strncmp(a->name, "preemption", 10) || !strcmp(a->name, "thread_delay")))
