@@ -110,6 +110,7 @@ int model_open(struct model **out, const struct topology *topo, struct history_w
 	if (!m)
 		return fail(err, -ENOMEM, "out of memory");
 	m->topo = topo;
+	m->secret = hash_secret();
 	m->due_at = NS_MAX;
 	m->w = w;
 	m->now = NS_MIN;
