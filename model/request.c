@@ -475,17 +475,18 @@ static void answer(struct cpu *vcpu, const struct send *s)
 
 void request_injected(struct cpu *vcpu, int vector)
 {
+	const struct machine_state *vm = vcpu->machine;
 	struct send *s = send_of(vcpu, vector);
 
 	if (!s || !known(s->first) || known(s->injected))
 		return;
 	s->injected = now_of(vcpu->machine);
-	if (vcpu->machine->sees_requests)
+	if (vm->sees_requests && !vm->ended)
 		return;
 	if (s->may_answer)
 		answer(vcpu, s);
 	/* No handler will be seen to take it. */
-	if (!vcpu->machine->sees_interrupts)
+	if (!vm->sees_interrupts || vm->ended)
 		s->first = s->last = s->injected = NS_MIN;
 }
 

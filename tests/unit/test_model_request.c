@@ -174,6 +174,33 @@ static void without_the_guests_events_its_kick_and_the_answer_are_left(void **st
 	assert_cell(1, "done", 210);
 }
 
+/* When its trace is over, it tells as little as if it had none. */
+static void after_the_guests_trace_its_kick_and_the_answer_are_left(void **state)
+{
+	static struct packet packet = {.begin = 30, .end = 100};
+
+	(void)state;
+	world_prepare(2);
+	world.streams[VM][0].packets = &packet;
+	world.streams[VM][0].nr_packets = 1;
+	world.traces[VM].streams = world.streams[VM];
+	world.traces[VM].nr_streams = 1;
+	world_start();
+	qemu_begins(2);
+	issues(VM, 0, 40, SHELL, DISK, 128, 4096, 0);
+	host_works();
+	host_injects();
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "machine", 1);
+	assert_cell(1, "kind", 0);
+	assert_cell(1, "kicked", 110);
+	assert_cell(1, "disk_begin", 150);
+	assert_cell(1, "sent", 190);
+	assert_cell(1, "done", 210);
+}
+
 static void without_the_hosts_events_only_the_ends_are_known(void **state)
 {
 	(void)state;
@@ -896,6 +923,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_goes_through_all_layers),
 		cmocka_unit_test(without_the_guests_events_its_kick_and_the_answer_are_left),
+		cmocka_unit_test(after_the_guests_trace_its_kick_and_the_answer_are_left),
 		cmocka_unit_test(without_the_hosts_events_only_the_ends_are_known),
 		cmocka_unit_test(one_kick_tells_of_all_requests_before_it),
 		cmocka_unit_test(the_size_tells_which_request_the_disk_works_for),
