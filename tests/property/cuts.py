@@ -42,18 +42,29 @@ LEAST_MOMENTS = 20000  # per cut, on the mean
 MOST_MORE = 0.001  # of these: a true gain, see order.c
 
 
-def plain(folder, target):
+def plain(folder, target, pattern="*.dat"):
     """trace.dat files of version 6, not packed, of those in a folder."""
     lib.need("trace-cmd")
     target.mkdir(parents=True)
-    for file in sorted(folder.glob("*.dat")):
+    for file in sorted(folder.glob(pattern)):
         lib.run("trace-cmd", "convert", "-i", file, "-o", target / file.name, "--file-version", "6",
                 "--compression", "none")
 
 
+def layers(folder, target):
+    """One folder per machine, with what its tracer wrote."""
+    for machine in sorted(p for p in folder.iterdir() if p.is_dir()):
+        if (machine / "lttng").is_dir():
+            shutil.copytree(machine / "lttng", target / machine.name)
+        elif (machine / "trace.dat").exists():
+            plain(machine, target / machine.name, "trace.dat")
+
+
 def gather(name, target):
     """A recording by name, as plain files under @target."""
-    if name.startswith("lab-"):
+    if name.startswith(("lab-multi-", "oracle-")):
+        layers(lib.shared_set(name), target)
+    elif name.startswith("lab-"):
         unpacked = lib.unpacked(next(iter(lib.archives(name))))
         target.mkdir(parents=True)
         for file in sorted(unpacked.glob("**/L0/run/*/trace.dat")):
