@@ -33,7 +33,7 @@ static struct cpu *followed(const struct cpu *outer)
 {
 	struct cpu *inner = outer->vcpu.nested_cpu;
 
-	return inner && inner->woken != ATTR_NONE && nested_is_dark(inner) ? inner : NULL;
+	return inner && inner->woken != ATTR_NONE && nested_is_followed(inner) ? inner : NULL;
 }
 
 static void show(struct cpu *inner, enum vcpu_state state)
@@ -42,6 +42,14 @@ static void show(struct cpu *inner, enum vcpu_state state)
 		return;
 	inner->vcpu_state = (uint8_t)state;
 	model_set(inner->machine->model, inner->state, state);
+}
+
+void nested_shows(const struct cpu *outer, struct cpu *inner, enum vcpu_state state)
+{
+	bool on = state == VCPU_ON_CPU && outer->number >= 0;
+
+	show(inner, state);
+	model_set(inner->machine->model, inner->on, on ? (uint32_t)outer->number + 1 : 0);
 }
 
 static void sleep_on(struct cpu *outer, struct cpu *inner)
@@ -70,6 +78,15 @@ static void leave_sleepers(struct cpu *inner)
 		}
 	}
 	inner->vcpu.sleeps_on = inner->vcpu.next_sleeper = NULL;
+}
+
+void nested_was_another(struct cpu *inner)
+{
+	if (inner->state == ATTR_NONE)
+		return;
+	leave_sleepers(inner);
+	inner->vcpu.resting = false;
+	nested_shows(inner, inner, VCPU_UNKNOWN);
 }
 
 /* ---- entries and exits -------------------------------------------------------------------------
@@ -157,9 +174,7 @@ void nested_entry(struct cpu *outer, const struct event *e)
 		return;
 	nest->vector = -1;
 	nest->entered = true;
-	show(inner, VCPU_ON_CPU);
-	model_set(outer->machine->model, inner->on,
-		  outer->number >= 0 ? (uint32_t)outer->number + 1 : 0);
+	nested_shows(outer, inner, VCPU_ON_CPU);
 }
 
 /* It was entered to be left again when it can take an interrupt: that is not yet the end of its
@@ -185,14 +200,12 @@ void nested_reflected(struct cpu *outer, const struct event *e)
 
 	if (!inner || inner->vcpu.resting)
 		return;
-	if (!exit_halts(e->arg[0], e->arg[1])) {
-		show(inner, VCPU_UNKNOWN); /* its hypervisor has it, and may do something else */
+	/* Its hypervisor has it, and may do something else, or poll for what it halted for. */
+	nested_shows(outer, inner, VCPU_UNKNOWN);
+	if (!exit_halts(e->arg[0], e->arg[1]))
 		return;
-	}
 	wake_halt(inner);
 	sleep_on(outer, inner);
-	show(inner, VCPU_WAITING);
-	model_set(outer->machine->model, inner->on, 0);
 }
 
 /* ---- the outer vCPU ----------------------------------------------------------------------------

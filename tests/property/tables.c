@@ -536,6 +536,29 @@ static struct sonde_facts *facts_of(const struct side *side, const char *name)
 	return f;
 }
 
+/* Where a VM's own trace is missing, waits of a guest of it are told by what its host saw: they begin
+ * and end at other moments, but are the same. */
+static bool is_seen_from_outside(const struct pair *p, const struct sheet *s, size_t row)
+{
+	int vcpu = sonde_facts_column(s->cut, "vcpu");
+	const struct sonde_machine *m;
+	int64_t cpu, parent;
+
+	if (vcpu < 0 || (strcmp(s->of->name, "wait_list") && strcmp(s->of->name, "wakeup_list")))
+		return false;
+	cpu = sonde_facts_cell(s->cut, row, (unsigned)vcpu).i;
+	m = cpu < 0 ? NULL : &p->cut.machines[p->cut.cpus[cpu].machine];
+	parent = m ? m->parent : -1;
+	return parent > 0 && !p->cut.machines[parent].traced && p->machines[parent].row > 0 &&
+	       p->whole.machines[p->machines[parent].row].traced;
+}
+
+static bool same_vcpu(const struct pair *p, const struct sheet *s, size_t cut, size_t whole)
+{
+	return cpu_fits(p, cell_of(s->cut, cut, sonde_facts_column(s->cut, "vcpu")),
+			cell_of(s->whole, whole, sonde_facts_column(s->whole, "vcpu")));
+}
+
 /* The vCPU goes on there in the whole run, too, as far as that knows. */
 static void check_wait(struct pair *p, const struct sheet *s, size_t row, int64_t slack)
 {
@@ -543,7 +566,7 @@ static void check_wait(struct pair *p, const struct sheet *s, size_t row, int64_
 	int64_t vcpu = cell_of(s->cut, row, sonde_facts_column(s->cut, "vcpu"));
 	int64_t at = time_in_whole(p, cell_of(s->cut, row, s->at));
 	int64_t end = at + length_of(s, s->cut, row);
-	bool fits = false;
+	bool outside = is_seen_from_outside(p, s, row), fits = false;
 	char words[512];
 
 	for (size_t i = 0; i < sonde_facts_nr_rows(waits) && !fits; i++) {
@@ -552,7 +575,8 @@ static void check_wait(struct pair *p, const struct sheet *s, size_t row, int64_
 
 		fits = cpu_fits(p, vcpu, cell_of(waits, i, sonde_facts_column(waits, "vcpu"))) &&
 		       (open ? cell_of(waits, i, sonde_facts_column(waits, "at")) <= end + slack
-			     : until - slack <= end && end <= until + slack);
+			     : until - slack <= end &&
+				       (outside ? at : end) <= until + slack);
 	}
 	if (fits)
 		return;
@@ -678,7 +702,7 @@ static void check_listed(struct pair *p, const struct sheet *s, size_t row, int6
 	bool until = s->length >= 0 && s->of->columns[s->length].type == SONDE_COL_TIME;
 	const char *wrong = NULL, *part;
 	int64_t covered = 0, reach = at;
-	bool more = false;
+	bool outside = is_seen_from_outside(p, s, row), more = false;
 	char words[512];
 
 	length = end_in_whole(p, at, length) - at;
@@ -696,10 +720,14 @@ static void check_listed(struct pair *p, const struct sheet *s, size_t row, int6
 		if (end < at - slack || !parts_fit(p, s, row, i, slack))
 			continue;
 		if (!keys_fit(p, s, row, i, FIT)) {
+			/* The VM's trace ends in it: what ended it is not known. */
+			more |= outside && has_open_end(s, i) && end >= at && same_vcpu(p, s, row, i);
 			more |= at >= begin - slack && at + length <= end + slack &&
 				keys_fit(p, s, row, i, FIT_MORE);
 			continue;
 		}
+		if (outside)
+			return;
 		if (at >= begin - slack && at + length <= end + slack) {
 			part = wrong_part(s, row, i, slack);
 			if (!part)

@@ -201,7 +201,7 @@ static void it_waits_while_its_vm_does(void **state)
 	assert_int_equal(nested_at(INNER, "on", 150), 1);
 	assert_state(205, "unknown"); /* its exit is handled, or another thread of the VM runs */
 	assert_state(250, "on");
-	assert_state(305, "waits");
+	assert_state(305, "unknown"); /* its hypervisor polls, perhaps */
 	assert_state(350, "waits");
 	assert_int_equal(nested_at(INNER, "on", 350), 0);
 	assert_state(410, "unknown");
@@ -428,7 +428,8 @@ static void many_nested_vcpus(void **state)
 	}
 	world_close(2000);
 	for (int64_t i = 0; i < 40; i++) {
-		assert_string_equal(state_at(INNER * (1 + i), 1001), "waits");
+		/* So many are followed. */
+		assert_string_equal(state_at(INNER * (1 + i), 1001), i < 16 ? "waits" : "unknown");
 		assert_string_equal(woken(INNER * (1 + i), 1950), "236, " GAVE);
 	}
 }
