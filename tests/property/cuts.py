@@ -51,25 +51,20 @@ def plain(folder, target, pattern="*.dat"):
                 "--compression", "none")
 
 
-def layers(folder, target):
-    """One folder per machine, with what its tracer wrote."""
-    for machine in sorted(p for p in folder.iterdir() if p.is_dir()):
-        if (machine / "lttng").is_dir():
-            shutil.copytree(machine / "lttng", target / machine.name)
-        elif (machine / "trace.dat").exists():
-            plain(machine, target / machine.name, "trace.dat")
+def gather_layers(unpacked, target):
+    """A packed run has a folder for each machine, L0 and what is in it, or those of its recorder."""
+    target.mkdir(parents=True)
+    for place in sorted([*unpacked.glob("**/L0/run/*/"), *unpacked.glob("**/L[0-9]*/")]):
+        if (place / "lttng").is_dir():
+            shutil.copytree(place / "lttng", target / place.name)
+        elif (place / "trace.dat").exists():
+            plain(place, target / place.name, "trace.dat")
 
 
 def gather(name, target):
-    """A recording by name, as plain files under @target."""
-    if name.startswith(("lab-multi-", "oracle-")):
-        layers(lib.shared_set(name), target)
-    elif name.startswith("lab-"):
-        unpacked = lib.unpacked(next(iter(lib.archives(name))))
-        target.mkdir(parents=True)
-        for file in sorted(unpacked.glob("**/L0/run/*/trace.dat")):
-            (target / file.parent.name).mkdir()
-            shutil.copy(file, target / file.parent.name)
+    """A recording by name, as plain files under @target: a sample's, or a packed run's."""
+    if lib.archives(name):
+        gather_layers(lib.unpacked(lib.archives(name)[0]), target)
     elif name == "perf":
         unpacked = lib.unpacked(lib.ROOT / "samples/lab/perf-data-6.1.tar.xz")
         shutil.copytree(next(unpacked.glob("**/host.data")).parent, target)
