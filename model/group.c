@@ -68,8 +68,7 @@ static void join(struct machine_state *a, struct machine_state *b)
 	}
 }
 
-/* Two VMs of one parent, both without a trace, and nothing against it. */
-static bool may_join(struct machine_state *a, struct machine_state *b)
+bool group_may_join(struct machine_state *a, struct machine_state *b)
 {
 	return !a->trace && !b->trace && machine_root(a->parent) == machine_root(b->parent) &&
 	       !other_processes(a, b) && !collide(a, b);
@@ -79,7 +78,7 @@ static void join_on_evidence(struct machine_state *a, struct machine_state *b, c
 {
 	a = machine_root(a);
 	b = machine_root(b);
-	if (a == b || !may_join(a, b))
+	if (a == b || !group_may_join(a, b))
 		return;
 	join(a, b);
 	snprintf(machine_root(a)->evidence, sizeof(a->evidence), "%s", evidence);
@@ -133,7 +132,7 @@ static void join_nested(struct cpu **from, struct cpu **to)
 			struct machine_state *x = machine_root((*a)->machine->parent);
 			struct machine_state *y = machine_root((*b)->machine->parent);
 
-			if (x != y && !may_join(x, y))
+			if (x != y && !group_may_join(x, y))
 				return;
 		}
 	}

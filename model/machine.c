@@ -3,6 +3,7 @@
 
 #include "model/between.h"
 #include "model/cpu.h"
+#include "model/nested.h"
 #include "model/thread.h"
 #include "model/throttle.h"
 #include "model/vcpu.h"
@@ -348,6 +349,7 @@ static struct cpu *untraced_vcpu(struct machine_state *vm, struct thread *host, 
 		return NULL;
 	machine_learn_process(vm, host);
 	attrs_of_untraced(cpu, host);
+	nested_outer_is_new(host->machine->model);
 	return cpu;
 }
 

@@ -13,6 +13,8 @@
  */
 #include "model/nested.h"
 
+#include "model/group.h"
+
 #include <errno.h>
 
 #define EVENT_VALID 0x80000000u
@@ -105,6 +107,8 @@ void nested_asked(struct cpu *outer, const struct event *e)
 		}
 		nest->given = -1;
 		nest->went_on = NS_MIN;
+		nest->next = outer->machine->nests;
+		outer->machine->nests = nest;
 	}
 	nest->vector = (int16_t)vector_of((uint64_t)e->arg[0]);
 	nest->window = false;
@@ -211,23 +215,67 @@ void nested_reflected(struct cpu *outer, const struct event *e)
 /* ---- the outer vCPU ----------------------------------------------------------------------------
  */
 
-void nested_outer_rests(struct cpu *outer)
+/* No other vCPU was seen that may be one of this VM's, though it is not known to be. */
+static bool is_alone(struct machine_state *vm)
 {
-	for (struct cpu *cpu = outer->vcpu.nest->sleepers; cpu; cpu = cpu->vcpu.next_sleeper)
-		show(cpu, VCPU_WAITING);
+	const struct model *m = vm->model;
+
+	if (vm->compared == m->nr_cpus)
+		return vm->alone;
+	vm->compared = m->nr_cpus;
+	vm->alone = true;
+	for (uint32_t i = 0; i < m->nr_machines && vm->alone; i++)
+		vm->alone = m->machines[i] == vm || !m->machines[i]->first_cpu ||
+			    !m->machines[i]->first_cpu->vcpu.host ||
+			    !group_may_join(vm, m->machines[i]);
+	return vm->alone;
+}
+
+/* On another one of its vCPUs the VM may run the guest, or wake it. */
+static bool all_rest(struct machine_state *vm)
+{
+	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		const struct vcpu *v = &cpu->vcpu;
+
+		if (v->host && v->host->state != THREAD_DEAD &&
+		    (!v->resting || v->halted != HALTED_YES))
+			return false;
+	}
+	return is_alone(vm);
+}
+
+static void show_sleepers(const struct machine_state *vm, enum vcpu_state state)
+{
+	for (const struct nest *nest = vm->nests; nest; nest = nest->next) {
+		for (struct cpu *cpu = nest->sleepers; cpu; cpu = cpu->vcpu.next_sleeper)
+			show(cpu, state);
+	}
+}
+
+void nested_outer_rests(const struct cpu *outer)
+{
+	if (all_rest(outer->machine))
+		show_sleepers(outer->machine, VCPU_WAITING);
+}
+
+void nested_outer_is_new(const struct model *m)
+{
+	for (uint32_t i = 0; i < m->nr_machines; i++)
+		show_sleepers(m->machines[i], VCPU_UNKNOWN);
 }
 
 void nested_outer_goes_on(struct cpu *outer, const struct note *n)
 {
 	struct nest *nest = outer->vcpu.nest;
 
+	show_sleepers(outer->machine, VCPU_UNKNOWN);
+	if (!nest)
+		return;
 	nest->went_on = outer->machine->model->now;
 	nest->cause = n->cause;
 	nest->given = outer->vcpu.injected;
 	nest->one_cause = nest->given >= 0 || !outer->vcpu.host->machine->sees_injections;
 	nest->entered = false;
-	for (struct cpu *cpu = nest->sleepers; cpu; cpu = cpu->vcpu.next_sleeper)
-		show(cpu, VCPU_UNKNOWN);
 }
 
 void nested_outer_given(struct cpu *outer, int vector)

@@ -24,6 +24,7 @@ struct nest {
 	ns_t went_on;	/* when it ended; NS_MIN none yet */
 	unsigned nr_sleepers;
 	struct cpu *sleepers; /* nested ones that have halted, the last one first */
+	struct nest *next;    /* of another vCPU of the VM */
 };
 
 /* The outer vCPU executed VMRUN (VMLAUNCH, VMRESUME). */
@@ -35,10 +36,12 @@ void nested_exit(struct cpu *outer, const struct event *e);
 /* ... and its exit is given to the VM in between. */
 void nested_reflected(struct cpu *outer, const struct event *e);
 
-/* The outer vCPU itself: halts or sleeps, goes on for @n, is given an interrupt, is lost from
- * sight. */
-void nested_outer_rests(struct cpu *outer);
+/* A vCPU of a VM that has one with a struct nest halts, goes on for @n. */
+void nested_outer_rests(const struct cpu *outer);
 void nested_outer_goes_on(struct cpu *outer, const struct note *n);
+/* A vCPU was seen for the first time that may be any VM's. */
+void nested_outer_is_new(const struct model *m);
+/* The outer vCPU itself is given an interrupt, is lost from sight. */
 void nested_outer_given(struct cpu *outer, int vector);
 void nested_forget(struct cpu *outer);
 

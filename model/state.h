@@ -239,6 +239,9 @@ struct machine_state {
 	bool runs_nested;		   /* a guest of it was seen to run */
 	struct machine_state *runs_in;	   /* of such a guest: the VM in which it was seen; else NULL */
 	bool disputed;			   /* ... or in another one */
+	struct nest *nests;		   /* of its vCPUs: nested.h */
+	uint32_t compared;		   /* with others, when there were so many CPUs ... */
+	bool alone;			   /* ... none of which may be its own */
 	unsigned level;
 	struct trace *trace;		 /* NULL: no trace of its own */
 	const struct clock_model *clock; /* its ticks to L0's time; NULL without a trace */
