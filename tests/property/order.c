@@ -254,11 +254,15 @@ static bool is_after_a_trace(const struct pair *p, int64_t from)
 	return false;
 }
 
+bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to)
+{
+	return is_before_a_trace(p, to) || is_after_a_trace(p, from);
+}
+
 /* Without the host's trace a guest counts as the machine: its CPUs ran from the begin on. */
 bool is_gain(const struct pair *p, int64_t from, int64_t to)
 {
-	return p->root || is_hidden_gap(p, from) || is_before_a_trace(p, to) ||
-	       is_after_a_trace(p, from);
+	return p->root || is_hidden_gap(p, from) || is_beside_a_trace(p, from, to);
 }
 
 /* ---- time ---------------------------------------------------------------------------------- */
