@@ -2,13 +2,31 @@
 /* All layers of a physical CPU at one moment: from the innermost outwards, over each vCPU's `on`
  * attribute and the thread of the parent that runs it. */
 #include "analysis/run.h"
+#include "model/context.h"
 
 #include <errno.h>
 #include <string.h>
 
+/* The vCPU of a VM in L0 that the physical CPU runs; -1 not known.  For guests of it that do not say
+ * on which of its vCPUs they are. */
+static int64_t vcpu_on(struct sonde_run *run, unsigned vm, int physical_cpu, int64_t t)
+{
+	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
+		const attr_t *attrs = run->cpu_attrs[row];
+		struct sonde_interval state, on;
+		struct sonde_cpu cpu;
+
+		if (!sonde_cpu(run, row, &cpu) && cpu.machine == vm &&
+		    !sonde_at(run, attrs[CPU_STATE], t, &state) && state.value == VCPU_ON_CPU &&
+		    !sonde_at(run, attrs[CPU_ON], t, &on) && on.value == (uint32_t)physical_cpu + 1)
+			return row;
+	}
+	return -1;
+}
+
 /* The frame of the parent around @inner; false at the physical machine. */
 static bool frame_around(struct sonde_run *run, int physical_cpu, int64_t t,
-			 const struct sonde_frame *inner, struct sonde_frame *outer)
+			 struct sonde_frame *inner, struct sonde_frame *outer)
 {
 	int64_t vcpu = sonde_find_cpu(run, inner->machine, inner->cpu);
 	struct sonde_interval on;
@@ -17,6 +35,11 @@ static bool frame_around(struct sonde_run *run, int physical_cpu, int64_t t,
 
 	if (sonde_machine(run, inner->machine, &m) || m.parent < 0)
 		return false;
+	if (vcpu < 0 && m.parent == 0) {
+		vcpu = vcpu_on(run, inner->machine, physical_cpu, t);
+		if (vcpu >= 0 && !sonde_cpu(run, vcpu, &cpu))
+			inner->cpu = cpu.number;
+	}
 	*outer = (struct sonde_frame){.machine = (unsigned)m.parent, .cpu = -1, .thread = -1};
 	if (vcpu >= 0 && !sonde_cpu(run, vcpu, &cpu))
 		outer->thread = cpu.host_thread;

@@ -132,6 +132,9 @@ static void emit(struct scan *s, uint32_t value)
 		w->ran = w->woken;
 	if (w->polled && run_cell(s->strips->run, RUN_WAKE, w->wake, 1) == WAKE_NONE)
 		return;
+	/* Without its thread nothing tells whether it slept. */
+	if (w->polled && w->no_thread)
+		return;
 	/* The same may have come of what events were lost of before it slept. */
 	if (w->polled && w->wake >= 0 && !w->ended)
 		return;

@@ -357,6 +357,8 @@ static struct verdict verdict_of(const struct why *w, const struct losers *l,
 	v.count = (int64_t)loser->count;
 	v.begin = loser->worst.begin;
 	v.end = loser->worst.end;
+	/* What it waited behind unknown is no finding: perhaps it ran. */
+	v.cost_ns -= loser->per_class[CLASS_UNKNOWN];
 	if (loser->top[0] != SIZE_MAX) {
 		v.by = culprit_at(l, loser->top[0]);
 		v.by_ns = l->causes[loser->top[0]].total_ns;

@@ -13,14 +13,18 @@
 /* Order of events is no longer sure when a clock may be this wrong. */
 #define BOUND_WORTH_NS 1000000
 
-/* When a VM's vCPUs were ready nobody can tell where neither it nor what it is in has a trace:
- * no_trace() says so of all of them. */
-static bool is_dark(const struct why *w, const struct sonde_machine *m)
+/* When a VM's vCPUs were ready nobody can tell where what it is in has no trace. */
+static bool is_in_dark(const struct why *w, const struct sonde_machine *m)
 {
 	struct sonde_machine parent;
 
-	return !m->traced && m->level > 1 && !sonde_machine(w->run, m->parent, &parent) &&
-	       !parent.traced;
+	return m->level > 1 && !sonde_machine(w->run, m->parent, &parent) && !parent.traced;
+}
+
+/* ... nor has it itself one: no_trace() says so of all of them. */
+static bool is_dark(const struct why *w, const struct sonde_machine *m)
+{
+	return !m->traced && is_in_dark(w, m);
 }
 
 static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
@@ -40,10 +44,16 @@ static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 	say_cpu(&v.says, vcpu);
 	say(&v.says, " did is not known for ");
 	say_length(&v.says, time);
-	say(&v.says,
-	    " of its time (%s): it, or a machine around it, had not been seen yet, was no longer "
-	    "seen, or lost events.",
-	    unit_share(share, share_ppm(time, total)));
+	say(&v.says, " of its time (%s)", unit_share(share, share_ppm(time, total)));
+	if (is_in_dark(w, &m) && !sonde_machine(w->run, m.parent, &m))
+		say(&v.says,
+		    ": %s, which it is in, has no trace. Only where it was seen to run, or to wait, is "
+		    "known. Next time run sonde-agent in %s, too.",
+		    m.name, m.name);
+	else
+		say(&v.says,
+		    ": it, or a machine around it, had not been seen yet, was no longer seen, or "
+		    "lost events.");
 	why_add(w, &v);
 }
 

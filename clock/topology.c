@@ -40,6 +40,7 @@ struct search {
 	unsigned nr, threads;
 	struct declared *declared; /* owned, [nr] */
 	bool *carries_blocks;      /* owned, [nr] */
+	bool *makes_calls;         /* owned, [nr] */
 	struct moments moments;
 };
 
@@ -210,8 +211,10 @@ static int pass_parents(struct pass *p, const struct search *s, bool whole, stru
 {
 	int ret = sample_read(p->samples, p->plans, p->nr, s->threads, s->stop, err);
 
-	for (unsigned i = 0; i < p->nr && ret == 0; i++)
+	for (unsigned i = 0; i < p->nr && ret == 0; i++) {
 		s->carries_blocks[i] |= p->samples[i].carries_blocks;
+		s->makes_calls[i] |= p->samples[i].requests.nr > 0;
+	}
 	if (ret == 0)
 		ret = parents_find(p->list, s->in, p->samples, s->declared, p->nr,
 				   &p->t.problems, err);
@@ -372,7 +375,8 @@ static int read_declared(struct search *s, struct error *err)
 	if (!s->declared)
 		return fail(err, -ENOMEM, "out of memory");
 	s->carries_blocks = calloc(s->nr, sizeof(*s->carries_blocks));
-	if (!s->carries_blocks)
+	s->makes_calls = calloc(s->nr, sizeof(*s->makes_calls));
+	if (!s->carries_blocks || !s->makes_calls)
 		return fail(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < s->nr && ret == 0; i++)
 		ret = declared_read(&s->declared[i], s->in[i].trace, err);
@@ -416,6 +420,7 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 	if (ret == 0) {
 		for (unsigned i = 0; i < nr; i++) {
 			p.t.machines[i].carries_blocks = s.carries_blocks[p.order[i]];
+			p.t.machines[i].makes_calls = s.makes_calls[p.order[i]];
 			p.t.machines[i].vm_pid = in[p.order[i]].vm_pid;
 		}
 		*out = p.t;
@@ -429,6 +434,7 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 	moments_release(&s.moments);
 	release_declared(&s);
 	free(s.carries_blocks);
+	free(s.makes_calls);
 	return ret;
 }
 

@@ -10,6 +10,7 @@
 #include "report/chart.h"
 #include "report/csv.h"
 #include "report/facts.h"
+#include "report/moment.h"
 #include "base/figure.h"
 #include "base/units.h"
 #include "serve/html.h"
@@ -135,8 +136,9 @@ static void print_sum(const struct invocation *inv, struct sonde_run *run,
 		cpus += cpu.machine == 0;
 	}
 	fprintf(inv->screen.out,
-		"sum %" PRId64 " %s %s %" PRId64 " %s x %" PRId64 " physical CPU%s\n", sum, unit,
-		sum == length * cpus ? "=" : "IS NOT", length, unit, cpus, cpus == 1 ? "" : "s");
+		"sum %" PRId64 " %s %s %" PRId64 " %s x %" PRId64 " %sCPU%s\n", sum, unit,
+		sum == length * cpus ? "=" : "IS NOT", length, unit, cpus,
+		outermost_is_vm(run) ? "v" : "physical ", cpus == 1 ? "" : "s");
 }
 
 /* Without traces of the guests nobody knows whom it hit: then it says what the table before it

@@ -151,9 +151,23 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 				 (int)strcspn(thread, "="), thread);
 		} else if (m.parent >= 0) {
 			snprintf(notes, sizeof(notes), "vCPU: thread not known");
+		} else if (outermost_is_vm(t->run)) {
+			snprintf(notes, sizeof(notes), "vCPU: its host has no trace");
 		}
 		add_line(t, parent, label, -1, notes);
 	}
+}
+
+/* Whether a thread of its host runs a vCPU of it. */
+static bool has_thread(const struct sonde_run *run, int64_t machine)
+{
+	struct sonde_cpu cpu;
+
+	for (int64_t row = 0; !sonde_cpu(run, row, &cpu); row++) {
+		if (cpu.machine == machine && cpu.host_thread >= 0)
+			return true;
+	}
+	return false;
 }
 
 /* What the machine is, and how that was found out. */
@@ -166,7 +180,7 @@ static void machine_notes(const struct sonde_run *run, int64_t row, const struct
 
 	if (m->vm_pid > 0 && m->parent >= 0)
 		snprintf(process, sizeof(process), ", process %" PRId64, m->vm_pid);
-	if (m->parent >= 0 && !m->traced && !m->pid_known)
+	if (m->parent >= 0 && !m->traced && !m->pid_known && has_thread(run, row))
 		snprintf(notes, room,
 			 "%s, not traced, process unknown: vCPUs of one VM may stand apart", what);
 	else

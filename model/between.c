@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "model/fuse.h"
+#include "model/nested.h"
 #include "model/vcpu.h"
 
 /* So many stays of one address must agree. */
@@ -33,6 +34,7 @@ void between_begins(struct cpu *outer)
 
 	if (v->stays || outer->machine->trace || !outer->machine->model->nr_between)
 		return;
+	outer->machine->runs_nested = true;
 	v->stays = true;
 	v->stay_at = outer->machine->model->now;
 	v->told = NULL;
@@ -49,39 +51,55 @@ void between_ends(struct cpu *outer)
 	v->told = NULL;
 	note_last(outer->machine->model->stays_ended, outer);
 	if (v->nested_cpu && v->nested_cpu->machine->trace) {
+		if (!nested_is_followed(v->nested_cpu))
+			nested_shows(outer, v->nested_cpu, VCPU_UNKNOWN);
 		v->nested_cpu = v->told_before;
 		v->told_before = NULL;
 	}
 }
 
 /* Perhaps a nested guest of a VM without a trace executes. */
-static struct cpu *may_stay(const struct cpu *physical)
+static bool may_stay(const struct cpu *vcpu)
 {
-	struct cpu *vcpu = physical->thread ? physical->thread->vcpu : NULL;
+	const struct vcpu *v = &vcpu->vcpu;
 
-	if (!vcpu || vcpu->machine->trace || !vcpu->vcpu.entered)
-		return NULL;
-	return vcpu->vcpu.stays || (vcpu->vcpu.nested == NESTED_UNKNOWN && vcpu->vcpu.nested_cpu)
-		       ? vcpu
-		       : NULL;
+	return v->entered && v->host && v->host->on &&
+	       (v->stays || (v->nested == NESTED_UNKNOWN && v->nested_cpu));
+}
+
+void between_entered(struct cpu *vcpu)
+{
+	struct model *m = vcpu->machine->model;
+
+	if (vcpu->machine->trace || vcpu->machine->parent->parent || vcpu->vcpu.listed ||
+	    !may_stay(vcpu))
+		return;
+	vcpu->vcpu.listed = true;
+	vcpu->vcpu.next_inside = m->inside;
+	m->inside = vcpu;
+}
+
+/* All in which that is so are in the list.  Those in which it is no more leave it here, so that two
+ * are looked at, on the mean, for each entry. */
+static struct cpu *first_inside(struct cpu **at)
+{
+	while (*at && !may_stay(*at)) {
+		(*at)->vcpu.listed = false;
+		*at = (*at)->vcpu.next_inside;
+	}
+	return *at;
 }
 
 /* The vCPU in whose stay the moment lies; NULL where it may be in another's, or in none. */
 static struct cpu *stay_of(struct model *m, ns_t bound)
 {
 	const struct machine_state *host = m->machines[0];
-	struct cpu *found = NULL;
+	struct cpu *found;
 
 	if (host->nr_uncovered || host->nr_lost)
 		return NULL;
-	for (unsigned i = 0; i < host->nr_cpus; i++) {
-		struct cpu *vcpu = host->cpus[i] ? may_stay(host->cpus[i]) : NULL;
-
-		if (vcpu && found)
-			return NULL;
-		found = vcpu ? vcpu : found;
-	}
-	if (!found || !found->vcpu.stays || found->vcpu.stay_at > m->now - bound ||
+	found = first_inside(&m->inside);
+	if (!found || first_inside(&found->vcpu.next_inside) || !found->vcpu.stays || found->vcpu.stay_at > m->now - bound ||
 	    another_since(m->stays_ended, found, m->now - bound))
 		return NULL;
 	return found;
@@ -107,6 +125,23 @@ static void agree(struct cpu *dark, struct cpu *inner)
 		adopt(dark, inner);
 }
 
+static void note_held(struct machine_state *vm, struct machine_state *guest)
+{
+	struct held *one = vm->holds;
+
+	while (one && one->guest != guest)
+		one = one->next;
+	if (one)
+		return;
+	one = arena_alloc(&vm->model->arena, sizeof(*one));
+	if (!one) {
+		vm->model->broken = vm->model->broken ? vm->model->broken : -ENOMEM;
+		return;
+	}
+	*one = (struct held){guest, vm->holds};
+	vm->holds = one;
+}
+
 void between_settle(struct cpu *outer)
 {
 	struct vcpu *v = &outer->vcpu;
@@ -119,12 +154,15 @@ void between_settle(struct cpu *outer)
 		v->told = NULL;
 		return;
 	}
-	outer->machine->holds = inner->machine;
-	if (v->nested_cpu && v->nested_cpu->nested_id)
+	note_held(outer->machine, inner->machine);
+	if (v->nested_cpu && v->nested_cpu->nested_id) {
 		agree(v->nested_cpu, inner);
+		nested_was_another(v->nested_cpu);
+	}
 	v->told_before = v->nested_cpu;
 	v->nested_cpu = inner;
 	inner->vcpu.nested_in = outer;
+	nested_shows(outer, inner, VCPU_ON_CPU);
 }
 
 /* One at a time: others are settled by what happens next on their CPUs. */

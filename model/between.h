@@ -30,6 +30,8 @@ void between_due(struct model *m);
  */
 void between_begins(struct cpu *outer);
 void between_ends(struct cpu *outer);
+/* ... any vCPU has been entered. */
+void between_entered(struct cpu *vcpu);
 void between_settle(struct cpu *outer);
 
 #endif

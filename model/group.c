@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/between.h"
 #include "model/machine.h"
 
 /* Fewer direct wake-ups than this prove nothing. */
@@ -30,20 +31,11 @@ void group_note_wakeup(struct cpu *waker, struct cpu *woken)
 		keep(m, &m->wakeups, key, 1);
 }
 
-static const struct cpu *cpu_numbered(const struct machine_state *vm, int number)
-{
-	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		if (cpu->number == number && !cpu->merged_into)
-			return cpu;
-	}
-	return NULL;
-}
-
 /* Both have a vCPU of one number: they cannot be the same VM. */
 static bool collide(const struct machine_state *a, const struct machine_state *b)
 {
 	for (const struct cpu *cpu = a->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		if (cpu->number >= 0 && !cpu->merged_into && cpu_numbered(b, cpu->number))
+		if (cpu->number >= 0 && !cpu->merged_into && machine_cpu_numbered(b, cpu->number))
 			return true;
 	}
 	return false;
@@ -76,8 +68,7 @@ static void join(struct machine_state *a, struct machine_state *b)
 	}
 }
 
-/* Two VMs of one parent, both without a trace, and nothing against it. */
-static bool may_join(struct machine_state *a, struct machine_state *b)
+bool group_may_join(struct machine_state *a, struct machine_state *b)
 {
 	return !a->trace && !b->trace && machine_root(a->parent) == machine_root(b->parent) &&
 	       !other_processes(a, b) && !collide(a, b);
@@ -87,7 +78,7 @@ static void join_on_evidence(struct machine_state *a, struct machine_state *b, c
 {
 	a = machine_root(a);
 	b = machine_root(b);
-	if (a == b || !may_join(a, b))
+	if (a == b || !group_may_join(a, b))
 		return;
 	join(a, b);
 	snprintf(machine_root(a)->evidence, sizeof(a->evidence), "%s", evidence);
@@ -141,7 +132,7 @@ static void join_nested(struct cpu **from, struct cpu **to)
 			struct machine_state *x = machine_root((*a)->machine->parent);
 			struct machine_state *y = machine_root((*b)->machine->parent);
 
-			if (x != y && !may_join(x, y))
+			if (x != y && !group_may_join(x, y))
 				return;
 		}
 	}
@@ -210,17 +201,71 @@ static void by_wakeups(struct model *m)
 	free(keys);
 }
 
-/* The VM of which a guest has a trace, and nested guests that are such a one. */
-static void by_guests(struct model *m)
+/* ---- guests with a trace in VMs without one ---------------------------------------------------
+ */
+
+#define HOLDS_TEXT "KVM events in its host's trace; a guest of it has a trace"
+
+static void note_place(struct machine_state *guest, struct machine_state *vm)
 {
+	if (guest->runs_in)
+		join_on_evidence(guest->runs_in, vm, HOLDS_TEXT);
+	else
+		guest->runs_in = vm;
+	guest->disputed |= machine_root(guest->runs_in) != machine_root(vm);
+}
+
+/* The only VM of @host without a trace that was seen to run a guest; NULL there are several. */
+static struct machine_state *only_host(struct model *m, const struct machine_state *host)
+{
+	struct machine_state *found = NULL;
+
 	for (uint32_t i = 0; i < m->nr_machines; i++) {
 		struct machine_state *vm = m->machines[i];
 
+		if (!vm->runs_nested || vm->trace || vm->parent != host)
+			continue;
+		if (found && machine_root(found) != machine_root(vm))
+			return NULL;
+		found = vm;
+	}
+	return found;
+}
+
+/* What the topology has for the VM that it is in becomes one that was found; where none was, one
+ * stands for all that they may be in. */
+static void place(struct machine_state *guest, struct machine_state **unknown)
+{
+	struct machine_state *around = guest->parent, *vm = guest->disputed ? NULL : guest->runs_in;
+
+	if (!vm && !*unknown)
+		*unknown = around;
+	vm = machine_root(vm ? vm : *unknown);
+	snprintf(around->evidence, sizeof(around->evidence), "%s", HOLDS_TEXT);
+	if (machine_root(around) != vm)
+		join(machine_root(around), vm);
+}
+
+static void by_guests(struct model *m)
+{
+	struct machine_state *unknown = NULL;
+
+	for (uint32_t i = 0; i < m->nr_machines; i++) {
+		struct machine_state *vm = m->machines[i];
+
+		for (const struct held *h = vm->holds; h; h = h->next)
+			note_place(h->guest, vm);
 		if (vm->turned_out && vm != vm->turned_out && !vm->merged_into)
 			join(vm, vm->turned_out);
-		else if (vm->holds)
-			join_on_evidence(vm->holds->parent, vm,
-					 "KVM events in its host's trace; a guest of it has a trace");
+	}
+	for (uint32_t i = 0; i < m->topo->nr_machines; i++) {
+		struct machine_state *mc = m->machines[i];
+
+		if (!is_between(mc))
+			continue;
+		if (!mc->runs_in)
+			mc->runs_in = only_host(m, mc->parent->parent);
+		place(mc, &unknown);
 	}
 }
 
@@ -267,34 +312,20 @@ static void merge_nested(struct model *m)
 /* ---- numbers and names -------------------------------------------------------------------------
  */
 
-/* QEMU names its vCPU threads. */
-static int number_from_name(const struct thread *host)
-{
-	char name[COMM_LEN + 1] = "";
-	int number, used = 0;
-
-	if (!host)
-		return -1;
-	memcpy(name, host->comm, COMM_LEN);
-	if (sscanf(name, "CPU %d/KVM%n", &number, &used) == 1 && used)
-		return number;
-	return -1;
-}
-
 static void number_cpus(struct machine_state *vm)
 {
 	int next = 0;
 
 	for (struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
 		if (cpu->number < 0)
-			cpu->number = number_from_name(cpu->vcpu.host);
+			cpu->number = machine_number_by_name(cpu->vcpu.host);
 	}
 	for (struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
 		if (cpu->stands_for_all || cpu->merged_into)
 			continue;
-		if (cpu->number >= 0 && cpu_numbered(vm, cpu->number) == cpu)
+		if (cpu->number >= 0 && machine_cpu_numbered(vm, cpu->number) == cpu)
 			continue;
-		while (cpu_numbered(vm, next))
+		while (machine_cpu_numbered(vm, next))
 			next++;
 		cpu->number = next;
 	}
@@ -312,19 +343,51 @@ static const struct thread *host_of(const struct machine_state *vm)
 	return first ? first->vcpu.host : NULL;
 }
 
+/* It stands for VMs that are in the trace of their host, but not known to be around a guest. */
+static bool is_unknown(const struct machine_state *vm)
+{
+	return !vm->first_cpu && !vm->parent->parent && vm->index < vm->model->topo->nr_machines;
+}
+
+static bool holds_traced(const struct machine_state *vm)
+{
+	const struct model *m = vm->model;
+
+	for (uint32_t i = 0; i < m->topo->nr_machines; i++) {
+		if (is_between(m->machines[i]) && machine_root(m->machines[i]->parent) == vm)
+			return true;
+	}
+	return false;
+}
+
+/* It stands for guests that nothing tells apart, and one of them has a trace. */
+static bool stands_beside(const struct machine_state *vm)
+{
+	const struct cpu *cpu = vm->first_cpu;
+
+	return cpu && cpu->stands_for_all && !cpu->merged_into && holds_traced(machine_root(vm->parent));
+}
+
+static const char *evidence_of(const struct machine_state *vm, const struct thread *host)
+{
+	if (is_unknown(vm))
+		return "a guest of it is active only while its host runs guests of VMs without a "
+		       "trace; which VM that is, is not known";
+	if (stands_beside(vm))
+		return "nested VM entries that name no guest: one that has a trace, or another";
+	if (!host)
+		return "nested VM entries and exits in the trace of its VM's host";
+	if (vm->pid_known)
+		return "KVM events of threads of one process, in its host's trace";
+	if (vm->vm_pid >= 0)
+		return "KVM events of threads made by one thread, in its host's trace";
+	return "KVM events of one thread in its host's trace; its process is not known";
+}
+
 static void explain(struct machine_state *vm, const struct thread *host)
 {
-	const char *text = "KVM events of one thread in its host's trace; its process is not known";
-
-	if (vm->evidence[0])
-		return;
-	if (!host)
-		text = "nested VM entries and exits in the trace of its VM's host";
-	else if (vm->pid_known)
-		text = "KVM events of threads of one process, in its host's trace";
-	else if (vm->vm_pid >= 0)
-		text = "KVM events of threads made by one thread, in its host's trace";
-	snprintf(vm->evidence, sizeof(vm->evidence), "%s", text);
+	if (!vm->evidence[0] || is_unknown(vm))
+		snprintf(vm->evidence, sizeof(vm->evidence), "%s", evidence_of(vm, host));
 }
 
 static void name_vm(struct machine_state *vm)
@@ -339,6 +402,10 @@ static void name_vm(struct machine_state *vm)
 		snprintf(prefix, sizeof(prefix), "%s.", parent->name);
 	if (vm->vm_name[0])
 		snprintf(name, sizeof(name), "%s", vm->vm_name);
+	else if (is_unknown(vm))
+		snprintf(name, sizeof(name), "vm-unknown");
+	else if (stands_beside(vm))
+		snprintf(name, sizeof(name), "%s.nested", parent->name);
 	else if (!host && vm->vm_pid < 0)
 		snprintf(name, sizeof(name), "%s.nested%u", parent->name, ++parent->nr_nested);
 	else if (vm->vm_pid >= 0)

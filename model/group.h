@@ -24,5 +24,7 @@
 
 void group_note_wakeup(struct cpu *waker, struct cpu *woken);
 void group_vms(struct model *m);
+/* Two VMs of one parent, both without a trace, and nothing against it, so far. */
+bool group_may_join(struct machine_state *a, struct machine_state *b);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "model/between.h"
 #include "model/cpu.h"
+#include "model/nested.h"
 #include "model/thread.h"
 #include "model/throttle.h"
 #include "model/vcpu.h"
@@ -297,6 +298,38 @@ static void bind(struct cpu *cpu, struct thread *host)
 	thread_show_vcpu(host);
 }
 
+int machine_number_by_name(const struct thread *host)
+{
+	char name[COMM_LEN + 1] = "";
+	int number, used = 0;
+
+	if (!host)
+		return -1;
+	memcpy(name, host->comm, COMM_LEN);
+	if (sscanf(name, "CPU %d/KVM%n", &number, &used) == 1 && used)
+		return number;
+	return -1;
+}
+
+const struct cpu *machine_cpu_numbered(const struct machine_state *vm, int number)
+{
+	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->number == number && !cpu->merged_into)
+			return cpu;
+	}
+	return NULL;
+}
+
+/* As its VMM named the thread, where the events do not say; -1 where another has that name, too. */
+static int64_t number_of(const struct machine_state *vm, const struct thread *host, int64_t told)
+{
+	int number = told < 0 ? machine_number_by_name(host) : -1;
+
+	if (told >= 0)
+		return told;
+	return vm && number >= 0 && machine_cpu_numbered(vm, number) ? -1 : number;
+}
+
 /* A vCPU of a VM without a trace: the thread is one vCPU, whatever else we may learn of it. */
 static struct cpu *untraced_vcpu(struct machine_state *vm, struct thread *host, int64_t number)
 {
@@ -308,6 +341,7 @@ static struct cpu *untraced_vcpu(struct machine_state *vm, struct thread *host, 
 			     VCPUS_MAX);
 		return NULL;
 	}
+	number = number_of(vm, host, number);
 	if (!vm)
 		vm = machine_add(host->machine->model, host->machine);
 	cpu = vm ? machine_cpu_add(vm, number) : NULL;
@@ -315,6 +349,7 @@ static struct cpu *untraced_vcpu(struct machine_state *vm, struct thread *host, 
 		return NULL;
 	machine_learn_process(vm, host);
 	attrs_of_untraced(cpu, host);
+	nested_outer_is_new(host->machine->model);
 	return cpu;
 }
 

@@ -13,6 +13,8 @@
  */
 #include "model/nested.h"
 
+#include "model/group.h"
+
 #include <errno.h>
 
 #define EVENT_VALID 0x80000000u
@@ -33,7 +35,7 @@ static struct cpu *followed(const struct cpu *outer)
 {
 	struct cpu *inner = outer->vcpu.nested_cpu;
 
-	return inner && inner->woken != ATTR_NONE && nested_is_dark(inner) ? inner : NULL;
+	return inner && inner->woken != ATTR_NONE && nested_is_followed(inner) ? inner : NULL;
 }
 
 static void show(struct cpu *inner, enum vcpu_state state)
@@ -42,6 +44,14 @@ static void show(struct cpu *inner, enum vcpu_state state)
 		return;
 	inner->vcpu_state = (uint8_t)state;
 	model_set(inner->machine->model, inner->state, state);
+}
+
+void nested_shows(const struct cpu *outer, struct cpu *inner, enum vcpu_state state)
+{
+	bool on = state == VCPU_ON_CPU && outer->number >= 0;
+
+	show(inner, state);
+	model_set(inner->machine->model, inner->on, on ? (uint32_t)outer->number + 1 : 0);
 }
 
 static void sleep_on(struct cpu *outer, struct cpu *inner)
@@ -72,6 +82,15 @@ static void leave_sleepers(struct cpu *inner)
 	inner->vcpu.sleeps_on = inner->vcpu.next_sleeper = NULL;
 }
 
+void nested_was_another(struct cpu *inner)
+{
+	if (inner->state == ATTR_NONE)
+		return;
+	leave_sleepers(inner);
+	inner->vcpu.resting = false;
+	nested_shows(inner, inner, VCPU_UNKNOWN);
+}
+
 /* ---- entries and exits -------------------------------------------------------------------------
  */
 
@@ -88,6 +107,8 @@ void nested_asked(struct cpu *outer, const struct event *e)
 		}
 		nest->given = -1;
 		nest->went_on = NS_MIN;
+		nest->next = outer->machine->nests;
+		outer->machine->nests = nest;
 	}
 	nest->vector = (int16_t)vector_of((uint64_t)e->arg[0]);
 	nest->window = false;
@@ -157,9 +178,7 @@ void nested_entry(struct cpu *outer, const struct event *e)
 		return;
 	nest->vector = -1;
 	nest->entered = true;
-	show(inner, VCPU_ON_CPU);
-	model_set(outer->machine->model, inner->on,
-		  outer->number >= 0 ? (uint32_t)outer->number + 1 : 0);
+	nested_shows(outer, inner, VCPU_ON_CPU);
 }
 
 /* It was entered to be left again when it can take an interrupt: that is not yet the end of its
@@ -185,36 +204,78 @@ void nested_reflected(struct cpu *outer, const struct event *e)
 
 	if (!inner || inner->vcpu.resting)
 		return;
-	if (!exit_halts(e->arg[0], e->arg[1])) {
-		show(inner, VCPU_UNKNOWN); /* its hypervisor has it, and may do something else */
+	/* Its hypervisor has it, and may do something else, or poll for what it halted for. */
+	nested_shows(outer, inner, VCPU_UNKNOWN);
+	if (!exit_halts(e->arg[0], e->arg[1]))
 		return;
-	}
 	wake_halt(inner);
 	sleep_on(outer, inner);
-	show(inner, VCPU_WAITING);
-	model_set(outer->machine->model, inner->on, 0);
 }
 
 /* ---- the outer vCPU ----------------------------------------------------------------------------
  */
 
-void nested_outer_rests(struct cpu *outer)
+/* No other vCPU was seen that may be one of this VM's, though it is not known to be. */
+static bool is_alone(struct machine_state *vm)
 {
-	for (struct cpu *cpu = outer->vcpu.nest->sleepers; cpu; cpu = cpu->vcpu.next_sleeper)
-		show(cpu, VCPU_WAITING);
+	const struct model *m = vm->model;
+
+	if (vm->compared == m->nr_cpus)
+		return vm->alone;
+	vm->compared = m->nr_cpus;
+	vm->alone = true;
+	for (uint32_t i = 0; i < m->nr_machines && vm->alone; i++)
+		vm->alone = m->machines[i] == vm || !m->machines[i]->first_cpu ||
+			    !m->machines[i]->first_cpu->vcpu.host ||
+			    !group_may_join(vm, m->machines[i]);
+	return vm->alone;
+}
+
+/* On another one of its vCPUs the VM may run the guest, or wake it. */
+static bool all_rest(struct machine_state *vm)
+{
+	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		const struct vcpu *v = &cpu->vcpu;
+
+		if (v->host && v->host->state != THREAD_DEAD &&
+		    (!v->resting || v->halted != HALTED_YES))
+			return false;
+	}
+	return is_alone(vm);
+}
+
+static void show_sleepers(const struct machine_state *vm, enum vcpu_state state)
+{
+	for (const struct nest *nest = vm->nests; nest; nest = nest->next) {
+		for (struct cpu *cpu = nest->sleepers; cpu; cpu = cpu->vcpu.next_sleeper)
+			show(cpu, state);
+	}
+}
+
+void nested_outer_rests(const struct cpu *outer)
+{
+	if (all_rest(outer->machine))
+		show_sleepers(outer->machine, VCPU_WAITING);
+}
+
+void nested_outer_is_new(const struct model *m)
+{
+	for (uint32_t i = 0; i < m->nr_machines; i++)
+		show_sleepers(m->machines[i], VCPU_UNKNOWN);
 }
 
 void nested_outer_goes_on(struct cpu *outer, const struct note *n)
 {
 	struct nest *nest = outer->vcpu.nest;
 
+	show_sleepers(outer->machine, VCPU_UNKNOWN);
+	if (!nest)
+		return;
 	nest->went_on = outer->machine->model->now;
 	nest->cause = n->cause;
 	nest->given = outer->vcpu.injected;
 	nest->one_cause = nest->given >= 0 || !outer->vcpu.host->machine->sees_injections;
 	nest->entered = false;
-	for (struct cpu *cpu = nest->sleepers; cpu; cpu = cpu->vcpu.next_sleeper)
-		show(cpu, VCPU_UNKNOWN);
 }
 
 void nested_outer_given(struct cpu *outer, int vector)

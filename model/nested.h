@@ -2,7 +2,8 @@
 #ifndef MODEL_NESTED_H
 #define MODEL_NESTED_H
 
-#include "model/state.h"
+#include "model/between.h"
+#include "model/context.h"
 
 /*
  * What a machine's KVM events say about the vCPUs of VMs inside its VMs, where the VM in between
@@ -23,6 +24,7 @@ struct nest {
 	ns_t went_on;	/* when it ended; NS_MIN none yet */
 	unsigned nr_sleepers;
 	struct cpu *sleepers; /* nested ones that have halted, the last one first */
+	struct nest *next;    /* of another vCPU of the VM */
 };
 
 /* The outer vCPU executed VMRUN (VMLAUNCH, VMRESUME). */
@@ -34,17 +36,30 @@ void nested_exit(struct cpu *outer, const struct event *e);
 /* ... and its exit is given to the VM in between. */
 void nested_reflected(struct cpu *outer, const struct event *e);
 
-/* The outer vCPU itself: halts or sleeps, goes on for @n, is given an interrupt, is lost from
- * sight. */
-void nested_outer_rests(struct cpu *outer);
+/* A vCPU of a VM that has one with a struct nest halts, goes on for @n. */
+void nested_outer_rests(const struct cpu *outer);
 void nested_outer_goes_on(struct cpu *outer, const struct note *n);
+/* A vCPU was seen for the first time that may be any VM's. */
+void nested_outer_is_new(const struct model *m);
+/* The outer vCPU itself is given an interrupt, is lost from sight. */
 void nested_outer_given(struct cpu *outer, int vector);
 void nested_forget(struct cpu *outer);
 
-/* Whether all that is known of the vCPU is what this file finds out. */
+/* What is known of when @inner runs, from a stay of @outer: see between.h. */
+void nested_shows(const struct cpu *outer, struct cpu *inner, enum vcpu_state state);
+/* The entries that were thought to be this one's are another's, or nobody knows whose. */
+void nested_was_another(struct cpu *inner);
+
+/* Whether it has no trace, and all that is known of the vCPU is what this file finds out. */
 static inline bool nested_is_dark(const struct cpu *cpu)
 {
 	return !cpu->vcpu.host && cpu->nested_id && !cpu->machine->trace;
+}
+
+/* Whether this file finds out when it runs: it is told apart by its address. */
+static inline bool nested_is_followed(const struct cpu *cpu)
+{
+	return nested_is_dark(cpu) || (cpu->nested_id && is_between(cpu->machine));
 }
 
 #endif

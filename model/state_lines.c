@@ -321,10 +321,24 @@ static void place_vm(struct model *m, struct listed_vm *vm)
 		tell_vm(vm->machine, vm);
 }
 
+/* The outermost machine makes hypercalls: it runs in one that has no trace. */
+static void identify_guest(struct machine_state *mc)
+{
+	const struct model *m = mc->model;
+
+	for (uint32_t i = 0; i < m->nr_identities; i++) {
+		if (m->identities[i].machine == mc && !strcmp(m->identities[i].key, "hypervisor"))
+			return;
+	}
+	identify(mc, "hypervisor", "unknown");
+}
+
 void state_lines_settle(struct model *m)
 {
 	for (uint32_t i = 0; i < m->nr_listed; i++)
 		place_vm(m, &m->listed[i]);
+	if (m->topo->machines[0].makes_calls)
+		identify_guest(m->machines[0]);
 	for (uint32_t i = 0; i < m->nr_machines; i++) {
 		struct machine_state *mc = m->machines[i];
 

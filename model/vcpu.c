@@ -324,6 +324,8 @@ void vcpu_entry(struct cpu *host_cpu, const struct event *e)
 		between_begins(vcpu);
 	vcpu->vcpu.entered = true;
 	vcpu->vcpu.entered_ns = host_cpu->machine->model->now;
+	if (unlikely(host_cpu->machine->model->nr_between))
+		between_entered(vcpu);
 	vcpu->vcpu.kick.at = NS_MIN;
 	vcpu->vcpu.vmm = -1;
 	vcpu->vcpu.reason_told = false;

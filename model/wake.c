@@ -126,7 +126,7 @@ static void rest(struct cpu *vcpu, enum halted halted)
 	v->noted_on = NULL;
 	v->injected = -1;
 	model_set(vcpu->machine->model, vcpu->woken, 0);
-	if (unlikely(v->nest) && halted == HALTED_YES)
+	if (unlikely(vcpu->machine->nests) && halted == HALTED_YES)
 		nested_outer_rests(vcpu);
 }
 
@@ -188,7 +188,7 @@ static void end_rest(struct cpu *vcpu)
 	struct note n = verdict(&vcpu->vcpu);
 
 	wake_ends(vcpu, &n);
-	if (unlikely(vcpu->vcpu.nest))
+	if (unlikely(vcpu->machine->nests))
 		nested_outer_goes_on(vcpu, &n);
 }
 

@@ -32,7 +32,14 @@ bool stack_is_uncertain(const struct sonde_stack *s, int64_t at)
 	return s->bound_ns < 0 || at - s->begin < s->bound_ns || s->end - at <= s->bound_ns;
 }
 
-/* The outermost machine is called physical, unless it has said itself that it is not. */
+bool outermost_is_vm(const struct sonde_run *run)
+{
+	const char *hypervisor = sonde_identity_of(run, 0, "hypervisor");
+
+	return *hypervisor && strcmp(hypervisor, "none") != 0;
+}
+
+/* The outermost machine is called physical, unless it has shown itself that it is not. */
 void machine_kind_text(const struct sonde_run *run, int64_t machine, bool brief, char *buf,
 		       size_t room)
 {
@@ -43,9 +50,10 @@ void machine_kind_text(const struct sonde_run *run, int64_t machine, bool brief,
 		snprintf(buf, room, "%s", "");
 	else if (m.parent >= 0)
 		snprintf(buf, room, "%s", m.level > 1 ? "nested VM" : "VM");
-	else if (*hypervisor && strcmp(hypervisor, "none"))
+	else if (outermost_is_vm(run))
 		snprintf(buf, room, "%sitself a VM (%.20s)",
-			 brief ? "" : "outermost machine with a trace, ", hypervisor);
+			 brief ? "" : "outermost machine with a trace, ",
+			 strcmp(hypervisor, "unknown") ? hypervisor : "host unknown");
 	else
 		snprintf(buf, room, "physical machine");
 }

@@ -143,6 +143,8 @@ def within_untraced(bench, name):
     guest = next(m for m in machines if m["name"] == "vm-a-n")
     around = next(m for m in machines if m["name"] == guest["parent"])
     lib.check(around["parent"] == "host0" and not around["traced"], machines)
+    # One machine, one name: what stands for entries that name nobody is no VM with a number.
+    lib.check(not any("nested" in m["name"].split(".")[-1] and m["name"][-1].isdigit() for m in machines), machines)
     shown = []
     for history in (whole, fewer):
         rows = json.loads(lib.run(lib.SONDE, "sql", "--format", "json", history,
@@ -150,7 +152,32 @@ def within_untraced(bench, name):
         shown.append(rows[0]["ns"])
     least = 0.99 if name == "ftrace" else 0.2
     lib.check(least * shown[0] < shown[1] < 1.01 * shown[0], f"{name}: {shown[1]} of {shown[0]} ns")
+    same_everywhere(name, fewer, around["name"])
     print(f"{name}: vm-a-n without vm-a: {shown[1] / shown[0]:.1%} of its time is shown")
+
+
+def query(history, text):
+    return json.loads(lib.run(lib.SONDE, "sql", "--format", "json", history, text))
+
+
+def same_everywhere(name, history, around):
+    """What is known of when the guest ran is the same in machines' times, vCPUs' states and layers of a moment."""
+    ran = query(history, "select total - guest - unknown ns from machine_time where machine = 'vm-a-n'")[0]["ns"]
+    states = query(history, "select user + kernel + guest ns, total, unknown from vcpu_state where vcpu = 'vm-a-n/0'")[0]
+    share = states["ns"] / ran
+    lib.check((0.8 if name == "ftrace" else 0.99) < share < 1.1, f"{name}: states tell {share:.1%} of the machine's time")
+    lib.check(states["unknown"] < states["total"], f"{name}: all of its vCPU's time is unknown")
+    on_cpu = query(history, "select on_cpu ns from vcpu_time where vcpu = 'vm-a-n/0'")[0]["ns"]
+    lib.check(on_cpu >= states["ns"], f"{name}: on a CPU for {on_cpu}, ran for {states['ns']}")
+    top = json.loads(lib.run(lib.SONDE, "top", "--batch", "--format", "json", history))
+    vcpu = next(v for v in (top[0] if isinstance(top, list) else top)["vcpus"] if v["name"] == "vm-a-n/0")
+    lib.check(vcpu["run"] == states["ns"], f"top: {vcpu}, states: {states}")
+    at = query(history, "select begin + length / 2 t from states where kind = 'runs' and text like 'vm-a-n %' "
+                        "and text not like '%guest' order by length desc limit 1")[0]["t"]
+    state = json.loads(lib.run(lib.SONDE, "state", "--format", "json", "--at", f"{at / 1e9:.9f}", history))
+    layers = next(c["stack"] for c in state["cpus"] if c["stack"][-1]["machine"] == "vm-a-n")
+    lib.check([layer["machine"] for layer in layers] == ["host0", around, "vm-a-n"], layers)
+    lib.check("KVM" in json.dumps(layers[0]) and layers[1]["cpu"] is not None, layers)
 
 
 def said_clocks(text):

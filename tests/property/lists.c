@@ -8,13 +8,34 @@
 /* A wait is listed from when its vCPU slept, or, where that was not seen, from when it halted. */
 #define WAIT_BEGIN_NS 1000000
 
+/* Where a VM's own trace is missing, waits of a guest of it are told by what its host saw: they begin
+ * and end at other moments, but are the same. */
+static bool is_seen_from_outside(const struct pair *p, const struct sheet *s, size_t row)
+{
+	int vcpu = grid_column(&s->cut, "vcpu");
+	int64_t cpu, parent;
+
+	if (vcpu < 0 || (strcmp(s->of->name, "wait_list") && strcmp(s->of->name, "wakeup_list")))
+		return false;
+	cpu = cell(&s->cut, row, vcpu).i;
+	parent = cpu < 0 ? -1 : p->cut.machines[p->cut.cpus[cpu].machine].parent;
+	return parent > 0 && !p->cut.machines[parent].traced && p->machines[parent].row > 0 &&
+	       p->whole.machines[p->machines[parent].row].traced;
+}
+
+static bool same_vcpu(const struct pair *p, const struct sheet *s, size_t cut, size_t whole)
+{
+	return cpu_fits(p, cell(&s->cut, cut, grid_column(&s->cut, "vcpu")).i,
+			cell(&s->whole, whole, grid_column(&s->whole, "vcpu")).i);
+}
+
 void check_wait(struct pair *p, const struct sheet *s, size_t row)
 {
 	const struct grid *waits = &s->waits;
 	int64_t vcpu = cell(&s->cut, row, grid_column(&s->cut, "vcpu")).i;
 	int64_t at = time_in_whole(p, cell(&s->cut, row, s->at).i);
 	int64_t end = at + length_of(s, &s->cut, row);
-	bool fits = false;
+	bool outside = is_seen_from_outside(p, s, row), fits = false;
 	char words[512];
 
 	for (size_t i = 0; i < waits->nr && !fits; i++) {
@@ -23,7 +44,7 @@ void check_wait(struct pair *p, const struct sheet *s, size_t row)
 
 		fits = cpu_fits(p, vcpu, cell(waits, i, grid_column(waits, "vcpu")).i) &&
 		       (open ? cell(waits, i, grid_column(waits, "at")).i <= end + s->slack
-			     : until - s->slack <= end && end <= until + s->slack);
+			     : until - s->slack <= end && (outside ? at : end) <= until + s->slack);
 	}
 	if (fits)
 		return;
@@ -131,7 +152,7 @@ void check_listed(struct pair *p, struct sheet *s, size_t row)
 	bool until = s->length >= 0 && s->of->columns[s->length].type == SONDE_COL_TIME;
 	const char *wrong = NULL, *part;
 	int64_t covered = 0, reach = at;
-	bool more = false;
+	bool outside = is_seen_from_outside(p, s, row), more = false;
 	char words[512];
 
 	length = end_in_whole(p, at, length) - at;
@@ -149,10 +170,14 @@ void check_listed(struct pair *p, struct sheet *s, size_t row)
 		if (end < at - s->slack || !parts_fit(p, s, row, i, s->slack))
 			continue;
 		if (!keys_fit(p, s, row, i, FIT)) {
+			/* The VM's trace ends in it: what ended it is not known. */
+			more |= outside && has_open_end(s, i) && same_vcpu(p, s, row, i);
 			more |= at >= begin - s->slack && at + length <= end + s->slack &&
 				keys_fit(p, s, row, i, FIT_MORE);
 			continue;
 		}
+		if (outside)
+			return;
 		if (at >= begin - s->slack && at + length <= end + s->slack) {
 			part = wrong_part(s, row, i, s->slack);
 			if (!part)
@@ -167,6 +192,7 @@ void check_listed(struct pair *p, struct sheet *s, size_t row)
 	if (covered >= length && is_less_specific(s, row) && !wrong)
 		return;
 	if (more || unseen_gaps(p, at, at + length) >= length ||
+	    (!wrong && is_beside_a_trace(p, at, at + length)) ||
 	    (reach > at && is_gain(p, reach, at + length))) {
 		p->more++;
 		return;

@@ -252,6 +252,22 @@ static bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to)
 	return false;
 }
 
+/* Neither does it tell anything after its end. */
+static bool is_after_a_trace(const struct pair *p, int64_t from)
+{
+	for (int64_t m = 1; m < p->whole.nr_machines; m++) {
+		if (p->whole.machines[m].end > 0 && from >= p->whole.machines[m].end &&
+		    lacks_trace_of(p, m))
+			return true;
+	}
+	return false;
+}
+
+bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to)
+{
+	return is_before_a_trace(p, to) || is_after_a_trace(p, from);
+}
+
 /* Without the host's trace a guest counts as the machine: its CPUs ran from the begin on. */
 bool is_gain(const struct pair *p, int64_t from, int64_t to)
 {
