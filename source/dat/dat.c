@@ -146,4 +146,6 @@ const struct trace_ops dat_trace_ops = {
 	.event_field = dat_event_field,
 	.event_print = dat_event_print,
 	.symbols = dat_symbols,
+	.lacks_events = dat_lacks_events,
+	.show_lacking = dat_show_lacking,
 };

@@ -31,7 +31,8 @@ struct dat_cpu {
 	bool has_stats;        /* trace-cmd stored the kernel's counters ... */
 	uint64_t stat_lost;    /* ... which say that so many events were lost ... */
 	uint64_t stat_kept;    /* ... and so many were not ... */
-	uint64_t stat_unread;  /* ... of which so many were still in the kernel's buffer */
+	uint64_t stat_unread;  /* ... of which so many were still in the kernel's buffer ... */
+	uint64_t stat_oldest;  /* ... and what was read last is not older than this; 0 not said */
 };
 
 struct dat_buffer {
@@ -50,6 +51,7 @@ struct dat_stat {
 	int cpu;
 	uint64_t lost;
 	uint64_t kept, unread;
+	uint64_t oldest;
 };
 
 /* The parts that hold tables, unpacked, in the file's own layout.  Bad when not there. */

@@ -283,9 +283,10 @@ static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer 
 	ds->dat = d;
 	ds->page_size = u->page_size;
 	ds->packed = u->packed;
-	ds->has_stats = c->has_stats;
 	ds->stat_lost = c->stat_lost;
-	d->stat_kept += c->stat_kept;
+	ds->stat_kept = c->stat_kept;
+	ds->stat_least = c->stat_kept - c->stat_unread;
+	ds->stat_oldest = c->stat_oldest;
 	*s = (struct stream){
 		.trace = t, .path = t->path, .buffer = u->name, .cpu = c->cpu, .reader = ds};
 	s->cut = clamp(d, c, ds);

@@ -396,6 +396,108 @@ static void what_was_not_saved_is_missing(void **state)
 	}
 }
 
+/* Two CPUs of 16 events each, and what their recorder says that it read of them. */
+static const char *counts_of; /* its name */
+static const char *counts[2];
+
+static void option_counts(struct buf *b)
+{
+	put_text_option(b, 9, counts_of);
+	for (unsigned i = 0; i < 2; i++) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "CPU: %u\nentries: 0\noldest event ts: %s", i,
+			 counts[i]);
+		put_text_option(b, 2, text);
+	}
+}
+
+/* How many gaps there are of the first CPU, when what is missing is to be shown. */
+static unsigned gaps_shown(struct opened *o, const char *recorder, const char *first,
+			   const char *second, bool zeroed)
+{
+	struct dat_form form = plain6;
+	struct pages p[2] = {{.form = &form}, {.form = &form}};
+	unsigned before, gaps = 0;
+
+	counts_of = recorder;
+	counts[0] = first;
+	counts[1] = second;
+	form.more_options = option_counts;
+	fill_pages(&p[0], 8, 0, 0);
+	fill_pages(&p[1], 8, 0, 0);
+	if (zeroed)
+		memset(p[0].b.data + 3 * BUILD_PAGE, 0, BUILD_PAGE);
+	open_pages(o, &form, p, 2);
+	assert_false(trace_lacks_events(o->trace)); /* not read yet */
+	read_all(o);
+	before = o->nr;
+	if (trace_lacks_events(o->trace)) {
+		assert_int_equal(before, zeroed ? 27 : 32);
+		assert_int_equal(trace_show_lacking(o->trace), 0);
+		assert_false(trace_lacks_events(o->trace)); /* it is shown */
+	}
+	o->nr = 0;
+	read_all(o);
+	for (unsigned i = 0; i < o->nr; i++) {
+		gaps += o->events[i].kind == EV_LOST;
+		assert_true(o->events[i].kind != EV_LOST || o->stream_of[i] == 0);
+	}
+	free(p[0].b.data);
+	free(p[1].b.data);
+	return gaps;
+}
+
+static void events_that_only_a_count_tells_of_are_gaps_at_every_seam(void **state)
+{
+	static const struct {
+		const char *recorder, *first, *second;
+		unsigned gaps;
+		uint64_t lost, excerpt_of;
+	} cases[] = {
+		/* in front of each page; and behind the last, where the last that was read is later */
+		{"sonde", "8000\nread events: 19\n", "8000\nread events: 16\n", 8, 3, 0},
+		{"sonde", "8003\nread events: 19\n", "8003\nread events: 16\n", 9, 3, 0},
+		{"sonde", "8000\nread events: 16\n", "8000\nread events: 16\n", 0, 0, 0},
+		/* another CPU has all of its own; or the end is there, and the most of it */
+		{"3.1.6", "9000\nread events: 900\n", "9000\nread events: 16\n", 9, 884, 0},
+		{"3.1.6", "    0.000008\nread events: 30\n", "9.0\nread events: 0\n", 8, 14, 0},
+		/* an excerpt */
+		{"3.1.6", "9000\nread events: 19\n", "9000\nread events: 17\n", 0, 0, 36},
+		{"3.1.6", "8000\nread events: 90\n", "8000\nread events: 99\n", 0, 0, 189},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct opened *o = calloc(1, sizeof(*o));
+
+		assert_int_equal(gaps_shown(o, cases[i].recorder, cases[i].first, cases[i].second,
+					    false),
+				 cases[i].gaps);
+		assert_int_equal(o->trace->loss.events, cases[i].lost);
+		assert_int_equal(o->trace->problems.nr, cases[i].lost != 0);
+		assert_int_equal(o->trace->excerpt_of, cases[i].excerpt_of);
+		close_opened(o);
+		free(o);
+	}
+}
+
+/* What a gap that is known may hold is not looked for elsewhere; what it cannot hold is. */
+static void a_known_gap_may_hold_what_is_missing(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct opened *o = calloc(1, sizeof(*o));
+		const char *first = i ? "8000\nread events: 900\n" : "8000\nread events: 16\n";
+
+		/* A page of zeros and the two next to it: one gap, and four other pages' seams. */
+		assert_int_equal(gaps_shown(o, "sonde", first, "8000\nread events: 16\n", true),
+				 i ? 5 : 1);
+		close_opened(o);
+		free(o);
+	}
+}
+
 /* Any cut of a stream into ranges gives the events that reading it whole gives. */
 static void packets_decode_on_their_own(void **state)
 {
@@ -1419,6 +1521,8 @@ int main(void)
 		cmocka_unit_test(an_absolute_time_sets_the_clock),
 		cmocka_unit_test(lost_events_are_told_and_counted_once),
 		cmocka_unit_test(what_was_not_saved_is_missing),
+		cmocka_unit_test(events_that_only_a_count_tells_of_are_gaps_at_every_seam),
+		cmocka_unit_test(a_known_gap_may_hold_what_is_missing),
 		cmocka_unit_test(the_kernels_count_of_lost_events_is_not_added_to_the_pages),
 		cmocka_unit_test(packets_decode_on_their_own),
 		cmocka_unit_test(a_page_astray_is_the_same_for_all_cursors),
