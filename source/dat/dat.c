@@ -112,6 +112,7 @@ static int dat_open(struct trace *t, struct error *err)
 	t->format = TRACE_DAT;
 	t->reader = d;
 	d->file.trace = t;
+	d->latest = UINT64_MAX;
 	strcpy(t->tracer, "trace-cmd");
 	ret = dat_file_open(&d->file, err);
 	if (!ret)

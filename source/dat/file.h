@@ -72,6 +72,7 @@ struct dat_file {
 	uint64_t tsc_hz;      /* TSC2NSEC; 0 when not said */
 	struct dat_stat *stats;  /* CPUSTAT, newest first */
 	const char *stat_buffer; /* the buffer that the next CPUSTAT is about */
+	uint64_t stat_now;       /* when the last CPUSTAT was read, in ticks; 0 not said */
 	struct bytes tables[DAT_NR_TABLES];
 	uint64_t symbols_section; /* version 7: where DAT_SYMBOLS is unpacked from when it is wanted */
 	struct dat_buffer *buffers; /* in the arena; [0] is the top buffer */

@@ -110,6 +110,7 @@ static void option_cpustat(struct dat_file *f, struct bytes *b)
 	const char *buffer = strstr(text, "Buffer: ");
 	const char *cpu = strstr(text, "CPU: ");
 	struct dat_stat *s;
+	uint64_t now;
 
 	if (buffer) {
 		size_t len = strcspn(buffer + 8, "\n");
@@ -131,6 +132,8 @@ static void option_cpustat(struct dat_file *f, struct bytes *b)
 	s->oldest = stat_time(text, "oldest event ts: ");
 	s->next = f->stats;
 	f->stats = s;
+	now = stat_time(text, "now ts: ");
+	f->stat_now = now > f->stat_now ? now : f->stat_now;
 }
 
 void dat_stats_assign(struct dat_file *f)

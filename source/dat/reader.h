@@ -20,6 +20,7 @@
  *	stream.c           streams and their packets
  *	shifted.c          where streams are when bytes in front of them are missing
  *	page.h page.c      one page: does it hold together?
+ *	far.c              pages whose times are far from all others
  *	counts.c           what the recorder counted, held against what there is
  *	cursor.c           the decoding loop
  *	field.c            any field by name, and events as text
@@ -38,6 +39,7 @@ struct dat {
 	struct dat_page_form form;
 	struct dat_events events;
 	struct dat_printk printk;
+	uint64_t earliest, latest; /* pages that begin before or after are not of this recording */
 	uint32_t nr_packets;    /* of all streams */
 	atomic_uint_fast32_t nr_counted; /* ... whose events are counted */
 };
@@ -86,6 +88,9 @@ int dat_types_init(struct dat *d, struct error *err);
 /* Builds trace->streams. */
 int dat_streams_init(struct dat *d, struct error *err);
 void dat_streams_release(struct trace *t);
+
+/* Finds d->earliest and d->latest.  -ENOMEM. */
+int dat_find_far(struct dat *d);
 
 /* Puts right where CPUs' data is in a file of which bytes in front of it are missing. */
 void dat_find_shifted(struct dat *d);

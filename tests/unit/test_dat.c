@@ -498,6 +498,81 @@ static void a_known_gap_may_hold_what_is_missing(void **state)
 	}
 }
 
+static void option_now(struct buf *b)
+{
+	put_text_option(b, 9, "3.1.6");
+	put_text_option(b, 2, "CPU: 0\nentries: 0\nnow ts:     0.000009\nread events: 0\n");
+}
+
+/* A CPU's first page has nothing in front of it, the last one nothing behind: other CPUs tell, or when the counters were
+ * read. */
+static void a_page_of_another_time_is_not_believed(void **state)
+{
+	static const struct {
+		const struct dat_form *form;
+		unsigned page;
+		uint64_t time;
+		bool counted, believed;
+	} cases[] = {
+		{&plain6, 0, 0, false, true}, /* as it is */
+		{&plain6, 7, UINT64_C(1) << 50, false, false},
+		{&zstd7, 7, UINT64_C(1) << 50, false, false},
+		{&plain6, 0, UINT64_C(1) << 50, false, false},
+		{&plain6, 7, UINT64_C(1) << 40, false, true}, /* an idle CPU may be that late */
+		{&plain6, 7, UINT64_C(1) << 40, true, false}, /* not after all has ended */
+		{&zstd7, 7, UINT64_C(1) << 40, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct dat_form form = *cases[i].form;
+		struct pages p[2] = {{.form = &form}, {.form = &form}};
+		struct opened *o = calloc(1, sizeof(*o));
+		unsigned lost = 0;
+
+		form.more_options = cases[i].counted ? option_now : NULL;
+		fill_pages(&p[0], 8, 0, 0);
+		fill_pages(&p[1], 8, 0, 0);
+		if (cases[i].time)
+			set_uint(p[0].b.data + (size_t)cases[i].page * BUILD_PAGE, cases[i].time, 8,
+				 false);
+		open_pages(o, &form, p, 2);
+		read_all(o);
+		for (unsigned e = 0; e < o->nr; e++)
+			lost += o->events[e].kind == EV_LOST;
+		assert_int_equal(lost, !cases[i].believed);
+		assert_int_equal(o->nr - lost, cases[i].believed ? 32 : 30);
+		assert_int_equal(o->trace->problems.nr, !cases[i].believed);
+		close_opened(o);
+		free(p[0].b.data);
+		free(p[1].b.data);
+		free(o);
+	}
+}
+
+/* The same in front: of a page that is far too early. */
+static void a_first_page_far_too_early_is_not_believed(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		page_begin(&p, (i ? UINT64_C(1) << 50 : 0) + 1000 * (i + 1));
+		page_switch(&p, 1, (int)i, (int)i + 1, "x");
+		page_end(&p);
+	}
+	open_pages(o, &form, &p, 1);
+	assert_int_equal(o->trace->streams[0].packets[0].begin, (UINT64_C(1) << 50) + 2000);
+	read_all(o);
+	assert_int_equal(o->nr, 4);
+	assert_int_equal(o->events[0].kind, EV_LOST);
+	close_opened(o);
+	free(p.b.data);
+	free(o);
+}
+
 /* Any cut of a stream into ranges gives the events that reading it whole gives. */
 static void packets_decode_on_their_own(void **state)
 {
@@ -1523,6 +1598,8 @@ int main(void)
 		cmocka_unit_test(what_was_not_saved_is_missing),
 		cmocka_unit_test(events_that_only_a_count_tells_of_are_gaps_at_every_seam),
 		cmocka_unit_test(a_known_gap_may_hold_what_is_missing),
+		cmocka_unit_test(a_page_of_another_time_is_not_believed),
+		cmocka_unit_test(a_first_page_far_too_early_is_not_believed),
 		cmocka_unit_test(the_kernels_count_of_lost_events_is_not_added_to_the_pages),
 		cmocka_unit_test(packets_decode_on_their_own),
 		cmocka_unit_test(a_page_astray_is_the_same_for_all_cursors),
