@@ -22,6 +22,7 @@ struct scan {
 	bool stop;
 	int ret;
 	ns_t on_cpu_ns; /* of the wait at hand */
+	bool begins_unseen; /* ... whose state is not known when it begins */
 	struct waits *kept; /* NULL: there is no room for more */
 };
 
@@ -69,6 +70,7 @@ static bool each_state(const struct sonde_interval *i, void *data)
 		w->ran = w->entry;
 	} else if (i->value == VCPU_UNKNOWN && !w->no_thread) {
 		w->unseen = true;
+		s->begins_unseen |= from == w->begin;
 	}
 	return true;
 }
@@ -111,7 +113,7 @@ static void look(struct scan *s, attr_t attr,
 	w->polled = true;
 	w->asleep = w->woken = w->ran = w->entry;
 	w->time_ns = s->on_cpu_ns = 0;
-	w->unseen = false;
+	w->unseen = s->begins_unseen = false;
 	s->ret = strip_walk(s->strips, attr, w->begin, w->entry + w->ended, state, s);
 }
 
@@ -125,7 +127,8 @@ static void emit(struct scan *s, uint32_t value)
 	look(s, s->strips->run->cpu_attrs[s->vcpu][CPU_STATE], each_state);
 	if (w->unseen && !s->ret && !has_losses(s) && s->thread != ATTR_NONE)
 		look(s, s->thread, each_thread_state);
-	w->unseen = w->unseen && !s->ret && has_losses(s);
+	/* Where its state is not even known when it is seen first, what is seen may be its wake-up. */
+	w->unseen = w->unseen && !s->ret && (has_losses(s) || (w->polled && s->begins_unseen));
 	if (w->polled)
 		w->time_ns = s->on_cpu_ns;
 	else if (w->no_thread)

@@ -13,39 +13,40 @@ static int64_t ns_of(const struct timespec *t)
 	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
-int mapfile_open(struct mapfile *m, const char *path, struct error *err)
+int mapfile_take_fd(struct mapfile *m, int fd, const char *path, struct error *err)
 {
 	struct stat st;
-	int ret = 0;
-	int fd;
 
 	memset(m, 0, sizeof(*m));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
-	if (fstat(fd, &st)) {
-		ret = fail(err, -errno, "cannot stat %s: %s", path, strerror(errno));
-		goto out;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		ret = fail(err, -EINVAL, "%s is not a regular file", path);
-		goto out;
-	}
+	if (fstat(fd, &st))
+		return fail(err, -errno, "cannot stat %s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return fail(err, -EINVAL, "%s is not a regular file", path);
 	m->device = st.st_dev;
 	m->inode = st.st_ino;
 	m->modified_ns = ns_of(&st.st_mtim);
 	m->changed_ns = ns_of(&st.st_ctim);
 	if (!st.st_size)
-		goto out;
+		return 0;
 	m->data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (m->data == MAP_FAILED) {
 		m->data = NULL;
-		ret = fail(err, -errno, "cannot map %s: %s", path, strerror(errno));
-		goto out;
+		return fail(err, -errno, "cannot map %s: %s", path, strerror(errno));
 	}
 	m->len_bytes = (size_t)st.st_size;
 	madvise((void *)m->data, m->len_bytes, MADV_SEQUENTIAL);
-out:
+	return 0;
+}
+
+int mapfile_open(struct mapfile *m, const char *path, struct error *err)
+{
+	int fd, ret;
+
+	memset(m, 0, sizeof(*m));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
+	ret = mapfile_take_fd(m, fd, path, err);
 	close(fd);
 	return ret;
 }

@@ -20,6 +20,9 @@ struct mapfile {
 
 int mapfile_open(struct mapfile *m, const char *path, struct error *err);
 
+/* The same of a file that is open; @path is for messages.  @fd stays the caller's. */
+int mapfile_take_fd(struct mapfile *m, int fd, const char *path, struct error *err);
+
 /* Tells the kernel that [from, from + len) will not be read again soon: keeps resident memory
  * small on traces larger than memory. */
 void mapfile_forget(const struct mapfile *m, size_t from_bytes, size_t len_bytes);

@@ -171,6 +171,9 @@ static int fuse(struct inputs *in, struct merge *merge, struct model *model,
 			break;
 		}
 	}
+	/* Now all has been read. */
+	if (inputs_lack_events(in) && !result->interrupted)
+		return -EAGAIN;
 	return tell_left_out(in, result, left_out, err);
 }
 
@@ -302,19 +305,32 @@ static int analyze_into(struct inputs *in, const struct sonde_inputs *told, cons
 	return ret ? ret : placed;
 }
 
-static int analyze_as(const struct sonde_inputs *told, const char *output, enum inputs_within within,
+/* What only reading it all has shown of the traces. */
+struct shown {
+	bool lacking; /* inputs_lack_events() */
+	bool blocks;  /* guests send so little that the clock pass saw none of it */
+};
+
+/* -EAGAIN: more was shown. */
+static int analyze_as(const struct sonde_inputs *told, const char *output, struct shown *shown,
 		      const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
 		      struct error *err)
 {
+	enum inputs_within within = shown->blocks ? WITHIN_EVERYWHERE : WITHIN_WHERE_SEEN;
 	struct inputs in;
-	int ret = inputs_open(&in, told, within, watcher, err);
+	int ret = (shown->lacking ? inputs_open_lacking : inputs_open)(&in, told, within, watcher,
+								       err);
 
 	memset(result, 0, sizeof(*result));
 	if (ret)
 		return ret;
-	ret = leave_out_unknown(&in, watcher, err);
+	ret = inputs_lack_events(&in) ? -EAGAIN : leave_out_unknown(&in, watcher, err);
 	if (!ret)
 		ret = analyze_into(&in, told, output, watcher, result, err);
+	if (ret == -EAGAIN && inputs_lack_events(&in))
+		shown->lacking = true;
+	else if (ret == -EAGAIN)
+		shown->blocks = true;
 	inputs_release(&in);
 	return ret;
 }
@@ -323,15 +339,17 @@ static int analyze_traces(const struct sonde_inputs *told, const char *output,
 			  const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
 			  struct sonde_error *err)
 {
+	struct shown shown = {0};
 	struct error inner = {0};
 	int ret = check_output(output, &inner);
 
 	memset(result, 0, sizeof(*result));
-	if (!ret)
-		ret = analyze_as(told, output, WITHIN_WHERE_SEEN, watcher, result, &inner);
-	if (ret == -EAGAIN) { /* guests that send so little that the clock pass saw none of it */
+	while (!ret) {
+		ret = analyze_as(told, output, &shown, watcher, result, &inner);
+		if (ret != -EAGAIN)
+			break;
 		inner = (struct error){0};
-		ret = analyze_as(told, output, WITHIN_EVERYWHERE, watcher, result, &inner);
+		ret = 0;
 	}
 	return run_error(err, ret, &inner);
 }

@@ -162,23 +162,41 @@ static void tell_faults(const struct inputs *in, const struct sonde_watcher *wat
 	}
 }
 
-int inputs_open(struct inputs *in, const struct sonde_inputs *told, enum inputs_within within,
-		const struct sonde_watcher *watcher, struct error *err)
+/* Before anybody uses them. */
+static int complete_traces(const struct inputs *in, struct error *err)
 {
+	for (unsigned i = 0; i < in->nr_traces; i++) {
+		if (cover_count_cpus(in->traces[i]) ||
+		    (in->show_lacking && trace_show_lacking(in->traces[i])))
+			return fail(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+bool inputs_lack_events(const struct inputs *in)
+{
+	for (unsigned i = 0; i < in->nr_traces; i++) {
+		if (trace_lacks_events(in->traces[i]))
+			return true;
+	}
+	return false;
+}
+
+static int open_all(struct inputs *in, const struct sonde_inputs *told,
+		    const struct sonde_watcher *watcher, struct error *err)
+{
+	enum inputs_within within = in->within;
 	int ret;
 
-	memset(in, 0, sizeof(*in));
-	in->within = within;
 	in->every_tree = within == WITHIN_AND_OWN;
 	watcher_progress(watcher, "opening traces", 0);
 	ret = inputs_open_traces(in, told, watcher, err);
-	for (unsigned i = 0; i < in->nr_traces && !ret; i++) {
-		if (cover_count_cpus(in->traces[i]))
-			ret = fail(err, -ENOMEM, "out of memory");
-	}
+	if (!ret)
+		ret = complete_traces(in, err);
 	if (!ret)
 		ret = find_topology(in, told, within, watcher, err);
-	tell_faults(in, watcher);
+	if (!inputs_lack_events(in)) /* who opens them once more hears it then */
+		tell_faults(in, watcher);
 	if (!ret && !watcher_progress(watcher, "aligning clocks", 1))
 		ret = fail(err, -EINTR, "interrupted before anything was fused");
 	if (!ret)
@@ -186,6 +204,21 @@ int inputs_open(struct inputs *in, const struct sonde_inputs *told, enum inputs_
 	if (ret)
 		inputs_release(in);
 	return ret;
+}
+
+int inputs_open(struct inputs *in, const struct sonde_inputs *told, enum inputs_within within,
+		const struct sonde_watcher *watcher, struct error *err)
+{
+	*in = (struct inputs){.within = within};
+	return open_all(in, told, watcher, err);
+}
+
+int inputs_open_lacking(struct inputs *in, const struct sonde_inputs *told,
+			enum inputs_within within, const struct sonde_watcher *watcher,
+			struct error *err)
+{
+	*in = (struct inputs){.within = within, .show_lacking = true};
+	return open_all(in, told, watcher, err);
 }
 
 /* What takes time is to unmap the files. */

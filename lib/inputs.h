@@ -53,6 +53,7 @@ struct inputs {
 	struct trace **users; /* owned: of processes, see lib/inputs_user.h; NULL where attached */
 	unsigned nr_users;
 	enum inputs_within within;
+	bool show_lacking; /* counted events that are missing are gaps: trace_show_lacking() */
 	bool every_tree; /* also those that have nothing to do with the first machine's */
 	unsigned threads; /* that may work on them at once */
 	struct topology topology;    /* owned; machines in its order */
@@ -63,6 +64,11 @@ struct inputs {
 
 int inputs_open(struct inputs *in, const struct sonde_inputs *told, enum inputs_within within,
 		const struct sonde_watcher *watcher, struct error *err);
+/* The same once more, when inputs_lack_events() is found to be true. */
+int inputs_open_lacking(struct inputs *in, const struct sonde_inputs *told,
+			enum inputs_within within, const struct sonde_watcher *watcher,
+			struct error *err);
+bool inputs_lack_events(const struct inputs *in);
 void inputs_release(struct inputs *in);
 
 /* Parts of inputs_open(), for inputs_open_run(): the files of what was told; and, when there is a

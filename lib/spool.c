@@ -1,47 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* O_TMPFILE */
 #include "lib/spool.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/grow.h"
-
-/* For file systems that know no file without a name. */
-static int open_unlinked(const char *dir)
-{
-	char path[4096];
-	int fd;
-
-	if ((size_t)snprintf(path, sizeof(path), "%s/sonde-XXXXXX", dir) >= sizeof(path))
-		return -ENAMETOOLONG;
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	unlink(path);
-	return fd;
-}
+#include "base/unnamed.h"
 
 int spool_open(struct spool *s, struct error *err)
 {
-	const char *dir = getenv("TMPDIR");
-
-	*s = (struct spool){.fd = -1};
-	if (!dir || !*dir)
-		dir = "/var/tmp";
-	s->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (s->fd < 0)
-		s->fd = open_unlinked(dir);
-	if (s->fd < 0)
-		return fail(err, s->fd,
-			    "cannot make a file in %s for the guests' events: %s; TMPDIR names "
-			    "another directory",
-			    dir, strerror(-s->fd));
-	return 0;
+	*s = (struct spool){.fd = unnamed_file("the guests' events", err)};
+	return s->fd < 0 ? s->fd : 0;
 }
 
 void spool_close(struct spool *s)

@@ -360,3 +360,45 @@ size_t trace_event_print(const struct stream *s, const struct event *e, char *bu
 {
 	return s->trace->ops->event_print(s, e, buf, room);
 }
+
+/* ---- events that only a count tells of ------------------------------------------------------- */
+
+bool trace_lacks_events(const struct trace *t)
+{
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		const struct stream *s = &t->streams[i];
+
+		if (s->trace->ops->lacks_events && s->trace->ops->lacks_events(s))
+			return true;
+	}
+	return false;
+}
+
+static int read_whole(struct stream *s)
+{
+	struct event events[64];
+	struct cursor c;
+	int ret = cursor_init(&c, s, 0, s->nr_packets, WANT(LOST), NULL);
+
+	if (ret)
+		return ret == -ENOMEM ? ret : 0;
+	while (cursor_next(&c, events, ARRAY_SIZE(events)))
+		;
+	cursor_release(&c);
+	return 0;
+}
+
+int trace_show_lacking(struct trace *t)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < t->nr_streams && !ret; i++) {
+		if (t->streams[i].trace->ops->lacks_events)
+			ret = read_whole(&t->streams[i]);
+	}
+	for (unsigned i = 0; i < t->nr_streams && !ret; i++) {
+		if (t->streams[i].trace->ops->lacks_events)
+			t->streams[i].trace->ops->show_lacking(&t->streams[i]);
+	}
+	return ret;
+}

@@ -289,6 +289,19 @@ int trace_event_field(const struct stream *s, const struct event *e, const char 
  */
 size_t trace_event_print(const struct stream *s, const struct event *e, char *buf, size_t room);
 
+/*
+ * A recorder's own counts may tell that events of a CPU are missing where its stream shows nothing.
+ * That is known when all of the trace has been read once.
+ *
+ *	if (trace_lacks_events(t))
+ *		ret = trace_show_lacking(t);
+ *
+ * From then on cursors give an EV_LOST wherever the missing events may have been.  The latter reads
+ * what was not read yet.  -ENOMEM.
+ */
+bool trace_lacks_events(const struct trace *t);
+int trace_show_lacking(struct trace *t);
+
 /* For readers that make a trace themselves: sets path and paths.  -ENOMEM. */
 int trace_set_paths(struct trace *t, const char *const *paths, unsigned nr);
 
@@ -310,6 +323,9 @@ struct trace_ops {
 	/* The kernel's functions, as /proc/kallsyms lists them; NULL when there are none.  NULL
 	 * itself: there never are.  See source/symbols.h. */
 	const char *(*symbols)(struct trace *t, size_t *len_bytes);
+	/* See trace_lacks_events() and trace_show_lacking(); NULL: it cannot be known. */
+	bool (*lacks_events)(const struct stream *s);
+	void (*show_lacking)(struct stream *s);
 };
 
 extern const struct trace_ops ctf_trace_ops;

@@ -156,6 +156,12 @@ static bool is_of_file(const struct ctf_packet_info *info, const struct ctf_file
 	return !info->roles.uuid || !cf->has_uuid || !memcmp(info->roles.uuid, cf->uuid, 16);
 }
 
+static bool ends_before_begin(const struct ctf_roles *r)
+{
+	return r->bits[CTF_ROLE_BEGIN] == 64 && r->bits[CTF_ROLE_END] == 64 &&
+	       r->value[CTF_ROLE_END] < r->value[CTF_ROLE_BEGIN];
+}
+
 /* A packet says whose it is; one of another CPU's stream holds together, but not here. */
 static int check_owner(const struct builder *b, const struct ctf_file *cf,
 		       const struct ctf_packet_info *info, struct error *why)
@@ -166,10 +172,75 @@ static int check_owner(const struct builder *b, const struct ctf_file *cf,
 		return fail(why, -EINVAL, "the packet is of another stream class");
 	if (!ctf_is_of_stream(b->cs, b->cpu, &info->roles))
 		return fail(why, -EINVAL, "the packet is of another stream");
+	if (ends_before_begin(&info->roles))
+		return fail(why, -EINVAL, "the packet ends before it begins");
 	return 0;
 }
 
-static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
+/* The same packet, by all but its times. */
+static bool is_same_but_times(const struct ctf_lttng_index *lt, const struct ctf_lttng_entry *e,
+			      const struct ctf_packet_info *info)
+{
+	const struct ctf_roles *r = &info->roles;
+
+	return e->packet_bits == info->packet_bits && e->content_bits == info->content_bits &&
+	       (!lt->minor || !ctf_has_role(r, CTF_ROLE_SEQ_NUM) ||
+		r->value[CTF_ROLE_SEQ_NUM] == e->seq_num) &&
+	       r->bits[CTF_ROLE_BEGIN] == 64 && r->bits[CTF_ROLE_END] == 64;
+}
+
+static bool has_times_of(const struct ctf_packet_info *info, const struct ctf_lttng_entry *e)
+{
+	return info->roles.value[CTF_ROLE_BEGIN] == e->begin &&
+	       info->roles.value[CTF_ROLE_END] == e->end;
+}
+
+/* An index that is not used, of a file that is its own: most packets have the times that it says. */
+static bool is_of_most(struct builder *b, const struct ctf_file *cf,
+		       const struct ctf_lttng_index *lt)
+{
+	uint32_t same = 0, other = 0;
+
+	for (uint32_t i = 0; i < lt->nr; i++) {
+		const struct ctf_lttng_entry *e = &lt->entries[i];
+		struct ctf_packet_info info;
+
+		if (e->offset_bytes >= cf->map.len_bytes ||
+		    ctf_packet_read(b->cs->trace, cf->map.data + e->offset_bytes,
+				    cf->map.len_bytes - e->offset_bytes, b->regs, &info, NULL) ||
+		    !is_same_but_times(lt, e, &info))
+			continue;
+		if (has_times_of(&info, e))
+			same++;
+		else
+			other++;
+	}
+	return same > other;
+}
+
+/*
+ * Its times are one thing here and another in the index: which is damaged nobody knows.  Of packets that
+ * have others on both sides these tell.  One that the index has elsewhere is not the one it has here.
+ */
+static bool is_disputed(const struct ctf_lttng_index *lt, const struct ctf_packet_info *info,
+			uint64_t at, uint64_t left)
+{
+	bool listed = false;
+
+	if (at && info->packet_bits / 8 < left)
+		return false;
+	for (uint32_t i = 0; i < lt->nr; i++) {
+		if (has_times_of(info, &lt->entries[i]))
+			return false;
+		listed |= lt->entries[i].offset_bytes == at &&
+			  is_same_but_times(lt, &lt->entries[i], info);
+	}
+	return listed;
+}
+
+/* @lt: what an index that is not used says of it. */
+static int walk_packets(struct builder *b, uint32_t file, uint64_t at,
+			const struct ctf_lttng_index *lt)
 {
 	const struct ctf_file *cf = &b->cs->files[file];
 	const struct mapfile *map = &cf->map;
@@ -183,6 +254,8 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at)
 
 		if (!ret)
 			ret = check_owner(b, cf, &info, &why);
+		if (!ret && is_disputed(lt, &info, at, map->len_bytes - at))
+			ret = fail(&why, -EINVAL, "the packet's times are not those that the index has");
 		if (ret) {
 			uint64_t next = resync(b, cf, at + 1, map->len_bytes);
 
@@ -355,6 +428,7 @@ static int list_file(struct builder *b, uint32_t file)
 	const struct ctf_fc *context = b->cs->plan->cls->packet_context;
 	struct ctf_lttng_index lt;
 	struct error why = {0};
+	struct ctf_lttng_index beside = {0};
 	uint32_t from = b->nr;
 	uint64_t at = 0;
 	int ret;
@@ -370,9 +444,11 @@ static int list_file(struct builder *b, uint32_t file)
 		else
 			trace_problem(b->t, "the index of %s does not fit it; the packets are read "
 					    "instead", cf->path);
+		if (!at && is_of_most(b, cf, &lt))
+			beside = lt;
 	}
 	if (ret != -ENOMEM) {
-		ret = walk_packets(b, file, at);
+		ret = walk_packets(b, file, at, &beside);
 		note_missing(b, from, &lt);
 	}
 	free(lt.entries);

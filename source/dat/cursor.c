@@ -92,24 +92,17 @@ static void report_issue(struct dat_cursor *k, enum dat_issue what)
 		      s->buffer, texts[what]);
 }
 
-/* What the recorder says of itself, held against what there is. */
-static void all_counted(const struct dat *d)
+/* For what the whole stream is held against. */
+static void count_stream(struct dat_stream *ds, const struct tally *t, uint64_t last)
 {
-	struct trace *t = d->file.trace;
-	uint64_t kept = atomic_load(&d->kept_seen);
-	struct trace_loss loss = {.events = d->stat_kept - kept};
+	uint_fast64_t latest = atomic_load(&ds->last_seen);
 
-	if (kept >= d->stat_kept)
-		return;
-	/* Who cuts an excerpt out of a file of Sonde's writes another name. */
-	if (!strcmp(t->tracer, "sonde")) {
-		trace_loss_add(t, &loss);
-		trace_problem(t, "%s: of %llu events that the recorder counted the file has %llu",
-			      t->path, (unsigned long long)d->stat_kept, (unsigned long long)kept);
-	} else {
-		t->excerpt_of = d->stat_kept;
-		t->excerpt = kept;
-	}
+	atomic_fetch_add(&ds->kept_seen, t->kept);
+	atomic_fetch_add(&ds->skipped_seen, t->bytes_skipped);
+	if (t->lost_places)
+		atomic_store(&ds->lost_uncounted, true);
+	while (last > latest && !atomic_compare_exchange_weak(&ds->last_seen, &latest, last))
+		;
 }
 
 /*
@@ -138,9 +131,9 @@ static void packet_count(struct dat_cursor *k)
 	loss.unknown = k->tally.broken_places + (ds->stat_lost ? 0 : k->tally.lost_places);
 	if (loss.events || loss.unknown || loss.bytes_skipped)
 		trace_loss_add(k->c->stream->trace, &loss);
-	atomic_fetch_add(&d->kept_seen, k->tally.kept);
+	count_stream(ds, &k->tally, k->has_last ? k->last : 0);
 	if (atomic_fetch_add(&d->nr_counted, 1) + 1 == d->nr_packets)
-		all_counted(d);
+		dat_counts_compare(d);
 }
 
 /* Time of the last event before packet @p; false when there is none. */
@@ -234,7 +227,7 @@ static void page_enter(struct dat_cursor *k)
 		k->tally.lost_places++;
 	else
 		k->tally.lost += lost;
-	if (lost || k->gap)
+	if (unlikely(lost || k->gap || k->ds->lacks_at_seams))
 		lost_before(k, lost ? lost : UINT64_MAX, k->time);
 	k->gap = false;
 }

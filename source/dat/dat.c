@@ -112,6 +112,7 @@ static int dat_open(struct trace *t, struct error *err)
 	t->format = TRACE_DAT;
 	t->reader = d;
 	d->file.trace = t;
+	d->latest = UINT64_MAX;
 	strcpy(t->tracer, "trace-cmd");
 	ret = dat_file_open(&d->file, err);
 	if (!ret)
@@ -146,4 +147,6 @@ const struct trace_ops dat_trace_ops = {
 	.event_field = dat_event_field,
 	.event_print = dat_event_print,
 	.symbols = dat_symbols,
+	.lacks_events = dat_lacks_events,
+	.show_lacking = dat_show_lacking,
 };

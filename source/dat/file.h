@@ -31,7 +31,8 @@ struct dat_cpu {
 	bool has_stats;        /* trace-cmd stored the kernel's counters ... */
 	uint64_t stat_lost;    /* ... which say that so many events were lost ... */
 	uint64_t stat_kept;    /* ... and so many were not ... */
-	uint64_t stat_unread;  /* ... of which so many were still in the kernel's buffer */
+	uint64_t stat_unread;  /* ... of which so many were still in the kernel's buffer ... */
+	uint64_t stat_oldest;  /* ... and what was read last is not older than this; 0 not said */
 };
 
 struct dat_buffer {
@@ -50,6 +51,7 @@ struct dat_stat {
 	int cpu;
 	uint64_t lost;
 	uint64_t kept, unread;
+	uint64_t oldest;
 };
 
 /* The parts that hold tables, unpacked, in the file's own layout.  Bad when not there. */
@@ -70,6 +72,7 @@ struct dat_file {
 	uint64_t tsc_hz;      /* TSC2NSEC; 0 when not said */
 	struct dat_stat *stats;  /* CPUSTAT, newest first */
 	const char *stat_buffer; /* the buffer that the next CPUSTAT is about */
+	uint64_t stat_now;       /* when the last CPUSTAT was read, in ticks; 0 not said */
 	struct bytes tables[DAT_NR_TABLES];
 	uint64_t symbols_section; /* version 7: where DAT_SYMBOLS is unpacked from when it is wanted */
 	struct dat_buffer *buffers; /* in the arena; [0] is the top buffer */

@@ -84,6 +84,21 @@ static uint64_t stat_value(const char *text, const char *name)
 	return p ? strtoull(p + strlen(name), NULL, 10) : 0;
 }
 
+/* In ticks.  Clocks that count nanoseconds are given as "SECONDS.MICROSECONDS". */
+static uint64_t stat_time(const char *text, const char *name)
+{
+	const char *p = strstr(text, name);
+	char *rest;
+	uint64_t time;
+
+	if (!p)
+		return 0;
+	time = strtoull(p + strlen(name), &rest, 10);
+	if (*rest != '.')
+		return time;
+	return time * NS_PER_SEC + strtoull(rest + 1, NULL, 10) * 1000;
+}
+
 /*
  * The kernel's per_cpu/cpuN/stats, one option a CPU; "Buffer: NAME" in front of those of another
  * buffer.  In version 7 the buffers are described after their statistics, so these are kept until
@@ -95,6 +110,7 @@ static void option_cpustat(struct dat_file *f, struct bytes *b)
 	const char *buffer = strstr(text, "Buffer: ");
 	const char *cpu = strstr(text, "CPU: ");
 	struct dat_stat *s;
+	uint64_t now;
 
 	if (buffer) {
 		size_t len = strcspn(buffer + 8, "\n");
@@ -113,8 +129,11 @@ static void option_cpustat(struct dat_file *f, struct bytes *b)
 		  stat_value(text, "dropped events: ");
 	s->unread = stat_value(text, "entries: ");
 	s->kept = stat_value(text, "read events: ") + s->unread;
+	s->oldest = stat_time(text, "oldest event ts: ");
 	s->next = f->stats;
 	f->stats = s;
+	now = stat_time(text, "now ts: ");
+	f->stat_now = now > f->stat_now ? now : f->stat_now;
 }
 
 void dat_stats_assign(struct dat_file *f)
@@ -128,6 +147,7 @@ void dat_stats_assign(struct dat_file *f)
 		c->stat_lost = s->lost;
 		c->stat_kept = s->kept;
 		c->stat_unread = s->unread;
+		c->stat_oldest = s->oldest;
 	}
 }
 

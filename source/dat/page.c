@@ -202,7 +202,8 @@ bool page_is_astray(const struct page_run *run, const uint8_t *page, const struc
 	const uint8_t *next = run->end - page > run->page_size ? page + run->page_size : run->end;
 	uint64_t time, time2;
 
-	if (look->head.time < last)
+	if (look->head.time < last || look->head.time < run->d->earliest ||
+	    look->head.time > run->d->latest)
 		return true;
 	if (!time_after(run, &next, &time) || time >= look->last || time < last)
 		return false;

@@ -157,6 +157,7 @@ enum page_state page_judge(struct page_run *run, const uint8_t *page, struct pag
  * True when the times of a page that holds together are not between its neighbours'.  @last: the time
  * of the last record that is believed before it; 0 unknown.  Of it and the next page, one is astray
  * when they are not in order: this one is if the page behind both says so, too, or if there is none.
+ * Or when they are far from those of all CPUs' pages (far.c).
  */
 bool page_is_astray(const struct page_run *run, const uint8_t *page, const struct page_look *look,
 		    uint64_t last);

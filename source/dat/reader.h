@@ -20,6 +20,8 @@
  *	stream.c           streams and their packets
  *	shifted.c          where streams are when bytes in front of them are missing
  *	page.h page.c      one page: does it hold together?
+ *	far.c              pages whose times are far from all others
+ *	counts.c           what the recorder counted, held against what there is
  *	cursor.c           the decoding loop
  *	field.c            any field by name, and events as text
  *	dat.c              open and release
@@ -37,10 +39,9 @@ struct dat {
 	struct dat_page_form form;
 	struct dat_events events;
 	struct dat_printk printk;
-	uint64_t stat_kept;     /* events that the file must have, as CPUSTAT counts; 0 not known */
+	uint64_t earliest, latest; /* pages that begin before or after are not of this recording */
 	uint32_t nr_packets;    /* of all streams */
 	atomic_uint_fast32_t nr_counted; /* ... whose events are counted */
-	atomic_uint_fast64_t kept_seen;  /* events in these */
 };
 
 /* What can be wrong with a CPU's data. */
@@ -65,11 +66,19 @@ struct dat_stream {
 	bool packed;
 	uint32_t chunk_max;      /* the largest chunk, unpacked */
 	uint64_t stat_lost;      /* CPUSTAT's count; already in trace->loss */
-	bool has_stats;
+	uint64_t stat_kept, stat_least; /* ... and of events that there must be, with and without those
+					   that were not read yet; 0 not known */
+	uint64_t stat_oldest;    /* ... and of when they were read to at least; 0 not known */
+	bool lacks_at_seams;     /* events are missing between pages, nobody knows which: where one
+				    page ends and the next begins is a gap, see counts.c */
 	/* DAT_COUNTED: packets whose losses and problems are counted: a trace may be read more than
 	 * once.  DAT_SOUND: and which have none.  DAT_EMPTY: and no event. */
 	atomic_uchar *counted;
 	atomic_uint_fast64_t lost_seen;              /* sum over those packets */
+	atomic_uint_fast64_t kept_seen, skipped_seen; /* ... of events, and of bytes that are none */
+	atomic_uint_fast64_t last_seen;              /* ... the time of their last event */
+	atomic_bool lost_uncounted; /* ... and some say that events were lost, but not how many */
+	atomic_bool lacks;          /* when all are counted: events are missing, nothing says where */
 	atomic_uint_fast64_t issue_at[DAT_NR_ISSUES]; /* where each was met first; 0 = not yet */
 };
 
@@ -79,6 +88,9 @@ int dat_types_init(struct dat *d, struct error *err);
 /* Builds trace->streams. */
 int dat_streams_init(struct dat *d, struct error *err);
 void dat_streams_release(struct trace *t);
+
+/* Finds d->earliest and d->latest.  -ENOMEM. */
+int dat_find_far(struct dat *d);
 
 /* Puts right where CPUs' data is in a file of which bytes in front of it are missing. */
 void dat_find_shifted(struct dat *d);
@@ -107,6 +119,11 @@ static inline const uint8_t *dat_record_data(const uint8_t *record, bool swap, u
 	*len_bytes = load32(record + 4, swap) - 4;
 	return record + 8;
 }
+
+/* All packets have been read: are there as many events as the recorder counted? */
+void dat_counts_compare(struct dat *d);
+bool dat_lacks_events(const struct stream *s);
+void dat_show_lacking(struct stream *s);
 
 int dat_cursor_init(struct cursor *c, struct error *err);
 unsigned dat_cursor_next(struct cursor *c, struct event *events, unsigned room);

@@ -207,8 +207,9 @@ static bool plain_ends_well(const struct dat_stream *ds)
 	struct page_look look;
 
 	return run.begin == run.end ||
-	       page_judge(&run, run.begin + (ds->len_bytes - 1) / run.page_size * run.page_size,
-			  &look) == PAGE_HOLDS;
+	       (page_judge(&run, run.begin + (ds->len_bytes - 1) / run.page_size * run.page_size,
+			   &look) == PAGE_HOLDS &&
+		look.head.time <= ds->dat->latest);
 }
 
 /* A packet of which nothing can be read begins where the next one does.  When none can be, the CPU
@@ -283,16 +284,15 @@ static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer 
 	ds->dat = d;
 	ds->page_size = u->page_size;
 	ds->packed = u->packed;
-	ds->has_stats = c->has_stats;
 	ds->stat_lost = c->stat_lost;
-	d->stat_kept += c->stat_kept;
+	ds->stat_kept = c->stat_kept;
+	ds->stat_least = c->stat_kept - c->stat_unread;
+	ds->stat_oldest = c->stat_oldest;
 	*s = (struct stream){
 		.trace = t, .path = t->path, .buffer = u->name, .cpu = c->cpu, .reader = ds};
 	s->cut = clamp(d, c, ds);
 	s->cut |= left_unread(d, c); /* both tell of what they find */
 	ret = ds->packed ? packed_packets(d, s, ds) : plain_packets(s, ds);
-	if (!ret)
-		ret = packets_look(d, s, ds);
 	if (ret)
 		return ret;
 	ds->counted = calloc(s->nr_packets + 1, sizeof(*ds->counted));
@@ -381,6 +381,10 @@ int dat_streams_init(struct dat *d, struct error *err)
 	t->nr_cpus = d->file.option_cpus;
 	for (unsigned i = 0; i < d->file.nr_buffers && !ret; i++)
 		ret = buffer_streams(d, &d->file.buffers[i], clock);
+	if (!ret)
+		ret = dat_find_far(d);
+	for (unsigned i = 0; i < t->nr_streams && !ret; i++)
+		ret = packets_look(d, &t->streams[i], t->streams[i].reader);
 	if (ret)
 		return fail(err, ret, "out of memory opening %s", t->path);
 	if (!t->nr_streams)

@@ -31,6 +31,7 @@
 #define FILE_HEADER_BYTES 104
 #define ATTRS_MAX 65536u
 #define IDS_MAX (1u << 22)
+#define COMPRESSED_ZSTD 1u
 #define TABLES_MAX_BYTES (512u << 20)
 
 enum feature {
@@ -40,6 +41,7 @@ enum feature {
 	FEATURE_VERSION = 5,
 	FEATURE_NRCPUS = 7,
 	FEATURE_DIR_FORMAT = 24,
+	FEATURE_COMPRESSED = 27,
 	FEATURE_CLOCK_DATA = 29,
 	FEATURES = 256,
 };
@@ -122,6 +124,13 @@ static void feature_read(struct perf *p, unsigned feature, struct bytes b)
 		bytes_u32(&b); /* those that there may be */
 		p->nr_online = bytes_u32(&b);
 		break;
+	case FEATURE_DIR_FORMAT:
+		p->directory = true;
+		break;
+	case FEATURE_COMPRESSED:
+		bytes_u32(&b); /* version */
+		p->compressed = bytes_u32(&b) == COMPRESSED_ZSTD;
+		break;
 	case FEATURE_CLOCK_DATA:
 		feature_clock(p, &b);
 		break;
@@ -181,21 +190,8 @@ static int no_memory(const struct perf *p, struct error *err)
 	return fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
 }
 
-/* The directory that a file is in: its length within the path, and where it begins. */
-static int dir_len(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash > path ? (int)(slash - path) : 1;
-}
-
-static const char *dir_of(const char *path)
-{
-	return strchr(path, '/') ? path : ".";
-}
-
 /* Behind the records: for each feature there is, its section. */
-static int features_read(struct perf *p, const uint8_t *bits, struct error *err)
+static void features_read(struct perf *p, const uint8_t *bits)
 {
 	uint64_t at = p->end;
 
@@ -205,19 +201,12 @@ static int features_read(struct perf *p, const uint8_t *bits, struct error *err)
 
 		if (!(load_u64(bits + i / 64 * 8) >> i % 64 & 1))
 			continue;
-		if (i == FEATURE_DIR_FORMAT)
-			return fail(err, -ENOTSUP,
-				    "%s is one of several files of one recording (perf record "
-				    "--threads), which Sonde does not read; perf data convert -i "
-				    "%.*s --to-ctf DIRECTORY makes a trace of them that Sonde reads",
-				    p->trace->path, dir_len(p->trace->path), dir_of(p->trace->path));
 		where = part(p, at, 16);
 		offset = bytes_u64(&where);
 		len = bytes_u64(&where);
 		feature_read(p, i, part(p, offset, len));
 		at += 16;
 	}
-	return 0;
 }
 
 static int read_file(struct perf *p, struct bytes *b, struct error *err)
@@ -243,7 +232,8 @@ static int read_file(struct perf *p, struct bytes *b, struct error *err)
 	table = part(p, attrs_at, attrs_len);
 	if (attrs_read(p, &table, each))
 		return no_memory(p, err);
-	return features_read(p, bits, err);
+	features_read(p, bits);
+	return 0;
 }
 
 /* A record that stands for a part of a file's header. */
@@ -345,6 +335,8 @@ int perf_file_open(struct perf *p, struct error *err)
 	ret = mapfile_open(&p->map, p->trace->path, err);
 	if (!ret)
 		ret = read_header(p, err);
+	if (!ret && (p->compressed || p->directory))
+		ret = perf_join(p, err);
 	if (!ret)
 		ret = formats_read(p, err);
 	if (ret)
@@ -365,4 +357,5 @@ void perf_file_release(struct perf *p)
 	map_release(&p->attrs.by_id);
 	arena_release(&p->arena);
 	mapfile_release(&p->map);
+	mapfile_release(&p->header);
 }

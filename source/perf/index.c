@@ -346,9 +346,9 @@ static int walk(struct walk *w, struct error *err)
 		if (r.type == RECORD_COMPRESSED || r.type == RECORD_COMPRESSED2)
 			return fail(
 				err, -ENOTSUP,
-				"%s is compressed (perf record -z), which Sonde does not read; "
-				"perf data convert -i %s --to-ctf DIRECTORY makes a trace of it "
-				"that Sonde reads",
+				"%s has compressed records, and its header does not say that they "
+				"are zstd's; perf data convert -i %s --to-ctf DIRECTORY makes a "
+				"trace of it that Sonde reads",
 				p->trace->path, p->trace->path);
 		if (is_of_threads(&r))
 			return fail(err, -ENOTSUP,

@@ -17,6 +17,7 @@
  *
  *	record.h record.c  one record: where it has what
  *	file.c             the container: attributes, features, event formats
+ *	join.c             compressed records, and those of several files, made one file's
  *	index.c            one pass over all records: which CPU's are where
  *	streams.c          streams and their packets, from that
  *	cursor.c           the decoding loop
@@ -70,12 +71,15 @@ struct perf_stream {
 
 struct perf {
 	struct trace *trace;
-	struct mapfile map;
+	struct mapfile map;       /* the records are in it */
+	struct mapfile header;    /* ... and what else the file has, where that is not the same */
 	struct arena arena;
 	struct perf_attrs attrs;
 	struct dat_events events;
 	uint64_t begin, end;      /* of the records, in the file */
 	bool cut;                 /* the file ends within them */
+	bool compressed;	  /* records are, as zstd does */
+	bool directory;		  /* others are in files beside this one */
 	struct bytes formats;     /* bad when the file has none */
 	uint32_t nr_online;       /* CPUs; 0 not said */
 	uint64_t wall_ns, clock_ns; /* read together; 0 not said */
@@ -89,6 +93,9 @@ bool perf_file_probe(const char *path);
 /* Reads all but the records.  @p->trace and its path are set, the rest zero. */
 int perf_file_open(struct perf *p, struct error *err);
 void perf_file_release(struct perf *p);
+
+/* Makes them records of one file, not compressed: p->map, p->begin, p->end. */
+int perf_join(struct perf *p, struct error *err);
 
 /*
  * What the pass over all records finds, by CPU.  @tasks are blocks of threads' names from before

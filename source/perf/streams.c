@@ -177,9 +177,8 @@ int perf_streams_init(struct perf *p, struct perf_index *x, struct error *err)
 		if (stream_init(p, &t->streams[t->nr_streams++], x, i, with_tasks))
 			return fail(err, -ENOMEM, "out of memory opening %s", t->path);
 	}
-	/* All CPUs that were there were recorded, of which some had nothing to say. */
-	if (p->attrs.list[0].nr_ids >= p->nr_online && p->nr_online <= TRACE_CPUS_MAX &&
-	    t->nr_cpus < p->nr_online)
+	/* Of the others nothing is known: they were not recorded (-C), or had nothing to say. */
+	if (p->nr_online <= TRACE_CPUS_MAX && t->nr_cpus < p->nr_online)
 		t->nr_cpus = p->nr_online;
 	return 0;
 }

@@ -6,6 +6,7 @@
 """
 
 import os
+import re
 import shutil
 import struct
 from pathlib import Path
@@ -15,6 +16,8 @@ PACKET_MAGIC = 0xC1FC1FC1
 PACKET_SIZE_AT = 56
 DAT_MAGIC = b"\x17\x08\x44tracing6\0"
 MISSED_EVENTS = 1 << 31
+PAGE_HEAD_BYTES = 16
+STAT = re.compile(rb"CPU: (\d+)\n[^\0]*?oldest event ts: *([\d.]+)\n[^\0]*?read events: *(\d+)\n")
 BLOCK_BYTES = 4096
 
 
@@ -85,6 +88,20 @@ class Ctf:
         return f"{name}: {cut_bytes(file, data, begin, end, kind)}"
 
 
+def page_events(data, page):
+    """See source/dat/page.h."""
+    commit = struct.unpack_from("<I", data, page + 8)[0] & 0x7FFFFFF
+    at, end, nr = page + PAGE_HEAD_BYTES, page + PAGE_HEAD_BYTES + commit, 0
+    while at + 8 <= end:
+        word, next_word = struct.unpack_from("<II", data, at)
+        kind = word & 31
+        if kind == 29 and not word >> 5:
+            break
+        nr += kind < 29
+        at += 4 + (4 if kind > 29 else 4 * kind if 0 < kind < 29 else next_word)
+    return nr
+
+
 def cut_index(index, first, nr, gone_bytes):
     """An index without these packets: what stands behind them stands earlier."""
     data = index.read_bytes()
@@ -141,15 +158,18 @@ class Dat:
             at += 16
 
     def kinds(self):
-        return ["pages", "pages, not said", "pages zeroed", "bytes zeroed", "bytes removed",
+        return ["pages", "pages, not said", "pages, not said nor counted", "pages zeroed", "bytes zeroed", "bytes removed",
                 "bytes overwritten", "truncated", "stream", "trace"]
 
     def cut_pages(self, rng, data, cpu, kind):
         at, length = self.places[cpu]
         pages = length // self.page_bytes
         # Of pages that nothing follows nothing tells; and all of them are the stream.
-        last = pages if kind == "pages, not said" else pages - 1
+        last = pages if kind.startswith("pages, not said") else pages - 1
         nr = min(last, rng.choice([1, 1, 2, 4, 8, 16]))
+        # A file that has the smaller part of what was counted is taken for an excerpt.
+        if kind == "pages, not said":
+            nr = min(nr, max(pages // 3, 1))
         first = rng.randrange(last - nr + 1)
         begin, size = at + first * self.page_bytes, nr * self.page_bytes
         if kind == "pages zeroed":
@@ -158,10 +178,33 @@ class Dat:
             rest = data[begin + size:at + length]
             data[begin:at + length] = rest + bytes(size)
             struct.pack_into("<QQ", data, self.places_at + 16 * cpu, at, length - size)
+            if kind == "pages, not said nor counted":
+                self.count_nothing(data)
             if kind == "pages" and rest:
                 commit = struct.unpack_from("<I", data, begin + 8)[0]
                 struct.pack_into("<I", data, begin + 8, commit | MISSED_EVENTS)
         return f"cpu{cpu}: {first}+{nr} of {pages}"
+
+    def events(self, data, cpu):
+        """How many events the CPU's pages have."""
+        at, length = self.places[cpu]
+        return sum(page_events(data, page) for page in range(at, at + length, self.page_bytes))
+
+    def count_whole(self):
+        """The kernel's counters as of a recording of all that is here, and of no more."""
+        data = bytearray(self.file.read_bytes())
+        for stat in list(STAT.finditer(data)):
+            at, length = self.places[int(stat[1])]
+            last, = struct.unpack_from("<Q", data, at + max(length - self.page_bytes, 0))
+            oldest = f"{last // 10**9}.{last // 1000 % 10**6:06}" if b"." in stat[2] else str(last)
+            for nr, value in ((2, oldest), (3, str(self.events(data, int(stat[1]))))):
+                data[stat.start(nr):stat.end(nr)] = value.rjust(len(stat[nr])).encode()
+                assert len(value) <= len(stat[nr])
+        self.file.write_bytes(data)
+
+    def count_nothing(self, data):
+        for stat in list(STAT.finditer(data)):
+            data[stat.start(3):stat.end(3)] = b"0".rjust(len(stat[3]))
 
     def keep_hardly_any(self, target):
         data = bytearray(target.read_bytes())

@@ -134,7 +134,8 @@ static enum rule rule_of(const struct sonde_analysis *a, const struct sonde_colu
 		return RULE_EXTREME;
 	/* An unknown stretch makes two pieces of one. */
 	if (!strcmp(c->name, "count") &&
-	    (!strncmp(a->name, "preemption", 10) || !strcmp(a->name, "thread_delay")))
+	    (!strncmp(a->name, "preemption", 10) || !strcmp(a->name, "thread_delay") ||
+	     !strcmp(a->name, "wait")))
 		return RULE_NONE;
 	if (c->type == SONDE_COL_NS || c->type == SONDE_COL_INT || c->type == SONDE_COL_SIGNED) {
 		if (is_spread(a) && c->type == SONDE_COL_NS)

@@ -680,6 +680,17 @@ static void put_index(struct bits *b, unsigned nr, uint64_t lie, uint64_t discar
 	}
 }
 
+static void add_be64(struct bits *b, size_t at, int64_t more, bool swapped)
+{
+	uint64_t v;
+
+	memcpy(&v, b->data + at, sizeof(v));
+	v = swapped ? __builtin_bswap64(v) : v;
+	v += (uint64_t)more;
+	v = swapped ? __builtin_bswap64(v) : v;
+	memcpy(b->data + at, &v, sizeof(v));
+}
+
 /* Counts of -1 are not told, and no fault. */
 static void check_index(unsigned indexed, uint64_t lie, uint64_t discarded, bool fits)
 {
@@ -778,6 +789,51 @@ static void index_file(void **state)
 	check_index(3, 50, 0, false);
 	check_index(3, (uint64_t)-1000, 0, false); /* negative times */
 	check_index(4, 0, 0, false);
+}
+
+/* The first packet of four, or the last one, has other times than the index says, or ends before it begins: none of its
+ * events is believed.  Where most are others, it is another's index. */
+static void packet_whose_times_are_disputed(void **state)
+{
+	static const struct {
+		unsigned packet;
+		int64_t begin, end; /* moved by so much */
+		unsigned entries_moved, kept;
+		const char *why;
+	} cases[] = {
+		{0, 0, 0, 0, 12, NULL},
+		{0, -90, 0, 0, 9, "are not those that the index has"},
+		{3, 0, 1000, 0, 9, "are not those that the index has"},
+		{0, 1000, 0, 0, 9, "ends before it begins"},
+		{3, -1, 0, 3, 12, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct bits b = {0}, index = {0};
+		char path[128];
+
+		for (unsigned p = 0; p < 4; p++)
+			put_packet(&b, &(struct packet_form){.begin = 100 * (p + 1), .seq_num = p}, 3,
+				   0);
+		put_index(&index, 4, 0, 0);
+		add_be64(&b, 4096 * cases[i].packet + 32, cases[i].begin, false);
+		add_be64(&b, 4096 * cases[i].packet + 40, cases[i].end, false);
+		for (unsigned p = 0; p < cases[i].entries_moved; p++)
+			add_be64(&index, 16 + 72 * p + 24, 1, true);
+		make_dir(&o);
+		write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+		write_bits(&o, "ch0_0", &b);
+		snprintf(path, sizeof(path), "%s/index", o.dir);
+		assert_int_equal(mkdir(path, 0700), 0);
+		write_bits(&o, "index/ch0_0.idx", &index);
+		must_open(&o);
+		assert_int_equal(count(&o, EV_OTHER), cases[i].kept);
+		if (cases[i].why)
+			assert_true(has_problem(&o, cases[i].why));
+		assert_int_equal(o.trace->loss.unknown != 0, cases[i].why != NULL);
+		close_trace(&o);
+	}
 }
 
 /* Cursors */
@@ -1018,6 +1074,7 @@ int main(void)
 		cmocka_unit_test(parts_of_one_trace),
 		cmocka_unit_test(index_file),
 		cmocka_unit_test(index_without_numbers),
+		cmocka_unit_test(packet_whose_times_are_disputed),
 		cmocka_unit_test(index_that_lies_in_the_middle),
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(wanted_kinds),

@@ -396,6 +396,183 @@ static void what_was_not_saved_is_missing(void **state)
 	}
 }
 
+/* Two CPUs of 16 events each, and what their recorder says that it read of them. */
+static const char *counts_of; /* its name */
+static const char *counts[2];
+
+static void option_counts(struct buf *b)
+{
+	put_text_option(b, 9, counts_of);
+	for (unsigned i = 0; i < 2; i++) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "CPU: %u\nentries: 0\noldest event ts: %s", i,
+			 counts[i]);
+		put_text_option(b, 2, text);
+	}
+}
+
+/* How many gaps there are of the first CPU, when what is missing is to be shown. */
+static unsigned gaps_shown(struct opened *o, const char *recorder, const char *first,
+			   const char *second, bool zeroed)
+{
+	struct dat_form form = plain6;
+	struct pages p[2] = {{.form = &form}, {.form = &form}};
+	unsigned before, gaps = 0;
+
+	counts_of = recorder;
+	counts[0] = first;
+	counts[1] = second;
+	form.more_options = option_counts;
+	fill_pages(&p[0], 8, 0, 0);
+	fill_pages(&p[1], 8, 0, 0);
+	if (zeroed)
+		memset(p[0].b.data + 3 * BUILD_PAGE, 0, BUILD_PAGE);
+	open_pages(o, &form, p, 2);
+	assert_false(trace_lacks_events(o->trace)); /* not read yet */
+	read_all(o);
+	before = o->nr;
+	if (trace_lacks_events(o->trace)) {
+		assert_int_equal(before, zeroed ? 27 : 32);
+		assert_int_equal(trace_show_lacking(o->trace), 0);
+		assert_false(trace_lacks_events(o->trace)); /* it is shown */
+	}
+	o->nr = 0;
+	read_all(o);
+	for (unsigned i = 0; i < o->nr; i++) {
+		gaps += o->events[i].kind == EV_LOST;
+		assert_true(o->events[i].kind != EV_LOST || o->stream_of[i] == 0);
+	}
+	free(p[0].b.data);
+	free(p[1].b.data);
+	return gaps;
+}
+
+static void events_that_only_a_count_tells_of_are_gaps_at_every_seam(void **state)
+{
+	static const struct {
+		const char *recorder, *first, *second;
+		unsigned gaps;
+		uint64_t lost, excerpt_of;
+	} cases[] = {
+		/* in front of each page; and behind the last, where the last that was read is later */
+		{"sonde", "8000\nread events: 19\n", "8000\nread events: 16\n", 8, 3, 0},
+		{"sonde", "8003\nread events: 19\n", "8003\nread events: 16\n", 9, 3, 0},
+		{"sonde", "8000\nread events: 16\n", "8000\nread events: 16\n", 0, 0, 0},
+		/* another CPU has all of its own; or the end is there, and the most of it */
+		{"3.1.6", "9000\nread events: 900\n", "9000\nread events: 16\n", 9, 884, 0},
+		{"3.1.6", "    0.000008\nread events: 30\n", "9.0\nread events: 0\n", 8, 14, 0},
+		/* an excerpt */
+		{"3.1.6", "9000\nread events: 19\n", "9000\nread events: 17\n", 0, 0, 36},
+		{"3.1.6", "8000\nread events: 90\n", "8000\nread events: 99\n", 0, 0, 189},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct opened *o = calloc(1, sizeof(*o));
+
+		assert_int_equal(gaps_shown(o, cases[i].recorder, cases[i].first, cases[i].second,
+					    false),
+				 cases[i].gaps);
+		assert_int_equal(o->trace->loss.events, cases[i].lost);
+		assert_int_equal(o->trace->problems.nr, cases[i].lost != 0);
+		assert_int_equal(o->trace->excerpt_of, cases[i].excerpt_of);
+		close_opened(o);
+		free(o);
+	}
+}
+
+/* What a gap that is known may hold is not looked for elsewhere; what it cannot hold is. */
+static void a_known_gap_may_hold_what_is_missing(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct opened *o = calloc(1, sizeof(*o));
+		const char *first = i ? "8000\nread events: 900\n" : "8000\nread events: 16\n";
+
+		/* A page of zeros and the two next to it: one gap, and four other pages' seams. */
+		assert_int_equal(gaps_shown(o, "sonde", first, "8000\nread events: 16\n", true),
+				 i ? 5 : 1);
+		close_opened(o);
+		free(o);
+	}
+}
+
+static void option_now(struct buf *b)
+{
+	put_text_option(b, 9, "3.1.6");
+	put_text_option(b, 2, "CPU: 0\nentries: 0\nnow ts:     0.000009\nread events: 0\n");
+}
+
+/* A CPU's first page has nothing in front of it, the last one nothing behind: other CPUs tell, or when the counters were
+ * read. */
+static void a_page_of_another_time_is_not_believed(void **state)
+{
+	static const struct {
+		const struct dat_form *form;
+		unsigned page;
+		uint64_t time;
+		bool counted, believed;
+	} cases[] = {
+		{&plain6, 0, 0, false, true}, /* as it is */
+		{&plain6, 7, UINT64_C(1) << 50, false, false},
+		{&zstd7, 7, UINT64_C(1) << 50, false, false},
+		{&plain6, 0, UINT64_C(1) << 50, false, false},
+		{&plain6, 7, UINT64_C(1) << 40, false, true}, /* an idle CPU may be that late */
+		{&plain6, 7, UINT64_C(1) << 40, true, false}, /* not after all has ended */
+		{&zstd7, 7, UINT64_C(1) << 40, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct dat_form form = *cases[i].form;
+		struct pages p[2] = {{.form = &form}, {.form = &form}};
+		struct opened *o = calloc(1, sizeof(*o));
+		unsigned lost = 0;
+
+		form.more_options = cases[i].counted ? option_now : NULL;
+		fill_pages(&p[0], 8, 0, 0);
+		fill_pages(&p[1], 8, 0, 0);
+		if (cases[i].time)
+			set_uint(p[0].b.data + (size_t)cases[i].page * BUILD_PAGE, cases[i].time, 8,
+				 false);
+		open_pages(o, &form, p, 2);
+		read_all(o);
+		for (unsigned e = 0; e < o->nr; e++)
+			lost += o->events[e].kind == EV_LOST;
+		assert_int_equal(lost, !cases[i].believed);
+		assert_int_equal(o->nr - lost, cases[i].believed ? 32 : 30);
+		assert_int_equal(o->trace->problems.nr, !cases[i].believed);
+		close_opened(o);
+		free(p[0].b.data);
+		free(p[1].b.data);
+		free(o);
+	}
+}
+
+/* The same in front: of a page that is far too early. */
+static void a_first_page_far_too_early_is_not_believed(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		page_begin(&p, (i ? UINT64_C(1) << 50 : 0) + 1000 * (i + 1));
+		page_switch(&p, 1, (int)i, (int)i + 1, "x");
+		page_end(&p);
+	}
+	open_pages(o, &form, &p, 1);
+	assert_int_equal(o->trace->streams[0].packets[0].begin, (UINT64_C(1) << 50) + 2000);
+	read_all(o);
+	assert_int_equal(o->nr, 4);
+	assert_int_equal(o->events[0].kind, EV_LOST);
+	close_opened(o);
+	free(p.b.data);
+	free(o);
+}
+
 /* Any cut of a stream into ranges gives the events that reading it whole gives. */
 static void packets_decode_on_their_own(void **state)
 {
@@ -1419,6 +1596,10 @@ int main(void)
 		cmocka_unit_test(an_absolute_time_sets_the_clock),
 		cmocka_unit_test(lost_events_are_told_and_counted_once),
 		cmocka_unit_test(what_was_not_saved_is_missing),
+		cmocka_unit_test(events_that_only_a_count_tells_of_are_gaps_at_every_seam),
+		cmocka_unit_test(a_known_gap_may_hold_what_is_missing),
+		cmocka_unit_test(a_page_of_another_time_is_not_believed),
+		cmocka_unit_test(a_first_page_far_too_early_is_not_believed),
 		cmocka_unit_test(the_kernels_count_of_lost_events_is_not_added_to_the_pages),
 		cmocka_unit_test(packets_decode_on_their_own),
 		cmocka_unit_test(a_page_astray_is_the_same_for_all_cursors),

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the recorder counted, held against what there is.
+ *
+ * Nothing in a page says which page was before it.  Where whole ones are missing, and times go on, only
+ * the kernel's counters tell, of each CPU (CPUSTAT): so many events were read.  They tell how many are
+ * missing, and not where.  So each place where one page ends and the next begins may be it, and so
+ * may be what is in front of the first page, and behind the last one.
+ *
+ * Who cuts an excerpt out of a file leaves the counters as they were.
+ */
+#include "source/dat/reader.h"
+
+#include <string.h>
+
+#define RECORD_LEAST_BYTES 12 /* its header, and what each event has */
+
+static uint64_t kept(const struct dat_stream *ds)
+{
+	return atomic_load(&ds->kept_seen);
+}
+
+static bool is_whole(const struct dat_stream *ds)
+{
+	return ds->stat_least && kept(ds) >= ds->stat_least;
+}
+
+/* The CPU's last events are there. */
+static bool reaches_end(const struct dat_stream *ds)
+{
+	return ds->stat_oldest && atomic_load(&ds->last_seen) >= ds->stat_oldest;
+}
+
+static bool has_most(const struct dat_stream *ds)
+{
+	return kept(ds) >= ds->stat_least / 2;
+}
+
+/*
+ * An excerpt has not all of any CPU's events.  It ends before the recording did, or holds the smaller
+ * part of it: that is how the two are told apart, where nothing else tells.  Sonde's excerpts have
+ * another recorder's name.
+ */
+static bool is_excerpt(const struct trace *t)
+{
+	if (!strcmp(t->tracer, "sonde"))
+		return false;
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		const struct dat_stream *ds = t->streams[i].reader;
+
+		if (t->streams[i].trace == t && 
+		    (is_whole(ds) || (reaches_end(ds) && has_most(ds))))
+			return false;
+	}
+	return true;
+}
+
+/* What is known to be missing may be all that is. */
+static bool is_explained(const struct stream *s, uint64_t missing)
+{
+	const struct dat_stream *ds = s->reader;
+
+	return s->cut || (atomic_load(&ds->lost_uncounted) && !ds->stat_lost) ||
+	       missing <= atomic_load(&ds->skipped_seen) / RECORD_LEAST_BYTES;
+}
+
+static void tell(struct trace *t, const struct stream *s, uint64_t counted, bool explained)
+{
+	const struct dat_stream *ds = s->reader;
+	struct trace_loss loss = {.events = counted - kept(ds)};
+
+	trace_loss_add(t, &loss);
+	trace_problem(t, "%s: CPU %d%s%s: of %llu events that the recorder counted the file has %llu%s",
+		      t->path, s->cpu, *s->buffer ? " of buffer " : "", s->buffer,
+		      (unsigned long long)counted, (unsigned long long)kept(ds),
+		      explained ? "" : "; between which of its pages the others were is not known");
+}
+
+static void compare(struct trace *t, struct stream *s)
+{
+	struct dat_stream *ds = (struct dat_stream *)s->reader;
+	bool ours = !strcmp(t->tracer, "sonde");
+	uint64_t counted = ours ? ds->stat_kept : ds->stat_least;
+	bool explained;
+
+	if (s->trace != t || kept(ds) >= counted)
+		return;
+	explained = is_explained(s, counted - kept(ds));
+	tell(t, s, counted, explained);
+	if (!explained)
+		atomic_store(&ds->lacks, true);
+}
+
+void dat_counts_compare(struct dat *d)
+{
+	struct trace *t = d->file.trace;
+	uint64_t counted = 0, there = 0;
+	bool excerpt = is_excerpt(t);
+
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		const struct dat_stream *ds = t->streams[i].reader;
+
+		if (t->streams[i].trace != t)
+			continue;
+		counted += ds->stat_kept;
+		there += kept(ds);
+		if (!excerpt)
+			compare(t, &t->streams[i]);
+	}
+	if (excerpt && there < counted) {
+		t->excerpt_of = counted;
+		t->excerpt = there;
+	}
+}
+
+bool dat_lacks_events(const struct stream *s)
+{
+	const struct dat_stream *ds = s->reader;
+
+	return atomic_load(&ds->lacks) && !ds->lacks_at_seams;
+}
+
+void dat_show_lacking(struct stream *s)
+{
+	struct dat_stream *ds = (struct dat_stream *)s->reader;
+
+	if (!atomic_load(&ds->lacks))
+		return;
+	ds->lacks_at_seams = true;
+	s->cut |= !reaches_end(ds);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Of a CPU's first page nothing in front tells that its time is wrong, nor of its last one anything
+ * behind.  What all CPUs' pages have in common does: one that is further from every other than an hour
+ * or so, and than ten times all that the others span, is not of this recording's time.  Nor is one that
+ * begins after the kernel's counters were read, which trace-cmd does when tracing has ended.
+ */
+#include "source/dat/page.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAR_TICKS (UINT64_C(1) << 42) /* 73 min in ns, 24 min of a TSC of 3 GHz */
+#define FAR_TIMES 10
+#define HEADS 2 /* at each end of a CPU's pages */
+#define NOW_TICKS (UINT64_C(1) << 30) /* CPUs' clocks are closer to each other: a second */
+
+struct heads {
+	uint64_t *times; /* when pages begin */
+	size_t nr;
+};
+
+static void take_head(struct heads *h, const struct page_run *run, const uint8_t *page)
+{
+	struct page_head head;
+
+	if (page_head_read(run->d, page, run->page_size, (uint64_t)(run->end - page), &head) &&
+	    head.len_bytes)
+		h->times[h->nr++] = head.time;
+}
+
+static void take_pages(struct heads *h, const struct page_run *run, bool first, bool last)
+{
+	size_t nr = (size_t)(run->end - run->begin + run->page_size - 1) / run->page_size;
+
+	for (size_t i = 0; first && i < HEADS && i < nr; i++)
+		take_head(h, run, run->begin + i * run->page_size);
+	for (size_t i = 0; last && i < HEADS && i < nr; i++)
+		take_head(h, run, run->begin + (nr - 1 - i) * run->page_size);
+}
+
+static void take_chunk(struct heads *h, struct dat *d, const struct dat_stream *ds,
+		       const struct dat_chunk *c, uint8_t *buf, bool first)
+{
+	const struct page_run run = {
+		.d = d, .begin = buf, .end = buf + c->len_bytes, .page_size = ds->page_size};
+
+	if (!unpack(&d->file.unpacker, d->file.packing, c->packed, c->packed_len, buf, c->len_bytes))
+		take_pages(h, &run, first, !first);
+}
+
+/* The first chunk and the last one. */
+static int take_packed(struct heads *h, struct dat *d, const struct stream *s)
+{
+	const struct dat_stream *ds = s->reader;
+	const struct packet *p = &s->packets[s->nr_packets - 1];
+	uint64_t pos = s->packets[0].offset_bytes;
+	uint8_t *buf = malloc(ds->chunk_max);
+	struct dat_chunk chunk, last;
+	bool any = false;
+
+	if (!buf)
+		return -ENOMEM;
+	if (dat_chunk_next(ds, &pos, pos + s->packets[0].len_bytes, &chunk))
+		take_chunk(h, d, ds, &chunk, buf, true);
+	for (pos = p->offset_bytes; dat_chunk_next(ds, &pos, p->offset_bytes + p->len_bytes, &chunk);
+	     any = true)
+		last = chunk;
+	if (any)
+		take_chunk(h, d, ds, &last, buf, false);
+	free(buf);
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool is_far(uint64_t distance, uint64_t span)
+{
+	return distance > FAR_TICKS && distance / FAR_TIMES > span;
+}
+
+/* Each once: the pages at either end of a CPU that has few are the same. */
+static size_t sorted(uint64_t *t, size_t nr)
+{
+	size_t kept = 0;
+
+	qsort(t, nr, sizeof(*t), by_time);
+	for (size_t i = 0; i < nr; i++) {
+		if (!kept || t[i] != t[kept - 1])
+			t[kept++] = t[i];
+	}
+	return kept;
+}
+
+static void judge(struct dat *d, struct heads *h)
+{
+	const uint64_t *t = h->times;
+	size_t n = sorted(h->times, h->nr), low = n > 3;
+	uint64_t now = d->file.stat_now;
+
+	/* Sonde's may be of some moment before, when it was killed. */
+	if (now && now < UINT64_MAX - NOW_TICKS && strcmp(d->file.trace->tracer, "sonde"))
+		d->latest = now + NOW_TICKS;
+	while (n && t[n - 1] > d->latest)
+		n--;
+	if (n < 3)
+		return;
+	if (is_far(t[n - 1] - t[n - 2], t[n - 2] - t[low]))
+		d->latest = t[--n - 1];
+	if (n > 2 && is_far(t[1] - t[0], t[n - 1] - t[1]))
+		d->earliest = t[1];
+}
+
+int dat_find_far(struct dat *d)
+{
+	const struct trace *t = d->file.trace;
+	struct heads h = {.times = calloc(t->nr_streams * 2 * HEADS + 1, sizeof(*h.times))};
+	int ret = h.times ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; i < t->nr_streams && !ret; i++) {
+		const struct dat_stream *ds = t->streams[i].reader;
+		const struct page_run run = dat_stream_run(ds);
+
+		if (!ds->packed && ds->len_bytes)
+			take_pages(&h, &run, true, true);
+		else if (ds->packed && t->streams[i].nr_packets)
+			ret = take_packed(&h, d, &t->streams[i]);
+	}
+	if (!ret)
+		judge(d, &h);
+	free(h.times);
+	return ret;
+}

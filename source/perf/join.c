@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records that do not stand in one file as they are: compressed ones (perf record -z), and those of
+ * several files in one directory (perf record --threads).  All go into a file without a name, which
+ * is mapped in place of the trace's own.
+ *
+ * What was compressed is one stream from the first such record to the last, for each file.  A
+ * record may begin in one of them and end in the next.  In a directory "data" has the header, and
+ * "data.0", "data.1" ... have the records of so many of perf's threads, each those of its own CPUs.
+ */
+#include "source/perf/reader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/unnamed.h"
+
+#define CHUNK_BYTES (1u << 20)
+#define STEP_BYTES 1024
+#define RATIO_MAX 1000 /* events are never that much alike */
+#define FILES_MAX 65536u
+
+struct join {
+	struct perf *p;
+	int fd;
+	ZSTD_DCtx *zstd;
+	uint8_t *chunk; /* CHUNK_BYTES */
+	size_t used;
+	uint64_t written, most;
+	int failed; /* what writing failed with */
+	bool broken;
+};
+
+static void flush(struct join *j)
+{
+	for (size_t done = 0; done < j->used && !j->failed;) {
+		ssize_t n = write(j->fd, j->chunk + done, j->used - done);
+
+		if (n < 0 && errno != EINTR)
+			j->failed = -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	j->written += j->used;
+	j->used = 0;
+}
+
+static void put(struct join *j, const uint8_t *data, uint64_t len)
+{
+	while (len && !j->failed) {
+		uint64_t room = CHUNK_BYTES - j->used, n = len < room ? len : room;
+
+		memcpy(j->chunk + j->used, data, n);
+		j->used += n;
+		data += n;
+		len -= n;
+		if (j->used == CHUNK_BYTES)
+			flush(j);
+	}
+}
+
+/* False: damaged.  Where it is, nothing comes out of what was given at once. */
+static bool put_unpacked(struct join *j, const uint8_t *data, uint64_t len)
+{
+	ZSTD_inBuffer in = {data, 0, 0};
+	bool full;
+
+	do {
+		ZSTD_outBuffer out = {j->chunk, CHUNK_BYTES, j->used};
+
+		if (in.pos == in.size)
+			in.size = len - in.size < STEP_BYTES ? len : in.size + STEP_BYTES;
+		if (ZSTD_isError(ZSTD_decompressStream(j->zstd, &out, &in)))
+			return false;
+		j->used = out.pos;
+		full = out.pos == out.size;
+		if (full)
+			flush(j);
+		if (j->written > j->most)
+			return false;
+	} while ((full || in.pos < len) && !j->failed);
+	return true;
+}
+
+/* What is compressed in a record; false: it is not, or is damaged. */
+static bool packed_part(const struct perf_record *r, const uint8_t **data, uint64_t *len)
+{
+	*data = r->data;
+	*len = r->len_bytes;
+	if (r->type != RECORD_COMPRESSED2)
+		return r->type == RECORD_COMPRESSED;
+	if (r->len_bytes < 8 || load_u64(r->data) > r->len_bytes - 8)
+		return false;
+	*data += 8;
+	*len = load_u64(r->data);
+	return true;
+}
+
+/* A record that is not compressed comes after all that was before it, whole. */
+static bool put_record(struct join *j, const struct perf_record *r, const uint8_t *begin,
+		       uint64_t len_bytes)
+{
+	const uint8_t *data;
+	uint64_t len;
+
+	if (packed_part(r, &data, &len))
+		return put_unpacked(j, data, len);
+	if (r->type == RECORD_COMPRESSED2)
+		return false;
+	put(j, begin, len_bytes);
+	return true;
+}
+
+static void put_file(struct join *j, const struct mapfile *map, const char *path, uint64_t begin,
+		     uint64_t end)
+{
+	uint64_t at = begin;
+
+	if (!j->p->compressed) {
+		put(j, map->data + begin, end - begin);
+		return;
+	}
+	ZSTD_DCtx_reset(j->zstd, ZSTD_reset_session_only);
+	while (at < end && !j->failed) {
+		struct perf_record r;
+
+		if (!perf_record_read(map->data, at, end, &r) ||
+		    !put_record(j, &r, map->data + at, r.next - at))
+			break;
+		at = r.next;
+	}
+	if (at == end || j->failed)
+		return;
+	j->broken = true;
+	trace_problem(j->p->trace, "%s, offset %llu: compressed records are damaged; %llu bytes are skipped",
+		      path, (unsigned long long)at, (unsigned long long)(end - at));
+	j->p->trace->loss.bytes_skipped += end - at;
+}
+
+/* Those beside the header's file.  0; -ENOENT: there is none. */
+static int put_others(struct join *j, struct error *err)
+{
+	const char *slash = strrchr(j->p->trace->path, '/');
+	int dir_len = slash ? (int)(slash + 1 - j->p->trace->path) : 0;
+	unsigned nr = 0;
+	int ret = 0;
+
+	for (; nr < FILES_MAX && !ret && !j->failed; nr++) {
+		struct mapfile map;
+		char path[4096];
+		int len = snprintf(path, sizeof(path), "%.*sdata.%u", dir_len, j->p->trace->path, nr);
+
+		if (len >= (int)sizeof(path) || access(path, F_OK))
+			break;
+		ret = mapfile_open(&map, path, err);
+		if (ret)
+			break;
+		j->most += RATIO_MAX * (uint64_t)map.len_bytes;
+		put_file(j, &map, path, 0, map.len_bytes);
+		mapfile_release(&map);
+	}
+	return ret || nr ? ret :
+			   fail(err, -ENOENT,
+				"%s is one of several files of one recording (perf record --threads), "
+				"and the others (data.0 ...) are not beside it",
+				j->p->trace->path);
+}
+
+/* The trace's own map keeps what its header says. */
+static int use(struct join *j, struct error *err)
+{
+	struct perf *p = j->p;
+	struct mapfile map;
+	int ret;
+
+	flush(j);
+	if (j->failed)
+		return fail(err, j->failed, "cannot keep the records of %s: %s", p->trace->path,
+			    strerror(-j->failed));
+	ret = mapfile_take_fd(&map, j->fd, p->trace->path, err);
+	if (ret)
+		return ret;
+	p->header = p->map;
+	p->map = map;
+	p->begin = 0;
+	p->end = map.len_bytes;
+	p->cut |= j->broken;
+	return 0;
+}
+
+int perf_join(struct perf *p, struct error *err)
+{
+	struct join j = {.p = p, .fd = unnamed_file("perf's records", err)};
+	int ret;
+
+	if (j.fd < 0)
+		return j.fd;
+	j.most = CHUNK_BYTES + RATIO_MAX * (p->end - p->begin);
+	j.chunk = malloc(CHUNK_BYTES);
+	j.zstd = ZSTD_createDCtx();
+	ret = j.chunk && j.zstd ? 0 : fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
+	if (!ret) {
+		put_file(&j, &p->map, p->trace->path, p->begin, p->end);
+		if (p->directory)
+			ret = put_others(&j, err);
+	}
+	if (!ret)
+		ret = use(&j, err);
+	ZSTD_freeDCtx(j.zstd);
+	free(j.chunk);
+	close(j.fd);
+	return ret;
+}

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# time-limit: 120
+"""Compressed perf.data files and directories of several: the events are those of the plain file.
+
+The files are made here of a recorded one, as `perf record -z` and `--threads` write them; where there is a
+perf, it reads as many events of each.
+"""
+
+import json
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import lib  # noqa: E402
+
+HEADER = struct.Struct("<8sQQQQQQQQ")  # magic, size, attribute's size; sections of attributes, records, types
+FLAGS_AT, FLAGS_BYTES = HEADER.size, 32
+SAMPLE, FINISHED_ROUND, COMPRESSED, FINISHED_INIT = 9, 68, 81, 82
+CPU_AT = 40
+DIR_FORMAT, ZSTD = 24, 27
+PIECE_BYTES = 60000
+
+
+class File:
+    """A perf.data file, in parts: what is in front of the records, the records, the features."""
+
+    def __init__(self, path):
+        data = path.read_bytes()
+        *_, begin, length, _, _ = HEADER.unpack_from(data)
+        self.head, self.records, self.features = data[:begin], data[begin:begin + length], {}
+        flags, at = int.from_bytes(data[FLAGS_AT:FLAGS_AT + FLAGS_BYTES], "little"), begin + length
+        for bit in (bit for bit in range(256) if flags >> bit & 1):
+            place, size = struct.unpack_from("<QQ", data, at)
+            self.features[bit] = data[place:place + size]
+            at += 16
+
+    def write(self, path, records, **more):
+        features = self.features | more.get("features", {})
+        head = bytearray(self.head)
+        struct.pack_into("<Q", head, 48, len(records))
+        head[FLAGS_AT:FLAGS_AT + FLAGS_BYTES] = sum(1 << bit for bit in features).to_bytes(FLAGS_BYTES, "little")
+        place, table = len(head) + len(records) + 16 * len(features), b""
+        for bit in sorted(features):
+            table += struct.pack("<QQ", place, len(features[bit]))
+            place += len(features[bit])
+        path.write_bytes(bytes(head) + records + table + b"".join(features[bit] for bit in sorted(features)))
+
+    def split(self):
+        """Records that are no samples, and the samples of each CPU."""
+        others, cpus, at = b"", {}, 0
+        while at < len(self.records):
+            kind, _, size = struct.unpack_from("<IHH", self.records, at)
+            record = self.records[at:at + size]
+            if kind == SAMPLE:
+                cpu, = struct.unpack_from("<I", record, CPU_AT)
+                cpus.setdefault(cpu, []).append(record)
+            elif kind != FINISHED_ROUND:  # behind which perf takes nothing that is older
+                others += record
+            at += size
+        return others, [b"".join(cpus[cpu]) for cpu in sorted(cpus)]
+
+
+def pieces(data):
+    return [data[at:at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES)]
+
+
+def zstd(data):
+    return subprocess.run(["zstd", "-q", "-c"], input=data, capture_output=True, check=True).stdout
+
+
+def in_records(parts):
+    return b"".join(struct.pack("<IHH", COMPRESSED, 0, 8 + len(part)) + part for part in parts)
+
+
+def packed(records):
+    """What is in each record can be read with what was in those before, as perf itself needs it; events end anywhere."""
+    return in_records(zstd(piece) for piece in pieces(records))
+
+
+def one_stream(records):
+    """Nothing is whole but all of it."""
+    return in_records(pieces(zstd(records)))
+
+
+ZSTD_FEATURE = {ZSTD: struct.pack("<5I", 0, 1, 1, 8, 528384)}
+DIR_FEATURE = {DIR_FORMAT: struct.pack("<Q", 1)}
+
+
+def made(file, folder):
+    """Name -> path, of each way to write the same records."""
+    others, cpus = file.split()
+    paths = {name: folder / name for name in ("packed", "one stream", "directory", "packed directory")}
+    middle = struct.pack("<IHH", FINISHED_INIT, 0, 8)
+    file.write(paths["packed"], others + packed(cpus[0]) + middle + packed(b"".join(cpus[1:])), features=ZSTD_FEATURE)
+    file.write(paths["one stream"], others + one_stream(b"".join(cpus)), features=ZSTD_FEATURE)
+    for name, pack, features in (("directory", bytes, DIR_FEATURE), ("packed directory", packed, DIR_FEATURE | ZSTD_FEATURE)):
+        paths[name].mkdir()
+        file.write(paths[name] / "data", others, features=features)
+        for nr, records in enumerate(cpus):
+            (paths[name] / f"data.{nr}").write_bytes(pack(records))
+    file.write(folder / "plain", others + b"".join(cpus))
+    return paths
+
+
+def events(path):
+    return sorted(lib.run(lib.SONDE, "events", "-q", path).splitlines())
+
+
+def counted_by_perf(path):
+    done = subprocess.run(["perf", "script", "-i", path, "-F", "event"], capture_output=True, text=True, check=False)
+    return Counter(re.findall(r"([\w-]+:\w+):", done.stdout))
+
+
+def checked(path):
+    return subprocess.run([lib.SONDE, "check", path], capture_output=True, text=True, check=False)
+
+
+def check_same(paths, plain):
+    want = events(plain)
+    lib.check(len(want) > 5000, f"only {len(want)} events")
+    for name, path in paths.items():
+        got = events(path)
+        lib.check(got == want, f"{name}: {len(got)} events, {len(want)} of the plain file")
+        if shutil.which("perf") and name != "one stream":
+            theirs, of_plain = counted_by_perf(path), counted_by_perf(plain)
+            print(f"{name}: {len(got)} events; perf reads {sum(theirs.values())}, of the plain file {sum(of_plain.values())}")
+            lib.check(theirs == of_plain and sum(theirs.values()) > 5000, f"{name}: perf reads other events: {theirs - of_plain}")
+
+
+def check_damaged(file, folder):
+    """What is behind damage is a gap, up to the end; what is in front of it is as it was."""
+    others, cpus = file.split()
+    stream = bytearray(one_stream(b"".join(cpus)))
+    at = len(stream) // 2
+    stream[at:at + 64] = bytes(64)
+    path = folder / "damaged"
+    file.write(path, others + bytes(stream), features=ZSTD_FEATURE)
+    done = checked(path)
+    lib.check(done.returncode == 3 and "compressed records are damaged" in done.stdout, f"{done.returncode}: {done.stdout}")
+    whole = [line for line in events(folder / "plain") if " lost " not in line]
+    got = [line for line in events(path) if " lost" not in line]
+    lib.check(0 < len(got) < len(whole) and not Counter(got) - Counter(whole), f"{len(got)} events of {len(whole)}")
+
+
+def check_missing(file, paths, folder):
+    """A file that is not there is a CPU that is not known; none of them is a refusal."""
+    (paths["directory"] / "data.1").unlink()
+    done = checked(paths["directory"])
+    lib.check(done.returncode == 3 and "there is no stream of CPU 1" in done.stdout, f"{done.returncode}: {done.stdout}")
+    (paths["directory"] / "data.0").unlink()
+    done = checked(paths["directory"])
+    lib.check("are not beside it" in done.stdout, f"{done.returncode}: {done.stdout} {done.stderr}")
+    # Compressed records of a file that does not say so.
+    file.write(folder / "silent", packed(file.records))
+    lib.check("its header does not say" in checked(folder / "silent").stdout, "a header that says nothing")
+
+
+def check_one_cpu(file, folder):
+    """Of `perf record -a -C 0` each event has one number, and the other CPUs are not known, rather than idle."""
+    others, cpus = file.split()
+    head = bytearray(file.head)
+    _, _, each, attrs, length, *_ = HEADER.unpack_from(head)
+    for at in range(attrs, attrs + length, each):
+        assert struct.unpack_from("<Q", head, at + each - 8)[0] == 8 * len(cpus), "numbers of each event"
+        struct.pack_into("<Q", head, at + each - 8, 8)
+    file.head, whole = bytes(head), file.head
+    file.write(folder / "one-cpu", others + cpus[0])
+    file.head = whole
+    done = checked(folder / "one-cpu")
+    lib.check(done.returncode == 3 and "there is no stream of CPU 1" in done.stdout, f"{done.returncode}: {done.stdout}")
+    history = folder / "one-cpu.sonde"
+    lib.run(lib.SONDE, "analyze", "-q", folder / "one-cpu", "-o", history)
+    rows = json.loads(lib.run(lib.SONDE, "sql", "--format", "json", history, "select cpu, total, unknown from cpu_time"))
+    unknown = {row["cpu"].rpartition("/")[2]: row["unknown"] / row["total"] for row in rows}
+    lib.check(unknown["1"] == 1 and unknown["0"] < 0.5, f"of the CPU that was not recorded: {rows}")
+
+
+def main():
+    lib.need("zstd")
+    recorded = next(lib.unpacked(lib.SAMPLES / "perf-data-6.1.tar.xz").rglob("host.data"))
+    with tempfile.TemporaryDirectory() as name:
+        folder, file = Path(name), File(recorded)
+        paths = made(file, folder)
+        check_same(paths, folder / "plain")
+        check_one_cpu(file, folder)
+        check_damaged(file, folder)
+        check_missing(file, paths, folder)
+
+
+if __name__ == "__main__":
+    main()
