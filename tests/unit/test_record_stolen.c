@@ -164,18 +164,53 @@ static void test_who_may_listen(void **state)
 	static const char *const vms[] = {"web-1", "ad8dc0f8-1e07-4e26-8eac-0d0f0fd8c5a0", ""};
 	const struct stolen_rules some = {.vms = vms, .nr_vms = 3}, all = {.all_vms = true};
 	const struct stolen_rules nobody = {.nr_vms = 0};
+	const struct vms none = {0};
 	struct vm_info vm = {.name = "web-1"}, other = {.name = "web-10"}, nameless = {.pid = 7};
 
 	(void)state;
-	assert_true(stolen_may_listen(&some, &vm));
-	assert_false(stolen_may_listen(&some, &other));
-	assert_false(stolen_may_listen(&some, &nameless));
+	assert_true(stolen_may_listen(&some, &vm, &none));
+	assert_false(stolen_may_listen(&some, &other, &none));
+	assert_false(stolen_may_listen(&some, &nameless, &none));
 	snprintf(other.uuid, sizeof(other.uuid), "AD8DC0F8-1E07-4E26-8EAC-0D0F0FD8C5A0");
-	assert_true(stolen_may_listen(&some, &other));
+	assert_true(stolen_may_listen(&some, &other, &none));
 	snprintf(nameless.name, sizeof(nameless.name), "%s", vms[1]); /* another's UUID for a name */
-	assert_false(stolen_may_listen(&some, &nameless));
-	assert_false(stolen_may_listen(&nobody, &vm));
-	assert_true(stolen_may_listen(&all, &nameless));
+	assert_false(stolen_may_listen(&some, &nameless, &none));
+	assert_false(stolen_may_listen(&nobody, &vm, &none));
+	assert_true(stolen_may_listen(&all, &nameless, &none));
+}
+
+/* What means two VMs means none; each of them can be named in another way. */
+static void test_namesakes(void **state)
+{
+	static const char *const names[] = {"web-2", "web-1"}, *const pids[] = {"pid:8"};
+	static const char *const uuids[] = {"ad8dc0f8-1e07-4e26-8eac-0d0f0fd8c5a0"};
+	const struct stolen_rules by_name = {.vms = names, .nr_vms = 2};
+	const struct stolen_rules by_pid = {.vms = pids, .nr_vms = 1};
+	const struct stolen_rules by_uuid = {.vms = uuids, .nr_vms = 1}, all = {.all_vms = true};
+	struct vm_info list[] = {{.pid = 7, .name = "web-1"},
+				 {.pid = 7, .name = "web-1", .fd = 9}, /* the same process */
+				 {.pid = 8, .name = "web-1"},
+				 {.pid = 9, .name = "pid:8"}};
+	const struct vms one = {.list = list, .nr = 2}, two = {.list = list, .nr = 4};
+	int found[2];
+
+	(void)state;
+	snprintf(list[0].uuid, sizeof(list[0].uuid), "%s", uuids[0]);
+	assert_true(stolen_may_listen(&by_name, &list[0], &one));
+	assert_null(stolen_ambiguous(&by_name, &one, found));
+	assert_string_equal(stolen_ambiguous(&by_name, &two, found), "web-1");
+	assert_true(found[0] == 7 && found[1] == 8);
+	assert_null(stolen_ambiguous(&all, &two, found));
+	for (unsigned i = 0; i < two.nr; i++) {
+		assert_false(stolen_may_listen(&by_name, &list[i], &two));
+		assert_true(stolen_may_listen(&by_pid, &list[i], &two) == (list[i].pid == 8));
+		assert_true(stolen_may_listen(&by_uuid, &list[i], &two) == !i);
+		assert_true(stolen_may_listen(&all, &list[i], &two));
+	}
+	/* A UUID is taken from a command line, too. */
+	snprintf(list[2].uuid, sizeof(list[2].uuid), "%s", uuids[0]);
+	assert_false(stolen_may_listen(&by_uuid, &list[0], &two));
+	assert_string_equal(stolen_ambiguous(&by_uuid, &two, found), uuids[0]);
 }
 
 static void test_moves(void **state)
@@ -574,7 +609,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_classes), cmocka_unit_test(test_resolution),
 		cmocka_unit_test(test_resolution_hides), cmocka_unit_test(test_who_may_listen),
-		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_namesakes), cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_exits),	cmocka_unit_test(test_disorder),
 		cmocka_unit_test(test_told),	cmocka_unit_test(test_wraps),
 		cmocka_unit_test(test_lies),	cmocka_unit_test(test_taken_away),
