@@ -307,6 +307,18 @@ static struct st_ring *ring_of(struct fake_vm *vm, unsigned i)
 	return (void *)(vm->memory + REGION + ST_PAGE_BYTES + i * RING_BYTES);
 }
 
+static void make_ring(struct fake_vm *vm, unsigned i)
+{
+	struct st_own *own = &ring_of(vm, i)->own;
+
+	*own = (struct st_own){.version = ST_VERSION,
+			       .cpu = i,
+			       .nonce = NONCE,
+			       .vcpu = VCPU(i),
+			       .ring_bytes = RING_BYTES};
+	memcpy(own->magic, ST_RING_MAGIC, sizeof(own->magic));
+}
+
 static void make_vm(struct fake_vm *vm)
 {
 	struct st_region *g;
@@ -324,16 +336,8 @@ static void make_vm(struct fake_vm *vm)
 				.ring_bytes = RING_BYTES,
 				.bytes = REGION_BYTES};
 	memcpy(g->magic, ST_REGION_MAGIC, sizeof(g->magic));
-	for (unsigned i = 0; i < RINGS; i++) {
-		struct st_own *own = &ring_of(vm, i)->own;
-
-		*own = (struct st_own){.version = ST_VERSION,
-				       .cpu = i,
-				       .nonce = NONCE,
-				       .vcpu = VCPU(i),
-				       .ring_bytes = RING_BYTES};
-		memcpy(own->magic, ST_RING_MAGIC, sizeof(own->magic));
-	}
+	for (unsigned i = 0; i < RINGS; i++)
+		make_ring(vm, i);
 	vm->pid = fork();
 	assert_true(vm->pid >= 0);
 	if (!vm->pid) {
@@ -566,6 +570,14 @@ static void test_taken_away(void **state)
 	stolen_board_end(b);
 	for (unsigned i = 0; i < RING_BYTES; i++)
 		assert_int_equal(((uint8_t *)ring_of(&vm, 0))[i], 0x55);
+	stolen_board_close(b);
+	/* ... nor when the module took it back, or begun anew: all of its mark but the nonce is there. */
+	memset(ring_of(&vm, 0), 0, RING_BYTES);
+	make_ring(&vm, 0);
+	assert_int_equal(stolen_board_open(&b, &place, NULL), 0);
+	ring_of(&vm, 0)->own.nonce = 0;
+	assert_false(stolen_board_add(b, VCPU(0), &(struct st_record){.length_ns = 1}, 0, 0));
+	assert_int_equal(ring_of(&vm, 0)->told.begun, 0);
 	stolen_board_close(b);
 	/* ... nor when another CPU's ring stands there. */
 	ring_of(&vm, 1)->own.cpu = 2;
