@@ -399,8 +399,10 @@ static void note_traced(struct machine_state *mc, const ns_t *times, unsigned nr
 {
 	if (!nr)
 		return;
-	if (!mc->traced_any)
+	if (!mc->traced_any) {
 		mc->traced_from = times[0];
+		requests_unseen(mc, times[0]);
+	}
 	mc->traced_any = true;
 	mc->traced_to = times[nr - 1];
 }
