@@ -163,9 +163,10 @@ $(B)/serve/page.o: $(PAGE)/stamp
 $(B)/serve/page.o: CFLAGS += $(shell cat $(PAGE)/flags 2>/dev/null)
 
 # The BPF program, in a header with what libbpf needs to load it.
-$(B)/gen/%.bpf.o: kernel/bpf/%.bpf.c $(wildcard kernel/bpf/*.h) channel/hypercalls.h channel/holdups.h
+$(B)/gen/%.bpf.o: kernel/bpf/%.bpf.c $(wildcard kernel/bpf/*.h) channel/hypercalls.h channel/holdups.h \
+		channel/origin.h channel/vm_limits.h
 	@mkdir -p $(@D)
-	$(BPF_CLANG) -target bpf -O2 -g -std=gnu17 -ffreestanding -Wall -Wextra -Werror \
+	$(BPF_CLANG) -target bpf -mcpu=v3 -O2 -g -std=gnu17 -ffreestanding -Wall -Wextra -Werror \
 		-Wno-unused-parameter -I. -I/usr/include/$(shell $(CC) -print-multiarch) -c -o $@ $<
 $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name $*_skel > $@.new && mv $@.new $@

@@ -11,6 +11,7 @@
 #define HC_VERSION 1
 #define HC_HEADER_BYTES 64
 #define HC_RECORD_BYTES 112
+#define HC_RING_BYTES (4u << 20) /* between program and recorder: 35,000 calls */
 
 enum hc_kind { HC_CALL = 1, HC_EXIT, HC_ENTRY, HC_CLOCK, HC_LOST, HC_SPACE };
 

@@ -177,6 +177,7 @@ static int record(struct live *live, struct run *run, int64_t length_ns,
 		.tracer = RECORD_FTRACE,
 		.purpose = RECORD_CPU | RECORD_WAIT,
 		.fold_calls = true,
+		.calls_per_s = RECORD_CALLS_PER_S,
 		.notice = on_notice,
 		.notice_data = live,
 	};

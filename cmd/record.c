@@ -50,6 +50,8 @@ static const struct option_row option_rows[] = {
 	 "trace clock (default: x86-tsc where it is sound, else mono)", 0},
 	{0, "hypercalls", OPTION_CHOICE, FIELD(hypercalls), "HOW", "folded|raw",
 	 "guests' hypertrace calls: one record each (folded, default), or three events (raw)", 0},
+	{0, "hypercall-rate", OPTION_NUMBER, FIELD(hypercall_rate), "N", NULL,
+	 "of one VM, record so many hypertrace calls a second (default: 200000)", 0},
 	{0, "cr3", OPTION_CHOICE, FIELD(cr3), "HOW", "on|off",
 	 "tell processes of guests without a tracer apart by their CR3 (default: where it can be)", 0},
 	{0, "check", OPTION_FLAG, FIELD(check), NULL, NULL,
@@ -190,6 +192,13 @@ static int create_run(struct session *s, struct error *err)
 	}
 }
 
+static uint32_t calls_per_s(const struct record_command *opt)
+{
+	if (!opt->hypercall_rate)
+		return RECORD_CALLS_PER_S;
+	return opt->hypercall_rate < INT32_MAX ? (uint32_t)opt->hypercall_rate : INT32_MAX;
+}
+
 static int begin(struct session *s, struct error *err)
 {
 	struct record_options options = {
@@ -201,6 +210,7 @@ static int begin(struct session *s, struct error *err)
 		.buffer_kb = (unsigned)s->opt->buffer_kb,
 		.clock = s->opt->clock,
 		.fold_calls = !s->opt->hypercalls || !strcmp(s->opt->hypercalls, "folded"),
+		.calls_per_s = calls_per_s(s->opt),
 		.tell_spaces = !s->opt->cr3 || !strcmp(s->opt->cr3, "on"),
 		.want_spaces = s->opt->cr3 && !strcmp(s->opt->cr3, "on"),
 		.notice = on_notice,

@@ -14,6 +14,7 @@ struct record_command {
 	uint64_t buffer_kb;
 	const char *clock;
 	const char *hypercalls;
+	uint64_t hypercall_rate;
 	const char *cr3;
 	const char *recover;
 	struct guest_options guests;

@@ -27,8 +27,8 @@ struct share_options {
 #define RESOLUTION_MAX_S 1.0
 
 static const struct option_row option_rows[] = {
-	{0, "vm", OPTION_LIST, FIELD(vms), "NAME|UUID", NULL,
-	 "a VM that may listen, by its name or UUID; again for more", 0},
+	{0, "vm", OPTION_LIST, FIELD(vms), "NAME|UUID|pid:N", NULL,
+	 "a VM that may listen, by name, UUID or process; again for more", 0},
 	{0, "all-vms", OPTION_FLAG, FIELD(all_vms), NULL, NULL, "any VM may listen", 0},
 	{0, "resolution", OPTION_TEXT, FIELD(resolution), "TIME", NULL,
 	 "steps of time in which a guest is told what others did (default: 1ms)", 0},

@@ -29,6 +29,7 @@ struct caller {
 	int32_t vcpu;	 /* its number in the VM, as the host says; -1 unknown, or nested */
 	uint64_t vmcb;	 /* 0: not nested */
 	int guest;	 /* index of its guest; -1 not yet told */
+	bool contested;	 /* VMs call themselves what this one does */
 	struct ht_assembler assembler;
 	struct spool_writer out;
 	uint64_t blocks;
@@ -324,11 +325,45 @@ static bool are_of_two(const struct caller *a, const struct caller *b)
 	return a->process != b->process || (a->vcpu >= 0 && a->vcpu == b->vcpu);
 }
 
-/* Nothing speaks against both being of one VM, and what they say of themselves for it. */
+static bool say_the_same(const struct caller *a, const struct caller *b)
+{
+	return !strcmp(a->hostname, b->hostname) && !strcmp(a->release, b->release) &&
+	       !a->vmcb == !b->vmcb;
+}
+
+/* Nothing speaks against both being of one VM, and the host's word for it; or what they say of
+ * themselves, as long as no two VMs say that. */
 static bool may_be_one(const struct caller *a, const struct caller *b)
 {
-	return !are_of_two(a, b) && !strcmp(a->hostname, b->hostname) &&
-	       !strcmp(a->release, b->release) && !a->vmcb == !b->vmcb && !share_cpu(a, b);
+	return !are_of_two(a, b) && say_the_same(a, b) && !share_cpu(a, b) &&
+	       (a->process >= 0 || !a->contested);
+}
+
+/* Whose VM nobody but its own kernel tells. */
+static bool is_unlisted(const struct caller *c)
+{
+	return c->guest < 0 && c->blocks;
+}
+
+/* Where two VMs call themselves the same, which of their threads belong together nobody knows. */
+static void find_contested(struct search *s)
+{
+	for (unsigned i = 0; i < s->nr; i++) {
+		struct caller *a = s->callers[i];
+
+		for (unsigned k = 0; is_unlisted(a) && k < s->nr && !a->contested; k++) {
+			const struct caller *b = s->callers[k];
+
+			a->contested = k != i && is_unlisted(b) && say_the_same(a, b) &&
+				       (b->contested || are_of_two(a, b) || share_cpu(a, b));
+		}
+	}
+	for (unsigned i = 0; i < s->nr; i++) {
+		struct caller *a = s->callers[i];
+
+		for (unsigned k = 0; is_unlisted(a) && k < s->nr && !a->contested; k++)
+			a->contested = s->callers[k]->contested && say_the_same(a, s->callers[k]);
+	}
 }
 
 /* The first of the guests from @first to @nr - 1 that it fits; @nr: none.  @unfit: room for them. */
@@ -376,7 +411,12 @@ static unsigned group_listed(struct search *s, struct within_guest *list,
 
 static void say_why(const struct caller *c, char *to, size_t room)
 {
-	if (c->vmcb)
+	if (c->contested && c->process < 0)
+		snprintf(to, room,
+			 "it sent its events by hypercall: thread %d of its host; two VMs or more "
+			 "call themselves so, and nothing tells whose other threads are",
+			 c->tid);
+	else if (c->vmcb)
 		snprintf(to, room,
 			 "it sent its events by hypercall past its host: its VMCB 0x%llx was of "
 			 "the VM that thread %d runs",
@@ -520,6 +560,7 @@ static int make_guests(struct search *s, struct within *out, struct error *err)
 	ret = list && vms && unfit && out->list ? 0 : fail(err, -ENOMEM, "out of memory");
 	if (!ret) {
 		found = group_listed(s, list, vms);
+		find_contested(s);
 		found = group_rest(s, list, found, unfit);
 		ret = open_guests(s, out, list, found, err);
 	}

@@ -215,7 +215,7 @@ static void check_hypercalls(struct check_row *row, struct place *p)
 		say(row, CHECK_NOTE, "no KVM here: there are no guests' calls", "");
 		return;
 	}
-	if (!hypercalls_bpf_open(&bpf, HYPERCALLS_FOLD, take_nothing, NULL, &err)) {
+	if (!hypercalls_bpf_open(&bpf, HYPERCALLS_FOLD, 0, take_nothing, NULL, &err)) {
 		hypercalls_bpf_close(bpf);
 		say(row, CHECK_GOOD, "a BPF program folds each into one record", "");
 		return;

@@ -224,11 +224,13 @@ static void start_program(struct ftrace *f, const struct record_options *opt)
 	int ret = 0;
 
 	if (tasks)
-		ret = hypercalls_start(&f->calls, &f->instance, f->tracer.sink, tasks, &why);
+		ret = hypercalls_start(&f->calls, &f->instance, f->tracer.sink, tasks,
+				       opt->calls_per_s, &why);
 	/* What reads guests' registers is the part that a kernel may refuse. */
 	if (ret && tasks == (HYPERCALLS_FOLD | HYPERCALLS_SPACES)) {
 		tasks = HYPERCALLS_FOLD;
-		ret = hypercalls_start(&f->calls, &f->instance, f->tracer.sink, tasks, NULL);
+		ret = hypercalls_start(&f->calls, &f->instance, f->tracer.sink, tasks,
+				       opt->calls_per_s, NULL);
 	}
 	if (ret && tasks & HYPERCALLS_FOLD)
 		tracer_notice(opt,
@@ -269,7 +271,7 @@ static int ftrace_off(struct tracer *t, struct error *err)
 	f->lost = instance_lost(&f->instance);
 	ret = drain_stop(f->drain, &t->cpu_ns, &f->bytes, err);
 	f->drain = NULL;
-	calls_ret = hypercalls_stop(f->calls, &t->cpu_ns, &f->bytes, &f->lost, &calls_err);
+	calls_ret = hypercalls_stop(f->calls, t, &f->bytes, &f->lost, &calls_err);
 	f->calls = NULL;
 	comms_read_saved(&t->comms, f->tracing_dir);
 	tail_ret = write_tail(f, &tail_err);
@@ -307,7 +309,7 @@ static int ftrace_close(struct tracer *t, struct error *err)
 	int ret;
 
 	drain_stop(f->drain, NULL, NULL, NULL);
-	hypercalls_stop(f->calls, &t->cpu_ns, &f->bytes, &f->lost, NULL);
+	hypercalls_stop(f->calls, t, &f->bytes, &f->lost, NULL);
 	ret = instance_close(&f->instance, err);
 	if (f->tracing_dir >= 0)
 		throttle_probes_remove(f->tracing_dir);

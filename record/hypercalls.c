@@ -181,8 +181,7 @@ static void *thread_main(void *data)
 		stop = atomic_load(&h->stop); /* before: what came until then is taken */
 		hypercalls_bpf_poll(h->bpf, stop ? 0 : CALLS_TICK_MS);
 		renew_filters(h);
-		if (stop)
-			hypercalls_bpf_skipped(h->bpf, (uint64_t)now_ns(CLOCK_MONOTONIC));
+		hypercalls_bpf_skipped(h->bpf, stop);
 		put_marks(h, stop);
 		flush(h);
 	} while (!stop);
@@ -190,10 +189,10 @@ static void *thread_main(void *data)
 	return NULL;
 }
 
-static int start(struct hypercalls *h, unsigned tasks, struct error *err)
+static int start(struct hypercalls *h, unsigned tasks, uint32_t calls_per_s, struct error *err)
 {
 	bool folds = tasks & HYPERCALLS_FOLD;
-	int ret = hypercalls_bpf_open(&h->bpf, tasks, take, h, err);
+	int ret = hypercalls_bpf_open(&h->bpf, tasks, calls_per_s, take, h, err);
 
 	if (ret)
 		return ret;
@@ -211,7 +210,7 @@ static int start(struct hypercalls *h, unsigned tasks, struct error *err)
 }
 
 int hypercalls_start(struct hypercalls **out, struct instance *in, struct sink *sink,
-		     unsigned tasks, struct error *err)
+		     unsigned tasks, uint32_t calls_per_s, struct error *err)
 {
 	struct hypercalls *h = calloc(1, sizeof(*h));
 	int ret;
@@ -221,7 +220,7 @@ int hypercalls_start(struct hypercalls **out, struct instance *in, struct sink *
 		return fail(err, -ENOMEM, "out of memory");
 	h->in = in;
 	h->sink = sink;
-	ret = start(h, tasks, err);
+	ret = start(h, tasks, calls_per_s, err);
 	if (ret) {
 		hypercalls_bpf_close(h->bpf);
 		free(h);
@@ -241,7 +240,7 @@ uint64_t hypercalls_lost(const struct hypercalls *h)
 	return hypercalls_bpf_lost(h->bpf);
 }
 
-int hypercalls_stop(struct hypercalls *h, uint64_t *cpu_ns, uint64_t *bytes, uint64_t *lost,
+int hypercalls_stop(struct hypercalls *h, struct tracer *t, uint64_t *bytes, uint64_t *lost,
 		    struct error *err)
 {
 	int ret;
@@ -250,7 +249,8 @@ int hypercalls_stop(struct hypercalls *h, uint64_t *cpu_ns, uint64_t *bytes, uin
 		return 0;
 	atomic_store(&h->stop, true);
 	pthread_join(h->thread, NULL);
-	*cpu_ns += h->cpu_ns;
+	t->cpu_ns += h->cpu_ns;
+	t->calls_over += hypercalls_bpf_over(h->bpf);
 	*bytes += h->bytes;
 	*lost += hypercalls_bpf_lost(h->bpf);
 	ret = h->failed;

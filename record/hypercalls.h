@@ -4,6 +4,7 @@
 
 #include "record/instance.h"
 #include "record/sink.h"
+#include "record/tracer.h"
 
 /*
  * Folds the hypertrace calls of this machine's guests: each becomes one record in the part
@@ -19,17 +20,17 @@
 
 struct hypercalls;
 
-/* With tracing off and kvm's events on.  @tasks: bits of enum hypercalls_task (hypercalls_bpf.h).  An
- * error: the events are recorded as they are. */
+/* With tracing off and kvm's events on.  @tasks: bits of enum hypercalls_task (hypercalls_bpf.h).
+ * @calls_per_s: of one VM, at most; 0: all.  An error: the events are recorded as they are. */
 int hypercalls_start(struct hypercalls **out, struct instance *in, struct sink *sink,
-		     unsigned tasks, struct error *err);
+		     unsigned tasks, uint32_t calls_per_s, struct error *err);
 
 uint64_t hypercalls_bytes(const struct hypercalls *h);
 uint64_t hypercalls_lost(const struct hypercalls *h);
 
 /* With tracing off.  Writes what is left, frees @h (which may be NULL); adds what the thread has
- * used and written, and the records lost, to these.  An error: of the sink. */
-int hypercalls_stop(struct hypercalls *h, uint64_t *cpu_ns, uint64_t *bytes, uint64_t *lost,
+ * used to @t, and what is written and lost to the others.  An error: of the sink. */
+int hypercalls_stop(struct hypercalls *h, struct tracer *t, uint64_t *bytes, uint64_t *lost,
 		    struct error *err);
 
 #endif

@@ -1,30 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/hypercalls_bpf.h"
+#include "base/map.h"
 #include "channel/hypercalls.h"
-#include "channel/hypertrace.h"
+#include "channel/vm_limits.h"
 #include "gen/hypertrace.skel.h"
 #include "record/bpf_open.h"
+#include "record/tasks.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define RING_BYTES (4u << 20) /* 35,000 calls */
 
 struct hypercalls_bpf {
 	struct hypertrace_skel *skel;
 	struct ring_buffer *ring;
 	void (*take)(void *data, const struct hc_record *r);
 	void *data;
+	struct map told[VM_USER_CALLS]; /* by a VM's process: how many skipped calls @take knows of */
+	uint64_t unsaid;		/* skipped calls that no record could tell of */
+	bool is_elsewhere;		/* processes have other numbers here than in the kernel */
 };
+
+/* Two vCPUs' records may come the other way round. */
+static void note_told(struct hypercalls_bpf *b, const struct hc_record *r)
+{
+	for (unsigned i = 0; i < VM_USER_CALLS && r->skipped; i++) {
+		uint32_t *told = map_get(&b->told[i], r->tgid);
+		uint32_t now = (uint32_t)(r->skipped >> 32 * i);
+
+		if (!told)
+			map_put(&b->told[i], r->tgid, now);
+		else if ((int32_t)(now - *told) > 0)
+			*told = now;
+	}
+}
 
 static int take_record(void *data, void *record, size_t len_bytes)
 {
 	struct hypercalls_bpf *b = data;
 
-	if (len_bytes == sizeof(struct hc_record))
-		b->take(b->data, record);
+	if (len_bytes != sizeof(struct hc_record))
+		return 0;
+	note_told(b, record);
+	b->take(b->data, record);
 	return 0;
 }
 
@@ -75,15 +95,17 @@ const char *hypercalls_bpf_no_spaces(void)
 	return NULL;
 }
 
-static int open_all(struct hypercalls_bpf *b, unsigned tasks, struct error *err)
+static int open_all(struct hypercalls_bpf *b, unsigned tasks, uint32_t calls_per_s,
+		    struct error *err)
 {
 	bool folds = tasks & HYPERCALLS_FOLD, spaces = tasks & HYPERCALLS_SPACES;
 
 	b->skel = hypertrace_skel__open();
 	if (!b->skel)
 		return fail(err, -errno, "the BPF program cannot be opened: %s", strerror(errno));
-	bpf_map__set_max_entries(b->skel->maps.ring, RING_BYTES);
-	b->skel->rodata->wake_bytes = RING_BYTES / 4;
+	bpf_map__set_max_entries(b->skel->maps.ring, HC_RING_BYTES);
+	b->skel->rodata->wake_bytes = HC_RING_BYTES / 4;
+	b->skel->rodata->records_most = (calls_per_s + VM_WINDOWS_PER_S - 1) / VM_WINDOWS_PER_S;
 	b->skel->rodata->folds_calls = folds;
 	b->skel->rodata->tells_spaces = spaces;
 	bpf_program__set_autoload(b->skel->progs.on_exit, folds || !is_vmx());
@@ -93,7 +115,7 @@ static int open_all(struct hypercalls_bpf *b, unsigned tasks, struct error *err)
 	return bpf_open_start(b->skel->skeleton, b->skel->maps.ring, take_record, b, &b->ring, err);
 }
 
-int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks,
+int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks, uint32_t calls_per_s,
 			void (*take)(void *data, const struct hc_record *r), void *data,
 			struct error *err)
 {
@@ -106,7 +128,8 @@ int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks,
 	b->take = take;
 	b->data = data;
 	bpf_open_quietly();
-	ret = open_all(b, tasks, err);
+	b->is_elsewhere = in_pid_namespace();
+	ret = open_all(b, tasks, calls_per_s, err);
 	if (ret) {
 		hypercalls_bpf_close(b);
 		return ret;
@@ -144,26 +167,80 @@ void hypercalls_bpf_forget(struct hypercalls_bpf *b, uint64_t rip)
 		b->skel->bss->nr_sites--;
 }
 
-void hypercalls_bpf_skipped(struct hypercalls_bpf *b, uint64_t now_ns)
+/* How many of that VM's calls were skipped, and no record has said so. */
+static uint32_t pending(const struct hypercalls_bpf *b, uint32_t tgid, unsigned kind,
+			const struct vm_limits *vm)
 {
-	const struct bpf_map *map = b->skel->maps.skipped;
-	uint32_t key, *before = NULL;
-	struct hc_record last;
+	const uint32_t *told = map_get(&b->told[kind], tgid);
+	uint32_t more = vm->skipped[kind] - (told ? *told : 0);
 
-	for (; !bpf_map__get_next_key(map, before, &key, sizeof(key)); before = &key) {
-		if (bpf_map__lookup_elem(map, &key, sizeof(key), &last, sizeof(last), 0) ||
-		    !last.time_ns)
-			continue;
-		/* It is one of those that it counts. */
-		last.skipped -= last.nr >> 48 == HT_MARK_MAGIC ? HC_SKIPPED_MARK : HC_SKIPPED_CALL;
-		last.time_ns = now_ns;
-		b->take(b->data, &last);
+	return more <= INT32_MAX ? more : 0;
+}
+
+static void tell_skipped(struct hypercalls_bpf *b, uint64_t key)
+{
+	uint32_t tgid = (uint32_t)(key >> 32), nr[VM_USER_CALLS];
+	struct hc_record r;
+	struct vm_limits vm;
+	unsigned kind = 0;
+
+	if (bpf_map__lookup_elem(b->skel->maps.vms, &key, sizeof(key), &vm, sizeof(vm), 0))
+		return;
+	for (unsigned i = 0; i < VM_USER_CALLS; i++)
+		nr[i] = pending(b, tgid, i, &vm);
+	while (kind < VM_USER_CALLS && !nr[kind])
+		kind++;
+	if (kind == VM_USER_CALLS)
+		return;
+	key |= kind;
+	if (bpf_map__lookup_elem(b->skel->maps.skipped, &key, sizeof(key), &r, sizeof(r), 0)) {
+		b->unsaid += (uint64_t)nr[VM_FORGED] + nr[VM_MARK];
+		return;
+	}
+	r.skipped = vm_limits_skipped(&vm);
+	note_told(b, &r);
+	/* The record is one of those that it counts. */
+	vm.skipped[kind]--;
+	r.skipped = vm_limits_skipped(&vm);
+	b->take(b->data, &r);
+}
+
+static void forget_vm(struct hypercalls_bpf *b, uint64_t key)
+{
+	bpf_map__delete_elem(b->skel->maps.vms, &key, sizeof(key), 0);
+	for (uint64_t kind = 0; kind < VM_USER_CALLS; kind++) {
+		uint64_t its = key | kind;
+
+		bpf_map__delete_elem(b->skel->maps.skipped, &its, sizeof(its), 0);
+		map_del(&b->told[kind], key >> 32);
+	}
+}
+
+void hypercalls_bpf_skipped(struct hypercalls_bpf *b, bool is_end)
+{
+	const struct bpf_map *map = b->skel->maps.vms;
+	uint64_t key, next;
+	bool more = !bpf_map__get_next_key(map, NULL, &key, sizeof(key));
+
+	for (; more; key = next) {
+		bool has_ended = !b->is_elsewhere && kill((pid_t)(key >> 32), 0) && errno == ESRCH;
+
+		more = !bpf_map__get_next_key(map, &key, &next, sizeof(next));
+		if (has_ended || is_end)
+			tell_skipped(b, key);
+		if (has_ended)
+			forget_vm(b, key);
 	}
 }
 
 uint64_t hypercalls_bpf_lost(const struct hypercalls_bpf *b)
 {
-	return b->skel->bss->records_lost;
+	return b->skel->bss->records_lost + b->unsaid;
+}
+
+uint64_t hypercalls_bpf_over(const struct hypercalls_bpf *b)
+{
+	return b->skel->bss->records_over;
 }
 
 void hypercalls_bpf_close(struct hypercalls_bpf *b)
@@ -174,5 +251,7 @@ void hypercalls_bpf_close(struct hypercalls_bpf *b)
 		hypertrace_skel__detach(b->skel);
 	ring_buffer__free(b->ring);
 	hypertrace_skel__destroy(b->skel);
+	for (unsigned i = 0; i < VM_USER_CALLS; i++)
+		map_release(&b->told[i]);
 	free(b);
 }

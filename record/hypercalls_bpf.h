@@ -20,9 +20,9 @@ enum hypercalls_task {
 	HYPERCALLS_SPACES = 1 << 1, /* address spaces of guests: HC_SPACE */
 };
 
-/* @tasks: bits of enum hypercalls_task, at least one.  @take is called in hypercalls_bpf_poll(), for
- * each record. */
-int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks,
+/* @tasks: bits of enum hypercalls_task, at least one.  @calls_per_s: of one VM, the rest is lost; 0:
+ * no limit.  @take is called in hypercalls_bpf_poll(), for each record. */
+int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks, uint32_t calls_per_s,
 			void (*take)(void *data, const struct hc_record *r), void *data,
 			struct error *err);
 
@@ -41,12 +41,14 @@ const char *hypercalls_bpf_no_spaces(void);
 int hypercalls_bpf_watch(struct hypercalls_bpf *b, uint64_t rip);
 void hypercalls_bpf_forget(struct hypercalls_bpf *b, uint64_t rip);
 
-/* For each VM of whose processes calls were not written, and no call since has told so, @take is
- * called with the last such call, as one of @now_ns (CLOCK_MONOTONIC). */
-void hypercalls_bpf_skipped(struct hypercalls_bpf *b, uint64_t now_ns);
+/* For each VM that has ended, or @is_end for all, of whose processes calls were not written and no
+ * record has told so, @take is called with one of those calls, which counts them.  Those that have
+ * ended make room for others.  Now and then, and at the end, behind hypercalls_bpf_poll(). */
+void hypercalls_bpf_skipped(struct hypercalls_bpf *b, bool is_end);
 
-/* Records that were lost: the ring was full. */
+/* Records that were lost: the ring was full, or a VM made more than it may; and of these. */
 uint64_t hypercalls_bpf_lost(const struct hypercalls_bpf *b);
+uint64_t hypercalls_bpf_over(const struct hypercalls_bpf *b);
 
 /* Detaches.  Also of NULL. */
 void hypercalls_bpf_close(struct hypercalls_bpf *b);

@@ -292,6 +292,10 @@ int recorder_stop(struct recorder *r, struct record_cost *cost, struct error *er
 	if (!t->ops->check(t, NULL))
 		recorder_note_state(r, "end", NULL);
 	ret = t->ops->off(t, err);
+	if (t->calls_over)
+		tracer_notice(&r->options,
+			      "%llu hypercalls of guests are lost: a VM made more than %u a second",
+			      (unsigned long long)t->calls_over, r->options.calls_per_s);
 	memset(cost, 0, sizeof(*cost));
 	cost->bytes = t->ops->bytes(t);
 	cost->events_lost = t->ops->lost(t);

@@ -37,6 +37,9 @@ enum record_purpose {
 	RECORD_ALL = ~0,
 };
 
+/* More a second no module sends that leaves its guest time for anything else; 22 MB. */
+#define RECORD_CALLS_PER_S 200000
+
 struct record_options {
 	enum record_tracer tracer;
 	unsigned purpose;	   /* enum record_purpose bits; 0 = RECORD_CPU */
@@ -45,6 +48,7 @@ struct record_options {
 	unsigned buffer_kb; /* per CPU; 0 = choose */
 	const char *clock;  /* trace_clock to use; NULL = x86-tsc where sound */
 	bool fold_calls;    /* guests' hypertrace calls as one record each, where that can be */
+	uint32_t calls_per_s; /* of one VM, in such records: the rest is lost; 0 = no limit */
 	bool tell_spaces;   /* guests' address spaces, where that can be */
 	bool want_spaces;   /* ... and the reason is told where it cannot */
 

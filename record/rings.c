@@ -6,6 +6,7 @@
 #include "record/vmm.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -371,15 +372,19 @@ static void look_into_devices(struct rings *r)
 static void tell_of_forger(struct rings *r, int pid, enum ht_origin origin)
 {
 	struct ring_guest vm = {.pid = pid};
+	unsigned at = r->nr_forgers;
 	char text[512];
 
 	for (unsigned i = 0; i < r->nr_forgers; i++) {
 		if (r->forgers[i] == pid)
 			return;
+		if (kill(r->forgers[i], 0) && errno == ESRCH) /* it has ended, and makes room */
+			at = i;
 	}
-	if (r->nr_forgers == FORGERS_MAX)
+	if (at == FORGERS_MAX)
 		return;
-	r->forgers[r->nr_forgers++] = pid;
+	r->forgers[at] = pid;
+	r->nr_forgers += at == r->nr_forgers;
 	ring_guest_describe(&vm);
 	snprintf(text, sizeof(text),
 		 "%s code in the VM %s (process %d) announced ring buffers as its kernel would: "

@@ -14,17 +14,25 @@
 #define STOLEN_RESOLUTION_NS 1000000
 
 struct vm_info;
+struct vms;
 
 struct stolen_rules {
-	const char *const *vms; /* names or UUIDs of VMs that may listen */
+	const char *const *vms; /* VMs that may listen: names, UUIDs, or pid:NUMBER */
 	unsigned nr_vms;
 	bool all_vms;		/* any may */
 	uint64_t resolution_ns; /* 1 and more */
 };
 
-/* Whether that VM is one of those; a name counts as the VMM's command line has it,
- * and a text that is a UUID is no name. */
-bool stolen_may_listen(const struct stolen_rules *rules, const struct vm_info *vm);
+/*
+ * Whether that VM is one of those.  A name counts as the VMM's command line has it; what looks like a
+ * UUID, or a process, is no name.  Anybody who may start a VM can call it what he likes, so a text that
+ * means VMs of two processes means none.  @all: the machine's VMs.
+ */
+bool stolen_may_listen(const struct stolen_rules *rules, const struct vm_info *vm,
+		       const struct vms *all);
+
+/* The first text that means VMs of two processes, and which; NULL: none does. */
+const char *stolen_ambiguous(const struct stolen_rules *rules, const struct vms *all, int pids[2]);
 
 /* What depends on others; the rest, how long a vCPU's own exits took, its guest can measure. */
 bool stolen_is_of_others(enum st_class kind);

@@ -9,6 +9,7 @@
 #include "record/stolen_track.h"
 #include "record/tasks.h"
 #include "record/vmm.h"
+#include "record/vms.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,6 +70,7 @@ struct stolen_share {
 	int64_t told_all_ns;
 	int64_t said_since_ns;
 	unsigned said;
+	struct vm_source source;
 	int lock; /* -1: none */
 };
 
@@ -189,18 +191,29 @@ static bool may_begin(struct stolen_share *s, int pid, int64_t now)
 	return !map_put(&s->begun, (uint64_t)pid, ms);
 }
 
+#define AMBIGUOUS                                                                                  \
+	"--vm %.100s means VMs of two processes, %d and %d: name one by its UUID if that differs, or as "  \
+	"--vm pid:%d"
+
 /* Once of a VM. */
-static void tell_denied(struct stolen_share *s, const struct vm_info *vm)
+static void tell_denied(struct stolen_share *s, const struct vm_info *vm, const struct vms *all)
 {
-	char text[256];
+	char text[300];
+	const char *wanted;
+	int pids[2];
 
 	if (map_get(&s->denied, (uint64_t)vm->pid))
 		return;
 	if (s->denied.nr >= GUESTS_MAX)
 		map_clear(&s->denied);
 	map_put(&s->denied, (uint64_t)vm->pid, 0);
-	snprintf(text, sizeof(text), "process %d%s%.100s asked, and is none of the VMs that --vm names",
-		 vm->pid, *vm->name ? ", " : "", vm->name);
+	wanted = stolen_ambiguous(&s->options.rules, all, pids);
+	if (wanted && (vm->pid == pids[0] || vm->pid == pids[1]))
+		snprintf(text, sizeof(text), AMBIGUOUS, wanted, pids[0], pids[1], pids[0]);
+	else
+		snprintf(text, sizeof(text),
+			 "process %d%s%.100s asked, and is none of the VMs that --vm names",
+			 vm->pid, *vm->name ? ", " : "", vm->name);
 	notice(s, text);
 }
 
@@ -208,13 +221,18 @@ static void tell_denied(struct stolen_share *s, const struct vm_info *vm)
 static bool describe(struct stolen_share *s, struct guest *g)
 {
 	struct vm_info vm = {.pid = g->pid};
+	struct vms all = {0};
 	bool may;
 
 	vmm_describe(&vm);
 	snprintf(g->name, sizeof(g->name), "%s", vm.name);
-	may = stolen_may_listen(&s->options.rules, &vm);
+	may = stolen_may_listen(&s->options.rules, &vm, &all);
+	if (may && !s->options.rules.all_vms)
+		may = !vms_find(&s->source, &all) &&
+		      stolen_may_listen(&s->options.rules, &vm, &all);
 	if (!may)
-		tell_denied(s, &vm);
+		tell_denied(s, &vm, &all);
+	vms_release(&all);
 	free(vm.vcpus);
 	return may;
 }
@@ -416,11 +434,28 @@ static int be_alone(struct stolen_share *s, struct error *err)
 	return 0;
 }
 
+/* While nobody listens yet, an operator who means two VMs gets to know at once. */
+static int check_rules(struct stolen_share *s, struct error *err)
+{
+	const char *wanted;
+	struct vms all;
+	int pids[2];
+	int ret = vms_find(&s->source, &all);
+
+	if (ret)
+		return fail(err, ret, "out of memory");
+	wanted = stolen_ambiguous(&s->options.rules, &all, pids);
+	vms_release(&all);
+	return wanted ? fail(err, -ENOTUNIQ, AMBIGUOUS, wanted, pids[0], pids[1], pids[0]) : 0;
+}
+
 static int open_all(struct stolen_share *s, struct error *err)
 {
 	struct tsc_rate rate;
 	int ret = be_alone(s, err);
 
+	if (!ret)
+		ret = check_rules(s, err);
 	if (ret)
 		return ret;
 	if (in_pid_namespace())
@@ -448,6 +483,7 @@ int stolen_share_open(struct stolen_share **out, const struct stolen_share_optio
 		return fail(err, -ENOMEM, "out of memory");
 	s->options = *options;
 	s->lock = -1;
+	vm_source_open(&s->source);
 	ret = open_all(s, err);
 	if (ret)
 		stolen_share_close(s);
@@ -470,6 +506,7 @@ void stolen_share_close(struct stolen_share *s)
 			stolen_board_end(s->guests[0]->board);
 		drop(s, 0);
 	}
+	vm_source_close(&s->source);
 	if (s->lock >= 0)
 		close(s->lock);
 	stolen_bpf_close(s->bpf);

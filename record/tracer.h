@@ -36,6 +36,7 @@ struct tracer {
 	char clock_reason[128]; /* why not x86-tsc */
 	uint64_t tsc_khz;	/* 0 = unknown */
 	uint64_t cpu_ns;	/* of threads that have ended */
+	uint64_t calls_over;	/* after off: lost, because a VM made more hypercalls than it may */
 	char missing[128];	/* after off: what is not there, and was not counted as events */
 	struct comms comms;
 };

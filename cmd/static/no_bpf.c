@@ -13,11 +13,12 @@ static int built_without(struct error *err)
 		    "this program was built without BPF (tools/install-deps bpf, and make again)");
 }
 
-int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks,
+int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks, uint32_t calls_per_s,
 			void (*take)(void *data, const struct hc_record *r), void *data,
 			struct error *err)
 {
 	(void)tasks;
+	(void)calls_per_s;
 	(void)take;
 	(void)data;
 	*out = NULL;
@@ -55,10 +56,16 @@ void hypercalls_bpf_forget(struct hypercalls_bpf *b, uint64_t rip)
 	(void)rip;
 }
 
-void hypercalls_bpf_skipped(struct hypercalls_bpf *b, uint64_t now_ns)
+void hypercalls_bpf_skipped(struct hypercalls_bpf *b, bool is_end)
 {
 	(void)b;
-	(void)now_ns;
+	(void)is_end;
+}
+
+uint64_t hypercalls_bpf_over(const struct hypercalls_bpf *b)
+{
+	(void)b;
+	return 0;
 }
 
 uint64_t hypercalls_bpf_lost(const struct hypercalls_bpf *b)

@@ -22,6 +22,7 @@
 
 #include "channel/hypercalls.h"
 #include "channel/origin.h"
+#include "channel/vm_limits.h"
 #include "kernel/bpf/kvm_fields.h"
 
 #define SVM_EXIT_VMMCALL 0x81
@@ -36,11 +37,6 @@
 #define MARK_MAGIC 0x534d
 #define WAKE_EVERY 16 /* calls of places that are not folded yet */
 #define VMS_MAX 4096
-/* What one VM may have written in a while, so that others have their part of the ring. */
-#define VM_WINDOW_NS 100000000ull
-#define VM_FORGED 100	/* calls of processes that only a kernel may make; the rest is counted */
-#define VM_MARKS 1000	/* of processes; the rest is counted */
-#define VM_RECORDS 4096 /* once half of the ring is full; the rest is lost */
 #define CR3_PAGE 0x000ffffffffff000ull /* without PCID and the bit that keeps the TLB */
 #define NESTED_CTL_NPT 1
 #define NO_VMCS12 (~0ull)
@@ -49,9 +45,11 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* What user space reads and sets. */
 uint64_t records_lost;
+uint64_t records_over;		    /* of them, those over records_most */
 uint32_t nr_sites;		    /* in fold_sites; 0 saves the look-ups */
 uint32_t knows_exits;		    /* exit reasons can be read: set with the first hypercall */
 const volatile uint64_t wake_bytes; /* user space is woken when so much waits */
+const volatile uint32_t records_most; /* of one VM in a window; 0: no limit but the ring */
 const volatile uint8_t folds_calls;
 const volatile uint8_t tells_spaces;
 
@@ -128,48 +126,45 @@ static bool is_folded(uint64_t site)
 	return nr_sites && bpf_map_lookup_elem(&fold_sites, &site);
 }
 
-/* What a VM had written lately, by its process.  vCPUs that write at once may be a few over. */
-struct vm {
-	uint64_t since_ns;
-	uint32_t records, forged, marks;
-};
-
+/* By vm_key().  User space takes out those of processes that have ended. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, VMS_MAX);
-	__type(key, uint32_t);
-	__type(value, struct vm);
+	__type(key, uint64_t);
+	__type(value, struct vm_limits);
 } vms SEC(".maps");
 
-/* The last call of each VM's processes that was not written; its member skipped counts it, too.
- * Its time is 0 when a call that was written has told so. */
+/* By vm_key() and enum vm_user_call: of the last window in which a VM's processes made calls that
+ * were not written, the first. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, VMS_MAX);
-	__type(key, uint32_t);
+	__uint(max_entries, VM_USER_CALLS * VMS_MAX);
+	__type(key, uint64_t);
 	__type(value, struct hc_record);
 } skipped SEC(".maps");
 
-/* What does not fit on a BPF program's stack. */
-static const struct hc_record no_record;
+/* The VM's process, and not one that had its number before; its lowest bit is 0. */
+static uint64_t vm_key(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint64_t started = BPF_CORE_READ(task, group_leader, start_boottime);
 
-/* NULL: there are too many, and this one has no limit. */
-static struct vm *vm_of(uint32_t tgid)
+	return (bpf_get_current_pid_tgid() >> 32) << 32 | (uint32_t)(started >> 20 << 1);
+}
+
+/* NULL: there are too many. */
+static struct vm_limits *limits_of(uint64_t key)
 {
 	uint64_t now = bpf_ktime_get_ns();
-	struct vm *vm = bpf_map_lookup_elem(&vms, &tgid);
-	struct vm new_vm = {.since_ns = now};
+	struct vm_limits *vm = bpf_map_lookup_elem(&vms, &key);
+	struct vm_limits new_vm = {.since_ns = now};
 
 	if (!vm) {
-		bpf_map_update_elem(&vms, &tgid, &new_vm, BPF_NOEXIST);
-		vm = bpf_map_lookup_elem(&vms, &tgid);
+		bpf_map_update_elem(&vms, &key, &new_vm, BPF_NOEXIST);
+		vm = bpf_map_lookup_elem(&vms, &key);
 	}
-	if (vm && now - vm->since_ns >= VM_WINDOW_NS) {
-		vm->since_ns = now;
-		vm->records = 0;
-		vm->forged = 0;
-		vm->marks = 0;
-	}
+	if (vm)
+		vm_limits_at(vm, now);
 	return vm;
 }
 
@@ -180,54 +175,38 @@ static bool is_by_user(const struct hc_record *r)
 	return ht_origin_of_rip(r->rip) != HT_ORIGIN_KERNEL;
 }
 
-/* A process's call. */
-static bool is_within_limit(struct vm *vm, bool is_mark)
-{
-	uint32_t *nr = is_mark ? &vm->marks : &vm->forged;
-
-	if (*nr >= (is_mark ? VM_MARKS : VM_FORGED))
-		return false;
-	++*nr;
-	return true;
-}
-
-/* Whether a process's call is not written: its kvm_exit and kvm_entry are in the trace, as those of
- * any other exit, and of the rest nothing counts but that it was made. */
-static bool is_skipped(struct hc_record *r)
-{
-	bool is_mark = r->nr >> 48 == MARK_MAGIC;
-	uint32_t tgid = r->tgid;
-	struct hc_record *last;
-	struct vm *vm;
-
-	if (!is_by_user(r))
-		return false;
-	vm = vm_of(tgid);
-	last = bpf_map_lookup_elem(&skipped, &tgid);
-	if (!vm || is_within_limit(vm, is_mark)) {
-		r->skipped = 0;
-		if (last) {
-			r->skipped = last->skipped;
-			last->time_ns = 0; /* all of them are told */
-		}
-		return false;
-	}
-	if (!last) {
-		bpf_map_update_elem(&skipped, &tgid, &no_record, BPF_NOEXIST);
-		last = bpf_map_lookup_elem(&skipped, &tgid);
-		if (!last)
-			return false;
-	}
-	__builtin_memcpy(last, r, offsetof(struct hc_record, skipped));
-	__sync_fetch_and_add(&last->skipped, is_mark ? HC_SKIPPED_MARK : HC_SKIPPED_CALL);
-	return true;
-}
-
 static void count_lost(struct thread *t)
 {
 	__sync_fetch_and_add(&records_lost, 1);
 	if (t->lost != HC_UNKNOWN)
 		t->lost++;
+}
+
+/* Whether a process's call is not written: its kvm_exit and kvm_entry are in the trace, as those of
+ * any other exit, and of the rest nothing counts but that it was made. */
+static bool is_skipped(struct thread *t, struct hc_record *r)
+{
+	enum vm_user_call kind = r->nr >> 48 == MARK_MAGIC ? VM_MARK : VM_FORGED;
+	struct vm_limits *vm;
+	uint64_t key;
+	bool first;
+
+	if (!is_by_user(r))
+		return false;
+	key = vm_key();
+	vm = limits_of(key);
+	if (!vm) {
+		count_lost(t);
+		return true;
+	}
+	if (vm_limits_user(vm, kind, &first)) {
+		r->skipped = vm_limits_skipped(vm);
+		return false;
+	}
+	key |= kind;
+	if (first)
+		bpf_map_update_elem(&skipped, &key, r, BPF_ANY);
+	return true;
 }
 
 /* User space is woken when there is much to take, and for places that it should get to know. */
@@ -241,17 +220,22 @@ static uint64_t wake_flags(struct thread *t, const struct hc_record *r)
 }
 
 /* When the ring fills, those who fill it lose records, and nobody else. */
-static bool may_write(void)
+static bool may_write(bool is_space)
 {
-	struct vm *vm = vm_of((uint32_t)(bpf_get_current_pid_tgid() >> 32));
+	struct vm_limits *vm = limits_of(vm_key());
+	uint32_t nr = vm ? vm_count_one(&vm->records) : VM_RECORDS;
 
-	return !vm || vm->records++ < VM_RECORDS ||
-	       bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 2 * wake_bytes;
+	if (vm && records_most && nr >= records_most) {
+		if (!is_space) /* that is tried again */
+			__sync_fetch_and_add(&records_over, 1);
+		return false;
+	}
+	return nr < VM_RECORDS || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 2 * wake_bytes;
 }
 
 static void emit(struct thread *t, const struct hc_record *r)
 {
-	struct hc_record *out = may_write() ? bpf_ringbuf_reserve(&ring, sizeof(*out), 0) : NULL;
+	struct hc_record *out = may_write(false) ? bpf_ringbuf_reserve(&ring, sizeof(*out), 0) : NULL;
 
 	if (!out) {
 		count_lost(t);
@@ -359,7 +343,7 @@ struct sight {
 static bool emit_space(struct thread *t, struct kvm_vcpu *vcpu, const struct sight *seen,
 		       uint64_t before_ns)
 {
-	struct hc_record *out = may_write() ? bpf_ringbuf_reserve(&ring, sizeof(*out), 0) : NULL;
+	struct hc_record *out = may_write(true) ? bpf_ringbuf_reserve(&ring, sizeof(*out), 0) : NULL;
 
 	if (!out)
 		return false;
@@ -479,7 +463,7 @@ int BPF_PROG(on_hypercall, unsigned long nr, unsigned long a0, unsigned long a1,
 	t->exit.args[1] = a1;
 	t->exit.args[2] = a2;
 	t->exit.args[3] = a3;
-	t->is_call = t->left_out || !is_skipped(&t->exit);
+	t->is_call = t->left_out || !is_skipped(t, &t->exit);
 	return 0;
 }
 

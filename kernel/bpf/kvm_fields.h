@@ -61,6 +61,8 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	int tgid;
+	struct task_struct *group_leader;
+	uint64_t start_boottime;
 	void *bpf_storage; /* NULL: no program keeps anything of it */
 };
 

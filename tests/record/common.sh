@@ -70,3 +70,16 @@ field() {
 state_lines() {
 	"$sonde" events "$1" | sed -n 's/.*\(sonde: [a-z]* .*\)/\1/p'
 }
+
+# qemu-test VCPUS SECONDS: a VM without a VMM, what KVM itself gives to any program.
+make_vm_program() {
+	cat >"$scratch/qemu-test" <<'END'
+import fcntl, os, sys, time
+KVM_CREATE_VM, KVM_CREATE_VCPU = 0xAE01, 0xAE41
+kvm = os.open("/dev/kvm", os.O_RDWR)
+vm = fcntl.ioctl(kvm, KVM_CREATE_VM, 0)
+vcpus = [fcntl.ioctl(vm, KVM_CREATE_VCPU, i) for i in range(int(sys.argv[1]))]
+print(os.getpid(), flush=True)
+time.sleep(float(sys.argv[2]))
+END
+}

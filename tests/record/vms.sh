@@ -4,16 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 . tests/record/common.sh
 
-# A VM without a VMM: what KVM itself gives to any program.
-cat >"$scratch/qemu-test" <<'END'
-import fcntl, os, sys, time
-KVM_CREATE_VM, KVM_CREATE_VCPU = 0xAE01, 0xAE41
-kvm = os.open("/dev/kvm", os.O_RDWR)
-vm = fcntl.ioctl(kvm, KVM_CREATE_VM, 0)
-vcpus = [fcntl.ioctl(vm, KVM_CREATE_VCPU, i) for i in range(int(sys.argv[1]))]
-print(os.getpid(), flush=True)
-time.sleep(float(sys.argv[2]))
-END
+make_vm_program
 python3 "$scratch/qemu-test" 1 0 >/dev/null 2>&1 || skip "no VM can be made here"
 
 python3 "$scratch/qemu-test" 2 60 -name guest=alpha,debug-threads=on -uuid 01234567-89ab-cdef-0123-456789abcdef >"$scratch/alpha" &

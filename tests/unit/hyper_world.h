@@ -24,6 +24,7 @@
 #define WORLD_US 3000 /* ticks */
 #define WORLD_ROUND (1000 * WORLD_US)
 #define WORLD_TID(vcpu) (101 + (int32_t)(vcpu))
+#define WORLD_TWIN 3 /* a neighbour's thread */
 #define WORLD_BLOCK 400
 
 #define ID_ENTRY 500
@@ -101,6 +102,7 @@ struct world {
 	uint64_t skipped;	 /* as a record has it */
 	bool namesake;		 /* vCPU 1 is a neighbour's, who calls itself by the same name */
 	unsigned namesakes_vcpu; /* ... its number there */
+	bool twin;	  /* before all others, vCPU 1 of a neighbour's that calls itself the same */
 	unsigned crowd;	  /* before all others, so many nested vCPUs of a neighbour's send a block */
 	bool nested; /* the VM runs in the one that has these threads, and the host takes its calls */
 	struct buf folded;
@@ -126,6 +128,8 @@ static inline void world_record(struct world *w, unsigned cpu, uint64_t t, const
 
 static inline unsigned world_vcpu_id(const struct world *w, unsigned vcpu)
 {
+	if (vcpu == WORLD_TWIN)
+		return 1;
 	return w->namesake && vcpu ? w->namesakes_vcpu : vcpu;
 }
 
@@ -385,6 +389,26 @@ static inline void world_crowd(struct world *w)
 	}
 }
 
+static inline void world_twin(struct world *w)
+{
+	static uint8_t block[HT_CALL_BLOCK_MAX];
+	uint64_t t = WORLD_BEGIN - WORLD_ROUND;
+	struct ht_writer writer;
+	struct ht_call call;
+	uint32_t len;
+
+	ht_writer_init(&writer, 1, 0);
+	ht_begin(&writer, block, sizeof(block), t + (uint64_t)WORLD_OFFSET);
+	ht_machine(&writer, "vm-a", "6.1.0-test", 3000000, WORLD_CPUS);
+	len = ht_end(&writer);
+	for (unsigned i = 0; w->twin && i < ht_call_fragments(len); i++) {
+		bool is_last = i + 1 == ht_call_fragments(len);
+
+		ht_call_fragment(&call, block, len, writer.seq, i, is_last);
+		t = world_call_from(w, WORLD_TWIN, 0, t, &call, WORLD_KERNEL);
+	}
+}
+
 static inline void world_run(struct world *w, unsigned rounds)
 {
 	w->form = (struct dat_form){.version = 6,
@@ -401,6 +425,7 @@ static inline void world_run(struct world *w, unsigned rounds)
 		put(&w->folded, &head, sizeof(head));
 		world_clock(w, WORLD_BEGIN);
 	}
+	world_twin(w);
 	world_crowd(w);
 	for (unsigned r = 0; r < rounds; r++)
 		world_round(w, r);

@@ -164,18 +164,53 @@ static void test_who_may_listen(void **state)
 	static const char *const vms[] = {"web-1", "ad8dc0f8-1e07-4e26-8eac-0d0f0fd8c5a0", ""};
 	const struct stolen_rules some = {.vms = vms, .nr_vms = 3}, all = {.all_vms = true};
 	const struct stolen_rules nobody = {.nr_vms = 0};
+	const struct vms none = {0};
 	struct vm_info vm = {.name = "web-1"}, other = {.name = "web-10"}, nameless = {.pid = 7};
 
 	(void)state;
-	assert_true(stolen_may_listen(&some, &vm));
-	assert_false(stolen_may_listen(&some, &other));
-	assert_false(stolen_may_listen(&some, &nameless));
+	assert_true(stolen_may_listen(&some, &vm, &none));
+	assert_false(stolen_may_listen(&some, &other, &none));
+	assert_false(stolen_may_listen(&some, &nameless, &none));
 	snprintf(other.uuid, sizeof(other.uuid), "AD8DC0F8-1E07-4E26-8EAC-0D0F0FD8C5A0");
-	assert_true(stolen_may_listen(&some, &other));
+	assert_true(stolen_may_listen(&some, &other, &none));
 	snprintf(nameless.name, sizeof(nameless.name), "%s", vms[1]); /* another's UUID for a name */
-	assert_false(stolen_may_listen(&some, &nameless));
-	assert_false(stolen_may_listen(&nobody, &vm));
-	assert_true(stolen_may_listen(&all, &nameless));
+	assert_false(stolen_may_listen(&some, &nameless, &none));
+	assert_false(stolen_may_listen(&nobody, &vm, &none));
+	assert_true(stolen_may_listen(&all, &nameless, &none));
+}
+
+/* What means two VMs means none; each of them can be named in another way. */
+static void test_namesakes(void **state)
+{
+	static const char *const names[] = {"web-2", "web-1"}, *const pids[] = {"pid:8"};
+	static const char *const uuids[] = {"ad8dc0f8-1e07-4e26-8eac-0d0f0fd8c5a0"};
+	const struct stolen_rules by_name = {.vms = names, .nr_vms = 2};
+	const struct stolen_rules by_pid = {.vms = pids, .nr_vms = 1};
+	const struct stolen_rules by_uuid = {.vms = uuids, .nr_vms = 1}, all = {.all_vms = true};
+	struct vm_info list[] = {{.pid = 7, .name = "web-1"},
+				 {.pid = 7, .name = "web-1", .fd = 9}, /* the same process */
+				 {.pid = 8, .name = "web-1"},
+				 {.pid = 9, .name = "pid:8"}};
+	const struct vms one = {.list = list, .nr = 2}, two = {.list = list, .nr = 4};
+	int found[2];
+
+	(void)state;
+	snprintf(list[0].uuid, sizeof(list[0].uuid), "%s", uuids[0]);
+	assert_true(stolen_may_listen(&by_name, &list[0], &one));
+	assert_null(stolen_ambiguous(&by_name, &one, found));
+	assert_string_equal(stolen_ambiguous(&by_name, &two, found), "web-1");
+	assert_true(found[0] == 7 && found[1] == 8);
+	assert_null(stolen_ambiguous(&all, &two, found));
+	for (unsigned i = 0; i < two.nr; i++) {
+		assert_false(stolen_may_listen(&by_name, &list[i], &two));
+		assert_true(stolen_may_listen(&by_pid, &list[i], &two) == (list[i].pid == 8));
+		assert_true(stolen_may_listen(&by_uuid, &list[i], &two) == !i);
+		assert_true(stolen_may_listen(&all, &list[i], &two));
+	}
+	/* A UUID is taken from a command line, too. */
+	snprintf(list[2].uuid, sizeof(list[2].uuid), "%s", uuids[0]);
+	assert_false(stolen_may_listen(&by_uuid, &list[0], &two));
+	assert_string_equal(stolen_ambiguous(&by_uuid, &two, found), uuids[0]);
 }
 
 static void test_moves(void **state)
@@ -272,6 +307,18 @@ static struct st_ring *ring_of(struct fake_vm *vm, unsigned i)
 	return (void *)(vm->memory + REGION + ST_PAGE_BYTES + i * RING_BYTES);
 }
 
+static void make_ring(struct fake_vm *vm, unsigned i)
+{
+	struct st_own *own = &ring_of(vm, i)->own;
+
+	*own = (struct st_own){.version = ST_VERSION,
+			       .cpu = i,
+			       .nonce = NONCE,
+			       .vcpu = VCPU(i),
+			       .ring_bytes = RING_BYTES};
+	memcpy(own->magic, ST_RING_MAGIC, sizeof(own->magic));
+}
+
 static void make_vm(struct fake_vm *vm)
 {
 	struct st_region *g;
@@ -289,16 +336,8 @@ static void make_vm(struct fake_vm *vm)
 				.ring_bytes = RING_BYTES,
 				.bytes = REGION_BYTES};
 	memcpy(g->magic, ST_REGION_MAGIC, sizeof(g->magic));
-	for (unsigned i = 0; i < RINGS; i++) {
-		struct st_own *own = &ring_of(vm, i)->own;
-
-		*own = (struct st_own){.version = ST_VERSION,
-				       .cpu = i,
-				       .nonce = NONCE,
-				       .vcpu = VCPU(i),
-				       .ring_bytes = RING_BYTES};
-		memcpy(own->magic, ST_RING_MAGIC, sizeof(own->magic));
-	}
+	for (unsigned i = 0; i < RINGS; i++)
+		make_ring(vm, i);
 	vm->pid = fork();
 	assert_true(vm->pid >= 0);
 	if (!vm->pid) {
@@ -532,6 +571,14 @@ static void test_taken_away(void **state)
 	for (unsigned i = 0; i < RING_BYTES; i++)
 		assert_int_equal(((uint8_t *)ring_of(&vm, 0))[i], 0x55);
 	stolen_board_close(b);
+	/* ... nor when the module took it back, or begun anew: all of its mark but the nonce is there. */
+	memset(ring_of(&vm, 0), 0, RING_BYTES);
+	make_ring(&vm, 0);
+	assert_int_equal(stolen_board_open(&b, &place, NULL), 0);
+	ring_of(&vm, 0)->own.nonce = 0;
+	assert_false(stolen_board_add(b, VCPU(0), &(struct st_record){.length_ns = 1}, 0, 0));
+	assert_int_equal(ring_of(&vm, 0)->told.begun, 0);
+	stolen_board_close(b);
 	/* ... nor when another CPU's ring stands there. */
 	ring_of(&vm, 1)->own.cpu = 2;
 	assert_int_equal(stolen_board_open(&b, &place, NULL), 0);
@@ -574,7 +621,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_classes), cmocka_unit_test(test_resolution),
 		cmocka_unit_test(test_resolution_hides), cmocka_unit_test(test_who_may_listen),
-		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_namesakes), cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_exits),	cmocka_unit_test(test_disorder),
 		cmocka_unit_test(test_told),	cmocka_unit_test(test_wraps),
 		cmocka_unit_test(test_lies),	cmocka_unit_test(test_taken_away),

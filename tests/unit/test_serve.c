@@ -23,6 +23,7 @@ static void test_hosts(void **state)
 					  "127.0.0.1:123456",
 					  "127.0.0.1.x",
 					  "localhost.evil",
+					  "localhost180",
 					  "evil:80",
 					  "127.0.0.1:8a",
 					  "LOCALHOST",

@@ -380,6 +380,30 @@ static void test_namesake(void **state)
 	unlink(calls);
 }
 
+/* Two VMs of one name and several vCPUs each, of whom the host tells no more than vCPUs' numbers: no
+ * machine is made of threads of both. */
+static void test_twins(void **state)
+{
+	struct world w = {.twin = true};
+	struct within found;
+	struct trace *host;
+
+	(void)state;
+	open_world(&w, &host, &found);
+	assert_int_equal(found.nr, 3);
+	assert_int_equal(found.list[0].tid, WORLD_TID(WORLD_TWIN));
+	for (int i = 0; i < WORLD_CPUS; i++) {
+		const struct within_guest *g = &found.list[1 + i];
+		unsigned lost, nr = compare(g->trace, &w.vcpus[i], i, &lost);
+
+		assert_int_equal(g->tid, WORLD_TID(i));
+		assert_non_null(strstr(g->because, "two VMs or more call themselves so"));
+		assert_true(nr == w.vcpus[i].nr_sent && nr > ROUNDS * 15 && !lost);
+		assert_null(stream_of(g->trace, 1 - i));
+	}
+	close_world(&w, host, &found);
+}
+
 /* The guest is a machine, and its events and marks are where they belong. */
 static void check_events(const char *host, const struct world *w)
 {
@@ -621,6 +645,7 @@ int main(void)
 		cmocka_unit_test(test_forged),	     cmocka_unit_test(test_no_rip),
 		cmocka_unit_test(test_forged_history), cmocka_unit_test(test_namesake),
 		cmocka_unit_test(test_flood),	     cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_twins),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, drop_file);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+#ifndef CHANNEL_VM_LIMITS_H
+#define CHANNEL_VM_LIMITS_H
+
+/*
+ * How many hypercalls of one VM are recorded in a while (kernel/bpf/hypertrace.bpf.c), whatever it
+ * does: so that its neighbours have their part of the ring, and the host its disk.
+ *
+ * The VM's vCPUs count at once and without locks.  Counters only go up; each call takes a number of
+ * its own, and who begins a window says from which number on it counts.  So there are never more in
+ * a window than the limit, and what is refused is counted exactly, modulo 2^32.
+ *
+ * No other header: the includer, a BPF program too, has bool, uint64_t and the like.
+ */
+#define VM_WINDOW_NS 100000000ull
+#define VM_WINDOWS_PER_S 10
+#define VM_RECORDS 4096 /* in a window, once half of the ring is full; the rest is lost */
+
+/* What a process may not do without end. */
+enum vm_user_call {
+	VM_FORGED, /* what only a kernel may send */
+	VM_MARK,
+	VM_USER_CALLS
+};
+
+#define VM_FORGED_MOST 100 /* in a window */
+#define VM_MARK_MOST 1000
+
+struct vm_count {
+	uint32_t nr, from; /* from: the number at which the window began */
+};
+
+struct vm_limits {
+	uint64_t since_ns; /* when the window began */
+	struct vm_count records, user[VM_USER_CALLS];
+	uint32_t skipped[VM_USER_CALLS];
+};
+
+static inline void vm_limits_at(struct vm_limits *l, uint64_t now_ns)
+{
+	uint64_t since_ns = *(volatile uint64_t *)&l->since_ns;
+
+	/* An event may be late: now_ns before since_ns is no new window. */
+	if ((int64_t)(now_ns - since_ns) < (int64_t)VM_WINDOW_NS ||
+	    __sync_val_compare_and_swap(&l->since_ns, since_ns, now_ns) != since_ns)
+		return;
+	l->records.from = l->records.nr;
+	for (int i = 0; i < VM_USER_CALLS; i++)
+		l->user[i].from = l->user[i].nr;
+}
+
+/* The how-manieth it is in this window, from 0 on. */
+static inline uint32_t vm_count_one(struct vm_count *c)
+{
+	uint32_t nr = __sync_fetch_and_add(&c->nr, 1);
+
+	return nr - *(volatile uint32_t *)&c->from;
+}
+
+/* A process's call: whether it is recorded; else it is counted.  *@first: the first of a window that
+ * is not. */
+static inline bool vm_limits_user(struct vm_limits *l, enum vm_user_call kind, bool *first)
+{
+	uint32_t most = kind == VM_MARK ? VM_MARK_MOST : VM_FORGED_MOST;
+	uint32_t nr = vm_count_one(&l->user[kind == VM_MARK]);
+
+	*first = nr == most;
+	if (nr < most)
+		return true;
+	__sync_fetch_and_add(&l->skipped[kind == VM_MARK], 1);
+	return false;
+}
+
+/* As struct hc_record has it. */
+static inline uint64_t vm_limits_skipped(const struct vm_limits *l)
+{
+	return (uint64_t)l->skipped[VM_MARK] << 32 | l->skipped[VM_FORGED];
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many hypercalls of one VM the recorder's BPF program writes, and that it counts the rest. */
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/types.h"
+#include "channel/hypercalls.h"
+#include "channel/vm_limits.h"
+
+#define VCPUS 8
+#define CALLS 8000000
+#define WINDOWS 1000
+
+/* What docs/security.md says: of processes 1,000 calls and 10,000 marks a second; of a VM 40,960 records,
+ * of which the half of a ring that is left has room for four VMs'. */
+static void the_rates_are_those_of_the_manual(void **state)
+{
+	const unsigned per_s[VM_USER_CALLS] = {[VM_FORGED] = 1000, [VM_MARK] = 10000};
+	struct vm_limits l = {.since_ns = 5};
+	unsigned written[VM_USER_CALLS] = {0}, firsts = 0, made = 0;
+
+	(void)state;
+	assert_int_equal(VM_WINDOW_NS * VM_WINDOWS_PER_S, 1000000000);
+	assert_int_equal(VM_RECORDS * VM_WINDOWS_PER_S, 40960);
+	assert_true(4 * VM_RECORDS * HC_RECORD_BYTES <= HC_RING_BYTES / 2);
+	for (uint64_t now = 5; now < 1000000005; now += 20000, made++) { /* 50,000 a second */
+		for (enum vm_user_call kind = 0; kind < VM_USER_CALLS; kind++) {
+			bool first;
+
+			vm_limits_at(&l, now);
+			written[kind] += vm_limits_user(&l, kind, &first);
+			firsts += first;
+		}
+	}
+	for (unsigned kind = 0; kind < VM_USER_CALLS; kind++) {
+		assert_int_equal(written[kind], per_s[kind]);
+		assert_int_equal(l.skipped[kind], made - written[kind]);
+	}
+	assert_int_equal(firsts, VM_WINDOWS_PER_S * VM_USER_CALLS);
+	assert_true(vm_limits_skipped(&l) ==
+		    ((uint64_t)l.skipped[VM_MARK] << 32 | l.skipped[VM_FORGED]));
+}
+
+/* Four billion calls do not become marks. */
+static void counts_do_not_run_into_each_other(void **state)
+{
+	struct vm_limits l = {.skipped = {UINT32_MAX, 7}, .user = {{.nr = UINT32_MAX - 2}}};
+	bool first;
+
+	(void)state;
+	l.user[VM_FORGED].from = l.user[VM_FORGED].nr - VM_FORGED_MOST;
+	assert_false(vm_limits_user(&l, VM_FORGED, &first));
+	assert_true(first);
+	assert_true(vm_limits_skipped(&l) == (uint64_t)7 << 32);
+	l.user[VM_FORGED].from = l.user[VM_FORGED].nr; /* a window goes on past the last number */
+	for (unsigned i = 0; i < VM_FORGED_MOST; i++)
+		assert_true(vm_limits_user(&l, VM_FORGED, &first));
+	assert_false(vm_limits_user(&l, VM_FORGED, &first));
+}
+
+/* An event whose time was read before the window's begins no other one. */
+static void time_may_come_late(void **state)
+{
+	struct vm_limits l = {.since_ns = 1000};
+	bool first;
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * VM_FORGED_MOST; i++) {
+		vm_limits_at(&l, i % 2 ? 900 : 1000 + VM_WINDOW_NS - 1);
+		assert_true(vm_limits_user(&l, VM_FORGED, &first) == (i < VM_FORGED_MOST));
+	}
+	vm_limits_at(&l, 1000 + VM_WINDOW_NS);
+	assert_true(vm_limits_user(&l, VM_FORGED, &first));
+}
+
+struct flood {
+	struct vm_limits l;
+	atomic_uint written, records;
+	pthread_barrier_t start;
+};
+
+/* All of them see a new window at about the same time. */
+static void *vcpu(void *data)
+{
+	struct flood *f = data;
+	unsigned written = 0, records = 0;
+	bool first;
+
+	pthread_barrier_wait(&f->start);
+	for (unsigned i = 0; i < CALLS; i++) {
+		vm_limits_at(&f->l, 1 + (uint64_t)(i / (CALLS / WINDOWS)) * VM_WINDOW_NS);
+		written += vm_limits_user(&f->l, VM_MARK, &first);
+		records += vm_count_one(&f->l.records) < VM_RECORDS;
+	}
+	atomic_fetch_add(&f->written, written);
+	atomic_fetch_add(&f->records, records);
+	return NULL;
+}
+
+static void vcpus_at_once_are_counted_exactly(void **state)
+{
+	static struct flood f = {.l = {.since_ns = 1}};
+	pthread_t threads[VCPUS];
+
+	(void)state;
+	assert_int_equal(pthread_barrier_init(&f.start, NULL, VCPUS), 0);
+	for (unsigned i = 0; i < VCPUS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, vcpu, &f), 0);
+	for (unsigned i = 0; i < VCPUS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&f.start);
+	assert_int_equal(f.written + f.l.skipped[VM_MARK], VCPUS * CALLS);
+	assert_int_equal(f.l.user[VM_MARK].nr, VCPUS * CALLS);
+	assert_in_range(f.written, VM_MARK_MOST, WINDOWS * VM_MARK_MOST);
+	assert_in_range(f.records, VM_RECORDS, WINDOWS * VM_RECORDS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_rates_are_those_of_the_manual),
+		cmocka_unit_test(counts_do_not_run_into_each_other),
+		cmocka_unit_test(time_may_come_late),
+		cmocka_unit_test(vcpus_at_once_are_counted_exactly),
+	};
+
+	return cmocka_run_group_tests_name("vm_limits", tests, NULL, NULL);
+}
