@@ -96,10 +96,10 @@ static void say_nesting(const struct of_vms *nesting, int64_t vm, struct verdict
 		say(&v->says, " Each of its %s exits that ",
 		    unit_count(text, facts_named(f, rows[i], "handed").i));
 		say_machine(&v->says, facts_named(f, rows[i], "host").i);
-		say(&v->says, " had to handle cost on average %lld.%lld exits to ",
+		say(&v->says, " had to handle cost %lld.%lld exits to ",
 		    (long long)per_thousand / 1000, (long long)per_thousand % 1000 / 100);
 		say_machine(&v->says, facts_named(f, rows[i], "by").i);
-		say(&v->says, ".");
+		say(&v->says, " on average.");
 	}
 }
 
@@ -109,12 +109,12 @@ static void say_top(const struct top_exit *top, struct verdict *v)
 
 	if (!top->count)
 		return;
-	say(&v->says, "; %s of it, ", 2 * top->total > v->cost_ns ? "most" : "the largest part");
+	say(&v->says, " %s of it, ", 2 * top->total > v->cost_ns ? "Most" : "The largest part");
 	say_length(&v->says, top->total);
 	say(&v->says, ", went into %s %s exits, ", unit_count(count, top->count),
 	    *top->name ? top->name : "unnamed");
 	say_length(&v->says, top->total / top->count);
-	say(&v->says, " each (sleep, and what others ran before the entry, not counted)");
+	say(&v->says, " each. Sleep, and what others ran before the entry, is not counted.");
 }
 
 static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
@@ -139,11 +139,10 @@ static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
 	say_length(&v.says, v.cost_ns);
 	say(&v.says, " of CPU time for ");
 	say_machine(&v.says, vm);
-	say(&v.says, ", %s of all the time it had a CPU, in %s exits",
-	    unit_share(share, facts_named(vms, row, "share").i),
-	    unit_count(exits_text, facts_named(vms, row, "exits").i));
+	say(&v.says, " in %s exits, %s of all the time it had a CPU.",
+	    unit_count(exits_text, facts_named(vms, row, "exits").i),
+	    unit_share(share, facts_named(vms, row, "share").i));
 	say_top(&top, &v);
-	say(&v.says, ".");
 	say_nesting(nesting, vm, &v);
 	point_at_longest(exits, vm, &v);
 	why_add(w, &v);

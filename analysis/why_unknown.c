@@ -41,8 +41,8 @@ static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 	say(&v.says, " did is not known for ");
 	say_length(&v.says, time);
 	say(&v.says,
-	    " of its time (%s): it, or a machine around it, had not been seen yet, was no longer "
-	    "seen, or lost events.",
+	    " of its time (%s): its events, or its hosts', are missing. That is "
+	    "before the first of them, after the last, or in a gap (sonde report -s loss).",
 	    unit_share(share, share_ppm(time, total)));
 	why_add(w, &v);
 }
@@ -85,10 +85,10 @@ static void no_trace(struct why *w, const struct tables *t, int64_t machine,
 	if (is_dark(w, m)) {
 		sonde_machine(w->run, m->parent, &parent);
 		say(&v.says,
-		    "Neither %s nor %s, which it is in, has a trace: when its vCPUs were ready only "
-		    "the kernel of %s knows, and what they waited for is told as far as the entries "
-		    "that ended it show. Next time run sonde-agent in both, and record with "
-		    "--guest all.",
+		    "Neither %s nor %s, which it is in, has a trace: only the kernel of %s knows "
+		    "when its vCPUs were runnable. What they waited for is known only where the VM "
+		    "entries that ended it show that. Next time run sonde-agent in both, and "
+		    "record with --guest all.",
 		    m->name, parent.name, parent.name);
 		why_add(w, &v);
 		return;
@@ -96,9 +96,9 @@ static void no_trace(struct why *w, const struct tables *t, int64_t machine,
 	say(&v.says, "%s has no trace of its own: ", m->name);
 	if (has_processes(t, machine))
 		say(&v.says,
-		    "its processes are told apart by their page tables and numbered as they "
-		    "were first seen (no PIDs); their names and threads, and what these waited "
-		    "for, are not known.");
+		    "its processes are told apart by their page tables. Their numbers are no "
+		    "PIDs: they count in the order in which they were seen. Names, threads, and "
+		    "what these waited for are not known.");
 	else
 		say(&v.says, "which of its threads ran, waited or was hit is not known.");
 	say(&v.says, " Next time run sonde-agent in it, and record with --guest all.");
@@ -240,11 +240,13 @@ static void problems(struct why *w)
 	if (others < 0)
 		return;
 	v.count = others + 1;
-	say(&v.says, "What is said here may lack something, for Sonde met %s: %s",
-	    others ? "problems" : "a problem", first.text);
+	say(&v.says, "What is said here may lack something, for Sonde met ");
 	if (others)
-		say(&v.says, "; and %lld more", (long long)others);
-	say(&v.says, " (sonde report -s problem).");
+		say(&v.says, "%lld problems with the input. sonde report -s problem lists them. "
+			     "The first: ", (long long)others + 1);
+	else
+		say(&v.says, "a problem with the input. ");
+	say(&v.says, "%s.", first.text);
 	why_add(w, &v);
 }
 
