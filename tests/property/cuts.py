@@ -42,23 +42,29 @@ LEAST_MOMENTS = 20000  # per cut, on the mean
 MOST_MORE = 0.001  # of these: a true gain, see order.c
 
 
-def plain(folder, target):
+def plain(folder, target, pattern="*.dat"):
     """trace.dat files of version 6, not packed, of those in a folder."""
     lib.need("trace-cmd")
     target.mkdir(parents=True)
-    for file in sorted(folder.glob("*.dat")):
+    for file in sorted(folder.glob(pattern)):
         lib.run("trace-cmd", "convert", "-i", file, "-o", target / file.name, "--file-version", "6",
                 "--compression", "none")
 
 
+def gather_layers(unpacked, target):
+    """A packed run has a folder for each machine, L0 and what is in it, or those of its recorder."""
+    target.mkdir(parents=True)
+    for place in sorted([*unpacked.glob("**/L0/run/*/"), *unpacked.glob("**/L[0-9]*/")]):
+        if (place / "lttng").is_dir():
+            shutil.copytree(place / "lttng", target / place.name)
+        elif (place / "trace.dat").exists():
+            plain(place, target / place.name, "trace.dat")
+
+
 def gather(name, target):
-    """A recording by name, as plain files under @target."""
-    if name.startswith("lab-"):
-        unpacked = lib.unpacked(next(iter(lib.archives(name))))
-        target.mkdir(parents=True)
-        for file in sorted(unpacked.glob("**/L0/run/*/trace.dat")):
-            (target / file.parent.name).mkdir()
-            shutil.copy(file, target / file.parent.name)
+    """A recording by name, as plain files under @target: a sample's, or a packed run's."""
+    if lib.archives(name):
+        gather_layers(lib.unpacked(lib.archives(name)[0]), target)
     elif name == "perf":
         unpacked = lib.unpacked(lib.ROOT / "samples/lab/perf-data-6.1.tar.xz")
         shutil.copytree(next(unpacked.glob("**/host.data")).parent, target)

@@ -14,10 +14,10 @@
  *	states.c     every attribute of every CPU, vCPU and thread
  *	rows.c       the tables of what there is: machines, threads, namespaces ...
  *	words.c      `sonde state`, and pictures
- *	tables.c     every table that `sonde report` and SQL show, row by row
+ *	tables.c     every table that `sonde report` and SQL show, row by row (sheet.h)
  *
  * What is wrong is printed, one line each: "wrong", what kind of thing, which one, from, to, what
- *the second history says, what the first one said.
+ * the second history says, what the first one said.
  */
 
 struct side {

@@ -5,9 +5,11 @@
  *
  *	machine   "some guest of M" than each guest in M, at whatever depth
  *	vCPU      one without a number, or one that holds others, than these
- *	thread    unknown than each; rows are incarnations, a TID and its machine are what is
- *compared text      "" or "unknown" than each context   unknown than all "guest of M" than all that
- *M and machines in it do "task" than user space, system call, kernel or hypervisor of that thread
+ *	thread    unknown than each; rows are incarnations, a TID and its machine are compared
+ *	text      "" or "unknown" than each
+ *	context   unknown than all
+ *	          "guest of M" than all that M and machines in it do
+ *	          "task" than user space, system call, kernel or hypervisor of that thread
  *	          user space, a call or "kernel" of a thread that is not known to be a vCPU's than
  *	          the hypervisor's work of that thread
  *	          "kernel" than a system call

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables with a row for each thing that happened: it is one that the whole run has there, too. */
+#include "sheet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A wait is listed from when its vCPU slept, or, where that was not seen, from when it halted. */
+#define WAIT_BEGIN_NS 1000000
+
+void check_wait(struct pair *p, const struct sheet *s, size_t row)
+{
+	const struct grid *waits = &s->waits;
+	int64_t vcpu = cell(&s->cut, row, grid_column(&s->cut, "vcpu")).i;
+	int64_t at = time_in_whole(p, cell(&s->cut, row, s->at).i);
+	int64_t end = at + length_of(s, &s->cut, row);
+	bool fits = false;
+	char words[512];
+
+	for (size_t i = 0; i < waits->nr && !fits; i++) {
+		int64_t until = cell(waits, i, grid_column(waits, "until")).i;
+		bool open = cell(waits, i, grid_column(waits, "entry")).i < 0;
+
+		fits = cpu_fits(p, vcpu, cell(waits, i, grid_column(waits, "vcpu")).i) &&
+		       (open ? cell(waits, i, grid_column(waits, "at")).i <= end + s->slack
+			     : until - s->slack <= end && end <= until + s->slack);
+	}
+	if (fits)
+		return;
+	word_row(p, s, row, words, sizeof(words));
+	say_wrong(p, s->of->name, words, at, end, "listed", "no wait ends there");
+}
+
+/* Unknown, or the same; of how many were under way at least so many are known. */
+static bool part_fits(const struct sonde_column *c, int64_t cut, int64_t whole, int64_t slack)
+{
+	if (!strcmp(c->name, "length")) /* so much is known */
+		return cut <= whole + slack;
+	if (c->type == SONDE_COL_NS)
+		return cut < 0 || (cut <= whole + slack && cut >= whole - slack);
+	if (!strcmp(c->name, "depth") || !strcmp(c->name, "polled"))
+		return cut <= whole;
+	return cut <= 0 || cut == whole;
+}
+
+/* Of a wait whose end was not seen only the begin is known to be one. */
+static bool has_open_end(const struct sheet *s, size_t whole)
+{
+	return !strcmp(s->of->name, "wait_list") && cell(&s->whole, whole, s->entry).i < 0;
+}
+
+/* The first column that says something else; NULL when none does. */
+static const char *wrong_part(const struct sheet *s, size_t cut, size_t whole, int64_t slack)
+{
+	for (int c = 0; c < (int)s->of->nr_columns; c++) {
+		if (s->rules[c] == RULE_PART && c != s->length &&
+		    !(has_open_end(s, whole) && !strcmp(s->of->columns[c].name, "length")) &&
+		    !part_fits(&s->of->columns[c], cell(&s->cut, cut, c).i,
+			       cell(&s->whole, whole, c).i, slack))
+			return s->of->columns[c].name;
+	}
+	return NULL;
+}
+
+/* Until when it was, on the whole run's time line, of which nothing is known after its end. */
+static int64_t end_in_whole(const struct pair *p, int64_t at, int64_t length)
+{
+	int64_t end = at + length, last = sonde_run_end(p->whole.run);
+
+	return end > last && at < last ? last : end;
+}
+
+/* What it is a part of is part of what that row is a part of. */
+static bool parts_fit(const struct pair *p, const struct sheet *s, size_t cut, size_t whole,
+		      int64_t slack)
+{
+	int64_t from, begin;
+
+	if (s->whole_at < 0)
+		return true;
+	from = time_in_whole(p, cell(&s->cut, cut, s->whole_at).i);
+	begin = cell(&s->whole, whole, s->whole_at).i;
+	return from >= begin - slack &&
+	       end_in_whole(p, from, cell(&s->cut, cut, s->whole_length).i) <=
+		       begin + cell(&s->whole, whole, s->whole_length).i + slack;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+void lists_init(struct sheet *s)
+{
+	size_t nr = s->whole.nr;
+
+	s->order = calloc(nr + 1, sizeof(*s->order));
+	if (!s->order)
+		abort();
+	for (size_t i = 0; i < nr; i++) {
+		int64_t length = length_of(s, &s->whole, i);
+
+		s->order[i] = (struct listed){cell(&s->whole, i, s->at).i, i};
+		s->longest = length > s->longest ? length : s->longest;
+	}
+	qsort(s->order, nr, sizeof(*s->order), by_time);
+}
+
+/* The first row, by time, that may reach @t. */
+static size_t first_at(const struct sheet *s, int64_t t)
+{
+	size_t low = 0, high = s->whole.nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->order[middle].at < t - s->longest)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void check_listed(struct pair *p, struct sheet *s, size_t row)
+{
+	int64_t at = time_in_whole(p, cell(&s->cut, row, s->at).i);
+	int64_t length = more_if(p->lie, length_of(s, &s->cut, row));
+	bool until = s->length >= 0 && s->of->columns[s->length].type == SONDE_COL_TIME;
+	const char *wrong = NULL, *part;
+	int64_t covered = 0, reach = at;
+	bool more = false;
+	char words[512];
+
+	length = end_in_whole(p, at, length) - at;
+	for (size_t k = first_at(s, at - s->slack); k < s->whole.nr; k++) {
+		size_t i = s->order[k].row;
+		int64_t begin = s->order[k].at;
+		int64_t end = begin + length_of(s, &s->whole, i);
+
+		if (until)
+			begin -= WAIT_BEGIN_NS;
+		if (begin > at + length + s->slack)
+			break;
+		if (has_open_end(s, i) && end < at + length)
+			end = at + length;
+		if (end < at - s->slack || !parts_fit(p, s, row, i, s->slack))
+			continue;
+		if (!keys_fit(p, s, row, i, FIT)) {
+			more |= at >= begin - s->slack && at + length <= end + s->slack &&
+				keys_fit(p, s, row, i, FIT_MORE);
+			continue;
+		}
+		if (at >= begin - s->slack && at + length <= end + s->slack) {
+			part = wrong_part(s, row, i, s->slack);
+			if (!part)
+				return;
+			wrong = part;
+		}
+		if (begin <= at + s->slack && end > reach)
+			reach = end;
+		covered += (end < at + length ? end : at + length) - (begin > at ? begin : at) +
+			   s->slack;
+	}
+	if (covered >= length && is_less_specific(s, row) && !wrong)
+		return;
+	if (more || unseen_gaps(p, at, at + length) >= length ||
+	    (reach > at && is_gain(p, reach, at + length))) {
+		p->more++;
+		return;
+	}
+	word_row(p, s, row, words, sizeof(words));
+	say_wrong(p, s->of->name, words, at, at + length, "listed", "%s",
+		  wrong ? wrong : "no such row");
+}

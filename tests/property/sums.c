@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of sums: no row has more than all rows of the whole run together that it may stand for. */
+#include "sheet.h"
+
+#include <string.h>
+
+static bool is_shorter(const struct sheet *s, const struct grid *f, size_t row, size_t cut)
+{
+	return s->is_spread && cell(f, row, s->from).i < cell(&s->cut, cut, s->from).i;
+}
+
+/* With those that took longer, in a table of how they spread. */
+static int64_t summed(const struct sheet *s, size_t row, int column)
+{
+	int64_t sum = cell(&s->cut, row, column).i;
+
+	for (size_t i = 0; s->is_spread && i < s->cut.nr; i++) {
+		if (i != row && same_keys(s, i, row) && !is_shorter(s, &s->cut, i, row))
+			sum += cell(&s->cut, i, column).i;
+	}
+	return sum;
+}
+
+/* Rows of a list of the whole run, of a VM and cause, in which a thread slept. */
+static int64_t count_of(const struct pair *p, const struct grid *f, int64_t vm, const char *cause)
+{
+	int of = grid_column(f, "cause"), vcpu = grid_column(f, "vcpu");
+	int polled = grid_column(f, "polled");
+	int64_t nr = 0;
+
+	for (size_t i = 0; i < f->nr; i++) {
+		int64_t cpu = cell(f, i, vcpu).i;
+
+		nr += machine_fits(p, vm, p->whole.cpus[cpu].machine) &&
+		      causes_fit(cause, cell(f, i, of).s) && (polled < 0 || !cell(f, i, polled).i);
+	}
+	return nr;
+}
+
+/*
+ * Wake-ups in which a guest lost events are not told; without its trace they are, until the guest
+ * goes on.  And of one that was awake still the guest tells what woke it again.  There are never
+ * more than waits, of that VM and cause.
+ */
+static int64_t untold_wakeups(const struct pair *p, const struct sheet *s, size_t row)
+{
+	int64_t vm = cell(&s->cut, row, 0).i, nr;
+	const char *cause;
+
+	if (strcmp(s->of->name, "wakeup") != 0 && strcmp(s->of->name, "wakeup_histogram") != 0)
+		return 0;
+	cause = cell(&s->cut, row, grid_column(&s->cut, "cause")).s;
+	nr = count_of(p, &s->waits, vm, cause) - count_of(p, &s->wakeups, vm, cause);
+	return nr > 0 ? nr : 0;
+}
+
+/* Of a row's time, what is known: time of which less is known may have been another row's. */
+static int64_t known_of(const struct sheet *s, size_t row, int column)
+{
+	static const char *const less[] = {"unknown", "guest"};
+	int64_t value = cell(&s->cut, row, column).i;
+
+	for (size_t i = 0; i < 2 && !strcmp(s->of->columns[column].name, "total"); i++) {
+		int at = grid_column(&s->cut, less[i]);
+
+		if (at >= 0 && s->of->columns[at].type == SONDE_COL_NS)
+			value -= cell(&s->cut, row, at).i;
+	}
+	return value;
+}
+
+/* Of several rows of the whole run. */
+struct limits {
+	int64_t sums[COLUMNS_MAX], most[COLUMNS_MAX];
+	int64_t nr;
+};
+
+static void add_row(const struct sheet *s, size_t row, struct limits *out)
+{
+	out->nr++;
+	for (int c = 0; c < (int)s->of->nr_columns; c++) {
+		int64_t value;
+
+		if (s->rules[c] != RULE_SUM && s->rules[c] != RULE_EXTREME)
+			continue;
+		value = cell(&s->whole, row, c).i;
+		out->sums[c] += value > 0 ? value : 0;
+		out->most[c] = value > out->most[c] ? value : out->most[c];
+	}
+}
+
+static int64_t limit_of(const struct sheet *s, const struct limits *l, int column)
+{
+	return s->rules[column] == RULE_SUM ? l->sums[column] : l->most[column];
+}
+
+void check_summed(struct pair *p, struct sheet *s, size_t row)
+{
+	struct limits limits = {0}, more = {0}, threads = {0};
+	bool joined = is_less_specific(s, row);
+	int64_t untold = untold_wakeups(p, s, row);
+	char words[512];
+
+	for (size_t i = 0; i < s->whole.nr; i++) {
+		unsigned fits = is_shorter(s, &s->whole, i, row)
+					? 0
+					: keys_fit(p, s, row, i, FIT | FIT_MORE | FIT_THREADS);
+
+		if (fits & FIT)
+			add_row(s, i, &limits);
+		if (fits & FIT_MORE)
+			add_row(s, i, &more);
+		if (fits & FIT_THREADS)
+			add_row(s, i, &threads);
+	}
+	for (int c = 0; c < (int)s->of->nr_columns; c++) {
+		int64_t value =
+			more_if(p->lie, s->is_spread ? summed(s, row, c) : known_of(s, row, c));
+		int64_t limit = limit_of(s, &limits, c), known = limit_of(s, &more, c) - limit;
+		bool ns = s->of->columns[c].type == SONDE_COL_NS;
+
+		if (s->rules[c] != RULE_SUM && (s->rules[c] != RULE_EXTREME || joined))
+			continue;
+		p->moments++;
+		/* Each piece of time may have grown by what its ends may have moved. */
+		limit += !ns			   ? limit / 50 + 1 + untold
+			 : s->rules[c] == RULE_SUM ? limit / 20 + 20 * s->slack
+						   : s->slack;
+		limit += ns ? s->gaps : 0;
+		if (value <= limit)
+			continue;
+		/* At the edge between two threads it is the clocks' bound that tells whose it is.
+		 */
+		if (s->rules[c] == RULE_EXTREME && s->slack && value <= threads.most[c] + s->slack)
+			continue;
+		/* Where the whole run's clocks are not exact enough it knows less. */
+		if (value <= limit + known) {
+			p->more++;
+			continue;
+		}
+		word_row(p, s, row, words, sizeof(words));
+		say_wrong(p, s->of->name, words, 0, 0, s->of->columns[c].name,
+			  "%lld, not %lld of %lld rows", (long long)value, (long long)limit,
+			  (long long)limits.nr);
+		return;
+	}
+}
+
+static int64_t sum_of(const struct grid *f, const char *column)
+{
+	int at = grid_column(f, column);
+	int64_t sum = 0;
+
+	for (size_t row = 0; at >= 0 && row < f->nr; row++)
+		sum += cell(f, row, at).i;
+	return sum;
+}
+
+static int64_t physical_cpus(const struct side *s)
+{
+	int64_t nr = 0;
+
+	for (int64_t i = 0; i < s->nr_cpus; i++)
+		nr += !s->cpus[i].machine;
+	return nr;
+}
+
+void check_total(struct pair *p, const struct sheet *s)
+{
+	int64_t all = sum_of(&s->cut, "total"), known = all - sum_of(&s->cut, "unknown");
+	int64_t whole = sum_of(&s->whole, "total") - sum_of(&s->whole, "unknown");
+	int64_t window = sonde_run_end(p->cut.run) - sonde_run_begin(p->cut.run);
+
+	if (strcmp(s->of->name, "machine_time") && strcmp(s->of->name, "level_time"))
+		return;
+	p->moments++;
+	if (all != window * physical_cpus(&p->cut))
+		say_wrong(p, s->of->name, "sum", 0, 0, "total", "%lld, not %lld", (long long)all,
+			  (long long)(window * physical_cpus(&p->cut)));
+	if (known > whole + whole / 1000 + s->slack + p->gain_ns)
+		say_wrong(p, s->of->name, "sum", 0, 0, "known", "%lld, not %lld", (long long)known,
+			  (long long)whole);
+}
