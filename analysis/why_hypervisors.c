@@ -34,7 +34,7 @@ static void of_vms_release(struct of_vms *o)
 /* The exits of a machine's code that took its hypervisor the most time on CPUs. */
 struct top_exit {
 	const char *name;
-	int64_t by, count, total;
+	int64_t by, count, maybe_more, total;
 };
 
 static struct top_exit top_exit(const struct of_vms *reasons, int64_t vm)
@@ -50,6 +50,7 @@ static struct top_exit top_exit(const struct of_vms *reasons, int64_t vm)
 		top.name = facts_named(f, rows[i], "name").s;
 		top.by = facts_named(f, rows[i], "by").i;
 		top.count = facts_named(f, rows[i], "count").i;
+		top.maybe_more = facts_named(f, rows[i], "maybe_more").i;
 		top.total = facts_named(f, rows[i], "total").i;
 	}
 	return top;
@@ -111,9 +112,10 @@ static void say_top(const struct top_exit *top, struct verdict *v)
 		return;
 	say(&v->says, " %s of it, ", 2 * top->total > v->cost_ns ? "Most" : "The largest part");
 	say_length(&v->says, top->total);
-	say(&v->says, ", went into %s %s exits, ", unit_count(count, top->count),
+	say(&v->says, ", went into %s%s %s exits, ", top->maybe_more ? "at least " : "", unit_count(count, top->count),
 	    *top->name ? top->name : "unnamed");
 	say_length(&v->says, top->total / top->count);
+	say(&v->says, top->maybe_more ? " or less" : "");
 	say(&v->says, " each. Sleep, and what others ran before the entry, is not counted.");
 }
 

@@ -70,6 +70,13 @@ not_says err "left out"
 run 0 "$sonde" why "$history" --time 10%,
 not_says err "left out"
 
+# Two stays with a time between of which nothing is known count once, and it is told that they may be two.
+run 0 "$sonde" report "$history" -s exit_reason
+says out "MAYBE MORE"
+run 0 "$sonde" report "$history" -s exit_reason --format json
+json '[(r["count"], r["maybe_more"]) for r in j["exit_reason"] if (r["vm"], r["by"], r["name"]) == ("vm-a-n", "vm-a", "MSR")] == [(142, 1)]'
+json 'sum(r["maybe_more"] for r in j["exit_reason"]) < len(j["exit_reason"])'
+
 # "most" is said of more than half only.
 run 0 "$sonde" report "$history" -s wakeup --format json
 cp "$scratch/out" "$scratch/report"
