@@ -27,7 +27,7 @@ static int find_exit_reasons(struct sonde_facts *out, struct sonde_run *run, ns_
 			cell_int((int64_t)e->count),
 			cell_int((int64_t)e->maybe_more),
 			cell_int(e->time_ns),
-			cell_int(e->time_ns / (ns_t)e->count),
+			cell_int(e->count ? e->time_ns / (ns_t)e->count : -1),
 			cell_int(e->longest_ns),
 		};
 
