@@ -25,8 +25,9 @@ static int find_exit_reasons(struct sonde_facts *out, struct sonde_run *run, ns_
 			cell_int(key[HYPERVISOR_REASON]),
 			cell_str(e->name),
 			cell_int((int64_t)e->count),
+			cell_int((int64_t)e->maybe_more),
 			cell_int(e->time_ns),
-			cell_int(e->time_ns / (ns_t)e->count),
+			cell_int(e->count ? e->time_ns / (ns_t)e->count : -1),
 			cell_int(e->longest_ns),
 		};
 
@@ -43,10 +44,13 @@ static const struct sonde_column reason_columns[] = {
 	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
 	{"count", "STAYS", SONDE_COL_INT,
-	 "stays outside guest mode; with nesting, each hypervisor that records counts its own"},
+	 "stays outside guest mode, at least; with nesting, each hypervisor that records counts its own"},
+	{"maybe_more", "MAYBE MORE", SONDE_COL_INT,
+	 "so many more there may be: what is before and after a time of which nothing is known "
+	 "counts once where nothing tells the two apart"},
 	{"total", "HYPERVISOR", SONDE_COL_NS,
 	 "hypervisor time, that is CPU time: while it sleeps or others run, it does not count"},
-	{"mean", "MEAN", SONDE_COL_NS, "per stay"},
+	{"mean", "MEAN", SONDE_COL_NS, "per stay that is counted"},
 	{"longest", "LONGEST", SONDE_COL_NS, "longest on one physical CPU"},
 };
 

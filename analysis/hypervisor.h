@@ -12,14 +12,15 @@
  * An exit is one stay of a vCPU outside guest mode, as one hypervisor sees it.  Interrupt handlers
  * and other threads cut it into several hypervisor intervals; they are one exit until code inside
  * that vCPU has run.  Its reason is the last one said: a nested hypervisor works for a while before
- * its own trace says why.
+ * its own trace says why.  What it did before and after a time of which nothing is known counts as
+ * one where nothing tells them apart: there may be one more.
  */
 /* Exits of one VM's vCPUs with one reason, handled by one machine. */
 enum hypervisor_key { HYPERVISOR_VM, HYPERVISOR_BY, HYPERVISOR_REASON, HYPERVISOR_NR_CELLS };
 
 struct hypervisor_exits {
 	const char *name; /* of the reason */
-	uint64_t count;
+	uint64_t count, maybe_more;
 	ns_t time_ns;
 	ns_t longest_ns;
 };

@@ -8,7 +8,7 @@
 
 /* Exits that ended with one context of a hypervisor. */
 struct ended {
-	uint64_t count;
+	uint64_t count, maybe_more;
 	ns_t time_ns, longest_ns;
 	bool met;
 };
@@ -97,7 +97,10 @@ static inline void close_exit(struct scan *s, struct open_exit *o)
 	struct ended *e = o->as;
 
 	add_time(s, o, e);
-	e->count += likely(!o->before) || !is_alike(s, o->before, e);
+	if (unlikely(o->before) && is_alike(s, o->before, e))
+		e->maybe_more++;
+	else
+		e->count++;
 	*o = (struct open_exit){0};
 }
 
@@ -392,6 +395,7 @@ static struct hypervisor_work *sum_up(const struct scan *s)
 		}
 		e->name = c->detail_text;
 		e->count += ended->count;
+		e->maybe_more += ended->maybe_more;
 		e->time_ns += ended->time_ns;
 		if (ended->longest_ns > e->longest_ns)
 			e->longest_ns = ended->longest_ns;

@@ -118,11 +118,10 @@ static void say_attempt(struct why *w, const struct row *r)
 	say_machine(&v.says, r->machine);
 	say(&v.says, " made %s hypercall%s %s", unit_count(count, r->count),
 	    r->count == 1 ? "" : "s", formats[r->what]);
-	say(&v.says, ": refused.");
+	say(&v.says, ": refused (sonde report -s refused).");
 	if (r->what != REFUSED_MARKS && r->origin == HT_ORIGIN_UNKNOWN)
-		say(&v.says, " No kvm_exit with guest_rip before them tells who made them; record "
+		say(&v.says, " No kvm_exit with guest_rip before them tells who made them. Record "
 			     "kvm_exit, too.");
-	say(&v.says, " (sonde report -s refused)");
 	why_add(w, &v);
 }
 

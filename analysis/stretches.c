@@ -289,21 +289,19 @@ static void say_causes(struct sentence *s, const struct culprits *culprits,
 		if (i && cause->time_ns * 10 < length(stretch))
 			break;
 		rest -= cause->time_ns;
-		say(s, i ? "; for " : ": for ");
-		say_length(s, cause->time_ns);
-		say(s, i || cause->time_ns == length(stretch) ? " " : " of it ");
-		if (culprit->mode == SONDE_MODE_IDLE) {
-			say(s, "on its way to an idle CPU");
-			continue;
+		if (cause->time_ns == length(stretch)) {
+			say(s, " All that time ");
+		} else {
+			say(s, " For ");
+			say_length(s, cause->time_ns);
+			say(s, i ? " " : " of that ");
 		}
-		say_culprit(s, culprit);
-		say(s, " had ");
-		say_cpu(s, cause->on);
+		say_had_cpu(s, culprit, cause->on);
 	}
 	if (i < stretch->nr_causes && rest > 0) {
-		say(s, "; other causes took ");
+		say(s, " Other causes took ");
 		say_length(s, rest);
-		say(s, " in all");
+		say(s, " in all.");
 	}
 }
 
@@ -325,6 +323,7 @@ static void say_exit(struct sentence *s, const struct stretch *stretch)
 	say_length(s, length(stretch));
 	if (stretch->user_reason >= 0)
 		say(s, ", through the VMM (%s)", user_exit_name(stretch->user_reason));
+	say(s, ".");
 }
 
 static void say_delay(struct sentence *s, const struct culprits *culprits,
@@ -340,15 +339,15 @@ static void say_delay(struct sentence *s, const struct culprits *culprits,
 		say(s, " of ");
 		say_machine(s, t.machine);
 	}
-	say(s, stretch->kind == STRETCH_VCPU ? " was ready but not running for "
-					     : " wanted to run but did not for ");
+	say(s, " was runnable but did not run for ");
 	say_length(s, length(stretch));
 	say(s, " from ");
 	say_time(s, stretch->begin);
 	if (stretch->kind == STRETCH_VCPU && !sonde_thread(s->run, stretch->victim, &t) && t.tid) {
-		say(s, ", which delayed ");
+		say(s, "; it delayed ");
 		say_thread(s, stretch->victim);
 	}
+	say(s, ".");
 	say_causes(s, culprits, stretch);
 }
 
@@ -393,7 +392,6 @@ static const char *text_of(const struct delays *d, size_t row)
 		say_exit(&says, stretch);
 	else
 		say_delay(&says, d->culprits, stretch);
-	say(&says, ".");
 	d->texts[row] = strdup(says.text);
 	return d->texts[row] ? d->texts[row] : "";
 }

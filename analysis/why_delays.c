@@ -22,13 +22,15 @@ enum delay_class {
 };
 
 static const char *const class_words[NR_CLASSES] = {
-	[CLASS_OWN] = "behind others of its own machine",
-	[CLASS_HYPERVISOR] = "while hypervisors worked for its vCPU",
-	[CLASS_OTHER] = "while other machines had the CPU",
-	[CLASS_QUOTA] = "because its vCPU's quota was used up",
-	[CLASS_IDLE] = "on its way to an idle CPU",
-	[CLASS_UNKNOWN] = "behind something unknown",
+	[CLASS_OWN] = "others of its own machine had the CPU",
+	[CLASS_HYPERVISOR] = "hypervisors worked for its vCPU",
+	[CLASS_OTHER] = "other machines had the CPU",
+	[CLASS_QUOTA] = "its vCPU's quota was used up",
+	[CLASS_IDLE] = "it was on its way to an idle CPU",
+	[CLASS_UNKNOWN] = "it is not known who had the CPU",
 };
+
+#define CLASSES_A_SENTENCE 2
 
 /* Whoever was kept from running: a vCPU or a thread. */
 struct loser {
@@ -260,65 +262,61 @@ static void sum_classes(struct losers *l)
 	}
 }
 
-/* "22.1 ms of it while db1 vCPU 0 (postgres[12]) had CPU 3" */
-static void say_cause(struct sentence *s, const struct losers *l, size_t at)
+/* " For 22.1 ms of that "; " All that time " of the whole. */
+static void say_part(struct sentence *s, ns_t part, ns_t whole, bool classed)
+{
+	if (part == whole) {
+		say(s, " All that time ");
+		return;
+	}
+	say(s, " For ");
+	say_length(s, part);
+	say(s, classed ? " of the whole " : " of that ");
+}
+
+/* " For 22.1 ms of that db1 vCPU 0 (postgres[12]) had CPU 3." */
+static void say_cause(struct sentence *s, const struct losers *l, size_t at, bool classed)
 {
 	const struct cause *cause = &l->causes[at];
 	struct culprit culprit = culprit_at(l, at);
 
-	if (cause->total_ns == loser_at(l, cause->loser)->total_ns)
-		say(s, "all");
-	else
-		say_length(s, cause->total_ns);
-	if (culprit.mode == SONDE_MODE_IDLE) {
-		say(s, " of it on its way to an idle CPU");
-		return;
-	}
-	say(s, " of it while ");
-	say_culprit(s, &culprit);
-	say(s, " had ");
-	if (cause->several_cpus)
-		say(s, "the CPU");
-	else
-		say_cpu(s, cause->on);
+	say_part(s, cause->total_ns, loser_at(l, cause->loser)->total_ns, classed);
+	say_had_cpu(s, &culprit, cause->several_cpus ? -1 : cause->on);
 }
 
-/* "3.1 s of it because the quota of its cgroup /limited was used up"; returns what stands before
- * what follows. */
-static const char *say_quota(struct sentence *s, const struct loser *loser)
+/* " For 3.1 s of that the quota of its cgroup /limited was used up." */
+static void say_quota(struct sentence *s, const struct loser *loser)
 {
 	struct sonde_thread t;
 	struct sonde_cpu vcpu;
 	struct sonde_cgroup cgroup;
 
 	if (!loser->quota_ns)
-		return "; ";
-	say(s, "; ");
-	if (loser->quota_ns == loser->total_ns)
-		say(s, "all");
-	else
-		say_length(s, loser->quota_ns);
-	say(s, " of it because the quota of its cgroup");
+		return;
+	say_part(s, loser->quota_ns, loser->total_ns, false);
+	say(s, "the quota of its cgroup");
 	if (!sonde_cpu(s->run, loser->row, &vcpu) && !sonde_thread(s->run, vcpu.host_thread, &t) &&
 	    !sonde_cgroup(s->run, t.cgroup, &cgroup) && *cgroup.path)
 		say(s, " %s", cgroup.path);
-	say(s, " was used up");
-	return ", ";
+	say(s, " was used up.");
 }
 
-/* @classed: an idle CPU has been told of, with all that went into it. */
+/* The greatest one, and what besides it, or besides a quota, matters, too.  Of a thread an idle CPU, and
+ * what nobody knows, were told of with their classes (@classed). */
 static void say_causes(struct sentence *s, const struct losers *l, const struct loser *loser,
-		       bool classed, const char *before)
+		       bool classed)
 {
+	bool first = !loser->quota_ns || classed;
+
 	for (unsigned i = 0; i < ARRAY_SIZE(loser->top) && loser->top[i] != SIZE_MAX; i++) {
-		/* A second one when it matters, too. */
-		if (*before == ',' && l->causes[loser->top[i]].total_ns * 5 < loser->total_ns)
+		enum sonde_mode mode = culprit_at(l, loser->top[i]).mode;
+
+		if (!first && l->causes[loser->top[i]].total_ns * 5 < loser->total_ns)
 			return;
-		if (classed && culprit_at(l, loser->top[i]).mode == SONDE_MODE_IDLE)
+		if (classed && (mode == SONDE_MODE_IDLE || mode == SONDE_MODE_UNKNOWN))
 			continue;
-		say(s, "%s", before);
-		say_cause(s, l, loser->top[i]);
-		before = ", ";
+		say_cause(s, l, loser->top[i], classed);
+		first = false;
 	}
 }
 
@@ -326,15 +324,18 @@ static void say_worst(struct sentence *s, const struct loser *loser)
 {
 	struct sonde_thread t;
 
-	say(s, loser->count == 1 ? "; in one stretch" : "; its worst stretch, ");
-	if (loser->count > 1)
+	if (loser->count == 1) {
+		say(s, " It was one stretch from ");
+	} else {
+		say(s, " The worst stretch was ");
 		say_length(s, loser->worst.end - loser->worst.begin);
+		say(s, " from ");
+	}
+	say_time(s, loser->worst.begin);
 	if (!sonde_thread(s->run, loser->worst.victim, &t) && t.tid) {
-		say(s, loser->count == 1 ? ", that delayed " : ", delayed ");
+		say(s, "; it delayed ");
 		say_thread(s, loser->worst.victim);
 	}
-	say(s, " from ");
-	say_time(s, loser->worst.begin);
 	say(s, ".");
 }
 
@@ -346,6 +347,7 @@ static void say_window(struct sentence *s, const struct why *w, const struct los
 	say_length(s, w->end - w->begin);
 	if (loser->count > 1)
 		say(s, ", %s times", unit_count(text, (int64_t)loser->count));
+	say(s, ".");
 }
 
 static struct verdict verdict_of(const struct why *w, const struct losers *l,
@@ -405,13 +407,39 @@ static void vcpu_verdict(struct why *w, const struct losers *l, const struct los
 	v = verdict_of(w, l, loser, "vcpu", cpu.machine);
 	v.vcpu = loser->row;
 	say_cpu(&v.says, loser->row);
-	say(&v.says, " was ready but not running for ");
+	say(&v.says, " was runnable but did not run for ");
 	say_length(&v.says, loser->total_ns);
 	say_window(&v.says, w, loser);
-	say_causes(&v.says, l, loser, false, say_quota(&v.says, loser));
+	say_quota(&v.says, loser);
+	say_causes(&v.says, l, loser, false);
 	say_worst(&v.says, loser);
 	say_inherited(&v.says, w, loser->row);
 	why_add(w, &v);
+}
+
+/* " For 1.2 ms other machines had the CPU", of as many as a sentence holds. */
+static void say_class(struct sentence *s, unsigned told, ns_t time, const char *words)
+{
+	say(s, !told ? " For " : told % CLASSES_A_SENTENCE ? ", for " : ". For ");
+	say_length(s, time);
+	say(s, " %s", words);
+}
+
+/* The greatest that is a twentieth of the whole or more, and is not among @told; NR_CLASSES: none. */
+static unsigned next_class(const struct loser *loser, unsigned told)
+{
+	unsigned next = NR_CLASSES;
+	ns_t most = 0;
+
+	for (unsigned i = 0; i < NR_CLASSES; i++) {
+		ns_t time = loser->per_class[i];
+
+		if (told & 1u << i || time <= most || time * 20 < loser->total_ns)
+			continue;
+		most = time;
+		next = i;
+	}
+	return next;
 }
 
 /* Which kinds of things it waited for, when they are several; small ones together, so that the
@@ -419,26 +447,33 @@ static void vcpu_verdict(struct why *w, const struct losers *l, const struct los
 static bool say_classes(struct sentence *s, const struct loser *loser)
 {
 	ns_t rest = loser->total_ns;
-	unsigned told = 0;
+	unsigned nr = 0, told = 0, i;
 
-	for (unsigned i = 0; i < NR_CLASSES; i++) {
-		if (loser->per_class[i] == loser->total_ns)
-			return false;
-	}
-	for (unsigned i = 0; i < NR_CLASSES; i++) {
-		if (loser->per_class[i] * 20 < loser->total_ns)
-			continue;
-		say(s, told++ ? ", " : ": ");
-		say_length(s, loser->per_class[i]);
-		say(s, " %s", class_words[i]);
+	if ((i = next_class(loser, 0)) == NR_CLASSES || loser->per_class[i] == loser->total_ns)
+		return false;
+	for (; i < NR_CLASSES; i = next_class(loser, told)) {
+		say_class(s, nr++, loser->per_class[i], class_words[i]);
 		rest -= loser->per_class[i];
+		told |= 1u << i;
 	}
-	if (told && rest > 0) {
-		say(s, ", ");
-		say_length(s, rest);
-		say(s, " otherwise");
+	if (rest > 0)
+		say_class(s, nr, rest, "it was something else");
+	say(s, ".");
+	return true;
+}
+
+/* What a guest's own tools cannot show. */
+static void say_unseen(struct sentence *s, const struct loser *loser)
+{
+	if (!loser->in_guest_ns)
+		return;
+	if (loser->in_guest_ns == loser->total_ns) {
+		say(s, " Its own kernel saw nothing of that.");
+		return;
 	}
-	return told;
+	say(s, " Its own kernel did not see ");
+	say_length(s, loser->in_guest_ns);
+	say(s, " of that.");
 }
 
 static void thread_verdict(struct why *w, const struct losers *l, const struct loser *loser)
@@ -452,18 +487,11 @@ static void thread_verdict(struct why *w, const struct losers *l, const struct l
 	say_thread(&v.says, loser->row);
 	say(&v.says, " of ");
 	say_machine(&v.says, t.machine);
-	say(&v.says, " wanted to run but did not for ");
+	say(&v.says, " was runnable but did not run for ");
 	say_length(&v.says, loser->total_ns);
 	say_window(&v.says, w, loser);
-	if (loser->in_guest_ns) {
-		say(&v.says, " (");
-		if (loser->in_guest_ns < loser->total_ns)
-			say_length(&v.says, loser->in_guest_ns);
-		else
-			say(&v.says, "all");
-		say(&v.says, " of that unseen by its own kernel)");
-	}
-	say_causes(&v.says, l, loser, say_classes(&v.says, loser), "; ");
+	say_unseen(&v.says, loser);
+	say_causes(&v.says, l, loser, say_classes(&v.says, loser));
 	say_worst(&v.says, loser);
 	why_add(w, &v);
 }

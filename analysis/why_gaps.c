@@ -7,6 +7,8 @@
 #include "base/figure.h"
 #include "base/units.h"
 
+#include <string.h>
+
 /* An unknown part of the CPU time that is worth a word: one in a hundred. */
 #define UNKNOWN_PPM 10000
 
@@ -24,6 +26,7 @@ struct lost {
 	int64_t counted;  /* places where one did */
 	int64_t gaps;	  /* the others */
 	ns_t begin, end;  /* of the longest, as far as it is in the window */
+	int cpu;	  /* ... and where that is; -1 unknown */
 };
 
 static bool take_loss(struct lost *lost, const struct sonde_loss *l, ns_t begin, ns_t end)
@@ -35,6 +38,7 @@ static bool take_loss(struct lost *lost, const struct sonde_loss *l, ns_t begin,
 	if (!(lost->counted + lost->gaps) || to - from > lost->end - lost->begin) {
 		lost->begin = from;
 		lost->end = to;
+		lost->cpu = l->cpu;
 	}
 	lost->counted += l->events > 0;
 	lost->gaps += l->events <= 0;
@@ -54,22 +58,26 @@ static struct lost lost_of(const struct why *w, const struct by_machine *losses,
 	return lost;
 }
 
-/* "3 gaps, the longest of 2 ms from 1.5" */
-static void say_places(struct sentence *s, const struct lost *lost)
+/* "host0's trace has 3 gaps, the longest of 2 ms on CPU 1 from 1.5" */
+static void say_places(struct sentence *s, const char *whose, const struct lost *lost)
 {
 	int64_t nr = lost->counted + lost->gaps;
 	char text[UNIT_TEXT];
 
 	if (lost->counted)
-		say(s, "%lld place%s where its tracer lost %s%s event%s", (long long)nr,
-		    nr == 1 ? "" : "s", lost->gaps ? "at least " : "",
-		    unit_count(text, lost->events), lost->events == 1 ? "" : "s");
+		say(s, "%s's tracer lost %s%s event%s in %lld place%s", whose,
+		    lost->gaps ? "at least " : "", unit_count(text, lost->events),
+		    lost->events == 1 ? "" : "s", (long long)nr, nr == 1 ? "" : "s");
 	else
-		say(s, "%lld gap%s", (long long)nr, nr == 1 ? "" : "s");
+		say(s, "%s's trace has %lld gap%s", whose, (long long)nr, nr == 1 ? "" : "s");
 	if (lost->end > lost->begin) {
 		say(s, nr > 1 ? ", the longest of " : lost->counted ? ", for " : " of ");
 		say_length(s, lost->end - lost->begin);
+	} else if (nr > 1) {
+		say(s, ", the first");
 	}
+	if (lost->cpu >= 0)
+		say(s, " on CPU %d", lost->cpu);
 	say(s, " from ");
 	say_time(s, lost->begin);
 }
@@ -94,12 +102,12 @@ static void gaps_of(struct why *w, const struct by_machine *losses, int64_t mach
 {
 	struct verdict v = why_not_known(w, "lost", machine);
 	struct lost lost = lost_of(w, losses, machine);
+	struct sonde_machine m;
 
 	if (!lost.counted && !lost.gaps)
 		return;
-	say_machine(&v.says, machine);
-	say(&v.says, "'s trace has ");
-	say_places(&v.says, &lost);
+	sonde_machine(w->run, machine, &m);
+	say_places(&v.says, m.name, &lost);
 	say(&v.says, ": nothing is known of %s.", lost.counted + lost.gaps == 1 ? "it" : "these");
 	say_advice(&v.says, &lost);
 	span(&v, &lost);
@@ -112,41 +120,40 @@ static void say_unseen(struct sentence *s, const struct unseen *u, const struct 
 {
 	const struct {
 		ns_t time;
-		const char *when, *advice;
+		const char *what, *advice;
 	} ways[] = {
-		{u->before, "before the host's trace tells of them",
+		{u->before, "the host's trace had no event of them yet",
 		 " Let its recording begin before what is looked for."},
-		{u->after, "after it told of them last",
+		{u->after, "it had no event of them any more",
 		 " Let its recording end after what is looked for."},
-		{u->never, "of CPUs that the host's trace tells nothing of",
+		{u->never, "the host's trace should have events of CPUs and has none",
 		 " sonde info says what its files lack."},
-		{u->other, "where it tells of no switch",
+		{u->other, "it tells of no switch",
 		 " sonde check counts, in the trace, the switches that it leaves out."},
 	};
 	ns_t sum = u->before + u->after + u->lost + u->never + u->other;
-	const char *between = ": ";
 
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		if (!ways[i].time)
 			continue;
-		say(s, "%s", between);
+		say(s, " For ");
 		say_length(s, ways[i].time);
-		say(s, " %s", ways[i].when);
-		between = ", ";
+		say(s, " %s.%s", ways[i].what, ways[i].time >= sum / 10 ? ways[i].advice : "");
 	}
-	if (u->lost) {
-		say(s, "%s", between);
-		say_length(s, u->lost);
-		say(s, " by ");
-		say_places(s, lost);
-	}
+	if (!u->lost)
+		return;
+	say(s, " For ");
+	say_length(s, u->lost);
+	say(s, " events are missing: ");
+	say_places(s, "the host", lost);
 	say(s, ".");
-	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
-		if (ways[i].time && ways[i].time >= sum / 10)
-			say(s, "%s", ways[i].advice);
-	}
-	if (u->lost)
-		say_advice(s, lost);
+	say_advice(s, lost);
+}
+
+/* A trace of processes alone is not one of which something is missing. */
+static bool is_of_user_space(const struct why *w, struct sonde_machine *m)
+{
+	return !sonde_machine(w->run, 0, m) && !strncmp(m->tracer, "lttng-ust", 9);
 }
 
 /* Of the physical CPUs' time. */
@@ -156,6 +163,7 @@ static int unknown_cpu_time(struct why *w, const struct by_machine *losses, bool
 	struct verdict v = why_not_known(w, "cpus", 0);
 	struct lost lost = lost_of(w, losses, 0);
 	const struct usages *u;
+	struct sonde_machine m;
 	struct unseen unseen;
 	char share[UNIT_TEXT];
 	ns_t time = 0;
@@ -177,9 +185,16 @@ static int unknown_cpu_time(struct why *w, const struct by_machine *losses, bool
 		unseen.other += unseen.lost;
 		unseen.lost = 0;
 	}
-	say(&v.says, "What CPUs did is not known for %s of their time",
+	say(&v.says, "What CPUs did is not known for %s of their time.",
 	    unit_share(share, share_ppm(time, u->total_ns)));
-	say_unseen(&v.says, &unseen, &lost);
+	if (is_of_user_space(w, &m))
+		say(&v.says,
+		    " The trace of %s is of user space only: it does not tell what CPUs ran, nor "
+		    "who waited for one. Record its kernel, too: lttng enable-event --kernel, or "
+		    "sonde record.",
+		    m.name);
+	else
+		say_unseen(&v.says, &unseen, &lost);
 	*told = unseen.lost;
 	if (*told)
 		span(&v, &lost);

@@ -34,7 +34,7 @@ static void of_vms_release(struct of_vms *o)
 /* The exits of a machine's code that took its hypervisor the most time on CPUs. */
 struct top_exit {
 	const char *name;
-	int64_t by, count, total;
+	int64_t by, count, maybe_more, total;
 };
 
 static struct top_exit top_exit(const struct of_vms *reasons, int64_t vm)
@@ -50,6 +50,7 @@ static struct top_exit top_exit(const struct of_vms *reasons, int64_t vm)
 		top.name = facts_named(f, rows[i], "name").s;
 		top.by = facts_named(f, rows[i], "by").i;
 		top.count = facts_named(f, rows[i], "count").i;
+		top.maybe_more = facts_named(f, rows[i], "maybe_more").i;
 		top.total = facts_named(f, rows[i], "total").i;
 	}
 	return top;
@@ -96,10 +97,10 @@ static void say_nesting(const struct of_vms *nesting, int64_t vm, struct verdict
 		say(&v->says, " Each of its %s exits that ",
 		    unit_count(text, facts_named(f, rows[i], "handed").i));
 		say_machine(&v->says, facts_named(f, rows[i], "host").i);
-		say(&v->says, " had to handle cost on average %lld.%lld exits to ",
+		say(&v->says, " had to handle cost %lld.%lld exits to ",
 		    (long long)per_thousand / 1000, (long long)per_thousand % 1000 / 100);
 		say_machine(&v->says, facts_named(f, rows[i], "by").i);
-		say(&v->says, ".");
+		say(&v->says, " on average.");
 	}
 }
 
@@ -109,12 +110,13 @@ static void say_top(const struct top_exit *top, struct verdict *v)
 
 	if (!top->count)
 		return;
-	say(&v->says, "; %s of it, ", 2 * top->total > v->cost_ns ? "most" : "the largest part");
+	say(&v->says, " %s of it, ", 2 * top->total > v->cost_ns ? "Most" : "The largest part");
 	say_length(&v->says, top->total);
-	say(&v->says, ", went into %s %s exits, ", unit_count(count, top->count),
+	say(&v->says, ", went into %s%s %s exits, ", top->maybe_more ? "at least " : "", unit_count(count, top->count),
 	    *top->name ? top->name : "unnamed");
 	say_length(&v->says, top->total / top->count);
-	say(&v->says, " each (sleep, and what others ran before the entry, not counted)");
+	say(&v->says, top->maybe_more ? " or less" : "");
+	say(&v->says, " each. Sleep, and what others ran before the entry, is not counted.");
 }
 
 static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
@@ -139,11 +141,10 @@ static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
 	say_length(&v.says, v.cost_ns);
 	say(&v.says, " of CPU time for ");
 	say_machine(&v.says, vm);
-	say(&v.says, ", %s of all the time it had a CPU, in %s exits",
-	    unit_share(share, facts_named(vms, row, "share").i),
-	    unit_count(exits_text, facts_named(vms, row, "exits").i));
+	say(&v.says, " in %s exits, %s of all the time it had a CPU.",
+	    unit_count(exits_text, facts_named(vms, row, "exits").i),
+	    unit_share(share, facts_named(vms, row, "share").i));
 	say_top(&top, &v);
-	say(&v.says, ".");
 	say_nesting(nesting, vm, &v);
 	point_at_longest(exits, vm, &v);
 	why_add(w, &v);

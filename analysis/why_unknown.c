@@ -44,16 +44,16 @@ static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 	say_cpu(&v.says, vcpu);
 	say(&v.says, " did is not known for ");
 	say_length(&v.says, time);
-	say(&v.says, " of its time (%s)", unit_share(share, share_ppm(time, total)));
+	say(&v.says, " of its time (%s): ", unit_share(share, share_ppm(time, total)));
 	if (is_in_dark(w, &m) && !sonde_machine(w->run, m.parent, &m))
 		say(&v.says,
-		    ": %s, which it is in, has no trace. Only where it was seen to run, or to wait, is "
+		    "%s, which it is in, has no trace. Only where it was seen to run, or to wait, is "
 		    "known. Next time run sonde-agent in %s, too.",
 		    m.name, m.name);
 	else
 		say(&v.says,
-		    ": it, or a machine around it, had not been seen yet, was no longer seen, or "
-		    "lost events.");
+		    "its events, or its hosts', are missing. That is before the first of them, "
+		    "after the last, or in a gap (sonde report -s loss).");
 	why_add(w, &v);
 }
 
@@ -95,10 +95,10 @@ static void no_trace(struct why *w, const struct tables *t, int64_t machine,
 	if (is_dark(w, m)) {
 		sonde_machine(w->run, m->parent, &parent);
 		say(&v.says,
-		    "Neither %s nor %s, which it is in, has a trace: when its vCPUs were ready only "
-		    "the kernel of %s knows, and what they waited for is told as far as the entries "
-		    "that ended it show. Next time run sonde-agent in both, and record with "
-		    "--guest all.",
+		    "Neither %s nor %s, which it is in, has a trace: only the kernel of %s knows "
+		    "when its vCPUs were runnable. What they waited for is known only where the VM "
+		    "entries that ended it show that. Next time run sonde-agent in both, and "
+		    "record with --guest all.",
 		    m->name, parent.name, parent.name);
 		why_add(w, &v);
 		return;
@@ -106,9 +106,9 @@ static void no_trace(struct why *w, const struct tables *t, int64_t machine,
 	say(&v.says, "%s has no trace of its own: ", m->name);
 	if (has_processes(t, machine))
 		say(&v.says,
-		    "its processes are told apart by their page tables and numbered as they "
-		    "were first seen (no PIDs); their names and threads, and what these waited "
-		    "for, are not known.");
+		    "its processes are told apart by their page tables. Their numbers are no "
+		    "PIDs: they count in the order in which they were seen. Names, threads, and "
+		    "what these waited for are not known.");
 	else
 		say(&v.says, "which of its threads ran, waited or was hit is not known.");
 	say(&v.says, " Next time run sonde-agent in it, and record with --guest all.");
@@ -250,11 +250,13 @@ static void problems(struct why *w)
 	if (others < 0)
 		return;
 	v.count = others + 1;
-	say(&v.says, "What is said here may lack something, for Sonde met %s: %s",
-	    others ? "problems" : "a problem", first.text);
+	say(&v.says, "What is said here may lack something, for Sonde met ");
 	if (others)
-		say(&v.says, "; and %lld more", (long long)others);
-	say(&v.says, " (sonde report -s problem).");
+		say(&v.says, "%lld problems with the input. sonde report -s problem lists them. "
+			     "The first: ", (long long)others + 1);
+	else
+		say(&v.says, "a problem with the input. ");
+	say(&v.says, "%s.", first.text);
 	why_add(w, &v);
 }
 

@@ -80,16 +80,16 @@ static void wait_verdict(struct why *w, const struct sonde_facts *waits, size_t 
 	if (*irq)
 		say(&v.says, " (%s)", irq);
 	if (count > 1) {
-		say(&v.says, ", %s times, ", unit_count(text, count));
+		say(&v.says, ", %s times. It took ", unit_count(text, count));
 		say_length(&v.says, facts_named(waits, row, "mean").i);
 		say(&v.says, " on average; the longest took ");
 		say_length(&v.says, v.end - v.begin);
 	}
 	say(&v.says, ", from ");
 	say_time(&v.says, v.begin);
-	if (*probably)
-		say(&v.says, " (inferred: %s)", evidence);
 	say(&v.says, ".");
+	if (*probably)
+		say(&v.says, " That is inferred: %s.", evidence);
 	why_add(w, &v);
 }
 
@@ -126,8 +126,8 @@ static void unseen_of_vm(struct why *w, struct waited of, int64_t vm)
 	say(&v.says, "What %s's vCPUs waited for is not known for ", m.name);
 	say_length(&v.says, of.unseen);
 	say(&v.says,
-	    ", %s of their waits: %s's trace does not show the interrupts that its guests are "
-	    "given. Record kvm_inj_virq and kvm_apic_accept_irq, too (sonde record --for wait).",
+	    " (%s of their waits): %s's trace does not show its guests' interrupts. "
+	    "Record kvm_inj_virq and kvm_apic_accept_irq, too (sonde record --for wait).",
 	    unit_share(share, share_ppm(of.unseen, of.all)), parent.name);
 	why_add(w, &v);
 }
@@ -168,10 +168,21 @@ static void say_slowest_step(struct sentence *s, const struct sonde_facts *wakeu
 			greatest = i;
 	}
 	length = facts_named(wakeups, row, steps[greatest].column).i;
-	say(s, "; %s of that, ",
-	    2 * length > facts_named(wakeups, row, "mean").i ? "most" : "the largest part");
+	say(s, " %s of that, ",
+	    2 * length > facts_named(wakeups, row, "mean").i ? "Most" : "The largest part");
 	say_length(s, length);
-	say(s, ", because %s", steps[greatest].words);
+	say(s, ", passed because %s.", steps[greatest].words);
+}
+
+static void say_spread(struct verdict *v, ns_t median)
+{
+	say(&v->says, " Half of them took ");
+	say_length(&v->says, median);
+	say(&v->says, " or less. The slowest took ");
+	say_length(&v->says, v->end - v->begin);
+	say(&v->says, ", from ");
+	say_time(&v->says, v->begin);
+	say(&v->says, ".");
 }
 
 static void wakeup_verdict(struct why *w, const struct sonde_facts *wakeups, size_t row)
@@ -193,19 +204,14 @@ static void wakeup_verdict(struct why *w, const struct sonde_facts *wakeups, siz
 	    cause < 0 ? strcmp(name, "timer") ? "something unknown" : "a timer" : causes[cause].by);
 	say_length(&v.says, mean);
 	say(&v.says, "%s until its thread ran", count == 1 ? "" : " on average");
-	if (count > 1) {
-		say(&v.says, " (half of them ");
-		say_length(&v.says, facts_named(wakeups, row, "median").i);
-		say(&v.says, " or less)");
+	if (count == 1) {
+		say(&v.says, ", from ");
+		say_time(&v.says, v.begin);
 	}
-	say_slowest_step(&v.says, wakeups, row);
-	if (count > 1) {
-		say(&v.says, ". The slowest took ");
-		say_length(&v.says, v.end - v.begin);
-	}
-	say(&v.says, ", from ");
-	say_time(&v.says, v.begin);
 	say(&v.says, ".");
+	say_slowest_step(&v.says, wakeups, row);
+	if (count > 1)
+		say_spread(&v, facts_named(wakeups, row, "median").i);
 	why_add(w, &v);
 }
 

@@ -157,6 +157,25 @@ void say_culprit(struct sentence *s, const struct culprit *c)
 	say_machine(s, c->machine);
 }
 
+void say_had_cpu(struct sentence *s, const struct culprit *c, int64_t cpu)
+{
+	if (c->mode == SONDE_MODE_IDLE) {
+		say(s, "it was on its way to an idle CPU.");
+		return;
+	}
+	if (c->mode == SONDE_MODE_UNKNOWN) {
+		say(s, "it is not known who had the CPU.");
+		return;
+	}
+	say_culprit(s, c);
+	say(s, " had ");
+	if (cpu < 0)
+		say(s, "the CPU");
+	else
+		say_cpu(s, cpu);
+	say(s, ".");
+}
+
 const char *thread_name(const struct sonde_run *run, int64_t row)
 {
 	struct sonde_thread t;

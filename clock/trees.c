@@ -159,13 +159,13 @@ static void explain(struct candidate *list, unsigned i, int root, unsigned l0,
 			 "it runs in a VM, but in none of the machines of which there are traces");
 	else if (*threads && !c->sample->stays.nr)
 		snprintf(out->why, sizeof(out->why),
-			 "nothing in the traces says which machine it runs in; %.40s ran nested "
+			 "nothing in the traces says which machine it runs in. %.40s ran nested "
 			 "guests in thread%s %s: if it is one of them, add the trace of its host, "
 			 "or use --parent",
 			 list[l0].name, strchr(threads, ',') ? "s" : "", threads);
 	else
 		snprintf(out->why, sizeof(out->why),
-			 "nothing in the traces relates it to %.40s: analyse it apart, add the "
+			 "nothing in the traces relates it to %.40s. Analyse it apart, add the "
 			 "trace of the host of both, or use --parent",
 			 list[l0].name);
 }

@@ -199,16 +199,13 @@ static enum exit_code print_summary(const struct invocation *inv, struct sonde_r
 				    int64_t begin, int64_t end)
 {
 	const struct report_options *opt = inv->values;
-	struct summary_facts facts = {0};
+	struct summary_facts facts = {.whole = !opt->vm};
 	enum exit_code code = fetch(inv, run, "vcpu_time", begin, end, &facts.vcpus);
 
 	if (!code)
 		code = fetch(inv, run, "preemption", begin, end, &facts.pairs);
-	if (!code && !opt->vm)
-		code = fetch(inv, run, "machine_time", begin, end, &facts.machines);
 	if (!code)
 		report_summary_print(inv, run, &facts, begin, end);
-	sonde_facts_free(facts.machines);
 	sonde_facts_free(facts.vcpus);
 	sonde_facts_free(facts.pairs);
 	return code;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/report_summary.h"
 #include "analysis/facts.h"
-#include "analysis/unseen.h"
 #include "base/figure.h"
 #include "base/units.h"
+#include "cmd/missing.h"
 #include "report/facts.h"
 
 #include <inttypes.h>
@@ -96,31 +96,6 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 	}
 }
 
-/* What of the window is not known, and how much of that because events were lost. */
-static void print_unknown(const struct invocation *inv, struct sonde_run *run,
-			  const struct sonde_facts *machines, int64_t begin, int64_t end)
-{
-	unsigned unknown = (unsigned)sonde_facts_column(machines, "unknown");
-	unsigned total = (unsigned)sonde_facts_column(machines, "total");
-	bool is_ns = sonde_run_ticks_are_ns(run);
-	char share[UNIT_TEXT], length[UNIT_TEXT];
-	int64_t all = 0, time = 0;
-	struct unseen unseen;
-
-	for (size_t row = 0; row < sonde_facts_nr_rows(machines); row++) {
-		all += sonde_facts_cell(machines, row, total).i;
-		time += sonde_facts_cell(machines, row, unknown).i;
-	}
-	if (!time)
-		return;
-	fprintf(inv->screen.out, "%s of the CPU time is not known: %s",
-		unit_share(share, share_ppm(time, all)), unit_length(length, time, is_ns));
-	if (!unseen_find(&unseen, run, begin, end, time) && unseen.lost)
-		fprintf(inv->screen.out, ", %s of it since events were lost",
-			unit_length(length, unseen.lost, is_ns));
-	fputc('\n', inv->screen.out);
-}
-
 /* " 8.250 s before and 3.1 ms after", " the first 8.250 s", as far as there are such lengths. */
 static void print_two(FILE *out, const char *const words[2][2], const int64_t length[2], bool is_ns)
 {
@@ -192,7 +167,7 @@ void report_summary_print(const struct invocation *inv, struct sonde_run *run,
 			  const struct summary_facts *facts, int64_t begin, int64_t end)
 {
 	print_window(inv, run, begin, end);
-	if (facts->machines)
-		print_unknown(inv, run, facts->machines, begin, end);
+	if (facts->whole)
+		missing_print(inv, run, begin, end);
 	print_losers(inv, run, facts->vcpus, facts->pairs);
 }

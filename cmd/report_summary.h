@@ -14,7 +14,7 @@
 struct summary_facts {
 	struct sonde_facts *vcpus;    /* "vcpu_time" */
 	struct sonde_facts *pairs;    /* "preemption" */
-	struct sonde_facts *machines; /* "machine_time"; NULL: nothing is said of what is unknown */
+	bool whole;		      /* nothing was chosen: what is missing is told, too */
 };
 
 void report_summary_print(const struct invocation *inv, struct sonde_run *run,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde state: everything each physical CPU was doing at one moment, all layers. */
 #include "cmd/command.h"
+#include "cmd/missing.h"
 #include "report/facts.h"
 #include "report/moment.h"
 #include "report/palette.h"
@@ -103,9 +104,13 @@ static int print_text(const struct invocation *inv, struct sonde_run *run, int64
 			add_frame(t, run, &stack, at, i, &line);
 	}
 	if (!ret)
-		fprintf(inv->screen.out, "at %s, %s after the start\n\n",
+		fprintf(inv->screen.out, "at %s, %s after the start\n",
 			unit_time(when, at, is_ns),
 			unit_length(since, at - sonde_run_begin(run), is_ns));
+	if (!ret)
+		missing_print_at(inv, run, at);
+	if (!ret)
+		fputc('\n', inv->screen.out);
 	return table_print(t) ? -ENOMEM : ret;
 }
 

@@ -89,7 +89,7 @@ static char *lost_text(int64_t lost, char *buf, size_t room)
 {
 	char count[UNIT_TEXT];
 
-	snprintf(buf, room, "%s", !lost ? "no events lost" : "events lost, nobody counted them");
+	snprintf(buf, room, "%s", !lost ? "no events lost" : "events are missing in gaps");
 	if (lost > 0)
 		snprintf(buf, room, "%s events LOST", unit_count(count, lost));
 	return buf;

@@ -261,21 +261,6 @@ static void json_containers(struct json *j, struct tree *t, unsigned machine, in
 	json_end(j);
 }
 
-static void json_left_out(struct json *j, const struct sonde_run *run)
-{
-	struct sonde_left_out l;
-
-	json_begin_array(j, "left_out");
-	for (int64_t row = 0; !sonde_left_out(run, row, &l); row++) {
-		json_begin_object(j, NULL);
-		json_str(j, "name", l.name);
-		json_str(j, "path", l.path);
-		json_str(j, "reason", l.reason);
-		json_end(j);
-	}
-	json_end(j);
-}
-
 static void json_tree(struct json *j, struct tree *t, int64_t row)
 {
 	int number = INT_MIN;
@@ -308,7 +293,7 @@ static void json_tree(struct json *j, struct tree *t, int64_t row)
 	}
 	json_end(j);
 	if (!row)
-		json_left_out(j, t->run);
+		json_left_out(j, t->run, sonde_nr_left_outs(t->run));
 	json_end(j);
 }
 

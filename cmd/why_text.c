@@ -4,6 +4,7 @@
 
 #include "analysis/longest.h"
 #include "base/units.h"
+#include "cmd/missing.h"
 #include "cmd/place.h"
 #include "report/paragraph.h"
 
@@ -268,6 +269,25 @@ static void print_attempts(const struct invocation *inv, const struct question *
 	}
 }
 
+/* ---- no verdict ----------------------------------------------------------------------------- */
+
+/* Where nobody knows what ran, nobody knows who was kept from it. */
+static void print_nothing(const struct invocation *inv, const struct question *q, int64_t begin,
+			  int64_t end)
+{
+	const struct why_options *opt = inv->values;
+	struct not_known of;
+
+	if (not_known_find(&of, q->run, begin, end) || (of.time_ns && of.time_ns == of.all_ns)) {
+		fputs("\nWho was kept from running is not known: no trace shows what CPUs ran.\n",
+		      inv->screen.out);
+		return;
+	}
+	fprintf(inv->screen.out, "\n%s%s was kept from running%s.\n",
+		of.time_ns ? "As far as the traces show, nothing" : "Nothing",
+		opt->task ? " of that name" : "", opt->slower_than ? " that long" : "");
+}
+
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 void why_print_text(const struct invocation *inv, const struct question *q, int64_t begin, int64_t end)
@@ -286,9 +306,9 @@ void why_print_text(const struct invocation *inv, const struct question *q, int6
 			unit_length(length, q->slower_than, is_ns));
 	else
 		fputs("most costly first\n", inv->screen.out);
+	missing_print(inv, q->run, begin, end);
 	if (!print_costs(inv, q, opt->top ? opt->top : TOP_DEFAULT))
-		fprintf(inv->screen.out, "\nNothing%s was kept from running%s.\n",
-			opt->task ? " of that name" : "", opt->slower_than ? " that long" : "");
+		print_nothing(inv, q, begin, end);
 	if (opt->slower_than)
 		print_limit(inv, q);
 	print_attempts(inv, q);

@@ -346,6 +346,28 @@ static void tell_problem(struct check *c, const struct problem *p)
 	c->finding(p->note ? SONDE_NOTE : SONDE_FAULT, text, c->data);
 }
 
+/* What the trace lacks, as its tracer or its bytes tell. */
+static void tell_loss(struct check *c, const char *path, const struct trace_loss *l)
+{
+	char nr[UNIT_TEXT];
+
+	if (l->events)
+		find(c, "%s: its tracer lost %s event%s", path,
+		     unit_count(nr, (int64_t)l->events), l->events == 1 ? "" : "s");
+	if (l->packets)
+		find(c, "%s: %s packet%s missing", path, unit_count(nr, (int64_t)l->packets),
+		     l->packets == 1 ? " is" : "s are");
+	if (l->bytes_skipped)
+		find(c, "%s: %s byte%s could not be decoded", path,
+		     unit_count(nr, (int64_t)l->bytes_skipped),
+		     l->bytes_skipped == 1 ? "" : "s");
+	if (l->unknown)
+		find(c,
+		     "%s: events are missing that nobody counted: sonde analyze it, and sonde "
+		     "report -s loss says on which CPUs, from when to when",
+		     path);
+}
+
 static void check_trace(struct check *c, const char *path)
 {
 	struct holes holes = {0};
@@ -378,16 +400,7 @@ static void check_trace(struct check *c, const char *path)
 		       path, (unsigned long long)t->excerpt_of, (unsigned long long)t->excerpt);
 	if (t->problems.dropped)
 		find(c, "and %llu more problems", (unsigned long long)t->problems.dropped);
-	if (!t->loss.events && t->loss.unknown && !t->loss.packets)
-		find(c, "the tracer lost events that nobody counted");
-	else if (t->loss.events || t->loss.unknown || t->loss.packets)
-		find(c, "the tracer lost %llu events%s, %llu packets are missing",
-		     (unsigned long long)t->loss.events,
-		     t->loss.unknown ? " and more that nobody counted" : "",
-		     (unsigned long long)t->loss.packets);
-	if (t->loss.bytes_skipped)
-		find(c, "%llu bytes could not be decoded",
-		     (unsigned long long)t->loss.bytes_skipped);
+	tell_loss(c, path, &t->loss);
 	holes_release(&holes);
 	trace_release(t);
 }

@@ -2,6 +2,7 @@
 /* The merged stream of events, filtered. */
 #include "analysis/run.h"
 #include "lib/events.h"
+#include "base/figure.h"
 #include "base/text.h"
 #include "lib/event_marks.h"
 #include "lib/inputs_run.h"
@@ -507,6 +508,30 @@ static int64_t lost_events(const struct event *e)
 	return e->arg[0] > 0 ? e->arg[0] : -1;
 }
 
+/* From when to when that was, on L0's time line. */
+static int64_t lost_length(const struct sonde_events *e)
+{
+	unsigned machine = e->inputs.streams[e->run.input].machine;
+	const struct clock_model *clock = &e->inputs.topology.machines[machine].clock;
+
+	return ns_since(clock_to_l0(clock, (ticks_t){(uint64_t)e->event->arg[2]}),
+			clock_to_l0(clock, (ticks_t){(uint64_t)e->event->arg[1]}));
+}
+
+static size_t print_lost(const struct sonde_events *e, char *buf, size_t room)
+{
+	struct text t = text_in(buf, room);
+
+	text_str(&t, "events=");
+	if (lost_events(e->event) < 0)
+		text_str(&t, "unknown");
+	else
+		text_i64(&t, lost_events(e->event));
+	text_str(&t, " length=");
+	text_i64(&t, lost_length(e));
+	return text_end(&t, room);
+}
+
 static size_t print_mark(const struct ht_mark_call *call, char *buf, size_t room)
 {
 	struct text t = text_in(buf, room);
@@ -527,11 +552,8 @@ size_t sonde_event_print(const struct sonde_events *e, char *buf, size_t room)
 		return 0;
 	if (e->is_mark)
 		return print_mark(&e->mark.call, buf, room);
-	if (e->event->kind == EV_LOST && lost_events(e->event) < 0)
-		return (size_t)snprintf(buf, room, "events=unknown");
 	if (e->event->kind == EV_LOST)
-		return (size_t)snprintf(buf, room, "events=%lld",
-					(long long)lost_events(e->event));
+		return print_lost(e, buf, room);
 	return trace_event_print(e->inputs.streams[e->run.input].stream, e->event, buf, room);
 }
 
@@ -543,8 +565,10 @@ int sonde_event_int(const struct sonde_events *e, const char *field, int64_t *ou
 	if (!e->event)
 		return -ENOENT;
 	if (e->event->kind == EV_LOST) {
-		*out = lost_events(e->event);
-		return strcmp(field, "events") ? -ENOENT : *out < 0 ? -ENODATA : 0;
+		*out = strcmp(field, "length") ? lost_events(e->event) : lost_length(e);
+		if (strcmp(field, "length") && strcmp(field, "events"))
+			return -ENOENT;
+		return *out < 0 ? -ENODATA : 0;
 	}
 	if (e->is_mark) {
 		*out = strcmp(field, "id") ? (int64_t)e->mark.call.kind : e->mark.call.id;

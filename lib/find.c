@@ -22,6 +22,7 @@ struct found {
 	char **list; /* owned, each owned */
 	unsigned nr;
 	const struct find_watcher *watcher;
+	char doubt[PATH_MAX + 256]; /* what was said of the first file that looks like a trace; "" none */
 };
 
 static int add(struct found *f, const char *path)
@@ -59,12 +60,13 @@ static void suspect(struct found *f, const char *path, const char *fmt, ...)
 	char text[PATH_MAX + 256];
 	va_list ap;
 
-	if (!f->watcher)
-		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	f->watcher->suspect(path, text, f->watcher->data);
+	if (!*f->doubt)
+		snprintf(f->doubt, sizeof(f->doubt), "%.*s", (int)strcspn(text, ";"), text);
+	if (f->watcher)
+		f->watcher->suspect(path, text, f->watcher->data);
 }
 
 static bool begins_like_ctf(const char *path)
@@ -243,6 +245,8 @@ int find_traces(const char *path, const struct find_watcher *watcher, char ***ou
 	if (stat(path, &st))
 		return fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	ret = search(&f, path, 0);
+	if (!ret && !f.nr && *f.doubt)
+		ret = fail(err, -EINVAL, "no trace could be opened: %s", f.doubt);
 	if (!ret && !f.nr)
 		ret = fail(err, -EINVAL,
 			   S_ISDIR(st.st_mode)

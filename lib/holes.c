@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/holes.h"
 
-/* What the map keeps of a thread. */
-#define SEEN_TO_GO (1u << 31)
-#define GONE_MAX (SEEN_TO_GO - 1)
+#include <assert.h>
+
+static_assert(sizeof(struct leaves) == sizeof(uint32_t), "one is a value of the map");
 
 /* Each CPU has an idle thread of its own. */
 static uint64_t key_of(const struct holes *h, int64_t tid)
@@ -11,13 +11,22 @@ static uint64_t key_of(const struct holes *h, int64_t tid)
 	return tid > 0 ? (uint64_t)tid : ((uint64_t)h->stream + 1) << 32;
 }
 
-static uint32_t *thread_of(struct holes *h, int64_t tid)
+static struct leaves *thread_of(struct holes *h, int64_t tid)
 {
 	uint32_t *at = map_get(&h->threads, key_of(h, tid));
 
 	if (!at && !h->broken)
 		h->broken = map_put(&h->threads, key_of(h, tid), 0);
-	return at ? at : map_get(&h->threads, key_of(h, tid));
+	return (struct leaves *)(at ? at : map_get(&h->threads, key_of(h, tid)));
+}
+
+/* Those at which it was found gone since it was seen to go. */
+static void settle(struct holes *h, const struct leaves *l)
+{
+	if (leaves_may_be_mute(l))
+		h->mute += l->unseen;
+	else
+		h->nr += l->unseen;
 }
 
 void holes_begin(struct holes *h, unsigned stream)
@@ -31,29 +40,28 @@ void holes_take(struct holes *h, const struct event *e)
 	int64_t running = h->seam.running;
 	ticks_t from;
 	bool breaks = seam_breaks(&h->seam, e, &from);
-	uint32_t *at;
+	struct leaves *at;
 
 	h->switches += e->kind == EV_SCHED_SWITCH;
 	if (!breaks && (e->kind != EV_SCHED_SWITCH || running < 0))
 		return;
 	at = thread_of(h, running);
-	if (at && breaks)
-		*at += (*at & GONE_MAX) < GONE_MAX;
-	else if (at)
-		*at |= SEEN_TO_GO;
+	if (at && breaks) {
+		leaves_unseen(at);
+	} else if (at) {
+		at->seen = 1; /* it may not be mute for want of that */
+		settle(h, at);
+		leaves_seen(at);
+	}
 }
 
 void holes_count(struct holes *h)
 {
-	h->nr = h->mute = 0;
 	for (uint32_t i = 0; h->threads.slots && i <= h->threads.mask; i++) {
-		uint32_t value = h->threads.slots[i].used ? h->threads.slots[i].value : 0;
-
-		if (value & SEEN_TO_GO)
-			h->nr += value & GONE_MAX;
-		else
-			h->mute += value;
+		if (h->threads.slots[i].used)
+			settle(h, (struct leaves *)&h->threads.slots[i].value);
 	}
+	map_clear(&h->threads);
 	if (h->mute <= h->nr)
 		return;
 	h->mute += h->nr;

@@ -3,14 +3,13 @@
 #define LIB_HOLES_H
 
 #include "base/map.h"
+#include "source/leaves.h"
 #include "source/seam.h"
 
 /*
  * Holes of a trace that no tracer tells of, as source/seam.h finds them, and which of them are no loss:
- * there are kernels that record no switch away from some threads (model/mute.h).  A thread that was
- * never seen to go may be such a one, even where it was found gone once only: complete recordings of
- * a short time have such.  At a loss most threads are others, which are seen to go elsewhere.  Where
- * a kernel is mute more often than that, it may be so of these, too (6.18 is, once in a while).
+ * there are kernels that record no switch away from some threads, those that source/leaves.h says may
+ * be mute.  Where a kernel is mute more often than not, it may be so of all (6.18 is, once in a while).
  *
  *	struct holes h = {0};
  *	for each stream:
@@ -22,9 +21,9 @@
 struct holes {
 	struct seam seam;
 	unsigned stream;
-	struct map threads;  /* owned: how often each was found gone, and whether it was seen to go */
+	struct map threads;  /* owned: how each left its CPUs, a struct leaves */
 	uint64_t switches;
-	uint64_t nr;	     /* of holes; 0 before holes_count() */
+	uint64_t nr;	     /* of holes; not all of them before holes_count() */
 	uint64_t mute;	     /* ... and of those that are a kernel's way */
 	bool broken;	     /* out of memory */
 };

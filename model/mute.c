@@ -4,11 +4,9 @@
 #include "model/cpu.h"
 #include "model/thread.h"
 
-#define MUTE_AFTER 2
-
 bool mute_is(const struct thread *th)
 {
-	return th->unseen >= MUTE_AFTER;
+	return leaves_is_mute(&th->leaves);
 }
 
 void mute_left_unseen(struct thread *th)
@@ -17,7 +15,7 @@ void mute_left_unseen(struct thread *th)
 
 	if (mute_is(th))
 		return;
-	th->unseen++;
+	leaves_unseen(&th->leaves);
 	if (mute_is(th))
 		problems_add(&mc->model->problems,
 			     "%s: the kernel records no switch away from some threads (the idle "
@@ -28,7 +26,7 @@ void mute_left_unseen(struct thread *th)
 
 void mute_left(struct thread *th)
 {
-	th->unseen = 0;
+	leaves_seen(&th->leaves);
 }
 
 /* Those that wait for this CPU may have it by now. */

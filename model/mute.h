@@ -13,10 +13,10 @@
  * own, as a rule when it leaves.  Taken as it is, such a trace says that the CPU went on idling
  * while a thread waited for it.
  *
- * A thread that was found gone twice, and was never seen to go, is mute.  Where it is switched to,
- * nobody knows how long it stays; the idle task stays until somebody is woken for its CPU.  From
- * then on until the next thread shows what the CPU runs is unknown, and so is whether a thread
- * waits that was woken for it.
+ * Which threads are is source/leaves.h's to say.  Where such a one is switched to, nobody knows how
+ * long it stays; the idle task stays until somebody is woken for its CPU.  From then on until the
+ * next thread shows what the CPU runs is unknown, and so is whether a thread waits that was woken for
+ * it.
  */
 
 void mute_left_unseen(struct thread *th);

@@ -11,6 +11,7 @@
 #include "model/rows.h"
 #include "model/wake.h"
 #include "source/exits.h"
+#include "source/leaves.h"
 #include "source/origin.h"
 #include "source/state_line.h"
 #include "source/symbols.h"
@@ -200,7 +201,7 @@ struct thread {
 	bool exiting;
 	bool in_softirq; /* switched out inside one (PREEMPT_RT) */
 	bool in_doubt;	 /* woken for a CPU in doubt: it waits for it, or runs there unseen */
-	uint8_t unseen;	 /* how often in a row it left a CPU unseen: see mute.c */
+	struct leaves leaves; /* how it left its CPUs: see mute.c */
 	uint8_t asked;	 /* how many of its events were asked for its namespace: see namespace.h */
 	int32_t softirq;
 	uint32_t syscall; /* string id of its name; 0 unknown */

@@ -146,13 +146,15 @@ static bool is_among(const char *const *names, const char *name)
 	return false;
 }
 
-/* Kinds of evidence: of a kind that no clock rests on nothing is to be said. */
-static bool counts_evidence(const struct sonde_facts *facts, unsigned column)
+/* Counts of what most tables have none of: kinds of evidence that no clock rests on, doubts. */
+static bool counts_rarities(const struct sonde_facts *facts, unsigned column)
 {
-	static const char *const kinds[] = {"pairs", "readings", "contained", "timers", NULL};
+	static const char *const evidence[] = {"pairs", "readings", "contained", "timers", NULL};
 	const struct sonde_analysis *a = sonde_facts_analysis(facts);
 
-	return !strcmp(a->name, "clock") && is_among(kinds, a->columns[column].name);
+	if (!strcmp(a->columns[column].name, "maybe_more"))
+		return true;
+	return !strcmp(a->name, "clock") && is_among(evidence, a->columns[column].name);
 }
 
 static bool is_empty(struct sonde_run *run, const struct sonde_facts *facts, unsigned column,
@@ -165,7 +167,7 @@ static bool is_empty(struct sonde_run *run, const struct sonde_facts *facts, uns
 		char text[CELL_TEXT];
 		bool empty = false;
 
-		if (type == SONDE_COL_NS || type == SONDE_COL_PPM || counts_evidence(facts, column))
+		if (type == SONDE_COL_NS || type == SONDE_COL_PPM || counts_rarities(facts, column))
 			empty = cell.i == 0;
 		else if (type == SONDE_COL_STRING)
 			empty = !*cell.s;

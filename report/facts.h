@@ -36,6 +36,8 @@ char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union 
 void json_machine(struct json *j, const char *key, const struct sonde_run *run, int64_t row);
 /* What a machine is, into an object that has begun; who is around it is the caller's to tell. */
 void json_machine_members(struct json *j, const struct sonde_run *run, int64_t row);
+/* The traces left out, the first @most of them, as the array "left_out". */
+void json_left_out(struct json *j, const struct sonde_run *run, int64_t most);
 void json_cpu(struct json *j, const char *key, const struct sonde_run *run, int64_t row);
 void json_thread(struct json *j, const char *key, const struct sonde_run *run, int64_t row);
 void json_pid_ns(struct json *j, const char *key, const struct sonde_run *run, int64_t row);

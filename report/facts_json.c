@@ -27,6 +27,21 @@ void json_machine_members(struct json *j, const struct sonde_run *run, int64_t r
 	json_str(j, "evidence", m.evidence);
 }
 
+void json_left_out(struct json *j, const struct sonde_run *run, int64_t most)
+{
+	struct sonde_left_out l;
+
+	json_begin_array(j, "left_out");
+	for (int64_t row = 0; row < most && !sonde_left_out(run, row, &l); row++) {
+		json_begin_object(j, NULL);
+		json_str(j, "name", l.name);
+		json_str(j, "path", l.path);
+		json_str(j, "reason", l.reason);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 void json_cpu(struct json *j, const char *key, const struct sonde_run *run, int64_t row)
 {
 	struct sonde_cpu cpu;

@@ -171,23 +171,6 @@ static void write_losses(struct json *j, const struct call *c)
 	json_int(j, "nr_losses", sonde_nr_losses(c->run));
 }
 
-static void write_left_out(struct json *j, const struct call *c)
-{
-	json_begin_array(j, "left_out");
-	for (int64_t row = 0; row < sonde_nr_left_outs(c->run) && row < LEFT_OUT_SHOWN; row++) {
-		struct sonde_left_out l;
-
-		sonde_left_out(c->run, row, &l);
-		json_begin_object(j, NULL);
-		json_str(j, "name", l.name);
-		json_str(j, "path", l.path);
-		json_str(j, "reason", l.reason);
-		json_end(j);
-	}
-	json_end(j);
-	json_int(j, "nr_left_out", sonde_nr_left_outs(c->run));
-}
-
 static void write_problems(struct json *j, const struct call *c)
 {
 	json_begin_array(j, "problems");
@@ -237,7 +220,8 @@ int answer_model(struct call *c, struct error *err)
 	write_pid_ns(&j, c);
 	write_clocks(&j, c);
 	write_losses(&j, c);
-	write_left_out(&j, c);
+	json_left_out(&j, c->run, LEFT_OUT_SHOWN);
+	json_int(&j, "nr_left_out", sonde_nr_left_outs(c->run));
 	write_problems(&j, c);
 	write_analyses(&j);
 	json_end(&j);

@@ -92,8 +92,8 @@ int trace_has_streams(const struct trace *t, struct error *err)
 
 	if (t->nr_streams || !t->ops->takes_parts)
 		return 0;
-	return fail(err, -ENODATA, "%s has metadata but no stream file that can be used%s%s",
-		    t->path, p->nr ? ": " : "", p->nr ? p->list[0].text : "");
+	return fail(err, -ENODATA, "%s has metadata, but no stream file that can be used%s%s",
+		    t->path, p->nr ? ". " : "", p->nr ? p->list[0].text : "");
 }
 
 int trace_open_parts(struct trace **out, const char *const *paths, unsigned nr, struct error *err)

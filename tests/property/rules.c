@@ -53,6 +53,7 @@ static const char *const no_rule[] = {
 	"doubt",
 	"follow",
 	"until",
+	"maybe_more",
 	"max_at",
 	"longest_at",
 	"culprit_time",

@@ -95,6 +95,17 @@ static void one_that_is_seen_to_go_leaves_a_hole(void **state)
 	assert_int_equal(said.notes, 0);
 }
 
+/* Found gone twice in a row it counts as mute, as it does where the trace is analysed. */
+static void one_that_goes_unseen_again_is_mute(void **state)
+{
+	struct said said = check_switches(5, 3, 4);
+
+	(void)state;
+	assert_int_equal(said.faults, 0);
+	assert_int_equal(said.notes, 1);
+	assert_non_null(strstr(said.last, "2 of 30"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +113,7 @@ int main(void)
 		cmocka_unit_test(those_that_do_not_join_are_holes),
 		cmocka_unit_test(a_thread_that_never_goes_is_the_kernels_way),
 		cmocka_unit_test(one_that_is_seen_to_go_leaves_a_hole),
+		cmocka_unit_test(one_that_goes_unseen_again_is_mute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

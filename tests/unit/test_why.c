@@ -184,25 +184,24 @@ static void verdicts_are_sentences_with_numbers(void **state)
 	(void)state;
 	assert_string_equal(
 		verdict_about(f, "vcpu", "vcpu", VM_A_0),
-		"vm-a vCPU 0 was ready but not running for 280.0 us of 1.000 ms, 2 times; all of "
-		"it while "
-		"burn[300] in container burn:[4026532324] of host0 had CPU 0; its worst stretch, "
-		"180.0 us, delayed vm-a-n vCPU 0 from 0.001720000.");
+		"vm-a vCPU 0 was runnable but did not run for 280.0 us of 1.000 ms, 2 times. All "
+		"that time burn[300] in container burn:[4026532324] of host0 had CPU 0. The worst "
+		"stretch was 180.0 us from 0.001720000; it delayed vm-a-n vCPU 0.");
 	assert_string_equal(
 		verdict_about(f, "thread", "thread", APP),
-		"app[60] of vm-a wanted to run but did not for 100.0 us of 1.000 ms (all of that "
-		"unseen by its own kernel); all of it while burn[300] in container "
-		"burn:[4026532324] of host0 had CPU 0; in one stretch from 0.001300000.");
+		"app[60] of vm-a was runnable but did not run for 100.0 us of 1.000 ms. Its own "
+		"kernel saw nothing of that. All that time burn[300] in container "
+		"burn:[4026532324] of host0 had CPU 0. It was one stretch from 0.001300000.");
 	assert_string_equal(
 		verdict_about(f, "thread", "thread", BURN),
-		"burn[300] in container burn:[4026532324] of host0 wanted to run but did not for "
-		"370.0 us of 1.000 ms, 2 times: 70.00 us behind others of its own machine, 300.0 "
-		"us while "
-		"other machines had the CPU; 200.0 us of it while vm-a-n vCPU 0 "
-		"(\033[31mtask<&>[7]) had CPU 0; its worst stretch, 320.0 us from 0.001400000.");
+		"burn[300] in container burn:[4026532324] of host0 was runnable but did not run "
+		"for 370.0 us of 1.000 ms, 2 times. For 300.0 us other machines had the CPU, for "
+		"70.00 us others of its own machine had the CPU. For 200.0 us of the whole vm-a-n "
+		"vCPU 0 (\033[31mtask<&>[7]) had CPU 0. The worst stretch was 320.0 us from "
+		"0.001400000.");
 	assert_non_null(
 		strstr(verdict_about(f, "hypervisor", "machine", VM_AN),
-		       "Each of its 1 exits that vm-a had to handle cost on average 2.0 exits to host0"));
+		       "Each of its 1 exits that vm-a had to handle cost 2.0 exits to host0 on average."));
 	assert_non_null(strstr(verdict_about(f, "unknown", "machine", VM_B), "has no trace"));
 	assert_true(is_said(f, "Of what vm-a's kernel recorded of its boot at least 700 events had "
 			       "been overwritten"));
@@ -218,8 +217,8 @@ static void what_a_vcpu_did_may_not_be_known(void **state)
 
 	(void)state;
 	assert_non_null(strstr(text, "What vm-a-n vCPU 0 did is not known for 140.0 us of its time "
-				     "(14.0%): it, or a machine around it, had not been seen yet, "
-				     "was no longer seen, or lost events."));
+				     "(14.0%): its events, or its hosts', are missing. That is "
+				     "before the first of them, after the last, or in a gap"));
 	assert_string_equal(verdict_about(f, "unknown", "vcpu", VM_A_0), "none");
 	sonde_facts_free(f);
 }
@@ -233,7 +232,7 @@ static void delays_one_by_one_are_the_longest(void **state)
 	assert_int_equal(cell(f, 0, "thread"), BURN);
 	assert_int_equal(cell(f, 0, "begin"), 1400000);
 	assert_non_null(strstr(cell_text(f, 0, "text"),
-			       "for 200.0 us of it vm-a-n vCPU 0 (\033[31mtask<&>[7]) had CPU 0"));
+			       "For 200.0 us of that vm-a-n vCPU 0 (\033[31mtask<&>[7]) had CPU 0."));
 	assert_string_equal(
 		verdict_about(f, "exit", "vcpu", VM_AN_0),
 		"vm-a-n vCPU 0 left guest mode (MSR) at 0.001550000 and came back after 30.00 us, "

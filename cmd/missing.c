@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/missing.h"
+
+#include "analysis/facts.h"
+#include "analysis/unseen.h"
+#include "base/figure.h"
+#include "base/units.h"
+
+#include <inttypes.h>
+
+int not_known_find(struct not_known *out, struct sonde_run *run, int64_t begin, int64_t end)
+{
+	struct sonde_facts *f;
+	int ret = sonde_facts_get(&f, run, "machine_time", begin, end, NULL);
+
+	*out = (struct not_known){0};
+	if (ret)
+		return ret;
+	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+		unsigned unknown = (unsigned)sonde_facts_column(f, "unknown");
+		unsigned total = (unsigned)sonde_facts_column(f, "total");
+
+		out->time_ns += sonde_facts_cell(f, row, unknown).i;
+		out->all_ns += sonde_facts_cell(f, row, total).i;
+	}
+	sonde_facts_free(f);
+	return 0;
+}
+
+static void print_not_known(const struct invocation *inv, struct sonde_run *run, int64_t begin,
+			    int64_t end)
+{
+	bool is_ns = sonde_run_ticks_are_ns(run);
+	char share[UNIT_TEXT], length[UNIT_TEXT];
+	struct not_known of;
+	struct unseen unseen;
+
+	if (not_known_find(&of, run, begin, end) || !of.time_ns)
+		return;
+	fprintf(inv->screen.out, "%s of the CPU time is not known: %s",
+		unit_share(share, share_ppm(of.time_ns, of.all_ns)),
+		unit_length(length, of.time_ns, is_ns));
+	if (!unseen_find(&unseen, run, begin, end, of.time_ns) && unseen.lost)
+		fprintf(inv->screen.out, ", %s of it in gaps",
+			unit_length(length, unseen.lost, is_ns));
+	fputc('\n', inv->screen.out);
+}
+
+static void print_loss(const struct invocation *inv, struct sonde_run *run,
+		       const struct sonde_loss *l)
+{
+	char from[UNIT_TEXT], to[UNIT_TEXT], length[UNIT_TEXT], events[UNIT_TEXT];
+	bool is_ns = sonde_run_ticks_are_ns(run);
+	FILE *out = inv->screen.out;
+	struct sonde_machine m;
+
+	if (l->events > 0)
+		fprintf(out, "%s event%s lost on ", unit_count(events, l->events),
+			l->events == 1 ? " was" : "s were");
+	else
+		fputs("Events are missing on ", out);
+	if (l->cpu >= 0)
+		fprintf(out, "CPU %d of ", l->cpu);
+	fputs(sonde_machine(run, l->machine, &m) ? "an unknown machine" : m.name, out);
+	if (l->end > l->begin)
+		fprintf(out, " from %s to %s (%s)", unit_time(from, l->begin, is_ns),
+			unit_time(to, l->end, is_ns),
+			unit_length(length, ns_since(l->end, l->begin), is_ns));
+	else
+		fprintf(out, " at %s", unit_time(from, l->begin, is_ns));
+}
+
+/* The longest in the window, and how many there are. */
+static void print_gaps(const struct invocation *inv, struct sonde_run *run, int64_t begin,
+		       int64_t end)
+{
+	struct sonde_loss l, longest = {0};
+	int64_t nr = 0, most = -1;
+
+	for (int64_t row = 0; !sonde_loss(run, row, &l); row++) {
+		int64_t length = ns_common(l.begin, l.end, begin, end);
+
+		if (l.begin >= end || l.end < begin)
+			continue;
+		nr++;
+		if (length <= most)
+			continue;
+		most = length;
+		longest = l;
+	}
+	if (!nr)
+		return;
+	print_loss(inv, run, &longest);
+	if (nr > 1)
+		fprintf(inv->screen.out, ", and in %" PRId64 " more gap%s", nr - 1,
+			nr == 2 ? "" : "s");
+	fputs(": sonde report -s loss\n", inv->screen.out);
+}
+
+void missing_print(const struct invocation *inv, struct sonde_run *run, int64_t begin, int64_t end)
+{
+	int64_t nr = sonde_nr_left_outs(run);
+
+	print_not_known(inv, run, begin, end);
+	print_gaps(inv, run, begin, end);
+	if (nr)
+		fprintf(inv->screen.out,
+			"%" PRId64 " trace%s left out: sonde report -s left_out says why\n", nr,
+			nr == 1 ? " is" : "s are");
+}
+
+void missing_print_at(const struct invocation *inv, struct sonde_run *run, int64_t at)
+{
+	struct sonde_loss l;
+
+	for (int64_t row = 0; !sonde_loss(run, row, &l); row++) {
+		if (at < l.begin || at >= l.end)
+			continue;
+		print_loss(inv, run, &l);
+		fputc('\n', inv->screen.out);
+	}
+}

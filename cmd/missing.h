@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CMD_MISSING_H
+#define CMD_MISSING_H
+
+#include "cmd/command.h"
+
+/*
+ * What is missing, in the first lines of an answer: a reader is to know it before the answer, not
+ * behind it.  Each line says what, on which CPU of which machine, from when to when, and what tells
+ * more.  Nothing is printed where nothing is missing.
+ */
+
+/* How much of the physical CPUs' time in a window is not known. */
+struct not_known {
+	int64_t time_ns, all_ns;
+};
+
+/* 0 or negative errno: the sums are 0 then. */
+int not_known_find(struct not_known *out, struct sonde_run *run, int64_t begin, int64_t end);
+
+/* Of a window: the time that is not known, the longest gap, how many traces are left out. */
+void missing_print(const struct invocation *inv, struct sonde_run *run, int64_t begin, int64_t end);
+
+/* Of a moment: the gaps that it is in. */
+void missing_print_at(const struct invocation *inv, struct sonde_run *run, int64_t at);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOURCE_LEAVES_H
+#define SOURCE_LEAVES_H
+
+#include "base/types.h"
+
+/*
+ * How a thread leaves its CPUs, and whether its kernel is mute of it.
+ *
+ * There are kernels (a virtual machine's 6.18, for one) that record the switch to a thread and not
+ * the one away from it.  That another thread shows where it ran, then, is no proof that events were
+ * lost.  A thread that is found gone LEAVES_MUTE times in a row, and is not seen to go between, is
+ * mute: where events are lost most threads are others, which are seen to go elsewhere.  One that was
+ * found gone before it was ever seen to go may be mute; complete recordings of a short time have
+ * such.
+ *
+ * This is the one rule, for who must decide at once (model/mute.h: whoever is mute is not believed
+ * to stay) and for who has seen all of the trace (lib/holes.h: whose leaving proves no loss).
+ */
+#define LEAVES_MUTE 2
+
+struct leaves {
+	uint32_t seen : 1;    /* ... to go, at least once */
+	uint32_t unseen : 31; /* found gone so often since then */
+};
+
+/* Another was found where it had been. */
+static inline void leaves_unseen(struct leaves *l)
+{
+	l->unseen += l->unseen < (1u << 31) - 1;
+}
+
+/* The switch away from it is there. */
+static inline void leaves_seen(struct leaves *l)
+{
+	*l = (struct leaves){.seen = 1};
+}
+
+static inline bool leaves_is_mute(const struct leaves *l)
+{
+	return l->unseen >= LEAVES_MUTE;
+}
+
+static inline bool leaves_may_be_mute(const struct leaves *l)
+{
+	return leaves_is_mute(l) || !l->seen;
+}
+
+#endif
