@@ -42,12 +42,22 @@ static void take(struct start *s, const struct event *e)
 
 #define LOOK_EVENTS 1024
 
+/* When the first event of these was recorded. */
+static uint64_t first_of(const struct event *events, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		if (events[i].kind != EV_LOST)
+			return events[i].time.v;
+	}
+	return UINT64_MAX;
+}
+
 /*
  * Who has had the stream's CPU since it begins: the first switch says whom it takes it from.  Not
  * where something shows that it was not only this thread: an interrupt handler that has begun
- * before, a guest.  0 or -ENOMEM.
+ * before, a guest.  @first: its first event's time, UINT64_MAX without any.  0 or -ENOMEM.
  */
-static int first_running(struct stream *s, int32_t *tid, bool *broken)
+static int first_running(struct stream *s, int32_t *tid, bool *broken, uint64_t *first)
 {
 	struct start start = {.tid = -1};
 	struct event events[64];
@@ -57,11 +67,13 @@ static int first_running(struct stream *s, int32_t *tid, bool *broken)
 
 	*broken = true;
 	*tid = -1;
+	*first = UINT64_MAX;
 	if (ret)
 		return ret == -ENOMEM ? ret : 0;
 	c.records_left = LOOK_EVENTS;
 	nr = cursor_next(&c, events, ARRAY_SIZE(events));
 	*broken = !nr || events[0].kind == EV_LOST;
+	*first = first_of(events, nr);
 	while (nr && !start.broken && !start.settled) {
 		for (unsigned i = 0; i < nr && !start.broken && !start.settled; i++)
 			take(&start, &events[i]);
@@ -75,9 +87,11 @@ static int first_running(struct stream *s, int32_t *tid, bool *broken)
 
 /* ---- of a trace ------------------------------------------------------------------------------ */
 
-static int cover_stream(struct cpu_cover *c, struct stream *s)
+/* @first: lowered to when the trace began, as far as this stream tells: with its first event, for the
+ * head of a CTF packet has the time when its buffer was made, and a tracer may begin long after. */
+static int cover_stream(struct cpu_cover *c, struct stream *s, uint64_t *first)
 {
-	uint64_t end = s->nr_packets ? s->packets[s->nr_packets - 1].end : 0;
+	uint64_t end = s->nr_packets ? s->packets[s->nr_packets - 1].end : 0, first_event;
 	ticks_t event = {end};
 	bool again = c->there, broken;
 	int ret = stream_last_tick(s, &event);
@@ -90,9 +104,13 @@ static int cover_stream(struct cpu_cover *c, struct stream *s)
 		return 0;
 	}
 	if (ret >= 0)
-		ret = first_running(s, &c->running, &broken);
+		ret = first_running(s, &c->running, &broken, &first_event);
 	if (ret < 0)
 		return ret;
+	if (s->trace->format != TRACE_CTF)
+		first_event = s->packets[0].begin;
+	if (first_event && first_event < *first)
+		*first = first_event;
 	c->any = true;
 	c->cut |= s->cut && !end;
 	c->ends &= end || s->cut;
@@ -119,23 +137,16 @@ static unsigned nr_cpus_of(const struct trace *t)
 	return t->nr_cpus < TRACE_CPUS_MAX ? t->nr_cpus : TRACE_CPUS_MAX;
 }
 
-/* The whole machine: what any of its CPUs is covered. */
-static void sum_up(struct cover *c, const struct trace *t)
+/* The whole machine: what any of its CPUs is covered; of a trace without events, nothing. */
+static void sum_up(struct cover *c)
 {
-	c->all = (struct cpu_cover){.first = UINT64_MAX};
-	for (unsigned i = 0; i < t->nr_streams; i++) {
-		const struct stream *s = &t->streams[i];
-
-		if (s->trace->user_space)
-			continue;
-		if (s->nr_packets && s->packets[0].begin && s->packets[0].begin < c->all.first)
-			c->all.first = s->packets[0].begin;
-	}
 	for (unsigned i = 0; i <= c->nr; i++) {
 		c->all.any |= c->cpus[i].any;
 		if (c->cpus[i].last_event > c->all.last)
 			c->all.last = c->cpus[i].last_event;
 	}
+	if (c->all.first == UINT64_MAX && c->all.any)
+		c->all.first = c->all.last;
 	for (unsigned i = 0; i <= c->nr; i++) {
 		if (c->cpus[i].first < c->all.first)
 			c->cpus[i].first = c->all.first;
@@ -146,7 +157,7 @@ int cover_find(struct cover *c, struct trace *t)
 {
 	int ret = 0;
 
-	*c = (struct cover){.nr = nr_cpus_of(t)};
+	*c = (struct cover){.nr = nr_cpus_of(t), .all.first = UINT64_MAX};
 	c->cpus = calloc(c->nr + 1, sizeof(*c->cpus));
 	if (!c->cpus)
 		return -ENOMEM;
@@ -158,10 +169,10 @@ int cover_find(struct cover *c, struct trace *t)
 			ret = cover_stream(&c->cpus[s->cpu >= 0 && (unsigned)s->cpu < c->nr
 							    ? (unsigned)s->cpu
 							    : c->nr],
-					   s);
+					   s, &c->all.first);
 	}
 	c->unnumbered = c->cpus[c->nr].there;
-	sum_up(c, t);
+	sum_up(c);
 	return ret;
 }
 

@@ -74,10 +74,14 @@ static const char *const no_rule[] = {
 	"mode of delay",
 	"cause of delay",
 	"count of delay",
-	/* clock: the fewer constraints, the coarser is what is made of them */
+	/* clock: the fewer constraints, the coarser is what is made of them; and of a long trace only
+	 * windows are read, which are wider where it holds less (clock/survey.h) */
+	"pairs of clock",
 	"bound of clock",
 	"method of clock",
 	"pieces of clock",
+	"contained of clock",
+	"timers of clock",
 	"violations of clock",
 	"worst_violation of clock",
 	"rate_ppb of clock",

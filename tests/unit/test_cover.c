@@ -136,6 +136,36 @@ static void a_silent_cpu_is_covered_unless_events_were_lost_there(void **state)
 	cover_release(&c);
 }
 
+/* LTTng makes its buffers, and their first packets, before it begins to trace. */
+static void a_packet_begins_before_its_trace_does(void **state)
+{
+	struct cover c;
+
+	(void)state;
+	open_world(TRACE_CTF, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		w.packets[i] = (struct packet){.begin = 10 + i, .end = 950};
+		w.streams[i].start = START_WHOLE;
+	}
+	w.streams[2].start = START_MISSING; /* a hole, from where the first packet began */
+	happens(0, 150, EV_SCHED_SWITCH, 7, 7, 8);
+	happens(1, 100, EV_SCHED_SWITCH, 0, 0, 3);
+	happens(2, 12, EV_LOST, -1, 0, 90);
+	happens(2, 300, EV_SCHED_SWITCH, 4, 4, 0);
+	assert_int_equal(cover_find(&c, &w.trace), 0);
+	assert_int_equal(c.all.first, 100);
+	assert_int_equal(c.cpus[0].first, 100);
+	assert_int_equal(c.cpus[0].running, 7);
+	assert_int_equal(c.cpus[1].first, 100);
+	assert_int_equal(c.cpus[2].first, 100);
+	assert_int_equal(c.cpus[2].running, -1);
+	cover_release(&c);
+	memset(w.nr, 0, sizeof(w.nr)); /* no event at all: when it was traced nothing tells */
+	assert_int_equal(cover_find(&c, &w.trace), 0);
+	assert_int_equal(c.all.first, c.all.last);
+	cover_release(&c);
+}
+
 static void nothing_that_can_be_read_is_no_stream(void **state)
 {
 	struct cover c;
@@ -203,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_switch_says_who_ran_before),
 		cmocka_unit_test(a_silent_cpu_is_covered_unless_events_were_lost_there),
+		cmocka_unit_test(a_packet_begins_before_its_trace_does),
 		cmocka_unit_test(nothing_that_can_be_read_is_no_stream),
 		cmocka_unit_test(cpus_that_events_name_must_be_there),
 		cmocka_unit_test(a_cpu_that_was_given_work_has_events),
