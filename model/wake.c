@@ -170,6 +170,8 @@ static struct note verdict(const struct vcpu *v)
 		return n;
 	if (n.evidence == EVIDENCE_TIMER_INTERRUPT)
 		n.vector = v->injected;
+	else if (v->host->machine->nr_uncovered) /* it may have been given another one before */
+		n = (struct note){.vector = -1};
 	else
 		n = (struct note){.evidence = EVIDENCE_VECTOR, .vector = v->injected};
 	return n;
