@@ -138,8 +138,8 @@ static void emit(struct scan *s, uint32_t value)
 	/* Without its thread nothing tells whether it slept. */
 	if (w->polled && w->no_thread)
 		return;
-	/* The same may have come of what events were lost of before it slept. */
-	if (w->polled && w->wake >= 0 && !w->ended)
+	/* Events were lost, or the run ends, before it slept: it may have been on its way to that. */
+	if (w->polled && !w->ended && (w->wake >= 0 || !w->unseen))
 		return;
 	/* A vCPU on its way to sleep halts before it sleeps: what it waits for it does not yet. */
 	if ((w->polled ? w->begin : w->asleep) >= s->end)

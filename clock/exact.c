@@ -141,6 +141,8 @@ static void test_events(struct test *t, const struct clock_model *m, const struc
 {
 	size_t k = 0;
 
+	if (r->nr == 1 && !r->list->begin && r->list->end == UINT64_MAX) /* any time will do */
+		return;
 	for (size_t i = 0; i < events->nr; i++) {
 		ns_t y = clock_to_l0(m, (ticks_t){events->list[i]});
 		ns_t b = clock_bound(m, (ticks_t){events->list[i]}), off = 0;

@@ -173,6 +173,46 @@ static int add_losses(struct sample *s, const struct watch *w, unsigned nr,
 	return ret;
 }
 
+/* What is there of a stream does not tell of all its time.  One without events that is whole slept. */
+static int add_unread(struct sample *s, const struct watch *w, const struct tick_list *tids)
+{
+	const struct stream *st = w->stream;
+	int ret = 0;
+
+	if (st->start == START_MISSING && w->nr_events)
+		ret = add_unsure(s, 0, w->first, tids);
+	if (ret == 0 && st->cut)
+		ret = add_unsure(s, w->last, UINT64_MAX, tids);
+	return ret;
+}
+
+/* On a CPU that is not recorded any vCPU may run at any time. */
+static int add_unseen_cpus(struct sample *s, const struct watch *w, unsigned nr,
+			   const struct tick_list *tids)
+{
+	bool *seen = calloc(s->nr_cpus ? s->nr_cpus : 1, sizeof(*seen));
+	bool all = false;
+	int ret = seen ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; i < nr && ret == 0; i++) {
+		int cpu = w[i].stream->cpu;
+
+		if (cpu < 0)
+			all = true; /* it may be any CPU's */
+		else if ((unsigned)cpu < s->nr_cpus)
+			seen[cpu] = true;
+		ret = add_unread(s, &w[i], tids);
+	}
+	for (unsigned cpu = 0; cpu < s->nr_cpus && ret == 0 && !all; cpu++) {
+		if (seen[cpu])
+			continue;
+		ret = add_unsure(s, 0, UINT64_MAX, tids);
+		all = true;
+	}
+	free(seen);
+	return ret;
+}
+
 static int silent_ranges(struct ranges *out, const struct watch *w)
 {
 	*out = (struct ranges){.to = UINT64_MAX};
@@ -330,6 +370,8 @@ int sample_gather(struct sample *s, struct watch *w, unsigned nr)
 	settled = s->stays.nr;
 	if (ret == 0 && tids.nr)
 		ret = add_losses(s, w, nr, &tids);
+	if (ret == 0 && tids.nr)
+		ret = add_unseen_cpus(s, w, nr, &tids);
 	if (ret == 0 && tids.nr)
 		ret = add_silences(s, w, nr, &tids);
 	free(tids.list);

@@ -210,7 +210,7 @@ static void switch_out(struct cpu *cpu, int64_t prev_state)
 	thread_set_on(th, NULL);
 	if (state != THREAD_RUNNABLE) {
 		th->acts_for = 0;
-		if (th->vcpu)
+		if (th->vcpu && state != THREAD_DEAD) /* who is gone waits for nothing */
 			wake_sleep(th);
 	}
 	if (state == THREAD_DEAD && th->tid)

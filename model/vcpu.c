@@ -15,14 +15,25 @@
 #define KVM_EXIT_HLT 5
 #define KVM_EXIT_INTR 10
 
-/* The VM's own trace says which nested vCPU it has entered; without it, the address does. */
-struct cpu *vcpu_inner(const struct cpu *vcpu)
+bool vcpu_tells(const struct cpu *vcpu)
+{
+	return !vcpu->machine->clock || vcpu->machine->bound_ns >= 0;
+}
+
+/* The nested vCPU that the VM's own events say it has entered; else NULL. */
+static struct cpu *told_inner(const struct cpu *vcpu)
 {
 	const struct thread *th = vcpu->thread;
 
-	if (th && th->vcpu && th->vcpu->vcpu.entered)
-		return th->vcpu;
-	return vcpu->vcpu.nested_cpu;
+	return th && th->vcpu && th->vcpu->vcpu.entered && vcpu_tells(vcpu) ? th->vcpu : NULL;
+}
+
+/* The VM's own trace says which nested vCPU it has entered; without it, the address does. */
+struct cpu *vcpu_inner(const struct cpu *vcpu)
+{
+	struct cpu *told = told_inner(vcpu);
+
+	return told ? told : vcpu->vcpu.nested_cpu;
 }
 
 struct cpu *vcpu_innermost(struct cpu *vcpu)
@@ -212,16 +223,16 @@ static struct cpu *nested_unknown(struct machine_state *vm)
 static void on_vmenter(struct cpu *vcpu, const struct event *e)
 {
 	struct machine_state *vm = vcpu->machine;
-	struct thread *th = vcpu->thread;
+	struct cpu *told = told_inner(vcpu);
 	uint64_t address = (uint64_t)e->arg[1];
 
 	vcpu->vcpu.nested = NESTED_YES;
 	vcpu->vcpu.vmenter = true;
 	if (!address)
 		return;
-	if (th && th->vcpu && th->vcpu->vcpu.entered) {
-		th->vcpu->nested_id = address;
-		remember(vm->model, &vm->model->by_vmcb, nested_key(vm, address), th->vcpu->index);
+	if (told) {
+		told->nested_id = address;
+		remember(vm->model, &vm->model->by_vmcb, nested_key(vm, address), told->index);
 	}
 	vcpu->vcpu.nested_cpu = nested_by_address(vcpu, address, (uint64_t)e->arg[3]);
 	if (vcpu->vcpu.nested_cpu)
@@ -249,10 +260,7 @@ static void settle_start(struct cpu *vcpu, const struct machine_state *host)
  * gets a page table for its guest. */
 static void on_mmu_page(struct cpu *vcpu)
 {
-	const struct thread *th = vcpu->thread;
-
-	if (vcpu->vcpu.reason < 0 && vcpu->vcpu.nested != NESTED_YES && th && th->vcpu &&
-	    th->vcpu->vcpu.entered)
+	if (vcpu->vcpu.reason < 0 && vcpu->vcpu.nested != NESTED_YES && told_inner(vcpu))
 		vcpu->vcpu.starting = true;
 }
 

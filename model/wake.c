@@ -170,6 +170,8 @@ static struct note verdict(const struct vcpu *v)
 		return n;
 	if (n.evidence == EVIDENCE_TIMER_INTERRUPT)
 		n.vector = v->injected;
+	else if (v->host->machine->nr_uncovered) /* it may have been given another one before */
+		n = (struct note){.vector = -1};
 	else
 		n = (struct note){.evidence = EVIDENCE_VECTOR, .vector = v->injected};
 	return n;
@@ -348,7 +350,7 @@ static struct note note_of_delivery(const struct cpu *cpu, const struct event *e
 }
 
 /* After it was woken, a vCPU's own thread delivers what has expired; else what its guest sends to
- * itself. */
+ * itself.  On a CPU that is not recorded somebody may have delivered another interrupt before. */
 static void deliver_own(struct cpu *vcpu, struct note n)
 {
 	struct vcpu *v = &vcpu->vcpu;
@@ -360,7 +362,7 @@ static void deliver_own(struct cpu *vcpu, struct note n)
 	n.from = NULL;
 	n.by = NULL;
 	vector_learn(vcpu->machine->model, vcpu, &n);
-	if (is_weak(&v->note))
+	if (is_weak(&v->note) && !v->host->machine->nr_uncovered)
 		v->note = n;
 }
 

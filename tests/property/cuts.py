@@ -33,6 +33,8 @@ ENV = os.environ | {"ASAN_OPTIONS": f"exitcode={REPORTED}", "UBSAN_OPTIONS": f"e
 NOT_EVIDENT = {"pages, not said nor counted", "records removed, not said"}
 # A cut may leave nothing that can be told; all else is to be analysed.
 MAY_REFUSE = "the traces hold no event that says what a CPU does"
+# Cuts that found something once.
+FOUND_ONCE = {"lttng": [100560, 101410], "ftrace": [101826], "boot": [103487], "marks": [100323, 111658]}
 TABLES_THAT_MUST_FAIL = ["wait", "wait_list", "wakeup", "wakeup_list", "wakeup_histogram", "wakeup_awake",
                          "wakeup_awake_list", "io", "io_leg", "io_list", "io_histogram"]
 LEAST_KEPT = 0.7  # of the time in which a state was known
@@ -145,6 +147,10 @@ class Runner:
         done = analyse(self.whole, self.history)
         lib.check(done.returncode == 0, f"{name}: {done.stderr}")
 
+    def evident(self):
+        """The kinds of damage that something in the traces shows."""
+        return [kind for kind in self.recording.kinds() if kind not in NOT_EVIDENT]
+
     def compare(self, history, root="/cut/", *options, swapped=False):
         """What is wrong of a history, as lines, and the figures of what was compared."""
         sides = [(str(self.history), "/whole/"), (str(history), root)]
@@ -222,11 +228,14 @@ def main():
             if not args.sets:
                 says_more(runners)
                 finds_greater_sums(runners)
+        if args.only is None and not args.sets and not args.kinds:
+            for runner in runners:
+                for number in FOUND_ONCE.get(runner.name, []):
+                    runner.one(number, runner.evident(), log)
         numbers = [args.only] if args.only is not None else range(args.seed, args.seed + args.cuts)
         for at, number in enumerate(numbers):
             runner = runners[at % len(runners)]
-            kinds = args.kinds or [k for k in runner.recording.kinds() if k not in NOT_EVIDENT]
-            runner.one(number, kinds, log)
+            runner.one(number, args.kinds or runner.evident(), log)
         if args.keep:
             shutil.rmtree(args.keep, ignore_errors=True)
             shutil.copytree(tmp, args.keep)

@@ -126,10 +126,19 @@ static bool serves_fits(const struct pair *p, int64_t cut, int64_t whole)
 	       is_within(&p->whole, p->whole.cpus[whole].machine, p->whole.cpus[vcpu].machine);
 }
 
+/* Some guest of the vCPU whose thread it is: that vCPU stands for it, too. */
+static bool stands_for_guest(const struct pair *p, const struct sonde_context *c,
+			     const struct sonde_context *w)
+{
+	return w->serves < 0 && c->thread >= 0 && c->serves >= 0 &&
+	       c->serves == p->cut.threads[c->thread].vcpu;
+}
+
 static bool exit_fits(const struct pair *p, const struct sonde_context *c,
 		      const struct sonde_context *w)
 {
-	if (w->mode != SONDE_MODE_HYPERVISOR || !serves_fits(p, c->serves, w->serves))
+	if (w->mode != SONDE_MODE_HYPERVISOR ||
+	    !(serves_fits(p, c->serves, w->serves) || stands_for_guest(p, c, w)))
 		return false;
 	return c->detail < 0 || (c->detail == w->detail && c->vmm == w->vmm);
 }

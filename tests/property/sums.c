@@ -94,6 +94,30 @@ static int64_t limit_of(const struct sheet *s, const struct limits *l, int colum
 	return s->rules[column] == RULE_SUM ? l->sums[column] : l->most[column];
 }
 
+/* What a thread that is not known to be a vCPU's does is its own: see context_fits(). */
+static int64_t told_as_own(const struct sheet *s, const struct limits *l, int column)
+{
+	const char *name = s->of->columns[column].name;
+	int hypervisor = grid_column(&s->whole, "hypervisor");
+
+	return hypervisor >= 0 && (!strcmp(name, "syscall") || !strcmp(name, "user"))
+		       ? l->sums[hypervisor]
+		       : 0;
+}
+
+/* Of a guest whose readings of its own count are missing steal is summed over all of the window. */
+static bool is_of_longer_time(const struct pair *p, struct sheet *s, size_t row)
+{
+	int length = grid_column(&s->cut, "length");
+
+	for (size_t i = 0; !strcmp(s->of->name, "steal") && i < s->whole.nr; i++) {
+		if (keys_fit(p, s, row, i, FIT) &&
+		    cell(&s->cut, row, length).i > cell(&s->whole, i, length).i)
+			return true;
+	}
+	return false;
+}
+
 void check_summed(struct pair *p, struct sheet *s, size_t row)
 {
 	struct limits limits = {0}, more = {0}, threads = {0};
@@ -101,6 +125,8 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 	int64_t untold = untold_wakeups(p, s, row);
 	char words[512];
 
+	if (is_of_longer_time(p, s, row))
+		return;
 	for (size_t i = 0; i < s->whole.nr; i++) {
 		unsigned fits = is_shorter(s, &s->whole, i, row)
 					? 0
@@ -121,12 +147,16 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 
 		if (s->rules[c] != RULE_SUM && (s->rules[c] != RULE_EXTREME || joined))
 			continue;
+		/* The guest's own trace, which may not tell the longest, is not there. */
+		if (s->rules[c] == RULE_EXTREME && untold &&
+		    !p->cut.machines[cell(&s->cut, row, 0).i].traced)
+			continue;
 		p->moments++;
 		/* Each piece of time may have grown by what its ends may have moved. */
 		limit += !ns			   ? limit / 50 + 1 + untold
 			 : s->rules[c] == RULE_SUM ? limit / 20 + 20 * s->slack
 						   : s->slack;
-		limit += ns ? s->gaps : 0;
+		limit += ns ? s->gaps + told_as_own(s, &limits, c) : 0;
 		if (value <= limit)
 			continue;
 		/* At the edge between two threads it is the clocks' bound that tells whose it is.

@@ -681,6 +681,59 @@ static void what_trace_cmd_noted_is_used(void **state)
 	}
 }
 
+/* In every other second the host's threads swap their CPUs; then it has no stream of CPU 1. */
+static void unsee_cpu(struct made *m)
+{
+	struct made_stream *a = &m->streams[HOST][0], *b = &m->streams[HOST][1], seen = {0};
+
+	for (size_t i = 0, k = 0; i < a->nr || k < b->nr;) {
+		bool first = k == b->nr || (i < a->nr && a->list[i].time.v <= b->list[k].time.v);
+		const struct event *e = first ? &a->list[i++] : &b->list[k++];
+
+		if ((e->time.v / SECOND % 2 == 0) != first)
+			continue;
+		seen.list = realloc(seen.list, (seen.nr + 1) * sizeof(*e));
+		assert_non_null(seen.list);
+		seen.list[seen.nr++] = *e;
+	}
+	free(a->list);
+	a->list = seen.list;
+	a->nr = a->room = seen.nr;
+	make_trace(m, HOST, m->traces[HOST].clock.kind, "iron");
+	m->traces[HOST].nr_streams = 1;
+}
+
+/* A vCPU may have run there at any time: what its host saw contradicts no offset. */
+static void a_cpu_that_is_not_recorded_contradicts_nothing(void **state)
+{
+	static const int32_t tids[CPUS] = {TID(0), TID(1)};
+	struct trace_guest guest = {.name = "vm", .trace_id = 77, .vcpu_tid = tids, .nr_vcpus = CPUS};
+	struct trace_shift shifts[2];
+	struct topology t;
+	struct made m;
+
+	(void)state;
+	make_world(&m, (struct world){.no_calls = true});
+	unsee_cpu(&m);
+	make_tsc(&m);
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		shifts[cpu] = (struct trace_shift){.cpu = cpu, .offset = m.w.boot, .scaling = 1};
+	m.traces[HOST].trace_id = 66;
+	m.traces[HOST].guests = &guest;
+	m.traces[HOST].nr_guests = 1;
+	m.traces[GUEST].trace_id = 77;
+	m.traces[GUEST].peer_trace_id = 66;
+	m.traces[GUEST].shifts = shifts;
+	m.traces[GUEST].nr_shifts = 2;
+	assert_int_equal(find(&t, &m, NULL), 0);
+	check_tree(&t);
+	assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TSC);
+	assert_non_null(strstr(t.machines[1].evidence, "nothing in the traces puts it to the test"));
+	check_truth(&t, &m, 0, 0);
+	topology_release(&t);
+	unmake(&m);
+}
+
 /* What the user says is evidence like any other: the bound holds though he may be wrong, or it is an
  * error. */
 static void the_user_tells_an_offset(void **state)
@@ -917,6 +970,7 @@ int main(void)
 		cmocka_unit_test(a_written_tsc_offset_is_exact),
 		cmocka_unit_test(a_wrong_tsc_offset_is_not_believed),
 		cmocka_unit_test(what_trace_cmd_noted_is_used),
+		cmocka_unit_test(a_cpu_that_is_not_recorded_contradicts_nothing),
 		cmocka_unit_test(the_user_tells_an_offset),
 		cmocka_unit_test(an_untested_offset_has_no_bound),
 		cmocka_unit_test(strangers_are_set_apart),

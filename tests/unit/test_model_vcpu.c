@@ -93,6 +93,30 @@ static void vm_is_about_to_enter_nested(void)
 	enters(VM, 0, 130, 50);
 }
 
+/* Nothing bounds the VM's clock: its events tell what it did, but not what it does now. */
+static void a_vm_of_unknown_time(void **state)
+{
+	struct clock_piece piece = world_piece;
+
+	(void)state;
+	piece.bound_ns = CLOCK_NO_BOUND;
+	world_prepare(3);
+	world.machines[VM].clock.pieces = &piece;
+	world_start();
+	vm_is_about_to_enter_nested();
+	exits(HOST, 0, 160, 100, EXIT_VMRUN);
+	happens(HOST, 0, 170, KVM_NESTED_VMENTER, 100, 0, 0x10065000, 0, 0x101df000, SVM);
+	enters(HOST, 0, 180, 100);
+	switches(NESTED, 0, 190, 0, 0, 9);
+	exits(HOST, 0, 200, 100, EXIT_MSR);
+	world_close(300);
+	assert_runs(0, 115, "vm/0 - guest");
+	assert_runs(0, 125, "vm/0 - guest");
+	assert_runs(0, 185, "vm/0 - guest");
+	assert_runs(0, 195, "vm/0 - guest");
+	assert_runs(0, 200, "host/0 100 hypervisor 124");
+}
+
 /* Linux 6.2+ (and SVM before) record nested entries. */
 static void nested_entry_with_events(void **state)
 {
@@ -817,6 +841,7 @@ int main(void)
 		cmocka_unit_test(an_interrupt_ends_guest_mode_before_the_exit_event),
 		cmocka_unit_test(a_preempted_vcpu_keeps_its_guest_state),
 		cmocka_unit_test(the_vmm_works_for_its_vcpu),
+		cmocka_unit_test(a_vm_of_unknown_time),
 		cmocka_unit_test(nested_entry_with_events),
 		cmocka_unit_test(nested_entry_without_events),
 		cmocka_unit_test(a_failed_nested_entry_stays_in_the_vm),

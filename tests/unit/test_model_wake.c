@@ -262,6 +262,25 @@ static void who_is_late_has_not_woken_it(void **state)
 	assert_woken(0, 220, "timer vector 236");
 }
 
+/* No rest begins where a vCPU's thread ends. */
+static void who_is_gone_waits_for_nothing(void **state)
+{
+	(void)state;
+	open_world();
+	halts(100);
+	timer_interrupt(HOST, 0, 200, 0);
+	wakes(0, 201, 0, 100);
+	timer_interrupt_ends(HOST, 0, 202, 0);
+	switches(HOST, 0, 210, 0, RUNNABLE, 100);
+	delivers(0, 212, 100, 0, VEC_TIMER, 0);
+	happens(HOST, 0, 213, KVM_INJ_VIRQ, 100, VEC_TIMER, 0);
+	enters(HOST, 0, 220, 100);
+	switches(HOST, 0, 230, 100, 0x10, 0);
+	world_close(300);
+	assert_woken(0, 220, "timer vector 236");
+	assert_woken(0, 250, "timer vector 236");
+}
+
 /* What comes after the wake-up has not ended the wait. */
 static void the_first_cause_counts(void **state)
 {
@@ -769,6 +788,7 @@ int main(void)
 		cmocka_unit_test(a_loss_elsewhere_ends_a_wait),
 		cmocka_unit_test(who_woke_it_after_a_loss_did),
 		cmocka_unit_test(who_is_late_has_not_woken_it),
+		cmocka_unit_test(who_is_gone_waits_for_nothing),
 		cmocka_unit_test(the_first_cause_counts),
 		cmocka_unit_test(an_ipi_names_its_sender),
 		cmocka_unit_test(a_vcpu_that_plays_a_device_sends_no_ipi),
