@@ -94,6 +94,29 @@ static int64_t limit_of(const struct sheet *s, const struct limits *l, int colum
 	return s->rules[column] == RULE_SUM ? l->sums[column] : l->most[column];
 }
 
+/* Between the readings of a guest's own count, which may be others than those of the whole run: what
+ * that has of the row's time. */
+static int64_t stolen(const struct pair *p, const struct sheet *s, size_t row, int column)
+{
+	const struct grid *all = &s->preemptions;
+	int at = grid_column(all, "at"), length = grid_column(all, "length");
+	int vcpu = grid_column(all, "vcpu"), why = grid_column(all, "why");
+	int64_t from = time_in_whole(p, cell(&s->cut, row, s->from).i), sum = 0;
+	int64_t to = from + cell(&s->cut, row, grid_column(&s->cut, "length")).i;
+	const char *name = s->of->columns[column].name;
+
+	for (size_t i = 0; i < all->nr; i++) {
+		int64_t begin = cell(all, i, at).i, end = begin + cell(all, i, length).i;
+
+		begin = begin > from ? begin : from;
+		end = end < to ? end : to;
+		if (begin < end && cpu_fits(p, cell(&s->cut, row, 0).i, cell(all, i, vcpu).i) &&
+		    (!strcmp(name, "found") || !strcmp(name, cell(all, i, why).s)))
+			sum += end - begin;
+	}
+	return sum;
+}
+
 void check_summed(struct pair *p, struct sheet *s, size_t row)
 {
 	struct limits limits = {0}, more = {0}, threads = {0};
@@ -122,6 +145,8 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 		if (s->rules[c] != RULE_SUM && (s->rules[c] != RULE_EXTREME || joined))
 			continue;
 		p->moments++;
+		if (s->preemptions.of)
+			limit = stolen(p, s, row, c);
 		/* Each piece of time may have grown by what its ends may have moved. */
 		limit += !ns			   ? limit / 50 + 1 + untold
 			 : s->rules[c] == RULE_SUM ? limit / 20 + 20 * s->slack
