@@ -126,10 +126,20 @@ static bool serves_fits(const struct pair *p, int64_t cut, int64_t whole)
 	       is_within(&p->whole, p->whole.cpus[whole].machine, p->whole.cpus[vcpu].machine);
 }
 
+/* The work for a guest inside the vCPU of that thread, not known which: the work for the vCPU says
+ * less. */
+static bool serves_an_inner(const struct pair *p, const struct sonde_context *c,
+			    const struct sonde_context *w)
+{
+	return w->serves < 0 && w->thread >= 0 && c->serves >= 0 && p->cpus[c->serves] >= 0 &&
+	       p->whole.threads[w->thread].vcpu == p->cpus[c->serves];
+}
+
 static bool exit_fits(const struct pair *p, const struct sonde_context *c,
 		      const struct sonde_context *w)
 {
-	if (w->mode != SONDE_MODE_HYPERVISOR || !serves_fits(p, c->serves, w->serves))
+	if (w->mode != SONDE_MODE_HYPERVISOR ||
+	    (!serves_fits(p, c->serves, w->serves) && !serves_an_inner(p, c, w)))
 		return false;
 	return c->detail < 0 || (c->detail == w->detail && c->vmm == w->vmm);
 }
