@@ -94,7 +94,9 @@ static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,
 		loss_add(mc, (int)number, first, last, -1);
 		return 0;
 	}
-	moment.t = ns_plus(clock_to_l0(mc->clock, (ticks_t){cpu->last}), 1);
+	/* What happens right when a packet ends may be the next one's first event. */
+	moment.t = ns_plus(clock_to_l0(mc->clock, (ticks_t){cpu->last}),
+			   cpu->last > cpu->last_event ? 0 : 1);
 	if (cpu->any && cpu->ends &&
 	    ns_since(last, moment.t) > (cpu->cut ? 0 : COVER_ENDS_TOGETHER_NS)) {
 		int ret = add(m, moment, room);
