@@ -240,14 +240,28 @@ static int64_t told_since(const struct side *s, int64_t cpu)
 	return t;
 }
 
-/* What a VM ran is its own trace's to tell.  Before that begins less is said than where there is none, and
- * its host's nested entries are all there is. */
-static bool is_before_a_trace(const struct pair *p, int64_t to)
+/* ... and when it ends. */
+static int64_t told_until(const struct side *s, int64_t cpu)
+{
+	uint32_t attr = sonde_attr_of_cpu(s->run, cpu, "task");
+	int64_t t = sonde_run_end(s->run);
+	struct sonde_interval i;
+
+	while (!sonde_at(s->run, attr, t - 1, &i) && !i.value && i.begin < t &&
+	       i.begin > sonde_run_begin(s->run))
+		t = i.begin;
+	return t;
+}
+
+/* What a VM ran is its own trace's to tell.  Before that begins, and after it has ended, less is said than
+ * where there is none: its host's nested entries are all there is. */
+static bool is_outside_a_trace(const struct pair *p, int64_t from, int64_t to)
 {
 	for (int64_t cpu = 0; cpu < p->whole.nr_cpus; cpu++) {
 		int64_t m = p->whole.cpus[cpu].machine;
 
-		if (m && lacks_trace_of(p, m) && to <= told_since(&p->whole, cpu))
+		if (m && lacks_trace_of(p, m) &&
+		    (to <= told_since(&p->whole, cpu) || from >= told_until(&p->whole, cpu)))
 			return true;
 	}
 	return false;
@@ -256,7 +270,7 @@ static bool is_before_a_trace(const struct pair *p, int64_t to)
 /* Without the host's trace a guest counts as the machine: its CPUs ran from the begin on. */
 bool is_gain(const struct pair *p, int64_t from, int64_t to)
 {
-	return p->root || is_hidden_gap(p, from) || is_before_a_trace(p, to);
+	return p->root || is_hidden_gap(p, from) || is_outside_a_trace(p, from, to);
 }
 
 /* ---- time ---------------------------------------------------------------------------------- */
