@@ -348,12 +348,12 @@ static struct note note_of_delivery(const struct cpu *cpu, const struct event *e
 }
 
 /* After it was woken, a vCPU's own thread delivers what has expired; else what its guest sends to
- * itself. */
-static void deliver_own(struct cpu *vcpu, struct note n)
+ * itself.  Where it plays a device, too, it may be that one's: only the vector tells. */
+static void deliver_own(const struct cpu *cpu, struct cpu *vcpu, struct note n)
 {
 	struct vcpu *v = &vcpu->vcpu;
 
-	if (!v->resting)
+	if (!v->resting || cpu->routes)
 		return;
 	n.cause = WAKE_TIMER;
 	n.evidence = EVIDENCE_OWN_TIMER;
@@ -373,7 +373,7 @@ void wake_delivery(struct cpu *cpu, const struct event *e)
 	if (vcpu && n.vector >= 0 && !cpu->machine->sees_injections)
 		inject(vcpu, n.vector);
 	if (vcpu && !cpu->nr_irqs && vcpu->vcpu.host == cpu->thread) {
-		deliver_own(vcpu, n);
+		deliver_own(cpu, vcpu, n);
 		return;
 	}
 	cpu->delivery = n;

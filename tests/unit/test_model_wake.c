@@ -319,6 +319,26 @@ static void a_vcpu_that_plays_a_device_sends_no_ipi(void **state)
 	assert_woken(0, 140, "device vector 37 by 101");
 }
 
+/* It slept for a lock of the VMM's, and then sent the interrupt of a device that it plays: that is no
+ * timer of its own. */
+static void an_interrupt_that_a_vcpu_sends_itself_is_no_timer(void **state)
+{
+	(void)state;
+	open_world();
+	enters(HOST, 0, 20, 100);
+	exits(HOST, 0, 90, 100, 0x400);
+	happens(HOST, 0, 95, KVM_USERSPACE_EXIT, 100, USER_MMIO, 0);
+	switches(HOST, 0, 100, 100, ASLEEP, 0);
+	wakes(1, 150, 0, 100);
+	switches(HOST, 0, 160, 0, RUNNABLE, 100);
+	happens(HOST, 0, 170, KVM_SET_IRQ, 100);
+	delivers(0, 171, 100, 0, 37, 0);
+	enters(HOST, 0, 180, 100);
+	world_close(300);
+	assert_woken(0, 190, "host");
+	assert_string_equal(vector(0, 37), "-");
+}
+
 /* A block device of the host ends a request: its handler wakes the worker, the worker the main
  * thread, and that one sends the interrupt. */
 static void disk(ns_t t)
@@ -772,6 +792,7 @@ int main(void)
 		cmocka_unit_test(the_first_cause_counts),
 		cmocka_unit_test(an_ipi_names_its_sender),
 		cmocka_unit_test(a_vcpu_that_plays_a_device_sends_no_ipi),
+		cmocka_unit_test(an_interrupt_that_a_vcpu_sends_itself_is_no_timer),
 		cmocka_unit_test(a_disk_is_known_by_what_led_to_its_interrupt),
 		cmocka_unit_test(a_pool_of_threads_is_weaker_evidence_for_a_disk),
 		cmocka_unit_test(the_network_is_known_by_packets),
