@@ -80,19 +80,39 @@ static bool is_alike(const struct scan *s, const struct ended *a, const struct e
 	       one->serves == other->serves;
 }
 
-static inline void close_exit(struct scan *s, struct open_exit *o)
+/* The time of @o is that of exits which end with @e. */
+static inline void add_time(struct scan *s, const struct open_exit *o, struct ended *e)
 {
-	struct ended *e = o->as;
-
 	if (unlikely(!e->met)) {
 		e->met = true;
 		s->met[s->nr_met++] = (uint32_t)(e - s->ended);
 	}
-	e->count += likely(!o->before) || !is_alike(s, o->before, e);
 	e->time_ns += o->time_ns;
 	if (o->time_ns > e->longest_ns)
 		e->longest_ns = o->time_ns;
+}
+
+static inline void close_exit(struct scan *s, struct open_exit *o)
+{
+	struct ended *e = o->as;
+
+	add_time(s, o, e);
+	e->count += likely(!o->before) || !is_alike(s, o->before, e);
 	*o = (struct open_exit){0};
+}
+
+/* An exit has one reason: where another one follows, the vCPU went on elsewhere, and there its exit
+ * ended and counts. */
+static __attribute__((noinline)) void leave_if_another(struct scan *s, struct open_exit *o,
+						       const struct ended *next)
+{
+	int64_t reason = s->contexts[o->as - s->ended - 1].detail;
+	int64_t other = s->contexts[next - s->ended - 1].detail;
+
+	if (reason < 0 || other < 0 || reason == other)
+		return;
+	add_time(s, o, o->as);
+	*o = (struct open_exit){.blind = o->blind};
 }
 
 /* Whether an exit that a hypervisor of @level works on is over when code of a guest's context runs: that is of the
@@ -181,6 +201,8 @@ static bool scan_list(const struct cpu_run *run, void *data)
 
 			if (unlikely(o->blind != s->blind))
 				end_if_blind(s, w, o);
+			if (o->as != w->as && o->as)
+				leave_if_another(s, o, w->as);
 			o->as = w->as;
 			o->time_ns += begin[1] - begin[0];
 			s->touched[w->group] = true;

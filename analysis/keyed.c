@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/keyed.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,14 +9,13 @@
 #define FIRST_BITS 6 /* of room */
 #define LAST_BITS 30
 
-/* The upper half: each of its bits depends on all cells. */
 static uint32_t hash_of(const struct keyed *k, const int64_t *cells)
 {
 	uint64_t hash = 0;
 
 	for (unsigned i = 0; i < k->nr_cells; i++)
-		hash = ((hash << 23 | hash >> 41) ^ (uint64_t)cells[i]) * 0xff51afd7ed558ccdull;
-	return (uint32_t)(hash >> 32);
+		hash = hash_fold(hash ^ (uint64_t)cells[i], k->secret);
+	return (uint32_t)(hash_fold(hash, k->secret) >> 32);
 }
 
 static size_t next_slot(const struct keyed *k, size_t slot)
@@ -96,9 +96,12 @@ static bool is_key(const struct keyed *k, size_t number, const int64_t *cells)
 
 int64_t keyed_get(struct keyed *k, const int64_t *cells)
 {
-	uint32_t hash = hash_of(k, cells);
 	const struct keyed_slot *slot;
+	uint32_t hash;
 
+	if (!k->room)
+		k->secret = hash_secret();
+	hash = hash_of(k, cells);
 	if (!k->room)
 		return add(k, hash, cells);
 	for (size_t at = hash >> k->shift; (slot = &k->slots[at])->number; at = next_slot(k, at)) {

@@ -23,7 +23,8 @@ struct keyed {
 		uint32_t hash;
 		uint32_t number; /* + 1; 0: free */
 	} *slots;
-	unsigned shift; /* of a hash, to get its slot */
+	unsigned shift;	 /* of a hash, to get its slot */
+	uint64_t secret; /* while there is room */
 };
 
 /* The key's number, a new one when it is new (it is then the last); -ENOMEM. */

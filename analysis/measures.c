@@ -23,7 +23,7 @@ static bool same(const struct measure *a, const struct measure *b)
 
 uint64_t measures_hash(const char *machine, int cpu, const char *what)
 {
-	uint64_t hash = XXH3_64bits(machine, strlen(machine));
+	uint64_t hash = XXH3_64bits_withSeed(machine, strlen(machine), hash_secret());
 
 	return XXH3_64bits_withSeed(what, strlen(what), hash + (uint64_t)cpu);
 }

@@ -8,7 +8,8 @@
 struct clock_sum {
 	const char *method;
 	int64_t bound_ns;
-	int64_t pieces, pairs, violations;
+	int64_t pieces, violations;
+	int64_t pairs, readings, contained, timers;
 	int64_t worst_ns, rate_ppb;
 };
 
@@ -24,9 +25,15 @@ static void add_piece(struct clock_sum *sum, const struct sonde_clock *c)
 		sum->bound_ns = -1;
 	else if (sum->bound_ns >= 0 && c->bound_ns > sum->bound_ns)
 		sum->bound_ns = c->bound_ns;
-	/* Pairs and violations are the whole model's, repeated in each of its pieces. */
+	/* Evidence and violations are the whole model's, repeated in each of its pieces. */
 	if (c->pairs > sum->pairs)
 		sum->pairs = c->pairs;
+	if (c->readings > sum->readings)
+		sum->readings = c->readings;
+	if (c->contained > sum->contained)
+		sum->contained = c->contained;
+	if (c->timers > sum->timers)
+		sum->timers = c->timers;
 	if (c->violations > sum->violations)
 		sum->violations = c->violations;
 	if (c->worst_violation_ns > sum->worst_ns)
@@ -55,10 +62,13 @@ static int find_clocks(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 				       cell_int(m),
 				       cell_str(sum.method),
 				       cell_int(sum.bound_ns),
-				       cell_int(sum.pieces),
 				       cell_int(sum.pairs),
+				       cell_int(sum.readings),
+				       cell_int(sum.contained),
+				       cell_int(sum.timers),
 				       cell_int(sum.violations),
 				       cell_int(sum.worst_ns),
+				       cell_int(sum.pieces),
 				       cell_int(sum.rate_ppb),
 			       });
 	}
@@ -67,12 +77,16 @@ static int find_clocks(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 
 static const struct sonde_column clock_columns[] = {
 	{"machine", "MACHINE", SONDE_COL_MACHINE, "whose clock"},
-	{"method", "METHOD", SONDE_COL_STRING, "how it was related to the physical machine's"},
+	{"method", "METHOD", SONDE_COL_STRING, "what relates it to the physical machine's"},
 	{"bound", "BOUND", SONDE_COL_NS, "times are at most this wrong; -1 = no limit known"},
-	{"pieces", "PIECES", SONDE_COL_INT, "straight lines its model is made of"},
-	{"pairs", "CONSTRAINTS", SONDE_COL_INT, "observations used"},
+	{"pairs", "PAIRS", SONDE_COL_INT, "hypercalls used that both machines recorded"},
+	{"readings", "READINGS", SONDE_COL_INT, "limits used that readings of both clocks set"},
+	{"contained", "CONTAINED", SONDE_COL_INT,
+	 "limits used that entries and exits of its vCPUs set"},
+	{"timers", "TIMERS", SONDE_COL_INT, "timers used that it programmed"},
 	{"violations", "VIOLATIONS", SONDE_COL_INT, "observations the model still breaks"},
 	{"worst_violation", "WORST", SONDE_COL_NS, "by how much at most"},
+	{"pieces", "PIECES", SONDE_COL_INT, "straight lines its model is made of"},
 	{"rate_ppb", "RATE PPB", SONDE_COL_SIGNED, "rate against the physical clock, 10^-9"},
 };
 

@@ -87,10 +87,10 @@ static void divide_work(const struct sonde_run *run, struct io_request *r, int64
 	*disk = between(r->at[IO_DISK_BEGIN], r->at[IO_DISK_END]);
 	if (r->at[IO_DISK_BEGIN] < 0 && r->covered && io_sees(run, host, SEES_REQUESTS))
 		*disk = LEG_NONE;
-	/* It was some other work of the same VMM's that the disk did. */
+	/* It was, in part at least, some other work of the same VMM's that the disk did. */
 	if (*disk > 0 && r->legs[LEG_VMM] >= 0 &&
 	    (r->at[IO_DISK_BEGIN] < begin || r->at[IO_DISK_END] > end))
-		*disk = LEG_NONE;
+		*disk = r->legs[LEG_VMM] = LEG_UNKNOWN;
 	if (*disk > 0 && r->legs[LEG_VMM] >= 0)
 		r->legs[LEG_VMM] -= *disk;
 }

@@ -44,7 +44,7 @@ static const struct {
 			 {"machine", "cpu", "thread", "mode", "detail", "serves", "vmm"}},
 	[RUN_CLOCK] = {"clock",
 		       {"machine", "from", "to", "bound", "method", "pairs", "violations",
-			"worst_violation", "rate_ppb"}},
+			"worst_violation", "rate_ppb", "readings", "contained", "timers"}},
 	[RUN_LOSS] = {"loss", {"machine", "cpu", "begin", "end", "events"}},
 	[RUN_PROBLEM] = {"problem", {"machine", "text", "count", "note"}},
 	[RUN_LEFT_OUT] = {"left_out", {"name", "path", "reason"}},

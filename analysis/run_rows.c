@@ -188,6 +188,9 @@ static int read_clock(const struct sonde_run *run, int64_t row, struct sonde_clo
 	out->violations = run_number(run, t, row, 6);
 	out->worst_violation_ns = run_number(run, t, row, 7);
 	out->rate_ppb = run_number(run, t, row, 8);
+	out->readings = run_number(run, t, row, 9);
+	out->contained = run_number(run, t, row, 10);
+	out->timers = run_number(run, t, row, 11);
 	return 0;
 }
 

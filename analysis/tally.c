@@ -10,7 +10,7 @@
 static void take_slot(struct tally *t, uint32_t at)
 {
 	struct tally_part *part = &t->parts[at];
-	uint32_t i = map_hash(part->key) & (t->nr_slots - 1);
+	uint32_t i = tally_home(t, part->key);
 
 	while (t->slots[i].key)
 		i = (i + 1) & (t->nr_slots - 1);
@@ -26,6 +26,8 @@ static bool grow_slots(struct tally *t)
 
 	if (!slots)
 		return false;
+	if (!t->slots)
+		t->secret = hash_secret();
 	free(t->slots);
 	t->slots = slots;
 	t->nr_slots = nr_slots;

@@ -3,7 +3,7 @@
 #define ANALYSIS_TALLY_H
 
 #include "analysis/use_sums.h"
-#include "base/map.h"
+#include "base/hash.h"
 
 /*
  * What had the CPU while somebody waited, summed up by culprit and physical CPU, in the order in which each was added
@@ -25,6 +25,7 @@ struct tally {
 		uint32_t at;  /* of parts */
 	} *slots; /* owned: a power of two of them, or none */
 	uint32_t nr, room, nr_slots;
+	uint64_t secret; /* while there are slots */
 };
 
 /* @on: CPU row of the physical CPU, -1 unknown.  Keys of one CPU are those of culprit 0 and of those behind it. */
@@ -43,6 +44,12 @@ static inline int64_t tally_on(const struct tally_part *part)
 	return (int64_t)(part->key >> 32) - 1;
 }
 
+/* Where the search for @key begins. */
+static inline uint32_t tally_home(const struct tally *t, uint64_t key)
+{
+	return (uint32_t)hash_mix(key, t->secret) & (t->nr_slots - 1);
+}
+
 /* Makes a part that is not there yet; NULL: no memory. */
 struct tally_part *tally_new_part(struct tally *t, uint64_t key);
 
@@ -52,7 +59,7 @@ static inline struct tally_part *tally_part(struct tally *t, uint64_t key)
 
 	if (!t->nr_slots)
 		return tally_new_part(t, key);
-	for (uint32_t i = map_hash(key) & mask;; i = (i + 1) & mask) {
+	for (uint32_t i = tally_home(t, key);; i = (i + 1) & mask) {
 		if (t->slots[i].key == key)
 			return &t->parts[t->slots[i].at];
 		if (!t->slots[i].key)

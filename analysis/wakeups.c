@@ -160,6 +160,8 @@ static bool find_thread(struct scan *s, struct wakeup *w)
 	w->running = task.begin;
 	if (thread_state_at(s->tracks, w->thread, w->running - 1, &state))
 		return true;
+	if (state.value <= THREAD_UNKNOWN) /* what woke it was not seen */
+		return false;
 	if (state.value == THREAD_RUNNABLE && state.begin >= w->wait->woken)
 		w->runnable = state.begin;
 	return true;

@@ -7,14 +7,14 @@
 
 #define MAP_FIRST_SLOTS 64
 
-static void slot_insert(struct map *m, uint64_t key, uint32_t value)
+/* The slot that @key has, or would have. */
+static struct map_slot *slot_of(const struct map *m, uint64_t key)
 {
-	uint32_t i = map_hash(key) & m->mask;
+	uint32_t i = map_home(m, key);
 
-	while (m->slots[i].used)
+	while (m->slots[i].used && m->slots[i].key != key)
 		i = (i + 1) & m->mask;
-	m->slots[i] = (struct map_slot){.key = key, .value = value, .used = 1};
-	m->nr++;
+	return &m->slots[i];
 }
 
 static int grow(struct map *m)
@@ -29,12 +29,13 @@ static int grow(struct map *m)
 	slots = calloc(new_nr, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
+	if (!old)
+		m->secret = hash_secret();
 	m->slots = slots;
 	m->mask = new_nr - 1;
-	m->nr = 0;
 	for (uint32_t i = 0; i < old_nr; i++) {
 		if (old[i].used)
-			slot_insert(m, old[i].key, old[i].value);
+			*slot_of(m, old[i].key) = old[i];
 	}
 	free(old);
 	return 0;
@@ -42,19 +43,21 @@ static int grow(struct map *m)
 
 int map_put(struct map *m, uint64_t key, uint32_t value)
 {
-	uint32_t *place = map_get(m, key);
+	struct map_slot *slot = m->slots ? slot_of(m, key) : NULL;
 
-	if (place) {
-		*place = value;
+	if (slot && slot->used) {
+		slot->value = value;
 		return 0;
 	}
-	if (!m->slots || m->nr >= (m->mask + 1) / 4 * 3) {
+	if (!slot || m->nr >= (m->mask + 1) / 4 * 3) {
 		int ret = grow(m);
 
 		if (ret)
 			return ret;
+		slot = slot_of(m, key);
 	}
-	slot_insert(m, key, value);
+	*slot = (struct map_slot){.key = key, .value = value, .used = 1};
+	m->nr++;
 	return 0;
 }
 
@@ -64,15 +67,12 @@ bool map_del(struct map *m, uint64_t key)
 
 	if (!m->slots)
 		return false;
-	for (i = map_hash(key) & m->mask; m->slots[i].used; i = (i + 1) & m->mask) {
-		if (m->slots[i].key == key)
-			break;
-	}
+	i = (uint32_t)(slot_of(m, key) - m->slots);
 	if (!m->slots[i].used)
 		return false;
 	/* Close the gap: move back every later slot of the run whose home is not after the gap. */
 	for (j = (i + 1) & m->mask; m->slots[j].used; j = (j + 1) & m->mask) {
-		uint32_t home = map_hash(m->slots[j].key) & m->mask;
+		uint32_t home = map_home(m, m->slots[j].key);
 
 		if (((j - home) & m->mask) >= ((j - i) & m->mask)) {
 			m->slots[i] = m->slots[j];

@@ -2,11 +2,12 @@
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 
-#include "base/types.h"
+#include "base/hash.h"
 
 /*
  * A hash map from 64-bit keys to 32-bit values (usually an index into the caller's own array).
- * Open addressing, linear probing, grows by doubling at 3/4 full.  Any key is allowed.
+ * Open addressing, linear probing, grows by doubling at 3/4 full.  Any key is allowed, and nobody can
+ * choose keys that are slow together.  Slots are in another order in each process.
  * Zero-initialise, map_release() at the end.  Only map_put() allocates.
  */
 struct map_slot {
@@ -17,14 +18,15 @@ struct map_slot {
 
 struct map {
 	struct map_slot *slots; /* owned; a power of two of them, or none */
+	uint64_t secret;	/* while there are slots */
 	uint32_t mask;
 	uint32_t nr;
 };
 
-static inline uint32_t map_hash(uint64_t key)
+/* Where the search for @key begins. */
+static inline uint32_t map_home(const struct map *m, uint64_t key)
 {
-	key *= 0x9e3779b97f4a7c15ull;
-	return (uint32_t)(key >> 32);
+	return (uint32_t)hash_mix(key, m->secret) & m->mask;
 }
 
 /* The place of @key's value, or NULL when it is not in the map.  Valid until the next map_put()
@@ -33,7 +35,7 @@ static inline uint32_t *map_get(const struct map *m, uint64_t key)
 {
 	if (!m->slots)
 		return NULL;
-	for (uint32_t i = map_hash(key) & m->mask; m->slots[i].used; i = (i + 1) & m->mask) {
+	for (uint32_t i = map_home(m, key); m->slots[i].used; i = (i + 1) & m->mask) {
 		if (m->slots[i].key == key)
 			return &m->slots[i].value;
 	}

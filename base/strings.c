@@ -8,6 +8,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+static uint64_t hash_of(const struct strings *s, const char *text, size_t len_bytes)
+{
+	return XXH3_64bits_withSeed(text, len_bytes, s->secret);
+}
+
 static int make_room(struct strings *s)
 {
 	uint32_t room = s->room ? s->room * 2 : 256;
@@ -48,22 +53,37 @@ static uint32_t add(struct strings *s, const char *text, size_t len_bytes, uint6
 	return s->nr++;
 }
 
-uint32_t strings_put(struct strings *s, const char *text, size_t len_bytes)
+static uint32_t find(const struct strings *s, const char *text, size_t len_bytes, uint64_t hash)
 {
-	uint64_t hash;
-	uint32_t *first;
+	const uint32_t *first = len_bytes ? map_get(&s->by_hash, hash) : NULL;
 
-	if (!s->nr && add(s, "", 0, XXH3_64bits("", 0)) == UINT32_MAX)
-		return UINT32_MAX;
 	if (!len_bytes)
 		return 0;
-	hash = XXH3_64bits(text, len_bytes);
-	first = map_get(&s->by_hash, hash);
 	for (uint32_t id = first ? *first : 0; id; id = s->next[id]) {
 		if (s->len_bytes[id] == len_bytes && !memcmp(s->list[id], text, len_bytes))
 			return id;
 	}
-	return add(s, text, len_bytes, hash);
+	return UINT32_MAX;
+}
+
+uint32_t strings_put(struct strings *s, const char *text, size_t len_bytes)
+{
+	uint64_t hash;
+	uint32_t id;
+
+	if (!s->nr) {
+		s->secret = hash_secret();
+		if (add(s, "", 0, hash_of(s, "", 0)) == UINT32_MAX)
+			return UINT32_MAX;
+	}
+	hash = hash_of(s, text, len_bytes);
+	id = find(s, text, len_bytes, hash);
+	return id == UINT32_MAX ? add(s, text, len_bytes, hash) : id;
+}
+
+uint32_t strings_find(const struct strings *s, const char *text, size_t len_bytes)
+{
+	return find(s, text, len_bytes, hash_of(s, text, len_bytes));
 }
 
 const char *strings_get(const struct strings *s, uint32_t id)

@@ -17,10 +17,14 @@ struct strings {
 	uint32_t *next;      /* owned: the next string with the same hash, or 0 */
 	uint32_t nr;
 	uint32_t room;
+	uint64_t secret; /* of the hashes, while there is a string */
 };
 
 /* The id of the string, added if new.  UINT32_MAX when memory is out. */
 uint32_t strings_put(struct strings *s, const char *text, size_t len_bytes);
+
+/* Its id; UINT32_MAX when it is not there. */
+uint32_t strings_find(const struct strings *s, const char *text, size_t len_bytes);
 
 /* The string with this id; "" for an id that was never given out. */
 const char *strings_get(const struct strings *s, uint32_t id);

@@ -189,20 +189,23 @@ static int by_pairs(struct placed *p, struct evidence *e, const struct fit_optio
 	const struct candidate *parent = p->parent->candidate;
 	const struct pair_guest guest = {sample_of(p), parent->declared, p->candidate->vm};
 	struct machine *m = p->machine;
-	uint64_t pairs;
+	uint64_t pairs, readings, before;
 	int ret = pairs_constraints(parent->calls, &guest, &e->pairs, &e->votes, &pairs);
 
 	if (ret == 0)
 		ret = choose_vcpus(m, &e->votes);
+	before = e->pairs.nr;
 	if (ret == 0)
 		ret = add_readings(p, &e->pairs);
 	if (ret)
 		return fail(err, ret, "out of memory aligning %s", m->name);
+	readings = e->pairs.nr - before;
 	constraints_sort(&e->pairs);
 	ret = fit_constraints(&m->to_parent, &e->pairs, o, err);
 	if (ret == 0) {
 		m->to_parent.method = pairs ? CLOCK_METHOD_PAIRS : CLOCK_METHOD_READINGS;
 		m->to_parent.nr_pairs = pairs;
+		m->to_parent.nr_readings = readings;
 		fit_count_violations(&m->to_parent, &e->pairs, o->slack);
 	}
 	return ret;

@@ -100,7 +100,35 @@ ticks_t clock_from_l0(const struct clock_model *c, ns_t t)
 	return (ticks_t){x};
 }
 
-const char *clock_method_name(enum clock_method m)
+/* Of evidence that limits from both sides: by its kinds, a bit for each. */
+static const char *kinds_of_evidence(const struct clock_model *c)
+{
+	static const char *const names[16] = {
+		[1] = "hypercall pairs",
+		[2] = "clock readings",
+		[3] = "hypercall pairs and clock readings",
+		[4] = "containment",
+		[5] = "hypercall pairs and containment",
+		[6] = "clock readings and containment",
+		[7] = "hypercall pairs, clock readings and containment",
+		[8] = "timers",
+		[9] = "hypercall pairs and timers",
+		[10] = "clock readings and timers",
+		[11] = "hypercall pairs, clock readings and timers",
+		[12] = "containment and timers",
+		[13] = "hypercall pairs, containment and timers",
+		[14] = "clock readings, containment and timers",
+		[15] = "hypercall pairs, clock readings, containment and timers",
+	};
+
+	/* Timers may limit a clock better, but it was containment that found it. */
+	bool contained = c->nr_contained || c->method == CLOCK_METHOD_CONTAINMENT;
+
+	return names[(c->nr_pairs ? 1 : 0) | (c->nr_readings ? 2 : 0) | (contained ? 4 : 0) |
+		     (c->nr_timers ? 8 : 0)];
+}
+
+const char *clock_method_name(const struct clock_model *c)
 {
 	static const char *const names[] = {
 		[CLOCK_METHOD_NONE] = "none",
@@ -108,14 +136,19 @@ const char *clock_method_name(enum clock_method m)
 		[CLOCK_METHOD_SAME] = "same clock",
 		[CLOCK_METHOD_TSC] = "tsc offset",
 		[CLOCK_METHOD_PAIRS] = "hypercall pairs",
-		[CLOCK_METHOD_PAIRS_CONTAINMENT] = "hypercall pairs and containment",
+		[CLOCK_METHOD_PAIRS_CONTAINMENT] = "hypercall pairs",
 		[CLOCK_METHOD_CONTAINMENT] = "containment",
 		[CLOCK_METHOD_READINGS] = "clock readings",
-		[CLOCK_METHOD_READINGS_CONTAINMENT] = "clock readings and containment",
+		[CLOCK_METHOD_READINGS_CONTAINMENT] = "clock readings",
 		[CLOCK_METHOD_TOLD] = "told",
 	};
+	const char *kinds = c->method >= CLOCK_METHOD_PAIRS && c->method < CLOCK_METHOD_TOLD
+				    ? kinds_of_evidence(c)
+				    : NULL;
 
-	return m < ARRAY_SIZE(names) ? names[m] : "none";
+	if (kinds)
+		return kinds;
+	return c->method < ARRAY_SIZE(names) ? names[c->method] : "none";
 }
 
 void clock_model_release(struct clock_model *c)

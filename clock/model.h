@@ -44,9 +44,12 @@ struct clock_model {
 	struct clock_piece *pieces; /* owned, sorted by from */
 	unsigned nr_pieces;
 	enum clock_method method;
-	uint64_t nr_pairs;          /* constraints used */
-	uint64_t nr_timers;         /* timers used, see clock/timers.h */
-	uint64_t nr_violations;     /* constraints that the final model still breaks */
+	/* The evidence that it was made from, by kind. */
+	uint64_t nr_pairs;          /* hypercalls that both sides recorded */
+	uint64_t nr_readings;       /* limits by readings of clocks and cycle counters */
+	uint64_t nr_contained;      /* limits by when the vCPUs' threads ran, see clock/contain.h */
+	uint64_t nr_timers;         /* see clock/timers.h */
+	uint64_t nr_violations;     /* of these, that the final model still breaks */
 	ns_t worst_violation_ns;
 };
 
@@ -79,7 +82,8 @@ void clock_map(const struct clock_model *c, const struct event *events, unsigned
 /* The tick at which the model shows @t, rounded down: the way back, for queries by raw time. */
 ticks_t clock_from_l0(const struct clock_model *c, ns_t t);
 
-const char *clock_method_name(enum clock_method m);
+/* What it rests on: "hypercall pairs, containment and timers" names each kind that limits it. */
+const char *clock_method_name(const struct clock_model *c);
 void clock_model_release(struct clock_model *c);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clock/tighten.h"
 
+#include "base/figure.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,9 +48,21 @@ static enum clock_method with_containment(enum clock_method m)
 	return m == CLOCK_METHOD_READINGS ? CLOCK_METHOD_READINGS_CONTAINMENT : m;
 }
 
+/* Of sorted constraints; an early round and a later one may find the same. */
+static uint64_t count_different(const struct constraints *c)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < c->nr; i++)
+		nr += !i || c->list[i].x != c->list[i - 1].x || c->list[i].y != c->list[i - 1].y ||
+		      c->list[i].upper != c->list[i - 1].upper;
+	return nr;
+}
+
 static void replace(struct clock_model *m, struct clock_model *better)
 {
 	better->nr_pairs = m->nr_pairs;
+	better->nr_readings = m->nr_readings;
 	better->nr_timers = m->nr_timers;
 	better->method = with_containment(m->method);
 	clock_model_release(m);
@@ -57,7 +71,7 @@ static void replace(struct clock_model *m, struct clock_model *better)
 
 /* One round: 1 when another is worth while, 0 when not.  @all only grows: what an early round
  * found is why a later one need not find it again. */
-static int tighten_once(struct clock_model *m, struct constraints *all,
+static int tighten_once(struct clock_model *m, struct constraints *all, uint64_t nr_base,
 			const struct contained_list *c, const struct fit_options *opt)
 {
 	struct clock_model better;
@@ -76,6 +90,7 @@ static int tighten_once(struct clock_model *m, struct constraints *all,
 	}
 	fit_count_violations(&better, all, opt->slack);
 	better.nr_violations += outside;
+	better.nr_contained = count_less(count_different(all), nr_base);
 	replace(m, &better);
 	return after < before * (1 - WORTH_GOING_ON);
 }
@@ -84,13 +99,14 @@ int tighten(struct clock_model *model, const struct constraints *base,
 	    const struct contained_list *c, const struct fit_options *opt, struct error *err)
 {
 	struct constraints all = {0};
+	uint64_t nr_base = count_different(base);
 	int ret = 0;
 
 	for (size_t i = 0; i < base->nr && ret == 0; i++)
 		ret = constraints_add(&all, base->list[i].x, base->list[i].y, base->list[i].upper);
 	ret = ret == 0 && c->nr > 0 ? 1 : ret;
 	for (unsigned i = 0; i < ROUNDS_MAX && ret > 0; i++)
-		ret = stop_asked(opt->stop) ? -EINTR : tighten_once(model, &all, c, opt);
+		ret = stop_asked(opt->stop) ? -EINTR : tighten_once(model, &all, nr_base, c, opt);
 	constraints_release(&all);
 	return ret < 0 ? fail(err, ret, "out of memory aligning clocks") : 0;
 }

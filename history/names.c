@@ -4,9 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 /* Doubles an array when it is full. */
 static int grow(void *array, size_t *room, size_t need, size_t item_bytes)
 {
@@ -62,16 +59,7 @@ void names_release(struct names *n)
 
 uint32_t names_find(const struct names *n, const char *text, size_t len_bytes)
 {
-	const struct strings *s = &n->strings;
-	const uint32_t *first = map_get(&s->by_hash, XXH3_64bits(text, len_bytes));
-
-	if (!len_bytes)
-		return 0;
-	for (uint32_t id = first ? *first : 0; id; id = s->next[id]) {
-		if (s->len_bytes[id] == len_bytes && !memcmp(s->list[id], text, len_bytes))
-			return id;
-	}
-	return UINT32_MAX;
+	return strings_find(&n->strings, text, len_bytes);
 }
 
 attr_t names_child(const struct names *n, attr_t parent, uint32_t name)

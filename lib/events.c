@@ -223,7 +223,7 @@ int sonde_events_clock_sized(const struct sonde_events *e, unsigned machine,
 	if (is_there) {
 		const struct machine *m = &e->inputs.topology.machines[machine];
 
-		own.method = clock_method_name(m->clock.method);
+		own.method = clock_method_name(&m->clock);
 		own.bound_ns = bound_of(&m->clock);
 		own.evidence = m->evidence;
 	}

@@ -7,15 +7,53 @@
 #include <string.h>
 
 #include "lib/inputs_place.h"
+#include "source/state_line.h"
+
+#define BOOT_BYTES 16
+#define LOOK_RECORDS 8192 /* of each stream: `sonde record` says it when tracing begins */
+
+static bool stream_says_boot(struct stream *s, uint8_t out[BOOT_BYTES])
+{
+	struct event events[64];
+	struct cursor c;
+	bool found = false;
+	unsigned nr;
+
+	if (cursor_init(&c, s, 0, s->nr_packets, WANT(STATE_LINE), NULL))
+		return false;
+	c.records_left = LOOK_RECORDS;
+	while (!found && (nr = cursor_next(&c, events, ARRAY_SIZE(events)))) {
+		for (unsigned i = 0; i < nr && !found; i++) {
+			struct state_line l;
+
+			found = state_line_read(&l, s, &events[i]) && l.kind == STATE_BEGIN &&
+				state_uuid(&l, "boot_id", out);
+		}
+	}
+	cursor_release(&c);
+	return found;
+}
+
+/* Which boot of its machine a trace is of: LTTng calls its clock after it. */
+static bool boot_of(const struct trace *t, uint8_t out[BOOT_BYTES])
+{
+	static const uint8_t none[BOOT_BYTES];
+
+	memcpy(out, t->clock.uuid, BOOT_BYTES);
+	for (unsigned i = 0; i < t->nr_streams && !memcmp(out, none, BOOT_BYTES); i++) {
+		if (!t->streams[i].trace->user_space)
+			stream_says_boot(&t->streams[i], out);
+	}
+	return memcmp(out, none, BOOT_BYTES) != 0;
+}
 
 static bool same_machine(const struct trace *a, const struct trace *b)
 {
-	static const uint8_t none[sizeof(a->clock.uuid)];
+	uint8_t boot_a[BOOT_BYTES], boot_b[BOOT_BYTES];
 
-	return memcmp(a->clock.uuid, none, sizeof(none)) &&
-	       !memcmp(a->clock.uuid, b->clock.uuid, sizeof(none)) && a->hostname[0] &&
-	       !strcmp(a->hostname, b->hostname) && a->clock.kind == b->clock.kind &&
-	       a->clock.freq_hz == b->clock.freq_hz;
+	return a->hostname[0] && !strcmp(a->hostname, b->hostname) &&
+	       a->clock.kind == b->clock.kind && a->clock.freq_hz == b->clock.freq_hz &&
+	       boot_of(a, boot_a) && boot_of(b, boot_b) && !memcmp(boot_a, boot_b, BOOT_BYTES);
 }
 
 /* Whose machine @user is of: a kernel's trace, else the first of user space. */

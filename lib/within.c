@@ -13,8 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* vCPU threads of one host that send anything; each takes some 20 KB. */
-#define CALLERS_MAX 8192
+/* Of one host, those that send anything; each takes some 20 KB.  A guest has no more threads than its
+ * host gives it, but names as many nested vCPUs as it likes: those take no place of a thread, and no
+ * VM's those of all others. */
+#define THREADS_MAX 4096u
+#define NESTED_MAX 4096u
+#define NESTED_OF_VM 512u
 #define RUNS_PER_REPORT 256
 
 /* A vCPU that sends blocks: of a guest, a host's thread; of a guest's guest, a VMCB of that
@@ -38,13 +42,15 @@ struct search {
 	struct spool spool;
 	struct caller **callers; /* owned, each owned */
 	unsigned nr, room;
+	unsigned nr_nested; /* of them */
 	struct map by_vcpu; /* caller_key() -> index into callers + 1 */
+	struct map nested_of; /* caller_key() without VMCB -> how many nested vCPUs */
 	struct declared declared;
 	int32_t *tids;	   /* owned; by stream: the thread that runs, where events do not say */
 	struct call_origins origins;
 	uint64_t nameless; /* calls of unknown threads */
 	uint64_t unknown;  /* calls of which nothing tells who made them */
-	bool too_many;
+	uint64_t too_many; /* calls of threads and nested vCPUs that found no place */
 };
 
 /* ---- from calls to blocks ---------------------------------------------------------------------
@@ -55,31 +61,40 @@ struct search {
 /* A VMCB is a page of less than 52 bits of address, so that page and thread fit. */
 static uint64_t caller_key(int32_t tid, int32_t process, uint64_t vmcb)
 {
-	uint64_t who = (uint64_t)(uint32_t)(vmcb && process >= 0 ? process : tid);
+	uint64_t who = (uint64_t)(uint32_t)(process >= 0 ? process : tid);
 
-	return vmcb >> 12 << TID_BITS ^ who ^ (vmcb && process >= 0 ? UINT64_C(1) << 63 : 0);
+	return vmcb >> 12 << TID_BITS ^ who ^ (process >= 0 ? UINT64_C(1) << 63 : 0);
 }
 
-static struct caller *caller_get(struct search *s, int32_t tid, uint64_t vmcb)
+/* Takes a place for one more; @vm: of a nested vCPU, the VM that it runs in.  -ENOSPC: there is none. */
+static int take_place(struct search *s, bool nested, uint64_t vm)
 {
-	const struct declared_vm *vm = vmcb ? declared_vm_of_thread(&s->declared, tid) : NULL;
-	int32_t process = vm ? vm->pid : -1;
-	uint64_t key = caller_key(tid, process, vmcb);
-	const uint32_t *at = map_get(&s->by_vcpu, key);
-	struct caller *c;
+	const uint32_t *of_vm = nested ? map_get(&s->nested_of, vm) : NULL;
+	uint32_t nr = of_vm ? *of_vm : 0;
 
-	if (at)
-		return s->callers[*at - 1];
-	if (s->nr == CALLERS_MAX) {
-		s->too_many = true;
-		return NULL;
-	}
+	if (!nested)
+		return s->nr - s->nr_nested < THREADS_MAX ? 0 : -ENOSPC;
+	if (nr == NESTED_OF_VM || s->nr_nested == NESTED_MAX)
+		return -ENOSPC;
+	s->nr_nested++;
+	return map_put(&s->nested_of, vm, nr + 1);
+}
+
+/* -ENOSPC: it is one too many. */
+static int caller_add(struct search *s, int32_t tid, int32_t process, uint64_t vmcb)
+{
+	struct caller *c;
+	int ret;
+
 	if (!room_for_one(&s->callers, s->nr, &s->room))
-		return NULL;
+		return -ENOMEM;
+	ret = take_place(s, vmcb, caller_key(tid, process, 0));
+	if (ret)
+		return ret;
 	c = calloc(1, sizeof(*c));
-	if (!c || map_put(&s->by_vcpu, key, s->nr + 1)) {
+	if (!c || map_put(&s->by_vcpu, caller_key(tid, process, vmcb), s->nr + 1)) {
 		free(c);
-		return NULL;
+		return -ENOMEM;
 	}
 	c->tid = tid;
 	c->process = process;
@@ -87,7 +102,19 @@ static struct caller *caller_get(struct search *s, int32_t tid, uint64_t vmcb)
 	c->vmcb = vmcb;
 	c->guest = -1;
 	s->callers[s->nr++] = c;
-	return c;
+	return 0;
+}
+
+static int caller_get(struct search *s, int32_t tid, uint64_t vmcb, struct caller **out)
+{
+	const struct declared_vm *vm = vmcb ? declared_vm_of_thread(&s->declared, tid) : NULL;
+	int32_t process = vm ? vm->pid : -1;
+	const uint32_t *at = map_get(&s->by_vcpu, caller_key(tid, process, vmcb));
+	int ret = at ? 0 : caller_add(s, tid, process, vmcb);
+
+	if (!ret)
+		*out = s->callers[at ? *at - 1 : s->nr - 1];
+	return ret;
 }
 
 static void copy_text(char to[65], const struct ht_text *text)
@@ -152,6 +179,7 @@ static int take_call(struct search *s, unsigned input, const struct event *e, in
 	int32_t vcpu;
 	unsigned cpu;
 	uint32_t len;
+	int ret;
 
 	if (!ht_is_call((uint64_t)e->arg[0]))
 		return 0;
@@ -170,9 +198,10 @@ static int take_call(struct search *s, unsigned input, const struct event *e, in
 		s->nameless++;
 		return 0;
 	}
-	c = caller_get(s, tid, vmcb);
-	if (!c)
-		return s->too_many ? 0 : -ENOMEM;
+	ret = caller_get(s, tid, vmcb, &c);
+	s->too_many += ret == -ENOSPC;
+	if (ret)
+		return ret == -ENOSPC ? 0 : ret;
 	learn_thread(s, input, e, c, vcpu);
 	len = ht_call_take(&c->assembler, (uint64_t)e->arg[0], (uint64_t)e->arg[1],
 			   (uint64_t)e->arg[2], (uint64_t)e->arg[3], (uint64_t)e->arg[4]);
@@ -302,13 +331,18 @@ static bool may_be_one(const struct caller *a, const struct caller *b)
 	       !strcmp(a->release, b->release) && !a->vmcb == !b->vmcb && !share_cpu(a, b);
 }
 
-static bool fits_guest(const struct search *s, const struct caller *c, int guest)
+/* The first of the guests from @first to @nr - 1 that it fits; @nr: none.  @unfit: room for them. */
+static unsigned fitting_guest(const struct search *s, const struct caller *c, unsigned first,
+			      unsigned nr, bool *unfit)
 {
+	memset(unfit, 0, nr);
 	for (unsigned i = 0; i < s->nr; i++) {
-		if (s->callers[i]->guest == guest && !may_be_one(s->callers[i], c))
-			return false;
+		if (s->callers[i]->guest >= (int)first && !may_be_one(s->callers[i], c))
+			unfit[s->callers[i]->guest] = true;
 	}
-	return true;
+	while (first < nr && unfit[first])
+		first++;
+	return first;
 }
 
 /* Threads whose VM the host's state lines name. */
@@ -354,18 +388,17 @@ static void say_why(const struct caller *c, char *to, size_t room)
 			 c->tid);
 }
 
-static unsigned group_rest(struct search *s, struct within_guest *list, unsigned nr)
+static unsigned group_rest(struct search *s, struct within_guest *list, unsigned nr, bool *unfit)
 {
 	unsigned listed = nr;
 
 	for (unsigned i = 0; i < s->nr; i++) {
 		struct caller *c = s->callers[i];
-		unsigned g = listed;
+		unsigned g;
 
 		if (c->guest >= 0 || !c->blocks)
 			continue;
-		while (g < nr && !fits_guest(s, c, (int)g))
-			g++;
+		g = fitting_guest(s, c, listed, nr, unfit);
 		c->guest = (int)g;
 		if (g < nr)
 			continue;
@@ -479,16 +512,18 @@ static int make_guests(struct search *s, struct within *out, struct error *err)
 {
 	struct within_guest *list = calloc(s->nr + 1, sizeof(*list));
 	const struct declared_vm **vms = calloc(s->nr + 1, sizeof(*vms));
+	bool *unfit = calloc(s->nr + 1, sizeof(*unfit));
 	unsigned found;
 	int ret;
 
 	out->list = calloc(s->nr + 1, sizeof(*out->list));
-	ret = list && vms && out->list ? 0 : fail(err, -ENOMEM, "out of memory");
+	ret = list && vms && unfit && out->list ? 0 : fail(err, -ENOMEM, "out of memory");
 	if (!ret) {
 		found = group_listed(s, list, vms);
-		found = group_rest(s, list, found);
+		found = group_rest(s, list, found, unfit);
 		ret = open_guests(s, out, list, found, err);
 	}
+	free(unfit);
 	free(vms);
 	free(list);
 	return ret;
@@ -509,9 +544,9 @@ static void tell(const struct search *s)
 			      (unsigned long long)s->unknown);
 	if (s->too_many)
 		trace_problem(s->host,
-			      "more than %u threads send events of guests; the rest are "
-			      "left out",
-			      CALLERS_MAX);
+			      "%llu hypercalls with events of guests are left out: more than %u "
+			      "threads send any, or more than %u nested vCPUs of one VM",
+			      (unsigned long long)s->too_many, THREADS_MAX, NESTED_OF_VM);
 }
 
 int within_find(struct within *out, struct trace *host, const struct within_options *opt,
@@ -537,6 +572,7 @@ int within_find(struct within *out, struct trace *host, const struct within_opti
 	free(s.callers);
 	free(s.tids);
 	map_release(&s.by_vcpu);
+	map_release(&s.nested_of);
 	declared_release(&s.declared);
 	spool_close(&s.spool);
 	if (ret)

@@ -35,7 +35,7 @@ uint32_t cgroup_get(struct machine_state *mc, uint64_t id)
 
 static uint64_t path_key(const struct machine_state *mc, const char *path, size_t len)
 {
-	return XXH3_64bits_withSeed(path, len, mc->index);
+	return XXH3_64bits_withSeed(path, len, mc->model->secret + mc->index);
 }
 
 /* Of two with one path, the later one is there still. */

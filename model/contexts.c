@@ -5,17 +5,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static uint32_t hash(const struct context *c)
+static uint32_t hash(const struct model *m, const struct context *c)
 {
-	uint64_t h = c->who * 0x9e3779b97f4a7c15ull ^ c->what * 0xc2b2ae3d27d4eb4full ^
-		     (uint64_t)c->detail * 0x165667b19e3779f9ull;
+	uint64_t h = hash_fold(hash_fold(c->who, m->secret) ^ c->what, m->secret);
 
-	h ^= h >> 29;
-	return (uint32_t)(h * 0x9e3779b97f4a7c15ull >> 32);
+	return (uint32_t)hash_mix(h ^ (uint64_t)c->detail, m->secret);
 }
 
-static int rehash(struct context_table *table, uint32_t nr_slots)
+static int rehash(struct model *m, uint32_t nr_slots)
 {
+	struct context_table *table = &m->contexts;
 	uint32_t *slots = calloc(nr_slots, sizeof(*slots));
 
 	if (!slots)
@@ -24,7 +23,7 @@ static int rehash(struct context_table *table, uint32_t nr_slots)
 	table->slots = slots;
 	table->mask = nr_slots - 1;
 	for (uint32_t row = 0; row < table->nr; row++) {
-		uint32_t i = hash(&table->rows[row]) & table->mask;
+		uint32_t i = hash(m, &table->rows[row]) & table->mask;
 
 		while (slots[i])
 			i = (i + 1) & table->mask;
@@ -48,7 +47,7 @@ static uint32_t look_up(struct model *m, const struct context *c, uint32_t at)
 	struct context_table *table = &m->contexts;
 
 	if (unlikely(!table->slots || table->nr >= table->mask / 2)) {
-		int ret = rehash(table, table->slots ? (table->mask + 1) * 2 : 1024);
+		int ret = rehash(m, table->slots ? (table->mask + 1) * 2 : 1024);
 
 		if (ret) {
 			m->broken = m->broken ? m->broken : ret;
@@ -68,7 +67,7 @@ static uint32_t look_up(struct model *m, const struct context *c, uint32_t at)
 /* Few contexts alternate; they stay near. */
 uint32_t context_row(struct model *m, const struct context *c)
 {
-	uint32_t at = hash(c);
+	uint32_t at = hash(m, c);
 	struct context_cache *near = &m->contexts.cache[at % CONTEXT_CACHE];
 
 	if (near->row && context_same(near->context, *c))

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/figure.h"
 #include "model/fuse.h"
 #include "model/machine.h"
 #include "model/mute.h"
@@ -386,8 +387,38 @@ void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t e
 		m->losses[m->nr_losses++] = (struct loss){mc, cpu, begin, end, events};
 }
 
+/* The gap that the CPU is in, when [@begin, ...) is of that: a reader tells of each damaged page of one.
+ * What a tracer counted and what nobody did stay apart: together they would be neither. */
+static struct loss *gap_again(const struct cpu *cpu, ns_t begin, int64_t events)
+{
+	const struct model *m = cpu->machine->model;
+	struct loss *gap;
+
+	if (!cpu->lost || cpu->loss >= m->nr_losses)
+		return NULL;
+	gap = &m->losses[cpu->loss];
+	/* A CPU that nobody has heard of yet has no gap of its own. */
+	if (gap->machine != cpu->machine || gap->cpu != cpu->number)
+		return NULL;
+	return begin <= gap->end && (events > 0) == (gap->events > 0) ? gap : NULL;
+}
+
+static void widen(struct loss *gap, ns_t begin, ns_t end, int64_t events)
+{
+	gap->begin = begin < gap->begin ? begin : gap->begin;
+	gap->end = end > gap->end ? end : gap->end;
+	if (events > 0)
+		gap->events = ns_plus(gap->events, events);
+}
+
 void cpu_add_loss(struct cpu *cpu, ns_t begin, ns_t end, int64_t events)
 {
+	struct loss *gap = gap_again(cpu, begin, events);
+
+	if (gap) {
+		widen(gap, begin, end, events);
+		return;
+	}
 	cpu->loss = cpu->machine->model->nr_losses;
 	loss_add(cpu->machine, cpu->number, begin, end, events);
 }

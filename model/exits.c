@@ -5,12 +5,11 @@
 
 #define ROW_UNKNOWN 0u
 
-static uint64_t hash(const struct exit_kind *k)
+static uint64_t hash(const struct model *m, const struct exit_kind *k)
 {
-	uint64_t h = ((uint64_t)k->serves << 32 | (uint32_t)k->user) * 0x9e3779b97f4a7c15ull;
+	uint64_t h = hash_fold((uint64_t)k->serves << 32 | (uint32_t)k->user, m->secret);
 
-	h ^= (uint64_t)k->reason * 0xc2b2ae3d27d4eb4full;
-	return h ^ h >> 31 ^ (uint64_t)k->isa << 60;
+	return hash_fold(h ^ (uint64_t)k->reason, m->secret) ^ (uint64_t)k->isa << 60;
 }
 
 static bool same(const struct exit_kind *a, const struct exit_kind *b)
@@ -22,7 +21,7 @@ static bool same(const struct exit_kind *a, const struct exit_kind *b)
 /* The row of this kind of exit + 1, made when it is new; 0: no memory. */
 static uint32_t row_of(struct model *m, const struct exit_kind *kind)
 {
-	uint64_t key = hash(kind);
+	uint64_t key = hash(m, kind);
 	uint32_t *known;
 
 	while ((known = map_get(&m->by_exit, key))) {

@@ -179,17 +179,35 @@ static void by_nested(struct model *m)
 	free(list);
 }
 
+static int by_key(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* In the order of CPUs: what is joined first decides what still can be. */
 static void by_wakeups(struct model *m)
 {
+	uint64_t *keys = calloc(m->wakeups.nr + 1, sizeof(*keys));
+	uint32_t nr = 0;
+
+	if (!keys) {
+		m->broken = m->broken ? m->broken : -ENOMEM;
+		return;
+	}
 	for (uint32_t i = 0; m->wakeups.slots && i <= m->wakeups.mask; i++) {
 		const struct map_slot *slot = &m->wakeups.slots[i];
 
 		if (slot->used && slot->value >= WAKEUPS_MIN)
-			join_on_evidence(
-				m->cpus[slot->key >> 32]->machine,
-				m->cpus[(uint32_t)slot->key]->machine,
-				"KVM events in its host's trace; its vCPUs wake each other");
+			keys[nr++] = slot->key;
 	}
+	qsort(keys, nr, sizeof(*keys), by_key);
+	for (uint32_t i = 0; i < nr; i++)
+		join_on_evidence(m->cpus[keys[i] >> 32]->machine,
+				 m->cpus[(uint32_t)keys[i]]->machine,
+				 "KVM events in its host's trace; its vCPUs wake each other");
+	free(keys);
 }
 
 /* The VM of which a guest has a trace, and nested guests that are such a one. */

@@ -110,6 +110,7 @@ int model_open(struct model **out, const struct topology *topo, struct history_w
 	if (!m)
 		return fail(err, -ENOMEM, "out of memory");
 	m->topo = topo;
+	m->secret = hash_secret();
 	m->due_at = NS_MAX;
 	m->w = w;
 	m->now = NS_MIN;
@@ -398,8 +399,10 @@ static void note_traced(struct machine_state *mc, const ns_t *times, unsigned nr
 {
 	if (!nr)
 		return;
-	if (!mc->traced_any)
+	if (!mc->traced_any) {
 		mc->traced_from = times[0];
+		requests_unseen(mc, times[0]);
+	}
 	mc->traced_any = true;
 	mc->traced_to = times[nr - 1];
 }

@@ -49,7 +49,8 @@ static ns_t now_of(const struct machine_state *mc)
 /* Its parent's trace tells all that there is to tell now. */
 static bool is_told(const struct machine_state *vm)
 {
-	return vm->parent && !thread_may_run_unseen(vm->parent) && !vm->parent->ended;
+	return vm->parent && vm->parent->traced_any && !thread_may_run_unseen(vm->parent) &&
+	       !vm->parent->ended;
 }
 
 /* ---- those under way ---------------------------------------------------------------------------
@@ -102,6 +103,8 @@ static void end(struct machine_state *mc, struct request *r)
 {
 	r->at[REQUEST_DONE] = mc->model->now;
 	r->covered &= r->cpu && r->cpu->vcpu.seen && !r->torn;
+	if (r->torn) /* the disk may have gone on with it unseen */
+		r->at[REQUEST_DISK_BEGIN] = r->at[REQUEST_DISK_END] = NS_MIN;
 	keep(mc->model, r);
 	drop(&mc->pending, (uint32_t)(r - mc->pending.list));
 }
@@ -157,12 +160,18 @@ static void tear(struct machine_state *vm)
 	}
 }
 
+void requests_unseen(struct machine_state *mc, ns_t until)
+{
+	mc->pending.unseen_until = until + REQUEST_LONGEST_NS;
+}
+
 /* What was under way may have ended unseen. */
 void request_lost(struct machine_state *mc)
 {
 	struct model *m = mc->model;
 
 	mc->pending.nr = 0;
+	requests_unseen(mc, m->now > mc->lost_until ? m->now : mc->lost_until);
 	mc->unsent.nr = 0;
 	mc->disk_handler.at = NS_MIN;
 	tap_lost(mc);
@@ -220,11 +229,25 @@ static struct machine_state *vm_of(const struct thread *th)
 	return th->works_for ? th->works_for : th->woken_by ? th->woken_by->works_for : NULL;
 }
 
+/* Events were lost that might tell for whom that thread works. */
+static bool may_be_of_vmm(const struct request *host)
+{
+	const struct thread *th = host->thread;
+
+	return host->machine->losses &&
+	       (!th || (machine_process_of(th) < 0 && th->kind != KIND_KERNEL));
+}
+
 static void serve_vm(struct request *host)
 {
 	struct machine_state *vm = vm_of(host->thread);
 	struct request *r = vm ? served_choose(vm, host) : NULL;
+	struct model *m = host->machine->model;
 
+	for (uint32_t i = 0; !vm && may_be_of_vmm(host) && i < m->nr_machines; i++) {
+		if (m->machines[i]->parent == host->machine)
+			served_dispute(m->machines[i], host);
+	}
 	if (!r)
 		return;
 	if (!known(r->at[REQUEST_DISK_BEGIN]))
@@ -277,7 +300,8 @@ void request_issue(struct cpu *cpu, const struct event *e)
 	r->at[REQUEST_ISSUED] = mc->model->now;
 	r->cpu = cpu;
 	r->issuer = cpu->thread;
-	r->covered = cpu->vcpu.seen;
+	r->met = cpu->met;
+	r->covered = cpu->vcpu.seen && (cpu->thread || !mc->losses);
 	r->torn = !is_told(mc);
 	r->depth = thread_may_run_unseen(mc) ? 0 : depth_of(mc, r->dev);
 	serve_vm(r);
@@ -497,7 +521,8 @@ void request_exit(struct cpu *vcpu, int64_t reason, int64_t isa)
 static bool kicks(const struct cpu *vcpu, const struct request *r)
 {
 	return r->cpu == vcpu && r->issuer == vcpu->thread && known(r->at[REQUEST_ISSUED]) &&
-	       !known(r->at[REQUEST_KICKED]) && !r->torn;
+	       !known(r->at[REQUEST_KICKED]) && !r->torn &&
+	       (r->issuer || !vcpu->machine->losses);
 }
 
 /* True when the last exit told of requests, whoever was told. */

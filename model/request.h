@@ -66,12 +66,18 @@ struct request {
 	bool covered;	/* its parent's trace tells of its vCPU, from its begin to its end */
 	bool torn;	/* while it was under way its parent lost events: what that did for it is not told any more */
 	bool disputed;	/* a disk of its host's worked for it or for another one: it is not known which */
+	bool met;	/* its CPU's thread was not seen to get it: one that was issued unseen may share its kick */
 };
+
+/* Then Linux gives up a request, as a rule: one that was issued before a trace begins, or in a gap, is taken to have ended
+ * so long after. */
+#define REQUEST_LONGEST_NS (30 * NS_PER_SEC)
 
 /* Those that have not ended, oldest first. */
 struct pending {
 	struct request *list; /* owned */
 	uint32_t nr, room;
+	ns_t unseen_until; /* up to then others may be under way that were not seen to be issued */
 };
 
 /*
@@ -141,6 +147,8 @@ void request_picked(struct thread *worker);
 void request_sent(struct cpu *vcpu, int vector, bool may_answer, struct thread *by);
 void request_injected(struct cpu *vcpu, int vector);
 
+/* Until @until requests of the machine may have been issued unseen. */
+void requests_unseen(struct machine_state *mc, ns_t until);
 /* Events of the machine are lost from here on, or its trace does not tell of all its CPUs any more, or ends. */
 void request_lost(struct machine_state *mc);
 void requests_release(struct model *m);

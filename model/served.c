@@ -3,6 +3,7 @@
 #include "model/served.h"
 
 #include "model/state.h"
+#include "model/thread.h"
 
 #define SECTOR_BYTES 512
 
@@ -17,8 +18,7 @@ static bool known(ns_t t)
 typedef bool evidence_fn(const struct machine_state *vm, const struct request *r,
 			 const struct request *host);
 
-/* Of a kick it is not known that it was for a disk: who picked it up asks for it before it does something else, or
- * whom it has woken then. */
+/* Who picked it up asks for it before it does something else, or whom it has woken then. */
 static bool at_once(const struct request *r, const struct thread *asks)
 {
 	if (!r->worker || !asks)
@@ -34,12 +34,20 @@ static bool may_be(const struct machine_state *vm, const struct request *r,
 	(void)vm;
 	if (r->kind == REQUEST_SEND || known(r->at[REQUEST_SENT]) ||
 	    (!known(r->at[REQUEST_ISSUED]) && !known(r->at[REQUEST_KICKED])) ||
-	    (r->worker && !known(r->at[REQUEST_PICKED])))
+	    (r->worker && !known(r->at[REQUEST_PICKED]) && !r->torn))
 		return false;
+	/* Of a kick it is not known that it was for a disk. */
 	if (r->kind == REQUEST_UNKNOWN)
 		return !known(r->at[REQUEST_DISK_BEGIN]) && at_once(r, host->thread);
 	return r->kind == host->kind &&
 	       (r->disk_bytes < r->bytes || !known(r->at[REQUEST_DISK_BEGIN]));
+}
+
+static bool just_picked(const struct machine_state *vm, const struct request *r,
+			const struct request *host)
+{
+	(void)vm;
+	return at_once(r, host->thread);
 }
 
 /* The thread that took it up, or one that this one has woken, asks for it. */
@@ -80,8 +88,11 @@ static bool same_size(const struct machine_state *vm, const struct request *r,
  */
 
 /* A bit per kind of evidence that all who are left have. */
-#define NR_EVIDENCE_KINDS 4
-static evidence_fn *const kinds[NR_EVIDENCE_KINDS] = {may_be, same_thread, same_place, same_size};
+#define NR_EVIDENCE_KINDS 5
+#define MAY_BE (1u << 0)
+#define JUST_PICKED (1u << 1)
+static evidence_fn *const kinds[NR_EVIDENCE_KINDS] = {may_be, just_picked, same_thread, same_place,
+						      same_size};
 
 static bool has(const struct machine_state *vm, const struct request *r, const struct request *host,
 		unsigned evidence)
@@ -114,16 +125,64 @@ static void dispute(struct machine_state *vm, const struct request *host, unsign
 		vm->pending.list[i].disputed |= has(vm, &vm->pending.list[i], host, evidence);
 }
 
+void served_dispute(struct machine_state *vm, const struct request *host)
+{
+	dispute(vm, host, MAY_BE);
+}
+
+/* One that is not seen, or of which not all is seen: it may be for that one, whatever speaks for another. */
+static bool may_be_unseen(const struct machine_state *vm, const struct request *host)
+{
+	bool unseen = thread_may_run_unseen(vm) || vm->model->now < vm->pending.unseen_until;
+
+	for (uint32_t i = 0; !unseen && i < vm->pending.nr; i++) {
+		const struct request *r = &vm->pending.list[i];
+
+		unseen = r->torn && may_be(vm, r, host);
+	}
+	return unseen;
+}
+
+/* Who has just picked it up was asleep before: what is under way besides it went to the disk earlier, unless it was
+ * told of by the same kick. */
+static bool is_sure(const struct machine_state *vm, const struct request *one)
+{
+	bool sure = !one->torn && !one->met;
+
+	for (uint32_t i = 0; sure && i < vm->pending.nr; i++) {
+		const struct request *r = &vm->pending.list[i];
+
+		sure = !r->torn || r->cpu != one->cpu || r->issuer != one->issuer ||
+		       known(r->at[REQUEST_KICKED]);
+	}
+	return sure;
+}
+
+static struct request *choose_among_unseen(struct machine_state *vm, const struct request *host)
+{
+	struct request *one = NULL;
+	unsigned nr = left(vm, host, MAY_BE | JUST_PICKED, &one);
+	bool sure = nr == 1 && is_sure(vm, one), disputed = sure && one->disputed;
+
+	dispute(vm, host, MAY_BE);
+	if (!sure)
+		return NULL;
+	one->disputed = disputed;
+	return one;
+}
+
 struct request *served_choose(struct machine_state *vm, const struct request *host)
 {
 	struct request *one = NULL;
 	unsigned evidence = 0;
 
+	if (may_be_unseen(vm, host))
+		return choose_among_unseen(vm, host);
 	for (unsigned i = 0; i < NR_EVIDENCE_KINDS; i++) {
 		unsigned nr = left(vm, host, evidence | 1u << i, &one);
 
 		if (nr == 1)
-			return one->torn ? NULL : one;
+			return one;
 		/* What nobody has tells nothing; but one must be possible at all. */
 		if (nr)
 			evidence |= 1u << i;

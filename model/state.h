@@ -381,6 +381,7 @@ struct model {
 	struct space **spaces;
 	uint32_t nr_spaces, spaces_room;
 
+	uint64_t secret; /* of hashes of what traces say (base/hash.h) */
 	struct context_table contexts;
 	struct exit_kind *exits;
 	uint32_t nr_exits, exits_room;

@@ -34,7 +34,8 @@ static const struct column context_columns[] = {
 static const struct column clock_columns[] = {
 	{"machine", COL_INT}, {"from", COL_NS}, {"to", COL_NS}, {"bound", COL_NS},
 	{"method", COL_STRING}, {"pairs", COL_INT}, {"violations", COL_INT},
-	{"worst_violation", COL_NS}, {"rate_ppb", COL_INT},
+	{"worst_violation", COL_NS}, {"rate_ppb", COL_INT}, {"readings", COL_INT},
+	{"contained", COL_INT}, {"timers", COL_INT},
 };
 static const struct column loss_columns[] = {
 	{"machine", COL_INT}, {"cpu", COL_INT}, {"begin", COL_NS}, {"end", COL_NS},

@@ -30,11 +30,14 @@ static uint32_t put_clock(struct model *m, uint32_t row, unsigned machine, ns_t 
 			i ? p->at_ns : m->begin,
 			last ? end : clock->pieces[i + 1].at_ns,
 			p->bound_ns == CLOCK_NO_BOUND ? -1 : p->bound_ns,
-			table_string(m, clock_method_name(clock->method)),
+			table_string(m, clock_method_name(clock)),
 			(int64_t)clock->nr_pairs,
 			(int64_t)clock->nr_violations,
 			clock->worst_violation_ns,
 			(int64_t)(((double)p->mult / nominal - 1) * 1e9),
+			(int64_t)clock->nr_readings,
+			(int64_t)clock->nr_contained,
+			(int64_t)clock->nr_timers,
 		};
 
 		table_put_row(m, TABLE_CLOCK, row++, cells);

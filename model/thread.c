@@ -205,6 +205,8 @@ void thread_set_state(struct thread *th, enum thread_state state)
 
 void thread_forget_waker(struct thread *th)
 {
+	th->woken_by = NULL;
+	th->woken_in = NS_MIN;
 	if (th->waker_attr != ATTR_NONE)
 		model_set(th->machine->model, th->waker_attr, 0);
 }

@@ -64,12 +64,12 @@ static bool is_weak(const struct note *n)
 /* ---- the rows ----------------------------------------------------------------------------------
  */
 
-static uint64_t key_of(const struct cpu *vcpu, const struct note *n)
+static uint64_t key_of(const struct model *m, const struct cpu *vcpu, const struct note *n)
 {
 	uint64_t other = n->from ? n->from->index : n->by ? n->by->row + 1 : 0;
+	uint64_t what = (uint64_t)(uint32_t)n->vector << 32 | (uint64_t)n->cause << 16 | n->evidence;
 
-	return (uint64_t)vcpu->index << 49 ^ (uint64_t)(uint16_t)(n->vector + 1) << 40 ^
-	       (uint64_t)n->cause << 37 ^ (uint64_t)n->evidence << 32 ^ other;
+	return hash_fold(hash_fold((uint64_t)vcpu->index << 32 | other, m->secret) ^ what, m->secret);
 }
 
 static bool note_same(const struct note *a, const struct note *b)
@@ -82,7 +82,7 @@ static bool note_same(const struct note *a, const struct note *b)
 static uint32_t wake_row(struct model *m, const struct cpu *vcpu, const struct note *n)
 {
 	struct wakes *w = &m->wakes;
-	uint64_t key = key_of(vcpu, n);
+	uint64_t key = key_of(m, vcpu, n);
 	const uint32_t *at;
 
 	for (; (at = map_get(&w->by_note, key)); key += UINT64_C(0x9e3779b97f4a7c15)) {

@@ -137,6 +137,24 @@ static char *table_text(struct sonde_run *run, const struct sonde_facts *facts, 
 	return buf;
 }
 
+static bool is_among(const char *const *names, const char *name)
+{
+	for (; names && *names; names++) {
+		if (!strcmp(*names, name))
+			return true;
+	}
+	return false;
+}
+
+/* Kinds of evidence: of a kind that no clock rests on nothing is to be said. */
+static bool counts_evidence(const struct sonde_facts *facts, unsigned column)
+{
+	static const char *const kinds[] = {"pairs", "readings", "contained", "timers", NULL};
+	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+
+	return !strcmp(a->name, "clock") && is_among(kinds, a->columns[column].name);
+}
+
 static bool is_empty(struct sonde_run *run, const struct sonde_facts *facts, unsigned column,
 		     enum sonde_column_type type)
 {
@@ -147,7 +165,7 @@ static bool is_empty(struct sonde_run *run, const struct sonde_facts *facts, uns
 		char text[CELL_TEXT];
 		bool empty = false;
 
-		if (type == SONDE_COL_NS || type == SONDE_COL_PPM)
+		if (type == SONDE_COL_NS || type == SONDE_COL_PPM || counts_evidence(facts, column))
 			empty = cell.i == 0;
 		else if (type == SONDE_COL_STRING)
 			empty = !*cell.s;
@@ -181,15 +199,6 @@ static const char *const *keys_of(const struct sonde_analysis *a)
 			return goes_on[i].keys;
 	}
 	return NULL;
-}
-
-static bool is_among(const char *const *names, const char *name)
-{
-	for (; names && *names; names++) {
-		if (!strcmp(*names, name))
-			return true;
-	}
-	return false;
 }
 
 static size_t column_width(struct sonde_run *run, const struct sonde_facts *facts, unsigned column,

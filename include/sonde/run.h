@@ -193,6 +193,9 @@ struct sonde_context {
 
 /** struct sonde_clock - a piece of a machine's clock model
  * @bound_ns: mapped times are at most this wrong, -1 = nothing limits it
+ * @pairs, @readings, @contained, @timers: the evidence that the whole model was made from, by kind:
+ *	hypercalls that both sides recorded, limits by readings of both clocks, limits by when the
+ *	vCPUs' threads ran, timers that the guest programmed
  * @rate_ppb: how much faster the machine's clock runs than L0's, parts per 10^9
  */
 struct sonde_clock {
@@ -204,6 +207,9 @@ struct sonde_clock {
 	int64_t violations;
 	int64_t worst_violation_ns;
 	int64_t rate_ppb;
+	int64_t readings;
+	int64_t contained;
+	int64_t timers;
 };
 
 /** struct sonde_loss - a place where events were lost; @events -1: nobody counted */

@@ -320,17 +320,19 @@ decode_slowly(struct cursor *c, struct ctf_cursor *cur, const struct ctf_plan *p
 
 /*
  * Bytes that a disk or a file system lost read as zeros, and zeros are events: many of the first kind,
- * all at one time.  No event that a kernel recorded is followed by so many.
+ * all at one time.  No event that a kernel recorded is followed by so many; nor are there any up to where
+ * the file ends in the middle of a packet, at a time of zero.
  */
 #define ZEROS_MAX 512
 
-static __attribute__((noinline)) bool is_hole(const uint8_t *begin, const uint8_t *end)
+static __attribute__((noinline)) bool is_hole(const struct ctf_cursor *cur, const uint8_t *begin,
+					      const uint8_t *end)
 {
 	size_t room = (size_t)(end - begin), i = 0;
 
 	while (i < room && i < ZEROS_MAX && !begin[i])
 		i++;
-	return i == ZEROS_MAX;
+	return i == ZEROS_MAX || (i == room && cur->packet->truncated);
 }
 
 /* Any event with one of LTTng's headers, but for e->record: what is behind it, NULL after
@@ -395,7 +397,7 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 		struct ctf_id id;
 
 		__builtin_prefetch(begin + PREFETCH_BYTES);
-		if (unlikely(end - p >= 4 && !load_u32(p)) && is_hole(p, end)) {
+		if (unlikely(end - p >= 4 && !load_u32(p)) && is_hole(cur, p, end)) {
 			ctf_cursor_give_up(c, cur, (uint64_t)(begin - data) * 8, CTF_ZEROS);
 			p = NULL;
 		} else if (likely(is_usual(sp, begin, end, compact, &id))) {

@@ -76,7 +76,7 @@ static void report_issue(struct dat_cursor *k, enum dat_issue what)
 		[DAT_BAD_PAGE] = "pages without a page's header are skipped",
 		[DAT_BAD_RECORD] = "pages whose records do not fit together are skipped",
 		[DAT_NEXT_TO_BAD] = "pages next to damaged ones are skipped",
-		[DAT_CUT_PAGE] = "a page is cut off: its last records are missing",
+		[DAT_CUT_PAGE] = "the data ends within a page, which is skipped",
 		[DAT_UNKNOWN_ID] = "events of a number that no event format explains",
 		[DAT_ASTRAY] = "pages whose times are not between their neighbours' are skipped",
 	};
@@ -199,6 +199,7 @@ static bool page_holds(struct dat_cursor *k, const uint8_t *page, struct page_lo
 {
 	static const uint8_t issues[] = {
 		[PAGE_HOLDS] = DAT_ASTRAY,
+		[PAGE_CUT] = DAT_CUT_PAGE,
 		[PAGE_HOLE] = DAT_HOLE,
 		[PAGE_BAD_HEAD] = DAT_BAD_PAGE,
 		[PAGE_BAD_RECORDS] = DAT_BAD_RECORD,
@@ -236,8 +237,6 @@ static void page_enter(struct dat_cursor *k)
 	if (lost || k->gap)
 		lost_before(k, lost ? lost : UINT64_MAX, k->time);
 	k->gap = false;
-	if (look.cut)
-		broken(k, DAT_CUT_PAGE, (uint64_t)(k->page - look.end));
 }
 
 static void packet_enter(struct dat_cursor *k)

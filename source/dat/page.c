@@ -102,17 +102,12 @@ static enum step walk_record(struct page_walk *w)
 	return w->time < time ? STEP_BAD : STEP_RECORD;
 }
 
-/* Up to where the records hold together; *last is the time there. */
-static enum step walk_records(struct page_walk *w, const uint8_t **upto)
+static enum step walk_records(struct page_walk *w)
 {
 	enum step step = STEP_RECORD;
 
-	while (w->pos < w->end && step == STEP_RECORD) {
-		*upto = w->pos;
+	while (w->pos < w->end && step == STEP_RECORD)
 		step = walk_record(w);
-	}
-	if (step == STEP_RECORD || step == STEP_END)
-		*upto = w->end;
 	return step;
 }
 
@@ -124,8 +119,7 @@ bool page_take(const struct page_run *run, const uint8_t *page, struct page_look
 	if (!page_head_read(run->d, page, run->page_size, left, &out->head))
 		return false;
 	room = (left < run->page_size ? left : run->page_size) - run->d->form.data_offset;
-	out->cut = out->head.len_bytes > room;
-	out->end = out->begin + (out->cut ? room : out->head.len_bytes);
+	out->end = out->begin + (out->head.len_bytes > room ? room : out->head.len_bytes);
 	return true;
 }
 
@@ -134,7 +128,10 @@ static enum page_state look_at(const struct page_run *run, const uint8_t *page,
 {
 	struct page_walk w = {.d = run->d, .swap = run->d->file.swap};
 	enum step step;
+	bool is_cut;
 
+	if (run->end - page < run->d->form.data_offset)
+		return PAGE_CUT;
 	if (!page_take(run, page, out))
 		return PAGE_BAD_HEAD;
 	if (!out->head.len_bytes)
@@ -142,11 +139,12 @@ static enum page_state look_at(const struct page_run *run, const uint8_t *page,
 	w.pos = out->begin;
 	w.end = out->end;
 	w.time = out->head.time;
-	step = walk_records(&w, &out->end);
+	step = walk_records(&w);
 	out->last = w.time;
-	if (step == STEP_BAD || (step == STEP_BEYOND && !out->cut))
+	is_cut = out->end < out->begin + out->head.len_bytes;
+	if (step == STEP_BAD || (step == STEP_BEYOND && !is_cut))
 		return PAGE_BAD_RECORDS;
-	return PAGE_HOLDS;
+	return is_cut ? PAGE_CUT : PAGE_HOLDS;
 }
 
 static const struct page_seen *see(struct page_run *run, const uint8_t *page)
@@ -163,7 +161,9 @@ static const struct page_seen *see(struct page_run *run, const uint8_t *page)
 
 static bool is_bad(struct page_run *run, const uint8_t *page)
 {
-	return see(run, page)->state != PAGE_HOLDS;
+	enum page_state state = see(run, page)->state;
+
+	return state != PAGE_HOLDS && state != PAGE_CUT;
 }
 
 enum page_state page_judge(struct page_run *run, const uint8_t *page, struct page_look *out)

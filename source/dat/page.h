@@ -119,11 +119,11 @@ struct page_look {
 	struct page_head head;
 	const uint8_t *begin, *end; /* of its records */
 	uint64_t last;              /* time of its last one */
-	bool cut;                   /* the data ends within it: what is there holds together */
 };
 
 enum page_state {
 	PAGE_HOLDS,
+	PAGE_CUT,  /* the data ends within it, so whether all of it holds together nobody knows */
 	PAGE_HOLE, /* no records: never written, or lost since; no kernel gives a reader such a page */
 	PAGE_BAD_HEAD,
 	PAGE_BAD_RECORDS,
@@ -149,7 +149,7 @@ struct page_run dat_stream_run(const struct dat_stream *ds);
 /*
  * Is the page at @page of the run to be believed?  @out is then filled.  Damage does not end where a
  * page does, and what it leaves of one may look whole: those next to a page that does not hold
- * together are not believed, either.
+ * together are not believed, either.  (That the data ends within the next one is no damage here.)
  */
 enum page_state page_judge(struct page_run *run, const uint8_t *page, struct page_look *out);
 

@@ -205,22 +205,26 @@ static int take_lost(struct walk *w, const struct perf_record *r, uint64_t at)
 		return 0;
 	}
 	c = w->x->cpus[place.cpu];
-	return c && c->nr ? take(w, c, at, r->next, c->max) : 0;
+	if (!c || !c->nr || c->holes != w->x->holes) /* the hole says so already, until a sample ends it */
+		return 0;
+	return take(w, c, at, r->next, c->max);
 }
 
 /* What perf itself wrote has no time; and when tracing begins with samples, it has not begun. */
 static int take_comm(struct walk *w, const struct perf_record *r, uint64_t at)
 {
 	struct perf_place place;
+	struct perf_cpu *c;
 	uint32_t trailer;
 
 	if (!perf_record_place(&w->p->attrs, r, &place, &trailer) || !place.time)
 		return take(w, &w->x->tasks, at, r->next, 0);
 	if (place.cpu >= TRACE_CPUS_MAX)
 		return 0;
-	if (!w->x->cpus[place.cpu] || !w->x->cpus[place.cpu]->nr)
+	c = w->x->cpus[place.cpu];
+	if (!c || !c->nr)
 		return take(w, &w->x->tasks, at, r->next, 0);
-	return take(w, w->x->cpus[place.cpu], at, r->next, place.time);
+	return is_misplaced(w, c, place.time) ? 0 : take(w, c, at, r->next, place.time);
 }
 
 static int look(struct walk *w, const struct perf_record *r, uint64_t at)

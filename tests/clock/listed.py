@@ -125,7 +125,7 @@ class Set:
             lib.check(limit <= bound, f"{name}: the bound is {limit} ns, not within {bound} ns")
         print(f"  {name:4} {machine['method']:36} bound {worst_bound} ns, true error {worst:.0f} ns, "
               f"violations {machine['violations']}")
-        lib.check(machine["method"] == f'"{method}"', f"{name}: method {machine['method']}")
+        lib.check(machine["method"].startswith(f'"{method}'), f"{name}: method {machine['method']}")
         lib.check(int(machine["violations"]) <= violations, f"{name}: causality is violated")
         return machine
 
@@ -144,7 +144,7 @@ def check_exact(lab):
 def check_wrong(lab):
     """An offset that is wrong by 1 ms is refuted by what the guest did."""
     wrong = lab.all_lines(lambda child, vcpu: lab.offset(child) + 2_300_000)
-    for options, method in ([], "hypercall pairs and containment"), (["-n"], "containment"):
+    for options, method in ([], "hypercall pairs"), (["-n"], "containment"):
         machines = lab.show(options, wrong)
         for name in PARENT:
             lab.check(machines, name, method, truth.BOUND_NS)
@@ -177,10 +177,10 @@ def check_readings(lab):
     """Clocks in ns, by readings of them and of the cycle counter."""
     machines = lab.show(["-n"], lab.all_lines())
     for name in PARENT:
-        lab.check(machines, name, "clock readings and containment", 40_000)
+        lab.check(machines, name, "clock readings", 40_000)
     machines = lab.show([], lab.all_lines())
     for name in PARENT:
-        lab.check(machines, name, "hypercall pairs and containment", 40_000)
+        lab.check(machines, name, "hypercall pairs", 40_000)
 
 
 def main():

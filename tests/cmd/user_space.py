@@ -32,7 +32,7 @@ def kernel_runs(history):
     """(cpu, tid, comm, begin, end) of each time that a thread ran, as the kernel's switches tell."""
     runs, last = [], {}
     for e in sql(history, "select time, cpu, fields from events where name = 'sched_switch'"):
-        tid = int(re.search(r"next_tid=(\d+)", e["fields"])[1])
+        tid = int(re.search(r"next_[tp]id=(\d+)", e["fields"])[1])
         comm = re.search(r'next_comm="([^"]*)"', e["fields"])[1]
         if e["cpu"] in last:
             runs.append((e["cpu"], *last[e["cpu"]], e["time"]))
@@ -179,7 +179,7 @@ def check_apart(scratch):
     lib.check("sound" in text and "no stream of CPU" not in text, text)
     result = subprocess.run([lib.SONDE, "analyze", KERNEL, recorded, "-o", scratch / "apart.sonde"], capture_output=True, text=True)
     lib.check(result.returncode == 3 and result.stderr.count(") is left out: ") == 2, f"{result.returncode}: {result.stderr}")
-    lib.check("it is of user space, and LTTng's trace of the same machine's kernel is not there" in result.stderr, result.stderr)
+    lib.check("it is of user space, and a trace of the same machine's kernel, by the same clock, is not there" in result.stderr, result.stderr)
     lib.check("2 traces are left out" in result.stdout and "kernel is left out" not in result.stderr, result.stdout)
 
 
@@ -222,6 +222,43 @@ def check_strangers(scratch, runs):
         lib.check(not found, f"another {what}'s event is a mark of this one's thread: {found}")
 
 
+def check_ftrace(scratch):
+    """The kernel was traced by ftrace: the same boot, host and clock are one machine, and nothing less is."""
+    recorded = next(lib.unpacked(lib.SAMPLES / "lab-run-shutdown-6.1.tar.xz").rglob("host0/trace.dat")).read_bytes()
+    assert recorded.count(b"[x86-tsc]") == 1
+    mono = scratch / "mono.dat"
+    mono.write_bytes(recorded.replace(b"[x86-tsc]", b"[mono]   "))
+    boot = re.search(rb"boot_id=([0-9a-f-]{36})", recorded)[1].decode()
+    alone = scratch / "mono.sonde"
+    lib.run(lib.SONDE, "analyze", "-q", mono, "-o", alone)
+    processes = {t["tid"]: t["pid"] for t in sql(alone, "select tid, pid from threads where pid is not null")}
+    runs = [run for run in kernel_runs(alone) if run[1] in processes][:200]
+
+    def marked(name, kernel, clock=boot, hostname="L0"):
+        user = UserTrace(hostname=hostname, clock=clock)
+        for i, (cpu, tid, comm, begin, end) in enumerate(runs):
+            user.add(cpu, (begin + end) // 2, processes[tid], tid, comm, i, f"of {tid}")
+        user.write(scratch / name)
+        history = scratch / f"{name}.sonde"
+        done = subprocess.run([lib.SONDE, "analyze", kernel, scratch / name, "-o", history],
+                              capture_output=True, text=True, check=False)
+        lib.check(done.returncode in (0, 3), f"{name}: exit status {done.returncode}: {done.stderr}")
+        return [m for m in marks(history) if m["tid"] is not None], done.stderr.count(" is left out: "), history
+
+    found, left_out, history = marked("ftrace", mono)
+    wrong = [m for m in found if f"of {m['tid']}\"" not in m["text"]]
+    print(f"beside ftrace's trace: {len(found)} marks of {len(runs)} events of user space")
+    lib.check(len(found) > 0.9 * len(runs) > 90 and not wrong and not left_out,
+              f"{len(found)} marks of {len(runs)} events, wrong: {wrong[:3]}, left out: {left_out}")
+    lib.check(sql(history, "select * from cpu_time") == sql(alone, "select * from cpu_time"), "user space's trace changes CPUs' times")
+    plain = scratch / "tsc.dat"
+    plain.write_bytes(recorded)
+    for what, args in (("another-boot", (mono, "11111111-2222-3333-4444-555555555555")), ("another-host", (mono, boot, "other")),
+                       ("another-clock", (plain, boot))):
+        found, left_out, _ = marked(what, *args)
+        lib.check(not found and left_out == 1, f"{what}: marks {found[:2]}, left out: {left_out}")
+
+
 def check_recorded(scratch):
     """What LTTng-UST wrote: rotated, and snapshots that overlap; as many events as babeltrace2 finds."""
     root = lib.unpacked(RECORDED)
@@ -254,6 +291,7 @@ def main():
         check_loss(scratch, runs)
         check_longer(scratch, runs, alone)
         check_strangers(scratch, runs)
+        check_ftrace(scratch)
         check_recorded(scratch)
 
 

@@ -80,6 +80,8 @@ static const char *const no_rule[] = {
 	"bound of clock",
 	"method of clock",
 	"pieces of clock",
+	"contained of clock",
+	"timers of clock",
 	"violations of clock",
 	"worst_violation of clock",
 	"rate_ppb of clock",

@@ -101,6 +101,7 @@ struct world {
 	uint64_t skipped;	 /* as a record has it */
 	bool namesake;		 /* vCPU 1 is a neighbour's, who calls itself by the same name */
 	unsigned namesakes_vcpu; /* ... its number there */
+	unsigned crowd;	  /* before all others, so many nested vCPUs of a neighbour's send a block */
 	bool nested; /* the VM runs in the one that has these threads, and the host takes its calls */
 	struct buf folded;
 	struct world_mark marks[WORLD_MARKS];
@@ -355,6 +356,35 @@ static inline void world_round(struct world *w, unsigned round)
 	}
 }
 
+/* The kernel of a third VM names ever new nested vCPUs. */
+static inline void world_crowd(struct world *w)
+{
+	static uint8_t block[HT_CALL_BLOCK_MAX];
+	struct ht_writer writer;
+	struct ht_call call;
+	struct buf b;
+	uint32_t len;
+
+	for (unsigned i = 0; i < w->crowd; i++) {
+		ht_writer_init(&writer, 0, 0);
+		ht_begin(&writer, block, sizeof(block), WORLD_BEGIN);
+		ht_record(&writer, WORLD_BEGIN, HT_PANIC, NULL, 0, "crowd", 5);
+		len = ht_end(&writer);
+		ht_call_fragment(&call, block, len, writer.seq, 0, true);
+		b = (struct buf){0};
+		payload_common(&b, ID_NESTED_HYPERCALL, WORLD_TID(WORLD_CPUS));
+		put_uint(&b, call.nr, 8);
+		put_uint(&b, call.a0, 8);
+		put_uint(&b, call.a1, 8);
+		put_uint(&b, call.a2, 8);
+		put_uint(&b, call.a3, 8);
+		put_uint(&b, WORLD_KERNEL, 8);
+		put_uint(&b, WORLD_VMCB(WORLD_CPUS + i), 8);
+		world_record(w, 0, WORLD_BEGIN - (w->crowd - i) * WORLD_US, &b);
+		free(b.data);
+	}
+}
+
 static inline void world_run(struct world *w, unsigned rounds)
 {
 	w->form = (struct dat_form){.version = 6,
@@ -371,6 +401,7 @@ static inline void world_run(struct world *w, unsigned rounds)
 		put(&w->folded, &head, sizeof(head));
 		world_clock(w, WORLD_BEGIN);
 	}
+	world_crowd(w);
 	for (unsigned r = 0; r < rounds; r++)
 		world_round(w, r);
 	if (w->fold)

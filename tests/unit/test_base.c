@@ -3,8 +3,10 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -59,6 +61,52 @@ static void an_arena_gives_zeroed_memory_up_to_its_limit(void **state)
 	assert_true(got <= 1 << 20 && got > (1 << 20) - 20000);
 	assert_null(arena_alloc(&a, SIZE_MAX));
 	arena_release(&a);
+}
+
+/* Slots that look-ups of all keys walk, per key. */
+static double walked(const struct map *m)
+{
+	uint64_t steps = 0;
+
+	for (uint32_t i = 0; i <= m->mask; i++)
+		steps += m->slots[i].used ? ((i - map_home(m, m->slots[i].key)) & m->mask) + 1 : 0;
+	return (double)steps / m->nr;
+}
+
+/* Chosen for a hash that is known, or as they come. */
+static void no_keys_make_a_map_slow(void **state)
+{
+	const uint64_t factors[] = {1, UINT64_C(1) << 20, UINT64_C(1) << 32, UINT64_C(1) << 48,
+				    UINT64_C(0xf1de83e19937733d), /* the inverse of the golden ratio */
+				    UINT64_MAX};
+
+	(void)state;
+	for (unsigned f = 0; f < ARRAY_SIZE(factors); f++) {
+		struct map m = {0};
+
+		for (uint64_t i = 1; i <= 30000; i++)
+			assert_int_equal(map_put(&m, i * factors[f], 0), 0);
+		assert_true(walked(&m) < 20);
+		map_release(&m);
+	}
+}
+
+/* What a process's hashes depend on, another one's do not. */
+static void each_process_has_a_secret_of_its_own(void **state)
+{
+	uint64_t secrets[3];
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(secrets); i++) {
+		FILE *f = popen("exec /proc/$PPID/exe --secret", "r");
+
+		assert_non_null(f);
+		assert_int_equal(fscanf(f, "%" SCNx64, &secrets[i]), 1);
+		assert_int_equal(pclose(f), 0);
+		assert_true(secrets[i] & 1 && secrets[i] != hash_secret());
+		assert_true(!i || secrets[i] != secrets[i - 1]);
+	}
+	assert_true(hash_secret() == hash_secret());
 }
 
 static void a_map_keeps_what_an_array_keeps(void **state)
@@ -203,7 +251,7 @@ static void lists_are_sorted_by_their_keys(void **state)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_error_says_what_and_the_prefix_says_where),
@@ -211,10 +259,14 @@ int main(void)
 		cmocka_unit_test(an_arena_gives_zeroed_memory_up_to_its_limit),
 		cmocka_unit_test(an_array_grows_and_stays_as_it_was_when_it_cannot),
 		cmocka_unit_test(a_map_keeps_what_an_array_keeps),
+		cmocka_unit_test(no_keys_make_a_map_slow),
+		cmocka_unit_test(each_process_has_a_secret_of_its_own),
 		cmocka_unit_test(equal_strings_have_one_id),
 		cmocka_unit_test(lists_are_sorted_by_their_keys),
 		cmocka_unit_test(a_mapped_file_has_the_files_bytes_and_errors_name_the_file),
 	};
 
+	if (argc == 2 && !strcmp(argv[1], "--secret"))
+		return printf("%" PRIx64 "\n", hash_secret()) < 0;
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

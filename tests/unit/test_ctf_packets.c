@@ -401,6 +401,27 @@ static void zeros(void **state)
 	close_trace(&o);
 }
 
+/* The same where a file is cut off, however few they are. */
+static void zeros_at_the_end_of_a_cut_file(void **state)
+{
+	static const char metadata[] =
+		BUILD_METADATA(BUILD_COMPACT, BUILD_EVENT(0, "zero", "uint32_t x;")
+				       BUILD_EVENT(1, "e", "uint32_t x;"));
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100}, 3, 0);
+	put_packet(&b, &(struct packet_form){.begin = (1u << 27) - 3, .seq_num = 1}, 100, 0);
+	b.pos = (4096 + 84 + 5 * 8) * 8;
+	patch(&b, b.pos - 2 * 64, 0);
+	patch(&b, b.pos - 64, 0);
+	build_trace(&o, metadata, &b);
+	assert_int_equal(o.nr, 3 + 1);
+	assert_lost(3, 0, (1u << 27) - 3, (1u << 27) + 97);
+	assert_true(has_problem(&o, "nothing but zeros"));
+	close_trace(&o);
+}
+
 /* A content size that is too large: what is behind the events is no event. */
 static void content_size_lies(void **state)
 {
@@ -986,6 +1007,7 @@ int main(void)
 		cmocka_unit_test(a_gap_between_packets_without_ends),
 		cmocka_unit_test(garbage_at_the_end),
 		cmocka_unit_test(zeros),
+		cmocka_unit_test(zeros_at_the_end_of_a_cut_file),
 		cmocka_unit_test(damaged_packets_are_gaps),
 		cmocka_unit_test(content_size_lies),
 		cmocka_unit_test(impossible_sizes),

@@ -1188,6 +1188,33 @@ static void a_file_cut_anywhere_is_never_silently_short(void **state)
 	}
 }
 
+/* Of a page that is cut off nothing shows that all of it belongs together; those before it are whole. */
+static void a_page_that_is_cut_off_is_not_believed(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+	struct buf file;
+	unsigned whole;
+
+	(void)state;
+	fill_full(&p, 3);
+	dat_build(&form, &p, 1, &file);
+	assert_int_equal(open_bytes(o, file.data, file.len - BUILD_PAGE), 0);
+	whole = exercise(o);
+	close_opened(o);
+	assert_true(whole > 2);
+	for (size_t less = 68; less < BUILD_PAGE; less++) { /* before that only its unused end is missing */
+		assert_int_equal(open_bytes(o, file.data, file.len - less), 0);
+		assert_int_equal(exercise(o), whole);
+		assert_int_equal(o->events[o->nr - 1].kind, EV_LOST);
+		close_opened(o);
+	}
+	free(file.data);
+	free(p.b.data);
+	free(o);
+}
+
 static void option_two_cpus(struct buf *b)
 {
 	uint8_t nr[4];
@@ -1408,6 +1435,7 @@ int main(void)
 		cmocka_unit_test(data_behind_missing_bytes_is_found),
 		cmocka_unit_test(the_last_bytes_of_a_file_are_read_safely),
 		cmocka_unit_test(a_file_cut_anywhere_is_never_silently_short),
+		cmocka_unit_test(a_page_that_is_cut_off_is_not_believed),
 		cmocka_unit_test(events_are_found_without_the_end_of_the_file),
 		cmocka_unit_test(no_flipped_bit_does_harm),
 		cmocka_unit_test(formats_cannot_forge_pointers),

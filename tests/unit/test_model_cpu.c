@@ -341,6 +341,29 @@ static void a_loss_is_an_interval(void **state)
 	assert_int_equal(fake_rows("loss"), 3);
 }
 
+/* A reader tells of each damaged page; what follows nothing that is known is the same gap. */
+static void a_gap_is_one_row(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 90, 0, 0, 7);
+	for (unsigned i = 0; i < 3; i++)
+		happens(HOST, 0, 100, LOST, -1, 0, 100, 200);
+	happens(HOST, 0, 200, LOST, -1, 0, 200, 230);
+	happens(HOST, 0, 230, LOST, -1, 3, 230, 230);
+	happens(HOST, 0, 230, LOST, -1, 4, 230, 230);
+	switches(HOST, 0, 240, 8, ASLEEP, 7);
+	happens(HOST, 0, 250, LOST, -1, 0, 250, 250);
+	world_close(300);
+	assert_int_equal(fake_rows("loss"), 3);
+	assert_int_equal(fake_cell("loss", 0, "begin"), 100);
+	assert_int_equal(fake_cell("loss", 0, "end"), 230);
+	assert_int_equal(fake_cell("loss", 0, "events"), -1);
+	assert_int_equal(fake_cell("loss", 1, "begin"), 230);
+	assert_int_equal(fake_cell("loss", 1, "events"), 7);
+	assert_int_equal(fake_cell("loss", 2, "begin"), 250);
+}
+
 /* Where events do not fit together, nothing is known of the time between; what a mute thread leaves
  * unseen is known to be unknown already. */
 static void a_seam_is_a_loss(void **state)
@@ -374,6 +397,7 @@ static void who_ran_before_the_first_switch(void **state)
 	}
 	world.traces[HOST].streams = world.streams[HOST];
 	world.traces[HOST].nr_streams = 2;
+	world.traces[HOST].format = TRACE_DAT;
 	world.first = (struct event){
 		.time.v = 100, .kind = EV_SCHED_SWITCH, .tid = 7, .arg = {7, 8}};
 	world.has_first = true;
@@ -639,6 +663,7 @@ int main(void)
 		cmocka_unit_test(new_tasks_are_threads_or_processes),
 		cmocka_unit_test(after_a_loss_nothing_is_known_until_an_event_tells),
 		cmocka_unit_test(a_loss_is_an_interval),
+		cmocka_unit_test(a_gap_is_one_row),
 		cmocka_unit_test(who_ran_before_the_first_switch),
 		cmocka_unit_test(a_seam_is_a_loss),
 		cmocka_unit_test(who_is_ready_during_a_loss_may_have_run),

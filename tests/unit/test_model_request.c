@@ -7,6 +7,8 @@
  */
 #include "tests/unit/model_world.h"
 
+#include "model/request.h"
+
 enum { MAIN = 10, WORKER = 11, SECOND = 12, OTHER = 20, SHELL = 7 };
 enum { VEC_DISK = 40, IRQ_DISK = 25, DISK = 254 << 20, HOST_DISK = 8 << 20 };
 enum { EXIT_NPF = 0x400, USER_MMIO = 6, MMIO_WRITE = 2 };
@@ -40,9 +42,14 @@ static int64_t cell(unsigned row, const char *column)
 
 #define assert_cell(row, column, value) assert_int_equal(cell(row, column), value)
 
-static void open_world(unsigned nr)
+/* Nothing is under way that the VM's trace does not tell of: it began long ago. */
+static void nothing_is_unseen(void)
 {
-	world_open(nr);
+	happens(VM, 0, -REQUEST_LONGEST_NS, OTHER, -1);
+}
+
+static void qemu_begins(unsigned nr)
+{
 	happens(HOST, 1, 1, FORK, 1, 1, MAIN, STR("qemu"), MAIN);
 	happens(HOST, 1, 2, FORK, MAIN, MAIN, WORKER, STR("worker"), MAIN);
 	happens(HOST, 1, 3, FORK, MAIN, MAIN, 100, STR("CPU 0/KVM"), MAIN);
@@ -53,6 +60,20 @@ static void open_world(unsigned nr)
 	enters(HOST, 0, 20, 100);
 	if (nr > 1)
 		switches(VM, 0, 30, 0, RUNNABLE, SHELL);
+}
+
+static void open_world(unsigned nr)
+{
+	world_open(nr);
+	if (nr > 1)
+		nothing_is_unseen();
+	qemu_begins(nr);
+}
+
+static void open_young_world(unsigned nr)
+{
+	world_open(nr);
+	qemu_begins(nr);
 }
 
 /* vCPU 0 tells at 110; the main thread takes it up at 130, the pool reads at 150 to 170, and the main
@@ -281,6 +302,139 @@ static void the_thread_tells_which_request_the_disk_works_for(void **state)
 	assert_cell(2, "sector", 1000);
 	assert_cell(2, "disk_begin", -1);
 	assert_cell(2, "disputed", 0);
+}
+
+/* A worker that is awake all along reads for the VM, from 150 to 170; nobody was kicked or woken for it. */
+static void is_served_unasked(int64_t sector)
+{
+	issues(VM, 0, 100, SHELL, DISK, sector, 4096, 0);
+	switches(HOST, 1, 145, 0, RUNNABLE, WORKER);
+	issues(HOST, 1, 150, WORKER, HOST_DISK, 7000, 4096, 0);
+	completes(HOST, 1, 170, WORKER, HOST_DISK, 7000);
+	host_injects();
+	guest_handles(sector);
+}
+
+static void disk_is_disputed(void)
+{
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "machine", 1);
+	assert_cell(1, "disk_begin", -1);
+	assert_cell(1, "disk_end", -1);
+	assert_cell(1, "disputed", 1);
+}
+
+static void the_only_one_under_way_is_served(void **state)
+{
+	(void)state;
+	open_world(2);
+	is_served_unasked(64);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "disk_begin", 150);
+	assert_cell(1, "disk_end", 170);
+	assert_cell(1, "disputed", 0);
+}
+
+/* The disk may work for a request that went before, unseen. */
+static void after_a_gap_of_the_vms_another_one_may_be_served(void **state)
+{
+	(void)state;
+	open_world(2);
+	happens(VM, 0, 90, LOST, -1, 3, 60, 90);
+	is_served_unasked(64);
+	world_close(300);
+	disk_is_disputed();
+}
+
+static void when_tracing_begins_another_one_may_be_served(void **state)
+{
+	(void)state;
+	open_young_world(2);
+	is_served_unasked(64);
+	world_close(300);
+	disk_is_disputed();
+}
+
+/* Which of the two is served would be told by their sizes, if the host had not lost what tells of the first one. */
+static void after_a_gap_of_the_hosts_an_earlier_one_may_be_served(void **state)
+{
+	(void)state;
+	open_world(2);
+	issues(VM, 0, 50, SHELL, DISK, 1000, 8192, 0);
+	happens(HOST, 0, 80, LOST, -1, 3, 60, 80);
+	enters(HOST, 0, 85, 100);
+	is_served_unasked(64);
+	world_close(300);
+	disk_is_disputed();
+}
+
+/* The worker slept when the VM told of it, so nothing else of the VM's waited there, and who reads has just been woken. */
+static void after_a_gap_who_has_just_picked_it_up_tells(void **state)
+{
+	(void)state;
+	open_world(2);
+	happens(VM, 0, 60, LOST, -1, 3, 40, 60);
+	switches(VM, 0, 70, 0, RUNNABLE, SHELL);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	host_works();
+	host_injects();
+	guest_handles(64);
+	world_close(300);
+
+	assert_cell(1, "disk_begin", 150);
+	assert_cell(1, "disk_end", 170);
+	assert_cell(1, "disputed", 0);
+}
+
+/* ... unless the kick may have been for one before it as well. */
+static void after_a_gap_a_kick_may_tell_of_an_unseen_one_too(void **state)
+{
+	(void)state;
+	open_world(2);
+	happens(VM, 0, 90, LOST, -1, 3, 60, 90);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	host_works();
+	host_injects();
+	guest_handles(64);
+	world_close(300);
+	disk_is_disputed();
+}
+
+/* The disk had it before the host's gap, and was done with a part of it: how long all of it took is not known. */
+static void a_disks_work_that_a_gap_cuts_has_no_length(void **state)
+{
+	(void)state;
+	open_world(2);
+	issues(VM, 0, 100, SHELL, DISK, 64, 8192, 0);
+	host_works();
+	happens(HOST, 1, 195, LOST, -1, 3, 191, 195);
+	host_injects();
+	guest_handles(64);
+	world_close(300);
+
+	assert_cell(1, "machine", 1);
+	assert_cell(1, "kicked", 110);
+	assert_cell(1, "disk_begin", -1);
+	assert_cell(1, "disk_end", -1);
+}
+
+/* After a gap of the host's a thread of a process that is not known may be a VMM's. */
+static void who_works_for_nobody_known_may_work_for_a_vm(void **state)
+{
+	(void)state;
+	open_world(2);
+	happens(HOST, 1, 32, LOST, -1, 3, 31, 32);
+	enters(HOST, 0, 40, 100);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	switches(HOST, 1, 145, 0, RUNNABLE, OTHER);
+	issues(HOST, 1, 150, OTHER, HOST_DISK, 7000, 4096, 0);
+	completes(HOST, 1, 170, OTHER, HOST_DISK, 7000);
+	host_injects();
+	guest_handles(64);
+	world_close(300);
+	disk_is_disputed();
 }
 
 static void an_exit_for_something_else_is_no_kick(void **state)
@@ -747,6 +901,14 @@ int main(void)
 		cmocka_unit_test(the_size_tells_which_request_the_disk_works_for),
 		cmocka_unit_test(the_place_tells_which_request_the_disk_works_for),
 		cmocka_unit_test(the_thread_tells_which_request_the_disk_works_for),
+		cmocka_unit_test(the_only_one_under_way_is_served),
+		cmocka_unit_test(after_a_gap_of_the_vms_another_one_may_be_served),
+		cmocka_unit_test(when_tracing_begins_another_one_may_be_served),
+		cmocka_unit_test(after_a_gap_of_the_hosts_an_earlier_one_may_be_served),
+		cmocka_unit_test(after_a_gap_who_has_just_picked_it_up_tells),
+		cmocka_unit_test(after_a_gap_a_kick_may_tell_of_an_unseen_one_too),
+		cmocka_unit_test(a_disks_work_that_a_gap_cuts_has_no_length),
+		cmocka_unit_test(who_works_for_nobody_known_may_work_for_a_vm),
 		cmocka_unit_test(an_exit_for_something_else_is_no_kick),
 		cmocka_unit_test(the_vcpus_own_thread_may_do_the_work),
 		cmocka_unit_test(an_interrupt_from_before_a_request_is_not_its_answer),

@@ -560,6 +560,7 @@ static void a_cpu_without_a_stream_is_unknown_and_contradicts_nobody(void **stat
 	world.streams[HOST][1].nr_packets = 1;
 	world.traces[HOST].streams = &world.streams[HOST][1];
 	world.traces[HOST].nr_streams = 1;
+	world.traces[HOST].format = TRACE_DAT;
 	world_start();
 	switches(HOST, 1, 100, 0, 0, 100);
 	enters(HOST, 1, 110, 100);
@@ -596,6 +597,7 @@ static void a_cpu_is_unknown_before_and_after_its_stream(void **state)
 	}
 	world.traces[HOST].streams = world.streams[HOST];
 	world.traces[HOST].nr_streams = 2;
+	world.traces[HOST].format = TRACE_DAT;
 	world_start();
 	switches(HOST, 1, 60 * MS, 0, 0, 100);
 	enters(HOST, 1, 70 * MS, 100);

@@ -526,6 +526,36 @@ static void times_far_from_their_neighbours_are_gaps(void **state)
 	}
 }
 
+/* Records that stand where others were are older than what was before the hole, whatever kind comes first. */
+static void older_records_behind_a_hole_are_none(void **state)
+{
+	(void)state;
+	for (unsigned first = 0; first < 3; first++) {
+		struct buf b = {0};
+		struct opened *o;
+		size_t at;
+
+		for (unsigned i = 0; i < 8; i++)
+			perf_switch(&b, 0, 1000 + 100 * i, 0, 7, "seven");
+		at = b.len;
+		perf_switch(&b, 0, 1800, 0, 7, "seven");
+		if (first == 1)
+			perf_comm(&b, 0, 1250, 5, 6, "six");
+		else if (first == 2)
+			perf_lost(&b, 0, 1250, 3);
+		for (unsigned i = 0; i < 4; i++)
+			perf_switch(&b, 0, 1300 + 50 * i, 0, 7, "seven");
+		perf_switch(&b, 0, 2000, 0, 7, "seven");
+		memset(b.data + at, 0, 40);
+		o = opened(&plain, &b);
+		assert_int_equal(o->nr, 7 + 2); /* what stands before the damage is left out, too */
+		assert_int_equal(o->events[6].time.v, 1600);
+		is_lost(&o->events[7], 0, 1600, 2000);
+		assert_int_equal(o->events[8].time.v, 2000);
+		close_opened(o);
+	}
+}
+
 /* A CPU may be all that goes on, however long: its own records tell, too, how long all of it took. */
 static void a_cpu_that_goes_on_alone_is_believed(void **state)
 {
@@ -985,6 +1015,7 @@ int main(void)
 		cmocka_unit_test(a_sample_that_looks_like_another_record_is_a_gap),
 		cmocka_unit_test(what_stands_before_damage_has_no_time),
 		cmocka_unit_test(times_far_from_their_neighbours_are_gaps),
+		cmocka_unit_test(older_records_behind_a_hole_are_none),
 		cmocka_unit_test(a_cpu_that_goes_on_alone_is_believed),
 		cmocka_unit_test(a_first_time_far_from_the_next_is_none),
 		cmocka_unit_test(a_cpu_of_which_nothing_sound_is_there_has_no_stream),

@@ -23,6 +23,7 @@
 enum { W_TIMER, W_DISK, W_NONE, W_DARK, W_LOST };
 
 static const char *disk_evidence = "its guest"; /* how it was found what the disk's vector is */
+static int64_t app_ready = THREAD_RUNNABLE; /* its thread's state from its wake-up on */
 static bool says_lost = true; /* the table "wake" has a column for it */
 
 static void changes(struct history_writer *w)
@@ -56,7 +57,7 @@ static void changes(struct history_writer *w)
 		{1230000, runs, C_HLT + 1},
 		{1250000, runs, C_IRQ_OF_A + 1},
 		{1250000, woken, W_DISK + 1},
-		{1260000, app, THREAD_RUNNABLE},
+		{1260000, app, app_ready},
 		{1280000, app, THREAD_RUNNING},
 		{1280000, task, APP + 1},
 		{1280000, runs, C_APP + 1},
@@ -373,6 +374,12 @@ static int setup_lost_in_words(void **state)
 	return setup_lost(state);
 }
 
+static int setup_unseen(void **state)
+{
+	app_ready = THREAD_UNKNOWN;
+	return setup(state);
+}
+
 static int setup_lost_way(void **state)
 {
 	(void)state;
@@ -656,6 +663,19 @@ static void a_wait_of_which_events_were_lost(void **state)
 	sonde_facts_free(f);
 }
 
+/* When the guest's thread was woken is not known, so neither whether the vCPU was for it. */
+static void a_thread_whose_wakeup_was_not_seen(void **state)
+{
+	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 0);
+	sonde_facts_free(f);
+	f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
+	assert_int_equal(sonde_facts_nr_rows(f), 3);
+	sonde_facts_free(f);
+}
+
 /* It slept, since when is not known; it did not poll, as it had no CPU. */
 static void a_wait_that_is_seen_from_its_end_on(void **state)
 {
@@ -798,6 +818,9 @@ int main(void)
 	const struct CMUnitTest seen_woken[] = {
 		cmocka_unit_test(a_wait_that_is_seen_from_its_end_on),
 	};
+	const struct CMUnitTest unseen[] = {
+		cmocka_unit_test(a_thread_whose_wakeup_was_not_seen),
+	};
 	const struct CMUnitTest lost_way[] = {
 		cmocka_unit_test(a_wakeup_within_which_events_were_lost),
 	};
@@ -809,5 +832,6 @@ int main(void)
 	       cmocka_run_group_tests(lost_way, setup_lost_way, small_run_teardown) +
 	       cmocka_run_group_tests(seen_woken, setup_woken, small_run_teardown) +
 	       cmocka_run_group_tests(lost, setup_lost, small_run_teardown) +
-	       cmocka_run_group_tests(lost, setup_lost_in_words, small_run_teardown);
+	       cmocka_run_group_tests(lost, setup_lost_in_words, small_run_teardown) +
+	       cmocka_run_group_tests(unseen, setup_unseen, small_run_teardown);
 }

@@ -290,6 +290,34 @@ static void test_flood(void **state)
 	}
 }
 
+/* A neighbour whose kernel names ever new nested vCPUs takes nobody's place, and that is said. */
+static void test_crowd(void **state)
+{
+	struct world worlds[] = {{.crowd = 10000, .nested = true}, {.crowd = 10000}};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(worlds); i++) {
+		const struct within_guest *own = NULL;
+		struct within found;
+		struct trace *host;
+
+		open_world(&worlds[i], &host, &found);
+		assert_int_equal(found.nr, 1 + 512);
+		for (unsigned k = 0; k < found.nr; k++)
+			own = strcmp(found.list[k].name, "vm-a") ? own : &found.list[k];
+		assert_non_null(own);
+		for (int cpu = 0; cpu < WORLD_CPUS; cpu++) {
+			unsigned lost, nr = compare(own->trace, &worlds[i].vcpus[cpu], cpu, &lost);
+
+			assert_true(nr == worlds[i].vcpus[cpu].nr_sent && nr > ROUNDS * 15 && !lost);
+		}
+		assert_int_equal(host->problems.nr, 1);
+		assert_non_null(strstr(host->problems.list[0].text,
+				       "9488 hypercalls with events of guests are left out"));
+		close_world(&worlds[i], host, &found);
+	}
+}
+
 /* Where no exit tells who calls, nobody is believed, and that is said. */
 static void test_no_rip(void **state)
 {
@@ -592,7 +620,7 @@ int main(void)
 		cmocka_unit_test(test_folded_calls), cmocka_unit_test(test_history_of_host),
 		cmocka_unit_test(test_forged),	     cmocka_unit_test(test_no_rip),
 		cmocka_unit_test(test_forged_history), cmocka_unit_test(test_namesake),
-		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_flood),	     cmocka_unit_test(test_crowd),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, drop_file);
