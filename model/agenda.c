@@ -186,8 +186,10 @@ static void cover_changes(struct machine_state *mc, uint32_t number, bool begins
 	mc->nr_uncovered += begins ? -1u : 1u;
 	if (!begins && number < mc->nr_cpus && mc->cpus[number])
 		cpu_uncovered(mc->cpus[number]);
-	if (begins)
+	if (begins) {
+		mc->seen_since = m->now;
 		request_lost(mc);
+	}
 	for (uint32_t i = 0; i < m->nr_cpus; i++) {
 		struct thread *host = m->cpus[i]->vcpu.host;
 

@@ -93,6 +93,7 @@ static void found_again(struct cpu *cpu)
 	cpu->lost = false;
 	assert(mc->nr_lost > 0);
 	mc->nr_lost--;
+	mc->seen_since = mc->model->now;
 }
 
 /* Makes @next (NULL: unknown) the CPU's thread.  The caller has said what becomes of the one
@@ -210,7 +211,7 @@ static void switch_out(struct cpu *cpu, int64_t prev_state)
 	thread_set_on(th, NULL);
 	if (state != THREAD_RUNNABLE) {
 		th->acts_for = 0;
-		if (th->vcpu)
+		if (th->vcpu && state != THREAD_DEAD)
 			wake_sleep(th);
 	}
 	if (state == THREAD_DEAD && th->tid)

@@ -183,10 +183,20 @@ void wake_ends(struct cpu *vcpu, const struct note *n)
 	model_set(m, vcpu->woken, wake_row(m, vcpu, n));
 }
 
+/* Who polls is not woken: on a CPU that is not seen somebody may have delivered what ended it. */
+static bool may_have_missed(const struct vcpu *v)
+{
+	const struct machine_state *mc = v->host->machine;
+
+	return !v->woken && (mc->nr_uncovered || mc->nr_lost || mc->seen_since > v->rest_at);
+}
+
 static void end_rest(struct cpu *vcpu)
 {
 	struct note n = verdict(&vcpu->vcpu);
 
+	if (unlikely(may_have_missed(&vcpu->vcpu)) && n.cause != WAKE_NONE && n.cause != WAKE_HOST)
+		n = (struct note){.evidence = EVIDENCE_LOST, .vector = -1};
 	wake_ends(vcpu, &n);
 	if (unlikely(vcpu->vcpu.nest))
 		nested_outer_goes_on(vcpu, &n);

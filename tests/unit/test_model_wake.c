@@ -137,6 +137,44 @@ static void a_timer_is_delivered_by_the_vcpu_itself(void **state)
 	assert_string_equal(vector(0, VEC_TIMER), "timer '' 1/1");
 }
 
+/* Somebody on the other CPU may have delivered what ended its polling, before its timer did. */
+static void who_polls_may_be_given_what_is_not_seen(void **state)
+{
+	(void)state;
+	open_world();
+	for (ns_t t = 100; t <= 300; t += 200) {
+		enters(HOST, 0, t - 5, 100);
+		exits(HOST, 0, t, 100, EXIT_HLT);
+		happens(HOST, 1, t + 50, LOST, -1, 5, t + 30, t + 50);
+		if (t > 200)
+			happens(HOST, 1, t + 60, SCHED_SWITCH, 0, 0, 0, MAIN);
+		happens(HOST, 0, t + 70, KVM_VCPU_WAKEUP, 100, 50, 1, 1);
+		delivers(0, t + 72, 100, 0, VEC_TIMER, 0);
+		happens(HOST, 0, t + 73, KVM_INJ_VIRQ, 100, VEC_TIMER, 0);
+		enters(HOST, 0, t + 80, 100);
+	}
+	world_close(500);
+	assert_woken(0, 190, "unknown");
+	assert_woken(0, 390, "unknown");
+}
+
+static void a_vcpu_that_is_gone_waits_for_nothing(void **state)
+{
+	(void)state;
+	open_world();
+	halts(100);
+	timer_interrupt(HOST, 0, 120, 0);
+	wakes(0, 121, 0, 100);
+	timer_interrupt_ends(HOST, 0, 122, 0);
+	goes_on(130);
+	exits(HOST, 0, 150, 100, EXIT_INTR);
+	happens(HOST, 0, 160, EXIT, 100, 100, 0, STR("CPU 0/KVM"));
+	switches(HOST, 0, 170, 100, 0x40, 0);
+	world_close(300);
+	assert_woken(0, 140, "timer");
+	assert_woken(0, 180, "timer");
+}
+
 /* How it ended was lost; what comes later did not end it. */
 static void a_wait_is_over_where_events_were_lost(void **state)
 {
@@ -783,6 +821,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_timer_is_delivered_by_the_vcpu_itself),
+		cmocka_unit_test(who_polls_may_be_given_what_is_not_seen),
+		cmocka_unit_test(a_vcpu_that_is_gone_waits_for_nothing),
 		cmocka_unit_test(a_wait_is_over_where_events_were_lost),
 		cmocka_unit_test(who_ends_a_rest_that_began_unseen_is_seen),
 		cmocka_unit_test(why_it_rested_may_be_lost),
