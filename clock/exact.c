@@ -391,7 +391,7 @@ int exact_align(struct placed *p, const struct constraints *pairs, bool rough, s
 {
 	static const struct constraints none;
 	struct relation_votes list[RELATIONS_MAX];
-	unsigned nr = listed(p->candidate, p->parent->candidate, list);
+	unsigned nr = listed(p->candidate, p->parent->candidate, list), untested = 0, left = 0;
 	struct test best = {0}, t;
 	int ret = try_change(p, list, nr, rough, rough ? &none : pairs, err);
 
@@ -399,7 +399,12 @@ int exact_align(struct placed *p, const struct constraints *pairs, bool rough, s
 		ret = try_relation(p, &list[i], rough || nr == 1, rough ? &none : pairs, &t, err);
 		if (!best.tested || (t.tested && t.broken < best.broken))
 			best = t;
+		left = t.tested ? left : i;
+		untested += !t.tested;
 	}
+	/* All others were put to the test, and failed. */
+	if (ret == 0 && untested == 1)
+		ret = try_relation(p, &list[left], true, rough ? &none : pairs, &t, err);
 	if (ret == 0 && nr)
 		refute(p->candidate, nr, &best);
 	return ret;

@@ -110,9 +110,49 @@ static void gather_limits(struct sample *s, const struct watch *w, unsigned nr)
 		s->first = s->last;
 }
 
+static int add_unseen(struct stay_list *l, uint64_t begin, uint64_t end)
+{
+	return begin < end ? stay_list_add(l, -1, -1, begin, end, true) : 0;
+}
+
+static bool has_stream(const struct watch *w, unsigned nr, unsigned cpu)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		const struct stream *s = w[i].stream;
+
+		if (s->trace->format != TRACE_FOLDED && (s->cpu < 0 || (unsigned)s->cpu == cpu))
+			return true;
+	}
+	return false;
+}
+
+/* When what a CPU did is not there: its stream is missing, was cut off, or begins late. */
+static int find_unseen(struct stay_list *out, const struct sample *s, const struct watch *w,
+		       unsigned nr)
+{
+	unsigned cpu = 0;
+	int ret = 0;
+
+	while (cpu < s->nr_cpus && !s->trace->user_space && has_stream(w, nr, cpu))
+		cpu++;
+	if (cpu < s->nr_cpus && !s->trace->user_space)
+		ret = add_unseen(out, 0, UINT64_MAX);
+	for (unsigned i = 0; i < nr && ret == 0; i++) {
+		const struct stream *st = w[i].stream;
+
+		if (st->cut)
+			ret = add_unseen(out, st->nr_packets ? w[i].last : 0, UINT64_MAX);
+		/* One without events that is whole slept. */
+		if (ret == 0 && st->start == START_MISSING && w[i].nr_events)
+			ret = add_unseen(out, 0, w[i].first);
+	}
+	return ret;
+}
+
 /* What is known of all CPUs.  One where no vCPU was ever seen does not count: it may rest for
  * long. */
-static void gather_span(struct sample *s, const struct watch *w, unsigned nr)
+static void gather_span(struct sample *s, const struct watch *w, unsigned nr,
+			const struct stay_list *unseen)
 {
 	s->begin = 0;
 	s->end = UINT64_MAX;
@@ -121,6 +161,14 @@ static void gather_span(struct sample *s, const struct watch *w, unsigned nr)
 			continue;
 		s->begin = w[i].first > s->begin ? w[i].first : s->begin;
 		s->end = w[i].last < s->end ? w[i].last : s->end;
+	}
+	for (size_t i = 0; i < unseen->nr; i++) {
+		const struct stay *u = &unseen->list[i];
+
+		if (!u->begin)
+			s->begin = u->end > s->begin ? u->end : s->begin;
+		else
+			s->end = u->begin < s->end ? u->begin : s->end;
 	}
 	if (s->begin > s->end)
 		s->end = s->begin;
@@ -160,56 +208,23 @@ static int add_unsure(struct sample *s, uint64_t begin, uint64_t end, const stru
 	return ret;
 }
 
+static int add_all_unsure(struct sample *s, const struct stay_list *l, const struct tick_list *tids)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < l->nr && ret == 0; i++)
+		ret = add_unsure(s, l->list[i].begin, l->list[i].end, tids);
+	return ret;
+}
+
 /* While events were lost, any vCPU may have run. */
 static int add_losses(struct sample *s, const struct watch *w, unsigned nr,
 		      const struct tick_list *tids)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; i < nr; i++) {
-		for (size_t k = 0; k < w[i].lost.nr && ret == 0; k++)
-			ret = add_unsure(s, w[i].lost.list[k].begin, w[i].lost.list[k].end, tids);
-	}
-	return ret;
-}
-
-/* What is there of a stream does not tell of all its time.  One without events that is whole slept. */
-static int add_unread(struct sample *s, const struct watch *w, const struct tick_list *tids)
-{
-	const struct stream *st = w->stream;
-	int ret = 0;
-
-	if (st->start == START_MISSING && w->nr_events)
-		ret = add_unsure(s, 0, w->first, tids);
-	if (ret == 0 && st->cut)
-		ret = add_unsure(s, w->last, UINT64_MAX, tids);
-	return ret;
-}
-
-/* On a CPU that is not recorded any vCPU may run at any time. */
-static int add_unseen_cpus(struct sample *s, const struct watch *w, unsigned nr,
-			   const struct tick_list *tids)
-{
-	bool *seen = calloc(s->nr_cpus ? s->nr_cpus : 1, sizeof(*seen));
-	bool all = false;
-	int ret = seen ? 0 : -ENOMEM;
-
-	for (unsigned i = 0; i < nr && ret == 0; i++) {
-		int cpu = w[i].stream->cpu;
-
-		if (cpu < 0)
-			all = true; /* it may be any CPU's */
-		else if ((unsigned)cpu < s->nr_cpus)
-			seen[cpu] = true;
-		ret = add_unread(s, &w[i], tids);
-	}
-	for (unsigned cpu = 0; cpu < s->nr_cpus && ret == 0 && !all; cpu++) {
-		if (seen[cpu])
-			continue;
-		ret = add_unsure(s, 0, UINT64_MAX, tids);
-		all = true;
-	}
-	free(seen);
+	for (unsigned i = 0; i < nr && ret == 0; i++)
+		ret = add_all_unsure(s, &w[i].lost, tids);
 	return ret;
 }
 
@@ -339,24 +354,15 @@ static int mark_nested(struct sample *s, struct watch *w, unsigned nr)
 	return ret;
 }
 
-int sample_gather(struct sample *s, struct watch *w, unsigned nr)
+static int gather_all(struct sample *s, struct watch *w, unsigned nr,
+		      const struct stay_list *unseen)
 {
 	struct tick_list tids = {0};
 	size_t settled = 0;
 	int ret = 0;
 
-	s->nr_cpus = s->trace->nr_cpus < TRACE_CPUS_MAX ? s->trace->nr_cpus : TRACE_CPUS_MAX;
-	for (unsigned i = 0; i < nr; i++) {
-		if (w[i].stream->cpu >= 0 && (unsigned)w[i].stream->cpu >= s->nr_cpus &&
-		    w[i].stream->cpu < TRACE_CPUS_MAX)
-			s->nr_cpus = (unsigned)w[i].stream->cpu + 1;
-	}
-	s->events = calloc(s->nr_cpus ? s->nr_cpus : 1, sizeof(*s->events));
-	s->armed = calloc(s->nr_cpus ? s->nr_cpus : 1, sizeof(*s->armed));
-	if (!s->events || !s->armed)
-		return -ENOMEM;
 	gather_limits(s, w, nr);
-	gather_span(s, w, nr);
+	gather_span(s, w, nr, unseen);
 	for (unsigned i = 0; i < nr && ret == 0; i++) {
 		s->carries_blocks |= w[i].carries_blocks;
 		ret = gather_one(s, &w[i]);
@@ -371,11 +377,33 @@ int sample_gather(struct sample *s, struct watch *w, unsigned nr)
 	if (ret == 0 && tids.nr)
 		ret = add_losses(s, w, nr, &tids);
 	if (ret == 0 && tids.nr)
-		ret = add_unseen_cpus(s, w, nr, &tids);
+		ret = add_all_unsure(s, unseen, &tids);
 	if (ret == 0 && tids.nr)
 		ret = add_silences(s, w, nr, &tids);
 	free(tids.list);
 	if (ret == 0 && s->stays.nr != settled)
 		sample_settle_stays(s);
+	return ret;
+}
+
+int sample_gather(struct sample *s, struct watch *w, unsigned nr)
+{
+	struct stay_list unseen = {0};
+	int ret;
+
+	s->nr_cpus = s->trace->nr_cpus < TRACE_CPUS_MAX ? s->trace->nr_cpus : TRACE_CPUS_MAX;
+	for (unsigned i = 0; i < nr; i++) {
+		if (w[i].stream->cpu >= 0 && (unsigned)w[i].stream->cpu >= s->nr_cpus &&
+		    w[i].stream->cpu < TRACE_CPUS_MAX)
+			s->nr_cpus = (unsigned)w[i].stream->cpu + 1;
+	}
+	s->events = calloc(s->nr_cpus ? s->nr_cpus : 1, sizeof(*s->events));
+	s->armed = calloc(s->nr_cpus ? s->nr_cpus : 1, sizeof(*s->armed));
+	if (!s->events || !s->armed)
+		return -ENOMEM;
+	ret = find_unseen(&unseen, s, w, nr);
+	if (ret == 0)
+		ret = gather_all(s, w, nr, &unseen);
+	free(unseen.list);
 	return ret;
 }

@@ -94,7 +94,7 @@ static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,
 		loss_add(mc, (int)number, first, last, -1);
 		return 0;
 	}
-	/* Events that are not there may be of that very moment; of the last event's they are behind it. */
+	/* What happens right when a packet ends may be the next one's first event. */
 	moment.t = ns_plus(clock_to_l0(mc->clock, (ticks_t){cpu->last}),
 			   cpu->last > cpu->last_event ? 0 : 1);
 	if (cpu->any && cpu->ends &&
@@ -186,8 +186,10 @@ static void cover_changes(struct machine_state *mc, uint32_t number, bool begins
 	mc->nr_uncovered += begins ? -1u : 1u;
 	if (!begins && number < mc->nr_cpus && mc->cpus[number])
 		cpu_uncovered(mc->cpus[number]);
-	if (begins)
+	if (begins) {
+		mc->seen_since = m->now;
 		request_lost(mc);
+	}
 	for (uint32_t i = 0; i < m->nr_cpus; i++) {
 		struct thread *host = m->cpus[i]->vcpu.host;
 

@@ -93,6 +93,7 @@ static void found_again(struct cpu *cpu)
 	cpu->lost = false;
 	assert(mc->nr_lost > 0);
 	mc->nr_lost--;
+	mc->seen_since = mc->model->now;
 }
 
 /* Makes @next (NULL: unknown) the CPU's thread.  The caller has said what becomes of the one

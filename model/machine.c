@@ -72,6 +72,7 @@ struct machine_state *machine_add(struct model *m, struct machine_state *parent)
 	mc->vm_pid = -1;
 	mc->timer_vector = -1;
 	mc->bound_ns = -1;
+	mc->seen_since = NS_MIN;
 	mc->disk_handler.at = NS_MIN;
 	mc->dir = mc->threads_dir = mc->vcpus_dir = ATTR_NONE;
 	m->machines[m->nr_machines++] = mc;

@@ -185,10 +185,20 @@ void wake_ends(struct cpu *vcpu, const struct note *n)
 	model_set(m, vcpu->woken, wake_row(m, vcpu, n));
 }
 
+/* Who polls is not woken: on a CPU that is not seen somebody may have delivered what ended it. */
+static bool may_have_missed(const struct vcpu *v)
+{
+	const struct machine_state *mc = v->host->machine;
+
+	return !v->woken && (mc->nr_uncovered || mc->nr_lost || mc->seen_since > v->rest_at);
+}
+
 static void end_rest(struct cpu *vcpu)
 {
 	struct note n = verdict(&vcpu->vcpu);
 
+	if (unlikely(may_have_missed(&vcpu->vcpu)) && n.cause != WAKE_NONE && n.cause != WAKE_HOST)
+		n = (struct note){.evidence = EVIDENCE_LOST, .vector = -1};
 	wake_ends(vcpu, &n);
 	if (unlikely(vcpu->machine->nests))
 		nested_outer_goes_on(vcpu, &n);
@@ -350,12 +360,13 @@ static struct note note_of_delivery(const struct cpu *cpu, const struct event *e
 }
 
 /* After it was woken, a vCPU's own thread delivers what has expired; else what its guest sends to
- * itself.  On a CPU that is not recorded somebody may have delivered another interrupt before. */
-static void deliver_own(struct cpu *vcpu, struct note n)
+ * itself.  Where it plays a device, too, it may be that one's: only the vector tells.  On a CPU that is
+ * not recorded somebody may have delivered another interrupt before. */
+static void deliver_own(const struct cpu *cpu, struct cpu *vcpu, struct note n)
 {
 	struct vcpu *v = &vcpu->vcpu;
 
-	if (!v->resting)
+	if (!v->resting || cpu->routes)
 		return;
 	n.cause = WAKE_TIMER;
 	n.evidence = EVIDENCE_OWN_TIMER;
@@ -375,7 +386,7 @@ void wake_delivery(struct cpu *cpu, const struct event *e)
 	if (vcpu && n.vector >= 0 && !cpu->machine->sees_injections)
 		inject(vcpu, n.vector);
 	if (vcpu && !cpu->nr_irqs && vcpu->vcpu.host == cpu->thread) {
-		deliver_own(vcpu, n);
+		deliver_own(cpu, vcpu, n);
 		return;
 	}
 	cpu->delivery = n;

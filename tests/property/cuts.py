@@ -279,7 +279,7 @@ def says_more(runners):
 
 # What has time or lengths of its own; each set has these.
 SUMMED = {"cpu_time", "machine_time", "process_time", "thread_time", "thread_delay", "preemption",
-          "preemption_victim", "preemption_list"}
+          "preemption_victim", "preemption_list", "steal"}
 
 
 def finds_greater_sums(runners):

@@ -33,8 +33,8 @@ void check_wait(struct pair *p, const struct sheet *s, size_t row)
 {
 	const struct grid *waits = &s->waits;
 	int64_t vcpu = cell(&s->cut, row, grid_column(&s->cut, "vcpu")).i;
-	int64_t at = time_in_whole(p, cell(&s->cut, row, s->at).i);
-	int64_t end = at + length_of(s, &s->cut, row);
+	int64_t from = cell(&s->cut, row, s->at).i, at = time_in_whole(p, from);
+	int64_t end = time_in_whole(p, from + length_of(s, &s->cut, row));
 	bool outside = is_seen_from_outside(p, s, row), fits = false;
 	char words[512];
 
@@ -83,12 +83,13 @@ static const char *wrong_part(const struct sheet *s, size_t cut, size_t whole, i
 	return NULL;
 }
 
-/* Until when it was, on the whole run's time line, of which nothing is known after its end. */
+/* Until when it was, on the whole run's time line, of which nothing is known after its end; @at is on
+ * the second history's. */
 static int64_t end_in_whole(const struct pair *p, int64_t at, int64_t length)
 {
-	int64_t end = at + length, last = sonde_run_end(p->whole.run);
+	int64_t end = time_in_whole(p, at + length), last = sonde_run_end(p->whole.run);
 
-	return end > last && at < last ? last : end;
+	return end > last && time_in_whole(p, at) < last ? last : end;
 }
 
 /* What it is a part of is part of what that row is a part of. */
@@ -99,9 +100,9 @@ static bool parts_fit(const struct pair *p, const struct sheet *s, size_t cut, s
 
 	if (s->whole_at < 0)
 		return true;
-	from = time_in_whole(p, cell(&s->cut, cut, s->whole_at).i);
+	from = cell(&s->cut, cut, s->whole_at).i;
 	begin = cell(&s->whole, whole, s->whole_at).i;
-	return from >= begin - slack &&
+	return time_in_whole(p, from) >= begin - slack &&
 	       end_in_whole(p, from, cell(&s->cut, cut, s->whole_length).i) <=
 		       begin + cell(&s->whole, whole, s->whole_length).i + slack;
 }
@@ -147,15 +148,17 @@ static size_t first_at(const struct sheet *s, int64_t t)
 
 void check_listed(struct pair *p, struct sheet *s, size_t row)
 {
-	int64_t at = time_in_whole(p, cell(&s->cut, row, s->at).i);
+	int64_t from = cell(&s->cut, row, s->at).i, at = time_in_whole(p, from);
 	int64_t length = more_if(p->lie, length_of(s, &s->cut, row));
+	/* How long a tick is follows from evidence, too: so do all parts of the row's time. */
+	int64_t stretch = llabs(time_in_whole(p, from + length) - at - length);
 	bool until = s->length >= 0 && s->of->columns[s->length].type == SONDE_COL_TIME;
 	const char *wrong = NULL, *part;
 	int64_t covered = 0, reach = at;
 	bool outside = is_seen_from_outside(p, s, row), more = false;
 	char words[512];
 
-	length = end_in_whole(p, at, length) - at;
+	length = end_in_whole(p, from, length) - at;
 	for (size_t k = first_at(s, at - s->slack); k < s->whole.nr; k++) {
 		size_t i = s->order[k].row;
 		int64_t begin = s->order[k].at;
@@ -179,7 +182,7 @@ void check_listed(struct pair *p, struct sheet *s, size_t row)
 		if (outside)
 			return;
 		if (at >= begin - s->slack && at + length <= end + s->slack) {
-			part = wrong_part(s, row, i, s->slack);
+			part = wrong_part(s, row, i, s->slack + stretch);
 			if (!part)
 				return;
 			wrong = part;

@@ -126,19 +126,20 @@ static bool serves_fits(const struct pair *p, int64_t cut, int64_t whole)
 	       is_within(&p->whole, p->whole.cpus[whole].machine, p->whole.cpus[vcpu].machine);
 }
 
-/* Some guest of the vCPU whose thread it is: that vCPU stands for it, too. */
-static bool stands_for_guest(const struct pair *p, const struct sonde_context *c,
-			     const struct sonde_context *w)
+/* The work for a guest inside the vCPU of that thread, not known which: the work for the vCPU says
+ * less. */
+static bool serves_an_inner(const struct pair *p, const struct sonde_context *c,
+			    const struct sonde_context *w)
 {
-	return w->serves < 0 && c->thread >= 0 && c->serves >= 0 &&
-	       c->serves == p->cut.threads[c->thread].vcpu;
+	return w->serves < 0 && w->thread >= 0 && c->serves >= 0 && p->cpus[c->serves] >= 0 &&
+	       p->whole.threads[w->thread].vcpu == p->cpus[c->serves];
 }
 
 static bool exit_fits(const struct pair *p, const struct sonde_context *c,
 		      const struct sonde_context *w)
 {
 	if (w->mode != SONDE_MODE_HYPERVISOR ||
-	    !(serves_fits(p, c->serves, w->serves) || stands_for_guest(p, c, w)))
+	    (!serves_fits(p, c->serves, w->serves) && !serves_an_inner(p, c, w)))
 		return false;
 	return c->detail < 0 || (c->detail == w->detail && c->vmm == w->vmm);
 }
@@ -247,34 +248,18 @@ static int64_t told_until(const struct side *s, int64_t cpu)
 	return end < 0 ? INT64_MAX : end;
 }
 
-/* What a VM ran is its own trace's to tell.  Before that begins, and after its end, less is said than where there is
- * none, and its host's nested entries are all there is. */
-static bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to)
+/* What a VM ran is its own trace's to tell.  Before that begins, and after its end, less is said than
+ * where there is none, and its host's nested entries are all there is. */
+bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to)
 {
 	for (int64_t cpu = 0; cpu < p->whole.nr_cpus; cpu++) {
 		int64_t m = p->whole.cpus[cpu].machine;
 
 		if (m && lacks_trace_of(p, m) &&
-		    (to <= told_since(&p->whole, cpu) || from > told_until(&p->whole, cpu)))
+		    (to <= told_since(&p->whole, cpu) || from >= told_until(&p->whole, cpu)))
 			return true;
 	}
 	return false;
-}
-
-/* Neither does it tell anything after its end. */
-static bool is_after_a_trace(const struct pair *p, int64_t from)
-{
-	for (int64_t m = 1; m < p->whole.nr_machines; m++) {
-		if (p->whole.machines[m].end > 0 && from >= p->whole.machines[m].end &&
-		    lacks_trace_of(p, m))
-			return true;
-	}
-	return false;
-}
-
-bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to)
-{
-	return is_before_a_trace(p, to) || is_after_a_trace(p, from);
 }
 
 /* Without the host's trace a guest counts as the machine: its CPUs ran from the begin on. */

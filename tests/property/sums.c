@@ -105,17 +105,27 @@ static int64_t told_as_own(const struct sheet *s, const struct limits *l, int co
 		       : 0;
 }
 
-/* Of a guest whose readings of its own count are missing steal is summed over all of the window. */
-static bool is_of_longer_time(const struct pair *p, struct sheet *s, size_t row)
+/* Between the readings of a guest's own count, which may be others than those of the whole run: what
+ * that has of the row's time. */
+static int64_t stolen(const struct pair *p, const struct sheet *s, size_t row, int column)
 {
-	int length = grid_column(&s->cut, "length");
+	const struct grid *all = &s->preemptions;
+	int at = grid_column(all, "at"), length = grid_column(all, "length");
+	int vcpu = grid_column(all, "vcpu"), why = grid_column(all, "why");
+	int64_t from = time_in_whole(p, cell(&s->cut, row, s->from).i), sum = 0;
+	int64_t to = from + cell(&s->cut, row, grid_column(&s->cut, "length")).i;
+	const char *name = s->of->columns[column].name;
 
-	for (size_t i = 0; !strcmp(s->of->name, "steal") && i < s->whole.nr; i++) {
-		if (keys_fit(p, s, row, i, FIT) &&
-		    cell(&s->cut, row, length).i > cell(&s->whole, i, length).i)
-			return true;
+	for (size_t i = 0; i < all->nr; i++) {
+		int64_t begin = cell(all, i, at).i, end = begin + cell(all, i, length).i;
+
+		begin = begin > from ? begin : from;
+		end = end < to ? end : to;
+		if (begin < end && cpu_fits(p, cell(&s->cut, row, 0).i, cell(all, i, vcpu).i) &&
+		    (!strcmp(name, "found") || !strcmp(name, cell(all, i, why).s)))
+			sum += end - begin;
 	}
-	return false;
+	return sum;
 }
 
 void check_summed(struct pair *p, struct sheet *s, size_t row)
@@ -125,8 +135,6 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 	int64_t untold = untold_wakeups(p, s, row);
 	char words[512];
 
-	if (is_of_longer_time(p, s, row))
-		return;
 	for (size_t i = 0; i < s->whole.nr; i++) {
 		unsigned fits = is_shorter(s, &s->whole, i, row)
 					? 0
@@ -152,6 +160,8 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 		    !p->cut.machines[cell(&s->cut, row, 0).i].traced)
 			continue;
 		p->moments++;
+		if (s->preemptions.of)
+			limit = stolen(p, s, row, c);
 		/* Each piece of time may have grown by what its ends may have moved. */
 		limit += !ns			   ? limit / 50 + 1 + untold
 			 : s->rules[c] == RULE_SUM ? limit / 20 + 20 * s->slack

@@ -198,6 +198,8 @@ static int sheet_open(struct sheet *s, const struct pair *p, const struct sonde_
 		if (!ret)
 			ret = grid_get(&s->wakeups, &p->whole, "wakeup_list", err);
 	}
+	if (!ret && !strcmp(a->name, "steal"))
+		ret = grid_get(&s->preemptions, &p->whole, "preemption_list", err);
 	if (ret)
 		return ret;
 	keys_init(s);
@@ -214,6 +216,7 @@ static void sheet_close(struct sheet *s)
 	grid_release(&s->whole);
 	grid_release(&s->waits);
 	grid_release(&s->wakeups);
+	grid_release(&s->preemptions);
 }
 
 static void compare_sheet(struct pair *p, struct sheet *s)

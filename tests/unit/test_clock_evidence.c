@@ -116,6 +116,38 @@ static void an_offset_that_breaks_causality_is_refused(void **state)
 	unmake_exact(&w);
 }
 
+/* Where the host's trace covers nothing of it, a relation stands that is listed if all others that it
+ * may stand for fail. */
+static void what_others_failing_leaves_is_believed(void **state)
+{
+	static const struct constraints none;
+	struct declared_vcpu inner = {.tid = 3, .has_relation = true};
+	struct exact_world w;
+
+	(void)state;
+	make_exact(&w, 0, 0);
+	w.samples[0].begin = 2 * STAYS * PERIOD;
+	w.samples[0].end = 5 * STAYS * PERIOD;
+	inner.relation.offset = 3 * STAYS * PERIOD;
+	w.declared[1].vcpus.list = &inner;
+	w.declared[1].vcpus.nr = 1;
+	assert_int_equal(exact_align(&w.placed[1], &none, false, NULL), 1);
+	assert_int_equal(w.machines[1].to_parent.pieces[0].bound_ns, 0);
+	assert_int_equal(clock_to_l0(&w.machines[1].to_parent, (ticks_t){w.events.list[9]}),
+			 w.events.list[9] - 5000000);
+	assert_non_null(strstr(w.machines[1].evidence, "nothing in the traces puts it to the test"));
+	unmake_exact(&w);
+	/* Of two that nothing tests neither is. */
+	make_exact(&w, 0, 0);
+	w.samples[0].begin = 2 * STAYS * PERIOD;
+	w.samples[0].end = 3 * STAYS * PERIOD;
+	inner.relation.offset = 3 * STAYS * PERIOD;
+	w.declared[1].vcpus.list = &inner;
+	w.declared[1].vcpus.nr = 1;
+	assert_int_equal(exact_align(&w.placed[1], &none, false, NULL), 0);
+	unmake_exact(&w);
+}
+
 /* ---- UUIDs: of clones none is known by it ---------------------------------------------------- */
 
 static void make_named(struct trace *t, const char *name)
@@ -397,6 +429,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_exact_clocks_violations_are_counted),
 		cmocka_unit_test(an_offset_that_breaks_causality_is_refused),
+		cmocka_unit_test(what_others_failing_leaves_is_believed),
 		cmocka_unit_test(a_uuid_of_two_is_nobodys),
 		cmocka_unit_test(a_neighbours_uuid_does_not_count),
 		cmocka_unit_test(a_relation_is_of_the_start_or_of_the_end),

@@ -952,10 +952,57 @@ static void stays_know_whose_guest_ran(void **state)
 	unmake(&m);
 }
 
+static void read_whole(struct sample *s, struct trace *t)
+{
+	struct plan plan = {0};
+	struct stop stop;
+
+	*s = (struct sample){.trace = t};
+	stop_init(&stop, NULL, NULL);
+	assert_int_equal(plan_whole(&plan, t), 0);
+	plan_settle(&plan);
+	assert_int_equal(sample_read(s, &plan, 1, 1, &stop, NULL), 0);
+	plan_release(&plan);
+}
+
+/* What is missing of one CPU may have been any vCPU's: it contradicts no event of a guest. */
+static void a_cpu_that_is_not_there_may_have_run_any_vcpu(void **state)
+{
+	const struct stay *stays;
+	struct sample s;
+	struct made m;
+	size_t nr;
+
+	(void)state;
+	make_world(&m, (struct world){.len = SECOND});
+	read_whole(&s, &m.traces[HOST]);
+	stays = sample_stays(&s, TID(0), &nr);
+	assert_true(nr > 50 && s.begin < s.end);
+	assert_int_not_equal(stays[nr - 1].end, UINT64_MAX);
+	sample_release(&s);
+	m.of_trace[HOST][1].cut = true;
+	read_whole(&s, &m.traces[HOST]);
+	stays = sample_stays(&s, TID(0), &nr);
+	assert_int_equal(stays[nr - 1].end, UINT64_MAX);
+	assert_true(stays[nr - 1].unsure && nr > 50);
+	assert_in_range(s.end, 1, m.streams[HOST][1].list[m.streams[HOST][1].nr - 1].time.v);
+	sample_release(&s);
+	m.traces[HOST].nr_streams = 1;
+	read_whole(&s, &m.traces[HOST]);
+	stays = sample_stays(&s, TID(0), &nr);
+	assert_int_equal(nr, 1);
+	assert_int_equal(stays[0].begin, 0);
+	assert_int_equal(stays[0].end, UINT64_MAX);
+	assert_int_equal(s.begin, s.end);
+	sample_release(&s);
+	unmake(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stays_know_whose_guest_ran),
+		cmocka_unit_test(a_cpu_that_is_not_there_may_have_run_any_vcpu),
 		cmocka_unit_test(one_trace_alone_is_l0),
 		cmocka_unit_test(pairs_and_containment_bound_any_steady_clock),
 		cmocka_unit_test(containment_alone_finds_parent_and_clock),

@@ -137,6 +137,44 @@ static void a_timer_is_delivered_by_the_vcpu_itself(void **state)
 	assert_string_equal(vector(0, VEC_TIMER), "timer '' 1/1");
 }
 
+/* Somebody on the other CPU may have delivered what ended its polling, before its timer did. */
+static void who_polls_may_be_given_what_is_not_seen(void **state)
+{
+	(void)state;
+	open_world();
+	for (ns_t t = 100; t <= 300; t += 200) {
+		enters(HOST, 0, t - 5, 100);
+		exits(HOST, 0, t, 100, EXIT_HLT);
+		happens(HOST, 1, t + 50, LOST, -1, 5, t + 30, t + 50);
+		if (t > 200)
+			happens(HOST, 1, t + 60, SCHED_SWITCH, 0, 0, 0, MAIN);
+		happens(HOST, 0, t + 70, KVM_VCPU_WAKEUP, 100, 50, 1, 1);
+		delivers(0, t + 72, 100, 0, VEC_TIMER, 0);
+		happens(HOST, 0, t + 73, KVM_INJ_VIRQ, 100, VEC_TIMER, 0);
+		enters(HOST, 0, t + 80, 100);
+	}
+	world_close(500);
+	assert_woken(0, 190, "unknown");
+	assert_woken(0, 390, "unknown");
+}
+
+static void a_vcpu_that_is_gone_waits_for_nothing(void **state)
+{
+	(void)state;
+	open_world();
+	halts(100);
+	timer_interrupt(HOST, 0, 120, 0);
+	wakes(0, 121, 0, 100);
+	timer_interrupt_ends(HOST, 0, 122, 0);
+	goes_on(130);
+	exits(HOST, 0, 150, 100, EXIT_INTR);
+	happens(HOST, 0, 160, EXIT, 100, 100, 0, STR("CPU 0/KVM"));
+	switches(HOST, 0, 170, 100, 0x40, 0);
+	world_close(300);
+	assert_woken(0, 140, "timer");
+	assert_woken(0, 180, "timer");
+}
+
 /* How it ended was lost; what comes later did not end it. */
 static void a_wait_is_over_where_events_were_lost(void **state)
 {
@@ -336,6 +374,26 @@ static void a_vcpu_that_plays_a_device_sends_no_ipi(void **state)
 	goes_on(130);
 	world_close(300);
 	assert_woken(0, 140, "device vector 37 by 101");
+}
+
+/* It slept for a lock of the VMM's, and then sent the interrupt of a device that it plays: that is no
+ * timer of its own. */
+static void an_interrupt_that_a_vcpu_sends_itself_is_no_timer(void **state)
+{
+	(void)state;
+	open_world();
+	enters(HOST, 0, 20, 100);
+	exits(HOST, 0, 90, 100, 0x400);
+	happens(HOST, 0, 95, KVM_USERSPACE_EXIT, 100, USER_MMIO, 0);
+	switches(HOST, 0, 100, 100, ASLEEP, 0);
+	wakes(1, 150, 0, 100);
+	switches(HOST, 0, 160, 0, RUNNABLE, 100);
+	happens(HOST, 0, 170, KVM_SET_IRQ, 100);
+	delivers(0, 171, 100, 0, 37, 0);
+	enters(HOST, 0, 180, 100);
+	world_close(300);
+	assert_woken(0, 190, "host");
+	assert_string_equal(vector(0, 37), "-");
 }
 
 /* A block device of the host ends a request: its handler wakes the worker, the worker the main
@@ -782,6 +840,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_timer_is_delivered_by_the_vcpu_itself),
+		cmocka_unit_test(who_polls_may_be_given_what_is_not_seen),
+		cmocka_unit_test(a_vcpu_that_is_gone_waits_for_nothing),
 		cmocka_unit_test(a_wait_is_over_where_events_were_lost),
 		cmocka_unit_test(who_ends_a_rest_that_began_unseen_is_seen),
 		cmocka_unit_test(why_it_rested_may_be_lost),
@@ -792,6 +852,7 @@ int main(void)
 		cmocka_unit_test(the_first_cause_counts),
 		cmocka_unit_test(an_ipi_names_its_sender),
 		cmocka_unit_test(a_vcpu_that_plays_a_device_sends_no_ipi),
+		cmocka_unit_test(an_interrupt_that_a_vcpu_sends_itself_is_no_timer),
 		cmocka_unit_test(a_disk_is_known_by_what_led_to_its_interrupt),
 		cmocka_unit_test(a_pool_of_threads_is_weaker_evidence_for_a_disk),
 		cmocka_unit_test(the_network_is_known_by_packets),
