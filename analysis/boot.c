@@ -99,7 +99,8 @@ static const char *missing(struct start *s)
 		       : "";
 }
 
-/* Before the first level that is seen; others may have come before it, unless it is the first there is. */
+/* Before the first level that is seen; others may have come before it, unless it is the first there
+ * is. */
 static const char *before_levels(const struct start *s, ns_t until)
 {
 	struct milestone ms;

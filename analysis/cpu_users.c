@@ -233,8 +233,8 @@ static bool is_off(const struct sonde_interval *state)
 	return state->value == VCPU_PREEMPTED || state->value == VCPU_WAITING;
 }
 
-/* The moment at which a vCPU is on the CPU that it lost, or waits for, in @off, an interval of its `state`.  -ENOENT: it was
- * not seen to be. */
+/* The moment at which a vCPU is on the CPU that it lost, or waits for, in @off, an interval of its
+ * `state`.  -ENOENT: it was not seen to be. */
 static int when_on(struct cpu_users *u, attr_t state, struct sonde_interval off, ns_t *at)
 {
 	struct sonde_interval before = off;

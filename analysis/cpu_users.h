@@ -84,8 +84,9 @@ int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end);
 /* Until when all of that is at hand, NS_MAX when there is nothing to read; @begin: it is too much. */
 ns_t cpu_users_held(struct cpu_users *u, ns_t begin);
 
-/* The parent's CPU that a vCPU (a CPU row) is on at @t, or that it lost; when it was woken and waits for its turn, the one
- * that it then runs on.  -1: not known, as where events were lost since it was on it or until it runs; -ENOMEM. */
+/* The parent's CPU that a vCPU (a CPU row) is on at @t, or that it lost; when it was woken and
+ * waits for its turn, the one that it then runs on.  -1: not known, as where events were lost since
+ * it was on it or until it runs; -ENOMEM. */
 int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t);
 
 #endif

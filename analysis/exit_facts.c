@@ -124,7 +124,8 @@ static int find_spread(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 
 static const struct sonde_column spread_columns[] = {
 	{"vm", "VM", SONDE_COL_MACHINE, "whose vCPU's thread left guest mode"},
-	{"code_of", "CODE OF", SONDE_COL_MACHINE, "machine whose code ran until then; unknown: one nested in the VM"},
+	{"code_of", "CODE OF", SONDE_COL_MACHINE,
+	 "machine whose code ran until then; unknown: one nested in the VM"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "why"},
 	{"from", "FROM", SONDE_COL_NS, "they lasted so long or longer"},
 	{"to", "TO", SONDE_COL_NS, "... and less than this"},

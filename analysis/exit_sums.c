@@ -66,8 +66,8 @@ struct pass {
 	bool no_memory;
 };
 
-/* Who ran in the guest: its kernel's current thread + 1, and until when; 0: it has no trace, or that cannot be read, or
- * it is not known which guest (@from -1). */
+/* Who ran in the guest: its kernel's current thread + 1, and until when; 0: it has no trace, or
+ * that cannot be read, or it is not known which guest (@from -1). */
 static uint32_t guest_task(struct pass *p, int64_t from, ns_t t, ns_t *until)
 {
 	attr_t attr = from < 0 ? ATTR_NONE : p->run->cpu_attrs[from][CPU_TASK];
@@ -151,7 +151,8 @@ static int64_t look_up(struct pass *p, const struct exit_interval *e, uint32_t t
 	const struct exit_kind *kind = run_exit_kind(p->run, e->kind);
 	int64_t from = kind->serves < 0 ? -1 : (int64_t)p->cpus[kind->serves].machine;
 	const int64_t key[PART_NR_CELLS] = {idle_as_one(p, from, (int64_t)task - 1),
-					    p->cpus[e->vcpu].machine, from, kind->reason, kind->isa};
+					    p->cpus[e->vcpu].machine, from, kind->reason,
+					    kind->isa};
 	int64_t number = keyed_get(&p->parts, key);
 	struct part *part;
 

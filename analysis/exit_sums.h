@@ -55,8 +55,8 @@ struct exit_sums {
 	ns_t begin, end;
 	struct keyed reasons;	 /* struct exit_reason */
 	struct keyed causes;	 /* struct exit_cause */
-	/* Owned, per machine: as the inner one; then per machine again: of its guests of which it is not known
-	 * which one it was. */
+	/* Owned, per machine: as the inner one; then per machine again: of its guests of which it
+	 * is not known which one it was. */
 	struct exit_nest *nests;
 	/* Owned: all exits before which there were less than LONGEST_MAX that took as long and were no
 	 * halts. */

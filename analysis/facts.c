@@ -194,7 +194,8 @@ int sonde_facts_get(struct sonde_facts **out, struct sonde_run *run, const char 
 		return run_error(err, fail(&inner, -ENOENT, "there is no analysis \"%s\"", name),
 				 &inner);
 	if (end < begin)
-		return run_error(err, fail(&inner, -EINVAL, "the window ends before it begins"), &inner);
+		return run_error(err, fail(&inner, -EINVAL, "the window ends before it begins"),
+				 &inner);
 	/* One more than the run: what was lost at its very end is there, too. */
 	ns_clip(&begin, &end, sonde_run_begin(run), ns_plus(sonde_run_end(run), 1));
 	*out = find_kept(run, a, begin, end);

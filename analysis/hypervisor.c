@@ -44,7 +44,8 @@ static const struct sonde_column reason_columns[] = {
 	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
 	{"count", "STAYS", SONDE_COL_INT,
-	 "stays outside guest mode, at least; with nesting, each hypervisor that records counts its own"},
+	 "stays outside guest mode, at least; with nesting, each hypervisor that records counts "
+	 "its own"},
 	{"maybe_more", "MAYBE MORE", SONDE_COL_INT,
 	 "so many more there may be: what is before and after a time of which nothing is known "
 	 "counts once where nothing tells the two apart"},

@@ -16,7 +16,8 @@ struct ended {
 /* A vCPU outside guest mode, as one hypervisor sees it. */
 struct open_exit {
 	struct ended *as; /* what it counts for if it ends now; NULL: it is not outside */
-	struct ended *before; /* what it was counted as before nobody knew what ran there: the same exit, perhaps */
+	struct ended *before; /* what it was counted as before nobody knew what ran there: the same
+				 exit, perhaps */
 	ns_t time_ns;	  /* spent in it so far */
 	uint32_t blind;	  /* scan->blind when it was worked on last */
 };
@@ -165,8 +166,8 @@ static void take_off(struct scan *s, uint32_t value, ns_t time_ns)
 		w->open->time_ns -= time_ns;
 }
 
-/* What was open before nobody knew what ran there may be another exit, or the same: two times, counted once where nothing
- * tells them apart. */
+/* What was open before nobody knew what ran there may be another exit, or the same: two times,
+ * counted once where nothing tells them apart. */
 static __attribute__((noinline)) void end_if_blind(struct scan *s, const struct worker *w,
 						   struct open_exit *o)
 {
@@ -283,8 +284,8 @@ static void note_work(struct scan *s, const struct sonde_context *c)
 	}
 }
 
-/* A guest of which nothing is known may be one of those in which hypervisors work.  So may a VMM's thread do anything
- * of which it is not known that it works for an exit. */
+/* A guest of which nothing is known may be one of those in which hypervisors work.  So may a VMM's
+ * thread do anything of which it is not known that it works for an exit. */
 static bool is_blind(const struct scan *s, const struct sonde_context *c)
 {
 	struct sonde_thread th;
@@ -336,8 +337,8 @@ static bool read_tables(struct scan *s)
 	s->ended = calloc((size_t)s->nr_contexts + 1, sizeof(*s->ended));
 	s->met = calloc((size_t)s->nr_contexts + 1, sizeof(*s->met));
 	s->blinds = calloc(nr_machines + 1, sizeof(*s->blinds));
-	if (!s->open || !s->touched || !s->contexts || !s->cpus || !s->machines || !s->workers || !s->ended || !s->met ||
-	    !s->blinds)
+	if (!s->open || !s->touched || !s->contexts || !s->cpus || !s->machines || !s->workers ||
+	    !s->ended || !s->met || !s->blinds)
 		return false;
 	for (size_t i = 0; i < nr_machines; i++)
 		find_lineage(s, (int64_t)i);

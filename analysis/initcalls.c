@@ -29,7 +29,8 @@ static ns_t *sum_up(const struct sonde_run *run)
 		int64_t machine = run_number(run, t, row, 0);
 		ns_t begin, end;
 
-		if (span_of(run, row, &begin, &end) && machine >= 0 && machine < sonde_nr_machines(run))
+		if (span_of(run, row, &begin, &end) && machine >= 0 &&
+		    machine < sonde_nr_machines(run))
 			sums[machine] = ns_plus(sums[machine], ns_since(end, begin));
 	}
 	return sums;

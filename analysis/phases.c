@@ -123,7 +123,8 @@ static int account_thread(struct account *a, struct sonde_run *run, const struct
 	return 0;
 }
 
-/* What ended it may have come unseen, in a gap of the VM's trace or of those of machines around it. */
+/* What ended it may have come unseen, in a gap of the VM's trace or of those of machines around
+ * it. */
 static ns_t doubt_of(const struct sonde_run *run, const struct phase *p)
 {
 	ns_t doubt_ns = p->doubt_ns;

@@ -23,8 +23,8 @@ struct phase {
 #define PHASE_NR_COLUMNS 14
 extern const struct sonde_column phase_columns[PHASE_NR_COLUMNS];
 
-/* Adds the row of a phase, cut to [begin, end); nothing when nothing of it is in there.  A gap in it adds to
- * its doubt. */
+/* Adds the row of a phase, cut to [begin, end); nothing when nothing of it is in there.  A gap in
+ * it adds to its doubt. */
 int phase_add(struct sonde_facts *out, struct sonde_run *run, const struct phase *p, ns_t begin,
 	      ns_t end, struct error *err);
 

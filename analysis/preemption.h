@@ -8,9 +8,9 @@
  * Who ran while a vCPU was ready to run but did not.
  *
  * Walks the `state` of every vCPU; each time it is preempted, looks at the CPU of its parent that
- * its thread lost, or waits for (cpu_users_parent_cpu()), and follows that CPU outwards to the physical one: a
- * vCPU of a nested VM waits for a vCPU of its parent, which may itself be off the CPU.  What the
- * physical CPU ran meanwhile is the culprit, whatever machine it belongs to.
+ * its thread lost, or waits for (cpu_users_parent_cpu()), and follows that CPU outwards to the
+ * physical one: a vCPU of a nested VM waits for a vCPU of its parent, which may itself be off the
+ * CPU.  What the physical CPU ran meanwhile is the culprit, whatever machine it belongs to.
  */
 struct preemption {
 	int64_t vcpu;	 /* row: who lost the CPU */

@@ -81,7 +81,8 @@ static void divide_work(const struct sonde_run *run, struct io_request *r, int64
 		*disk = LEG_NONE;
 		return;
 	}
-	/* Of a kick it is not known how many requests it told of, nor so which of them the disk worked for. */
+	/* Of a kick it is not known how many requests it told of, nor so which of them the disk
+	 * worked for. */
 	if (r->disputed || r->kind == IO_UNKNOWN) {
 		*disk = r->legs[LEG_VMM] = LEG_UNKNOWN;
 		return;

@@ -154,8 +154,8 @@ static inline bool cpu_is_physical(const struct sonde_cpu *cpu)
 /* @machine is @outer, or inside it. */
 bool run_is_inside(const struct sonde_run *run, int64_t machine, int64_t outer);
 
-/* CPU row of the vCPU that a hypervisor's context is about; where it serves a guest of a vCPU, and it is not
- * known which (@serves -1), that vCPU.  -1 unknown. */
+/* CPU row of the vCPU that a hypervisor's context is about; where it serves a guest of a vCPU, and
+ * it is not known which (@serves -1), that vCPU.  -1 unknown. */
 int64_t run_vcpu_served(const struct sonde_run *run, const struct sonde_context *c);
 
 /* Number of the first CPU a thread was seen on; it is there until its attribute "cpu" says

@@ -65,7 +65,8 @@ struct scan {
 	int ret;
 };
 
-/* The CPU it waits for is the one that it then runs on.  Where it is not seen to run then, that is not known. */
+/* The CPU it waits for is the one that it then runs on.  Where it is not seen to run then, that is
+ * not known. */
 static int cpu_waited_for(struct scan *s, ns_t end, int *cpu)
 {
 	struct reading *r = &s->cpus;

@@ -83,7 +83,8 @@ static ns_t unknown_by_losses(struct unseen_cpu *c, const struct losses *losses,
 	return sum;
 }
 
-/* Of [@from, @to), in which nothing is known, what a place is said to last in which events were lost. */
+/* Of [@from, @to), in which nothing is known, what a place is said to last in which events were
+ * lost. */
 static ns_t lost_within(const struct unseen_cpu *c, const struct losses *losses, ns_t from, ns_t to)
 {
 	struct sonde_loss l;

@@ -11,7 +11,7 @@
 struct unseen {
 	ns_t before; /* nothing was known of the CPU yet since the run began */
 	ns_t after;  /* nothing is known of it any more until the run ends */
-	ns_t lost;   /* from a place where events of it are missing until something is known again */
+	ns_t lost;   /* from a place where events of it are missing until something is known */
 	ns_t never;  /* of CPUs of which nothing is known in the whole run */
 	ns_t other;  /* the rest: no event told of a switch */
 };

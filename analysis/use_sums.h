@@ -8,7 +8,8 @@
 struct cpu_use {
 	int64_t on;	 /* CPU row of the physical CPU, of the longest piece; -1 unknown */
 	uint32_t number; /* of the culprit */
-	uint32_t count;	 /* of stretches: those that touch are one, whatever vCPU they were for; 0: it goes on */
+	uint32_t count;	 /* of stretches: those that touch are one, whatever vCPU they were for; 0:
+			    it goes on */
 	ns_t time_ns;	 /* in all */
 	ns_t longest_ns, longest_at; /* the longest piece, the first such */
 	bool several_cpus;	     /* it was met on others, too */

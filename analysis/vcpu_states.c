@@ -127,8 +127,11 @@ static enum share outer_code(const struct scan *s, const struct sonde_context *c
 	case SONDE_MODE_GUEST:
 		return SHARE_UNKNOWN;
 	default:
-		/* Its thread, but nothing tells since events were lost what its hypervisor is at. */
-		return !for_it ? SHARE_INHERITED : th.vcpu == s->vcpu ? SHARE_UNKNOWN : SHARE_NESTING;
+		/* Its thread, but nothing tells since events were lost what its hypervisor is
+		 * at. */
+		return !for_it		    ? SHARE_INHERITED
+		       : th.vcpu == s->vcpu ? SHARE_UNKNOWN
+					    : SHARE_NESTING;
 	}
 }
 

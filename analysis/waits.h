@@ -28,8 +28,9 @@ struct wait {
 	bool polled;
 	bool no_thread;
 	bool ended; /* the entry was seen; else @entry is the end of the run, or where events were lost */
-	bool unseen; /* before the entry was seen its host lost events: when it ran is not known, and, where it was not
-			seen to sleep, not when it slept: @asleep is then @begin */
+	bool unseen; /* before the entry was seen its host lost events: when it ran is not known,
+			and, where it was not seen to sleep, not when it slept: @asleep is then
+			@begin */
 };
 
 /*

@@ -95,8 +95,8 @@ static bool has_losses(struct scan *s, ns_t from, ns_t to)
 	return !s->ret && losses_touch(&s->losses, from, to);
 }
 
-/* A thread of a nested vCPU's host is woken by code of that host, which had to be woken itself, maybe where its own host
- * lost events. */
+/* A thread of a nested vCPU's host is woken by code of that host, which had to be woken itself,
+ * maybe where its own host lost events. */
 static bool may_have_begun_before(struct scan *s, const struct wait *w)
 {
 	struct sonde_machine m;
@@ -135,8 +135,9 @@ static bool is_hidden(struct scan *s, ns_t from, ns_t to)
 }
 
 /* The first thread that the guest runs after the entry, unless it halts before.  Where nothing is
- * known of the guest yet, the first that shows is not known to be that.  False: events were lost, of
- * its trace or its host's: it is not known what it did first, so neither what it was woken for. */
+ * known of the guest yet, the first that shows is not known to be that.  False: events were lost,
+ * of its trace or its host's: it is not known what it did first, so neither what it was woken for.
+ */
 static bool find_thread(struct scan *s, struct wakeup *w)
 {
 	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
@@ -147,8 +148,8 @@ static bool find_thread(struct scan *s, struct wakeup *w)
 		return true;
 	if (!task.value && s->traced)
 		return !has_losses(s, t, task.end);
-	if (!is_idle(s, task.value) || strip_at(s->strips, woken, t, &awake) || task.end >= awake.end ||
-	    track_at(&s->task, s->strips, task.end, &task))
+	if (!is_idle(s, task.value) || strip_at(s->strips, woken, t, &awake) ||
+	    task.end >= awake.end || track_at(&s->task, s->strips, task.end, &task))
 		return true;
 	if (!task.value && s->traced)
 		return !has_losses(s, task.begin, task.end);

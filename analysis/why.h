@@ -10,7 +10,8 @@
  * (why_*.c) with a function that adds verdicts; why.c sorts them and makes them facts.
  */
 struct verdict {
-	const char *kind;  /* "vcpu", "thread", "hypervisor", "wait", "wakeup", "unknown", "attempt" */
+	/* "vcpu", "thread", "hypervisor", "wait", "wakeup", "unknown", "attempt" */
+	const char *kind;
 	int64_t machine;   /* whom it is about */
 	int64_t vcpu;	   /* CPU row, -1 */
 	int64_t thread;	   /* row, -1 */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time of which nothing is known since events are missing, or were not recorded: each gap is told once. */
+/* Time of which nothing is known since events are missing, or were not recorded: each gap is told
+ * once. */
 #include "analysis/by_machine.h"
 #include "analysis/unseen.h"
 #include "analysis/usage.h"

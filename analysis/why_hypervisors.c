@@ -112,8 +112,8 @@ static void say_top(const struct top_exit *top, struct verdict *v)
 		return;
 	say(&v->says, " %s of it, ", 2 * top->total > v->cost_ns ? "Most" : "The largest part");
 	say_length(&v->says, top->total);
-	say(&v->says, ", went into %s%s %s exits, ", top->maybe_more ? "at least " : "", unit_count(count, top->count),
-	    *top->name ? top->name : "unnamed");
+	say(&v->says, ", went into %s%s %s exits, ", top->maybe_more ? "at least " : "",
+	    unit_count(count, top->count), *top->name ? top->name : "unnamed");
 	say_length(&v->says, top->total / top->count);
 	say(&v->says, top->maybe_more ? " or less" : "");
 	say(&v->says, " each. Sleep, and what others ran before the entry, is not counted.");

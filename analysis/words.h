@@ -29,8 +29,8 @@ void say_cpu(struct sentence *s, int64_t cpu);
 void say_thread(struct sentence *s, int64_t thread);
 /* "postgres[12] of db1 (container c1) on its vCPU 0", "an interrupt of host0" ... */
 void say_culprit(struct sentence *s, const struct culprit *culprit);
-/* "postgres[12] of db1 had CPU 3.", "it was on its way to an idle CPU.": who had the one that somebody
- * waited for; @cpu -1: not always the same. */
+/* "postgres[12] of db1 had CPU 3.", "it was on its way to an idle CPU.": who had the one that
+ * somebody waited for; @cpu -1: not always the same. */
 void say_had_cpu(struct sentence *s, const struct culprit *culprit, int64_t cpu);
 
 /* A thread's name without its number and its vCPU. */

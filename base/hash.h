@@ -9,14 +9,15 @@
 
 /*
  * Hashes of what a file or a guest says.  Who writes it must not be able to choose keys that all
- * fall on one slot, so that each look-up walks past all others: hashes depend on a secret, which the
- * kernel gives each process anew.
+ * fall on one slot, so that each look-up walks past all others: hashes depend on a secret, which
+ * the kernel gives each process anew.
  *
  * So the order of slots differs from process to process.  Nothing that is shown or written may
  * depend on it.
  */
 
-/* Odd.  The kernel's 16 random bytes (getauxval(3)) serve libc, too: none of them shows in the result. */
+/* Odd.  The kernel's 16 random bytes (getauxval(3)) serve libc, too: none of them shows in the
+ * result. */
 static inline uint64_t hash_secret(void)
 {
 	const void *random = (const void *)getauxval(AT_RANDOM);
@@ -37,8 +38,8 @@ static inline uint64_t hash_fold(uint64_t key, uint64_t secret)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Any bits of it will do.  Twice, because equal steps between keys would now and then stay equal steps
- * between slots, and linear probing walk all of them. */
+/* Any bits of it will do.  Twice, because equal steps between keys would now and then stay equal
+ * steps between slots, and linear probing walk all of them. */
 static inline uint64_t hash_mix(uint64_t key, uint64_t secret)
 {
 	return hash_fold(hash_fold(key, secret), secret);

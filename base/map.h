@@ -6,8 +6,8 @@
 
 /*
  * A hash map from 64-bit keys to 32-bit values (usually an index into the caller's own array).
- * Open addressing, linear probing, grows by doubling at 3/4 full.  Any key is allowed, and nobody can
- * choose keys that are slow together.  Slots are in another order in each process.
+ * Open addressing, linear probing, grows by doubling at 3/4 full.  Any key is allowed, and nobody
+ * can choose keys that are slow together.  Slots are in another order in each process.
  * Zero-initialise, map_release() at the end.  Only map_put() allocates.
  */
 struct map_slot {

@@ -4,8 +4,8 @@
 
 /*
  * Who in a guest made a hypercall: its kernel, or one of its processes.  KVM's tracepoint fires
- * before KVM looks at the privilege level, so a process can send whatever a kernel sends.  The rule,
- * for all that hear hypercalls (docs/security.md):
+ * before KVM looks at the privilege level, so a process can send whatever a kernel sends.  The
+ * rule, for all that hear hypercalls (docs/security.md):
  *
  *	only a kernel speaks for its machine; a process may make marks, and nothing else;
  *	what is not known to be a kernel's is no kernel's.

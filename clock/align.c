@@ -401,7 +401,8 @@ static int to_parent(struct topology *t, struct placed *p, struct evidence *e, s
 {
 	int ret = by_evidence(t, p, e, err);
 
-	return ret == 0 && !e->rough && p->candidate->in->has_tsc_offset ? told_apply(t, p, err) : ret;
+	return ret == 0 && !e->rough && p->candidate->in->has_tsc_offset ? told_apply(t, p, err)
+									 : ret;
 }
 
 /* The pairs' constraints in L0's ticks. */

@@ -27,8 +27,9 @@ enum coincide_result {
 
 /*
  * Looks for the thread of @host that runs the busiest CPU of @guest, and their clocks' relation.
- * @nested: it is a guest of the guest that the thread runs; where no thread alone will do, all together,
- * and @tid is -1.  @opt as for a fit.  enum coincide_result, or a negative error; *out is set when found.
+ * @nested: it is a guest of the guest that the thread runs; where no thread alone will do, all
+ * together, and @tid is -1.  @opt as for a fit.  enum coincide_result, or a negative error; *out is
+ * set when found.
  */
 int coincide_find(struct coincidence *out, const struct sample *guest, const struct sample *host,
 		  bool nested, const struct fit_options *opt);

@@ -11,7 +11,8 @@
 
 #define TWICE UINT32_MAX
 #define NONE UINT32_MAX
-/* A thread that makes so few of a CPU's calls, of those that the busiest makes, is no vCPU of it. */
+/* A thread that makes so few of a CPU's calls, of those that the busiest makes, is no vCPU of
+ * it. */
 #define STRAYS 16
 /* Threads whose clock and the guest's disagree more often than in one of so many steps did not make
  * its calls.  A clock may be set now and then. */

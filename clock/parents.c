@@ -123,9 +123,11 @@ static int doubt_told(struct candidate *list, unsigned nr, unsigned i, struct pr
 				    "--parent says that %s runs in %s, but at least %" PRIu64
 				    " of its hypercalls are in the trace of %s, and none elsewhere",
 				    c->name, said, pairs, list[k].name);
-		problems_add(problems,
-			     "%.60s: the run's manifest says that it runs in %.60s, but its hypercalls "
-			     "are in the trace of %.60s; they count", c->name, said, list[k].name);
+		problems_add(
+			problems,
+			"%.60s: the run's manifest says that it runs in %.60s, but its hypercalls "
+			"are in the trace of %.60s; they count",
+			c->name, said, list[k].name);
 		c->told = false;
 		c->parent = PARENT_UNKNOWN;
 		c->evidence[0] = '\0';

@@ -29,8 +29,8 @@ struct candidate {
 	uint64_t nr_pairs;        /* with that parent */
 	int around;               /* without a parent: the host in which it is a guest of a VM that
 				     has no trace; else PARENT_UNKNOWN */
-	struct coincidence fit;   /* owned: with that parent, when there are no pairs, or with what is
-				     around it; agreeing is 0 when there is none */
+	struct coincidence fit; /* owned: with that parent, when there are no pairs, or with what is
+				   around it; agreeing is 0 when there is none */
 	char evidence[MACHINE_EVIDENCE];
 	char refuted[256];        /* why what is listed of its clock is not believed; "" it is */
 };

@@ -123,9 +123,9 @@ int survey_moments(struct moments *out, const struct placed *placed, unsigned nr
 			continue;
 		len = (double)(end - begin);
 		for (unsigned k = 0; k < MOMENTS && ret == 0; k++)
-			ret = add_moment(out,
-					 begin + (uint64_t)(len * (0.01 + 0.98 * k / (MOMENTS - 1))),
-					 len / MOMENTS / 2, begin, end);
+			ret = add_moment(
+				out, begin + (uint64_t)(len * (0.01 + 0.98 * k / (MOMENTS - 1))),
+				len / MOMENTS / 2, begin, end);
 		out->spacing_ns = fmax(out->spacing_ns, 2 * len / MOMENTS / us * 1000);
 	}
 	return ret;

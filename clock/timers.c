@@ -247,9 +247,9 @@ static int up(const void *a, const void *b)
 }
 
 /*
- * What a group says: a constraint from both sides, or nothing.  Each match with usual gaps says that
- * the host's clock is no less than one figure and no more than another.  As most of them are right,
- * so are the medians.
+ * What a group says: a constraint from both sides, or nothing.  Each match with usual gaps says
+ * that the host's clock is no less than one figure and no more than another.  As most of them are
+ * right, so are the medians.
  */
 static bool judge(const struct clock_model *model, const struct match *g, struct constraint *lower,
 		  struct constraint *upper)

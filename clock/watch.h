@@ -56,7 +56,8 @@ struct watch {
 	struct nesting_list nestings;
 	struct tick_list events;
 	struct armed_list armed;
-	struct deadline last_start; /* of a timer, by the thread that is out of its guest; time 0: none */
+	/* Of a timer, by the thread that is out of its guest; time 0: none. */
+	struct deadline last_start;
 	struct deadline_list deadlines;
 	struct tsc_write_list tsc_writes;
 	struct mono_point_list monos;

@@ -102,7 +102,8 @@ static void print_counts(FILE *out, const struct sonde_analyze_result *r)
 	else if (!told)
 		fprintf(out, "%s events of user space, none that says what a CPU does", user);
 	else
-		fprintf(out, "%s events that say what a CPU does and %s of user space", events, user);
+		fprintf(out, "%s events that say what a CPU does and %s of user space", events,
+			user);
 }
 
 static void print_text(const struct invocation *inv, const char *output,
@@ -127,8 +128,9 @@ static void print_text(const struct invocation *inv, const char *output,
 			"times are cycles (cy) of a counter whose rate the traces do "
 			"not tell; --tsc-khz N tells it\n");
 	if (r->left_out)
-		fprintf(inv->screen.out, "%u trace%s left out; sonde report %s -s left_out says why\n",
-			r->left_out, r->left_out == 1 ? " is" : "s are", output);
+		fprintf(inv->screen.out,
+			"%u trace%s left out; sonde report %s -s left_out says why\n", r->left_out,
+			r->left_out == 1 ? " is" : "s are", output);
 	if (r->problems)
 		fprintf(inv->screen.out,
 			"%llu thing%s in the traces needed attention; sonde info %s lists %s\n",
@@ -228,7 +230,8 @@ const struct command analyze_command = {
 	.summary = "align the clocks of traces and fuse them into one history",
 	.operands = "PATH...",
 	.about = "PATH is a trace.dat or perf.data file, a CTF directory, or a directory that is\n"
-		 "searched for these.  Which trace is whose, and which machine runs in which, is found out.\n"
+		 "searched for these.  Which trace is whose, and which machine runs in which, is "
+		 "found out.\n"
 		 "Without -o the history is called NAME.sonde, after the trace or the directory.\n",
 	.common = COMMON_OUTPUT | COMMON_FORMAT,
 	.options = option_rows,

@@ -467,11 +467,12 @@ static void say_clocks(const struct invocation *inv, const struct sonde_events *
 		safe_text(name, sizeof(name), sonde_events_machine_name(events, m));
 		unit_length(bound, c.bound_ns, sonde_events_ticks_are_ns(events));
 		if (c.bound_ns >= 0)
-			complain(inv, EXIT_DONE, "clock of %s: %s, within %s", name, c.method, bound);
+			complain(inv, EXIT_DONE, "clock of %s: %s, within %s", name, c.method,
+				 bound);
 		else
 			complain(inv, EXIT_DONE,
-				 "clock of %s: %s; nothing bounds how wrong its times are; %s", name,
-				 c.method, c.evidence);
+				 "clock of %s: %s; nothing bounds how wrong its times are; %s",
+				 name, c.method, c.evidence);
 	}
 }
 

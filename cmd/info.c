@@ -232,7 +232,8 @@ static void add_cpu_times(struct table *t, struct sonde_run *run, const struct s
 	table_cell(t, line, 0, m.name);
 	snprintf(text, sizeof(text), "%d", a->cpu);
 	table_cell(t, line, 1, text);
-	table_cell(t, line, 2, unit_length(text, ns_since(b->t, a->t), sonde_run_ticks_are_ns(run)));
+	table_cell(t, line, 2,
+		   unit_length(text, ns_since(b->t, a->t), sonde_run_ticks_are_ns(run)));
 	for (unsigned i = 0; i < NR_CPU_TIMES; i++) {
 		int64_t from = cpu_time(a, i), to = cpu_time(b, i);
 

@@ -30,7 +30,8 @@ static ns_t length_of(const char *path)
 	if (trace_open(&t, path, NULL))
 		return -1;
 	if (!cover_find(&c, t) && c.all.any && rate_of(t) > 0)
-		length = figure_round((double)count_less(c.all.last, c.all.first) / rate_of(t) * 1e9);
+		length = figure_round((double)count_less(c.all.last, c.all.first) / rate_of(t) *
+				      1e9);
 	cover_release(&c);
 	trace_release(t);
 	return length;

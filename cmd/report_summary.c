@@ -50,12 +50,14 @@ static void print_culprits(const struct invocation *inv, struct sonde_run *run,
 			snprintf(thread, sizeof(thread), "%s",
 				 sonde_mode_name((enum sonde_mode)facts_named(pairs, p, "mode").i));
 		fprintf(inv->screen.out, "  %10s  %s on %s\n",
-			unit_length(text, facts_named(pairs, p, "total").i, is_ns), thread, machine);
+			unit_length(text, facts_named(pairs, p, "total").i, is_ns), thread,
+			machine);
 		culprits++;
 	}
 }
 
-/* Which row comes after @last, of those that lost most first; -1: no other one lost 1% of the window. */
+/* Which row comes after @last, of those that lost most first; -1: no other one lost 1% of the
+ * window. */
 static int64_t next_loser(const struct sonde_facts *vcpus, int64_t last)
 {
 	int64_t before = last < 0 ? INT64_MAX : facts_named(vcpus, (size_t)last, "lost_share").i;
@@ -111,8 +113,8 @@ static void print_two(FILE *out, const char *const words[2][2], const int64_t le
 	}
 }
 
-/* How much of the window the physical machine's trace does not cover; or, where the window is what that covers, what
- * else there is. */
+/* How much of the window the physical machine's trace does not cover; or, where the window is what
+ * that covers, what else there is. */
 static void print_untraced(const struct invocation *inv, struct sonde_run *run, const char *name,
 			   int64_t begin, int64_t end)
 {
@@ -133,7 +135,8 @@ static void print_untraced(const struct invocation *inv, struct sonde_run *run, 
 		print_two(out, outside, rest, is_ns);
 		fputs(" that: --time 0%,100% has all\n", out);
 	} else {
-		const int64_t rest[2] = {ns_common(begin, end, begin, from), ns_common(begin, end, to, end)};
+		const int64_t rest[2] = {ns_common(begin, end, begin, from),
+					 ns_common(begin, end, to, end)};
 
 		if (!rest[0] && !rest[1])
 			return;

@@ -130,8 +130,8 @@ static void about_run(struct sonde_run *run, const struct top *top, char *buf, s
 	const char *name = strrchr(sonde_run_path(run), '/');
 	char from[UNIT_TEXT], span[UNIT_TEXT], after[UNIT_TEXT], lost[64], unknown[64];
 
-	snprintf(buf, room, " %s  from %s (+%s) for %s, %s%s", name ? name + 1 : sonde_run_path(run),
-		 unit_time(from, top->begin, is_ns),
+	snprintf(buf, room, " %s  from %s (+%s) for %s, %s%s",
+		 name ? name + 1 : sonde_run_path(run), unit_time(from, top->begin, is_ns),
 		 unit_length(after, top->begin - sonde_run_begin(run), is_ns),
 		 unit_length(span, top->end - top->begin, is_ns),
 		 unknown_text(top, unknown, sizeof(unknown)),

@@ -62,7 +62,8 @@ struct group {
 
 static bool has_cost(const struct question *q, size_t row)
 {
-	return !verdict_is_unknown(q, row) && !verdict_is_attempt(q, row) && verdict_is_wanted(q, row);
+	return !verdict_is_unknown(q, row) && !verdict_is_attempt(q, row) &&
+	       verdict_is_wanted(q, row);
 }
 
 /* Marks them in @told: rows come most costly first. */

@@ -97,9 +97,9 @@ void history_writer_before_batch(struct history_writer *w, void (*sync)(void *da
 int history_writer_table_named(struct history_writer *w, const char *name);
 
 /*
- * Ends the history at @end: no changes come any more.  Rows still may, and stand by themselves in the
- * file's last part of names: there what says when and how a history was made does not move any other
- * byte.
+ * Ends the history at @end: no changes come any more.  Rows still may, and stand by themselves in
+ * the file's last part of names: there what says when and how a history was made does not move any
+ * other byte.
  */
 void history_writer_end(struct history_writer *w, ns_t end);
 

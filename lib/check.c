@@ -209,7 +209,8 @@ static void tell_refused(struct check *c, struct sonde_run *run)
 	sonde_facts_free(facts);
 	if (nr && !sonde_machine(run, first, &m))
 		remark(c,
-		       "%lld hypercalls of guests that no kernel made, or too many of, were refused, "
+		       "%lld hypercalls of guests that no kernel made, or too many of, were "
+		       "refused, "
 		       "most of them of %s (sonde report -s refused)",
 		       (long long)nr, m.name);
 }
@@ -319,13 +320,15 @@ static void tell_holes(struct check *c, const char *path, struct holes *h)
 	unit_count(switches, (int64_t)h->switches);
 	if (h->nr)
 		find(c,
-		     "%s: events are missing in %s place%s, and no tracer says so: who goes on there is "
+		     "%s: events are missing in %s place%s, and no tracer says so: who goes on "
+		     "there is "
 		     "not the thread that was switched to (%s switches). Until then it is unknown "
 		     "what the CPU did",
 		     path, unit_count(nr, (int64_t)h->nr), h->nr == 1 ? "" : "s", switches);
 	if (h->mute)
 		remark(c,
-		       "%s: the kernel records no switch away from some threads, %s of %s: what CPUs did "
+		       "%s: the kernel records no switch away from some threads, %s of %s: what "
+		       "CPUs did "
 		       "after them and who waited for these CPUs is unknown there",
 		       path, unit_count(mute, (int64_t)h->mute), switches);
 }
@@ -388,7 +391,8 @@ static void check_trace(struct check *c, const char *path)
 		find(c, "%s: out of memory", path);
 	if (forged)
 		remark(c,
-		       "%s: %llu hypercalls in a kernel's format were made by user code in guests; they "
+		       "%s: %llu hypercalls in a kernel's format were made by user code in guests; "
+		       "they "
 		       "are not used",
 		       path, (unsigned long long)forged);
 	for (unsigned i = 0; i < t->problems.nr; i++)

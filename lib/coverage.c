@@ -47,16 +47,19 @@ int coverage_tell(struct trace *t, void (*tell)(const char *text, void *data), v
 		const struct cpu_cover *cpu = &c.cpus[i];
 		char text[512];
 
-		snprintf(text, sizeof(text),
-			 "%s: there is no stream of CPU %u that can be read: nothing is known of it",
-			 t->path, i);
+		snprintf(
+			text, sizeof(text),
+			"%s: there is no stream of CPU %u that can be read: nothing is known of it",
+			t->path, i);
 		/* The others have told already: source/cover.h. */
 		if (!cpu->there && !is_told(t, i))
 			tell(text, data);
 		if (cpu->late)
-			tell_end(t, i, count_less(cpu->first, c.all.first), "begins later than", tell, data);
+			tell_end(t, i, count_less(cpu->first, c.all.first), "begins later than",
+				 tell, data);
 		if (cpu->any && cpu->ends)
-			tell_end(t, i, count_less(c.all.last, cpu->last), "ends before", tell, data);
+			tell_end(t, i, count_less(c.all.last, cpu->last), "ends before", tell,
+				 data);
 	}
 	cover_release(&c);
 	return ret;

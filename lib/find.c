@@ -22,7 +22,8 @@ struct found {
 	char **list; /* owned, each owned */
 	unsigned nr;
 	const struct find_watcher *watcher;
-	char doubt[PATH_MAX + 256]; /* what was said of the first file that looks like a trace; "" none */
+	char doubt[PATH_MAX +
+		   256]; /* what was said of the first file that looks like a trace; "" none */
 };
 
 static int add(struct found *f, const char *path)
@@ -253,7 +254,8 @@ int find_traces(const char *path, const struct find_watcher *watcher, char ***ou
 				   ? "no trace under %s: no trace.dat or perf.data file, and no "
 				     "directory with a CTF \"metadata\" file"
 				   : "%s is not a trace: no trace.dat or perf.data file, no "
-				     "directory with a CTF \"metadata\" file, and no ring of the module "
+				     "directory with a CTF \"metadata\" file, and no ring of the "
+				     "module "
 				     "sonde_guest is in it",
 			   path);
 	if (!ret) {

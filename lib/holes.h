@@ -7,9 +7,10 @@
 #include "source/seam.h"
 
 /*
- * Holes of a trace that no tracer tells of, as source/seam.h finds them, and which of them are no loss:
- * there are kernels that record no switch away from some threads, those that source/leaves.h says may
- * be mute.  Where a kernel is mute more often than not, it may be so of all (6.18 is, once in a while).
+ * Holes of a trace that no tracer tells of, as source/seam.h finds them, and which of them are no
+ * loss: there are kernels that record no switch away from some threads, those that source/leaves.h
+ * says may be mute.  Where a kernel is mute more often than not, it may be so of all (6.18 is, once
+ * in a while).
  *
  *	struct holes h = {0};
  *	for each stream:

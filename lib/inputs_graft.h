@@ -12,7 +12,8 @@
  * no bound, and the machines' evidence says so.  What is taken from @tree is gone from it; it is to
  * be released all the same.
  *
- * @with_host: what L0 saw run gets the VM in which it runs as its parent, a machine without a trace.
+ * @with_host: what L0 saw run gets the VM in which it runs as its parent, a machine without a
+ * trace.
  */
 int inputs_graft(struct topology *t, struct topology *tree, struct clock_model *to_l0,
 		 bool with_host, struct error *err);

@@ -472,7 +472,8 @@ static int list_under(struct opening *o, const char *path, struct error *err)
 	return grown && !ret ? 0 : fail(err, -ENOMEM, "out of memory");
 }
 
-/* A machine whose trace cannot be found costs only itself; it is one that was given, and is left out. */
+/* A machine whose trace cannot be found costs only itself; it is one that was given, and is left
+ * out. */
 static int list_machine(struct opening *o, const struct rundir_machine *m, struct error *err)
 {
 	struct problems *problems = &o->in->topology.problems;

@@ -222,7 +222,8 @@ static int add_trees(struct placing *p, unsigned done, struct error *err)
 		struct topology tree;
 
 		p->list = all + done;
-		/* Of those that L0 saw run, each alone: what they are to each other is not known. */
+		/* Of those that L0 saw run, each alone: what they are to each other is not
+		 * known. */
 		p->nr = p->every_tree ? nr_all - done : 1;
 		ret = find_tree(p, &tree, &nr, err);
 		if (!ret) {

@@ -6,9 +6,9 @@
 
 /*
  * LTTng traces a kernel and its processes separately, by one clock: same host name and same clock
- * UUID mean the same boot of the same machine.  That UUID is the kernel's boot_id, which `sonde record`
- * writes, too: so the kernel may as well have been traced by ftrace, with the same clock (mono).
- * User space's traces are no machines of their own.
+ * UUID mean the same boot of the same machine.  That UUID is the kernel's boot_id, which `sonde
+ * record` writes, too: so the kernel may as well have been traced by ftrace, with the same clock
+ * (mono).  User space's traces are no machines of their own.
  *
  * They are kept from the search for machines and clocks, for an event of theirs is no proof of when
  * and where something ran: a thread may be moved between looking at its CPU and taking the time.

@@ -13,9 +13,10 @@ static void not_known(struct cpu *cpu)
 {
 	struct model *m = cpu->machine->model;
 
-	problems_note(&m->problems,
-		      "%s: others' events show that a CPU's are missing: what it ran then is not known",
-		      cpu->machine->name);
+	problems_note(
+		&m->problems,
+		"%s: others' events show that a CPU's are missing: what it ran then is not known",
+		cpu->machine->name);
 	cpu_add_loss(cpu, cpu->heard_at > m->begin ? cpu->heard_at : m->begin, m->now, -1);
 	cpu_now_lost(cpu, m->now);
 }

@@ -28,7 +28,8 @@ void cpu_syscall_entry(struct cpu *cpu, const struct event *e);
 void cpu_syscall_exit(struct cpu *cpu);
 void cpu_idle(struct cpu *cpu);
 void cpu_forget(struct cpu *cpu);
-/* A handler may execute on it that was not seen to begin.  This is a frame of its own, below all others. */
+/* A handler may execute on it that was not seen to begin.  This is a frame of its own, below all
+ * others. */
 void cpu_doubt_handlers(struct cpu *cpu);
 /* What happens in threads only has happened: none does. */
 void cpu_no_handlers(struct cpu *cpu);

@@ -157,7 +157,8 @@ void mark_user(struct cpu *cpu, const struct event *e)
 	size_t len;
 
 	if (!trace_event_field(m->stream, e, "procname", &name) && name.cls == FIELD_STRING)
-		memcpy(owner, name.text, strnlen(name.text, name.len < COMM_LEN - 1 ? name.len : COMM_LEN - 1));
+		memcpy(owner, name.text,
+		       strnlen(name.text, name.len < COMM_LEN - 1 ? name.len : COMM_LEN - 1));
 	th = user_thread(cpu, e, owner);
 	len = user_text(m, e, !th && e->arg[2] ? owner : NULL, text, sizeof(text));
 	mark = add(m, cpu, text, len, 0, user_id(m, e), false);

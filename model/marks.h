@@ -16,9 +16,11 @@ void mark_call(struct cpu *cpu, const struct ht_mark_call *mark);
 void mark_event(struct cpu *cpu, const struct event *e);
 void mark_line(struct cpu *cpu, const struct event *e);
 
-/* An event of user space's own trace (trace->user_space).  Its thread is the one that has the number
- * that the event tells: the one on the CPU, or, for it may have been moved between looking at the CPU
- * and the event, another of that name; else it is not known, and the text says whose event it is. */
+/* An event of user space's own trace (trace->user_space).  Its thread is the one that has the
+ * number that the event tells: the one on the CPU, or, for it may have been moved between looking
+ * at the CPU and the event, another of that name; else it is not known, and the text says whose
+ * event it is.
+ */
 void mark_user(struct cpu *cpu, const struct event *e);
 
 #endif

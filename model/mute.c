@@ -52,13 +52,15 @@ void mute_settle(struct cpu *cpu)
 	doubt_queue(cpu);
 }
 
-/* The trace has nothing of that CPU, though somebody ran there: who is to run there again does so unseen. */
+/* The trace has nothing of that CPU, though somebody ran there: who is to run there again does so
+ * unseen. */
 static bool is_silent(const struct machine_state *mc, int64_t number)
 {
 	const struct trace *t = mc->trace;
 
 	for (unsigned i = 0; t && i < t->nr_streams; i++) {
-		if (t->streams[i].nr_packets && (t->streams[i].cpu == number || t->streams[i].cpu < 0))
+		if (t->streams[i].nr_packets &&
+		    (t->streams[i].cpu == number || t->streams[i].cpu < 0))
 			return false;
 	}
 	return t;

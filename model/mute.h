@@ -15,8 +15,8 @@
  *
  * Which threads are is source/leaves.h's to say.  Where such a one is switched to, nobody knows how
  * long it stays; the idle task stays until somebody is woken for its CPU.  From then on until the
- * next thread shows what the CPU runs is unknown, and so is whether a thread waits that was woken for
- * it.
+ * next thread shows what the CPU runs is unknown, and so is whether a thread waits that was woken
+ * for it.
  */
 
 void mute_left_unseen(struct thread *th);
@@ -24,8 +24,8 @@ void mute_left(struct thread *th);
 bool mute_is(const struct thread *th);
 /* An event of @cpu has been taken in: drops the thread that is known to have gone, or may have. */
 void mute_settle(struct cpu *cpu);
-/* @th is to run on the CPU of that number from now on; true when it is not known whether it waits: that CPU
- * runs a mute thread, or the trace has no event of it. */
+/* @th is to run on the CPU of that number from now on; true when it is not known whether it waits:
+ * that CPU runs a mute thread, or the trace has no event of it. */
 bool mute_woken(struct thread *th, int64_t number);
 void mute_moved(struct machine_state *mc, const struct event *e);
 

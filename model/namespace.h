@@ -8,14 +8,16 @@
  * PID namespaces: which there are, how they nest, and which TID a thread has in each.
  *
  * A thread is in one namespace per level, from 0 (the machine's own) to its innermost.  A state
- * dump names them all; a fork names only the child's innermost one, the maker's, and the child's TID at every
- * level: the namespaces around are the parent's.  A field in the context of events (LTTng's pid_ns, vtid) names the innermost
- * one of who runs, but not how deep it is: at least level 1, until another event tells.
+ * dump names them all; a fork names only the child's innermost one, the maker's, and the child's
+ * TID at every level: the namespaces around are the parent's.  A field in the context of events
+ * (LTTng's pid_ns, vtid) names the innermost one of who runs, but not how deep it is: at least
+ * level 1, until another event tells.
  */
 
 void namespace_add(struct thread *th, int32_t level, int64_t inum, int32_t vtid);
 void namespace_fork(struct thread *parent, struct thread *child, const struct event *e);
-/* So many events of a thread, and, until one has told, of a machine, are asked for what their context says. */
+/* So many events of a thread, and, until one has told, of a machine, are asked for what their
+ * context says. */
 #define NAMESPACE_ASKED_MAX 16
 #define NAMESPACE_MISSES_MAX 4096
 void namespace_ask(struct thread *runs, const struct event *e);

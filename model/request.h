@@ -50,7 +50,8 @@ struct request {
 	struct thread *thread;	/* whose it is; NULL unknown, or a handler */
 	struct thread *issuer;	/* that gave it to the driver */
 	struct thread *worker;	/* of the parent, that took it up; RECEIVE: that handed them to @sender, PICKED */
-	struct thread *helper;	/* of the parent, that @worker woke while it took it up; NULL none, or unknown */
+	struct thread *helper;	/* of the parent, that @worker woke while it took it up; NULL none,
+				   or unknown */
 	struct thread *sender;	/* of the parent, that sent the interrupt; NULL a handler */
 	struct cpu *irq_cpu;	/* that got the interrupt */
 	ns_t at[NR_REQUEST_TIMES];
@@ -61,17 +62,20 @@ struct request {
 	uint32_t for_serial; /* the request of a VM that this one of its host is for */
 	struct machine_state *for_vm;
 	int16_t vector;
-	uint16_t depth; /* so many of its device were under way when it was issued, itself included; 0 unknown */
+	uint16_t depth; /* so many of its device were under way when it was issued, itself included;
+			   0 unknown */
 	uint8_t kind;	/* enum request_kind */
 	bool covered;	/* its parent's trace tells of its vCPU, from its begin to its end */
-	bool torn;	/* while it was under way its parent lost events: what that did for it is not told any more */
+	bool torn; /* while it was under way its parent lost events: what that did for it is not
+		      told any more */
 	bool disputed;	/* a disk of its host's worked for it or for another one: it is not known which */
 	bool queued_unseen; /* perhaps it was put into a scheduler's queue while events were lost */
-	bool met;	/* its CPU's thread was not seen to get it: one that was issued unseen may share its kick */
+	bool met; /* its CPU's thread was not seen to get it: one that was issued unseen may share
+		     its kick */
 };
 
-/* Then Linux gives up a request, as a rule: one that was issued before a trace begins, or in a gap, is taken to have ended
- * so long after. */
+/* Then Linux gives up a request, as a rule: one that was issued before a trace begins, or in a gap,
+ * is taken to have ended so long after. */
 #define REQUEST_LONGEST_NS (30 * NS_PER_SEC)
 
 /* Those that have not ended, oldest first. */
@@ -103,7 +107,8 @@ struct send {
 	bool may_answer; /* its cause is a disk, or a device that is not known better */
 	ns_t first, last; /* since its handler ran last; NS_MIN none */
 	ns_t injected;	  /* after the first of them */
-	struct thread *by, *waker; /* ... who sent it, and had been woken last by that one; NULL: by an interrupt, or unknown */
+	struct thread *by, *waker; /* ... who sent it, and had been woken last by that one; NULL: by
+				      an interrupt, or unknown */
 };
 
 /* An interrupt handler of a vCPU's own kernel, and how it came to run. */
@@ -150,7 +155,8 @@ void request_injected(struct cpu *vcpu, int vector);
 
 /* Until @until requests of the machine may have been issued unseen. */
 void requests_unseen(struct machine_state *mc, ns_t until);
-/* Events of the machine are lost from here on, or its trace does not tell of all its CPUs any more, or ends. */
+/* Events of the machine are lost from here on, or its trace does not tell of all its CPUs any more,
+ * or ends. */
 void request_lost(struct machine_state *mc);
 void requests_release(struct model *m);
 

@@ -90,7 +90,7 @@ enum refused_what { REFUSED_EVENTS, REFUSED_RINGS, REFUSED_BOARD, REFUSED_MARKS,
 
 struct refused {
 	struct machine_state *machine; /* the guest; where it is not known, the host */
-	struct thread *thread;	       /* the guest's that made all of them; NULL unknown, or several */
+	struct thread *thread; /* the guest's that made all of them; NULL unknown, or several */
 	uint8_t what;		       /* enum refused_what */
 	uint8_t origin;		       /* enum ht_origin */
 	uint64_t count;

@@ -67,8 +67,8 @@ static void old_namespace(struct thread *th, const struct event *e)
 			      (int32_t)vtid);
 }
 
-/* "Waits for a CPU" is said of all that can run: of one that has its CPU, too.  So it does where another has
- * that one. */
+/* "Waits for a CPU" is said of all that can run: of one that has its CPU, too.  So it does where
+ * another has that one. */
 static bool may_run(const struct machine_state *mc, const struct event *e)
 {
 	int64_t number = field(mc->model, e, "cpu", -1);

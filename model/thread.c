@@ -177,8 +177,8 @@ static void doubt_vcpu(struct thread *th)
 	vcpu_forget(th->vcpu);
 }
 
-/* While events of a CPU are lost, whoever sleeps may be woken by it.  Whoever is ready may have it, until
- * an event tells who does.  So it is with a CPU that the trace does not cover. */
+/* While events of a CPU are lost, whoever sleeps may be woken by it.  Whoever is ready may have it,
+ * until an event tells who does.  So it is with a CPU that the trace does not cover. */
 void thread_set_state(struct thread *th, enum thread_state state)
 {
 	bool off = waits_or_sleeps(state);
@@ -385,9 +385,9 @@ static void note_wakeup(struct cpu *cpu, const struct thread *woken)
 		group_note_wakeup(waker->vcpu, woken->vcpu);
 }
 
-/* Whether this CPU is the one that wakes.  sched_waking is recorded there; sched_wakeup may be on the CPU
- * that the thread is to run on, which puts into its queue whom others have woken: for traces
- * without the first it tells where it names another CPU. */
+/* Whether this CPU is the one that wakes.  sched_waking is recorded there; sched_wakeup may be on
+ * the CPU that the thread is to run on, which puts into its queue whom others have woken: for
+ * traces without the first it tells where it names another CPU. */
 static bool wakes_here(const struct cpu *cpu, const struct event *e)
 {
 	return e->kind != EV_SCHED_WAKEUP ||

@@ -11,17 +11,20 @@
 struct thread *thread_get(struct machine_state *mc, int32_t tid, struct cpu *cpu);
 struct thread *thread_find(struct machine_state *mc, int32_t tid);
 struct thread *thread_new(struct machine_state *mc, int32_t tid);
-/* That it is ready, or sleeps, is not known while events of one of the machine's CPUs are lost: it is then unknown. */
+/* That it is ready, or sleeps, is not known while events of one of the machine's CPUs are lost: it
+ * is then unknown. */
 void thread_set_state(struct thread *th, enum thread_state state);
-/* Events of one of the machine's CPUs are lost from here on: any of those that are ready may have it, and what it does may wake any
- * that sleeps. */
+/* Events of one of the machine's CPUs are lost from here on: any of those that are ready may have
+ * it, and what it does may wake any that sleeps. */
 void thread_doubt_all(struct machine_state *mc);
-/* Events of a CPU are lost now, or the trace does not cover it: who is seen nowhere may run there. */
+/* Events of a CPU are lost now, or the trace does not cover it: who is seen nowhere may run
+ * there. */
 static inline bool thread_may_run_unseen(const struct machine_state *mc)
 {
 	return mc->model->now < mc->lost_until || mc->nr_uncovered;
 }
-/* For the @losses of a thread that is off all CPUs: while events of one are lost, it may run there. */
+/* For the @losses of a thread that is off all CPUs: while events of one are lost, it may run
+ * there. */
 static inline uint32_t thread_known_since(const struct machine_state *mc)
 {
 	return mc->losses - thread_may_run_unseen(mc);

@@ -9,12 +9,12 @@
 
 /*
  * Hears guests announce their rings, and who in them does so (channel/origin.h): in a small ftrace
- * instance of its own, all kvm_hypercall events, and the kvm_exit events of hypercalls, which say where
- * in the guest each came from.
+ * instance of its own, all kvm_hypercall events, and the kvm_exit events of hypercalls, which say
+ * where in the guest each came from.
  *
- * A guest that makes hypercalls without end has its lines, and others on its physical CPU with them,
- * overwritten by the kernel, or left for the next look: no more than ANNOUNCE_LINES are read in one.
- * Modules announce each second, so an announcement that was missed is heard later.
+ * A guest that makes hypercalls without end has its lines, and others on its physical CPU with
+ * them, overwritten by the kernel, or left for the next look: no more than ANNOUNCE_LINES are read
+ * in one.  Modules announce each second, so an announcement that was missed is heard later.
  */
 #define ANNOUNCE_LINES 4096
 #define ANNOUNCE_EXIT_SETS 64

@@ -71,8 +71,9 @@ struct event_gaps {
 
 /*
  * Chooses, from the events that exist below @events_dir (a tracefs' "events"), those of the table
- * that serve @purpose (event_purpose()), and those the user named (@extra: "system:name", "system:*" or "system").
- * -ENOENT with advice: a needed event, or one that the user named, is not there.
+ * that serve @purpose (event_purpose()), and those the user named (@extra: "system:name",
+ * "system:*" or "system").  -ENOENT with advice: a needed event, or one that the user named, is not
+ * there.
  */
 int select_events(int events_dir, unsigned purpose, const char *const *extra, unsigned nr_extra,
 		  struct event_list *out, struct event_gaps *gaps, struct error *err);

@@ -170,7 +170,8 @@ static bool add_event(struct buffer *names, const char *list, const char *wanted
 	return false;
 }
 
-/* The table's events that LTTng has here, but for filtered ones; the names of those that it does not into @missing. */
+/* The table's events that LTTng has here, but for filtered ones; the names of those that it does
+ * not into @missing. */
 static int choose_from_table(struct buffer *names, struct buffer *missing, const char *list,
 			     unsigned purpose, struct error *err)
 {

@@ -41,8 +41,8 @@ struct sharer {
 	struct ring_set *old; /* owned: was there at the first look; not a guest until it moves */
 };
 
-/* What looks like rings in a VM's memory, and has not been announced: any process of the guest could
- * have put it there. */
+/* What looks like rings in a VM's memory, and has not been announced: any process of the guest
+ * could have put it there. */
 struct unheard {
 	int pid;
 	uint64_t nonce;

@@ -7,12 +7,12 @@
 #include "record/vms.h"
 
 /*
- * The rings of all guests of this machine that have any (docs/formats/hypertrace.md): found as their
- * kernels announce them; in the memory of ivshmem devices, where nobody announces them, by looking
- * there every second; drained at each tick.
+ * The rings of all guests of this machine that have any (docs/formats/hypertrace.md): found as
+ * their kernels announce them; in the memory of ivshmem devices, where nobody announces them, by
+ * looking there every second; drained at each tick.
  *
- * What a guest's process announces is not looked at, and a notice says so; nor is anything read that
- * only stands in a VM's memory, for a process could have put it there.
+ * What a guest's process announces is not looked at, and a notice says so; nor is anything read
+ * that only stands in a VM's memory, for a process could have put it there.
  *
  * What is in a device's memory when its VM is seen first may be of an earlier life, which nothing
  * tells but that it never moves: it is no guest until it does, and of a VM that was there when

@@ -24,8 +24,9 @@ int time_parse(const struct time_base *base, const char *text, ns_t *out, struct
 /* A number without point and unit: nanoseconds, which not everybody expects. */
 bool time_is_bare(const char *text);
 
-/* "A,B"; NULL, or an empty side, means where the physical machine was traced; an empty side beyond which
- * the other one lies, the run's own begin or end.  What sticks out of the run is cut off.  -ERANGE: the window lies outside the run, ends before it begins, or is empty. */
+/* "A,B"; NULL, or an empty side, means where the physical machine was traced; an empty side beyond
+ * which the other one lies, the run's own begin or end.  What sticks out of the run is cut off.
+ * -ERANGE: the window lies outside the run, ends before it begins, or is empty. */
 int time_parse_window(const struct time_base *base, const char *text, ns_t *begin, ns_t *end,
 		      struct error *err);
 

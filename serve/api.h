@@ -22,13 +22,15 @@ struct call {
 	int64_t length;
 };
 
-/* Whether a window, in the run's own time, is all of the run, which each page's strip is of: that one is kept. */
+/* Whether a window, in the run's own time, is all of the run, which each page's strip is of: that
+ * one is kept. */
 static inline bool call_is_whole(const struct call *c, int64_t begin, int64_t end)
 {
 	return begin == sonde_run_begin(c->run) && end == sonde_run_end(c->run);
 }
 
-/* Whether it is where the physical machine was traced, which each page's analyses begin with: they are kept. */
+/* Whether it is where the physical machine was traced, which each page's analyses begin with: they
+ * are kept. */
 static inline bool call_is_traced(const struct call *c, int64_t begin, int64_t end)
 {
 	int64_t traced_begin, traced_end;

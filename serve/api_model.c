@@ -40,7 +40,8 @@ static void json_moment(struct json *j, const struct call *c, int64_t t)
 	json_int(j, NULL, t >= c->begin + c->length ? c->length : past);
 }
 
-/* The part of it in which the physical machine was traced: all of it, where that is outside of what is told. */
+/* The part of it in which the physical machine was traced: all of it, where that is outside of what
+ * is told. */
 static void write_traced(struct json *j, const struct call *c)
 {
 	int64_t begin, end;

@@ -7,7 +7,7 @@
 #include "source/span.h"
 #include "source/state_line.h"
 
-/* ---- begin and end of a stream ----------------------------------------------------------------- */
+/* ---- begin and end of a stream ------------------------------------------------------------- */
 
 static bool is_handler(uint16_t kind, bool begins)
 {
@@ -87,8 +87,9 @@ static int first_running(struct stream *s, int32_t *tid, bool *broken, uint64_t 
 
 /* ---- of a trace ------------------------------------------------------------------------------ */
 
-/* @first: lowered to when the trace began, as far as this stream tells: with its first event, for the
- * head of a CTF packet has the time when its buffer was made, and a tracer may begin long after. */
+/* @first: lowered to when the trace began, as far as this stream tells: with its first event, for
+ * the head of a CTF packet has the time when its buffer was made, and a tracer may begin long
+ * after. */
 static int cover_stream(struct cpu_cover *c, struct stream *s, uint64_t *first)
 {
 	uint64_t end = s->nr_packets ? s->packets[s->nr_packets - 1].end : 0, first_event;
@@ -119,7 +120,8 @@ static int cover_stream(struct cpu_cover *c, struct stream *s, uint64_t *first)
 		c->running = -1;
 	if (s->packets[0].begin < c->first)
 		c->first = s->packets[0].begin;
-	/* Tracing begins on all CPUs at once: of what was before its first event, none is missing. */
+	/* Tracing begins on all CPUs at once: of what was before its first event, none is
+	 * missing. */
 	if ((s->trace->format == TRACE_DAT && !broken) || s->start == START_WHOLE)
 		c->first = 0;
 	if (event.v > c->last_event)
@@ -294,8 +296,8 @@ static void find_emptied(const struct census *c, struct trace *t)
 	for (unsigned i = 0; i < t->nr_streams; i++) {
 		struct stream *s = &t->streams[i];
 
-		if (s->nr_packets || s->cut || (s->buffer && *s->buffer) || s->cpu >= TRACE_CPUS_MAX ||
-		    c->cpus[s->cpu].used < TIMES_NAMED)
+		if (s->nr_packets || s->cut || (s->buffer && *s->buffer) ||
+		    s->cpu >= TRACE_CPUS_MAX || c->cpus[s->cpu].used < TIMES_NAMED)
 			continue;
 		s->cut = true;
 		trace_problem(t,

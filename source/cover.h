@@ -12,19 +12,19 @@
  *		...
  *	cover_release(&c);
  *
- * A CPU that writes no events may be idle or its stream lost: a CTF packet says until when its stream
- * goes, a trace.dat page does not.
+ * A CPU that writes no events may be idle or its stream lost: a CTF packet says until when its
+ * stream goes, a trace.dat page does not.
  */
 struct cpu_cover {
 	bool there;	 /* it has a stream */
 	bool any;	 /* ... of which something can be read */
 	bool late;	 /* ... what was recorded first is not there */
 	bool ends;	 /* ... which says when it ends */
-	bool cut;	 /* ... or whose end is missing: events that are not there follow its last */
+	bool cut;	 /* ... or whose end is missing: events follow its last */
 	uint64_t first;	 /* ticks: from here on nothing is missing; UINT64_MAX without any */
 	uint64_t last;	 /* that moment, or its last event's */
 	uint64_t last_event;
-	int32_t running; /* TID that has had it since @first, as its first switch says; -1 unknown */
+	int32_t running; /* TID that has had it since @first, by its first switch; -1 unknown */
 };
 
 struct cover {
@@ -45,8 +45,8 @@ void cover_release(struct cover *c);
 
 /*
  * Raises t->nr_cpus to what the trace itself shows: threads were woken for a CPU, or moved to one,
- * or its recorder listed it, and there is no stream of it.  That is a problem of the trace.  So is a
- * stream without events of a CPU that was given work: it is marked as cut.
+ * or its recorder listed it, and there is no stream of it.  That is a problem of the trace.  So is
+ * a stream without events of a CPU that was given work: it is marked as cut.
  * 0 or -ENOMEM.
  */
 int cover_count_cpus(struct trace *t);

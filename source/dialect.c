@@ -174,7 +174,8 @@ static bool name_matches(const char *pattern, const char *event)
 {
 	size_t len;
 
-	if (pattern[0] != event[0] && pattern[0] != '*') /* nearly always: there are many rows and many events */
+	/* Nearly always: there are many rows and many events. */
+	if (pattern[0] != event[0] && pattern[0] != '*')
 		return false;
 	len = strlen(pattern);
 	if (pattern[len - 1] == '*')

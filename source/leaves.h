@@ -10,9 +10,9 @@
  * There are kernels (a virtual machine's 6.18, for one) that record the switch to a thread and not
  * the one away from it.  That another thread shows where it ran, then, is no proof that events were
  * lost.  A thread that is found gone LEAVES_MUTE times in a row, and is not seen to go between, is
- * mute: where events are lost most threads are others, which are seen to go elsewhere.  One that was
- * found gone before it was ever seen to go may be mute; complete recordings of a short time have
- * such.
+ * mute: where events are lost most threads are others, which are seen to go elsewhere.  One that
+ * was found gone before it was ever seen to go may be mute; complete recordings of a short time
+ * have such.
  *
  * This is the one rule, for who must decide at once (model/mute.h: whoever is mute is not believed
  * to stay) and for who has seen all of the trace (lib/holes.h: whose leaving proves no loss).

@@ -7,17 +7,17 @@
 #include "source/trace.h"
 
 /*
- * Who in a guest made a hypercall (channel/origin.h), of the hypercalls in one host's trace: by what
- * the event says itself, else by the kvm_exit before it in the same thread.
+ * Who in a guest made a hypercall (channel/origin.h), of the hypercalls in one host's trace: by
+ * what the event says itself, else by the kvm_exit before it in the same thread.
  *
  *	call_origins_follow(&o, e, tid);                every event of CALL_ORIGIN_KINDS, and EV_LOST
  *	if (call_origins_of(&o, stream, e, tid) == HT_ORIGIN_KERNEL) ...
  *
- * Events in order of time: of one stream, or of all that are merged.  An exit is of one call, and of
- * none behind its entry.  Where it may be another's, it is nobody's:
+ * Events in order of time: of one stream, or of all that are merged.  An exit is of one call, and
+ * of none behind its entry.  Where it may be another's, it is nobody's:
  * - after lost events, on whatever CPU: the thread may have been there;
- * - where the thread left its CPU between exit and call, and of another CPU nothing is known: because
- *   this is one stream alone, or because events were lost there meanwhile.
+ * - where the thread left its CPU between exit and call, and of another CPU nothing is known:
+ *   because this is one stream alone, or because events were lost there meanwhile.
  *
  * Zero it first.  It does not grow.  Threads whose numbers differ by a multiple of CALL_ORIGIN_SETS
  * share CALL_ORIGIN_WAYS places: only so many exits of others, all still without their calls, drive

@@ -4,8 +4,8 @@
 
 #include "source/trace.h"
 
-/* The times of the first and the last event of a stream; for the latter its last packet that has any
- * is decoded.  1, 0 when there is no event, or -ENOMEM. */
+/* The times of the first and the last event of a stream; for the latter its last packet that has
+ * any is decoded.  1, 0 when there is no event, or -ENOMEM. */
 int stream_first_tick(struct stream *s, ticks_t *out);
 int stream_last_tick(struct stream *s, ticks_t *out);
 

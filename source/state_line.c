@@ -80,8 +80,9 @@ bool state_line_text(const struct stream *s, const struct event *e, const char *
 {
 	struct field_value value;
 
-	bool direct = !trace_event_field(s, e, s->trace->format == TRACE_CTF ? "msg" : "buf", &value) &&
-		      value.cls == FIELD_STRING;
+	bool direct =
+		!trace_event_field(s, e, s->trace->format == TRACE_CTF ? "msg" : "buf", &value) &&
+		value.cls == FIELD_STRING;
 
 	if (!direct && (trace_event_field(s, e, "text", &value) || value.cls != FIELD_STRING))
 		return false;

@@ -42,7 +42,8 @@ static const struct sql_column run_columns[] = {
 	COLUMN(struct run_row, "begin", TIME, begin, "of the run"),
 	COLUMN(struct run_row, "end", TIME, end, "of the run"),
 	COLUMN(struct run_row, "window_begin", TIME, window_begin,
-	       "of what tables tell of unless asked otherwise: --time, or where the host was traced"),
+	       "of what tables tell of unless asked otherwise: --time, or where the host was "
+	       "traced"),
 	COLUMN(struct run_row, "window_end", TIME, window_end, "its end"),
 	COLUMN(struct run_row, "length", NS, length, "of that window"),
 	COLUMN(struct run_row, "complete", BOOL, complete, "0: its writer was stopped"),

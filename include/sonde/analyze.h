@@ -10,7 +10,8 @@
  */
 
 /** struct sonde_inputs - the traces of one run, and what the user knows about them
- * @paths: trace.dat and perf.data files, CTF directories, or directories that are searched for traces
+ * @paths: trace.dat and perf.data files, CTF directories, or directories that are searched for
+ * traces
  * @guests: "NAME=PATH": the trace at (or under) PATH is the machine NAME
  * @parents: "CHILD=PARENT": machine CHILD runs in PARENT; PARENT "-" makes it the physical one
  * @tsc_offsets: "NAME=CYCLES": NAME's TSC is its parent's plus CYCLES

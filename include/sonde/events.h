@@ -6,8 +6,8 @@
 #include <sonde/run.h>
 
 /*
- * The events of all traces of a run as one sequence in L0 time.  Traces that cannot be placed beside
- * the others are in it, too, by the best guess there is: sonde_events_clock() says so.
+ * The events of all traces of a run as one sequence in L0 time.  Traces that cannot be placed
+ * beside the others are in it, too, by the best guess there is: sonde_events_clock() says so.
  *
  *	struct sonde_events *e;
  *	struct sonde_event event;
@@ -61,7 +61,8 @@ SONDE_API void sonde_events_close(struct sonde_events *e);
 SONDE_API bool sonde_events_ticks_are_ns(const struct sonde_events *e);
 
 SONDE_API unsigned sonde_events_nr_machines(const struct sonde_events *e);
-/** sonde_events_left_out - how many traces are not in it: they could not be read, or are copies; the watcher heard why */
+/** sonde_events_left_out - how many traces are not in it: they could not be read, or are copies;
+ * the watcher heard why */
 SONDE_API unsigned sonde_events_left_out(const struct sonde_events *e);
 SONDE_API const char *sonde_events_machine_name(const struct sonde_events *e, unsigned machine);
 

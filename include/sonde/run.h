@@ -43,9 +43,9 @@ SONDE_API int64_t sonde_run_begin(const struct sonde_run *run);
 SONDE_API int64_t sonde_run_end(const struct sonde_run *run);
 
 /** sonde_run_traced - from the first to the last event of the physical machine's trace
- * Traces of guests may begin earlier or end later: there nothing is known of the physical CPUs.  Commands tell
- * of this window unless they are asked for another.  It is never empty unless the run is: where a history does not
- * tell it is the whole run.
+ * Traces of guests may begin earlier or end later: there nothing is known of the physical CPUs.
+ * Commands tell of this window unless they are asked for another.  It is never empty unless the run
+ * is: where a history does not tell it is the whole run.
  */
 SONDE_API void sonde_run_traced(const struct sonde_run *run, int64_t *begin, int64_t *end);
 

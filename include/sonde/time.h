@@ -22,9 +22,9 @@ SONDE_API int sonde_run_time(struct sonde_run *run, const char *text, int64_t *o
 			     struct sonde_error *err);
 
 /** sonde_run_window - "A,B", where each side may be empty
- * NULL, or an empty side: where the physical machine was traced, see sonde_run_traced(); "0%,100%" is the whole run.
- * What sticks out of the run is cut off.  -ERANGE: the window lies outside the run, ends before it
- * begins, or is empty.
+ * NULL, or an empty side: where the physical machine was traced, see sonde_run_traced(); "0%,100%"
+ * is the whole run.  What sticks out of the run is cut off.  -ERANGE: the window lies outside the
+ * run, ends before it begins, or is empty.
  */
 SONDE_API int sonde_run_window(struct sonde_run *run, const char *text, int64_t *begin,
 			       int64_t *end, struct sonde_error *err);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * forge: a process without rights that speaks as its kernel would (docs/formats/hypertrace.md), as
- * user 1000.  It lays out ring buffers in its own memory and announces them, four times; then, again
- * and again: a panic in a block of one call, a block that names the machine 6.66-forged and has a
- * thread "forged", a fragment of whatever block its kernel may be sending, an announcement, one of
- * memory that the host is to write, and a mark.  --pause-us between the rounds; 0 is a flood.
+ * user 1000.  It lays out ring buffers in its own memory and announces them, four times; then,
+ * again and again: a panic in a block of one call, a block that names the machine 6.66-forged and
+ * has a thread "forged", a fragment of whatever block its kernel may be sending, an announcement,
+ * one of memory that the host is to write, and a mark.  --pause-us between the rounds; 0 is a
+ * flood.
  */
 #include "workload.h"
 

@@ -151,7 +151,8 @@ struct ctf_event_class {
 	uint64_t stream_id;
 	bool has_stream_id;
 	const char *name;
-	const char *system;    /* perf: "sched" of "sched:sched_switch", whose name is the rest; else NULL */
+	const char *system; /* perf: "sched" of "sched:sched_switch", whose name is the rest; else
+			       NULL */
 	struct ctf_fc *context;
 	struct ctf_fc *payload;
 	unsigned line;         /* in the metadata; 0 = not known */

@@ -319,9 +319,9 @@ decode_slowly(struct cursor *c, struct ctf_cursor *cur, const struct ctf_plan *p
 }
 
 /*
- * Bytes that a disk or a file system lost read as zeros, and zeros are events: many of the first kind,
- * all at one time.  No event that a kernel recorded is followed by so many; nor are there any up to where
- * the file ends in the middle of a packet, at a time of zero.
+ * Bytes that a disk or a file system lost read as zeros, and zeros are events: many of the first
+ * kind, all at one time.  No event that a kernel recorded is followed by so many; nor are there any
+ * up to where the file ends in the middle of a packet, at a time of zero.
  */
 #define ZEROS_MAX 512
 

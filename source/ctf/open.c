@@ -24,7 +24,8 @@ static bool probe(const char *path)
 
 /* Metadata */
 
-/* perf calls a tracepoint's event "sched:sched_switch", and keeps its common_type among the fields. */
+/* perf calls a tracepoint's event "sched:sched_switch", and keeps its common_type among the
+ * fields. */
 static int perf_names(struct ctf_metadata *m)
 {
 	const char *tracer = ctf_env_text(m, "tracer_name");
@@ -360,8 +361,11 @@ static int ctf_open(struct trace *t, struct error *err)
 		return ret;
 	fill_names(t, &ct->meta);
 	if (ct->meta.is_perf)
-		trace_note(t, "%s: perf's CTF does not tell which events were lost; the perf.data that "
-			      "it was made of does", t->path);
+		trace_note(
+			t,
+			"%s: perf's CTF does not tell which events were lost; the perf.data that "
+			"it was made of does",
+			t->path);
 	fill_clock(t, &ct->meta);
 	ret = make_plans(t, err);
 	if (!ret)

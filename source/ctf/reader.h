@@ -21,8 +21,8 @@
  *	print.c   any field of any event, by name or as text
  *
  * A data stream is one file, or several when the tracer began a new one now and then: of one stream
- * class, with the same stream_instance_id, in any of the trace's directories.  They follow each other
- * in time, or overlap (snapshots).
+ * class, with the same stream_instance_id, in any of the trace's directories.  They follow each
+ * other in time, or overlap (snapshots).
  */
 struct ctf_file {
 	const char *path;
@@ -42,7 +42,7 @@ struct ctf_packet {
 	uint32_t file;
 	bool gap;             /* packets before this one are missing, or bytes */
 	bool truncated;       /* the file ends before the packet does */
-	bool open_ended;      /* it does not say how long it is: the file's last bits may be padding */
+	bool open_ended; /* it does not say how long it is: the file's last bits may be padding */
 	bool torn;            /* the next packet begins within this one: bytes of it are missing */
 	bool lost_unknown;    /* events were lost in it, or before the trace begins */
 	bool indexed;         /* all this is what the index says; the packet may say otherwise */
@@ -109,8 +109,9 @@ struct ctf_packet_info {
 #define CTF_PACKET_MAGIC 0xc1fc1fc1u
 
 /*
- * What each packet of this file begins with: magic number and uuid together are too long to be there
- * by chance.  Returns how many bytes of it are known: fewer when its packets do not have both.
+ * What each packet of this file begins with: magic number and uuid together are too long to be
+ * there by chance.  Returns how many bytes of it are known: fewer when its packets do not have
+ * both.
  */
 #define CTF_KEY_BYTES 20
 unsigned ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
@@ -132,8 +133,8 @@ bool ctf_is_of_stream(const struct ctf_stream *cs, int64_t cpu, const struct ctf
 /* All that @part's metadata describes is described by @t's, too, and in the same way. */
 bool ctf_covers(const struct trace *t, const struct trace *part);
 
-/* Makes t->streams of the files in the directories, with their packets.  -errno; files that cannot be
- * used are problems of the trace. */
+/* Makes t->streams of the files in the directories, with their packets.  -errno; files that cannot
+ * be used are problems of the trace. */
 int ctf_open_streams(struct trace *t, struct error *err);
 
 /* Lists the packets of s->reader's files; fills s->packets and s->cpu, adds to t->loss. */

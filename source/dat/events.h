@@ -13,7 +13,8 @@
  */
 #define DAT_LOAD_BYTES 8
 #define DAT_STR_BYTES 16 /* what event.h promises of a string slot */
-#define DAT_PLACE_MAX 4096 /* fields of arguments end before that; no kernel has them further back */
+/* Fields of arguments end before that; no kernel has them further back. */
+#define DAT_PLACE_MAX 4096
 
 /*
  * How to decode one event type: canonical arguments from fixed places.  A number of 1 to 8 bytes is

@@ -55,7 +55,8 @@ struct dat_format {
 int dat_format_parse(struct arena *arena, const char *text, size_t len_bytes, unsigned long_size,
 		     struct dat_format *out);
 
-/* One "field:" line, as above; -EINVAL when it is damaged, -ENOMEM.  For the header_page file, too. */
+/* One "field:" line, as above; -EINVAL when it is damaged, -ENOMEM.  For the header_page file,
+ * too. */
 int dat_field_parse(struct arena *arena, const char *line, size_t len_bytes, unsigned long_size,
 		    struct dat_field *out);
 

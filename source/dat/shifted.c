@@ -35,7 +35,8 @@ static unsigned pages_at(const struct dat *d, const struct dat_buffer *u, uint64
 		return 0;
 	run.begin = map->data + at;
 	run.end = run.begin + (len < map->len_bytes - at ? len : map->len_bytes - at);
-	for (unsigned i = 0; i < PAGES_LOOKED && run.begin + (size_t)i * u->page_size < run.end; i++) {
+	for (unsigned i = 0; i < PAGES_LOOKED && run.begin + (size_t)i * u->page_size < run.end;
+	     i++) {
 		struct page_look look;
 
 		nr += page_judge(&run, run.begin + (size_t)i * u->page_size, &look) == PAGE_HOLDS;
@@ -68,7 +69,8 @@ static bool is_at(const struct dat *d, const struct dat_buffer *u, const struct 
 void dat_find_shifted(struct dat *d)
 {
 	struct dat_file *f = &d->file;
-	uint64_t end = end_of_data(f), missing = end > f->map.len_bytes ? end - f->map.len_bytes : 0;
+	uint64_t end = end_of_data(f),
+		 missing = end > f->map.len_bytes ? end - f->map.len_bytes : 0;
 
 	for (unsigned i = 0; missing && i < f->nr_buffers; i++) {
 		const struct dat_buffer *u = &f->buffers[i];

@@ -114,7 +114,8 @@ static void sort_items(struct perf_cursor *k)
 	}
 }
 
-/* @sample: both are samples.  Names of threads are written twice in every file: perf lists its own. */
+/* @sample: both are samples.  Names of threads are written twice in every file: perf lists its
+ * own. */
 static bool same_record(const struct perf_cursor *k, const struct sort_item *a,
 			const struct sort_item *b, bool *sample)
 {

@@ -9,9 +9,9 @@
  * One record of a perf.data: {u32 type, u16 misc, u16 size, data}.  The kernel's are in
  * <linux/perf_event.h>, those from 64 on are perf's own.
  *
- * What a sample holds, and what stands at the end of the kernel's other records (their "sample id"),
- * follows from its event's attribute: sample_type.  Most of it is eight bytes each, in an order that
- * never changes, so all that is wanted has a fixed place.
+ * What a sample holds, and what stands at the end of the kernel's other records (their "sample
+ * id"), follows from its event's attribute: sample_type.  Most of it is eight bytes each, in an
+ * order that never changes, so all that is wanted has a fixed place.
  */
 enum perf_record_type {
 	RECORD_LOST = 2,

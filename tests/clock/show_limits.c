@@ -309,7 +309,8 @@ static void begin(struct limits *l, const struct frame *f, const struct machine 
 
 	for (unsigned i = 0; i < KNOTS; i++) {
 		double share = (double)i / (KNOTS - 1);
-		uint64_t x = guest->first + (uint64_t)(share * (double)(guest->last - guest->first));
+		uint64_t x =
+			guest->first + (uint64_t)(share * (double)(guest->last - guest->first));
 		double y = (double)(clock_to_l0(&m->to_parent, (ticks_t){x}) - f->y0);
 		double bound = (double)clock_bound(&m->to_parent, (ticks_t){x});
 

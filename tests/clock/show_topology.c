@@ -108,12 +108,14 @@ static void print_machine(const struct topology *t, unsigned i, bool pieces)
 	ns_t least, most;
 
 	bound_range(&m->clock, &least, &most);
-	printf("machine name=%s level=%u parent=%s path=%s first=%" PRIu64 " last=%" PRIu64 " clock=%s method=\"%s\" pieces=%u "
-	       "bound=%" PRId64 "..%" PRId64 " pairs=%" PRIu64 " timers=%" PRIu64 " violations=%" PRIu64
-	       " worst=%" PRId64 " evidence=\"%s\"\n",
+	printf("machine name=%s level=%u parent=%s path=%s first=%" PRIu64 " last=%" PRIu64
+	       " clock=%s method=\"%s\" pieces=%u "
+	       "bound=%" PRId64 "..%" PRId64 " pairs=%" PRIu64 " timers=%" PRIu64
+	       " violations=%" PRIu64 " worst=%" PRId64 " evidence=\"%s\"\n",
 	       m->name, m->level, m->parent < 0 ? "-" : t->machines[m->parent].name, m->trace->path,
-	       trace_first_begin(m->trace), last_tick(m->trace), m->trace->clock.name, clock_method_name(&m->clock), m->clock.nr_pieces, least,
-	       most, m->clock.nr_pairs, m->clock.nr_timers, m->clock.nr_violations, m->clock.worst_violation_ns,
+	       trace_first_begin(m->trace), last_tick(m->trace), m->trace->clock.name,
+	       clock_method_name(&m->clock), m->clock.nr_pieces, least, most, m->clock.nr_pairs,
+	       m->clock.nr_timers, m->clock.nr_violations, m->clock.worst_violation_ns,
 	       m->evidence);
 	for (unsigned k = 0; k < m->nr_vcpus; k++)
 		printf("  vcpu %d tid %d evidence %" PRIu64 "\n", m->vcpus[k].vcpu,

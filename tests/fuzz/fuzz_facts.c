@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 
 static bool is_count(const char *name)
 {
-	static const char *const counts[] = {"count", "times", "exits", "events", "pairs", "violations"};
+	static const char *const counts[] = {"count",  "times", "exits",
+					     "events", "pairs", "violations"};
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		if (!strcmp(name, counts[i]))
@@ -25,7 +26,8 @@ static bool is_count(const char *name)
 	return false;
 }
 
-/* What no figure can be: negative, but for -1 (not known), or more than all threads and CPUs together had. */
+/* What no figure can be: negative, but for -1 (not known), or more than all threads and CPUs
+ * together had. */
 static bool is_figure(const struct sonde_run *run, const struct sonde_column *c, int64_t i)
 {
 	__int128 each = (__int128)sonde_nr_threads(run) + sonde_nr_cpus(run) + 1;
@@ -35,7 +37,8 @@ static bool is_figure(const struct sonde_run *run, const struct sonde_column *c,
 	case SONDE_COL_PPM:
 		return i >= -1000000 && i <= each * 1000000;
 	case SONDE_COL_NS:
-		return i >= -1 && (i <= each * length || (!strcmp(c->name, "bound") && i < INT64_MAX));
+		return i >= -1 &&
+		       (i <= each * length || (!strcmp(c->name, "bound") && i < INT64_MAX));
 	case SONDE_COL_INT:
 		return !is_count(c->name) || (i >= -1 && i < INT64_MAX);
 	default:

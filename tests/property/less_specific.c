@@ -3,8 +3,8 @@
  *	less_specific WHOLE CUT ROOT-OF-WHOLE ROOT-OF-CUT [lie]
  *
  * Prints what history CUT says that history WHOLE does not, see less_specific.h, and then
- * "compared MOMENTS KNOWN-NS KEPT-NS MORE ROWS ROWS-KEPT GAPS".  Exit status 0: nothing is wrong; 1:
- * something is; 3: a file cannot be read.
+ * "compared MOMENTS KNOWN-NS KEPT-NS MORE ROWS ROWS-KEPT GAPS".  Exit status 0: nothing is wrong;
+ * 1: something is; 3: a file cannot be read.
  */
 #include "less_specific.h"
 

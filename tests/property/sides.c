@@ -207,8 +207,8 @@ static int64_t greatest_slack(const struct pair *p, int64_t machine)
 	return most < end - begin ? most : end - begin;
 }
 
-/* Whether the traces that the second history was made of have the outermost one of the first, and it does
- * not say that it leaves that out. */
+/* Whether the traces that the second history was made of have the outermost one of the first, and
+ * it does not say that it leaves that out. */
 static bool has_outermost(const struct pair *p)
 {
 	const char *own = p->cut.machines[0].trace_path;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a user sees of the two: `sonde state`, moment by moment and frame by frame, and the picture of
- * `sonde timeline` and SVG, pixel by pixel.
+ * What a user sees of the two: `sonde state`, moment by moment and frame by frame, and the picture
+ * of `sonde timeline` and SVG, pixel by pixel.
  */
 #include "less_specific.h"
 
@@ -25,7 +25,8 @@ static bool containers_fit(const struct pair *p, int64_t cut, int64_t whole)
 	return !*c || !strcmp(c, w);
 }
 
-static bool frames_fit(const struct pair *p, const struct sonde_frame *c, const struct sonde_frame *w)
+static bool frames_fit(const struct pair *p, const struct sonde_frame *c,
+		       const struct sonde_frame *w)
 {
 	int64_t cpu = sonde_find_cpu(p->cut.run, c->machine, c->cpu);
 
@@ -36,7 +37,8 @@ static bool frames_fit(const struct pair *p, const struct sonde_frame *c, const 
 
 /* Each frame is one of the whole's, in its order; some may not be known.  Only the innermost can be
  * of which it is unknown what it does. */
-static bool stacks_fit(const struct pair *p, const struct sonde_stack *c, const struct sonde_stack *w)
+static bool stacks_fit(const struct pair *p, const struct sonde_stack *c,
+		       const struct sonde_stack *w)
 {
 	unsigned at = 0;
 
@@ -111,11 +113,13 @@ static void compare_state_words(struct pair *p)
 		if (p->cut.cpus[cpu].machine || p->cpus[cpu] < 0)
 			continue;
 		for (int i = 0; i < MOMENTS; i++)
-			compare_moment(p, p->cut.cpus[cpu].number, begin + (end - begin) / MOMENTS * i);
+			compare_moment(p, p->cut.cpus[cpu].number,
+				       begin + (end - begin) / MOMENTS * i);
 	}
 }
 
-/* ---- the picture ------------------------------------------------------------------------------ */
+/* ---- the picture
+ * ------------------------------------------------------------------------------ */
 
 static const struct picture_row *twin_row(const struct pair *p, const struct picture *whole,
 					  const struct picture_row *c, unsigned *index)
@@ -130,8 +134,8 @@ static const struct picture_row *twin_row(const struct pair *p, const struct pic
 	return NULL;
 }
 
-/* Nothing at all, in a whole pixel, is a statement: there was no such vCPU.  What is unknown is hatched, but
- * before a vCPU is first heard of. */
+/* Nothing at all, in a whole pixel, is a statement: there was no such vCPU.  What is unknown is
+ * hatched, but before a vCPU is first heard of. */
 static void compare_row(struct pair *p, const struct picture *cut, const struct picture *whole,
 			unsigned row)
 {
@@ -152,8 +156,8 @@ static void compare_row(struct pair *p, const struct picture *cut, const struct 
 	if (!blank || (heard && blank == early))
 		return;
 	snprintf(which, sizeof(which), "%s %s", r->group, r->label);
-	say_wrong(p, "picture", which, picture_time(cut, first), picture_time(cut, cut->width), "blank",
-		  "something in %u of %u pixels", blank, cut->width);
+	say_wrong(p, "picture", which, picture_time(cut, first), picture_time(cut, cut->width),
+		  "blank", "something in %u of %u pixels", blank, cut->width);
 }
 
 static void compare_pictures(struct pair *p)
@@ -167,8 +171,8 @@ static void compare_pictures(struct pair *p)
 		say_wrong(p, "picture", "it", begin, end, "failed", "%s", err.text);
 		return;
 	}
-	if (picture_init(&whole, p->whole.run, time_in_whole(p, begin), time_in_whole(p, end), PIXELS,
-			 which, &err)) {
+	if (picture_init(&whole, p->whole.run, time_in_whole(p, begin), time_in_whole(p, end),
+			 PIXELS, which, &err)) {
 		say_wrong(p, "picture", "the whole's", begin, end, "failed", "%s", err.text);
 	} else {
 		for (unsigned row = 0; row < cut.nr_rows; row++)

@@ -76,9 +76,13 @@ static double walked(const struct map *m)
 /* Chosen for a hash that is known, or as they come. */
 static void no_keys_make_a_map_slow(void **state)
 {
-	const uint64_t factors[] = {1, UINT64_C(1) << 20, UINT64_C(1) << 32, UINT64_C(1) << 48,
-				    UINT64_C(0xf1de83e19937733d), /* the inverse of the golden ratio */
-				    UINT64_MAX};
+	const uint64_t factors[] = {
+		1,
+		UINT64_C(1) << 20,
+		UINT64_C(1) << 32,
+		UINT64_C(1) << 48,
+		UINT64_C(0xf1de83e19937733d), /* the inverse of the golden ratio */
+		UINT64_MAX};
 
 	(void)state;
 	for (unsigned f = 0; f < ARRAY_SIZE(factors); f++) {

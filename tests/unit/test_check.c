@@ -21,8 +21,8 @@ static void take(enum sonde_finding kind, const char *text, void *data)
 	snprintf(s->last, sizeof(s->last), "%s", text);
 }
 
-/* A trace of @pages pages with six switches each, between threads 1 and 2, the last to thread @last; before
- * the first @unseen pages a switch from that one to 3 is left out. */
+/* A trace of @pages pages with six switches each, between threads 1 and 2, the last to thread
+ * @last; before the first @unseen pages a switch from that one to 3 is left out. */
 static struct said check_switches(unsigned pages, unsigned unseen, int last)
 {
 	static const struct dat_form form = {.version = 7, .long_size = 8, .packing = "none"};

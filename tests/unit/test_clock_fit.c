@@ -292,9 +292,9 @@ static void hull_band_is_the_set_of_lines(void **state)
 }
 
 /*
- * A clock that is stepped, and just behind the step a constraint that the new lines satisfy within the
- * slack only: it belongs to them.  Were it taken for the last old one, the time between would be told
- * by the old line.  @sign: stepped forward, or back.
+ * A clock that is stepped, and just behind the step a constraint that the new lines satisfy within
+ * the slack only: it belongs to them.  Were it taken for the last old one, the time between would
+ * be told by the old line.  @sign: stepped forward, or back.
  */
 static void check_slack_at_a_step(int sign)
 {
@@ -311,7 +311,8 @@ static void check_slack_at_a_step(int sign)
 		uint64_t above = old || sign > 0 ? 1000 : 20, below = old || sign < 0 ? 1000 : 20;
 
 		assert_int_equal(constraints_add(&c, x, true_parent(&t, x) + above, true), 0);
-		assert_int_equal(constraints_add(&c, x + 1, true_parent(&t, x + 1) - below, false), 0);
+		assert_int_equal(constraints_add(&c, x + 1, true_parent(&t, x + 1) - below, false),
+				 0);
 	}
 	/* Right behind the step, on the side that does not show it. */
 	beyond = (int64_t)true_parent(&t, at + 500000) - sign * 40;

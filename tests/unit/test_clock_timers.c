@@ -178,15 +178,12 @@ static void what_contradicts_the_model_is_left_out_and_counted(void **state)
 static void what_is_not_clear_is_left_out(void **state)
 {
 	static const struct odd odds[] = {
-		{.twin = 4000},            /* which of the two? */
-		{.twin = -4000},
-		{.earlier = true},         /* an exit may have come between */
-		{.unsure = true},
-		{.nested = true},
-		{.left = 25 * US},         /* maybe it was late, and not this moment was programmed */
-		{.left = 50 * MS},
-		{.rare = 1},               /* gaps of any length, all of them */
-		{.nr = 8},                 /* not enough for a median */
+		{.twin = 4000},			      /* which of the two? */
+		{.twin = -4000},   {.earlier = true}, /* an exit may have come between */
+		{.unsure = true},  {.nested = true},
+		{.left = 25 * US}, /* maybe it was late, and not this moment was programmed */
+		{.left = 50 * MS}, {.rare = 1}, /* gaps of any length, all of them */
+		{.nr = 8},			/* not enough for a median */
 	};
 
 	(void)state;

@@ -181,7 +181,8 @@ static void in_a_circle_neither_is_believed(void **state)
 	make(&w, "10-222");
 	w.list[0].told = true;
 	assert_int_equal(order(&w, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "--parent says that m0 runs in m1, but that one runs inside it"));
+	assert_non_null(
+		strstr(err.text, "--parent says that m0 runs in m1, but that one runs inside it"));
 }
 
 int main(void)

@@ -58,8 +58,10 @@ static void open_world(enum trace_format format, unsigned nr)
 				 .nr_cpus = nr};
 	for (unsigned i = 0; i < nr; i++) {
 		w.packets[i] = (struct packet){.begin = 100 * (i + 1)};
-		w.streams[i] = (struct stream){
-			.trace = &w.trace, .cpu = (int)i, .packets = &w.packets[i], .nr_packets = 1};
+		w.streams[i] = (struct stream){.trace = &w.trace,
+					       .cpu = (int)i,
+					       .packets = &w.packets[i],
+					       .nr_packets = 1};
 	}
 }
 

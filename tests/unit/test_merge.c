@@ -132,7 +132,8 @@ static void a_clock_that_steps_back_between_pieces_does_not_disorder_the_stream(
 	merge_close(m);
 }
 
-/* Of sched_switch: prev and next, in turn; -1: no switch, but an event of the thread that follows. */
+/* Of sched_switch: prev and next, in turn; -1: no switch, but an event of the thread that
+ * follows. */
 struct told {
 	const int (*events)[2];
 	unsigned nr;

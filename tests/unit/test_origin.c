@@ -126,14 +126,15 @@ static void switch_out(struct call_origins *o, uint64_t time, int32_t tid)
 
 static void leaves_at(struct call_origins *o, uint64_t time, int32_t tid)
 {
-	struct event e = {.kind = EV_KVM_EXIT, .arg = {SVM_EXIT_VMMCALL, 0, (int64_t)KERNEL, ISA_SVM}};
+	struct event e = {.kind = EV_KVM_EXIT,
+			  .arg = {SVM_EXIT_VMMCALL, 0, (int64_t)KERNEL, ISA_SVM}};
 
 	e.time.v = time;
 	call_origins_follow(o, &e, tid);
 }
 
-/* A thread that is preempted before its call goes on elsewhere, and what it did there is known of all
- * CPUs only: of one stream alone it is not, nor where another CPU lost events meanwhile. */
+/* A thread that is preempted before its call goes on elsewhere, and what it did there is known of
+ * all CPUs only: of one stream alone it is not, nor where another CPU lost events meanwhile. */
 static void test_preempted(void **state)
 {
 	struct event gap = {.kind = EV_LOST, .arg = {0, 100, 200}};

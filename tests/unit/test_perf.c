@@ -463,8 +463,8 @@ static void a_sample_that_looks_like_another_record_is_a_gap(void **state)
 	}
 }
 
-/* The record before damaged bytes is left out, and its time with it: the gap is from the last one that
- * is sound. */
+/* The record before damaged bytes is left out, and its time with it: the gap is from the last one
+ * that is sound. */
 static void what_stands_before_damage_has_no_time(void **state)
 {
 	struct buf b = {0};
@@ -495,7 +495,8 @@ static void what_stands_before_damage_has_no_time(void **state)
 	close_opened(o);
 }
 
-/* A time far from those around it is none, wherever it stands; nor is what is older behind a hole. */
+/* A time far from those around it is none, wherever it stands; nor is what is older behind a
+ * hole. */
 static void times_far_from_their_neighbours_are_gaps(void **state)
 {
 	static const uint64_t wild[] = {1, 90000000000, UINT64_MAX / 2};
@@ -508,7 +509,8 @@ static void times_far_from_their_neighbours_are_gaps(void **state)
 		unsigned lost = 0;
 
 		for (unsigned i = 0; i < 12; i++) {
-			bool is_wild = i == k % 12 && i; /* of a first one alone, nothing is known */
+			bool is_wild =
+				i == k % 12 && i; /* of a first one alone, nothing is known */
 			uint64_t time = begin + i * step;
 
 			perf_switch(&b, i % 2, is_wild ? wild[k / 12] : time, 0, 7, "seven");
@@ -526,7 +528,8 @@ static void times_far_from_their_neighbours_are_gaps(void **state)
 	}
 }
 
-/* Records that stand where others were are older than what was before the hole, whatever kind comes first. */
+/* Records that stand where others were are older than what was before the hole, whatever kind comes
+ * first. */
 static void older_records_behind_a_hole_are_none(void **state)
 {
 	(void)state;
@@ -556,7 +559,8 @@ static void older_records_behind_a_hole_are_none(void **state)
 	}
 }
 
-/* A CPU may be all that goes on, however long: its own records tell, too, how long all of it took. */
+/* A CPU may be all that goes on, however long: its own records tell, too, how long all of it
+ * took. */
 static void a_cpu_that_goes_on_alone_is_believed(void **state)
 {
 	static const uint64_t steps[] = {100000000, 1500000000};

@@ -798,13 +798,15 @@ static void test_race(void **state)
 #define KERNEL "0xffffffffc0401000"
 #define USER "0x401000"
 #define EXIT(tid, rip)                                                                             \
-	"       CPU 0/KVM-" tid "     [001] d..1.    59.123450: kvm_exit: vcpu 0 reason vmmcall rip " rip \
+	"       CPU 0/KVM-" tid                                                                    \
+	"     [001] d..1.    59.123450: kvm_exit: vcpu 0 reason vmmcall rip " rip                  \
 	" info1 0x0000000000000000 info2 0x0000000000000000 intr_info 0x00000000"
 #define CALL(tid)                                                                                  \
-	"       CPU 0/KVM-" tid "     [001] d..1.    59.123456: kvm_hypercall: nr 0x5352010000000002 " \
+	"       CPU 0/KVM-" tid                                                                    \
+	"     [001] d..1.    59.123456: kvm_hypercall: nr 0x5352010000000002 "                     \
 	"a0 0x7f10000 a1 0x1000 a2 0xabc a3 0x100000"
 #define OTHER_CALL(tid)                                                                            \
-	"       CPU 0/KVM-" tid "     [001] d..1.    59.123456: kvm_hypercall: nr 0xa "             \
+	"       CPU 0/KVM-" tid "     [001] d..1.    59.123456: kvm_hypercall: nr 0xa "            \
 	"a0 0x1 a1 0x0 a2 0x0 a3 0xfd"
 
 static void test_announcement(void **state)
@@ -822,8 +824,9 @@ static void test_announcement(void **state)
 	assert_int_equal(a.rings.nr_rings, 2);
 	assert_int_equal(a.rings.ring_bytes, 0x100000);
 	/* A thread's name is no evidence. */
-	assert_true(announce_line(&l, " x [9] -7 [000]-55      [002] d..1.    1.5: kvm_hypercall: nr "
-				      "0x5352010100000001 a0 0x1 a1 0x2 a2 0x3 a3 0x4",
+	assert_true(announce_line(&l,
+				  " x [9] -7 [000]-55      [002] d..1.    1.5: kvm_hypercall: nr "
+				  "0x5352010100000001 a0 0x1 a1 0x2 a2 0x3 a3 0x4",
 				  &a));
 	assert_int_equal(a.tid, 55);
 	assert_int_equal(a.what, HT_REGION_GONE);
@@ -878,10 +881,12 @@ static void test_announced_by(void **state)
 	announce_line(&l, EXIT("166", KERNEL), &a);
 	assert_false(announce_line(&l, OTHER_CALL("166"), &a));
 	assert_int_equal(says(&l, "166"), HT_ORIGIN_UNKNOWN);
-	announce_line(&l, " a-166 [003] d..1. 5.1: kvm_exit: vcpu 0 reason vmmcall rip " KERNEL, &a);
+	announce_line(&l, " a-166 [003] d..1. 5.1: kvm_exit: vcpu 0 reason vmmcall rip " KERNEL,
+		      &a);
 	assert_int_equal(says(&l, "166"), HT_ORIGIN_UNKNOWN);
 	/* Linux before 5.10; a page that processes execute; an exit that cannot be read. */
-	announce_line(&l, " a-166 [001] d..1. 5.1: kvm_exit: reason VMCALL rip " KERNEL " info 0 0", &a);
+	announce_line(&l, " a-166 [001] d..1. 5.1: kvm_exit: reason VMCALL rip " KERNEL " info 0 0",
+		      &a);
 	assert_int_equal(says(&l, "166"), HT_ORIGIN_KERNEL);
 	announce_line(&l, EXIT("166", "0xffffffffff600400"), &a);
 	assert_int_equal(says(&l, "166"), HT_ORIGIN_USER);

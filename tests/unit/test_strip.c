@@ -367,8 +367,10 @@ static void a_cpu_that_was_left_unseen(void **state)
 	assert_int_equal(cpu_users_parent_cpu(u, VM_AN_0, 1120000), -1); /* unknown */
 	assert_int_equal(cpu_users_parent_cpu(u, VM_AN_0, 1145000), 0);	 /* on a CPU */
 	assert_int_equal(cpu_users_parent_cpu(u, VM_AN_0, 1200000), 0);	 /* it lost that one */
-	assert_int_equal(cpu_users_parent_cpu(u, VM_A_0, 1050000), -1);	 /* asleep from the start on */
-	assert_int_equal(cpu_users_parent_cpu(u, VM_A_0, 1950000), 0);	 /* asleep, after it lost it */
+	assert_int_equal(cpu_users_parent_cpu(u, VM_A_0, 1050000),
+			 -1); /* asleep from the start on */
+	assert_int_equal(cpu_users_parent_cpu(u, VM_A_0, 1950000),
+			 0); /* asleep, after it lost it */
 	assert_int_equal(cpu_users_parent_cpu(u, VM_B_0, 1499999), 1);
 	assert_int_equal(cpu_users_parent_cpu(u, VM_B_0, 1600000), -1); /* unknown again */
 }

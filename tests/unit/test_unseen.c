@@ -101,11 +101,13 @@ static void a_verdict_names_those_there_are(void **state)
 
 		if (strncmp(says, "What CPUs did", 13))
 			continue;
-		assert_string_equal(says, "What CPUs did is not known for 14.3% of their time: "
-					  "100.0 us by 2 places where its tracer lost at least 1 "
-					  "event, the longest of 50.00 us from 0.001500000. Larger "
-					  "buffers, or fewer events, avoid what its tracer counted. "
-					  "sonde check of the trace says what its files lack.");
+		assert_string_equal(says,
+				    "What CPUs did is not known for 14.3% of their time. For "
+				    "100.0 us events are missing: the host's tracer lost at least "
+				    "1 event in 2 places, the longest of 50.00 us from "
+				    "0.001500000. Larger buffers, or fewer events, avoid what its "
+				    "tracer counted. sonde check of the trace says what its files "
+				    "lack.");
 		sonde_facts_free(f);
 		return;
 	}
@@ -115,7 +117,8 @@ static void a_verdict_names_those_there_are(void **state)
 static bool says(const struct sonde_facts *f, const char *words)
 {
 	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
-		if (strstr(sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "text")).s, words))
+		if (strstr(sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "text")).s,
+			   words))
 			return true;
 	}
 	return false;
@@ -128,10 +131,11 @@ static void a_gap_is_told_once_and_within_the_window(void **state)
 
 	(void)state;
 	assert_int_equal(sonde_facts_get(&f, run, "why", 1520000, 1720000, NULL), 0);
-	assert_true(says(f, "by 1 gap of 30.00 us from 0.001520000. sonde check"));
+	assert_true(says(f, "the host's trace has 1 gap of 30.00 us from 0.001520000. sonde check"));
 	assert_false(says(f, "host0's trace has"));
-	assert_true(says(f, "vm-a's trace has 1 place where its tracer lost 1 event, for 20.00 us from "
-			    "0.001700000: nothing is known of it. Larger buffers"));
+	assert_true(
+		says(f, "vm-a's tracer lost 1 event in 1 place, for 20.00 us on CPU 0 from 0.001700000: "
+			"nothing is known of it. Larger buffers"));
 	sonde_facts_free(f);
 }
 

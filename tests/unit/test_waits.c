@@ -97,8 +97,8 @@ static void changes(struct history_writer *w)
 /* The other CPU idles: verdicts are about all of them. */
 static void changes_of_both_cpus(struct history_writer *w)
 {
-	history_writer_set(w, small_attr(w, "host0", "cpu1", "runs", ATTR_ROW, ATTR_SUMMED), 1000000,
-			   C_IDLE + 1);
+	history_writer_set(w, small_attr(w, "host0", "cpu1", "runs", ATTR_ROW, ATTR_SUMMED),
+			   1000000, C_IDLE + 1);
 	changes(w);
 }
 
@@ -258,7 +258,9 @@ static void host_losses(struct history_writer *w)
 	static const struct column columns[] = {
 		{"machine", COL_INT}, {"cpu", COL_INT}, {"begin", COL_NS}, {"end", COL_NS}, {"events", COL_INT}};
 	/* As they were noticed; that of the VM's own trace is in no wake-up. */
-	int64_t rows[][5] = {{VM_A, 0, 1550000, 1560000, 3}, {HOST, 1, 1480000, 1500000, 2}, {HOST, 0, 1220000, 1300000, -1}};
+	int64_t rows[][5] = {{VM_A, 0, 1550000, 1560000, 3},
+			     {HOST, 1, 1480000, 1500000, 2},
+			     {HOST, 0, 1220000, 1300000, -1}};
 	int table = history_writer_table(w, "loss", columns, 5);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -765,7 +767,7 @@ static void assert_told(const char *evidence, bool as_guess)
 			continue;
 		found = true;
 		assert_int_equal(strstr(text, ", probably for a disk") != NULL, as_guess);
-		assert_int_equal(strstr(text, "(inferred: ") && strstr(text, evidence), as_guess);
+		assert_int_equal(strstr(text, " That is inferred: ") && strstr(text, evidence), as_guess);
 	}
 	sonde_facts_free(f);
 	small_run_teardown(NULL);
@@ -773,7 +775,8 @@ static void assert_told(const char *evidence, bool as_guess)
 	assert_true(found);
 }
 
-/* What happened just before, and what most of a vector's interrupts were, are no more than guesses. */
+/* What happened just before, and what most of a vector's interrupts were, are no more than
+ * guesses. */
 static void guesses_are_told_as_guesses(void **state)
 {
 	(void)state;

@@ -199,9 +199,9 @@ static void verdicts_are_sentences_with_numbers(void **state)
 		"70.00 us others of its own machine had the CPU. For 200.0 us of the whole vm-a-n "
 		"vCPU 0 (\033[31mtask<&>[7]) had CPU 0. The worst stretch was 320.0 us from "
 		"0.001400000.");
-	assert_non_null(
-		strstr(verdict_about(f, "hypervisor", "machine", VM_AN),
-		       "Each of its 1 exits that vm-a had to handle cost 2.0 exits to host0 on average."));
+	assert_non_null(strstr(
+		verdict_about(f, "hypervisor", "machine", VM_AN),
+		"Each of its 1 exits that vm-a had to handle cost 2.0 exits to host0 on average."));
 	assert_non_null(strstr(verdict_about(f, "unknown", "machine", VM_B), "has no trace"));
 	assert_true(is_said(f, "Of what vm-a's kernel recorded of its boot at least 700 events had "
 			       "been overwritten"));
@@ -231,8 +231,9 @@ static void delays_one_by_one_are_the_longest(void **state)
 	assert_int_equal(cell(f, 0, "cost"), 320000);
 	assert_int_equal(cell(f, 0, "thread"), BURN);
 	assert_int_equal(cell(f, 0, "begin"), 1400000);
-	assert_non_null(strstr(cell_text(f, 0, "text"),
-			       "For 200.0 us of that vm-a-n vCPU 0 (\033[31mtask<&>[7]) had CPU 0."));
+	assert_non_null(
+		strstr(cell_text(f, 0, "text"),
+		       "For 200.0 us of that vm-a-n vCPU 0 (\033[31mtask<&>[7]) had CPU 0."));
 	assert_string_equal(
 		verdict_about(f, "exit", "vcpu", VM_AN_0),
 		"vm-a-n vCPU 0 left guest mode (MSR) at 0.001550000 and came back after 30.00 us, "

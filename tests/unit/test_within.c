@@ -573,7 +573,7 @@ static void check_refused(const char *history, const struct world *w)
 
 		assert_null(strstr(text, "panic"));
 		told |= strstr(text, "User code in vm-a made ") &&
-			strstr(text, " hypercalls in the kernel's format for events: refused.");
+			strstr(text, " hypercalls in the kernel's format for events: refused ");
 	}
 	assert_true(told);
 	sonde_facts_free(facts);
