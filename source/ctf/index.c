@@ -195,7 +195,7 @@ static bool has_times_of(const struct ctf_packet_info *info, const struct ctf_lt
 	       info->roles.value[CTF_ROLE_END] == e->end;
 }
 
-/* An index that is not used, of a file that is its own: most packets have the times that it says. */
+/* An index that is not used, of a file that is its own: most packets have the times it says. */
 static bool is_of_most(struct builder *b, const struct ctf_file *cf,
 		       const struct ctf_lttng_index *lt)
 {
@@ -219,8 +219,9 @@ static bool is_of_most(struct builder *b, const struct ctf_file *cf,
 }
 
 /*
- * Its times are one thing here and another in the index: which is damaged nobody knows.  Of packets that
- * have others on both sides these tell.  One that the index has elsewhere is not the one it has here.
+ * Its times are one thing here and another in the index: which is damaged nobody knows.  Of packets
+ * that have others on both sides these tell.  One that the index has elsewhere is not the one it
+ * has here.
  */
 static bool is_disputed(const struct ctf_lttng_index *lt, const struct ctf_packet_info *info,
 			uint64_t at, uint64_t left)
@@ -255,7 +256,8 @@ static int walk_packets(struct builder *b, uint32_t file, uint64_t at,
 		if (!ret)
 			ret = check_owner(b, cf, &info, &why);
 		if (!ret && is_disputed(lt, &info, at, map->len_bytes - at))
-			ret = fail(&why, -EINVAL, "the packet's times are not those that the index has");
+			ret = fail(&why, -EINVAL,
+				   "the packet's times are not those that the index has");
 		if (ret) {
 			uint64_t next = resync(b, cf, at + 1, map->len_bytes);
 

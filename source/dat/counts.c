@@ -2,10 +2,10 @@
 /*
  * What the recorder counted, held against what there is.
  *
- * Nothing in a page says which page was before it.  Where whole ones are missing, and times go on, only
- * the kernel's counters tell, of each CPU (CPUSTAT): so many events were read.  They tell how many are
- * missing, and not where.  So each place where one page ends and the next begins may be it, and so
- * may be what is in front of the first page, and behind the last one.
+ * Nothing in a page says which page was before it.  Where whole ones are missing, and times go on,
+ * only the kernel's counters tell, of each CPU (CPUSTAT): so many events were read.  They tell how
+ * many are missing, and not where.  So each place where one page ends and the next begins may be
+ * it, and so may be what is in front of the first page, and behind the last one.
  *
  * Who cuts an excerpt out of a file leaves the counters as they were.
  */
@@ -37,9 +37,9 @@ static bool has_most(const struct dat_stream *ds)
 }
 
 /*
- * An excerpt has not all of any CPU's events.  It ends before the recording did, or holds the smaller
- * part of it: that is how the two are told apart, where nothing else tells.  Sonde's excerpts have
- * another recorder's name.
+ * An excerpt has not all of any CPU's events.  It ends before the recording did, or holds the
+ * smaller part of it: that is how the two are told apart, where nothing else tells.  Sonde's
+ * excerpts have another recorder's name.
  */
 static bool is_excerpt(const struct trace *t)
 {
@@ -48,8 +48,7 @@ static bool is_excerpt(const struct trace *t)
 	for (unsigned i = 0; i < t->nr_streams; i++) {
 		const struct dat_stream *ds = t->streams[i].reader;
 
-		if (t->streams[i].trace == t && 
-		    (is_whole(ds) || (reaches_end(ds) && has_most(ds))))
+		if (t->streams[i].trace == t && (is_whole(ds) || (reaches_end(ds) && has_most(ds))))
 			return false;
 	}
 	return true;
@@ -70,10 +69,11 @@ static void tell(struct trace *t, const struct stream *s, uint64_t counted, bool
 	struct trace_loss loss = {.events = counted - kept(ds)};
 
 	trace_loss_add(t, &loss);
-	trace_problem(t, "%s: CPU %d%s%s: of %llu events that the recorder counted the file has %llu%s",
-		      t->path, s->cpu, *s->buffer ? " of buffer " : "", s->buffer,
-		      (unsigned long long)counted, (unsigned long long)kept(ds),
-		      explained ? "" : "; between which of its pages the others were is not known");
+	trace_problem(
+		t, "%s: CPU %d%s%s: of %llu events that the recorder counted the file has %llu%s",
+		t->path, s->cpu, *s->buffer ? " of buffer " : "", s->buffer,
+		(unsigned long long)counted, (unsigned long long)kept(ds),
+		explained ? "" : "; between which of its pages the others were is not known");
 }
 
 static void compare(struct trace *t, struct stream *s)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Of a CPU's first page nothing in front tells that its time is wrong, nor of its last one anything
- * behind.  What all CPUs' pages have in common does: one that is further from every other than an hour
- * or so, and than ten times all that the others span, is not of this recording's time.  Nor is one that
- * begins after the kernel's counters were read, which trace-cmd does when tracing has ended.
+ * behind.  What all CPUs' pages have in common does: one that is further from every other than an
+ * hour or so, and than ten times all that the others span, is not of this recording's time.  Nor is
+ * one that begins after the kernel's counters were read, which trace-cmd does when tracing has
+ * ended.
  */
 #include "source/dat/page.h"
 
@@ -13,12 +14,13 @@
 
 #define FAR_TICKS (UINT64_C(1) << 42) /* 73 min in ns, 24 min of a TSC of 3 GHz */
 #define FAR_TIMES 10
-#define HEADS 2 /* at each end of a CPU's pages */
+#define LAST 2			      /* of a CPU's pages */
 #define NOW_TICKS (UINT64_C(1) << 30) /* CPUs' clocks are closer to each other: a second */
 
 struct heads {
 	uint64_t *times; /* when pages begin */
 	size_t nr;
+	uint64_t first, last; /* of them */
 };
 
 static void take_head(struct heads *h, const struct page_run *run, const uint8_t *page)
@@ -30,46 +32,49 @@ static void take_head(struct heads *h, const struct page_run *run, const uint8_t
 		h->times[h->nr++] = head.time;
 }
 
-static void take_pages(struct heads *h, const struct page_run *run, bool first, bool last)
+static void take_last(struct heads *h, const struct page_run *run)
 {
 	size_t nr = (size_t)(run->end - run->begin + run->page_size - 1) / run->page_size;
 
-	for (size_t i = 0; first && i < HEADS && i < nr; i++)
-		take_head(h, run, run->begin + i * run->page_size);
-	for (size_t i = 0; last && i < HEADS && i < nr; i++)
+	for (size_t i = 0; i < LAST && i < nr; i++)
 		take_head(h, run, run->begin + (nr - 1 - i) * run->page_size);
 }
 
-static void take_chunk(struct heads *h, struct dat *d, const struct dat_stream *ds,
-		       const struct dat_chunk *c, uint8_t *buf, bool first)
-{
-	const struct page_run run = {
-		.d = d, .begin = buf, .end = buf + c->len_bytes, .page_size = ds->page_size};
-
-	if (!unpack(&d->file.unpacker, d->file.packing, c->packed, c->packed_len, buf, c->len_bytes))
-		take_pages(h, &run, first, !first);
-}
-
-/* The first chunk and the last one. */
+/* The last chunk's. */
 static int take_packed(struct heads *h, struct dat *d, const struct stream *s)
 {
 	const struct dat_stream *ds = s->reader;
 	const struct packet *p = &s->packets[s->nr_packets - 1];
-	uint64_t pos = s->packets[0].offset_bytes;
+	uint64_t pos = p->offset_bytes, end = pos + p->len_bytes;
 	uint8_t *buf = malloc(ds->chunk_max);
-	struct dat_chunk chunk, last;
-	bool any = false;
+	struct page_run run = {.d = d, .begin = buf, .end = buf, .page_size = ds->page_size};
+	struct dat_chunk chunk, last = {0};
 
 	if (!buf)
 		return -ENOMEM;
-	if (dat_chunk_next(ds, &pos, pos + s->packets[0].len_bytes, &chunk))
-		take_chunk(h, d, ds, &chunk, buf, true);
-	for (pos = p->offset_bytes; dat_chunk_next(ds, &pos, p->offset_bytes + p->len_bytes, &chunk);
-	     any = true)
+	while (dat_chunk_next(ds, &pos, end, &chunk))
 		last = chunk;
-	if (any)
-		take_chunk(h, d, ds, &last, buf, false);
+	if (last.len_bytes && !unpack(&d->file.unpacker, d->file.packing, last.packed,
+				      last.packed_len, buf, last.len_bytes))
+		run.end += last.len_bytes;
+	take_last(h, &run);
 	free(buf);
+	return 0;
+}
+
+static int take_stream(struct heads *h, struct dat *d, const struct stream *s)
+{
+	const struct dat_stream *ds = s->reader;
+	struct page_run run = dat_stream_run(ds);
+
+	if (!s->nr_packets || !s->packets[0].begin)
+		return 0;
+	h->times[h->nr++] = s->packets[0].begin;
+	if (ds->second)
+		h->times[h->nr++] = ds->second;
+	if (ds->packed)
+		return take_packed(h, d, s);
+	take_last(h, &run);
 	return 0;
 }
 
@@ -104,6 +109,8 @@ static void judge(struct dat *d, struct heads *h)
 	size_t n = sorted(h->times, h->nr), low = n > 3;
 	uint64_t now = d->file.stat_now;
 
+	h->first = t[0];
+	h->last = t[n - 1];
 	/* Sonde's may be of some moment before, when it was killed. */
 	if (now && now < UINT64_MAX - NOW_TICKS && strcmp(d->file.trace->tracer, "sonde"))
 		d->latest = now + NOW_TICKS;
@@ -120,20 +127,15 @@ static void judge(struct dat *d, struct heads *h)
 int dat_find_far(struct dat *d)
 {
 	const struct trace *t = d->file.trace;
-	struct heads h = {.times = calloc(t->nr_streams * 2 * HEADS + 1, sizeof(*h.times))};
+	struct heads h = {.times = calloc(t->nr_streams * (2 + LAST) + 1, sizeof(*h.times))};
 	int ret = h.times ? 0 : -ENOMEM;
 
-	for (unsigned i = 0; i < t->nr_streams && !ret; i++) {
-		const struct dat_stream *ds = t->streams[i].reader;
-		const struct page_run run = dat_stream_run(ds);
-
-		if (!ds->packed && ds->len_bytes)
-			take_pages(&h, &run, true, true);
-		else if (ds->packed && t->streams[i].nr_packets)
-			ret = take_packed(&h, d, &t->streams[i]);
-	}
-	if (!ret)
+	for (unsigned i = 0; i < t->nr_streams && !ret; i++)
+		ret = take_stream(&h, d, &t->streams[i]);
+	if (!ret && h.nr) {
 		judge(d, &h);
+		ret = h.first < d->earliest || h.last > d->latest;
+	}
 	free(h.times);
 	return ret;
 }

@@ -65,6 +65,7 @@ struct dat_stream {
 	uint32_t page_size;
 	bool packed;
 	uint32_t chunk_max;      /* the largest chunk, unpacked */
+	uint64_t second;         /* when the page behind the first one begins; 0 not known */
 	uint64_t stat_lost;      /* CPUSTAT's count; already in trace->loss */
 	uint64_t stat_kept, stat_least; /* ... and of events that there must be, with and without those
 					   that were not read yet; 0 not known */
@@ -89,7 +90,7 @@ int dat_types_init(struct dat *d, struct error *err);
 int dat_streams_init(struct dat *d, struct error *err);
 void dat_streams_release(struct trace *t);
 
-/* Finds d->earliest and d->latest.  -ENOMEM. */
+/* Finds d->earliest and d->latest; > 0 when a page is beyond them.  -ENOMEM. */
 int dat_find_far(struct dat *d);
 
 /* Puts right where CPUs' data is in a file of which bytes in front of it are missing. */

@@ -153,9 +153,21 @@ struct page_run dat_stream_run(const struct dat_stream *ds)
 				 .page_size = ds->page_size};
 }
 
-/* The first page that is believed tells when the packet begins; false when there is none. */
+static uint64_t time_of_next(const struct page_run *run, const uint8_t *page, const uint8_t *end)
+{
+	struct page_head head;
+
+	page += run->page_size;
+	return page < end && page_head_read(run->d, page, run->page_size, (uint64_t)(end - page), &head) &&
+			       head.len_bytes ?
+		       head.time :
+		       0;
+}
+
+/* The first page that is believed tells when the packet begins; false when there is none.  *next: when
+ * the one behind it does; 0 not known. */
 static bool packet_look(struct page_run *run, const uint8_t *pages, const uint8_t *end,
-			struct packet *p)
+			struct packet *p, uint64_t *next)
 {
 	uint64_t last = 0;
 
@@ -167,6 +179,7 @@ static bool packet_look(struct page_run *run, const uint8_t *pages, const uint8_
 		    !page_is_astray(run, pages, &look, last)) {
 			p->begin = look.head.time;
 			p->lost = look.head.lost;
+			*next = time_of_next(run, pages, end);
 			return true;
 		}
 		if (end - pages <= run->page_size)
@@ -175,7 +188,8 @@ static bool packet_look(struct page_run *run, const uint8_t *pages, const uint8_
 	return false;
 }
 
-static bool packed_look(struct dat *d, const struct dat_stream *ds, struct packet *p, uint8_t *buf)
+static bool packed_look(struct dat *d, const struct dat_stream *ds, struct packet *p, uint8_t *buf,
+			uint64_t *next)
 {
 	uint64_t pos = p->offset_bytes;
 	struct dat_chunk c;
@@ -186,18 +200,18 @@ static bool packed_look(struct dat *d, const struct dat_stream *ds, struct packe
 
 		if (!unpack(&d->file.unpacker, d->file.packing, c.packed, c.packed_len, buf,
 			    c.len_bytes) &&
-		    packet_look(&run, run.begin, run.end, p))
+		    packet_look(&run, run.begin, run.end, p, next))
 			return true;
 	}
 	return false;
 }
 
-static bool plain_look(const struct dat_stream *ds, struct packet *p)
+static bool plain_look(const struct dat_stream *ds, struct packet *p, uint64_t *next)
 {
 	const uint8_t *pages = ds->dat->file.map.data + p->offset_bytes;
 	struct page_run run = dat_stream_run(ds);
 
-	return packet_look(&run, pages, pages + p->len_bytes, p);
+	return packet_look(&run, pages, pages + p->len_bytes, p, next);
 }
 
 /* False when the last page cannot be read: until when it was is not known. */
@@ -214,7 +228,7 @@ static bool plain_ends_well(const struct dat_stream *ds)
 
 /* A packet of which nothing can be read begins where the next one does.  When none can be, the CPU
  * might as well not be there. */
-static int packets_look(struct dat *d, struct stream *s, const struct dat_stream *ds)
+static int packets_look(struct dat *d, struct stream *s, struct dat_stream *ds)
 {
 	uint8_t *buf = ds->packed ? malloc(ds->chunk_max) : NULL;
 	bool any = !s->nr_packets;
@@ -223,7 +237,8 @@ static int packets_look(struct dat *d, struct stream *s, const struct dat_stream
 		return -ENOMEM;
 	for (uint32_t i = s->nr_packets; i-- > 0;) {
 		struct packet *p = &s->packets[i];
-		bool found = ds->packed ? packed_look(d, ds, p, buf) : plain_look(ds, p);
+		bool found = ds->packed ? packed_look(d, ds, p, buf, &ds->second) :
+					  plain_look(ds, p, &ds->second);
 
 		if (!found && i + 1 < s->nr_packets)
 			p->begin = p[1].begin;
@@ -293,6 +308,8 @@ static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer 
 	s->cut = clamp(d, c, ds);
 	s->cut |= left_unread(d, c); /* both tell of what they find */
 	ret = ds->packed ? packed_packets(d, s, ds) : plain_packets(s, ds);
+	if (!ret)
+		ret = packets_look(d, s, ds);
 	if (ret)
 		return ret;
 	ds->counted = calloc(s->nr_packets + 1, sizeof(*ds->counted));
@@ -383,9 +400,13 @@ int dat_streams_init(struct dat *d, struct error *err)
 		ret = buffer_streams(d, &d->file.buffers[i], clock);
 	if (!ret)
 		ret = dat_find_far(d);
-	for (unsigned i = 0; i < t->nr_streams && !ret; i++)
-		ret = packets_look(d, &t->streams[i], t->streams[i].reader);
-	if (ret)
+	for (unsigned i = 0; i < t->nr_streams && ret > 0; i++) {
+		int again = packets_look(d, &t->streams[i],
+					 (struct dat_stream *)t->streams[i].reader);
+
+		ret = again ? again : ret;
+	}
+	if (ret < 0)
 		return fail(err, ret, "out of memory opening %s", t->path);
 	if (!t->nr_streams)
 		return fail(err, -EINVAL,

@@ -135,7 +135,8 @@ static void put_file(struct join *j, const struct mapfile *map, const char *path
 	if (at == end || j->failed)
 		return;
 	j->broken = true;
-	trace_problem(j->p->trace, "%s, offset %llu: compressed records are damaged; %llu bytes are skipped",
+	trace_problem(j->p->trace,
+		      "%s, offset %llu: compressed records are damaged; %llu bytes are skipped",
 		      path, (unsigned long long)at, (unsigned long long)(end - at));
 	j->p->trace->loss.bytes_skipped += end - at;
 }
@@ -151,7 +152,8 @@ static int put_others(struct join *j, struct error *err)
 	for (; nr < FILES_MAX && !ret && !j->failed; nr++) {
 		struct mapfile map;
 		char path[4096];
-		int len = snprintf(path, sizeof(path), "%.*sdata.%u", dir_len, j->p->trace->path, nr);
+		int len =
+			snprintf(path, sizeof(path), "%.*sdata.%u", dir_len, j->p->trace->path, nr);
 
 		if (len >= (int)sizeof(path) || access(path, F_OK))
 			break;
@@ -162,9 +164,10 @@ static int put_others(struct join *j, struct error *err)
 		put_file(j, &map, path, 0, map.len_bytes);
 		mapfile_release(&map);
 	}
-	return ret || nr ? ret :
-			   fail(err, -ENOENT,
-				"%s is one of several files of one recording (perf record --threads), "
+	return ret || nr ? ret
+			 : fail(err, -ENOENT,
+				"%s is one of several files of one recording (perf record "
+				"--threads), "
 				"and the others (data.0 ...) are not beside it",
 				j->p->trace->path);
 }
@@ -201,7 +204,8 @@ int perf_join(struct perf *p, struct error *err)
 	j.most = CHUNK_BYTES + RATIO_MAX * (p->end - p->begin);
 	j.chunk = malloc(CHUNK_BYTES);
 	j.zstd = ZSTD_createDCtx();
-	ret = j.chunk && j.zstd ? 0 : fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
+	ret = j.chunk && j.zstd ? 0
+				: fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
 	if (!ret) {
 		put_file(&j, &p->map, p->trace->path, p->begin, p->end);
 		if (p->directory)

@@ -87,6 +87,10 @@ static void fuzz_trace(const struct trace_ops *ops, const uint8_t *data, size_t 
 		for (uint32_t p = 0; p < s->nr_packets && p < 8; p++)
 			walk(s, p, 1, 3);
 	}
+	if (!err.code && trace_lacks_events(t) && !trace_show_lacking(t)) {
+		for (unsigned i = 0; i < t->nr_streams && i < 64; i++)
+			walk(&t->streams[i], 0, t->streams[i].nr_packets, 64);
+	}
 	trace_release(t);
 }
 
