@@ -365,7 +365,8 @@ static bool stands_beside(const struct machine_state *vm)
 {
 	const struct cpu *cpu = vm->first_cpu;
 
-	return cpu && cpu->stands_for_all && !cpu->merged_into && holds_traced(machine_root(vm->parent));
+	return cpu && cpu->stands_for_all && !cpu->merged_into &&
+	       holds_traced(machine_root(vm->parent));
 }
 
 static const char *evidence_of(const struct machine_state *vm, const struct thread *host)

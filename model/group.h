@@ -17,8 +17,10 @@
  *	nested     They entered the same nested vCPU (address of its vmcb12 or vmcs12) with the
  *	           same page table: it moved from one to the other.  Equal images use equal
  *	           addresses, so this counts only if all who did can be one VM.
+ *	guests     A guest with a trace was seen to run in both; or it is not known where it ran,
+ *and only one VM was seen to run guests.  If there are several, "vm-unknown" stands for the one.
  *
- * The last two never join vCPUs of the same number, and never those of different processes.  What
+ * Only processes join vCPUs of the same number, and nothing those of different processes.  What
  * remains apart is told as machines of their own, with the evidence (or the lack of it) in words.
  */
 

@@ -8,8 +8,8 @@
 /* A wait is listed from when its vCPU slept, or, where that was not seen, from when it halted. */
 #define WAIT_BEGIN_NS 1000000
 
-/* Where a VM's own trace is missing, waits of a guest of it are told by what its host saw: they begin
- * and end at other moments, but are the same. */
+/* Where a VM's own trace is missing, waits of a guest of it are told by what its host saw: they
+ * begin and end at other moments, but are the same. */
 static bool is_seen_from_outside(const struct pair *p, const struct sheet *s, size_t row)
 {
 	int vcpu = grid_column(&s->cut, "vcpu");
