@@ -11,6 +11,8 @@ const char *const io_kind_names[NR_IO_KINDS] = {"unknown", "read",	"write",
 const char *const io_leg_names[NR_LEGS] = {"queue", "submit", "wake",	 "vmm",
 					   "disk",  "inject", "deliver", "finish"};
 
+#define QUEUED_PERHAPS (-2) /* see docs/formats/schema.md */
+
 int64_t run_nr_requests(const struct sonde_run *run)
 {
 	return run_nr_rows(run, RUN_REQUEST);
@@ -140,7 +142,8 @@ static void divide(const struct sonde_run *run, struct io_request *r)
 	int64_t host = parent_of(run, r->vm);
 
 	r->legs[LEG_QUEUE] = between(r->at[IO_QUEUED], r->at[IO_ISSUED]);
-	if (r->legs[LEG_QUEUE] == LEG_UNKNOWN && r->at[IO_ISSUED] >= 0)
+	if (r->at[IO_QUEUED] != QUEUED_PERHAPS && r->legs[LEG_QUEUE] == LEG_UNKNOWN &&
+	    r->at[IO_ISSUED] >= 0)
 		r->legs[LEG_QUEUE] = LEG_NONE;
 	if (r->kind == IO_RECEIVE) {
 		divide_received(r);

@@ -234,7 +234,7 @@ static bool may_be_of_vmm(const struct request *host)
 {
 	const struct thread *th = host->thread;
 
-	return host->machine->losses &&
+	return (host->machine->losses || thread_may_run_unseen(host->machine)) &&
 	       (!th || (machine_process_of(th) < 0 && th->kind != KIND_KERNEL));
 }
 
@@ -256,6 +256,13 @@ static void serve_vm(struct request *host)
 	r->disk_bytes = within(r->disk_bytes + host->bytes, 2 * BYTES_MAX);
 	host->for_vm = vm;
 	host->for_serial = r->serial;
+}
+
+/* Whose it is its queue would have told, if it was put into one. */
+static bool may_have_been_queued(const struct machine_state *mc)
+{
+	return mc->sees_queues && (thread_may_run_unseen(mc) ||
+				   (mc->losses && now_of(mc) < mc->pending.unseen_until));
 }
 
 static uint16_t depth_of(const struct machine_state *mc, int64_t dev)
@@ -291,12 +298,15 @@ void request_issue(struct cpu *cpu, const struct event *e)
 	r->bytes = within(e->arg[2], BYTES_MAX);
 	r->kind = kind_of(cpu, e);
 	if (queued) {
+		mc->sees_queues = true;
 		r->at[REQUEST_QUEUED] = mc->model->now;
 		r->thread = asker(cpu);
 		return;
 	}
-	if (!known(r->at[REQUEST_QUEUED]))
-		r->thread = asker(cpu);
+	if (!known(r->at[REQUEST_QUEUED])) {
+		r->queued_unseen = may_have_been_queued(mc);
+		r->thread = r->queued_unseen ? NULL : asker(cpu);
+	}
 	r->at[REQUEST_ISSUED] = mc->model->now;
 	r->cpu = cpu;
 	r->issuer = cpu->thread;
@@ -475,17 +485,18 @@ static void answer(struct cpu *vcpu, const struct send *s)
 
 void request_injected(struct cpu *vcpu, int vector)
 {
+	const struct machine_state *vm = vcpu->machine;
 	struct send *s = send_of(vcpu, vector);
 
 	if (!s || !known(s->first) || known(s->injected))
 		return;
 	s->injected = now_of(vcpu->machine);
-	if (vcpu->machine->sees_requests)
+	if (vm->sees_requests && !vm->ended)
 		return;
 	if (s->may_answer)
 		answer(vcpu, s);
 	/* No handler will be seen to take it. */
-	if (!vcpu->machine->sees_interrupts)
+	if (!vm->sees_interrupts || vm->ended)
 		s->first = s->last = s->injected = NS_MIN;
 }
 

@@ -66,6 +66,7 @@ struct request {
 	bool covered;	/* its parent's trace tells of its vCPU, from its begin to its end */
 	bool torn;	/* while it was under way its parent lost events: what that did for it is not told any more */
 	bool disputed;	/* a disk of its host's worked for it or for another one: it is not known which */
+	bool queued_unseen; /* perhaps it was put into a scheduler's queue while events were lost */
 	bool met;	/* its CPU's thread was not seen to get it: one that was issued unseen may share its kick */
 };
 

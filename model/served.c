@@ -133,7 +133,7 @@ void served_dispute(struct machine_state *vm, const struct request *host)
 /* One that is not seen, or of which not all is seen: it may be for that one, whatever speaks for another. */
 static bool may_be_unseen(const struct machine_state *vm, const struct request *host)
 {
-	bool unseen = thread_may_run_unseen(vm) || vm->model->now < vm->pending.unseen_until;
+	bool unseen = !vm->ended && (thread_may_run_unseen(vm) || vm->model->now < vm->pending.unseen_until);
 
 	for (uint32_t i = 0; !unseen && i < vm->pending.nr; i++) {
 		const struct request *r = &vm->pending.list[i];

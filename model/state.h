@@ -270,6 +270,7 @@ struct machine_state {
 	bool sees_injections;	    /* interrupts given to vCPUs are */
 	int32_t timer_vector;	    /* of its own local timer; -1 unknown */
 	bool sees_requests;	    /* requests to block devices are */
+	bool sees_queues;	    /* ... put into schedulers' queues */
 	bool sees_packets;	    /* packets handed to network devices are */
 	bool has_init;		    /* its thread 1 was seen to execute a file */
 	uint32_t boot_level;	    /* string id: its initcalls' level; 0 none yet */

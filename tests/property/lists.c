@@ -192,7 +192,6 @@ void check_listed(struct pair *p, struct sheet *s, size_t row)
 	if (covered >= length && is_less_specific(s, row) && !wrong)
 		return;
 	if (more || unseen_gaps(p, at, at + length) >= length ||
-	    (!wrong && is_beside_a_trace(p, at, at + length)) ||
 	    (reach > at && is_gain(p, reach, at + length))) {
 		p->more++;
 		return;

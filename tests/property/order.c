@@ -230,33 +230,26 @@ static int64_t told_since(const struct side *s, int64_t cpu)
 	return t;
 }
 
-/* What a VM ran is its own trace's to tell.  Before that begins less is said than where there is none, and
- * its host's nested entries are all there is. */
-static bool is_before_a_trace(const struct pair *p, int64_t to)
+/* ... and when that trace is over. */
+static int64_t told_until(const struct side *s, int64_t cpu)
+{
+	int64_t end = s->machines[s->cpus[cpu].machine].end;
+
+	return end < 0 ? INT64_MAX : end;
+}
+
+/* What a VM ran is its own trace's to tell.  Before that begins, and after its end, less is said than where there is
+ * none, and its host's nested entries are all there is. */
+static bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to)
 {
 	for (int64_t cpu = 0; cpu < p->whole.nr_cpus; cpu++) {
 		int64_t m = p->whole.cpus[cpu].machine;
 
-		if (m && lacks_trace_of(p, m) && to <= told_since(&p->whole, cpu))
+		if (m && lacks_trace_of(p, m) &&
+		    (to <= told_since(&p->whole, cpu) || from > told_until(&p->whole, cpu)))
 			return true;
 	}
 	return false;
-}
-
-/* Neither does it tell anything after its end. */
-static bool is_after_a_trace(const struct pair *p, int64_t from)
-{
-	for (int64_t m = 1; m < p->whole.nr_machines; m++) {
-		if (p->whole.machines[m].end > 0 && from >= p->whole.machines[m].end &&
-		    lacks_trace_of(p, m))
-			return true;
-	}
-	return false;
-}
-
-bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to)
-{
-	return is_before_a_trace(p, to) || is_after_a_trace(p, from);
 }
 
 /* Without the host's trace a guest counts as the machine: its CPUs ran from the begin on. */

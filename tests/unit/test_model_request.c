@@ -174,6 +174,33 @@ static void without_the_guests_events_its_kick_and_the_answer_are_left(void **st
 	assert_cell(1, "done", 210);
 }
 
+/* When its trace is over, it tells as little as if it had none. */
+static void after_the_guests_trace_its_kick_and_the_answer_are_left(void **state)
+{
+	static struct packet packet = {.begin = 30, .end = 100};
+
+	(void)state;
+	world_prepare(2);
+	world.streams[VM][0].packets = &packet;
+	world.streams[VM][0].nr_packets = 1;
+	world.traces[VM].streams = world.streams[VM];
+	world.traces[VM].nr_streams = 1;
+	world_start();
+	qemu_begins(2);
+	issues(VM, 0, 40, SHELL, DISK, 128, 4096, 0);
+	host_works();
+	host_injects();
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "machine", 1);
+	assert_cell(1, "kind", 0);
+	assert_cell(1, "kicked", 110);
+	assert_cell(1, "disk_begin", 150);
+	assert_cell(1, "sent", 190);
+	assert_cell(1, "done", 210);
+}
+
 static void without_the_hosts_events_only_the_ends_are_known(void **state)
 {
 	(void)state;
@@ -622,6 +649,29 @@ static void what_may_have_ended_unseen_is_not_gone_on_with(void **state)
 	assert_cell(0, "depth", 0);
 }
 
+/* Who asked for it put it into a queue, maybe on a CPU that is not recorded: who takes it out is another one. */
+static void who_put_it_into_a_queue_unseen_is_not_known(void **state)
+{
+	(void)state;
+	open_world(2);
+	queues(VM, 0, 80, SHELL, DISK, 64);
+	issues(VM, 0, 82, SHELL, DISK, 64, 4096, 0);
+	issues(VM, 0, 84, SHELL, DISK, 128, 4096, 0); /* in none */
+	completes(VM, 0, 85, SHELL, DISK, 64);
+	completes(VM, 0, 86, SHELL, DISK, 128);
+	happens(VM, 1, 90, LOST, -1, 3, 90, 1000);
+	issues(VM, 0, 100, SHELL, DISK, 256, 4096, 0);
+	completes(VM, 0, 120, SHELL, DISK, 256);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 3);
+	assert_cell(0, "queued", 80);
+	assert_cell(1, "queued", -1);
+	assert_cell(1, "thread", thread_row(VM, SHELL));
+	assert_cell(2, "queued", -2);
+	assert_cell(2, "thread", -1);
+}
+
 static void a_packet_ends_where_the_host_hands_it_on(void **state)
 {
 	(void)state;
@@ -896,6 +946,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_goes_through_all_layers),
 		cmocka_unit_test(without_the_guests_events_its_kick_and_the_answer_are_left),
+		cmocka_unit_test(after_the_guests_trace_its_kick_and_the_answer_are_left),
 		cmocka_unit_test(without_the_hosts_events_only_the_ends_are_known),
 		cmocka_unit_test(one_kick_tells_of_all_requests_before_it),
 		cmocka_unit_test(the_size_tells_which_request_the_disk_works_for),
@@ -918,6 +969,7 @@ int main(void)
 		cmocka_unit_test(a_kick_that_led_to_no_work_has_no_answer),
 		cmocka_unit_test(an_interrupt_in_a_gap_is_not_the_next_one),
 		cmocka_unit_test(what_may_have_ended_unseen_is_not_gone_on_with),
+		cmocka_unit_test(who_put_it_into_a_queue_unseen_is_not_known),
 		cmocka_unit_test(a_packet_ends_where_the_host_hands_it_on),
 		cmocka_unit_test(packets_that_came_go_back_to_who_told_of_them),
 		cmocka_unit_test(a_packet_for_a_worker_that_is_awake_is_known_by_its_device),
