@@ -123,11 +123,22 @@ static void learn(const struct cpu *outer, const struct cpu *inner, int vector)
 		vector_learn(m, inner, &n);
 }
 
+/* With several, what has halted on one may be ready behind another; and of a process that is not known there may be
+ * more. */
+static bool is_only_vcpu(const struct cpu *outer)
+{
+	const struct machine_state *vm = outer->machine;
+
+	return vm->vm_pid >= 0 && vm->first_cpu == outer && !outer->next_of_machine;
+}
+
 static void wake(struct cpu *outer, struct cpu *inner)
 {
 	int16_t vector = outer->vcpu.nest->vector;
 	const struct note n = {.cause = WAKE_UNKNOWN,
-			       .evidence = vector < 0 ? EVIDENCE_NESTED_NONE : EVIDENCE_NESTED,
+			       .evidence = !is_only_vcpu(outer) ? EVIDENCE_NESTED_UNSEEN
+					   : vector < 0	     ? EVIDENCE_NESTED_NONE
+								     : EVIDENCE_NESTED,
 			       .vector = vector};
 
 	learn(outer, inner, vector);
@@ -191,7 +202,7 @@ void nested_reflected(struct cpu *outer, const struct event *e)
 	}
 	wake_halt(inner);
 	sleep_on(outer, inner);
-	show(inner, VCPU_WAITING);
+	show(inner, VCPU_UNKNOWN); /* its hypervisor may poll for it, or do something else */
 	model_set(outer->machine->model, inner->on, 0);
 }
 
@@ -200,6 +211,8 @@ void nested_reflected(struct cpu *outer, const struct event *e)
 
 void nested_outer_rests(struct cpu *outer)
 {
+	if (!is_only_vcpu(outer))
+		return;
 	for (struct cpu *cpu = outer->vcpu.nest->sleepers; cpu; cpu = cpu->vcpu.next_sleeper)
 		show(cpu, VCPU_WAITING);
 }

@@ -48,6 +48,7 @@ const char *wake_evidence_text(enum wake_evidence evidence)
 		[EVIDENCE_PENDING] = "it went on at once: the interrupt was there already",
 		[EVIDENCE_NESTED] = "its nested entry gave it the interrupt",
 		[EVIDENCE_NESTED_NONE] = "its nested entry gave it no interrupt",
+		[EVIDENCE_NESTED_UNSEEN] = "its host may have other vCPUs: perhaps it was runnable",
 		[EVIDENCE_LOST] = WAKE_LOST_TEXT,
 	};
 

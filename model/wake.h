@@ -42,6 +42,7 @@ enum wake_evidence {
 	EVIDENCE_PENDING,      /* neither slept nor polled */
 	EVIDENCE_NESTED,       /* of a nested vCPU: the entry that ended it gave it the interrupt */
 	EVIDENCE_NESTED_NONE,  /* ... or none */
+	EVIDENCE_NESTED_UNSEEN, /* ... and its VM may have other vCPUs: on one of these it may have been ready meanwhile */
 	EVIDENCE_LOST,	       /* events of its host were lost: it may have ended any time since */
 	NR_EVIDENCE
 };
