@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* The vCPU of a VM in L0 that the physical CPU runs; -1 not known.  For guests of it that do not say
- * on which of its vCPUs they are. */
+/* The vCPU of a VM in L0 that the physical CPU runs; -1 not known.  For guests of it that do not
+ * say on which of its vCPUs they are. */
 static int64_t vcpu_on(struct sonde_run *run, unsigned vm, int physical_cpu, int64_t t)
 {
 	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {

@@ -40,7 +40,7 @@ struct search {
 	unsigned nr, threads;
 	struct declared *declared; /* owned, [nr] */
 	bool *carries_blocks;      /* owned, [nr] */
-	bool *makes_calls;         /* owned, [nr] */
+	bool *makes_calls;	   /* owned, [nr] */
 	struct moments moments;
 };
 

@@ -33,7 +33,7 @@ struct machine {
 	unsigned nr_vcpus;
 	int vm_pid;                /* as the input says */
 	bool carries_blocks;       /* hypercalls of the hypertrace format were seen in its trace */
-	bool makes_calls;          /* it was seen to make hypercalls: it is a VM itself */
+	bool makes_calls;	   /* it was seen to make hypercalls: it is a VM itself */
 	char evidence[MACHINE_EVIDENCE]; /* how role and parent were found, in words */
 };
 

@@ -135,9 +135,8 @@ static void print_sum(const struct invocation *inv, struct sonde_run *run,
 		sonde_cpu(run, row, &cpu);
 		cpus += cpu.machine == 0;
 	}
-	fprintf(inv->screen.out,
-		"sum %" PRId64 " %s %s %" PRId64 " %s x %" PRId64 " %sCPU%s\n", sum, unit,
-		sum == length * cpus ? "=" : "IS NOT", length, unit, cpus,
+	fprintf(inv->screen.out, "sum %" PRId64 " %s %s %" PRId64 " %s x %" PRId64 " %sCPU%s\n",
+		sum, unit, sum == length * cpus ? "=" : "IS NOT", length, unit, cpus,
 		outermost_is_vm(run) ? "v" : "physical ", cpus == 1 ? "" : "s");
 }
 

@@ -99,7 +99,8 @@ static struct cpu *stay_of(struct model *m, ns_t bound)
 	if (host->nr_uncovered || host->nr_lost)
 		return NULL;
 	found = first_inside(&m->inside);
-	if (!found || first_inside(&found->vcpu.next_inside) || !found->vcpu.stays || found->vcpu.stay_at > m->now - bound ||
+	if (!found || first_inside(&found->vcpu.next_inside) || !found->vcpu.stays ||
+	    found->vcpu.stay_at > m->now - bound ||
 	    another_since(m->stays_ended, found, m->now - bound))
 		return NULL;
 	return found;

@@ -13,6 +13,8 @@
  * its clock's bound, and no other nested guest, of whomever, may have run at that time.  Where the
  * host's events name the nested vCPU by its address, and several stays agree, all of that address
  * are this CPU's.  Until then, and in all other stays, it is not known which guest of the VM runs.
+ * Its vCPU's state is "on a CPU" in what is known to be its stays; by its address it is told by its
+ * entries (nested.h); else it is not known.  Which VM that is follows from all stays: group.h.
  * docs/fusion.md has the rules, section 4.
  */
 
@@ -30,7 +32,7 @@ void between_due(struct model *m);
  */
 void between_begins(struct cpu *outer);
 void between_ends(struct cpu *outer);
-/* ... any vCPU has been entered. */
+/* ... any vCPU has been entered: costs a constant, however many CPUs the host has. */
 void between_entered(struct cpu *vcpu);
 void between_settle(struct cpu *outer);
 

@@ -46,6 +46,26 @@ static bool other_processes(const struct machine_state *a, const struct machine_
 	return a->vm_pid >= 0 && b->vm_pid >= 0 && a->vm_pid != b->vm_pid;
 }
 
+static const struct cpu *hosted(const struct machine_state *vm, int number)
+{
+	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->vcpu.host && (number < 0 || cpu->number == number))
+			return cpu;
+	}
+	return NULL;
+}
+
+bool group_may_be_one(const struct machine_state *a, const struct machine_state *b)
+{
+	if (a->parent != b->parent || other_processes(a, b) || (!b->trace && !hosted(b, -1)))
+		return false;
+	for (const struct cpu *cpu = a->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->number >= 0 && cpu->vcpu.host && hosted(b, cpu->number))
+			return false;
+	}
+	return true;
+}
+
 static void join(struct machine_state *a, struct machine_state *b)
 {
 	struct machine_state *to = a->index < b->index ? a : b;
@@ -68,7 +88,8 @@ static void join(struct machine_state *a, struct machine_state *b)
 	}
 }
 
-bool group_may_join(struct machine_state *a, struct machine_state *b)
+/* Two VMs of one parent, both without a trace, and nothing against it. */
+static bool may_join(struct machine_state *a, struct machine_state *b)
 {
 	return !a->trace && !b->trace && machine_root(a->parent) == machine_root(b->parent) &&
 	       !other_processes(a, b) && !collide(a, b);
@@ -78,7 +99,7 @@ static void join_on_evidence(struct machine_state *a, struct machine_state *b, c
 {
 	a = machine_root(a);
 	b = machine_root(b);
-	if (a == b || !group_may_join(a, b))
+	if (a == b || !may_join(a, b))
 		return;
 	join(a, b);
 	snprintf(machine_root(a)->evidence, sizeof(a->evidence), "%s", evidence);
@@ -132,7 +153,7 @@ static void join_nested(struct cpu **from, struct cpu **to)
 			struct machine_state *x = machine_root((*a)->machine->parent);
 			struct machine_state *y = machine_root((*b)->machine->parent);
 
-			if (x != y && !group_may_join(x, y))
+			if (x != y && !may_join(x, y))
 				return;
 		}
 	}
@@ -365,7 +386,8 @@ static bool stands_beside(const struct machine_state *vm)
 {
 	const struct cpu *cpu = vm->first_cpu;
 
-	return cpu && cpu->stands_for_all && !cpu->merged_into && holds_traced(machine_root(vm->parent));
+	return cpu && cpu->stands_for_all && !cpu->merged_into &&
+	       holds_traced(machine_root(vm->parent));
 }
 
 static const char *evidence_of(const struct machine_state *vm, const struct thread *host)

@@ -17,14 +17,16 @@
  *	nested     They entered the same nested vCPU (address of its vmcb12 or vmcs12) with the
  *	           same page table: it moved from one to the other.  Equal images use equal
  *	           addresses, so this counts only if all who did can be one VM.
+ *	guests     A guest with a trace was seen to run in both; or it is not known where it ran,
+ *and only one VM was seen to run guests.  If there are several, "vm-unknown" stands for the one.
  *
- * The last two never join vCPUs of the same number, and never those of different processes.  What
+ * Only processes join vCPUs of the same number, and nothing those of different processes.  What
  * remains apart is told as machines of their own, with the evidence (or the lack of it) in words.
  */
 
 void group_note_wakeup(struct cpu *waker, struct cpu *woken);
 void group_vms(struct model *m);
-/* Two VMs of one parent, both without a trace, and nothing against it, so far. */
-bool group_may_join(struct machine_state *a, struct machine_state *b);
+/* Whether vCPUs of both, with a trace or without, may be of one VM by what is known so far. */
+bool group_may_be_one(const struct machine_state *a, const struct machine_state *b);
 
 #endif

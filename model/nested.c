@@ -225,9 +225,7 @@ static bool is_alone(struct machine_state *vm)
 	vm->compared = m->nr_cpus;
 	vm->alone = true;
 	for (uint32_t i = 0; i < m->nr_machines && vm->alone; i++)
-		vm->alone = m->machines[i] == vm || !m->machines[i]->first_cpu ||
-			    !m->machines[i]->first_cpu->vcpu.host ||
-			    !group_may_join(vm, m->machines[i]);
+		vm->alone = m->machines[i] == vm || !group_may_be_one(vm, m->machines[i]);
 	return vm->alone;
 }
 

@@ -120,7 +120,7 @@ struct vcpu {
 	uint32_t nr_told;	/* of a nested one: in so many stays @told was the guest's CPU ... */
 	bool disputed;		/* ... and in others it was another */
 	struct cpu *next_inside; /* in model->inside */
-	bool listed;		/* ... it is in it */
+	bool listed;		 /* ... it is in it */
 };
 
 #define IRQ_DEPTH 8
@@ -238,11 +238,11 @@ struct machine_state {
 	struct machine_state *turned_out;  /* ... one with a trace, which counts from the end on */
 	struct held *holds;		   /* those with a trace that were seen to run in it */
 	bool runs_nested;		   /* a guest of it was seen to run */
-	struct machine_state *runs_in;	   /* of such a guest: the VM in which it was seen; else NULL */
-	bool disputed;			   /* ... or in another one */
-	struct nest *nests;		   /* of its vCPUs: nested.h */
-	uint32_t compared;		   /* with others, when there were so many CPUs ... */
-	bool alone;			   /* ... none of which may be its own */
+	struct machine_state *runs_in; /* of such a guest: the VM in which it was seen; else NULL */
+	bool disputed;		       /* ... or in another one */
+	struct nest *nests;	       /* of its vCPUs: nested.h */
+	uint32_t compared;	       /* with others, when there were so many CPUs ... */
+	bool alone;		       /* ... none of which may be its own */
 	unsigned level;
 	struct trace *trace;		 /* NULL: no trace of its own */
 	const struct clock_model *clock; /* its ticks to L0's time; NULL without a trace */
@@ -386,7 +386,7 @@ struct model {
 		struct cpu *of;
 		ns_t at;
 	} stays_began[2], stays_ended[2]; /* see between.c */
-	struct cpu *inside;		  /* vCPUs in which a nested guest may execute, and others */
+	struct cpu *inside; /* vCPUs in which a nested guest may execute, and others */
 	struct cpu *due;		  /* the vCPU whose stay is to be looked at again */
 	ns_t due_at;			  /* ... when; NS_MAX none */
 	struct map by_pgd;

@@ -146,6 +146,15 @@ void wake_sleep(struct thread *host)
 	v->waited = true;
 }
 
+/* Its own thread finds an expired timer once it is awake, and what woke it may have come from a CPU that is not seen. */
+static bool may_be_late(const struct vcpu *v)
+{
+	const struct machine_state *host = v->host->machine;
+
+	return v->note.evidence == EVIDENCE_OWN_TIMER &&
+	       (host->nr_uncovered || v->rest_at < host->lost_until);
+}
+
 /* What ended it: the first interrupt that was delivered, or who woke it, whichever came first.
  * Where nothing of that was seen, the interrupt that it was given tells what it can. */
 static struct note verdict(const struct vcpu *v)
@@ -158,6 +167,8 @@ static struct note verdict(const struct vcpu *v)
 	if (!v->waited && v->halted >= HALTED_NO && v->host->machine->sees_halts)
 		return (struct note){
 			.cause = WAKE_NONE, .evidence = EVIDENCE_PENDING, .vector = -1};
+	if (may_be_late(v))
+		return (struct note){.evidence = EVIDENCE_LOST, .vector = -1};
 	/* How it began was not seen: had it not halted, this is its host's own affair. */
 	if (unseen && is_weak(&n)) {
 		n.cause = WAKE_UNKNOWN;

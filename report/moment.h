@@ -16,8 +16,8 @@ void stack_does_text(const struct sonde_run *run, const struct sonde_stack *s, u
 /* True when a clock's error may have put @at on the wrong side of a change. */
 bool stack_is_uncertain(const struct sonde_stack *s, int64_t at);
 
-/* Whether the outermost machine with a trace has said, or its hypercalls show, that it is a VM: then
- * its CPUs are vCPUs, whose host has no trace. */
+/* Whether the outermost machine with a trace has said, or its hypercalls show, that it is a VM:
+ * then its CPUs are vCPUs, whose host has no trace. */
 bool outermost_is_vm(const struct sonde_run *run);
 
 /* What a machine (a row) is: "VM", "nested VM", "physical machine"; an outermost one that is known

@@ -129,6 +129,9 @@ def apart(bench, name, given, placed, reason):
     lib.check(Path(tree["left_out"][0]["path"]) == path[out[0]], tree["left_out"])
     for command in (["tree"], ["report", "-s", "left_out"], ["check"]):
         lib.check(out[0] in lib.run(lib.SONDE, *command, mixed), f"{command} does not name {out[0]}")
+    if len(placed) > 1:  # of one alone nothing is read but what is fused
+        text = lib.run(lib.SONDE, "tree", mixed)
+        lib.check("itself a VM" in text and "physical" not in text, f"guests only: {text}")
     print(f"{name}: {', '.join(given)}: {', '.join(out)} left out")
 
 

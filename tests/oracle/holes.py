@@ -4,12 +4,15 @@
 """What the hardware did against histories of damaged traces: a hole may make a history silent, never wrong.
 
 The sets oracle-* (see hardware.py) are damaged with a seed: packets taken out of an LTTng stream, a stretch of it filled with
-zeros, its end or all of it missing; the same with the pages of a trace.dat file.  In each layer.  A sample of the hardware must
-then be named as before, or not at all; and where nothing was taken away, the history must still know.
+zeros, its end or all of it missing; the same with the pages of a trace.dat file.  In each layer; streams each in turn.  A sample
+of the hardware must then be named as before, or not at all, and no vCPU that it runs on be said to wait; and where nothing was
+taken away, the history must still know.
 
 usage: holes.py [SEEDS]: that many holes of each kind in each machine (default 1)
 """
 
+import bisect
+import csv
 import random
 import re
 import shutil
@@ -17,6 +20,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
@@ -32,6 +36,9 @@ CTF_BODY = 32 + 52          # ... and where its events begin
 L2_MIN = 8                  # samples of an L2 whose L1 has no trace; 12 of 34, and all 159 where addresses tell
 KNOWN_MIN = 0.8             # of the samples, over all holes, are named all the same
 WRONG_TIME_NS = 1_000_000   # see hardware.py
+CPUS_MAX = 2                # of a machine, in these sets
+OFF_CPU = {"waiting", "preempted"}
+OFF_CPU_CONTROL = 100       # samples of each set; 1,900 and 1,600 of other machines' vCPUs are off the CPU
 
 
 class Stream:
@@ -90,14 +97,13 @@ def lttng_zeros(machine, rng):
     return f"zeros at {at} of {stream.path.name}"
 
 
-def lttng_stream(machine, rng):
+def lttng_stream(machine, rng, cpu):
     streams = streams_of(machine)
-    if len(streams) == 1:
-        return None         # nothing would be left
-    gone = rng.choice(streams)
-    gone.path.unlink()
-    gone.index.unlink()
-    return f"{gone.path.name} missing"
+    if cpu >= len(streams):
+        return None
+    streams[cpu].path.unlink()
+    streams[cpu].index.unlink()
+    return f"{streams[cpu].path.name} missing"
 
 
 def lttng_cut(machine, rng):
@@ -132,11 +138,12 @@ def dat_tail(machine, rng):
     return f"zeros from {at} on ({(at - offset) / length:.0%} of a CPU)"
 
 
-def dat_stream(machine, rng):
-    path = machine / "trace.dat"
-    offset, length = rng.choice(places_of(path))
-    zero(path, offset, length)
-    return f"zeros over a CPU at {offset}"
+def dat_stream(machine, rng, cpu):
+    path, places = machine / "trace.dat", places_of(machine / "trace.dat")
+    if cpu >= len(places):
+        return None
+    zero(path, *places[cpu])
+    return f"zeros over CPU {cpu}"
 
 
 def dat_torn(machine, rng):
@@ -167,7 +174,6 @@ def gone(machine, rng):
     return "all of it is missing"
 
 
-LTTNG = [gone, lttng_unsaid, lttng_packets, lttng_last_packets, lttng_zeros, lttng_stream, lttng_cut]
 def dat_unsaid(machine, rng):
     """Pages that say that they are empty: nothing counts what is missing."""
     path = machine / "trace.dat"
@@ -181,7 +187,9 @@ def dat_unsaid(machine, rng):
     return f"pages from {first} on empty ({first / pages:.0%} of a CPU)"
 
 
+LTTNG = [gone, lttng_unsaid, lttng_packets, lttng_last_packets, lttng_zeros, lttng_stream, lttng_cut]
 DAT = [gone, dat_unsaid, dat_zeros, dat_tail, dat_stream, dat_torn]
+EACH_CPU = {lttng_stream: CPUS_MAX, dat_stream: CPUS_MAX}
 
 
 def traces_of(directory):
@@ -235,6 +243,42 @@ def ancestry(history, name):
     return found
 
 
+class Vcpus:
+    """What the history says of vCPUs' states."""
+    def __init__(self, history):
+        self.machines = {row["name"]: row for row in history.tables["machine"]}
+        self.tracks = {}
+        query = "select machine, cpu, begin, end, text from states where kind = 'vcpu_state' order by begin"
+        told = subprocess.run([lib.SONDE, "sql", "-i", history.path, "--format", "csv", query], capture_output=True, text=True,
+                              check=True).stdout
+        for machine, cpu, begin, end, state in list(csv.reader(told.splitlines()))[1:]:
+            self.tracks.setdefault(machine, {}).setdefault(cpu, []).append((int(begin), int(end), state))
+
+    def of(self, sample):
+        """Machines that hold what the hardware ran: the sample's, known by its name or as the only nested one."""
+        nested = {name for name, row in self.machines.items() if row["level"] == "2"}
+        return {sample.machine} & self.tracks.keys() or (nested & self.tracks.keys() if sample.group == "L2" else set())
+
+    def is_off(self, cpus, v):
+        """All of them are said to be off the CPU, all around the moment."""
+        for track in cpus.values():
+            at = bisect.bisect_right(track, (v.time, 1 << 63, "")) - 1
+            if at < 0:
+                return False
+            begin, end, state = track[at]
+            if state not in OFF_CPU or min(v.time - begin, end - v.time) <= max(v.bound, 0):
+                return False
+        return True
+
+    def denied(self, v):
+        """Whether it says of all vCPUs that may run the sample that they do not."""
+        of = self.of(v.sample)
+        return bool(of) and all(self.is_off(self.tracks[name], v) for name in of)
+
+    def others_off(self, v):
+        return sum(self.is_off(self.tracks[name], v) for name in self.tracks.keys() - self.of(v.sample))
+
+
 def wrong(history, v):
     return not v.agrees() and not says_less(history, v) and v.distance() > v.bound
 
@@ -247,25 +291,28 @@ def try_hole(what, damaged, trace, samples, scratch, sums):
     misses = [v for v in judged if wrong(history, v)]
     found = {"named": sum(v.agrees() for v in judged), "wrong": len(misses)}
     found["unknown"] = len(judged) - sum(found.values())
+    vcpus = Vcpus(history)
+    found["vCPU off"] = len(denied := [v for v in judged if vcpus.denied(v)])
     for key, nr in found.items():
         sums[key] += nr
+    sums["others off"] += sum(vcpus.others_off(v) for v in judged)
     sums["control"] += sum(wrong(history, v) for v in judge(history, samples, WRONG_TIME_NS))
     check = "nothing" if not trace else "sound" if says_sound(trace) else "not sound"
     print(f"{what}: {found}; check says {check}", flush=True)
     of_l2 = sum(v.agrees() for v in judged if v.sample.group == "L2")
     lib.check(trace or of_l2 > L2_MIN, f"of L2, whose L1 has no trace, {of_l2} samples are named")
-    for v in misses[:3]:
+    for v in misses[:3] + denied[:3]:
         print("   ", v.says())
 
 
 def run_set(directory, kinds, seeds, scratch):
     samples = list(programs_of(directory))
-    sums = {"named": 0, "unknown": 0, "wrong": 0, "control": 0}
+    sums = {"named": 0, "unknown": 0, "wrong": 0, "control": 0, "vCPU off": 0, "others off": 0}
     for kind in kinds:
         for layer in LAYERS:
-            for seed in range(seeds):
+            for seed in range(EACH_CPU.get(kind, seeds)):
                 rng = random.Random(f"{kind.__name__} {layer} {seed}")
-                damaged, what = damaged_copy(directory, scratch, layer, kind, rng)
+                damaged, what = damaged_copy(directory, scratch, layer, partial(kind, cpu=seed) if kind in EACH_CPU else kind, rng)
                 if what is None:
                     continue
                 trace = next((t for t in traces_of(damaged) if layer in t.parts), None)
@@ -296,6 +343,8 @@ def main():
         plain = run_set(plain_set(lib.shared_set("oracle-ftrace-tsc-1"), scratch), DAT, seeds, scratch)
     for sums in (lttng, plain):
         lib.check(not sums["wrong"], f"{sums['wrong']} samples are told wrongly")
+        lib.check(not sums["vCPU off"], f"{sums['vCPU off']} samples ran on a vCPU that is said not to run")
+        lib.check(sums["others off"] > OFF_CPU_CONTROL, f"hardly any vCPU is said not to run: {sums}")
         lib.check(sums["named"] > KNOWN_MIN * (sums["named"] + sums["unknown"]), f"too little is known: {sums}")
         lib.check(sums["control"] > sums["named"] / 4, "a wrong time is noticed")
 

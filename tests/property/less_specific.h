@@ -87,9 +87,6 @@ bool context_fits(const struct pair *p, const struct sonde_context *cut,
 /* The other way round: the first history says less than the second one. */
 bool context_says_more(const struct pair *p, const struct sonde_context *cut,
 		       const struct sonde_context *whole);
-/* In [from, to) a trace that the second history lacks had not begun, or had ended: there the first one
- * says less than where there is none. */
-bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to);
 /* That second history may say more than the first one in [from, to). */
 bool is_gain(const struct pair *p, int64_t from, int64_t to);
 /* How far a moment may have moved that both tell of one machine, in ns. */

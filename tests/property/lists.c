@@ -8,8 +8,8 @@
 /* A wait is listed from when its vCPU slept, or, where that was not seen, from when it halted. */
 #define WAIT_BEGIN_NS 1000000
 
-/* Where a VM's own trace is missing, waits of a guest of it are told by what its host saw: they begin
- * and end at other moments, but are the same. */
+/* Where a VM's own trace is missing, waits of a guest of it are told by what its host saw: they
+ * begin and end at other moments, but are the same. */
 static bool is_seen_from_outside(const struct pair *p, const struct sheet *s, size_t row)
 {
 	int vcpu = grid_column(&s->cut, "vcpu");
@@ -195,7 +195,6 @@ void check_listed(struct pair *p, struct sheet *s, size_t row)
 	if (covered >= length && is_less_specific(s, row) && !wrong)
 		return;
 	if (more || unseen_gaps(p, at, at + length) >= length ||
-	    (!wrong && is_beside_a_trace(p, at, at + length)) ||
 	    (reach > at && is_gain(p, reach, at + length))) {
 		p->more++;
 		return;

@@ -175,6 +175,26 @@ static void a_vcpu_that_is_gone_waits_for_nothing(void **state)
 	assert_woken(0, 180, "timer");
 }
 
+/* It polls, and finds its timer expired when it goes on: what for may be lost with the other CPU's events. */
+static void an_own_timer_may_be_late(void **state)
+{
+	(void)state;
+	for (unsigned lost = 0; lost < 2; lost++) {
+		open_world();
+		enters(HOST, 0, 95, 100);
+		exits(HOST, 0, 100, 100, EXIT_HLT);
+		if (lost)
+			happens(HOST, 1, 150, LOST, -1, 5, 130, 150);
+		happens(HOST, 0, 211, KVM_VCPU_WAKEUP, 100, 50, 1, 1);
+		delivers(0, 212, 100, 0, VEC_TIMER, 0);
+		happens(HOST, 0, 213, KVM_INJ_VIRQ, 100, VEC_TIMER, 0);
+		enters(HOST, 0, 220, 100);
+		world_close(300);
+		assert_woken(0, 219, "-");
+		assert_woken(0, 220, lost ? "unknown" : "timer vector 236");
+	}
+}
+
 /* How it ended was lost; what comes later did not end it. */
 static void a_wait_is_over_where_events_were_lost(void **state)
 {
@@ -842,6 +862,7 @@ int main(void)
 		cmocka_unit_test(a_timer_is_delivered_by_the_vcpu_itself),
 		cmocka_unit_test(who_polls_may_be_given_what_is_not_seen),
 		cmocka_unit_test(a_vcpu_that_is_gone_waits_for_nothing),
+		cmocka_unit_test(an_own_timer_may_be_late),
 		cmocka_unit_test(a_wait_is_over_where_events_were_lost),
 		cmocka_unit_test(who_ends_a_rest_that_began_unseen_is_seen),
 		cmocka_unit_test(why_it_rested_may_be_lost),
