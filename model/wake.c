@@ -146,13 +146,13 @@ void wake_sleep(struct thread *host)
 	v->waited = true;
 }
 
-/* Its own thread finds an expired timer once it is awake, and what woke it may have come from a CPU that is not seen. */
-static bool may_be_late(const struct vcpu *v)
+/* Not all of its host's CPUs were seen since it began: there somebody may have delivered what ended it. */
+static bool may_have_missed(const struct vcpu *v)
 {
 	const struct machine_state *host = v->host->machine;
 
-	return v->note.evidence == EVIDENCE_OWN_TIMER &&
-	       (host->nr_uncovered || v->rest_at < host->lost_until);
+	return host->nr_uncovered || host->nr_lost || host->seen_since > v->rest_at ||
+	       v->rest_at < host->lost_until;
 }
 
 /* What ended it: the first interrupt that was delivered, or who woke it, whichever came first.
@@ -167,8 +167,6 @@ static struct note verdict(const struct vcpu *v)
 	if (!v->waited && v->halted >= HALTED_NO && v->host->machine->sees_halts)
 		return (struct note){
 			.cause = WAKE_NONE, .evidence = EVIDENCE_PENDING, .vector = -1};
-	if (may_be_late(v))
-		return (struct note){.evidence = EVIDENCE_LOST, .vector = -1};
 	/* How it began was not seen: had it not halted, this is its host's own affair. */
 	if (unseen && is_weak(&n)) {
 		n.cause = WAKE_UNKNOWN;
@@ -181,7 +179,7 @@ static struct note verdict(const struct vcpu *v)
 		return n;
 	if (n.evidence == EVIDENCE_TIMER_INTERRUPT)
 		n.vector = v->injected;
-	else if (v->host->machine->nr_uncovered) /* it may have been given another one before */
+	else if (may_have_missed(v)) /* it may have been given another one before */
 		n = (struct note){.vector = -1};
 	else
 		n = (struct note){.evidence = EVIDENCE_VECTOR, .vector = v->injected};
@@ -196,19 +194,18 @@ void wake_ends(struct cpu *vcpu, const struct note *n)
 	model_set(m, vcpu->woken, wake_row(m, vcpu, n));
 }
 
-/* Who polls is not woken: on a CPU that is not seen somebody may have delivered what ended it. */
-static bool may_have_missed(const struct vcpu *v)
+/* Of who polls nobody says that it was woken; and its own thread finds an expired timer only when awake. */
+static bool is_found_late(const struct vcpu *v)
 {
-	const struct machine_state *mc = v->host->machine;
-
-	return !v->woken && (mc->nr_uncovered || mc->nr_lost || mc->seen_since > v->rest_at);
+	return !v->woken || v->note.evidence == EVIDENCE_OWN_TIMER;
 }
 
 static void end_rest(struct cpu *vcpu)
 {
 	struct note n = verdict(&vcpu->vcpu);
 
-	if (unlikely(may_have_missed(&vcpu->vcpu)) && n.cause != WAKE_NONE && n.cause != WAKE_HOST)
+	if (unlikely(may_have_missed(&vcpu->vcpu)) && is_found_late(&vcpu->vcpu) &&
+	    n.cause != WAKE_NONE && n.cause != WAKE_HOST)
 		n = (struct note){.evidence = EVIDENCE_LOST, .vector = -1};
 	wake_ends(vcpu, &n);
 	if (unlikely(vcpu->machine->nests))
@@ -371,8 +368,7 @@ static struct note note_of_delivery(const struct cpu *cpu, const struct event *e
 }
 
 /* After it was woken, a vCPU's own thread delivers what has expired; else what its guest sends to
- * itself.  Where it plays a device, too, it may be that one's: only the vector tells.  On a CPU that is
- * not recorded somebody may have delivered another interrupt before. */
+ * itself.  Where it plays a device, too, it may be that one's: only the vector tells. */
 static void deliver_own(const struct cpu *cpu, struct cpu *vcpu, struct note n)
 {
 	struct vcpu *v = &vcpu->vcpu;
@@ -384,7 +380,7 @@ static void deliver_own(const struct cpu *cpu, struct cpu *vcpu, struct note n)
 	n.from = NULL;
 	n.by = NULL;
 	vector_learn(vcpu->machine->model, vcpu, &n);
-	if (is_weak(&v->note) && !v->host->machine->nr_uncovered)
+	if (is_weak(&v->note))
 		v->note = n;
 }
 
