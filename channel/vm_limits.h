@@ -57,8 +57,8 @@ static inline uint32_t vm_count_one(struct vm_count *c)
 	return nr - *(volatile uint32_t *)&c->from;
 }
 
-/* A process's call: whether it is recorded; else it is counted.  *@first: the first of a window that
- * is not. */
+/* A process's call: whether it is recorded; else it is counted.  *@first: the first of a window
+ * that is not. */
 static inline bool vm_limits_user(struct vm_limits *l, enum vm_user_call kind, bool *first)
 {
 	uint32_t most = kind == VM_MARK ? VM_MARK_MOST : VM_FORGED_MOST;
