@@ -223,14 +223,13 @@ static uint64_t wake_flags(struct thread *t, const struct hc_record *r)
 static bool may_write(bool is_space)
 {
 	struct vm_limits *vm = limits_of(vm_key());
-	uint32_t nr = vm ? vm_count_one(&vm->records) : VM_RECORDS;
+	enum vm_room room = vm ? vm_limits_record(vm, records_most) : VM_ROOM_WHILE_HALF_EMPTY;
 
-	if (vm && records_most && nr >= records_most) {
-		if (!is_space) /* that is tried again */
-			__sync_fetch_and_add(&records_over, 1);
-		return false;
-	}
-	return nr < VM_RECORDS || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 2 * wake_bytes;
+	if (room == VM_NO_ROOM && !is_space) /* that is tried again */
+		__sync_fetch_and_add(&records_over, 1);
+	if (room != VM_ROOM_WHILE_HALF_EMPTY)
+		return room == VM_ROOM;
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 2 * wake_bytes;
 }
 
 /* NULL: there is none for this VM. */
