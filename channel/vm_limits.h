@@ -57,8 +57,21 @@ static inline uint32_t vm_count_one(struct vm_count *c)
 	return nr - *(volatile uint32_t *)&c->from;
 }
 
-/* A process's call: whether it is recorded; else it is counted.  *@first: the first of a window that
- * is not. */
+/* Whether the ring has room for one more record of the VM, its processes' and its kernel's. */
+enum vm_room { VM_ROOM, VM_ROOM_WHILE_HALF_EMPTY, VM_NO_ROOM };
+
+/* @most: in a window; 0: no limit but the ring's. */
+static inline enum vm_room vm_limits_record(struct vm_limits *l, uint32_t most)
+{
+	uint32_t nr = vm_count_one(&l->records);
+
+	if (most && nr >= most)
+		return VM_NO_ROOM;
+	return nr < VM_RECORDS ? VM_ROOM : VM_ROOM_WHILE_HALF_EMPTY;
+}
+
+/* A process's call: whether it is recorded; else it is counted.  *@first: the first of a window
+ * that is not. */
 static inline bool vm_limits_user(struct vm_limits *l, enum vm_user_call kind, bool *first)
 {
 	uint32_t most = kind == VM_MARK ? VM_MARK_MOST : VM_FORGED_MOST;

@@ -18,7 +18,7 @@ struct hypercalls_bpf {
 	struct ring_buffer *ring;
 	void (*take)(void *data, const struct hc_record *r);
 	void *data;
-	struct map told[VM_USER_CALLS]; /* by a VM's process: how many skipped calls @take knows of */
+	struct map told[VM_USER_CALLS]; /* by a VM's process: skipped calls that @take knows of */
 	uint64_t unsaid;		/* skipped calls that no record could tell of */
 	bool is_elsewhere;		/* processes have other numbers here than in the kernel */
 };

@@ -20,8 +20,8 @@ enum hypercalls_task {
 	HYPERCALLS_SPACES = 1 << 1, /* address spaces of guests: HC_SPACE */
 };
 
-/* @tasks: bits of enum hypercalls_task, at least one.  @calls_per_s: of one VM, the rest is lost; 0:
- * no limit.  @take is called in hypercalls_bpf_poll(), for each record. */
+/* @tasks: bits of enum hypercalls_task, at least one.  @calls_per_s: of one VM, the rest is lost;
+ * 0: no limit.  @take is called in hypercalls_bpf_poll(), for each record. */
 int hypercalls_bpf_open(struct hypercalls_bpf **out, unsigned tasks, uint32_t calls_per_s,
 			void (*take)(void *data, const struct hc_record *r), void *data,
 			struct error *err);

@@ -223,19 +223,26 @@ static uint64_t wake_flags(struct thread *t, const struct hc_record *r)
 static bool may_write(bool is_space)
 {
 	struct vm_limits *vm = limits_of(vm_key());
-	uint32_t nr = vm ? vm_count_one(&vm->records) : VM_RECORDS;
+	enum vm_room room = vm ? vm_limits_record(vm, records_most) : VM_ROOM_WHILE_HALF_EMPTY;
 
-	if (vm && records_most && nr >= records_most) {
-		if (!is_space) /* that is tried again */
-			__sync_fetch_and_add(&records_over, 1);
-		return false;
-	}
-	return nr < VM_RECORDS || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 2 * wake_bytes;
+	if (room == VM_NO_ROOM && !is_space) /* that is tried again */
+		__sync_fetch_and_add(&records_over, 1);
+	if (room != VM_ROOM_WHILE_HALF_EMPTY)
+		return room == VM_ROOM;
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 2 * wake_bytes;
+}
+
+/* NULL: there is none for this VM. */
+static struct hc_record *room_for_one(bool is_space)
+{
+	if (!may_write(is_space))
+		return NULL;
+	return bpf_ringbuf_reserve(&ring, sizeof(struct hc_record), 0);
 }
 
 static void emit(struct thread *t, const struct hc_record *r)
 {
-	struct hc_record *out = may_write(false) ? bpf_ringbuf_reserve(&ring, sizeof(*out), 0) : NULL;
+	struct hc_record *out = room_for_one(false);
 
 	if (!out) {
 		count_lost(t);
@@ -343,7 +350,7 @@ struct sight {
 static bool emit_space(struct thread *t, struct kvm_vcpu *vcpu, const struct sight *seen,
 		       uint64_t before_ns)
 {
-	struct hc_record *out = may_write(true) ? bpf_ringbuf_reserve(&ring, sizeof(*out), 0) : NULL;
+	struct hc_record *out = room_for_one(true);
 
 	if (!out)
 		return false;

@@ -75,6 +75,28 @@ static void time_may_come_late(void **state)
 	assert_true(vm_limits_user(&l, VM_FORGED, &first));
 }
 
+/* What a kernel sends, too. */
+static void a_full_ring_and_the_rate_bound_records(void **state)
+{
+	const uint32_t mosts[] = {VM_RECORDS + 1000, VM_RECORDS - 1000, 0};
+
+	(void)state;
+	for (unsigned k = 0; k < ARRAY_SIZE(mosts); k++) {
+		struct vm_limits l = {.since_ns = 1};
+
+		for (uint64_t now = 1; now < 3 * VM_WINDOW_NS; now += VM_WINDOW_NS) {
+			unsigned got[3] = {0}, nr = 2 * VM_RECORDS;
+			unsigned most = mosts[k] ? mosts[k] : nr;
+
+			vm_limits_at(&l, now);
+			for (unsigned i = 0; i < nr; i++)
+				got[vm_limits_record(&l, mosts[k])]++;
+			assert_int_equal(got[VM_NO_ROOM], nr - most);
+			assert_int_equal(got[VM_ROOM], most < VM_RECORDS ? most : VM_RECORDS);
+		}
+	}
+}
+
 struct flood {
 	struct vm_limits l;
 	atomic_uint written, records;
@@ -92,7 +114,7 @@ static void *vcpu(void *data)
 	for (unsigned i = 0; i < CALLS; i++) {
 		vm_limits_at(&f->l, 1 + (uint64_t)(i / (CALLS / WINDOWS)) * VM_WINDOW_NS);
 		written += vm_limits_user(&f->l, VM_MARK, &first);
-		records += vm_count_one(&f->l.records) < VM_RECORDS;
+		records += vm_limits_record(&f->l, 0) == VM_ROOM;
 	}
 	atomic_fetch_add(&f->written, written);
 	atomic_fetch_add(&f->records, records);
@@ -123,6 +145,7 @@ int main(void)
 		cmocka_unit_test(the_rates_are_those_of_the_manual),
 		cmocka_unit_test(counts_do_not_run_into_each_other),
 		cmocka_unit_test(time_may_come_late),
+		cmocka_unit_test(a_full_ring_and_the_rate_bound_records),
 		cmocka_unit_test(vcpus_at_once_are_counted_exactly),
 	};
 
