@@ -173,7 +173,8 @@ static int add_losses(struct sample *s, const struct watch *w, unsigned nr,
 	return ret;
 }
 
-/* What is there of a stream does not tell of all its time.  One without events that is whole slept. */
+/* What is there of a stream does not tell of all its time.  One that is whole and has no events
+ * slept. */
 static int add_unread(struct sample *s, const struct watch *w, const struct tick_list *tids)
 {
 	const struct stream *st = w->stream;
