@@ -350,18 +350,19 @@ static struct note note_of_delivery(const struct cpu *cpu, const struct event *e
 }
 
 /* After it was woken, a vCPU's own thread delivers what has expired; else what its guest sends to
- * itself.  On a CPU that is not recorded somebody may have delivered another interrupt before. */
-static void deliver_own(struct cpu *vcpu, struct note n)
+ * itself.  Once it has sent a device's, which it plays (@routed), any may be that.  On a CPU that is not recorded somebody may have delivered another interrupt before. */
+static void deliver_own(struct cpu *vcpu, struct note n, bool routed)
 {
 	struct vcpu *v = &vcpu->vcpu;
 
 	if (!v->resting)
 		return;
-	n.cause = WAKE_TIMER;
-	n.evidence = EVIDENCE_OWN_TIMER;
+	n.cause = routed ? WAKE_UNKNOWN : WAKE_TIMER;
+	n.evidence = routed ? EVIDENCE_VECTOR : EVIDENCE_OWN_TIMER;
 	n.from = NULL;
 	n.by = NULL;
-	vector_learn(vcpu->machine->model, vcpu, &n);
+	if (!routed)
+		vector_learn(vcpu->machine->model, vcpu, &n);
 	if (is_weak(&v->note) && !v->host->machine->nr_uncovered)
 		v->note = n;
 }
@@ -375,7 +376,7 @@ void wake_delivery(struct cpu *cpu, const struct event *e)
 	if (vcpu && n.vector >= 0 && !cpu->machine->sees_injections)
 		inject(vcpu, n.vector);
 	if (vcpu && !cpu->nr_irqs && vcpu->vcpu.host == cpu->thread) {
-		deliver_own(vcpu, n);
+		deliver_own(vcpu, n, cpu->routes);
 		return;
 	}
 	cpu->delivery = n;
