@@ -24,7 +24,7 @@ void vcpu_leave(struct cpu *vcpu);
 /* Its guest may have left since, for a reason that its own hypervisor has yet to see. */
 void vcpu_forget_inner(const struct cpu *vcpu);
 void vcpu_forget(struct cpu *vcpu);
-/* Whether its machine's own events tell what it does now: not where nothing bounds that one's clock. */
+/* Whether its machine's own events tell what it does now: not where nothing bounds its clock. */
 bool vcpu_tells(const struct cpu *vcpu);
 /* The innermost vCPU that runs when @vcpu is entered; NULL when it cannot be told. */
 struct cpu *vcpu_innermost(struct cpu *vcpu);

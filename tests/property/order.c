@@ -284,8 +284,10 @@ int64_t slack_of(const struct pair *p, int64_t cut_machine, int64_t whole_machin
 {
 	int64_t rounding =
 		p->whole.nr_lines && p->whole.lines[0].mult != 1ull << 32 ? ROUNDING_NS : 0;
+	int64_t at = time_in_cut(p, t), cut = bound_of(&p->cut, cut_machine, at);
+	int64_t rounded = bound_of(&p->cut, cut_machine, at + rounding); /* it may begin there */
 
-	return bound_of(&p->cut, cut_machine, time_in_cut(p, t)) + bound_of(&p->whole, whole_machine, t) +
+	return (cut > rounded ? cut : rounded) + bound_of(&p->whole, whole_machine, t) +
 	       (p->root ? bound_of(&p->whole, p->root, t) : 0) + rounding;
 }
 
