@@ -137,6 +137,13 @@ static void what_others_failing_leaves_is_believed(void **state)
 			 w.events.list[9] - 5000000);
 	assert_non_null(strstr(w.machines[1].evidence, "nothing in the traces puts it to the test"));
 	unmake_exact(&w);
+	/* A rest is not listed: that what it is a rest of has failed proves nothing. */
+	make_exact(&w, 0, 0);
+	w.vcpu.relation.offset -= INSIDE / 2 + 10;
+	w.declared[1].vcpus.list = &inner;
+	w.declared[1].vcpus.nr = 1;
+	assert_int_equal(exact_align(&w.placed[1], &none, false, NULL), 0);
+	unmake_exact(&w);
 	/* Of two that nothing tests neither is. */
 	make_exact(&w, 0, 0);
 	w.samples[0].begin = 2 * STAYS * PERIOD;
