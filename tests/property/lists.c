@@ -7,6 +7,7 @@
 
 /* A wait is listed from when its vCPU slept, or, where that was not seen, from when it halted. */
 #define WAIT_BEGIN_NS 1000000
+#define PIECES 20 /* of a wait: how often its vCPU's thread was woken in between */
 
 void check_wait(struct pair *p, const struct sheet *s, size_t row)
 {
@@ -34,8 +35,9 @@ void check_wait(struct pair *p, const struct sheet *s, size_t row)
 /* Unknown, or the same; of how many were under way at least so many are known. */
 static bool part_fits(const struct sonde_column *c, int64_t cut, int64_t whole, int64_t slack)
 {
-	if (!strcmp(c->name, "length")) /* so much is known */
-		return cut <= whole + slack;
+	/* So much is known: a sum of pieces, of which each may have grown by what its ends moved. */
+	if (!strcmp(c->name, "length"))
+		return cut <= whole + PIECES * slack;
 	if (c->type == SONDE_COL_NS)
 		return cut < 0 || (cut <= whole + slack && cut >= whole - slack);
 	if (!strcmp(c->name, "depth") || !strcmp(c->name, "polled"))
