@@ -87,8 +87,9 @@ static int first_running(struct stream *s, int32_t *tid, bool *broken, uint64_t 
 
 /* ---- of a trace ------------------------------------------------------------------------------ */
 
-/* @first: lowered to when the trace began, as far as this stream tells: with its first event, for the
- * head of a CTF packet has the time when its buffer was made, and a tracer may begin long after. */
+/* @first: lowered to when the trace began, as far as this stream tells: with its first event, for
+ * the head of a CTF packet has the time when its buffer was made, and a tracer may begin long
+ * after. */
 static int cover_stream(struct cpu_cover *c, struct stream *s, uint64_t *first)
 {
 	uint64_t end = s->nr_packets ? s->packets[s->nr_packets - 1].end : 0, first_event;

@@ -35,7 +35,7 @@ void check_wait(struct pair *p, const struct sheet *s, size_t row)
 /* Unknown, or the same; of how many were under way at least so many are known. */
 static bool part_fits(const struct sonde_column *c, int64_t cut, int64_t whole, int64_t slack)
 {
-	/* So much is known: a sum of pieces, of which each may have grown by what its ends moved. */
+	/* So much is known: a sum of pieces, each grown by what its ends may have moved. */
 	if (!strcmp(c->name, "length"))
 		return cut <= whole + PIECES * slack;
 	if (c->type == SONDE_COL_NS)
@@ -64,8 +64,8 @@ static const char *wrong_part(const struct sheet *s, size_t cut, size_t whole, i
 	return NULL;
 }
 
-/* Until when it was, on the whole run's time line, of which nothing is known after its end; @at is on
- * the second history's. */
+/* Until when it was, on the whole run's time line, of which nothing is known after its end; @at is
+ * on the second history's. */
 static int64_t end_in_whole(const struct pair *p, int64_t at, int64_t length)
 {
 	int64_t end = time_in_whole(p, at + length), last = sonde_run_end(p->whole.run);

@@ -253,8 +253,8 @@ static int64_t told_until(const struct side *s, int64_t cpu)
 	return t;
 }
 
-/* What a VM ran is its own trace's to tell.  Before that begins, and after it has ended, less is said than
- * where there is none: its host's nested entries are all there is. */
+/* What a VM ran is its own trace's to tell.  Before that begins, and after it has ended, less is
+ * said than where there is none: its host's nested entries are all there is. */
 static bool is_outside_a_trace(const struct pair *p, int64_t from, int64_t to)
 {
 	for (int64_t cpu = 0; cpu < p->whole.nr_cpus; cpu++) {

@@ -94,8 +94,8 @@ static int64_t limit_of(const struct sheet *s, const struct limits *l, int colum
 	return s->rules[column] == RULE_SUM ? l->sums[column] : l->most[column];
 }
 
-/* Between the readings of a guest's own count, which may be others than those of the whole run: what
- * that has of the row's time. */
+/* Between the readings of a guest's own count, which may be others than those of the whole run:
+ * what that has of the row's time. */
 static int64_t stolen(const struct pair *p, const struct sheet *s, size_t row, int column)
 {
 	const struct grid *all = &s->preemptions;
