@@ -257,25 +257,30 @@ static bool noted(const struct candidate *guest, const struct candidate *host,
 	return true;
 }
 
+/* *@nr_rests: how many of them, the last ones, are not listed but rests. */
 static unsigned listed(const struct candidate *guest, const struct candidate *host,
-		       struct relation_votes *out)
+		       struct relation_votes *out, unsigned *nr_rests)
 {
-	unsigned nr;
+	unsigned nr, all;
 
+	*nr_rests = 0;
 	if (!guest->vm || !tsc_comparable(guest->sample, host->sample))
 		return 0;
 	nr = declared_relations(host->declared, guest->vm, out, RELATIONS_MAX);
 	if (!nr)
 		nr = noted(guest, host, out);
-	return add_rests(guest->declared, out, nr);
+	all = add_rests(guest->declared, out, nr);
+	*nr_rests = all - nr;
+	return all;
 }
 
 bool exact_listed(const struct candidate *guest, const struct candidate *host,
 		  struct tsc_relation *out)
 {
 	struct relation_votes list[RELATIONS_MAX];
+	unsigned nr_rests;
 
-	if (!listed(guest, host, list))
+	if (!listed(guest, host, list, &nr_rests))
 		return false;
 	*out = list[0].relation;
 	return true;
@@ -391,7 +396,8 @@ int exact_align(struct placed *p, const struct constraints *pairs, bool rough, s
 {
 	static const struct constraints none;
 	struct relation_votes list[RELATIONS_MAX];
-	unsigned nr = listed(p->candidate, p->parent->candidate, list), untested = 0, left = 0;
+	unsigned nr_rests, untested = 0;
+	unsigned nr = listed(p->candidate, p->parent->candidate, list, &nr_rests);
 	struct test best = {0}, t;
 	int ret = try_change(p, list, nr, rough, rough ? &none : pairs, err);
 
@@ -399,12 +405,11 @@ int exact_align(struct placed *p, const struct constraints *pairs, bool rough, s
 		ret = try_relation(p, &list[i], rough || nr == 1, rough ? &none : pairs, &t, err);
 		if (!best.tested || (t.tested && t.broken < best.broken))
 			best = t;
-		left = t.tested ? left : i;
 		untested += !t.tested;
 	}
-	/* All others were put to the test, and failed. */
-	if (ret == 0 && untested == 1)
-		ret = try_relation(p, &list[left], true, rough ? &none : pairs, &t, err);
+	/* One is listed, and what it may stand for else was put to the test, and failed. */
+	if (ret == 0 && untested == 1 && nr == nr_rests + 1)
+		ret = try_relation(p, &list[0], true, rough ? &none : pairs, &t, err);
 	if (ret == 0 && nr)
 		refute(p->candidate, nr, &best);
 	return ret;

@@ -297,7 +297,7 @@ struct machine_state {
 	uint32_t nr_uncovered; /* CPUs that its trace does not cover now: no stream, or not now */
 	ns_t bound_ns;	       /* of its clock, now; -1 unknown */
 	uint32_t nr_lost;      /* CPUs with events lost, of which nothing is known yet again */
-	ns_t seen_since;	       /* all of its CPUs are, at the earliest; NS_MIN from the start on */
+	ns_t seen_since;       /* all of its CPUs are, at the earliest; NS_MIN from the start */
 	ns_t lost_until;       /* events of one of its CPUs are lost up to then */
 	uint64_t violations;   /* its events at times its vCPU was not running it */
 	struct call_origins *origins; /* of its guests' hypercalls: see calls.c; NULL none yet */

@@ -331,7 +331,7 @@ static struct cpu *target_of(const struct cpu *cpu, int number)
 {
 	const struct thread *th = cpu->thread;
 	struct machine_state *vm;
-	struct cpu *vcpu;
+	struct cpu *vcpu, *of_process;
 	int32_t process;
 
 	if (cpu->nr_irqs || !th)
@@ -343,7 +343,11 @@ static struct cpu *target_of(const struct cpu *cpu, int number)
 	if (!vm && process < 0)
 		vm = th->works_for;
 	vcpu = vm ? vcpu_of_vm(vm, number) : NULL;
-	return vcpu ? vcpu : vcpu_of_process(cpu->machine, process, number);
+	if (vcpu && vcpu->vcpu.host)
+		return vcpu;
+	/* Its thread may have run before its process was known, as another VM's. */
+	of_process = vcpu_of_process(cpu->machine, process, number);
+	return of_process ? of_process : vcpu;
 }
 
 static struct note note_of_delivery(const struct cpu *cpu, const struct event *e)

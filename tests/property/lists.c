@@ -7,6 +7,7 @@
 
 /* A wait is listed from when its vCPU slept, or, where that was not seen, from when it halted. */
 #define WAIT_BEGIN_NS 1000000
+#define PIECES 20 /* of a wait: how often its vCPU's thread was woken in between */
 
 /* Where a VM's own trace is missing, waits of a guest of it are told by what its host saw: they
  * begin and end at other moments, but are the same. */
@@ -55,8 +56,9 @@ void check_wait(struct pair *p, const struct sheet *s, size_t row)
 /* Unknown, or the same; of how many were under way at least so many are known. */
 static bool part_fits(const struct sonde_column *c, int64_t cut, int64_t whole, int64_t slack)
 {
-	if (!strcmp(c->name, "length")) /* so much is known */
-		return cut <= whole + slack;
+	/* So much is known: a sum of pieces, each grown by what its ends may have moved. */
+	if (!strcmp(c->name, "length"))
+		return cut <= whole + PIECES * slack;
 	if (c->type == SONDE_COL_NS)
 		return cut < 0 || (cut <= whole + slack && cut >= whole - slack);
 	if (!strcmp(c->name, "depth") || !strcmp(c->name, "polled"))
@@ -83,8 +85,8 @@ static const char *wrong_part(const struct sheet *s, size_t cut, size_t whole, i
 	return NULL;
 }
 
-/* Until when it was, on the whole run's time line, of which nothing is known after its end; @at is on
- * the second history's. */
+/* Until when it was, on the whole run's time line, of which nothing is known after its end; @at is
+ * on the second history's. */
 static int64_t end_in_whole(const struct pair *p, int64_t at, int64_t length)
 {
 	int64_t end = time_in_whole(p, at + length), last = sonde_run_end(p->whole.run);

@@ -116,8 +116,8 @@ static void an_offset_that_breaks_causality_is_refused(void **state)
 	unmake_exact(&w);
 }
 
-/* Where the host's trace covers nothing of it, a relation stands that is listed if all others that it
- * may stand for fail. */
+/* Where the host's trace covers nothing of it, a relation stands that is listed if all others that
+ * it may stand for fail. */
 static void what_others_failing_leaves_is_believed(void **state)
 {
 	static const struct constraints none;
@@ -135,7 +135,15 @@ static void what_others_failing_leaves_is_believed(void **state)
 	assert_int_equal(w.machines[1].to_parent.pieces[0].bound_ns, 0);
 	assert_int_equal(clock_to_l0(&w.machines[1].to_parent, (ticks_t){w.events.list[9]}),
 			 w.events.list[9] - 5000000);
-	assert_non_null(strstr(w.machines[1].evidence, "nothing in the traces puts it to the test"));
+	assert_non_null(strstr(w.machines[1].evidence,
+			       "nothing in the traces puts it to the test"));
+	unmake_exact(&w);
+	/* A rest is not listed: that what it is a rest of has failed proves nothing. */
+	make_exact(&w, 0, 0);
+	w.vcpu.relation.offset -= INSIDE / 2 + 10;
+	w.declared[1].vcpus.list = &inner;
+	w.declared[1].vcpus.nr = 1;
+	assert_int_equal(exact_align(&w.placed[1], &none, false, NULL), 0);
 	unmake_exact(&w);
 	/* Of two that nothing tests neither is. */
 	make_exact(&w, 0, 0);

@@ -413,8 +413,8 @@ static void a_vcpu_that_plays_a_device_sends_no_ipi(void **state)
 	assert_woken(0, 140, "device vector 37 by 101");
 }
 
-/* It slept for a lock of the VMM's, and then sent the interrupt of a device that it plays: that is no
- * timer of its own. */
+/* It slept for a lock of the VMM's, and then sent the interrupt of a device that it plays: that is
+ * no timer of its own. */
 static void an_interrupt_that_a_vcpu_sends_itself_is_no_timer(void **state)
 {
 	(void)state;
