@@ -5,8 +5,11 @@
 #include "analysis/unseen.h"
 #include "base/figure.h"
 #include "base/units.h"
+#include "report/paragraph.h"
 
 #include <inttypes.h>
+
+#define LOSS_TEXT 400
 
 int not_known_find(struct not_known *out, struct sonde_run *run, int64_t begin, int64_t end)
 {
@@ -46,28 +49,27 @@ static void print_not_known(const struct invocation *inv, struct sonde_run *run,
 	fputc('\n', inv->screen.out);
 }
 
-static void print_loss(const struct invocation *inv, struct sonde_run *run,
-		       const struct sonde_loss *l)
+/* "Events are missing on CPU 0 of host0 from 1.5 to 1.7 (200.0 ms)" */
+static void loss_text(char *buf, size_t room, struct sonde_run *run, const struct sonde_loss *l)
 {
 	char from[UNIT_TEXT], to[UNIT_TEXT], length[UNIT_TEXT], events[UNIT_TEXT];
+	char what[64] = "Events are missing", cpu[32] = "", when[3 * UNIT_TEXT + 16];
 	bool is_ns = sonde_run_ticks_are_ns(run);
-	FILE *out = inv->screen.out;
 	struct sonde_machine m;
 
 	if (l->events > 0)
-		fprintf(out, "%s event%s lost on ", unit_count(events, l->events),
-			l->events == 1 ? " was" : "s were");
-	else
-		fputs("Events are missing on ", out);
+		snprintf(what, sizeof(what), "%s event%s lost", unit_count(events, l->events),
+			 l->events == 1 ? " was" : "s were");
 	if (l->cpu >= 0)
-		fprintf(out, "CPU %d of ", l->cpu);
-	fputs(sonde_machine(run, l->machine, &m) ? "an unknown machine" : m.name, out);
+		snprintf(cpu, sizeof(cpu), "CPU %d of ", l->cpu);
 	if (l->end > l->begin)
-		fprintf(out, " from %s to %s (%s)", unit_time(from, l->begin, is_ns),
-			unit_time(to, l->end, is_ns),
-			unit_length(length, ns_since(l->end, l->begin), is_ns));
+		snprintf(when, sizeof(when), "from %s to %s (%s)", unit_time(from, l->begin, is_ns),
+			 unit_time(to, l->end, is_ns),
+			 unit_length(length, ns_since(l->end, l->begin), is_ns));
 	else
-		fprintf(out, " at %s", unit_time(from, l->begin, is_ns));
+		snprintf(when, sizeof(when), "at %s", unit_time(from, l->begin, is_ns));
+	snprintf(buf, room, "%s on %s%s %s", what, cpu,
+		 sonde_machine(run, l->machine, &m) ? "an unknown machine" : m.name, when);
 }
 
 /* The longest in the window, and how many there are. */
@@ -75,6 +77,7 @@ static void print_gaps(const struct invocation *inv, struct sonde_run *run, int6
 		       int64_t end)
 {
 	struct sonde_loss l, longest = {0};
+	char loss[LOSS_TEXT], more[64] = "", text[LOSS_TEXT + 100];
 	int64_t nr = 0, most = -1;
 
 	for (int64_t row = 0; !sonde_loss(run, row, &l); row++) {
@@ -90,11 +93,12 @@ static void print_gaps(const struct invocation *inv, struct sonde_run *run, int6
 	}
 	if (!nr)
 		return;
-	print_loss(inv, run, &longest);
+	loss_text(loss, sizeof(loss), run, &longest);
 	if (nr > 1)
-		fprintf(inv->screen.out, ", and in %" PRId64 " more gap%s", nr - 1,
-			nr == 2 ? "" : "s");
-	fputs(": sonde report -s loss\n", inv->screen.out);
+		snprintf(more, sizeof(more), ", and in %" PRId64 " more gap%s", nr - 1,
+			 nr == 2 ? "" : "s");
+	snprintf(text, sizeof(text), "%s%s: sonde report -s loss", loss, more);
+	paragraph_print(&inv->screen, "", text);
 }
 
 void missing_print(const struct invocation *inv, struct sonde_run *run, int64_t begin, int64_t end)
@@ -111,12 +115,13 @@ void missing_print(const struct invocation *inv, struct sonde_run *run, int64_t 
 
 void missing_print_at(const struct invocation *inv, struct sonde_run *run, int64_t at)
 {
+	char text[LOSS_TEXT];
 	struct sonde_loss l;
 
 	for (int64_t row = 0; !sonde_loss(run, row, &l); row++) {
 		if (at < l.begin || at >= l.end)
 			continue;
-		print_loss(inv, run, &l);
-		fputc('\n', inv->screen.out);
+		loss_text(text, sizeof(text), run, &l);
+		paragraph_print(&inv->screen, "", text);
 	}
 }
