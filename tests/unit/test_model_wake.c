@@ -320,23 +320,6 @@ static void who_is_late_has_not_woken_it(void **state)
 	assert_woken(0, 220, "timer vector 236");
 }
 
-/* A vCPU's thread that plays a serial port sends its interrupt: no timer of its has expired. */
-static void what_a_vcpu_plays_is_no_timer(void **state)
-{
-	(void)state;
-	open_world();
-	halts(100);
-	switches(HOST, 1, 190, 0, RUNNABLE, MAIN);
-	wakes(1, 200, MAIN, 100);
-	switches(HOST, 0, 210, 0, RUNNABLE, 100);
-	happens(HOST, 0, 211, KVM_SET_IRQ, 100);
-	delivers(0, 212, 100, 0, VEC_DISK, 0);
-	happens(HOST, 0, 213, KVM_INJ_VIRQ, 100, VEC_DISK, 0);
-	enters(HOST, 0, 220, 100);
-	world_close(300);
-	assert_woken(0, 220, "unknown vector 40");
-}
-
 /* No rest begins where a vCPU's thread ends. */
 static void who_is_gone_waits_for_nothing(void **state)
 {
@@ -886,7 +869,6 @@ int main(void)
 		cmocka_unit_test(a_loss_elsewhere_ends_a_wait),
 		cmocka_unit_test(who_woke_it_after_a_loss_did),
 		cmocka_unit_test(who_is_late_has_not_woken_it),
-		cmocka_unit_test(what_a_vcpu_plays_is_no_timer),
 		cmocka_unit_test(who_is_gone_waits_for_nothing),
 		cmocka_unit_test(the_first_cause_counts),
 		cmocka_unit_test(an_ipi_names_its_sender),
