@@ -508,7 +508,7 @@ static void how_long_a_mute_thread_stays_is_unknown(void **state)
 	assert_int_equal(thread_state(HOST, 7, 425), THREAD_RUNNABLE);
 }
 
-/* The switch to it is missing, too, from one that is seen to go: events were lost, again and again. */
+/* The switch to it is missing, too, from one that is seen to go: events were lost. */
 static void who_was_met_in_a_hole_is_not_mute(void **state)
 {
 	(void)state;
