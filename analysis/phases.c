@@ -46,7 +46,8 @@ static void account_vcpu(struct account *a, const struct sonde_facts *f, size_t 
 	ns_t own = SUM(f, row, "user", "kernel", "guest", "nested");
 	ns_t hypervisor = SUM(f, row, "kvm", "halting", "nesting");
 	ns_t vmm = SUM(f, row, "vmm");
-	ns_t lost = SUM(f, row, "ready", "preempted", "throttled", "inherited", "outer_irq");
+	ns_t lost = SUM(f, row, "ready", "preempted", "throttled", "ready_unknown", "inherited",
+			"outer_irq");
 	ns_t waits = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(wait_columns); i++) {

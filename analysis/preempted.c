@@ -241,8 +241,8 @@ static const struct sonde_column vcpu_columns[] = {
 	 "machine on whose CPUs its thread runs; those of a VM may themselves be off the CPU"},
 	{"on_cpu", "ON A CPU", SONDE_COL_NS, "its thread ran on a CPU of its parent"},
 	{"preempted", "READY", SONDE_COL_NS,
-	 "its thread was ready, but did not run: fact vcpu_state's queued, preempted and "
-	 "throttled"},
+	 "its thread was ready, but did not run: fact vcpu_state's queued, preempted, "
+	 "throttled and off the CPU not known why"},
 	{"waiting", "WAITING", SONDE_COL_NS, "blocked or halted"},
 	{"gone", "GONE", SONDE_COL_NS, "after its end"},
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known"},

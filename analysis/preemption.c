@@ -69,10 +69,9 @@ static ns_t find_why(struct scan *s, const struct sonde_interval *i, ns_t from)
 
 	if (s->last.end != i->begin) /* the first of the window */
 		before = known_at(s, attrs[CPU_STATE], i->begin - 1, &off) ? off.value : 0;
-	s->p.why = SONDE_OFF_UNKNOWN;
-	if (before == VCPU_WAITING)
-		s->p.why = SONDE_OFF_READY;
-	else if (before != VCPU_ON_CPU)
+	s->p.why = before == VCPU_WAITING ? SONDE_OFF_READY : SONDE_OFF_UNKNOWN;
+	s->p.unseen = before != VCPU_WAITING && before != VCPU_ON_CPU;
+	if (s->p.unseen)
 		return i->end;
 	for (ns_t t = from; t < i->end && known_at(s, attrs[CPU_WHY_OFF], t, &off); t = off.end) {
 		if (is_exact(off.value) && off.begin > from)

@@ -16,6 +16,7 @@ struct preemption {
 	int64_t vcpu;	 /* row: who lost the CPU */
 	int64_t victim;	 /* thread row: what would have run in it (the vCPU's `task`), -1 unknown */
 	ns_t begin, end; /* of the whole preemption */
+	bool unseen;	 /* its begin: it was woken, or lost a CPU, which is not known */
 	enum sonde_off why; /* it does not run, in the part at hand: a quota is there again before
 			       it does */
 	unsigned machine; /* whose CPU its thread waited for */

@@ -26,6 +26,7 @@
 	X(READY, "ready", "QUEUED", "it had been woken, and waited for a CPU")                      \
 	X(PREEMPTED, "preempted", "PREEMPTED", "it could have gone on, and something else ran")    \
 	X(THROTTLED, "throttled", "THROTTLED", "its cgroup's quota was used up")                   \
+	X(OFF, "ready_unknown", "OFF CPU", "it had been woken, or had lost a CPU: which is not known")  \
 	X(TIMER, "wait_timer", "TIMER", "it waited for a timer")                                   \
 	X(DISK, "wait_disk", "DISK", "it waited for a disk")                                       \
 	X(NETWORK, "wait_network", "NETWORK", "it waited for the network")                         \
@@ -45,6 +46,8 @@ enum share {
 		NR_SHARES
 };
 
+#define NR_OFF (SHARE_OFF - SHARE_READY + 1)
+
 /* What of a context is not the time's share alone: from KIND_ASK on. */
 enum { KIND_ASK = NR_SHARES, KIND_KVM }; /* it was not looked at yet; is it KVM or HALTING? */
 
@@ -55,7 +58,7 @@ struct scan {
 	const struct sonde_context *contexts;
 	uint32_t nr_contexts;
 	struct off {
-		ns_t per_why[SONDE_NR_OFFS];
+		ns_t shares[NR_OFF]; /* from SHARE_READY on */
 	} *off; /* owned, per CPU row: how long it was ready but not running; NULL: each is asked for */
 	uint8_t *kinds;	  /* owned: per context + 1, enum share for this vCPU, or KIND_* */
 	uint32_t *known;  /* owned: of which contexts that is known */
@@ -232,9 +235,11 @@ static enum share share_of_wait(struct scan *s, ns_t t)
 	return shares[wake.cause];
 }
 
-static enum share share_of_off(enum sonde_off why)
+static enum share share_of_off(const struct preemption *p)
 {
-	switch (why) {
+	if (p->unseen)
+		return SHARE_OFF;
+	switch (p->why) {
 	case SONDE_OFF_READY:
 		return SHARE_READY;
 	case SONDE_OFF_QUOTA:
@@ -248,7 +253,7 @@ static bool note_preemption(const struct preemption *p, void *data)
 {
 	struct scan *s = data;
 
-	s->off[p->vcpu].per_why[p->why] += p->to - p->from;
+	s->off[p->vcpu].shares[share_of_off(p) - SHARE_READY] += p->to - p->from;
 	return true;
 }
 
@@ -263,7 +268,7 @@ static bool add_preemption(const struct preemption *p, void *data)
 {
 	struct scan *s = data;
 
-	s->shares[share_of_off(p->why)] += p->to - p->from;
+	s->shares[share_of_off(p)] += p->to - p->from;
 	return true;
 }
 
@@ -271,8 +276,8 @@ static int add_preemptions(struct scan *s)
 {
 	if (!s->off)
 		return preemption_parts_of(s->run, s->vcpu, s->begin, s->end, add_preemption, s);
-	for (unsigned why = 0; why < SONDE_NR_OFFS; why++)
-		s->shares[share_of_off(why)] += s->off[s->vcpu].per_why[why];
+	for (unsigned i = 0; i < NR_OFF; i++)
+		s->shares[SHARE_READY + i] += s->off[s->vcpu].shares[i];
 	return 0;
 }
 
@@ -410,8 +415,9 @@ const struct analysis vcpu_state_analysis = {
 	{"vcpu_state", "What each vCPU did",
 	 "running its own code; its hypervisor's work (KVM, VMM and halting) and what nesting "
 	 "adds; "
-	 "lost: inherited from the vCPU it was on, or ready but not running (queued, preempted or "
-	 "throttled); waiting and what for: adds up to the window's length",
+	 "lost: inherited from the vCPU it was on, or ready but not running (queued, preempted, "
+	 "throttled, or off the CPU not known why); waiting and what for: adds up to the window's "
+	 "length",
 	 vcpu_columns, ARRAY_SIZE(vcpu_columns)},
 	find_vcpu_states,
 };

@@ -46,6 +46,7 @@ static const struct {
 	{"ready", MIX_LOST},
 	{"preempted", MIX_LOST},
 	{"throttled", MIX_LOST},
+	{"ready_unknown", MIX_LOST},
 	{"wait_timer", MIX_TIMER},
 	{"wait_disk", MIX_DISK},
 	{"wait_network", MIX_NETWORK},

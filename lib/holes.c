@@ -33,6 +33,7 @@ void holes_begin(struct holes *h, unsigned stream)
 {
 	h->seam = SEAM_INIT;
 	h->stream = stream;
+	h->torn = false;
 }
 
 void holes_take(struct holes *h, const struct event *e)
@@ -43,16 +44,15 @@ void holes_take(struct holes *h, const struct event *e)
 	struct leaves *at;
 
 	h->switches += e->kind == EV_SCHED_SWITCH;
-	if (!breaks && (e->kind != EV_SCHED_SWITCH || running < 0))
-		return;
-	at = thread_of(h, running);
+	at = breaks || (e->kind == EV_SCHED_SWITCH && running >= 0) ? thread_of(h, running) : NULL;
 	if (at && breaks) {
-		leaves_unseen(at);
+		h->nr += !leaves_unseen(at, &h->torn);
 	} else if (at) {
 		at->seen = 1; /* it may not be mute for want of that */
 		settle(h, at);
 		leaves_seen(at);
 	}
+	h->torn &= e->kind != EV_SCHED_SWITCH && e->kind != EV_LOST;
 }
 
 void holes_count(struct holes *h)

@@ -22,6 +22,7 @@
 struct holes {
 	struct seam seam;
 	unsigned stream;
+	bool torn;	     /* see source/leaves.h */
 	struct map threads;  /* owned: how each left its CPUs, a struct leaves */
 	uint64_t switches;
 	uint64_t nr;	     /* of holes; not all of them before holes_count() */

@@ -148,7 +148,7 @@ static void left_unseen(struct cpu *cpu)
 		     "%s: a thread runs that no recorded switch led to: the kernel or the tracer "
 		     "left out some",
 		     cpu->machine->name);
-	mute_left_unseen(cpu->thread);
+	mute_left_unseen(cpu);
 }
 
 /* An event says that @tid runs, and that is not what we knew. */
@@ -233,6 +233,7 @@ void cpu_switch(struct cpu *cpu, const struct event *e)
 		switch_out(cpu, e->arg[2]);
 	}
 	cpu->nr_irqs = 0;
+	cpu->torn = false;
 	run(cpu, thread_get(cpu->machine, (int32_t)e->arg[1], cpu));
 	if (cpu->thread) {
 		restore_softirq(cpu);
@@ -479,5 +480,7 @@ void cpu_lost(struct cpu *cpu, const struct event *e)
 		return;
 	if (unseen)
 		left_unseen(cpu);
+	else
+		cpu->torn = false;
 	cpu_now_lost(cpu, note_loss(cpu, e));
 }

@@ -9,14 +9,14 @@ bool mute_is(const struct thread *th)
 	return leaves_is_mute(&th->leaves);
 }
 
-void mute_left_unseen(struct thread *th)
+void mute_left_unseen(struct cpu *cpu)
 {
-	struct machine_state *mc = th->machine;
+	struct machine_state *mc = cpu->machine;
+	struct thread *th = cpu->thread;
+	bool was_mute = mute_is(th);
 
-	if (mute_is(th))
-		return;
-	leaves_unseen(&th->leaves);
-	if (mute_is(th))
+	leaves_unseen(&th->leaves, &cpu->torn);
+	if (mute_is(th) && !was_mute)
 		problems_add(&mc->model->problems,
 			     "%s: the kernel records no switch away from some threads (the idle "
 			     "ones, or others): what CPUs run after them, and who waits for these "

@@ -19,7 +19,8 @@
  * for it.
  */
 
-void mute_left_unseen(struct thread *th);
+/* @cpu's thread is not there any more, and no event says so. */
+void mute_left_unseen(struct cpu *cpu);
 void mute_left(struct thread *th);
 bool mute_is(const struct thread *th);
 /* An event of @cpu has been taken in: drops the thread that is known to have gone, or may have. */

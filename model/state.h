@@ -154,6 +154,7 @@ struct cpu {
 	uint32_t nr_due;       /* ... so many times */
 	bool met;	       /* its thread was not seen to get it */
 	bool in_doubt;	       /* whoever runs may have left it unseen: see mute.c */
+	bool torn;	       /* the switch to whoever runs was lost: see source/leaves.h */
 	bool goes_down;	       /* a step that another CPU takes to switch it off has begun */
 	bool guest_of_unknown; /* after a VM entry of which we cannot tell the vCPU */
 	unsigned nr_irqs;

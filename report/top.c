@@ -184,6 +184,7 @@ static const struct {
 	{"ready", TOP_OFF, NULL},
 	{"preempted", TOP_OFF, NULL},
 	{"throttled", TOP_OFF, NULL},
+	{"ready_unknown", TOP_OFF, NULL},
 	{"wait_timer", TOP_WAIT, "timer"},
 	{"wait_disk", TOP_WAIT, "disk"},
 	{"wait_network", TOP_WAIT, "network"},

@@ -14,6 +14,9 @@
  * was found gone before it was ever seen to go may be mute; complete recordings of a short time
  * have such.
  *
+ * The switch to a mute thread is there.  Where that is missing, too, and who ran before is not one
+ * that may be mute, events were lost; that the thread is found gone then tells nothing of it.
+ *
  * This is the one rule, for who must decide at once (model/mute.h: whoever is mute is not believed
  * to stay) and for who has seen all of the trace (lib/holes.h: whose leaving proves no loss).
  */
@@ -23,12 +26,6 @@ struct leaves {
 	uint32_t seen : 1;    /* ... to go, at least once */
 	uint32_t unseen : 31; /* found gone so often since then */
 };
-
-/* Another was found where it had been. */
-static inline void leaves_unseen(struct leaves *l)
-{
-	l->unseen += l->unseen < (1u << 31) - 1;
-}
 
 /* The switch away from it is there. */
 static inline void leaves_seen(struct leaves *l)
@@ -44,6 +41,17 @@ static inline bool leaves_is_mute(const struct leaves *l)
 static inline bool leaves_may_be_mute(const struct leaves *l)
 {
 	return leaves_is_mute(l) || !l->seen;
+}
+
+/* Another was found where it had been.  @torn, of the CPU: the events in which the thread at hand
+ * came are lost; false at a switch.  Returns whether this may be the thread's way. */
+static inline bool leaves_unseen(struct leaves *l, bool *torn)
+{
+	bool own = !*torn;
+
+	l->unseen += own && l->unseen < (1u << 31) - 1;
+	*torn = !leaves_may_be_mute(l);
+	return own;
 }
 
 #endif

@@ -13,7 +13,7 @@ import lib  # noqa: E402
 
 RUNS = ("user", "kernel", "guest", "nested")
 HYPERVISOR = ("kvm", "vmm", "halting")
-READY = ("ready", "preempted", "throttled")
+READY = ("ready", "preempted", "throttled", "ready_unknown")
 WAITS = ("wait_timer", "wait_disk", "wait_network", "wait_ipi", "wait_device", "wait_vmm", "wait_host", "wait_unknown")
 UNKNOWN = ("unknown", "gone")
 FACTS = ("vcpu_state", "vcpu_time", "hypervisor", "exit_reason", "exits", "preemption", "steal", "machine_time")

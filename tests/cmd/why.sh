@@ -54,7 +54,7 @@ def per_vcpu(fact, value):
     return {k: v for k, v in sums.items() if v}
 times = per_vcpu("vcpu_time", lambda r: r["preempted"])
 assert times and times == per_vcpu("preemption", lambda r: r["total"])
-assert times == per_vcpu("vcpu_state", lambda r: r["ready"] + r["preempted"] + r["throttled"])
+assert times == per_vcpu("vcpu_state", lambda r: r["ready"] + r["preempted"] + r["throttled"] + r["ready_unknown"])
 assert times == per_vcpu("steal", lambda r: r["found"])
 END
 run 0 "$sonde" why "$history" --slower-than 1ms

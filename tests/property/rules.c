@@ -47,6 +47,7 @@ static const char *const no_rule[] = {
 	"per_thousand",
 	"undivided",
 	"wait_unknown",
+	"ready_unknown",
 	"wait_device",
 	"id",
 	"request",

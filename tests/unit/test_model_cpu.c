@@ -508,6 +508,27 @@ static void how_long_a_mute_thread_stays_is_unknown(void **state)
 	assert_int_equal(thread_state(HOST, 7, 425), THREAD_RUNNABLE);
 }
 
+/* The switch to it is missing, too, from one that is seen to go: events were lost. */
+static void who_was_met_in_a_hole_is_not_mute(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 80, 0, 0, 7);
+	switches(HOST, 0, 90, 7, PREEMPTED, 9);
+	switches(HOST, 0, 95, 9, ASLEEP, 7);
+	for (ns_t t = 100; t < 200; t += 20) {
+		happens(HOST, 0, t, SCHED_WAKING, 9, 5, 1);
+		happens(HOST, 0, t + 10, SCHED_WAKING, 7, 5, 1);
+	}
+	switches(HOST, 0, 200, 7, PREEMPTED, 9);
+	switches(HOST, 0, 250, 9, PREEMPTED, 7);
+	world_close(300);
+	assert_runs(0, 225, "host/0 9 task");
+	assert_int_equal(thread_state(HOST, 7, 225), THREAD_RUNNABLE);
+	assert_runs(0, 275, "host/0 7 task");
+	assert_int_equal(thread_state(HOST, 9, 275), THREAD_RUNNABLE);
+}
+
 static void namespaces_come_from_the_state_dump_and_from_forks(void **state)
 {
 	unsigned vtids = 0;
@@ -669,6 +690,7 @@ int main(void)
 		cmocka_unit_test(who_is_ready_during_a_loss_may_have_run),
 		cmocka_unit_test(whom_a_mute_thread_leaves_waiting_is_unknown),
 		cmocka_unit_test(how_long_a_mute_thread_stays_is_unknown),
+		cmocka_unit_test(who_was_met_in_a_hole_is_not_mute),
 		cmocka_unit_test(namespaces_come_from_the_state_dump_and_from_forks),
 		cmocka_unit_test(namespaces_come_from_contexts),
 		cmocka_unit_test(a_fork_names_the_namespace_of_its_maker),
