@@ -49,7 +49,7 @@ uint64_t records_over;		    /* of them, those over records_most */
 uint32_t nr_sites;		    /* in fold_sites; 0 saves the look-ups */
 uint32_t knows_exits;		    /* exit reasons can be read: set with the first hypercall */
 const volatile uint64_t wake_bytes; /* user space is woken when so much waits */
-const volatile uint32_t records_most; /* calls of one VM in a window; 0: no limit but the ring */
+const volatile uint32_t records_most; /* of one VM in a window: calls; 0: as the ring allows */
 const volatile uint8_t folds_calls;
 const volatile uint8_t tells_spaces;
 
