@@ -43,7 +43,7 @@ int mapfile_open(struct mapfile *m, const char *path, struct error *err)
 	int fd, ret;
 
 	memset(m, 0, sizeof(*m));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a pipe: nobody is waited for */
 	if (fd < 0)
 		return fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	ret = mapfile_take_fd(m, fd, path, err);

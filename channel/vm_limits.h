@@ -16,6 +16,16 @@
 #define VM_WINDOWS_PER_S 10
 #define VM_RECORDS 4096 /* in a window, once half of the ring is full; the rest is lost */
 
+/* What a record tells of.  Calls are the kernel's, but each of its processes can change address
+ * spaces without end: so these take nothing from calls. */
+enum vm_record {
+	VM_CALL,
+	VM_SPACE,
+	VM_NR_RECORDS
+};
+
+#define VM_SPACE_PART 4 /* of VM_RECORDS, and as many beside calls where there is a rate */
+
 /* What a process may not do without end. */
 enum vm_user_call {
 	VM_FORGED, /* what only a kernel may send */
@@ -32,7 +42,7 @@ struct vm_count {
 
 struct vm_limits {
 	uint64_t since_ns; /* when the window began */
-	struct vm_count records, user[VM_USER_CALLS];
+	struct vm_count records[VM_NR_RECORDS], user[VM_USER_CALLS];
 	uint32_t skipped[VM_USER_CALLS];
 };
 
@@ -44,7 +54,8 @@ static inline void vm_limits_at(struct vm_limits *l, uint64_t now_ns)
 	if ((int64_t)(now_ns - since_ns) < (int64_t)VM_WINDOW_NS ||
 	    __sync_val_compare_and_swap(&l->since_ns, since_ns, now_ns) != since_ns)
 		return;
-	l->records.from = l->records.nr;
+	for (int i = 0; i < VM_NR_RECORDS; i++)
+		l->records[i].from = l->records[i].nr;
 	for (int i = 0; i < VM_USER_CALLS; i++)
 		l->user[i].from = l->user[i].nr;
 }
@@ -60,14 +71,18 @@ static inline uint32_t vm_count_one(struct vm_count *c)
 /* Whether the ring has room for one more record of the VM, its processes' and its kernel's. */
 enum vm_room { VM_ROOM, VM_ROOM_WHILE_HALF_EMPTY, VM_NO_ROOM };
 
-/* @most: in a window; 0: no limit but the ring's. */
-static inline enum vm_room vm_limits_record(struct vm_limits *l, uint32_t most)
+/* @most: calls in a window; 0: no limit but the ring's. */
+static inline enum vm_room vm_limits_record(struct vm_limits *l, enum vm_record of, uint32_t most)
 {
-	uint32_t nr = vm_count_one(&l->records);
+	bool is_space = of == VM_SPACE;
+	uint32_t nr = vm_count_one(&l->records[is_space]);
+	uint32_t spaces = VM_RECORDS / VM_SPACE_PART;
 
+	if (is_space)
+		most = (most + VM_SPACE_PART - 1) / VM_SPACE_PART;
 	if (most && nr >= most)
 		return VM_NO_ROOM;
-	return nr < VM_RECORDS ? VM_ROOM : VM_ROOM_WHILE_HALF_EMPTY;
+	return nr < (is_space ? spaces : VM_RECORDS - spaces) ? VM_ROOM : VM_ROOM_WHILE_HALF_EMPTY;
 }
 
 /* A process's call: whether it is recorded; else it is counted.  *@first: the first of a window

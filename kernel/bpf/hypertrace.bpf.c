@@ -49,7 +49,7 @@ uint64_t records_over;		    /* of them, those over records_most */
 uint32_t nr_sites;		    /* in fold_sites; 0 saves the look-ups */
 uint32_t knows_exits;		    /* exit reasons can be read: set with the first hypercall */
 const volatile uint64_t wake_bytes; /* user space is woken when so much waits */
-const volatile uint32_t records_most; /* of one VM in a window; 0: no limit but the ring */
+const volatile uint32_t records_most; /* of one VM in a window: calls; 0: as the ring allows */
 const volatile uint8_t folds_calls;
 const volatile uint8_t tells_spaces;
 
@@ -220,12 +220,13 @@ static uint64_t wake_flags(struct thread *t, const struct hc_record *r)
 }
 
 /* When the ring fills, those who fill it lose records, and nobody else. */
-static bool may_write(bool is_space)
+static bool may_write(enum vm_record of)
 {
 	struct vm_limits *vm = limits_of(vm_key());
-	enum vm_room room = vm ? vm_limits_record(vm, records_most) : VM_ROOM_WHILE_HALF_EMPTY;
+	enum vm_room room =
+		vm ? vm_limits_record(vm, of, records_most) : VM_ROOM_WHILE_HALF_EMPTY;
 
-	if (room == VM_NO_ROOM && !is_space) /* that is tried again */
+	if (room == VM_NO_ROOM && of == VM_CALL) /* a space is tried again */
 		__sync_fetch_and_add(&records_over, 1);
 	if (room != VM_ROOM_WHILE_HALF_EMPTY)
 		return room == VM_ROOM;
@@ -233,16 +234,16 @@ static bool may_write(bool is_space)
 }
 
 /* NULL: there is none for this VM. */
-static struct hc_record *room_for_one(bool is_space)
+static struct hc_record *room_for_one(enum vm_record of)
 {
-	if (!may_write(is_space))
+	if (!may_write(of))
 		return NULL;
 	return bpf_ringbuf_reserve(&ring, sizeof(struct hc_record), 0);
 }
 
 static void emit(struct thread *t, const struct hc_record *r)
 {
-	struct hc_record *out = room_for_one(false);
+	struct hc_record *out = room_for_one(VM_CALL);
 
 	if (!out) {
 		count_lost(t);
@@ -350,7 +351,7 @@ struct sight {
 static bool emit_space(struct thread *t, struct kvm_vcpu *vcpu, const struct sight *seen,
 		       uint64_t before_ns)
 {
-	struct hc_record *out = room_for_one(true);
+	struct hc_record *out = room_for_one(VM_SPACE);
 
 	if (!out)
 		return false;

@@ -220,16 +220,14 @@ static bool is_of_most(struct builder *b, const struct ctf_file *cf,
 
 /*
  * Its times are one thing here and another in the index: which is damaged nobody knows.  Of packets
- * that have others on both sides these tell.  One that the index has elsewhere is not the one it
- * has here.
+ * that have others on both sides these tell, so only a file's first and last are looked up.  One
+ * that the index has elsewhere is not the one it has here.
  */
 static bool is_disputed(const struct ctf_lttng_index *lt, const struct ctf_packet_info *info,
-			uint64_t at, uint64_t left)
+			uint64_t at)
 {
 	bool listed = false;
 
-	if (at && info->packet_bits / 8 < left)
-		return false;
 	for (uint32_t i = 0; i < lt->nr; i++) {
 		if (has_times_of(info, &lt->entries[i]))
 			return false;
@@ -239,46 +237,61 @@ static bool is_disputed(const struct ctf_lttng_index *lt, const struct ctf_packe
 	return listed;
 }
 
-/* @lt: what an index that is not used says of it. */
+/* What begins at @f->offset_bytes.  @lt: what an index that is not used says of it. */
+static int look_at(struct builder *b, const struct ctf_file *cf, const struct ctf_lttng_index *lt,
+		   struct found *f, struct error *why)
+{
+	const struct mapfile *map = &cf->map;
+	uint64_t at = f->offset_bytes, left = map->len_bytes - at;
+	int64_t cpu = b->cpu;
+	struct ctf_packet_info info;
+	int ret = ctf_packet_read(b->cs->trace, map->data + at, left, b->regs, &info, why);
+
+	if (!ret)
+		ret = check_owner(b, cf, &info, why);
+	if (ret)
+		return ret;
+	describe(b, map->data + at, &info, f);
+	f->len_bytes = info.truncated ? left : info.packet_bits / 8;
+	find_tear(b, cf, f);
+	if ((at && f->len_bytes < left) || !is_disputed(lt, &info, at))
+		return 0;
+	b->cpu = cpu; /* what it says of it is not believed, either */
+	return fail(why, -EINVAL, "the packet's times are not those that the index has");
+}
+
+/* Where packets go on behind what is none. */
+static uint64_t skip_to_next(struct builder *b, const struct ctf_file *cf, uint64_t at,
+			     const struct error *why)
+{
+	uint64_t next = resync(b, cf, at + 1, cf->map.len_bytes);
+
+	trace_problem(b->t, "%s at offset %llu: %s; %llu bytes are not used", cf->path,
+		      (unsigned long long)at, why->text, (unsigned long long)(next - at));
+	b->t->loss.bytes_skipped += next - at;
+	b->t->loss.unknown++;
+	b->gap = true;
+	return next;
+}
+
 static int walk_packets(struct builder *b, uint32_t file, uint64_t at,
 			const struct ctf_lttng_index *lt)
 {
 	const struct ctf_file *cf = &b->cs->files[file];
-	const struct mapfile *map = &cf->map;
+	int ret = 0;
 
-	while (at < map->len_bytes) {
+	while (at < cf->map.len_bytes && !ret) {
 		struct found f = {.offset_bytes = at, .file = file};
-		struct ctf_packet_info info;
 		struct error why = {0};
-		int ret = ctf_packet_read(b->cs->trace, map->data + at, map->len_bytes - at,
-					  b->regs, &info, &why);
 
-		if (!ret)
-			ret = check_owner(b, cf, &info, &why);
-		if (!ret && is_disputed(lt, &info, at, map->len_bytes - at))
-			ret = fail(&why, -EINVAL,
-				   "the packet's times are not those that the index has");
-		if (ret) {
-			uint64_t next = resync(b, cf, at + 1, map->len_bytes);
-
-			trace_problem(b->t, "%s at offset %llu: %s; %llu bytes are not used",
-				      cf->path, (unsigned long long)at, why.text,
-				      (unsigned long long)(next - at));
-			b->t->loss.bytes_skipped += next - at;
-			b->t->loss.unknown++;
-			b->gap = true;
-			at = next;
+		if (look_at(b, cf, lt, &f, &why)) {
+			at = skip_to_next(b, cf, at, &why);
 			continue;
 		}
-		describe(b, map->data + at, &info, &f);
-		f.len_bytes = info.truncated ? map->len_bytes - at : info.packet_bits / 8;
-		find_tear(b, cf, &f);
 		ret = add(b, &f);
-		if (ret)
-			return ret;
 		at += f.len_bytes;
 	}
-	return 0;
+	return ret;
 }
 
 /* Using LTTng's index */

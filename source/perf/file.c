@@ -354,6 +354,7 @@ void perf_file_release(struct perf *p)
 	if (p->events.trace)
 		dat_events_release(&p->events);
 	free(p->attrs.list);
+	free(p->ends);
 	map_release(&p->attrs.by_id);
 	arena_release(&p->arena);
 	mapfile_release(&p->map);

@@ -330,7 +330,8 @@ static bool is_of_threads(const struct perf_record *r)
 	return true;
 }
 
-static int walk(struct walk *w, struct error *err)
+/* Those of one file. */
+static int walk_part(struct walk *w, struct error *err)
 {
 	struct perf *p = w->p;
 	uint64_t at = p->begin;
@@ -361,6 +362,25 @@ static int walk(struct walk *w, struct error *err)
 		forget(w, at);
 	}
 	return 0;
+}
+
+/* Where several were joined, what one of them ends with does not go on in the next. */
+static int walk(struct walk *w, struct error *err)
+{
+	struct perf *p = w->p;
+	uint64_t begin = p->begin, end = p->end;
+	int ret = 0;
+
+	if (!p->nr_ends)
+		return walk_part(w, err);
+	for (uint32_t i = 0; i < p->nr_ends && !ret; i++) {
+		p->end = p->ends[i];
+		ret = walk_part(w, err);
+		p->begin = p->end;
+	}
+	p->begin = begin;
+	p->end = end;
+	return ret;
 }
 
 /* The latest time of all CPUs but one. */

@@ -7,6 +7,7 @@
  * What was compressed is one stream from the first such record to the last, for each file.  A
  * record may begin in one of them and end in the next.  In a directory "data" has the header, and
  * "data.0", "data.1" ... have the records of so many of perf's threads, each those of its own CPUs.
+ * No record goes on from one file to the next, and each file may end within one.
  */
 #include "source/perf/reader.h"
 
@@ -17,6 +18,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/grow.h"
 #include "base/unnamed.h"
 
 #define CHUNK_BYTES (1u << 20)
@@ -114,8 +116,8 @@ static bool put_record(struct join *j, const struct perf_record *r, const uint8_
 	return true;
 }
 
-static void put_file(struct join *j, const struct mapfile *map, const char *path, uint64_t begin,
-		     uint64_t end)
+static void put_records(struct join *j, const struct mapfile *map, const char *path, uint64_t begin,
+			uint64_t end)
 {
 	uint64_t at = begin;
 
@@ -141,6 +143,23 @@ static void put_file(struct join *j, const struct mapfile *map, const char *path
 	j->p->trace->loss.bytes_skipped += end - at;
 }
 
+/* Files of which nothing came have no end of their own. */
+static int put_file(struct join *j, const struct mapfile *map, const char *path, uint64_t begin,
+		    uint64_t end, struct error *err)
+{
+	struct perf *p = j->p;
+	uint64_t at;
+
+	put_records(j, map, path, begin, end);
+	at = j->written + j->used;
+	if (at == (p->nr_ends ? p->ends[p->nr_ends - 1] : 0))
+		return 0;
+	if (!room_for_one(&p->ends, p->nr_ends, &p->ends_room))
+		return fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
+	p->ends[p->nr_ends++] = at;
+	return 0;
+}
+
 /* Those beside the header's file.  0; -ENOENT: there is none. */
 static int put_others(struct join *j, struct error *err)
 {
@@ -161,7 +180,7 @@ static int put_others(struct join *j, struct error *err)
 		if (ret)
 			break;
 		j->most += RATIO_MAX * (uint64_t)map.len_bytes;
-		put_file(j, &map, path, 0, map.len_bytes);
+		ret = put_file(j, &map, path, 0, map.len_bytes, err);
 		mapfile_release(&map);
 	}
 	return ret || nr ? ret
@@ -207,8 +226,8 @@ int perf_join(struct perf *p, struct error *err)
 	ret = j.chunk && j.zstd ? 0
 				: fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
 	if (!ret) {
-		put_file(&j, &p->map, p->trace->path, p->begin, p->end);
-		if (p->directory)
+		ret = put_file(&j, &p->map, p->trace->path, p->begin, p->end, err);
+		if (!ret && p->directory)
 			ret = put_others(&j, err);
 	}
 	if (!ret)

@@ -77,6 +77,8 @@ struct perf {
 	struct perf_attrs attrs;
 	struct dat_events events;
 	uint64_t begin, end;      /* of the records, in the file */
+	uint64_t *ends;		  /* owned; of those of each file that was joined: none goes on */
+	uint32_t nr_ends, ends_room;
 	bool cut;                 /* the file ends within them */
 	bool compressed;	  /* records are, as zstd does */
 	bool directory;		  /* others are in files beside this one */
@@ -94,7 +96,7 @@ bool perf_file_probe(const char *path);
 int perf_file_open(struct perf *p, struct error *err);
 void perf_file_release(struct perf *p);
 
-/* Makes them records of one file, not compressed: p->map, p->begin, p->end. */
+/* Makes them records of one file, not compressed: p->map, p->begin, p->end, p->ends. */
 int perf_join(struct perf *p, struct error *err);
 
 /*

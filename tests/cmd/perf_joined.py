@@ -8,6 +8,7 @@ perf, it reads as many events of each.
 """
 
 import json
+import os
 import re
 import shutil
 import struct
@@ -119,7 +120,7 @@ def counted_by_perf(path):
 
 
 def checked(path):
-    return subprocess.run([lib.SONDE, "check", path], capture_output=True, text=True, check=False)
+    return subprocess.run([lib.SONDE, "check", path], capture_output=True, text=True, check=False, timeout=60)
 
 
 def check_same(paths, plain):
@@ -162,6 +163,31 @@ def check_missing(file, paths, folder):
     lib.check("its header does not say" in checked(folder / "silent").stdout, "a header that says nothing")
 
 
+def check_cut(file, folder):
+    """One of several files ends within a record: the next file's are no part of that one, and all there."""
+    others, cpus = file.split()
+    whole = [line for line in events(folder / "plain") if " lost" not in line]
+    lib.check(len(cpus) == 2, f"{len(cpus)} CPUs")
+    for name, cut in (("cut-0", 162382), ("cut-1", 121208), ("cut-2", 96047)):
+        (folder / name).mkdir()
+        file.write(folder / name / "data", others, features=DIR_FEATURE)
+        (folder / name / "data.0").write_bytes(cpus[0][:cut])
+        (folder / name / "data.1").write_bytes(cpus[1])
+        got = [line for line in events(folder / name) if " lost" not in line]
+        lib.check(len(got) < len(whole) and not Counter(got) - Counter(whole), f"{name}: {len(got)} events of {len(whole)}")
+        per_cpu = [sum("[001]" in line for line in lines) for lines in (got, whole)]
+        lib.check(per_cpu[0] == per_cpu[1] > 5000, f"{name}: events of CPU 1: {per_cpu}")
+        done = checked(folder / name)
+        lib.check(done.returncode == 3 and "are no records" in done.stdout, f"{done.returncode}: {done.stdout}")
+
+
+def check_pipe(paths):
+    """A pipe where a file should be is refused, and nobody waits for what comes out of it."""
+    os.mkfifo(paths["packed directory"] / "data.2")
+    done = checked(paths["packed directory"])
+    lib.check(done.returncode and "data.2 is not a regular file" in done.stdout + done.stderr, f"{done.returncode}: {done.stdout}")
+
+
 def check_one_cpu(file, folder):
     """Of `perf record -a -C 0` each event has one number, and the other CPUs are not known, rather than idle."""
     others, cpus = file.split()
@@ -191,6 +217,8 @@ def main():
         check_same(paths, folder / "plain")
         check_one_cpu(file, folder)
         check_damaged(file, folder)
+        check_cut(file, folder)
+        check_pipe(paths)
         check_missing(file, paths, folder)
 
 

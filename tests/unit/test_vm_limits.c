@@ -83,6 +83,7 @@ static void a_full_ring_and_the_rate_bound_records(void **state)
 	(void)state;
 	for (unsigned k = 0; k < ARRAY_SIZE(mosts); k++) {
 		struct vm_limits l = {.since_ns = 1};
+		unsigned room = VM_RECORDS - VM_RECORDS / VM_SPACE_PART;
 
 		for (uint64_t now = 1; now < 3 * VM_WINDOW_NS; now += VM_WINDOW_NS) {
 			unsigned got[3] = {0}, nr = 2 * VM_RECORDS;
@@ -90,10 +91,33 @@ static void a_full_ring_and_the_rate_bound_records(void **state)
 
 			vm_limits_at(&l, now);
 			for (unsigned i = 0; i < nr; i++)
-				got[vm_limits_record(&l, mosts[k])]++;
+				got[vm_limits_record(&l, VM_CALL, mosts[k])]++;
 			assert_int_equal(got[VM_NO_ROOM], nr - most);
-			assert_int_equal(got[VM_ROOM], most < VM_RECORDS ? most : VM_RECORDS);
+			assert_int_equal(got[VM_ROOM], most < room ? most : room);
 		}
+	}
+}
+
+/* A process that has its kernel switch without end takes no room from what the kernel sends. */
+static void address_spaces_take_nothing_from_calls(void **state)
+{
+	const uint32_t most = 20000, spaces = VM_RECORDS / VM_SPACE_PART;
+	struct vm_limits l = {.since_ns = 1};
+
+	(void)state;
+	for (uint64_t now = 1; now < 3 * VM_WINDOW_NS; now += VM_WINDOW_NS) {
+		unsigned got[3] = {0};
+
+		vm_limits_at(&l, now);
+		for (unsigned i = 0; i < 2 * most; i++)
+			got[vm_limits_record(&l, VM_SPACE, most)]++;
+		assert_int_equal(got[VM_ROOM], spaces);
+		assert_int_equal(got[VM_NO_ROOM], 2 * most - most / VM_SPACE_PART);
+		for (unsigned i = 0; i < VM_RECORDS - spaces; i++)
+			assert_int_equal(vm_limits_record(&l, VM_CALL, most), VM_ROOM);
+		for (unsigned i = VM_RECORDS - spaces; i < most; i++)
+			assert_int_equal(vm_limits_record(&l, VM_CALL, most),
+					 VM_ROOM_WHILE_HALF_EMPTY);
 	}
 }
 
@@ -114,7 +138,7 @@ static void *vcpu(void *data)
 	for (unsigned i = 0; i < CALLS; i++) {
 		vm_limits_at(&f->l, 1 + (uint64_t)(i / (CALLS / WINDOWS)) * VM_WINDOW_NS);
 		written += vm_limits_user(&f->l, VM_MARK, &first);
-		records += vm_limits_record(&f->l, 0) == VM_ROOM;
+		records += vm_limits_record(&f->l, i % 2 ? VM_SPACE : VM_CALL, 0) == VM_ROOM;
 	}
 	atomic_fetch_add(&f->written, written);
 	atomic_fetch_add(&f->records, records);
@@ -136,7 +160,7 @@ static void vcpus_at_once_are_counted_exactly(void **state)
 	assert_int_equal(f.written + f.l.skipped[VM_MARK], VCPUS * CALLS);
 	assert_int_equal(f.l.user[VM_MARK].nr, VCPUS * CALLS);
 	assert_in_range(f.written, VM_MARK_MOST, WINDOWS * VM_MARK_MOST);
-	assert_in_range(f.records, VM_RECORDS, WINDOWS * VM_RECORDS);
+	assert_in_range(f.records, VM_RECORDS / VM_SPACE_PART, WINDOWS * VM_RECORDS);
 }
 
 int main(void)
@@ -146,6 +170,7 @@ int main(void)
 		cmocka_unit_test(counts_do_not_run_into_each_other),
 		cmocka_unit_test(time_may_come_late),
 		cmocka_unit_test(a_full_ring_and_the_rate_bound_records),
+		cmocka_unit_test(address_spaces_take_nothing_from_calls),
 		cmocka_unit_test(vcpus_at_once_are_counted_exactly),
 	};
 
