@@ -31,8 +31,7 @@ struct join {
 	uint8_t *chunk; /* CHUNK_BYTES */
 	size_t used;
 	uint64_t written, most;
-	int failed; /* what writing failed with */
-	bool broken;
+	int failed; /* what writing failed with, or -ENOMEM */
 };
 
 static void flush(struct join *j)
@@ -114,14 +113,14 @@ static bool put_record(struct join *j, const struct perf_record *r, const uint8_
 	return true;
 }
 
-static void put_file(struct join *j, const struct mapfile *map, const char *path, uint64_t begin,
-		     uint64_t end)
+/* Up to where. */
+static uint64_t put_records(struct join *j, const struct mapfile *map, uint64_t begin, uint64_t end)
 {
 	uint64_t at = begin;
 
 	if (!j->p->compressed) {
 		put(j, map->data + begin, end - begin);
-		return;
+		return end;
 	}
 	ZSTD_DCtx_reset(j->zstd, ZSTD_reset_session_only);
 	while (at < end && !j->failed) {
@@ -132,13 +131,23 @@ static void put_file(struct join *j, const struct mapfile *map, const char *path
 			break;
 		at = r.next;
 	}
+	return at;
+}
+
+static void put_file(struct join *j, const struct mapfile *map, const char *path, uint64_t begin,
+		     uint64_t end)
+{
+	uint64_t at = put_records(j, map, begin, end);
+
+	if (!j->failed)
+		j->failed = perf_part_add(j->p, j->written + j->used, at < end);
 	if (at == end || j->failed)
 		return;
-	j->broken = true;
 	trace_problem(j->p->trace,
 		      "%s, offset %llu: compressed records are damaged; %llu bytes are skipped",
 		      path, (unsigned long long)at, (unsigned long long)(end - at));
 	j->p->trace->loss.bytes_skipped += end - at;
+	j->p->trace->loss.unknown++;
 }
 
 /* Those beside the header's file.  0; -ENOENT: there is none. */
@@ -164,7 +173,7 @@ static int put_others(struct join *j, struct error *err)
 		put_file(j, &map, path, 0, map.len_bytes);
 		mapfile_release(&map);
 	}
-	return ret || nr ? ret
+	return ret || nr || j->failed ? ret
 			 : fail(err, -ENOENT,
 				"%s is one of several files of one recording (perf record "
 				"--threads), "
@@ -190,7 +199,6 @@ static int use(struct join *j, struct error *err)
 	p->map = map;
 	p->begin = 0;
 	p->end = map.len_bytes;
-	p->cut |= j->broken;
 	return 0;
 }
 

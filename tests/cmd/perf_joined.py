@@ -149,6 +149,22 @@ def check_damaged(file, folder):
     lib.check(0 < len(got) < len(whole) and not Counter(got) - Counter(whole), f"{len(got)} events of {len(whole)}")
 
 
+def check_cut(paths):
+    """A file of a directory that ends within a record costs the others nothing, and no record is made of two files' bytes."""
+    for name in ("directory", "packed directory"):
+        whole = Counter(events(paths[name]))
+        data = (paths[name] / "data.0").read_bytes()
+        (paths[name] / "data.0").write_bytes(data[:len(data) // 2 + 13])  # on no boundary of any kind
+        done = checked(paths[name])
+        got = Counter(line for line in events(paths[name]) if " lost: " not in line)
+        (paths[name] / "data.0").write_bytes(data)
+        lib.check(not got - whole, f"{name}: events that are not there: {got - whole}")
+        lost = [line for line in (whole - got).elements() if " L0 [001] " in line]
+        lib.check(not lost and got != whole, f"{name}: {len(lost)} events of another file's CPU are gone: {lost[:2]}")
+        lib.check(done.returncode == 3 and "the stream of CPU 0 ends before" in done.stdout, f"{name}: {done.stdout}")
+        lib.check("CPU 1" not in done.stdout, f"{name}: {done.stdout}")
+
+
 def check_missing(file, paths, folder):
     """A file that is not there is a CPU that is not known; none of them is a refusal."""
     (paths["directory"] / "data.1").unlink()
@@ -191,6 +207,7 @@ def main():
         check_same(paths, folder / "plain")
         check_one_cpu(file, folder)
         check_damaged(file, folder)
+        check_cut(paths)
         check_missing(file, paths, folder)
 
 
