@@ -94,15 +94,18 @@ static int64_t limit_of(const struct sheet *s, const struct limits *l, int colum
 	return s->rules[column] == RULE_SUM ? l->sums[column] : l->most[column];
 }
 
-/* What a thread that is not known to be a vCPU's does is its own: see context_fits(). */
-static int64_t told_as_own(const struct sheet *s, const struct limits *l, int column)
+/* What a thread that is not known to be a vCPU's does is its own: see context_fits().  What is told
+ * as its hypervisor's is not told twice. */
+static int64_t told_as_own(const struct sheet *s, size_t row, const struct limits *l, int column)
 {
 	const char *name = s->of->columns[column].name;
 	int hypervisor = grid_column(&s->whole, "hypervisor");
+	int64_t rest;
 
-	return hypervisor >= 0 && (!strcmp(name, "syscall") || !strcmp(name, "user"))
-		       ? l->sums[hypervisor]
-		       : 0;
+	if (hypervisor < 0 || (strcmp(name, "syscall") && strcmp(name, "user")))
+		return 0;
+	rest = l->sums[hypervisor] - cell(&s->cut, row, hypervisor).i;
+	return rest > 0 ? rest : 0;
 }
 
 /* Between the readings of a guest's own count, which may be others than those of the whole run: what
@@ -166,7 +169,7 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 		limit += !ns			   ? limit / 50 + 1 + untold
 			 : s->rules[c] == RULE_SUM ? limit / 20 + 20 * s->slack
 						   : s->slack;
-		limit += ns ? s->gaps + told_as_own(s, &limits, c) : 0;
+		limit += ns ? s->gaps + told_as_own(s, row, &limits, c) : 0;
 		if (value <= limit)
 			continue;
 		/* At the edge between two threads it is the clocks' bound that tells whose it is.
