@@ -206,7 +206,8 @@ static int take_lost(struct walk *w, const struct perf_record *r, uint64_t at)
 		return 0;
 	}
 	c = w->x->cpus[place.cpu];
-	if (!c || !c->nr || c->holes != w->x->holes) /* the hole says so already, until a sample ends it */
+	/* A hole says so already, until a sample ends it. */
+	if (!c || !c->nr || c->holes != w->x->holes)
 		return 0;
 	return take(w, c, at, r->next, c->max);
 }

@@ -83,7 +83,7 @@ struct perf {
 	struct perf_attrs attrs;
 	struct dat_events events;
 	uint64_t begin, end;      /* of the records, in the file */
-	struct perf_part *parts;  /* owned: ... of each file of which they are, one behind the other */
+	struct perf_part *parts;  /* owned: ... of each file that they are of */
 	uint32_t nr_parts, parts_room;
 	bool cut;                 /* the file ends within them */
 	bool compressed;	  /* records are, as zstd does */

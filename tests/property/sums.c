@@ -95,8 +95,8 @@ static int64_t limit_of(const struct sheet *s, const struct limits *l, int colum
 }
 
 /* What a thread that is not known to be a vCPU's does is its own: see context_fits().  A vCPU that
- * waits for a CPU has lost one, as far as is known, where it is not seen to be woken.  What is told as
- * the other is not told twice. */
+ * waits for a CPU has lost one, as far as is known, where it is not seen to be woken.  What is told
+ * as the other is not told twice. */
 static int64_t told_otherwise(const struct sheet *s, size_t row, const struct limits *l, int column)
 {
 	static const char *const ways[][2] = {
@@ -115,8 +115,8 @@ static int64_t told_otherwise(const struct sheet *s, size_t row, const struct li
 	return sum;
 }
 
-/* Between the readings of a guest's own count, which may be others than those of the whole run: what
- * that has of the row's time. */
+/* Between the readings of a guest's own count, which may be others than those of the whole run:
+ * what that has of the row's time. */
 static int64_t stolen(const struct pair *p, const struct sheet *s, size_t row, int column)
 {
 	const struct grid *all = &s->preemptions;
