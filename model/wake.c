@@ -273,6 +273,8 @@ void wake_lost(struct cpu *vcpu)
 	if (vcpu->vcpu.woken)
 		n = verdict(&vcpu->vcpu);
 	wake_ends(vcpu, &n);
+	if (unlikely(vcpu->machine->nests))
+		nested_outer_is_lost(vcpu);
 }
 
 /* KVM says that a halt has ended, whatever the exit's reason was called. */
